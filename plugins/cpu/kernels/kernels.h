@@ -1,0 +1,38 @@
+// The kernels of cpu.so, by family. Each .cc of this folder is compiled once for each instruction set
+// (TENON_CPU_ISA: baseline, avx2), in a namespace of its own; the loader-visible part of cpu.so chooses
+// one at run time. A family registers its ops in the table.
+#pragma once
+
+#include "tenon/plugin/kernel.h"
+
+#ifndef TENON_CPU_ISA
+#define TENON_CPU_ISA baseline
+#endif
+
+namespace tenon::cpu::TENON_CPU_ISA {
+
+using plugin::Call;
+using plugin::Env;
+using plugin::Kernel;
+using plugin::KernelTable;
+using plugin::NodeView;
+using plugin::Slice;
+
+void add_elementwise(KernelTable& table);   // M primitives, select, compare, cast, activation
+void add_movement(KernelTable& table);      // V primitives, gather, scatter, crop_flip, affine_image, resize
+void add_reduction(KernelTable& table);     // reduce, sort, argmax, cumsum, global_norm
+void add_matmul(KernelTable& table);        // dot, dot_bias_act
+void add_convolution(KernelTable& table);   // conv, conv_bias_act, both gradients
+void add_pooling(KernelTable& table);       // max_pool, avg_pool and gradients
+void add_normalization(KernelTable& table); // batch_norm*, layer_norm* and gradients
+void add_softmax(KernelTable& table);       // softmax, log_softmax, softmax_cross_entropy and gradients
+void add_attention(KernelTable& table);     // attention, attention_grad
+void add_recurrent(KernelTable& table);     // lstm, gru and gradients
+void add_random(KernelTable& table);        // random, dropout
+void add_update(KernelTable& table);        // the *_update ops
+void add_collective(KernelTable& table);    // replica_id and the collectives of one replica
+
+// All of them.
+void fill_table(KernelTable& table);
+
+}  // namespace tenon::cpu::TENON_CPU_ISA
