@@ -1,0 +1,113 @@
+// Files: reading at offsets, and writing so that a reader never meets half a file.
+// Every error names the file and the system's reason. Interrupted calls and short transfers are
+// handled here, so callers see all of the bytes or an error.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tenon/status.h"
+
+namespace tenon {
+
+// A regular file, open for reading. Directories, pipes and devices are refused. Movable; reading is
+// thread safe.
+class File {
+ public:
+  static Result<File> open(const std::string& path);
+  File(File&& other) noexcept;
+  File& operator=(File&& other) noexcept;
+  ~File();
+
+  const std::string& path() const { return path_; }
+  int64_t size() const { return size_; }  // when it was opened
+
+  // Reads up to `bytes` bytes at `offset`; fewer only where the file ends.
+  Result<size_t> read_at(int64_t offset, void* out, size_t bytes) const;
+
+  // Reads all of `bytes` bytes or fails.
+  Status read_exactly_at(int64_t offset, void* out, size_t bytes) const;
+
+  // Tells the system that the file will be read from front to back.
+  void advise_sequential() const;
+
+ private:
+  File(std::string path, int fd, int64_t size) : path_(std::move(path)), fd_(fd), size_(size) {}
+
+  std::string path_;
+  int fd_ = -1;
+  int64_t size_ = 0;
+};
+
+// A file that appears under its name only when it is complete and on the disk.
+//
+// The bytes go to a temporary (.NAME.tmp-PID-N) in the same directory; commit() makes them durable,
+// renames the temporary over `path` and makes the directory durable. Without commit(), or after an
+// error, the destructor removes the temporary and whatever was at `path` is untouched. Small writes
+// are gathered. Movable; one thread at a time.
+class AtomicFile {
+ public:
+  static Result<AtomicFile> create(const std::string& path);
+  AtomicFile(AtomicFile&& other) noexcept;
+  AtomicFile& operator=(AtomicFile&& other) noexcept;
+  ~AtomicFile();
+
+  // After an error every later call fails with the same error.
+  Status write(const void* data, size_t bytes);
+  Status write(std::string_view data) { return write(data.data(), data.size()); }
+
+  // Makes the bytes durable and closes the file, without renaming it yet: a caller with several
+  // files finishes them all first, then commits them in the order that readers rely on.
+  Status finish();
+
+  // finish(), unless done, then the rename. An acknowledged commit survives a power loss.
+  Status commit();
+
+  const std::string& path() const { return path_; }
+  int64_t bytes() const { return bytes_; }  // written so far
+
+ private:
+  AtomicFile(std::string path, std::string temporary, int fd);
+  Status write_out(const char* data, size_t bytes);
+  Status fail_with(std::string_view what, int error);
+  void discard();
+
+  std::string path_;
+  std::string temporary_;  // empty once renamed or removed
+  int fd_ = -1;
+  int64_t bytes_ = 0;
+  std::string gathered_;
+  Status failed_;
+};
+
+// Writes one file through `writer`, then commits it; nothing remains when `writer` fails.
+Status atomic_write(const std::string& path, const std::function<Status(AtomicFile&)>& writer);
+Status atomic_write(const std::string& path, std::string_view contents);
+
+// The whole file. Refused before anything is allocated when it is larger than `max_bytes`.
+Result<std::string> read_file(const std::string& path, int64_t max_bytes = int64_t{1} << 30);
+
+// The regular files in `directory` whose name matches the shell pattern (* ? [..]; a leading dot
+// only by a dot), as DIRECTORY/NAME, sorted by name. Not recursive. An empty answer is no error, a
+// directory that cannot be read is.
+Result<std::vector<std::string>> list_files(const std::string& directory, const std::string& pattern);
+
+// Makes `directory` and its missing parents.
+Status make_directories(const std::string& directory);
+
+// Makes renames and removals in `directory` durable.
+Status sync_directory(const std::string& directory);
+
+// Removes temporaries that AtomicFiles of processes that no longer live left in `directory`. Call it
+// only where nobody on another machine writes there.
+Status remove_stale_temporaries(const std::string& directory);
+
+// "invalid" or "unavailable" with `WHAT 'PATH': REASON`; the code says whether the path or the
+// machine is to blame.
+Status file_error(std::string_view what, const std::string& path, int error);
+
+}  // namespace tenon

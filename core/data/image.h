@@ -1,0 +1,67 @@
+// JPEG and PNG images in memory: u8 pixels, height x width x channels, and back.
+//
+// Images come from files that nobody vouches for: the header is read first, and an image that would
+// take more memory than allowed, has more than 100 scans, or ends too early is a Status. All of it is
+// thread safe (no state is shared).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tenon/status.h"
+
+namespace tenon {
+
+enum class ImageFormat { kUnknown, kJpeg, kPng };
+
+// By the first bytes.
+ImageFormat image_format(std::string_view bytes);
+std::string_view image_format_name(ImageFormat format);  // "JPEG", "PNG", "unknown"
+
+struct ImageInfo {
+  ImageFormat format = ImageFormat::kUnknown;
+  int width = 0;
+  int height = 0;
+  int channels = 0;  // in the file: 1 gray, 2 gray and alpha, 3 colour, 4 CMYK or colour and alpha
+};
+
+// Reads the header only.
+Result<ImageInfo> read_image_info(std::string_view bytes);
+
+struct DecodeOptions {
+  int channels = 3;  // 1 or 3. Gray is copied to all three, colour becomes luma, alpha is dropped
+  // When set, a JPEG may be decoded at 1/2, 1/4 or 1/8 of its size, which is several times faster, as
+  // long as it stays at least this large. 0 in both: always full size. PNG is always full size.
+  int min_width = 0;
+  int min_height = 0;
+  // What decoding may take in all: the pixels, and the coefficients of a progressive JPEG.
+  int64_t max_bytes = int64_t{64} << 20;
+  // The exact integer DCT and smooth chroma, as TensorFlow's and libjpeg's defaults. False is faster
+  // and less exact.
+  bool accurate = true;
+};
+
+// A decoded image whose buffer is meant to be used again for the next one.
+struct Image {
+  int width = 0;
+  int height = 0;
+  int channels = 0;
+  std::vector<uint8_t> pixels;  // the first bytes() of it; may be longer
+
+  size_t bytes() const { return static_cast<size_t>(width) * height * channels; }
+};
+
+// Decodes a JPEG or PNG, whichever it is. After an error *image is unspecified but valid. 16-bit PNG
+// is reduced to 8 bits; 12-bit JPEG is refused by name; CMYK and YCCK become RGB.
+Status decode_image(std::string_view bytes, const DecodeOptions& options, Image* image);
+Status decode_jpeg(std::string_view bytes, const DecodeOptions& options, Image* image);
+Status decode_png(std::string_view bytes, const DecodeOptions& options, Image* image);
+
+// pixels: height x width x channels (1 or 3). `quality` 1..100.
+Result<std::string> encode_jpeg(const uint8_t* pixels, int width, int height, int channels, int quality = 90);
+Result<std::string> encode_png(const uint8_t* pixels, int width, int height, int channels);
+
+}  // namespace tenon
