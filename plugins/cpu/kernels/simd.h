@@ -1,0 +1,140 @@
+// Short vectors over GCC's vector extensions: the same code for both instruction sets (two SSE halves
+// in the baseline). Arithmetic operators, comparisons (giving i32x8 masks of 0 or -1) and `mask ? a : b`
+// are the compiler's own; a * b + c contracts to one FMA where there is one.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/kernels.h"
+
+#define TENON_INLINE inline __attribute__((always_inline))
+
+namespace tenon::cpu::TENON_CPU_ISA {
+
+typedef float f32x8 __attribute__((vector_size(32)));
+typedef int32_t i32x8 __attribute__((vector_size(32)));
+typedef uint32_t u32x8 __attribute__((vector_size(32)));
+typedef double f64x4 __attribute__((vector_size(32)));
+typedef float f32x4 __attribute__((vector_size(16)));
+
+// Any alignment.
+template <class V, class T>
+TENON_INLINE V load_as(const T* p) {
+  V v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+TENON_INLINE f32x8 load8(const float* p) { return load_as<f32x8>(p); }
+TENON_INLINE f64x4 load4(const double* p) { return load_as<f64x4>(p); }
+TENON_INLINE void store8(float* p, f32x8 v) { std::memcpy(p, &v, sizeof v); }
+TENON_INLINE void store4(double* p, f64x4 v) { std::memcpy(p, &v, sizeof v); }
+
+TENON_INLINE f32x8 splat8(float x) { return f32x8{x, x, x, x, x, x, x, x}; }
+TENON_INLINE i32x8 splat8i(int32_t x) { return i32x8{x, x, x, x, x, x, x, x}; }
+TENON_INLINE f64x4 splat4(double x) { return f64x4{x, x, x, x}; }
+
+// The same bits, other type.
+TENON_INLINE f32x8 as_f32(i32x8 v) { return (f32x8)v; }
+TENON_INLINE i32x8 as_i32(f32x8 v) { return (i32x8)v; }
+
+// Lanes below n (0..8) are -1.
+TENON_INLINE i32x8 lane_mask(int64_t n) {
+  return i32x8{0, 1, 2, 3, 4, 5, 6, 7} < splat8i(static_cast<int32_t>(n));
+}
+// Lanes of the mask only: the others read as 0 and are not touched in memory.
+TENON_INLINE f32x8 load8_mask(const float* p, i32x8 mask) {
+#ifdef __AVX__
+  return __builtin_ia32_maskloadps256(reinterpret_cast<const f32x8*>(p), mask);
+#else
+  f32x8 v = {};
+  for (int i = 0; i < 8; ++i)
+    if (mask[i]) v[i] = p[i];
+  return v;
+#endif
+}
+TENON_INLINE void store8_mask(float* p, f32x8 v, i32x8 mask) {
+#ifdef __AVX__
+  __builtin_ia32_maskstoreps256(reinterpret_cast<f32x8*>(p), mask, v);
+#else
+  for (int i = 0; i < 8; ++i)
+    if (mask[i]) p[i] = v[i];
+#endif
+}
+// The first n lanes (0..8).
+TENON_INLINE f32x8 load8_part(const float* p, int64_t n) { return load8_mask(p, lane_mask(n)); }
+TENON_INLINE void store8_part(float* p, f32x8 v, int64_t n) { store8_mask(p, v, lane_mask(n)); }
+
+// b where a is NaN or not greater (less): one instruction; NaN in b wins, NaN in a does not.
+TENON_INLINE f32x8 max8(f32x8 a, f32x8 b) {
+#ifdef __AVX__
+  return __builtin_ia32_maxps256(a, b);
+#else
+  return a > b ? a : b;
+#endif
+}
+TENON_INLINE f32x8 min8(f32x8 a, f32x8 b) {
+#ifdef __AVX__
+  return __builtin_ia32_minps256(a, b);
+#else
+  return a < b ? a : b;
+#endif
+}
+// NaN in either wins.
+TENON_INLINE f32x8 max8_nan(f32x8 a, f32x8 b) {
+  const f32x8 m = max8(a, b);
+  return a == a ? m : a;
+}
+TENON_INLINE f32x8 min8_nan(f32x8 a, f32x8 b) {
+  const f32x8 m = min8(a, b);
+  return a == a ? m : a;
+}
+TENON_INLINE f32x8 abs8(f32x8 a) { return as_f32(as_i32(a) & splat8i(0x7fffffff)); }
+TENON_INLINE f32x8 sqrt8(f32x8 a) {
+#ifdef __AVX__
+  return __builtin_ia32_sqrtps256(a);
+#else
+  for (int i = 0; i < 8; ++i) a[i] = __builtin_sqrtf(a[i]);
+  return a;
+#endif
+}
+TENON_INLINE i32x8 to_i32(f32x8 a) { return __builtin_convertvector(a, i32x8); }  // toward 0
+TENON_INLINE f32x8 to_f32(i32x8 a) { return __builtin_convertvector(a, f32x8); }
+
+// In a fixed order: halves, quarters, pairs.
+TENON_INLINE float sum8(f32x8 v) {
+  const f32x4 q = f32x4{v[0], v[1], v[2], v[3]} + f32x4{v[4], v[5], v[6], v[7]};
+  return (q[0] + q[2]) + (q[1] + q[3]);
+}
+TENON_INLINE float max8_of(f32x8 v) {
+  float m = v[0];
+  for (int i = 1; i < 8; ++i) m = v[i] > m ? v[i] : m;
+  return m;
+}
+
+// bf16 and f16 are stored as uint16_t; rounding is to nearest even.
+TENON_INLINE float bf16_to_f32(uint16_t b) {
+  const uint32_t bits = static_cast<uint32_t>(b) << 16;
+  float f;
+  std::memcpy(&f, &bits, 4);
+  return f;
+}
+TENON_INLINE uint16_t f32_to_bf16(float f) {
+  uint32_t bits;
+  std::memcpy(&bits, &f, 4);
+  if (f != f) return static_cast<uint16_t>((bits >> 16) | 0x40);
+  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+TENON_INLINE float f16_to_f32(uint16_t b) {
+  _Float16 h;
+  std::memcpy(&h, &b, 2);
+  return static_cast<float>(h);
+}
+TENON_INLINE uint16_t f32_to_f16(float f) {
+  const _Float16 h = static_cast<_Float16>(f);
+  uint16_t b;
+  std::memcpy(&b, &h, 2);
+  return b;
+}
+
+}  // namespace tenon::cpu::TENON_CPU_ISA
