@@ -31,12 +31,24 @@ struct ImageInfo {
 // Reads the header only.
 Result<ImageInfo> read_image_info(std::string_view bytes);
 
+// width 0: all of it.
+struct ImageWindow {
+  int x = 0;
+  int y = 0;
+  int width = 0;
+  int height = 0;
+};
+
 struct DecodeOptions {
   int channels = 3;  // 1 or 3. Gray is copied to all three, colour becomes luma, alpha is dropped
-  // When set, a JPEG may be decoded at 1/2, 1/4 or 1/8 of its size, which is several times faster, as
-  // long as it stays at least this large. 0 in both: always full size. PNG is always full size.
+  // When set, a JPEG may be decoded at 1/2 or 1/4 of its size, which is faster, as long as the whole
+  // image stays at least this large. 0 in both: always full size. PNG is always full size.
   int min_width = 0;
   int min_height = 0;
+  // The part that is wanted, in pixels of the full-size image. A JPEG is then decoded no further than
+  // the last row of the window (damage below it goes unnoticed). The pixels are those of the whole
+  // image, cropped. At a scale of 1/s the window covers x/s (rounded down) to (x + width)/s (up).
+  ImageWindow window;
   // What decoding may take in all: the pixels, and the coefficients of a progressive JPEG.
   int64_t max_bytes = int64_t{64} << 20;
   // The exact integer DCT and smooth chroma, as TensorFlow's and libjpeg's defaults. False is faster
@@ -49,6 +61,7 @@ struct Image {
   int width = 0;
   int height = 0;
   int channels = 0;
+  int scale = 1;                // 1, 2 or 4: the file's image is that much larger
   std::vector<uint8_t> pixels;  // the first bytes() of it; may be longer
 
   size_t bytes() const { return static_cast<size_t>(width) * height * channels; }
