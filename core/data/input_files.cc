@@ -1,0 +1,221 @@
+#include "data/input_files.h"
+
+#include <glob.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <utility>
+
+#include "base/crc32c.h"
+#include "base/text.h"
+#include "base/thread_pool.h"
+
+namespace tenon {
+namespace {
+
+constexpr int64_t kHeader = 12;  // u64 length, u32 masked CRC of it
+constexpr int64_t kFooter = 4;   // u32 masked CRC of the data
+constexpr int64_t kReadAhead = 8 << 20;
+constexpr size_t kMaxOpen = 256;
+
+template <class T>
+T load(const void* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+std::string pattern_of(const InputOptions& options) {
+  if (!options.file_pattern.empty()) return options.file_pattern;
+  return cat(options.data_dir, "/", options.split, "-*-of-*[0-9]");
+}
+
+Result<std::vector<std::string>> match(const std::string& pattern) {
+  glob_t found{};
+  const int rc = glob(pattern.c_str(), GLOB_ERR, nullptr, &found);
+  std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + (rc == 0 ? found.gl_pathc : 0));
+  globfree(&found);
+  if (rc == GLOB_NOSPACE) return Status(Code::kOutOfMemory, cat("no memory to list ", pattern));
+  if (rc == GLOB_ABORTED) return invalid("cannot read the directory of ", pattern);
+  return paths;
+}
+
+// "…-of-00012" -> 12; 0 when the name does not end so.
+size_t shard_total(const std::string& path) {
+  const size_t at = path.rfind("-of-");
+  if (at == std::string::npos || path.size() - at > 12) return 0;
+  size_t total = 0;
+  for (char c : path.substr(at + 4)) {
+    if (c < '0' || c > '9') return 0;
+    total = total * 10 + static_cast<size_t>(c - '0');
+  }
+  return total;
+}
+
+// A missing shard would cost examples without a word.
+Status check_shards(const InputOptions& options, const std::vector<std::string>& paths) {
+  const size_t total = shard_total(paths.front());
+  for (const std::string& path : paths)
+    if (shard_total(path) != total)
+      return invalid(input_name(options), " mixes two sets of shards: ", paths.front(), " and ", path);
+  if (paths.size() != total)
+    return invalid(input_name(options), ": expected ", total, " files as their names say, found ", paths.size());
+  return {};
+}
+
+// Reads forward through a file in steps that suit the distance between the headers.
+class HeaderReader {
+ public:
+  explicit HeaderReader(const File& file) : file_(file) {}
+
+  // kHeader bytes at `offset`. REQUIRED: the file has them.
+  Result<const char*> at(int64_t offset) {
+    if (offset < begin_ || offset + kHeader > end_) {
+      // Small records: many headers in one read. Large ones: the header alone.
+      const int64_t want = offset - end_ > kWindow / 8 ? kHeader : kWindow;
+      buffer_.resize(static_cast<size_t>(want));
+      TENON_ASSIGN(size_t got, file_.read_at(offset, buffer_.data(), buffer_.size()));
+      begin_ = offset;
+      end_ = offset + static_cast<int64_t>(got);
+      if (end_ < offset + kHeader) return invalid(file_.path(), ": cut short while it was read");
+    }
+    return static_cast<const char*>(buffer_.data()) + (offset - begin_);
+  }
+
+ private:
+  static constexpr int64_t kWindow = 128 << 10;
+  const File& file_;
+  std::vector<char> buffer_;
+  int64_t begin_ = 0;
+  int64_t end_ = 0;
+};
+
+// The length of the frame at `offset`.
+Result<int64_t> frame_bytes(HeaderReader& headers, int64_t offset, int64_t file_bytes) {
+  const int64_t left = file_bytes - offset;
+  if (left < kHeader) return invalid("cut short: ", left, " bytes left, a record's header has ", kHeader);
+  TENON_ASSIGN(const char* header, headers.at(offset));
+  if (crc32c_mask(crc32c(header, 8)) != load<uint32_t>(header + 8))
+    return invalid("the checksum of the length does not match");
+  const uint64_t length = load<uint64_t>(header);
+  if (left < kHeader + kFooter || length > static_cast<uint64_t>(left - kHeader - kFooter))
+    return invalid("cut short: expected ", length, " bytes of data, found ", left - kHeader);
+  return kHeader + static_cast<int64_t>(length) + kFooter;
+}
+
+}  // namespace
+
+std::string input_name(const InputOptions& options) {
+  return options.file_pattern.empty() ? cat(options.data_dir, "/", options.split, "-*") : options.file_pattern;
+}
+
+Result<std::vector<std::string>> find_input_files(const InputOptions& options) {
+  if (options.file_pattern.empty()) {
+    if (options.data_dir.empty() || options.split.empty())
+      return invalid("no input files: set data_dir and split, or file_pattern");
+    std::error_code error;
+    if (!std::filesystem::is_directory(options.data_dir, error))
+      return invalid(options.data_dir, error ? cat(": ", error.message()) : std::string(": not a directory"));
+  }
+  TENON_ASSIGN(std::vector<std::string> paths, match(pattern_of(options)));
+  if (paths.empty()) return invalid("no files match ", input_name(options));
+  std::sort(paths.begin(), paths.end());
+  if (options.file_pattern.empty()) TENON_TRY(check_shards(options, paths));
+  return paths;
+}
+
+Result<RecordFile> index_records(const std::string& path, bool tolerate) {
+  TENON_ASSIGN(const File file, File::open(path));
+  HeaderReader headers(file);
+  RecordFile out{path, {0}, false};
+  while (out.offsets.back() < file.size()) {
+    const int64_t offset = out.offsets.back();
+    Result<int64_t> bytes = frame_bytes(headers, offset, file.size());
+    if (!bytes.ok() && (!tolerate || bytes.status().code() != Code::kInvalid))
+      return Status(bytes.status().code(), cat(path, ": record at offset ", offset, ": ", bytes.status().message()));
+    out.damaged = !bytes.ok();
+    if (out.damaged) break;
+    out.offsets.push_back(offset + *bytes);
+  }
+  if (out.records() > std::numeric_limits<uint32_t>::max()) return invalid(path, ": too many records");
+  out.offsets.shrink_to_fit();
+  return out;
+}
+
+Result<std::vector<RecordFile>> index_files(const std::vector<std::string>& paths, bool tolerate, ThreadPool* pool) {
+  std::vector<RecordFile> files(paths.size());
+  std::vector<Status> failures(paths.size());
+  std::mutex mutex;
+  std::condition_variable done;
+  size_t left = paths.size();
+  for (size_t i = 0; i < paths.size(); ++i) {
+    auto task = [&, i] {
+      Result<RecordFile> file = index_records(paths[i], tolerate);
+      if (file.ok()) files[i] = std::move(*file);
+      else failures[i] = file.status();
+      std::lock_guard lock(mutex);
+      if (--left == 0) done.notify_all();
+    };
+    if (pool) pool->submit(task);
+    else task();
+  }
+  while (pool && pool->help()) {
+  }
+  std::unique_lock lock(mutex);
+  done.wait(lock, [&] { return left == 0; });
+  for (const Status& failure : failures) TENON_TRY(failure);
+  return files;
+}
+
+RecordFiles::RecordFiles(std::vector<RecordFile> files)
+    : files_(std::move(files)), open_(files_.size()), advised_(files_.size()) {
+  for (const RecordFile& file : files_) bytes_ += file.offsets.back();
+}
+
+Result<std::shared_ptr<const File>> RecordFiles::open(size_t file) const {
+  std::lock_guard lock(mutex_);
+  if (open_[file]) return open_[file];
+  TENON_ASSIGN(File opened, File::open(files_[file].path));
+  open_[file] = std::make_shared<const File>(std::move(opened));
+  opened_.push_back(file);
+  if (opened_.size() > kMaxOpen) {
+    open_[opened_.front()] = nullptr;  // readers still hold it
+    opened_.pop_front();
+  }
+  return open_[file];
+}
+
+// Whoever first comes into a block has the next one fetched, once an epoch: the shuffle buffer makes the order of the
+// reads look random, and the system's own read-ahead gives up.
+void RecordFiles::read_ahead(const File& opened, size_t file, int64_t begin, uint64_t epoch) const {
+  const uint64_t mark = (epoch + 1) << 32 | static_cast<uint64_t>(begin / kReadAhead + 1);
+  uint64_t seen = advised_[file].load(std::memory_order_relaxed);
+  if (seen >= mark || !advised_[file].compare_exchange_strong(seen, mark, std::memory_order_relaxed)) return;
+  const bool first = seen >> 32 != epoch + 1;
+  opened.advise_ahead(first ? begin : (begin / kReadAhead + 1) * kReadAhead, first ? 2 * kReadAhead : kReadAhead);
+}
+
+Result<std::string_view> RecordFiles::read(size_t file, int64_t record, uint64_t epoch) const {
+  thread_local std::vector<char> buffer;
+  const int64_t begin = files_[file].offsets[record];
+  const size_t bytes = static_cast<size_t>(files_[file].offsets[record + 1] - begin);
+  TENON_ASSIGN(const std::shared_ptr<const File> opened, open(file));
+  read_ahead(*opened, file, begin, epoch);
+  if (buffer.size() < bytes) buffer.resize(bytes + bytes / 4);
+  TENON_TRY(opened->read_exactly_at(begin, buffer.data(), bytes));
+  const std::string_view data(buffer.data() + kHeader, bytes - kHeader - kFooter);
+  if (load<uint64_t>(buffer.data()) != data.size()) return invalid("changed since it was first read");
+  if (crc32c_mask(crc32c(data)) != load<uint32_t>(data.data() + data.size()))
+    return invalid("the checksum of the data does not match");
+  return data;
+}
+
+std::string RecordFiles::where(size_t file, int64_t record) const {
+  return cat(files_[file].path, ": record at offset ", files_[file].offsets[record]);
+}
+
+}  // namespace tenon

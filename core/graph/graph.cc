@@ -1,0 +1,75 @@
+#include "graph/graph.h"
+
+#include "base/text.h"
+
+namespace tenon {
+
+ValueId Graph::add_input(Type type, Role role, std::string name) {
+  const ValueId id = static_cast<ValueId>(values.size());
+  values.push_back({type, -1, static_cast<int>(inputs.size())});
+  inputs.push_back({id, role, false, std::move(name)});
+  return id;
+}
+
+NodeId Graph::add_node(Node node, const std::vector<Type>& result_types) {
+  const NodeId id = static_cast<NodeId>(nodes.size());
+  node.name = unique_name(node.name.empty() ? node.op : node.name);
+  node.phase = phase;
+  node.forward_of = forward_of;
+  node.origin = origin.empty() ? node.name : origin;
+  node.composite_of = composite_of;
+  node.results.clear();
+  for (size_t i = 0; i < result_types.size(); ++i) {
+    node.results.push_back(static_cast<ValueId>(values.size()));
+    values.push_back({result_types[i], id, static_cast<int>(i)});
+  }
+  nodes.push_back(std::move(node));
+  return id;
+}
+
+int Graph::add_variable(std::string_view name, Type type, Initializer initializer, bool trainable) {
+  Variable v;
+  v.name = unique_name(name);
+  v.input = static_cast<int>(inputs.size());
+  v.initializer = std::move(initializer);
+  v.trainable = trainable;
+  add_input(type, Role::kState, v.name);
+  variables.push_back(std::move(v));
+  return static_cast<int>(variables.size() - 1);
+}
+
+const Variable* Graph::find_variable(std::string_view name) const {
+  for (const Variable& v : variables)
+    if (v.name == name) return &v;
+  return nullptr;
+}
+
+ValueId Graph::named_input(Type type, Role role, const std::string& name) {
+  for (const Input& input : inputs)
+    if (input.role == role && input.name == name) return input.value;
+  return add_input(type, role, name);
+}
+
+std::string Graph::unique_name(std::string_view base) {
+  std::string name = scope_.empty() ? std::string(base) : cat(scope_, "/", base);
+  int& count = names_[name];
+  if (count++ == 0) return name;
+  for (;; ++count) {
+    std::string candidate = cat(name, "_", count - 1);
+    if (names_.try_emplace(candidate, 1).second) return candidate;
+  }
+}
+
+NameScope::NameScope(Graph& graph, std::string_view name) : graph_(graph), saved_(graph.scope()) {
+  graph.set_scope(saved_.empty() ? std::string(name) : cat(saved_, "/", name));
+}
+
+const AttrValue* find_attr(const Attrs& attrs, std::string_view name) {
+  for (const Attr& a : attrs)
+    if (a.name == name) return &a.value;
+  return nullptr;
+}
+
+std::string describe(const Node& node) { return cat(node.op, " '", node.name, "'"); }
+
+}  // namespace tenon

@@ -1,0 +1,154 @@
+// The static graph of one step: values, nodes, inputs, results and variables. Plain data.
+//
+// Nodes stand in topological order, because a node can only use values that exist; each value is
+// defined once. Passes do not edit a graph in place: they build a new one (compile/). A graph is used
+// by one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "tenon/initializer.h"
+#include "tenon/types.h"
+
+namespace tenon {
+
+using ValueId = int32_t;  // index into Graph::values; kAbsent for a missing optional operand
+using NodeId = int32_t;
+constexpr ValueId kAbsent = -1;
+
+// A number of one of the enumerations in tenon/ops.h.
+struct Enum {
+  int32_t number = 0;
+  bool operator==(const Enum&) const = default;
+};
+
+using AttrValue = std::variant<int64_t, double, bool, DType, Enum, std::string, std::vector<int64_t>>;
+
+struct Attr {
+  std::string name;
+  AttrValue value;
+  bool operator==(const Attr&) const = default;
+};
+using Attrs = std::vector<Attr>;
+
+struct Value {
+  Type type;
+  NodeId node = -1;  // that defines it; -1: a graph input
+  int index = 0;     // which of the node's results, or which input
+};
+
+enum class Phase : uint8_t { kForward, kBackward, kUpdate };
+
+struct Node {
+  std::string op;
+  int version = 1;
+  std::vector<ValueId> operands;  // kAbsent where an optional one is missing
+  std::vector<ValueId> results;
+  Attrs attrs;
+  std::string name;          // unique: "block3/conv1"
+  std::string origin;        // the name of the user's node that it came from
+  Phase phase = Phase::kForward;
+  NodeId forward_of = -1;    // the forward node that this one differentiates
+  std::string composite_of;  // op of the composite that it was lowered from
+  bool keep = false;         // never merged with an equal node (recomputation)
+};
+
+enum class Role : uint8_t { kState, kFeed, kScalar };
+
+struct Input {
+  ValueId value;
+  Role role;
+  bool split = false;  // axis 0 is dealt over the replicas
+  std::string name;
+};
+
+enum class Mode : uint8_t { kLast, kEach, kUntil };
+
+struct Output {
+  ValueId value;
+  Mode mode = Mode::kLast;
+  int alias = -1;  // index of the state input that it updates in place
+  bool split = false;
+  std::string name;
+};
+
+// A state with a name, a first value and perhaps a next value: a weight, a slot, a counter.
+struct Variable {
+  std::string name;  // "conv2d/kernel"
+  int input = -1;    // index into Graph::inputs
+  Initializer initializer;
+  bool trainable = true;
+  ValueId next = kAbsent;  // its value after the step; absent: unchanged
+};
+
+class Graph {
+ public:
+  std::vector<Value> values;
+  std::vector<Node> nodes;
+  std::vector<Input> inputs;
+  std::vector<Output> results;
+  std::vector<Variable> variables;
+
+  ValueId add_input(Type type, Role role, std::string name);
+  // Appends a node whose result types are already inferred. An empty name takes the op's; the name is
+  // put under the current scope and made unique by _1, _2, ...
+  NodeId add_node(Node node, const std::vector<Type>& result_types);
+  // `name` is made unique under the current scope. Returns the index in variables.
+  int add_variable(std::string_view name, Type type, Initializer initializer, bool trainable);
+  const Variable* find_variable(std::string_view name) const;
+  ValueId variable_value(int variable) const { return inputs[variables[variable].input].value; }
+  // The value of the scalar or state input of that name, made when it is not there yet.
+  ValueId named_input(Type type, Role role, const std::string& name);
+
+  const Type& type(ValueId id) const { return values[id].type; }
+  const Node* defining_node(ValueId id) const {
+    return values[id].node < 0 ? nullptr : &nodes[values[id].node];
+  }
+
+  // "dense" -> "scope/dense", "scope/dense_1", ...
+  std::string unique_name(std::string_view base);
+  const std::string& scope() const { return scope_; }
+  void set_scope(std::string scope) { scope_ = std::move(scope); }
+
+  // Copied into every node that is added.
+  Phase phase = Phase::kForward;
+  NodeId forward_of = -1;
+  std::string origin;
+  std::string composite_of;
+
+ private:
+  std::unordered_map<std::string, int> names_;
+  std::string scope_;
+};
+
+// Adds to the scope for as long as it lives: names become "NAME/...".
+class NameScope {
+ public:
+  NameScope(Graph& graph, std::string_view name);
+  ~NameScope() { graph_.set_scope(saved_); }
+  NameScope(const NameScope&) = delete;
+  NameScope& operator=(const NameScope&) = delete;
+
+ private:
+  Graph& graph_;
+  std::string saved_;
+};
+
+// The attribute of that name, or nullptr.
+const AttrValue* find_attr(const Attrs& attrs, std::string_view name);
+
+// "conv 'block3/a'", as messages name a node.
+std::string describe(const Node& node);
+
+// Readable text of a graph, one line a node; what `tenon inspect graph` prints.
+std::string to_text(const Graph& graph);
+std::string to_text(const AttrValue& value);
+
+}  // namespace tenon

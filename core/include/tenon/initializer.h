@@ -1,0 +1,52 @@
+// First values of variables, with Keras's names, defaults and formulas.
+//
+// An initializer is plain data: the trainer fills a variable from it once, with random numbers keyed by
+// (seed, crc32c of the variable's name), so that a variable's first value depends on neither the order
+// in which layers are made nor the device.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tenon/types.h"
+
+namespace tenon {
+
+struct Initializer {
+  enum class Kind : uint8_t {
+    kConstant,         // a
+    kUniform,          // [a, b)
+    kNormal,           // mean a, standard deviation b
+    kTruncatedNormal,  // mean a, generator's deviation b, redrawn beyond 2 b
+    kOrthogonal,       // gain a
+    kValues,           // values, row-major
+  };
+  Kind kind = Kind::kConstant;
+  double a = 0;
+  double b = 0;
+  std::vector<float> values;
+};
+
+Initializer zeros();
+Initializer ones();
+Initializer constant_initializer(double value);
+// The numbers themselves, row-major; their count must be the variable's.
+Initializer values_initializer(std::vector<float> values);
+Initializer random_uniform(double low = -0.05, double high = 0.05);
+Initializer random_normal(double mean = 0, double stddev = 0.05);
+Initializer truncated_normal(double mean = 0, double stddev = 0.05);
+Initializer orthogonal(double gain = 1);
+
+// VarianceScaling: variance scale / fan. fan_in and fan_out of a kernel whose last two axes are
+// (in, out) are those times the product of the axes before them.
+enum class FanMode { kFanIn, kFanOut, kFanAvg };
+enum class Distribution { kUniform, kTruncatedNormal, kUntruncatedNormal };
+Initializer variance_scaling(double scale, FanMode mode, Distribution distribution, const Shape& kernel);
+Initializer glorot_uniform(const Shape& kernel);
+Initializer glorot_normal(const Shape& kernel);
+Initializer he_uniform(const Shape& kernel);
+Initializer he_normal(const Shape& kernel);
+Initializer lecun_uniform(const Shape& kernel);
+Initializer lecun_normal(const Shape& kernel);
+
+}  // namespace tenon

@@ -1,0 +1,43 @@
+// A tensor of a model that is being built: a handle to a value of a graph.
+//
+// Nothing is computed while a model is built: operations add nodes to the graph, and each checks its
+// operands at once (it throws tenon::Error naming the op, what was expected and what was found). A
+// Tensor is a small value; it is valid as long as its graph. One graph is built by one thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tenon/types.h"
+
+namespace tenon {
+
+class Graph;
+
+class Tensor {
+ public:
+  Tensor() = default;
+  Tensor(Graph* graph, int32_t id) : graph_(graph), id_(id) {}
+
+  // False for an absent optional operand.
+  explicit operator bool() const { return graph_ != nullptr; }
+  Graph* graph() const { return graph_; }
+  int32_t id() const { return id_; }
+
+  const Type& type() const;
+  DType dtype() const { return type().dtype; }
+  const Shape& shape() const { return type().shape; }
+  int rank() const { return shape().rank(); }
+  int64_t dim(int axis) const { return shape()[axis]; }
+  int64_t elements() const { return shape().elements(); }
+
+  bool operator==(const Tensor&) const = default;
+
+ private:
+  Graph* graph_ = nullptr;
+  int32_t id_ = -1;
+};
+
+using Tensors = std::vector<Tensor>;
+
+}  // namespace tenon

@@ -1,0 +1,26 @@
+#include "op/rules.h"
+
+namespace tenon {
+namespace abs_op {
+
+Tensors gradient_rule(const Gradient& n) {
+  const Tensor x = n.in(0), zero = scalar_like(x, 0);
+  const Tensor below = select(compare(x, zero, CompareKind::kLt), neg(n.g(0)), zero);
+  return {select(compare(x, zero, CompareKind::kGt), n.g(0), below)};
+}
+
+}  // namespace abs_op
+
+extern const OpDef kAbs;
+const OpDef kAbs = {
+    "abs",
+    "x:N -> y",
+    "The absolute value of each element; the most negative integer stays itself. Its gradient at 0 is 0.",
+    infer_same,
+    nullptr,
+    abs_op::gradient_rule,
+};
+
+Tensor abs(Tensor x) { return emit1("abs", {x}); }
+
+}  // namespace tenon

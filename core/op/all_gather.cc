@@ -1,0 +1,36 @@
+#include "op/rules.h"
+
+namespace tenon {
+namespace all_gather_op {
+
+void shape_rule(Infer& c) {
+  const int64_t axis = c.i64("axis"), replicas = c.i64("replicas");
+  c.expect(axis >= 0 && axis < c.shape(0).rank(), "axis ", axis, " is out of range for ", c.in(0).str());
+  c.expect(replicas >= 1 && replicas <= 65536, "replicas is ", replicas, ", expected 1 to 65536");
+  Shape y = c.shape(0);
+  y.set(static_cast<int>(axis), y[static_cast<int>(axis)] * replicas);
+  c.result(c.in(0).dtype, y);
+}
+
+Tensors gradient_rule(const Gradient& n) {
+  return {reduce_scatter(n.g(0), n.i64("axis"), n.i64("group"))};
+}
+
+}  // namespace all_gather_op
+
+extern const OpDef kAllGather;
+const OpDef kAllGather = {
+    "all_gather",
+    "x:A ; axis:i64 group:i64=0 replicas:i64=1 -> y",
+    "Joins the replicas' tensors along one axis in replica order. `group` replicas in a row belong "
+    "together (0: all); `replicas` is how many take part.",
+    all_gather_op::shape_rule,
+    nullptr,
+    all_gather_op::gradient_rule,
+};
+
+Tensor all_gather(Tensor x, int64_t axis, int64_t group) {
+  return emit1("all_gather", {x}, {{"axis", axis}, {"group", group}});
+}
+
+}  // namespace tenon

@@ -1,0 +1,31 @@
+#include "op/rules.h"
+
+namespace tenon {
+namespace atan2_op {
+
+void shape_rule(Infer& c) {
+  infer_binary(c);
+}
+
+Tensors gradient_rule(const Gradient& n) {
+  const Tensor g = n.g(0), a = n.in(0), b = n.in(1);
+  const Tensor scaled = div(g, add(mul(a, a), mul(b, b)));
+  return {n.needs(0) ? unbroadcast(mul(scaled, b), a) : Tensor(),
+          n.needs(1) ? unbroadcast(neg(mul(scaled, a)), b) : Tensor()};
+}
+
+}  // namespace atan2_op
+
+extern const OpDef kAtan2;
+const OpDef kAtan2 = {
+    "atan2",
+    "a:F b:F -> y",
+    "The angle of the point (b, a) from the positive first axis, in (-pi, pi].",
+    atan2_op::shape_rule,
+    nullptr,
+    atan2_op::gradient_rule,
+};
+
+Tensor atan2(Tensor a, Tensor b) { return emit1("atan2", {a, b}); }
+
+}  // namespace tenon

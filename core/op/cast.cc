@@ -1,0 +1,31 @@
+#include "op/rules.h"
+
+namespace tenon {
+namespace cast_op {
+
+void shape_rule(Infer& c) {
+  c.expect(c.dtype("to") != DType::kNone, "attribute 'to' is no dtype");
+  c.result(c.dtype("to"), c.shape(0));
+}
+
+Tensors gradient_rule(const Gradient& n) {
+  if (!is_float(n.in(0).dtype()) || !is_float(n.dtype("to"))) return {Tensor()};
+  return {cast(n.g(0), n.in(0).dtype())};
+}
+
+}  // namespace cast_op
+
+extern const OpDef kCast;
+const OpDef kCast = {
+    "cast",
+    "x:A ; to:dtype -> y",
+    "Converts to another dtype. To a narrower float: nearest even, overflow to infinity. Float to "
+    "integer: toward 0, saturating, NaN to 0. To a narrower integer: the low bits. To bool: x != 0.",
+    cast_op::shape_rule,
+    nullptr,
+    cast_op::gradient_rule,
+};
+
+Tensor cast(Tensor x, DType to) { return x.dtype() == to ? x : emit1("cast", {x}, {{"to", to}}); }
+
+}  // namespace tenon

@@ -1,0 +1,26 @@
+#include "op/rules.h"
+
+namespace tenon {
+namespace compare_op {
+
+void shape_rule(Infer& c) {
+  infer_binary(c, DType::kBool);
+}
+
+}  // namespace compare_op
+
+extern const OpDef kCompare;
+const OpDef kCompare = {
+    "compare",
+    "a:A b:A ; kind:enum -> y",
+    "Compares element by element: eq ne lt le gt ge. Of NaN only ne holds.",
+    compare_op::shape_rule,
+    nullptr,
+    nullptr,
+};
+
+Tensor compare(Tensor a, Tensor b, CompareKind kind) {
+  return emit1("compare", {a, b}, {{"kind", number_of(kind)}});
+}
+
+}  // namespace tenon

@@ -1,0 +1,36 @@
+#include "op/rules.h"
+
+namespace tenon {
+namespace conv_op {
+
+void shape_rule(Infer& c) {
+  c.result(conv_shape(c));
+}
+
+Tensors gradient_rule(const Gradient& n) {
+  const ConvOptions o = conv_options(n);
+  const Tensor x = n.in(0), w = n.in(1), g = cast(n.g(0), x.dtype());
+  const Ints kernel(w.shape().begin(), w.shape().end() - 2);
+  ConvOptions back = o;
+  back.out = DType::kNone;
+  return {n.needs(0) ? conv_grad_input(g, w, spatial_dims(x.shape()), back) : Tensor(),
+          n.needs(1) ? conv_grad_filter(x, g, kernel, back) : Tensor()};
+}
+
+}  // namespace conv_op
+
+extern const OpDef kConv;
+const OpDef kConv = {
+    "conv",
+    "x:F w:F ; strides:list= low:list= high:list= dilation:list= groups:i64=1 precision:enum=0 out:dtype=none -> y",
+    "Convolution of x[N,S..,C] with w[K..,C/G,O] over 1 to 3 spatial dimensions: y[n,o,k] = sum over t, c "
+    "of x[n, o stride + t dilation - low, group(k) C/G + c] w[t,c,k], 0 outside. Size floor((S + low + "
+    "high - (K-1) dilation - 1)/stride) + 1.",
+    conv_op::shape_rule,
+    nullptr,
+    conv_op::gradient_rule,
+};
+
+Tensor conv(Tensor x, Tensor w, const ConvOptions& o) { return emit1("conv", {x, w}, conv_attrs(o)); }
+
+}  // namespace tenon

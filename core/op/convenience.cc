@@ -1,0 +1,152 @@
+// Functions that are formulas of ops: constants, NumPy's broadcasting, keepdims reductions, operators.
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "base/half.h"
+#include "op/rules.h"
+
+namespace tenon {
+namespace {
+
+template <class T>
+std::string bytes_of(T value) {
+  std::string out(sizeof value, '\0');
+  std::memcpy(out.data(), &value, sizeof value);
+  return out;
+}
+
+std::string element(DType dtype, double value) {
+  switch (dtype) {
+    case DType::kF32: return bytes_of(static_cast<float>(value));
+    case DType::kF64: return bytes_of(value);
+    case DType::kBF16: return bytes_of(to_bf16(static_cast<float>(value)));
+    case DType::kF16: return bytes_of(to_f16(static_cast<float>(value)));
+    case DType::kI32: return bytes_of(static_cast<int32_t>(value));
+    case DType::kI64: return bytes_of(static_cast<int64_t>(value));
+    case DType::kU8: return bytes_of(static_cast<uint8_t>(value));
+    case DType::kBool: return bytes_of(static_cast<uint8_t>(value != 0));
+    case DType::kNone: break;
+  }
+  fail("constant: no dtype");
+}
+
+Ints all_axes(Tensor x) {
+  Ints axes(x.rank());
+  std::iota(axes.begin(), axes.end(), 0);
+  return axes;
+}
+
+Tensor reduced(Tensor x, const Ints& axes, bool keepdims, ReduceKind kind) {
+  Ints which = axes.empty() ? all_axes(x) : axes;
+  Shape kept = x.shape();
+  for (int64_t& a : which) a = x.shape().axis(static_cast<int>(a)), kept.set(static_cast<int>(a), 1);
+  const Tensor y = reduce(x, which, kind);
+  return keepdims ? reshape(y, kept) : y;
+}
+
+using Binary = Tensor (*)(Tensor, Tensor);
+
+// Rank 0 beside any shape needs no broadcast of its own.
+Tensor broadcasting(Binary op, Tensor a, Tensor b) {
+  if (a.shape() == b.shape() || a.rank() == 0 || b.rank() == 0) return op(a, b);
+  const Shape shape = broadcast_shapes(a.shape(), b.shape());
+  return op(broadcast_to(a, shape), broadcast_to(b, shape));
+}
+
+constexpr std::string_view kActivations[] = {"linear", "relu", "relu6", "leaky_relu", "elu", "selu", "sigmoid", "tanh",
+                                             "softplus", "gelu", "gelu_tanh", "silu", "mish", "hard_sigmoid",
+                                             "hard_swish"};
+
+}  // namespace
+
+Activation activation_from_name(std::string_view name) {
+  for (size_t i = 0; i < std::size(kActivations); ++i)
+    if (kActivations[i] == name) return static_cast<Activation>(i);
+  if (name == "none" || name.empty()) return Activation::kNone;
+  if (name == "swish") return Activation::kSilu;
+  const std::string_view near = nearest(name, kActivations);
+  fail("no activation of name '", name, "'", near.empty() ? "" : cat("; did you mean '", near, "'?"));
+}
+
+std::string_view activation_name(Activation a) { return kActivations[static_cast<int>(a)]; }
+
+Tensor full(Graph& graph, DType dtype, const Shape& shape, double value) {
+  return constant(graph, {dtype, shape}, element(dtype, value));
+}
+Tensor scalar_like(Tensor like, double value) { return full(*like.graph(), like.dtype(), {}, value); }
+Tensor full_like(Tensor like, double value) { return full(*like.graph(), like.dtype(), like.shape(), value); }
+
+Shape broadcast_shapes(const Shape& a, const Shape& b) {
+  const int rank = std::max(a.rank(), b.rank());
+  std::vector<int64_t> dims(rank);
+  for (int i = 1; i <= rank; ++i) {
+    const int64_t x = i <= a.rank() ? a[-i] : 1, y = i <= b.rank() ? b[-i] : 1;
+    if (x != y && x != 1 && y != 1) fail("shapes ", a.str(), " and ", b.str(), " do not broadcast");
+    dims[rank - i] = std::max(x, y);
+  }
+  return Shape(dims);
+}
+
+Tensor broadcast_to(Tensor x, const Shape& shape) {
+  if (!(broadcast_shapes(x.shape(), shape) == shape)) fail("cannot broadcast ", x.type().str(), " to ", shape.str());
+  return broadcast_trailing(x, shape);
+}
+
+Tensor expand_dims(Tensor x, int64_t axis) {
+  std::vector<int64_t> dims = x.shape().vec();
+  if (axis < 0) axis += x.rank() + 1;
+  if (axis < 0 || axis > x.rank()) fail("expand_dims: axis ", axis, " is out of range for ", x.type().str());
+  dims.insert(dims.begin() + axis, 1);
+  return reshape(x, Shape(dims));
+}
+
+Tensor reduce_sum(Tensor x, const Ints& axes, bool keepdims) { return reduced(x, axes, keepdims, ReduceKind::kSum); }
+Tensor reduce_max(Tensor x, const Ints& axes, bool keepdims) { return reduced(x, axes, keepdims, ReduceKind::kMax); }
+Tensor reduce_min(Tensor x, const Ints& axes, bool keepdims) { return reduced(x, axes, keepdims, ReduceKind::kMin); }
+
+Tensor reduce_mean(Tensor x, const Ints& axes, bool keepdims) {
+  const Tensor sum = reduce_sum(x, axes, keepdims);
+  const double count = static_cast<double>(x.elements()) / static_cast<double>(sum.elements());
+  return count == 1 ? sum : mul(sum, scalar_like(sum, 1 / count));
+}
+
+Tensor square(Tensor x) { return mul(x, x); }
+
+Tensor sign(Tensor x) {
+  const Tensor zero = scalar_like(x, 0), one = scalar_like(x, 1);
+  const Tensor below = select(compare(x, zero, CompareKind::kLt), neg(one), mul(x, zero));
+  return select(compare(x, zero, CompareKind::kGt), one, below);
+}
+
+Tensor clamp(Tensor x, double low, double high) {
+  return minimum(maximum(x, scalar_like(x, low)), scalar_like(x, high));
+}
+
+Tensor one_hot(Tensor indices, int64_t depth, DType dtype) {
+  std::vector<int64_t> dims = indices.shape().vec();
+  dims.push_back(depth);
+  const Shape shape(dims);
+  Ints axes(indices.rank());
+  std::iota(axes.begin(), axes.end(), 0);
+  const Tensor classes = iota(*indices.graph(), indices.dtype(), shape, indices.rank());
+  return cast(compare(broadcast(indices, shape, axes), classes, CompareKind::kEq), dtype);
+}
+
+Sorted top_k(Tensor x, int64_t k) { return sort(x, k, true); }
+
+Tensor operator+(Tensor a, Tensor b) { return broadcasting(add, a, b); }
+Tensor operator-(Tensor a, Tensor b) { return broadcasting(sub, a, b); }
+Tensor operator*(Tensor a, Tensor b) { return broadcasting(mul, a, b); }
+Tensor operator/(Tensor a, Tensor b) { return broadcasting(div, a, b); }
+Tensor operator+(Tensor a, double b) { return add(a, scalar_like(a, b)); }
+Tensor operator-(Tensor a, double b) { return sub(a, scalar_like(a, b)); }
+Tensor operator*(Tensor a, double b) { return mul(a, scalar_like(a, b)); }
+Tensor operator/(Tensor a, double b) { return div(a, scalar_like(a, b)); }
+Tensor operator+(double a, Tensor b) { return add(scalar_like(b, a), b); }
+Tensor operator-(double a, Tensor b) { return sub(scalar_like(b, a), b); }
+Tensor operator*(double a, Tensor b) { return mul(scalar_like(b, a), b); }
+Tensor operator/(double a, Tensor b) { return div(scalar_like(b, a), b); }
+Tensor operator-(Tensor x) { return neg(x); }
+
+}  // namespace tenon

@@ -1,0 +1,30 @@
+#include "op/rules.h"
+
+namespace tenon {
+namespace div_op {
+
+void shape_rule(Infer& c) {
+  infer_binary(c);
+}
+
+Tensors gradient_rule(const Gradient& n) {
+  const Tensor da = div(n.g(0), n.in(1));
+  return {n.needs(0) ? unbroadcast(da, n.in(0)) : Tensor(),
+          n.needs(1) ? unbroadcast(neg(mul(da, n.out(0))), n.in(1)) : Tensor()};
+}
+
+}  // namespace div_op
+
+extern const OpDef kDiv;
+const OpDef kDiv = {
+    "div",
+    "a:N b:N -> y",
+    "a / b. Integers truncate toward 0; divided by 0, and the most negative one by -1, give a.",
+    div_op::shape_rule,
+    nullptr,
+    div_op::gradient_rule,
+};
+
+Tensor div(Tensor a, Tensor b) { return emit1("div", {a, b}); }
+
+}  // namespace tenon

@@ -1,0 +1,41 @@
+#include "op/rules.h"
+
+namespace tenon {
+namespace dot_op {
+
+void shape_rule(Infer& c) {
+  c.result(dot_shape(c));
+}
+
+Tensors gradient_rule(const Gradient& n) {
+  const bool ta = n.flag("ta"), tb = n.flag("tb");
+  const Tensor a = n.in(0), b = n.in(1), g = cast(n.g(0), a.dtype());
+  const auto product = [&](Tensor x, Tensor y, bool tx, bool ty) {
+    return dot(x, y, {tx, ty, static_cast<Precision>(n.enumerator("precision"))});
+  };
+  Tensor da, db;
+  if (n.needs(0)) da = ta ? product(b, g, tb, true) : product(g, b, false, !tb);
+  if (n.needs(1)) db = tb ? product(g, a, true, ta) : product(a, g, !ta, false);
+  return {da, db};
+}
+
+}  // namespace dot_op
+
+extern const OpDef kDot;
+const OpDef kDot = {
+    "dot",
+    "a:F b:F ; ta:bool=false tb:bool=false precision:enum=0 out:dtype=none -> y",
+    "Matrix product over the last two axes, y[p,m,n] = sum over k of a[p,m,k] b[p,k,n]; ta and tb swap "
+    "the last two axes of a and b first. Leading axes are equal. Accumulates in f32 (f64 for f64); `out` "
+    "is the operands' dtype or f32.",
+    dot_op::shape_rule,
+    nullptr,
+    dot_op::gradient_rule,
+};
+
+Tensor dot(Tensor a, Tensor b, const DotOptions& o) {
+  return emit1("dot", {a, b},
+               {{"ta", o.ta}, {"tb", o.tb}, {"precision", number_of(o.precision)}, {"out", o.out}});
+}
+
+}  // namespace tenon

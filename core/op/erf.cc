@@ -1,0 +1,26 @@
+#include "op/rules.h"
+
+namespace tenon {
+namespace erf_op {
+
+Tensors gradient_rule(const Gradient& n) {
+  const Tensor x = n.in(0);
+  constexpr double kTwoOverRootPi = 1.1283791670955125739;
+  return {mul(n.g(0), mul(scalar_like(x, kTwoOverRootPi), exp(neg(mul(x, x)))))};
+}
+
+}  // namespace erf_op
+
+extern const OpDef kErf;
+const OpDef kErf = {
+    "erf",
+    "x:F -> y",
+    "The error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to x.",
+    infer_same,
+    nullptr,
+    erf_op::gradient_rule,
+};
+
+Tensor erf(Tensor x) { return emit1("erf", {x}); }
+
+}  // namespace tenon

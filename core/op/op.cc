@@ -1,0 +1,226 @@
+#include "op/op.h"
+
+#include <algorithm>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "op/signature.h"
+
+namespace tenon {
+namespace {
+
+bool in_class(DType dtype, char dtypes) {
+  const bool number = is_float(dtype) || is_integer(dtype);
+  switch (dtypes) {
+    case 'F': return is_float(dtype);
+    case 'I': return is_integer(dtype);
+    case 'N': return number;
+    case 'B': return dtype == DType::kBool;
+    case 'M': return number || dtype == DType::kBool;
+    default: return dtype != DType::kNone;
+  }
+}
+
+std::string_view class_text(char dtypes) {
+  switch (dtypes) {
+    case 'F': return "f32, bf16, f16 or f64";
+    case 'I': return "i32 or i64";
+    case 'N': return "a float or integer";
+    case 'B': return "bool";
+    case 'M': return "a float, integer or bool";
+    default: return "any dtype";
+  }
+}
+
+const Signature::Operand* operand_at(const Signature& s, size_t i) {
+  if (i < s.operands.size() && !s.operands[i].variadic) return &s.operands[i];
+  if (!s.operands.empty() && s.operands.back().variadic && i + 1 >= s.operands.size()) return &s.operands.back();
+  return nullptr;
+}
+
+void check_operands(const Graph& graph, const Node& node, const Signature& s) {
+  for (size_t i = 0; i < node.operands.size(); ++i) {
+    const Signature::Operand* spec = operand_at(s, i);
+    if (!spec) fail(describe(node), ": has ", node.operands.size(), " operands, takes ", s.operands.size());
+    const ValueId id = node.operands[i];
+    if (id < 0) {
+      if (!spec->optional) fail(describe(node), ": operand ", i, " '", spec->name, "' is missing");
+      continue;
+    }
+    if (id >= static_cast<ValueId>(graph.values.size())) fail(describe(node), ": operand ", i, " is no value");
+    const DType dtype = graph.type(id).dtype;
+    if (!in_class(dtype, spec->dtypes))
+      fail(describe(node), ": operand ", i, " '", spec->name, "' is ", graph.type(id).str(), ", expected ",
+           class_text(spec->dtypes));
+  }
+  for (size_t i = node.operands.size(); i < s.operands.size(); ++i)
+    if (!s.operands[i].optional) fail(describe(node), ": operand ", i, " '", s.operands[i].name, "' is missing");
+}
+
+void check_attributes(Node& node, const Signature& s) {
+  for (const Attr& a : node.attrs) {
+    if (a.name.starts_with("tenon.")) continue;
+    const auto spec = std::find_if(s.attributes.begin(), s.attributes.end(),
+                                   [&](const Signature::Attribute& t) { return t.name == a.name; });
+    if (spec == s.attributes.end()) fail(describe(node), ": has no attribute '", a.name, "'");
+    if (!spec->missing.valueless_by_exception() && spec->missing.index() != a.value.index())
+      fail(describe(node), ": attribute '", a.name, "' is not of type ", spec->type);
+  }
+  for (const Signature::Attribute& spec : s.attributes) {
+    if (find_attr(node.attrs, spec.name)) continue;
+    if (spec.required) fail(describe(node), ": attribute '", spec.name, "' is missing");
+    node.attrs.push_back({spec.name, spec.missing});
+  }
+}
+
+struct Registry {
+  std::unordered_map<std::string, const OpDef*> ops;
+  std::unordered_map<const OpDef*, Signature> signatures;
+  Registry() {
+    for (const OpDef* op : all_ops()) {
+      ops.emplace(cat(op->name, "@", op->version), op);
+      signatures.emplace(op, parse_signature(op->signature));
+    }
+  }
+};
+
+const Registry& registry() {
+  static const Registry* instance = new Registry;  // lives for ever: no destructor order to care about
+  return *instance;
+}
+
+}  // namespace
+
+const OpDef* find_op(std::string_view name, int version) {
+  const auto& ops = registry().ops;
+  const auto it = ops.find(cat(name, "@", version));
+  return it == ops.end() ? nullptr : it->second;
+}
+
+const Signature& signature_of(const OpDef& op) { return registry().signatures.at(&op); }
+
+std::string Infer::operand(int i) const {
+  const OpDef* op = find_op(node_.op, node_.version);
+  const Signature::Operand* spec = op ? operand_at(signature_of(*op), static_cast<size_t>(i)) : nullptr;
+  return spec ? cat("operand ", i, " '", spec->name, "'") : cat("operand ", i);
+}
+
+void Infer::expect_same_dtype(int i, int j) const {
+  if (in(i).dtype != in(j).dtype)
+    fail(operand(j), " is ", in(j).str(), ", expected ", dtype_name(in(i).dtype), " as ", operand(i));
+}
+
+void Infer::expect_same_type(int i, int j) const {
+  if (!(in(i) == in(j))) fail(operand(j), " is ", in(j).str(), ", expected ", in(i).str(), " as ", operand(i));
+}
+
+void Infer::expect_shape(int i, const Shape& expected) const {
+  if (!(shape(i) == expected)) fail(operand(i), " has shape ", shape(i).str(), ", expected ", expected.str());
+}
+
+void Infer::expect_rank(int i, int low, int high) const {
+  const int rank = shape(i).rank();
+  if (rank < low || rank > high)
+    fail(operand(i), " is ", in(i).str(), ", expected rank ", low == high ? cat(low) : cat(low, " to ", high));
+}
+
+std::vector<Type> infer(const Graph& graph, Node& node) {
+  const OpDef* op = find_op(node.op, node.version);
+  if (!op) fail(describe(node), ": no op of name ", node.op, " and version ", node.version);
+  const Signature& s = signature_of(*op);
+  check_operands(graph, node, s);
+  check_attributes(node, s);
+  Infer context(graph, node);
+  op->infer(context);
+  for (const Type& t : context.results()) {
+    for (int64_t d : t.shape)
+      if (d < 1) fail(describe(node), ": result ", t.str(), " has an empty dimension");
+    t.shape.elements();
+  }
+  return context.results();
+}
+
+Tensors emit(Graph& graph, std::string_view op, const Tensors& operands, Attrs attrs, std::string_view name) {
+  Node node;
+  node.op = op;
+  node.attrs = std::move(attrs);
+  node.name = name;
+  for (const Tensor& t : operands) {
+    if (t && t.graph() != &graph) fail(op, ": operands are of different graphs");
+    node.operands.push_back(t ? t.id() : kAbsent);
+  }
+  while (!node.operands.empty() && node.operands.back() == kAbsent) node.operands.pop_back();
+  const std::string shown = node.name.empty() ? node.op : node.name;
+  node.name = graph.scope().empty() ? shown : cat(graph.scope(), "/", shown);  // for messages
+  const std::vector<Type> types = infer(graph, node);
+  node.name = shown;
+  const NodeId id = graph.add_node(std::move(node), types);
+  Tensors results;
+  for (ValueId v : graph.nodes[id].results) results.emplace_back(&graph, v);
+  return results;
+}
+
+Tensors emit_all(std::string_view op, const Tensors& operands, Attrs attrs, std::string_view name) {
+  for (const Tensor& t : operands)
+    if (t) return emit(*t.graph(), op, operands, std::move(attrs), name);
+  fail(op, ": has no operands");
+}
+
+Tensor emit1(std::string_view op, const Tensors& operands, Attrs attrs, std::string_view name) {
+  return emit_all(op, operands, std::move(attrs), name)[0];
+}
+
+const Type& Tensor::type() const {
+  if (!graph_) fail("a tensor that was never set is used");
+  return graph_->type(id_);
+}
+
+namespace {
+
+Status verify_nodes(const Graph& graph) {
+  std::unordered_set<std::string_view> names;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    Node node = graph.nodes[i];
+    if (!names.insert(graph.nodes[i].name).second) return invalid(describe(node), ": its name is used twice");
+    for (ValueId id : node.operands)
+      if (id >= 0 && graph.values[id].node >= static_cast<NodeId>(i))
+        return invalid(describe(node), ": uses %", id, " before it is defined");
+    const std::vector<Type> types = infer(graph, node);
+    if (types.size() != node.results.size())
+      return invalid(describe(node), ": has ", node.results.size(), " results, expected ", types.size());
+    for (size_t r = 0; r < types.size(); ++r)
+      if (!(graph.type(node.results[r]) == types[r]))
+        return invalid(describe(node), ": result ", r, " is ", graph.type(node.results[r]).str(), ", expected ",
+                       types[r].str());
+  }
+  return {};
+}
+
+Status verify_results(const Graph& graph) {
+  for (const Output& r : graph.results) {
+    if (r.value < 0 || r.value >= static_cast<ValueId>(graph.values.size()))
+      return invalid("result '", r.name, "': %", r.value, " is no value");
+    if (r.alias < 0) continue;
+    if (r.alias >= static_cast<int>(graph.inputs.size()) || graph.inputs[r.alias].role != Role::kState)
+      return invalid("result '", r.name, "': updates input ", r.alias, ", which is no state");
+    const Type& state = graph.type(graph.inputs[r.alias].value);
+    if (!(graph.type(r.value) == state))
+      return invalid("result '", r.name, "' is ", graph.type(r.value).str(), ", the state that it updates is ",
+                     state.str());
+  }
+  return {};
+}
+
+}  // namespace
+
+Status verify(const Graph& graph) {
+  try {
+    TENON_TRY(verify_nodes(graph));
+  } catch (const Error& e) {
+    return e.status();
+  }
+  return verify_results(graph);
+}
+
+}  // namespace tenon

@@ -1,0 +1,183 @@
+// What the core knows of an op: its signature, shape rule, decomposition, gradient and documentation.
+//
+// One op, one file: core/op/NAME.cc defines `extern const OpDef kOpName` (an op and its gradient op may
+// share a file), core/op/table.cc lists it. Rules throw tenon::Error through the context's fail(), which
+// names the op and the node.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/text.h"
+#include "graph/graph.h"
+#include "tenon/tensor.h"
+
+namespace tenon {
+
+struct OpDef;
+
+// The attributes of a node, read by name. Defaults are filled in before rules run, so reading an
+// attribute of the signature never misses.
+class AttrReader {
+ public:
+  explicit AttrReader(const Attrs& attrs) : attrs_(attrs) {}
+  int64_t i64(std::string_view name) const { return get<int64_t>(name); }
+  double f64(std::string_view name) const { return get<double>(name); }
+  bool flag(std::string_view name) const { return get<bool>(name); }
+  DType dtype(std::string_view name) const { return get<DType>(name); }
+  int enumerator(std::string_view name) const { return get<Enum>(name).number; }
+  const std::vector<int64_t>& list(std::string_view name) const { return get<std::vector<int64_t>>(name); }
+  const std::string& bytes(std::string_view name) const { return get<std::string>(name); }
+  const Attrs& attrs() const { return attrs_; }
+
+ private:
+  template <class T>
+  const T& get(std::string_view name) const {
+    const AttrValue* value = find_attr(attrs_, name);
+    const T* typed = value ? std::get_if<T>(value) : nullptr;
+    if (!typed) fail("attribute '", name, "' is missing or of another type");
+    return *typed;
+  }
+  const Attrs& attrs_;
+};
+
+// Given to a shape rule. It appends the results' types.
+class Infer : public AttrReader {
+ public:
+  Infer(const Graph& graph, const Node& node) : AttrReader(node.attrs), graph_(graph), node_(node) {}
+
+  int operands() const { return static_cast<int>(node_.operands.size()); }
+  bool has(int i) const { return i < operands() && node_.operands[i] >= 0; }
+  const Type& in(int i) const { return graph_.type(node_.operands[i]); }
+  const Shape& shape(int i) const { return in(i).shape; }
+
+  void result(DType dtype, const Shape& shape) { results_.push_back({dtype, shape}); }
+  void result(const Type& type) { results_.push_back(type); }
+  const std::vector<Type>& results() const { return results_; }
+
+  // Throws "op 'node': " followed by the parts.
+  template <class... Parts>
+  [[noreturn]] void fail(const Parts&... parts) const {
+    ::tenon::fail(describe(node_), ": ", parts...);
+  }
+  template <class... Parts>
+  void expect(bool condition, const Parts&... parts) const {
+    if (!condition) fail(parts...);
+  }
+  // Operands i and j have the same dtype ...
+  void expect_same_dtype(int i, int j) const;
+  // ... and the same shape.
+  void expect_same_type(int i, int j) const;
+  void expect_shape(int i, const Shape& shape) const;
+  void expect_rank(int i, int low, int high) const;
+  // "operand 1 'w'", as messages name an operand.
+  std::string operand(int i) const;
+
+ private:
+  const Graph& graph_;
+  const Node& node_;
+  std::vector<Type> results_;
+};
+
+// A node seen from outside, with tensors to go on with.
+class NodeContext : public AttrReader {
+ public:
+  NodeContext(Graph& graph, const Attrs& attrs, Tensors in, Tensors out)
+      : AttrReader(attrs), graph_(graph), in_(std::move(in)), out_(std::move(out)) {}
+  Graph& graph() const { return graph_; }
+  int operands() const { return static_cast<int>(in_.size()); }
+  bool has(int i) const { return i < operands() && in_[i]; }
+  // Operand i; an empty tensor when it is absent.
+  Tensor in(int i) const { return i < operands() ? in_[i] : Tensor(); }
+  const Tensors& inputs() const { return in_; }
+
+ protected:
+  Graph& graph_;
+  Tensors in_, out_;
+};
+
+// Given to a decomposition, which returns one tensor a result.
+class Decompose : public NodeContext {
+ public:
+  using NodeContext::NodeContext;
+};
+
+// Given to a gradient rule, which returns one tensor an operand (empty: no gradient flows there).
+class Gradient : public NodeContext {
+ public:
+  Gradient(Graph& graph, const Attrs& attrs, Tensors in, Tensors out, Tensors grads, std::vector<bool> needed)
+      : NodeContext(graph, attrs, std::move(in), std::move(out)),
+        grads_(std::move(grads)),
+        needed_(std::move(needed)) {}
+  Tensor out(int i) const { return out_[i]; }
+  // Gradient of result i; empty when nothing that is differentiated depends on it.
+  Tensor g(int i) const { return grads_[i]; }
+  // Whether anybody wants the gradient of operand i.
+  bool needs(int i) const { return i < static_cast<int>(needed_.size()) && needed_[i]; }
+
+ private:
+  Tensors grads_;
+  std::vector<bool> needed_;
+};
+
+// Operand and attribute names of an op, parsed from its signature:
+//   "x:F w:F [bias:F] rest:A.. ; strides:list groups:i64=1 act:enum=0 -> y mean [var]"
+// Classes: F float, I i32 i64, N = F + I, B bool, A = N + B + u8, M = N + B. `[x]` is optional, `x..`
+// takes one or more. Attribute types: i64 f64 bool dtype enum bytes list; a default after '='; an
+// attribute without one is required; "list=" is the empty list.
+struct Signature {
+  struct Operand {
+    std::string name;
+    char dtypes;
+    bool optional = false;
+    bool variadic = false;
+  };
+  struct Attribute {
+    std::string name;
+    std::string type;
+    bool required = true;
+    AttrValue missing;
+  };
+  std::vector<Operand> operands;
+  std::vector<Attribute> attributes;
+  std::vector<std::string> results;
+};
+
+struct OpDef {
+  const char* name;
+  const char* signature;
+  const char* doc;  // one paragraph: what it computes, its edges
+  void (*infer)(Infer&);
+  // Null: a primitive.
+  Tensors (*decompose)(const Decompose&) = nullptr;
+  // Null: not differentiable (a primitive), or differentiated through its decomposition (a composite).
+  Tensors (*gradient)(const Gradient&) = nullptr;
+  int version = 1;
+
+  bool primitive() const { return decompose == nullptr; }
+};
+
+// All ops, in the order of the documentation.
+std::span<const OpDef* const> all_ops();
+// nullptr when there is none of that name and version.
+const OpDef* find_op(std::string_view name, int version = 1);
+const Signature& signature_of(const OpDef& op);
+
+// Checks operands and attributes against the signature, fills in defaults and infers the results.
+// Throws Error naming op and node.
+std::vector<Type> infer(const Graph& graph, Node& node);
+
+// Adds a node and returns its results. `operands` may contain empty tensors for absent optional ones.
+Tensors emit(Graph& graph, std::string_view op, const Tensors& operands, Attrs attrs = {},
+             std::string_view name = {});
+// The same for an op of one result; the graph is that of the first operand that is there.
+Tensor emit1(std::string_view op, const Tensors& operands, Attrs attrs = {}, std::string_view name = {});
+Tensors emit_all(std::string_view op, const Tensors& operands, Attrs attrs = {}, std::string_view name = {});
+
+// Every node: known op, operands defined before, types as inferred, unique name; results and aliases
+// in range and of equal type.
+Status verify(const Graph& graph);
+
+}  // namespace tenon

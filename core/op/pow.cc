@@ -1,0 +1,40 @@
+#include "op/rules.h"
+
+namespace tenon {
+namespace pow_op {
+
+void shape_rule(Infer& c) {
+  infer_binary(c);
+}
+
+Tensors gradient_rule(const Gradient& n) {
+  const Tensor g = n.g(0), a = n.in(0), b = n.in(1);
+  const Tensor zero = scalar_like(a, 0), one = scalar_like(a, 1);
+  Tensor da, db;
+  if (n.needs(0)) {
+    const Tensor slope = mul(b, pow(a, sub(b, one)));
+    da = unbroadcast(mul(g, select(compare(b, zero, CompareKind::kEq), zero, slope)), a);
+  }
+  if (n.needs(1)) {
+    const Tensor positive = compare(a, zero, CompareKind::kGt);
+    const Tensor slope = mul(n.out(0), log(select(positive, a, one)));
+    db = unbroadcast(mul(g, slope), b);
+  }
+  return {da, db};
+}
+
+}  // namespace pow_op
+
+extern const OpDef kPow;
+const OpDef kPow = {
+    "pow",
+    "a:F b:F -> y",
+    "a to the power b, as C's pow: NaN for a negative a and a b that is no integer.",
+    pow_op::shape_rule,
+    nullptr,
+    pow_op::gradient_rule,
+};
+
+Tensor pow(Tensor a, Tensor b) { return emit1("pow", {a, b}); }
+
+}  // namespace tenon

@@ -1,0 +1,33 @@
+#include "op/rules.h"
+
+namespace tenon {
+namespace reshape_op {
+
+void shape_rule(Infer& c) {
+  const Shape shape(c.list("shape"));
+  c.expect(shape.elements() == c.shape(0).elements(), "cannot give ", c.in(0).str(), " the shape ", shape.str(),
+           ": ", c.shape(0).elements(), " elements, expected ", shape.elements());
+  c.result(c.in(0).dtype, shape);
+}
+
+Tensors gradient_rule(const Gradient& n) {
+  return {reshape(n.g(0), n.in(0).shape())};
+}
+
+}  // namespace reshape_op
+
+extern const OpDef kReshape;
+const OpDef kReshape = {
+    "reshape",
+    "x:A ; shape:list -> y",
+    "The same elements in row-major order under another shape.",
+    reshape_op::shape_rule,
+    nullptr,
+    reshape_op::gradient_rule,
+};
+
+Tensor reshape(Tensor x, const Shape& shape) {
+  return x.shape() == shape ? x : emit1("reshape", {x}, {{"shape", shape.vec()}});
+}
+
+}  // namespace tenon

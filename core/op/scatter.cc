@@ -1,0 +1,42 @@
+#include "op/rules.h"
+
+namespace tenon {
+namespace scatter_op {
+
+void shape_rule(Infer& c) {
+  c.expect_same_dtype(0, 2);
+  const Shape expected = gather_shape(c);
+  c.expect_shape(2, expected);
+  const int kind = c.enumerator("kind");
+  c.expect(kind == 0 || kind == 1, "attribute 'kind' is ", kind, ", expected 0 (add) or 1 (set)");
+  c.expect(kind == 1 || (c.in(0).dtype != DType::kBool && c.in(0).dtype != DType::kU8), "cannot add ",
+           dtype_name(c.in(0).dtype));
+  c.result(c.in(0));
+}
+
+Tensors gradient_rule(const Gradient& n) {
+  const Tensor g = n.g(0), i = n.in(1), u = n.in(2);
+  const int64_t axis = n.i64("axis"), batch = n.i64("batch");
+  const Tensor du = n.needs(2) ? gather(g, i, axis, batch) : Tensor();
+  if (n.enumerator("kind") == static_cast<int>(ScatterKind::kAdd)) return {g, Tensor(), du};
+  return {scatter(g, i, full_like(u, 0), axis, batch, ScatterKind::kSet), Tensor(), du};
+}
+
+}  // namespace scatter_op
+
+extern const OpDef kScatter;
+const OpDef kScatter = {
+    "scatter",
+    "x:A i:I u:A ; axis:i64 batch:i64=0 kind:enum=0 -> y",
+    "x with updates put in along one axis, gather's transpose: y[b,p,i[b,j],s] += or = u[b,p,j,s], as if "
+    "in row-major order of u. An index outside [0, n) writes nothing; for set, the last wins.",
+    scatter_op::shape_rule,
+    nullptr,
+    scatter_op::gradient_rule,
+};
+
+Tensor scatter(Tensor x, Tensor indices, Tensor updates, int64_t axis, int64_t batch, ScatterKind kind) {
+  return emit1("scatter", {x, indices, updates}, {{"axis", axis}, {"batch", batch}, {"kind", number_of(kind)}});
+}
+
+}  // namespace tenon

@@ -1,0 +1,37 @@
+#include "op/rules.h"
+
+namespace tenon {
+namespace select_op {
+
+void shape_rule(Infer& c) {
+  c.expect_same_dtype(1, 2);
+  Shape shape = c.shape(0);
+  for (int i = 1; i < 3; ++i) {
+    if (c.shape(i).rank() == 0) continue;
+    if (shape.rank() == 0) shape = c.shape(i);
+    c.expect_shape(i, shape);
+  }
+  c.result(c.in(1).dtype, shape);
+}
+
+Tensors gradient_rule(const Gradient& n) {
+  const Tensor condition = n.in(0), g = n.g(0), zero = scalar_like(g, 0);
+  return {Tensor(), n.needs(1) ? unbroadcast(select(condition, g, zero), n.in(1)) : Tensor(),
+          n.needs(2) ? unbroadcast(select(condition, zero, g), n.in(2)) : Tensor()};
+}
+
+}  // namespace select_op
+
+extern const OpDef kSelect;
+const OpDef kSelect = {
+    "select",
+    "c:B a:A b:A -> y",
+    "a where c is true, b elsewhere. Each of the three may be a scalar beside the others' shape.",
+    select_op::shape_rule,
+    nullptr,
+    select_op::gradient_rule,
+};
+
+Tensor select(Tensor condition, Tensor a, Tensor b) { return emit1("select", {condition, a, b}); }
+
+}  // namespace tenon

@@ -1,0 +1,28 @@
+#include "op/rules.h"
+
+namespace tenon {
+namespace sub_op {
+
+void shape_rule(Infer& c) {
+  infer_binary(c);
+}
+
+Tensors gradient_rule(const Gradient& n) {
+  return {unbroadcast(n.g(0), n.in(0)), n.needs(1) ? unbroadcast(neg(n.g(0)), n.in(1)) : Tensor()};
+}
+
+}  // namespace sub_op
+
+extern const OpDef kSub;
+const OpDef kSub = {
+    "sub",
+    "a:N b:N -> y",
+    "a - b; integers wrap.",
+    sub_op::shape_rule,
+    nullptr,
+    sub_op::gradient_rule,
+};
+
+Tensor sub(Tensor a, Tensor b) { return emit1("sub", {a, b}); }
+
+}  // namespace tenon
