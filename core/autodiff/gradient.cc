@@ -1,0 +1,150 @@
+#include "autodiff/gradient.h"
+
+#include "op/rules.h"
+
+namespace tenon {
+namespace {
+
+// Restores what a Graph stamps on new nodes.
+class Stamp {
+ public:
+  explicit Stamp(Graph& graph)
+      : graph_(graph), phase_(graph.phase), forward_(graph.forward_of), origin_(graph.origin),
+        composite_(graph.composite_of), scope_(graph.scope()) {}
+  ~Stamp() {
+    graph_.phase = phase_;
+    graph_.forward_of = forward_;
+    graph_.origin = origin_;
+    graph_.composite_of = composite_;
+    graph_.set_scope(scope_);
+  }
+  Stamp(const Stamp&) = delete;
+  Stamp& operator=(const Stamp&) = delete;
+
+ private:
+  Graph& graph_;
+  Phase phase_;
+  NodeId forward_;
+  std::string origin_, composite_, scope_;
+};
+
+Tensors tensors(Graph& graph, const std::vector<ValueId>& ids) {
+  Tensors out;
+  for (ValueId id : ids) out.push_back(id < 0 ? Tensor() : Tensor(&graph, id));
+  return out;
+}
+
+class Backward {
+ public:
+  Backward(Graph& graph, Tensor loss, const Tensors& variables) : graph_(graph) {
+    grow();
+    for (const Tensor& v : variables) needed_[v.id()] = true;
+    mark_needed(0);
+    grads_[loss.id()] = scalar_like(loss, 1);
+  }
+
+  // Walks the forward nodes backwards; every gradient is complete when its node is reached.
+  void run(NodeId first, NodeId last) {
+    for (NodeId i = last; i >= first; --i)
+      if (wanted(i)) visit(i);
+  }
+
+  Tensor gradient(Tensor variable) const { return grads_[variable.id()]; }
+
+ private:
+  void grow() {
+    needed_.resize(graph_.values.size(), false);
+    grads_.resize(graph_.values.size());
+  }
+
+  void mark_needed(size_t first) {
+    for (size_t i = first; i < graph_.nodes.size(); ++i) {
+      const Node& node = graph_.nodes[i];
+      bool any = false;
+      for (ValueId id : node.operands) any = any || (id >= 0 && needed_[id]);
+      if (any)
+        for (ValueId id : node.results) needed_[id] = is_float(graph_.type(id).dtype);
+    }
+  }
+
+  bool wanted(NodeId i) const {
+    for (ValueId id : graph_.nodes[i].results)
+      if (grads_[id] && needed_[id]) return true;
+    return false;
+  }
+
+  void visit(NodeId i) {
+    const Node node = graph_.nodes[i];  // a copy: the graph grows while rules run
+    const OpDef& op = *find_op(node.op, node.version);
+    Tensors out_grads;
+    for (ValueId id : node.results) out_grads.push_back(grads_[id]);
+    std::vector<bool> needs;
+    for (ValueId id : node.operands) needs.push_back(id >= 0 && needed_[id]);
+    graph_.forward_of = i;
+    graph_.origin = node.origin;
+    graph_.set_scope(node.name + "/grad");
+    if (!op.gradient) return visit_decomposition(op, node);
+    const Gradient context(graph_, node.attrs, tensors(graph_, node.operands), tensors(graph_, node.results),
+                           std::move(out_grads), needs);
+    const Tensors in_grads = op.gradient(context);
+    for (size_t k = 0; k < in_grads.size() && k < needs.size(); ++k)
+      if (in_grads[k] && needs[k]) accumulate(node, node.operands[k], in_grads[k]);
+  }
+
+  // A composite without a rule: its decomposition is added (the compiler merges it with the forward
+  // pass where that is lowered too) and differentiated node by node.
+  void visit_decomposition(const OpDef& op, const Node& node) {
+    if (op.primitive()) fail(describe(node), ": has no gradient");
+    const NodeId first = static_cast<NodeId>(graph_.nodes.size());
+    const Tensors inner = decompose_node(graph_, op, node, tensors(graph_, node.operands));
+    const NodeId last = static_cast<NodeId>(graph_.nodes.size()) - 1;
+    grow();
+    mark_needed(static_cast<size_t>(first));
+    for (size_t r = 0; r < inner.size(); ++r)
+      if (const Tensor g = grads_[node.results[r]]) accumulate(node, inner[r].id(), g);
+    run(first, last);
+  }
+
+  void accumulate(const Node& node, ValueId id, Tensor g) {
+    if (!(g.type() == graph_.type(id)))
+      fail(describe(node), ": gradient is ", g.type().str(), ", expected ", graph_.type(id).str());
+    const Tensor sum = grads_[id] ? add(grads_[id], g) : g;
+    grads_[id] = sum;
+  }
+
+  Graph& graph_;
+  std::vector<bool> needed_;
+  Tensors grads_;
+};
+
+}  // namespace
+
+Tensors gradients(Tensor loss, const Tensors& variables) {
+  if (!loss) fail("gradients: the loss was never set");
+  if (loss.rank() != 0 || !is_float(loss.dtype())) fail("gradients: the loss is ", loss.type().str(), ", expected a float scalar");
+  Graph& graph = *loss.graph();
+  const NodeId last = graph.values[loss.id()].node;
+  const Stamp stamp(graph);
+  graph.phase = Phase::kBackward;
+  Backward backward(graph, loss, variables);
+  backward.run(0, last);
+  Tensors out;
+  for (const Tensor& v : variables) out.push_back(backward.gradient(v));
+  return out;
+}
+
+Tensors decompose_node(Graph& graph, const OpDef& op, const Node& node, const Tensors& operands) {
+  const Stamp stamp(graph);
+  graph.phase = node.phase;
+  graph.forward_of = node.forward_of;
+  graph.origin = node.origin;
+  graph.composite_of = node.op;
+  graph.set_scope(node.name);
+  const Decompose context(graph, node.attrs, operands, {});
+  const Tensors results = op.decompose(context);
+  if (results.size() != node.results.size())
+    fail(describe(node), ": decomposes to ", results.size(), " results, expected ", node.results.size());
+  return results;
+}
+
+}  // namespace tenon
