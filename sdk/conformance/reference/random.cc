@@ -1,0 +1,25 @@
+// Uniform numbers in [0, 1), the same on every device.
+#include "conformance/reference/ops.h"
+#include "conformance/reference/philox.h"
+
+namespace tenon::reference {
+
+// e is the row-major index (per_replica adds replica * size, and this is replica 0);
+// word e & 3 of Philox(counter {e >> 2, stream, step low, step high}, key {seed low, seed high}), its upper
+// 24 bits times 2^-24.
+void random(const NodeView& node, const Operands& in, Results& out) {
+  require(!is_float(*in[0]) && !is_float(*in[1]), "seed and step must be i64");
+  require(in[0]->dims.empty() && in[1]->dims.empty(), "seed and step must have rank 0");
+  const uint64_t seed = static_cast<uint64_t>(in[0]->i[0]), step = static_cast<uint64_t>(in[1]->i[0]);
+  const uint32_t stream = static_cast<uint32_t>(node.i64("stream"));
+  Tensor y = zeros(TENON_F32, list(node, "shape"));
+  for (int64_t e = 0; e < elements(y); ++e) {
+    const auto words = philox4x32_10(
+        {static_cast<uint32_t>(e >> 2), stream, static_cast<uint32_t>(step), static_cast<uint32_t>(step >> 32)},
+        {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
+    y.f[e] = static_cast<double>(words[e & 3] >> 8) / (1 << 24);
+  }
+  out = {y};
+}
+
+}  // namespace tenon::reference
