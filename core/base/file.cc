@@ -108,6 +108,10 @@ Status File::read_exactly_at(int64_t offset, void* out, size_t bytes) const {
 
 void File::advise_sequential() const { (void)::posix_fadvise(fd_, 0, 0, POSIX_FADV_SEQUENTIAL); }
 
+void File::advise_ahead(int64_t offset, int64_t bytes) const {
+  (void)::posix_fadvise(fd_, offset, bytes, POSIX_FADV_WILLNEED);
+}
+
 AtomicFile::AtomicFile(std::string path, std::string temporary, int fd)
     : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
 

@@ -1,0 +1,179 @@
+#include "base/file.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "unit/data/temporary_directory.h"
+
+namespace tenon {
+namespace {
+
+TEST(File, ReadsAnywhereAndShortOnlyAtTheEnd) {
+  TemporaryDirectory directory;
+  Result<File> file = File::open(directory.write("a", "0123456789"));
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(file->size(), 10);
+  char out[8] = {};
+  EXPECT_EQ(*file->read_at(3, out, 4), 4u);
+  EXPECT_EQ(std::string(out, 4), "3456");
+  EXPECT_EQ(*file->read_at(8, out, 4), 2u);
+  EXPECT_EQ(*file->read_at(10, out, 4), 0u);
+  EXPECT_EQ(*file->read_at(99, out, 4), 0u);
+}
+
+TEST(File, ReadExactlyNamesFileOffsetExpectedAndFound) {
+  TemporaryDirectory directory;
+  const std::string path = directory.write("a", "0123456789");
+  char out[8];
+  EXPECT_EQ(File::open(path)->read_exactly_at(7, out, 8).message(),
+            "'" + path + "' at byte 7: expected 8 bytes, the file ends after 3");
+}
+
+TEST(File, RefusesWhatIsNoRegularFile) {
+  TemporaryDirectory directory;
+  EXPECT_EQ(File::open(directory / "none").status().message(),
+            "cannot open '" + directory / "none" + "': No such file or directory");
+  EXPECT_EQ(File::open(directory.path()).status().message(),
+            "cannot read '" + directory.path() + "': expected a regular file, found a directory");
+  ASSERT_EQ(mkfifo((directory / "pipe").c_str(), 0600), 0);
+  EXPECT_EQ(File::open(directory / "pipe").status().message(),
+            "cannot read '" + directory / "pipe" + "': expected a regular file, found a device or pipe");
+}
+
+TEST(File, ReadFileRefusesMoreThanAsked) {
+  TemporaryDirectory directory;
+  const std::string path = directory.write("a", "0123456789");
+  EXPECT_EQ(*read_file(path), "0123456789");
+  EXPECT_EQ(read_file(path, 9).status().message(), "cannot read '" + path + "': expected at most 9 bytes, found 10");
+}
+
+TEST(AtomicFile, AppearsOnlyWhenCommitted) {
+  TemporaryDirectory directory;
+  {
+    Result<AtomicFile> file = AtomicFile::create(directory / "a");
+    ASSERT_TRUE(file.ok());
+    ASSERT_TRUE(file->write("hello ").ok());
+    EXPECT_FALSE(directory.has("a"));
+    ASSERT_TRUE(file->finish().ok());
+    EXPECT_FALSE(directory.has("a"));
+    ASSERT_TRUE(file->commit().ok());
+    EXPECT_EQ(file->bytes(), 6);
+  }
+  EXPECT_EQ(directory.read("a"), "hello ");
+  EXPECT_EQ(directory.entries(), 1u);
+}
+
+TEST(AtomicFile, AbandonedLeavesTheOldContentsAndNoTemporary) {
+  TemporaryDirectory directory;
+  directory.write("a", "old");
+  {
+    Result<AtomicFile> file = AtomicFile::create(directory / "a");
+    ASSERT_TRUE(file->write(std::string(1 << 20, 'x')).ok());
+    EXPECT_EQ(directory.entries(), 2u);
+    AtomicFile moved = std::move(*file);
+  }
+  EXPECT_EQ(directory.read("a"), "old");
+  EXPECT_EQ(directory.entries(), 1u);
+}
+
+TEST(AtomicFile, KeepsTheOrderOfSmallAndLargeWrites) {
+  TemporaryDirectory directory;
+  std::string expected;
+  ASSERT_TRUE(atomic_write(directory / "a", [&](AtomicFile& file) -> Status {
+                for (const size_t bytes : {1, 300000, 5, 200000, 100000, 262144, 0, 262145, 3}) {
+                  const std::string part(bytes, static_cast<char>('a' + expected.size() % 26));
+                  expected += part;
+                  TENON_TRY(file.write(part));
+                }
+                return {};
+              }).ok());
+  EXPECT_EQ(directory.read("a"), expected);
+}
+
+TEST(AtomicFile, WriterThatFailsLeavesNothing) {
+  TemporaryDirectory directory;
+  const Status status = atomic_write(directory / "a", [](AtomicFile& file) -> Status {
+    TENON_TRY(file.write("half"));
+    return Status(Code::kInvalid, "no more");
+  });
+  EXPECT_EQ(status.message(), "no more");
+  EXPECT_EQ(directory.entries(), 0u);
+}
+
+TEST(AtomicFile, NamesThePathThatCannotBeWritten) {
+  TemporaryDirectory directory;
+  EXPECT_EQ(atomic_write(directory / "no/a", "x").message(),
+            "cannot create '" + directory / "no/a" + "': No such file or directory");
+  EXPECT_EQ(atomic_write(directory.path() + "/", "x").message(),
+            "cannot write '" + directory.path() + "/': expected the name of a file");
+  ASSERT_TRUE(make_directories(directory / "d").ok());
+  EXPECT_EQ(atomic_write(directory / "d", "x").message(), "cannot rename to '" + directory / "d" + "': Is a directory");
+  EXPECT_EQ(directory.entries(), 1u);
+}
+
+// A file-size limit stands for a full disk: the kernel writes what fits, then refuses.
+TEST(AtomicFile, FullDiskIsAnErrorThatSticksAndLeavesTheOldFile) {
+  TemporaryDirectory directory;
+  directory.write("a", "old");
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{100000, 100000};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    Result<AtomicFile> file = AtomicFile::create(directory / "a");
+    const Status first = file->write(std::string(1 << 20, 'x'));
+    const Status second = file->commit();
+    const bool good = first.message() == "cannot write '" + directory / "a" + "': File too large" &&
+                      second.message() == first.message() && directory.entries() == 1;
+    _exit(good ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(directory.read("a"), "old");
+}
+
+TEST(Directory, ListsMatchesSortedWithoutTemporariesAndDirectories) {
+  TemporaryDirectory directory;
+  directory.write("train-00001-of-00002", "");
+  directory.write("train-00000-of-00002", "");
+  directory.write(".train-00000-of-00002.tmp-1-0", "");
+  directory.write("validation-00000-of-00001", "");
+  ASSERT_TRUE(make_directories(directory / "train-dir").ok());
+  const std::vector<std::string> expected = {directory / "train-00000-of-00002", directory / "train-00001-of-00002"};
+  EXPECT_EQ(*list_files(directory.path(), "train-*"), expected);
+  EXPECT_TRUE(list_files(directory.path(), "test-*")->empty());
+  EXPECT_EQ(list_files(directory / "no", "*").status().message(),
+            "cannot list directory '" + directory / "no" + "': No such file or directory");
+}
+
+TEST(Directory, MakesParentsAndNamesWhatIsInTheWay) {
+  TemporaryDirectory directory;
+  EXPECT_TRUE(make_directories(directory / "a/b/c").ok());
+  EXPECT_TRUE(make_directories(directory / "a/b/c/").ok());
+  EXPECT_TRUE(directory.has("a/b/c"));
+  directory.write("file", "");
+  EXPECT_EQ(make_directories(directory / "file/x").message(),
+            "cannot make directory '" + directory / "file" + "': File exists");
+}
+
+TEST(Directory, RemovesTemporariesOfDeadProcessesOnly) {
+  TemporaryDirectory directory;
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  waitpid(child, nullptr, 0);
+  directory.write(".a.tmp-" + std::to_string(child) + "-0", "");
+  directory.write(".b.tmp-" + std::to_string(getpid()) + "-0", "");
+  directory.write("c.tmp-" + std::to_string(child) + "-0", "");
+  ASSERT_TRUE(remove_stale_temporaries(directory.path()).ok());
+  EXPECT_FALSE(directory.has(".a.tmp-" + std::to_string(child) + "-0"));
+  EXPECT_EQ(directory.entries(), 2u);
+}
+
+}  // namespace
+}  // namespace tenon
