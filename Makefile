@@ -1,0 +1,75 @@
+# The everyday commands. `make help` lists them; CMakePresets.json has the other builds (debug, asan, tsan).
+#   PREFIX=DIR     where install puts things            JOBS=N   processes to build and test with
+#   PACKAGES=no    never touch the system's packages; libraries are then yours to provide
+
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+PACKAGES ?= yes
+STEPS ?= 2000
+BATCH ?= 128
+CASES ?= mlp_tiny mlp_mnist mnist_cnn flowers180 flowers299 resnet20
+
+RELEASE := build/release
+TENON := $(RELEASE)/bin/tenon
+CCACHE := $(shell command -v ccache)
+SOURCES = git ls-files -- '*.c' '*.cc' '*.h'
+
+.PHONY: help quickstart build check install bench format tidy deb clean packages configure
+
+help:
+	@echo 'make quickstart          train a convolutional network on Fashion-MNIST, from nothing'
+	@echo 'make build               build everything: $(TENON), $(RELEASE)/lib/tenon/*.so'
+	@echo 'make check               build, then run all tests'
+	@echo 'make install PREFIX=DIR  install the runner, backends, library, headers, CMake packages'
+	@echo 'make bench [CASES=..]    time training steps'
+	@echo 'make format              rewrite the sources with clang-format'
+	@echo 'make tidy                read the sources with clang-tidy'
+	@echo 'make deb                 a Debian package in $(RELEASE)'
+	@echo 'make clean               remove $(RELEASE)'
+
+packages:
+ifneq ($(PACKAGES),no)
+	@share/install_packages.sh build
+endif
+
+configure: packages
+	@cmake --preset release -DCMAKE_CXX_COMPILER_LAUNCHER=$(CCACHE) -DCMAKE_C_COMPILER_LAUNCHER=$(CCACHE) \
+	  --log-level=WARNING
+
+build: configure
+	@cmake --build $(RELEASE) --parallel $(JOBS)
+
+check: build
+	@ctest --test-dir $(RELEASE) --output-on-failure --no-tests=error --parallel $(JOBS)
+
+# The tests are left out: only what trains is built.
+quickstart: configure
+ifneq ($(PACKAGES),no)
+	@share/install_packages.sh data
+endif
+	@cmake --build $(RELEASE) --parallel $(JOBS) --target apps/all plugins/all
+	@share/quickstart.sh $(TENON) build/quickstart $(STEPS) $(BATCH)
+
+install: build
+	@cmake --install $(RELEASE) --prefix $(PREFIX)
+
+bench: build
+	@for case in $(CASES); do $(TENON) bench step $$case || exit 1; done
+
+format:
+ifneq ($(PACKAGES),no)
+	@share/install_packages.sh format
+endif
+	@$(SOURCES) | xargs clang-format -i
+
+tidy: build
+ifneq ($(PACKAGES),no)
+	@share/install_packages.sh tidy
+endif
+	@run-clang-tidy -quiet -p $(RELEASE) -j $(JOBS) '/(core|sdk|plugins|apps)/'
+
+deb: build
+	@cd $(RELEASE) && cpack -G DEB
+
+clean:
+	rm -rf $(RELEASE)

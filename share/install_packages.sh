@@ -1,0 +1,68 @@
+#!/bin/sh
+# Installs the Debian packages that Tenon needs, and only those that are missing.
+#
+#   share/install_packages.sh build          compiler, build tools and libraries
+#   share/install_packages.sh data           the images that `make quickstart` trains on
+#   share/install_packages.sh format tidy    what these make targets use
+#
+# Runs as root, or with sudo where it is there; says what it installs. With nothing missing it is done at once.
+set -eu
+
+packages_of() {
+  case "$1" in
+    build)
+      # tools
+      echo g++ make cmake ninja-build binutils file git
+      # images, checkpoints and records
+      echo libjpeg-dev libpng-dev zlib1g-dev libprotobuf-dev protobuf-compiler libleveldb-dev libsnappy-dev
+      # random numbers, text, command line
+      echo librandom123-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libboost-program-options-dev
+      # tests and benchmarks
+      echo libgtest-dev libbenchmark-dev
+      ;;
+    data) echo dataset-fashion-mnist ;;
+    format) echo clang-format ;;
+    tidy) echo clang-tidy ;;
+    *)
+      echo "install_packages: unknown set '$1'; expected build, data, format or tidy" >&2
+      return 2
+      ;;
+  esac
+}
+
+fail() {
+  echo "install_packages: $*" >&2
+  exit 1
+}
+
+[ $# -gt 0 ] || set -- build
+missing=
+for set in "$@"; do
+  names=$(packages_of "$set") || exit 2
+  for name in $names; do
+    state=$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null) || state=
+    [ "$state" = installed ] || missing="$missing $name"
+  done
+done
+[ -n "$missing" ] || exit 0
+
+command -v apt-get >/dev/null || fail "no apt-get here; install the equivalents of these Debian packages:$missing"
+if [ "$(id -u)" -eq 0 ]; then
+  as_root=
+elif command -v sudo >/dev/null; then
+  as_root=sudo
+else
+  fail "neither root nor sudo here; have an administrator run: apt-get install$missing"
+fi
+
+echo "installing$missing"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+apt() {
+  $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 -o Acquire::Retries=3 "$@" >"$log" 2>&1 && return
+  cat "$log" >&2
+  fail "apt-get $1 failed; its own words stand above"
+}
+apt update
+# shellcheck disable=SC2086  # one word a package
+apt install -y --no-install-recommends $missing
