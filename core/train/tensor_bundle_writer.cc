@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <cstring>
+#include <cstdio>
 
 #include "base/crc32c.h"
 #include "base/text.h"
