@@ -7,9 +7,8 @@ namespace tenon {
 
 // The gradients of the scalar `loss` (a float of rank 0) by each of `variables`, in order; an empty
 // tensor where the loss does not depend on it. New nodes carry phase kBackward and forward_of.
-// Composites without a gradient rule of their own are differentiated through their decomposition. An op
-// without a gradient that the loss depends on through a float (floor, compare's select) is an error
-// naming the node.
+// Composites without a gradient rule of their own are differentiated through their decomposition;
+// through primitives without one (floor, round) no gradient flows.
 Tensors gradients(Tensor loss, const Tensors& variables);
 
 // The composite's decomposition as nodes of `graph`: one tensor a result. Names are put under the

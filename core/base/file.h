@@ -34,6 +34,8 @@ class File {
 
   // Tells the system that the file will be read from front to back.
   void advise_sequential() const;
+  // Asks the system to fetch these bytes; returns before it has.
+  void advise_ahead(int64_t offset, int64_t bytes) const;
 
  private:
   File(std::string path, int fd, int64_t size) : path_(std::move(path)), fd_(fd), size_(size) {}

@@ -107,6 +107,15 @@ Result<int64_t> frame_bytes(HeaderReader& headers, int64_t offset, int64_t file_
   return kHeader + static_cast<int64_t>(length) + kFooter;
 }
 
+// Records inside a compressed stream cannot be read one by one.
+Status check_uncompressed(const File& file) {
+  uint8_t magic[3];
+  TENON_ASSIGN(const size_t got, file.read_at(0, magic, sizeof magic));
+  if (got == 3 && magic[0] == 0x1f && magic[1] == 0x8b && magic[2] == 8)
+    return Status(Code::kUnsupported, cat(file.path(), ": compressed with gzip; unpack it first"));
+  return {};
+}
+
 }  // namespace
 
 std::string input_name(const InputOptions& options) {
@@ -130,6 +139,7 @@ Result<std::vector<std::string>> find_input_files(const InputOptions& options) {
 
 Result<RecordFile> index_records(const std::string& path, bool tolerate) {
   TENON_ASSIGN(const File file, File::open(path));
+  TENON_TRY(check_uncompressed(file));
   HeaderReader headers(file);
   RecordFile out{path, {0}, false};
   while (out.offsets.back() < file.size()) {
@@ -179,8 +189,9 @@ RecordFiles::RecordFiles(std::vector<RecordFile> files)
 Result<std::shared_ptr<const File>> RecordFiles::open(size_t file) const {
   std::lock_guard lock(mutex_);
   if (open_[file]) return open_[file];
-  TENON_ASSIGN(File opened, File::open(files_[file].path));
-  open_[file] = std::make_shared<const File>(std::move(opened));
+  Result<File> opened = File::open(files_[file].path);
+  if (!opened.ok()) return Status(Code::kUnavailable, opened.status().message());  // not the record's fault
+  open_[file] = std::make_shared<const File>(std::move(*opened));
   opened_.push_back(file);
   if (opened_.size() > kMaxOpen) {
     open_[opened_.front()] = nullptr;  // readers still hold it

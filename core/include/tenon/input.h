@@ -77,6 +77,9 @@ struct InputOptions {
   int width = 0;
   int channels = 3;  // 3 or 1
   int num_classes = 0;
+  // Decode a JPEG at 1/2, 1/4 or 1/8 of its size while that still covers the resized image: several times faster for
+  // large photos, and smoother than the resize alone.
+  bool scale_decode = false;
   bool transpose = false;  // the batch of images is [height, width, channels, batch]
   Augmentation augmentation;
   PixelRange range = PixelRange::kMinusOneToOne;

@@ -28,9 +28,10 @@ double eps(int32_t dtype) { return spacing(compute_dtype(dtype), 1.0); }
 // computes no better); in 16 bits both sides round a last time.
 double rounding(int32_t dtype, double y) { return (dtype == TENON_F32 ? 0.5 : 1.0) * spacing(dtype, y); }
 
+// What is lost if a subnormal y becomes 0.
 double flush(int32_t dtype, double y) {
   const double normal = smallest_normal(dtype);
-  return std::fabs(y) < 2 * normal ? normal : 0;
+  return y != 0 && std::fabs(y) <= normal ? normal : 0;
 }
 
 Tensor absolute(const Tensor& x) {
@@ -86,12 +87,13 @@ Tensor product_bound(const Tensor& x, const Tensor& y) {
   return tolerance;
 }
 
-// A long integer becomes a float by way of f32, or straight: one ulp apart.
+// Exact, but a long integer becomes a narrow float by way of f32, or straight: one ulp apart.
 Tensor cast_bound(const Tensor& x, const Tensor& y) {
   Tensor tolerance = zeros(TENON_F64, y.dims);
-  if (is_float(x) || y.dtype == TENON_F64) return tolerance;
   for (size_t i = 0; i < tolerance.f.size(); ++i) {
-    if (std::fabs(y.f[i]) >= 1 << 24 && std::isfinite(y.f[i])) tolerance.f[i] = spacing(y.dtype, y.f[i]);
+    const bool is_long = !is_float(x) && std::isfinite(y.f[i]) && std::fabs(y.f[i]) >= 1 << 24;
+    if (is_long && y.dtype != TENON_F64) tolerance.f[i] = spacing(y.dtype, y.f[i]);
+    tolerance.f[i] += flush(y.dtype, y.f[i]);
   }
   return tolerance;
 }

@@ -1,0 +1,39 @@
+// From decoded u8 pixels to the floats of a batch: resize, crop, flip and colour in two passes over the crop alone.
+#pragma once
+
+#include <cstdint>
+
+namespace tenon {
+
+// An image resized to grid_height x grid_width (bilinear, align_corners=False, legacy sampling: output pixel i reads
+// the input at i * in / out), of which the window at (top, left) is wanted, mirrored left to right or not.
+struct ResizeWindow {
+  int grid_height = 0, grid_width = 0;
+  int top = 0, left = 0;
+  int height = 0, width = 0;
+  bool flip = false;
+};
+
+// pixels: [in_height, in_width, channels], out: [height, width, channels] = resized * scale + offset. With `means`, also
+// the mean of each channel of `out`. REQUIRED: channels is 1 or 3, the window lies in the grid. Thread safe; allocates
+// only when a thread meets a larger image than before.
+void resize_window(const uint8_t* pixels, int in_height, int in_width, int channels, const ResizeWindow& window,
+                   float scale, float offset, float* out, float* means);
+
+// values: [count, channels]; values[i][c] = values[i][c] * scale[c] + offset[c], in place.
+void scale_channels(float* values, int64_t count, int channels, const float* scale, const float* offset);
+
+// What happens to pixels in [0, 1] after the resize, as tf.image does it: x += brightness, then
+// x = (x - mean of the channel) * contrast + mean, then x * scale + offset. Nothing is clipped.
+struct ColourChange {
+  float brightness = 0;
+  float contrast = 1;
+  float scale = 1;
+  float offset = 0;
+};
+
+// resize_window followed by the change.
+void resize_and_colour(const uint8_t* pixels, int in_height, int in_width, int channels, const ResizeWindow& window,
+                       const ColourChange& change, float* out);
+
+}  // namespace tenon

@@ -1,0 +1,115 @@
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "base/text.h"
+#include "data/augment.h"
+#include "data/image.h"
+#include "data/input_dataset.h"
+#include "tenon/example.h"
+
+namespace tenon {
+namespace {
+
+constexpr int kMaxSide = 16384;
+
+bool is_raw(std::string_view format) {
+  return format.size() == 3 && std::toupper(format[0]) == 'R' && std::toupper(format[1]) == 'A' && std::toupper(format[2]) == 'W';
+}
+
+// Pixels as they stand in the record, or decoded into *decoded.
+struct Pixels {
+  const uint8_t* data;
+  int height, width;
+};
+
+Result<Pixels> raw_pixels(const Example& example, std::string_view bytes, int channels) {
+  TENON_ASSIGN(const int64_t height, example.int64("image/height"));
+  TENON_ASSIGN(const int64_t width, example.int64("image/width"));
+  if (height < 1 || width < 1 || height > kMaxSide || width > kMaxSide)
+    return invalid("a RAW image of ", height, " x ", width, " pixels");
+  if (static_cast<int64_t>(bytes.size()) != height * width * channels)
+    return invalid("RAW image: expected ", height, " x ", width, " x ", channels, " bytes, found ", bytes.size());
+  return Pixels{reinterpret_cast<const uint8_t*>(bytes.data()), static_cast<int>(height), static_cast<int>(width)};
+}
+
+class ImageMap {
+ public:
+  explicit ImageMap(InputOptions options) : o_(std::move(options)) {
+    const Augmentation& a = o_.augmentation;
+    grid_height_ = o_.height + (o_.training ? a.crop_pad : 0);
+    grid_width_ = o_.width + (o_.training ? a.crop_pad : 0);
+  }
+
+  Status operator()(std::string_view record, const Sample& sample, Slots& out) const {
+    thread_local Example example;
+    thread_local Image decoded;
+    TENON_TRY(example.parse(record));
+    TENON_TRY(set_label(example, out.get<int32_t>(1)[0]));
+    TENON_ASSIGN(const Pixels pixels, pixels_of(example, &decoded));
+    ResizeWindow window{grid_height_, grid_width_, 0, 0, o_.height, o_.width, false};
+    ColourChange change;
+    if (o_.range == PixelRange::kMinusOneToOne) change.scale = 2, change.offset = -1;
+    if (o_.training) draw(sample, window, change);
+    resize_and_colour(pixels.data, pixels.height, pixels.width, o_.channels, window, change, out.get<float>(0).data());
+    return {};
+  }
+
+ private:
+  Status set_label(const Example& example, int32_t& out) const {
+    TENON_ASSIGN(const int64_t stored, example.int64("image/class/label"));
+    // Not damage: the model expects another number of classes.
+    if (stored < 1 || stored > o_.num_classes)
+      return Status(Code::kUnsupported, cat("image/class/label: expected 1 to ", o_.num_classes,
+                                            ", the number of classes, found ", stored));
+    out = static_cast<int32_t>(stored - 1);
+    return {};
+  }
+
+  Result<Pixels> pixels_of(const Example& example, Image* decoded) const {
+    TENON_ASSIGN(const std::string_view bytes, example.bytes("image/encoded"));
+    const Feature* format = example.find("image/format");
+    if (format && format->kind() == Feature::Kind::kBytes && format->size() == 1 && is_raw(format->bytes()))
+      return raw_pixels(example, bytes, o_.channels);
+    DecodeOptions options{.channels = o_.channels};
+    // What augmentation changes at random need not be exact before.
+    options.accurate = !o_.training;
+    if (o_.scale_decode) options.min_width = grid_width_, options.min_height = grid_height_;
+    TENON_TRY(decode_image(bytes, options, decoded));
+    return Pixels{decoded->pixels.data(), decoded->height, decoded->width};
+  }
+
+  // Everything is drawn whether or not it is used, so that switching one thing off leaves the others as they were.
+  void draw(const Sample& sample, ResizeWindow& window, ColourChange& change) const {
+    const Augmentation& a = o_.augmentation;
+    SampleRandom random = sample.random();
+    window.top = random.below(a.crop_pad + 1);
+    window.left = random.below(a.crop_pad + 1);
+    window.flip = random.uniform(0, 1) < 0.5f && a.flip;
+    change.brightness = random.uniform(-a.brightness, a.brightness);
+    change.contrast = random.uniform(a.contrast_lower, a.contrast_upper);
+  }
+
+  InputOptions o_;
+  int grid_height_, grid_width_;
+};
+
+}  // namespace
+
+Result<std::vector<FeatureSpec>> image_specs(const InputOptions& o) {
+  const Augmentation& a = o.augmentation;
+  if (o.height < 1 || o.width < 1 || o.height > kMaxSide || o.width > kMaxSide)
+    return invalid("image size: expected 1 to ", kMaxSide, " pixels a side, found ", o.height, " x ", o.width);
+  if (o.channels != 1 && o.channels != 3) return invalid("image channels: expected 1 or 3, found ", o.channels);
+  if (o.num_classes < 1) return invalid("num_classes: expected at least 1, found ", o.num_classes);
+  if (a.crop_pad < 0 || a.crop_pad > kMaxSide) return invalid("crop_pad: expected 0 to ", kMaxSide, ", found ", a.crop_pad);
+  if (!(a.brightness >= 0)) return invalid("brightness: expected at least 0, found ", a.brightness);
+  if (!(a.contrast_lower >= 0 && a.contrast_upper >= a.contrast_lower))
+    return invalid("contrast: expected 0 <= lower <= upper, found ", a.contrast_lower, " and ", a.contrast_upper);
+  return std::vector<FeatureSpec>{{"image", {DType::kF32, {o.height, o.width, o.channels}}, o.transpose},
+                                  {"label", {DType::kI32, {}}}};
+}
+
+MapFn image_map(const InputOptions& options) { return ImageMap(options); }
+
+}  // namespace tenon

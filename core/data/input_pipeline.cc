@@ -1,0 +1,296 @@
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "base/text.h"
+#include "base/thread_pool.h"
+#include "data/input_slot.h"
+#include "tenon/input.h"
+
+namespace tenon {
+namespace {
+
+constexpr int64_t kTaskBytes = 64 << 10;       // what one task reads and writes, about
+constexpr int64_t kImmediateBytes = 64 << 10;  // a batch in memory that the consumer copies itself
+
+}  // namespace
+
+// The consumer's thread decides what goes into which slot, in order; tasks fill the rows, and the last task of a batch
+// settles it. Only what stands below `mutex` is shared.
+struct InputPipeline::Impl {
+  struct Task {
+    Impl* pipeline;
+    uint32_t slot, begin, end;
+    bool transposes;
+  };
+
+  Impl(Dataset d, ThreadPool& p) : dataset(std::move(d)), data(*dataset.impl_), pool(p), order(data.source->counts(), data.order) {}
+
+  void add_slots(std::vector<BatchSlot> memory);
+  void start(const PipelineState& from);
+  void schedule();
+  uint64_t next_rows() const;
+  bool plan(InputSlot& slot);
+  void launch(uint32_t index);
+  void submit(Task* task);
+  void run(const Task& task);
+  void finish_rows(uint32_t index);
+  void finish(InputSlot& slot);
+  void count_damaged(const InputSlot& slot);
+  void wait(InputSlot& slot);
+  void drain();
+
+  const Dataset dataset;
+  const Dataset::Impl& data;
+  ThreadPool& pool;
+
+  Order order;
+  uint64_t next_sample = 0;
+  uint64_t last_sample = 0;  // exclusive; unused when the stream repeats
+  bool exact = true;
+  int64_t rows_a_task = 1;
+  uint32_t transposers = 1;
+  bool immediate = false;
+  size_t target = 2;      // batches made ahead
+  bool warm = false;      // a batch has been delivered since the start
+  double waited = 0;
+  Status failed;
+
+  std::vector<std::unique_ptr<InputSlot>> slots;
+  std::vector<std::vector<Task>> tasks;       // of each slot: first those that fill, then those that transpose
+  std::deque<uint32_t> free;
+  std::deque<uint32_t> pending;               // in order
+  std::vector<bool> held;                     // by the caller
+
+  std::set<std::pair<uint32_t, uint32_t>> damaged;  // of delivered batches, so that the count is the same each time
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  uint64_t changes = 0;
+};
+
+void InputPipeline::Impl::add_slots(std::vector<BatchSlot> memory) {
+  int64_t bytes = 0;
+  for (size_t b : data.bytes) bytes += static_cast<int64_t>(b);
+  const int64_t batch = data.options.batch_size;
+  rows_a_task = std::clamp<int64_t>(kTaskBytes / (bytes + data.source->bytes_per_example()), 1, 64);
+  immediate = data.source->immediate() && bytes * batch <= kImmediateBytes;
+  transposers = static_cast<uint32_t>(std::clamp<int64_t>(bytes * batch / (1 << 20), 1, 64));
+  const uint32_t fillers = static_cast<uint32_t>((batch + rows_a_task - 1) / rows_a_task);
+  for (uint32_t i = 0; i < memory.size(); ++i) {
+    slots.push_back(std::make_unique<InputSlot>(data, std::move(memory[i])));
+    std::vector<Task>& list = tasks.emplace_back();
+    for (uint32_t t = 0; t < fillers; ++t)
+      list.push_back({this, i, static_cast<uint32_t>(t * rows_a_task), static_cast<uint32_t>((t + 1) * rows_a_task), false});
+    for (uint32_t t = 0; t < transposers && slots.back()->has_transpose(); ++t) list.push_back({this, i, t, transposers, true});
+    free.push_back(i);
+  }
+  held.resize(slots.size());
+}
+
+void InputPipeline::Impl::start(const PipelineState& from) {
+  exact = from.samples == 0 || from.fingerprint == data.fingerprint;
+  next_sample = from.samples;
+  last_sample = (from.samples / data.size + 1) * data.size;
+  order.seek(from.samples);
+  target = data.options.prefetch > 0 ? static_cast<size_t>(data.options.prefetch) : 2;
+  warm = false;
+  failed = {};
+  schedule();
+}
+
+// How many rows the next batch will ask for; 0 when the stream has ended.
+uint64_t InputPipeline::Impl::next_rows() const {
+  const uint64_t batch = static_cast<uint64_t>(data.options.batch_size);
+  if (data.options.repeat) return batch;
+  const uint64_t left = last_sample - next_sample;
+  return left < batch && data.options.drop_remainder ? 0 : std::min(batch, left);
+}
+
+// Which examples the slot holds.
+bool InputPipeline::Impl::plan(InputSlot& slot) {
+  const uint64_t count = next_rows();
+  if (count == 0) return false;
+  for (uint64_t row = 0; row < count; ++row) {
+    slot.rows[row].ref = order.next();
+    slot.rows[row].sample = {next_sample++, order.epoch(), data.options.seed, data.options.training};
+  }
+  slot.planned = static_cast<int64_t>(count);
+  slot.end_sample = next_sample;
+  slot.failure = {};
+  slot.ready.store(false, std::memory_order_relaxed);
+  return true;
+}
+
+void InputPipeline::Impl::schedule() {
+  while (!free.empty() && pending.size() < target && plan(*slots[free.front()])) {
+    pending.push_back(free.front());
+    free.pop_front();
+    launch(pending.back());
+  }
+}
+
+void InputPipeline::Impl::launch(uint32_t index) {
+  InputSlot& slot = *slots[index];
+  const uint32_t count = static_cast<uint32_t>((slot.planned + rows_a_task - 1) / rows_a_task);
+  slot.tasks_left.store(count, std::memory_order_relaxed);
+  for (uint32_t t = 0; t < count; ++t) submit(&tasks[index][t]);
+}
+
+// The function holds one pointer, which std::function keeps without allocating.
+void InputPipeline::Impl::submit(Task* task) {
+  if (immediate) run(*task);
+  else pool.submit([task] { task->pipeline->run(*task); });
+}
+
+void InputPipeline::Impl::run(const Task& task) {
+  InputSlot& slot = *slots[task.slot];
+  if (task.transposes) {
+    slot.transpose(task.begin, task.end);
+    if (slot.tasks_left.fetch_sub(1, std::memory_order_acq_rel) == 1) finish(slot);
+    return;
+  }
+  const uint32_t end = std::min(task.end, static_cast<uint32_t>(slot.planned));
+  for (uint32_t row = task.begin; row < end; ++row) slot.fill(row);
+  if (slot.tasks_left.fetch_sub(1, std::memory_order_acq_rel) == 1) finish_rows(task.slot);
+}
+
+void InputPipeline::Impl::finish_rows(uint32_t index) {
+  InputSlot& slot = *slots[index];
+  slot.failure = slot.settle();
+  if (!slot.failure.ok() || !slot.has_transpose()) return finish(slot);
+  slot.tasks_left.store(transposers, std::memory_order_relaxed);
+  // Under the lock, so that the batch cannot be delivered, and the pipeline destroyed, before this is done.
+  std::unique_lock lock(mutex, std::defer_lock);
+  if (!immediate) lock.lock();
+  for (Task& task : tasks[index])
+    if (task.transposes) submit(&task);
+  ++changes;
+  changed.notify_all();  // the consumer may help
+}
+
+// Nothing of the slot or the pipeline may be touched after this: the consumer may be on its way out.
+void InputPipeline::Impl::finish(InputSlot& slot) {
+  std::lock_guard lock(mutex);
+  slot.ready.store(true, std::memory_order_release);
+  ++changes;
+  changed.notify_all();
+}
+
+void InputPipeline::Impl::count_damaged(const InputSlot& slot) {
+  for (size_t row = 0; row < static_cast<size_t>(slot.planned); ++row)
+    if (slot.rows[row].status.code() == Code::kInvalid) damaged.emplace(slot.rows[row].ref.part, slot.rows[row].ref.record);
+}
+
+void InputPipeline::Impl::wait(InputSlot& slot) {
+  for (;;) {
+    // Always through the mutex at the end, so that the last task has left finish().
+    std::unique_lock lock(mutex);
+    if (slot.ready.load(std::memory_order_acquire)) return;
+    const uint64_t seen = changes;
+    lock.unlock();
+    if (pool.help()) continue;
+    lock.lock();
+    changed.wait(lock, [&] { return changes != seen; });
+  }
+}
+
+void InputPipeline::Impl::drain() {
+  for (; !pending.empty(); pending.pop_front()) {
+    wait(*slots[pending.front()]);
+    free.push_back(pending.front());
+  }
+}
+
+InputPipeline::InputPipeline(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+InputPipeline::~InputPipeline() { impl_->drain(); }
+
+Result<std::unique_ptr<InputPipeline>> InputPipeline::create(Dataset dataset, ThreadPool& pool,
+                                                             std::vector<BatchSlot> slots, PipelineState from) {
+  if (slots.empty()) return invalid("an input pipeline needs at least one slot");
+  for (const BatchSlot& slot : slots) {
+    if (slot.features.size() != dataset.specs().size())
+      return invalid("an input slot has ", slot.features.size(), " pointers, the dataset has ", dataset.specs().size(),
+                     " features");
+    for (const void* memory : slot.features)
+      if (!memory) return invalid("an input slot has a null pointer");
+  }
+  auto impl = std::make_unique<Impl>(std::move(dataset), pool);
+  impl->add_slots(std::move(slots));
+  impl->start(from);
+  return std::unique_ptr<InputPipeline>(new InputPipeline(std::move(impl)));
+}
+
+Result<Batch> InputPipeline::next() {
+  Impl& p = *impl_;
+  for (;;) {
+    if (!p.failed.ok()) return p.failed;
+    p.schedule();
+    if (p.pending.empty()) {
+      if (p.free.empty() && p.next_rows() > 0)
+        return invalid("all ", p.slots.size(), " input slots are held: release one before next()");
+      return Batch{};
+    }
+    const uint32_t index = p.pending.front();
+    InputSlot& slot = *p.slots[index];
+    if (!slot.ready.load(std::memory_order_acquire)) {
+      const auto begin = std::chrono::steady_clock::now();
+      // The first batch is always waited for; a later one means that too few were made ahead.
+      if (p.warm && p.data.options.prefetch == 0 && p.target < p.slots.size()) ++p.target;
+      p.schedule();
+      p.wait(slot);
+      p.waited += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    } else {
+      p.wait(slot);
+    }
+    p.pending.pop_front();
+    p.warm = true;
+    p.failed = slot.failure;
+    if (p.data.options.skip_corrupt) p.count_damaged(slot);
+    if (!p.failed.ok() || slot.valid == 0) {
+      p.free.push_back(index);
+      continue;
+    }
+    p.held[index] = true;
+    return Batch{static_cast<int>(index), slot.valid, slot.end_sample};
+  }
+}
+
+void InputPipeline::release(int slot) {
+  Impl& p = *impl_;
+  if (slot < 0 || static_cast<size_t>(slot) >= p.held.size() || !p.held[static_cast<size_t>(slot)]) return;
+  p.held[static_cast<size_t>(slot)] = false;
+  p.free.push_back(static_cast<uint32_t>(slot));
+  if (p.failed.ok()) p.schedule();
+}
+
+Status InputPipeline::restart(const PipelineState& from) {
+  Impl& p = *impl_;
+  p.drain();
+  if (p.free.size() != p.slots.size())
+    return invalid("restart of an input pipeline: ", p.slots.size() - p.free.size(), " slots are still held");
+  p.start(from);
+  return {};
+}
+
+PipelineState InputPipeline::state_after(const Batch& batch) const {
+  return {batch.end_sample, impl_->data.fingerprint};
+}
+
+bool InputPipeline::resumed_exactly() const { return impl_->exact; }
+
+int64_t InputPipeline::corrupt_records() const {
+  return static_cast<int64_t>(impl_->damaged.size()) + impl_->data.source->damaged();
+}
+
+int InputPipeline::prefetch() const { return static_cast<int>(std::min(impl_->target, impl_->slots.size())); }
+
+double InputPipeline::wait_seconds() const { return impl_->waited; }
+
+}  // namespace tenon

@@ -1,0 +1,36 @@
+// A whole backend in ordinary memory, made of a kernel table.
+//
+// Supplies every entry of the ABI: enumeration of one INLINE unit, buffers, queues, supports, compile
+// (by the planner) and run (by the executor). A backend is then its kernels and these few lines:
+//
+//   TENON_DECLARE_BACKEND
+//   tenon_status tenon_backend_init(const tenon_host* host, tenon_backend* out) {
+//     static const tenon::plugin::HostBackend backend{"mine", "1.0", "My device", TENON_CPU, fill_table};
+//     return tenon::plugin::init_host_backend(backend, host, out);
+//   }
+#pragma once
+
+#include "tenon/plugin/kernel.h"
+
+namespace tenon::plugin {
+
+struct HostBackend {
+  const char* name;
+  const char* version;
+  const char* unit_name;
+  tenon_unit_kind kind = TENON_CPU;
+  void (*fill)(KernelTable&) = nullptr;  // called once, at init
+};
+
+// Fills `out`. `backend` must live for ever. Never throws.
+tenon_status init_host_backend(const HostBackend& backend, const tenon_host* host, tenon_backend* out);
+
+}  // namespace tenon::plugin
+
+// The ELF note that the core reads before it loads the library: ABI major, minor, least host minor.
+#define TENON_DECLARE_BACKEND                                                              \
+  extern "C" __attribute__((used, section(TENON_NOTE_SECTION), aligned(4), visibility("hidden"))) const struct { \
+    uint32_t owner_size, data_size, type;                                                  \
+    char owner[8];                                                                         \
+    uint32_t data[3];                                                                      \
+  } tenon_abi_note = {6, 12, TENON_NOTE_TYPE, TENON_NOTE_OWNER, {TENON_ABI_MAJOR, TENON_ABI_MINOR, 0}};

@@ -1,0 +1,175 @@
+#include "runtime/executor.h"
+
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+namespace tenon::plugin {
+namespace {
+
+// Subnormals flush to zero inside a step (they cost a hundred times as much); the caller's mode is
+// put back.
+class FlushSubnormals {
+ public:
+#if defined(__x86_64__)
+  FlushSubnormals() : saved_(_mm_getcsr()) { _mm_setcsr(saved_ | 0x8040u); }
+  ~FlushSubnormals() { _mm_setcsr(saved_); }
+
+ private:
+  unsigned saved_;
+#endif
+};
+
+void write_scalar(uint8_t* to, int32_t dtype, tenon_scalar s) {
+  const auto put = [to](auto value) { std::memcpy(to, &value, sizeof value); };
+  switch (dtype) {
+    case TENON_F32: put(static_cast<float>(s.f64)); break;
+    case TENON_F64: put(s.f64); break;
+    case TENON_I32: put(static_cast<int32_t>(s.i64)); break;
+    case TENON_I64: put(s.i64); break;
+    case TENON_U8: put(static_cast<uint8_t>(s.i64)); break;
+    case TENON_BOOL: put(static_cast<uint8_t>(s.i64 != 0)); break;
+    default: break;  // bf16, f16: compile refuses them
+  }
+}
+
+}  // namespace
+
+struct Executor::Shared {
+  Executor* self;
+  uint64_t first;
+  uint32_t n;
+  bool stop = false;
+};
+
+Executor::Executor(Plan plan, const tenon_host* host, ArenaPool& arenas)
+    : plan_(std::move(plan)), host_(host), arenas_(arenas) {
+  bases_.resize(static_cast<size_t>(kBaseFirstInput + plan_.n_buffers + plan_.n_results));
+  fed_.resize(plan_.feeds.size() + 1);
+  bases_[kBaseConstants] = plan_.constants.data();
+}
+
+const char* Executor::bind(const tenon_run& run) {
+  for (int32_t i = 0; i < plan_.n_buffers; ++i) {
+    const auto* b = reinterpret_cast<const HostBuffer*>(run.inputs[i]);
+    if (!b) {
+      if (!run.feed) return "run: an input buffer is NULL";
+      bases_[kBaseFirstInput + i] = nullptr;
+      continue;
+    }
+    if (b->bytes < plan_.input_bytes[i]) return "run: an input buffer is smaller than the program's input";
+    bases_[kBaseFirstInput + i] = b->data;
+  }
+  for (int32_t r = 0; r < plan_.n_results; ++r) {
+    const auto* b = reinterpret_cast<const HostBuffer*>(run.results[r]);
+    if (!b) return "run: a result buffer is NULL";
+    const int32_t alias = plan_.result_alias[r];
+    if (alias >= 0 && run.inputs[alias] != run.results[r]) return "run: an aliased result is not its input's buffer";
+    const uint64_t rows = plan_.result_mode[r] == TENON_MODE_EACH ? run.iterations : 1;
+    if (b->bytes < plan_.result_bytes[r] * rows) return "run: a result buffer is smaller than the program's result";
+    bases_[kBaseFirstInput + plan_.n_buffers + r] = b->data;
+  }
+  return nullptr;
+}
+
+void Executor::begin_iteration(uint64_t i) {
+  const size_t n = plan_.scalars.size();
+  for (size_t k = 0; k < n; ++k) {
+    const ScalarSlot& slot = plan_.scalars[k];
+    write_scalar(bases_[slot.place.base] + slot.place.offset, slot.dtype, current_->scalars[i * n + k]);
+  }
+  for (int32_t r = 0; r < plan_.n_results; ++r)
+    if (plan_.result_mode[r] == TENON_MODE_EACH)
+      bases_[kBaseFirstInput + plan_.n_buffers + r] =
+          reinterpret_cast<const HostBuffer*>(current_->results[r])->data + i * plan_.result_bytes[r];
+}
+
+bool Executor::end_iteration() {
+  ++completed_;
+  return plan_.until < 0 || *bases_[kBaseFirstInput + plan_.n_buffers + plan_.until] == 0;
+}
+
+void Executor::gang_entry(void* arg, uint32_t index, uint32_t count) {
+  auto& shared = *static_cast<Shared*>(arg);
+  const FlushSubnormals flush;
+  Executor& self = *shared.self;
+  for (uint32_t i = 0; i < shared.n; ++i) {
+    if (index == 0) self.begin_iteration(shared.first + i);
+    self.steps_barrier_.arrive_and_wait(count);
+    self.walk(shared, index, count);
+    self.steps_barrier_.arrive_and_wait(count);
+    if (index == 0) shared.stop = !self.end_iteration();
+    if (shared.n > 1 || count > 1) self.steps_barrier_.arrive_and_wait(count);
+    if (shared.stop) return;
+  }
+}
+
+void Executor::walk(Shared&, uint32_t index, uint32_t count) {
+  uint8_t* arena = bases_[kBaseArena];
+  Call call;
+  call.index = index;
+  call.thread_scratch = arena + plan_.thread_scratch + index * plan_.thread_scratch_bytes;
+  call.bases_ = bases_.data();
+  call.barrier_ = &kernel_barrier_;
+  for (const Step& step : plan_.steps) {
+    if (step.barrier) steps_barrier_.arrive_and_wait(count);
+    const bool serial = step.kernel.threads <= 1;
+    if (serial && index != 0) continue;
+    call.count = serial ? 1 : count;
+    call.scratch = arena + step.scratch;
+    call.operands_ = step.operands.data();
+    call.results_ = step.results.data();
+    step.kernel.run(call);
+  }
+}
+
+uint32_t Executor::run_iterations(uint64_t first, uint32_t n) {
+  Shared shared{this, first, n};
+  const uint32_t before = completed_;
+  if (plan_.threads > 1 && host_ && host_->gang) host_->gang(host_->ctx, plan_.threads, gang_entry, &shared);
+  else gang_entry(&shared, 0, 1);
+  return shared.stop ? 0 : completed_ - before;
+}
+
+// With a feed, each iteration waits for its batch on the calling thread, and the other threads are
+// free to prepare the next ones.
+const char* Executor::run_fed(const tenon_run& run, uint32_t* done) {
+  const tenon_feed& feed = *run.feed;
+  for (uint32_t i = 0; i < run.iterations; ++i) {
+    tenon_point after{nullptr, 0};
+    if (!feed.next(feed.ctx, i, fed_.data(), &after)) break;
+    for (size_t f = 0; f < plan_.feeds.size(); ++f) {
+      const auto* b = reinterpret_cast<const HostBuffer*>(fed_[f]);
+      if (!b || b->bytes < plan_.input_bytes[plan_.feeds[f]]) {
+        *done = completed_;
+        return "run: a fed buffer is missing or too small";
+      }
+      bases_[kBaseFirstInput + plan_.feeds[f]] = b->data;
+    }
+    const uint32_t ran = run_iterations(i, 1);
+    feed.release(feed.ctx, i);
+    if (ran == 0) break;
+  }
+  return nullptr;
+}
+
+const char* Executor::run(const tenon_run& run, uint32_t* done) {
+  std::lock_guard lock(mutex_);
+  *done = 0;
+  completed_ = 0;
+  if (const char* error = bind(run)) return error;
+  const ArenaPool::Arena arena = arenas_.lease(plan_.arena_bytes);
+  if (!arena.data) return "run: out of memory for the workspace";
+  bases_[kBaseArena] = arena.data;
+  current_ = &run;
+  const char* error = nullptr;
+  if (run.feed && !plan_.feeds.empty()) error = run_fed(run, done);
+  else run_iterations(0, run.iterations);
+  *done = completed_;
+  arenas_.give_back(arena);
+  return error;
+}
+
+}  // namespace tenon::plugin

@@ -1,0 +1,50 @@
+// Runs a plan: iterations, feeds, scalars, the gang.
+#pragma once
+
+#include <mutex>
+#include <vector>
+
+#include "runtime/memory.h"
+#include "runtime/planner.h"
+
+namespace tenon::plugin {
+
+// Memory of the device as the executor sees it.
+struct HostBuffer {
+  uint8_t* data = nullptr;
+  uint64_t bytes = 0;
+  bool wrapped = false;  // borrowed from the caller
+  Memory* memory = nullptr;
+};
+
+class Executor {
+ public:
+  Executor(Plan plan, const tenon_host* host, ArenaPool& arenas);
+
+  const Plan& plan() const { return plan_; }
+
+  // Runs as tenon_run says. Returns an error text, or nullptr. Runs of one executor are serialised.
+  const char* run(const tenon_run& run, uint32_t* done);
+
+ private:
+  struct Shared;  // what the threads of one gang share
+  static void gang_entry(void* arg, uint32_t index, uint32_t count);
+  void walk(Shared& shared, uint32_t index, uint32_t count);
+  void begin_iteration(uint64_t i);
+  bool end_iteration();
+  const char* bind(const tenon_run& run);
+  const char* run_fed(const tenon_run& run, uint32_t* done);
+  uint32_t run_iterations(uint64_t first, uint32_t n);
+
+  Plan plan_;
+  const tenon_host* host_;
+  ArenaPool& arenas_;
+  std::mutex mutex_;
+  std::vector<uint8_t*> bases_;
+  std::vector<tenon_buffer*> fed_;
+  Barrier steps_barrier_, kernel_barrier_;
+  const tenon_run* current_ = nullptr;
+  uint32_t completed_ = 0;
+};
+
+}  // namespace tenon::plugin

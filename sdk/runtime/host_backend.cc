@@ -1,0 +1,307 @@
+// The entries of the ABI for a backend in ordinary memory (tenon/plugin/host_backend.h).
+#include "tenon/plugin/host_backend.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+
+#include "runtime/executor.h"
+
+namespace tenon::plugin {
+namespace {
+
+constexpr tenon_status kOk{TENON_OK, 0, nullptr};
+
+thread_local char message[512];
+
+tenon_status error(int32_t code, const char* text) {
+  std::snprintf(message, sizeof message, "%s", text);
+  return {code, 0, message};
+}
+
+struct Backend {
+  const HostBackend* config = nullptr;
+  const tenon_host* host = nullptr;
+  KernelTable table;
+};
+
+struct Device {
+  const Backend* backend = nullptr;
+  Memory memory;
+  ArenaPool arenas{memory};
+};
+
+struct Queue {
+  Device* device = nullptr;
+  std::atomic<uint64_t> ticket{0};
+};
+
+struct Buffer : HostBuffer {};
+
+struct Program {
+  Program(Plan plan, Device& owner)
+      : device(&owner), executor(std::move(plan), owner.backend->host, owner.arenas) {}
+  Device* device;
+  Executor executor;
+  std::vector<tenon_allocation> allocations;
+};
+
+Device* as_device(tenon_device* d) { return reinterpret_cast<Device*>(d); }
+Queue* as_queue(tenon_queue* q) { return reinterpret_cast<Queue*>(q); }
+Buffer* as_buffer(tenon_buffer* b) { return reinterpret_cast<Buffer*>(b); }
+Program* as_program(tenon_program* p) { return reinterpret_cast<Program*>(p); }
+
+// Nothing is thrown across the ABI.
+template <class F>
+tenon_status guarded(F f) {
+  try {
+    return f();
+  } catch (const std::bad_alloc&) {
+    return error(TENON_OUT_OF_MEMORY, "out of host memory");
+  } catch (const std::exception& e) {
+    return error(TENON_INTERNAL, e.what());
+  } catch (...) {
+    return error(TENON_INTERNAL, "an exception of unknown type");
+  }
+}
+
+bool unknown_flags(uint64_t flags, uint64_t known) { return (flags & 0xffffffffull & ~known) != 0; }
+
+tenon_status enumerate(void* self, const char* spec, tenon_unit* units, uint64_t stride, uint32_t* count) {
+  const auto& backend = *static_cast<Backend*>(self);
+  if (spec && *spec && std::strcmp(spec, "0") != 0) return error(TENON_UNAVAILABLE, "there is one unit, 0");
+  const uint32_t room = *count;
+  *count = 1;
+  if (!units || room == 0) return kOk;
+  tenon_unit unit{};
+  unit.flags = TENON_UNIT_INLINE | TENON_UNIT_HOST_FEED;
+  unit.kind = backend.config->kind;
+  unit.feed_depth = 1;
+  unit.queues = 1;
+  unit.wrap_alignment = 64;
+  unit.memory_bytes = Memory::installed();
+  unit.max_buffer_bytes = unit.memory_bytes;
+  std::snprintf(unit.name, sizeof unit.name, "%s", backend.config->unit_name);
+  std::snprintf(unit.version, sizeof unit.version, "%s", backend.config->version);
+  std::memcpy(units, &unit, std::min<uint64_t>(stride, sizeof unit));
+  return kOk;
+}
+
+tenon_status device_open(void* self, const tenon_open* open, tenon_device** out) {
+  return guarded([&] {
+    if (unknown_flags(open->flags, 0)) return error(TENON_UNSUPPORTED, "device_open: unknown flags");
+    if (open->n_units > 1) return error(TENON_INVALID, "device_open: there is one unit");
+    auto device = std::make_unique<Device>();
+    device->backend = static_cast<Backend*>(self);
+    *out = reinterpret_cast<tenon_device*>(device.release());
+    return kOk;
+  });
+}
+
+void device_close(tenon_device* device) { delete as_device(device); }
+
+tenon_status supports(tenon_device* device, const tenon_graph* graph, const tenon_options*, const uint32_t* nodes,
+                      uint32_t n, tenon_verdict* out, uint64_t stride) {
+  return guarded([&] {
+    static thread_local std::vector<std::string> reasons;  // lives until this thread's next call
+    reasons.assign(n, {});
+    const GraphView view(*graph);
+    for (uint32_t i = 0; i < n; ++i) {
+      const NodeView node = view.node(nodes[i]);
+      const Entry* entry = as_device(device)->backend->table.find(node.op(), node.version());
+      Verdict verdict = entry ? entry->accept(node) : Verdict{TENON_DECOMPOSE, "no kernel for this op"};
+      reasons[i] = std::move(verdict.reason);
+      tenon_verdict v{verdict.answer, 1, 0, reasons[i].empty() ? nullptr : reasons[i].c_str()};
+      std::memcpy(reinterpret_cast<uint8_t*>(out) + i * stride, &v, std::min<uint64_t>(stride, sizeof v));
+    }
+    return kOk;
+  });
+}
+
+void fill_info(const Program& program, tenon_info* info) {
+  if (!info) return;
+  const Plan& plan = program.executor.plan();
+  tenon_info full{};
+  full.struct_size = std::min<uint64_t>(info->struct_size, sizeof full);
+  full.flags = info->flags;
+  full.argument_bytes = plan.argument_bytes;
+  full.result_bytes = plan.results_bytes;
+  full.workspace_bytes = plan.arena_bytes;
+  full.code_bytes = plan.constants.size();
+  full.peak_bytes = plan.argument_bytes + plan.results_bytes + plan.arena_bytes + plan.constants.size();
+  full.capacity_bytes = Memory::installed();
+  full.allocations = program.allocations.data();
+  full.allocation_stride = sizeof(tenon_allocation);
+  full.n_allocations = static_cast<uint32_t>(program.allocations.size());
+  std::memcpy(info, &full, full.struct_size);
+}
+
+Env make_env(const Device& device, const tenon_options* options) {
+  Env env;
+  env.host = device.backend->host;
+  env.threads = env.host && env.host->gang ? std::max(env.host->threads, 1u) : 1;
+  env.deterministic = (options->flags & TENON_OPTION_DETERMINISTIC) != 0;
+  env.precision = options->precision;
+  return env;
+}
+
+tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon_options* options,
+                     tenon_program** out, tenon_info* info) {
+  return guarded([&] {
+    if (unknown_flags(options->flags, TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE))
+      return error(TENON_UNSUPPORTED, "compile: unknown flags");
+    Device& device = *as_device(handle);
+    const GraphView view(*graph);
+    auto program = std::make_unique<Program>(make_plan(view, device.backend->table, make_env(device, options)), device);
+    const Plan& plan = program->executor.plan();
+    for (const Allocation& a : plan.allocations)
+      program->allocations.push_back({a.node, 0, a.bytes, a.bytes, a.offset, a.first, a.last});
+    fill_info(*program, info);
+    const bool over = options->memory_limit && plan.arena_bytes > options->memory_limit;
+    if (over || !device.arenas.reserve(plan.arena_bytes)) {
+      char text[160];
+      std::snprintf(text, sizeof text, "compile: the step needs a workspace of %llu bytes; %s",
+                    static_cast<unsigned long long>(plan.arena_bytes), over ? "more than the limit" : "out of memory");
+      if (info) info->allocations = nullptr, info->n_allocations = 0;
+      return error(TENON_OUT_OF_MEMORY, text);
+    }
+    *out = reinterpret_cast<tenon_program*>(program.release());
+    return kOk;
+  });
+}
+
+void program_destroy(tenon_program* program) { delete as_program(program); }
+
+bool desc_bytes(const tenon_desc& desc, uint64_t* bytes) {
+  *bytes = static_cast<uint64_t>(dtype_bytes(desc.dtype));
+  if (*bytes == 0 || desc.rank > TENON_MAX_RANK) return false;
+  for (uint32_t i = 0; i < desc.rank; ++i) {
+    if (desc.dims[i] < 1 || __builtin_mul_overflow(*bytes, static_cast<uint64_t>(desc.dims[i]), bytes)) return false;
+  }
+  return *bytes < (uint64_t{1} << 62);
+}
+
+tenon_status buffer_alloc(tenon_device* handle, const tenon_desc* desc, tenon_buffer** out, void** host) {
+  return guarded([&] {
+    uint64_t bytes = 0;
+    if (unknown_flags(desc->flags, TENON_DESC_HOST)) return error(TENON_UNSUPPORTED, "buffer_alloc: unknown flags");
+    if (!desc_bytes(*desc, &bytes)) return error(TENON_INVALID, "buffer_alloc: the dtype or a dimension is invalid");
+    Device& device = *as_device(handle);
+    auto buffer = std::make_unique<Buffer>();
+    buffer->bytes = bytes;
+    buffer->memory = &device.memory;
+    buffer->wrapped = desc->host_memory != nullptr;
+    if (buffer->wrapped && reinterpret_cast<uintptr_t>(desc->host_memory) % 64)
+      return error(TENON_INVALID, "buffer_alloc: host_memory is not 64-byte aligned");
+    buffer->data = buffer->wrapped ? static_cast<uint8_t*>(desc->host_memory) : device.memory.allocate(bytes);
+    if (!buffer->data) {
+      char text[96];
+      std::snprintf(text, sizeof text, "buffer_alloc: out of memory for %llu bytes", static_cast<unsigned long long>(bytes));
+      return error(TENON_OUT_OF_MEMORY, text);
+    }
+    if (host) *host = desc->flags & TENON_DESC_HOST ? buffer->data : nullptr;
+    *out = reinterpret_cast<tenon_buffer*>(buffer.release());
+    return kOk;
+  });
+}
+
+void buffer_free(tenon_buffer* handle) {
+  Buffer* buffer = as_buffer(handle);
+  if (!buffer) return;
+  if (!buffer->wrapped) buffer->memory->release(buffer->data, buffer->bytes);
+  delete buffer;
+}
+
+tenon_status queue_create(tenon_device* device, uint64_t flags, tenon_queue** out) {
+  return guarded([&] {
+    if (unknown_flags(flags, 0)) return error(TENON_UNSUPPORTED, "queue_create: unknown flags");
+    auto queue = std::make_unique<Queue>();
+    queue->device = as_device(device);
+    *out = reinterpret_cast<tenon_queue*>(queue.release());
+    return kOk;
+  });
+}
+
+void queue_destroy(tenon_queue* queue) { delete as_queue(queue); }
+
+bool in_range(const Buffer& buffer, uint64_t offset, uint64_t bytes) {
+  return offset <= buffer.bytes && bytes <= buffer.bytes - offset;
+}
+
+tenon_status copy(tenon_queue* queue, const tenon_copy* c, uint64_t* ticket) {
+  if (unknown_flags(c->flags, 0)) return error(TENON_UNSUPPORTED, "copy: unknown flags");
+  if (!c->dst == !c->dst_host || !c->src == !c->src_host) return error(TENON_INVALID, "copy: needs one source and one destination");
+  if (c->dst && !in_range(*as_buffer(c->dst), c->dst_offset, c->bytes)) return error(TENON_INVALID, "copy: past the end of the destination");
+  if (c->src && !in_range(*as_buffer(c->src), c->src_offset, c->bytes)) return error(TENON_INVALID, "copy: past the end of the source");
+  uint8_t* dst = (c->dst ? as_buffer(c->dst)->data : static_cast<uint8_t*>(c->dst_host)) + c->dst_offset;
+  const uint8_t* src = (c->src ? as_buffer(c->src)->data : static_cast<const uint8_t*>(c->src_host)) + c->src_offset;
+  std::memmove(dst, src, c->bytes);
+  *ticket = as_queue(queue)->ticket.fetch_add(1) + 1;
+  return kOk;
+}
+
+tenon_status run(tenon_queue* queue, const tenon_run* run, uint64_t* ticket, uint32_t* done) {
+  if (unknown_flags(run->flags, 0)) return error(TENON_UNSUPPORTED, "run: unknown flags");
+  if (!run->program || run->iterations == 0) return error(TENON_INVALID, "run: needs a program and one iteration or more");
+  uint32_t completed = 0;
+  const char* text = as_program(run->program)->executor.run(*run, &completed);
+  if (done) *done = completed;
+  if (text) return error(std::strstr(text, "out of memory") ? TENON_OUT_OF_MEMORY : TENON_INVALID, text);
+  *ticket = as_queue(queue)->ticket.fetch_add(1) + 1;
+  return kOk;
+}
+
+tenon_status wait(tenon_queue* queue, uint64_t ticket, uint64_t) {
+  if (ticket > as_queue(queue)->ticket.load()) return error(TENON_INVALID, "wait: the queue has no such ticket yet");
+  return kOk;
+}
+
+tenon_status stats(tenon_device* handle, tenon_stats* out) {
+  const Memory& memory = as_device(handle)->memory;
+  tenon_stats full{};
+  full.struct_size = std::min<uint64_t>(out->struct_size, sizeof full);
+  full.bytes_in_use = memory.in_use();
+  full.bytes_peak = memory.peak();
+  full.bytes_free = Memory::installed() - memory.in_use();
+  full.bytes_largest_free = full.bytes_free;
+  std::memcpy(out, &full, full.struct_size);
+  return kOk;
+}
+
+}  // namespace
+
+tenon_status init_host_backend(const HostBackend& config, const tenon_host* host, tenon_backend* out) {
+  return guarded([&] {
+    auto backend = std::make_unique<Backend>();
+    backend->config = &config;
+    backend->host = host;
+    config.fill(backend->table);
+    tenon_backend full{};
+    full.struct_size = std::min<uint64_t>(out->struct_size, sizeof full);
+    full.abi_major = TENON_ABI_MAJOR;
+    full.abi_minor = TENON_ABI_MINOR;
+    full.self = backend.release();  // lives for ever, as the table does
+    full.name = config.name;
+    full.version = config.version;
+    full.enumerate = enumerate;
+    full.device_open = device_open;
+    full.device_close = device_close;
+    full.supports = supports;
+    full.compile = compile;
+    full.program_destroy = program_destroy;
+    full.buffer_alloc = buffer_alloc;
+    full.buffer_free = buffer_free;
+    full.queue_create = queue_create;
+    full.queue_destroy = queue_destroy;
+    full.copy = copy;
+    full.run = run;
+    full.wait = wait;
+    full.stats = stats;
+    std::memcpy(out, &full, full.struct_size);
+    return kOk;
+  });
+}
+
+}  // namespace tenon::plugin

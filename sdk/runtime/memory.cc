@@ -1,0 +1,90 @@
+#include "runtime/memory.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+namespace tenon::plugin {
+namespace {
+
+constexpr uint64_t kHugePage = 2u << 20;
+
+uint64_t round_up(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
+
+uint8_t* map_huge(uint64_t bytes) {
+  const uint64_t room = round_up(bytes, kHugePage) + kHugePage;  // one more, to align by hand
+  void* p = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return nullptr;
+  const auto start = reinterpret_cast<uintptr_t>(p);
+  const uintptr_t aligned = round_up(start, kHugePage);
+  const uint64_t size = round_up(bytes, kHugePage);
+  if (aligned > start) munmap(p, aligned - start);
+  const uint64_t tail = start + room - (aligned + size);
+  if (tail) munmap(reinterpret_cast<void*>(aligned + size), tail);
+  madvise(reinterpret_cast<void*>(aligned), size, MADV_HUGEPAGE);
+  return reinterpret_cast<uint8_t*>(aligned);
+}
+
+}  // namespace
+
+uint64_t Memory::installed() {
+  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+uint8_t* Memory::allocate(uint64_t bytes) {
+  const uint64_t size = round_up(std::max<uint64_t>(bytes, 64), 64);
+  if (size < bytes || in_use_.load() + size > installed()) return nullptr;  // refuse what would only swap or kill
+  uint8_t* p = size >= kHugePage ? map_huge(size) : static_cast<uint8_t*>(std::aligned_alloc(64, size));
+  if (!p) return nullptr;
+  std::memset(p, 0, size);  // the first touch happens here, never inside a step
+  const uint64_t now = in_use_.fetch_add(size) + size;
+  for (uint64_t peak = peak_.load(); now > peak && !peak_.compare_exchange_weak(peak, now);) {
+  }
+  return p;
+}
+
+void Memory::release(uint8_t* p, uint64_t bytes) {
+  if (!p) return;
+  const uint64_t size = round_up(std::max<uint64_t>(bytes, 64), 64);
+  in_use_.fetch_sub(size);
+  if (size >= kHugePage) munmap(p, round_up(size, kHugePage));
+  else std::free(p);
+}
+
+ArenaPool::~ArenaPool() {
+  for (const Arena& a : free_) memory_.release(a.data, a.bytes);
+}
+
+bool ArenaPool::reserve(uint64_t bytes) {
+  const Arena arena = lease(bytes);
+  if (!arena.data) return false;
+  give_back(arena);
+  return true;
+}
+
+ArenaPool::Arena ArenaPool::lease(uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  for (size_t i = 0; i < free_.size(); ++i)
+    if (free_[i].bytes >= bytes) {
+      const Arena arena = free_[i];
+      free_[i] = free_.back();
+      free_.pop_back();
+      return arena;
+    }
+  // A free one that is too small gives its memory to the larger one.
+  if (!free_.empty()) {
+    memory_.release(free_.back().data, free_.back().bytes);
+    free_.pop_back();
+  }
+  return {memory_.allocate(bytes), bytes};
+}
+
+void ArenaPool::give_back(Arena arena) {
+  std::lock_guard lock(mutex_);
+  free_.push_back(arena);
+}
+
+}  // namespace tenon::plugin

@@ -1,0 +1,392 @@
+#include "runtime/planner.h"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+namespace tenon::plugin {
+namespace {
+
+uint64_t align_up(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// A stretch of the arena that is alive from step `first` to step `last`.
+struct Block {
+  uint32_t first, last;
+  uint64_t bytes;
+  uint64_t offset = 0;
+};
+
+// Places the largest blocks first, each at the lowest offset where nothing alive overlaps.
+uint64_t place_blocks(std::vector<Block>& blocks) {
+  std::vector<Block*> order;
+  for (Block& b : blocks) order.push_back(&b);
+  std::stable_sort(order.begin(), order.end(), [](const Block* a, const Block* b) { return a->bytes > b->bytes; });
+  std::vector<const Block*> placed;  // by offset
+  uint64_t total = 0;
+  for (Block* b : order) {
+    uint64_t at = 0;
+    for (const Block* p : placed) {
+      if (p->last < b->first || p->first > b->last) continue;
+      if (p->offset >= at + b->bytes) break;
+      at = std::max(at, p->offset + p->bytes);
+    }
+    b->offset = at;
+    total = std::max(total, at + b->bytes);
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), b,
+                                   [](const Block* x, const Block* y) { return x->offset < y->offset; }),
+                  b);
+  }
+  return total;
+}
+
+void copy_bytes(const Call& call, uint64_t bytes) {
+  const Slice s = call.share(static_cast<int64_t>(bytes), 4096);
+  if (s.end > s.begin)
+    std::memcpy(call.out<uint8_t>(0) + s.begin, call.in<uint8_t>(0) + s.begin, static_cast<size_t>(s.end - s.begin));
+}
+
+Kernel copy_kernel(uint64_t bytes) {
+  Kernel k;
+  k.threads = bytes >= (64u << 10) ? kAllThreads : 1;
+  k.run = [bytes](const Call& call) { copy_bytes(call, bytes); };
+  return k;
+}
+
+class Planner {
+ public:
+  Planner(const GraphView& graph, const KernelTable& table, const Env& env)
+      : graph_(graph), table_(table), env_(env), storage_(graph.n_values()), readers_(graph.n_values()) {}
+
+  Plan make() {
+    read_interface();
+    make_kernels();
+    find_readers();
+    place_inputs();
+    place_constants();
+    place_results();
+    place_values();
+    place_scratch();
+    finish_arena();
+    fill_steps();
+    add_result_copies();
+    add_barriers();
+    return std::move(plan_);
+  }
+
+ private:
+  // Where a value lies: a fixed place, or block `block` of the arena.
+  struct Storage {
+    Place place;
+    int32_t block = -1;
+  };
+
+  void read_interface() {
+    for (uint32_t i = 0; i < graph_.n_inputs(); ++i) {
+      const tenon_input& input = graph_.input(i);
+      buffer_of_.push_back(input.role == TENON_ROLE_SCALAR ? -1 : plan_.n_buffers);
+      if (input.role == TENON_ROLE_SCALAR) continue;
+      if (input.role == TENON_ROLE_FEED) plan_.feeds.push_back(plan_.n_buffers);
+      const uint64_t bytes = static_cast<uint64_t>(graph_.value(input.value).bytes());
+      plan_.input_bytes.push_back(bytes);
+      plan_.argument_bytes += bytes;
+      ++plan_.n_buffers;
+    }
+    for (uint32_t i = 0; i < graph_.n_results(); ++i) {
+      const tenon_result& r = graph_.result(i);
+      plan_.result_bytes.push_back(static_cast<uint64_t>(graph_.value(r.value).bytes()));
+      plan_.result_mode.push_back(r.mode);
+      plan_.result_alias.push_back(r.alias ? buffer_of_[r.alias - 1] : -1);
+      if (r.mode == TENON_MODE_UNTIL) plan_.until = static_cast<int32_t>(i);
+      if (!r.alias) plan_.results_bytes += plan_.result_bytes.back();
+    }
+    plan_.n_results = static_cast<int32_t>(graph_.n_results());
+  }
+
+  void make_kernels() {
+    for (uint32_t i = 0; i < graph_.n_nodes(); ++i) {
+      const NodeView node = graph_.node(i);
+      const Entry* entry = table_.find(node.op(), node.version());
+      if (!entry) throw std::runtime_error("no kernel for " + std::string(node.op()) + " '" + std::string(node.name()) + "'");
+      Step step;
+      step.node = i;
+      step.kernel = entry->make(node, env_);
+      plan_.steps.push_back(std::move(step));
+    }
+    n_ = graph_.n_nodes();
+  }
+
+  void find_readers() {
+    for (uint32_t i = 0; i < n_; ++i) {
+      const NodeView node = graph_.node(i);
+      for (int k = 0; k < node.operands(); ++k)
+        if (node.has(k)) readers_[node.operand_id(k)].push_back(i);
+    }
+    for (uint32_t i = 0; i < graph_.n_results(); ++i) is_result_.push_back(graph_.result(i).value);
+  }
+
+  int32_t input_base(int32_t buffer) const { return kBaseFirstInput + buffer; }
+  int32_t result_base(uint32_t r) const { return kBaseFirstInput + plan_.n_buffers + static_cast<int32_t>(r); }
+
+  void place_inputs() {
+    input_value_.assign(graph_.n_values(), -1);
+    for (uint32_t i = 0; i < graph_.n_inputs(); ++i) {
+      const uint32_t v = graph_.input(i).value;
+      input_value_[v] = static_cast<int32_t>(i);
+      if (buffer_of_[i] >= 0) {
+        storage_[v].place = {input_base(buffer_of_[i]), 0};
+      } else {
+        storage_[v].block = new_block(0, n_, 64);
+        scalar_values_.push_back(v);
+      }
+    }
+  }
+
+  void place_constants() {
+    for (uint32_t i = 0; i < graph_.n_constants(); ++i) {
+      const tenon_constant& c = graph_.constant(i);
+      const ValueView value = graph_.value(c.value);
+      const uint64_t size = static_cast<uint64_t>(value.bytes());
+      const uint64_t at = align_up(plan_.constants.size());
+      plan_.constants.resize(at + size);
+      for (uint64_t b = 0; b < size; b += c.bytes)
+        std::memcpy(&plan_.constants[at + b], graph_.constant_data(c), std::min(c.bytes, size - b));
+      storage_[c.value].place = {kBaseConstants, at};
+    }
+  }
+
+  bool placed(uint32_t v) const { return storage_[v].place.base >= 0 || storage_[v].block >= 0; }
+
+  // The node that defines v, or -1.
+  std::vector<int32_t> definers() const {
+    std::vector<int32_t> node(graph_.n_values(), -1);
+    for (uint32_t i = 0; i < n_; ++i) {
+      const NodeView view = graph_.node(i);
+      for (int k = 0; k < view.results(); ++k)
+        if (view.has_result(k)) node[view.result_id(k)] = static_cast<int32_t>(i);
+    }
+    return node;
+  }
+
+  // Whether node `i` may write result value v over state s: everybody else has read s by then, and the
+  // node itself may work in place.
+  bool may_overwrite(uint32_t s, uint32_t i, uint32_t v) const {
+    for (uint32_t r : readers_[s])
+      if (r > i) return false;
+    if (std::count(is_result_.begin(), is_result_.end(), s)) return false;
+    return reads_only_in_place(i, s, v);
+  }
+
+  bool reads_only_in_place(uint32_t i, uint32_t s, uint32_t v) const {
+    const NodeView node = graph_.node(i);
+    const auto& pairs = plan_.steps[i].kernel.in_place;
+    for (int k = 0; k < node.operands(); ++k) {
+      if (!node.has(k) || node.operand_id(k) != s) continue;
+      const bool allowed = std::any_of(pairs.begin(), pairs.end(), [&](const std::pair<int, int>& p) {
+        return p.first == k && p.second < node.results() && node.result_id(p.second) == v;
+      });
+      if (!allowed) return false;
+    }
+    return true;
+  }
+
+  // Results are computed where they end up when that is possible.
+  void place_results() {
+    definer_ = definers();
+    for (uint32_t r = 0; r < graph_.n_results(); ++r) {
+      const tenon_result& result = graph_.result(r);
+      const int32_t node = definer_[result.value];
+      if (node < 0 || placed(result.value)) continue;
+      if (!result.alias) {
+        storage_[result.value].place = {result_base(r), 0};
+        continue;
+      }
+      const uint32_t state = graph_.input(result.alias - 1).value;
+      if (may_overwrite(state, static_cast<uint32_t>(node), result.value))
+        storage_[result.value].place = storage_[state].place;
+    }
+  }
+
+  int32_t new_block(uint32_t first, uint32_t last, uint64_t bytes) {
+    blocks_.push_back({first, last, align_up(std::max<uint64_t>(bytes, 1))});
+    return static_cast<int32_t>(blocks_.size() - 1);
+  }
+
+  uint32_t last_use(uint32_t v, uint32_t definer) const {
+    if (std::count(is_result_.begin(), is_result_.end(), v)) return n_;
+    return readers_[v].empty() ? definer : std::max(definer, readers_[v].back());
+  }
+
+  // An operand whose block ends with this node and that the kernel may overwrite.
+  int32_t reusable_block(const NodeView& node, uint32_t v, int result) {
+    for (const auto& [operand, res] : plan_.steps[node.index()].kernel.in_place) {
+      if (res != result || !node.has(operand)) continue;
+      const uint32_t o = node.operand_id(operand);
+      const int32_t block = storage_[o].block;
+      if (block < 0 || input_value_[o] >= 0 || blocks_[block].last != node.index()) continue;
+      if (graph_.value(o).bytes() != graph_.value(v).bytes() || !reads_only_in_place(node.index(), o, v)) continue;
+      // another value in the same block must not still be read by this node
+      if (shared_reader(node, block, o)) continue;
+      return block;
+    }
+    return -1;
+  }
+
+  bool shared_reader(const NodeView& node, int32_t block, uint32_t except) const {
+    for (int k = 0; k < node.operands(); ++k)
+      if (node.has(k) && node.operand_id(k) != except && storage_[node.operand_id(k)].block == block) return true;
+    return false;
+  }
+
+  void place_values() {
+    for (uint32_t i = 0; i < n_; ++i) {
+      const NodeView node = graph_.node(i);
+      for (int k = 0; k < node.results(); ++k) {
+        if (!node.has_result(k) || placed(node.result_id(k))) continue;
+        const uint32_t v = node.result_id(k);
+        const uint32_t last = last_use(v, i);
+        const int32_t reuse = reusable_block(node, v, k);
+        if (reuse >= 0) blocks_[reuse].last = last;
+        storage_[v].block = reuse >= 0 ? reuse : new_block(i, last, static_cast<uint64_t>(graph_.value(v).bytes()));
+        if (reuse < 0) block_node_.push_back({storage_[v].block, i});
+      }
+    }
+  }
+
+  void place_scratch() {
+    for (uint32_t i = 0; i < n_; ++i) {
+      const Kernel& kernel = plan_.steps[i].kernel;
+      scratch_.push_back(kernel.scratch_bytes ? new_block(i, i, kernel.scratch_bytes) : -1);
+      plan_.thread_scratch_bytes = std::max(plan_.thread_scratch_bytes, align_up(kernel.thread_scratch_bytes));
+      plan_.threads = std::max(plan_.threads, std::min(kernel.threads, env_.threads));
+    }
+  }
+
+  void finish_arena() {
+    plan_.thread_scratch = align_up(place_blocks(blocks_));
+    plan_.arena_bytes = plan_.thread_scratch + plan_.thread_scratch_bytes * plan_.threads;
+    for (uint32_t v : scalar_values_) plan_.scalars.push_back({place_of(v), graph_.value(v).dtype()});
+    for (const auto& [block, node] : block_node_) {
+      const Block& b = blocks_[block];
+      plan_.allocations.push_back({node, b.first, b.last, b.bytes, b.offset});
+    }
+  }
+
+  Place place_of(uint32_t v) const {
+    const Storage& s = storage_[v];
+    return s.block < 0 ? s.place : Place{kBaseArena, blocks_[s.block].offset};
+  }
+
+  void fill_steps() {
+    for (uint32_t i = 0; i < n_; ++i) {
+      const NodeView node = graph_.node(i);
+      Step& step = plan_.steps[i];
+      for (int k = 0; k < node.operands(); ++k)
+        step.operands.push_back(node.has(k) ? place_of(node.operand_id(k)) : Place{});
+      for (int k = 0; k < node.results(); ++k)
+        step.results.push_back(node.has_result(k) ? place_of(node.result_id(k)) : Place{});
+      // kernels may ask for optional operands past the end of the list
+      step.operands.resize(step.operands.size() + 8);
+      step.results.resize(step.results.size() + 8);
+      step.scratch = scratch_[i] < 0 ? 0 : blocks_[scratch_[i]].offset;
+    }
+  }
+
+  void add_copy(Place from, Place to, uint64_t bytes) {
+    Step step;
+    step.kernel = copy_kernel(bytes);
+    step.operands = {from};
+    step.results = {to};
+    plan_.steps.push_back(std::move(step));
+  }
+
+  // Results that could not be computed in place are copied at the end. A state that is handed on from
+  // another state goes through the arena first, since both may be overwritten.
+  void add_result_copies() {
+    std::vector<std::tuple<Place, Place, uint64_t>> last;
+    for (uint32_t r = 0; r < graph_.n_results(); ++r) {
+      const tenon_result& result = graph_.result(r);
+      const Place to = result.alias ? Place{input_base(buffer_of_[result.alias - 1]), 0} : Place{result_base(r), 0};
+      Place from = place_of(result.value);
+      if (from.base == to.base && from.offset == to.offset) continue;
+      const uint64_t bytes = plan_.result_bytes[r];
+      if (input_value_[result.value] >= 0 && from.base >= kBaseFirstInput) {
+        const Place stage{kBaseArena, plan_.arena_bytes};
+        plan_.arena_bytes += align_up(bytes);
+        add_copy(from, stage, bytes);
+        from = stage;
+      }
+      last.push_back({from, to, bytes});
+    }
+    for (const auto& [from, to, bytes] : last) add_copy(from, to, bytes);
+  }
+
+  struct Access {
+    Place place;
+    uint64_t bytes;
+    bool write, serial;
+  };
+
+  static bool conflict(const Access& a, const Access& b) {
+    if (a.serial && b.serial) return false;  // same thread, in order
+    if (!a.write && !b.write) return false;
+    return a.place.base == b.place.base && a.place.offset < b.place.offset + b.bytes &&
+           b.place.offset < a.place.offset + a.bytes;
+  }
+
+  std::vector<Access> accesses(const Step& step) const {
+    std::vector<Access> out;
+    const bool serial = step.kernel.threads <= 1;
+    if (step.node == TENON_NONE) {
+      out.push_back({step.operands[0], plan_whole(), false, serial});
+      out.push_back({step.results[0], plan_whole(), true, serial});
+      return out;
+    }
+    const NodeView node = graph_.node(step.node);
+    for (int k = 0; k < node.operands(); ++k)
+      if (node.has(k)) out.push_back({step.operands[k], size_of(node.operand_id(k)), false, serial});
+    for (int k = 0; k < node.results(); ++k)
+      if (node.has_result(k)) out.push_back({step.results[k], size_of(node.result_id(k)), true, serial});
+    if (step.kernel.scratch_bytes) out.push_back({{kBaseArena, step.scratch}, step.kernel.scratch_bytes, true, serial});
+    return out;
+  }
+
+  static uint64_t plan_whole() { return UINT64_MAX / 2; }  // a copy: assume the worst
+  uint64_t size_of(uint32_t v) const { return static_cast<uint64_t>(graph_.value(v).bytes()); }
+
+  // Threads meet before a step that touches what another thread may still be working on. A result and
+  // the input that it aliases are the same memory under two bases only when the planner placed neither
+  // there, so bases never overlap.
+  void add_barriers() {
+    std::vector<Access> open;
+    for (Step& step : plan_.steps) {
+      const std::vector<Access> now = accesses(step);
+      step.barrier = std::any_of(now.begin(), now.end(), [&](const Access& a) {
+        return std::any_of(open.begin(), open.end(), [&](const Access& b) { return conflict(a, b); });
+      });
+      if (step.barrier) open.clear();
+      open.insert(open.end(), now.begin(), now.end());
+    }
+  }
+
+  GraphView graph_;
+  const KernelTable& table_;
+  const Env& env_;
+  Plan plan_;
+  uint32_t n_ = 0;
+  std::vector<Storage> storage_;
+  std::vector<std::vector<uint32_t>> readers_;
+  std::vector<uint32_t> is_result_;
+  std::vector<int32_t> buffer_of_, input_value_, definer_;
+  std::vector<uint32_t> scalar_values_;
+  std::vector<Block> blocks_;
+  std::vector<std::pair<int32_t, uint32_t>> block_node_;
+  std::vector<int32_t> scratch_;
+};
+
+}  // namespace
+
+Plan make_plan(const GraphView& graph, const KernelTable& table, const Env& env) {
+  return Planner(graph, table, env).make();
+}
+
+}  // namespace tenon::plugin
