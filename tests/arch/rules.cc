@@ -1,0 +1,251 @@
+#include "rules.h"
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <regex>
+#include <set>
+
+namespace tenon::arch {
+namespace {
+
+namespace fs = std::filesystem;
+using Names = std::set<std::string>;
+
+constexpr int kMaxLines = 800;
+
+// What a component may include, beside itself. A name that ends in / stands for all below it.
+struct Rule {
+  std::string component;
+  Names may;
+  bool system_only_integers = false;  // of the standard headers, stdint.h and stddef.h alone
+};
+
+// `public` in a core folder's list means the public headers of the folders it may include.
+const std::vector<Rule>& rules() {
+  static const std::vector<Rule> table = {
+      {"public", {}},
+      {"core/base", {"public"}},
+      {"core/graph", {"public", "core/base"}},
+      {"core/op", {"public", "core/base", "core/graph"}},
+      {"core/autodiff", {"public", "core/base", "core/graph", "core/op"}},
+      {"core/backend", {"public", "core/base", "sdk/abi", "sdk/plugin"}},
+      {"core/compile", {"public", "core/base", "core/graph", "core/op", "core/autodiff", "core/backend"}},
+      {"core/data", {"public", "core/base"}},
+      {"core/layer", {"public", "core/base", "core/graph", "core/op", "core/autodiff", "core/compile"}},
+      {"core/optimizer", {"public", "core/base", "core/graph", "core/op", "core/autodiff", "core/compile"}},
+      {"core/train",
+       {"public", "core/base", "core/graph", "core/op", "core/autodiff", "core/backend", "core/compile", "core/data",
+        "core/layer", "core/optimizer"}},
+      {"core/export", {"public", "core/"}},
+      {"sdk/abi", {}, true},
+      {"sdk/plugin", {"sdk/abi", "sdk/runtime"}},
+      {"sdk/runtime", {"sdk/abi", "sdk/plugin"}},
+      {"sdk/conformance", {"sdk/abi", "sdk/plugin", "sdk/runtime"}},
+      {"sdk/template", {"sdk/abi", "sdk/plugin", "sdk/runtime"}},
+      {"plugins/", {"sdk/abi", "sdk/plugin", "sdk/runtime"}},
+      {"apps/", {"public", "apps/"}},
+      {"bench", {"public", "apps/models"}},
+      {"tests", {"public", "core/", "sdk/", "plugins/", "apps/", "bench"}},
+  };
+  return table;
+}
+
+const Names& top_level() {
+  static const Names names = {"CMakeLists.txt", "CMakePresets.json", "Makefile", "README.md", "LICENSE",
+                              "CONTRIBUTING.md", "CHANGELOG.md", "core", "plugins", "sdk",
+                              "apps", "tests", "bench", "share"};
+  return names;
+}
+
+bool starts_with(const std::string& text, const std::string& start) { return text.compare(0, start.size(), start) == 0; }
+
+bool covers(const std::string& name, const std::string& component) {
+  return name == component || (name.back() == '/' && starts_with(component, name));
+}
+
+const Rule* rule_of(const std::string& component) {
+  for (const Rule& rule : rules())
+    if (covers(rule.component, component)) return &rule;
+  return nullptr;
+}
+
+bool may_include(const Rule& rule, const std::string& component) {
+  return std::any_of(rule.may.begin(), rule.may.end(), [&](const std::string& m) { return covers(m, component); });
+}
+
+bool is_source(const fs::path& path) {
+  static const Names extensions = {".c", ".cc", ".h", ".cl", ".inc"};
+  return extensions.count(path.extension().string()) > 0;
+}
+
+bool is_text(const fs::path& path) {
+  static const Names extensions = {".sh", ".py", ".cmake", ".proto"};
+  return is_source(path) || extensions.count(path.extension().string()) > 0 || path.filename() == "CMakeLists.txt";
+}
+
+// All regular files below the folders of the top level, relative to the root, sorted.
+std::vector<fs::path> files_of(const fs::path& root) {
+  std::vector<fs::path> files;
+  for (const std::string& folder : top_level()) {
+    if (!fs::is_directory(root / folder)) continue;
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / folder))
+      if (entry.is_regular_file()) files.push_back(entry.path().lexically_relative(root));
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+struct Include {
+  int line;
+  std::string name;
+  bool quoted;
+};
+
+struct Text {
+  int lines = 0;
+  std::vector<Include> includes;
+};
+
+Text read(const fs::path& path) {
+  static const std::regex directive(R"(^\s*#\s*include\s*([<"])([^>"]+)[>"])");
+  Text text;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    ++text.lines;
+    std::smatch match;
+    if (line.find("include") != std::string::npos && std::regex_search(line, match, directive))
+      text.includes.push_back({text.lines, match[2], match[1] == "\""});
+  }
+  return text;
+}
+
+// Where an included name lies in the tree, as the compiler's include paths would find it.
+std::optional<fs::path> resolve(const fs::path& root, const fs::path& from, const Include& include) {
+  std::vector<fs::path> folders;
+  if (include.quoted) folders.push_back(from.parent_path());
+  fs::path own;  // plugins/cpu, apps/tenon: their own folder comes before the others'
+  int depth = 0;
+  for (const fs::path& part : from.parent_path()) {
+    own /= part;
+    if (++depth == 2) folders.push_back(own);
+  }
+  for (const char* folder : {"core/include", "sdk/include", "core", "sdk", "apps", "plugins", "tests", "bench", "."})
+    folders.emplace_back(folder);
+  for (const fs::path& folder : folders) {
+    fs::path found = (folder / include.name).lexically_normal();
+    if (fs::is_regular_file(root / found) && *found.begin() != "..") return found;
+  }
+  return std::nullopt;
+}
+
+// The folder of core that a public header belongs to: the one that has a .cc of its name. Headers
+// that no folder, or more than one, implements belong to all.
+std::map<std::string, std::string> owners_of(const std::vector<fs::path>& files) {
+  std::map<std::string, Names> folders;
+  for (const fs::path& file : files) {
+    const std::string component = component_of(file);
+    if (starts_with(component, "core/") && file.extension() == ".cc") folders[file.stem()].insert(component);
+  }
+  std::map<std::string, std::string> owners;
+  for (const fs::path& file : files) {
+    if (component_of(file) != "public") continue;
+    auto found = folders.find(file.stem());
+    if (found != folders.end() && found->second.size() == 1) owners[file.string()] = *found->second.begin();
+  }
+  return owners;
+}
+
+std::string list(const Names& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text.empty() ? "itself" : "itself, " + text;
+}
+
+class Check {
+ public:
+  explicit Check(const fs::path& root) : root_(root), files_(files_of(root)), owners_(owners_of(files_)) {}
+
+  std::vector<std::string> run() {
+    check_top_level();
+    for (const fs::path& file : files_)
+      if (is_text(file)) check_file(file);
+    return std::move(found_);
+  }
+
+ private:
+  void check_top_level() {
+    Names missing = top_level();
+    for (const fs::directory_entry& entry : fs::directory_iterator(root_)) {
+      const std::string name = entry.path().filename();
+      if (missing.erase(name) || name[0] == '.' || name == "build" || name == "install") continue;
+      found_.push_back(name + ": does not belong at the top level");
+    }
+    for (const std::string& name : missing) found_.push_back(name + ": missing at the top level");
+  }
+
+  void check_file(const fs::path& file) {
+    const Text text = read(root_ / file);
+    if (text.lines > kMaxLines) {
+      found_.push_back(file.string() + ": " + std::to_string(text.lines) + " lines: a file has at most " +
+                       std::to_string(kMaxLines));
+    }
+    const std::string component = component_of(file);
+    const Rule* rule = component.empty() ? nullptr : rule_of(component);
+    if (is_source(file) && !rule) found_.push_back(file.string() + ": belongs to no component that a rule names");
+    if (!rule || !is_source(file)) return;
+    for (const Include& include : text.includes) check_include(file, component, *rule, include);
+  }
+
+  void check_include(const fs::path& file, const std::string& component, const Rule& rule, const Include& include) {
+    const std::string where = file.string() + ":" + std::to_string(include.line) + ": includes ";
+    const std::optional<fs::path> target = resolve(root_, file, include);
+    if (!target) {
+      if (rule.system_only_integers && include.name != "stdint.h" && include.name != "stddef.h")
+        found_.push_back(where + include.name + ": " + component + " may include only stdint.h, stddef.h and itself");
+      return;
+    }
+    const std::string to = component_of(*target);
+    if (to != component && !may_include(rule, to)) {
+      found_.push_back(where + target->string() + ": " + component + " may include only " + list(rule.may));
+      return;
+    }
+    check_public(file, component, where, *target);
+  }
+
+  // A public header brings its folder's dependencies with it.
+  void check_public(const fs::path& file, std::string component, const std::string& where, const fs::path& target) {
+    if (component_of(target) != "public") return;
+    auto own = owners_.find(file.string());
+    if (component == "public" && own != owners_.end()) component = own->second;
+    auto theirs = owners_.find(target.string());
+    if (theirs == owners_.end() || theirs->second == component || !starts_with(component, "core/")) return;
+    const Rule& rule = *rule_of(component);
+    if (!may_include(rule, theirs->second))
+      found_.push_back(where + target.string() + ", which " + theirs->second + " implements: " + component +
+                       " may include only " + list(rule.may));
+  }
+
+  fs::path root_;
+  std::vector<fs::path> files_;
+  std::map<std::string, std::string> owners_;
+  std::vector<std::string> found_;
+};
+
+}  // namespace
+
+std::string component_of(const fs::path& path) {
+  std::vector<std::string> parts;
+  for (const fs::path& part : path.parent_path()) parts.push_back(part);
+  if (parts.empty()) return "";
+  if (parts[0] == "tests" || parts[0] == "bench" || parts[0] == "share") return parts[0];
+  if (parts.size() < 2) return "";
+  if (parts[0] == "core" && parts[1] == "include") return "public";
+  if (parts[0] == "sdk" && parts[1] == "include") return parts.size() > 3 ? "sdk/" + parts[3] : "";
+  return parts[0] + "/" + parts[1];
+}
+
+std::vector<std::string> violations(const fs::path& root) { return Check(root).run(); }
+
+}  // namespace tenon::arch
