@@ -139,12 +139,12 @@ Result<std::vector<std::string>> find_input_files(const InputOptions& options) {
 
 Result<RecordFile> index_records(const std::string& path, bool tolerate) {
   TENON_ASSIGN(const File file, File::open(path));
-  TENON_TRY(check_uncompressed(file));
   HeaderReader headers(file);
   RecordFile out{path, {0}, false};
   while (out.offsets.back() < file.size()) {
     const int64_t offset = out.offsets.back();
     Result<int64_t> bytes = frame_bytes(headers, offset, file.size());
+    if (!bytes.ok() && offset == 0) TENON_TRY(check_uncompressed(file));
     if (!bytes.ok() && (!tolerate || bytes.status().code() != Code::kInvalid))
       return Status(bytes.status().code(), cat(path, ": record at offset ", offset, ": ", bytes.status().message()));
     out.damaged = !bytes.ok();

@@ -63,14 +63,8 @@ RecordRef Order::read() {
 
 RecordRef Order::draw() {
   while (read_ < size_ && buffer_.size() < static_cast<size_t>(options_.shuffle_buffer)) buffer_.push_back(read());
-  if ((delivered_ & 1) == 0) {
-    const auto block = philox(options_.seed, static_cast<uint32_t>(delivered_ >> 1), static_cast<uint32_t>(epoch_),
-                              static_cast<uint32_t>(epoch_ >> 32), kShuffleStream);
-    pending_bits_ = block[2] | static_cast<uint64_t>(block[3]) << 32;
-    std::swap(buffer_[scale_bits(block[0] | static_cast<uint64_t>(block[1]) << 32, buffer_.size())], buffer_.back());
-  } else {
-    std::swap(buffer_[scale_bits(pending_bits_, buffer_.size())], buffer_.back());
-  }
+  const uint64_t bits = philox_bits64(options_.seed, kShuffleStream, epoch_, delivered_);
+  std::swap(buffer_[scale_bits(bits, buffer_.size())], buffer_.back());
   const RecordRef ref = buffer_.back();
   buffer_.pop_back();
   return ref;

@@ -1,6 +1,7 @@
 // The order in which the records of many files are delivered: integers only, no data.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -55,7 +56,6 @@ class Order {
   std::vector<Reader> cycle_;  // the parts read in turn
   size_t turn_ = 0;
   std::vector<RecordRef> buffer_;
-  uint64_t pending_bits_ = 0;  // the other half of the last Philox block
 };
 
 }  // namespace tenon
