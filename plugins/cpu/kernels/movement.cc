@@ -250,7 +250,11 @@ ElementBits element_of_f64(int32_t dtype, double value) {
     case TENON_F32: put(static_cast<float>(value)); break;
     case TENON_F16: put(static_cast<Half>(value)); break;
     case TENON_BF16: put(Bfloat(static_cast<float>(value))); break;
-    default: return element_of_i64(dtype, static_cast<int64_t>(value));
+    default: {  // saturating: the cast of a number out of range is undefined
+      const double limit = 9223372036854775808.0;
+      const bool fits = value > -limit && value < limit;
+      return element_of_i64(dtype, fits ? static_cast<int64_t>(value) : value < 0 ? INT64_MIN : INT64_MAX);
+    }
   }
   return e;
 }

@@ -44,12 +44,12 @@ inline void dense_strides(const int64_t* dims, int rank, int64_t* strides) {
 
 // The index vector of a flat number over dims[0, rank), kept beside two running offsets.
 struct Odometer {
-  const StridedCopy& copy;
+  const StridedCopy* copy;
   int rank;
   int64_t index[TENON_MAX_RANK];
   int64_t in = 0, out = 0;
 
-  Odometer(const StridedCopy& c, int r, int64_t flat) : copy(c), rank(r) {
+  Odometer(const StridedCopy& c, int r, int64_t flat) : copy(&c), rank(r) {
     for (int i = rank - 1; i >= 0; --i) {
       index[i] = flat % c.dims[i];
       flat /= c.dims[i];
@@ -59,11 +59,11 @@ struct Odometer {
   }
   void next() {
     for (int i = rank - 1; i >= 0; --i) {
-      in += copy.in[i];
-      out += copy.out[i];
-      if (++index[i] < copy.dims[i]) return;
-      in -= copy.in[i] * copy.dims[i];
-      out -= copy.out[i] * copy.dims[i];
+      in += copy->in[i];
+      out += copy->out[i];
+      if (++index[i] < copy->dims[i]) return;
+      in -= copy->in[i] * copy->dims[i];
+      out -= copy->out[i] * copy->dims[i];
       index[i] = 0;
     }
   }
