@@ -1,0 +1,301 @@
+#include "backend/device.h"
+
+#include <algorithm>
+
+#include "backend/abi.h"
+#include "base/text.h"
+#include "tenon/plugin/graph_builder.h"
+
+namespace tenon {
+
+// The numbers of the ABI are those of the core.
+static_assert(static_cast<int>(DType::kF32) == TENON_F32 && static_cast<int>(DType::kBF16) == TENON_BF16 &&
+              static_cast<int>(DType::kF16) == TENON_F16 && static_cast<int>(DType::kF64) == TENON_F64 &&
+              static_cast<int>(DType::kI32) == TENON_I32 && static_cast<int>(DType::kI64) == TENON_I64 &&
+              static_cast<int>(DType::kU8) == TENON_U8 && static_cast<int>(DType::kBool) == TENON_BOOL);
+static_assert(static_cast<int>(GraphImage::Role::kScalar) == TENON_ROLE_SCALAR &&
+              static_cast<int>(GraphImage::Mode::kUntil) == TENON_MODE_UNTIL);
+static_assert(static_cast<int>(NodeVerdict::Answer::kTake) == TENON_TAKE);
+
+Status from_abi(const tenon_status& s, std::string_view backend, std::string_view entry) {
+  if (s.code == TENON_OK) return {};
+  const int code = s.code > 0 && s.code <= TENON_INTERNAL ? s.code : TENON_INTERNAL;
+  return Status(static_cast<Code>(code),
+                cat(backend, ": ", s.message ? printable(s.message) : cat(entry, " failed with code ", s.code)));
+}
+
+std::string printable(std::string_view text) {
+  std::string out;
+  for (char c : text.substr(0, 4096)) out += (static_cast<unsigned char>(c) < 0x20 && c != '\n') || c == 0x7f ? '?' : c;
+  return out;
+}
+
+// ---- GraphImage ----
+
+struct GraphImage::Impl {
+  plugin::GraphBuilder builder;
+  plugin::FlatGraph flat;
+};
+
+GraphImage::GraphImage() : impl_(std::make_unique<Impl>()) {}
+GraphImage::~GraphImage() = default;
+GraphImage::GraphImage(GraphImage&&) noexcept = default;
+GraphImage& GraphImage::operator=(GraphImage&&) noexcept = default;
+
+namespace {
+
+std::vector<uint32_t> abi_ids(std::span<const int64_t> ids) {
+  std::vector<uint32_t> out;
+  for (int64_t id : ids) out.push_back(id < 0 ? TENON_NONE : static_cast<uint32_t>(id));
+  return out;
+}
+
+}  // namespace
+
+uint32_t GraphImage::input(const Type& type, Role role, bool split, std::string_view name) {
+  return impl_->builder.input(static_cast<int32_t>(type.dtype), type.shape.vec(), static_cast<tenon_role>(role), name,
+                              split ? TENON_SPLIT : TENON_REPLICATED);
+}
+uint32_t GraphImage::value(const Type& type) {
+  return impl_->builder.value(static_cast<int32_t>(type.dtype), type.shape.vec());
+}
+uint32_t GraphImage::constant(const Type& type, std::string_view bytes) {
+  return impl_->builder.constant(static_cast<int32_t>(type.dtype), type.shape.vec(), bytes.data(), bytes.size());
+}
+void GraphImage::node(std::string_view op, int version, std::string_view name, std::string_view origin,
+                      std::span<const int64_t> operands, std::span<const int64_t> results) {
+  impl_->builder.node(op, abi_ids(operands), abi_ids(results), static_cast<uint32_t>(version)).name(name, origin);
+}
+void GraphImage::attr(std::string_view name, int64_t v) { impl_->builder.attr_i64(name, v); }
+void GraphImage::attr(std::string_view name, double v) { impl_->builder.attr_f64(name, v); }
+void GraphImage::attr(std::string_view name, bool v) { impl_->builder.attr_bool(name, v); }
+void GraphImage::attr(std::string_view name, DType v) { impl_->builder.attr_dtype(name, static_cast<int64_t>(v)); }
+void GraphImage::attr(std::string_view name, const std::string& v) { impl_->builder.attr_bytes(name, v.data(), v.size()); }
+void GraphImage::attr(std::string_view name, const std::vector<int64_t>& v) { impl_->builder.attr_list(name, v); }
+void GraphImage::attr_enum(std::string_view name, int32_t number) { impl_->builder.attr_enum(name, number); }
+void GraphImage::result(uint32_t value, Mode mode, int alias, bool split) {
+  impl_->builder.result(value, static_cast<tenon_mode>(mode), static_cast<uint32_t>(alias + 1),
+                        split ? TENON_SPLIT : TENON_REPLICATED);
+}
+void GraphImage::finish() { impl_->flat = impl_->builder.build(); }
+
+// ---- Device ----
+
+Device::Device(const tenon_backend& backend, tenon_device* handle, std::string name, std::vector<UnitInfo> units)
+    : backend_(backend), handle_(handle), name_(std::move(name)), units_(std::move(units)) {}
+
+Device::~Device() { backend_.device_close(handle_); }
+
+Result<Buffer> Device::allocate(const Type& type, bool host, bool split) {
+  tenon_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.flags = host ? TENON_DESC_HOST : 0;
+  desc.dtype = static_cast<int32_t>(type.dtype);
+  desc.rank = static_cast<uint32_t>(type.shape.rank());
+  std::copy(type.shape.begin(), type.shape.end(), desc.dims);
+  desc.placement = split ? TENON_SPLIT : TENON_REPLICATED;
+  Buffer buffer;
+  TENON_TRY(from_abi(backend_.buffer_alloc(handle_, &desc, &buffer.handle_, &buffer.host_), name_, "buffer_alloc"));
+  buffer.device_ = shared_from_this();
+  buffer.type_ = type;
+  if (host && !buffer.host_) return Status(Code::kAbi, cat(name_, ": buffer_alloc gave a HOST buffer without memory"));
+  return buffer;
+}
+
+Result<Queue> Device::create_queue() {
+  Queue queue;
+  TENON_TRY(from_abi(backend_.queue_create(handle_, 0, &queue.handle_), name_, "queue_create"));
+  queue.device_ = shared_from_this();
+  return queue;
+}
+
+namespace {
+
+tenon_options abi_options(const CompileOptions& o) {
+  tenon_options out{};
+  out.struct_size = sizeof out;
+  out.flags = o.deterministic ? TENON_OPTION_DETERMINISTIC : 0;
+  out.max_iterations = static_cast<uint32_t>(o.max_iterations);
+  out.precision = o.precision;
+  out.memory_limit = o.memory_limit;
+  out.settings = o.settings.empty() ? nullptr : o.settings.c_str();
+  return out;
+}
+
+ProgramInfo from_abi(const tenon_info& i) {
+  ProgramInfo out;
+  out.argument_bytes = i.argument_bytes;
+  out.result_bytes = i.result_bytes;
+  out.workspace_bytes = i.workspace_bytes;
+  out.code_bytes = i.code_bytes;
+  out.peak_bytes = i.peak_bytes;
+  out.device_ns = i.device_ns;
+  out.feed_ns = i.feed_ns;
+  out.host_ns = i.host_ns;
+  if (i.warnings) out.warnings = printable(i.warnings);
+  for (uint32_t k = 0; i.allocations && k < i.n_allocations; ++k) {
+    const auto* a = reinterpret_cast<const tenon_allocation*>(reinterpret_cast<const uint8_t*>(i.allocations) +
+                                                              k * i.allocation_stride);
+    out.allocations.push_back({a->node, a->first, a->last, a->bytes, a->offset});
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<NodeVerdict>> Device::supports(const GraphImage& graph, std::span<const uint32_t> nodes,
+                                                  const CompileOptions& options) {
+  const tenon_options o = abi_options(options);
+  std::vector<tenon_verdict> verdicts(nodes.size());
+  TENON_TRY(from_abi(backend_.supports(handle_, graph.impl_->flat.graph(), &o, nodes.data(),
+                                       static_cast<uint32_t>(nodes.size()), verdicts.data(), sizeof(tenon_verdict)),
+                     name_, "supports"));
+  std::vector<NodeVerdict> out;
+  for (const tenon_verdict& v : verdicts) {
+    if (v.answer < TENON_REFUSE || v.answer > TENON_TAKE)
+      return Status(Code::kAbi, cat(name_, ": supports answered ", v.answer, ", expected 0 to 2"));
+    out.push_back({static_cast<NodeVerdict::Answer>(v.answer), v.deterministic != 0,
+                   v.reason ? printable(v.reason) : std::string()});
+  }
+  return out;
+}
+
+Result<Program> Device::compile(const GraphImage& graph, const CompileOptions& options, ProgramInfo* info) {
+  const tenon_options o = abi_options(options);
+  tenon_info filled{};
+  filled.struct_size = sizeof filled;
+  Program program;
+  const tenon_status status = backend_.compile(handle_, graph.impl_->flat.graph(), &o, &program.handle_, &filled);
+  if (info) *info = from_abi(filled);
+  TENON_TRY(from_abi(status, name_, "compile"));
+  program.device_ = shared_from_this();
+  program.info_ = from_abi(filled);
+  return program;
+}
+
+namespace {
+
+tenon_stats read_stats(const tenon_backend& backend, tenon_device* device) {
+  tenon_stats stats{};
+  stats.struct_size = sizeof stats;
+  if (backend.stats) (void)backend.stats(device, &stats);
+  return stats;
+}
+
+}  // namespace
+
+uint64_t Device::bytes_in_use() const { return read_stats(backend_, handle_).bytes_in_use; }
+uint64_t Device::bytes_peak() const { return read_stats(backend_, handle_).bytes_peak; }
+
+// ---- handles ----
+
+Buffer& Buffer::operator=(Buffer&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(handle_, other.handle_);
+  std::swap(host_, other.host_);
+  std::swap(type_, other.type_);
+  return *this;
+}
+Buffer::~Buffer() {
+  if (handle_ && device_) device_->backend().buffer_free(handle_);
+}
+
+Program& Program::operator=(Program&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(handle_, other.handle_);
+  std::swap(info_, other.info_);
+  return *this;
+}
+Program::~Program() {
+  if (handle_ && device_) device_->backend().program_destroy(handle_);
+}
+
+Queue& Queue::operator=(Queue&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(handle_, other.handle_);
+  return *this;
+}
+Queue::~Queue() {
+  if (handle_ && device_) device_->backend().queue_destroy(handle_);
+}
+
+// ---- Queue ----
+
+Status Queue::wait(uint64_t ticket, const char* entry) {
+  return from_abi(device_->backend().wait(handle_, ticket, UINT64_MAX), device_->name(), entry);
+}
+
+Status Queue::write(const Buffer& to, const void* from, uint64_t bytes, uint64_t offset) {
+  tenon_copy c{};
+  c.struct_size = sizeof c;
+  c.dst = to.handle_;
+  c.dst_offset = offset;
+  c.src_host = from;
+  c.bytes = bytes;
+  uint64_t ticket = 0;
+  TENON_TRY(from_abi(device_->backend().copy(handle_, &c, &ticket), device_->name(), "copy"));
+  return wait(ticket, "copy");
+}
+
+Status Queue::read(const Buffer& from, void* to, uint64_t bytes, uint64_t offset) {
+  tenon_copy c{};
+  c.struct_size = sizeof c;
+  c.src = from.handle_;
+  c.src_offset = offset;
+  c.dst_host = to;
+  c.bytes = bytes;
+  uint64_t ticket = 0;
+  TENON_TRY(from_abi(device_->backend().copy(handle_, &c, &ticket), device_->name(), "copy"));
+  return wait(ticket, "copy");
+}
+
+Launch::Launch(const Program& program, int n_inputs, int n_results, int n_scalars, int max_iterations, int n_feeds)
+    : program_(program.handle_),
+      n_scalars_(n_scalars),
+      inputs_(static_cast<size_t>(n_inputs) + 1),
+      results_(static_cast<size_t>(n_results) + 1),
+      scalars_(static_cast<size_t>(n_scalars) * static_cast<size_t>(max_iterations) + 1),
+      feeds_(static_cast<size_t>(n_feeds)) {}
+
+namespace {
+
+struct FeedBridge {
+  Feed* feed;
+  std::span<Buffer*> buffers;
+  tenon_buffer* (*handle)(const Buffer&);
+};
+
+int32_t bridge_next(void* ctx, uint64_t i, tenon_buffer** feeds, tenon_point* after) {
+  auto& bridge = *static_cast<FeedBridge*>(ctx);
+  if (!bridge.feed->next(i, bridge.buffers)) return 0;
+  for (size_t k = 0; k < bridge.buffers.size(); ++k) feeds[k] = bridge.handle(*bridge.buffers[k]);
+  *after = {nullptr, 0};
+  return 1;
+}
+
+void bridge_release(void* ctx, uint64_t i) { static_cast<FeedBridge*>(ctx)->feed->release(i); }
+
+}  // namespace
+
+Result<uint32_t> Queue::run(Launch& launch, uint32_t iterations, Feed* feed) {
+  FeedBridge bridge{feed, launch.feeds_, [](const Buffer& b) { return b.handle_; }};
+  tenon_feed abi_feed{sizeof(tenon_feed), 0, &bridge, bridge_next, bridge_release};
+  static_assert(sizeof(Launch::Number) == sizeof(tenon_scalar));
+  tenon_run run{};
+  run.struct_size = sizeof run;
+  run.program = launch.program_;
+  run.iterations = iterations;
+  run.inputs = launch.inputs_.data();
+  run.results = launch.results_.data();
+  run.scalars = reinterpret_cast<const tenon_scalar*>(launch.scalars_.data());
+  run.feed = feed ? &abi_feed : nullptr;
+  uint64_t ticket = 0;
+  uint32_t done = 0;
+  TENON_TRY(from_abi(device_->backend().run(handle_, &run, &ticket, &done), device_->name(), "run"));
+  TENON_TRY(wait(ticket, "run"));
+  if (done > iterations)
+    return Status(Code::kAbi, cat(device_->name(), ": run did ", done, " iterations, expected at most ", iterations));
+  return done;
+}
+
+}  // namespace tenon

@@ -1,0 +1,225 @@
+// Devices as the core sees them: C++ over the C ABI, which no other folder includes.
+//
+// Handles own what they name and free it. Devices and programs are thread safe; a queue has one
+// submitter at a time. Every error of a backend arrives as a Status whose message starts with the
+// backend's name and the entry.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tenon/types.h"
+
+struct tenon_backend;
+struct tenon_device;
+struct tenon_buffer;
+struct tenon_queue;
+struct tenon_program;
+
+namespace tenon {
+
+struct UnitInfo {
+  std::string name, version;
+  std::string kind;  // "cpu", "gpu", "accelerator"
+  uint64_t memory_bytes = 0;
+  int feed_depth = 1;
+  bool is_inline = false, host_feed = false, extents = false, emulated = false;
+};
+
+// A graph on its way to a backend. The numbers of roles, modes and attribute enums are the ABI's.
+class GraphImage {
+ public:
+  enum class Role { kState = 1, kFeed = 2, kScalar = 3 };
+  enum class Mode { kLast = 0, kEach = 1, kUntil = 2 };
+
+  GraphImage();
+  ~GraphImage();
+  GraphImage(GraphImage&&) noexcept;
+  GraphImage& operator=(GraphImage&&) noexcept;
+
+  uint32_t input(const Type& type, Role role, bool split, std::string_view name);
+  uint32_t value(const Type& type);
+  uint32_t constant(const Type& type, std::string_view bytes);
+  // Ids of -1 are absent optional operands. Attributes that follow belong to this node.
+  void node(std::string_view op, int version, std::string_view name, std::string_view origin,
+            std::span<const int64_t> operands, std::span<const int64_t> results);
+  void attr(std::string_view name, int64_t value);
+  void attr(std::string_view name, double value);
+  void attr(std::string_view name, bool value);
+  void attr(std::string_view name, DType value);
+  void attr(std::string_view name, const std::string& bytes);
+  void attr(std::string_view name, const std::vector<int64_t>& list);
+  void attr_enum(std::string_view name, int32_t number);
+  // alias: index of the state input that it updates in place, or -1.
+  void result(uint32_t value, Mode mode, int alias, bool split);
+  // Fixes the graph; nothing is added after it.
+  void finish();
+
+ private:
+  friend class Device;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+struct NodeVerdict {
+  enum class Answer { kRefuse = 0, kDecompose = 1, kTake = 2 };
+  Answer answer = Answer::kRefuse;
+  bool deterministic = true;
+  std::string reason;
+};
+
+struct CompileOptions {
+  bool deterministic = false;
+  int max_iterations = 1;
+  int precision = 0;
+  uint64_t memory_limit = 0;
+  std::string settings;
+};
+
+struct ProgramAllocation {
+  uint32_t node, first, last;
+  uint64_t bytes, offset;
+};
+
+struct ProgramInfo {
+  uint64_t argument_bytes = 0, result_bytes = 0, workspace_bytes = 0, code_bytes = 0, peak_bytes = 0;
+  uint64_t device_ns = 0, feed_ns = 0, host_ns = 0;
+  std::string warnings;
+  std::vector<ProgramAllocation> allocations;
+};
+
+class Device;
+
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(Buffer&& other) noexcept { *this = std::move(other); }
+  Buffer& operator=(Buffer&& other) noexcept;
+  ~Buffer();
+
+  const Type& type() const { return type_; }
+  // Memory of a HOST buffer; else nullptr.
+  void* host() const { return host_; }
+  explicit operator bool() const { return handle_ != nullptr; }
+
+ private:
+  friend class Device;
+  friend class Queue;
+  friend class Launch;
+  std::shared_ptr<Device> device_;
+  tenon_buffer* handle_ = nullptr;
+  void* host_ = nullptr;
+  Type type_;
+};
+
+class Program {
+ public:
+  Program() = default;
+  Program(Program&& other) noexcept { *this = std::move(other); }
+  Program& operator=(Program&& other) noexcept;
+  ~Program();
+  const ProgramInfo& info() const { return info_; }
+  explicit operator bool() const { return handle_ != nullptr; }
+
+ private:
+  friend class Device;
+  friend class Launch;
+  std::shared_ptr<Device> device_;
+  tenon_program* handle_ = nullptr;
+  ProgramInfo info_;
+};
+
+// Gives batches to a run, on the run's own thread and only inside it.
+class Feed {
+ public:
+  virtual ~Feed() = default;
+  // Fills one buffer a FEED input for iteration i; false: stop here.
+  virtual bool next(uint64_t i, std::span<Buffer*> feeds) = 0;
+  virtual void release(uint64_t i) = 0;
+};
+
+class Queue;
+
+// The arguments of a run, laid out once and changed in place: running allocates nothing.
+class Launch {
+ public:
+  Launch(const Program& program, int n_inputs, int n_results, int n_scalars, int max_iterations, int n_feeds = 0);
+  Launch(Launch&&) = default;
+  // Buffers are borrowed. An input left unset is fed.
+  void set_input(int i, const Buffer& buffer) { inputs_[i] = buffer.handle_; }
+  void set_result(int i, const Buffer& buffer) { results_[i] = buffer.handle_; }
+  void set_scalar(int iteration, int scalar, double value) { scalars_[iteration * n_scalars_ + scalar].f = value; }
+  void set_scalar(int iteration, int scalar, int64_t value) { scalars_[iteration * n_scalars_ + scalar].i = value; }
+
+ private:
+  friend class Queue;
+  union Number {
+    double f;
+    int64_t i;
+  };
+  tenon_program* program_;
+  int n_scalars_;
+  std::vector<tenon_buffer*> inputs_, results_;
+  std::vector<Number> scalars_;
+  std::vector<Buffer*> feeds_;
+};
+
+class Queue {
+ public:
+  Queue() = default;
+  Queue(Queue&& other) noexcept { *this = std::move(other); }
+  Queue& operator=(Queue&& other) noexcept;
+  ~Queue();
+
+  // Copies dense row-major contents and waits for it.
+  Status write(const Buffer& to, const void* from, uint64_t bytes, uint64_t offset = 0);
+  Status read(const Buffer& from, void* to, uint64_t bytes, uint64_t offset = 0);
+  // Runs 1..max_iterations steps and waits; the result is how many were done (fewer when the feed
+  // stopped or an UNTIL result came true).
+  Result<uint32_t> run(Launch& launch, uint32_t iterations, Feed* feed = nullptr);
+
+ private:
+  friend class Device;
+  Status wait(uint64_t ticket, const char* entry);
+  std::shared_ptr<Device> device_;
+  tenon_queue* handle_ = nullptr;
+};
+
+class Device : public std::enable_shared_from_this<Device> {
+ public:
+  // Use open_device (backend/registry.h).
+  Device(const tenon_backend& backend, tenon_device* handle, std::string name, std::vector<UnitInfo> units);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  const std::string& name() const { return name_; }  // "cpu", "tpu-emulator:v3-8"
+  const std::vector<UnitInfo>& units() const { return units_; }
+  int replicas() const { return static_cast<int>(units_.size()); }
+
+  // host: memory of the host that both sides see.
+  Result<Buffer> allocate(const Type& type, bool host = false, bool split = false);
+  Result<Queue> create_queue();
+  // One answer a node. `graph` is finished.
+  Result<std::vector<NodeVerdict>> supports(const GraphImage& graph, std::span<const uint32_t> nodes,
+                                            const CompileOptions& options);
+  // On kOutOfMemory, *info (when given) tells what would be needed.
+  Result<Program> compile(const GraphImage& graph, const CompileOptions& options, ProgramInfo* info = nullptr);
+  uint64_t bytes_in_use() const;
+  uint64_t bytes_peak() const;
+
+  const tenon_backend& backend() const { return backend_; }
+
+ private:
+  friend class Queue;
+  const tenon_backend& backend_;
+  tenon_device* handle_;
+  std::string name_;
+  std::vector<UnitInfo> units_;
+};
+
+}  // namespace tenon
