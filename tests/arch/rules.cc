@@ -4,8 +4,8 @@
 #include <fstream>
 #include <map>
 #include <optional>
-#include <regex>
 #include <set>
+#include <string_view>
 
 namespace tenon::arch {
 namespace {
@@ -108,15 +108,29 @@ struct Text {
   std::vector<Include> includes;
 };
 
+std::string_view skip_space(std::string_view text) {
+  while (!text.empty() && (text[0] == ' ' || text[0] == '\t')) text.remove_prefix(1);
+  return text;
+}
+
+std::string_view skip(std::string_view text, std::string_view word) {
+  return text.substr(0, word.size()) == word ? skip_space(text.substr(word.size())) : std::string_view();
+}
+
+// The name in an #include line; empty for any other line.
+std::string_view included(std::string_view line) {
+  const std::string_view rest = skip(skip(skip_space(line), "#"), "include");
+  if (rest.empty() || (rest[0] != '"' && rest[0] != '<')) return {};
+  return rest.substr(1, rest.find(rest[0] == '"' ? '"' : '>', 1) - 1);
+}
+
 Text read(const fs::path& path) {
-  static const std::regex directive(R"(^\s*#\s*include\s*([<"])([^>"]+)[>"])");
   Text text;
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     ++text.lines;
-    std::smatch match;
-    if (line.find("include") != std::string::npos && std::regex_search(line, match, directive))
-      text.includes.push_back({text.lines, match[2], match[1] == "\""});
+    const std::string_view name = included(line);
+    if (!name.empty()) text.includes.push_back({text.lines, std::string(name), line.find('"') != std::string::npos});
   }
   return text;
 }
