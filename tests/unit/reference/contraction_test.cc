@@ -69,6 +69,18 @@ TEST(Contraction, GroupsKeepTheirChannelsApart) {
   expect_floats(Node("conv", {x, w}).i64("groups", 2).run(TENON_F32, {1, 1, 4}), {3, 6, 50, 100});
 }
 
+TEST(Contraction, AGroupReadsItsOwnRunOfChannels) {
+  const Tensor x = floats({1, 1, 4}, {1, 2, 3, 4}), w = floats({1, 2, 2}, {1, 10, 100, 1000});
+  expect_floats(Node("conv", {x, w}).i64("groups", 2).run(TENON_F32, {1, 1, 2}), {1 + 200, 30 + 4000});
+}
+
+TEST(Contraction, ConvPadsEachAxisAndSideByItself) {
+  const Tensor x = floats({1, 2, 2, 1}, {1, 2, 3, 4}), w = floats({1, 1, 1, 1}, {2});
+  Node node("conv", {x, w});
+  node.list("low", {1, 0}).list("high", {0, 2});
+  expect_floats(node.run(TENON_F32, {1, 3, 4, 1}), {0, 0, 0, 0, 2, 4, 0, 0, 6, 8, 0, 0});
+}
+
 TEST(Contraction, GradientsOfASmallConvolution) {
   // y0 = 10 x0 + x1, y1 = 10 x1 + x2
   const Tensor x = floats({1, 3, 1}, {1, 2, 3}), w = floats({2, 1, 1}, {10, 1}), dy = floats({1, 2, 1}, {1, 100});
