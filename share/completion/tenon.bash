@@ -1,0 +1,33 @@
+# bash completion of tenon: subcommands, models, and the flags that `tenon SUBCOMMAND --help` lists.
+_tenon() {
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+  local command=${COMP_WORDS[1]} words=
+  local commands='devices convert train evaluate predict inspect bench'
+  local models='mlp fashion flowers resnet'
+
+  if ((COMP_CWORD == 1)); then
+    words="$commands --help --version"
+  elif [[ $previous == --device || $previous == --devices ]]; then
+    words='auto cpu'
+  elif [[ $previous == --*dir || $previous == --*path || $previous == --input || $previous == --output ]]; then
+    COMPREPLY=($(compgen -f -- "$current"))
+    return
+  elif [[ $current == -* ]]; then
+    words=$("${COMP_WORDS[0]}" "$command" --help 2>/dev/null | grep -oE -- '--[a-z][a-z0-9_-]*' | sort -u)
+  elif ((COMP_CWORD == 2)); then
+    case $command in
+      convert) words='idx images' ;;
+      train | evaluate | predict) words=$models ;;
+      inspect) words='graph records checkpoint' ;;
+      bench) words='step' ;;
+    esac
+  elif ((COMP_CWORD == 3)) && [[ $command == bench ]]; then
+    words='mlp_tiny mlp_mnist mnist_cnn flowers180 flowers299 resnet20 resnet18 resnet50'
+  fi
+  if [[ -n $words ]]; then
+    COMPREPLY=($(compgen -W "$words" -- "$current"))
+  else
+    COMPREPLY=($(compgen -f -- "$current"))
+  fi
+}
+complete -o filenames -F _tenon tenon
