@@ -6,7 +6,11 @@
 namespace tenon::reference {
 namespace {
 
-int32_t out_dtype(const NodeView& node, const Tensor& a) { return node.enumerator("out", a.dtype); }
+// The attribute `out`; without one (0) the operands' dtype.
+int32_t out_dtype(const NodeView& node, const Tensor& a) {
+  const int32_t out = node.enumerator("out");
+  return out ? out : a.dtype;
+}
 
 void require_floats(const Tensor& a, const Tensor& b) {
   require(is_float(a) && a.dtype == b.dtype, "operands must be floats of one dtype");

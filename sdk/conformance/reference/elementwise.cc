@@ -66,17 +66,6 @@ bool compares(int32_t kind, T a, T b) {
   }
 }
 
-// Toward 0; what does not fit gives the nearest that does; NaN gives 0.
-int64_t to_integer(int32_t dtype, double x) {
-  if (std::isnan(x)) return 0;
-  int64_t low = std::numeric_limits<int64_t>::min(), high = std::numeric_limits<int64_t>::max();
-  if (dtype == TENON_I32) low = std::numeric_limits<int32_t>::min(), high = std::numeric_limits<int32_t>::max();
-  if (dtype == TENON_U8) low = 0, high = 255;
-  if (x <= static_cast<double>(low)) return low;
-  if (x >= static_cast<double>(high)) return high;
-  return static_cast<int64_t>(x);
-}
-
 }  // namespace
 
 void neg(const NodeView&, const Operands& in, Results& out) {
@@ -190,6 +179,16 @@ void select(const NodeView&, const Operands& in, Results& out) {
   for (size_t i = 0; i < y.f.size(); ++i) y.f[i] = element(c.i, i) ? element(a.f, i) : element(b.f, i);
   for (size_t i = 0; i < y.i.size(); ++i) y.i[i] = element(c.i, i) ? element(a.i, i) : element(b.i, i);
   out = {y};
+}
+
+int64_t to_integer(int32_t dtype, double x) {
+  if (std::isnan(x)) return 0;
+  int64_t low = std::numeric_limits<int64_t>::min(), high = std::numeric_limits<int64_t>::max();
+  if (dtype == TENON_I32) low = std::numeric_limits<int32_t>::min(), high = std::numeric_limits<int32_t>::max();
+  if (dtype == TENON_U8) low = 0, high = 255;
+  if (x <= static_cast<double>(low)) return low;
+  if (x >= static_cast<double>(high)) return high;
+  return static_cast<int64_t>(x);
 }
 
 // Float to a narrower float is the rounding of the result. Integer to a narrower one keeps the low bits.

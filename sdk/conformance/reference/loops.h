@@ -77,7 +77,10 @@ inline int64_t wrapping_neg(int64_t a) { return static_cast<int64_t>(0 - static_
 inline double larger(double a, double b) { return a != a || a > b ? a : b; }
 inline double smaller(double a, double b) { return a != a || a < b ? a : b; }
 
-// An i64 list attribute of `size` items, each `missing` if the attribute is absent.
+// A float cast to an integer dtype: toward 0; what does not fit gives the nearest that does; NaN gives 0.
+int64_t to_integer(int32_t dtype, double x);
+
+// An i64 list attribute of `size` items, each `missing` if the attribute is absent or empty.
 Dims list(const NodeView& node, std::string_view name, size_t size, int64_t missing);
 // The same, of any length; a missing one is empty.
 Dims list(const NodeView& node, std::string_view name);

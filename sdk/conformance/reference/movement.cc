@@ -37,15 +37,15 @@ Index gathered_index(const GatherAxes& g, const Tensor& i, const Index& bpjs) {
   return at;
 }
 
-// pad's value, whose attribute is f64 for floats and i64 for everything else.
+// pad's value, an f64 or an i64 attribute (which alone can name every i64).
 void fill_with_value(const NodeView& node, Tensor& y) {
   const tenon_attr* value = node.find("value");
   if (!value) return;
-  const bool given_as_float = value->type == TENON_ATTR_F64;
-  const double as_float = given_as_float ? node.f64("value") : static_cast<double>(node.i64("value"));
-  require(is_float(y) || !given_as_float, "the value for integers must be an i64 attribute");
+  const bool is_f64 = value->type == TENON_ATTR_F64;
+  const double as_float = is_f64 ? node.f64("value") : static_cast<double>(node.i64("value"));
+  const int64_t as_int = is_f64 ? to_integer(y.dtype, as_float) : wrap(y.dtype, node.i64("value"));
   for (double& v : y.f) v = as_float;
-  for (int64_t& v : y.i) v = wrap(y.dtype, node.i64("value"));
+  for (int64_t& v : y.i) v = as_int;
 }
 
 }  // namespace
@@ -79,7 +79,12 @@ void transpose(const NodeView& node, const Operands& in, Results& out) {
   const Tensor& x = *in[0];
   const Dims perm = list(node, "perm", x.dims.size(), 0);
   Dims dims;
-  for (int64_t p : perm) dims.push_back(x.dims.at(p));
+  std::vector<bool> seen(perm.size());
+  for (int64_t p : perm) {
+    require(p >= 0 && p < static_cast<int64_t>(perm.size()) && !seen[p], "perm must name each axis once");
+    seen[p] = true;
+    dims.push_back(x.dims[p]);
+  }
   Tensor y = zeros(x.dtype, dims);
   Index i(dims.size()), from(dims.size());
   do {

@@ -8,7 +8,7 @@ namespace tenon::reference {
 // word e & 3 of Philox(counter {e >> 2, stream, step low, step high}, key {seed low, seed high}), its upper
 // 24 bits times 2^-24.
 void random(const NodeView& node, const Operands& in, Results& out) {
-  require(!is_float(*in[0]) && !is_float(*in[1]), "seed and step must be i64");
+  require(!is_float(*in[0]) && !is_float(*in[1]), "seed and step must be integers");
   require(in[0]->dims.empty() && in[1]->dims.empty(), "seed and step must have rank 0");
   const uint64_t seed = static_cast<uint64_t>(in[0]->i[0]), step = static_cast<uint64_t>(in[1]->i[0]);
   const uint32_t stream = static_cast<uint32_t>(node.i64("stream"));

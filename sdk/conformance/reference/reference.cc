@@ -190,8 +190,8 @@ std::string run_node(const NodeView& node, Rounding rounding, std::vector<Tensor
 Dims list(const NodeView& node, std::string_view name) { return node.list(name).vec(); }
 
 Dims list(const NodeView& node, std::string_view name, size_t size, int64_t missing) {
-  if (!node.find(name)) return Dims(size, missing);
   const Dims items = list(node, name);
+  if (items.empty()) return Dims(size, missing);
   if (items.size() != size) {
     throw std::runtime_error("attribute " + std::string(name) + " has " + std::to_string(items.size()) +
                              " items, expected " + std::to_string(size));

@@ -52,6 +52,9 @@ TEST(Contraction, ConvPadsStridesAndDilates) {
   Node padded("conv", {x, w});
   padded.list("strides", {2}).list("low", {1}).list("high", {1}).list("dilation", {1});
   expect_floats(padded.run(TENON_F32, {1, 3, 1}), {1, 23, 45});
+  Node plain("conv", {x, w});
+  plain.list("strides", {}).list("low", {}).list("high", {}).list("dilation", {}).dtype("out", 0);
+  expect_floats(plain.run(TENON_F32, {1, 4, 1}), {12, 23, 34, 45});
   Node dilated("conv", {x, w});
   dilated.list("strides", {1}).list("low", {0}).list("high", {0}).list("dilation", {3});
   expect_floats(dilated.run(TENON_F32, {1, 2, 1}), {14, 25});

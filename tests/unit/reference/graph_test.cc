@@ -86,6 +86,9 @@ TEST(Graph, WrongShapesAreErrorsNotReads) {
   Node slice("slice", {floats({2}, {1, 2})});
   slice.list("start", {0}).list("limit", {3}).list("stride", {1}).result(TENON_F32, {3});
   EXPECT_EQ(slice.evaluate(out), "slice 'n': bad slice bounds");
+  Node transpose("transpose", {floats({1, 2}, {1, 2})});
+  EXPECT_EQ(transpose.list("perm", {1, 1}).result(TENON_F32, {2, 2}).evaluate(out),
+            "transpose 'n': perm must name each axis once");
   Node iota("iota", {});
   iota.list("shape", {0}).dtype("dtype", TENON_I32).result(TENON_I32, {1});
   EXPECT_EQ(iota.evaluate(out), "iota 'n': a dimension is 0, expected at least 1");

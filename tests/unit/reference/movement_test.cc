@@ -58,6 +58,9 @@ TEST(Movement, PadFillsAroundAndBetween) {
   Node around("pad", {counting({1, 2})});
   around.list("low", {1, 0}).list("high", {0, 1}).list("interior", {0, 0}).i64("value", 9);
   EXPECT_EQ(around.run(TENON_I32, {2, 3}).i, (Ints{9, 9, 9, 0, 1, 9}));
+  Node by_float("pad", {ints({1}, {1}, TENON_I64)});
+  by_float.list("low", {1}).list("high", {0}).list("interior", {}).f64("value", -kInf);
+  EXPECT_EQ(by_float.run(TENON_I64, {2}).i, (Ints{INT64_MIN, 1}));
   Node infinite("pad", {floats({1}, {1})});
   infinite.list("low", {1}).list("high", {0}).list("interior", {0}).f64("value", -kInf);
   expect_floats(infinite.run(TENON_F32, {2}), {-kInf, 1});
