@@ -114,6 +114,8 @@ class Graph {
 
   // "dense" -> "scope/dense", "scope/dense_1", ...
   std::string unique_name(std::string_view base);
+  // Notes that a name, copied from another graph, is in use.
+  void unique_name_taken(const std::string& name) { names_.try_emplace(name, 1); }
   const std::string& scope() const { return scope_; }
   void set_scope(std::string scope) { scope_ = std::move(scope); }
 

@@ -1,0 +1,149 @@
+#include "compile/compile.h"
+
+#include <numeric>
+
+#include "autodiff/gradient.h"
+#include "base/text.h"
+#include "compile/rewrite.h"
+
+namespace tenon {
+namespace {
+
+struct PutAttr {
+  GraphImage& image;
+  const std::string& name;
+  void operator()(int64_t v) const { image.attr(name, v); }
+  void operator()(double v) const { image.attr(name, v); }
+  void operator()(bool v) const { image.attr(name, v); }
+  void operator()(DType v) const { image.attr(name, v); }
+  void operator()(Enum v) const { image.attr_enum(name, v.number); }
+  void operator()(const std::string& v) const { image.attr(name, v); }
+  void operator()(const std::vector<int64_t>& v) const { image.attr(name, v); }
+};
+
+GraphImage::Role image_role(Role role) {
+  switch (role) {
+    case Role::kState: return GraphImage::Role::kState;
+    case Role::kFeed: return GraphImage::Role::kFeed;
+    case Role::kScalar: break;
+  }
+  return GraphImage::Role::kScalar;
+}
+
+// The nodes that become nodes of the image, in its order: constants are values there.
+std::vector<uint32_t> image_nodes(const Graph& graph) {
+  std::vector<uint32_t> out;
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i)
+    if (graph.nodes[i].op != "constant") out.push_back(i);
+  return out;
+}
+
+// Replaces the nodes that `expand` names by their decomposition.
+Graph expand(const Graph& graph, const std::vector<bool>& expand) {
+  Rewrite rewrite(graph);
+  return rewrite.run([&](const Node& node, const Tensors& operands) {
+    if (!expand[&node - graph.nodes.data()]) return rewrite.copy(node, operands);
+    return decompose_node(rewrite.to(), *find_op(node.op, node.version), node, operands);
+  });
+}
+
+// Marks what must be decomposed; appends a line a refused node.
+Result<bool> ask(const Graph& graph, Device& device, const CompileOptions& options, std::vector<bool>& to_expand) {
+  const std::vector<uint32_t> nodes = image_nodes(graph);
+  std::vector<uint32_t> which(nodes.size());
+  std::iota(which.begin(), which.end(), 0u);
+  TENON_ASSIGN(const std::vector<NodeVerdict> verdicts, device.supports(flatten(graph), which, options));
+  std::vector<std::string> refused;
+  bool any = false;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const Node& node = graph.nodes[nodes[i]];
+    const bool primitive = find_op(node.op, node.version)->primitive();
+    if (verdicts[i].answer == NodeVerdict::Answer::kTake) continue;
+    if (verdicts[i].answer == NodeVerdict::Answer::kDecompose && !primitive) {
+      to_expand[nodes[i]] = any = true;
+      continue;
+    }
+    refused.push_back(cat(describe(node), node.origin == node.name ? "" : cat(" (of '", node.origin, "')"), ": ",
+                          verdicts[i].reason.empty() ? "not supported" : verdicts[i].reason));
+  }
+  if (!refused.empty())
+    return Status(Code::kUnsupported, cat(device.name(), " cannot run ", refused.size(), " of ", nodes.size(),
+                                          " nodes: ", join(refused, "; ")));
+  return any;
+}
+
+}  // namespace
+
+GraphImage flatten(const Graph& graph) {
+  GraphImage image;
+  std::vector<int64_t> map(graph.values.size(), -1);
+  for (const Input& i : graph.inputs) map[i.value] = image.input(graph.type(i.value), image_role(i.role), i.split, i.name);
+  for (const Node& node : graph.nodes) {
+    if (node.op == "constant") {
+      map[node.results[0]] =
+          image.constant(graph.type(node.results[0]), std::get<std::string>(*find_attr(node.attrs, "value")));
+      continue;
+    }
+    std::vector<int64_t> operands, results;
+    for (ValueId v : node.operands) operands.push_back(v < 0 ? -1 : map[v]);
+    for (ValueId v : node.results) results.push_back(map[v] = image.value(graph.type(v)));
+    image.node(node.op, node.version, node.name, node.origin, operands, results);
+    for (const Attr& a : node.attrs) std::visit(PutAttr{image, a.name}, a.value);
+  }
+  for (const Output& r : graph.results)
+    image.result(static_cast<uint32_t>(map[r.value]), static_cast<GraphImage::Mode>(r.mode), r.alias, r.split);
+  image.finish();
+  return image;
+}
+
+Graph lower_to_primitives(const Graph& graph) {
+  Graph current = simplify(graph);
+  for (;;) {
+    std::vector<bool> composite;
+    for (const Node& node : current.nodes) composite.push_back(!find_op(node.op, node.version)->primitive());
+    if (std::find(composite.begin(), composite.end(), true) == composite.end()) return current;
+    current = simplify(expand(current, composite));
+  }
+}
+
+Result<Graph> lower(const Graph& graph, Device& device, const CompileOptions& options) {
+  try {
+    TENON_TRY(verify(graph));
+    Graph current = simplify(graph);
+    for (;;) {
+      std::vector<bool> to_expand(current.nodes.size(), false);
+      TENON_ASSIGN(const bool any, ask(current, device, options, to_expand));
+      if (!any) return current;
+      current = simplify(expand(current, to_expand));
+    }
+  } catch (const Error& e) {
+    return e.status();
+  }
+}
+
+int Executable::find_input(std::string_view name) const {
+  for (size_t i = 0; i < graph.inputs.size(); ++i)
+    if (graph.inputs[i].name == name) return static_cast<int>(i);
+  return -1;
+}
+
+int Executable::find_result(std::string_view name) const {
+  for (size_t i = 0; i < graph.results.size(); ++i)
+    if (graph.results[i].name == name) return static_cast<int>(i);
+  return -1;
+}
+
+Result<Executable> compile(const Graph& graph, const std::shared_ptr<Device>& device, const CompileOptions& options) {
+  Executable out;
+  out.device = device;
+  out.max_iterations = options.max_iterations;
+  TENON_ASSIGN(out.graph, lower(graph, *device, options));
+  TENON_ASSIGN(out.program, device->compile(flatten(out.graph), options));
+  for (const Input& input : out.graph.inputs) {
+    out.slot.push_back(input.role == Role::kScalar ? out.n_scalars++ : out.n_buffers++);
+    out.n_feeds += input.role == Role::kFeed;
+  }
+  return out;
+}
+
+}  // namespace tenon

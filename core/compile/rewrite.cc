@@ -1,0 +1,68 @@
+#include "compile/rewrite.h"
+
+namespace tenon {
+
+Rewrite::Rewrite(const Graph& from) : from_(from), map_(from.values.size()) {
+  for (const Input& input : from.inputs) {
+    const ValueId id = to_.add_input(from.type(input.value), input.role, input.name);
+    to_.inputs.back().split = input.split;
+    map_[input.value] = Tensor(&to_, id);
+  }
+  to_.variables = from.variables;
+}
+
+std::vector<bool> Rewrite::live_nodes() const {
+  std::vector<bool> live(from_.nodes.size(), false);
+  const auto mark = [&](ValueId v) {
+    if (v >= 0 && from_.values[v].node >= 0) live[from_.values[v].node] = true;
+  };
+  for (const Output& r : from_.results) mark(r.value);
+  for (size_t i = from_.nodes.size(); i-- > 0;)
+    if (live[i])
+      for (ValueId v : from_.nodes[i].operands) mark(v);
+  return live;
+}
+
+Tensors Rewrite::copy(const Node& node, const Tensors& operands) {
+  Node copied = node;
+  copied.operands.clear();
+  for (const Tensor& t : operands) copied.operands.push_back(t ? t.id() : kAbsent);
+  copied.results.clear();
+  const NodeId id = static_cast<NodeId>(to_.nodes.size());
+  Tensors out;
+  for (size_t i = 0; i < node.results.size(); ++i) {
+    copied.results.push_back(static_cast<ValueId>(to_.values.size()));
+    to_.values.push_back({from_.type(node.results[i]), id, static_cast<int>(i)});
+    out.emplace_back(&to_, copied.results.back());
+  }
+  to_.unique_name_taken(copied.name);
+  to_.nodes.push_back(std::move(copied));
+  return out;
+}
+
+Graph Rewrite::run(const Visit& visit) {
+  const std::vector<bool> live = live_nodes();
+  for (size_t i = 0; i < from_.nodes.size(); ++i) {
+    if (!live[i]) continue;
+    const Node& node = from_.nodes[i];
+    Tensors operands;
+    for (ValueId v : node.operands) operands.push_back(v < 0 ? Tensor() : map_[v]);
+    const Tensors results = visit(node, operands);
+    for (size_t r = 0; r < results.size(); ++r) map_[node.results[r]] = results[r];
+  }
+  for (const Output& r : from_.results) {
+    Output copied = r;
+    copied.value = map_[r.value].id();
+    to_.results.push_back(std::move(copied));
+  }
+  for (Variable& v : to_.variables)
+    if (v.next != kAbsent) v.next = map_[v.next] ? map_[v.next].id() : kAbsent;
+  return std::move(to_);
+}
+
+void add_state_results(Graph& graph) {
+  for (const Variable& v : graph.variables)
+    if (v.next != kAbsent) graph.results.push_back({v.next, Mode::kLast, v.input, false, v.name});
+}
+
+}  // namespace tenon

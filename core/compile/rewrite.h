@@ -1,0 +1,38 @@
+// The passes that a graph goes through before a backend sees it. Each builds a new graph.
+#pragma once
+
+#include <functional>
+
+#include "op/op.h"
+
+namespace tenon {
+
+// Copies a graph node by node. Inputs, variables and results are carried over; only nodes that a result
+// or a variable's next value depends on are visited.
+class Rewrite {
+ public:
+  explicit Rewrite(const Graph& from);
+
+  // What becomes of a node: its results in to(), one a result. Called in topological order.
+  using Visit = std::function<Tensors(const Node& node, const Tensors& operands)>;
+  Graph run(const Visit& visit);
+
+  Graph& to() { return to_; }
+  // Copies the node as it is (its name is kept, since names of the old graph are unique).
+  Tensors copy(const Node& node, const Tensors& operands);
+
+ private:
+  std::vector<bool> live_nodes() const;
+  const Graph& from_;
+  Graph to_;
+  std::vector<Tensor> map_;  // old value -> new tensor
+};
+
+// Dead code, common subexpressions, constant folding and identities (x * 1, x + 0, a reshape of a
+// reshape, a broadcast scalar). Values do not change, except that folded constants are rounded once.
+Graph simplify(const Graph& graph);
+
+// The results of a variable's next value are graph results that alias its input.
+void add_state_results(Graph& graph);
+
+}  // namespace tenon
