@@ -34,7 +34,7 @@ endif
 
 configure: packages
 	@cmake --preset release -DCMAKE_CXX_COMPILER_LAUNCHER=$(CCACHE) -DCMAKE_C_COMPILER_LAUNCHER=$(CCACHE) \
-	  --log-level=WARNING
+	  -DCMAKE_INSTALL_PREFIX=$(abspath $(PREFIX)) --log-level=WARNING
 
 build: configure
 	@cmake --build $(RELEASE) --parallel $(JOBS)
@@ -51,7 +51,7 @@ endif
 	@share/quickstart.sh $(TENON) build/quickstart $(STEPS) $(BATCH)
 
 install: build
-	@cmake --install $(RELEASE) --prefix $(PREFIX)
+	@cmake --install $(RELEASE)
 
 bench: build
 	@for case in $(CASES); do $(TENON) bench step $$case || exit 1; done
@@ -68,6 +68,7 @@ ifneq ($(PACKAGES),no)
 endif
 	@run-clang-tidy -quiet -p $(RELEASE) -j $(JOBS) '/(core|sdk|plugins|apps)/'
 
+deb: PREFIX = /usr
 deb: build
 	@cd $(RELEASE) && cpack -G DEB
 

@@ -1,0 +1,28 @@
+#!/bin/sh
+# A user's own project, outside the tree, against an installed Tenon: install, find_package, build, train.
+#   user_project.sh CMAKE BUILD PROJECT [CMAKE FLAGS..]
+set -eu
+cmake=$1 build=$2 project=$3
+shift 3
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+step() {
+  name=$1
+  shift
+  "$@" >"$work/log" 2>&1 && return
+  echo "user_project: $name failed:" >&2
+  cat "$work/log" >&2
+  exit 1
+}
+
+step install "$cmake" --install "$build" --prefix "$work/prefix"
+cp -r "$project" "$work/project"
+step configure "$cmake" -S "$work/project" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" "$@"
+step compile "$cmake" --build "$work/build"
+
+# This prefix is not the one that the build was configured for.
+export TENON_PLUGIN_PATH="$work/prefix/lib/tenon"
+cd "$work"
+step train "$work/build/my_model" "$work/model"
+cat "$work/log"
