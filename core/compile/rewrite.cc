@@ -9,6 +9,7 @@ Rewrite::Rewrite(const Graph& from) : from_(from), map_(from.values.size()) {
     map_[input.value] = Tensor(&to_, id);
   }
   to_.variables = from.variables;
+  for (const Node& node : from.nodes) to_.unique_name_taken(node.name);
 }
 
 std::vector<bool> Rewrite::live_nodes() const {
@@ -35,7 +36,6 @@ Tensors Rewrite::copy(const Node& node, const Tensors& operands) {
     to_.values.push_back({from_.type(node.results[i]), id, static_cast<int>(i)});
     out.emplace_back(&to_, copied.results.back());
   }
-  to_.unique_name_taken(copied.name);
   to_.nodes.push_back(std::move(copied));
   return out;
 }
