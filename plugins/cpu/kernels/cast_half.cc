@@ -1,0 +1,79 @@
+#include "kernels/dtype.h"
+#include "kernels/simd.h"
+
+namespace tenon::cpu::TENON_CPU_ISA {
+namespace {
+
+typedef uint16_t u16x8 __attribute__((vector_size(16)));
+
+f32x8 widen_bf16(u16x8 h) { return (f32x8)(__builtin_convertvector(h, u32x8) << 16); }
+
+u16x8 narrow_bf16(f32x8 f) {
+  const u32x8 b = (u32x8)f;
+  const u32x8 rounded = (b + 0x7fff + ((b >> 16) & 1)) >> 16;
+  const u32x8 quiet = (b >> 16) | 0x40;
+  return __builtin_convertvector(f == f ? rounded : quiet, u16x8);
+}
+
+#ifdef __F16C__
+typedef int16_t i16x8 __attribute__((vector_size(16)));
+f32x8 widen_f16(u16x8 h) { return __builtin_ia32_vcvtph2ps256((i16x8)h); }
+u16x8 narrow_f16(f32x8 f) { return (u16x8)__builtin_ia32_vcvtps2ph256(f, 0); }
+#else
+f32x8 widen_f16(u16x8 h) {
+  const u32x8 b = __builtin_convertvector(h, u32x8);
+  const f32x8 scaled = (f32x8)((b & 0x7fff) << 13) * 0x1p112f;  // rebiases, subnormals included
+  const u32x8 special = (b & 0x7c00) == 0x7c00 ? u32x8{} + 0x7f800000u : u32x8{};
+  return (f32x8)((u32x8)scaled | special | ((b & 0x8000) << 16));
+}
+u16x8 narrow_f16(f32x8 f) {
+  const u32x8 b = (u32x8)f, sign = (b >> 16) & 0x8000, a = b & 0x7fffffff;
+  const f32x8 magnitude = (f32x8)a;
+  const u32x8 normal = (a - (112u << 23) + 0xfff + ((a >> 13) & 1)) >> 13;
+  const u32x8 subnormal = (u32x8)(magnitude + 0.5f) - 0x3f000000u;  // the adder rounds
+  u32x8 h = magnitude < 0x1p-14f ? subnormal : normal;
+  h = magnitude >= 65520.f ? u32x8{} + 0x7c00u : h;
+  h = f == f ? h : ((a >> 13) & 0x3ff) | 0x7e00;
+  return __builtin_convertvector(h | sign, u16x8);
+}
+#endif
+
+template <class F>
+void to_floats(const uint16_t* src, float* dst, int64_t n, F f) {
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) store8(dst + i, f(load_as<u16x8>(src + i)));
+  if (i == n) return;
+  u16x8 last = {};
+  std::memcpy(&last, src + i, static_cast<size_t>(n - i) * 2);
+  const f32x8 v = f(last);
+  std::memcpy(dst + i, &v, static_cast<size_t>(n - i) * 4);
+}
+template <class F>
+void from_floats(const float* src, uint16_t* dst, int64_t n, F f) {
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    const u16x8 h = f(load8(src + i));
+    std::memcpy(dst + i, &h, sizeof h);
+  }
+  if (i == n) return;
+  f32x8 last = {};
+  std::memcpy(&last, src + i, static_cast<size_t>(n - i) * 4);
+  const u16x8 h = f(last);
+  std::memcpy(dst + i, &h, static_cast<size_t>(n - i) * 2);
+}
+
+}  // namespace
+
+void widen(int32_t dtype, const void* src, float* dst, int64_t n) {
+  const auto* s = static_cast<const uint16_t*>(src);
+  if (dtype == TENON_BF16) to_floats(s, dst, n, [](u16x8 h) { return widen_bf16(h); });
+  else to_floats(s, dst, n, [](u16x8 h) { return widen_f16(h); });
+}
+
+void narrow(int32_t dtype, const float* src, void* dst, int64_t n) {
+  auto* d = static_cast<uint16_t*>(dst);
+  if (dtype == TENON_BF16) from_floats(src, d, n, [](f32x8 f) { return narrow_bf16(f); });
+  else from_floats(src, d, n, [](f32x8 f) { return narrow_f16(f); });
+}
+
+}  // namespace tenon::cpu::TENON_CPU_ISA
