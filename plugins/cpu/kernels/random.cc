@@ -1,0 +1,150 @@
+// random(seed, step) -> f32[..] and dropout(x, seed, step, [residual]) -> y, both from the same Philox words:
+// element e is word e & 3 of counter e >> 2.
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/dtype.h"
+#include "kernels/philox.h"
+
+namespace tenon::cpu::TENON_CPU_ISA {
+namespace {
+
+constexpr int64_t kMostElements = int64_t{1} << 34;  // the counter's first word
+
+// Calls f(word vector, element) for elements begin, begin + 8, ..; begin is a multiple of 16.
+template <class F>
+TENON_INLINE void for_words(const RandomStream& stream, int64_t begin, int64_t end, F f) {
+  for (int64_t e = begin; e < end; e += 16) {
+    u32x8 a, b;
+    stream.words16(static_cast<uint32_t>(e >> 2), a, b);
+    f(a, e);
+    if (e + 8 < end) f(b, e + 8);
+  }
+}
+
+RandomStream stream_of(const Call& call, int seed, uint32_t id) {
+  return RandomStream(*call.in<int64_t>(seed), *call.in<int64_t>(seed + 1), id);
+}
+
+plugin::Verdict check_stream(const NodeView& node, int seed) {
+  for (int i = seed; i < seed + 2; ++i)
+    if (!node.has(i) || node.in(i).dtype() != TENON_I64 || node.in(i).elements() != 1) return refusal(node, "seed and step must be i64 scalars");
+  if (node.out(0).elements() > kMostElements) return refusal(node, "more than 2^34 elements");
+  return plugin::take();
+}
+
+plugin::Verdict accept_random(const NodeView& node) {
+  if (node.operands() != 2 || node.out(0).dtype() != TENON_F32) return refusal(node, "expected seed and step, and an f32 result");
+  return check_stream(node, 0);
+}
+
+Kernel make_random(const NodeView& node, const Env&) {
+  const int64_t n = node.out(0).elements();
+  const uint32_t id = static_cast<uint32_t>(node.i64("stream"));
+  Kernel k;
+  k.threads = gang_for(n);
+  k.run = [n, id](const Call& call) {
+    const Slice s = call.share(n, kGrain);
+    float* y = call.out(0);
+    for_words(stream_of(call, 0, id), s.begin, s.end, [&](u32x8 w, int64_t e) {
+      if (e + 8 <= s.end) store8(y + e, to_unit(w));
+      else store8_part(y + e, to_unit(w), s.end - e);
+    });
+  };
+  return k;
+}
+
+// ---- dropout ----
+
+struct Dropout {
+  int64_t n;
+  uint32_t id;
+  int32_t dtype;
+  int32_t threshold;  // word >> 8 below it drops: the draw is below the rate
+  double scale;
+
+  // n elements from element `at`; residual may be null.
+  void floats(const RandomStream& stream, int64_t at, const float* x, const float* residual, float* y, int64_t count) const {
+    const f32x8 factor = splat8(static_cast<float>(scale));
+    const i32x8 limit = splat8i(threshold);
+    const auto step = [&](u32x8 w, f32x8 v, f32x8 r) { return ((i32x8)(w >> 8) >= limit ? v * factor : f32x8{}) + r; };
+    for_words(stream, at, at + count, [&](u32x8 w, int64_t e) {
+      const int64_t i = e - at, left = count - i;
+      if (left >= 8) {
+        store8(y + i, step(w, load8(x + i), residual ? load8(residual + i) : f32x8{}));
+      } else {
+        const i32x8 m = lane_mask(left);
+        store8_mask(y + i, step(w, load8_mask(x + i, m), residual ? load8_mask(residual + i, m) : f32x8{}), m);
+      }
+    });
+  }
+  void doubles(const RandomStream& stream, int64_t at, const double* x, const double* residual, double* y, int64_t count) const {
+    for_words(stream, at, at + count, [&](u32x8 w, int64_t e) {
+      for (int64_t k = 0, i = e - at; k < 8 && i < count; ++k, ++i)
+        y[i] = (static_cast<int32_t>(w[k] >> 8) >= threshold ? x[i] * scale : 0.0) + (residual ? residual[i] : 0.0);
+    });
+  }
+  void halves(const RandomStream& stream, Slice s, const Call& call, bool has_residual) const {
+    alignas(64) float x[kBlock], r[kBlock];
+    const uint16_t* residual = has_residual ? call.in<uint16_t>(3) : nullptr;
+    for (int64_t i = s.begin; i < s.end; i += kBlock) {
+      const int64_t m = std::min(kBlock, s.end - i);
+      widen(dtype, call.in<uint16_t>(0) + i, x, m);
+      if (residual) widen(dtype, residual + i, r, m);
+      floats(stream, i, x, residual ? r : nullptr, x, m);
+      narrow(dtype, x, call.out<uint16_t>(0) + i, m);
+    }
+  }
+  void run(const Call& call, bool has_residual) const {
+    const Slice s = call.share(n, kGrain);
+    const RandomStream stream = stream_of(call, 1, id);
+    if (is_half(dtype)) return halves(stream, s, call, has_residual);
+    const auto go = [&](auto zero, auto loop) {
+      using T = decltype(zero);
+      const T* residual = has_residual ? call.in<T>(3) + s.begin : nullptr;
+      loop(call.in<T>(0) + s.begin, residual, call.out<T>(0) + s.begin, s.end - s.begin);
+    };
+    if (dtype == TENON_F64)
+      go(0.0, [&](const double* x, const double* r, double* y, int64_t c) { doubles(stream, s.begin, x, r, y, c); });
+    else
+      go(0.f, [&](const float* x, const float* r, float* y, int64_t c) { floats(stream, s.begin, x, r, y, c); });
+  }
+};
+
+plugin::Verdict accept_dropout(const NodeView& node) {
+  if (node.operands() < 3 || node.operands() > 4 || !node.has(0)) return refusal(node, "expected x, seed, step and perhaps a residual");
+  const plugin::ValueView x = node.in(0);
+  if (!plugin::is_float(x.dtype())) return refusal(node, std::string("no ") + plugin::dtype_name(x.dtype()));
+  for (const plugin::ValueView& v : {node.out(0), node.has(3) ? node.in(3) : x})
+    if (v.dtype() != x.dtype() || !same_shape(v, x)) return refusal(node, "x, residual and result must be of one type");
+  const double rate = node.f64("rate");
+  if (!(rate >= 0 && rate <= 1)) return refusal(node, "rate " + std::to_string(rate) + " is outside [0, 1]");
+  return check_stream(node, 1);
+}
+
+Kernel make_dropout(const NodeView& node, const Env&) {
+  const double rate = node.f64("rate");
+  Dropout d;
+  d.n = node.out(0).elements();
+  d.id = static_cast<uint32_t>(node.i64("stream"));
+  d.dtype = node.out(0).dtype();
+  // k 2^-24 < rate as f32 exactly where k < ceil(2^24 rate).
+  d.threshold = static_cast<int32_t>(std::ceil(static_cast<float>(rate) * 0x1p24f));
+  d.scale = 1 / (1 - rate);
+  const bool residual = node.has(3);
+  Kernel k;
+  k.threads = gang_for(d.n * 2);
+  k.in_place = {{0, 0}};
+  if (residual) k.in_place.push_back({3, 0});
+  k.run = [d, residual](const Call& call) { d.run(call, residual); };
+  return k;
+}
+
+}  // namespace
+
+void add_random(KernelTable& table) {
+  table.add("random", accept_random, make_random);
+  table.add("dropout", accept_dropout, make_dropout);
+}
+
+}  // namespace tenon::cpu::TENON_CPU_ISA
