@@ -27,7 +27,7 @@ uint32_t load_u32(const char* p) {
   return v;
 }
 
-// Takes a varint off the front of `in`.
+// Takes a varint off the front of `in`; only its shortest form counts, so that no flipped bit goes unseen.
 bool take_varint(std::string_view& in, uint64_t& out) {
   out = 0;
   for (int shift = 0; shift < 64 && !in.empty(); shift += 7) {
@@ -35,7 +35,7 @@ bool take_varint(std::string_view& in, uint64_t& out) {
     in.remove_prefix(1);
     if (shift == 63 && byte > 1) return false;
     out |= static_cast<uint64_t>(byte & 0x7f) << shift;
-    if (byte < 0x80) return true;
+    if (byte < 0x80) return byte != 0 || shift == 0;
   }
   return false;
 }

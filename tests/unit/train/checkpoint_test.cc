@@ -1,0 +1,236 @@
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "checkpoint_test_util.h"
+#include "train/checkpoint_state.h"
+
+namespace tenon {
+namespace {
+
+using testing::bytes_of;
+using testing::difference;
+using testing::Directory;
+using testing::save_state;
+using testing::slurp;
+using testing::spill;
+
+CheckpointManager open(const Directory& dir, int keep = 5) { return CheckpointManager::open(dir.path(), keep).take(); }
+
+FoundCheckpoint latest(const Directory& dir) { return *latest_checkpoint(dir.path()).take(); }
+
+std::vector<std::string> names(const Directory& dir) {
+  std::vector<std::string> out;
+  for (const auto& file : std::filesystem::directory_iterator(dir.path()))
+    if (const std::string name = file.path().filename(); name != ".lock") out.push_back(name);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+TEST(Checkpoint, SaveNamesTheFilesAsTensorFlowDoes) {
+  Directory dir;
+  CheckpointManager manager = open(dir);
+  EXPECT_EQ(save_state(manager, 30).take(), dir / "model.ckpt-30");
+  EXPECT_EQ(names(dir), (std::vector<std::string>{"checkpoint", "model.ckpt-30.data-00000-of-00001", "model.ckpt-30.index"}));
+  EXPECT_TRUE(slurp(dir / "checkpoint").starts_with("model_checkpoint_path: \"model.ckpt-30\"\n"
+                                                    "all_model_checkpoint_paths: \"model.ckpt-30\"\n"));
+}
+
+TEST(Checkpoint, LatestIsEmptyWhereNothingWasSaved) {
+  Directory dir;
+  EXPECT_FALSE(latest_checkpoint(dir.path()).take().has_value());
+  EXPECT_FALSE(latest_checkpoint(dir / "missing").take().has_value());
+}
+
+TEST(Checkpoint, LatestHoldsTheStateOfItsStep) {
+  Directory dir;
+  CheckpointManager manager = open(dir);
+  for (int64_t step : {9, 10, 100}) ASSERT_TRUE(save_state(manager, step).ok());
+  EXPECT_EQ(latest(dir).prefix, dir / "model.ckpt-100");
+  EXPECT_EQ(latest(dir).step, 100);
+  EXPECT_TRUE(latest(dir).warnings.empty());
+  EXPECT_EQ(difference(dir / "model.ckpt-100", 100), "");
+}
+
+TEST(Checkpoint, KeepsTheNewestFive) {
+  Directory dir;
+  CheckpointManager manager = open(dir);
+  for (int64_t step = 1; step <= 12; ++step) ASSERT_TRUE(save_state(manager, step).ok());
+  EXPECT_EQ(names(dir).size(), 11u);
+  for (int64_t step = 8; step <= 12; ++step) EXPECT_EQ(difference(dir / ("model.ckpt-" + std::to_string(step)), step), "");
+  const CheckpointState state = parse_checkpoint_state(slurp(dir / "checkpoint"), "checkpoint").take();
+  EXPECT_EQ(state.latest, "model.ckpt-12");
+  EXPECT_EQ(state.all, (std::vector<std::string>{"model.ckpt-8", "model.ckpt-9", "model.ckpt-10", "model.ckpt-11", "model.ckpt-12"}));
+}
+
+TEST(Checkpoint, KeepsAllWhenAskedTo) {
+  Directory dir;
+  CheckpointManager manager = open(dir, 0);
+  for (int64_t step = 1; step <= 7; ++step) ASSERT_TRUE(save_state(manager, step).ok());
+  EXPECT_EQ(names(dir).size(), 15u);
+}
+
+TEST(Checkpoint, SavingTheSameStateAgainChangesNothing) {
+  Directory dir;
+  CheckpointManager manager = open(dir);
+  ASSERT_TRUE(save_state(manager, 3).ok());
+  const auto before = names(dir);
+  EXPECT_EQ(save_state(manager, 3).take(), dir / "model.ckpt-3");
+  EXPECT_EQ(names(dir), before);
+}
+
+TEST(Checkpoint, AnotherStateOfTheSameStepDoesNotOverwriteTheFirst) {
+  Directory dir;
+  CheckpointManager manager = open(dir);
+  ASSERT_TRUE(save_state(manager, 3).ok());
+  const auto other = [](BundleWriter& out) {
+    TENON_TRY(testing::fill_state(out, 4));
+    return out.add_scalar("global_step", 3);
+  };
+  EXPECT_EQ(manager.save(3, other).take(), dir / "model.ckpt-3-1");
+  EXPECT_EQ(latest(dir).prefix, dir / "model.ckpt-3-1");
+  EXPECT_EQ(latest(dir).step, 3);
+  EXPECT_EQ(difference(dir / "model.ckpt-3", 3), "");
+}
+
+TEST(Checkpoint, AnErrorWhileFillingLeavesNothingBehind) {
+  Directory dir;
+  CheckpointManager manager = open(dir);
+  ASSERT_TRUE(save_state(manager, 1).ok());
+  const auto before = names(dir);
+  const Status status = manager.save(2, [](BundleWriter& out) {
+    TENON_TRY(testing::fill_state(out, 2));
+    return Status(Code::kDeviceLost, "the device is gone");
+  }).status();
+  EXPECT_EQ(status.message(), "the device is gone");
+  EXPECT_EQ(names(dir), before);
+  EXPECT_EQ(latest(dir).step, 1);
+}
+
+TEST(Checkpoint, ATornNewestIsSkippedWithAWarning) {
+  Directory dir;
+  CheckpointManager manager = open(dir);
+  for (int64_t step : {1, 2}) ASSERT_TRUE(save_state(manager, step).ok());
+  const std::string data = dir / "model.ckpt-2.data-00000-of-00001";
+  std::filesystem::resize_file(data, 10);
+  const FoundCheckpoint found = latest(dir);
+  EXPECT_EQ(found.step, 1);
+  ASSERT_EQ(found.warnings.size(), 1u);
+  EXPECT_NE(found.warnings[0].find("skipped checkpoint " + (dir / "model.ckpt-2")), std::string::npos);
+  EXPECT_NE(found.warnings[0].find(data), std::string::npos);
+}
+
+TEST(Checkpoint, WithoutTheTextFileTheNewestWholeOneIsFound) {
+  Directory dir;
+  CheckpointManager manager = open(dir);
+  for (int64_t step : {9, 10}) ASSERT_TRUE(save_state(manager, step).ok());
+  std::filesystem::remove(dir / "checkpoint");
+  EXPECT_EQ(latest(dir).step, 10);
+  spill(dir / "checkpoint", "model_checkpoint_path: \"mod");
+  EXPECT_EQ(latest(dir).step, 10);
+  EXPECT_EQ(latest(dir).warnings.size(), 1u);
+}
+
+TEST(Checkpoint, WhenNoneLoadsThatIsAnErrorNotAFreshStart) {
+  Directory dir;
+  CheckpointManager manager = open(dir);
+  ASSERT_TRUE(save_state(manager, 5).ok());
+  std::filesystem::resize_file(dir / "model.ckpt-5.index", 20);
+  const Status status = latest_checkpoint(dir.path()).status();
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(status.message().find("model.ckpt-5.index"), std::string::npos) << status.message();
+}
+
+TEST(Checkpoint, LeftOversOfAKilledTrainerAreRemovedAtTheStart) {
+  Directory dir;
+  { CheckpointManager manager = open(dir); ASSERT_TRUE(save_state(manager, 1).ok()); }
+  const auto before = names(dir);
+  // Its process number may be anyone's by now, even ours.
+  const std::string pid = std::to_string(::getpid());
+  spill(dir / (".model.ckpt-2.index.tmp-" + pid + "-7"), "half");
+  spill(dir / (".model.ckpt-2.data-00000-of-00001.tmp-999999999-8"), "half");
+  spill(dir / (".checkpoint.tmp-" + pid + "-9"), "half");
+  spill(dir / "model.ckpt-2.data-00000-of-00001", "data without an index");
+  spill(dir / "notes.txt", "mine");
+  CheckpointManager manager = open(dir);
+  auto after = before;
+  after.push_back("notes.txt");
+  EXPECT_EQ(names(dir), after);
+}
+
+TEST(Checkpoint, ASecondTrainerIsRefusedInOneLine) {
+  Directory dir;
+  CheckpointManager first = open(dir);
+  for (int i = 0; i < 50; ++i) {
+    const Status status = CheckpointManager::open(dir.path()).status();
+    EXPECT_EQ(status.code(), Code::kUnavailable);
+    EXPECT_EQ(status.message(), "model directory '" + dir.path() + "' is in use by another trainer, process " +
+                                    std::to_string(::getpid()));
+  }
+}
+
+TEST(Checkpoint, TheLockGoesWithAKilledTrainer) {
+  Directory dir;
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    Result<CheckpointManager> held = CheckpointManager::open(dir.path());
+    if (held.ok() && ::write(ready[1], "x", 1) == 1) ::pause();
+    ::_exit(1);
+  }
+  char byte;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  EXPECT_FALSE(CheckpointManager::open(dir.path()).ok());
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_TRUE(CheckpointManager::open(dir.path()).ok());
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
+TEST(Checkpoint, AnUnusableModelDirectoryIsOneLine) {
+  Directory dir;
+  spill(dir / "file", "");
+  const Status status = CheckpointManager::open(dir / "file").status();
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(status.message().find(dir / "file"), std::string::npos) << status.message();
+}
+
+TEST(Checkpoint, TheDirectoryOfAnotherModelIsRefusedByVariable) {
+  Directory dir;
+  CheckpointManager manager = open(dir);
+  const std::string prefix = save_state(manager, 30).take();
+  const BundleReader reader = BundleReader::open(prefix).take();
+  std::vector<float> memory(6, -1);
+  const auto bytes = std::as_writable_bytes(std::span(memory));
+  const RestoreTarget wrong_shape{"dense/kernel", {DType::kF32, {2, 3}}, bytes};
+  EXPECT_EQ(restore(reader, {&wrong_shape, 1}).message(),
+            "checkpoint " + prefix + ": variable 'dense/kernel' is f32[3,2], model expects f32[2,3]");
+  const RestoreTarget wrong_type{"dense/kernel", {DType::kI32, {3, 2}}, bytes};
+  EXPECT_EQ(restore(reader, {&wrong_type, 1}).message(),
+            "checkpoint " + prefix + ": variable 'dense/kernel' is f32[3,2], model expects i32[3,2]");
+  // Nothing is touched when one of several does not fit.
+  const RestoreTarget two[] = {{"dense/kernel", {DType::kF32, {3, 2}}, bytes}, {"x", {DType::kF32, {3, 2}}, bytes}};
+  EXPECT_EQ(restore(reader, two).message(), "checkpoint " + prefix + " has no variable 'x'");
+  EXPECT_EQ(memory, std::vector<float>(6, -1));
+}
+
+TEST(CheckpointState, ReadsWhatTensorFlowWrites) {
+  const CheckpointState state = parse_checkpoint_state(
+      "model_checkpoint_path: \"/data/a \\\"b\\\"/model.ckpt-2\"\n"
+      "all_model_checkpoint_paths: \"model.ckpt-1\"\nall_model_checkpoint_paths: \"caf\\303\\251-2\"\n"
+      "all_model_checkpoint_timestamps: 1690000000.25\nlast_preserved_timestamp: 1690000000.5\n", "f").take();
+  EXPECT_EQ(state.latest, "/data/a \"b\"/model.ckpt-2");
+  EXPECT_EQ(state.all, (std::vector<std::string>{"model.ckpt-1", "caf\xc3\xa9-2"}));
+}
+
+TEST(CheckpointState, DamageIsNamedByLine) {
+  EXPECT_EQ(parse_checkpoint_state("model_checkpoint_path: \"a\"\nrubbish\n", "DIR/checkpoint").status().message(),
+            "DIR/checkpoint:2: expected model_checkpoint_path: \"NAME\" or the like");
+  EXPECT_FALSE(parse_checkpoint_state("", "f").ok());
+  EXPECT_FALSE(parse_checkpoint_state("model_checkpoint_path: \"a\\", "f").ok());
+}
+
+}  // namespace
+}  // namespace tenon
