@@ -78,6 +78,7 @@ void GraphImage::result(uint32_t value, Mode mode, int alias, bool split) {
                         split ? TENON_SPLIT : TENON_REPLICATED);
 }
 void GraphImage::finish() { impl_->flat = impl_->builder.build(); }
+const tenon_graph* GraphImage::flat() const { return impl_->flat.graph(); }
 
 // ---- Device ----
 
@@ -147,7 +148,7 @@ Result<std::vector<NodeVerdict>> Device::supports(const GraphImage& graph, std::
                                                   const CompileOptions& options) {
   const tenon_options o = abi_options(options);
   std::vector<tenon_verdict> verdicts(nodes.size());
-  TENON_TRY(from_abi(backend_.supports(handle_, graph.impl_->flat.graph(), &o, nodes.data(),
+  TENON_TRY(from_abi(backend_.supports(handle_, graph.flat(), &o, nodes.data(),
                                        static_cast<uint32_t>(nodes.size()), verdicts.data(), sizeof(tenon_verdict)),
                      name_, "supports"));
   std::vector<NodeVerdict> out;
@@ -165,7 +166,7 @@ Result<Program> Device::compile(const GraphImage& graph, const CompileOptions& o
   tenon_info filled{};
   filled.struct_size = sizeof filled;
   Program program;
-  const tenon_status status = backend_.compile(handle_, graph.impl_->flat.graph(), &o, &program.handle_, &filled);
+  const tenon_status status = backend_.compile(handle_, graph.flat(), &o, &program.handle_, &filled);
   if (info) *info = from_abi(filled);
   TENON_TRY(from_abi(status, name_, "compile"));
   program.device_ = shared_from_this();

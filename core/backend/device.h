@@ -19,6 +19,7 @@ struct tenon_device;
 struct tenon_buffer;
 struct tenon_queue;
 struct tenon_program;
+struct tenon_graph;
 
 namespace tenon {
 
@@ -58,6 +59,8 @@ class GraphImage {
   void result(uint32_t value, Mode mode, int alias, bool split);
   // Fixes the graph; nothing is added after it.
   void finish();
+  // The flat graph, valid as long as this lives. REQUIRED: finish() was called.
+  const tenon_graph* flat() const;
 
  private:
   friend class Device;

@@ -62,7 +62,7 @@ Graph Rewrite::run(const Visit& visit) {
 
 void add_state_results(Graph& graph) {
   for (const Variable& v : graph.variables)
-    if (v.next != kAbsent) graph.results.push_back({v.next, Mode::kLast, v.input, false, v.name});
+    if (v.next != kAbsent) graph.results.push_back({v.next, ResultMode::kLast, v.input, false, v.name});
 }
 
 }  // namespace tenon

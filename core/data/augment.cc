@@ -28,33 +28,45 @@ TENON_INLINE Float4 load4(const float* from) {
   return v;
 }
 
+struct Place {
+  int lower;
+  float weight;  // of the pixel after it
+};
+
+// Legacy sampling in f32, as TensorFlow computes it.
+TENON_INLINE Place place_of(int in, float step, int i) {
+  const float at = static_cast<float>(i) * step;
+  const int lower = std::min(static_cast<int>(at), in - 1);
+  return {lower, at - static_cast<float>(lower)};
+}
+
+float step_of(int in, int grid) { return static_cast<float>(in) / static_cast<float>(grid); }
+
 // One axis of the window: for each output, the two inputs and the weight of the second.
 struct Axis {
   std::vector<int> lower, upper;
   std::vector<float> weight;
-  int begin = 0, end = 0;  // the inputs that are touched
+  AxisRange range;
 
   void set(int in, int grid, int first, int count, bool reverse) {
     lower.resize(static_cast<size_t>(count));
     upper.resize(lower.size());
     weight.resize(lower.size());
-    const float step = static_cast<float>(in) / static_cast<float>(grid);
+    const float step = step_of(in, grid);
     for (int i = 0; i < count; ++i) {
-      const float at = static_cast<float>(first + i) * step;
-      const int low = std::min(static_cast<int>(at), in - 1);
+      const Place place = place_of(in, step, first + i);
       const size_t o = static_cast<size_t>(reverse ? count - 1 - i : i);
-      lower[o] = low;
-      upper[o] = std::min(low + 1, in - 1);
-      weight[o] = at - static_cast<float>(low);
+      lower[o] = place.lower;
+      upper[o] = std::min(place.lower + 1, in - 1);
+      weight[o] = place.weight;
     }
-    begin = *std::min_element(lower.begin(), lower.end());
-    end = *std::max_element(upper.begin(), upper.end()) + 1;
+    range = touched(in, grid, first, count);
   }
 
-  // From input pixels to offsets of values in a row that begins at `begin`.
+  // From input pixels to offsets of values in a row that begins at range.begin.
   void to_offsets(int channels) {
-    for (int& at : lower) at = (at - begin) * channels;
-    for (int& at : upper) at = (at - begin) * channels;
+    for (int& at : lower) at = (at - range.begin) * channels;
+    for (int& at : upper) at = (at - range.begin) * channels;
   }
 };
 
@@ -96,16 +108,18 @@ TENON_INLINE float blend_columns1(const float* in, const Axis& columns, int coun
   return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-// pixels: [in_height, in_width, C], out: [height, width, C]; sums: C.
+// out: [height, width, C]; sums: C.
 template <int C>
-TENON_INLINE void resize_rows(const uint8_t* pixels, int in_width, Scratch& s, int height, int width, float scale, float offset, float* out, double* sums) {
-  const int n = (s.columns.end - s.columns.begin) * C;
-  const size_t stride = static_cast<size_t>(in_width) * C;
-  const uint8_t* origin = pixels + static_cast<size_t>(s.columns.begin) * C;
+TENON_INLINE void resize_rows(const PixelView& image, Scratch& s, int height, int width, float scale, float offset,
+                              float* out, double* sums) {
+  const int n = (s.columns.range.end - s.columns.range.begin) * C;
+  const size_t stride = static_cast<size_t>(image.stored) * C;
+  const uint8_t* first = image.data + static_cast<size_t>(s.columns.range.begin - image.x) * C;
   for (int y = 0; y < height; ++y, out += width * C) {
     const size_t i = static_cast<size_t>(y);
-    blend_rows(origin + static_cast<size_t>(s.rows.lower[i]) * stride, origin + static_cast<size_t>(s.rows.upper[i]) * stride,
-               s.rows.weight[i], scale, offset, n, s.row.data());
+    const uint8_t* upper = first + static_cast<size_t>(s.rows.lower[i] - image.y) * stride;
+    const uint8_t* lower = first + static_cast<size_t>(s.rows.upper[i] - image.y) * stride;
+    blend_rows(upper, lower, s.rows.weight[i], scale, offset, n, s.row.data());
     if constexpr (C == 3) {
       const Float4 sum = blend_columns3(s.row.data(), s.columns, width, out);
       for (int c = 0; c < 3; ++c) sums[c] += sum[c];
@@ -116,25 +130,27 @@ TENON_INLINE void resize_rows(const uint8_t* pixels, int in_width, Scratch& s, i
 }
 
 template <int C>
-TENON_AVX2 void resize_rows_avx2(const uint8_t* pixels, int in_width, Scratch& s, int height, int width, float scale, float offset, float* out, double* sums) {
-  resize_rows<C>(pixels, in_width, s, height, width, scale, offset, out, sums);
+TENON_AVX2 void resize_rows_avx2(const PixelView& image, Scratch& s, int height, int width, float scale, float offset,
+                                 float* out, double* sums) {
+  resize_rows<C>(image, s, height, width, scale, offset, out, sums);
 }
 
 template <int C>
-void resize_rows_any(const uint8_t* pixels, int in_width, Scratch& s, int height, int width, float scale, float offset, float* out, double* sums) {
-  resize_rows<C>(pixels, in_width, s, height, width, scale, offset, out, sums);
+void resize_rows_any(const PixelView& image, Scratch& s, int height, int width, float scale, float offset, float* out,
+                     double* sums) {
+  resize_rows<C>(image, s, height, width, scale, offset, out, sums);
 }
 
 template <int C>
-void resize(const uint8_t* pixels, int in_height, int in_width, const ResizeWindow& w, float scale, float offset, float* out, double* sums) {
+void resize(const PixelView& image, const ResizeWindow& w, float scale, float offset, float* out, double* sums) {
   thread_local Scratch s;
-  s.rows.set(in_height, w.grid_height, w.top, w.height, false);
-  s.columns.set(in_width, w.grid_width, w.left, w.width, w.flip);
-  const size_t values = static_cast<size_t>(s.columns.end - s.columns.begin) * C;
+  s.rows.set(image.height, w.grid_height, w.top, w.height, false);
+  s.columns.set(image.width, w.grid_width, w.left, w.width, w.flip);
+  const size_t values = static_cast<size_t>(s.columns.range.end - s.columns.range.begin) * C;
   if (s.row.size() < values + 1) s.row.resize(values + 1);
   s.columns.to_offsets(C);
   const auto run = has_avx2() ? resize_rows_avx2<C> : resize_rows_any<C>;
-  run(pixels, in_width, s, w.height, w.width, scale, offset, out, sums);
+  run(image, s, w.height, w.width, scale, offset, out, sums);
 }
 
 TENON_INLINE void scale_bytes(const uint8_t* in, int n, float scale, float offset, float* __restrict out) {
@@ -145,11 +161,12 @@ void scale_bytes_any(const uint8_t* in, int n, float scale, float offset, float*
 
 // The grid is the image itself: a window of it, without arithmetic between pixels.
 template <int C>
-void copy_window(const uint8_t* pixels, int in_width, const ResizeWindow& w, float scale, float offset, float* out, double* sums) {
+void copy_window(const PixelView& image, const ResizeWindow& w, float scale, float offset, float* out, double* sums) {
   const auto convert = has_avx2() ? scale_bytes_avx2 : scale_bytes_any;
+  const size_t stride = static_cast<size_t>(image.stored) * C;
+  const uint8_t* row = image.data + static_cast<size_t>(w.top - image.y) * stride + static_cast<size_t>(w.left - image.x) * C;
   uint64_t totals[3] = {0, 0, 0};
-  for (int y = 0; y < w.height; ++y, out += w.width * C) {
-    const uint8_t* row = pixels + (static_cast<size_t>(w.top + y) * static_cast<size_t>(in_width) + static_cast<size_t>(w.left)) * C;
+  for (int y = 0; y < w.height; ++y, out += w.width * C, row += stride) {
     for (int x = 0; sums && x < w.width; ++x)
       for (int c = 0; c < C; ++c) totals[c] += row[x * C + c];
     if (!w.flip) {
@@ -164,12 +181,12 @@ void copy_window(const uint8_t* pixels, int in_width, const ResizeWindow& w, flo
 }
 
 template <int C>
-void window_of(const uint8_t* pixels, int in_height, int in_width, const ResizeWindow& w, float scale, float offset, float* out, float* means) {
+void window_of(const PixelView& image, const ResizeWindow& w, float scale, float offset, float* out, float* means) {
   double sums[3] = {0, 0, 0};
-  if (w.grid_height == in_height && w.grid_width == in_width)
-    copy_window<C>(pixels, in_width, w, scale, offset, out, means ? sums : nullptr);
+  if (w.grid_height == image.height && w.grid_width == image.width)
+    copy_window<C>(image, w, scale, offset, out, means ? sums : nullptr);
   else
-    resize<C>(pixels, in_height, in_width, w, scale, offset, out, sums);
+    resize<C>(image, w, scale, offset, out, sums);
   for (int c = 0; means && c < C; ++c) means[c] = static_cast<float>(sums[c] / (static_cast<double>(w.height) * w.width));
 }
 
@@ -185,9 +202,15 @@ void scale_values_any(float* values, int64_t n, const float* a, const float* b) 
 
 }  // namespace
 
-void resize_window(const uint8_t* pixels, int in_height, int in_width, int channels, const ResizeWindow& window,
-                   float scale, float offset, float* out, float* means) {
-  (channels == 3 ? window_of<3> : window_of<1>)(pixels, in_height, in_width, window, scale, offset, out, means);
+AxisRange touched(int in, int grid, int first, int count) {
+  const float step = step_of(in, grid);
+  const int last = place_of(in, step, first + count - 1).lower;
+  return {place_of(in, step, first).lower, std::min(last + 1, in - 1) + 1};
+}
+
+void resize_window(const PixelView& image, const ResizeWindow& window, float scale, float offset, float* out,
+                   float* means) {
+  (image.channels == 3 ? window_of<3> : window_of<1>)(image, window, scale, offset, out, means);
 }
 
 void scale_channels(float* values, int64_t count, int channels, const float* scale, const float* offset) {
@@ -196,21 +219,19 @@ void scale_channels(float* values, int64_t count, int channels, const float* sca
   (has_avx2() ? scale_values_avx2 : scale_values_any)(values, count * channels, a, b);
 }
 
-void resize_and_colour(const uint8_t* pixels, int in_height, int in_width, int channels, const ResizeWindow& window,
-                       const ColourChange& change, float* out) {
+void resize_and_colour(const PixelView& image, const ResizeWindow& window, const ColourChange& change, float* out) {
   if (change.contrast == 1.0f) {  // one pass
-    resize_window(pixels, in_height, in_width, channels, window, change.scale / 255.0f,
-                  change.brightness * change.scale + change.offset, out, nullptr);
+    resize_window(image, window, change.scale / 255.0f, change.brightness * change.scale + change.offset, out, nullptr);
     return;
   }
   float means[3], scale[3], offset[3];
-  resize_window(pixels, in_height, in_width, channels, window, 1.0f / 255.0f, 0.0f, out, means);
-  // Brightness moves the mean too, so that it is not scaled by the contrast.
-  for (int c = 0; c < channels; ++c) {
+  resize_window(image, window, 1.0f / 255.0f, 0.0f, out, means);
+  // Brightness moves the mean too, so that the contrast does not scale it.
+  for (int c = 0; c < image.channels; ++c) {
     scale[c] = change.contrast * change.scale;
     offset[c] = (means[c] - means[c] * change.contrast + change.brightness) * change.scale + change.offset;
   }
-  scale_channels(out, int64_t{window.height} * window.width, channels, scale, offset);
+  scale_channels(out, int64_t{window.height} * window.width, image.channels, scale, offset);
 }
 
 }  // namespace tenon

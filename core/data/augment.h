@@ -14,11 +14,26 @@ struct ResizeWindow {
   bool flip = false;
 };
 
-// pixels: [in_height, in_width, channels], out: [height, width, channels] = resized * scale + offset. With `means`, also
-// the mean of each channel of `out`. REQUIRED: channels is 1 or 3, the window lies in the grid. Thread safe; allocates
-// only when a thread meets a larger image than before.
-void resize_window(const uint8_t* pixels, int in_height, int in_width, int channels, const ResizeWindow& window,
-                   float scale, float offset, float* out, float* means);
+// An image of which a part is in memory: rows of `stored` pixels, the first of them at (y, x) of the whole.
+struct PixelView {
+  const uint8_t* data = nullptr;
+  int height = 0, width = 0;  // of the whole image
+  int y = 0, x = 0;
+  int stored = 0;
+  int channels = 0;  // 1 or 3
+};
+
+// The input pixels [begin, end) that outputs first .. first + count - 1 of `grid` read along one axis.
+struct AxisRange {
+  int begin = 0, end = 0;
+};
+AxisRange touched(int in, int grid, int first, int count);
+
+// out: [height, width, channels] = resized * scale + offset. With `means`, also the mean of each channel of `out`.
+// REQUIRED: the window lies in the grid, what it touches is in memory. Thread safe; allocates only when a thread meets
+// a larger image than before.
+void resize_window(const PixelView& image, const ResizeWindow& window, float scale, float offset, float* out,
+                   float* means);
 
 // values: [count, channels]; values[i][c] = values[i][c] * scale[c] + offset[c], in place.
 void scale_channels(float* values, int64_t count, int channels, const float* scale, const float* offset);
@@ -33,7 +48,6 @@ struct ColourChange {
 };
 
 // resize_window followed by the change.
-void resize_and_colour(const uint8_t* pixels, int in_height, int in_width, int channels, const ResizeWindow& window,
-                       const ColourChange& change, float* out);
+void resize_and_colour(const PixelView& image, const ResizeWindow& window, const ColourChange& change, float* out);
 
 }  // namespace tenon

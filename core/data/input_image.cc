@@ -17,20 +17,24 @@ bool is_raw(std::string_view format) {
   return format.size() == 3 && std::toupper(format[0]) == 'R' && std::toupper(format[1]) == 'A' && std::toupper(format[2]) == 'W';
 }
 
-// Pixels as they stand in the record, or decoded into *decoded.
-struct Pixels {
-  const uint8_t* data;
-  int height, width;
-};
-
-Result<Pixels> raw_pixels(const Example& example, std::string_view bytes, int channels) {
+// Pixels as they stand in the record.
+Result<PixelView> raw_pixels(const Example& example, std::string_view bytes, int channels) {
   TENON_ASSIGN(const int64_t height, example.int64("image/height"));
   TENON_ASSIGN(const int64_t width, example.int64("image/width"));
   if (height < 1 || width < 1 || height > kMaxSide || width > kMaxSide)
     return invalid("a RAW image of ", height, " x ", width, " pixels");
   if (static_cast<int64_t>(bytes.size()) != height * width * channels)
     return invalid("RAW image: expected ", height, " x ", width, " x ", channels, " bytes, found ", bytes.size());
-  return Pixels{reinterpret_cast<const uint8_t*>(bytes.data()), static_cast<int>(height), static_cast<int>(width)};
+  return PixelView{.data = reinterpret_cast<const uint8_t*>(bytes.data()), .height = static_cast<int>(height),
+                   .width = static_cast<int>(width), .stored = static_cast<int>(width), .channels = channels};
+}
+
+// The part of an image that a window reads, with a margin for what rounding may move at a smaller scale.
+ImageWindow decode_window(const ImageInfo& info, const ResizeWindow& w, int margin) {
+  const AxisRange rows = touched(info.height, w.grid_height, w.top, w.height);
+  const AxisRange columns = touched(info.width, w.grid_width, w.left, w.width);
+  const int y = std::max(rows.begin - margin, 0), x = std::max(columns.begin - margin, 0);
+  return {x, y, std::min(columns.end + margin, info.width) - x, std::min(rows.end + margin, info.height) - y};
 }
 
 class ImageMap {
@@ -46,12 +50,12 @@ class ImageMap {
     thread_local Image decoded;
     TENON_TRY(example.parse(record));
     TENON_TRY(set_label(example, out.get<int32_t>(1)[0]));
-    TENON_ASSIGN(const Pixels pixels, pixels_of(example, &decoded));
     ResizeWindow window{grid_height_, grid_width_, 0, 0, o_.height, o_.width, false};
     ColourChange change;
     if (o_.range == PixelRange::kMinusOneToOne) change.scale = 2, change.offset = -1;
     if (o_.training) draw(sample, window, change);
-    resize_and_colour(pixels.data, pixels.height, pixels.width, o_.channels, window, change, out.get<float>(0).data());
+    TENON_ASSIGN(const PixelView pixels, pixels_of(example, window, &decoded));
+    resize_and_colour(pixels, window, change, out.get<float>(0).data());
     return {};
   }
 
@@ -66,17 +70,21 @@ class ImageMap {
     return {};
   }
 
-  Result<Pixels> pixels_of(const Example& example, Image* decoded) const {
+  Result<PixelView> pixels_of(const Example& example, const ResizeWindow& window, Image* decoded) const {
     TENON_ASSIGN(const std::string_view bytes, example.bytes("image/encoded"));
     const Feature* format = example.find("image/format");
     if (format && format->kind() == Feature::Kind::kBytes && format->size() == 1 && is_raw(format->bytes()))
       return raw_pixels(example, bytes, o_.channels);
+    TENON_ASSIGN(const ImageInfo info, read_image_info(bytes));
     DecodeOptions options{.channels = o_.channels};
     // What augmentation changes at random need not be exact before.
     options.accurate = !o_.training;
     if (o_.scale_decode) options.min_width = grid_width_, options.min_height = grid_height_;
+    options.window = decode_window(info, window, o_.scale_decode ? 8 : 0);
     TENON_TRY(decode_image(bytes, options, decoded));
-    return Pixels{decoded->pixels.data(), decoded->height, decoded->width};
+    const int s = decoded->scale;
+    return PixelView{.data = decoded->pixels.data(), .height = (info.height + s - 1) / s, .width = (info.width + s - 1) / s,
+                     .y = options.window.y / s, .x = options.window.x / s, .stored = decoded->width, .channels = o_.channels};
   }
 
   // Everything is drawn whether or not it is used, so that switching one thing off leaves the others as they were.

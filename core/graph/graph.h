@@ -69,11 +69,11 @@ struct Input {
   std::string name;
 };
 
-enum class Mode : uint8_t { kLast, kEach, kUntil };
+enum class ResultMode : uint8_t { kLast, kEach, kUntil };
 
 struct Output {
   ValueId value;
-  Mode mode = Mode::kLast;
+  ResultMode mode = ResultMode::kLast;
   int alias = -1;  // index of the state input that it updates in place
   bool split = false;
   std::string name;

@@ -1,0 +1,99 @@
+#include "data/csv.h"
+
+#include "base/file.h"
+#include "base/text.h"
+
+namespace tenon {
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r\n";
+
+std::string_view without_mark(std::string_view text) {
+  return text.starts_with("\xef\xbb\xbf") ? text.substr(3) : text;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const size_t first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
+class CsvParser {
+ public:
+  CsvParser(std::string_view text, const std::string& name) : text_(text), name_(name) {}
+
+  Result<std::vector<CsvRow>> rows() {
+    std::vector<CsvRow> rows;
+    while (at_ < text_.size()) {
+      CsvRow row{line_, {}};
+      TENON_TRY(take_row(&row));
+      if (row.fields.size() > 1 || !trimmed(row.fields[0]).empty()) rows.push_back(std::move(row));
+    }
+    return rows;
+  }
+
+ private:
+  char peek() const { return at_ < text_.size() ? text_[at_] : '\n'; }
+
+  Status take_row(CsvRow* row) {
+    for (;;) {
+      std::string field;
+      if (peek() == '"') {
+        TENON_TRY(take_quoted(&field));
+      } else {
+        const size_t end = std::min(text_.find_first_of(",\n", at_), text_.size());
+        field = trimmed(text_.substr(at_, end - at_));
+        at_ = end;
+      }
+      row->fields.push_back(std::move(field));
+      const bool ended = peek() == '\n';
+      if (ended) ++line_;
+      ++at_;
+      if (ended) return {};
+    }
+  }
+
+  Status take_quoted(std::string* field) {
+    const int64_t start = line_;
+    for (++at_;; ++at_) {
+      if (at_ >= text_.size())
+        return invalid(name_, ":", start, ": expected a closing quote, found the end of the file");
+      if (text_[at_] == '\n') ++line_;
+      if (text_[at_] != '"') {
+        *field += text_[at_];
+      } else if (text_.substr(at_, 2) == "\"\"") {
+        *field += text_[at_++];
+      } else {
+        break;
+      }
+    }
+    ++at_;
+    while (peek() == ' ' || peek() == '\t' || peek() == '\r') ++at_;
+    if (peek() == ',' || peek() == '\n') return {};
+    return invalid(name_, ":", line_, ": expected a comma or the end of the line after a closing quote, found '", peek(), "'");
+  }
+
+  std::string_view text_;
+  const std::string& name_;
+  size_t at_ = 0;
+  int64_t line_ = 1;
+};
+
+}  // namespace
+
+Result<std::vector<CsvRow>> parse_csv(std::string_view text, const std::string& name) {
+  return CsvParser(without_mark(text), name).rows();
+}
+
+Result<std::vector<std::string>> read_lines(const std::string& path) {
+  TENON_ASSIGN(const std::string text, read_file(path));
+  std::vector<std::string> lines;
+  for (std::string_view rest = without_mark(text); !rest.empty();) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    if (const std::string_view line = trimmed(rest.substr(0, end)); !line.empty()) lines.emplace_back(line);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return lines;
+}
+
+}  // namespace tenon
