@@ -43,24 +43,25 @@ TENON_INLINE i32x8 lane_mask(int64_t n) {
   return i32x8{0, 1, 2, 3, 4, 5, 6, 7} < splat8i(static_cast<int32_t>(n));
 }
 // Lanes of the mask only: the others read as 0 and are not touched in memory.
-TENON_INLINE f32x8 load8_mask(const float* p, i32x8 mask) {
 #ifdef __AVX__
+TENON_INLINE f32x8 load8_mask(const float* p, i32x8 mask) {
   return __builtin_ia32_maskloadps256(reinterpret_cast<const f32x8*>(p), mask);
-#else
+}
+TENON_INLINE void store8_mask(float* p, f32x8 v, i32x8 mask) {
+  __builtin_ia32_maskstoreps256(reinterpret_cast<f32x8*>(p), mask, v);
+}
+#else  // out of line: eight branches each
+__attribute__((noinline)) inline f32x8 load8_mask(const float* p, i32x8 mask) {
   f32x8 v = {};
   for (int i = 0; i < 8; ++i)
     if (mask[i]) v[i] = p[i];
   return v;
-#endif
 }
-TENON_INLINE void store8_mask(float* p, f32x8 v, i32x8 mask) {
-#ifdef __AVX__
-  __builtin_ia32_maskstoreps256(reinterpret_cast<f32x8*>(p), mask, v);
-#else
+__attribute__((noinline)) inline void store8_mask(float* p, f32x8 v, i32x8 mask) {
   for (int i = 0; i < 8; ++i)
     if (mask[i]) p[i] = v[i];
-#endif
 }
+#endif
 // The first n lanes (0..8).
 TENON_INLINE f32x8 load8_part(const float* p, int64_t n) { return load8_mask(p, lane_mask(n)); }
 TENON_INLINE void store8_part(float* p, f32x8 v, int64_t n) { store8_mask(p, v, lane_mask(n)); }

@@ -1,0 +1,229 @@
+#include "kernels/gemm.h"
+
+#include <algorithm>
+
+#include "kernels/activation.h"
+
+namespace tenon::cpu::TENON_CPU_ISA {
+namespace {
+
+constexpr int64_t kDepth = 256;     // of a packed panel: 16 columns of it take half of L1
+constexpr int64_t kColumns = 256;   // packed at once: 256 KB, in L2
+constexpr int64_t kRows = 96;       // a multiple of every tile height
+constexpr int64_t kTile = 6;
+constexpr int64_t kNoRuns[1] = {0};
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
+
+// y[j] += sum of x[k] m[k][j], four rows at a time in order.
+void add_rows(const float* x, int64_t x_step, const float* m, int64_t depth, int64_t ld, int64_t n, float* y) {
+  int64_t k = 0;
+  for (; k + 4 <= depth; k += 4) {
+    const float x0 = x[k * x_step], x1 = x[(k + 1) * x_step], x2 = x[(k + 2) * x_step], x3 = x[(k + 3) * x_step];
+    const float *r0 = m + k * ld, *r1 = r0 + ld, *r2 = r1 + ld, *r3 = r2 + ld;
+    int64_t j = 0;
+    for (; j + 8 <= n; j += 8)
+      store8(y + j, load8(y + j) + splat8(x0) * load8(r0 + j) + splat8(x1) * load8(r1 + j) +
+                        splat8(x2) * load8(r2 + j) + splat8(x3) * load8(r3 + j));
+    for (; j < n; ++j) y[j] = y[j] + x0 * r0[j] + x1 * r1[j] + x2 * r2[j] + x3 * r3[j];
+  }
+  for (; k < depth; ++k)
+    for (int64_t j = 0; j < n; ++j) y[j] += x[k * x_step] * m[k * ld + j];
+}
+
+float dot(const float* a, const float* b, int64_t n) {
+  f32x8 s[4] = {};
+  int64_t i = 0;
+  for (; i + 32 <= n; i += 32)
+    for (int v = 0; v < 4; ++v) s[v] += load8(a + i + 8 * v) * load8(b + i + 8 * v);
+  for (; i + 8 <= n; i += 8) s[0] += load8(a + i) * load8(b + i);
+  if (i < n) s[1] += load8_part(a + i, n - i) * load8_part(b + i, n - i);
+  return sum8((s[0] + s[1]) + (s[2] + s[3]));
+}
+
+}  // namespace
+
+Gemm::Gemm(const GemmShape& shape) : s_(shape) {
+  const double work = 2.0 * static_cast<double>(s_.batch) * static_cast<double>(s_.m) *
+                      static_cast<double>(s_.n) * static_cast<double>(s_.k);
+  const bool small = work < 1e5;
+  threads_ = small ? 1 : plugin::kAllThreads;
+  vector_ = s_.m == 1 || s_.n == 1;
+  if (vector_) {
+    nc_ = 256;
+    column_blocks_ = ceil_div(std::max(s_.m, s_.n), nc_);
+    return;
+  }
+  direct_ = !s_.tb && (s_.k * s_.n <= 8192 || (s_.m <= 12 && s_.n <= 128));
+  kc_ = direct_ || s_.k <= kDepth + kDepth / 2 ? s_.k : round_up(ceil_div(s_.k, ceil_div(s_.k, kDepth)), 8);
+  packs_a_ = s_.ta && !(s_.k * s_.m <= 8192);
+  nc_ = std::min(kColumns, round_up(s_.n, 16));
+  mc_ = std::min(kRows, round_up(s_.m, kTile));
+  const auto units = [&] { return s_.batch * ceil_div(s_.m, mc_) * ceil_div(s_.n, nc_); };
+  while (!small && units() < 8 && (nc_ > 32 || mc_ > 24)) {
+    if (nc_ > 32 && nc_ >= mc_)
+      nc_ = round_up(nc_ / 2, 16);
+    else if (mc_ > 24)
+      mc_ = round_up(mc_ / 2, 12);
+    else
+      nc_ = round_up(nc_ / 2, 16);
+  }
+  row_blocks_ = ceil_div(s_.m, mc_);
+  column_blocks_ = ceil_div(s_.n, nc_);
+  if (!small && units() < 8 && s_.k >= 1024) chunks_ = std::min<int64_t>(8, s_.k / 256);
+  for (int64_t r = 0; r < mc_; ++r) {
+    a_rows_.push_back(packs_a_ ? r / kTile * kTile * kc_ + r % kTile : s_.ta ? r : r * s_.k);
+    c_rows_.push_back(r * s_.n);
+  }
+}
+
+uint64_t Gemm::scratch_bytes() const {
+  return chunks_ > 1 ? static_cast<uint64_t>(chunks_ * s_.batch * s_.m * s_.n) * sizeof(float) : 0;
+}
+
+uint64_t Gemm::thread_scratch_bytes() const {
+  if (vector_) return 0;
+  const int64_t b = direct_ ? 0 : kc_ * round_up(nc_, 8), a = packs_a_ ? round_up(mc_, kTile) * kc_ : 0;
+  return static_cast<uint64_t>(round_up(a, 16) + round_up(b, 16)) * sizeof(float);
+}
+
+void Gemm::run(const Call& call, const GemmData& data) const {
+  if (vector_) return vector(call, data);
+  if (chunks_ > 1) return split(call, data);
+  blocks(call, data);
+}
+
+// One of M, N is 1: C is a vector of the other's length, and the matrix is read once, in its order.
+void Gemm::vector(const Call& call, const GemmData& d) const {
+  const bool row = s_.m == 1;  // C = A B, A the vector
+  const int64_t n = row ? s_.n : s_.m;
+  const bool dots = n == 1 || (row ? s_.tb : !s_.ta);  // the matrix lies as [n, k]
+  const Slice part = call.share(s_.batch * column_blocks_);
+  for (int64_t u = part.begin; u < part.end; ++u) {
+    const int64_t p = u / column_blocks_, j0 = u % column_blocks_ * nc_, count = std::min(nc_, n - j0);
+    const float* x = (row ? d.a : d.b) + p * s_.k;
+    const float* m = (row ? d.b : d.a) + p * s_.k * n;
+    float* y = d.c + p * n + j0;
+    for (int64_t j = 0; j < count; ++j) y[j] = d.bias ? d.bias[row ? j0 + j : 0] : 0;
+    if (dots)
+      for (int64_t j = 0; j < count; ++j) y[j] += dot(x, m + (j0 + j) * s_.k, s_.k);
+    else
+      add_rows(x, 1, m + j0, s_.k, n, count, y);
+    if (d.residual)
+      for (int64_t j = 0; j < count; ++j) y[j] += d.residual[p * n + j0 + j];
+    if (s_.act != TENON_ACT_NONE) act_loop(s_.act)(y, y, count, s_.alpha);
+  }
+}
+
+// Units are (matrix of the batch, column block, row block); a thread's neighbours in rows share what
+// it packed of B.
+void Gemm::blocks(const Call& call, const GemmData& d) const {
+  const Slice part = call.share(s_.batch * column_blocks_ * row_blocks_);
+  for (int64_t u = part.begin; u < part.end;) {
+    const int64_t p = u / (column_blocks_ * row_blocks_), j = u / row_blocks_ % column_blocks_;
+    const int64_t i = u % row_blocks_, end = std::min(part.end, u - i + row_blocks_);
+    Block block;
+    block.row = i * mc_;
+    block.rows = std::min(s_.m, (i + end - u) * mc_) - block.row;
+    block.column = j * nc_;
+    block.columns = std::min(nc_, s_.n - block.column);
+    block.k = 0;
+    block.depth = s_.k;
+    block.partial = false;
+    const int64_t c = p * s_.m * s_.n;
+    const GemmData one{d.a + p * s_.m * s_.k, d.b + p * s_.k * s_.n, d.bias,
+                       d.residual ? d.residual + c : nullptr, d.c + c};
+    product(one, block, static_cast<float*>(call.thread_scratch));
+    u = end;
+  }
+}
+
+void Gemm::product(const GemmData& d, const Block& block, float* room) const {
+  float* const packed_a = room;
+  float* const packed_b = room + (packs_a_ ? round_up(round_up(mc_, kTile) * kc_, 16) : 0);
+  Panel panel;
+  panel.runs = kNoRuns;
+  panel.a_rows = a_rows_.data();
+  panel.c_rows = c_rows_.data();
+  panel.a_step = packs_a_ ? kTile : s_.ta ? s_.m : 1;
+  panel.w_padded = !direct_;
+  const int64_t k_end = block.k + block.depth;
+  for (int64_t k = block.k; k < k_end; k += kc_) {
+    const int64_t depth = std::min(kc_, k_end - k);
+    const bool last = k + depth == k_end;
+    panel.run_length = depth;
+    panel.accumulate = k > block.k;
+    if (!direct_) pack_b(d.b, block, k, depth, packed_b);
+    for (int64_t r = block.row; r < block.row + block.rows; r += mc_) {
+      const int64_t rows = std::min(mc_, block.row + block.rows - r);
+      if (packs_a_) pack_a(d.a, r, rows, k, depth, packed_a);
+      panel.a = packs_a_ ? packed_a : d.a + (s_.ta ? k * s_.m + r : r * s_.k + k);
+      for (int64_t j = 0; j < block.columns; j += panel.columns) {
+        const int64_t column = block.column + j;
+        panel.columns = static_cast<int>(panel_columns(block.columns - j));
+        panel.w = direct_ ? d.b + k * s_.n + column : packed_b + j * kc_;
+        panel.w_step = direct_ ? s_.n : padded_columns(panel.columns);
+        panel.c = d.c + r * s_.n + column;
+        panel.bias = d.bias ? d.bias + column : nullptr;
+        panel.residual = last && d.residual ? d.residual + r * s_.n + column : nullptr;
+        panel.act = last && !block.partial ? s_.act : TENON_ACT_NONE;
+        panel.alpha = s_.alpha;
+        run_panel(panel, rows);
+      }
+    }
+  }
+}
+
+void Gemm::pack_b(const float* b, const Block& block, int64_t at, int64_t depth, float* out) const {
+  if (!s_.tb) return pack_panels(b + at * s_.n + block.column, depth, block.columns, s_.n, kc_, out);
+  for (int64_t j = 0; j < block.columns;) {
+    const int64_t columns = panel_columns(block.columns - j), width = padded_columns(columns);
+    float* to = out + j * kc_;
+    if (columns < width) std::fill(to, to + depth * width, 0.0f);
+    transpose(b + (block.column + j) * s_.k + at, columns, depth, s_.k, to, width);
+    j += columns;
+  }
+}
+
+// Tiles of [depth][6] rows; rows past the end are not read by the tiles that follow.
+void Gemm::pack_a(const float* a, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const {
+  for (int64_t r = 0; r < rows; r += kTile) {
+    const int64_t n = std::min(kTile, rows - r);
+    const float* from = a + at * s_.m + row + r;
+    float* to = out + r * kc_;
+    for (int64_t k = 0; k < depth; ++k, from += s_.m, to += kTile)
+      for (int64_t i = 0; i < n; ++i) to[i] = from[i];
+  }
+}
+
+// Few rows and columns, long K: chunks of K that depend on the shape alone, added in order.
+void Gemm::split(const Call& call, const GemmData& d) const {
+  const int64_t size = s_.m * s_.n, depth = round_up(ceil_div(s_.k, chunks_), 8);
+  float* const partial = static_cast<float*>(call.scratch);
+  const Slice part = call.share(s_.batch * chunks_);
+  for (int64_t u = part.begin; u < part.end; ++u) {
+    const int64_t p = u / chunks_, k = u % chunks_ * depth;
+    const GemmData one{d.a + p * s_.m * s_.k, d.b + p * s_.k * s_.n, nullptr, nullptr, partial + u * size};
+    if (k >= s_.k)
+      std::fill(one.c, one.c + size, 0.0f);
+    else
+      for (int64_t j = 0; j < s_.n; j += nc_)
+        product(one, {0, s_.m, j, std::min(nc_, s_.n - j), k, std::min(depth, s_.k - k), true},
+                      static_cast<float*>(call.thread_scratch));
+  }
+  call.barrier();
+  const Slice rows = call.share(s_.batch * s_.m);
+  for (int64_t r = rows.begin; r < rows.end; ++r) {
+    float* c = d.c + r * s_.n;
+    const float* from = partial + (r / s_.m * chunks_ * s_.m + r % s_.m) * s_.n;
+    for (int64_t j = 0; j < s_.n; ++j) {
+      float sum = d.bias ? d.bias[j] : 0;
+      for (int64_t i = 0; i < chunks_; ++i) sum += from[i * size + j];
+      c[j] = d.residual ? sum + d.residual[r * s_.n + j] : sum;
+    }
+    if (s_.act != TENON_ACT_NONE) act_loop(s_.act)(c, c, s_.n, s_.alpha);
+  }
+}
+
+}  // namespace tenon::cpu::TENON_CPU_ISA

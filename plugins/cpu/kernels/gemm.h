@@ -1,0 +1,56 @@
+// Dense f32 matrix products: C[p, M, N] = act(A[p, M, K] B[p, K, N] + bias[N] + residual[p, M, N]).
+#pragma once
+
+#include "kernels/gemm_tile.h"
+
+namespace tenon::cpu::TENON_CPU_ISA {
+
+struct GemmShape {
+  int64_t batch = 1, m = 1, n = 1, k = 1;
+  bool ta = false, tb = false;  // A lies as [K, M], B as [N, K]
+  int act = TENON_ACT_NONE;
+  float alpha = 0;
+};
+
+struct GemmData {
+  const float* a;
+  const float* b;
+  const float* bias;      // or nullptr
+  const float* residual;  // or nullptr
+  float* c;
+};
+
+// Blocking chosen once for a shape; immutable, so that threads share it.
+class Gemm {
+ public:
+  explicit Gemm(const GemmShape& shape);
+
+  uint32_t threads() const { return threads_; }
+  uint64_t scratch_bytes() const;         // shared
+  uint64_t thread_scratch_bytes() const;  // each thread's
+  // Called by every thread of the gang; has a barrier inside only when K is split.
+  void run(const Call& call, const GemmData& data) const;
+
+ private:
+  struct Block {
+    int64_t row, rows, column, columns, k, depth;
+    bool partial;  // no activation yet
+  };
+  void vector(const Call& call, const GemmData& d) const;
+  void blocks(const Call& call, const GemmData& d) const;
+  void split(const Call& call, const GemmData& d) const;
+  // The sums of `block`; what is packed goes to `room`.
+  void product(const GemmData& d, const Block& block, float* room) const;
+  void pack_b(const float* b, const Block& block, int64_t at, int64_t depth, float* out) const;
+  void pack_a(const float* a, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const;
+
+  GemmShape s_;
+  uint32_t threads_ = 1;
+  bool vector_ = false, direct_ = false, packs_a_ = false;
+  int64_t mc_ = 0, nc_ = 0, kc_ = 0;      // rows, columns and depth of a block
+  int64_t row_blocks_ = 1, column_blocks_ = 1;
+  int64_t chunks_ = 1;                    // of K, added in order
+  std::vector<int64_t> a_rows_, c_rows_;  // offsets of the rows of one block
+};
+
+}  // namespace tenon::cpu::TENON_CPU_ISA

@@ -1,0 +1,55 @@
+// The one micro-kernel under dense matrix products and convolutions.
+//
+// C[r, n] = sum over runs i and k < run_length of A(r, i, k) W(i * run_length + k, n), for a list of
+// rows r and a panel of at most 24 columns n. A row of A or C is an offset in a table, so the rows of
+// a matrix, the pixels of a padded image and the taps of a filter are all the same to it. Up to 6 rows
+// x 16 columns of sums stay in registers for the whole of k, in the order of k: no bit of a result
+// depends on how rows were grouped.
+#pragma once
+
+#include "kernels/simd.h"
+
+namespace tenon::cpu::TENON_CPU_ISA {
+
+struct Panel {
+  const float* a = nullptr;
+  const int64_t* a_rows = nullptr;  // A(r, i, k) = a[a_rows[r] + runs[i] + k * a_step]
+  const int64_t* runs = nullptr;
+  int64_t n_runs = 1;
+  int64_t run_length = 0;
+  int64_t a_step = 1;
+  const float* w = nullptr;  // W(j, n) = w[j * w_step + n]
+  int64_t w_step = 16;
+  bool w_padded = true;  // W may be read up to the next multiple of 8 columns
+  float* c = nullptr;    // C[r, n] = c[c_rows[r] + n]
+  const int64_t* c_rows = nullptr;
+  int columns = 16;                 // 1..24
+  bool accumulate = false;          // add to what C holds
+  const float* bias = nullptr;      // [columns]
+  const float* residual = nullptr;  // laid out as C
+  int act = TENON_ACT_NONE;
+  float alpha = 0;
+};
+
+// Columns of the next panel when `left` remain: 16, or at the end 8 or 24.
+inline int64_t panel_columns(int64_t left) {
+  if (left <= 8) return left;
+  if (left <= 16) return left;
+  return left <= 24 ? left : 16;
+}
+// The columns that a packed panel of `columns` takes up.
+inline int64_t padded_columns(int64_t columns) { return (columns + 7) / 8 * 8; }
+
+// All panels of `n` columns, packed one after another, each k x padded_columns.
+inline int64_t packed_columns(int64_t n) { return (n + 7) / 8 * 8; }
+
+void run_panel(const Panel& panel, int64_t rows);
+
+// Packs columns [0, n) of a k x n matrix with rows `ld` apart into panels of `depth` >= k rows:
+// the panel that starts at column j lies at out + j * depth.
+void pack_panels(const float* b, int64_t k, int64_t n, int64_t ld, int64_t depth, float* out);
+
+// out[c * ld_out + r] = in[r * ld_in + c].
+void transpose(const float* in, int64_t rows, int64_t columns, int64_t ld_in, float* out, int64_t ld_out);
+
+}  // namespace tenon::cpu::TENON_CPU_ISA
