@@ -70,6 +70,9 @@ endif
 
 deb: PREFIX = /usr
 deb: build
+ifneq ($(PACKAGES),no)
+	@share/install_packages.sh deb
+endif
 	@cd $(RELEASE) && cpack -G DEB
 
 clean:

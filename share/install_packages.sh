@@ -1,9 +1,9 @@
 #!/bin/sh
 # Installs the Debian packages that Tenon needs, and only those that are missing.
 #
-#   share/install_packages.sh build          compiler, build tools and libraries
-#   share/install_packages.sh data           the images that `make quickstart` trains on
-#   share/install_packages.sh format tidy    what these make targets use
+#   share/install_packages.sh build             compiler, build tools and libraries
+#   share/install_packages.sh data              the images that `make quickstart` trains on
+#   share/install_packages.sh format tidy deb   what these make targets use
 #
 # Runs as root, or with sudo where it is there; says what it installs. With nothing missing it is done at once.
 set -eu
@@ -12,7 +12,7 @@ packages_of() {
   case "$1" in
     build)
       # tools
-      echo g++ make cmake ninja-build binutils file git
+      echo g++ make cmake ninja-build binutils file
       # images, checkpoints and records
       echo libjpeg-dev libpng-dev zlib1g-dev libprotobuf-dev protobuf-compiler libleveldb-dev libsnappy-dev
       # random numbers, text, command line
@@ -21,10 +21,11 @@ packages_of() {
       echo libgtest-dev libbenchmark-dev
       ;;
     data) echo dataset-fashion-mnist ;;
-    format) echo clang-format ;;
+    format) echo clang-format git ;;
     tidy) echo clang-tidy ;;
+    deb) echo dpkg-dev file ;;
     *)
-      echo "install_packages: unknown set '$1'; expected build, data, format or tidy" >&2
+      echo "install_packages: unknown set '$1'; expected build, data, format, tidy or deb" >&2
       return 2
       ;;
   esac
