@@ -18,7 +18,7 @@ struct LossOptions {
 };
 
 // logits[B.., V] and integer labels[B..], or one-hot / soft labels[B.., V].
-Tensor softmax_cross_entropy(Tensor logits, Tensor labels, const LossOptions& options);
+Tensor softmax_cross_entropy(Tensor logits, Tensor labels, const LossOptions& options = {});
 // From probabilities, as Keras's losses with from_logits = False compute it.
 Tensor categorical_cross_entropy(Tensor probabilities, Tensor labels, const LossOptions& options = {});
 Tensor sparse_categorical_cross_entropy(Tensor probabilities, Tensor labels, const LossOptions& options = {});
@@ -26,8 +26,5 @@ Tensor binary_cross_entropy(Tensor prediction, Tensor labels, bool from_logits =
 Tensor mean_squared_error(Tensor prediction, Tensor target, const LossOptions& options = {});
 Tensor mean_absolute_error(Tensor prediction, Tensor target, const LossOptions& options = {});
 Tensor huber(Tensor prediction, Tensor target, double delta = 1, const LossOptions& options = {});
-
-// The mean softmax cross entropy of a model function: softmax_cross_entropy(logits, labels).
-Tensor mean_softmax_cross_entropy(Tensor logits, Tensor labels);
 
 }  // namespace tenon

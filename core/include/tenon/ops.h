@@ -171,7 +171,8 @@ struct CrossEntropy {
   Tensor loss, lse;
 };
 // x[.., V]; label I[..] or F[.., V]; loss and lse [..].
-CrossEntropy softmax_cross_entropy(Tensor x, Tensor label, const CrossEntropyOptions& options = {});
+// The op softmax_cross_entropy; the loss of that name (losses.h) is its mean.
+CrossEntropy softmax_cross_entropy_per_example(Tensor x, Tensor label, const CrossEntropyOptions& options = {});
 Tensor softmax_cross_entropy_grad(Tensor dloss, Tensor x, Tensor label, Tensor lse,
                                   const CrossEntropyOptions& options);
 Tensor dropout(Tensor x, Tensor seed, Tensor step, Tensor residual, double rate, int64_t stream);

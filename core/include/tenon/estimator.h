@@ -1,0 +1,191 @@
+// The Estimator: trains, evaluates and predicts with a model function on any device.
+//
+//   EstimatorSpec model(const Features& features, const Tensor& labels, Mode mode, const Params& params);
+//   Estimator estimator(model, {.model_dir = "/tmp/m", .device = "cpu"}, params);
+//   check(train_and_evaluate(estimator, {.input = train_data, .max_steps = 10000}, {.input = test_data}).status());
+//
+// The model function is called once for each mode and builds that mode's graph; it never names a
+// device. Variables belong to names: training, evaluation and prediction share them through the
+// checkpoint in model_dir. Names and defaults are TensorFlow Estimator's.
+//
+// An Estimator is used by one thread at a time. Its methods return a Status or Result: mistakes of the
+// model function are errors of the call.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tenon/input.h"
+#include "tenon/layers.h"
+#include "tenon/losses.h"
+#include "tenon/metrics.h"
+#include "tenon/optimizers.h"
+
+namespace tenon {
+
+// The batch by feature name.
+class Features {
+ public:
+  void set(std::string name, Tensor tensor) { tensors_[std::move(name)] = tensor; }
+  // Throws Error naming what there is when there is none of that name.
+  Tensor operator[](std::string_view name) const;
+  bool has(std::string_view name) const { return tensors_.contains(std::string(name)); }
+  const std::map<std::string, Tensor>& all() const { return tensors_; }
+
+ private:
+  std::map<std::string, Tensor> tensors_;
+};
+
+// Hyperparameters by name. "batch_size" is set by the Estimator.
+class Params {
+ public:
+  using Value = std::variant<int64_t, double, bool, std::string>;
+  Params() = default;
+  Params(std::initializer_list<std::pair<const std::string, Value>> values) : values_(values) {}
+
+  void set(std::string name, Value value) { values_[std::move(name)] = std::move(value); }
+  bool has(std::string_view name) const { return values_.contains(std::string(name)); }
+  // Converts between numbers; throws Error when it is missing or of another kind.
+  template <class T>
+  T get(std::string_view name) const;
+  // `missing` when there is none of that name.
+  template <class T>
+  T get(std::string_view name, T missing) const {
+    return has(name) ? get<T>(name) : missing;
+  }
+  const std::map<std::string, Value>& all() const { return values_; }
+
+ private:
+  std::map<std::string, Value> values_;
+};
+
+struct EstimatorSpec {
+  Mode mode = Mode::kTrain;
+  Tensor loss = {};      // scalar; training and evaluation
+  TrainOp train_op = {};  // training
+  std::vector<std::pair<std::string, Tensor>> predictions = {};
+  std::vector<std::pair<std::string, Metric>> eval_metrics = {};
+};
+
+using ModelFn =
+    std::function<EstimatorSpec(const Features& features, const Tensor& labels, Mode mode, const Params& params)>;
+
+struct RunConfig {
+  std::string model_dir = {};    // empty: nothing is kept
+  std::string device = "auto";   // "cpu", "tpu-emulator:v3-8", ...
+  uint64_t seed = 0;             // of initial weights, dropout
+  // Checkpoints: every so many steps, or else seconds; always one at the end. 0: neither.
+  int64_t save_checkpoints_steps = 0;
+  double save_checkpoints_secs = 600;
+  int keep_checkpoint_max = 5;   // 0: all
+  int64_t log_step_count_steps = 100;
+  int64_t iterations_per_loop = 0;  // steps in one call of the device; 0: chosen
+  bool deterministic = false;    // no kernel is chosen by the clock
+};
+
+// What is told while training and evaluating; every member is optional. Called on the caller's thread.
+struct RunEvents {
+  // Every log_step_count_steps steps and at the end: the step just done, its loss, steps a second.
+  std::function<void(int64_t step, double loss, double steps_per_second)> on_log;
+  std::function<void(int64_t step, const std::string& path)> on_checkpoint;
+  std::function<void(const std::string& line)> on_info;
+  std::function<void(int64_t step, const std::map<std::string, double>& results)> on_evaluate;
+};
+
+// Called around the loop; the seam for hooks (logging, early stopping, profiling).
+class TrainingHook {
+ public:
+  virtual ~TrainingHook() = default;
+  virtual void begin(int64_t /*step*/) {}
+  // After each call of the device, with the losses of the steps that it did. Returns false to stop.
+  virtual bool after_run(int64_t /*step*/, std::span<const float> /*losses*/) { return true; }
+  virtual void end(int64_t /*step*/) {}
+};
+
+struct TrainOptions {
+  Dataset input;
+  int64_t steps = 0;      // this many more; or
+  int64_t max_steps = 0;  // until global_step is this; both 0: to the end of the input
+  std::vector<TrainingHook*> hooks = {};
+};
+
+struct EvalOptions {
+  Dataset input;
+  int64_t steps = 0;  // batches; 0: all
+  std::string name = {};
+  std::string checkpoint = {};  // a prefix; empty: the newest
+};
+
+struct TrainResult {
+  int64_t global_step = 0;
+  double loss = 0;  // of the last step
+  double seconds = 0;
+};
+
+using EvalResult = std::map<std::string, double>;  // "loss", "global_step", the metrics
+
+// One row of predictions: by name, dense and row-major.
+using PredictRow = std::function<Status(int64_t row, const std::map<std::string, std::span<const float>>& values)>;
+
+class Estimator {
+ public:
+  Estimator(ModelFn model, RunConfig config, Params params = {});
+  ~Estimator();
+  Estimator(Estimator&&) noexcept;
+
+  void set_events(RunEvents events);
+  const RunConfig& config() const;
+
+  // Goes on from the newest checkpoint, with the next unseen example. A loss that is not finite ends the
+  // call with an error naming the step; the last good checkpoint stays.
+  Result<TrainResult> train(const TrainOptions& options);
+  Result<EvalResult> evaluate(const EvalOptions& options);
+  // Predictions as f32; integers are converted.
+  Status predict(const Dataset& input, const PredictRow& row, const std::string& checkpoint = {});
+
+  // The steps done by the newest checkpoint; 0 when there is none.
+  Result<int64_t> global_step() const;
+  // Number of trainable and all parameters; builds the graph for this input.
+  struct ParameterCount {
+    int64_t trainable = 0, total = 0;
+  };
+  Result<ParameterCount> count_parameters(const Dataset& input);
+  // The graph of a mode as text, as the device gets it when `lowered`.
+  Result<std::string> graph_text(const Dataset& input, Mode mode, bool lowered);
+  // A hash of all variables of the newest state, for comparing runs bit by bit.
+  Result<std::string> variables_hash() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+struct TrainSpec {
+  Dataset input;
+  int64_t max_steps = 0;
+  int64_t steps_between_evals = 1000;
+  std::vector<TrainingHook*> hooks = {};
+};
+
+struct EvalSpec {
+  Dataset input;
+  int64_t steps = 0;  // batches; 0: all
+};
+
+struct TrainAndEvaluateResult {
+  TrainResult train;
+  EvalResult eval;
+};
+
+// Reads the global step of the newest checkpoint; trains to min(step + steps_between_evals, max_steps),
+// saves, evaluates, and repeats until max_steps.
+Result<TrainAndEvaluateResult> train_and_evaluate(Estimator& estimator, const TrainSpec& train, const EvalSpec& eval);
+
+}  // namespace tenon
