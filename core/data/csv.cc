@@ -1,5 +1,7 @@
 #include "data/csv.h"
 
+#include <algorithm>
+
 #include "base/file.h"
 #include "base/text.h"
 

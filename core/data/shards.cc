@@ -1,0 +1,201 @@
+#include "data/shards.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <unordered_set>
+
+#include "base/text.h"
+#include "base/thread_pool.h"
+#include "data/csv.h"
+#include "data/philox.h"
+
+namespace tenon {
+namespace {
+
+constexpr uint32_t kRowStream = 0x726f7773;  // "rows"
+constexpr size_t kBlockRows = 256;           // made at once, and no more bytes than
+constexpr int64_t kBlockBytes = 64 << 20;
+
+std::string shard_path(const std::string& directory, const std::string& split, size_t shard, size_t shards) {
+  char suffix[64];
+  std::snprintf(suffix, sizeof suffix, "-%05zu-of-%05zu", shard, shards);
+  return cat(directory, "/", split, suffix);
+}
+
+// The rows of shard s are begin[s] to begin[s + 1]: about equal bytes, in order.
+std::vector<size_t> shard_begins(const std::vector<int64_t>& bytes, int64_t shard_bytes) {
+  const int64_t total = std::accumulate(bytes.begin(), bytes.end(), int64_t{0});
+  const int64_t wanted = (total + shard_bytes / 2) / shard_bytes;
+  const int64_t shards = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(1, static_cast<int64_t>(bytes.size())));
+  std::vector<size_t> begins;
+  int64_t before = 0;
+  for (size_t row = 0; row < bytes.size(); before += bytes[row++])
+    while (static_cast<int64_t>(begins.size()) < shards &&
+           before >= total / shards * static_cast<int64_t>(begins.size()))
+      begins.push_back(row);
+  begins.resize(static_cast<size_t>(shards), bytes.size());
+  begins.push_back(bytes.size());
+  return begins;
+}
+
+// The end of a block of rows that starts at `begin`.
+size_t block_end(const std::vector<int64_t>& bytes, size_t begin, size_t limit) {
+  int64_t sum = bytes[begin];
+  size_t end = begin + 1;
+  while (end < limit && end - begin < kBlockRows && sum + bytes[end] <= kBlockBytes) sum += bytes[end++];
+  return end;
+}
+
+struct Slot {
+  ExampleBuilder builder;
+  std::string_view record;
+  Status status;
+};
+
+struct Latch {
+  std::mutex mutex;
+  std::condition_variable done;
+  size_t running = 0;
+
+  void finish() {
+    std::lock_guard lock(mutex);
+    if (--running == 0) done.notify_all();
+  }
+  void wait() {
+    std::unique_lock lock(mutex);
+    done.wait(lock, [&] { return running == 0; });
+  }
+};
+
+// Writes the good records of a block in order; the first bad one is the error.
+Status write_block(std::vector<Slot>& slots, size_t count, bool skip_bad, RecordWriter& writer, ConvertSummary::Split* split) {
+  for (size_t i = 0; i < count; ++i) {
+    const Status& status = slots[i].status;
+    if (status.ok()) {
+      TENON_TRY(writer.write(slots[i].record));
+      ++split->records;
+      split->bytes += static_cast<int64_t>(slots[i].record.size()) + 16;
+    } else if (skip_bad && status.code() == Code::kInvalid) {
+      if (split->bad_images++ == 0) split->first_bad = status.message();
+    } else {
+      return status;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+void parallel_for(ThreadPool& pool, size_t n, const std::function<void(size_t)>& fn) {
+  std::atomic<size_t> next{0};
+  const auto work = [&] {
+    for (size_t i; (i = next.fetch_add(1)) < n;) fn(i);
+  };
+  Latch latch;
+  latch.running = std::min<size_t>(static_cast<size_t>(pool.threads() - 1), n);
+  for (size_t i = latch.running; i > 0; --i)
+    pool.submit([&] {
+      work();
+      latch.finish();
+    });
+  work();
+  while (pool.help()) {
+  }
+  latch.wait();
+}
+
+std::vector<size_t> shuffled(size_t n, uint64_t seed) {
+  std::vector<size_t> order(n);
+  std::iota(order.begin(), order.end(), size_t{0});
+  for (size_t i = n; i > 1; --i) std::swap(order[i - 1], order[scale_bits(philox_bits64(seed, kRowStream, 0, i), i)]);
+  return order;
+}
+
+Result<std::vector<std::string>> OutputSet::existing() const {
+  TENON_ASSIGN(std::vector<std::string> files, list_files(options_.output, "train-*-of-*"));
+  TENON_ASSIGN(const std::vector<std::string> more, list_files(options_.output, "validation-*-of-*"));
+  files.insert(files.end(), more.begin(), more.end());
+  return files;
+}
+
+Result<OutputSet> OutputSet::create(const ConvertOptions& options) {
+  if (options.shard_bytes < 1) return invalid("convert: expected shards of at least 1 byte, found ", options.shard_bytes);
+  OutputSet output(options);
+  TENON_TRY(make_directories(options.output));
+  TENON_ASSIGN(const std::vector<std::string> old, output.existing());
+  if (!old.empty() && !options.overwrite)
+    return invalid("output '", options.output, "': expected no records, found ", old.front(),
+                   "; choose another directory or ask to overwrite");
+  TENON_TRY(remove_stale_temporaries(options.output));
+  return output;
+}
+
+Status OutputSet::write_split(const SplitSource& source, ThreadPool& pool, ConvertSummary::Split* split) {
+  split->name = source.name;
+  const std::vector<size_t> begins = shard_begins(source.bytes, options_.shard_bytes);
+  const size_t shards = begins.size() - 1;
+  std::vector<Slot> slots(std::min(kBlockRows, source.bytes.size()));
+  for (size_t shard = 0; shard < shards; ++shard) {
+    const std::string path = shard_path(options_.output, source.name, shard, shards);
+    TENON_ASSIGN(RecordWriter writer, RecordWriter::create(path));
+    for (size_t row = begins[shard], end; row < begins[shard + 1]; row = end) {
+      end = block_end(source.bytes, row, begins[shard + 1]);
+      parallel_for(pool, end - row, [&](size_t i) {
+        slots[i].status = source.make(row + i, slots[i].builder);
+        slots[i].record = slots[i].builder.finish();
+      });
+      TENON_TRY(write_block(slots, end - row, source.skip_bad, writer, split));
+    }
+    TENON_TRY(writer.finish());
+    split->files.push_back(path);
+    shards_.push_back(std::move(writer));
+  }
+  if (split->records == 0) return invalid(source.name, ": expected at least one good record, found none; the first is bad because ", split->first_bad);
+  return {};
+}
+
+Status OutputSet::write_text(const std::string& name, std::string_view text) {
+  TENON_ASSIGN(AtomicFile file, AtomicFile::create(cat(options_.output, "/", name)));
+  TENON_TRY(file.write(text));
+  TENON_TRY(file.finish());
+  texts_.push_back(std::move(file));
+  return {};
+}
+
+Status OutputSet::commit() {
+  TENON_ASSIGN(const std::vector<std::string> old, existing());
+  for (const std::string& path : old)
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT) return file_error("cannot remove", path, errno);
+  for (RecordWriter& shard : shards_) TENON_TRY(shard.close());
+  for (AtomicFile& text : texts_) TENON_TRY(text.commit());
+  return {};
+}
+
+Status write_labels_and_info(OutputSet& output, const ConvertSummary& summary, const std::string& more) {
+  std::string labels;
+  for (const std::string& label : summary.labels) labels += label + "\n";
+  TENON_TRY(output.write_text("labels.txt", labels));
+  std::string info = cat("{\"classes\": ", summary.labels.size(), more);
+  for (const ConvertSummary::Split& split : summary.splits)
+    info += cat(", \"", split.name, "\": {\"records\": ", split.records, ", \"shards\": ", split.files.size(), "}");
+  return output.write_text("info.json", info + "}\n");
+}
+
+Result<std::vector<std::string>> read_labels(const std::string& path) {
+  TENON_ASSIGN(std::vector<std::string> labels, read_lines(path));
+  if (labels.size() < 2) return invalid("labels '", path, "': expected at least 2 labels, found ", labels.size());
+  std::unordered_set<std::string_view> seen;
+  for (const std::string& label : labels)
+    if (!seen.insert(label).second) return invalid("labels '", path, "': label '", label, "' appears twice");
+  return labels;
+}
+
+}  // namespace tenon
