@@ -1,0 +1,185 @@
+// lamb (You et al. 2020) and adafactor (Shazeer & Stern 2018): rules that need norms of the whole variable. Sums
+// are taken over pieces that the shape decides and added in order, in double.
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/update.h"
+
+namespace tenon::cpu::TENON_CPU_ISA {
+namespace {
+
+constexpr int64_t kPiece = 4096;
+
+int64_t pieces_of(int64_t n) { return (n + kPiece - 1) / kPiece; }
+
+template <class T>
+double sum_squares(const T* x, int64_t n) {
+  T lane[16] = {};
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16)
+    for (int k = 0; k < 16; ++k) lane[k] += x[i + k] * x[i + k];
+  double sum = 0;
+  for (; i < n; ++i) sum += double(x[i]) * double(x[i]);
+  for (T v : lane) sum += double(v);
+  return sum;
+}
+
+double total(const double* parts, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += parts[i];
+  return sum;
+}
+
+template <class T>
+struct Lamb {
+  T l2, c1, c2, eps, wd, unbias_m, unbias_v;
+
+  void moments(const Tensors<T>& t, int64_t from, int64_t n) const {
+    const T *p = t.p + from, *g = t.g + from, scale = t.scale;
+    T *m = t.s[0] + from, *v = t.s[1] + from;
+    const T l2_ = l2, c1_ = c1, c2_ = c2;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) {
+      const T G = scale * g[i] + l2_ * p[i];
+      m[i] += c1_ * (G - m[i]);
+      v[i] += c2_ * (G * G - v[i]);
+    }
+  }
+  // r[n]
+  void direction(const Tensors<T>& t, int64_t from, int64_t n, T* r) const {
+    const T *p = t.p + from, *m = t.s[0] + from, *v = t.s[1] + from;
+    const T eps_ = eps, wd_ = wd, um = unbias_m, uv = unbias_v;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) r[i] = um * m[i] / (std::sqrt(uv * v[i]) + eps_) + wd_ * p[i];
+  }
+};
+
+// ---- adafactor ----
+
+// p as pieces: rows of the last dimension, or runs of kPiece for rank < 2.
+template <class T>
+struct Adafactor {
+  const Update& u;
+  const Tensors<T>& t;
+  double beta;  // 1 - t^-0.8
+  bool factored;
+  int64_t pieces, length;
+  double *square_p, *square_u;  // [pieces]
+  T* column;                    // [batch, columns]
+
+  Adafactor(const Update& update, const Call& call, const Tensors<T>& tensors, double step)
+      : u(update), t(tensors), beta(1 - std::pow(step, -0.8)), factored(update.slot[1]) {
+    length = factored ? u.matrix_columns : kPiece;
+    pieces = (u.n + length - 1) / length;
+    square_p = reinterpret_cast<double*>(static_cast<uint8_t*>(call.scratch) + u.extra);
+    square_u = square_p + pieces;
+    column = reinterpret_cast<T*>(square_u + pieces);
+  }
+  T gradient(int64_t i) const { return t.scale * t.g[i] + static_cast<T>(u.hyper.l2) * t.p[i]; }
+  T squared(int64_t i) const {
+    const T G = gradient(i);
+    return G * G + static_cast<T>(u.hyper.eps1);
+  }
+  T blend(T old, double mean) const { return static_cast<T>(beta * double(old) + (1 - beta) * mean); }
+  int64_t begin(int64_t piece) const { return piece * length; }
+  int64_t end(int64_t piece) const { return std::min(u.n, (piece + 1) * length); }
+
+  void moments_of_piece(int64_t k) const {
+    square_p[k] = sum_squares(t.p + begin(k), end(k) - begin(k));
+    double sum = 0;
+    if (factored)
+      for (int64_t i = begin(k); i < end(k); ++i) sum += double(squared(i));
+    else
+      for (int64_t i = begin(k); i < end(k); ++i) t.s[0][i] = blend(t.s[0][i], double(squared(i)));
+    if (factored) t.s[0][k] = blend(t.s[0][k], sum / double(length));
+  }
+  // Columns [from, to) of batch b.
+  void column_moments(int64_t b, int64_t from, int64_t to) const {
+    const int64_t width = u.matrix_columns;
+    T* sum = column + b * width;
+    std::fill(sum + from, sum + to, T(0));
+    for (int64_t m = 0; m < u.matrix_rows; ++m)
+      for (int64_t j = from; j < to; ++j) sum[j] += squared((b * u.matrix_rows + m) * width + j);
+    T* c = t.s[1] + b * width;
+    for (int64_t j = from; j < to; ++j) c[j] = blend(c[j], double(sum[j]) / double(u.matrix_rows));
+  }
+  double mean_row(int64_t batch) const {
+    double sum = 0;
+    for (int64_t m = 0; m < u.matrix_rows; ++m) sum += double(t.s[0][batch * u.matrix_rows + m]);
+    return sum / double(u.matrix_rows);
+  }
+  // Calls f(i, u_i) for the elements of this thread's pieces; done(piece) after each.
+  template <class F, class Done>
+  void each_direction(Slice s, F f, Done done) const {
+    int64_t batch = -1;
+    double mean = 1;
+    for (int64_t k = s.begin; k < s.end; ++k) {
+      if (factored && k / u.matrix_rows != batch) mean = mean_row(batch = k / u.matrix_rows);
+      const T row = factored ? static_cast<T>(double(t.s[0][k]) / mean) : T(1);
+      const T* v = factored ? t.s[1] + k / u.matrix_rows * length : t.s[0] + begin(k);
+      for (int64_t i = begin(k), j = 0; i < end(k); ++i, ++j) f(i, gradient(i) / std::sqrt(row * v[j]));
+      done(k);
+    }
+  }
+};
+
+}  // namespace
+
+uint64_t lamb_scratch(const Update& u) { return static_cast<uint64_t>(pieces_of(u.n)) * 2 * sizeof(double); }
+
+template <class T>
+void run_lamb(const Update& u, const Call& call, const Tensors<T>& t, double lr, double step) {
+  const Hyper& y = u.hyper;
+  const Lamb<T> rule{T(y.l2), T(1 - y.b1), T(1 - y.b2), T(y.eps), T(y.wd), T(1 / one_minus_power(y.b1, step)), T(1 / one_minus_power(y.b2, step))};
+  const int64_t pieces = pieces_of(u.n);
+  double* p_parts = reinterpret_cast<double*>(static_cast<uint8_t*>(call.scratch) + u.extra);
+  double* r_parts = p_parts + pieces;
+  alignas(64) T r[kPiece];
+  const Slice s = call.share(pieces);
+  for (int64_t k = s.begin; k < s.end; ++k) {
+    const int64_t from = k * kPiece, n = std::min(kPiece, u.n - from);
+    rule.moments(t, from, n);
+    rule.direction(t, from, n, r);
+    p_parts[k] = sum_squares(t.p + from, n);
+    r_parts[k] = sum_squares(r, n);
+  }
+  call.barrier();
+  const double p_norm = std::sqrt(total(p_parts, pieces)), r_norm = std::sqrt(total(r_parts, pieces));
+  const T rate = static_cast<T>(lr * (p_norm == 0 || r_norm == 0 ? 1 : p_norm / r_norm));
+  for (int64_t k = s.begin; k < s.end; ++k) {
+    const int64_t from = k * kPiece, n = std::min(kPiece, u.n - from);
+    rule.direction(t, from, n, r);
+    for (int64_t i = 0; i < n; ++i) t.p[from + i] -= rate * r[i];
+  }
+}
+
+uint64_t adafactor_scratch(const Update& u) {
+  const int64_t pieces = u.slot[1] ? u.batch * u.matrix_rows : pieces_of(u.n);
+  return static_cast<uint64_t>(pieces * 2 + (u.slot[1] ? u.batch * u.matrix_columns : 0)) * sizeof(double);
+}
+
+template <class T>
+void run_adafactor(const Update& u, const Call& call, const Tensors<T>& t, double lr, double step) {
+  const Adafactor<T> rule(u, call, t, step);
+  const Slice s = call.share(rule.pieces);
+  for (int64_t k = s.begin; k < s.end; ++k) rule.moments_of_piece(k);
+  if (rule.factored) {
+    const Slice c = call.share(u.matrix_columns);
+    for (int64_t b = 0; b < u.batch; ++b) rule.column_moments(b, c.begin, c.end);
+  }
+  call.barrier();
+  double sum = 0;
+  rule.each_direction(s, [&](int64_t, T x) { sum += double(x) * double(x); }, [&](int64_t k) { rule.square_u[k] = sum, sum = 0; });
+  call.barrier();
+  const double rms_p = std::sqrt(total(rule.square_p, rule.pieces) / double(u.n));
+  const double rms_u = std::sqrt(total(rule.square_u, rule.pieces) / double(u.n));
+  const double rate = std::max(u.hyper.eps2, rms_p) * std::min(lr, 1 / std::sqrt(step)) / std::max(1.0, rms_u);
+  rule.each_direction(s, [&](int64_t i, T x) { t.p[i] -= static_cast<T>(rate) * x; }, [](int64_t) {});
+}
+
+template void run_lamb<float>(const Update&, const Call&, const Tensors<float>&, double, double);
+template void run_lamb<double>(const Update&, const Call&, const Tensors<double>&, double, double);
+template void run_adafactor<float>(const Update&, const Call&, const Tensors<float>&, double, double);
+template void run_adafactor<double>(const Update&, const Call&, const Tensors<double>&, double, double);
+
+}  // namespace tenon::cpu::TENON_CPU_ISA
