@@ -1,0 +1,40 @@
+// Sums over the rows of a matrix [rows, c], the work of batch, instance and group normalization.
+#pragma once
+
+#include "kernels/activation.h"
+#include "kernels/strided_copy.h"
+
+namespace tenon::cpu::TENON_CPU_ISA {
+
+void add_layer_norm(KernelTable& table);  // layer_norm and its gradient
+
+// How many rows one piece takes: it stays in the second-level cache between two readings.
+inline int64_t piece_rows(int64_t rows, int64_t c) {
+  const int64_t n = 16384 / c > 32 ? 16384 / c : 32;
+  return n < rows ? n : rows;
+}
+inline int64_t pieces_of(int64_t rows, int64_t piece) { return (rows + piece - 1) / piece; }
+
+// mean[c] and square[c] = sum (x - mean)^2 of x [rows, c].
+void column_moments(const float* x, int64_t rows, int64_t c, float* mean, float* square);
+
+// sum[c] += sum dz and dot[c] += sum dz (x - mean).
+void column_dots(const float* dz, const float* x, const float* mean, int64_t rows, int64_t c, float* sum, float* dot);
+
+// y = (x - mean) scale + beta [+ residual] [, relu] on [rows, c]; beta, residual may be nullptr.
+void apply_columns(const float* x, const float* residual, int64_t rows, int64_t c, const float* mean,
+                   const float* scale, const float* beta, bool relu, float* y);
+
+// dx = scale dz - (x - mean) slope - shift on [rows, c].
+void grad_columns(const float* dz, const float* x, int64_t rows, int64_t c, const float* mean, const float* scale,
+                  const float* slope, const float* shift, float* dx);
+
+// Moments of `pieces` pieces [pieces][2][c] of `piece` rows each (the last has the rest), as one:
+// channels [from, to). square is the sum of squared distances from the mean.
+void merge_moments(const float* partial, int64_t pieces, int64_t piece, int64_t rows, int64_t c, Slice channels,
+                   double* mean, double* square);
+
+// In the order of the pieces: out[i] = sum partial[p * step + i], i in `range`.
+void add_pieces(const float* partial, int64_t pieces, int64_t step, Slice range, float* out);
+
+}  // namespace tenon::cpu::TENON_CPU_ISA

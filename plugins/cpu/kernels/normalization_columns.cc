@@ -1,0 +1,125 @@
+// Loops over x [rows, c], vectors along c, four rows at a time so that sums stay in registers longer.
+#include <algorithm>
+
+#include "kernels/normalization.h"
+#include "kernels/softmax.h"
+
+namespace tenon::cpu::TENON_CPU_ISA {
+namespace {
+
+// Calls body(column, load, store) for c columns: whole vectors, then one with the last lanes masked.
+template <class Body>
+TENON_INLINE void each_vector(int64_t c, Body body) {
+  int64_t i = 0;
+  for (; i + 8 <= c; i += 8)
+    body(i, [](const float* p) { return load8(p); }, [](float* p, f32x8 v) { store8(p, v); });
+  if (i == c) return;
+  const i32x8 mask = lane_mask(c - i);
+  body(i, [mask](const float* p) { return load8_mask(p, mask); }, [mask](float* p, f32x8 v) { store8_mask(p, v, mask); });
+}
+
+// a[c] += f(row, column vector) over all rows.
+template <class F>
+TENON_INLINE void add_rows(int64_t rows, int64_t c, float* a, F f) {
+  int64_t r = 0;
+  for (; r + 4 <= rows; r += 4)
+    each_vector(c, [&](int64_t i, auto load, auto store) {
+      store(a + i, load(a + i) + ((f(r, i, load) + f(r + 1, i, load)) + (f(r + 2, i, load) + f(r + 3, i, load))));
+    });
+  for (; r < rows; ++r)
+    each_vector(c, [&](int64_t i, auto load, auto store) { store(a + i, load(a + i) + f(r, i, load)); });
+}
+
+}  // namespace
+
+void column_moments(const float* x, int64_t rows, int64_t c, float* mean, float* square) {
+  std::fill_n(mean, c, 0.f);
+  std::fill_n(square, c, 0.f);
+  add_rows(rows, c, mean, [=](int64_t r, int64_t i, auto load) { return load(x + r * c + i); });
+  const float scale = 1.f / static_cast<float>(rows);
+  for (int64_t i = 0; i < c; ++i) mean[i] *= scale;
+  add_rows(rows, c, square, [=](int64_t r, int64_t i, auto load) {
+    const f32x8 d = load(x + r * c + i) - load(mean + i);
+    return d * d;
+  });
+}
+
+void column_dots(const float* dz, const float* x, const float* mean, int64_t rows, int64_t c, float* sum, float* dot) {
+  const auto term = [=](int64_t r, int64_t i, f32x8 m, auto load, f32x8& s, f32x8& d) {
+    const f32x8 g = load(dz + r * c + i);
+    s += g;
+    d += g * (load(x + r * c + i) - m);
+  };
+  for (int64_t r = 0; r < rows; r += 4) {
+    const int64_t end = std::min(rows, r + 4);
+    each_vector(c, [&](int64_t i, auto load, auto store) {
+      const f32x8 m = load(mean + i);
+      f32x8 s = {}, d = {};
+      if (end - r == 4) {
+        for (int64_t k = 0; k < 4; ++k) term(r + k, i, m, load, s, d);
+      } else {
+        for (int64_t k = r; k < end; ++k) term(k, i, m, load, s, d);
+      }
+      store(sum + i, load(sum + i) + s);
+      store(dot + i, load(dot + i) + d);
+    });
+  }
+}
+
+void apply_columns(const float* x, const float* residual, int64_t rows, int64_t c, const float* mean,
+                   const float* scale, const float* beta, bool relu, float* y) {
+  const f32x8 floor = splat8(relu ? 0.f : -kInf);
+  for (int64_t r = 0; r < rows; ++r, x += c, y += c) {
+    each_vector(c, [&](int64_t i, auto load, auto store) {
+      f32x8 v = (load(x + i) - load(mean + i)) * load(scale + i);
+      if (beta) v += load(beta + i);
+      if (residual) v += load(residual + i);
+      store(y + i, max8(floor, v));
+    });
+    if (residual) residual += c;
+  }
+}
+
+void grad_columns(const float* dz, const float* x, int64_t rows, int64_t c, const float* mean, const float* scale,
+                  const float* slope, const float* shift, float* dx) {
+  for (int64_t r = 0; r < rows; ++r, dz += c, x += c, dx += c)
+    each_vector(c, [&](int64_t i, auto load, auto store) {
+      const f32x8 d = load(x + i) - load(mean + i);
+      store(dx + i, (load(scale + i) * load(dz + i) - load(shift + i)) - d * load(slope + i));
+    });
+}
+
+void merge_moments(const float* partial, int64_t pieces, int64_t piece, int64_t rows, int64_t c, Slice channels,
+                   double* mean, double* square) {
+  const int64_t n = channels.end - channels.begin;
+  std::fill_n(mean, n, 0.0);
+  std::fill_n(square, n, 0.0);
+  const auto weight = [=](int64_t p) { return static_cast<double>(std::min(piece, rows - p * piece)); };
+  for (int64_t p = 0; p < pieces; ++p) {
+    const float* m = partial + 2 * p * c + channels.begin;
+    const double w = weight(p) / static_cast<double>(rows);
+    for (int64_t i = 0; i < n; ++i) mean[i] += w * static_cast<double>(m[i]);
+  }
+  for (int64_t p = 0; p < pieces; ++p) {
+    const float* m = partial + 2 * p * c + channels.begin;
+    const double w = weight(p);
+    for (int64_t i = 0; i < n; ++i) {
+      const double d = static_cast<double>(m[i]) - mean[i];
+      square[i] += static_cast<double>(m[c + i]) + w * d * d;
+    }
+  }
+}
+
+void add_pieces(const float* partial, int64_t pieces, int64_t step, Slice range, float* out) {
+  constexpr int64_t kBlock = 64;
+  double sum[kBlock];
+  for (int64_t at = range.begin; at < range.end; at += kBlock) {
+    const int64_t n = std::min(kBlock, range.end - at);
+    std::fill_n(sum, n, 0.0);
+    for (int64_t p = 0; p < pieces; ++p)
+      for (int64_t i = 0; i < n; ++i) sum[i] += static_cast<double>(partial[p * step + at + i]);
+    for (int64_t i = 0; i < n; ++i) out[at + i] = static_cast<float>(sum[i]);
+  }
+}
+
+}  // namespace tenon::cpu::TENON_CPU_ISA
