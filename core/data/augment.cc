@@ -84,18 +84,22 @@ TENON_INLINE void blend_rows(const uint8_t* a, const uint8_t* b, float weight, f
 // in: a row of pixels of 3 values and one value more, out: [count, 3]. Four values at a time; the fourth is
 // overwritten by the next pixel, so the last pixel goes value by value. Returns the sums of the channels.
 TENON_INLINE Float4 blend_columns3(const float* in, const Axis& columns, int count, float* out) {
-  Float4 sum = {0, 0, 0, 0};
   const int* lower = columns.lower.data();
   const int* upper = columns.upper.data();
   const float* weight = columns.weight.data();
-  for (int x = 0; x < count; ++x) {
+  const auto blend = [&](int x) {
     const Float4 low = load4(in + lower[x]), high = load4(in + upper[x]);
-    const Float4 value = low + (high - low) * weight[x];
+    return low + (high - low) * weight[x];
+  };
+  Float4 sum = {0, 0, 0, 0};
+  for (int x = 0; x + 1 < count; ++x) {
+    const Float4 value = blend(x);
     sum += value;
-    if (x + 1 < count) std::memcpy(out + 3 * x, &value, 16);
-    else std::memcpy(out + 3 * x, &value, 12);
+    std::memcpy(out + 3 * x, &value, sizeof value);
   }
-  return sum;
+  const Float4 last = blend(count - 1);
+  for (int c = 0; c < 3; ++c) out[3 * (count - 1) + c] = last[c];
+  return sum + last;
 }
 
 TENON_INLINE float blend_columns1(const float* in, const Axis& columns, int count, float* out) {
@@ -117,9 +121,9 @@ TENON_INLINE void resize_rows(const PixelView& image, Scratch& s, int height, in
   const uint8_t* first = image.data + static_cast<size_t>(s.columns.range.begin - image.x) * C;
   for (int y = 0; y < height; ++y, out += width * C) {
     const size_t i = static_cast<size_t>(y);
-    const uint8_t* upper = first + static_cast<size_t>(s.rows.lower[i] - image.y) * stride;
-    const uint8_t* lower = first + static_cast<size_t>(s.rows.upper[i] - image.y) * stride;
-    blend_rows(upper, lower, s.rows.weight[i], scale, offset, n, s.row.data());
+    const uint8_t* row = first + static_cast<size_t>(s.rows.lower[i] - image.y) * stride;
+    const uint8_t* next = first + static_cast<size_t>(s.rows.upper[i] - image.y) * stride;
+    blend_rows(row, next, s.rows.weight[i], scale, offset, n, s.row.data());
     if constexpr (C == 3) {
       const Float4 sum = blend_columns3(s.row.data(), s.columns, width, out);
       for (int c = 0; c < 3; ++c) sums[c] += sum[c];

@@ -33,8 +33,11 @@ Result<PixelView> raw_pixels(const Example& example, std::string_view bytes, int
 ImageWindow decode_window(const ImageInfo& info, const ResizeWindow& w, int margin) {
   const AxisRange rows = touched(info.height, w.grid_height, w.top, w.height);
   const AxisRange columns = touched(info.width, w.grid_width, w.left, w.width);
-  const int y = std::max(rows.begin - margin, 0), x = std::max(columns.begin - margin, 0);
-  return {x, y, std::min(columns.end + margin, info.width) - x, std::min(rows.end + margin, info.height) - y};
+  const int y = std::max(rows.begin - margin, 0), y_end = std::min(rows.end + margin, info.height);
+  const int x = std::max(columns.begin - margin, 0), x_end = std::min(columns.end + margin, info.width);
+  // Whole rows are decoded in place; parts of them are copied, which pays only when much is left out.
+  if (x_end - x > info.width * 3 / 4) return {0, y, info.width, y_end - y};
+  return {x, y, x_end - x, y_end - y};
 }
 
 class ImageMap {

@@ -207,6 +207,8 @@ void InputPipeline::Impl::drain() {
   }
 }
 
+std::shared_ptr<ThreadPool> make_thread_pool(int threads) { return std::make_shared<ThreadPool>(std::max(threads, 1)); }
+
 InputPipeline::InputPipeline(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 InputPipeline::~InputPipeline() { impl_->drain(); }

@@ -34,7 +34,10 @@
 
 namespace tenon {
 
+// Threads for the tasks of a pipeline. A process has one pool, which the training loop makes; a program that runs a
+// pipeline by itself makes its own. One thread means that the consumer does everything in next().
 class ThreadPool;
+std::shared_ptr<ThreadPool> make_thread_pool(int threads);
 
 // What is drawn for each training image. Each member can be switched off.
 struct Augmentation {
