@@ -87,6 +87,7 @@ class Backward {
     const Gradient context(graph_, node.attrs, tensors(graph_, node.operands), tensors(graph_, node.results),
                            std::move(out_grads), needs);
     const Tensors in_grads = op.gradient(context);
+    if (in_grads.empty()) return visit_decomposition(op, node);  // the rule passes
     for (size_t k = 0; k < in_grads.size() && k < needs.size(); ++k)
       if (in_grads[k] && needs[k]) accumulate(node, node.operands[k], in_grads[k]);
   }

@@ -7,7 +7,7 @@ namespace tenon {
 
 // The gradients of the scalar `loss` (a float of rank 0) by each of `variables`, in order; an empty
 // tensor where the loss does not depend on it. New nodes carry phase kBackward and forward_of.
-// Composites without a gradient rule of their own are differentiated through their decomposition;
+// Composites without a gradient rule, or whose rule passes, are differentiated through their decomposition;
 // through primitives without one (floor, round) no gradient flows.
 Tensors gradients(Tensor loss, const Tensors& variables);
 

@@ -113,7 +113,7 @@ Result<Graph> lower(const Graph& graph, Device& device, const CompileOptions& op
     for (;;) {
       std::vector<bool> to_expand(current.nodes.size(), false);
       TENON_ASSIGN(const bool any, ask(current, device, options, to_expand));
-      if (!any) return current;
+      if (!any) return prune_inputs(current);
       current = simplify(expand(current, to_expand));
     }
   } catch (const Error& e) {

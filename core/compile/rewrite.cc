@@ -6,6 +6,7 @@ Rewrite::Rewrite(const Graph& from) : from_(from), map_(from.values.size()) {
   for (const Input& input : from.inputs) {
     const ValueId id = to_.add_input(from.type(input.value), input.role, input.name);
     to_.inputs.back().split = input.split;
+    to_.inputs.back().scalar = input.scalar;
     map_[input.value] = Tensor(&to_, id);
   }
   to_.variables = from.variables;
@@ -58,6 +59,32 @@ Graph Rewrite::run(const Visit& visit) {
   for (Variable& v : to_.variables)
     if (v.next != kAbsent) v.next = map_[v.next] ? map_[v.next].id() : kAbsent;
   return std::move(to_);
+}
+
+Graph prune_inputs(const Graph& graph) {
+  std::vector<bool> used(graph.values.size(), false);
+  for (const Node& node : graph.nodes)
+    for (ValueId v : node.operands)
+      if (v >= 0) used[v] = true;
+  for (const Output& r : graph.results) {
+    used[r.value] = true;
+    if (r.alias >= 0) used[graph.inputs[r.alias].value] = true;
+  }
+  Graph out = graph;
+  out.inputs.clear();
+  out.variables.clear();
+  std::vector<int> index(graph.inputs.size(), -1);
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    if (!used[graph.inputs[i].value]) continue;
+    index[i] = static_cast<int>(out.inputs.size());
+    out.values[graph.inputs[i].value].index = index[i];
+    out.inputs.push_back(graph.inputs[i]);
+  }
+  for (Output& r : out.results)
+    if (r.alias >= 0) r.alias = index[r.alias];
+  for (Variable v : graph.variables)
+    if (index[v.input] >= 0) v.input = index[v.input], out.variables.push_back(std::move(v));
+  return out;
 }
 
 void add_state_results(Graph& graph) {

@@ -164,11 +164,11 @@ class Simplifier {
   }
 
  public:
-  void set_types(const std::vector<Value>& values) { types_ = &values; }
+  void set_types(const std::deque<Value>& values) { types_ = &values; }
 
  private:
   Rewrite rewrite_;
-  const std::vector<Value>* types_ = nullptr;
+  const std::deque<Value>* types_ = nullptr;
   Type empty_;
   std::unordered_map<std::string, Tensors> seen_;
 };

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -67,6 +68,7 @@ struct Input {
   Role role;
   bool split = false;  // axis 0 is dealt over the replicas
   std::string name;
+  double scalar = 0;   // of a kScalar: its value unless the trainer gives another
 };
 
 enum class ResultMode : uint8_t { kLast, kEach, kUntil };
@@ -79,18 +81,23 @@ struct Output {
   std::string name;
 };
 
+// Weights are the model's parameters, moving averages among them; slots belong to an optimizer; counters
+// are global_step and its like.
+enum class VariableKind : uint8_t { kWeight, kSlot, kCounter };
+
 // A state with a name, a first value and perhaps a next value: a weight, a slot, a counter.
 struct Variable {
   std::string name;  // "conv2d/kernel"
   int input = -1;    // index into Graph::inputs
   Initializer initializer;
   bool trainable = true;
+  VariableKind kind = VariableKind::kWeight;
   ValueId next = kAbsent;  // its value after the step; absent: unchanged
 };
 
 class Graph {
  public:
-  std::vector<Value> values;
+  std::deque<Value> values;  // a deque: a reference to a type stays good while the graph grows
   std::vector<Node> nodes;
   std::vector<Input> inputs;
   std::vector<Output> results;

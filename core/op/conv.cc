@@ -8,16 +8,20 @@ void shape_rule(Infer& c) {
 }
 
 Tensors gradient_rule(const Gradient& n) {
+  return conv_gradients(n, n.g(0));
+}
+
+}  // namespace conv_op
+
+Tensors conv_gradients(const Gradient& n, Tensor grad) {
   const ConvOptions o = conv_options(n);
-  const Tensor x = n.in(0), w = n.in(1), g = cast(n.g(0), x.dtype());
+  const Tensor x = n.in(0), w = n.in(1), g = cast(grad, x.dtype());
   const Ints kernel(w.shape().begin(), w.shape().end() - 2);
   ConvOptions back = o;
   back.out = DType::kNone;
   return {n.needs(0) ? conv_grad_input(g, w, spatial_dims(x.shape()), back) : Tensor(),
           n.needs(1) ? conv_grad_filter(x, g, kernel, back) : Tensor()};
 }
-
-}  // namespace conv_op
 
 extern const OpDef kConv;
 const OpDef kConv = {

@@ -8,8 +8,14 @@ void shape_rule(Infer& c) {
 }
 
 Tensors gradient_rule(const Gradient& n) {
+  return dot_gradients(n, n.g(0));
+}
+
+}  // namespace dot_op
+
+Tensors dot_gradients(const Gradient& n, Tensor grad) {
   const bool ta = n.flag("ta"), tb = n.flag("tb");
-  const Tensor a = n.in(0), b = n.in(1), g = cast(n.g(0), a.dtype());
+  const Tensor a = n.in(0), b = n.in(1), g = cast(grad, a.dtype());
   const auto product = [&](Tensor x, Tensor y, bool tx, bool ty) {
     return dot(x, y, {tx, ty, static_cast<Precision>(n.enumerator("precision"))});
   };
@@ -18,8 +24,6 @@ Tensors gradient_rule(const Gradient& n) {
   if (n.needs(1)) db = tb ? product(g, a, true, ta) : product(a, g, !ta, false);
   return {da, db};
 }
-
-}  // namespace dot_op
 
 extern const OpDef kDot;
 const OpDef kDot = {

@@ -104,7 +104,8 @@ class Decompose : public NodeContext {
   using NodeContext::NodeContext;
 };
 
-// Given to a gradient rule, which returns one tensor an operand (empty: no gradient flows there).
+// Given to a gradient rule, which returns one tensor an operand (empty: no gradient flows there). A
+// composite's rule that returns none at all passes: the decomposition is differentiated instead.
 class Gradient : public NodeContext {
  public:
   Gradient(Graph& graph, const Attrs& attrs, Tensors in, Tensors out, Tensors grads, std::vector<bool> needed)

@@ -49,6 +49,27 @@ Shape gather_shape(Infer& c);
 Type dot_shape(Infer& c);
 Type conv_shape(Infer& c);
 
+// What sums and nonlinear functions of a dtype are computed in: f32, f64 for f64.
+DType compute_dtype(DType dtype);
+Tensor widened(Tensor x);
+// A constant of f32 or f64 with these elements; one fills the shape.
+Tensor constant_of(Graph& graph, DType dtype, const Shape& shape, const std::vector<double>& values);
+
+// The activation of `act` and `alpha`; fails where they are no published number or no sensible slope.
+Activation checked_activation(Infer& c);
+Activation activation_of(const AttrReader& a);
+// Operands `bias` [last axis of y] and `residual` [y's shape], both optional and of y's dtype.
+void check_epilogue(Infer& c, const Type& y, int bias, int residual);
+// act(z + bias + residual), computed wide and rounded to `dtype`; bias and residual may be absent.
+Tensor epilogue(Tensor z, Tensor bias, Tensor residual, const AttrReader& a, DType dtype);
+// Gradient before the epilogue: of z and residual, and of the bias when it is needed. REQUIRED: the
+// activation's gradient comes from its result.
+BiasActGrad epilogue_gradient(const Gradient& n, bool needs_bias);
+
+// Gradients of dot and conv by operands 0 and 1, from that of the result.
+Tensors dot_gradients(const Gradient& n, Tensor g);
+Tensors conv_gradients(const Gradient& n, Tensor g);
+
 ConvOptions conv_options(const AttrReader& a);
 Attrs conv_attrs(const ConvOptions& o);
 Ints spatial_dims(const Shape& s);  // dims 1..rank-2

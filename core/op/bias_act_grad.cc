@@ -1,0 +1,37 @@
+#include "op/rules.h"
+
+namespace tenon {
+namespace bias_act_grad_op {
+
+void shape_rule(Infer& c) {
+  checked_activation(c);
+  c.expect_same_type(0, 1);
+  c.expect_rank(0, 1, kMaxRank);
+  c.result(c.in(0));
+  c.result(c.in(0).dtype, {c.shape(0)[-1]});
+}
+
+Tensors decompose_rule(const Decompose& n) {
+  const DType dtype = n.in(0).dtype();
+  const Tensor dz = activation_grad(widened(n.in(0)), widened(n.in(1)), activation_of(n), n.f64("alpha"));
+  return {cast(dz, dtype), cast(reduce(dz, leading_axes(dz.rank()), ReduceKind::kSum), dtype)};
+}
+
+}  // namespace bias_act_grad_op
+
+extern const OpDef kBiasActGrad;
+const OpDef kBiasActGrad = {
+    "bias_act_grad",
+    "g:F t:F ; act:enum=0 alpha:f64=0 -> dz dbias",
+    "What a bias and an activation do backwards: dz = activation_grad(g, t), dbias = its sum over all axes but "
+    "the last.",
+    bias_act_grad_op::shape_rule,
+    bias_act_grad_op::decompose_rule,
+};
+
+BiasActGrad bias_act_grad(Tensor g, Tensor t, Activation act, double alpha) {
+  const Tensors r = emit_all("bias_act_grad", {g, t}, {{"act", number_of(act)}, {"alpha", alpha}});
+  return {r[0], r[1]};
+}
+
+}  // namespace tenon

@@ -1,0 +1,49 @@
+#include "op/rules.h"
+
+namespace tenon {
+namespace conv_bias_act_op {
+
+void shape_rule(Infer& c) {
+  const Type y = conv_shape(c);
+  checked_activation(c);
+  check_epilogue(c, y, 2, 3);
+  c.result(y);
+}
+
+Tensors decompose_rule(const Decompose& n) {
+  ConvOptions o = conv_options(n);
+  const DType out = o.out == DType::kNone ? n.in(0).dtype() : o.out;
+  o.out = compute_dtype(out);
+  return {epilogue(conv(n.in(0), n.in(1), o), n.in(2), n.in(3), n, out)};
+}
+
+Tensors gradient_rule(const Gradient& n) {
+  if (!gradient_from_result(activation_of(n))) return {};
+  const BiasActGrad d = epilogue_gradient(n, n.needs(2));
+  const Tensors operands = conv_gradients(n, d.dz);
+  return {operands[0], operands[1], d.dbias, d.dz};
+}
+
+}  // namespace conv_bias_act_op
+
+extern const OpDef kConvBiasAct;
+const OpDef kConvBiasAct = {
+    "conv_bias_act",
+    "x:F w:F [bias:F] [residual:F] ; act:enum=0 alpha:f64=0 strides:list= low:list= high:list= dilation:list= "
+    "groups:i64=1 precision:enum=0 out:dtype=none -> y",
+    "act(conv(x, w) + bias + residual), rounded once. bias has one number a filter, residual the result's shape, "
+    "both its dtype. Gradients are taken from y where the activation allows it, else the convolution is done again.",
+    conv_bias_act_op::shape_rule,
+    conv_bias_act_op::decompose_rule,
+    conv_bias_act_op::gradient_rule,
+};
+
+Tensor conv_bias_act(Tensor x, Tensor w, Tensor bias, Tensor residual, Activation act, double alpha,
+                     const ConvOptions& o) {
+  Attrs attrs = conv_attrs(o);
+  attrs.push_back({"act", number_of(act)});
+  attrs.push_back({"alpha", alpha});
+  return emit1("conv_bias_act", {x, w, bias, residual}, std::move(attrs));
+}
+
+}  // namespace tenon

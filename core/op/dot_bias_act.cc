@@ -1,0 +1,48 @@
+#include "op/rules.h"
+
+namespace tenon {
+namespace dot_bias_act_op {
+
+void shape_rule(Infer& c) {
+  const Type y = dot_shape(c);
+  checked_activation(c);
+  check_epilogue(c, y, 2, 3);
+  c.result(y);
+}
+
+Tensors decompose_rule(const Decompose& n) {
+  const DType out = n.dtype("out") == DType::kNone ? n.in(0).dtype() : n.dtype("out");
+  const Precision precision = static_cast<Precision>(n.enumerator("precision"));
+  const Tensor z = dot(n.in(0), n.in(1), {n.flag("ta"), n.flag("tb"), precision, compute_dtype(out)});
+  return {epilogue(z, n.in(2), n.in(3), n, out)};
+}
+
+Tensors gradient_rule(const Gradient& n) {
+  if (!gradient_from_result(activation_of(n))) return {};
+  const BiasActGrad d = epilogue_gradient(n, n.needs(2));
+  const Tensors operands = dot_gradients(n, d.dz);
+  return {operands[0], operands[1], d.dbias, d.dz};
+}
+
+}  // namespace dot_bias_act_op
+
+extern const OpDef kDotBiasAct;
+const OpDef kDotBiasAct = {
+    "dot_bias_act",
+    "a:F b:F [bias:F] [residual:F] ; act:enum=0 alpha:f64=0 ta:bool=false tb:bool=false precision:enum=0 "
+    "out:dtype=none -> y",
+    "act(dot(a, b) + bias + residual), rounded once. bias has the size of the last axis, residual the result's "
+    "shape, both its dtype. Gradients are taken from y where the activation allows it, else the dot is done again.",
+    dot_bias_act_op::shape_rule,
+    dot_bias_act_op::decompose_rule,
+    dot_bias_act_op::gradient_rule,
+};
+
+Tensor dot_bias_act(Tensor a, Tensor b, Tensor bias, Tensor residual, Activation act, double alpha,
+                    const DotOptions& o) {
+  return emit1("dot_bias_act", {a, b, bias, residual},
+               {{"act", number_of(act)}, {"alpha", alpha}, {"ta", o.ta}, {"tb", o.tb},
+                {"precision", number_of(o.precision)}, {"out", o.out}});
+}
+
+}  // namespace tenon

@@ -1,0 +1,50 @@
+#include "op/rules.h"
+
+namespace tenon {
+namespace dropout_op {
+
+void shape_rule(Infer& c) {
+  for (int i = 1; i < 3; ++i)
+    c.expect(c.in(i) == Type{DType::kI64, {}}, c.operand(i), " is ", c.in(i).str(), ", expected i64[]");
+  if (c.has(3)) c.expect_same_type(0, 3);
+  c.expect(c.f64("rate") >= 0 && c.f64("rate") <= 1, "rate is ", c.f64("rate"), ", expected 0 to 1");
+  c.expect(c.i64("stream") >= 0 && c.i64("stream") <= UINT32_MAX, "stream ", c.i64("stream"),
+           ", expected 0 to 2^32-1");
+  c.expect(c.shape(0).elements() <= (int64_t{1} << 34), c.in(0).str(), " has more than 2^34 elements");
+  c.result(c.in(0));
+}
+
+Tensors decompose_rule(const Decompose& n) {
+  const double rate = n.f64("rate");
+  const Tensor x = widened(n.in(0));
+  const Tensor draw = random(n.in(1), n.in(2), n.i64("stream"), x.shape(), true);
+  const Tensor kept = compare(draw, scalar_like(draw, rate), CompareKind::kGe);
+  Tensor y = select(kept, x * (rate < 1 ? 1 / (1 - rate) : 0), scalar_like(x, 0));
+  if (n.has(3)) y = y + widened(n.in(3));
+  return {cast(y, n.in(0).dtype())};
+}
+
+Tensors gradient_rule(const Gradient& n) {
+  const Tensor dx =
+      n.needs(0) ? dropout(n.g(0), n.in(1), n.in(2), Tensor(), n.f64("rate"), n.i64("stream")) : Tensor();
+  return {dx, Tensor(), Tensor(), n.g(0)};
+}
+
+}  // namespace dropout_op
+
+extern const OpDef kDropout;
+const OpDef kDropout = {
+    "dropout",
+    "x:F seed:I step:I [residual:F] ; rate:f64 stream:i64 -> y",
+    "x / (1 - rate) where random(seed, step, stream), per replica, is at least rate, 0 elsewhere; then adds the "
+    "residual. Its gradient is dropout with the same draws, so no mask is stored. Rate 1 drops everything.",
+    dropout_op::shape_rule,
+    dropout_op::decompose_rule,
+    dropout_op::gradient_rule,
+};
+
+Tensor dropout(Tensor x, Tensor seed, Tensor step, Tensor residual, double rate, int64_t stream) {
+  return emit1("dropout", {x, seed, step, residual}, {{"rate", rate}, {"stream", stream}});
+}
+
+}  // namespace tenon

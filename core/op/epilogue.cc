@@ -1,0 +1,59 @@
+// What dot_bias_act, conv_bias_act and batch normalisation do after their sums.
+#include <cstring>
+
+#include "op/rules.h"
+
+namespace tenon {
+
+DType compute_dtype(DType dtype) { return dtype == DType::kF64 ? DType::kF64 : DType::kF32; }
+
+Tensor widened(Tensor x) { return cast(x, compute_dtype(x.dtype())); }
+
+Tensor constant_of(Graph& graph, DType dtype, const Shape& shape, const std::vector<double>& values) {
+  std::string bytes(values.size() * static_cast<size_t>(dtype_bytes(dtype)), '\0');
+  for (size_t i = 0; i < values.size(); ++i) {
+    const float narrow = static_cast<float>(values[i]);
+    if (dtype == DType::kF64) std::memcpy(bytes.data() + i * sizeof(double), &values[i], sizeof(double));
+    else std::memcpy(bytes.data() + i * sizeof narrow, &narrow, sizeof narrow);
+  }
+  return constant(graph, {dtype, shape}, bytes);
+}
+
+Activation activation_of(const AttrReader& a) { return static_cast<Activation>(a.enumerator("act")); }
+
+Activation checked_activation(Infer& c) {
+  const int act = c.enumerator("act");
+  c.expect(act >= 0 && act <= static_cast<int>(Activation::kHardSwish), "attribute 'act' is ", act,
+           ", expected 0 to ", static_cast<int>(Activation::kHardSwish));
+  const Activation a = static_cast<Activation>(act);
+  // The gradient tells the side of 0 from the result's sign.
+  const bool slope = a == Activation::kLeakyRelu || a == Activation::kElu;
+  c.expect(!slope || c.f64("alpha") >= 0, "attribute 'alpha' of ", activation_name(a), " is ", c.f64("alpha"),
+           ", expected 0 or more");
+  return a;
+}
+
+void check_epilogue(Infer& c, const Type& y, int bias, int residual) {
+  for (int i : {bias, residual})
+    c.expect(!c.has(i) || c.in(i).dtype == y.dtype, c.has(i) ? c.operand(i) : "", " is ",
+             c.has(i) ? c.in(i).str() : "", ", expected ", dtype_name(y.dtype), " as the result");
+  if (c.has(bias)) c.expect_shape(bias, {y.shape[-1]});
+  if (c.has(residual)) c.expect_shape(residual, y.shape);
+}
+
+Tensor epilogue(Tensor z, Tensor bias, Tensor residual, const AttrReader& a, DType dtype) {
+  const DType compute = compute_dtype(dtype);
+  z = cast(z, compute);
+  if (bias) z = add(z, broadcast_trailing(cast(bias, compute), z.shape()));
+  if (residual) z = add(z, cast(residual, compute));
+  return cast(activation(z, activation_of(a), a.f64("alpha")), dtype);
+}
+
+BiasActGrad epilogue_gradient(const Gradient& n, bool needs_bias) {
+  const Activation act = activation_of(n);
+  const Tensor g = n.g(0), t = act == Activation::kNone ? g : n.out(0);
+  if (needs_bias) return bias_act_grad(g, t, act, n.f64("alpha"));
+  return {activation_grad(g, t, act, n.f64("alpha")), Tensor()};
+}
+
+}  // namespace tenon

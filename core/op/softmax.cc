@@ -1,0 +1,104 @@
+#include "op/rules.h"
+
+namespace tenon {
+namespace softmax_op {
+
+void shape_rule(Infer& c) {
+  c.expect_rank(0, 1, kMaxRank);
+  c.expect(c.i64("axis") >= 0 && c.i64("axis") < c.shape(0).rank(), "axis ", c.i64("axis"),
+           " is out of range for ", c.in(0).str());
+  c.result(c.in(0));
+}
+
+void grad_shape_rule(Infer& c) {
+  c.expect_same_type(0, 1);
+  shape_rule(c);
+}
+
+// The fold of x along its axis, repeated to x's shape.
+Tensor folded(const AttrReader& a, Tensor x, ReduceKind kind) {
+  const Ints axes{a.i64("axis")};
+  return expand_reduced(reduce(x, axes, kind), x.shape(), axes);
+}
+
+Tensors decompose_rule(const Decompose& n) {
+  const Tensor x = widened(n.in(0));
+  const Tensor e = exp(x - folded(n, x, ReduceKind::kMax));
+  return {cast(e / folded(n, e, ReduceKind::kSum), n.in(0).dtype())};
+}
+
+Tensors gradient_rule(const Gradient& n) {
+  return {softmax_grad(n.g(0), n.out(0), n.i64("axis"))};
+}
+
+Tensors grad_decompose_rule(const Decompose& n) {
+  const Tensor dy = widened(n.in(0)), y = widened(n.in(1));
+  return {cast(y * (dy - folded(n, dy * y, ReduceKind::kSum)), n.in(0).dtype())};
+}
+
+Tensors log_decompose_rule(const Decompose& n) {
+  const Tensor x = widened(n.in(0));
+  const Tensor shifted = x - folded(n, x, ReduceKind::kMax);
+  return {cast(shifted - log(folded(n, exp(shifted), ReduceKind::kSum)), n.in(0).dtype())};
+}
+
+Tensors log_gradient_rule(const Gradient& n) {
+  return {log_softmax_grad(n.g(0), n.out(0), n.i64("axis"))};
+}
+
+Tensors log_grad_decompose_rule(const Decompose& n) {
+  const Tensor dy = widened(n.in(0)), y = widened(n.in(1));
+  return {cast(dy - exp(y) * folded(n, dy, ReduceKind::kSum), n.in(0).dtype())};
+}
+
+// -1 is the last axis.
+Attrs axis_of(Tensor x, int64_t axis) { return {{"axis", int64_t{x.shape().axis(static_cast<int>(axis))}}}; }
+
+}  // namespace softmax_op
+
+extern const OpDef kSoftmax, kSoftmaxGrad, kLogSoftmax, kLogSoftmaxGrad;
+
+const OpDef kSoftmax = {
+    "softmax",
+    "x:F ; axis:i64 -> y",
+    "exp(x - max) over its sum along one axis. A row of -inf alone, or with a NaN or +inf, is NaN.",
+    softmax_op::shape_rule,
+    softmax_op::decompose_rule,
+    softmax_op::gradient_rule,
+};
+
+const OpDef kSoftmaxGrad = {
+    "softmax_grad",
+    "dy:F y:F ; axis:i64 -> dx",
+    "The gradient of softmax from its result: y (dy - sum of dy y along the axis).",
+    softmax_op::grad_shape_rule,
+    softmax_op::grad_decompose_rule,
+};
+
+const OpDef kLogSoftmax = {
+    "log_softmax",
+    "x:F ; axis:i64 -> y",
+    "The logarithm of softmax: x - max - log of the sum of exp(x - max) along one axis.",
+    softmax_op::shape_rule,
+    softmax_op::log_decompose_rule,
+    softmax_op::log_gradient_rule,
+};
+
+const OpDef kLogSoftmaxGrad = {
+    "log_softmax_grad",
+    "dy:F y:F ; axis:i64 -> dx",
+    "The gradient of log_softmax from its result: dy - exp(y) times the sum of dy along the axis.",
+    softmax_op::grad_shape_rule,
+    softmax_op::log_grad_decompose_rule,
+};
+
+Tensor softmax(Tensor x, int64_t axis) { return emit1("softmax", {x}, softmax_op::axis_of(x, axis)); }
+Tensor log_softmax(Tensor x, int64_t axis) { return emit1("log_softmax", {x}, softmax_op::axis_of(x, axis)); }
+Tensor softmax_grad(Tensor dy, Tensor y, int64_t axis) {
+  return emit1("softmax_grad", {dy, y}, softmax_op::axis_of(y, axis));
+}
+Tensor log_softmax_grad(Tensor dy, Tensor y, int64_t axis) {
+  return emit1("log_softmax_grad", {dy, y}, softmax_op::axis_of(y, axis));
+}
+
+}  // namespace tenon

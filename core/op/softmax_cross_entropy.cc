@@ -1,0 +1,152 @@
+#include <limits>
+
+#include "op/rules.h"
+
+namespace tenon {
+namespace softmax_cross_entropy_op {
+
+// loss, lse and dloss of a row of logits.
+DType loss_dtype(DType logits) { return compute_dtype(logits); }
+
+// Operands `logits` and `label` fit; returns the shape of the rows.
+Shape rows_of(Infer& c, int logits, int label) {
+  c.expect_rank(logits, 1, kMaxRank);
+  const Shape& x = c.shape(logits);
+  const Shape rows(std::vector<int64_t>(x.begin(), x.end() - 1));
+  if (is_float(c.in(label).dtype)) c.expect_same_type(logits, label);
+  else c.expect_shape(label, rows);
+  return rows;
+}
+
+void shape_rule(Infer& c) {
+  const Shape rows = rows_of(c, 0, 1);
+  c.result(loss_dtype(c.in(0).dtype), rows);
+  c.result(loss_dtype(c.in(0).dtype), rows);
+}
+
+Tensor sum_row(Tensor x) { return reduce(x, {x.rank() - 1}, ReduceKind::kSum); }
+Tensor along_row(Tensor row, Tensor x) { return expand_reduced(row, x.shape(), {x.rank() - 1}); }
+
+Tensor log_sum_exp(Tensor x) {
+  const Tensor max = reduce(x, {x.rank() - 1}, ReduceKind::kMax);
+  return max + log(sum_row(exp(x - along_row(max, x))));
+}
+
+// Integer labels: `value`, but 0 at the ignored label and NaN outside of [0, V).
+Tensor guarded(const AttrReader& a, Tensor label, int64_t classes, Tensor value) {
+  const auto is = [&](CompareKind kind, int64_t n) { return compare(label, full(*label.graph(), label.dtype(), {},
+                                                                                 static_cast<double>(n)), kind); };
+  const Tensor inside = minimum(is(CompareKind::kGe, 0), is(CompareKind::kLt, classes));
+  value = select(inside, value, scalar_like(value, std::numeric_limits<double>::quiet_NaN()));
+  const int64_t ignore = a.i64("ignore");
+  const bool possible = label.dtype() == DType::kI64 || (ignore >= INT32_MIN && ignore <= INT32_MAX);
+  return possible ? select(is(CompareKind::kEq, ignore), scalar_like(value, 0), value) : value;
+}
+
+// sum(t) lse - sum(t x) of integer labels, as a sum of terms lse - x: they are of the size of the loss.
+Tensor sparse_loss(const Decompose& n, Tensor x, Tensor label, Tensor lse) {
+  const double on = n.f64("on"), off = n.f64("off");
+  const int axis = x.rank() - 1;
+  std::vector<int64_t> column = label.shape().vec();
+  column.push_back(1);
+  const Tensor at_label = reshape(gather(x, reshape(label, Shape(column)), axis, axis), label.shape());
+  Tensor loss = (on - off) * (lse - at_label);
+  if (off != 0) loss = loss + off * sum_row(along_row(lse, x) - x);
+  return guarded(n, label, x.dim(-1), loss);
+}
+
+Tensors decompose_rule(const Decompose& n) {
+  const Tensor x = widened(n.in(0)), label = n.in(1), lse = log_sum_exp(x);
+  if (!is_float(label.dtype())) return {sparse_loss(n, x, label, lse), lse};
+  const Tensor t = widened(label);
+  return {sum_row(t) * lse - sum_row(t * x), lse};
+}
+
+Tensors gradient_rule(const Gradient& n) {
+  const Tensor x = n.in(0), label = n.in(1), lse = n.out(1);
+  const CrossEntropyOptions o{n.f64("on"), n.f64("off"), n.i64("ignore")};
+  Tensor dx, dlabel;
+  if (n.g(0) && n.needs(0)) dx = softmax_cross_entropy_grad(n.g(0), x, label, lse, o);
+  if (n.g(0) && n.needs(1)) {
+    const Tensor wide = widened(x);
+    dlabel = cast(along_row(n.g(0), wide) * (along_row(lse, wide) - wide), label.dtype());
+  }
+  if (n.g(1) && n.needs(0)) {
+    const Tensor wide = widened(x);
+    const Tensor more = cast(along_row(n.g(1), wide) * exp(wide - along_row(lse, wide)), x.dtype());
+    dx = dx ? add(dx, more) : more;
+  }
+  return {dx, dlabel};
+}
+
+}  // namespace softmax_cross_entropy_op
+
+extern const OpDef kSoftmaxCrossEntropy;
+const OpDef kSoftmaxCrossEntropy = {
+    "softmax_cross_entropy",
+    "x:F label:N ; on:f64=1 off:f64=0 ignore:i64=-9223372036854775808 -> loss lse",
+    "The cross entropy of each row of logits x[..,V]: sum(t) lse - sum(t x), lse = log(sum(exp(x))), in f32 (f64 "
+    "for f64). An integer label[..] stands for t = on at the label and off elsewhere; its loss is 0 for the label "
+    "`ignore`, NaN outside of [0, V). A float label[..,V] of x's dtype is t itself.",
+    softmax_cross_entropy_op::shape_rule,
+    softmax_cross_entropy_op::decompose_rule,
+    softmax_cross_entropy_op::gradient_rule,
+};
+
+namespace softmax_cross_entropy_op {
+
+Attrs attributes(const CrossEntropyOptions& o) { return {{"on", o.on}, {"off", o.off}, {"ignore", o.ignore}}; }
+
+void grad_shape_rule(Infer& c) {
+  const Shape rows = rows_of(c, 1, 2);
+  for (int i : {0, 3}) {
+    const Type expected{loss_dtype(c.in(1).dtype), rows};
+    c.expect(c.in(i) == expected, c.operand(i), " is ", c.in(i).str(), ", expected ", expected.str());
+  }
+  c.result(c.in(1));
+}
+
+// t of integer labels: on at the label, off elsewhere.
+Tensor dense_label(const AttrReader& a, Tensor label, Tensor x) {
+  const Tensor classes = iota(*x.graph(), label.dtype(), x.shape(), x.rank() - 1);
+  const Tensor hit = compare(along_row(label, x), classes, CompareKind::kEq);
+  return select(hit, full_like(x, a.f64("on")), scalar_like(x, a.f64("off")));
+}
+
+Tensors grad_decompose_rule(const Decompose& n) {
+  const Tensor dloss = n.in(0), x = widened(n.in(1)), label = n.in(2), lse = n.in(3);
+  const Tensor p = exp(x - along_row(lse, x));
+  Tensor dx;
+  if (is_float(label.dtype())) {
+    const Tensor t = widened(label);
+    dx = along_row(dloss, x) * (along_row(sum_row(t), x) * p - t);
+  } else {
+    const double total = n.f64("on") + static_cast<double>(x.dim(-1) - 1) * n.f64("off");
+    dx = along_row(dloss, x) * (total * p - dense_label(n, label, x));
+    dx = guarded(n, along_row(label, x), x.dim(-1), dx);
+  }
+  return {cast(dx, n.in(1).dtype())};
+}
+
+}  // namespace softmax_cross_entropy_op
+
+extern const OpDef kSoftmaxCrossEntropyGrad;
+const OpDef kSoftmaxCrossEntropyGrad = {
+    "softmax_cross_entropy_grad",
+    "dloss:F x:F label:N lse:F ; on:f64=1 off:f64=0 ignore:i64=-9223372036854775808 -> dx",
+    "The gradient of softmax_cross_entropy's loss by x: dloss (sum(t) exp(x - lse) - t). 0 in the rows of the label "
+    "`ignore`, NaN where the label is outside of [0, V).",
+    softmax_cross_entropy_op::grad_shape_rule,
+    softmax_cross_entropy_op::grad_decompose_rule,
+};
+
+CrossEntropy softmax_cross_entropy(Tensor x, Tensor label, const CrossEntropyOptions& o) {
+  const Tensors r = emit_all("softmax_cross_entropy", {x, label}, softmax_cross_entropy_op::attributes(o));
+  return {r[0], r[1]};
+}
+
+Tensor softmax_cross_entropy_grad(Tensor dloss, Tensor x, Tensor label, Tensor lse, const CrossEntropyOptions& o) {
+  return emit1("softmax_cross_entropy_grad", {dloss, x, label, lse}, softmax_cross_entropy_op::attributes(o));
+}
+
+}  // namespace tenon

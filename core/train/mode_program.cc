@@ -1,0 +1,178 @@
+#include "train/mode_program.h"
+
+#include <cstring>
+
+#include "base/half.h"
+#include "base/text.h"
+#include "compile/rewrite.h"
+#include "op/op.h"
+
+namespace tenon {
+namespace {
+
+constexpr std::string_view kLabel = "label";
+
+void expect_scalar(const Tensor& t, std::string_view what) {
+  if (!t) fail("the model function gave no ", what);
+  if (t.rank() != 0 || t.dtype() != DType::kF32) fail("the model function's ", what, " is ", t.type().str(), ", expected f32[]");
+}
+
+void add_result(Graph& graph, Tensor t, ResultMode mode, std::string name) {
+  graph.results.push_back({t.id(), mode, -1, false, std::move(name)});
+}
+
+void add_training_results(Graph& graph, const EstimatorSpec& spec) {
+  expect_scalar(spec.loss, "loss");
+  if (!spec.train_op) fail("the model function gave no train_op for training; minimize() makes one");
+  add_result(graph, spec.loss, ResultMode::kEach, "loss");
+  const Tensor difference = sub(spec.loss, spec.loss);  // 0, or NaN where the loss is not finite
+  add_result(graph, compare(difference, scalar_like(difference, 0), CompareKind::kNe), ResultMode::kUntil, "stop");
+  add_state_results(graph);
+}
+
+void add_evaluation_results(ModeGraph& mode, const EstimatorSpec& spec) {
+  expect_scalar(spec.loss, "loss");
+  add_result(*mode.graph, spec.loss, ResultMode::kEach, "loss");
+  for (const auto& [name, metric] : spec.eval_metrics) {
+    expect_scalar(metric.total, "metric total");
+    expect_scalar(metric.count, "metric count");
+    add_result(*mode.graph, metric.total, ResultMode::kEach, cat("metric/", name, "/total"));
+    add_result(*mode.graph, metric.count, ResultMode::kEach, cat("metric/", name, "/count"));
+    mode.metrics.push_back(name);
+  }
+}
+
+void add_prediction_results(ModeGraph& mode, const EstimatorSpec& spec) {
+  if (spec.predictions.empty()) fail("the model function gave no predictions");
+  for (const auto& [name, tensor] : spec.predictions) {
+    if (!tensor) fail("the model function's prediction '", name, "' was never set");
+    add_result(*mode.graph, tensor, ResultMode::kLast, cat("predict/", name));
+    mode.predictions.push_back(name);
+  }
+}
+
+float as_float(DType dtype, const std::byte* p) {
+  const auto read = [p](auto value) {
+    std::memcpy(&value, p, sizeof value);
+    return value;
+  };
+  switch (dtype) {
+    case DType::kF32: return read(float{});
+    case DType::kF64: return static_cast<float>(read(double{}));
+    case DType::kBF16: return from_bf16(read(uint16_t{}));
+    case DType::kF16: return from_f16(read(uint16_t{}));
+    case DType::kI32: return static_cast<float>(read(int32_t{}));
+    case DType::kI64: return static_cast<float>(read(int64_t{}));
+    default: return static_cast<float>(read(uint8_t{}));
+  }
+}
+
+}  // namespace
+
+Result<ModeGraph> build_mode_graph(const ModelFn& model, const Params& params, const std::vector<FeatureSpec>& specs,
+                                   int64_t batch_size, Mode mode) {
+  try {
+    ModeGraph out;
+    out.graph = std::make_unique<Graph>();
+    Features features;
+    Tensor labels;
+    for (const FeatureSpec& spec : specs) {
+      const Tensor t(out.graph.get(), out.graph->add_input(spec.batch_type(batch_size), Role::kFeed, spec.name));
+      out.graph->inputs.back().split = true;
+      if (spec.name == kLabel) labels = t;
+      else features.set(spec.name, t);
+    }
+    Params with_batch = params;
+    with_batch.set("batch_size", batch_size);
+    const EstimatorSpec spec = model(features, labels, mode, with_batch);
+    if (mode == Mode::kTrain) add_training_results(*out.graph, spec);
+    if (mode == Mode::kEval) add_evaluation_results(out, spec);
+    if (mode == Mode::kPredict) add_prediction_results(out, spec);
+    return out;
+  } catch (const Error& e) {
+    return e.status();
+  }
+}
+
+Result<std::unique_ptr<ModeProgram>> ModeProgram::create(ModeGraph graph, const std::shared_ptr<Device>& device,
+                                                         const RunConfig& config, int max_iterations) {
+  CompileOptions options;
+  options.deterministic = config.deterministic;
+  options.max_iterations = max_iterations;
+  TENON_ASSIGN(Executable executable, compile(*graph.graph, device, options));
+  std::unique_ptr<ModeProgram> program(new ModeProgram(std::move(executable)));
+  program->mode_graph_ = std::move(graph);
+  TENON_TRY(program->allocate_results());
+  program->set_scalars(config.seed);
+  return program;
+}
+
+Status ModeProgram::allocate_results() {
+  const Graph& graph = executable_.graph;
+  for (size_t r = 0; r < graph.results.size(); ++r) {
+    Buffer buffer;
+    if (graph.results[r].alias < 0) {
+      Type type = graph.type(graph.results[r].value);
+      if (graph.results[r].mode == ResultMode::kEach) {
+        std::vector<int64_t> dims = type.shape.vec();
+        dims.insert(dims.begin(), executable_.max_iterations);
+        type.shape = Shape(dims);
+      }
+      TENON_ASSIGN(buffer, executable_.device->allocate(type, true));
+      launch_.set_result(static_cast<int>(r), buffer);
+    }
+    results_.push_back(std::move(buffer));
+  }
+  return {};
+}
+
+void ModeProgram::set_scalars(uint64_t seed) {
+  const Graph& graph = executable_.graph;
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    if (graph.inputs[i].role != Role::kScalar) continue;
+    for (int k = 0; k < executable_.max_iterations; ++k) {
+      if (graph.inputs[i].name == "seed") launch_.set_scalar(k, executable_.slot[i], static_cast<int64_t>(seed));
+      else if (is_float(graph.type(graph.inputs[i].value).dtype)) launch_.set_scalar(k, executable_.slot[i], graph.inputs[i].scalar);
+      else launch_.set_scalar(k, executable_.slot[i], static_cast<int64_t>(graph.inputs[i].scalar));
+    }
+  }
+}
+
+void ModeProgram::bind(const StateStore& states) {
+  const Graph& graph = executable_.graph;
+  for (size_t i = 0; i < graph.inputs.size(); ++i)
+    if (graph.inputs[i].role == Role::kState)
+      launch_.set_input(executable_.slot[i], states.buffer(graph.inputs[i].name));
+  for (size_t r = 0; r < graph.results.size(); ++r)
+    if (const int alias = graph.results[r].alias; alias >= 0)
+      launch_.set_result(static_cast<int>(r), states.buffer(graph.inputs[alias].name));
+}
+
+void ModeProgram::bind_feeds(const std::vector<const Buffer*>& feeds) {
+  size_t next = 0;
+  const Graph& graph = executable_.graph;
+  for (size_t i = 0; i < graph.inputs.size(); ++i)
+    if (graph.inputs[i].role == Role::kFeed) launch_.set_input(executable_.slot[i], *feeds[next++]);
+}
+
+const Type& ModeProgram::result_type(std::string_view result) const {
+  return executable_.graph.type(executable_.graph.results[executable_.find_result(result)].value);
+}
+
+Status ModeProgram::read_rows(Queue& queue, std::string_view result, uint32_t n, std::vector<float>& out) const {
+  out.resize(n);
+  return queue.read(results_[executable_.find_result(result)], out.data(), n * sizeof(float));
+}
+
+Status ModeProgram::read_floats(Queue& queue, std::string_view result, std::vector<float>& out) const {
+  const Buffer& buffer = results_[executable_.find_result(result)];
+  const Type& type = buffer.type();
+  std::vector<std::byte> bytes(static_cast<size_t>(type.bytes()));
+  TENON_TRY(queue.read(buffer, bytes.data(), bytes.size()));
+  const auto size = static_cast<size_t>(dtype_bytes(type.dtype));
+  out.resize(bytes.size() / size);
+  for (size_t i = 0; i < out.size(); ++i) out[i] = as_float(type.dtype, &bytes[i * size]);
+  return {};
+}
+
+}  // namespace tenon

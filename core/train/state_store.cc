@@ -1,0 +1,77 @@
+#include "train/state_store.h"
+
+#include <cstdio>
+#include <vector>
+
+#include "base/text.h"
+#include "train/initialize.h"
+
+namespace tenon {
+
+Status StateStore::fill(const std::string& name, const Buffer& buffer, const Variable* variable,
+                        const BundleReader* checkpoint) {
+  std::vector<std::byte> bytes(static_cast<size_t>(buffer.type().bytes()));
+  if (checkpoint) {
+    TENON_TRY(check_variable(*checkpoint, name, buffer.type()));
+    TENON_TRY(checkpoint->read(name, bytes));
+  } else {
+    TENON_TRY(initialize(variable->initializer, buffer.type(), name, seed_, bytes));
+  }
+  return queue_.write(buffer, bytes.data(), bytes.size());
+}
+
+Status StateStore::provide(const Graph& graph, const BundleReader* checkpoint) {
+  if (checkpoint)  // all are checked before the first is read
+    for (const Variable& v : graph.variables)
+      TENON_TRY(check_variable(*checkpoint, v.name, graph.type(graph.inputs[v.input].value)));
+  for (const Variable& v : graph.variables) {
+    const Type& type = graph.type(graph.inputs[v.input].value);
+    if (const auto it = variables_.find(v.name); it != variables_.end()) {
+      if (!(it->second.type() == type))
+        return invalid("variable '", v.name, "' is ", it->second.type().str(), " here and ", type.str(),
+                       " in another mode of the model");
+      continue;
+    }
+    TENON_ASSIGN(Buffer buffer, device_->allocate(type));
+    TENON_TRY(fill(v.name, buffer, &v, checkpoint));
+    variables_.emplace(v.name, std::move(buffer));
+  }
+  return {};
+}
+
+Status StateStore::reload(const BundleReader& checkpoint) {
+  for (const auto& [name, buffer] : variables_) TENON_TRY(fill(name, buffer, nullptr, &checkpoint));
+  return {};
+}
+
+Status StateStore::save(BundleWriter& writer) const {
+  for (const auto& [name, buffer] : variables_) {
+    uint64_t offset = 0;
+    const FillBytes fill = [&](std::span<std::byte> piece) {
+      const uint64_t at = offset;
+      offset += piece.size();
+      return queue_.read(buffer, piece.data(), piece.size(), at);
+    };
+    TENON_TRY(writer.add(name, buffer.type(), fill));
+  }
+  return {};
+}
+
+Result<std::string> StateStore::hash() const {
+  uint64_t h = 0xcbf29ce484222325ull;
+  const auto mix = [&](const void* data, size_t n) {
+    for (size_t i = 0; i < n; ++i) h = (h ^ static_cast<const uint8_t*>(data)[i]) * 0x100000001b3ull;
+  };
+  std::vector<std::byte> bytes;
+  for (const auto& [name, buffer] : variables_) {
+    bytes.resize(static_cast<size_t>(buffer.type().bytes()));
+    TENON_TRY(queue_.read(buffer, bytes.data(), bytes.size()));
+    mix(name.data(), name.size());
+    mix(bytes.data(), bytes.size());
+  }
+  char text[20];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(h));
+  return std::string(text);
+}
+
+}  // namespace tenon

@@ -1,0 +1,43 @@
+// The variables of a model on one device, by name: shared by the programs of all modes.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "backend/device.h"
+#include "graph/graph.h"
+#include "train/checkpoint.h"
+
+namespace tenon {
+
+class StateStore {
+ public:
+  StateStore(std::shared_ptr<Device> device, Queue& queue, uint64_t seed)
+      : device_(std::move(device)), queue_(queue), seed_(seed) {}
+
+  // Makes the variables of `graph` that are not here yet: from the checkpoint when there is one
+  // (each must be in it with the same type), else by their initializers.
+  Status provide(const Graph& graph, const BundleReader* checkpoint);
+  // Reads every variable that is here again from the checkpoint.
+  Status reload(const BundleReader& checkpoint);
+
+  // REQUIRED: provide() was called with a graph that has it.
+  const Buffer& buffer(const std::string& name) const { return variables_.at(name); }
+  bool empty() const { return variables_.empty(); }
+
+  // Adds every variable to a checkpoint, in pieces.
+  Status save(BundleWriter& writer) const;
+  // FNV-1a over names and bytes, in the order of names.
+  Result<std::string> hash() const;
+
+ private:
+  Status fill(const std::string& name, const Buffer& buffer, const Variable* variable, const BundleReader* checkpoint);
+
+  std::shared_ptr<Device> device_;
+  Queue& queue_;
+  uint64_t seed_;
+  std::map<std::string, Buffer> variables_;
+};
+
+}  // namespace tenon
