@@ -35,4 +35,4 @@ What to try next:
   make check                run the tests
 
 END
-LC_ALL=C printf 'test accuracy %.3f\n' "$accuracy"
+LC_ALL=C printf 'test accuracy %.4f\n' "$accuracy"
