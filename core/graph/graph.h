@@ -102,6 +102,8 @@ class Graph {
   std::vector<Input> inputs;
   std::vector<Output> results;
   std::vector<Variable> variables;
+  // Values that builders of the model remember by topic (terms to add to the loss).
+  std::map<std::string, std::vector<ValueId>> notes;
 
   ValueId add_input(Type type, Role role, std::string name);
   // Appends a node whose result types are already inferred. An empty name takes the op's; the name is
