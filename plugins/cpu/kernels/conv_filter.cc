@@ -1,0 +1,191 @@
+#include "kernels/conv_filter.h"
+
+#include "kernels/conv_depthwise.h"
+
+namespace tenon::cpu::TENON_CPU_ISA {
+namespace {
+
+constexpr int64_t kSourceFloats = 48 * 1024;  // of x with halo: 192 KB, in L2
+constexpr int64_t kPoints = 256;              // x 16 columns of dy: 16 KB, half of L1
+constexpr int64_t kPartial = 64 * 1024;       // floats of dw up to which each chunk sums its own
+constexpr int64_t kChunks = 12;
+constexpr int64_t kCells = 8;
+
+}  // namespace
+
+FilterGrad::FilterGrad(const ConvShape& shape) : s_(shape) {
+  for (int d = 0; d < 3; ++d) {
+    x_[d] = s_.x[d];
+    y_[d] = s_.y[d];
+    low_[d] = -s_.low[d];
+  }
+  axis_ = block_axis(y_);
+  size_ = s_.taps() * s_.group_c() * s_.o;
+  threads_ = s_.flops() < 1e5 ? 1 : plugin::kAllThreads;
+  depthwise_ = is_depthwise(s_);
+  choose_blocks();
+  lay_out();
+  if (size_ <= kPartial || depthwise_) {
+    chunks_ = std::min(units_, kChunks);
+    if (threads_ == 1) chunks_ = 1;
+    list_cells(1);
+  } else {
+    list_cells(1);
+    list_cells(ceil_div(kCells, static_cast<int64_t>(cells_.size())));
+  }
+}
+
+void FilterGrad::choose_blocks() {
+  Point reach;
+  direct_ = true;
+  for (int d = 0; d < 3; ++d) {
+    reach[d] = (s_.k[d] - 1) * s_.dilation[d] + 1;
+    extent_[d] = (y_[d] - 1) * s_.stride[d] + reach[d];
+    direct_ = direct_ && low_[d] == 0 && extent_[d] <= x_[d];
+  }
+  // Points a power of two apart would share a few sets of the cache.
+  pixel_ = s_.c % 128 == 0 ? s_.c + 16 : s_.c;
+  if (direct_ && pixel_ != s_.c && s_.taps() > 1) direct_ = false;
+  if (direct_) pixel_ = s_.c;
+  const int64_t slab = extent_.product() / extent_[axis_] * pixel_, others = y_.product() / y_[axis_];
+  const auto span = [&](int64_t rows) { return (rows - 1) * s_.stride[axis_] + reach[axis_]; };
+  const int64_t fit = (kSourceFloats / slab - reach[axis_]) / s_.stride[axis_] + 1;
+  rows_ = std::clamp<int64_t>(std::min(fit, kPoints / others), 1, y_[axis_]);
+  rows_ = ceil_div(y_[axis_], ceil_div(y_[axis_], rows_));
+  blocks_ = ceil_div(y_[axis_], rows_);
+  extent_[axis_] = span(rows_);
+  const int64_t one = extent_.product() * pixel_;
+  if (blocks_ == 1) {
+    images_ = std::clamp<int64_t>(std::min(kSourceFloats / one, kPoints / y_.product()), 1, s_.batch);
+    // Chunks need units to share.
+    images_ = std::min(images_, std::max<int64_t>(1, s_.batch / kChunks));
+  }
+  units_ = blocks_ == 1 ? ceil_div(s_.batch, images_) : s_.batch * blocks_;
+  pitch_size_ = direct_ ? x_ : extent_;
+  source_ = direct_ ? 0 : images_ * one;
+  packed_ = depthwise_ ? 0 : images_ * rows_ * others * 24;
+}
+
+void FilterGrad::lay_out() {
+  const auto at = [&](int64_t i, int64_t j, int64_t k) {
+    return ((i * pitch_size_[1] + j) * pitch_size_[2] + k) * pixel_;
+  };
+  const int64_t channels = depthwise_ ? 1 : s_.group_c();
+  for (int64_t i = 0; i < s_.k[0]; ++i)
+    for (int64_t j = 0; j < s_.k[1]; ++j)
+      for (int64_t k = 0; k < s_.k[2]; ++k)
+        for (int64_t c = 0; c < channels; ++c) {
+          c_rows_.push_back(static_cast<int64_t>(a_rows_.size()) * s_.o);
+          a_rows_.push_back(at(i * s_.dilation[0], j * s_.dilation[1], k * s_.dilation[2]) + c);
+        }
+  Point in_block = y_;
+  in_block[axis_] = rows_;
+  for (int64_t n = 0; n < images_; ++n)
+    for (int64_t i = 0; i < in_block[0]; ++i)
+      for (int64_t j = 0; j < in_block[1]; ++j)
+        runs_.push_back(n * pitch_size_.product() * pixel_ + at(i * s_.stride[0], j * s_.stride[1], 0));
+}
+
+void FilterGrad::list_cells(int64_t splits) {
+  cells_.clear();
+  const int64_t rows = static_cast<int64_t>(a_rows_.size()), part = round_up(ceil_div(rows, splits), 6);
+  for (int64_t g = 0; g < s_.groups; ++g)
+    for (int64_t j = 0, columns; j < s_.group_o(); j += columns) {
+      columns = panel_columns(s_.group_o() - j);
+      for (int64_t r = 0; r < rows; r += part) cells_.push_back({g, j, columns, r, std::min(part, rows - r)});
+    }
+}
+
+void FilterGrad::run(const Call& call, const float* x, const float* dy, float* dw) const {
+  float* const room = static_cast<float*>(call.thread_scratch);
+  const int64_t cells = static_cast<int64_t>(cells_.size());
+  if (chunks_ == 1) return chunk(0, units_, depthwise_ ? call.share(1) : call.share(cells), x, dy, room, dw);
+  const Slice part = call.share(chunks_);
+  for (int64_t i = part.begin; i < part.end; ++i)
+    chunk(units_ * i / chunks_, units_ * (i + 1) / chunks_, {0, cells}, x, dy, room,
+          static_cast<float*>(call.scratch) + i * size_);
+  call.barrier();
+  add_up(call, dw);
+}
+
+void FilterGrad::chunk(int64_t first_unit, int64_t last_unit, Slice cells, const float* x, const float* dy,
+                       float* room, float* dw) const {
+  if (cells.begin == cells.end) return;
+  const int64_t x_image = x_.product() * s_.c, copy = extent_.product() * pixel_, others = y_.product() / y_[axis_];
+  for (int64_t u = first_unit; u < last_unit; ++u) {
+    const int64_t image = blocks_ == 1 ? u * images_ : u / blocks_, q = blocks_ == 1 ? 0 : u % blocks_ * rows_;
+    const int64_t images = std::min(images_, s_.batch - image), rows = std::min(rows_, y_[axis_] - q);
+    Point first = low_;
+    first[axis_] += q * s_.stride[axis_];
+    const float* from = x + image * x_image;
+    for (int64_t n = 0; n < images && !direct_; ++n)
+      copy_halo(from + n * x_image, x_, s_.c, first, extent_, pixel_, room + n * copy);
+    Stretch s;
+    s.x = direct_ ? from + ((first[0] * x_[1] + first[1]) * x_[2] + first[2]) * s_.c : room;
+    s.dy = dy + (image * y_.product() + q * others) * s_.o;
+    s.length = axis_ == 2 ? rows : y_[2];
+    s.runs = images * rows * others / s.length;
+    s.first = u == first_unit;
+    if (depthwise_)
+      depthwise(s, dw);
+    else
+      dense(s, cells, room + round_up(source_, 16), dw);
+  }
+}
+
+void FilterGrad::dense(const Stretch& s, Slice cells, float* packed, float* dw) const {
+  Panel panel;
+  panel.runs = runs_.data();
+  panel.n_runs = s.runs;
+  panel.run_length = s.length;
+  panel.a_step = s_.stride[2] * pixel_;
+  panel.accumulate = !s.first;
+  panel.w = packed;
+  int64_t last = -1;
+  for (int64_t i = cells.begin; i < cells.end; ++i) {
+    const Cell& cell = cells_[static_cast<size_t>(i)];
+    const int64_t column = cell.group * s_.group_o() + cell.column;
+    panel.columns = static_cast<int>(cell.columns);
+    panel.w_step = padded_columns(cell.columns);
+    if (column != last) pack_panels(s.dy + column, s.runs * s.length, cell.columns, s_.o, 0, packed);
+    last = column;
+    panel.a = s.x + cell.group * s_.group_c();
+    panel.a_rows = a_rows_.data() + cell.row;
+    panel.c_rows = c_rows_.data() + cell.row;
+    panel.c = dw + column;
+    run_panel(panel, cell.rows);
+  }
+}
+
+void FilterGrad::depthwise(const Stretch& s, float* dw) const {
+  DepthFilter f;
+  f.a_taps = a_rows_.data();
+  f.taps = s_.taps();
+  f.runs = runs_.data();
+  f.n_runs = s.runs;
+  f.run_length = s.length;
+  f.a_step = s_.stride[2] * pixel_;
+  f.b_step = s_.o;
+  f.c_step = s_.o;
+  f.accumulate = !s.first;
+  for (int64_t c = 0; c < s_.c; c += 8) {
+    f.a = s.x + c;
+    f.b = s.dy + c;
+    f.c = dw + c;
+    f.columns = static_cast<int>(std::min<int64_t>(8, s_.c - c));
+    run_depth_filter(f);
+  }
+}
+
+void FilterGrad::add_up(const Call& call, float* dw) const {
+  const float* const partial = static_cast<const float*>(call.scratch);
+  const Slice part = call.share(size_, 16);
+  for (int64_t i = part.begin; i < part.end; i += 8) {
+    const int64_t n = std::min<int64_t>(8, part.end - i);
+    f32x8 sum = load8_part(partial + i, n);
+    for (int64_t k = 1; k < chunks_; ++k) sum += load8_part(partial + k * size_ + i, n);
+    store8_part(dw + i, sum, n);
+  }
+}
+
+}  // namespace tenon::cpu::TENON_CPU_ISA

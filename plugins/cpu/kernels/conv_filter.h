@@ -1,0 +1,59 @@
+// The gradient of the filter: dw[t, c, o] = sum over images and points p of x[p stride + t dilation - low, c]
+// dy[p, o]. Taps x channels are the rows and points the sums of the same register tile as everywhere.
+#pragma once
+
+#include "kernels/conv_halo.h"
+#include "kernels/conv_shape.h"
+#include "kernels/gemm_tile.h"
+
+namespace tenon::cpu::TENON_CPU_ISA {
+
+class FilterGrad {
+ public:
+  explicit FilterGrad(const ConvShape& shape);
+
+  uint64_t scratch_bytes() const {
+    return chunks_ > 1 ? static_cast<uint64_t>(chunks_ * size_) * sizeof(float) : 0;
+  }
+  uint64_t thread_scratch_bytes() const {
+    return static_cast<uint64_t>(round_up(source_, 16) + packed_) * sizeof(float);
+  }
+  uint32_t threads() const { return threads_; }
+  // Called by every thread of the gang. x [batch, x.., c], dy [batch, y.., o] -> dw [k.., c / groups, o].
+  void run(const Call& call, const float* x, const float* dy, float* dw) const;
+
+ private:
+  // Some rows of dw in one panel of its columns.
+  struct Cell {
+    int64_t group, column, columns, row, rows;
+  };
+  // A stretch of points that one copy of x serves.
+  struct Stretch {
+    const float* x;
+    const float* dy;
+    int64_t runs, length;
+    bool first;
+  };
+  void choose_blocks();
+  void lay_out();
+  void list_cells(int64_t splits);
+  void chunk(int64_t first_unit, int64_t last_unit, Slice cells, const float* x, const float* dy, float* room,
+             float* dw) const;
+  void dense(const Stretch& s, Slice cells, float* packed, float* dw) const;
+  void depthwise(const Stretch& s, float* dw) const;
+  void add_up(const Call& call, float* dw) const;
+
+  ConvShape s_;
+  uint32_t threads_ = 1;
+  bool depthwise_ = false, direct_ = false;
+  int axis_ = 0;
+  Point x_, y_, low_, extent_, pitch_size_;
+  int64_t pixel_ = 1;                              // floats from one point of the copy to the next
+  int64_t rows_ = 1, blocks_ = 1, images_ = 1;     // of the block axis in a block; images in a unit
+  int64_t units_ = 1, chunks_ = 1;                 // chunks of units, summed apart and added in order
+  int64_t size_ = 0, source_ = 0, packed_ = 0;     // floats: dw, the copy of x, packed dy
+  std::vector<int64_t> a_rows_, c_rows_, runs_;
+  std::vector<Cell> cells_;
+};
+
+}  // namespace tenon::cpu::TENON_CPU_ISA

@@ -1,0 +1,267 @@
+#include "kernels/conv_gather.h"
+
+#include "kernels/conv_depthwise.h"
+
+namespace tenon::cpu::TENON_CPU_ISA {
+namespace {
+
+constexpr int64_t kBlockFloats = 48 * 1024;  // of a source block with halo: 192 KB, in L2
+constexpr int64_t kPieceDepth = 384;         // x 16 weights: 24 KB
+constexpr int64_t kUnits = 8;                // enough pieces of work for a few threads
+
+// Offset of a point in an image of `size` with c channels.
+int64_t offset(const Point& at, const Point& size, int64_t c) {
+  return ((at[0] * size[1] + at[1]) * size[2] + at[2]) * c;
+}
+
+// Panels of n columns.
+int64_t panels(int64_t n) {
+  int64_t count = 0;
+  for (int64_t j = 0; j < n; j += panel_columns(n - j)) ++count;
+  return count;
+}
+
+}  // namespace
+
+Gather::Gather(GatherPlan plan) : p_(std::move(plan)) {
+  axis_ = 2;
+  double work = 0;
+  for (const GatherPhase& g : p_.phases) {
+    axis_ = std::min(axis_, block_axis(g.count));
+    work += 2.0 * static_cast<double>(p_.batch * g.count.product()) *
+            static_cast<double>(g.taps.product() * p_.from_c / p_.groups * p_.to_c);
+  }
+  threads_ = work < 1e5 ? 1 : plugin::kAllThreads;
+  depthwise_ = p_.groups == p_.from_c && p_.groups == p_.to_c && p_.groups > 1;
+  choose_blocks();
+  for (const GatherPhase& g : p_.phases) {
+    Phase phase;
+    phase.weights = weights_;
+    lay_out(g, &phase);
+    if (!depthwise_) {
+      list_packs(g, phase);
+      weights_ += phase.depth * p_.groups * packed_columns(p_.to_c / p_.groups);
+    }
+    phases_.push_back(std::move(phase));
+  }
+}
+
+void Gather::choose_blocks() {
+  Point high;
+  for (int d = 0; d < 3; ++d) {
+    low_[d] = INT64_MAX;
+    high[d] = INT64_MIN;
+    for (const GatherPhase& g : p_.phases) {
+      if (g.taps.product() == 0) continue;
+      low_[d] = std::min(low_[d], g.first[d]);
+      high[d] = std::max(high[d], g.first[d] + (g.taps[d] - 1) * g.step[d]);
+    }
+    if (low_[d] > high[d]) low_[d] = high[d] = 0;
+  }
+  Point count{{1, 1, 1}};
+  bool inside = true;
+  for (const GatherPhase& g : p_.phases)
+    for (int d = 0; d < 3; ++d) {
+      count[d] = std::max(count[d], g.count[d]);
+      if (g.taps.product() != 0)
+        inside = inside && g.first[d] >= 0 &&
+                 g.first[d] + (g.taps[d] - 1) * g.step[d] + (g.count[d] - 1) * p_.from_step[d] < p_.from[d];
+    }
+  direct_ = inside;
+  length_ = count[axis_];
+  for (int d = 0; d < 3; ++d) extent_[d] = (count[d] - 1) * p_.from_step[d] + high[d] - low_[d] + 1;
+  const int64_t slab = extent_.product() / extent_[axis_] * p_.from_c;
+  rows_ = length_;
+  const auto span = [&](int64_t rows) { return (rows - 1) * p_.from_step[axis_] + high[axis_] - low_[axis_] + 1; };
+  const int64_t most = std::max<int64_t>(1, (kBlockFloats / slab - span(1)) / p_.from_step[axis_] + 1);
+  if (most < rows_) rows_ = ceil_div(rows_, ceil_div(rows_, most));
+  const int64_t others = count.product() / length_;
+  while (threads_ > 1 && p_.batch * ceil_div(length_, rows_) < kUnits && rows_ > 1 && rows_ * others > 48)
+    rows_ = ceil_div(rows_, 2);
+  blocks_ = ceil_div(length_, rows_);
+  if (threads_ > 1 && p_.groups == 1 && !depthwise_)
+    parts_ = std::min(panels(p_.to_c), ceil_div(kUnits, p_.batch * blocks_));
+  extent_[axis_] = span(rows_);
+  pitch_ = direct_ ? p_.from : extent_;
+  if (direct_) low_ = Point{{0, 0, 0}};
+}
+
+void Gather::lay_out(const GatherPhase& g, Phase* phase) const {
+  Point q, in_block = g.count;
+  in_block[axis_] = std::min(in_block[axis_], rows_);
+  for (q[0] = 0; q[0] < in_block[0]; ++q[0])
+    for (q[1] = 0; q[1] < in_block[1]; ++q[1])
+      for (q[2] = 0; q[2] < in_block[2]; ++q[2]) {
+        Point from, to;
+        for (int d = 0; d < 3; ++d) {
+          from[d] = q[d] * p_.from_step[d];
+          to[d] = q[d] * p_.to_step[d] + g.to_first[d];
+        }
+        phase->from_rows.push_back(offset(from, pitch_, p_.from_c));
+        phase->to_rows.push_back(offset(to, p_.to, p_.to_c));
+      }
+  phase->points = in_block.product() / std::max<int64_t>(1, in_block[axis_]);
+  const int64_t c = p_.from_c / p_.groups;
+  const bool joined = p_.groups == 1 && (g.step[2] == 1 || g.taps[2] == 1);
+  const auto tap = [&](const Point& t) {
+    Point at;
+    for (int d = 0; d < 3; ++d) at[d] = g.tap_first[d] + t[d] * g.tap_step[d];
+    return offset(at, p_.kernel, p_.to_c);
+  };
+  Point t;
+  for (t[0] = 0; t[0] < g.taps[0]; ++t[0])
+    for (t[1] = 0; t[1] < g.taps[1]; ++t[1])
+      for (t[2] = 0; t[2] < (joined ? 1 : g.taps[2]); ++t[2]) {
+        Point at;
+        for (int d = 0; d < 3; ++d) at[d] = g.first[d] - low_[d] + t[d] * g.step[d];
+        phase->runs.push_back(offset(at, pitch_, p_.from_c));
+        phase->taps.push_back(tap(t));
+      }
+  phase->depth = g.taps.product() * c;
+  if (phase->depth > 0) cut_pieces(phase);
+}
+
+void Gather::cut_pieces(Phase* phase) const {
+  const int64_t n = static_cast<int64_t>(phase->runs.size()), length = phase->depth / n;
+  const int64_t cuts = ceil_div(length, kPieceDepth), cut = round_up(ceil_div(length, cuts), 8);
+  const int64_t some = cuts > 1 ? 1 : ceil_div(n, ceil_div(phase->depth, kPieceDepth));
+  for (int64_t r = 0; r < n; r += some)
+    for (int64_t k = 0; k < length; k += cut)
+      phase->pieces.push_back({r, std::min(some, n - r), k, std::min(cut, length - k), r * length + k});
+}
+
+void Gather::list_packs(const GatherPhase& g, const Phase& phase) {
+  const int64_t from_c = p_.from_c / p_.groups, to_c = p_.to_c / p_.groups;
+  Point t, at;
+  for (int64_t group = 0; group < p_.groups; ++group)
+    for (int64_t j = 0, columns; j < to_c; j += columns) {
+      columns = panel_columns(to_c - j);
+      int64_t to = phase.weights + (group * packed_columns(to_c) + j) * phase.depth;
+      for (t[0] = 0; t[0] < g.taps[0]; ++t[0])
+        for (t[1] = 0; t[1] < g.taps[1]; ++t[1])
+          for (t[2] = 0; t[2] < g.taps[2]; ++t[2]) {
+            for (int d = 0; d < 3; ++d) at[d] = g.tap_first[d] + t[d] * g.tap_step[d];
+            const int64_t tap = offset(at, p_.kernel, 1);
+            const int64_t from = p_.transposed ? (tap * to_c + j) * p_.from_c + group * from_c
+                                               : tap * from_c * p_.to_c + group * to_c + j;
+            packs_.push_back({from, to, columns});
+            to += from_c * padded_columns(columns);
+          }
+    }
+}
+
+void Gather::pack(const Call& call, const float* weights) const {
+  float* const packed = static_cast<float*>(call.scratch);
+  const int64_t depth = p_.from_c / p_.groups;
+  const Slice part = call.share(static_cast<int64_t>(packs_.size()));
+  for (int64_t i = part.begin; i < part.end; ++i) {
+    const Pack& k = packs_[static_cast<size_t>(i)];
+    const int64_t width = padded_columns(k.columns);
+    float* const to = packed + k.to;
+    if (!p_.transposed) {
+      pack_panels(weights + k.from, depth, k.columns, p_.to_c, depth, to);
+      continue;
+    }
+    if (k.columns < width) std::fill(to, to + depth * width, 0.0f);
+    transpose(weights + k.from, k.columns, depth, p_.from_c, to, width);
+  }
+  call.barrier();
+}
+
+void Gather::run(const Call& call, const GatherData& d) const {
+  if (!depthwise_) pack(call, d.weights);
+  float* const room = static_cast<float*>(call.thread_scratch);
+  const Slice part = call.share(p_.batch * blocks_ * parts_);
+  int64_t copied = -1;
+  for (int64_t u = part.begin; u < part.end; ++u) {
+    const int64_t at = u / parts_, image = at / blocks_, q = at % blocks_ * rows_;
+    const float* from = d.from + image * p_.from.product() * p_.from_c;
+    Point first = low_, to{{0, 0, 0}};
+    first[axis_] += q * p_.from_step[axis_];
+    to[axis_] = q * p_.to_step[axis_];
+    if (!direct_ && copied != at) copy_halo(from, p_.from, p_.from_c, first, extent_, p_.from_c, room);
+    copied = at;
+    const int64_t to_at = image * p_.to.product() * p_.to_c + offset(to, p_.to, p_.to_c);
+    Block b;
+    b.from = direct_ ? from + offset(first, p_.from, p_.from_c) : room;
+    b.weights = depthwise_ ? d.weights : static_cast<const float*>(call.scratch);
+    b.residual = d.residual ? d.residual + to_at : nullptr;
+    b.to = d.to + to_at;
+    b.part = u % parts_;
+    block(d, b, q);
+  }
+}
+
+void Gather::block(const GatherData& d, const Block& b, int64_t q) const {
+  for (size_t i = 0; i < phases_.size(); ++i) {
+    const int64_t rows = std::min(rows_, p_.phases[i].count[axis_] - q), points = rows * phases_[i].points;
+    if (points <= 0) continue;
+    if (phases_[i].depth == 0)
+      clear(phases_[i], b.to, b.part == 0 ? points : 0);
+    else if (depthwise_)
+      depthwise(phases_[i], d, b, points);
+    else
+      dense(phases_[i], d, b, points);
+  }
+}
+
+// Points that no tap reaches.
+void Gather::clear(const Phase& phase, float* to, int64_t points) const {
+  for (int64_t i = 0; i < points; ++i) {
+    float* const at = to + phase.to_rows[static_cast<size_t>(i)];
+    std::fill(at, at + p_.to_c, 0.0f);
+  }
+}
+
+void Gather::dense(const Phase& phase, const GatherData& d, const Block& b, int64_t points) const {
+  const int64_t from_c = p_.from_c / p_.groups, to_c = p_.to_c / p_.groups, count = panels(to_c);
+  const int64_t first = count * b.part / parts_, last = count * (b.part + 1) / parts_;
+  Panel panel;
+  panel.a_rows = phase.from_rows.data();
+  panel.c_rows = phase.to_rows.data();
+  panel.alpha = p_.alpha;
+  for (int64_t group = 0; group < p_.groups; ++group)
+    for (int64_t j = 0, i = 0; j < to_c; j += panel.columns, ++i) {
+      panel.columns = static_cast<int>(panel_columns(to_c - j));
+      if (i < first || i >= last) continue;
+      const int64_t column = group * to_c + j;
+      const float* w = b.weights + phase.weights + (group * packed_columns(to_c) + j) * phase.depth;
+      panel.w_step = padded_columns(panel.columns);
+      panel.c = b.to + column;
+      panel.bias = d.bias ? d.bias + column : nullptr;
+      for (const Piece& piece : phase.pieces) {
+        const bool end = &piece == &phase.pieces.back();
+        panel.a = b.from + group * from_c + piece.offset;
+        panel.runs = phase.runs.data() + piece.first_run;
+        panel.n_runs = piece.runs;
+        panel.run_length = piece.length;
+        panel.w = w + piece.depth * panel.w_step;
+        panel.accumulate = piece.depth > 0;
+        panel.residual = end && b.residual ? b.residual + column : nullptr;
+        panel.act = end ? p_.act : TENON_ACT_NONE;
+        run_panel(panel, points);
+      }
+    }
+}
+
+void Gather::depthwise(const Phase& phase, const GatherData& d, const Block& b, int64_t points) const {
+  DepthPanel panel;
+  panel.a_rows = phase.from_rows.data();
+  panel.c_rows = phase.to_rows.data();
+  panel.taps = static_cast<int64_t>(phase.runs.size());
+  panel.a_taps = phase.runs.data();
+  panel.w_taps = phase.taps.data();
+  panel.act = p_.act;
+  panel.alpha = p_.alpha;
+  for (int64_t c = 0; c < p_.to_c; c += 16) {
+    panel.columns = static_cast<int>(std::min<int64_t>(16, p_.to_c - c));
+    panel.a = b.from + c;
+    panel.w = b.weights + c;
+    panel.c = b.to + c;
+    panel.bias = d.bias ? d.bias + c : nullptr;
+    panel.residual = b.residual ? b.residual + c : nullptr;
+    run_depth_panel(panel, points);
+  }
+}
+
+}  // namespace tenon::cpu::TENON_CPU_ISA

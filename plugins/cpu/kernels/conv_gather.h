@@ -1,0 +1,96 @@
+// Convolution as gathering: every point of the result sums taps of a source image. It serves the
+// forward pass (source x, weights as they are) and the gradient of the input (source dy, weights
+// transposed and mirrored), where a stride s makes s x s interleaved results, each with its own taps.
+#pragma once
+
+#include "kernels/conv_halo.h"
+#include "kernels/conv_shape.h"
+#include "kernels/gemm_tile.h"
+
+namespace tenon::cpu::TENON_CPU_ISA {
+
+// Results at q * to_step + to_first, for q below count, read the source at
+// q * from_step + first + tap * step; tap i is the filter's tap_first + i * tap_step.
+struct GatherPhase {
+  Point count, to_first, first, step, taps, tap_first, tap_step;
+};
+
+struct GatherPlan {
+  int64_t batch = 1, groups = 1, from_c = 1, to_c = 1;  // channels of source and result, all groups
+  Point from, to;                                       // sizes of source and result images
+  Point kernel;
+  Point from_step, to_step;
+  bool transposed = false;  // weights [taps, to_c / G, from_c], else [taps, from_c / G, to_c]
+  std::vector<GatherPhase> phases;
+  int act = TENON_ACT_NONE;
+  float alpha = 0;
+};
+
+struct GatherData {
+  const float* from;
+  const float* weights;
+  const float* bias;      // [to_c] or nullptr
+  const float* residual;  // as `to`, or nullptr
+  float* to;
+};
+
+class Gather {
+ public:
+  explicit Gather(GatherPlan plan);
+
+  uint64_t scratch_bytes() const { return static_cast<uint64_t>(round_up(weights_, 16)) * sizeof(float); }
+  uint64_t thread_scratch_bytes() const {
+    return direct_ ? 0 : static_cast<uint64_t>(extent_.product() * p_.from_c) * sizeof(float);
+  }
+  uint32_t threads() const { return threads_; }
+  // Called by every thread of the gang.
+  void run(const Call& call, const GatherData& data) const;
+
+ private:
+  // A piece of the sums of one phase whose packed weights fit in half of L1.
+  struct Piece {
+    int64_t first_run, runs, offset, length, depth;  // depth: sums before it
+  };
+  struct Phase {
+    std::vector<int64_t> from_rows, to_rows;  // offsets of the points of one block
+    std::vector<int64_t> runs;
+    std::vector<int64_t> taps;  // in the plain weights, where depthwise
+    std::vector<Piece> pieces;
+    int64_t depth = 0, weights = 0;  // taps x channels; where its packed weights start
+    int64_t points = 0;              // for each step of the block axis
+  };
+  // The weights of one tap, group and panel.
+  struct Pack {
+    int64_t from, to, columns;
+  };
+  struct Block {
+    const float* from;      // the source at the block's first point
+    const float* weights;   // packed, or plain where depthwise
+    const float* residual;  // at the block's first point, or nullptr
+    float* to;
+    int64_t rows, part;     // of the block axis
+  };
+  void choose_blocks();
+  void lay_out(const GatherPhase& g, Phase* phase) const;
+  void cut_pieces(Phase* phase) const;
+  void list_packs(const GatherPhase& g, const Phase& phase);
+  void pack(const Call& call, const float* weights) const;
+  void dense(const Phase& phase, const GatherData& d, const Block& b, int64_t points) const;
+  void depthwise(const Phase& phase, const GatherData& d, const Block& b, int64_t points) const;
+  void clear(const Phase& phase, float* to, int64_t points) const;
+  void block(const GatherData& d, const Block& b, int64_t q) const;
+
+  GatherPlan p_;
+  std::vector<Phase> phases_;
+  std::vector<Pack> packs_;
+  uint32_t threads_ = 1;
+  bool depthwise_ = false;
+  bool direct_ = false;  // no point outside the source is read: no copy
+  int axis_ = 0;
+  int64_t length_ = 1, rows_ = 1, blocks_ = 1;  // of the block axis: all, in one block, blocks
+  int64_t parts_ = 1;                           // of the result's channels, in panels
+  Point low_, extent_, pitch_;                  // of a block's source: origin, size, size in memory
+  int64_t weights_ = 0;                         // floats
+};
+
+}  // namespace tenon::cpu::TENON_CPU_ISA

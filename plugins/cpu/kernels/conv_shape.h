@@ -1,0 +1,34 @@
+// What a convolution node says, as three spatial dimensions (leading ones are 1).
+#pragma once
+
+#include "kernels/kernels.h"
+
+namespace tenon::cpu::TENON_CPU_ISA {
+
+struct ConvShape {
+  int64_t batch = 1, c = 1, o = 1, groups = 1;  // channels of x and of y
+  int64_t x[3] = {1, 1, 1}, y[3] = {1, 1, 1}, k[3] = {1, 1, 1};
+  int64_t stride[3] = {1, 1, 1}, dilation[3] = {1, 1, 1}, low[3] = {0, 0, 0};
+  bool bias = false, residual = false;
+  int act = TENON_ACT_NONE;
+  double alpha = 0;
+
+  int64_t x_points() const { return x[0] * x[1] * x[2]; }
+  int64_t y_points() const { return y[0] * y[1] * y[2]; }
+  int64_t taps() const { return k[0] * k[1] * k[2]; }
+  int64_t group_c() const { return c / groups; }
+  int64_t group_o() const { return o / groups; }
+  double flops() const {
+    return 2.0 * static_cast<double>(batch * y_points()) * static_cast<double>(taps() * group_c() * o);
+  }
+};
+
+// From a node of conv, conv_bias_act, conv_grad_input or conv_grad_filter.
+ConvShape conv_shape(const NodeView& node);
+
+// Every channel is a group of its own.
+bool is_depthwise(const ConvShape& shape);
+// f64, any of the ops.
+Kernel make_conv_f64(const NodeView& node, const ConvShape& shape);
+
+}  // namespace tenon::cpu::TENON_CPU_ISA
