@@ -111,7 +111,8 @@ TEST(Example, OfTwoFeaturesOfOneNameTheLastCounts) {
 TEST(Example, MergesRepeatedMessagesAsProtobufDoes) {
   Example example;
   // Two Features messages.
-  ASSERT_TRUE(example.parse(kPackedInts + kPackedFloats).ok());
+  const std::string two = kPackedInts + kPackedFloats;
+  ASSERT_TRUE(example.parse(two).ok());
   EXPECT_EQ(example.features().size(), 2u);
   // Feature { int64_list [1], float_list [], int64_list [2], int64_list [3] }: the float list empties
   // the oneof, the last two lists are one.
@@ -124,7 +125,8 @@ TEST(Example, PassesOverUnknownFieldsOfEveryWireType) {
   // Fields 15 as varint, fixed64, bytes, fixed32 before the known one.
   const std::string unknown("\x78\x96\x01\x79" "12345678" "\x7a\x02zz\x7d" "1234", 21);
   Example example;
-  ASSERT_TRUE(example.parse(unknown + kPackedInts + unknown).ok());
+  const std::string mixed = unknown + kPackedInts + unknown;
+  ASSERT_TRUE(example.parse(mixed).ok());
   EXPECT_EQ(ints(*example.find("a")), (std::vector<int64_t>{1, 300}));
 }
 
