@@ -14,14 +14,15 @@ TENON := $(RELEASE)/bin/tenon
 CCACHE := $(shell command -v ccache)
 SOURCES = git ls-files -- '*.c' '*.cc' '*.h'
 
-.PHONY: help quickstart build check install bench format tidy deb clean packages configure
+.PHONY: help quickstart build check check-interop install bench format tidy deb clean packages configure
 
 help:
 	@echo 'make quickstart          train a convolutional network on Fashion-MNIST, from nothing'
 	@echo 'make build               build everything: $(TENON), $(RELEASE)/lib/tenon/*.so'
 	@echo 'make check               build, then run all tests'
+	@echo 'make check-interop       exchange records and checkpoints with TensorFlow'
 	@echo 'make install PREFIX=DIR  install the runner, backends, library, headers, CMake packages'
-	@echo 'make bench [CASES=..]    time training steps'
+	@echo 'make bench [CASES=..]    time training steps and the input pipeline'
 	@echo 'make format              rewrite the sources with clang-format'
 	@echo 'make tidy                read the sources with clang-tidy'
 	@echo 'make deb                 a Debian package in $(RELEASE)'
@@ -50,11 +51,21 @@ endif
 	@cmake --build $(RELEASE) --parallel $(JOBS) --target apps/all plugins/all
 	@share/quickstart.sh $(TENON) build/quickstart $(STEPS) $(BATCH)
 
+# Against TensorFlow itself, which a virtual environment under build/ gets.
+check-interop: build
+ifneq ($(PACKAGES),no)
+	@share/install_packages.sh interop
+endif
+	@share/interop/run.sh $(RELEASE)/bin/bundle_tool
+
 install: build
 	@cmake --install $(RELEASE)
 
 bench: build
+	@cmake $(RELEASE) -DTENON_BUILD_BENCH=ON --log-level=WARNING >/dev/null
+	@cmake --build $(RELEASE) --parallel $(JOBS) --target bench/all
 	@for case in $(CASES); do $(TENON) bench step $$case || exit 1; done
+	@$(RELEASE)/bin/input_bench
 
 format:
 ifneq ($(PACKAGES),no)
