@@ -1,0 +1,210 @@
+// attention(q [B,T,N,D], k, v [B,S,M,D], [bias], [seed], [step]) -> y [B,T,N,D], lse [B,N,T]
+//   y = dropout(softmax(scale q k' + bias)) v a head; lse = log(sum exp) of its scores
+// A block of queries at a time: its scores stay in the second-level cache, and no T x S matrix exists.
+#include "kernels/attention.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/narrow.h"
+#include "kernels/philox.h"
+#include "kernels/softmax.h"
+
+namespace tenon::cpu::TENON_CPU_ISA {
+namespace {
+
+// This thread's room.
+struct Room {
+  float *k, *v, *scores;
+  uint32_t* words;
+  Room(const Attention& a, void* at) {
+    k = static_cast<float*>(at);
+    v = k + lines(a.D * packed_columns(a.S));
+    scores = v + lines(a.S * packed_columns(a.D));
+    words = reinterpret_cast<uint32_t*>(scores + lines(a.block * a.score_step));
+  }
+  static uint64_t bytes(const Attention& a) {
+    return static_cast<uint64_t>(lines(a.D * packed_columns(a.S)) + lines(a.S * packed_columns(a.D)) +
+                                 lines(a.block * a.score_step) + lines(a.S + 32)) * 4;
+  }
+};
+
+// Turns n scores into probabilities; returns log(sum exp).
+float softmax_scores(const Attention& a, const float* bias, int64_t n, float* s) {
+  if (n == 0) return -kInf;
+  f32x8 most = splat8(-kInf);
+  for (int64_t i = 0; i < n; i += 8) {
+    f32x8 v = row8(s, i, n, -kInf) * a.scale;
+    if (bias) v += row8(bias, i, n, 0);
+    put8(s, i, n, v);
+    most = max8_nan(most, i + 8 <= n ? v : lane_mask(n - i) ? v : splat8(-kInf));
+  }
+  const float max = max_of_lanes(most), sum = row_exp(s, n, max, s);
+  const f32x8 scale = splat8(1.f / sum);
+  for (int64_t i = 0; i < n; i += 8) put8(s, i, n, row8(s, i, n, 0) * scale);
+  return max + std::log(sum);
+}
+
+void drop(const Attention& a, const uint32_t* words, int64_t n, float* s) {
+  const i32x8 limit = splat8i(a.threshold);
+  for (int64_t i = 0; i < n; i += 8) {
+    const i32x8 draw = (i32x8)(load_as<u32x8>(words + i) >> 8);
+    put8(s, i, n, draw >= limit ? row8(s, i, n, 0) * a.keep_scale : f32x8{});
+  }
+}
+
+struct Ports {
+  const float *q, *k, *v, *bias;
+  const int64_t *seed, *step;
+  float *y, *lse;
+};
+
+// Queries [t, t + rows) of head n.
+void attend(const Attention& a, const Ports& p, const Room& room, int64_t b, int64_t n, int64_t t, int64_t rows) {
+  const int64_t keys = a.keys(t + rows - 1);
+  float* y = p.y + ((b * a.T + t) * a.N + n) * a.D;
+  if (keys == 0) {
+    for (int64_t r = 0; r < rows; ++r) {
+      std::fill_n(y + a.q_rows[static_cast<size_t>(r)], a.D, 0.f);
+      p.lse[(b * a.N + n) * a.T + t + r] = -kInf;
+    }
+    return;
+  }
+  multiply({a.q_at(p.q, b, t, n), a.q_rows.data(), 1, a.D, room.k, a.D, a.S, keys, room.scores, a.score_rows.data(), rows, false});
+  for (int64_t r = 0; r < rows; ++r) {
+    float* s = room.scores + r * a.score_step;
+    const int64_t seen = a.keys(t + r), row = (b * a.N + n) * a.T + t + r;
+    p.lse[row] = softmax_scores(a, p.bias ? a.bias_at(p.bias, b, n, t + r) : nullptr, seen, s);
+    if (a.drops()) drop(a, dropout_words(a, *p.seed, *p.step, row, room.words), seen, s);
+    std::fill(s + seen, s + keys, 0.f);
+  }
+  multiply({room.scores, a.score_rows.data(), 1, keys, room.v, a.S, a.D, a.D, y, a.q_rows.data(), rows, false});
+}
+
+Kernel make_attention(const NodeView& node, const Env&) {
+  const AttentionRef a = attention_of(node, 0, 1, 3);
+  const bool seeded = a->drops();
+  Kernel k;
+  k.threads = threads_for(a->B * a->N * a->T * (a->S + a->D));
+  k.thread_scratch_bytes = Room::bytes(*a);
+  k.run = [=](const Call& call) {
+    const Room room(*a, call.thread_scratch);
+    const Ports p{call.in(0), call.in(1), call.in(2), a->biased ? call.in(3) : nullptr,
+                  seeded ? call.in<int64_t>(4) : nullptr, seeded ? call.in<int64_t>(5) : nullptr, call.out(0), call.out(1)};
+    const Slice s = call.share(a->B * a->N * a->blocks);
+    int64_t packed = -1;  // the keys and values that lie in the room
+    for (int64_t u = s.begin; u < s.end; ++u) {
+      const int64_t n = u / a->blocks % a->N, b = u / a->blocks / a->N, t = u % a->blocks * a->block;
+      const int64_t m = a->head_of(n), at = a->kv_at(b, m);
+      if (packed != b * a->M + m) {
+        pack_transposed(p.k + at, a->S, a->D, a->M * a->D, room.k);
+        pack_panels(p.v + at, a->S, a->D, a->M * a->D, a->S, room.v);
+        packed = b * a->M + m;
+      }
+      attend(*a, p, room, b, n, t, std::min(a->block, a->T - t));
+    }
+  };
+  return narrowed(node, std::move(k));
+}
+
+}  // namespace
+
+AttentionRef attention_of(const NodeView& node, int q, int k, int bias) {
+  const auto vq = node.in(q), vk = node.in(k);
+  auto a = std::make_shared<Attention>();
+  a->B = vq.dim(0), a->T = vq.dim(1), a->N = vq.dim(2), a->D = vq.dim(3);
+  a->S = vk.dim(1), a->M = vk.dim(2);
+  a->block = std::min(kQueryBlock, a->T);
+  a->blocks = (a->T + a->block - 1) / a->block;
+  a->score_step = packed_columns(a->S) + 8;
+  a->causal = node.flag("causal");
+  a->scale = static_cast<float>(node.f64("scale", 1));
+  a->stream = static_cast<uint32_t>(node.i64("stream"));
+  const double rate = node.f64("rate");
+  a->threshold = static_cast<int32_t>(std::ceil(static_cast<double>(static_cast<float>(rate)) * 0x1p24));
+  a->keep_scale = static_cast<float>(1 / (1 - rate));
+  a->biased = node.has(bias);
+  if (a->biased) {
+    const auto v = node.in(bias);
+    a->bias_t = v.dim(2) == 1 ? 0 : a->S;
+    a->bias_n = v.dim(1) == 1 ? 0 : v.dim(2) * a->S;
+    a->bias_b = v.dim(0) == 1 ? 0 : v.dim(1) * v.dim(2) * a->S;
+  }
+  for (int64_t r = 0; r < a->block; ++r) a->q_rows.push_back(r * a->N * a->D), a->score_rows.push_back(r * a->score_step);
+  for (int64_t r = 0; r < a->S; ++r) a->kv_rows.push_back(r * a->M * a->D), a->unit_rows.push_back(r);
+  return a;
+}
+
+plugin::Verdict accept_attention(const NodeView& node, int q, int k, int bias) {
+  for (int i : {q, k, k + 1}) {
+    if (!plugin::is_float(node.in(i).dtype())) return plugin::refuse("attention: operands must be float");
+    if (node.in(i).rank() != 4) return plugin::refuse("attention: q, k and v must be [batch, length, heads, size]");
+    if (node.in(i).dtype() == TENON_F64) return plugin::decompose();
+  }
+  const auto vq = node.in(q), vk = node.in(k);
+  if (vq.dim(2) % vk.dim(2)) return plugin::refuse("attention: q's heads must be a multiple of k's");
+  if (node.in(k + 1).dim(3) != vq.dim(3)) return plugin::decompose();  // values of another size
+  const double rate = node.f64("rate");
+  if (rate < 0 || rate >= 1) return plugin::refuse("attention: rate must lie in [0, 1)");
+  if (rate > 0 && !(node.has(bias + 1) && node.has(bias + 2))) return plugin::refuse("attention: dropout needs seed and step");
+  if (vq.elements() / vq.dim(3) * vk.dim(1) > int64_t{1} << 34) return plugin::decompose();
+  if (!node.has(bias)) return plugin::take();
+  const auto vb = node.in(bias);
+  const int64_t want[4] = {vq.dim(0), vq.dim(2), vq.dim(1), vk.dim(1)};
+  if (vb.rank() != 4 || vb.dtype() == TENON_F64 || vb.dim(3) != want[3]) return plugin::decompose();
+  for (int i = 0; i < 3; ++i)
+    if (vb.dim(i) != want[i] && vb.dim(i) != 1) return plugin::decompose();
+  return plugin::take();
+}
+
+void multiply(const Product& p) {
+  constexpr int64_t kDepth = 256;
+  static const int64_t kNoRuns[1] = {0};
+  Panel panel;
+  panel.a_rows = p.a_rows;
+  panel.c_rows = p.c_rows;
+  panel.runs = kNoRuns;
+  panel.a_step = p.a_step;
+  for (int64_t j = 0; j < p.cut; j += panel.columns) {
+    panel.columns = static_cast<int>(panel_columns(p.n - j));
+    const int64_t width = padded_columns(panel.columns);
+    panel.w_step = width;
+    panel.c = p.c + j;
+    for (int64_t k = 0; k < p.depth; k += kDepth) {
+      panel.a = p.a + k * p.a_step;
+      panel.run_length = std::min(kDepth, p.depth - k);
+      panel.w = p.w + j * p.packed_depth + k * width;
+      panel.accumulate = p.accumulate || k > 0;
+      run_panel(panel, p.rows);
+    }
+  }
+}
+
+void pack_transposed(const float* m, int64_t n, int64_t depth, int64_t step, float* out) {
+  for (int64_t j = 0; j < n;) {
+    const int64_t columns = panel_columns(n - j), width = padded_columns(columns);
+    float* to = out + j * depth;
+    if (columns < width) std::fill(to, to + depth * width, 0.f);
+    transpose(m + j * step, columns, depth, step, to, width);
+    j += columns;
+  }
+}
+
+const uint32_t* dropout_words(const Attention& a, int64_t seed, int64_t step, int64_t row, uint32_t* room) {
+  const RandomStream stream(seed, step, a.stream);
+  const int64_t first = row * a.S, begin = first & ~int64_t{3};
+  for (int64_t e = begin; e < first + a.S; e += 16) {
+    u32x8 low, high;
+    stream.words16(static_cast<uint32_t>(e >> 2), low, high);
+    std::memcpy(room + (e - begin), &low, sizeof low);
+    std::memcpy(room + (e - begin) + 8, &high, sizeof high);
+  }
+  return room + (first - begin);
+}
+
+void add_attention(KernelTable& table) {
+  table.add("attention", [](const NodeView& n) { return accept_attention(n, 0, 1, 3); }, make_attention);
+  add_attention_grad(table);
+}
+
+}  // namespace tenon::cpu::TENON_CPU_ISA

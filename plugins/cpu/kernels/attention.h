@@ -1,0 +1,77 @@
+// What attention and its gradient share: shapes, one head's products, the dropout mask.
+//
+// q, y [B,T,N,D], k, v [B,S,M,D], bias [B|1,N|1,T|1,S], lse [B,N,T]. Query head n reads head n M / N.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "kernels/gemm_tile.h"
+#include "kernels/strided_copy.h"
+
+namespace tenon::cpu::TENON_CPU_ISA {
+
+void add_attention_grad(KernelTable& table);
+
+constexpr int64_t kQueryBlock = 48;  // rows of scores at a time: whole register tiles
+
+struct Attention {
+  int64_t B, T, N, D, S, M;
+  int64_t block, blocks;  // of T
+  int64_t score_step;     // between rows of scores; off the power of two
+  bool causal, biased;
+  int64_t bias_b, bias_n, bias_t;  // strides; 0 where repeated
+  float scale;
+  uint32_t stream;
+  int32_t threshold;  // a draw below drops
+  float keep_scale;   // 1 / (1 - rate)
+  // Offsets of rows, for the micro-kernel.
+  std::vector<int64_t> q_rows, kv_rows, score_rows, unit_rows;
+
+  bool drops() const { return threshold > 0; }
+  int64_t head_of(int64_t n) const { return n / (N / M); }
+  const float* q_at(const float* q, int64_t b, int64_t t, int64_t n) const { return q + ((b * T + t) * N + n) * D; }
+  int64_t kv_at(int64_t b, int64_t m) const { return (b * S * M + m) * D; }
+  const float* bias_at(const float* bias, int64_t b, int64_t n, int64_t t) const {
+    return bias + b * bias_b + n * bias_n + t * bias_t;
+  }
+  // How many keys query t sees.
+  int64_t keys(int64_t t) const {
+    if (!causal) return S;
+    const int64_t n = t + S - T + 1;
+    return n < 0 ? 0 : n > S ? S : n;
+  }
+};
+using AttentionRef = std::shared_ptr<const Attention>;
+
+// Operands: q, k, v, bias stand at these places; bias < 0 where there is none.
+AttentionRef attention_of(const NodeView& node, int q, int k, int bias);
+plugin::Verdict accept_attention(const NodeView& node, int q, int k, int bias);
+
+// C [rows, n] (+)= A [rows, depth] W, W packed by pack_panels or pack_transposed with `packed_depth`.
+struct Product {
+  const float* a;
+  const int64_t* a_rows;
+  int64_t a_step;
+  int64_t depth;
+  const float* w;
+  int64_t packed_depth;
+  int64_t n;    // columns packed
+  int64_t cut;  // columns wanted; C is written up to the end of their panel
+  float* c;
+  const int64_t* c_rows;
+  int64_t rows;
+  bool accumulate;
+};
+void multiply(const Product& p);
+
+// Panels of the transpose of m [n, depth], rows `step` apart.
+void pack_transposed(const float* m, int64_t n, int64_t depth, int64_t step, float* out);
+
+// Numbers of one score row's dropout: word i of the result decides element i. Needs S + 32 words of room.
+const uint32_t* dropout_words(const Attention& a, int64_t seed, int64_t step, int64_t row, uint32_t* room);
+
+// Room in floats, rounded up to whole cache lines.
+inline int64_t lines(int64_t floats) { return (floats + 15) / 16 * 16; }
+
+}  // namespace tenon::cpu::TENON_CPU_ISA

@@ -1,0 +1,160 @@
+// attention_grad(dy, q, k, v, [bias], [seed], [step], y, lse) -> dq, dk, dv, [dbias]
+//   P = exp(scale q k' + bias - lse), Z = dropout(P); dv = Z' dy, dP = dropout(dy v'),
+//   dS = P (dP - sum dy y) = dbias, dq = scale dS k, dk = scale dS' q
+// One key head of one example is one piece of work: its dk and dv are added up block of queries by
+// block of queries, in order.
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/attention.h"
+#include "kernels/narrow.h"
+#include "kernels/philox.h"
+#include "kernels/softmax.h"
+
+namespace tenon::cpu::TENON_CPU_ISA {
+namespace {
+
+// This thread's room.
+struct Room {
+  float *k_t, *v_t, *k, *rows, *p, *z;
+  uint32_t* words;
+  Room(const Attention& a, void* at) {
+    float* next = static_cast<float*>(at);
+    const auto take = [&](int64_t floats) {
+      float* here = next;
+      next += lines(floats);
+      return here;
+    };
+    k_t = take(a.D * packed_columns(a.S));
+    v_t = take(a.D * packed_columns(a.S));
+    k = take(a.S * packed_columns(a.D));
+    rows = take(a.block * packed_columns(a.D));
+    p = take(a.block * a.score_step);
+    z = take(a.block * a.score_step);
+    words = reinterpret_cast<uint32_t*>(take(a.S + 32));
+    used = static_cast<uint64_t>(next - static_cast<float*>(at)) * 4;
+  }
+  uint64_t used;
+};
+
+struct Ports {
+  const float *dy, *q, *k, *v, *bias, *y, *lse;
+  const int64_t *seed, *step;
+  float *dq, *dk, *dv, *dbias;
+};
+
+// Scores become P, negative where dropout zeroes it, and z = dropout(P).
+void probabilities(const Attention& a, const float* bias, float lse, const uint32_t* words, int64_t n, float* p, float* z) {
+  const i32x8 limit = splat8i(a.threshold), sign = splat8i(INT32_MIN);
+  for (int64_t i = 0; i < n; i += 8) {
+    f32x8 s = row8(p, i, n, 0) * a.scale;
+    if (bias) s += row8(bias, i, n, 0);
+    const f32x8 e = exp_low(s - lse);
+    if (!words) {
+      put8(p, i, n, e);
+      continue;
+    }
+    const i32x8 kept = (i32x8)(load_as<u32x8>(words + i) >> 8) >= limit;
+    put8(p, i, n, kept ? e : as_f32(as_i32(e) | sign));
+    put8(z, i, n, kept ? e * a.keep_scale : f32x8{});
+  }
+}
+
+// z = dS from P and z = dy v'; then scale dS, and dS itself to dbias.
+void score_grads(const Attention& a, float delta, int64_t n, const float* p, float* z, float* dbias) {
+  for (int64_t i = 0; i < n; i += 8) {
+    const f32x8 e = row8(p, i, n, 0), g = row8(z, i, n, 0) * a.keep_scale;
+    const f32x8 d = abs8(e) * ((as_i32(e) < 0 ? f32x8{} : g) - delta);
+    if (dbias) put8(dbias, i, n, d);
+    put8(z, i, n, d * a.scale);
+  }
+}
+
+float row_dot(const float* x, const float* y, int64_t n) {
+  return row_sum(n, [=](int64_t i) { return i < n ? row8(x, i, n, 0) * row8(y, i, n, 0) : f32x8{}; });
+}
+
+// Queries [t, t + rows) of head n add to dk, dv (rows kv_rows apart) and give their dq.
+void attend_back(const Attention& a, const Ports& p, const Room& room, int64_t b, int64_t n, int64_t t, int64_t rows,
+                 float* dk, float* dv) {
+  const int64_t first = ((b * a.T + t) * a.N + n) * a.D, keys = a.keys(t + rows - 1), D = a.D, S = a.S;
+  const int64_t* scores = a.score_rows.data();
+  if (keys == 0) {
+    for (int64_t r = 0; r < rows; ++r) std::fill_n(p.dq + first + a.q_rows[static_cast<size_t>(r)], D, 0.f);
+    return;
+  }
+  const auto clear_rest = [&](float* row, int64_t seen) { std::fill(row + seen, row + keys, 0.f); };
+  multiply({p.q + first, a.q_rows.data(), 1, D, room.k_t, D, S, keys, room.p, scores, rows, false});
+  float* z = a.drops() ? room.z : room.p;
+  for (int64_t r = 0; r < rows; ++r) {
+    const int64_t row = (b * a.N + n) * a.T + t + r, seen = a.keys(t + r);
+    const uint32_t* words = a.drops() ? dropout_words(a, *p.seed, *p.step, row, room.words) : nullptr;
+    float *pr = room.p + r * a.score_step, *zr = z + r * a.score_step;
+    probabilities(a, p.bias ? a.bias_at(p.bias, b, n, t + r) : nullptr, p.lse[row], words, seen, pr, zr);
+    clear_rest(pr, seen);
+    if (a.drops()) clear_rest(zr, seen);
+  }
+  pack_panels(p.dy + first, rows, D, a.N * D, a.block, room.rows);
+  multiply({z, a.unit_rows.data(), a.score_step, rows, room.rows, a.block, D, D, dv, a.kv_rows.data(), keys, true});
+  multiply({p.dy + first, a.q_rows.data(), 1, D, room.v_t, D, S, keys, room.z, scores, rows, false});
+  for (int64_t r = 0; r < rows; ++r) {
+    const int64_t at = first + a.q_rows[static_cast<size_t>(r)], seen = a.keys(t + r);
+    float* dbias = p.dbias ? p.dbias + ((b * a.N + n) * a.T + t + r) * S : nullptr;
+    float* zr = room.z + r * a.score_step;
+    score_grads(a, row_dot(p.dy + at, p.y + at, D), seen, room.p + r * a.score_step, zr, dbias);
+    if (dbias) std::fill(dbias + seen, dbias + S, 0.f);
+    clear_rest(zr, seen);
+  }
+  multiply({room.z, scores, 1, keys, room.k, S, D, D, p.dq + first, a.q_rows.data(), rows, false});
+  pack_panels(p.q + first, rows, D, a.N * D, a.block, room.rows);
+  multiply({room.z, a.unit_rows.data(), a.score_step, rows, room.rows, a.block, D, D, dk, a.kv_rows.data(), keys, true});
+}
+
+void head_back(const Attention& a, const Ports& p, const Room& room, int64_t b, int64_t m) {
+  const int64_t at = a.kv_at(b, m), step = a.M * a.D, shared = a.N / a.M;
+  pack_transposed(p.k + at, a.S, a.D, step, room.k_t);
+  pack_transposed(p.v + at, a.S, a.D, step, room.v_t);
+  pack_panels(p.k + at, a.S, a.D, step, a.S, room.k);
+  for (int64_t s = 0; s < a.S; ++s) {
+    std::fill_n(p.dk + at + s * step, a.D, 0.f);
+    std::fill_n(p.dv + at + s * step, a.D, 0.f);
+  }
+  for (int64_t n = m * shared; n < (m + 1) * shared; ++n)
+    for (int64_t t = 0; t < a.T; t += a.block) {
+      if (p.dbias && a.keys(std::min(t + a.block, a.T) - 1) == 0)
+        std::fill_n(p.dbias + ((b * a.N + n) * a.T + t) * a.S, std::min(a.block, a.T - t) * a.S, 0.f);
+      attend_back(a, p, room, b, n, t, std::min(a.block, a.T - t), p.dk + at, p.dv + at);
+    }
+}
+
+Kernel make_attention_grad(const NodeView& node, const Env&) {
+  const AttentionRef a = attention_of(node, 1, 2, 4);
+  const bool dbias = node.has_result(3);
+  Kernel k;
+  k.threads = threads_for(a->B * a->N * a->T * (a->S + a->D));
+  k.thread_scratch_bytes = Room(*a, nullptr).used;
+  k.run = [=](const Call& call) {
+    const Room room(*a, call.thread_scratch);
+    Ports p{call.in(0), call.in(1), call.in(2), call.in(3), a->biased ? call.in(4) : nullptr, call.in(7), call.in(8),
+            nullptr, nullptr, call.out(0), call.out(1), call.out(2), dbias ? call.out(3) : nullptr};
+    if (a->drops()) p.seed = call.in<int64_t>(5), p.step = call.in<int64_t>(6);
+    const Slice s = call.share(a->B * a->M);
+    for (int64_t u = s.begin; u < s.end; ++u) head_back(*a, p, room, u / a->M, u % a->M);
+  };
+  return narrowed(node, std::move(k));
+}
+
+plugin::Verdict accept_grad(const NodeView& node) {
+  const plugin::Verdict v = accept_attention(node, 1, 2, 4);
+  if (v.answer != TENON_TAKE || !node.has_result(3)) return v;
+  // A repeated bias gathers from many heads: left to a reduction.
+  const auto q = node.in(1), bias = node.in(4);
+  const bool whole = bias.dim(0) == q.dim(0) && bias.dim(1) == q.dim(2) && bias.dim(2) == q.dim(1);
+  return whole ? v : plugin::decompose();
+}
+
+}  // namespace
+
+void add_attention_grad(KernelTable& table) { table.add("attention_grad", accept_grad, make_attention_grad); }
+
+}  // namespace tenon::cpu::TENON_CPU_ISA
