@@ -154,6 +154,12 @@ std::optional<fs::path> resolve(const fs::path& root, const fs::path& from, cons
   return std::nullopt;
 }
 
+// Public headers of plain data, which every folder may include whoever implements their functions.
+const Names& plain_data() {
+  static const Names headers = {"core/include/tenon/initializer.h"};
+  return headers;
+}
+
 // The folder of core that a public header belongs to: the one that has a .cc of its name. Headers
 // that no folder, or more than one, implements belong to all.
 std::map<std::string, std::string> owners_of(const std::vector<fs::path>& files) {
@@ -164,7 +170,7 @@ std::map<std::string, std::string> owners_of(const std::vector<fs::path>& files)
   }
   std::map<std::string, std::string> owners;
   for (const fs::path& file : files) {
-    if (component_of(file) != "public") continue;
+    if (component_of(file) != "public" || plain_data().count(file.string())) continue;
     auto found = folders.find(file.stem());
     if (found != folders.end() && found->second.size() == 1) owners[file.string()] = *found->second.begin();
   }
