@@ -11,7 +11,12 @@ namespace tenon {
   X(kCompare) X(kSelect) X(kCast) X(kReshape) X(kTranspose) X(kBroadcast) X(kSlice) X(kPad) X(kConcat) \
   X(kReverse) X(kGather) X(kScatter) X(kSort) X(kReduce) X(kDot) X(kConv) X(kConvGradInput) X(kConvGradFilter) \
   X(kAllGather) X(kReplicaId) \
-  /* composites */
+  /* composites */ \
+  X(kActivation) X(kActivationGrad) X(kDotBiasAct) X(kConvBiasAct) X(kBiasActGrad) X(kMaxPool) X(kMaxPoolGrad) \
+  X(kAvgPool) X(kAvgPoolGrad) X(kBatchNorm) X(kBatchNormGrad) X(kBatchNormApply) \
+  X(kSoftmax) X(kSoftmaxGrad) X(kLogSoftmax) X(kLogSoftmaxGrad) X(kSoftmaxCrossEntropy) X(kSoftmaxCrossEntropyGrad) \
+  X(kDropout) X(kArgmax) \
+  /* updates */
 // clang-format on
 
 #define TENON_DECLARE(op) extern const OpDef op;
