@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
-#include "kernels/simd.h"
+#include "kernels/dtype.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
-
-bool is_16_bit(int32_t dtype) { return dtype == TENON_BF16 || dtype == TENON_F16; }
 
 // One operand or result and where its f32 copy lies.
 struct Port {
@@ -34,14 +32,14 @@ void run(const Wrapped& w, const Call& call) {
     const Port& p = w.in[i];
     if (!p.there) continue;
     const uint8_t* from = call.in<uint8_t>(i);
-    bases[i] = is_16_bit(p.dtype) ? scratch + p.at : const_cast<uint8_t*>(from);
-    if (!is_16_bit(p.dtype)) continue;
+    bases[i] = is_half(p.dtype) ? scratch + p.at : const_cast<uint8_t*>(from);
+    if (!is_half(p.dtype)) continue;
     const Slice s = call.share(p.elements, 64);
-    if (s.begin < s.end) widen(p.dtype, from + 2 * s.begin, s.end - s.begin, reinterpret_cast<float*>(bases[i]) + s.begin);
+    if (s.begin < s.end) widen(p.dtype, from + 2 * s.begin, reinterpret_cast<float*>(bases[i]) + s.begin, s.end - s.begin);
   }
   for (int i = 0; i < n_out; ++i)
     if (w.out[i].there)
-      bases[n_in + i] = is_16_bit(w.out[i].dtype) ? scratch + w.out[i].at : call.out<uint8_t>(i);
+      bases[n_in + i] = is_half(w.out[i].dtype) ? scratch + w.out[i].at : call.out<uint8_t>(i);
   call.barrier();
   Call wide = call;
   wide.scratch = scratch + w.inner_at;
@@ -52,35 +50,15 @@ void run(const Wrapped& w, const Call& call) {
   call.barrier();
   for (int i = 0; i < n_out; ++i) {
     const Port& p = w.out[i];
-    if (!p.there || !is_16_bit(p.dtype)) continue;
+    if (!p.there || !is_half(p.dtype)) continue;
     const Slice s = call.share(p.elements, 64);
     if (s.begin < s.end)
-      narrow(reinterpret_cast<float*>(bases[n_in + i]) + s.begin, s.end - s.begin, p.dtype,
-             call.out<uint8_t>(i) + 2 * s.begin);
+      narrow(p.dtype, reinterpret_cast<float*>(bases[n_in + i]) + s.begin, call.out<uint8_t>(i) + 2 * s.begin,
+             s.end - s.begin);
   }
 }
 
 }  // namespace
-
-void widen(int32_t dtype, const void* from, int64_t n, float* to) {
-  const uint16_t* p = static_cast<const uint16_t*>(from);
-  if (dtype == TENON_BF16)
-    for (int64_t i = 0; i < n; ++i) to[i] = bf16_to_f32(p[i]);
-  else if (dtype == TENON_F16)
-    for (int64_t i = 0; i < n; ++i) to[i] = f16_to_f32(p[i]);
-  else
-    std::memcpy(to, from, static_cast<size_t>(n) * 4);
-}
-
-void narrow(const float* from, int64_t n, int32_t dtype, void* to) {
-  uint16_t* p = static_cast<uint16_t*>(to);
-  if (dtype == TENON_BF16)
-    for (int64_t i = 0; i < n; ++i) p[i] = f32_to_bf16(from[i]);
-  else if (dtype == TENON_F16)
-    for (int64_t i = 0; i < n; ++i) p[i] = f32_to_f16(from[i]);
-  else
-    std::memcpy(to, from, static_cast<size_t>(n) * 4);
-}
 
 Kernel narrowed(const NodeView& node, Kernel inner) {
   auto w = std::make_shared<Wrapped>();
@@ -92,7 +70,7 @@ Kernel narrowed(const NodeView& node, Kernel inner) {
     const auto v = value();
     p.dtype = v.dtype();
     p.elements = v.elements();
-    if (is_16_bit(p.dtype)) {
+    if (is_half(p.dtype)) {
       any = true;
       p.at = at;
       at += (static_cast<uint64_t>(p.elements) * 4 + 63) / 64 * 64;
