@@ -15,8 +15,8 @@
 namespace tenon {
 namespace {
 
-constexpr size_t kGather = 256 << 10;           // small writes are gathered up to this
-constexpr size_t kMaxTransfer = 1u << 30;       // one system call; Linux moves at most 2 GiB
+constexpr size_t kGather = 256 << 10;      // small writes are gathered up to this
+constexpr size_t kMaxTransfer = 1u << 30;  // one system call; Linux moves at most 2 GiB
 
 // Repeats a system call that a signal interrupted.
 template <class Call>
@@ -52,9 +52,11 @@ std::string reason(int error) {
 }  // namespace
 
 Status file_error(std::string_view what, const std::string& path, int error) {
-  const bool caller = error == ENOENT || error == ENOTDIR || error == EISDIR || error == EACCES ||
-                      error == EINVAL || error == ENAMETOOLONG || error == ELOOP;
-  return Status(error == ENOMEM ? Code::kOutOfMemory : caller ? Code::kInvalid : Code::kUnavailable,
+  const bool caller = error == ENOENT || error == ENOTDIR || error == EISDIR || error == EACCES || error == EINVAL ||
+                      error == ENAMETOOLONG || error == ELOOP;
+  return Status(error == ENOMEM ? Code::kOutOfMemory
+                : caller        ? Code::kInvalid
+                                : Code::kUnavailable,
                 cat(what, " '", path, "': ", reason(error)));
 }
 

@@ -16,9 +16,7 @@ namespace {
 constexpr uint64_t kMaxInflation = 1032;  // the most that deflate can gain
 constexpr size_t kInput = 256 << 10;
 
-Status beyond(uint64_t offset, uint64_t size) {
-  return invalid("offset ", offset, " lies beyond the end at ", size);
-}
+Status beyond(uint64_t offset, uint64_t size) { return invalid("offset ", offset, " lies beyond the end at ", size); }
 
 class FileStream : public ByteStream {
  public:
@@ -71,7 +69,8 @@ class InflateStream : public ByteStream {
 
   Status init() {
     // 15 + 32: the largest window, GZIP or ZLIB by the header.
-    if (inflateInit2(&zlib_, 15 + 32) != Z_OK) return Status(Code::kOutOfMemory, cat("no memory to inflate '", name_, "'"));
+    if (inflateInit2(&zlib_, 15 + 32) != Z_OK)
+      return Status(Code::kOutOfMemory, cat("no memory to inflate '", name_, "'"));
     return {};
   }
 

@@ -31,11 +31,11 @@ struct ConvertOptions {
 };
 
 struct ConvertImagesOptions : ConvertOptions {
-  std::string train_csv;       // rows of path,label; a relative path is relative to the CSV
-  std::string validation_csv;  // the same; empty: none
-  std::string labels;          // the class names, one a line, at least two
-  bool skip_bad_images = false;             // pass over and count what cannot be read or decoded
-  bool verify = true;                       // decode every image; false: look at its header only
+  std::string train_csv;                        // rows of path,label; a relative path is relative to the CSV
+  std::string validation_csv;                   // the same; empty: none
+  std::string labels;                           // the class names, one a line, at least two
+  bool skip_bad_images = false;                 // pass over and count what cannot be read or decoded
+  bool verify = true;                           // decode every image; false: look at its header only
   int64_t max_image_bytes = int64_t{64} << 20;  // memory to decode one image
 };
 
@@ -48,13 +48,13 @@ struct ConvertIdxOptions : ConvertOptions {
 
 struct ConvertSummary {
   struct Split {
-    std::string name;             // "train", "validation"
+    std::string name;  // "train", "validation"
     int64_t records = 0;
-    int64_t bytes = 0;            // of all its files
-    int64_t unknown_labels = 0;   // rows whose label is not in the list
+    int64_t bytes = 0;           // of all its files
+    int64_t unknown_labels = 0;  // rows whose label is not in the list
     int64_t bad_images = 0;
-    std::string first_unknown;    // "train.csv:12: label 'tulpe' is not in labels.txt"
-    std::string first_bad;        // why the first bad image is bad
+    std::string first_unknown;  // "train.csv:12: label 'tulpe' is not in labels.txt"
+    std::string first_bad;      // why the first bad image is bad
     std::vector<std::string> files;
   };
   std::vector<Split> splits;

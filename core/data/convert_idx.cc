@@ -69,7 +69,8 @@ Result<std::vector<std::string>> class_names(const ConvertIdxOptions& options, c
 Status check_labels(const Labelled& data, size_t classes) {
   for (size_t i = 0; i < data.count(); ++i)
     if (data.labels.data[i] >= classes)
-      return invalid("'", data.labels_path, "' label ", i, ": expected 0 to ", classes - 1, ", found ", data.labels.data[i]);
+      return invalid("'", data.labels_path, "' label ", i, ": expected 0 to ", classes - 1, ", found ",
+                     data.labels.data[i]);
   return {};
 }
 
@@ -114,11 +115,12 @@ Result<ConvertSummary> convert_idx(const ConvertIdxOptions& options, ThreadPool&
   summary.splits[1].name = "validation";
   std::vector<size_t> in_order(validation.count());
   std::iota(in_order.begin(), in_order.end(), size_t{0});
-  TENON_TRY(write_labelled(train, shuffled(train.count(), options.seed), summary.labels, output, pool, &summary.splits[0]));
+  TENON_TRY(
+      write_labelled(train, shuffled(train.count(), options.seed), summary.labels, output, pool, &summary.splits[0]));
   TENON_TRY(write_labelled(validation, in_order, summary.labels, output, pool, &summary.splits[1]));
-  TENON_TRY(write_labels_and_info(output, summary,
-                                  cat(", \"height\": ", train.height(), ", \"width\": ", train.width(), ", \"channels\": ",
-                                      train.channels())));
+  TENON_TRY(write_labels_and_info(
+      output, summary,
+      cat(", \"height\": ", train.height(), ", \"width\": ", train.width(), ", \"channels\": ", train.channels())));
   TENON_TRY(output.commit());
   return summary;
 }

@@ -38,7 +38,8 @@ std::string beside(const std::string& file, const std::string& path) {
 std::string basename_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 Status check_row(const std::string& csv, const CsvRow& row) {
-  if (row.fields.size() != 2) return invalid(csv, ":", row.line, ": expected path,label, found ", row.fields.size(), " fields");
+  if (row.fields.size() != 2)
+    return invalid(csv, ":", row.line, ": expected path,label, found ", row.fields.size(), " fields");
   if (row.fields[0].empty()) return invalid(csv, ":", row.line, ": expected a path, found ''");
   return {};
 }
@@ -70,7 +71,7 @@ Status at_row(const Table& table, const Row& row, const Status& status) {
 // Finds missing files before hours of work, and how the data divide into shards.
 Status measure(Table& table, bool skip_bad) {
   for (Row& row : table.rows) {
-    struct stat info{};
+    struct stat info {};
     if (::stat(row.path.c_str(), &info) != 0 && !skip_bad)
       return at_row(table, row, file_error("cannot open", row.path, errno));
     row.bytes = static_cast<int64_t>(info.st_size) + kRecordOverhead;
@@ -86,7 +87,8 @@ Result<ImageInfo> check_image(std::string_view bytes, const ConvertImagesOptions
   return info;
 }
 
-Status make_record(const Row& row, const std::string& label, const ConvertImagesOptions& options, ExampleBuilder& builder) {
+Status make_record(const Row& row, const std::string& label, const ConvertImagesOptions& options,
+                   ExampleBuilder& builder) {
   TENON_ASSIGN(const std::string bytes, read_file(row.path, options.max_image_bytes));
   Result<ImageInfo> info = check_image(bytes, options);
   if (!info.ok()) return Status(info.status().code(), cat("'", row.path, "': ", info.status().message()));
@@ -103,7 +105,8 @@ Status make_record(const Row& row, const std::string& label, const ConvertImages
 }
 
 Status write_table(const Table& table, const std::vector<size_t>& order, const ConvertImagesOptions& options,
-                   const std::vector<std::string>& labels, OutputSet& output, ThreadPool& pool, ConvertSummary::Split* split) {
+                   const std::vector<std::string>& labels, OutputSet& output, ThreadPool& pool,
+                   ConvertSummary::Split* split) {
   SplitSource source{split->name, {}, {}, options.skip_bad_images};
   for (const size_t row : order) source.bytes.push_back(table.rows[row].bytes);
   source.make = [&](size_t i, ExampleBuilder& builder) -> Status {

@@ -72,7 +72,8 @@ class CsvParser {
     ++at_;
     while (peek() == ' ' || peek() == '\t' || peek() == '\r') ++at_;
     if (peek() == ',' || peek() == '\n') return {};
-    return invalid(name_, ":", line_, ": expected a comma or the end of the line after a closing quote, found '", peek(), "'");
+    return invalid(name_, ":", line_, ": expected a comma or the end of the line after a closing quote, found '",
+                   peek(), "'");
   }
 
   std::string_view text_;

@@ -19,10 +19,14 @@ constexpr uint32_t kLengthDelimited = wire::tag(1, wire::kBytes);
 
 std::string_view kind_name(Kind kind) {
   switch (kind) {
-    case Kind::kNone: return "nothing";
-    case Kind::kBytes: return "bytes";
-    case Kind::kFloat: return "floats";
-    case Kind::kInt64: return "integers";
+    case Kind::kNone:
+      return "nothing";
+    case Kind::kBytes:
+      return "bytes";
+    case Kind::kFloat:
+      return "floats";
+    case Kind::kInt64:
+      return "integers";
   }
   return "nothing";
 }

@@ -36,12 +36,13 @@ Status read_header(ByteStream& stream, const std::string& name, std::vector<int6
   TENON_TRY(read_some(stream, 4, &head));
   if (head.size() < 4) return invalid("'", name, "': expected an IDX header of 4 bytes, found ", head.size());
   if (head[0] != 0 || head[1] != 0 || head[2] != 8 || head[3] < 1 || head[3] > kMaxRank)
-    return invalid("'", name, "': expected IDX bytes of 1 to ", kMaxRank, " dimensions (magic 2049 to 2052), found magic ",
-                   big_endian(head.data()));
+    return invalid("'", name, "': expected IDX bytes of 1 to ", kMaxRank,
+                   " dimensions (magic 2049 to 2052), found magic ", big_endian(head.data()));
   const size_t bytes = size_t{4} * head[3];
   std::vector<uint8_t> sizes;
   TENON_TRY(read_some(stream, bytes, &sizes));
-  if (sizes.size() < bytes) return invalid("'", name, "': expected ", bytes, " bytes of IDX dimensions, found ", sizes.size());
+  if (sizes.size() < bytes)
+    return invalid("'", name, "': expected ", bytes, " bytes of IDX dimensions, found ", sizes.size());
   for (size_t i = 0; i < bytes; i += 4) dims->push_back(big_endian(sizes.data() + i));
   return {};
 }
@@ -66,7 +67,8 @@ Result<IdxArray> read_stream(std::unique_ptr<ByteStream> stream, const std::stri
   IdxArray array;
   TENON_TRY(read_header(*stream, name, &array.dims));
   const int64_t expected = product(array.dims, max_bytes);
-  if (expected < 0) return invalid("'", name, "': expected at most ", max_bytes, " elements, found dimensions ", join(array.dims, "x"));
+  if (expected < 0)
+    return invalid("'", name, "': expected at most ", max_bytes, " elements, found dimensions ", join(array.dims, "x"));
   array.data.reserve(std::min<uint64_t>(static_cast<uint64_t>(expected), stream->limit()));
   TENON_TRY(read_some(*stream, static_cast<uint64_t>(expected), &array.data));
   if (static_cast<int64_t>(array.data.size()) < expected)

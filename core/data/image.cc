@@ -32,27 +32,36 @@ ImageFormat image_format(std::string_view bytes) {
 
 std::string_view image_format_name(ImageFormat format) {
   switch (format) {
-    case ImageFormat::kJpeg: return "JPEG";
-    case ImageFormat::kPng: return "PNG";
-    case ImageFormat::kUnknown: return "unknown";
+    case ImageFormat::kJpeg:
+      return "JPEG";
+    case ImageFormat::kPng:
+      return "PNG";
+    case ImageFormat::kUnknown:
+      return "unknown";
   }
   return "unknown";
 }
 
 Result<ImageInfo> read_image_info(std::string_view bytes) {
   switch (image_format(bytes)) {
-    case ImageFormat::kJpeg: return read_jpeg_info(bytes);
-    case ImageFormat::kPng: return read_png_info(bytes);
-    case ImageFormat::kUnknown: return no_image(bytes);
+    case ImageFormat::kJpeg:
+      return read_jpeg_info(bytes);
+    case ImageFormat::kPng:
+      return read_png_info(bytes);
+    case ImageFormat::kUnknown:
+      return no_image(bytes);
   }
   return no_image(bytes);
 }
 
 Status decode_image(std::string_view bytes, const DecodeOptions& options, Image* image) {
   switch (image_format(bytes)) {
-    case ImageFormat::kJpeg: return decode_jpeg(bytes, options, image);
-    case ImageFormat::kPng: return decode_png(bytes, options, image);
-    case ImageFormat::kUnknown: return no_image(bytes);
+    case ImageFormat::kJpeg:
+      return decode_jpeg(bytes, options, image);
+    case ImageFormat::kPng:
+      return decode_png(bytes, options, image);
+    case ImageFormat::kUnknown:
+      return no_image(bytes);
   }
   return no_image(bytes);
 }

@@ -69,8 +69,13 @@ void begin(Decoder& decoder, std::string_view bytes) {
   decoder.errors.error_exit = leave;
   decoder.errors.emit_message = warn;
   decoder.jpeg.client_data = &decoder;
-  decoder.source = {reinterpret_cast<const JOCTET*>(bytes.data()), bytes.size(), ignore, no_more, skip,
-                    jpeg_resync_to_restart, ignore};
+  decoder.source = {reinterpret_cast<const JOCTET*>(bytes.data()),
+                    bytes.size(),
+                    ignore,
+                    no_more,
+                    skip,
+                    jpeg_resync_to_restart,
+                    ignore};
   decoder.progress = {};
   decoder.progress.progress_monitor = limit_scans;
 }
@@ -117,8 +122,7 @@ void choose_output(jpeg_decompress_struct& jpeg, const DecodeOptions& options, i
 void cmyk_to_rgb(const uint8_t* from, size_t pixels, bool inverted, int channels, uint8_t* to) {
   for (size_t i = 0; i < pixels; ++i, from += 4, to += channels) {
     int rgb[3];
-    for (int c = 0; c < 3; ++c)
-      rgb[c] = inverted ? from[c] * from[3] / 255 : (255 - from[c]) * (255 - from[3]) / 255;
+    for (int c = 0; c < 3; ++c) rgb[c] = inverted ? from[c] * from[3] / 255 : (255 - from[c]) * (255 - from[3]) / 255;
     if (channels == 1) {
       to[0] = static_cast<uint8_t>((299 * rgb[0] + 587 * rgb[1] + 114 * rgb[2] + 500) / 1000);
     } else {
@@ -130,7 +134,7 @@ void cmyk_to_rgb(const uint8_t* from, size_t pixels, bool inverted, int channels
 // What a decoding is about to write; plain numbers, so that a jump loses nothing.
 struct Plan {
   int scale = 1;
-  ImageWindow window;       // in scaled pixels
+  ImageWindow window;         // in scaled pixels
   unsigned first_column = 0;  // of the rows that libjpeg gives
   unsigned row_bytes = 0;     // of such a row
 };
@@ -138,7 +142,8 @@ struct Plan {
 // libjpeg gives whole MCUs, and smooth chroma needs neighbours: ask for two columns more on each side.
 unsigned crop_columns(jpeg_decompress_struct& jpeg, const ImageWindow& window) {
   const JDIMENSION left = window.x >= 2 ? static_cast<JDIMENSION>(window.x) - 2 : 0;
-  const JDIMENSION right = std::min<JDIMENSION>(static_cast<JDIMENSION>(window.x + window.width) + 2, jpeg.output_width);
+  const JDIMENSION right =
+      std::min<JDIMENSION>(static_cast<JDIMENSION>(window.x + window.width) + 2, jpeg.output_width);
   if (left == 0 && right == jpeg.output_width) return 0;
   JDIMENSION first = left, width = right - left;
   jpeg_crop_scanline(&jpeg, &first, &width);
@@ -155,7 +160,8 @@ void start(Decoder& decoder, Plan& plan) {
 void read_rows(Decoder& decoder, const Plan& plan, int channels, uint8_t* row, uint8_t* out) {
   jpeg_decompress_struct& jpeg = decoder.jpeg;
   const size_t out_bytes = static_cast<size_t>(plan.window.width) * channels;
-  const size_t shift = (static_cast<unsigned>(plan.window.x) - plan.first_column) * static_cast<size_t>(jpeg.output_components);
+  const size_t shift =
+      (static_cast<unsigned>(plan.window.x) - plan.first_column) * static_cast<size_t>(jpeg.output_components);
   if (plan.window.y > 0) jpeg_skip_scanlines(&jpeg, static_cast<JDIMENSION>(plan.window.y));
   for (int y = 0; y < plan.window.height; ++y, out += out_bytes) {
     const bool direct = plan.row_bytes == out_bytes;
@@ -207,8 +213,8 @@ Status check_memory(Decoder& decoder, const DecodeOptions& options, Plan* plan) 
   plan->window = scale_window(window, plan->scale);
   const int64_t pixels = static_cast<int64_t>(plan->window.width) * plan->window.height;
   // Beside the pixels: the coefficients, and libjpeg's few rows.
-  return check_image_bytes("JPEG", whole.width, whole.height,
-                           pixels * options.channels + coefficient_bytes(jpeg), options.max_bytes);
+  return check_image_bytes("JPEG", whole.width, whole.height, pixels * options.channels + coefficient_bytes(jpeg),
+                           options.max_bytes);
 }
 
 }  // namespace

@@ -91,9 +91,10 @@ void crop(Image* image, const ImageWindow& window) {
   const size_t from_row = static_cast<size_t>(image->width) * pixel;
   const size_t to_row = static_cast<size_t>(window.width) * pixel;
   for (int y = 0; y < window.height; ++y)
-    std::memmove(image->pixels.data() + static_cast<size_t>(y) * to_row,
-                 image->pixels.data() + static_cast<size_t>(window.y + y) * from_row + static_cast<size_t>(window.x) * pixel,
-                 to_row);
+    std::memmove(
+        image->pixels.data() + static_cast<size_t>(y) * to_row,
+        image->pixels.data() + static_cast<size_t>(window.y + y) * from_row + static_cast<size_t>(window.x) * pixel,
+        to_row);
   image->width = window.width;
   image->height = window.height;
 }
@@ -128,7 +129,8 @@ Status decode_png(std::string_view bytes, const DecodeOptions& options, Image* i
   size_t row_bytes = 0;
   if (!try_start(reader, options.channels, &passes, &row_bytes)) return to_status(reader);
   if (row_bytes != static_cast<size_t>(info.width) * options.channels)
-    return Status(Code::kInternal, cat("PNG: expected rows of ", info.width * options.channels, " bytes, found ", row_bytes));
+    return Status(Code::kInternal,
+                  cat("PNG: expected rows of ", info.width * options.channels, " bytes, found ", row_bytes));
   image->width = info.width;
   image->height = info.height;
   image->channels = options.channels;

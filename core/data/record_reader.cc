@@ -20,9 +20,7 @@ T load(const char* bytes) {
   return value;
 }
 
-bool header_is_sound(const char* header) {
-  return crc32c_unmask(load<uint32_t>(header + 8)) == crc32c(header, 8);
-}
+bool header_is_sound(const char* header) { return crc32c_unmask(load<uint32_t>(header + 8)) == crc32c(header, 8); }
 
 }  // namespace
 

@@ -76,7 +76,8 @@ struct Latch {
 };
 
 // Writes the good records of a block in order; the first bad one is the error.
-Status write_block(std::vector<Slot>& slots, size_t count, bool skip_bad, RecordWriter& writer, ConvertSummary::Split* split) {
+Status write_block(std::vector<Slot>& slots, size_t count, bool skip_bad, RecordWriter& writer,
+                   ConvertSummary::Split* split) {
   for (size_t i = 0; i < count; ++i) {
     const Status& status = slots[i].status;
     if (status.ok()) {
@@ -127,7 +128,8 @@ Result<std::vector<std::string>> OutputSet::existing() const {
 }
 
 Result<OutputSet> OutputSet::create(const ConvertOptions& options) {
-  if (options.shard_bytes < 1) return invalid("convert: expected shards of at least 1 byte, found ", options.shard_bytes);
+  if (options.shard_bytes < 1)
+    return invalid("convert: expected shards of at least 1 byte, found ", options.shard_bytes);
   OutputSet output(options);
   TENON_TRY(make_directories(options.output));
   TENON_ASSIGN(const std::vector<std::string> old, output.existing());
@@ -158,7 +160,9 @@ Status OutputSet::write_split(const SplitSource& source, ThreadPool& pool, Conve
     split->files.push_back(path);
     shards_.push_back(std::move(writer));
   }
-  if (split->records == 0) return invalid(source.name, ": expected at least one good record, found none; the first is bad because ", split->first_bad);
+  if (split->records == 0)
+    return invalid(source.name, ": expected at least one good record, found none; the first is bad because ",
+                   split->first_bad);
   return {};
 }
 

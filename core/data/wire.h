@@ -48,11 +48,16 @@ inline bool take_field(std::string_view* in, Field* field) {
   if (!take_varint(in, &tag) || tag >> 32 != 0 || tag >> 3 == 0) return false;
   field->tag = static_cast<uint32_t>(tag);
   switch (tag & 7) {
-    case kVarint: return take_varint(in, &field->varint);
-    case kFixed64: return take_fixed(in, 8, &field->contents);
-    case kFixed32: return take_fixed(in, 4, &field->contents);
-    case kBytes: return take_varint(in, &length) && take_fixed(in, length, &field->contents);
-    default: return false;
+    case kVarint:
+      return take_varint(in, &field->varint);
+    case kFixed64:
+      return take_fixed(in, 8, &field->contents);
+    case kFixed32:
+      return take_fixed(in, 4, &field->contents);
+    case kBytes:
+      return take_varint(in, &length) && take_fixed(in, length, &field->contents);
+    default:
+      return false;
   }
 }
 

@@ -113,6 +113,7 @@ class BundleReader {
   Status open_shard(int32_t shard);
   Status read_bytes(std::string_view name, const BundleEntry& entry, std::span<std::byte> out) const;
   Status check_crc(std::string_view name, const BundleEntry& entry, uint32_t found) const;
+  Result<std::vector<std::string>> load_strings(std::string_view name, const BundleEntry& entry) const;
   Status verify_entry(const std::string& name, const BundleEntry& entry) const;
   Result<const BundleEntry*> lookup(std::string_view name) const;
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "base/crc32c.h"
 #include "base/text.h"
@@ -85,11 +86,15 @@ std::string BundleEntry::str() const {
 }
 
 Result<BundleReader> BundleReader::open(const std::string& prefix) {
-  BundleReader reader;
-  reader.prefix_ = prefix;
-  reader.index_path_ = bundle_index_path(prefix);
-  TENON_TRY(reader.load_index());
-  return reader;
+  try {
+    BundleReader reader;
+    reader.prefix_ = prefix;
+    reader.index_path_ = bundle_index_path(prefix);
+    TENON_TRY(reader.load_index());
+    return reader;
+  } catch (const std::bad_alloc&) {
+    return Status(Code::kOutOfMemory, "no memory for a checkpoint's index");
+  }
 }
 
 Status BundleReader::load_index() {
@@ -225,12 +230,20 @@ Result<std::vector<std::string>> BundleReader::read_strings(std::string_view nam
   TENON_ASSIGN(const BundleEntry* entry, lookup(name));
   if (!entry->is_string)
     return invalid("checkpoint ", prefix_, ": variable '", name, "' is ", entry->str(), ", expected string");
-  std::vector<std::byte> bytes(static_cast<size_t>(entry->size));
-  TENON_TRY(read_bytes(name, *entry, bytes));
-  Result<Strings> strings = parse_strings(bytes, entry->shape.elements());
+  try {
+    return load_strings(name, *entry);
+  } catch (const std::bad_alloc&) {
+    return Status(Code::kOutOfMemory, "no memory for a checkpoint's strings");
+  }
+}
+
+Result<std::vector<std::string>> BundleReader::load_strings(std::string_view name, const BundleEntry& entry) const {
+  std::vector<std::byte> bytes(static_cast<size_t>(entry.size));
+  TENON_TRY(read_bytes(name, entry, bytes));
+  Result<Strings> strings = parse_strings(bytes, entry.shape.elements());
   if (!strings.ok())
-    return invalid(shards_.at(entry->shard).path(), ": variable '", name, "': ", strings.status().message());
-  TENON_TRY(check_crc(name, *entry, strings->crc));
+    return invalid(shards_.at(entry.shard).path(), ": variable '", name, "': ", strings.status().message());
+  TENON_TRY(check_crc(name, entry, strings->crc));
   return std::move(strings->values);
 }
 

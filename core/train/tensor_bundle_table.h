@@ -13,7 +13,7 @@ namespace tenon {
 
 // The bytes of a table with the settings TensorFlow writes: no compression, blocks of 256 KiB,
 // restarts every 16 keys, no filter.
-Result<std::string> encode_table(const std::map<std::string, std::string>& entries);
+std::string encode_table(const std::map<std::string, std::string>& entries);
 
 // Keys and values in order. Every byte is accounted for: blocks must tile the file and carry a valid
 // CRC, the footer must be exact. Blocks may be snappy-compressed, as TensorFlow's are. Memory stays

@@ -135,7 +135,7 @@ Status BundleWriter::add_strings(std::string_view name, const Shape& shape, std:
 Result<std::string> BundleWriter::finish() {
   if (!failed_.ok()) return failed_;
   if (!finished_) {
-    TENON_ASSIGN(fingerprint_, encode_table(entries_));
+    fingerprint_ = encode_table(entries_);
     TENON_TRY(keep(data_.finish()));
     TENON_TRY(keep(index_.write(fingerprint_)));
     TENON_TRY(keep(index_.finish()));

@@ -15,6 +15,7 @@
 
 #include "tenon/initializer.h"
 #include "tenon/ops.h"
+#include "tenon/variables.h"
 
 namespace tenon {
 
@@ -68,31 +69,6 @@ class Extent {
 
  private:
   Ints sizes_;
-};
-
-// ---- variables ----
-
-// A variable of the graph that `like` belongs to: its current value. Name "NAME" under the current scope.
-Tensor variable(Tensor like, std::string_view name, const Shape& shape, Initializer initializer,
-                bool trainable = true, DType dtype = DType::kF32);
-// Sets the value that a variable has after the step (a moving average, a counter).
-void assign(Tensor variable, Tensor next);
-// Adds a term to the loss that minimize() sees (regularizers do).
-void add_loss(Tensor term);
-// The sum of all such terms of the graph; empty when there is none.
-Tensor added_losses(const Graph& graph);
-
-// Names of what is built while it lives go under NAME/.
-class Scope {
- public:
-  Scope(Tensor like, std::string_view name);
-  ~Scope();
-  Scope(const Scope&) = delete;
-  Scope& operator=(const Scope&) = delete;
-
- private:
-  Graph* graph_;
-  std::string saved_;
 };
 
 // ---- core ----

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tenon/ops.h"
+#include "tenon/variables.h"
 
 namespace tenon {
 
@@ -143,8 +144,5 @@ struct TrainOp {
 // Adds gradients of `loss` plus the graph's added losses by all trainable variables, their updates, and
 // the increment of global_step. Throws Error when nothing is trainable or the graph trains already.
 TrainOp minimize(const Optimizer& optimizer, Tensor loss);
-
-// The number of updates done before this step, i64 scalar: the variable "global_step".
-Tensor global_step(Graph& graph);
 
 }  // namespace tenon

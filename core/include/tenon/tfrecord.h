@@ -67,8 +67,8 @@ class RecordReader {
   // compressed file everything before it is inflated once more.
   Status seek(uint64_t offset);
 
-  uint64_t skipped() const;             // records passed over so far
-  const Status& last_skipped() const;   // why the last of them was; ok when there was none
+  uint64_t skipped() const;            // records passed over so far
+  const Status& last_skipped() const;  // why the last of them was; ok when there was none
   const std::string& path() const;
 
  private:

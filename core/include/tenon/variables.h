@@ -1,0 +1,44 @@
+// Variables of a model: weights, running statistics, counters.
+//
+// A variable is a state of the device with a name, a first value and, if anything assigns one, a next
+// value that the step computes. All functions throw tenon::Error.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "tenon/initializer.h"
+#include "tenon/tensor.h"
+
+namespace tenon {
+
+// A variable of the graph that `like` belongs to: its current value. Name "NAME" under the current scope.
+Tensor variable(Tensor like, std::string_view name, const Shape& shape, Initializer initializer,
+                bool trainable = true, DType dtype = DType::kF32);
+// Sets the value that a variable has after the step (a moving average, a counter).
+void assign(Tensor variable, Tensor next);
+// Adds a term to the loss that minimize() sees (regularizers do).
+void add_loss(Tensor term);
+// The sum of all such terms of the graph; empty when there is none.
+Tensor added_losses(const Graph& graph);
+
+// Names of what is built while it lives go under NAME/.
+class Scope {
+ public:
+  Scope(Tensor like, std::string_view name);
+  ~Scope();
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+ private:
+  Graph* graph_;
+  std::string saved_;
+};
+
+// The number of updates done before this step, i64 scalar: the variable "global_step".
+Tensor global_step(Graph& graph);
+
+// The seed that random ops are keyed by, i64 scalar: given to each run, never stored.
+Tensor seed_input(Graph& graph);
+
+}  // namespace tenon

@@ -1,0 +1,71 @@
+#include "tenon/initializer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+
+namespace tenon {
+namespace {
+
+// Standard deviation of a unit normal cut off at 2.
+constexpr double kTruncatedStddev = 0.87962566103423978;
+
+struct Fans {
+  double in, out;
+};
+
+Fans fans(const Shape& kernel) {
+  if (kernel.rank() == 0) return {1, 1};
+  if (kernel.rank() == 1) return {static_cast<double>(kernel[0]), static_cast<double>(kernel[0])};
+  double receptive = 1;
+  for (int i = 0; i + 2 < kernel.rank(); ++i) receptive *= static_cast<double>(kernel[i]);
+  return {receptive * static_cast<double>(kernel[-2]), receptive * static_cast<double>(kernel[-1])};
+}
+
+Initializer of(Initializer::Kind kind, double a, double b) { return {kind, a, b, {}}; }
+
+}  // namespace
+
+Initializer zeros() { return of(Initializer::Kind::kConstant, 0, 0); }
+Initializer ones() { return of(Initializer::Kind::kConstant, 1, 0); }
+Initializer constant_initializer(double value) { return of(Initializer::Kind::kConstant, value, 0); }
+Initializer values_initializer(std::vector<float> values) {
+  return {Initializer::Kind::kValues, 0, 0, std::move(values)};
+}
+Initializer random_uniform(double low, double high) { return of(Initializer::Kind::kUniform, low, high); }
+Initializer random_normal(double mean, double stddev) { return of(Initializer::Kind::kNormal, mean, stddev); }
+Initializer truncated_normal(double mean, double stddev) {
+  return of(Initializer::Kind::kTruncatedNormal, mean, stddev);
+}
+Initializer orthogonal(double gain) { return of(Initializer::Kind::kOrthogonal, gain, 0); }
+
+Initializer variance_scaling(double scale, FanMode mode, Distribution distribution, const Shape& kernel) {
+  const Fans f = fans(kernel);
+  const double fan = mode == FanMode::kFanIn ? f.in : mode == FanMode::kFanOut ? f.out : (f.in + f.out) / 2;
+  const double variance = scale / std::max(1.0, fan);
+  switch (distribution) {
+    case Distribution::kUniform: {
+      const double limit = std::sqrt(3 * variance);
+      return random_uniform(-limit, limit);
+    }
+    case Distribution::kTruncatedNormal: return truncated_normal(0, std::sqrt(variance) / kTruncatedStddev);
+    case Distribution::kUntruncatedNormal: break;
+  }
+  return random_normal(0, std::sqrt(variance));
+}
+
+Initializer glorot_uniform(const Shape& k) { return variance_scaling(1, FanMode::kFanAvg, Distribution::kUniform, k); }
+Initializer glorot_normal(const Shape& k) {
+  return variance_scaling(1, FanMode::kFanAvg, Distribution::kTruncatedNormal, k);
+}
+Initializer he_uniform(const Shape& k) { return variance_scaling(2, FanMode::kFanIn, Distribution::kUniform, k); }
+Initializer he_normal(const Shape& k) {
+  return variance_scaling(2, FanMode::kFanIn, Distribution::kTruncatedNormal, k);
+}
+Initializer lecun_uniform(const Shape& k) { return variance_scaling(1, FanMode::kFanIn, Distribution::kUniform, k); }
+Initializer lecun_normal(const Shape& k) {
+  return variance_scaling(1, FanMode::kFanIn, Distribution::kTruncatedNormal, k);
+}
+
+}  // namespace tenon
