@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/gemm_tile.h"
+#include "kernels/panel_product.h"
 #include "kernels/strided_copy.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -48,30 +48,7 @@ using AttentionRef = std::shared_ptr<const Attention>;
 AttentionRef attention_of(const NodeView& node, int q, int k, int bias);
 plugin::Verdict accept_attention(const NodeView& node, int q, int k, int bias);
 
-// C [rows, n] (+)= A [rows, depth] W, W packed by pack_panels or pack_transposed with `packed_depth`.
-struct Product {
-  const float* a;
-  const int64_t* a_rows;
-  int64_t a_step;
-  int64_t depth;
-  const float* w;
-  int64_t packed_depth;
-  int64_t n;    // columns packed
-  int64_t cut;  // columns wanted; C is written up to the end of their panel
-  float* c;
-  const int64_t* c_rows;
-  int64_t rows;
-  bool accumulate;
-};
-void multiply(const Product& p);
-
-// Panels of the transpose of m [n, depth], rows `step` apart.
-void pack_transposed(const float* m, int64_t n, int64_t depth, int64_t step, float* out);
-
 // Numbers of one score row's dropout: word i of the result decides element i. Needs S + 32 words of room.
 const uint32_t* dropout_words(const Attention& a, int64_t seed, int64_t step, int64_t row, uint32_t* room);
-
-// Room in floats, rounded up to whole cache lines.
-inline int64_t lines(int64_t floats) { return (floats + 15) / 16 * 16; }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA
