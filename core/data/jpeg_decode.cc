@@ -156,20 +156,32 @@ void start(Decoder& decoder, Plan& plan) {
   plan.row_bytes = decoder.jpeg.output_width * static_cast<unsigned>(decoder.jpeg.output_components);
 }
 
+// Where libjpeg's rows are those of the window. Several at a time: with chroma halved in height it makes two at once, and
+// would copy the second one for a caller who asks for one.
+void read_whole_rows(jpeg_decompress_struct& jpeg, int height, size_t row_bytes, uint8_t* out) {
+  for (int y = 0; y < height;) {
+    JSAMPROW rows[4];
+    const int want = std::min(height - y, 4);
+    for (int i = 0; i < want; ++i) rows[i] = out + static_cast<size_t>(y + i) * row_bytes;
+    y += static_cast<int>(jpeg_read_scanlines(&jpeg, rows, static_cast<JDIMENSION>(want)));
+  }
+}
+
 // `row` holds plan.row_bytes; `out` the window's pixels.
 void read_rows(Decoder& decoder, const Plan& plan, int channels, uint8_t* row, uint8_t* out) {
   jpeg_decompress_struct& jpeg = decoder.jpeg;
+  const bool cmyk = jpeg.out_color_space == JCS_CMYK;
   const size_t out_bytes = static_cast<size_t>(plan.window.width) * channels;
   const size_t shift =
       (static_cast<unsigned>(plan.window.x) - plan.first_column) * static_cast<size_t>(jpeg.output_components);
   if (plan.window.y > 0) jpeg_skip_scanlines(&jpeg, static_cast<JDIMENSION>(plan.window.y));
-  for (int y = 0; y < plan.window.height; ++y, out += out_bytes) {
-    const bool direct = plan.row_bytes == out_bytes;
-    JSAMPROW into = direct ? out : row;
-    jpeg_read_scanlines(&jpeg, &into, 1);
-    if (jpeg.out_color_space == JCS_CMYK) {
+  const bool whole = plan.row_bytes == out_bytes && !cmyk;
+  if (whole) read_whole_rows(jpeg, plan.window.height, out_bytes, out);
+  for (int y = 0; !whole && y < plan.window.height; ++y, out += out_bytes) {
+    jpeg_read_scanlines(&jpeg, &row, 1);
+    if (cmyk) {
       cmyk_to_rgb(row + shift, static_cast<size_t>(plan.window.width), jpeg.saw_Adobe_marker, channels, out);
-    } else if (!direct) {
+    } else {
       std::memcpy(out, row + shift, out_bytes);
     }
   }

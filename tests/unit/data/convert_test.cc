@@ -103,7 +103,8 @@ TEST(ConvertImages, WritesEveryRowAsTheReferenceConverterDoes) {
   EXPECT_EQ(names.size(), 12u);
   EXPECT_EQ(flowers.directory.read("records/labels.txt"), "daisy\nrose\n");
   EXPECT_EQ(flowers.directory.read("records/info.json"),
-            "{\"classes\": 2, \"train\": {\"records\": 12, \"shards\": 1}, \"validation\": {\"records\": 3, \"shards\": 1}}\n");
+            "{\"classes\": 2, \"train\": {\"records\": 12, \"shards\": 1}, \"validation\": {\"records\": 3, "
+            "\"shards\": 1}}\n");
   EXPECT_EQ(flowers.outputs(), 4u);
 }
 
@@ -131,7 +132,8 @@ TEST(ConvertImages, SameBytesForAnyNumberOfThreads) {
     ASSERT_TRUE(flowers.convert(threads).ok());
     std::string all;
     std::vector<std::string> files;
-    for (const auto& entry : std::filesystem::directory_iterator(flowers.options.output)) files.push_back(entry.path().filename());
+    for (const auto& entry : std::filesystem::directory_iterator(flowers.options.output))
+      files.push_back(entry.path().filename());
     std::sort(files.begin(), files.end());
     for (const std::string& file : files) all += file + flowers.directory.read("records/" + file);
     contents.push_back(all);
@@ -173,7 +175,8 @@ TEST(ConvertImages, UnknownLabelsAreSkippedAndCounted) {
 TEST(ConvertImages, TakesQuotedFieldsAbsolutePathsCarriageReturnsAndBlankLines) {
   Flowers flowers;
   flowers.directory.write("images/a,b \"c\".jpg", jpeg_of(8, 8, 1));
-  flowers.options.train_csv = flowers.train("\xef\xbb\xbf\"images/a,b \"\"c\"\".jpg\" , rose\r\n\r\n" + flowers.directory / "images/1.jpg" + ",daisy");
+  flowers.options.train_csv = flowers.train("\xef\xbb\xbf\"images/a,b \"\"c\"\".jpg\" , rose\r\n\r\n" +
+                                            flowers.directory / "images/1.jpg" + ",daisy");
   const Result<ConvertSummary> summary = flowers.convert();
   ASSERT_TRUE(summary.ok()) << summary.status().message();
   EXPECT_EQ(summary->splits[0].records, 2);
@@ -205,7 +208,8 @@ TEST(ConvertImages, BadInputsAreOneClearLineAndLeaveNothing) {
   expect("images/0.jpg,rose,x\n", csv + ":1: expected path,label, found 3 fields");
   expect(",rose\n", csv + ":1: expected a path, found ''");
   expect("\"images/0.jpg,rose\n", csv + ":1: expected a closing quote, found the end of the file");
-  expect("\"images/0.jpg\"x,rose\n", csv + ":1: expected a comma or the end of the line after a closing quote, found 'x'");
+  expect("\"images/0.jpg\"x,rose\n",
+         csv + ":1: expected a comma or the end of the line after a closing quote, found 'x'");
   expect("images/0.jpg,tulip\n", csv + ": expected rows with a known label, found none; " + csv +
                                      ":1: label 'tulip' is not in '" + flowers.options.labels + "'");
   expect("images/0.jpg,rose\nimages/none.jpg,rose\n",
@@ -216,7 +220,8 @@ TEST(ConvertImages, BadInputsAreOneClearLineAndLeaveNothing) {
   expect("images/0.jpg,rose\nimages/text.jpg,rose\n",
          csv + ":2: '" + root + "/images/text.jpg': image: expected JPEG or PNG, found bytes 7468697320697320");
   expect("images/cut.jpg,rose\n", csv + ":1: '" + root + "/images/cut.jpg': JPEG: Premature end of input file");
-  expect("images/empty.jpg,rose\n", csv + ":1: '" + root + "/images/empty.jpg': image: expected JPEG or PNG, found bytes nothing");
+  expect("images/empty.jpg,rose\n",
+         csv + ":1: '" + root + "/images/empty.jpg': image: expected JPEG or PNG, found bytes nothing");
   expect("images,rose\n", csv + ":1: cannot read '" + root + "/images': expected a regular file, found a directory");
 }
 
@@ -238,7 +243,8 @@ TEST(ConvertImages, BadImagesCanBeSkippedAndAreCounted) {
   Flowers flowers;
   flowers.options.skip_bad_images = true;
   flowers.directory.write("images/text.jpg", "this is no JPEG");
-  flowers.options.train_csv = flowers.train("images/0.jpg,rose\nimages/text.jpg,rose\nimages/none.jpg,rose\nimages/1.jpg,daisy\n");
+  flowers.options.train_csv =
+      flowers.train("images/0.jpg,rose\nimages/text.jpg,rose\nimages/none.jpg,rose\nimages/1.jpg,daisy\n");
   const Result<ConvertSummary> summary = flowers.convert();
   ASSERT_TRUE(summary.ok()) << summary.status().message();
   EXPECT_EQ(summary->splits[0].records, 2);
@@ -255,7 +261,8 @@ TEST(ConvertImages, BadImagesCanBeSkippedAndAreCounted) {
 TEST(ConvertImages, RefusesToMixWithOldRecordsUnlessToldToReplaceThem) {
   Flowers flowers;
   ASSERT_TRUE(flowers.convert().ok());
-  EXPECT_EQ(flowers.error(), "output '" + flowers.options.output + "': expected no records, found " + flowers.options.output +
+  EXPECT_EQ(flowers.error(), "output '" + flowers.options.output + "': expected no records, found " +
+                                 flowers.options.output +
                                  "/train-00000-of-00001; choose another directory or ask to overwrite");
   flowers.options.overwrite = true;
   flowers.options.shard_bytes = 2500;

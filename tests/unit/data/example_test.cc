@@ -12,14 +12,36 @@ namespace {
 
 // Written by hand from the wire format: Example { features { feature { key "a" value { int64_list {
 // value: [1, 300] packed } } } } }.
-const std::string kPackedInts("\x0a\x0e\x0a\x0c\x0a\x01" "a" "\x12\x07\x1a\x05\x0a\x03\x01\xac\x02", 16);
+const std::string kPackedInts(
+    "\x0a\x0e\x0a\x0c\x0a\x01"
+    "a"
+    "\x12\x07\x1a\x05\x0a\x03\x01\xac\x02",
+    16);
 // The same, unpacked: two fields 08.
-const std::string kUnpackedInts("\x0a\x0e\x0a\x0c\x0a\x01" "a" "\x12\x07\x1a\x05\x08\x01\x08\xac\x02", 16);
+const std::string kUnpackedInts(
+    "\x0a\x0e\x0a\x0c\x0a\x01"
+    "a"
+    "\x12\x07\x1a\x05\x08\x01\x08\xac\x02",
+    16);
 // Floats 1.0 and -2.0, packed and unpacked.
-const std::string kPackedFloats("\x0a\x13\x0a\x11\x0a\x01" "f" "\x12\x0c\x12\x0a\x0a\x08\x00\x00\x80\x3f\x00\x00\x00\xc0", 21);
-const std::string kUnpackedFloats("\x0a\x13\x0a\x11\x0a\x01" "f" "\x12\x0c\x12\x0a\x0d\x00\x00\x80\x3f\x0d\x00\x00\x00\xc0", 21);
+const std::string kPackedFloats(
+    "\x0a\x13\x0a\x11\x0a\x01"
+    "f"
+    "\x12\x0c\x12\x0a\x0a\x08\x00\x00\x80\x3f\x00\x00\x00\xc0",
+    21);
+const std::string kUnpackedFloats(
+    "\x0a\x13\x0a\x11\x0a\x01"
+    "f"
+    "\x12\x0c\x12\x0a\x0d\x00\x00\x80\x3f\x0d\x00\x00\x00\xc0",
+    21);
 // Byte strings "xy" and "".
-const std::string kByteStrings("\x0a\x11\x0a\x0f\x0a\x03" "key" "\x12\x08\x0a\x06\x0a\x02" "xy" "\x0a\x00", 19);
+const std::string kByteStrings(
+    "\x0a\x11\x0a\x0f\x0a\x03"
+    "key"
+    "\x12\x08\x0a\x06\x0a\x02"
+    "xy"
+    "\x0a\x00",
+    19);
 
 std::vector<int64_t> ints(const Feature& feature) {
   std::vector<int64_t> values(feature.size());
@@ -116,14 +138,23 @@ TEST(Example, MergesRepeatedMessagesAsProtobufDoes) {
   EXPECT_EQ(example.features().size(), 2u);
   // Feature { int64_list [1], float_list [], int64_list [2], int64_list [3] }: the float list empties
   // the oneof, the last two lists are one.
-  const std::string wire("\x0a\x17\x0a\x15\x0a\x01" "a" "\x12\x10\x1a\x02\x08\x01\x12\x00\x1a\x03\x0a\x01\x02\x1a\x03\x0a\x01\x03", 25);
+  const std::string wire(
+      "\x0a\x17\x0a\x15\x0a\x01"
+      "a"
+      "\x12\x10\x1a\x02\x08\x01\x12\x00\x1a\x03\x0a\x01\x02\x1a\x03\x0a\x01\x03",
+      25);
   ASSERT_TRUE(example.parse(wire).ok()) << example.parse(wire).message();
   EXPECT_EQ(ints(*example.find("a")), (std::vector<int64_t>{2, 3}));
 }
 
 TEST(Example, PassesOverUnknownFieldsOfEveryWireType) {
   // Fields 15 as varint, fixed64, bytes, fixed32 before the known one.
-  const std::string unknown("\x78\x96\x01\x79" "12345678" "\x7a\x02zz\x7d" "1234", 21);
+  const std::string unknown(
+      "\x78\x96\x01\x79"
+      "12345678"
+      "\x7a\x02zz\x7d"
+      "1234",
+      21);
   Example example;
   const std::string mixed = unknown + kPackedInts + unknown;
   ASSERT_TRUE(example.parse(mixed).ok());

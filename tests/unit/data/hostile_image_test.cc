@@ -58,7 +58,8 @@ TEST(HostileImage, HugeHeadersAreRefusedBeforeAnythingIsAllocated) {
   std::string jpeg = a_jpeg();
   set_size(jpeg, 65500, 65500);
   EXPECT_EQ(error_of(jpeg), "JPEG: an image of 65500x65500 needs 12870750000 bytes, expected at most 67108864");
-  std::string progressive = write_jpeg(smooth_pixels(48, 40, 3), 48, 40, 3, JCS_RGB, [](auto& j) { jpeg_simple_progression(&j); });
+  std::string progressive =
+      write_jpeg(smooth_pixels(48, 40, 3), 48, 40, 3, JCS_RGB, [](auto& j) { jpeg_simple_progression(&j); });
   set_size(progressive, 65500, 65500);
   EXPECT_NE(error_of(progressive).find("expected at most 67108864"), std::string::npos);
   // Pixels would fit into the limit, the coefficients of a progressive image do not.

@@ -10,7 +10,10 @@ namespace tenon {
 namespace {
 
 // By the description of the format on MNIST's page: two images of 2x3.
-const std::string kImages("\x00\x00\x08\x03\x00\x00\x00\x02\x00\x00\x00\x02\x00\x00\x00\x03" "abcdefghijkl", 28);
+const std::string kImages(
+    "\x00\x00\x08\x03\x00\x00\x00\x02\x00\x00\x00\x02\x00\x00\x00\x03"
+    "abcdefghijkl",
+    28);
 // The same through Python's gzip.
 const std::string kGzip(
     "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x63\x60\xe0\x60\x66\x60\x60\x60\x82\x62\xe6\xc4\xa4\xe4\x94\xd4\xb4\xf4"
@@ -48,13 +51,19 @@ TEST(Idx, EveryTruncationSaysExpectedAndFound) {
 TEST(Idx, RefusesOtherFilesAndAbsurdDimensions) {
   EXPECT_EQ(error_of("hello, world"),
             "'f': expected IDX bytes of 1 to 4 dimensions (magic 2049 to 2052), found magic 1751477356");
-  const std::string floats("\x00\x00\x0d\x01\x00\x00\x00\x01" "aaaa", 12);
+  const std::string floats(
+      "\x00\x00\x0d\x01\x00\x00\x00\x01"
+      "aaaa",
+      12);
   EXPECT_EQ(error_of(floats), "'f': expected IDX bytes of 1 to 4 dimensions (magic 2049 to 2052), found magic 3329");
   const std::string huge = std::string("\x00\x00\x08\x04", 4) + std::string(16, '\xff');
   EXPECT_EQ(error_of(huge),
             "'f': expected at most 1048576 elements, found dimensions 4294967295x4294967295x4294967295x4294967295");
   // Allowed by the caller's limit, but not there: nothing near it is allocated.
-  const std::string large("\x00\x00\x08\x01\xff\xff\xff\xff" "a", 9);
+  const std::string large(
+      "\x00\x00\x08\x01\xff\xff\xff\xff"
+      "a",
+      9);
   EXPECT_EQ(error_of(large, int64_t{1} << 40), "'f': expected 4294967295 elements for dimensions 4294967295, found 1");
 }
 

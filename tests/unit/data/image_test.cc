@@ -124,7 +124,8 @@ TEST(Jpeg, CmykBecomesRgbWithAndWithoutAdobesInversion) {
   for (const uint8_t value : cyan) inverted.push_back(255 - value);
   const std::string plain = write_jpeg(cyan, 16, 16, 4, JCS_CMYK, [](auto& jpeg) { jpeg.write_Adobe_marker = FALSE; });
   const std::string adobe = write_jpeg(inverted, 16, 16, 4, JCS_CMYK);
-  const std::string ycck = write_jpeg(inverted, 16, 16, 4, JCS_CMYK, [](auto& jpeg) { jpeg_set_colorspace(&jpeg, JCS_YCCK); });
+  const std::string ycck =
+      write_jpeg(inverted, 16, 16, 4, JCS_CMYK, [](auto& jpeg) { jpeg_set_colorspace(&jpeg, JCS_YCCK); });
   for (const std::string& jpeg : {plain, adobe, ycck}) {
     const Image image = decode(jpeg);
     ASSERT_EQ(image.bytes(), 256u * 3);
@@ -140,7 +141,8 @@ TEST(Jpeg, CmykBecomesRgbWithAndWithoutAdobesInversion) {
 TEST(Jpeg, ProgressiveGivesWhatBaselineGives) {
   const std::vector<uint8_t> pixels = smooth_pixels(50, 40, 3);
   const std::string baseline = write_jpeg(pixels, 50, 40, 3, JCS_RGB);
-  const std::string progressive = write_jpeg(pixels, 50, 40, 3, JCS_RGB, [](auto& jpeg) { jpeg_simple_progression(&jpeg); });
+  const std::string progressive =
+      write_jpeg(pixels, 50, 40, 3, JCS_RGB, [](auto& jpeg) { jpeg_simple_progression(&jpeg); });
   EXPECT_EQ(decode(baseline).pixels, decode(progressive).pixels);
 }
 
@@ -149,7 +151,8 @@ std::vector<uint8_t> cropped(const Image& image, const ImageWindow& window) {
   std::vector<uint8_t> pixels;
   const size_t c = static_cast<size_t>(image.channels);
   for (int y = window.y; y < window.y + window.height; ++y) {
-    const auto row = image.pixels.begin() + (static_cast<ptrdiff_t>(y) * image.width + window.x) * static_cast<ptrdiff_t>(c);
+    const auto row =
+        image.pixels.begin() + (static_cast<ptrdiff_t>(y) * image.width + window.x) * static_cast<ptrdiff_t>(c);
     pixels.insert(pixels.end(), row, row + static_cast<ptrdiff_t>(window.width * c));
   }
   return pixels;
@@ -158,7 +161,7 @@ std::vector<uint8_t> cropped(const Image& image, const ImageWindow& window) {
 TEST(Image, WindowGivesThePixelsOfTheWholeImageCropped) {
   const int width = 117, height = 93;
   const std::vector<uint8_t> pixels = smooth_pixels(width, height, 3);
-  const std::vector<ImageWindow> windows = {{0, 0, width, height}, {0, 0, 1, 1},    {116, 92, 1, 1}, {33, 17, 40, 50},
+  const std::vector<ImageWindow> windows = {{0, 0, width, height}, {0, 0, 1, 1},     {116, 92, 1, 1},  {33, 17, 40, 50},
                                             {15, 0, 17, 93},       {16, 16, 16, 16}, {1, 80, 116, 13}, {64, 40, 53, 3}};
   const auto sampling = [](int h, int v) {
     return [h, v](jpeg_compress_struct& jpeg) {
@@ -207,7 +210,7 @@ TEST(Jpeg, ScalesDownOnlyAsFarAsAsked) {
   EXPECT_EQ(quarter.width, 51);
   const ImageWindow window{41, 17, 30, 50};
   const Image part = decode(jpeg, {.min_width = 100, .min_height = 50, .window = window});
-  EXPECT_EQ(part.width, 16);  // columns 20 to 36
+  EXPECT_EQ(part.width, 16);   // columns 20 to 36
   EXPECT_EQ(part.height, 26);  // rows 8 to 34
 }
 

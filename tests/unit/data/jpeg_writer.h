@@ -45,7 +45,8 @@ inline std::vector<uint8_t> smooth_pixels(int width, int height, int channels) {
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width; ++x)
       for (int c = 0; c < channels; ++c)
-        pixels.push_back(static_cast<uint8_t>((x * (c + 1) + 2 * y * (3 - c)) * 200 / (3 * (width + 2 * height)) + (x / 5 + y / 7) % 2 * 20));
+        pixels.push_back(static_cast<uint8_t>((x * (c + 1) + 2 * y * (3 - c)) * 200 / (3 * (width + 2 * height)) +
+                                              (x / 5 + y / 7) % 2 * 20));
   return pixels;
 }
 

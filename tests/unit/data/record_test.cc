@@ -23,7 +23,9 @@ const std::string kTwoRecords(
 std::string u32(uint32_t value) { return {reinterpret_cast<const char*>(&value), 4}; }
 std::string u64(uint64_t value) { return {reinterpret_cast<const char*>(&value), 8}; }
 std::string length_field(uint64_t length) { return u64(length) + u32(crc32c_mask(crc32c(u64(length)))); }
-std::string framed(const std::string& data) { return length_field(data.size()) + data + u32(crc32c_mask(crc32c(data))); }
+std::string framed(const std::string& data) {
+  return length_field(data.size()) + data + u32(crc32c_mask(crc32c(data)));
+}
 
 struct Outcome {
   std::vector<std::string> records;
@@ -173,8 +175,10 @@ TEST(RecordReader, AbsurdLengthsWithSoundChecksumsAreErrorsWithoutAllocation) {
     const std::string bytes = framed("hello") + length_field(length) + "hello" + u32(0);
     const Outcome outcome = read_bytes(bytes);
     EXPECT_EQ(outcome.records.size(), 1u);
-    EXPECT_EQ(outcome.status.message(), "'f' at byte 21: a record's length exceeds the rest of the file, at most: "
-                                        "expected 5, found " + std::to_string(length));
+    EXPECT_EQ(outcome.status.message(),
+              "'f' at byte 21: a record's length exceeds the rest of the file, at most: "
+              "expected 5, found " +
+                  std::to_string(length));
     EXPECT_EQ(skim_bytes(bytes).records.size(), 1u);
     EXPECT_EQ(skim_bytes(bytes).skipped, 1u);
     EXPECT_TRUE(skim_bytes(bytes).status.ok());
@@ -250,7 +254,9 @@ TEST(RecordReader, DamagedCompressionIsFoundAndGivesWhatCameBefore) {
       bad[at] ^= 0x55;
       const Outcome strict = read_bytes(bad);
       // A flip in the name, time or system of a GZIP header changes nothing of the data.
-      if (strict.status.ok()) { EXPECT_EQ(strict.records, records) << at; }
+      if (strict.status.ok()) {
+        EXPECT_EQ(strict.records, records) << at;
+      }
       const Outcome skim = skim_bytes(bad);
       EXPECT_TRUE(skim.status.ok());
       EXPECT_LE(skim.records.size(), records.size());

@@ -32,9 +32,7 @@ class TemporaryDirectory {
   }
   bool has(const std::string& name) const { return std::filesystem::exists(*this / name); }
   // Files and directories, hidden ones too.
-  size_t entries() const {
-    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
-  }
+  size_t entries() const { return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(path_), {})); }
 
  private:
   std::string path_;
