@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "op/pooling.h"
 
 namespace tenon {

@@ -15,7 +15,7 @@ namespace tenon {
   X(kActivation) X(kActivationGrad) X(kDotBiasAct) X(kConvBiasAct) X(kBiasActGrad) X(kMaxPool) X(kMaxPoolGrad) \
   X(kAvgPool) X(kAvgPoolGrad) X(kBatchNorm) X(kBatchNormGrad) X(kBatchNormApply) \
   X(kSoftmax) X(kSoftmaxGrad) X(kLogSoftmax) X(kLogSoftmaxGrad) X(kSoftmaxCrossEntropy) X(kSoftmaxCrossEntropyGrad) \
-  X(kDropout) X(kArgmax) \
+  X(kDropout) X(kArgmax) X(kCumsum) X(kLayerNorm) X(kLayerNormGrad) \
   /* updates */
 // clang-format on
 

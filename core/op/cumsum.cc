@@ -1,0 +1,53 @@
+#include "op/rules.h"
+
+namespace tenon {
+namespace cumsum_op {
+
+void shape_rule(Infer& c) {
+  const int64_t axis = c.i64("axis");
+  c.expect(axis >= 0 && axis < c.shape(0).rank(), "axis ", axis, " is out of range for ", c.in(0).str());
+  c.result(c.in(0));
+}
+
+// x moved by `by` along the axis towards its end (its start when `back`), zeros moving in.
+Tensor shifted(Tensor x, int axis, int64_t by, bool back) {
+  Ints low(x.rank(), 0), high(x.rank(), 0), start(x.rank(), 0), limit = x.shape().vec();
+  if (back) start[axis] = by;
+  else limit[axis] -= by;
+  (back ? high : low)[axis] = by;
+  return pad(slice(x, start, limit, {}), low, high, {}, 0);
+}
+
+Tensors decompose_rule(const Decompose& n) {
+  const int axis = static_cast<int>(n.i64("axis"));
+  const bool back = n.flag("reverse");
+  Tensor y = is_float(n.in(0).dtype()) ? widened(n.in(0)) : n.in(0);
+  const int64_t size = y.dim(axis);
+  if (n.flag("exclusive")) y = size > 1 ? shifted(y, axis, 1, back) : full_like(y, 0);
+  for (int64_t by = 1; by < size; by *= 2) y = add(y, shifted(y, axis, by, back));
+  return {cast(y, n.in(0).dtype())};
+}
+
+Tensors gradient_rule(const Gradient& n) {
+  return {cumsum(n.g(0), n.i64("axis"), n.flag("exclusive"), !n.flag("reverse"))};
+}
+
+}  // namespace cumsum_op
+
+extern const OpDef kCumsum;
+const OpDef kCumsum = {
+    "cumsum",
+    "x:N ; axis:i64 exclusive:bool=false reverse:bool=false -> y",
+    "Sums of the elements up to each one along an axis: with it, or before it when exclusive; from the end when "
+    "reverse. bf16 and f16 are summed in f32.",
+    cumsum_op::shape_rule,
+    cumsum_op::decompose_rule,
+    cumsum_op::gradient_rule,
+};
+
+Tensor cumsum(Tensor x, int64_t axis, bool exclusive, bool reverse) {
+  const int64_t which = x.shape().axis(static_cast<int>(axis));
+  return emit1("cumsum", {x}, {{"axis", which}, {"exclusive", exclusive}, {"reverse", reverse}});
+}
+
+}  // namespace tenon
