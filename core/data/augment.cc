@@ -76,7 +76,8 @@ struct Scratch {
 };
 
 // out[n] = (a + (b - a) * weight) * scale + offset
-TENON_INLINE void blend_rows(const uint8_t* a, const uint8_t* b, float weight, float scale, float offset, int n, float* __restrict out) {
+TENON_INLINE void blend_rows(const uint8_t* a, const uint8_t* b, float weight, float scale, float offset, int n,
+                             float* __restrict out) {
   const float wb = weight * scale, wa = scale - wb;
   for (int i = 0; i < n; ++i) out[i] = static_cast<float>(a[i]) * wa + (static_cast<float>(b[i]) * wb + offset);
 }
@@ -160,15 +161,20 @@ void resize(const PixelView& image, const ResizeWindow& w, float scale, float of
 TENON_INLINE void scale_bytes(const uint8_t* in, int n, float scale, float offset, float* __restrict out) {
   for (int i = 0; i < n; ++i) out[i] = static_cast<float>(in[i]) * scale + offset;
 }
-TENON_AVX2 void scale_bytes_avx2(const uint8_t* in, int n, float scale, float offset, float* out) { scale_bytes(in, n, scale, offset, out); }
-void scale_bytes_any(const uint8_t* in, int n, float scale, float offset, float* out) { scale_bytes(in, n, scale, offset, out); }
+TENON_AVX2 void scale_bytes_avx2(const uint8_t* in, int n, float scale, float offset, float* out) {
+  scale_bytes(in, n, scale, offset, out);
+}
+void scale_bytes_any(const uint8_t* in, int n, float scale, float offset, float* out) {
+  scale_bytes(in, n, scale, offset, out);
+}
 
 // The grid is the image itself: a window of it, without arithmetic between pixels.
 template <int C>
 void copy_window(const PixelView& image, const ResizeWindow& w, float scale, float offset, float* out, double* sums) {
   const auto convert = has_avx2() ? scale_bytes_avx2 : scale_bytes_any;
   const size_t stride = static_cast<size_t>(image.stored) * C;
-  const uint8_t* row = image.data + static_cast<size_t>(w.top - image.y) * stride + static_cast<size_t>(w.left - image.x) * C;
+  const uint8_t* row =
+      image.data + static_cast<size_t>(w.top - image.y) * stride + static_cast<size_t>(w.left - image.x) * C;
   uint64_t totals[3] = {0, 0, 0};
   for (int y = 0; y < w.height; ++y, out += w.width * C, row += stride) {
     for (int x = 0; sums && x < w.width; ++x)
@@ -191,17 +197,21 @@ void window_of(const PixelView& image, const ResizeWindow& w, float scale, float
     copy_window<C>(image, w, scale, offset, out, means ? sums : nullptr);
   else
     resize<C>(image, w, scale, offset, out, sums);
-  for (int c = 0; means && c < C; ++c) means[c] = static_cast<float>(sums[c] / (static_cast<double>(w.height) * w.width));
+  for (int c = 0; means && c < C; ++c)
+    means[c] = static_cast<float>(sums[c] / (static_cast<double>(w.height) * w.width));
 }
 
 // values: n floats; a, b: factors and summands that repeat after 24 values, which is whole vectors and whole pixels.
-TENON_INLINE void scale_values(float* __restrict values, int64_t n, const float* __restrict a, const float* __restrict b) {
+TENON_INLINE void scale_values(float* __restrict values, int64_t n, const float* __restrict a,
+                               const float* __restrict b) {
   int64_t i = 0;
   for (; i + 24 <= n; i += 24)
     for (int j = 0; j < 24; ++j) values[i + j] = values[i + j] * a[j] + b[j];
   for (int j = 0; i + j < n; ++j) values[i + j] = values[i + j] * a[j] + b[j];
 }
-TENON_AVX2 void scale_values_avx2(float* values, int64_t n, const float* a, const float* b) { scale_values(values, n, a, b); }
+TENON_AVX2 void scale_values_avx2(float* values, int64_t n, const float* a, const float* b) {
+  scale_values(values, n, a, b);
+}
 void scale_values_any(float* values, int64_t n, const float* a, const float* b) { scale_values(values, n, a, b); }
 
 }  // namespace

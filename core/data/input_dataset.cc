@@ -168,8 +168,7 @@ Result<std::shared_ptr<const Dataset::Impl>> finish(InputOptions options, std::v
   TENON_TRY(check_size(impl->size, options, name));
   impl->order = {options.training, options.shuffle_buffer, options.interleave, options.seed};
   // Data in memory: drawing from all of it costs no more than from a part.
-  if (source->immediate() && options.shuffle_buffer > 1)
-    impl->order.shuffle_buffer = static_cast<int64_t>(impl->size);
+  if (source->immediate() && options.shuffle_buffer > 1) impl->order.shuffle_buffer = static_cast<int64_t>(impl->size);
   impl->fingerprint = fingerprint_of(impl->order, options, counts);
   for (const FeatureSpec& spec : specs) impl->bytes.push_back(static_cast<size_t>(spec.type.bytes()));
   impl->options = std::move(options);
@@ -213,8 +212,8 @@ Status check_memory(const std::vector<MemoryFeature>& features) {
     const size_t bytes = static_cast<size_t>(feature.spec.type.bytes());
     const size_t first = features[0].data.size() / static_cast<size_t>(features[0].spec.type.bytes());
     if (feature.data.size() % bytes != 0)
-      return invalid("feature '", feature.spec.name, "': ", feature.data.size(), " bytes are no multiple of the ", bytes,
-                     " of ", feature.spec.type.str());
+      return invalid("feature '", feature.spec.name, "': ", feature.data.size(), " bytes are no multiple of the ",
+                     bytes, " of ", feature.spec.type.str());
     if (feature.data.size() / bytes != first)
       return invalid("feature '", feature.spec.name, "' has ", feature.data.size() / bytes, " examples, '",
                      features[0].spec.name, "' has ", first);
@@ -241,8 +240,8 @@ Result<Dataset> Dataset::from_records(InputOptions options, std::vector<FeatureS
   TENON_TRY(check_specs(specs));
   TENON_ASSIGN(Parts parts, read_parts(options, pool));
   const std::string name = input_name(options);
-  auto source = std::make_unique<RecordSource>(std::move(parts.files), std::move(parts.parts), parts.damaged,
-                                               std::move(map));
+  auto source =
+      std::make_unique<RecordSource>(std::move(parts.files), std::move(parts.parts), parts.damaged, std::move(map));
   TENON_ASSIGN(auto impl, finish(std::move(options), std::move(specs), std::move(source), name));
   return Dataset(std::move(impl));
 }
@@ -271,8 +270,8 @@ Result<Dataset> Dataset::from_function(int64_t size, std::vector<FeatureSpec> sp
   TENON_TRY(check_options(options));
   TENON_TRY(check_specs(specs));
   TENON_TRY(check_count(static_cast<uint64_t>(size)));
-  auto source = std::make_unique<FunctionSource>(stride_part(0, 0, static_cast<uint64_t>(size), options),
-                                                 std::move(example));
+  auto source =
+      std::make_unique<FunctionSource>(stride_part(0, 0, static_cast<uint64_t>(size), options), std::move(example));
   TENON_ASSIGN(auto impl, finish(std::move(options), std::move(specs), std::move(source), "the function"));
   return Dataset(std::move(impl));
 }

@@ -165,13 +165,17 @@ Result<std::vector<RecordFile>> index_files(const std::vector<std::string>& path
   for (size_t i = 0; i < paths.size(); ++i) {
     auto task = [&, i] {
       Result<RecordFile> file = index_records(paths[i], tolerate);
-      if (file.ok()) files[i] = std::move(*file);
-      else failures[i] = file.status();
+      if (file.ok())
+        files[i] = std::move(*file);
+      else
+        failures[i] = file.status();
       std::lock_guard lock(mutex);
       if (--left == 0) done.notify_all();
     };
-    if (pool) pool->submit(task);
-    else task();
+    if (pool)
+      pool->submit(task);
+    else
+      task();
   }
   while (pool && pool->help()) {
   }

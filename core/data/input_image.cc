@@ -14,7 +14,8 @@ namespace {
 constexpr int kMaxSide = 16384;
 
 bool is_raw(std::string_view format) {
-  return format.size() == 3 && std::toupper(format[0]) == 'R' && std::toupper(format[1]) == 'A' && std::toupper(format[2]) == 'W';
+  return format.size() == 3 && std::toupper(format[0]) == 'R' && std::toupper(format[1]) == 'A' &&
+         std::toupper(format[2]) == 'W';
 }
 
 // Pixels as they stand in the record.
@@ -25,8 +26,11 @@ Result<PixelView> raw_pixels(const Example& example, std::string_view bytes, int
     return invalid("a RAW image of ", height, " x ", width, " pixels");
   if (static_cast<int64_t>(bytes.size()) != height * width * channels)
     return invalid("RAW image: expected ", height, " x ", width, " x ", channels, " bytes, found ", bytes.size());
-  return PixelView{.data = reinterpret_cast<const uint8_t*>(bytes.data()), .height = static_cast<int>(height),
-                   .width = static_cast<int>(width), .stored = static_cast<int>(width), .channels = channels};
+  return PixelView{.data = reinterpret_cast<const uint8_t*>(bytes.data()),
+                   .height = static_cast<int>(height),
+                   .width = static_cast<int>(width),
+                   .stored = static_cast<int>(width),
+                   .channels = channels};
 }
 
 // The part of an image that a window reads, with a margin for what rounding may move at a smaller scale.
@@ -86,8 +90,13 @@ class ImageMap {
     options.window = decode_window(info, window, o_.scale_decode ? 8 : 0);
     TENON_TRY(decode_image(bytes, options, decoded));
     const int s = decoded->scale;
-    return PixelView{.data = decoded->pixels.data(), .height = (info.height + s - 1) / s, .width = (info.width + s - 1) / s,
-                     .y = options.window.y / s, .x = options.window.x / s, .stored = decoded->width, .channels = o_.channels};
+    return PixelView{.data = decoded->pixels.data(),
+                     .height = (info.height + s - 1) / s,
+                     .width = (info.width + s - 1) / s,
+                     .y = options.window.y / s,
+                     .x = options.window.x / s,
+                     .stored = decoded->width,
+                     .channels = o_.channels};
   }
 
   // Everything is drawn whether or not it is used, so that switching one thing off leaves the others as they were.
@@ -113,7 +122,8 @@ Result<std::vector<FeatureSpec>> image_specs(const InputOptions& o) {
     return invalid("image size: expected 1 to ", kMaxSide, " pixels a side, found ", o.height, " x ", o.width);
   if (o.channels != 1 && o.channels != 3) return invalid("image channels: expected 1 or 3, found ", o.channels);
   if (o.num_classes < 1) return invalid("num_classes: expected at least 1, found ", o.num_classes);
-  if (a.crop_pad < 0 || a.crop_pad > kMaxSide) return invalid("crop_pad: expected 0 to ", kMaxSide, ", found ", a.crop_pad);
+  if (a.crop_pad < 0 || a.crop_pad > kMaxSide)
+    return invalid("crop_pad: expected 0 to ", kMaxSide, ", found ", a.crop_pad);
   if (!(a.brightness >= 0)) return invalid("brightness: expected at least 0, found ", a.brightness);
   if (!(a.contrast_lower >= 0 && a.contrast_upper >= a.contrast_lower))
     return invalid("contrast: expected 0 <= lower <= upper, found ", a.contrast_lower, " and ", a.contrast_upper);

@@ -49,8 +49,8 @@ class Order {
   uint64_t size_ = 0;
 
   uint64_t epoch_ = 0;
-  uint64_t delivered_ = 0;  // in this epoch
-  uint64_t read_ = 0;       // in this epoch, into the shuffle buffer too
+  uint64_t delivered_ = 0;       // in this epoch
+  uint64_t read_ = 0;            // in this epoch, into the shuffle buffer too
   std::vector<uint32_t> parts_;  // in this epoch's order
   size_t next_part_ = 0;
   std::vector<Reader> cycle_;  // the parts read in turn

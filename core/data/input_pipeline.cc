@@ -29,7 +29,8 @@ struct InputPipeline::Impl {
     bool transposes;
   };
 
-  Impl(Dataset d, ThreadPool& p) : dataset(std::move(d)), data(*dataset.impl_), pool(p), order(data.source->counts(), data.order) {}
+  Impl(Dataset d, ThreadPool& p)
+      : dataset(std::move(d)), data(*dataset.impl_), pool(p), order(data.source->counts(), data.order) {}
 
   void add_slots(std::vector<BatchSlot> memory);
   void start(const PipelineState& from);
@@ -56,16 +57,16 @@ struct InputPipeline::Impl {
   int64_t rows_a_task = 1;
   uint32_t transposers = 1;
   bool immediate = false;
-  size_t target = 2;      // batches made ahead
-  bool warm = false;      // a batch has been delivered since the start
+  size_t target = 2;  // batches made ahead
+  bool warm = false;  // a batch has been delivered since the start
   double waited = 0;
   Status failed;
 
   std::vector<std::unique_ptr<InputSlot>> slots;
-  std::vector<std::vector<Task>> tasks;       // of each slot: first those that fill, then those that transpose
+  std::vector<std::vector<Task>> tasks;  // of each slot: first those that fill, then those that transpose
   std::deque<uint32_t> free;
-  std::deque<uint32_t> pending;               // in order
-  std::vector<bool> held;                     // by the caller
+  std::deque<uint32_t> pending;  // in order
+  std::vector<bool> held;        // by the caller
 
   std::set<std::pair<uint32_t, uint32_t>> damaged;  // of delivered batches, so that the count is the same each time
 
@@ -86,8 +87,10 @@ void InputPipeline::Impl::add_slots(std::vector<BatchSlot> memory) {
     slots.push_back(std::make_unique<InputSlot>(data, std::move(memory[i])));
     std::vector<Task>& list = tasks.emplace_back();
     for (uint32_t t = 0; t < fillers; ++t)
-      list.push_back({this, i, static_cast<uint32_t>(t * rows_a_task), static_cast<uint32_t>((t + 1) * rows_a_task), false});
-    for (uint32_t t = 0; t < transposers && slots.back()->has_transpose(); ++t) list.push_back({this, i, t, transposers, true});
+      list.push_back(
+          {this, i, static_cast<uint32_t>(t * rows_a_task), static_cast<uint32_t>((t + 1) * rows_a_task), false});
+    for (uint32_t t = 0; t < transposers && slots.back()->has_transpose(); ++t)
+      list.push_back({this, i, t, transposers, true});
     free.push_back(i);
   }
   held.resize(slots.size());
@@ -144,8 +147,10 @@ void InputPipeline::Impl::launch(uint32_t index) {
 
 // The function holds one pointer, which std::function keeps without allocating.
 void InputPipeline::Impl::submit(Task* task) {
-  if (immediate) run(*task);
-  else pool.submit([task] { task->pipeline->run(*task); });
+  if (immediate)
+    run(*task);
+  else
+    pool.submit([task] { task->pipeline->run(*task); });
 }
 
 void InputPipeline::Impl::run(const Task& task) {
@@ -184,7 +189,8 @@ void InputPipeline::Impl::finish(InputSlot& slot) {
 
 void InputPipeline::Impl::count_damaged(const InputSlot& slot) {
   for (size_t row = 0; row < static_cast<size_t>(slot.planned); ++row)
-    if (slot.rows[row].status.code() == Code::kInvalid) damaged.emplace(slot.rows[row].ref.part, slot.rows[row].ref.record);
+    if (slot.rows[row].status.code() == Code::kInvalid)
+      damaged.emplace(slot.rows[row].ref.part, slot.rows[row].ref.record);
 }
 
 void InputPipeline::Impl::wait(InputSlot& slot) {

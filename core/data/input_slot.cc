@@ -80,8 +80,10 @@ Status InputSlot::settle() {
     const Status& status = rows[static_cast<size_t>(row)].status;
     if (!status.ok() && (!options.skip_corrupt || status.code() != Code::kInvalid)) return status;
   }
-  if (options.training || options.drop_remainder) TENON_TRY(replace_missing());
-  else compact();
+  if (options.training || options.drop_remainder)
+    TENON_TRY(replace_missing());
+  else
+    compact();
   const size_t missing = rows.size() - static_cast<size_t>(valid);
   for (size_t i = 0; missing && i < rows_memory_.size(); ++i)
     std::memset(row_of(i, static_cast<size_t>(valid)), 0, missing * data_.bytes[i]);

@@ -30,9 +30,9 @@ class InputSlot {
   void transpose(size_t part, size_t parts);
   bool has_transpose() const { return !staging_.empty(); }
 
-  std::vector<Row> rows;   // batch_size of them
-  int64_t planned = 0;     // how many of them this batch asks for
-  int64_t valid = 0;       // how many it got, after settle()
+  std::vector<Row> rows;  // batch_size of them
+  int64_t planned = 0;    // how many of them this batch asks for
+  int64_t valid = 0;      // how many it got, after settle()
   uint64_t end_sample = 0;
 
   // Owned by the pipeline.

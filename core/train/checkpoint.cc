@@ -22,13 +22,22 @@ bool exists(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0;
 }
 
+// There may be no memory for the long message either; the short one needs none.
+Status no_memory(const char* doing, const std::string& where) {
+  try {
+    return Status(Code::kOutOfMemory, cat("no memory to ", doing, " '", where, "'"));
+  } catch (const std::bad_alloc&) {
+    return Status(Code::kOutOfMemory, "out of memory");
+  }
+}
+
 // Runs `body`; memory that runs out becomes a Status.
 template <class Body>
-auto within_memory(const std::string& what, Body body) -> decltype(body()) {
+auto within_memory(const char* doing, const std::string& where, Body body) -> decltype(body()) {
   try {
     return body();
   } catch (const std::bad_alloc&) {
-    return Status(Code::kOutOfMemory, what);
+    return no_memory(doing, where);
   }
 }
 
@@ -72,7 +81,7 @@ bool same_state(const std::string& prefix, const std::string& fingerprint) {
 }  // namespace
 
 Result<CheckpointManager> CheckpointManager::open(const std::string& model_dir, int keep) {
-  return within_memory(cat("no memory to open '", model_dir, "'"), [&]() -> Result<CheckpointManager> {
+  return within_memory("open model directory", model_dir, [&]() -> Result<CheckpointManager> {
     TENON_ASSIGN(ModelDirLock lock, ModelDirLock::acquire(model_dir));
     CheckpointManager manager(model_dir, keep, std::move(lock));
     TENON_TRY(manager.clean());
@@ -131,7 +140,7 @@ Status CheckpointManager::acknowledge(const std::string& name) const {
 
 Result<std::string> CheckpointManager::save(int64_t step, const FillBundle& fill) {
   if (step < 0) return invalid("checkpoint in '", model_dir_, "': step is ", step, ", expected 0 or more");
-  return within_memory(cat("no memory to save step ", step, " in '", model_dir_, "'"), [&]() -> Result<std::string> {
+  return within_memory("save a checkpoint in", model_dir_, [&]() -> Result<std::string> {
     Result<std::string> name = write(step, fill);
     if (!name.ok()) {
       (void)remove_orphans().ok();
@@ -200,8 +209,7 @@ Result<std::optional<FoundCheckpoint>> find_latest(const std::string& model_dir)
 }  // namespace
 
 Result<std::optional<FoundCheckpoint>> latest_checkpoint(const std::string& model_dir) {
-  return within_memory(cat("no memory to read the checkpoints in '", model_dir, "'"),
-                       [&] { return find_latest(model_dir); });
+  return within_memory("read the checkpoints in", model_dir, [&] { return find_latest(model_dir); });
 }
 
 Status check_variable(const BundleReader& checkpoint, std::string_view name, const Type& type) {

@@ -92,8 +92,8 @@ Result<BundleReader> BundleReader::open(const std::string& prefix) {
     reader.index_path_ = bundle_index_path(prefix);
     TENON_TRY(reader.load_index());
     return reader;
-  } catch (const std::bad_alloc&) {
-    return Status(Code::kOutOfMemory, "no memory for a checkpoint's index");
+  } catch (const std::bad_alloc&) {  // this message needs no memory itself
+    return Status(Code::kOutOfMemory, "out of memory");
   }
 }
 
@@ -233,7 +233,7 @@ Result<std::vector<std::string>> BundleReader::read_strings(std::string_view nam
   try {
     return load_strings(name, *entry);
   } catch (const std::bad_alloc&) {
-    return Status(Code::kOutOfMemory, "no memory for a checkpoint's strings");
+    return Status(Code::kOutOfMemory, "out of memory");
   }
 }
 

@@ -41,11 +41,11 @@ std::shared_ptr<ThreadPool> make_thread_pool(int threads);
 
 // What is drawn for each training image. Each member can be switched off.
 struct Augmentation {
-  int crop_pad = 10;                    // resize to (height + pad) x (width + pad), crop at random; 0: no crop
-  bool flip = true;                     // left to right, for half of the images
-  float brightness = 63.0f / 255.0f;    // adds U(-brightness, brightness) to pixels in [0, 1]; 0: off
-  float contrast_lower = 0.2f;          // (x - mean of the channel) * U(lower, upper) + mean;
-  float contrast_upper = 1.8f;          // both 1: off
+  int crop_pad = 10;                  // resize to (height + pad) x (width + pad), crop at random; 0: no crop
+  bool flip = true;                   // left to right, for half of the images
+  float brightness = 63.0f / 255.0f;  // adds U(-brightness, brightness) to pixels in [0, 1]; 0: off
+  float contrast_lower = 0.2f;        // (x - mean of the channel) * U(lower, upper) + mean;
+  float contrast_upper = 1.8f;        // both 1: off
   static Augmentation none() { return {0, false, 0.0f, 1.0f, 1.0f}; }
 };
 
@@ -62,9 +62,9 @@ struct InputOptions {
   std::string file_pattern;
 
   int64_t batch_size = 32;
-  bool training = false;        // shuffles and augments
-  bool repeat = false;          // for ever; a batch may then span two epochs
-  bool drop_remainder = false;  // else the last batch has fewer rows
+  bool training = false;          // shuffles and augments
+  bool repeat = false;            // for ever; a batch may then span two epochs
+  bool drop_remainder = false;    // else the last batch has fewer rows
   int64_t shuffle_buffer = 1024;  // examples; 0 or 1: not shuffled. Data in memory is shuffled as a whole.
   int interleave = 64;            // files read in turn
   uint64_t seed = 0;
@@ -186,9 +186,9 @@ class Dataset {
 
   const std::vector<FeatureSpec>& specs() const;
   const InputOptions& options() const;
-  int64_t size() const;               // examples in an epoch of this shard
-  int64_t batches() const;            // in an epoch that does not repeat
-  uint64_t fingerprint() const;       // equal for data and options that give the same order
+  int64_t size() const;                       // examples in an epoch of this shard
+  int64_t batches() const;                    // in an epoch that does not repeat
+  uint64_t fingerprint() const;               // equal for data and options that give the same order
   PipelineState epoch(uint64_t epoch) const;  // the state at which an epoch begins
 
   struct Impl;
@@ -206,7 +206,7 @@ struct BatchSlot {
 
 struct Batch {
   int slot = -1;
-  int64_t rows = 0;        // valid ones; the rows behind them are zero
+  int64_t rows = 0;  // valid ones; the rows behind them are zero
   uint64_t end_sample = 0;
 
   bool end() const { return slot < 0; }
@@ -217,8 +217,8 @@ struct Batch {
 class InputPipeline {
  public:
   // Starts to fill slots at once. A stream that does not repeat ends with the epoch in which `from` lies.
-  static Result<std::unique_ptr<InputPipeline>> create(Dataset dataset, ThreadPool& pool,
-                                                       std::vector<BatchSlot> slots, PipelineState from = {});
+  static Result<std::unique_ptr<InputPipeline>> create(Dataset dataset, ThreadPool& pool, std::vector<BatchSlot> slots,
+                                                       PipelineState from = {});
   ~InputPipeline();  // waits for the tasks under way
   InputPipeline(const InputPipeline&) = delete;
   InputPipeline& operator=(const InputPipeline&) = delete;
