@@ -36,13 +36,17 @@ std::vector<uint8_t> photo(uint64_t seed) {
     const float amplitude = 70.0f * std::pow(0.84f, static_cast<float>(octave));
     for (float& g : grid) g = random.uniform(-amplitude, amplitude);
     for (int i = 0; i < columns * rows; ++i)  // colour changes less than brightness
-      for (int c = 1; c < 3; ++c) grid[static_cast<size_t>(i * 3 + c)] = 0.8f * grid[static_cast<size_t>(i * 3)] + 0.2f * grid[static_cast<size_t>(i * 3 + c)];
+      for (int c = 1; c < 3; ++c)
+        grid[static_cast<size_t>(i * 3 + c)] =
+            0.8f * grid[static_cast<size_t>(i * 3)] + 0.2f * grid[static_cast<size_t>(i * 3 + c)];
     for (int y = 0; y < kHeight; ++y)
       for (int x = 0; x < kWidth; ++x)
         for (int c = 0; c < 3; ++c) {
-          const float fx = static_cast<float>(x % cell) / static_cast<float>(cell), fy = static_cast<float>(y % cell) / static_cast<float>(cell);
+          const float fx = static_cast<float>(x % cell) / static_cast<float>(cell),
+                      fy = static_cast<float>(y % cell) / static_cast<float>(cell);
           const float* g = &grid[static_cast<size_t>((y / cell * columns + x / cell) * 3 + c)];
-          const float top = g[0] + (g[3] - g[0]) * fx, bottom = g[columns * 3] + (g[columns * 3 + 3] - g[columns * 3]) * fx;
+          const float top = g[0] + (g[3] - g[0]) * fx,
+                      bottom = g[columns * 3] + (g[columns * 3 + 3] - g[columns * 3]) * fx;
           values[static_cast<size_t>((y * kWidth + x) * 3 + c)] += top + (bottom - top) * fy;
         }
   }
@@ -157,14 +161,22 @@ int main(int argc, char** argv) try {
   const std::vector<std::string> files = write_photos(made);
   size_t bytes = 0;
   for (const std::string& file : files) bytes += file.size() / files.size();
-  tenon::InputOptions options{.data_dir = argc > 2 ? argv[2] : made, .split = "train", .batch_size = 64, .training = true,
-                              .repeat = true, .height = 224, .width = 224, .num_classes = 5};
+  tenon::InputOptions options{.data_dir = argc > 2 ? argv[2] : made,
+                              .split = "train",
+                              .batch_size = 64,
+                              .training = true,
+                              .repeat = true,
+                              .height = 224,
+                              .width = 224,
+                              .num_classes = 5};
   const tenon::Dataset data = tenon::Dataset::images(options).take();
   options.augmentation = tenon::Augmentation::none();
   options.training = false;
   const tenon::Dataset plain = tenon::Dataset::images(options).take();
   std::printf("%d x %d JPEG of %zu bytes; images per second\n", kWidth, kHeight, bytes);
-  const auto print = [](const char* what, Rate rate) { std::printf("  %-24s %7.0f  (%5.0f per core)\n", what, rate.wall, rate.core); };
+  const auto print = [](const char* what, Rate rate) {
+    std::printf("  %-24s %7.0f  (%5.0f per core)\n", what, rate.wall, rate.core);
+  };
   for (int round = 0; round < 3; ++round) {
     print("libjpeg alone, 1 thread", decode_rate(files, seconds));
     print("training, 1 thread", pipeline_rate(data, 1, seconds));

@@ -22,7 +22,9 @@ PixelView view(const std::vector<uint8_t>& pixels, int height, int width, int ch
 // The definition in double: TensorFlow's resize_bilinear without align_corners and half_pixel_centers, then crop, then
 // flip.
 std::vector<double> plain(const std::vector<uint8_t>& pixels, int in_h, int in_w, int channels, const ResizeWindow& w) {
-  const auto at = [&](int y, int x, int c) -> double { return pixels[(static_cast<size_t>(y) * in_w + x) * channels + c]; };
+  const auto at = [&](int y, int x, int c) -> double {
+    return pixels[(static_cast<size_t>(y) * in_w + x) * channels + c];
+  };
   std::vector<double> out;
   for (int y = 0; y < w.height; ++y)
     for (int x = 0; x < w.width; ++x)
@@ -44,9 +46,9 @@ TEST(Resize, DoublesAnImageAsComputedByHand) {
   const std::vector<uint8_t> pixels{0, 100, 200, 40};
   std::vector<float> out(16);
   resize_window(view(pixels, 2, 2, 1), {4, 4, 0, 0, 4, 4, false}, 1, 0, out.data(), nullptr);
-  EXPECT_EQ(out, (std::vector<float>{0, 50, 100, 100,  //
-                                     100, 85, 70, 70,  //
-                                     200, 120, 40, 40, //
+  EXPECT_EQ(out, (std::vector<float>{0, 50, 100, 100,   //
+                                     100, 85, 70, 70,   //
+                                     200, 120, 40, 40,  //
                                      200, 120, 40, 40}));
 }
 
@@ -82,29 +84,33 @@ TEST_P(ResizeCases, AgreesWithTheDefinitionInDouble) {
       for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(out[i], expected[i] / 255 + 0.25, 1e-4) << i;
       for (int channel = 0; channel < channels; ++channel) {
         double sum = 0;
-        for (size_t i = static_cast<size_t>(channel); i < expected.size(); i += static_cast<size_t>(channels)) sum += expected[i] / 255 + 0.25;
+        for (size_t i = static_cast<size_t>(channel); i < expected.size(); i += static_cast<size_t>(channels))
+          sum += expected[i] / 255 + 0.25;
         EXPECT_NEAR(means[channel], sum / (c.height * c.width), 2e-5);
       }
     }
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, ResizeCases,
-                         testing::Values(Case{375, 500, 234, 234, 3, 7, 224, 224}, Case{375, 500, 309, 309, 10, 10, 299, 299},
-                                         Case{28, 28, 28, 28, 0, 0, 28, 28}, Case{28, 28, 38, 38, 5, 9, 28, 28},
-                                         Case{40, 30, 40, 30, 4, 2, 31, 17}, Case{1, 1, 9, 9, 2, 3, 5, 4},
-                                         Case{7, 5, 3, 11, 0, 0, 3, 11}, Case{2, 1000, 5, 3, 4, 2, 1, 1},
-                                         Case{333, 17, 8, 8, 0, 0, 8, 8}));
+                         testing::Values(Case{375, 500, 234, 234, 3, 7, 224, 224},
+                                         Case{375, 500, 309, 309, 10, 10, 299, 299}, Case{28, 28, 28, 28, 0, 0, 28, 28},
+                                         Case{28, 28, 38, 38, 5, 9, 28, 28}, Case{40, 30, 40, 30, 4, 2, 31, 17},
+                                         Case{1, 1, 9, 9, 2, 3, 5, 4}, Case{7, 5, 3, 11, 0, 0, 3, 11},
+                                         Case{2, 1000, 5, 3, 4, 2, 1, 1}, Case{333, 17, 8, 8, 0, 0, 8, 8}));
 
 TEST(Resize, NeedsOnlyThePixelsThatTheWindowTouches) {
   const std::vector<uint8_t> pixels = noise(50, 60, 3);
   for (const ResizeWindow& w : {ResizeWindow{34, 34, 3, 9, 24, 24, true}, ResizeWindow{50, 60, 6, 5, 20, 30, false}}) {
-    const AxisRange rows = touched(50, w.grid_height, w.top, w.height), columns = touched(60, w.grid_width, w.left, w.width);
+    const AxisRange rows = touched(50, w.grid_height, w.top, w.height),
+                    columns = touched(60, w.grid_width, w.left, w.width);
     std::vector<uint8_t> part;
     for (int y = rows.begin; y < rows.end; ++y)
-      part.insert(part.end(), &pixels[static_cast<size_t>(y * 60 + columns.begin) * 3], &pixels[0] + static_cast<size_t>(y * 60 + columns.end) * 3);
+      part.insert(part.end(), &pixels[static_cast<size_t>(y * 60 + columns.begin) * 3],
+                  &pixels[0] + static_cast<size_t>(y * 60 + columns.end) * 3);
     std::vector<float> whole_out(static_cast<size_t>(w.height * w.width * 3)), part_out(whole_out.size());
     resize_window(view(pixels, 50, 60, 3), w, 1, 0, whole_out.data(), nullptr);
-    resize_window({part.data(), 50, 60, rows.begin, columns.begin, columns.end - columns.begin, 3}, w, 1, 0, part_out.data(), nullptr);
+    resize_window({part.data(), 50, 60, rows.begin, columns.begin, columns.end - columns.begin, 3}, w, 1, 0,
+                  part_out.data(), nullptr);
     EXPECT_EQ(whole_out, part_out);
   }
 }
@@ -135,8 +141,10 @@ TEST(Colour, AgreesWithTheFormulasOfTfImageOnAResizedCrop) {
   double means[3] = {0, 0, 0};
   for (size_t i = 0; i < x.size(); ++i) x[i] = x[i] / 255 + brightness, means[i % 3] += x[i] / (48 * 48);
   std::vector<float> out(x.size());
-  resize_and_colour(view(pixels, 90, 120, 3), window, {static_cast<float>(brightness), static_cast<float>(contrast), 2, -1}, out.data());
-  for (size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(out[i], ((x[i] - means[i % 3]) * contrast + means[i % 3] - 0.5) * 2, 1e-4);
+  resize_and_colour(view(pixels, 90, 120, 3), window,
+                    {static_cast<float>(brightness), static_cast<float>(contrast), 2, -1}, out.data());
+  for (size_t i = 0; i < x.size(); ++i)
+    ASSERT_NEAR(out[i], ((x[i] - means[i % 3]) * contrast + means[i % 3] - 0.5) * 2, 1e-4);
 }
 
 TEST(Colour, ScaleChannelsHandlesEveryCount) {

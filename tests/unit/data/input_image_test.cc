@@ -15,7 +15,8 @@ std::vector<uint8_t> picture(int height, int width, int channels, int seed) {
   std::vector<uint8_t> pixels;
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width; ++x)
-      for (int c = 0; c < channels; ++c) pixels.push_back(static_cast<uint8_t>(128 + 100 * std::sin(0.05 * (x + seed) * (c + 1)) * std::cos(0.07 * y)));
+      for (int c = 0; c < channels; ++c)
+        pixels.push_back(static_cast<uint8_t>(128 + 100 * std::sin(0.05 * (x + seed) * (c + 1)) * std::cos(0.07 * y)));
   return pixels;
 }
 
@@ -78,7 +79,8 @@ Images read_images(const InputOptions& options, int threads = 2, PipelineState f
     if (!batch.ok() || batch->end()) break;
     const size_t size = static_cast<size_t>(data.specs()[0].type.bytes() * options.batch_size) / sizeof(float);
     out.images.emplace_back(ring.get<float>(batch->slot, 0), ring.get<float>(batch->slot, 0) + size);
-    out.labels.insert(out.labels.end(), ring.get<int32_t>(batch->slot, 1), ring.get<int32_t>(batch->slot, 1) + batch->rows);
+    out.labels.insert(out.labels.end(), ring.get<int32_t>(batch->slot, 1),
+                      ring.get<int32_t>(batch->slot, 1) + batch->rows);
     out.states.push_back(pipeline->state_after(*batch));
     pipeline->release(batch->slot);
   }
@@ -97,7 +99,8 @@ TEST(InputImages, RawPixelsOfTheRightSizeAreOnlyNormalised) {
       const std::vector<uint8_t> pixels = picture(28, 28, 1, i);
       for (size_t p = 0; p < pixels.size(); ++p) {
         const double x = pixels[p] / 255.0;
-        ASSERT_NEAR(read.images[0][static_cast<size_t>(i) * 784 + p], range == PixelRange::kZeroToOne ? x : (x - 0.5) * 2, 1e-6);
+        ASSERT_NEAR(read.images[0][static_cast<size_t>(i) * 784 + p],
+                    range == PixelRange::kZeroToOne ? x : (x - 0.5) * 2, 1e-6);
       }
     }
   }
@@ -162,7 +165,8 @@ TEST(InputImages, TrainingCropsAndFlipsButKeepsEachPixel) {
       for (int y = 0; y < 16 && same; ++y)
         for (int x = 0; x < 48 && same; ++x) {
           const int column = place % 2 ? 15 - x / 3 : x / 3;
-          same = std::abs(image[static_cast<size_t>(y * 48 + x)] - pixels[static_cast<size_t>(((top + y) * 20 + left + column) * 3 + x % 3)] / 255.0) < 1e-5;
+          same = std::abs(image[static_cast<size_t>(y * 48 + x)] -
+                          pixels[static_cast<size_t>(((top + y) * 20 + left + column) * 3 + x % 3)] / 255.0) < 1e-5;
         }
       if (same) found = place;
     }

@@ -46,12 +46,13 @@ TEST(SampleRandom, IsUniformAndDependsOnEveryKey) {
     ASSERT_LE(x, 4.0f);
     sum += x, squares += x * x;
   }
-  EXPECT_NEAR(sum / 20000, 1.0, 0.05);                // mean of U(-2, 4)
-  EXPECT_NEAR(squares / 20000 - 1.0, 3.0, 0.1);       // variance 36 / 12
+  EXPECT_NEAR(sum / 20000, 1.0, 0.05);           // mean of U(-2, 4)
+  EXPECT_NEAR(squares / 20000 - 1.0, 3.0, 0.1);  // variance 36 / 12
   std::set<uint32_t> first;
   for (uint64_t key : {0, 1})
     for (uint32_t stream : {0, 1})
-      for (uint64_t sample : {uint64_t{0}, uint64_t{1}, uint64_t{1} << 32}) first.insert(SampleRandom(key, stream, sample).bits());
+      for (uint64_t sample : {uint64_t{0}, uint64_t{1}, uint64_t{1} << 32})
+        first.insert(SampleRandom(key, stream, sample).bits());
   EXPECT_EQ(first.size(), 12u);
 }
 
@@ -119,7 +120,8 @@ TEST(Order, SeekGoesToTheSamePlaceAsReading) {
   for (size_t at = 0; at < 50; ++at) {
     Order order({5, 9, 4, 1}, options);
     order.seek(at);
-    EXPECT_EQ(take(order, 10), Pairs(all.begin() + static_cast<std::ptrdiff_t>(at), all.begin() + static_cast<std::ptrdiff_t>(at) + 10));
+    EXPECT_EQ(take(order, 10),
+              Pairs(all.begin() + static_cast<std::ptrdiff_t>(at), all.begin() + static_cast<std::ptrdiff_t>(at) + 10));
   }
 }
 

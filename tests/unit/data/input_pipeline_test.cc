@@ -167,7 +167,8 @@ TEST(InputPipeline, SaysWhenAStateIsOfOtherData) {
 }
 
 TEST(InputPipeline, ShardsPartitionTheData) {
-  for (const std::vector<int>& files : {std::vector<int>{5, 0, 8, 3, 4, 6}, std::vector<int>{26}, std::vector<int>{9, 17}}) {
+  for (const std::vector<int>& files :
+       {std::vector<int>{5, 0, 8, 3, 4, 6}, std::vector<int>{26}, std::vector<int>{9, 17}}) {
     TemporaryDirectory directory;
     write_numbers(directory, files);
     for (int shards : {1, 2, 3, 4}) {
@@ -215,7 +216,8 @@ TEST(InputPipeline, WritesBatchMinorFeaturesTransposed) {
       const float* x = ring.get<float>(batch.slot, 0);
       for (int64_t element = 0; element < 6; ++element)
         for (int64_t row = 0; row < batch_size; ++row)
-          ASSERT_EQ(x[element * batch_size + row], row < batch.rows ? static_cast<float>((first + row) * 6 + element) : 0.0f);
+          ASSERT_EQ(x[element * batch_size + row],
+                    row < batch.rows ? static_cast<float>((first + row) * 6 + element) : 0.0f);
       first += batch.rows;
       pipeline->release(batch.slot);
     }
@@ -246,7 +248,8 @@ TEST(InputPipeline, DataInMemoryIsShuffledAsAWhole) {
   InputOptions options;
   options.batch_size = 3000;
   options.training = true;
-  const Dataset data = Dataset::from_memory({memory_feature<int64_t>("number", DType::kI64, {}, values)}, options).take();
+  const Dataset data =
+      Dataset::from_memory({memory_feature<int64_t>("number", DType::kI64, {}, values)}, options).take();
   ThreadPool pool(1);
   Ring ring(data, 1);
   auto pipeline = InputPipeline::create(data, pool, ring.slots).take();
@@ -258,10 +261,14 @@ TEST(InputPipeline, DataInMemoryIsShuffledAsAWhole) {
 TEST(InputPipeline, AFunctionCanMakeTheExamples) {
   InputOptions options;
   options.batch_size = 4;
-  const Dataset data = Dataset::from_function(10, {{"square", {DType::kI64, {}}}}, [](int64_t i, const Sample&, Slots& out) {
-    out.get<int64_t>(0)[0] = i * i;
-    return Status();
-  }, options).take();
+  const Dataset data = Dataset::from_function(
+                           10, {{"square", {DType::kI64, {}}}},
+                           [](int64_t i, const Sample&, Slots& out) {
+                             out.get<int64_t>(0)[0] = i * i;
+                             return Status();
+                           },
+                           options)
+                           .take();
   ThreadPool pool(2);
   Ring ring(data, 2);
   auto pipeline = InputPipeline::create(data, pool, ring.slots).take();
@@ -278,11 +285,15 @@ TEST(InputPipeline, MakesAheadNoMoreThanTheSlotsAndGrowsWhenItIsWaitedFor) {
   InputOptions options;
   options.batch_size = 1;
   options.repeat = true;
-  const Dataset data = Dataset::from_function(1, {{"x", {DType::kI64, {}}}}, [&](int64_t, const Sample& sample, Slots& out) {
-    ++made;
-    out.get<int64_t>(0)[0] = static_cast<int64_t>(sample.index);
-    return Status();
-  }, options).take();
+  const Dataset data = Dataset::from_function(
+                           1, {{"x", {DType::kI64, {}}}},
+                           [&](int64_t, const Sample& sample, Slots& out) {
+                             ++made;
+                             out.get<int64_t>(0)[0] = static_cast<int64_t>(sample.index);
+                             return Status();
+                           },
+                           options)
+                           .take();
   ThreadPool pool(1);  // nothing is made unless next() helps: each call waits
   Ring ring(data, 4);
   auto pipeline = InputPipeline::create(data, pool, ring.slots).take();
@@ -347,7 +358,8 @@ TEST(InputPipeline, ADamagedRecordEndsTheStreamNamingFileAndOffset) {
     auto pipeline = InputPipeline::create(data, pool, ring.slots).take();
     EXPECT_TRUE(pipeline->next().ok());
     for (int i = 0; i < 2; ++i)
-      EXPECT_EQ(pipeline->next().status().message(), path + ": record at offset 120: the checksum of the data does not match");
+      EXPECT_EQ(pipeline->next().status().message(),
+                path + ": record at offset 120: the checksum of the data does not match");
   }
 }
 
@@ -366,7 +378,8 @@ TEST(InputPipeline, EvaluationLeavesDamagedRecordsOutAndCountsThem) {
     batches.emplace_back(ring.get<int64_t>(batch.slot, 0), ring.get<int64_t>(batch.slot, 0) + batch.rows);
     pipeline->release(batch.slot);
   }
-  EXPECT_EQ(batches, (std::vector<std::vector<int64_t>>{{0, 2, 3}, {8, 9, 10}})) << "a batch of which nothing is left is not delivered";
+  EXPECT_EQ(batches, (std::vector<std::vector<int64_t>>{{0, 2, 3}, {8, 9, 10}}))
+      << "a batch of which nothing is left is not delivered";
   EXPECT_EQ(pipeline->corrupt_records(), 6);
 }
 
@@ -400,7 +413,8 @@ TEST(InputPipeline, ABatchOfDamagedRecordsOnlyIsAnError) {
   ThreadPool pool(1);
   Ring ring(data, 1);
   const Status status = InputPipeline::create(data, pool, ring.slots).take()->next().status();
-  EXPECT_EQ(status.message().find("all 4 records of a batch are damaged; the first: " + directory.path()), 0u) << status.message();
+  EXPECT_EQ(status.message().find("all 4 records of a batch are damaged; the first: " + directory.path()), 0u)
+      << status.message();
 }
 
 TEST(InputPipeline, BrokenFramingEndsTheFileOrIsAnError) {
@@ -451,17 +465,19 @@ TEST(InputPipeline, AnAbsurdLengthWithAValidChecksumIsAnError) {
     frame.append(100, 'x');
     directory.write("train-00000-of-00001", frame);
     EXPECT_EQ(Dataset::from_records(numbers_in(directory), number_specs(), read_number).status().message(),
-              directory / "train-00000-of-00001" + ": record at offset 0: cut short: expected " + std::to_string(length) +
-                  " bytes of data, found 100");
+              directory / "train-00000-of-00001" + ": record at offset 0: cut short: expected " +
+                  std::to_string(length) + " bytes of data, found 100");
   }
 }
 
 TEST(InputPipeline, AMapFunctionThatThrowsIsAnErrorNotTheEnd) {
   TemporaryDirectory directory;
   write_numbers(directory, {4});
-  const Dataset data = Dataset::from_records(numbers_in(directory), number_specs(), [](std::string_view, const Sample&, Slots&) -> Status {
-    throw std::runtime_error("no such word");
-  }).take();
+  const Dataset data = Dataset::from_records(numbers_in(directory), number_specs(),
+                                             [](std::string_view, const Sample&, Slots&) -> Status {
+                                               throw std::runtime_error("no such word");
+                                             })
+                           .take();
   ThreadPool pool(2);
   Ring ring(data, 1);
   EXPECT_EQ(InputPipeline::create(data, pool, ring.slots).take()->next().status().message(),
@@ -470,7 +486,9 @@ TEST(InputPipeline, AMapFunctionThatThrowsIsAnErrorNotTheEnd) {
 
 // Options
 
-std::string error_of(const InputOptions& options) { return Dataset::from_records(options, number_specs(), read_number).status().message(); }
+std::string error_of(const InputOptions& options) {
+  return Dataset::from_records(options, number_specs(), read_number).status().message();
+}
 
 TEST(Dataset, MissingFilesAreNamed) {
   TemporaryDirectory directory;
@@ -489,7 +507,8 @@ TEST(Dataset, AMissingShardIsNoticed) {
   TemporaryDirectory directory;
   write_numbers(directory, {3, 3, 3});
   std::filesystem::remove(shard_path(directory, "train", 1, 3));
-  EXPECT_EQ(error_of(numbers_in(directory)), directory.path() + "/train-*: expected 3 files as their names say, found 2");
+  EXPECT_EQ(error_of(numbers_in(directory)),
+            directory.path() + "/train-*: expected 3 files as their names say, found 2");
   write_numbers(directory, {3});
   EXPECT_NE(error_of(numbers_in(directory)).find("mixes two sets of shards"), std::string::npos);
 }
@@ -512,7 +531,8 @@ TEST(Dataset, ABatchLargerThanTheDataIsAnError) {
   EXPECT_EQ(error_of(options), "batch size 512 is larger than the 100 examples in " + directory.path() + "/train-*");
   options.batch_size = 64;
   options.shard_count = 2;
-  EXPECT_EQ(error_of(options), "batch size 64 is larger than the 60 examples in " + directory.path() + "/train-* (shard 0 of 2)");
+  EXPECT_EQ(error_of(options),
+            "batch size 64 is larger than the 60 examples in " + directory.path() + "/train-* (shard 0 of 2)");
 }
 
 TEST(Dataset, NoRecordsIsAnError) {
@@ -526,7 +546,8 @@ TEST(Dataset, GzipIsRefusedByName) {
   auto writer = RecordWriter::create(shard_path(directory, "train", 0, 1), Compression::kGzip).take();
   for (int i = 0; i < 100; ++i) check(writer.write("record"));
   check(writer.close());
-  EXPECT_EQ(error_of(numbers_in(directory)), directory / "train-00000-of-00001" + ": compressed with gzip; unpack it first");
+  EXPECT_EQ(error_of(numbers_in(directory)),
+            directory / "train-00000-of-00001" + ": compressed with gzip; unpack it first");
 }
 
 TEST(Dataset, BadOptionsAreRefused) {
@@ -547,10 +568,13 @@ TEST(Dataset, BadOptionsAreRefused) {
 TEST(Dataset, MemoryFeaturesMustAgree) {
   const std::vector<float> x(6);
   const std::vector<int32_t> y(4);
-  const auto error = [](std::vector<MemoryFeature> features) { return Dataset::from_memory(std::move(features), {}).status().message(); };
+  const auto error = [](std::vector<MemoryFeature> features) {
+    return Dataset::from_memory(std::move(features), {}).status().message();
+  };
   EXPECT_EQ(error({memory_feature<float>("x", DType::kF32, {2}, x), memory_feature<int32_t>("y", DType::kI32, {}, y)}),
             "feature 'y' has 4 examples, 'x' has 3");
-  EXPECT_EQ(error({memory_feature<float>("x", DType::kF32, {4}, x)}), "feature 'x': 24 bytes are no multiple of the 16 of f32[4]");
+  EXPECT_EQ(error({memory_feature<float>("x", DType::kF32, {4}, x)}),
+            "feature 'x': 24 bytes are no multiple of the 16 of f32[4]");
   EXPECT_EQ(error({}), "a dataset needs at least one feature");
   EXPECT_EQ(error({memory_feature<int32_t>("y", DType::kI32, {}, y), memory_feature<int32_t>("y", DType::kI32, {}, y)}),
             "feature 'y' is there twice");
@@ -563,7 +587,9 @@ TEST(InputPipeline, SlotsMustFitTheDataset) {
   options.batch_size = 2;
   const Dataset data = Dataset::from_memory({memory_feature<int32_t>("y", DType::kI32, {}, y)}, options).take();
   ThreadPool pool(1);
-  const auto error = [&](std::vector<BatchSlot> slots) { return InputPipeline::create(data, pool, std::move(slots)).status().message(); };
+  const auto error = [&](std::vector<BatchSlot> slots) {
+    return InputPipeline::create(data, pool, std::move(slots)).status().message();
+  };
   EXPECT_EQ(error({}), "an input pipeline needs at least one slot");
   EXPECT_EQ(error({{}}), "an input slot has 0 pointers, the dataset has 1 features");
   EXPECT_EQ(error({{{nullptr}}}), "an input slot has a null pointer");

@@ -23,17 +23,21 @@ inline std::string shard_path(const TemporaryDirectory& directory, const std::st
 }
 
 // Writes records first, first + 1, ... as 8 bytes each into files of the given sizes.
-inline void write_numbers(const TemporaryDirectory& directory, const std::vector<int>& sizes, const std::string& split = "train") {
+inline void write_numbers(const TemporaryDirectory& directory, const std::vector<int>& sizes,
+                          const std::string& split = "train") {
   int64_t number = 0;
   for (size_t i = 0; i < sizes.size(); ++i) {
-    auto writer = RecordWriter::create(shard_path(directory, split, static_cast<int>(i), static_cast<int>(sizes.size()))).take();
+    auto writer =
+        RecordWriter::create(shard_path(directory, split, static_cast<int>(i), static_cast<int>(sizes.size()))).take();
     for (int k = 0; k < sizes[i]; ++k, ++number)
       check(writer.write({reinterpret_cast<const char*>(&number), sizeof number}));
     check(writer.close());
   }
 }
 
-inline std::vector<FeatureSpec> number_specs() { return {{"number", {DType::kI64, {}}}, {"noise", {DType::kF32, {3}}}}; }
+inline std::vector<FeatureSpec> number_specs() {
+  return {{"number", {DType::kI64, {}}}, {"noise", {DType::kF32, {3}}}};
+}
 
 inline Status read_number(std::string_view record, const Sample& sample, Slots& out) {
   if (record.size() != 8) return Status(Code::kInvalid, "not a number");
@@ -51,7 +55,9 @@ inline InputOptions numbers_in(const TemporaryDirectory& directory) {
   return options;
 }
 
-inline Dataset numbers(const InputOptions& options) { return Dataset::from_records(options, number_specs(), read_number).take(); }
+inline Dataset numbers(const InputOptions& options) {
+  return Dataset::from_records(options, number_specs(), read_number).take();
+}
 
 // Memory for `count` batches of a dataset.
 struct Ring {
@@ -59,7 +65,8 @@ struct Ring {
     for (int i = 0; i < count; ++i) {
       BatchSlot slot;
       for (const FeatureSpec& spec : data.specs()) {
-        memory.push_back(std::make_unique<std::vector<char>>(static_cast<size_t>(spec.batch_type(data.options().batch_size).bytes()), '\x7f'));
+        memory.push_back(std::make_unique<std::vector<char>>(
+            static_cast<size_t>(spec.batch_type(data.options().batch_size).bytes()), '\x7f'));
         slot.features.push_back(memory.back()->data());
       }
       slots.push_back(slot);
@@ -85,7 +92,8 @@ struct Read {
 };
 
 // At most `limit` batches.
-inline Read read_all(const Dataset& data, int threads = 2, int slots = 3, PipelineState from = {}, size_t limit = 1000) {
+inline Read read_all(const Dataset& data, int threads = 2, int slots = 3, PipelineState from = {},
+                     size_t limit = 1000) {
   ThreadPool pool(threads);
   Ring ring(data, slots);
   auto pipeline = InputPipeline::create(data, pool, ring.slots, from).take();
