@@ -203,7 +203,9 @@ plugin::Verdict accept_norm(const NodeView& node, int x, int y) {
   if (act < TENON_ACT_NONE || act > TENON_ACT_HARD_SWISH) return plugin::refuse("batch_norm: unknown activation");
   if (y >= 0 && act != TENON_ACT_NONE && (act > TENON_ACT_SOFTPLUS || !node.has(y)))
     return plugin::refuse("batch_norm_grad: this activation's gradient needs its argument");
-  return t == TENON_F64 || node.in(x).rank() == 0 ? plugin::decompose() : plugin::take();
+  // Means over several replicas are collectives of the decomposition.
+  const bool here = node.i64("group", 1) == 1 && t != TENON_F64 && node.in(x + 1).dtype() != TENON_F64;
+  return here && node.in(x).rank() > 0 ? plugin::take() : plugin::decompose();
 }
 
 }  // namespace

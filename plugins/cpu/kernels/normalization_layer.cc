@@ -302,7 +302,8 @@ Kernel make_layer_norm_grad(const NodeView& node, const Env&) {
 plugin::Verdict accept_layer_norm(const NodeView& node, int x) {
   const int32_t t = node.in(x).dtype();
   if (!plugin::is_float(t)) return plugin::refuse("layer_norm: the operand must be float");
-  return t != TENON_F64 && layer_of(node, x).known ? plugin::take() : plugin::decompose();
+  const bool narrow = t != TENON_F64 && node.in(x + 1).dtype() != TENON_F64;
+  return narrow && layer_of(node, x).known ? plugin::take() : plugin::decompose();
 }
 
 }  // namespace

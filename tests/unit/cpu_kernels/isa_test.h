@@ -1,5 +1,5 @@
 // What the tests of single kernel families share: every test runs on each instruction set that this
-// machine has and on 1, 2 and 3 threads, whose results must be bit-equal.
+// machine has and on 1, 2 and now and then 3 threads, whose results must be bit-equal.
 #pragma once
 
 #include <functional>
@@ -56,7 +56,9 @@ class IsaTest : public ::testing::TestWithParam<std::string> {
   // `define` gives operands, results (n of them), op and attributes.
   Results run(size_t n, const std::function<void(NodeRun&)>& define) {
     Results first;
-    for (uint32_t threads : {1u, 2u, 3u}) {
+    // Three threads on two cores wait for the scheduler at every barrier: not each time.
+    const uint32_t last = calls_++ % 4 == 0 ? 3 : 2;
+    for (uint32_t threads = 1; threads <= last; ++threads) {
       NodeRun node(table_);
       define(node);
       node.run(threads);
@@ -93,6 +95,7 @@ class IsaTest : public ::testing::TestWithParam<std::string> {
 
   plugin::KernelTable table_;
   std::mt19937 random_{7};
+  int calls_ = 0;
 };
 
 inline int64_t product(const Dims& d) {
