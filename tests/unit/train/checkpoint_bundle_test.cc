@@ -158,7 +158,7 @@ TEST(TensorBundle, AMissingIndexIsNamed) {
 
 // An index whose entry for 'x' is `entry`; its data file has 16 bytes.
 std::string open_with_entry(const Directory& dir, const std::string& entry, const std::string& header = "\x08\x01") {
-  spill(dir / "bad.index", encode_table({{"", header}, {"x", entry}}).take());
+  spill(dir / "bad.index", encode_table({{"", header}, {"x", entry}}));
   spill(dir / "bad.data-00000-of-00001", std::string(16, '\0'));
   Result<BundleReader> reader = BundleReader::open(dir / "bad");
   return reader.ok() ? reader->verify().message() : reader.status().message();
