@@ -140,7 +140,7 @@ const OpDef kSoftmaxCrossEntropyGrad = {
     softmax_cross_entropy_op::grad_decompose_rule,
 };
 
-CrossEntropy softmax_cross_entropy(Tensor x, Tensor label, const CrossEntropyOptions& o) {
+CrossEntropy softmax_cross_entropy_per_example(Tensor x, Tensor label, const CrossEntropyOptions& o) {
   const Tensors r = emit_all("softmax_cross_entropy", {x, label}, softmax_cross_entropy_op::attributes(o));
   return {r[0], r[1]};
 }
