@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <memory>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -16,17 +17,16 @@ namespace {
 
 // The names in a directory, in no order, without . and .. ; closes it on every way out.
 Result<std::vector<std::string>> names_in(const std::string& directory) {
-  DIR* open = ::opendir(directory.c_str());
+  const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(directory.c_str()), ::closedir);
   if (open == nullptr) return file_error("cannot list directory", directory, errno);
   std::vector<std::string> names;
   errno = 0;
-  while (const dirent* entry = ::readdir(open)) {
+  while (const dirent* entry = ::readdir(open.get())) {
     const std::string_view name = entry->d_name;
     if (name != "." && name != "..") names.emplace_back(name);
     errno = 0;
   }
   const int error = errno;
-  ::closedir(open);
   if (error != 0) return file_error("cannot list directory", directory, error);
   return names;
 }

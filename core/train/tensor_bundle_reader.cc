@@ -122,7 +122,8 @@ Status BundleReader::load_header(std::string_view value) {
 }
 
 Status BundleReader::load_entry(const std::string& name, std::string_view value) {
-  bundle::BundleEntryProto proto;
+  google::protobuf::Arena arena;  // keeps what protobuf would leak when memory runs out
+  auto& proto = *google::protobuf::Arena::CreateMessage<bundle::BundleEntryProto>(&arena);
   if (!proto.ParseFromArray(value.data(), static_cast<int>(value.size())))
     return invalid(index_path_, ": variable '", name, "': damaged entry");
   BundleEntry entry;

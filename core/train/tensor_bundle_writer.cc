@@ -72,14 +72,15 @@ Status BundleWriter::append(const void* data, size_t bytes) {
 }
 
 Status BundleWriter::end(std::string_view name, int32_t tf_dtype, const Shape& shape) {
-  bundle::BundleEntryProto entry;
-  entry.set_dtype(tf_dtype);
-  entry.mutable_shape();
-  for (int64_t d : shape) entry.mutable_shape()->add_dim()->set_size(d);
-  entry.set_offset(start_);
-  entry.set_size(data_.bytes() - start_);
-  entry.set_crc32c(crc32c_mask(crc_));
-  entries_.emplace(name, entry.SerializeAsString());
+  google::protobuf::Arena arena;  // keeps what protobuf would leak when memory runs out
+  auto* entry = google::protobuf::Arena::CreateMessage<bundle::BundleEntryProto>(&arena);
+  entry->set_dtype(tf_dtype);
+  entry->mutable_shape();
+  for (int64_t d : shape) entry->mutable_shape()->add_dim()->set_size(d);
+  entry->set_offset(start_);
+  entry->set_size(data_.bytes() - start_);
+  entry->set_crc32c(crc32c_mask(crc_));
+  entries_.emplace(name, entry->SerializeAsString());
   return {};
 }
 
