@@ -16,7 +16,9 @@ namespace tenon {
   X(kAvgPool) X(kAvgPoolGrad) X(kBatchNorm) X(kBatchNormGrad) X(kBatchNormApply) \
   X(kSoftmax) X(kSoftmaxGrad) X(kLogSoftmax) X(kLogSoftmaxGrad) X(kSoftmaxCrossEntropy) X(kSoftmaxCrossEntropyGrad) \
   X(kDropout) X(kArgmax) X(kCumsum) X(kLayerNorm) X(kLayerNormGrad) \
-  /* updates */
+  /* updates */ \
+  X(kSgdUpdate) X(kMomentumUpdate) X(kAdamUpdate) X(kAdamwUpdate) X(kAdamaxUpdate) X(kNadamUpdate) X(kAdagradUpdate) \
+  X(kRmspropUpdate) X(kAdadeltaUpdate) X(kFtrlUpdate) X(kLambUpdate) X(kLionUpdate) X(kAdafactorUpdate)
 // clang-format on
 
 #define TENON_DECLARE(op) extern const OpDef op;

@@ -1,0 +1,28 @@
+#include "op/update_rules.h"
+
+namespace tenon {
+namespace adadelta_update_op {
+
+void shape_rule(Infer& c) { infer_pointwise_update(c, 2); }
+
+Tensors decompose_rule(const Decompose& n) {
+  const UpdateStep s(n);
+  const double rho = n.f64("rho"), eps = n.f64("eps");
+  const Tensor sum = s.mean(0, rho, square(s.g()));
+  const Tensor d = s.g() * sqrt(s.slot(1) + eps) / sqrt(sum + eps);
+  return s.results({s.p() - s.lr() * d, sum, s.mean(1, rho, square(d))});
+}
+
+}  // namespace adadelta_update_op
+
+extern const OpDef kAdadeltaUpdate;
+const OpDef kAdadeltaUpdate = {
+    "adadelta_update",
+    "p:F g:F lr:F step:I [scale:F] [gate:B] [rows:I] s:F e:F ; l2:f64=0 rho:f64 eps:f64 -> p s e",
+    "s' = rho s + (1 - rho) G^2, d = G sqrt(e + eps) / sqrt(s' + eps), e' = rho e + (1 - rho) d^2, p' = p - "
+    "lr d; G, rows and gate as in sgd_update (Zeiler 2012).",
+    adadelta_update_op::shape_rule,
+    adadelta_update_op::decompose_rule,
+};
+
+}  // namespace tenon

@@ -1,0 +1,35 @@
+#include "op/update_rules.h"
+
+namespace tenon {
+namespace ftrl_update_op {
+
+void shape_rule(Infer& c) { infer_pointwise_update(c, 2); }
+
+Tensor power(Tensor x, double k) { return k == 0.5 ? sqrt(x) : pow(x, scalar_like(x, k)); }
+
+Tensors decompose_rule(const Decompose& n) {
+  const UpdateStep s(n);
+  const double k = -n.f64("lr_power"), l1 = n.f64("l1"), shrink = n.f64("shrink");
+  const Tensor sum = s.slot(0) + square(s.g());
+  const Tensor high = power(sum, k) / s.lr(), sigma = high - power(s.slot(0), k) / s.lr();
+  const Tensor g = shrink == 0 ? s.g() : s.g() + 2 * shrink * s.p();
+  const Tensor z = s.slot(1) + (g - sigma * s.p());
+  const Tensor curvature = high + (2 * n.f64("l2_reg") + n.f64("beta") / s.lr());
+  return s.results({(clamp(z, -l1, l1) - z) / curvature, sum, z});
+}
+
+}  // namespace ftrl_update_op
+
+extern const OpDef kFtrlUpdate;
+const OpDef kFtrlUpdate = {
+    "ftrl_update",
+    "p:F g:F lr:F step:I [scale:F] [gate:B] [rows:I] n:F z:F ; l2:f64=0 lr_power:f64=-0.5 l1:f64=0 l2_reg:f64=0 "
+    "shrink:f64=0 beta:f64=0 -> p n z",
+    "Follow the regularised leader (McMahan et al. 2013): n' = n + G^2, z' = z + G + 2 shrink p - (n'^k - "
+    "n^k) / lr p, p' = (clip(z', -l1, l1) - z') / (n'^k / lr + 2 l2_reg + beta / lr), k = -lr_power. n starts "
+    "above 0. G, rows and gate as in sgd_update.",
+    ftrl_update_op::shape_rule,
+    ftrl_update_op::decompose_rule,
+};
+
+}  // namespace tenon

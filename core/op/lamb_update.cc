@@ -1,0 +1,35 @@
+#include "op/update_rules.h"
+
+namespace tenon {
+namespace lamb_update_op {
+
+void shape_rule(Infer& c) { infer_pointwise_update(c, 2); }
+
+Tensor norm(Tensor x) { return sqrt(reduce_sum(square(x))); }
+Tensor is_zero(Tensor x) { return compare(x, scalar_like(x, 0), CompareKind::kEq); }
+
+Tensors decompose_rule(const Decompose& n) {
+  const UpdateStep s(n);
+  const double b1 = n.f64("b1"), b2 = n.f64("b2"), wd = n.f64("wd");
+  const Tensor m = s.mean(0, b1, s.g()), v = s.mean(1, b2, square(s.g()));
+  Tensor r = m / s.unbias(b1) / (sqrt(v / s.unbias(b2)) + n.f64("eps"));
+  if (wd != 0) r = r + wd * s.p();
+  const Tensor of_p = norm(s.p()), of_r = norm(r);
+  const Tensor ratio = select(maximum(is_zero(of_p), is_zero(of_r)), scalar_like(of_p, 1), of_p / of_r);
+  return s.results({s.p() - s.lr() * ratio * r, m, v});
+}
+
+}  // namespace lamb_update_op
+
+extern const OpDef kLambUpdate;
+const OpDef kLambUpdate = {
+    "lamb_update",
+    "p:F g:F lr:F step:I [scale:F] [gate:B] [rows:I] m:F v:F ; l2:f64=0 b1:f64 b2:f64 eps:f64 wd:f64=0 -> p m v",
+    "Adam's direction r = m' / (1 - b1^t) / (sqrt(v' / (1 - b2^t)) + eps) + wd p, scaled to the variable: p' "
+    "= p - lr norm(p) / norm(r) r, the ratio 1 if a norm is 0 (You et al. 2020). G, rows and gate as in "
+    "sgd_update.",
+    lamb_update_op::shape_rule,
+    lamb_update_op::decompose_rule,
+};
+
+}  // namespace tenon

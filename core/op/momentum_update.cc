@@ -1,0 +1,27 @@
+#include "op/update_rules.h"
+
+namespace tenon {
+namespace momentum_update_op {
+
+void shape_rule(Infer& c) { infer_pointwise_update(c, 1); }
+
+Tensors decompose_rule(const Decompose& n) {
+  const UpdateStep s(n);
+  const Tensor d = s.lr() * s.g();
+  const Tensor m = n.f64("mu") * s.slot(0) - d;
+  return s.results({s.p() + (n.flag("nesterov") ? n.f64("mu") * m - d : m), m});
+}
+
+}  // namespace momentum_update_op
+
+extern const OpDef kMomentumUpdate;
+const OpDef kMomentumUpdate = {
+    "momentum_update",
+    "p:F g:F lr:F step:I [scale:F] [gate:B] [rows:I] m:F ; l2:f64=0 mu:f64 nesterov:bool=false -> p m",
+    "m' = mu m - lr G, p' = p + m', or with nesterov p + mu m' - lr G; G, rows and gate as in sgd_update "
+    "(Sutskever et al. 2013, in Keras's form).",
+    momentum_update_op::shape_rule,
+    momentum_update_op::decompose_rule,
+};
+
+}  // namespace tenon

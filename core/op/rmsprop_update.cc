@@ -1,0 +1,42 @@
+#include "op/update_rules.h"
+
+namespace tenon {
+namespace rmsprop_update_op {
+
+void shape_rule(Infer& c) {
+  const bool centered = c.flag("centered");
+  infer_update(c, centered ? 3 : c.f64("mu") != 0 ? 2 : 1, centered ? 3 : 2);
+  for (int k = 0; c.has(kUpdateSlots + k); ++k) infer_slot(c, k, c.shape(0));
+}
+
+Tensors decompose_rule(const Decompose& n) {
+  const UpdateStep s(n);
+  const double rho = n.f64("rho");
+  Tensors next{Tensor(), s.mean(0, rho, square(s.g()))};
+  Tensor variance = next[1], mean;
+  if (n.flag("centered")) {
+    mean = s.mean(2, rho, s.g());
+    variance = variance - square(mean);
+  }
+  Tensor d = s.lr() * s.g() / sqrt(variance + n.f64("eps"));
+  if (s.has_slot(1)) next.push_back(d = n.f64("mu") * s.slot(1) + d);
+  if (mean) next.push_back(mean);
+  next[0] = s.p() - d;
+  return s.results(next);
+}
+
+}  // namespace rmsprop_update_op
+
+extern const OpDef kRmspropUpdate;
+const OpDef kRmspropUpdate = {
+    "rmsprop_update",
+    "p:F g:F lr:F step:I [scale:F] [gate:B] [rows:I] v:F [u:F] [a:F] ; l2:f64=0 rho:f64 mu:f64=0 eps:f64 "
+    "centered:bool=false -> p v [u] [a]",
+    "v' = rho v + (1 - rho) G^2, u' = mu u + lr G / sqrt(v' + eps), p' = p - u'; centered subtracts the "
+    "square of a', the running mean of G, from v' below the root. Slots by position: u may be absent when mu "
+    "is 0, unless centered asks for a after it. G, rows and gate as in sgd_update (Tieleman and Hinton 2012).",
+    rmsprop_update_op::shape_rule,
+    rmsprop_update_op::decompose_rule,
+};
+
+}  // namespace tenon
