@@ -59,6 +59,7 @@ class Planner {
 
   Plan make() {
     read_interface();
+    find_views();
     make_kernels();
     find_readers();
     place_inputs();
@@ -68,6 +69,7 @@ class Planner {
     place_scratch();
     finish_arena();
     fill_steps();
+    drop_views();
     add_result_copies();
     add_barriers();
     return std::move(plan_);
@@ -102,9 +104,29 @@ class Planner {
     plan_.n_results = static_cast<int32_t>(graph_.n_results());
   }
 
+  // A reshape moves nothing: its result is its operand under another shape.
+  void find_views() {
+    root_.resize(graph_.n_values());
+    for (uint32_t v = 0; v < graph_.n_values(); ++v) root_[v] = v;
+    for (uint32_t i = 0; i < graph_.n_nodes(); ++i) {
+      const NodeView node = graph_.node(i);
+      if (is_view(node)) root_[node.result_id(0)] = root_[node.operand_id(0)];
+    }
+  }
+
+  static bool is_view(const NodeView& node) { return node.op() == "reshape" && node.version() == 1; }
+  // The values that a node reads and writes, as memory sees them.
+  uint32_t operand(const NodeView& node, int k) const { return root_[node.operand_id(k)]; }
+  uint32_t result_value(uint32_t r) const { return root_[graph_.result(r).value]; }
+
   void make_kernels() {
     for (uint32_t i = 0; i < graph_.n_nodes(); ++i) {
       const NodeView node = graph_.node(i);
+      if (is_view(node)) {
+        plan_.steps.push_back({});
+        plan_.steps.back().node = i;
+        continue;
+      }
       const Entry* entry = table_.find(node.op(), node.version());
       if (!entry) throw std::runtime_error("no kernel for " + std::string(node.op()) + " '" + std::string(node.name()) + "'");
       Step step;
@@ -119,9 +141,9 @@ class Planner {
     for (uint32_t i = 0; i < n_; ++i) {
       const NodeView node = graph_.node(i);
       for (int k = 0; k < node.operands(); ++k)
-        if (node.has(k)) readers_[node.operand_id(k)].push_back(i);
+        if (node.has(k)) readers_[operand(node, k)].push_back(i);
     }
-    for (uint32_t i = 0; i < graph_.n_results(); ++i) is_result_.push_back(graph_.result(i).value);
+    for (uint32_t i = 0; i < graph_.n_results(); ++i) is_result_.push_back(result_value(i));
   }
 
   int32_t input_base(int32_t buffer) const { return kBaseFirstInput + buffer; }
@@ -161,7 +183,7 @@ class Planner {
     std::vector<int32_t> node(graph_.n_values(), -1);
     for (uint32_t i = 0; i < n_; ++i) {
       const NodeView view = graph_.node(i);
-      for (int k = 0; k < view.results(); ++k)
+      for (int k = 0; k < view.results() && !is_view(view); ++k)
         if (view.has_result(k)) node[view.result_id(k)] = static_cast<int32_t>(i);
     }
     return node;
@@ -180,7 +202,7 @@ class Planner {
     const NodeView node = graph_.node(i);
     const auto& pairs = plan_.steps[i].kernel.in_place;
     for (int k = 0; k < node.operands(); ++k) {
-      if (!node.has(k) || node.operand_id(k) != s) continue;
+      if (!node.has(k) || operand(node, k) != s) continue;
       const bool allowed = std::any_of(pairs.begin(), pairs.end(), [&](const std::pair<int, int>& p) {
         return p.first == k && p.second < node.results() && node.result_id(p.second) == v;
       });
@@ -194,15 +216,15 @@ class Planner {
     definer_ = definers();
     for (uint32_t r = 0; r < graph_.n_results(); ++r) {
       const tenon_result& result = graph_.result(r);
-      const int32_t node = definer_[result.value];
-      if (node < 0 || placed(result.value)) continue;
+      const uint32_t value = result_value(r);
+      const int32_t node = definer_[value];
+      if (node < 0 || placed(value)) continue;
       if (!result.alias) {
-        storage_[result.value].place = {result_base(r), 0};
+        storage_[value].place = {result_base(r), 0};
         continue;
       }
       const uint32_t state = graph_.input(result.alias - 1).value;
-      if (may_overwrite(state, static_cast<uint32_t>(node), result.value))
-        storage_[result.value].place = storage_[state].place;
+      if (may_overwrite(state, static_cast<uint32_t>(node), value)) storage_[value].place = storage_[state].place;
     }
   }
 
@@ -218,9 +240,9 @@ class Planner {
 
   // An operand whose block ends with this node and that the kernel may overwrite.
   int32_t reusable_block(const NodeView& node, uint32_t v, int result) {
-    for (const auto& [operand, res] : plan_.steps[node.index()].kernel.in_place) {
-      if (res != result || !node.has(operand)) continue;
-      const uint32_t o = node.operand_id(operand);
+    for (const auto& [in, res] : plan_.steps[node.index()].kernel.in_place) {
+      if (res != result || !node.has(in)) continue;
+      const uint32_t o = this->operand(node, in);
       const int32_t block = storage_[o].block;
       if (block < 0 || input_value_[o] >= 0 || blocks_[block].last != node.index()) continue;
       if (graph_.value(o).bytes() != graph_.value(v).bytes() || !reads_only_in_place(node.index(), o, v)) continue;
@@ -233,14 +255,14 @@ class Planner {
 
   bool shared_reader(const NodeView& node, int32_t block, uint32_t except) const {
     for (int k = 0; k < node.operands(); ++k)
-      if (node.has(k) && node.operand_id(k) != except && storage_[node.operand_id(k)].block == block) return true;
+      if (node.has(k) && operand(node, k) != except && storage_[operand(node, k)].block == block) return true;
     return false;
   }
 
   void place_values() {
     for (uint32_t i = 0; i < n_; ++i) {
       const NodeView node = graph_.node(i);
-      for (int k = 0; k < node.results(); ++k) {
+      for (int k = 0; k < node.results() && !is_view(node); ++k) {
         if (!node.has_result(k) || placed(node.result_id(k))) continue;
         const uint32_t v = node.result_id(k);
         const uint32_t last = last_use(v, i);
@@ -281,14 +303,20 @@ class Planner {
       const NodeView node = graph_.node(i);
       Step& step = plan_.steps[i];
       for (int k = 0; k < node.operands(); ++k)
-        step.operands.push_back(node.has(k) ? place_of(node.operand_id(k)) : Place{});
+        step.operands.push_back(node.has(k) ? place_of(operand(node, k)) : Place{});
       for (int k = 0; k < node.results(); ++k)
-        step.results.push_back(node.has_result(k) ? place_of(node.result_id(k)) : Place{});
+        step.results.push_back(node.has_result(k) && !is_view(node) ? place_of(node.result_id(k)) : Place{});
       // kernels may ask for optional operands past the end of the list
       step.operands.resize(step.operands.size() + 8);
       step.results.resize(step.results.size() + 8);
       step.scratch = scratch_[i] < 0 ? 0 : blocks_[scratch_[i]].offset;
     }
+  }
+
+  void drop_views() {
+    plan_.steps.erase(std::remove_if(plan_.steps.begin(), plan_.steps.end(),
+                                     [&](const Step& s) { return is_view(graph_.node(s.node)); }),
+                      plan_.steps.end());
   }
 
   void add_copy(Place from, Place to, uint64_t bytes) {
@@ -306,10 +334,10 @@ class Planner {
     for (uint32_t r = 0; r < graph_.n_results(); ++r) {
       const tenon_result& result = graph_.result(r);
       const Place to = result.alias ? Place{input_base(buffer_of_[result.alias - 1]), 0} : Place{result_base(r), 0};
-      Place from = place_of(result.value);
+      Place from = place_of(result_value(r));
       if (from.base == to.base && from.offset == to.offset) continue;
       const uint64_t bytes = plan_.result_bytes[r];
-      if (input_value_[result.value] >= 0 && from.base >= kBaseFirstInput) {
+      if (input_value_[result_value(r)] >= 0 && from.base >= kBaseFirstInput) {
         const Place stage{kBaseArena, plan_.arena_bytes};
         plan_.arena_bytes += align_up(bytes);
         add_copy(from, stage, bytes);
@@ -376,6 +404,7 @@ class Planner {
   std::vector<Storage> storage_;
   std::vector<std::vector<uint32_t>> readers_;
   std::vector<uint32_t> is_result_;
+  std::vector<uint32_t> root_;  // value -> the value whose memory it is
   std::vector<int32_t> buffer_of_, input_value_, definer_;
   std::vector<uint32_t> scalar_values_;
   std::vector<Block> blocks_;
