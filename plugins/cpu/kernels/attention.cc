@@ -25,7 +25,7 @@ struct Room {
   }
   static uint64_t bytes(const Attention& a) {
     return static_cast<uint64_t>(lines(a.D * packed_columns(a.S)) + lines(a.S * packed_columns(a.D)) +
-                                 lines(a.block * a.score_step) + lines(a.S + 32)) * 4;
+                                 lines(a.block * a.score_step) + lines(a.S + 64)) * 4;
   }
 };
 
@@ -160,11 +160,10 @@ plugin::Verdict accept_attention(const NodeView& node, int q, int k, int bias) {
 const uint32_t* dropout_words(const Attention& a, int64_t seed, int64_t step, int64_t row, uint32_t* room) {
   const RandomStream stream(seed, step, a.stream);
   const int64_t first = row * a.S, begin = first & ~int64_t{3};
-  for (int64_t e = begin; e < first + a.S; e += 16) {
-    u32x8 low, high;
-    stream.words16(static_cast<uint32_t>(e >> 2), low, high);
-    std::memcpy(room + (e - begin), &low, sizeof low);
-    std::memcpy(room + (e - begin) + 8, &high, sizeof high);
+  for (int64_t e = begin; e < first + a.S; e += 32) {
+    u32x8 words[4];
+    stream.words32(static_cast<uint32_t>(e >> 2), words);
+    std::memcpy(room + (e - begin), words, sizeof words);
   }
   return room + (first - begin);
 }

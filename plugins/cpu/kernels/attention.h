@@ -48,7 +48,7 @@ using AttentionRef = std::shared_ptr<const Attention>;
 AttentionRef attention_of(const NodeView& node, int q, int k, int bias);
 plugin::Verdict accept_attention(const NodeView& node, int q, int k, int bias);
 
-// Numbers of one score row's dropout: word i of the result decides element i. Needs S + 32 words of room.
+// Numbers of one score row's dropout: word i of the result decides element i. Needs S + 64 words of room.
 const uint32_t* dropout_words(const Attention& a, int64_t seed, int64_t step, int64_t row, uint32_t* room);
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

@@ -31,7 +31,7 @@ struct Room {
     rows = take(a.block * packed_columns(a.D));
     p = take(a.block * a.score_step);
     z = take(a.block * a.score_step);
-    words = reinterpret_cast<uint32_t*>(take(a.S + 32));
+    words = reinterpret_cast<uint32_t*>(take(a.S + 64));
     used = static_cast<uint64_t>(next - static_cast<float*>(at)) * 4;
   }
   uint64_t used;
