@@ -124,6 +124,9 @@ Tensors gradients(Tensor loss, const Tensors& variables) {
   if (!loss) fail("gradients: the loss was never set");
   if (loss.rank() != 0 || !is_float(loss.dtype())) fail("gradients: the loss is ", loss.type().str(), ", expected a float scalar");
   Graph& graph = *loss.graph();
+  for (size_t i = 0; i < variables.size(); ++i)
+    if (variables[i].graph() != &graph)
+      fail("gradients: variable ", i, variables[i] ? " is of another graph" : " was never set");
   const NodeId last = graph.values[loss.id()].node;
   const Stamp stamp(graph);
   graph.phase = Phase::kBackward;
@@ -142,7 +145,9 @@ Tensors decompose_node(Graph& graph, const OpDef& op, const Node& node, const Te
   graph.composite_of = node.op;
   graph.set_scope(node.name);
   const Decompose context(graph, node.attrs, operands, {});
+  const size_t first = graph.nodes.size();
   const Tensors results = op.decompose(context);
+  for (size_t i = first; i < graph.nodes.size(); ++i) graph.nodes[i].keep = node.keep;
   if (results.size() != node.results.size())
     fail(describe(node), ": decomposes to ", results.size(), " results, expected ", node.results.size());
   return results;

@@ -2,7 +2,7 @@
 
 namespace tenon {
 
-Rewrite::Rewrite(const Graph& from) : from_(from), map_(from.values.size()) {
+Rewrite::Rewrite(const Graph& from) : from_(from), map_(from.values.size()), node_map_(from.nodes.size(), -1) {
   for (const Input& input : from.inputs) {
     const ValueId id = to_.add_input(from.type(input.value), input.role, input.name);
     to_.inputs.back().split = input.split;
@@ -48,7 +48,11 @@ Graph Rewrite::run(const Visit& visit) {
     const Node& node = from_.nodes[i];
     Tensors operands;
     for (ValueId v : node.operands) operands.push_back(v < 0 ? Tensor() : map_[v]);
+    const size_t first = to_.nodes.size();
     const Tensors results = visit(node, operands);
+    for (size_t n = first; n < to_.nodes.size(); ++n)
+      if (NodeId& forward = to_.nodes[n].forward_of; forward >= 0) forward = node_map_[forward];
+    if (!results.empty()) node_map_[i] = to_.values[results[0].id()].node;
     for (size_t r = 0; r < results.size(); ++r) map_[node.results[r]] = results[r];
   }
   for (const Output& r : from_.results) {

@@ -25,7 +25,8 @@ class Rewrite {
   std::vector<bool> live_nodes() const;
   const Graph& from_;
   Graph to_;
-  std::vector<Tensor> map_;  // old value -> new tensor
+  std::vector<Tensor> map_;       // old value -> new tensor
+  std::vector<NodeId> node_map_;  // old node -> the new one that defines its first result; -1: gone
 };
 
 // Dead code, common subexpressions, constant folding and identities (x * 1, x + 0, a reshape of a

@@ -135,7 +135,7 @@ class Simplifier {
       if (operands[0].type() == type) return operands[0];
     if (node.op == "reshape")
       if (const Node* inner = to().defining_node(operands[0].id()); inner && inner->op == "reshape")
-        return reshape(Tensor(&to(), inner->operands[0]), type.shape);
+        return reshape_of(node, Tensor(&to(), inner->operands[0]));
     if (operands.size() != 2 || !operands[0] || !operands[1]) return {};
     const auto a = splat(to(), operands[0]), b = splat(to(), operands[1]);
     const bool left = operands[0].type() == type, right = operands[1].type() == type;
@@ -144,6 +144,10 @@ class Simplifier {
     if (right && a && *a == 1 && node.op == "mul") return operands[1];
     if (right && a && *a == 0 && node.op == "add") return operands[1];
     return {};
+  }
+
+  Tensor reshape_of(const Node& node, Tensor x) {
+    return x.type() == result_type(node) ? x : merged(node, {x})[0];
   }
 
   const Type& result_type(const Node& node) const { return types_ ? (*types_)[node.results[0]].type : empty_; }
@@ -178,7 +182,9 @@ class Simplifier {
 Graph simplify(const Graph& graph) {
   Simplifier simplifier(graph);
   simplifier.set_types(graph.values);
-  return simplifier.run();
+  const Graph simple = simplifier.run();
+  Rewrite sweep(simple);  // of what became unused on the way
+  return sweep.run([&](const Node& node, const Tensors& operands) { return sweep.copy(node, operands); });
 }
 
 }  // namespace tenon

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "op/batch_norm.h"
 
 namespace tenon {
@@ -109,27 +107,16 @@ const OpDef kLayerNormGrad = {
     layer_norm_op::grad_decompose_rule,
 };
 
-namespace layer_norm_op {
-
-// Negative axes are counted from the end.
-Ints positive_axes(Tensor x, Ints axes) {
-  for (int64_t& a : axes) a = x.shape().axis(static_cast<int>(a));
-  std::sort(axes.begin(), axes.end());
-  return axes;
-}
-
-}  // namespace layer_norm_op
-
 Normalized layer_norm(Tensor x, Tensor gamma, Tensor beta, const Ints& axes, double eps, bool center) {
   const Tensors r = emit_all("layer_norm", {x, gamma, beta},
-                             {{"eps", eps}, {"axes", layer_norm_op::positive_axes(x, axes)}, {"center", center}});
+                             {{"eps", eps}, {"axes", positive_axes(x, axes)}, {"center", center}});
   return {r[0], r[1], r[2]};
 }
 
 LayerNormGrad layer_norm_grad(Tensor dy, Tensor x, Tensor gamma, Tensor mean, Tensor var, const Ints& axes,
                               double eps, bool center, bool with_beta) {
   const Tensors r = emit_all("layer_norm_grad", {dy, x, gamma, mean, var},
-                             {{"eps", eps}, {"axes", layer_norm_op::positive_axes(x, axes)}, {"center", center},
+                             {{"eps", eps}, {"axes", positive_axes(x, axes)}, {"center", center},
                               {"beta", with_beta}});
   return {r[0], r[1], with_beta ? r[2] : Tensor()};
 }

@@ -184,7 +184,7 @@ Status verify_nodes(const Graph& graph) {
     Node node = graph.nodes[i];
     if (!names.insert(graph.nodes[i].name).second) return invalid(describe(node), ": its name is used twice");
     for (ValueId id : node.operands)
-      if (id >= 0 && graph.values[id].node >= static_cast<NodeId>(i))
+      if (id >= 0 && id < static_cast<ValueId>(graph.values.size()) && graph.values[id].node >= static_cast<NodeId>(i))
         return invalid(describe(node), ": uses %", id, " before it is defined");
     const std::vector<Type> types = infer(graph, node);
     if (types.size() != node.results.size())

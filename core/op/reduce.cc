@@ -78,7 +78,7 @@ const OpDef kReduce = {
 };
 
 Tensor reduce(Tensor x, const Ints& axes, ReduceKind kind) {
-  return axes.empty() ? x : emit1("reduce", {x}, {{"axes", axes}, {"kind", number_of(kind)}});
+  return axes.empty() ? x : emit1("reduce", {x}, {{"axes", positive_axes(x, axes)}, {"kind", number_of(kind)}});
 }
 
 }  // namespace tenon

@@ -24,6 +24,6 @@ const OpDef kReverse = {
     reverse_op::gradient_rule,
 };
 
-Tensor reverse(Tensor x, const Ints& axes) { return emit1("reverse", {x}, {{"axes", axes}}); }
+Tensor reverse(Tensor x, const Ints& axes) { return emit1("reverse", {x}, {{"axes", positive_axes(x, axes)}}); }
 
 }  // namespace tenon

@@ -74,13 +74,18 @@ Shape window_result(Infer& c, const Window& w, const Shape& x, int64_t channels)
   return y;
 }
 
-Ints checked_axes(Infer& c, const Ints& axes, int rank) {
-  Ints out;
-  for (int64_t a : axes) {
-    const int64_t axis = a < 0 ? a + rank : a;
-    c.expect(axis >= 0 && axis < rank, "axis ", a, " is out of range for rank ", rank);
-    out.push_back(axis);
+Ints positive_axes(Tensor x, Ints axes) {
+  for (int64_t& a : axes) {
+    if (a < -x.rank() || a >= x.rank()) fail("axis ", a, " is out of range for ", x.type().str());
+    if (a < 0) a += x.rank();
   }
+  std::sort(axes.begin(), axes.end());
+  return axes;
+}
+
+Ints checked_axes(Infer& c, const Ints& axes, int rank) {
+  Ints out = axes;
+  for (int64_t a : axes) c.expect(a >= 0 && a < rank, "axis ", a, " is out of range for rank ", rank);
   std::sort(out.begin(), out.end());
   c.expect(std::adjacent_find(out.begin(), out.end()) == out.end(), "axes repeat: [", join(axes, ","), "]");
   return out;

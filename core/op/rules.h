@@ -30,7 +30,9 @@ int64_t window_output(const Window& w, int d, int64_t size);
 // [N, spatial.., C] -> [N, out.., channels].
 Shape window_result(Infer& c, const Window& w, const Shape& x, int64_t channels);
 
-// axes, checked for range and repetition, negative ones counted from the end, sorted.
+// Negative axes counted from the end, sorted: what a wrapper puts into a node. Throws when out of range.
+Ints positive_axes(Tensor x, Ints axes);
+// axes, checked for range and repetition, sorted. Nodes have no negative ones.
 Ints checked_axes(Infer& c, const Ints& axes, int rank);
 // The axes of `rank` that are not in `axes`, in order.
 Ints other_axes(const Ints& axes, int rank);

@@ -148,13 +148,13 @@ void expect_gradients(const Build& build, const std::vector<Feed>& feeds, const 
     const auto loss_at = [&](size_t e, double by) {
       const double saved = x[e];
       x[e] += by;
-      const double y = loss.run(moved, reference::Rounding::kExact)[0].values[0];
+      const double y = loss.run(moved, reference::Rounding::kExact).at(0).values.at(0);
       x[e] = saved;
       return y;
     };
     for (size_t e = 0; e < x.size(); ++e) {
       const double expected = (loss_at(e, kStep) - loss_at(e, -kStep)) / (2 * kStep);
-      EXPECT_NEAR(found[k].values[e], expected, tolerance * std::max(1.0, std::fabs(expected)))
+      EXPECT_NEAR(found.at(k).values[e], expected, tolerance * std::max(1.0, std::fabs(expected)))
           << "input " << wanted[k] << ", element " << e;
     }
   }

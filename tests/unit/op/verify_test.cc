@@ -1,0 +1,138 @@
+// What emit() and verify() say of a wrong graph, and the table of ops.
+#include <set>
+
+#include "unit/op/op_testing.h"
+
+namespace tenon {
+namespace {
+
+using namespace op_testing;
+
+std::string binary_error(Tensor (*f)(Tensor, Tensor), const Type& a, const Type& b) {
+  return error_of([f](const Tensors& in) { return Tensors{f(in[0], in[1])}; }, {a, b});
+}
+
+TEST(Emit, NamesOperandExpectedAndFound) {
+  EXPECT_EQ(binary_error(add, {DType::kF32, {2, 3}}, {DType::kF32, {3}}),
+            "add 'add': operand 1 'b' has shape [3], expected [2,3] as operand 0, or a scalar");
+  EXPECT_EQ(binary_error(add, {DType::kF32, {2}}, {DType::kBF16, {2}}),
+            "add 'add': operand 1 'b' is bf16[2], expected f32 as operand 0 'a'");
+  EXPECT_EQ(binary_error(pow, {DType::kI32, {2}}, {DType::kI32, {2}}),
+            "pow 'pow': operand 0 'a' is i32[2], expected f32, bf16, f16 or f64");
+  EXPECT_EQ(error_of([](const Tensors& in) { return Tensors{dot(in[0], in[1])}; },
+                     {{DType::kF32, {2, 3}}, {DType::kF32, {4, 5}}}),
+            "dot 'dot': sums over 3 in operand 0 f32[2,3] and 4 in operand 1 f32[4,5]");
+}
+
+TEST(Emit, PutsTheScopeBeforeTheNameInMessages) {
+  const Build f = [](const Tensors& in) {
+    const NameScope outer(*in[0].graph(), "block3"), inner(*in[0].graph(), "a");
+    return Tensors{reshape(in[0], {7})};
+  };
+  EXPECT_EQ(error_of(f, {{DType::kF32, {2, 3}}}),
+            "reshape 'block3/a/reshape': cannot give f32[2,3] the shape [7]: 6 elements, expected 7");
+}
+
+TEST(Emit, RefusesUnknownOpsAttributesAndCounts) {
+  const std::vector<Type> x{{DType::kF32, {2}}};
+  EXPECT_EQ(error_of([](const Tensors& in) { return emit_all("sine", in); }, x),
+            "sine 'sine': no op of name sine and version 1");
+  EXPECT_EQ(error_of([](const Tensors& in) { return emit_all("sin", in, {{"turns", 1.0}}); }, x),
+            "sin 'sin': has no attribute 'turns'");
+  EXPECT_EQ(error_of([](const Tensors& in) { return emit_all("softmax", in); }, x),
+            "softmax 'softmax': attribute 'axis' is missing");
+  EXPECT_EQ(error_of([](const Tensors& in) { return emit_all("softmax", in, {{"axis", 0.0}}); }, x),
+            "softmax 'softmax': attribute 'axis' is not of type i64");
+  EXPECT_EQ(error_of([](const Tensors& in) { return emit_all("sin", {in[0], in[0]}); }, x),
+            "sin 'sin': has 2 operands, takes 1");
+  EXPECT_EQ(error_of([](const Tensors& in) { return emit_all("add", {in[0]}); }, x),
+            "add 'add': operand 1 'b' is missing");
+  EXPECT_EQ(error_of([](const Tensors& in) { return emit_all("add", {Tensor(), in[0]}); }, x),
+            "add 'add': operand 0 'a' is missing");
+}
+
+TEST(Emit, RefusesTensorsOfTwoGraphsAndTensorsNeverSet) {
+  Graph other;
+  const Tensor y(&other, other.add_input({DType::kF32, {2}}, Role::kFeed, "y"));
+  EXPECT_EQ(error_of([&](const Tensors& in) { return Tensors{add(in[0], y)}; }, {{DType::kF32, {2}}}),
+            "add: operands are of different graphs");
+  EXPECT_EQ(error_of([](const Tensors&) { return Tensors{neg(Tensor())}; }, {}), "neg: has no operands");
+}
+
+TEST(Emit, RefusesResultsTooLargeToCount) {
+  const Build f = [](const Tensors& in) {
+    return Tensors{broadcast(in[0], {int64_t{1} << 40, int64_t{1} << 40}, {})};
+  };
+  EXPECT_NE(error_of(f, {{DType::kF32, {}}}), "");
+}
+
+Graph small_graph() {
+  Graph graph;
+  const Tensor x(&graph, graph.add_input({DType::kF32, {2}}, Role::kState, "x"));
+  graph.results.push_back({neg(exp(x)).id(), ResultMode::kLast, -1, false, "y"});
+  return graph;
+}
+
+TEST(Verify, AcceptsWhatWasBuilt) { EXPECT_TRUE(verify(small_graph()).ok()); }
+
+TEST(Verify, NamesAValueUsedBeforeItsDefinition) {
+  Graph graph = small_graph();
+  graph.nodes[0].operands[0] = graph.nodes[1].results[0];
+  EXPECT_EQ(verify(graph).message(), "exp 'exp': uses %2 before it is defined");
+}
+
+TEST(Verify, NamesAResultOfAnotherType) {
+  Graph graph = small_graph();
+  graph.values[1].type.dtype = DType::kF16;
+  EXPECT_EQ(verify(graph).message(), "exp 'exp': result 0 is f16[2], expected f32[2]");
+}
+
+TEST(Verify, NamesANameUsedTwiceAndAnOperandThatIsNoValue) {
+  Graph graph = small_graph();
+  graph.nodes[1].name = "exp";
+  EXPECT_EQ(verify(graph).message(), "neg 'exp': its name is used twice");
+  graph = small_graph();
+  graph.nodes[1].operands[0] = 99;
+  EXPECT_EQ(verify(graph).message(), "neg 'neg': operand 0 is no value");
+}
+
+TEST(Verify, NamesAnUpdateThatDoesNotFitItsState) {
+  Graph graph = small_graph();
+  graph.results[0].alias = 0;
+  EXPECT_TRUE(verify(graph).ok());
+  graph.inputs[0].role = Role::kFeed;
+  EXPECT_EQ(verify(graph).message(), "result 'y': updates input 0, which is no state");
+  graph = small_graph();
+  graph.results[0].value = 77;
+  EXPECT_EQ(verify(graph).message(), "result 'y': %77 is no value");
+}
+
+TEST(Ops, HaveUniqueNamesDocumentationAndReadableSignatures) {
+  std::set<std::string> names;
+  for (const OpDef* op : all_ops()) {
+    SCOPED_TRACE(op->name);
+    EXPECT_TRUE(names.insert(op->name).second);
+    EXPECT_GT(std::string(op->doc).size(), 20u);
+    EXPECT_EQ(std::string(op->doc).back(), '.');
+    EXPECT_FALSE(signature_of(*op).results.empty());
+    EXPECT_EQ(find_op(op->name), op);
+  }
+}
+
+TEST(Ops, OfTheReferenceAreThePrimitives) {
+  std::set<std::string_view> primitives;
+  for (const OpDef* op : all_ops())
+    if (op->primitive()) primitives.insert(op->name);
+  const auto reference = reference::primitives();
+  EXPECT_EQ(primitives, (std::set<std::string_view>(reference.begin(), reference.end())));
+}
+
+TEST(Activations, HaveNamesBothWays) {
+  for (int i = 0; i <= static_cast<int>(Activation::kHardSwish); ++i)
+    EXPECT_EQ(activation_from_name(activation_name(static_cast<Activation>(i))), static_cast<Activation>(i));
+  EXPECT_EQ(error_of([](const Tensors&) { return activation_from_name("sigmod"), Tensors(); }, {}),
+            "no activation of name 'sigmod'; did you mean 'sigmoid'?");
+}
+
+}  // namespace
+}  // namespace tenon
