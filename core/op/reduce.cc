@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "op/rules.h"
 
 namespace tenon {

@@ -1,3 +1,4 @@
+#include <cstring>
 #include <limits>
 
 #include "op/rules.h"
@@ -32,10 +33,17 @@ Tensor log_sum_exp(Tensor x) {
   return max + log(sum_row(exp(x - along_row(max, x))));
 }
 
+// n exactly, which a double may not hold.
+Tensor integer_like(Tensor like, int64_t n) {
+  const int32_t narrow = static_cast<int32_t>(n);
+  std::string bytes(static_cast<size_t>(dtype_bytes(like.dtype())), '\0');
+  std::memcpy(bytes.data(), like.dtype() == DType::kI64 ? static_cast<const void*>(&n) : &narrow, bytes.size());
+  return constant(*like.graph(), {like.dtype(), {}}, bytes);
+}
+
 // Integer labels: `value`, but 0 at the ignored label and NaN outside of [0, V).
 Tensor guarded(const AttrReader& a, Tensor label, int64_t classes, Tensor value) {
-  const auto is = [&](CompareKind kind, int64_t n) { return compare(label, full(*label.graph(), label.dtype(), {},
-                                                                                 static_cast<double>(n)), kind); };
+  const auto is = [&](CompareKind kind, int64_t n) { return compare(label, integer_like(label, n), kind); };
   const Tensor inside = minimum(is(CompareKind::kGe, 0), is(CompareKind::kLt, classes));
   value = select(inside, value, scalar_like(value, std::numeric_limits<double>::quiet_NaN()));
   const int64_t ignore = a.i64("ignore");
@@ -110,7 +118,7 @@ void grad_shape_rule(Infer& c) {
 Tensor dense_label(const AttrReader& a, Tensor label, Tensor x) {
   const Tensor classes = iota(*x.graph(), label.dtype(), x.shape(), x.rank() - 1);
   const Tensor hit = compare(along_row(label, x), classes, CompareKind::kEq);
-  return select(hit, full_like(x, a.f64("on")), scalar_like(x, a.f64("off")));
+  return select(hit, scalar_like(x, a.f64("on")), scalar_like(x, a.f64("off")));
 }
 
 Tensors grad_decompose_rule(const Decompose& n) {

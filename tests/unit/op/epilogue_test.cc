@@ -183,6 +183,24 @@ TEST(BiasActGrad, SumsAllAxesButTheLast) {
   expect_near(r[1].values, {4, 4});
 }
 
+TEST(Epilogue, GradientsOfMixedPrecisionHaveTheOperandsDtypes) {
+  Graph graph;
+  const auto feed = [&](DType dtype, const Shape& shape) {
+    return Tensor(&graph, graph.add_input({dtype, shape}, Role::kFeed, "x"));
+  };
+  const Tensor x = feed(DType::kBF16, {1, 4, 4, 2}), w = feed(DType::kBF16, {3, 3, 2, 5}), bias = feed(DType::kF32, {5});
+  for (Activation act : {Activation::kRelu, Activation::kGelu}) {
+    ConvOptions o;
+    o.out = DType::kF32;
+    const Tensor y = conv_bias_act(x, w, bias, Tensor(), act, 0, o);
+    const Tensors g = gradients(reduce_sum(y), {x, w, bias});
+    EXPECT_EQ(y.dtype(), DType::kF32);
+    EXPECT_EQ(g[0].dtype(), DType::kBF16);
+    EXPECT_EQ(g[1].dtype(), DType::kBF16);
+    EXPECT_EQ(g[2].dtype(), DType::kF32);
+  }
+}
+
 TEST(Epilogue, KeepsDtypesThroughLowering) {
   const Build f = [](const Tensors& in) {
     const DotOptions to_f32{false, false, Precision::kDefault, DType::kF32};

@@ -108,6 +108,15 @@ TEST(SoftmaxCrossEntropy, IgnoredLabelsCostNothingAndUnknownOnesAreNan) {
   expect_near(r[1].values, {0, 0, -0.5, 0.5, kNaN, kNaN});
 }
 
+TEST(SoftmaxCrossEntropy, TellsLargeLabelsApart) {
+  constexpr int64_t kLarge = (int64_t{1} << 53) + 1;  // no double
+  const Build f = [&](const Tensors& in) {
+    const Tensor label = add(in[1], cast(scalar_like(in[1], 1), DType::kI64));
+    return Tensors{softmax_cross_entropy_per_example(in[0], label, {1, 0, kLarge}).loss};
+  };
+  expect_near(value(f, {f64({2, 2}, {1, 2, 0, 0}), of(DType::kI64, {2}, {0x1p53, 0})}), {0, std::log(2.0)});
+}
+
 TEST(SoftmaxCrossEntropy, MaskedClassesDoNotMakeNan) {
   const auto r = evaluate(cross_entropy({}), {f64({1, 3}, {-kInf, 1, 1}), of(DType::kI32, {1}, {2})});
   expect_near(r[0].values, {std::log(2.0)});
