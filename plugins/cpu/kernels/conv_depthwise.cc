@@ -43,7 +43,7 @@ TENON_INLINE void points(const DepthPanel& p, const int64_t* a_rows, const int64
       if (p.residual) acc[r][i] += in(p.residual + c_rows[r], i);
       if (p.act == TENON_ACT_RELU) acc[r][i] = relu8(acc[r][i]);
       if (Masked && i == NV - 1)
-        store8_mask(c + 8 * i, acc[r][i], mask);
+        store8_part(c + 8 * i, acc[r][i], p.columns - (NV - 1) * 8);
       else
         store8(c + 8 * i, acc[r][i]);
     }
@@ -84,7 +84,7 @@ __attribute__((noinline)) void taps(const DepthFilter& f, int64_t first) {
 #pragma GCC unroll 8
   for (int t = 0; t < T; ++t) {
     if (Masked)
-      store8_mask(c + t * f.c_step, acc[t], mask);
+      store8_part(c + t * f.c_step, acc[t], f.columns);
     else
       store8(c + t * f.c_step, acc[t]);
   }

@@ -25,6 +25,7 @@ FilterGrad::FilterGrad(const ConvShape& shape) : s_(shape) {
   depthwise_ = is_depthwise(s_);
   choose_blocks();
   lay_out();
+  packs_ = a_rows_.size() > 32 || s_.o % 256 == 0;
   if (size_ <= kPartial || depthwise_) {
     chunks_ = std::min(units_, kChunks);
     if (threads_ == 1) chunks_ = 1;
@@ -140,14 +141,15 @@ void FilterGrad::dense(const Stretch& s, Slice cells, float* packed, float* dw) 
   panel.run_length = s.length;
   panel.a_step = s_.stride[2] * pixel_;
   panel.accumulate = !s.first;
-  panel.w = packed;
+  panel.w_padded = packs_;
   int64_t last = -1;
   for (int64_t i = cells.begin; i < cells.end; ++i) {
     const Cell& cell = cells_[static_cast<size_t>(i)];
     const int64_t column = cell.group * s_.group_o() + cell.column;
     panel.columns = static_cast<int>(cell.columns);
-    panel.w_step = padded_columns(cell.columns);
-    if (column != last) pack_panels(s.dy + column, s.runs * s.length, cell.columns, s_.o, 0, packed);
+    panel.w = packs_ ? packed : s.dy + column;
+    panel.w_step = packs_ ? padded_columns(cell.columns) : s_.o;
+    if (packs_ && column != last) pack_panels(s.dy + column, s.runs * s.length, cell.columns, s_.o, 0, packed);
     last = column;
     panel.a = s.x + cell.group * s_.group_c();
     panel.a_rows = a_rows_.data() + cell.row;

@@ -46,6 +46,7 @@ class FilterGrad {
   ConvShape s_;
   uint32_t threads_ = 1;
   bool depthwise_ = false, direct_ = false;
+  bool packs_ = true;  // dy into panels: not worth it for a few rows of dw
   int axis_ = 0;
   Point x_, y_, low_, extent_, pitch_size_;
   int64_t pixel_ = 1;                              // floats from one point of the copy to the next

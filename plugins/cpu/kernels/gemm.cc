@@ -11,6 +11,7 @@ constexpr int64_t kDepth = 256;     // of a packed panel: 16 columns of it take 
 constexpr int64_t kColumns = 256;   // packed at once: 256 KB, in L2
 constexpr int64_t kRows = 96;       // a multiple of every tile height
 constexpr int64_t kTile = 6;
+constexpr int64_t kChunks = 8;      // of K
 constexpr int64_t kNoRuns[1] = {0};
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -60,8 +61,13 @@ Gemm::Gemm(const GemmShape& shape) : s_(shape) {
   packs_a_ = s_.ta && !(s_.k * s_.m <= 8192);
   nc_ = std::min(kColumns, round_up(s_.n, 16));
   mc_ = std::min(kRows, round_up(s_.m, kTile));
+  const int64_t enough = work < 3e7 ? 4 : 8;  // enough pieces of work for a few threads
+  // C small and K long: every element of A and B is packed once, by the chunk that it lies in.
+  if (!small && s_.batch * ceil_div(s_.m, mc_) * ceil_div(s_.n, nc_) < enough && s_.k >= kChunks * kDepth &&
+      s_.batch * s_.m * s_.n <= 64 * 1024)
+    chunks_ = kChunks;
   const auto units = [&] { return s_.batch * ceil_div(s_.m, mc_) * ceil_div(s_.n, nc_); };
-  while (!small && units() < 8 && (nc_ > 32 || mc_ > 24)) {
+  while (!small && chunks_ == 1 && units() < enough && (nc_ > 32 || mc_ > 24)) {
     if (nc_ > 32 && nc_ >= mc_)
       nc_ = round_up(nc_ / 2, 16);
     else if (mc_ > 24)
@@ -71,9 +77,9 @@ Gemm::Gemm(const GemmShape& shape) : s_(shape) {
   }
   row_blocks_ = ceil_div(s_.m, mc_);
   column_blocks_ = ceil_div(s_.n, nc_);
-  if (!small && units() < 8 && s_.k >= 1024) chunks_ = std::min<int64_t>(8, s_.k / 256);
+  if (!small && chunks_ == 1 && units() < enough && s_.k >= 1024) chunks_ = std::min(kChunks, s_.k / kDepth);
   for (int64_t r = 0; r < mc_; ++r) {
-    a_rows_.push_back(packs_a_ ? r / kTile * kTile * kc_ + r % kTile : s_.ta ? r : r * s_.k);
+    a_rows_.push_back(packs_a_ ? r / kTile * tile_room() + r % kTile : s_.ta ? r : r * s_.k);
     c_rows_.push_back(r * s_.n);
   }
 }
@@ -84,7 +90,7 @@ uint64_t Gemm::scratch_bytes() const {
 
 uint64_t Gemm::thread_scratch_bytes() const {
   if (vector_) return 0;
-  const int64_t b = direct_ ? 0 : kc_ * round_up(nc_, 8), a = packs_a_ ? round_up(mc_, kTile) * kc_ : 0;
+  const int64_t b = direct_ ? 0 : kc_ * round_up(nc_, 8), a = packs_a_ ? ceil_div(mc_, kTile) * tile_room() : 0;
   return static_cast<uint64_t>(round_up(a, 16) + round_up(b, 16)) * sizeof(float);
 }
 
@@ -141,7 +147,7 @@ void Gemm::blocks(const Call& call, const GemmData& d) const {
 
 void Gemm::product(const GemmData& d, const Block& block, float* room) const {
   float* const packed_a = room;
-  float* const packed_b = room + (packs_a_ ? round_up(round_up(mc_, kTile) * kc_, 16) : 0);
+  float* const packed_b = room + (packs_a_ ? round_up(ceil_div(mc_, kTile) * tile_room(), 16) : 0);
   Panel panel;
   panel.runs = kNoRuns;
   panel.a_rows = a_rows_.data();
@@ -186,14 +192,21 @@ void Gemm::pack_b(const float* b, const Block& block, int64_t at, int64_t depth,
   }
 }
 
-// Tiles of [depth][6] rows; rows past the end are not read by the tiles that follow.
+// Tiles of [depth][6] rows, four at a time, so that what is read of a row of A is whole cache lines.
+// Rows past the end are not read by the tiles that follow.
 void Gemm::pack_a(const float* a, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const {
-  for (int64_t r = 0; r < rows; r += kTile) {
-    const int64_t n = std::min(kTile, rows - r);
+  constexpr int64_t kGroup = 4 * kTile;
+  for (int64_t r = 0; r < rows; r += kGroup) {
+    const int64_t tiles = std::min(kGroup, rows - r) / kTile, rest = std::min(kGroup, rows - r) % kTile;
     const float* from = a + at * s_.m + row + r;
-    float* to = out + r * kc_;
-    for (int64_t k = 0; k < depth; ++k, from += s_.m, to += kTile)
-      for (int64_t i = 0; i < n; ++i) to[i] = from[i];
+    float* to = out + r / kTile * tile_room();
+    // Eight at a time: the two too many are overwritten by the next k or lie between tiles; A may end there.
+    const bool inside = row + r + tiles * kTile + 2 <= s_.m;
+    for (int64_t k = 0; k < depth; ++k, from += s_.m, to += kTile) {
+      const int64_t eights = inside || at + k + 1 < s_.k ? tiles : std::max<int64_t>(0, tiles - 1);
+      for (int64_t t = 0; t < eights; ++t) store8(to + t * tile_room(), load8(from + t * kTile));
+      for (int64_t i = eights * kTile; i < tiles * kTile + rest; ++i) to[i / kTile * tile_room() + i % kTile] = from[i];
+    }
   }
 }
 

@@ -44,6 +44,8 @@ class Gemm {
   void pack_b(const float* b, const Block& block, int64_t at, int64_t depth, float* out) const;
   void pack_a(const float* a, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const;
 
+  int64_t tile_room() const { return 6 * kc_ + 8; }  // floats of a packed tile of A
+
   GemmShape s_;
   uint32_t threads_ = 1;
   bool vector_ = false, direct_ = false, packs_a_ = false;

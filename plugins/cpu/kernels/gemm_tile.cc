@@ -7,6 +7,8 @@ namespace {
 
 // Columns of a panel's last vector.
 struct Tail {
+  explicit TENON_INLINE Tail(int64_t n) : columns(n), whole(n == 8), mask(lane_mask(n)) {}
+  int64_t columns;
   bool whole;
   i32x8 mask;
 };
@@ -16,83 +18,123 @@ TENON_INLINE f32x8 get(const float* from, int i, const Tail& tail) {
   return tail.whole || i + 1 < NV ? load8(from + 8 * i) : load8_mask(from + 8 * i, tail.mask);
 }
 
-// What a row's sums start from: C, the bias or zero.
-template <int NV>
+alignas(32) constexpr float kZeros[24] = {};
+
+// What a row's sums start from: C, the bias or zero. Plain: whole vectors, new sums and nothing after
+// them but a ReLU, so that the tile has no branches.
+template <int NV, bool Plain>
 TENON_INLINE void start(const Panel& p, const Tail& tail, int64_t row, f32x8* acc) {
-  const float* from = p.accumulate ? p.c + row : p.bias;
+  const float* from = p.bias ? p.bias : kZeros;
+  if (!Plain && p.accumulate) from = p.c + row;
 #pragma GCC unroll 3
-  for (int i = 0; i < NV; ++i) acc[i] = from ? get<NV>(from, i, tail) : splat8(0);
+  for (int i = 0; i < NV; ++i) acc[i] = Plain ? load8(from + 8 * i) : get<NV>(from, i, tail);
 }
 
-template <int NV>
-TENON_INLINE void finish(const Panel& p, const Tail& tail, int64_t row, f32x8* acc) {
+template <int NV, bool Plain>
+TENON_INLINE void finish(const Panel& p, const Tail& tail, int64_t row, float floor, f32x8* acc) {
   float* c = p.c + row;
-  if (p.residual)
+  if (!Plain && p.residual)
 #pragma GCC unroll 3
     for (int i = 0; i < NV; ++i) acc[i] += get<NV>(p.residual + row, i, tail);
-  if (p.act == TENON_ACT_RELU)
 #pragma GCC unroll 3
-    for (int i = 0; i < NV; ++i) acc[i] = relu8(acc[i]);
+  for (int i = 0; i < NV; ++i) acc[i] = max8(splat8(floor), acc[i]);  // NaN stays
 #pragma GCC unroll 3
   for (int i = 0; i + 1 < NV; ++i) store8(c + 8 * i, acc[i]);
-  if (tail.whole)
+  if (Plain)
     store8(c + 8 * (NV - 1), acc[NV - 1]);
   else
-    store8_mask(c + 8 * (NV - 1), acc[NV - 1], tail.mask);
-  if (__builtin_expect(p.act > TENON_ACT_RELU, 0)) act_loop(p.act)(c, c, p.columns, p.alpha);
+    store8_part(c + 8 * (NV - 1), acc[NV - 1], tail.columns);
+  if (!Plain && __builtin_expect(p.act > TENON_ACT_RELU, 0)) act_loop(p.act)(c, c, p.columns, p.alpha);
 }
 
-// R rows x NV * 8 columns. Masked: the last vector of W may not be read past `columns`.
-template <int NV, int R, bool Masked>
+// R rows x NV * 8 columns. Masked: the last vector of W may not be read past `columns`. kLength: of a
+// run, with steps as packed, so that short runs unroll; 0: any.
+template <int NV, int R, bool Masked, bool Plain = false, int kLength = 0>
 TENON_INLINE void tile(const Panel& p, const int64_t* a_rows, const int64_t* c_rows) {
   f32x8 acc[R][NV];
-  const Tail tail{p.columns == NV * 8, lane_mask(p.columns - (NV - 1) * 8)};
+  const Tail tail(p.columns - (NV - 1) * 8);
+  const float floor = p.act == TENON_ACT_RELU ? 0 : -__builtin_inff();
 #pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) start<NV>(p, tail, c_rows[r], acc[r]);
+  for (int r = 0; r < R; ++r) start<NV, Plain>(p, tail, c_rows[r], acc[r]);
   const float* w = p.w;
-  const int64_t length = p.run_length, a_step = p.a_step, w_step = p.w_step;
+  const int64_t length = kLength > 0 ? kLength : p.run_length;
+  const int64_t a_step = kLength > 0 ? 1 : p.a_step, w_step = kLength > 0 ? NV * 8 : p.w_step;
   for (int64_t i = 0; i < p.n_runs; ++i) {
     const float* a[R];
     const float* base = p.a + p.runs[i];
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) a[r] = base + a_rows[r];
-    const float* const end = w + length * w_step;
-    int64_t at = 0;
-#pragma GCC unroll 2
-    for (; w != end; w += w_step, at += a_step) {
+    const auto step = [&](int64_t at, const float* from) __attribute__((always_inline)) {
       f32x8 b[NV];
 #pragma GCC unroll 3
-      for (int v = 0; v < NV; ++v) b[v] = Masked && v == NV - 1 ? load8_mask(w + 8 * v, tail.mask) : load8(w + 8 * v);
+      for (int v = 0; v < NV; ++v) b[v] = Masked && v == NV - 1 ? load8_mask(from + 8 * v, tail.mask) : load8(from + 8 * v);
 #pragma GCC unroll 8
       for (int r = 0; r < R; ++r) {
         const f32x8 x = splat8(a[r][at]);
 #pragma GCC unroll 3
         for (int v = 0; v < NV; ++v) acc[r][v] += x * b[v];
       }
+    };
+    if constexpr (kLength > 0) {
+#pragma GCC unroll 16
+      for (int k = 0; k < kLength; ++k) {
+        step(k, w + k * NV * 8);
+        asm volatile("" ::: "memory");  // loads drawn together would spill sums
+      }
+      w += kLength * NV * 8;
+    } else {
+      const float* const end = w + length * w_step;
+      int64_t at = 0;
+#pragma GCC unroll 2
+      for (; w != end; w += w_step, at += a_step) step(at, w);
     }
   }
 #pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) finish<NV>(p, tail, c_rows[r], acc[r]);
+  for (int r = 0; r < R; ++r) finish<NV, Plain>(p, tail, c_rows[r], floor, acc[r]);
 }
 
 template <int NV, int R, bool Masked>
-__attribute__((noinline)) void rest(const Panel& p, const int64_t* a_rows, const int64_t* c_rows) {
-  tile<NV, R, Masked>(p, a_rows, c_rows);
+__attribute__((noinline)) void some_rows(const Panel& p, int64_t first) {
+  tile<NV, R, Masked>(p, p.a_rows + first, p.c_rows + first);
 }
 
 template <int NV, int R, bool Masked>
-void last_rows(const Panel& p, const int64_t* a_rows, const int64_t* c_rows, int64_t left) {
+void last_rows(const Panel& p, int64_t first, int64_t count) {
   if constexpr (R > 0) {
-    if (left == R) return rest<NV, R, Masked>(p, a_rows, c_rows);
-    last_rows<NV, R - 1, Masked>(p, a_rows, c_rows, left);
+    if (count == R) return some_rows<NV, R, Masked>(p, first);
+    last_rows<NV, R - 1, Masked>(p, first, count);
   }
 }
 
+template <int NV, int R, bool Masked, bool Plain = false, int kLength = 0>
+__attribute__((noinline)) void whole_tiles(const Panel& p, int64_t rows) {
+  for (int64_t r = 0; r + R <= rows; r += R) tile<NV, R, Masked, Plain, kLength>(p, p.a_rows + r, p.c_rows + r);
+}
+
+void plain_tiles(const Panel& p, int64_t rows) {
+  const bool packed = p.a_step == 1 && p.w_step == 16;
+  if (packed && p.run_length == 3) return whole_tiles<2, 6, false, true, 3>(p, rows);
+  if (packed && p.run_length == 5) return whole_tiles<2, 6, false, true, 5>(p, rows);
+  if (packed && p.run_length == 9) return whole_tiles<2, 6, false, true, 9>(p, rows);
+  whole_tiles<2, 6, false, true>(p, rows);
+}
+
+// A few rows alone wait for each other's sums: the last two tiles share what is left evenly.
 template <int NV, int R, bool Masked>
-__attribute__((noinline)) void all_rows(const Panel& p, int64_t rows) {
-  int64_t r = 0;
-  for (; r + R <= rows; r += R) tile<NV, R, Masked>(p, p.a_rows + r, p.c_rows + r);
-  if (r < rows) last_rows<NV, R - 1, Masked>(p, p.a_rows + r, p.c_rows + r, rows - r);
+void all_rows(const Panel& p, int64_t rows) {
+  int64_t whole = rows / R * R, left = rows - whole;
+  if (left > 0 && left <= R / 2 && whole > 0) whole -= R, left += R;
+  const bool plain = NV == 2 && p.columns == 16 && !p.accumulate && !p.residual && p.act <= TENON_ACT_RELU;
+  if (plain)
+    plain_tiles(p, whole);
+  else
+    whole_tiles<NV, R, Masked>(p, whole);
+  if (left > R) {
+    last_rows<NV, R, Masked>(p, whole, (left + 1) / 2);
+    whole += (left + 1) / 2;
+    left /= 2;
+  }
+  if (left > 0) last_rows<NV, R, Masked>(p, whole, left);
 }
 
 template <bool Masked>
