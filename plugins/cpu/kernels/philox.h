@@ -29,19 +29,20 @@ struct PhiloxState {
   u64x4 c0, c1, c2, c3;
 };
 
-TENON_INLINE PhiloxState philox(PhiloxState c, uint32_t key0, uint32_t key1) {
+// kWays independent states side by side, to hide the latency of the products.
+template <int kWays>
+TENON_INLINE void philox(PhiloxState (&c)[kWays], uint32_t key0, uint32_t key1) {
   const u64x4 m0 = u64x4{} + 0xD2511F53u, m1 = u64x4{} + 0xCD9E8D57u;
 #pragma GCC unroll 10
   for (int round = 0; round < 10; ++round) {
-    const u64x4 p0 = multiply_low(c.c0, m0), p1 = multiply_low(c.c2, m1);
-    c.c0 = (p1 >> 32) ^ c.c1 ^ uint64_t{key0};
-    c.c1 = p1;
-    c.c2 = (p0 >> 32) ^ c.c3 ^ uint64_t{key1};
-    c.c3 = p0;
+#pragma GCC unroll 4
+    for (int w = 0; w < kWays; ++w) {
+      const u64x4 p0 = multiply_low(c[w].c0, m0), p1 = multiply_low(c[w].c2, m1);
+      c[w] = {(p1 >> 32) ^ c[w].c1 ^ uint64_t{key0}, p1, (p0 >> 32) ^ c[w].c3 ^ uint64_t{key1}, p0};
+    }
     key0 += 0x9E3779B9u;
     key1 += 0xBB67AE85u;
   }
-  return c;
 }
 
 // What every draw of one node in one step shares.
@@ -51,13 +52,17 @@ struct RandomStream {
       : stream(id), step_low(static_cast<uint32_t>(step)), step_high(static_cast<uint32_t>(static_cast<uint64_t>(step) >> 32)),
         key0(static_cast<uint32_t>(seed)), key1(static_cast<uint32_t>(static_cast<uint64_t>(seed) >> 32)) {}
 
-  // Words [4 counter, 4 counter + 16), in order, as two vectors.
-  TENON_INLINE void words16(uint32_t counter, u32x8& first, u32x8& second) const {
+  // Words [4 counter, 4 counter + 32), in order.
+  TENON_INLINE void words32(uint32_t counter, u32x8 (&words)[4]) const {
     const u64x4 lanes = {0, 2, 1, 3};  // so that unpacking leaves counters in order
-    const PhiloxState r = philox({lanes + counter, u64x4{} + stream, u64x4{} + step_low, u64x4{} + step_high}, key0, key1);
-    const u64x4 low = (r.c0 & 0xffffffff) | (r.c1 << 32), high = (r.c2 & 0xffffffff) | (r.c3 << 32);
-    first = (u32x8)__builtin_shufflevector(low, high, 0, 4, 2, 6);
-    second = (u32x8)__builtin_shufflevector(low, high, 1, 5, 3, 7);
+    PhiloxState s[2];
+    for (uint32_t w = 0; w < 2; ++w) s[w] = {lanes + (counter + 4 * w), u64x4{} + stream, u64x4{} + step_low, u64x4{} + step_high};
+    philox(s, key0, key1);
+    for (int w = 0; w < 2; ++w) {
+      const u64x4 low = (s[w].c0 & 0xffffffff) | (s[w].c1 << 32), high = (s[w].c2 & 0xffffffff) | (s[w].c3 << 32);
+      words[2 * w] = (u32x8)__builtin_shufflevector(low, high, 0, 4, 2, 6);
+      words[2 * w + 1] = (u32x8)__builtin_shufflevector(low, high, 1, 5, 3, 7);
+    }
   }
 };
 

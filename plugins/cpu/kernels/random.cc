@@ -11,14 +11,14 @@ namespace {
 
 constexpr int64_t kMostElements = int64_t{1} << 34;  // the counter's first word
 
-// Calls f(word vector, element) for elements begin, begin + 8, ..; begin is a multiple of 16.
+// Calls f(word vector, element) for elements begin, begin + 8, ..; begin is a multiple of 32.
 template <class F>
 TENON_INLINE void for_words(const RandomStream& stream, int64_t begin, int64_t end, F f) {
-  for (int64_t e = begin; e < end; e += 16) {
-    u32x8 a, b;
-    stream.words16(static_cast<uint32_t>(e >> 2), a, b);
-    f(a, e);
-    if (e + 8 < end) f(b, e + 8);
+  for (int64_t e = begin; e < end; e += 32) {
+    u32x8 words[4];
+    stream.words32(static_cast<uint32_t>(e >> 2), words);
+    for (int64_t k = 0; k < 4; ++k)
+      if (e + 8 * k < end) f(words[k], e + 8 * k);
   }
 }
 
