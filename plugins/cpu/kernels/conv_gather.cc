@@ -8,6 +8,8 @@ namespace {
 constexpr int64_t kBlockFloats = 48 * 1024;  // of a source block with halo: 192 KB, in L2
 constexpr int64_t kPieceDepth = 384;         // x 16 weights: 24 KB
 constexpr int64_t kUnits = 8;                // enough pieces of work for a few threads
+constexpr int64_t kManyWeights = 64 * 1024;  // floats that are not worth packing for a few blocks
+constexpr int64_t kFreshColumns = 128;       // packed at once: rows of weights are read in long stretches
 
 // Offset of a point in an image of `size` with c channels.
 int64_t offset(const Point& at, const Point& size, int64_t c) {
@@ -38,7 +40,7 @@ Gather::Gather(GatherPlan plan) : p_(std::move(plan)) {
     Phase phase;
     phase.weights = weights_;
     lay_out(g, &phase);
-    if (!depthwise_) {
+    if (!depthwise_ && fresh_ == 0) {
       list_packs(g, phase);
       weights_ += phase.depth * p_.groups * packed_columns(p_.to_c / p_.groups);
     }
@@ -75,13 +77,20 @@ void Gather::choose_blocks() {
   const auto span = [&](int64_t rows) { return (rows - 1) * p_.from_step[axis_] + high[axis_] - low_[axis_] + 1; };
   const int64_t most = std::max<int64_t>(1, (kBlockFloats / slab - span(1)) / p_.from_step[axis_] + 1);
   if (most < rows_) rows_ = ceil_div(rows_, ceil_div(rows_, most));
-  const int64_t others = count.product() / length_;
-  while (threads_ > 1 && p_.batch * ceil_div(length_, rows_) < kUnits && rows_ > 1 && rows_ * others > 48)
+  const int64_t others = count.product() / length_, few = p_.batch * ceil_div(length_, rows_);
+  const bool fresh = !p_.transposed && p_.groups == 1 && few <= 4 &&
+                     p_.kernel.product() * p_.from_c * p_.to_c >= kManyWeights;
+  while (threads_ > 1 && !fresh && p_.batch * ceil_div(length_, rows_) < kUnits && rows_ > 1 && rows_ * others > 48)
     rows_ = ceil_div(rows_, 2);
   blocks_ = ceil_div(length_, rows_);
   if (threads_ > 1 && p_.groups == 1 && !depthwise_)
     parts_ = std::min(panels(p_.to_c), ceil_div(kUnits, p_.batch * blocks_));
+  if (fresh) {
+    parts_ = std::min(panels(p_.to_c), std::max(parts_, ceil_div(p_.to_c, kFreshColumns)));
+    fresh_ = kPieceDepth * round_up(ceil_div(panels(p_.to_c), parts_) * 16 + 8, 16);
+  }
   extent_[axis_] = span(rows_);
+  source_ = direct_ ? 0 : round_up(extent_.product() * p_.from_c, 16);
   pitch_ = direct_ ? p_.from : extent_;
   if (direct_) low_ = Point{{0, 0, 0}};
 }
@@ -169,7 +178,7 @@ void Gather::pack(const Call& call, const float* weights) const {
 }
 
 void Gather::run(const Call& call, const GatherData& d) const {
-  if (!depthwise_) pack(call, d.weights);
+  if (weights_ > 0) pack(call, d.weights);
   float* const room = static_cast<float*>(call.thread_scratch);
   const Slice part = call.share(p_.batch * blocks_ * parts_);
   int64_t copied = -1;
@@ -184,7 +193,8 @@ void Gather::run(const Call& call, const GatherData& d) const {
     const int64_t to_at = image * p_.to.product() * p_.to_c + offset(to, p_.to, p_.to_c);
     Block b;
     b.from = direct_ ? from + offset(first, p_.from, p_.from_c) : room;
-    b.weights = depthwise_ ? d.weights : static_cast<const float*>(call.scratch);
+    b.weights = weights_ > 0 ? static_cast<const float*>(call.scratch) : d.weights;
+    b.fresh = room + source_;
     b.residual = d.residual ? d.residual + to_at : nullptr;
     b.to = d.to + to_at;
     b.part = u % parts_;
@@ -200,6 +210,8 @@ void Gather::block(const GatherData& d, const Block& b, int64_t q) const {
       clear(phases_[i], b.to, b.part == 0 ? points : 0);
     else if (depthwise_)
       depthwise(phases_[i], d, b, points);
+    else if (fresh_ > 0)
+      dense_fresh(phases_[i], d, b, points);
     else
       dense(phases_[i], d, b, points);
   }
@@ -211,6 +223,19 @@ void Gather::clear(const Phase& phase, float* to, int64_t points) const {
     float* const at = to + phase.to_rows[static_cast<size_t>(i)];
     std::fill(at, at + p_.to_c, 0.0f);
   }
+}
+
+void Gather::set_piece(const Phase& phase, const Piece& piece, const Block& b, int64_t column, Panel* panel) const {
+  const bool end = &piece == &phase.pieces.back();
+  panel->a = b.from + piece.offset;
+  panel->runs = phase.runs.data() + piece.first_run;
+  panel->n_runs = piece.runs;
+  panel->run_length = piece.length;
+  panel->w_step = padded_columns(panel->columns);
+  panel->c = b.to + column;
+  panel->accumulate = piece.depth > 0;
+  panel->residual = end && b.residual ? b.residual + column : nullptr;
+  panel->act = end ? p_.act : TENON_ACT_NONE;
 }
 
 void Gather::dense(const Phase& phase, const GatherData& d, const Block& b, int64_t points) const {
@@ -226,22 +251,35 @@ void Gather::dense(const Phase& phase, const GatherData& d, const Block& b, int6
       if (i < first || i >= last) continue;
       const int64_t column = group * to_c + j;
       const float* w = b.weights + phase.weights + (group * packed_columns(to_c) + j) * phase.depth;
-      panel.w_step = padded_columns(panel.columns);
-      panel.c = b.to + column;
       panel.bias = d.bias ? d.bias + column : nullptr;
       for (const Piece& piece : phase.pieces) {
-        const bool end = &piece == &phase.pieces.back();
-        panel.a = b.from + group * from_c + piece.offset;
-        panel.runs = phase.runs.data() + piece.first_run;
-        panel.n_runs = piece.runs;
-        panel.run_length = piece.length;
+        set_piece(phase, piece, b, column, &panel);
+        panel.a += group * from_c;
         panel.w = w + piece.depth * panel.w_step;
-        panel.accumulate = piece.depth > 0;
-        panel.residual = end && b.residual ? b.residual + column : nullptr;
-        panel.act = end ? p_.act : TENON_ACT_NONE;
         run_panel(panel, points);
       }
     }
+}
+
+// Packs a piece of the weights of all panels of this part just before they are used, out of L2.
+void Gather::dense_fresh(const Phase& phase, const GatherData& d, const Block& b, int64_t points) const {
+  const int64_t count = panels(p_.to_c), first = count * b.part / parts_ * 16;
+  const int64_t last = b.part + 1 == parts_ ? p_.to_c : count * (b.part + 1) / parts_ * 16;
+  Panel panel;
+  panel.a_rows = phase.from_rows.data();
+  panel.c_rows = phase.to_rows.data();
+  panel.alpha = p_.alpha;
+  for (const Piece& piece : phase.pieces) {
+    const int64_t depth = piece.runs * piece.length;
+    pack_panels(b.weights + piece.depth * p_.to_c + first, depth, last - first, p_.to_c, depth, b.fresh);
+    for (int64_t j = first; j < last; j += panel.columns) {
+      panel.columns = static_cast<int>(panel_columns(last - j));
+      panel.bias = d.bias ? d.bias + j : nullptr;
+      panel.w = b.fresh + (j - first) * depth;
+      set_piece(phase, piece, b, j, &panel);
+      run_panel(panel, points);
+    }
+  }
 }
 
 void Gather::depthwise(const Phase& phase, const GatherData& d, const Block& b, int64_t points) const {

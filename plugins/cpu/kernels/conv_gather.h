@@ -40,7 +40,7 @@ class Gather {
 
   uint64_t scratch_bytes() const { return static_cast<uint64_t>(round_up(weights_, 16)) * sizeof(float); }
   uint64_t thread_scratch_bytes() const {
-    return direct_ ? 0 : static_cast<uint64_t>(extent_.product() * p_.from_c) * sizeof(float);
+    return static_cast<uint64_t>(source_ + fresh_) * sizeof(float);
   }
   uint32_t threads() const { return threads_; }
   // Called by every thread of the gang.
@@ -68,6 +68,7 @@ class Gather {
     const float* weights;   // packed, or plain where depthwise
     const float* residual;  // at the block's first point, or nullptr
     float* to;
+    float* fresh;           // room for weights packed as they are needed
     int64_t rows, part;     // of the block axis
   };
   void choose_blocks();
@@ -76,6 +77,8 @@ class Gather {
   void list_packs(const GatherPhase& g, const Phase& phase);
   void pack(const Call& call, const float* weights) const;
   void dense(const Phase& phase, const GatherData& d, const Block& b, int64_t points) const;
+  void dense_fresh(const Phase& phase, const GatherData& d, const Block& b, int64_t points) const;
+  void set_piece(const Phase& phase, const Piece& piece, const Block& b, int64_t column, Panel* panel) const;
   void depthwise(const Phase& phase, const GatherData& d, const Block& b, int64_t points) const;
   void clear(const Phase& phase, float* to, int64_t points) const;
   void block(const GatherData& d, const Block& b, int64_t q) const;
@@ -90,7 +93,9 @@ class Gather {
   int64_t length_ = 1, rows_ = 1, blocks_ = 1;  // of the block axis: all, in one block, blocks
   int64_t parts_ = 1;                           // of the result's channels, in panels
   Point low_, extent_, pitch_;                  // of a block's source: origin, size, size in memory
-  int64_t weights_ = 0;                         // floats
+  // Floats: the copy of a block's source; all packed weights; or those of one piece, where blocks are
+  // so few that each packs its own on the way.
+  int64_t source_ = 0, weights_ = 0, fresh_ = 0;
 };
 
 }  // namespace tenon::cpu::TENON_CPU_ISA
