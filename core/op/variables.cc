@@ -57,7 +57,7 @@ Tensor global_step(Graph& graph) {
     if (v.name == kStep) return Tensor(&graph, graph.inputs[v.input].value);
   const std::string scope = graph.scope();
   graph.set_scope("");
-  const int v = graph.add_variable(kStep, {DType::kI64, {}}, zeros(), false);
+  const int v = graph.add_variable(kStep, {DType::kI64, {}}, Initializer(), false);
   graph.set_scope(scope);
   graph.variables[v].kind = VariableKind::kCounter;
   return Tensor(&graph, graph.variable_value(v));
