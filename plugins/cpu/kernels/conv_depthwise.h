@@ -15,7 +15,7 @@ struct DepthPanel {
   const int64_t* w_taps = nullptr;
   float* c = nullptr;
   const int64_t* c_rows = nullptr;
-  int columns = 16;  // 1..16
+  int64_t columns = 0;
   const float* bias = nullptr;
   const float* residual = nullptr;
   int act = TENON_ACT_NONE;
@@ -24,7 +24,7 @@ struct DepthPanel {
 void run_depth_panel(const DepthPanel& panel, int64_t rows);
 
 // C[t * c_step + n] (+)= sum over runs i and k < run_length of
-// a[a_taps[t] + runs[i] + k * a_step + n] b[(i * run_length + k) * b_step + n], n < columns <= 8.
+// a[a_taps[t] + runs[i] + k * a_step + n] b[(i * run_length + k) * b_step + n], n < columns.
 struct DepthFilter {
   const float* a = nullptr;
   const int64_t* a_taps = nullptr;
@@ -35,7 +35,7 @@ struct DepthFilter {
   int64_t b_step = 0;
   float* c = nullptr;
   int64_t c_step = 0;
-  int columns = 8;
+  int64_t columns = 0;
   bool accumulate = false;
 };
 void run_depth_filter(const DepthFilter& filter);

@@ -170,13 +170,11 @@ void FilterGrad::depthwise(const Stretch& s, float* dw) const {
   f.b_step = s_.o;
   f.c_step = s_.o;
   f.accumulate = !s.first;
-  for (int64_t c = 0; c < s_.c; c += 8) {
-    f.a = s.x + c;
-    f.b = s.dy + c;
-    f.c = dw + c;
-    f.columns = static_cast<int>(std::min<int64_t>(8, s_.c - c));
-    run_depth_filter(f);
-  }
+  f.a = s.x;
+  f.b = s.dy;
+  f.c = dw;
+  f.columns = s_.c;
+  run_depth_filter(f);
 }
 
 void FilterGrad::add_up(const Call& call, float* dw) const {

@@ -291,15 +291,13 @@ void Gather::depthwise(const Phase& phase, const GatherData& d, const Block& b, 
   panel.w_taps = phase.taps.data();
   panel.act = p_.act;
   panel.alpha = p_.alpha;
-  for (int64_t c = 0; c < p_.to_c; c += 16) {
-    panel.columns = static_cast<int>(std::min<int64_t>(16, p_.to_c - c));
-    panel.a = b.from + c;
-    panel.w = b.weights + c;
-    panel.c = b.to + c;
-    panel.bias = d.bias ? d.bias + c : nullptr;
-    panel.residual = b.residual ? b.residual + c : nullptr;
-    run_depth_panel(panel, points);
-  }
+  panel.columns = p_.to_c;
+  panel.a = b.from;
+  panel.w = b.weights;
+  panel.c = b.to;
+  panel.bias = d.bias;
+  panel.residual = b.residual;
+  run_depth_panel(panel, points);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA
