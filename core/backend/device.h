@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/devices.h"
 #include "tenon/types.h"
 
 struct tenon_backend;
@@ -22,14 +23,6 @@ struct tenon_program;
 struct tenon_graph;
 
 namespace tenon {
-
-struct UnitInfo {
-  std::string name, version;
-  std::string kind;  // "cpu", "gpu", "accelerator"
-  uint64_t memory_bytes = 0;
-  int feed_depth = 1;
-  bool is_inline = false, host_feed = false, extents = false, emulated = false;
-};
 
 // A graph on its way to a backend. The numbers of roles, modes and attribute enums are the ABI's.
 class GraphImage {

@@ -16,28 +16,9 @@
 #include <vector>
 
 #include "backend/device.h"
+#include "tenon/devices.h"
 
 namespace tenon {
-
-struct BackendInfo {
-  std::string name, version, path;
-  std::vector<UnitInfo> units;  // of the default spec
-  Status status;                // why it has no units now, or ok
-};
-
-struct Refusal {
-  std::string path;   // file or directory
-  std::string cause;  // one line
-};
-
-struct Discovery {
-  std::vector<std::string> directories;  // searched, in order
-  std::vector<BackendInfo> backends;
-  std::vector<Refusal> refusals;
-};
-
-// Everything that can be found; loads each backend. For `tenon devices`.
-Discovery discover_backends();
 
 // Opens NAME[:SPEC], or "auto": the best device that is not emulated (accelerator, then GPU, then CPU).
 // Loads only what is needed. An error says where was looked and why each candidate was refused.

@@ -81,7 +81,10 @@ uint32_t ThreadPool::gang(uint32_t want, GangFn fn, void* arg) {
   in_gang = true;
   fn(arg, 0, count);
   in_gang = false;
-  while (pending_.load(std::memory_order_acquire) != 0) pause();
+  for (uint32_t spins = 1; pending_.load(std::memory_order_acquire) != 0; ++spins) {
+    if (spins % 4096 == 0) std::this_thread::yield();
+    pause();
+  }
   return count;
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "base/thread_pool.h"
-#include "data/convert.h"
+#include "tenon/convert.h"
 #include "data/idx.h"
 #include "data/shards.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "data/convert.h"
+#include "tenon/convert.h"
 #include "tenon/example.h"
 #include "tenon/tfrecord.h"
 

@@ -13,7 +13,8 @@ void shape_rule(Infer& c) {
 }
 
 Tensors gradient_rule(const Gradient& n) {
-  return {reduce_scatter(n.g(0), n.i64("axis"), n.i64("group"))};
+  const int64_t axis = n.i64("axis"), group = n.i64("group"), replicas = n.i64("replicas");
+  return {emit1("reduce_scatter", {n.g(0)}, {{"axis", axis}, {"group", group}, {"replicas", replicas}})};
 }
 
 }  // namespace all_gather_op

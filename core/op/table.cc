@@ -16,6 +16,8 @@ namespace tenon {
   X(kAvgPool) X(kAvgPoolGrad) X(kBatchNorm) X(kBatchNormGrad) X(kBatchNormApply) \
   X(kSoftmax) X(kSoftmaxGrad) X(kLogSoftmax) X(kLogSoftmaxGrad) X(kSoftmaxCrossEntropy) X(kSoftmaxCrossEntropyGrad) \
   X(kDropout) X(kArgmax) X(kCumsum) X(kLayerNorm) X(kLayerNormGrad) \
+  X(kAttention) X(kAttentionGrad) X(kLstm) X(kLstmGrad) X(kGru) X(kGruGrad) \
+  X(kGlobalNorm) X(kAllReduce) X(kReduceScatter) X(kResize) X(kAffineImage) X(kCropFlip) \
   /* updates */ \
   X(kSgdUpdate) X(kMomentumUpdate) X(kAdamUpdate) X(kAdamwUpdate) X(kAdamaxUpdate) X(kNadamUpdate) X(kAdagradUpdate) \
   X(kRmspropUpdate) X(kAdadeltaUpdate) X(kFtrlUpdate) X(kLambUpdate) X(kLionUpdate) X(kAdafactorUpdate)

@@ -36,6 +36,11 @@ struct Estimator::Impl {
   bool dirty = false;      // the states on the device are newer than the newest checkpoint
 
   Status open();
+  bool interrupted() const { return config.interrupted && config.interrupted(); }
+  Status interruption() const {
+    if (!interrupted()) return {};
+    return Status(Code::kUnavailable, cat("interrupted at step ", std::max<int64_t>(step, 0)));
+  }
   void info(const std::string& line) const {
     if (events.on_info) events.on_info(line);
   }
@@ -134,12 +139,14 @@ Status Estimator::Impl::save(CheckpointManager& manager, const PipelineState& at
 
 namespace {
 
-// How many steps to ask of the device at once so that logs and checkpoints fall where they are due.
+// How many steps to ask of the device at once so that logs and checkpoints fall where they are due, and so
+// that a call takes about half a second unless the user chose its length.
 class Pace {
  public:
-  Pace(const RunConfig& config, int64_t step, int64_t target, int64_t per_call)
-      : config_(config), target_(target), per_call_(per_call), last_save_(Clock::now()), last_log_(Clock::now()),
-        logged_(step) {}
+  Pace(const RunConfig& config, int64_t step, int64_t target, int64_t max_per_call)
+      : config_(config), target_(target), max_per_call_(max_per_call),
+        per_call_(config.iterations_per_loop > 0 ? max_per_call : 1), last_save_(Clock::now()),
+        last_log_(Clock::now()), logged_(step) {}
 
   int64_t steps(int64_t step) const {
     int64_t n = per_call_;
@@ -147,6 +154,13 @@ class Pace {
     for (int64_t every : {config_.log_step_count_steps, config_.save_checkpoints_steps})
       if (every > 0) n = std::min(n, every - step % every);
     return n;
+  }
+  // A call of `n` steps took so long.
+  void took(int64_t n, double seconds) {
+    constexpr double kWanted = 0.5;
+    if (config_.iterations_per_loop > 0) return;
+    const double fitting = kWanted * static_cast<double>(n) / std::max(seconds, 1e-9);
+    per_call_ = std::clamp<int64_t>(static_cast<int64_t>(std::min(fitting, 1e9)), 1, max_per_call_);
   }
   bool done(int64_t step) const { return target_ > 0 && step >= target_; }
   bool save_due(int64_t step) const {
@@ -167,7 +181,7 @@ class Pace {
 
  private:
   const RunConfig& config_;
-  int64_t target_, per_call_;
+  int64_t target_, max_per_call_, per_call_;
   Clock::time_point last_save_, last_log_;
   int64_t logged_;
 };
@@ -208,8 +222,11 @@ Result<TrainResult> Estimator::train(const TrainOptions& options) {
   std::vector<float> losses;
   bool go_on = true;
   while (go_on && !pace.done(m.step)) {
+    if (m.interrupted()) break;
     const auto n = static_cast<uint32_t>(pace.steps(m.step));
+    const auto called = Clock::now();
     TENON_ASSIGN(const uint32_t done, program->run(m.queue, n, feed.get()));
+    pace.took(n, seconds_since(called));
     if (done > 0) {
       m.dirty = true;
       TENON_TRY(program->read_rows(m.queue, "loss", done, losses));
@@ -232,12 +249,13 @@ Result<TrainResult> Estimator::train(const TrainOptions& options) {
       pace.saved();
     }
   }
-  if (result.global_step == 0 && losses.empty())
+  if (result.global_step == 0 && losses.empty() && !m.interrupted())
     return invalid("the input has fewer than ", options.input.options().batch_size, " examples, one batch");
   if (const int64_t corrupt = feed->pipeline().corrupt_records(); corrupt > 0)
     m.info(cat("left out ", corrupt, " corrupt records"));
   if (manager && m.dirty) TENON_TRY(m.save(*manager, feed->state()));
   for (TrainingHook* hook : options.hooks) hook->end(m.step);
+  if (!pace.done(m.step)) TENON_TRY(m.interruption());
   result.seconds = seconds_since(start);
   return result;
 }
@@ -306,6 +324,7 @@ Result<EvalResult> Estimator::evaluate(const EvalOptions& options) {
   TENON_ASSIGN(const std::unique_ptr<BatchFeed> feed, BatchFeed::create(program->executable(), options.input, {}));
   Totals totals(program->mode_graph().metrics);
   for (int64_t left = options.steps > 0 ? options.steps : INT64_MAX; left > 0;) {
+    TENON_TRY(m.interruption());
     const auto n = static_cast<uint32_t>(std::min(left, per_call));
     TENON_ASSIGN(const uint32_t done, program->run(m.queue, n, feed.get()));
     TENON_TRY(feed->status());
@@ -366,6 +385,7 @@ Status Estimator::predict(const Dataset& input, const PredictRow& row, const std
   TENON_ASSIGN(const std::unique_ptr<BatchFeed> feed, BatchFeed::create(program->executable(), input, {}));
   int64_t first = 0;
   for (;;) {
+    TENON_TRY(m.interruption());
     TENON_ASSIGN(const uint32_t done, program->run(m.queue, 1, feed.get()));
     TENON_TRY(feed->status());
     if (done == 0) break;
@@ -393,16 +413,23 @@ Result<int64_t> Estimator::global_step() const {
   return reader->read_scalar("global_step");
 }
 
-Result<Estimator::ParameterCount> Estimator::count_parameters(const Dataset& input) {
+Result<std::vector<Estimator::VariableInfo>> Estimator::variables(const Dataset& input) {
   Impl& m = *impl_;
   TENON_ASSIGN(const ModeGraph mode,
                build_mode_graph(m.model, m.params, input.specs(), input.options().batch_size, Mode::kPredict));
+  std::vector<VariableInfo> out;
+  for (const Variable& v : mode.graph->variables)
+    if (v.kind == VariableKind::kWeight)
+      out.push_back({v.name, mode.graph->type(mode.graph->inputs[v.input].value), v.trainable});
+  return out;
+}
+
+Result<Estimator::ParameterCount> Estimator::count_parameters(const Dataset& input) {
+  TENON_ASSIGN(const std::vector<VariableInfo> all, variables(input));
   ParameterCount count;
-  for (const Variable& v : mode.graph->variables) {
-    if (v.kind != VariableKind::kWeight) continue;
-    const int64_t n = mode.graph->type(mode.graph->inputs[v.input].value).shape.elements();
-    count.total += n;
-    if (v.trainable) count.trainable += n;
+  for (const VariableInfo& v : all) {
+    count.total += v.type.shape.elements();
+    if (v.trainable) count.trainable += v.type.shape.elements();
   }
   return count;
 }

@@ -16,6 +16,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -86,8 +87,11 @@ struct RunConfig {
   double save_checkpoints_secs = 600;
   int keep_checkpoint_max = 5;   // 0: all
   int64_t log_step_count_steps = 100;
-  int64_t iterations_per_loop = 0;  // steps in one call of the device; 0: chosen
+  int64_t iterations_per_loop = 0;  // steps in one call of the device; 0: as many as take about half a second
   bool deterministic = false;    // no kernel is chosen by the clock
+  // Asked between calls of the device, at a step boundary. True ends training (which saves first), evaluation or
+  // prediction with an error of code kUnavailable.
+  std::function<bool()> interrupted = {};
 };
 
 // What is told while training and evaluating; every member is optional. Called on the caller's thread.
@@ -157,6 +161,13 @@ class Estimator {
     int64_t trainable = 0, total = 0;
   };
   Result<ParameterCount> count_parameters(const Dataset& input);
+  // The model's weights and moving averages, in the order in which the model makes them.
+  struct VariableInfo {
+    std::string name;
+    Type type;
+    bool trainable = true;
+  };
+  Result<std::vector<VariableInfo>> variables(const Dataset& input);
   // The graph of a mode as text, as the device gets it when `lowered`.
   Result<std::string> graph_text(const Dataset& input, Mode mode, bool lowered);
   // A hash of all variables of the newest state, for comparing runs bit by bit.

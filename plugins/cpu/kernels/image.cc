@@ -139,9 +139,7 @@ void nearest(const Picture<T>& p, double r, double c, T* y) {
 }
 
 template <class T>
-void affine_row(const Images& im, const T* x, const T* theta, int64_t r, int32_t method, int32_t fill, T* y) {
-  double t[8];
-  for (int i = 0; i < 8; ++i) t[i] = static_cast<double>(theta[i]);
+void affine_row(const Images& im, const T* x, const double* t, int64_t r, int32_t method, int32_t fill, T* y) {
   const Picture<T> p{x, im};
   for (int64_t c = 0; c < im.w; ++c, y += im.C) {
     const double cd = static_cast<double>(c), rd = static_cast<double>(r), k = t[6] * cd + t[7] * rd + 1;
@@ -154,9 +152,16 @@ void affine_row(const Images& im, const T* x, const T* theta, int64_t r, int32_t
   }
 }
 
+void read_theta(const Call& call, int32_t dtype, int64_t image, double* t) {
+  with_float(dtype, [&](auto e) {
+    for (int i = 0; i < 8; ++i) t[i] = static_cast<double>(call.in<decltype(e)>(1)[image * 8 + i]);
+  });
+}
+
 Kernel make_affine(const NodeView& node, const Env&) {
   const Images im = images_of(node);
-  const int32_t method = node.enumerator("method"), fill = node.enumerator("fill");
+  const int32_t method = node.enumerator("method", TENON_BILINEAR), fill = node.enumerator("fill");
+  const int32_t theta = node.in(1).dtype();
   Kernel k;
   k.threads = threads_for(node.out(0).elements() * 4);
   with_float(node.in(0).dtype(), [&](auto e) {
@@ -165,7 +170,9 @@ Kernel make_affine(const NodeView& node, const Env&) {
       const Slice s = call.share(im.n * im.h);
       for (int64_t r = s.begin; r < s.end; ++r) {
         const int64_t n = r / im.h;
-        affine_row(im, call.in<T>(0) + n * im.H * im.W * im.C, call.in<T>(1) + n * 8, r % im.h, method, fill,
+        double t[8];
+        read_theta(call, theta, n, t);
+        affine_row(im, call.in<T>(0) + n * im.H * im.W * im.C, t, r % im.h, method, fill,
                    call.out<T>(0) + r * im.w * im.C);
       }
     };
@@ -174,7 +181,7 @@ Kernel make_affine(const NodeView& node, const Env&) {
 }
 
 plugin::Verdict accept_affine(const NodeView& node) {
-  if (node.in(1).dtype() != node.in(0).dtype()) return plugin::refuse("affine_image: theta must have the images' dtype");
+  if (!plugin::is_float(node.in(0).dtype())) return plugin::decompose();
   return accept_float_image(node);
 }
 
@@ -232,7 +239,7 @@ void pick_row(const Images& im, const T* x, const Tap& row, const Taps& columns,
 
 Kernel make_resize(const NodeView& node, const Env&) {
   const Images im = images_of(node);
-  const int32_t method = node.enumerator("method"), coords = node.enumerator("coords");
+  const int32_t method = node.enumerator("method", TENON_BILINEAR), coords = node.enumerator("coords", TENON_HALF_PIXEL);
   auto rows = std::make_shared<Taps>(), columns = std::make_shared<Taps>();
   for (int64_t i = 0; i < im.h; ++i) rows->push_back(tap_of(method, coords, i, im.H, im.h));
   for (int64_t i = 0; i < im.w; ++i) columns->push_back(tap_of(method, coords, i, im.W, im.w));

@@ -375,6 +375,15 @@ TEST_P(AffineImage, IdentityAndShiftsFillAsKerasDocuments) {
   expect_near(transform(abcd, shift(0.25f), TENON_BILINEAR, TENON_FILL_CONSTANT), Floats{1.25f, 2.25f, 3.25f, 3}, 1e-6);
 }
 
+TEST_P(AffineImage, NarrowImagesMoveByAWideTheta) {
+  const std::vector<uint16_t> x = {0x3F80, 0x4000, 0x4040};  // 1 2 3
+  EXPECT_EQ(run(1, [&](NodeRun& n) {
+              n.in(TENON_BF16, {1, 1, 3, 1}, x).in(TENON_F32, {1, 8}, shift(0.5f)).out(TENON_BF16, {1, 1, 3, 1})
+                  .op("affine_image").attr_i64("h", 1).attr_i64("w", 3).attr_enum("method", TENON_BILINEAR)
+                  .attr_enum("fill", TENON_FILL_NEAREST);
+            }).get<uint16_t>(0), (std::vector<uint16_t>{0x3FC0, 0x4020, 0x4040}));
+}
+
 TEST_P(AffineImage, AProjectionOfZeroReadsNothing) {
   // k = 1 - c / 2 is 0 at c = 2.
   const Floats y = transform({1, 2, 3, 4}, {1, 0, 0, 0, 1, 0, -0.5f, 0}, TENON_NEAREST, TENON_FILL_CONSTANT);

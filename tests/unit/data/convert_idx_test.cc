@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/thread_pool.h"
-#include "data/convert.h"
+#include "tenon/convert.h"
 #include "tenon/example.h"
 #include "tenon/tfrecord.h"
 #include "unit/data/temporary_directory.h"

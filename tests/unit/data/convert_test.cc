@@ -1,4 +1,4 @@
-#include "data/convert.h"
+#include "tenon/convert.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -19,6 +19,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -39,7 +40,9 @@ class Barrier {
       phase_.store(phase + 1, std::memory_order_release);
       return;
     }
-    while (phase_.load(std::memory_order_acquire) == phase) {
+    for (uint32_t spins = 1; phase_.load(std::memory_order_acquire) == phase; ++spins) {
+      // where others want the cores too, the thread that is waited for gets one
+      if (spins % 4096 == 0) std::this_thread::yield();
 #if defined(__x86_64__)
       __builtin_ia32_pause();
 #endif

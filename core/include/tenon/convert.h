@@ -21,7 +21,7 @@
 
 namespace tenon {
 
-class ThreadPool;
+class ThreadPool;  // tenon/threads.h
 
 struct ConvertOptions {
   std::string output;              // a directory; made when missing
