@@ -1,0 +1,119 @@
+#include "op/rules.h"
+
+namespace tenon {
+namespace all_reduce_op {
+
+void check_replicas(Infer& c) {
+  const int64_t group = c.i64("group"), replicas = c.i64("replicas");
+  c.expect(group >= 0, "group is ", group, ", expected 0 (all replicas) or more");
+  c.expect(replicas >= 1 && replicas <= 65536, "replicas is ", replicas, ", expected 1 to 65536");
+}
+
+void shape_rule(Infer& c) {
+  const int kind = c.enumerator("kind");
+  c.expect(kind >= 0 && kind <= 3, "attribute 'kind' is ", kind, ", expected 0 to 3");
+  c.expect(c.operands() >= 1, "has no operands");
+  check_replicas(c);
+  for (int i = 0; i < c.operands(); ++i) c.result(c.in(i));
+}
+
+Tensor gathered(Tensor x, const AttrReader& a) {
+  const Tensor row = reshape(x, {1, x.elements()});
+  return emit1("all_gather", {row},
+               {{"axis", int64_t{0}}, {"group", a.i64("group")}, {"replicas", a.i64("replicas")}});
+}
+
+Tensors decompose_rule(const Decompose& n) {
+  if (n.i64("replicas") == 1) return n.inputs();
+  const auto kind = static_cast<ReduceKind>(n.enumerator("kind"));
+  Tensors out;
+  for (const Tensor& x : n.inputs()) out.push_back(reshape(reduce(gathered(x, n), {0}, kind), x.shape()));
+  return out;
+}
+
+Tensors gradient_rule(const Gradient& n) {
+  if (static_cast<ReduceKind>(n.enumerator("kind")) != ReduceKind::kSum) return {};
+  Tensors grads(n.operands()), given;
+  for (int i = 0; i < n.operands(); ++i)
+    if (n.g(i)) given.push_back(n.g(i));
+  const Tensors sums = emit(n.graph(), "all_reduce", given, n.attrs());
+  size_t next = 0;
+  for (int i = 0; i < n.operands(); ++i)
+    if (n.g(i)) grads[i] = sums[next++];
+  return grads;
+}
+
+}  // namespace all_reduce_op
+
+extern const OpDef kAllReduce;
+const OpDef kAllReduce = {
+    "all_reduce",
+    "x:N.. ; kind:enum=0 group:i64=0 replicas:i64=1 -> y",
+    "Folds each operand over the replicas by sum, prod, max or min, in replica order; every replica gets the result. "
+    "`group` replicas in a row belong together (0: all); `replicas` is how many take part. One result an operand.",
+    all_reduce_op::shape_rule,
+    all_reduce_op::decompose_rule,
+    all_reduce_op::gradient_rule,
+};
+
+Tensors all_reduce(const Tensors& xs, ReduceKind kind, int64_t group) {
+  return emit_all("all_reduce", xs, {{"kind", number_of(kind)}, {"group", group}});
+}
+
+namespace reduce_scatter_op {
+
+void shape_rule(Infer& c) {
+  const int64_t axis = c.i64("axis"), replicas = c.i64("replicas");
+  c.expect(axis >= 0 && axis < c.shape(0).rank(), "axis ", axis, " is out of range for ", c.in(0).str());
+  all_reduce_op::check_replicas(c);
+  Shape y = c.shape(0);
+  const int a = static_cast<int>(axis);
+  c.expect(y[a] % replicas == 0, "axis ", axis, " of ", c.in(0).str(), " does not divide by ", replicas, " replicas");
+  y.set(a, y[a] / replicas);
+  c.result(c.in(0).dtype, y);
+}
+
+// This replica's place in its group.
+Tensor place_in_group(Graph& graph, int64_t replicas) {
+  const Tensor id = replica_id(graph), size = scalar_like(id, static_cast<double>(replicas));
+  return id - id / size * size;
+}
+
+Tensors decompose_rule(const Decompose& n) {
+  const int64_t replicas = n.i64("replicas");
+  const Tensor x = n.in(0);
+  if (replicas == 1) return {x};
+  const int axis = static_cast<int>(n.i64("axis"));
+  const Tensor sum =
+      emit1("all_reduce", {x}, {{"kind", number_of(ReduceKind::kSum)}, {"group", n.i64("group")}, {"replicas", replicas}});
+  Shape y = x.shape();
+  y.set(axis, y[axis] / replicas);
+  int64_t before = 1;
+  for (int i = 0; i < axis; ++i) before *= y[i];
+  const Tensor parts = reshape(sum, {before, replicas, y.elements() / before});
+  return {reshape(gather(parts, place_in_group(n.graph(), replicas), 1), y)};
+}
+
+Tensors gradient_rule(const Gradient& n) {
+  return {emit1("all_gather", {n.g(0)}, n.attrs())};
+}
+
+}  // namespace reduce_scatter_op
+
+extern const OpDef kReduceScatter;
+const OpDef kReduceScatter = {
+    "reduce_scatter",
+    "x:N ; axis:i64 group:i64=0 replicas:i64=1 -> y",
+    "Sums over the replicas of a group in replica order and gives each its part, in order, along one axis, whose size "
+    "divides by `replicas`, the number that take part.",
+    reduce_scatter_op::shape_rule,
+    reduce_scatter_op::decompose_rule,
+    reduce_scatter_op::gradient_rule,
+};
+
+Tensor reduce_scatter(Tensor x, int64_t axis, int64_t group) {
+  const int64_t which = x.shape().axis(static_cast<int>(axis));
+  return emit1("reduce_scatter", {x}, {{"axis", which}, {"group", group}});
+}
+
+}  // namespace tenon

@@ -1,0 +1,34 @@
+// What attention and its gradient share.
+#pragma once
+
+#include <limits>
+
+#include "op/rules.h"
+
+namespace tenon::attention_op {
+
+// q[B,T,N,D], k[B,S,M,D], v[B,S,M,Dv].
+struct Sizes {
+  int64_t B, T, N, D, S, M, Dv;
+};
+Sizes sizes_of(const Shape& q, const Shape& k, const Shape& v);
+
+// Checks q, k, v and bias, with seed and step after it, at these positions; returns the type of y.
+Type check(Infer& c, int q, int k, int v, int bias);
+void check_bias(Infer& c, const Sizes& s, int q, int bias);
+void check_dropout(Infer& c, const Sizes& s, int seed);
+
+// [B,T,N,D] -> [B,heads,N/heads T,D]: the queries that share a head of k stand below each other.
+Tensor by_head(Tensor x, int64_t heads);
+// [B,heads,N/heads T,D] -> [B,T,N,D].
+Tensor by_time(Tensor x, int64_t length);
+// The dot of a, rounded to b's dtype, and b, in f32 or f64.
+Tensor product(Tensor a, Tensor b, bool ta = false, bool tb = false);
+// scale q k' + bias, [B,N,T,S], in f32 or f64.
+Tensor scores(Tensor q, Tensor k, Tensor bias, double scale);
+// x[B,N,T,S] with `hidden` where key j comes after query i.
+Tensor hide_future(Tensor x, double hidden);
+// x[B,N,T,S] after the dropout that the attributes ask for.
+Tensor dropped(Tensor x, const AttrReader& a, Tensor seed, Tensor step);
+
+}  // namespace tenon::attention_op

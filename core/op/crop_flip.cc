@@ -1,0 +1,46 @@
+#include "op/rules.h"
+
+namespace tenon {
+namespace crop_flip_op {
+
+void shape_rule(Infer& c) {
+  c.expect_rank(0, 4, 4);
+  const Shape& x = c.shape(0);
+  for (int i = 1; i < 4; ++i) c.expect_shape(i, {x[0]});
+  const int64_t h = c.i64("h"), w = c.i64("w");
+  c.expect(h >= 1 && w >= 1, "size is ", h, "x", w, ", expected 1 or more");
+  c.result(c.in(0).dtype, {x[0], h, w, x[3]});
+}
+
+// [N, size]: 0, 1, .. in each row, in offset's dtype.
+Tensor counted(Tensor offset, int64_t size) {
+  return iota(*offset.graph(), offset.dtype(), {offset.dim(0), size}, 1);
+}
+Tensor rows_of(Tensor x, int64_t size) { return broadcast(x, {x.dim(0), size}, {0}); }
+
+Tensors decompose_rule(const Decompose& n) {
+  const int64_t h = n.i64("h"), w = n.i64("w");
+  const Tensor top = n.in(1), left = n.in(2), flip = n.in(3);
+  const Tensor c = counted(left, w), back = scalar_like(left, static_cast<double>(w - 1)) - c;
+  const Tensor rows = rows_of(top, h) + counted(top, h);
+  const Tensor columns = rows_of(left, w) + select(rows_of(flip, w), back, c);
+  return {gather(gather(n.in(0), rows, 1, 1), columns, 2, 1)};
+}
+
+}  // namespace crop_flip_op
+
+extern const OpDef kCropFlip;
+const OpDef kCropFlip = {
+    "crop_flip",
+    "x:A top:I left:I flip:B ; h:i64 w:i64 -> y",
+    "Cuts h x w pixels out of each image of x[N,H,W,C] at its own top[N] and left[N], mirrored left to right where "
+    "flip[N]; what lies outside the image is 0.",
+    crop_flip_op::shape_rule,
+    crop_flip_op::decompose_rule,
+};
+
+Tensor crop_flip(Tensor x, Tensor top, Tensor left, Tensor flip, int64_t h, int64_t w) {
+  return emit1("crop_flip", {x, top, left, flip}, {{"h", h}, {"w", w}});
+}
+
+}  // namespace tenon

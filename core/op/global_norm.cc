@@ -1,0 +1,55 @@
+#include "op/rules.h"
+
+namespace tenon {
+namespace global_norm_op {
+
+DType result_dtype(const Tensors& xs) {
+  for (const Tensor& x : xs)
+    if (x.dtype() == DType::kF64) return DType::kF64;
+  return DType::kF32;
+}
+
+void shape_rule(Infer& c) {
+  c.expect(c.operands() >= 1, "has no operands");
+  DType dtype = DType::kF32;
+  for (int i = 0; i < c.operands(); ++i)
+    if (c.in(i).dtype == DType::kF64) dtype = DType::kF64;
+  c.result(dtype, {});
+}
+
+Tensors decompose_rule(const Decompose& n) {
+  const DType dtype = result_dtype(n.inputs());
+  Tensor sum;
+  for (const Tensor& x : n.inputs()) {
+    const Tensor squares = reduce_sum(square(cast(x, dtype)));
+    sum = sum ? sum + squares : squares;
+  }
+  return {sqrt(sum)};
+}
+
+// g x / y, 0 where all of x is.
+Tensors gradient_rule(const Gradient& n) {
+  const Tensor y = n.out(0), zero = scalar_like(y, 0);
+  const Tensor rate = select(compare(y, zero, CompareKind::kEq), zero, n.g(0) / y);
+  Tensors grads;
+  for (int i = 0; i < n.operands(); ++i)
+    grads.push_back(n.needs(i) ? cast(rate * cast(n.in(i), y.dtype()), n.in(i).dtype()) : Tensor());
+  return grads;
+}
+
+}  // namespace global_norm_op
+
+extern const OpDef kGlobalNorm;
+const OpDef kGlobalNorm = {
+    "global_norm",
+    "x:F.. -> y",
+    "The square root of the sum of the squares of all elements of all operands, a scalar: f64 if one of them is, else "
+    "f32. Its gradient at all zeros is 0.",
+    global_norm_op::shape_rule,
+    global_norm_op::decompose_rule,
+    global_norm_op::gradient_rule,
+};
+
+Tensor global_norm(const Tensors& xs) { return emit1("global_norm", xs); }
+
+}  // namespace tenon
