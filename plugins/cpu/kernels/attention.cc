@@ -39,8 +39,8 @@ float softmax_scores(const Attention& a, const float* bias, int64_t n, float* s)
     put8(s, i, n, v);
     most = max8_nan(most, i + 8 <= n ? v : lane_mask(n - i) ? v : splat8(-kInf));
   }
-  const float max = max_of_lanes(most), sum = row_exp(s, n, max, s);
-  const f32x8 scale = splat8(1.f / sum);
+  const float top = max_of_lanes(most), max = top == -kInf ? 0.f : top, sum = row_exp(s, n, max, s);
+  const f32x8 scale = splat8(sum == 0 ? 1.f : 1.f / sum);
   for (int64_t i = 0; i < n; i += 8) put8(s, i, n, row8(s, i, n, 0) * scale);
   return max + std::log(sum);
 }

@@ -1,4 +1,4 @@
-// attention_grad(dy, q, k, v, [bias], [seed], [step], y, lse) -> dq, dk, dv, [dbias]
+// attention_grad(dy, q, k, v, y, lse, [bias], [seed], [step]) -> dq, dk, dv, [dbias]
 //   P = exp(scale q k' + bias - lse), Z = dropout(P); dv = Z' dy, dP = dropout(dy v'),
 //   dS = P (dP - sum dy y) = dbias, dq = scale dS k, dk = scale dS' q
 // One key head of one example is one piece of work: its dk and dv are added up block of queries by
@@ -13,6 +13,8 @@
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
+
+constexpr int kBias = 6;  // the operand; seed and step follow
 
 // This thread's room.
 struct Room {
@@ -86,8 +88,10 @@ void attend_back(const Attention& a, const Ports& p, const Room& room, int64_t b
   const auto clear_rest = [&](float* row, int64_t seen) { std::fill(row + seen, row + keys, 0.f); };
   multiply({p.q + first, a.q_rows.data(), 1, D, room.k_t, D, S, keys, room.p, scores, rows, false});
   float* z = a.drops() ? room.z : room.p;
+  // A query that saw no key, by place or by a bias of -inf, has no gradient.
+  const auto seen_by = [&](int64_t r) { return p.lse[(b * a.N + n) * a.T + t + r] == -kInf ? 0 : a.keys(t + r); };
   for (int64_t r = 0; r < rows; ++r) {
-    const int64_t row = (b * a.N + n) * a.T + t + r, seen = a.keys(t + r);
+    const int64_t row = (b * a.N + n) * a.T + t + r, seen = seen_by(r);
     const uint32_t* words = a.drops() ? dropout_words(a, *p.seed, *p.step, row, room.words) : nullptr;
     float *pr = room.p + r * a.score_step, *zr = z + r * a.score_step;
     probabilities(a, p.bias ? a.bias_at(p.bias, b, n, t + r) : nullptr, p.lse[row], words, seen, pr, zr);
@@ -98,7 +102,7 @@ void attend_back(const Attention& a, const Ports& p, const Room& room, int64_t b
   multiply({z, a.unit_rows.data(), a.score_step, rows, room.rows, a.block, D, D, dv, a.kv_rows.data(), keys, true});
   multiply({p.dy + first, a.q_rows.data(), 1, D, room.v_t, D, S, keys, room.z, scores, rows, false});
   for (int64_t r = 0; r < rows; ++r) {
-    const int64_t at = first + a.q_rows[static_cast<size_t>(r)], seen = a.keys(t + r);
+    const int64_t at = first + a.q_rows[static_cast<size_t>(r)], seen = seen_by(r);
     float* dbias = p.dbias ? p.dbias + ((b * a.N + n) * a.T + t + r) * S : nullptr;
     float* zr = room.z + r * a.score_step;
     score_grads(a, row_dot(p.dy + at, p.y + at, D), seen, room.p + r * a.score_step, zr, dbias);
@@ -128,16 +132,16 @@ void head_back(const Attention& a, const Ports& p, const Room& room, int64_t b, 
 }
 
 Kernel make_attention_grad(const NodeView& node, const Env&) {
-  const AttentionRef a = attention_of(node, 1, 2, 4);
+  const AttentionRef a = attention_of(node, 1, 2, kBias);
   const bool dbias = node.has_result(3);
   Kernel k;
   k.threads = threads_for(a->B * a->N * a->T * (a->S + a->D));
   k.thread_scratch_bytes = Room(*a, nullptr).used;
   k.run = [=](const Call& call) {
     const Room room(*a, call.thread_scratch);
-    Ports p{call.in(0), call.in(1), call.in(2), call.in(3), a->biased ? call.in(4) : nullptr, call.in(7), call.in(8),
+    Ports p{call.in(0), call.in(1), call.in(2), call.in(3), a->biased ? call.in(kBias) : nullptr, call.in(4), call.in(5),
             nullptr, nullptr, call.out(0), call.out(1), call.out(2), dbias ? call.out(3) : nullptr};
-    if (a->drops()) p.seed = call.in<int64_t>(5), p.step = call.in<int64_t>(6);
+    if (a->drops()) p.seed = call.in<int64_t>(kBias + 1), p.step = call.in<int64_t>(kBias + 2);
     const Slice s = call.share(a->B * a->M);
     for (int64_t u = s.begin; u < s.end; ++u) head_back(*a, p, room, u / a->M, u % a->M);
   };
@@ -145,10 +149,10 @@ Kernel make_attention_grad(const NodeView& node, const Env&) {
 }
 
 plugin::Verdict accept_grad(const NodeView& node) {
-  const plugin::Verdict v = accept_attention(node, 1, 2, 4);
+  const plugin::Verdict v = accept_attention(node, 1, 2, kBias);
   if (v.answer != TENON_TAKE || !node.has_result(3)) return v;
   // A repeated bias gathers from many heads: left to a reduction.
-  const auto q = node.in(1), bias = node.in(4);
+  const auto q = node.in(1), bias = node.in(kBias);
   const bool whole = bias.dim(0) == q.dim(0) && bias.dim(1) == q.dim(2) && bias.dim(2) == q.dim(1);
   return whole ? v : plugin::decompose();
 }

@@ -132,8 +132,9 @@ TEST_P(AttentionCases, EqualTheDefinitionForwardAndBackward) {
     const bool dbias = !p.bias.empty() && p.bias[1] == p.N && p.bias[0] == p.B;
     const Results b = run(dbias ? 4 : 3, [&](NodeRun& n) {
       n.in(TENON_F32, q, d.dy).in(TENON_F32, q, d.q).in(TENON_F32, k, d.k).in(TENON_F32, k, d.v);
+      n.in(TENON_F32, q, f.get(0)).in(TENON_F32, lse, f.get(1));
       rest(n, p, d);
-      n.in(TENON_F32, q, f.get(0)).in(TENON_F32, lse, f.get(1)).out(TENON_F32, q).out(TENON_F32, k).out(TENON_F32, k);
+      n.out(TENON_F32, q).out(TENON_F32, k).out(TENON_F32, k);
       if (dbias) n.out(TENON_F32, p.bias);
       attributes(n.op("attention_grad"), p);
     });
@@ -156,13 +157,36 @@ TEST_P(AttentionCases, QueriesThatSeeNoKeyGiveZero) {
   EXPECT_NEAR(y[4], d.v[0], 1e-6);
 }
 
+TEST_P(AttentionCases, ABiasThatHidesEveryKeyGivesZeroAndNoGradient) {
+  Problem p{1, 2, 1, 3, 9, 1, false, 0, {1, 1, 2, 9}};
+  Data d = data_of(p);
+  std::fill(d.bias.begin(), d.bias.begin() + 9, -INFINITY);
+  const Dims q = {1, 2, 1, 3}, k = {1, 9, 1, 3};
+  const Results f = run(2, [&](NodeRun& n) {
+    n.in(TENON_F32, q, d.q).in(TENON_F32, k, d.k).in(TENON_F32, k, d.v).in(TENON_F32, p.bias, d.bias);
+    attributes(n.out(TENON_F32, q).out(TENON_F32, {1, 1, 2}).op("attention"), p);
+  });
+  const Floats y = f.get(0);
+  EXPECT_EQ(Floats(y.begin(), y.begin() + 3), Floats(3, 0));
+  EXPECT_EQ(f.get(1)[0], -INFINITY);
+  const Results b = run(3, [&](NodeRun& n) {
+    n.in(TENON_F32, q, d.dy).in(TENON_F32, q, d.q).in(TENON_F32, k, d.k).in(TENON_F32, k, d.v).in(TENON_F32, q, y)
+        .in(TENON_F32, {1, 1, 2}, f.get(1)).in(TENON_F32, p.bias, d.bias);
+    attributes(n.out(TENON_F32, q).out(TENON_F32, k).out(TENON_F32, k).op("attention_grad"), p);
+  });
+  const Floats dq = b.get(0);
+  EXPECT_EQ(Floats(dq.begin(), dq.begin() + 3), Floats(3, 0));
+  for (size_t i : {1, 2})
+    for (float v : b.get(i)) EXPECT_TRUE(std::isfinite(v));
+}
+
 TEST_P(Attention, ValuesOfAnotherSizeAndARepeatedBiasGradientAreDecomposed) {
   plugin::GraphBuilder b;
   const auto in = [&](const Dims& d) { return b.input(TENON_F32, d, TENON_ROLE_FEED); };
   const uint32_t q = in({1, 2, 1, 4}), k = in({1, 3, 1, 4}), v = in({1, 3, 1, 5}), bias = in({1, 1, 1, 3}), lse = in({1, 1, 2});
   b.node("attention", {q, k, v}, {in({1, 2, 1, 5}), lse});
-  b.node("attention_grad", {q, q, k, k, bias, TENON_NONE, TENON_NONE, q, lse}, {q, k, k, bias});
-  b.node("attention_grad", {q, q, k, k, bias, TENON_NONE, TENON_NONE, q, lse}, {q, k, k});
+  b.node("attention_grad", {q, q, k, k, q, lse, bias, TENON_NONE, TENON_NONE}, {q, k, k, bias});
+  b.node("attention_grad", {q, q, k, k, q, lse, bias, TENON_NONE, TENON_NONE}, {q, k, k});
   const plugin::FlatGraph flat = b.build();
   const plugin::GraphView g(*flat.graph());
   EXPECT_EQ(table_.find("attention", 1)->accept(g.node(0)).answer, TENON_DECOMPOSE);
