@@ -1,0 +1,53 @@
+// What can train here: the backends that were found, their units, and what was refused and why.
+//
+// Backends are shared libraries NAME.so in these directories, in order; the first of a name wins:
+//   1. those of TENON_PLUGIN_PATH: absolute, separated by ':' (ignored in set-uid programs);
+//   2. the user's: $XDG_DATA_HOME/tenon/plugins, or ~/.local/share/tenon/plugins;
+//   3. lib/tenon and lib64/tenon beside the running program's directory;
+//   4. where Tenon was installed.
+// Never the current directory, never a directory or file that other users may write.
+//
+// A device is named NAME[:SPEC]: a backend and what it makes of SPEC ("cpu", "tpu-emulator:v3-8"), or
+// "auto": the best unit that is not emulated (accelerator, then GPU, then CPU).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tenon/status.h"
+
+namespace tenon {
+
+// A core or a card. All the strings here are printable, whatever the backend said.
+struct UnitInfo {
+  std::string name, version;
+  std::string kind;  // "cpu", "gpu", "accelerator"
+  uint64_t memory_bytes = 0;
+  int feed_depth = 1;  // batches that it may hold at a time
+  bool is_inline = false, host_feed = false, extents = false;
+  bool emulated = false;  // never chosen by "auto"
+};
+
+struct BackendInfo {
+  std::string name, version, path;
+  std::vector<UnitInfo> units;  // of the default SPEC
+  Status status;                // why it has no units now, or ok
+};
+
+struct Refusal {
+  std::string path;   // a file or directory
+  std::string cause;  // one line
+};
+
+struct Discovery {
+  std::vector<std::string> directories;  // searched, in order, whether they exist or not
+  std::vector<BackendInfo> backends;
+  std::vector<Refusal> refusals;
+};
+
+// Everything that can be found. Loads each backend, which then stays loaded; each is first tried in a
+// child process, so that one which crashes or hangs costs its own line alone. Thread safe.
+Discovery discover_backends();
+
+}  // namespace tenon
