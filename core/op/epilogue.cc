@@ -51,7 +51,9 @@ Tensor epilogue(Tensor z, Tensor bias, Tensor residual, const AttrReader& a, DTy
 
 BiasActGrad epilogue_gradient(const Gradient& n, bool needs_bias) {
   const Activation act = activation_of(n);
-  const Tensor g = n.g(0), t = act == Activation::kNone ? g : n.out(0);
+  const Tensor g = n.g(0), t = n.out(0);
+  if (act == Activation::kNone)  // nothing is written again, only summed
+    return {g, needs_bias ? reduce(g, leading_axes(g.rank()), ReduceKind::kSum) : Tensor()};
   if (needs_bias) return bias_act_grad(g, t, act, n.f64("alpha"));
   return {activation_grad(g, t, act, n.f64("alpha")), Tensor()};
 }
