@@ -161,6 +161,7 @@ plugin::Verdict accept(const NodeView& node) {
     if (node.has(i) && !plugin::is_float(node.in(i).dtype()))
       return plugin::refuse(std::string("operands of dtype ") + plugin::dtype_name(node.in(i).dtype()));
   if (node.in(0).rank() < 3 || node.in(0).rank() > 5) return plugin::refuse("1 to 3 spatial dimensions only");
+  if (node.enumerator("act") > TENON_ACT_HARD_SWISH) return plugin::decompose();
   return plugin::take();
 }
 

@@ -217,7 +217,8 @@ TEST_P(Convolution, EqualsTheDefinitionOfTheFilterGradient) {
 TEST_P(Convolution, AddsBiasAndResidualBeforeTheActivation) {
   for (int act : {TENON_ACT_NONE, TENON_ACT_RELU, TENON_ACT_LEAKY_RELU})
     for (int operands : {1, 2, 3})
-      for (Conv c : {shapes()[1], shapes()[4], shapes()[8], shapes()[9], shapes()[20], shapes()[23]}) {
+      for (Conv c : {shapes()[1], shapes()[4], shapes()[8], shapes()[9], shapes()[20], shapes()[23],
+                     Conv{{1, 5, 5, 100}, {3, 3}, 90, {}, {1, 1}}}) {
         c.bias = (operands & 1) != 0;
         c.residual = (operands & 2) != 0;
         c.act = act;
