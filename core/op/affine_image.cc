@@ -62,7 +62,8 @@ Places places_of(const Decompose& n) {
   Tensor row = folded((term(3) * c + term(4) * r + term(5)) / k, x[1], fill);
   // A point at infinity, or a place too far to count: outside.
   const Tensor far = scalar_like(k, 1e9), outside = scalar_like(k, -2);
-  const Tensor good = both(compare(k, scalar_like(k, 0), CompareKind::kNe), both(less(abs(row), far), less(abs(column), far)));
+  const Tensor good =
+      both(compare(k, scalar_like(k, 0), CompareKind::kNe), both(less(abs(row), far), less(abs(column), far)));
   return {select(good, row, outside), select(good, column, outside)};
 }
 
@@ -73,7 +74,8 @@ Tensor read(Tensor x, Tensor row, Tensor column) {
     return both(less(scalar_like(at, -1), at), less(at, scalar_like(at, static_cast<double>(size))));
   };
   const Tensor r = cast(row, DType::kI32), c = cast(column, DType::kI32);
-  const Tensor index = select(both(within(r, s[1]), within(c, s[2])), r * static_cast<double>(s[2]) + c, scalar_like(r, -1));
+  const Tensor index =
+      select(both(within(r, s[1]), within(c, s[2])), r * static_cast<double>(s[2]) + c, scalar_like(r, -1));
   return gather(reshape(x, {s[0], s[1] * s[2], s[3]}), index, 1, 1);
 }
 
@@ -113,7 +115,8 @@ const OpDef kAffineImage = {
 };
 
 Tensor affine_image(Tensor x, Tensor theta, int64_t h, int64_t w, ResizeMethod method, FillMode fill) {
-  return emit1("affine_image", {x, theta}, {{"h", h}, {"w", w}, {"method", number_of(method)}, {"fill", number_of(fill)}});
+  return emit1("affine_image", {x, theta},
+               {{"h", h}, {"w", w}, {"method", number_of(method)}, {"fill", number_of(fill)}});
 }
 
 }  // namespace tenon

@@ -19,8 +19,7 @@ void shape_rule(Infer& c) {
 
 Tensor gathered(Tensor x, const AttrReader& a) {
   const Tensor row = reshape(x, {1, x.elements()});
-  return emit1("all_gather", {row},
-               {{"axis", int64_t{0}}, {"group", a.i64("group")}, {"replicas", a.i64("replicas")}});
+  return emit1("all_gather", {row}, {{"axis", int64_t{0}}, {"group", a.i64("group")}, {"replicas", a.i64("replicas")}});
 }
 
 Tensors decompose_rule(const Decompose& n) {
@@ -84,8 +83,8 @@ Tensors decompose_rule(const Decompose& n) {
   const Tensor x = n.in(0);
   if (replicas == 1) return {x};
   const int axis = static_cast<int>(n.i64("axis"));
-  const Tensor sum =
-      emit1("all_reduce", {x}, {{"kind", number_of(ReduceKind::kSum)}, {"group", n.i64("group")}, {"replicas", replicas}});
+  const Tensor sum = emit1("all_reduce", {x},
+                           {{"kind", number_of(ReduceKind::kSum)}, {"group", n.i64("group")}, {"replicas", replicas}});
   Shape y = x.shape();
   y.set(axis, y[axis] / replicas);
   int64_t before = 1;
@@ -94,9 +93,7 @@ Tensors decompose_rule(const Decompose& n) {
   return {reshape(gather(parts, place_in_group(n.graph(), replicas), 1), y)};
 }
 
-Tensors gradient_rule(const Gradient& n) {
-  return {emit1("all_gather", {n.g(0)}, n.attrs())};
-}
+Tensors gradient_rule(const Gradient& n) { return {emit1("all_gather", {n.g(0)}, n.attrs())}; }
 
 }  // namespace reduce_scatter_op
 

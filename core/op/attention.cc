@@ -3,9 +3,7 @@
 namespace tenon {
 namespace attention_op {
 
-Sizes sizes_of(const Shape& q, const Shape& k, const Shape& v) {
-  return {q[0], q[1], q[2], q[3], k[1], k[2], v[3]};
-}
+Sizes sizes_of(const Shape& q, const Shape& k, const Shape& v) { return {q[0], q[1], q[2], q[3], k[1], k[2], v[3]}; }
 
 Type check(Infer& c, int q, int k, int v, int bias) {
   for (int i : {q, k, v}) {
@@ -16,7 +14,8 @@ Type check(Infer& c, int q, int k, int v, int bias) {
   c.expect(c.shape(k)[0] == s.B && c.shape(k)[3] == s.D, c.operand(k), " is ", c.in(k).str(), ", expected ", s.B,
            " examples of size ", s.D, " as ", c.operand(q));
   c.expect_shape(v, {s.B, s.S, s.M, s.Dv});
-  c.expect(s.N % s.M == 0, c.operand(q), " has ", s.N, " heads, expected a multiple of the ", s.M, " of ", c.operand(k));
+  c.expect(s.N % s.M == 0, c.operand(q), " has ", s.N, " heads, expected a multiple of the ", s.M, " of ",
+           c.operand(k));
   check_bias(c, s, q, bias);
   check_dropout(c, s, bias + 1);
   return {c.in(q).dtype, {s.B, s.T, s.N, s.Dv}};
@@ -40,7 +39,8 @@ void check_dropout(Infer& c, const Sizes& s, int seed) {
     c.expect(rate == 0 || c.has(i), "dropout needs ", c.operand(i));
     if (c.has(i)) c.expect(c.in(i) == Type{DType::kI64, {}}, c.operand(i), " is ", c.in(i).str(), ", expected i64[]");
   }
-  c.expect(rate == 0 || Shape{s.B, s.N, s.T, s.S}.elements() <= (int64_t{1} << 34), "drops out of more than 2^34 scores");
+  c.expect(rate == 0 || Shape{s.B, s.N, s.T, s.S}.elements() <= (int64_t{1} << 34),
+           "drops out of more than 2^34 scores");
 }
 
 Tensor by_head(Tensor x, int64_t heads) {

@@ -20,10 +20,12 @@ void shape_rule(Infer& c) {
   if (c.flag("dbias")) c.result(c.in(kBias));
 }
 
-// The softmax, from its lse; 0 for keys that are hidden.
+// The softmax, from its lse; 0 for keys that are hidden and for queries that saw none.
 Tensor probabilities(const Decompose& n) {
-  const Tensor s = scores(n.in(kQ), n.in(kK), n.in(kBias), n.f64("scale"));
-  const Tensor p = exp(s - expand_reduced(n.in(kLse), s.shape(), {3}));
+  const Tensor s = scores(n.in(kQ), n.in(kK), n.in(kBias), n.f64("scale")), lse = n.in(kLse);
+  const double inf = std::numeric_limits<double>::infinity();
+  const Tensor none = compare(lse, scalar_like(lse, -inf), CompareKind::kEq);
+  const Tensor p = exp(s - expand_reduced(select(none, scalar_like(lse, inf), lse), s.shape(), {3}));
   return n.flag("causal") ? hide_future(p, 0) : p;
 }
 
@@ -71,7 +73,10 @@ const OpDef kAttentionGrad = {
 AttentionGrad attention_grad(Tensor dy, Tensor q, Tensor k, Tensor v, Tensor bias, Tensor seed, Tensor step, Tensor y,
                              Tensor lse, const AttentionOptions& o) {
   const Tensors d = emit_all("attention_grad", {dy, q, k, v, y, lse, bias, seed, step},
-                             {{"scale", o.scale}, {"causal", o.causal}, {"rate", o.rate}, {"stream", o.stream},
+                             {{"scale", o.scale},
+                              {"causal", o.causal},
+                              {"rate", o.rate},
+                              {"stream", o.stream},
                               {"dbias", static_cast<bool>(bias)}});
   return {d[0], d[1], d[2], d.size() > 3 ? d[3] : Tensor()};
 }

@@ -13,9 +13,7 @@ void shape_rule(Infer& c) {
 }
 
 // [N, size]: 0, 1, .. in each row, in offset's dtype.
-Tensor counted(Tensor offset, int64_t size) {
-  return iota(*offset.graph(), offset.dtype(), {offset.dim(0), size}, 1);
-}
+Tensor counted(Tensor offset, int64_t size) { return iota(*offset.graph(), offset.dtype(), {offset.dim(0), size}, 1); }
 Tensor rows_of(Tensor x, int64_t size) { return broadcast(x, {x.dim(0), size}, {0}); }
 
 Tensors decompose_rule(const Decompose& n) {

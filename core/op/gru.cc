@@ -46,7 +46,8 @@ const OpDef kGru = {
     "gru",
     "x:F h:F w:F r:F b:F rb:F -> y gates",
     "Gated recurrent units over all steps of x[B,T,I] from the state h[B,U]: with columns z r n of x W[I,3U] + b[3U] "
-    "and of h R[U,3U] + rb[3U], z and r are sigmoids of their sums, n = tanh(x W + b + r q), q = h R + rb, and h = z h + "
+    "and of h R[U,3U] + rb[3U], z and r are sigmoids of their sums, n = tanh(x W + b + r q), q = h R + rb, and h = z h "
+    "+ "
     "(1 - z) n. Results: h of every step y[B,T,U] and gates[B,T,4U] = z r n q for the gradient (Cho et al. 2014; the "
     "reset comes after the product, as in cuDNN and Keras).",
     gru_op::shape_rule,

@@ -99,7 +99,8 @@ Tensors decompose_rule(const Decompose& n) {
     dh = dh ? dy + dh : dy;
     const Tensor out = tanh(c[k + 1]);
     dc = dc + dh * o * (1 - square(out));
-    dz[k] = concat({dc * g * i * (1 - i), dc * c[k] * f * (1 - f), dc * i * (1 - square(g)), dh * out * o * (1 - o)}, 1);
+    dz[k] =
+        concat({dc * g * i * (1 - i), dc * c[k] * f * (1 - f), dc * i * (1 - square(g)), dh * out * o * (1 - o)}, 1);
     dh = product(dz[k], r, false, true);
     dc = dc * f;
   }
@@ -114,7 +115,8 @@ extern const OpDef kLstmGrad;
 const OpDef kLstmGrad = {
     "lstm_grad",
     "dy:F dc:F x:F h:F c:F w:F r:F b:F y:F gates:F -> dx dh dc0 dw dr db",
-    "The gradients of lstm from those of y and of the last c, back through all steps; the cells are computed again from "
+    "The gradients of lstm from those of y and of the last c, back through all steps; the cells are computed again "
+    "from "
     "the gates.",
     lstm_grad_op::shape_rule,
     lstm_grad_op::decompose_rule,

@@ -59,8 +59,8 @@ WeightGrads weight_gradients(Tensor x, Tensor h, Tensor y, Tensor w, Tensor dz, 
   const Tensor before = flat_steps(states_before(h, y));
   const DType dtype = x.dtype();
   const Tensor db = cast(summed(dz), dtype);
-  return {cast(reshape(product(rounded, w, false, true), x.shape()), dtype), cast(product(flat_steps(x), rounded, true), dtype),
-          cast(product(before, recurrent, true), dtype), db,
+  return {cast(reshape(product(rounded, w, false, true), x.shape()), dtype),
+          cast(product(flat_steps(x), rounded, true), dtype), cast(product(before, recurrent, true), dtype), db,
           dz.id() == drec.id() ? db : cast(summed(drec), dtype)};
 }
 

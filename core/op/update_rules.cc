@@ -56,8 +56,7 @@ void infer_pointwise_update(Infer& c, int slots) {
   for (int k = 0; k < slots; ++k) infer_slot(c, k, c.shape(kUpdateP));
 }
 
-UpdateStep::UpdateStep(const Decompose& n)
-    : n_(n), p_(widened(n.in(kUpdateP))), g_(update_rules::dense_gradient(n)) {
+UpdateStep::UpdateStep(const Decompose& n) : n_(n), p_(widened(n.in(kUpdateP))), g_(update_rules::dense_gradient(n)) {
   const DType dtype = p_.dtype();
   if (n.has(kUpdateScale)) g_ = g_ * cast(n.in(kUpdateScale), dtype);
   if (n.f64("l2") != 0) g_ = g_ + n.f64("l2") * p_;
