@@ -75,7 +75,7 @@ double measure(const KernelTable& table, const Node& n, uint32_t threads, int ro
     bases.push_back(reinterpret_cast<uint8_t*>(floats(static_cast<int64_t>(kernel.thread_scratch_bytes) / 4 + 16)));
   Barrier inner, outer;
   double best = 1e9;
-  const int repeat = std::max(1, static_cast<int>(2e6 * gang / (n.flops + 1e2)));
+  const int repeat = std::max(1, static_cast<int>(2e7 * gang / (n.flops + 1e2)));
   const auto part = [&](uint32_t i) {
     Call call;
     call.index = i;
