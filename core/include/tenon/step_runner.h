@@ -1,0 +1,37 @@
+// Training steps of a model on one batch that stays where it is: what benchmarks time. No input pipeline, no
+// checkpoints. One thread at a time.
+//
+//   TENON_ASSIGN(StepRunner runner, StepRunner::create(model, params, batch, 64, {.device = "cpu"}, 100));
+//   TENON_ASSIGN(float loss, runner.run(100));   // 100 steps in one call of the device
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "tenon/estimator.h"
+
+namespace tenon {
+
+class StepRunner {
+ public:
+  // `batch` holds batch_size examples of each feature in HOST memory ("label" among them); each step reads the same
+  // ones. At most max_steps in one call of run(). Of the configuration device, seed and deterministic count.
+  static Result<StepRunner> create(const ModelFn& model, const Params& params, const std::vector<MemoryFeature>& batch,
+                                   int64_t batch_size, const RunConfig& config, int max_steps);
+  StepRunner(StepRunner&&) noexcept;
+  ~StepRunner();
+
+  // Does `steps` steps in one call of the device and returns the last one's loss. REQUIRED: 1 <= steps <= max_steps.
+  Result<float> run(int steps);
+
+  const std::string& device() const;  // "cpu"
+  int64_t parameters() const;         // all of them, moving averages included
+  uint64_t peak_bytes() const;        // what the device says it used at most; 0: it does not say
+
+ private:
+  struct Impl;
+  explicit StepRunner(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tenon

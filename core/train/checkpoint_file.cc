@@ -1,0 +1,84 @@
+#include <sys/stat.h>
+
+#include <cstring>
+
+#include "base/half.h"
+#include "base/text.h"
+#include "tenon/checkpoint.h"
+#include "train/checkpoint.h"
+
+namespace tenon {
+namespace {
+
+bool is_directory(const std::string& path) {
+  struct stat st {};
+  return stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+Result<std::string> prefix_of(const std::string& path) {
+  constexpr std::string_view kIndex = ".index";
+  if (path.ends_with(kIndex)) return path.substr(0, path.size() - kIndex.size());
+  if (!is_directory(path)) return path;
+  TENON_ASSIGN(const std::optional<FoundCheckpoint> found, latest_checkpoint(path));
+  if (!found) return Status(Code::kUnavailable, cat(path, ": has no checkpoint"));
+  return found->prefix;
+}
+
+template <class T>
+T load(const std::byte* p) {
+  T value;
+  std::memcpy(&value, p, sizeof value);
+  return value;
+}
+
+double number(DType dtype, const std::byte* p) {
+  switch (dtype) {
+    case DType::kF32: return load<float>(p);
+    case DType::kF64: return load<double>(p);
+    case DType::kBF16: return from_bf16(load<uint16_t>(p));
+    case DType::kF16: return from_f16(load<uint16_t>(p));
+    case DType::kI32: return load<int32_t>(p);
+    case DType::kI64: return static_cast<double>(load<int64_t>(p));
+    default: return load<uint8_t>(p);
+  }
+}
+
+}  // namespace
+
+struct CheckpointFile::Impl {
+  BundleReader reader;
+  std::vector<CheckpointTensor> tensors;
+};
+
+CheckpointFile::CheckpointFile(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+CheckpointFile::CheckpointFile(CheckpointFile&&) noexcept = default;
+CheckpointFile& CheckpointFile::operator=(CheckpointFile&&) noexcept = default;
+CheckpointFile::~CheckpointFile() = default;
+
+Result<CheckpointFile> CheckpointFile::open(const std::string& path) {
+  TENON_ASSIGN(const std::string prefix, prefix_of(path));
+  TENON_ASSIGN(BundleReader reader, BundleReader::open(prefix));
+  std::vector<CheckpointTensor> tensors;
+  for (const auto& [name, entry] : reader.entries())
+    tensors.push_back({name, {entry.dtype, entry.shape}, entry.str(), entry.size});
+  return CheckpointFile(std::unique_ptr<Impl>(new Impl{std::move(reader), std::move(tensors)}));
+}
+
+const std::string& CheckpointFile::prefix() const { return impl_->reader.prefix(); }
+const std::vector<CheckpointTensor>& CheckpointFile::tensors() const { return impl_->tensors; }
+Result<int64_t> CheckpointFile::global_step() const { return impl_->reader.read_scalar("global_step"); }
+Status CheckpointFile::verify() const { return impl_->reader.verify(); }
+
+Result<std::vector<double>> CheckpointFile::read(std::string_view name) const {
+  const BundleEntry* entry = impl_->reader.find(name);
+  if (!entry) return invalid(prefix(), ": has no tensor '", name, "'");
+  if (entry->dtype == DType::kNone) return invalid(prefix(), ": '", name, "' is ", entry->str(), ", expected numbers");
+  std::vector<std::byte> bytes(static_cast<size_t>(entry->size));
+  TENON_TRY(impl_->reader.read(name, bytes));
+  const auto size = static_cast<size_t>(dtype_bytes(entry->dtype));
+  std::vector<double> out(bytes.size() / size);
+  for (size_t i = 0; i < out.size(); ++i) out[i] = number(entry->dtype, &bytes[i * size]);
+  return out;
+}
+
+}  // namespace tenon

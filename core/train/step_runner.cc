@@ -1,0 +1,85 @@
+#include "tenon/step_runner.h"
+
+#include "backend/registry.h"
+#include "base/text.h"
+#include "train/mode_program.h"
+
+namespace tenon {
+namespace {
+
+int64_t count_parameters(const Graph& graph) {
+  int64_t count = 0;
+  for (const Variable& v : graph.variables)
+    if (v.kind == VariableKind::kWeight) count += graph.type(graph.inputs[v.input].value).shape.elements();
+  return count;
+}
+
+// HOST buffers with the batch, one a FEED input of the program.
+Result<std::vector<Buffer>> place(const Executable& executable, const std::vector<MemoryFeature>& batch,
+                                  int64_t batch_size, Queue& queue) {
+  std::vector<Buffer> out;
+  for (const Input& input : executable.graph.inputs) {
+    if (input.role != Role::kFeed) continue;
+    for (const MemoryFeature& f : batch) {
+      if (f.spec.name != input.name) continue;
+      const Type type = f.spec.batch_type(batch_size);
+      if (static_cast<int64_t>(f.data.size()) != type.bytes())
+        return invalid("feature '", f.spec.name, "' has ", f.data.size(), " bytes, expected ", type.bytes());
+      TENON_ASSIGN(Buffer buffer, executable.device->allocate(type, true));
+      TENON_TRY(queue.write(buffer, f.data.data(), f.data.size()));
+      out.push_back(std::move(buffer));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+struct StepRunner::Impl {
+  std::shared_ptr<Device> device;
+  Queue queue;
+  std::unique_ptr<StateStore> states;
+  std::unique_ptr<ModeProgram> program;
+  std::vector<Buffer> feeds;
+  int64_t parameters = 0;
+};
+
+StepRunner::StepRunner(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+StepRunner::StepRunner(StepRunner&&) noexcept = default;
+StepRunner::~StepRunner() = default;
+
+Result<StepRunner> StepRunner::create(const ModelFn& model, const Params& params,
+                                      const std::vector<MemoryFeature>& batch, int64_t batch_size,
+                                      const RunConfig& config, int max_steps) {
+  auto impl = std::make_unique<Impl>();
+  std::vector<FeatureSpec> specs;
+  for (const MemoryFeature& f : batch) specs.push_back(f.spec);
+  TENON_ASSIGN(impl->device, open_device(config.device));
+  TENON_ASSIGN(impl->queue, impl->device->create_queue());
+  TENON_ASSIGN(ModeGraph graph, build_mode_graph(model, params, specs, batch_size, Mode::kTrain));
+  impl->parameters = count_parameters(*graph.graph);
+  TENON_ASSIGN(impl->program, ModeProgram::create(std::move(graph), impl->device, config, max_steps));
+  impl->states = std::make_unique<StateStore>(impl->device, impl->queue, config.seed);
+  TENON_TRY(impl->states->provide(impl->program->executable().graph, nullptr));
+  impl->program->bind(*impl->states);
+  TENON_ASSIGN(impl->feeds, place(impl->program->executable(), batch, batch_size, impl->queue));
+  std::vector<const Buffer*> feeds;
+  for (const Buffer& b : impl->feeds) feeds.push_back(&b);
+  impl->program->bind_feeds(feeds);
+  return StepRunner(std::move(impl));
+}
+
+Result<float> StepRunner::run(int steps) {
+  const auto n = static_cast<uint32_t>(steps);
+  TENON_ASSIGN(const uint32_t done, impl_->program->run(impl_->queue, n, nullptr));
+  if (done < n) return invalid("the loss is not finite at step ", done, " of ", steps);
+  std::vector<float> losses;
+  TENON_TRY(impl_->program->read_rows(impl_->queue, "loss", n, losses));
+  return losses.back();
+}
+
+const std::string& StepRunner::device() const { return impl_->device->name(); }
+int64_t StepRunner::parameters() const { return impl_->parameters; }
+uint64_t StepRunner::peak_bytes() const { return impl_->device->bytes_peak(); }
+
+}  // namespace tenon
