@@ -1,0 +1,85 @@
+// What the models share: optimizers by name, and everything behind the logits.
+#include "models/models.h"
+
+namespace tenon::models {
+namespace {
+
+template <class Options>
+Options common(const Params& params, LearningRate rate) {
+  Options o;
+  o.learning_rate = std::move(rate);
+  o.weight_decay = params.get<double>("weight_decay", o.weight_decay);
+  o.clipnorm = params.get<double>("clipnorm", 0);
+  o.global_clipnorm = params.get<double>("global_clipnorm", 0);
+  return o;
+}
+
+Optimizer sgd(const Params& params, LearningRate rate, double momentum) {
+  auto o = common<SGDOptions>(params, std::move(rate));
+  o.momentum = momentum;
+  o.nesterov = params.get<bool>("nesterov", false);
+  return SGD(o);
+}
+
+LearningRate schedule(const Params& params) {
+  const double rate = params.get<double>("learning_rate");
+  const double steps = params.get<double>("train_steps", 1), warmup = params.get<double>("warmup_steps", 0);
+  const std::string name = params.get<std::string>("learning_rate_schedule", "constant");
+  if (name == "constant") return rate;
+  if (name != "cosine") throw Error(Status(Code::kInvalid, "no learning_rate_schedule of name '" + name + "'"));
+  if (warmup > 0) return CosineDecay(0, std::max(steps - warmup, 1.0), 0, rate, warmup);
+  return CosineDecay(rate, steps);
+}
+
+using Make = Optimizer (*)(const Params& params, LearningRate rate);
+template <class Options, Optimizer (*Of)(const Options&)>
+Optimizer make(const Params& params, LearningRate rate) {
+  return Of(common<Options>(params, std::move(rate)));
+}
+
+struct Named {
+  const char* name;
+  Make make;
+};
+const Named kOptimizers[] = {
+    {"sgd", [](const Params& p, LearningRate r) { return sgd(p, std::move(r), 0); }},
+    {"momentum", [](const Params& p, LearningRate r) { return sgd(p, std::move(r), p.get<double>("momentum", 0.9)); }},
+    {"adam", make<AdamOptions, Adam>},
+    {"adamw", make<AdamWOptions, AdamW>},
+    {"adamax", make<AdamOptions, Adamax>},
+    {"nadam", make<AdamOptions, Nadam>},
+    {"adagrad", make<AdagradOptions, Adagrad>},
+    {"adadelta", make<AdadeltaOptions, Adadelta>},
+    {"rmsprop", make<RMSpropOptions, RMSprop>},
+    {"ftrl", make<FtrlOptions, Ftrl>},
+    {"lamb", make<AdamOptions, Lamb>},
+    {"lion", make<LionOptions, Lion>},
+    {"adafactor", make<AdafactorOptions, Adafactor>},
+};
+
+}  // namespace
+
+std::vector<std::string> optimizer_names() {
+  std::vector<std::string> out;
+  for (const Named& o : kOptimizers) out.push_back(o.name);
+  return out;
+}
+
+Optimizer make_optimizer(const Params& params) {
+  const std::string name = params.get<std::string>("optimizer");
+  for (const Named& o : kOptimizers)
+    if (name == o.name) return o.make(params, schedule(params));
+  throw Error(Status(Code::kInvalid, "no optimizer of name '" + name + "'"));
+}
+
+EstimatorSpec classify(Tensor logits, Tensor labels, Mode mode, const Optimizer& optimizer) {
+  const Tensor classid = argmax(logits);
+  EstimatorSpec spec{.mode = mode, .predictions = {{"probabilities", softmax(logits)}, {"classid", classid}}};
+  if (mode == Mode::kPredict) return spec;
+  spec.loss = softmax_cross_entropy(logits, labels);
+  spec.eval_metrics = {{"accuracy", accuracy(labels, classid)}};
+  if (mode == Mode::kTrain) spec.train_op = minimize(optimizer, spec.loss);
+  return spec;
+}
+
+}  // namespace tenon::models

@@ -1,0 +1,38 @@
+// A multilayer perceptron: flatten, hidden layers with ReLU, one logit a class. Its size is --hidden 128,64.
+#include "models/models.h"
+
+namespace tenon::models {
+namespace {
+
+// "128,64" -> 128, 64; "" -> none.
+std::vector<int64_t> sizes(const std::string& text) {
+  std::vector<int64_t> out;
+  for (size_t at = 0; at < text.size();) {
+    size_t used = 0;
+    int64_t size = 0;
+    try {
+      size = std::stoll(text.substr(at), &used);
+    } catch (const std::exception&) {
+    }
+    const size_t next = at + used;
+    if (size < 1 || size > 1 << 20 || (next < text.size() && text[next] != ','))
+      throw Error(Status(Code::kInvalid, "hidden: expected sizes as 128,64, found '" + text + "'"));
+    out.push_back(size);
+    at = next + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+EstimatorSpec mlp(const Features& features, const Tensor& labels, Mode mode, const Params& params) {
+  Tensor x = flatten(features["image"]);
+  for (int64_t units : sizes(params.get<std::string>("hidden"))) {
+    x = dense(x, {.units = units, .activation = relu});
+    x = dropout(x, params.get<double>("dropout", 0), mode);
+  }
+  const Tensor logits = dense(x, {.units = params.get<int64_t>("num_classes")});
+  return classify(logits, labels, mode, make_optimizer(params));
+}
+
+}  // namespace tenon::models

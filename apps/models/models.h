@@ -1,0 +1,75 @@
+// The models that the runner can train, one file each. No model names a device.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tenon/estimator.h"
+
+namespace tenon::models {
+
+// A hyperparameter that a model has beside those of every model ("learning_rate", "optimizer", ...).
+struct ModelFlag {
+  std::string name;
+  Params::Value value;  // by default; also says of which kind it is
+  std::string help;
+  double low = 0, high = 1e9;              // of numbers
+  std::vector<std::string> choices = {};   // of strings
+};
+
+// [height, width, channels] and classes where the data do not say it.
+struct ImageShape {
+  int height = 0, width = 0, channels = 3, classes = 10;
+};
+
+struct ModelInfo {
+  const char* name;
+  const char* description;
+  ModelFn model;
+  ImageShape (*image)(const Params& params);  // of the model with these parameters
+  // Defaults of what every model has.
+  const char* optimizer;
+  double learning_rate;
+  const char* schedule;  // "constant", "cosine"
+  int64_t train_batch_size, train_steps;
+  Augmentation augmentation;
+  std::vector<ModelFlag> flags;
+};
+
+// Those that are trained on data, for `tenon train`.
+std::span<const ModelInfo> all_models();
+const ModelInfo* find_model(std::string_view name);  // nullptr when there is none
+
+// A step to be timed (`tenon bench step`): a model on a batch of random examples. The definitions are those that
+// the peers' numbers were measured with.
+struct BenchCase {
+  const char* name;
+  const char* description;
+  ModelFn model;
+  Params params;
+  ImageShape shape;    // height 0: a vector of `width` features
+  int64_t batch_size;
+  int steps_per_call;  // steps in one call of the device
+};
+std::span<const BenchCase> bench_cases();
+const BenchCase* find_bench_case(std::string_view name);
+
+// Names of the optimizers that params["optimizer"] may ask for.
+std::vector<std::string> optimizer_names();
+// The optimizer that the parameters ask for: "optimizer", "learning_rate", "learning_rate_schedule", "train_steps",
+// "momentum", "nesterov", "weight_decay", "clipnorm", "global_clipnorm", each with a default. Throws Error.
+Optimizer make_optimizer(const Params& params);
+
+// What all classifiers share once they have logits[batch, classes]: predictions, and where there are labels the mean
+// softmax cross entropy, accuracy and the training op.
+EstimatorSpec classify(Tensor logits, Tensor labels, Mode mode, const Optimizer& optimizer);
+
+EstimatorSpec mlp(const Features& features, const Tensor& labels, Mode mode, const Params& params);
+EstimatorSpec fashion(const Features& features, const Tensor& labels, Mode mode, const Params& params);
+EstimatorSpec flowers(const Features& features, const Tensor& labels, Mode mode, const Params& params);
+EstimatorSpec flowers180(const Features& features, const Tensor& labels, Mode mode, const Params& params);
+EstimatorSpec resnet(const Features& features, const Tensor& labels, Mode mode, const Params& params);
+
+}  // namespace tenon::models

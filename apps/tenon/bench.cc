@@ -1,0 +1,137 @@
+// tenon bench step CASE: times whole training steps on one batch in memory.
+#include <unistd.h>
+
+#include <ctime>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+
+#include "command.h"
+#include "models/models.h"
+#include "tenon/step_runner.h"
+#include "tenon/threads.h"
+
+namespace tenon::runner {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void declare(Flags& flags, const std::vector<std::string>&) {
+  flags.integer("steps", 0, "steps in a round, whose mean is one measurement; 0: about a quarter of a second's", 0, 1e9);
+  flags.integer("rounds", 15, "measurements at most", 1, 1e6);
+  flags.number("max_seconds", 20, "no round starts after this", 0, 1e6);
+  flags.boolean("deterministic", false, "choose no kernel by the clock");
+}
+
+double seconds_since(Clock::time_point begun) { return std::chrono::duration<double>(Clock::now() - begun).count(); }
+
+// Since the kernel made this process, dynamic linking included: what a user waits.
+double seconds_since_process_start() {
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  char text[1024] = {};
+  if (std::FILE* stat = std::fopen("/proc/self/stat", "re")) {
+    const size_t n = std::fread(text, 1, sizeof text - 1, stat);
+    text[n] = '\0';
+    std::fclose(stat);
+  }
+  const char* field = std::strrchr(text, ')');  // the second; the start, in ticks since boot, is the 22nd
+  for (int i = 2; field && i < 22; ++i) field = std::strchr(field + 1, ' ');
+  if (!field) return 0;
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 -
+         std::strtod(field, nullptr) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+std::vector<MemoryFeature> random_batch(const models::BenchCase& c, uint64_t seed) {
+  const Shape shape = c.shape.height ? Shape{c.shape.height, c.shape.width, c.shape.channels} : Shape{c.shape.width};
+  SampleRandom random(seed, 0, 0);
+  std::vector<float> images(static_cast<size_t>(shape.elements() * c.batch_size));
+  std::vector<int32_t> labels(static_cast<size_t>(c.batch_size));
+  for (float& x : images) x = random.uniform(-1, 1);
+  for (int32_t& y : labels) y = random.below(c.shape.classes);
+  return {memory_feature<float>("image", DType::kF32, shape, images),
+          memory_feature<int32_t>("label", DType::kI32, Shape{}, labels)};
+}
+
+class Bench {
+ public:
+  Bench(const models::BenchCase& c, const Flags& flags) : case_(c), flags_(flags) {}
+
+  int run() {
+    RunConfig config;
+    config.device = device_of(flags_);
+    config.seed = static_cast<uint64_t>(flags_.integer("seed"));
+    config.deterministic = flags_.boolean("deterministic");
+    StepRunner runner = StepRunner::create(case_.model, case_.params,
+                                           random_batch(case_, static_cast<uint64_t>(flags_.integer("seed"))),
+                                           case_.batch_size, config, case_.steps_per_call).take();
+    runner.run(1).take();
+    first_step_ = seconds_since_process_start();
+    measure(runner);
+    print_result(runner);
+    return 0;
+  }
+
+ private:
+  // A multiple of the steps in one call, at least one call.
+  int64_t steps_a_round(StepRunner& runner) {
+    const int64_t call = case_.steps_per_call;
+    if (const int64_t wanted = flags_.integer("steps"); wanted > 0) return (wanted + call - 1) / call * call;
+    const auto begun = Clock::now();  // the second call: caches are warm
+    runner.run(case_.steps_per_call).take();
+    const double fitting = std::clamp(0.25 / std::max(seconds_since(begun), 1e-9), 1.0, 1e6);
+    return static_cast<int64_t>(fitting) * call;
+  }
+
+  void measure(StepRunner& runner) {
+    steps_ = steps_a_round(runner);
+    const auto begun = Clock::now();
+    for (int64_t r = 0; r < flags_.integer("rounds"); ++r) {
+      if (r >= 3 && seconds_since(begun) > flags_.number("max_seconds")) break;
+      const auto round = Clock::now();
+      for (int64_t done = 0; done < steps_; done += case_.steps_per_call) loss_ = runner.run(case_.steps_per_call).take();
+      ms_.push_back(seconds_since(round) * 1e3 / static_cast<double>(steps_));
+    }
+    std::sort(ms_.begin(), ms_.end());
+  }
+
+  void print_result(const StepRunner& runner) const {
+    const double min = ms_.front(), median = ms_[ms_.size() / 2];
+    const double rate = static_cast<double>(case_.batch_size) * 1e3 / min;
+    if (flags_.boolean("json")) {
+      print_line(Json("result").add("case", case_.name).add("min_ms", min).add("median_ms", median)
+                     .add("first_step_s", first_step_).add("examples_per_second", rate).add("device", runner.device())
+                     .add("threads", process_threads()).add("batch_size", case_.batch_size).add("rounds", static_cast<int64_t>(ms_.size()))
+                     .add("steps_per_round", steps_).add("loss", static_cast<double>(loss_))
+                     .add("parameters", runner.parameters()).add("peak_bytes", runner.peak_bytes()).str());
+      return;
+    }
+    print("%-12s min_ms %.4g  median_ms %.4g  first_step_s %.3f  examples_per_second %.4g  (%s, %d threads, %zu rounds of "
+          "%ld steps, loss %.4f)\n", case_.name, min, median, first_step_, rate, runner.device().c_str(), process_threads(),
+          ms_.size(), static_cast<long>(steps_), static_cast<double>(loss_));
+  }
+
+  const models::BenchCase& case_;
+  const Flags& flags_;
+  double first_step_ = 0;
+  int64_t steps_ = 1;
+  float loss_ = 0;
+  std::vector<double> ms_;
+};
+
+int run(const Flags& flags, const std::vector<std::string>& words) {
+  expect_words(words, 1, 2, "what to time: step CASE");
+  only_word({words[0]}, "benchmark", {"step"});
+  std::vector<std::string> names;
+  for (const models::BenchCase& c : models::bench_cases()) names.push_back(c.name);
+  return Bench(*models::find_bench_case(only_word({words.begin() + 1, words.end()}, "case", names)), flags).run();
+}
+
+}  // namespace
+
+const Command kBench{"bench", "step CASE [FLAGS]", "Times whole training steps: mlp_tiny mlp_mnist mnist_cnn flowers180 flowers299 resnet20 "
+                     "resnet18 resnet50", declare, run};
+
+}  // namespace tenon::runner

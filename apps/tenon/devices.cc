@@ -1,0 +1,59 @@
+// tenon devices: backends, their units, and every library that was refused.
+#include "command.h"
+#include "tenon/devices.h"
+
+namespace tenon::runner {
+namespace {
+
+void declare(Flags&, const std::vector<std::string>&) {}
+
+std::string unit_json(const UnitInfo& u) {
+  return Json().add("name", u.name).add("version", u.version).add("kind", u.kind).add("memory_bytes", u.memory_bytes)
+      .add("emulated", u.emulated).str();
+}
+
+void print_json(const Discovery& found) {
+  for (const BackendInfo& b : found.backends) {
+    std::string units;
+    for (const UnitInfo& u : b.units) units += (units.empty() ? "" : ", ") + unit_json(u);
+    print_line(Json("backend").add("name", b.name).add("version", b.version).add("path", b.path)
+                   .raw("units", json_list(units)).add("error", b.status.message()).str());
+  }
+  for (const Refusal& r : found.refusals)
+    print_line(Json("refusal").add("path", r.path).add("cause", r.cause).str());
+  print_line(Json("result").add("backends", static_cast<int64_t>(found.backends.size()))
+                 .add("refusals", static_cast<int64_t>(found.refusals.size())).str());
+}
+
+void print_text(const Discovery& found, bool verbose) {
+  for (const BackendInfo& b : found.backends) {
+    print("%s %s  %s\n", b.name.c_str(), b.version.c_str(), b.path.c_str());
+    if (!b.status.ok()) print("  no device now: %s\n", one_line(b.status.message()).c_str());
+    for (size_t i = 0; i < b.units.size(); ++i) {
+      const UnitInfo& u = b.units[i];
+      print("  %zu  %s, %s%s%s%s\n", i, u.name.c_str(), u.kind.c_str(), u.emulated ? ", emulated" : "",
+            u.memory_bytes ? ", " : "", u.memory_bytes ? bytes_text(static_cast<double>(u.memory_bytes)).c_str() : "");
+    }
+  }
+  for (const Refusal& r : found.refusals) print("refused %s: %s\n", r.path.c_str(), one_line(r.cause).c_str());
+  if (!verbose && !found.backends.empty()) return;
+  print("looked in:\n");
+  for (const std::string& d : found.directories) print("  %s\n", d.c_str());
+}
+
+int run(const Flags& flags, const std::vector<std::string>& words) {
+  expect_words(words, 0, 0, "no argument");
+  const Discovery found = discover_backends();
+  if (flags.boolean("json")) print_json(found);
+  else print_text(found, flags.boolean("verbose"));
+  for (const BackendInfo& b : found.backends)
+    if (b.status.ok()) return 0;
+  throw Error(Status(Code::kUnavailable, "there is no device to train on"));
+}
+
+}  // namespace
+
+const Command kDevices{"devices", "[--json] [--verbose]", "Lists what can be trained on, and why a library was refused",
+                       declare, run};
+
+}  // namespace tenon::runner

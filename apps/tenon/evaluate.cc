@@ -1,0 +1,49 @@
+// tenon evaluate MODEL: measures a checkpoint on the test records.
+#include <algorithm>
+
+#include "model_run.h"
+
+namespace tenon::runner {
+namespace {
+
+void declare(Flags& flags, const std::vector<std::string>& words) {
+  add_model_flags(flags, words);
+  add_data_flags(flags);
+  add_run_flags(flags);
+  flags.text("checkpoint", "", "prefix of a checkpoint; empty: the newest in model_dir");
+}
+
+int run(const Flags& flags, const std::vector<std::string>& words) {
+  const ModelRun model(flags, words);
+  if (flags.text("checkpoint").empty()) flags.required("model_dir");
+  const Dataset data = model.eval_data();
+  Estimator estimator = model.estimator(model.run_config());
+  if (flags.boolean("json") || flags.boolean("verbose")) estimator.set_events(model.events());
+  watch_interrupts();
+  const auto begun = std::chrono::steady_clock::now();
+  const int64_t wanted = flags.integer("num_eval_images"), batch = data.options().batch_size;
+  const int64_t steps = wanted > 0 && wanted < data.size() ? std::max<int64_t>(wanted / batch, 1) : 0;
+  const EvalResult result = estimator.evaluate({.input = data, .steps = steps, .checkpoint = flags.text("checkpoint")}).take();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  const int64_t examples = steps > 0 ? steps * batch : data.size();
+  if (!flags.boolean("json")) {
+    for (const auto& [name, value] : result)
+      if (name != "global_step") print("%s %.4f\n", name.c_str(), value);
+    print("global_step %.0f\n", result.at("global_step"));
+    return 0;
+  }
+  Json json("result");
+  json.add("model", model.info().name).add("examples", examples).add("seconds", seconds);
+  for (const auto& [name, value] : result)
+    if (name != "global_step") json.add(name, value);
+  json.add("global_step", static_cast<int64_t>(result.at("global_step")));
+  print_line(json.str());
+  return 0;
+}
+
+}  // namespace
+
+const Command kEvaluate{"evaluate", "MODEL --data_dir DIR --model_dir DIR [FLAGS]",
+                        "Measures a checkpoint on the test records", declare, run};
+
+}  // namespace tenon::runner

@@ -1,0 +1,83 @@
+// The flags of a subcommand: declared with type, default, range and a line of help, then parsed.
+//
+// `--name value` and `--name=value`; a hyphen may stand for each underscore; `--name` alone sets a bool and
+// `--noname` clears it. A mistake is one line that names the flag, the nearest one where it is unknown, and what was
+// expected.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tenon/estimator.h"
+
+namespace tenon::runner {
+
+// A mistake in the command line; ends the program with code 2.
+struct UsageError {
+  std::string message;
+};
+
+class Flags {
+ public:
+  struct Flag {
+    std::string name;
+    Params::Value value;
+    std::string help;
+    double low = 0, high = 0;              // of numbers
+    std::vector<std::string> choices = {};  // of strings; empty: any
+    bool given = false;
+    bool common = false;  // listed after the subcommand's own
+  };
+
+  // Numbers take ranges; both ends are allowed.
+  void integer(const std::string& name, int64_t value, const std::string& help, double low = 0, double high = 9e18);
+  void number(const std::string& name, double value, const std::string& help, double low = 0, double high = 1e300);
+  void boolean(const std::string& name, bool value, const std::string& help);
+  void text(const std::string& name, const std::string& value, const std::string& help,
+            std::vector<std::string> choices = {});
+  void add(Flag flag);
+  // Another spelling of a flag.
+  void alias(const std::string& name, const std::string& of) { aliases_[name] = of; }
+
+  // Takes flags from `args` and returns the rest, in order. Throws UsageError.
+  std::vector<std::string> parse(const std::vector<std::string>& args);
+
+  template <class T>
+  const T& get(std::string_view name) const {
+    return std::get<T>(find(name).value);
+  }
+  int64_t integer(std::string_view name) const { return get<int64_t>(name); }
+  double number(std::string_view name) const { return get<double>(name); }
+  bool boolean(std::string_view name) const { return get<bool>(name); }
+  const std::string& text(std::string_view name) const { return get<std::string>(name); }
+  // Throws UsageError when it is empty.
+  const std::string& required(std::string_view name) const;
+  bool given(std::string_view name) const { return find(name).given; }
+  bool has(std::string_view name) const;
+  void set(std::string_view name, Params::Value value) { find(name).value = std::move(value); }
+  const std::vector<Flag>& all() const { return flags_; }
+  // Those from index `first` on are listed apart in the help.
+  void mark_common(size_t first) {
+    for (size_t i = first; i < flags_.size(); ++i) flags_[i].common = true;
+  }
+
+  std::string help() const;  // a line or two each
+
+ private:
+  const Flag& find(std::string_view name) const;
+  Flag& find(std::string_view name);
+  Flag& named(const std::string& argument, std::string_view name, bool* negated);
+
+  std::vector<Flag> flags_;
+  std::map<std::string, std::string> aliases_;
+};
+
+// The candidate nearest to `word` when it is close enough to be meant, else "".
+std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates);
+// "a, b, c"
+std::string listed(const std::vector<std::string>& words);
+
+}  // namespace tenon::runner

@@ -1,0 +1,134 @@
+// The runner: tenon SUBCOMMAND ARGUMENTS.
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "command.h"
+#include "tenon/threads.h"
+
+namespace tenon::runner {
+namespace {
+
+const Command* const kCommands[] = {&kDevices, &kConvert, &kTrain, &kEvaluate, &kPredict, &kInspect, &kBench};
+
+volatile std::sig_atomic_t signalled = 0;
+
+void on_signal(int number) {
+  signalled = 1;
+  std::signal(number, SIG_DFL);
+}
+
+const Command* find_command(const std::string& name) {
+  for (const Command* c : kCommands)
+    if (name == c->name) return c;
+  return nullptr;
+}
+
+std::vector<std::string> command_names() {
+  std::vector<std::string> out;
+  for (const Command* c : kCommands) out.push_back(c->name);
+  return out;
+}
+
+void print_overview() {
+  print("usage: tenon SUBCOMMAND ARGUMENTS\n\nTrains neural networks on any device that has a backend.\n\n");
+  for (const Command* c : kCommands) print("  %-10s %s\n", c->name, c->summary);
+  print("\n`tenon SUBCOMMAND --help` lists its flags.\n");
+}
+
+int run_command(const Command& command, const std::vector<std::string>& args) {
+  Flags flags;
+  std::vector<std::string> words;  // what a flag table may depend on: everything that does not look like a flag
+  for (const std::string& a : args)
+    if (!a.starts_with("-")) words.push_back(a);
+  bool help = false;
+  for (const std::string& a : args) help |= a == "--help" || a == "-h";
+  command.declare(flags, words);
+  add_common_flags(flags);
+  if (help) {
+    print("usage: tenon %s %s\n\n%s.\n%s", command.name, command.arguments, command.summary, flags.help().c_str());
+    return 0;
+  }
+  words = flags.parse(args);
+  set_process_threads(static_cast<int>(flags.integer("threads")));
+  return command.run(flags, words);
+}
+
+int fail(const std::string& where, const std::string& message, int code) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "%s: %s\n", where.c_str(), one_line(message).c_str());
+  return code;
+}
+
+int run(const std::vector<std::string>& args) {
+  if (args.empty()) return fail("tenon", "expected a subcommand: " + listed(command_names()), 2);
+  if (args[0] == "--help" || args[0] == "-h" || args[0] == "help") return print_overview(), 0;
+  if (args[0] == "--version") return print("tenon %s\n", TENON_VERSION), 0;
+  const Command* command = find_command(args[0]);
+  if (!command) {
+    const std::string near = nearest_word(args[0], command_names());
+    return fail("tenon", "no subcommand '" + args[0] + "'; " +
+                             (near.empty() ? "expected " + listed(command_names()) : "did you mean '" + near + "'?"), 2);
+  }
+  const std::string where = "tenon " + args[0];
+  try {
+    return run_command(*command, {args.begin() + 1, args.end()});
+  } catch (const UsageError& e) {
+    return fail(where, e.message, 2);
+  } catch (const Error& e) {
+    return fail(where, e.what(), 1);
+  } catch (const std::bad_alloc&) {
+    return fail(where, "out of memory", 1);
+  } catch (const std::exception& e) {
+    return fail(where, e.what(), 1);
+  }
+}
+
+}  // namespace
+
+void watch_interrupts() {
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+}
+bool interrupted() { return signalled != 0; }
+
+void add_common_flags(Flags& flags) {
+  const size_t own = flags.all().size();
+  flags.text("device", "auto", "backend to use, NAME or NAME:SPEC");
+  flags.integer("threads", 0, "cores to use; 0: all. No result depends on it", 0, 4096);
+  flags.integer("seed", 0, "of initial weights, dropout, order and augmentation");
+  flags.boolean("json", false, "one JSON object a line, the last one the result");
+  flags.boolean("verbose", false, "say more");
+  flags.boolean("help", false, "this text");
+  flags.mark_common(own);
+}
+
+const std::string& only_word(const std::vector<std::string>& words, const char* what,
+                             const std::vector<std::string>& choices) {
+  if (words.size() != 1)
+    throw UsageError{format("expected one %s (%s), found %zu", what, listed(choices).c_str(), words.size())};
+  for (const std::string& c : choices)
+    if (words[0] == c) return words[0];
+  const std::string near = nearest_word(words[0], choices);
+  throw UsageError{format("no %s '%s'; %s", what, words[0].c_str(),
+                          near.empty() ? ("expected " + listed(choices)).c_str() : ("did you mean '" + near + "'?").c_str())};
+}
+
+void expect_words(const std::vector<std::string>& words, size_t least, size_t most, const char* what) {
+  if (words.size() < least) throw UsageError{format("expected %s", what)};
+  if (words.size() > most) throw UsageError{format("unexpected argument '%s'", words[most].c_str())};
+}
+
+std::string device_of(const Flags& flags) {
+  if (!flags.has("use_tpu") || !flags.boolean("use_tpu") || flags.given("device")) return flags.text("device");
+  const std::string& tpu = flags.text("tpu");
+  return tpu.empty() ? "tpu-emulator" : "tpu-emulator:" + tpu;
+}
+
+}  // namespace tenon::runner
+
+int main(int argc, char** argv) {
+  using namespace tenon::runner;
+  return flush_output(run({argv + 1, argv + argc}));
+}

@@ -1,0 +1,239 @@
+#include "model_run.h"
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+
+#include "tenon/threads.h"
+
+namespace tenon::runner {
+namespace {
+
+// The model that is named among the words, which may hold values of flags too.
+const models::ModelInfo* model_among(const std::vector<std::string>& words) {
+  for (const std::string& w : words)
+    if (const models::ModelInfo* m = models::find_model(w)) return m;
+  return nullptr;
+}
+
+// "DIR/info.json" as `tenon convert` writes it; an absent file or number is absent.
+std::optional<int64_t> info_number(const std::string& json, const std::string& key) {
+  const size_t at = json.find("\"" + key + "\":");
+  if (at == std::string::npos) return std::nullopt;
+  return std::strtoll(json.c_str() + at + key.size() + 3, nullptr, 10);
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::vector<std::string> read_lines(const std::string& path) {
+  std::vector<std::string> out;
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (!line.empty()) out.push_back(line);
+  }
+  return out;
+}
+
+bool is_pattern_or_file(const std::string& path) {
+  return path.find_first_of("*?[") != std::string::npos || std::ifstream(path + "/.").fail();
+}
+
+}  // namespace
+
+std::vector<std::string> model_names() {
+  std::vector<std::string> out;
+  for (const models::ModelInfo& m : models::all_models()) out.push_back(m.name);
+  return out;
+}
+
+void add_model_flags(Flags& flags, const std::vector<std::string>& words) {
+  const models::ModelInfo* model = model_among(words);
+  if (!model) return;
+  for (const models::ModelFlag& f : model->flags) flags.add({f.name, f.value, f.help, f.low, f.high, f.choices});
+}
+
+void add_training_flags(Flags& flags, const std::vector<std::string>& words) {
+  const models::ModelInfo* named = model_among(words);
+  const models::ModelInfo& m = named ? *named : models::all_models()[0];
+  flags.integer("train_steps", m.train_steps, "train up to this global step", 1, 1e15);
+  flags.integer("train_batch_size", m.train_batch_size, "examples in each step", 1, 1 << 24);
+  flags.number("learning_rate", m.learning_rate, "of the optimizer", 0, 1e6);
+  flags.text("learning_rate_schedule", m.schedule, "over train_steps", {"constant", "cosine"});
+  flags.number("warmup_steps", 0, "steps in which a cosine schedule rises from 0", 0, 1e9);
+  flags.text("optimizer", m.optimizer, "with Keras's defaults", models::optimizer_names());
+  flags.number("momentum", 0.9, "of the optimizer momentum", 0, 1);
+  flags.boolean("nesterov", false, "Nesterov's form of momentum");
+  flags.number("weight_decay", 0, "decoupled: w -= learning_rate * weight_decay * w; adamw: 0.004 unless given", 0, 10);
+  flags.number("clipnorm", 0, "limit of each gradient's norm; 0: none");
+  flags.number("global_clipnorm", 0, "limit of the norm of all gradients; 0: none");
+}
+
+void add_data_flags(Flags& flags) {
+  flags.text("data_dir", "", "records as `tenon convert` writes them");
+  flags.text("train_data_path", "", "training records elsewhere: a directory, or a pattern of files");
+  flags.text("eval_data_path", "", "the same for evaluation");
+  flags.integer("eval_batch_size", 0,
+                "examples in a batch of evaluation; 0: min(1024, num_eval_images), fewer when images are large", 0, 1 << 24);
+  flags.integer("num_eval_images", 0, "examples to evaluate; 0: all", 0, 1e15);
+  flags.integer("height", 0, "of the images; 0: as the data or the model say", 0, 1 << 14);
+  flags.integer("width", 0, "of the images", 0, 1 << 14);
+  flags.integer("channels", 0, "3 or 1", 0, 3);
+  flags.integer("num_classes", 0, "0: as labels.txt or the model say", 0, 1 << 24);
+  flags.boolean("skip_corrupt", false, "leave out damaged records and count them, where the default is to stop");
+  flags.boolean("synthetic", false, "random images and labels instead of data");
+}
+
+void add_run_flags(Flags& flags) {
+  flags.text("model_dir", "", "directory of checkpoints; empty: nothing is kept");
+  flags.alias("output_dir", "model_dir");
+  flags.integer("iterations_per_loop", 0, "steps in one call of the device; 0: about half a second's", 0, 1e5);
+  flags.boolean("deterministic", false, "choose no kernel by the clock");
+  flags.boolean("use_tpu", false, "the same as --device tpu-emulator");
+  flags.text("tpu", "", "with --use_tpu: which one, as v3-8");
+}
+
+ModelRun::ModelRun(const Flags& flags, const std::vector<std::string>& words)
+    : flags_(flags), info_(models::find_model(only_word(words, "model", model_names()))), json_(flags.boolean("json")) {
+  for (const models::ModelFlag& f : info_->flags) {
+    for (const Flags::Flag& g : flags.all())
+      if (g.name == f.name) params_.set(f.name, g.value);
+  }
+  params_.set("optimizer", std::string(info_->optimizer));
+  params_.set("learning_rate", info_->learning_rate);
+  for (const char* name : {"train_steps", "learning_rate", "learning_rate_schedule", "warmup_steps", "optimizer", "momentum",
+                           "nesterov", "clipnorm", "global_clipnorm"})
+    for (const Flags::Flag& g : flags.all())
+      if (g.name == name) params_.set(name, g.value);
+  if (flags.has("weight_decay") && flags.given("weight_decay")) params_.set("weight_decay", flags.number("weight_decay"));
+  read_shape();
+  params_.set("num_classes", static_cast<int64_t>(shape_.classes));
+}
+
+// Flags first, then what the data say of themselves, then the model.
+void ModelRun::read_shape() {
+  shape_ = info_->image(params_);
+  if (!flags_.has("data_dir")) return;
+  const std::string& dir = flags_.text("data_dir");
+  const std::string info = dir.empty() ? "" : read_file(dir + "/info.json");
+  labels_ = dir.empty() ? std::vector<std::string>() : read_lines(dir + "/labels.txt");
+  const auto choose = [&](const char* name, int& value) {
+    if (const auto n = info_number(info, name); n && *n > 0 && *n < 1 << 14) value = static_cast<int>(*n);
+    if (flags_.given(name)) value = static_cast<int>(flags_.integer(name));
+  };
+  choose("height", shape_.height);
+  choose("width", shape_.width);
+  choose("channels", shape_.channels);
+  if (!labels_.empty()) shape_.classes = static_cast<int>(labels_.size());
+  if (flags_.integer("num_classes") > 0) shape_.classes = static_cast<int>(flags_.integer("num_classes"));
+  if (labels_.size() != static_cast<size_t>(shape_.classes)) labels_.clear();
+}
+
+InputOptions ModelRun::image_options(int64_t batch_size, bool training) const {
+  InputOptions o;
+  o.batch_size = batch_size;
+  o.training = o.repeat = o.drop_remainder = training;
+  o.seed = static_cast<uint64_t>(flags_.integer("seed"));
+  o.height = shape_.height;
+  o.width = shape_.width;
+  o.channels = shape_.channels;
+  o.num_classes = shape_.classes;
+  o.skip_corrupt = flags_.boolean("skip_corrupt");
+  o.augmentation = info_->augmentation;
+  if (training && flags_.has("augment") && !flags_.boolean("augment")) o.augmentation = Augmentation::none();
+  return o;
+}
+
+InputOptions ModelRun::places(const char* path_flag, const char* split, InputOptions o) const {
+  const std::string& path = flags_.text(path_flag);
+  if (!path.empty() && is_pattern_or_file(path)) {
+    o.file_pattern = path;
+    return o;
+  }
+  o.data_dir = path.empty() ? flags_.text("data_dir") : path;
+  if (o.data_dir.empty())
+    throw UsageError{"--data_dir is missing; `tenon convert` makes one, --synthetic does without"};
+  if (std::ifstream(o.data_dir + "/.").fail())
+    throw Error(Status(Code::kUnavailable, "--" + std::string(path.empty() ? "data_dir" : path_flag) + ": no directory '" +
+                                               o.data_dir + "'"));
+  o.split = split;
+  return o;
+}
+
+Dataset ModelRun::train_data(int64_t batch_size) const {
+  if (flags_.boolean("synthetic")) return synthetic(batch_size, true);
+  return Dataset::images(places("train_data_path", "train", image_options(batch_size, true)), &process_pool()).take();
+}
+
+int64_t ModelRun::eval_batch(int64_t examples) const {
+  const int64_t limit = flags_.integer("num_eval_images") > 0 ? std::min(flags_.integer("num_eval_images"), examples) : examples;
+  if (const int64_t wanted = flags_.integer("eval_batch_size"); wanted > 0) {
+    if (wanted > limit)
+      throw Error(Status(Code::kInvalid, format("--eval_batch_size %ld is larger than the %ld examples to evaluate",
+                                                static_cast<long>(wanted), static_cast<long>(limit))));
+    return wanted;
+  }
+  const int64_t pixels = int64_t{shape_.height} * shape_.width * shape_.channels;
+  const int64_t fitting = std::max<int64_t>((int64_t{64} << 20) / std::max<int64_t>(pixels * 4, 1), 1);
+  return std::min({int64_t{1024}, limit, fitting});
+}
+
+Dataset ModelRun::eval_data() const {
+  if (flags_.boolean("synthetic")) return synthetic(eval_batch(1024), false);
+  const InputOptions one = places("eval_data_path", "validation", image_options(1, false));
+  const Dataset all = Dataset::images(one, &process_pool()).take();
+  InputOptions o = one;
+  o.batch_size = eval_batch(all.size());
+  return Dataset::images(o, &process_pool()).take();
+}
+
+Dataset ModelRun::synthetic(int64_t batch_size, bool training) const {
+  constexpr int64_t kExamples = 1 << 16;
+  const int classes = shape_.classes;
+  const std::vector<FeatureSpec> specs = {
+      {"image", {DType::kF32, {shape_.height, shape_.width, shape_.channels}}}, {"label", {DType::kI32, {}}}};
+  const ExampleFn example = [classes](int64_t i, const Sample& sample, Slots& out) -> Status {
+    SampleRandom random(sample.seed, 1, static_cast<uint64_t>(i));
+    for (float& x : out.get<float>(0)) x = random.uniform(-1, 1);
+    out.get<int32_t>(1)[0] = random.below(classes);
+    return {};
+  };
+  InputOptions o;
+  o.batch_size = batch_size;
+  o.training = o.repeat = training;
+  o.seed = static_cast<uint64_t>(flags_.integer("seed"));
+  const int64_t size = training ? std::max(kExamples, batch_size) : std::max<int64_t>(1024, batch_size);
+  return Dataset::from_function(size, specs, example, o).take();
+}
+
+RunConfig ModelRun::run_config() const {
+  RunConfig c;
+  c.model_dir = flags_.text("model_dir");
+  c.device = device_of(flags_);
+  c.seed = static_cast<uint64_t>(flags_.integer("seed"));
+  c.iterations_per_loop = flags_.integer("iterations_per_loop");
+  c.deterministic = flags_.boolean("deterministic");
+  c.interrupted = interrupted;
+  return c;
+}
+
+void ModelRun::print_info(const std::string& line) const {
+  if (json_) print_line(Json("info").add("message", line).str());
+  else print_line(one_line(line));
+}
+
+RunEvents ModelRun::events() const {
+  RunEvents e;
+  e.on_info = [this](const std::string& line) { print_info(line); };
+  const bool verbose = flags_.boolean("verbose"), json = json_;
+  e.on_checkpoint = [verbose, json](int64_t step, const std::string& path) {
+    if (json) print_line(Json("checkpoint").add("step", step).add("path", path).str());
+    else if (verbose) print_line(format("saved step %ld to %s", static_cast<long>(step), path.c_str()));
+  };
+  return e;
+}
+
+}  // namespace tenon::runner

@@ -1,0 +1,58 @@
+// What train, evaluate, predict and inspect share: a model's flags, its data, its Estimator.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "command.h"
+#include "models/models.h"
+
+namespace tenon::runner {
+
+std::vector<std::string> model_names();
+
+// The flags of the model that `words` name (none: the first model's are left out), with its defaults.
+void add_model_flags(Flags& flags, const std::vector<std::string>& words);
+void add_training_flags(Flags& flags, const std::vector<std::string>& words);
+void add_data_flags(Flags& flags);
+void add_run_flags(Flags& flags);
+
+// A model with everything that its flags say.
+class ModelRun {
+ public:
+  ModelRun(const Flags& flags, const std::vector<std::string>& words);
+
+  const models::ModelInfo& info() const { return *info_; }
+  const Params& params() const { return params_; }
+  const models::ImageShape& shape() const { return shape_; }
+  const std::vector<std::string>& labels() const { return labels_; }  // class names; empty: unknown
+
+  Dataset train_data(int64_t batch_size) const;
+  // `limit` examples are wanted; 0: all. The batch is --eval_batch_size, or min(1024, what there is).
+  Dataset eval_data() const;
+  // Random images and labels: shapes without data, for benchmarks and for looking at a model.
+  Dataset synthetic(int64_t batch_size, bool training) const;
+
+  Estimator estimator(const RunConfig& config) const { return Estimator(info_->model, config, params_); }
+  RunConfig run_config() const;
+  // Tells about devices, restored checkpoints and the like, in text or JSON.
+  RunEvents events() const;
+  // With `step`, where it is printed as the loss of training.
+  void print_info(const std::string& line) const;
+
+ private:
+  void read_shape();
+  InputOptions image_options(int64_t batch_size, bool training) const;
+  InputOptions places(const char* path_flag, const char* split, InputOptions options) const;
+  int64_t eval_batch(int64_t examples) const;
+
+  const Flags& flags_;
+  const models::ModelInfo* info_;
+  Params params_;
+  models::ImageShape shape_;
+  std::vector<std::string> labels_;
+  bool json_;
+};
+
+}  // namespace tenon::runner

@@ -1,0 +1,142 @@
+// tenon predict MODEL: what a checkpoint says of each example, as CSV or JSON lines.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "model_run.h"
+
+namespace tenon::runner {
+namespace {
+
+void declare(Flags& flags, const std::vector<std::string>& words) {
+  add_model_flags(flags, words);
+  add_data_flags(flags);
+  add_run_flags(flags);
+  flags.text("checkpoint", "", "prefix of a checkpoint; empty: the newest in model_dir");
+  flags.text("output", "", "CSV file to write; empty: standard output");
+}
+
+// A file that appears under its name only when it is whole.
+class Output {
+ public:
+  explicit Output(const std::string& path) : path_(path) {
+    if (path.empty()) {
+      file_ = stdout;
+      return;
+    }
+    part_ = path + format(".part-%d", static_cast<int>(getpid()));
+    file_ = std::fopen(part_.c_str(), "we");
+    if (!file_) fail("cannot be written");
+  }
+  ~Output() {
+    if (path_.empty() || !file_) return;
+    std::fclose(file_);
+    unlink(part_.c_str());
+  }
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+
+  void line(const std::string& text) {
+    if (std::fprintf(file_, "%s\n", text.c_str()) < 0) fail("cannot be written");
+  }
+  void close() {
+    if (path_.empty()) return;
+    const bool written = std::fflush(file_) == 0 && fsync(fileno(file_)) == 0;
+    if (!written || std::rename(part_.c_str(), path_.c_str()) != 0) fail("cannot be written");
+    std::fclose(file_);
+    file_ = nullptr;
+  }
+
+ private:
+  [[noreturn]] void fail(const char* what) {
+    throw Error(Status(Code::kUnavailable, "--output: '" + path_ + "' " + what + ": " + std::strerror(errno)));
+  }
+  std::string path_, part_;
+  std::FILE* file_ = nullptr;
+};
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string out = "\"";
+  for (const char c : text) (c == '"' ? out += "\"\"" : out += c);
+  return out + "\"";
+}
+
+class Prediction {
+ public:
+  Prediction(const Flags& flags, const std::vector<std::string>& words)
+      : flags_(flags), model_(flags, words), json_(flags.boolean("json")) {}
+
+  int run() {
+    if (flags_.text("checkpoint").empty()) flags_.required("model_dir");
+    const Dataset data = model_.eval_data();
+    Output output(flags_.text("output"));
+    Estimator estimator = model_.estimator(model_.run_config());
+    watch_interrupts();
+    if (!json_ || !flags_.text("output").empty()) output.line(header());
+    const PredictRow row = [&](int64_t i, const auto& values) -> Status {
+      const int64_t wanted = flags_.integer("num_eval_images");
+      if (wanted > 0 && i >= wanted) return {};
+      ++rows_;
+      output.line(json_ && flags_.text("output").empty() ? json_row(i, values) : csv_row(i, values));
+      return {};
+    };
+    check(estimator.predict(data, row, flags_.text("checkpoint")));
+    output.close();
+    finish(estimator);
+    return 0;
+  }
+
+ private:
+  using Values = std::map<std::string, std::span<const float>>;
+
+  std::string name_of(int64_t classid) const {
+    return static_cast<size_t>(classid) < model_.labels().size() ? model_.labels()[static_cast<size_t>(classid)]
+                                                                  : std::to_string(classid);
+  }
+  std::string header() const {
+    std::string line = "row,classid,class";
+    for (int c = 0; c < model_.shape().classes; ++c) line += "," + csv_field("probability_" + name_of(c));
+    return line;
+  }
+  std::string csv_row(int64_t i, const Values& values) const {
+    const auto classid = static_cast<int64_t>(values.at("classid")[0]);
+    std::string line = format("%ld,%ld,%s", static_cast<long>(i), static_cast<long>(classid), csv_field(name_of(classid)).c_str());
+    for (const float p : values.at("probabilities")) line += format(",%.6g", static_cast<double>(p));
+    return line;
+  }
+  std::string json_row(int64_t i, const Values& values) const {
+    const auto classid = static_cast<int64_t>(values.at("classid")[0]);
+    std::string list;
+    for (const float p : values.at("probabilities")) list += format(list.empty() ? "%.6g" : ", %.6g", static_cast<double>(p));
+    return Json("prediction").add("row", i).add("classid", classid).add("class", name_of(classid))
+        .raw("probabilities", json_list(list)).str();
+  }
+  void finish(Estimator& estimator) const {
+    const int64_t step = estimator.global_step().take();
+    if (json_)
+      print_line(Json("result").add("model", model_.info().name).add("rows", rows_).add("global_step", step)
+                     .add("output", flags_.text("output")).str());
+    else if (!flags_.text("output").empty())
+      print_line(format("%s rows of step %ld in %s", with_commas(rows_).c_str(), static_cast<long>(step),
+                        flags_.text("output").c_str()));
+  }
+
+  const Flags& flags_;
+  ModelRun model_;
+  bool json_;
+  int64_t rows_ = 0;
+};
+
+int run(const Flags& flags, const std::vector<std::string>& words) { return Prediction(flags, words).run(); }
+
+}  // namespace
+
+const Command kPredict{"predict", "MODEL --data_dir DIR --model_dir DIR [--output FILE.csv] [FLAGS]",
+                       "Writes what a checkpoint says of each example", declare, run};
+
+}  // namespace tenon::runner

@@ -1,0 +1,75 @@
+#include "progress.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "output.h"
+
+namespace tenon::runner {
+namespace {
+
+double seconds_between(std::chrono::steady_clock::time_point a, std::chrono::steady_clock::time_point b) {
+  return std::max(std::chrono::duration<double>(b - a).count(), 1e-9);
+}
+
+long as_long(int64_t n) { return static_cast<long>(n); }
+
+}  // namespace
+
+Progress::Progress(bool json, int64_t every, int64_t target)
+    : json_(json), terminal_(!json && isatty(STDOUT_FILENO)), every_(every), target_(target) {}
+Progress::~Progress() { clear(); }
+
+void Progress::begin(int64_t step) {
+  first_ = last_ = written_ = step;
+  begun_ = written_at_ = Clock::now();
+}
+
+bool Progress::after_run(int64_t step, std::span<const float> losses) {
+  const auto now = Clock::now();
+  if (terminal_) {
+    if (seconds_between(drawn_, now) >= 0.05 || step >= target_) draw(step, losses.back());
+  } else if (every_ > 0 && step / every_ > written_ / every_) {
+    write(step, losses.back());
+  }
+  last_ = step;
+  return true;
+}
+
+void Progress::draw(int64_t step, float loss) {
+  drawn_ = Clock::now();
+  const double rate = static_cast<double>(step - first_) / seconds_between(begun_, drawn_);
+  const std::string line = format("step %ld/%ld  loss %.4f  %.4g steps/s  ETA %s", as_long(step), as_long(target_),
+                                  static_cast<double>(loss), rate,
+                                  duration_text(static_cast<double>(target_ - step) / std::max(rate, 1e-9)).c_str());
+  std::printf("\r%s\033[K", line.c_str());
+  std::fflush(stdout);
+  line_open_ = true;
+}
+
+void Progress::write(int64_t step, float loss) {
+  const auto now = Clock::now();
+  const double rate = static_cast<double>(step - written_) / seconds_between(written_at_, now);
+  if (json_) print_line(Json("step").add("step", step).add("loss", static_cast<double>(loss)).add("steps_per_second", rate).str());
+  else print_line(format("step %ld  loss %.4f  %.4g steps/s", as_long(step), static_cast<double>(loss), rate));
+  written_ = step;
+  written_at_ = now;
+}
+
+void Progress::end(int64_t) {
+  steps_ += last_ - first_;
+  seconds_ += seconds_between(begun_, Clock::now());
+  first_ = last_;
+  clear();
+}
+
+void Progress::clear() {
+  if (!line_open_) return;
+  std::printf("\n");
+  std::fflush(stdout);
+  line_open_ = false;
+}
+
+}  // namespace tenon::runner

@@ -1,0 +1,39 @@
+// How training shows where it is: one redrawn line on a terminal, plain lines in a pipe, JSON objects.
+#pragma once
+
+#include <chrono>
+
+#include "tenon/estimator.h"
+
+namespace tenon::runner {
+
+class Progress : public TrainingHook {
+ public:
+  // Plain and JSON lines come every `every` steps; 0: never.
+  Progress(bool json, int64_t every, int64_t target);
+  ~Progress() override;
+
+  void begin(int64_t step) override;
+  bool after_run(int64_t step, std::span<const float> losses) override;
+  void end(int64_t step) override;
+  // Clears the line on a terminal, so that something else can be printed.
+  void clear();
+
+  // Over all calls of train(), without evaluation.
+  int64_t steps() const { return steps_; }
+  double seconds() const { return seconds_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void draw(int64_t step, float loss);
+  void write(int64_t step, float loss);
+
+  bool json_, terminal_;
+  int64_t every_, target_;
+  int64_t first_ = 0, last_ = 0, written_ = 0, steps_ = 0;
+  double seconds_ = 0;
+  Clock::time_point begun_, drawn_, written_at_;
+  bool line_open_ = false;
+};
+
+}  // namespace tenon::runner

@@ -1,0 +1,152 @@
+// tenon train MODEL: trains from the newest checkpoint, or from the start, and evaluates.
+#include <algorithm>
+
+#include "model_run.h"
+#include "progress.h"
+
+namespace tenon::runner {
+namespace {
+
+void declare(Flags& flags, const std::vector<std::string>& words) {
+  add_model_flags(flags, words);
+  add_training_flags(flags, words);
+  add_data_flags(flags);
+  add_run_flags(flags);
+  flags.boolean("augment", true, "augment training images as the model asks; --noaugment does not");
+  flags.integer("num_train_images", 0, "examples in an epoch, for the log; 0: as many as there are", 0, 1e15);
+  flags.integer("steps_between_evals", 1000, "steps after which it evaluates", 1, 1e15);
+  flags.boolean("evaluate", true, "evaluate; --noevaluate only trains");
+  flags.integer("save_checkpoints_steps", 0, "steps between checkpoints; 0: by time", 0, 1e15);
+  flags.number("save_checkpoints_secs", 600, "seconds between checkpoints; 0: only at the end", 0, 1e9);
+  flags.integer("keep_checkpoint_max", 5, "newest checkpoints to keep; 0: all", 0, 1e6);
+  flags.integer("log_step_count_steps", 100, "steps between lines of the log", 0, 1e15);
+}
+
+RunConfig config_of(const Flags& flags, const ModelRun& model) {
+  if (flags.given("save_checkpoints_steps") && flags.given("save_checkpoints_secs"))
+    throw UsageError{"--save_checkpoints_steps and --save_checkpoints_secs exclude each other"};
+  RunConfig c = model.run_config();
+  c.save_checkpoints_steps = flags.integer("save_checkpoints_steps");
+  c.save_checkpoints_secs = flags.number("save_checkpoints_secs");
+  c.keep_checkpoint_max = static_cast<int>(flags.integer("keep_checkpoint_max"));
+  c.log_step_count_steps = flags.integer("log_step_count_steps");
+  return c;
+}
+
+class Training {
+ public:
+  Training(const Flags& flags, const std::vector<std::string>& words)
+      : flags_(flags), model_(flags, words), steps_(flags.integer("train_steps")),
+        batch_(flags.integer("train_batch_size")), estimator_(model_.estimator(config_of(flags, model_))),
+        progress_(flags.boolean("json"), flags.integer("log_step_count_steps"), steps_) {}
+
+  int run() {
+    const Dataset train = model_.train_data(batch_);
+    std::vector<Dataset> eval;
+    if (flags_.boolean("evaluate")) eval.push_back(model_.eval_data());
+    watch_interrupts();
+    set_events();
+    parameters_ = estimator_.count_parameters(train).take();
+    announce(train);
+    if (eval.empty()) train_only(train);
+    else train_and_test(train, eval[0]);
+    print_result();
+    return 0;
+  }
+
+ private:
+  void set_events() {
+    RunEvents e = model_.events();
+    const auto info = e.on_info;
+    e.on_info = [this, info](const std::string& line) { progress_.clear(), info(line); };
+    e.on_evaluate = [this](int64_t step, const EvalResult& r) { print_evaluation(step, r); };
+    estimator_.set_events(e);
+  }
+
+  // As the original's log: total epochs, the current step.
+  void announce(const Dataset& train) {
+    const int64_t images = flags_.integer("num_train_images") > 0 ? flags_.integer("num_train_images") : train.size();
+    const double epochs = static_cast<double>(steps_) * static_cast<double>(batch_) / static_cast<double>(images);
+    const int64_t step = estimator_.global_step().take();
+    if (!flags_.boolean("json")) {
+      print_line(format("%s: %s parameters, %s of them trained; training to step %ld, %.2f epochs of %s examples; current "
+                        "step %ld", model_.info().name, with_commas(parameters_.total).c_str(),
+                        with_commas(parameters_.trainable).c_str(), static_cast<long>(steps_), epochs,
+                        with_commas(images).c_str(), static_cast<long>(step)));
+      return;
+    }
+    print_line(Json("start").add("model", model_.info().name).add("parameters", parameters_.total)
+                   .add("trainable_parameters", parameters_.trainable).add("step", step).add("train_steps", steps_)
+                   .add("epochs", epochs).add("examples", images).str());
+  }
+
+  void train_only(const Dataset& train) {
+    result_.train = estimator_.train({.input = train, .max_steps = steps_, .hooks = {&progress_}}).take();
+  }
+
+  void train_and_test(const Dataset& train, const Dataset& eval) {
+    const int64_t wanted = flags_.integer("num_eval_images");
+    const int64_t eval_steps = wanted > 0 && wanted < eval.size() ? std::max<int64_t>(wanted / eval.options().batch_size, 1) : 0;
+    result_ = train_and_evaluate(estimator_, {.input = train, .max_steps = steps_,
+                                              .steps_between_evals = flags_.integer("steps_between_evals"),
+                                              .hooks = {&progress_}},
+                                 {.input = eval, .steps = eval_steps}).take();
+  }
+
+  double elapsed() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count(); }
+
+  void print_evaluation(int64_t step, const EvalResult& r) {
+    progress_.clear();
+    if (flags_.boolean("json")) {
+      Json json("evaluation");
+      json.add("step", step).add("elapsed", elapsed());
+      for (const auto& [name, value] : r)
+        if (name != "global_step") json.add(name, value);
+      return print_line(json.str());
+    }
+    std::string line = format("evaluation at step %ld, %s elapsed:", static_cast<long>(step), duration_text(elapsed()).c_str());
+    for (const auto& [name, value] : r)
+      if (name != "global_step") line += format("  %s %.4f", name.c_str(), value);
+    print_line(line);
+  }
+
+  void print_result() {
+    const std::string hash = estimator_.variables_hash().take();
+    const double seconds = progress_.seconds();
+    const double rate = seconds > 0 ? static_cast<double>(progress_.steps() * batch_) / seconds : 0;
+    const bool evaluated = !result_.eval.empty();
+    if (flags_.boolean("json")) {
+      Json json("result");
+      json.add("model", model_.info().name);
+      for (const auto& [name, value] : result_.eval)
+        if (name != "global_step") json.add(name, value);
+      json.add(evaluated ? "train_loss" : "loss", result_.train.loss).add("global_step", result_.train.global_step)
+          .add("hash", hash).add("seconds", elapsed()).add("examples_per_second", rate)
+          .add("parameters", parameters_.total).add("trainable_parameters", parameters_.trainable);
+      return print_line(json.str());
+    }
+    print("%.4g examples/s, %s in all; hash %s\n", rate, duration_text(elapsed()).c_str(), hash.c_str());
+    for (const auto& [name, value] : result_.eval)
+      if (name != "global_step") print("%s %.4f\n", name.c_str(), value);
+    if (!evaluated) print("loss %.4f\n", result_.train.loss);
+    print("global_step %ld\n", static_cast<long>(result_.train.global_step));
+  }
+
+  const Flags& flags_;
+  ModelRun model_;
+  int64_t steps_, batch_;
+  Estimator estimator_;
+  Progress progress_;
+  Estimator::ParameterCount parameters_;
+  TrainAndEvaluateResult result_;
+  std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+};
+
+int run(const Flags& flags, const std::vector<std::string>& words) { return Training(flags, words).run(); }
+
+}  // namespace
+
+const Command kTrain{"train", "MODEL --data_dir DIR --model_dir DIR [FLAGS]",
+                     "Trains from the newest checkpoint, or from the start, and evaluates", declare, run};
+
+}  // namespace tenon::runner
