@@ -1,6 +1,7 @@
 #include "backend/device.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "backend/abi.h"
 #include "base/text.h"
@@ -16,19 +17,6 @@ static_assert(static_cast<int>(DType::kF32) == TENON_F32 && static_cast<int>(DTy
 static_assert(static_cast<int>(GraphImage::Role::kScalar) == TENON_ROLE_SCALAR &&
               static_cast<int>(GraphImage::Mode::kUntil) == TENON_MODE_UNTIL);
 static_assert(static_cast<int>(NodeVerdict::Answer::kTake) == TENON_TAKE);
-
-Status from_abi(const tenon_status& s, std::string_view backend, std::string_view entry) {
-  if (s.code == TENON_OK) return {};
-  const int code = s.code > 0 && s.code <= TENON_INTERNAL ? s.code : TENON_INTERNAL;
-  return Status(static_cast<Code>(code),
-                cat(backend, ": ", s.message ? printable(s.message) : cat(entry, " failed with code ", s.code)));
-}
-
-std::string printable(std::string_view text) {
-  std::string out;
-  for (char c : text.substr(0, 4096)) out += (static_cast<unsigned char>(c) < 0x20 && c != '\n') || c == 0x7f ? '?' : c;
-  return out;
-}
 
 // ---- GraphImage ----
 
@@ -85,6 +73,14 @@ const tenon_graph* GraphImage::flat() const { return impl_->flat.graph(); }
 Device::Device(const tenon_backend& backend, tenon_device* handle, std::string name, std::vector<UnitInfo> units)
     : backend_(backend), handle_(handle), name_(std::move(name)), units_(std::move(units)) {}
 
+namespace {
+
+Status broken(const std::string& device, std::string_view what) { return Status(Code::kAbi, cat(device, ": ", what)); }
+
+constexpr uintptr_t kHostAlignment = 64;
+
+}  // namespace
+
 Device::~Device() { backend_.device_close(handle_); }
 
 Result<Buffer> Device::allocate(const Type& type, bool host, bool split) {
@@ -99,13 +95,17 @@ Result<Buffer> Device::allocate(const Type& type, bool host, bool split) {
   TENON_TRY(from_abi(backend_.buffer_alloc(handle_, &desc, &buffer.handle_, &buffer.host_), name_, "buffer_alloc"));
   buffer.device_ = shared_from_this();
   buffer.type_ = type;
-  if (host && !buffer.host_) return Status(Code::kAbi, cat(name_, ": buffer_alloc gave a HOST buffer without memory"));
+  if (!buffer.handle_) return broken(name_, "buffer_alloc gave no buffer");
+  if (!host) buffer.host_ = nullptr;
+  else if (!buffer.host_ || reinterpret_cast<uintptr_t>(buffer.host_) % kHostAlignment)
+    return broken(name_, "buffer_alloc gave a HOST buffer without memory that is aligned to 64 bytes");
   return buffer;
 }
 
 Result<Queue> Device::create_queue() {
   Queue queue;
   TENON_TRY(from_abi(backend_.queue_create(handle_, 0, &queue.handle_), name_, "queue_create"));
+  if (!queue.handle_) return broken(name_, "queue_create gave no queue");
   queue.device_ = shared_from_this();
   return queue;
 }
@@ -133,11 +133,14 @@ ProgramInfo from_abi(const tenon_info& i) {
   out.device_ns = i.device_ns;
   out.feed_ns = i.feed_ns;
   out.host_ns = i.host_ns;
-  if (i.warnings) out.warnings = printable(i.warnings);
-  for (uint32_t k = 0; i.allocations && k < i.n_allocations; ++k) {
-    const auto* a = reinterpret_cast<const tenon_allocation*>(reinterpret_cast<const uint8_t*>(i.allocations) +
-                                                              k * i.allocation_stride);
-    out.allocations.push_back({a->node, a->first, a->last, a->bytes, a->offset});
+  out.warnings = printable(i.warnings);
+  constexpr uint32_t kMaxAllocations = 1 << 20;
+  const uint32_t n = i.allocations ? std::min(i.n_allocations, kMaxAllocations) : 0;
+  for (uint32_t k = 0; k < n; ++k) {
+    tenon_allocation a{};
+    std::memcpy(&a, reinterpret_cast<const uint8_t*>(i.allocations) + k * i.allocation_stride,
+                std::min<uint64_t>(i.allocation_stride, sizeof a));
+    out.allocations.push_back({a.node, a.first, a.last, a.bytes, a.offset});
   }
   return out;
 }
@@ -154,9 +157,9 @@ Result<std::vector<NodeVerdict>> Device::supports(const GraphImage& graph, std::
   std::vector<NodeVerdict> out;
   for (const tenon_verdict& v : verdicts) {
     if (v.answer < TENON_REFUSE || v.answer > TENON_TAKE)
-      return Status(Code::kAbi, cat(name_, ": supports answered ", v.answer, ", expected 0 to 2"));
+      return broken(name_, cat("supports answered ", v.answer, ", expected 0 to 2"));
     out.push_back({static_cast<NodeVerdict::Answer>(v.answer), v.deterministic != 0,
-                   v.reason ? printable(v.reason) : std::string()});
+                   printable(v.reason)});
   }
   return out;
 }
@@ -169,6 +172,7 @@ Result<Program> Device::compile(const GraphImage& graph, const CompileOptions& o
   const tenon_status status = backend_.compile(handle_, graph.flat(), &o, &program.handle_, &filled);
   if (info) *info = from_abi(filled);
   TENON_TRY(from_abi(status, name_, "compile"));
+  if (!program.handle_) return broken(name_, "compile gave no program");
   program.device_ = shared_from_this();
   program.info_ = from_abi(filled);
   return program;
@@ -214,6 +218,7 @@ Program::~Program() {
 Queue& Queue::operator=(Queue&& other) noexcept {
   std::swap(device_, other.device_);
   std::swap(handle_, other.handle_);
+  std::swap(last_ticket_, other.last_ticket_);
   return *this;
 }
 Queue::~Queue() {
@@ -222,7 +227,11 @@ Queue::~Queue() {
 
 // ---- Queue ----
 
+// Tickets grow and are never 0.
 Status Queue::wait(uint64_t ticket, const char* entry) {
+  if (ticket <= last_ticket_)
+    return broken(device_->name(), cat(entry, " gave ticket ", ticket, ", expected more than ", last_ticket_));
+  last_ticket_ = ticket;
   return from_abi(device_->backend().wait(handle_, ticket, UINT64_MAX), device_->name(), entry);
 }
 
@@ -295,7 +304,8 @@ Result<uint32_t> Queue::run(Launch& launch, uint32_t iterations, Feed* feed) {
   TENON_TRY(from_abi(device_->backend().run(handle_, &run, &ticket, &done), device_->name(), "run"));
   TENON_TRY(wait(ticket, "run"));
   if (done > iterations)
-    return Status(Code::kAbi, cat(device_->name(), ": run did ", done, " iterations, expected at most ", iterations));
+    return broken(device_->name(), cat("run did ", done, " iterations, expected at most ", iterations));
+  if (done == 0 && !feed) return broken(device_->name(), "run did no iteration");
   return done;
 }
 

@@ -183,6 +183,7 @@ class Queue {
   Status wait(uint64_t ticket, const char* entry);
   std::shared_ptr<Device> device_;
   tenon_queue* handle_ = nullptr;
+  uint64_t last_ticket_ = 0;
 };
 
 class Device : public std::enable_shared_from_this<Device> {

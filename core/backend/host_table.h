@@ -1,11 +1,36 @@
 // What the core offers to backends.
 #pragma once
 
+#include <string>
+
+#include "backend/cache.h"
 #include "tenon/abi/plugin.h"
 
 namespace tenon {
 
-// Lives for ever; its gang is the process's pool.
-const tenon_host& host_table();
+// The host of one backend: who it is, and its table, whose ctx is this. Lives as long as the
+// backend's table, for ever. Its gang is the process's pool; its cache_get copies nothing where data
+// is NULL or there is too little room, sets *bytes and, in the second case, says INVALID.
+class BackendHost {
+ public:
+  BackendHost(std::string name, std::string path);
+  BackendHost(const BackendHost&) = delete;
+  BackendHost& operator=(const BackendHost&) = delete;
+
+  // For real use: starts the process's pool.
+  const tenon_host& table();
+  // For a child process that only tries the backend: one thread, and a cache that is always empty.
+  const tenon_host& trial_table();
+
+  const std::string& name() const { return name_; }
+  BackendCache& cache() { return cache_; }
+
+ private:
+  tenon_host common();
+
+  std::string name_;
+  BackendCache cache_;
+  tenon_host table_{};
+};
 
 }  // namespace tenon

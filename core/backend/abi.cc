@@ -1,0 +1,66 @@
+#include "backend/abi.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/text.h"
+
+namespace tenon {
+namespace {
+
+constexpr size_t kMaxText = 4096;
+
+// Bytes of the well-formed UTF-8 sequence at the start of `text`, 0 when there is none.
+size_t sequence(std::string_view text) {
+  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const unsigned lead = byte(0);
+  const size_t n = lead < 0x80 ? 1 : lead >= 0xc2 && lead < 0xe0 ? 2 : lead >= 0xe0 && lead < 0xf0 ? 3
+                 : lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
+  for (size_t i = 1; i < n; ++i)
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  const unsigned second = byte(1);  // overlong forms, surrogates, beyond U+10FFFF
+  if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) || (lead == 0xf0 && second < 0x90) ||
+      (lead == 0xf4 && second > 0x8f))
+    return 0;
+  return n;
+}
+
+// C0, DEL and C1: the characters that move a terminal's cursor.
+bool is_control(std::string_view sequence) {
+  const auto lead = static_cast<unsigned char>(sequence[0]);
+  if (sequence.size() == 1) return (lead < 0x20 && lead != '\n') || lead == 0x7f;
+  return lead == 0xc2 && static_cast<unsigned char>(sequence[1]) < 0xa0;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  std::string out;
+  text = text.substr(0, kMaxText);
+  while (!text.empty()) {
+    const size_t n = sequence(text);
+    if (n == 0 || is_control(text.substr(0, n))) out += '?';
+    else out += text.substr(0, n);
+    text.remove_prefix(std::max<size_t>(n, 1));
+  }
+  return out;
+}
+
+std::string printable(const char* text) {
+  return text ? printable(std::string_view(text, ::strnlen(text, kMaxText))) : std::string();
+}
+
+std::string one_line(std::string_view text) {
+  std::string out = printable(text);
+  std::replace(out.begin(), out.end(), '\n', ' ');
+  return out;
+}
+
+Status from_abi(const tenon_status& s, std::string_view backend, std::string_view entry) {
+  if (s.code == TENON_OK) return {};
+  const int code = s.code > 0 && s.code <= TENON_INTERNAL ? s.code : TENON_INTERNAL;
+  return Status(static_cast<Code>(code),
+                cat(backend, ": ", s.message ? printable(s.message) : cat(entry, " failed with code ", s.code)));
+}
+
+}  // namespace tenon

@@ -1,0 +1,210 @@
+#include "backend/cache.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <memory>
+#include <vector>
+
+#include "base/crc32c.h"
+#include "base/file.h"
+#include "base/text.h"
+
+namespace tenon {
+namespace {
+
+constexpr uint64_t kMagic = 0x3148434e4f4e4554;  // "TENONCH1"
+constexpr time_t kStale = 3600;                  // seconds after which a temporary has no writer
+constexpr std::string_view kTemporary = ".tmp-";
+
+struct Header {
+  uint64_t magic;
+  uint64_t data_bytes;
+  uint32_t key_bytes;
+  uint32_t crc;  // of key and data
+};
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+Status miss(std::string_view why) { return Status(Code::kUnavailable, cat("cache: ", why)); }
+Status failed(std::string_view what) { return miss(cat(what, ": ", strerrordesc_np(errno))); }
+
+std::string cache_directory() {
+  const char* cache = ::secure_getenv("XDG_CACHE_HOME");
+  const char* home = ::secure_getenv("HOME");
+  if (cache && *cache == '/') return cat(cache, "/tenon");
+  if (home && *home == '/') return cat(home, "/.cache/tenon");
+  return {};
+}
+
+// Makes it where it is missing; refuses one that is not the user's, closes one that others may enter.
+Result<Descriptor> open_directory() {
+  const std::string path = cache_directory();
+  if (path.empty()) return miss("neither XDG_CACHE_HOME nor HOME is set");
+  if (::mkdir(path.c_str(), 0700) != 0 && errno == ENOENT) {
+    (void)::mkdir(path.substr(0, path.rfind('/')).c_str(), 0700);
+    (void)::mkdir(path.c_str(), 0700);
+  }
+  Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  struct stat s;
+  if (!directory || ::fstat(directory.get(), &s) != 0) return failed(path);
+  if (s.st_uid != ::geteuid()) return miss(cat(path, " belongs to user ", s.st_uid));
+  if ((s.st_mode & 077) && ::fchmod(directory.get(), 0700) != 0) return failed(path);
+  return directory;
+}
+
+// FNV-1a: spreads keys over names. Equal names of different keys are told apart by the stored key.
+std::string file_name(std::string_view key) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : key) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  std::string out(16, '0');
+  for (int i = 15; i >= 0; --i, hash >>= 4) out[i] = "0123456789abcdef"[hash & 15];
+  return out;
+}
+
+bool read_all(int fd, char* out, size_t bytes) {
+  while (bytes > 0) {
+    const ssize_t n = ::read(fd, out, bytes);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    out += n, bytes -= static_cast<size_t>(n);
+  }
+  return true;
+}
+
+bool write_all(int fd, std::string_view data) {
+  while (!data.empty()) {
+    const ssize_t n = ::write(fd, data.data(), data.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    data.remove_prefix(static_cast<size_t>(n));
+  }
+  return true;
+}
+
+// The data of an entry that is whole and of this key.
+Result<std::string> read_entry(int fd, std::string_view key) {
+  struct stat s;
+  Header header;
+  if (::fstat(fd, &s) != 0 || !S_ISREG(s.st_mode) || !read_all(fd, reinterpret_cast<char*>(&header), sizeof header))
+    return miss("cannot be read");
+  if (header.magic != kMagic || header.key_bytes != key.size() || header.data_bytes > kCacheEntryBytes ||
+      static_cast<uint64_t>(s.st_size) != sizeof header + header.key_bytes + header.data_bytes)
+    return miss("another entry");
+  std::string body(header.key_bytes + header.data_bytes, '\0');
+  if (!read_all(fd, body.data(), body.size()) || crc32c(body) != header.crc || !std::string_view(body).starts_with(key))
+    return miss("another entry, or a damaged one");
+  return body.erase(0, key.size());
+}
+
+struct Entry {
+  std::string name;
+  uint64_t bytes;
+  timespec used;
+};
+
+std::vector<Entry> list_entries(int directory) {
+  std::vector<Entry> out;
+  const int fd = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, int (*)(DIR*)> open(fd < 0 ? nullptr : ::fdopendir(fd), &::closedir);
+  while (const dirent* item = open ? ::readdir(open.get()) : nullptr) {
+    struct stat s;
+    if (::fstatat(directory, item->d_name, &s, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(s.st_mode)) continue;
+    out.push_back({item->d_name, static_cast<uint64_t>(s.st_size), s.st_mtim});
+  }
+  return out;
+}
+
+// Makes room for `bytes` more; removes what a writer that died left.
+void trim(int directory, uint64_t bytes) {
+  std::vector<Entry> entries = list_entries(directory);
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return a.used.tv_sec != b.used.tv_sec ? a.used.tv_sec < b.used.tv_sec : a.used.tv_nsec < b.used.tv_nsec;
+  });
+  uint64_t total = bytes;
+  for (const Entry& e : entries) total += e.bytes;
+  for (const Entry& e : entries) {
+    const bool stale = e.name.starts_with(kTemporary) && e.used.tv_sec + kStale < ::time(nullptr);
+    if (!stale && (total <= kCacheBytes || e.name.starts_with(kTemporary))) continue;
+    if (::unlinkat(directory, e.name.c_str(), 0) == 0) total -= e.bytes;
+  }
+}
+
+// Under its own name only when it is whole. Not made durable: a torn entry is a miss.
+Status write_entry(int directory, const std::string& name, std::string_view contents) {
+  static std::atomic<uint64_t> counter{0};
+  const std::string temporary = cat(kTemporary, static_cast<int64_t>(::getpid()), "-", counter++);
+  const Descriptor file(::openat(directory, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file) return failed("cannot create a file");
+  if (write_all(file.get(), contents) && ::renameat(directory, temporary.c_str(), directory, name.c_str()) == 0) return {};
+  const Status status = failed("cannot write");
+  (void)::unlinkat(directory, temporary.c_str(), 0);
+  return status;
+}
+
+Result<std::string> fingerprint(const std::string& path) {
+  TENON_ASSIGN(const File file, File::open(path));
+  std::vector<char> chunk(1 << 16);
+  uint32_t crc = 0;
+  for (int64_t at = 0;;) {
+    TENON_ASSIGN(const size_t n, file.read_at(at, chunk.data(), chunk.size()));
+    if (n == 0) break;
+    crc = crc32c_extend(crc, chunk.data(), n);
+    at += static_cast<int64_t>(n);
+  }
+  return cat(path.substr(path.rfind('/') + 1), " ", file.size(), " ", crc, " ");
+}
+
+}  // namespace
+
+Result<std::string> BackendCache::full_key(std::string_view key) {
+  std::lock_guard lock(mutex_);
+  if (fingerprint_.empty()) {
+    TENON_ASSIGN(fingerprint_, fingerprint(plugin_));
+  }
+  return cat(fingerprint_, key);
+}
+
+Result<std::string> BackendCache::get(std::string_view key) {
+  TENON_ASSIGN(const std::string full, full_key(key));
+  TENON_ASSIGN(const Descriptor directory, open_directory());
+  const Descriptor file(::openat(directory.get(), file_name(full).c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!file) return miss("no such entry");
+  TENON_ASSIGN(std::string data, read_entry(file.get(), full));
+  (void)::futimens(file.get(), nullptr);
+  return data;
+}
+
+Status BackendCache::put(std::string_view key, std::string_view data) {
+  TENON_ASSIGN(const std::string full, full_key(key));
+  if (full.size() + data.size() > kCacheEntryBytes)
+    return invalid("cache: an entry of ", data.size(), " bytes, expected at most ", kCacheEntryBytes);
+  TENON_ASSIGN(const Descriptor directory, open_directory());
+  const std::string body = cat(full, data);
+  const Header header{kMagic, data.size(), static_cast<uint32_t>(full.size()), crc32c(body)};
+  const std::string contents = cat(std::string_view(reinterpret_cast<const char*>(&header), sizeof header), body);
+  trim(directory.get(), contents.size());
+  return write_entry(directory.get(), file_name(full), contents);
+}
+
+}  // namespace tenon

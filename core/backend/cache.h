@@ -1,0 +1,40 @@
+// The small persistent store that backends have for compiled code and tuning: files in
+// $XDG_CACHE_HOME/tenon or ~/.cache/tenon, which only the user may enter.
+//
+// An entry belongs to the plugin file that wrote it: a rebuilt plugin starts afresh. What is read is
+// what was written or a miss, whatever happened to the file. All entries together stay below
+// kCacheBytes; the least recently used go first. Any number of threads and processes may use it.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "tenon/status.h"
+
+namespace tenon {
+
+constexpr uint64_t kCacheBytes = 64u << 20;
+constexpr uint64_t kCacheEntryBytes = 16u << 20;  // with its key
+
+class BackendCache {
+ public:
+  // `plugin`: the file whose contents the entries belong to. Nothing is read before the first use.
+  explicit BackendCache(std::string plugin) : plugin_(std::move(plugin)) {}
+
+  // kUnavailable: a miss, or there is no cache here.
+  Result<std::string> get(std::string_view key);
+  // Replaces what is there.
+  Status put(std::string_view key, std::string_view data);
+
+ private:
+  // What an entry must say of itself: the plugin's name, size, checksum and the key.
+  Result<std::string> full_key(std::string_view key);
+
+  std::string plugin_;
+  std::mutex mutex_;
+  std::string fingerprint_;  // made at first use
+};
+
+}  // namespace tenon

@@ -1,0 +1,298 @@
+#include "backend/elf_check.h"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "backend/abi.h"
+#include "base/text.h"
+
+namespace tenon {
+namespace {
+
+#if defined(__x86_64__)
+constexpr Elf64_Half kMachine = EM_X86_64;
+constexpr const char* kMachineName = "x86-64";
+#elif defined(__aarch64__)
+constexpr Elf64_Half kMachine = EM_AARCH64;
+constexpr const char* kMachineName = "AArch64";
+#else
+#error "the loader knows x86-64 and AArch64"
+#endif
+
+constexpr uint64_t kPage = 4096;
+constexpr uint64_t kMaxImage = uint64_t{1} << 35;  // of address space
+constexpr uint64_t kMaxAlign = uint64_t{1} << 30;
+constexpr uint64_t kMaxNotes = 1 << 16;
+constexpr uint64_t kMaxDynamic = 1 << 16;
+constexpr int kMaxSegments = 256;
+constexpr int kMaxSections = 4096;
+static_assert(TENON_ABI_MAJOR >= 1);
+
+template <class... Parts>
+Status refuse(const Parts&... parts) {
+  return Status(Code::kAbi, cat(parts...));
+}
+
+// [offset, offset + bytes) lies in [0, size).
+bool within(uint64_t offset, uint64_t bytes, uint64_t size) { return offset <= size && bytes <= size - offset; }
+
+bool power_of_two(uint64_t x) { return x && !(x & (x - 1)); }
+
+class Checker {
+ public:
+  explicit Checker(const File& file) : file_(file), size_(static_cast<uint64_t>(file.size())) {}
+
+  Result<AbiVersion> run() {
+    TENON_TRY(read_header());
+    TENON_TRY(check_header());
+    TENON_TRY(read_segments());
+    TENON_TRY(check_loads());
+    TENON_TRY(check_other_segments());
+    TENON_TRY(check_dynamic());
+    TENON_TRY(check_sections());
+    TENON_ASSIGN(const AbiVersion version, find_note());
+    TENON_TRY(check_version(version));
+    return version;
+  }
+
+ private:
+  Status read_header();
+  Status check_header() const;
+  Status read_segments();
+  Status check_loads();
+  Status check_other_segments() const;
+  Status check_dynamic() const;
+  Status check_dynamic_entry(const Elf64_Dyn& entry) const;
+  Status check_sections() const;
+  Status check_allocated(const Elf64_Shdr& section, size_t i) const;
+  Result<AbiVersion> find_note() const;
+  static Status check_version(const AbiVersion& version);
+
+  template <class T>
+  Status read_table(uint64_t at, size_t count, std::vector<T>* out) const {
+    out->resize(count);
+    return read(at, out->data(), count * sizeof(T));
+  }
+  Status read(uint64_t at, void* out, uint64_t bytes) const {
+    return file_.read_exactly_at(static_cast<int64_t>(at), out, bytes);
+  }
+  const Elf64_Phdr* only(Elf64_Word type) const;
+  // The LOAD segment that holds these bytes of memory (in_file: of the file's part), or nullptr.
+  const Elf64_Phdr* holder(uint64_t address, uint64_t bytes, bool in_file) const;
+
+  const File& file_;
+  uint64_t size_;
+  Elf64_Ehdr header_{};
+  std::vector<Elf64_Phdr> segments_;
+  std::vector<Elf64_Phdr> loads_;
+};
+
+Status Checker::read_header() {
+  if (size_ == 0) return refuse("is empty, expected a shared library");
+  char magic[SELFMAG] = {};
+  TENON_TRY(read(0, magic, std::min<uint64_t>(size_, SELFMAG)));
+  if (std::memcmp(magic, ELFMAG, SELFMAG) != 0) return refuse("is no ELF file");
+  if (size_ < sizeof header_) return refuse("is truncated: ", size_, " bytes, an ELF header has ", sizeof header_);
+  return read(0, &header_, sizeof header_);
+}
+
+Status Checker::check_header() const {
+  const Elf64_Ehdr& h = header_;
+  if (h.e_ident[EI_CLASS] != ELFCLASS64) return refuse("is no 64-bit library (ELF class ", +h.e_ident[EI_CLASS], ", expected 2)");
+  if (h.e_ident[EI_DATA] != ELFDATA2LSB) return refuse("is not little-endian");
+  if (h.e_ident[EI_VERSION] != EV_CURRENT || h.e_version != EV_CURRENT) return refuse("has an unknown ELF version");
+  if (h.e_ident[EI_OSABI] != ELFOSABI_SYSV && h.e_ident[EI_OSABI] != ELFOSABI_GNU)
+    return refuse("is for another system (ELF OS ABI ", +h.e_ident[EI_OSABI], ")");
+  if (h.e_machine != kMachine) return refuse("is for machine ", h.e_machine, ", expected ", kMachine, " (", kMachineName, ")");
+  if (h.e_type != ET_DYN) return refuse("is no shared library (ELF type ", h.e_type, ", expected ", ET_DYN, ")");
+  if (h.e_ehsize != sizeof h) return refuse("has an ELF header of ", h.e_ehsize, " bytes, expected ", sizeof h);
+  return {};
+}
+
+Status Checker::read_segments() {
+  const int count = header_.e_phnum;
+  if (header_.e_phentsize != sizeof(Elf64_Phdr) || count == 0 || count > kMaxSegments)
+    return refuse("has ", count, " program headers of ", header_.e_phentsize, " bytes, expected 1 to ", kMaxSegments, " of ",
+                  sizeof(Elf64_Phdr));
+  if (!within(header_.e_phoff, static_cast<uint64_t>(count) * sizeof(Elf64_Phdr), size_))
+    return refuse("is truncated: its program headers lie beyond its ", size_, " bytes");
+  TENON_TRY(read_table(header_.e_phoff, static_cast<size_t>(count), &segments_));
+  for (int i = 0; i < count; ++i)
+    if (!within(segments_[i].p_offset, segments_[i].p_filesz, size_))
+      return refuse("is truncated: segment ", i, " lies beyond its ", size_, " bytes");
+  return {};
+}
+
+// The linker reserves the room from the first to the last and maps each into it: an order that is not
+// theirs would map over this process's memory.
+Status Checker::check_loads() {
+  uint64_t end = 0;
+  for (const Elf64_Phdr& s : segments_) {
+    if (s.p_type != PT_LOAD) continue;
+    if (s.p_memsz < s.p_filesz || s.p_memsz == 0 || !within(s.p_vaddr, s.p_memsz, kMaxImage))
+      return refuse("has a segment of ", s.p_memsz, " bytes at address ", s.p_vaddr, ", out of range");
+    if (!power_of_two(s.p_align) || s.p_align < kPage || s.p_align > kMaxAlign || (s.p_vaddr - s.p_offset) % s.p_align)
+      return refuse("has a segment that is not aligned as it says (", s.p_align, ")");
+    if (s.p_vaddr / kPage * kPage < end) return refuse("has segments that overlap or are out of order");
+    if ((s.p_flags & ~static_cast<Elf64_Word>(PF_R | PF_W | PF_X)) || !(s.p_flags & PF_R))
+      return refuse("has a segment of unknown flags ", s.p_flags);
+    if ((s.p_flags & PF_W) && (s.p_flags & PF_X)) return refuse("has a segment that is writable and executable");
+    end = (s.p_vaddr + s.p_memsz + kPage - 1) / kPage * kPage;
+    loads_.push_back(s);
+  }
+  if (loads_.empty() || loads_[0].p_vaddr / kPage != 0) return refuse("has no segment at address 0");
+  return {};
+}
+
+const Elf64_Phdr* Checker::only(Elf64_Word type) const {
+  const Elf64_Phdr* found = nullptr;
+  for (const Elf64_Phdr& s : segments_) {
+    if (s.p_type != type) continue;
+    if (found) return nullptr;
+    found = &s;
+  }
+  return found;
+}
+
+const Elf64_Phdr* Checker::holder(uint64_t address, uint64_t bytes, bool in_file) const {
+  for (const Elf64_Phdr& s : loads_)
+    if (address >= s.p_vaddr && within(address - s.p_vaddr, bytes, in_file ? s.p_filesz : s.p_memsz)) return &s;
+  return nullptr;
+}
+
+Status Checker::check_other_segments() const {
+  const Elf64_Phdr* stack = only(PT_GNU_STACK);
+  if (!stack || (stack->p_flags & PF_X)) return refuse("asks for an executable stack");
+  for (const Elf64_Phdr& s : segments_) {
+    if (s.p_type == PT_TLS) {
+      if (!power_of_two(std::max<uint64_t>(s.p_align, 1)) || s.p_align > kPage || s.p_memsz < s.p_filesz ||
+          s.p_memsz > (1u << 24) || (s.p_filesz && !holder(s.p_vaddr, s.p_filesz, true)))
+        return refuse("has thread-local data out of range");
+    }
+    // The end of RELRO may be rounded up to the page in which its segment ends.
+    if (s.p_type == PT_GNU_RELRO) {
+      const Elf64_Phdr* in = holder(s.p_vaddr, 1, false);
+      if (!in || !within(s.p_vaddr - in->p_vaddr, s.p_memsz, in->p_memsz + kPage)) return refuse("has RELRO data out of range");
+    }
+  }
+  return {};
+}
+
+Status Checker::check_dynamic() const {
+  const Elf64_Phdr* dynamic = only(PT_DYNAMIC);
+  if (!dynamic || dynamic->p_filesz > kMaxDynamic) return refuse("has no dynamic section, or more than one");
+  const Elf64_Phdr* load = holder(dynamic->p_vaddr, dynamic->p_filesz, true);
+  if (!load || dynamic->p_vaddr - load->p_vaddr != dynamic->p_offset - load->p_offset)
+    return refuse("has a dynamic section outside its segments");
+  std::vector<Elf64_Dyn> entries;
+  TENON_TRY(read_table(dynamic->p_offset, dynamic->p_filesz / sizeof(Elf64_Dyn), &entries));
+  for (const Elf64_Dyn& entry : entries) {
+    if (entry.d_tag == DT_NULL) return {};
+    TENON_TRY(check_dynamic_entry(entry));
+  }
+  return refuse("has a dynamic section without an end");
+}
+
+Status Checker::check_dynamic_entry(const Elf64_Dyn& entry) const {
+  switch (entry.d_tag) {
+    case DT_HASH: case DT_GNU_HASH: case DT_STRTAB: case DT_SYMTAB: case DT_RELA: case DT_JMPREL: case DT_RELR:
+    case DT_INIT: case DT_FINI: case DT_INIT_ARRAY: case DT_FINI_ARRAY: case DT_VERSYM: case DT_VERNEED: case DT_PLTGOT:
+      if (!holder(entry.d_un.d_ptr, 1, false))
+        return refuse("has a dynamic entry ", entry.d_tag, " that points to address ", entry.d_un.d_ptr, ", outside its segments");
+      return {};
+    case DT_STRSZ: case DT_RELASZ: case DT_PLTRELSZ: case DT_RELRSZ: case DT_INIT_ARRAYSZ: case DT_FINI_ARRAYSZ:
+      if (entry.d_un.d_val > size_) return refuse("has a dynamic table of ", entry.d_un.d_val, " bytes, larger than itself");
+      return {};
+    case DT_TEXTREL:
+      return refuse("needs text relocations (compile it with -fPIC)");
+    default:
+      return {};
+  }
+}
+
+// Sections are not needed to load a library, but where they stand they must agree with its segments.
+Status Checker::check_sections() const {
+  const int count = header_.e_shnum;
+  if (header_.e_shoff == 0 && count == 0) return {};
+  if (header_.e_shentsize != sizeof(Elf64_Shdr) || count == 0 || count > kMaxSections || header_.e_shstrndx >= count)
+    return refuse("has ", count, " section headers of ", header_.e_shentsize, " bytes, expected 1 to ", kMaxSections, " of ",
+                  sizeof(Elf64_Shdr));
+  if (!within(header_.e_shoff, static_cast<uint64_t>(count) * sizeof(Elf64_Shdr), size_))
+    return refuse("is truncated: its section headers lie beyond its ", size_, " bytes");
+  std::vector<Elf64_Shdr> sections;
+  TENON_TRY(read_table(header_.e_shoff, static_cast<size_t>(count), &sections));
+  for (size_t i = 1; i < sections.size(); ++i) {
+    const Elf64_Shdr& s = sections[i];
+    if (s.sh_type == SHT_NULL) continue;
+    if (s.sh_type != SHT_NOBITS && !within(s.sh_offset, s.sh_size, size_))
+      return refuse("is truncated: section ", i, " lies beyond its ", size_, " bytes");
+    if (s.sh_flags & SHF_ALLOC) TENON_TRY(check_allocated(s, i));
+  }
+  return {};
+}
+
+Status Checker::check_allocated(const Elf64_Shdr& s, size_t i) const {
+  if (s.sh_size == 0) return {};
+  if (s.sh_flags & SHF_TLS) {
+    const Elf64_Phdr* tls = only(PT_TLS);
+    if (!tls || s.sh_addr < tls->p_vaddr || !within(s.sh_addr - tls->p_vaddr, s.sh_size, tls->p_memsz))
+      return refuse("has thread-local section ", i, " outside its thread-local segment");
+    if (s.sh_type == SHT_NOBITS) return {};  // .tbss takes no room
+  }
+  const bool in_file = s.sh_type != SHT_NOBITS;
+  const Elf64_Phdr* load = holder(s.sh_addr, s.sh_size, in_file);
+  if (!load || (in_file && s.sh_addr - load->p_vaddr != s.sh_offset - load->p_offset))
+    return refuse("has section ", i, " outside its segments");
+  if (((s.sh_flags & SHF_WRITE) && !(load->p_flags & PF_W)) || ((s.sh_flags & SHF_EXECINSTR) && !(load->p_flags & PF_X)))
+    return refuse("has section ", i, " in a segment that does not allow what it needs");
+  return {};
+}
+
+// The AbiVersion of Tenon's note among these, if it is there.
+bool parse_notes(const std::vector<uint8_t>& notes, uint64_t align, AbiVersion* out) {
+  const auto padded = [align](uint64_t n) { return (n + align - 1) / align * align; };
+  for (uint64_t at = 0; within(at, sizeof(Elf64_Nhdr), notes.size());) {
+    Elf64_Nhdr note;
+    std::memcpy(&note, notes.data() + at, sizeof note);
+    const uint64_t name = at + sizeof note, data = at + padded(sizeof note + uint64_t{note.n_namesz});
+    if (!within(name, note.n_namesz, notes.size()) || !within(data, note.n_descsz, notes.size())) return false;
+    constexpr std::string_view owner(TENON_NOTE_OWNER, sizeof TENON_NOTE_OWNER);  // with its NUL
+    if (note.n_type == TENON_NOTE_TYPE && note.n_descsz >= sizeof *out && note.n_namesz == owner.size() &&
+        std::memcmp(notes.data() + name, owner.data(), owner.size()) == 0) {
+      std::memcpy(out, notes.data() + data, sizeof *out);
+      return true;
+    }
+    at = padded(data + note.n_descsz);
+  }
+  return false;
+}
+
+Result<AbiVersion> Checker::find_note() const {
+  for (const Elf64_Phdr& s : segments_) {
+    if (s.p_type != PT_NOTE || s.p_filesz > kMaxNotes) continue;
+    std::vector<uint8_t> notes;
+    TENON_TRY(read_table(s.p_offset, s.p_filesz, &notes));
+    AbiVersion version;
+    if (parse_notes(notes, s.p_align == 8 ? 8 : 4, &version)) return version;
+  }
+  return refuse("is no Tenon backend: it has no ", TENON_NOTE_SECTION, " note");
+}
+
+Status Checker::check_version(const AbiVersion& v) {
+  constexpr uint32_t kOurs = TENON_ABI_MAJOR;
+  if (v.major == 0 || v.major > kOurs || v.major + 1 < kOurs)
+    return refuse("has ABI version ", v.major, ".", v.minor, ", expected ", kOurs > 1 ? cat(kOurs - 1, " or ") : "", kOurs);
+  if (v.major == kOurs && v.least_host_minor > TENON_ABI_MINOR)
+    return refuse("needs ABI version ", v.major, ".", v.least_host_minor, ", this Tenon has ", kOurs, ".", TENON_ABI_MINOR);
+  return {};
+}
+
+}  // namespace
+
+Result<AbiVersion> check_elf(const File& file) { return Checker(file).run(); }
+
+}  // namespace tenon

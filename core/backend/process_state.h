@@ -1,0 +1,25 @@
+// What a plugin must leave as it found it.
+#pragma once
+
+#include <fenv.h>
+#include <signal.h>
+
+#include <array>
+
+namespace tenon {
+
+// Remembers this thread's floating-point modes (libraries built with -ffast-math change them as they
+// are loaded) and the process's signal handlers, and puts them back when it ends.
+class ProcessState {
+ public:
+  ProcessState();
+  ~ProcessState();
+  ProcessState(const ProcessState&) = delete;
+  ProcessState& operator=(const ProcessState&) = delete;
+
+ private:
+  fenv_t floating_;
+  std::array<struct sigaction, 32> handlers_;
+};
+
+}  // namespace tenon

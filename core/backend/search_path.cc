@@ -1,0 +1,140 @@
+#include "backend/search_path.h"
+
+#include <dirent.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include "backend/abi.h"
+#include "backend/trust.h"
+#include "base/text.h"
+
+namespace tenon {
+namespace {
+
+constexpr size_t kMaxName = 63;
+
+bool exists(const std::string& path) {
+  struct stat s;
+  return ::lstat(path.c_str(), &s) == 0;
+}
+
+class Builder {
+ public:
+  void add(const std::string& directory) {
+    if (directory.empty()) return refuse("(an empty entry of TENON_PLUGIN_PATH)", "expected an absolute path");
+    if (directory[0] != '/') return refuse(directory, "is a relative path, expected an absolute one");
+    const std::string path = tidy(directory);
+    std::string real = path;
+    if (exists(path)) {
+      Result<std::string> trusted = trusted_directory(path);
+      if (!trusted.ok()) return refuse(path, trusted.status().message());
+      real = *trusted;
+    }
+    if (std::find(reals_.begin(), reals_.end(), real) != reals_.end()) return;
+    reals_.push_back(real);
+    out.directories.push_back(path);
+  }
+
+  SearchPath out;
+
+ private:
+  void refuse(const std::string& path, const std::string& cause) { out.refusals.push_back({one_line(path), cause}); }
+  static std::string tidy(const std::string& path) {
+    std::string out = std::filesystem::path(path).lexically_normal().string();
+    while (out.size() > 1 && out.back() == '/') out.pop_back();
+    return out;
+  }
+  std::vector<std::string> reals_;
+};
+
+void add_plugin_path(Builder& builder) {
+  const char* path = ::secure_getenv("TENON_PLUGIN_PATH");
+  if (!path || !*path) return;
+  std::string_view rest = path;
+  for (;;) {
+    const size_t colon = rest.find(':');
+    builder.add(std::string(rest.substr(0, colon)));
+    if (colon == std::string_view::npos) return;
+    rest.remove_prefix(colon + 1);
+  }
+}
+
+// The base directory specification says that relative values are to be ignored.
+void add_user(Builder& builder) {
+  const char* data = ::secure_getenv("XDG_DATA_HOME");
+  const char* home = ::secure_getenv("HOME");
+  if (data && *data == '/') builder.add(cat(data, "/tenon/plugins"));
+  else if (home && *home == '/') builder.add(cat(home, "/.local/share/tenon/plugins"));
+}
+
+// Not in set-uid programs: anybody can make a hard link to one, in a directory of their own.
+void add_beside_program(Builder& builder) {
+  if (::getauxval(AT_SECURE)) return;
+  char path[PATH_MAX];
+  const ssize_t n = ::readlink("/proc/self/exe", path, sizeof path);
+  if (n <= 0) return;
+  const std::filesystem::path bin = std::filesystem::path(std::string(path, static_cast<size_t>(n))).parent_path();
+  builder.add((bin / "../lib/tenon").string());
+  builder.add((bin / "../lib64/tenon").string());
+}
+
+std::vector<std::string> names_in(const std::string& directory) {
+  std::vector<std::string> names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(directory.c_str()), &::closedir);
+  if (!open) return names;
+  while (const dirent* entry = ::readdir(open.get())) {
+    const std::string_view file = entry->d_name;
+    if (file.size() > 3 && file.ends_with(".so")) names.emplace_back(file.substr(0, file.size() - 3));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace
+
+bool is_backend_name(std::string_view name) {
+  const auto good = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+  };
+  return !name.empty() && name.size() <= kMaxName && name[0] != '.' && name[0] != '-' &&
+         std::all_of(name.begin(), name.end(), good);
+}
+
+SearchPath search_path() {
+  Builder builder;
+  add_plugin_path(builder);
+  add_user(builder);
+  add_beside_program(builder);
+#ifdef TENON_INSTALLED_BACKENDS
+  builder.add(TENON_INSTALLED_BACKENDS);
+#endif
+  return std::move(builder.out);
+}
+
+std::vector<Candidate> find_candidates(const SearchPath& search, std::vector<Refusal>* refusals) {
+  std::vector<Candidate> found;
+  for (const std::string& directory : search.directories)
+    for (const std::string& name : names_in(directory)) {
+      const std::string path = cat(directory, "/", name, ".so");
+      const auto first = std::find_if(found.begin(), found.end(), [&](const Candidate& c) { return c.name == name; });
+      if (first != found.end()) refusals->push_back({one_line(path), cat("is shadowed by ", first->path)});
+      else if (!is_backend_name(name)) refusals->push_back({one_line(path), "has no name that a backend may have"});
+      else found.push_back({name, path});
+    }
+  return found;
+}
+
+std::string find_candidate(const SearchPath& search, std::string_view name) {
+  for (const std::string& directory : search.directories)
+    if (const std::string path = cat(directory, "/", name, ".so"); exists(path)) return path;
+  return {};
+}
+
+}  // namespace tenon

@@ -1,0 +1,107 @@
+#include "backend/units.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backend/abi.h"
+#include "base/text.h"
+
+namespace tenon {
+namespace {
+
+constexpr uint32_t kMaxUnits = 65536;
+constexpr uint32_t kMaxFeedDepth = 4096;
+
+const char* or_null(const std::string& spec) { return spec.empty() ? nullptr : spec.c_str(); }
+
+Status wrong(const LoadedBackend& backend, const std::string& what) {
+  return Status(Code::kAbi, cat(backend.name, ": enumerate ", what));
+}
+
+Status call(const LoadedBackend& backend, const std::string& spec, tenon_unit* units, uint32_t* count) {
+  const tenon_backend& t = backend.table;
+  return from_abi(t.enumerate(t.self, or_null(spec), units, sizeof(tenon_unit), count), backend.name, "enumerate");
+}
+
+Result<std::vector<tenon_unit>> raw_units(const LoadedBackend& backend, const std::string& spec) {
+  uint32_t count = 0;
+  TENON_TRY(call(backend, spec, nullptr, &count));
+  if (count == 0) return Status(Code::kUnavailable, cat(backend.name, ": has no units here"));
+  if (count > kMaxUnits) return wrong(backend, cat("counts ", count, " units, expected 1 to ", kMaxUnits));
+  std::vector<tenon_unit> units(count);
+  uint32_t filled = count;
+  TENON_TRY(call(backend, spec, units.data(), &filled));
+  if (filled == 0 || filled > count) return wrong(backend, cat("filled ", filled, " units, expected ", count));
+  units.resize(filled);
+  return units;
+}
+
+Status check_unit(const LoadedBackend& backend, const tenon_unit& u, size_t i) {
+  if (u.feed_depth == 0 || u.feed_depth > kMaxFeedDepth)
+    return wrong(backend, cat("gave unit ", i, " feed_depth ", u.feed_depth, ", expected 1 to ", kMaxFeedDepth));
+  if (u.kind == 0) return wrong(backend, cat("gave unit ", i, " no kind"));
+  return {};
+}
+
+// Kinds that are not known yet count as accelerators.
+const char* kind_name(uint32_t kind) { return kind == TENON_CPU ? "cpu" : kind == TENON_GPU ? "gpu" : "accelerator"; }
+
+template <size_t n>
+std::string text_of(const char (&field)[n]) {
+  return one_line(std::string_view(field, ::strnlen(field, n)));
+}
+
+UnitInfo describe(const tenon_unit& u) {
+  UnitInfo info;
+  info.name = text_of(u.name);
+  info.version = text_of(u.version);
+  info.kind = kind_name(u.kind);
+  info.memory_bytes = u.memory_bytes;
+  info.feed_depth = static_cast<int>(u.feed_depth);
+  info.is_inline = u.flags & TENON_UNIT_INLINE;
+  info.host_feed = u.flags & TENON_UNIT_HOST_FEED;
+  info.extents = u.flags & TENON_UNIT_EXTENTS;
+  info.emulated = u.flags & TENON_UNIT_EMULATED;
+  return info;
+}
+
+Result<std::vector<UnitInfo>> describe_all(const LoadedBackend& backend, const std::vector<tenon_unit>& units) {
+  std::vector<UnitInfo> out;
+  for (size_t i = 0; i < units.size(); ++i) {
+    TENON_TRY(check_unit(backend, units[i], i));
+    out.push_back(describe(units[i]));
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<UnitInfo>> enumerate_units(const LoadedBackend& backend, const std::string& spec) {
+  TENON_ASSIGN(const std::vector<tenon_unit> raw, raw_units(backend, spec));
+  return describe_all(backend, raw);
+}
+
+Result<std::shared_ptr<Device>> open_units(const LoadedBackend& backend, const std::string& spec) {
+  TENON_ASSIGN(const std::vector<tenon_unit> raw, raw_units(backend, spec));
+  TENON_ASSIGN(const std::vector<UnitInfo> all, describe_all(backend, raw));
+  std::vector<uint32_t> which;
+  std::vector<UnitInfo> units;
+  for (uint32_t i = 0; i < raw.size(); ++i) {
+    if (raw[i].domain != raw[0].domain) continue;
+    which.push_back(i);
+    units.push_back(all[i]);
+  }
+  tenon_open open{};
+  open.struct_size = sizeof open;
+  open.spec = or_null(spec);
+  open.units = which.data();
+  open.n_units = static_cast<uint32_t>(which.size());
+  open.processes = 1;
+  tenon_device* device = nullptr;
+  TENON_TRY(from_abi(backend.table.device_open(backend.table.self, &open, &device), backend.name, "device_open"));
+  if (!device) return Status(Code::kAbi, cat(backend.name, ": device_open gave no device"));
+  return std::make_shared<Device>(backend.table, device, spec.empty() ? backend.name : cat(backend.name, ":", spec),
+                                  std::move(units));
+}
+
+}  // namespace tenon
