@@ -1,62 +1,149 @@
-// Conv1D, Conv2D, DepthwiseConv2D, ZeroPadding2D.
+// Conv1D, Conv2D, DepthwiseConv2D, SeparableConv2D, Conv2DTranspose.
 #include "layer/layer.h"
 
 namespace tenon {
 namespace {
 
-Tensor convolve(Tensor x, const ConvLayerOptions& o, int spatial, std::string_view layer, int64_t depthwise) {
-  const LayerScope scope(x, o.name.empty() ? layer : std::string_view(o.name));
-  if (x.rank() != spatial + 2 || !is_float(x.dtype()))
-    scope.fail(layer, "input is ", x.type().str(), ", expected a float of rank ", spatial + 2);
-  const int64_t channels = x.dim(-1), groups = depthwise ? channels : o.groups;
-  const int64_t filters = depthwise ? channels * depthwise : o.filters;
-  if (filters < 1) scope.fail(layer, "filters is ", filters, ", expected 1 or more");
-  if (groups < 1 || channels % groups || filters % groups)
-    scope.fail(layer, "groups ", groups, " do not divide ", channels, " channels and ", filters, " filters");
-  const Ints kernel = o.kernel.of(spatial), strides = o.strides.of(spatial), dilation = o.dilation.of(spatial);
-  for (int64_t v : kernel)
-    if (v < 1) scope.fail(layer, "kernel size is ", v, ", expected 1 or more");
-  Ints dims = kernel;
-  dims.push_back(depthwise ? channels : channels / groups);
-  dims.push_back(depthwise ? depthwise : filters);
-  Tensor w = weight(x, "kernel", Shape(dims), o.kernel_initializer, o.trainable, o.kernel_regularizer);
-  if (depthwise) {  // [h, w, C, m] holds the same numbers as HWIO with one input channel a group
-    dims.end()[-2] = 1;
-    dims.end()[-1] = filters;
-    w = reshape(w, Shape(dims));
-  }
-  const Tensor bias = o.use_bias ? weight(x, "bias", {filters}, o.bias_initializer, o.trainable) : Tensor();
+struct Spatial {
+  Ints kernel, strides, dilation;
+};
+
+Spatial spatial_sizes(const LayerScope& scope, const Extent& kernel, const Extent& strides, const Extent& dilation,
+                      int dimensions) {
+  return {scope.sizes("kernel size", kernel, dimensions), scope.sizes("stride", strides, dimensions),
+          scope.sizes("dilation", dilation, dimensions)};
+}
+
+Shape kernel_shape(Ints spatial, int64_t second_last, int64_t last) {
+  spatial.push_back(second_last);
+  spatial.push_back(last);
+  return Shape(spatial);
+}
+
+ConvOptions conv_options(const LayerScope& scope, Tensor x, Padding padding, const Spatial& s, int64_t groups) {
   const Ints input(x.shape().begin() + 1, x.shape().end() - 1);
-  const Paddings pads = paddings(o.padding, input, kernel, strides, dilation);
+  scope.expect(padding != Padding::kCausal || input.size() == 1, "padding is causal, expected valid or same");
+  const Paddings pads = paddings(padding, input, s.kernel, s.strides, s.dilation);
+  for (size_t d = 0; d < input.size(); ++d) {
+    const int64_t reach = (s.kernel[d] - 1) * s.dilation[d] + 1, padded = input[d] + pads.low[d] + pads.high[d];
+    scope.expect(reach <= padded, "input ", x.type().str(), " is smaller than the kernel, ", reach,
+                 " in spatial dimension ", d);
+  }
   ConvOptions options;
-  options.strides = strides;
-  options.dilation = dilation;
+  options.strides = s.strides;
+  options.dilation = s.dilation;
   options.low = pads.low;
   options.high = pads.high;
   options.groups = groups;
-  return conv_bias_act(x, w, bias, {}, o.activation, 0, options);
+  return options;
+}
+
+Tensor activated_conv(Tensor x, Tensor w, Tensor bias, Activation act, const ConvOptions& options) {
+  return conv_bias_act(x, w, bias, {}, act, default_alpha(act), options);
+}
+
+Tensor convolve(Tensor x, const ConvLayerOptions& o, int spatial, std::string_view layer) {
+  const LayerScope scope(x, layer, o.name.empty() ? layer : std::string_view(o.name));
+  scope.expect_float(x, spatial + 2, spatial + 2);
+  const int64_t channels = x.dim(-1);
+  scope.expect(o.filters >= 1, "filters is ", o.filters, ", expected 1 or more");
+  scope.expect(o.groups >= 1 && channels % o.groups == 0 && o.filters % o.groups == 0, "groups ", o.groups,
+               " do not divide ", channels, " channels and ", o.filters, " filters");
+  const Spatial s = spatial_sizes(scope, o.kernel, o.strides, o.dilation, spatial);
+  const ConvOptions options = conv_options(scope, x, o.padding, s, o.groups);
+  const Shape shape = kernel_shape(s.kernel, channels / o.groups, o.filters);
+  const Tensor w = weight(x, "kernel", shape, o.kernel_initializer, o.trainable, o.kernel_regularizer);
+  const Tensor bias = o.use_bias ? weight(x, "bias", {o.filters}, o.bias_initializer, o.trainable) : Tensor();
+  return activated_conv(x, w, bias, o.activation, options);
+}
+
+// The variable [h, w, C, m] as HWIO with one input channel a group, which is the same numbers.
+Tensor depthwise_kernel(Tensor x, std::string_view name, const Ints& size, int64_t multiplier,
+                        const ConvLayerOptions& o) {
+  const int64_t channels = x.dim(-1);
+  const Shape shape = kernel_shape(size, channels, multiplier);
+  const Tensor w = weight(x, name, shape, o.kernel_initializer, o.trainable, o.kernel_regularizer);
+  return reshape(w, kernel_shape(size, 1, channels * multiplier));
+}
+
+void expect_depthwise(const LayerScope& scope, Tensor x, int64_t multiplier) {
+  scope.expect_float(x, 4, 4);
+  scope.expect(multiplier >= 1 && multiplier <= INT32_MAX, "depth_multiplier is ", multiplier, ", expected 1 or more");
+}
+
+// Padding at the low end of each dimension, and size, of the result of a transposed convolution.
+struct Transposed {
+  Ints size, low, high;
+};
+
+Transposed transposed(const LayerScope& scope, Tensor x, const ConvTransposeOptions& o, const Spatial& s) {
+  scope.expect(o.padding != Padding::kCausal, "padding is causal, expected valid or same");
+  const bool is_same = o.padding == Padding::kSame;
+  Ints more;
+  if (o.output_padding) more = scope.sizes("output_padding", *o.output_padding, 2, 0);
+  Transposed t;
+  for (int d = 0; d < 2; ++d) {
+    const int64_t n = x.dim(d + 1), stride = s.strides[d], reach = (s.kernel[d] - 1) * s.dilation[d] + 1;
+    const int64_t spread = (n - 1) * stride;
+    if (!more.empty())
+      scope.expect(more[d] < stride, "output_padding is ", more[d], ", expected less than the stride ", stride);
+    int64_t size = 0;
+    if (is_same) size = more.empty() ? n * stride : spread + reach % 2 + more[d];
+    else size = spread + reach + (more.empty() ? std::max<int64_t>(stride - reach, 0) : more[d]);
+    scope.expect(size >= 1, "gives no rows or columns for ", n, ", expected an output_padding of 1 or more");
+    const int64_t total = is_same ? std::max<int64_t>(spread + reach - size, 0) : 0;
+    t.size.push_back(size);
+    t.low.push_back(total / 2);
+    t.high.push_back(total - total / 2);
+  }
+  return t;
 }
 
 }  // namespace
 
-Tensor conv1d(Tensor x, const ConvLayerOptions& o) { return convolve(x, o, 1, "conv1d", 0); }
-Tensor conv2d(Tensor x, const ConvLayerOptions& o) { return convolve(x, o, 2, "conv2d", 0); }
-Tensor depthwise_conv2d(Tensor x, const ConvLayerOptions& o, int64_t depth_multiplier) {
-  return convolve(x, o, 2, "depthwise_conv2d", depth_multiplier);
+Tensor conv1d(Tensor x, const ConvLayerOptions& o) { return convolve(x, o, 1, "conv1d"); }
+Tensor conv2d(Tensor x, const ConvLayerOptions& o) { return convolve(x, o, 2, "conv2d"); }
+
+Tensor depthwise_conv2d(Tensor x, const ConvLayerOptions& o, int64_t multiplier) {
+  const LayerScope scope(x, "depthwise_conv2d", o.name.empty() ? "depthwise_conv2d" : std::string_view(o.name));
+  expect_depthwise(scope, x, multiplier);
+  const Spatial s = spatial_sizes(scope, o.kernel, o.strides, o.dilation, 2);
+  const ConvOptions options = conv_options(scope, x, o.padding, s, x.dim(-1));
+  const Tensor w = depthwise_kernel(x, "kernel", s.kernel, multiplier, o);
+  const Shape filters{x.dim(-1) * multiplier};
+  const Tensor bias = o.use_bias ? weight(x, "bias", filters, o.bias_initializer, o.trainable) : Tensor();
+  return activated_conv(x, w, bias, o.activation, options);
 }
 
-Tensor zero_padding2d(Tensor x, Extent padding) {
-  if (x.rank() != 4) fail("zero_padding2d: input is ", x.type().str(), ", expected rank 4");
-  Ints low{0, 0, 0, 0}, high{0, 0, 0, 0};
-  Ints p;
-  try {
-    p = padding.of(2);
-    p = {p[0], p[0], p[1], p[1]};
-  } catch (const Error&) {
-    p = padding.of(4);  // top, bottom, left, right
-  }
-  low[1] = p[0], high[1] = p[1], low[2] = p[2], high[2] = p[3];
-  return pad(x, low, high, {}, 0);
+Tensor separable_conv2d(Tensor x, const ConvLayerOptions& o, int64_t multiplier) {
+  const LayerScope scope(x, "separable_conv2d", o.name.empty() ? "separable_conv2d" : std::string_view(o.name));
+  expect_depthwise(scope, x, multiplier);
+  scope.expect(o.filters >= 1, "filters is ", o.filters, ", expected 1 or more");
+  const Spatial s = spatial_sizes(scope, o.kernel, o.strides, o.dilation, 2);
+  const ConvOptions options = conv_options(scope, x, o.padding, s, x.dim(-1));
+  const Tensor deep = depthwise_kernel(x, "depthwise_kernel", s.kernel, multiplier, o);
+  const Shape point{1, 1, x.dim(-1) * multiplier, o.filters};
+  const Tensor wide = weight(x, "pointwise_kernel", point, o.kernel_initializer, o.trainable, o.kernel_regularizer);
+  const Tensor bias = o.use_bias ? weight(x, "bias", {o.filters}, o.bias_initializer, o.trainable) : Tensor();
+  return activated_conv(conv(x, deep, options), wide, bias, o.activation, {});
+}
+
+Tensor conv2d_transpose(Tensor x, const ConvTransposeOptions& o) {
+  const LayerScope scope(x, "conv2d_transpose", o.name);
+  scope.expect_float(x, 4, 4);
+  scope.expect(o.filters >= 1, "filters is ", o.filters, ", expected 1 or more");
+  const Spatial s = spatial_sizes(scope, o.kernel, o.strides, o.dilation, 2);
+  const Transposed t = transposed(scope, x, o, s);
+  const Shape shape = kernel_shape(s.kernel, o.filters, x.dim(-1));
+  const Tensor w = weight(x, "kernel", shape, o.kernel_initializer, o.trainable, o.kernel_regularizer);
+  ConvOptions options;
+  options.strides = s.strides;
+  options.dilation = s.dilation;
+  options.low = t.low;
+  options.high = t.high;
+  Tensor y = conv_grad_input(x, w, t.size, options);
+  if (o.use_bias) y = y + weight(x, "bias", {o.filters}, o.bias_initializer, o.trainable);
+  return activate(y, o.activation);
 }
 
 }  // namespace tenon

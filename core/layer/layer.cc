@@ -1,17 +1,56 @@
 #include "layer/layer.h"
 
+#include <algorithm>
+
 namespace tenon {
-LayerScope::LayerScope(Tensor x, std::string_view name) : graph_(*x.graph()), saved_(graph_.scope()) {
+namespace {
+
+Graph& graph_of(Tensor x, std::string_view layer, std::string_view name) {
+  if (!x) fail(layer, " '", name, "': the input was never set");
+  return *x.graph();
+}
+
+}  // namespace
+
+LayerScope::LayerScope(Tensor x, std::string_view layer, std::string_view name)
+    : graph_(graph_of(x, layer, name)), saved_(graph_.scope()), layer_(layer) {
   name_ = graph_.unique_name(name);
   graph_.set_scope(name_);
 }
 
+void LayerScope::expect_float(Tensor x, int low, int high) const {
+  const bool fits = is_float(x.dtype()) && x.rank() >= low && x.rank() <= high;
+  expect(fits, "input is ", x.type().str(), ", expected a float of rank ", low,
+         low == high ? "" : high == kMaxRank ? " or more" : cat(" to ", high));
+  expect(x.elements() > 0, "input ", x.type().str(), " is empty");
+}
+
+Ints LayerScope::sizes(std::string_view what, const Extent& extent, int dimensions, int64_t least) const {
+  const auto n = static_cast<size_t>(dimensions);
+  expect(extent.count() == 1 || extent.count() == n, what, " has ", extent.count(), " numbers, expected 1",
+         n == 1 ? "" : cat(" or ", n));
+  Ints out = extent.of(dimensions);
+  for (int64_t v : out) expect(v >= least, what, " is ", v, ", expected ", least, " or more");
+  for (int64_t v : out) expect(v <= INT32_MAX, what, " is ", v, ", expected less than 2^31");
+  return out;
+}
+
+Tensor parameter(Tensor x, std::string_view name, const Shape& shape, const InitializerRule& rule, bool trainable,
+                 Regularizer regularizer) {
+  const Tensor w = variable(x, name, shape, rule(shape), trainable);
+  if (regularizer.l1 != 0) add_loss(reduce_sum(abs(w)) * regularizer.l1);
+  if (regularizer.l2 != 0) add_loss(reduce_sum(square(w)) * regularizer.l2);
+  return w;
+}
+
 Tensor weight(Tensor x, std::string_view name, const Shape& shape, const InitializerRule& rule, bool trainable,
               Regularizer regularizer) {
-  const Tensor w = variable(x, name, shape, rule(shape), trainable);
-  if (regularizer.l1 != 0) add_loss(mul(reduce_sum(abs(w)), scalar_like(w, regularizer.l1)));
-  if (regularizer.l2 != 0) add_loss(mul(reduce_sum(square(w)), scalar_like(w, regularizer.l2)));
-  return cast(w, x.dtype());
+  return cast(parameter(x, name, shape, rule, trainable, regularizer), x.dtype());
+}
+
+double default_alpha(Activation activation) {
+  if (activation == Activation::kLeakyRelu) return 0.2;
+  return activation == Activation::kElu ? 1 : 0;
 }
 
 Ints Extent::of(int dimensions) const {
@@ -33,6 +72,29 @@ Paddings paddings(Padding padding, const Ints& input, const Ints& kernel, const 
     p.high[d] = total - total / 2;
   }
   return p;
+}
+
+Ints spatial_axes(Tensor x) {
+  Ints axes;
+  for (int i = 1; i + 1 < x.rank(); ++i) axes.push_back(i);
+  return axes;
+}
+
+Tensor same_rank(Tensor x, Tensor like) {
+  if (x.rank() != like.rank() + 1 || x.dim(-1) != 1) return x;
+  return reshape(x, Shape(std::vector<int64_t>(x.shape().begin(), x.shape().end() - 1)));
+}
+
+Tensor sample_weights(std::string_view what, Tensor weight, Tensor values) {
+  std::vector<int64_t> dims = weight.shape().vec();
+  const auto rank = static_cast<size_t>(values.rank());
+  while (dims.size() > rank && dims.back() == 1) dims.pop_back();
+  while (dims.size() < rank) dims.push_back(1);
+  bool fits = dims.size() == rank;
+  for (size_t i = 0; fits && i < rank; ++i) fits = dims[i] == 1 || dims[i] == values.dim(static_cast<int>(i));
+  if (!fits)
+    fail(what, ": sample_weight is ", weight.type().str(), ", expected one number for each of ", values.shape().str());
+  return broadcast_to(cast(reshape(weight, Shape(dims)), DType::kF32), values.shape());
 }
 
 }  // namespace tenon

@@ -11,7 +11,8 @@ namespace tenon {
 // Names a layer's nodes and variables "NAME/..." while it lives, NAME made unique in the graph.
 class LayerScope {
  public:
-  LayerScope(Tensor x, std::string_view name);
+  // `layer` is for messages, `name` the name asked for. Throws Error when the input was never set.
+  LayerScope(Tensor x, std::string_view layer, std::string_view name);
   ~LayerScope() { graph_.set_scope(saved_); }
   LayerScope(const LayerScope&) = delete;
   LayerScope& operator=(const LayerScope&) = delete;
@@ -19,23 +20,45 @@ class LayerScope {
 
   // Throws "conv2d 'block3/a': " followed by the parts.
   template <class... Parts>
-  [[noreturn]] void fail(std::string_view layer, const Parts&... parts) const {
-    ::tenon::fail(layer, " '", name_, "': ", parts...);
+  [[noreturn]] void fail(const Parts&... parts) const {
+    ::tenon::fail(layer_, " '", name_, "': ", parts...);
   }
+  template <class... Parts>
+  void expect(bool condition, const Parts&... parts) const {
+    if (!condition) fail(parts...);
+  }
+  // x is a float of rank `low` to `high` without an empty dimension.
+  void expect_float(Tensor x, int low, int high = kMaxRank) const;
+  // One size a dimension, each at least `least`.
+  Ints sizes(std::string_view what, const Extent& extent, int dimensions, int64_t least = 1) const;
 
  private:
   Graph& graph_;
-  std::string saved_, name_;
+  std::string saved_, layer_, name_;
 };
 
-// A trainable or frozen weight with an optional penalty on the loss.
+// A trainable or frozen variable with an optional penalty on the loss, in f32.
+Tensor parameter(Tensor x, std::string_view name, const Shape& shape, const InitializerRule& rule, bool trainable,
+                 Regularizer regularizer = {});
+// The same in x's dtype.
 Tensor weight(Tensor x, std::string_view name, const Shape& shape, const InitializerRule& rule, bool trainable,
               Regularizer regularizer = {});
+
+// The slope or scale that Keras's function of that name has.
+double default_alpha(Activation activation);
 
 // low and high padding of each spatial dimension, as TensorFlow pads: the odd one at the end.
 struct Paddings {
   Ints low, high;
 };
 Paddings paddings(Padding padding, const Ints& input, const Ints& kernel, const Ints& strides, const Ints& dilation);
+
+// The spatial axes of [batch, .., channels].
+Ints spatial_axes(Tensor x);
+
+// x without a last axis of size 1 that `like` does not have.
+Tensor same_rank(Tensor x, Tensor like);
+// sample_weight in f32 along the first axes of `values`, broadcast to it; `what` is for messages.
+Tensor sample_weights(std::string_view what, Tensor weight, Tensor values);
 
 }  // namespace tenon

@@ -1,4 +1,6 @@
-// BatchNormalization and LayerNormalization.
+// BatchNormalization, LayerNormalization, GroupNormalization, RMSNormalization, UnitNormalization.
+#include <algorithm>
+
 #include "layer/layer.h"
 
 namespace tenon {
@@ -6,29 +8,51 @@ namespace {
 
 // moving = momentum * moving + (1 - momentum) * batch
 void track(Tensor moving, Tensor batch, double momentum) {
-  const Tensor delta = mul(sub(cast(batch, moving.dtype()), moving), scalar_like(moving, 1 - momentum));
-  assign(moving, add(moving, delta));
+  assign(moving, moving + (batch - moving) * (1 - momentum));
+}
+
+// A variable of that name, or a constant where none is wanted.
+Tensor scale_or(bool wanted, Tensor x, std::string_view name, const Shape& shape, const Initializer& init,
+                bool trainable) {
+  if (wanted) return parameter(x, name, shape, init, trainable);
+  return full(*x.graph(), DType::kF32, shape, init.a);
+}
+
+void expect_epsilon(const LayerScope& scope, double epsilon) {
+  scope.expect(epsilon >= 0, "epsilon is ", epsilon, ", expected 0 or more");
+}
+
+// Sorted axes counted from 0.
+Ints normalized_axes(const LayerScope& scope, Tensor x, const Ints& axes) {
+  scope.expect(!axes.empty(), "axes are empty");
+  Ints out;
+  for (int64_t a : axes) {
+    scope.expect(a >= -x.rank() && a < x.rank(), "axis ", a, " is out of range for ", x.type().str());
+    out.push_back(a < 0 ? a + x.rank() : a);
+  }
+  std::sort(out.begin(), out.end());
+  scope.expect(std::adjacent_find(out.begin(), out.end()) == out.end(), "axes repeat: [", join(axes, ","), "]");
+  return out;
 }
 
 }  // namespace
 
 Tensor batch_normalization(Tensor x, Mode mode, const BatchNormOptions& o) {
-  const LayerScope scope(x, o.name);
-  if (x.rank() < 2 || !is_float(x.dtype())) scope.fail("batch_normalization", "input is ", x.type().str(), ", expected a float of rank 2 or more");
+  const LayerScope scope(x, "batch_normalization", o.name);
+  scope.expect_float(x, 2);
+  expect_epsilon(scope, o.epsilon);
+  scope.expect(o.momentum >= 0 && o.momentum <= 1, "momentum is ", o.momentum, ", expected 0 to 1");
   const Shape channels{x.dim(-1)};
-  const auto scale = [&](bool wanted, const char* name, const Initializer& init, double missing) {
-    return wanted ? weight(x, name, channels, init, o.trainable) : full(*x.graph(), x.dtype(), channels, missing);
-  };
-  const Tensor gamma = scale(o.scale, "gamma", ones(), 1);
-  const Tensor beta = scale(o.center, "beta", zeros(), 0);
+  const Tensor gamma = scale_or(o.scale, x, "gamma", channels, ones(), o.trainable);
+  const Tensor beta = scale_or(o.center, x, "beta", channels, zeros(), o.trainable);
   const Tensor moving_mean = variable(x, "moving_mean", channels, zeros(), false);
   const Tensor moving_variance = variable(x, "moving_variance", channels, ones(), false);
   NormOptions options;
   options.eps = o.epsilon;
   options.act = o.activation;
+  options.alpha = default_alpha(o.activation);
   if (mode != Mode::kTrain || !o.trainable)
-    return batch_norm_apply(x, gamma, beta, cast(moving_mean, x.dtype()), cast(moving_variance, x.dtype()), o.residual,
-                            options);
+    return batch_norm_apply(x, gamma, beta, moving_mean, moving_variance, o.residual, options);
   const Normalized n = batch_norm(x, gamma, beta, o.residual, options);
   track(moving_mean, n.mean, o.momentum);
   track(moving_variance, n.var, o.momentum);
@@ -36,12 +60,49 @@ Tensor batch_normalization(Tensor x, Mode mode, const BatchNormOptions& o) {
 }
 
 Tensor layer_normalization(Tensor x, const LayerNormOptions& o) {
-  const LayerScope scope(x, o.name);
-  if (x.rank() < 2 || !is_float(x.dtype())) scope.fail("layer_normalization", "input is ", x.type().str(), ", expected a float of rank 2 or more");
-  const Shape width{x.dim(-1)};
-  const Tensor gamma = o.scale ? weight(x, "gamma", width, ones(), o.trainable) : full(*x.graph(), x.dtype(), width, 1);
-  const Tensor beta = o.center ? weight(x, "beta", width, zeros(), o.trainable) : Tensor();
-  return layer_norm(x, gamma, beta, {x.rank() - 1}, o.epsilon).y;
+  const LayerScope scope(x, "layer_normalization", o.name);
+  scope.expect_float(x, 2);
+  expect_epsilon(scope, o.epsilon);
+  const Ints axes = normalized_axes(scope, x, o.axes);
+  std::vector<int64_t> dims;
+  for (int64_t a : axes) dims.push_back(x.dim(static_cast<int>(a)));
+  const Shape shape(dims);
+  const Tensor gamma = scale_or(o.scale, x, "gamma", shape, ones(), o.trainable);
+  const Tensor beta = o.center ? parameter(x, "beta", shape, zeros(), o.trainable) : Tensor();
+  if (axes.front() == x.rank() - static_cast<int64_t>(axes.size())) return layer_norm(x, gamma, beta, axes, o.epsilon).y;
+  // axes that are not the last ones: the op's gamma would have other dimensions
+  Tensor y = layer_norm(x, full(*x.graph(), DType::kF32, {}, 1), {}, axes, o.epsilon).y;
+  y = y * broadcast(cast(gamma, y.dtype()), y.shape(), axes);
+  return beta ? y + broadcast(cast(beta, y.dtype()), y.shape(), axes) : y;
+}
+
+Tensor group_normalization(Tensor x, const GroupNormOptions& o) {
+  const LayerScope scope(x, "group_normalization", o.name);
+  scope.expect_float(x, 2);
+  expect_epsilon(scope, o.epsilon);
+  const int64_t channels = x.dim(-1), groups = o.groups == -1 ? channels : o.groups;
+  scope.expect(groups >= 1 && channels % groups == 0, "groups ", groups, " do not divide ", channels, " channels");
+  const Tensor gamma = scale_or(o.scale, x, "gamma", {channels}, ones(), o.trainable);
+  const Tensor beta = o.center ? parameter(x, "beta", {channels}, zeros(), o.trainable) : Tensor();
+  const Shape grouped{groups, channels / groups};
+  const Tensor split = reshape(x, {x.dim(0), x.elements() / x.dim(0) / channels, groups, channels / groups});
+  const Tensor y = layer_norm(split, reshape(gamma, grouped), beta ? reshape(beta, grouped) : beta, {1, 3}, o.epsilon).y;
+  return reshape(y, x.shape());
+}
+
+Tensor rms_normalization(Tensor x, const RmsNormOptions& o) {
+  const LayerScope scope(x, "rms_normalization", o.name);
+  scope.expect_float(x, 2);
+  expect_epsilon(scope, o.epsilon);
+  const Tensor scale = parameter(x, "scale", {x.dim(-1)}, ones(), o.trainable);
+  return layer_norm(x, scale, {}, {x.rank() - 1}, o.epsilon, false).y;
+}
+
+Tensor unit_normalization(Tensor x) {
+  const LayerScope scope(x, "unit_normalization", "unit_normalization");
+  scope.expect_float(x, 2);
+  const Tensor squares = reduce_sum(square(x), {-1}, true);
+  return x / sqrt(maximum(squares, scalar_like(squares, 1e-24)));
 }
 
 }  // namespace tenon

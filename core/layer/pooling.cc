@@ -1,49 +1,66 @@
-// MaxPooling2D, AveragePooling2D and the global ones.
+// MaxPooling, AveragePooling and the global ones, over images and sequences.
 #include "layer/layer.h"
 
 namespace tenon {
 namespace {
 
-PoolOptions pool_options(Tensor x, const PoolLayerOptions& o, std::string_view layer) {
-  if (x.rank() != 4 || !is_float(x.dtype())) fail(layer, ": input is ", x.type().str(), ", expected a float of rank 4");
+PoolOptions pool_options(const LayerScope& scope, Tensor x, const PoolLayerOptions& o, int spatial) {
+  scope.expect_float(x, spatial + 2, spatial + 2);
+  scope.expect(o.padding != Padding::kCausal, "padding is causal, expected valid or same");
   PoolOptions out;
-  out.window = o.pool_size.of(2);
-  out.strides = o.strides ? o.strides->of(2) : out.window;
-  const Paddings pads = paddings(o.padding, {x.dim(1), x.dim(2)}, out.window, out.strides, {1, 1});
+  out.window = scope.sizes("pool_size", o.pool_size, spatial);
+  out.strides = o.strides ? scope.sizes("stride", *o.strides, spatial) : out.window;
+  const Ints input(x.shape().begin() + 1, x.shape().end() - 1);
+  const Paddings pads = paddings(o.padding, input, out.window, out.strides, Ints(input.size(), 1));
+  for (size_t d = 0; d < input.size(); ++d)
+    scope.expect(out.window[d] <= input[d] + pads.low[d] + pads.high[d], "input ", x.type().str(),
+                 " is smaller than the window, ", out.window[d], " in spatial dimension ", d);
   out.low = pads.low;
   out.high = pads.high;
   return out;
 }
 
-void expect_image(Tensor x, std::string_view layer) {
-  if (x.rank() != 4) fail(layer, ": input is ", x.type().str(), ", expected rank 4");
+Tensor max_pooling(Tensor x, const PoolLayerOptions& o, int spatial, std::string_view layer) {
+  const LayerScope scope(x, layer, layer);
+  return max_pool(x, pool_options(scope, x, o, spatial));
+}
+
+Tensor average_pooling(Tensor x, const PoolLayerOptions& o, int spatial, std::string_view layer) {
+  const LayerScope scope(x, layer, layer);
+  return avg_pool(x, pool_options(scope, x, o, spatial));
+}
+
+using Reduce = Tensor (*)(Tensor x, const Ints& axes, bool keepdims);
+
+Tensor global_pooling(Tensor x, bool keepdims, int spatial, std::string_view layer, Reduce reduce_axes) {
+  const LayerScope scope(x, layer, layer);
+  scope.expect_float(x, spatial + 2, spatial + 2);
+  return reduce_axes(x, spatial_axes(x), keepdims);
 }
 
 }  // namespace
 
-Tensor max_pool2d(Tensor x, const PoolLayerOptions& o) {
-  const PoolOptions options = pool_options(x, o, "max_pool2d");
-  const LayerScope scope(x, "max_pooling2d");
-  return max_pool(x, options);
-}
+Tensor max_pool2d(Tensor x, const PoolLayerOptions& o) { return max_pooling(x, o, 2, "max_pooling2d"); }
 Tensor max_pool2d(Tensor x, int64_t pool_size) { return max_pool2d(x, PoolLayerOptions{.pool_size = pool_size}); }
+Tensor max_pool1d(Tensor x, const PoolLayerOptions& o) { return max_pooling(x, o, 1, "max_pooling1d"); }
 
-Tensor average_pool2d(Tensor x, const PoolLayerOptions& o) {
-  const PoolOptions options = pool_options(x, o, "average_pool2d");
-  const LayerScope scope(x, "average_pooling2d");
-  return avg_pool(x, options);
-}
+Tensor average_pool2d(Tensor x, const PoolLayerOptions& o) { return average_pooling(x, o, 2, "average_pooling2d"); }
 Tensor average_pool2d(Tensor x, int64_t pool_size) {
   return average_pool2d(x, PoolLayerOptions{.pool_size = pool_size});
 }
+Tensor average_pool1d(Tensor x, const PoolLayerOptions& o) { return average_pooling(x, o, 1, "average_pooling1d"); }
 
 Tensor global_average_pool2d(Tensor x, bool keepdims) {
-  expect_image(x, "global_average_pool2d");
-  return reduce_mean(x, {1, 2}, keepdims);
+  return global_pooling(x, keepdims, 2, "global_average_pooling2d", reduce_mean);
 }
 Tensor global_max_pool2d(Tensor x, bool keepdims) {
-  expect_image(x, "global_max_pool2d");
-  return reduce_max(x, {1, 2}, keepdims);
+  return global_pooling(x, keepdims, 2, "global_max_pooling2d", reduce_max);
+}
+Tensor global_average_pool1d(Tensor x, bool keepdims) {
+  return global_pooling(x, keepdims, 1, "global_average_pooling1d", reduce_mean);
+}
+Tensor global_max_pool1d(Tensor x, bool keepdims) {
+  return global_pooling(x, keepdims, 1, "global_max_pooling1d", reduce_max);
 }
 
 }  // namespace tenon

@@ -19,22 +19,24 @@ Tensor learning_rate_tensor(Graph& graph, const LearningRate& rate) {
   return lr;
 }
 
-// min(1, limit / norm), 1 for a zero norm.
+// min(1, limit / norm), 1 for a zero norm; an f32 scalar, as updates take it.
 Tensor clip_scale(Tensor norm, double limit) {
-  return div(scalar_like(norm, limit), maximum(norm, scalar_like(norm, limit)));
+  return cast(div(scalar_like(norm, limit), maximum(norm, scalar_like(norm, limit))), DType::kF32);
 }
+
+// a b, where either may be absent and counts as 1.
+Tensor product(Tensor a, Tensor b) { return a && b ? mul(a, b) : a ? a : b; }
 
 struct Trained {
   int variable;
   Tensor value, gradient;
 };
 
-std::vector<Trained> trainable(Graph& graph, const Tensors& values, const Tensors& grads, const std::vector<int>& which) {
+std::vector<Trained> trainable(const Tensors& values, const Tensors& grads, const std::vector<int>& which) {
   std::vector<Trained> out;
   for (size_t i = 0; i < values.size(); ++i)
     if (grads[i]) out.push_back({which[i], values[i], grads[i]});
   if (out.empty()) fail("minimize: the loss depends on no trainable variable");
-  (void)graph;
   return out;
 }
 
@@ -62,33 +64,43 @@ class Minimizer {
     graph_.phase = Phase::kUpdate;
     step_ = global_step(graph_);
     lr_ = learning_rate_tensor(graph_, optimizer_.learning_rate);
-    if (optimizer_.cross_shard) reduce_over_replicas(all);
-    Tensor scale = global_scale(all);
+    if (optimizer_.cross_shard) sum_over_replicas(all);
+    const Tensor scale = global_scale(all);
     for (Trained& t : all) update(t, scale);
     assign(step_, add(step_, scalar_like(step_, 1)));
   }
 
  private:
-  static void reduce_over_replicas(std::vector<Trained>& all) {
+  // Gradients become sums, and share_ what makes a mean of a sum: the updates' scale does it without a pass.
+  void sum_over_replicas(std::vector<Trained>& all) {
     Tensors grads;
     for (const Trained& t : all) grads.push_back(t.gradient);
     grads = all_reduce(grads, ReduceKind::kSum);
     for (size_t i = 0; i < all.size(); ++i) all[i].gradient = grads[i];
+    const Tensor one = full(graph_, DType::kF32, {}, 1);
+    share_ = div(one, all_reduce({one}, ReduceKind::kSum)[0]);
   }
 
+  // What the norm of sums is as one of means.
+  Tensor shared(Tensor norm) const { return share_ ? mul(norm, cast(share_, norm.dtype())) : norm; }
+
   Tensor global_scale(const std::vector<Trained>& all) const {
-    if (optimizer_.global_clipnorm <= 0) return {};
+    if (optimizer_.global_clipnorm <= 0) return share_;
     Tensors grads;
     for (const Trained& t : all) grads.push_back(t.gradient);
-    return clip_scale(global_norm(grads), optimizer_.global_clipnorm);
+    return product(share_, clip_scale(shared(global_norm(grads)), optimizer_.global_clipnorm));
   }
 
   void update(Trained& t, Tensor scale) {
     const std::string name = graph_.variables[t.variable].name;
     graph_.origin = name;
     Tensor g = t.gradient, p = t.value;
-    if (optimizer_.clipvalue > 0) g = clamp(g, -optimizer_.clipvalue, optimizer_.clipvalue);
-    if (optimizer_.clipnorm > 0) scale = clip_scale(global_norm({g}), optimizer_.clipnorm);
+    if (optimizer_.clipvalue > 0) {
+      if (share_) g = mul(g, cast(share_, g.dtype()));
+      g = clamp(g, -optimizer_.clipvalue, optimizer_.clipvalue);
+      scale = {};
+    }
+    if (optimizer_.clipnorm > 0) scale = product(share_, clip_scale(shared(global_norm({g})), optimizer_.clipnorm));
     if (optimizer_.weight_decay > 0)
       p = sub(p, mul(p, cast(mul(lr_, scalar_like(lr_, optimizer_.weight_decay)), p.dtype())));
     const Tensors slots = make_slots(graph_.variables[t.variable], t.value);
@@ -119,7 +131,7 @@ class Minimizer {
 
   Graph& graph_;
   const Optimizer& optimizer_;
-  Tensor step_, lr_;
+  Tensor step_, lr_, share_;
 };
 
 }  // namespace
@@ -128,7 +140,8 @@ TrainOp minimize(const Optimizer& optimizer, Tensor loss) {
   if (!loss) fail("minimize: the loss was never set");
   Graph& graph = *loss.graph();
   for (const Variable& v : graph.variables)
-    if (v.kind == VariableKind::kSlot) fail("minimize: the graph has an optimizer already");
+    if (v.kind == VariableKind::kSlot || (v.kind == VariableKind::kCounter && v.next != kAbsent))
+      fail("minimize: the graph has an optimizer already");
   if (const Tensor extra = added_losses(graph)) loss = add(loss, extra);
   Tensors values;
   std::vector<int> which;
@@ -141,7 +154,7 @@ TrainOp minimize(const Optimizer& optimizer, Tensor loss) {
   const std::string scope = graph.scope(), origin = graph.origin;
   const Phase phase = graph.phase;
   graph.set_scope("");
-  Minimizer(graph, optimizer).update_all(trainable(graph, values, grads, which));
+  Minimizer(graph, optimizer).update_all(trainable(values, grads, which));
   graph.set_scope(scope);
   graph.origin = origin;
   graph.phase = phase;

@@ -8,9 +8,27 @@ namespace {
 UpdateRule::Hyper number(const char* name, double value) { return {name, value, false}; }
 UpdateRule::Hyper flag(const char* name, bool value) { return {name, value ? 1.0 : 0.0, true}; }
 
+void expect_range(std::string_view optimizer, std::string_view what, double value, double low, double high) {
+  if (!(value >= low && value <= high)) fail(optimizer, ": ", what, " is ", value, ", expected ", low, " to ", high);
+}
+
+void expect_betas(std::string_view optimizer, double beta_1, double beta_2) {
+  expect_range(optimizer, "beta_1", beta_1, 0, 1);
+  expect_range(optimizer, "beta_2", beta_2, 0, 1);
+}
+
+void expect_not_negative(std::string_view optimizer, std::string_view what, double value) {
+  if (!(value >= 0)) fail(optimizer, ": ", what, " is ", value, ", expected 0 or more");
+}
+
 // What every optimizer's options share.
 template <class Options>
 Optimizer base(std::string name, const Options& o, std::string op) {
+  expect_not_negative(name, "weight_decay", o.weight_decay);
+  expect_not_negative(name, "clipnorm", o.clipnorm);
+  expect_not_negative(name, "global_clipnorm", o.global_clipnorm);
+  expect_not_negative(name, "clipvalue", o.clipvalue);
+  if (o.learning_rate.is_fixed()) expect_not_negative(name, "learning_rate", o.learning_rate.fixed());
   Optimizer out;
   out.name = std::move(name);
   out.learning_rate = o.learning_rate;
@@ -24,10 +42,24 @@ Optimizer base(std::string name, const Options& o, std::string op) {
   return out;
 }
 
+template <class Options>
+Optimizer adam(std::string name, const Options& o, std::string op) {
+  expect_betas(name, o.beta_1, o.beta_2);
+  expect_not_negative(name, "epsilon", o.epsilon);
+  Optimizer out = base(std::move(name), o, std::move(op));
+  out.rule.hyper = {number("b1", o.beta_1), number("b2", o.beta_2), number("eps", o.epsilon)};
+  return out;
+}
+
+Optimizer adam_without_amsgrad(std::string name, const AdamOptions& o, std::string op) {
+  if (o.amsgrad) fail(name, ": has no amsgrad");
+  return adam(std::move(name), o, std::move(op));
+}
+
 }  // namespace
 
 Optimizer SGD(const SGDOptions& o) {
-  if (!(o.momentum >= 0 && o.momentum <= 1)) fail("SGD: momentum is ", o.momentum, ", expected 0 to 1");
+  expect_range("SGD", "momentum", o.momentum, 0, 1);
   Optimizer out = base("SGD", o, o.momentum > 0 ? "momentum_update" : "sgd_update");
   if (o.momentum > 0) {
     out.rule.hyper = {number("mu", o.momentum), flag("nesterov", o.nesterov)};
@@ -36,30 +68,30 @@ Optimizer SGD(const SGDOptions& o) {
   return out;
 }
 
+Optimizer SGD(LearningRate learning_rate) { return SGD(SGDOptions{.learning_rate = std::move(learning_rate)}); }
+
 Optimizer Adam(const AdamOptions& o) {
-  Optimizer out = base("Adam", o, "adam_update");
-  out.rule.hyper = {number("b1", o.beta_1), number("b2", o.beta_2), number("eps", o.epsilon), flag("amsgrad", o.amsgrad)};
+  Optimizer out = adam("Adam", o, "adam_update");
+  out.rule.hyper.push_back(flag("amsgrad", o.amsgrad));
   out.rule.slots = {{"Adam"}, {"Adam_1"}};
   if (o.amsgrad) out.rule.slots.push_back({"Adam_2"});
   return out;
 }
 
-Optimizer Adam(LearningRate learning_rate) {
-  AdamOptions o;
-  o.learning_rate = std::move(learning_rate);
-  return Adam(o);
-}
+Optimizer Adam(LearningRate learning_rate) { return Adam(AdamOptions{.learning_rate = std::move(learning_rate)}); }
 
 Optimizer AdamW(const AdamWOptions& o) {
-  Optimizer out = Adam(static_cast<const AdamOptions&>(o));
-  out.name = "AdamW";
-  out.rule.op = "adamw_update";
+  Optimizer out = adam("AdamW", o, "adamw_update");
+  out.rule.hyper.push_back(flag("amsgrad", o.amsgrad));
   out.rule.hyper.push_back(number("wd", o.weight_decay));
+  out.rule.slots = {{"Adam"}, {"Adam_1"}};
+  if (o.amsgrad) out.rule.slots.push_back({"Adam_2"});
   out.weight_decay = 0;  // the op's own
   return out;
 }
 
 Optimizer Adagrad(const AdagradOptions& o) {
+  expect_not_negative("Adagrad", "initial_accumulator_value", o.initial_accumulator_value);
   Optimizer out = base("Adagrad", o, "adagrad_update");
   out.rule.hyper = {number("eps", o.epsilon)};
   out.rule.slots = {{"Adagrad", o.initial_accumulator_value}};
@@ -67,29 +99,36 @@ Optimizer Adagrad(const AdagradOptions& o) {
 }
 
 Optimizer RMSprop(const RMSpropOptions& o) {
+  expect_range("RMSprop", "rho", o.rho, 0, 1);
+  expect_range("RMSprop", "momentum", o.momentum, 0, 1);
+  expect_not_negative("RMSprop", "initial_velocity", o.initial_velocity);
   Optimizer out = base("RMSprop", o, "rmsprop_update");
   out.rule.hyper = {number("rho", o.rho), number("mu", o.momentum), number("eps", o.epsilon), flag("centered", o.centered)};
-  out.rule.slots = {{"RMSProp"}};
-  if (o.momentum > 0 || o.centered) out.rule.slots.push_back({"RMSProp_1"});
-  if (o.centered) out.rule.slots.push_back({"RMSProp_2"});
+  out.rule.slots = {{"RMSProp", o.initial_velocity}};
+  // TensorFlow numbers the mean of g before the momentum; the op takes them the other way round
+  if (o.momentum > 0 || o.centered) out.rule.slots.push_back({o.centered ? "RMSProp_2" : "RMSProp_1"});
+  if (o.centered) out.rule.slots.push_back({"RMSProp_1"});
   return out;
 }
 
+Optimizer RMSprop(LearningRate learning_rate) {
+  return RMSprop(RMSpropOptions{.learning_rate = std::move(learning_rate)});
+}
+
 Optimizer Adamax(const AdamOptions& o) {
-  Optimizer out = base("Adamax", o, "adamax_update");
-  out.rule.hyper = {number("b1", o.beta_1), number("b2", o.beta_2), number("eps", o.epsilon)};
+  Optimizer out = adam_without_amsgrad("Adamax", o, "adamax_update");
   out.rule.slots = {{"Adamax"}, {"Adamax_1"}};
   return out;
 }
 
 Optimizer Nadam(const AdamOptions& o) {
-  Optimizer out = base("Nadam", o, "nadam_update");
-  out.rule.hyper = {number("b1", o.beta_1), number("b2", o.beta_2), number("eps", o.epsilon)};
+  Optimizer out = adam_without_amsgrad("Nadam", o, "nadam_update");
   out.rule.slots = {{"Nadam"}, {"Nadam_1"}, {"Nadam_2", 1, true}};
   return out;
 }
 
 Optimizer Adadelta(const AdadeltaOptions& o) {
+  expect_range("Adadelta", "rho", o.rho, 0, 1);
   Optimizer out = base("Adadelta", o, "adadelta_update");
   out.rule.hyper = {number("rho", o.rho), number("eps", o.epsilon)};
   out.rule.slots = {{"Adadelta"}, {"Adadelta_1"}};
@@ -97,6 +136,9 @@ Optimizer Adadelta(const AdadeltaOptions& o) {
 }
 
 Optimizer Ftrl(const FtrlOptions& o) {
+  expect_not_negative("Ftrl", "l1_regularization_strength", o.l1_regularization_strength);
+  expect_not_negative("Ftrl", "l2_regularization_strength", o.l2_regularization_strength);
+  expect_not_negative("Ftrl", "initial_accumulator_value", o.initial_accumulator_value);
   Optimizer out = base("Ftrl", o, "ftrl_update");
   out.rule.hyper = {number("lr_power", o.learning_rate_power), number("l1", o.l1_regularization_strength),
                     number("l2_reg", o.l2_regularization_strength),
@@ -106,13 +148,14 @@ Optimizer Ftrl(const FtrlOptions& o) {
 }
 
 Optimizer Lamb(const AdamOptions& o) {
-  Optimizer out = base("Lamb", o, "lamb_update");
-  out.rule.hyper = {number("b1", o.beta_1), number("b2", o.beta_2), number("eps", o.epsilon), number("wd", 0)};
+  Optimizer out = adam_without_amsgrad("Lamb", o, "lamb_update");
+  out.rule.hyper.push_back(number("wd", 0));
   out.rule.slots = {{"Lamb"}, {"Lamb_1"}};
   return out;
 }
 
 Optimizer Lion(const LionOptions& o) {
+  expect_betas("Lion", o.beta_1, o.beta_2);
   Optimizer out = base("Lion", o, "lion_update");
   out.rule.hyper = {number("b1", o.beta_1), number("b2", o.beta_2), number("wd", 0)};
   out.rule.slots = {{"Lion"}};

@@ -22,6 +22,8 @@ namespace tenon {
 // Training draws dropout and uses batch moments; evaluation and prediction do not.
 enum class Mode : uint8_t { kTrain, kEval, kPredict };
 
+// Activations that layers take; tanh, a function of ops.h, is Activation::kTanh here. As a layer's activation
+// leaky_relu has slope 0.2 below 0 and elu alpha 1, as Keras's functions have.
 inline constexpr Activation linear = Activation::kNone;
 inline constexpr Activation relu = Activation::kRelu;
 inline constexpr Activation relu6 = Activation::kRelu6;
@@ -31,6 +33,7 @@ inline constexpr Activation selu = Activation::kSelu;
 inline constexpr Activation sigmoid = Activation::kSigmoid;
 inline constexpr Activation softplus = Activation::kSoftplus;
 inline constexpr Activation gelu = Activation::kGelu;
+inline constexpr Activation gelu_tanh = Activation::kGeluTanh;  // Keras's gelu(approximate=True)
 inline constexpr Activation silu = Activation::kSilu;
 inline constexpr Activation mish = Activation::kMish;
 inline constexpr Activation hard_sigmoid = Activation::kHardSigmoid;
@@ -66,6 +69,7 @@ class Extent {
   explicit Extent(Ints each) : sizes_(std::move(each)) {}
   // One size a dimension. Throws Error when there is another number of them.
   Ints of(int dimensions) const;
+  size_t count() const { return sizes_.size(); }
 
  private:
   Ints sizes_;
@@ -85,9 +89,16 @@ struct DenseOptions {
 // x[.., C] -> [.., units].
 Tensor dense(Tensor x, const DenseOptions& options);
 
-// Keras's rate: each element is 0 with probability `rate`, else divided by 1 - rate; identity unless training.
+// Keras's rate, 0 to 1: each element is 0 with probability `rate`, else divided by 1 - rate; identity unless
+// training.
 Tensor dropout(Tensor x, double rate, Mode mode, std::string_view name = "dropout");
+// The same with one draw for each sample and channel: x[B,H,W,C] loses whole maps.
+Tensor spatial_dropout2d(Tensor x, double rate, Mode mode, std::string_view name = "spatial_dropout2d");
 Tensor flatten(Tensor x);  // [B, ..] -> [B, n]; [B] -> [B, 1]
+// [B, ..] -> [B, target..]; one size of the target may be -1: what is left.
+Tensor reshape_layer(Tensor x, const Ints& target);
+// [B, ..] with its other axes in another order, numbered from 1 as Keras does: {2, 1} swaps the two of [B, T, C].
+Tensor permute(Tensor x, const Ints& dims);
 struct EmbeddingOptions {
   int64_t input_dim = 0, output_dim = 0;
   InitializerRule embeddings_initializer = random_uniform();
@@ -117,6 +128,30 @@ Tensor conv1d(Tensor x, const ConvLayerOptions& options);
 Tensor conv2d(Tensor x, const ConvLayerOptions& options);
 // filters is ignored: channels * depth_multiplier. Kernel [h, w, C, depth_multiplier].
 Tensor depthwise_conv2d(Tensor x, const ConvLayerOptions& options, int64_t depth_multiplier = 1);
+// A depthwise convolution (strides, dilation, padding; variable depthwise_kernel [h, w, C, m]), then a 1x1 convolution
+// (pointwise_kernel [1, 1, C m, filters]) with bias and activation. kernel_initializer and kernel_regularizer are
+// those of both kernels.
+Tensor separable_conv2d(Tensor x, const ConvLayerOptions& options, int64_t depth_multiplier = 1);
+struct ConvTransposeOptions {
+  int64_t filters = 0;
+  Extent kernel = 1;
+  Extent strides = 1;
+  Padding padding = valid;
+  Extent dilation = 1;
+  // Rows and columns that the result has more; none given: as many as valid or same imply.
+  std::optional<Extent> output_padding = {};
+  Activation activation = linear;
+  bool use_bias = true;
+  InitializerRule kernel_initializer = &glorot_uniform;
+  InitializerRule bias_initializer = zeros();
+  Regularizer kernel_regularizer = {};
+  bool trainable = true;
+  std::string name = "conv2d_transpose";
+};
+// The transpose of conv2d: x[B,H,W,C], kernel [h, w, filters, C]. With K = (kernel - 1) dilation + 1, valid gives
+// (n - 1) stride + K + (output_padding, else max(stride - K, 0)) rows for n, same gives n stride, or with
+// output_padding (n - 1) stride + K mod 2 + output_padding.
+Tensor conv2d_transpose(Tensor x, const ConvTransposeOptions& options);
 
 // ---- pooling ----
 struct PoolLayerOptions {
@@ -128,8 +163,13 @@ Tensor max_pool2d(Tensor x, const PoolLayerOptions& options);
 Tensor max_pool2d(Tensor x, int64_t pool_size);
 Tensor average_pool2d(Tensor x, const PoolLayerOptions& options);
 Tensor average_pool2d(Tensor x, int64_t pool_size);
+// x[B,T,C]; pool_size and strides have one number.
+Tensor max_pool1d(Tensor x, const PoolLayerOptions& options = {});
+Tensor average_pool1d(Tensor x, const PoolLayerOptions& options = {});
 Tensor global_average_pool2d(Tensor x, bool keepdims = false);  // [B,H,W,C] -> [B,C]
 Tensor global_max_pool2d(Tensor x, bool keepdims = false);
+Tensor global_average_pool1d(Tensor x, bool keepdims = false);  // [B,T,C] -> [B,C]
+Tensor global_max_pool1d(Tensor x, bool keepdims = false);
 
 // ---- normalization ----
 struct BatchNormOptions {
@@ -143,20 +183,67 @@ struct BatchNormOptions {
   std::string name = "batch_normalization";
 };
 // Training: batch moments (population variance), moving = momentum * moving + (1 - momentum) * batch.
-// Otherwise, or not trainable: the moving ones. Variables gamma, beta, moving_mean, moving_variance.
+// Otherwise, or not trainable: the moving ones. Variables gamma, beta, moving_mean, moving_variance, in f32
+// whatever x is.
 Tensor batch_normalization(Tensor x, Mode mode, const BatchNormOptions& options = {});
 struct LayerNormOptions {
+  Ints axes = {-1};  // of the mean and the variance; gamma and beta have their sizes
   double epsilon = 1e-3;
   bool center = true, scale = true;
   bool trainable = true;
   std::string name = "layer_normalization";
 };
+// (x - mean) / sqrt(variance + epsilon) * gamma + beta, moments of each sample.
 Tensor layer_normalization(Tensor x, const LayerNormOptions& options = {});
+struct GroupNormOptions {
+  int64_t groups = 32;  // of channels; -1: each channel is one
+  double epsilon = 1e-3;
+  bool center = true, scale = true;
+  bool trainable = true;
+  std::string name = "group_normalization";
+};
+// The same with the moments of each sample's groups of channels. x[B, .., C], gamma and beta [C].
+Tensor group_normalization(Tensor x, const GroupNormOptions& options = {});
+struct RmsNormOptions {
+  double epsilon = 1e-6;
+  bool trainable = true;
+  std::string name = "rms_normalization";
+};
+// x / sqrt(mean of x^2 over the last axis + epsilon) * scale.
+Tensor rms_normalization(Tensor x, const RmsNormOptions& options = {});
+// x divided by its Euclidean norm over the last axis, which counts as 1e-12 at least.
+Tensor unit_normalization(Tensor x);
+
+// ---- activations ----
+// alpha: the slope of leaky_relu (0: 0.2), the scale of elu (0: 1).
+Tensor activate(Tensor x, Activation activation, double alpha = 0);
+// By name: "relu", "gelu_tanh", ...; throws Error for an unknown one, naming the nearest.
+Tensor activate(Tensor x, std::string_view activation);
+struct ReluOptions {
+  std::optional<double> max_value = {};
+  double negative_slope = 0;
+  double threshold = 0;
+};
+// Keras's ReLU: max_value from there on, x from the threshold on, negative_slope (x - threshold) below.
+Tensor relu_layer(Tensor x, const ReluOptions& options = {});
+Tensor leaky_relu_layer(Tensor x, double negative_slope = 0.3);
+struct PreluOptions {
+  Ints shared_axes = {};  // from 1; alpha has size 1 there
+  InitializerRule alpha_initializer = zeros();
+  bool trainable = true;
+  std::string name = "p_re_lu";
+};
+// x, or alpha x below 0, with one learned alpha for each position of a sample.
+Tensor prelu(Tensor x, const PreluOptions& options = {});
 
 // ---- merging, shaping ----
-Tensor activate(Tensor x, Activation activation, double alpha = 0);
 Tensor add_layers(const Tensors& xs);  // Keras's Add
 Tensor concatenate(const Tensors& xs, int64_t axis = -1);
-Tensor zero_padding2d(Tensor x, Extent padding);  // {h, w} or {top, bottom, left, right}
+// x scale + offset. Integers (pixels) become f32.
+Tensor rescaling(Tensor x, double scale, double offset = 0);
+// Images: {n} on all sides, {h, w} above and below, left and right, or {top, bottom, left, right}.
+Tensor zero_padding2d(Tensor x, const Extent& padding = 1);
+Tensor cropping2d(Tensor x, const Extent& cropping);
+Tensor up_sampling2d(Tensor x, const Extent& size = 2);  // repeats rows and columns: "nearest"
 
 }  // namespace tenon

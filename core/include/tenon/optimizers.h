@@ -4,7 +4,10 @@
 //   minimize(SGD({.learning_rate = ExponentialDecay(0.1, 1000, 0.96), .momentum = 0.9}), loss);
 //
 // An optimizer is plain data; minimize() adds the gradients and one update op a variable to the graph,
-// with the slots as variables named VARIABLE/SLOT in TensorFlow 1's style ("dense/kernel/Adam").
+// with the slots as variables named VARIABLE/SLOT in TensorFlow 1's style ("dense/kernel/Adam"): Momentum;
+// Adam, Adam_1 (means of g and g^2), Adam_2 (amsgrad); Adagrad; RMSProp (mean of g^2), RMSProp_1 (momentum; with
+// centered the mean of g, and RMSProp_2 the momentum); Adadelta, Adadelta_1; Ftrl, Ftrl_1. Momentum holds Keras's
+// m = mu m - lr g, where TensorFlow 1 leaves -lr out. The number of updates is the variable global_step.
 #pragma once
 
 #include <functional>
@@ -68,7 +71,7 @@ struct Optimizer {
   double clipnorm = 0;         // by variable
   double global_clipnorm = 0;  // over all of them
   double clipvalue = 0;
-  bool cross_shard = false;    // gradients are reduced over the replicas
+  bool cross_shard = false;    // gradients are the mean over the replicas
 };
 
 struct SGDOptions {
@@ -78,6 +81,7 @@ struct SGDOptions {
   double weight_decay = 0, clipnorm = 0, global_clipnorm = 0, clipvalue = 0;
 };
 Optimizer SGD(const SGDOptions& options = {});
+Optimizer SGD(LearningRate learning_rate);
 struct AdamOptions {
   LearningRate learning_rate = 0.001;
   double beta_1 = 0.9, beta_2 = 0.999, epsilon = 1e-7;
@@ -86,8 +90,11 @@ struct AdamOptions {
 };
 Optimizer Adam(const AdamOptions& options = {});
 Optimizer Adam(LearningRate learning_rate);
-struct AdamWOptions : AdamOptions {
-  AdamWOptions() { weight_decay = 0.004; }
+struct AdamWOptions {
+  LearningRate learning_rate = 0.001;
+  double beta_1 = 0.9, beta_2 = 0.999, epsilon = 1e-7;
+  bool amsgrad = false;
+  double weight_decay = 0.004, clipnorm = 0, global_clipnorm = 0, clipvalue = 0;
 };
 Optimizer AdamW(const AdamWOptions& options = {});
 struct AdagradOptions {
@@ -100,9 +107,12 @@ struct RMSpropOptions {
   LearningRate learning_rate = 0.001;
   double rho = 0.9, momentum = 0, epsilon = 1e-7;
   bool centered = false;
+  double initial_velocity = 0;  // of the mean square; TensorFlow 1's RMSPropOptimizer: 1, with epsilon 1e-10
   double weight_decay = 0, clipnorm = 0, global_clipnorm = 0, clipvalue = 0;
 };
 Optimizer RMSprop(const RMSpropOptions& options = {});
+Optimizer RMSprop(LearningRate learning_rate);
+// amsgrad must be false in Adamax, Nadam and Lamb, which have none.
 Optimizer Adamax(const AdamOptions& options = {});
 Optimizer Nadam(const AdamOptions& options = {});
 struct AdadeltaOptions {
@@ -132,7 +142,8 @@ struct AdafactorOptions {
 };
 Optimizer Adafactor(const AdafactorOptions& options = {});
 
-// Gradients are reduced over all replicas; what TPUEstimator's users wrap their optimizer in.
+// Gradients are the mean over all replicas, each of which has a part of the batch; what TPUEstimator's users wrap
+// their optimizer in.
 Optimizer CrossShard(Optimizer optimizer);
 
 // Marks a graph that trains: returned by minimize, stored in EstimatorSpec::train_op.
@@ -142,7 +153,9 @@ struct TrainOp {
 };
 
 // Adds gradients of `loss` plus the graph's added losses by all trainable variables, their updates, and
-// the increment of global_step. Throws Error when nothing is trainable or the graph trains already.
+// the increment of global_step. In this order: mean over the replicas, clipping, weight decay, update. A variable
+// that the loss does not depend on stays as it is. Throws Error when
+// the loss depends on no trainable variable or the graph trains already.
 TrainOp minimize(const Optimizer& optimizer, Tensor loss);
 
 }  // namespace tenon
