@@ -82,7 +82,7 @@ uint32_t ThreadPool::gang(uint32_t want, GangFn fn, void* arg) {
   fn(arg, 0, count);
   in_gang = false;
   for (uint32_t spins = 1; pending_.load(std::memory_order_acquire) != 0; ++spins) {
-    if (spins % 4096 == 0) std::this_thread::yield();
+    if (spins > 256) std::this_thread::yield();  // as Barrier does
     pause();
   }
   return count;

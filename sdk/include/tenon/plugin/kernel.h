@@ -41,8 +41,8 @@ class Barrier {
       return;
     }
     for (uint32_t spins = 1; phase_.load(std::memory_order_acquire) == phase; ++spins) {
-      // where others want the cores too, the thread that is waited for gets one
-      if (spins % 4096 == 0) std::this_thread::yield();
+      // after some microseconds: where others want the cores too, the thread that is waited for gets one
+      if (spins > 256) std::this_thread::yield();
 #if defined(__x86_64__)
       __builtin_ia32_pause();
 #endif
