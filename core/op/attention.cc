@@ -54,18 +54,10 @@ Tensor by_time(Tensor x, int64_t length) {
   return transpose(reshape(x, {s[0], heads, length, s[3]}), {0, 2, 1, 3});
 }
 
-Tensor product(Tensor a, Tensor b, bool ta, bool tb) {
-  DotOptions o;
-  o.ta = ta;
-  o.tb = tb;
-  o.out = compute_dtype(b.dtype());
-  return dot(cast(a, b.dtype()), b, o);
-}
-
 Tensor scores(Tensor q, Tensor k, Tensor bias, double scale) {
   const int64_t M = k.dim(2);
   const Shape full{q.dim(0), q.dim(2), q.dim(1), k.dim(1)};
-  const Tensor s = scale * reshape(product(by_head(q, M), by_head(k, M), false, true), full);
+  const Tensor s = scale * reshape(wide_dot(by_head(q, M), by_head(k, M), false, true), full);
   return bias ? s + broadcast(widened(bias), full, {0, 1, 2, 3}) : s;
 }
 
@@ -99,7 +91,7 @@ Tensors decompose_rule(const Decompose& n) {
   const Tensor divisor = select(compare(sum, zero, CompareKind::kEq), one, sum);
   const Tensor p = dropped(e / expand_reduced(divisor, s.shape(), {3}), n, n.in(4), n.in(5));
   const int64_t M = k.dim(2), S = k.dim(1);
-  const Tensor y = product(reshape(p, {q.dim(0), M, q.dim(2) / M * q.dim(1), S}), by_head(v, M));
+  const Tensor y = wide_dot(reshape(p, {q.dim(0), M, q.dim(2) / M * q.dim(1), S}), by_head(v, M));
   return {cast(by_time(y, q.dim(1)), q.dtype()), max + log(sum)};
 }
 

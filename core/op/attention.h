@@ -22,8 +22,6 @@ void check_dropout(Infer& c, const Sizes& s, int seed);
 Tensor by_head(Tensor x, int64_t heads);
 // [B,heads,N/heads T,D] -> [B,T,N,D].
 Tensor by_time(Tensor x, int64_t length);
-// The dot of a, rounded to b's dtype, and b, in f32 or f64.
-Tensor product(Tensor a, Tensor b, bool ta = false, bool tb = false);
 // scale q k' + bias, [B,N,T,S], in f32 or f64.
 Tensor scores(Tensor q, Tensor k, Tensor bias, double scale);
 // x[B,N,T,S] with `hidden` where key j comes after query i.

@@ -45,13 +45,13 @@ Tensors decompose_rule(const Decompose& n) {
   const Shape grouped{q.dim(0), M, q.dim(2) / M * T, S};
   const auto drop = [&](Tensor x) { return dropped(x, n, n.in(kSeed), n.in(kStep)); };
   const Tensor dy_heads = by_head(dy, M), q_heads = by_head(q, M), k_heads = by_head(k, M);
-  const Tensor dv = product(reshape(drop(p), grouped), dy_heads, true);
-  const Tensor dp = drop(reshape(product(dy_heads, by_head(v, M), false, true), p.shape()));
+  const Tensor dv = wide_dot(reshape(drop(p), grouped), dy_heads, true);
+  const Tensor dp = drop(reshape(wide_dot(dy_heads, by_head(v, M), false, true), p.shape()));
   const Tensor delta = transpose(reduce_sum(widened(dy) * widened(n.in(kY)), {3}), {0, 2, 1});
   const Tensor ds = p * (dp - expand_reduced(delta, p.shape(), {3}));
   const Tensor scaled = reshape(scale * ds, grouped);
-  Tensors out{cast(by_time(product(scaled, k_heads), T), q.dtype()),
-              cast(by_time(product(scaled, q_heads, true), S), k.dtype()), cast(by_time(dv, S), v.dtype())};
+  Tensors out{cast(by_time(wide_dot(scaled, k_heads), T), q.dtype()),
+              cast(by_time(wide_dot(scaled, q_heads, true), S), k.dtype()), cast(by_time(dv, S), v.dtype())};
   if (n.flag("dbias")) out.push_back(bias_gradient(ds, n.in(kBias)));
   return out;
 }

@@ -9,6 +9,14 @@ DType compute_dtype(DType dtype) { return dtype == DType::kF64 ? DType::kF64 : D
 
 Tensor widened(Tensor x) { return cast(x, compute_dtype(x.dtype())); }
 
+Tensor wide_dot(Tensor a, Tensor b, bool ta, bool tb) {
+  DotOptions o;
+  o.ta = ta;
+  o.tb = tb;
+  o.out = compute_dtype(b.dtype());
+  return dot(cast(a, b.dtype()), b, o);
+}
+
 Tensor constant_of(Graph& graph, DType dtype, const Shape& shape, const std::vector<double>& values) {
   std::string bytes(values.size() * static_cast<size_t>(dtype_bytes(dtype)), '\0');
   for (size_t i = 0; i < values.size(); ++i) {

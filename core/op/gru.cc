@@ -18,7 +18,7 @@ Tensors decompose_rule(const Decompose& n) {
   Tensor h = n.in(1);
   Tensors ys, gates;
   for (int64_t t = 0; t < x.dim(1); ++t) {
-    const Tensor in = step_of(steps, t), dots = product(h, weights);
+    const Tensor in = step_of(steps, t), dots = wide_dot(h, weights);
     const Tensor rec = dots + broadcast_trailing(bias, dots.shape());
     const Tensor z = sigmoid(gate_of(in, 0, units) + gate_of(rec, 0, units));
     const Tensor r = sigmoid(gate_of(in, 1, units) + gate_of(rec, 1, units)), q = gate_of(rec, 2, units);
@@ -90,7 +90,7 @@ Tensors decompose_rule(const Decompose& n) {
     const Tensor for_r = for_n * q * r * (1 - r);
     dz[k] = concat({for_z, for_r, for_n}, 1);
     drec[k] = concat({for_z, for_r, for_n * r}, 1);
-    dh = dh * z + product(drec[k], weights, false, true);
+    dh = dh * z + wide_dot(drec[k], weights, false, true);
   }
   const WeightGrads w =
       weight_gradients(x, n.in(kH), n.in(kY), n.in(kW), stacked(dz, dh.dtype()), stacked(drec, dh.dtype()));

@@ -20,7 +20,7 @@ Tensors decompose_rule(const Decompose& n) {
   Tensor h = n.in(1), c = widened(n.in(2));
   Tensors ys, gates;
   for (int64_t t = 0; t < x.dim(1); ++t) {
-    const Tensor z = step_of(steps, t) + product(h, r);
+    const Tensor z = step_of(steps, t) + wide_dot(h, r);
     const Tensor i = sigmoid(gate_of(z, 0, units)), f = sigmoid(gate_of(z, 1, units));
     const Tensor g = tanh(gate_of(z, 2, units)), o = sigmoid(gate_of(z, 3, units));
     c = f * c + i * g;
@@ -101,7 +101,7 @@ Tensors decompose_rule(const Decompose& n) {
     dc = dc + dh * o * (1 - square(out));
     dz[k] =
         concat({dc * g * i * (1 - i), dc * c[k] * f * (1 - f), dc * i * (1 - square(g)), dh * out * o * (1 - o)}, 1);
-    dh = product(dz[k], r, false, true);
+    dh = wide_dot(dz[k], r, false, true);
     dc = dc * f;
   }
   const Tensor all = stacked(dz, dh.dtype());

@@ -2,14 +2,6 @@
 
 namespace tenon::recurrent_op {
 
-Tensor product(Tensor a, Tensor b, bool ta, bool tb) {
-  DotOptions o;
-  o.ta = ta;
-  o.tb = tb;
-  o.out = compute_dtype(b.dtype());
-  return dot(cast(a, b.dtype()), b, o);
-}
-
 Tensor flat_steps(Tensor x) { return reshape(x, {x.dim(0) * x.dim(1), x.dim(2)}); }
 
 Tensor step_of(Tensor x, int64_t t) {
@@ -18,7 +10,7 @@ Tensor step_of(Tensor x, int64_t t) {
 }
 
 Tensor all_steps(Tensor x, Tensor w, Tensor b) {
-  const Tensor z = product(flat_steps(x), w);
+  const Tensor z = wide_dot(flat_steps(x), w);
   return reshape(z + broadcast_trailing(widened(b), z.shape()), {x.dim(0), x.dim(1), w.dim(1)});
 }
 
@@ -59,8 +51,8 @@ WeightGrads weight_gradients(Tensor x, Tensor h, Tensor y, Tensor w, Tensor dz, 
   const Tensor before = flat_steps(states_before(h, y));
   const DType dtype = x.dtype();
   const Tensor db = cast(summed(dz), dtype);
-  return {cast(reshape(product(rounded, w, false, true), x.shape()), dtype),
-          cast(product(flat_steps(x), rounded, true), dtype), cast(product(before, recurrent, true), dtype), db,
+  return {cast(reshape(wide_dot(rounded, w, false, true), x.shape()), dtype),
+          cast(wide_dot(flat_steps(x), rounded, true), dtype), cast(wide_dot(before, recurrent, true), dtype), db,
           dz.id() == drec.id() ? db : cast(summed(drec), dtype)};
 }
 

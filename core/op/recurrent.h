@@ -5,8 +5,6 @@
 
 namespace tenon::recurrent_op {
 
-// a b in f32 or f64, a rounded to b's dtype; ta, tb: transposed.
-Tensor product(Tensor a, Tensor b, bool ta = false, bool tb = false);
 // x[B,T,n] -> [B T,n].
 Tensor flat_steps(Tensor x);
 // Step t of x[B,T,n], wide: [B,n].

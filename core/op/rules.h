@@ -54,6 +54,8 @@ Type conv_shape(Infer& c);
 // What sums and nonlinear functions of a dtype are computed in: f32, f64 for f64.
 DType compute_dtype(DType dtype);
 Tensor widened(Tensor x);
+// dot in b's compute dtype, a rounded to b's dtype first; ta, tb as of dot.
+Tensor wide_dot(Tensor a, Tensor b, bool ta = false, bool tb = false);
 // A constant of f32 or f64 with these elements; one fills the shape.
 Tensor constant_of(Graph& graph, DType dtype, const Shape& shape, const std::vector<double>& values);
 
