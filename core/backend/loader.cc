@@ -86,23 +86,29 @@ tenon_status call_init(decltype(&tenon_backend_init) init, const tenon_host& hos
   }
 }
 
+// The handle of the library, whose constructors have then run.
+Result<void*> open_library(const std::string& path) {
+  try {
+    if (void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
+  } catch (...) {
+    return Status(Code::kAbi, "threw an exception in its constructors (dlopen)");
+  }
+  const char* error = ::dlerror();
+  return Status(Code::kUnavailable, cat("cannot be loaded: ", one_line(printable(error))));
+}
+
 // Runs the file's code, here or in a child.
 Status bring_up(const std::string& path, const std::string& name, const AbiVersion& version, const tenon_host& host,
                 tenon_backend* out, const ProbeStage& stage) {
   const ProcessState restored_at_return;
   stage("its constructors (dlopen)");
-  void* const handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!handle) {
-    const char* error = ::dlerror();
-    return Status(Code::kUnavailable, cat("cannot be loaded: ", one_line(printable(error))));
-  }
+  TENON_ASSIGN(void* const handle, open_library(path));
   const auto init = reinterpret_cast<decltype(&tenon_backend_init)>(::dlsym(handle, "tenon_backend_init"));
   if (!init) return Status(Code::kAbi, "exports no tenon_backend_init");
   stage("tenon_backend_init");
   *out = {};
   out->struct_size = sizeof *out;
-  const tenon_status status = call_init(init, host, out);
-  TENON_TRY(in_init(from_abi(status, name, "tenon_backend_init")));
+  TENON_TRY(in_init(from_abi(call_init(init, host, out), name, "tenon_backend_init")));
   return check_table(*out, name, version);
 }
 

@@ -1,0 +1,11 @@
+// A backend that does what its file is called: "init-hang.so" hangs in tenon_backend_init. Any other
+// name is that of a backend that works.
+#pragma once
+
+#include "tenon/abi/plugin.h"
+
+// The file's name without ".so".
+const char* specimen_name();
+
+// The entries of a device that fails as its spec says: "run-error" (specimen_device.cc).
+void fill_entries(tenon_backend* table);

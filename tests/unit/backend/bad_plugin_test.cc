@@ -1,0 +1,238 @@
+// Backends that break the rules as they are loaded: this process survives, and one line says which file
+// it was and why.
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "unit/backend/plugin_testing.h"
+
+namespace tenon {
+namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+struct Bad {
+  const char* name;
+  const char* cause;
+  const char* source = "specimen";
+};
+
+std::ostream& operator<<(std::ostream& out, const Bad& bad) { return out << bad.name; }
+
+class BadPlugin : public PluginTest, public testing::WithParamInterface<Bad> {};
+
+TEST_P(BadPlugin, IsRefusedInOneLineThatNamesPathAndCause) {
+  const std::string path = add(GetParam().name, GetParam().source);
+  const std::string message = refusal(GetParam().name);
+  EXPECT_TRUE(contains(message, path + ": ")) << message;
+  EXPECT_TRUE(contains(message, GetParam().cause)) << message;
+}
+
+const Bad kConstructors[] = {
+    {"constructor-segfault", "crashed with SIGSEGV in its constructors (dlopen)"},
+    {"constructor-null", "crashed with SIGSEGV in its constructors"},
+    {"constructor-bus", "crashed with SIGBUS in its constructors"},
+    {"constructor-illegal", "crashed with SIGILL in its constructors"},
+    {"constructor-divide", "crashed with SIGFPE in its constructors"},
+    {"constructor-abort", "crashed with SIGABRT in its constructors"},
+    {"constructor-overflow", "crashed with SIGSEGV in its constructors"},
+    {"constructor-kill", "crashed with SIGKILL in its constructors"},
+    {"constructor-throw", "in its constructors"},
+    {"constructor-exit", "called exit in its constructors"},
+    {"constructor-quick", "ended the process in its constructors"},
+    {"constructor-silent", "ended the process in its constructors"},
+    {"constructor-fork", "ended the process in its constructors"},
+};
+INSTANTIATE_TEST_SUITE_P(Constructor, BadPlugin, testing::ValuesIn(kConstructors));
+
+const Bad kInits[] = {
+    {"init-segfault", "crashed with SIGSEGV in tenon_backend_init"},
+    {"init-null", "crashed with SIGSEGV in tenon_backend_init"},
+    {"init-illegal", "crashed with SIGILL in tenon_backend_init"},
+    {"init-abort", "crashed with SIGABRT in tenon_backend_init"},
+    {"init-overflow", "crashed with SIGSEGV in tenon_backend_init"},
+    {"init-throw", "tenon_backend_init: init-throw: threw an exception"},
+    {"init-exit", "called exit in tenon_backend_init"},
+    {"init-quick", "ended the process in tenon_backend_init"},
+    {"init-silent", "ended the process in tenon_backend_init"},
+    {"init-fork", "ended the process in tenon_backend_init"},
+    {"init-unavailable", "no such card ?[31mhere"},
+    {"init-code", "failed with code -12345"},
+};
+INSTANTIATE_TEST_SUITE_P(Init, BadPlugin, testing::ValuesIn(kInits));
+
+const Bad kTables[] = {
+    {"table-null", "left entry enumerate empty"},
+    {"table-zero", "filled 0 bytes"},
+    {"table-short", "filled 40 bytes"},
+    {"table-long", "bytes, expected"},
+    {"table-no-run", "left entry run empty"},
+    {"table-no-close", "left entry device_close empty"},
+    {"table-major", "says ABI version 2, the file's note says 1"},
+    {"table-name", "says that its name is 'another', the file's is 'table-name'"},
+    {"table-name-null", "left name empty"},
+    {"table-name-wild", "crashed with SIGSEGV"},
+    {"table-name-escape", "cannot be printed"},
+    {"table-version-null", "left version empty"},
+    {"no-symbol", "exports no tenon_backend_init", "without-symbol"},
+    {"no-note", "has no .note.tenon note", "without-note"},
+    {"no-function", "undefined symbol: no_library_has_this", "with-undefined-symbol"},
+    {"open-stack", "asks for an executable stack", "with-executable-stack"},
+};
+INSTANTIATE_TEST_SUITE_P(Table, BadPlugin, testing::ValuesIn(kTables));
+
+const Bad kUnits[] = {
+    {"units-absurd", "counts 4294967295 units, expected 1 to 65536"},
+    {"units-grow", "filled 1001 units, expected 1"},
+    {"units-depth", "feed_depth 0"},
+    {"units-error", "broken on purpose"},
+    {"units-none", "no card in any slot"},
+    {"units-zero", "has no units here"},
+};
+
+class BadUnits : public PluginTest, public testing::WithParamInterface<Bad> {};
+
+TEST_P(BadUnits, AreRefusedInOneLineThatNamesTheBackend) {
+  add(GetParam().name);
+  const std::string message = refusal(GetParam().name);
+  EXPECT_TRUE(message.starts_with(std::string(GetParam().name) + ": ")) << message;
+  EXPECT_TRUE(contains(message, GetParam().cause)) << message;
+}
+INSTANTIATE_TEST_SUITE_P(Units, BadUnits, testing::ValuesIn(kUnits));
+
+class HangingPlugin : public PluginTest, public testing::WithParamInterface<const char*> {
+ protected:
+  HangingPlugin() { set_probe_limit(std::chrono::milliseconds(150)); }
+  ~HangingPlugin() override { set_probe_limit(std::chrono::milliseconds(5000)); }
+};
+
+TEST_P(HangingPlugin, IsStoppedAtTheTimeLimit) {
+  const std::string path = add(GetParam());
+  EXPECT_TRUE(contains(refusal(GetParam()), path + ": did not answer within 0.15 s in ")) << refusal(GetParam());
+}
+INSTANTIATE_TEST_SUITE_P(Hang, HangingPlugin,
+                         testing::Values("constructor-hang", "init-hang", "constructor-deaf", "init-deaf"));
+
+TEST_F(PluginTest, WhatIsNoRegularFileIsRefused) {
+  std::filesystem::create_directory(directory_ / "folder.so");
+  ASSERT_EQ(::mkfifo((directory_ / "pipe.so").c_str(), 0600), 0);
+  std::filesystem::create_symlink("/dev/zero", directory_ / "zero.so");
+  std::filesystem::create_symlink(directory_ / "nothing", directory_ / "dangling.so");
+  std::filesystem::create_symlink("loop.so", directory_ / "loop.so");
+  EXPECT_TRUE(contains(refusal("folder"), "is a directory, expected a regular file"));
+  EXPECT_TRUE(contains(refusal("pipe"), "is a pipe, expected a regular file"));
+  EXPECT_TRUE(contains(refusal("zero"), "is a device, expected a regular file"));
+  EXPECT_TRUE(contains(refusal("dangling"), "cannot be resolved: No such file or directory"));
+  EXPECT_TRUE(contains(refusal("loop"), "cannot be resolved: Too many levels of symbolic links"));
+}
+
+TEST_F(PluginTest, AnUnknownDeviceIsAnErrorThatSaysWhereWasLookedAndWhatIsNear) {
+  add("specimen");
+  EXPECT_TRUE(refusal("nope").starts_with("device 'nope': no nope.so in " + directory_.path() + ", "));
+  EXPECT_TRUE(contains(refusal("specimn"), "did you mean 'specimen'?"));
+}
+
+TEST_F(PluginTest, ANameThatIsAPathIsNoName) {
+  add("specimen");
+  for (const char* name : {"../specimen", "/tmp/specimen", "a/b", "", ".", "..", "-x", "a\nb", ":0"})
+    EXPECT_TRUE(contains(refusal(name), "expected a backend's name")) << refusal(name);
+}
+
+TEST_F(PluginTest, AGoodBackendIsListedWithItsUnits) {
+  const std::string path = add("specimen");
+  const Discovery found = discover_backends();
+  const auto it = std::find_if(found.backends.begin(), found.backends.end(), [](auto& b) { return b.name == "specimen"; });
+  ASSERT_NE(it, found.backends.end());
+  EXPECT_EQ(it->path, path);
+  EXPECT_EQ(it->version, "1.0");
+  ASSERT_EQ(it->units.size(), 1u);
+  EXPECT_EQ(it->units[0].kind, "cpu");
+  EXPECT_TRUE(it->units[0].is_inline);
+  EXPECT_TRUE(it->units[0].name.starts_with("Specimen?[1m")) << it->units[0].name;
+}
+
+TEST_F(PluginTest, EveryRefusalIsListedBesideWhatWorks) {
+  add("specimen");
+  add("init-segfault");
+  add("units-none");
+  add("units-absurd");
+  directory_.write("text.so", "not a library\n");
+  const Discovery found = discover_backends();
+  std::string refusals;
+  for (const Refusal& r : found.refusals) refusals += r.path + ": " + r.cause + "\n";
+  EXPECT_TRUE(contains(refusals, directory_ / "init-segfault.so: crashed with SIGSEGV")) << refusals;
+  EXPECT_TRUE(contains(refusals, directory_ / "units-absurd.so: ")) << refusals;
+  EXPECT_TRUE(contains(refusals, directory_ / "text.so: is no ELF file\n")) << refusals;
+  const auto none = std::find_if(found.backends.begin(), found.backends.end(), [](auto& b) { return b.name == "units-none"; });
+  ASSERT_NE(none, found.backends.end());
+  EXPECT_EQ(none->status.code(), Code::kUnavailable);
+}
+
+TEST_F(PluginTest, UnitsOfTheLargestCountAllowedAreListed) {
+  add("units-many");
+  const Discovery found = discover_backends();
+  const auto it = std::find_if(found.backends.begin(), found.backends.end(), [](auto& b) { return b.name == "units-many"; });
+  ASSERT_NE(it, found.backends.end());
+  EXPECT_EQ(it->units.size(), 65536u);
+}
+
+TEST_F(PluginTest, AutoTakesAGpuBeforeACpuAndNeverAnEmulator) {
+  add("units-emulated");
+  add("specimen");
+  add("units-gpu");
+  add("init-abort");
+  const auto device = open_device("auto");
+  ASSERT_TRUE(device.ok()) << device.status().message();
+  EXPECT_EQ((*device)->name(), "units-gpu");
+}
+
+TEST_F(PluginTest, AutoWithoutAnythingUsableSaysWhyEachWasRefused) {
+  // Beside this program there may be backends that work: only what the message would hold is looked at.
+  add("units-emulated");
+  const auto device = open_device("auto");
+  if (device.ok()) EXPECT_NE((*device)->name(), "units-emulated");
+  else EXPECT_TRUE(contains(device.status().message(), "device 'auto': no usable backend in " + directory_.path()));
+}
+
+TEST_F(PluginTest, FloatingPointModesAndSignalHandlersStayAsTheyWere) {
+  struct sigaction before, after;
+  ::sigaction(SIGUSR2, nullptr, &before);
+  for (const char* name : {"constructor-modes", "init-modes", "constructor-handler", "init-handler"}) {
+    add(name);
+    EXPECT_EQ(refusal(name), "");
+    volatile double tiny = 2.3e-308;
+    EXPECT_GT(tiny / 16, 0.0) << name;
+    ::sigaction(SIGUSR2, nullptr, &after);
+    EXPECT_EQ(before.sa_handler, after.sa_handler) << name;
+  }
+}
+
+TEST_F(PluginTest, AFileThatChangedIsTriedAgain) {
+  directory_.write("init-fixed.so", "not yet");
+  EXPECT_TRUE(contains(refusal("init-fixed"), "is no ELF file"));
+  add("init-fixed");
+  EXPECT_EQ(refusal("init-fixed"), "");
+}
+
+TEST_F(PluginTest, ALinkCannotGiveABackendAnotherName) {
+  add_to(home_.path(), "real-1.0");
+  std::filesystem::create_symlink(home_ / "real-1.0.so", directory_ / "alias.so");
+  EXPECT_TRUE(contains(refusal("alias"), "says that its name is 'real-1.0', the file's is 'alias'"));
+}
+
+TEST_F(PluginTest, ManyThreadsOpenTheSameBackend) {
+  add("opened-by-many");
+  std::vector<std::thread> threads;
+  std::atomic<int> opened{0};
+  for (int i = 0; i < 4; ++i) threads.emplace_back([&] { opened += open_device("opened-by-many").ok(); });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(opened, 4);
+}
+
+}  // namespace
+}  // namespace tenon

@@ -1,0 +1,157 @@
+// Files that are no backends for this machine, or damaged ones: refused from their bytes alone, or
+// harmless. Each test starts from a library that loads.
+#include <elf.h>
+
+#include <cstddef>
+#include <cstring>
+#include <functional>
+
+#include "backend/elf_check.h"
+#include "unit/backend/plugin_testing.h"
+
+namespace tenon {
+namespace {
+
+std::string specimen_bytes() {
+  return *read_file(std::string(TENON_SPECIMENS) + "/specimen.so");
+}
+
+Elf64_Ehdr& header(std::string& bytes) { return *reinterpret_cast<Elf64_Ehdr*>(bytes.data()); }
+
+Elf64_Phdr& segment(std::string& bytes, uint32_t type) {
+  auto* s = reinterpret_cast<Elf64_Phdr*>(bytes.data() + header(bytes).e_phoff);
+  while (s->p_type != type) ++s;
+  return *s;
+}
+
+// major, minor, least host minor: behind the note's owner.
+uint32_t* note_version(std::string& bytes) {
+  return reinterpret_cast<uint32_t*>(bytes.data() + bytes.find(std::string("Tenon\0\0\0\1\0\0\0", 12)) + 8);
+}
+
+class ElfCheck : public testing::Test {
+ protected:
+  Status check(const std::string& bytes) const {
+    const std::string path = directory_.write("x.so", bytes);
+    const auto file = File::open(path);
+    return check_elf(*file).status();
+  }
+  std::string check_changed(const std::function<void(std::string&)>& change) const {
+    std::string bytes = specimen_bytes();
+    change(bytes);
+    return check(bytes).message();
+  }
+  TemporaryDirectory directory_;
+};
+
+TEST_F(ElfCheck, AcceptsALibraryOfThisMachine) { EXPECT_EQ(check(specimen_bytes()).message(), ""); }
+
+TEST_F(ElfCheck, NamesWhatTheFileIsInstead) {
+  EXPECT_EQ(check("").message(), "is empty, expected a shared library");
+  EXPECT_EQ(check("x").message(), "is no ELF file");
+  EXPECT_EQ(check("#!/bin/sh\necho hello\n").message(), "is no ELF file");
+  EXPECT_EQ(check("\x7f" "ELF").message(), "is truncated: 4 bytes, an ELF header has 64");
+  EXPECT_EQ(check_changed([](std::string& b) { b[EI_CLASS] = ELFCLASS32; }),
+            "is no 64-bit library (ELF class 1, expected 2)");
+  EXPECT_EQ(check_changed([](std::string& b) { b[EI_DATA] = ELFDATA2MSB; }), "is not little-endian");
+  EXPECT_EQ(check_changed([](std::string& b) { header(b).e_type = ET_EXEC; }), "is no shared library (ELF type 2, expected 3)");
+  EXPECT_EQ(check_changed([](std::string& b) { header(b).e_type = ET_REL; }), "is no shared library (ELF type 1, expected 3)");
+#if defined(__x86_64__)
+  EXPECT_EQ(check_changed([](std::string& b) { header(b).e_machine = EM_AARCH64; }),
+            "is for machine 183, expected 62 (x86-64)");
+#endif
+  EXPECT_EQ(check_changed([](std::string& b) { b[EI_OSABI] = ELFOSABI_FREEBSD; }), "is for another system (ELF OS ABI 9)");
+}
+
+TEST_F(ElfCheck, TakesThisAbiVersionAndNoOther) {
+  const auto with = [](uint32_t major, uint32_t least) {
+    return [=](std::string& b) {
+      uint32_t* version = note_version(b);
+      version[0] = major, version[2] = least;
+    };
+  };
+  EXPECT_EQ(check_changed(with(1, 0)), "");
+  EXPECT_EQ(check_changed(with(0, 0)), "has ABI version 0.0, expected 1");
+  EXPECT_EQ(check_changed(with(2, 0)), "has ABI version 2.0, expected 1");
+  EXPECT_EQ(check_changed(with(UINT32_MAX, 0)), "has ABI version 4294967295.0, expected 1");
+  EXPECT_EQ(check_changed(with(1, 7)), "needs ABI version 1.7, this Tenon has 1.0");
+  EXPECT_EQ(check_changed([](std::string& b) { note_version(b)[1] = 9; }), "") << "a newer minor version is none of our business";
+}
+
+TEST_F(ElfCheck, RefusesANoteThatIsNotOurs) {
+  const std::string cause = "is no Tenon backend: it has no .note.tenon note";
+  EXPECT_EQ(check_changed([](std::string& b) { reinterpret_cast<char*>(note_version(b))[-8] = 'X'; }), cause);
+  EXPECT_EQ(check_changed([](std::string& b) { note_version(b)[-3] = 2; }), cause) << "type";
+  EXPECT_EQ(check_changed([](std::string& b) { note_version(b)[-4] = 8; }), cause) << "data size";
+  EXPECT_EQ(check_changed([](std::string& b) { note_version(b)[-4] = 0xfffffff0; }), cause);
+  EXPECT_EQ(check_changed([](std::string& b) { note_version(b)[-5] = 0xffffffff; }), cause) << "owner size";
+}
+
+TEST_F(ElfCheck, RefusesOffsetsAndSizesOutsideTheFile) {
+  for (uint64_t wild : {uint64_t{1} << 20, uint64_t{1} << 32, uint64_t{1} << 63, ~uint64_t{0}, ~uint64_t{0} - 63}) {
+    EXPECT_NE(check_changed([&](std::string& b) { header(b).e_phoff = wild; }), "");
+    EXPECT_NE(check_changed([&](std::string& b) { header(b).e_shoff = wild; }), "");
+    for (uint32_t type : {PT_LOAD, PT_DYNAMIC, PT_NOTE}) {
+      EXPECT_NE(check_changed([&](std::string& b) { segment(b, type).p_offset = wild; }), "") << type;
+      EXPECT_NE(check_changed([&](std::string& b) { segment(b, type).p_filesz = wild; }), "") << type;
+    }
+    EXPECT_NE(check_changed([&](std::string& b) { segment(b, PT_LOAD).p_vaddr = wild; }), "");
+    EXPECT_NE(check_changed([&](std::string& b) { segment(b, PT_DYNAMIC).p_vaddr = wild; }), "");
+    EXPECT_NE(check_changed([&](std::string& b) { segment(b, PT_GNU_RELRO).p_vaddr = wild; }), "");
+    EXPECT_NE(check_changed([&](std::string& b) { segment(b, PT_GNU_RELRO).p_memsz = wild; }), "");
+  }
+  EXPECT_NE(check_changed([](std::string& b) { segment(b, PT_LOAD).p_memsz = uint64_t{1} << 62; }), "");
+  EXPECT_NE(check_changed([](std::string& b) { header(b).e_phnum = 0xffff; }), "");
+  EXPECT_NE(check_changed([](std::string& b) { header(b).e_phnum = 0; }), "");
+  EXPECT_NE(check_changed([](std::string& b) { header(b).e_shnum = 0xffff; }), "");
+}
+
+TEST_F(ElfCheck, RefusesSegmentsThatTheLinkerWouldMapOverOthers) {
+  EXPECT_EQ(check_changed([](std::string& b) {
+              auto* s = &segment(b, PT_LOAD);  // the first and the second one exchanged
+              std::swap(s[0], s[1]);
+            }),
+            "has segments that overlap or are out of order");
+}
+
+TEST_F(PluginTest, EveryTruncationIsRefusedWithoutRunningIt) {
+  const std::string bytes = specimen_bytes();
+  for (size_t i = 0; i < 200; ++i) {
+    const std::string path = directory_.write("cut.so", bytes.substr(0, bytes.size() * i / 200));
+    const std::string message = refusal("cut");
+    EXPECT_TRUE(message.find(path + ": is ") != std::string::npos) << i << ": " << message;
+  }
+  EXPECT_FALSE(code_ran());
+}
+
+// Headers, then the parts that the dynamic linker reads. The host lives, whatever the answer.
+TEST_F(PluginTest, EveryFlippedByteIsRefusedOrHarmless) {
+  const std::string bytes = specimen_bytes();
+  std::string original = bytes;
+  const uint64_t dynamic = segment(original, PT_DYNAMIC).p_offset, headers = 64 + 56u * header(original).e_phnum;
+  int refused = 0, works = 0;
+  for (size_t i = 0; i < 1024; ++i) {
+    const size_t at = i < 768 ? i * headers / 768 : dynamic + (i - 768) * segment(original, PT_DYNAMIC).p_filesz / 256;
+    std::string flipped = bytes;
+    flipped[at] = static_cast<char>(flipped[at] ^ (1u << (i * 5 % 8)));
+    const std::string name = "flip" + std::to_string(i);
+    directory_.write(name + ".so", flipped);
+    const auto device = open_device(name);
+    (device.ok() ? works : refused)++;
+  }
+  EXPECT_GT(refused, 300);
+  EXPECT_EQ(refused + works, 1024);
+}
+
+TEST_F(PluginTest, ALibraryThatNeedsAMissingOneIsRefusedByTheLinkersWords) {
+  std::string bytes = specimen_bytes();
+  const size_t at = bytes.find(std::string("\0libc.so.6\0", 11));
+  ASSERT_NE(at, std::string::npos);
+  bytes.replace(at + 1, 9, "nowhere.1");
+  directory_.write("needs.so", bytes);
+  EXPECT_NE(refusal("needs").find("cannot be loaded: nowhere.1: cannot open shared object file"), std::string::npos)
+      << refusal("needs");
+}
+
+}  // namespace
+}  // namespace tenon
