@@ -159,9 +159,9 @@ struct PoolLayerOptions {
   std::optional<Extent> strides = {};  // pool_size
   Padding padding = valid;
 };
-Tensor max_pool2d(Tensor x, const PoolLayerOptions& options);
+Tensor max_pool2d(Tensor x, const PoolLayerOptions& options = {});
 Tensor max_pool2d(Tensor x, int64_t pool_size);
-Tensor average_pool2d(Tensor x, const PoolLayerOptions& options);
+Tensor average_pool2d(Tensor x, const PoolLayerOptions& options = {});
 Tensor average_pool2d(Tensor x, int64_t pool_size);
 // x[B,T,C]; pool_size and strides have one number.
 Tensor max_pool1d(Tensor x, const PoolLayerOptions& options = {});

@@ -1,0 +1,125 @@
+// Activations against tests/golden/activations.csv, values and slopes, alone and inside layers.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "autodiff/gradient.h"
+#include "base/text.h"
+#include "tenon/layers.h"
+#include "unit/layer/golden.h"
+#include "unit/layer/model_testing.h"
+
+namespace tenon {
+namespace {
+
+using golden::Numbers;
+using model_testing::error_of;
+using model_testing::feed;
+using model_testing::Session;
+
+const Numbers kPoints{-10, -3, -1, -0.6, -0.4, 0, 0.4, 0.6, 1, 3, 10};
+
+using Build = std::function<Tensor(Tensor)>;
+
+// The activation of a row; nothing for those that Tenon does not have.
+Build build(const std::string& name, const std::string& arguments) {
+  if (arguments == "negative_slope=0.1, max_value=2.0, threshold=0.5")
+    return [](Tensor x) { return relu_layer(x, {.max_value = 2, .negative_slope = 0.1, .threshold = 0.5}); };
+  if (arguments == "approximate=True") return [](Tensor x) { return activate(x, gelu_tanh); };
+  if (arguments == "Keras 2" || name == "celu") return {};
+  if (name == "softmax") return [](Tensor x) { return softmax(x); };
+  if (name == "log_softmax") return [](Tensor x) { return log_softmax(x); };
+  if (name == "hard_silu") return [](Tensor x) { return activate(x, hard_swish); };
+  for (const char* ours : {"elu", "gelu", "hard_sigmoid", "leaky_relu", "linear", "mish", "relu", "relu6", "selu",
+                           "sigmoid", "silu", "softplus", "tanh"})
+    if (name == ours) return [name](Tensor x) { return activate(x, name); };
+  return {};
+}
+
+Numbers expected_of(const golden::Row& row) {
+  Numbers out;
+  for (const char* x : {"-10", "-3", "-1", "-0.6", "-0.4", "0", "0.4", "0.6", "1", "3", "10"}) {
+    const std::string& cell = row.at(cat("x=", x));
+    if (!cell.empty()) out.push_back(std::stod(cell));
+  }
+  return out;
+}
+
+TEST(Activations, GiveKerasNumbersAndSlopes) {
+  int seen = 0;
+  for (const golden::Row& row : golden::rows("activations.csv")) {
+    const Build activation = build(row.at("activation"), row.at("arguments"));
+    if (!activation) continue;
+    SCOPED_TRACE(row.at("activation") + " " + row.at("arguments") + " " + row.at("kind"));
+    const Numbers expected = expected_of(row);
+    Graph graph;
+    const Tensor x = feed(graph, "x", {1, static_cast<int64_t>(expected.size())});
+    Tensor y = activation(x);
+    if (row.at("kind") == "gradient") y = gradients(reduce_sum(y), {x})[0];
+    const bool own = row.at("arguments").rfind("x=", 0) == 0;
+    Session session(graph, {y});
+    golden::expect_near(session.run({{"x", own ? Numbers{1, 2, 0.5, -1} : kPoints}})[0], expected, 1e-6);
+    ++seen;
+  }
+  EXPECT_GE(seen, 32);
+}
+
+// x as it comes out of layers whose weights are the identity.
+struct Fused {
+  const char* name;
+  Tensor (*layer)(Tensor x, Activation act);
+};
+
+Initializer one(const Shape& shape) { return values_initializer(std::vector<float>(shape.elements(), 1)); }
+
+const Fused kFused[] = {
+    {"dense", [](Tensor x, Activation a) { return dense(x, {.units = 1, .activation = a, .kernel_initializer = &one}); }},
+    {"conv2d",
+     [](Tensor x, Activation a) {
+       return conv2d(reshape(x, {11, 1, 1, 1}), {.filters = 1, .activation = a, .kernel_initializer = &one});
+     }},
+    {"conv2d_transpose",
+     [](Tensor x, Activation a) {
+       return conv2d_transpose(reshape(x, {11, 1, 1, 1}), {.filters = 1, .activation = a, .kernel_initializer = &one});
+     }},
+    {"batch_normalization",
+     [](Tensor x, Activation a) { return batch_normalization(x, Mode::kPredict, {.epsilon = 0, .activation = a}); }},
+};
+
+TEST(Activations, AreTheSameInsideLayers) {
+  for (const golden::Row& row : golden::rows("activations.csv")) {
+    if (!row.at("arguments").empty() || !build(row.at("activation"), "")) continue;
+    const std::string name = row.at("activation") == "hard_silu" ? "hard_swish" : row.at("activation");
+    for (const Fused& fused : kFused) {
+      SCOPED_TRACE(cat(fused.name, " ", name, " ", row.at("kind")));
+      Graph graph;
+      const Tensor x = feed(graph, "x", {11, 1});
+      Tensor y = fused.layer(x, activation_from_name(name));
+      if (row.at("kind") == "gradient") y = gradients(reduce_sum(y), {x})[0];
+      golden::expect_near(Session(graph, {y}).run({{"x", kPoints}})[0], expected_of(row), 1e-6);
+    }
+  }
+}
+
+TEST(Activations, LayersHaveTheirOwnSlopes) {
+  Graph graph;
+  const Tensor x = feed(graph, "x", {1, 2});
+  const Tensor learned = prelu(x, {.alpha_initializer = constant_initializer(0.25)});
+  const Tensor alpha(&graph, graph.variable_value(0));
+  Session session(graph, {leaky_relu_layer(x), relu_layer(x), learned, gradients(reduce_sum(learned), {alpha})[0]});
+  const auto y = session.run({{"x", {-2, 3}}});
+  golden::expect_near(y[0], {-0.6, 3}, 1e-6);
+  golden::expect_near(y[1], {0, 3}, 0);
+  golden::expect_near(y[2], {-0.5, 3}, 0);
+  golden::expect_near(y[3], {-2, 0}, 0);
+}
+
+TEST(Activations, NameTheNearestWhenUnknown) {
+  Graph graph;
+  const Tensor x = feed(graph, "x", {1, 2});
+  EXPECT_EQ(error_of([&] { activate(x, "sigmoyd"); }), "no activation of name 'sigmoyd'; did you mean 'sigmoid'?");
+  EXPECT_EQ(error_of([&] { activate(x, "gelu_tahn"); }), "no activation of name 'gelu_tahn'; did you mean 'gelu_tanh'?");
+}
+
+}  // namespace
+}  // namespace tenon

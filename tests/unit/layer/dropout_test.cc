@@ -1,0 +1,66 @@
+// Dropout: how much it drops, what it does to the rest, and when it draws alike.
+#include <gtest/gtest.h>
+
+#include "tenon/layers.h"
+#include "unit/layer/golden.h"
+#include "unit/layer/model_testing.h"
+
+namespace tenon {
+namespace {
+
+using model_testing::feed;
+using model_testing::Numbers;
+using model_testing::Session;
+
+Numbers dropped(double rate, Mode mode, double seed, double step, const char* name = "dropout") {
+  Graph graph;
+  const Tensor x = feed(graph, "x", {100, 100});
+  Session session(graph, {dropout(x, rate, mode, name)});
+  return session.run({{"x", Numbers(10000, 1)}, {"seed", {seed}}, {"global_step", {step}}})[0];
+}
+
+TEST(Dropout, DropsItsShareAndScalesTheRest) {
+  const Numbers y = dropped(0.25, Mode::kTrain, 1, 0);
+  int zeros = 0;
+  for (double v : y) {
+    if (v == 0) ++zeros;
+    else EXPECT_NEAR(v, 4.0 / 3, 1e-6);
+  }
+  EXPECT_NEAR(zeros, 2500, 4 * std::sqrt(10000 * 0.25 * 0.75));
+}
+
+TEST(Dropout, DependsOnSeedStepAndNameAlone) {
+  const Numbers y = dropped(0.5, Mode::kTrain, 1, 0);
+  EXPECT_EQ(dropped(0.5, Mode::kTrain, 1, 0), y);
+  EXPECT_NE(dropped(0.5, Mode::kTrain, 2, 0), y);
+  EXPECT_NE(dropped(0.5, Mode::kTrain, 1, 1), y);
+  EXPECT_NE(dropped(0.5, Mode::kTrain, 1, 0, "other"), y);
+}
+
+TEST(Dropout, IsTheIdentityUnlessTraining) {
+  const Numbers x(10000, 1);
+  EXPECT_EQ(dropped(0.5, Mode::kEval, 1, 0), x);
+  EXPECT_EQ(dropped(0.5, Mode::kPredict, 1, 0), x);
+  EXPECT_EQ(dropped(0, Mode::kTrain, 1, 0), x);
+}
+
+TEST(Dropout, OfRateOneDropsEverything) { EXPECT_EQ(dropped(1, Mode::kTrain, 1, 0), Numbers(10000, 0)); }
+
+TEST(SpatialDropout, DropsWholeMaps) {
+  Graph graph;
+  const Tensor x = feed(graph, "x", {50, 2, 2, 40});
+  Session session(graph, {spatial_dropout2d(x, 0.5, Mode::kTrain)});
+  const Numbers y = session.run({{"x", Numbers(8000, 1)}, {"seed", {3}}, {"global_step", {0}}})[0];
+  int zeros = 0;
+  for (size_t n = 0; n < 50; ++n)
+    for (size_t c = 0; c < 40; ++c) {
+      const double first = y[n * 160 + c];
+      EXPECT_TRUE(first == 0 || first == 2) << first;
+      zeros += first == 0;
+      for (size_t p = 1; p < 4; ++p) EXPECT_EQ(y[n * 160 + p * 40 + c], first);
+    }
+  EXPECT_NEAR(zeros, 1000, 4 * std::sqrt(2000 * 0.25));
+}
+
+}  // namespace
+}  // namespace tenon

@@ -1,0 +1,264 @@
+// Every loss against tests/golden/losses.csv.
+#include "tenon/losses.h"
+
+#include <gtest/gtest.h>
+
+#include "autodiff/gradient.h"
+#include "tenon/layers.h"
+#include "unit/layer/golden.h"
+#include "unit/layer/model_testing.h"
+
+namespace tenon {
+namespace {
+
+using golden::Arguments;
+using golden::flag;
+using golden::number;
+using golden::Numbers;
+using model_testing::error_of;
+using model_testing::feed;
+using model_testing::Session;
+
+// The batches that the file's first line lists.
+struct Batch {
+  Shape labels_shape;
+  Numbers labels;
+  Shape prediction_shape;
+  Numbers prediction;
+};
+
+const Numbers kPlain{0.1, 0.8, 0.1, 0.3, 0.3, 0.4, 0.25, 0.5, 0.25};
+const Numbers kUnnormal{0.2, 0.8, 0.2, 0.3, 0.3, 0.4, 1, 2, 1};
+const Numbers kLogits{1, 2, 0.5, -1, 0, 3, 0, 4, -2};
+const Numbers kOneHot{0, 1, 0, 0, 0, 1, 1, 0, 0};
+
+const Batch& batch(const std::string& name) {
+  static const std::map<std::string, Batch> all{
+      {"R", {{3, 2}, {0, 1, 2, -3, 0.5, 4}, {3, 2}, {0.5, 0.5, 2, -1, -0.5, 6}}},
+      {"B", {{3, 2}, {0, 1, 1, 0, 1, 1}, {3, 2}, {0.2, 0.7, 0.6, 0.4, 0.9, 0.05}}},
+      {"Z", {{3, 2}, {0, 1, 1, 0, 1, 1}, {3, 2}, {-1, 2, 0.5, -0.5, 3, -2}}},
+      {"C", {{3, 3}, kOneHot, {3, 3}, kPlain}},
+      {"U", {{3, 3}, kOneHot, {3, 3}, kUnnormal}},
+      {"X", {{3, 3}, kOneHot, {3, 3}, kLogits}},
+      {"S", {{3}, {1, 2, 0}, {3, 3}, kPlain}},
+      {"SU", {{3}, {1, 2, 0}, {3, 3}, kUnnormal}},
+      {"SX", {{3}, {1, 2, 0}, {3, 3}, kLogits}},
+      {"H", {{3, 2}, {-1, 1, 1, -1, 1, 1}, {3, 2}, {-1, 2, 0.5, -0.5, 3, -2}}},
+      {"P", {{3, 2}, {0, 1, 2, 3, 0.5, 4}, {3, 2}, {0.5, 0.5, 2, 1, 0.25, 6}}},
+      {"E", {{2, 2}, {0, 1, 1, 0}, {2, 2}, {0, 1, 0, 1}}},
+  };
+  return all.at(name);
+}
+
+using Plain = Tensor (*)(Tensor, Tensor, const LossOptions&);
+
+// A loss of Keras's name; nothing when there is none.
+Tensor build(const std::string& name, const Arguments& a, Tensor p, Tensor y, const LossOptions& o) {
+  static const std::map<std::string, Plain> plain{
+      {"MeanSquaredError", mean_squared_error},
+      {"MeanAbsoluteError", mean_absolute_error},
+      {"MeanAbsolutePercentageError", mean_absolute_percentage_error},
+      {"MeanSquaredLogarithmicError", mean_squared_logarithmic_error},
+      {"LogCosh", log_cosh},
+      {"CosineSimilarity", cosine_similarity},
+      {"Poisson", poisson},
+      {"KLDivergence", kl_divergence},
+      {"Hinge", hinge},
+      {"SquaredHinge", squared_hinge},
+      {"CategoricalHinge", categorical_hinge},
+      {"tf1.losses.softmax_cross_entropy", softmax_cross_entropy},
+      {"tf1.losses.sparse_softmax_cross_entropy", softmax_cross_entropy},
+      {"tf1.losses.mean_squared_error", mean_squared_error},
+      {"tf1.losses.absolute_difference", mean_absolute_error},
+  };
+  if (const auto it = plain.find(name); it != plain.end()) return it->second(p, y, o);
+  const bool logits = flag(a, "from_logits");
+  FocalOptions focal;
+  focal.from_logits = logits;
+  focal.apply_class_balancing = flag(a, "apply_class_balancing");
+  if (name == "Huber" || name == "tf1.losses.huber_loss") return huber(p, y, number(a, "delta", 1), o);
+  if (name == "BinaryCrossentropy") return binary_cross_entropy(p, y, logits, o);
+  if (name == "tf1.losses.sigmoid_cross_entropy") return binary_cross_entropy(p, y, true, o);
+  if (name == "BinaryFocalCrossentropy") return binary_focal_cross_entropy(p, y, focal, o);
+  if (name == "CategoricalFocalCrossentropy") return categorical_focal_cross_entropy(p, y, focal, o);
+  if (name == "CategoricalCrossentropy")
+    return logits ? softmax_cross_entropy(p, y, o) : categorical_cross_entropy(p, y, o);
+  if (name == "SparseCategoricalCrossentropy")
+    return logits ? softmax_cross_entropy(p, y, o) : sparse_categorical_cross_entropy(p, y, o);
+  return {};
+}
+
+bool is_absent(const std::string& name, const Arguments& a) {
+  for (const char* absent : {"Dice", "Tversky", "CategoricalGeneralizedCrossEntropy", "tf1.losses.log_loss",
+                             "tf1.losses.hinge_loss"})
+    if (name == absent) return true;
+  return a.count("weights") > 0;  // TensorFlow 1 divides by the number of weights that are not 0
+}
+
+LossOptions options_of(const Arguments& a, Graph& graph) {
+  LossOptions o;
+  o.label_smoothing = number(a, "label_smoothing", 0);
+  if (a.count("ignore_class")) o.ignore_class = static_cast<int64_t>(number(a, "ignore_class", 0));
+  static const std::map<std::string, Reduction> reductions{{"sum_over_batch_size", Reduction::kSumOverBatchSize},
+                                                           {"mean", Reduction::kSumOverBatchSize},
+                                                           {"sum", Reduction::kSum},
+                                                           {"None", Reduction::kNone},
+                                                           {"mean_with_sample_weight", Reduction::kMeanWithSampleWeight}};
+  if (a.count("reduction")) o.reduction = reductions.at(a.at("reduction"));
+  if (a.count("sample_weight")) {
+    const bool nested = a.at("sample_weight").rfind("[[", 0) == 0;
+    o.sample_weight = feed(graph, "weight", nested ? Shape{3, 1} : Shape{3});
+  }
+  return o;
+}
+
+// The loss of one row of the file with `reduction`, when given, in place of the row's.
+Numbers loss_of(const golden::Row& row, const Arguments& a, std::optional<Reduction> reduction) {
+  const Batch& b = batch(row.at("input"));
+  Graph graph;
+  const bool sparse = b.labels_shape.rank() == 1;
+  const Tensor y = feed(graph, "y", b.labels_shape, sparse ? DType::kI32 : DType::kF32);
+  const Tensor p = feed(graph, "p", b.prediction_shape);
+  LossOptions o = options_of(a, graph);
+  if (reduction) o.reduction = *reduction;
+  const Tensor loss = build(row.at("loss"), a, p, y, o);
+  if (!loss) return {};
+  EXPECT_EQ(loss.dtype(), DType::kF32);
+  model_testing::Feeds feeds{{"y", b.labels}, {"p", b.prediction}};
+  if (a.count("sample_weight")) feeds["weight"] = golden::listed(a.at("sample_weight"));
+  return Session(graph, {loss}).run(feeds)[0];
+}
+
+TEST(Losses, GiveKerasNumbers) {
+  int seen = 0;
+  for (const golden::Row& row : golden::rows("losses.csv")) {
+    SCOPED_TRACE(row.at("input") + " " + row.at("loss") + " " + row.at("arguments"));
+    const Arguments a = golden::arguments(row.at("arguments"));
+    if (is_absent(row.at("loss"), a)) continue;
+    const Numbers value = loss_of(row, a, {});
+    golden::expect_near(value, golden::numbers(row.at("value")), 1e-6);
+    const auto each = row.find("per_sample");
+    if (each != row.end() && each->second.find(' ') != std::string::npos)
+      golden::expect_near(loss_of(row, a, Reduction::kNone), golden::numbers(each->second), 1e-6);
+    ++seen;
+  }
+  EXPECT_GE(seen, 46);
+}
+
+// The gradient of each loss by the prediction, by central differences of the f64 graph.
+TEST(Losses, HaveTheGradientOfTheirValue) {
+  for (const golden::Row& row : golden::rows("losses.csv")) {
+    const Arguments a = golden::arguments(row.at("arguments"));
+    if (is_absent(row.at("loss"), a) || a.count("reduction") || a.count("sample_weight")) continue;
+    if (row.at("input") == "E" || row.at("loss") == "MeanAbsolutePercentageError") continue;  // clipped; huge
+    if (row.at("input") == "R" && row.at("loss") == "MeanSquaredLogarithmicError") continue;  // clipped
+    SCOPED_TRACE(row.at("input") + " " + row.at("loss") + " " + row.at("arguments"));
+    const Batch& b = batch(row.at("input"));
+    Numbers prediction = b.prediction;
+    for (size_t i = 0; i < prediction.size(); ++i) prediction[i] += 0.003 * static_cast<double>(i + 1);  // off the kinks
+    Graph graph;
+    const bool sparse = b.labels_shape.rank() == 1;
+    const Tensor y = feed(graph, "y", b.labels_shape, sparse ? DType::kI32 : DType::kF64);
+    const Tensor p = feed(graph, "p", b.prediction_shape, DType::kF64);
+    LossOptions o = options_of(a, graph);
+    o.reduction = Reduction::kNone;
+    // the per-sample losses are f32: differences of a batch of one would drown in their rounding
+    const Tensor loss = reduce_sum(build(row.at("loss"), a, p, y, o));
+    Session session(graph, {loss, gradients(loss, {p})[0]});
+    const Numbers gradient = session.run({{"y", b.labels}, {"p", prediction}})[1];
+    for (size_t i = 0; i < prediction.size(); ++i) {
+      const double step = 1e-3;
+      Numbers up = prediction, down = prediction;
+      up[i] += step, down[i] -= step;
+      const double difference = session.run({{"y", b.labels}, {"p", up}})[0][0] -
+                                session.run({{"y", b.labels}, {"p", down}})[0][0];
+      EXPECT_NEAR(gradient[i], difference / (2 * step), 2e-3 * std::max(1.0, std::fabs(gradient[i]))) << i;
+    }
+  }
+}
+
+TEST(SoftmaxCrossEntropy, TakesIndicesOneHotIntegersAndAColumn) {
+  Numbers values;
+  for (const Shape& shape : {Shape{3}, Shape{3, 1}, Shape{3, 3}}) {
+    Graph graph;
+    const Tensor y = feed(graph, "y", shape, DType::kI64), x = feed(graph, "x", {3, 3});
+    Session session(graph, {softmax_cross_entropy(x, y)});
+    values.push_back(session.run({{"x", kLogits}, {"y", shape.elements() == 9 ? kOneHot : Numbers{1, 2, 0}}})[0][0]);
+  }
+  golden::expect_near(values, {1.51694453, 1.51694453, 1.51694453}, 1e-6);
+}
+
+TEST(CategoricalCrossEntropy, UsesTheLogitsOfASoftmax) {
+  // the probability of the label underflows: from probabilities the loss would be -log(1e-7) = 16.1
+  for (bool sparse : {false, true}) {
+    Graph graph;
+    const Tensor x = feed(graph, "x", {1, 2});
+    const Tensor y = sparse ? feed(graph, "y", {1}, DType::kI32) : feed(graph, "y", {1, 2});
+    const Tensor p = softmax(x);
+    Session session(graph, {sparse ? sparse_categorical_cross_entropy(p, y) : categorical_cross_entropy(p, y)});
+    golden::expect_near(session.run({{"x", {200, 0}}, {"y", sparse ? Numbers{1} : Numbers{0, 1}}})[0], {200}, 1e-6);
+  }
+}
+
+TEST(BinaryCrossEntropy, UsesTheLogitsOfASigmoid) {
+  Graph graph;
+  const Tensor x = feed(graph, "x", {1, 1}), y = feed(graph, "y", {1, 1});
+  Session session(graph, {binary_cross_entropy(activate(x, sigmoid), y)});
+  golden::expect_near(session.run({{"x", {200}}, {"y", {0}}})[0], {200}, 1e-6);
+}
+
+TEST(Losses, WithZeroWeightsAreZeroAndNotNaN) {
+  Graph graph;
+  const Tensor p = feed(graph, "p", {2, 2}), y = feed(graph, "y", {2, 2}), w = feed(graph, "w", {2});
+  const LossOptions o{.sample_weight = w, .reduction = Reduction::kMeanWithSampleWeight};
+  Session session(graph, {mean_squared_error(p, y, o)});
+  EXPECT_EQ(session.run({{"p", {1, 2, 3, 4}}, {"y", {0, 0, 0, 0}}, {"w", {0, 0}}})[0][0], 0);
+}
+
+TEST(Losses, WeighSamplesOfSequencesByTheirFirstAxis) {
+  Graph graph;
+  const Tensor x = feed(graph, "x", {2, 2, 2}), y = feed(graph, "y", {2, 2}, DType::kI32), w = feed(graph, "w", {2});
+  Session session(graph, {softmax_cross_entropy(x, y, {.sample_weight = w, .reduction = Reduction::kSum})});
+  // every position costs log 2; the second sequence has weight 3
+  golden::expect_near(session.run({{"x", Numbers(8, 0)}, {"y", {0, 1, 1, 0}}, {"w", {1, 3}}})[0],
+                      {8 * std::log(2.0)}, 1e-6);
+}
+
+TEST(Losses, OfSixteenBitPredictionsAreSummedInF32) {
+  Graph graph;
+  const Tensor p = feed(graph, "p", {1000}, DType::kBF16), y = feed(graph, "y", {1000}, DType::kBF16);
+  Session session(graph, {mean_absolute_error(p, y)});
+  EXPECT_EQ(session.run({{"p", Numbers(1000, 1)}, {"y", Numbers(1000, 0)}})[0][0], 1);
+}
+
+struct Inputs {
+  Graph graph;
+  Tensor f32(const Shape& s) { return feed(graph, "x", s); }
+  Tensor i32(const Shape& s) { return feed(graph, "i", s, DType::kI32); }
+};
+
+TEST(Losses, SayWhatDoesNotFit) {
+  Inputs in;
+  EXPECT_EQ(error_of([&] { mean_squared_error(in.f32({2, 3}), in.f32({2, 4})); }),
+            "mean_squared_error: prediction is f32[2,3], target f32[2,4], expected one shape");
+  EXPECT_EQ(error_of([&] { mean_squared_error({}, in.f32({2, 4})); }),
+            "mean_squared_error: prediction or target was never set");
+  EXPECT_EQ(error_of([&] { softmax_cross_entropy(in.f32({2, 3}), in.i32({3})); }),
+            "softmax_cross_entropy: labels are i32[3], expected shape [2] for scores f32[2,3]");
+  EXPECT_EQ(error_of([&] { softmax_cross_entropy(in.f32({2, 3}), in.f32({2})); }),
+            "softmax_cross_entropy: labels are f32[2], expected shape [2,3] for scores f32[2,3]");
+  EXPECT_EQ(error_of([&] { sparse_categorical_cross_entropy(in.f32({2, 3}), in.f32({2})); }),
+            "sparse_categorical_cross_entropy: labels are f32[2], expected i32 or i64");
+  EXPECT_EQ(error_of([&] { softmax_cross_entropy(in.f32({2}), in.i32({2})); }),
+            "softmax_cross_entropy: scores are f32[2], expected a float [batch, .., classes]");
+  EXPECT_EQ(error_of([&] { categorical_cross_entropy(in.f32({2, 3}), in.f32({2, 3}), {.label_smoothing = 2}); }),
+            "categorical_cross_entropy: label_smoothing is 2, expected 0 to 1");
+  EXPECT_EQ(error_of([&] { huber(in.f32({2, 3}), in.f32({2, 3}), 0); }), "huber: delta is 0, expected more than 0");
+  EXPECT_EQ(error_of([&] { hinge(in.f32({2, 3}), in.f32({2, 3}), {.label_smoothing = 0.1}); }),
+            "hinge: label_smoothing is 0.1, expected none");
+  EXPECT_EQ(error_of([&] { mean_squared_error(in.f32({2, 3}), in.f32({2, 3}), {.sample_weight = in.f32({3})}); }),
+            "mean_squared_error: sample_weight is f32[3], expected one number for each of [2]");
+}
+
+}  // namespace
+}  // namespace tenon
