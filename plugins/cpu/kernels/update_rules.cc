@@ -187,16 +187,18 @@ struct Ftrl {          // h: 1/lr, -lr_power, l1, 2 l2_reg + beta/lr, 2 shrink
   }
 };
 
-struct Lion {  // h: lr b1 b2 decay
-  static void prepare(const Hyper& y, double lr, double, double* h) { h[0] = lr, h[1] = y.b1, h[2] = y.b2, h[3] = 1 - lr * y.wd; }
+struct Lion {  // h: lr 1-b1 1-b2 decay
+  static void prepare(const Hyper& y, double lr, double, double* h) {
+    h[0] = lr, h[1] = 1 - y.b1, h[2] = 1 - y.b2, h[3] = 1 - lr * y.wd;
+  }
   template <class T>
   static void loop(T* p, const T* g, T* const* s, int64_t n, const StepArgs<T>& a) {
-    const T lr = a.h[0], b1 = a.h[1], b2 = a.h[2], decay = a.h[3];
+    const T lr = a.h[0], to_c = a.h[1], to_m = a.h[2], decay = a.h[3];
     T* m = s[0];
     each(p, g, n, a, [=](int64_t i, T G) {
-      const T c = G + b1 * (m[i] - G);
+      const T c = m[i] + to_c * (G - m[i]);
       const T sign = c > 0 ? T(1) : c < 0 ? T(-1) : c;
-      m[i] = G + b2 * (m[i] - G);
+      m[i] += to_m * (G - m[i]);
       p[i] = decay * p[i] - lr * sign;
     });
   }
