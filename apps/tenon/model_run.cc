@@ -61,7 +61,7 @@ void add_training_flags(Flags& flags, const std::vector<std::string>& words) {
   const models::ModelInfo& m = named ? *named : models::all_models()[0];
   flags.integer("train_steps", m.train_steps, "train up to this global step", 1, 1e15);
   flags.integer("train_batch_size", m.train_batch_size, "examples in each step", 1, 1 << 24);
-  flags.number("learning_rate", m.learning_rate, "of the optimizer", 0, 1e6);
+  flags.number("learning_rate", m.learning_rate, "of the optimizer", 0, 1e38);
   flags.text("learning_rate_schedule", m.schedule, "over train_steps", {"constant", "cosine"});
   flags.number("warmup_steps", 0, "steps in which a cosine schedule rises from 0", 0, 1e9);
   flags.text("optimizer", m.optimizer, "with Keras's defaults", models::optimizer_names());

@@ -23,6 +23,17 @@ constexpr std::string_view kFingerprint = "tenon/input_fingerprint";
 
 }  // namespace
 
+namespace {
+
+// The states that evaluation and prediction run on.
+struct Inference {
+  std::unique_ptr<StateStore> own;  // of a checkpoint that was named
+  const StateStore* states = nullptr;
+  int64_t step = 0;
+};
+
+}  // namespace
+
 struct Estimator::Impl {
   ModelFn model;
   RunConfig config;
@@ -33,20 +44,27 @@ struct Estimator::Impl {
   std::unique_ptr<StateStore> states;
   int64_t step = -1;       // of the states on the device; -1: none yet
   PipelineState input;     // where training stands in its input
-  bool dirty = false;      // the states on the device are newer than the newest checkpoint
+  bool dirty = false;      // the states on the device are newer than any checkpoint
+  std::string loaded;      // the checkpoint that they are equal to, unless dirty
 
   Status open();
   bool interrupted() const { return config.interrupted && config.interrupted(); }
-  Status interruption() const {
+  // `kept`: what became of the work done so far.
+  Status interruption(const std::string& kept = {}) const {
     if (!interrupted()) return {};
-    return Status(Code::kUnavailable, cat("interrupted at step ", std::max<int64_t>(step, 0)));
+    return Status(Code::kUnavailable, cat("interrupted at step ", std::max<int64_t>(step, 0), kept));
   }
   void info(const std::string& line) const {
     if (events.on_info) events.on_info(line);
   }
   Result<std::unique_ptr<ModeProgram>> program(const Dataset& data, int64_t batch, Mode mode, int max_iterations);
-  Result<std::optional<BundleReader>> newest(const std::string& prefix, bool required);
-  Status provide(const ModeProgram& program, const std::string& prefix, bool required);
+  Result<std::optional<BundleReader>> newest(bool required);
+  Status provide(const ModeProgram& program, bool required);
+  Status restore(const Graph& graph, const BundleReader& reader);
+  // For evaluation and prediction; a checkpoint that is named leaves the states of training as they are.
+  Result<Inference> provide(const ModeProgram& program, const std::string& prefix);
+  // The states on the device are spoilt: the next call starts from the newest checkpoint.
+  void discard();
   Status save(CheckpointManager& manager, const PipelineState& at);
 };
 
@@ -77,10 +95,10 @@ Result<std::unique_ptr<ModeProgram>> Estimator::Impl::program(const Dataset& dat
   return ModeProgram::create(std::move(graph), device, config, max_iterations);
 }
 
-// The checkpoint to start from: `prefix`, or the newest of model_dir.
-Result<std::optional<BundleReader>> Estimator::Impl::newest(const std::string& prefix, bool required) {
-  std::string path = prefix;
-  if (path.empty() && !config.model_dir.empty()) {
+// The newest checkpoint of model_dir.
+Result<std::optional<BundleReader>> Estimator::Impl::newest(bool required) {
+  std::string path;
+  if (!config.model_dir.empty()) {
     TENON_ASSIGN(const std::optional<FoundCheckpoint> found, latest_checkpoint(config.model_dir));
     if (found) {
       for (const std::string& warning : found->warnings) info(warning);
@@ -97,30 +115,57 @@ Result<std::optional<BundleReader>> Estimator::Impl::newest(const std::string& p
   return std::optional<BundleReader>(std::move(reader));
 }
 
-// Puts the program's states on the device, from a checkpoint where there is one.
-Status Estimator::Impl::provide(const ModeProgram& program, const std::string& prefix, bool required) {
+// Puts the program's states on the device: those that training left there, or the newest checkpoint's, which another
+// process may have written, or first values.
+Status Estimator::Impl::provide(const ModeProgram& program, bool required) {
   const Graph& graph = program.executable().graph;
-  const bool have = step >= 0 && prefix.empty();
-  if (have) {
-    TENON_ASSIGN(const std::optional<BundleReader> reader, newest("", false));
-    return states->provide(graph, reader && !dirty ? &*reader : nullptr);
-  }
-  TENON_ASSIGN(const std::optional<BundleReader> reader, newest(prefix, required));
+  if (dirty) return states->provide(graph, nullptr);
+  TENON_ASSIGN(const std::optional<BundleReader> reader, newest(required));
   if (!reader) {
-    step = 0;
-    input = {};
+    step = std::max<int64_t>(step, 0);
     return states->provide(graph, nullptr);
   }
-  info(cat("restoring ", reader->prefix()));
-  TENON_TRY(states->reload(*reader));
-  TENON_TRY(states->provide(graph, &*reader));
-  TENON_ASSIGN(step, reader->read_scalar("global_step"));
-  if (reader->find(kSamples)) {
-    TENON_ASSIGN(const int64_t samples, reader->read_scalar(kSamples));
-    TENON_ASSIGN(const int64_t fingerprint, reader->read_scalar(kFingerprint));
+  if (reader->prefix() == loaded) return states->provide(graph, &*reader);
+  const Status status = restore(graph, *reader);
+  if (!status.ok()) discard();
+  return status;
+}
+
+Status Estimator::Impl::restore(const Graph& graph, const BundleReader& reader) {
+  info(cat("restoring ", reader.prefix()));
+  TENON_TRY(states->reload(reader));
+  TENON_TRY(states->provide(graph, &reader));
+  TENON_ASSIGN(step, reader.read_scalar("global_step"));
+  input = {};
+  if (reader.find(kSamples)) {
+    TENON_ASSIGN(const int64_t samples, reader.read_scalar(kSamples));
+    TENON_ASSIGN(const int64_t fingerprint, reader.read_scalar(kFingerprint));
     input = {static_cast<uint64_t>(samples), static_cast<uint64_t>(fingerprint)};
   }
+  loaded = reader.prefix();
   return {};
+}
+
+Result<Inference> Estimator::Impl::provide(const ModeProgram& program, const std::string& prefix) {
+  if (prefix.empty()) {
+    TENON_TRY(provide(program, true));
+    return Inference{nullptr, states.get(), step};
+  }
+  TENON_ASSIGN(const BundleReader reader, BundleReader::open(prefix));
+  info(cat("restoring ", reader.prefix()));
+  Inference out{std::make_unique<StateStore>(device, queue, config.seed)};
+  out.states = out.own.get();
+  TENON_TRY(out.own->provide(program.executable().graph, &reader));
+  TENON_ASSIGN(out.step, reader.read_scalar("global_step"));
+  return out;
+}
+
+void Estimator::Impl::discard() {
+  states = std::make_unique<StateStore>(device, queue, config.seed);
+  step = -1;
+  input = {};
+  dirty = false;
+  loaded.clear();
 }
 
 Status Estimator::Impl::save(CheckpointManager& manager, const PipelineState& at) {
@@ -131,6 +176,7 @@ Status Estimator::Impl::save(CheckpointManager& manager, const PipelineState& at
   };
   TENON_ASSIGN(const std::string path, manager.save(step, fill));
   dirty = false;
+  loaded = path;
   if (events.on_checkpoint) events.on_checkpoint(step, path);
   return {};
 }
@@ -203,7 +249,7 @@ Result<TrainResult> Estimator::train(const TrainOptions& options) {
   const int64_t per_call = steps_per_call(m.config);
   TENON_ASSIGN(const std::unique_ptr<ModeProgram> program,
                m.program(options.input, options.input.options().batch_size, Mode::kTrain, static_cast<int>(per_call)));
-  TENON_TRY(m.provide(*program, "", false));
+  TENON_TRY(m.provide(*program, false));
   program->bind(*m.states);
 
   TrainResult result;
@@ -225,7 +271,9 @@ Result<TrainResult> Estimator::train(const TrainOptions& options) {
     if (m.interrupted()) break;
     const auto n = static_cast<uint32_t>(pace.steps(m.step));
     const auto called = Clock::now();
-    TENON_ASSIGN(const uint32_t done, program->run(m.queue, n, feed.get()));
+    const Result<uint32_t> ran = program->run(m.queue, n, feed.get());
+    if (!ran.ok()) m.discard();
+    TENON_ASSIGN(const uint32_t done, ran);
     pace.took(n, seconds_since(called));
     if (done > 0) {
       m.dirty = true;
@@ -234,8 +282,9 @@ Result<TrainResult> Estimator::train(const TrainOptions& options) {
       m.input = feed->state();
       result.loss = losses.back();
       if (!std::isfinite(losses.back())) {
-        m.step = -1;  // the states on the device are spoilt: the next call restores
-        return invalid("the loss is ", losses.back(), " at step ", result.global_step + done,
+        m.discard();
+        return invalid("the loss is ", std::isnan(losses.back()) ? "nan" : "infinite", " at step ",
+                       result.global_step + done, ", expected a finite number",
                        manager ? cat("; the newest checkpoint of ", m.config.model_dir, " is untouched") : "");
       }
       result.global_step = m.step;
@@ -255,7 +304,7 @@ Result<TrainResult> Estimator::train(const TrainOptions& options) {
     m.info(cat("left out ", corrupt, " corrupt records"));
   if (manager && m.dirty) TENON_TRY(m.save(*manager, feed->state()));
   for (TrainingHook* hook : options.hooks) hook->end(m.step);
-  if (!pace.done(m.step)) TENON_TRY(m.interruption());
+  if (!pace.done(m.step)) TENON_TRY(m.interruption(manager ? cat("; saved in ", m.config.model_dir) : ""));
   result.seconds = seconds_since(start);
   return result;
 }
@@ -319,8 +368,8 @@ Result<EvalResult> Estimator::evaluate(const EvalOptions& options) {
   const int64_t per_call = steps_per_call(m.config);
   TENON_ASSIGN(const std::unique_ptr<ModeProgram> program,
                m.program(options.input, batch, Mode::kEval, static_cast<int>(per_call)));
-  TENON_TRY(m.provide(*program, options.checkpoint, true));
-  program->bind(*m.states);
+  TENON_ASSIGN(const Inference at, m.provide(*program, options.checkpoint));
+  program->bind(*at.states);
   TENON_ASSIGN(const std::unique_ptr<BatchFeed> feed, BatchFeed::create(program->executable(), options.input, {}));
   Totals totals(program->mode_graph().metrics);
   for (int64_t left = options.steps > 0 ? options.steps : INT64_MAX; left > 0;) {
@@ -336,7 +385,7 @@ Result<EvalResult> Estimator::evaluate(const EvalOptions& options) {
         TENON_ASSIGN(const std::vector<Buffer> buffers, partial_buffers(small->executable(), m.queue, *feed));
         std::vector<const Buffer*> feeds;
         for (const Buffer& b : buffers) feeds.push_back(&b);
-        small->bind(*m.states);
+        small->bind(*at.states);
         small->bind_feeds(feeds);
         TENON_ASSIGN(const uint32_t ran, small->run(m.queue, 1, nullptr));
         TENON_TRY(totals.add(*small, m.queue, ran, rows));
@@ -347,8 +396,8 @@ Result<EvalResult> Estimator::evaluate(const EvalOptions& options) {
   if (totals.rows() == 0) return invalid("evaluation: the input has no batch of ", batch);
   if (const int64_t corrupt = feed->pipeline().corrupt_records(); corrupt > 0)
     m.info(cat("left out ", corrupt, " corrupt records"));
-  const EvalResult result = totals.result(m.step);
-  if (m.events.on_evaluate) m.events.on_evaluate(m.step, result);
+  const EvalResult result = totals.result(at.step);
+  if (m.events.on_evaluate) m.events.on_evaluate(at.step, result);
   return result;
 }
 
@@ -380,8 +429,8 @@ Status Estimator::predict(const Dataset& input, const PredictRow& row, const std
   Impl& m = *impl_;
   const int64_t batch = input.options().batch_size;
   TENON_ASSIGN(const std::unique_ptr<ModeProgram> program, m.program(input, batch, Mode::kPredict, 1));
-  TENON_TRY(m.provide(*program, checkpoint, true));
-  program->bind(*m.states);
+  TENON_ASSIGN(const Inference at, m.provide(*program, checkpoint));
+  program->bind(*at.states);
   TENON_ASSIGN(const std::unique_ptr<BatchFeed> feed, BatchFeed::create(program->executable(), input, {}));
   int64_t first = 0;
   for (;;) {
@@ -398,7 +447,7 @@ Status Estimator::predict(const Dataset& input, const PredictRow& row, const std
   TENON_ASSIGN(const std::vector<Buffer> buffers, partial_buffers(small->executable(), m.queue, *feed));
   std::vector<const Buffer*> feeds;
   for (const Buffer& b : buffers) feeds.push_back(&b);
-  small->bind(*m.states);
+  small->bind(*at.states);
   small->bind_feeds(feeds);
   TENON_TRY(small->run(m.queue, 1, nullptr).status());
   return emit_rows(*small, m.queue, rows, first, row);
@@ -407,9 +456,9 @@ Status Estimator::predict(const Dataset& input, const PredictRow& row, const std
 // ---- inspection ----
 
 Result<int64_t> Estimator::global_step() const {
-  if (impl_->step >= 0) return impl_->step;
-  TENON_ASSIGN(const std::optional<BundleReader> reader, impl_->newest("", false));
-  if (!reader) return int64_t{0};
+  if (impl_->dirty) return impl_->step;
+  TENON_ASSIGN(const std::optional<BundleReader> reader, impl_->newest(false));
+  if (!reader) return std::max<int64_t>(impl_->step, 0);
   return reader->read_scalar("global_step");
 }
 

@@ -23,7 +23,8 @@ Status StateStore::fill(const std::string& name, const Buffer& buffer, const Var
 Status StateStore::provide(const Graph& graph, const BundleReader* checkpoint) {
   if (checkpoint)  // all are checked before the first is read
     for (const Variable& v : graph.variables)
-      TENON_TRY(check_variable(*checkpoint, v.name, graph.type(graph.inputs[v.input].value)));
+      if (const Status s = check_variable(*checkpoint, v.name, graph.type(graph.inputs[v.input].value)); !s.ok())
+        return Status(s.code(), cat(s.message(), "; was it trained by another model or optimizer?"));
   for (const Variable& v : graph.variables) {
     const Type& type = graph.type(graph.inputs[v.input].value);
     if (const auto it = variables_.find(v.name); it != variables_.end()) {

@@ -1,0 +1,99 @@
+#!/bin/bash
+# Each mistake: the exit code, one line that names the flag or file, and what was there before is unharmed.
+. "$(dirname "$0")/runner_lib.sh"
+data=$work/data model=$work/model
+make_idx "$work/idx" 64 32
+expect 0 '' "$tenon" convert idx --input "$work/idx" --output "$data"
+train=("$tenon" train mlp --hidden 16 --train_batch_size 16 --train_steps 4)
+expect 0 '' "${train[@]}" --data_dir "$data" --model_dir "$model"
+before=$(cd "$model" && cat -- * | cksum)
+
+echo '# usage'
+expect 2 'expected a subcommand' "$tenon"
+expect 2 "did you mean 'train'?" "$tenon" trian
+expect 2 'did you mean --train_steps?' "$tenon" train mlp --train-stpes 5
+expect 2 "--train_steps: expected an integer of 1 or more, found 'many'" "$tenon" train mlp --train_steps many
+expect 2 "--dropout: expected a number from 0 to 0.999, found '1.5'" "$tenon" train mlp --dropout=1.5
+expect 2 "--optimizer: expected one of sgd" "$tenon" train mlp --optimizer best
+expect 2 "--json: expected true or false, found 'maybe'" "$tenon" train mlp --json=maybe
+expect 2 '--train_steps: expected a value' "$tenon" train mlp --train_steps
+expect 2 "did you mean 'mlp'?" "$tenon" train mpl
+expect 2 'expected one model' "$tenon" train
+expect 2 '--data_dir is missing' "$tenon" train mlp
+expect 2 '--model_dir is missing' "$tenon" evaluate mlp --data_dir "$data"
+expect 2 '--input is missing' "$tenon" convert idx --output "$work/x"
+expect 2 "did you mean 'mlp_tiny'?" "$tenon" bench step mlp_tny
+expect 2 'exclude each other' "${train[@]}" --data_dir "$data" --save_checkpoints_steps 5 --save_checkpoints_secs 5
+
+echo '# files and devices'
+expect 1 "no directory '$work/none'" "${train[@]}" --data_dir "$work/none"
+expect 1 "device 'abacus'" "${train[@]}" --data_dir "$data" --device abacus
+expect 1 "$work/idx" "${train[@]}" --data_dir "$work/idx"
+expect 1 'batch size 65 is larger than the 64 examples' "$tenon" train mlp --data_dir "$data" --train_batch_size 65
+expect 1 '--eval_batch_size 33 is larger than the 32' "$tenon" evaluate mlp --data_dir "$data" --model_dir "$model" --eval_batch_size 33
+expect 1 'has no checkpoint' "$tenon" evaluate mlp --data_dir "$data" --model_dir "$work/none"
+expect 1 "'dense/kernel'" "$tenon" train mlp --hidden 17 --data_dir "$data" --model_dir "$model" --train_batch_size 16 --train_steps 9
+expect 1 "'conv2d/kernel'" "$tenon" train fashion --data_dir "$data" --model_dir "$model" --train_batch_size 16 --train_steps 9
+expect 1 '/dev/null' "${train[@]}" --data_dir "$data" --model_dir /dev/null/model
+expect 1 "/dev/null/p.csv" "$tenon" predict mlp --hidden 16 --data_dir "$data" --model_dir "$model" --output /dev/null/p.csv
+expect 1 '/dev/null' "$tenon" convert idx --input "$work/idx" --output /dev/null/x
+expect 1 "$data" "$tenon" convert idx --input "$work/idx" --output "$data"
+expect 1 'is nan at step' "$tenon" train mlp --hidden 16 --data_dir "$data" --model_dir "$model" --train_steps 400 --optimizer sgd \
+  --learning_rate 1e30 --train_batch_size 16
+expect 1 'expected 1 to 3, the number of classes, found 4' "${train[@]}" --data_dir "$data" --num_classes 3
+[ "$(cd "$model" && cat -- * | cksum)" = "$before" ] || complain 'the model directory has changed'
+
+echo '# without its backend'
+mkdir -p "$work/bin"
+cp "$tenon" "$work/bin/tenon"
+if [ ! -e /usr/local/lib/tenon/cpu.so ] && [ ! -e /usr/lib/tenon/cpu.so ]; then
+  expect 1 "$work/lib/tenon" "$work/bin/tenon" train mlp --synthetic
+  mkdir -p "$work/lib/tenon"
+  echo 'not a library' >"$work/lib/tenon/cpu.so"
+  expect 1 "$work/lib/tenon/cpu.so" "$work/bin/tenon" train mlp --synthetic
+  expect 1 'no device' "$work/bin/tenon" devices
+  grep -qF "$work/lib/tenon/cpu.so" "$work/out" || complain 'tenon devices does not show the refused library'
+fi
+
+echo '# damaged records'
+damaged() { # NAME PERL: a copy of the data whose first training file went through a program on $_
+  cp -r "$data" "$work/$1"
+  perl -0777 -pi -e "$2" "$work/$1"/train-00000-of-*
+}
+damaged flipped 'substr($_, 700, 1) = chr(ord(substr($_, 700, 1)) ^ 1)'
+damaged cut '$_ = substr($_, 0, length($_) - 10)'
+expect 1 "$work/flipped/train-00000-of-" "${train[@]}" --data_dir "$work/flipped"
+expect 1 "$work/cut/train-00000-of-" "${train[@]}" --data_dir "$work/cut"
+expect 1 "$work/flipped/train-00000-of-" "$tenon" inspect records "$work/flipped"/train-00000-of-*
+for kind in flipped cut; do
+  expect 0 '' "${train[@]}" --data_dir "$work/$kind" --skip-corrupt
+  grep -q 'left out 1 corrupt record' "$work/out" || complain "$kind: the damaged record was not reported"
+done
+
+echo '# damaged checkpoints'
+cp -r "$model" "$work/torn"
+perl -0777 -pi -e 'substr($_, 5, 1) = chr(ord(substr($_, 5, 1)) ^ 1)' "$work/torn"/model.ckpt-4.data-00000-of-00001
+expect 1 "$work/torn/model.ckpt-4" "$tenon" inspect checkpoint "$work/torn/model.ckpt-4"
+expect 1 "$work/torn" "$tenon" evaluate mlp --hidden 16 --data_dir "$data" --model_dir "$work/torn"
+
+echo '# images'
+mkdir "$work/images"
+echo iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg== | base64 -d >"$work/images/a.png"
+echo 'no image at all' >"$work/images/b.jpg"
+printf 'red\nblue\n' >"$work/labels.txt"
+printf 'red\n' >"$work/one_label.txt"
+printf '%s\n' "$work/images/a.png,red" "$work/images/a.png,blue" "$work/images/a.png,green" >"$work/good.csv"
+printf '%s\n' "$work/images/a.png,red" "$work/images/b.jpg,blue" >"$work/bad.csv"
+printf '%s\n' "$work/images/none.jpg,red" >"$work/missing.csv"
+: >"$work/empty.csv"
+images=("$tenon" convert images --labels "$work/labels.txt")
+expect 1 "$work/images/b.jpg" "${images[@]}" --train_csv "$work/bad.csv" --output "$work/bad"
+expect 1 "$work/images/none.jpg" "${images[@]}" --train_csv "$work/missing.csv" --output "$work/bad"
+expect 1 "$work/empty.csv" "${images[@]}" --train_csv "$work/empty.csv" --output "$work/bad"
+expect 1 "$work/none.csv" "${images[@]}" --train_csv "$work/none.csv" --output "$work/bad"
+expect 1 "$work/one_label.txt" "$tenon" convert images --labels "$work/one_label.txt" --train_csv "$work/good.csv" --output "$work/bad"
+[ ! -e "$work/bad" ] || [ -z "$(ls -A "$work/bad")" ] || complain "files were left in $work/bad: $(ls "$work/bad")"
+expect 0 '' "${images[@]}" --train_csv "$work/good.csv" --validation_csv "$work/bad.csv" --skip_bad_images --output "$work/some"
+grep -q 'train: left out 1 rows with an unknown label' "$work/out" || complain 'the unknown label was not counted'
+grep -q 'validation: left out 1 bad images' "$work/out" || complain 'the bad image was not counted'
+finish

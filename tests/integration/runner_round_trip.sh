@@ -1,0 +1,101 @@
+#!/bin/bash
+# Convert, train, evaluate, predict, inspect; resuming and the number of threads change no bit.
+. "$(dirname "$0")/runner_lib.sh"
+data=$work/data
+make_idx "$work/idx" 256 70
+expect 0 '' "$tenon" convert idx --input "$work/idx" --output "$data" --json
+[ "$(result classes)" = 4 ] || complain "convert: classes $(result classes), expected 4"
+expect 0 '' "$tenon" inspect records "$data"/train-* --json
+[ "$(result records)" = 256 ] || complain "inspect records: $(result records), expected 256"
+
+echo '# a model that learns'
+# 70 test images in batches of 32: the last batch is a partial one.
+mlp=(mlp --hidden 16 --data_dir "$data" --eval_batch_size 32)
+train=("$tenon" train "${mlp[@]}" --train_batch_size 16 --dropout 0.2 --learning_rate 0.01 --json)
+expect 0 '' "${train[@]}" --model_dir "$work/whole" --train_steps 60
+accuracy=$(result accuracy) loss=$(result loss) hash=$(result hash)
+[ "$(result global_step)" = 60 ] || complain "global_step $(result global_step), expected 60"
+[ "$(result parameters)" = 1108 ] || complain "parameters $(result parameters), expected 64 * 16 + 16 + 16 * 4 + 4 = 1108"
+case $accuracy in 1 | 0.9*) ;; *) complain "accuracy is $accuracy, expected 0.9 or more" ;; esac
+grep -q '^{"event": "evaluation"' "$work/out" || complain 'no evaluation among the JSON lines'
+if command -v python3 >/dev/null; then
+  python3 -c 'import json, sys; [json.loads(l) for l in sys.stdin]' <"$work/out" || complain 'the lines are not JSON'
+fi
+
+expect 0 '' "$tenon" evaluate "${mlp[@]}" --model_dir "$work/whole" --json
+[ "$(result accuracy)" = "$accuracy" ] && [ "$(result loss)" = "$loss" ] || complain "evaluate: $(tail -n 1 "$work/out"), expected $accuracy, $loss"
+expect 0 '' "$tenon" evaluate "${mlp[@]}" --model_dir "$work/whole"
+grep -q "^accuracy $(printf %.4f "$accuracy")\$" "$work/out" || complain "evaluate prints $(cat "$work/out")"
+
+expect 0 '' "$tenon" predict "${mlp[@]}" --model_dir "$work/whole" --output "$work/p.csv"
+[ "$(wc -l <"$work/p.csv")" = 71 ] || complain "predict: $(wc -l <"$work/p.csv") lines, expected a header and 70 rows"
+# Image i is of class i % 4: the share of right rows is the accuracy that evaluate found.
+share=$(awk -F, 'NR > 1 { n++; right += $2 == (NR - 2) % 4 } END { printf "%.4f", right / n }' "$work/p.csv")
+[ "$share" = "$(printf %.4f "$accuracy")" ] || complain "predict is right for $share, evaluate said $accuracy"
+awk -F, 'NR > 1 && ($4 + $5 + $6 + $7 < 0.9999 || $4 + $5 + $6 + $7 > 1.0001) { exit 1 }' "$work/p.csv" || complain 'probabilities do not sum to 1'
+
+echo '# the same bits'
+for way in '--threads 1' '--threads 2' '--iterations_per_loop 7' '--steps_between_evals 13' '--save_checkpoints_steps 9'; do
+  expect 0 '' "${train[@]}" --model_dir "$work/m$RANDOM$RANDOM" --train_steps 60 $way
+  [ "$(result hash)" = "$hash" ] || complain "$way: hash $(result hash), expected $hash"
+done
+expect 0 '' "${train[@]}" --model_dir "$work/resumed" --train_steps 23 --noevaluate
+expect 0 '' "${train[@]}" --model_dir "$work/resumed" --train_steps 60
+[ "$(result hash)" = "$hash" ] || complain "resumed: hash $(result hash), expected $hash"
+expect 0 '' "${train[@]}" --model_dir "$work/other" --train_steps 60 --seed 1
+[ "$(result hash)" != "$hash" ] || complain 'another seed gave the same hash'
+
+echo '# stopped by a signal, then resumed'
+"${train[@]}" --model_dir "$work/stopped" --train_steps 100000000 --noevaluate --log_step_count_steps 10 >"$work/log" 2>"$work/err" &
+pid=$!
+until grep -qs '"event": "step"' "$work/log" || ! kill -0 $pid 2>/dev/null; do :; done
+kill -TERM $pid
+wait $pid
+[ $? -eq 1 ] || complain "stopped: exit code, expected 1"
+grep -q 'interrupted at step' "$work/err" || complain "stopped: said $(cat "$work/err")"
+[ "$(wc -l <"$work/err")" = 1 ] || complain "stopped: expected one line, found $(cat "$work/err")"
+step=$(sed -n 's/.*interrupted at step \([0-9]*\).*/\1/p' "$work/err")
+expect 0 '' "$tenon" inspect checkpoint "$work/stopped" --values global_step
+[ "$(cat "$work/out")" = "$step" ] || complain "stopped: saved step $(cat "$work/out"), said $step"
+
+echo '# looking inside'
+expect 0 '' "$tenon" inspect checkpoint "$work/whole"
+for name in dense/kernel dense/kernel/Adam dense_1/bias global_step; do
+  grep -q "^$name " "$work/out" || complain "inspect checkpoint does not list $name"
+done
+[ "$(ls "$work/whole"/model.ckpt-*.index | wc -l)" -le 5 ] || complain 'more than 5 checkpoints were kept'
+expect 0 '' "$tenon" inspect graph mlp --mode predict --device cpu
+grep -q 'predict/probabilities' "$work/out" || complain 'inspect graph shows no probabilities'
+expect 0 '' "$tenon" inspect ops conv
+grep -q 'x:F w:F' "$work/out" || complain 'inspect ops shows no signature'
+
+# Published counts (keras.md, systems.md A4; for the CIFAR network: trainable ones).
+counts() { # KEY COUNT MODEL..
+  local key=$1 count=$2
+  shift 2
+  expect 0 '' "$tenon" inspect model "$@" --json
+  local line
+  line=$(tail -n 1 "$work/out" | sed 's/"variables".*//')
+  [[ $line == *"\"$key\": $count,"* ]] || complain "$*: expected $key $count, found $line"
+}
+counts parameters 32863585 flowers
+counts parameters 32864805 flowers --batch_norm
+counts parameters 25636712 resnet --depth 50
+counts trainable_parameters 272474 resnet --depth 20
+counts trainable_parameters 11689512 resnet --depth 18
+
+echo '# help, devices'
+for command in devices convert train evaluate predict inspect bench; do
+  expect 0 '' "$tenon" $command --help
+  grep -q -- '--device' "$work/out" || complain "$command --help lists no --device"
+done
+expect 0 '' "$tenon" train flowers --help
+for flag in train_batch_size learning_rate train_steps num_train_images num_eval_images train_data_path eval_data_path \
+  ksize1 ksize2 nfil1 nfil2 dprob batch_norm use_tpu tpu; do
+  grep -q -- "--$flag" "$work/out" || complain "train flowers --help lists no --$flag"
+done
+expect 0 '' "$tenon" devices
+grep -q '^cpu ' "$work/out" || complain 'devices lists no cpu'
+expect 0 '' "$tenon" bench step mlp_tiny --rounds 1 --steps 100 --json
+[ "$(result case)" = mlp_tiny ] && [ -n "$(result min_ms)" ] && [ -n "$(result first_step_s)" ] || complain "bench: $(cat "$work/out")"
+finish
