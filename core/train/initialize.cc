@@ -66,7 +66,8 @@ std::vector<double> orthogonal_matrix(Draw& draw, int64_t rows, int64_t cols, do
   }
   std::vector<double> out(v.size());
   for (int64_t r = 0; r < rows; ++r)
-    for (int64_t c = 0; c < cols; ++c) out[static_cast<size_t>(r * cols + c)] = gain * v[static_cast<size_t>(wide ? r * cols + c : c * rows + r)];
+    for (int64_t c = 0; c < cols; ++c)
+      out[static_cast<size_t>(r * cols + c)] = gain * v[static_cast<size_t>(wide ? r * cols + c : c * rows + r)];
   return out;
 }
 
@@ -90,8 +91,10 @@ Status store(DType dtype, std::span<std::byte> out, size_t i, double value) {
   return {};
 }
 
-Status fill_orthogonal(const Initializer& init, const Type& type, Draw& draw, std::span<std::byte> out) {
-  if (type.shape.rank() < 2) return invalid("orthogonal initializer: shape ", type.shape.str(), ", expected rank 2 or more");
+Status fill_orthogonal(const Initializer& init, const Type& type, std::string_view name, Draw& draw,
+                       std::span<std::byte> out) {
+  if (type.shape.rank() < 2)
+    return invalid("variable '", name, "': orthogonal initializer for ", type.str(), ", expected rank 2 or more");
   const int64_t cols = type.shape[-1];
   const std::vector<double> m = orthogonal_matrix(draw, type.shape.elements() / cols, cols, init.a);
   for (size_t i = 0; i < m.size(); ++i) TENON_TRY(store(type.dtype, out, i, m[i]));
@@ -113,11 +116,11 @@ Status initialize(const Initializer& init, const Type& type, std::string_view na
                   std::span<std::byte> out) {
   const auto n = static_cast<size_t>(type.shape.elements());
   Draw draw(seed, name);
-  if (init.kind == Initializer::Kind::kOrthogonal) return fill_orthogonal(init, type, draw, out);
   if (init.kind == Initializer::Kind::kValues && init.values.size() != n)
     return invalid("variable '", name, "': initializer has ", init.values.size(), " values, expected ", n);
   if (init.kind != Initializer::Kind::kConstant && init.kind != Initializer::Kind::kValues && !is_float(type.dtype))
     return invalid("variable '", name, "': random numbers for ", dtype_name(type.dtype), ", expected a float dtype");
+  if (init.kind == Initializer::Kind::kOrthogonal) return fill_orthogonal(init, type, name, draw, out);
   for (size_t i = 0; i < n; ++i)
     TENON_TRY(store(type.dtype, out, i, init.kind == Initializer::Kind::kValues ? init.values[i] : next(init, draw)));
   return {};

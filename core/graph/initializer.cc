@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/text.h"
-
 namespace tenon {
 namespace {
 
