@@ -185,29 +185,40 @@ Status Estimator::Impl::save(CheckpointManager& manager, const PipelineState& at
 
 namespace {
 
-// How many steps to ask of the device at once so that logs and checkpoints fall where they are due, and so
-// that a call takes about half a second unless the user chose its length.
+// How many batches to ask of the device at once so that a call takes about half a second, unless the user chose.
+class CallLength {
+ public:
+  CallLength(const RunConfig& config, int64_t most)
+      : chosen_(config.iterations_per_loop > 0), most_(most), now_(chosen_ ? most : 1) {}
+  int64_t batches() const { return now_; }
+  // A call of `n` took so long.
+  void took(int64_t n, double seconds) {
+    constexpr double kWanted = 0.5;
+    if (chosen_) return;
+    const double fitting = kWanted * static_cast<double>(n) / std::max(seconds, 1e-9);
+    now_ = std::clamp<int64_t>(static_cast<int64_t>(std::min(fitting, 1e9)), 1, most_);
+  }
+
+ private:
+  bool chosen_;
+  int64_t most_, now_;
+};
+
+// The length of each call of training, so that logs and checkpoints fall where they are due.
 class Pace {
  public:
-  Pace(const RunConfig& config, int64_t step, int64_t target, int64_t max_per_call)
-      : config_(config), target_(target), max_per_call_(max_per_call),
-        per_call_(config.iterations_per_loop > 0 ? max_per_call : 1), last_save_(Clock::now()),
-        last_log_(Clock::now()), logged_(step) {}
+  Pace(const RunConfig& config, int64_t step, int64_t target, int64_t most)
+      : config_(config), target_(target), length_(config, most), last_save_(Clock::now()), last_log_(Clock::now()),
+        logged_(step) {}
 
   int64_t steps(int64_t step) const {
-    int64_t n = per_call_;
+    int64_t n = length_.batches();
     if (target_ > 0) n = std::min(n, target_ - step);
     for (int64_t every : {config_.log_step_count_steps, config_.save_checkpoints_steps})
       if (every > 0) n = std::min(n, every - step % every);
     return n;
   }
-  // A call of `n` steps took so long.
-  void took(int64_t n, double seconds) {
-    constexpr double kWanted = 0.5;
-    if (config_.iterations_per_loop > 0) return;
-    const double fitting = kWanted * static_cast<double>(n) / std::max(seconds, 1e-9);
-    per_call_ = std::clamp<int64_t>(static_cast<int64_t>(std::min(fitting, 1e9)), 1, max_per_call_);
-  }
+  void took(int64_t n, double seconds) { length_.took(n, seconds); }
   bool done(int64_t step) const { return target_ > 0 && step >= target_; }
   bool save_due(int64_t step) const {
     if (config_.save_checkpoints_steps > 0) return step % config_.save_checkpoints_steps == 0;
@@ -227,7 +238,8 @@ class Pace {
 
  private:
   const RunConfig& config_;
-  int64_t target_, max_per_call_, per_call_;
+  int64_t target_;
+  CallLength length_;
   Clock::time_point last_save_, last_log_;
   int64_t logged_;
 };
@@ -372,10 +384,13 @@ Result<EvalResult> Estimator::evaluate(const EvalOptions& options) {
   program->bind(*at.states);
   TENON_ASSIGN(const std::unique_ptr<BatchFeed> feed, BatchFeed::create(program->executable(), options.input, {}));
   Totals totals(program->mode_graph().metrics);
+  CallLength length(m.config, per_call);
   for (int64_t left = options.steps > 0 ? options.steps : INT64_MAX; left > 0;) {
     TENON_TRY(m.interruption());
-    const auto n = static_cast<uint32_t>(std::min(left, per_call));
+    const auto n = static_cast<uint32_t>(std::min(left, length.batches()));
+    const auto called = Clock::now();
     TENON_ASSIGN(const uint32_t done, program->run(m.queue, n, feed.get()));
+    length.took(n, seconds_since(called));
     TENON_TRY(feed->status());
     if (done > 0) TENON_TRY(totals.add(*program, m.queue, done, batch));
     left -= done;

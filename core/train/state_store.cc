@@ -10,7 +10,8 @@ namespace tenon {
 
 Status StateStore::fill(const std::string& name, const Buffer& buffer, const Variable* variable,
                         const BundleReader* checkpoint) {
-  std::vector<std::byte> bytes(static_cast<size_t>(buffer.type().bytes()));
+  scratch_.resize(static_cast<size_t>(buffer.type().bytes()));
+  const std::span<std::byte> bytes = scratch_;
   if (checkpoint) {
     TENON_TRY(check_variable(*checkpoint, name, buffer.type()));
     TENON_TRY(checkpoint->read(name, bytes));
@@ -37,11 +38,13 @@ Status StateStore::provide(const Graph& graph, const BundleReader* checkpoint) {
     TENON_TRY(fill(v.name, buffer, &v, checkpoint));
     variables_.emplace(v.name, std::move(buffer));
   }
+  scratch_ = {};
   return {};
 }
 
 Status StateStore::reload(const BundleReader& checkpoint) {
   for (const auto& [name, buffer] : variables_) TENON_TRY(fill(name, buffer, nullptr, &checkpoint));
+  scratch_ = {};
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "backend/device.h"
 #include "graph/graph.h"
@@ -38,6 +39,7 @@ class StateStore {
   Queue& queue_;
   uint64_t seed_;
   std::map<std::string, Buffer> variables_;
+  std::vector<std::byte> scratch_;  // of fill(): fresh memory for each variable would cost more than its numbers
 };
 
 }  // namespace tenon

@@ -13,14 +13,17 @@ _tenon() {
     COMPREPLY=($(compgen -f -- "$current"))
     return
   elif [[ $current == -* ]]; then
-    words=$("${COMP_WORDS[0]}" "$command" --help 2>/dev/null | grep -oE -- '--[a-z][a-z0-9_-]*' | sort -u)
+    # A model has flags of its own: `tenon train flowers --help`.
+    words=$("${COMP_WORDS[0]}" "$command" $([[ ${COMP_WORDS[2]} == -* ]] || echo "${COMP_WORDS[2]}") --help 2>/dev/null | grep -oE -- '--[a-z][a-z0-9_-]*' | sort -u)
   elif ((COMP_CWORD == 2)); then
     case $command in
       convert) words='idx images' ;;
       train | evaluate | predict) words=$models ;;
-      inspect) words='graph records checkpoint' ;;
+      inspect) words='graph model records checkpoint ops' ;;
       bench) words='step' ;;
     esac
+  elif ((COMP_CWORD == 3)) && [[ $command == inspect && ${COMP_WORDS[2]} == @(graph|model) ]]; then
+    words=$models
   elif ((COMP_CWORD == 3)) && [[ $command == bench ]]; then
     words='mlp_tiny mlp_mnist mnist_cnn flowers180 flowers299 resnet20 resnet18 resnet50'
   fi
