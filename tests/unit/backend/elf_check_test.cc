@@ -1,6 +1,10 @@
 // Files that are no backends for this machine, or damaged ones: refused from their bytes alone, or
 // harmless. Each test starts from a library that loads.
+#include <dlfcn.h>
 #include <elf.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstddef>
 #include <cstring>
@@ -114,6 +118,17 @@ TEST_F(ElfCheck, RefusesSegmentsThatTheLinkerWouldMapOverOthers) {
             "has segments that overlap or are out of order");
 }
 
+// The linker reads the size of the list of destructors when the process ends, and not before.
+TEST_F(ElfCheck, RefusesTablesWithoutTheirSizes) {
+  const auto retag = [](std::string& b, int64_t tag) {
+    auto* entry = reinterpret_cast<Elf64_Dyn*>(b.data() + segment(b, PT_DYNAMIC).p_offset);
+    while (entry->d_tag != tag) ++entry;
+    entry->d_tag = DT_DEBUG;
+  };
+  for (int64_t tag : {DT_FINI_ARRAYSZ, DT_FINI_ARRAY, DT_INIT_ARRAYSZ, DT_RELASZ, DT_STRSZ})
+    EXPECT_NE(check_changed([&](std::string& b) { retag(b, tag); }).find("without its fellow"), std::string::npos) << tag;
+}
+
 TEST_F(PluginTest, EveryTruncationIsRefusedWithoutRunningIt) {
   const std::string bytes = specimen_bytes();
   for (size_t i = 0; i < 200; ++i) {
@@ -124,13 +139,33 @@ TEST_F(PluginTest, EveryTruncationIsRefusedWithoutRunningIt) {
   EXPECT_FALSE(code_ran());
 }
 
+// Why all this is needed: dlopen alone dies of most of them.
+TEST_F(PluginTest, PlainDlopenDiesOfTruncatedLibraries) {
+  const std::string bytes = specimen_bytes();
+  int died = 0;
+  for (size_t i = 1; i < 10; ++i) {
+    const std::string path = directory_.write("cut.so", bytes.substr(0, bytes.size() * i / 10));
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::signal(SIGBUS, SIG_DFL), ::signal(SIGSEGV, SIG_DFL);
+      (void)::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+      ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    died += WIFSIGNALED(status);
+  }
+  EXPECT_GT(died, 0);
+}
+
 // Headers, then the parts that the dynamic linker reads. The host lives, whatever the answer.
 TEST_F(PluginTest, EveryFlippedByteIsRefusedOrHarmless) {
   const std::string bytes = specimen_bytes();
   std::string original = bytes;
   const uint64_t dynamic = segment(original, PT_DYNAMIC).p_offset, headers = 64 + 56u * header(original).e_phnum;
   int refused = 0, works = 0;
-  for (size_t i = 0; i < 1024; ++i) {
+  constexpr size_t kStep = kSanitized ? 16 : 1;
+  for (size_t i = 0; i < 1024; i += kStep) {
     const size_t at = i < 768 ? i * headers / 768 : dynamic + (i - 768) * segment(original, PT_DYNAMIC).p_filesz / 256;
     std::string flipped = bytes;
     flipped[at] = static_cast<char>(flipped[at] ^ (1u << (i * 5 % 8)));
@@ -139,8 +174,8 @@ TEST_F(PluginTest, EveryFlippedByteIsRefusedOrHarmless) {
     const auto device = open_device(name);
     (device.ok() ? works : refused)++;
   }
-  EXPECT_GT(refused, 300);
-  EXPECT_EQ(refused + works, 1024);
+  EXPECT_GT(refused, 300 / static_cast<int>(kStep));
+  EXPECT_GT(works, 0);
 }
 
 TEST_F(PluginTest, ALibraryThatNeedsAMissingOneIsRefusedByTheLinkersWords) {

@@ -14,6 +14,12 @@
 
 namespace tenon {
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;  // forking costs 50 times as much
+#else
+constexpr bool kSanitized = false;
+#endif
+
 // Sets a variable of the environment for as long as it lives.
 class Environment {
  public:
