@@ -52,10 +52,11 @@ Executor::Executor(Plan plan, const tenon_host* host, ArenaPool& arenas)
 }
 
 const char* Executor::bind(const tenon_run& run) {
+  if (!plan_.scalars.empty() && !run.scalars) return "run: the program takes scalars and there are none";
   for (int32_t i = 0; i < plan_.n_buffers; ++i) {
     const auto* b = reinterpret_cast<const HostBuffer*>(run.inputs[i]);
     if (!b) {
-      if (!run.feed) return "run: an input buffer is NULL";
+      if (!run.feed || !plan_.is_feed[i]) return "run: an input buffer is NULL";
       bases_[kBaseFirstInput + i] = nullptr;
       continue;
     }
@@ -133,24 +134,27 @@ uint32_t Executor::run_iterations(uint64_t first, uint32_t n) {
   return shared.stop ? 0 : completed_ - before;
 }
 
+const char* Executor::bind_batch() {
+  for (size_t f = 0; f < plan_.feeds.size(); ++f) {
+    const auto* b = reinterpret_cast<const HostBuffer*>(fed_[f]);
+    if (!b || b->bytes < plan_.input_bytes[plan_.feeds[f]]) return "run: a fed buffer is missing or too small";
+    bases_[kBaseFirstInput + plan_.feeds[f]] = b->data;
+  }
+  return nullptr;
+}
+
 // With a feed, each iteration waits for its batch on the calling thread, and the other threads are
 // free to prepare the next ones.
-const char* Executor::run_fed(const tenon_run& run, uint32_t* done) {
+const char* Executor::run_fed(const tenon_run& run) {
   const tenon_feed& feed = *run.feed;
   for (uint32_t i = 0; i < run.iterations; ++i) {
     tenon_point after{nullptr, 0};
     if (!feed.next(feed.ctx, i, fed_.data(), &after)) break;
-    for (size_t f = 0; f < plan_.feeds.size(); ++f) {
-      const auto* b = reinterpret_cast<const HostBuffer*>(fed_[f]);
-      if (!b || b->bytes < plan_.input_bytes[plan_.feeds[f]]) {
-        *done = completed_;
-        return "run: a fed buffer is missing or too small";
-      }
-      bases_[kBaseFirstInput + plan_.feeds[f]] = b->data;
-    }
-    const uint32_t ran = run_iterations(i, 1);
+    const char* error = bind_batch();
+    const bool go_on = !error && run_iterations(i, 1) > 0;
     feed.release(feed.ctx, i);
-    if (ran == 0) break;
+    if (error) return error;
+    if (!go_on) break;
   }
   return nullptr;
 }
@@ -165,7 +169,7 @@ const char* Executor::run(const tenon_run& run, uint32_t* done) {
   bases_[kBaseArena] = arena.data;
   current_ = &run;
   const char* error = nullptr;
-  if (run.feed && !plan_.feeds.empty()) error = run_fed(run, done);
+  if (run.feed) error = run_fed(run);
   else run_iterations(0, run.iterations);
   *done = completed_;
   arenas_.give_back(arena);

@@ -23,7 +23,8 @@ class Executor {
 
   const Plan& plan() const { return plan_; }
 
-  // Runs as tenon_run says. Returns an error text, or nullptr. Runs of one executor are serialised.
+  // Runs as tenon_run says. Returns an error text that lives for ever, or nullptr; with *done > 0 the error
+  // came after that many iterations. Runs of one executor are serialised.
   const char* run(const tenon_run& run, uint32_t* done);
 
  private:
@@ -33,7 +34,8 @@ class Executor {
   void begin_iteration(uint64_t i);
   bool end_iteration();
   const char* bind(const tenon_run& run);
-  const char* run_fed(const tenon_run& run, uint32_t* done);
+  const char* run_fed(const tenon_run& run);
+  const char* bind_batch();
   uint32_t run_iterations(uint64_t first, uint32_t n);
 
   Plan plan_;

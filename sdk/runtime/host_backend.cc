@@ -36,6 +36,7 @@ struct Device {
 struct Queue {
   Device* device = nullptr;
   std::atomic<uint64_t> ticket{0};
+  std::atomic<const char*> failure{nullptr};  // of a run that had begun; sticks
 };
 
 struct Buffer : HostBuffer {};
@@ -45,6 +46,7 @@ struct Program {
       : device(&owner), executor(std::move(plan), owner.backend->host, owner.arenas) {}
   Device* device;
   Executor executor;
+  uint32_t max_iterations = 1;
   std::vector<tenon_allocation> allocations;
 };
 
@@ -156,6 +158,10 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
     const GraphView view(*graph);
     auto program = std::make_unique<Program>(make_plan(view, device.backend->table, make_env(device, options)), device);
     const Plan& plan = program->executor.plan();
+    program->max_iterations = std::max(options->max_iterations, 1u);
+    for (const ScalarSlot& s : plan.scalars)
+      if (s.dtype == TENON_BF16 || s.dtype == TENON_F16)
+        return error(TENON_UNSUPPORTED, "compile: a scalar input is bf16 or f16, expected f32, f64 or an integer");
     for (const Allocation& a : plan.allocations)
       program->allocations.push_back({a.node, 0, a.bytes, a.bytes, a.offset, a.first, a.last});
     fill_info(*program, info);
@@ -164,7 +170,7 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
       char text[160];
       std::snprintf(text, sizeof text, "compile: the step needs a workspace of %llu bytes; %s",
                     static_cast<unsigned long long>(plan.arena_bytes), over ? "more than the limit" : "out of memory");
-      if (info) info->allocations = nullptr, info->n_allocations = 0;
+      if (info && TENON_HAS(info, tenon_info, n_allocations)) info->allocations = nullptr, info->n_allocations = 0;
       return error(TENON_OUT_OF_MEMORY, text);
     }
     *out = reinterpret_cast<tenon_program*>(program.release());
@@ -230,7 +236,16 @@ bool in_range(const Buffer& buffer, uint64_t offset, uint64_t bytes) {
   return offset <= buffer.bytes && bytes <= buffer.bytes - offset;
 }
 
+// The first cause, of this queue or of one that is waited for.
+const char* failure_of(tenon_queue* queue, const tenon_point* after, uint32_t n_after) {
+  const char* text = as_queue(queue)->failure.load();
+  for (uint32_t i = 0; i < n_after && !text; ++i)
+    if (after[i].queue) text = as_queue(after[i].queue)->failure.load();
+  return text;
+}
+
 tenon_status copy(tenon_queue* queue, const tenon_copy* c, uint64_t* ticket) {
+  if (const char* text = failure_of(queue, c->after, c->n_after)) return error(TENON_INVALID, text);
   if (unknown_flags(c->flags, 0)) return error(TENON_UNSUPPORTED, "copy: unknown flags");
   if (!c->dst == !c->dst_host || !c->src == !c->src_host) return error(TENON_INVALID, "copy: needs one source and one destination");
   if (c->dst && !in_range(*as_buffer(c->dst), c->dst_offset, c->bytes)) return error(TENON_INVALID, "copy: past the end of the destination");
@@ -244,17 +259,23 @@ tenon_status copy(tenon_queue* queue, const tenon_copy* c, uint64_t* ticket) {
 
 tenon_status run(tenon_queue* queue, const tenon_run* run, uint64_t* ticket, uint32_t* done) {
   if (unknown_flags(run->flags, 0)) return error(TENON_UNSUPPORTED, "run: unknown flags");
+  if (const char* text = failure_of(queue, run->after, run->n_after)) return error(TENON_INVALID, text);
   if (!run->program || run->iterations == 0) return error(TENON_INVALID, "run: needs a program and one iteration or more");
+  Program& program = *as_program(run->program);
+  if (run->iterations > program.max_iterations)
+    return error(TENON_INVALID, "run: more iterations than the program was compiled for");
   uint32_t completed = 0;
-  const char* text = as_program(run->program)->executor.run(*run, &completed);
+  const char* text = program.executor.run(*run, &completed);
   if (done) *done = completed;
-  if (text) return error(std::strstr(text, "out of memory") ? TENON_OUT_OF_MEMORY : TENON_INVALID, text);
+  if (text && completed == 0) return error(std::strstr(text, "out of memory") ? TENON_OUT_OF_MEMORY : TENON_INVALID, text);
+  if (text) as_queue(queue)->failure.store(text);
   *ticket = as_queue(queue)->ticket.fetch_add(1) + 1;
   return kOk;
 }
 
 tenon_status wait(tenon_queue* queue, uint64_t ticket, uint64_t) {
   if (ticket > as_queue(queue)->ticket.load()) return error(TENON_INVALID, "wait: the queue has no such ticket yet");
+  if (const char* text = as_queue(queue)->failure.load()) return error(TENON_INVALID, text);
   return kOk;
 }
 

@@ -74,12 +74,15 @@ ArenaPool::Arena ArenaPool::lease(uint64_t bytes) {
       free_.pop_back();
       return arena;
     }
-  // A free one that is too small gives its memory to the larger one.
-  if (!free_.empty()) {
-    memory_.release(free_.back().data, free_.back().bytes);
-    free_.pop_back();
-  }
-  return {memory_.allocate(bytes), bytes};
+  if (free_.empty()) return {memory_.allocate(bytes), bytes};
+  // A free one that is too small gives its memory to the larger one, or comes back when that cannot be had.
+  const Arena small = free_.back();
+  free_.pop_back();
+  memory_.release(small.data, small.bytes);
+  const Arena large{memory_.allocate(bytes), bytes};
+  if (large.data) return large;
+  if (uint8_t* again = memory_.allocate(small.bytes)) free_.push_back({again, small.bytes});
+  return large;
 }
 
 void ArenaPool::give_back(Arena arena) {

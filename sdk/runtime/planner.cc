@@ -88,6 +88,7 @@ class Planner {
       buffer_of_.push_back(input.role == TENON_ROLE_SCALAR ? -1 : plan_.n_buffers);
       if (input.role == TENON_ROLE_SCALAR) continue;
       if (input.role == TENON_ROLE_FEED) plan_.feeds.push_back(plan_.n_buffers);
+      plan_.is_feed.push_back(input.role == TENON_ROLE_FEED);
       const uint64_t bytes = static_cast<uint64_t>(graph_.value(input.value).bytes());
       plan_.input_bytes.push_back(bytes);
       plan_.argument_bytes += bytes;
@@ -245,12 +246,20 @@ class Planner {
       const uint32_t o = this->operand(node, in);
       const int32_t block = storage_[o].block;
       if (block < 0 || input_value_[o] >= 0 || blocks_[block].last != node.index()) continue;
+      if (written_here(node, result, block)) continue;
       if (graph_.value(o).bytes() != graph_.value(v).bytes() || !reads_only_in_place(node.index(), o, v)) continue;
       // another value in the same block must not still be read by this node
       if (shared_reader(node, block, o)) continue;
       return block;
     }
     return -1;
+  }
+
+  // Whether an earlier result of this node, which nobody may read, has taken the block already.
+  bool written_here(const NodeView& node, int result, int32_t block) const {
+    for (int k = 0; k < result; ++k)
+      if (node.has_result(k) && storage_[node.result_id(k)].block == block) return true;
+    return false;
   }
 
   bool shared_reader(const NodeView& node, int32_t block, uint32_t except) const {

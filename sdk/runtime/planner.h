@@ -44,6 +44,7 @@ struct Plan {
   int32_t n_buffers = 0;             // inputs that are no scalars
   int32_t n_results = 0;
   std::vector<int32_t> feeds;        // buffer inputs of role FEED, by their index among buffers
+  std::vector<uint8_t> is_feed;      // of each buffer
   std::vector<uint64_t> input_bytes; // of each buffer
   std::vector<uint64_t> result_bytes;// of one row
   std::vector<int32_t> result_mode;

@@ -1,0 +1,392 @@
+// What a run promises: states, rows, feeds, endings, wrong arguments, threads.
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include "unit/runtime/toy_backend.h"
+
+namespace tenon::plugin::testing {
+namespace {
+
+constexpr int64_t kN = 8;
+const std::vector<int64_t> kVector{kN};
+
+Numbers filled(int64_t v) { return Numbers(kN, v); }
+Numbers counting(int64_t from) {
+  Numbers v(kN);
+  for (int64_t i = 0; i < kN; ++i) v[static_cast<size_t>(i)] = from + i;
+  return v;
+}
+
+uint32_t state(GraphBuilder& b) { return b.input(TENON_I64, kVector, TENON_ROLE_STATE); }
+uint32_t feed(GraphBuilder& b) { return b.input(TENON_I64, kVector, TENON_ROLE_FEED); }
+uint32_t apply(GraphBuilder& b, const char* op, const std::vector<uint32_t>& in) {
+  const uint32_t y = b.value(TENON_I64, kVector);
+  b.node(op, in, {y}).name(std::string(op) + std::to_string(y));
+  return y;
+}
+uint32_t reshaped(GraphBuilder& b, uint32_t x, const std::vector<int64_t>& dims) {
+  const uint32_t y = b.value(TENON_I64, dims);
+  b.node("reshape", {x}, {y}).name("r" + std::to_string(y));
+  return y;
+}
+
+// s' = s + x
+GraphBuilder accumulator() {
+  GraphBuilder b;
+  const uint32_t s = state(b), x = feed(b);
+  b.result(apply(b, "add", {s, x}), TENON_MODE_LAST, 1);
+  return b;
+}
+
+TEST(Run, CarriesAStateFromIterationToIteration) {
+  Toy toy;
+  tenon_program* program = toy.compile(accumulator(), 5);
+  tenon_buffer *s = toy.buffer(counting(0)), *x = toy.buffer(filled(10));
+  EXPECT_EQ(run(toy, program, {{s, x}, {s}, {}, 5}), 5u);
+  EXPECT_EQ(toy.read(s, kN), counting(50));
+}
+
+TEST(Run, LetsAReaderAfterTheWriterSeeTheOldState) {
+  Toy toy(3);
+  GraphBuilder b;
+  const uint32_t s = state(b), x = feed(b);
+  const uint32_t next = apply(b, "add", {s, x});
+  const uint32_t old = apply(b, "reverse", {s});  // after the node that makes the new one
+  b.result(next, TENON_MODE_LAST, 1);
+  b.result(old, TENON_MODE_EACH);
+  tenon_program* program = toy.compile(b, 2);
+  tenon_buffer *buffer = toy.buffer(counting(0)), *feed = toy.buffer(filled(100)), *rows = toy.buffer(Numbers(2 * kN));
+  run(toy, program, {{buffer, feed}, {buffer, rows}, {}, 2});
+  Numbers want = counting(0), second = counting(100);
+  std::reverse(want.begin(), want.end()), std::reverse(second.begin(), second.end());
+  want.insert(want.end(), second.begin(), second.end());
+  EXPECT_EQ(toy.read(rows, 2 * kN), want);
+  EXPECT_EQ(toy.read(buffer, kN), counting(200));
+}
+
+TEST(Run, SwapsTwoStates) {
+  Toy toy;
+  GraphBuilder b;
+  const uint32_t s = state(b), t = state(b);
+  b.result(t, TENON_MODE_LAST, 1);
+  b.result(s, TENON_MODE_LAST, 2);
+  tenon_program* program = toy.compile(b, 3);
+  tenon_buffer *x = toy.buffer(filled(1)), *y = toy.buffer(filled(2));
+  run(toy, program, {{x, y}, {x, y}, {}, 3});
+  EXPECT_EQ(toy.read(x, kN), filled(2));
+  EXPECT_EQ(toy.read(y, kN), filled(1));
+}
+
+TEST(Run, HandsAStateToTwoResultsAndLeavesItAlone) {
+  Toy toy;
+  GraphBuilder b;
+  const uint32_t s = state(b);
+  b.result(s);
+  b.result(s);
+  b.result(apply(b, "neg", {s}), TENON_MODE_LAST, 1);
+  tenon_program* program = toy.compile(b);
+  tenon_buffer *x = toy.buffer(counting(5)), *y = toy.buffer(filled(0)), *z = toy.buffer(filled(0));
+  run(toy, program, {{x}, {y, z, x}});
+  EXPECT_EQ(toy.read(y, kN), counting(5));
+  EXPECT_EQ(toy.read(z, kN), counting(5));
+  EXPECT_EQ(toy.read(x, kN)[1], -6);
+}
+
+TEST(Run, GivesInputsConstantsScalarsAndRepeatedValuesAsResults) {
+  Toy toy;
+  GraphBuilder b;
+  const uint32_t x = feed(b), scalar = b.input(TENON_I64, {}, TENON_ROLE_SCALAR);
+  const int64_t seven = 7;
+  const uint32_t c = b.constant(TENON_I64, kVector, &seven, 8), y = apply(b, "neg", {x});
+  for (uint32_t v : {x, c, y, y}) b.result(v);
+  b.result(scalar, TENON_MODE_EACH);
+  tenon_program* program = toy.compile(b, 3);
+  std::vector<tenon_buffer*> r;
+  for (int i = 0; i < 5; ++i) r.push_back(toy.buffer(filled(0)));
+  run(toy, program, {{toy.buffer(filled(3))}, r, {{.i64 = 4}, {.i64 = 5}, {.i64 = 6}}, 3});
+  EXPECT_EQ(toy.read(r[0], kN), filled(3));
+  EXPECT_EQ(toy.read(r[1], kN), filled(7));
+  EXPECT_EQ(toy.read(r[2], kN), filled(-3));
+  EXPECT_EQ(toy.read(r[3], kN), filled(-3));
+  EXPECT_EQ(toy.read(r[4], 3), (Numbers{4, 5, 6}));
+}
+
+TEST(Run, WritesARowAnIterationAndTheLastValue) {
+  Toy toy(2);
+  GraphBuilder b;
+  const uint32_t s = state(b), x = feed(b), y = apply(b, "add", {s, x});
+  b.result(y, TENON_MODE_LAST, 1);
+  b.result(y, TENON_MODE_EACH);
+  b.result(y, TENON_MODE_LAST);
+  tenon_program* program = toy.compile(b, 4);
+  tenon_buffer *st = toy.buffer(filled(0)), *rows = toy.buffer(Numbers(4 * kN, -1)), *last = toy.buffer(filled(0));
+  run(toy, program, {{st, toy.buffer(filled(2))}, {st, rows, last}, {}, 3});
+  const Numbers r = toy.read(rows, 4 * kN);
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(r[i * kN], i < 3 ? 2 * static_cast<int64_t>(i + 1) : -1);
+  EXPECT_EQ(toy.read(last, kN), filled(6));
+}
+
+TEST(Run, EndsAfterTheIterationThatMakesUntilTrue) {
+  for (bool fed : {false, true}) {
+    Toy toy(2);
+    GraphBuilder b;
+    const uint32_t s = state(b), x = feed(b), y = apply(b, "add", {s, x}), stop = b.value(TENON_BOOL, {});
+    b.node("least", {y}, {stop}).name("stop").attr_i64("k", 30);
+    b.result(y, TENON_MODE_LAST, 1);
+    b.result(stop, TENON_MODE_UNTIL);
+    tenon_program* program = toy.compile(b, 10);
+    tenon_buffer *st = toy.buffer(filled(0)), *flag = toy.buffer({0}), *batch = toy.buffer(filled(10));
+    Batches batches({batch}, 100);
+    const tenon_feed f = batches.feed();
+    EXPECT_EQ(run(toy, program, {{st, fed ? nullptr : batch}, {st, flag}, {}, 10, fed ? &f : nullptr}), 3u);
+    EXPECT_EQ(toy.read(st, kN), filled(30));
+    EXPECT_EQ(batches.released, fed ? (std::vector<uint64_t>{0, 1, 2}) : std::vector<uint64_t>{});
+  }
+}
+
+TEST(Run, TakesBatchesInOrderUntilTheyEnd) {
+  Toy toy;
+  tenon_program* program = toy.compile(accumulator(), 10);
+  tenon_buffer* s = toy.buffer(filled(0));
+  Batches batches({toy.buffer(filled(1)), toy.buffer(filled(10)), toy.buffer(filled(100))}, 4);
+  const tenon_feed f = batches.feed();
+  EXPECT_EQ(run(toy, program, {{s, nullptr}, {s}, {}, 10, &f}), 4u);
+  EXPECT_EQ(toy.read(s, kN), filled(112));
+  EXPECT_EQ(batches.given, (std::vector<uint64_t>{0, 1, 2, 3}));
+  EXPECT_EQ(batches.released, batches.given);
+}
+
+TEST(Run, AsksForBatchesEvenWhenNothingReadsThem) {
+  Toy toy;
+  GraphBuilder b;
+  b.result(apply(b, "neg", {state(b)}), TENON_MODE_LAST, 1);
+  tenon_program* program = toy.compile(b, 10);
+  tenon_buffer* s = toy.buffer(filled(4));
+  struct None {
+    static int32_t next(void*, uint64_t i, tenon_buffer**, tenon_point*) { return i < 3; }
+    static void release(void*, uint64_t) {}
+  };
+  const tenon_feed f{sizeof(tenon_feed), 0, nullptr, None::next, None::release};
+  EXPECT_EQ(run(toy, program, {{s}, {s}, {}, 10, &f}), 3u);
+  EXPECT_EQ(toy.read(s, kN), filled(-4));
+}
+
+TEST(Run, ABadBatchFailsTheQueueWithTheIterationsBeforeItDone) {
+  Toy toy;
+  tenon_program* program = toy.compile(accumulator(), 10);
+  tenon_buffer* s = toy.buffer(filled(0));
+  Batches batches({toy.buffer(filled(1)), toy.buffer(filled(1)), toy.buffer({1})}, 9);  // the third is too small
+  const tenon_feed f = batches.feed();
+  tenon_queue* other = nullptr;
+  ASSERT_EQ(toy.table.queue_create(toy.device, 0, &other).code, TENON_OK);
+  uint32_t done = 0;
+  EXPECT_EQ(run(toy, other, program, {{s, nullptr}, {s}, {}, 10, &f}, &done).code, TENON_OK);
+  EXPECT_EQ(done, 2u);
+  EXPECT_EQ(batches.released, batches.given);
+  EXPECT_STREQ(toy.table.wait(other, 1, UINT64_MAX).message, "run: a fed buffer is missing or too small");
+  EXPECT_STREQ(run(toy, other, program, {{s, s}, {s}}).message, "run: a fed buffer is missing or too small");
+  toy.table.queue_destroy(other);
+  EXPECT_EQ(toy.read(s, kN), filled(2));
+  EXPECT_EQ(run(toy, program, {{s, toy.buffer(filled(5))}, {s}}), 1u);  // the device goes on
+}
+
+TEST(Run, GivesEachIterationItsScalars) {
+  Toy toy(2);
+  GraphBuilder b;
+  const uint32_t s = state(b), first = b.input(TENON_I64, {}, TENON_ROLE_SCALAR), second = b.input(TENON_I64, {}, TENON_ROLE_SCALAR);
+  b.result(apply(b, "plus", {apply(b, "plus", {s, first}), second}), TENON_MODE_LAST, 1);
+  tenon_program* program = toy.compile(b, 3);
+  tenon_buffer* x = toy.buffer(filled(0));
+  run(toy, program, {{x}, {x}, {{.i64 = 1}, {.i64 = 10}, {.i64 = 2}, {.i64 = 20}, {.i64 = 3}, {.i64 = 30}}, 3});
+  EXPECT_EQ(toy.read(x, kN), filled(66));
+}
+
+TEST(Run, ViewsOfInputsStatesAndResultsAreTheirOperands) {
+  Toy toy(3);
+  GraphBuilder b;
+  const uint32_t s = state(b), x = feed(b);
+  const uint32_t view = reshaped(b, reshaped(b, s, {2, 4}), {4, 2});  // read after s was overwritten
+  const uint32_t next = apply(b, "add", {s, x});
+  const uint32_t out = reshaped(b, apply(b, "neg", {reshaped(b, view, kVector)}), {2, 2, 2});
+  b.result(next, TENON_MODE_LAST, 1);
+  b.result(out);
+  b.result(reshaped(b, x, {2, 4}));
+  b.result(reshaped(b, next, {8, 1}));
+  tenon_program* program = toy.compile(b);
+  tenon_buffer *st = toy.buffer(counting(1)), *y = toy.buffer(filled(0)), *z = toy.buffer(filled(0)), *w = toy.buffer(filled(0));
+  run(toy, program, {{st, toy.buffer(filled(10))}, {st, y, z, w}});
+  EXPECT_EQ(toy.read(st, kN), counting(11));
+  EXPECT_EQ(toy.read(w, kN), counting(11));
+  EXPECT_EQ(toy.read(z, kN), filled(10));
+  EXPECT_EQ(toy.read(y, kN)[2], -3);
+}
+
+TEST(Run, RefusesWrongArgumentsAndChangesNothing) {
+  Toy toy;
+  tenon_program* program = toy.compile(accumulator(), 2);
+  tenon_buffer *s = toy.buffer(filled(1)), *x = toy.buffer(filled(1)), *small = toy.buffer({1});
+  const auto fails = [&](const Arguments& a, const char* message) {
+    const tenon_status status = run(toy, toy.queue, program, a);
+    EXPECT_EQ(status.code, TENON_INVALID);
+    EXPECT_STREQ(status.message, message);
+    EXPECT_EQ(toy.read(s, kN), filled(1));
+  };
+  fails({{s, nullptr}, {s}}, "run: an input buffer is NULL");
+  Batches batches({x}, 1);
+  const tenon_feed f = batches.feed();
+  fails({{nullptr, nullptr}, {s}, {}, 1, &f}, "run: an input buffer is NULL");
+  fails({{s, small}, {s}}, "run: an input buffer is smaller than the program's input");
+  fails({{s, x}, {nullptr}}, "run: a result buffer is NULL");
+  fails({{s, x}, {x}}, "run: an aliased result is not its input's buffer");
+  fails({{s, x}, {s}, {}, 3}, "run: more iterations than the program was compiled for");
+  fails({{s, x}, {s}, {}, 0}, "run: needs a program and one iteration or more");
+  EXPECT_TRUE(batches.given.empty());
+}
+
+TEST(Run, RefusesMissingScalarsAndSmallRows) {
+  Toy toy;
+  GraphBuilder b;
+  const uint32_t s = state(b), k = b.input(TENON_I64, {}, TENON_ROLE_SCALAR);
+  b.result(apply(b, "plus", {s, k}), TENON_MODE_EACH);
+  tenon_program* program = toy.compile(b, 2);
+  tenon_buffer *x = toy.buffer(filled(0)), *row = toy.buffer(filled(0));
+  EXPECT_STREQ(run(toy, toy.queue, program, {{x}, {row}}).message, "run: the program takes scalars and there are none");
+  EXPECT_STREQ(run(toy, toy.queue, program, {{x}, {row}, {{.i64 = 1}, {.i64 = 1}}, 2}).message,
+               "run: a result buffer is smaller than the program's result");
+}
+
+TEST(Compile, RefusesUnknownOptionsAndNarrowScalars) {
+  Toy toy;
+  tenon_options options{};
+  options.struct_size = sizeof options;
+  options.flags = 1u << 7;
+  tenon_program* program = nullptr;
+  EXPECT_EQ(toy.compile(accumulator(), options, &program).code, TENON_UNSUPPORTED);
+  options.flags = 1ull << 40;  // a hint
+  EXPECT_EQ(toy.compile(accumulator(), options, &program).code, TENON_OK);
+  toy.table.program_destroy(program);
+  GraphBuilder b;
+  b.result(b.input(TENON_BF16, {}, TENON_ROLE_SCALAR));
+  EXPECT_EQ(toy.compile(b, options, &program).code, TENON_UNSUPPORTED);
+}
+
+TEST(Compile, TellsWhatItNeedsWhenThatIsOverTheLimit) {
+  Toy toy;
+  GraphBuilder b;
+  b.result(apply(b, "reverse", {apply(b, "reverse", {apply(b, "reverse", {feed(b)})})}));
+  tenon_options options{};
+  options.struct_size = sizeof options;
+  options.memory_limit = 64;
+  tenon_info info{};
+  info.struct_size = sizeof info;
+  tenon_program* program = nullptr;
+  const tenon_status status = toy.compile(b, options, &program, &info);
+  EXPECT_EQ(status.code, TENON_OUT_OF_MEMORY);
+  EXPECT_STREQ(status.message, "compile: the step needs a workspace of 128 bytes; more than the limit");
+  EXPECT_EQ(program, nullptr);
+  EXPECT_EQ(info.argument_bytes, 64u);
+  EXPECT_EQ(info.result_bytes, 64u);
+  EXPECT_EQ(info.workspace_bytes, 128u);
+  EXPECT_EQ(info.peak_bytes, 256u);
+  info = {};
+  info.struct_size = TENON_SIZE(tenon_info, result_bytes);  // an older caller's
+  info.workspace_bytes = 99;
+  EXPECT_EQ(toy.compile(b, options, &program, &info).code, TENON_OUT_OF_MEMORY);
+  EXPECT_EQ(info.result_bytes, 64u);
+  EXPECT_EQ(info.workspace_bytes, 99u);
+}
+
+TEST(Programs, ShareBuffersAndWorkspaces) {
+  Toy toy;
+  GraphBuilder negate;
+  negate.result(apply(negate, "rotate", {apply(negate, "reverse", {apply(negate, "neg", {state(negate)})})}), TENON_MODE_LAST, 1);
+  tenon_program *add = toy.compile(accumulator()), *neg = toy.compile(negate);
+  const uint64_t before = toy.bytes_in_use();
+  tenon_program* again = toy.compile(negate);
+  EXPECT_EQ(toy.bytes_in_use(), before);
+  tenon_buffer *s = toy.buffer(filled(5)), *x = toy.buffer(filled(2));
+  for (tenon_program* p : {neg, again, neg}) run(toy, p, {{s}, {s}}), run(toy, add, {{s, x}, {s}});
+  EXPECT_EQ(toy.read(s, kN), filled(-3));
+}
+
+TEST(Queues, KeepTicketsOfTheirOwn) {
+  Toy toy;
+  tenon_queue* other = nullptr;
+  ASSERT_EQ(toy.table.queue_create(toy.device, 0, &other).code, TENON_OK);
+  tenon_program* program = toy.compile(accumulator());
+  tenon_buffer *s = toy.buffer(filled(0)), *x = toy.buffer(filled(1));
+  EXPECT_EQ(run(toy, other, program, {{s, x}, {s}}).code, TENON_OK);
+  EXPECT_EQ(run(toy, other, program, {{s, x}, {s}}).code, TENON_OK);
+  EXPECT_EQ(toy.table.wait(other, 2, 0).code, TENON_OK);
+  EXPECT_EQ(toy.table.wait(other, 3, 0).code, TENON_INVALID);
+  toy.table.queue_destroy(other);
+  EXPECT_EQ(toy.read(s, kN), filled(2));
+}
+
+TEST(Programs, RunFromFourThreadsAtOnce) {
+  Toy toy(2);
+  tenon_program* shared = toy.compile(accumulator(), 50);
+  std::vector<tenon_buffer*> states;
+  std::vector<tenon_program*> own;
+  for (int t = 0; t < 4; ++t) states.push_back(toy.buffer(filled(0))), own.push_back(toy.compile(accumulator(), 50));
+  tenon_buffer* x = toy.buffer(filled(1));
+  std::vector<std::thread> team;
+  for (size_t t = 0; t < 4; ++t)
+    team.emplace_back([&, t] {
+      tenon_queue* queue = nullptr;
+      EXPECT_EQ(toy.table.queue_create(toy.device, 0, &queue).code, TENON_OK);
+      for (int i = 0; i < 40; ++i)
+        EXPECT_EQ(run(toy, queue, i % 2 ? own[t] : shared, {{states[t], x}, {states[t]}, {}, 50}).code, TENON_OK);
+      toy.table.queue_destroy(queue);
+    });
+  for (std::thread& t : team) t.join();
+  for (tenon_buffer* s : states) EXPECT_EQ(toy.read(s, kN), filled(2000));
+}
+
+TEST(Devices, GiveBackAllTheyTook) {
+  Toy keeper;  // its backend
+  uint64_t in_use = 0;
+  for (int cycle = 0; cycle < 200; ++cycle) {
+    tenon_open open{};
+    open.struct_size = sizeof open;
+    tenon_device* device = nullptr;
+    ASSERT_EQ(keeper.table.device_open(keeper.table.self, &open, &device).code, TENON_OK);
+    std::swap(device, keeper.device);
+    const FlatGraph flat = accumulator().build();
+    tenon_options options{};
+    options.struct_size = sizeof options;
+    tenon_desc desc{};
+    desc.struct_size = sizeof desc;
+    desc.dtype = TENON_I64, desc.rank = 1, desc.dims[0] = 1 << 18;
+    tenon_program* program = nullptr;
+    tenon_buffer* buffer = nullptr;
+    EXPECT_EQ(keeper.table.compile(keeper.device, flat.graph(), &options, &program, nullptr).code, TENON_OK);
+    EXPECT_EQ(keeper.table.buffer_alloc(keeper.device, &desc, &buffer, nullptr).code, TENON_OK);
+    if (cycle == 0) in_use = keeper.bytes_in_use();
+    EXPECT_EQ(keeper.bytes_in_use(), in_use);
+    keeper.table.buffer_free(buffer);
+    keeper.table.program_destroy(program);
+    std::swap(device, keeper.device);
+    keeper.table.device_close(device);
+  }
+}
+
+TEST(Devices, ReuseTheWorkspaceOfManyPrograms) {
+  Toy toy;
+  const FlatGraph flat = accumulator().build();
+  tenon_options options{};
+  options.struct_size = sizeof options;
+  uint64_t in_use = 0;
+  for (int cycle = 0; cycle < 200; ++cycle) {
+    tenon_program* program = nullptr;
+    ASSERT_EQ(toy.table.compile(toy.device, flat.graph(), &options, &program, nullptr).code, TENON_OK);
+    toy.table.program_destroy(program);
+    if (cycle == 0) in_use = toy.bytes_in_use();
+    EXPECT_EQ(toy.bytes_in_use(), in_use);
+  }
+}
+
+}  // namespace
+}  // namespace tenon::plugin::testing

@@ -1,0 +1,73 @@
+// A backend of a dozen integer kernels on the SDK runtime, driven through the C ABI.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "tenon/plugin/graph_builder.h"
+#include "tenon/plugin/host_backend.h"
+
+namespace tenon::plugin::testing {
+
+using Numbers = std::vector<int64_t>;
+
+// A device with a pool of so many threads, and one queue. All values are i64, if nothing else is said.
+//   add sub mul (a, b)   elementwise, either operand in place      neg (a)  the same on one thread
+//   plus (a, s)          a + the scalar s, in place                reverse (a)  not in place
+//   total (a)            every element is the sum of all           both (a, b)  a + b and a - b, each in place of a or b
+//   rotate (a)           through scratch, in place                 squares (a)  through each thread's own scratch
+//   least (a; k)         bool: a[0] >= k
+class Toy {
+ public:
+  explicit Toy(int threads = 1);
+  ~Toy();
+  Toy(const Toy&) = delete;
+
+  tenon_backend table{};
+  tenon_device* device = nullptr;
+  tenon_queue* queue = nullptr;
+
+  // Fails the test when it cannot be compiled.
+  tenon_program* compile(const GraphBuilder& graph, uint32_t max_iterations = 1);
+  tenon_status compile(const GraphBuilder& graph, const tenon_options& options, tenon_program** out, tenon_info* info = nullptr);
+  tenon_buffer* buffer(const Numbers& values);
+  Numbers read(tenon_buffer* buffer, size_t n) const;
+  void write(tenon_buffer* buffer, const Numbers& values) const;
+  uint64_t bytes_in_use() const;
+
+ private:
+  struct Pool;
+  std::unique_ptr<Pool> pool_;
+  std::vector<tenon_buffer*> buffers_;
+  std::vector<tenon_program*> programs_;
+};
+
+// The arguments of a run, laid out.
+struct Arguments {
+  std::vector<tenon_buffer*> inputs, results;
+  std::vector<tenon_scalar> scalars;
+  uint32_t iterations = 1;
+  const tenon_feed* feed = nullptr;
+};
+tenon_status run(const Toy& toy, tenon_queue* queue, tenon_program* program, const Arguments& a, uint32_t* done = nullptr);
+// Fails the test on an error; returns how many iterations were done.
+uint32_t run(const Toy& toy, tenon_program* program, const Arguments& a);
+
+// Batches of one FEED input, `stop` of them.
+class Batches {
+ public:
+  Batches(std::vector<tenon_buffer*> buffers, uint64_t stop) : buffers_(std::move(buffers)), stop_(stop) {}
+  tenon_feed feed() { return {sizeof(tenon_feed), 0, this, next, release}; }
+  std::vector<uint64_t> given, released;
+
+ private:
+  static int32_t next(void* ctx, uint64_t i, tenon_buffer** feeds, tenon_point*);
+  static void release(void* ctx, uint64_t i) { static_cast<Batches*>(ctx)->released.push_back(i); }
+  std::vector<tenon_buffer*> buffers_;
+  uint64_t stop_;
+};
+
+}  // namespace tenon::plugin::testing
