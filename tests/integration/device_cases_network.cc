@@ -193,7 +193,7 @@ void add_images(Cases& cases) {
   const Feed theta = repeated(DType::kF32, {2, 8}, {0.9375, -0.21875, 1.34375, 0.21875, 0.9375, -2.15625, 0, 0, 1.28125, 0, -3.28125, 0.125, 0.78125, 0.40625, 0.0078125, 0});
   for (DType t : kAll)
     for (int method = 0; method < 2; ++method)
-      for (int fill = 0; fill < 4; ++fill)
+      for (int fill = 0; fill < 4 && !(t == DType::kBool && method == 1); ++fill)
         cases.push_back({"affine_image", std::string(dtype_name(t)) + " method " + std::to_string(method) + " fill " + std::to_string(fill),
                          {random_feed(t, {2, 7, 9, 3}, 1, t == DType::kU8 ? 0 : -100, 100), theta}, [=](const Tensors& x) {
                            return Tensors{affine_image(x[0], x[1], 6, 8, static_cast<ResizeMethod>(method), static_cast<FillMode>(fill))};

@@ -67,8 +67,8 @@ TENON_INLINE f32x8 act_grad8(f32x8 g, f32x8 t, f32x8 alpha) {
     return g * (s * (1.f + t * (1.f - s)));
   }
   if constexpr (kAct == TENON_ACT_MISH) {
-    const f32x8 e = vexp(min8(splat8(25.f), t)), d = e * (e + 2.f) + 2.f;
-    return g * ((d - 2.f) / d + t * (4.f * (e / d) * ((1.f + e) / d)));
+    const f32x8 e = vexp(min8(splat8(25.f), t)), n = e * (e + 2.f), d = n + 2.f;
+    return g * (n / d + t * (4.f * (e / d) * ((1.f + e) / d)));
   }
   if constexpr (kAct == TENON_ACT_HARD_SIGMOID) return abs8(t) < 3.f ? g / 6.f : zero;
   if constexpr (kAct == TENON_ACT_HARD_SWISH)
