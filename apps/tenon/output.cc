@@ -78,7 +78,7 @@ int flush_output(int code) {
 
 std::string with_commas(int64_t n) {
   std::string out = std::to_string(n);
-  for (int at = static_cast<int>(out.size()) - 3; at > (n < 0 ? 1 : 0); at -= 3) out.insert(static_cast<size_t>(at), ",");
+  for (int at = static_cast<int>(out.size()) - 3; at > (n < 0 ? 1 : 0); at -= 3) out.insert(static_cast<size_t>(at), 1, ',');
   return out;
 }
 

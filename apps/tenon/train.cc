@@ -120,7 +120,8 @@ class Training {
       json.add("model", model_.info().name);
       for (const auto& [name, value] : result_.eval)
         if (name != "global_step") json.add(name, value);
-      json.add(evaluated ? "train_loss" : "loss", result_.train.loss).add("global_step", result_.train.global_step)
+      if (!evaluated || progress_.steps() > 0) json.add(evaluated ? "train_loss" : "loss", result_.train.loss);
+      json.add("global_step", result_.train.global_step)
           .add("hash", hash).add("seconds", elapsed()).add("examples_per_second", rate)
           .add("parameters", parameters_.total).add("trainable_parameters", parameters_.trainable);
       return print_line(json.str());
