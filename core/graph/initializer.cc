@@ -47,8 +47,10 @@ Initializer variance_scaling(double scale, FanMode mode, Distribution distributi
       const double limit = std::sqrt(3 * variance);
       return random_uniform(-limit, limit);
     }
-    case Distribution::kTruncatedNormal: return truncated_normal(0, std::sqrt(variance) / kTruncatedStddev);
-    case Distribution::kUntruncatedNormal: break;
+    case Distribution::kTruncatedNormal:
+      return truncated_normal(0, std::sqrt(variance) / kTruncatedStddev);
+    case Distribution::kUntruncatedNormal:
+      break;
   }
   return random_normal(0, std::sqrt(variance));
 }

@@ -88,8 +88,10 @@ Transposed transposed(const LayerScope& scope, Tensor x, const ConvTransposeOpti
     if (!more.empty())
       scope.expect(more[d] < stride, "output_padding is ", more[d], ", expected less than the stride ", stride);
     int64_t size = 0;
-    if (is_same) size = more.empty() ? n * stride : spread + reach % 2 + more[d];
-    else size = spread + reach + (more.empty() ? std::max<int64_t>(stride - reach, 0) : more[d]);
+    if (is_same)
+      size = more.empty() ? n * stride : spread + reach % 2 + more[d];
+    else
+      size = spread + reach + (more.empty() ? std::max<int64_t>(stride - reach, 0) : more[d]);
     scope.expect(size >= 1, "gives no rows or columns for ", n, ", expected an output_padding of 1 or more");
     const int64_t total = is_same ? std::max<int64_t>(spread + reach - size, 0) : 0;
     t.size.push_back(size);

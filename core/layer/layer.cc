@@ -21,7 +21,9 @@ LayerScope::LayerScope(Tensor x, std::string_view layer, std::string_view name)
 void LayerScope::expect_float(Tensor x, int low, int high) const {
   const bool fits = is_float(x.dtype()) && x.rank() >= low && x.rank() <= high;
   expect(fits, "input is ", x.type().str(), ", expected a float of rank ", low,
-         low == high ? "" : high == kMaxRank ? " or more" : cat(" to ", high));
+         low == high        ? ""
+         : high == kMaxRank ? " or more"
+                            : cat(" to ", high));
   expect(x.elements() > 0, "input ", x.type().str(), " is empty");
 }
 
@@ -55,8 +57,7 @@ double default_alpha(Activation activation) {
 
 Ints Extent::of(int dimensions) const {
   if (sizes_.size() == 1) return Ints(static_cast<size_t>(dimensions), sizes_[0]);
-  if (static_cast<int>(sizes_.size()) != dimensions)
-    fail("has ", sizes_.size(), " sizes, expected 1 or ", dimensions);
+  if (static_cast<int>(sizes_.size()) != dimensions) fail("has ", sizes_.size(), " sizes, expected 1 or ", dimensions);
   return sizes_;
 }
 

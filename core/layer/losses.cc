@@ -75,18 +75,14 @@ void expect_dense(const char* loss, const LossOptions& o) {
 }
 
 // -y log(sigmoid(x)) - (1 - y) log(1 - sigmoid(x)) without overflow
-Tensor sigmoid_cross_entropy(Tensor x, Tensor y) {
-  return maximum(x, scalar_like(x, 0)) - x * y + log1p(exp(-abs(x)));
-}
+Tensor sigmoid_cross_entropy(Tensor x, Tensor y) { return maximum(x, scalar_like(x, 0)) - x * y + log1p(exp(-abs(x))); }
 
 Tensor binary_terms(Tensor p, Tensor y) {
   const Tensor q = clipped(p, kEpsilon);
   return -(y * log(q) + (1.0 - y) * log(1.0 - q));
 }
 
-Tensor power(Tensor x, double exponent) {
-  return exponent == 2 ? square(x) : pow(x, scalar_like(x, exponent));
-}
+Tensor power(Tensor x, double exponent) { return exponent == 2 ? square(x) : pow(x, scalar_like(x, exponent)); }
 
 }  // namespace losses
 

@@ -7,9 +7,7 @@ namespace tenon {
 namespace {
 
 // moving = momentum * moving + (1 - momentum) * batch
-void track(Tensor moving, Tensor batch, double momentum) {
-  assign(moving, moving + (batch - moving) * (1 - momentum));
-}
+void track(Tensor moving, Tensor batch, double momentum) { assign(moving, moving + (batch - moving) * (1 - momentum)); }
 
 // A variable of that name, or a constant where none is wanted.
 Tensor scale_or(bool wanted, Tensor x, std::string_view name, const Shape& shape, const Initializer& init,
@@ -69,7 +67,8 @@ Tensor layer_normalization(Tensor x, const LayerNormOptions& o) {
   const Shape shape(dims);
   const Tensor gamma = scale_or(o.scale, x, "gamma", shape, ones(), o.trainable);
   const Tensor beta = o.center ? parameter(x, "beta", shape, zeros(), o.trainable) : Tensor();
-  if (axes.front() == x.rank() - static_cast<int64_t>(axes.size())) return layer_norm(x, gamma, beta, axes, o.epsilon).y;
+  if (axes.front() == x.rank() - static_cast<int64_t>(axes.size()))
+    return layer_norm(x, gamma, beta, axes, o.epsilon).y;
   // axes that are not the last ones: the op's gamma would have other dimensions
   Tensor y = layer_norm(x, full(*x.graph(), DType::kF32, {}, 1), {}, axes, o.epsilon).y;
   y = y * broadcast(cast(gamma, y.dtype()), y.shape(), axes);
@@ -86,7 +85,8 @@ Tensor group_normalization(Tensor x, const GroupNormOptions& o) {
   const Tensor beta = o.center ? parameter(x, "beta", {channels}, zeros(), o.trainable) : Tensor();
   const Shape grouped{groups, channels / groups};
   const Tensor split = reshape(x, {x.dim(0), x.elements() / x.dim(0) / channels, groups, channels / groups});
-  const Tensor y = layer_norm(split, reshape(gamma, grouped), beta ? reshape(beta, grouped) : beta, {1, 3}, o.epsilon).y;
+  const Tensor y =
+      layer_norm(split, reshape(gamma, grouped), beta ? reshape(beta, grouped) : beta, {1, 3}, o.epsilon).y;
   return reshape(y, x.shape());
 }
 

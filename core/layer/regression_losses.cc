@@ -19,7 +19,8 @@ Tensor reduced(const char* loss, Tensor per_sample, const LossOptions& o, Tensor
   Tensor divisor;
   if (o.reduction == Reduction::kMeanWithSampleWeight && weights)
     divisor = reduce_sum(counted ? weights * counted : weights);
-  else if (counted) divisor = reduce_sum(counted);
+  else if (counted)
+    divisor = reduce_sum(counted);
   if (!divisor) return cast(sum * (1 / static_cast<double>(per_sample.elements())), DType::kF32);
   const Tensor zero = scalar_like(divisor, 0), some = compare(divisor, zero, CompareKind::kNe);
   return cast(select(some, div(sum, select(some, divisor, scalar_like(divisor, 1))), zero), DType::kF32);
@@ -106,8 +107,7 @@ Tensor log_cosh(Tensor prediction, Tensor target, const LossOptions& o) {
 }
 
 Tensor poisson(Tensor prediction, Tensor target, const LossOptions& o) {
-  return elementwise("poisson", prediction, target, o,
-                     [](Tensor p, Tensor y) { return p - y * log(p + kEpsilon); });
+  return elementwise("poisson", prediction, target, o, [](Tensor p, Tensor y) { return p - y * log(p + kEpsilon); });
 }
 
 Tensor kl_divergence(Tensor prediction, Tensor target, const LossOptions& o) {

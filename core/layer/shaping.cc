@@ -41,8 +41,10 @@ Tensor reshape_layer(Tensor x, const Ints& target) {
   for (int64_t d : target) {
     scope.expect(d == -1 || d >= 1, "target size is ", d, ", expected 1 or more, or -1");
     dims.push_back(d);
-    if (d == -1) ++free;
-    else if (__builtin_mul_overflow(known, d, &known)) known = INT64_MAX;
+    if (d == -1)
+      ++free;
+    else if (__builtin_mul_overflow(known, d, &known))
+      known = INT64_MAX;
   }
   scope.expect(free <= 1, "target has ", free, " sizes of -1, expected one at most");
   scope.expect(free ? each % known == 0 : each == known, "cannot give ", x.type().str(), " the shape [", x.dim(0),

@@ -40,7 +40,8 @@ std::vector<Trained> trainable(const Tensors& values, const Tensors& grads, cons
   return out;
 }
 
-Tensor add_slot(Graph& graph, const Variable& owner, const std::string& name, const Shape& shape, DType dtype, double initial) {
+Tensor add_slot(Graph& graph, const Variable& owner, const std::string& name, const Shape& shape, DType dtype,
+                double initial) {
   const int slot = graph.add_variable(cat(owner.name, "/", name), {dtype, shape}, constant_initializer(initial), false);
   graph.variables[slot].kind = VariableKind::kSlot;
   return Tensor(&graph, graph.variable_value(slot));
@@ -123,8 +124,10 @@ class Minimizer {
   Attrs attributes() const {
     Attrs out;
     for (const UpdateRule::Hyper& h : optimizer_.rule.hyper) {
-      if (h.is_flag) out.push_back({h.name, h.value != 0});
-      else out.push_back({h.name, h.value});
+      if (h.is_flag)
+        out.push_back({h.name, h.value != 0});
+      else
+        out.push_back({h.name, h.value});
     }
     return out;
   }

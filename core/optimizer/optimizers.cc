@@ -1,6 +1,6 @@
 // Keras's optimizers as data: the update op, its hyperparameters, its slots.
-#include "base/text.h"
 #include "tenon/optimizers.h"
+#include "base/text.h"
 
 namespace tenon {
 namespace {
@@ -103,7 +103,8 @@ Optimizer RMSprop(const RMSpropOptions& o) {
   expect_range("RMSprop", "momentum", o.momentum, 0, 1);
   expect_not_negative("RMSprop", "initial_velocity", o.initial_velocity);
   Optimizer out = base("RMSprop", o, "rmsprop_update");
-  out.rule.hyper = {number("rho", o.rho), number("mu", o.momentum), number("eps", o.epsilon), flag("centered", o.centered)};
+  out.rule.hyper = {number("rho", o.rho), number("mu", o.momentum), number("eps", o.epsilon),
+                    flag("centered", o.centered)};
   out.rule.slots = {{"RMSProp", o.initial_velocity}};
   // TensorFlow numbers the mean of g before the momentum; the op takes them the other way round
   if (o.momentum > 0 || o.centered) out.rule.slots.push_back({o.centered ? "RMSProp_2" : "RMSProp_1"});

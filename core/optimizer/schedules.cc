@@ -59,7 +59,8 @@ LearningRate PiecewiseConstantDecay(std::vector<double> boundaries, std::vector<
     fail("PiecewiseConstantDecay: has ", values.size(), " values, expected ", boundaries.size() + 1);
   for (size_t i = 1; i < boundaries.size(); ++i)
     if (!(boundaries[i - 1] < boundaries[i]))
-      fail("PiecewiseConstantDecay: boundary ", boundaries[i], " follows ", boundaries[i - 1], ", expected a larger one");
+      fail("PiecewiseConstantDecay: boundary ", boundaries[i], " follows ", boundaries[i - 1],
+           ", expected a larger one");
   return LearningRate([=](Tensor step) {
     Tensor rate = scalar_like(step, values.back());
     for (size_t i = boundaries.size(); i-- > 0;) {

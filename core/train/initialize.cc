@@ -78,15 +78,30 @@ void put(std::span<std::byte> out, size_t i, T value) {
 
 Status store(DType dtype, std::span<std::byte> out, size_t i, double value) {
   switch (dtype) {
-    case DType::kF32: put(out, i, static_cast<float>(value)); break;
-    case DType::kF64: put(out, i, value); break;
-    case DType::kBF16: put(out, i, to_bf16(static_cast<float>(value))); break;
-    case DType::kF16: put(out, i, to_f16(static_cast<float>(value))); break;
-    case DType::kI32: put(out, i, static_cast<int32_t>(value)); break;
-    case DType::kI64: put(out, i, static_cast<int64_t>(value)); break;
+    case DType::kF32:
+      put(out, i, static_cast<float>(value));
+      break;
+    case DType::kF64:
+      put(out, i, value);
+      break;
+    case DType::kBF16:
+      put(out, i, to_bf16(static_cast<float>(value)));
+      break;
+    case DType::kF16:
+      put(out, i, to_f16(static_cast<float>(value)));
+      break;
+    case DType::kI32:
+      put(out, i, static_cast<int32_t>(value));
+      break;
+    case DType::kI64:
+      put(out, i, static_cast<int64_t>(value));
+      break;
     case DType::kU8:
-    case DType::kBool: put(out, i, static_cast<uint8_t>(value)); break;
-    case DType::kNone: return invalid("a variable has no dtype");
+    case DType::kBool:
+      put(out, i, static_cast<uint8_t>(value));
+      break;
+    case DType::kNone:
+      return invalid("a variable has no dtype");
   }
   return {};
 }
@@ -103,10 +118,14 @@ Status fill_orthogonal(const Initializer& init, const Type& type, std::string_vi
 
 double next(const Initializer& init, Draw& draw) {
   switch (init.kind) {
-    case Initializer::Kind::kUniform: return init.a + (init.b - init.a) * draw.uniform();
-    case Initializer::Kind::kNormal: return init.a + init.b * draw.normal();
-    case Initializer::Kind::kTruncatedNormal: return init.a + init.b * draw.truncated();
-    default: return init.a;
+    case Initializer::Kind::kUniform:
+      return init.a + (init.b - init.a) * draw.uniform();
+    case Initializer::Kind::kNormal:
+      return init.a + init.b * draw.normal();
+    case Initializer::Kind::kTruncatedNormal:
+      return init.a + init.b * draw.truncated();
+    default:
+      return init.a;
   }
 }
 

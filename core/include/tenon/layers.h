@@ -64,8 +64,8 @@ struct Regularizer {
 // Height and width (or any spatial sizes): `3` means 3 in each dimension.
 class Extent {
  public:
-  Extent(int64_t all) : sizes_{all} {}                                  // NOLINT: implicit by design
-  Extent(std::initializer_list<int64_t> each) : sizes_(each) {}         // NOLINT
+  Extent(int64_t all) : sizes_{all} {}                           // NOLINT: implicit by design
+  Extent(std::initializer_list<int64_t> each) : sizes_(each) {}  // NOLINT
   explicit Extent(Ints each) : sizes_(std::move(each)) {}
   // One size a dimension. Throws Error when there is another number of them.
   Ints of(int dimensions) const;

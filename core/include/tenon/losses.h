@@ -31,7 +31,8 @@ Tensor softmax_cross_entropy(Tensor logits, Tensor labels, const LossOptions& op
 // [1e-7, 1 - 1e-7]. The result of a softmax (or of sigmoid, below) is not: its logits are used instead.
 Tensor categorical_cross_entropy(Tensor probabilities, Tensor labels, const LossOptions& options = {});
 Tensor sparse_categorical_cross_entropy(Tensor probabilities, Tensor labels, const LossOptions& options = {});
-Tensor binary_cross_entropy(Tensor prediction, Tensor labels, bool from_logits = false, const LossOptions& options = {});
+Tensor binary_cross_entropy(Tensor prediction, Tensor labels, bool from_logits = false,
+                            const LossOptions& options = {});
 // The cross entropies with each term times (1 - p)^gamma, p the probability of what is true (Lin et al. 2018).
 struct FocalOptions {
   double alpha = 0.25;  // weight of the terms; binary: of class 1 (1 - alpha of class 0), only with class balancing

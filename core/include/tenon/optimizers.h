@@ -38,10 +38,11 @@ class LearningRate {
 
 LearningRate ExponentialDecay(double initial, double decay_steps, double decay_rate, bool staircase = false);
 LearningRate InverseTimeDecay(double initial, double decay_steps, double decay_rate, bool staircase = false);
-LearningRate PolynomialDecay(double initial, double decay_steps, double end = 1e-4, double power = 1, bool cycle = false);
+LearningRate PolynomialDecay(double initial, double decay_steps, double end = 1e-4, double power = 1,
+                             bool cycle = false);
 LearningRate PiecewiseConstantDecay(std::vector<double> boundaries, std::vector<double> values);
-LearningRate CosineDecay(double initial, double decay_steps, double alpha = 0,
-                         std::optional<double> warmup_target = {}, double warmup_steps = 0);
+LearningRate CosineDecay(double initial, double decay_steps, double alpha = 0, std::optional<double> warmup_target = {},
+                         double warmup_steps = 0);
 LearningRate CosineDecayRestarts(double initial, double first_decay_steps, double t_mul = 2, double m_mul = 1,
                                  double alpha = 0);
 
@@ -55,7 +56,7 @@ struct UpdateRule {
   };
   std::vector<Hyper> hyper;
   struct Slot {
-    std::string name;     // the checkpoint's suffix: "Adam"
+    std::string name;  // the checkpoint's suffix: "Adam"
     double initial = 0;
     bool scalar = false;  // rank 0, as Nadam's running product
   };
@@ -71,7 +72,7 @@ struct Optimizer {
   double clipnorm = 0;         // by variable
   double global_clipnorm = 0;  // over all of them
   double clipvalue = 0;
-  bool cross_shard = false;    // gradients are the mean over the replicas
+  bool cross_shard = false;  // gradients are the mean over the replicas
 };
 
 struct SGDOptions {

@@ -73,7 +73,8 @@ struct Fused {
 Initializer one(const Shape& shape) { return values_initializer(std::vector<float>(shape.elements(), 1)); }
 
 const Fused kFused[] = {
-    {"dense", [](Tensor x, Activation a) { return dense(x, {.units = 1, .activation = a, .kernel_initializer = &one}); }},
+    {"dense",
+     [](Tensor x, Activation a) { return dense(x, {.units = 1, .activation = a, .kernel_initializer = &one}); }},
     {"conv2d",
      [](Tensor x, Activation a) {
        return conv2d(reshape(x, {11, 1, 1, 1}), {.filters = 1, .activation = a, .kernel_initializer = &one});
@@ -118,7 +119,8 @@ TEST(Activations, NameTheNearestWhenUnknown) {
   Graph graph;
   const Tensor x = feed(graph, "x", {1, 2});
   EXPECT_EQ(error_of([&] { activate(x, "sigmoyd"); }), "no activation of name 'sigmoyd'; did you mean 'sigmoid'?");
-  EXPECT_EQ(error_of([&] { activate(x, "gelu_tahn"); }), "no activation of name 'gelu_tahn'; did you mean 'gelu_tanh'?");
+  EXPECT_EQ(error_of([&] { activate(x, "gelu_tahn"); }),
+            "no activation of name 'gelu_tahn'; did you mean 'gelu_tanh'?");
 }
 
 }  // namespace

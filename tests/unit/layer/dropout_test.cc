@@ -23,8 +23,10 @@ TEST(Dropout, DropsItsShareAndScalesTheRest) {
   const Numbers y = dropped(0.25, Mode::kTrain, 1, 0);
   int zeros = 0;
   for (double v : y) {
-    if (v == 0) ++zeros;
-    else EXPECT_NEAR(v, 4.0 / 3, 1e-6);
+    if (v == 0)
+      ++zeros;
+    else
+      EXPECT_NEAR(v, 4.0 / 3, 1e-6);
   }
   EXPECT_NEAR(zeros, 2500, 4 * std::sqrt(10000 * 0.25 * 0.75));
 }

@@ -21,9 +21,12 @@ inline std::vector<std::string> split_fields(const std::string& line) {
   std::vector<std::string> out(1);
   bool quoted = false;
   for (char c : line) {
-    if (c == '"') quoted = !quoted;
-    else if (c == ',' && !quoted) out.emplace_back();
-    else out.back() += c;
+    if (c == '"')
+      quoted = !quoted;
+    else if (c == ',' && !quoted)
+      out.emplace_back();
+    else
+      out.back() += c;
   }
   return out;
 }
@@ -62,8 +65,10 @@ inline std::vector<int64_t> integers(const std::string& text) {
   std::vector<int64_t> out;
   std::string digits;
   for (char c : text + "x") {
-    if (std::isdigit(static_cast<unsigned char>(c)) || c == '-') digits += c;
-    else if (!digits.empty()) out.push_back(std::stoll(digits)), digits.clear();
+    if (std::isdigit(static_cast<unsigned char>(c)) || c == '-')
+      digits += c;
+    else if (!digits.empty())
+      out.push_back(std::stoll(digits)), digits.clear();
   }
   return out;
 }
@@ -79,8 +84,10 @@ inline Arguments arguments(const std::string& text) {
   int depth = 0;
   for (char c : text) {
     depth += (c == '(' || c == '[') - (c == ')' || c == ']');
-    if (c == ',' && depth == 0) parts.emplace_back();
-    else parts.back() += c;
+    if (c == ',' && depth == 0)
+      parts.emplace_back();
+    else
+      parts.back() += c;
   }
   Arguments out;
   for (size_t i = 0; i < parts.size(); ++i) {

@@ -28,7 +28,8 @@ Layer with(Tensor (*layer)(Tensor, const ConvLayerOptions&), const ConvLayerOpti
   return [=](Tensor x) { return layer(x, o); };
 }
 
-Layer with(Tensor (*layer)(Tensor, const ConvLayerOptions&, int64_t), const ConvLayerOptions& o, int64_t multiplier = 1) {
+Layer with(Tensor (*layer)(Tensor, const ConvLayerOptions&, int64_t), const ConvLayerOptions& o,
+           int64_t multiplier = 1) {
   return [=](Tensor x) { return layer(x, o, multiplier); };
 }
 
@@ -62,8 +63,7 @@ void add_dense(std::map<std::string, Layer>& m) {
     return embedding(cast(x, DType::kI32), {.input_dim = 1000, .output_dim = 64});
   };
   m["Embedding(5, 3) on ids [[1,4]]"] = [](Tensor x) {
-    return embedding(cast(x, DType::kI32),
-                     {.input_dim = 5, .output_dim = 3, .embeddings_initializer = &golden_kernel});
+    return embedding(cast(x, DType::kI32), {.input_dim = 5, .output_dim = 3, .embeddings_initializer = &golden_kernel});
   };
   m["Dropout(0.5)"] = [](Tensor x) { return dropout(x, 0.5, Mode::kTrain); };
   m["SpatialDropout2D(0.5)"] = [](Tensor x) { return spatial_dropout2d(x, 0.5, Mode::kTrain); };
@@ -113,7 +113,9 @@ void add_transposed(std::map<std::string, Layer>& m) {
 
 void add_normalizations(std::map<std::string, Layer>& m) {
   m["BatchNormalization()"] = [](Tensor x) { return batch_normalization(x, Mode::kTrain); };
-  m["BatchNormalization(scale=False)"] = [](Tensor x) { return batch_normalization(x, Mode::kTrain, {.scale = false}); };
+  m["BatchNormalization(scale=False)"] = [](Tensor x) {
+    return batch_normalization(x, Mode::kTrain, {.scale = false});
+  };
   m["BatchNormalization(center=False, scale=False)"] = [](Tensor x) {
     return batch_normalization(x, Mode::kTrain, {.center = false, .scale = false});
   };
@@ -181,11 +183,28 @@ const std::map<std::string, Layer>& layers() {
 }
 
 bool is_absent(const std::string& layer) {
-  for (const char* name :
-       {"SeparableConv1D", "GaussianNoise", "MultiHeadAttention", "LSTM", "GRU", "SimpleRNN", "Bidirectional",
-        "AdaptiveAveragePooling2D", "RepeatVector", "UpSampling2D((2, 3), interpolation='bilinear')",
-        "UpSampling2D(2, interpolation='bilinear')", "UpSampling1D", "Normalization", "Resizing", "CenterCrop",
-        "Random", "TimeDistributed", "EinsumDense", "CategoryEncoding", "tf1 ", "tf.image", "Keras 2 "})
+  for (const char* name : {"SeparableConv1D",
+                           "GaussianNoise",
+                           "MultiHeadAttention",
+                           "LSTM",
+                           "GRU",
+                           "SimpleRNN",
+                           "Bidirectional",
+                           "AdaptiveAveragePooling2D",
+                           "RepeatVector",
+                           "UpSampling2D((2, 3), interpolation='bilinear')",
+                           "UpSampling2D(2, interpolation='bilinear')",
+                           "UpSampling1D",
+                           "Normalization",
+                           "Resizing",
+                           "CenterCrop",
+                           "Random",
+                           "TimeDistributed",
+                           "EinsumDense",
+                           "CategoryEncoding",
+                           "tf1 ",
+                           "tf.image",
+                           "Keras 2 "})
     if (layer.rfind(name, 0) == 0) return true;
   return false;
 }

@@ -43,8 +43,10 @@ TEST(Initializers, DrawFromWhatKerasDrawsFrom) {
 
 TEST(Initializers, TakeTheirScaleAndFan) {
   const Shape kernel{3, 3, 16, 32};  // fans 144 and 288
-  EXPECT_NEAR(variance_scaling(2, FanMode::kFanOut, Distribution::kUntruncatedNormal, kernel).b, std::sqrt(2.0 / 288), 1e-12);
-  EXPECT_NEAR(variance_scaling(1, FanMode::kFanAvg, Distribution::kUntruncatedNormal, kernel).b, std::sqrt(1.0 / 216), 1e-12);
+  EXPECT_NEAR(variance_scaling(2, FanMode::kFanOut, Distribution::kUntruncatedNormal, kernel).b, std::sqrt(2.0 / 288),
+              1e-12);
+  EXPECT_NEAR(variance_scaling(1, FanMode::kFanAvg, Distribution::kUntruncatedNormal, kernel).b, std::sqrt(1.0 / 216),
+              1e-12);
   EXPECT_EQ(variance_scaling(1, FanMode::kFanIn, Distribution::kUntruncatedNormal, {}).b, 1);
 }
 

@@ -21,7 +21,9 @@ TEST_F(LayerErrors, OfDense) {
   EXPECT_EQ(error_of([&] { dense(f32({2, 3}), {.units = 0}); }), "dense 'dense': units is 0, expected 1 or more");
   EXPECT_EQ(error_of([&] { dense(f32({2}), {.units = 3, .name = "head"}); }),
             "dense 'head': input is f32[2], expected a float of rank 2 or more");
-  EXPECT_EQ(error_of([&] { dense(i32({2, 3}), {.units = 3}); }),
+  EXPECT_EQ(error_of([&] {
+              dense(i32({2, 3}), {.units = 3});
+            }),
             "dense 'dense_1': input is i32[2,3], expected a float of rank 2 or more");
   EXPECT_EQ(error_of([&] { dense({}, {.units = 3}); }), "dense 'dense': the input was never set");
   EXPECT_EQ(error_of([&] { dense(f32({0, 3}), {.units = 3, .name = "d"}); }), "dense 'd': input f32[0,3] is empty");
@@ -47,7 +49,9 @@ TEST_F(LayerErrors, OfConvolutions) {
             "conv2d 'c': input f32[1,8,8,6] is smaller than the kernel, 9 in spatial dimension 0");
   EXPECT_EQ(conv({.filters = 8, .kernel = 3, .padding = Padding::kCausal}),
             "conv2d 'c': padding is causal, expected valid or same");
-  EXPECT_EQ(error_of([&] { conv2d(f32({8, 8, 3}), {.filters = 8}); }),
+  EXPECT_EQ(error_of([&] {
+              conv2d(f32({8, 8, 3}), {.filters = 8});
+            }),
             "conv2d 'conv2d': input is f32[8,8,3], expected a float of rank 4");
   EXPECT_EQ(error_of([&] { depthwise_conv2d(x, {.kernel = 3}, 0); }),
             "depthwise_conv2d 'depthwise_conv2d': depth_multiplier is 0, expected 1 or more");
@@ -63,7 +67,9 @@ TEST_F(LayerErrors, OfPooling) {
   EXPECT_EQ(error_of([&] { average_pool2d(x, 5); }),
             "average_pooling2d 'average_pooling2d': input f32[1,4,4,2] is smaller than the window, 5 in spatial "
             "dimension 0");
-  EXPECT_EQ(error_of([&] { global_average_pool2d(f32({2, 3})); }),
+  EXPECT_EQ(error_of([&] {
+              global_average_pool2d(f32({2, 3}));
+            }),
             "global_average_pooling2d 'global_average_pooling2d': input is f32[2,3], expected a float of rank 4");
 }
 
@@ -78,17 +84,24 @@ TEST_F(LayerErrors, OfTheOthers) {
             "group_normalization 'group_normalization': groups 4 do not divide 6 channels");
   EXPECT_EQ(error_of([&] { layer_normalization(x, {.axes = {3}}); }),
             "layer_normalization 'layer_normalization': axis 3 is out of range for f32[2,4,6]");
-  EXPECT_EQ(error_of([&] { reshape_layer(x, {5, -1}); }),
+  EXPECT_EQ(error_of([&] {
+              reshape_layer(x, {5, -1});
+            }),
             "reshape 'reshape': cannot give f32[2,4,6] the shape [2,5,-1]");
-  EXPECT_EQ(error_of([&] { reshape_layer(x, {-1, -1}); }),
+  EXPECT_EQ(error_of([&] {
+              reshape_layer(x, {-1, -1});
+            }),
             "reshape 'reshape_1': target has 2 sizes of -1, expected one at most");
   EXPECT_EQ(error_of([&] { permute(x, {1, 1}); }), "permute 'permute': dims [1,1], expected each of 1 to 2 once");
-  EXPECT_EQ(error_of([&] { cropping2d(f32({1, 4, 4, 1}), 2); }),
+  EXPECT_EQ(error_of([&] {
+              cropping2d(f32({1, 4, 4, 1}), 2);
+            }),
             "cropping2d 'cropping2d': cropping 2 and 2 rows, 2 and 2 columns leaves nothing of f32[1,4,4,1]");
-  EXPECT_EQ(error_of([&] { zero_padding2d(f32({1, 4, 4, 1}), {1, 2, 3}); }),
+  EXPECT_EQ(error_of([&] {
+              zero_padding2d(f32({1, 4, 4, 1}), {1, 2, 3});
+            }),
             "zero_padding2d 'zero_padding2d': padding has 3 numbers, expected 1, 2 or 4");
-  EXPECT_EQ(error_of([&] { concatenate({x}, 3); }),
-            "concatenate 'concatenate': axis 3 is out of range for f32[2,4,6]");
+  EXPECT_EQ(error_of([&] { concatenate({x}, 3); }), "concatenate 'concatenate': axis 3 is out of range for f32[2,4,6]");
   EXPECT_EQ(error_of([&] { add_layers({}); }), "add: has no inputs");
 }
 

@@ -117,8 +117,8 @@ TEST(BatchNormalization, UsesTheMovingAveragesOtherwise) {
 TEST(BatchNormalization, TakesMomentsOverImagesWithThePopulationVariance) {
   Graph train;
   Session session = batch_norm_session(train, {2, 2, 2, 2}, Mode::kTrain);
-  golden::expect_near(session.run({{"x", golden_input(16)}})[0],
-                      golden_values("BatchNormalization() training rank 4"), 2e-6);
+  golden::expect_near(session.run({{"x", golden_input(16)}})[0], golden_values("BatchNormalization() training rank 4"),
+                      2e-6);
   golden::expect_near(moving(session), golden_values("  its moving_mean moving_variance after "), 1e-6);
 }
 
@@ -130,9 +130,9 @@ TEST(BatchNormalization, MovesTheAveragesAgainInTheSecondStep) {
   for (int i = 0; i < 4; ++i) second.insert(second.end(), {double(i), i < 2 ? 10.0 : 20.0});
   session.run({{"x", second}});
   const Numbers first = golden_values("  its moving_mean moving_variance after");
-  golden::expect_near(moving(session),
-                      {0.99 * first[0] + 0.015, 0.99 * first[1] + 0.15, 0.99 * first[2] + 0.0125, 0.99 * first[3] + 0.25},
-                      1e-6);
+  golden::expect_near(
+      moving(session),
+      {0.99 * first[0] + 0.015, 0.99 * first[1] + 0.15, 0.99 * first[2] + 0.0125, 0.99 * first[3] + 0.25}, 1e-6);
 }
 
 TEST(BatchNormalization, IsFrozenWhenNotTrainable) {
@@ -214,7 +214,8 @@ TEST(Layers, PassGradientsToEveryTrainableVariable) {
     std::vector<int64_t> dims;
     for (const char* file : {"layers.csv", "layer_values.csv"})
       for (const golden::Row& row : golden::rows(file))
-        if (row.count("layer") ? row.at("layer") == name : row.at("case") == name) dims = golden::integers(row.at("input"));
+        if (row.count("layer") ? row.at("layer") == name : row.at("case") == name)
+          dims = golden::integers(row.at("input"));
     Graph graph;
     const Tensor y = layer(feed(graph, "x", Shape(dims)));
     Tensors weights;

@@ -89,8 +89,8 @@ Tensor build(const std::string& name, const Arguments& a, Tensor p, Tensor y, co
 }
 
 bool is_absent(const std::string& name, const Arguments& a) {
-  for (const char* absent : {"Dice", "Tversky", "CategoricalGeneralizedCrossEntropy", "tf1.losses.log_loss",
-                             "tf1.losses.hinge_loss"})
+  for (const char* absent :
+       {"Dice", "Tversky", "CategoricalGeneralizedCrossEntropy", "tf1.losses.log_loss", "tf1.losses.hinge_loss"})
     if (name == absent) return true;
   return a.count("weights") > 0;  // TensorFlow 1 divides by the number of weights that are not 0
 }
@@ -99,11 +99,12 @@ LossOptions options_of(const Arguments& a, Graph& graph) {
   LossOptions o;
   o.label_smoothing = number(a, "label_smoothing", 0);
   if (a.count("ignore_class")) o.ignore_class = static_cast<int64_t>(number(a, "ignore_class", 0));
-  static const std::map<std::string, Reduction> reductions{{"sum_over_batch_size", Reduction::kSumOverBatchSize},
-                                                           {"mean", Reduction::kSumOverBatchSize},
-                                                           {"sum", Reduction::kSum},
-                                                           {"None", Reduction::kNone},
-                                                           {"mean_with_sample_weight", Reduction::kMeanWithSampleWeight}};
+  static const std::map<std::string, Reduction> reductions{
+      {"sum_over_batch_size", Reduction::kSumOverBatchSize},
+      {"mean", Reduction::kSumOverBatchSize},
+      {"sum", Reduction::kSum},
+      {"None", Reduction::kNone},
+      {"mean_with_sample_weight", Reduction::kMeanWithSampleWeight}};
   if (a.count("reduction")) o.reduction = reductions.at(a.at("reduction"));
   if (a.count("sample_weight")) {
     const bool nested = a.at("sample_weight").rfind("[[", 0) == 0;
@@ -155,7 +156,8 @@ TEST(Losses, HaveTheGradientOfTheirValue) {
     SCOPED_TRACE(row.at("input") + " " + row.at("loss") + " " + row.at("arguments"));
     const Batch& b = batch(row.at("input"));
     Numbers prediction = b.prediction;
-    for (size_t i = 0; i < prediction.size(); ++i) prediction[i] += 0.003 * static_cast<double>(i + 1);  // off the kinks
+    for (size_t i = 0; i < prediction.size(); ++i)
+      prediction[i] += 0.003 * static_cast<double>(i + 1);  // off the kinks
     Graph graph;
     const bool sparse = b.labels_shape.rank() == 1;
     const Tensor y = feed(graph, "y", b.labels_shape, sparse ? DType::kI32 : DType::kF64);
@@ -170,8 +172,8 @@ TEST(Losses, HaveTheGradientOfTheirValue) {
       const double step = 1e-3;
       Numbers up = prediction, down = prediction;
       up[i] += step, down[i] -= step;
-      const double difference = session.run({{"y", b.labels}, {"p", up}})[0][0] -
-                                session.run({{"y", b.labels}, {"p", down}})[0][0];
+      const double difference =
+          session.run({{"y", b.labels}, {"p", up}})[0][0] - session.run({{"y", b.labels}, {"p", down}})[0][0];
       EXPECT_NEAR(gradient[i], difference / (2 * step), 2e-3 * std::max(1.0, std::fabs(gradient[i]))) << i;
     }
   }
@@ -220,8 +222,8 @@ TEST(Losses, WeighSamplesOfSequencesByTheirFirstAxis) {
   const Tensor x = feed(graph, "x", {2, 2, 2}), y = feed(graph, "y", {2, 2}, DType::kI32), w = feed(graph, "w", {2});
   Session session(graph, {softmax_cross_entropy(x, y, {.sample_weight = w, .reduction = Reduction::kSum})});
   // every position costs log 2; the second sequence has weight 3
-  golden::expect_near(session.run({{"x", Numbers(8, 0)}, {"y", {0, 1, 1, 0}}, {"w", {1, 3}}})[0],
-                      {8 * std::log(2.0)}, 1e-6);
+  golden::expect_near(session.run({{"x", Numbers(8, 0)}, {"y", {0, 1, 1, 0}}, {"w", {1, 3}}})[0], {8 * std::log(2.0)},
+                      1e-6);
 }
 
 TEST(Losses, OfSixteenBitPredictionsAreSummedInF32) {
@@ -239,24 +241,40 @@ struct Inputs {
 
 TEST(Losses, SayWhatDoesNotFit) {
   Inputs in;
-  EXPECT_EQ(error_of([&] { mean_squared_error(in.f32({2, 3}), in.f32({2, 4})); }),
+  EXPECT_EQ(error_of([&] {
+              mean_squared_error(in.f32({2, 3}), in.f32({2, 4}));
+            }),
             "mean_squared_error: prediction is f32[2,3], target f32[2,4], expected one shape");
-  EXPECT_EQ(error_of([&] { mean_squared_error({}, in.f32({2, 4})); }),
+  EXPECT_EQ(error_of([&] {
+              mean_squared_error({}, in.f32({2, 4}));
+            }),
             "mean_squared_error: prediction or target was never set");
-  EXPECT_EQ(error_of([&] { softmax_cross_entropy(in.f32({2, 3}), in.i32({3})); }),
+  EXPECT_EQ(error_of([&] {
+              softmax_cross_entropy(in.f32({2, 3}), in.i32({3}));
+            }),
             "softmax_cross_entropy: labels are i32[3], expected shape [2] for scores f32[2,3]");
-  EXPECT_EQ(error_of([&] { softmax_cross_entropy(in.f32({2, 3}), in.f32({2})); }),
+  EXPECT_EQ(error_of([&] {
+              softmax_cross_entropy(in.f32({2, 3}), in.f32({2}));
+            }),
             "softmax_cross_entropy: labels are f32[2], expected shape [2,3] for scores f32[2,3]");
-  EXPECT_EQ(error_of([&] { sparse_categorical_cross_entropy(in.f32({2, 3}), in.f32({2})); }),
+  EXPECT_EQ(error_of([&] {
+              sparse_categorical_cross_entropy(in.f32({2, 3}), in.f32({2}));
+            }),
             "sparse_categorical_cross_entropy: labels are f32[2], expected i32 or i64");
   EXPECT_EQ(error_of([&] { softmax_cross_entropy(in.f32({2}), in.i32({2})); }),
             "softmax_cross_entropy: scores are f32[2], expected a float [batch, .., classes]");
-  EXPECT_EQ(error_of([&] { categorical_cross_entropy(in.f32({2, 3}), in.f32({2, 3}), {.label_smoothing = 2}); }),
+  EXPECT_EQ(error_of([&] {
+              categorical_cross_entropy(in.f32({2, 3}), in.f32({2, 3}), {.label_smoothing = 2});
+            }),
             "categorical_cross_entropy: label_smoothing is 2, expected 0 to 1");
   EXPECT_EQ(error_of([&] { huber(in.f32({2, 3}), in.f32({2, 3}), 0); }), "huber: delta is 0, expected more than 0");
-  EXPECT_EQ(error_of([&] { hinge(in.f32({2, 3}), in.f32({2, 3}), {.label_smoothing = 0.1}); }),
+  EXPECT_EQ(error_of([&] {
+              hinge(in.f32({2, 3}), in.f32({2, 3}), {.label_smoothing = 0.1});
+            }),
             "hinge: label_smoothing is 0.1, expected none");
-  EXPECT_EQ(error_of([&] { mean_squared_error(in.f32({2, 3}), in.f32({2, 3}), {.sample_weight = in.f32({3})}); }),
+  EXPECT_EQ(error_of([&] {
+              mean_squared_error(in.f32({2, 3}), in.f32({2, 3}), {.sample_weight = in.f32({3})});
+            }),
             "mean_squared_error: sample_weight is f32[3], expected one number for each of [2]");
 }
 

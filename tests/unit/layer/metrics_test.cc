@@ -63,7 +63,8 @@ Build build(const std::string& name, const Arguments& a) {
   const bool plain = a.empty();
   if (name == "Mean") return [](Tensor y, Tensor, Tensor w) { return mean(y, w); };
   if (name == "Accuracy") return [](Tensor y, Tensor p, Tensor w) { return accuracy(y, p, w); };
-  if (name == "BinaryAccuracy") return [=](Tensor y, Tensor p, Tensor w) { return binary_accuracy(y, p, threshold, w); };
+  if (name == "BinaryAccuracy")
+    return [=](Tensor y, Tensor p, Tensor w) { return binary_accuracy(y, p, threshold, w); };
   if (name == "CategoricalAccuracy") return categorical_accuracy;
   if (name == "SparseCategoricalAccuracy") return sparse_categorical_accuracy;
   if (name == "SparseTopKCategoricalAccuracy")
@@ -169,11 +170,12 @@ TEST(Metrics, SayWhatDoesNotFit) {
   const Tensor y = feed(graph, "y", {3}, DType::kI32), p = feed(graph, "p", {2, 4});
   EXPECT_EQ(error_of([&] { sparse_categorical_accuracy(y, p); }),
             "sparse_categorical_accuracy: labels are i32[3], expected shape [2] for scores f32[2,4]");
-  EXPECT_EQ(error_of([&] { accuracy(y, p); }),
-            "accuracy: labels are i32[3], predictions f32[2,4], expected one shape");
+  EXPECT_EQ(error_of([&] { accuracy(y, p); }), "accuracy: labels are i32[3], predictions f32[2,4], expected one shape");
   EXPECT_EQ(error_of([&] { categorical_accuracy(y, p); }),
             "categorical_accuracy: labels are i32[3], expected shape [2,4]");
-  EXPECT_EQ(error_of([&] { sparse_top_k_categorical_accuracy(y, feed(graph, "q", {3, 4}), 0); }),
+  EXPECT_EQ(error_of([&] {
+              sparse_top_k_categorical_accuracy(y, feed(graph, "q", {3, 4}), 0);
+            }),
             "sparse_top_k_categorical_accuracy: k is 0, expected 1 or more");
   EXPECT_EQ(error_of([&] { mean(Tensor()); }), "mean: the values were never set");
 }

@@ -41,15 +41,16 @@ class Session {
   std::vector<Numbers> run(const Feeds& feeds = {}) {
     std::vector<reference::Tensor> inputs, results;
     for (const Input& input : lowered_.inputs) inputs.push_back(input_value(input, feeds));
-    const std::string error =
-        reference::evaluate_graph(*image_->flat(), inputs, reference::Rounding::kDtype, results);
+    const std::string error = reference::evaluate_graph(*image_->flat(), inputs, reference::Rounding::kDtype, results);
     EXPECT_EQ(error, "");
     std::vector<Numbers> out;
     for (size_t i = 0; i < results.size(); ++i) {
       Numbers values = results[i].f;
       if (values.empty()) values.assign(results[i].i.begin(), results[i].i.end());
-      if (i < wanted_) out.push_back(std::move(values));
-      else states_[lowered_.results[i].name] = std::move(values);
+      if (i < wanted_)
+        out.push_back(std::move(values));
+      else
+        states_[lowered_.results[i].name] = std::move(values);
     }
     return out;
   }
@@ -66,7 +67,8 @@ class Session {
   Numbers first_value(const Variable& v) const {
     const auto n = static_cast<size_t>(lowered_.type(lowered_.inputs[v.input].value).shape.elements());
     const Initializer& init = v.initializer;
-    if (init.kind != Initializer::Kind::kValues) return Numbers(n, init.kind == Initializer::Kind::kConstant ? init.a : 0);
+    if (init.kind != Initializer::Kind::kValues)
+      return Numbers(n, init.kind == Initializer::Kind::kConstant ? init.a : 0);
     EXPECT_EQ(init.values.size(), n) << v.name;
     return Numbers(init.values.begin(), init.values.end());
   }
@@ -76,12 +78,17 @@ class Session {
     reference::Tensor t = reference::zeros(static_cast<int32_t>(type.dtype), type.shape.vec());
     Numbers values;
     const auto fed = feeds.find(input.name);
-    if (fed != feeds.end()) values = fed->second;
-    else if (input.role == Role::kState) values = states_.at(input.name);
-    else values.assign(1, input.scalar);
+    if (fed != feeds.end())
+      values = fed->second;
+    else if (input.role == Role::kState)
+      values = states_.at(input.name);
+    else
+      values.assign(1, input.scalar);
     EXPECT_EQ(values.size(), static_cast<size_t>(type.shape.elements())) << input.name;
-    if (is_float(type.dtype)) t.f = values;
-    else t.i.assign(values.begin(), values.end());
+    if (is_float(type.dtype))
+      t.f = values;
+    else
+      t.i.assign(values.begin(), values.end());
     reference::round_to_dtype(t);
     return t;
   }

@@ -44,9 +44,9 @@ TEST(Minimize, ClipsZeroGradientsToZero) {
 }
 
 TEST(Minimize, OnOneReplicaTakesTheSameStepsSharded) {
-  for (const SGDOptions& o : {SGDOptions{.learning_rate = 1}, SGDOptions{.learning_rate = 1, .clipnorm = 1},
-                              SGDOptions{.learning_rate = 1, .global_clipnorm = 1},
-                              SGDOptions{.learning_rate = 1, .clipvalue = 1}})
+  for (const SGDOptions& o :
+       {SGDOptions{.learning_rate = 1}, SGDOptions{.learning_rate = 1, .clipnorm = 1},
+        SGDOptions{.learning_rate = 1, .global_clipnorm = 1}, SGDOptions{.learning_rate = 1, .clipvalue = 1}})
     golden::expect_near(Two().after(CrossShard(SGD(o)), 3, 4), Two().after(SGD(o), 3, 4), 1e-6);
 }
 
@@ -64,7 +64,8 @@ TEST(Minimize, AddsTheLossesOfRegularizers) {
 
 TEST(Minimize, LeavesFrozenAndUnusedVariablesAlone) {
   Graph graph;
-  const Tensor g = feed(graph, "g", {1}), w = variable(g, "w", {1}, ones()), frozen = variable(g, "f", {1}, ones(), false);
+  const Tensor g = feed(graph, "g", {1}), w = variable(g, "w", {1}, ones()),
+               frozen = variable(g, "f", {1}, ones(), false);
   variable(g, "unused", {1}, ones());
   minimize(SGD({.learning_rate = 1, .momentum = 0.9}), reduce_sum(w * g * frozen));
   Session session(graph, {});
@@ -110,7 +111,8 @@ TEST(Minimize, NamesSlotsAsTensorFlow1Does) {
 TEST(Minimize, PutsTheMeanOfGradientsInRMSProp1) {
   Graph graph;
   const Tensor g = feed(graph, "g", {1}), w = variable(g, "w", {1}, zeros());
-  minimize(RMSprop({.learning_rate = 1, .rho = 0.9, .momentum = 0.5, .epsilon = 1, .centered = true}), reduce_sum(w * g));
+  minimize(RMSprop({.learning_rate = 1, .rho = 0.9, .momentum = 0.5, .epsilon = 1, .centered = true}),
+           reduce_sum(w * g));
   Session session(graph, {});
   session.run({{"g", {2}}});
   golden::expect_near(session.state("w/RMSProp"), {0.4}, 1e-6);

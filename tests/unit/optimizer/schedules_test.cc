@@ -25,7 +25,9 @@ std::optional<LearningRate> schedule_of(const std::string& call) {
   if (name == "piecewise_constant" || name == "PiecewiseConstantDecay")
     return PiecewiseConstantDecay({10, 20}, {0.1, 0.05, 0.01});
   if (a.count("1") && a.at("1") == "gs")
-    for (int i = 1; i < 4; ++i) a.count(std::to_string(i + 1)) ? void(a[std::to_string(i)] = a[std::to_string(i + 1)]) : void(a.erase(std::to_string(i)));
+    for (int i = 1; i < 4; ++i)
+      a.count(std::to_string(i + 1)) ? void(a[std::to_string(i)] = a[std::to_string(i + 1)])
+                                     : void(a.erase(std::to_string(i)));
   const auto positional = [&](int i) { return number(a, std::to_string(i), 0); };
   const double first = positional(0), steps = positional(1), rate = positional(2), alpha = number(a, "alpha", 0);
   if (name == "ExponentialDecay" || name == "exponential_decay")
@@ -76,10 +78,15 @@ TEST(Schedules, CountUpdatesFromTheVariableGlobalStep) {
 }
 
 TEST(Schedules, SayWhatIsWrong) {
-  EXPECT_EQ(error_of([] { ExponentialDecay(0.1, 0, 0.5); }), "ExponentialDecay: decay_steps is 0, expected more than 0");
-  EXPECT_EQ(error_of([] { PiecewiseConstantDecay({1, 2}, {1, 2}); }),
+  EXPECT_EQ(error_of([] { ExponentialDecay(0.1, 0, 0.5); }),
+            "ExponentialDecay: decay_steps is 0, expected more than 0");
+  EXPECT_EQ(error_of([] {
+              PiecewiseConstantDecay({1, 2}, {1, 2});
+            }),
             "PiecewiseConstantDecay: has 2 values, expected 3");
-  EXPECT_EQ(error_of([] { PiecewiseConstantDecay({2, 1}, {1, 2, 3}); }),
+  EXPECT_EQ(error_of([] {
+              PiecewiseConstantDecay({2, 1}, {1, 2, 3});
+            }),
             "PiecewiseConstantDecay: boundary 1 follows 2, expected a larger one");
   Graph graph;
   const Tensor g = model_testing::feed(graph, "g", {1}), w = variable(g, "w", {1}, zeros());

@@ -15,7 +15,8 @@ namespace {
 
 using golden::Numbers;
 
-Numbers drawn(const Initializer& init, const Shape& shape, const std::string& name = "dense/kernel", uint64_t seed = 1) {
+Numbers drawn(const Initializer& init, const Shape& shape, const std::string& name = "dense/kernel",
+              uint64_t seed = 1) {
   std::vector<float> out(static_cast<size_t>(shape.elements()));
   const Status status = initialize(init, {DType::kF32, shape}, name, seed, std::as_writable_bytes(std::span(out)));
   EXPECT_TRUE(status.ok()) << status.message();
@@ -140,10 +141,13 @@ TEST(Initialize, MakesOrthogonalRowsOrColumns) {
 
 TEST(Initialize, StoresConstantsAndValuesInTheVariablesDType) {
   std::vector<int64_t> step(1, -1);
-  ASSERT_TRUE(initialize(constant_initializer(7), {DType::kI64, {}}, "s", 0, std::as_writable_bytes(std::span(step))).ok());
+  ASSERT_TRUE(
+      initialize(constant_initializer(7), {DType::kI64, {}}, "s", 0, std::as_writable_bytes(std::span(step))).ok());
   EXPECT_EQ(step[0], 7);
   std::vector<double> wide(2);
-  ASSERT_TRUE(initialize(values_initializer({0.5f, -2}), {DType::kF64, {2}}, "w", 0, std::as_writable_bytes(std::span(wide))).ok());
+  ASSERT_TRUE(
+      initialize(values_initializer({0.5f, -2}), {DType::kF64, {2}}, "w", 0, std::as_writable_bytes(std::span(wide)))
+          .ok());
   EXPECT_EQ(wide, (std::vector<double>{0.5, -2}));
   std::vector<uint16_t> half(1);
   ASSERT_TRUE(initialize(ones(), {DType::kBF16, {1}}, "h", 0, std::as_writable_bytes(std::span(half))).ok());
