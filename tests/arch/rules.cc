@@ -46,7 +46,7 @@ const std::vector<Rule>& rules() {
       {"sdk/template", {"sdk/abi", "sdk/plugin", "sdk/runtime"}},
       {"plugins/", {"sdk/abi", "sdk/plugin", "sdk/runtime"}},
       {"apps/", {"public", "apps/"}},
-      {"bench", {"public", "apps/models"}},
+      {"bench", {"public", "apps/models", "sdk/abi", "sdk/plugin"}},
       {"tests", {"public", "core/", "sdk/", "plugins/", "apps/", "bench"}},
   };
   return table;
