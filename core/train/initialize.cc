@@ -7,50 +7,44 @@
 
 #include "base/crc32c.h"
 #include "base/half.h"
+#include "base/process_pool.h"
 #include "base/text.h"
 #include "data/philox.h"
 
 namespace tenon {
 namespace {
 
-// A stream of uniform and normal numbers for one variable.
+// The numbers of one variable. Each element has numbers of its own, counted by its place, so that
+// elements can be drawn in any order and by any number of threads.
 class Draw {
  public:
   Draw(uint64_t seed, std::string_view name) : seed_(seed), stream_(crc32c(name)) {}
 
-  // [0, 1) with 53 bits.
-  double uniform() { return static_cast<double>(philox_bits64(seed_, stream_, 0, n_++) >> 11) * 0x1p-53; }
-
-  double normal() {  // Box-Muller
-    if (spare_) {
-      spare_ = false;
-      return second_;
-    }
-    const double r = std::sqrt(-2 * std::log(1 - uniform())), angle = 2 * std::numbers::pi * uniform();
-    second_ = r * std::sin(angle);
-    spare_ = true;
-    return r * std::cos(angle);
+  // [0, 1) with 53 bits; `attempt` counts redraws.
+  double uniform(uint64_t i, uint64_t attempt = 0) const {
+    return static_cast<double>(philox_bits64(seed_, stream_, attempt, i) >> 11) * 0x1p-53;
   }
-
-  double truncated() {
-    for (;;)
-      if (const double z = normal(); std::fabs(z) < 2) return z;
+  // Box-Muller on the two halves of one block.
+  double normal(uint64_t i, uint64_t attempt = 0) const {
+    const double r = std::sqrt(-2 * std::log(1 - uniform(2 * i, attempt)));
+    return r * std::cos(2 * std::numbers::pi * uniform(2 * i + 1, attempt));
+  }
+  double truncated(uint64_t i) const {
+    for (uint64_t attempt = 0;; ++attempt)
+      if (const double z = normal(i, attempt); std::fabs(z) < 2) return z;
   }
 
  private:
   uint64_t seed_;
   uint32_t stream_;
-  uint64_t n_ = 0;
-  bool spare_ = false;
-  double second_ = 0;
 };
 
 // Rows or columns, whichever are fewer, become orthonormal: Gram-Schmidt, twice for accuracy.
-std::vector<double> orthogonal_matrix(Draw& draw, int64_t rows, int64_t cols, double gain) {
+std::vector<double> orthogonal_matrix(const Draw& draw, int64_t rows, int64_t cols, double gain) {
   const bool wide = rows < cols;
   const int64_t count = wide ? rows : cols, length = wide ? cols : rows;
   std::vector<double> v(static_cast<size_t>(count * length));
-  for (double& x : v) x = draw.normal();
+  for (size_t i = 0; i < v.size(); ++i) v[i] = draw.normal(i);
   for (int64_t i = 0; i < count; ++i) {
     double* a = &v[static_cast<size_t>(i * length)];
     for (int pass = 0; pass < 2; ++pass)
@@ -106,7 +100,7 @@ Status store(DType dtype, std::span<std::byte> out, size_t i, double value) {
   return {};
 }
 
-Status fill_orthogonal(const Initializer& init, const Type& type, std::string_view name, Draw& draw,
+Status fill_orthogonal(const Initializer& init, const Type& type, std::string_view name, const Draw& draw,
                        std::span<std::byte> out) {
   if (type.shape.rank() < 2)
     return invalid("variable '", name, "': orthogonal initializer for ", type.str(), ", expected rank 2 or more");
@@ -116,32 +110,51 @@ Status fill_orthogonal(const Initializer& init, const Type& type, std::string_vi
   return {};
 }
 
-double next(const Initializer& init, Draw& draw) {
+double element(const Initializer& init, const Draw& draw, uint64_t i) {
   switch (init.kind) {
     case Initializer::Kind::kUniform:
-      return init.a + (init.b - init.a) * draw.uniform();
+      return init.a + (init.b - init.a) * draw.uniform(i);
     case Initializer::Kind::kNormal:
-      return init.a + init.b * draw.normal();
+      return init.a + init.b * draw.normal(i);
     case Initializer::Kind::kTruncatedNormal:
-      return init.a + init.b * draw.truncated();
+      return init.a + init.b * draw.truncated(i);
+    case Initializer::Kind::kValues:
+      return init.values[i];
     default:
       return init.a;
   }
 }
+
+// Elements [begin, end) of a variable.
+struct Fill {
+  const Initializer& init;
+  const Draw& draw;
+  DType dtype;
+  std::span<std::byte> out;
+  size_t elements;
+
+  static void part(void* arg, uint32_t index, uint32_t count) {
+    const Fill& f = *static_cast<const Fill*>(arg);
+    const size_t end = f.elements * (index + 1) / count;
+    for (size_t i = f.elements * index / count; i < end; ++i) (void)store(f.dtype, f.out, i, element(f.init, f.draw, i));
+  }
+};
 
 }  // namespace
 
 Status initialize(const Initializer& init, const Type& type, std::string_view name, uint64_t seed,
                   std::span<std::byte> out) {
   const auto n = static_cast<size_t>(type.shape.elements());
-  Draw draw(seed, name);
+  const Draw draw(seed, name);
   if (init.kind == Initializer::Kind::kValues && init.values.size() != n)
     return invalid("variable '", name, "': initializer has ", init.values.size(), " values, expected ", n);
   if (init.kind != Initializer::Kind::kConstant && init.kind != Initializer::Kind::kValues && !is_float(type.dtype))
     return invalid("variable '", name, "': random numbers for ", dtype_name(type.dtype), ", expected a float dtype");
   if (init.kind == Initializer::Kind::kOrthogonal) return fill_orthogonal(init, type, name, draw, out);
-  for (size_t i = 0; i < n; ++i)
-    TENON_TRY(store(type.dtype, out, i, init.kind == Initializer::Kind::kValues ? init.values[i] : next(init, draw)));
+  if (type.dtype == DType::kNone) return invalid("variable '", name, "' has no dtype");
+  Fill fill{init, draw, type.dtype, out, n};
+  constexpr size_t kShare = 1 << 14;  // elements that are worth a thread
+  process_pool().gang(static_cast<uint32_t>(n / kShare + 1), Fill::part, &fill);
   return {};
 }
 
