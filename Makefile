@@ -5,6 +5,7 @@
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 PACKAGES ?= yes
+KILLS ?= 50
 STEPS ?= 2000
 BATCH ?= 128
 CASES ?= mlp_tiny mlp_mnist mnist_cnn flowers180 flowers299 resnet20
@@ -14,13 +15,14 @@ TENON := $(RELEASE)/bin/tenon
 CCACHE := $(shell command -v ccache)
 SOURCES = git ls-files -- '*.c' '*.cc' '*.h'
 
-.PHONY: help quickstart build check check-interop install bench format tidy deb clean packages configure
+.PHONY: help quickstart build check check-interop check-kill install bench format tidy deb clean packages configure
 
 help:
 	@echo 'make quickstart          train a convolutional network on Fashion-MNIST, from nothing'
 	@echo 'make build               build everything: $(TENON), $(RELEASE)/lib/tenon/*.so'
 	@echo 'make check               build, then run all tests'
 	@echo 'make check-interop       exchange records and checkpoints with TensorFlow'
+	@echo 'make check-kill          kill a training 50 times (KILLS=N): it ends with the same bits'
 	@echo 'make install PREFIX=DIR  install the runner, backends, library, headers, CMake packages'
 	@echo 'make bench [CASES=..]    time training steps and the input pipeline'
 	@echo 'make format              rewrite the sources with clang-format'
@@ -57,6 +59,9 @@ ifneq ($(PACKAGES),no)
 	@share/install_packages.sh interop
 endif
 	@share/interop/run.sh $(RELEASE)/bin/bundle_tool
+
+check-kill: build
+	@tests/integration/kill_test.sh $(TENON) $(KILLS)
 
 install: build
 	@cmake --install $(RELEASE)

@@ -1,0 +1,68 @@
+// Training that is taken up again ends with the bits of training that was never interrupted.
+#include "unit/train/estimator_testing.h"
+
+namespace tenon {
+namespace {
+
+// Shuffled, with noise for each place in the stream, 23 examples in batches of 4: epochs end inside batches. The
+// model has dropout and Adam.
+Dataset data() { return examples(23, training_input(4), 0.5f); }
+
+std::string hash_after(const std::string& dir, std::initializer_list<int64_t> stops, RunConfig more = {}) {
+  std::string hash;
+  for (const int64_t stop : stops) {
+    Estimator estimator(small_model, cpu(dir, more));
+    EXPECT_EQ(estimator.train({.input = data(), .max_steps = stop}).take().global_step, stop);
+    hash = estimator.variables_hash().take();
+  }
+  return hash;
+}
+
+TEST(EstimatorResume, TwentyAndTwentyStepsAreForty) {
+  TemporaryDirectory whole, parts;
+  EXPECT_EQ(hash_after(parts.path(), {20, 40}), hash_after(whole.path(), {40}));
+}
+
+TEST(EstimatorResume, EveryStepCanBeTheLastBeforeARestart) {
+  TemporaryDirectory whole, parts;
+  EXPECT_EQ(hash_after(parts.path(), {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}), hash_after(whole.path(), {13}));
+}
+
+TEST(EstimatorResume, CheckpointsAndCallLengthsChangeNoBit) {
+  TemporaryDirectory a, b, c;
+  const std::string hash = hash_after("", {40});
+  EXPECT_EQ(hash_after(a.path(), {40}, {.save_checkpoints_steps = 3}), hash);
+  EXPECT_EQ(hash_after(b.path(), {7, 40}, {.iterations_per_loop = 9}), hash);
+  EXPECT_EQ(hash_after(c.path(), {11, 40}, {.iterations_per_loop = 1}), hash);
+}
+
+TEST(EstimatorResume, TheSameEstimatorGoesOnAfterEvaluating) {
+  Estimator estimator(small_model, cpu(""));
+  for (const int64_t stop : {15, 25, 40}) {
+    check(estimator.train({.input = data(), .max_steps = stop}).status());
+    check(estimator.evaluate({.input = examples(10, evaluation_input(4))}).status());
+  }
+  EXPECT_EQ(estimator.variables_hash().take(), hash_after("", {40}));
+}
+
+// Without this the tests above would pass with no randomness at all.
+TEST(EstimatorResume, OtherSeedsGiveOtherWeights) {
+  const std::string hash = hash_after("", {5});
+  EXPECT_NE(hash_after("", {5}, {.seed = 1}), hash);
+  Estimator other(small_model, cpu(""));
+  check(other.train({.input = examples(23, training_input(4, 2), 0.5f), .max_steps = 5}).status());
+  EXPECT_NE(other.variables_hash().take(), hash);
+}
+
+TEST(EstimatorResume, SaysWhenTheInputIsAnother) {
+  TemporaryDirectory dir;
+  hash_after(dir.path(), {5});
+  Estimator estimator(small_model, cpu(dir.path()));
+  std::string said;
+  estimator.set_events({.on_info = [&](const std::string& line) { said += line + "\n"; }});
+  check(estimator.train({.input = examples(17, training_input(4)), .max_steps = 8}).status());
+  EXPECT_NE(said.find("the input is not the one"), std::string::npos) << said;
+}
+
+}  // namespace
+}  // namespace tenon
