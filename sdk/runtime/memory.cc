@@ -14,6 +14,15 @@ constexpr uint64_t kHugePage = 2u << 20;
 
 uint64_t round_up(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
 
+// Pages are made here, never inside a step. Fresh mappings are zero already.
+void first_touch(uint8_t* p, uint64_t bytes) {
+  if (bytes < kHugePage) {
+    std::memset(p, 0, bytes);
+    return;
+  }
+  for (uint64_t at = 0; at < bytes; at += 4096) static_cast<volatile uint8_t*>(p)[at] = 0;
+}
+
 uint8_t* map_huge(uint64_t bytes) {
   const uint64_t room = round_up(bytes, kHugePage) + kHugePage;  // one more, to align by hand
   void* p = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -39,7 +48,7 @@ uint8_t* Memory::allocate(uint64_t bytes) {
   if (size < bytes || in_use_.load() + size > installed()) return nullptr;  // refuse what would only swap or kill
   uint8_t* p = size >= kHugePage ? map_huge(size) : static_cast<uint8_t*>(std::aligned_alloc(64, size));
   if (!p) return nullptr;
-  std::memset(p, 0, size);  // the first touch happens here, never inside a step
+  first_touch(p, size);
   const uint64_t now = in_use_.fetch_add(size) + size;
   for (uint64_t peak = peak_.load(); now > peak && !peak_.compare_exchange_weak(peak, now);) {
   }
