@@ -11,6 +11,7 @@ struct Case {
   std::vector<Feed> feeds;
   Build build;
   bool whole = true;  // cpu.so takes it whole in f32; one that it leaves to its decomposition says false
+  double order = 0;   // of a running sum, whose order is free: so many ulps of the largest result more
 };
 using Cases = std::vector<Case>;
 
