@@ -175,6 +175,8 @@ class Estimator {
 
  private:
   struct Impl;
+  class Training;
+  class Inference;
   std::unique_ptr<Impl> impl_;
 };
 

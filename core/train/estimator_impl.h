@@ -1,0 +1,89 @@
+// Inside of the Estimator, shared by its parts: training.cc, inference.cc, estimator.cc.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/text.h"
+#include "tenon/estimator.h"
+#include "train/batch_feed.h"
+#include "train/checkpoint.h"
+#include "train/mode_program.h"
+
+namespace tenon {
+
+using Clock = std::chrono::steady_clock;
+inline double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// The states that evaluation and prediction run on.
+struct InferenceStates {
+  std::unique_ptr<StateStore> own;  // of a checkpoint that was named
+  const StateStore* states = nullptr;
+  int64_t step = 0;
+};
+
+struct Estimator::Impl {
+  ModelFn model;
+  RunConfig config;
+  Params params;
+  RunEvents events;
+  std::shared_ptr<Device> device;
+  Queue queue;
+  std::unique_ptr<StateStore> states;
+  int64_t step = -1;       // of the states on the device; -1: none yet
+  PipelineState input;     // where training stands in its input
+  bool dirty = false;      // the states on the device are newer than any checkpoint
+  std::string loaded;      // the checkpoint that they are equal to, unless dirty
+
+  Status open();
+  bool interrupted() const { return config.interrupted && config.interrupted(); }
+  // `kept`: what became of the work done so far.
+  Status interruption(const std::string& kept = {}) const {
+    if (!interrupted()) return {};
+    return Status(Code::kUnavailable, cat("interrupted at step ", std::max<int64_t>(step, 0), kept));
+  }
+  void info(const std::string& line) const {
+    if (events.on_info) events.on_info(line);
+  }
+  Result<std::unique_ptr<ModeProgram>> program(const Dataset& data, int64_t batch, Mode mode, int max_iterations);
+  Result<std::optional<BundleReader>> newest(bool required);
+  Status provide(const ModeProgram& program, bool required);
+  Status restore(const Graph& graph, const BundleReader& reader);
+  // For evaluation and prediction; a checkpoint that is named leaves the states of training as they are.
+  Result<InferenceStates> provide(const ModeProgram& program, const std::string& prefix);
+  // The states on the device are spoilt: the next call starts from the newest checkpoint.
+  void discard();
+  Status save(CheckpointManager& manager, const PipelineState& at);
+};
+
+// The most batches that one call of the device may take.
+inline int64_t batches_per_call(const RunConfig& config) {
+  if (config.iterations_per_loop > 0) return config.iterations_per_loop;
+  return std::clamp<int64_t>(config.log_step_count_steps, 1, 100);
+}
+
+// How many batches to ask of the device at once so that a call takes about half a second, unless the user chose.
+class CallLength {
+ public:
+  CallLength(const RunConfig& config, int64_t most)
+      : chosen_(config.iterations_per_loop > 0), most_(most), now_(chosen_ ? most : 1) {}
+  int64_t batches() const { return now_; }
+  // A call of `n` took so long.
+  void took(int64_t n, double seconds) {
+    constexpr double kWanted = 0.5;
+    if (chosen_) return;
+    const double fitting = kWanted * static_cast<double>(n) / std::max(seconds, 1e-9);
+    now_ = std::clamp<int64_t>(static_cast<int64_t>(std::min(fitting, 1e9)), 1, most_);
+  }
+
+ private:
+  bool chosen_;
+  int64_t most_, now_;
+};
+
+}  // namespace tenon

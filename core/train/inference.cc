@@ -1,0 +1,170 @@
+// Evaluation and prediction.
+#include "train/estimator_impl.h"
+
+namespace tenon {
+namespace {
+
+// Sums over batches: the loss weighted by rows, the metrics as total / count.
+class Totals {
+ public:
+  explicit Totals(const std::vector<std::string>& metrics) : metrics_(metrics), sums_(metrics.size()) {}
+
+  Status add(ModeProgram& program, Queue& queue, uint32_t batches, int64_t rows) {
+    std::vector<float> values;
+    TENON_TRY(program.read_rows(queue, "loss", batches, values));
+    for (float v : values) loss_ += static_cast<double>(v) * static_cast<double>(rows);
+    rows_ += static_cast<int64_t>(batches) * rows;
+    for (size_t i = 0; i < metrics_.size(); ++i) {
+      TENON_TRY(program.read_rows(queue, cat("metric/", metrics_[i], "/total"), batches, values));
+      for (float v : values) sums_[i].first += v;
+      TENON_TRY(program.read_rows(queue, cat("metric/", metrics_[i], "/count"), batches, values));
+      for (float v : values) sums_[i].second += v;
+    }
+    return {};
+  }
+
+  EvalResult result(int64_t step) const {
+    EvalResult out{{"loss", rows_ ? loss_ / static_cast<double>(rows_) : 0}, {"global_step", static_cast<double>(step)}};
+    for (size_t i = 0; i < metrics_.size(); ++i)
+      out[metrics_[i]] = sums_[i].second != 0 ? sums_[i].first / sums_[i].second : 0;
+    return out;
+  }
+  int64_t rows() const { return rows_; }
+
+ private:
+  const std::vector<std::string>& metrics_;
+  std::vector<std::pair<double, double>> sums_;
+  double loss_ = 0;
+  int64_t rows_ = 0;
+};
+
+// The first `rows` rows of the feed's partial batch in buffers of that size.
+Result<std::vector<Buffer>> partial_buffers(const Executable& small, Queue& queue, const BatchFeed& feed) {
+  std::vector<Buffer> out;
+  for (const Input& input : small.graph.inputs) {
+    if (input.role != Role::kFeed) continue;
+    const Type& type = small.graph.type(input.value);
+    TENON_ASSIGN(Buffer buffer, small.device->allocate(type, true));
+    TENON_TRY(queue.write(buffer, feed.partial_feature(out.size()).host(), static_cast<uint64_t>(type.bytes())));
+    out.push_back(std::move(buffer));
+  }
+  return out;
+}
+
+Status emit_rows(ModeProgram& program, Queue& queue, int64_t rows, int64_t first, const PredictRow& row) {
+  std::map<std::string, std::vector<float>> values;
+  for (const std::string& name : program.mode_graph().predictions) {
+    TENON_TRY(program.read_floats(queue, cat("predict/", name), values[name]));
+    if (program.result_type(cat("predict/", name)).shape.rank() == 0)
+      return invalid("prediction '", name, "' is a scalar, expected one value a row");
+  }
+  for (int64_t i = 0; i < rows; ++i) {
+    std::map<std::string, std::span<const float>> one;
+    for (const auto& [name, all] : values) {
+      const size_t n = all.size() / static_cast<size_t>(rows);
+      one[name] = std::span<const float>(all).subspan(static_cast<size_t>(i) * n, n);
+    }
+    TENON_TRY(row(first + i, one));
+  }
+  return {};
+}
+
+}  // namespace
+
+// A pass over the input with the states of one checkpoint; the last partial batch runs in a program of its own size.
+class Estimator::Inference {
+ public:
+  Inference(Impl& m, const Dataset& data, Mode mode) : m_(m), data_(data), mode_(mode) {}
+
+  Status prepare(const std::string& checkpoint, int64_t most) {
+    TENON_ASSIGN(program_, m_.program(data_, data_.options().batch_size, mode_, static_cast<int>(most)));
+    TENON_ASSIGN(at_, m_.provide(*program_, checkpoint));
+    program_->bind(*at_.states);
+    TENON_ASSIGN(feed_, BatchFeed::create(program_->executable(), data_, {}));
+    return {};
+  }
+
+  // Whole batches, at most n; fewer at the end of the input.
+  Result<uint32_t> run(uint32_t n) {
+    TENON_TRY(m_.interruption());
+    TENON_ASSIGN(const uint32_t done, program_->run(m_.queue, n, feed_.get()));
+    TENON_TRY(feed_->status());
+    return done;
+  }
+
+  // The rows of the partial batch at the end, after they ran in last(); 0 when there is none.
+  Result<int64_t> run_partial() {
+    const int64_t rows = feed_->partial().rows;
+    if (rows == 0) return rows;
+    TENON_ASSIGN(last_, m_.program(data_, rows, mode_, 1));
+    TENON_ASSIGN(const std::vector<Buffer> buffers, partial_buffers(last_->executable(), m_.queue, *feed_));
+    std::vector<const Buffer*> feeds;
+    for (const Buffer& b : buffers) feeds.push_back(&b);
+    last_->bind(*at_.states);
+    last_->bind_feeds(feeds);
+    TENON_TRY(last_->run(m_.queue, 1, nullptr).status());
+    return rows;
+  }
+
+  ModeProgram& program() { return *program_; }
+  ModeProgram& last() { return *last_; }
+  int64_t step() const { return at_.step; }
+  void report_corrupt() const {
+    if (const int64_t corrupt = feed_->pipeline().corrupt_records(); corrupt > 0)
+      m_.info(cat("left out ", corrupt, " corrupt records"));
+  }
+
+ private:
+  Impl& m_;
+  const Dataset& data_;
+  Mode mode_;
+  std::unique_ptr<ModeProgram> program_, last_;
+  InferenceStates at_;
+  std::unique_ptr<BatchFeed> feed_;
+};
+
+Result<EvalResult> Estimator::evaluate(const EvalOptions& options) {
+  Impl& m = *impl_;
+  const int64_t batch = options.input.options().batch_size, most = batches_per_call(m.config);
+  Inference pass(m, options.input, Mode::kEval);
+  TENON_TRY(pass.prepare(options.checkpoint, most));
+  Totals totals(pass.program().mode_graph().metrics);
+  CallLength length(m.config, most);
+  for (int64_t left = options.steps > 0 ? options.steps : INT64_MAX; left > 0;) {
+    const auto n = static_cast<uint32_t>(std::min(left, length.batches()));
+    const auto start = Clock::now();
+    TENON_ASSIGN(const uint32_t done, pass.run(n));
+    length.took(n, seconds_since(start));
+    if (done > 0) TENON_TRY(totals.add(pass.program(), m.queue, done, batch));
+    left -= done;
+    if (done == n) continue;
+    if (left > 0) {
+      TENON_ASSIGN(const int64_t rows, pass.run_partial());
+      if (rows > 0) TENON_TRY(totals.add(pass.last(), m.queue, 1, rows));
+    }
+    break;
+  }
+  if (totals.rows() == 0) return invalid("evaluation: the input has no batch of ", batch);
+  pass.report_corrupt();
+  const EvalResult result = totals.result(pass.step());
+  if (m.events.on_evaluate) m.events.on_evaluate(pass.step(), result);
+  return result;
+}
+
+Status Estimator::predict(const Dataset& input, const PredictRow& row, const std::string& checkpoint) {
+  Inference pass(*impl_, input, Mode::kPredict);
+  TENON_TRY(pass.prepare(checkpoint, 1));
+  const int64_t batch = input.options().batch_size;
+  int64_t first = 0;
+  for (;; first += batch) {
+    TENON_ASSIGN(const uint32_t done, pass.run(1));
+    if (done == 0) break;
+    TENON_TRY(emit_rows(pass.program(), impl_->queue, batch, first, row));
+  }
+  TENON_ASSIGN(const int64_t rows, pass.run_partial());
+  if (rows > 0) TENON_TRY(emit_rows(pass.last(), impl_->queue, rows, first, row));
+  pass.report_corrupt();
+  return {};
+}
+
+}  // namespace tenon

@@ -1,0 +1,189 @@
+// The training loop.
+#include <cmath>
+
+#include "train/estimator_impl.h"
+
+namespace tenon {
+namespace {
+
+// The length of each call of training, so that logs and checkpoints fall where they are due.
+class Pace {
+ public:
+  Pace(const RunConfig& config, int64_t step, int64_t target, int64_t most)
+      : config_(config), target_(target), length_(config, most), last_save_(Clock::now()), last_log_(Clock::now()),
+        logged_(step) {}
+
+  int64_t steps(int64_t step) const {
+    int64_t n = length_.batches();
+    if (target_ > 0) n = std::min(n, target_ - step);
+    for (int64_t every : {config_.log_step_count_steps, config_.save_checkpoints_steps})
+      if (every > 0) n = std::min(n, every - step % every);
+    return n;
+  }
+  void took(int64_t n, double seconds) { length_.took(n, seconds); }
+  bool done(int64_t step) const { return target_ > 0 && step >= target_; }
+  bool save_due(int64_t step) const {
+    if (config_.save_checkpoints_steps > 0) return step % config_.save_checkpoints_steps == 0;
+    return config_.save_checkpoints_secs > 0 && seconds_since(last_save_) >= config_.save_checkpoints_secs;
+  }
+  void saved() { last_save_ = Clock::now(); }
+  bool log_due(int64_t step) const {
+    return config_.log_step_count_steps > 0 && step % config_.log_step_count_steps == 0;
+  }
+  // Steps a second since the last log.
+  double logged(int64_t step) {
+    const double rate = static_cast<double>(step - logged_) / std::max(seconds_since(last_log_), 1e-9);
+    logged_ = step;
+    last_log_ = Clock::now();
+    return rate;
+  }
+
+ private:
+  const RunConfig& config_;
+  int64_t target_;
+  CallLength length_;
+  Clock::time_point last_save_, last_log_;
+  int64_t logged_;
+};
+
+Status not_finite(float loss, int64_t step, const std::string& model_dir) {
+  return invalid("the loss is ", std::isnan(loss) ? "nan" : "infinite", " at step ", step, ", expected a finite number",
+                 model_dir.empty() ? "" : cat("; the newest checkpoint of ", model_dir, " is untouched"));
+}
+
+}  // namespace
+
+// One call of train(): from the states that are provided to the target, a call of the device at a time.
+class Estimator::Training {
+ public:
+  Training(Impl& m, const TrainOptions& options, std::optional<CheckpointManager> manager)
+      : m_(m), options_(options), manager_(std::move(manager)) {}
+
+  Result<TrainResult> run() {
+    const auto start = Clock::now();
+    TENON_TRY(prepare());
+    if (target_ > 0 && m_.step >= target_) {
+      m_.info(cat("skipping training: global step ", m_.step, " has reached max_steps ", target_));
+      return result_;
+    }
+    TENON_TRY(feed());
+    for (TrainingHook* hook : options_.hooks) hook->begin(m_.step);
+    Status status = loop();
+    if (!status.ok() && m_.step < 0) return status;  // the states are spoilt
+    status = finish(status);
+    if (!status.ok()) return status;
+    result_.seconds = seconds_since(start);
+    return result_;
+  }
+
+ private:
+  Status prepare() {
+    const int64_t most = batches_per_call(m_.config);
+    TENON_ASSIGN(program_, m_.program(options_.input, options_.input.options().batch_size, Mode::kTrain,
+                                      static_cast<int>(most)));
+    TENON_TRY(m_.provide(*program_, false));
+    program_->bind(*m_.states);
+    result_.global_step = m_.step;
+    target_ = options_.max_steps > 0 ? options_.max_steps : options_.steps > 0 ? m_.step + options_.steps : 0;
+    pace_.emplace(m_.config, m_.step, target_, most);
+    return {};
+  }
+
+  Status feed() {
+    TENON_ASSIGN(feed_, BatchFeed::create(program_->executable(), options_.input, m_.input));
+    if (m_.input.samples > 0 && !feed_->pipeline().resumed_exactly())
+      m_.info("the input is not the one that the checkpoint was trained on; its order starts elsewhere");
+    return {};
+  }
+
+  Status loop() {
+    while (go_on_ && !pace_->done(m_.step) && !m_.interrupted()) {
+      const auto n = static_cast<uint32_t>(pace_->steps(m_.step));
+      TENON_ASSIGN(const uint32_t done, call(n));
+      if (done > 0) TENON_TRY(account(done));
+      TENON_TRY(feed_->status());
+      if (done < n) break;  // the end of the input
+      if (manager_ && pace_->save_due(m_.step) && !pace_->done(m_.step)) {
+        TENON_TRY(m_.save(*manager_, feed_->state()));
+        pace_->saved();
+      }
+    }
+    return {};
+  }
+
+  Result<uint32_t> call(uint32_t n) {
+    const auto start = Clock::now();
+    Result<uint32_t> done = program_->run(m_.queue, n, feed_.get());
+    if (!done.ok()) m_.discard();
+    else pace_->took(n, seconds_since(start));
+    return done;
+  }
+
+  Status account(uint32_t done) {
+    m_.dirty = true;
+    TENON_TRY(program_->read_rows(m_.queue, "loss", done, losses_));
+    result_.loss = losses_.back();
+    if (!std::isfinite(losses_.back())) {
+      const Status status = not_finite(losses_.back(), m_.step + done, manager_ ? m_.config.model_dir : "");
+      m_.discard();
+      return status;
+    }
+    m_.step += done;
+    m_.input = feed_->state();
+    result_.global_step = m_.step;
+    for (TrainingHook* hook : options_.hooks) go_on_ = hook->after_run(m_.step, losses_) && go_on_;
+    if (m_.events.on_log && pace_->log_due(m_.step)) m_.events.on_log(m_.step, losses_.back(), pace_->logged(m_.step));
+    return {};
+  }
+
+  // Saves what was done, also when the input failed on the way.
+  Status finish(Status status) {
+    if (status.ok() && result_.global_step == 0 && losses_.empty() && !m_.interrupted())
+      status = invalid("the input has fewer than ", options_.input.options().batch_size, " examples, one batch");
+    if (const int64_t corrupt = feed_->pipeline().corrupt_records(); corrupt > 0)
+      m_.info(cat("left out ", corrupt, " corrupt records"));
+    if (manager_ && m_.dirty) {
+      const Status saved = m_.save(*manager_, feed_->state());
+      if (status.ok()) status = saved;
+    }
+    for (TrainingHook* hook : options_.hooks) hook->end(m_.step);
+    if (status.ok() && !pace_->done(m_.step)) status = m_.interruption(manager_ ? cat("; saved in ", m_.config.model_dir) : "");
+    return status;
+  }
+
+  Impl& m_;
+  const TrainOptions& options_;
+  std::optional<CheckpointManager> manager_;
+  std::unique_ptr<ModeProgram> program_;
+  std::unique_ptr<BatchFeed> feed_;
+  std::optional<Pace> pace_;
+  int64_t target_ = 0;
+  TrainResult result_;
+  std::vector<float> losses_;
+  bool go_on_ = true;
+};
+
+Result<TrainResult> Estimator::train(const TrainOptions& options) {
+  std::optional<CheckpointManager> manager;
+  if (!impl_->config.model_dir.empty()) {
+    TENON_ASSIGN(manager, CheckpointManager::open(impl_->config.model_dir, impl_->config.keep_checkpoint_max));
+  }
+  return Training(*impl_, options, std::move(manager)).run();
+}
+
+Result<TrainAndEvaluateResult> train_and_evaluate(Estimator& estimator, const TrainSpec& train, const EvalSpec& eval) {
+  if (train.max_steps <= 0) return invalid("train_and_evaluate: max_steps is ", train.max_steps, ", expected 1 or more");
+  TrainAndEvaluateResult result;
+  TENON_ASSIGN(int64_t step, estimator.global_step());
+  do {
+    const int64_t target = std::min(step + std::max<int64_t>(train.steps_between_evals, 1), train.max_steps);
+    TENON_ASSIGN(result.train, estimator.train({.input = train.input, .max_steps = target, .hooks = train.hooks}));
+    TENON_ASSIGN(result.eval, estimator.evaluate({.input = eval.input, .steps = eval.steps}));
+    const bool stopped = result.train.global_step < target;
+    step = result.train.global_step;
+    if (stopped) break;
+  } while (step < train.max_steps);
+  return result;
+}
+
+}  // namespace tenon
