@@ -51,8 +51,8 @@ run_once() {
 }
 
 while [ "$killed" -lt "$kills" ] && [ "$failures" -eq 0 ]; do
-  run_once "$(awk -v n="$whole" -v r="$((RANDOM * 32768 + RANDOM))" 'BEGIN { printf "%.4f", 0.7 * n / 1e9 * r / 1073741824 }')"
+  run_once "$(awk -v n="$whole" -v r="$((RANDOM * 32768 + RANDOM))" 'BEGIN { printf "%.4f", 0.4 * n / 1e9 * r / 1073741824 }')"
 done
 [ "$failures" -gt 0 ] || [ ! -e "$work/model" ] || run_once ""
-echo "$killed kills, $in_save of them inside a save; $resumed restarts from a checkpoint; hash $expected as without kills, in $finished of $finished trainings of $steps steps"
+echo "$killed kills, $in_save of them inside a save; $resumed restarts from a checkpoint; hash $expected as without kills, in all $finished trainings of $steps steps"
 finish
