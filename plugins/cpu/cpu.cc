@@ -1,4 +1,6 @@
 // cpu.so: the kernels of kernels/ on the SDK runtime.
+#include <cpuid.h>
+
 #include "tenon/plugin/host_backend.h"
 
 namespace tenon::cpu {
@@ -11,10 +13,16 @@ void fill_table(plugin::KernelTable& table);
 
 namespace {
 
+// clang before 17 does not know the name to __builtin_cpu_supports.
+bool has_f16c() {
+  unsigned eax, ebx, ecx, edx;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+
 bool has_avx2() {
   __builtin_cpu_init();
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
-         __builtin_cpu_supports("bmi2");
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") &&
+         has_f16c();
 }
 
 void fill_table(plugin::KernelTable& table) { has_avx2() ? avx2::fill_table(table) : baseline::fill_table(table); }
