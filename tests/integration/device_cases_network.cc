@@ -167,8 +167,7 @@ void add_recurrent(Cases& cases) {
       cases.push_back({"lstm_grad", what, weights(4), [](const Tensors& x) {
                          const Recurrent r = lstm(x[0], x[1], x[2], x[3], x[4], x[5]);
                          return emit_all("lstm_grad", {x[7], x[2], x[0], x[1], x[2], x[3], x[4], x[5], r.y, r.gates});
-                       },
-                       false});
+                       }});
       cases.push_back({"gru", what, weights(3), [](const Tensors& x) {
                          const Recurrent r = gru(x[0], x[1], x[3], x[4], x[5], x[6]);
                          return Tensors{r.y, r.gates};
@@ -176,8 +175,7 @@ void add_recurrent(Cases& cases) {
       cases.push_back({"gru_grad", what, weights(3), [](const Tensors& x) {
                          const Recurrent r = gru(x[0], x[1], x[3], x[4], x[5], x[6]);
                          return emit_all("gru_grad", {x[7], x[0], x[1], x[3], x[4], x[5], x[6], r.y, r.gates});
-                       },
-                       false});
+                       }});
     }
 }
 

@@ -5,6 +5,8 @@
 //   gates: z r n, and h R + rb of n where there is room for it
 // x W is one product over all steps. The steps then run over a thread's own rows of the batch, so that
 // no thread waits for another.
+#include "kernels/recurrent.h"
+
 #include <algorithm>
 #include <memory>
 
@@ -163,15 +165,12 @@ plugin::Verdict accept_cell(const NodeView& node, int64_t gates, int operands, i
   return fits ? plugin::take() : plugin::decompose();
 }
 
-Kernel never(const NodeView&, const Env&) { return {}; }
-
 }  // namespace
 
 void add_recurrent(KernelTable& table) {
   table.add("lstm", [](const NodeView& n) { return accept_cell(n, 4, 6, 2); }, make_lstm);
   table.add("gru", [](const NodeView& n) { return accept_cell(n, 3, 6, 1); }, make_gru);
-  for (const char* op : {"lstm_grad", "gru_grad"})
-    table.add(op, [](const NodeView&) { return plugin::decompose(); }, never);
+  add_recurrent_grad(table);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA
