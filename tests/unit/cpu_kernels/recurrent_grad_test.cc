@@ -86,7 +86,7 @@ Steps gru(const Cell& p) {
   return out;
 }
 
-// Adds what one row of one step, with gradients dz of x W + b and drec of h R + rb, gives to all the others; dh = drec R'.
+// What one row of one step adds to all the others, from dz, drec = gradients of x W + b, h R + rb: dh += drec R'.
 void spread(const Cell& p, size_t at, const double* h, const Doubles& dz, const Doubles& drec, Gradients& g,
             double* dh) {
   const size_t columns = dz.size(), I = p.s.I, U = p.s.U;
