@@ -97,7 +97,7 @@ TENON_INLINE f32x8 log_of_parts(f32x8 f, f32x8 e, f32x8 low) {
 // Splits x = 2^e m, m in [sqrt 1/2, sqrt 2).
 TENON_INLINE void split_exponent(f32x8 x, i32x8& e, f32x8& m) {
   const i32x8 root_half = splat8i(0x3f3504f3);
-  const i32x8 i = as_i32(x) - root_half;
+  const i32x8 i = (i32x8)((u32x8)x - (u32x8)root_half);  // wraps below zero
   e = i >> 23;
   m = as_f32((i & 0x7fffff) + root_half);
 }
@@ -185,7 +185,7 @@ TENON_INLINE f32x8 sine(f32x8 x, Libm libm) {
   i32x4 q0, q1;
   const f64x4 r0 = reduce_quarter(low_half(x), q0), r1 = reduce_quarter(high_half(x), q1);
   const f32x8 r = join(r0, r1), z = r * r;
-  const i32x8 q = __builtin_shufflevector(q0, q1, 0, 1, 2, 3, 4, 5, 6, 7) + kShift;
+  const i32x8 q = (i32x8)((u32x8)__builtin_shufflevector(q0, q1, 0, 1, 2, 3, 4, 5, 6, 7) + uint32_t{kShift});
   const f32x8 s = r + r * (z * horner(z, -1.6666654666e-01f, 8.3321003579e-03f, -1.9503881898e-04f));
   const f32x8 c = (1.f - 0.5f * z) + z * z * horner(z, 4.1666654643e-02f, -1.3887653785e-03f, 2.4463755724e-05f);
   f32x8 y = (q & 1) != 0 ? c : s;
