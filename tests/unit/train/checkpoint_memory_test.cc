@@ -9,11 +9,13 @@ namespace {
 thread_local bool limited = false;
 thread_local int left = 0;
 
+void* allocate_or_null(size_t bytes) noexcept {
+  if (limited && left-- == 0) return nullptr;
+  return std::malloc(bytes ? bytes : 1);
+}
 void* allocate(size_t bytes) {
-  if (limited && left-- == 0) throw std::bad_alloc();
-  void* p = std::malloc(bytes ? bytes : 1);
-  if (!p) throw std::bad_alloc();
-  return p;
+  if (void* p = allocate_or_null(bytes)) return p;
+  throw std::bad_alloc();
 }
 
 // While it lives, the allocation after `n` more fails.
@@ -26,6 +28,9 @@ struct Limit {
 
 void* operator new(size_t bytes) { return allocate(bytes); }
 void* operator new[](size_t bytes) { return allocate(bytes); }
+// The library's call the two above; a sanitizer's do not.
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept { return allocate_or_null(bytes); }
+void* operator new[](size_t bytes, const std::nothrow_t&) noexcept { return allocate_or_null(bytes); }
 void operator delete(void* p) noexcept { std::free(p); }
 void operator delete[](void* p) noexcept { std::free(p); }
 void operator delete(void* p, size_t) noexcept { std::free(p); }
