@@ -14,11 +14,9 @@ packages_of() {
       # tools
       echo g++ make cmake ninja-build binutils file
       # images, checkpoints and records
-      echo libjpeg-dev libpng-dev zlib1g-dev libprotobuf-dev protobuf-compiler libleveldb-dev libsnappy-dev
-      # random numbers, text, command line
-      echo librandom123-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libboost-program-options-dev
-      # tests and benchmarks
-      echo libgtest-dev libbenchmark-dev
+      echo libjpeg-dev libpng-dev zlib1g-dev libprotobuf-dev protobuf-compiler libsnappy-dev
+      # random numbers, tests
+      echo librandom123-dev libgtest-dev
       ;;
     data) echo dataset-fashion-mnist ;;
     format) echo clang-format git ;;

@@ -18,7 +18,7 @@ int run(const Flags& flags, const std::vector<std::string>& words) {
   if (flags.text("checkpoint").empty()) flags.required("model_dir");
   const Dataset data = model.eval_data();
   Estimator estimator = model.estimator(model.run_config());
-  if (flags.boolean("json") || flags.boolean("verbose")) estimator.set_events(model.events());
+  estimator.set_events(model.events());
   watch_interrupts();
   const auto begun = std::chrono::steady_clock::now();
   const int64_t wanted = flags.integer("num_eval_images"), batch = data.options().batch_size;

@@ -20,7 +20,7 @@ void declare(Flags& flags, const std::vector<std::string>& words) {
     flags.text("mode", "train", "which graph of the model", {"train", "eval", "predict"});
     flags.integer("batch_size", 0, "of the graph; 0: train_batch_size", 0, 1 << 24);
   }
-  if (what == "records" || what.empty()) flags.boolean("skip_corrupt", false, "pass over damaged records and count them");
+  if (what == "records") flags.boolean("skip_corrupt", false, "pass over damaged records and count them");
   if (what == "checkpoint" || what.empty()) flags.text("values", "", "print the values of this tensor");
 }
 

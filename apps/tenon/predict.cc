@@ -3,11 +3,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 
 #include "model_run.h"
+#include "tenon/checkpoint.h"
 
 namespace tenon::runner {
 namespace {
@@ -76,6 +78,7 @@ class Prediction {
     const Dataset data = model_.eval_data();
     Output output(flags_.text("output"));
     Estimator estimator = model_.estimator(model_.run_config());
+    set_events(estimator);
     watch_interrupts();
     if (!json_ || !flags_.text("output").empty()) output.line(header());
     const PredictRow row = [&](int64_t i, const auto& values) -> Status {
@@ -112,12 +115,23 @@ class Prediction {
   std::string json_row(int64_t i, const Values& values) const {
     const auto classid = static_cast<int64_t>(values.at("classid")[0]);
     std::string list;
-    for (const float p : values.at("probabilities")) list += format(list.empty() ? "%.6g" : ", %.6g", static_cast<double>(p));
+    for (const float p : values.at("probabilities")) {
+      if (!list.empty()) list += ", ";
+      list += std::isfinite(p) ? format("%.6g", static_cast<double>(p)) : "null";
+    }
     return Json("prediction").add("row", i).add("classid", classid).add("class", name_of(classid))
         .raw("probabilities", json_list(list)).str();
   }
+  // CSV on standard output is not to be mixed with anything.
+  void set_events(Estimator& estimator) const {
+    RunEvents events = model_.events();
+    if (!json_ && flags_.text("output").empty())
+      events.on_info = [](const std::string& line) { std::fprintf(stderr, "%s\n", one_line(line).c_str()); };
+    estimator.set_events(events);
+  }
   void finish(Estimator& estimator) const {
-    const int64_t step = estimator.global_step().take();
+    const std::string& named = flags_.text("checkpoint");
+    const int64_t step = named.empty() ? estimator.global_step().take() : CheckpointFile::open(named).take().global_step().take();
     if (json_)
       print_line(Json("result").add("model", model_.info().name).add("rows", rows_).add("global_step", step)
                      .add("output", flags_.text("output")).str());

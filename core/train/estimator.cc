@@ -43,7 +43,8 @@ Result<std::optional<BundleReader>> Estimator::Impl::newest(bool required) {
   if (!config.model_dir.empty()) {
     TENON_ASSIGN(const std::optional<FoundCheckpoint> found, latest_checkpoint(config.model_dir));
     if (found) {
-      for (const std::string& warning : found->warnings) info(warning);
+      for (const std::string& warning : found->warnings)
+        if (warned.insert(warning).second) info(warning);
       path = found->prefix;
     }
   }

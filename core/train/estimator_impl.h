@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/text.h"
@@ -39,6 +40,7 @@ struct Estimator::Impl {
   PipelineState input;     // where training stands in its input
   bool dirty = false;      // the states on the device are newer than any checkpoint
   std::string loaded;      // the checkpoint that they are equal to, unless dirty
+  std::set<std::string> warned;  // of damaged checkpoints: said once
 
   Status open();
   bool interrupted() const { return config.interrupted && config.interrupted(); }

@@ -48,7 +48,7 @@ class Pace {
 
 Status not_finite(float loss, int64_t step, const std::string& model_dir) {
   return invalid("the loss is ", std::isnan(loss) ? "nan" : "infinite", " at step ", step, ", expected a finite number",
-                 model_dir.empty() ? "" : cat("; the newest checkpoint of ", model_dir, " is untouched"));
+                 model_dir.empty() ? "" : cat("; the checkpoints of ", model_dir, " stay as they are"));
 }
 
 }  // namespace
@@ -123,8 +123,10 @@ class Estimator::Training {
     m_.dirty = true;
     TENON_TRY(program_->read_rows(m_.queue, "loss", done, losses_));
     result_.loss = losses_.back();
-    if (!std::isfinite(losses_.back())) {
-      const Status status = not_finite(losses_.back(), m_.step + done, manager_ ? m_.config.model_dir : "");
+    const auto bad = std::find_if(losses_.begin(), losses_.end(), [](float loss) { return !std::isfinite(loss); });
+    if (bad != losses_.end()) {
+      const int64_t step = m_.step + 1 + (bad - losses_.begin());
+      const Status status = not_finite(*bad, step, manager_ ? m_.config.model_dir : "");
       m_.discard();
       return status;
     }

@@ -50,5 +50,5 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # What a program that links libtenon.a needs beside it.
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS
-  "libjpeg-dev, libpng-dev, zlib1g-dev, libprotobuf-dev, libleveldb-dev, libsnappy-dev")
+  "libjpeg-dev, libpng-dev, zlib1g-dev, libprotobuf-dev, libsnappy-dev")
 include(CPack)
