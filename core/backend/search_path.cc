@@ -15,6 +15,10 @@
 #include "backend/trust.h"
 #include "base/text.h"
 
+// Where the package that a program was linked against keeps its backends; find_package(Tenon) adds the file that
+// defines it (share/cmake/installed_backends.cc.in).
+extern "C" __attribute__((weak)) const char tenon_installed_backends[];
+
 namespace tenon {
 namespace {
 
@@ -112,6 +116,7 @@ SearchPath search_path() {
   add_plugin_path(builder);
   add_user(builder);
   add_beside_program(builder);
+  if (&tenon_installed_backends) builder.add(tenon_installed_backends);
 #ifdef TENON_INSTALLED_BACKENDS
   builder.add(TENON_INSTALLED_BACKENDS);
 #endif

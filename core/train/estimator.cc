@@ -8,6 +8,15 @@ namespace {
 constexpr std::string_view kSamples = "tenon/input_samples";
 constexpr std::string_view kFingerprint = "tenon/input_fingerprint";
 
+// Of a graph that trains: a variable of the checkpoint that it would leave behind, or "".
+std::string unused_variable(const Graph& graph, const BundleReader& reader) {
+  const auto trains = [](const Variable& v) { return v.kind == VariableKind::kCounter; };
+  if (std::none_of(graph.variables.begin(), graph.variables.end(), trains)) return {};
+  for (const auto& [name, entry] : reader.entries())
+    if (!name.starts_with("tenon/") && !graph.find_variable(name)) return name;
+  return {};
+}
+
 }  // namespace
 
 Estimator::Estimator(ModelFn model, RunConfig config, Params params) : impl_(std::make_unique<Impl>()) {
@@ -76,6 +85,9 @@ Status Estimator::Impl::provide(const ModeProgram& program, bool required) {
 
 Status Estimator::Impl::restore(const Graph& graph, const BundleReader& reader) {
   info(cat("restoring ", reader.prefix()));
+  if (const std::string name = unused_variable(graph, reader); !name.empty())
+    info(cat(reader.prefix(), " has variables that this model and optimizer do not use, '", name,
+             "' is one; they are not carried over"));
   TENON_TRY(states->reload(reader));
   TENON_TRY(states->provide(graph, &reader));
   TENON_ASSIGN(step, reader.read_scalar("global_step"));

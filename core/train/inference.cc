@@ -1,4 +1,6 @@
 // Evaluation and prediction.
+#include <cmath>
+
 #include "train/estimator_impl.h"
 
 namespace tenon {
@@ -147,6 +149,9 @@ Result<EvalResult> Estimator::evaluate(const EvalOptions& options) {
   if (totals.rows() == 0) return invalid("evaluation: the input has no batch of ", batch);
   pass.report_corrupt();
   const EvalResult result = totals.result(pass.step());
+  if (!std::isfinite(result.at("loss")))
+    return invalid("evaluation: the loss is ", std::isnan(result.at("loss")) ? "nan" : "infinite", " at global step ",
+                   pass.step(), ", expected a finite number");
   if (m.events.on_evaluate) m.events.on_evaluate(pass.step(), result);
   return result;
 }

@@ -91,6 +91,8 @@ Result<ModeGraph> build_mode_graph(const ModelFn& model, const Params& params, c
     return out;
   } catch (const Error& e) {
     return e.status();
+  } catch (const std::exception& e) {
+    return invalid("the model function threw: ", e.what());
   }
 }
 

@@ -1,6 +1,8 @@
 #include "train/state_store.h"
 
+#include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <vector>
 
 #include "base/text.h"
@@ -48,13 +50,28 @@ Status StateStore::reload(const BundleReader& checkpoint) {
   return {};
 }
 
+namespace {
+
+// Weights that overflowed must not become the newest checkpoint.
+Status check_finite(const std::string& name, const Type& type, std::span<const std::byte> piece) {
+  if (type.dtype != DType::kF32) return {};
+  for (size_t at = 0; at + sizeof(float) <= piece.size(); at += sizeof(float)) {
+    float value;
+    std::memcpy(&value, &piece[at], sizeof value);
+    if (!std::isfinite(value)) return invalid("variable '", name, "' holds ", std::isnan(value) ? "nan" : "infinity", ", expected finite numbers; it is not saved");
+  }
+  return {};
+}
+
+}  // namespace
+
 Status StateStore::save(BundleWriter& writer) const {
   for (const auto& [name, buffer] : variables_) {
     uint64_t offset = 0;
-    const FillBytes fill = [&](std::span<std::byte> piece) {
-      const uint64_t at = offset;
+    const FillBytes fill = [&](std::span<std::byte> piece) -> Status {
+      TENON_TRY(queue_.read(buffer, piece.data(), piece.size(), offset));
       offset += piece.size();
-      return queue_.read(buffer, piece.data(), piece.size(), at);
+      return check_finite(name, buffer.type(), piece);
     };
     TENON_TRY(writer.add(name, buffer.type(), fill));
   }

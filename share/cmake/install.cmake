@@ -14,6 +14,8 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/TenonConfigVersion.cmake CO
 install(FILES ${CMAKE_BINARY_DIR}/TenonConfig.cmake ${CMAKE_BINARY_DIR}/TenonConfigVersion.cmake
   DESTINATION ${packages}/Tenon)
 
+install(FILES share/cmake/installed_backends.cc.in DESTINATION ${packages}/Tenon RENAME installed_backends.cc)
+
 # The SDK: find_package(TenonSDK), Tenon::sdk (headers), Tenon::sdk_runtime (planner and executor).
 set_target_properties(tenon_sdk_headers PROPERTIES EXPORT_NAME sdk)
 install(TARGETS tenon_sdk_headers EXPORT TenonSDKTargets)

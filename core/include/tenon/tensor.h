@@ -2,7 +2,8 @@
 //
 // Nothing is computed while a model is built: operations add nodes to the graph, and each checks its
 // operands at once (it throws tenon::Error naming the op, what was expected and what was found). A
-// Tensor is a small value; it is valid as long as its graph. One graph is built by one thread.
+// Tensor is a small value; it is valid as long as its graph. A graph is built by one thread at a time: so
+// are all functions that take tensors (ops.h, layers.h, losses.h, metrics.h, optimizers.h).
 #pragma once
 
 #include <string>
