@@ -23,15 +23,29 @@ namespace tenon::plugin {
 // A graph and the bytes that it lies in; movable, immutable.
 class FlatGraph {
  public:
+  bool empty() const { return graph_.data == nullptr; }
   const tenon_graph* graph() const { return &graph_; }
   Span<uint8_t> bytes() const { return {data(), graph_.data_size}; }
 
  private:
   friend class GraphBuilder;
+  friend FlatGraph adopt(const tenon_graph& header, const void* data);
   const uint8_t* data() const { return graph_.data; }
   std::unique_ptr<uint8_t[]> storage_;
   tenon_graph graph_{};
 };
+
+// A graph of its own from the arrays of `header` and header.data_size bytes at `data`, which are copied.
+inline FlatGraph adopt(const tenon_graph& header, const void* data) {
+  FlatGraph flat;
+  flat.storage_.reset(new uint8_t[header.data_size + 64]);
+  uint8_t* base = flat.storage_.get();
+  base += (64 - reinterpret_cast<uintptr_t>(base) % 64) % 64;
+  if (header.data_size) std::memcpy(base, data, header.data_size);
+  flat.graph_ = header;
+  flat.graph_.data = base;
+  return flat;
+}
 
 class GraphBuilder {
  public:
@@ -107,15 +121,8 @@ class GraphBuilder {
     g.results = append(out, results_);
     g.constants = append(out, constants_);
     g.strings = append(out, strings_);
-    FlatGraph flat;
-    flat.storage_.reset(new uint8_t[out.size() + 64]);
-    uint8_t* base = flat.storage_.get();
-    base += (64 - reinterpret_cast<uintptr_t>(base) % 64) % 64;
-    std::memcpy(base, out.data(), out.size());
-    g.data = base;
     g.data_size = out.size();
-    flat.graph_ = g;
-    return flat;
+    return adopt(g, out.data());
   }
 
  private:
