@@ -1,9 +1,11 @@
 // The backend under test, as suites see it: loaded into a child process, with a host table of the suite's own.
 //
 // Everything here throws Failure, Unsupported or Unavailable (harness.h). One thread at a time, but where a
-// member says otherwise.
+// member says otherwise: buffers, queues and programs of one subject may be made and used on several threads.
+// Split into subject.cc (Subject), host.cc (its host table), handles.cc (owners) and session.cc (runs).
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,10 +32,13 @@ struct HostLog {
   std::vector<std::string> lines;
 };
 
+class Host;
+
 class Subject {
  public:
-  // Checks the ELF note, loads, initialises. Throws.
-  Subject(std::string path, uint64_t seed);
+  // Checks the ELF note, loads, initialises, and has malloc hand out rubbish. `threads`: cores that the backend may
+  // use, and the largest gang. Throws. A second subject of one library in one process initialises it again.
+  Subject(std::string path, uint64_t seed, uint32_t threads = 2);
   ~Subject();
   Subject(const Subject&) = delete;
   Subject& operator=(const Subject&) = delete;
@@ -42,21 +47,27 @@ class Subject {
   uint64_t seed() const { return seed_; }
   const tenon_backend& backend() const { return *backend_; }
   const HostLog& log() const;
+  // The largest gang from now on; 0: all threads again. Any thread.
+  void limit_gang(uint32_t threads);
   const std::vector<tenon_unit>& units();  // of the default spec
   // The device of unit 0, opened at first use and shared by the tests of one process.
   tenon_device* device();
   // One more device on `n` units; close it with backend().device_close.
   tenon_device* open_device(uint32_t n_units = 1);
-  void forget_device() { device_ = nullptr; }  // after DEVICE_LOST or close
+  // Closes that device, with what the suite keeps on it; device() then opens another.
+  void close_device();
+  // Leaves a run's worth of NaN in `bytes` of what programs of device() share as workspace, if the backend can.
+  void poison(uint64_t bytes);
 
  private:
-  struct Host;
+  struct Poison;
   std::string path_;
   uint64_t seed_;
-  std::unique_ptr<Host> host_;
+  Host* host_;  // lives for ever, as the backend's table does
   std::unique_ptr<tenon_backend> backend_;
   std::vector<tenon_unit> units_;
   tenon_device* device_ = nullptr;
+  std::map<uint64_t, std::unique_ptr<Poison>> poisons_;  // by bytes; null: the backend cannot
 };
 
 // ---- owners of handles ----
@@ -64,11 +75,14 @@ class Subject {
 struct BufferOptions {
   bool host = false;   // a HOST buffer
   bool guarded = false;// HOST, wrapping memory of the suite between guard bands, at an odd multiple of the
-                       // unit's wrap_alignment
+                       // unit's wrap_alignment; a plain HOST buffer where the backend wraps no memory
   int32_t placement = TENON_REPLICATED;
 };
 
-// A buffer of dtype[dims]. Its first contents are rubbish: 0xFF in every byte where the suite can write it.
+// What rubbish is made of: NaN in every float format, in no integer format -1.
+constexpr uint8_t kRubbish[2] = {0xFD, 0xFF};
+
+// A buffer of dtype[dims]. Its first contents are rubbish where the suite can write them without a queue.
 class Buffer {
  public:
   Buffer(Subject& subject, tenon_device* device, int32_t dtype, const std::vector<int64_t>& dims, BufferOptions options = {});
@@ -86,7 +100,7 @@ class Buffer {
   const tenon_backend* backend_;
   tenon_buffer* handle_ = nullptr;
   uint8_t* host_ = nullptr;
-  std::vector<uint8_t> block_;  // of a guarded one
+  std::vector<uint8_t> block_;  // of a guarded one: bytes before front_ and behind front_ + bytes_ are guards
   uint64_t front_ = 0, bytes_ = 0;
   int32_t dtype_ = 0;
   std::vector<int64_t> dims_;
@@ -101,8 +115,10 @@ class Queue {
   // Submits and waits.
   void write(const Buffer& to, const void* from, uint64_t bytes, uint64_t offset = 0);
   void read(const Buffer& from, void* to, uint64_t bytes, uint64_t offset = 0);
+  // These from and to memory that is not aligned; a bool read that is neither 0 nor 1 is a failure.
   void write(const Buffer& to, const reference::Tensor& from);
   reference::Tensor read(const Buffer& from);
+  void write_rubbish(const Buffer& to);
   // Submits without waiting; the ticket.
   uint64_t submit(tenon_run run, uint32_t* done = nullptr);
   void wait(uint64_t ticket);
@@ -114,15 +130,17 @@ class Queue {
 
 class Program {
  public:
-  // Throws Unsupported with the backend's reason where it says so.
+  // Throws Unsupported with the backend's reason where it says so. The graph is a copy that is gone afterwards.
   Program(Subject& subject, tenon_device* device, const tenon_graph& graph, tenon_options options = {});
   Program(Program&&) noexcept;
   ~Program();
   tenon_program* handle() const { return handle_; }
+  const tenon_info& info() const { return info_; }  // its pointers live as long as the program
 
  private:
   const tenon_backend* backend_;
   tenon_program* handle_ = nullptr;
+  tenon_info info_{};
 };
 
 // ---- whole runs ----
