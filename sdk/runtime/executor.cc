@@ -51,17 +51,13 @@ Executor::Executor(Plan plan, const tenon_host* host, ArenaPool& arenas)
   bases_[kBaseConstants] = plan_.constants.data();
 }
 
-const char* Executor::bind(const tenon_run& run) {
+const char* Executor::check(const tenon_run& run) const {
   if (!plan_.scalars.empty() && !run.scalars) return "run: the program takes scalars and there are none";
+  if ((plan_.n_buffers && !run.inputs) || (plan_.n_results && !run.results)) return "run: inputs or results are NULL";
   for (int32_t i = 0; i < plan_.n_buffers; ++i) {
     const auto* b = reinterpret_cast<const HostBuffer*>(run.inputs[i]);
-    if (!b) {
-      if (!run.feed || !plan_.is_feed[i]) return "run: an input buffer is NULL";
-      bases_[kBaseFirstInput + i] = nullptr;
-      continue;
-    }
-    if (b->bytes < plan_.input_bytes[i]) return "run: an input buffer is smaller than the program's input";
-    bases_[kBaseFirstInput + i] = b->data;
+    if (!b && !(run.feed && plan_.is_feed[i])) return "run: an input buffer is NULL";
+    if (b && b->bytes < plan_.input_bytes[i]) return "run: an input buffer is smaller than the program's input";
   }
   for (int32_t r = 0; r < plan_.n_results; ++r) {
     const auto* b = reinterpret_cast<const HostBuffer*>(run.results[r]);
@@ -70,9 +66,17 @@ const char* Executor::bind(const tenon_run& run) {
     if (alias >= 0 && run.inputs[alias] != run.results[r]) return "run: an aliased result is not its input's buffer";
     const uint64_t rows = plan_.result_mode[r] == TENON_MODE_EACH ? run.iterations : 1;
     if (b->bytes < plan_.result_bytes[r] * rows) return "run: a result buffer is smaller than the program's result";
-    bases_[kBaseFirstInput + plan_.n_buffers + r] = b->data;
   }
   return nullptr;
+}
+
+void Executor::bind(const tenon_run& run) {
+  for (int32_t i = 0; i < plan_.n_buffers; ++i) {
+    const auto* b = reinterpret_cast<const HostBuffer*>(run.inputs[i]);
+    bases_[kBaseFirstInput + i] = b ? b->data : nullptr;
+  }
+  for (int32_t r = 0; r < plan_.n_results; ++r)
+    bases_[kBaseFirstInput + plan_.n_buffers + r] = reinterpret_cast<const HostBuffer*>(run.results[r])->data;
 }
 
 void Executor::begin_iteration(uint64_t i) {
@@ -145,12 +149,13 @@ const char* Executor::bind_batch() {
 
 // With a feed, each iteration waits for its batch on the calling thread, and the other threads are
 // free to prepare the next ones.
-const char* Executor::run_fed(const tenon_run& run) {
+const char* Executor::run_fed(const tenon_run& run, PointWaiter wait) {
   const tenon_feed& feed = *run.feed;
   for (uint32_t i = 0; i < run.iterations; ++i) {
     tenon_point after{nullptr, 0};
     if (!feed.next(feed.ctx, i, fed_.data(), &after)) break;
     const char* error = bind_batch();
+    if (!error && after.queue) error = wait(after);
     const bool go_on = !error && run_iterations(i, 1) > 0;
     feed.release(feed.ctx, i);
     if (error) return error;
@@ -159,17 +164,17 @@ const char* Executor::run_fed(const tenon_run& run) {
   return nullptr;
 }
 
-const char* Executor::run(const tenon_run& run, uint32_t* done) {
+const char* Executor::run(const tenon_run& run, PointWaiter wait, uint32_t* done) {
   std::lock_guard lock(mutex_);
   *done = 0;
   completed_ = 0;
-  if (const char* error = bind(run)) return error;
+  bind(run);
   const ArenaPool::Arena arena = arenas_.lease(plan_.arena_bytes);
   if (!arena.data) return "run: out of memory for the workspace";
   bases_[kBaseArena] = arena.data;
   current_ = &run;
   const char* error = nullptr;
-  if (run.feed) error = run_fed(run);
+  if (run.feed) error = run_fed(run, wait);
   else run_iterations(0, run.iterations);
   *done = completed_;
   arenas_.give_back(arena);

@@ -23,9 +23,14 @@ class Executor {
 
   const Plan& plan() const { return plan_; }
 
-  // Runs as tenon_run says. Returns an error text that lives for ever, or nullptr; with *done > 0 the error
-  // came after that many iterations. Runs of one executor are serialised.
-  const char* run(const tenon_run& run, uint32_t* done);
+  // Waits for a point that a feed gave; what it returns as run does.
+  using PointWaiter = const char* (*)(const tenon_point& point);
+
+  // What is wrong with the arguments, before anything is done; a text that lives for ever, or nullptr.
+  const char* check(const tenon_run& run) const;
+  // Runs as tenon_run says. REQUIRED: check() found nothing. Returns an error text that lives for ever, or
+  // nullptr; *done iterations came before the error. Runs of one executor are serialised.
+  const char* run(const tenon_run& run, PointWaiter wait, uint32_t* done);
 
  private:
   struct Shared;  // what the threads of one gang share
@@ -33,8 +38,8 @@ class Executor {
   void walk(Shared& shared, uint32_t index, uint32_t count);
   void begin_iteration(uint64_t i);
   bool end_iteration();
-  const char* bind(const tenon_run& run);
-  const char* run_fed(const tenon_run& run);
+  void bind(const tenon_run& run);
+  const char* run_fed(const tenon_run& run, PointWaiter wait);
   const char* bind_batch();
   uint32_t run_iterations(uint64_t first, uint32_t n);
 

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "runtime/executor.h"
+#include "runtime/host_queue.h"
 
 namespace tenon::plugin {
 namespace {
@@ -33,11 +34,7 @@ struct Device {
   ArenaPool arenas{memory};
 };
 
-struct Queue {
-  Device* device = nullptr;
-  std::atomic<uint64_t> ticket{0};
-  std::atomic<const char*> failure{nullptr};  // of a run that had begun; sticks
-};
+using Queue = HostQueue;
 
 struct Buffer : HostBuffer {};
 
@@ -78,10 +75,10 @@ tenon_status enumerate(void* self, const char* spec, tenon_unit* units, uint64_t
   *count = 1;
   if (!units || room == 0) return kOk;
   tenon_unit unit{};
-  unit.flags = TENON_UNIT_INLINE | TENON_UNIT_HOST_FEED;
+  unit.flags = TENON_UNIT_HOST_FEED | (backend.config->worker_queues ? 0 : TENON_UNIT_INLINE);
   unit.kind = backend.config->kind;
   unit.feed_depth = 1;
-  unit.queues = 1;
+  unit.queues = backend.config->worker_queues ? 2 : 1;
   unit.wrap_alignment = 64;
   unit.memory_bytes = Memory::installed();
   unit.max_buffer_bytes = unit.memory_bytes;
@@ -143,7 +140,8 @@ void fill_info(const Program& program, tenon_info* info) {
 Env make_env(const Device& device, const tenon_options* options) {
   Env env;
   env.host = device.backend->host;
-  env.threads = env.host && env.host->gang ? std::max(env.host->threads, 1u) : 1;
+  const bool gang = env.host && env.host->gang && !device.backend->config->worker_queues;
+  env.threads = gang ? std::max(env.host->threads, 1u) : 1;
   env.deterministic = (options->flags & TENON_OPTION_DETERMINISTIC) != 0;
   env.precision = options->precision;
   return env;
@@ -223,8 +221,7 @@ void buffer_free(tenon_buffer* handle) {
 tenon_status queue_create(tenon_device* device, uint64_t flags, tenon_queue** out) {
   return guarded([&] {
     if (unknown_flags(flags, 0)) return error(TENON_UNSUPPORTED, "queue_create: unknown flags");
-    auto queue = std::make_unique<Queue>();
-    queue->device = as_device(device);
+    auto queue = std::make_unique<Queue>(as_device(device)->backend->config->worker_queues);
     *out = reinterpret_cast<tenon_queue*>(queue.release());
     return kOk;
   });
@@ -236,46 +233,118 @@ bool in_range(const Buffer& buffer, uint64_t offset, uint64_t bytes) {
   return offset <= buffer.bytes && bytes <= buffer.bytes - offset;
 }
 
-// The first cause, of this queue or of one that is waited for.
-const char* failure_of(tenon_queue* queue, const tenon_point* after, uint32_t n_after) {
-  const char* text = as_queue(queue)->failure.load();
-  for (uint32_t i = 0; i < n_after && !text; ++i)
-    if (after[i].queue) text = as_queue(after[i].queue)->failure.load();
-  return text;
+// What sticks to a queue, as the answer to whoever submits to it or waits for it.
+tenon_status failed(const Outcome& outcome) { return error(outcome.code, outcome.text); }
+
+Outcome invalid(const char* text) { return {TENON_INVALID, text}; }
+
+const char* check_copy(const tenon_copy& c) {
+  if (!c.dst == !c.dst_host || !c.src == !c.src_host) return "copy: needs one source and one destination";
+  if (c.dst && !in_range(*as_buffer(c.dst), c.dst_offset, c.bytes)) return "copy: past the end of the destination";
+  if (c.src && !in_range(*as_buffer(c.src), c.src_offset, c.bytes)) return "copy: past the end of the source";
+  return nullptr;
 }
 
-tenon_status copy(tenon_queue* queue, const tenon_copy* c, uint64_t* ticket) {
-  if (const char* text = failure_of(queue, c->after, c->n_after)) return error(TENON_INVALID, text);
-  if (unknown_flags(c->flags, 0)) return error(TENON_UNSUPPORTED, "copy: unknown flags");
-  if (!c->dst == !c->dst_host || !c->src == !c->src_host) return error(TENON_INVALID, "copy: needs one source and one destination");
-  if (c->dst && !in_range(*as_buffer(c->dst), c->dst_offset, c->bytes)) return error(TENON_INVALID, "copy: past the end of the destination");
-  if (c->src && !in_range(*as_buffer(c->src), c->src_offset, c->bytes)) return error(TENON_INVALID, "copy: past the end of the source");
-  uint8_t* dst = (c->dst ? as_buffer(c->dst)->data : static_cast<uint8_t*>(c->dst_host)) + c->dst_offset;
-  const uint8_t* src = (c->src ? as_buffer(c->src)->data : static_cast<const uint8_t*>(c->src_host)) + c->src_offset;
-  std::memmove(dst, src, c->bytes);
-  *ticket = as_queue(queue)->ticket.fetch_add(1) + 1;
-  return kOk;
+void do_copy(const tenon_copy& c) {
+  uint8_t* dst = (c.dst ? as_buffer(c.dst)->data : static_cast<uint8_t*>(c.dst_host)) + c.dst_offset;
+  const uint8_t* src = (c.src ? as_buffer(c.src)->data : static_cast<const uint8_t*>(c.src_host)) + c.src_offset;
+  std::memmove(dst, src, c.bytes);
 }
 
-tenon_status run(tenon_queue* queue, const tenon_run* run, uint64_t* ticket, uint32_t* done) {
-  if (unknown_flags(run->flags, 0)) return error(TENON_UNSUPPORTED, "run: unknown flags");
-  if (const char* text = failure_of(queue, run->after, run->n_after)) return error(TENON_INVALID, text);
-  if (!run->program || run->iterations == 0) return error(TENON_INVALID, "run: needs a program and one iteration or more");
-  Program& program = *as_program(run->program);
-  if (run->iterations > program.max_iterations)
-    return error(TENON_INVALID, "run: more iterations than the program was compiled for");
+tenon_status copy(tenon_queue* handle, const tenon_copy* c, uint64_t* ticket) {
+  return guarded([&] {
+    Queue& queue = *as_queue(handle);
+    if (unknown_flags(c->flags, 0)) return error(TENON_UNSUPPORTED, "copy: unknown flags");
+    if (const Outcome first = queue.begin(c->after, c->n_after); !first.ok()) return failed(first);
+    if (const char* text = check_copy(*c)) return error(TENON_INVALID, text);
+    if (queue.is_inline()) {
+      do_copy(*c);
+      *ticket = queue.finish({});
+    } else {
+      *ticket = queue.submit(c->after, c->n_after, [copy = *c] { return do_copy(copy), Outcome{}; });
+    }
+    return kOk;
+  });
+}
+
+// What a worker needs of a run after the call that submitted it has returned.
+struct OwnedRun {
+  explicit OwnedRun(const tenon_run& run) : args(run) {
+    const Plan& plan = as_program(run.program)->executor.plan();
+    inputs.assign(run.inputs, run.inputs + plan.n_buffers);
+    results.assign(run.results, run.results + plan.n_results);
+    scalars.assign(run.scalars, run.scalars + plan.scalars.size() * run.iterations);
+  }
+  tenon_run bound() {
+    args.inputs = inputs.data();
+    args.results = results.data();
+    args.scalars = scalars.data();
+    return args;
+  }
+  tenon_run args;
+  std::vector<tenon_buffer*> inputs, results;
+  std::vector<tenon_scalar> scalars;
+};
+
+const char* wait_for_point(const tenon_point& point) {
+  Queue& queue = *as_queue(point.queue);
+  queue.wait(point.ticket, UINT64_MAX);
+  return queue.failure().text;
+}
+
+Outcome execute(const tenon_run& run, uint32_t* done) {
+  const char* text = as_program(run.program)->executor.run(run, wait_for_point, done);
+  if (!text) return {};
+  return {std::strstr(text, "out of memory") ? TENON_OUT_OF_MEMORY : TENON_INVALID, text};
+}
+
+// On the caller's thread: what an inline queue does always, and a worker queue where batches are pulled.
+tenon_status run_here(Queue& queue, const tenon_run& run, uint64_t* ticket, uint32_t* done) {
   uint32_t completed = 0;
-  const char* text = program.executor.run(*run, &completed);
+  const Outcome outcome = execute(run, &completed);
   if (done) *done = completed;
-  if (text && completed == 0) return error(std::strstr(text, "out of memory") ? TENON_OUT_OF_MEMORY : TENON_INVALID, text);
-  if (text) as_queue(queue)->failure.store(text);
-  *ticket = as_queue(queue)->ticket.fetch_add(1) + 1;
+  if (!outcome.ok() && completed == 0) return failed(outcome);
+  *ticket = queue.finish(outcome);
   return kOk;
 }
 
-tenon_status wait(tenon_queue* queue, uint64_t ticket, uint64_t) {
-  if (ticket > as_queue(queue)->ticket.load()) return error(TENON_INVALID, "wait: the queue has no such ticket yet");
-  if (const char* text = as_queue(queue)->failure.load()) return error(TENON_INVALID, text);
+tenon_status run_fed(Queue& queue, const tenon_run& run, uint64_t* ticket, uint32_t* done) {
+  queue.drain();
+  for (uint32_t i = 0; i < run.n_after; ++i)
+    if (run.after[i].queue) wait_for_point(run.after[i]);
+  if (const Outcome first = queue.begin(run.after, run.n_after); !first.ok()) return failed(first);
+  return run_here(queue, run, ticket, done);
+}
+
+tenon_status run(tenon_queue* handle, const tenon_run* run, uint64_t* ticket, uint32_t* done) {
+  return guarded([&] {
+    Queue& queue = *as_queue(handle);
+    if (done) *done = 0;
+    if (unknown_flags(run->flags, 0)) return error(TENON_UNSUPPORTED, "run: unknown flags");
+    if (const Outcome first = queue.begin(run->after, run->n_after); !first.ok()) return failed(first);
+    if (!run->program || run->iterations == 0) return failed(invalid("run: needs a program and one iteration or more"));
+    const Program& program = *as_program(run->program);
+    if (run->iterations > program.max_iterations)
+      return failed(invalid("run: more iterations than the program was compiled for"));
+    if (const char* text = program.executor.check(*run)) return error(TENON_INVALID, text);
+    if (queue.is_inline()) return run_here(queue, *run, ticket, done);
+    if (run->feed) return run_fed(queue, *run, ticket, done);
+    auto owned = std::make_shared<OwnedRun>(*run);
+    *ticket = queue.submit(run->after, run->n_after, [owned] {
+      uint32_t completed = 0;
+      return execute(owned->bound(), &completed);
+    });
+    if (done) *done = run->iterations;
+    return kOk;
+  });
+}
+
+tenon_status wait(tenon_queue* handle, uint64_t ticket, uint64_t timeout_ns) {
+  Queue& queue = *as_queue(handle);
+  const Queue::Wait result = queue.wait(ticket, timeout_ns);
+  if (result == Queue::Wait::kNoSuchTicket) return error(TENON_INVALID, "wait: the queue has no such ticket yet");
+  if (result == Queue::Wait::kTimeout) return error(TENON_TIMEOUT, "wait: the work is not done within the time");
+  if (const Outcome first = queue.failure(); !first.ok()) return failed(first);
   return kOk;
 }
 

@@ -325,6 +325,77 @@ TEST(Queues, KeepTicketsOfTheirOwn) {
   EXPECT_EQ(toy.read(s, kN), filled(2));
 }
 
+// Submits a run without waiting for it.
+uint64_t submit(const Toy& toy, tenon_queue* queue, tenon_program* program, const Arguments& a, std::vector<tenon_point> after = {}) {
+  tenon_run r{};
+  r.struct_size = sizeof r;
+  r.program = program;
+  r.after = after.data();
+  r.n_after = static_cast<uint32_t>(after.size());
+  r.iterations = a.iterations;
+  r.inputs = a.inputs.data();
+  r.results = a.results.data();
+  uint64_t ticket = 0;
+  const tenon_status status = toy.table.run(queue, &r, &ticket, nullptr);
+  EXPECT_EQ(status.code, TENON_OK) << status.message;
+  return ticket;
+}
+
+TEST(WorkerQueues, WaitForWhatTheyComeAfter) {
+  Toy toy(1, true);
+  tenon_queue* other = nullptr;
+  ASSERT_EQ(toy.table.queue_create(toy.device, 0, &other).code, TENON_OK);
+  tenon_program *count = toy.compile(accumulator(), 20000), *add = toy.compile(accumulator());
+  tenon_buffer *s = toy.buffer(filled(0)), *one = toy.buffer(filled(1)), *sum = toy.buffer(filled(5));
+  for (int round = 1; round <= 3; ++round) {
+    const uint64_t produced = submit(toy, other, count, {{s, one}, {s}, {}, 20000});
+    submit(toy, toy.queue, add, {{sum, s}, {sum}}, {{other, produced}});
+    EXPECT_EQ(toy.read(sum, kN)[0], 5 + 20000 * round * (round + 1) / 2);
+  }
+  toy.table.queue_destroy(other);
+}
+
+TEST(WorkerQueues, AnswerAtOnceAndSayWhenTimeIsUp) {
+  Toy toy(1, true);
+  tenon_program* count = toy.compile(accumulator(), 2000000);
+  tenon_buffer *s = toy.buffer(filled(0)), *one = toy.buffer(filled(1));
+  const uint64_t ticket = submit(toy, toy.queue, count, {{s, one}, {s}, {}, 2000000});
+  EXPECT_EQ(toy.table.wait(toy.queue, ticket, 0).code, TENON_TIMEOUT);
+  EXPECT_EQ(toy.table.wait(toy.queue, ticket, 1000).code, TENON_TIMEOUT);
+  EXPECT_EQ(toy.table.wait(toy.queue, ticket + 1, 0).code, TENON_INVALID);
+  EXPECT_EQ(toy.table.wait(toy.queue, ticket, UINT64_MAX).code, TENON_OK);
+  EXPECT_EQ(toy.read(s, kN), filled(2000000));
+}
+
+TEST(WorkerQueues, FailWithTheFirstCauseAndWhatWaitsOnThem) {
+  Toy toy(1, true);
+  tenon_queue *bad = nullptr, *waits = nullptr;
+  ASSERT_EQ(toy.table.queue_create(toy.device, 0, &bad).code, TENON_OK);
+  ASSERT_EQ(toy.table.queue_create(toy.device, 0, &waits).code, TENON_OK);
+  tenon_program* program = toy.compile(accumulator(), 10);
+  tenon_buffer* s = toy.buffer(filled(0));
+  Batches batches({toy.buffer(filled(1)), toy.buffer({1})}, 9);  // the second is too small
+  const tenon_feed f = batches.feed();
+  uint32_t done = 0;
+  EXPECT_EQ(run(toy, bad, program, {{s, nullptr}, {s}, {}, 10, &f}, &done).code, TENON_OK);
+  EXPECT_EQ(done, 1u);
+  tenon_run r{};
+  r.struct_size = sizeof r;
+  const tenon_point after{bad, 1};
+  tenon_buffer *inputs[] = {s, s}, *results[] = {s};
+  r.program = program;
+  r.after = &after;
+  r.n_after = 1;
+  r.iterations = 1;
+  r.inputs = inputs;
+  r.results = results;
+  uint64_t ticket = 0;
+  EXPECT_STREQ(toy.table.run(waits, &r, &ticket, nullptr).message, "run: a fed buffer is missing or too small");
+  toy.table.queue_destroy(bad);
+  toy.table.queue_destroy(waits);
+  EXPECT_EQ(toy.read(s, kN), filled(1));
+}
+
 TEST(Programs, RunFromFourThreadsAtOnce) {
   Toy toy(2);
   tenon_program* shared = toy.compile(accumulator(), 50);

@@ -136,8 +136,9 @@ struct Toy::Pool {
   tenon_host host{};
 };
 
-Toy::Toy(int threads) : pool_(new Pool(threads)) {
-  static const HostBackend config{"toy", "1.0", "Toy", TENON_CPU, fill};
+Toy::Toy(int threads, bool worker_queues) : pool_(new Pool(threads)) {
+  static const HostBackend here{"toy", "1.0", "Toy", TENON_CPU, fill}, workers{"toy", "1.0", "Toy", TENON_CPU, fill, true};
+  const HostBackend& config = worker_queues ? workers : here;
   pool_->host.struct_size = sizeof(tenon_host);
   pool_->host.threads = static_cast<uint32_t>(threads);
   pool_->host.ctx = &pool_->threads;
@@ -193,6 +194,7 @@ Numbers Toy::read(tenon_buffer* buffer, size_t n) const {
   c.src = buffer, c.dst_host = values.data(), c.bytes = n * 8;
   uint64_t ticket = 0;
   EXPECT_EQ(table.copy(queue, &c, &ticket).code, TENON_OK);
+  EXPECT_EQ(table.wait(queue, ticket, UINT64_MAX).code, TENON_OK);
   return values;
 }
 
@@ -202,6 +204,7 @@ void Toy::write(tenon_buffer* buffer, const Numbers& values) const {
   c.dst = buffer, c.src_host = values.data(), c.bytes = values.size() * 8;
   uint64_t ticket = 0;
   EXPECT_EQ(table.copy(queue, &c, &ticket).code, TENON_OK);
+  EXPECT_EQ(table.wait(queue, ticket, UINT64_MAX).code, TENON_OK);
 }
 
 uint64_t Toy::bytes_in_use() const {

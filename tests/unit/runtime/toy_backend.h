@@ -22,7 +22,7 @@ using Numbers = std::vector<int64_t>;
 //   least (a; k)         bool: a[0] >= k
 class Toy {
  public:
-  explicit Toy(int threads = 1);
+  explicit Toy(int threads = 1, bool worker_queues = false);
   ~Toy();
   Toy(const Toy&) = delete;
 

@@ -1,6 +1,6 @@
 // A whole backend in ordinary memory, made of a kernel table.
 //
-// Supplies every entry of the ABI: enumeration of one INLINE unit, buffers, queues, supports, compile
+// Supplies every entry of the ABI: enumeration of one unit, buffers, queues, supports, compile
 // (by the planner) and run (by the executor). A backend is then its kernels and these few lines:
 //
 //   TENON_DECLARE_BACKEND
@@ -20,6 +20,9 @@ struct HostBackend {
   const char* unit_name;
   tenon_unit_kind kind = TENON_CPU;
   void (*fill)(KernelTable&) = nullptr;  // called once, at init
+  // false: one INLINE unit, whose kernels run on the host's gang of threads. true: each queue has a thread of its
+  // own, submissions return at once, and a kernel runs on one thread (a gang may only be asked for inside an entry).
+  bool worker_queues = false;
 };
 
 // Fills `out`. `backend` must live for ever. Never throws.
