@@ -17,22 +17,28 @@
 
 namespace tenon::conformance {
 
-// How the elements of a graph's input are made: dense, row-major, rounded to the input's dtype.
+// How the elements of a tensor are made: dense, row-major, rounded to its dtype, saturating for integers.
 struct Fill {
   enum Kind : uint32_t {
     kUniform = 0,  // element i is low + (high - low) u(i), u(i) the i-th splitmix64 number of `seed` in [0, 1);
                    // floored for integers and u8; bool: whether it is above 0
-    kValues = 1    // `values`, repeated until the input is full
+    kValues = 1    // `values`, repeated until the tensor is full; bool: whether it is not 0
   };
   Kind kind = kValues;
   uint64_t seed = 0;
   double low = 0, high = 0;
   std::vector<double> values;
-  bool each_step = false;  // training: iteration k is filled by seed + k (uniform), or by values from row k on
+  // Training and updates: iteration k is filled by seed + k (uniform), or by the values from k times the tensor's
+  // elements on.
+  bool each_step = false;
 };
 
-// One tensor. `step` counts iterations of training.
+// One tensor. `step` counts iterations of training. Throws std::runtime_error when there are no values.
 reference::Tensor make_tensor(int32_t dtype, const std::vector<int64_t>& dims, const Fill& fill, uint64_t step = 0);
+
+// Elements first..first+count-1 of a tensor without steps as their dense bytes: for tensors that are too large to be
+// made whole.
+void make_bytes(int32_t dtype, const Fill& fill, uint64_t first, uint64_t count, uint8_t* out);
 
 // What a composite node of `whole` stands for: a graph of primitives whose inputs are the node's present
 // operands, in order, and whose results are the node's present results, in order.
@@ -44,9 +50,9 @@ struct Decomposition {
 struct Case {
   enum Kind : uint32_t {
     kOp = 0,        // results against the reference; `op` is what it is about
-    kGradient = 1,  // the gradient of sum(result * weights) of one op's forward: results are the gradients of the
-                    // float inputs; `forward` evaluates the sum, for central differences
-    kUpdate = 2,    // an optimizer update, repeated `steps` times with its states aliased
+    kGradient = 1,  // result k is the gradient of a loss by input k, a float; the inputs after those are not
+                    // differentiated. `forward` evaluates the loss, for central differences
+    kUpdate = 2,    // an optimizer update, repeated `steps` times; all its results are states, aliased
     kTraining = 3,  // a whole training step; result 0 is the loss, the others are states, aliased
     kInference = 4  // a model's forward pass
   };
@@ -57,7 +63,11 @@ struct Case {
   bool catalogue = false;// of training: a model that `tenon train` knows (level 3); else a small one (level 2)
   double order = 0;  // of a running sum, whose order is free: so many ulps of the largest result more
   uint32_t steps = 1;
-  std::vector<Fill> inputs;  // one an input of the graph, scalars among them
+  // Bytes of its inputs and results where they are too large for the reference, else 0. Such a case is run only where
+  // there is memory, its inputs are written by make_bytes in parts, and its results are exactly `expected`.
+  uint64_t min_memory = 0;
+  std::vector<Fill> inputs;    // one an input of the graph, scalars among them
+  std::vector<Fill> expected;  // one a result of the graph where min_memory is given, else none
   plugin::FlatGraph whole;   // as a model's step holds it
   plugin::FlatGraph lowered; // the same in primitives, same inputs and results
   plugin::FlatGraph forward; // kGradient: same inputs as `lowered`, one f64 or f32 result of rank 0; else empty
@@ -69,6 +79,8 @@ uint64_t case_size(const Case& c);
 
 // Reads a corpus from memory. Throws std::runtime_error that says what is wrong and at which byte.
 std::vector<Case> read_corpus(const void* gzip, uint64_t bytes);
+// The inverse; the same cases give the same bytes.
+std::vector<uint8_t> write_corpus(const std::vector<Case>& cases);
 // The one that this program carries.
 const std::vector<Case>& built_in_corpus();
 

@@ -1,0 +1,77 @@
+// Numbers for inputs, the same everywhere.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "conformance/corpus.h"
+
+namespace tenon::conformance {
+namespace {
+
+// Number `i` of the splitmix64 sequence of a seed, in [0, 1).
+double uniform(uint64_t seed, uint64_t i) {
+  uint64_t z = seed + (i + 1) * 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
+}
+
+int64_t saturated(double x, double low, double high) {
+  if (std::isnan(x)) return 0;
+  if (x >= high) return high >= 0x1p63 ? std::numeric_limits<int64_t>::max() : static_cast<int64_t>(high);
+  return static_cast<int64_t>(std::max(x, low));
+}
+
+int64_t to_integer(int32_t dtype, double x) {
+  switch (dtype) {
+    case TENON_I32: return saturated(x, -0x1p31, 0x1p31 - 1);
+    case TENON_U8: return saturated(x, 0, 255);
+    default: return saturated(x, -0x1p63, 0x1p63);
+  }
+}
+
+// Element i, before rounding.
+double element(int32_t dtype, const Fill& fill, uint64_t seed, uint64_t i) {
+  if (fill.kind == Fill::kValues) {
+    const double v = fill.values[i % fill.values.size()];
+    return dtype == TENON_BOOL ? v != 0 : v;
+  }
+  const double v = fill.low + (fill.high - fill.low) * uniform(seed, i);
+  return dtype == TENON_BOOL ? v > 0 : plugin::is_float(dtype) ? v : std::floor(v);
+}
+
+void check(const Fill& fill) {
+  if (fill.kind == Fill::kValues && fill.values.empty()) throw std::runtime_error("a fill has no values");
+}
+
+void fill_elements(reference::Tensor& t, const Fill& fill, uint64_t seed, uint64_t first) {
+  for (size_t i = 0; i < t.f.size(); ++i) t.f[i] = reference::round_to(t.dtype, element(t.dtype, fill, seed, first + i));
+  for (size_t i = 0; i < t.i.size(); ++i) t.i[i] = to_integer(t.dtype, element(t.dtype, fill, seed, first + i));
+}
+
+}  // namespace
+
+reference::Tensor make_tensor(int32_t dtype, const std::vector<int64_t>& dims, const Fill& fill, uint64_t step) {
+  check(fill);
+  reference::Tensor t = reference::zeros(dtype, dims);
+  if (!fill.each_step) step = 0;
+  const bool uniform = fill.kind == Fill::kUniform;
+  fill_elements(t, fill, fill.seed + (uniform ? step : 0), uniform ? 0 : step * static_cast<uint64_t>(reference::elements(t)));
+  return t;
+}
+
+void make_bytes(int32_t dtype, const Fill& fill, uint64_t first, uint64_t count, uint8_t* out) {
+  check(fill);
+  constexpr uint64_t kAtOnce = 4096;
+  while (count > 0) {
+    const uint64_t n = std::min(count, kAtOnce);
+    reference::Tensor t = reference::zeros(dtype, {static_cast<int64_t>(n)});
+    fill_elements(t, fill, fill.seed, first);
+    const std::vector<uint8_t> bytes = reference::to_bytes(t);
+    out = std::copy(bytes.begin(), bytes.end(), out);
+    first += n, count -= n;
+  }
+}
+
+}  // namespace tenon::conformance
