@@ -83,10 +83,19 @@ struct RunOptions {
   int level = 4;       // tests above it are left out
   uint64_t seed = 1;
   double time_scale = 1;  // of every time limit
+  std::string spec;       // of the units, as in `--device=name:spec`; empty: the backend's default
+  // Called once, when a child has loaded the library first: its name, version and units in lines.
+  std::function<void(const std::string& description)> loaded;
 };
 
+// Whether the options let a test run. Throws std::regex_error.
+std::vector<const Test*> selected(const Tests& tests, const RunOptions& options);
+
 // Runs the tests in child processes, so that a backend that crashes, exits or hangs fails one test and no
-// more; `done` sees each result as it comes. The parent never loads the library.
+// more; `done` sees each result as it comes. The parent never loads the library. A group that ended its process three
+// times, and all once eight tests ran past their time, is not tried further: one failure says so, the rest is unavailable.
+// What a backend prints fails the first test in which it does. SIGINT, SIGTERM and SIGHUP end the children and then this
+// process.
 std::vector<Result> run_tests(const std::string& library, const Tests& tests, const RunOptions& options,
                               const std::function<void(const Result&)>& done);
 

@@ -17,6 +17,13 @@ const char* code_name(int32_t code) {
   return code >= 0 && code <= TENON_INTERNAL ? names[code] : "an unknown code";
 }
 
+std::string words(const tenon_status& status) {
+  const std::string text = one_line(status.message);
+  return std::string(code_name(status.code)) + (text.empty() ? ", without a message" : ": " + text);
+}
+
+}  // namespace
+
 // Control characters of a backend's text would break the report's lines.
 std::string one_line(const char* text) {
   std::string line = text ? std::string(text, strnlen(text, 500)) : std::string();
@@ -24,13 +31,6 @@ std::string one_line(const char* text) {
     if (static_cast<unsigned char>(c) < ' ' || c == 127) c = ' ';
   return line;
 }
-
-std::string words(const tenon_status& status) {
-  const std::string text = one_line(status.message);
-  return std::string(code_name(status.code)) + (text.empty() ? ", without a message" : ": " + text);
-}
-
-}  // namespace
 
 void fail(const std::string& text) { throw Failure{text}; }
 
@@ -50,7 +50,8 @@ void expect_code(const tenon_status& status, int32_t code, const std::string& wh
 }
 
 // malloc's memory is 0xFF, which is NaN: a byte that stands for "on" and inverts to that is 0x100.
-Subject::Subject(std::string path, uint64_t seed, uint32_t threads) : path_(std::move(path)), seed_(seed) {
+Subject::Subject(std::string path, uint64_t seed, uint32_t threads, std::string spec)
+    : path_(std::move(path)), spec_(std::move(spec)), seed_(seed) {
   mallopt(M_PERTURB, 0x100);
   static auto& hosts = *new std::vector<Host*>;  // they live for ever, and a leak checker should see it
   hosts.push_back(host_ = new Host(path_, std::max(threads, 1u)));
@@ -66,11 +67,11 @@ void Subject::limit_gang(uint32_t threads) { host_->gang().set_limit(threads); }
 const std::vector<tenon_unit>& Subject::units() {
   if (!units_.empty()) return units_;
   uint32_t count = 0;
-  expect_ok(backend_->enumerate(backend_->self, nullptr, nullptr, sizeof(tenon_unit), &count), "enumerate");
+  expect_ok(backend_->enumerate(backend_->self, spec(), nullptr, sizeof(tenon_unit), &count), "enumerate");
   if (count == 0) throw Unavailable{"enumerate: no units"};
   expect(count <= 4096, "enumerate: " + std::to_string(count) + " units");
   std::vector<tenon_unit> units(count);
-  expect_ok(backend_->enumerate(backend_->self, nullptr, units.data(), sizeof(tenon_unit), &count), "enumerate");
+  expect_ok(backend_->enumerate(backend_->self, spec(), units.data(), sizeof(tenon_unit), &count), "enumerate");
   expect(count == units.size(), "enumerate: counts " + std::to_string(units.size()) + " units, then " + std::to_string(count));
   return units_ = std::move(units);
 }
@@ -81,6 +82,7 @@ tenon_device* Subject::open_device(uint32_t n_units) {
   for (uint32_t i = 0; i < n_units; ++i) indices.push_back(i);
   tenon_open open{};
   open.struct_size = sizeof open;
+  open.spec = spec();
   open.units = indices.data();
   open.n_units = n_units;
   open.processes = 1;

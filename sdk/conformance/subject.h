@@ -21,6 +21,8 @@ namespace tenon::conformance {
 void expect_ok(const tenon_status& status, const std::string& what);
 // Throws a failure unless the status has this code and, being an error, a message of one line.
 void expect_code(const tenon_status& status, int32_t code, const std::string& what);
+// A backend's text as one line of printable characters; null is empty.
+std::string one_line(const char* text);
 [[noreturn]] void fail(const std::string& text);
 inline void expect(bool condition, const std::string& text) {
   if (!condition) fail(text);
@@ -37,19 +39,21 @@ class Host;
 class Subject {
  public:
   // Checks the ELF note, loads, initialises, and has malloc hand out rubbish. `threads`: cores that the backend may
-  // use, and the largest gang. Throws. A second subject of one library in one process initialises it again.
-  Subject(std::string path, uint64_t seed, uint32_t threads = 2);
+  // use, and the largest gang. `spec`: of the units, empty for the default. Throws. A second subject of one
+  // library in one process initialises it again.
+  Subject(std::string path, uint64_t seed, uint32_t threads = 2, std::string spec = {});
   ~Subject();
   Subject(const Subject&) = delete;
   Subject& operator=(const Subject&) = delete;
 
   const std::string& path() const { return path_; }
   uint64_t seed() const { return seed_; }
+  const char* spec() const { return spec_.empty() ? nullptr : spec_.c_str(); }
   const tenon_backend& backend() const { return *backend_; }
   const HostLog& log() const;
   // The largest gang from now on; 0: all threads again. Any thread.
   void limit_gang(uint32_t threads);
-  const std::vector<tenon_unit>& units();  // of the default spec
+  const std::vector<tenon_unit>& units();  // of the spec
   // The device of unit 0, opened at first use and shared by the tests of one process.
   tenon_device* device();
   // One more device on `n` units; close it with backend().device_close.
@@ -61,7 +65,7 @@ class Subject {
 
  private:
   struct Poison;
-  std::string path_;
+  std::string path_, spec_;
   uint64_t seed_;
   Host* host_;  // lives for ever, as the backend's table does
   std::unique_ptr<tenon_backend> backend_;

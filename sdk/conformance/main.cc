@@ -1,0 +1,158 @@
+// tenon-conform: whether a backend keeps the contract, and what it can do.
+#include <elf.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <regex>
+#include <stdexcept>
+
+#include "conformance/report.h"
+
+namespace tenon::conformance {
+namespace {
+
+const char kUsage[] =
+    "usage: tenon-conform LIB.so [options]\n"
+    "\n"
+    "Runs the conformance suite on a backend, each test in a child process.\n"
+    "\n"
+    "  --level N          leave out tests above level N, and fail below it\n"
+    "  --filter RE        only tests whose name has this regular expression (ECMAScript) in it\n"
+    "  --seed S           of inputs; 1 unless given\n"
+    "  --spec SPEC        of the units, as in --device=name:SPEC\n"
+    "  --timeout-scale X  multiplies every time limit\n"
+    "  --json FILE        results as JSON\n"
+    "  --junit FILE       results as JUnit XML\n"
+    "  --list             names of the tests; runs none\n"
+    "  --help             this text\n"
+    "\n"
+    "Levels: 0 loads, 1 infers, 2 trains with primitives, 3 trains every model of the catalogue, 4 replicas and feeds.\n"
+    "Exit code: 0 no test failed and level 0, or that of --level, is reached; 1 otherwise; 2 the command is wrong.\n";
+
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct Command {
+  std::string library, json, junit;
+  RunOptions options;
+  int least = -1;  // --level
+  bool list = false, help = false;
+};
+
+double number(const std::string& option, const std::string& text) {
+  char* end = nullptr;
+  const double x = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end || !std::isfinite(x)) throw UsageError(option + ": '" + text + "' is no number");
+  return x;
+}
+
+uint64_t whole(const std::string& option, const std::string& text) {
+  char* end = nullptr;
+  errno = 0;
+  const unsigned long long n = std::strtoull(text.c_str(), &end, 10);
+  if (text.empty() || *end || errno || text[0] == '-') throw UsageError(option + ": '" + text + "' is no whole number");
+  return n;
+}
+
+void set(Command& command, const std::string& option, const std::string& value) {
+  RunOptions& o = command.options;
+  if (option == "--filter") o.filter = value;
+  else if (option == "--json") command.json = value;
+  else if (option == "--junit") command.junit = value;
+  else if (option == "--spec") o.spec = value;
+  else if (option == "--seed") o.seed = whole(option, value);
+  else if (option == "--timeout-scale") {
+    if ((o.time_scale = number(option, value)) <= 0) throw UsageError("--timeout-scale: expected more than 0, found " + value);
+  } else if (option == "--level") {
+    const uint64_t level = whole(option, value);
+    if (level > 4) throw UsageError("--level: expected 0 to 4, found " + value);
+    o.level = command.least = static_cast<int>(level);
+  } else throw UsageError("unknown option " + option + "; --help lists them");
+}
+
+Command parse(int argc, char** argv) {
+  Command command;
+  for (int i = 1; i < argc; ++i) {
+    std::string word = argv[i];
+    if (word == "--help" || word == "-h") command.help = true;
+    else if (word == "--list") command.list = true;
+    else if (word.rfind("--", 0) == 0) {
+      const size_t equal = word.find('=');
+      if (equal == std::string::npos && i + 1 >= argc) throw UsageError(word + ": needs a value");
+      if (equal == std::string::npos) set(command, word, argv[++i]);
+      else set(command, word.substr(0, equal), word.substr(equal + 1));
+    } else if (command.library.empty()) command.library = word;
+    else throw UsageError("one library at a time: " + command.library + " and " + word);
+  }
+  if (command.library.empty() && !command.list && !command.help) throw UsageError("no library given; --help tells more");
+  return command;
+}
+
+// What is no library at all is a mistake in the command; the rest is for the tests to say.
+void check_library(const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0) throw UsageError(path + ": " + std::strerror(errno));
+  if (!S_ISREG(info.st_mode)) throw UsageError(path + ": not a regular file");
+  char magic[SELFMAG] = {};
+  std::ifstream file(path, std::ios::binary);
+  if (!file.read(magic, sizeof magic) || std::memcmp(magic, ELFMAG, SELFMAG) != 0)
+    throw UsageError(path + ": not an ELF file");
+}
+
+std::vector<const Test*> select(const Tests& tests, const Command& command) {
+  try {
+    std::vector<const Test*> chosen = selected(tests, command.options);
+    if (chosen.empty()) throw UsageError("--filter: no test is named like '" + command.options.filter + "'; --list shows all");
+    return chosen;
+  } catch (const std::regex_error& e) {
+    throw UsageError("--filter: '" + command.options.filter + "' is no regular expression: " + e.what());
+  }
+}
+
+int run(const Command& command, const Tests& tests) {
+  check_library(command.library);
+  for (const std::string& path : {command.json, command.junit})
+    if (!path.empty()) check_writable(path);
+  Progress progress(stdout);
+  Summary summary{command.library, "", command.options, {}, 0};
+  summary.options.loaded = [&](const std::string& description) {
+    summary.description = description;
+    progress.header(command.library, description);
+  };
+  const auto start = std::chrono::steady_clock::now();
+  summary.results = run_tests(command.library, tests, summary.options, [&](const Result& r) { progress.add(r); });
+  summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  progress.end_group();
+  print_summary(stdout, summary);
+  std::fflush(stdout);
+  if (!command.json.empty()) write_file(command.json, to_json(summary));
+  if (!command.junit.empty()) write_file(command.junit, to_junit(summary));
+  return summary.good(command.least) ? 0 : 1;
+}
+
+int run_command(int argc, char** argv) {
+  const Command command = parse(argc, argv);
+  if (command.help) return std::fputs(kUsage, stdout), 0;
+  const Tests tests = all_tests();
+  const std::vector<const Test*> chosen = select(tests, command);
+  if (!command.list) return run(command, tests);
+  for (const Test* test : chosen) std::printf("%s\n", test->id().c_str());
+  return 0;
+}
+
+}  // namespace
+}  // namespace tenon::conformance
+
+int main(int argc, char** argv) {
+  try {
+    return tenon::conformance::run_command(argc, argv);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "tenon-conform: %s\n", e.what());
+    return 2;
+  }
+}
