@@ -103,15 +103,19 @@ Tensors add_inputs(Graph& graph, const Inputs& inputs) {
 
 namespace {
 
-Graph build(const Definition& d, Case& c) {
+// The definition's graph and, in the case, the fills of the inputs that it uses.
+Graph build(const Definition& d, Case& c, const std::vector<int>& state = {}) {
   c.op = d.op;
   c.name = d.name;
   c.order = d.order;
   Graph graph;
   for (const Tensor& t : d.build(add_inputs(graph, d.inputs)))
     if (t) graph.results.push_back({t.id()});
+  for (size_t r = 0; r < state.size(); ++r) graph.results.at(r).alias = state[r];
   Graph pruned = prune_inputs(graph);
   for (const tenon::Input& input : pruned.inputs) c.inputs.push_back(d.inputs[std::stoul(input.name.substr(1))].fill);
+  const auto about = [&d](const Node& n) { return n.op == d.op; };
+  if (std::none_of(pruned.nodes.begin(), pruned.nodes.end(), about)) fail(c.op, " '", c.name, "': has no such node");
   return pruned;
 }
 
@@ -128,6 +132,16 @@ Case op_case(const Definition& definition) {
 Case op_case_as_built(const Definition& definition) {
   Case c;
   set_graphs(c, build(definition, c));
+  return c;
+}
+
+Case state_case(Case::Kind kind, const Definition& definition, uint32_t steps, const std::vector<int>& state) {
+  Case c;
+  c.kind = kind;
+  c.steps = steps;
+  Graph graph = build(definition, c, state);
+  ask_for_f32(graph);
+  set_graphs(c, std::move(graph));
   return c;
 }
 

@@ -3,7 +3,9 @@
 // Everything throws tenon::Error naming the case.
 #pragma once
 
+#include <concepts>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -59,6 +61,9 @@ Tensors add_inputs(Graph& graph, const Inputs& inputs);
 Case op_case(const Definition& definition);
 // The same with precisions as they are.
 Case op_case_as_built(const Definition& definition);
+// One whose result r is the next value of input state[r].
+Case state_case(Case::Kind kind, const Definition& definition, uint32_t steps, const std::vector<int>& state);
+inline void add_op(Cases& cases, const Definition& definition) { cases.push_back(op_case(definition)); }
 
 plugin::FlatGraph flat(const Graph& graph);
 
@@ -67,6 +72,11 @@ constexpr DType kNumbers[] = {DType::kF32, DType::kBF16, DType::kF16, DType::kF6
 constexpr DType kAll[] = {DType::kF32, DType::kBF16, DType::kF16, DType::kF64,
                           DType::kI32, DType::kI64, DType::kU8,  DType::kBool};
 
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
 inline std::string name_of(const Type& type) { return type.str(); }
+template <std::same_as<Input> I>  // braces mean a type
+std::string name_of(const I& input) { return input.type.str(); }
 
 }  // namespace tenon::corpus

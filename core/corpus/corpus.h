@@ -5,8 +5,24 @@
 
 namespace tenon::corpus {
 
+// ---- kOp ----
 void add_elementwise_cases(Cases& cases);
+void add_cast_cases(Cases& cases);
+void add_activation_cases(Cases& cases);
 void add_movement_cases(Cases& cases);
+void add_indexed_cases(Cases& cases);
+void add_contraction_cases(Cases& cases);
+void add_pooling_cases(Cases& cases);
+void add_reduction_cases(Cases& cases);
+void add_normalization_cases(Cases& cases);
+void add_softmax_cases(Cases& cases);
+void add_attention_cases(Cases& cases);
+void add_recurrent_cases(Cases& cases);
+void add_image_cases(Cases& cases);
+void add_update_cases(Cases& cases);
+
+// ---- kUpdate ----
+void add_ten_step_cases(Cases& cases);
 
 // All of them; names are unique within kind and op.
 Cases all_cases();

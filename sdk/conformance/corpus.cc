@@ -3,6 +3,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <stdexcept>
 
@@ -101,25 +102,43 @@ std::vector<Fill> read_fills(Reader& in) {
   return out;
 }
 
-tenon_array read_array(Reader& in) {
-  tenon_array a{};
-  a.at = in.number<uint64_t>();
-  a.count = in.number<uint32_t>();
-  a.stride = in.number<uint32_t>();
-  return a;
+struct Bytes {
+  const uint8_t* data = nullptr;
+  uint64_t size = 0;
+};
+using Parts = std::array<std::vector<Bytes>, kParts.size()>;
+
+Parts read_parts(Reader& in) {
+  Parts parts;
+  for (std::vector<Bytes>& table : parts)
+    for (uint32_t n = in.count(sizeof(uint32_t), "the number of parts of graphs"); n > 0; --n) {
+      const uint32_t size = in.count(1, "the size of a part of a graph");
+      table.push_back({in.take(size), size});
+    }
+  return parts;
 }
 
-plugin::FlatGraph read_graph(Reader& in, const plugin::FlatGraph* whole) {
+void append(std::vector<uint8_t>& out, const Bytes& part) { out.insert(out.end(), part.data, part.data + part.size); }
+
+plugin::FlatGraph read_graph(Reader& in, const Parts& parts) {
   const uint64_t start = in.at();
-  const uint32_t stored = in.limited(whole ? kWholeGraph : kGivenGraph, "the form of a graph");
-  if (stored == kNoGraph) return {};
-  if (stored == kWholeGraph) return plugin::adopt(*whole->graph(), whole->graph()->data);
+  if (!in.flag()) return {};
   tenon_graph g{};
   g.struct_size = sizeof g;
   g.flags = in.number<uint64_t>();
-  for (tenon_array* a : {&g.values, &g.nodes, &g.ids, &g.attrs, &g.inputs, &g.results, &g.constants, &g.strings}) *a = read_array(in);
-  g.data_size = in.number<uint64_t>();
-  plugin::FlatGraph flat = plugin::adopt(g, in.take(g.data_size));
+  std::vector<uint8_t> data;
+  for (size_t k = 0; k < kParts.size(); ++k) {
+    const auto index = in.number<uint32_t>();
+    if (index >= parts[k].size()) Reader::wrong(start, "a part of the graph here is not there");
+    const Bytes& part = parts[k][index];
+    if (kParts[k].array) {
+      data.resize((data.size() + kPartAlignment - 1) / kPartAlignment * kPartAlignment);
+      g.*kParts[k].array = {data.size(), static_cast<uint32_t>(part.size / kParts[k].stride), kParts[k].stride};
+    }
+    append(data, part);
+  }
+  g.data_size = data.size();
+  plugin::FlatGraph flat = plugin::adopt(g, data.data());
   const std::string problem = check_graph(*flat.graph());
   if (!problem.empty()) Reader::wrong(start, "the graph here is wrong: " + problem);
   return flat;
@@ -150,7 +169,7 @@ void check_case(const Case& c, uint64_t at) {
   for (const Decomposition& d : c.decompositions) expect(d.node < whole.n_nodes() && !d.graph.empty(), "decomposes a node that is not there");
 }
 
-Case read_case(Reader& in) {
+Case read_case(Reader& in, const Parts& parts) {
   const uint64_t start = in.at();
   Case c;
   c.kind = static_cast<Case::Kind>(in.limited(Case::kInference, "the kind of a case"));
@@ -163,13 +182,13 @@ Case read_case(Reader& in) {
   c.min_memory = in.number<uint64_t>();
   c.inputs = read_fills(in);
   c.expected = read_fills(in);
-  c.whole = read_graph(in, nullptr);
-  c.lowered = read_graph(in, &c.whole);
-  c.forward = read_graph(in, nullptr);
+  c.whole = read_graph(in, parts);
+  c.lowered = read_graph(in, parts);
+  c.forward = read_graph(in, parts);
   c.decompositions.resize(in.count(8, "the number of decompositions"));
   for (Decomposition& d : c.decompositions) {
     d.node = in.number<uint32_t>();
-    d.graph = read_graph(in, nullptr);
+    d.graph = read_graph(in, parts);
   }
   check_case(c, start);
   return c;
@@ -192,8 +211,9 @@ std::vector<Case> read_corpus(const void* gzip, uint64_t bytes) {
   const auto version = in.number<uint32_t>();
   if (version != kCorpusVersion)
     Reader::wrong(8, "version " + std::to_string(version) + ", expected " + std::to_string(kCorpusVersion));
+  const Parts parts = read_parts(in);
   std::vector<Case> cases;
-  for (uint32_t n = in.count(64, "the number of cases"); n > 0; --n) cases.push_back(read_case(in));
+  for (uint32_t n = in.count(64, "the number of cases"); n > 0; --n) cases.push_back(read_case(in, parts));
   if (in.left()) Reader::wrong(in.at(), "has " + std::to_string(in.left()) + " bytes too many");
   return cases;
 }

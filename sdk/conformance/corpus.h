@@ -4,8 +4,8 @@
 // needs nothing of the core. A graph is stored as it crosses the ABI. Beside each graph with composite ops
 // stands the same graph in primitives, which is what the composites mean and what the reference evaluates.
 //
-// File: gzip; all numbers little-endian. u64 magic "TNCORPUS", u32 version, u32 cases; then the cases as
-// corpus.cc reads them. A corpus is data of one build: its version changes freely.
+// File: gzip; all numbers little-endian. u64 magic "TNCORPUS", u32 version; the parts that graphs are made of, each
+// once; u32 cases, then the cases as corpus.cc reads them. A corpus is data of one build: its version changes freely.
 #pragma once
 
 #include <cstdint>

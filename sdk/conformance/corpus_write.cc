@@ -1,8 +1,8 @@
 // Fields stand in the order in which corpus.cc reads them.
 #include <zlib.h>
 
-#include <algorithm>
-#include <cstring>
+#include <array>
+#include <map>
 #include <stdexcept>
 
 #include "conformance/corpus.h"
@@ -44,37 +44,41 @@ void write_fills(Writer& out, const std::vector<Fill>& fills) {
   }
 }
 
-void write_array(Writer& out, const tenon_array& a) {
-  out.number(a.at);
-  out.number(a.count);
-  out.number(a.stride);
-}
+// The tables of parts, filled as graphs come.
+class Tables {
+ public:
+  uint32_t index(size_t table, const uint8_t* data, uint64_t size) {
+    std::string part(reinterpret_cast<const char*>(data), size);
+    const auto [at, added] = known_[table].try_emplace(std::move(part), static_cast<uint32_t>(order_[table].size()));
+    if (added) order_[table].push_back(&at->first);
+    return at->second;
+  }
+  void write(Writer& out) const {
+    for (const auto& table : order_) {
+      out.number(static_cast<uint32_t>(table.size()));
+      for (const std::string* part : table) out.text(*part);
+    }
+  }
 
-// The arrays of a graph, in the order in which they are stored.
-std::vector<tenon_array> arrays(const tenon_graph& g) {
-  return {g.values, g.nodes, g.ids, g.attrs, g.inputs, g.results, g.constants, g.strings};
-}
+ private:
+  std::array<std::map<std::string, uint32_t>, kParts.size()> known_;
+  std::array<std::vector<const std::string*>, kParts.size()> order_;
+};
 
-bool equal(const plugin::FlatGraph& a, const plugin::FlatGraph& b) {
-  const auto same = [](const tenon_array& x, const tenon_array& y) { return x.at == y.at && x.count == y.count && x.stride == y.stride; };
-  const tenon_graph &g = *a.graph(), &h = *b.graph();
-  const std::vector<tenon_array> x = arrays(g), y = arrays(h);
-  return g.flags == h.flags && g.data_size == h.data_size && std::equal(x.begin(), x.end(), y.begin(), same) &&
-         std::memcmp(g.data, h.data, g.data_size) == 0;
-}
-
-void write_graph(Writer& out, const plugin::FlatGraph& flat, const plugin::FlatGraph* whole) {
-  if (flat.empty()) return out.number(uint32_t{kNoGraph});
-  if (whole && equal(flat, *whole)) return out.number(uint32_t{kWholeGraph});
-  out.number(uint32_t{kGivenGraph});
+void write_graph(Writer& out, Tables& tables, const plugin::FlatGraph& flat) {
+  out.number(static_cast<uint32_t>(!flat.empty()));
+  if (flat.empty()) return;
   const tenon_graph& g = *flat.graph();
   out.number(g.flags);
-  for (const tenon_array& a : arrays(g)) write_array(out, a);
-  out.number(g.data_size);
-  out.raw(g.data, g.data_size);
+  out.number(tables.index(0, g.data, g.values.at));
+  for (size_t k = 1; k < kParts.size(); ++k) {
+    const tenon_array& a = g.*kParts[k].array;
+    if (a.stride != kParts[k].stride) throw std::runtime_error("corpus: an array of a graph has stride " + std::to_string(a.stride));
+    out.number(tables.index(k, g.data + a.at, uint64_t{a.count} * a.stride));
+  }
 }
 
-void write_case(Writer& out, const Case& c) {
+void write_case(Writer& out, Tables& tables, const Case& c) {
   out.number(static_cast<uint32_t>(c.kind));
   out.text(c.op);
   out.text(c.name);
@@ -85,13 +89,13 @@ void write_case(Writer& out, const Case& c) {
   out.number(c.min_memory);
   write_fills(out, c.inputs);
   write_fills(out, c.expected);
-  write_graph(out, c.whole, nullptr);
-  write_graph(out, c.lowered, &c.whole);
-  write_graph(out, c.forward, nullptr);
+  write_graph(out, tables, c.whole);
+  write_graph(out, tables, c.lowered);
+  write_graph(out, tables, c.forward);
   out.number(static_cast<uint32_t>(c.decompositions.size()));
   for (const Decomposition& d : c.decompositions) {
     out.number(d.node);
-    write_graph(out, d.graph, nullptr);
+    write_graph(out, tables, d.graph);
   }
 }
 
@@ -113,11 +117,14 @@ std::vector<uint8_t> pack(const std::vector<uint8_t>& bytes) {
 }  // namespace
 
 std::vector<uint8_t> write_corpus(const std::vector<Case>& cases) {
-  Writer out;
+  Tables tables;
+  Writer out, body;
+  for (const Case& c : cases) write_case(body, tables, c);
   out.number(kCorpusMagic);
   out.number(kCorpusVersion);
+  tables.write(out);
   out.number(static_cast<uint32_t>(cases.size()));
-  for (const Case& c : cases) write_case(out, c);
+  out.raw(body.bytes().data(), body.bytes().size());
   return pack(out.bytes());
 }
 

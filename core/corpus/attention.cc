@@ -1,0 +1,90 @@
+// Attention and recurrent cells.
+#include <array>
+
+#include "base/text.h"
+#include "corpus/corpus.h"
+#include "op/op.h"
+
+namespace tenon::corpus {
+namespace {
+
+struct AttentionCase {
+  Shape q, k;
+  Shape bias;  // rank 0: none
+  AttentionOptions o;
+  std::string what;
+};
+
+const AttentionCase kAttentions[] = {
+    {{2, 5, 3, 8}, {2, 5, 3, 8}, {}, {.scale = 0.35}, ""},
+    {{1, 1, 1, 1}, {1, 1, 1, 1}, {}, {}, "one"},
+    {{2, 7, 4, 5}, {2, 9, 2, 5}, {}, {.scale = 0.5, .causal = true}, "causal, shared heads"},
+    {{1, 17, 2, 16}, {1, 13, 2, 16}, {}, {.scale = 0.25, .causal = true}, "causal, rows that see nothing"},
+    {{2, 6, 2, 4}, {2, 11, 1, 4}, {1, 2, 6, 11}, {.scale = 0.5}, "bias of heads"},
+    {{2, 6, 2, 4}, {2, 11, 1, 4}, {2, 1, 1, 11}, {.scale = 0.5}, "bias of keys"},
+    {{1, 33, 2, 8}, {1, 33, 2, 8}, {}, {.scale = 0.3, .rate = 0.25, .stream = 99}, "dropout"},
+    {{2, 3, 2, 4}, {2, 67, 2, 4}, {}, {.scale = 0.5, .causal = true}, "causal, few queries"},
+};
+
+void add_attention(Cases& cases, DType t, const AttentionCase& c) {
+  const AttentionOptions o = c.o;
+  const bool biased = c.bias.rank() > 0, dropped = o.rate > 0;
+  const Input q = uniform(t, c.q, 1), k = uniform(t, c.k, 2), v = uniform(t, c.k, 3), dy = uniform(t, c.q, 4), bias = uniform(t, c.bias, 5);
+  const std::string what = cat(name_of(q), " ", c.k.str(), c.what.empty() ? "" : " ", c.what);
+  const Inputs inputs{q, k, v, bias, seed_of(5), step_of(6), dy};
+  const auto forward = [=](const Tensors& x) {
+    return attention(x[0], x[1], x[2], biased ? x[3] : Tensor(), dropped ? x[4] : Tensor(), dropped ? x[5] : Tensor(), o);
+  };
+  add_op(cases, {"attention", what, inputs, [=](const Tensors& x) {
+                   const Attention r = forward(x);
+                   return Tensors{r.y, r.lse};
+                 }});
+  add_op(cases, {"attention_grad", what, inputs, [=](const Tensors& x) {
+                   const Attention r = forward(x);
+                   const AttentionGrad g = attention_grad(x[6], x[0], x[1], x[2], biased ? x[3] : Tensor(), dropped ? x[4] : Tensor(),
+                                                          dropped ? x[5] : Tensor(), r.y, r.lse, o);
+                   return Tensors{g.dq, g.dk, g.dv, g.dbias};
+                 }});
+}
+
+// Sizes of a recurrent layer: batch, steps, inputs, units.
+void add_cells(Cases& cases, DType t, const std::array<int64_t, 4>& sizes) {
+  const auto [B, T, I, U] = sizes;
+  const auto weights = [&, B = B, T = T, I = I, U = U](int64_t gates) {
+    return Inputs{uniform(t, {B, T, I}, 1),     uniform(t, {B, U}, 2),         uniform(t, {B, U}, 3),  uniform(t, {I, gates * U}, 4, -0.5, 0.5),
+                  uniform(t, {U, gates * U}, 5, -0.5, 0.5), uniform(t, {gates * U}, 6), uniform(t, {gates * U}, 7), uniform(t, {B, T, U}, 8)};
+  };
+  const std::string what = cat(name_of({t, {B, T, I}}), " units ", U);
+  const auto lstm_of = [](const Tensors& x) { return lstm(x[0], x[1], x[2], x[3], x[4], x[5]); };
+  const auto gru_of = [](const Tensors& x) { return gru(x[0], x[1], x[3], x[4], x[5], x[6]); };
+  add_op(cases, {"lstm", what, weights(4), [=](const Tensors& x) {
+                   const Recurrent r = lstm_of(x);
+                   return Tensors{r.y, r.c, r.gates};
+                 }});
+  add_op(cases, {"lstm_grad", what, weights(4), [=](const Tensors& x) {
+                   const Recurrent r = lstm_of(x);
+                   return emit_all("lstm_grad", {x[7], x[2], x[0], x[1], x[2], x[3], x[4], x[5], r.y, r.gates});
+                 }});
+  add_op(cases, {"gru", what, weights(3), [=](const Tensors& x) {
+                   const Recurrent r = gru_of(x);
+                   return Tensors{r.y, r.gates};
+                 }});
+  add_op(cases, {"gru_grad", what, weights(3), [=](const Tensors& x) {
+                   const Recurrent r = gru_of(x);
+                   return emit_all("gru_grad", {x[7], x[0], x[1], x[3], x[4], x[5], x[6], r.y, r.gates});
+                 }});
+}
+
+}  // namespace
+
+void add_attention_cases(Cases& cases) {
+  for (DType t : kFloats)
+    for (const AttentionCase& c : kAttentions) add_attention(cases, t, c);
+}
+
+void add_recurrent_cases(Cases& cases) {
+  for (DType t : kFloats)
+    for (const auto& sizes : {std::array<int64_t, 4>{2, 3, 5, 4}, {1, 1, 1, 1}, {3, 5, 7, 8}, {5, 4, 9, 17}}) add_cells(cases, t, sizes);
+}
+
+}  // namespace tenon::corpus
