@@ -13,18 +13,22 @@ struct Expected {
   std::vector<reference::Tensor> tolerances;  // absolute, of each element
 };
 
-// Of a graph of primitives. A graph of one node has the bound of its op (reference/error_bound.h). Of a larger
-// one the reference is evaluated again with every node's results, and the inputs, moved within their bounds;
-// the tolerance is a small multiple of how far any result went, and the last rounding. `move_inputs` is false
-// where results select elements.
+// Of a graph of primitives. A graph of one node has the bound of its op (reference/error_bound.h); one whose nodes
+// are all exact has none. Of any other the reference is evaluated again with every node's results, and the inputs,
+// moved within their bounds; the tolerance is a small multiple of how far any result went, and the last rounding.
+// `move_inputs` is false where results select elements.
 Expected expect_of(const tenon_graph& lowered, const std::vector<reference::Tensor>& inputs, bool move_inputs);
-// Of a case: its lowered graph on its inputs, with its order of summation allowed.
-Expected expect_of(const Case& c, const std::vector<reference::Tensor>& inputs);
+// Of a case: its lowered graph on its inputs, with its order of summation allowed. Dots and convolutions have at
+// least `precision`, which the backend must be asked for too (tenon_options).
+Expected expect_of(const Case& c, const std::vector<reference::Tensor>& inputs, int32_t precision = TENON_PRECISION_HIGHEST);
+// Of the case's steps, one after the other: the results that alias an input are that input in the next step, and the
+// tolerance of a step holds what all before it may have added.
+std::vector<Expected> expect_steps(const Case& c, uint64_t seed, int32_t precision = TENON_PRECISION_HIGHEST);
 
 // The case's inputs, made by its fills; `seed` 1 is the corpus's own, others give other numbers.
-std::vector<reference::Tensor> inputs_of(const Case& c, uint64_t seed);
+std::vector<reference::Tensor> inputs_of(const Case& c, uint64_t seed, uint64_t step = 0);
 
-// Throws Failure at the first element out of tolerance: "result 1 of 2: element [3,4] is .., expected .. within ..".
+// Throws Failure at the first element out of tolerance: "result 1 of 2 at [3,4]: found .., expected .. within ..".
 void expect_close(const std::vector<reference::Tensor>& found, const Expected& expected);
 
 }  // namespace tenon::conformance

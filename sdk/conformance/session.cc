@@ -24,7 +24,7 @@ std::vector<Answer> answers(Subject& subject, tenon_device* device, const tenon_
     expect(w.beyond == kMark, "supports: wrote more than a verdict, though its stride leaves room");
     expect(w.verdict.answer >= TENON_REFUSE && w.verdict.answer <= TENON_TAKE,
            "supports: the answer is " + std::to_string(w.verdict.answer) + ", expected 0 to 2");
-    out.push_back({w.verdict.answer, w.verdict.reason ? w.verdict.reason : ""});
+    out.push_back({w.verdict.answer, one_line(w.verdict.reason)});
   }
   return out;
 }
