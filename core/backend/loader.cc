@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <sys/stat.h>
 
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -19,6 +20,7 @@
 #include "backend/table_check.h"
 #include "backend/trust.h"
 #include "base/text.h"
+#include "tenon/plugin/validation.h"
 
 namespace tenon {
 namespace {
@@ -78,9 +80,17 @@ Status in_init(const Status& status) {
   return status.ok() ? status : Status(status.code(), cat("tenon_backend_init: ", one_line(status.message())));
 }
 
-tenon_status call_init(decltype(&tenon_backend_init) init, const tenon_host& host, tenon_backend* out) {
+// Whether both sides of every call are to be checked; a child that only tries a backend makes no calls.
+bool validating() {
+  const char* value = ::secure_getenv("TENON_VALIDATE");
+  return value && std::string_view(value) == "1" && !state().trial;
+}
+
+tenon_status call_init(decltype(&tenon_backend_init) init, const tenon_host& host, const std::string& name,
+                       tenon_backend* out) {
   try {
-    return init(&host, out);
+    return validating() ? plugin::validate_init(init, host, name.c_str(), out) : init(&host, out);
+
   } catch (...) {
     return {TENON_ABI, 0, "threw an exception"};
   }
@@ -108,8 +118,16 @@ Status bring_up(const std::string& path, const std::string& name, const AbiVersi
   stage("tenon_backend_init");
   *out = {};
   out->struct_size = sizeof *out;
-  TENON_TRY(in_init(from_abi(call_init(init, host, out), name, "tenon_backend_init")));
+  TENON_TRY(in_init(from_abi(call_init(init, host, name, out), name, "tenon_backend_init")));
   return check_table(*out, name, version);
+}
+
+// The layer's table takes the place of the backend's.
+Status put_validation_over(tenon_backend* table) {
+  const tenon_backend inner = *table;
+  *table = {};
+  table->struct_size = sizeof *table;
+  return from_abi(plugin::validate_backend(inner, table), inner.name, "validation");
 }
 
 Status try_in_child(const std::string& path, const std::string& name, const AbiVersion& version) {
@@ -178,6 +196,7 @@ Result<const LoadedBackend*> load_backend(const std::string& name, const std::st
   const Status status = bring_up(real, name, version, table, &backend->table, [](const char*) {});
   (void)host.release();  // the plugin may have kept it, whatever it answered
   TENON_TRY(status);
+  if (validating()) TENON_TRY(put_validation_over(&backend->table));
   backend->name = backend->table.name;
   backend->version = one_line(backend->table.version);
   backend->path = path;
