@@ -1,0 +1,147 @@
+// Writes sources in which every mutant of a list is present and one is chosen at run time.
+//
+//   mutate LIST OUT_DIR SOURCE..     OUT_DIR gets a changed copy of each source, of a header tenon/plugin/x.h under that
+//                                    name, and mutants.txt with a line "name test" for each mutant
+//
+// An entry of the list:
+//   mutant: pad-low-one-more         its name, which TENON_MUTANT chooses; *: the change is always made
+//   caught: op/pad/                  a regular expression: the tests that must fail
+//   file: pad.cc                     where
+//   - low + i                        a text that occurs once in the file: an expression, or statements that end in ;
+//   + low + i + 1                    what stands there in the mutant; empty: nothing, of statements
+// Several entries may change the same text. Lines that start with # are comments.
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Mutant {
+  std::string name, caught, file, from, to;
+  bool always() const { return name == "*"; }
+};
+
+std::string read_file(const fs::path& path) {
+  std::ifstream in(path);
+  if (!in) throw std::runtime_error(path.string() + ": cannot be read");
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+void write_file(const fs::path& path, const std::string& text) {
+  std::ofstream out(path);
+  out << text;
+  if (!out.flush()) throw std::runtime_error(path.string() + ": cannot be written");
+}
+
+// The text after `key` when the line starts with it.
+bool take(const std::string& line, const std::string& key, std::string& to) {
+  if (line.compare(0, key.size(), key) != 0) return false;
+  to = line.substr(key.size());
+  return true;
+}
+
+std::vector<Mutant> read_list(const fs::path& path) {
+  std::istringstream in(read_file(path));
+  std::vector<Mutant> mutants;
+  std::string text, line;
+  for (int number = 1; std::getline(in, line); ++number) {
+    if (line.empty() || line[0] == '#') continue;
+    if (take(line, "mutant: ", text)) mutants.push_back({text, {}, {}, {}, {}});
+    else if (mutants.empty()) throw std::runtime_error(path.string() + ": line " + std::to_string(number) + " is before the first mutant");
+    else if (take(line, "caught: ", text)) mutants.back().caught = text;
+    else if (take(line, "file: ", text)) mutants.back().file = text;
+    else if (take(line, "- ", text)) mutants.back().from += (mutants.back().from.empty() ? "" : "\n") + text;
+    else if (take(line, "+ ", text)) mutants.back().to += (mutants.back().to.empty() ? "" : "\n") + text;
+    else if (line != "+") throw std::runtime_error(path.string() + ": line " + std::to_string(number) + " is none of mutant, caught, file, - and +");
+  }
+  return mutants;
+}
+
+using Choices = std::vector<std::pair<size_t, const Mutant*>>;  // with their numbers, from 1
+
+// `from`, and in its place the texts of its mutants while they are chosen.
+std::string choice(const std::string& from, const Choices& mutants) {
+  if (mutants[0].second->always()) return mutants[0].second->to;
+  const bool statements = from.back() == ';' || from.back() == '}';
+  std::string out = statements ? "" : "(";
+  for (const auto& [index, mutant] : mutants) {
+    const std::string &to = mutant->to, test = "tenon_mutant == " + std::to_string(index);
+    out += statements ? "if (" + test + ") { " + to + " } else " : test + " ? (" + to + ") : ";
+  }
+  return out + (statements ? "{ " + from + " }" : "(" + from + "))");
+}
+
+std::string mutated(std::string text, const std::string& file, const std::vector<Mutant>& mutants) {
+  std::map<std::string, Choices> sites;  // by what is replaced
+  for (size_t i = 0; i < mutants.size(); ++i)
+    if (mutants[i].file == file) sites[mutants[i].from].emplace_back(i + 1, &mutants[i]);
+  std::map<size_t, std::string> at;  // from the end, so that places stay what they are
+  for (const auto& [from, choices] : sites) {
+    const size_t place = text.find(from);
+    const std::string& name = choices[0].second->name;
+    if (from.empty() || place == std::string::npos) throw std::runtime_error("mutant " + name + ": its text is not in " + file);
+    if (text.find(from, place + 1) != std::string::npos) throw std::runtime_error("mutant " + name + ": its text is more than once in " + file);
+    at[place] = from;
+  }
+  for (auto it = at.rbegin(); it != at.rend(); ++it) text.replace(it->first, it->second.size(), choice(it->second, sites.at(it->second)));
+  return sites.empty() ? text : "extern int tenon_mutant;\n" + text;
+}
+
+// Defines tenon_mutant, from the environment.
+std::string chooser(const std::vector<Mutant>& mutants) {
+  std::string out = "#include <cstdlib>\n#include <cstring>\nextern int tenon_mutant;\nstatic int chosen() {\n"
+                    "  const char* name = std::getenv(\"TENON_MUTANT\");\n  if (!name) return 0;\n";
+  for (size_t i = 0; i < mutants.size(); ++i)
+    out += "  if (!std::strcmp(name, \"" + mutants[i].name + "\")) return " + std::to_string(i + 1) + ";\n";
+  return out + "  std::abort();  // no such mutant\n}\nint tenon_mutant = chosen();\n";
+}
+
+// Where a source's copy goes: headers of the SDK are included by the end of their path.
+fs::path place_of(const fs::path& source) {
+  const std::string path = source.string();
+  const size_t at = path.find("tenon/plugin/");
+  return at == std::string::npos ? source.filename() : fs::path(path.substr(at));
+}
+
+int run(const fs::path& list, const fs::path& out, const std::vector<fs::path>& sources) {
+  const std::vector<Mutant> mutants = read_list(list);
+  std::map<std::string, bool> known;
+  for (const fs::path& source : sources) {
+    const std::string file = source.filename().string();
+    write_file(out / place_of(source), mutated(read_file(source), file, mutants));
+    known[file] = true;
+  }
+  std::string names;
+  for (const Mutant& m : mutants) {
+    if (!known[m.file]) throw std::runtime_error("mutant " + m.name + ": there is no source " + m.file);
+    if (!m.always()) names += m.name + " " + m.caught + "\n";
+  }
+  write_file(out / "chooser.cc", chooser(mutants));
+  write_file(out / "mutants.txt", names);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 4) {
+    std::fprintf(stderr, "usage: mutate LIST OUT_DIR SOURCE..\n");
+    return 2;
+  }
+  try {
+    return run(argv[1], argv[2], {argv + 3, argv + argc});
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "mutate: %s\n", e.what());
+    return 1;
+  }
+}

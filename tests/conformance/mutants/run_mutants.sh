@@ -1,0 +1,23 @@
+#!/bin/sh
+# Runs the conformance suite on every mutant: each must fail the tests that are meant to catch it.
+#   run_mutants.sh TENON_CONFORM MUTANTS.so MUTANTS.txt
+set -u
+conform=$1 library=$2 list=$3
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+caught=0 all=0 missed=
+while read -r name tests; do
+  all=$((all + 1))
+  TENON_MUTANT=$name "$conform" "$library" --filter "$tests" --timeout-scale 0.5 >"$log" 2>&1
+  code=$?
+  # A failure is a failing test, not a mutant that no test was tried on.
+  if [ "$code" -eq 1 ] && grep -q 'FAIL' "$log"; then
+    caught=$((caught + 1))
+    printf 'caught  %-34s %s\n' "$name" "$(grep -m 1 'FAIL' "$log" | cut -c 1-140)"
+  else
+    printf 'MISSED  %-34s %s (exit %s): %s\n' "$name" "$tests" "$code" "$(tail -n 1 "$log")"
+    missed="$missed $name"
+  fi
+done <"$list"
+echo "mutants caught: $caught of $all"
+[ -z "$missed" ] || { echo "missed:$missed"; exit 1; }
