@@ -39,7 +39,7 @@ Result<std::unique_ptr<BatchFeed>> BatchFeed::create(const Executable& executabl
     std::vector<Buffer> features;
     BatchSlot slot;
     for (const FeatureSpec& spec : data.specs()) {
-      TENON_ASSIGN(Buffer buffer, executable.device->allocate(spec.batch_type(batch), true));
+      TENON_ASSIGN(Buffer buffer, executable.device->allocate(spec.batch_type(batch), true, true));  // dealt over the units
       slot.features.push_back(buffer.host());
       features.push_back(std::move(buffer));
     }

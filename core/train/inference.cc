@@ -46,7 +46,7 @@ Result<std::vector<Buffer>> partial_buffers(const Executable& small, Queue& queu
   for (const Input& input : small.graph.inputs) {
     if (input.role != Role::kFeed) continue;
     const Type& type = small.graph.type(input.value);
-    TENON_ASSIGN(Buffer buffer, small.device->allocate(type, true));
+    TENON_ASSIGN(Buffer buffer, small.device->allocate(type, true, input.split));
     TENON_TRY(queue.write(buffer, feed.partial_feature(out.size()).host(), static_cast<uint64_t>(type.bytes())));
     out.push_back(std::move(buffer));
   }

@@ -120,7 +120,7 @@ Status ModeProgram::allocate_results() {
         dims.insert(dims.begin(), executable_.max_iterations);
         type.shape = Shape(dims);
       }
-      TENON_ASSIGN(buffer, executable_.device->allocate(type, true));
+      TENON_ASSIGN(buffer, executable_.device->allocate(type, true, graph.results[r].split));
       launch_.set_result(static_cast<int>(r), buffer);
     }
     results_.push_back(std::move(buffer));

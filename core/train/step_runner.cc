@@ -25,7 +25,7 @@ Result<std::vector<Buffer>> place(const Executable& executable, const std::vecto
       const Type type = f.spec.batch_type(batch_size);
       if (static_cast<int64_t>(f.data.size()) != type.bytes())
         return invalid("feature '", f.spec.name, "' has ", f.data.size(), " bytes, expected ", type.bytes());
-      TENON_ASSIGN(Buffer buffer, executable.device->allocate(type, true));
+      TENON_ASSIGN(Buffer buffer, executable.device->allocate(type, true, input.split));
       TENON_TRY(queue.write(buffer, f.data.data(), f.data.size()));
       out.push_back(std::move(buffer));
     }
