@@ -24,7 +24,7 @@ tenon_status error(int32_t code, const char* text) {
 
 struct Backend {
   const HostBackend* config = nullptr;
-  const tenon_host* host = nullptr;
+  tenon_host host{};  // what this runtime knows of it
   KernelTable table;
 };
 
@@ -40,7 +40,7 @@ struct Buffer : HostBuffer {};
 
 struct Program {
   Program(Plan plan, Device& owner)
-      : device(&owner), executor(std::move(plan), owner.backend->host, owner.arenas) {}
+      : device(&owner), executor(std::move(plan), &owner.backend->host, owner.arenas) {}
   Device* device;
   Executor executor;
   uint32_t max_iterations = 1;
@@ -59,6 +59,8 @@ tenon_status guarded(F f) {
     return f();
   } catch (const std::bad_alloc&) {
     return error(TENON_OUT_OF_MEMORY, "out of host memory");
+  } catch (const NoKernel& e) {
+    return error(TENON_UNSUPPORTED, e.what());
   } catch (const std::exception& e) {
     return error(TENON_INTERNAL, e.what());
   } catch (...) {
@@ -68,9 +70,31 @@ tenon_status guarded(F f) {
 
 bool unknown_flags(uint64_t flags, uint64_t known) { return (flags & 0xffffffffull & ~known) != 0; }
 
+// A struct of the host, as far as the host knows it: the rest is zero.
+template <class T>
+class Known {
+ public:
+  explicit Known(const T* given) : whole_(given) {
+    if (given->struct_size >= sizeof(T)) return;
+    std::memset(&room_, 0, sizeof room_);
+    std::memcpy(&room_, given, given->struct_size);
+    whole_ = &room_;
+  }
+  Known(const Known&) = delete;
+  Known& operator=(const Known&) = delete;
+  const T& operator*() const { return *whole_; }
+  const T* operator->() const { return whole_; }
+
+ private:
+  const T* whole_;
+  T room_;  // undefined where the host knows all
+};
+
+bool is_default(const char* spec) { return !spec || !*spec || std::strcmp(spec, "0") == 0; }
+
 tenon_status enumerate(void* self, const char* spec, tenon_unit* units, uint64_t stride, uint32_t* count) {
   const auto& backend = *static_cast<Backend*>(self);
-  if (spec && *spec && std::strcmp(spec, "0") != 0) return error(TENON_UNAVAILABLE, "there is one unit, 0");
+  if (!is_default(spec)) return error(TENON_UNAVAILABLE, "there is one unit, 0");
   const uint32_t room = *count;
   *count = 1;
   if (!units || room == 0) return kOk;
@@ -88,10 +112,12 @@ tenon_status enumerate(void* self, const char* spec, tenon_unit* units, uint64_t
   return kOk;
 }
 
-tenon_status device_open(void* self, const tenon_open* open, tenon_device** out) {
+tenon_status device_open(void* self, const tenon_open* given, tenon_device** out) {
   return guarded([&] {
+    const Known<tenon_open> open(given);
     if (unknown_flags(open->flags, 0)) return error(TENON_UNSUPPORTED, "device_open: unknown flags");
-    if (open->n_units > 1) return error(TENON_INVALID, "device_open: there is one unit");
+    if (!is_default(open->spec)) return error(TENON_UNAVAILABLE, "device_open: there is one unit, 0");
+    if (open->n_units > 1 || (open->n_units == 1 && open->units[0] != 0)) return error(TENON_INVALID, "device_open: there is one unit, 0");
     auto device = std::make_unique<Device>();
     device->backend = static_cast<Backend*>(self);
     *out = reinterpret_cast<tenon_device*>(device.release());
@@ -101,9 +127,17 @@ tenon_status device_open(void* self, const tenon_open* open, tenon_device** out)
 
 void device_close(tenon_device* device) { delete as_device(device); }
 
-tenon_status supports(tenon_device* device, const tenon_graph* graph, const tenon_options*, const uint32_t* nodes,
+// Whether the graph and the options ask for what no version that this runtime knows defines.
+const char* unknown_request(const tenon_graph& graph, const tenon_options& options) {
+  if (unknown_flags(options.flags, TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE)) return "unknown flags in the options";
+  if (unknown_flags(graph.flags, 0)) return "unknown flags in the graph";
+  return nullptr;
+}
+
+tenon_status supports(tenon_device* device, const tenon_graph* graph, const tenon_options* options, const uint32_t* nodes,
                       uint32_t n, tenon_verdict* out, uint64_t stride) {
   return guarded([&] {
+    if (const char* text = unknown_request(*graph, *Known<tenon_options>(options))) return error(TENON_UNSUPPORTED, text);
     static thread_local std::vector<std::string> reasons;  // lives until this thread's next call
     reasons.assign(n, {});
     const GraphView view(*graph);
@@ -137,24 +171,24 @@ void fill_info(const Program& program, tenon_info* info) {
   std::memcpy(info, &full, full.struct_size);
 }
 
-Env make_env(const Device& device, const tenon_options* options) {
+Env make_env(const Device& device, const tenon_options& options) {
   Env env;
-  env.host = device.backend->host;
-  const bool gang = env.host && env.host->gang && !device.backend->config->worker_queues;
+  env.host = &device.backend->host;
+  const bool gang = env.host->gang && !device.backend->config->worker_queues;
   env.threads = gang ? std::max(env.host->threads, 1u) : 1;
-  env.deterministic = (options->flags & TENON_OPTION_DETERMINISTIC) != 0;
-  env.precision = options->precision;
+  env.deterministic = (options.flags & TENON_OPTION_DETERMINISTIC) != 0;
+  env.precision = options.precision;
   return env;
 }
 
-tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon_options* options,
+tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon_options* given,
                      tenon_program** out, tenon_info* info) {
   return guarded([&] {
-    if (unknown_flags(options->flags, TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE))
-      return error(TENON_UNSUPPORTED, "compile: unknown flags");
+    const Known<tenon_options> options(given);
+    if (const char* text = unknown_request(*graph, *options)) return error(TENON_UNSUPPORTED, text);
     Device& device = *as_device(handle);
     const GraphView view(*graph);
-    auto program = std::make_unique<Program>(make_plan(view, device.backend->table, make_env(device, options)), device);
+    auto program = std::make_unique<Program>(make_plan(view, device.backend->table, make_env(device, *options)), device);
     const Plan& plan = program->executor.plan();
     program->max_iterations = std::max(options->max_iterations, 1u);
     for (const ScalarSlot& s : plan.scalars)
@@ -180,18 +214,21 @@ void program_destroy(tenon_program* program) { delete as_program(program); }
 
 bool desc_bytes(const tenon_desc& desc, uint64_t* bytes) {
   *bytes = static_cast<uint64_t>(dtype_bytes(desc.dtype));
-  if (*bytes == 0 || desc.rank > TENON_MAX_RANK) return false;
+  if (desc.rank > TENON_MAX_RANK) return false;
   for (uint32_t i = 0; i < desc.rank; ++i) {
     if (desc.dims[i] < 1 || __builtin_mul_overflow(*bytes, static_cast<uint64_t>(desc.dims[i]), bytes)) return false;
   }
   return *bytes < (uint64_t{1} << 62);
 }
 
-tenon_status buffer_alloc(tenon_device* handle, const tenon_desc* desc, tenon_buffer** out, void** host) {
+tenon_status buffer_alloc(tenon_device* handle, const tenon_desc* given, tenon_buffer** out, void** host) {
   return guarded([&] {
+    const Known<tenon_desc> desc(given);
     uint64_t bytes = 0;
     if (unknown_flags(desc->flags, TENON_DESC_HOST)) return error(TENON_UNSUPPORTED, "buffer_alloc: unknown flags");
-    if (!desc_bytes(*desc, &bytes)) return error(TENON_INVALID, "buffer_alloc: the dtype or a dimension is invalid");
+    if (dtype_bytes(desc->dtype) == 0 || desc->placement < TENON_REPLICATED || desc->placement > TENON_SPLIT)
+      return error(TENON_UNSUPPORTED, "buffer_alloc: unknown dtype or placement");
+    if (!desc_bytes(*desc, &bytes)) return error(TENON_INVALID, "buffer_alloc: the rank or a dimension is invalid");
     Device& device = *as_device(handle);
     auto buffer = std::make_unique<Buffer>();
     buffer->bytes = bytes;
@@ -251,9 +288,10 @@ void do_copy(const tenon_copy& c) {
   std::memmove(dst, src, c.bytes);
 }
 
-tenon_status copy(tenon_queue* handle, const tenon_copy* c, uint64_t* ticket) {
+tenon_status copy(tenon_queue* handle, const tenon_copy* given, uint64_t* ticket) {
   return guarded([&] {
     Queue& queue = *as_queue(handle);
+    const Known<tenon_copy> c(given);
     if (unknown_flags(c->flags, 0)) return error(TENON_UNSUPPORTED, "copy: unknown flags");
     if (const Outcome first = queue.begin(c->after, c->n_after); !first.ok()) return failed(first);
     if (const char* text = check_copy(*c)) return error(TENON_INVALID, text);
@@ -316,11 +354,13 @@ tenon_status run_fed(Queue& queue, const tenon_run& run, uint64_t* ticket, uint3
   return run_here(queue, run, ticket, done);
 }
 
-tenon_status run(tenon_queue* handle, const tenon_run* run, uint64_t* ticket, uint32_t* done) {
+tenon_status run(tenon_queue* handle, const tenon_run* given, uint64_t* ticket, uint32_t* done) {
   return guarded([&] {
     Queue& queue = *as_queue(handle);
+    const Known<tenon_run> run(given);
     if (done) *done = 0;
     if (unknown_flags(run->flags, 0)) return error(TENON_UNSUPPORTED, "run: unknown flags");
+    if (run->feed && unknown_flags(run->feed->flags, 0)) return error(TENON_UNSUPPORTED, "run: unknown flags in the feed");
     if (const Outcome first = queue.begin(run->after, run->n_after); !first.ok()) return failed(first);
     if (!run->program || run->iterations == 0) return failed(invalid("run: needs a program and one iteration or more"));
     const Program& program = *as_program(run->program);
@@ -366,7 +406,8 @@ tenon_status init_host_backend(const HostBackend& config, const tenon_host* host
   return guarded([&] {
     auto backend = std::make_unique<Backend>();
     backend->config = &config;
-    backend->host = host;
+    if (host) backend->host = *Known<tenon_host>(host);
+    if (unknown_flags(backend->host.flags, 0)) return error(TENON_UNSUPPORTED, "tenon_backend_init: unknown flags of the host");
     config.fill(backend->table);
     tenon_backend full{};
     full.struct_size = std::min<uint64_t>(out->struct_size, sizeof full);

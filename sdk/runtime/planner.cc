@@ -129,7 +129,7 @@ class Planner {
         continue;
       }
       const Entry* entry = table_.find(node.op(), node.version());
-      if (!entry) throw std::runtime_error("no kernel for " + std::string(node.op()) + " '" + std::string(node.name()) + "'");
+      if (!entry) throw NoKernel("no kernel for " + std::string(node.op()) + " '" + std::string(node.name()) + "'");
       Step step;
       step.node = i;
       step.kernel = entry->make(node, env_);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -53,7 +54,11 @@ struct Plan {
   uint64_t argument_bytes = 0, results_bytes = 0;
 };
 
-// Throws std::runtime_error when a node has no kernel.
+struct NoKernel : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Throws NoKernel, with the node's name, when the table has none for its op.
 Plan make_plan(const GraphView& graph, const KernelTable& table, const Env& env);
 
 }  // namespace tenon::plugin

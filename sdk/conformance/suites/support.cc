@@ -67,18 +67,18 @@ void expect_equal(const Floats& found, const Floats& expected, const std::string
 }
 
 tenon_run Arguments::run(const Program& program) {
-  input_handles_.clear();
-  result_handles_.clear();
-  for (const Buffer* b : inputs) input_handles_.push_back(b ? b->handle() : nullptr);
-  for (const Buffer* b : results) result_handles_.push_back(b ? b->handle() : nullptr);
+  input_handles.clear();
+  result_handles.clear();
+  for (const Buffer* b : inputs) input_handles.push_back(b ? b->handle() : nullptr);
+  for (const Buffer* b : results) result_handles.push_back(b ? b->handle() : nullptr);
   tenon_run run{};
   run.struct_size = sizeof run;
   run.program = program.handle();
   run.after = after.data();
   run.n_after = static_cast<uint32_t>(after.size());
   run.iterations = iterations;
-  run.inputs = input_handles_.data();
-  run.results = result_handles_.data();
+  run.inputs = input_handles.data();
+  run.results = result_handles.data();
   run.scalars = scalars.data();
   run.feed = feed;
   return run;
@@ -166,7 +166,7 @@ namespace {
 
 using After = std::function<void(const char*)>;
 
-constexpr int64_t kWalk = 64;
+constexpr int64_t kWalk = 1 << 17;  // enough for a gang
 
 // Frees what a walk made, in order, also when it ends early.
 struct Walk {

@@ -60,13 +60,13 @@ struct Arguments {
   uint32_t iterations = 1;
   const tenon_feed* feed = nullptr;
 
+  std::vector<tenon_buffer*> input_handles, result_handles;  // filled by run()
+
   // Valid until this changes.
   tenon_run run(const Program& program);
   static tenon_scalar f64(double x);
   static tenon_scalar i64(int64_t x);
 
- private:
-  std::vector<tenon_buffer*> input_handles_, result_handles_;
 };
 
 // Submits and waits.

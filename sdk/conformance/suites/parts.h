@@ -1,0 +1,10 @@
+// Parts of suites that have files of their own.
+#pragma once
+
+#include "conformance/harness.h"
+
+namespace tenon::conformance {
+
+void add_flag_tests(Tests&);    // of the device suite: flags and struct sizes of every entry
+
+}  // namespace tenon::conformance
