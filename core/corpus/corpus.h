@@ -20,9 +20,17 @@ void add_attention_cases(Cases& cases);
 void add_recurrent_cases(Cases& cases);
 void add_image_cases(Cases& cases);
 void add_update_cases(Cases& cases);
+void add_large_cases(Cases& cases);
+
+// ---- kGradient ----
+void add_gradient_cases(Cases& cases);
 
 // ---- kUpdate ----
 void add_ten_step_cases(Cases& cases);
+
+// ---- kTraining and kInference ----
+void add_training_cases(Cases& cases);
+void add_catalogue_cases(Cases& cases);
 
 // All of them; names are unique within kind and op.
 Cases all_cases();

@@ -1,6 +1,7 @@
 // Numbers for inputs, the same everywhere.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <stdexcept>
 
@@ -63,14 +64,23 @@ reference::Tensor make_tensor(int32_t dtype, const std::vector<int64_t>& dims, c
 
 void make_bytes(int32_t dtype, const Fill& fill, uint64_t first, uint64_t count, uint8_t* out) {
   check(fill);
-  constexpr uint64_t kAtOnce = 4096;
-  while (count > 0) {
-    const uint64_t n = std::min(count, kAtOnce);
+  const bool periodic = fill.kind == Fill::kValues;
+  const uint64_t width = static_cast<uint64_t>(plugin::dtype_bytes(dtype)), period = periodic ? fill.values.size() : 4096;
+  uint8_t* const begin = out;
+  for (uint64_t left = count; left > 0;) {
+    const uint64_t n = std::min(left, period);
     reference::Tensor t = reference::zeros(dtype, {static_cast<int64_t>(n)});
     fill_elements(t, fill, fill.seed, first);
     const std::vector<uint8_t> bytes = reference::to_bytes(t);
     out = std::copy(bytes.begin(), bytes.end(), out);
-    first += n, count -= n;
+    first += n, left -= n;
+    if (periodic) break;
+  }
+  // Periods that are there are copied, twice as many each time.
+  for (uint64_t left = count * width - static_cast<uint64_t>(out - begin); left > 0;) {
+    const uint64_t n = std::min(left, static_cast<uint64_t>(out - begin));
+    std::memcpy(out, begin, n);
+    out += n, left -= n;
   }
 }
 
