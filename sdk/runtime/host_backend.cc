@@ -94,7 +94,7 @@ bool is_default(const char* spec) { return !spec || !*spec || std::strcmp(spec, 
 
 tenon_status enumerate(void* self, const char* spec, tenon_unit* units, uint64_t stride, uint32_t* count) {
   const auto& backend = *static_cast<Backend*>(self);
-  if (!is_default(spec)) return error(TENON_UNAVAILABLE, "there is one unit, 0");
+  if (!is_default(spec)) return error(TENON_UNAVAILABLE, "no such spec: expected none, or 0, the only unit");
   const uint32_t room = *count;
   *count = 1;
   if (!units || room == 0) return kOk;
@@ -143,8 +143,7 @@ tenon_status supports(tenon_device* device, const tenon_graph* graph, const teno
     const GraphView view(*graph);
     for (uint32_t i = 0; i < n; ++i) {
       const NodeView node = view.node(nodes[i]);
-      const Entry* entry = as_device(device)->backend->table.find(node.op(), node.version());
-      Verdict verdict = entry ? entry->accept(node) : Verdict{TENON_DECOMPOSE, "no kernel for this op"};
+      Verdict verdict = answer_of(node, as_device(device)->backend->table);
       reasons[i] = std::move(verdict.reason);
       tenon_verdict v{verdict.answer, 1, 0, reasons[i].empty() ? nullptr : reasons[i].c_str()};
       std::memcpy(reinterpret_cast<uint8_t*>(out) + i * stride, &v, std::min<uint64_t>(stride, sizeof v));

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "runtime/op_attributes.h"
+
 namespace tenon::plugin {
 namespace {
 
@@ -128,11 +130,12 @@ class Planner {
         plan_.steps.back().node = i;
         continue;
       }
-      const Entry* entry = table_.find(node.op(), node.version());
-      if (!entry) throw NoKernel("no kernel for " + std::string(node.op()) + " '" + std::string(node.name()) + "'");
+      const Verdict verdict = answer_of(node, table_);
+      if (verdict.answer != TENON_TAKE)
+        throw NoKernel(std::string(node.op()) + " '" + std::string(node.name()) + "': " + verdict.reason);
       Step step;
       step.node = i;
-      step.kernel = entry->make(node, env_);
+      step.kernel = table_.find(node.op(), node.version())->make(node, env_);
       plan_.steps.push_back(std::move(step));
     }
     n_ = graph_.n_nodes();
@@ -422,6 +425,14 @@ class Planner {
 };
 
 }  // namespace
+
+Verdict answer_of(const NodeView& node, const KernelTable& table) {
+  if (const std::string_view name = unknown_attribute(node); !name.empty())
+    return refuse("attribute '" + std::string(name) + "' is not known here");
+  const Entry* entry = table.find(node.op(), node.version());
+  if (entry) return entry->accept(node);
+  return {TENON_DECOMPOSE, "no kernel for this op"};
+}
 
 Plan make_plan(const GraphView& graph, const KernelTable& table, const Env& env) {
   return Planner(graph, table, env).make();

@@ -58,6 +58,9 @@ struct NoKernel : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// What the table says to a node. Refuses nodes with attributes that are neither their op's nor hints.
+Verdict answer_of(const NodeView& node, const KernelTable& table);
+
 // Throws NoKernel, with the node's name, when the table has none for its op.
 Plan make_plan(const GraphView& graph, const KernelTable& table, const Env& env);
 

@@ -1,0 +1,16 @@
+// The attributes of the published ops: a node with any other means something that this runtime does not know.
+#pragma once
+
+#include <string_view>
+
+#include "tenon/plugin/graph.h"
+
+namespace tenon::plugin {
+
+// Names of the attributes of an op of version 1, separated by blanks; empty for ops that are not published.
+std::string_view attributes_of(std::string_view op);
+
+// The first attribute of a node of a published op that is neither its op's nor a hint; empty when there is none.
+std::string_view unknown_attribute(const NodeView& node);
+
+}  // namespace tenon::plugin
