@@ -212,10 +212,7 @@ void leaves_the_process_alone_in_errors(Subject& s) {
 
 void add_device_tests(Tests& tests) {
   const auto add = [&](const char* group, const char* name, void (*run)(Subject&), int level = 0, bool own_process = false) {
-    Test test{"device", group, name, level};
-    test.run = run;
-    test.own_process = own_process;
-    tests.push_back(std::move(test));
+    add_test(tests, "device", group, name, run, level).own_process = own_process;
   };
   add("enumerate", "counts alike each time", counts_alike);
   add("enumerate", "fills no more than there is room for", fills_within_room);

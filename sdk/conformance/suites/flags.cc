@@ -342,9 +342,7 @@ void fills_verdicts_by_stride(Subject& s) {
 
 void add_flag_tests(Tests& tests) {
   const auto add = [&](const char* group, const char* name, void (*run)(Subject&), int level = 0) {
-    Test test{"device", group, name, level};
-    test.run = run;
-    tests.push_back(std::move(test));
+    add_test(tests, "device", group, name, run, level);
   };
   add("flags", "device_open", open_flags);
   add("flags", "supports", supports_flags);

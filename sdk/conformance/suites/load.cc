@@ -253,10 +253,7 @@ void refuses_unknown_host_flags(Subject& s) {
 
 void add_load_tests(Tests& tests) {
   const auto add = [&](const char* group, const char* name, void (*run)(Subject&), bool own_process = false) {
-    Test test{"load", group, name, 0};
-    test.run = run;
-    test.own_process = own_process;
-    tests.push_back(std::move(test));
+    add_test(tests, "load", group, name, run).own_process = own_process;
   };
   add("file", "note agrees with the table", note_agrees);
   add("file", "exports tenon_backend_init alone", exports_init_alone);

@@ -8,6 +8,17 @@
 
 namespace tenon::conformance {
 
+Test& add_test(Tests& tests, const char* suite, const std::string& group, const std::string& name, std::function<void(Subject&)> run, int level) {
+  Test test;
+  test.suite = suite;
+  test.group = group;
+  test.name = name;
+  test.level = level;
+  test.run = std::move(run);
+  tests.push_back(std::move(test));
+  return tests.back();
+}
+
 uint32_t Sketch::node(std::string_view op, const std::vector<uint32_t>& operands, int32_t dtype, const Dims& dims) {
   const uint32_t out = builder.value(dtype, dims);
   builder.node(op, operands, {out}).name(std::string(op) + "_" + std::to_string(nodes_++));

@@ -15,6 +15,9 @@ namespace tenon::conformance {
 using Dims = std::vector<int64_t>;
 using Floats = std::vector<float>;
 
+// Adds a test; the reference is for what is seldom set and valid until the next test is added.
+Test& add_test(Tests& tests, const char* suite, const std::string& group, const std::string& name, std::function<void(Subject&)> run, int level = 0);
+
 // A graph in the making; nodes get names of their own.
 class Sketch {
  public:
