@@ -114,7 +114,19 @@ class Evaluation {
 
   static void move(Tensor& y, const Tensor& bound, uint64_t seed) {
     for (size_t e = 0; e < bound.f.size(); ++e)
-      if (std::isfinite(y.f[e])) y.f[e] += bound.f[e] * (2 * uniform(seed) - 1);
+      if (std::isfinite(y.f[e])) y.f[e] = moved(y.dtype, y.f[e], bound.f[e], 2 * uniform(seed) - 1);
+  }
+
+  // y within its bound, u in [-1, 1). What the bound allows because subnormals may flush moves toward 0 alone: never
+  // past it, where roots and comparisons with 0 change, and never away from 0 itself.
+  static double moved(int32_t dtype, double y, double bound, double u) {
+    const double normal = reference::smallest_normal(dtype);
+    const double flushed_terms = std::ldexp(reference::smallest_normal(dtype == TENON_F64 ? TENON_F64 : TENON_F32), 20);
+    if (y != 0 && std::fabs(y) <= normal) {
+      y *= (1 + u) / 2;
+      bound -= normal;
+    }
+    return bound <= flushed_terms ? y : y + bound * u;
   }
 
   GraphView graph_;
