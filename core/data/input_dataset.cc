@@ -17,6 +17,8 @@ struct Part {
   uint32_t first;
   uint32_t stride;
   uint32_t count;
+
+  int64_t record(const RecordRef& ref) const { return first + int64_t{ref.record} * stride; }
 };
 
 Status with_place(const Status& status, const std::string& place) {
@@ -36,17 +38,21 @@ Status call_user(const Fn& fn, Args&&... args) {
 
 class RecordSource : public Source {
  public:
-  RecordSource(std::vector<RecordFile> files, std::vector<Part> parts, int64_t damaged, MapFn map)
-      : files_(std::move(files)), parts_(std::move(parts)), damaged_(damaged), map_(std::move(map)) {
+  RecordSource(std::vector<RecordFile> files, std::vector<Part> parts, std::vector<std::string> lost, MapFn map)
+      : files_(std::move(files)), parts_(std::move(parts)), lost_(std::move(lost)), map_(std::move(map)) {
     for (const RecordFile& file : files_.files()) records_ += file.records();
   }
 
   Status fill(const RecordRef& ref, const Sample& sample, Slots& out) const override {
     const Part& part = parts_[ref.part];
-    const int64_t record = part.first + int64_t{ref.record} * part.stride;
+    const int64_t record = part.record(ref);
     Result<std::string_view> data = files_.read(part.file, record, sample.epoch);
     const Status status = data.ok() ? call_user(map_, *data, sample, out) : data.status();
-    return status.ok() ? status : with_place(status, files_.where(part.file, record));
+    return status.ok() ? status : with_place(status, where(ref));
+  }
+  std::string where(const RecordRef& ref) const override {
+    const Part& part = parts_[ref.part];
+    return files_.where(part.file, part.record(ref));
   }
   std::vector<uint32_t> counts() const override {
     std::vector<uint32_t> counts;
@@ -54,13 +60,13 @@ class RecordSource : public Source {
     return counts;
   }
   int64_t bytes_per_example() const override { return files_.bytes() / std::max<int64_t>(records_, 1); }
-  int64_t damaged() const override { return damaged_; }
+  std::vector<std::string> lost() const override { return lost_; }
 
  private:
   RecordFiles files_;
   std::vector<Part> parts_;
   int64_t records_ = 0;
-  int64_t damaged_;
+  std::vector<std::string> lost_;
   MapFn map_;
 };
 
@@ -68,10 +74,10 @@ class FunctionSource : public Source {
  public:
   FunctionSource(Part part, ExampleFn fn) : part_(part), fn_(std::move(fn)) {}
   Status fill(const RecordRef& ref, const Sample& sample, Slots& out) const override {
-    const int64_t example = part_.first + int64_t{ref.record} * part_.stride;
-    const Status status = call_user(fn_, example, sample, out);
-    return status.ok() ? status : with_place(status, cat("example ", example));
+    const Status status = call_user(fn_, part_.record(ref), sample, out);
+    return status.ok() ? status : with_place(status, where(ref));
   }
+  std::string where(const RecordRef& ref) const override { return cat("example ", part_.record(ref)); }
   std::vector<uint32_t> counts() const override { return {part_.count}; }
   int64_t bytes_per_example() const override { return 32 << 10; }
 
@@ -86,13 +92,14 @@ class MemorySource : public Source {
     for (const MemoryFeature& feature : features_) bytes_.push_back(feature.spec.type.bytes());
   }
   Status fill(const RecordRef& ref, const Sample&, Slots& out) const override {
-    const size_t example = part_.first + size_t{ref.record} * part_.stride;
+    const auto example = static_cast<size_t>(part_.record(ref));
     for (size_t i = 0; i < features_.size(); ++i) {
       const auto row = out.get<std::byte>(i);
       std::memcpy(row.data(), features_[i].data.data() + example * row.size(), row.size());
     }
     return {};
   }
+  std::string where(const RecordRef& ref) const override { return cat("example ", part_.record(ref)); }
   std::vector<uint32_t> counts() const override { return {part_.count}; }
   int64_t bytes_per_example() const override {
     int64_t sum = 1;
@@ -180,7 +187,7 @@ Result<std::shared_ptr<const Dataset::Impl>> finish(InputOptions options, std::v
 struct Parts {
   std::vector<RecordFile> files;
   std::vector<Part> parts;
-  int64_t damaged = 0;
+  std::vector<std::string> lost;
 };
 
 // Whole files when there is one for each worker, else every shard_count-th record of all files.
@@ -202,7 +209,7 @@ Result<Parts> read_parts(const InputOptions& o, ThreadPool* pool) {
     base += records;
     // The broken frame belongs to the worker whose record it would have been.
     const uint64_t owner = by_file ? static_cast<uint64_t>(o.shard_index) : base % static_cast<uint64_t>(o.shard_count);
-    out.damaged += out.files[i].damaged && owner == static_cast<uint64_t>(o.shard_index);
+    if (out.files[i].lost_bytes > 0 && owner == static_cast<uint64_t>(o.shard_index)) out.lost.push_back(out.files[i].lost());
   }
   return out;
 }
@@ -241,7 +248,7 @@ Result<Dataset> Dataset::from_records(InputOptions options, std::vector<FeatureS
   TENON_ASSIGN(Parts parts, read_parts(options, pool));
   const std::string name = input_name(options);
   auto source =
-      std::make_unique<RecordSource>(std::move(parts.files), std::move(parts.parts), parts.damaged, std::move(map));
+      std::make_unique<RecordSource>(std::move(parts.files), std::move(parts.parts), std::move(parts.lost), std::move(map));
   TENON_ASSIGN(auto impl, finish(std::move(options), std::move(specs), std::move(source), name));
   return Dataset(std::move(impl));
 }

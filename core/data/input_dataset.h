@@ -19,14 +19,16 @@ class Source {
   virtual ~Source() = default;
   // Fills one row. Errors say which example, with its place.
   virtual Status fill(const RecordRef& ref, const Sample& sample, Slots& out) const = 0;
+  // Names one for messages: "FILE: record at offset N", "example N".
+  virtual std::string where(const RecordRef& ref) const = 0;
   // How many examples of each part there are.
   virtual std::vector<uint32_t> counts() const = 0;
   // About what an example costs to read, in bytes; decides how many one task makes.
   virtual int64_t bytes_per_example() const = 0;
   // Whether a small batch is made faster by the consumer itself than by asking the pool.
   virtual bool immediate() const { return false; }
-  // Records that indexing already had to leave out.
-  virtual int64_t damaged() const { return 0; }
+  // What indexing already had to leave out, a text for each file whose rest is lost.
+  virtual std::vector<std::string> lost() const { return {}; }
 };
 
 struct Dataset::Impl {

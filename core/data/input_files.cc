@@ -99,8 +99,8 @@ Result<int64_t> frame_bytes(HeaderReader& headers, int64_t offset, int64_t file_
   const int64_t left = file_bytes - offset;
   if (left < kHeader) return invalid("cut short: ", left, " bytes left, a record's header has ", kHeader);
   TENON_ASSIGN(const char* header, headers.at(offset));
-  if (crc32c_mask(crc32c(header, 8)) != load<uint32_t>(header + 8))
-    return invalid("the checksum of the length does not match");
+  if (const uint32_t expected = crc32c_mask(crc32c(header, 8)), found = load<uint32_t>(header + 8); found != expected)
+    return invalid("checksum of the length: expected ", expected, ", found ", found);
   const uint64_t length = load<uint64_t>(header);
   if (left < kHeader + kFooter || length > static_cast<uint64_t>(left - kHeader - kFooter))
     return invalid("cut short: expected ", length, " bytes of data, found ", left - kHeader);
@@ -140,15 +140,17 @@ Result<std::vector<std::string>> find_input_files(const InputOptions& options) {
 Result<RecordFile> index_records(const std::string& path, bool tolerate) {
   TENON_ASSIGN(const File file, File::open(path));
   HeaderReader headers(file);
-  RecordFile out{path, {0}, false};
+  RecordFile out{path, {0}};
   while (out.offsets.back() < file.size()) {
     const int64_t offset = out.offsets.back();
     Result<int64_t> bytes = frame_bytes(headers, offset, file.size());
     if (!bytes.ok() && offset == 0) TENON_TRY(check_uncompressed(file));
     if (!bytes.ok() && (!tolerate || bytes.status().code() != Code::kInvalid))
       return Status(bytes.status().code(), cat(path, ": record at offset ", offset, ": ", bytes.status().message()));
-    out.damaged = !bytes.ok();
-    if (out.damaged) break;
+    if (!bytes.ok()) {
+      out.lost_bytes = file.size() - offset;
+      break;
+    }
     out.offsets.push_back(offset + *bytes);
   }
   if (out.records() > std::numeric_limits<uint32_t>::max()) return invalid(path, ": too many records");
@@ -223,10 +225,15 @@ Result<std::string_view> RecordFiles::read(size_t file, int64_t record, uint64_t
   if (buffer.size() < bytes) buffer.resize(bytes + bytes / 4);
   TENON_TRY(opened->read_exactly_at(begin, buffer.data(), bytes));
   const std::string_view data(buffer.data() + kHeader, bytes - kHeader - kFooter);
-  if (load<uint64_t>(buffer.data()) != data.size()) return invalid("changed since it was first read");
-  if (crc32c_mask(crc32c(data)) != load<uint32_t>(data.data() + data.size()))
-    return invalid("the checksum of the data does not match");
+  if (const uint64_t length = load<uint64_t>(buffer.data()); length != data.size())
+    return invalid("changed since it was first read: expected ", data.size(), " bytes of data, found ", length);
+  if (const uint32_t expected = crc32c_mask(crc32c(data)), found = load<uint32_t>(data.data() + data.size()); found != expected)
+    return invalid("checksum of the data: expected ", expected, ", found ", found);
   return data;
+}
+
+std::string RecordFile::lost() const {
+  return cat("the rest of ", path, " is lost, ", lost_bytes, " bytes from offset ", offsets.back(), " on");
 }
 
 std::string RecordFiles::where(size_t file, int64_t record) const {

@@ -26,8 +26,12 @@ struct RecordFile {
   std::string path;
   // Where each record's frame begins, and the end of the last one: records + 1 numbers.
   std::vector<int64_t> offsets;
-  bool damaged = false;  // the framing is broken behind the last record (only when that is tolerated)
+  // Behind the last record, where its successor's frame is broken: how many more there are cannot be known. Only when
+  // that is tolerated.
+  int64_t lost_bytes = 0;
 
+  // "the rest of FILE is lost, N bytes from offset M on"
+  std::string lost() const;
   int64_t records() const { return static_cast<int64_t>(offsets.size()) - 1; }
 };
 

@@ -294,7 +294,17 @@ PipelineState InputPipeline::state_after(const Batch& batch) const {
 bool InputPipeline::resumed_exactly() const { return impl_->exact; }
 
 int64_t InputPipeline::corrupt_records() const {
-  return static_cast<int64_t>(impl_->damaged.size()) + impl_->data.source->damaged();
+  return static_cast<int64_t>(impl_->damaged.size() + impl_->data.source->lost().size());
+}
+
+std::vector<std::string> InputPipeline::lost() const { return impl_->data.source->lost(); }
+
+int64_t InputPipeline::position(const Batch& batch, int64_t row) const {
+  return static_cast<int64_t>(impl_->slots[static_cast<size_t>(batch.slot)]->source_of(row).sample.index % impl_->data.size);
+}
+
+std::string InputPipeline::where(const Batch& batch, int64_t row) const {
+  return impl_->data.source->where(impl_->slots[static_cast<size_t>(batch.slot)]->source_of(row).ref);
 }
 
 int InputPipeline::prefetch() const { return static_cast<int>(std::min(impl_->target, impl_->slots.size())); }

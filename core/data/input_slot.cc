@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "base/text.h"
@@ -28,6 +29,7 @@ void transpose_elements(const char* in, char* out, size_t batch, size_t elements
 InputSlot::InputSlot(const Dataset::Impl& data, BatchSlot memory) : data_(data), memory_(std::move(memory)) {
   const size_t batch = static_cast<size_t>(data.options.batch_size);
   rows.resize(batch);
+  kept_.resize(batch);
   for (size_t i = 0; i < data.specs.size(); ++i) {
     if (data.specs[i].batch_minor) {
       staging_.emplace_back(batch * data.bytes[i]);
@@ -59,6 +61,7 @@ Status InputSlot::replace_missing() {
     if (from == row)
       return invalid("all ", planned, " records of a batch are damaged; the first: ", rows[0].status.message());
     copy_row(from, row);
+    kept_[row] = static_cast<uint32_t>(from);
   }
   return {};
 }
@@ -68,13 +71,14 @@ void InputSlot::compact() {
   for (size_t row = 0; row < static_cast<size_t>(planned); ++row) {
     if (!rows[row].status.ok()) continue;
     if (to != row) copy_row(row, to);
-    ++to;
+    kept_[to++] = static_cast<uint32_t>(row);
   }
   valid = static_cast<int64_t>(to);
 }
 
 Status InputSlot::settle() {
   valid = planned;
+  std::iota(kept_.begin(), kept_.end(), 0u);
   const InputOptions& options = data_.options;
   for (int64_t row = 0; row < planned; ++row) {
     const Status& status = rows[static_cast<size_t>(row)].status;

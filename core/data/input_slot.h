@@ -26,6 +26,9 @@ class InputSlot {
   // Once all rows are filled: deals with the missing ones and clears what lies behind the last one.
   Status settle();
 
+  // After settle(): the one of `rows` that row `row` of the batch is.
+  const Row& source_of(int64_t row) const { return rows[kept_[static_cast<size_t>(row)]]; }
+
   // Writes part `part` of `parts` of the batch-minor features. REQUIRED: settle() was ok.
   void transpose(size_t part, size_t parts);
   bool has_transpose() const { return !staging_.empty(); }
@@ -50,6 +53,7 @@ class InputSlot {
   std::vector<char*> rows_memory_;  // row-major: the caller's memory, or staging for batch-minor features
   std::vector<std::vector<char>> staging_;
   BatchSlot memory_;
+  std::vector<uint32_t> kept_;
 };
 
 }  // namespace tenon

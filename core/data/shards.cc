@@ -120,6 +120,21 @@ std::vector<size_t> shuffled(size_t n, uint64_t seed) {
   return order;
 }
 
+Result<MadeDirectory> MadeDirectory::make(const std::string& path) {
+  MadeDirectory out;
+  for (size_t slash = 0; slash != std::string::npos;) {
+    slash = path.find('/', slash + 1);
+    std::string part = path.substr(0, slash);
+    if (::access(part.c_str(), F_OK) != 0) out.made_.push_back(std::move(part));
+  }
+  TENON_TRY(make_directories(path));
+  return out;
+}
+
+MadeDirectory::~MadeDirectory() {
+  for (auto it = made_.rbegin(); it != made_.rend(); ++it) (void)::rmdir(it->c_str());
+}
+
 Result<std::vector<std::string>> OutputSet::existing() const {
   TENON_ASSIGN(std::vector<std::string> files, list_files(options_.output, "train-*-of-*"));
   TENON_ASSIGN(const std::vector<std::string> more, list_files(options_.output, "validation-*-of-*"));
@@ -130,8 +145,8 @@ Result<std::vector<std::string>> OutputSet::existing() const {
 Result<OutputSet> OutputSet::create(const ConvertOptions& options) {
   if (options.shard_bytes < 1)
     return invalid("convert: expected shards of at least 1 byte, found ", options.shard_bytes);
-  OutputSet output(options);
-  TENON_TRY(make_directories(options.output));
+  TENON_ASSIGN(MadeDirectory directory, MadeDirectory::make(options.output));
+  OutputSet output(options, std::move(directory));
   TENON_ASSIGN(const std::vector<std::string> old, output.existing());
   if (!old.empty() && !options.overwrite)
     return invalid("output '", options.output, "': expected no records, found ", old.front(),

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/file.h"
@@ -30,7 +31,19 @@ struct SplitSource {
   bool skip_bad = false;
 };
 
-// The new contents of an output directory. Nothing is visible before commit().
+// A directory and its parents; those that it made and that are still empty go with it.
+class MadeDirectory {
+ public:
+  static Result<MadeDirectory> make(const std::string& path);
+  MadeDirectory(MadeDirectory&& other) noexcept : made_(std::exchange(other.made_, {})) {}
+  ~MadeDirectory();
+
+ private:
+  MadeDirectory() = default;
+  std::vector<std::string> made_;  // parents first
+};
+
+// The new contents of an output directory. Nothing is visible before commit(), and nothing remains without it.
 class OutputSet {
  public:
   // Makes the directory. An error when it holds records, unless options.overwrite.
@@ -44,9 +57,11 @@ class OutputSet {
   Status commit();
 
  private:
-  explicit OutputSet(const ConvertOptions& options) : options_(options) {}
+  OutputSet(const ConvertOptions& options, MadeDirectory directory)
+      : directory_(std::move(directory)), options_(options) {}
   Result<std::vector<std::string>> existing() const;
 
+  MadeDirectory directory_;  // outlives the files in it
   ConvertOptions options_;
   std::vector<RecordWriter> shards_;
   std::vector<AtomicFile> texts_;

@@ -239,7 +239,14 @@ class InputPipeline {
   // False when `from` was taken from other data or another order: then the place in the stream is only alike.
   bool resumed_exactly() const;
 
-  int64_t corrupt_records() const;  // different ones, left out so far
+  // Of a batch that is held: where its row stands in the epoch, from 0. Records that were left out count.
+  int64_t position(const Batch& batch, int64_t row) const;
+  // The same for messages: "FILE: record at offset N", "example N".
+  std::string where(const Batch& batch, int64_t row) const;
+
+  int64_t corrupt_records() const;  // different ones, left out so far; the rest of a file counts as one
+  // For each file whose framing is broken: "the rest of FILE is lost, N bytes from offset M on".
+  std::vector<std::string> lost() const;
   int prefetch() const;             // batches made ahead at present
   double wait_seconds() const;      // spent waiting in next() so far
 

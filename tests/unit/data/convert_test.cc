@@ -272,6 +272,20 @@ TEST(ConvertImages, RefusesToMixWithOldRecordsUnlessToldToReplaceThem) {
   EXPECT_EQ(flowers.outputs(), summary->splits[0].files.size() + summary->splits[1].files.size() + 2);
 }
 
+TEST(ConvertImages, AFailureLeavesNoDirectoryThatItMade) {
+  Flowers flowers;
+  const std::string made = flowers.directory / "made";
+  flowers.options.output = made + "/by/convert/";
+  flowers.options.train_csv = flowers.train("images/0.jpg,rose\nimages/none.txt,rose\n");
+  flowers.directory.write("images/none.txt", "this is no JPEG");
+  EXPECT_FALSE(flowers.convert().ok());
+  EXPECT_FALSE(std::filesystem::exists(made));
+  std::filesystem::create_directories(made);
+  EXPECT_FALSE(flowers.convert().ok());
+  EXPECT_TRUE(std::filesystem::exists(made)) << "it was there before";
+  EXPECT_TRUE(std::filesystem::is_empty(made));
+}
+
 TEST(ConvertImages, UnwritableOutputIsOneLine) {
   Flowers flowers;
   flowers.options.output = flowers.directory.write("file", "kept");

@@ -346,7 +346,22 @@ void damage(const std::string& path, int record, int byte = 19) {
   file.put(c);
 }
 
-TEST(InputPipeline, ADamagedRecordEndsTheStreamNamingFileAndOffset) {
+// What RecordWriter would have written behind `data`: formats.md, mask(crc32c(data)), polynomial 0x82F63B78 bit by bit.
+uint32_t checksum(const std::string& data) {
+  uint32_t crc = ~0u;
+  for (char c : data) {
+    crc ^= static_cast<uint8_t>(c);
+    for (int i = 0; i < 8; ++i) crc = (crc >> 1) ^ (crc & 1 ? 0x82F63B78u : 0);
+  }
+  crc = ~crc;
+  return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
+}
+std::string eight_bytes(uint64_t value) { return {reinterpret_cast<const char*>(&value), 8}; }
+std::string expected_found(uint32_t expected, uint32_t found) {
+  return "expected " + std::to_string(expected) + ", found " + std::to_string(found);
+}
+
+TEST(InputPipeline, ADamagedRecordEndsTheStreamNamingFileOffsetAndChecksums) {
   TemporaryDirectory directory;
   write_numbers(directory, {10});
   const std::string path = shard_path(directory, "train", 0, 1);
@@ -359,7 +374,8 @@ TEST(InputPipeline, ADamagedRecordEndsTheStreamNamingFileAndOffset) {
     EXPECT_TRUE(pipeline->next().ok());
     for (int i = 0; i < 2; ++i)
       EXPECT_EQ(pipeline->next().status().message(),
-                path + ": record at offset 120: the checksum of the data does not match");
+                path + ": record at offset 120: checksum of the data: " +
+                    expected_found(checksum(eight_bytes(5 | uint64_t{1} << 56)), checksum(eight_bytes(5))));
   }
 }
 
@@ -376,10 +392,17 @@ TEST(InputPipeline, EvaluationLeavesDamagedRecordsOutAndCountsThem) {
   std::vector<std::vector<int64_t>> batches;
   for (Batch batch = pipeline->next().take(); !batch.end(); batch = pipeline->next().take()) {
     batches.emplace_back(ring.get<int64_t>(batch.slot, 0), ring.get<int64_t>(batch.slot, 0) + batch.rows);
+    for (int64_t row = 0; row < batch.rows; ++row) {
+      const int64_t number = batches.back()[static_cast<size_t>(row)];
+      EXPECT_EQ(pipeline->position(batch, row), number);
+      EXPECT_EQ(pipeline->where(batch, row),
+                shard_path(directory, "train", 0, 1) + ": record at offset " + std::to_string(24 * number));
+    }
     pipeline->release(batch.slot);
   }
   EXPECT_EQ(batches, (std::vector<std::vector<int64_t>>{{0, 2, 3}, {8, 9, 10}}))
       << "a batch of which nothing is left is not delivered";
+  EXPECT_TRUE(pipeline->lost().empty());
   EXPECT_EQ(pipeline->corrupt_records(), 6);
 }
 
@@ -398,6 +421,7 @@ TEST(InputPipeline, TrainingReplacesADamagedRecordByTheNextOfItsBatch) {
     for (const std::vector<int64_t>& expected : {std::vector<int64_t>{0, 3, 3, 3}, {4, 5, 6, 4}}) {
       const Batch batch = pipeline->next().take();
       EXPECT_EQ(std::vector<int64_t>(ring.get<int64_t>(batch.slot, 0), ring.get<int64_t>(batch.slot, 0) + 4), expected);
+      for (int64_t row = 0; row < 4; ++row) EXPECT_EQ(pipeline->position(batch, row), expected[static_cast<size_t>(row)]);
       pipeline->release(batch.slot);
     }
   EXPECT_EQ(pipeline->corrupt_records(), 3) << "a record counts once, however often it comes";
@@ -424,13 +448,16 @@ TEST(InputPipeline, BrokenFramingEndsTheFileOrIsAnError) {
   damage(path, 3, 9);  // the checksum of the length
   InputOptions options = numbers_in(directory);
   EXPECT_EQ(Dataset::from_records(options, number_specs(), read_number).status().message(),
-            path + ": record at offset 72: the checksum of the length does not match");
+            path + ": record at offset 72: checksum of the length: " +
+                expected_found(checksum(eight_bytes(8)), checksum(eight_bytes(8)) ^ 1 << 8));
   options.skip_corrupt = true;
   const Dataset data = numbers(options);
   EXPECT_EQ(sorted(read_all(data).numbers()), (std::vector<int64_t>{0, 1, 2, 6, 7, 8, 9}));
   ThreadPool pool(1);
   Ring ring(data, 1);
-  EXPECT_EQ(InputPipeline::create(data, pool, ring.slots).take()->corrupt_records(), 1);
+  const auto pipeline = InputPipeline::create(data, pool, ring.slots).take();
+  EXPECT_EQ(pipeline->corrupt_records(), 1);
+  EXPECT_EQ(pipeline->lost(), std::vector<std::string>{"the rest of " + path + " is lost, 72 bytes from offset 72 on"});
 }
 
 TEST(InputPipeline, ATruncatedFileIsAnErrorAtEveryLength) {
@@ -450,17 +477,11 @@ TEST(InputPipeline, ATruncatedFileIsAnErrorAtEveryLength) {
 }
 
 TEST(InputPipeline, AnAbsurdLengthWithAValidChecksumIsAnError) {
-  // Lengths whose checksum RecordWriter would have written; formats.md: mask(crc32c(length)).
+  // Lengths whose checksum RecordWriter would have written.
   for (uint64_t length : {uint64_t{1} << 31, uint64_t{1} << 63, ~uint64_t{0}}) {
     TemporaryDirectory directory;
     std::string frame(reinterpret_cast<const char*>(&length), 8);
-    uint32_t crc = ~0u;
-    for (char c : frame) {  // bit by bit, polynomial 0x82F63B78
-      crc ^= static_cast<uint8_t>(c);
-      for (int i = 0; i < 8; ++i) crc = (crc >> 1) ^ (crc & 1 ? 0x82F63B78u : 0);
-    }
-    crc = ~crc;
-    const uint32_t masked = ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
+    const uint32_t masked = checksum(frame);
     frame.append(reinterpret_cast<const char*>(&masked), 4);
     frame.append(100, 'x');
     directory.write("train-00000-of-00001", frame);
