@@ -65,7 +65,7 @@ Graph Rewrite::run(const Visit& visit) {
   return std::move(to_);
 }
 
-Graph prune_inputs(const Graph& graph) {
+Graph prune_inputs(const Graph& graph, bool feeds_only) {
   std::vector<bool> used(graph.values.size(), false);
   for (const Node& node : graph.nodes)
     for (ValueId v : node.operands)
@@ -79,7 +79,7 @@ Graph prune_inputs(const Graph& graph) {
   out.variables.clear();
   std::vector<int> index(graph.inputs.size(), -1);
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
-    if (!used[graph.inputs[i].value]) continue;
+    if (!used[graph.inputs[i].value] && (!feeds_only || graph.inputs[i].role == Role::kFeed)) continue;
     index[i] = static_cast<int>(out.inputs.size());
     out.values[graph.inputs[i].value].index = index[i];
     out.inputs.push_back(graph.inputs[i]);

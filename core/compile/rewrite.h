@@ -33,8 +33,8 @@ class Rewrite {
 // reshape, a broadcast scalar). Values do not change, except that folded constants are rounded once.
 Graph simplify(const Graph& graph);
 
-// Leaves out the inputs that nothing uses, and the variables that went with them.
-Graph prune_inputs(const Graph& graph);
+// Leaves out the inputs that nothing uses, and the variables that went with them; or FEED inputs only.
+Graph prune_inputs(const Graph& graph, bool feeds_only = false);
 
 // The results of a variable's next value are graph results that alias its input.
 void add_state_results(Graph& graph);

@@ -27,11 +27,16 @@ Result<std::vector<size_t>> match_feeds(const Graph& graph, const std::vector<Fe
 
 }  // namespace
 
-Result<std::unique_ptr<BatchFeed>> BatchFeed::create(const Executable& executable, const Dataset& data,
+Result<std::unique_ptr<BatchFeed>> BatchFeed::create(const ModeProgram& program, const Dataset& data,
                                                      const PipelineState& from) {
+  const Executable& executable = program.executable();
   const int64_t batch = data.options().batch_size;
   std::unique_ptr<BatchFeed> feed(new BatchFeed(batch));
   TENON_ASSIGN(feed->feature_of_feed_, match_feeds(executable.graph, data.specs()));
+  feed->specs_ = data.specs();
+  for (const IndexRange& range : program.mode_graph().indices)
+    for (size_t i = 0; i < feed->specs_.size(); ++i)
+      if (feed->specs_[i].name == range.feature) feed->checked_.push_back({i, range});
   int64_t bytes = 0;
   for (const FeatureSpec& spec : data.specs()) bytes += spec.batch_type(batch).bytes();
   std::vector<BatchSlot> memory;
@@ -52,21 +57,43 @@ Result<std::unique_ptr<BatchFeed>> BatchFeed::create(const Executable& executabl
 }
 
 bool BatchFeed::next(uint64_t, std::span<Buffer*> feeds) {
+  if (ended_ || partial_.rows > 0) return false;
+  const Result<Batch> batch = pipeline_->next();
+  status_ = batch.ok() ? take(*batch) : batch.status();
+  ended_ = !status_.ok() || batch->end();
   if (ended_) return false;
-  Result<Batch> batch = pipeline_->next();
-  if (!batch.ok()) {
-    status_ = batch.status();
-    ended_ = true;
-    return false;
-  }
-  if (batch->end() || batch->rows < batch_size_) {
-    ended_ = true;
-    if (!batch->end()) partial_ = *batch;
+  if (batch->rows < batch_size_) {
+    partial_ = *batch;
     return false;
   }
   held_ = *batch;
   for (size_t k = 0; k < feeds.size(); ++k) feeds[k] = &slots_[held_.slot][feature_of_feed_[k]];
   return true;
+}
+
+// Takes note of a batch, or gives it back with an error.
+Status BatchFeed::take(const Batch& batch) {
+  for (int64_t row = 0; row < batch.rows; ++row) positions_[static_cast<size_t>(row)] = pipeline_->position(batch, row);
+  const Status status = check(batch);
+  if (!status.ok()) pipeline_->release(batch.slot);
+  return status;
+}
+
+Status BatchFeed::check(const Batch& batch) const {
+  for (const Checked& c : checked_) {
+    if (batch.end()) break;
+    const FeatureSpec& spec = specs_[c.feature];
+    const Outside found = find_outside(c.range, slots_[static_cast<size_t>(batch.slot)][c.feature].host(), spec.type.dtype,
+                                       batch.rows, spec.type.shape.elements(), spec.batch_minor ? batch_size_ : 0);
+    if (found.row >= 0)
+      return invalid(pipeline_->where(batch, found.row), ": ", outside_message(c.range, found.value));
+  }
+  return {};
+}
+
+void BatchFeed::release_partial() {
+  pipeline_->release(partial_.slot);
+  partial_ = {};
 }
 
 void BatchFeed::release(uint64_t) {

@@ -6,36 +6,49 @@
 #include <vector>
 
 #include "backend/device.h"
-#include "compile/compile.h"
 #include "tenon/input.h"
+#include "train/mode_program.h"
 
 namespace tenon {
 
 class BatchFeed : public Feed {
  public:
   // Buffers for the features of `data`, and a pipeline over them starting at `from`. FEED inputs of the
-  // executable are found by name among the features.
-  static Result<std::unique_ptr<BatchFeed>> create(const Executable& executable, const Dataset& data,
+  // program are found by name among the features.
+  static Result<std::unique_ptr<BatchFeed>> create(const ModeProgram& program, const Dataset& data,
                                                    const PipelineState& from);
 
-  // A full batch: the next one for iteration i. At the end of the input, or at a partial batch when
-  // only full ones are wanted, false; status() tells an error from an end.
+  // The next full batch for iteration i. False at the end of the input, at a batch with fewer rows (the last one, or one
+  // that lost damaged records), which partial() then holds, and after an error: status(). Labels and indices out of
+  // range are errors.
   bool next(uint64_t i, std::span<Buffer*> feeds) override;
   void release(uint64_t i) override;
 
   const Status& status() const { return status_; }
-  bool ended() const { return ended_; }
-  // The partial batch that next() stopped at (rows > 0), still held; its feature buffers.
+  // The batch that next() stopped at (0 rows: none); its feature buffers. next() goes on once it is released.
   const Batch& partial() const { return partial_; }
   const Buffer& partial_feature(size_t feed) const { return slots_[partial_.slot][feature_of_feed_[feed]]; }
+  void release_partial();
+  // Where the rows of the last batch stand in their epoch, from 0.
+  int64_t position(int64_t row) const { return positions_[static_cast<size_t>(row)]; }
 
   // Where a new feed would go on after what was released.
   PipelineState state() const { return state_; }
   InputPipeline& pipeline() { return *pipeline_; }
 
  private:
-  explicit BatchFeed(int64_t batch_size) : batch_size_(batch_size) {}
+  explicit BatchFeed(int64_t batch_size) : batch_size_(batch_size), positions_(static_cast<size_t>(batch_size)) {}
+  Status take(const Batch& batch);
+  Status check(const Batch& batch) const;
+
+  struct Checked {
+    size_t feature;
+    IndexRange range;
+  };
   int64_t batch_size_;
+  std::vector<FeatureSpec> specs_;
+  std::vector<Checked> checked_;
+  std::vector<int64_t> positions_;
   std::vector<std::vector<Buffer>> slots_;  // [slot][feature]
   std::vector<size_t> feature_of_feed_;
   std::unique_ptr<InputPipeline> pipeline_;

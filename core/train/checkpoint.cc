@@ -73,6 +73,11 @@ Result<std::vector<std::string>> names_by_age(const std::string& model_dir) {
   return names;
 }
 
+Status rename_file(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0 && errno != ENOENT) return file_error("cannot rename", from, errno);
+  return {};
+}
+
 bool same_state(const std::string& prefix, const std::string& fingerprint) {
   Result<BundleReader> reader = BundleReader::open(prefix);
   return reader.ok() && reader->fingerprint() == fingerprint && reader->verify().ok();
@@ -151,6 +156,28 @@ Result<std::string> CheckpointManager::save(int64_t step, const FillBundle& fill
   });
 }
 
+std::string set_aside_name(std::string_view name) { return cat("diverged.", name.substr(name.find('.') + 1)); }
+
+// First `checkpoint` stops naming them, so that whatever happens behind that leaves a directory that is right.
+Status CheckpointManager::set_aside(const std::vector<std::string>& prefixes) {
+  TENON_ASSIGN(std::vector<std::string> names, names_by_age(model_dir_));
+  std::vector<std::string> gone;
+  for (const std::string& prefix : prefixes) {
+    const auto it = std::find(names.begin(), names.end(), prefix.substr(prefix.rfind('/') + 1));
+    if (it == names.end()) continue;
+    gone.push_back(*it);
+    names.erase(it);
+  }
+  if (names.empty()) TENON_TRY(remove_file(state_path(model_dir_)));
+  else TENON_TRY(atomic_write(state_path(model_dir_), format_checkpoint_state({names.back(), names})));
+  for (const std::string& name : gone) {
+    const std::string from = cat(model_dir_, "/", name), to = cat(model_dir_, "/", set_aside_name(name));
+    TENON_TRY(rename_file(bundle_index_path(from), bundle_index_path(to)));
+    TENON_TRY(rename_file(bundle_data_path(from), bundle_data_path(to)));
+  }
+  return sync_directory(model_dir_);
+}
+
 namespace {
 
 // Where to look, in order of preference, without repetition.
@@ -210,6 +237,11 @@ Result<std::optional<FoundCheckpoint>> find_latest(const std::string& model_dir)
 
 Result<std::optional<FoundCheckpoint>> latest_checkpoint(const std::string& model_dir) {
   return within_memory("read the checkpoints in", model_dir, [&] { return find_latest(model_dir); });
+}
+
+Result<std::vector<std::string>> CheckpointManager::prefixes() const {
+  TENON_ASSIGN(Candidates found, candidates(model_dir_));
+  return std::move(found.prefixes);
 }
 
 Status check_variable(const BundleReader& checkpoint, std::string_view name, const Type& type) {

@@ -16,8 +16,14 @@
 
 namespace tenon {
 
+// The prefix of a checkpoint: "DIR/model.ckpt-30" for itself, for PREFIX.index, or a model directory: then its newest checkpoint that is whole.
+Result<std::string> resolve_checkpoint(const std::string& path);
+
 // Adds the tensors of a state to a bundle.
 using FillBundle = std::function<Status(BundleWriter&)>;
+
+// "diverged.ckpt-30" for "model.ckpt-30".
+std::string set_aside_name(std::string_view name);
 
 // The one writer of a model directory. Movable; one thread at a time.
 class CheckpointManager {
@@ -31,6 +37,12 @@ class CheckpointManager {
   // kill -9 and power loss and is what latest_checkpoint() finds; on an error the one before is. Adds the
   // i64 `global_step` unless `fill` did. Older checkpoints go only after the new one is safe.
   Result<std::string> save(int64_t step, const FillBundle& fill);
+
+  // Where latest_checkpoint() would look, newest first, whether they load or not.
+  Result<std::vector<std::string>> prefixes() const;
+  // Takes checkpoints out of use: model.ckpt-N is called diverged.ckpt-N from then on, which nothing looks for. The
+  // newest of the others becomes the one that latest_checkpoint() finds; none when there are no others.
+  Status set_aside(const std::vector<std::string>& prefixes);
 
   const std::string& model_dir() const { return model_dir_; }
 

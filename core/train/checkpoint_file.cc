@@ -15,15 +15,6 @@ bool is_directory(const std::string& path) {
   return stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-Result<std::string> prefix_of(const std::string& path) {
-  constexpr std::string_view kIndex = ".index";
-  if (path.ends_with(kIndex)) return path.substr(0, path.size() - kIndex.size());
-  if (!is_directory(path)) return path;
-  TENON_ASSIGN(const std::optional<FoundCheckpoint> found, latest_checkpoint(path));
-  if (!found) return Status(Code::kUnavailable, cat(path, ": has no checkpoint"));
-  return found->prefix;
-}
-
 template <class T>
 T load(const std::byte* p) {
   T value;
@@ -45,6 +36,15 @@ double number(DType dtype, const std::byte* p) {
 
 }  // namespace
 
+Result<std::string> resolve_checkpoint(const std::string& path) {
+  constexpr std::string_view kIndex = ".index";
+  if (path.ends_with(kIndex)) return path.substr(0, path.size() - kIndex.size());
+  if (!is_directory(path)) return path;
+  TENON_ASSIGN(const std::optional<FoundCheckpoint> found, latest_checkpoint(path));
+  if (!found) return Status(Code::kUnavailable, cat(path, ": has no checkpoint"));
+  return found->prefix;
+}
+
 struct CheckpointFile::Impl {
   BundleReader reader;
   std::vector<CheckpointTensor> tensors;
@@ -56,7 +56,7 @@ CheckpointFile& CheckpointFile::operator=(CheckpointFile&&) noexcept = default;
 CheckpointFile::~CheckpointFile() = default;
 
 Result<CheckpointFile> CheckpointFile::open(const std::string& path) {
-  TENON_ASSIGN(const std::string prefix, prefix_of(path));
+  TENON_ASSIGN(const std::string prefix, resolve_checkpoint(path));
   TENON_ASSIGN(BundleReader reader, BundleReader::open(prefix));
   std::vector<CheckpointTensor> tensors;
   for (const auto& [name, entry] : reader.entries())

@@ -39,6 +39,14 @@ Status Estimator::Impl::open() {
   return {};
 }
 
+void Estimator::Impl::report_corrupt(const InputPipeline& pipeline) const {
+  const int64_t records = pipeline.corrupt_records();
+  if (records == 0) return;
+  std::string line = cat("left out ", records, records == 1 ? " corrupt record" : " corrupt records");
+  for (const std::string& file : pipeline.lost()) append(line, cat("; ", file));
+  info(line);
+}
+
 Result<std::unique_ptr<ModeProgram>> Estimator::Impl::program(const Dataset& data, int64_t batch, Mode mode,
                                                               int max_iterations) {
   TENON_TRY(open());
@@ -91,14 +99,16 @@ Status Estimator::Impl::restore(const Graph& graph, const BundleReader& reader) 
   TENON_TRY(states->reload(reader));
   TENON_TRY(states->provide(graph, &reader));
   TENON_ASSIGN(step, reader.read_scalar("global_step"));
-  input = {};
-  if (reader.find(kSamples)) {
-    TENON_ASSIGN(const int64_t samples, reader.read_scalar(kSamples));
-    TENON_ASSIGN(const int64_t fingerprint, reader.read_scalar(kFingerprint));
-    input = {static_cast<uint64_t>(samples), static_cast<uint64_t>(fingerprint)};
-  }
+  TENON_ASSIGN(input, input_of(reader));
   loaded = reader.prefix();
   return {};
+}
+
+Result<PipelineState> Estimator::Impl::input_of(const BundleReader& reader) {
+  if (!reader.find(kSamples)) return PipelineState();
+  TENON_ASSIGN(const int64_t samples, reader.read_scalar(kSamples));
+  TENON_ASSIGN(const int64_t fingerprint, reader.read_scalar(kFingerprint));
+  return PipelineState{static_cast<uint64_t>(samples), static_cast<uint64_t>(fingerprint)};
 }
 
 Result<InferenceStates> Estimator::Impl::provide(const ModeProgram& program, const std::string& prefix) {
@@ -106,7 +116,8 @@ Result<InferenceStates> Estimator::Impl::provide(const ModeProgram& program, con
     TENON_TRY(provide(program, true));
     return InferenceStates{nullptr, states.get(), step};
   }
-  TENON_ASSIGN(const BundleReader reader, BundleReader::open(prefix));
+  TENON_ASSIGN(const std::string resolved, resolve_checkpoint(prefix));
+  TENON_ASSIGN(const BundleReader reader, BundleReader::open(resolved));
   info(cat("restoring ", reader.prefix()));
   InferenceStates out{std::make_unique<StateStore>(device, queue, config.seed)};
   out.states = out.own.get();
@@ -123,9 +134,12 @@ void Estimator::Impl::discard() {
   loaded.clear();
 }
 
-Status Estimator::Impl::save(CheckpointManager& manager, const PipelineState& at) {
+Status Estimator::Impl::save(CheckpointManager& manager, const PipelineState& at, bool* finite) {
+  *finite = true;
   const FillBundle fill = [&](BundleWriter& writer) -> Status {
-    TENON_TRY(states->save(writer));
+    const Status saved = states->save(writer, finite);
+    if (!*finite) return Status(saved.code(), cat("after step ", step, " ", saved.message()));
+    TENON_TRY(saved);
     TENON_TRY(writer.add_scalar(kSamples, static_cast<int64_t>(at.samples)));
     return writer.add_scalar(kFingerprint, static_cast<int64_t>(at.fingerprint));
   };

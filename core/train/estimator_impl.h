@@ -41,6 +41,7 @@ struct Estimator::Impl {
   bool dirty = false;      // the states on the device are newer than any checkpoint
   std::string loaded;      // the checkpoint that they are equal to, unless dirty
   std::set<std::string> warned;  // of damaged checkpoints: said once
+  bool bad_loss = false;   // the last evaluation failed because its loss was not finite
 
   Status open();
   bool interrupted() const { return config.interrupted && config.interrupted(); }
@@ -52,6 +53,7 @@ struct Estimator::Impl {
   void info(const std::string& line) const {
     if (events.on_info) events.on_info(line);
   }
+  void report_corrupt(const InputPipeline& pipeline) const;
   Result<std::unique_ptr<ModeProgram>> program(const Dataset& data, int64_t batch, Mode mode, int max_iterations);
   Result<std::optional<BundleReader>> newest(bool required);
   Status provide(const ModeProgram& program, bool required);
@@ -60,7 +62,22 @@ struct Estimator::Impl {
   Result<InferenceStates> provide(const ModeProgram& program, const std::string& prefix);
   // The states on the device are spoilt: the next call starts from the newest checkpoint.
   void discard();
-  Status save(CheckpointManager& manager, const PipelineState& at);
+  // `finite` becomes false where that is why it failed: the states are not to be used.
+  Status save(CheckpointManager& manager, const PipelineState& at, bool* finite);
+  // Where the training that left a checkpoint stood in its input; the beginning where it does not say.
+  static Result<PipelineState> input_of(const BundleReader& reader);
+
+  // divergence.cc. After a loss that is not finite, or states that cannot be saved, checkpoints that have diverged are
+  // set aside; the text says which, and from which training goes on. The program is one of training; its states are
+  // not those of before. REQUIRED: discard() was called.
+  std::string judge(ModeProgram& program, const Dataset& data, CheckpointManager& manager);
+  // The same for a loss of evaluation; `data` is what it is trained on. Returns `why` with that text.
+  Status judged(const Status& why, const Dataset& data);
+  Result<std::vector<std::string>> diverged(ModeProgram& program, const Dataset& data,
+                                            const std::vector<std::string>& prefixes);
+  // Of one step on the batch at `at` from a checkpoint's states, or from first values.
+  Result<float> first_loss(ModeProgram& program, const Dataset& data, const PipelineState& at,
+                           const BundleReader* checkpoint);
 };
 
 // The most batches that one call of the device may take.

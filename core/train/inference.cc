@@ -29,6 +29,7 @@ class Totals {
     EvalResult out{{"loss", rows_ ? loss_ / static_cast<double>(rows_) : 0}, {"global_step", static_cast<double>(step)}};
     for (size_t i = 0; i < metrics_.size(); ++i)
       out[metrics_[i]] = sums_[i].second != 0 ? sums_[i].first / sums_[i].second : 0;
+    out.examples = rows_;
     return out;
   }
   int64_t rows() const { return rows_; }
@@ -53,27 +54,28 @@ Result<std::vector<Buffer>> partial_buffers(const Executable& small, Queue& queu
   return out;
 }
 
-Status emit_rows(ModeProgram& program, Queue& queue, int64_t rows, int64_t first, const PredictRow& row) {
+// Rows whose place is behind the first `most` examples are left out.
+Status emit_rows(ModeProgram& program, Queue& queue, int64_t rows, const BatchFeed& feed, int64_t most, const PredictRow& row) {
   std::map<std::string, std::vector<float>> values;
   for (const std::string& name : program.mode_graph().predictions) {
     TENON_TRY(program.read_floats(queue, cat("predict/", name), values[name]));
     if (program.result_type(cat("predict/", name)).shape.rank() == 0)
       return invalid("prediction '", name, "' is a scalar, expected one value a row");
   }
-  for (int64_t i = 0; i < rows; ++i) {
+  for (int64_t i = 0; i < rows && feed.position(i) < most; ++i) {
     std::map<std::string, std::span<const float>> one;
     for (const auto& [name, all] : values) {
       const size_t n = all.size() / static_cast<size_t>(rows);
       one[name] = std::span<const float>(all).subspan(static_cast<size_t>(i) * n, n);
     }
-    TENON_TRY(row(first + i, one));
+    TENON_TRY(row(feed.position(i), one));
   }
   return {};
 }
 
 }  // namespace
 
-// A pass over the input with the states of one checkpoint; the last partial batch runs in a program of its own size.
+// A pass over the input with the states of one checkpoint; a batch with fewer rows runs in a program of its size.
 class Estimator::Inference {
  public:
   Inference(Impl& m, const Dataset& data, Mode mode) : m_(m), data_(data), mode_(mode) {}
@@ -82,11 +84,11 @@ class Estimator::Inference {
     TENON_ASSIGN(program_, m_.program(data_, data_.options().batch_size, mode_, static_cast<int>(most)));
     TENON_ASSIGN(at_, m_.provide(*program_, checkpoint));
     program_->bind(*at_.states);
-    TENON_ASSIGN(feed_, BatchFeed::create(program_->executable(), data_, {}));
+    TENON_ASSIGN(feed_, BatchFeed::create(*program_, data_, {}));
     return {};
   }
 
-  // Whole batches, at most n; fewer at the end of the input.
+  // Whole batches, at most n; fewer before a smaller one and at the end of the input.
   Result<uint32_t> run(uint32_t n) {
     TENON_TRY(m_.interruption());
     TENON_ASSIGN(const uint32_t done, program_->run(m_.queue, n, feed_.get()));
@@ -94,39 +96,43 @@ class Estimator::Inference {
     return done;
   }
 
-  // The rows of the partial batch at the end, after they ran in last(); 0 when there is none.
+  // The rows of the smaller batch that run() stopped at, after they ran in small(); 0 at the end of the input.
   Result<int64_t> run_partial() {
     const int64_t rows = feed_->partial().rows;
     if (rows == 0) return rows;
-    TENON_ASSIGN(last_, m_.program(data_, rows, mode_, 1));
-    TENON_ASSIGN(const std::vector<Buffer> buffers, partial_buffers(last_->executable(), m_.queue, *feed_));
+    if (rows != small_rows_) {
+      TENON_ASSIGN(small_, m_.program(data_, rows, mode_, 1));
+      small_->bind(*at_.states);
+      small_rows_ = rows;
+    }
+    TENON_ASSIGN(const std::vector<Buffer> buffers, partial_buffers(small_->executable(), m_.queue, *feed_));
     std::vector<const Buffer*> feeds;
     for (const Buffer& b : buffers) feeds.push_back(&b);
-    last_->bind(*at_.states);
-    last_->bind_feeds(feeds);
-    TENON_TRY(last_->run(m_.queue, 1, nullptr).status());
+    small_->bind_feeds(feeds);
+    TENON_TRY(small_->run(m_.queue, 1, nullptr).status());
+    feed_->release_partial();
     return rows;
   }
 
   ModeProgram& program() { return *program_; }
-  ModeProgram& last() { return *last_; }
+  ModeProgram& small() { return *small_; }
+  const BatchFeed& feed() const { return *feed_; }
   int64_t step() const { return at_.step; }
-  void report_corrupt() const {
-    if (const int64_t corrupt = feed_->pipeline().corrupt_records(); corrupt > 0)
-      m_.info(cat("left out ", corrupt, " corrupt records"));
-  }
+  void report_corrupt() const { m_.report_corrupt(feed_->pipeline()); }
 
  private:
   Impl& m_;
   const Dataset& data_;
   Mode mode_;
-  std::unique_ptr<ModeProgram> program_, last_;
+  std::unique_ptr<ModeProgram> program_, small_;
+  int64_t small_rows_ = 0;
   InferenceStates at_;
   std::unique_ptr<BatchFeed> feed_;
 };
 
 Result<EvalResult> Estimator::evaluate(const EvalOptions& options) {
   Impl& m = *impl_;
+  m.bad_loss = false;
   const int64_t batch = options.input.options().batch_size, most = batches_per_call(m.config);
   Inference pass(m, options.input, Mode::kEval);
   TENON_TRY(pass.prepare(options.checkpoint, most));
@@ -140,34 +146,39 @@ Result<EvalResult> Estimator::evaluate(const EvalOptions& options) {
     if (done > 0) TENON_TRY(totals.add(pass.program(), m.queue, done, batch));
     left -= done;
     if (done == n) continue;
-    if (left > 0) {
-      TENON_ASSIGN(const int64_t rows, pass.run_partial());
-      if (rows > 0) TENON_TRY(totals.add(pass.last(), m.queue, 1, rows));
-    }
-    break;
+    TENON_ASSIGN(const int64_t rows, pass.run_partial());
+    if (rows == 0) break;
+    TENON_TRY(totals.add(pass.small(), m.queue, 1, rows));
+    --left;
   }
   if (totals.rows() == 0) return invalid("evaluation: the input has no batch of ", batch);
   pass.report_corrupt();
   const EvalResult result = totals.result(pass.step());
-  if (!std::isfinite(result.at("loss")))
+  m.bad_loss = !std::isfinite(result.at("loss"));
+  if (m.bad_loss)
     return invalid("evaluation: the loss is ", std::isnan(result.at("loss")) ? "nan" : "infinite", " at global step ",
                    pass.step(), ", expected a finite number");
   if (m.events.on_evaluate) m.events.on_evaluate(pass.step(), result);
   return result;
 }
 
-Status Estimator::predict(const Dataset& input, const PredictRow& row, const std::string& checkpoint) {
+Status Estimator::predict(const Dataset& input, const PredictRow& row, const std::string& checkpoint, int64_t examples) {
   Inference pass(*impl_, input, Mode::kPredict);
   TENON_TRY(pass.prepare(checkpoint, 1));
-  const int64_t batch = input.options().batch_size;
-  int64_t first = 0;
-  for (;; first += batch) {
+  const int64_t batch = input.options().batch_size, most = examples > 0 ? examples : INT64_MAX;
+  const auto emit = [&](ModeProgram& program, int64_t rows) {
+    return emit_rows(program, impl_->queue, rows, pass.feed(), most, row);
+  };
+  for (int64_t next = 0; next < most;) {
     TENON_ASSIGN(const uint32_t done, pass.run(1));
-    if (done == 0) break;
-    TENON_TRY(emit_rows(pass.program(), impl_->queue, batch, first, row));
+    int64_t rows = batch;
+    if (done == 0) {
+      TENON_ASSIGN(rows, pass.run_partial());
+      if (rows == 0) break;
+    }
+    TENON_TRY(emit(done ? pass.program() : pass.small(), rows));
+    next = pass.feed().position(rows - 1) + 1;
   }
-  TENON_ASSIGN(const int64_t rows, pass.run_partial());
-  if (rows > 0) TENON_TRY(emit_rows(pass.last(), impl_->queue, rows, first, row));
   pass.report_corrupt();
   return {};
 }

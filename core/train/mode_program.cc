@@ -87,7 +87,11 @@ Result<ModeGraph> build_mode_graph(const ModelFn& model, const Params& params, c
     const EstimatorSpec spec = model(features, labels, mode, with_batch);
     if (mode == Mode::kTrain) add_training_results(*out.graph, spec);
     if (mode == Mode::kEval) add_evaluation_results(out, spec);
-    if (mode == Mode::kPredict) add_prediction_results(out, spec);
+    if (mode == Mode::kPredict) {
+      add_prediction_results(out, spec);
+      *out.graph = prune_inputs(*out.graph, true);
+    }
+    out.indices = index_ranges(*out.graph);
     return out;
   } catch (const Error& e) {
     return e.status();

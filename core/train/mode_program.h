@@ -7,17 +7,20 @@
 
 #include "compile/compile.h"
 #include "tenon/estimator.h"
+#include "train/feed_check.h"
 #include "train/state_store.h"
 
 namespace tenon {
 
 // The graph that the model function builds for batches of `batch_size` of these features, with the
 // mode's results: training "loss" (each step), "stop" (until) and the states; evaluation "loss" and
-// "metric/NAME/total", "/count" (each batch); prediction "predict/NAME".
+// "metric/NAME/total", "/count" (each batch); prediction "predict/NAME". Features that a prediction
+// does not use, its labels, are no inputs.
 struct ModeGraph {
   std::unique_ptr<Graph> graph;
   std::vector<std::string> metrics;      // names
   std::vector<std::string> predictions;
+  std::vector<IndexRange> indices;  // what the host has to hold features against before it feeds them
 };
 Result<ModeGraph> build_mode_graph(const ModelFn& model, const Params& params, const std::vector<FeatureSpec>& specs,
                                    int64_t batch_size, Mode mode);

@@ -1,6 +1,5 @@
 #include "train/state_store.h"
 
-#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <vector>
@@ -52,26 +51,37 @@ Status StateStore::reload(const BundleReader& checkpoint) {
 
 namespace {
 
-// Weights that overflowed must not become the newest checkpoint.
-Status check_finite(const std::string& name, const Type& type, std::span<const std::byte> piece) {
-  if (type.dtype != DType::kF32) return {};
-  for (size_t at = 0; at + sizeof(float) <= piece.size(); at += sizeof(float)) {
-    float value;
-    std::memcpy(&value, &piece[at], sizeof value);
-    if (!std::isfinite(value)) return invalid("variable '", name, "' holds ", std::isnan(value) ? "nan" : "infinity", ", expected finite numbers; it is not saved");
+// Elements whose exponent is all ones: infinity and NaN.
+template <class Bits>
+bool all_finite(std::span<const std::byte> piece, Bits exponent) {
+  for (size_t at = 0; at + sizeof(Bits) <= piece.size(); at += sizeof(Bits)) {
+    Bits bits;
+    std::memcpy(&bits, &piece[at], sizeof bits);
+    if ((bits & exponent) == exponent) return false;
   }
-  return {};
+  return true;
+}
+
+bool all_finite(DType dtype, std::span<const std::byte> piece) {
+  switch (dtype) {
+    case DType::kF32: return all_finite<uint32_t>(piece, 0x7f800000);
+    case DType::kF64: return all_finite<uint64_t>(piece, 0x7ff0000000000000);
+    case DType::kBF16: return all_finite<uint16_t>(piece, 0x7f80);
+    case DType::kF16: return all_finite<uint16_t>(piece, 0x7c00);
+    default: return true;
+  }
 }
 
 }  // namespace
 
-Status StateStore::save(BundleWriter& writer) const {
+Status StateStore::save(BundleWriter& writer, bool* finite) const {
   for (const auto& [name, buffer] : variables_) {
     uint64_t offset = 0;
     const FillBytes fill = [&](std::span<std::byte> piece) -> Status {
       TENON_TRY(queue_.read(buffer, piece.data(), piece.size(), offset));
       offset += piece.size();
-      return check_finite(name, buffer.type(), piece);
+      *finite = all_finite(buffer.type().dtype, piece);
+      return *finite ? Status() : invalid("variable '", name, "' holds nan or infinity, expected finite numbers");
     };
     TENON_TRY(writer.add(name, buffer.type(), fill));
   }

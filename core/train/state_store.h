@@ -27,8 +27,9 @@ class StateStore {
   const Buffer& buffer(const std::string& name) const { return variables_.at(name); }
   bool empty() const { return variables_.empty(); }
 
-  // Adds every variable to a checkpoint, in pieces.
-  Status save(BundleWriter& writer) const;
+  // Adds every variable to a checkpoint, in pieces. NaN and infinity are refused: a checkpoint with them would fail for
+  // ever. *finite becomes false then.
+  Status save(BundleWriter& writer, bool* finite) const;
   // FNV-1a over names and bytes, in the order of names.
   Result<std::string> hash() const;
 

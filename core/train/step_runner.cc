@@ -14,9 +14,20 @@ int64_t count_parameters(const Graph& graph) {
   return count;
 }
 
+Status check_indices(const ModeProgram& program, const MemoryFeature& f, int64_t batch_size) {
+  for (const IndexRange& range : program.mode_graph().indices) {
+    if (range.feature != f.spec.name) continue;
+    const Outside found = find_outside(range, f.data.data(), f.spec.type.dtype, batch_size, f.spec.type.shape.elements(),
+                                       f.spec.batch_minor ? batch_size : 0);
+    if (found.row >= 0) return invalid("example ", found.row, ": ", outside_message(range, found.value));
+  }
+  return {};
+}
+
 // HOST buffers with the batch, one a FEED input of the program.
-Result<std::vector<Buffer>> place(const Executable& executable, const std::vector<MemoryFeature>& batch,
+Result<std::vector<Buffer>> place(const ModeProgram& program, const std::vector<MemoryFeature>& batch,
                                   int64_t batch_size, Queue& queue) {
+  const Executable& executable = program.executable();
   std::vector<Buffer> out;
   for (const Input& input : executable.graph.inputs) {
     if (input.role != Role::kFeed) continue;
@@ -25,6 +36,7 @@ Result<std::vector<Buffer>> place(const Executable& executable, const std::vecto
       const Type type = f.spec.batch_type(batch_size);
       if (static_cast<int64_t>(f.data.size()) != type.bytes())
         return invalid("feature '", f.spec.name, "' has ", f.data.size(), " bytes, expected ", type.bytes());
+      TENON_TRY(check_indices(program, f, batch_size));
       TENON_ASSIGN(Buffer buffer, executable.device->allocate(type, true, input.split));
       TENON_TRY(queue.write(buffer, f.data.data(), f.data.size()));
       out.push_back(std::move(buffer));
@@ -42,6 +54,7 @@ struct StepRunner::Impl {
   std::unique_ptr<ModeProgram> program;
   std::vector<Buffer> feeds;
   int64_t parameters = 0;
+  Mode mode = Mode::kTrain;
 };
 
 StepRunner::StepRunner(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -50,19 +63,20 @@ StepRunner::~StepRunner() = default;
 
 Result<StepRunner> StepRunner::create(const ModelFn& model, const Params& params,
                                       const std::vector<MemoryFeature>& batch, int64_t batch_size,
-                                      const RunConfig& config, int max_steps) {
+                                      const RunConfig& config, int max_steps, Mode mode) {
   auto impl = std::make_unique<Impl>();
+  impl->mode = mode;
   std::vector<FeatureSpec> specs;
   for (const MemoryFeature& f : batch) specs.push_back(f.spec);
   TENON_ASSIGN(impl->device, open_device(config.device));
   TENON_ASSIGN(impl->queue, impl->device->create_queue());
-  TENON_ASSIGN(ModeGraph graph, build_mode_graph(model, params, specs, batch_size, Mode::kTrain));
+  TENON_ASSIGN(ModeGraph graph, build_mode_graph(model, params, specs, batch_size, mode));
   impl->parameters = count_parameters(*graph.graph);
   TENON_ASSIGN(impl->program, ModeProgram::create(std::move(graph), impl->device, config, max_steps));
   impl->states = std::make_unique<StateStore>(impl->device, impl->queue, config.seed);
   TENON_TRY(impl->states->provide(impl->program->executable().graph, nullptr));
   impl->program->bind(*impl->states);
-  TENON_ASSIGN(impl->feeds, place(impl->program->executable(), batch, batch_size, impl->queue));
+  TENON_ASSIGN(impl->feeds, place(*impl->program, batch, batch_size, impl->queue));
   std::vector<const Buffer*> feeds;
   for (const Buffer& b : impl->feeds) feeds.push_back(&b);
   impl->program->bind_feeds(feeds);
@@ -73,6 +87,7 @@ Result<float> StepRunner::run(int steps) {
   const auto n = static_cast<uint32_t>(steps);
   TENON_ASSIGN(const uint32_t done, impl_->program->run(impl_->queue, n, nullptr));
   if (done < n) return invalid("the loss is not finite at step ", done, " of ", steps);
+  if (impl_->mode == Mode::kPredict) return 0.0f;
   std::vector<float> losses;
   TENON_TRY(impl_->program->read_rows(impl_->queue, "loss", n, losses));
   return losses.back();

@@ -46,9 +46,8 @@ class Pace {
   int64_t logged_;
 };
 
-Status not_finite(float loss, int64_t step, const std::string& model_dir) {
-  return invalid("the loss is ", std::isnan(loss) ? "nan" : "infinite", " at step ", step, ", expected a finite number",
-                 model_dir.empty() ? "" : cat("; the checkpoints of ", model_dir, " stay as they are"));
+Status not_finite(float loss, int64_t step) {
+  return invalid("the loss is ", std::isnan(loss) ? "nan" : "infinite", " at step ", step, ", expected a finite number");
 }
 
 }  // namespace
@@ -90,7 +89,7 @@ class Estimator::Training {
   }
 
   Status feed() {
-    TENON_ASSIGN(feed_, BatchFeed::create(program_->executable(), options_.input, m_.input));
+    TENON_ASSIGN(feed_, BatchFeed::create(*program_, options_.input, m_.input));
     if (m_.input.samples > 0 && !feed_->pipeline().resumed_exactly())
       m_.info("the input is not the one that the checkpoint was trained on; its order starts elsewhere");
     return {};
@@ -104,7 +103,7 @@ class Estimator::Training {
       TENON_TRY(feed_->status());
       if (done < n) break;  // the end of the input
       if (manager_ && pace_->save_due(m_.step) && !pace_->done(m_.step)) {
-        TENON_TRY(m_.save(*manager_, feed_->state()));
+        TENON_TRY(save());
         pace_->saved();
       }
     }
@@ -126,9 +125,7 @@ class Estimator::Training {
     const auto bad = std::find_if(losses_.begin(), losses_.end(), [](float loss) { return !std::isfinite(loss); });
     if (bad != losses_.end()) {
       const int64_t step = m_.step + 1 + (bad - losses_.begin());
-      const Status status = not_finite(*bad, step, manager_ ? m_.config.model_dir : "");
-      m_.discard();
-      return status;
+      return spoilt(not_finite(*bad, step));
     }
     m_.step += done;
     m_.input = feed_->state();
@@ -138,14 +135,28 @@ class Estimator::Training {
     return {};
   }
 
+  Status save() {
+    bool finite = true;
+    const Status status = m_.save(*manager_, feed_->state(), &finite);
+    return finite ? status : spoilt(status);
+  }
+
+  // The states are worth nothing, and perhaps those of a checkpoint.
+  Status spoilt(const Status& why) {
+    m_.discard();
+    feed_.reset();
+    if (!manager_) return why;
+    return Status(why.code(), cat(why.message(), m_.judge(*program_, options_.input, *manager_)));
+  }
+
   // Saves what was done, also when the input failed on the way.
   Status finish(Status status) {
     if (status.ok() && result_.global_step == 0 && losses_.empty() && !m_.interrupted())
       status = invalid("the input has fewer than ", options_.input.options().batch_size, " examples, one batch");
-    if (const int64_t corrupt = feed_->pipeline().corrupt_records(); corrupt > 0)
-      m_.info(cat("left out ", corrupt, " corrupt records"));
+    m_.report_corrupt(feed_->pipeline());
     if (manager_ && m_.dirty) {
-      const Status saved = m_.save(*manager_, feed_->state());
+      const Status saved = save();
+      if (m_.step < 0) return saved;
       if (status.ok()) status = saved;
     }
     for (TrainingHook* hook : options_.hooks) hook->end(m_.step);
@@ -173,6 +184,10 @@ Result<TrainResult> Estimator::train(const TrainOptions& options) {
   return Training(*impl_, options, std::move(manager)).run();
 }
 
+Status Estimator::judged(const Status& why, const Dataset& train) {
+  return impl_->bad_loss && !impl_->config.model_dir.empty() ? impl_->judged(why, train) : why;
+}
+
 Result<TrainAndEvaluateResult> train_and_evaluate(Estimator& estimator, const TrainSpec& train, const EvalSpec& eval) {
   if (train.max_steps <= 0) return invalid("train_and_evaluate: max_steps is ", train.max_steps, ", expected 1 or more");
   TrainAndEvaluateResult result;
@@ -180,7 +195,9 @@ Result<TrainAndEvaluateResult> train_and_evaluate(Estimator& estimator, const Tr
   do {
     const int64_t target = std::min(step + std::max<int64_t>(train.steps_between_evals, 1), train.max_steps);
     TENON_ASSIGN(result.train, estimator.train({.input = train.input, .max_steps = target, .hooks = train.hooks}));
-    TENON_ASSIGN(result.eval, estimator.evaluate({.input = eval.input, .steps = eval.steps}));
+    Result<EvalResult> evaluated = estimator.evaluate({.input = eval.input, .steps = eval.steps});
+    if (!evaluated.ok()) return estimator.judged(evaluated.status(), train.input);
+    result.eval = evaluated.take();
     const bool stopped = result.train.global_step < target;
     step = result.train.global_step;
     if (stopped) break;

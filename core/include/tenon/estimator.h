@@ -94,13 +94,19 @@ struct RunConfig {
   std::function<bool()> interrupted = {};
 };
 
+// "loss", "global_step", the metrics.
+struct EvalResult : std::map<std::string, double> {
+  using map::map;
+  int64_t examples = 0;  // that were measured
+};
+
 // What is told while training and evaluating; every member is optional. Called on the caller's thread.
 struct RunEvents {
   // Every log_step_count_steps steps and at the end: the step just done, its loss, steps a second.
   std::function<void(int64_t step, double loss, double steps_per_second)> on_log;
   std::function<void(int64_t step, const std::string& path)> on_checkpoint;
   std::function<void(const std::string& line)> on_info;
-  std::function<void(int64_t step, const std::map<std::string, double>& results)> on_evaluate;
+  std::function<void(int64_t step, const EvalResult& results)> on_evaluate;
 };
 
 // Called around the loop; the seam for hooks (logging, early stopping, profiling).
@@ -124,7 +130,7 @@ struct EvalOptions {
   Dataset input;
   int64_t steps = 0;  // batches; 0: all
   std::string name = {};
-  std::string checkpoint = {};  // a prefix; empty: the newest
+  std::string checkpoint = {};  // a prefix, or a directory: its newest; empty: the newest of model_dir
 };
 
 struct TrainResult {
@@ -133,10 +139,13 @@ struct TrainResult {
   double seconds = 0;
 };
 
-using EvalResult = std::map<std::string, double>;  // "loss", "global_step", the metrics
-
-// One row of predictions: by name, dense and row-major.
+// One row of predictions: by name, dense and row-major. `row` is the example's place in the input, from 0: examples that
+// were left out as damaged have no row, and their numbers are missing.
 using PredictRow = std::function<Status(int64_t row, const std::map<std::string, std::span<const float>>& values)>;
+
+struct TrainSpec;
+struct EvalSpec;
+struct TrainAndEvaluateResult;
 
 class Estimator {
  public:
@@ -147,12 +156,14 @@ class Estimator {
   void set_events(RunEvents events);
   const RunConfig& config() const;
 
-  // Goes on from the newest checkpoint, with the next unseen example. A loss that is not finite ends the
-  // call with an error naming the step; the last good checkpoint stays.
+  // Goes on from the newest checkpoint, with the next unseen example. A loss that is not finite ends the call with an
+  // error that names the step and the checkpoint from which training goes on: weights that hold NaN or infinity are
+  // not saved, and a checkpoint whose first step has no finite loss either, where first values have one, is set aside
+  // (model.ckpt-N is renamed to diverged.ckpt-N).
   Result<TrainResult> train(const TrainOptions& options);
   Result<EvalResult> evaluate(const EvalOptions& options);
-  // Predictions as f32; integers are converted.
-  Status predict(const Dataset& input, const PredictRow& row, const std::string& checkpoint = {});
+  // Predictions as f32; integers are converted. Of the first `examples` of the input, 0: of all.
+  Status predict(const Dataset& input, const PredictRow& row, const std::string& checkpoint = {}, int64_t examples = 0);
 
   // The steps done by the newest checkpoint; 0 when there is none.
   Result<int64_t> global_step() const;
@@ -177,6 +188,9 @@ class Estimator {
   struct Impl;
   class Training;
   class Inference;
+  Status judged(const Status& why, const Dataset& train);
+  friend Result<TrainAndEvaluateResult> train_and_evaluate(Estimator& estimator, const TrainSpec& train,
+                                                           const EvalSpec& eval);
   std::unique_ptr<Impl> impl_;
 };
 

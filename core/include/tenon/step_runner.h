@@ -1,5 +1,5 @@
-// Training steps of a model on one batch that stays where it is: what benchmarks time. No input pipeline, no
-// checkpoints. One thread at a time.
+// Steps of a model on one batch that stays where it is: what benchmarks time. No input pipeline, no checkpoints: weights
+// begin with first values. One thread at a time.
 //
 //   TENON_ASSIGN(StepRunner runner, StepRunner::create(model, params, batch, 64, {.device = "cpu"}, 100));
 //   TENON_ASSIGN(float loss, runner.run(100));   // 100 steps in one call of the device
@@ -15,13 +15,15 @@ namespace tenon {
 class StepRunner {
  public:
   // `batch` holds batch_size examples of each feature in HOST memory ("label" among them); each step reads the same
-  // ones. At most max_steps in one call of run(). Of the configuration device, seed and deterministic count.
+  // ones. At most max_steps in one call of run(). Of the configuration device, seed and deterministic count. A step
+  // trains, evaluates or predicts, by `mode`.
   static Result<StepRunner> create(const ModelFn& model, const Params& params, const std::vector<MemoryFeature>& batch,
-                                   int64_t batch_size, const RunConfig& config, int max_steps);
+                                   int64_t batch_size, const RunConfig& config, int max_steps, Mode mode = Mode::kTrain);
   StepRunner(StepRunner&&) noexcept;
   ~StepRunner();
 
-  // Does `steps` steps in one call of the device and returns the last one's loss. REQUIRED: 1 <= steps <= max_steps.
+  // Does `steps` steps in one call of the device and returns the last one's loss; 0 when it predicts. REQUIRED: 1 <=
+  // steps <= max_steps.
   Result<float> run(int steps);
 
   const std::string& device() const;  // "cpu"

@@ -63,6 +63,26 @@ TEST(Checkpoint, KeepsTheNewestFive) {
   EXPECT_EQ(state.all, (std::vector<std::string>{"model.ckpt-8", "model.ckpt-9", "model.ckpt-10", "model.ckpt-11", "model.ckpt-12"}));
 }
 
+TEST(Checkpoint, WhatIsSetAsideIsNotFoundAgainAndCanBeRead) {
+  Directory dir;
+  {
+    CheckpointManager manager = open(dir);
+    for (int64_t step : {3, 6, 9, 12}) ASSERT_TRUE(save_state(manager, step).ok());
+    EXPECT_EQ(manager.prefixes().take(), (std::vector<std::string>{dir / "model.ckpt-12", dir / "model.ckpt-9", dir / "model.ckpt-6", dir / "model.ckpt-3"}));
+    ASSERT_TRUE(manager.set_aside({dir / "model.ckpt-12", dir / "model.ckpt-9"}).ok());
+    EXPECT_EQ(latest(dir).prefix, dir / "model.ckpt-6");
+    EXPECT_EQ(difference(dir / "diverged.ckpt-12", 12), "");
+    EXPECT_EQ(difference(dir / "diverged.ckpt-9", 9), "");
+    EXPECT_EQ(save_state(manager, 9).take(), dir / "model.ckpt-9");
+  }
+  CheckpointManager manager = open(dir);
+  EXPECT_EQ(latest(dir).prefix, dir / "model.ckpt-9");
+  ASSERT_TRUE(manager.set_aside(manager.prefixes().take()).ok());
+  EXPECT_FALSE(latest_checkpoint(dir.path()).take().has_value());
+  EXPECT_EQ(save_state(manager, 1).take(), dir / "model.ckpt-1");
+  EXPECT_EQ(latest(dir).step, 1);
+}
+
 TEST(Checkpoint, KeepsAllWhenAskedTo) {
   Directory dir;
   CheckpointManager manager = open(dir, 0);

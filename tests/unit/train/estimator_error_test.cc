@@ -1,6 +1,7 @@
 // What goes wrong is one line that says what, where, expected and found, and harms nothing that was there.
 #include <limits>
 
+#include "tenon/step_runner.h"
 #include "unit/train/estimator_testing.h"
 
 namespace tenon {
@@ -87,6 +88,70 @@ TEST(EstimatorError, EvaluatingAndPredictingNeedACheckpoint) {
   EXPECT_EQ(dir.entries(), 0u);
 }
 
+// Example 5 of 12 has a label that is not in [0, 3).
+Dataset with_label(int32_t label, InputOptions options) {
+  std::vector<float> x(12 * kInputs, 1);
+  std::vector<int32_t> y(12, 1);
+  y[5] = label;
+  return Dataset::from_memory({memory_feature<float>("x", DType::kF32, {kInputs}, x), memory_feature<int32_t>("label", DType::kI32, {}, y)},
+                              options).take();
+}
+
+TEST(EstimatorError, ALabelOutOfRangeIsNamedWithItsExampleOnEveryPath) {
+  for (const int32_t label : {3, -1, INT32_MAX, INT32_MIN}) {
+    TemporaryDirectory dir;
+    Estimator estimator(small_model, cpu(dir.path()));
+    const std::string message = "example 5: feature 'label' is " + std::to_string(label) + ", expected 0 to 2 for softmax_cross_entropy '";
+    EXPECT_MESSAGE(estimator.train({.input = with_label(label, training_input(4)), .max_steps = 3}).status(), message);
+    EXPECT_MESSAGE(estimator.train({.input = with_label(label, evaluation_input(4)), .max_steps = 3}).status(), message);
+    check(estimator.train({.input = examples(12, training_input(4)), .max_steps = 5}).status());
+    EXPECT_MESSAGE(estimator.evaluate({.input = with_label(label, evaluation_input(4))}).status(), message);
+    EXPECT_MESSAGE(estimator.evaluate({.input = with_label(label, evaluation_input(9))}).status(), message);
+    EXPECT_MESSAGE(estimator.evaluate({.input = with_label(label, evaluation_input(64))}).status(), message);
+    // A prediction does not look at labels.
+    check(estimator.predict(with_label(label, evaluation_input(4)), [](int64_t, const auto&) { return Status(); }));
+    const std::vector<float> x(4 * kInputs);
+    const std::vector<int32_t> y{0, 1, 2, label};
+    const auto runner = StepRunner::create(small_model, {}, {memory_feature<float>("x", DType::kF32, {kInputs}, x),
+                                                             memory_feature<int32_t>("label", DType::kI32, {}, y)}, 4, cpu(""), 1);
+    EXPECT_MESSAGE(runner.status(), "example 3: feature 'label' is " + std::to_string(label));
+  }
+}
+
+TEST(EstimatorError, AnIndexOutOfRangeIsNamedAndAnIgnoredLabelIsNot) {
+  const ModelFn words = [](const Features& features, const Tensor& labels, Mode mode, const Params&) {
+    const Tensor x = flatten(embedding(features["words"], {.input_dim = 10, .output_dim = 4}));
+    const Tensor logits = dense(x, {.units = kClasses});
+    EstimatorSpec spec{.mode = mode, .predictions = {{"classid", argmax(logits)}}};
+    if (mode == Mode::kPredict) return spec;
+    spec.loss = softmax_cross_entropy(logits, labels, {.ignore_class = 255});
+    if (mode == Mode::kTrain) spec.train_op = minimize(SGD(0.1), spec.loss);
+    return spec;
+  };
+  const auto data = [](int64_t index, int64_t label, bool minor) {
+    std::vector<int64_t> ids(8 * 3, 9), y(8, 2);
+    ids[6 * 3 + 1] = index;
+    y[7] = label;
+    MemoryFeature feature = memory_feature<int64_t>("words", DType::kI64, {3}, ids);
+    feature.spec.batch_minor = minor;
+    return Dataset::from_memory({feature, memory_feature<int64_t>("label", DType::kI64, {1}, y)}, evaluation_input(4)).take();
+  };
+  const auto train = [&](const Dataset& input) { return Estimator(words, cpu("")).train({.input = input}).status(); };
+  EXPECT_TRUE(train(data(0, 255, false)).ok());
+  for (const int64_t index : {int64_t{10}, int64_t{-1}, int64_t{1} << 40}) {
+    const Status s = train(data(index, 0, false));
+    EXPECT_MESSAGE(s, "example 6: feature 'words' is " + std::to_string(index) + ", expected 0 to 9 for gather '");
+  }
+  EXPECT_MESSAGE(train(data(0, 3, false)), "example 7: feature 'label' is 3, expected 0 to 2");
+  // Three words a column: the batch is the last axis, so that the model reads them transposed.
+  const ModelFn transposed = [&](const Features& features, const Tensor& labels, Mode mode, const Params& params) {
+    Features rows;
+    rows.set("words", transpose(features["words"], {1, 0}));
+    return words(rows, labels, mode, params);
+  };
+  EXPECT_MESSAGE(Estimator(transposed, cpu("")).train({.input = data(10, 0, true)}).status(), "example 6: feature 'words' is 10");
+}
+
 TEST(EstimatorError, AMissingCheckpointIsNamed) {
   TemporaryDirectory dir;
   Estimator estimator(small_model, cpu(dir.path()));
@@ -116,6 +181,23 @@ TEST(EstimatorError, AVariableOfAnotherTypeInAnotherModeIsRefused) {
   EXPECT_MESSAGE(r.status(), "dense/");
   EXPECT_MESSAGE(r.status(), "another mode");
   EXPECT_EQ(estimator.train({.input = examples(8, training_input(4)), .max_steps = 4}).take().global_step, 4);
+}
+
+TEST(EstimatorError, AParameterThatItsTypeDoesNotHoldIsRefused) {
+  const Params params{{"units", 1e12}, {"seed", INT64_MAX}, {"ratio", 0.5}};
+  const auto message = [&](auto get) {
+    try {
+      get();
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string("no error");
+  };
+  EXPECT_EQ(message([&] { params.get<int>("units"); }), "params 'units' is 1e+12, expected a number of 32 bits");
+  EXPECT_EQ(message([&] { params.get<int>("seed"); }), "params 'seed' is 9223372036854775807, expected a number of 32 bits");
+  EXPECT_EQ(params.get<int64_t>("seed"), INT64_MAX);
+  EXPECT_EQ(params.get<int64_t>("units"), 1000000000000);
+  EXPECT_EQ(params.get<double>("ratio"), 0.5);
 }
 
 TEST(EstimatorError, MistakesOfTheModelFunctionAreErrorsOfTheCall) {

@@ -77,6 +77,69 @@ TEST_F(EstimatorEvaluate, AnErrorOfTheCallersRowEndsPrediction) {
   EXPECT_EQ(s.message(), "enough");
 }
 
+// known_model's data without those examples that `bad` names.
+Dataset damaged(int64_t n, std::vector<int64_t> bad, InputOptions options) {
+  options.skip_corrupt = true;
+  const auto fill = [=](int64_t example, const Sample&, Slots& out) -> Status {
+    if (std::find(bad.begin(), bad.end(), example) != bad.end()) return Status(Code::kInvalid, "damaged");
+    for (int i = 0; i < kInputs; ++i) out.get<float>(0)[static_cast<size_t>(i)] = input_value(example, i);
+    out.get<int32_t>(1)[0] = label_value(example);
+    return {};
+  };
+  return Dataset::from_function(n, specs(), fill, options).take();
+}
+
+const std::vector<std::vector<int64_t>> kBad = {{}, {0}, {1, 9}, {4, 5, 6, 7}, {0, 1, 2, 3, 11}, {3, 4, 8}};
+
+TEST_F(EstimatorEvaluate, MeasuresAllThatIsNotDamagedAndCountsIt) {
+  for (const auto& bad : kBad) {
+    double loss = 0;
+    int64_t good = 0;
+    for (int64_t example = 0; example < 12; ++example) {
+      if (std::find(bad.begin(), bad.end(), example) != bad.end()) continue;
+      loss -= std::log(known_probabilities(example)[static_cast<size_t>(label_value(example))]);
+      ++good;
+    }
+    const EvalResult r = estimator_.evaluate({.input = damaged(12, bad, evaluation_input(4))}).take();
+    EXPECT_NEAR(r.at("loss"), loss / static_cast<double>(good), 1e-6);
+    EXPECT_EQ(r.examples, good);
+  }
+}
+
+TEST_F(EstimatorEvaluate, RowsOfPredictionKeepTheirNumbersBehindDamagedOnes) {
+  for (const auto& bad : kBad)
+    for (const int64_t most : {0, 1, 4, 6, 12, 99}) {
+      std::vector<int64_t> rows, expected;
+      const auto note = [&](int64_t row, const auto& values) {
+        rows.push_back(row);
+        EXPECT_NEAR(values.at("probabilities")[0], known_probabilities(row)[0], 1e-6);
+        return Status();
+      };
+      check(estimator_.predict(damaged(12, bad, evaluation_input(4)), note, {}, most));
+      for (int64_t example = 0; example < (most == 0 ? 12 : std::min<int64_t>(most, 12)); ++example)
+        if (std::find(bad.begin(), bad.end(), example) == bad.end()) expected.push_back(example);
+      EXPECT_EQ(rows, expected);
+    }
+}
+
+TEST_F(EstimatorEvaluate, ThePredictionsGraphHasNoLabels) {
+  const Dataset data = examples(8, evaluation_input(4));
+  for (const bool lowered : {false, true}) {
+    EXPECT_EQ(estimator_.graph_text(data, Mode::kPredict, lowered).take().find("'label'"), std::string::npos);
+    EXPECT_NE(estimator_.graph_text(data, Mode::kEval, lowered).take().find("'label'"), std::string::npos);
+  }
+}
+
+TEST_F(EstimatorEvaluate, ACheckpointIsAPrefixAnIndexOrADirectory) {
+  Estimator other(known_model, cpu(""));
+  const Dataset data = examples(10, evaluation_input(4));
+  for (const std::string& name : {dir_.path(), dir_ / "model.ckpt-1", dir_ / "model.ckpt-1.index"})
+    EXPECT_NEAR(other.evaluate({.input = data, .checkpoint = name}).take().at("loss"), over(10).loss, 1e-6);
+  TemporaryDirectory empty;
+  const Status s = other.evaluate({.input = data, .checkpoint = empty.path()}).status();
+  EXPECT_EQ(s.message(), empty.path() + ": has no checkpoint");
+}
+
 // As a process does that evaluates beside one that trains.
 TEST_F(EstimatorEvaluate, SeesCheckpointsThatAnotherTrainerWrote) {
   TemporaryDirectory dir;

@@ -1,0 +1,93 @@
+#include "train/feed_check.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/text.h"
+
+namespace tenon {
+namespace {
+
+// Ops whose result holds only values of their first operand.
+bool moves(const Node& node) {
+  constexpr std::string_view kMoves[] = {"reshape", "transpose", "broadcast", "slice", "reverse", "cast"};
+  return std::find(std::begin(kMoves), std::end(kMoves), node.op) != std::end(kMoves);
+}
+
+struct Use {
+  ValueId indices = kAbsent;
+  int64_t limit = 0;
+  const int64_t* ignored = nullptr;
+};
+
+// The operand of a node that are indices.
+Use use_of(const Graph& graph, const Node& node) {
+  const auto number = [&](std::string_view name) { return std::get_if<int64_t>(find_attr(node.attrs, name)); };
+  const bool takes = node.op == "gather" || node.op == "scatter";
+  const bool loss = node.op == "softmax_cross_entropy";
+  if (!takes && !loss) return {};
+  const Shape& shape = graph.type(node.operands[0]).shape;
+  if (takes) return {node.operands[1], shape[static_cast<int>(*number("axis"))]};
+  return {node.operands[1], shape[-1], number("ignore")};
+}
+
+void narrow(std::vector<IndexRange>& ranges, const std::string& feature, const Use& use, const Node& node) {
+  auto it = std::find_if(ranges.begin(), ranges.end(), [&](const IndexRange& r) { return r.feature == feature; });
+  if (it == ranges.end()) it = ranges.insert(it, {feature, INT64_MAX, {}, {}});
+  if (use.limit < it->limit) {
+    it->limit = use.limit;
+    it->use = describe(node);
+  }
+  if (use.ignored) it->ignored.push_back(*use.ignored);
+}
+
+template <class T>
+Outside first_outside(const IndexRange& range, const T* v, int64_t rows, int64_t elements, int64_t batch_if_minor) {
+  const auto limit = static_cast<uint64_t>(range.limit);
+  const int64_t along_row = batch_if_minor > 0 ? batch_if_minor : 1, along_batch = batch_if_minor > 0 ? 1 : elements;
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t e = 0; e < elements; ++e) {
+      const auto value = static_cast<int64_t>(v[row * along_batch + e * along_row]);
+      if (static_cast<uint64_t>(value) >= limit && !range.allows(value)) return {row, value};
+    }
+  return {};
+}
+
+}  // namespace
+
+bool IndexRange::allows(int64_t value) const {
+  return (value >= 0 && value < limit) || std::find(ignored.begin(), ignored.end(), value) != ignored.end();
+}
+
+std::vector<IndexRange> index_ranges(const Graph& graph) {
+  std::map<ValueId, std::string> fed;  // values that are a feature's, moved about
+  for (const Input& input : graph.inputs)
+    if (input.role == Role::kFeed && !is_float(graph.type(input.value).dtype)) fed[input.value] = input.name;
+  std::vector<IndexRange> ranges;
+  for (const Node& node : graph.nodes) {
+    if (node.operands.empty()) continue;
+    if (const auto from = fed.find(node.operands[0]); moves(node) && from != fed.end() &&
+                                                      !is_float(graph.type(node.results[0]).dtype))
+      fed[node.results[0]] = from->second;
+    const Use use = use_of(graph, node);
+    if (const auto it = fed.find(use.indices); it != fed.end()) narrow(ranges, it->second, use, node);
+  }
+  return ranges;
+}
+
+Outside find_outside(const IndexRange& range, const void* values, DType dtype, int64_t rows, int64_t elements,
+                     int64_t batch_if_minor) {
+  const auto find = [&](const auto* v) { return first_outside(range, v, rows, elements, batch_if_minor); };
+  switch (dtype) {
+    case DType::kU8: return find(static_cast<const uint8_t*>(values));
+    case DType::kI32: return find(static_cast<const int32_t*>(values));
+    case DType::kI64: return find(static_cast<const int64_t*>(values));
+    default: return {};
+  }
+}
+
+std::string outside_message(const IndexRange& range, int64_t value) {
+  return cat("feature '", range.feature, "' is ", value, ", expected 0 to ", range.limit - 1, " for ", range.use);
+}
+
+}  // namespace tenon
