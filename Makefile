@@ -8,7 +8,7 @@ PACKAGES ?= yes
 KILLS ?= 50
 STEPS ?= 2000
 BATCH ?= 128
-CASES ?= mlp_tiny mlp_mnist mnist_cnn flowers180 flowers299 resnet20
+CASES ?= mlp_tiny mlp_mnist mnist_cnn flowers180 flowers299 resnet20 resnet18 resnet50 resnet50_infer
 
 RELEASE := build/release
 TENON := $(RELEASE)/bin/tenon
@@ -82,7 +82,7 @@ tidy: build
 ifneq ($(PACKAGES),no)
 	@share/install_packages.sh tidy
 endif
-	@run-clang-tidy -quiet -p $(RELEASE) -j $(JOBS) '/(core|sdk|plugins|apps)/'
+	@run-clang-tidy -quiet -p $(RELEASE) -j $(JOBS) '^(?!.*\.pb\.cc$$).*/(core|sdk|plugins|apps)/'
 
 deb: PREFIX = /usr
 deb: build

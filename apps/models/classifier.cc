@@ -25,6 +25,8 @@ LearningRate schedule(const Params& params) {
   const double rate = params.get<double>("learning_rate");
   const double steps = params.get<double>("train_steps", 1), warmup = params.get<double>("warmup_steps", 0);
   const std::string name = params.get<std::string>("learning_rate_schedule", "constant");
+  if (name == "constant" && warmup > 0)
+    return LearningRate([=](Tensor step) { return minimum(step / warmup, scalar_like(step, 1)) * rate; });
   if (name == "constant") return rate;
   if (name != "cosine") throw Error(Status(Code::kInvalid, "no learning_rate_schedule of name '" + name + "'"));
   if (warmup > 0) return CosineDecay(0, std::max(steps - warmup, 1.0), 0, rate, warmup);

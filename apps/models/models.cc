@@ -65,6 +65,10 @@ std::vector<BenchCase> make_cases() {
        {224, 224, 3, 1000}, 16, 1},
       {"resnet50", "ResNet-50 at 224, batch 16, momentum", resnet, with("momentum", 0.1, 1000, depth("50")),
        {224, 224, 3, 1000}, 16, 1},
+      {"resnet50_infer", "ResNet-50 at 224, batch 1, prediction", resnet, with("momentum", 0.1, 1000, depth("50")),
+       {224, 224, 3, 1000}, 1, 1, Mode::kPredict},
+      {"resnet50_infer32", "ResNet-50 at 224, batch 32, prediction", resnet, with("momentum", 0.1, 1000, depth("50")),
+       {224, 224, 3, 1000}, 32, 1, Mode::kPredict},
   };
 }
 

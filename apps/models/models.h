@@ -42,8 +42,8 @@ struct ModelInfo {
 std::span<const ModelInfo> all_models();
 const ModelInfo* find_model(std::string_view name);  // nullptr when there is none
 
-// A step to be timed (`tenon bench step`): a model on a batch of random examples. The definitions are those that
-// the peers' numbers were measured with.
+// A step to be timed (`tenon bench step`): a model on a batch of random examples, trained unless `mode` says otherwise.
+// The definitions are those that the peers' numbers were measured with.
 struct BenchCase {
   const char* name;
   const char* description;
@@ -52,6 +52,7 @@ struct BenchCase {
   ImageShape shape;    // height 0: a vector of `width` features
   int64_t batch_size;
   int steps_per_call;  // steps in one call of the device
+  Mode mode = Mode::kTrain;
 };
 std::span<const BenchCase> bench_cases();
 const BenchCase* find_bench_case(std::string_view name);

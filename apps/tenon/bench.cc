@@ -1,10 +1,11 @@
-// tenon bench step CASE: times whole training steps on one batch in memory.
+// tenon bench step CASE: times whole steps of training, or of prediction, on one batch in memory.
 #include <unistd.h>
 
 #include <ctime>
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 
@@ -66,7 +67,7 @@ class Bench {
     config.deterministic = flags_.boolean("deterministic");
     StepRunner runner = StepRunner::create(case_.model, case_.params,
                                            random_batch(case_, static_cast<uint64_t>(flags_.integer("seed"))),
-                                           case_.batch_size, config, case_.steps_per_call).take();
+                                           case_.batch_size, config, case_.steps_per_call, case_.mode).take();
     runner.run(1).take();
     first_step_ = seconds_since_process_start();
     measure(runner);
@@ -104,14 +105,17 @@ class Bench {
       print_line(Json("result").add("case", case_.name).add("min_ms", min).add("median_ms", median)
                      .add("first_step_s", first_step_).add("examples_per_second", rate).add("device", runner.device())
                      .add("threads", process_threads()).add("batch_size", case_.batch_size).add("rounds", static_cast<int64_t>(ms_.size()))
-                     .add("steps_per_round", steps_).add("loss", static_cast<double>(loss_))
+                     .add("steps_per_round", steps_).add("loss", trains() ? static_cast<double>(loss_) : std::nan(""))
                      .add("parameters", runner.parameters()).add("peak_bytes", runner.peak_bytes()).str());
       return;
     }
-    print("%-12s min_ms %.4g  median_ms %.4g  first_step_s %.3f  examples_per_second %.4g  (%s, %d threads, %zu rounds of "
-          "%ld steps, loss %.4f)\n", case_.name, min, median, first_step_, rate, runner.device().c_str(), process_threads(),
-          ms_.size(), static_cast<long>(steps_), static_cast<double>(loss_));
+    const std::string loss = trains() ? ", loss " + number_text(static_cast<double>(loss_)) : "";
+    print("%-16s min_ms %.4g  median_ms %.4g  first_step_s %.3f  examples_per_second %.4g  (%s, %s, %s of %s%s)\n", case_.name,
+          min, median, first_step_, rate, runner.device().c_str(), counted(process_threads(), "thread").c_str(),
+          counted(static_cast<int64_t>(ms_.size()), "round").c_str(), counted(steps_, "step").c_str(), loss.c_str());
   }
+
+  bool trains() const { return case_.mode == Mode::kTrain; }
 
   const models::BenchCase& case_;
   const Flags& flags_;
@@ -131,7 +135,7 @@ int run(const Flags& flags, const std::vector<std::string>& words) {
 
 }  // namespace
 
-const Command kBench{"bench", "step CASE [FLAGS]", "Times whole training steps: mlp_tiny mlp_mnist mnist_cnn flowers180 flowers299 resnet20 "
-                     "resnet18 resnet50", declare, run};
+const Command kBench{"bench", "step CASE [FLAGS]", "Times whole steps of training: mlp_tiny mlp_mnist mnist_cnn flowers180 flowers299 resnet20 "
+                     "resnet18 resnet50; of prediction: resnet50_infer resnet50_infer32", declare, run};
 
 }  // namespace tenon::runner

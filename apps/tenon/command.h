@@ -19,6 +19,8 @@ struct Command {
   void (*declare)(Flags& flags, const std::vector<std::string>& words);
   // Returns the exit code. Throws UsageError or tenon::Error.
   int (*run)(const Flags& flags, const std::vector<std::string>& words);
+  // What `arguments` becomes when these words are given; nullptr: the same.
+  const char* (*usage)(const std::vector<std::string>& words) = nullptr;
 };
 
 extern const Command kDevices, kConvert, kTrain, kEvaluate, kPredict, kInspect, kBench;

@@ -1,4 +1,6 @@
 // tenon convert images | idx: data to TFRecord files, ahead of training.
+#include <algorithm>
+
 #include "command.h"
 #include "tenon/convert.h"
 #include "tenon/threads.h"
@@ -68,13 +70,13 @@ void print_json(const ConvertSummary& summary, const std::string& output) {
 
 void print_text(const ConvertSummary& summary, const std::string& output) {
   for (const ConvertSummary::Split& s : summary.splits) {
-    print("%s: %s records in %zu files, %s\n", s.name.c_str(), with_commas(s.records).c_str(), s.files.size(),
-          bytes_text(static_cast<double>(s.bytes)).c_str());
+    print("%s: %s in %s, %s\n", s.name.c_str(), counted(s.records, "record").c_str(),
+          counted(static_cast<int64_t>(s.files.size()), "file").c_str(), bytes_text(static_cast<double>(s.bytes)).c_str());
     if (s.unknown_labels)
-      print("%s: left out %s rows with an unknown label, the first %s\n", s.name.c_str(),
-            with_commas(s.unknown_labels).c_str(), one_line(s.first_unknown).c_str());
+      print("%s: left out %s with an unknown label, the first %s\n", s.name.c_str(),
+            counted(s.unknown_labels, "row").c_str(), one_line(s.first_unknown).c_str());
     if (s.bad_images)
-      print("%s: left out %s bad images, the first %s\n", s.name.c_str(), with_commas(s.bad_images).c_str(),
+      print("%s: left out %s, the first %s\n", s.name.c_str(), counted(s.bad_images, "bad image").c_str(),
             one_line(s.first_bad).c_str());
   }
   print("%zu classes; records in %s\n", summary.labels.size(), output.c_str());
@@ -88,8 +90,15 @@ int run(const Flags& flags, const std::vector<std::string>& words) {
   return 0;
 }
 
+const char* usage(const std::vector<std::string>& words) {
+  if (std::find(words.begin(), words.end(), "idx") != words.end()) return "idx --input DIR --output DIR [FLAGS]";
+  if (std::find(words.begin(), words.end(), "images") != words.end())
+    return "images --train_csv FILE --labels FILE --output DIR [--validation_csv FILE] [FLAGS]";
+  return nullptr;
+}
+
 }  // namespace
 
-const Command kConvert{"convert", "idx|images --output DIR [FLAGS]", "Turns images into TFRecord files", declare, run};
+const Command kConvert{"convert", "idx|images --output DIR [FLAGS]", "Turns images into TFRecord files", declare, run, usage};
 
 }  // namespace tenon::runner

@@ -41,9 +41,22 @@ void print_text(const Discovery& found, bool verbose) {
   for (const std::string& d : found.directories) print("  %s\n", d.c_str());
 }
 
+// A backend that is not listed was refused, or there is none of that name.
+void expect_refused(const Discovery& found, const std::string& device) {
+  const std::string file = "/" + device.substr(0, device.find(':')) + ".so";
+  for (const Refusal& r : found.refusals)
+    if (r.path.ends_with(file)) return;
+  std::vector<std::string> others;
+  for (const BackendInfo& b : discover_backends().backends) others.push_back(b.name);
+  throw Error(Status(Code::kUnavailable, "device '" + device + "': no such backend; found " +
+                                             (others.empty() ? "none" : listed(others))));
+}
+
 int run(const Flags& flags, const std::vector<std::string>& words) {
   expect_words(words, 0, 0, "no argument");
-  const Discovery found = discover_backends();
+  const std::string& device = flags.text("device");
+  const Discovery found = discover_backends(device);
+  if (found.backends.empty() && device != "auto") expect_refused(found, device);
   if (flags.boolean("json")) print_json(found);
   else print_text(found, flags.boolean("verbose"));
   for (const BackendInfo& b : found.backends)

@@ -10,7 +10,7 @@ void declare(Flags& flags, const std::vector<std::string>& words) {
   add_model_flags(flags, words);
   add_data_flags(flags);
   add_run_flags(flags);
-  flags.text("checkpoint", "", "prefix of a checkpoint; empty: the newest in model_dir");
+  flags.text("checkpoint", "", "prefix of a checkpoint, or a model directory; empty: the newest in model_dir");
 }
 
 int run(const Flags& flags, const std::vector<std::string>& words) {
@@ -25,15 +25,14 @@ int run(const Flags& flags, const std::vector<std::string>& words) {
   const int64_t steps = wanted > 0 && wanted < data.size() ? std::max<int64_t>(wanted / batch, 1) : 0;
   const EvalResult result = estimator.evaluate({.input = data, .steps = steps, .checkpoint = flags.text("checkpoint")}).take();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-  const int64_t examples = steps > 0 ? steps * batch : data.size();
   if (!flags.boolean("json")) {
     for (const auto& [name, value] : result)
-      if (name != "global_step") print("%s %.4f\n", name.c_str(), value);
+      if (name != "global_step") print("%s %s\n", name.c_str(), number_text(value).c_str());
     print("global_step %.0f\n", result.at("global_step"));
     return 0;
   }
   Json json("result");
-  json.add("model", model.info().name).add("examples", examples).add("seconds", seconds);
+  json.add("model", model.info().name).add("examples", result.examples).add("seconds", seconds);
   for (const auto& [name, value] : result)
     if (name != "global_step") json.add(name, value);
   json.add("global_step", static_cast<int64_t>(result.at("global_step")));

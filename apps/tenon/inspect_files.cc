@@ -74,7 +74,7 @@ std::string counts(const Field& f) {
 }
 
 void print_survey(const Survey& s) {
-  print("%s records, %s%s\n", with_commas(s.records).c_str(), bytes_text(static_cast<double>(s.bytes)).c_str(),
+  print("%s, %s%s\n", counted(s.records, "record").c_str(), bytes_text(static_cast<double>(s.bytes)).c_str(),
         s.skipped ? (", " + std::to_string(s.skipped) + " damaged").c_str() : "");
   for (const auto& [name, f] : s.fields)
     print("  %-28s %-6s x %-8s in %-10s first %s%s\n", name.c_str(), kind_name(f.kind), counts(f).c_str(),
@@ -110,7 +110,7 @@ int inspect_records(const Flags& flags, const std::vector<std::string>& files) {
   for (const std::string& path : files) {
     const int64_t n = survey(path, flags.boolean("skip_corrupt"), all);
     if (flags.boolean("json")) print_line(Json("file").add("path", path).add("records", n).str());
-    else print("%s: %s records\n", path.c_str(), with_commas(n).c_str());
+    else print("%s: %s\n", path.c_str(), counted(n, "record").c_str());
   }
   if (flags.boolean("json")) print_line(json_of(all));
   else print_survey(all);
@@ -132,7 +132,8 @@ int inspect_checkpoint(const Flags& flags, const std::string& path) {
   if (json)
     print_line(Json("result").add("prefix", checkpoint.prefix()).add("bytes", bytes).raw("tensors", json_list(list)).str());
   else
-    print("%s: %zu tensors, %s, all checksums right\n", checkpoint.prefix().c_str(), checkpoint.tensors().size(),
+    print("%s: %s, %s, all checksums right\n", checkpoint.prefix().c_str(),
+          counted(static_cast<int64_t>(checkpoint.tensors().size()), "tensor").c_str(),
           bytes_text(static_cast<double>(bytes)).c_str());
   return 0;
 }

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "command.h"
+#include "models/models.h"
 #include "tenon/threads.h"
 
 namespace tenon::runner {
@@ -37,6 +38,14 @@ void print_overview() {
   print("\n`tenon SUBCOMMAND --help` lists its flags.\n");
 }
 
+// The arguments as far as `words` say more of them: "fashion --data_dir DIR .." for "MODEL --data_dir DIR ..".
+std::string usage(const Command& command, const std::vector<std::string>& words) {
+  const char* special = command.usage ? command.usage(words) : nullptr;
+  std::string out = special ? special : command.arguments;
+  if (out.starts_with("MODEL") && !words.empty() && models::find_model(words[0])) out.replace(0, 5, words[0]);
+  return out;
+}
+
 int run_command(const Command& command, const std::vector<std::string>& args) {
   Flags flags;
   std::vector<std::string> words;  // what a flag table may depend on: everything that does not look like a flag
@@ -47,7 +56,7 @@ int run_command(const Command& command, const std::vector<std::string>& args) {
   command.declare(flags, words);
   add_common_flags(flags);
   if (help) {
-    print("usage: tenon %s %s\n\n%s.\n%s", command.name, command.arguments, command.summary, flags.help().c_str());
+    print("usage: tenon %s %s\n\n%s.\n%s", command.name, usage(command, words).c_str(), command.summary, flags.help().c_str());
     return 0;
   }
   words = flags.parse(args);

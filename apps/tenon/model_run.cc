@@ -63,7 +63,7 @@ void add_training_flags(Flags& flags, const std::vector<std::string>& words) {
   flags.integer("train_batch_size", m.train_batch_size, "examples in each step", 1, 1 << 24);
   flags.number("learning_rate", m.learning_rate, "of the optimizer", 0, 1e38);
   flags.text("learning_rate_schedule", m.schedule, "over train_steps", {"constant", "cosine"});
-  flags.number("warmup_steps", 0, "steps in which a cosine schedule rises from 0", 0, 1e9);
+  flags.number("warmup_steps", 0, "steps in which the learning rate rises from 0", 0, 1e9);
   flags.text("optimizer", m.optimizer, "with Keras's defaults", models::optimizer_names());
   flags.number("momentum", 0.9, "of the optimizer momentum", 0, 1);
   flags.boolean("nesterov", false, "Nesterov's form of momentum");
@@ -78,7 +78,7 @@ void add_data_flags(Flags& flags) {
   flags.text("eval_data_path", "", "the same for evaluation");
   flags.integer("eval_batch_size", 0,
                 "examples in a batch of evaluation; 0: min(1024, num_eval_images), fewer when images are large", 0, 1 << 24);
-  flags.integer("num_eval_images", 0, "examples to evaluate; 0: all", 0, 1e15);
+  flags.integer("num_eval_images", 0, "examples to evaluate or to predict, the first ones; 0: all", 0, 1e15);
   flags.integer("height", 0, "of the images; 0: as the data or the model say", 0, 1 << 14);
   flags.integer("width", 0, "of the images", 0, 1 << 14);
   flags.integer("channels", 0, "3 or 1", 0, 3);
@@ -181,12 +181,13 @@ int64_t ModelRun::eval_batch(int64_t examples) const {
   return std::min({int64_t{1024}, limit, fitting});
 }
 
-Dataset ModelRun::eval_data() const {
+Dataset ModelRun::eval_data(bool in_order) const {
   if (flags_.boolean("synthetic")) return synthetic(eval_batch(1024), false);
   const InputOptions one = places("eval_data_path", "validation", image_options(1, false));
   const Dataset all = Dataset::images(one, &process_pool()).take();
   InputOptions o = one;
   o.batch_size = eval_batch(all.size());
+  if (in_order) o.interleave = 1;
   return Dataset::images(o, &process_pool()).take();
 }
 

@@ -29,8 +29,9 @@ class ModelRun {
   const std::vector<std::string>& labels() const { return labels_; }  // class names; empty: unknown
 
   Dataset train_data(int64_t batch_size) const;
-  // `limit` examples are wanted; 0: all. The batch is --eval_batch_size, or min(1024, what there is).
-  Dataset eval_data() const;
+  // The batch is --eval_batch_size, or min(1024, what there is). In order: files one after the other, so that the n-th
+  // example is the n-th record; else they are read in turn.
+  Dataset eval_data(bool in_order = false) const;
   // Random images and labels: shapes without data, for benchmarks and for looking at a model.
   Dataset synthetic(int64_t batch_size, bool training) const;
 

@@ -82,6 +82,10 @@ std::string with_commas(int64_t n) {
   return out;
 }
 
+std::string counted(int64_t n, const char* thing) { return with_commas(n) + " " + thing + (n == 1 ? "" : "s"); }
+
+std::string number_text(double value) { return format(std::fabs(value) < 1e5 ? "%.4f" : "%.4g", value); }
+
 std::string bytes_text(double bytes) {
   const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   size_t u = 0;

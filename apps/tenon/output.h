@@ -36,6 +36,10 @@ int flush_output(int code);
 
 // "1,234,567"
 std::string with_commas(int64_t n);
+// "1 record", "2,000 records"
+std::string counted(int64_t n, const char* thing);
+// "0.1234"; from 100,000 on "1.235e+05"
+std::string number_text(double value);
 // "1.5 GiB"
 std::string bytes_text(double bytes);
 // "1:02:03", "4:05", "12s"

@@ -18,7 +18,7 @@ void declare(Flags& flags, const std::vector<std::string>& words) {
   add_model_flags(flags, words);
   add_data_flags(flags);
   add_run_flags(flags);
-  flags.text("checkpoint", "", "prefix of a checkpoint; empty: the newest in model_dir");
+  flags.text("checkpoint", "", "prefix of a checkpoint, or a model directory; empty: the newest in model_dir");
   flags.text("output", "", "CSV file to write; empty: standard output");
 }
 
@@ -75,20 +75,20 @@ class Prediction {
 
   int run() {
     if (flags_.text("checkpoint").empty()) flags_.required("model_dir");
-    const Dataset data = model_.eval_data();
+    const Dataset data = model_.eval_data(true);
     Output output(flags_.text("output"));
     Estimator estimator = model_.estimator(model_.run_config());
     set_events(estimator);
     watch_interrupts();
-    if (!json_ || !flags_.text("output").empty()) output.line(header());
+    const bool csv = !json_ || !flags_.text("output").empty();
     const PredictRow row = [&](int64_t i, const auto& values) -> Status {
-      const int64_t wanted = flags_.integer("num_eval_images");
-      if (wanted > 0 && i >= wanted) return {};
+      if (csv && rows_ == 0) output.line(header());
       ++rows_;
-      output.line(json_ && flags_.text("output").empty() ? json_row(i, values) : csv_row(i, values));
+      output.line(csv ? csv_row(i, values) : json_row(i, values));
       return {};
     };
-    check(estimator.predict(data, row, flags_.text("checkpoint")));
+    check(estimator.predict(data, row, flags_.text("checkpoint"), flags_.integer("num_eval_images")));
+    if (csv && rows_ == 0) output.line(header());
     output.close();
     finish(estimator);
     return 0;
@@ -136,7 +136,7 @@ class Prediction {
       print_line(Json("result").add("model", model_.info().name).add("rows", rows_).add("global_step", step)
                      .add("output", flags_.text("output")).str());
     else if (!flags_.text("output").empty())
-      print_line(format("%s rows of step %ld in %s", with_commas(rows_).c_str(), static_cast<long>(step),
+      print_line(format("%s of step %ld in %s", counted(rows_, "row").c_str(), static_cast<long>(step),
                         flags_.text("output").c_str()));
   }
 

@@ -41,8 +41,8 @@ bool Progress::after_run(int64_t step, std::span<const float> losses) {
 void Progress::draw(int64_t step, float loss) {
   drawn_ = Clock::now();
   const double rate = static_cast<double>(step - first_) / seconds_between(begun_, drawn_);
-  const std::string line = format("step %ld/%ld  loss %.4f  %.4g steps/s  ETA %s", as_long(step), as_long(target_),
-                                  static_cast<double>(loss), rate,
+  const std::string line = format("step %ld/%ld  loss %s  %.4g steps/s  ETA %s", as_long(step), as_long(target_),
+                                  number_text(static_cast<double>(loss)).c_str(), rate,
                                   duration_text(static_cast<double>(target_ - step) / std::max(rate, 1e-9)).c_str());
   std::printf("\r%s\033[K", line.c_str());
   std::fflush(stdout);
@@ -53,7 +53,7 @@ void Progress::write(int64_t step, float loss) {
   const auto now = Clock::now();
   const double rate = static_cast<double>(step - written_) / seconds_between(written_at_, now);
   if (json_) print_line(Json("step").add("step", step).add("loss", static_cast<double>(loss)).add("steps_per_second", rate).str());
-  else print_line(format("step %ld  loss %.4f  %.4g steps/s", as_long(step), static_cast<double>(loss), rate));
+  else print_line(format("step %ld  loss %s  %.4g steps/s", as_long(step), number_text(static_cast<double>(loss)).c_str(), rate));
   written_ = step;
   written_at_ = now;
 }

@@ -106,7 +106,7 @@ class Training {
     }
     std::string line = format("evaluation at step %ld, %s elapsed:", static_cast<long>(step), duration_text(elapsed()).c_str());
     for (const auto& [name, value] : r)
-      if (name != "global_step") line += format("  %s %.4f", name.c_str(), value);
+      if (name != "global_step") line += "  " + name + " " + number_text(value);
     print_line(line);
   }
 
@@ -120,7 +120,7 @@ class Training {
       json.add("model", model_.info().name);
       for (const auto& [name, value] : result_.eval)
         if (name != "global_step") json.add(name, value);
-      if (!evaluated || progress_.steps() > 0) json.add(evaluated ? "train_loss" : "loss", result_.train.loss);
+      if (progress_.steps() > 0) json.add(evaluated ? "train_loss" : "loss", result_.train.loss);
       json.add("global_step", result_.train.global_step)
           .add("hash", hash).add("seconds", elapsed()).add("examples_per_second", rate)
           .add("parameters", parameters_.total).add("trainable_parameters", parameters_.trainable);
@@ -128,8 +128,8 @@ class Training {
     }
     print("%.4g examples/s, %s in all; hash %s\n", rate, duration_text(elapsed()).c_str(), hash.c_str());
     for (const auto& [name, value] : result_.eval)
-      if (name != "global_step") print("%s %.4f\n", name.c_str(), value);
-    if (!evaluated) print("loss %.4f\n", result_.train.loss);
+      if (name != "global_step") print("%s %s\n", name.c_str(), number_text(value).c_str());
+    if (!evaluated && progress_.steps() > 0) print("loss %s\n", number_text(result_.train.loss).c_str());
     print("global_step %ld\n", static_cast<long>(result_.train.global_step));
   }
 

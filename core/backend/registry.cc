@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend/abi.h"
 #include "backend/loader.h"
 #include "backend/search_path.h"
 #include "backend/units.h"
@@ -66,7 +67,9 @@ Result<std::shared_ptr<Device>> open_device(std::string_view device) {
   const std::string spec(device.substr(std::min(colon + 1, device.size())));
   if (name == "auto" && spec.empty()) return open_best();
   TENON_ASSIGN(const LoadedBackend* backend, load_by_name(name));
-  return open_units(*backend, spec);
+  Result<std::shared_ptr<Device>> opened = open_units(*backend, spec);
+  if (opened.ok() || spec.empty()) return opened;
+  return Status(opened.status().code(), cat("device '", one_line(device), "': ", opened.status().message()));
 }
 
 }  // namespace tenon

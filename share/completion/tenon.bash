@@ -25,7 +25,7 @@ _tenon() {
   elif ((COMP_CWORD == 3)) && [[ $command == inspect && ${COMP_WORDS[2]} == @(graph|model) ]]; then
     words=$models
   elif ((COMP_CWORD == 3)) && [[ $command == bench ]]; then
-    words='mlp_tiny mlp_mnist mnist_cnn flowers180 flowers299 resnet20 resnet18 resnet50'
+    words='mlp_tiny mlp_mnist mnist_cnn flowers180 flowers299 resnet20 resnet18 resnet50 resnet50_infer resnet50_infer32'
   fi
   if [[ -n $words ]]; then
     COMPREPLY=($(compgen -W "$words" -- "$current"))

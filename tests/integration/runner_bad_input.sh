@@ -28,10 +28,19 @@ expect 2 'exclude each other' "${train[@]}" --data_dir "$data" --save_checkpoint
 echo '# files and devices'
 expect 1 "no directory '$work/none'" "${train[@]}" --data_dir "$work/none"
 expect 1 "device 'abacus'" "${train[@]}" --data_dir "$data" --device abacus
+expect 1 "device 'cpu:foo': cpu: enumerate: no such spec: expected none, or 0" "${train[@]}" --data_dir "$data" --device cpu:foo
+expect 1 "device 'abacus': no such backend; found" "$tenon" devices --device abacus
+expect 1 'there is no device' "$tenon" devices --device cpu:foo
 expect 1 "$work/idx" "${train[@]}" --data_dir "$work/idx"
 expect 1 'batch size 65 is larger than the 64 examples' "$tenon" train mlp --data_dir "$data" --train_batch_size 65
 expect 1 '--eval_batch_size 33 is larger than the 32' "$tenon" evaluate mlp --data_dir "$data" --model_dir "$model" --eval_batch_size 33
 expect 1 'has no checkpoint' "$tenon" evaluate mlp --data_dir "$data" --model_dir "$work/none"
+"$tenon" predict mlp --data_dir "$data" --model_dir "$work/none" >"$work/out" 2>"$work/err"
+[ $? -eq 1 ] && tail -n 1 "$work/err" | grep -q 'has no checkpoint' || complain "predict without a checkpoint said $(cat "$work/err")"
+[ ! -s "$work/out" ] || complain "predict without a checkpoint wrote $(cat "$work/out")"
+mkdir "$work/empty"
+expect 1 "$work/empty: has no checkpoint" "$tenon" evaluate mlp --data_dir "$data" --checkpoint "$work/empty"
+expect 1 "$work/empty/none" "$tenon" evaluate mlp --data_dir "$data" --checkpoint "$work/empty/none"
 expect 1 "'dense/kernel'" "$tenon" train mlp --hidden 17 --data_dir "$data" --model_dir "$model" --train_batch_size 16 --train_steps 9
 expect 1 "'conv2d/kernel'" "$tenon" train fashion --data_dir "$data" --model_dir "$model" --train_batch_size 16 --train_steps 9
 expect 1 '/dev/null' "${train[@]}" --data_dir "$data" --model_dir /dev/null/model
@@ -62,13 +71,27 @@ damaged() { # NAME PERL: a copy of the data whose first training file went throu
 }
 damaged flipped 'substr($_, 700, 1) = chr(ord(substr($_, 700, 1)) ^ 1)'
 damaged cut '$_ = substr($_, 0, length($_) - 10)'
+damaged length 'substr($_, 0, 1) = chr(ord(substr($_, 0, 1)) ^ 1)'
 expect 1 "$work/flipped/train-00000-of-" "${train[@]}" --data_dir "$work/flipped"
+grep -qE 'checksum of the data: expected [0-9]+, found [0-9]+$' "$work/err" || complain "no checksums in: $(cat "$work/err")"
+expect 1 'record at offset 0: checksum of the length: expected ' "${train[@]}" --data_dir "$work/length"
 expect 1 "$work/cut/train-00000-of-" "${train[@]}" --data_dir "$work/cut"
 expect 1 "$work/flipped/train-00000-of-" "$tenon" inspect records "$work/flipped"/train-00000-of-*
 for kind in flipped cut; do
   expect 0 '' "${train[@]}" --data_dir "$work/$kind" --skip-corrupt
   grep -q 'left out 1 corrupt record' "$work/out" || complain "$kind: the damaged record was not reported"
 done
+grep -q "left out 1 corrupt record; the rest of $work/cut/train-00000-of-.* is lost" "$work/out" || complain "the lost rest was not reported: $(cat "$work/out")"
+
+echo '# weights that diverge'
+wild=("$tenon" train mlp --hidden 16 --train_batch_size 16 --data_dir "$data" --model_dir "$work/wild" --optimizer sgd)
+expect 1 'expected a finite number' "${wild[@]}" --learning_rate 1e10 --save_checkpoints_steps 1 --train_steps 50 --noevaluate
+"${wild[@]}" --learning_rate 0.01 --train_steps 50 --noevaluate >"$work/out" 2>"$work/err" ||
+  expect 0 '' "${wild[@]}" --learning_rate 0.01 --train_steps 50 --noevaluate
+expect 0 '' "$tenon" train mlp --hidden 16 --data_dir "$data" --train_batch_size 16 --train_steps 1 --optimizer sgd --learning_rate 1e9 \
+  --model_dir "$work/large" --noevaluate
+expect 0 '' "$tenon" evaluate mlp --hidden 16 --data_dir "$data" --model_dir "$work/large"
+grep -qE '^loss [0-9.]+e\+[0-9]+$' "$work/out" || complain "a large loss is printed as $(cat "$work/out")"
 
 echo '# damaged checkpoints'
 cp -r "$model" "$work/torn"
@@ -92,8 +115,8 @@ expect 1 "$work/images/none.jpg" "${images[@]}" --train_csv "$work/missing.csv" 
 expect 1 "$work/empty.csv" "${images[@]}" --train_csv "$work/empty.csv" --output "$work/bad"
 expect 1 "$work/none.csv" "${images[@]}" --train_csv "$work/none.csv" --output "$work/bad"
 expect 1 "$work/one_label.txt" "$tenon" convert images --labels "$work/one_label.txt" --train_csv "$work/good.csv" --output "$work/bad"
-[ ! -e "$work/bad" ] || [ -z "$(ls -A "$work/bad")" ] || complain "files were left in $work/bad: $(ls "$work/bad")"
+[ ! -e "$work/bad" ] || complain "$work/bad was left behind: $(ls -A "$work/bad")"
 expect 0 '' "${images[@]}" --train_csv "$work/good.csv" --validation_csv "$work/bad.csv" --skip_bad_images --output "$work/some"
-grep -q 'train: left out 1 rows with an unknown label' "$work/out" || complain 'the unknown label was not counted'
-grep -q 'validation: left out 1 bad images' "$work/out" || complain 'the bad image was not counted'
+grep -q 'train: left out 1 row with an unknown label' "$work/out" || complain 'the unknown label was not counted'
+grep -q 'validation: left out 1 bad image,' "$work/out" || complain 'the bad image was not counted'
 finish

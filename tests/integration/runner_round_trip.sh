@@ -34,6 +34,21 @@ share=$(awk -F, 'NR > 1 { n++; right += $2 == (NR - 2) % 4 } END { printf "%.4f"
 [ "$share" = "$(printf %.4f "$accuracy")" ] || complain "predict is right for $share, evaluate said $accuracy"
 awk -F, 'NR > 1 && ($4 + $5 + $6 + $7 < 0.9999 || $4 + $5 + $6 + $7 > 1.0001) { exit 1 }' "$work/p.csv" || complain 'probabilities do not sum to 1'
 
+expect 0 '' "$tenon" predict "${mlp[@]}" --model_dir "$work/whole" --num_eval_images 33 --output "$work/q.csv"
+cmp -s <(head -n 34 "$work/p.csv") "$work/q.csv" || complain "predict --num_eval_images 33 wrote $(wc -l <"$work/q.csv") lines, expected the first 34"
+
+echo '# damaged records keep their numbers'
+cp -r "$data" "$work/holes"
+# Records of one size: the fifth and the fortieth lose a bit of their pixels.
+perl -0777 -pi -e '$n = length($_) / 70; for $r (4, 39) { substr($_, int($r * $n) + $n - 20, 1) ^= "\x01" }' "$work/holes"/validation-00000-of-*
+holes=(mlp --hidden 16 --data_dir "$work/holes" --model_dir "$work/whole" --eval_batch_size 32 --skip_corrupt)
+expect 0 '' "$tenon" predict "${holes[@]}" --output "$work/h.csv"
+cmp -s <(grep -vE '^(4|39),' "$work/p.csv") "$work/h.csv" || complain "predict --skip_corrupt: $(diff "$work/p.csv" "$work/h.csv" | head -n 5)"
+expect 0 '' "$tenon" evaluate "${holes[@]}" --json
+[ "$(result examples)" = 68 ] || complain "evaluate --skip_corrupt measured $(result examples) examples, expected 68"
+right=$(awk -F, 'NR > 1 { n++; right += $2 == $1 % 4 } END { printf "%.4f", right / n }' "$work/h.csv")
+[ "$(printf %.4f "$(result accuracy)")" = "$right" ] || complain "evaluate --skip_corrupt says $(result accuracy), predict is right for $right"
+
 echo '# the same bits'
 for way in '--threads 1' '--threads 2' '--iterations_per_loop 7' '--steps_between_evals 13' '--save_checkpoints_steps 9'; do
   expect 0 '' "${train[@]}" --model_dir "$work/m$RANDOM$RANDOM" --train_steps 60 $way
@@ -42,6 +57,16 @@ done
 expect 0 '' "${train[@]}" --model_dir "$work/resumed" --train_steps 23 --noevaluate
 expect 0 '' "${train[@]}" --model_dir "$work/resumed" --train_steps 60
 [ "$(result hash)" = "$hash" ] || complain "resumed: hash $(result hash), expected $hash"
+# At step 0 the rate of a warm-up is 0, whatever the schedule: the first step changes nothing.
+one=("$tenon" train mlp --hidden 16 --data_dir "$data" --train_batch_size 16 --train_steps 1 --noevaluate --optimizer sgd --json)
+expect 0 '' "${one[@]}" --learning_rate 0
+still=$(result hash)
+for schedule in constant cosine; do
+  expect 0 '' "${one[@]}" --learning_rate 1 --learning_rate_schedule $schedule
+  [ "$(result hash)" != "$still" ] || complain "$schedule: a step changed nothing"
+  expect 0 '' "${one[@]}" --learning_rate 1 --learning_rate_schedule $schedule --warmup_steps 10
+  [ "$(result hash)" = "$still" ] || complain "$schedule: --warmup_steps has no effect"
+done
 expect 0 '' "${train[@]}" --model_dir "$work/other" --train_steps 60 --seed 1
 [ "$(result hash)" != "$hash" ] || complain 'another seed gave the same hash'
 
@@ -66,6 +91,9 @@ done
 [ "$(ls "$work/whole"/model.ckpt-*.index | wc -l)" -le 5 ] || complain 'more than 5 checkpoints were kept'
 expect 0 '' "$tenon" inspect graph mlp --mode predict --device cpu
 grep -q 'predict/probabilities' "$work/out" || complain 'inspect graph shows no probabilities'
+! grep -q "'label'" "$work/out" || complain 'inspect graph shows labels in a prediction'
+expect 0 '' "$tenon" inspect graph mlp --mode predict
+! grep -q "'label'" "$work/out" || complain 'inspect graph shows labels in a prediction'
 expect 0 '' "$tenon" inspect ops conv
 grep -q 'x:F w:F' "$work/out" || complain 'inspect ops shows no signature'
 
@@ -94,6 +122,12 @@ for flag in train_batch_size learning_rate train_steps num_train_images num_eval
   ksize1 ksize2 nfil1 nfil2 dprob batch_norm use_tpu tpu; do
   grep -q -- "--$flag" "$work/out" || complain "train flowers --help lists no --$flag"
 done
+expect 0 '' "$tenon" convert idx --help
+grep -q '^usage: tenon convert idx --input DIR --output DIR' "$work/out" || complain "convert idx --help: $(head -n 1 "$work/out")"
+expect 0 '' "$tenon" convert images --help
+grep -q '^usage: tenon convert images --train_csv FILE --labels FILE --output DIR' "$work/out" || complain "convert images --help: $(head -n 1 "$work/out")"
+expect 0 '' "$tenon" devices --device cpu
+grep -q '^cpu ' "$work/out" || complain 'devices --device cpu lists no cpu'
 expect 0 '' "$tenon" devices
 grep -q '^cpu ' "$work/out" || complain 'devices lists no cpu'
 expect 0 '' "$tenon" bench step mlp_tiny --rounds 1 --steps 100 --json

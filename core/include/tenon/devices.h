@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tenon/status.h"
@@ -47,7 +48,8 @@ struct Discovery {
 };
 
 // Everything that can be found. Loads each backend, which then stays loaded; each is first tried in a
-// child process, so that one which crashes or hangs costs its own line alone. Thread safe.
-Discovery discover_backends();
+// child process, so that one which crashes or hangs costs its own line alone. Thread safe. With a device, NAME[:SPEC],
+// backends of that name only, and their units of SPEC; refusals are all there all the same.
+Discovery discover_backends(std::string_view device = "auto");
 
 }  // namespace tenon

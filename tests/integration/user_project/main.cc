@@ -36,15 +36,21 @@ Result<Dataset> points(int count, unsigned seed, bool training) {
                               {.batch_size = 64, .training = training, .repeat = training});
 }
 
+int failed(const Status& status) {
+  std::fprintf(stderr, "my_model: %s\n", status.message().c_str());
+  return 1;
+}
+
 int main(int argc, char** argv) {
   if (argc != 2) return std::fprintf(stderr, "usage: my_model MODEL_DIR\n"), 2;
   Result<Dataset> train = points(4096, 1, true), test = points(1024, 2, false);
-  if (!train.ok() || !test.ok()) return 1;
+  if (!train.ok()) return failed(train.status());
+  if (!test.ok()) return failed(test.status());
 
   Estimator estimator(circle, {.model_dir = argv[1], .seed = 7}, {{"learning_rate", 0.01}});
   Result<TrainAndEvaluateResult> result =
       train_and_evaluate(estimator, {.input = *train, .max_steps = 600, .steps_between_evals = 600}, {.input = *test});
-  if (!result.ok()) return std::fprintf(stderr, "my_model: %s\n", result.status().message().c_str()), 1;
+  if (!result.ok()) return failed(result.status());
 
   const double accuracy = result->eval.at("accuracy");
   std::printf("accuracy %.4f after %lld steps\n", accuracy, static_cast<long long>(result->train.global_step));
