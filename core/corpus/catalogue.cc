@@ -12,7 +12,12 @@ constexpr uint32_t kSteps = 3;
 
 // `fashion`: 3x3 convolutions with max-pools, dropout, dense.
 Model fashion(Padding padding) {
-  return {"fashion", cat("12x12, ", padding == same ? "same" : "valid", " padding, batch 6"), true, kSteps, Adam({.learning_rate = CosineDecay(0.02, 10)}), images(6, 12, 1, 10),
+  return {"fashion",
+          cat("12x12, ", padding == same ? "same" : "valid", " padding, batch 6"),
+          true,
+          kSteps,
+          Adam({.learning_rate = CosineDecay(0.02, 10)}),
+          images(6, 12, 1, 10),
           [=](const Tensors& in, Mode mode) {
             Tensor x = max_pool2d(conv2d(in[0], {.filters = 4, .kernel = 3, .padding = padding, .activation = relu}), 2);
             x = max_pool2d(conv2d(x, {.filters = 6, .kernel = 3, .padding = padding, .activation = relu}), 2);
@@ -27,7 +32,13 @@ Tensor dense_block(Tensor x, int64_t units, Activation activation, bool batch_no
 
 // `flowers`: 5x5 convolutions with max-pools, dense, dropout; gradients summed over the replicas.
 Model flowers(bool batch_norm) {
-  return {"flowers", cat("19x19, batch 6", batch_norm ? ", batch norm" : ""), true, kSteps, CrossShard(Adam(0.01)), images(6, 19, 3, 5), [=](const Tensors& in, Mode mode) {
+  return {"flowers",
+          cat("19x19, batch 6", batch_norm ? ", batch norm" : ""),
+          true,
+          kSteps,
+          CrossShard(Adam(0.01)),
+          images(6, 19, 3, 5),
+          [=](const Tensors& in, Mode mode) {
             Tensor x = max_pool2d(conv2d(in[0], {.filters = 3, .kernel = 5, .padding = same, .activation = relu}), 2);
             x = max_pool2d(conv2d(x, {.filters = 4, .kernel = 5, .padding = same, .activation = relu}), 2);
             x = dropout(dense_block(flatten(x), 15, relu, batch_norm, mode), 0.25, mode);
@@ -52,7 +63,12 @@ struct Residual {
   double epsilon, momentum, l2;
 
   Tensor conv(Tensor x, int64_t filters, int64_t kernel, int64_t stride, Padding padding = same) const {
-    return conv2d(x, {.filters = filters, .kernel = kernel, .strides = stride, .padding = padding, .use_bias = bias, .kernel_initializer = &he_normal,
+    return conv2d(x, {.filters = filters,
+                      .kernel = kernel,
+                      .strides = stride,
+                      .padding = padding,
+                      .use_bias = bias,
+                      .kernel_initializer = &he_normal,
                       .kernel_regularizer = {.l2 = l2}});
   }
   Tensor norm(Tensor x, Activation activation, Tensor residual = {}) const {
@@ -75,7 +91,13 @@ struct Residual {
 
 // Depth 20: a 3x3 stem and three stages of three blocks.
 Model resnet20() {
-  return {"resnet", "depth 20 at 8x8, batch 4", true, kSteps, SGD({.learning_rate = CosineDecay(0.1, 10), .momentum = 0.9}), images(4, 8, 3, 10), [](const Tensors& in, Mode mode) {
+  return {"resnet",
+          "depth 20 at 8x8, batch 4",
+          true,
+          kSteps,
+          SGD({.learning_rate = CosineDecay(0.1, 10), .momentum = 0.9}),
+          images(4, 8, 3, 10),
+          [](const Tensors& in, Mode mode) {
             const Residual build{mode, false, 1e-3, 0.99, 1e-4};
             Tensor x = build.norm(build.conv(in[0], 4, 3, 1), relu);
             for (int64_t stage = 0; stage < 3; ++stage)
@@ -86,8 +108,13 @@ Model resnet20() {
 
 // Depths 18 and 50: a 7x7 stem with a padded pool; basic blocks, or bottlenecks with bias. One block a stage.
 Model resnet_large(bool bottlenecks) {
-  return {"resnet", cat("depth ", bottlenecks ? 50 : 18, " at 25x25, batch 2, 2 stages"), true, kSteps, SGD({.learning_rate = 0.05, .momentum = 0.9, .nesterov = true}),
-          images(2, 25, 3, 12), [=](const Tensors& in, Mode mode) {
+  return {"resnet",
+          cat("depth ", bottlenecks ? 50 : 18, " at 25x25, batch 2, 2 stages"),
+          true,
+          kSteps,
+          SGD({.learning_rate = 0.05, .momentum = 0.9, .nesterov = true}),
+          images(2, 25, 3, 12),
+          [=](const Tensors& in, Mode mode) {
             const Residual build{mode, bottlenecks, 1e-5, 0.9, 0};
             Tensor x = build.norm(build.conv(zero_padding2d(in[0], 3), 4, 7, 2, valid), relu);
             x = max_pool2d(zero_padding2d(x, 1), {.pool_size = 3, .strides = Extent(2)});
@@ -102,15 +129,22 @@ Model resnet_large(bool bottlenecks) {
 Model recurrent(bool with_lstm) {
   constexpr int64_t kBatch = 4, kLength = 5, kWidth = 3, kUnits = 6;
   Optimizer optimizer = with_lstm ? RMSprop(0.01) : Optimizer(Nadam({.learning_rate = 0.01}));
-  return {with_lstm ? "lstm" : "gru", "embedding, 6 units over 5 steps, batch 4", true, kSteps, std::move(optimizer),
-          {each_step(uniform(DType::kI64, {kBatch, kLength}, 1000, 0, 9)), each_step(uniform(DType::kF32, {kBatch}, 2000, -1, 1))}, [=](const Tensors& in, Mode mode) {
+  return {with_lstm ? "lstm" : "gru",
+          "embedding, 6 units over 5 steps, batch 4",
+          true,
+          kSteps,
+          std::move(optimizer),
+          {each_step(uniform(DType::kI64, {kBatch, kLength}, 1000, 0, 9)), each_step(uniform(DType::kF32, {kBatch}, 2000, -1, 1))},
+          [=](const Tensors& in, Mode mode) {
             const Tensor x = embedding(in[0], {.input_dim = 9, .output_dim = kWidth});
             const Tensor zero = full(*x.graph(), DType::kF32, {kBatch, kUnits}, 0);
             const int64_t columns = (with_lstm ? 4 : 3) * kUnits;
             const Shape kernel{kWidth, columns}, inner{kUnits, columns};
-            const Tensor w = variable(x, "cell/kernel", kernel, glorot_uniform(kernel)), r = variable(x, "cell/recurrent_kernel", inner, orthogonal());
+            const Tensor w = variable(x, "cell/kernel", kernel, glorot_uniform(kernel)),
+                         r = variable(x, "cell/recurrent_kernel", inner, orthogonal());
             const Tensor b = variable(x, "cell/bias", {columns}, zeros());
-            const Tensor y = with_lstm ? lstm(x, zero, zero, w, r, b).y : gru(x, zero, w, r, b, variable(x, "cell/recurrent_bias", {columns}, zeros())).y;
+            const Tensor y = with_lstm ? lstm(x, zero, zero, w, r, b).y
+                                       : gru(x, zero, w, r, b, variable(x, "cell/recurrent_bias", {columns}, zeros())).y;
             const Tensor last = reshape(slice(y, {0, kLength - 1, 0}, {kBatch, kLength, kUnits}, {1, 1, 1}), {kBatch, kUnits});
             const Tensor prediction = reshape(dense(last, {.units = 1}), {kBatch});
             return Built{mode == Mode::kPredict ? Tensor() : mean_squared_error(prediction, in[1]), {prediction}};
@@ -120,7 +154,8 @@ Model recurrent(bool with_lstm) {
 }  // namespace
 
 void add_catalogue_cases(Cases& cases) {
-  for (const Model& m : {mlp(), fashion(same), fashion(valid), flowers(false), flowers(true), resnet20(), resnet_large(false), resnet_large(true), recurrent(true), recurrent(false)})
+  for (const Model& m : {mlp(), fashion(same), fashion(valid), flowers(false), flowers(true), resnet20(), resnet_large(false),
+                         resnet_large(true), recurrent(true), recurrent(false)})
     add_model(cases, m);
 }
 

@@ -18,9 +18,10 @@ void add_dots_of(Cases& cases, DType t, int64_t m, int64_t k, int64_t n, int fla
   if (flags == 1) return;
   for (Activation act : kEpilogues) {
     if (t != DType::kF32 && act != Activation::kTanh) continue;
-    add_op(cases, {"dot_bias_act", cat(what, " ", activation_name(act)), {a, b, uniform(t, {n}, 3), uniform(t, {m, n}, 4)}, [=](const Tensors& x) {
-                     return Tensors{dot_bias_act(x[0], x[1], x[2], act == Activation::kTanh ? x[3] : Tensor(), act, 0.1, o)};
-                   }});
+    add_op(cases,
+           {"dot_bias_act", cat(what, " ", activation_name(act)), {a, b, uniform(t, {n}, 3), uniform(t, {m, n}, 4)}, [=](const Tensors& x) {
+              return Tensors{dot_bias_act(x[0], x[1], x[2], act == Activation::kTanh ? x[3] : Tensor(), act, 0.1, o)};
+            }});
   }
 }
 
@@ -36,12 +37,16 @@ void add_dots(Cases& cases) {
                  [](const Tensors& x) { return Tensors{dot(x[0], x[1])}; }});
   add_op(cases, {"dot_bias_act", "residual alone", {a, b, uniform(DType::kF32, {2, 3, 5, 9}, 3)},
                  [](const Tensors& x) { return Tensors{dot_bias_act(x[0], x[1], {}, x[2], Activation::kRelu)}; }});
-  add_op(cases, {"dot_bias_act", "neither", {a, b}, [](const Tensors& x) { return Tensors{dot_bias_act(x[0], x[1], {}, {}, Activation::kSigmoid)}; }});
+  add_op(cases, {"dot_bias_act", "neither", {a, b}, [](const Tensors& x) {
+                   return Tensors{dot_bias_act(x[0], x[1], {}, {}, Activation::kSigmoid)};
+                 }});
   for (DType t : {DType::kBF16, DType::kF16})
     add_op(cases, {"dot", cat("out f32 of ", dtype_name(t)), {uniform(t, {5, 37}, 1), uniform(t, {37, 6}, 2)},
                    [](const Tensors& x) { return Tensors{dot(x[0], x[1], {.out = DType::kF32})}; }});
   for (DType t : kFloats)
-    add_op(cases, {"dot", cat("NaN ", dtype_name(t)), {values(t, {5, 7}, {1, 2, 0, kNaN, 3, -1, 2, 4, 1, kInf, 0}), values(t, {7, 4}, {1, 0, 2, -3})},
+    add_op(cases, {"dot",
+                   cat("NaN ", dtype_name(t)),
+                   {values(t, {5, 7}, {1, 2, 0, kNaN, 3, -1, 2, 4, 1, kInf, 0}), values(t, {7, 4}, {1, 0, 2, -3})},
                    [](const Tensors& x) { return Tensors{dot(x[0], x[1])}; }});
   // Sums that f16 or bf16 would not hold: they accumulate in f32.
   for (DType t : {DType::kBF16, DType::kF16})
@@ -49,8 +54,11 @@ void add_dots(Cases& cases) {
                    [](const Tensors& x) { return Tensors{dot(x[0], x[1], {.out = DType::kF32})}; }});
   static const char* const kPrecisions[] = {"default", "high", "highest"};
   for (int p = 0; p < 3; ++p)
-    cases.push_back(op_case_as_built({"dot", cat("precision ", kPrecisions[p]), {uniform(DType::kF32, {9, 67}, 1), uniform(DType::kF32, {67, 5}, 2)},
-                                      [=](const Tensors& x) { return Tensors{dot(x[0], x[1], {.precision = static_cast<Precision>(p)})}; }}));
+    cases.push_back(
+        op_case_as_built({"dot",
+                          cat("precision ", kPrecisions[p]),
+                          {uniform(DType::kF32, {9, 67}, 1), uniform(DType::kF32, {67, 5}, 2)},
+                          [=](const Tensors& x) { return Tensors{dot(x[0], x[1], {.precision = static_cast<Precision>(p)})}; }}));
 }
 
 struct ConvCase {
@@ -82,7 +90,8 @@ std::vector<ConvCase> convs() {
 
 Shape conv_shape(const Shape& x, const Shape& w, const ConvOptions& o) {
   Graph g;
-  return conv(Tensor(&g, g.add_input({DType::kF32, x}, Role::kFeed, "x")), Tensor(&g, g.add_input({DType::kF32, w}, Role::kFeed, "w")), o).shape();
+  return conv(Tensor(&g, g.add_input({DType::kF32, x}, Role::kFeed, "x")), Tensor(&g, g.add_input({DType::kF32, w}, Role::kFeed, "w")), o)
+      .shape();
 }
 
 void add_conv(Cases& cases, const ConvCase& c, DType t) {
@@ -110,13 +119,18 @@ void add_convs(Cases& cases) {
   const Input x = uniform(DType::kBF16, {2, 6, 5, 3}, 1), w = uniform(DType::kBF16, {3, 3, 3, 4}, 2);
   add_op(cases, {"conv", "out f32 of bf16", {x, w}, [](const Tensors& in) { return Tensors{conv(in[0], in[1], {.out = DType::kF32})}; }});
   const Input nan = values(DType::kF32, {1, 5, 5, 2}, {1, 2, 0, 3, kNaN, 1, 0, -1, 2, 4, 5, 1, 2, 3, kInf, 1, 2, 5, 1});
-  add_op(cases, {"conv", "NaN", {nan, values(DType::kF32, {2, 2, 2, 3}, {1, 0, 2, -3, 1})}, [](const Tensors& in) { return Tensors{conv(in[0], in[1], {.low = {1, 1}})}; }});
+  add_op(cases, {"conv", "NaN", {nan, values(DType::kF32, {2, 2, 2, 3}, {1, 0, 2, -3, 1})}, [](const Tensors& in) {
+                   return Tensors{conv(in[0], in[1], {.low = {1, 1}})};
+                 }});
   add_op(cases, {"conv_bias_act", "neither bias nor residual", {uniform(DType::kF32, {2, 6, 5, 3}, 1), uniform(DType::kF32, {3, 3, 3, 4}, 2)},
                  [](const Tensors& in) { return Tensors{conv_bias_act(in[0], in[1], {}, {}, Activation::kRelu, 0, {})}; }});
   static const char* const kPrecisions[] = {"default", "high", "highest"};
   for (int p = 0; p < 3; ++p)
-    cases.push_back(op_case_as_built({"conv", cat("precision ", kPrecisions[p]), {uniform(DType::kF32, {2, 6, 5, 7}, 1), uniform(DType::kF32, {3, 3, 7, 4}, 2)},
-                                      [=](const Tensors& x) { return Tensors{conv(x[0], x[1], {.precision = static_cast<Precision>(p)})}; }}));
+    cases.push_back(
+        op_case_as_built({"conv",
+                          cat("precision ", kPrecisions[p]),
+                          {uniform(DType::kF32, {2, 6, 5, 7}, 1), uniform(DType::kF32, {3, 3, 7, 4}, 2)},
+                          [=](const Tensors& x) { return Tensors{conv(x[0], x[1], {.precision = static_cast<Precision>(p)})}; }}));
 }
 
 void add_bias_grads(Cases& cases) {
@@ -124,11 +138,13 @@ void add_bias_grads(Cases& cases) {
     for (Activation act : {Activation::kNone, Activation::kRelu, Activation::kTanh, Activation::kGelu})
       for (const Shape& s : {Shape{7}, Shape{5, 3}, Shape{33, 17}, Shape{2, 3, 5, 16}, Shape{200, 40}}) {
         if (t != DType::kF32 && s.elements() > 600) continue;
-        add_op(cases, {"bias_act_grad", cat(name_of({t, s}), " ", activation_name(act)), {uniform(t, s, 1), uniform(t, s, 2)}, [=](const Tensors& x) {
-                         const Tensor y = gradient_from_result(act) ? activation(x[1], act) : x[1];
-                         const BiasActGrad g = bias_act_grad(x[0], y, act);
-                         return Tensors{g.dz, g.dbias};
-                       }});
+        add_op(
+            cases,
+            {"bias_act_grad", cat(name_of({t, s}), " ", activation_name(act)), {uniform(t, s, 1), uniform(t, s, 2)}, [=](const Tensors& x) {
+               const Tensor y = gradient_from_result(act) ? activation(x[1], act) : x[1];
+               const BiasActGrad g = bias_act_grad(x[0], y, act);
+               return Tensors{g.dz, g.dbias};
+             }});
       }
 }
 

@@ -83,8 +83,10 @@ void add_binary(Cases& cases, const Binary& b) {
   if (b.integers) {
     shapes(DType::kI32);
     shapes(DType::kI64);
-    add("edges i32", values(DType::kI32, {35}, {-2147483648.0, 7, -7, 2147483647, 0}), values(DType::kI32, {35}, {-1, 0, 2, 100000, -3, 2147483647, 1}));
-    add("edges i64", values(DType::kI64, {35}, {-9223372036854775808.0, 7, -7, 9e18, 0}), values(DType::kI64, {35}, {-1, 0, 2, 100000, -3, 5e18, 1}));
+    add("edges i32", values(DType::kI32, {35}, {-2147483648.0, 7, -7, 2147483647, 0}),
+        values(DType::kI32, {35}, {-1, 0, 2, 100000, -3, 2147483647, 1}));
+    add("edges i64", values(DType::kI64, {35}, {-9223372036854775808.0, 7, -7, 9e18, 0}),
+        values(DType::kI64, {35}, {-1, 0, 2, 100000, -3, 5e18, 1}));
   }
   if (b.bools) shapes(DType::kBool);
 }
@@ -106,7 +108,8 @@ void add_compares(Cases& cases) {
     }
     const auto n = static_cast<int64_t>(kEdges.size() * kOtherEdges.size());
     for (DType t : kFloats) add(cat("edges ", dtype_name(t)), values(t, {n}, kEdges), values(t, {n}, kOtherEdges));
-    add("edges i64", values(DType::kI64, {35}, {-9223372036854775808.0, 4294967296.0, 4294967297.0, -1, 0}), values(DType::kI64, {35}, {0, 4294967297.0, 4294967296.0, 1, -1, 9e18, 2}));
+    add("edges i64", values(DType::kI64, {35}, {-9223372036854775808.0, 4294967296.0, 4294967297.0, -1, 0}),
+        values(DType::kI64, {35}, {0, 4294967297.0, 4294967296.0, 1, -1, 9e18, 2}));
   }
 }
 
@@ -116,7 +119,9 @@ void add_selects(Cases& cases) {
     const auto of = [&](const Shape& s, int seed) { return uniform(t, s, seed, low, 9); };
     const auto c = [](const Shape& s) { return uniform(DType::kBool, s, 9, -1, 1); };
     const auto add = [&](const std::string& name, const Input& condition, const Input& a, const Input& b) {
-      add_op(cases, {"select", cat(dtype_name(t), " ", name), {condition, a, b}, [](const Tensors& x) { return Tensors{select(x[0], x[1], x[2])}; }});
+      add_op(cases, {"select", cat(dtype_name(t), " ", name), {condition, a, b}, [](const Tensors& x) {
+                       return Tensors{select(x[0], x[1], x[2])};
+                     }});
     };
     for (const Shape& s : kShapes) add(s.str(), c(s), of(s, 1), of(s, 2));
     const Shape s{5, 13};

@@ -19,8 +19,9 @@ struct Unary {
   Tensor (*f)(Tensor);
   double low, high;
 };
-const Unary kUnary[] = {{"neg", neg, -2, 2},    {"abs", abs, -2, 2},     {"exp", exp, -2, 2}, {"expm1", expm1, -2, 2}, {"log", log, 0.1, 4},  {"log1p", log1p, -0.8, 3},
-                        {"sqrt", sqrt, 0.1, 4}, {"sin", sin, -3, 3},     {"cos", cos, -3, 3}, {"tanh", tanh, -3, 3},   {"erf", erf, -2, 2}};
+const Unary kUnary[] = {{"neg", neg, -2, 2},  {"abs", abs, -2, 2},       {"exp", exp, -2, 2},    {"expm1", expm1, -2, 2},
+                        {"log", log, 0.1, 4}, {"log1p", log1p, -0.8, 3}, {"sqrt", sqrt, 0.1, 4}, {"sin", sin, -3, 3},
+                        {"cos", cos, -3, 3},  {"tanh", tanh, -3, 3},     {"erf", erf, -2, 2}};
 
 struct Binary {
   const char* op;
@@ -45,8 +46,10 @@ void add_elementwise(Cases& cases) {
     add(DType::kF64, {5}, {5});
   }
   const Input c = uniform(DType::kBool, {3, 5}, 9, -1, 1);
-  add_one(cases, "select", "f32[3,5]", {c, uniform(kF32, {3, 5}, 1), uniform(kF32, {3, 5}, 2)}, [](const Tensors& x) { return select(x[0], x[1], x[2]); });
-  add_one(cases, "select", "scalar", {c, uniform(kF32, {}, 1), uniform(kF32, {3, 5}, 2)}, [](const Tensors& x) { return select(x[0], x[1], x[2]); });
+  add_one(cases, "select", "f32[3,5]", {c, uniform(kF32, {3, 5}, 1), uniform(kF32, {3, 5}, 2)},
+          [](const Tensors& x) { return select(x[0], x[1], x[2]); });
+  add_one(cases, "select", "scalar", {c, uniform(kF32, {}, 1), uniform(kF32, {3, 5}, 2)},
+          [](const Tensors& x) { return select(x[0], x[1], x[2]); });
   add_one(cases, "cast", "f32 to f64", {uniform(kF32, {7}, 1)}, [](const Tensors& x) { return cast(x[0], DType::kF64); });
   add_one(cases, "cast", "bf16 to f32", {uniform(DType::kBF16, {7}, 1)}, [](const Tensors& x) { return cast(x[0], kF32); });
 }
@@ -69,17 +72,26 @@ void add_movement(Cases& cases) {
   add("reduce_scatter", "f32[3,2]", {3, 2}, [](Tensor x) { return reduce_scatter(x, 0); });
   add("resize", "bilinear", {1, 3, 4, 2}, [](Tensor x) { return resize(x, 5, 6, ResizeMethod::kBilinear, Coordinates::kHalfPixel); });
   add("resize", "nearest", {1, 3, 4, 2}, [](Tensor x) { return resize(x, 5, 6, ResizeMethod::kNearest, Coordinates::kLegacy); });
-  add_one(cases, "concat", "f32[2,3]", {uniform(kF32, {2, 3}, 1), uniform(kF32, {2, 1}, 2), uniform(kF32, {2, 4}, 3)}, [](const Tensors& x) { return concat({x[0], x[1], x[2], x[1]}, 1); });
-  add_gradient(cases, {"all_reduce", "sum", {uniform(kF32, {3}, 1), uniform(kF32, {2, 2}, 2)}, [](const Tensors& x) { return all_reduce(x, ReduceKind::kSum); }});
-  add_one(cases, "crop_flip", "f32[3,5,6,2]", {uniform(kF32, {3, 5, 6, 2}, 1), values(DType::kI32, {3}, {0, 2, -1}), values(DType::kI32, {3}, {1, -2, 4}), values(DType::kBool, {3}, {0, 1, 1})},
+  add_one(cases, "concat", "f32[2,3]", {uniform(kF32, {2, 3}, 1), uniform(kF32, {2, 1}, 2), uniform(kF32, {2, 4}, 3)},
+          [](const Tensors& x) {
+            return concat({x[0], x[1], x[2], x[1]}, 1);
+          });
+  add_gradient(cases, {"all_reduce", "sum", {uniform(kF32, {3}, 1), uniform(kF32, {2, 2}, 2)}, [](const Tensors& x) {
+                         return all_reduce(x, ReduceKind::kSum);
+                       }});
+  add_one(cases, "crop_flip", "f32[3,5,6,2]",
+          {uniform(kF32, {3, 5, 6, 2}, 1), values(DType::kI32, {3}, {0, 2, -1}), values(DType::kI32, {3}, {1, -2, 4}),
+           values(DType::kBool, {3}, {0, 1, 1})},
           [](const Tensors& x) { return crop_flip(x[0], x[1], x[2], x[3], 4, 3); });
 }
 
 void add_indexed(Cases& cases) {
   const Input x = uniform(kF32, {5, 3}, 1), i = values(DType::kI32, {6}, {4, 0, -1, 4, 5, 2});
   add_one(cases, "gather", "rows", {x, i}, [](const Tensors& in) { return gather(in[0], in[1], 0); });
-  add_one(cases, "gather", "batch", {uniform(kF32, {2, 4, 3}, 1), values(DType::kI64, {2, 3}, {3, 3, 0, 1, -1, 4})}, [](const Tensors& in) { return gather(in[0], in[1], 1, 1); });
-  add_one(cases, "scatter", "add", {x, i, uniform(kF32, {6, 3}, 2)}, [](const Tensors& in) { return scatter(in[0], in[1], in[2], 0, 0, ScatterKind::kAdd); });
+  add_one(cases, "gather", "batch", {uniform(kF32, {2, 4, 3}, 1), values(DType::kI64, {2, 3}, {3, 3, 0, 1, -1, 4})},
+          [](const Tensors& in) { return gather(in[0], in[1], 1, 1); });
+  add_one(cases, "scatter", "add", {x, i, uniform(kF32, {6, 3}, 2)},
+          [](const Tensors& in) { return scatter(in[0], in[1], in[2], 0, 0, ScatterKind::kAdd); });
   add_one(cases, "scatter", "set", {x, values(DType::kI32, {4}, {3, 0, -1, 1}), uniform(kF32, {4, 3}, 2)}, [](const Tensors& in) {
     return scatter(in[0], in[1], in[2], 0, 0, ScatterKind::kSet);
   });
@@ -97,7 +109,8 @@ void add_reductions(Cases& cases) {
 void add_contractions(Cases& cases) {
   for (int flags = 0; flags < 4; ++flags) {
     const DotOptions o{.ta = (flags & 1) != 0, .tb = (flags & 2) != 0};
-    add_one(cases, "dot", cat("flags ", flags), {uniform(kF32, o.ta ? Shape{2, 4, 3} : Shape{2, 3, 4}, 1), uniform(kF32, o.tb ? Shape{2, 5, 4} : Shape{2, 4, 5}, 2)},
+    add_one(cases, "dot", cat("flags ", flags),
+            {uniform(kF32, o.ta ? Shape{2, 4, 3} : Shape{2, 3, 4}, 1), uniform(kF32, o.tb ? Shape{2, 5, 4} : Shape{2, 4, 5}, 2)},
             [=](const Tensors& x) { return dot(x[0], x[1], o); });
   }
   const Input a = uniform(kF32, {3, 4}, 1), b = uniform(kF32, {4, 5}, 2), bias = uniform(kF32, {5}, 3), residual = uniform(kF32, {3, 5}, 4);
@@ -121,11 +134,16 @@ void add_contractions(Cases& cases) {
     const Input x = uniform(kF32, c.x, 1), w = uniform(kF32, c.w, 2);
     const ConvOptions o = c.o;
     add_one(cases, "conv", c.name, {x, w}, [=](const Tensors& in) { return conv(in[0], in[1], o); });
-    add_one(cases, "conv_bias_act", c.name, {x, w, uniform(kF32, {c.w[-1]}, 3)}, [=](const Tensors& in) { return conv_bias_act(in[0], in[1], in[2], {}, Activation::kTanh, 0, o); });
+    add_one(cases, "conv_bias_act", c.name, {x, w, uniform(kF32, {c.w[-1]}, 3)},
+            [=](const Tensors& in) { return conv_bias_act(in[0], in[1], in[2], {}, Activation::kTanh, 0, o); });
   }
   const ConvOptions o{.strides = {2, 2}, .low = {1, 1}, .high = {1, 1}};
-  add_one(cases, "conv_grad_input", "strides", {uniform(kF32, {1, 3, 3, 2}, 1), uniform(kF32, {3, 3, 2, 2}, 2)}, [=](const Tensors& x) { return conv_grad_input(x[0], x[1], {5, 5}, o); });
-  add_one(cases, "conv_grad_filter", "strides", {uniform(kF32, {1, 5, 5, 2}, 1), uniform(kF32, {1, 3, 3, 2}, 2)}, [=](const Tensors& x) { return conv_grad_filter(x[0], x[1], {3, 3}, o); });
+  add_one(cases, "conv_grad_input", "strides", {uniform(kF32, {1, 3, 3, 2}, 1), uniform(kF32, {3, 3, 2, 2}, 2)}, [=](const Tensors& x) {
+    return conv_grad_input(x[0], x[1], {5, 5}, o);
+  });
+  add_one(cases, "conv_grad_filter", "strides", {uniform(kF32, {1, 5, 5, 2}, 1), uniform(kF32, {1, 3, 3, 2}, 2)}, [=](const Tensors& x) {
+    return conv_grad_filter(x[0], x[1], {3, 3}, o);
+  });
 }
 
 void add_networks(Cases& cases) {
@@ -134,43 +152,51 @@ void add_networks(Cases& cases) {
     add_one(cases, "max_pool", name, {uniform(kF32, {1, 4, 6, 2}, 1)}, [o = o](const Tensors& x) { return max_pool(x[0], o); });
     add_one(cases, "avg_pool", name, {uniform(kF32, {1, 4, 6, 2}, 1)}, [o = o](const Tensors& x) { return avg_pool(x[0], o); });
     const int64_t rows = 2, columns = o.low.empty() ? 3 : 6;
-    add_one(cases, "avg_pool_grad", name, {uniform(kF32, {1, rows, columns, 2}, 1)}, [o = o](const Tensors& x) { return avg_pool_grad(x[0], {4, 6}, o); });
+    add_one(cases, "avg_pool_grad", name, {uniform(kF32, {1, rows, columns, 2}, 1)}, [o = o](const Tensors& x) {
+      return avg_pool_grad(x[0], {4, 6}, o);
+    });
   }
-  const Input gamma = uniform(kF32, {3}, 2, 0.5, 2), beta = uniform(kF32, {3}, 3), x = uniform(kF32, {2, 3, 2, 3}, 1), residual = uniform(kF32, {2, 3, 2, 3}, 4);
+  const Input gamma = uniform(kF32, {3}, 2, 0.5, 2), beta = uniform(kF32, {3}, 3), x = uniform(kF32, {2, 3, 2, 3}, 1),
+              residual = uniform(kF32, {2, 3, 2, 3}, 4);
   for (Activation act : {Activation::kNone, Activation::kRelu})
     for (bool with : {false, true}) {
       const NormOptions o{.act = act};
       const std::string name = cat(activation_name(act), with ? " residual" : "");
-      add_one(cases, "batch_norm", name, {x, gamma, beta, residual}, [=](const Tensors& in) { return batch_norm(in[0], in[1], in[2], with ? in[3] : Tensor(), o).y; });
-      add_one(cases, "batch_norm_apply", name, {x, gamma, beta, uniform(kF32, {3}, 5), uniform(kF32, {3}, 6, 0.5, 2), residual}, [=](const Tensors& in) {
-        return batch_norm_apply(in[0], in[1], in[2], in[3], in[4], with ? in[5] : Tensor(), o);
-      });
+      add_one(cases, "batch_norm", name, {x, gamma, beta, residual},
+              [=](const Tensors& in) { return batch_norm(in[0], in[1], in[2], with ? in[3] : Tensor(), o).y; });
+      add_one(cases, "batch_norm_apply", name, {x, gamma, beta, uniform(kF32, {3}, 5), uniform(kF32, {3}, 6, 0.5, 2), residual},
+              [=](const Tensors& in) { return batch_norm_apply(in[0], in[1], in[2], in[3], in[4], with ? in[5] : Tensor(), o); });
     }
   for (bool center : {true, false})
-    add_one(cases, "layer_norm", center ? "centred" : "root mean square", {uniform(kF32, {4, 7}, 1), uniform(kF32, {7}, 2, 0.5, 2), uniform(kF32, {7}, 3)},
+    add_one(cases, "layer_norm", center ? "centred" : "root mean square",
+            {uniform(kF32, {4, 7}, 1), uniform(kF32, {7}, 2, 0.5, 2), uniform(kF32, {7}, 3)},
             [=](const Tensors& in) { return layer_norm(in[0], in[1], center ? in[2] : Tensor(), {1}, 1e-3, center).y; });
-  add_one(cases, "layer_norm", "group", {uniform(kF32, {2, 3, 4}, 1), uniform(kF32, {4}, 2, 0.5, 2), uniform(kF32, {4}, 3)}, [=](const Tensors& in) {
-    return layer_norm(in[0], in[1], in[2], {1, 2}, 1e-3).y;
-  });
+  add_one(cases, "layer_norm", "group", {uniform(kF32, {2, 3, 4}, 1), uniform(kF32, {4}, 2, 0.5, 2), uniform(kF32, {4}, 3)},
+          [=](const Tensors& in) {
+            return layer_norm(in[0], in[1], in[2], {1, 2}, 1e-3).y;
+          });
   for (int64_t axis : {0, 1}) {
     add_one(cases, "softmax", cat("axis ", axis), {uniform(kF32, {4, 5}, 1)}, [=](const Tensors& in) { return softmax(in[0], axis); });
     add_one(cases, "log_softmax", cat("axis ", axis), {uniform(kF32, {4, 5}, 1)}, [=](const Tensors& in) { return log_softmax(in[0], axis); });
   }
   const auto loss = [](const Tensors& in) { return softmax_cross_entropy_per_example(in[0], in[1]).loss; };
   add_one(cases, "softmax_cross_entropy", "labels", {uniform(kF32, {4, 5}, 1), values(DType::kI32, {4}, {0, 4, 2, 2})}, loss);
-  add_one(cases, "softmax_cross_entropy", "smoothed, one ignored", {uniform(kF32, {4, 5}, 1), values(DType::kI64, {4}, {0, 4, -1, 2})}, [](const Tensors& in) {
-    return softmax_cross_entropy_per_example(in[0], in[1], {.on = 0.9, .off = 0.025, .ignore = -1}).loss;
-  });
+  add_one(cases, "softmax_cross_entropy", "smoothed, one ignored", {uniform(kF32, {4, 5}, 1), values(DType::kI64, {4}, {0, 4, -1, 2})},
+          [](const Tensors& in) { return softmax_cross_entropy_per_example(in[0], in[1], {.on = 0.9, .off = 0.025, .ignore = -1}).loss; });
   add_one(cases, "softmax_cross_entropy", "soft labels", {uniform(kF32, {4, 5}, 1), uniform(kF32, {4, 5}, 2, 0, 1)}, loss);
-  add_one(cases, "dropout", "rate 0.4", {uniform(kF32, {5, 7}, 1), seed_of(3), step_of(4)}, [](const Tensors& in) { return dropout(in[0], in[1], in[2], {}, 0.4, 77); });
-  add_one(cases, "dropout", "residual", {uniform(kF32, {5, 7}, 1), uniform(kF32, {5, 7}, 2), seed_of(3), step_of(4)}, [](const Tensors& in) { return dropout(in[0], in[2], in[3], in[1], 0.4, 77); });
+  add_one(cases, "dropout", "rate 0.4", {uniform(kF32, {5, 7}, 1), seed_of(3), step_of(4)},
+          [](const Tensors& in) { return dropout(in[0], in[1], in[2], {}, 0.4, 77); });
+  add_one(cases, "dropout", "residual", {uniform(kF32, {5, 7}, 1), uniform(kF32, {5, 7}, 2), seed_of(3), step_of(4)},
+          [](const Tensors& in) { return dropout(in[0], in[2], in[3], in[1], 0.4, 77); });
 }
 
 void add_activations(Cases& cases) {
-  for (Activation act : {Activation::kRelu, Activation::kRelu6, Activation::kLeakyRelu, Activation::kElu, Activation::kSelu, Activation::kSigmoid, Activation::kTanh,
-                         Activation::kSoftplus, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu, Activation::kMish, Activation::kHardSigmoid, Activation::kHardSwish}) {
+  for (Activation act : {Activation::kRelu, Activation::kRelu6, Activation::kLeakyRelu, Activation::kElu, Activation::kSelu,
+                         Activation::kSigmoid, Activation::kTanh, Activation::kSoftplus, Activation::kGelu, Activation::kGeluTanh,
+                         Activation::kSilu, Activation::kMish, Activation::kHardSigmoid, Activation::kHardSwish}) {
     const double alpha = act == Activation::kLeakyRelu ? 0.2 : act == Activation::kElu ? 0.7 : 0;
-    add_one(cases, "activation", std::string(activation_name(act)), {uniform(kF32, {31}, 1, -7, 8)}, [=](const Tensors& x) { return activation(x[0], act, alpha); });
+    add_one(cases, "activation", std::string(activation_name(act)), {uniform(kF32, {31}, 1, -7, 8)},
+            [=](const Tensors& x) { return activation(x[0], act, alpha); });
   }
 }
 
@@ -178,18 +204,25 @@ void add_attentions(Cases& cases) {
   const auto inputs = [](const Shape& q, const Shape& k, const Shape& bias) {
     return Inputs{uniform(kF32, q, 1), uniform(kF32, k, 2), uniform(kF32, k, 3), uniform(kF32, bias, 4), seed_of(5), step_of(6)};
   };
-  add_one(cases, "attention", "plain", inputs({1, 3, 2, 4}, {1, 4, 2, 4}, {}), [](const Tensors& x) { return attention(x[0], x[1], x[2], {}, {}, {}, {.scale = 0.5}).y; });
+  add_one(cases, "attention", "plain", inputs({1, 3, 2, 4}, {1, 4, 2, 4}, {}),
+          [](const Tensors& x) { return attention(x[0], x[1], x[2], {}, {}, {}, {.scale = 0.5}).y; });
   add_one(cases, "attention", "causal, shared heads", inputs({1, 4, 4, 2}, {1, 4, 2, 2}, {}), [](const Tensors& x) {
     return attention(x[0], x[1], x[2], {}, {}, {}, {.scale = 0.7, .causal = true}).y;
   });
-  add_one(cases, "attention", "bias", inputs({2, 3, 2, 2}, {2, 3, 2, 2}, {1, 2, 3, 3}), [](const Tensors& x) { return attention(x[0], x[1], x[2], x[3], {}, {}, {.scale = 0.7}).y; });
+  add_one(cases, "attention", "bias", inputs({2, 3, 2, 2}, {2, 3, 2, 2}, {1, 2, 3, 3}),
+          [](const Tensors& x) { return attention(x[0], x[1], x[2], x[3], {}, {}, {.scale = 0.7}).y; });
   add_one(cases, "attention", "dropout", inputs({1, 4, 2, 2}, {1, 5, 2, 2}, {}), [](const Tensors& x) {
     return attention(x[0], x[1], x[2], {}, x[4], x[5], {.scale = 0.7, .rate = 0.3, .stream = 9}).y;
   });
   for (int64_t units : {1, 4}) {
     const auto of = [&](int64_t gates) {
-      return Inputs{uniform(kF32, {2, 3, 3}, 1), uniform(kF32, {2, units}, 2), uniform(kF32, {2, units}, 3), uniform(kF32, {3, gates * units}, 4), uniform(kF32, {units, gates * units}, 5),
-                    uniform(kF32, {gates * units}, 6), uniform(kF32, {gates * units}, 7)};
+      return Inputs{uniform(kF32, {2, 3, 3}, 1),
+                    uniform(kF32, {2, units}, 2),
+                    uniform(kF32, {2, units}, 3),
+                    uniform(kF32, {3, gates * units}, 4),
+                    uniform(kF32, {units, gates * units}, 5),
+                    uniform(kF32, {gates * units}, 6),
+                    uniform(kF32, {gates * units}, 7)};
     };
     add_gradient(cases, {"lstm", cat("units ", units), of(4), [](const Tensors& x) {
                            const Recurrent r = lstm(x[0], x[1], x[2], x[3], x[4], x[5]);

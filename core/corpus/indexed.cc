@@ -73,7 +73,9 @@ void add_collectives(Cases& cases) {
     add_op(cases, {"all_gather", cat(name_of(x), " axis 1"), {x}, [](const Tensors& in) { return Tensors{all_gather(in[0], 1)}; }});
     add_op(cases, {"reduce_scatter", name_of(x), {x}, [](const Tensors& in) { return Tensors{reduce_scatter(in[0], 0)}; }});
     for (int kind = 0; kind < 4; ++kind)
-      add_op(cases, {"all_reduce", cat(kNames[kind], " ", name_of(x)), {x, y}, [=](const Tensors& in) { return all_reduce(in, static_cast<ReduceKind>(kind)); }});
+      add_op(cases, {"all_reduce", cat(kNames[kind], " ", name_of(x)), {x, y}, [=](const Tensors& in) {
+                       return all_reduce(in, static_cast<ReduceKind>(kind));
+                     }});
   }
   for (DType t : {DType::kU8, DType::kBool})
     add_op(cases, {"all_gather", name_of({t, {3}}), {any(t, {3})}, [](const Tensors& in) { return Tensors{all_gather(in[0], 0)}; }});

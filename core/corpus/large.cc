@@ -36,19 +36,36 @@ void add_large(Cases& cases, const Definition& definition, Doubles expected) {
 
 void add_large_cases(Cases& cases) {
   const Input x = values(DType::kU8, {kBytes}, counted(0, 1, kPeriod));
-  add_large(cases, {"slice", "beyond 2^31 bytes", {x}, [](const Tensors& in) { return Tensors{slice(in[0], {kBytes - 4001}, {kBytes}, {1})}; }}, counted(kBytes - 4001, 1, kPeriod));
+  add_large(cases,
+            {"slice", "beyond 2^31 bytes", {x}, [](const Tensors& in) { return Tensors{slice(in[0], {kBytes - 4001}, {kBytes}, {1})}; }},
+            counted(kBytes - 4001, 1, kPeriod));
   const Doubles places{2147483647.0, 2147483648.0, 2147486648.0, 0, 2147486649.0, -1, 4294967296.0, 1073741824.0, -2147483648.0, 250};
   Doubles found;
-  for (double p : places) found.push_back(p >= 0 && p < static_cast<double>(kBytes) ? static_cast<double>(static_cast<int64_t>(p) % kPeriod) : 0);
-  add_large(cases, {"gather", "beyond 2^31 bytes", {x, values(DType::kI64, {static_cast<int64_t>(places.size())}, places)}, [](const Tensors& in) { return Tensors{gather(in[0], in[1], 0)}; }}, found);
+  for (double p : places)
+    found.push_back(p >= 0 && p < static_cast<double>(kBytes) ? static_cast<double>(static_cast<int64_t>(p) % kPeriod) : 0);
+  add_large(cases,
+            {"gather",
+             "beyond 2^31 bytes",
+             {x, values(DType::kI64, {static_cast<int64_t>(places.size())}, places)},
+             [](const Tensors& in) { return Tensors{gather(in[0], in[1], 0)}; }},
+            found);
   Doubles below;
   for (double v : counted(0, 1, kPeriod)) below.push_back(v < 100);
-  add_large(cases, {"compare", "beyond 2^31 bytes", {x, one(DType::kU8, 100)}, [](const Tensors& in) { return Tensors{compare(in[0], in[1], CompareKind::kLt)}; }}, below);
+  add_large(cases,
+            {"compare",
+             "beyond 2^31 bytes",
+             {x, one(DType::kU8, 100)},
+             [](const Tensors& in) { return Tensors{compare(in[0], in[1], CompareKind::kLt)}; }},
+            below);
   // Numbers of four bytes, whose sum wraps.
   constexpr int64_t kNumbers = (int64_t{1} << 29) + 7;
   int64_t sum = 0;
   for (int64_t i = 0, triple[] = {1000, 2001, -7}; i < 3; ++i) sum += triple[i] * ((kNumbers - i + 2) / 3);
-  add_large(cases, {"reduce", "beyond 2^31 bytes", {values(DType::kI32, {kNumbers}, {1000, 2001, -7})}, [](const Tensors& in) { return Tensors{reduce(in[0], {0}, ReduceKind::kSum)}; }},
+  add_large(cases,
+            {"reduce",
+             "beyond 2^31 bytes",
+             {values(DType::kI32, {kNumbers}, {1000, 2001, -7})},
+             [](const Tensors& in) { return Tensors{reduce(in[0], {0}, ReduceKind::kSum)}; }},
             {static_cast<double>(static_cast<int32_t>(static_cast<uint32_t>(sum)))});
 }
 

@@ -29,7 +29,8 @@ void add_sizes(Cases& cases, const char* op, const std::string& what, const Shap
 
 void add_sources(Cases& cases) {
   for (DType t : kNumbers)
-    for (const auto& [shape, axis] : {std::pair<Shape, int64_t>{{3, 7, 5}, 0}, {{3, 7, 5}, 1}, {{3, 7, 5}, 2}, {{1}, 0}, {{1031}, 0}, {{2, 1, 3, 1, 2, 1, 2, 2}, 6}})
+    for (const auto& [shape, axis] :
+         {std::pair<Shape, int64_t>{{3, 7, 5}, 0}, {{3, 7, 5}, 1}, {{3, 7, 5}, 2}, {{1}, 0}, {{1031}, 0}, {{2, 1, 3, 1, 2, 1, 2, 2}, 6}})
       add_op(cases, {"iota", cat(name_of({t, shape}), " axis ", axis), {any(t, {1})}, [=, shape = shape, axis = axis](const Tensors& x) {
                        return Tensors{iota(*x[0].graph(), t, shape, axis), neg(x[0])};
                      }});
@@ -56,7 +57,8 @@ void add_randoms(Cases& cases) {
       add(cat(s.str(), per_replica ? " per replica" : ""), s, 0x80000001, -123456789012.0, 4294967298.0, per_replica);
   for (double seed : {0.0, 1.0, -1.0, 4294967296.0}) add(cat("seed ", seed), {37}, 7, seed, 0, false);
   for (double step : {0.0, 1.0, 4294967295.0, 4294967296.0}) add(cat("step ", step), {37}, 7, 5, step, false);
-  for (int64_t stream : {int64_t{0}, int64_t{1}, int64_t{0x7fffffff}, int64_t{0xffffffff}}) add(cat("stream ", stream), {37}, stream, 5, 6, false);
+  for (int64_t stream : {int64_t{0}, int64_t{1}, int64_t{0x7fffffff}, int64_t{0xffffffff}})
+    add(cat("stream ", stream), {37}, stream, 5, 6, false);
 }
 
 void add_reshapes(Cases& cases) {
@@ -101,7 +103,9 @@ void add_slices(Cases& cases) {
   add_sizes(cases, "slice", "all", {5, 5}, [](Tensor x) { return slice(x, {0, 0}, {5, 5}, {1, 1}); });
   add_sizes(cases, "slice", "stride beyond the end", {5, 6}, [](Tensor x) { return slice(x, {2, 1}, {5, 6}, {9, 5}); });
   add_sizes(cases, "slice", "odd start", {1031}, [](Tensor x) { return slice(x, {1}, {1030}, {1}); });
-  add_all(cases, "slice", "", {2, 3, 2, 1, 3, 2, 1, 4}, [](Tensor x) { return slice(x, {0, 1, 0, 0, 2, 1, 0, 1}, {2, 3, 2, 1, 3, 2, 1, 4}, {1, 1, 1, 1, 1, 1, 1, 2}); });
+  add_all(cases, "slice", "", {2, 3, 2, 1, 3, 2, 1, 4}, [](Tensor x) {
+    return slice(x, {0, 1, 0, 0, 2, 1, 0, 1}, {2, 3, 2, 1, 3, 2, 1, 4}, {1, 1, 1, 1, 1, 1, 1, 2});
+  });
 }
 
 void add_pads(Cases& cases) {
@@ -112,7 +116,9 @@ void add_pads(Cases& cases) {
   add_sizes(cases, "pad", "high alone", {7}, [](Tensor x) { return pad(x, {0}, {3}, {0}, 5); });
   add_sizes(cases, "pad", "one, interior", {1, 3}, [](Tensor x) { return pad(x, {1, 0}, {0, 1}, {4, 3}, 7); });
   add_sizes(cases, "pad", "nothing", {3, 5}, [](Tensor x) { return pad(x, {0, 0}, {0, 0}, {0, 0}, 7); });
-  add_sizes(cases, "pad", "interior", {2, 1, 2, 1, 3, 2, 1, 2}, [](Tensor x) { return pad(x, {0, 1, 0, 0, 1, 0, 0, 1}, {1, 0, 0, 1, 0, 0, 0, 0}, {0, 0, 1, 0, 1, 0, 0, 2}, 3); });
+  add_sizes(cases, "pad", "interior", {2, 1, 2, 1, 3, 2, 1, 2}, [](Tensor x) {
+    return pad(x, {0, 1, 0, 0, 1, 0, 0, 1}, {1, 0, 0, 1, 0, 0, 0, 0}, {0, 0, 1, 0, 1, 0, 0, 2}, 3);
+  });
   for (double value : {-kInf, kInf, kNaN, -0.0, 0.1})
     for (DType t : kFloats)
       add_move(cases, "pad", cat("with ", value), any(t, {2, 3}), [=](Tensor x) { return pad(x, {1, 0}, {0, 2}, {0, 1}, value); });
@@ -121,7 +127,8 @@ void add_pads(Cases& cases) {
 void add_reverses(Cases& cases) {
   add_all(cases, "reverse", "", {37}, [](Tensor x) { return reverse(x, {0}); });
   for (const Ints& axes : {Ints{0}, Ints{1}, Ints{2}, Ints{0, 2}, Ints{0, 1, 2}})
-    add_sizes(cases, "reverse", cat("axes ", axes[0], axes.size() > 1 ? cat(" and ", axes.size() - 1, " more") : ""), {3, 5, 9}, [=](Tensor x) { return reverse(x, axes); });
+    add_sizes(cases, "reverse", cat("axes ", axes[0], axes.size() > 1 ? cat(" and ", axes.size() - 1, " more") : ""), {3, 5, 9},
+              [=](Tensor x) { return reverse(x, axes); });
   add_all(cases, "reverse", "", {2, 3, 2, 1, 3, 2, 1, 2}, [](Tensor x) { return reverse(x, {1, 4, 7}); });
 }
 
@@ -134,10 +141,15 @@ void add_concats(Cases& cases) {
                      [=](const Tensors& x) { return Tensors{concat({x[0], x[1], x[2], x[1]}, axis)}; }});
     }
   for (DType t : {DType::kF32, DType::kBF16, DType::kU8}) {
-    add_op(cases, {"concat", cat("one ", dtype_name(t)), {any(t, {7})}, [](const Tensors& x) { return emit_all("concat", x, {{"axis", int64_t{0}}}); }});
-    add_op(cases, {"concat", cat("of ones ", dtype_name(t)), {any(t, {1}, 1), any(t, {1}, 2), any(t, {1}, 3)}, [](const Tensors& x) { return Tensors{concat(x, 0)}; }});
+    add_op(cases, {"concat", cat("one ", dtype_name(t)), {any(t, {7})}, [](const Tensors& x) {
+                     return emit_all("concat", x, {{"axis", int64_t{0}}});
+                   }});
+    add_op(cases, {"concat", cat("of ones ", dtype_name(t)), {any(t, {1}, 1), any(t, {1}, 2), any(t, {1}, 3)}, [](const Tensors& x) {
+                     return Tensors{concat(x, 0)};
+                   }});
     const Shape s{2, 1, 2, 1, 3, 2, 1, 2};
-    add_op(cases, {"concat", cat("rank 8 ", dtype_name(t)), {any(t, s, 1), any(t, s, 2)}, [](const Tensors& x) { return Tensors{concat(x, 5)}; }});
+    add_op(cases,
+           {"concat", cat("rank 8 ", dtype_name(t)), {any(t, s, 1), any(t, s, 2)}, [](const Tensors& x) { return Tensors{concat(x, 5)}; }});
   }
   Inputs many;
   for (uint64_t i = 0; i < 33; ++i) many.push_back(any(DType::kF32, {3, static_cast<int64_t>(1 + i % 3)}, i));

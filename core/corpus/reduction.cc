@@ -11,8 +11,19 @@ namespace {
 Input numbers(DType t, const Shape& s, uint64_t seed) { return uniform(t, s, seed, is_float(t) ? -2 : -9, is_float(t) ? 2 : 9); }
 
 const std::pair<Shape, Ints> kReduced[] = {
-    {{7}, {0}},          {{1031}, {0}},         {{5, 33}, {0}},         {{5, 33}, {1}}, {{5, 33}, {0, 1}}, {{3, 5, 17}, {1}}, {{3, 5, 17}, {0, 2}},
-    {{2, 3, 4, 5}, {0, 1, 2}}, {{2, 3, 4, 5}, {1, 3}}, {{1, 1}, {0}},   {{6, 8}, {}},   {{300, 9}, {0}},   {{2, 3, 1, 2, 3, 2, 1, 2}, {1, 4, 6}},
+    {{7}, {0}},
+    {{1031}, {0}},
+    {{5, 33}, {0}},
+    {{5, 33}, {1}},
+    {{5, 33}, {0, 1}},
+    {{3, 5, 17}, {1}},
+    {{3, 5, 17}, {0, 2}},
+    {{2, 3, 4, 5}, {0, 1, 2}},
+    {{2, 3, 4, 5}, {1, 3}},
+    {{1, 1}, {0}},
+    {{6, 8}, {}},
+    {{300, 9}, {0}},
+    {{2, 3, 1, 2, 3, 2, 1, 2}, {1, 4, 6}},
 };
 
 constexpr const char* kKinds[] = {"sum", "prod", "max", "min"};
@@ -47,7 +58,8 @@ void add_reductions(Cases& cases) {
     over(cat("long sum ", dtype_name(t)), ReduceKind::kSum, values(t, {5000, 2}, {1, 0.5}));
   over("max of lowest", ReduceKind::kMax, values(DType::kF32, {5}, {-kInf}));
   over("min of highest", ReduceKind::kMin, values(DType::kF32, {5}, {kInf}));
-  over("max of i64 that f64 does not hold", ReduceKind::kMax, values(DType::kI64, {6}, {9007199254740992.0, -9223372036854775808.0, 9007199254740990.0}));
+  over("max of i64 that f64 does not hold", ReduceKind::kMax,
+       values(DType::kI64, {6}, {9007199254740992.0, -9223372036854775808.0, 9007199254740990.0}));
 }
 
 void add_sorts(Cases& cases) {
@@ -89,8 +101,11 @@ void add_cumsums(Cases& cases) {
       for (int64_t axis = 0; axis < s.rank(); ++axis)
         for (int flags = 0; flags < 4; ++flags) {
           const bool exclusive = (flags & 1) != 0, reversed = (flags & 2) != 0;
-          add_op(cases, {"cumsum", cat(name_of({t, s}), " axis ", axis, exclusive ? " exclusive" : "", reversed ? " reverse" : ""), {numbers(t, s, 1)},
-                         [=](const Tensors& x) { return Tensors{cumsum(x[0], axis, exclusive, reversed)}; }, 8});
+          add_op(cases, {"cumsum",
+                         cat(name_of({t, s}), " axis ", axis, exclusive ? " exclusive" : "", reversed ? " reverse" : ""),
+                         {numbers(t, s, 1)},
+                         [=](const Tensors& x) { return Tensors{cumsum(x[0], axis, exclusive, reversed)}; },
+                         8});
         }
 }
 
@@ -98,9 +113,14 @@ void add_norms(Cases& cases) {
   for (DType t : kFloats)
     add_op(cases, {"global_norm", cat("of three ", dtype_name(t)), {uniform(t, {7}, 1), uniform(t, {33, 65}, 2), uniform(t, {}, 3)},
                    [](const Tensors& x) { return Tensors{global_norm(x)}; }});
-  add_op(cases, {"global_norm", "of zeros", {values(DType::kF32, {7}, {0}), values(DType::kF32, {2, 3}, {0})}, [](const Tensors& x) { return Tensors{global_norm(x)}; }});
+  add_op(cases, {"global_norm", "of zeros", {values(DType::kF32, {7}, {0}), values(DType::kF32, {2, 3}, {0})}, [](const Tensors& x) {
+                   return Tensors{global_norm(x)};
+                 }});
   add_op(cases, {"global_norm", "of NaN", {values(DType::kF32, {7}, {1, kNaN})}, [](const Tensors& x) { return Tensors{global_norm(x)}; }});
-  add_op(cases, {"global_norm", "of infinities", {values(DType::kF32, {7}, {1, -kInf}), values(DType::kF32, {3}, {1})}, [](const Tensors& x) { return Tensors{global_norm(x)}; }});
+  add_op(cases,
+         {"global_norm", "of infinities", {values(DType::kF32, {7}, {1, -kInf}), values(DType::kF32, {3}, {1})}, [](const Tensors& x) {
+            return Tensors{global_norm(x)};
+          }});
 }
 
 }  // namespace

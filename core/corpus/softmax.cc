@@ -10,7 +10,9 @@ void add_softmax(Cases& cases, const Input& x, int64_t axis, const std::string& 
   add_op(cases, {"softmax", what, {x}, [=](const Tensors& in) { return Tensors{softmax(in[0], axis)}; }});
   add_op(cases, {"log_softmax", what, {x}, [=](const Tensors& in) { return Tensors{log_softmax(in[0], axis)}; }});
   add_op(cases, {"softmax_grad", what, {dy, x}, [=](const Tensors& in) { return Tensors{softmax_grad(in[0], softmax(in[1], axis), axis)}; }});
-  add_op(cases, {"log_softmax_grad", what, {dy, x}, [=](const Tensors& in) { return Tensors{log_softmax_grad(in[0], log_softmax(in[1], axis), axis)}; }});
+  add_op(cases, {"log_softmax_grad", what, {dy, x}, [=](const Tensors& in) {
+                   return Tensors{log_softmax_grad(in[0], log_softmax(in[1], axis), axis)};
+                 }});
 }
 
 void add_softmaxes(Cases& cases) {
@@ -47,7 +49,8 @@ void add_cross_entropies(Cases& cases) {
       const double v = static_cast<double>(s[-1]);
       for (DType i : {DType::kI32, DType::kI64}) {
         add_cross_entropy(cases, x, uniform(i, rows, 2, 0, v), {}, "");
-        add_cross_entropy(cases, x, uniform(i, rows, 2, -2, v + 2), {.on = 0.9, .off = 0.01, .ignore = -1}, " smoothed, some outside, -1 ignored");
+        add_cross_entropy(cases, x, uniform(i, rows, 2, -2, v + 2), {.on = 0.9, .off = 0.01, .ignore = -1},
+                          " smoothed, some outside, -1 ignored");
       }
       add_cross_entropy(cases, x, uniform(t, s, 3, 0, 1), {}, "");
     }
@@ -58,7 +61,9 @@ void add_dropouts(Cases& cases) {
     for (const Shape& s : {Shape{}, Shape{3}, Shape{67}, Shape{33, 65}})
       for (double rate : {0.0, 0.25, 0.9, 1.0})
         for (bool with : {false, true})
-          add_op(cases, {"dropout", cat(name_of({t, s}), " rate ", rate, with ? " residual" : ""), {uniform(t, s, 1, 1, 2), seed_of(77), step_of(3), uniform(t, s, 2)},
+          add_op(cases, {"dropout",
+                         cat(name_of({t, s}), " rate ", rate, with ? " residual" : ""),
+                         {uniform(t, s, 1, 1, 2), seed_of(77), step_of(3), uniform(t, s, 2)},
                          [=](const Tensors& x) { return Tensors{dropout(x[0], x[1], x[2], with ? x[3] : Tensor(), rate, 0x12345678)}; }});
   for (double seed : {-1.0, 4294967297.0})
     add_op(cases, {"dropout", cat("seed ", seed), {uniform(DType::kF32, {67}, 1, 1, 2), seed_of(seed), step_of(4294967296.0)},

@@ -38,7 +38,8 @@ Tensor attend(Tensor x, Mode mode) {
   const Tensor q = heads(x, "query"), k = heads(x, "key"), v = heads(x, "value");
   const bool drops = mode == Mode::kTrain;
   Graph& graph = *x.graph();
-  const AttentionOptions o{.scale = 1 / std::sqrt(static_cast<double>(kWidth / kHeads)), .causal = true, .rate = drops ? 0.1 : 0, .stream = 12345};
+  const AttentionOptions o{
+      .scale = 1 / std::sqrt(static_cast<double>(kWidth / kHeads)), .causal = true, .rate = drops ? 0.1 : 0, .stream = 12345};
   const Tensor y = attention(q, k, v, {}, drops ? seed_input(graph) : Tensor(), drops ? global_step(graph) : Tensor(), o).y;
   return dense(reshape(y, {kBatch, kLength, kWidth}), {.units = kWidth, .name = "output"});
 }
@@ -50,9 +51,13 @@ Tensor block(Tensor x, Mode mode) {
 }
 
 Model transformer() {
-  return {"transformer", "2 blocks of width 8, 50 words, batch 2, AdamW with clipping by the global norm", false, 10,
+  return {"transformer",
+          "2 blocks of width 8, 50 words, batch 2, AdamW with clipping by the global norm",
+          false,
+          10,
           AdamW({.learning_rate = 0.01, .global_clipnorm = 1}),
-          {each_step(uniform(DType::kI32, {kBatch, kLength}, 1000, 0, kWords)), each_step(uniform(DType::kI32, {kBatch, kLength}, 2000, 0, kWords))},
+          {each_step(uniform(DType::kI32, {kBatch, kLength}, 1000, 0, kWords)),
+           each_step(uniform(DType::kI32, {kBatch, kLength}, 2000, 0, kWords))},
           [](const Tensors& in, Mode mode) {
             const Tensor words = embedding(in[0], {.input_dim = kWords, .output_dim = kWidth});
             const Tensor places = variable(words, "places", {kLength, kWidth}, random_normal(0, 0.05));

@@ -52,7 +52,8 @@ void expect_decomposes(const Case& c, const NodeView& node, const tenon_graph& g
 
 void expect_primitives(const Case& c, const tenon_graph& graph) {
   const GraphView view(graph);
-  for (uint32_t i = 0; i < view.n_nodes(); ++i) EXPECT_TRUE(reference::is_primitive(view.node(i).op())) << name_of(c) << ": " << view.node(i).op();
+  for (uint32_t i = 0; i < view.n_nodes(); ++i)
+    EXPECT_TRUE(reference::is_primitive(view.node(i).op())) << name_of(c) << ": " << view.node(i).op();
 }
 
 TEST(Corpus, HasACaseOfEveryOp) {
@@ -105,7 +106,9 @@ TEST(Corpus, IsEvaluatedByTheReference) {
   for (const Case& c : built_in_corpus()) {
     if (c.min_memory) continue;
     std::vector<reference::Tensor> results;
-    EXPECT_EQ(reference::evaluate_graph(*c.lowered.graph(), inputs_of_case(c, *c.lowered.graph()), reference::Rounding::kDtype, results), "") << name_of(c);
+    EXPECT_EQ(reference::evaluate_graph(*c.lowered.graph(), inputs_of_case(c, *c.lowered.graph()), reference::Rounding::kDtype, results),
+              "")
+        << name_of(c);
   }
 }
 

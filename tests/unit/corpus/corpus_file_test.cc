@@ -23,10 +23,11 @@ std::vector<Case> few() {
   std::vector<Case> cases;
   cases.push_back(op_case({"add", "f32[7]", {uniform(DType::kF32, {7}, 1), values(DType::kF32, {7}, {1, -2.5})},
                            [](const Tensors& x) { return Tensors{add(x[0], x[1])}; }}));
-  cases.push_back(op_case({"softmax_cross_entropy", "f32[5,3]", {uniform(DType::kF32, {5, 3}, 1), uniform(DType::kI32, {5}, 2, 0, 3)}, [](const Tensors& x) {
-                             const CrossEntropy r = softmax_cross_entropy_per_example(x[0], x[1]);
-                             return Tensors{r.loss, r.lse};
-                           }}));
+  cases.push_back(op_case(
+      {"softmax_cross_entropy", "f32[5,3]", {uniform(DType::kF32, {5, 3}, 1), uniform(DType::kI32, {5}, 2, 0, 3)}, [](const Tensors& x) {
+         const CrossEntropy r = softmax_cross_entropy_per_example(x[0], x[1]);
+         return Tensors{r.loss, r.lse};
+       }}));
   Case& last = cases.back();
   last.kind = Case::kGradient;
   last.selects = last.catalogue = true;
@@ -96,7 +97,10 @@ TEST(CorpusFile, IsReadAsItWasWritten) {
   EXPECT_EQ(b.inputs[1].high, 3);
   EXPECT_EQ(read[0].inputs[1].values, (std::vector<double>{1, -2.5}));
   ASSERT_EQ(b.decompositions.size(), 1u);
-  for (const auto& [x, y] : {std::pair{&a.whole, &b.whole}, {&a.lowered, &b.lowered}, {&a.forward, &b.forward}, {&a.decompositions[0].graph, &b.decompositions[0].graph}}) {
+  for (const auto& [x, y] : {std::pair{&a.whole, &b.whole},
+                             {&a.lowered, &b.lowered},
+                             {&a.forward, &b.forward},
+                             {&a.decompositions[0].graph, &b.decompositions[0].graph}}) {
     ASSERT_EQ(x->bytes().size(), y->bytes().size());
     EXPECT_EQ(std::memcmp(x->bytes().data(), y->bytes().data(), x->bytes().size()), 0);
     tenon_graph g = *x->graph(), h = *y->graph();
@@ -118,7 +122,8 @@ TEST(CorpusFile, IsAnErrorWhenItIsCutOff) {
   longer.push_back(0);
   EXPECT_NE(error_of(longer), "");
   const Bytes inside = unpacked(bytes);
-  for (size_t n = 0; n < inside.size(); n += 7) EXPECT_NE(error_of(packed(Bytes(inside.begin(), inside.begin() + static_cast<long>(n)))), "") << n;
+  for (size_t n = 0; n < inside.size(); n += 7)
+    EXPECT_NE(error_of(packed(Bytes(inside.begin(), inside.begin() + static_cast<long>(n)))), "") << n;
 }
 
 TEST(CorpusFile, IsAnErrorOrTheSameWhenABitIsFlipped) {
@@ -199,7 +204,8 @@ TEST(Fill, GivesTheSameBytesInParts) {
     const Bytes whole = reference::to_bytes(make_tensor(dtype, {10000}, fill));
     Bytes parts(whole.size());
     const uint64_t width = static_cast<uint64_t>(plugin::dtype_bytes(dtype));
-    for (const auto& [first, count] : {std::pair<uint64_t, uint64_t>{0, 1}, {1, 4999}, {5000, 5000}}) make_bytes(dtype, fill, first, count, parts.data() + first * width);
+    for (const auto& [first, count] : {std::pair<uint64_t, uint64_t>{0, 1}, {1, 4999}, {5000, 5000}})
+      make_bytes(dtype, fill, first, count, parts.data() + first * width);
     EXPECT_EQ(parts, whole);
   }
 }

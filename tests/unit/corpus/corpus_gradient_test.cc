@@ -49,7 +49,8 @@ void expect_central_differences(const Case& c) {
       const double expected = (loss_at(x[e], x[e] + kStep) - loss_at(x[e], x[e] - kStep)) / (2 * kStep);
       // Constants have the graph's dtype: 2 / sqrt(pi) in bf16.
       const double tolerance = inputs[k].dtype == TENON_BF16 ? 4e-3 : 2e-6;
-      EXPECT_NEAR(gradients[k].f[e], expected, tolerance * std::max(1.0, std::fabs(expected))) << c.op << " '" << c.name << "' input " << k << " element " << e;
+      EXPECT_NEAR(gradients[k].f[e], expected, tolerance * std::max(1.0, std::fabs(expected)))
+          << c.op << " '" << c.name << "' input " << k << " element " << e;
     }
   }
 }
