@@ -3,6 +3,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "base/number.h"
 #include "base/text.h"
 #include "compile/rewrite.h"
 #include "tenon/ops.h"
@@ -49,8 +50,6 @@ std::optional<double> fold_binary(std::string_view op, double a, double b, bool 
   if (op == "pow") return std::pow(a, b);
   return {};
 }
-
-bool fits(DType dtype, double v) { return dtype != DType::kI32 || std::fabs(v) < 2147483648.0; }
 
 class Simplifier {
  public:

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/half.h"
+#include "base/number.h"
 #include "op/rules.h"
 
 namespace tenon {
@@ -17,6 +18,7 @@ std::string bytes_of(T value) {
 }
 
 std::string element(DType dtype, double value) {
+  if (!fits(dtype, value)) fail("constant: ", value, " is outside ", dtype_name(dtype));
   switch (dtype) {
     case DType::kF32: return bytes_of(static_cast<float>(value));
     case DType::kF64: return bytes_of(value);
@@ -65,6 +67,7 @@ Activation activation_from_name(std::string_view name) {
     if (kActivations[i] == name) return static_cast<Activation>(i);
   if (name == "none" || name.empty()) return Activation::kNone;
   if (name == "swish") return Activation::kSilu;
+  if (name == "hard_silu") return Activation::kHardSwish;
   const std::string_view near = nearest(name, kActivations);
   fail("no activation of name '", name, "'", near.empty() ? "" : cat("; did you mean '", near, "'?"));
 }

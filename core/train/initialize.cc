@@ -7,6 +7,7 @@
 
 #include "base/crc32c.h"
 #include "base/half.h"
+#include "base/number.h"
 #include "base/process_pool.h"
 #include "base/text.h"
 #include "data/philox.h"
@@ -125,6 +126,17 @@ double element(const Initializer& init, const Draw& draw, uint64_t i) {
   }
 }
 
+// Constants and values may be no number of an integer dtype.
+Status check_values(const Initializer& init, DType dtype, std::string_view name) {
+  const auto check = [&](double value) -> Status {
+    if (fits(dtype, value)) return {};
+    return invalid("variable '", name, "': initial value ", value, " is outside ", dtype_name(dtype));
+  };
+  if (init.kind == Initializer::Kind::kConstant) return check(init.a);
+  for (const float value : init.values) TENON_TRY(check(value));
+  return {};
+}
+
 // Elements [begin, end) of a variable.
 struct Fill {
   const Initializer& init;
@@ -152,6 +164,7 @@ Status initialize(const Initializer& init, const Type& type, std::string_view na
     return invalid("variable '", name, "': random numbers for ", dtype_name(type.dtype), ", expected a float dtype");
   if (init.kind == Initializer::Kind::kOrthogonal) return fill_orthogonal(init, type, name, draw, out);
   if (type.dtype == DType::kNone) return invalid("variable '", name, "' has no dtype");
+  TENON_TRY(check_values(init, type.dtype, name));
   Fill fill{init, draw, type.dtype, out, n};
   constexpr size_t kShare = 1 << 14;  // elements that are worth a thread
   process_pool().gang(static_cast<uint32_t>(n / kShare + 1), Fill::part, &fill);

@@ -1,3 +1,4 @@
+#include "base/number.h"
 #include "base/text.h"
 #include "tenon/estimator.h"
 
@@ -17,11 +18,18 @@ const Params::Value& find(const std::map<std::string, Params::Value>& values, st
   return it->second;
 }
 
+template <class T, class V>
+T converted(V value, std::string_view name) {
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, V>)
+    if (!fits<T>(static_cast<double>(value))) fail("params '", name, "' is ", value, ", expected a number of ", sizeof(T) * 8, " bits");
+  return static_cast<T>(value);
+}
+
 template <class T>
 T number(const std::map<std::string, Params::Value>& values, std::string_view name) {
   const Params::Value& v = find(values, name);
-  if (const auto* i = std::get_if<int64_t>(&v)) return static_cast<T>(*i);
-  if (const auto* d = std::get_if<double>(&v)) return static_cast<T>(*d);
+  if (const auto* i = std::get_if<int64_t>(&v)) return converted<T>(*i, name);
+  if (const auto* d = std::get_if<double>(&v)) return converted<T>(*d, name);
   if (const auto* b = std::get_if<bool>(&v)) return static_cast<T>(*b);
   fail("params '", name, "' is a string, expected a number");
 }

@@ -33,6 +33,16 @@ TEST(Emit, PutsTheScopeBeforeTheNameInMessages) {
             "reshape 'block3/a/reshape': cannot give f32[2,3] the shape [7]: 6 elements, expected 7");
 }
 
+TEST(Emit, RefusesConstantsThatTheirDTypeDoesNotHold) {
+  const auto error = [](DType dtype, double value) {
+    return error_of([=](const Tensors& in) { return Tensors{full(*in[0].graph(), dtype, {}, value)}; }, {{DType::kF32, {}}});
+  };
+  EXPECT_EQ(error(DType::kI32, 3e9), "constant: 3e+09 is outside i32");
+  EXPECT_EQ(error(DType::kI64, -kInf), "constant: -inf is outside i64");
+  EXPECT_EQ(error(DType::kU8, 256), "constant: 256 is outside u8");
+  EXPECT_EQ(error(DType::kBool, kNaN), "constant: nan is outside bool");
+}
+
 TEST(Emit, RefusesUnknownOpsAttributesAndCounts) {
   const std::vector<Type> x{{DType::kF32, {2}}};
   EXPECT_EQ(error_of([](const Tensors& in) { return emit_all("sine", in); }, x),
