@@ -146,7 +146,7 @@ Tensors decompose_node(Graph& graph, const OpDef& op, const Node& node, const Te
   graph.set_scope(node.name);
   const Decompose context(graph, node.attrs, operands, {});
   const size_t first = graph.nodes.size();
-  const Tensors results = op.decompose(context);
+  Tensors results = op.decompose(context);
   for (size_t i = first; i < graph.nodes.size(); ++i) graph.nodes[i].keep = node.keep;
   if (results.size() != node.results.size())
     fail(describe(node), ": decomposes to ", results.size(), " results, expected ", node.results.size());

@@ -157,7 +157,7 @@ Status write_entry(int directory, const std::string& name, std::string_view cont
   const Descriptor file(::openat(directory, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file) return failed("cannot create a file");
   if (write_all(file.get(), contents) && ::renameat(directory, temporary.c_str(), directory, name.c_str()) == 0) return {};
-  const Status status = failed("cannot write");
+  Status status = failed("cannot write");
   (void)::unlinkat(directory, temporary.c_str(), 0);
   return status;
 }

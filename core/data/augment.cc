@@ -9,7 +9,11 @@ namespace tenon {
 namespace {
 
 #if defined(__x86_64__) && defined(__GNUC__)
+#ifdef __clang__  // has no optimize, and vectorises at -O2
+#define TENON_AVX2 [[gnu::target("avx2,fma")]]
+#else
 #define TENON_AVX2 [[gnu::target("avx2,fma"), gnu::optimize("O3")]]
+#endif
 bool has_avx2() {
   static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   return has;
@@ -238,7 +242,7 @@ void resize_and_colour(const PixelView& image, const ResizeWindow& window, const
     resize_window(image, window, change.scale / 255.0f, change.brightness * change.scale + change.offset, out, nullptr);
     return;
   }
-  float means[3], scale[3], offset[3];
+  float means[3] = {}, scale[3] = {}, offset[3] = {};
   resize_window(image, window, 1.0f / 255.0f, 0.0f, out, means);
   // Brightness moves the mean too, so that the contrast does not scale it.
   for (int c = 0; c < image.channels; ++c) {

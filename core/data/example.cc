@@ -106,17 +106,20 @@ const char* count_packed(std::string_view packed, Kind kind, size_t* count) {
   return nullptr;
 }
 
+// The tag of a value that stands alone.
+uint32_t tag_of_one(Kind kind) {
+  return kind == Kind::kBytes ? kLengthDelimited : kind == Kind::kInt64 ? kUnpackedInt64 : kUnpackedFloat;
+}
+
 // Adds the values of one list message to *count.
 const char* count_list(std::string_view list, Kind kind, size_t* count) {
   for (Field field; !list.empty();) {
     const char* start = list.data();
     if (!wire::take_field(&list, &field)) return start;
-    if (field.tag == kLengthDelimited && kind == Kind::kBytes) {
+    if (field.tag == tag_of_one(kind)) {
       ++*count;
     } else if (field.tag == kLengthDelimited) {
       if (const char* bad = count_packed(field.contents, kind, count)) return bad;
-    } else if (field.tag == (kind == Kind::kInt64 ? kUnpackedInt64 : kUnpackedFloat) && kind != Kind::kBytes) {
-      ++*count;
     }
   }
   return nullptr;

@@ -11,7 +11,6 @@ Tensor product_of_others(Tensor x, const Ints& axes) {
   const Ints kept = other_axes(axes, x.rank());
   Ints perm = kept;
   int64_t count = 1;
-  Shape front;
   std::vector<int64_t> dims;
   for (int64_t a : kept) dims.push_back(x.dim(static_cast<int>(a)));
   for (int i = 0; i < x.rank(); ++i)

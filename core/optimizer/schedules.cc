@@ -1,6 +1,7 @@
 // Keras's learning-rate schedules as formulas of the step. f32, as Keras computes them.
 #include <cmath>
 #include <numbers>
+#include <utility>
 
 #include "base/text.h"
 #include "tenon/optimizers.h"
@@ -61,7 +62,7 @@ LearningRate PiecewiseConstantDecay(std::vector<double> boundaries, std::vector<
     if (!(boundaries[i - 1] < boundaries[i]))
       fail("PiecewiseConstantDecay: boundary ", boundaries[i], " follows ", boundaries[i - 1],
            ", expected a larger one");
-  return LearningRate([=](Tensor step) {
+  return LearningRate([boundaries = std::move(boundaries), values = std::move(values)](Tensor step) {
     Tensor rate = scalar_like(step, values.back());
     for (size_t i = boundaries.size(); i-- > 0;) {
       const Tensor earlier = compare(step, scalar_like(step, boundaries[i]), CompareKind::kLe);

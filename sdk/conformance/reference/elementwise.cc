@@ -33,7 +33,7 @@ Tensor unary(const Tensor& x, Float1 f, Int1 g = nullptr) {
   require(is_float(x) || g, "the operand must be float");
   Tensor y = zeros(x.dtype, x.dims);
   for (size_t i = 0; i < y.f.size(); ++i) y.f[i] = f(x.f[i]);
-  for (size_t i = 0; i < y.i.size(); ++i) y.i[i] = wrap(x.dtype, g(x.i[i]));
+  for (size_t i = 0; g && i < y.i.size(); ++i) y.i[i] = wrap(x.dtype, g(x.i[i]));
   return y;
 }
 
@@ -42,7 +42,7 @@ Tensor binary(const Tensor& a, const Tensor& b, Float2 f, Int2 g = nullptr) {
   require(is_float(a) || g, "the operands must be float");
   Tensor y = zeros(a.dtype, common_dims({&a, &b}));
   for (size_t i = 0; i < y.f.size(); ++i) y.f[i] = f(element(a.f, i), element(b.f, i));
-  for (size_t i = 0; i < y.i.size(); ++i) y.i[i] = wrap(a.dtype, g(element(a.i, i), element(b.i, i)));
+  for (size_t i = 0; g && i < y.i.size(); ++i) y.i[i] = wrap(a.dtype, g(element(a.i, i), element(b.i, i)));
   return y;
 }
 

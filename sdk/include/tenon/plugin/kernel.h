@@ -143,7 +143,7 @@ struct Entry {
 
 class KernelTable {
  public:
-  void add(std::string op, Accept accept, Factory make, uint32_t version = 1) {
+  void add(std::string_view op, Accept accept, Factory make, uint32_t version = 1) {
     entries_[key(op, version)] = Entry{std::move(accept), std::move(make)};
   }
   // The entry for an op, or nullptr.
