@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backend/abi.h"
+#include "backend/conduct.h"
 #include "backend/elf_check.h"
 #include "backend/host_table.h"
 #include "backend/probe.h"
@@ -107,13 +108,13 @@ Result<void*> open_library(const std::string& path) {
   return Status(Code::kUnavailable, cat("cannot be loaded: ", one_line(printable(error))));
 }
 
-// Runs the file's code, here or in a child.
+// Runs the file's code, here or in a child. *library is its handle once it is open.
 Status bring_up(const std::string& path, const std::string& name, const AbiVersion& version, const tenon_host& host,
-                tenon_backend* out, const ProbeStage& stage) {
+                tenon_backend* out, const ProbeStage& stage, void** library) {
   const ProcessState restored_at_return;
   stage("its constructors (dlopen)");
-  TENON_ASSIGN(void* const handle, open_library(path));
-  const auto init = reinterpret_cast<decltype(&tenon_backend_init)>(::dlsym(handle, "tenon_backend_init"));
+  TENON_ASSIGN(*library, open_library(path));
+  const auto init = reinterpret_cast<decltype(&tenon_backend_init)>(::dlsym(*library, "tenon_backend_init"));
   if (!init) return Status(Code::kAbi, "exports no tenon_backend_init");
   stage("tenon_backend_init");
   *out = {};
@@ -136,7 +137,13 @@ Status try_in_child(const std::string& path, const std::string& name, const AbiV
         state().trial = true;
         BackendHost host(name, path);
         tenon_backend table;
-        return bring_up(path, name, version, host.trial_table(), &table, stage);
+        const Conduct conduct;
+        void* library = nullptr;
+        TENON_TRY(bring_up(path, name, version, host.trial_table(), &table, stage, &library));
+        TENON_TRY(conduct.check());
+        stage("its destructors (exit)");
+        if (!conduct.has_threads()) ::dlclose(library);  // a thread of a driver's may still be in its code
+        return Status();
       },
       state().probe_limit);
 }
@@ -193,7 +200,8 @@ Result<const LoadedBackend*> load_backend(const std::string& name, const std::st
   auto host = std::make_unique<BackendHost>(name, real);
   auto backend = std::make_unique<LoadedBackend>();
   const tenon_host& table = state().trial ? host->trial_table() : host->table();
-  const Status status = bring_up(real, name, version, table, &backend->table, [](const char*) {});
+  void* library = nullptr;  // never closed
+  const Status status = bring_up(real, name, version, table, &backend->table, [](const char*) {}, &library);
   (void)host.release();  // the plugin may have kept it, whatever it answered
   TENON_TRY(status);
   if (validating()) TENON_TRY(put_validation_over(&backend->table));

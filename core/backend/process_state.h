@@ -9,7 +9,7 @@
 namespace tenon {
 
 // Remembers this thread's floating-point modes (libraries built with -ffast-math change them as they
-// are loaded) and the process's signal handlers, and puts them back when it ends.
+// are loaded), its signal mask and the process's signal handlers, and puts them back when it ends.
 class ProcessState {
  public:
   ProcessState();
@@ -19,6 +19,7 @@ class ProcessState {
 
  private:
   fenv_t floating_;
+  sigset_t mask_;
   std::array<struct sigaction, 32> handlers_;
 };
 

@@ -12,7 +12,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <stdexcept>
+#include <string>
 
 #ifndef TENON_SPECIMEN_NO_NOTE
 #include "tenon/plugin/host_backend.h"
@@ -61,6 +63,19 @@ __attribute__((no_sanitize("address", "undefined"))) void misbehave(const char* 
   }
   if (does("fork") && ::fork() == 0) hang();  // what it starts must not outlive it
   if (does("fork")) ::_exit(3);
+  if (does("forgets"))  // goes on without what the loader has open
+    for (int fd = 3; fd < 256; ++fd) ::close(fd);
+  if (does("streams"))
+    for (int fd = 0; fd < 3; ++fd) ::close(fd);
+  if (does("spawn") && ::fork() == 0) hang();
+  if (does("timer")) ::alarm(1);
+  if (does("directory") && ::chdir("/") != 0) std::abort();
+  if (does("terminate")) std::terminate();
+  if (does("mask")) {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  }
   if (does("print")) std::puts("printed by a plugin"), std::fflush(stdout);
 #if defined(__x86_64__)
   if (does("modes")) _mm_setcsr(_mm_getcsr() | 0x8040);  // flush to zero, as -ffast-math does
@@ -75,24 +90,74 @@ void misbehave_in(const char* stage) {
 }
 
 // Tells a test that code of this file has run.
+void leave_mark(const char* mark) {
+  Dl_info info{};
+  ::dladdr(reinterpret_cast<void*>(&leave_mark), &info);
+  const int fd = ::open(mark, O_WRONLY | O_CREAT | O_APPEND, 0600);
+  if (fd < 0) return;
+  if (::dprintf(fd, "%s\n", info.dli_fname) < 0) std::abort();
+  ::close(fd);
+}
+
 __attribute__((constructor)) void constructor() {
-  if (const char* mark = std::getenv("TENON_SPECIMEN_MARK")) ::close(::open(mark, O_WRONLY | O_CREAT, 0600));
+  if (const char* mark = std::getenv("TENON_SPECIMEN_MARK")) leave_mark(mark);
   misbehave_in("constructor-");
 }
 
+// "init-message-KIND": an error whose text cannot be shown as it is.
+bool answer_oddly(tenon_status* out) {
+  static const std::string huge(1 << 20, 'x');
+  out->code = TENON_UNAVAILABLE;
+  if (is("init-message-null")) return true;
+  if (is("init-message-empty")) return out->message = "", true;
+  if (is("init-message-huge")) return out->message = huge.c_str(), true;
+  if (is("init-message-control")) return out->message = "\x1b]0;owned\x07\x1b[2J\r\n\ttext", true;
+  if (is("init-message-bytes")) return out->message = "\xff\xfe\xc0\xaf text", true;
+  if (is("init-message-wild")) return out->message = reinterpret_cast<const char*>(8), true;
+  if (is("init-unavailable")) return *out = {TENON_UNAVAILABLE, 7, "no such card\n\x1b[31mhere"}, true;
+  if (is("init-code")) return *out = {-12345, 0, nullptr}, true;
+  return false;
+}
+
+// The library is never closed: this runs as the process exits.
+__attribute__((destructor)) void destructor() { misbehave_in("destructor-"); }
+
+// "table-no-ENTRY"
+void drop_entry(tenon_backend* t) {
+  if (is("table-no-enumerate")) t->enumerate = nullptr;
+  if (is("table-no-device_open")) t->device_open = nullptr;
+  if (is("table-no-device_close")) t->device_close = nullptr;
+  if (is("table-no-supports")) t->supports = nullptr;
+  if (is("table-no-compile")) t->compile = nullptr;
+  if (is("table-no-program_destroy")) t->program_destroy = nullptr;
+  if (is("table-no-buffer_alloc")) t->buffer_alloc = nullptr;
+  if (is("table-no-buffer_free")) t->buffer_free = nullptr;
+  if (is("table-no-queue_create")) t->queue_create = nullptr;
+  if (is("table-no-queue_destroy")) t->queue_destroy = nullptr;
+  if (is("table-no-copy")) t->copy = nullptr;
+  if (is("table-no-run")) t->run = nullptr;
+  if (is("table-no-wait")) t->wait = nullptr;
+}
+
 void spoil(tenon_backend* t) {
+  static const std::string text(5000, 'x');
+  const char* const endless = text.c_str();
   if (is("table-null")) *t = {sizeof *t};
   if (is("table-zero")) *t = {};
   if (is("table-short")) t->struct_size = 40;
   if (is("table-long")) t->struct_size = sizeof *t + 8;
-  if (is("table-no-run")) t->run = nullptr;
-  if (is("table-no-close")) t->device_close = nullptr;
+  drop_entry(t);
   if (is("table-major")) t->abi_major = 2;
   if (is("table-name")) t->name = "another";
   if (is("table-name-null")) t->name = nullptr;
+  if (is("table-minor")) t->abi_minor = 77;
+  if (is("table-name-empty")) t->name = "";
+  if (is("table-name-endless")) t->name = endless;
   if (is("table-name-wild")) t->name = reinterpret_cast<const char*>(8);
   if (is("table-name-escape")) t->name = "\x1b[2Jtable-name-escape";
   if (is("table-version-null")) t->version = nullptr;
+  if (is("table-version-lines")) t->version = "1.0\n2.0";
+  if (is("table-version-wild")) t->version = reinterpret_cast<const char*>(8);
 }
 
 // A layer opens what it stands on as it is initialised: "on-NAME".
@@ -123,8 +188,7 @@ tenon_status tenon_backend_init(const tenon_host* from, tenon_backend* out) {
 #endif
   host = from;
   misbehave_in("init-");
-  if (is("init-unavailable")) return {TENON_UNAVAILABLE, 7, "no such card\n\x1b[31mhere"};
-  if (is("init-code")) return {-12345, 0, nullptr};
+  if (tenon_status odd{}; answer_oddly(&odd)) return odd;
   tenon_backend full{};
   full.struct_size = std::min<uint64_t>(out->struct_size, sizeof full);
   full.abi_major = TENON_ABI_MAJOR;
