@@ -12,7 +12,10 @@ CASES ?= mlp_tiny mlp_mnist mnist_cnn flowers180 flowers299 resnet20 resnet18 re
 
 RELEASE := build/release
 TENON := $(RELEASE)/bin/tenon
-CCACHE := $(shell command -v ccache)
+# Without this sloppiness ccache would keep nothing that uses precompiled headers.
+ifneq ($(shell command -v ccache),)
+LAUNCHER := env;CCACHE_SLOPPINESS=pch_defines,time_macros;ccache
+endif
 SOURCES = git ls-files -- '*.c' '*.cc' '*.h'
 
 .PHONY: help quickstart build check check-interop check-kill install bench format tidy deb clean packages configure
@@ -36,7 +39,7 @@ ifneq ($(PACKAGES),no)
 endif
 
 configure: packages
-	@cmake --preset release -DCMAKE_CXX_COMPILER_LAUNCHER=$(CCACHE) -DCMAKE_C_COMPILER_LAUNCHER=$(CCACHE) \
+	@cmake --preset release -DCMAKE_CXX_COMPILER_LAUNCHER='$(LAUNCHER)' -DCMAKE_C_COMPILER_LAUNCHER='$(LAUNCHER)' \
 	  -DCMAKE_INSTALL_PREFIX=$(abspath $(PREFIX)) --log-level=WARNING
 
 build: configure
