@@ -250,13 +250,18 @@ Kernel sums(const NodeView& node, int64_t spare, Body body) {
 template <class T, class I>
 Kernel scatter(const NodeView& node) {
   using S = Sum<T>;
-  const bool add = node.enumerator("kind") == TENON_SCATTER_ADD;
-  return sums<S>(node, 0, [add, n = node.out(0).elements(), g = index_shape(node)](const Call& call, S* y, S*) {
-    const T* u = call.in<T>(2);
-    std::transform(call.in<T>(0), call.in<T>(0) + n, y, convert<S, T>);
+  const int64_t n = node.out(0).elements();
+  const auto put = [n, g = index_shape(node)](const Call& call, auto* y, auto f) {
+    std::copy_n(call.in<T>(0), n, y);
     for_each_index(g, call.in<I>(1), [&](int64_t to, int64_t from) {
-      for (int64_t s = 0; s < g.s && to >= 0; ++s) y[to + s] = static_cast<S>(Wide<T>(u[from + s]) + (add ? Wide<T>(y[to + s]) : 0));
+      for (int64_t s = 0; s < g.s && to >= 0; ++s) y[to + s] = f(y[to + s], call.in<T>(2)[from + s]);
     });
+  };
+  Kernel k;
+  k.run = [put](const Call& call) { put(call, call.out<T>(0), [](T, T u) { return u; }); };
+  if (node.enumerator("kind") == TENON_SCATTER_SET) return k;
+  return sums<S>(node, 0, [put](const Call& call, S* y, S*) {
+    put(call, y, [](S a, T u) { return static_cast<S>(Wide<T>(a) + Wide<T>(u)); });
   });
 }
 
