@@ -40,15 +40,15 @@ std::vector<Trained> trainable(const Tensors& values, const Tensors& grads, cons
   return out;
 }
 
-Tensor add_slot(Graph& graph, const Variable& owner, const std::string& name, const Shape& shape, DType dtype,
+Tensor add_slot(Graph& graph, const std::string& owner, const std::string& name, const Shape& shape, DType dtype,
                 double initial) {
-  const int slot = graph.add_variable(cat(owner.name, "/", name), {dtype, shape}, constant_initializer(initial), false);
+  const int slot = graph.add_variable(cat(owner, "/", name), {dtype, shape}, constant_initializer(initial), false);
   graph.variables[slot].kind = VariableKind::kSlot;
   return Tensor(&graph, graph.variable_value(slot));
 }
 
 // Row and column means for rank 2 and more, else the plain mean.
-Tensors adafactor_slots(Graph& graph, const Variable& owner, Tensor value) {
+Tensors adafactor_slots(Graph& graph, const std::string& owner, Tensor value) {
   if (value.rank() < 2) return {add_slot(graph, owner, "Adafactor", value.shape(), value.dtype(), 0)};
   std::vector<int64_t> rows = value.shape().vec(), columns = rows;
   rows.pop_back();
@@ -104,7 +104,7 @@ class Minimizer {
     if (optimizer_.clipnorm > 0) scale = product(share_, clip_scale(shared(global_norm({g})), optimizer_.clipnorm));
     if (optimizer_.weight_decay > 0)
       p = sub(p, mul(p, cast(mul(lr_, scalar_like(lr_, optimizer_.weight_decay)), p.dtype())));
-    const Tensors slots = make_slots(graph_.variables[t.variable], t.value);
+    const Tensors slots = make_slots(t.variable, t.value);
     Tensors operands{p, g, lr_, step_, scale, {}, {}};
     operands.insert(operands.end(), slots.begin(), slots.end());
     const Tensors next = emit(graph_, optimizer_.rule.op, operands, attributes(), cat(name, "/update"));
@@ -112,8 +112,8 @@ class Minimizer {
     for (size_t i = 0; i < slots.size(); ++i) assign(slots[i], next[i + 1]);
   }
 
-  Tensors make_slots(const Variable& owner_ref, Tensor value) {
-    const Variable owner = owner_ref;  // a copy: the list of variables grows
+  Tensors make_slots(int variable, Tensor value) {
+    const std::string owner = graph_.variables[variable].name;  // a copy: the list of variables grows
     if (optimizer_.rule.op == "adafactor_update") return adafactor_slots(graph_, owner, value);
     Tensors slots;
     for (const UpdateRule::Slot& s : optimizer_.rule.slots)
