@@ -85,7 +85,7 @@ tidy: build
 ifneq ($(PACKAGES),no)
 	@share/install_packages.sh tidy
 endif
-	@run-clang-tidy -quiet -p $(RELEASE) -j $(JOBS) '^(?!.*\.pb\.cc$$).*/(core|sdk|plugins|apps)/'
+	@run-clang-tidy -quiet -p $(RELEASE) -j $(JOBS) '^(?!.*\.(pb\.cc|S)$$).*/(core|sdk|plugins|apps)/'
 
 deb: PREFIX = /usr
 deb: build
