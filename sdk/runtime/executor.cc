@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "tenon/plugin/element.h"
+
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
@@ -26,12 +28,14 @@ void write_scalar(uint8_t* to, int32_t dtype, tenon_scalar s) {
   const auto put = [to](auto value) { std::memcpy(to, &value, sizeof value); };
   switch (dtype) {
     case TENON_F32: put(static_cast<float>(s.f64)); break;
+    case TENON_BF16: put(Bf16(s.f64)); break;
+    case TENON_F16: put(F16(s.f64)); break;
     case TENON_F64: put(s.f64); break;
     case TENON_I32: put(static_cast<int32_t>(s.i64)); break;
     case TENON_I64: put(s.i64); break;
     case TENON_U8: put(static_cast<uint8_t>(s.i64)); break;
     case TENON_BOOL: put(static_cast<uint8_t>(s.i64 != 0)); break;
-    default: break;  // bf16, f16: compile refuses them
+    default: break;
   }
 }
 

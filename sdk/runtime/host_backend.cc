@@ -190,9 +190,6 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
     auto program = std::make_unique<Program>(make_plan(view, device.backend->table, make_env(device, *options)), device);
     const Plan& plan = program->executor.plan();
     program->max_iterations = std::max(options->max_iterations, 1u);
-    for (const ScalarSlot& s : plan.scalars)
-      if (s.dtype == TENON_BF16 || s.dtype == TENON_F16)
-        return error(TENON_UNSUPPORTED, "compile: a scalar input is bf16 or f16, expected f32, f64 or an integer");
     for (const Allocation& a : plan.allocations)
       program->allocations.push_back({a.node, 0, a.bytes, a.bytes, a.offset, a.first, a.last});
     fill_info(*program, info);
