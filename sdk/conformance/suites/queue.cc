@@ -1,0 +1,430 @@
+// Queues: tickets, order, waits for other queues, time limits, failures that stick.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+
+#include "conformance/suites/endless.h"
+#include "conformance/suites/support.h"
+
+namespace tenon::conformance {
+namespace {
+
+// ---- tickets and waiting ----
+
+void tickets_grow(Subject& s) {
+  Queue queue(s, s.device());
+  const Buffer buffer = f32_buffer(s, {16});
+  const Floats values = ramp(16);
+  uint64_t last = 0;
+  for (int i = 0; i < 100; ++i) {
+    const uint64_t ticket = submit_copy(s, queue, copy_to(buffer, values.data(), 64));
+    expect(ticket > last, "copy: ticket " + std::to_string(ticket) + " follows " + std::to_string(last));
+    last = ticket;
+  }
+  queue.wait(last);
+}
+
+void tickets_of_runs_grow(Subject& s) {
+  Queue queue(s, s.device());
+  Counter counter(s);
+  counter.reset(queue);
+  const Floats values = counter.expected(0);
+  uint64_t last = 0;
+  for (int i = 0; i < 50; ++i) {
+    const uint64_t run = counter.submit(queue, 1);
+    const uint64_t copy = submit_copy(s, queue, copy_to(counter.state(), values.data(), counter.state().bytes()));
+    expect(run > last && copy > run, "tickets of a run and a copy are " + std::to_string(run) + ", " + std::to_string(copy) + " after " + std::to_string(last));
+    last = copy;
+  }
+  queue.wait(last);
+}
+
+void waits_for_earlier_tickets(Subject& s) {
+  Queue queue(s, s.device());
+  const Buffer buffer = f32_buffer(s, {16});
+  const Floats values = ramp(16);
+  std::vector<uint64_t> tickets;
+  for (int i = 0; i < 10; ++i) tickets.push_back(submit_copy(s, queue, copy_to(buffer, values.data(), 64)));
+  queue.wait(tickets.back());
+  for (int round = 0; round < 2; ++round)
+    for (uint64_t ticket : tickets)
+      for (uint64_t timeout : {uint64_t{0}, uint64_t{1000000}, UINT64_MAX})
+        expect_ok(s.backend().wait(queue.handle(), ticket, timeout), "wait for a ticket that is done");
+}
+
+void knows_no_future_ticket(Subject& s) {
+  Queue queue(s, s.device());
+  const Buffer buffer = f32_buffer(s, {16});
+  const Floats values = ramp(16);
+  const uint64_t ticket = submit_copy(s, queue, copy_to(buffer, values.data(), 64));
+  queue.wait(ticket);
+  for (uint64_t future : {ticket + 1, ticket + 1000, UINT64_MAX}) {
+    const tenon_status status = s.backend().wait(queue.handle(), future, 0);
+    expect(status.code != TENON_OK, "wait for ticket " + std::to_string(future) + ", which was not given yet: found OK");
+    expect_code(status, status.code, "wait for a ticket that was not given yet");
+  }
+  queue.wait(ticket);
+}
+
+// What an INLINE unit promises: the work is done when the call returns.
+void is_complete_at_once(Subject& s) {
+  if (!is_inline(s)) throw Unavailable{"the unit is not INLINE"};
+  Queue queue(s, s.device());
+  Counter counter(s, {.host = true});
+  counter.reset(queue);
+  for (int i = 1; i <= 20; ++i) {
+    const uint64_t ticket = counter.submit(queue, 100);
+    expect_ok(s.backend().wait(queue.handle(), ticket, 0), "a poll of an INLINE unit's ticket");
+    const float* host = reinterpret_cast<const float*>(counter.state().host());
+    expect_equal(Floats(host, host + Counter::kElements), counter.expected(static_cast<float>(100 * i)), "an INLINE unit's state before any wait");
+  }
+}
+
+struct Waited {
+  int32_t code;
+  double seconds;
+};
+
+Waited wait_for(Subject& s, const Queue& queue, uint64_t ticket, double limit) {
+  const double start = seconds_now();
+  const tenon_status status = s.backend().wait(queue.handle(), ticket, static_cast<uint64_t>(limit * 1e9));
+  if (status.code != TENON_OK) expect_code(status, TENON_TIMEOUT, "wait with a limit");
+  return {status.code, seconds_now() - start};
+}
+
+// The least that any wait took beyond its limit, while there was work; negative: it came back early.
+double overshoot(Subject& s, Queue& queue, Counter& counter, uint32_t iterations, double limit) {
+  counter.reset(queue);
+  const uint64_t ticket = counter.submit(queue, iterations);
+  double least = INFINITY;
+  for (;;) {
+    const Waited waited = wait_for(s, queue, ticket, limit);
+    if (waited.code == TENON_TIMEOUT && waited.seconds < limit)
+      fail("wait gave TIMEOUT " + std::to_string((limit - waited.seconds) * 1e3) + " ms before its limit of " + std::to_string(limit * 1e3) + " ms");
+    if (waited.code == TENON_TIMEOUT || waited.seconds > limit) least = std::min(least, waited.seconds - limit);
+    if (waited.code == TENON_OK) break;
+  }
+  const float* host = reinterpret_cast<const float*>(counter.state().host());
+  expect_equal(Floats(host, host + Counter::kElements), counter.expected(static_cast<float>(iterations)), "the state once wait said OK");
+  return least;
+}
+
+// The machine may be busy: of some attempts the best counts.
+void keeps_time_limits(Subject& s) {
+  if (is_inline(s)) throw Unavailable{"an INLINE unit has nothing to wait for"};
+  Queue queue(s, s.device());
+  Counter counter(s, {.host = true});
+  const uint32_t iterations = counter.iterations_for(queue, 0.3);
+  for (double limit : {0.0, 0.001, 0.02}) {
+    double least = INFINITY;
+    for (int i = 0; i < 4 && least > 0.010; ++i) least = overshoot(s, queue, counter, iterations, limit);
+    expect(least <= 0.010 || std::isinf(least),
+           "wait with a limit of " + std::to_string(limit * 1e3) + " ms came back " + std::to_string(least * 1e3) + " ms late, expected 10 at most");
+  }
+}
+
+// ---- order ----
+
+void works_in_order(Subject& s) {
+  Queue queue(s, s.device());
+  Counter counter(s);
+  constexpr size_t kRounds = 40;
+  std::vector<Floats> in, out(kRounds, Floats(Counter::kElements));
+  for (size_t i = 0; i < kRounds; ++i) in.push_back(counter.expected(static_cast<float>(1000 * i)));
+  uint64_t last = 0;
+  for (size_t i = 0; i < kRounds; ++i) {
+    submit_copy(s, queue, copy_to(counter.state(), in[i].data(), counter.state().bytes()));
+    counter.submit(queue, static_cast<uint32_t>(i % 7 + 1));
+    counter.submit(queue, 1);
+    last = submit_copy(s, queue, copy_from(counter.state(), out[i].data(), counter.state().bytes()));
+  }
+  queue.wait(last);
+  for (size_t i = 0; i < kRounds; ++i)
+    expect_equal(out[i], counter.expected(static_cast<float>(1000 * i + i % 7 + 2)), "what was copied back in round " + std::to_string(i));
+}
+
+// Each queue works on buffers of its own, all in flight.
+void many_queues_at_once(Subject& s) {
+  constexpr size_t kQueues = 8;
+  const plugin::FlatGraph graph = counter_graph(513);
+  const Program program = compile(s, graph, 4);
+  std::vector<Queue> queues;
+  std::vector<Buffer> states;
+  for (size_t q = 0; q < kQueues; ++q) {
+    queues.emplace_back(s, s.device());
+    states.push_back(f32_buffer(s, {513}));
+    write(queues[q], states[q], ramp(513, static_cast<float>(q)));
+  }
+  std::vector<uint64_t> tickets(kQueues);
+  for (int round = 0; round < 10; ++round)
+    for (size_t q = 0; q < kQueues; ++q) {
+      Arguments arguments{{&states[q]}, {&states[q]}, std::vector<tenon_scalar>(4, Arguments::f64(static_cast<double>(q))), {}, 4};
+      tickets[q] = queues[q].submit(arguments.run(program));
+    }
+  for (size_t q = 0; q < kQueues; ++q) {
+    queues[q].wait(tickets[q]);
+    expect_equal(read(queues[q], states[q]), ramp(513, static_cast<float>(q + 40 * q)), "the state of queue " + std::to_string(q));
+  }
+}
+
+void destroys_with_work_in_flight(Subject& s) {
+  Counter counter(s);
+  for (int i = 0; i < 3; ++i) {
+    {
+      Queue queue(s, s.device());
+      const uint32_t iterations = counter.iterations_for(queue, 0.02);
+      for (int k = 0; k < 4; ++k) counter.submit(queue, iterations);
+    }  // stops or drains
+    Queue next(s, s.device());
+    counter.reset(next, 5);
+    next.wait(counter.submit(next, 3));
+    expect_equal(read(next, counter.state()), counter.expected(8), "the state after a queue with work in flight was destroyed");
+  }
+}
+
+// ---- between queues ----
+
+// The producer takes long enough for a consumer that does not wait to see the past.
+struct Pair {
+  explicit Pair(Subject& subject) : s(subject), producer(s, s.device()), consumer(s, s.device()), counter(s) {
+    iterations = counter.iterations_for(producer, 0.004);
+    counter.reset(producer);
+  }
+  Subject& s;
+  Queue producer, consumer;
+  Counter counter;
+  uint32_t iterations;
+};
+
+void copies_wait_for_runs(Subject& s) {
+  Pair pair(s);
+  Floats out(Counter::kElements);
+  for (int i = 0; i < 60; ++i) {
+    const float start = static_cast<float>(i);
+    pair.counter.reset(pair.producer, start);
+    const uint64_t ticket = pair.counter.submit(pair.producer, pair.iterations);
+    const tenon_point after{pair.producer.handle(), ticket};
+    tenon_copy copy = copy_from(pair.counter.state(), out.data(), pair.counter.state().bytes());
+    copy.after = &after;
+    copy.n_after = 1;
+    pair.consumer.wait(submit_copy(s, pair.consumer, copy));
+    expect_equal(out, pair.counter.expected(start + static_cast<float>(pair.iterations)), "a copy after another queue's run, in round " + std::to_string(i));
+  }
+}
+
+void runs_wait_for_runs(Subject& s) {
+  Pair pair(s);
+  const Program sum = compile(s, sum_graph(Counter::kElements));
+  const Buffer b = f32_buffer(s, {Counter::kElements}), r = f32_buffer(s, {Counter::kElements});
+  write(pair.consumer, b, pair.counter.expected(100));
+  for (int i = 0; i < 60; ++i) {
+    const float start = static_cast<float>(i);
+    pair.counter.reset(pair.producer, start);
+    const uint64_t ticket = pair.counter.submit(pair.producer, pair.iterations);
+    Arguments arguments{{&pair.counter.state(), &b}, {&r}, {}, {{pair.producer.handle(), ticket}}};
+    pair.consumer.wait(pair.consumer.submit(arguments.run(sum)));
+    expect_equal(read(pair.consumer, r), pair.counter.expected(start + static_cast<float>(pair.iterations) + 100),
+                 "a run after another queue's run, in round " + std::to_string(i));
+  }
+}
+
+// A copy must not overwrite what another queue still reads.
+void writes_wait_for_readers(Subject& s) {
+  Pair pair(s);
+  const Floats fresh = pair.counter.expected(-7);
+  for (int i = 0; i < 30; ++i) {
+    pair.counter.reset(pair.producer);
+    const tenon_point after{pair.producer.handle(), pair.counter.submit(pair.producer, pair.iterations)};
+    tenon_copy copy = copy_to(pair.counter.state(), fresh.data(), pair.counter.state().bytes());
+    copy.after = &after;
+    copy.n_after = 1;
+    pair.consumer.wait(submit_copy(s, pair.consumer, copy));
+    pair.producer.wait(after.ticket);
+    expect_equal(read(pair.consumer, pair.counter.state()), fresh, "a copy into a state that another queue's run was writing");
+  }
+}
+
+void takes_turns(Subject& s) {
+  Queue a(s, s.device()), b(s, s.device());
+  Counter counter(s);
+  counter.reset(a);
+  tenon_point last{nullptr, 0};
+  constexpr uint32_t kRounds = 100;
+  for (uint32_t i = 0; i < kRounds; ++i) {
+    Queue& queue = i % 2 ? b : a;
+    std::vector<tenon_point> after;
+    if (last.queue) after.push_back(last);
+    last = {queue.handle(), counter.submit(queue, 5, after)};
+  }
+  (last.queue == a.handle() ? a : b).wait(last.ticket);
+  expect_equal(read(a, counter.state()), counter.expected(5 * kRounds), "a state that two queues updated by turns");
+}
+
+void waits_for_several_queues(Subject& s) {
+  constexpr size_t kProducers = 3;
+  std::vector<std::unique_ptr<Pair>> pairs;
+  for (size_t i = 0; i < kProducers; ++i) pairs.push_back(std::make_unique<Pair>(s));
+  const Program sum = compile(s, sum_graph(Counter::kElements));
+  const Buffer r = f32_buffer(s, {Counter::kElements});
+  Queue consumer(s, s.device());
+  for (int round = 0; round < 20; ++round) {
+    Arguments arguments{{&pairs[0]->counter.state(), &pairs[2]->counter.state()}, {&r}};
+    for (size_t i = 0; i < kProducers; ++i) {
+      pairs[i]->counter.reset(pairs[i]->producer);
+      arguments.after.push_back({pairs[i]->producer.handle(), pairs[i]->counter.submit(pairs[i]->producer, pairs[i]->iterations)});
+    }
+    consumer.wait(consumer.submit(arguments.run(sum)));
+    expect_equal(read(consumer, r), filled(Counter::kElements, static_cast<float>(pairs[0]->iterations + pairs[2]->iterations)),
+                 "a run after three queues, in round " + std::to_string(round));
+    for (const auto& pair : pairs) expect_ok(s.backend().wait(pair->producer.handle(), 1, UINT64_MAX), "wait");
+  }
+}
+
+// ---- failures that stick ----
+
+// s' = s + f of f32[8]; the feed gives good batches and then a bad one.
+struct Failing {
+  Failing(Subject& subject, const Buffer* bad_batch)
+      : s(subject), queue(std::in_place, s, s.device()), program(compile(s, graph(), 8)), state(f32_buffer(s, {8})), good(f32_buffer(s, {8})), bad(bad_batch) {
+    write(*queue, state, filled(8, 0));
+    write(*queue, good, filled(8, 1));
+  }
+
+  static plugin::FlatGraph graph() {
+    Sketch sketch;
+    const uint32_t state = sketch.state(TENON_F32, {8}), batch = sketch.feed(TENON_F32, {8});
+    sketch.builder.result(sketch.add(state, batch, {8}), TENON_MODE_LAST, 1);
+    return sketch.builder.build();
+  }
+
+  static int32_t next(void* ctx, uint64_t i, tenon_buffer** feeds, tenon_point* after) {
+    const Failing& self = *static_cast<Failing*>(ctx);
+    *after = {nullptr, 0};
+    feeds[0] = i < 2 ? self.good.handle() : self.bad ? self.bad->handle() : nullptr;
+    return 1;
+  }
+
+  // Runs into the bad batch; what wait says about it.
+  std::string fail_once() {
+    tenon_feed feed{};
+    feed.struct_size = sizeof feed;
+    feed.ctx = this;
+    feed.next = next;
+    feed.release = [](void*, uint64_t) {};
+    Arguments arguments{{&state, nullptr}, {&state}, {}, {}, 5};
+    arguments.feed = &feed;
+    uint32_t done = 0;
+    ticket = queue->submit(arguments.run(program), &done);
+    expect(done == 2, "run: " + std::to_string(done) + " iterations done before a bad batch, expected 2");
+    return failure_of(s.backend().wait(queue->handle(), ticket, UINT64_MAX), "wait for a run with a bad batch");
+  }
+
+  static std::string failure_of(const tenon_status& status, const std::string& what) {
+    expect(status.code != TENON_OK, what + ": found OK");
+    expect_code(status, status.code, what);
+    return status.message;
+  }
+
+  Subject& s;
+  std::optional<Queue> queue;
+  Program program;
+  Buffer state, good;
+  const Buffer* bad;
+  uint64_t ticket = 0;
+};
+
+void expect_cause(const std::string& found, const std::string& first, const std::string& what) {
+  expect(found == first, what + " answers '" + one_line(found.c_str()) + "', expected the first cause, '" + one_line(first.c_str()) + "'");
+}
+
+void sticks_to_its_queue(Failing& f) {
+  const std::string first = f.fail_once();
+  Floats room(8);
+  for (int i = 0; i < 3; ++i) {
+    uint64_t ticket = 0;
+    const tenon_copy copy = copy_from(f.state, room.data(), 32);
+    expect_cause(Failing::failure_of(f.s.backend().copy(f.queue->handle(), &copy, &ticket), "copy on a failed queue"), first, "copy on a failed queue");
+    Arguments arguments{{&f.state, &f.good}, {&f.state}};
+    const tenon_run run = arguments.run(f.program);
+    uint32_t done = 0;
+    expect_cause(Failing::failure_of(f.s.backend().run(f.queue->handle(), &run, &ticket, &done), "run on a failed queue"), first, "run on a failed queue");
+    expect_cause(Failing::failure_of(f.s.backend().wait(f.queue->handle(), f.ticket, UINT64_MAX), "wait on a failed queue"), first, "wait on a failed queue");
+    expect_cause(Failing::failure_of(f.s.backend().wait(f.queue->handle(), f.ticket, 0), "a poll of a failed queue"), first, "a poll of a failed queue");
+  }
+}
+
+void sticks_after_no_batch(Subject& s) {
+  Failing failing(s, nullptr);
+  sticks_to_its_queue(failing);
+}
+
+void sticks_after_a_small_batch(Subject& s) {
+  const Buffer small = f32_buffer(s, {7});
+  Failing failing(s, &small);
+  sticks_to_its_queue(failing);
+}
+
+// At submission or, if that is accepted, at the wait.
+void reaches_who_waits_for_it(Subject& s) {
+  Failing failing(s, nullptr);
+  const std::string first = failing.fail_once();
+  Queue waiting(s, s.device());
+  Floats room(8);
+  tenon_copy copy = copy_from(failing.good, room.data(), 32);
+  const tenon_point after{failing.queue->handle(), failing.ticket};
+  copy.after = &after;
+  copy.n_after = 1;
+  uint64_t ticket = 0;
+  tenon_status status = s.backend().copy(waiting.handle(), &copy, &ticket);
+  if (status.code == TENON_OK) status = s.backend().wait(waiting.handle(), ticket, UINT64_MAX);
+  expect_cause(Failing::failure_of(status, "a copy after a failed queue"), first, "a copy after a failed queue");
+}
+
+void leaves_other_queues_alone(Subject& s) {
+  Failing failing(s, nullptr);
+  Queue other(s, s.device());
+  Counter counter(s);
+  counter.reset(other);
+  failing.fail_once();
+  other.wait(counter.submit(other, 10));
+  expect_equal(read(other, counter.state()), counter.expected(10), "the state of a queue beside a failed one");
+}
+
+void goes_on_with_a_new_queue(Subject& s) {
+  for (int i = 0; i < 5; ++i) {
+    Failing failing(s, nullptr);
+    failing.fail_once();
+    Queue& fresh = failing.queue.emplace(s, s.device());
+    write(fresh, failing.state, filled(8, 3));
+    run_now(fresh, failing.program, {{&failing.state, &failing.good}, {&failing.state}});
+    expect_equal(read(fresh, failing.state), filled(8, 4), "the state on a new queue");
+  }
+}
+
+}  // namespace
+
+void add_queue_tests(Tests& tests) {
+  const auto add = [&](const char* group, const char* name, void (*run)(Subject&), int level) { add_test(tests, "queue", group, name, run, level); };
+  add("tickets", "of copies grow", tickets_grow, 0);
+  add("tickets", "of runs grow", tickets_of_runs_grow, 1);
+  add("wait", "for what is done", waits_for_earlier_tickets, 0);
+  add("wait", "refuses tickets that were not given", knows_no_future_ticket, 0);
+  add("wait", "has nothing to do on an INLINE unit", is_complete_at_once, 1);
+  add("wait", "keeps time limits", keeps_time_limits, 1);
+  add("order", "copies and runs", works_in_order, 1);
+  add("order", "eight queues at once", many_queues_at_once, 1);
+  add("order", "destroys a queue with work in flight", destroys_with_work_in_flight, 1);
+  add("after", "a copy waits for a run", copies_wait_for_runs, 1);
+  add("after", "a run waits for a run", runs_wait_for_runs, 1);
+  add("after", "a write waits for a reader", writes_wait_for_readers, 1);
+  add("after", "two queues take turns", takes_turns, 1);
+  add("after", "three queues", waits_for_several_queues, 1);
+  add("failure", "sticks, no batch", sticks_after_no_batch, 1);
+  add("failure", "sticks, a batch that is too small", sticks_after_a_small_batch, 1);
+  add("failure", "reaches who waits for it", reaches_who_waits_for_it, 1);
+  add("failure", "leaves other queues alone", leaves_other_queues_alone, 1);
+  add("failure", "ends with its queue", goes_on_with_a_new_queue, 1);
+}
+
+}  // namespace tenon::conformance
