@@ -5,6 +5,7 @@
 
 namespace tenon::conformance {
 
-void add_flag_tests(Tests&);    // of the device suite: flags and struct sizes of every entry
+void add_flag_tests(Tests&);      // of the device suite: flags and struct sizes of every entry
+void add_argument_tests(Tests&);  // of the program suite: buffers that are shared, exchanged, refused
 
 }  // namespace tenon::conformance

@@ -1,0 +1,417 @@
+// Programs: states in place, scalars and results of each iteration, buffers that programs share.
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include "conformance/suites/parts.h"
+#include "conformance/suites/support.h"
+
+namespace tenon::conformance {
+namespace {
+
+// A program with a queue and f32 buffers of its own, one for each input that is no scalar.
+struct Machine {
+  Machine(Subject& subject, const Sketch& sketch, uint32_t max_iterations = 1)
+      : s(subject), queue(s, s.device()), program(compile(s, sketch.builder.build(), max_iterations)) {}
+  Buffer& make(const Dims& dims, const Floats& values) {
+    buffers.push_back(std::make_unique<Buffer>(f32_buffer(s, dims)));
+    if (values.empty()) queue.write_rubbish(*buffers.back());
+    else write(queue, *buffers.back(), values);
+    return *buffers.back();
+  }
+  void run(Arguments arguments, uint32_t* done = nullptr) { run_now(queue, program, std::move(arguments), done); }
+  Floats get(const Buffer& buffer) { return read(queue, buffer); }
+
+  Subject& s;
+  Queue queue;
+  Program program;
+  std::vector<std::unique_ptr<Buffer>> buffers;
+};
+
+std::string after_run(int run) { return " after run " + std::to_string(run); }
+
+// ---- states ----
+
+void updates_in_place(Subject& s, int64_t n) {
+  Sketch sketch;
+  const uint32_t state = sketch.state(TENON_F32, {n});
+  sketch.builder.result(sketch.add(sketch.add(state, sketch.fill({n}, 1), {n}), sketch.fill({n}, 2), {n}), TENON_MODE_LAST, 1);
+  Machine m(s, sketch, 9);
+  const Buffer& state_buffer = m.make({n}, ramp(n));
+  float total = 0;
+  int run = 0;
+  for (uint32_t iterations : {1u, 9u, 1u, 4u, 9u}) {
+    uint32_t done = 0;
+    m.run({{&state_buffer}, {&state_buffer}, {}, {}, iterations}, &done);
+    expect(done == iterations, "run: " + std::to_string(done) + " iterations done, expected " + std::to_string(iterations));
+    expect_equal(m.get(state_buffer), ramp(n, total += 3 * static_cast<float>(iterations)), "the state" + after_run(++run));
+  }
+}
+
+// `reader_first`: in which order the nodes stand that update and read the state.
+void readers_see_the_old_value(Subject& s, bool reader_first, int64_t n) {
+  Sketch sketch;
+  const uint32_t state = sketch.state(TENON_F32, {n});
+  uint32_t updated = 0, read = 0;
+  for (bool reader : {reader_first, !reader_first}) {
+    if (reader) read = sketch.mul(state, sketch.fill({n}, 2), {n});
+    else updated = sketch.add(state, sketch.fill({n}, 1), {n});
+  }
+  sketch.builder.result(updated, TENON_MODE_LAST, 1);
+  sketch.builder.result(sketch.add(read, state, {n}));
+  Machine m(s, sketch, 6);
+  const Buffer &state_buffer = m.make({n}, ramp(n)), &seen = m.make({n}, {});
+  float done = 0;
+  for (uint32_t iterations : {1u, 6u, 2u}) {
+    m.run({{&state_buffer}, {&state_buffer, &seen}, {}, {}, iterations});
+    done += static_cast<float>(iterations);
+    expect_equal(m.get(seen), ramp(n, 3 * (done - 1), 3), "3 times the old value of the last iteration");
+    expect_equal(m.get(state_buffer), ramp(n, done), "the state");
+  }
+}
+
+void states_swap(Subject& s) {
+  Sketch sketch;
+  const uint32_t a = sketch.state(TENON_F32, {301}), b = sketch.state(TENON_F32, {301});
+  sketch.builder.result(b, TENON_MODE_LAST, 1);
+  sketch.builder.result(a, TENON_MODE_LAST, 2);
+  Machine m(s, sketch, 5);
+  const Buffer &x = m.make({301}, ramp(301)), &y = m.make({301}, ramp(301, 1000));
+  uint32_t swaps = 0;
+  for (uint32_t iterations : {1u, 2u, 5u}) {
+    m.run({{&x, &y}, {&x, &y}, {}, {}, iterations});
+    swaps += iterations;
+    expect_equal(m.get(x), ramp(301, swaps % 2 ? 1000 : 0), "the first of two states that swap");
+    expect_equal(m.get(y), ramp(301, swaps % 2 ? 0 : 1000), "the second of two states that swap");
+  }
+}
+
+// a' = a + b, b' = b - a, both of the old values.
+void states_read_each_other(Subject& s) {
+  const int64_t n = 40000;
+  Sketch sketch;
+  const uint32_t a = sketch.state(TENON_F32, {n}), b = sketch.state(TENON_F32, {n});
+  const uint32_t sum = sketch.add(a, b, {n}), difference = sketch.node("sub", {b, a}, TENON_F32, {n});
+  sketch.builder.result(sum, TENON_MODE_LAST, 1);
+  sketch.builder.result(difference, TENON_MODE_LAST, 2);
+  Machine m(s, sketch, 7);
+  Floats va = ramp(n, 0, 1), vb = ramp(n, 5, 2);
+  const Buffer &x = m.make({n}, va), &y = m.make({n}, vb);
+  m.run({{&x, &y}, {&x, &y}, {}, {}, 7});
+  for (int k = 0; k < 7; ++k)
+    for (size_t i = 0; i < va.size(); ++i) {
+      const float old = va[i];
+      va[i] += vb[i];
+      vb[i] -= old;
+    }
+  expect_equal(m.get(x), va, "a of a' = a + b");
+  expect_equal(m.get(y), vb, "b of b' = b - a");
+}
+
+// s' = op(s) + 1 where op moves elements, which cannot be done in place.
+void moves_its_state(Subject& s, const char* op, int64_t n) {
+  Sketch sketch;
+  const uint32_t state = sketch.state(TENON_F32, {n, n});
+  const uint32_t moved = sketch.node(op, {state}, TENON_F32, {n, n});
+  const bool transposes = std::string(op) == "transpose";
+  if (transposes) sketch.builder.attr_list("perm", {1, 0});
+  else sketch.builder.attr_list("axes", {0});
+  sketch.builder.result(sketch.add(moved, sketch.fill({n, n}, 1), {n, n}), TENON_MODE_LAST, 1);
+  Machine m(s, sketch, 5);
+  Floats values = ramp(n * n);
+  const Buffer& state_buffer = m.make({n, n}, values);
+  for (uint32_t iterations : {1u, 5u, 2u}) {
+    m.run({{&state_buffer}, {&state_buffer}, {}, {}, iterations});
+    for (uint32_t k = 0; k < iterations; ++k) {
+      const Floats old = values;
+      for (int64_t i = 0; i < n; ++i)
+        for (int64_t j = 0; j < n; ++j) values[static_cast<size_t>(i * n + j)] = old[static_cast<size_t>(transposes ? j * n + i : (n - 1 - i) * n + j)] + 1;
+    }
+    expect_equal(m.get(state_buffer), values, std::string("a state that is updated by ") + op);
+  }
+}
+
+// total' = total + sum of s, s' = s + total: the old total.
+void sums_its_state(Subject& s) {
+  const int64_t n = 100;
+  Sketch sketch;
+  const uint32_t state = sketch.state(TENON_F32, {n}), total = sketch.state(TENON_F32, {});
+  const uint32_t moved = sketch.add(state, total, {n});
+  const uint32_t sum = sketch.node("reduce", {state}, TENON_F32, {});
+  sketch.builder.attr_list("axes", {0}).attr_enum("kind", TENON_SUM);
+  sketch.builder.result(moved, TENON_MODE_LAST, 1);
+  sketch.builder.result(sketch.add(total, sum, {}), TENON_MODE_LAST, 2);
+  Machine m(s, sketch, 3);
+  const Buffer &x = m.make({n}, filled(n, 1)), &t = m.make({}, {2});
+  m.run({{&x, &t}, {&x, &t}, {}, {}, 3});
+  float state_value = 1, total_value = 2;
+  for (int k = 0; k < 3; ++k) {
+    const float old = total_value;
+    total_value += static_cast<float>(n) * state_value;
+    state_value += old;
+  }
+  expect_equal(m.get(x), filled(n, state_value), "s of s' = s + total");
+  expect_equal(m.get(t), {total_value}, "total of total' = total + sum s");
+}
+
+// Inputs that no result aliases, and a state that is handed through.
+void leaves_inputs_alone(Subject& s) {
+  const int64_t n = 20000;
+  Sketch sketch;
+  const uint32_t a = sketch.state(TENON_F32, {n}), b = sketch.feed(TENON_F32, {n}), kept = sketch.state(TENON_F32, {n});
+  sketch.builder.result(sketch.add(sketch.mul(a, b, {n}), a, {n}));
+  sketch.builder.result(kept, TENON_MODE_LAST, 3);
+  Machine m(s, sketch, 4);
+  const Buffer &x = m.make({n}, ramp(n)), &y = m.make({n}, filled(n, 3)), &k = m.make({n}, ramp(n, 7)), &r = m.make({n}, {});
+  m.run({{&x, &y, &k}, {&r, &k}, {}, {}, 4});
+  expect_equal(m.get(r), ramp(n, 0, 4), "the result");
+  expect_equal(m.get(x), ramp(n), "a state that nothing updates");
+  expect_equal(m.get(y), filled(n, 3), "the batch");
+  expect_equal(m.get(k), ramp(n, 7), "a state that is handed through");
+}
+
+// The new state is also a result of its own.
+void gives_the_new_state_twice(Subject& s) {
+  const int64_t n = 333;
+  Sketch sketch;
+  const uint32_t state = sketch.state(TENON_F32, {n});
+  const uint32_t updated = sketch.add(state, sketch.fill({n}, 1), {n});
+  sketch.builder.result(updated);
+  sketch.builder.result(updated, TENON_MODE_LAST, 1);
+  sketch.builder.result(updated, TENON_MODE_EACH);
+  Machine m(s, sketch, 3);
+  const Buffer &x = m.make({n}, ramp(n)), &r = m.make({n}, {}), &rows = m.make({3, n}, {});
+  m.run({{&x}, {&r, &x, &rows}, {}, {}, 3});
+  expect_equal(m.get(x), ramp(n, 3), "the state");
+  expect_equal(m.get(r), ramp(n, 3), "the same value as a result");
+  Floats expected = ramp(n, 1);
+  for (float first : {2.0f, 3.0f}) {
+    const Floats row = ramp(n, first);
+    expected.insert(expected.end(), row.begin(), row.end());
+  }
+  expect_equal(m.get(rows), expected, "the same value of each iteration");
+}
+
+// ---- run-time scalars ----
+
+void takes_scalars_of_each_iteration(Subject& s) {
+  const int64_t n = 9;
+  Sketch sketch;
+  const uint32_t x = sketch.state(TENON_F32, {n}), k = sketch.scalar(TENON_F32);
+  sketch.builder.result(sketch.mul(x, k, {n}), TENON_MODE_EACH);
+  Machine m(s, sketch, 5);
+  const Buffer &input = m.make({n}, ramp(n)), &rows = m.make({5, n}, {});
+  for (int run = 0; run < 3; ++run) {
+    Arguments arguments{{&input}, {&rows}, {}, {}, 5};
+    Floats expected;
+    for (int i = 0; i < 5; ++i) {
+      const float scalar = static_cast<float>((run * 5 + i) * (i % 2 ? -3 : 2));
+      arguments.scalars.push_back(Arguments::f64(scalar));
+      const Floats row = ramp(n, 0, scalar);
+      expected.insert(expected.end(), row.begin(), row.end());
+    }
+    m.run(arguments);
+    expect_equal(m.get(rows), expected, "rows times the scalar of their iteration" + after_run(run + 1));
+  }
+}
+
+void takes_scalars_of(Subject& s, int32_t dtype) {
+  Sketch sketch;
+  const uint32_t k = sketch.scalar(dtype);
+  uint32_t as_float = k;
+  if (dtype != TENON_F32) {
+    as_float = sketch.node("cast", {k}, TENON_F32, {});
+    sketch.builder.attr_dtype("to", TENON_F32);
+  }
+  sketch.builder.result(sketch.mul(as_float, sketch.fill({3}, 2), {3}), TENON_MODE_EACH);
+  Machine m(s, sketch, 4);
+  const Buffer& rows = m.make({4, 3}, {});
+  const bool is_unsigned = dtype == TENON_U8 || dtype == TENON_BOOL;
+  const Floats values = dtype == TENON_BOOL ? Floats{1, 0, 1, 0} : Floats{5, 0, is_unsigned ? 9.0f : -9.0f, 100};
+  Arguments arguments{{}, {&rows}, {}, {}, 4};
+  Floats expected;
+  for (float value : values) {
+    arguments.scalars.push_back(plugin::is_float(dtype) ? Arguments::f64(value) : Arguments::i64(static_cast<int64_t>(value)));
+    expected.insert(expected.end(), 3, 2 * value);
+  }
+  m.run(arguments);
+  expect_equal(m.get(rows), expected, "rows of twice the scalar");
+}
+
+// Scalars stand among inputs that are none; r = a x + b y + c.
+void takes_scalars_among_buffers(Subject& s) {
+  const int64_t n = 21;
+  Sketch sketch;
+  const uint32_t a = sketch.scalar(TENON_F32), x = sketch.state(TENON_F32, {n}), b = sketch.scalar(TENON_F32), y = sketch.feed(TENON_F32, {n}),
+                 c = sketch.scalar(TENON_F32);
+  sketch.builder.result(sketch.add(sketch.add(sketch.mul(x, a, {n}), sketch.mul(y, b, {n}), {n}), c, {n}), TENON_MODE_EACH);
+  Machine m(s, sketch, 2);
+  const Buffer &xs = m.make({n}, ramp(n)), &ys = m.make({n}, filled(n, 10)), &rows = m.make({2, n}, {});
+  Arguments arguments{{&xs, &ys}, {&rows}, {}, {}, 2};
+  for (double value : {2.0, 3.0, 4.0, 5.0, 6.0, 7.0}) arguments.scalars.push_back(Arguments::f64(value));
+  m.run(arguments);
+  Floats expected = ramp(n, 34, 2);
+  const Floats second = ramp(n, 67, 5);
+  expected.insert(expected.end(), second.begin(), second.end());
+  expect_equal(m.get(rows), expected, "a x + b y + c");
+}
+
+// ---- results ----
+
+void writes_rows_of_each_iteration(Subject& s) {
+  const int64_t n = 6;
+  Sketch sketch;
+  const uint32_t state = sketch.state(TENON_F32, {n});
+  const uint32_t updated = sketch.add(state, sketch.fill({n}, 10), {n});
+  sketch.builder.result(updated, TENON_MODE_LAST, 1);
+  sketch.builder.result(sketch.mul(state, sketch.fill({n}, 2), {n}), TENON_MODE_EACH);
+  sketch.builder.result(sketch.mul(state, sketch.fill({n}, 3), {n}), TENON_MODE_LAST);
+  Machine m(s, sketch, 5);
+  const Buffer &x = m.make({n}, ramp(n)), &rows = m.make({5, n}, filled(5 * n, -1)), &last = m.make({n}, {});
+  m.run({{&x}, {&x, &rows, &last}, {}, {}, 3});
+  Floats expected = filled(5 * n, -1);
+  for (int64_t i = 0; i < 3; ++i)
+    for (int64_t j = 0; j < n; ++j) expected[static_cast<size_t>(i * n + j)] = static_cast<float>(2 * (j + 10 * i));
+  expect_equal(m.get(rows), expected, "rows of 3 of 5 iterations, and those behind them");
+  expect_equal(m.get(last), ramp(n, 60, 3), "the last iteration's value");
+  m.run({{&x}, {&x, &rows, &last}, {}, {}, 5});
+  for (int64_t i = 0; i < 5; ++i)
+    for (int64_t j = 0; j < n; ++j) expected[static_cast<size_t>(i * n + j)] = static_cast<float>(2 * (j + 10 * (i + 3)));
+  expect_equal(m.get(rows), expected, "rows of all iterations");
+  expect_equal(m.get(last), ramp(n, 210, 3), "the last iteration's value in a second run");
+}
+
+void writes_rows_of_rank_0(Subject& s) {
+  Sketch sketch;
+  const uint32_t state = sketch.state(TENON_F32, {});
+  sketch.builder.result(sketch.add(state, sketch.fill({}, 1), {}), TENON_MODE_LAST, 1);
+  sketch.builder.result(sketch.mul(state, sketch.fill({}, 2), {}), TENON_MODE_EACH);
+  Machine m(s, sketch, 100);
+  const Buffer &x = m.make({}, {0}), &losses = m.make({100}, {});
+  m.run({{&x}, {&x, &losses}, {}, {}, 100});
+  expect_equal(m.get(losses), ramp(100, 0, 2), "100 losses");
+}
+
+// Ends behind the iteration in which the state, updated, is `limit` or more.
+Sketch until_sketch(float limit) {
+  Sketch sketch;
+  const uint32_t state = sketch.state(TENON_F32, {});
+  const uint32_t updated = sketch.add(state, sketch.fill({}, 1), {});
+  sketch.builder.result(updated, TENON_MODE_LAST, 1);
+  const uint32_t stop = sketch.node("compare", {updated, sketch.fill({}, limit)}, TENON_BOOL, {});
+  sketch.builder.attr_enum("kind", TENON_GE);
+  sketch.builder.result(stop, TENON_MODE_UNTIL);
+  sketch.builder.result(sketch.mul(updated, sketch.fill({}, 2), {}), TENON_MODE_EACH);
+  return sketch;
+}
+
+void ends_when_until_is_true(Subject& s) {
+  Machine m(s, until_sketch(4), 10);
+  const Buffer &x = m.make({}, {0}), &rows = m.make({10}, filled(10, -1));
+  const Buffer stop(s, s.device(), TENON_BOOL, {});
+  const auto run = [&](uint32_t iterations, uint32_t expected_done, float expected_state, bool expected_stop) {
+    uint32_t done = 0;
+    m.run({{&x}, {&x, &stop, &rows}, {}, {}, iterations}, &done);
+    const std::string what = " after a run of " + std::to_string(iterations) + " that ends once the state is 4";
+    uint8_t flag = 9;
+    m.queue.read(stop, &flag, 1);
+    expect(done == expected_done, std::to_string(done) + " iterations done, expected " + std::to_string(expected_done) + what);
+    expect_equal(m.get(x), {expected_state}, "the state" + what);
+    expect(flag == (expected_stop ? 1 : 0), "the UNTIL result is " + std::to_string(flag) + what);
+  };
+  run(3, 3, 3, false);
+  run(10, 1, 4, true);
+  write(m.queue, x, {0});
+  run(10, 4, 4, true);
+  expect_equal(m.get(rows), {2, 4, 6, 8, -1, -1, -1, -1, -1, -1}, "rows of the iterations that were done");
+  write(m.queue, x, {-6});
+  run(10, 10, 4, true);
+}
+
+void gives_inputs_and_constants(Subject& s) {
+  const int64_t n = 257;
+  Sketch sketch;
+  const uint32_t x = sketch.state(TENON_F32, {n}), c = sketch.fill({n}, 6);
+  const uint32_t y = sketch.add(x, c, {n});
+  for (uint32_t value : {x, c, x, y, y}) sketch.builder.result(value);
+  Machine m(s, sketch, 2);
+  const Buffer& input = m.make({n}, ramp(n));
+  std::vector<const Buffer*> results;
+  for (int i = 0; i < 5; ++i) results.push_back(&m.make({n}, {}));
+  m.run({{&input}, results, {}, {}, 2});
+  for (size_t i : {0u, 2u}) expect_equal(m.get(*results[i]), ramp(n), "result " + std::to_string(i) + ", an input");
+  expect_equal(m.get(*results[1]), filled(n, 6), "result 1, a constant");
+  for (size_t i : {3u, 4u}) expect_equal(m.get(*results[i]), ramp(n, 6), "result " + std::to_string(i) + ", the same value twice");
+  expect_equal(m.get(input), ramp(n), "the input");
+}
+
+void runs_without_nodes(Subject& s) {
+  Sketch sketch;
+  sketch.builder.result(sketch.state(TENON_F32, {5}));
+  Machine m(s, sketch);
+  const Buffer &x = m.make({5}, ramp(5)), &r = m.make({5}, {});
+  m.run({{&x}, {&r}});
+  expect_equal(m.get(r), ramp(5), "the result of a graph without nodes");
+}
+
+// ---- constants ----
+
+void holds_constants(Subject& s, int32_t dtype) {
+  const uint64_t width = static_cast<uint64_t>(plugin::dtype_bytes(dtype));
+  std::vector<uint8_t> dense(15 * width);
+  for (size_t i = 0; i < dense.size(); ++i) dense[i] = static_cast<uint8_t>(dtype == TENON_BOOL ? i % 3 == 0 : (i * 37 + 11) % 100);
+  Sketch sketch;
+  sketch.builder.result(sketch.builder.constant(dtype, {3, 5}, dense.data(), dense.size()));
+  sketch.builder.result(sketch.builder.constant(dtype, {3, 5}, dense.data(), width));
+  sketch.builder.result(sketch.builder.constant(dtype, {}, dense.data() + width, width));
+  const Program program = compile(s, sketch.builder.build());
+  Queue queue(s, s.device());
+  const Buffer whole(s, s.device(), dtype, {3, 5}), splat(s, s.device(), dtype, {3, 5}), one(s, s.device(), dtype, {});
+  run_now(queue, program, {{}, {&whole, &splat, &one}});
+  std::vector<uint8_t> found(dense.size());
+  queue.read(whole, found.data(), found.size());
+  expect(found == dense, "a dense constant is not what the graph says");
+  queue.read(splat, found.data(), found.size());
+  for (size_t i = 0; i < found.size(); ++i) expect(found[i] == dense[i % width], "a constant of one element does not fill its shape, at byte " + std::to_string(i));
+  queue.read(one, found.data(), width);
+  expect(std::memcmp(found.data(), dense.data() + width, width) == 0, "a constant of rank 0 is not what the graph says");
+}
+
+}  // namespace
+
+void add_program_tests(Tests& tests) {
+  const auto add = [&](const char* group, const std::string& name, std::function<void(Subject&)> run, int level = 1) -> Test& {
+    return add_test(tests, "program", group, name, std::move(run), level);
+  };
+  for (int64_t n : {1, 7, 1001, 70000}) {
+    const std::string shape = "f32[" + std::to_string(n) + "]";
+    add("state", shape + " is updated in place", [n](Subject& s) { updates_in_place(s, n); }).size = static_cast<double>(n);
+    add("old value", shape + " for a reader before the update", [n](Subject& s) { readers_see_the_old_value(s, true, n); }).size = static_cast<double>(n);
+    add("old value", shape + " for a reader after the update", [n](Subject& s) { readers_see_the_old_value(s, false, n); }).size = static_cast<double>(n);
+  }
+  add("old value", "two states swap", states_swap).size = 602;
+  add("old value", "two states read each other", states_read_each_other).size = 80000;
+  add("old value", "a sum beside its state", sums_its_state).size = 101;
+  for (int64_t n : {3, 37, 130})
+    for (const char* op : {"transpose", "reverse"})
+      add("old value", std::string(op) + " of f32[" + std::to_string(n) + "," + std::to_string(n) + "]", [n, op](Subject& s) { moves_its_state(s, op, n); })
+          .size = static_cast<double>(n * n);
+  add("state", "inputs are left alone", leaves_inputs_alone);
+  add("state", "is a result too", gives_the_new_state_twice);
+  add("scalar", "of each iteration", takes_scalars_of_each_iteration);
+  add("scalar", "among buffers", takes_scalars_among_buffers);
+  for (int32_t dtype : {TENON_F32, TENON_I32, TENON_I64, TENON_F64, TENON_BOOL, TENON_U8, TENON_BF16, TENON_F16})
+    add("scalar", std::string("of ") + plugin::dtype_name(dtype), [dtype](Subject& s) { takes_scalars_of(s, dtype); }).required =
+        dtype == TENON_F32 || dtype == TENON_I32 || dtype == TENON_I64;
+  add("result", "rows of each iteration", writes_rows_of_each_iteration);
+  add("result", "100 losses", writes_rows_of_rank_0);
+  add("result", "inputs, constants, one value twice", gives_inputs_and_constants);
+  add("result", "of a graph without nodes", runs_without_nodes);
+  add("until", "ends the run", ends_when_until_is_true).required = false;
+  for (int32_t dtype : {TENON_F32, TENON_I32, TENON_I64, TENON_BOOL, TENON_F64, TENON_BF16, TENON_F16, TENON_U8})
+    add("constant", plugin::dtype_name(dtype), [dtype](Subject& s) { holds_constants(s, dtype); }).required =
+        dtype == TENON_F32 || dtype == TENON_I32 || dtype == TENON_I64 || dtype == TENON_BOOL;
+  add_argument_tests(tests);
+}
+
+}  // namespace tenon::conformance
