@@ -1,4 +1,4 @@
-#include "runtime/op_attributes.h"
+#include "tenon/plugin/op_attributes.h"
 
 namespace tenon::plugin {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "runtime/op_attributes.h"
+#include "tenon/plugin/op_attributes.h"
 
 namespace tenon::plugin {
 namespace {

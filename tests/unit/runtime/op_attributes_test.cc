@@ -1,5 +1,5 @@
 // The runtime's list of attributes is the op set's.
-#include "sdk/runtime/op_attributes.h"
+#include "tenon/plugin/op_attributes.h"
 
 #include <gtest/gtest.h>
 

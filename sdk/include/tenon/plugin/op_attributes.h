@@ -1,4 +1,5 @@
-// The attributes of the published ops: a node with any other means something that this runtime does not know.
+// The attributes of the published ops: a node with any other means something that its backend does not know. Part of
+// the static runtime.
 #pragma once
 
 #include <string_view>
