@@ -1,4 +1,4 @@
-// Runs graphs on cpu.so and says how far its results may be from the reference.
+// Runs graphs on cpu.so.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -35,14 +35,5 @@ Built build_graph(const Build& build, const std::vector<Feed>& feeds);
 
 // Compiles and runs once; results in the graph's order.
 Result<std::vector<reference::Tensor>> run_on(const std::shared_ptr<Device>& device, const Built& built);
-
-// What the graph means and how far a device may be from it. One primitive: error_bound.h's tolerance. More:
-// its decomposition is evaluated with each float moved at random within its node's bound (a cast to a narrower
-// dtype: within its rounding, which a kernel of the whole leaves out), with `move_inputs` each input within half an
-// ulp of f32, and the tolerance is several times the largest distance seen.
-struct Expected {
-  std::vector<reference::Tensor> values, tolerances;
-};
-Expected expect_of(const Built& built, bool move_inputs = true);
 
 }  // namespace tenon::device_testing

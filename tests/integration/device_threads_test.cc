@@ -1,5 +1,5 @@
 // Large shapes of every family: the same bits on 1, 2 and 3 threads.
-#include "integration/device_cases.h"
+#include "integration/device_testing.h"
 
 namespace tenon::device_testing {
 namespace {

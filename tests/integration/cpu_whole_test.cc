@@ -1,0 +1,47 @@
+// cpu.so takes every op whole in f32: one that fell back to its decomposition would still be right, and slow.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "conformance/corpus.h"
+#include "conformance/subject.h"
+
+namespace tenon::conformance {
+namespace {
+
+bool is_f32(const tenon_graph& graph) {
+  const plugin::GraphView view(graph);
+  for (uint32_t i = 0; i < view.n_inputs(); ++i) {
+    const int32_t dtype = view.value(view.input(i).value).dtype();
+    if (plugin::is_float(dtype) && dtype != TENON_F32) return false;
+  }
+  return true;
+}
+
+// What is left to its decomposition: images of integers, and a bias that repeats, whose gradient gathers from many heads.
+bool is_left(const plugin::NodeView& node) {
+  if (node.op() == "affine_image") return !plugin::is_float(node.in(0).dtype());
+  return node.op() == "attention_grad" && node.flag("dbias");
+}
+
+TEST(Cpu, TakesEveryOpWhole) {
+  const char* folder = std::getenv("TENON_PLUGIN_PATH");
+  ASSERT_TRUE(folder) << "ctest sets TENON_PLUGIN_PATH to where cpu.so was built";
+  Subject subject(std::string(folder) + "/cpu.so", 1);
+  int tried = 0, left = 0;
+  for (const Case& c : built_in_corpus()) {
+    if (c.kind != Case::kOp || !is_f32(*c.whole.graph())) continue;
+    const std::vector<Answer> found = answers(subject, subject.device(), *c.whole.graph());
+    const plugin::GraphView view(*c.whole.graph());
+    for (uint32_t i = 0; i < view.n_nodes(); ++i, ++tried) {
+      const bool expected = !is_left(view.node(i));
+      left += !expected;
+      EXPECT_EQ(found[i].answer == TENON_TAKE, expected) << c.op << " '" << c.name << "': " << view.node(i).op() << ": " << found[i].reason;
+    }
+  }
+  EXPECT_GT(tried, 1000);
+  EXPECT_GT(left, 0);
+}
+
+}  // namespace
+}  // namespace tenon::conformance
