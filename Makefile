@@ -81,11 +81,14 @@ ifneq ($(PACKAGES),no)
 endif
 	@$(SOURCES) | xargs clang-format -i
 
-tidy: build
+# By the debug build, as clang cannot read what GCC has precompiled; tenon_proto is headers that are generated.
+tidy: packages
 ifneq ($(PACKAGES),no)
 	@share/install_packages.sh tidy
 endif
-	@run-clang-tidy -quiet -p $(RELEASE) -j $(JOBS) '^(?!.*\.(pb\.cc|S)$$).*/(core|sdk|plugins|apps)/'
+	@cmake --preset debug --log-level=WARNING
+	@cmake --build build/debug --target tenon_proto
+	@run-clang-tidy -quiet -p build/debug -j $(JOBS) '^(?!.*\.(pb\.cc|S)$$).*/(core|sdk|plugins|apps)/'
 
 deb: PREFIX = /usr
 deb: build
