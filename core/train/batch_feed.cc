@@ -18,7 +18,8 @@ Result<std::vector<size_t>> match_feeds(const Graph& graph, const std::vector<Fe
   std::vector<size_t> out;
   for (const Input& input : graph.inputs) {
     if (input.role != Role::kFeed) continue;
-    const auto it = std::find_if(specs.begin(), specs.end(), [&](const FeatureSpec& s) { return s.name == input.name; });
+    const auto it =
+        std::find_if(specs.begin(), specs.end(), [&](const FeatureSpec& s) { return s.name == input.name; });
     if (it == specs.end()) return invalid("the input has no feature '", input.name, "' that the model uses");
     out.push_back(static_cast<size_t>(it - specs.begin()));
   }
@@ -44,7 +45,8 @@ Result<std::unique_ptr<BatchFeed>> BatchFeed::create(const ModeProgram& program,
     std::vector<Buffer> features;
     BatchSlot slot;
     for (const FeatureSpec& spec : data.specs()) {
-      TENON_ASSIGN(Buffer buffer, executable.device->allocate(spec.batch_type(batch), true, true));  // dealt over the units
+      TENON_ASSIGN(Buffer buffer,
+                   executable.device->allocate(spec.batch_type(batch), true, true));  // dealt over the units
       slot.features.push_back(buffer.host());
       features.push_back(std::move(buffer));
     }
@@ -83,10 +85,10 @@ Status BatchFeed::check(const Batch& batch) const {
   for (const Checked& c : checked_) {
     if (batch.end()) break;
     const FeatureSpec& spec = specs_[c.feature];
-    const Outside found = find_outside(c.range, slots_[static_cast<size_t>(batch.slot)][c.feature].host(), spec.type.dtype,
-                                       batch.rows, spec.type.shape.elements(), spec.batch_minor ? batch_size_ : 0);
-    if (found.row >= 0)
-      return invalid(pipeline_->where(batch, found.row), ": ", outside_message(c.range, found.value));
+    const Outside found =
+        find_outside(c.range, slots_[static_cast<size_t>(batch.slot)][c.feature].host(), spec.type.dtype, batch.rows,
+                     spec.type.shape.elements(), spec.batch_minor ? batch_size_ : 0);
+    if (found.row >= 0) return invalid(pipeline_->where(batch, found.row), ": ", outside_message(c.range, found.value));
   }
   return {};
 }

@@ -16,7 +16,8 @@
 
 namespace tenon {
 
-// The prefix of a checkpoint: "DIR/model.ckpt-30" for itself, for PREFIX.index, or a model directory: then its newest checkpoint that is whole.
+// The prefix of a checkpoint ("DIR/model.ckpt-30") that is named by itself, by its PREFIX.index, or by its directory:
+// then the newest there that is whole.
 Result<std::string> resolve_checkpoint(const std::string& path);
 
 // Adds the tensors of a state to a bundle.

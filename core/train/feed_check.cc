@@ -66,8 +66,8 @@ std::vector<IndexRange> index_ranges(const Graph& graph) {
   std::vector<IndexRange> ranges;
   for (const Node& node : graph.nodes) {
     if (node.operands.empty()) continue;
-    if (const auto from = fed.find(node.operands[0]); moves(node) && from != fed.end() &&
-                                                      !is_float(graph.type(node.results[0]).dtype))
+    if (const auto from = fed.find(node.operands[0]);
+        moves(node) && from != fed.end() && !is_float(graph.type(node.results[0]).dtype))
       fed[node.results[0]] = from->second;
     const Use use = use_of(graph, node);
     if (const auto it = fed.find(use.indices); it != fed.end()) narrow(ranges, it->second, use, node);
@@ -79,10 +79,14 @@ Outside find_outside(const IndexRange& range, const void* values, DType dtype, i
                      int64_t batch_if_minor) {
   const auto find = [&](const auto* v) { return first_outside(range, v, rows, elements, batch_if_minor); };
   switch (dtype) {
-    case DType::kU8: return find(static_cast<const uint8_t*>(values));
-    case DType::kI32: return find(static_cast<const int32_t*>(values));
-    case DType::kI64: return find(static_cast<const int64_t*>(values));
-    default: return {};
+    case DType::kU8:
+      return find(static_cast<const uint8_t*>(values));
+    case DType::kI32:
+      return find(static_cast<const int32_t*>(values));
+    case DType::kI64:
+      return find(static_cast<const int64_t*>(values));
+    default:
+      return {};
   }
 }
 

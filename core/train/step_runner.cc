@@ -17,8 +17,8 @@ int64_t count_parameters(const Graph& graph) {
 Status check_indices(const ModeProgram& program, const MemoryFeature& f, int64_t batch_size) {
   for (const IndexRange& range : program.mode_graph().indices) {
     if (range.feature != f.spec.name) continue;
-    const Outside found = find_outside(range, f.data.data(), f.spec.type.dtype, batch_size, f.spec.type.shape.elements(),
-                                       f.spec.batch_minor ? batch_size : 0);
+    const Outside found = find_outside(range, f.data.data(), f.spec.type.dtype, batch_size,
+                                       f.spec.type.shape.elements(), f.spec.batch_minor ? batch_size : 0);
     if (found.row >= 0) return invalid("example ", found.row, ": ", outside_message(range, found.value));
   }
   return {};

@@ -26,3 +26,8 @@ unset TENON_PLUGIN_PATH
 cd "$work"
 step train "$work/build/my_model" "$work/model"
 cat "$work/log"
+# What goes wrong is said.
+if "$work/build/my_model" /dev/null/model >/dev/null 2>"$work/log" || ! grep -q '^my_model: .*/dev/null' "$work/log"; then
+  echo "user_project: expected an error naming /dev/null, found: $(cat "$work/log")" >&2
+  exit 1
+fi

@@ -54,5 +54,5 @@ int main(int argc, char** argv) {
 
   const double accuracy = result->eval.at("accuracy");
   std::printf("accuracy %.4f after %lld steps\n", accuracy, static_cast<long long>(result->train.global_step));
-  return accuracy >= 0.95 ? 0 : 1;
+  return accuracy >= 0.95 ? 0 : failed(Status(Code::kInternal, "expected an accuracy of 0.95 or more"));
 }

@@ -25,7 +25,7 @@ Plan plan;
 int count = 0;
 std::string hit_name;
 bool recording = false;
-std::vector<Event> log;
+std::vector<Event> events_log;
 std::map<int, std::string> open_files;
 std::map<int, std::string> open_directories;
 
@@ -54,7 +54,7 @@ bool fails(const char* name) {
 
 // Allocates only while recording: tests that fail allocations come through here too.
 void note(Event::Kind kind, const char* path, const char* to = "") {
-  if (recording) log.push_back({kind, path, to});
+  if (recording) events_log.push_back({kind, path, to});
 }
 
 }  // namespace
@@ -70,12 +70,12 @@ int Armed::calls() const { return count; }
 std::string Armed::hit() const { return hit_name; }
 
 Recording::Recording() {
-  log.clear();
+  events_log.clear();
   recording = true;
 }
 Recording::~Recording() { recording = false; }
-void Recording::acknowledge(int64_t step) { log.push_back({Event::Kind::kAcknowledge, "", "", step}); }
-const std::vector<Event>& Recording::events() const { return log; }
+void Recording::acknowledge(int64_t step) { events_log.push_back({Event::Kind::kAcknowledge, "", "", step}); }
+const std::vector<Event>& Recording::events() const { return events_log; }
 
 }  // namespace tenon::faults
 
@@ -111,7 +111,7 @@ __attribute__((visibility("default"))) ssize_t write(int fd, const void* data, s
   const ssize_t n = syscall(SYS_write, fd, data, take);
   if (armed && plan.action == Action::kTornKill && count - 1 == plan.at) die();
   if (n > 0 && recording && open_files.count(fd))
-    log.push_back({Event::Kind::kWrite, open_files[fd], std::string(static_cast<const char*>(data), static_cast<size_t>(n))});
+    events_log.push_back({Event::Kind::kWrite, open_files[fd], std::string(static_cast<const char*>(data), static_cast<size_t>(n))});
   return n;
 }
 

@@ -9,128 +9,29 @@ namespace {
 
 using namespace signatures;
 
-using Table = std::map<std::string, Ours>;  // by "module,name"
-
-// A call whose argument is its number.
-template <class Layer>
-Default numbered(Layer layer, const Shape& shape = {2, 8, 8, 4}, double if_none = 0) {
-  return call([=](Tensor x) { layer(x); }, [=](Tensor x, double v) { layer(x, v); }, shape, if_none);
-}
-
-Default padding(Padding p) { return text(p == Padding::kValid ? "valid" : "other"); }
-Default act(Activation a) { return a == linear ? text("None") : text(std::string(activation_name(a))); }
-Default extent(const Extent& e) { return e.count() == 1 ? number(static_cast<double>(e.of(1)[0])) : text("several"); }
-Default penalty(const Regularizer& r) { return none(r.l1 == 0 && r.l2 == 0); }
-
-template <class Options>
-Ours weights(Options o, Tensor (*layer)(Tensor, const Options&), const Shape& shape = {2, 8, 8, 4},
-             const std::string& kernel = "kernel", const std::string& as = "kernel_initializer") {
-  const auto build = [=](Tensor x) { layer(x, o); };
-  return {{"use_bias", flag(o.use_bias)}, {"activation", act(o.activation)}, {as, first_value(kernel, build, shape)},
-          {"bias_initializer", first_value("bias", build, shape)}, {"kernel_regularizer", penalty(o.kernel_regularizer)}};
-}
-
-template <class Options>
-Ours moved(const Options& o) {
-  return {{"strides", extent(o.strides)}, {"padding", padding(o.padding)}, {"dilation_rate", extent(o.dilation)}};
-}
-
-Ours pooling() {
-  const PoolLayerOptions o;
-  return {{"strides", none(!o.strides)}, {"padding", padding(o.padding)}};
-}
-
-Table layers() {
-  ConvLayerOptions conv;
-  ConvTransposeOptions transposed;
-  DenseOptions fc;
-  EmbeddingOptions rows{.input_dim = 5, .output_dim = 3};
-  fc.units = conv.filters = transposed.filters = 4;
-  const ReluOptions re;
-  const PreluOptions pre;
-  const BatchNormOptions bn;
-  const LayerNormOptions ln;
-  const GroupNormOptions gn{.groups = 2};
-  const auto depthwise = +[](Tensor x, const ConvLayerOptions& o) { return depthwise_conv2d(x, o); };
-  const auto separable = +[](Tensor x, const ConvLayerOptions& o) { return separable_conv2d(x, o); };
-  const auto multiplied = [=](auto layer) {
-    return call([=](Tensor x) { layer(x, conv); }, [=](Tensor x, double m) { layer(x, conv, static_cast<int64_t>(m)); });
-  };
-  const auto depth = [](Tensor x, const ConvLayerOptions& o, auto... m) { depthwise_conv2d(x, o, m...); };
-  const auto both = [](Tensor x, const ConvLayerOptions& o, auto... m) { separable_conv2d(x, o, m...); };
-  const auto batch_norm = [](Tensor x) { batch_normalization(x, Mode::kTrain); };
-  const auto layer_norm = [](Tensor x) { layer_normalization(x); };
-  const auto group_norm = [=](Tensor x) { group_normalization(x, gn); };
-  const auto scaled = [](const auto& norm) -> Ours {
-    return {{"beta_initializer", first_value("beta", norm)}, {"gamma_initializer", first_value("gamma", norm)}};
-  };
-  Ours convolution = moved(conv) + weights(conv, conv2d);
-  convolution["groups"] = number(static_cast<double>(conv.groups));
-  Table t{
-      {"Activation", {}}, {"Add", {}}, {"Flatten", {}}, {"Permute", {}}, {"Reshape", {}}, {"Dropout", {}},
-      {"SpatialDropout2D", {}}, {"Cropping2D", {}}, {"UnitNormalization", {{"axis", number(-1)}}},
-      {"Conv1D", convolution}, {"Conv2D", convolution},
-      {"DepthwiseConv2D", moved(conv) + weights(conv, depthwise, {2, 8, 8, 4}, "kernel", "depthwise_initializer") +
-                              Ours{{"depth_multiplier", multiplied(depth)}}},
-      {"SeparableConv2D", moved(conv) + weights(conv, separable, {2, 8, 8, 4}, "depthwise_kernel", "depthwise_initializer") +
-                              Ours{{"pointwise_initializer", first_value("pointwise_kernel", [=](Tensor x) { separable(x, conv); })},
-                                   {"depth_multiplier", multiplied(both)}}},
-      {"Conv2DTranspose", moved(transposed) + weights(transposed, conv2d_transpose) +
-                              Ours{{"output_padding", none(!transposed.output_padding)}}},
-      {"Dense", weights(fc, dense)},
-      {"Embedding", {{"embeddings_initializer", first_value("embeddings", [=](Tensor x) { embedding(cast(x, DType::kI32), rows); })}}},
-      {"AveragePooling1D", pooling()}, {"AveragePooling2D", pooling()},
-      {"MaxPooling1D", pooling() + Ours{{"pool_size", extent(PoolLayerOptions().pool_size)}}},
-      {"MaxPooling2D", pooling() + Ours{{"pool_size", extent(PoolLayerOptions().pool_size)}}},
-      {"ReLU", {{"max_value", none(!re.max_value)}, {"negative_slope", number(re.negative_slope)}, {"threshold", number(re.threshold)}}},
-      {"LeakyReLU", {{"negative_slope", numbered([](Tensor x, auto... v) { leaky_relu_layer(x, v...); })}}},
-      {"ELU", {{"alpha", numbered([](Tensor x, auto... v) { activate(x, elu, v...); })}}},
-      {"PReLU", {{"shared_axes", none(pre.shared_axes.empty())}, {"alpha_initializer", first_value("alpha", [](Tensor x) { prelu(x); })}}},
-      {"Softmax", {{"axis", numbered([](Tensor x, auto... v) { softmax(x, static_cast<int64_t>(v)...); })}}},
-      {"Concatenate", {{"axis", numbered([](Tensor x, auto... v) { concatenate({x, x}, static_cast<int64_t>(v)...); })}}},
-      {"Rescaling", {{"offset", numbered([](Tensor x, auto... v) { rescaling(x, 0.5, v...); })}}},
-      {"UpSampling2D", {{"size", numbered([](Tensor x, auto... v) { up_sampling2d(x, static_cast<int64_t>(v)...); })},
-                        {"interpolation", text("nearest")}}},
-      {"ZeroPadding2D", {{"padding", numbered([](Tensor x, auto... v) { zero_padding2d(x, static_cast<int64_t>(v)...); })}}},
-      {"BatchNormalization", scaled(batch_norm) + Ours{{"axis", number(-1)}, {"momentum", number(bn.momentum)},
-           {"epsilon", number(bn.epsilon)}, {"center", flag(bn.center)}, {"scale", flag(bn.scale)},
-           {"moving_mean_initializer", first_value("moving_mean", batch_norm)},
-           {"moving_variance_initializer", first_value("moving_variance", batch_norm)}}},
-      {"LayerNormalization", scaled(layer_norm) + Ours{{"axis", number(static_cast<double>(ln.axes.at(0)))},
-           {"epsilon", number(ln.epsilon)}, {"center", flag(ln.center)}, {"scale", flag(ln.scale)}}},
-      {"GroupNormalization", scaled(group_norm) + Ours{{"groups", number(static_cast<double>(GroupNormOptions().groups))},
-           {"axis", number(-1)}, {"epsilon", number(gn.epsilon)}, {"center", flag(gn.center)}, {"scale", flag(gn.scale)}}},
-      {"RMSNormalization", {{"axis", number(-1)}, {"epsilon", number(RmsNormOptions().epsilon)}}},
-  };
-  const Shape sequence{2, 8, 4};
-  const auto keep = [](auto pool, const Shape& shape) -> Ours {
-    return {{"keepdims", call([=](Tensor x) { pool(x, false); }, [=](Tensor x, double v) { pool(x, v != 0); }, shape)}};
-  };
-  t["GlobalAveragePooling1D"] = keep(global_average_pool1d, sequence);
-  t["GlobalMaxPooling1D"] = keep(global_max_pool1d, sequence);
-  t["GlobalAveragePooling2D"] = keep(global_average_pool2d, {2, 8, 8, 4});
-  t["GlobalMaxPooling2D"] = keep(global_max_pool2d, {2, 8, 8, 4});
-  return t;
-}
-
 Table losses() {
   const LossOptions o;
   const FocalOptions focal;
   const Ours all{{"reduction", text(o.reduction == Reduction::kSumOverBatchSize ? "sum_over_batch_size" : "other")}};
   const Ours smooth = all + Ours{{"label_smoothing", number(o.label_smoothing)}, {"axis", number(-1)}};
-  const Ours focused = smooth + Ours{{"alpha", number(focal.alpha)}, {"gamma", number(focal.gamma)}, {"from_logits", flag(focal.from_logits)}};
+  const Ours focused =
+      smooth +
+      Ours{{"alpha", number(focal.alpha)}, {"gamma", number(focal.gamma)}, {"from_logits", flag(focal.from_logits)}};
   Table t{
       {"CategoricalCrossentropy", smooth + Ours{{"from_logits", flag(false)}}},  // softmax_cross_entropy takes logits
-      {"SparseCategoricalCrossentropy", all + Ours{{"from_logits", flag(false)}, {"axis", number(-1)}, {"ignore_class", none(!o.ignore_class)}}},
-      {"BinaryCrossentropy", smooth + Ours{{"from_logits", call([](Tensor x) { binary_cross_entropy(x, x); },
-                                                                [](Tensor x, double v) { binary_cross_entropy(x, x, v != 0); })}}},
+      {"SparseCategoricalCrossentropy",
+       all + Ours{{"from_logits", flag(false)}, {"axis", number(-1)}, {"ignore_class", none(!o.ignore_class)}}},
+      {"BinaryCrossentropy",
+       smooth + Ours{{"from_logits", call([](Tensor x) { binary_cross_entropy(x, x); },
+                                          [](Tensor x, double v) { binary_cross_entropy(x, x, v != 0); })}}},
       {"BinaryFocalCrossentropy", focused + Ours{{"apply_class_balancing", flag(focal.apply_class_balancing)}}},
       {"CategoricalFocalCrossentropy", focused},
       {"Huber", all + Ours{{"delta", numbered([](Tensor x, auto... v) { huber(x, x, v...); })}}},
       {"CosineSimilarity", all + Ours{{"axis", number(-1)}}},
   };
-  for (const char* name : {"CategoricalHinge", "Hinge", "KLDivergence", "LogCosh", "MeanAbsoluteError", "MeanAbsolutePercentageError",
-                           "MeanSquaredError", "MeanSquaredLogarithmicError", "Poisson", "SquaredHinge"})
+  for (const char* name :
+       {"CategoricalHinge", "Hinge", "KLDivergence", "LogCosh", "MeanAbsoluteError", "MeanAbsolutePercentageError",
+        "MeanSquaredError", "MeanSquaredLogarithmicError", "Poisson", "SquaredHinge"})
     t[name] = all;
   return t;
 }
@@ -139,23 +40,32 @@ Table metrics() {
   const auto thresholds = [](auto metric) { return Ours{{"thresholds", numbered(metric, {2, 8, 8, 4}, 0.5)}}; };
   const auto labels = [](Tensor x) { return cast(reduce_max(x, {-1}), DType::kI32); };
   return {
-      {"Accuracy", {}}, {"CategoricalAccuracy", {}}, {"SparseCategoricalAccuracy", {}}, {"Mean", {}},
-      {"MeanAbsoluteError", {}}, {"MeanSquaredError", {}}, {"CosineSimilarity", {{"axis", number(-1)}}},
+      {"Accuracy", {}},
+      {"CategoricalAccuracy", {}},
+      {"SparseCategoricalAccuracy", {}},
+      {"Mean", {}},
+      {"MeanAbsoluteError", {}},
+      {"MeanSquaredError", {}},
+      {"CosineSimilarity", {{"axis", number(-1)}}},
       {"BinaryAccuracy", {{"threshold", numbered([](Tensor x, auto... v) { binary_accuracy(x, x, v...); })}}},
       {"Precision", thresholds([](Tensor x, auto... v) { precision(x, x, v...); })},
       {"Recall", thresholds([](Tensor x, auto... v) { recall(x, x, v...); })},
       {"SparseTopKCategoricalAccuracy", {{"k", numbered([=](Tensor x, auto... k) {
                                             sparse_top_k_categorical_accuracy(labels(x), x, static_cast<int64_t>(k)...);
                                           })}}},
-      {"TopKCategoricalAccuracy", {{"k", numbered([](Tensor x, auto... k) { top_k_categorical_accuracy(x, x, static_cast<int64_t>(k)...); })}}},
+      {"TopKCategoricalAccuracy",
+       {{"k", numbered([](Tensor x, auto... k) { top_k_categorical_accuracy(x, x, static_cast<int64_t>(k)...); })}}},
   };
 }
 
 template <class Options>
 Ours common(const Options& o) {
   const auto or_none = [](double v) { return v == 0 ? text("None") : number(v); };
-  return {{"learning_rate", number(o.learning_rate.fixed())}, {"weight_decay", or_none(o.weight_decay)},
-          {"clipnorm", or_none(o.clipnorm)}, {"clipvalue", or_none(o.clipvalue)}, {"global_clipnorm", or_none(o.global_clipnorm)}};
+  return {{"learning_rate", number(o.learning_rate.fixed())},
+          {"weight_decay", or_none(o.weight_decay)},
+          {"clipnorm", or_none(o.clipnorm)},
+          {"clipvalue", or_none(o.clipvalue)},
+          {"global_clipnorm", or_none(o.global_clipnorm)}};
 }
 template <class Options>
 Ours moments(const Options& o) {
@@ -175,17 +85,28 @@ Table optimizers() {
   const Ours three = moments(adam);
   return {
       {"SGD", common(sgd) + Ours{{"momentum", number(sgd.momentum)}, {"nesterov", flag(sgd.nesterov)}}},
-      {"Adam", three + Ours{{"amsgrad", flag(adam.amsgrad)}}}, {"Adamax", three}, {"Nadam", three}, {"Lamb", three},
+      {"Adam", three + Ours{{"amsgrad", flag(adam.amsgrad)}}},
+      {"Adamax", three},
+      {"Nadam", three},
+      {"Lamb", three},
       {"AdamW", moments(adamw) + Ours{{"amsgrad", flag(adamw.amsgrad)}}},
-      {"Adagrad", common(adagrad) + Ours{{"initial_accumulator_value", number(adagrad.initial_accumulator_value)}, {"epsilon", number(adagrad.epsilon)}}},
-      {"RMSprop", common(rms) + Ours{{"rho", number(rms.rho)}, {"momentum", number(rms.momentum)}, {"epsilon", number(rms.epsilon)}, {"centered", flag(rms.centered)}}},
+      {"Adagrad", common(adagrad) + Ours{{"initial_accumulator_value", number(adagrad.initial_accumulator_value)},
+                                         {"epsilon", number(adagrad.epsilon)}}},
+      {"RMSprop", common(rms) + Ours{{"rho", number(rms.rho)},
+                                     {"momentum", number(rms.momentum)},
+                                     {"epsilon", number(rms.epsilon)},
+                                     {"centered", flag(rms.centered)}}},
       {"Adadelta", common(delta) + Ours{{"rho", number(delta.rho)}, {"epsilon", number(delta.epsilon)}}},
-      {"Ftrl", common(ftrl) + Ours{{"learning_rate_power", number(ftrl.learning_rate_power)},
-           {"initial_accumulator_value", number(ftrl.initial_accumulator_value)}, {"l1_regularization_strength", number(ftrl.l1_regularization_strength)},
-           {"l2_regularization_strength", number(ftrl.l2_regularization_strength)},
-           {"l2_shrinkage_regularization_strength", number(ftrl.l2_shrinkage_regularization_strength)}, {"beta", number(ftrl.beta)}}},
+      {"Ftrl",
+       common(ftrl) + Ours{{"learning_rate_power", number(ftrl.learning_rate_power)},
+                           {"initial_accumulator_value", number(ftrl.initial_accumulator_value)},
+                           {"l1_regularization_strength", number(ftrl.l1_regularization_strength)},
+                           {"l2_regularization_strength", number(ftrl.l2_regularization_strength)},
+                           {"l2_shrinkage_regularization_strength", number(ftrl.l2_shrinkage_regularization_strength)},
+                           {"beta", number(ftrl.beta)}}},
       {"Lion", common(lion) + Ours{{"beta_1", number(lion.beta_1)}, {"beta_2", number(lion.beta_2)}}},
-      {"Adafactor", common(factor) + Ours{{"epsilon_1", number(factor.epsilon_1)}, {"epsilon_2", number(factor.epsilon_2)}}},
+      {"Adafactor",
+       common(factor) + Ours{{"epsilon_1", number(factor.epsilon_1)}, {"epsilon_2", number(factor.epsilon_2)}}},
   };
 }
 
@@ -195,38 +116,51 @@ Table schedules() {
       {"ExponentialDecay", {{"staircase", of([](auto... v) { return ExponentialDecay(0.1, 10, 0.5, (v != 0)...); })}}},
       {"InverseTimeDecay", {{"staircase", of([](auto... v) { return InverseTimeDecay(0.1, 10, 0.5, (v != 0)...); })}}},
       {"PiecewiseConstantDecay", {}},
-      {"PolynomialDecay", {{"end_learning_rate", of([](auto... v) { return PolynomialDecay(0.1, 10, v...); })},
-                           {"power", of([](auto... v) { return PolynomialDecay(0.1, 10, 1e-4, v...); })},
-                           {"cycle", of([](auto... v) { return PolynomialDecay(0.1, 10, 1e-4, 1, (v != 0)...); })}}},
-      {"CosineDecay", {{"alpha", of([](auto... v) { return CosineDecay(0.1, 10, v...); })}, {"warmup_target", none(true)},
-                       {"warmup_steps", of([](auto... v) { return CosineDecay(0.1, 10, 0, std::nullopt, v...); })}}},
-      {"CosineDecayRestarts", {{"t_mul", of([](auto... v) { return CosineDecayRestarts(0.1, 10, v...); })},
-                               {"m_mul", of([](auto... v) { return CosineDecayRestarts(0.1, 10, 2, v...); })},
-                               {"alpha", of([](auto... v) { return CosineDecayRestarts(0.1, 10, 2, 1, v...); })}}},
+      {"PolynomialDecay",
+       {{"end_learning_rate", of([](auto... v) { return PolynomialDecay(0.1, 10, v...); })},
+        {"power", of([](auto... v) { return PolynomialDecay(0.1, 10, 1e-4, v...); })},
+        {"cycle", of([](auto... v) { return PolynomialDecay(0.1, 10, 1e-4, 1, (v != 0)...); })}}},
+      {"CosineDecay",
+       {{"alpha", of([](auto... v) { return CosineDecay(0.1, 10, v...); })},
+        {"warmup_target", none(true)},
+        {"warmup_steps", of([](auto... v) { return CosineDecay(0.1, 10, 0, std::nullopt, v...); })}}},
+      {"CosineDecayRestarts",
+       {{"t_mul", of([](auto... v) { return CosineDecayRestarts(0.1, 10, v...); })},
+        {"m_mul", of([](auto... v) { return CosineDecayRestarts(0.1, 10, 2, v...); })},
+        {"alpha", of([](auto... v) { return CosineDecayRestarts(0.1, 10, 2, 1, v...); })}}},
   };
 }
 
 Table initializers() {
-  const auto numbers = [](const Initializer& i, const char* a, const char* b) { return Ours{{a, number(i.a)}, {b, number(i.b)}}; };
+  const auto numbers = [](const Initializer& i, const char* a, const char* b) {
+    return Ours{{a, number(i.a)}, {b, number(i.b)}};
+  };
   Table t{{"Orthogonal", {{"gain", number(orthogonal().a)}}},
           {"RandomNormal", numbers(random_normal(), "mean", "stddev")},
           {"TruncatedNormal", numbers(truncated_normal(), "mean", "stddev")},
           {"RandomUniform", numbers(random_uniform(), "minval", "maxval")}};
-  for (const char* name : {"Constant", "Zeros", "Ones", "VarianceScaling", "GlorotNormal", "GlorotUniform", "HeNormal", "HeUniform",
-                           "LecunNormal", "LecunUniform"})
+  for (const char* name : {"Constant", "Zeros", "Ones", "VarianceScaling", "GlorotNormal", "GlorotUniform", "HeNormal",
+                           "HeUniform", "LecunNormal", "LecunUniform"})
     t[name];
   return t;
 }
 
 Table activations() {
   const ReluOptions re;
-  Table t{{"relu", {{"negative_slope", number(re.negative_slope)}, {"max_value", none(!re.max_value)}, {"threshold", number(re.threshold)}}},
-          {"leaky_relu", {{"negative_slope", numbered([](Tensor x, auto... v) { activate(x, leaky_relu, v...); })}}},
-          {"elu", {{"alpha", numbered([](Tensor x, auto... v) { activate(x, elu, v...); })}}},
-          {"gelu", {{"approximate", call([](Tensor x) { activate(x, "gelu"); }, [](Tensor x, double v) { activate(x, v != 0 ? gelu_tanh : gelu); })}}},
-          {"softmax", {{"axis", numbered([](Tensor x, auto... v) { softmax(x, static_cast<int64_t>(v)...); })}}},
-          {"log_softmax", {{"axis", numbered([](Tensor x, auto... v) { log_softmax(x, static_cast<int64_t>(v)...); })}}}};
-  for (const char* name : {"linear", "relu6", "selu", "sigmoid", "tanh", "softplus", "silu", "swish", "mish", "hard_sigmoid", "hard_silu", "hard_swish"}) {
+  Table t{
+      {"relu",
+       {{"negative_slope", number(re.negative_slope)},
+        {"max_value", none(!re.max_value)},
+        {"threshold", number(re.threshold)}}},
+      {"leaky_relu", {{"negative_slope", numbered([](Tensor x, auto... v) { activate(x, leaky_relu, v...); })}}},
+      {"elu", {{"alpha", numbered([](Tensor x, auto... v) { activate(x, elu, v...); })}}},
+      {"gelu",
+       {{"approximate", call([](Tensor x) { activate(x, "gelu"); },
+                             [](Tensor x, double v) { activate(x, v != 0 ? gelu_tanh : gelu); })}}},
+      {"softmax", {{"axis", numbered([](Tensor x, auto... v) { softmax(x, static_cast<int64_t>(v)...); })}}},
+      {"log_softmax", {{"axis", numbered([](Tensor x, auto... v) { log_softmax(x, static_cast<int64_t>(v)...); })}}}};
+  for (const char* name : {"linear", "relu6", "selu", "sigmoid", "tanh", "softplus", "silu", "swish", "mish",
+                           "hard_sigmoid", "hard_silu", "hard_swish"}) {
     EXPECT_NO_THROW(activation_from_name(name)) << name;
     t[name];
   }
@@ -236,29 +170,38 @@ Table activations() {
 Table estimator() {
   const RunConfig run;
   const Ours limits{{"steps", none(true)}, {"max_steps", none(true)}};
-  return {{"RunConfig", {{"model_dir", none(run.model_dir.empty())}, {"tf_random_seed", deviates("0: the same bits each time")},
-                         {"keep_checkpoint_max", number(run.keep_checkpoint_max)},
-                         {"log_step_count_steps", number(static_cast<double>(run.log_step_count_steps))},
-                         // Neither given: every 600 seconds.
-                         {"save_checkpoints_steps", text(run.save_checkpoints_steps == 0 ? "UNSET" : "set")},
-                         {"save_checkpoints_secs", text(run.save_checkpoints_secs == 600 ? "UNSET" : "other")}}},
+  return {{"RunConfig",
+           {{"model_dir", none(run.model_dir.empty())},
+            {"tf_random_seed", deviates("0: the same bits each time")},
+            {"keep_checkpoint_max", number(run.keep_checkpoint_max)},
+            {"log_step_count_steps", number(static_cast<double>(run.log_step_count_steps))},
+            // Neither given: every 600 seconds.
+            {"save_checkpoints_steps", text(run.save_checkpoints_steps == 0 ? "UNSET" : "set")},
+            {"save_checkpoints_secs", text(run.save_checkpoints_secs == 600 ? "UNSET" : "other")}}},
           {"TrainSpec", {{"max_steps", none(true)}}},
           {"EvalSpec", {{"steps", deviates("all of the input")}}},
           {"train", limits},
           {"evaluate", {{"steps", none(true)}, {"checkpoint_path", none(true)}}},
           {"predict", {{"checkpoint_path", none(true)}}},
           {"Estimator", {{"model_dir", none(run.model_dir.empty())}}},
-          {"EstimatorSpec", {{"loss", none(!EstimatorSpec().loss)}, {"train_op", none(!EstimatorSpec().train_op)},
-                             {"predictions", none(EstimatorSpec().predictions.empty())},
-                             {"eval_metric_ops", none(EstimatorSpec().eval_metrics.empty())}}}};
+          {"EstimatorSpec",
+           {{"loss", none(!EstimatorSpec().loss)},
+            {"train_op", none(!EstimatorSpec().train_op)},
+            {"predictions", none(EstimatorSpec().predictions.empty())},
+            {"eval_metric_ops", none(EstimatorSpec().eval_metrics.empty())}}}};
 }
 
 TEST(Signatures, DefaultsAreThoseOfKeras) {
-  std::map<std::string, Table> ours{{"layers", layers()}, {"losses", losses()}, {"metrics", metrics()},
-                                    {"optimizers", optimizers()}, {"optimizers.schedules", schedules()},
-                                    {"initializers", initializers()}, {"activations", activations()},
-                                    {"regularizers", {{"L1L2", {{"l1", number(Regularizer().l1)}, {"l2", number(Regularizer().l2)}}}}},
-                                    {"estimator 2.15", estimator()}};
+  std::map<std::string, Table> ours{
+      {"layers", layers()},
+      {"losses", losses()},
+      {"metrics", metrics()},
+      {"optimizers", optimizers()},
+      {"optimizers.schedules", schedules()},
+      {"initializers", initializers()},
+      {"activations", activations()},
+      {"regularizers", {{"L1L2", {{"l1", number(Regularizer().l1)}, {"l2", number(Regularizer().l2)}}}}},
+      {"estimator 2.15", estimator()}};
   std::string rows_left, deliberate;
   std::map<std::string, int> arguments_left;
   int rows = 0, compared = 0;
@@ -280,10 +223,12 @@ TEST(Signatures, DefaultsAreThoseOfKeras) {
       }
       ++compared;
       EXPECT_TRUE(own->second.agrees(value)) << argument << " is " << value << ", ours " << own->second.ours;
-      if (own->second.deliberate) deliberate += "\n  " + name + " " + argument + " is " + value + ", ours " + own->second.ours;
+      if (own->second.deliberate)
+        deliberate += "\n  " + name + " " + argument + " is " + value + ", ours " + own->second.ours;
       it->second.erase(own);
     }
-    EXPECT_TRUE(it->second.empty()) << "the file has no argument " << (it->second.empty() ? "" : it->second.begin()->first);
+    EXPECT_TRUE(it->second.empty()) << "the file has no argument "
+                                    << (it->second.empty() ? "" : it->second.begin()->first);
     table.erase(it);
   }
   for (const auto& [module, left] : ours)
@@ -291,7 +236,8 @@ TEST(Signatures, DefaultsAreThoseOfKeras) {
   EXPECT_EQ(rows, 125);
   EXPECT_EQ(compared, 292);
   std::cout << compared << " defaults of " << rows << " rows are compared. Different on purpose:" << deliberate
-            << "\nRows of what Tenon does not have:" << rows_left << "\nArguments that it does not have, in so many rows:";
+            << "\nRows of what Tenon does not have:" << rows_left
+            << "\nArguments that it does not have, in so many rows:";
   for (const auto& [argument, count] : arguments_left) std::cout << " " << argument << " " << count;
   std::cout << "\n";
 }

@@ -26,13 +26,14 @@ inline bool equal(const std::string& a, const std::string& b) {
     return true;
   }
   if (as_number(a) && as_number(b)) return *as_number(a) == *as_number(b);
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return std::tolower(x) == std::tolower(y); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char x, char y) { return std::tolower(x) == std::tolower(y); });
 }
 
 struct Default {
-  std::string ours;                                       // for messages
+  std::string ours;  // for messages
   std::function<bool(const std::string& golden)> agrees;
-  bool deliberate = false;                                // it differs, and should
+  bool deliberate = false;  // it differs, and should
 };
 
 inline Default text(const std::string& ours) {
@@ -66,8 +67,11 @@ using With = std::function<void(Tensor x, double value)>;
 inline Default call(const std::function<void(Tensor)>& without, const With& with, const Shape& shape = {2, 8, 8, 4},
                     double if_none = 0) {
   return {"what the call does", [=](const std::string& golden) {
-            const double v = golden == "None" ? if_none : golden == "True" ? 1 : golden == "False" ? 0
-                             : golden[0] == '(' ? static_cast<double>(golden::integers(golden)[0]) : std::stod(golden);
+            const double v = golden == "None"    ? if_none
+                             : golden == "True"  ? 1
+                             : golden == "False" ? 0
+                             : golden[0] == '('  ? static_cast<double>(golden::integers(golden)[0])
+                                                 : std::stod(golden);
             return same_nodes(graph_of(without, shape), graph_of([&](Tensor x) { with(x, v); }, shape));
           }};
 }
@@ -75,7 +79,8 @@ inline Default call(const std::function<void(Tensor)>& without, const With& with
 inline bool same(const Initializer& a, const Initializer& b) { return a.kind == b.kind && a.a == b.a && a.b == b.b; }
 
 // The initializer of the variable that a layer makes under a name that ends so.
-inline Default first_value(const std::string& suffix, const std::function<void(Tensor)>& layer, const Shape& shape = {2, 8, 8, 4}) {
+inline Default first_value(const std::string& suffix, const std::function<void(Tensor)>& layer,
+                           const Shape& shape = {2, 8, 8, 4}) {
   return {"what the layer does", [=](const std::string& golden) {
             const Graph graph = graph_of(layer, shape);
             for (const Variable& v : graph.variables) {
@@ -97,17 +102,42 @@ inline Ours operator+(Ours a, const Ours& b) {
   return a;
 }
 
+using Table = std::map<std::string, Ours>;  // by "module,name"
+
+// A call whose argument is its number.
+template <class Layer>
+Default numbered(Layer layer, const Shape& shape = {2, 8, 8, 4}, double if_none = 0) {
+  return call([=](Tensor x) { layer(x); }, [=](Tensor x, double v) { layer(x, v); }, shape, if_none);
+}
+
+Table layers();  // signatures_layers.cc
+
 // The arguments that have a default, with the file's abbreviations written out.
 inline golden::Arguments defaults(const std::string& arguments) {
   static const std::map<std::string, golden::Arguments> kShort = {
-      {"COMMON", {{"weight_decay", "None"}, {"clipnorm", "None"}, {"clipvalue", "None"}, {"global_clipnorm", "None"},
-                  {"use_ema", "False"}, {"ema_momentum", "0.99"}, {"ema_overwrite_frequency", "None"},
-                  {"loss_scale_factor", "None"}, {"gradient_accumulation_steps", "None"}}},
+      {"COMMON",
+       {{"weight_decay", "None"},
+        {"clipnorm", "None"},
+        {"clipvalue", "None"},
+        {"global_clipnorm", "None"},
+        {"use_ema", "False"},
+        {"ema_momentum", "0.99"},
+        {"ema_overwrite_frequency", "None"},
+        {"loss_scale_factor", "None"},
+        {"gradient_accumulation_steps", "None"}}},
       {"KINIT", {{"kernel_initializer", "glorot_uniform"}, {"bias_initializer", "zeros"}}},
       {"NINIT", {{"beta_initializer", "zeros"}, {"gamma_initializer", "ones"}}},
-      {"KREG", {{"kernel_regularizer", "None"}, {"bias_regularizer", "None"}, {"activity_regularizer", "None"},
-                {"kernel_constraint", "None"}, {"bias_constraint", "None"}}},
-      {"NREG", {{"beta_regularizer", "None"}, {"gamma_regularizer", "None"}, {"beta_constraint", "None"}, {"gamma_constraint", "None"}}},
+      {"KREG",
+       {{"kernel_regularizer", "None"},
+        {"bias_regularizer", "None"},
+        {"activity_regularizer", "None"},
+        {"kernel_constraint", "None"},
+        {"bias_constraint", "None"}}},
+      {"NREG",
+       {{"beta_regularizer", "None"},
+        {"gamma_regularizer", "None"},
+        {"beta_constraint", "None"},
+        {"gamma_constraint", "None"}}},
       {"RREG", {}},
       {"RED", {{"reduction", "sum_over_batch_size"}}}};
   golden::Arguments out;

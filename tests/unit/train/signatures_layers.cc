@@ -1,0 +1,140 @@
+// The defaults of layers.
+#include "unit/train/signatures_testing.h"
+
+namespace tenon::signatures {
+namespace {
+
+Default padding(Padding p) { return text(p == Padding::kValid ? "valid" : "other"); }
+Default act(Activation a) { return a == linear ? text("None") : text(std::string(activation_name(a))); }
+Default extent(const Extent& e) { return e.count() == 1 ? number(static_cast<double>(e.of(1)[0])) : text("several"); }
+Default penalty(const Regularizer& r) { return none(r.l1 == 0 && r.l2 == 0); }
+
+template <class Options>
+Ours weights(Options o, Tensor (*layer)(Tensor, const Options&), const Shape& shape = {2, 8, 8, 4},
+             const std::string& kernel = "kernel", const std::string& as = "kernel_initializer") {
+  const auto build = [=](Tensor x) { layer(x, o); };
+  return {{"use_bias", flag(o.use_bias)},
+          {"activation", act(o.activation)},
+          {as, first_value(kernel, build, shape)},
+          {"bias_initializer", first_value("bias", build, shape)},
+          {"kernel_regularizer", penalty(o.kernel_regularizer)}};
+}
+
+template <class Options>
+Ours moved(const Options& o) {
+  return {{"strides", extent(o.strides)}, {"padding", padding(o.padding)}, {"dilation_rate", extent(o.dilation)}};
+}
+
+Ours pooling() {
+  const PoolLayerOptions o;
+  return {{"strides", none(!o.strides)}, {"padding", padding(o.padding)}};
+}
+
+}  // namespace
+
+Table layers() {
+  ConvLayerOptions conv;
+  ConvTransposeOptions transposed;
+  DenseOptions fc;
+  EmbeddingOptions rows{.input_dim = 5, .output_dim = 3};
+  fc.units = conv.filters = transposed.filters = 4;
+  const ReluOptions re;
+  const PreluOptions pre;
+  const BatchNormOptions bn;
+  const LayerNormOptions ln;
+  const GroupNormOptions gn{.groups = 2};
+  const auto depthwise = +[](Tensor x, const ConvLayerOptions& o) { return depthwise_conv2d(x, o); };
+  const auto separable = +[](Tensor x, const ConvLayerOptions& o) { return separable_conv2d(x, o); };
+  const auto multiplied = [=](auto layer) {
+    return call([=](Tensor x) { layer(x, conv); },
+                [=](Tensor x, double m) { layer(x, conv, static_cast<int64_t>(m)); });
+  };
+  const auto depth = [](Tensor x, const ConvLayerOptions& o, auto... m) { depthwise_conv2d(x, o, m...); };
+  const auto both = [](Tensor x, const ConvLayerOptions& o, auto... m) { separable_conv2d(x, o, m...); };
+  const auto batch_norm = [](Tensor x) { batch_normalization(x, Mode::kTrain); };
+  const auto layer_norm = [](Tensor x) { layer_normalization(x); };
+  const auto group_norm = [=](Tensor x) { group_normalization(x, gn); };
+  const auto scaled = [](const auto& norm) -> Ours {
+    return {{"beta_initializer", first_value("beta", norm)}, {"gamma_initializer", first_value("gamma", norm)}};
+  };
+  Ours convolution = moved(conv) + weights(conv, conv2d);
+  convolution["groups"] = number(static_cast<double>(conv.groups));
+  Table t{
+      {"Activation", {}},
+      {"Add", {}},
+      {"Flatten", {}},
+      {"Permute", {}},
+      {"Reshape", {}},
+      {"Dropout", {}},
+      {"SpatialDropout2D", {}},
+      {"Cropping2D", {}},
+      {"UnitNormalization", {{"axis", number(-1)}}},
+      {"Conv1D", convolution},
+      {"Conv2D", convolution},
+      {"DepthwiseConv2D", moved(conv) + weights(conv, depthwise, {2, 8, 8, 4}, "kernel", "depthwise_initializer") +
+                              Ours{{"depth_multiplier", multiplied(depth)}}},
+      {"SeparableConv2D",
+       moved(conv) + weights(conv, separable, {2, 8, 8, 4}, "depthwise_kernel", "depthwise_initializer") +
+           Ours{{"pointwise_initializer", first_value("pointwise_kernel", [=](Tensor x) { separable(x, conv); })},
+                {"depth_multiplier", multiplied(both)}}},
+      {"Conv2DTranspose", moved(transposed) + weights(transposed, conv2d_transpose) +
+                              Ours{{"output_padding", none(!transposed.output_padding)}}},
+      {"Dense", weights(fc, dense)},
+      {"Embedding",
+       {{"embeddings_initializer",
+         first_value("embeddings", [=](Tensor x) { embedding(cast(x, DType::kI32), rows); })}}},
+      {"AveragePooling1D", pooling()},
+      {"AveragePooling2D", pooling()},
+      {"MaxPooling1D", pooling() + Ours{{"pool_size", extent(PoolLayerOptions().pool_size)}}},
+      {"MaxPooling2D", pooling() + Ours{{"pool_size", extent(PoolLayerOptions().pool_size)}}},
+      {"ReLU",
+       {{"max_value", none(!re.max_value)},
+        {"negative_slope", number(re.negative_slope)},
+        {"threshold", number(re.threshold)}}},
+      {"LeakyReLU", {{"negative_slope", numbered([](Tensor x, auto... v) { leaky_relu_layer(x, v...); })}}},
+      {"ELU", {{"alpha", numbered([](Tensor x, auto... v) { activate(x, elu, v...); })}}},
+      {"PReLU",
+       {{"shared_axes", none(pre.shared_axes.empty())},
+        {"alpha_initializer", first_value("alpha", [](Tensor x) { prelu(x); })}}},
+      {"Softmax", {{"axis", numbered([](Tensor x, auto... v) { softmax(x, static_cast<int64_t>(v)...); })}}},
+      {"Concatenate", {{"axis", numbered([](Tensor x, auto... v) {
+                          concatenate({x, x}, static_cast<int64_t>(v)...);
+                        })}}},
+      {"Rescaling", {{"offset", numbered([](Tensor x, auto... v) { rescaling(x, 0.5, v...); })}}},
+      {"UpSampling2D",
+       {{"size", numbered([](Tensor x, auto... v) { up_sampling2d(x, static_cast<int64_t>(v)...); })},
+        {"interpolation", text("nearest")}}},
+      {"ZeroPadding2D",
+       {{"padding", numbered([](Tensor x, auto... v) { zero_padding2d(x, static_cast<int64_t>(v)...); })}}},
+      {"BatchNormalization",
+       scaled(batch_norm) + Ours{{"axis", number(-1)},
+                                 {"momentum", number(bn.momentum)},
+                                 {"epsilon", number(bn.epsilon)},
+                                 {"center", flag(bn.center)},
+                                 {"scale", flag(bn.scale)},
+                                 {"moving_mean_initializer", first_value("moving_mean", batch_norm)},
+                                 {"moving_variance_initializer", first_value("moving_variance", batch_norm)}}},
+      {"LayerNormalization", scaled(layer_norm) + Ours{{"axis", number(static_cast<double>(ln.axes.at(0)))},
+                                                       {"epsilon", number(ln.epsilon)},
+                                                       {"center", flag(ln.center)},
+                                                       {"scale", flag(ln.scale)}}},
+      {"GroupNormalization",
+       scaled(group_norm) + Ours{{"groups", number(static_cast<double>(GroupNormOptions().groups))},
+                                 {"axis", number(-1)},
+                                 {"epsilon", number(gn.epsilon)},
+                                 {"center", flag(gn.center)},
+                                 {"scale", flag(gn.scale)}}},
+      {"RMSNormalization", {{"axis", number(-1)}, {"epsilon", number(RmsNormOptions().epsilon)}}},
+  };
+  const Shape sequence{2, 8, 4};
+  const auto keep = [](auto pool, const Shape& shape) -> Ours {
+    return {{"keepdims", call([=](Tensor x) { pool(x, false); }, [=](Tensor x, double v) { pool(x, v != 0); }, shape)}};
+  };
+  t["GlobalAveragePooling1D"] = keep(global_average_pool1d, sequence);
+  t["GlobalMaxPooling1D"] = keep(global_max_pool1d, sequence);
+  t["GlobalAveragePooling2D"] = keep(global_average_pool2d, {2, 8, 8, 4});
+  t["GlobalMaxPooling2D"] = keep(global_max_pool2d, {2, 8, 8, 4});
+  return t;
+}
+
+}  // namespace tenon::signatures
