@@ -1,10 +1,13 @@
 // The cases: there is one for all that there should be, and the reference evaluates each.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "conformance/corpus.h"
 #include "conformance/graph_check.h"
+#include "conformance/lowering.h"
 #include "op/op.h"
 #include "tenon/plugin/graph.h"
 
@@ -99,6 +102,30 @@ TEST(Corpus, UsesEveryInput) {
     for (uint32_t i = 0; i < view.n_nodes(); ++i)
       for (int k = 0; k < view.node(i).operands(); ++k) used.insert(view.node(i).operand_id(k));
     for (uint32_t i = 0; i < view.n_inputs(); ++i) EXPECT_TRUE(used.count(view.input(i).value)) << name_of(c) << " input " << i;
+  }
+}
+
+double distance(const reference::Tensor& a, const reference::Tensor& b) {
+  double most = a.i == b.i && a.f.size() == b.f.size() ? 0 : 1;
+  for (size_t e = 0; e < a.f.size() && e < b.f.size(); ++e) {
+    if (a.f[e] == b.f[e] || (std::isnan(a.f[e]) && std::isnan(b.f[e]))) continue;
+    most = std::max(most, std::fabs(a.f[e] - b.f[e]) / std::max(1.0, std::fabs(b.f[e])));
+  }
+  return most;
+}
+
+// What the core lowers a graph to is what its nodes' decompositions make of it, but for constants folded in f64.
+TEST(Corpus, MeansTheSameLoweredAndDecomposed) {
+  for (const Case& c : built_in_corpus()) {
+    if (c.min_memory || c.decompositions.empty()) continue;
+    std::vector<bool> all(c.whole.graph()->nodes.count, false);
+    for (const Decomposition& d : c.decompositions) all[d.node] = true;
+    const plugin::FlatGraph inlined = inline_decompositions(*c.whole.graph(), c.decompositions, all);
+    const std::vector<reference::Tensor> inputs = inputs_of_case(c, *c.whole.graph());
+    std::vector<reference::Tensor> lowered, decomposed;
+    ASSERT_EQ(reference::evaluate_graph(*c.lowered.graph(), inputs, reference::Rounding::kExact, lowered), "") << name_of(c);
+    ASSERT_EQ(reference::evaluate_graph(*inlined.graph(), inputs, reference::Rounding::kExact, decomposed), "") << name_of(c);
+    for (size_t r = 0; r < lowered.size(); ++r) EXPECT_LE(distance(decomposed[r], lowered[r]), 1e-6) << name_of(c) << " result " << r;
   }
 }
 
