@@ -14,8 +14,8 @@ using plugin::NodeView;
 using reference::Tensor;
 using Tensors = std::vector<Tensor>;
 
-constexpr uint64_t kSamples = 4;
-constexpr double kSpread = 8;  // how much farther than any sample a backend may be
+constexpr uint64_t kSamples = 8;
+constexpr double kSpread = 6;  // how much farther than any sample a backend may be
 
 // splitmix64: the same numbers everywhere.
 double uniform(uint64_t& state) {
@@ -28,7 +28,9 @@ double uniform(uint64_t& state) {
 // Evaluates one graph as it is, and again with each node's floats moved within the bounds found the first time.
 class Evaluation {
  public:
-  explicit Evaluation(const tenon_graph& graph) : graph_(graph), last_use_(graph_.n_values(), 0), bounds_(graph_.n_values()) {
+  explicit Evaluation(const tenon_graph& graph)
+      : graph_(graph), last_use_(graph_.n_values(), 0), decides_(graph_.n_values()), bounds_(graph_.n_values()) {
+    for (uint32_t i = graph_.n_nodes(); i-- > 0;) mark_decisions(graph_.node(i));
     for (uint32_t i = 0; i < graph_.n_nodes(); ++i)
       for (int k = 0; k < graph_.node(i).operands(); ++k)
         if (graph_.node(i).has(k)) last_use_[graph_.node(i).operand_id(k)] = i + 1;
@@ -85,11 +87,12 @@ class Evaluation {
     Tensors out;
     const std::string wrong = reference::evaluate_node(node, in, out);
     if (!wrong.empty()) fail("the reference cannot evaluate " + wrong);
-    for (Tensor& t : out) reference::round_to_dtype(t);
     for (int k = 0; k < node.results(); ++k) {
       if (!node.has_result(k)) continue;
+      Tensor& y = out[static_cast<size_t>(k)];
+      // Moved values lie between the dtype's: rounding them would part what is equal, a maximum and the element it is of.
       if (seed == 0) keep_bound(node, in, out, k);
-      else move(out[static_cast<size_t>(k)], bounds_[node.result_id(k)], seed * 1000003 + node.index() + static_cast<uint64_t>(k) * 101);
+      else move(y, bounds_[node.result_id(k)], seed * 1000003 + node.index() + static_cast<uint64_t>(k) * 101);
     }
     for (int k = 0; k < node.operands(); ++k)
       if (node.has(k) && last_use_[node.operand_id(k)] == node.index() + 1) values[node.operand_id(k)] = {};
@@ -97,19 +100,38 @@ class Evaluation {
       if (node.has_result(k)) values[node.result_id(k)] = std::move(out[static_cast<size_t>(k)]);
   }
 
-  // A bound of nothing but zeros is kept empty. To a cast to a narrower float comes its rounding, which a kernel of
-  // the whole may leave out; alone it is exact.
-  void keep_bound(const NodeView& node, const std::vector<const Tensor*>& in, const Tensors& out, int result) {
-    Tensor& kept = bounds_[node.result_id(result)];
-    const Tensor& y = out[static_cast<size_t>(result)];
-    kept = {};
-    if (y.f.empty()) return;
+  // Rounds result k and keeps its bound; one of nothing but zeros is kept empty.
+  void keep_bound(const NodeView& node, const std::vector<const Tensor*>& in, Tensors& out, int result) {
+    Tensor& y = out[static_cast<size_t>(result)];
+    const std::vector<double> exact = y.f;
+    reference::round_to_dtype(y);
     Tensor bound = reference::bound(node, in, out, result);
-    const bool narrows = node.op() == "cast" && graph_.n_nodes() > 1 && plugin::is_float(in[0]->dtype) &&
-                         plugin::dtype_bytes(y.dtype) < plugin::dtype_bytes(in[0]->dtype);
-    for (size_t e = 0; e < y.f.size() && narrows; ++e)
-      if (std::isfinite(y.f[e])) bound.f[e] += reference::spacing(y.dtype, y.f[e]) / 2;
-    if (std::any_of(bound.f.begin(), bound.f.end(), [](double b) { return b != 0; })) kept = std::move(bound);
+    if (graph_.n_nodes() > 1) adapt(node, exact, y, bound);
+    const bool any = std::any_of(bound.f.begin(), bound.f.end(), [](double b) { return b != 0; });
+    bounds_[node.result_id(result)] = any && !y.f.empty() ? std::move(bound) : Tensor();
+  }
+
+  // What a choice depends on: floor, round, comparison and conversion to integers of it, or of what comes from it.
+  void mark_decisions(const NodeView& node) {
+    const std::string_view op = node.op();
+    bool decides = op == "floor" || op == "round" || op == "compare" || op == "sort" || (op == "cast" && !plugin::is_float(node.out(0).dtype()));
+    for (int k = 0; k < node.results(); ++k) decides |= node.has_result(k) && decides_[node.result_id(k)];
+    for (int k = 0; k < node.operands() && decides; ++k)
+      if (node.has(k)) decides_[node.operand_id(k)] = true;
+  }
+
+  // Among other nodes. A cast to a narrower float may be off by its rounding, which a kernel of the whole leaves out. A
+  // sum, difference or product that the dtype holds exactly is not off at all, being the nearest number to the exact
+  // one: positions of pixels stay where they are. What decides nothing may be summed in another order.
+  void adapt(const NodeView& node, const std::vector<double>& exact, const Tensor& y, Tensor& bound) const {
+    const std::string_view op = node.op();
+    const bool nearest = (op == "add" || op == "sub" || op == "mul") && y.dtype != TENON_F64 && decides_[node.result_id(0)];
+    const bool narrows = op == "cast" && plugin::is_float(node.in(0).dtype()) &&
+                         plugin::dtype_bytes(y.dtype) < plugin::dtype_bytes(node.in(0).dtype());
+    for (size_t e = 0; e < y.f.size() && (nearest || narrows); ++e) {
+      if (nearest && exact[e] == y.f[e]) bound.f[e] = 0;
+      if (narrows && exact[e] != y.f[e] && std::isfinite(y.f[e])) bound.f[e] += reference::spacing(y.dtype, y.f[e]) / 2;
+    }
   }
 
   static void move(Tensor& y, const Tensor& bound, uint64_t seed) {
@@ -131,6 +153,7 @@ class Evaluation {
 
   GraphView graph_;
   std::vector<uint32_t> last_use_;  // 1 + the last node that reads a value
+  std::vector<bool> decides_;       // each value
   Tensors bounds_;                  // of each value, empty where it is exact
 };
 
