@@ -1,10 +1,10 @@
 /* The C ABI as a C11 program sees it: every struct, field and number, held against the golden file of
- * each published minor version (golden_MAJOR.MINOR.txt).
+ * each published version (sdk/abi-history/MAJOR.MINOR/layout.txt).
  *
- *   abi_c print                     the layout as it is now, in the golden files' form
- *   abi_c check HEADERS GOLDEN..    0 when nothing that was published moved and no field is unlisted here
+ *   abi_c print                     the layout as it is now
+ *   abi_c check HEADERS LAYOUT..    0 when nothing that was published moved and no field is unlisted here
  *
- * Golden lines:   struct NAME SIZE    field NAME.FIELD OFFSET SIZE    number NAME VALUE
+ * Lines:   struct NAME SIZE    field NAME.FIELD OFFSET SIZE    number NAME VALUE
  * A struct may have grown at its end since an older version; a frozen one may not. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static void fail(const char* what, const char* name, long long expected, long lo
 }
 
 static void print_all(void) {
-  printf("# Layout and numbers of the C ABI, version %u.%u; written by abi_c print, never by hand.\n", TENON_ABI_MAJOR,
+  printf("# Layout and numbers of the C ABI, version %u.%u; written by abi_c print.\n", TENON_ABI_MAJOR,
          TENON_ABI_MINOR);
   for (int i = 0; i < kEntries; ++i) {
     const entry* e = &entries[i];
@@ -176,7 +176,7 @@ static void check_line(const char* line, int current) {
 /* Lines of the golden file of the present version: as many as there are entries, so none is new. */
 static int check_golden(const char* path) {
   char mark[64];
-  snprintf(mark, sizeof(mark), "golden_%u.%u.txt", TENON_ABI_MAJOR, TENON_ABI_MINOR);
+  snprintf(mark, sizeof(mark), "%u.%u/layout.txt", TENON_ABI_MAJOR, TENON_ABI_MINOR);
   const int current = strstr(path, mark) != NULL;
   FILE* file = fopen(path, "r");
   if (!file) {

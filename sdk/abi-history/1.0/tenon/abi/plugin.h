@@ -1,0 +1,94 @@
+/* Tenon plugin ABI: the two tables and the one exported symbol.
+ *
+ * A backend is a shared library that exports `tenon_backend_init` and carries an ELF note (section
+ * `.note.tenon`, owner "Tenon", type 1) with three uint32_t: ABI major, ABI minor, least host minor.
+ * The core reads the note from the file before it runs any of the library's code.
+ */
+#ifndef TENON_ABI_PLUGIN_H
+#define TENON_ABI_PLUGIN_H
+
+#include "tenon/abi/device.h"
+#include "tenon/abi/optimizer.h"
+
+#define TENON_NOTE_SECTION ".note.tenon"
+#define TENON_NOTE_OWNER "Tenon"
+#define TENON_NOTE_TYPE 1u
+
+typedef enum tenon_log_level { TENON_LOG_DEBUG = 0, TENON_LOG_INFO = 1, TENON_LOG_WARNING = 2, TENON_LOG_ERROR = 3 } tenon_log_level;
+
+typedef struct tenon_backend tenon_backend;
+
+/* What the host offers. Any entry may be NULL. Called only from threads inside an entry of the
+ * backend or inside a gang, never under a lock. Lives for ever. */
+typedef struct tenon_host {
+  uint64_t struct_size;
+  uint64_t flags;
+  uint32_t abi_major, abi_minor;
+  void* ctx;
+  const char* name;
+  const char* version;
+  void (*log)(void* ctx, int32_t level, const char* text);
+  uint32_t threads; /* cores to use; 0 unknown */
+  uint32_t reserved;
+  /* fn(arg, index, count) on count <= want threads that truly run at once; the caller is index 0;
+   * returns count. count varies from call to call; results must not depend on it. */
+  uint32_t (*gang)(void* ctx, uint32_t want, void (*fn)(void* arg, uint32_t index, uint32_t count), void* arg);
+  /* A small persistent store. get: *bytes is the room in, the size out; TENON_UNAVAILABLE = a miss. */
+  tenon_status (*cache_get)(void* ctx, const char* key, void* data, uint64_t* bytes);
+  tenon_status (*cache_put)(void* ctx, const char* key, const void* data, uint64_t bytes);
+  /* Another backend by name, for those that stand on one. No cycles. */
+  tenon_status (*open_backend)(void* ctx, const char* name, tenon_backend* out);
+} tenon_host;
+
+struct tenon_backend {
+  uint64_t struct_size;
+  uint64_t flags;
+  uint32_t abi_major, abi_minor;
+  void* self;
+  const char* name;    /* "cpu" */
+  const char* version; /* "1.0.0" */
+
+  /* Units for `spec` (NULL = default). *count: room in, units out; units NULL only counts. */
+  tenon_status (*enumerate)(void* self, const char* spec, tenon_unit* units, uint64_t stride, uint32_t* count);
+  tenon_status (*device_open)(void* self, const tenon_open* open, tenon_device** out);
+  void (*device_close)(tenon_device* device);
+
+  /* Pure: the answer for nodes[i] depends on that node, its attributes and its values alone. */
+  tenon_status (*supports)(tenon_device* device, const tenon_graph* graph, const tenon_options* options,
+                           const uint32_t* nodes, uint32_t n, tenon_verdict* out, uint64_t stride);
+  /* Keeps no pointer into the graph. Reserves all that run needs on one queue. */
+  tenon_status (*compile)(tenon_device* device, const tenon_graph* graph, const tenon_options* options,
+                          tenon_program** out, tenon_info* info);
+  void (*program_destroy)(tenon_program* program);
+
+  /* *host: the memory of a HOST buffer, 64-byte aligned, mapped until buffer_free; else NULL. */
+  tenon_status (*buffer_alloc)(tenon_device* device, const tenon_desc* desc, tenon_buffer** out, void** host);
+  void (*buffer_free)(tenon_buffer* buffer);
+
+  tenon_status (*queue_create)(tenon_device* device, uint64_t flags, tenon_queue** out);
+  void (*queue_destroy)(tenon_queue* queue);
+  tenon_status (*copy)(tenon_queue* queue, const tenon_copy* copy, uint64_t* ticket);
+  /* *done: iterations completed or submitted. */
+  tenon_status (*run)(tenon_queue* queue, const tenon_run* run, uint64_t* ticket, uint32_t* done);
+  /* This and all earlier tickets. 0 polls, UINT64_MAX waits for ever, else TENON_TIMEOUT. */
+  tenon_status (*wait)(tenon_queue* queue, uint64_t ticket, uint64_t timeout_ns);
+
+  /* optional */
+  tenon_status (*stats)(tenon_device* device, tenon_stats* out);
+  tenon_status (*trace)(tenon_device* device, const tenon_sink* sink); /* NULL flushes and ends */
+  const void* (*extension)(void* self, const char* name, uint32_t version);
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* Fills `out` up to its struct_size and sets struct_size to what it filled. Both tables live for ever. */
+#if defined(__GNUC__)
+__attribute__((visibility("default")))
+#endif
+tenon_status tenon_backend_init(const tenon_host* host, tenon_backend* out);
+#ifdef __cplusplus
+}
+#endif
+
+#endif
