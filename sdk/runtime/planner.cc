@@ -429,6 +429,7 @@ class Planner {
 Verdict answer_of(const NodeView& node, const KernelTable& table) {
   if (const std::string_view name = unknown_attribute(node); !name.empty())
     return refuse("attribute '" + std::string(name) + "' is not known here");
+  if (const std::string value = unknown_value(node); !value.empty()) return refuse(value + " is not known here");
   const Entry* entry = table.find(node.op(), node.version());
   if (entry) return entry->accept(node);
   return {TENON_DECOMPOSE, "no kernel for this op"};

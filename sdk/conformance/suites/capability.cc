@@ -1,148 +1,188 @@
-// What supports says: pure, honest, and nothing is taken that nobody knows.
-#include <cstring>
-#include <map>
+// What a backend says that it can do: TAKE compiles, answers are pure, what is unknown is not taken.
+#include <algorithm>
+#include <chrono>
 
-#include "conformance/lowering.h"
-#include "conformance/suites/cases.h"
+#include "conformance/suites/endless.h"
+#include "conformance/suites/one_node.h"
 #include "conformance/suites/support.h"
 
 namespace tenon::conformance {
 namespace {
 
-const char* word(int32_t answer) {
-  return answer == TENON_TAKE ? "TAKE" : answer == TENON_DECOMPOSE ? "DECOMPOSE" : answer == TENON_REFUSE ? "REFUSE" : "no answer";
-}
+using plugin::FlatGraph;
+using plugin::NodeView;
 
-std::string words(const Answer& a) { return std::string(word(a.answer)) + (a.reason.empty() ? "" : " (" + a.reason + ")"); }
+Answer answer_of(Subject& s, const FlatGraph& graph) { return answers(s, s.device(), *graph.graph()).at(0); }
 
-// Every node is answered with one of the three, refusals with a reason, and asking again gives the same.
-std::vector<Answer> asked_twice(Subject& s, const tenon_graph& graph) {
-  const std::vector<Answer> first = answers(s, s.device(), graph), again = answers(s, s.device(), graph);
-  for (size_t i = 0; i < first.size(); ++i) {
-    expect(first[i].answer >= TENON_REFUSE && first[i].answer <= TENON_TAKE, "supports answers " + std::to_string(first[i].answer));
-    expect(first[i].answer != TENON_REFUSE || !first[i].reason.empty(), "supports refuses without a reason");
-    expect(first[i].answer == again[i].answer, "supports answers " + words(first[i]) + " and then " + words(again[i]));
+std::string shape_of(const NodeView& node) {
+  std::string text;
+  for (int k = 0; k < node.operands(); ++k) {
+    if (!node.has(k)) continue;
+    text += (text.empty() ? "" : " ") + std::string(plugin::dtype_name(node.in(k).dtype())) + "[";
+    for (int d = 0; d < node.in(k).rank(); ++d) text += (d ? "," : "") + std::to_string(node.in(k).dim(d));
+    text += "]";
   }
-  return first;
+  return std::string(node.op()) + "(" + text + ")";
 }
 
-// A graph whose nodes are all taken compiles.
-void keeps_its_word(Subject& s, const Case& c) {
-  for (const plugin::FlatGraph* graph : {&c.whole, &c.lowered}) {
-    for (const Answer& a : asked_twice(s, *graph->graph()))
-      if (a.answer != TENON_TAKE) throw Unsupported{words(a)};
-    try {
-      const Program program(s, s.device(), *graph->graph());
-    } catch (const Unsupported& refusal) {
-      fail("every node was answered TAKE, and compile says: " + refusal.reason);
-    }
-  }
+std::string answer_name(int32_t answer) { return answer == TENON_TAKE ? "TAKE" : answer == TENON_DECOMPOSE ? "DECOMPOSE" : "REFUSE"; }
+
+// No more than this many of one op, evenly spread: a compiler takes its time.
+std::vector<Sample> some_of(const std::string& op) {
+  constexpr size_t kMost = 64;
+  const std::vector<Sample>& all = samples().at(op);
+  if (all.size() <= kMost) return all;
+  std::vector<Sample> some;
+  for (size_t i = 0; i < kMost; ++i) some.push_back(all[i * (all.size() - 1) / (kMost - 1)]);
+  return some;
 }
 
-// The answer for a node does not depend on what else is asked for or stands in the graph.
-void depends_on_the_node_alone(Subject& s) {
-  Sketch g;
-  const Dims dims{5};
-  const uint32_t x = g.state(TENON_F32, dims), sum = g.add(x, x, dims), product = g.mul(sum, x, dims);
-  g.builder.result(g.node("no_such_op", {product}, TENON_F32, dims));
-  const plugin::FlatGraph graph = g.builder.build();
-  const std::vector<Answer> all = answers(s, s.device(), *graph.graph());
+// Throws Unsupported unless one sample at least is taken.
+Sample first_taken(Subject& s, const std::string& op) {
+  Answer answer;
+  for (const Sample& sample : some_of(op))
+    if ((answer = answer_of(s, one_node_graph(sample.view()))).answer == TENON_TAKE) return sample;
+  throw Unsupported{op + ": " + (answer.reason.empty() ? answer_name(answer.answer) : answer.reason)};
+}
+
+void compile_taken(Subject& s, const Sample& sample, const FlatGraph& graph) {
   tenon_options options{};
   options.struct_size = sizeof options;
-  struct Wide {
-    tenon_verdict verdict;
-    uint64_t beyond = 0x5A5A5A5A5A5A5A5A;
-  };
-  for (uint32_t first = 0; first < 3; ++first) {
-    const uint32_t nodes[] = {2 - first, first};  // any order
-    Wide out[2] = {};
-    expect_ok(s.backend().supports(s.device(), graph.graph(), &options, nodes, 2, &out[0].verdict, sizeof(Wide)), "supports");
-    for (int k = 0; k < 2; ++k) {
-      expect(out[k].verdict.answer == all[nodes[k]].answer, std::string("supports answers ") + word(out[k].verdict.answer) + " for a node that it answered " +
-                                                               words(all[nodes[k]]) + " among others");
-      expect(out[k].beyond == 0x5A5A5A5A5A5A5A5A, "supports writes beyond a verdict whose stride is larger");
-    }
-  }
-}
-
-void expect_not_taken(Subject& s, const tenon_graph& graph, const std::string& what) {
-  const Answer a = answers(s, s.device(), graph).back();
-  expect(a.answer != TENON_TAKE, "supports takes " + what);
-  tenon_options options{};
-  options.struct_size = sizeof options;
-  tenon_program* program = nullptr;
   tenon_info info{};
   info.struct_size = sizeof info;
-  const tenon_status status = s.backend().compile(s.device(), &graph, &options, &program, &info);
+  tenon_program* program = nullptr;
+  const tenon_status status = s.backend().compile(s.device(), graph.graph(), &options, &program, &info);
   if (status.code == TENON_OK) s.backend().program_destroy(program);
-  expect(status.code != TENON_OK, "compile accepts " + what);
-  expect(!one_line(status.message).empty(), "compile refuses " + what + " without a message");
+  expect(status.code == TENON_OK, "supports says TAKE, compile code " + std::to_string(status.code) + ", '" + one_line(status.message) + "', of " +
+                                      shape_of(sample.view()));
 }
 
-void unknown_ops(Subject& s) {
-  for (const char* op : {"no_such_op", "foreign", "ADD", "add2", ""}) {
-    Sketch g;
-    const uint32_t x = g.state(TENON_F32, {4});
-    g.builder.result(g.node(op, {x, x}, TENON_F32, {4}));
-    expect_not_taken(s, *g.builder.build().graph(), std::string("an op '") + op + "'");
+// An op's nodes: what is taken compiles, what is refused has a reason.
+void keeps_its_word(Subject& s, const std::string& op) {
+  first_taken(s, op);
+  for (const Sample& sample : some_of(op))
+    for (bool scalars : {false, true}) {
+      Change change;
+      change.scalars = scalars;
+      const FlatGraph graph = one_node_graph(sample.view(), change);
+      const Answer answer = answer_of(s, graph);
+      if (answer.answer == TENON_TAKE) compile_taken(s, sample, graph);
+      expect(answer.answer != TENON_REFUSE || !answer.reason.empty(), "supports says REFUSE without a reason for " + shape_of(sample.view()));
+    }
+}
+
+void expect_not_taken(Subject& s, const Sample& sample, const Change& change, const std::string& what) {
+  const Answer answer = answer_of(s, one_node_graph(sample.view(), change));
+  expect(answer.answer != TENON_TAKE, "supports says TAKE for " + shape_of(sample.view()) + " with " + what);
+  expect(answer.answer != TENON_REFUSE || !answer.reason.empty(), "supports says REFUSE without a reason for an op with " + what);
+}
+
+void takes_nothing_unknown(Subject& s, const std::string& op) {
+  const Sample sample = first_taken(s, op);
+  const NodeView node = sample.view();
+  expect_not_taken(s, sample, {.version = node.version() + 1}, "version " + std::to_string(node.version() + 1));
+  expect_not_taken(s, sample, {.version = 0xFFFFFFFF}, "version 4294967295");
+  expect_not_taken(s, sample, {.more = "no_such_attribute"}, "an attribute that no version defines");
+  for (int32_t dtype : {9, 77, -1})
+    if (node.has(0)) expect_not_taken(s, sample, {.dtype = dtype}, "dtype " + std::to_string(dtype));
+  const tenon_node& raw = node.graph().raw_node(node.index());
+  for (uint32_t i = 0; i < raw.attrs.count; ++i) {
+    const tenon_attr& attr = node.graph().attr(raw.attrs.first + i);
+    const std::string name(node.graph().text(attr.name));
+    const bool chooses = attr.type == TENON_ATTR_ENUM || attr.type == TENON_ATTR_DTYPE;
+    if (chooses && name.rfind("tenon.", 0) != 0) expect_not_taken(s, sample, {.enum_attribute = name}, name + " = 9999");
   }
 }
 
-void unknown_versions(Subject& s) {
-  for (uint32_t version : {0u, 2u, 99u}) {
-    plugin::GraphBuilder b;
-    const uint32_t x = b.input(TENON_F32, {4}, TENON_ROLE_STATE), y = b.value(TENON_F32, {4});
-    b.node("add", {x, x}, {y}, version).name("add");
-    b.result(y);
-    expect_not_taken(s, *b.build().graph(), "add of version " + std::to_string(version));
+// Hints may be ignored, and may not cost the answer.
+void ignores_hints(Subject& s, const std::string& op) {
+  const Sample sample = first_taken(s, op);
+  const FlatGraph graph = one_node_graph(sample.view(), {.more = "tenon.no_such_hint"});
+  const Answer answer = answer_of(s, graph);
+  expect(answer.answer == TENON_TAKE, "supports says " + answer_name(answer.answer) + " once a hint is added to " + shape_of(sample.view()));
+  compile_taken(s, sample, graph);
+}
+
+void expect_same(const Answer& found, const Answer& expected, const NodeView& node, const std::string& when) {
+  expect(found.answer == expected.answer, "supports says " + answer_name(expected.answer) + ", then " + answer_name(found.answer) + " for " + shape_of(node) + " " + when);
+}
+
+// The answer depends on a node alone: not on the graph around it, its name, other nodes asked for, or earlier calls.
+void answers_depend_on_the_node(Subject& s, const FlatGraph& graph) {
+  const std::vector<Answer> all = answers(s, s.device(), *graph.graph()), again = answers(s, s.device(), *graph.graph());
+  const plugin::GraphView view(*graph.graph());
+  tenon_options options{};
+  options.struct_size = sizeof options;
+  for (uint32_t i = view.n_nodes(); i-- > 0;) {
+    expect_same(again[i], all[i], view.node(i), "when it is asked again");
+    tenon_verdict verdict{};
+    expect_ok(s.backend().supports(s.device(), graph.graph(), &options, &i, 1, &verdict, sizeof verdict), "supports");
+    expect_same({verdict.answer, ""}, all[i], view.node(i), "when it is the only one asked for");
+    expect_same(answer_of(s, one_node_graph(view.node(i))), all[i], view.node(i), "in a graph of its own");
   }
 }
 
-void unknown_dtypes(Subject& s) {
-  for (int32_t dtype : {0, 9, 77, -1}) {
-    Sketch g;
-    const uint32_t x = g.state(dtype, {4});
-    g.builder.result(g.node("add", {x, x}, dtype, {4}));
-    expect_not_taken(s, *g.builder.build().graph(), "dtype " + std::to_string(dtype));
+void answers_no_nodes(Subject& s) {
+  const FlatGraph graph = sum_graph(4);
+  tenon_options options{};
+  options.struct_size = sizeof options;
+  tenon_verdict verdict{};
+  verdict.answer = 77;
+  expect_ok(s.backend().supports(s.device(), graph.graph(), &options, nullptr, 0, &verdict, sizeof verdict), "supports of no nodes");
+  expect(verdict.answer == 77, "supports of no nodes wrote a verdict");
+}
+
+void takes_no_unknown_op(Subject& s) {
+  for (const char* op : {"no_such_op", "", "add2", "ad", "Add", "add_update", "foreign"}) {
+    Sketch sketch;
+    const uint32_t x = sketch.state(TENON_F32, {4});
+    sketch.builder.result(sketch.node(op, {x, x}, TENON_F32, {4}));
+    const Answer answer = answer_of(s, sketch.builder.build());
+    expect(answer.answer != TENON_TAKE, std::string("supports says TAKE for an op named '") + op + "'");
+    expect(answer.answer != TENON_REFUSE || !answer.reason.empty(), std::string("supports says REFUSE without a reason for an op named '") + op + "'");
   }
 }
 
-void unknown_kinds(Subject& s) {
-  for (int64_t kind : {-1, 6, 1000}) {
-    Sketch g;
-    const uint32_t x = g.state(TENON_F32, {4}), y = g.node("compare", {x, x}, TENON_BOOL, {4});
-    g.builder.attr_enum("kind", kind);
-    g.builder.result(y);
-    expect_not_taken(s, *g.builder.build().graph(), "compare of kind " + std::to_string(kind));
+// What an op asks for in other places than the op suite's: options that do not change what is taken.
+void takes_alike_when_deterministic(Subject& s) {
+  size_t taken = 0;
+  for (const auto& [op, all] : samples()) {
+    const FlatGraph graph = one_node_graph(all.front().view());
+    const Answer plain = answer_of(s, graph);
+    tenon_options options{};
+    options.struct_size = sizeof options;
+    options.flags = TENON_OPTION_DETERMINISTIC;
+    const uint32_t node = 0;
+    tenon_verdict verdict{};
+    expect_ok(s.backend().supports(s.device(), graph.graph(), &options, &node, 1, &verdict, sizeof verdict), "supports under DETERMINISTIC");
+    expect(verdict.deterministic <= 1, "supports: deterministic is " + std::to_string(verdict.deterministic) + ", expected 0 or 1");
+    if (plain.answer != TENON_TAKE || verdict.answer != TENON_TAKE) continue;
+    ++taken;
+    const Program program(s, s.device(), *graph.graph(), options);
   }
-}
-
-// Hints may be ignored; any other attribute that a backend does not know changes what the op means.
-void unknown_attributes(Subject& s) {
-  const auto sum = [](const char* attribute) {
-    Sketch g;
-    const uint32_t x = g.state(TENON_F32, {4}), y = g.add(x, x, {4});
-    if (*attribute) g.builder.attr_i64(attribute, 1);
-    g.builder.result(y);
-    return g.builder.build();
-  };
-  if (answers(s, s.device(), *sum("").graph())[0].answer != TENON_TAKE) throw Unsupported{"add of f32 is not taken"};
-  expect_not_taken(s, *sum("no_such_attribute").graph(), "an attribute 'no_such_attribute'");
-  const Answer hinted = answers(s, s.device(), *sum("tenon.no_such_hint").graph())[0];
-  expect(hinted.answer == TENON_TAKE, "a hint, 'tenon.no_such_hint', changes the answer to " + words(hinted));
+  if (taken == 0) throw Unsupported{"the backend takes no op"};
 }
 
 }  // namespace
 
 void add_capability_tests(Tests& tests) {
-  add_test(tests, "capability", "", "depends_on_the_node_alone", depends_on_the_node_alone, 0);
-  add_test(tests, "capability", "", "unknown_ops", unknown_ops, 0);
-  add_test(tests, "capability", "", "unknown_versions", unknown_versions, 0);
-  add_test(tests, "capability", "", "unknown_dtypes", unknown_dtypes, 0);
-  add_test(tests, "capability", "", "unknown_kinds", unknown_kinds, 0);
-  add_test(tests, "capability", "", "unknown_attributes", unknown_attributes, 1);
-  for (const Case* c : cases_of(Case::kOp))
-    if (c->min_memory == 0) tests.push_back(test_of("capability", *c, 1, false, [c](Subject& s) { keeps_its_word(s, *c); }));
+  const auto add = [&](const char* group, const std::string& name, std::function<void(Subject&)> run, int level) -> Test& {
+    return add_test(tests, "capability", group, name, std::move(run), level);
+  };
+  add("supports", "no nodes", answers_no_nodes, 0);
+  add("supports", "unknown ops", takes_no_unknown_op, 0);
+  add("supports", "under DETERMINISTIC", takes_alike_when_deterministic, 1);
+  for (const Case& c : built_in_corpus())
+    if (c.kind == Case::kTraining)
+      for (const FlatGraph* graph : {&c.whole, &c.lowered})
+        add("pure", c.op + " " + c.name + (graph == &c.whole ? "" : " in primitives"), [graph](Subject& s) { answers_depend_on_the_node(s, *graph); }, 0);
+  // What is missing is counted by the op suite.
+  for (const auto& entry : samples()) {
+    const std::string op = entry.first;
+    add("take", op, [op](Subject& s) { keeps_its_word(s, op); }, 1).required = false;
+    add("unknown", op, [op](Subject& s) { takes_nothing_unknown(s, op); }, 1).required = false;
+    add("hints", op, [op](Subject& s) { ignores_hints(s, op); }, 1).required = false;
+  }
 }
 
 }  // namespace tenon::conformance

@@ -1,108 +1,196 @@
-// Any thread may call anything: programs, compilations and buffers from four threads at once.
+// Any thread may call anything, but a queue has one submitter at a time.
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+
+#include "conformance/suites/endless.h"
 #include "conformance/suites/support.h"
 
 namespace tenon::conformance {
 namespace {
 
-constexpr int kThreads = 4, kRounds = 25;
-constexpr int64_t kElements = 4099;
-constexpr uint32_t kIterations = 5;
+constexpr int kThreads = 4;
 
-// s' = s + k, from 0, on a queue and buffers of this thread's own.
-void count(Subject& s, const Program& program, float k) {
+// Updates a state of its own by `program`, checked in the middle and at the end.
+void update_own_state(Subject& s, const Program& program, int thread, int64_t n) {
   Queue queue(s, s.device());
-  const Buffer state = f32_buffer(s, {kElements});
-  write(queue, state, filled(kElements, 0));
-  for (int round = 0; round < kRounds; ++round) {
-    Arguments arguments;
-    arguments.inputs = arguments.results = {&state};
-    arguments.iterations = kIterations;
-    for (uint32_t i = 0; i < kIterations; ++i) arguments.scalars.push_back(Arguments::f64(k));
-    run_now(queue, program, arguments);
+  const Buffer state = f32_buffer(s, {n});
+  write(queue, state, ramp(n, static_cast<float>(thread)));
+  for (int i = 1; i <= 100; ++i) {
+    Arguments arguments{{&state}, {&state}, std::vector<tenon_scalar>(3, Arguments::f64(thread + 1)), {}, 3};
+    const uint64_t ticket = queue.submit(arguments.run(program));
+    if (i % 10) continue;
+    queue.wait(ticket);
+    expect_equal(read(queue, state), ramp(n, static_cast<float>(thread + 3 * i * (thread + 1))), "the state of thread " + std::to_string(thread));
   }
-  expect_equal(read(queue, state), filled(kElements, k * kRounds * kIterations), "the count of a thread that adds " + std::to_string(k));
 }
 
-void one_program(Subject& s) {
-  const Program program = compile(s, counter_graph(kElements), kIterations);
-  on_threads(kThreads, [&](int t) { count(s, program, static_cast<float>(t + 1)); });
-}
-
-void a_program_each(Subject& s) {
-  std::vector<Program> programs;
-  for (int t = 0; t < kThreads; ++t) programs.push_back(compile(s, counter_graph(kElements), kIterations));
-  on_threads(kThreads, [&](int t) { count(s, programs[static_cast<size_t>(t)], static_cast<float>(t + 1)); });
-}
-
-void compiling_while_running(Subject& s) {
+void runs_own_programs(Subject& s) {
   s.device();
-  on_threads(kThreads, [&](int t) {
-    for (int round = 0; round < 3; ++round) count(s, compile(s, counter_graph(kElements), kIterations), static_cast<float>(t + 1));
+  on_threads(kThreads, [&](int thread) {
+    const int64_t n = 100 + 30000 * thread;  // some of one thread, some for a gang
+    const Program program = compile(s, counter_graph(n), 3);
+    update_own_state(s, program, thread, n);
   });
 }
 
-void buffers(Subject& s) {
-  s.device();
-  on_threads(kThreads, [&](int t) {
-    Queue queue(s, s.device());
-    for (int round = 0; round < 100; ++round) {
-      const int64_t n = 64 + 97 * t + 31 * round;
-      const Buffer buffer = f32_buffer(s, {n}, {.host = round % 2 == 0});
-      write(queue, buffer, ramp(n, static_cast<float>(t)));
-      expect_equal(read(queue, buffer), ramp(n, static_cast<float>(t)), "a buffer of thread " + std::to_string(t));
+// Runs of one program on two queues may be serialised; what they compute is their own. A second queue may find no memory.
+void runs_one_program(Subject& s) {
+  const Program program = compile(s, counter_graph(20011), 3);
+  on_threads(kThreads, [&](int thread) { update_own_state(s, program, thread, 20011); });
+}
+
+void asks_and_compiles(Subject& s) {
+  tenon_device* device = s.device();
+  on_threads(kThreads, [&](int thread) {
+    for (int i = 0; i < 25; ++i) {
+      Sketch sketch;
+      const int64_t n = 3 + thread;
+      uint32_t value = sketch.state(TENON_F32, {n});
+      for (int k = 0; k < 10; ++k) value = k % 3 ? sketch.add(value, value, {n}) : sketch.node("no_such_op", {value}, TENON_F32, {n});
+      sketch.builder.result(value);
+      const plugin::FlatGraph strange = sketch.builder.build();
+      const std::vector<Answer> found = answers(s, device, *strange.graph());
+      for (size_t k = 0; k < found.size(); ++k)
+        expect((found[k].answer == TENON_TAKE) <= (k % 3 != 0), "supports takes no_such_op when it is asked on several threads");
+      compile(s, counter_graph(1 + i + 100 * thread), 2);
     }
   });
 }
 
-// Each thread's message is its own, and lives until that thread's next call.
-void messages(Subject& s) {
+void allocates_and_frees(Subject& s) {
+  s.device();
+  on_threads(kThreads, [&](int thread) {
+    Queue queue(s, s.device());
+    std::vector<std::unique_ptr<Buffer>> kept(16);
+    std::vector<Floats> values(16);
+    for (int i = 0; i < 400; ++i) {
+      const size_t slot = static_cast<size_t>(i * 7 + thread) % kept.size();
+      if (kept[slot]) expect_equal(read(queue, *kept[slot]), values[slot], "a buffer of thread " + std::to_string(thread));
+      const int64_t n = 1 + (i * 37 + thread) % 5000;
+      kept[slot] = std::make_unique<Buffer>(f32_buffer(s, {n}, {.host = i % 2 == 1}));
+      values[slot] = filled(n, static_cast<float>(i + 1000 * thread));
+      write(queue, *kept[slot], values[slot]);
+    }
+  });
+}
+
+void makes_queues(Subject& s) {
   s.device();
   on_threads(kThreads, [&](int) {
-    for (int round = 0; round < 50; ++round) {
-      tenon_desc desc{};
-      desc.struct_size = sizeof desc;
-      desc.dtype = 99;
-      tenon_buffer* buffer = nullptr;
-      const tenon_status status = s.backend().buffer_alloc(s.device(), &desc, &buffer, nullptr);
-      expect(status.code == TENON_INVALID || status.code == TENON_UNSUPPORTED, "buffer_alloc of dtype 99 answers " + std::to_string(status.code));
-      const std::string first = one_line(status.message);
-      std::this_thread::yield();
-      expect(!first.empty() && one_line(status.message) == first, "a message changed while its thread made no call");
+    const Buffer buffer = f32_buffer(s, {64});
+    for (int i = 0; i < 60; ++i) {
+      Queue queue(s, s.device());
+      write(queue, buffer, ramp(64, static_cast<float>(i)));
+      expect_equal(read(queue, buffer), ramp(64, static_cast<float>(i)), "what a thread's queue copied");
     }
   });
 }
 
-// wait is always allowed, also while another thread is inside run on the same queue.
-void waiting_during_run(Subject& s) {
-  constexpr uint32_t kMany = 2000;
-  const Program program = compile(s, counter_graph(kElements), kMany);
+void opens_devices(Subject& s) {
+  s.device();
+  on_threads(kThreads, [&](int) {
+    for (int i = 0; i < 5; ++i) walk_entries(s.backend(), s.spec(), [](const char*) {});
+  });
+}
+
+// One thread submits, others wait for what it submitted: wait is always free.
+void waits_during_runs(Subject& s) {
   Queue queue(s, s.device());
-  const Buffer state = f32_buffer(s, {kElements});
-  const Floats zeros = filled(kElements, 0);
-  const uint64_t first = submit_copy(s, queue, copy_to(state, zeros.data(), state.bytes()));
-  on_threads(2, [&](int t) {
-    if (t == 1) {
-      for (int i = 0; i < 200; ++i) expect_ok(s.backend().wait(queue.handle(), first, UINT64_MAX), "wait of a ticket that is done, during a run");
+  Counter counter(s);
+  const uint32_t iterations = counter.iterations_for(queue, 0.002);
+  counter.reset(queue);
+  std::atomic<uint64_t> last{0};
+  std::atomic<bool> stop{false};
+  constexpr int kRuns = 50;
+  on_threads(kThreads, [&](int thread) {
+    if (thread == 0) {
+      try {
+        for (int i = 0; i < kRuns; ++i) last = counter.submit(queue, iterations);
+        queue.wait(last);
+      } catch (...) {
+        stop = true;
+        throw;
+      }
+      stop = true;
       return;
     }
-    Arguments arguments;
-    arguments.inputs = arguments.results = {&state};
-    arguments.iterations = kMany;
-    for (uint32_t i = 0; i < kMany; ++i) arguments.scalars.push_back(Arguments::f64(1));
-    run_now(queue, program, arguments);
+    while (!stop) {
+      if (const uint64_t ticket = last) {
+        const tenon_status status = s.backend().wait(queue.handle(), ticket, thread == 1 ? 0 : 1000000);
+        if (status.code != TENON_TIMEOUT) expect_ok(status, "wait on another thread than the submitter's");
+      }
+      std::this_thread::yield();
+    }
   });
-  expect_equal(read(queue, state), filled(kElements, kMany), "the count");
+  expect_equal(read(queue, counter.state()), counter.expected(static_cast<float>(kRuns) * static_cast<float>(iterations)), "the state");
+}
+
+// A queue is handed from thread to thread.
+void hands_a_queue_on(Subject& s) {
+  Queue queue(s, s.device());
+  Counter counter(s);
+  counter.reset(queue);
+  for (int i = 0; i < 12; ++i) on_threads(1, [&](int) { counter.submit(queue, 10); });
+  expect_equal(read(queue, counter.state()), counter.expected(120), "a state that twelve threads updated, one after the other");
+}
+
+// A message lives until its own thread's next call.
+void keeps_messages_apart(Subject& s) {
+  s.device();
+  std::mutex mutex;
+  std::condition_variable changed;
+  int turn = 0;
+  const auto wait_for_turn = [&](int mine) {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return turn >= mine; });
+  };
+  const auto pass = [&] {
+    const std::lock_guard lock(mutex);
+    ++turn;
+    changed.notify_all();
+  };
+  const auto fail_to_copy = [&](Queue& queue) {
+    tenon_copy copy{};
+    copy.struct_size = sizeof copy;
+    uint64_t ticket = 0;
+    return s.backend().copy(queue.handle(), &copy, &ticket);
+  };
+  on_threads(2, [&](int thread) {
+    struct Pass {  // also when this ends early
+      const decltype(pass)& f;
+      ~Pass() { f(), f(), f(); }
+    } at_end{pass};
+    Queue queue(s, s.device());
+    if (thread == 1) {
+      wait_for_turn(1);
+      uint32_t count = 0;
+      s.backend().enumerate(s.backend().self, "no such unit", nullptr, sizeof(tenon_unit), &count);
+      fail_to_copy(queue);
+      return;
+    }
+    const tenon_status status = fail_to_copy(queue);
+    expect_code(status, TENON_INVALID, "copy without a source and a destination");
+    const std::string text = status.message;
+    pass();
+    wait_for_turn(3);
+    expect(text == status.message, "another thread's call changed this thread's message to '" + one_line(status.message) + "'");
+  });
 }
 
 }  // namespace
 
 void add_thread_tests(Tests& tests) {
-  add_test(tests, "threads", "", "one_program", one_program, 2);
-  add_test(tests, "threads", "", "a_program_each", a_program_each, 2);
-  add_test(tests, "threads", "", "compiling_while_running", compiling_while_running, 2);
-  add_test(tests, "threads", "", "buffers", buffers, 0);
-  add_test(tests, "threads", "", "messages", messages, 0);
-  add_test(tests, "threads", "", "waiting_during_run", waiting_during_run, 2);
+  const auto add = [&](const char* name, void (*run)(Subject&), int level) { add_test(tests, "threads", "", name, run, level); };
+  add("run programs of their own", runs_own_programs, 1);
+  add("run one program", runs_one_program, 1);
+  add("ask and compile", asks_and_compiles, 1);
+  add("allocate and free", allocates_and_frees, 0);
+  add("make queues", makes_queues, 0);
+  add("open devices", opens_devices, 0);
+  add("wait during runs", waits_during_runs, 1);
+  add("hand a queue on", hands_a_queue_on, 1);
+  add("have messages of their own", keeps_messages_apart, 0);
 }
 
 }  // namespace tenon::conformance

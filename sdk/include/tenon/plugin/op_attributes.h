@@ -2,6 +2,7 @@
 // the static runtime.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "tenon/plugin/graph.h"
@@ -13,5 +14,9 @@ std::string_view attributes_of(std::string_view op);
 
 // The first attribute of a node of a published op that is neither its op's nor a hint; empty when there is none.
 std::string_view unknown_attribute(const NodeView& node);
+
+// What else of a node no version defines: "dtype 77" of an operand, a result or an attribute, "act = 99" of an
+// enum attribute of a published op; empty when there is nothing.
+std::string unknown_value(const NodeView& node);
 
 }  // namespace tenon::plugin

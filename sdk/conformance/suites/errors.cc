@@ -1,0 +1,241 @@
+// What is refused is refused in words, at once and without a trace.
+#include <cstring>
+
+#include "conformance/suites/support.h"
+
+namespace tenon::conformance {
+namespace {
+
+// What a mistake gives back.
+using Mistake = std::function<tenon_status()>;
+
+struct Named {
+  std::string what;
+  Mistake make;
+};
+
+// Mistakes of every entry that answers with a status.
+std::vector<Named> mistakes(Subject& s, Queue& queue, const Buffer& buffer) {
+  const tenon_backend& b = s.backend();
+  return {
+      {"enumerate of an unknown spec",
+       [&] {
+         uint32_t count = 0;
+         return b.enumerate(b.self, "no such unit", nullptr, sizeof(tenon_unit), &count);
+       }},
+      {"device_open of a unit that is not there",
+       [&] {
+         static const uint32_t unit = 1u << 30;
+         tenon_open open{};
+         open.struct_size = sizeof open;
+         open.units = &unit;
+         open.n_units = 1;
+         tenon_device* device = nullptr;
+         return b.device_open(b.self, &open, &device);
+       }},
+      {"buffer_alloc of no dtype",
+       [&] {
+         tenon_desc desc{};
+         desc.struct_size = sizeof desc;
+         tenon_buffer* out = nullptr;
+         void* host = nullptr;
+         return b.buffer_alloc(s.device(), &desc, &out, &host);
+       }},
+      {"queue_create with unknown flags",
+       [&] {
+         tenon_queue* out = nullptr;
+         return b.queue_create(s.device(), 1ull << 30, &out);
+       }},
+      {"copy over the end of a buffer",
+       [&] {
+         static const Floats values = ramp(64);
+         const tenon_copy copy = copy_to(buffer, values.data(), buffer.bytes() + 4);
+         uint64_t ticket = 0;
+         return b.copy(queue.handle(), &copy, &ticket);
+       }},
+      {"run without a program",
+       [&] {
+         tenon_run run{};
+         run.struct_size = sizeof run;
+         run.iterations = 1;
+         uint64_t ticket = 0;
+         uint32_t done = 0;
+         return b.run(queue.handle(), &run, &ticket, &done);
+       }},
+      {"wait for a ticket that was not given", [&] { return b.wait(queue.handle(), 1ull << 40, 0); }},
+      {"compile of an unknown op",
+       [&] {
+         Sketch sketch;
+         sketch.builder.result(sketch.node("no_such_op", {sketch.state(TENON_F32, {4})}, TENON_F32, {4}));
+         const plugin::FlatGraph graph = sketch.builder.build();
+         tenon_options options{};
+         options.struct_size = sizeof options;
+         tenon_info info{};
+         info.struct_size = sizeof info;
+         tenon_program* out = nullptr;
+         return b.compile(s.device(), graph.graph(), &options, &out, &info);
+       }},
+  };
+}
+
+void speaks_of_every_mistake(Subject& s) {
+  Queue queue(s, s.device());
+  const Buffer buffer = f32_buffer(s, {16});
+  write(queue, buffer, ramp(16));
+  for (int round = 0; round < 3; ++round)
+    for (const Named& mistake : mistakes(s, queue, buffer)) {
+      const tenon_status status = mistake.make();
+      expect(status.code > TENON_OK && status.code <= TENON_INTERNAL, mistake.what + ": found code " + std::to_string(status.code));
+      expect(status.code != TENON_INTERNAL && status.code != TENON_DEVICE_LOST && status.code != TENON_ABI,
+             mistake.what + ": found code " + std::to_string(status.code) + ", but it is the caller's mistake or a thing that is not there");
+      expect_code(status, status.code, mistake.what);
+      expect(std::strlen(status.message) < 1000, mistake.what + ": the message has " + std::to_string(std::strlen(status.message)) + " bytes");
+      expect(one_line(status.message).size() == std::strlen(status.message), mistake.what + ": the message cannot be printed");
+    }
+  expect_equal(read(queue, buffer), ramp(16), "a buffer after many mistakes");
+}
+
+// A message stays as it is until the thread calls again, also when what it was about is gone.
+void keeps_the_message(Subject& s) {
+  const tenon_status status = [&] {
+    Queue queue(s, s.device());
+    const Buffer buffer = f32_buffer(s, {16});
+    return mistakes(s, queue, buffer)[5].make();
+  }();
+  expect(status.code != TENON_OK, "run without a program: found OK");
+  std::vector<std::unique_ptr<std::string>> noise;
+  for (int i = 0; i < 1000; ++i) noise.push_back(std::make_unique<std::string>(static_cast<size_t>(i), 'x'));
+  // Destroying the queue was a call too: only a message of a fresh mistake counts.
+  Queue queue(s, s.device());
+  const Buffer buffer = f32_buffer(s, {16});
+  const tenon_status fresh = mistakes(s, queue, buffer)[5].make();
+  const std::string text = fresh.message ? fresh.message : "";
+  for (int i = 0; i < 1000; ++i) noise.push_back(std::make_unique<std::string>(static_cast<size_t>(i), 'y'));
+  expect(fresh.message && text == fresh.message, "the message changed without a call");
+}
+
+void names_unknown_ops(Subject& s) {
+  Queue queue(s, s.device());
+  const Buffer buffer = f32_buffer(s, {16});
+  expect_code(mistakes(s, queue, buffer)[7].make(), TENON_UNSUPPORTED, "compile of an unknown op");
+}
+
+// A submission that is refused is none: tickets, order and what follows are as if it had not been made.
+void refused_submissions_are_none(Subject& s) {
+  Queue queue(s, s.device());
+  const Program program = compile(s, counter_graph(16));
+  const Buffer state = f32_buffer(s, {16});
+  write(queue, state, ramp(16));
+  const std::vector<Named> all = mistakes(s, queue, state);
+  uint64_t last = 0;
+  for (int i = 1; i <= 20; ++i) {
+    for (size_t k : {4u, 5u}) expect(all[k].make().code != TENON_OK, all[k].what + ": found OK");
+    const uint64_t ticket = queue.submit(Arguments{{&state}, {&state}, {Arguments::f64(1)}}.run(program));
+    expect(ticket > last, "tickets do not grow after refused submissions");
+    last = ticket;
+  }
+  queue.wait(last);
+  expect_equal(read(queue, state), ramp(16, 20), "the state");
+}
+
+// ---- memory ----
+
+// An intermediate of 64 MB between two small ends: sum over rows of transposed products.
+plugin::FlatGraph large_graph() {
+  const int64_t n = 4096;
+  Sketch sketch;
+  const uint32_t x = sketch.state(TENON_F32, {n, 1}), y = sketch.state(TENON_F32, {1, n});
+  uint32_t product = sketch.node("dot", {x, y}, TENON_F32, {n, n});
+  sketch.builder.attr_bool("ta", false).attr_bool("tb", false).attr_enum("precision", TENON_PRECISION_HIGHEST).attr_dtype("out", TENON_F32);
+  product = sketch.node("transpose", {product}, TENON_F32, {n, n});
+  sketch.builder.attr_list("perm", {1, 0});
+  product = sketch.node("dot", {product, x}, TENON_F32, {n, 1});
+  sketch.builder.attr_bool("ta", false).attr_bool("tb", false).attr_enum("precision", TENON_PRECISION_HIGHEST).attr_dtype("out", TENON_F32);
+  sketch.builder.result(product);
+  return sketch.builder.build();
+}
+
+uint64_t bytes_in_use(Subject& s) {
+  if (s.backend().struct_size < TENON_SIZE(tenon_backend, stats) || !s.backend().stats) return 0;
+  tenon_stats stats{};
+  stats.struct_size = sizeof stats;
+  expect_ok(s.backend().stats(s.device(), &stats), "stats");
+  return stats.bytes_in_use;
+}
+
+void keeps_the_memory_limit(Subject& s) {
+  const plugin::FlatGraph graph = large_graph();
+  if (compile(s, graph).info().workspace_bytes < (1u << 20)) throw Unavailable{"the backend needs no workspace where others need 64 MB"};
+  s.close_device();
+  compile(s, sum_graph(8));
+  const uint64_t before = bytes_in_use(s);
+  tenon_options options{};
+  options.struct_size = sizeof options;
+  options.memory_limit = 1u << 16;
+  for (int i = 0; i < 3; ++i) {
+    tenon_info info{};
+    info.struct_size = sizeof info;
+    tenon_program* program = nullptr;
+    expect_code(s.backend().compile(s.device(), graph.graph(), &options, &program, &info), TENON_OUT_OF_MEMORY, "compile within 64 KB");
+    expect(info.workspace_bytes > options.memory_limit || info.peak_bytes > options.memory_limit,
+           "compile within 64 KB fills no info: workspace " + std::to_string(info.workspace_bytes) + ", peak " + std::to_string(info.peak_bytes));
+    const uint64_t after = bytes_in_use(s);
+    expect(after == before, "compile that found no memory left " + std::to_string(after - before) + " bytes in use");
+  }
+  options.memory_limit = 1ull << 40;
+  const Program program(s, s.device(), *graph.graph(), options);
+}
+
+// More than there is, in many buffers: the error is OUT_OF_MEMORY, and what was there goes on.
+void survives_no_memory(Subject& s) {
+  const uint64_t max = s.units()[0].max_buffer_bytes;
+  tenon_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.dtype = TENON_U8;
+  desc.rank = 1;
+  desc.dims[0] = static_cast<int64_t>(max / 2 + max / 3);
+  Queue queue(s, s.device());
+  const Buffer small = f32_buffer(s, {16});
+  write(queue, small, ramp(16));
+  if (max > (8ull << 30)) throw Unavailable{"it would take more than 8 GB of memory to run out of it"};
+  std::vector<tenon_buffer*> buffers;
+  tenon_status status{};
+  for (int i = 0; i < 64 && status.code == TENON_OK; ++i) {
+    tenon_buffer* buffer = nullptr;
+    void* host = nullptr;
+    status = s.backend().buffer_alloc(s.device(), &desc, &buffer, &host);
+    if (status.code == TENON_OK) buffers.push_back(buffer);
+  }
+  const bool ran_out = status.code == TENON_OUT_OF_MEMORY && status.message;
+  for (tenon_buffer* buffer : buffers) s.backend().buffer_free(buffer);
+  expect(ran_out, "buffers of more than all memory: expected OUT_OF_MEMORY with a message, found code " + std::to_string(status.code));
+  expect_equal(read(queue, small), ramp(16), "a buffer that was there before memory ran out");
+}
+
+void goes_on_after_mistakes(Subject& s) {
+  Queue queue(s, s.device());
+  const Buffer buffer = f32_buffer(s, {16});
+  for (const Named& mistake : mistakes(s, queue, buffer)) {
+    mistake.make();
+    walk_entries(s.backend(), s.spec(), [](const char*) {});
+    write(queue, buffer, ramp(16));
+    expect_equal(read(queue, buffer), ramp(16), "the device after " + mistake.what);
+  }
+}
+
+}  // namespace
+
+void add_error_tests(Tests& tests) {
+  const auto add = [&](const char* group, const char* name, void (*run)(Subject&), int level) -> Test& {
+    return add_test(tests, "errors", group, name, run, level);
+  };
+  add("mistakes", "are told in one line", speaks_of_every_mistake, 0);
+  add("mistakes", "leave their message alone", keeps_the_message, 0);
+  add("mistakes", "unknown ops are UNSUPPORTED", names_unknown_ops, 0);
+  add("mistakes", "refused submissions are none", refused_submissions_are_none, 1);
+  add("mistakes", "leave the device as it was", goes_on_after_mistakes, 0);
+  add("memory", "the limit of a program", keeps_the_memory_limit, 1).own_process = true;
+  add("memory", "more than there is", survives_no_memory, 0).own_process = true;
+}
+
+}  // namespace tenon::conformance

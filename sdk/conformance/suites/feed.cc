@@ -1,0 +1,302 @@
+// Batches that run pulls: order, depth, when they may be read, where they end.
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <thread>
+
+#include "conformance/suites/support.h"
+
+namespace tenon::conformance {
+namespace {
+
+constexpr int64_t kN = 600;
+
+// A pipeline of batches in a ring, which holds the backend to the rules on every call. Iteration i's first batch holds
+// i + 1, the second -i; what was released is overwritten, in memory of the host at once.
+class Pipeline {
+ public:
+  Pipeline(Subject& subject, uint64_t batches, uint32_t n_feeds = 1, BufferOptions options = {})
+      : s_(subject), batches_(batches), n_feeds_(n_feeds), depth_(s_.units()[0].feed_depth), queue_(s_, s_.device()) {
+    for (uint32_t i = 0; i < (depth_ + 1) * n_feeds; ++i) ring_.push_back(std::make_unique<Buffer>(f32_buffer(s_, {kN}, options)));
+    feed_.struct_size = sizeof feed_;
+    feed_.ctx = this;
+    feed_.next = on_next;
+    feed_.release = on_release;
+  }
+
+  const tenon_feed* feed() const { return &feed_; }
+  // Batches come after copies of another queue that nobody has waited for.
+  void come_after_copies() { after_copies_ = true; }
+  // From before run to behind it.
+  void begin() {
+    inside_ = true;
+    thread_ = std::this_thread::get_id();
+  }
+  void end() { inside_ = false; }
+  // Throws what was broken.
+  void check(uint64_t iterations) const {
+    if (!broken_.empty()) fail(broken_);
+    const uint64_t given = std::min(batches_, iterations);
+    expect(next_ == given, "run pulled " + std::to_string(next_) + " batches, expected " + std::to_string(given));
+    expect(released_ <= next_, "run released more batches than it pulled");
+  }
+
+  static Floats expected(uint64_t iteration, uint32_t feed) {
+    return filled(kN, feed == 0 ? static_cast<float>(iteration + 1) : -static_cast<float>(iteration));
+  }
+
+ private:
+  static int32_t on_next(void* ctx, uint64_t i, tenon_buffer** feeds, tenon_point* after) {
+    Pipeline& self = *static_cast<Pipeline*>(ctx);
+    try {
+      return self.next(i, feeds, after);
+    } catch (const Failure& failure) {
+      self.broke(failure.text);
+    } catch (...) {
+      self.broke("a batch could not be written");
+    }
+    return 0;
+  }
+
+  static void on_release(void* ctx, uint64_t i) {
+    Pipeline& self = *static_cast<Pipeline*>(ctx);
+    self.check_call("release");
+    if (i != self.released_) self.broke("release of batch " + std::to_string(i) + ", expected " + std::to_string(self.released_));
+    if (i >= self.next_) self.broke("release of batch " + std::to_string(i) + ", which was not pulled");
+    for (uint32_t f = 0; f < self.n_feeds_; ++f) {
+      const Buffer& buffer = self.slot(i, f);
+      if (buffer.host()) std::fill_n(reinterpret_cast<float*>(buffer.host()), kN, -1e6f);
+    }
+    ++self.released_;
+  }
+
+  int32_t next(uint64_t i, tenon_buffer** feeds, tenon_point* after) {
+    check_call("next");
+    if (ended_) broke("next was called again after it said stop");
+    if (i != next_) broke("next for iteration " + std::to_string(i) + ", expected " + std::to_string(next_));
+    if (next_ - released_ >= depth_) broke(std::to_string(next_ - released_ + 1) + " batches unreleased, feed_depth is " + std::to_string(depth_));
+    ended_ = i >= batches_ || !broken_.empty();
+    if (ended_) return 0;
+    for (uint32_t f = 0; f < n_feeds_; ++f) feeds[f] = fill(slot(i, f), i, f, after);
+    ++next_;
+    return 1;
+  }
+
+  Buffer& slot(uint64_t i, uint32_t feed) { return *ring_[i % (ring_.size() / n_feeds_) * n_feeds_ + feed]; }
+
+  // A slot is written again only when what was in it has been released, or the run has ended.
+  tenon_buffer* fill(Buffer& buffer, uint64_t i, uint32_t feed, tenon_point* after) {
+    values_.push_back(std::make_unique<Floats>(expected(i, feed)));  // copies read it until their ticket
+    const Floats& values = *values_.back();
+    *after = {nullptr, 0};
+    if (buffer.host()) std::copy(values.begin(), values.end(), reinterpret_cast<float*>(buffer.host()));
+    else if (!after_copies_) queue_.write(buffer, values.data(), buffer.bytes());
+    else *after = {queue_.handle(), submit_slow_copy(buffer, values)};
+    return buffer.handle();
+  }
+
+  // Behind rubbish, and behind enough work to be late.
+  uint64_t submit_slow_copy(Buffer& buffer, const Floats& values) {
+    if (!large_) {
+      large_ = std::make_unique<Buffer>(f32_buffer(s_, {1 << 20}));
+      block_ = filled(1 << 20, -77);
+    }
+    submit_copy(s_, queue_, copy_to(buffer, block_.data(), buffer.bytes()));
+    for (int k = 0; k < 4; ++k) submit_copy(s_, queue_, copy_to(*large_, block_.data(), large_->bytes()));
+    return submit_copy(s_, queue_, copy_to(buffer, values.data(), buffer.bytes()));
+  }
+
+  void check_call(const char* call) {
+    if (!inside_) broke(std::string(call) + " was called outside run");
+    if (std::this_thread::get_id() != thread_) broke(std::string(call) + " was called on another thread than run");
+  }
+  void broke(const std::string& what) {
+    if (broken_.empty()) broken_ = what;
+  }
+
+  Subject& s_;
+  const uint64_t batches_;
+  const uint32_t n_feeds_, depth_;
+  Queue queue_;
+  std::vector<std::unique_ptr<Buffer>> ring_;
+  std::unique_ptr<Buffer> large_;
+  std::vector<std::unique_ptr<Floats>> values_;
+  Floats block_;
+  tenon_feed feed_{};
+  uint64_t next_ = 0, released_ = 0;
+  bool inside_ = false, ended_ = false, after_copies_ = false;
+  std::thread::id thread_;
+  std::string broken_;
+};
+
+// s' = s + f, rows of 2 f k of each iteration; with two feeds s' = s + f + 2 g.
+struct Fed {
+  Fed(Subject& subject, uint32_t n_feeds = 1, uint32_t max_iterations = 20)
+      : s(subject), max(max_iterations), queue(s, s.device()), program(compile(s, graph(n_feeds), max)), state(f32_buffer(s, {kN})), rows(f32_buffer(s, {max, kN})) {
+    write(queue, state, filled(kN, 0));
+    write(queue, rows, filled(max * kN, -1));
+  }
+
+  static plugin::FlatGraph graph(uint32_t n_feeds) {
+    Sketch sketch;
+    const uint32_t f = sketch.feed(TENON_F32, {kN}), k = sketch.scalar(TENON_F32), state = sketch.state(TENON_F32, {kN});
+    uint32_t updated = sketch.add(state, f, {kN});
+    if (n_feeds > 1) updated = sketch.add(updated, sketch.mul(sketch.feed(TENON_F32, {kN}), sketch.fill({kN}, 2), {kN}), {kN});
+    sketch.builder.result(updated, TENON_MODE_LAST, 3);
+    sketch.builder.result(sketch.mul(f, k, {kN}), TENON_MODE_EACH);
+    return sketch.builder.build();
+  }
+
+  // Runs `iterations` with the pipeline's batches and checks all that came of it.
+  void run(Pipeline& pipeline, uint32_t iterations, uint64_t batches, uint32_t n_feeds = 1) {
+    Arguments arguments{{nullptr, &state}, {&state, &rows}, {}, {}, iterations};
+    if (n_feeds > 1) arguments.inputs.push_back(nullptr);
+    for (uint32_t i = 0; i < iterations; ++i) arguments.scalars.push_back(Arguments::f64(i + 2));
+    arguments.feed = pipeline.feed();
+    uint32_t done = 0;
+    pipeline.begin();
+    const tenon_run run = arguments.run(program);
+    uint64_t ticket = 0;
+    const tenon_status status = s.backend().run(queue.handle(), &run, &ticket, &done);
+    pipeline.end();
+    if (status.code == TENON_OK) queue.wait(ticket);
+    pipeline.check(iterations);
+    expect_ok(status, "run with a feed");
+    const uint32_t expected_done = static_cast<uint32_t>(std::min<uint64_t>(iterations, batches));
+    expect(done == expected_done, "run: " + std::to_string(done) + " iterations done, expected " + std::to_string(expected_done));
+    check(expected_done, n_feeds);
+  }
+
+  void check(uint32_t done, uint32_t n_feeds) {
+    Floats expected_rows = filled(max * kN, -1);
+    for (uint32_t i = 0; i < done; ++i) {
+      const float row = Pipeline::expected(i, 0)[0] * static_cast<float>(i + 2);
+      std::fill(expected_rows.begin() + i * kN, expected_rows.begin() + (i + 1) * kN, row);
+      total += Pipeline::expected(i, 0)[0] + (n_feeds > 1 ? 2 * Pipeline::expected(i, 1)[0] : 0);
+    }
+    expect_equal(read(queue, rows), expected_rows, "each iteration's batch times its scalar");
+    expect_equal(read(queue, state), filled(kN, total), "the sum of the batches");
+  }
+
+  Subject& s;
+  uint32_t max;
+  Queue queue;
+  Program program;
+  Buffer state, rows;
+  float total = 0;
+};
+
+void run_fed(Subject& s, uint32_t iterations, uint64_t batches, BufferOptions options = {}) {
+  Fed fed(s);
+  Pipeline pipeline(s, batches, 1, options);
+  fed.run(pipeline, iterations, batches);
+}
+
+void waits_for_copies(Subject& s) {
+  Fed fed(s);
+  Pipeline pipeline(s, 20);
+  pipeline.come_after_copies();
+  fed.run(pipeline, 20, 20);
+}
+
+void feeds_two_inputs(Subject& s) {
+  Fed fed(s, 2);
+  Pipeline pipeline(s, 10, 2);
+  fed.run(pipeline, 10, 10, 2);
+}
+
+// The runs of an epoch, the last one short.
+void goes_on_from_run_to_run(Subject& s) {
+  Fed fed(s);
+  for (uint64_t batches : {20u, 20u, 3u}) {
+    write(fed.queue, fed.rows, filled(20 * kN, -1));
+    Pipeline pipeline(s, batches);
+    fed.run(pipeline, 20, batches);
+  }
+}
+
+void leaves_memory_of_the_ring(Subject& s) {
+  for (int i = 0; i < 10; ++i) run_fed(s, 7, 7, {.host = i % 2 == 0});
+}
+
+// Without a feed, inputs serve every iteration.
+void inputs_serve_every_iteration(Subject& s) {
+  Fed fed(s);
+  const Buffer batch = f32_buffer(s, {kN});
+  write(fed.queue, batch, filled(kN, 4));
+  Arguments arguments{{&batch, &fed.state}, {&fed.state, &fed.rows}, std::vector<tenon_scalar>(20, Arguments::f64(3)), {}, 20};
+  run_now(fed.queue, fed.program, arguments);
+  expect_equal(read(fed.queue, fed.rows), filled(20 * kN, 12), "rows of one batch that serves every iteration");
+  expect_equal(read(fed.queue, fed.state), filled(kN, 80), "the sum of one batch that serves every iteration");
+  expect_equal(read(fed.queue, batch), filled(kN, 4), "the batch");
+}
+
+// A run whose first call of next says stop does nothing.
+void stops_at_once(Subject& s) {
+  Fed fed(s);
+  Pipeline pipeline(s, 0);
+  fed.run(pipeline, 5, 0);
+  Pipeline more(s, 2);
+  fed.run(more, 5, 2);
+}
+
+// next may use other queues of its own, also to run programs.
+void next_runs_programs(Subject& s) {
+  struct Source {
+    Subject& s;
+    Queue queue;
+    Program sum;
+    Buffer a, b, batch;
+    std::string error;
+  };
+  Source source{s, Queue(s, s.device()), compile(s, sum_graph(kN)), f32_buffer(s, {kN}), f32_buffer(s, {kN}), f32_buffer(s, {kN}), {}};
+  Fed fed(s);
+  tenon_feed feed{};
+  feed.struct_size = sizeof feed;
+  feed.ctx = &source;
+  feed.next = [](void* ctx, uint64_t i, tenon_buffer** feeds, tenon_point* after) -> int32_t {
+    Source& self = *static_cast<Source*>(ctx);
+    try {
+      write(self.queue, self.a, filled(kN, static_cast<float>(i)));
+      write(self.queue, self.b, filled(kN, 1));
+      run_now(self.queue, self.sum, {{&self.a, &self.b}, {&self.batch}});
+      feeds[0] = self.batch.handle();
+      *after = {nullptr, 0};
+      return 1;
+    } catch (const Failure& failure) {
+      self.error = failure.text;
+    } catch (...) {
+      self.error = "refused";
+    }
+    return 0;
+  };
+  feed.release = [](void*, uint64_t) {};
+  if (s.units()[0].feed_depth > 1) throw Unavailable{"one buffer for all batches needs a feed_depth of 1"};
+  Arguments arguments{{nullptr, &fed.state}, {&fed.state, &fed.rows}, {}, {}, 6};
+  for (uint32_t i = 0; i < 6; ++i) arguments.scalars.push_back(Arguments::f64(i + 2));
+  arguments.feed = &feed;
+  run_now(fed.queue, fed.program, arguments);
+  expect(source.error.empty(), "inside next: " + source.error);
+  fed.check(6, 1);
+}
+
+}  // namespace
+
+void add_feed_tests(Tests& tests) {
+  const auto add = [&](const char* group, const char* name, std::function<void(Subject&)> run) { add_test(tests, "feed", group, name, std::move(run), 4); };
+  add("batches", "one", [](Subject& s) { run_fed(s, 1, 1); });
+  add("batches", "as many as iterations", [](Subject& s) { run_fed(s, 20, 20); });
+  add("batches", "more than iterations", [](Subject& s) { run_fed(s, 5, 20); });
+  add("batches", "fewer than iterations", [](Subject& s) { run_fed(s, 20, 3); });
+  add("batches", "none", stops_at_once);
+  add("batches", "in memory of the host", [](Subject& s) { run_fed(s, 20, 20, {.host = true}); });
+  add("batches", "in memory that is wrapped", [](Subject& s) { run_fed(s, 20, 20, {.guarded = true}); });
+  add("batches", "of two inputs", feeds_two_inputs);
+  add("batches", "after copies of another queue", waits_for_copies);
+  add("batches", "made by programs inside next", next_runs_programs);
+  add("runs", "one after the other", goes_on_from_run_to_run);
+  add("runs", "with rings of their own", leaves_memory_of_the_ring);
+  add("runs", "without a feed", inputs_serve_every_iteration);
+}
+
+}  // namespace tenon::conformance

@@ -1,0 +1,36 @@
+// One node of a graph as a graph of its own, as it is or changed.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "conformance/corpus.h"
+#include "conformance/subject.h"
+
+namespace tenon::conformance {
+
+// What is changed when a node is copied.
+struct Change {
+  uint32_t version = 0;             // another version, where not 0
+  int32_t dtype = 0;                // of operand 0 and the results of the same dtype, where not 0
+  std::string enum_attribute;       // this one gets the value 9999
+  std::string more;                 // one attribute more, i64 1
+  bool scalars = false;             // operands of rank 0 are run-time scalars
+};
+
+// Its operands are states, its results are results.
+plugin::FlatGraph one_node_graph(const plugin::NodeView& node, const Change& change = {});
+
+// A node of the corpus and where it stands.
+struct Sample {
+  const plugin::FlatGraph* graph;
+  uint32_t node;
+  plugin::NodeView view() const { return plugin::GraphView(*graph->graph()).node(node); }
+};
+
+// The corpus's nodes by op, those alone that differ in attributes or in their values' dtype or shape; none of cases that
+// need much memory.
+const std::map<std::string, std::vector<Sample>>& samples();
+
+}  // namespace tenon::conformance
