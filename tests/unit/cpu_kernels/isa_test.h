@@ -2,12 +2,16 @@
 // machine has and on 1, 2 and now and then 3 threads, whose results must be bit-equal.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
 #include <functional>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "unit/cpu/harness.h"
+#include "node_run.h"
 
 #define TENON_DECLARE_FAMILY(add)                                                   \
   namespace tenon::cpu::baseline { void add(tenon::plugin::KernelTable&); }         \
@@ -30,11 +34,7 @@
 
 namespace tenon::testing {
 
-inline std::vector<std::string> isas() {
-  std::vector<std::string> names = {"baseline"};
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) names.push_back("avx2");
-  return names;
-}
+std::vector<std::string> isas();
 
 class Results {
  public:
@@ -54,35 +54,9 @@ using Dims = std::vector<int64_t>;
 class IsaTest : public ::testing::TestWithParam<std::string> {
  protected:
   // `define` gives operands, results (n of them), op and attributes.
-  Results run(size_t n, const std::function<void(NodeRun&)>& define) {
-    Results first;
-    // Three threads on two cores wait for the scheduler at every barrier: not each time.
-    const uint32_t last = calls_++ % 4 == 0 ? 3 : 2;
-    for (uint32_t threads = 1; threads <= last; ++threads) {
-      NodeRun node(table_);
-      define(node);
-      node.run(threads);
-      if (HasFatalFailure()) break;
-      Results got;
-      for (size_t i = 0; i < n; ++i) got.bytes.push_back(node.result<uint8_t>(static_cast<int>(i)));
-      if (threads == 1) first = got;
-      EXPECT_EQ(first.bytes, got.bytes) << "bits differ on " << threads << " threads";
-    }
-    first.bytes.resize(n);
-    return first;
-  }
-  Floats random(int64_t n, float low = -1, float high = 1) {
-    std::uniform_real_distribution<float> d(low, high);
-    Floats v(static_cast<size_t>(n));
-    for (float& x : v) x = d(random_);
-    return v;
-  }
-  Ints random_ints(int64_t n, int32_t low, int32_t high) {
-    std::uniform_int_distribution<int32_t> d(low, high);
-    Ints v(static_cast<size_t>(n));
-    for (int32_t& x : v) x = d(random_);
-    return v;
-  }
+  Results run(size_t n, const std::function<void(NodeRun&)>& define);
+  Floats random(int64_t n, float low = -1, float high = 1);
+  Ints random_ints(int64_t n, int32_t low, int32_t high);
   template <class T, class U>
   static void expect_near(const std::vector<T>& got, const std::vector<U>& want, double tolerance) {
     ASSERT_EQ(got.size(), want.size());
@@ -98,10 +72,6 @@ class IsaTest : public ::testing::TestWithParam<std::string> {
   int calls_ = 0;
 };
 
-inline int64_t product(const Dims& d) {
-  int64_t n = 1;
-  for (int64_t x : d) n *= x;
-  return n;
-}
+int64_t product(const Dims& d);
 
 }  // namespace tenon::testing

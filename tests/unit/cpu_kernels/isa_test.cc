@@ -1,0 +1,49 @@
+#include "isa_test.h"
+
+namespace tenon::testing {
+
+std::vector<std::string> isas() {
+  std::vector<std::string> names = {"baseline"};
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) names.push_back("avx2");
+  return names;
+}
+
+Results IsaTest::run(size_t n, const std::function<void(NodeRun&)>& define) {
+  Results first;
+  // Three threads on two cores wait for the scheduler at every barrier: not each time.
+  const uint32_t last = calls_++ % 4 == 0 ? 3 : 2;
+  for (uint32_t threads = 1; threads <= last; ++threads) {
+    NodeRun node(table_);
+    define(node);
+    node.run(threads);
+    if (HasFatalFailure()) break;
+    Results got;
+    for (size_t i = 0; i < n; ++i) got.bytes.push_back(node.result<uint8_t>(static_cast<int>(i)));
+    if (threads == 1) first = got;
+    EXPECT_EQ(first.bytes, got.bytes) << "bits differ on " << threads << " threads";
+  }
+  first.bytes.resize(n);
+  return first;
+}
+
+Floats IsaTest::random(int64_t n, float low, float high) {
+  std::uniform_real_distribution<float> d(low, high);
+  Floats v(static_cast<size_t>(n));
+  for (float& x : v) x = d(random_);
+  return v;
+}
+
+Ints IsaTest::random_ints(int64_t n, int32_t low, int32_t high) {
+  std::uniform_int_distribution<int32_t> d(low, high);
+  Ints v(static_cast<size_t>(n));
+  for (int32_t& x : v) x = d(random_);
+  return v;
+}
+
+int64_t product(const Dims& d) {
+  int64_t n = 1;
+  for (int64_t x : d) n *= x;
+  return n;
+}
+
+}  // namespace tenon::testing
