@@ -23,6 +23,11 @@ inline Dims strides_of(const ValueView& value) {
 template <int N>
 class Walk {
  public:
+  struct Axis {
+    int64_t n;
+    std::array<int64_t, N> stride;
+  };
+
   // REQUIRED: rank <= TENON_MAX_RANK, strides of that rank.
   Walk(Span<int64_t> dims, const std::array<Dims, N>& strides, const std::array<int64_t, N>& start = {}) : start_(start) {
     for (size_t d = 0; d < dims.size(); ++d) {
@@ -44,12 +49,11 @@ class Walk {
     while (next(at, index));
   }
 
- private:
-  struct Axis {
-    int64_t n;
-    std::array<int64_t, N> stride;
-  };
+  // The axes that are left, one at least, outermost first, and where the walk begins: for who writes loops of their own.
+  Span<Axis> axes() const { return {axes_.data(), static_cast<size_t>(rank_)}; }
+  const std::array<int64_t, N>& start() const { return start_; }
 
+ private:
   // Axes that follow each other without a gap in every array are one.
   void add(const Axis& axis) {
     bool joins = rank_ > 0;

@@ -1,0 +1,26 @@
+# `make deb`: the packages tenon and tenon-sdk; neither needs the other.
+set(CPACK_PACKAGE_NAME tenon)
+set(CPACK_PACKAGE_VENDOR "The Tenon developers")
+set(CPACK_PACKAGE_CONTACT "The Tenon developers <tenon@example.org>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Training framework in C++ whose devices are plugins")
+set(CPACK_RESOURCE_FILE_LICENSE ${CMAKE_SOURCE_DIR}/LICENSE)
+set(CPACK_GENERATOR DEB)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_ALL ${CMAKE_INSTALL_DEFAULT_COMPONENT_NAME} sdk)
+set(CPACK_COMPONENTS_GROUPING IGNORE)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+
+set(CPACK_DEBIAN_TENON_PACKAGE_NAME tenon)
+# What a program that links libtenon.a needs beside it.
+set(CPACK_DEBIAN_TENON_PACKAGE_RECOMMENDS
+  "libjpeg-dev, libpng-dev, zlib1g-dev, libprotobuf-dev, libsnappy-dev")
+set(CPACK_DEBIAN_SDK_PACKAGE_NAME tenon-sdk)
+set(CPACK_DEBIAN_SDK_PACKAGE_SECTION devel)
+set(CPACK_DEBIAN_SDK_PACKAGE_RECOMMENDS "g++, cmake, pkg-config")
+set(CPACK_DEBIAN_SDK_PACKAGE_SUGGESTS tenon)
+set(CPACK_COMPONENT_SDK_DESCRIPTION "What backends of Tenon are built and tested with")
+include(CPack)

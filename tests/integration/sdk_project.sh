@@ -1,0 +1,116 @@
+#!/bin/sh
+# A vendor's first afternoon, with the installed SDK and nothing else: the template, the complete example, pkg-config, the
+# reference in a test of their own.
+#   sdk_project.sh CMAKE BUILD SOURCE CXX FLAGS [CMAKE FLAGS..]
+set -eu
+cmake=$1 build=$2 source=$3 cxx=$4 flags=$5
+shift 5
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+prefix=$work/prefix
+unset TENON_PLUGIN_PATH
+cd "$work"
+
+fail() {
+  echo "sdk_project: $*" >&2
+  exit 1
+}
+step() {
+  name=$1
+  shift
+  "$@" >"$work/log" 2>&1 && return
+  echo "sdk_project: $name failed:" >&2
+  tail -n 60 "$work/log" >&2
+  exit 1
+}
+# make_project DIR: configured without a hint of where the SDK is, unless there are further arguments.
+make_project() {
+  dir=$1
+  shift
+  step "configure $dir" "$cmake" -S "$dir" -B "$dir/build" "$@"
+  step "compile $dir" "$cmake" --build "$dir/build"
+}
+# refused TEXT ARGUMENTS..: new-backend says so in one line, and makes nothing.
+refused() {
+  expected=$1
+  shift
+  "$prefix/bin/tenon-new-backend" "$@" >"$work/log" 2>&1 && fail "new-backend $*: was not refused"
+  [ "$(wc -l <"$work/log")" -eq 1 ] || fail "new-backend $*: expected one line, found $(cat "$work/log")"
+  case $(cat "$work/log") in
+    "new-backend: "*"$expected"*) ;;
+    *) fail "new-backend $*: expected '$expected', found $(cat "$work/log")" ;;
+  esac
+}
+
+step install "$cmake" --install "$build" --prefix "$prefix" --component sdk
+! grep -rl -e "$source" -e "$build" "$prefix/lib/cmake" "$prefix/lib/pkgconfig" "$prefix/include" "$prefix/share" ||
+  fail "the files above name the source or build tree"
+[ ! -e "$prefix/bin/tenon" ] && [ ! -e "$prefix/lib/libtenon.a" ] || fail "the SDK brings parts of the core"
+
+# ---- the template ----
+mkdir full && touch full/file
+for name in '' Mine 9lives -x 'a b' a/b ../x a.so auto test kernels; do refused name "$name" project; done
+refused 64 "$(printf 'a%.0s' $(seq 64))" project
+refused empty mine full
+refused file mine full/file
+refused 'NAME DIR' mine
+[ ! -e project ] || fail "a refused project was made"
+
+step new-backend "$prefix/bin/tenon-new-backend" my-device project
+make_project project "$@"
+step "conformance of the template" "$prefix/bin/tenon-conform" project/build/my-device.so
+grep -q '^level 0: 0 of ' log || fail "the template: expected level 0, found $(tail -n 1 log)"
+# What it lists as missing is what the suite misses.
+for op in $(sed -n 's/^  for level [123]: //p' log | sed 's/([^)]*)//g; s/,//g'); do
+  grep -q "//.*\\b$op\\b" project/kernels.cc || fail "the template does not list $op as missing"
+done
+for op in add mul dot; do grep -Eq "^op/$op .* pass" log || fail "the template's $op has no passing test"; done
+
+# ---- the complete example ----
+cp -r "$prefix/share/tenon/example" example
+make_project example -DCMAKE_PREFIX_PATH="$prefix" "$@"
+step "conformance of the example" "$prefix/bin/tenon-conform" example/build/example.so --level 3
+grep -q '^level 3: 0 of ' log || fail "the example: expected level 3, found $(tail -n 1 log)"
+tail -n 1 log
+
+# ---- pkg-config ----
+if command -v pkg-config >/dev/null; then
+  PKG_CONFIG_PATH=$prefix/lib/pkgconfig
+  export PKG_CONFIG_PATH
+  mkdir plain && mv "$prefix" moved  # it says where it is now
+  PKG_CONFIG_PATH=$work/moved/lib/pkgconfig
+  # shellcheck disable=SC2046,SC2086
+  step "compile by pkg-config" "$cxx" -std=c++17 -O1 $flags -shared $(pkg-config --cflags tenon-sdk) -o plain/my-device.so \
+    project/my-device.cc project/kernels.cc $(pkg-config --libs tenon-sdk)
+  step "conformance of it" moved/bin/tenon-conform plain/my-device.so --filter '^(load|op/dot)/'
+  prefix=$work/moved
+fi
+
+# ---- a test of one's own, on the reference ----
+mkdir own
+cat >own/CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.16)
+project(own LANGUAGES CXX)
+find_package(TenonSDK REQUIRED)
+add_executable(own own.cc)
+target_link_libraries(own PRIVATE Tenon::sdk_reference)
+END
+cat >own/own.cc <<'END'
+#include "conformance/reference/reference.h"
+#include "tenon/plugin/graph_builder.h"
+
+int main() {
+  tenon::plugin::GraphBuilder b;
+  const uint32_t x = b.input(TENON_F32, {3}, TENON_ROLE_FEED), y = b.value(TENON_F32, {3});
+  b.node("neg", {x}, {y});
+  b.result(y);
+  const tenon::plugin::FlatGraph graph = b.build();
+  std::vector<tenon::reference::Tensor> results;
+  const tenon::reference::Tensor in{TENON_F32, {3}, {1, -2, 3}, {}};
+  const std::string wrong = tenon::reference::evaluate_graph(*graph.graph(), {in}, tenon::reference::Rounding::kDtype, results);
+  return wrong.empty() && results[0].f == std::vector<double>{-1, 2, -3} ? 0 : 1;
+}
+END
+make_project own -DCMAKE_PREFIX_PATH="$prefix" "$@"
+step "a test on the reference" own/build/own
