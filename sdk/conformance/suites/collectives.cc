@@ -1,4 +1,4 @@
-// Several units as one device: split and replicated buffers, and the ops that join replicas.
+// Several units as one device: buffers dealt over them, ops that exchange.
 #include <algorithm>
 
 #include "conformance/suites/support.h"
@@ -6,91 +6,195 @@
 namespace tenon::conformance {
 namespace {
 
-constexpr uint32_t kMostUnits = 8;
+constexpr int64_t kRows = 3, kColumns = 5;  // of one unit
 
-// A device on all units, up to eight.
-class Team {
- public:
-  explicit Team(Subject& s) : subject(s), n(std::min<uint32_t>(static_cast<uint32_t>(s.units().size()), kMostUnits)) {
-    if (n < 2) throw Unavailable{"one unit only"};
+// A device on as many units of unit 0's domain as there are, at most 8; closed at the end.
+struct Replicas {
+  Replicas(Subject& subject, uint32_t least) : s(subject), n(count(s)) {
+    if (n < least) throw Unavailable{"there is one unit"};
     device = s.open_device(n);
+    queue.emplace_back(s, device);
   }
-  ~Team() { subject.backend().device_close(device); }
-  Team(const Team&) = delete;
-
-  // Runs a graph of one FEED input, dealt over the units, and one result.
-  Floats run(const plugin::FlatGraph& graph, const Floats& x, const Dims& x_dims, const Dims& y_dims, int32_t y_placement) {
-    const Program program = compile(subject, graph, 1, device);
-    Queue queue(subject, device);
-    const Buffer in(subject, device, TENON_F32, x_dims, {.placement = TENON_SPLIT});
-    const Buffer out(subject, device, TENON_F32, y_dims, {.placement = y_placement});
-    queue.write(in, x.data(), x.size() * sizeof(float));
-    Arguments arguments;
-    arguments.inputs = {&in};
-    arguments.results = {&out};
-    run_now(queue, program, arguments);
-    Floats y(out.bytes() / sizeof(float));
-    queue.read(out, y.data(), out.bytes());
-    return y;
+  ~Replicas() {
+    queue.clear();
+    buffers.clear();
+    s.backend().device_close(device);
   }
 
-  Subject& subject;
-  int64_t n;
+  static uint32_t count(Subject& s) {
+    const std::vector<tenon_unit>& units = s.units();
+    uint32_t n = 1;
+    while (n < units.size() && n < 8 && units[n].domain == units[0].domain) ++n;
+    return n;
+  }
+
+  // f32 of this global shape.
+  Buffer& make(const Dims& dims, int32_t placement, const Floats& values = {}, int32_t dtype = TENON_F32) {
+    BufferOptions options;
+    options.placement = placement;
+    buffers.push_back(std::make_unique<Buffer>(s, device, dtype, dims, options));
+    if (values.empty()) queue[0].write_rubbish(*buffers.back());
+    else write(queue[0], *buffers.back(), values);
+    return *buffers.back();
+  }
+  void run(const Sketch& sketch, Arguments arguments) {
+    const Program program = compile(s, sketch.builder.build(), 4, device);
+    run_now(queue[0], program, std::move(arguments));
+  }
+  Floats get(const Buffer& buffer) { return read(queue[0], buffer); }
+  int64_t units() const { return n; }
+
+  Subject& s;
+  uint32_t n;
   tenon_device* device = nullptr;
+  std::vector<Queue> queue;
+  std::vector<std::unique_ptr<Buffer>> buffers;
 };
 
-uint32_t split_input(Sketch& s, const Dims& dims) { return s.builder.input(TENON_F32, dims, TENON_ROLE_FEED, "x", TENON_SPLIT); }
+uint32_t split_input(Sketch& sketch, const Dims& dims) { return sketch.builder.input(TENON_F32, dims, TENON_ROLE_FEED, {}, TENON_SPLIT); }
 
-void split_buffers_are_dealt_in_order(Subject& s) {
-  Team team(s);
-  Sketch g;
-  const uint32_t x = split_input(g, {2, 3}), id = g.node("replica_id", {}, TENON_I32, {}), f = g.node("cast", {id}, TENON_F32, {});
-  g.builder.attr_dtype("to", TENON_F32);
-  g.builder.result(g.add(x, f, {2, 3}), TENON_MODE_LAST, 0, TENON_SPLIT);
-  const int64_t elements = team.n * 6;
-  Floats expected = ramp(elements);
-  for (int64_t i = 0; i < elements; ++i) expected[static_cast<size_t>(i)] += static_cast<float>(i / 6);
-  expect_equal(team.run(g.builder.build(), ramp(elements), {2 * team.n, 3}, {2 * team.n, 3}, TENON_SPLIT), expected, "x + replica_id");
+// ---- buffers ----
+
+// dims are global, rows in the order of the units.
+void deals_rows_in_order(Subject& s, uint32_t least) {
+  Replicas r(s, least);
+  const int64_t rows = kRows * r.units();
+  const Buffer& split = r.make({rows, kColumns}, TENON_SPLIT, ramp(rows * kColumns));
+  expect_equal(r.get(split), ramp(rows * kColumns), "a SPLIT buffer");
+  for (int64_t first = 0; first < rows; ++first) {  // also across the units' borders
+    const int64_t n = std::min<int64_t>(2, rows - first);
+    Floats part(static_cast<size_t>(n * kColumns));
+    r.queue[0].read(split, part.data(), part.size() * 4, static_cast<uint64_t>(first * kColumns * 4));
+    expect_equal(part, ramp(n * kColumns, static_cast<float>(first * kColumns)), "rows of a SPLIT buffer from row " + std::to_string(first));
+  }
+  const Buffer& whole = r.make({rows, kColumns}, TENON_REPLICATED, ramp(rows * kColumns, 9));
+  expect_equal(r.get(whole), ramp(rows * kColumns, 9), "a REPLICATED buffer");
 }
 
-void all_gather(Subject& s) {
-  Team team(s);
-  Sketch g;
-  const uint32_t y = g.node("all_gather", {split_input(g, {2, 3})}, TENON_F32, {2 * team.n, 3});
-  g.builder.attr_i64("axis", 0).attr_i64("group", 0).attr_i64("replicas", team.n);
-  g.builder.result(y);
-  expect_equal(team.run(g.builder.build(), ramp(6 * team.n), {2 * team.n, 3}, {2 * team.n, 3}, TENON_REPLICATED), ramp(6 * team.n), "all_gather");
+// Elementwise work on what is dealt, beside what every unit holds.
+void works_on_split_states(Subject& s, uint32_t least) {
+  Replicas r(s, least);
+  const int64_t rows = kRows * r.units();
+  Sketch sketch;
+  const uint32_t x = split_input(sketch, {kRows, kColumns}), w = sketch.state(TENON_F32, {kRows, kColumns});
+  const uint32_t state = sketch.builder.input(TENON_F32, {kRows, kColumns}, TENON_ROLE_STATE, {}, TENON_SPLIT);
+  sketch.builder.result(sketch.add(state, x, {kRows, kColumns}), TENON_MODE_LAST, 3, TENON_SPLIT);
+  sketch.builder.result(sketch.mul(x, w, {kRows, kColumns}), TENON_MODE_LAST, 0, TENON_SPLIT);
+  const Buffer &xs = r.make({rows, kColumns}, TENON_SPLIT, ramp(rows * kColumns)), &ws = r.make({kRows, kColumns}, TENON_REPLICATED, filled(kRows * kColumns, 2));
+  const Buffer &state_buffer = r.make({rows, kColumns}, TENON_SPLIT, filled(rows * kColumns, 1)), &out = r.make({rows, kColumns}, TENON_SPLIT);
+  r.run(sketch, {{&xs, &ws, &state_buffer}, {&state_buffer, &out}, {}, {}, 3});
+  expect_equal(r.get(state_buffer), ramp(rows * kColumns, 1, 3), "a SPLIT state after 3 iterations");
+  expect_equal(r.get(out), ramp(rows * kColumns, 0, 2), "a SPLIT result");
 }
 
-void all_reduce(Subject& s) {
-  Team team(s);
-  Sketch g;
-  const uint32_t y = g.node("all_reduce", {split_input(g, {2, 3})}, TENON_F32, {2, 3});
-  g.builder.attr_enum("kind", TENON_SUM).attr_i64("group", 0).attr_i64("replicas", team.n);
-  g.builder.result(y);
-  Floats expected(6, 0);
-  for (int64_t i = 0; i < 6 * team.n; ++i) expected[static_cast<size_t>(i % 6)] += static_cast<float>(i);
-  expect_equal(team.run(g.builder.build(), ramp(6 * team.n), {2 * team.n, 3}, {2, 3}, TENON_REPLICATED), expected, "all_reduce");
+// ---- ops ----
+
+void attributes(Sketch& sketch, const Replicas& r, int64_t axis, int kind) {
+  if (axis >= 0) sketch.builder.attr_i64("axis", axis);
+  if (kind >= 0) sketch.builder.attr_enum("kind", kind);
+  sketch.builder.attr_i64("group", 0).attr_i64("replicas", r.units());
 }
 
-void reduce_scatter(Subject& s) {
-  Team team(s);
-  Sketch g;
-  const uint32_t y = g.node("reduce_scatter", {split_input(g, {team.n, 3})}, TENON_F32, {1, 3});
-  g.builder.attr_i64("axis", 0).attr_i64("group", 0).attr_i64("replicas", team.n);
-  g.builder.result(y, TENON_MODE_LAST, 0, TENON_SPLIT);
-  Floats expected(static_cast<size_t>(3 * team.n), 0);
-  for (int64_t i = 0; i < 3 * team.n * team.n; ++i) expected[static_cast<size_t>(i % (3 * team.n))] += static_cast<float>(i);
-  expect_equal(team.run(g.builder.build(), ramp(3 * team.n * team.n), {team.n * team.n, 3}, {team.n, 3}, TENON_SPLIT), expected, "reduce_scatter");
+void knows_replicas(Subject& s) {
+  Replicas r(s, 2);
+  Sketch sketch;
+  const uint32_t id = sketch.node("replica_id", {}, TENON_I32, {});
+  const uint32_t as_float = sketch.node("cast", {id}, TENON_F32, {});
+  sketch.builder.attr_dtype("to", TENON_F32);
+  sketch.builder.result(sketch.mul(sketch.fill({kRows}, 1), as_float, {kRows}), TENON_MODE_LAST, 0, TENON_SPLIT);
+  const Buffer& out = r.make({kRows * r.units()}, TENON_SPLIT);
+  r.run(sketch, {{}, {&out}});
+  Floats expected;
+  for (int64_t unit = 0; unit < r.units(); ++unit) expected.insert(expected.end(), kRows, static_cast<float>(unit));
+  expect_equal(r.get(out), expected, "replica_id of each unit");
+}
+
+void gathers(Subject& s) {
+  Replicas r(s, 2);
+  const int64_t rows = kRows * r.units();
+  Sketch sketch;
+  const uint32_t gathered = sketch.node("all_gather", {split_input(sketch, {kRows, kColumns})}, TENON_F32, {rows, kColumns});
+  attributes(sketch, r, 0, -1);
+  sketch.builder.result(gathered);
+  const Buffer &x = r.make({rows, kColumns}, TENON_SPLIT, ramp(rows * kColumns)), &out = r.make({rows, kColumns}, TENON_REPLICATED);
+  r.run(sketch, {{&x}, {&out}});
+  expect_equal(r.get(out), ramp(rows * kColumns), "all_gather");
+}
+
+// Element i of unit u is 100 u + i.
+Floats by_unit(const Replicas& r, int64_t elements) {
+  Floats values;
+  for (int64_t u = 0; u < r.units(); ++u)
+    for (int64_t i = 0; i < elements; ++i) values.push_back(static_cast<float>(100 * u + i));
+  return values;
+}
+
+void reduces(Subject& s, int kind) {
+  Replicas r(s, 2);
+  const int64_t n = kRows * kColumns;
+  Sketch sketch;
+  const uint32_t reduced = sketch.node("all_reduce", {split_input(sketch, {kRows, kColumns})}, TENON_F32, {kRows, kColumns});
+  attributes(sketch, r, -1, kind);
+  sketch.builder.result(reduced);
+  const Buffer &x = r.make({kRows * r.units(), kColumns}, TENON_SPLIT, by_unit(r, n)), &out = r.make({kRows, kColumns}, TENON_REPLICATED);
+  r.run(sketch, {{&x}, {&out}});
+  const float units = static_cast<float>(r.units());
+  if (kind == TENON_SUM) expect_equal(r.get(out), ramp(n, 100 * units * (units - 1) / 2, units), "all_reduce sum");
+  else expect_equal(r.get(out), ramp(n, kind == TENON_MAX ? 100 * (units - 1) : 0), "all_reduce max or min");
+}
+
+void reduces_and_scatters(Subject& s) {
+  Replicas r(s, 2);
+  const int64_t rows = kRows * r.units();  // of one unit's operand
+  Sketch sketch;
+  const uint32_t scattered = sketch.node("reduce_scatter", {split_input(sketch, {rows, kColumns})}, TENON_F32, {kRows, kColumns});
+  attributes(sketch, r, 0, -1);
+  sketch.builder.result(scattered, TENON_MODE_LAST, 0, TENON_SPLIT);
+  const Buffer &x = r.make({rows * r.units(), kColumns}, TENON_SPLIT, by_unit(r, rows * kColumns)), &out = r.make({rows, kColumns}, TENON_SPLIT);
+  r.run(sketch, {{&x}, {&out}});
+  const float units = static_cast<float>(r.units());
+  expect_equal(r.get(out), ramp(rows * kColumns, 100 * units * (units - 1) / 2, units), "reduce_scatter");
+}
+
+// Replicated states stay equal: each unit adds the mean of what all were dealt.
+void keeps_replicated_states_equal(Subject& s) {
+  Replicas r(s, 2);
+  const int64_t n = kRows * kColumns;
+  Sketch sketch;
+  const uint32_t state = sketch.state(TENON_F32, {kRows, kColumns});
+  const uint32_t sum = sketch.node("all_reduce", {split_input(sketch, {kRows, kColumns})}, TENON_F32, {kRows, kColumns});
+  attributes(sketch, r, -1, TENON_SUM);
+  const uint32_t updated = sketch.add(state, sum, {kRows, kColumns});
+  sketch.builder.result(updated, TENON_MODE_LAST, 1);
+  sketch.builder.result(updated, TENON_MODE_LAST, 0, TENON_SPLIT);  // every unit's own copy
+  const Buffer &state_buffer = r.make({kRows, kColumns}, TENON_REPLICATED, ramp(n)), &x = r.make({kRows * r.units(), kColumns}, TENON_SPLIT, by_unit(r, n));
+  const Buffer& copies = r.make({kRows * r.units(), kColumns}, TENON_SPLIT);
+  r.run(sketch, {{&state_buffer, &x}, {&state_buffer, &copies}, {}, {}, 4});
+  const float units = static_cast<float>(r.units());
+  const Floats expected = ramp(n, 200 * units * (units - 1), 1 + 4 * units);
+  expect_equal(r.get(state_buffer), expected, "the replicated state");
+  Floats all;
+  for (int64_t u = 0; u < r.units(); ++u) all.insert(all.end(), expected.begin(), expected.end());
+  expect_equal(r.get(copies), all, "each unit's copy of the replicated state");
 }
 
 }  // namespace
 
 void add_collective_tests(Tests& tests) {
-  add_test(tests, "collectives", "", "split_buffers_are_dealt_in_order", split_buffers_are_dealt_in_order, 4);
-  add_test(tests, "collectives", "", "all_gather", all_gather, 4);
-  add_test(tests, "collectives", "", "all_reduce", all_reduce, 4);
-  add_test(tests, "collectives", "", "reduce_scatter", reduce_scatter, 4);
+  const auto add = [&](const char* group, const char* name, std::function<void(Subject&)> run) {
+    add_test(tests, "collectives", group, name, std::move(run), 4);
+  };
+  add("split", "a buffer on one unit or more", [](Subject& s) { deals_rows_in_order(s, 1); });
+  add("split", "a state on one unit or more", [](Subject& s) { works_on_split_states(s, 1); });
+  add("split", "a buffer on several units", [](Subject& s) { deals_rows_in_order(s, 2); });
+  add("split", "a state on several units", [](Subject& s) { works_on_split_states(s, 2); });
+  add("ops", "replica_id", knows_replicas);
+  add("ops", "all_gather", gathers);
+  add("ops", "all_reduce sum", [](Subject& s) { reduces(s, TENON_SUM); });
+  add("ops", "all_reduce max", [](Subject& s) { reduces(s, TENON_MAX); });
+  add("ops", "all_reduce min", [](Subject& s) { reduces(s, TENON_MIN); });
+  add("ops", "reduce_scatter", reduces_and_scatters);
+  add("ops", "replicated states stay equal", keeps_replicated_states_equal);
 }
 
 }  // namespace tenon::conformance
