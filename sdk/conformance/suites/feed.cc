@@ -192,6 +192,18 @@ void run_fed(Subject& s, uint32_t iterations, uint64_t batches, BufferOptions op
   fed.run(pipeline, iterations, batches);
 }
 
+// A run with a feed is in order with what was submitted before it, as any other.
+void comes_after_work_on_its_queue(Subject& s) {
+  Fed fed(s);
+  const Buffer large = f32_buffer(s, {1 << 20});
+  const Floats block = filled(1 << 20, 0), fives = filled(kN, 5);
+  for (int k = 0; k < 16; ++k) submit_copy(s, fed.queue, copy_to(large, block.data(), large.bytes()));
+  submit_copy(s, fed.queue, copy_to(fed.state, fives.data(), fed.state.bytes()));
+  fed.total = 5;
+  Pipeline pipeline(s, 6);
+  fed.run(pipeline, 6, 6);
+}
+
 void waits_for_copies(Subject& s) {
   Fed fed(s);
   Pipeline pipeline(s, 20);
@@ -293,6 +305,7 @@ void add_feed_tests(Tests& tests) {
   add("batches", "in memory that is wrapped", [](Subject& s) { run_fed(s, 20, 20, {.guarded = true}); });
   add("batches", "of two inputs", feeds_two_inputs);
   add("batches", "after copies of another queue", waits_for_copies);
+  add("batches", "behind work on the same queue", comes_after_work_on_its_queue);
   add("batches", "made by programs inside next", next_runs_programs);
   add("runs", "one after the other", goes_on_from_run_to_run);
   add("runs", "with rings of their own", leaves_memory_of_the_ring);
