@@ -72,9 +72,10 @@ void check_graph(Subject& subject, const tenon_graph& graph, const std::vector<r
   }
 }
 
-void check_steps(Subject& subject, const Case& c, const tenon_graph& graph, const std::vector<Expected>& expected, const std::string& what) {
+void check_steps(Subject& subject, const Case& c, const tenon_graph& graph, const std::vector<Expected>& expected, Place place,
+                 const std::string& what) {
   with_words(what, [&] {
-    Session session(subject, graph, Place::kGuarded);
+    Session session(subject, graph, place);
     for (uint32_t k = 0; k < c.steps; ++k) {
       with_words("step " + std::to_string(k + 1) + " of " + std::to_string(c.steps), [&] {
         const std::vector<reference::Tensor> inputs = inputs_of(c, subject.seed(), k);

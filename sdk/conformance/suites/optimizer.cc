@@ -9,14 +9,14 @@ void check(Subject& subject, const Case& c) {
   size_t taken = 0;
   const plugin::FlatGraph graph = lowered_for(subject, subject.device(), c, &taken);
   const std::vector<Expected> expected = expect_steps(c, subject.seed());
-  check_steps(subject, c, *graph.graph(), expected, taken ? "whole" : "decomposed");
+  check_steps(subject, c, *graph.graph(), expected, Place::kGuarded, taken ? "whole" : "decomposed");
   if (taken == 0) return;
   try {
     require_taken(subject, subject.device(), *c.lowered.graph());
   } catch (const Unsupported&) {
     return;  // the primitives have tests of their own
   }
-  check_steps(subject, c, *c.lowered.graph(), expected, "in primitives");
+  check_steps(subject, c, *c.lowered.graph(), expected, Place::kDevice, "in primitives");
 }
 
 // Without these nothing is trained.

@@ -18,12 +18,12 @@ const std::vector<Expected>& expected_steps(const Case& c, uint64_t seed) {
 
 void train_in_primitives(Subject& subject, const Case& c) {
   require_taken(subject, subject.device(), *c.lowered.graph());
-  check_steps(subject, c, *c.lowered.graph(), expected_steps(c, subject.seed()), "");
+  check_steps(subject, c, *c.lowered.graph(), expected_steps(c, subject.seed()), Place::kGuarded);
 }
 
 void train_whole(Subject& subject, const Case& c) {
   const plugin::FlatGraph graph = lowered_for(subject, subject.device(), c);
-  check_steps(subject, c, *graph.graph(), expected_steps(c, subject.seed()), "");
+  check_steps(subject, c, *graph.graph(), expected_steps(c, subject.seed()), Place::kDevice);
 }
 
 void infer(Subject& subject, const Case& c) {
