@@ -96,6 +96,26 @@ const Fault kFaults[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Entries, DeviceFault, testing::ValuesIn(kFaults));
 
+// The name of the specimen's unit moves the cursor, which the core mends in silence.
+TEST_F(PluginTest, UnderValidationWhatABackendBreaksIsNamed) {
+  add("validated");
+  add("unvalidated");
+  EXPECT_EQ(refusal("unvalidated"), "");
+  const Environment validate("TENON_VALIDATE", "1");
+  EXPECT_EQ(refusal("validated"),
+            "validated: backend validated broke the contract in enumerate: gave unit 0 a name that cannot be printed: 'Specimen?[1m'");
+  EXPECT_EQ(refusal("unvalidated"), "") << "is loaded already";
+}
+
+TEST_F(PluginTest, OtherValuesAskForNoValidation) {
+  for (const char* value : {"", "0", "yes", "11"}) {
+    const Environment validate("TENON_VALIDATE", value);
+    const std::string name = std::string("value-") + value;
+    add(name);
+    EXPECT_EQ(refusal(name), "");
+  }
+}
+
 size_t open_descriptors() {
   return static_cast<size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
 }
