@@ -2,11 +2,13 @@
 # tenon-conform itself.
 set(sdk_data ${CMAKE_INSTALL_DATADIR}/tenon)
 
-# find_package(TenonSDK): Tenon::sdk (headers), Tenon::sdk_runtime (planner and executor), Tenon::sdk_reference.
+# find_package(TenonSDK): Tenon::sdk (headers), Tenon::sdk_runtime (planner and executor), Tenon::sdk_reference,
+# Tenon::sdk_validation.
 set_target_properties(tenon_sdk_headers PROPERTIES EXPORT_NAME sdk)
 set_target_properties(tenon_sdk_runtime PROPERTIES EXPORT_NAME sdk_runtime)
 set_target_properties(tenon_sdk_reference PROPERTIES EXPORT_NAME sdk_reference)
-install(TARGETS tenon_sdk_headers tenon_sdk_runtime tenon_sdk_reference EXPORT TenonSDKTargets
+set_target_properties(tenon_sdk_validation PROPERTIES EXPORT_NAME sdk_validation)
+install(TARGETS tenon_sdk_headers tenon_sdk_runtime tenon_sdk_reference tenon_sdk_validation EXPORT TenonSDKTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT sdk)
 install(DIRECTORY sdk/include/tenon DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT sdk FILES_MATCHING PATTERN "*.h")
 install(FILES sdk/conformance/reference/reference.h sdk/conformance/reference/error_bound.h
