@@ -11,9 +11,6 @@ namespace tenon::cpu::TENON_CPU_ISA {
 constexpr float kSeluAlpha = 1.67326324235f;
 constexpr float kSeluScale = 1.05070098736f;
 
-// What a gradient of `act` reads: its result (true) or its argument.
-constexpr bool gradient_from_result(int act) { return act <= TENON_ACT_SOFTPLUS; }
-
 TENON_INLINE f32x8 relu8(f32x8 x) { return max8(f32x8{}, x); }
 TENON_INLINE f32x8 relu6_8(f32x8 x) { return min8(splat8(6.f), relu8(x)); }
 TENON_INLINE f32x8 gelu_tanh_inner(f32x8 x) { return 0.797884561f * (x + 0.044715f * (x * x * x)); }
@@ -46,7 +43,7 @@ template <int kAct>
 TENON_INLINE f32x8 act_grad8(f32x8 g, f32x8 t, f32x8 alpha) {
   const f32x8 zero = {};
   if constexpr (kAct == TENON_ACT_RELU) return t > 0.f ? g : zero;
-  if constexpr (kAct == TENON_ACT_RELU6) return (t > 0.f) & (t < 6.f) ? g : zero;
+  if constexpr (kAct == TENON_ACT_RELU6) return ((t > 0.f) & (t < 6.f)) ? g : zero;
   if constexpr (kAct == TENON_ACT_LEAKY_RELU) return t > 0.f ? g : alpha * g;
   if constexpr (kAct == TENON_ACT_ELU) return t < 0.f ? g * (t + alpha) : g;
   if constexpr (kAct == TENON_ACT_SELU) return t < 0.f ? g * (t + kSeluScale * kSeluAlpha) : kSeluScale * g;

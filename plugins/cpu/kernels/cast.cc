@@ -37,7 +37,7 @@ template <class From, class To>
 void cast_loop(const void* src, void* dst, int64_t n) {
   const From* x = static_cast<const From*>(src);
   To* y = static_cast<To*>(dst);
-#pragma GCC ivdep
+  TENON_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) y[i] = convert<To>(x[i]);
 }
 

@@ -1,18 +1,13 @@
 // Element types of 16 bits and the loop over dtypes that is not worth a fast path.
 #pragma once
 
-#include "kernels/simd.h"
+#include "kernels/kernels.h"
+#include "tenon/plugin/element.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
-// Elements that convert like float; rounding is to nearest even.
-struct Bfloat {
-  uint16_t bits;
-  Bfloat() = default;
-  Bfloat(float f) : bits(f32_to_bf16(f)) {}
-  operator float() const { return bf16_to_f32(bits); }
-};
-using Half = _Float16;
+using Bfloat = plugin::Bf16;
+using Half = plugin::F16;
 
 // What sums of T are kept in.
 template <class T>

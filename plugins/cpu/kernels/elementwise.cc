@@ -112,7 +112,7 @@ Verdict check_operands(const NodeView& node, int operands, int first = 0) {
 }
 
 Verdict accept_arithmetic(const NodeView& node, int operands) {
-  const Verdict v = check_operands(node, operands);
+  Verdict v = check_operands(node, operands);
   if (v.answer != TENON_TAKE) return v;
   const int32_t dtype = node.in(0).dtype();
   if (!arithmetic_loop(node.op(), dtype)) return refusal(node, std::string("no ") + plugin::dtype_name(dtype));
@@ -125,7 +125,7 @@ Kernel make_arithmetic(const NodeView& node, const Env&) {
 }
 
 Verdict accept_compare(const NodeView& node) {
-  const Verdict v = check_operands(node, 2);
+  Verdict v = check_operands(node, 2);
   if (v.answer != TENON_TAKE) return v;
   if (!compare_loop(node.in(0).dtype(), node.enumerator("kind"))) return refusal(node, "unknown kind");
   return node.out(0).dtype() == TENON_BOOL ? plugin::take() : refusal(node, "the result is not bool");
@@ -135,7 +135,7 @@ Kernel make_compare(const NodeView& node, const Env&) {
 }
 
 Verdict accept_select(const NodeView& node) {
-  const Verdict v = check_operands(node, 3, 1);
+  Verdict v = check_operands(node, 3, 1);
   if (v.answer != TENON_TAKE) return v;
   if (node.in(0).dtype() != TENON_BOOL) return refusal(node, "the condition is not bool");
   return node.out(0).dtype() == node.in(1).dtype() ? plugin::take() : refusal(node, "the result has another dtype than the operands");
@@ -145,7 +145,7 @@ Kernel make_select(const NodeView& node, const Env&) { return walk_kernel(node, 
 // x or (g, t), floats
 template <int kOperands>
 Verdict accept_activation(const NodeView& node) {
-  const Verdict v = check_operands(node, kOperands);
+  Verdict v = check_operands(node, kOperands);
   if (v.answer != TENON_TAKE) return v;
   const int32_t dtype = node.in(0).dtype(), act = node.enumerator("act");
   if (!plugin::is_float(dtype) || node.out(0).dtype() != dtype) return refusal(node, "operands and result must be of one float dtype");

@@ -8,19 +8,19 @@
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
-// y[n] = f(x[n]); ivdep: y may be x itself, never a shifted one.
+// y[n] = f(x[n]); y may be x itself, never a shifted one.
 template <class T, auto f>
 void unary(const void* const* in, void* out, int64_t n, const LoopParams&) {
   const T* x = static_cast<const T*>(in[0]);
   T* y = static_cast<T*>(out);
-#pragma GCC ivdep
+  TENON_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) y[i] = f(x[i]);
 }
 template <class T, auto f, class Y = T>
 void binary(const void* const* in, void* out, int64_t n, const LoopParams&) {
   const T *a = static_cast<const T*>(in[0]), *b = static_cast<const T*>(in[1]);
   Y* y = static_cast<Y*>(out);
-#pragma GCC ivdep
+  TENON_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], b[i]);
 }
 
@@ -100,7 +100,7 @@ void select(const void* const* in, void* out, int64_t n, const LoopParams&) {
   const uint8_t* c = static_cast<const uint8_t*>(in[0]);
   const T *a = static_cast<const T*>(in[1]), *b = static_cast<const T*>(in[2]);
   T* y = static_cast<T*>(out);
-#pragma GCC ivdep
+  TENON_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) {
     const T u = a[i], v = b[i];
     y[i] = c[i] ? u : v;

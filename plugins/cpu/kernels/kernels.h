@@ -9,6 +9,13 @@
 #define TENON_CPU_ISA baseline
 #endif
 
+// Before a loop no iteration of which touches what another one writes. clang finds out by itself.
+#ifdef __clang__
+#define TENON_INDEPENDENT
+#else
+#define TENON_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
 namespace tenon::cpu::TENON_CPU_ISA {
 
 using plugin::Call;

@@ -249,7 +249,7 @@ ElementBits element_of_f64(int32_t dtype, double value) {
     case TENON_F64: put(value); break;
     case TENON_F32: put(static_cast<float>(value)); break;
     case TENON_F16: put(static_cast<Half>(value)); break;
-    case TENON_BF16: put(Bfloat(static_cast<float>(value))); break;
+    case TENON_BF16: put(static_cast<Bfloat>(value)); break;
     default: {  // saturating: the cast of a number out of range is undefined
       const double limit = 9223372036854775808.0;
       const bool fits = value > -limit && value < limit;

@@ -26,13 +26,10 @@ TENON_INLINE V load_as(const T* p) {
   return v;
 }
 TENON_INLINE f32x8 load8(const float* p) { return load_as<f32x8>(p); }
-TENON_INLINE f64x4 load4(const double* p) { return load_as<f64x4>(p); }
 TENON_INLINE void store8(float* p, f32x8 v) { std::memcpy(p, &v, sizeof v); }
-TENON_INLINE void store4(double* p, f64x4 v) { std::memcpy(p, &v, sizeof v); }
 
 TENON_INLINE f32x8 splat8(float x) { return f32x8{x, x, x, x, x, x, x, x}; }
 TENON_INLINE i32x8 splat8i(int32_t x) { return i32x8{x, x, x, x, x, x, x, x}; }
-TENON_INLINE f64x4 splat4(double x) { return f64x4{x, x, x, x}; }
 
 // The same bits, other type.
 TENON_INLINE f32x8 as_f32(i32x8 v) { return (f32x8)v; }
@@ -120,36 +117,6 @@ TENON_INLINE f32x8 to_f32(i32x8 a) { return __builtin_convertvector(a, f32x8); }
 TENON_INLINE float sum8(f32x8 v) {
   const f32x4 q = f32x4{v[0], v[1], v[2], v[3]} + f32x4{v[4], v[5], v[6], v[7]};
   return (q[0] + q[2]) + (q[1] + q[3]);
-}
-TENON_INLINE float max8_of(f32x8 v) {
-  float m = v[0];
-  for (int i = 1; i < 8; ++i) m = v[i] > m ? v[i] : m;
-  return m;
-}
-
-// bf16 and f16 are stored as uint16_t; rounding is to nearest even.
-TENON_INLINE float bf16_to_f32(uint16_t b) {
-  const uint32_t bits = static_cast<uint32_t>(b) << 16;
-  float f;
-  std::memcpy(&f, &bits, 4);
-  return f;
-}
-TENON_INLINE uint16_t f32_to_bf16(float f) {
-  uint32_t bits;
-  std::memcpy(&bits, &f, 4);
-  if (f != f) return static_cast<uint16_t>((bits >> 16) | 0x40);
-  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
-}
-TENON_INLINE float f16_to_f32(uint16_t b) {
-  _Float16 h;
-  std::memcpy(&h, &b, 2);
-  return static_cast<float>(h);
-}
-TENON_INLINE uint16_t f32_to_f16(float f) {
-  const _Float16 h = static_cast<_Float16>(f);
-  uint16_t b;
-  std::memcpy(&b, &h, 2);
-  return b;
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

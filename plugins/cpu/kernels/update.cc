@@ -129,7 +129,7 @@ struct Runner {
     std::fill(out, out + n, T(0));
     for (int32_t j = c.head[r]; j >= 0; j = c.next[j]) {
       const T* x = g + j * u.columns + from;
-#pragma GCC ivdep
+      TENON_INDEPENDENT
       for (int64_t i = 0; i < n; ++i) out[i] += x[i];
     }
   }
@@ -166,7 +166,7 @@ struct Runner {
       if (r < s.begin || r >= s.end) continue;
       T* p = t.p + r * u.columns;
       const T* g = t.g + j * u.columns;
-#pragma GCC ivdep
+      TENON_INDEPENDENT
       for (int64_t i = c.begin; i < c.end; ++i) p[i] -= rate * g[i];
     }
   }

@@ -38,7 +38,7 @@ struct Lamb {
     const T *p = t.p + from, *g = t.g + from, scale = t.scale;
     T *m = t.s[0] + from, *v = t.s[1] + from;
     const T l2_ = l2, c1_ = c1, c2_ = c2;
-#pragma GCC ivdep
+    TENON_INDEPENDENT
     for (int64_t i = 0; i < n; ++i) {
       const T G = scale * g[i] + l2_ * p[i];
       m[i] += c1_ * (G - m[i]);
@@ -49,7 +49,7 @@ struct Lamb {
   void direction(const Tensors<T>& t, int64_t from, int64_t n, T* r) const {
     const T *p = t.p + from, *m = t.s[0] + from, *v = t.s[1] + from;
     const T eps_ = eps, wd_ = wd, um = unbias_m, uv = unbias_v;
-#pragma GCC ivdep
+    TENON_INDEPENDENT
     for (int64_t i = 0; i < n; ++i) r[i] = um * m[i] / (std::sqrt(uv * v[i]) + eps_) + wd_ * p[i];
   }
 };

@@ -19,7 +19,7 @@ namespace {
 template <class T, class Body>
 inline __attribute__((always_inline)) void each(const T* p, const T* g, int64_t n, const StepArgs<T>& a, Body body) {
   const T scale = a.scale, l2 = a.l2;
-#pragma GCC ivdep
+  TENON_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) body(i, scale * g[i] + l2 * p[i]);
 }
 

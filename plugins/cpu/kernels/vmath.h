@@ -226,12 +226,12 @@ TENON_INLINE f64x4 pow_magnitude(f64x4 a, f64x4 y) {
 TENON_INLINE f32x8 vpow(f32x8 x, f32x8 y) {
   const f32x8 a = abs8(x), one = splat8(1.f);
   f32x8 r = join(pow_magnitude(low_half(a), low_half(y)), pow_magnitude(high_half(a), high_half(y)));
-  r = (a == 1.f) | (y == 0.f) ? one : r;
+  r = ((a == 1.f) | (y == 0.f)) ? one : r;
   const f32x8 ay = abs8(y);
   const i32x8 whole = (vround(y) == y) | (ay == kInf);
   const i32x8 odd = whole & (ay < 16777216.f) & (((to_i32(ay < 16777216.f ? ay : one)) & 1) != 0);
   r = as_f32(as_i32(r) ^ (as_i32(x) & odd & INT32_MIN));
-  r = (x < 0.f) & (a < kInf) & ~whole ? splat8(kNaN) : r;
+  r = ((x < 0.f) & (a < kInf) & ~whole) ? splat8(kNaN) : r;
   const i32x8 nan = ((x != x) | (y != y)) & (y != 0.f) & (x != 1.f);
   return nan ? splat8(kNaN) : r;
 }
@@ -248,7 +248,7 @@ TENON_INLINE f32x8 vatan2(f32x8 y, f32x8 x) {
                                 5.7913541743e-02f, -3.0991290305e-02f, 1.0748500255e-02f, -1.7437011465e-03f));
   r = steep ? 1.57079637f - (r + 4.37113883e-8f) : r;
   r = as_i32(x) < 0 ? 3.14159274f - (r + 8.74227766e-8f) : r;
-  r = (x != x) | (y != y) ? splat8(kNaN) : r;
+  r = ((x != x) | (y != y)) ? splat8(kNaN) : r;
   return copysign8(r, y);
 }
 
