@@ -145,7 +145,7 @@ plugin::Verdict accept_attention(const NodeView& node, int q, int k, int bias) {
   if (vq.dim(2) % vk.dim(2)) return plugin::refuse("attention: q's heads must be a multiple of k's");
   if (node.in(k + 1).dim(3) != vq.dim(3)) return plugin::decompose();  // values of another size
   const double rate = node.f64("rate");
-  if (rate < 0 || rate >= 1) return plugin::refuse("attention: rate must lie in [0, 1)");
+  if (!(rate >= 0 && rate < 1)) return plugin::refuse("attention: rate must lie in [0, 1)");
   if (rate > 0 && !(node.has(bias + 1) && node.has(bias + 2))) return plugin::refuse("attention: dropout needs seed and step");
   if (vq.elements() / vq.dim(3) * vk.dim(1) > int64_t{1} << 34) return plugin::decompose();
   if (!node.has(bias)) return plugin::take();

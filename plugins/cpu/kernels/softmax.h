@@ -11,7 +11,7 @@ TENON_INLINE f32x8 exp_low(f32x8 x) {
   const f32x8 t = v * 1.44269504f + magic, n = t - magic;
   const f32x8 r = (v - n * 0.693359375f) + n * 2.12194440e-4f;
   const f32x8 p = horner(r, 5.0000001010e-01f, 1.6666512890e-01f, 4.1666187308e-02f, 8.3695982375e-03f, 1.3951716087e-03f);
-  const f32x8 y = (1.f + (r + r * r * p)) * as_f32((as_i32(t) << 23) + 0x3f800000);
+  const f32x8 y = (1.f + (r + r * r * p)) * (f32x8)(((u32x8)t << 23) + 0x3f800000u);
   return x < -87.f ? f32x8{} : y;
 }
 
