@@ -146,7 +146,7 @@ void affine_row(const Images& im, const T* x, const double* t, int64_t r, int32_
     const double at_c = folded((t[0] * cd + t[1] * rd + t[2]) / k, im.W, fill);
     const double at_r = folded((t[3] * cd + t[4] * rd + t[5]) / k, im.H, fill);
     if (k == 0 || !std::isfinite(at_r) || !std::isfinite(at_c))
-      for (int64_t i = 0; i < im.C; ++i) y[i] = static_cast<T>(0.0f);
+      std::fill_n(y, im.C, static_cast<T>(0.0f));
     else
       method == TENON_BILINEAR ? bilinear(p, at_r, at_c, y) : nearest(p, at_r, at_c, y);
   }

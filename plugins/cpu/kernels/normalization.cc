@@ -127,7 +127,7 @@ Kernel make_batch_norm_apply(const NodeView& node, const Env&) {
 
 struct GradPorts {
   const float *dy, *x, *gamma, *mean, *var, *y;
-  float *dx, *dgamma, *dbeta, *dresidual;
+  float *dx, *dresidual;
 };
 
 // dz of a tile: dy itself, what the first pass stored, or computed into `room`.
@@ -147,6 +147,7 @@ const float* tile_dz(const Norm& n, const GradPorts& g, int64_t at, int64_t coun
 void run_batch_norm_grad(const Call& call, const Norm& n, const GradPorts& g) {
   float *partial = static_cast<float*>(call.scratch), *room = static_cast<float*>(call.thread_scratch);
   float *scale = partial + 2 * n.pieces * n.c, *slope = scale + n.c, *shift = slope + n.c;
+  float *dgamma = call.out(1), *dbeta = call.out(2);
   const Slice s = call.share(n.pieces);
   for (int64_t p = s.begin; p < s.end; ++p) {
     float* sum = partial + 2 * p * n.c;
@@ -158,15 +159,15 @@ void run_batch_norm_grad(const Call& call, const Norm& n, const GradPorts& g) {
   }
   call.barrier();
   const Slice channels = call.share(n.c, 16);
-  add_pieces(partial, n.pieces, 2 * n.c, channels, g.dbeta);
-  add_pieces(partial + n.c, n.pieces, 2 * n.c, channels, g.dgamma);
+  add_pieces(partial, n.pieces, 2 * n.c, channels, dbeta);
+  add_pieces(partial + n.c, n.pieces, 2 * n.c, channels, dgamma);
   const float each = 1.f / static_cast<float>(n.rows);
   for (int64_t i = channels.begin; i < channels.end; ++i) {
     const float inverse = 1.f / std::sqrt(g.var[i] + n.eps);
     scale[i] = g.gamma[i] * inverse;
-    slope[i] = scale[i] * g.dgamma[i] * inverse * inverse * each;
-    shift[i] = scale[i] * g.dbeta[i] * each;
-    g.dgamma[i] *= inverse;
+    slope[i] = scale[i] * dgamma[i] * inverse * inverse * each;
+    shift[i] = scale[i] * dbeta[i] * each;
+    dgamma[i] *= inverse;
   }
   call.barrier();
   for (int64_t p = s.end; p-- > s.begin;)
@@ -188,9 +189,9 @@ Kernel make_batch_norm_grad(const NodeView& node, const Env&) {
   if (dresidual) k.in_place.push_back({0, 3});
   else k.in_place.push_back({0, 0});
   k.run = [=](const Call& call) {
-    run_batch_norm_grad(call, n,
-                        {call.in(0), call.in(1), call.in(2), call.in(3), call.in(4), y ? call.in(5) : nullptr,
-                         call.out(0), call.out(1), call.out(2), dresidual ? call.out(3) : nullptr});
+    const GradPorts g{call.in(0), call.in(1), call.in(2), call.in(3), call.in(4), y ? call.in(5) : nullptr,
+                      call.out(0), dresidual ? call.out(3) : nullptr};
+    run_batch_norm_grad(call, n, g);
   };
   return narrowed(node, std::move(k));
 }
