@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -64,21 +65,30 @@ void become_child(pid_t parent, int output) {
 
 }  // namespace
 
-void send(int fd, const Message& message) {
+void Line::send(const Message& message) const {
   std::string text = message.text.substr(0, kMaxText);
   const Header header{message.kind, message.index, message.outcome, static_cast<uint32_t>(text.size()), message.seconds};
   text.insert(0, reinterpret_cast<const char*>(&header), sizeof header);
   for (size_t at = 0; at < text.size();) {
-    const ssize_t n = write(fd, text.data() + at, text.size() - at);
+    const ssize_t n = write(to_parent_, text.data() + at, text.size() - at);
     if (n > 0) at += static_cast<size_t>(n);
     else if (errno != EINTR) _exit(1);  // nobody listens
   }
 }
 
-Child::Child(const std::function<void(int fd)>& body) {
-  int messages[2], output[2];
+void Line::await_go() const {
+  char byte;
+  ssize_t n;
+  do n = read(from_parent_, &byte, 1);
+  while (n < 0 && errno == EINTR);
+  if (n != 1) _exit(1);  // the parent is gone
+}
+
+Child::Child(const std::function<void(const Line&)>& body) {
+  int messages[2], output[2], go[2];  // go is a socket: writing to one that is gone raises no signal
   make_pipe(messages);
   make_pipe(output);
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) != 0) throw std::system_error(errno, std::generic_category(), "socketpair");
   std::fflush(nullptr);
   const pid_t parent = getpid();
   pid_ = fork();
@@ -88,12 +98,15 @@ Child::Child(const std::function<void(int fd)>& body) {
     close(messages[0]);
     close(output[0]);
     close(output[1]);
-    body(messages[1]);
+    close(go[1]);
+    body(Line(messages[1], go[0]));
     std::exit(0);
   }
   setpgid(pid_, pid_);
   close(messages[1]);
   close(output[1]);
+  close(go[0]);
+  go_ = go[1];
   messages_ = messages[0];
   output_ = output[0];
   fcntl(messages_, F_SETFL, O_NONBLOCK);
@@ -105,6 +118,13 @@ Child::~Child() {
   if (!ended_) reap(true);
   close(messages_);
   close(output_);
+  close(go_);
+}
+
+// A child that is gone is noticed elsewhere.
+void Child::go() {
+  while (::send(go_, "", 1, MSG_NOSIGNAL) < 0 && errno == EINTR) {
+  }
 }
 
 void Child::read_messages() {

@@ -24,16 +24,26 @@ struct Message {
   std::string text;
 };
 
-// In the child: writes a message whole.
-void send(int fd, const Message& message);
+// The child's ends of its pipes.
+class Line {
+ public:
+  Line(int to_parent, int from_parent) : to_parent_(to_parent), from_parent_(from_parent) {}
+  // Writes a message whole.
+  void send(const Message& message) const;
+  // Until the parent says go: what was printed up to here is then known to have been printed up to here.
+  void await_go() const;
+
+ private:
+  int to_parent_, from_parent_;
+};
 
 class Child {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Forks; the child calls body with where to send to and exits with 0 when it returns. It dies with its parent, is the
+  // Forks; the child calls body with its line to here and exits with 0 when it returns. It dies with its parent, is the
   // leader of a process group, reads nothing and leaves no core file. REQUIRED: one thread. Throws std::system_error.
-  explicit Child(const std::function<void(int fd)>& body);
+  explicit Child(const std::function<void(const Line&)>& body);
   // Kills what is left of the group.
   ~Child();
   Child(const Child&) = delete;
@@ -42,6 +52,8 @@ class Child {
   enum class Event { kMessage, kEnded, kTimeout };
   // The next message, or the end of the child after its last one.
   Event next(Message* message, Clock::time_point deadline);
+  // Lets a child that awaits it go on.
+  void go();
   // Of an ended child: "died of signal 11 (SIGSEGV)", "exited with 3"; empty: it exited with 0.
   std::string fate() const;
   // What it printed since the last call, from the beginning, at most some kilobytes.
@@ -54,7 +66,7 @@ class Child {
   bool reap(bool wait);
 
   pid_t pid_ = -1;
-  int messages_ = -1, output_ = -1;
+  int messages_ = -1, output_ = -1, go_ = -1;
   bool ended_ = false;
   int status_ = 0;
   std::string received_, printed_;

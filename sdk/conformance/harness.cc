@@ -79,21 +79,22 @@ Message outcome_of(F run) {
   return end;
 }
 
-void work(const std::string& library, const Selection& tests, size_t first, size_t last, const RunOptions& options, int fd) {
+void work(const std::string& library, const Selection& tests, size_t first, size_t last, const RunOptions& options, const Line& line) {
   std::unique_ptr<Subject> subject;
   for (size_t i = first; i < last; ++i) {
     const uint32_t index = static_cast<uint32_t>(i);
-    send(fd, {Message::kBegin, index, 0, 0, ""});
+    line.send({Message::kBegin, index, 0, 0, ""});
     if (!subject) {
       const Message load = outcome_of([&] { subject = std::make_unique<Subject>(library, options.seed, 2, options.spec); });
       std::fflush(nullptr);
-      if (!subject) return send(fd, {Message::kRefused, index, 0, 0, load.text});
-      send(fd, {Message::kLoaded, index, 0, 0, describe(*subject)});
+      if (!subject) return line.send({Message::kRefused, index, 0, 0, load.text});
+      line.send({Message::kLoaded, index, 0, 0, describe(*subject)});
     }
     Message end = outcome_of([&] { tests[i]->run(*subject); });
     end.index = index;
     std::fflush(nullptr);
-    send(fd, end);
+    line.send(end);
+    line.await_go();
   }
 }
 
@@ -159,7 +160,7 @@ class Runner {
 
   // Runs tests first..last-1 in one child, as far as it gets; the index of the first that has no result.
   size_t run_child(size_t first, size_t last) {
-    Child child([&](int fd) { work(library_, tests_, first, last, options_, fd); });
+    Child child([&](const Line& line) { work(library_, tests_, first, last, options_, line); });
     Message message, end;  // `end`: of the last test, until it is known how the process ends
     bool loaded = false;
     size_t at = first;
@@ -177,6 +178,7 @@ class Runner {
       if (message.kind != Message::kEnd) continue;
       seconds = kEndSeconds;
       note_printed(child, &message);
+      child.go();
       if (at + 1 == last) end = message;
       else add(at, static_cast<Outcome>(message.outcome), message.text, message.seconds);
       ++at;

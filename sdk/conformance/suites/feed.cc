@@ -148,8 +148,8 @@ struct Fed {
   }
 
   // Runs `iterations` with the pipeline's batches and checks all that came of it.
-  void run(Pipeline& pipeline, uint32_t iterations, uint64_t batches, uint32_t n_feeds = 1) {
-    Arguments arguments{{nullptr, &state}, {&state, &rows}, {}, {}, iterations};
+  void run(Pipeline& pipeline, uint32_t iterations, uint64_t batches, uint32_t n_feeds = 1, std::vector<tenon_point> after = {}) {
+    Arguments arguments{{nullptr, &state}, {&state, &rows}, {}, std::move(after), iterations};
     if (n_feeds > 1) arguments.inputs.push_back(nullptr);
     for (uint32_t i = 0; i < iterations; ++i) arguments.scalars.push_back(Arguments::f64(i + 2));
     arguments.feed = pipeline.feed();
@@ -231,6 +231,25 @@ void leaves_memory_of_the_ring(Subject& s) {
   for (int i = 0; i < 10; ++i) run_fed(s, 7, 7, {.host = i % 2 == 0});
 }
 
+// What was submitted before on the same queue, and what the run is to come after on another, is done first.
+void comes_after_earlier_work(Subject& s) {
+  Fed fed(s);
+  Queue other(s, s.device());
+  Sketch sketch;
+  const uint32_t state = sketch.state(TENON_F32, {kN});
+  sketch.builder.result(sketch.add(state, sketch.fill({kN}, 1), {kN}), TENON_MODE_LAST, 1);
+  constexpr uint32_t kMany = 1 << 14;
+  const Program counts = compile(s, sketch.builder.build(), kMany);
+  for (Queue* queue : {&fed.queue, &other}) {
+    write(*queue, fed.rows, filled(20 * kN, -1));
+    Arguments earlier{{&fed.state}, {&fed.state}, {}, {}, kMany};
+    const uint64_t ticket = queue->submit(earlier.run(counts));
+    fed.total += kMany;
+    Pipeline pipeline(s, 3);
+    fed.run(pipeline, 20, 3, 1, {{queue->handle(), ticket}});
+  }
+}
+
 // Without a feed, inputs serve every iteration.
 void inputs_serve_every_iteration(Subject& s) {
   Fed fed(s);
@@ -309,6 +328,7 @@ void add_feed_tests(Tests& tests) {
   add("batches", "made by programs inside next", next_runs_programs);
   add("runs", "one after the other", goes_on_from_run_to_run);
   add("runs", "with rings of their own", leaves_memory_of_the_ring);
+  add("runs", "after earlier work", comes_after_earlier_work);
   add("runs", "without a feed", inputs_serve_every_iteration);
 }
 
