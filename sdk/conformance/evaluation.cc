@@ -40,7 +40,9 @@ double moved(int32_t dtype, double y, double bound, double amplitude, double u) 
   return bound <= flushed_terms ? y : y + amplitude * bound * u;
 }
 
-bool is_float_cast(const NodeView& node) { return node.op() == "cast" && plugin::is_float(node.in(0).dtype()) && plugin::is_float(node.out(0).dtype()); }
+bool is_float_cast(const NodeView& node) {
+  return node.op() == "cast" && plugin::is_float(node.in(0).dtype()) && plugin::is_float(node.out(0).dtype());
+}
 
 }  // namespace
 
@@ -71,14 +73,16 @@ Tensor Evaluation::tolerance(uint32_t r, const Tensor& value) const {
 // A choice depends on what is rounded to integers or compared, and on what that comes from.
 void Evaluation::mark_decisions(const NodeView& node) {
   const std::string_view op = node.op();
-  bool decides = op == "floor" || op == "round" || op == "compare" || op == "sort" || (op == "cast" && !plugin::is_float(node.out(0).dtype()));
+  bool decides =
+      op == "floor" || op == "round" || op == "compare" || op == "sort" || (op == "cast" && !plugin::is_float(node.out(0).dtype()));
   for (int k = 0; k < node.results(); ++k) decides |= node.has_result(k) && decides_[node.result_id(k)];
   for (int k = 0; k < node.operands() && decides; ++k)
     if (node.has(k)) decides_[node.operand_id(k)] = true;
 }
 
 Tensors Evaluation::walk(const Tensors& inputs, uint64_t seed) {
-  expect(inputs.size() == graph_.n_inputs(), "the graph has " + std::to_string(graph_.n_inputs()) + " inputs, given " + std::to_string(inputs.size()));
+  expect(inputs.size() == graph_.n_inputs(),
+         "the graph has " + std::to_string(graph_.n_inputs()) + " inputs, given " + std::to_string(inputs.size()));
   Tensors values(graph_.n_values());
   for (uint32_t i = 0; i < graph_.n_inputs(); ++i) values[graph_.input(i).value] = inputs[i];
   for (uint32_t i = 0; i < graph_.n_constants(); ++i) values[graph_.constant(i).value] = constant(graph_.constant(i));
@@ -104,8 +108,10 @@ void Evaluation::step(const NodeView& node, Tensors& values, uint64_t seed) {
   for (int k = 0; k < node.results(); ++k) {
     if (!node.has_result(k)) continue;
     // Moved values lie between the dtype's: rounding them would part what is equal, a maximum and the element it is of.
-    if (seed == 0) keep_bound(node, in, out, k);
-    else move(out[static_cast<size_t>(k)], moved_bound(node, in, out, k), seed * 1000003 + node.index() + static_cast<uint64_t>(k) * 101);
+    if (seed == 0)
+      keep_bound(node, in, out, k);
+    else
+      move(out[static_cast<size_t>(k)], moved_bound(node, in, out, k), seed * 1000003 + node.index() + static_cast<uint64_t>(k) * 101);
   }
   for (int k = 0; k < node.operands(); ++k)
     if (node.has(k) && last_use_[node.operand_id(k)] == node.index() + 1) values[node.operand_id(k)] = {};

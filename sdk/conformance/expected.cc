@@ -35,8 +35,10 @@ void widen(Tensor& tolerance, const Tensor& base, const Tensor& sample) {
 // From the farthest sample to a tolerance: a margin, and the last rounding.
 void finish(Tensor& tolerance, const Tensor& base, double spread) {
   for (size_t e = 0; e < base.f.size(); ++e) {
-    if (!std::isfinite(base.f[e])) tolerance.f[e] = 0;
-    else tolerance.f[e] = spread * tolerance.f[e] + 2 * reference::spacing(base.dtype, base.f[e]) + reference::smallest_normal(base.dtype);
+    if (!std::isfinite(base.f[e]))
+      tolerance.f[e] = 0;
+    else
+      tolerance.f[e] = spread * tolerance.f[e] + 2 * reference::spacing(base.dtype, base.f[e]) + reference::smallest_normal(base.dtype);
   }
 }
 
@@ -126,7 +128,8 @@ std::vector<Expected> expect_steps(const Case& c, uint64_t seed, int32_t precisi
 
 Tensors inputs_of(const Case& c, uint64_t seed, uint64_t step) {
   const GraphView view(*c.lowered.graph());
-  expect(c.inputs.size() == view.n_inputs(), "the case has " + std::to_string(c.inputs.size()) + " fills, its graph " + std::to_string(view.n_inputs()) + " inputs");
+  expect(c.inputs.size() == view.n_inputs(),
+         "the case has " + std::to_string(c.inputs.size()) + " fills, its graph " + std::to_string(view.n_inputs()) + " inputs");
   Tensors inputs;
   for (uint32_t i = 0; i < view.n_inputs(); ++i) {
     Fill fill = c.inputs[i];

@@ -66,8 +66,14 @@ Buffer::Buffer(Subject& subject, tenon_device* device, int32_t dtype, const std:
 }
 
 Buffer::Buffer(Buffer&& other) noexcept
-    : backend_(other.backend_), handle_(other.handle_), host_(other.host_), block_(std::move(other.block_)),
-      front_(other.front_), bytes_(other.bytes_), dtype_(other.dtype_), dims_(std::move(other.dims_)) {
+    : backend_(other.backend_),
+      handle_(other.handle_),
+      host_(other.host_),
+      block_(std::move(other.block_)),
+      front_(other.front_),
+      bytes_(other.bytes_),
+      dtype_(other.dtype_),
+      dims_(std::move(other.dims_)) {
   other.handle_ = nullptr;
 }
 
@@ -155,8 +161,7 @@ uint64_t Queue::submit(tenon_run run, uint32_t* done) {
 
 void Queue::wait(uint64_t ticket) { expect_ok(backend_->wait(handle_, ticket, UINT64_MAX), "wait"); }
 
-Program::Program(Subject& subject, tenon_device* device, const tenon_graph& graph, tenon_options options)
-    : backend_(&subject.backend()) {
+Program::Program(Subject& subject, tenon_device* device, const tenon_graph& graph, tenon_options options) : backend_(&subject.backend()) {
   std::vector<uint8_t> copy(graph.data_size + 64);
   const uint64_t shift = (64 - reinterpret_cast<uintptr_t>(copy.data()) % 64) % 64;
   if (graph.data_size) std::memcpy(copy.data() + shift, graph.data, graph.data_size);

@@ -26,7 +26,9 @@ std::string stem_of(const std::string& path) {
 }
 
 bool is_name(const std::string& name) {
-  const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-'; };
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  };
   return !name.empty() && name.size() < 64 && std::all_of(name.begin(), name.end(), plain);
 }
 
@@ -132,8 +134,8 @@ tenon_status Host::on_open_backend(void* ctx, const char* name, tenon_backend* o
 
 tenon_backend load_backend(const std::string& path, const tenon_host* host) {
   const AbiNote note = read_abi_note(path);
-  expect(note.major == TENON_ABI_MAJOR, "the note of " + path + " says ABI version " + std::to_string(note.major) + ", expected " +
-                                            std::to_string(TENON_ABI_MAJOR));
+  expect(note.major == TENON_ABI_MAJOR,
+         "the note of " + path + " says ABI version " + std::to_string(note.major) + ", expected " + std::to_string(TENON_ABI_MAJOR));
   void* library = dlopen(path.find('/') == std::string::npos ? ("./" + path).c_str() : path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) fail(std::string("cannot be loaded: ") + dlerror());
   const auto init = reinterpret_cast<decltype(&tenon_backend_init)>(dlsym(library, "tenon_backend_init"));

@@ -44,7 +44,8 @@ class Copier {
   void node(const NodeView& node, Ids& ids, const std::string& name, std::string_view origin, int32_t precision = -1) {
     std::vector<uint32_t> operands, results;
     for (int k = 0; k < node.operands(); ++k) operands.push_back(node.has(k) ? known(ids, node.operand_id(k)) : TENON_NONE);
-    for (int k = 0; k < node.results(); ++k) results.push_back(node.has_result(k) ? value(node.graph(), node.result_id(k), ids) : TENON_NONE);
+    for (int k = 0; k < node.results(); ++k)
+      results.push_back(node.has_result(k) ? value(node.graph(), node.result_id(k), ids) : TENON_NONE);
     builder_.node(node.op(), operands, results, node.version()).name(name, origin);
     const tenon_node& raw = node.graph().raw_node(node.index());
     for (uint32_t i = 0; i < raw.attrs.count; ++i) {
@@ -83,10 +84,14 @@ class Copier {
     if (attr.count == 1) std::memcpy(&number, data, attr.type == TENON_ATTR_BYTES ? 1 : 8);
     double real = 0;
     std::memcpy(&real, &number, 8);
-    if (attr.type == TENON_ATTR_BYTES) builder_.attr_bytes(name, data, attr.count);
-    else if (attr.type == TENON_ATTR_LIST) builder_.attr_list(name, {reinterpret_cast<const int64_t*>(data), reinterpret_cast<const int64_t*>(data) + attr.count});
-    else if (attr.type == TENON_ATTR_F64) builder_.attr_f64(name, real);
-    else builder_.attr(name, attr.type, number);
+    if (attr.type == TENON_ATTR_BYTES)
+      builder_.attr_bytes(name, data, attr.count);
+    else if (attr.type == TENON_ATTR_LIST)
+      builder_.attr_list(name, {reinterpret_cast<const int64_t*>(data), reinterpret_cast<const int64_t*>(data) + attr.count});
+    else if (attr.type == TENON_ATTR_F64)
+      builder_.attr_f64(name, real);
+    else
+      builder_.attr(name, attr.type, number);
   }
 
   plugin::GraphBuilder builder_;
@@ -127,9 +132,12 @@ plugin::FlatGraph inline_decompositions(const tenon_graph& whole, const std::vec
   for (uint32_t i = 0; i < view.n_nodes(); ++i) {
     const NodeView node = view.node(i);
     const auto found = std::find_if(decompositions.begin(), decompositions.end(), [i](const Decomposition& d) { return d.node == i; });
-    if (!decompose.at(i)) copier.node(node, ids, std::string(node.name()), Copier::origin_of(node));
-    else if (found != decompositions.end()) replace(copier, node, GraphView(*found->graph.graph()), ids);
-    else fail(std::string(node.op()) + " '" + std::string(node.name()) + "' has no decomposition");
+    if (!decompose.at(i))
+      copier.node(node, ids, std::string(node.name()), Copier::origin_of(node));
+    else if (found != decompositions.end())
+      replace(copier, node, GraphView(*found->graph.graph()), ids);
+    else
+      fail(std::string(node.op()) + " '" + std::string(node.name()) + "' has no decomposition");
   }
   copier.results(view, ids);
   return copier.build();

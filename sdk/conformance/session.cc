@@ -30,8 +30,12 @@ std::vector<Answer> answers(Subject& subject, tenon_device* device, const tenon_
 }
 
 Session::Session(Subject& subject, const tenon_graph& graph, Place place, tenon_options options)
-    : subject_(subject), graph_(graph), place_(place), program_(subject, subject.device(), graph, options),
-      queue_(subject, subject.device()), aliased_(graph_.n_inputs()) {
+    : subject_(subject),
+      graph_(graph),
+      place_(place),
+      program_(subject, subject.device(), graph, options),
+      queue_(subject, subject.device()),
+      aliased_(graph_.n_inputs()) {
   for (uint32_t r = 0; r < graph_.n_results(); ++r)
     if (const uint32_t alias = graph_.result(r).alias) aliased_.at(alias - 1) = true;
   for (uint32_t i = 0; i < graph_.n_inputs(); ++i) {
@@ -65,13 +69,16 @@ const Buffer& Session::result(uint32_t r) const {
 }
 
 void Session::write(const std::vector<Tensor>& inputs, bool states) {
-  expect(inputs.size() == input_at_.size(), "the graph has " + std::to_string(input_at_.size()) + " inputs, given " + std::to_string(inputs.size()));
+  expect(inputs.size() == input_at_.size(),
+         "the graph has " + std::to_string(input_at_.size()) + " inputs, given " + std::to_string(inputs.size()));
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (input_at_[i] < 0 || (aliased_[i] && !states)) continue;
     const size_t at = static_cast<size_t>(input_at_[i]);
     written_[at] = reference::to_bytes(inputs[i]);
-    if (inputs_[at].host()) std::memcpy(inputs_[at].host(), written_[at].data(), written_[at].size());
-    else queue_.write(inputs_[at], inputs[i]);
+    if (inputs_[at].host())
+      std::memcpy(inputs_[at].host(), written_[at].data(), written_[at].size());
+    else
+      queue_.write(inputs_[at], inputs[i]);
   }
 }
 
@@ -80,8 +87,10 @@ std::vector<tenon_scalar> Session::scalars_of(const std::vector<Tensor>& inputs)
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (input_at_[i] >= 0) continue;
     tenon_scalar scalar{};
-    if (plugin::is_float(inputs[i].dtype)) scalar.f64 = inputs[i].f.at(0);
-    else scalar.i64 = inputs[i].i.at(0);
+    if (plugin::is_float(inputs[i].dtype))
+      scalar.f64 = inputs[i].f.at(0);
+    else
+      scalar.i64 = inputs[i].i.at(0);
     scalars.push_back(scalar);
   }
   return scalars;

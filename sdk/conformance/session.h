@@ -31,10 +31,10 @@ class Session {
   Place place_;
   Program program_;
   Queue queue_;
-  std::vector<int> input_at_;         // index in inputs_ of each input; -1: a scalar
-  std::vector<bool> aliased_;         // each input
+  std::vector<int> input_at_;  // index in inputs_ of each input; -1: a scalar
+  std::vector<bool> aliased_;  // each input
   std::vector<Buffer> inputs_, results_;
-  std::vector<int> result_at_;        // index in results_ of each result; -1: aliases
+  std::vector<int> result_at_;                 // index in results_ of each result; -1: aliases
   std::vector<std::vector<uint8_t>> written_;  // each of inputs_
 };
 

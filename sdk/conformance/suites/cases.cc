@@ -67,7 +67,8 @@ void check_graph(Subject& subject, const tenon_graph& graph, const std::vector<r
     const bool device = place == Place::kDevice;
     if (elements > kLarge && device) continue;
     with_words(what, [&] {
-      with_words(device ? "" : "HOST buffers at odd alignments", [&] { expect_close(run_graph(subject, graph, inputs, place, options), expected); });
+      with_words(device ? "" : "HOST buffers at odd alignments",
+                 [&] { expect_close(run_graph(subject, graph, inputs, place, options), expected); });
     });
   }
 }

@@ -55,8 +55,13 @@ void check_direction(const Case& c, const Tensors& inputs, const Tensors& gradie
   // Of the difference: its cut is of order step^2, and the losses are rounded to 2^-53 of themselves.
   tolerance += 1e-6 * (1 + size) + std::fabs(above) * 0x1p-50 / kStep;
   if (std::fabs(derivative - difference) <= tolerance) return;
-  const auto text = [](double x) { char b[32]; std::snprintf(b, sizeof b, "%.9g", x); return std::string(b); };
-  fail("along a random direction the gradient is " + text(derivative) + ", central differences of the loss give " + text(difference) + ", expected within " + text(tolerance));
+  const auto text = [](double x) {
+    char b[32];
+    std::snprintf(b, sizeof b, "%.9g", x);
+    return std::string(b);
+  };
+  fail("along a random direction the gradient is " + text(derivative) + ", central differences of the loss give " + text(difference) +
+       ", expected within " + text(tolerance));
 }
 
 void check(Subject& subject, const Case& c) {
@@ -73,7 +78,8 @@ void check(Subject& subject, const Case& c) {
 void add_gradient_tests(Tests& tests) {
   for (const Case* c : cases_of(Case::kGradient)) {
     const bool primitive = reference::is_primitive(c->op);
-    tests.push_back(test_of("gradient", *c, primitive ? 2 : 3, primitive && is_plain(*c->lowered.graph()), [c](Subject& s) { check(s, *c); }));
+    tests.push_back(
+        test_of("gradient", *c, primitive ? 2 : 3, primitive && is_plain(*c->lowered.graph()), [c](Subject& s) { check(s, *c); }));
   }
 }
 

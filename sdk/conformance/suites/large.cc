@@ -35,7 +35,8 @@ void require_memory(Subject& subject, const Case& c) {
   const GraphView view(*c.whole.graph());
   for (uint32_t v = 0; v < view.n_values() && unit.max_buffer_bytes; ++v)
     if (static_cast<uint64_t>(view.value(v).bytes()) > unit.max_buffer_bytes)
-      throw Unavailable{"needs a buffer of " + gibibytes(static_cast<uint64_t>(view.value(v).bytes())) + ", the unit allows " + gibibytes(unit.max_buffer_bytes)};
+      throw Unavailable{"needs a buffer of " + gibibytes(static_cast<uint64_t>(view.value(v).bytes())) + ", the unit allows " +
+                        gibibytes(unit.max_buffer_bytes)};
 }
 
 // Calls work(first element, elements) for parts of whole rows of axis 0, as copies need them.

@@ -33,7 +33,8 @@ void add_op_tests(Tests& tests) {
   for (const Case* c : cases_of(Case::kOp)) {
     if (!reference::is_primitive(c->op)) continue;
     const bool large = c->min_memory > 0;
-    Test test = test_of("op", *c, level_of_primitive(c->op), is_plain(*c->whole.graph()) && !large, [c, large](Subject& s) { large ? check_large(s, *c) : check(s, *c); });
+    Test test = test_of("op", *c, level_of_primitive(c->op), is_plain(*c->whole.graph()) && !large,
+                        [c, large](Subject& s) { large ? check_large(s, *c) : check(s, *c); });
     if (large) test.time_limit_s = 180;
     tests.push_back(std::move(test));
   }

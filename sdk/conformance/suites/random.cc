@@ -55,15 +55,18 @@ std::vector<double> drawn(Subject& subject, const Draw& draw, bool per_replica =
 double element(const Draw& draw, uint64_t e) {
   const auto low = [](int64_t v) { return static_cast<uint32_t>(v); };
   const auto high = [](int64_t v) { return static_cast<uint32_t>(static_cast<uint64_t>(v) >> 32); };
-  const Words w = reference::philox4x32_10({static_cast<uint32_t>(e >> 2), low(draw.stream), low(draw.step), high(draw.step)}, {low(draw.seed), high(draw.seed)});
+  const Words w = reference::philox4x32_10({static_cast<uint32_t>(e >> 2), low(draw.stream), low(draw.step), high(draw.step)},
+                                           {low(draw.seed), high(draw.seed)});
   return (w[e & 3] >> 8) * 0x1p-24;
 }
 
 void expect_bits(const std::vector<double>& found, const std::vector<double>& expected, const std::string& what) {
-  expect(found.size() == expected.size(), what + ": " + std::to_string(found.size()) + " numbers, expected " + std::to_string(expected.size()));
+  expect(found.size() == expected.size(),
+         what + ": " + std::to_string(found.size()) + " numbers, expected " + std::to_string(expected.size()));
   for (size_t e = 0; e < found.size(); ++e)
     if (found[e] != expected[e])
-      fail(what + ": element " + std::to_string(e) + " is " + std::to_string(found[e] * 0x1p24) + " 2^-24, expected " + std::to_string(expected[e] * 0x1p24) + " 2^-24");
+      fail(what + ": element " + std::to_string(e) + " is " + std::to_string(found[e] * 0x1p24) + " 2^-24, expected " +
+           std::to_string(expected[e] * 0x1p24) + " 2^-24");
 }
 
 void check(Subject& subject, const Draw& draw, bool per_replica = false) {
@@ -71,7 +74,8 @@ void check(Subject& subject, const Draw& draw, bool per_replica = false) {
   for (int64_t d : draw.shape) n *= static_cast<uint64_t>(d);
   std::vector<double> expected;
   for (uint64_t e = 0; e < n; ++e) expected.push_back(element(draw, e));
-  const std::string what = "seed " + std::to_string(draw.seed) + " step " + std::to_string(draw.step) + " stream " + std::to_string(draw.stream);
+  const std::string what =
+      "seed " + std::to_string(draw.seed) + " step " + std::to_string(draw.step) + " stream " + std::to_string(draw.stream);
   for (Place place : {Place::kGuarded, Place::kDevice}) expect_bits(drawn(subject, draw, per_replica, place), expected, what);
 }
 
@@ -85,15 +89,18 @@ void published_answers(Subject& subject) {
 }
 
 void seeds(Subject& subject) {
-  for (int64_t seed : {int64_t{1}, int64_t{-1}, int64_t{0x299f31d0a4093822}, INT64_MAX, INT64_MIN, int64_t{1} << 32}) check(subject, {seed, 3, 5, {9}});
+  for (int64_t seed : {int64_t{1}, int64_t{-1}, int64_t{0x299f31d0a4093822}, INT64_MAX, INT64_MIN, int64_t{1} << 32})
+    check(subject, {seed, 3, 5, {9}});
 }
 
 void steps(Subject& subject) {
-  for (int64_t step : {int64_t{0}, int64_t{1}, int64_t{-1}, int64_t{0x0370734413198a2e}, INT64_MAX, int64_t{1} << 32}) check(subject, {7, step, 5, {9}});
+  for (int64_t step : {int64_t{0}, int64_t{1}, int64_t{-1}, int64_t{0x0370734413198a2e}, INT64_MAX, int64_t{1} << 32})
+    check(subject, {7, step, 5, {9}});
 }
 
 void streams(Subject& subject) {
-  for (int64_t stream : {int64_t{0}, int64_t{1}, int64_t{0x7fffffff}, int64_t{0x85a308d3}, int64_t{0xffffffff}}) check(subject, {7, 3, stream, {9}});
+  for (int64_t stream : {int64_t{0}, int64_t{1}, int64_t{0x7fffffff}, int64_t{0x85a308d3}, int64_t{0xffffffff}})
+    check(subject, {7, 3, stream, {9}});
 }
 
 // Row-major whatever the shape, and no numbers are skipped where rows do not fill a counter's four.

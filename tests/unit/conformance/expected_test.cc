@@ -101,7 +101,8 @@ TEST(Expected, ARunningSumMayBeTakenInAnyOrder) {
 
 TEST(Expected, PrecisionLowersTheLicenceOfDots) {
   GraphBuilder b;
-  const uint32_t x = b.input(TENON_F32, {1, 4}, TENON_ROLE_STATE), w = b.input(TENON_F32, {4, 1}, TENON_ROLE_STATE), y = b.value(TENON_F32, {1, 1});
+  const uint32_t x = b.input(TENON_F32, {1, 4}, TENON_ROLE_STATE), w = b.input(TENON_F32, {4, 1}, TENON_ROLE_STATE),
+                 y = b.value(TENON_F32, {1, 1});
   b.node("dot", {x, w}, {y}).name("y");
   b.result(y);
   Case c;
@@ -127,7 +128,9 @@ TEST(Expected, NamesTheFirstElementThatIsOff) {
   Expected e;
   e.values = {floats({1}, {1}), floats({2, 2}, {1, 2, 3, 4})};
   e.tolerances = {floats({1}, {0}), floats({2, 2}, {0.5, 0.5, 0.5, 0.5})};
-  EXPECT_EQ(failure_of([&] { expect_close({floats({1}, {1}), floats({2, 2}, {1, 2.5, 3.75, 9})}, e); }),
+  EXPECT_EQ(failure_of([&] {
+              expect_close({floats({1}, {1}), floats({2, 2}, {1, 2.5, 3.75, 9})}, e);
+            }),
             "result 2 of 2 at [1,0]: found 3.75, expected 3 within 0.5");
   EXPECT_EQ(failure_of([&] { expect_close({floats({1}, {1})}, e); }), "1 results, expected 2");
 }

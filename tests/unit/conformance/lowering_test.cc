@@ -65,7 +65,9 @@ TEST(Lowering, KeepsTheNodesThatStayWhole) {
 }
 
 TEST(Lowering, SaysWhichNodeHasNoDecomposition) {
-  EXPECT_EQ(failure_of([] { inline_decompositions(*whole().graph(), {}, {false, true, false, false}); }),
+  EXPECT_EQ(failure_of([] {
+              inline_decompositions(*whole().graph(), {}, {false, true, false, false});
+            }),
             "twice_and_copy 'second' has no decomposition");
 }
 
@@ -104,7 +106,8 @@ TEST(Lowering, CopiesAttributesExtentsAndConstants) {
 
 TEST(Lowering, RaisesThePrecisionOfContractionsAlone) {
   GraphBuilder b;
-  const uint32_t x = b.input(TENON_F32, {2, 2}, TENON_ROLE_STATE), y = b.value(TENON_F32, {2, 2}), z = b.value(TENON_F32, {2, 2}), w = b.value(TENON_F32, {2, 2});
+  const uint32_t x = b.input(TENON_F32, {2, 2}, TENON_ROLE_STATE), y = b.value(TENON_F32, {2, 2}), z = b.value(TENON_F32, {2, 2}),
+                 w = b.value(TENON_F32, {2, 2});
   b.node("dot", {x, x}, {y}).name("y").attr_bool("ta", true);
   b.node("dot", {x, y}, {z}).name("z").attr_enum("precision", TENON_PRECISION_HIGHEST);
   b.node("neg", {z}, {w}).name("w");

@@ -61,16 +61,21 @@ TEST(Gang, MembersRunAtOnce) {
   Gang gang(4);
   for (int round = 0; round < 40; ++round) {
     std::atomic<uint32_t> here{0};
-    const uint32_t count = gang.run(4, [](void* arg, uint32_t, uint32_t n) {
-      auto& arrived = *static_cast<std::atomic<uint32_t>*>(arg);
-      ++arrived;
-      while (arrived < n) std::this_thread::yield();
-    }, &here);
+    const uint32_t count = gang.run(
+        4,
+        [](void* arg, uint32_t, uint32_t n) {
+          auto& arrived = *static_cast<std::atomic<uint32_t>*>(arg);
+          ++arrived;
+          while (arrived < n) std::this_thread::yield();
+        },
+        &here);
     EXPECT_EQ(here, count);
     EXPECT_EQ(count, round % 4 == 3 ? 2u : 4u);
   }
   gang.set_limit(1);
-  EXPECT_EQ(gang.run(4, [](void*, uint32_t, uint32_t) {}, nullptr), 1u);
+  EXPECT_EQ(gang.run(
+                4, [](void*, uint32_t, uint32_t) {}, nullptr),
+            1u);
 }
 
 class OnCpu : public testing::Test {
@@ -97,8 +102,10 @@ TEST_F(OnCpu, AGuardedBufferLiesAtAnOddMultiple) {
 TEST_F(OnCpu, GuardsNameTheByte) {
   BufferOptions options;
   options.guarded = true;
-  for (const auto& [at, where] : {std::pair<int, const char*>{12, "1 bytes behind its last"}, {12 + 63, "64 bytes behind its last"},
-                                  {-1, "1 bytes before its first"}, {-64, "64 bytes before its first"}}) {
+  for (const auto& [at, where] : {std::pair<int, const char*>{12, "1 bytes behind its last"},
+                                  {12 + 63, "64 bytes behind its last"},
+                                  {-1, "1 bytes before its first"},
+                                  {-64, "64 bytes before its first"}}) {
     const Buffer buffer(subject, subject.device(), TENON_F32, {3}, options);
     buffer.host()[at] = 0;
     EXPECT_EQ(failure_of([&] { buffer.check_guards("result 0"); }), std::string("result 0 of 12 bytes: a byte was written ") + where);
@@ -112,7 +119,8 @@ TEST_F(OnCpu, AnUnknownOpIsUnsupportedWithItsReason) {
 
 TEST_F(OnCpu, StatesAreCarriedByTheirAlias) {
   GraphBuilder b;
-  const uint32_t p = b.input(TENON_F32, {2}, TENON_ROLE_STATE), d = b.input(TENON_F32, {}, TENON_ROLE_SCALAR), next = b.value(TENON_F32, {2});
+  const uint32_t p = b.input(TENON_F32, {2}, TENON_ROLE_STATE), d = b.input(TENON_F32, {}, TENON_ROLE_SCALAR),
+                 next = b.value(TENON_F32, {2});
   b.node("add", {p, d}, {next}).name("next");
   b.result(next, TENON_MODE_LAST, 1);
   const FlatGraph g = b.build();
@@ -138,8 +146,14 @@ TEST(Subject, SaysWhatIsNoBackend) {
 TEST(Status, AnErrorNeedsOneLine) {
   EXPECT_EQ(failure_of([] { expect_code({TENON_INVALID, 0, "no"}, TENON_INVALID, "call"); }), "");
   EXPECT_EQ(failure_of([] { expect_code({TENON_INVALID, 0, nullptr}, TENON_INVALID, "call"); }), "call: INVALID comes without a message");
-  EXPECT_EQ(failure_of([] { expect_code({TENON_INVALID, 0, "a\nb"}, TENON_INVALID, "call"); }), "call: the message has more than one line: a b");
-  EXPECT_EQ(failure_of([] { expect_code({TENON_OK, 0, nullptr}, TENON_INVALID, "call"); }), "call: expected INVALID, found OK, without a message");
+  EXPECT_EQ(failure_of([] {
+              expect_code({TENON_INVALID, 0, "a\nb"}, TENON_INVALID, "call");
+            }),
+            "call: the message has more than one line: a b");
+  EXPECT_EQ(failure_of([] {
+              expect_code({TENON_OK, 0, nullptr}, TENON_INVALID, "call");
+            }),
+            "call: expected INVALID, found OK, without a message");
   EXPECT_THROW(expect_ok({TENON_UNSUPPORTED, 0, "f64"}, "compile"), Unsupported);
 }
 
