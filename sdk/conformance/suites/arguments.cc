@@ -186,6 +186,23 @@ void refuses_iterations(Subject& s) {
   r.refused(run, "of 4294967295 iterations");
 }
 
+// Where nothing else is wrong.
+void refuses_iterations_alone(Subject& s) {
+  Queue queue(s, s.device());
+  const Program program = compile(s, counter_graph(kN), 3);
+  const Buffer state = f32_buffer(s, {kN});
+  write(queue, state, ramp(kN));
+  for (uint32_t iterations : {0u, 4u, 100u}) {
+    Arguments arguments{{&state}, {&state}, std::vector<tenon_scalar>(100, Arguments::f64(1)), {}, iterations};
+    const tenon_run run = arguments.run(program);
+    uint64_t ticket = 0;
+    uint32_t done = 0;
+    const std::string what = "run of " + std::to_string(iterations) + " iterations where 3 are the most";
+    expect_code(s.backend().run(queue.handle(), &run, &ticket, &done), TENON_INVALID, what);
+    expect_equal(read(queue, state), ramp(kN), "the state after a " + what);
+  }
+}
+
 void refuses_missing_arguments(Subject& s) {
   Refusals r(s);
   tenon_run run = r.good.run(r.program);
@@ -245,6 +262,7 @@ void add_argument_tests(Tests& tests) {
   add("sharing", "buffers outlive programs", buffers_outlive_programs);
   add("sharing", "arguments are borrowed for the call", keeps_no_argument);
   add("refused", "iterations", refuses_iterations);
+  add("refused", "iterations of a counter", refuses_iterations_alone);
   add("refused", "missing arguments", refuses_missing_arguments);
   add("refused", "small buffers", refuses_small_buffers);
   add("refused", "a lost alias", refuses_a_lost_alias);

@@ -1,4 +1,5 @@
 // Programs: states in place, scalars and results of each iteration, buffers that programs share.
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -109,14 +110,15 @@ void states_read_each_other(Subject& s) {
 }
 
 // s' = op(s) + 1 where op moves elements, which cannot be done in place.
-void moves_its_state(Subject& s, const char* op, int64_t n) {
+// s' = the old s moved, and 1 more where `adds`.
+void moves_its_state(Subject& s, const char* op, int64_t n, bool adds) {
   Sketch sketch;
   const uint32_t state = sketch.state(TENON_F32, {n, n});
   const uint32_t moved = sketch.node(op, {state}, TENON_F32, {n, n});
   const bool transposes = std::string(op) == "transpose";
   if (transposes) sketch.builder.attr_list("perm", {1, 0});
   else sketch.builder.attr_list("axes", {0});
-  sketch.builder.result(sketch.add(moved, sketch.fill({n, n}, 1), {n, n}), TENON_MODE_LAST, 1);
+  sketch.builder.result(adds ? sketch.add(moved, sketch.fill({n, n}, 1), {n, n}) : moved, TENON_MODE_LAST, 1);
   Machine m(s, sketch, 5);
   Floats values = ramp(n * n);
   const Buffer& state_buffer = m.make({n, n}, values);
@@ -125,7 +127,10 @@ void moves_its_state(Subject& s, const char* op, int64_t n) {
     for (uint32_t k = 0; k < iterations; ++k) {
       const Floats old = values;
       for (int64_t i = 0; i < n; ++i)
-        for (int64_t j = 0; j < n; ++j) values[static_cast<size_t>(i * n + j)] = old[static_cast<size_t>(transposes ? j * n + i : (n - 1 - i) * n + j)] + 1;
+        for (int64_t j = 0; j < n; ++j) {
+          const int64_t from = transposes ? j * n + i : (n - 1 - i) * n + j;
+          values[static_cast<size_t>(i * n + j)] = old[static_cast<size_t>(from)] + (adds ? 1 : 0);
+        }
     }
     expect_equal(m.get(state_buffer), values, std::string("a state that is updated by ") + op);
   }
@@ -378,6 +383,55 @@ void holds_constants(Subject& s, int32_t dtype) {
   expect(std::memcmp(found.data(), dense.data() + width, width) == 0, "a constant of rank 0 is not what the graph says");
 }
 
+// ---- info ----
+
+// s' = s + x y z, r = the sum of its rows: something to keep and something to give.
+Sketch sketch_of_64_rows(int64_t n) {
+  Sketch sketch;
+  const uint32_t state = sketch.state(TENON_F32, {64, n}), x = sketch.feed(TENON_F32, {64, n});
+  const uint32_t updated = sketch.add(state, sketch.mul(x, sketch.mul(x, x, {64, n}), {64, n}), {64, n});
+  sketch.builder.result(updated, TENON_MODE_LAST, 1);
+  const uint32_t sums = sketch.node("reduce", {updated}, TENON_F32, {64});
+  sketch.builder.attr_list("axes", {1}).attr_enum("kind", TENON_SUM);
+  sketch.builder.result(sums);
+  return sketch;
+}
+
+// What it says of memory: no less than what the values take, dense.
+void fills_info(Subject& s) {
+  const int64_t n = 500;
+  const uint64_t value = 64 * n * 4;
+  const plugin::FlatGraph graph = sketch_of_64_rows(n).builder.build();
+  const Program program = compile(s, graph);
+  const tenon_info& info = program.info();
+  const auto at_least = [](const char* field, uint64_t found, uint64_t least) {
+    expect(found >= least, std::string("compile's info: ") + field + " " + std::to_string(found) + ", expected " + std::to_string(least) + " or more");
+  };
+  expect(info.struct_size <= sizeof info, "compile's info: struct_size grew to " + std::to_string(info.struct_size));
+  at_least("argument_bytes", info.argument_bytes, 2 * value);
+  at_least("result_bytes", info.result_bytes, 64 * 4);
+  at_least("peak_bytes", info.peak_bytes, std::max({info.argument_bytes, info.result_bytes, info.workspace_bytes}));
+  at_least("capacity_bytes", info.capacity_bytes, info.peak_bytes);
+}
+
+void lists_allocations(Subject& s) {
+  const plugin::FlatGraph graph = sketch_of_64_rows(500).builder.build();
+  const Program program = compile(s, graph);
+  const tenon_info& info = program.info();
+  if (info.n_allocations == 0) throw Unavailable{"the backend lists no allocations"};
+  expect(info.allocations && info.allocation_stride >= TENON_SIZE(tenon_allocation, last), "compile's info: allocations without an array or a stride");
+  for (uint32_t i = 0; i < info.n_allocations; ++i) {
+    tenon_allocation a;
+    std::memcpy(&a, reinterpret_cast<const uint8_t*>(info.allocations) + i * info.allocation_stride, sizeof a);
+    const std::string which = "allocation " + std::to_string(i) + ": ";
+    const uint32_t nodes = graph.graph()->nodes.count;
+    expect(a.node < nodes && a.first <= a.last && a.last <= nodes, which + "node " + std::to_string(a.node) + ", alive from " + std::to_string(a.first) + " to " +
+                                                                       std::to_string(a.last) + " of " + std::to_string(nodes) + " nodes");
+    expect(a.dense_bytes <= a.bytes && a.offset + a.bytes <= info.workspace_bytes,
+           which + std::to_string(a.bytes) + " bytes at " + std::to_string(a.offset) + " of a workspace of " + std::to_string(info.workspace_bytes));
+  }
+}
+
 }  // namespace
 
 void add_program_tests(Tests& tests) {
@@ -395,8 +449,11 @@ void add_program_tests(Tests& tests) {
   add("old value", "a sum beside its state", sums_its_state).size = 101;
   for (int64_t n : {3, 37, 130})
     for (const char* op : {"transpose", "reverse"})
-      add("old value", std::string(op) + " of f32[" + std::to_string(n) + "," + std::to_string(n) + "]", [n, op](Subject& s) { moves_its_state(s, op, n); })
-          .size = static_cast<double>(n * n);
+      for (bool adds : {false, true}) {
+        const std::string shape = "f32[" + std::to_string(n) + "," + std::to_string(n) + "]";
+        const auto test = [=](Subject& s) { moves_its_state(s, op, n, adds); };
+        add("old value", op + (" of " + shape) + (adds ? ", and 1" : ""), test).size = static_cast<double>(n * n);
+      }
   add("state", "inputs are left alone", leaves_inputs_alone);
   add("state", "is a result too", gives_the_new_state_twice);
   add("scalar", "of each iteration", takes_scalars_of_each_iteration);
@@ -408,6 +465,8 @@ void add_program_tests(Tests& tests) {
   add("result", "100 losses", writes_rows_of_rank_0);
   add("result", "inputs, constants, one value twice", gives_inputs_and_constants);
   add("result", "of a graph without nodes", runs_without_nodes);
+  add("info", "of memory", fills_info);
+  add("info", "of allocations", lists_allocations);
   add("until", "ends the run", ends_when_until_is_true).required = false;
   for (int32_t dtype : {TENON_F32, TENON_I32, TENON_I64, TENON_BOOL, TENON_F64, TENON_BF16, TENON_F16, TENON_U8})
     add("constant", plugin::dtype_name(dtype), [dtype](Subject& s) { holds_constants(s, dtype); }).required =
