@@ -18,7 +18,7 @@ LAUNCHER := env;CCACHE_SLOPPINESS=pch_defines,time_macros;ccache
 endif
 SOURCES = git ls-files -- '*.c' '*.cc' '*.h'
 
-.PHONY: help quickstart build check check-interop check-kill install bench format tidy deb clean packages configure
+.PHONY: help quickstart build check check-interop check-kill check-compiler install bench format tidy deb clean packages configure
 
 help:
 	@echo 'make quickstart          train a convolutional network on Fashion-MNIST, from nothing'
@@ -26,6 +26,7 @@ help:
 	@echo 'make check               build, then run all tests'
 	@echo 'make check-interop       exchange records and checkpoints with TensorFlow'
 	@echo 'make check-kill          kill a training 50 times (KILLS=N): it ends with the same bits'
+	@echo 'make check-compiler      the whole conformance suite on the example that compiles graphs (10 minutes)'
 	@echo 'make install PREFIX=DIR  install the runner, backends, library, headers, CMake packages'
 	@echo 'make bench [CASES=..]    time training steps and the input pipeline'
 	@echo 'make format              rewrite the sources with clang-format'
@@ -65,6 +66,9 @@ endif
 
 check-kill: build
 	@tests/integration/kill_test.sh $(TENON) $(KILLS)
+
+check-compiler: build
+	@$(RELEASE)/bin/tenon-conform $(RELEASE)/lib/tenon-examples/example-compiler.so --level 3
 
 install: build
 	@cmake --install $(RELEASE)

@@ -22,7 +22,7 @@ configure_file(sdk/tenon-sdk.pc.in ${CMAKE_BINARY_DIR}/tenon-sdk.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/tenon-sdk.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT sdk)
 
 # What an author reads and copies, and the program that writes the first project.
-install(DIRECTORY sdk/example DESTINATION ${sdk_data} COMPONENT sdk)
+install(DIRECTORY sdk/example sdk/example-compiler DESTINATION ${sdk_data} COMPONENT sdk)
 install(DIRECTORY sdk/conformance/reference DESTINATION ${sdk_data} COMPONENT sdk)
 install(DIRECTORY sdk/template DESTINATION ${sdk_data} COMPONENT sdk USE_SOURCE_PERMISSIONS)
 file(RELATIVE_PATH template /${CMAKE_INSTALL_BINDIR} /${sdk_data}/template/new-backend)

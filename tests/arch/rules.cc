@@ -47,6 +47,7 @@ const std::vector<Rule>& rules() {
       {"sdk/conformance", {"sdk/abi", "sdk/plugin", "sdk/runtime"}},
       {"sdk/validation", {"sdk/abi", "sdk/plugin"}},
       {"sdk/example", {"sdk/abi", "sdk/plugin", "sdk/runtime"}},
+      {"sdk/example-compiler", {"sdk/abi", "sdk/plugin"}},
       {"sdk/template", {"sdk/abi", "sdk/plugin", "sdk/runtime"}},
       {"plugins/", {"sdk/abi", "sdk/plugin", "sdk/runtime"}},
       {"apps/", {"public", "apps/"}},

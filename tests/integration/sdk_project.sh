@@ -74,6 +74,11 @@ step "conformance of the example" "$prefix/bin/tenon-conform" example/build/exam
 grep -q '^level 3: 0 of ' log || fail "the example: expected level 3, found $(tail -n 1 log)"
 tail -n 1 log
 
+# ---- the example that compiles graphs ----
+cp -r "$prefix/share/tenon/example-compiler" compiler
+make_project compiler -DCMAKE_PREFIX_PATH="$prefix" "$@"
+step "conformance of the compiler" "$prefix/bin/tenon-conform" compiler/build/example-compiler.so --filter '^(load|training/mlp)/'
+
 # ---- pkg-config ----
 if command -v pkg-config >/dev/null; then
   PKG_CONFIG_PATH=$prefix/lib/pkgconfig
