@@ -33,51 +33,66 @@ describe() { # headers
   "$CC" -E -P -std=c11 -I"$1" -x c "$work/all.h" >"$work/declarations"
   "$CC" -E -dM -std=c11 -I"$1" -x c "$work/all.h" >"$work/macros"
   awk '
-    function trim(s) { gsub(/[ \t\n]+/, " ", s); gsub(/ *\* */, "* ", s); gsub(/\* \*/, "**", s)
-      gsub(/ *, */, ", ", s); gsub(/ *\( */, "(", s); gsub(/ *\) */, ")", s); sub(/^ /, "", s); sub(/ $/, "", s); return s }
-    # Names of parameters are nobody s business.
-    function nameless(s,   out) { out = ""
-      while (match(s, /[*A-Za-z0-9_] ?[a-z_0-9]+[,)]/)) {
-        out = out substr(s, 1, RSTART); s = substr(s, RSTART + 1)
-        if (substr(out, length(out)) ~ /[A-Za-z0-9_]/ && s !~ /^ /) { match(s, /^[a-z_0-9]*[,)]/); out = out substr(s, 1, RLENGTH); s = substr(s, RLENGTH + 1) }
-        else { match(s, /[,)]/); out = out substr(s, RSTART, 1); s = substr(s, RSTART + 1) }
+    function trim(s) {
+      gsub(/[ \t\n]+/, " ", s)
+      gsub(/ *\* */, "* ", s); gsub(/\* \*/, "**", s)
+      gsub(/ *, */, ", ", s); gsub(/ *\( */, "(", s); gsub(/ *\) */, ")", s)
+      sub(/^ /, "", s); sub(/ $/, "", s)
+      return s
+    }
+    # Without the names of parameters, which nobody depends on.
+    function nameless(s,   out) {
+      while (match(s, / [a-z_0-9]+[,)]/)) {
+        out = out substr(s, 1, RSTART - 1) substr(s, RSTART + RLENGTH - 1, 1)
+        s = substr(s, RSTART + RLENGTH)
       }
-      return out s }
-    function field(type, text,   name, base, n, parts, i) {
-      if (text ~ /\(\*/) {
-        name = text; sub(/^[^(]*\(\* ?/, "", name); sub(/\).*/, "", name)
-        sub("\\(\\* ?" name "\\)", "(*)", text); print "field", type, name, nameless(text); return
-      }
+      return out s
+    }
+    function entry(type, text,   name) {
+      name = text; sub(/^[^(]*\(\* ?/, "", name); sub(/\).*/, "", name)
+      sub("\\(\\* ?" name "\\)", "(*)", text)
+      print "field", type, name, nameless(text)
+    }
+    # "uint64_t a, b[2]"
+    function fields(type, text,   name, base, n, parts, i, array) {
       n = split(text, parts, ", ")
       base = parts[1]; sub(/[ ]?[A-Za-z0-9_]+(\[[^]]*\])*$/, "", base)
+      parts[1] = substr(parts[1], length(base) + 1)
       for (i = 1; i <= n; ++i) {
-        name = parts[i]; if (i == 1) name = substr(name, length(base) + 1)
-        sub(/^ /, "", name); array = ""
+        name = parts[i]; sub(/^ /, "", name); array = ""
         if (match(name, /\[.*/)) { array = substr(name, RSTART); name = substr(name, 1, RSTART - 1) }
         print "field", type, name, base array
       }
     }
-    function declaration(d,   kind, name, body, n, items, i, pair) {
+    function numbers(type, body,   n, items, i, pair) {
+      n = split(body, items, ", ")
+      for (i = 1; i <= n; ++i) {
+        split(items[i], pair, / *= */)
+        if (type == "") type = "enum." trim(pair[1])
+        if (trim(pair[1]) != "") print "enum", type, trim(pair[1]), trim(pair[2])
+      }
+    }
+    function declaration(d,   kind, name, body, n, items, i, item) {
       d = trim(d)
       if (d !~ /tenon_|TENON_/) return
       if (match(d, /^(typedef )?(struct|union|enum) ?[a-z_0-9]* ?\{/)) {
         kind = d; sub(/^typedef /, "", kind); name = kind; sub(/[ {].*/, "", kind)
         sub(/^[a-z]+ ?/, "", name); sub(/ ?\{.*/, "", name)
         body = substr(d, RLENGTH + 1); sub(/\}[^}]*$/, "", body)
-        if (kind == "enum") {
-          n = split(body, items, ", ")
-          for (i = 1; i <= n; ++i) {
-            split(items[i], pair, / *= */)
-            if (name == "") name = "enum." trim(pair[1])
-            if (trim(pair[1]) != "") print "enum", name, trim(pair[1]), trim(pair[2])
-          }
-          return
-        }
+        if (kind == "enum") { numbers(name, body); return }
         print kind, name
         n = split(body, items, ";")
-        for (i = 1; i <= n; ++i) if (trim(items[i]) != "") field(name, trim(items[i]))
-      } else if (d ~ /^typedef/) { print "typedef", d
-      } else if (match(d, /tenon_[a-z_]+\(/)) { name = substr(d, RSTART, RLENGTH - 1); sub(/^__attribute__\(\(.*\)\)/, "", d); print "function", name, nameless(trim(d)) }
+        for (i = 1; i <= n; ++i) {
+          item = trim(items[i])
+          if (item ~ /\(\*/) entry(name, item)
+          else if (item != "") fields(name, item)
+        }
+      } else if (d ~ /^typedef/) {
+        print "typedef", d
+      } else if (match(d, /tenon_[a-z_]+\(/)) {
+        name = substr(d, RSTART, RLENGTH - 1); sub(/^__attribute__\(\(.*\)\)/, "", d)
+        print "function", name, nameless(trim(d))
+      }
     }
     { gsub(/^#.*/, ""); text = text "\n" $0 }
     END {
@@ -89,7 +104,10 @@ describe() { # headers
         if (c == ";" && depth == 0) { declaration(d); d = "" } else d = d c
       }
     }' "$work/declarations"
-  awk '$2 ~ /^TENON_/ && $2 !~ /^TENON_ABI_[A-Z]+_H$/ { name = $2; sub(/\(.*/, "", name); $1 = ""; print "macro -", name, substr($0, length(name) + 2) }' "$work/macros" >"$work/unsorted"
+  awk '$2 ~ /^TENON_/ && $2 !~ /^TENON_ABI_[A-Z]+_H$/ {
+      name = $2; sub(/\(.*/, "", name); $1 = ""
+      print "macro -", name, substr($0, length(name) + 2)
+    }' "$work/macros" >"$work/unsorted"
   LC_ALL=C sort "$work/unsorted"
 }
 
@@ -99,11 +117,16 @@ layout() { # headers description
     cat "$work/all.h"
     echo '#include <stdio.h>'
     echo 'int main(void) {'
-    awk '$1 == "struct" || $1 == "union" { printf "printf(\"struct %s %%d\\n\", (int)sizeof(%s %s));\n", $2, $1, $2; kind = $1 }
-         $1 == "field" { printf "printf(\"field %s.%s %%d %%d\\n\", (int)offsetof(%s %s, %s), (int)sizeof(((%s %s*)0)->%s));\n", $2, $3, kind, $2, $3, kind, $2, $3 }
-         $1 == "enum" { printf "printf(\"number %s %%lld\\n\", (long long)%s);\n", $3, $3 }
-         # macros that are numbers
-         $1 == "macro" && $4 ~ /^(\(?[0-9]|UINT)/ { printf "printf(\"number %s %%lld\\n\", (long long)(%s));\n", $3, $3 }' "$2"
+    awk '
+      $1 == "struct" || $1 == "union" { type = $1 " " $2; printf "printf(\"struct %s %%d\\n\", (int)sizeof(%s));\n", $2, type }
+      $1 == "field" {
+        printf "printf(\"field %s.%s %%d %%d\\n\", (int)offsetof(%s, %s), ", $2, $3, type, $3
+        printf "(int)sizeof(((%s*)0)->%s));\n", type, $3
+      }
+      # of macros those that are numbers
+      $1 == "enum" || ($1 == "macro" && $4 ~ /^(\(?[0-9]|UINT)/) {
+        printf "printf(\"number %s %%lld\\n\", (long long)(%s));\n", $3, $3
+      }' "$2"
     echo 'return 0; }'
   } >"$work/layout.c"
   "$CC" -std=c11 -w -I"$1" -o "$work/layout" "$work/layout.c"
@@ -111,7 +134,9 @@ layout() { # headers description
 }
 
 version_of() { # description
-  awk '$1 == "macro" && $3 == "TENON_ABI_MAJOR" { a = $4 + 0 } $1 == "macro" && $3 == "TENON_ABI_MINOR" { b = $4 + 0 } END { print a "." b }' "$1"
+  awk '$3 == "TENON_ABI_MAJOR" { a = $4 + 0 }
+       $3 == "TENON_ABI_MINOR" { b = $4 + 0 }
+       END { print a "." b }' "$1"
 }
 
 describe "$headers" >"$work/new.txt"
@@ -140,62 +165,91 @@ if [ "$mode" = snapshot ]; then
   exit 0
 fi
 
-# Prints what is wrong, then what was appended; old.txt old.layout new.txt new.layout.
+# Prints what is wrong and what was appended: old.txt old.layout against new.txt new.layout.
 compare() {
   awk '
-    function wrong(s) { print "wrong " s; ++bad }
-    function grown(s) { print "added " s }
+    function wrong(s) { print "wrong " s }
+    function added(s) { print "added " s }
+    # Behind the first n words.
+    function rest(s, n) { for (; n > 0; --n) sub(/^[^ ]+ ?/, "", s); return s }
+    function key_of(line) { return $1 == "typedef" ? line : $1 " " ($1 == "function" ? $2 : $3) }
+    function label_of(kind, type, name) { return kind == "field" ? type "." name : name }
+    # Flags of one family: TENON_UNIT_..
+    function family(name) { sub(/^TENON_/, "", name); sub(/_.*/, "", name); return name }
+
     FNR == 1 { ++file }
-    file == 1 && $1 ~ /^(field|enum)$/ { ++n_old[$2]; old[$2, n_old[$2]] = $3; text = $0; sub(/^[^ ]+ [^ ]+ [^ ]+ ?/, "", text); what[$1, $2, $3] = text; types[$2] = $1; order[++n] = $1 SUBSEP $2 SUBSEP $3; next }
-    file == 1 && $1 ~ /^(struct|union)$/ { kind[$2] = $1; next }
-    file == 1 { key = $1 " " $3; if ($1 == "function") key = $1 " " $2; if ($1 == "typedef") key = $0; other[key] = $0; next }
-    file == 2 && $1 == "struct" { size[$2] = $3; next }
-    file == 2 && $1 == "field" { at[$2] = $3; bytes[$2] = $4; next }
-    file == 2 { number[$2] = $3; next }
-    file == 3 && $1 ~ /^(field|enum)$/ { ++n_new[$2]; new[$2, n_new[$2]] = $3; text = $0; sub(/^[^ ]+ [^ ]+ [^ ]+ ?/, "", text); what2[$1, $2, $3] = text; types2[$2] = $1; next }
-    file == 3 && $1 ~ /^(struct|union)$/ { kind2[$2] = $1; next }
-    file == 3 { key = $1 " " $3; if ($1 == "function") key = $1 " " $2; if ($1 == "typedef") key = $0; other2[key] = $0; if ($1 == "macro") { value = $0; sub(/^[^ ]+ [^ ]+ [^ ]+ /, "", value); family = $3; sub(/^TENON_/, "", family); sub(/_.*/, "", family); macros[family, value] = macros[family, value] " " $3 }; next }
-    file == 4 && $1 == "struct" { size2[$2] = $3; next }
-    file == 4 && $1 == "field" { at2[$2] = $3; bytes2[$2] = $4; next }
-    file == 4 { number2[$2] = $3; next }
+    # descriptions: members of types in their order, types, the rest
+    file % 2 == 1 && $1 ~ /^(field|enum)$/ {
+      kind_of[file, $2] = $1
+      member[file, $2, ++count[file, $2]] = $3
+      text[file, $1, $2, $3] = rest($0, 3)
+      if (file == 1) order[++n] = $1 SUBSEP $2 SUBSEP $3
+      types[file, $2]
+      if (file == 1) old_types[$2]; else new_types[$2]
+      next
+    }
+    file % 2 == 1 && $1 ~ /^(struct|union)$/ { if (file == 1) old_kind[$2] = $1; else new_kind[$2] = $1; next }
+    file % 2 == 1 {
+      if (file == 1) old_rest[key_of($0)] = $0; else new_rest[key_of($0)] = $0
+      if (file == 3 && $1 == "macro") bit[family($3), rest($0, 3)] = bit[family($3), rest($0, 3)] " " $3
+      next
+    }
+    # layouts
+    $1 == "struct" { size[file, $2] = $3 }
+    $1 == "field" { at[file, $2] = $3; bytes[file, $2] = $4 }
+    $1 == "number" { number[file, $2] = $3 }
+
+    function check_member(kind, type, name, place,   label) {
+      label = label_of(kind, type, name)
+      if (!((3, kind, type, name) in text)) { wrong(label " was removed"); return }
+      if (kind == "enum") {
+        if (number[2, name] != number[4, name]) wrong(name " is " number[4, name] ", it was " number[2, name])
+      } else {
+        if (text[1, kind, type, name] != text[3, kind, type, name])
+          wrong(label " is of type " text[3, kind, type, name] ", it was " text[1, kind, type, name])
+        if (at[2, label] != at[4, label]) wrong(label " is at offset " at[4, label] ", it was at " at[2, label])
+        if (bytes[2, label] != bytes[4, label]) wrong(label " has " bytes[4, label] " bytes, it had " bytes[2, label])
+      }
+      if (member[3, type, place] != name) wrong(label " is in another place among its fellows")
+    }
+    function check_new_member(type, place,   kind, name, label, j) {
+      kind = kind_of[3, type]; name = member[3, type, place]; label = label_of(kind, type, name)
+      if ((1, kind, type, name) in text) return
+      if (type in frozen || old_kind[type] == "union") wrong(label ": " type " is frozen")
+      else if (place <= count[1, type]) wrong(label " was put in before the end of " type)
+      else if (kind == "field" && at[4, label] < size[2, type]) wrong(label " lies in what was padding of " type)
+      else added(label)
+      for (j = 1; kind == "enum" && j < place; ++j)
+        if (number[4, member[3, type, j]] == number[4, name]) wrong(name " has the number of " member[3, type, j])
+    }
+    function check_new_macro(name, value) {
+      if (value ~ /<</ && split(bit[family(name), value], others, " ") > 1)
+        wrong(name " takes the bit of another flag:" bit[family(name), value])
+    }
+
     END {
-      split("tenon_status tenon_scalar tenon_array tenon_text tenon_range tenon_point", f, " ")
-      for (i in f) frozen[f[i]] = 1
-      for (t in kind) if (!(t in kind2)) wrong(kind[t] " " t " was removed"); else if (kind[t] != kind2[t]) wrong(t " is a " kind2[t] ", it was a " kind[t])
+      split("tenon_status tenon_scalar tenon_array tenon_text tenon_range tenon_point", names, " ")
+      for (i in names) frozen[names[i]]
+      for (type in old_kind)
+        if (!(type in new_kind)) wrong(old_kind[type] " " type " was removed")
+        else if (old_kind[type] != new_kind[type]) wrong(type " is a " new_kind[type] ", it was a " old_kind[type])
       for (i = 1; i <= n; ++i) {
-        split(order[i], p, SUBSEP); k = p[1]; t = p[2]; name = p[3]; seen[t]++
-        if (k == "field" && !(t in kind2)) continue
-        label = k == "field" ? t "." name : name
-        if (!((k, t, name) in what2)) { wrong(label " was removed"); continue }
-        if (k == "field") {
-          if (what[k, t, name] != what2[k, t, name]) wrong(label " is of type " what2[k, t, name] ", it was " what[k, t, name])
-          if (at[label] != at2[label]) wrong(label " is at offset " at2[label] ", it was at " at[label])
-          if (bytes[label] != bytes2[label]) wrong(label " has " bytes2[label] " bytes, it had " bytes[label])
-        } else if (number[name] != number2[name]) wrong(name " is " number2[name] ", it was " number[name])
-        if (new[t, seen[t]] != name) wrong(label " is in another place among its fellows")
+        split(order[i], p, SUBSEP)
+        ++seen[p[2]]
+        if (p[1] == "enum" || p[2] in new_kind) check_member(p[1], p[2], p[3], seen[p[2]])
       }
-      for (t in n_new) for (i = 1; i <= n_new[t]; ++i) {
-        name = new[t, i]; k = types2[t]
-        if (!(t in types) || (k, t, name) in what) continue
-        label = k == "field" ? t "." name : name
-        if (t in frozen || kind[t] == "union") wrong(label ": " t " is frozen")
-        else if (i <= n_old[t]) wrong(label " was put in before the end of " t)
-        else if (k == "field" && at2[label] < size[t]) wrong(label " lies in what was padding of " t)
-        else grown(label)
-        if (k == "enum") for (j = 1; j < i; ++j) if (number2[new[t, j]] == number2[name]) wrong(name " has the number of " new[t, j])
-      }
-      for (t in kind2) if (!(t in kind)) grown(t)
-      for (k in other) {
-        if (k ~ /^macro TENON_ABI_MINOR$/) continue
-        if (!(k in other2)) wrong(k " was removed"); else if (other[k] != other2[k]) wrong(k " has changed: " other2[k])
-      }
-      for (k in other2) if (!(k in other)) {
-        grown(k)
-        m = other2[k]; if (m !~ /^macro/) continue
-        name = k; sub(/^macro /, "", name); family = name; sub(/^TENON_/, "", family); sub(/_.*/, "", family)
-        value = m; sub(/^[^ ]+ [^ ]+ [^ ]+ /, "", value)
-        if (value ~ /<</ && split(macros[family, value], q, " ") > 1) wrong(name " takes the bit of another flag:" macros[family, value])
-      }
+      for (type in new_types)
+        if (type in old_types) for (i = 1; i <= count[3, type]; ++i) check_new_member(type, i)
+      for (type in new_kind) if (!(type in old_kind)) added(type)
+      for (key in old_rest)
+        if (key == "macro TENON_ABI_MINOR") continue
+        else if (!(key in new_rest)) wrong(key " was removed")
+        else if (old_rest[key] != new_rest[key]) wrong(key " has changed: " new_rest[key])
+      for (key in new_rest)
+        if (!(key in old_rest)) {
+          added(key)
+          if (key ~ /^macro/) check_new_macro(rest(key, 1), rest(new_rest[key], 3))
+        }
     }' "$work/old.txt" "$work/old.layout" "$work/new.txt" "$work/new.layout" >"$work/unsorted"
   LC_ALL=C sort "$work/unsorted"
 }

@@ -21,7 +21,8 @@ void check_text(const char (&text)[64], const char* field, uint32_t unit) {
 void check_unit(const tenon_unit& u, uint32_t i) {
   if (u.feed_depth == 0) backend_broke("gave unit ", i, " feed_depth 0, expected 1 or more");
   if (u.kind == 0) backend_broke("gave unit ", i, " no kind");
-  if (u.wrap_alignment & (u.wrap_alignment - 1)) backend_broke("gave unit ", i, " wrap_alignment ", u.wrap_alignment, ", no power of two");
+  if (u.wrap_alignment & (u.wrap_alignment - 1))
+    backend_broke("gave unit ", i, " wrap_alignment ", u.wrap_alignment, ", no power of two");
   check_text(u.name, "name", i);
   check_text(u.version, "version", i);
 }
@@ -40,7 +41,8 @@ class Room {
   }
   void check(uint32_t filled) const {
     const auto guard = bytes_.begin() + static_cast<std::ptrdiff_t>(n_ * stride_);
-    if (std::any_of(guard, bytes_.end(), [](unsigned char c) { return c != kGuard; })) backend_broke("wrote beyond the ", n_, " units it had room for");
+    if (std::any_of(guard, bytes_.end(), [](unsigned char c) { return c != kGuard; }))
+      backend_broke("wrote beyond the ", n_, " units it had room for");
     for (uint32_t i = 0; i < filled; ++i) check_unit(unit(i), i);
   }
   void copy_to(tenon_unit* out, uint32_t n) const { std::memcpy(out, bytes_.data(), n * stride_); }
@@ -58,7 +60,8 @@ std::vector<tenon_unit> units_of(Call& call, const char* spec) {
   if (call.forward(nullptr, [&] { return inner.enumerate(inner.self, spec, nullptr, kUnitBytes, &n); }).code) return {};
   n = std::min(n, kMaxUnits);
   std::vector<tenon_unit> units(n);
-  if (n && call.forward(nullptr, [&] { return inner.enumerate(inner.self, spec, units.data(), kUnitBytes, &n); }).code) return {};
+  if (n && call.forward(nullptr, [&] { return inner.enumerate(inner.self, spec, units.data(), kUnitBytes, &n); }).code)
+    return {};
   units.resize(std::min<size_t>(n, units.size()));
   return units;
 }
@@ -74,7 +77,8 @@ void check_open(const tenon_open& o, const std::vector<tenon_unit>& units) {
     if (std::find(seen.begin(), seen.end(), u) != seen.end()) host_broke("opens unit ", u, " twice");
     seen.push_back(u);
   }
-  if (o.processes > 1 && (!TENON_HAS(&o, tenon_open, exchange) || !o.exchange)) host_broke("has ", o.processes, " processes and no exchange");
+  if (o.processes > 1 && (!TENON_HAS(&o, tenon_open, exchange) || !o.exchange))
+    host_broke("has ", o.processes, " processes and no exchange");
   if (o.process >= std::max(o.processes, 1u)) host_broke("is process ", o.process, " of ", o.processes);
 }
 
@@ -111,13 +115,15 @@ tenon_status exchange(void* ctx, const void* mine, uint64_t bytes, void* all) {
 tenon_status enumerate(Layer& layer, const char* spec, tenon_unit* units, uint64_t stride, uint32_t* count) {
   Call call(layer, "enumerate");
   if (!count) host_broke("passes no count");
-  if (units && stride < kUnitBytes) host_broke("passes units with a stride of ", stride, ", expected ", kUnitBytes, " or more");
+  if (units && stride < kUnitBytes)
+    host_broke("passes units with a stride of ", stride, ", expected ", kUnitBytes, " or more");
   const uint32_t room = units ? std::min(*count, kMaxUnits) : 0;
   Room own(room, units ? stride : kUnitBytes);
   uint32_t n = room;
   const tenon_backend& inner = layer.inner;
-  const tenon_status status =
-      call.forward(nullptr, [&] { return inner.enumerate(inner.self, spec, units ? own.data() : nullptr, units ? stride : kUnitBytes, &n); });
+  const tenon_status status = call.forward(nullptr, [&] {
+    return inner.enumerate(inner.self, spec, units ? own.data() : nullptr, units ? stride : kUnitBytes, &n);
+  });
   if (status.code) return status;
   if (n == 0) backend_broke("answered OK with no unit, expected UNAVAILABLE and why");
   if (room && n > room) backend_broke("filled ", n, " units, there was room for ", room);
@@ -139,7 +145,8 @@ tenon_status device_open(Layer& layer, const tenon_open* open, tenon_device** ou
   if (inner_open.exchange) inner_open.ctx = passed, inner_open.exchange = exchange;
   const ProcessState before;
   tenon_device* made = nullptr;
-  const tenon_status status = call.forward(nullptr, [&] { return layer.inner.device_open(layer.inner.self, &inner_open, &made); });
+  const tenon_status status =
+      call.forward(nullptr, [&] { return layer.inner.device_open(layer.inner.self, &inner_open, &made); });
   passed->open = nullptr;
   if (const char* changed = before.difference()) backend_broke("changed ", changed);
   if (status.code) {
@@ -163,7 +170,8 @@ void device_close(Layer& layer, tenon_device* handle) {
     for (const auto& [serial, object] : layer.objects)
       if (object->device == &device) ++left[static_cast<int>(object->kind)];
     if (left[2] || left[3] || left[4])
-      host_broke("closes device #", device.serial, ", of which ", left[2], " buffers, ", left[3], " queues and ", left[4], " programs are left");
+      host_broke("closes device #", device.serial, ", of which ", left[2], " buffers, ", left[3], " queues and ",
+                 left[4], " programs are left");
   }
   const std::unique_ptr<Object> device = call.take(handle, Kind::kDevice);
   const ProcessState before;
@@ -217,8 +225,9 @@ tenon_status trace(Layer& layer, tenon_device* handle, const tenon_sink* sink) {
     device.trace->hosts = sink;
     device.trace->backends = {sizeof(tenon_sink), 0, device.trace, emit};
   }
-  const tenon_status status = call.forward(
-      &device, [&] { return layer.inner.trace(static_cast<tenon_device*>(device.inner), sink ? &device.trace->backends : nullptr); });
+  const tenon_status status = call.forward(&device, [&] {
+    return layer.inner.trace(static_cast<tenon_device*>(device.inner), sink ? &device.trace->backends : nullptr);
+  });
   if (device.trace && (!sink || status.code)) {
     const std::lock_guard<std::mutex> lock(device.trace->mutex);
     device.trace->hosts = nullptr;

@@ -41,7 +41,8 @@ class Checker {
 
   void check_array(const tenon_array& a, uint64_t element, const char* name) const {
     if (a.count == 0) return;
-    if (a.stride < element) host_broke("graph: ", name, " have a stride of ", a.stride, ", expected ", element, " or more");
+    if (a.stride < element)
+      host_broke("graph: ", name, " have a stride of ", a.stride, ", expected ", element, " or more");
     if (element % 4 == 0 && (a.at % 4 || a.stride % 4)) host_broke("graph: ", name, " are not aligned");
     const uint64_t bytes = uint64_t{a.count} * a.stride;
     if (a.at > graph_.data_size || bytes > graph_.data_size - a.at)
@@ -91,8 +92,10 @@ class Checker {
   void check_input(uint32_t i) {
     const tenon_input& in = view_.input(i);
     define(in.value, "input", i);
-    if (in.role < TENON_ROLE_STATE || in.role > TENON_ROLE_SCALAR) host_broke("graph: input ", i, " has role ", in.role);
-    if (in.placement < TENON_REPLICATED || in.placement > TENON_SPLIT) host_broke("graph: input ", i, " has placement ", in.placement);
+    if (in.role < TENON_ROLE_STATE || in.role > TENON_ROLE_SCALAR)
+      host_broke("graph: input ", i, " has role ", in.role);
+    if (in.placement < TENON_REPLICATED || in.placement > TENON_SPLIT)
+      host_broke("graph: input ", i, " has placement ", in.placement);
     const TensorType t = type(in.value);
     if (in.role == TENON_ROLE_SCALAR) {
       if (t.rank) host_broke("graph: input ", i, " is a scalar of rank ", t.rank);
@@ -130,7 +133,8 @@ class Checker {
     for (uint32_t k = 0; k < n.operands.count; ++k) {
       const uint32_t id = view_.id(n.operands.first + k);
       if (id == TENON_NONE) continue;
-      if (id >= defined_.size() || !defined_[id]) host_broke("graph: node ", i, " reads value ", id, " before it is defined");
+      if (id >= defined_.size() || !defined_[id])
+        host_broke("graph: node ", i, " reads value ", id, " before it is defined");
     }
     for (uint32_t k = 0; k < n.results.count; ++k)
       if (const uint32_t id = view_.id(n.results.first + k); id != TENON_NONE) define(id, "node", i);
@@ -145,17 +149,21 @@ class Checker {
     const uint64_t element = a.type == TENON_ATTR_BYTES ? 1 : 8;
     if (a.at % 8 || a.at > graph_.data_size || a.count > (graph_.data_size - a.at) / element)
       host_broke("graph: attribute ", i, " lies outside its bytes");
-    const bool one = a.type == TENON_ATTR_F64 || a.type == TENON_ATTR_BOOL || a.type == TENON_ATTR_DTYPE || a.type == TENON_ATTR_ENUM;
+    const bool one = a.type == TENON_ATTR_F64 || a.type == TENON_ATTR_BOOL || a.type == TENON_ATTR_DTYPE ||
+                     a.type == TENON_ATTR_ENUM;
     if (one && a.count != 1) host_broke("graph: attribute ", i, " has ", a.count, " numbers, expected 1");
   }
 
   void check_result(uint32_t i) {
     const tenon_result& r = view_.result(i);
-    if (r.value >= defined_.size() || !defined_[r.value]) host_broke("graph: result ", i, " is value ", r.value, ", which nothing defines");
+    if (r.value >= defined_.size() || !defined_[r.value])
+      host_broke("graph: result ", i, " is value ", r.value, ", which nothing defines");
     if (r.mode < TENON_MODE_LAST || r.mode > TENON_MODE_UNTIL) host_broke("graph: result ", i, " has mode ", r.mode);
-    if (r.placement < TENON_REPLICATED || r.placement > TENON_SPLIT) host_broke("graph: result ", i, " has placement ", r.placement);
+    if (r.placement < TENON_REPLICATED || r.placement > TENON_SPLIT)
+      host_broke("graph: result ", i, " has placement ", r.placement);
     const TensorType t = type(r.value);
-    if (r.mode == TENON_MODE_UNTIL && (t.dtype != TENON_BOOL || t.rank)) host_broke("graph: result ", i, " of mode UNTIL is no bool of rank 0");
+    if (r.mode == TENON_MODE_UNTIL && (t.dtype != TENON_BOOL || t.rank))
+      host_broke("graph: result ", i, " of mode UNTIL is no bool of rank 0");
     out_.until |= r.mode == TENON_MODE_UNTIL;
     out_.split |= r.placement == TENON_SPLIT;
     out_.results.push_back({t, r.mode, r.placement, alias_of(r, i, t)});
@@ -178,7 +186,8 @@ class Checker {
     const tenon_value& v = raw_value(i);
     for (uint32_t d = 0; d < v.rank; ++d) {
       if (!v.extent[d]) continue;
-      if (v.extent[d] > out_.scalars.size()) host_broke("graph: value ", i, " has extent ", +v.extent[d], ", there are ", out_.scalars.size(), " scalars");
+      if (v.extent[d] > out_.scalars.size())
+        host_broke("graph: value ", i, " has extent ", +v.extent[d], ", there are ", out_.scalars.size(), " scalars");
       out_.extents.push_back({v.extent[d] - 1u, v.dims[d]});
     }
   }

@@ -64,7 +64,8 @@ uint32_t gang(void* ctx, uint32_t want, void (*fn)(void*, uint32_t, uint32_t), v
     Gang gang{&host, fn, arg, want};
     count = host.inner->gang(host.inner->ctx, want, member, &gang);
     const bool each_once = gang.members == count && gang.sum == count * (count - 1) / 2 && gang.count == count;
-    if (count == 0 || count > want || !each_once) host_broke("made a gang of ", gang.members.load(), " threads, said ", count, ", asked were ", want);
+    if (count == 0 || count > want || !each_once)
+      host_broke("made a gang of ", gang.members.load(), " threads, said ", count, ", asked were ", want);
     return {TENON_OK, 0, nullptr};
   });
   if (count == 0 && fn && status.code) {  // the work has to be done all the same
@@ -81,7 +82,8 @@ tenon_status cache_get(void* ctx, const char* key, void* data, uint64_t* bytes) 
     if (!key || !*key || !bytes) backend_broke("asks the cache without a key or a size");
     const uint64_t room = *bytes;
     const tenon_status status = host.inner->cache_get(host.inner->ctx, key, data, bytes);
-    if (status.code == TENON_OK && data && *bytes > room) host_broke("gave ", *bytes, " bytes, there was room for ", room);
+    if (status.code == TENON_OK && data && *bytes > room)
+      host_broke("gave ", *bytes, " bytes, there was room for ", room);
     return status;
   });
 }
@@ -100,7 +102,8 @@ tenon_status open_backend(void* ctx, const char* name, tenon_backend* out) {
   return checked(host.backend, "open_backend", [&] {
     check_inside();
     if (!name || !*name || !out) backend_broke("opens a backend without a name or a table");
-    if (out->struct_size < TENON_SIZE(tenon_backend, wait)) backend_broke("passes a table of ", out->struct_size, " bytes");
+    if (out->struct_size < TENON_SIZE(tenon_backend, wait))
+      backend_broke("passes a table of ", out->struct_size, " bytes");
     const tenon_status status = host.inner->open_backend(host.inner->ctx, name, out);
     if (status.code == TENON_OK && !out->wait) host_broke("gave a table without entries");
     return status;
@@ -135,9 +138,11 @@ tenon_status validate_init(BackendInit init, const tenon_host& host, const char*
     Call call(no_layer, "tenon_backend_init");
     const ProcessState before;
     const uint64_t room = out->struct_size;
-    const tenon_status status = call.forward(nullptr, [&] { return init(&make_host(host, backend.c_str()).table, out); });
+    const tenon_status status =
+        call.forward(nullptr, [&] { return init(&make_host(host, backend.c_str()).table, out); });
     if (const char* changed = before.difference()) backend_broke("changed ", changed);
-    if (status.code == TENON_OK && out->struct_size > room) backend_broke("set struct_size ", out->struct_size, ", there was room for ", room);
+    if (status.code == TENON_OK && out->struct_size > room)
+      backend_broke("set struct_size ", out->struct_size, ", there was room for ", room);
     return status;
   });
 }

@@ -36,7 +36,8 @@ void check_message(const tenon_status& status, bool lines) {
   const size_t n = ::strnlen(status.message, kMaxMessage);
   if (n == kMaxMessage) backend_broke("gave a message without an end");
   if (n == 0) backend_broke("answered code ", status.code, " with an empty message");
-  if (!lines && std::memchr(status.message, '\n', n)) backend_broke("gave a message of several lines: '", quoted(status.message), "'");
+  if (!lines && std::memchr(status.message, '\n', n))
+    backend_broke("gave a message of several lines: '", quoted(status.message), "'");
 }
 
 }  // namespace
@@ -49,7 +50,8 @@ const char* kind_name(Kind kind) {
 // ---- Layer ----
 
 void* Layer::handle_of(const Object& object) const {
-  return reinterpret_cast<void*>(kMark | uint64_t{slot} << 40 | static_cast<uint64_t>(object.kind) << 36 | object.serial);
+  return reinterpret_cast<void*>(kMark | uint64_t{slot} << 40 | static_cast<uint64_t>(object.kind) << 36 |
+                                 object.serial);
 }
 
 void* Layer::add(std::unique_ptr<Object> object) {
@@ -76,7 +78,8 @@ Object& Layer::find(const void* handle, Kind kind, const std::string& what) {
   if (parts.slot != slot) host_broke("passes as ", what, " a handle of another backend");
   if (parts.kind != kind) host_broke("passes as ", what, " ", kind_name(parts.kind), " #", parts.serial);
   const auto it = objects.find(parts.serial);
-  if (it == objects.end()) host_broke("passes as ", what, " ", kind_name(kind), " #", parts.serial, ", which was destroyed");
+  if (it == objects.end())
+    host_broke("passes as ", what, " ", kind_name(kind), " #", parts.serial, ", which was destroyed");
   return *it->second;
 }
 
@@ -128,14 +131,17 @@ Buffer& Call::buffer(tenon_buffer* handle, const std::string& what) {
   return static_cast<Buffer&>(use(handle, Kind::kBuffer, what));
 }
 Program& Call::program(tenon_program* handle) { return static_cast<Program&>(use(handle, Kind::kProgram, "program")); }
-Queue& Call::queue(tenon_queue* handle, const std::string& what) { return static_cast<Queue&>(use(handle, Kind::kQueue, what)); }
+Queue& Call::queue(tenon_queue* handle, const std::string& what) {
+  return static_cast<Queue&>(use(handle, Kind::kQueue, what));
+}
 
 Queue& Call::submit_to(tenon_queue* handle) {
   Queue& q = queue(handle);
   const std::lock_guard<std::mutex> lock(layer_.mutex);
   if (q.submitting) {
     const bool same = q.submitter == std::this_thread::get_id();
-    host_broke("submits to queue #", q.serial, same ? " from inside its own " : " while another thread is in ", q.submitting);
+    host_broke("submits to queue #", q.serial, same ? " from inside its own " : " while another thread is in ",
+               q.submitting);
   }
   q.submitting = entry_;
   q.submitter = std::this_thread::get_id();
@@ -192,7 +198,8 @@ void check_flags_refused(const Layer& layer, uint64_t flags, uint64_t known, con
 
 void check_zeroed(const void* out, uint64_t bytes, const char* type) {
   const auto* p = static_cast<const unsigned char*>(out);
-  if (std::any_of(p, p + bytes, [](unsigned char c) { return c != 0; })) host_broke("passes a ", type, " to fill that is not zero");
+  if (std::any_of(p, p + bytes, [](unsigned char c) { return c != 0; }))
+    host_broke("passes a ", type, " to fill that is not zero");
 }
 
 }  // namespace tenon::plugin::validation

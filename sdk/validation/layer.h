@@ -53,7 +53,7 @@ struct Device : Object {
   uint64_t wrap_alignment = 64;
   std::atomic<bool> lost{false};
   std::map<uintptr_t, Object*> host_memory;  // end of the memory of HOST buffers; under the layer's mutex
-  Trace* trace = nullptr;  // kept by the layer
+  Trace* trace = nullptr;                    // kept by the layer
 };
 
 struct Buffer : Object {
@@ -216,9 +216,10 @@ tenon_status device_open(Layer&, const tenon_open* open, tenon_device** out);
 void device_close(Layer&, tenon_device*);
 tenon_status stats(Layer&, tenon_device*, tenon_stats* out);
 tenon_status trace(Layer&, tenon_device*, const tenon_sink* sink);
-tenon_status supports(Layer&, tenon_device*, const tenon_graph*, const tenon_options*, const uint32_t* nodes, uint32_t n,
-                      tenon_verdict* out, uint64_t stride);
-tenon_status compile(Layer&, tenon_device*, const tenon_graph*, const tenon_options*, tenon_program** out, tenon_info* info);
+tenon_status supports(Layer&, tenon_device*, const tenon_graph*, const tenon_options*, const uint32_t* nodes,
+                      uint32_t n, tenon_verdict* out, uint64_t stride);
+tenon_status compile(Layer&, tenon_device*, const tenon_graph*, const tenon_options*, tenon_program** out,
+                     tenon_info* info);
 void program_destroy(Layer&, tenon_program*);
 tenon_status buffer_alloc(Layer&, tenon_device*, const tenon_desc*, tenon_buffer** out, void** host);
 void buffer_free(Layer&, tenon_buffer*);

@@ -35,15 +35,17 @@ tenon_status ask(const Question& q, const std::vector<uint32_t>& nodes, std::vec
   std::vector<tenon_verdict> verdicts(n + size_t{1});
   verdicts[n].answer = kGuard;
   const tenon_status status = q.call.forward(&q.device, [&] {
-    return q.call.layer().inner.supports(static_cast<tenon_device*>(q.device.inner), q.graph, q.options, nodes.data(), n,
-                                         verdicts.data(), sizeof(tenon_verdict));
+    return q.call.layer().inner.supports(static_cast<tenon_device*>(q.device.inner), q.graph, q.options, nodes.data(),
+                                         n, verdicts.data(), sizeof(tenon_verdict));
   });
   if (status.code) return status;
   if (verdicts[n].answer != kGuard) backend_broke("wrote beyond the ", n, " verdicts it had room for");
   for (uint32_t i = 0; i < n; ++i) {
     const tenon_verdict& v = verdicts[i];
-    if (v.answer < TENON_REFUSE || v.answer > TENON_TAKE) backend_broke("answered ", v.answer, " for node ", nodes[i], ", expected 0 to 2");
-    if (v.answer == TENON_REFUSE && (!v.reason || !*v.reason)) backend_broke("refused node ", nodes[i], " without a reason");
+    if (v.answer < TENON_REFUSE || v.answer > TENON_TAKE)
+      backend_broke("answered ", v.answer, " for node ", nodes[i], ", expected 0 to 2");
+    if (v.answer == TENON_REFUSE && (!v.reason || !*v.reason))
+      backend_broke("refused node ", nodes[i], " without a reason");
     if (v.deterministic > 1) backend_broke("says deterministic = ", v.deterministic, " for node ", nodes[i]);
     out->push_back({v.answer, v.deterministic, v.cost_ns, v.reason ? v.reason : "", v.reason != nullptr});
   }
@@ -62,7 +64,8 @@ void check_pure(const Question& q, const std::vector<uint32_t>& nodes, const std
   for (size_t i = 0; i < nodes.size(); ++i) {
     const Answer& other = again[nodes.size() - 1 - i];
     if (other.answer != first[i].answer || other.deterministic != first[i].deterministic)
-      backend_broke("answered ", first[i].answer, " for ", describe(*q.graph, nodes[i]), ", then ", other.answer, ": it is to be pure");
+      backend_broke("answered ", first[i].answer, " for ", describe(*q.graph, nodes[i]), ", then ", other.answer,
+                    ": it is to be pure");
   }
 }
 
@@ -114,7 +117,8 @@ tenon_status supports(Layer& layer, tenon_device* handle, const tenon_graph* gra
 namespace {
 
 void check_info(const tenon_info& info, uint64_t room, const tenon_graph& graph) {
-  if (info.struct_size > room) backend_broke("set info's struct_size ", info.struct_size, ", there was room for ", room);
+  if (info.struct_size > room)
+    backend_broke("set info's struct_size ", info.struct_size, ", there was room for ", room);
   if (info.n_allocations == 0) return;
   if (!info.allocations || info.allocation_stride < sizeof(tenon_allocation))
     backend_broke("lists ", info.n_allocations, " allocations with a stride of ", info.allocation_stride);
@@ -123,20 +127,23 @@ void check_info(const tenon_info& info, uint64_t room, const tenon_graph& graph)
     std::memcpy(&a, reinterpret_cast<const char*>(info.allocations) + i * info.allocation_stride, sizeof a);
     const uint32_t n = graph.nodes.count;
     if (a.node >= n || a.first > a.last || a.last >= n)
-      backend_broke("lists allocation ", i, " of node ", a.node, ", alive from ", a.first, " to ", a.last, ", of ", n, " nodes");
+      backend_broke("lists allocation ", i, " of node ", a.node, ", alive from ", a.first, " to ", a.last, ", of ", n,
+                    " nodes");
   }
 }
 
 // An answer of TAKE is a promise, but for what is no node's: how a run ends, split arguments and the like.
 void check_promise(const Question& q, const Signature& s, int32_t code, const std::string& text) {
-  const bool excused = s.until || s.split || s.half_scalars || !s.extents.empty() || (q.options->flags & ~kKnownOptions) ||
-                       q.options->memory_limit || (q.options->settings && *q.options->settings);
+  const bool excused = s.until || s.split || s.half_scalars || !s.extents.empty() ||
+                       (q.options->flags & ~kKnownOptions) || q.options->memory_limit ||
+                       (q.options->settings && *q.options->settings);
   if (code != TENON_UNSUPPORTED || excused) return;
   std::vector<uint32_t> all(q.graph->nodes.count);
   for (uint32_t i = 0; i < all.size(); ++i) all[i] = i;
   std::vector<Answer> answers;
   if (ask(q, all, &answers).code) return;
-  const bool taken = std::all_of(answers.begin(), answers.end(), [](const Answer& a) { return a.answer == TENON_TAKE; });
+  const bool taken =
+      std::all_of(answers.begin(), answers.end(), [](const Answer& a) { return a.answer == TENON_TAKE; });
   if (taken) backend_broke("takes every node of the graph and cannot compile it: ", quoted(text.c_str()));
 }
 

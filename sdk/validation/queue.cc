@@ -10,8 +10,8 @@ tenon_status queue_create(Layer& layer, tenon_device* handle, uint64_t flags, te
   Device& device = call.device(handle);
   if (!out) host_broke("passes no place for the queue");
   tenon_queue* made = nullptr;
-  const tenon_status status =
-      call.forward(&device, [&] { return layer.inner.queue_create(static_cast<tenon_device*>(device.inner), flags, &made); });
+  const tenon_status status = call.forward(
+      &device, [&] { return layer.inner.queue_create(static_cast<tenon_device*>(device.inner), flags, &made); });
   if (status.code) {
     if (made) backend_broke("gave a queue together with an error");
     return status;
@@ -39,7 +39,8 @@ void translate_after(Call& call, Queue& queue, const tenon_point* after, uint32_
     if (other.device != queue.device) host_broke("waits for a queue of another device");
     const std::lock_guard<std::mutex> lock(call.layer().mutex);
     if (after[i].ticket == 0 || after[i].ticket > other.given)
-      host_broke("waits for ticket ", after[i].ticket, " of queue #", other.serial, ", the last one given is ", other.given);
+      host_broke("waits for ticket ", after[i].ticket, " of queue #", other.serial, ", the last one given is ",
+                 other.given);
     queue.after.push_back({static_cast<tenon_queue*>(other.inner), after[i].ticket});
   }
 }
@@ -49,7 +50,8 @@ tenon_status check_ticket(Call& call, Queue& queue, const tenon_status& status, 
   if (status.code) return status;
   {
     const std::lock_guard<std::mutex> lock(call.layer().mutex);
-    if (!queue.failure.empty()) backend_broke("took work for queue #", queue.serial, ", which has failed: ", queue.failure);
+    if (!queue.failure.empty())
+      backend_broke("took work for queue #", queue.serial, ", which has failed: ", queue.failure);
     if (given <= queue.given) backend_broke("gave ticket ", given, ", expected more than ", queue.given);
     queue.given = given;
   }
@@ -64,7 +66,8 @@ void check_range(const Buffer& buffer, uint64_t offset, uint64_t bytes, const ch
   if (offset > buffer.bytes || bytes > buffer.bytes - offset)
     host_broke("copies ", bytes, " bytes at ", offset, " of ", what, " #", buffer.serial, ", which has ", buffer.bytes);
   if (offset % buffer.row_bytes || bytes % buffer.row_bytes)
-    host_broke("copies ", bytes, " bytes at ", offset, " of ", what, " #", buffer.serial, ", whose rows have ", buffer.row_bytes);
+    host_broke("copies ", bytes, " bytes at ", offset, " of ", what, " #", buffer.serial, ", whose rows have ",
+               buffer.row_bytes);
 }
 
 // The copy in the backend's handles.
@@ -116,7 +119,8 @@ void check_timeout(const Queue& queue, uint64_t ticket, uint64_t timeout_ns) {
 }
 
 void check_done(Queue& queue, uint64_t ticket) {
-  if (!queue.failure.empty()) backend_broke("answered OK on queue #", queue.serial, ", which has failed: ", queue.failure);
+  if (!queue.failure.empty())
+    backend_broke("answered OK on queue #", queue.serial, ", which has failed: ", queue.failure);
   if (queue.short_ticket && ticket >= queue.short_ticket)
     backend_broke("answered OK for ticket ", queue.short_ticket, ", whose run did less than it was told");
   queue.completed = std::max(queue.completed, ticket);
@@ -125,9 +129,11 @@ void check_done(Queue& queue, uint64_t ticket) {
 // The first cause's text stays.
 void note_failure(Queue& queue, const tenon_status& status) {
   const std::string text = status.message ? status.message : "";
-  if (queue.failure.empty()) queue.failure = text;
+  if (queue.failure.empty())
+    queue.failure = text;
   else if (text.find(queue.failure) == std::string::npos)
-    backend_broke("answered '", quoted(text.c_str()), "' on queue #", queue.serial, ", which had failed with '", quoted(queue.failure.c_str()), "'");
+    backend_broke("answered '", quoted(text.c_str()), "' on queue #", queue.serial, ", which had failed with '",
+                  quoted(queue.failure.c_str()), "'");
 }
 
 }  // namespace
@@ -137,14 +143,18 @@ tenon_status wait(Layer& layer, tenon_queue* handle, uint64_t ticket, uint64_t t
   Queue& queue = call.queue(handle);
   {
     const std::lock_guard<std::mutex> lock(layer.mutex);
-    if (ticket == 0 || ticket > queue.given) host_broke("waits for ticket ", ticket, " of queue #", queue.serial, ", the last one given is ", queue.given);
+    if (ticket == 0 || ticket > queue.given)
+      host_broke("waits for ticket ", ticket, " of queue #", queue.serial, ", the last one given is ", queue.given);
   }
   const tenon_status status = call.forward(
       queue.device, [&] { return layer.inner.wait(static_cast<tenon_queue*>(queue.inner), ticket, timeout_ns); });
   const std::lock_guard<std::mutex> lock(layer.mutex);
-  if (status.code == TENON_TIMEOUT) check_timeout(queue, ticket, timeout_ns);
-  else if (status.code) note_failure(queue, status);
-  else check_done(queue, ticket);
+  if (status.code == TENON_TIMEOUT)
+    check_timeout(queue, ticket, timeout_ns);
+  else if (status.code)
+    note_failure(queue, status);
+  else
+    check_done(queue, ticket);
   return status;
 }
 

@@ -14,12 +14,17 @@ std::string shape(const TensorType& t) {
 }
 
 void check_type(const Buffer& buffer, const TensorType& expected, int32_t placement, const std::string& what) {
-  if (!(buffer.type == expected)) host_broke("passes as ", what, " buffer #", buffer.serial, " of ", shape(buffer.type), ", expected ", shape(expected));
-  if (buffer.placement != placement) host_broke("passes as ", what, " buffer #", buffer.serial, " of placement ", buffer.placement, ", expected ", placement);
+  if (!(buffer.type == expected))
+    host_broke("passes as ", what, " buffer #", buffer.serial, " of ", shape(buffer.type), ", expected ",
+               shape(expected));
+  if (buffer.placement != placement)
+    host_broke("passes as ", what, " buffer #", buffer.serial, " of placement ", buffer.placement, ", expected ",
+               placement);
 }
 
 void check_device(const Object& object, const Queue& queue, const std::string& what) {
-  if (object.device != queue.device) host_broke("passes as ", what, " a ", kind_name(object.kind), " of another device");
+  if (object.device != queue.device)
+    host_broke("passes as ", what, " a ", kind_name(object.kind), " of another device");
 }
 
 // EACH: max_iterations rows.
@@ -83,7 +88,8 @@ void translate_batch(FeedGuard& guard, tenon_buffer** feeds, tenon_point* after)
     const auto& other = static_cast<const Queue&>(layer.find(after->queue, Kind::kQueue, "a point's queue"));
     check_device(other, *guard.queue, "a point's queue");
     if (after->ticket == 0 || after->ticket > other.given)
-      host_broke("gives a batch after ticket ", after->ticket, " of queue #", other.serial, ", the last one given is ", other.given);
+      host_broke("gives a batch after ticket ", after->ticket, " of queue #", other.serial, ", the last one given is ",
+                 other.given);
     after->queue = static_cast<tenon_queue*>(other.inner);
   }
   for (Buffer* buffer : batch) ++buffer->users;
@@ -99,7 +105,8 @@ int32_t feed_next(void* ctx, uint64_t i, tenon_buffer** feeds, tenon_point* afte
     if (i != guard.given) backend_broke("asked for batch ", i, ", expected ", guard.given);
     if (i >= guard.iterations) backend_broke("asked for batch ", i, " of ", guard.iterations, " iterations");
     const uint32_t depth = guard.queue->device->feed_depth;
-    if (guard.given - guard.released >= depth) backend_broke("asked for batch ", i, " while ", depth, " are unreleased, its feed_depth");
+    if (guard.given - guard.released >= depth)
+      backend_broke("asked for batch ", i, " while ", depth, " are unreleased, its feed_depth");
     if (!after || (!feeds && guard.program->signature.n_feeds)) backend_broke("asked for a batch without room for it");
     guard.handles.assign(guard.program->signature.n_feeds + size_t{1}, nullptr);
     *after = {nullptr, 0};
@@ -202,11 +209,14 @@ void translate_results(Call& call, Queue& queue, const Program& program, const t
     check_type(buffer, result_type(expected[i], program.max_iterations), expected[i].placement, what);
     auto* handle = static_cast<tenon_buffer*>(buffer.inner);
     const uint32_t alias = expected[i].alias;
-    if (alias && queue.inputs[alias - 1] != handle) host_broke("passes as ", what, " another buffer than that of input ", alias - 1, ", which it updates");
+    if (alias && queue.inputs[alias - 1] != handle)
+      host_broke("passes as ", what, " another buffer than that of input ", alias - 1, ", which it updates");
     const auto inputs_end = queue.inputs.begin() + static_cast<std::ptrdiff_t>(program.signature.buffers.size());
-    if (!alias && std::find(queue.inputs.begin(), inputs_end, handle) != inputs_end) host_broke("passes an input's buffer as ", what, ", which updates none");
+    if (!alias && std::find(queue.inputs.begin(), inputs_end, handle) != inputs_end)
+      host_broke("passes an input's buffer as ", what, ", which updates none");
     const auto results_end = queue.results.begin() + static_cast<std::ptrdiff_t>(i);
-    if (std::find(queue.results.begin(), results_end, handle) != results_end) host_broke("passes one buffer for two results");
+    if (std::find(queue.results.begin(), results_end, handle) != results_end)
+      host_broke("passes one buffer for two results");
     queue.results[i] = handle;
   }
 }
@@ -218,15 +228,16 @@ void check_scalars(const Signature& s, const tenon_run& run) {
     const tenon_scalar* row = run.scalars + i * n;
     for (const Signature::Extent& e : s.extents)
       if (row[e.scalar].i64 < 1 || row[e.scalar].i64 > e.bound)
-        host_broke("passes extent ", row[e.scalar].i64, " in scalar ", e.scalar, " of iteration ", i, ", expected 1 to ", e.bound);
+        host_broke("passes extent ", row[e.scalar].i64, " in scalar ", e.scalar, " of iteration ", i,
+                   ", expected 1 to ", e.bound);
     for (size_t k = 0; k < n; ++k)
       if (s.scalars[k] == TENON_BOOL && row[k].u64 > 1) host_broke("passes ", row[k].i64, " as the bool scalar ", k);
   }
 }
 
 // Fewer iterations need a reason: a feed that stopped, an UNTIL, or a failure, which wait then tells.
-void check_done(Layer& layer, Queue& queue, const Program& program, const Feeding& feeding, const tenon_run& run, uint32_t done,
-                uint64_t ticket) {
+void check_done(Layer& layer, Queue& queue, const Program& program, const Feeding& feeding, const tenon_run& run,
+                uint32_t done, uint64_t ticket) {
   if (done > run.iterations) backend_broke("did ", done, " iterations, expected at most ", run.iterations);
   const uint64_t all = run.feed ? feeding.given() : run.iterations;
   if (run.feed && done > all) backend_broke("did ", done, " iterations of ", all, " batches");

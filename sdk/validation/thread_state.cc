@@ -44,7 +44,8 @@ const char* ThreadState::restore() const {
   sigset_t now;
   std::memset(&now, 0, sizeof now);
   ::pthread_sigmask(SIG_BLOCK, nullptr, &now);
-  if (std::memcmp(&now, &mask_, sizeof now) != 0) changed = "the signal mask", ::pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
+  if (std::memcmp(&now, &mask_, sizeof now) != 0)
+    changed = "the signal mask", ::pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
   return changed;
 }
 

@@ -33,7 +33,8 @@ struct Entries {
   }
 
   static tenon_status enumerate(void* self, const char* spec, tenon_unit* units, uint64_t stride, uint32_t* count) {
-    return enter("enumerate", [&] { return check_self(self), validation::enumerate(layer(), spec, units, stride, count); });
+    return enter("enumerate",
+                 [&] { return check_self(self), validation::enumerate(layer(), spec, units, stride, count); });
   }
   static tenon_status device_open(void* self, const tenon_open* open, tenon_device** out) {
     return enter("device_open", [&] { return check_self(self), validation::device_open(layer(), open, out); });
@@ -41,12 +42,12 @@ struct Entries {
   static void device_close(tenon_device* d) {
     enter_void("device_close", [&] { validation::device_close(layer(), d); });
   }
-  static tenon_status supports(tenon_device* d, const tenon_graph* graph, const tenon_options* options, const uint32_t* nodes,
-                               uint32_t n, tenon_verdict* out, uint64_t stride) {
+  static tenon_status supports(tenon_device* d, const tenon_graph* graph, const tenon_options* options,
+                               const uint32_t* nodes, uint32_t n, tenon_verdict* out, uint64_t stride) {
     return enter("supports", [&] { return validation::supports(layer(), d, graph, options, nodes, n, out, stride); });
   }
-  static tenon_status compile(tenon_device* d, const tenon_graph* graph, const tenon_options* options, tenon_program** out,
-                              tenon_info* info) {
+  static tenon_status compile(tenon_device* d, const tenon_graph* graph, const tenon_options* options,
+                              tenon_program** out, tenon_info* info) {
     return enter("compile", [&] { return validation::compile(layer(), d, graph, options, out, info); });
   }
   static void program_destroy(tenon_program* p) {
@@ -108,8 +109,8 @@ unsigned place(Layer* layer) {
 
 bool is_whole(const tenon_backend& t) {
   return t.struct_size >= TENON_SIZE(tenon_backend, wait) && t.name && t.version && t.enumerate && t.device_open &&
-         t.device_close && t.supports && t.compile && t.program_destroy && t.buffer_alloc && t.buffer_free && t.queue_create &&
-         t.queue_destroy && t.copy && t.run && t.wait;
+         t.device_close && t.supports && t.compile && t.program_destroy && t.buffer_alloc && t.buffer_free &&
+         t.queue_create && t.queue_destroy && t.copy && t.run && t.wait;
 }
 
 tenon_status install(const tenon_backend& inner, tenon_backend* out) {

@@ -92,23 +92,27 @@ class RuntimeFault : public testing::TestWithParam<const char*> {};
 TEST_P(RuntimeFault, EndsTheTrainingCleanlyAndSparesTheCheckpoint) {
   Tally tally;
   for (const char* fault : {"error", "full", "strange", "lost", "wrong"})
-    for (const char* nth : {"1", "2", "3"}) expect_clean_failure(std::string(GetParam()) + "-" + fault + "-" + nth, &tally);
-  std::printf("%-13s %2d faults: %2d ended the training, %2d did not reach it\n", GetParam(), tally.tried, tally.failed, tally.harmless);
+    for (const char* nth : {"1", "2", "3"})
+      expect_clean_failure(std::string(GetParam()) + "-" + fault + "-" + nth, &tally);
+  std::printf("%-13s %2d faults: %2d ended the training, %2d did not reach it\n", GetParam(), tally.tried, tally.failed,
+              tally.harmless);
   if (std::string(GetParam()) != "stats") {
     EXPECT_GE(tally.failed, 5) << "the first call of each kind";
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Entries, RuntimeFault,
-                         testing::Values("enumerate", "device_open", "supports", "compile", "buffer_alloc", "queue_create", "copy",
-                                         "run", "wait", "stats"),
+                         testing::Values("enumerate", "device_open", "supports", "compile", "buffer_alloc",
+                                         "queue_create", "copy", "run", "wait", "stats"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(RuntimeFaultOfNumbers, WhatIsNotANumberIsNotSaved) {
   Tally tally;
   for (const char* entry : {"run", "copy"})
-    for (const char* nth : {"1", "2", "3", "4", "5", "6"}) expect_clean_failure(std::string(entry) + "-nan-" + nth, &tally);
-  std::printf("%-13s %2d faults: %2d ended the training, %2d did not reach it\n", "nan", tally.tried, tally.failed, tally.harmless);
+    for (const char* nth : {"1", "2", "3", "4", "5", "6"})
+      expect_clean_failure(std::string(entry) + "-nan-" + nth, &tally);
+  std::printf("%-13s %2d faults: %2d ended the training, %2d did not reach it\n", "nan", tally.tried, tally.failed,
+              tally.harmless);
   EXPECT_GE(tally.failed, 5);
 }
 
@@ -117,7 +121,8 @@ TEST(RuntimeFaultOfNone, ADamagedCheckpointIsSeen) {
   TemporaryDirectory dir;
   put_checkpoint(dir.path());
   for (const auto& file : std::filesystem::directory_iterator(dir.path()))
-    if (file.path().filename().string().find(".data-") != std::string::npos) std::filesystem::resize_file(file.path(), file.file_size() / 2);
+    if (file.path().filename().string().find(".data-") != std::string::npos)
+      std::filesystem::resize_file(file.path(), file.file_size() / 2);
   std::string hash;
   EXPECT_FALSE(train(dir.path(), "cpu", kAfter + 1, &hash).ok());
   EXPECT_NE(hash, undisturbed_hash());
@@ -136,10 +141,12 @@ size_t resident_bytes() {
 TEST(RuntimeFaultOfResources, TwoHundredFailuresLeaveNothingBehind) {
   int k = 0;
   const auto cycles = [&k](const char* fault, int n) {  // what follows the dot makes the spec a new one
-    for (int i = 0; i < n; ++i) EXPECT_FALSE(train("", "faulty:" + std::string(fault) + "." + std::to_string(++k), 2).ok());
+    for (int i = 0; i < n; ++i)
+      EXPECT_FALSE(train("", "faulty:" + std::string(fault) + "." + std::to_string(++k), 2).ok());
   };
   const auto each = [&cycles](int n) {
-    for (const char* fault : {"run-error-1", "wait-error-2", "buffer_alloc-full-3", "compile-wrong-1"}) cycles(fault, n);
+    for (const char* fault : {"run-error-1", "wait-error-2", "buffer_alloc-full-3", "compile-wrong-1"})
+      cycles(fault, n);
   };
   each(5);
   const size_t descriptors = open_descriptors(), resident = resident_bytes();

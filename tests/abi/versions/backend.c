@@ -104,8 +104,8 @@ static int is_f32(const tenon_graph* g, uint32_t value) {
   return v.dtype == TENON_F32;
 }
 
-static tenon_status supports(tenon_device* device, const tenon_graph* g, const tenon_options* options, const uint32_t* nodes,
-                             uint32_t n, tenon_verdict* out, uint64_t stride) {
+static tenon_status supports(tenon_device* device, const tenon_graph* g, const tenon_options* options,
+                             const uint32_t* nodes, uint32_t n, tenon_verdict* out, uint64_t stride) {
   (void)device, (void)options;
   for (uint32_t i = 0; i < n; ++i) {
     tenon_node node;
@@ -137,7 +137,8 @@ static int read_values(const tenon_graph* g, tenon_program* p) {
     tenon_constant c;
     element(g, g->constants, i, &c, sizeof(c));
     for (uint64_t k = 0; k < p->elements[c.value]; ++k)
-      memcpy(p->memory[c.value] + k, g->data + c.at + (c.bytes == sizeof(float) ? 0 : k * sizeof(float)), sizeof(float));
+      memcpy(p->memory[c.value] + k, g->data + c.at + (c.bytes == sizeof(float) ? 0 : k * sizeof(float)),
+             sizeof(float));
   }
   return 1;
 }
@@ -168,13 +169,15 @@ static void read_ends(const tenon_graph* g, tenon_program* p) {
   }
 }
 
-static tenon_status compile(tenon_device* device, const tenon_graph* g, const tenon_options* options, tenon_program** out,
-                            tenon_info* info) {
+static tenon_status compile(tenon_device* device, const tenon_graph* g, const tenon_options* options,
+                            tenon_program** out, tenon_info* info) {
   (void)device, (void)options;
-  if (g->values.count > kMaxValues || g->nodes.count > kMaxNodes) return error(TENON_UNSUPPORTED, "compile: the graph is too large");
+  if (g->values.count > kMaxValues || g->nodes.count > kMaxNodes)
+    return error(TENON_UNSUPPORTED, "compile: the graph is too large");
   tenon_program* p = calloc(1, sizeof(*p));
   if (!p) return error(TENON_OUT_OF_MEMORY, "compile: out of memory");
-  if (!read_values(g, p) || !read_nodes(g, p)) return program_destroy(p), error(TENON_UNSUPPORTED, "compile: out of memory, or an unknown op");
+  if (!read_values(g, p) || !read_nodes(g, p))
+    return program_destroy(p), error(TENON_UNSUPPORTED, "compile: out of memory, or an unknown op");
   read_ends(g, p);
   tenon_info filled;
   memset(&filled, 0, sizeof(filled));

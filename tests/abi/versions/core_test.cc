@@ -15,7 +15,8 @@ const Type kVector{DType::kF32, {kSize}};
 // d = w - t; loss = d d; w' = w - (d + d) lr
 GraphImage make_graph() {
   GraphImage g;
-  const int64_t w = g.input(kVector, GraphImage::Role::kState, false, "w"), t = g.input(kVector, GraphImage::Role::kState, false, "t");
+  const int64_t w = g.input(kVector, GraphImage::Role::kState, false, "w"),
+                t = g.input(kVector, GraphImage::Role::kState, false, "t");
   const int64_t lr = g.input({DType::kF32, {}}, GraphImage::Role::kScalar, false, "lr");
   const auto add_node = [&](const char* op, const char* name, int64_t a, int64_t b) -> int64_t {
     const int64_t operands[] = {a, b}, results[] = {g.value(kVector)};
@@ -23,7 +24,8 @@ GraphImage make_graph() {
     return results[0];
   };
   const int64_t d = add_node("sub", "d", w, t), loss = add_node("mul", "loss", d, d);
-  const int64_t step = add_node("mul", "step", add_node("add", "d2", d, d), lr), next = add_node("sub", "next", w, step);
+  const int64_t step = add_node("mul", "step", add_node("add", "d2", d, d), lr),
+                next = add_node("sub", "next", w, step);
   g.result(static_cast<uint32_t>(next), GraphImage::Mode::kLast, 0, false);
   g.result(static_cast<uint32_t>(loss), GraphImage::Mode::kEach, -1, false);
   g.finish();
@@ -38,7 +40,8 @@ TEST_P(Version, IsLoadedAndTrains) {
   EXPECT_EQ(device->units()[0].name, GetParam());
   const GraphImage graph = make_graph();
   const uint32_t nodes[] = {0, 1, 2, 3, 4};
-  for (const NodeVerdict& v : device->supports(graph, nodes, {}).take()) EXPECT_EQ(v.answer, NodeVerdict::Answer::kTake);
+  for (const NodeVerdict& v : device->supports(graph, nodes, {}).take())
+    EXPECT_EQ(v.answer, NodeVerdict::Answer::kTake);
   const Program program = device->compile(graph, {.max_iterations = kSteps}).take();
   Queue queue = device->create_queue().take();
   const Buffer w = device->allocate(kVector).take(), t = device->allocate(kVector, true).take();

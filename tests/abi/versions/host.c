@@ -106,7 +106,8 @@ static tenon_backend load(const char* path) {
   memset(&t, 0, sizeof(t));
   t.struct_size = sizeof(t);
   check(init(&host, &t), "tenon_backend_init");
-  expect(t.struct_size >= TENON_SIZE(tenon_backend, wait) && t.struct_size <= sizeof(t), "a table that both sides know");
+  expect(t.struct_size >= TENON_SIZE(tenon_backend, wait) && t.struct_size <= sizeof(t),
+         "a table that both sides know");
   expect(t.abi_major == TENON_ABI_MAJOR, "the same major version");
   return t;
 }
@@ -218,6 +219,7 @@ int main(int argc, char** argv) {
   t.queue_destroy(queue);
   t.program_destroy(program);
   t.device_close(device);
-  printf("host %u.%u, backend %s %u.%u: %d failures\n", TENON_ABI_MAJOR, TENON_ABI_MINOR, t.name, t.abi_major, t.abi_minor, failures);
+  printf("host %u.%u, backend %s %u.%u: %d failures\n", TENON_ABI_MAJOR, TENON_ABI_MINOR, t.name, t.abi_major,
+         t.abi_minor, failures);
   return failures != 0;
 }

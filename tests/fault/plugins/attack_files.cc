@@ -25,7 +25,8 @@ void count(const Outcome& outcome, const std::string& what, bool may_load, Row* 
   row->lost += outcome.kind == Outcome::kLost;
   row->log.push_back(what + ": " + (outcome.kind == Outcome::kLoaded ? "loaded" : outcome.text));
   if (outcome.kind == Outcome::kLost) row->mistakes.push_back(what + ": the host was lost: " + outcome.text);
-  if (outcome.text.find('\n') != std::string::npos) row->mistakes.push_back(what + ": says several lines: " + outcome.text);
+  if (outcome.text.find('\n') != std::string::npos)
+    row->mistakes.push_back(what + ": says several lines: " + outcome.text);
 }
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -33,11 +34,14 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 void check_refusal(const Outcome& outcome, const Library& library, const std::string& path, Row* row) {
   const bool should_load = library.cause.empty();
   if (outcome.kind == Outcome::kLost) return;
-  if (should_load != (outcome.kind == Outcome::kLoaded)) row->mistakes.push_back(library.name + ": should have been " + (should_load ? "loaded" : "refused") + ": " + outcome.text);
+  if (should_load != (outcome.kind == Outcome::kLoaded))
+    row->mistakes.push_back(library.name + ": should have been " + (should_load ? "loaded" : "refused") + ": " +
+                            outcome.text);
   // What a loaded backend says of its units does not name the file.
   const bool names_it = contains(outcome.text, path + ": ") || outcome.text.starts_with(library.name + ": ");
   if (!should_load && !names_it) row->mistakes.push_back(library.name + ": does not name the file: " + outcome.text);
-  if (!contains(outcome.text, library.cause)) row->mistakes.push_back(library.name + ": expected '" + library.cause + "', found: " + outcome.text);
+  if (!contains(outcome.text, library.cause))
+    row->mistakes.push_back(library.name + ": expected '" + library.cause + "', found: " + outcome.text);
 }
 
 // dlopen alone. Plugins that print do so here.
@@ -85,7 +89,8 @@ Row attack_truncations() {
     const std::string path = place.directory.write("cut.so", bytes.substr(0, bytes.size() * i / kCuts));
     const Outcome outcome = on_host([] { return load_by_name("cut").status().message(); });
     count(outcome, "cut " + std::to_string(i), false, &row);
-    if (outcome.kind != Outcome::kRefused || !contains(outcome.text, path + ": is ")) row.mistakes.push_back("cut " + std::to_string(i) + ": " + outcome.text);
+    if (outcome.kind != Outcome::kRefused || !contains(outcome.text, path + ": is "))
+      row.mistakes.push_back("cut " + std::to_string(i) + ": " + outcome.text);
     if (place.home.has("mark")) row.mistakes.push_back("cut " + std::to_string(i) + ": its code has run");
     try_unprotected(path, &row);
     std::filesystem::remove(mark);
@@ -102,8 +107,9 @@ Row attack_flips() {
   const Elf64_Phdr dynamic = segment(bytes, PT_DYNAMIC);
   constexpr size_t kFlips = 1024, kStep = kSanitized ? 32 : 1;
   for (size_t i = 0; i < kFlips; i += kStep) {
-    const size_t at = i < 384 ? i * headers / 384 : i < 512 ? dynamic.p_offset + (i - 384) * dynamic.p_filesz / 128
-                                                            : (i - 512) * bytes.size() / 512;
+    const size_t at = i < 384   ? i * headers / 384
+                      : i < 512 ? dynamic.p_offset + (i - 384) * dynamic.p_filesz / 128
+                                : (i - 512) * bytes.size() / 512;
     std::string flipped = bytes;
     flipped[at] = static_cast<char>(flipped[at] ^ (1u << (i * 5 % 8)));
     const std::string what = "byte " + std::to_string(at), path = place.directory.write("specimen.so", flipped);
@@ -112,7 +118,8 @@ Row attack_flips() {
       return load_by_name("specimen").status().message();
     });
     count(outcome, what, true, &row);
-    if (outcome.kind == Outcome::kRefused && !contains(outcome.text, path + ": ")) row.mistakes.push_back(what + " is not refused by name: " + outcome.text);
+    if (outcome.kind == Outcome::kRefused && !contains(outcome.text, path + ": "))
+      row.mistakes.push_back(what + " is not refused by name: " + outcome.text);
     try_unprotected(path, &row);
   }
   return row;

@@ -42,20 +42,29 @@ void add_constructors_and_inits(Collection& c) {
   const struct {
     const char* action;
     const char* cause;
-  } both[] = {{"segfault", "crashed with SIGSEGV in "}, {"null", "crashed with SIGSEGV in "},
-              {"bus", "crashed with SIGBUS in "},       {"illegal", "crashed with SIGILL in "},
-              {"divide", "crashed with SIGFPE in "},    {"abort", "crashed with SIGABRT in "},
-              {"terminate", "crashed with SIGABRT in "}, {"overflow", "crashed with SIGSEGV in "},
-              {"kill", "crashed with SIGKILL in "},     {"exit", "called exit in "},
-              {"quick", "ended the process in "},       {"silent", "ended the process in "},
-              {"fork", "ended the process in "},        {"hang", "did not answer within 0.15 s in "},
-              {"deaf", "did not answer within 0.15 s in "}, {"forgets", "ended the process in "},
+  } both[] = {{"segfault", "crashed with SIGSEGV in "},
+              {"null", "crashed with SIGSEGV in "},
+              {"bus", "crashed with SIGBUS in "},
+              {"illegal", "crashed with SIGILL in "},
+              {"divide", "crashed with SIGFPE in "},
+              {"abort", "crashed with SIGABRT in "},
+              {"terminate", "crashed with SIGABRT in "},
+              {"overflow", "crashed with SIGSEGV in "},
+              {"kill", "crashed with SIGKILL in "},
+              {"exit", "called exit in "},
+              {"quick", "ended the process in "},
+              {"silent", "ended the process in "},
+              {"fork", "ended the process in "},
+              {"hang", "did not answer within 0.15 s in "},
+              {"deaf", "did not answer within 0.15 s in "},
+              {"forgets", "ended the process in "},
               {"streams", "closed file descriptor 0 as it was loaded"},
               {"spawn", "started a process as it was loaded"},
               {"timer", "started a timer as it was loaded, which would kill this process"},
               {"directory", "changed the current directory as it was loaded"}};
   for (const auto& [action, cause] : both)
-    for (const auto& [stage, text] : {std::pair("constructor-", "its constructors (dlopen)"), std::pair("init-", "tenon_backend_init")})
+    for (const auto& [stage, text] :
+         {std::pair("constructor-", "its constructors (dlopen)"), std::pair("init-", "tenon_backend_init")})
       c.specimen(std::string(stage) + action, std::string(cause).ends_with(" in ") ? std::string(cause) + text : cause);
   c.specimen("destructor-segfault", "crashed with SIGSEGV in its destructors (exit)");
   c.specimen("destructor-abort", "crashed with SIGABRT in its destructors (exit)");
@@ -74,8 +83,8 @@ void add_messages_and_tables(Collection& c) {
   c.specimen("init-message-control", "?]0;owned??[2J? ?text");
   c.specimen("init-message-bytes", "???? text");
   c.specimen("init-message-wild", "crashed with SIGSEGV in tenon_backend_init");
-  for (const char* entry : {"enumerate", "device_open", "device_close", "supports", "compile", "program_destroy", "buffer_alloc",
-                            "buffer_free", "queue_create", "queue_destroy", "copy", "run", "wait"})
+  for (const char* entry : {"enumerate", "device_open", "device_close", "supports", "compile", "program_destroy",
+                            "buffer_alloc", "buffer_free", "queue_create", "queue_destroy", "copy", "run", "wait"})
     c.specimen(std::string("table-no-") + entry, std::string("left entry ") + entry + " empty");
   c.specimen("table-null", "left entry enumerate empty");
   c.specimen("table-zero", "filled 0 bytes");
@@ -118,42 +127,61 @@ void add_formats(Collection& c) {
   c.file("text", "is no ELF file", "not a library\n");
   c.file("script", "is no ELF file", "#!/bin/sh\nexit 1\n");
   c.file("archive", "is no ELF file", "!<arch>\n");
-  c.file("magic-only", "is truncated: 4 bytes, an ELF header has 64", "\x7f" "ELF");
+  c.file("magic-only", "is truncated: 4 bytes, an ELF header has 64",
+         "\x7f"
+         "ELF");
   c.file("zeros", "is no ELF file", std::string(100000, '\0'));
-  c.patched("class-32", "is no 64-bit library (ELF class 1, expected 2)", [](std::string& b) { b[EI_CLASS] = ELFCLASS32; });
+  c.patched("class-32", "is no 64-bit library (ELF class 1, expected 2)",
+            [](std::string& b) { b[EI_CLASS] = ELFCLASS32; });
   c.patched("big-endian", "is not little-endian", [](std::string& b) { b[EI_DATA] = ELFDATA2MSB; });
   c.patched("elf-version", "has an unknown ELF version", [](std::string& b) { b[EI_VERSION] = 9; });
-  c.patched("another-system", "is for another system (ELF OS ABI 9)", [](std::string& b) { b[EI_OSABI] = ELFOSABI_FREEBSD; });
+  c.patched("another-system", "is for another system (ELF OS ABI 9)",
+            [](std::string& b) { b[EI_OSABI] = ELFOSABI_FREEBSD; });
   c.patched("machine-arm", "is for machine 40, expected", [](std::string& b) { elf_header(b).e_machine = EM_ARM; });
-  c.patched("machine-riscv", "is for machine 243, expected", [](std::string& b) { elf_header(b).e_machine = EM_RISCV; });
-  c.patched("program", "is no shared library (ELF type 2, expected 3)", [](std::string& b) { elf_header(b).e_type = ET_EXEC; });
-  c.patched("object-file", "is no shared library (ELF type 1, expected 3)", [](std::string& b) { elf_header(b).e_type = ET_REL; });
-  c.patched("core-dump", "is no shared library (ELF type 4, expected 3)", [](std::string& b) { elf_header(b).e_type = ET_CORE; });
+  c.patched("machine-riscv", "is for machine 243, expected",
+            [](std::string& b) { elf_header(b).e_machine = EM_RISCV; });
+  c.patched("program", "is no shared library (ELF type 2, expected 3)",
+            [](std::string& b) { elf_header(b).e_type = ET_EXEC; });
+  c.patched("object-file", "is no shared library (ELF type 1, expected 3)",
+            [](std::string& b) { elf_header(b).e_type = ET_REL; });
+  c.patched("core-dump", "is no shared library (ELF type 4, expected 3)",
+            [](std::string& b) { elf_header(b).e_type = ET_CORE; });
 }
 
 void add_segments(Collection& c) {
-  c.patched("headers-far", "its program headers lie beyond its", [](std::string& b) { elf_header(b).e_phoff = ~uint64_t{0} - 63; });
+  c.patched("headers-far", "its program headers lie beyond its",
+            [](std::string& b) { elf_header(b).e_phoff = ~uint64_t{0} - 63; });
   c.patched("headers-many", "has 65535 program headers", [](std::string& b) { elf_header(b).e_phnum = 0xffff; });
   c.patched("headers-none", "has 0 program headers", [](std::string& b) { elf_header(b).e_phnum = 0; });
   c.patched("headers-small", "program headers of 8 bytes", [](std::string& b) { elf_header(b).e_phentsize = 8; });
-  c.patched("segment-far", "lies beyond its", [](std::string& b) { segment(b, PT_LOAD, 1).p_offset = uint64_t{1} << 40; });
+  c.patched("segment-far", "lies beyond its",
+            [](std::string& b) { segment(b, PT_LOAD, 1).p_offset = uint64_t{1} << 40; });
   c.patched("segment-high", "out of range", [](std::string& b) { segment(b, PT_LOAD, 1).p_vaddr = uint64_t{1} << 62; });
   c.patched("segment-huge", "out of range", [](std::string& b) { segment(b, PT_LOAD, 1).p_memsz = uint64_t{1} << 60; });
-  c.patched("segments-swapped", "overlap or are out of order", [](std::string& b) { std::swap(segment(b, PT_LOAD, 0), segment(b, PT_LOAD, 1)); });
+  c.patched("segments-swapped", "overlap or are out of order",
+            [](std::string& b) { std::swap(segment(b, PT_LOAD, 0), segment(b, PT_LOAD, 1)); });
   c.patched("segments-overlap", "overlap or are out of order", [](std::string& b) {
     Elf64_Phdr &first = segment(b, PT_LOAD, 0), &second = segment(b, PT_LOAD, 1);
-    second.p_vaddr = first.p_vaddr, second.p_offset = first.p_offset, second.p_filesz = first.p_filesz, second.p_memsz = first.p_memsz;
+    second.p_vaddr = first.p_vaddr, second.p_offset = first.p_offset, second.p_filesz = first.p_filesz,
+    second.p_memsz = first.p_memsz;
   });
   c.patched("segment-askew", "is not aligned as it says", [](std::string& b) { segment(b, PT_LOAD, 1).p_vaddr += 8; });
-  c.patched("segment-rwx", "writable and executable", [](std::string& b) { segment(b, PT_LOAD, 1).p_flags = PF_R | PF_W | PF_X; });
-  c.patched("stack-executable", "asks for an executable stack", [](std::string& b) { segment(b, PT_GNU_STACK).p_flags |= PF_X; });
+  c.patched("segment-rwx", "writable and executable",
+            [](std::string& b) { segment(b, PT_LOAD, 1).p_flags = PF_R | PF_W | PF_X; });
+  c.patched("stack-executable", "asks for an executable stack",
+            [](std::string& b) { segment(b, PT_GNU_STACK).p_flags |= PF_X; });
   c.patched("no-dynamic", "has no dynamic section", [](std::string& b) { segment(b, PT_DYNAMIC).p_type = PT_NULL; });
-  c.patched("dynamic-elsewhere", "has a dynamic section outside its segments", [](std::string& b) { segment(b, PT_DYNAMIC).p_vaddr += 64; });
+  c.patched("dynamic-elsewhere", "has a dynamic section outside its segments",
+            [](std::string& b) { segment(b, PT_DYNAMIC).p_vaddr += 64; });
   c.patched("no-strings", "without its fellow", [](std::string& b) { dynamic_entry(b, DT_STRTAB).d_tag = DT_DEBUG; });
-  c.patched("no-destructor-count", "without its fellow", [](std::string& b) { dynamic_entry(b, DT_FINI_ARRAYSZ).d_tag = DT_DEBUG; });
-  c.patched("symbols-elsewhere", "outside its segments", [](std::string& b) { dynamic_entry(b, DT_SYMTAB).d_un.d_ptr = uint64_t{1} << 33; });
-  c.patched("relocations-cut", "outside its segments", [](std::string& b) { dynamic_entry(b, DT_RELASZ).d_un.d_val = uint64_t{1} << 30; });
-  c.patched("sections-far", "its section headers lie beyond its", [](std::string& b) { elf_header(b).e_shoff = uint64_t{1} << 50; });
+  c.patched("no-destructor-count", "without its fellow",
+            [](std::string& b) { dynamic_entry(b, DT_FINI_ARRAYSZ).d_tag = DT_DEBUG; });
+  c.patched("symbols-elsewhere", "outside its segments",
+            [](std::string& b) { dynamic_entry(b, DT_SYMTAB).d_un.d_ptr = uint64_t{1} << 33; });
+  c.patched("relocations-cut", "outside its segments",
+            [](std::string& b) { dynamic_entry(b, DT_RELASZ).d_un.d_val = uint64_t{1} << 30; });
+  c.patched("sections-far", "its section headers lie beyond its",
+            [](std::string& b) { elf_header(b).e_shoff = uint64_t{1} << 50; });
 }
 
 void add_notes(Collection& c) {
@@ -167,12 +195,15 @@ void add_notes(Collection& c) {
   c.patched("note-misplaced", none, [](std::string& b) { note_segment(b).p_offset += 2; });
   c.patched("abi-0", "has ABI version 0.0, expected 1", [](std::string& b) { note_version(b)[0] = 0; });
   c.patched("abi-2", "has ABI version 2.0, expected 1", [](std::string& b) { note_version(b)[0] = 2; });
-  c.patched("abi-max", "has ABI version 4294967295.0, expected 1", [](std::string& b) { note_version(b)[0] = UINT32_MAX; });
-  c.patched("host-too-old", "needs ABI version 1.7, this Tenon has 1.0", [](std::string& b) { note_version(b)[2] = 7; });
+  c.patched("abi-max", "has ABI version 4294967295.0, expected 1",
+            [](std::string& b) { note_version(b)[0] = UINT32_MAX; });
+  c.patched("host-too-old", "needs ABI version 1.7, this Tenon has 1.0",
+            [](std::string& b) { note_version(b)[2] = 7; });
 }
 
 void add_things_that_are_no_files(Collection& c) {
-  c.other("directory", "is a directory, expected a regular file", [](const std::string& path) { fs::create_directory(path); });
+  c.other("directory", "is a directory, expected a regular file",
+          [](const std::string& path) { fs::create_directory(path); });
   c.other("pipe", "is a pipe, expected a regular file", [](const std::string& path) { ::mkfifo(path.c_str(), 0600); });
   c.other("socket", "is a socket, expected a regular file", [](const std::string& path) {
     sockaddr_un address{};
@@ -183,13 +214,19 @@ void add_things_that_are_no_files(Collection& c) {
     ::close(fd);
   });
   c.other("device-node", "is a device, expected a regular file", [](const std::string& path) {
-    if (::mknod(path.c_str(), S_IFCHR | 0600, ::makedev(1, 5)) != 0) fs::create_symlink("/dev/zero", path);  // needs root
+    if (::mknod(path.c_str(), S_IFCHR | 0600, ::makedev(1, 5)) != 0)
+      fs::create_symlink("/dev/zero", path);  // needs root
   });
-  c.other("device-link", "is a device, expected a regular file", [](const std::string& path) { fs::create_symlink("/dev/zero", path); });
-  c.other("dangling", "cannot be resolved: No such file or directory", [](const std::string& path) { fs::create_symlink(path + ".no", path); });
-  c.other("loop", "cannot be resolved: Too many levels of symbolic links", [](const std::string& path) { fs::create_symlink(path, path); });
+  c.other("device-link", "is a device, expected a regular file",
+          [](const std::string& path) { fs::create_symlink("/dev/zero", path); });
+  c.other("dangling", "cannot be resolved: No such file or directory",
+          [](const std::string& path) { fs::create_symlink(path + ".no", path); });
+  c.other("loop", "cannot be resolved: Too many levels of symbolic links",
+          [](const std::string& path) { fs::create_symlink(path, path); });
   c.other("sparse", "is no ELF file", [](const std::string& path) {
-    write_file(path, "\x7f" "EL");
+    write_file(path,
+               "\x7f"
+               "EL");
     fs::resize_file(path, uintmax_t{1} << 40);
   });
 }

@@ -39,7 +39,9 @@ class Scene {
   std::string path(const std::string& name) const { return root_ / name; }
   bool ran() const { return fs::exists(mark()); }
   // Whether code of a file in this directory of the scene has.
-  bool ran_in(const std::string& directory) const { return root_.read("mark").find(path(directory) + "/") != std::string::npos; }
+  bool ran_in(const std::string& directory) const {
+    return root_.read("mark").find(path(directory) + "/") != std::string::npos;
+  }
   std::string put_evil(const std::string& directory) const {
     fs::create_directories(directory);
     fs::copy_file(specimen_path("specimen"), directory + "/evil.so", fs::copy_options::overwrite_existing);
@@ -55,7 +57,8 @@ class Scene {
 std::string load_naively(const std::string& name) {
   std::vector<std::string> places{"."};
   std::string path = std::getenv("TENON_PLUGIN_PATH");
-  for (size_t at = 0; at <= path.size(); at = path.find(':', at) == std::string::npos ? path.size() + 1 : path.find(':', at) + 1)
+  for (size_t at = 0; at <= path.size();
+       at = path.find(':', at) == std::string::npos ? path.size() + 1 : path.find(':', at) + 1)
     places.push_back(path.substr(at, path.find(':', at) - at));
   places.push_back(std::string(std::getenv("XDG_DATA_HOME")) + "/tenon/plugins");
   for (const std::string& place : places)
@@ -78,7 +81,8 @@ Hijack with_mode(const char* name, std::function<std::string(const Scene&)> vict
           }};
 }
 
-Hijack with_owner(const char* name, std::function<std::string(const Scene&)> victim, uid_t owner, gid_t group, mode_t mode) {
+Hijack with_owner(const char* name, std::function<std::string(const Scene&)> victim, uid_t owner, gid_t group,
+                  mode_t mode) {
   return {name, true, [=](const Scene& s) {
             s.put_evil(s.trusted());
             if (::chown(victim(s).c_str(), owner, group) != 0) return "needs root";
@@ -92,15 +96,23 @@ std::string file_of(const Scene& s) { return s.trusted() + "/evil.so"; }
 
 std::vector<Hijack> places() {
   return {
-      {"in the current directory", false, [](const Scene& s) { return s.put_evil(s.here()), fs::current_path(s.here()), "evil"; }},
+      {"in the current directory", false,
+       [](const Scene& s) { return s.put_evil(s.here()), fs::current_path(s.here()), "evil"; }},
       {"relative entry of the search path", false,
-       [](const Scene& s) { return s.put_evil(s.here()), fs::current_path(s.path("")), Scene::search("here:" + s.trusted()), "evil"; }},
+       [](const Scene& s) {
+         return s.put_evil(s.here()), fs::current_path(s.path("")), Scene::search("here:" + s.trusted()), "evil";
+       }},
       {"empty entry of the search path", false,
-       [](const Scene& s) { return s.put_evil(s.here()), fs::current_path(s.here()), Scene::search(":" + s.trusted() + ":"), "evil"; }},
+       [](const Scene& s) {
+         return s.put_evil(s.here()), fs::current_path(s.here()), Scene::search(":" + s.trusted() + ":"), "evil";
+       }},
       {"'.' as an entry of the search path", false,
        [](const Scene& s) { return s.put_evil(s.here()), fs::current_path(s.here()), Scene::search("./."), "evil"; }},
       {"relative XDG_DATA_HOME", false,
-       [](const Scene& s) { return s.put_evil(s.here() + "/tenon/plugins"), fs::current_path(s.here()), ::setenv("XDG_DATA_HOME", ".", 1), "evil"; }},
+       [](const Scene& s) {
+         return s.put_evil(s.here() + "/tenon/plugins"), fs::current_path(s.here()), ::setenv("XDG_DATA_HOME", ".", 1),
+                "evil";
+       }},
       {"LD_LIBRARY_PATH", false, [](const Scene& s) { return s.put_evil(s.path("lib")), "ld"; }},
       {"a name that is a path", false, [](const Scene& s) { return s.put_evil(s.here()), "../here/evil"; }},
       {"'..' behind a link", false,
@@ -155,9 +167,12 @@ std::string load(const std::string& device, bool protect) {
 
 // In a new program where the linker reads its own environment.
 std::string load_in_program(const Scene& s, bool protect) {
-  if (!protect) return ::setenv("LD_LIBRARY_PATH", s.path("lib").c_str(), 1), ::dlopen((s.path("lib") + "/evil.so").c_str(), RTLD_NOW) ? "" : "nothing";
+  if (!protect)
+    return ::setenv("LD_LIBRARY_PATH", s.path("lib").c_str(), 1),
+           ::dlopen((s.path("lib") + "/evil.so").c_str(), RTLD_NOW) ? "" : "nothing";
   ::setenv("LD_LIBRARY_PATH", s.path("lib").c_str(), 1);
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen((std::string(TENON_SPECIMENS) + "/list_backends evil").c_str(), "r"), &::pclose);
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(
+      ::popen((std::string(TENON_SPECIMENS) + "/list_backends evil").c_str(), "r"), &::pclose);
   char line[4096] = {};
   return std::fgets(line, sizeof line, pipe.get()) && std::string(line) != "opened\n" ? "refused" : "";
 }
@@ -165,10 +180,14 @@ std::string load_in_program(const Scene& s, bool protect) {
 void judge(const char* name, const Outcome& outcome, bool ran, Row* row) {
   ++row->tried;
   row->log.push_back(std::string(name) + ": " + (ran ? "LOADED" : outcome.text));
-  if (outcome.kind == Outcome::kLost) ++row->lost;
-  else if (ran || outcome.kind == Outcome::kLoaded) ++row->wrong;
-  else ++row->refused;
-  if (ran || outcome.kind != Outcome::kRefused) row->mistakes.push_back(std::string(name) + ": " + (ran ? "its code has run" : outcome.text));
+  if (outcome.kind == Outcome::kLost)
+    ++row->lost;
+  else if (ran || outcome.kind == Outcome::kLoaded)
+    ++row->wrong;
+  else
+    ++row->refused;
+  if (ran || outcome.kind != Outcome::kRefused)
+    row->mistakes.push_back(std::string(name) + ": " + (ran ? "its code has run" : outcome.text));
 }
 
 Outcome attempt(const Hijack& hijack, const Scene& scene, bool protect) {
@@ -182,7 +201,8 @@ Outcome attempt(const Hijack& hijack, const Scene& scene, bool protect) {
 
 // What the program says; `environment` is what the attacker sets.
 std::string run_program(const std::string& environment, const std::string& program) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen((environment + " " + program + " evil 2>&1").c_str(), "r"), &::pclose);
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen((environment + " " + program + " evil 2>&1").c_str(), "r"),
+                                                   &::pclose);
   std::string out;
   char chunk[1024];
   while (const size_t n = std::fread(chunk, 1, sizeof chunk, pipe.get())) out.append(chunk, n);
@@ -198,18 +218,31 @@ void attack_set_uid(const char* name, const std::function<std::string(const Scen
     ::chmod(scene.path("").c_str(), 0755);
     if (::chown(program.c_str(), 65534, 65534) != 0 || ::chmod(program.c_str(), protect ? 04755 : 0755) != 0) return;
     const std::string said = run_program(set, program);
-    if (protect) judge(name, {said.starts_with("opened") ? Outcome::kLoaded : Outcome::kRefused, said}, scene.ran(), row);
-    else ++row->unprotected_tried, row->unprotected_hurt += scene.ran();
+    if (protect)
+      judge(name, {said.starts_with("opened") ? Outcome::kLoaded : Outcome::kRefused, said}, scene.ran(), row);
+    else
+      ++row->unprotected_tried, row->unprotected_hurt += scene.ran();
   }
 }
 
 void attack_set_uid_programs(Row* row) {
   if (::geteuid() != 0 || kSanitized) return;  // sanitizers do not start in set-uid programs
-  attack_set_uid("TENON_PLUGIN_PATH of a set-uid program", [](const Scene& s) { return s.put_evil(s.trusted()), "TENON_PLUGIN_PATH=" + s.trusted(); }, row);
-  attack_set_uid("XDG_DATA_HOME of a set-uid program", [](const Scene& s) { return s.put_evil(s.path("d/tenon/plugins")), "XDG_DATA_HOME=" + s.path("d"); }, row);
-  attack_set_uid("HOME of a set-uid program", [](const Scene& s) { return s.put_evil(s.path("h/.local/share/tenon/plugins")), "XDG_DATA_HOME= HOME=" + s.path("h"); }, row);
-  attack_set_uid("beside a set-uid program", [](const Scene& s) { return s.put_evil(s.path("lib/tenon")), "true;"; }, row);
-  attack_set_uid("LD_PRELOAD of a set-uid program", [](const Scene& s) { return "LD_PRELOAD=" + s.put_evil(s.trusted()); }, row);
+  attack_set_uid(
+      "TENON_PLUGIN_PATH of a set-uid program",
+      [](const Scene& s) { return s.put_evil(s.trusted()), "TENON_PLUGIN_PATH=" + s.trusted(); }, row);
+  attack_set_uid(
+      "XDG_DATA_HOME of a set-uid program",
+      [](const Scene& s) { return s.put_evil(s.path("d/tenon/plugins")), "XDG_DATA_HOME=" + s.path("d"); }, row);
+  attack_set_uid(
+      "HOME of a set-uid program",
+      [](const Scene& s) {
+        return s.put_evil(s.path("h/.local/share/tenon/plugins")), "XDG_DATA_HOME= HOME=" + s.path("h");
+      },
+      row);
+  attack_set_uid(
+      "beside a set-uid program", [](const Scene& s) { return s.put_evil(s.path("lib/tenon")), "true;"; }, row);
+  attack_set_uid(
+      "LD_PRELOAD of a set-uid program", [](const Scene& s) { return "LD_PRELOAD=" + s.put_evil(s.trusted()); }, row);
 }
 
 // ---- a race ----
@@ -233,7 +266,8 @@ void attack_by_swapping(Row* row) {
       }
     });
     int tries = 0, loaded = 0;
-    while (tries < 300 || ((loaded == 0 || loaded == tries) && tries < 100000)) ++tries, loaded += open_device("evil").ok();
+    while (tries < 300 || ((loaded == 0 || loaded == tries) && tries < 100000))
+      ++tries, loaded += open_device("evil").ok();
     stop = true;
     attacker.join();
     return "the good one loaded " + std::to_string(loaded) + " of " + std::to_string(tries) + " times";
@@ -256,7 +290,8 @@ Row attack_search_path() {
     (void)attempt(hijack, control, false);
     ++row.unprotected_tried;
     row.unprotected_hurt += control.ran();
-    if (!control.ran()) row.mistakes.push_back(std::string(hijack.name) + ": would not have loaded anything: no attack");
+    if (!control.ran())
+      row.mistakes.push_back(std::string(hijack.name) + ": would not have loaded anything: no attack");
   }
   attack_by_swapping(&row);
   attack_set_uid_programs(&row);

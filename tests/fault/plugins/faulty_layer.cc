@@ -42,11 +42,16 @@ std::string fault_of(const std::string& entry, const std::string& with) {
 bool breaks_down(const std::string& entry, std::string* fault, tenon_status* status) {
   *fault = fault_of(entry, spec);
   if (*fault == "lost") lost = true;
-  if (lost) *status = {TENON_DEVICE_LOST, 1, "the card fell off on purpose"};
-  else if (*fault == "error") *status = {TENON_INTERNAL, 5, "broken on purpose"};
-  else if (*fault == "full") *status = {TENON_OUT_OF_MEMORY, 0, "full on purpose"};
-  else if (*fault == "strange") *status = {77, 0, nullptr};
-  else return false;
+  if (lost)
+    *status = {TENON_DEVICE_LOST, 1, "the card fell off on purpose"};
+  else if (*fault == "error")
+    *status = {TENON_INTERNAL, 5, "broken on purpose"};
+  else if (*fault == "full")
+    *status = {TENON_OUT_OF_MEMORY, 0, "full on purpose"};
+  else if (*fault == "strange")
+    *status = {77, 0, nullptr};
+  else
+    return false;
   return true;
 }
 
@@ -79,8 +84,8 @@ tenon_status device_open(void*, const tenon_open* open, tenon_device** out) {
   return inner.device_open(inner.self, &mine, out);
 }
 
-tenon_status supports(tenon_device* device, const tenon_graph* graph, const tenon_options* options, const uint32_t* nodes,
-                      uint32_t n, tenon_verdict* out, uint64_t stride) {
+tenon_status supports(tenon_device* device, const tenon_graph* graph, const tenon_options* options,
+                      const uint32_t* nodes, uint32_t n, tenon_verdict* out, uint64_t stride) {
   TENON_FAULTY_ENTRY("supports");
   const tenon_status status = inner.supports(device, graph, options, nodes, n, out, stride);
   if (fault == "wrong") out->answer = 9;
@@ -115,7 +120,9 @@ uint64_t elements(const tenon_desc& d) {
   return n;
 }
 
-void spoil(void* floats, uint64_t n) { std::fill_n(static_cast<float*>(floats), n, std::numeric_limits<float>::quiet_NaN()); }
+void spoil(void* floats, uint64_t n) {
+  std::fill_n(static_cast<float*>(floats), n, std::numeric_limits<float>::quiet_NaN());
+}
 
 bool is_f32(tenon_buffer* buffer) {
   const auto it = buffers.find(buffer);
@@ -138,7 +145,8 @@ tenon_status run(tenon_queue* queue, const tenon_run* r, uint64_t* ticket, uint3
   const tenon_status status = inner.run(queue, r, ticket, done);
   const std::lock_guard lock(mutex);
   for (int i = 0; fault == "nan" && i < 64 && r->results[i]; ++i)  // the core ends its lists with NULL
-    if (is_f32(r->results[i]) && host_memory[r->results[i]]) spoil(host_memory[r->results[i]], elements(buffers[r->results[i]]));
+    if (is_f32(r->results[i]) && host_memory[r->results[i]])
+      spoil(host_memory[r->results[i]], elements(buffers[r->results[i]]));
   if (fault == "wrong") *done = r->iterations + 1;
   return status;
 }

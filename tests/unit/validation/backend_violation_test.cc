@@ -12,11 +12,14 @@ namespace {
 class BackendViolation : public testing::TestWithParam<Case> {};
 
 // The fault is the case's name with '-' for '_'.
-std::string fault_of(const Case& c) { return std::regex_replace(std::string(c.name), std::regex("_(?!open|alloc|create|destroy)"), "-"); }
+std::string fault_of(const Case& c) {
+  return std::regex_replace(std::string(c.name), std::regex("_(?!open|alloc|create|destroy)"), "-");
+}
 
 void expect_line(const std::string& expected) {
   ASSERT_EQ(lines().size(), 1u) << testing::PrintToString(lines());
-  EXPECT_EQ(std::regex_replace(lines()[0], std::regex("#[0-9]+"), "#N"), "backend fake broke the contract in " + expected);
+  EXPECT_EQ(std::regex_replace(lines()[0], std::regex("#[0-9]+"), "#N"),
+            "backend fake broke the contract in " + expected);
 }
 
 TEST_P(BackendViolation, IsNamed) {
@@ -29,7 +32,10 @@ TEST_P(BackendViolation, IsNamed) {
   ::signal(SIGUSR2, SIG_DFL);
 }
 
-#define CASE(name, line, ...) Case{#name, line, [](World & world) { [[maybe_unused]] const tenon_backend& t = world.t; __VA_ARGS__ }}
+#define CASE(name, line, ...)                                                                     \
+  Case {                                                                                          \
+#name, line, [](World & world) { [[maybe_unused]] const tenon_backend& t = world.t; __VA_ARGS__ } \
+  }
 #define VIOLATE(call) world.violate([&] { return call; })
 
 tenon_status count_units(World& world) {
@@ -84,7 +90,8 @@ const Case kStatuses[] = {
     CASE(copy_throw, "copy: threw an exception", VIOLATE(copy(world));),
     CASE(run_throw, "run: threw an exception", VIOLATE(world.submit());),
     CASE(compile_throw, "compile: threw an exception", VIOLATE(compile(world));),
-    CASE(supports_code, "supports: answered code 99, which there is not", VIOLATE(world.supports(*world.graph.graph()));),
+    CASE(supports_code, "supports: answered code 99, which there is not",
+         VIOLATE(world.supports(*world.graph.graph()));),
     CASE(run_negative, "run: answered code -1, which there is not", VIOLATE(world.submit());),
     CASE(device_open_silent, "device_open: answered code 8 without a message", VIOLATE(open(world));),
     CASE(buffer_alloc_empty, "buffer_alloc: answered code 8 with an empty message", VIOLATE(alloc(world, 0));),
@@ -101,14 +108,16 @@ const Case kStates[] = {
          VIOLATE(t.wait(world.queue, world.ticket, 0));),
     CASE(compile_handler, "compile: changed a signal handler", VIOLATE(compile(world));),
     CASE(device_open_directory, "device_open: changed the current directory", VIOLATE(open(world));),
-    CASE(device_close_rounding, "device_close: left the rounding mode changed", fake::set_fault(""); tenon_device* d = world.new_device();
-         fake::set_fault("device_close-rounding"); world.violate_void([&] { t.device_close(d); });),
+    CASE(device_close_rounding, "device_close: left the rounding mode changed", fake::set_fault("");
+         tenon_device* d = world.new_device(); fake::set_fault("device_close-rounding");
+         world.violate_void([&] { t.device_close(d); });),
     CASE(copy_rounding, "copy: left the rounding mode changed", VIOLATE(copy(world));),
 };
 INSTANTIATE_TEST_SUITE_P(States, BackendViolation, testing::ValuesIn(kStates), name_of);
 
 const Case kDevices[] = {
-    CASE(enumerate_none, "enumerate: answered OK with no unit, expected UNAVAILABLE and why", VIOLATE(count_units(world));),
+    CASE(enumerate_none, "enumerate: answered OK with no unit, expected UNAVAILABLE and why",
+         VIOLATE(count_units(world));),
     CASE(enumerate_more, "enumerate: filled 9 units, there was room for 3", VIOLATE(list_units(world));),
     CASE(enumerate_beyond, "enumerate: wrote beyond the 3 units it had room for", VIOLATE(list_units(world));),
     CASE(enumerate_depth, "enumerate: gave unit 0 feed_depth 0, expected 1 or more", VIOLATE(list_units(world));),
@@ -125,48 +134,63 @@ const Case kDevices[] = {
 INSTANTIATE_TEST_SUITE_P(Devices, BackendViolation, testing::ValuesIn(kDevices), name_of);
 
 const Case kPrograms[] = {
-    CASE(supports_answer, "supports: answered 9 for node 0, expected 0 to 2", VIOLATE(world.supports(*world.graph.graph()));),
-    CASE(supports_refuse, "supports: refused node 0 without a reason", VIOLATE(world.supports(*world.graph.graph()));),
-    CASE(supports_deterministic, "supports: says deterministic = 7 for node 0", VIOLATE(world.supports(*world.graph.graph()));),
-    CASE(supports_impure, "supports: answered 2 for node 0 ('step'), then 1: it is to be pure", VIOLATE(world.supports(*world.graph.graph()));),
-    CASE(supports_beyond, "supports: wrote beyond the 1 verdicts it had room for", VIOLATE(world.supports(*world.graph.graph()));),
-    CASE(supports_writes, "supports: wrote into the graph", VIOLATE(world.supports(*world.graph.graph()));),
-    CASE(supports_flags, "supports: took a tenon_options with flags 16, of which it cannot know 16", world.options.flags = 16;
+    CASE(supports_answer, "supports: answered 9 for node 0, expected 0 to 2",
          VIOLATE(world.supports(*world.graph.graph()));),
-    CASE(compile_refuse, "compile: takes every node of the graph and cannot compile it: cannot do it after all", VIOLATE(compile(world));),
+    CASE(supports_refuse, "supports: refused node 0 without a reason", VIOLATE(world.supports(*world.graph.graph()));),
+    CASE(supports_deterministic, "supports: says deterministic = 7 for node 0",
+         VIOLATE(world.supports(*world.graph.graph()));),
+    CASE(supports_impure, "supports: answered 2 for node 0 ('step'), then 1: it is to be pure",
+         VIOLATE(world.supports(*world.graph.graph()));),
+    CASE(supports_beyond, "supports: wrote beyond the 1 verdicts it had room for",
+         VIOLATE(world.supports(*world.graph.graph()));),
+    CASE(supports_writes, "supports: wrote into the graph", VIOLATE(world.supports(*world.graph.graph()));),
+    CASE(supports_flags, "supports: took a tenon_options with flags 16, of which it cannot know 16",
+         world.options.flags = 16;
+         VIOLATE(world.supports(*world.graph.graph()));),
+    CASE(compile_refuse, "compile: takes every node of the graph and cannot compile it: cannot do it after all",
+         VIOLATE(compile(world));),
     CASE(compile_full, "compile: is out of memory and does not say in info what it needs", VIOLATE(compile(world));),
     CASE(compile_null, "compile: answered OK without a program", VIOLATE(compile(world));),
     CASE(compile_both, "compile: gave a program together with an error", VIOLATE(compile(world));),
     CASE(compile_info_size, "compile: set info's struct_size 152, there was room for 144", VIOLATE(compile(world));),
     CASE(compile_no_array, "compile: lists 3 allocations with a stride of 0", VIOLATE(compile(world));),
-    CASE(compile_wild_array, "compile: lists allocation 0 of node 1000, alive from 0 to 0, of 1 nodes", VIOLATE(compile(world));),
+    CASE(compile_wild_array, "compile: lists allocation 0 of node 1000, alive from 0 to 0, of 1 nodes",
+         VIOLATE(compile(world));),
 };
 INSTANTIATE_TEST_SUITE_P(Programs, BackendViolation, testing::ValuesIn(kPrograms), name_of);
 
 const Case kMemory[] = {
     CASE(alloc_null, "buffer_alloc: answered OK without a buffer", VIOLATE(alloc(world, 0));),
-    CASE(alloc_again, "buffer_alloc: gave the handle of buffer #N, which is alive, once more", VIOLATE(alloc(world, 0));),
+    CASE(alloc_again, "buffer_alloc: gave the handle of buffer #N, which is alive, once more",
+         VIOLATE(alloc(world, 0));),
     CASE(alloc_shows, "buffer_alloc: gave memory for a buffer that is not HOST", VIOLATE(alloc(world, 0));),
     CASE(alloc_hides, "buffer_alloc: gave a HOST buffer no memory", VIOLATE(alloc(world, TENON_DESC_HOST));),
-    CASE(alloc_misaligned, "buffer_alloc: gave a HOST buffer memory that is not 64-byte aligned", VIOLATE(alloc(world, TENON_DESC_HOST));),
+    CASE(alloc_misaligned, "buffer_alloc: gave a HOST buffer memory that is not 64-byte aligned",
+         VIOLATE(alloc(world, TENON_DESC_HOST));),
     CASE(alloc_copies, "buffer_alloc: copied host_memory instead of wrapping it", alignas(64) static char memory[64];
          VIOLATE(alloc(world, TENON_DESC_HOST, memory));),
-    CASE(alloc_overlaps, "buffer_alloc: gave buffer #N memory of buffer #N", fake::set_fault(""); (void)world.buffer({4}, TENON_DESC_HOST);
-         fake::set_fault("alloc-overlaps"); VIOLATE(alloc(world, TENON_DESC_HOST));),
+    CASE(alloc_overlaps, "buffer_alloc: gave buffer #N memory of buffer #N", fake::set_fault("");
+         (void)world.buffer({4}, TENON_DESC_HOST); fake::set_fault("alloc-overlaps");
+         VIOLATE(alloc(world, TENON_DESC_HOST));),
 };
 INSTANTIATE_TEST_SUITE_P(Memory, BackendViolation, testing::ValuesIn(kMemory), name_of);
 
 const Case kQueues[] = {
-    CASE(queue_null, "queue_create: answered OK without a queue", tenon_queue* q = nullptr; VIOLATE(t.queue_create(world.device, 0, &q));),
-    CASE(queue_flags, "queue_create: took a queue_create's flags, with flags 2, of which it cannot know 2", tenon_queue* q = nullptr;
+    CASE(queue_null, "queue_create: answered OK without a queue", tenon_queue* q = nullptr;
+         VIOLATE(t.queue_create(world.device, 0, &q));),
+    CASE(queue_flags, "queue_create: took a queue_create's flags, with flags 2, of which it cannot know 2",
+         tenon_queue* q = nullptr;
          VIOLATE(t.queue_create(world.device, 2, &q));),
     CASE(copy_flags, "copy: took a tenon_copy with flags 1, of which it cannot know 1", VIOLATE(copy(world, 1));),
     CASE(copy_ticket_zero, "copy: gave ticket 0, expected more than 0", VIOLATE(copy(world));),
-    CASE(run_ticket_same, "run: gave ticket 1, expected more than 1", ASSERT_EQ(copy(world).code, TENON_OK); VIOLATE(world.submit());),
+    CASE(run_ticket_same, "run: gave ticket 1, expected more than 1", ASSERT_EQ(copy(world).code, TENON_OK);
+         VIOLATE(world.submit());),
     CASE(run_more, "run: did 4 iterations, expected at most 3", VIOLATE(world.submit());),
-    CASE(run_less, "wait: answered OK for ticket 1, whose run did less than it was told", ASSERT_EQ(world.submit().code, TENON_OK);
+    CASE(run_less, "wait: answered OK for ticket 1, whose run did less than it was told",
+         ASSERT_EQ(world.submit().code, TENON_OK);
          VIOLATE(t.wait(world.queue, world.ticket, UINT64_MAX));),
-    CASE(wait_timeout, "wait: answered TIMEOUT on an INLINE unit, whose tickets are complete", ASSERT_EQ(world.submit().code, TENON_OK);
+    CASE(wait_timeout, "wait: answered TIMEOUT on an INLINE unit, whose tickets are complete",
+         ASSERT_EQ(world.submit().code, TENON_OK);
          VIOLATE(t.wait(world.queue, world.ticket, 5));),
 };
 INSTANTIATE_TEST_SUITE_P(Queues, BackendViolation, testing::ValuesIn(kQueues), name_of);
@@ -240,7 +264,9 @@ TEST(BackendViolationInTime, ExchangeIsForDeviceOpen) {
 TEST(BackendViolationInTime, TracesAreWholeAndEnd) {
   World world;
   int events = 0;
-  const tenon_sink sink{sizeof sink, 0, &events, [](void* ctx, const tenon_event*, uint32_t n, uint64_t) { *static_cast<int*>(ctx) += static_cast<int>(n); }};
+  const tenon_sink sink{sizeof sink, 0, &events, [](void* ctx, const tenon_event*, uint32_t n, uint64_t) {
+                          *static_cast<int*>(ctx) += static_cast<int>(n);
+                        }};
   for (const auto& [fault, line] : {std::pair("trace-nameless", "emit: emits an event without a name"),
                                     std::pair("trace-stride", "emit: emits 1 events with a stride of 8")}) {
     lines().clear();
@@ -315,14 +341,16 @@ TEST(BackendViolationOfHostTable, IsNamed) {
   const struct {
     const char* fault;
     const char* line;
-  } cases[] = {{"copy-log-level", "backend fake broke the contract in log: logs at level 9"},
-               {"copy-log-thread", "backend fake broke the contract in log: called the host from outside its entries"},
-               {"copy-gang-of-none", "backend fake broke the contract in gang: wants a gang of 0"},
-               {"copy-gang-rounding", "backend fake broke the contract in gang: left the rounding mode changed"},
-               {"copy-get-nothing", "backend fake broke the contract in cache_get: asks the cache without a key or a size"},
-               {"copy-put-nothing", "backend fake broke the contract in cache_put: stores without a key or data"},
-               {"copy-open-nothing", "backend fake broke the contract in open_backend: opens a backend without a name or a table"},
-               {"copy-gang", "tenon: the host broke the contract in gang: made a gang of 1 threads, said 2, asked were 4"}};
+  } cases[] = {
+      {"copy-log-level", "backend fake broke the contract in log: logs at level 9"},
+      {"copy-log-thread", "backend fake broke the contract in log: called the host from outside its entries"},
+      {"copy-gang-of-none", "backend fake broke the contract in gang: wants a gang of 0"},
+      {"copy-gang-rounding", "backend fake broke the contract in gang: left the rounding mode changed"},
+      {"copy-get-nothing", "backend fake broke the contract in cache_get: asks the cache without a key or a size"},
+      {"copy-put-nothing", "backend fake broke the contract in cache_put: stores without a key or data"},
+      {"copy-open-nothing",
+       "backend fake broke the contract in open_backend: opens a backend without a name or a table"},
+      {"copy-gang", "tenon: the host broke the contract in gang: made a gang of 1 threads, said 2, asked were 4"}};
   for (const auto& c : cases) {
     World world;
     fake::set_fault(c.fault);

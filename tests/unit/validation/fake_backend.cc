@@ -73,9 +73,15 @@ bool common_fault(const std::string& entry, tenon_status* out) {
   }
   if (does("log-level")) host->log(host->ctx, 9, "loud");
   if (does("log-thread")) helper = std::thread([] { host->log(host->ctx, TENON_LOG_ERROR, "from nowhere"); });
-  if (does("gang-of-none")) host->gang(host->ctx, 0, [](void*, uint32_t, uint32_t) {}, nullptr);
-  if (does("gang-rounding")) host->gang(host->ctx, 1, [](void*, uint32_t, uint32_t) { ::fesetround(FE_DOWNWARD); }, nullptr);
-  if (does("gang")) host->gang(host->ctx, 4, [](void*, uint32_t, uint32_t) {}, nullptr);
+  if (does("gang-of-none"))
+    host->gang(
+        host->ctx, 0, [](void*, uint32_t, uint32_t) {}, nullptr);
+  if (does("gang-rounding"))
+    host->gang(
+        host->ctx, 1, [](void*, uint32_t, uint32_t) { ::fesetround(FE_DOWNWARD); }, nullptr);
+  if (does("gang"))
+    host->gang(
+        host->ctx, 4, [](void*, uint32_t, uint32_t) {}, nullptr);
   if (does("get-nothing")) (void)host->cache_get(host->ctx, nullptr, nullptr, nullptr);
   if (does("put-nothing")) (void)host->cache_put(host->ctx, "key", nullptr, 5);
   if (does("open-nothing")) (void)host->open_backend(host->ctx, "", nullptr);
@@ -113,7 +119,11 @@ tenon_status device_open(void*, const tenon_open* open, tenon_device** out) {
   char mine = 0, all[2];
   const tenon_open kept = *open;
   if (open->exchange) (void)open->exchange(open->ctx, &mine, 1, all);
-  if (is("exchange-late")) late = [kept] { char m = 0, a[2]; (void)kept.exchange(kept.ctx, &m, 1, a); };
+  if (is("exchange-late"))
+    late = [kept] {
+      char m = 0, a[2];
+      (void)kept.exchange(kept.ctx, &m, 1, a);
+    };
   return is("device_open-both") ? error(TENON_INTERNAL, "broken, but here is one") : kOk;
 }
 
@@ -122,8 +132,8 @@ void device_close(tenon_device* device) {
   if (!common_fault("device_close", &told)) delete device;
 }
 
-tenon_status supports(tenon_device*, const tenon_graph* graph, const tenon_options* options, const uint32_t*, uint32_t n,
-                      tenon_verdict* out, uint64_t stride) {
+tenon_status supports(tenon_device*, const tenon_graph* graph, const tenon_options* options, const uint32_t*,
+                      uint32_t n, tenon_verdict* out, uint64_t stride) {
   TENON_FAKE_ENTRY("supports");
   ++supports_calls;
   if ((options->flags & 0xfffffffc) && !is("supports-flags")) return error(TENON_UNSUPPORTED, "unknown flags");
@@ -143,10 +153,12 @@ void spoil_info(tenon_info* info) {
   static const tenon_allocation wild[] = {{1000, 0, 1, 1, 0, 0, 0}};
   if (is("compile-info-size")) info->struct_size = sizeof *info + 8;
   if (is("compile-no-array")) info->n_allocations = 3;
-  if (is("compile-wild-array")) info->allocations = wild, info->allocation_stride = sizeof wild[0], info->n_allocations = 1;
+  if (is("compile-wild-array"))
+    info->allocations = wild, info->allocation_stride = sizeof wild[0], info->n_allocations = 1;
 }
 
-tenon_status compile(tenon_device*, const tenon_graph* graph, const tenon_options*, tenon_program** out, tenon_info* info) {
+tenon_status compile(tenon_device*, const tenon_graph* graph, const tenon_options*, tenon_program** out,
+                     tenon_info* info) {
   TENON_FAKE_ENTRY("compile");
   if (info) spoil_info(info);
   if (is("compile-refuse")) return error(TENON_UNSUPPORTED, "cannot do it after all");
@@ -176,7 +188,8 @@ tenon_status buffer_alloc(tenon_device*, const tenon_desc* d, tenon_buffer** out
   if (is("alloc-null")) return kOk;
   const bool wrap = d->host_memory && !is("alloc-copies");
   const uint64_t bytes = (bytes_of(*d) + 127) / 64 * 64;
-  char* at = is("alloc-overlaps") ? last_buffer->memory : static_cast<char*>(wrap ? d->host_memory : std::aligned_alloc(64, bytes));
+  char* at = is("alloc-overlaps") ? last_buffer->memory
+                                  : static_cast<char*>(wrap ? d->host_memory : std::aligned_alloc(64, bytes));
   *out = new tenon_buffer{at, !wrap && !is("alloc-overlaps")};
   if ((d->flags & TENON_DESC_HOST) || is("alloc-shows")) *memory = at + (is("alloc-misaligned") ? 8 : 0);
   if (is("alloc-hides")) *memory = nullptr;

@@ -41,25 +41,33 @@ const Wrong kGraphs[] = {
     {"graph: value 1 has rank 9", [](Spoilt& s) { s.values()[1].rank = 9; }},
     {"graph: value 1 has dimension 0", [](Spoilt& s) { s.values()[1].dims[1] = 0; }},
     {"graph: value 1 has dimension 4611686018427387904", [](Spoilt& s) { s.values()[1].dims[1] = int64_t{1} << 62; }},
-    {"graph: the name of value 1 is no string", [](Spoilt& s) { s.values()[1].name = {1, 1000}; }},
+    {"graph: the name of value 1 is no string",
+     [](Spoilt& s) {
+       s.values()[1].name = {1, 1000};
+     }},
     {"graph: value 1 has extent 3, there are 1 scalars", [](Spoilt& s) { s.values()[1].extent[0] = 3; }},
     {"graph: input 0 has role 7", [](Spoilt& s) { s.inputs()[0].role = 7; }},
     {"graph: input 0 has placement 2", [](Spoilt& s) { s.inputs()[0].placement = 2; }},
     {"graph: input 1 is a scalar of rank 2", [](Spoilt& s) { s.inputs()[1].role = TENON_ROLE_SCALAR; }},
     {"graph: input 1 has no such value 99", [](Spoilt& s) { s.inputs()[1].value = 99; }},
     {"graph: input 1 defines value 0, which is defined already", [](Spoilt& s) { s.inputs()[1].value = 0; }},
-    {"graph: node 0 has operands out of range", [](Spoilt& s) { s.nodes()[0].operands = {4, 9}; }},
+    {"graph: node 0 has operands out of range",
+     [](Spoilt& s) {
+       s.nodes()[0].operands = {4, 9};
+     }},
     {"graph: node 0 has attributes out of range", [](Spoilt& s) { s.nodes()[0].attrs.first = 5; }},
     {"graph: node 0 reads value 4 before it is defined", [](Spoilt& s) { s.ids()[0] = 4; }},
     {"graph: node 0 defines value 0, which is defined already", [](Spoilt& s) { s.ids()[3] = 0; }},
     {"graph: the name of the op of node 0 is no string", [](Spoilt& s) { s.nodes()[0].op.size = 2; }},
     {"graph: attribute 0 lies outside its bytes", [](Spoilt& s) { s.attrs()[0].count = uint64_t{1} << 61; }},
-    {"graph: attribute 0 has 0 numbers, expected 1", [](Spoilt& s) { s.attrs()[0].type = TENON_ATTR_F64, s.attrs()[0].count = 0; }},
+    {"graph: attribute 0 has 0 numbers, expected 1",
+     [](Spoilt& s) { s.attrs()[0].type = TENON_ATTR_F64, s.attrs()[0].count = 0; }},
     {"graph: result 0 has mode 9", [](Spoilt& s) { s.results()[0].mode = 9; }},
     {"graph: result 0 is value 77, which nothing defines", [](Spoilt& s) { s.results()[0].value = 77; }},
     {"graph: result 1 of mode UNTIL is no bool of rank 0", [](Spoilt& s) { s.results()[1].mode = TENON_MODE_UNTIL; }},
     {"graph: result 0 updates input 1, which is no state", [](Spoilt& s) { s.results()[0].alias = 2; }},
-    {"graph: result 0 updates an input of another type, or not to the last", [](Spoilt& s) { s.results()[0].mode = TENON_MODE_EACH; }},
+    {"graph: result 0 updates an input of another type, or not to the last",
+     [](Spoilt& s) { s.results()[0].mode = TENON_MODE_EACH; }},
     {"graph: two results update input 0", [](Spoilt& s) { s.results()[1] = s.results()[0]; }},
 };
 
@@ -81,7 +89,8 @@ TEST(GraphViolation, IsNamedAndNothingIsForwarded) {
 TEST(GraphViolation, NamesAndConstants) {
   World world;
   plugin::GraphBuilder twice;
-  const uint32_t x = twice.input(TENON_F32, {4}, TENON_ROLE_STATE), y = twice.value(TENON_F32, {4}), z = twice.value(TENON_F32, {4});
+  const uint32_t x = twice.input(TENON_F32, {4}, TENON_ROLE_STATE), y = twice.value(TENON_F32, {4}),
+                 z = twice.value(TENON_F32, {4});
   twice.node("a", {x}, {y}).name("same");
   twice.node("b", {x}, {z}).name("same");
   const plugin::FlatGraph same = twice.build();
@@ -111,16 +120,22 @@ TEST(GraphViolation, ArgumentsOfSupportsAndCompile) {
     EXPECT_EQ(status.code, TENON_ABI);
     EXPECT_EQ(std::string(status.message), "tenon: the host broke the contract in " + line);
   };
-  expect(t.supports(world.device, nullptr, &world.options, &node, 1, &verdict, sizeof verdict), "supports: passes no graph");
-  expect(t.supports(world.device, g, &world.options, &beyond, 1, &verdict, sizeof verdict), "supports: asks for node 1 of 1");
-  expect(t.supports(world.device, g, &world.options, &node, 1, &verdict, 8), "supports: passes verdicts with a stride of 8");
-  expect(t.supports(world.device, g, &world.options, &node, 1, nullptr, sizeof verdict), "supports: passes no nodes or no room for the verdicts");
+  expect(t.supports(world.device, nullptr, &world.options, &node, 1, &verdict, sizeof verdict),
+         "supports: passes no graph");
+  expect(t.supports(world.device, g, &world.options, &beyond, 1, &verdict, sizeof verdict),
+         "supports: asks for node 1 of 1");
+  expect(t.supports(world.device, g, &world.options, &node, 1, &verdict, 8),
+         "supports: passes verdicts with a stride of 8");
+  expect(t.supports(world.device, g, &world.options, &node, 1, nullptr, sizeof verdict),
+         "supports: passes no nodes or no room for the verdicts");
   expect(t.supports(world.device, g, nullptr, &node, 1, &verdict, sizeof verdict), "supports: passes no tenon_options");
   verdict.cost_ns = 1;
-  expect(t.supports(world.device, g, &world.options, &node, 1, &verdict, sizeof verdict), "supports: passes a tenon_verdict to fill that is not zero");
+  expect(t.supports(world.device, g, &world.options, &node, 1, &verdict, sizeof verdict),
+         "supports: passes a tenon_verdict to fill that is not zero");
   expect(t.compile(world.device, g, &world.options, nullptr, &info), "compile: passes no place for the program");
   info.flops = 1;
-  expect(t.compile(world.device, g, &world.options, &program, &info), "compile: passes a tenon_info to fill that is not zero");
+  expect(t.compile(world.device, g, &world.options, &program, &info),
+         "compile: passes a tenon_info to fill that is not zero");
   EXPECT_EQ(program, nullptr);
 }
 

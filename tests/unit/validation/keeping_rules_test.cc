@@ -28,8 +28,10 @@ TEST(KeepingRules, EveryEntryWorksAndNothingIsReported) {
   stats.struct_size = sizeof stats;
   EXPECT_EQ(t.stats(world.device, &stats).code, TENON_OK);
   EXPECT_EQ(stats.bytes_in_use, 5u);
-  for (auto free_nothing : {+[](const tenon_backend& b) { b.buffer_free(nullptr); }, +[](const tenon_backend& b) { b.queue_destroy(nullptr); },
-                            +[](const tenon_backend& b) { b.program_destroy(nullptr); }, +[](const tenon_backend& b) { b.device_close(nullptr); }})
+  for (auto free_nothing : {+[](const tenon_backend& b) { b.buffer_free(nullptr); },
+                            +[](const tenon_backend& b) { b.queue_destroy(nullptr); },
+                            +[](const tenon_backend& b) { b.program_destroy(nullptr); },
+                            +[](const tenon_backend& b) { b.device_close(nullptr); }})
     free_nothing(t);
   EXPECT_TRUE(lines().empty()) << lines()[0];
   EXPECT_EQ(plugin::violation_count(), before);

@@ -14,9 +14,13 @@ tenon_host& host() {
     fn(arg, 0, 1);
     return want == 4 ? 2u : 1u;  // a host that miscounts gangs of four
   };
-  h.cache_get = [](void*, const char*, void*, uint64_t*) { return tenon_status{TENON_UNAVAILABLE, 0, "no such entry"}; };
+  h.cache_get = [](void*, const char*, void*, uint64_t*) {
+    return tenon_status{TENON_UNAVAILABLE, 0, "no such entry"};
+  };
   h.cache_put = [](void*, const char*, const void*, uint64_t) { return kOk; };
-  h.open_backend = [](void*, const char*, tenon_backend*) { return tenon_status{TENON_UNAVAILABLE, 0, "no such backend"}; };
+  h.open_backend = [](void*, const char*, tenon_backend*) {
+    return tenon_status{TENON_UNAVAILABLE, 0, "no such backend"};
+  };
   return h;
 }
 
@@ -54,7 +58,8 @@ std::vector<std::string>& lines() {
 
 plugin::FlatGraph small_graph() {
   plugin::GraphBuilder b;
-  const uint32_t w = b.input(TENON_F32, {4}, TENON_ROLE_STATE, "w"), x = b.input(TENON_F32, {2, 4}, TENON_ROLE_FEED, "x");
+  const uint32_t w = b.input(TENON_F32, {4}, TENON_ROLE_STATE, "w"),
+                 x = b.input(TENON_F32, {2, 4}, TENON_ROLE_FEED, "x");
   const uint32_t lr = b.input(TENON_F32, {}, TENON_ROLE_SCALAR, "lr");
   const uint32_t next = b.value(TENON_F32, {4}), loss = b.value(TENON_F32, {});
   b.node("step", {w, x, lr}, {next, loss}).name("step").attr_i64("k", 1);
