@@ -15,8 +15,8 @@ struct ModelFlag {
   std::string name;
   Params::Value value;  // by default; also says of which kind it is
   std::string help;
-  double low = 0, high = 1e9;              // of numbers
-  std::vector<std::string> choices = {};   // of strings
+  double low = 0, high = 1e9;             // of numbers
+  std::vector<std::string> choices = {};  // of strings
 };
 
 // [height, width, channels] and classes where the data do not say it.
@@ -49,7 +49,7 @@ struct BenchCase {
   const char* description;
   ModelFn model;
   Params params;
-  ImageShape shape;    // height 0: a vector of `width` features
+  ImageShape shape;  // height 0: a vector of `width` features
   int64_t batch_size;
   int steps_per_call;  // steps in one call of the device
   Mode mode = Mode::kTrain;

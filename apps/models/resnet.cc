@@ -20,13 +20,18 @@ class Builder {
       : mode_(mode), l2_(params.get<double>("l2", 0)), bias_(bias), epsilon_(epsilon), momentum_(momentum) {}
 
   Tensor conv(Tensor x, int64_t filters, int64_t kernel, int64_t stride, Padding padding = same) const {
-    return conv2d(x, {.filters = filters, .kernel = kernel, .strides = stride, .padding = padding, .use_bias = bias_,
-                      .kernel_initializer = &he_normal, .kernel_regularizer = {.l2 = l2_}});
+    return conv2d(x, {.filters = filters,
+                      .kernel = kernel,
+                      .strides = stride,
+                      .padding = padding,
+                      .use_bias = bias_,
+                      .kernel_initializer = &he_normal,
+                      .kernel_regularizer = {.l2 = l2_}});
   }
   // activation(normalised(x) + residual), one op.
   Tensor norm(Tensor x, Activation activation, Tensor residual = {}) const {
-    return batch_normalization(x, mode_, {.momentum = momentum_, .epsilon = epsilon_, .activation = activation,
-                                          .residual = residual});
+    return batch_normalization(
+        x, mode_, {.momentum = momentum_, .epsilon = epsilon_, .activation = activation, .residual = residual});
   }
   Tensor shortcut(Tensor x, int64_t filters, int64_t stride) const {
     if (stride == 1 && x.dim(-1) == filters) return x;
@@ -84,9 +89,12 @@ Tensor large_body(const Builder& build, Tensor x, bool bottlenecks, std::initial
 EstimatorSpec resnet(const Features& features, const Tensor& labels, Mode mode, const Params& params) {
   const std::string depth = params.get<std::string>("depth");
   Tensor x = features["image"];
-  if (depth == "20") x = small_body(Builder(mode, params, false, 1e-3, 0.99), x);
-  else if (depth == "18") x = large_body(Builder(mode, params, false, 1e-5, 0.9), x, false, {2, 2, 2, 2});
-  else x = large_body(Builder(mode, params, true, 1.001e-5, 0.99), x, true, {3, 4, 6, 3});
+  if (depth == "20")
+    x = small_body(Builder(mode, params, false, 1e-3, 0.99), x);
+  else if (depth == "18")
+    x = large_body(Builder(mode, params, false, 1e-5, 0.9), x, false, {2, 2, 2, 2});
+  else
+    x = large_body(Builder(mode, params, true, 1.001e-5, 0.99), x, true, {3, 4, 6, 3});
   const Tensor logits = dense(global_average_pool2d(x), {.units = params.get<int64_t>("num_classes")});
   return classify(logits, labels, mode, make_optimizer(params));
 }

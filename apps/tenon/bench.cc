@@ -20,7 +20,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 void declare(Flags& flags, const std::vector<std::string>&) {
-  flags.integer("steps", 0, "steps in a round, whose mean is one measurement; 0: about a quarter of a second's", 0, 1e9);
+  flags.integer("steps", 0, "steps in a round, whose mean is one measurement; 0: about a quarter of a second's", 0,
+                1e9);
   flags.integer("rounds", 15, "measurements at most", 1, 1e6);
   flags.number("max_seconds", 20, "no round starts after this", 0, 1e6);
   flags.boolean("deterministic", false, "choose no kernel by the clock");
@@ -67,7 +68,8 @@ class Bench {
     config.deterministic = flags_.boolean("deterministic");
     StepRunner runner = StepRunner::create(case_.model, case_.params,
                                            random_batch(case_, static_cast<uint64_t>(flags_.integer("seed"))),
-                                           case_.batch_size, config, case_.steps_per_call, case_.mode).take();
+                                           case_.batch_size, config, case_.steps_per_call, case_.mode)
+                            .take();
     runner.run(1).take();
     first_step_ = seconds_since_process_start();
     measure(runner);
@@ -92,7 +94,8 @@ class Bench {
     for (int64_t r = 0; r < flags_.integer("rounds"); ++r) {
       if (r >= 3 && seconds_since(begun) > flags_.number("max_seconds")) break;
       const auto round = Clock::now();
-      for (int64_t done = 0; done < steps_; done += case_.steps_per_call) loss_ = runner.run(case_.steps_per_call).take();
+      for (int64_t done = 0; done < steps_; done += case_.steps_per_call)
+        loss_ = runner.run(case_.steps_per_call).take();
       ms_.push_back(seconds_since(round) * 1e3 / static_cast<double>(steps_));
     }
     std::sort(ms_.begin(), ms_.end());
@@ -102,17 +105,28 @@ class Bench {
     const double min = ms_.front(), median = ms_[ms_.size() / 2];
     const double rate = static_cast<double>(case_.batch_size) * 1e3 / min;
     if (flags_.boolean("json")) {
-      print_line(Json("result").add("case", case_.name).add("min_ms", min).add("median_ms", median)
-                     .add("first_step_s", first_step_).add("examples_per_second", rate).add("device", runner.device())
-                     .add("threads", process_threads()).add("batch_size", case_.batch_size).add("rounds", static_cast<int64_t>(ms_.size()))
-                     .add("steps_per_round", steps_).add("loss", trains() ? static_cast<double>(loss_) : std::nan(""))
-                     .add("parameters", runner.parameters()).add("peak_bytes", runner.peak_bytes()).str());
+      print_line(Json("result")
+                     .add("case", case_.name)
+                     .add("min_ms", min)
+                     .add("median_ms", median)
+                     .add("first_step_s", first_step_)
+                     .add("examples_per_second", rate)
+                     .add("device", runner.device())
+                     .add("threads", process_threads())
+                     .add("batch_size", case_.batch_size)
+                     .add("rounds", static_cast<int64_t>(ms_.size()))
+                     .add("steps_per_round", steps_)
+                     .add("loss", trains() ? static_cast<double>(loss_) : std::nan(""))
+                     .add("parameters", runner.parameters())
+                     .add("peak_bytes", runner.peak_bytes())
+                     .str());
       return;
     }
     const std::string loss = trains() ? ", loss " + number_text(static_cast<double>(loss_)) : "";
-    print("%-16s min_ms %.4g  median_ms %.4g  first_step_s %.3f  examples_per_second %.4g  (%s, %s, %s of %s%s)\n", case_.name,
-          min, median, first_step_, rate, runner.device().c_str(), counted(process_threads(), "thread").c_str(),
-          counted(static_cast<int64_t>(ms_.size()), "round").c_str(), counted(steps_, "step").c_str(), loss.c_str());
+    print("%-16s min_ms %.4g  median_ms %.4g  first_step_s %.3f  examples_per_second %.4g  (%s, %s, %s of %s%s)\n",
+          case_.name, min, median, first_step_, rate, runner.device().c_str(),
+          counted(process_threads(), "thread").c_str(), counted(static_cast<int64_t>(ms_.size()), "round").c_str(),
+          counted(steps_, "step").c_str(), loss.c_str());
   }
 
   bool trains() const { return case_.mode == Mode::kTrain; }
@@ -135,7 +149,9 @@ int run(const Flags& flags, const std::vector<std::string>& words) {
 
 }  // namespace
 
-const Command kBench{"bench", "step CASE [FLAGS]", "Times whole steps of training: mlp_tiny mlp_mnist mnist_cnn flowers180 flowers299 resnet20 "
-                     "resnet18 resnet50; of prediction: resnet50_infer resnet50_infer32", declare, run};
+const Command kBench{"bench", "step CASE [FLAGS]",
+                     "Times whole steps of training: mlp_tiny mlp_mnist mnist_cnn flowers180 flowers299 resnet20 "
+                     "resnet18 resnet50; of prediction: resnet50_infer resnet50_infer32",
+                     declare, run};
 
 }  // namespace tenon::runner

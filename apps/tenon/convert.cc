@@ -62,16 +62,21 @@ void print_json(const ConvertSummary& summary, const std::string& output) {
   Json result("result");
   result.add("output", output).add("classes", static_cast<int64_t>(summary.labels.size()));
   for (const ConvertSummary::Split& s : summary.splits)
-    result.raw(s.name, Json().add("records", s.records).add("files", static_cast<int64_t>(s.files.size()))
-                           .add("bytes", s.bytes).add("unknown_labels", s.unknown_labels)
-                           .add("bad_images", s.bad_images).str());
+    result.raw(s.name, Json()
+                           .add("records", s.records)
+                           .add("files", static_cast<int64_t>(s.files.size()))
+                           .add("bytes", s.bytes)
+                           .add("unknown_labels", s.unknown_labels)
+                           .add("bad_images", s.bad_images)
+                           .str());
   print_line(result.str());
 }
 
 void print_text(const ConvertSummary& summary, const std::string& output) {
   for (const ConvertSummary::Split& s : summary.splits) {
     print("%s: %s in %s, %s\n", s.name.c_str(), counted(s.records, "record").c_str(),
-          counted(static_cast<int64_t>(s.files.size()), "file").c_str(), bytes_text(static_cast<double>(s.bytes)).c_str());
+          counted(static_cast<int64_t>(s.files.size()), "file").c_str(),
+          bytes_text(static_cast<double>(s.bytes)).c_str());
     if (s.unknown_labels)
       print("%s: left out %s with an unknown label, the first %s\n", s.name.c_str(),
             counted(s.unknown_labels, "row").c_str(), one_line(s.first_unknown).c_str());
@@ -85,8 +90,10 @@ void print_text(const ConvertSummary& summary, const std::string& output) {
 int run(const Flags& flags, const std::vector<std::string>& words) {
   const std::string& kind = only_word(words, "kind of data", kKinds);
   const ConvertSummary summary = kind == "idx" ? convert_idx_files(flags) : convert_image_files(flags);
-  if (flags.boolean("json")) print_json(summary, flags.text("output"));
-  else print_text(summary, flags.text("output"));
+  if (flags.boolean("json"))
+    print_json(summary, flags.text("output"));
+  else
+    print_text(summary, flags.text("output"));
   return 0;
 }
 
@@ -99,6 +106,7 @@ const char* usage(const std::vector<std::string>& words) {
 
 }  // namespace
 
-const Command kConvert{"convert", "idx|images --output DIR [FLAGS]", "Turns images into TFRecord files", declare, run, usage};
+const Command kConvert{"convert", "idx|images --output DIR [FLAGS]", "Turns images into TFRecord files", declare, run,
+                       usage};
 
 }  // namespace tenon::runner

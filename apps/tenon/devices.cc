@@ -1,6 +1,6 @@
 // tenon devices: backends, their units, and every library that was refused.
-#include "command.h"
 #include "tenon/devices.h"
+#include "command.h"
 
 namespace tenon::runner {
 namespace {
@@ -8,21 +8,32 @@ namespace {
 void declare(Flags&, const std::vector<std::string>&) {}
 
 std::string unit_json(const UnitInfo& u) {
-  return Json().add("name", u.name).add("version", u.version).add("kind", u.kind).add("memory_bytes", u.memory_bytes)
-      .add("emulated", u.emulated).str();
+  return Json()
+      .add("name", u.name)
+      .add("version", u.version)
+      .add("kind", u.kind)
+      .add("memory_bytes", u.memory_bytes)
+      .add("emulated", u.emulated)
+      .str();
 }
 
 void print_json(const Discovery& found) {
   for (const BackendInfo& b : found.backends) {
     std::string units;
     for (const UnitInfo& u : b.units) units += (units.empty() ? "" : ", ") + unit_json(u);
-    print_line(Json("backend").add("name", b.name).add("version", b.version).add("path", b.path)
-                   .raw("units", json_list(units)).add("error", b.status.message()).str());
+    print_line(Json("backend")
+                   .add("name", b.name)
+                   .add("version", b.version)
+                   .add("path", b.path)
+                   .raw("units", json_list(units))
+                   .add("error", b.status.message())
+                   .str());
   }
-  for (const Refusal& r : found.refusals)
-    print_line(Json("refusal").add("path", r.path).add("cause", r.cause).str());
-  print_line(Json("result").add("backends", static_cast<int64_t>(found.backends.size()))
-                 .add("refusals", static_cast<int64_t>(found.refusals.size())).str());
+  for (const Refusal& r : found.refusals) print_line(Json("refusal").add("path", r.path).add("cause", r.cause).str());
+  print_line(Json("result")
+                 .add("backends", static_cast<int64_t>(found.backends.size()))
+                 .add("refusals", static_cast<int64_t>(found.refusals.size()))
+                 .str());
 }
 
 void print_text(const Discovery& found, bool verbose) {
@@ -48,8 +59,8 @@ void expect_refused(const Discovery& found, const std::string& device) {
     if (r.path.ends_with(file)) return;
   std::vector<std::string> others;
   for (const BackendInfo& b : discover_backends().backends) others.push_back(b.name);
-  throw Error(Status(Code::kUnavailable, "device '" + device + "': no such backend; found " +
-                                             (others.empty() ? "none" : listed(others))));
+  throw Error(Status(Code::kUnavailable,
+                     "device '" + device + "': no such backend; found " + (others.empty() ? "none" : listed(others))));
 }
 
 int run(const Flags& flags, const std::vector<std::string>& words) {
@@ -57,8 +68,10 @@ int run(const Flags& flags, const std::vector<std::string>& words) {
   const std::string& device = flags.text("device");
   const Discovery found = discover_backends(device);
   if (found.backends.empty() && device != "auto") expect_refused(found, device);
-  if (flags.boolean("json")) print_json(found);
-  else print_text(found, flags.boolean("verbose"));
+  if (flags.boolean("json"))
+    print_json(found);
+  else
+    print_text(found, flags.boolean("verbose"));
   for (const BackendInfo& b : found.backends)
     if (b.status.ok()) return 0;
   throw Error(Status(Code::kUnavailable, "there is no device to train on"));

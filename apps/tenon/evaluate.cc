@@ -23,7 +23,8 @@ int run(const Flags& flags, const std::vector<std::string>& words) {
   const auto begun = std::chrono::steady_clock::now();
   const int64_t wanted = flags.integer("num_eval_images"), batch = data.options().batch_size;
   const int64_t steps = wanted > 0 && wanted < data.size() ? std::max<int64_t>(wanted / batch, 1) : 0;
-  const EvalResult result = estimator.evaluate({.input = data, .steps = steps, .checkpoint = flags.text("checkpoint")}).take();
+  const EvalResult result =
+      estimator.evaluate({.input = data, .steps = steps, .checkpoint = flags.text("checkpoint")}).take();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   if (!flags.boolean("json")) {
     for (const auto& [name, value] : result)

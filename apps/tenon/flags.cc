@@ -98,9 +98,10 @@ std::string usage(const Flags::Flag& flag) {
     for (size_t i = 0; i < flag.choices.size(); ++i) out += (i ? "|" : "") + flag.choices[i];
     return out;
   }
-  const char* kind = std::holds_alternative<int64_t>(flag.value) ? "N"
-                     : std::holds_alternative<double>(flag.value) ? "X"
-                     : flag.name.ends_with("dir") || flag.name.ends_with("path") ? "DIR" : "TEXT";
+  const char* kind = std::holds_alternative<int64_t>(flag.value)                 ? "N"
+                     : std::holds_alternative<double>(flag.value)                ? "X"
+                     : flag.name.ends_with("dir") || flag.name.ends_with("path") ? "DIR"
+                                                                                 : "TEXT";
   return "--" + flag.name + " " + kind;
 }
 
@@ -179,7 +180,8 @@ Flags::Flag& Flags::named(const std::string& argument, std::string_view name, bo
   for (const Flag& f : flags_) names.push_back(f.name);
   for (const auto& [alias, of] : aliases_) names.push_back(alias);
   const std::string near = nearest_word(wanted, names);
-  throw UsageError{"unknown flag " + argument + (near.empty() ? "; --help lists them" : "; did you mean --" + near + "?")};
+  throw UsageError{"unknown flag " + argument +
+                   (near.empty() ? "; --help lists them" : "; did you mean --" + near + "?")};
 }
 
 std::vector<std::string> Flags::parse(const std::vector<std::string>& args) {
@@ -196,13 +198,18 @@ std::vector<std::string> Flags::parse(const std::vector<std::string>& args) {
     Flag& flag = named(arg.substr(0, equals), std::string_view(arg).substr(2, equals - 2), &negated);
     const bool is_bool = std::holds_alternative<bool>(flag.value);
     std::string value;
-    if (equals < arg.size()) value = arg.substr(equals + 1);
-    else if (is_bool) value = negated ? "false" : "true";
-    else if (i + 1 < args.size()) value = args[++i];
-    else throw UsageError{"--" + flag.name + ": expected a value"};
+    if (equals < arg.size())
+      value = arg.substr(equals + 1);
+    else if (is_bool)
+      value = negated ? "false" : "true";
+    else if (i + 1 < args.size())
+      value = args[++i];
+    else
+      throw UsageError{"--" + flag.name + ": expected a value"};
     const std::optional<Params::Value> parsed = std::visit(Parse{flag, value}, flag.value);
     if (!parsed || (negated && equals < arg.size()))
-      throw UsageError{"--" + flag.name + ": expected " + std::visit(Expected{flag}, flag.value) + ", found '" + value + "'"};
+      throw UsageError{"--" + flag.name + ": expected " + std::visit(Expected{flag}, flag.value) + ", found '" + value +
+                       "'"};
     flag.value = *parsed;
     flag.given = true;
   }

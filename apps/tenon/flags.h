@@ -26,7 +26,7 @@ class Flags {
     std::string name;
     Params::Value value;
     std::string help;
-    double low = 0, high = 0;              // of numbers
+    double low = 0, high = 0;               // of numbers
     std::vector<std::string> choices = {};  // of strings; empty: any
     bool given = false;
     bool common = false;  // listed after the subcommand's own

@@ -30,12 +30,16 @@ Mode mode_of(const std::string& name) {
 
 int inspect_graph(const Flags& flags, const std::vector<std::string>& words) {
   const ModelRun model(flags, words);
-  const int64_t batch = flags.integer("batch_size") > 0 ? flags.integer("batch_size") : flags.integer("train_batch_size");
+  const int64_t batch =
+      flags.integer("batch_size") > 0 ? flags.integer("batch_size") : flags.integer("train_batch_size");
   Estimator estimator = model.estimator(model.run_config());
   const bool lowered = flags.given("device") || flags.boolean("use_tpu");
-  const std::string text = estimator.graph_text(model.synthetic(batch, true), mode_of(flags.text("mode")), lowered).take();
-  if (flags.boolean("json")) print_line(Json("result").add("model", model.info().name).add("graph", text).str());
-  else print("%s", text.c_str());
+  const std::string text =
+      estimator.graph_text(model.synthetic(batch, true), mode_of(flags.text("mode")), lowered).take();
+  if (flags.boolean("json"))
+    print_line(Json("result").add("model", model.info().name).add("graph", text).str());
+  else
+    print("%s", text.c_str());
   return 0;
 }
 
@@ -49,18 +53,27 @@ int inspect_model(const Flags& flags, const std::vector<std::string>& words) {
     total += n;
     if (v.trainable) trainable += n;
     if (flags.boolean("json"))
-      json += (json.empty() ? "" : ", ") + Json().add("name", v.name).add("type", v.type.str()).add("trainable", v.trainable).str();
+      json += (json.empty() ? "" : ", ") +
+              Json().add("name", v.name).add("type", v.type.str()).add("trainable", v.trainable).str();
     else
-      print("%-44s %-22s %14s%s\n", v.name.c_str(), v.type.str().c_str(), with_commas(n).c_str(), v.trainable ? "" : "  not trained");
+      print("%-44s %-22s %14s%s\n", v.name.c_str(), v.type.str().c_str(), with_commas(n).c_str(),
+            v.trainable ? "" : "  not trained");
   }
   const models::ImageShape& s = model.shape();
   if (flags.boolean("json"))
-    print_line(Json("result").add("model", model.info().name).add("parameters", total).add("trainable_parameters", trainable)
-                   .add("height", s.height).add("width", s.width).add("channels", s.channels).add("classes", s.classes)
-                   .raw("variables", json_list(json)).str());
+    print_line(Json("result")
+                   .add("model", model.info().name)
+                   .add("parameters", total)
+                   .add("trainable_parameters", trainable)
+                   .add("height", s.height)
+                   .add("width", s.width)
+                   .add("channels", s.channels)
+                   .add("classes", s.classes)
+                   .raw("variables", json_list(json))
+                   .str());
   else
-    print("%s for images of %dx%dx%d and %d classes: %s parameters, %s of them trained\n", model.info().name, s.height, s.width,
-          s.channels, s.classes, with_commas(total).c_str(), with_commas(trainable).c_str());
+    print("%s for images of %dx%dx%d and %d classes: %s parameters, %s of them trained\n", model.info().name, s.height,
+          s.width, s.channels, s.classes, with_commas(total).c_str(), with_commas(trainable).c_str());
   return 0;
 }
 

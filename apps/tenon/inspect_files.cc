@@ -21,10 +21,14 @@ struct Field {
 
 const char* kind_name(Feature::Kind kind) {
   switch (kind) {
-    case Feature::Kind::kBytes: return "bytes";
-    case Feature::Kind::kFloat: return "float";
-    case Feature::Kind::kInt64: return "int64";
-    case Feature::Kind::kNone: break;
+    case Feature::Kind::kBytes:
+      return "bytes";
+    case Feature::Kind::kFloat:
+      return "float";
+    case Feature::Kind::kInt64:
+      return "int64";
+    case Feature::Kind::kNone:
+      break;
   }
   return "empty";
 }
@@ -34,7 +38,8 @@ std::string shown(const Feature& f) {
   if (f.kind() == Feature::Kind::kFloat) return format("%g", static_cast<double>(f.float32()));
   if (f.kind() == Feature::Kind::kInt64) return std::to_string(f.int64());
   const std::string_view bytes = f.bytes();
-  const bool text = bytes.size() <= 60 && std::all_of(bytes.begin(), bytes.end(), [](unsigned char c) { return c >= 32 && c < 127; });
+  const bool text =
+      bytes.size() <= 60 && std::all_of(bytes.begin(), bytes.end(), [](unsigned char c) { return c >= 32 && c < 127; });
   return text ? "'" + std::string(bytes) + "'" : format("<%zu bytes>", bytes.size());
 }
 
@@ -85,10 +90,19 @@ void print_survey(const Survey& s) {
 std::string json_of(const Survey& s) {
   std::string fields;
   for (const auto& [name, f] : s.fields)
-    fields += (fields.empty() ? "" : ", ") + Json().add("name", name).add("kind", kind_name(f.kind)).add("records", f.records)
-                                                 .add("least", static_cast<int64_t>(f.least)).add("most", static_cast<int64_t>(f.most)).str();
-  return Json("result").add("records", s.records).add("bytes", s.bytes).add("damaged", s.skipped)
-      .raw("fields", json_list(fields)).str();
+    fields += (fields.empty() ? "" : ", ") + Json()
+                                                 .add("name", name)
+                                                 .add("kind", kind_name(f.kind))
+                                                 .add("records", f.records)
+                                                 .add("least", static_cast<int64_t>(f.least))
+                                                 .add("most", static_cast<int64_t>(f.most))
+                                                 .str();
+  return Json("result")
+      .add("records", s.records)
+      .add("bytes", s.bytes)
+      .add("damaged", s.skipped)
+      .raw("fields", json_list(fields))
+      .str();
 }
 
 void print_values(const CheckpointFile& checkpoint, const std::string& name, bool json) {
@@ -109,11 +123,15 @@ int inspect_records(const Flags& flags, const std::vector<std::string>& files) {
   Survey all;
   for (const std::string& path : files) {
     const int64_t n = survey(path, flags.boolean("skip_corrupt"), all);
-    if (flags.boolean("json")) print_line(Json("file").add("path", path).add("records", n).str());
-    else print("%s: %s\n", path.c_str(), counted(n, "record").c_str());
+    if (flags.boolean("json"))
+      print_line(Json("file").add("path", path).add("records", n).str());
+    else
+      print("%s: %s\n", path.c_str(), counted(n, "record").c_str());
   }
-  if (flags.boolean("json")) print_line(json_of(all));
-  else print_survey(all);
+  if (flags.boolean("json"))
+    print_line(json_of(all));
+  else
+    print_survey(all);
   return 0;
 }
 
@@ -126,11 +144,14 @@ int inspect_checkpoint(const Flags& flags, const std::string& path) {
   std::string list;
   for (const CheckpointTensor& t : checkpoint.tensors()) {
     bytes += t.bytes;
-    if (json) list += (list.empty() ? "" : ", ") + Json().add("name", t.name).add("type", t.text).add("bytes", t.bytes).str();
-    else print("%-52s %s\n", t.name.c_str(), t.text.c_str());
+    if (json)
+      list += (list.empty() ? "" : ", ") + Json().add("name", t.name).add("type", t.text).add("bytes", t.bytes).str();
+    else
+      print("%-52s %s\n", t.name.c_str(), t.text.c_str());
   }
   if (json)
-    print_line(Json("result").add("prefix", checkpoint.prefix()).add("bytes", bytes).raw("tensors", json_list(list)).str());
+    print_line(
+        Json("result").add("prefix", checkpoint.prefix()).add("bytes", bytes).raw("tensors", json_list(list)).str());
   else
     print("%s: %s, %s, all checksums right\n", checkpoint.prefix().c_str(),
           counted(static_cast<int64_t>(checkpoint.tensors().size()), "tensor").c_str(),
@@ -146,8 +167,13 @@ int inspect_ops(const Flags& flags, const std::vector<std::string>& names) {
   for (const OpSummary& op : ops) {
     if (!names.empty() && std::find(names.begin(), names.end(), op.name) == names.end()) continue;
     if (flags.boolean("json")) {
-      print_line(Json("op").add("name", op.name).add("version", op.version).add("composite", op.composite)
-                     .add("signature", op.signature).add("doc", op.doc).str());
+      print_line(Json("op")
+                     .add("name", op.name)
+                     .add("version", op.version)
+                     .add("composite", op.composite)
+                     .add("signature", op.signature)
+                     .add("doc", op.doc)
+                     .str());
       continue;
     }
     print("%s  %s\n    %s\n", op.name.c_str(), op.composite ? "composite" : "primitive", op.signature.c_str());

@@ -56,7 +56,8 @@ int run_command(const Command& command, const std::vector<std::string>& args) {
   command.declare(flags, words);
   add_common_flags(flags);
   if (help) {
-    print("usage: tenon %s %s\n\n%s.\n%s", command.name, usage(command, words).c_str(), command.summary, flags.help().c_str());
+    print("usage: tenon %s %s\n\n%s.\n%s", command.name, usage(command, words).c_str(), command.summary,
+          flags.help().c_str());
     return 0;
   }
   words = flags.parse(args);
@@ -77,8 +78,10 @@ int run(const std::vector<std::string>& args) {
   const Command* command = find_command(args[0]);
   if (!command) {
     const std::string near = nearest_word(args[0], command_names());
-    return fail("tenon", "no subcommand '" + args[0] + "'; " +
-                             (near.empty() ? "expected " + listed(command_names()) : "did you mean '" + near + "'?"), 2);
+    return fail("tenon",
+                "no subcommand '" + args[0] + "'; " +
+                    (near.empty() ? "expected " + listed(command_names()) : "did you mean '" + near + "'?"),
+                2);
   }
   const std::string where = "tenon " + args[0];
   try {
@@ -120,8 +123,9 @@ const std::string& only_word(const std::vector<std::string>& words, const char* 
   for (const std::string& c : choices)
     if (words[0] == c) return words[0];
   const std::string near = nearest_word(words[0], choices);
-  throw UsageError{format("no %s '%s'; %s", what, words[0].c_str(),
-                          near.empty() ? ("expected " + listed(choices)).c_str() : ("did you mean '" + near + "'?").c_str())};
+  throw UsageError{
+      format("no %s '%s'; %s", what, words[0].c_str(),
+             near.empty() ? ("expected " + listed(choices)).c_str() : ("did you mean '" + near + "'?").c_str())};
 }
 
 void expect_words(const std::vector<std::string>& words, size_t least, size_t most, const char* what) {

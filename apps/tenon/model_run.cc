@@ -77,7 +77,8 @@ void add_data_flags(Flags& flags) {
   flags.text("train_data_path", "", "training records elsewhere: a directory, or a pattern of files");
   flags.text("eval_data_path", "", "the same for evaluation");
   flags.integer("eval_batch_size", 0,
-                "examples in a batch of evaluation; 0: min(1024, num_eval_images), fewer when images are large", 0, 1 << 24);
+                "examples in a batch of evaluation; 0: min(1024, num_eval_images), fewer when images are large", 0,
+                1 << 24);
   flags.integer("num_eval_images", 0, "examples to evaluate or to predict, the first ones; 0: all", 0, 1e15);
   flags.integer("height", 0, "of the images; 0: as the data or the model say", 0, 1 << 14);
   flags.integer("width", 0, "of the images", 0, 1 << 14);
@@ -104,11 +105,12 @@ ModelRun::ModelRun(const Flags& flags, const std::vector<std::string>& words)
   }
   params_.set("optimizer", std::string(info_->optimizer));
   params_.set("learning_rate", info_->learning_rate);
-  for (const char* name : {"train_steps", "learning_rate", "learning_rate_schedule", "warmup_steps", "optimizer", "momentum",
-                           "nesterov", "clipnorm", "global_clipnorm"})
+  for (const char* name : {"train_steps", "learning_rate", "learning_rate_schedule", "warmup_steps", "optimizer",
+                           "momentum", "nesterov", "clipnorm", "global_clipnorm"})
     for (const Flags::Flag& g : flags.all())
       if (g.name == name) params_.set(name, g.value);
-  if (flags.has("weight_decay") && flags.given("weight_decay")) params_.set("weight_decay", flags.number("weight_decay"));
+  if (flags.has("weight_decay") && flags.given("weight_decay"))
+    params_.set("weight_decay", flags.number("weight_decay"));
   read_shape();
   params_.set("num_classes", static_cast<int64_t>(shape_.classes));
 }
@@ -157,8 +159,8 @@ InputOptions ModelRun::places(const char* path_flag, const char* split, InputOpt
   if (o.data_dir.empty())
     throw UsageError{"--data_dir is missing; `tenon convert` makes one, --synthetic does without"};
   if (std::ifstream(o.data_dir + "/.").fail())
-    throw Error(Status(Code::kUnavailable, "--" + std::string(path.empty() ? "data_dir" : path_flag) + ": no directory '" +
-                                               o.data_dir + "'"));
+    throw Error(Status(Code::kUnavailable, "--" + std::string(path.empty() ? "data_dir" : path_flag) +
+                                               ": no directory '" + o.data_dir + "'"));
   o.split = split;
   return o;
 }
@@ -169,7 +171,8 @@ Dataset ModelRun::train_data(int64_t batch_size) const {
 }
 
 int64_t ModelRun::eval_batch(int64_t examples) const {
-  const int64_t limit = flags_.integer("num_eval_images") > 0 ? std::min(flags_.integer("num_eval_images"), examples) : examples;
+  const int64_t limit =
+      flags_.integer("num_eval_images") > 0 ? std::min(flags_.integer("num_eval_images"), examples) : examples;
   if (const int64_t wanted = flags_.integer("eval_batch_size"); wanted > 0) {
     if (wanted > limit)
       throw Error(Status(Code::kInvalid, format("--eval_batch_size %ld is larger than the %ld examples to evaluate",
@@ -194,8 +197,8 @@ Dataset ModelRun::eval_data(bool in_order) const {
 Dataset ModelRun::synthetic(int64_t batch_size, bool training) const {
   constexpr int64_t kExamples = 1 << 16;
   const int classes = shape_.classes;
-  const std::vector<FeatureSpec> specs = {
-      {"image", {DType::kF32, {shape_.height, shape_.width, shape_.channels}}}, {"label", {DType::kI32, {}}}};
+  const std::vector<FeatureSpec> specs = {{"image", {DType::kF32, {shape_.height, shape_.width, shape_.channels}}},
+                                          {"label", {DType::kI32, {}}}};
   const ExampleFn example = [classes](int64_t i, const Sample& sample, Slots& out) -> Status {
     SampleRandom random(sample.seed, 1, static_cast<uint64_t>(i));
     for (float& x : out.get<float>(0)) x = random.uniform(-1, 1);
@@ -222,8 +225,10 @@ RunConfig ModelRun::run_config() const {
 }
 
 void ModelRun::print_info(const std::string& line) const {
-  if (json_) print_line(Json("info").add("message", line).str());
-  else print_line(one_line(line));
+  if (json_)
+    print_line(Json("info").add("message", line).str());
+  else
+    print_line(one_line(line));
 }
 
 RunEvents ModelRun::events() const {
@@ -231,8 +236,10 @@ RunEvents ModelRun::events() const {
   e.on_info = [this](const std::string& line) { print_info(line); };
   const bool verbose = flags_.boolean("verbose"), json = json_;
   e.on_checkpoint = [verbose, json](int64_t step, const std::string& path) {
-    if (json) print_line(Json("checkpoint").add("step", step).add("path", path).str());
-    else if (verbose) print_line(format("saved step %ld to %s", static_cast<long>(step), path.c_str()));
+    if (json)
+      print_line(Json("checkpoint").add("step", step).add("path", path).str());
+    else if (verbose)
+      print_line(format("saved step %ld to %s", static_cast<long>(step), path.c_str()));
   };
   return e;
 }

@@ -12,11 +12,16 @@ namespace {
 std::string quoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
-    if (c == '"' || c == '\\') (out += '\\') += c;
-    else if (c == '\n') out += "\\n";
-    else if (c == '\t') out += "\\t";
-    else if (static_cast<unsigned char>(c) < 0x20) out += format("\\u%04x", static_cast<unsigned char>(c));
-    else out += c;
+    if (c == '"' || c == '\\')
+      (out += '\\') += c;
+    else if (c == '\n')
+      out += "\\n";
+    else if (c == '\t')
+      out += "\\t";
+    else if (static_cast<unsigned char>(c) < 0x20)
+      out += format("\\u%04x", static_cast<unsigned char>(c));
+    else
+      out += c;
   }
   return out + "\"";
 }
@@ -78,7 +83,8 @@ int flush_output(int code) {
 
 std::string with_commas(int64_t n) {
   std::string out = std::to_string(n);
-  for (int at = static_cast<int>(out.size()) - 3; at > (n < 0 ? 1 : 0); at -= 3) out.insert(static_cast<size_t>(at), 1, ',');
+  for (int at = static_cast<int>(out.size()) - 3; at > (n < 0 ? 1 : 0); at -= 3)
+    out.insert(static_cast<size_t>(at), 1, ',');
   return out;
 }
 
@@ -98,7 +104,8 @@ std::string duration_text(double seconds) {
   const auto s = static_cast<int64_t>(std::llround(seconds));
   if (s < 60) return format("%lds", static_cast<long>(s));
   if (s < 3600) return format("%ld:%02ld", static_cast<long>(s / 60), static_cast<long>(s % 60));
-  return format("%ld:%02ld:%02ld", static_cast<long>(s / 3600), static_cast<long>(s / 60 % 60), static_cast<long>(s % 60));
+  return format("%ld:%02ld:%02ld", static_cast<long>(s / 3600), static_cast<long>(s / 60 % 60),
+                static_cast<long>(s % 60));
 }
 
 std::string one_line(std::string_view text) {

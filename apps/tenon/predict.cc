@@ -99,7 +99,7 @@ class Prediction {
 
   std::string name_of(int64_t classid) const {
     return static_cast<size_t>(classid) < model_.labels().size() ? model_.labels()[static_cast<size_t>(classid)]
-                                                                  : std::to_string(classid);
+                                                                 : std::to_string(classid);
   }
   std::string header() const {
     std::string line = "row,classid,class";
@@ -108,7 +108,8 @@ class Prediction {
   }
   std::string csv_row(int64_t i, const Values& values) const {
     const auto classid = static_cast<int64_t>(values.at("classid")[0]);
-    std::string line = format("%ld,%ld,%s", static_cast<long>(i), static_cast<long>(classid), csv_field(name_of(classid)).c_str());
+    std::string line =
+        format("%ld,%ld,%s", static_cast<long>(i), static_cast<long>(classid), csv_field(name_of(classid)).c_str());
     for (const float p : values.at("probabilities")) line += format(",%.6g", static_cast<double>(p));
     return line;
   }
@@ -119,8 +120,12 @@ class Prediction {
       if (!list.empty()) list += ", ";
       list += std::isfinite(p) ? format("%.6g", static_cast<double>(p)) : "null";
     }
-    return Json("prediction").add("row", i).add("classid", classid).add("class", name_of(classid))
-        .raw("probabilities", json_list(list)).str();
+    return Json("prediction")
+        .add("row", i)
+        .add("classid", classid)
+        .add("class", name_of(classid))
+        .raw("probabilities", json_list(list))
+        .str();
   }
   // CSV on standard output is not to be mixed with anything.
   void set_events(Estimator& estimator) const {
@@ -131,10 +136,15 @@ class Prediction {
   }
   void finish(Estimator& estimator) const {
     const std::string& named = flags_.text("checkpoint");
-    const int64_t step = named.empty() ? estimator.global_step().take() : CheckpointFile::open(named).take().global_step().take();
+    const int64_t step =
+        named.empty() ? estimator.global_step().take() : CheckpointFile::open(named).take().global_step().take();
     if (json_)
-      print_line(Json("result").add("model", model_.info().name).add("rows", rows_).add("global_step", step)
-                     .add("output", flags_.text("output")).str());
+      print_line(Json("result")
+                     .add("model", model_.info().name)
+                     .add("rows", rows_)
+                     .add("global_step", step)
+                     .add("output", flags_.text("output"))
+                     .str());
     else if (!flags_.text("output").empty())
       print_line(format("%s of step %ld in %s", counted(rows_, "row").c_str(), static_cast<long>(step),
                         flags_.text("output").c_str()));

@@ -52,8 +52,12 @@ void Progress::draw(int64_t step, float loss) {
 void Progress::write(int64_t step, float loss) {
   const auto now = Clock::now();
   const double rate = static_cast<double>(step - written_) / seconds_between(written_at_, now);
-  if (json_) print_line(Json("step").add("step", step).add("loss", static_cast<double>(loss)).add("steps_per_second", rate).str());
-  else print_line(format("step %ld  loss %s  %.4g steps/s", as_long(step), number_text(static_cast<double>(loss)).c_str(), rate));
+  if (json_)
+    print_line(
+        Json("step").add("step", step).add("loss", static_cast<double>(loss)).add("steps_per_second", rate).str());
+  else
+    print_line(
+        format("step %ld  loss %s  %.4g steps/s", as_long(step), number_text(static_cast<double>(loss)).c_str(), rate));
   written_ = step;
   written_at_ = now;
 }

@@ -36,8 +36,11 @@ RunConfig config_of(const Flags& flags, const ModelRun& model) {
 class Training {
  public:
   Training(const Flags& flags, const std::vector<std::string>& words)
-      : flags_(flags), model_(flags, words), steps_(flags.integer("train_steps")),
-        batch_(flags.integer("train_batch_size")), estimator_(model_.estimator(config_of(flags, model_))),
+      : flags_(flags),
+        model_(flags, words),
+        steps_(flags.integer("train_steps")),
+        batch_(flags.integer("train_batch_size")),
+        estimator_(model_.estimator(config_of(flags, model_))),
         progress_(flags.boolean("json"), flags.integer("log_step_count_steps"), steps_) {}
 
   int run() {
@@ -48,8 +51,10 @@ class Training {
     set_events();
     parameters_ = estimator_.count_parameters(train).take();
     announce(train);
-    if (eval.empty()) train_only(train);
-    else train_and_test(train, eval[0]);
+    if (eval.empty())
+      train_only(train);
+    else
+      train_and_test(train, eval[0]);
     print_result();
     return 0;
   }
@@ -69,15 +74,22 @@ class Training {
     const double epochs = static_cast<double>(steps_) * static_cast<double>(batch_) / static_cast<double>(images);
     const int64_t step = estimator_.global_step().take();
     if (!flags_.boolean("json")) {
-      print_line(format("%s: %s parameters, %s of them trained; training to step %ld, %.2f epochs of %s examples; current "
-                        "step %ld", model_.info().name, with_commas(parameters_.total).c_str(),
-                        with_commas(parameters_.trainable).c_str(), static_cast<long>(steps_), epochs,
-                        with_commas(images).c_str(), static_cast<long>(step)));
+      print_line(
+          format("%s: %s parameters, %s of them trained; training to step %ld, %.2f epochs of %s examples; current "
+                 "step %ld",
+                 model_.info().name, with_commas(parameters_.total).c_str(), with_commas(parameters_.trainable).c_str(),
+                 static_cast<long>(steps_), epochs, with_commas(images).c_str(), static_cast<long>(step)));
       return;
     }
-    print_line(Json("start").add("model", model_.info().name).add("parameters", parameters_.total)
-                   .add("trainable_parameters", parameters_.trainable).add("step", step).add("train_steps", steps_)
-                   .add("epochs", epochs).add("examples", images).str());
+    print_line(Json("start")
+                   .add("model", model_.info().name)
+                   .add("parameters", parameters_.total)
+                   .add("trainable_parameters", parameters_.trainable)
+                   .add("step", step)
+                   .add("train_steps", steps_)
+                   .add("epochs", epochs)
+                   .add("examples", images)
+                   .str());
   }
 
   void train_only(const Dataset& train) {
@@ -86,11 +98,15 @@ class Training {
 
   void train_and_test(const Dataset& train, const Dataset& eval) {
     const int64_t wanted = flags_.integer("num_eval_images");
-    const int64_t eval_steps = wanted > 0 && wanted < eval.size() ? std::max<int64_t>(wanted / eval.options().batch_size, 1) : 0;
-    result_ = train_and_evaluate(estimator_, {.input = train, .max_steps = steps_,
-                                              .steps_between_evals = flags_.integer("steps_between_evals"),
-                                              .hooks = {&progress_}},
-                                 {.input = eval, .steps = eval_steps}).take();
+    const int64_t eval_steps =
+        wanted > 0 && wanted < eval.size() ? std::max<int64_t>(wanted / eval.options().batch_size, 1) : 0;
+    result_ = train_and_evaluate(estimator_,
+                                 {.input = train,
+                                  .max_steps = steps_,
+                                  .steps_between_evals = flags_.integer("steps_between_evals"),
+                                  .hooks = {&progress_}},
+                                 {.input = eval, .steps = eval_steps})
+                  .take();
   }
 
   double elapsed() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count(); }
@@ -104,7 +120,8 @@ class Training {
         if (name != "global_step") json.add(name, value);
       return print_line(json.str());
     }
-    std::string line = format("evaluation at step %ld, %s elapsed:", static_cast<long>(step), duration_text(elapsed()).c_str());
+    std::string line =
+        format("evaluation at step %ld, %s elapsed:", static_cast<long>(step), duration_text(elapsed()).c_str());
     for (const auto& [name, value] : r)
       if (name != "global_step") line += "  " + name + " " + number_text(value);
     print_line(line);
@@ -122,8 +139,11 @@ class Training {
         if (name != "global_step") json.add(name, value);
       if (progress_.steps() > 0) json.add(evaluated ? "train_loss" : "loss", result_.train.loss);
       json.add("global_step", result_.train.global_step)
-          .add("hash", hash).add("seconds", elapsed()).add("examples_per_second", rate)
-          .add("parameters", parameters_.total).add("trainable_parameters", parameters_.trainable);
+          .add("hash", hash)
+          .add("seconds", elapsed())
+          .add("examples_per_second", rate)
+          .add("parameters", parameters_.total)
+          .add("trainable_parameters", parameters_.trainable);
       return print_line(json.str());
     }
     print("%.4g examples/s, %s in all; hash %s\n", rate, duration_text(elapsed()).c_str(), hash.c_str());

@@ -9,8 +9,12 @@ namespace {
 class Stamp {
  public:
   explicit Stamp(Graph& graph)
-      : graph_(graph), phase_(graph.phase), forward_(graph.forward_of), origin_(graph.origin),
-        composite_(graph.composite_of), scope_(graph.scope()) {}
+      : graph_(graph),
+        phase_(graph.phase),
+        forward_(graph.forward_of),
+        origin_(graph.origin),
+        composite_(graph.composite_of),
+        scope_(graph.scope()) {}
   ~Stamp() {
     graph_.phase = phase_;
     graph_.forward_of = forward_;
@@ -122,7 +126,8 @@ class Backward {
 
 Tensors gradients(Tensor loss, const Tensors& variables) {
   if (!loss) fail("gradients: the loss was never set");
-  if (loss.rank() != 0 || !is_float(loss.dtype())) fail("gradients: the loss is ", loss.type().str(), ", expected a float scalar");
+  if (loss.rank() != 0 || !is_float(loss.dtype()))
+    fail("gradients: the loss is ", loss.type().str(), ", expected a float scalar");
   Graph& graph = *loss.graph();
   for (size_t i = 0; i < variables.size(); ++i)
     if (variables[i].graph() != &graph)

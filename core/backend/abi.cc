@@ -14,8 +14,11 @@ constexpr size_t kMaxText = 4096;
 size_t sequence(std::string_view text) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const unsigned lead = byte(0);
-  const size_t n = lead < 0x80 ? 1 : lead >= 0xc2 && lead < 0xe0 ? 2 : lead >= 0xe0 && lead < 0xf0 ? 3
-                 : lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
+  const size_t n = lead < 0x80                   ? 1
+                   : lead >= 0xc2 && lead < 0xe0 ? 2
+                   : lead >= 0xe0 && lead < 0xf0 ? 3
+                   : lead >= 0xf0 && lead < 0xf5 ? 4
+                                                 : 0;
   for (size_t i = 1; i < n; ++i)
     if ((byte(i) & 0xc0) != 0x80) return 0;
   const unsigned second = byte(1);  // overlong forms, surrogates, beyond U+10FFFF
@@ -39,8 +42,10 @@ std::string printable(std::string_view text) {
   text = text.substr(0, kMaxText);
   while (!text.empty()) {
     const size_t n = sequence(text);
-    if (n == 0 || is_control(text.substr(0, n))) out += '?';
-    else out += text.substr(0, n);
+    if (n == 0 || is_control(text.substr(0, n)))
+      out += '?';
+    else
+      out += text.substr(0, n);
     text.remove_prefix(std::max<size_t>(n, 1));
   }
   return out;

@@ -154,9 +154,11 @@ void trim(int directory, uint64_t bytes) {
 Status write_entry(int directory, const std::string& name, std::string_view contents) {
   static std::atomic<uint64_t> counter{0};
   const std::string temporary = cat(kTemporary, static_cast<int64_t>(::getpid()), "-", counter++);
-  const Descriptor file(::openat(directory, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const Descriptor file(
+      ::openat(directory, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file) return failed("cannot create a file");
-  if (write_all(file.get(), contents) && ::renameat(directory, temporary.c_str(), directory, name.c_str()) == 0) return {};
+  if (write_all(file.get(), contents) && ::renameat(directory, temporary.c_str(), directory, name.c_str()) == 0)
+    return {};
   Status status = failed("cannot write");
   (void)::unlinkat(directory, temporary.c_str(), 0);
   return status;
@@ -188,7 +190,8 @@ Result<std::string> BackendCache::full_key(std::string_view key) {
 Result<std::string> BackendCache::get(std::string_view key) {
   TENON_ASSIGN(const std::string full, full_key(key));
   TENON_ASSIGN(const Descriptor directory, open_directory());
-  const Descriptor file(::openat(directory.get(), file_name(full).c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  const Descriptor file(
+      ::openat(directory.get(), file_name(full).c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!file) return miss("no such entry");
   TENON_ASSIGN(std::string data, read_entry(file.get(), full));
   (void)::futimens(file.get(), nullptr);

@@ -58,7 +58,9 @@ void GraphImage::attr(std::string_view name, int64_t v) { impl_->builder.attr_i6
 void GraphImage::attr(std::string_view name, double v) { impl_->builder.attr_f64(name, v); }
 void GraphImage::attr(std::string_view name, bool v) { impl_->builder.attr_bool(name, v); }
 void GraphImage::attr(std::string_view name, DType v) { impl_->builder.attr_dtype(name, static_cast<int64_t>(v)); }
-void GraphImage::attr(std::string_view name, const std::string& v) { impl_->builder.attr_bytes(name, v.data(), v.size()); }
+void GraphImage::attr(std::string_view name, const std::string& v) {
+  impl_->builder.attr_bytes(name, v.data(), v.size());
+}
 void GraphImage::attr(std::string_view name, const std::vector<int64_t>& v) { impl_->builder.attr_list(name, v); }
 void GraphImage::attr_enum(std::string_view name, int32_t number) { impl_->builder.attr_enum(name, number); }
 void GraphImage::result(uint32_t value, Mode mode, int alias, bool split) {
@@ -96,7 +98,8 @@ Result<Buffer> Device::allocate(const Type& type, bool host, bool split) {
   buffer.device_ = shared_from_this();
   buffer.type_ = type;
   if (!buffer.handle_) return broken(name_, "buffer_alloc gave no buffer");
-  if (!host) buffer.host_ = nullptr;
+  if (!host)
+    buffer.host_ = nullptr;
   else if (!buffer.host_ || reinterpret_cast<uintptr_t>(buffer.host_) % kHostAlignment)
     return broken(name_, "buffer_alloc gave a HOST buffer without memory that is aligned to 64 bytes");
   return buffer;
@@ -151,15 +154,14 @@ Result<std::vector<NodeVerdict>> Device::supports(const GraphImage& graph, std::
                                                   const CompileOptions& options) {
   const tenon_options o = abi_options(options);
   std::vector<tenon_verdict> verdicts(nodes.size());
-  TENON_TRY(from_abi(backend_.supports(handle_, graph.flat(), &o, nodes.data(),
-                                       static_cast<uint32_t>(nodes.size()), verdicts.data(), sizeof(tenon_verdict)),
+  TENON_TRY(from_abi(backend_.supports(handle_, graph.flat(), &o, nodes.data(), static_cast<uint32_t>(nodes.size()),
+                                       verdicts.data(), sizeof(tenon_verdict)),
                      name_, "supports"));
   std::vector<NodeVerdict> out;
   for (const tenon_verdict& v : verdicts) {
     if (v.answer < TENON_REFUSE || v.answer > TENON_TAKE)
       return broken(name_, cat("supports answered ", v.answer, ", expected 0 to 2"));
-    out.push_back({static_cast<NodeVerdict::Answer>(v.answer), v.deterministic != 0,
-                   printable(v.reason)});
+    out.push_back({static_cast<NodeVerdict::Answer>(v.answer), v.deterministic != 0, printable(v.reason)});
   }
   return out;
 }

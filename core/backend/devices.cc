@@ -19,10 +19,14 @@ void list(const Candidate& candidate, const std::string& spec, Discovery* out) {
   const LoadedBackend& backend = **loaded;
   BackendInfo info{backend.name, backend.version, candidate.path, {}, {}};
   Result<std::vector<UnitInfo>> units = enumerate_units(backend, spec);
-  if (units.ok()) info.units = std::move(*units);
-  else info.status = units.status();
-  if (info.status.code() == Code::kAbi) out->refusals.push_back({candidate.path, info.status.message()});
-  else out->backends.push_back(std::move(info));
+  if (units.ok())
+    info.units = std::move(*units);
+  else
+    info.status = units.status();
+  if (info.status.code() == Code::kAbi)
+    out->refusals.push_back({candidate.path, info.status.message()});
+  else
+    out->backends.push_back(std::move(info));
 }
 
 }  // namespace

@@ -106,12 +106,14 @@ Status Checker::read_header() {
 
 Status Checker::check_header() const {
   const Elf64_Ehdr& h = header_;
-  if (h.e_ident[EI_CLASS] != ELFCLASS64) return refuse("is no 64-bit library (ELF class ", +h.e_ident[EI_CLASS], ", expected 2)");
+  if (h.e_ident[EI_CLASS] != ELFCLASS64)
+    return refuse("is no 64-bit library (ELF class ", +h.e_ident[EI_CLASS], ", expected 2)");
   if (h.e_ident[EI_DATA] != ELFDATA2LSB) return refuse("is not little-endian");
   if (h.e_ident[EI_VERSION] != EV_CURRENT || h.e_version != EV_CURRENT) return refuse("has an unknown ELF version");
   if (h.e_ident[EI_OSABI] != ELFOSABI_SYSV && h.e_ident[EI_OSABI] != ELFOSABI_GNU)
     return refuse("is for another system (ELF OS ABI ", +h.e_ident[EI_OSABI], ")");
-  if (h.e_machine != kMachine) return refuse("is for machine ", h.e_machine, ", expected ", kMachine, " (", kMachineName, ")");
+  if (h.e_machine != kMachine)
+    return refuse("is for machine ", h.e_machine, ", expected ", kMachine, " (", kMachineName, ")");
   if (h.e_type != ET_DYN) return refuse("is no shared library (ELF type ", h.e_type, ", expected ", ET_DYN, ")");
   if (h.e_ehsize != sizeof h) return refuse("has an ELF header of ", h.e_ehsize, " bytes, expected ", sizeof h);
   return {};
@@ -120,8 +122,8 @@ Status Checker::check_header() const {
 Status Checker::read_segments() {
   const int count = header_.e_phnum;
   if (header_.e_phentsize != sizeof(Elf64_Phdr) || count == 0 || count > kMaxSegments)
-    return refuse("has ", count, " program headers of ", header_.e_phentsize, " bytes, expected 1 to ", kMaxSegments, " of ",
-                  sizeof(Elf64_Phdr));
+    return refuse("has ", count, " program headers of ", header_.e_phentsize, " bytes, expected 1 to ", kMaxSegments,
+                  " of ", sizeof(Elf64_Phdr));
   if (!within(header_.e_phoff, static_cast<uint64_t>(count) * sizeof(Elf64_Phdr), size_))
     return refuse("is truncated: its program headers lie beyond its ", size_, " bytes");
   TENON_TRY(read_table(header_.e_phoff, static_cast<size_t>(count), &segments_));
@@ -180,7 +182,8 @@ Status Checker::check_other_segments() const {
     // The end of RELRO may be rounded up to the page in which its segment ends.
     if (s.p_type == PT_GNU_RELRO) {
       const Elf64_Phdr* in = holder(s.p_vaddr, 1, false);
-      if (!in || !within(s.p_vaddr - in->p_vaddr, s.p_memsz, in->p_memsz + kPage)) return refuse("has RELRO data out of range");
+      if (!in || !within(s.p_vaddr - in->p_vaddr, s.p_memsz, in->p_memsz + kPage))
+        return refuse("has RELRO data out of range");
     }
   }
   return {};
@@ -210,13 +213,17 @@ Status Checker::check_tables(const std::vector<Elf64_Dyn>& entries) const {
       if (e.d_tag == tag) last = &e;
     return last;
   };
-  constexpr Elf64_Sxword kPairs[][2] = {{DT_STRTAB, DT_STRSZ},         {DT_RELA, DT_RELASZ},
-                                        {DT_JMPREL, DT_PLTRELSZ},      {DT_RELR, DT_RELRSZ},
-                                        {DT_INIT_ARRAY, DT_INIT_ARRAYSZ}, {DT_FINI_ARRAY, DT_FINI_ARRAYSZ}};
+  constexpr Elf64_Sxword kPairs[][2] = {{DT_STRTAB, DT_STRSZ},
+                                        {DT_RELA, DT_RELASZ},
+                                        {DT_JMPREL, DT_PLTRELSZ},
+                                        {DT_RELR, DT_RELRSZ},
+                                        {DT_INIT_ARRAY, DT_INIT_ARRAYSZ},
+                                        {DT_FINI_ARRAY, DT_FINI_ARRAYSZ}};
   for (const auto& [table, bytes] : kPairs) {
     const Elf64_Dyn *t = find(table), *n = find(bytes);
     if (!t != !n) return refuse("has a dynamic entry ", t ? table : bytes, " without its fellow ", t ? bytes : table);
-    if (t && !holder(t->d_un.d_ptr, n->d_un.d_val, true)) return refuse("has a dynamic table ", table, " outside its segments");
+    if (t && !holder(t->d_un.d_ptr, n->d_un.d_val, true))
+      return refuse("has a dynamic table ", table, " outside its segments");
   }
   if (!find(DT_STRTAB) || !find(DT_SYMTAB)) return refuse("has no dynamic symbols");
   for (const Elf64_Sxword function : {DT_INIT, DT_FINI})
@@ -224,17 +231,31 @@ Status Checker::check_tables(const std::vector<Elf64_Dyn>& entries) const {
       return refuse("has a dynamic entry ", function, " that points to no function");
   if (const Elf64_Dyn* a = find(DT_INIT_ARRAY); a && !starts_section(a->d_un.d_ptr, SHT_INIT_ARRAY))
     return refuse("has a list of constructors outside its section");
-  if (const Elf64_Dyn* a = find(DT_FINI_ARRAY); a && !starts_section(a->d_un.d_ptr, SHT_FINI_ARRAY, find(DT_FINI_ARRAYSZ)->d_un.d_val))
+  if (const Elf64_Dyn* a = find(DT_FINI_ARRAY);
+      a && !starts_section(a->d_un.d_ptr, SHT_FINI_ARRAY, find(DT_FINI_ARRAYSZ)->d_un.d_val))
     return refuse("has a list of destructors outside its section");
   return {};
 }
 
 Status Checker::check_dynamic_entry(const Elf64_Dyn& entry) const {
   switch (entry.d_tag) {
-    case DT_HASH: case DT_GNU_HASH: case DT_STRTAB: case DT_SYMTAB: case DT_RELA: case DT_JMPREL: case DT_RELR:
-    case DT_INIT: case DT_FINI: case DT_INIT_ARRAY: case DT_FINI_ARRAY: case DT_VERSYM: case DT_VERNEED: case DT_PLTGOT:
+    case DT_HASH:
+    case DT_GNU_HASH:
+    case DT_STRTAB:
+    case DT_SYMTAB:
+    case DT_RELA:
+    case DT_JMPREL:
+    case DT_RELR:
+    case DT_INIT:
+    case DT_FINI:
+    case DT_INIT_ARRAY:
+    case DT_FINI_ARRAY:
+    case DT_VERSYM:
+    case DT_VERNEED:
+    case DT_PLTGOT:
       if (!holder(entry.d_un.d_ptr, 1, false))
-        return refuse("has a dynamic entry ", entry.d_tag, " that points to address ", entry.d_un.d_ptr, ", outside its segments");
+        return refuse("has a dynamic entry ", entry.d_tag, " that points to address ", entry.d_un.d_ptr,
+                      ", outside its segments");
       return {};
     case DT_TEXTREL:
       return refuse("needs text relocations (compile it with -fPIC)");
@@ -245,9 +266,9 @@ Status Checker::check_dynamic_entry(const Elf64_Dyn& entry) const {
 
 bool Checker::starts_section(uint64_t address, Elf64_Word type, uint64_t bytes) const {
   return sections_.empty() || std::any_of(sections_.begin(), sections_.end(), [&](const Elf64_Shdr& s) {
-    return (s.sh_flags & SHF_ALLOC) && s.sh_type == type && s.sh_addr == address && (bytes == 0 || s.sh_size == bytes) &&
-           (type != SHT_PROGBITS || (s.sh_flags & SHF_EXECINSTR));
-  });
+           return (s.sh_flags & SHF_ALLOC) && s.sh_type == type && s.sh_addr == address &&
+                  (bytes == 0 || s.sh_size == bytes) && (type != SHT_PROGBITS || (s.sh_flags & SHF_EXECINSTR));
+         });
 }
 
 // Sections are not needed to load a library, but where they stand they must agree with its segments.
@@ -255,8 +276,8 @@ Status Checker::check_sections() {
   const int count = header_.e_shnum;
   if (header_.e_shoff == 0 && count == 0) return {};
   if (header_.e_shentsize != sizeof(Elf64_Shdr) || count == 0 || count > kMaxSections || header_.e_shstrndx >= count)
-    return refuse("has ", count, " section headers of ", header_.e_shentsize, " bytes, expected 1 to ", kMaxSections, " of ",
-                  sizeof(Elf64_Shdr));
+    return refuse("has ", count, " section headers of ", header_.e_shentsize, " bytes, expected 1 to ", kMaxSections,
+                  " of ", sizeof(Elf64_Shdr));
   if (!within(header_.e_shoff, static_cast<uint64_t>(count) * sizeof(Elf64_Shdr), size_))
     return refuse("is truncated: its section headers lie beyond its ", size_, " bytes");
   TENON_TRY(read_table(header_.e_shoff, static_cast<size_t>(count), &sections_));
@@ -282,7 +303,8 @@ Status Checker::check_allocated(const Elf64_Shdr& s, size_t i) const {
   const Elf64_Phdr* load = holder(s.sh_addr, s.sh_size, in_file);
   if (!load || (in_file && s.sh_addr - load->p_vaddr != s.sh_offset - load->p_offset))
     return refuse("has section ", i, " outside its segments");
-  if (((s.sh_flags & SHF_WRITE) && !(load->p_flags & PF_W)) || ((s.sh_flags & SHF_EXECINSTR) && !(load->p_flags & PF_X)))
+  if (((s.sh_flags & SHF_WRITE) && !(load->p_flags & PF_W)) ||
+      ((s.sh_flags & SHF_EXECINSTR) && !(load->p_flags & PF_X)))
     return refuse("has section ", i, " in a segment that does not allow what it needs");
   return {};
 }
@@ -320,9 +342,11 @@ Result<AbiVersion> Checker::find_note() const {
 Status Checker::check_version(const AbiVersion& v) {
   constexpr uint32_t kOurs = TENON_ABI_MAJOR;
   if (v.major == 0 || v.major > kOurs || v.major + 1 < kOurs)
-    return refuse("has ABI version ", v.major, ".", v.minor, ", expected ", kOurs > 1 ? cat(kOurs - 1, " or ") : "", kOurs);
+    return refuse("has ABI version ", v.major, ".", v.minor, ", expected ", kOurs > 1 ? cat(kOurs - 1, " or ") : "",
+                  kOurs);
   if (v.major == kOurs && v.least_host_minor > TENON_ABI_MINOR)
-    return refuse("needs ABI version ", v.major, ".", v.least_host_minor, ", this Tenon has ", kOurs, ".", TENON_ABI_MINOR);
+    return refuse("needs ABI version ", v.major, ".", v.least_host_minor, ", this Tenon has ", kOurs, ".",
+                  TENON_ABI_MINOR);
   return {};
 }
 

@@ -66,7 +66,8 @@ Status put(BackendHost& host, const char* key, const void* data, uint64_t bytes)
 }
 
 Status open(BackendHost& host, const char* name, tenon_backend* out) {
-  if (!name || !out || out->struct_size < sizeof out->struct_size) return invalid("open_backend: needs a name and a table");
+  if (!name || !out || out->struct_size < sizeof out->struct_size)
+    return invalid("open_backend: needs a name and a table");
   TENON_ASSIGN(const LoadedBackend* inner, load_for(host.name(), printable(name)));
   const uint64_t bytes = std::min(out->struct_size, inner->table.struct_size);
   std::memcpy(out, &inner->table, bytes);

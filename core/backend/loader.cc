@@ -201,7 +201,8 @@ Result<const LoadedBackend*> load_backend(const std::string& name, const std::st
   auto backend = std::make_unique<LoadedBackend>();
   const tenon_host& table = state().trial ? host->trial_table() : host->table();
   void* library = nullptr;  // never closed
-  const Status status = bring_up(real, name, version, table, &backend->table, [](const char*) {}, &library);
+  const Status status = bring_up(
+      real, name, version, table, &backend->table, [](const char*) {}, &library);
   (void)host.release();  // the plugin may have kept it, whatever it answered
   TENON_TRY(status);
   if (validating()) TENON_TRY(put_validation_over(&backend->table));
@@ -218,14 +219,16 @@ Result<const LoadedBackend*> load_by_name(std::string_view name) {
   const std::string path = find_candidate(search, name);
   if (path.empty()) return not_found(search, name);
   Result<const LoadedBackend*> loaded = load_backend(std::string(name), path);
-  if (!loaded.ok()) return Status(loaded.status().code(), cat("device '", name, "': ", path, ": ", loaded.status().message()));
+  if (!loaded.ok())
+    return Status(loaded.status().code(), cat("device '", name, "': ", path, ": ", loaded.status().message()));
   return loaded;
 }
 
 Result<const LoadedBackend*> load_for(const std::string& user, std::string_view name) {
   const Lock lock;
   const std::string inner(name);
-  if (reaches(inner, user)) return Status(Code::kAbi, cat("open_backend: '", user, "' on '", one_line(name), "' is a cycle"));
+  if (reaches(inner, user))
+    return Status(Code::kAbi, cat("open_backend: '", user, "' on '", one_line(name), "' is a cycle"));
   const bool added = state().stands_on.emplace(user, inner).second;
   Result<const LoadedBackend*> loaded = load_by_name(name);
   if (!loaded.ok() && added) state().stands_on.erase({user, inner});

@@ -155,7 +155,8 @@ Status verdict(const Heard& heard, int exit_status, std::chrono::milliseconds li
     return heard.last.code == 0 ? Status() : Status(static_cast<Code>(heard.last.code), heard.last.text);
   if (heard.last.kind == kExit) return Status(Code::kAbi, cat("called exit", where));
   if (heard.late)
-    return Status(Code::kTimeout, cat("did not answer within ", static_cast<double>(limit.count()) / 1000, " s", where));
+    return Status(Code::kTimeout,
+                  cat("did not answer within ", static_cast<double>(limit.count()) / 1000, " s", where));
   if (exit_status >= 0 && WIFSIGNALED(exit_status)) {
     const char* name = ::sigabbrev_np(WTERMSIG(exit_status));
     return Status(Code::kAbi, cat("crashed with SIG", name ? name : "?", where));

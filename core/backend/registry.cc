@@ -34,7 +34,8 @@ class Chooser {
 
   // The first that opens, best first.
   Result<std::shared_ptr<Device>> open(const SearchPath& search) {
-    std::stable_sort(choices_.begin(), choices_.end(), [](const Choice& a, const Choice& b) { return a.rank > b.rank; });
+    std::stable_sort(choices_.begin(), choices_.end(),
+                     [](const Choice& a, const Choice& b) { return a.rank > b.rank; });
     for (const Choice& choice : choices_) {
       Result<std::shared_ptr<Device>> device = open_units(*choice.backend, "");
       if (device.ok()) return device;

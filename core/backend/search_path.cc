@@ -74,8 +74,10 @@ void add_plugin_path(Builder& builder) {
 void add_user(Builder& builder) {
   const char* data = ::secure_getenv("XDG_DATA_HOME");
   const char* home = ::secure_getenv("HOME");
-  if (data && *data == '/') builder.add(cat(data, "/tenon/plugins"));
-  else if (home && *home == '/') builder.add(cat(home, "/.local/share/tenon/plugins"));
+  if (data && *data == '/')
+    builder.add(cat(data, "/tenon/plugins"));
+  else if (home && *home == '/')
+    builder.add(cat(home, "/.local/share/tenon/plugins"));
 }
 
 // Not in set-uid programs: anybody can make a hard link to one, in a directory of their own.
@@ -105,7 +107,8 @@ std::vector<std::string> names_in(const std::string& directory) {
 
 bool is_backend_name(std::string_view name) {
   const auto good = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+           c == '.';
   };
   return !name.empty() && name.size() <= kMaxName && name[0] != '.' && name[0] != '-' &&
          std::all_of(name.begin(), name.end(), good);
@@ -129,9 +132,12 @@ std::vector<Candidate> find_candidates(const SearchPath& search, std::vector<Ref
     for (const std::string& name : names_in(directory)) {
       const std::string path = cat(directory, "/", name, ".so");
       const auto first = std::find_if(found.begin(), found.end(), [&](const Candidate& c) { return c.name == name; });
-      if (first != found.end()) refusals->push_back({one_line(path), cat("is shadowed by ", first->path)});
-      else if (!is_backend_name(name)) refusals->push_back({one_line(path), "has no name that a backend may have"});
-      else found.push_back({name, path});
+      if (first != found.end())
+        refusals->push_back({one_line(path), cat("is shadowed by ", first->path)});
+      else if (!is_backend_name(name))
+        refusals->push_back({one_line(path), "has no name that a backend may have"});
+      else
+        found.push_back({name, path});
     }
   return found;
 }

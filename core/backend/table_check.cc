@@ -21,12 +21,18 @@ const char* missing_entry(const tenon_backend& t) {
   const struct {
     const char* name;
     bool there;
-  } entries[] = {{"enumerate", t.enumerate != nullptr},       {"device_open", t.device_open != nullptr},
-                 {"device_close", t.device_close != nullptr}, {"supports", t.supports != nullptr},
-                 {"compile", t.compile != nullptr},           {"program_destroy", t.program_destroy != nullptr},
-                 {"buffer_alloc", t.buffer_alloc != nullptr}, {"buffer_free", t.buffer_free != nullptr},
-                 {"queue_create", t.queue_create != nullptr}, {"queue_destroy", t.queue_destroy != nullptr},
-                 {"copy", t.copy != nullptr},                 {"run", t.run != nullptr},
+  } entries[] = {{"enumerate", t.enumerate != nullptr},
+                 {"device_open", t.device_open != nullptr},
+                 {"device_close", t.device_close != nullptr},
+                 {"supports", t.supports != nullptr},
+                 {"compile", t.compile != nullptr},
+                 {"program_destroy", t.program_destroy != nullptr},
+                 {"buffer_alloc", t.buffer_alloc != nullptr},
+                 {"buffer_free", t.buffer_free != nullptr},
+                 {"queue_create", t.queue_create != nullptr},
+                 {"queue_destroy", t.queue_destroy != nullptr},
+                 {"copy", t.copy != nullptr},
+                 {"run", t.run != nullptr},
                  {"wait", t.wait != nullptr}};
   static_assert(sizeof entries / sizeof entries[0] == 13);
   for (const auto& e : entries)

@@ -44,8 +44,8 @@ inline float from_f16(uint16_t bits) {
     const float value = static_cast<float>(mantissa) * 0x1p-24f;
     return sign ? -value : value;
   }
-  const uint32_t wide = exponent == 31 ? sign | 0x7f800000u | mantissa << 13
-                                       : sign | (exponent + 112) << 23 | mantissa << 13;
+  const uint32_t wide =
+      exponent == 31 ? sign | 0x7f800000u | mantissa << 13 : sign | (exponent + 112) << 23 | mantissa << 13;
   float value;
   std::memcpy(&value, &wide, 4);
   return value;

@@ -17,7 +17,7 @@ inline void append(std::string& out, char c) { out += c; }
 inline void append(std::string& out, bool b) { out += b ? "true" : "false"; }
 
 template <class T>
-  requires std::is_arithmetic_v<T>
+requires std::is_arithmetic_v<T>
 void append(std::string& out, T value) {
   char digits[40];
   out.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);

@@ -23,9 +23,12 @@ struct PutAttr {
 
 GraphImage::Role image_role(Role role) {
   switch (role) {
-    case Role::kState: return GraphImage::Role::kState;
-    case Role::kFeed: return GraphImage::Role::kFeed;
-    case Role::kScalar: break;
+    case Role::kState:
+      return GraphImage::Role::kState;
+    case Role::kFeed:
+      return GraphImage::Role::kFeed;
+    case Role::kScalar:
+      break;
   }
   return GraphImage::Role::kScalar;
 }
@@ -77,7 +80,8 @@ Result<bool> ask(const Graph& graph, Device& device, const CompileOptions& optio
 GraphImage flatten(const Graph& graph) {
   GraphImage image;
   std::vector<int64_t> map(graph.values.size(), -1);
-  for (const Input& i : graph.inputs) map[i.value] = image.input(graph.type(i.value), image_role(i.role), i.split, i.name);
+  for (const Input& i : graph.inputs)
+    map[i.value] = image.input(graph.type(i.value), image_role(i.role), i.split, i.name);
   for (const Node& node : graph.nodes) {
     if (node.op == "constant") {
       map[node.results[0]] =

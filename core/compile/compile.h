@@ -11,7 +11,7 @@ namespace tenon {
 // A program and how its arguments are laid out.
 struct Executable {
   std::shared_ptr<Device> device;
-  Graph graph;      // as the device got it: lowered, simplified
+  Graph graph;  // as the device got it: lowered, simplified
   Program program;
   // For each input of `graph`: its index among the buffers that a Launch takes, or among its scalars.
   std::vector<int> slot;

@@ -23,10 +23,14 @@ std::optional<double> splat(const Graph& graph, Tensor t) {
     return static_cast<double>(value);
   };
   switch (t.dtype()) {
-    case DType::kF32: return read(float{});
-    case DType::kF64: return read(double{});
-    case DType::kI32: return read(int32_t{});
-    default: return {};
+    case DType::kF32:
+      return read(float{});
+    case DType::kF64:
+      return read(double{});
+    case DType::kI32:
+      return read(int32_t{});
+    default:
+      return {};
   }
 }
 
@@ -73,8 +77,8 @@ class Simplifier {
   }
 
   static bool elementwise(const Node& node) {
-    static constexpr std::string_view kOps[] = {"add", "sub", "mul", "div", "max", "min", "pow", "atan2", "compare",
-                                                "select"};
+    static constexpr std::string_view kOps[] = {"add", "sub", "mul",   "div",     "max",
+                                                "min", "pow", "atan2", "compare", "select"};
     return std::find(std::begin(kOps), std::end(kOps), node.op) != std::end(kOps);
   }
 
@@ -115,13 +119,15 @@ class Simplifier {
     std::optional<double> value;
     if (operands.size() == 1 && operands[0]) {
       const auto x = splat(to(), operands[0]);
-      if (x && (node.op == "reshape" || node.op == "broadcast" || node.op == "transpose")) value = x;
-      else if (x && is_float(type.dtype)) value = fold_unary(node.op, *x);
-      else if (x && node.op == "cast" && type.dtype == DType::kF32) value = x;
+      if (x && (node.op == "reshape" || node.op == "broadcast" || node.op == "transpose"))
+        value = x;
+      else if (x && is_float(type.dtype))
+        value = fold_unary(node.op, *x);
+      else if (x && node.op == "cast" && type.dtype == DType::kF32)
+        value = x;
     } else if (operands.size() == 2 && operands[0] && operands[1]) {
       const auto a = splat(to(), operands[0]), b = splat(to(), operands[1]);
-      if (a && b && type.dtype == operands[0].dtype())
-        value = fold_binary(node.op, *a, *b, is_integer(type.dtype));
+      if (a && b && type.dtype == operands[0].dtype()) value = fold_binary(node.op, *a, *b, is_integer(type.dtype));
     }
     if (!value || !fits(type.dtype, *value)) return {};
     return constant_of(type, *value);
@@ -145,9 +151,7 @@ class Simplifier {
     return {};
   }
 
-  Tensor reshape_of(const Node& node, Tensor x) {
-    return x.type() == result_type(node) ? x : merged(node, {x})[0];
-  }
+  Tensor reshape_of(const Node& node, Tensor x) { return x.type() == result_type(node) ? x : merged(node, {x})[0]; }
 
   const Type& result_type(const Node& node) const { return types_ ? (*types_)[node.results[0]].type : empty_; }
 
@@ -158,8 +162,10 @@ class Simplifier {
     for (const Tensor& t : operands) append(key, cat(" ", t ? t.id() : -1));
     for (const Attr& a : node.attrs) {
       append(key, cat(" ", a.name, "="));
-      if (const auto* bytes = std::get_if<std::string>(&a.value)) key += *bytes;
-      else append(key, to_text(a.value));
+      if (const auto* bytes = std::get_if<std::string>(&a.value))
+        key += *bytes;
+      else
+        append(key, to_text(a.value));
     }
     const auto it = seen_.find(key);
     if (it != seen_.end()) return it->second;

@@ -29,11 +29,13 @@ const AttentionCase kAttentions[] = {
 void add_attention(Cases& cases, DType t, const AttentionCase& c) {
   const AttentionOptions o = c.o;
   const bool biased = c.bias.rank() > 0, dropped = o.rate > 0;
-  const Input q = uniform(t, c.q, 1), k = uniform(t, c.k, 2), v = uniform(t, c.k, 3), dy = uniform(t, c.q, 4), bias = uniform(t, c.bias, 5);
+  const Input q = uniform(t, c.q, 1), k = uniform(t, c.k, 2), v = uniform(t, c.k, 3), dy = uniform(t, c.q, 4),
+              bias = uniform(t, c.bias, 5);
   const std::string what = cat(name_of(q), " ", c.k.str(), c.what.empty() ? "" : " ", c.what);
   const Inputs inputs{q, k, v, bias, seed_of(5), step_of(6), dy};
   const auto forward = [=](const Tensors& x) {
-    return attention(x[0], x[1], x[2], biased ? x[3] : Tensor(), dropped ? x[4] : Tensor(), dropped ? x[5] : Tensor(), o);
+    return attention(x[0], x[1], x[2], biased ? x[3] : Tensor(), dropped ? x[4] : Tensor(), dropped ? x[5] : Tensor(),
+                     o);
   };
   add_op(cases, {"attention", what, inputs, [=](const Tensors& x) {
                    const Attention r = forward(x);
@@ -41,8 +43,9 @@ void add_attention(Cases& cases, DType t, const AttentionCase& c) {
                  }});
   add_op(cases, {"attention_grad", what, inputs, [=](const Tensors& x) {
                    const Attention r = forward(x);
-                   const AttentionGrad g = attention_grad(x[6], x[0], x[1], x[2], biased ? x[3] : Tensor(), dropped ? x[4] : Tensor(),
-                                                          dropped ? x[5] : Tensor(), r.y, r.lse, o);
+                   const AttentionGrad g =
+                       attention_grad(x[6], x[0], x[1], x[2], biased ? x[3] : Tensor(), dropped ? x[4] : Tensor(),
+                                      dropped ? x[5] : Tensor(), r.y, r.lse, o);
                    return Tensors{g.dq, g.dk, g.dv, g.dbias};
                  }});
 }
@@ -51,8 +54,14 @@ void add_attention(Cases& cases, DType t, const AttentionCase& c) {
 void add_cells(Cases& cases, DType t, const std::array<int64_t, 4>& sizes) {
   const auto [B, T, I, U] = sizes;
   const auto weights = [&, B = B, T = T, I = I, U = U](int64_t gates) {
-    return Inputs{uniform(t, {B, T, I}, 1),     uniform(t, {B, U}, 2),         uniform(t, {B, U}, 3),  uniform(t, {I, gates * U}, 4, -0.5, 0.5),
-                  uniform(t, {U, gates * U}, 5, -0.5, 0.5), uniform(t, {gates * U}, 6), uniform(t, {gates * U}, 7), uniform(t, {B, T, U}, 8)};
+    return Inputs{uniform(t, {B, T, I}, 1),
+                  uniform(t, {B, U}, 2),
+                  uniform(t, {B, U}, 3),
+                  uniform(t, {I, gates * U}, 4, -0.5, 0.5),
+                  uniform(t, {U, gates * U}, 5, -0.5, 0.5),
+                  uniform(t, {gates * U}, 6),
+                  uniform(t, {gates * U}, 7),
+                  uniform(t, {B, T, U}, 8)};
   };
   const std::string what = cat(name_of({t, {B, T, I}}), " units ", U);
   const auto lstm_of = [](const Tensors& x) { return lstm(x[0], x[1], x[2], x[3], x[4], x[5]); };
@@ -84,7 +93,8 @@ void add_attention_cases(Cases& cases) {
 
 void add_recurrent_cases(Cases& cases) {
   for (DType t : kFloats)
-    for (const auto& sizes : {std::array<int64_t, 4>{2, 3, 5, 4}, {1, 1, 1, 1}, {3, 5, 7, 8}, {5, 4, 9, 17}}) add_cells(cases, t, sizes);
+    for (const auto& sizes : {std::array<int64_t, 4>{2, 3, 5, 4}, {1, 1, 1, 1}, {3, 5, 7, 8}, {5, 4, 9, 17}})
+      add_cells(cases, t, sizes);
 }
 
 }  // namespace tenon::corpus

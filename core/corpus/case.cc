@@ -27,7 +27,8 @@ Graph decomposed(const Graph& from, const Node& node) {
   Graph graph;
   Tensors operands;
   for (ValueId v : node.operands)
-    operands.push_back(v < 0 ? Tensor() : Tensor(&graph, graph.add_input(from.type(v), Role::kFeed, cat("x", operands.size()))));
+    operands.push_back(v < 0 ? Tensor()
+                             : Tensor(&graph, graph.add_input(from.type(v), Role::kFeed, cat("x", operands.size()))));
   for (const Tensor& t : emit(graph, node.op, operands, node.attrs, node.name)) graph.results.push_back({t.id()});
   Graph lowered = lower_to_primitives(graph);
   ask_for_f32(lowered);

@@ -70,13 +70,15 @@ plugin::FlatGraph flat(const Graph& graph);
 constexpr DType kFloats[] = {DType::kF32, DType::kBF16, DType::kF16, DType::kF64};
 constexpr DType kNumbers[] = {DType::kF32, DType::kBF16, DType::kF16, DType::kF64, DType::kI32, DType::kI64};
 constexpr DType kAll[] = {DType::kF32, DType::kBF16, DType::kF16, DType::kF64,
-                          DType::kI32, DType::kI64, DType::kU8,  DType::kBool};
+                          DType::kI32, DType::kI64,  DType::kU8,  DType::kBool};
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 inline std::string name_of(const Type& type) { return type.str(); }
 template <std::same_as<Input> I>  // braces mean a type
-std::string name_of(const I& input) { return input.type.str(); }
+std::string name_of(const I& input) {
+  return input.type.str();
+}
 
 }  // namespace tenon::corpus

@@ -19,7 +19,8 @@ Model fashion(Padding padding) {
           Adam({.learning_rate = CosineDecay(0.02, 10)}),
           images(6, 12, 1, 10),
           [=](const Tensors& in, Mode mode) {
-            Tensor x = max_pool2d(conv2d(in[0], {.filters = 4, .kernel = 3, .padding = padding, .activation = relu}), 2);
+            Tensor x =
+                max_pool2d(conv2d(in[0], {.filters = 4, .kernel = 3, .padding = padding, .activation = relu}), 2);
             x = max_pool2d(conv2d(x, {.filters = 6, .kernel = 3, .padding = padding, .activation = relu}), 2);
             return classified(dense(dropout(flatten(x), 0.4, mode), {.units = 10}), in[1], mode);
           }};
@@ -48,7 +49,13 @@ Model flowers(bool batch_norm) {
 
 // `mlp` with dropout between its layers.
 Model mlp() {
-  return {"mlp", "6x6, hidden 12 and 8, batch 7, dropout", true, kSteps, Adam(0.001), images(7, 6, 1, 10), [](const Tensors& in, Mode mode) {
+  return {"mlp",
+          "6x6, hidden 12 and 8, batch 7, dropout",
+          true,
+          kSteps,
+          Adam(0.001),
+          images(7, 6, 1, 10),
+          [](const Tensors& in, Mode mode) {
             Tensor x = flatten(in[0]);
             for (int64_t units : {12, 8}) x = dropout(dense(x, {.units = units, .activation = relu}), 0.2, mode);
             return classified(dense(x, {.units = 10}), in[1], mode);
@@ -72,7 +79,8 @@ struct Residual {
                       .kernel_regularizer = {.l2 = l2}});
   }
   Tensor norm(Tensor x, Activation activation, Tensor residual = {}) const {
-    return batch_normalization(x, mode, {.momentum = momentum, .epsilon = epsilon, .activation = activation, .residual = residual});
+    return batch_normalization(
+        x, mode, {.momentum = momentum, .epsilon = epsilon, .activation = activation, .residual = residual});
   }
   Tensor shortcut(Tensor x, int64_t filters, int64_t stride) const {
     return stride == 1 && x.dim(-1) == filters ? x : norm(conv(x, filters, 1, stride), linear);
@@ -134,7 +142,8 @@ Model recurrent(bool with_lstm) {
           true,
           kSteps,
           std::move(optimizer),
-          {each_step(uniform(DType::kI64, {kBatch, kLength}, 1000, 0, 9)), each_step(uniform(DType::kF32, {kBatch}, 2000, -1, 1))},
+          {each_step(uniform(DType::kI64, {kBatch, kLength}, 1000, 0, 9)),
+           each_step(uniform(DType::kF32, {kBatch}, 2000, -1, 1))},
           [=](const Tensors& in, Mode mode) {
             const Tensor x = embedding(in[0], {.input_dim = 9, .output_dim = kWidth});
             const Tensor zero = full(*x.graph(), DType::kF32, {kBatch, kUnits}, 0);
@@ -143,9 +152,11 @@ Model recurrent(bool with_lstm) {
             const Tensor w = variable(x, "cell/kernel", kernel, glorot_uniform(kernel)),
                          r = variable(x, "cell/recurrent_kernel", inner, orthogonal());
             const Tensor b = variable(x, "cell/bias", {columns}, zeros());
-            const Tensor y = with_lstm ? lstm(x, zero, zero, w, r, b).y
-                                       : gru(x, zero, w, r, b, variable(x, "cell/recurrent_bias", {columns}, zeros())).y;
-            const Tensor last = reshape(slice(y, {0, kLength - 1, 0}, {kBatch, kLength, kUnits}, {1, 1, 1}), {kBatch, kUnits});
+            const Tensor y = with_lstm
+                                 ? lstm(x, zero, zero, w, r, b).y
+                                 : gru(x, zero, w, r, b, variable(x, "cell/recurrent_bias", {columns}, zeros())).y;
+            const Tensor last =
+                reshape(slice(y, {0, kLength - 1, 0}, {kBatch, kLength, kUnits}, {1, 1, 1}), {kBatch, kUnits});
             const Tensor prediction = reshape(dense(last, {.units = 1}), {kBatch});
             return Built{mode == Mode::kPredict ? Tensor() : mean_squared_error(prediction, in[1]), {prediction}};
           }};
@@ -154,8 +165,8 @@ Model recurrent(bool with_lstm) {
 }  // namespace
 
 void add_catalogue_cases(Cases& cases) {
-  for (const Model& m : {mlp(), fashion(same), fashion(valid), flowers(false), flowers(true), resnet20(), resnet_large(false),
-                         resnet_large(true), recurrent(true), recurrent(false)})
+  for (const Model& m : {mlp(), fashion(same), fashion(valid), flowers(false), flowers(true), resnet20(),
+                         resnet_large(false), resnet_large(true), recurrent(true), recurrent(false)})
     add_model(cases, m);
 }
 

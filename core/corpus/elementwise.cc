@@ -8,8 +8,8 @@ namespace {
 const Shape kShapes[] = {{}, {1}, {7}, {8}, {3, 5, 7}, {1031}};
 
 // Zeros, halves, large and small numbers, no numbers.
-const Doubles kEdges{0,   -0.0, 1,  -1, 0.5, -0.5, 1.5,  2.5,   -2.5,  1e-30, -1e-30, 1e-3,
-                     3.14159, -20, 20, 87, -87, 100, -100, 1e30, -1e30, kInf, -kInf, kNaN};
+const Doubles kEdges{0,       -0.0, 1,  -1, 0.5, -0.5, 1.5,  2.5,  -2.5,  1e-30, -1e-30, 1e-3,
+                     3.14159, -20,  20, 87, -87, 100,  -100, 1e30, -1e30, kInf,  -kInf,  kNaN};
 const Doubles kOtherEdges{kNaN, 1, 0, -0.0, -1, 2, 0.5, kInf, -kInf, 3, -3};
 // Subnormal in f32 and in f16: may become 0, and nothing else may become of the numbers beside them.
 const Doubles kSubnormal{1e-40, 1, 1e-45, -1e-40, 0, -1, 6e-8, -6e-8, 2};
@@ -22,10 +22,18 @@ struct Unary {
 };
 
 const Unary kUnary[] = {
-    {"neg", neg, -9, 9, true},  {"abs", abs, -9, 9, true},        {"floor", floor, -9, 9, false, false},
-    {"round", round, -9, 9},    {"exp", exp, -9, 9},              {"expm1", expm1, -9, 9},
-    {"log", log, 1e-3, 99, false, false}, {"log1p", log1p, -0.9, 9}, {"sqrt", sqrt, 0, 99, false, false},
-    {"sin", sin, -9, 9},        {"cos", cos, -9, 9},              {"tanh", tanh, -9, 9},
+    {"neg", neg, -9, 9, true},
+    {"abs", abs, -9, 9, true},
+    {"floor", floor, -9, 9, false, false},
+    {"round", round, -9, 9},
+    {"exp", exp, -9, 9},
+    {"expm1", expm1, -9, 9},
+    {"log", log, 1e-3, 99, false, false},
+    {"log1p", log1p, -0.9, 9},
+    {"sqrt", sqrt, 0, 99, false, false},
+    {"sin", sin, -9, 9},
+    {"cos", cos, -9, 9},
+    {"tanh", tanh, -9, 9},
     {"erf", erf, -4, 4},
 };
 
@@ -34,7 +42,8 @@ void add_unary(Cases& cases) {
     const auto add = [&](const std::string& name, const Input& x) {
       add_op(cases, {u.op, name, {x}, [f = u.f](const Tensors& in) { return Tensors{f(in[0])}; }});
     };
-    for (const Shape& shape : kShapes) add(name_of({DType::kF32, shape}), uniform(DType::kF32, shape, 1, u.low, u.high));
+    for (const Shape& shape : kShapes)
+      add(name_of({DType::kF32, shape}), uniform(DType::kF32, shape, 1, u.low, u.high));
     const auto n = static_cast<int64_t>(kEdges.size());
     for (DType t : kFloats) {
       add(name_of({t, {67}}), uniform(t, {67}, 2, u.low, u.high));
@@ -54,10 +63,14 @@ struct Binary {
 };
 
 const Binary kBinary[] = {
-    {"add", add, true, false, false, true},  {"sub", sub, true, false, false, true},
-    {"mul", mul},                            {"div", div},
-    {"max", maximum, true, true, false, true}, {"min", minimum, true, true, false, true},
-    {"pow", pow, false, false, true},        {"atan2", atan2, false},
+    {"add", add, true, false, false, true},
+    {"sub", sub, true, false, false, true},
+    {"mul", mul},
+    {"div", div},
+    {"max", maximum, true, true, false, true},
+    {"min", minimum, true, true, false, true},
+    {"pow", pow, false, false, true},
+    {"atan2", atan2, false},
 };
 
 void add_binary(Cases& cases, const Binary& b) {
@@ -78,7 +91,8 @@ void add_binary(Cases& cases, const Binary& b) {
   for (DType t : kFloats) {
     shapes(t);
     add(cat("edges ", dtype_name(t)), values(t, {n}, kEdges), values(t, {n}, kOtherEdges));
-    if (b.subnormals) add(cat("subnormal ", dtype_name(t)), values(t, {27}, kSubnormal), values(t, {27}, {0, 1, -1, 5}));
+    if (b.subnormals)
+      add(cat("subnormal ", dtype_name(t)), values(t, {27}, kSubnormal), values(t, {27}, {0, 1, -1, 5}));
   }
   if (b.integers) {
     shapes(DType::kI32);

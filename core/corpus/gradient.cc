@@ -34,7 +34,9 @@ class Differentiated {
     by_ = order_.size();
     if (by_ == 0) fail(d.op, " '", d.name, "': has no gradient");
     for (size_t i = 0; i < x.size(); ++i)
-      if (std::find(order_.begin(), order_.begin() + static_cast<long>(by_), i) == order_.begin() + static_cast<long>(by_)) order_.push_back(i);
+      if (std::find(order_.begin(), order_.begin() + static_cast<long>(by_), i) ==
+          order_.begin() + static_cast<long>(by_))
+        order_.push_back(i);
   }
 
   Inputs inputs() const {
@@ -53,9 +55,11 @@ class Differentiated {
     Tensors results = d_.build(x);
     std::erase_if(results, [](const Tensor& r) { return !r || !is_float(r.dtype()); });
     const Tensor l = loss(results, Tensors(given.begin() + static_cast<long>(order_.size()), given.end()), bent);
-    if (!backward) graph.results.push_back({l.id()});
+    if (!backward)
+      graph.results.push_back({l.id()});
     else
-      for (const Tensor& g : gradients(l, Tensors(given.begin(), given.begin() + static_cast<long>(by_)))) graph.results.push_back({g.id()});
+      for (const Tensor& g : gradients(l, Tensors(given.begin(), given.begin() + static_cast<long>(by_))))
+        graph.results.push_back({g.id()});
     ask_for_f32(graph);
     return graph;
   }

@@ -37,12 +37,17 @@ void add_large(Cases& cases, const Definition& definition, Doubles expected) {
 void add_large_cases(Cases& cases) {
   const Input x = values(DType::kU8, {kBytes}, counted(0, 1, kPeriod));
   add_large(cases,
-            {"slice", "beyond 2^31 bytes", {x}, [](const Tensors& in) { return Tensors{slice(in[0], {kBytes - 4001}, {kBytes}, {1})}; }},
+            {"slice",
+             "beyond 2^31 bytes",
+             {x},
+             [](const Tensors& in) { return Tensors{slice(in[0], {kBytes - 4001}, {kBytes}, {1})}; }},
             counted(kBytes - 4001, 1, kPeriod));
-  const Doubles places{2147483647.0, 2147483648.0, 2147486648.0, 0, 2147486649.0, -1, 4294967296.0, 1073741824.0, -2147483648.0, 250};
+  const Doubles places{2147483647.0, 2147483648.0, 2147486648.0,  0,  2147486649.0, -1,
+                       4294967296.0, 1073741824.0, -2147483648.0, 250};
   Doubles found;
   for (double p : places)
-    found.push_back(p >= 0 && p < static_cast<double>(kBytes) ? static_cast<double>(static_cast<int64_t>(p) % kPeriod) : 0);
+    found.push_back(p >= 0 && p < static_cast<double>(kBytes) ? static_cast<double>(static_cast<int64_t>(p) % kPeriod)
+                                                              : 0);
   add_large(cases,
             {"gather",
              "beyond 2^31 bytes",

@@ -13,7 +13,8 @@ void list() {
   static const char* const kinds[] = {"op", "gradient", "update", "training", "inference"};
   for (const Case& c : tenon::corpus::all_cases())
     std::printf("%s %s '%s': %zu inputs, %zu composites, %llu elements\n", kinds[c.kind], c.op.c_str(), c.name.c_str(),
-                c.inputs.size(), c.decompositions.size(), static_cast<unsigned long long>(tenon::conformance::case_size(c)));
+                c.inputs.size(), c.decompositions.size(),
+                static_cast<unsigned long long>(tenon::conformance::case_size(c)));
 }
 
 void write(const char* path) {
@@ -32,8 +33,10 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    if (std::string_view(argv[1]) == "--list") list();
-    else write(argv[1]);
+    if (std::string_view(argv[1]) == "--list")
+      list();
+    else
+      write(argv[1]);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "tenon_corpus: %s\n", e.what());
     return 1;

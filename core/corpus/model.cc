@@ -30,12 +30,17 @@ Fill first_value(const Type& type, const Variable& v, bool trained) {
   if (trained && v.name.ends_with("moving_variance")) return uniform(type.dtype, type.shape, seed, 0.5, 2).fill;
   const Initializer& i = v.initializer;
   switch (i.kind) {
-    case Initializer::Kind::kConstant: return values(type.dtype, type.shape, {i.a}).fill;
-    case Initializer::Kind::kUniform: return uniform(type.dtype, type.shape, seed, i.a, i.b).fill;
+    case Initializer::Kind::kConstant:
+      return values(type.dtype, type.shape, {i.a}).fill;
+    case Initializer::Kind::kUniform:
+      return uniform(type.dtype, type.shape, seed, i.a, i.b).fill;
     case Initializer::Kind::kNormal:
-    case Initializer::Kind::kTruncatedNormal: return spread(type, seed, i.a, i.b);
-    case Initializer::Kind::kOrthogonal: return spread(type, seed, 0, i.a / std::sqrt(static_cast<double>(type.shape[0])));
-    case Initializer::Kind::kValues: break;
+    case Initializer::Kind::kTruncatedNormal:
+      return spread(type, seed, i.a, i.b);
+    case Initializer::Kind::kOrthogonal:
+      return spread(type, seed, 0, i.a / std::sqrt(static_cast<double>(type.shape[0])));
+    case Initializer::Kind::kValues:
+      break;
   }
   return values(type.dtype, type.shape, Doubles(i.values.begin(), i.values.end())).fill;
 }
@@ -56,7 +61,8 @@ Case model_case(const Model& model, Case::Kind kind, Graph built) {
   c.steps = kind == Case::kTraining ? model.steps : 1;
   ask_for_f32(built);
   Graph graph = prune_inputs(simplify(built));
-  for (const tenon::Input& input : graph.inputs) c.inputs.push_back(fill_of(graph, input, model.feeds, kind == Case::kInference));
+  for (const tenon::Input& input : graph.inputs)
+    c.inputs.push_back(fill_of(graph, input, model.feeds, kind == Case::kInference));
   set_graphs(c, std::move(graph));
   return c;
 }

@@ -9,7 +9,7 @@ namespace tenon::corpus {
 
 // What a model function gives: everything is f32 but what it says.
 struct Built {
-  Tensor loss;        // absent in prediction
+  Tensor loss;  // absent in prediction
   Tensors predictions;
 };
 
@@ -18,8 +18,9 @@ struct Model {
   bool catalogue = false;
   uint32_t steps = 10;
   Optimizer optimizer;
-  Inputs feeds;                                              // with another batch each step
-  std::function<Built(const Tensors& feeds, Mode mode)> build;  // the label, if any, comes last; prediction does not use it
+  Inputs feeds;  // with another batch each step
+  std::function<Built(const Tensors& feeds, Mode mode)>
+      build;  // the label, if any, comes last; prediction does not use it
 };
 
 // The step that minimize() makes: the loss, then all states, aliased, as the trainer compiles it. States begin with

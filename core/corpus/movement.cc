@@ -9,12 +9,16 @@ namespace {
 Input any(DType t, const Shape& s, uint64_t seed = 1) { return uniform(t, s, seed, t == DType::kU8 ? 0 : -100, 100); }
 
 // Bits that arithmetic would change: subnormals, both zeros, no numbers.
-Input bits(DType t, const Shape& s) { return values(t, s, {1e-40, -0.0, kNaN, -1e-40, kInf, 0, 6e-8, -kInf, 1, 1e-45, -3}); }
+Input bits(DType t, const Shape& s) {
+  return values(t, s, {1e-40, -0.0, kNaN, -1e-40, kInf, 0, 6e-8, -kInf, 1, 1e-45, -3});
+}
 
 using Move = std::function<Tensor(Tensor)>;
 
 void add_move(Cases& cases, const char* op, const std::string& what, const Input& x, const Move& f) {
-  add_op(cases, {op, cat(what, what.empty() ? "" : " ", name_of(x)), {x}, [f](const Tensors& in) { return Tensors{f(in[0])}; }});
+  add_op(cases, {op, cat(what, what.empty() ? "" : " ", name_of(x)), {x}, [f](const Tensors& in) {
+                   return Tensors{f(in[0])};
+                 }});
 }
 
 // The same movement in every dtype.
@@ -29,18 +33,27 @@ void add_sizes(Cases& cases, const char* op, const std::string& what, const Shap
 
 void add_sources(Cases& cases) {
   for (DType t : kNumbers)
-    for (const auto& [shape, axis] :
-         {std::pair<Shape, int64_t>{{3, 7, 5}, 0}, {{3, 7, 5}, 1}, {{3, 7, 5}, 2}, {{1}, 0}, {{1031}, 0}, {{2, 1, 3, 1, 2, 1, 2, 2}, 6}})
-      add_op(cases, {"iota", cat(name_of({t, shape}), " axis ", axis), {any(t, {1})}, [=, shape = shape, axis = axis](const Tensors& x) {
+    for (const auto& [shape, axis] : {std::pair<Shape, int64_t>{{3, 7, 5}, 0},
+                                      {{3, 7, 5}, 1},
+                                      {{3, 7, 5}, 2},
+                                      {{1}, 0},
+                                      {{1031}, 0},
+                                      {{2, 1, 3, 1, 2, 1, 2, 2}, 6}})
+      add_op(cases, {"iota",
+                     cat(name_of({t, shape}), " axis ", axis),
+                     {any(t, {1})},
+                     [=, shape = shape, axis = axis](const Tensors& x) {
                        return Tensors{iota(*x[0].graph(), t, shape, axis), neg(x[0])};
                      }});
   for (DType t : kAll) {
     std::string bytes;
     for (int64_t i = 0; i < 15 * dtype_bytes(t); ++i) bytes += static_cast<char>(t == DType::kBool ? i % 2 : 1 + i % 3);
-    add_op(cases, {"constant", cat("dense ", dtype_name(t)), {any(t, {3, 5})},
-                   [=](const Tensors& x) { return Tensors{concat({constant(*x[0].graph(), {t, {3, 5}}, bytes), x[0]}, 0)}; }});
-    add_op(cases, {"constant", cat("splat ", dtype_name(t)), {any(t, {3, 5, 7})},
-                   [=](const Tensors& x) { return Tensors{concat({full(*x[0].graph(), t, {3, 5, 7}, 1), x[0]}, 1)}; }});
+    add_op(cases, {"constant", cat("dense ", dtype_name(t)), {any(t, {3, 5})}, [=](const Tensors& x) {
+                     return Tensors{concat({constant(*x[0].graph(), {t, {3, 5}}, bytes), x[0]}, 0)};
+                   }});
+    add_op(cases, {"constant", cat("splat ", dtype_name(t)), {any(t, {3, 5, 7})}, [=](const Tensors& x) {
+                     return Tensors{concat({full(*x[0].graph(), t, {3, 5, 7}, 1), x[0]}, 1)};
+                   }});
   }
   add_op(cases, {"constant", "result f32[7,13]", {any(DType::kF32, {2})}, [](const Tensors& x) {
                    return Tensors{full(*x[0].graph(), DType::kF32, {7, 13}, 2.5), neg(x[0])};
@@ -48,9 +61,11 @@ void add_sources(Cases& cases) {
 }
 
 void add_randoms(Cases& cases) {
-  const auto add = [&](const std::string& name, const Shape& s, int64_t stream, double seed, double step, bool per_replica) {
-    add_op(cases, {"random", name, {seed_of(seed), step_of(step)},
-                   [=](const Tensors& x) { return Tensors{random(x[0], x[1], stream, s, per_replica)}; }});
+  const auto add = [&](const std::string& name, const Shape& s, int64_t stream, double seed, double step,
+                       bool per_replica) {
+    add_op(cases, {"random", name, {seed_of(seed), step_of(step)}, [=](const Tensors& x) {
+                     return Tensors{random(x[0], x[1], stream, s, per_replica)};
+                   }});
   };
   for (const Shape& s : {Shape{}, Shape{1}, Shape{3}, Shape{4}, Shape{67}, Shape{16, 33}, Shape{1000, 7}})
     for (bool per_replica : {false, true})
@@ -66,7 +81,8 @@ void add_reshapes(Cases& cases) {
   add_all(cases, "reshape", "to a scalar", {1, 1}, [](Tensor x) { return reshape(x, {}); });
   add_sizes(cases, "reshape", "from a scalar", {}, [](Tensor x) { return reshape(x, {1, 1, 1}); });
   add_sizes(cases, "reshape", "to rank 8", {6, 35}, [](Tensor x) { return reshape(x, {2, 1, 3, 1, 5, 1, 7, 1}); });
-  for (DType t : kFloats) add_move(cases, "reshape", "bits", bits(t, {33}), [](Tensor x) { return reshape(x, {3, 11}); });
+  for (DType t : kFloats)
+    add_move(cases, "reshape", "bits", bits(t, {33}), [](Tensor x) { return reshape(x, {3, 11}); });
 }
 
 void add_transposes(Cases& cases) {
@@ -79,8 +95,11 @@ void add_transposes(Cases& cases) {
   add_sizes(cases, "transpose", "same", {7}, [](Tensor x) { return transpose(x, {0}); });
   add_sizes(cases, "transpose", "heads", {2, 3, 5, 16}, [](Tensor x) { return transpose(x, {0, 2, 1, 3}); });
   add_sizes(cases, "transpose", "", {2, 3, 2, 5, 1, 3}, [](Tensor x) { return transpose(x, {5, 0, 3, 1, 4, 2}); });
-  add_all(cases, "transpose", "", {2, 3, 2, 1, 3, 2, 1, 2}, [](Tensor x) { return transpose(x, {7, 5, 0, 3, 1, 6, 4, 2}); });
-  for (DType t : kFloats) add_move(cases, "transpose", "bits", bits(t, {3, 11}), [](Tensor x) { return transpose(x, {1, 0}); });
+  add_all(cases, "transpose", "", {2, 3, 2, 1, 3, 2, 1, 2}, [](Tensor x) {
+    return transpose(x, {7, 5, 0, 3, 1, 6, 4, 2});
+  });
+  for (DType t : kFloats)
+    add_move(cases, "transpose", "bits", bits(t, {3, 11}), [](Tensor x) { return transpose(x, {1, 0}); });
 }
 
 void add_broadcasts(Cases& cases) {
@@ -90,8 +109,12 @@ void add_broadcasts(Cases& cases) {
   add_sizes(cases, "broadcast", "middle", {3, 1, 4}, [](Tensor x) { return broadcast(x, {3, 6, 4}, {0, 1, 2}); });
   add_sizes(cases, "broadcast", "ends", {3, 4}, [](Tensor x) { return broadcast(x, {2, 3, 5, 4, 2}, {1, 3}); });
   add_sizes(cases, "broadcast", "ones", {1, 1}, [](Tensor x) { return broadcast(x, {7, 9}, {0, 1}); });
-  add_sizes(cases, "broadcast", "same", {7}, [](Tensor x) { return emit1("broadcast", {x}, {{"shape", Ints{7}}, {"dims", Ints{0}}}); });
-  add_all(cases, "broadcast", "to rank 8", {3, 1, 2}, [](Tensor x) { return broadcast(x, {2, 3, 1, 5, 2, 1, 2, 2}, {1, 3, 6}); });
+  add_sizes(cases, "broadcast", "same", {7}, [](Tensor x) {
+    return emit1("broadcast", {x}, {{"shape", Ints{7}}, {"dims", Ints{0}}});
+  });
+  add_all(cases, "broadcast", "to rank 8", {3, 1, 2}, [](Tensor x) {
+    return broadcast(x, {2, 3, 1, 5, 2, 1, 2, 2}, {1, 3, 6});
+  });
 }
 
 void add_slices(Cases& cases) {
@@ -111,7 +134,9 @@ void add_slices(Cases& cases) {
 void add_pads(Cases& cases) {
   add_all(cases, "pad", "", {5}, [](Tensor x) { return pad(x, {2}, {3}, {0}, 1); });
   add_all(cases, "pad", "interior", {3, 5}, [](Tensor x) { return pad(x, {0, 1}, {2, 0}, {2, 1}, 0); });
-  add_all(cases, "pad", "images", {2, 5, 7, 3}, [](Tensor x) { return pad(x, {0, 1, 2, 0}, {0, 1, 1, 0}, {0, 0, 0, 0}, 0); });
+  add_all(cases, "pad", "images", {2, 5, 7, 3}, [](Tensor x) {
+    return pad(x, {0, 1, 2, 0}, {0, 1, 1, 0}, {0, 0, 0, 0}, 0);
+  });
   add_sizes(cases, "pad", "low alone", {7}, [](Tensor x) { return pad(x, {3}, {0}, {0}, 5); });
   add_sizes(cases, "pad", "high alone", {7}, [](Tensor x) { return pad(x, {0}, {3}, {0}, 5); });
   add_sizes(cases, "pad", "one, interior", {1, 3}, [](Tensor x) { return pad(x, {1, 0}, {0, 1}, {4, 3}, 7); });
@@ -121,14 +146,16 @@ void add_pads(Cases& cases) {
   });
   for (double value : {-kInf, kInf, kNaN, -0.0, 0.1})
     for (DType t : kFloats)
-      add_move(cases, "pad", cat("with ", value), any(t, {2, 3}), [=](Tensor x) { return pad(x, {1, 0}, {0, 2}, {0, 1}, value); });
+      add_move(cases, "pad", cat("with ", value), any(t, {2, 3}), [=](Tensor x) {
+        return pad(x, {1, 0}, {0, 2}, {0, 1}, value);
+      });
 }
 
 void add_reverses(Cases& cases) {
   add_all(cases, "reverse", "", {37}, [](Tensor x) { return reverse(x, {0}); });
   for (const Ints& axes : {Ints{0}, Ints{1}, Ints{2}, Ints{0, 2}, Ints{0, 1, 2}})
-    add_sizes(cases, "reverse", cat("axes ", axes[0], axes.size() > 1 ? cat(" and ", axes.size() - 1, " more") : ""), {3, 5, 9},
-              [=](Tensor x) { return reverse(x, axes); });
+    add_sizes(cases, "reverse", cat("axes ", axes[0], axes.size() > 1 ? cat(" and ", axes.size() - 1, " more") : ""),
+              {3, 5, 9}, [=](Tensor x) { return reverse(x, axes); });
   add_all(cases, "reverse", "", {2, 3, 2, 1, 3, 2, 1, 2}, [](Tensor x) { return reverse(x, {1, 4, 7}); });
 }
 
@@ -137,24 +164,32 @@ void add_concats(Cases& cases) {
     for (int64_t axis = 0; axis < 3; ++axis) {
       Shape a{2, 3, 5}, b = a, c = a;
       b.set(static_cast<int>(axis), 1), c.set(static_cast<int>(axis), 7);
-      add_op(cases, {"concat", cat(name_of({t, a}), " axis ", axis), {any(t, a, 1), any(t, b, 2), any(t, c, 3)},
-                     [=](const Tensors& x) { return Tensors{concat({x[0], x[1], x[2], x[1]}, axis)}; }});
+      add_op(cases, {"concat",
+                     cat(name_of({t, a}), " axis ", axis),
+                     {any(t, a, 1), any(t, b, 2), any(t, c, 3)},
+                     [=](const Tensors& x) {
+                       return Tensors{concat({x[0], x[1], x[2], x[1]}, axis)};
+                     }});
     }
   for (DType t : {DType::kF32, DType::kBF16, DType::kU8}) {
     add_op(cases, {"concat", cat("one ", dtype_name(t)), {any(t, {7})}, [](const Tensors& x) {
                      return emit_all("concat", x, {{"axis", int64_t{0}}});
                    }});
-    add_op(cases, {"concat", cat("of ones ", dtype_name(t)), {any(t, {1}, 1), any(t, {1}, 2), any(t, {1}, 3)}, [](const Tensors& x) {
-                     return Tensors{concat(x, 0)};
-                   }});
+    add_op(cases, {"concat",
+                   cat("of ones ", dtype_name(t)),
+                   {any(t, {1}, 1), any(t, {1}, 2), any(t, {1}, 3)},
+                   [](const Tensors& x) { return Tensors{concat(x, 0)}; }});
     const Shape s{2, 1, 2, 1, 3, 2, 1, 2};
-    add_op(cases,
-           {"concat", cat("rank 8 ", dtype_name(t)), {any(t, s, 1), any(t, s, 2)}, [](const Tensors& x) { return Tensors{concat(x, 5)}; }});
+    add_op(cases, {"concat", cat("rank 8 ", dtype_name(t)), {any(t, s, 1), any(t, s, 2)}, [](const Tensors& x) {
+                     return Tensors{concat(x, 5)};
+                   }});
   }
   Inputs many;
   for (uint64_t i = 0; i < 33; ++i) many.push_back(any(DType::kF32, {3, static_cast<int64_t>(1 + i % 3)}, i));
   add_op(cases, {"concat", "33 operands", many, [](const Tensors& x) { return Tensors{concat(x, 1)}; }});
-  add_op(cases, {"concat", "bits", {bits(DType::kF32, {11}), bits(DType::kF32, {5})}, [](const Tensors& x) { return Tensors{concat(x, 0)}; }});
+  add_op(cases, {"concat", "bits", {bits(DType::kF32, {11}), bits(DType::kF32, {5})}, [](const Tensors& x) {
+                   return Tensors{concat(x, 0)};
+                 }});
 }
 
 }  // namespace

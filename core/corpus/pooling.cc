@@ -31,15 +31,17 @@ void add_pool(Cases& cases, const PoolCase& c, const Input& x, const std::string
   const Ints size(c.x.begin() + 1, c.x.end() - 1);
   const Input dy = uniform(x.type.dtype, pooled(c), 7);
   add_op(cases, {"max_pool", what, {x}, [=](const Tensors& in) { return Tensors{max_pool(in[0], o)}; }});
-  add_op(cases,
-         {"max_pool_grad", what, {x, dy}, [=](const Tensors& in) { return Tensors{max_pool_grad(in[0], max_pool(in[0], o), in[1], o)}; }});
+  add_op(cases, {"max_pool_grad", what, {x, dy}, [=](const Tensors& in) {
+                   return Tensors{max_pool_grad(in[0], max_pool(in[0], o), in[1], o)};
+                 }});
   for (bool count : {false, true}) {
     PoolOptions p = o;
     p.count_pad = count;
     const std::string name = cat(what, count ? " counting pads" : "");
     add_op(cases, {"avg_pool", name, {x}, [=](const Tensors& in) { return Tensors{avg_pool(in[0], p)}; }});
     if (x.fill.kind != Fill::kUniform) continue;
-    add_op(cases, {"avg_pool_grad", name, {dy}, [=](const Tensors& in) { return Tensors{avg_pool_grad(in[0], size, p)}; }});
+    add_op(cases,
+           {"avg_pool_grad", name, {dy}, [=](const Tensors& in) { return Tensors{avg_pool_grad(in[0], size, p)}; }});
   }
 }
 

@@ -8,7 +8,9 @@
 namespace tenon::corpus {
 namespace {
 
-Input numbers(DType t, const Shape& s, uint64_t seed) { return uniform(t, s, seed, is_float(t) ? -2 : -9, is_float(t) ? 2 : 9); }
+Input numbers(DType t, const Shape& s, uint64_t seed) {
+  return uniform(t, s, seed, is_float(t) ? -2 : -9, is_float(t) ? 2 : 9);
+}
 
 const std::pair<Shape, Ints> kReduced[] = {
     {{7}, {0}},
@@ -32,8 +34,9 @@ void add_reduce(Cases& cases, int kind, const Shape& shape, const Ints& axes) {
   std::string at = " axes";
   for (int64_t a : axes) at += cat(" ", a);
   const auto add = [&](const std::string& what, const Input& x) {
-    add_op(cases, {"reduce", cat(kKinds[kind], " ", what, axes.empty() ? " no axes" : at), {x},
-                   [=](const Tensors& in) { return emit_all("reduce", in, {{"axes", axes}, {"kind", Enum{kind}}}); }});
+    add_op(cases, {"reduce", cat(kKinds[kind], " ", what, axes.empty() ? " no axes" : at), {x}, [=](const Tensors& in) {
+                     return emit_all("reduce", in, {{"axes", axes}, {"kind", Enum{kind}}});
+                   }});
   };
   for (DType t : kNumbers) {
     const bool product = kind == 1 && is_float(t);
@@ -52,7 +55,8 @@ void add_reductions(Cases& cases) {
   over("sum wraps i32", ReduceKind::kSum, values(DType::kI32, {7}, {2147483647, 1, 5}));
   over("sum wraps i64", ReduceKind::kSum, values(DType::kI64, {7}, {9.2e18, 1, 5}));
   over("prod wraps i32", ReduceKind::kProd, values(DType::kI32, {9}, {65537, 3, -7}));
-  over("sum of NaN and infinities", ReduceKind::kSum, values(DType::kF32, {5, 4}, {1, kInf, kInf, kNaN, 2, -kInf, kInf, 3}));
+  over("sum of NaN and infinities", ReduceKind::kSum,
+       values(DType::kF32, {5, 4}, {1, kInf, kInf, kNaN, 2, -kInf, kInf, 3}));
   over("sum to infinity f16", ReduceKind::kSum, values(DType::kF16, {100, 3}, {1000, -1000, 600}));
   for (DType t : {DType::kBF16, DType::kF16})  // what the dtype would lose, f32 keeps
     over(cat("long sum ", dtype_name(t)), ReduceKind::kSum, values(t, {5000, 2}, {1, 0.5}));
@@ -73,7 +77,8 @@ void add_sorts(Cases& cases) {
     for (bool descending : {false, true})
       for (int64_t k : std::set<int64_t>{1, (s[-1] + 1) / 2, s[-1]}) {
         for (DType t : kNumbers) add(name_of({t, s}), numbers(t, s, 1), k, descending);
-        add(cat("edges ", s.str()), values(DType::kF32, s, {1, kNaN, 0, kInf, 1, -kInf, kNaN, -0.0, 3, 1, 0}), k, descending);
+        add(cat("edges ", s.str()), values(DType::kF32, s, {1, kNaN, 0, kInf, 1, -kInf, kNaN, -0.0, 3, 1, 0}), k,
+            descending);
         add(cat("equal ", s.str()), values(DType::kF32, s, {2}), k, descending);
       }
 }
@@ -83,7 +88,9 @@ void add_argmaxes(Cases& cases) {
     for (int64_t axis = 0; axis < s.rank(); ++axis)
       for (ReduceKind kind : {ReduceKind::kMax, ReduceKind::kMin}) {
         const auto add = [&](const std::string& what, const Input& x) {
-          add_op(cases, {"argmax", cat(kKinds[static_cast<int>(kind)], " ", what, s.str(), " axis ", axis), {x},
+          add_op(cases, {"argmax",
+                         cat(kKinds[static_cast<int>(kind)], " ", what, s.str(), " axis ", axis),
+                         {x},
                          [=](const Tensors& in) { return Tensors{argmax(in[0], axis, kind)}; }});
         };
         for (DType t : kNumbers) {
@@ -101,26 +108,32 @@ void add_cumsums(Cases& cases) {
       for (int64_t axis = 0; axis < s.rank(); ++axis)
         for (int flags = 0; flags < 4; ++flags) {
           const bool exclusive = (flags & 1) != 0, reversed = (flags & 2) != 0;
-          add_op(cases, {"cumsum",
-                         cat(name_of({t, s}), " axis ", axis, exclusive ? " exclusive" : "", reversed ? " reverse" : ""),
-                         {numbers(t, s, 1)},
-                         [=](const Tensors& x) { return Tensors{cumsum(x[0], axis, exclusive, reversed)}; },
-                         8});
+          add_op(cases,
+                 {"cumsum",
+                  cat(name_of({t, s}), " axis ", axis, exclusive ? " exclusive" : "", reversed ? " reverse" : ""),
+                  {numbers(t, s, 1)},
+                  [=](const Tensors& x) { return Tensors{cumsum(x[0], axis, exclusive, reversed)}; },
+                  8});
         }
 }
 
 void add_norms(Cases& cases) {
   for (DType t : kFloats)
-    add_op(cases, {"global_norm", cat("of three ", dtype_name(t)), {uniform(t, {7}, 1), uniform(t, {33, 65}, 2), uniform(t, {}, 3)},
+    add_op(cases, {"global_norm",
+                   cat("of three ", dtype_name(t)),
+                   {uniform(t, {7}, 1), uniform(t, {33, 65}, 2), uniform(t, {}, 3)},
                    [](const Tensors& x) { return Tensors{global_norm(x)}; }});
-  add_op(cases, {"global_norm", "of zeros", {values(DType::kF32, {7}, {0}), values(DType::kF32, {2, 3}, {0})}, [](const Tensors& x) {
+  add_op(cases, {"global_norm",
+                 "of zeros",
+                 {values(DType::kF32, {7}, {0}), values(DType::kF32, {2, 3}, {0})},
+                 [](const Tensors& x) { return Tensors{global_norm(x)}; }});
+  add_op(cases, {"global_norm", "of NaN", {values(DType::kF32, {7}, {1, kNaN})}, [](const Tensors& x) {
                    return Tensors{global_norm(x)};
                  }});
-  add_op(cases, {"global_norm", "of NaN", {values(DType::kF32, {7}, {1, kNaN})}, [](const Tensors& x) { return Tensors{global_norm(x)}; }});
-  add_op(cases,
-         {"global_norm", "of infinities", {values(DType::kF32, {7}, {1, -kInf}), values(DType::kF32, {3}, {1})}, [](const Tensors& x) {
-            return Tensors{global_norm(x)};
-          }});
+  add_op(cases, {"global_norm",
+                 "of infinities",
+                 {values(DType::kF32, {7}, {1, -kInf}), values(DType::kF32, {3}, {1})},
+                 [](const Tensors& x) { return Tensors{global_norm(x)}; }});
 }
 
 }  // namespace

@@ -9,7 +9,9 @@ void add_softmax(Cases& cases, const Input& x, int64_t axis, const std::string& 
   const Input dy = uniform(x.type.dtype, x.type.shape, 2);
   add_op(cases, {"softmax", what, {x}, [=](const Tensors& in) { return Tensors{softmax(in[0], axis)}; }});
   add_op(cases, {"log_softmax", what, {x}, [=](const Tensors& in) { return Tensors{log_softmax(in[0], axis)}; }});
-  add_op(cases, {"softmax_grad", what, {dy, x}, [=](const Tensors& in) { return Tensors{softmax_grad(in[0], softmax(in[1], axis), axis)}; }});
+  add_op(cases, {"softmax_grad", what, {dy, x}, [=](const Tensors& in) {
+                   return Tensors{softmax_grad(in[0], softmax(in[1], axis), axis)};
+                 }});
   add_op(cases, {"log_softmax_grad", what, {dy, x}, [=](const Tensors& in) {
                    return Tensors{log_softmax_grad(in[0], log_softmax(in[1], axis), axis)};
                  }});
@@ -18,8 +20,10 @@ void add_softmax(Cases& cases, const Input& x, int64_t axis, const std::string& 
 void add_softmaxes(Cases& cases) {
   for (DType t : kFloats)
     for (const Shape& s : {Shape{7}, Shape{5, 33}, Shape{3, 1}, Shape{2, 3, 17}, Shape{4, 1000}})
-      for (int64_t axis = 0; axis < s.rank(); ++axis) add_softmax(cases, uniform(t, s, 1, -6, 6), axis, cat(name_of({t, s}), " axis ", axis));
-  const Input odd = values(DType::kF32, {5, 3}, {1e30, 0, 1e30, -kInf, 0, 1, -kInf, -kInf, -kInf, kNaN, 0, 1, kInf, 0, 1});
+      for (int64_t axis = 0; axis < s.rank(); ++axis)
+        add_softmax(cases, uniform(t, s, 1, -6, 6), axis, cat(name_of({t, s}), " axis ", axis));
+  const Input odd =
+      values(DType::kF32, {5, 3}, {1e30, 0, 1e30, -kInf, 0, 1, -kInf, -kInf, -kInf, kNaN, 0, 1, kInf, 0, 1});
   add_op(cases, {"softmax", "edges", {odd}, [](const Tensors& in) { return Tensors{softmax(in[0])}; }});
   const Input far = values(DType::kF32, {3, 3}, {1e30, 0, 1e30, kNaN, 0, 1, 1000, 0, -1000});
   add_op(cases, {"log_softmax", "edges", {far}, [](const Tensors& in) { return Tensors{log_softmax(in[0])}; }});
@@ -27,7 +31,8 @@ void add_softmaxes(Cases& cases) {
   for (DType t : kFloats) add_softmax(cases, uniform(t, {3, 40}, 3, 300, 340), 1, cat("large ", dtype_name(t)));
 }
 
-void add_cross_entropy(Cases& cases, const Input& x, const Input& label, const CrossEntropyOptions& o, const std::string& what) {
+void add_cross_entropy(Cases& cases, const Input& x, const Input& label, const CrossEntropyOptions& o,
+                       const std::string& what) {
   const Shape rows(x.type.shape.dims().first(static_cast<size_t>(x.type.shape.rank() - 1)));
   const Input dloss = uniform(x.type.dtype == DType::kF64 ? DType::kF64 : DType::kF32, rows, 5);
   const std::string name = cat(name_of(x), " ", name_of(label), what);
@@ -64,9 +69,13 @@ void add_dropouts(Cases& cases) {
           add_op(cases, {"dropout",
                          cat(name_of({t, s}), " rate ", rate, with ? " residual" : ""),
                          {uniform(t, s, 1, 1, 2), seed_of(77), step_of(3), uniform(t, s, 2)},
-                         [=](const Tensors& x) { return Tensors{dropout(x[0], x[1], x[2], with ? x[3] : Tensor(), rate, 0x12345678)}; }});
+                         [=](const Tensors& x) {
+                           return Tensors{dropout(x[0], x[1], x[2], with ? x[3] : Tensor(), rate, 0x12345678)};
+                         }});
   for (double seed : {-1.0, 4294967297.0})
-    add_op(cases, {"dropout", cat("seed ", seed), {uniform(DType::kF32, {67}, 1, 1, 2), seed_of(seed), step_of(4294967296.0)},
+    add_op(cases, {"dropout",
+                   cat("seed ", seed),
+                   {uniform(DType::kF32, {67}, 1, 1, 2), seed_of(seed), step_of(4294967296.0)},
                    [=](const Tensors& x) { return Tensors{dropout(x[0], x[1], x[2], {}, 0.5, 0xfedcba98)}; }});
 }
 

@@ -9,7 +9,11 @@ namespace tenon::corpus {
 namespace {
 
 Model mlp() {
-  return {"mlp", "dense 13-16-5, batch 9, SGD with momentum", false, 10, SGD({.learning_rate = 0.1, .momentum = 0.9}),
+  return {"mlp",
+          "dense 13-16-5, batch 9, SGD with momentum",
+          false,
+          10,
+          SGD({.learning_rate = 0.1, .momentum = 0.9}),
           {each_step(uniform(DType::kF32, {9, 13}, 1000, -1, 1)), each_step(uniform(DType::kI32, {9}, 2000, 0, 5))},
           [](const Tensors& in, Mode mode) {
             return classified(dense(dense(in[0], {.units = 16, .activation = relu}), {.units = 5}), in[1], mode);
@@ -17,10 +21,16 @@ Model mlp() {
 }
 
 Model cnn() {
-  return {"cnn", "8x8, convolutions, batch norm, max-pool, dropout, batch 5, Adam", false, 10, Adam(0.01), images(5, 8, 2, 7),
+  return {"cnn",
+          "8x8, convolutions, batch norm, max-pool, dropout, batch 5, Adam",
+          false,
+          10,
+          Adam(0.01),
+          images(5, 8, 2, 7),
           [](const Tensors& in, Mode mode) {
             Tensor x = max_pool2d(conv2d(in[0], {.filters = 4, .kernel = 3, .padding = same, .activation = relu}), 2);
-            x = batch_normalization(conv2d(x, {.filters = 6, .kernel = 3, .padding = same, .use_bias = false}), mode, {.activation = relu});
+            x = batch_normalization(conv2d(x, {.filters = 6, .kernel = 3, .padding = same, .use_bias = false}), mode,
+                                    {.activation = relu});
             x = dropout(dense(flatten(x), {.units = 11, .activation = relu}), 0.25, mode);
             return classified(dense(x, {.units = 7}), in[1], mode);
           }};
@@ -38,9 +48,12 @@ Tensor attend(Tensor x, Mode mode) {
   const Tensor q = heads(x, "query"), k = heads(x, "key"), v = heads(x, "value");
   const bool drops = mode == Mode::kTrain;
   Graph& graph = *x.graph();
-  const AttentionOptions o{
-      .scale = 1 / std::sqrt(static_cast<double>(kWidth / kHeads)), .causal = true, .rate = drops ? 0.1 : 0, .stream = 12345};
-  const Tensor y = attention(q, k, v, {}, drops ? seed_input(graph) : Tensor(), drops ? global_step(graph) : Tensor(), o).y;
+  const AttentionOptions o{.scale = 1 / std::sqrt(static_cast<double>(kWidth / kHeads)),
+                           .causal = true,
+                           .rate = drops ? 0.1 : 0,
+                           .stream = 12345};
+  const Tensor y =
+      attention(q, k, v, {}, drops ? seed_input(graph) : Tensor(), drops ? global_step(graph) : Tensor(), o).y;
   return dense(reshape(y, {kBatch, kLength, kWidth}), {.units = kWidth, .name = "output"});
 }
 

@@ -24,7 +24,10 @@ const Rule kRules[] = {
     {"momentum_update", "", {{"mu", 0.9}}, {{-1, 1}}},
     {"momentum_update", "nesterov", {{"mu", 0.9}, {"nesterov", true}, {"l2", 0.1}}, {{-1, 1}}},
     {"adam_update", "", {{"b1", 0.9}, {"b2", 0.999}, {"eps", 1e-7}}, {{-1, 1}, {0.1, 1}}},
-    {"adam_update", "amsgrad", {{"b1", 0.9}, {"b2", 0.99}, {"eps", 1e-3}, {"amsgrad", true}, {"l2", 0.1}}, {{-1, 1}, {0.1, 1}, {0.1, 2}}},
+    {"adam_update",
+     "amsgrad",
+     {{"b1", 0.9}, {"b2", 0.99}, {"eps", 1e-3}, {"amsgrad", true}, {"l2", 0.1}},
+     {{-1, 1}, {0.1, 1}, {0.1, 2}}},
     {"adamw_update", "", {{"b1", 0.9}, {"b2", 0.999}, {"eps", 1e-7}, {"wd", 0.1}}, {{-1, 1}, {0.1, 1}}},
     {"adamax_update", "", {{"b1", 0.9}, {"b2", 0.999}, {"eps", 1e-7}}, {{-1, 1}, {0.1, 1}}},
     {"nadam_update", "", {{"b1", 0.9}, {"b2", 0.999}, {"eps", 1e-7}}, {{-1, 1}, {0.1, 1}, {0.2, 0.8, 1}}},
@@ -32,9 +35,15 @@ const Rule kRules[] = {
     {"adadelta_update", "", {{"rho", 0.95}, {"eps", 1e-7}}, {{0.1, 1}, {0.1, 1}}},
     {"rmsprop_update", "", {{"rho", 0.9}, {"eps", 1e-7}}, {{0.1, 1}}},
     {"rmsprop_update", "momentum", {{"rho", 0.9}, {"eps", 1e-3}, {"mu", 0.9}}, {{0.1, 1}, {-1, 1}}},
-    {"rmsprop_update", "centered", {{"rho", 0.9}, {"eps", 1e-3}, {"mu", 0.5}, {"centered", true}}, {{0.5, 1}, {-1, 1}, {-0.1, 0.1}}},
+    {"rmsprop_update",
+     "centered",
+     {{"rho", 0.9}, {"eps", 1e-3}, {"mu", 0.5}, {"centered", true}},
+     {{0.5, 1}, {-1, 1}, {-0.1, 0.1}}},
     {"ftrl_update", "", {}, {{0.1, 1}, {-1, 1}}},
-    {"ftrl_update", "all", {{"l1", 0.3}, {"l2_reg", 0.02}, {"shrink", 0.05}, {"beta", 0.3}, {"lr_power", -0.7}}, {{0.1, 1}, {-1, 1}}},
+    {"ftrl_update",
+     "all",
+     {{"l1", 0.3}, {"l2_reg", 0.02}, {"shrink", 0.05}, {"beta", 0.3}, {"lr_power", -0.7}},
+     {{0.1, 1}, {-1, 1}}},
     {"lamb_update", "", {{"b1", 0.9}, {"b2", 0.999}, {"eps", 1e-7}, {"wd", 0.01}}, {{-1, 1}, {0.1, 1}}},
     {"lion_update", "", {{"b1", 0.9}, {"b2", 0.99}, {"wd", 0.01}}, {{-1, 1}}},
     {"adafactor_update", "", {}, {{0.1, 1, -1}, {0.1, 1, -2}}},
@@ -55,7 +64,8 @@ struct Extra {
   bool rows = false;
 };
 const Extra kPlain{"plain"};
-const Extra kExtras[] = {kPlain, {"scaled", true}, {"closed", false, {0}}, {"open", true, {1}}, {"rows", false, {}, true}};
+const Extra kExtras[] = {
+    kPlain, {"scaled", true}, {"closed", false, {0}}, {"open", true, {1}}, {"rows", false, {}, true}};
 const Extra kSteps[] = {kPlain, {"scaled", true}, {"gated", true, {1, 0, 1, 1, 0}}, {"rows", false, {}, true}};
 
 Input stepwise(Input input) {
@@ -85,8 +95,12 @@ Operands operands(const Rule& rule, DType t, const Shape& shape, const Extra& ex
   Operands out{{}, rule.attrs, rule.op, extra.scale, !extra.gate.empty(), extra.rows};
   Shape given = shape;
   if (extra.rows) given.set(0, 4);
-  out.inputs = {state(uniform(t, shape, 1)), stepwise(uniform(t, given, 2, 0.1, 1)), one(DType::kF32, 0.0625, Role::kScalar), step_of(6),
-                one(DType::kF32, 0.5), stepwise(values(DType::kBool, {}, extra.gate.empty() ? Doubles{1} : extra.gate)),
+  out.inputs = {state(uniform(t, shape, 1)),
+                stepwise(uniform(t, given, 2, 0.1, 1)),
+                one(DType::kF32, 0.0625, Role::kScalar),
+                step_of(6),
+                one(DType::kF32, 0.5),
+                stepwise(values(DType::kBool, {}, extra.gate.empty() ? Doubles{1} : extra.gate)),
                 stepwise(values(DType::kI64, {4}, {1, -1, 0, 1, 0, 0, 2, 9}))};
   uint64_t seed = 10;
   for (const Slot& s : rule.slots) {
@@ -103,17 +117,20 @@ std::string name_of_update(const Rule& rule, DType t, const Shape& shape, const 
 void add_one(Cases& cases, const Rule& rule, DType t, const Shape& shape, const Extra& extra) {
   if (extra.rows && shape[0] < 2) return;
   const Operands o = operands(rule, t, shape, extra);
-  add_op(cases, {rule.op, name_of_update(rule, t, shape, extra), o.inputs, [o](const Tensors& x) { return o.results(x); }});
+  add_op(cases,
+         {rule.op, name_of_update(rule, t, shape, extra), o.inputs, [o](const Tensors& x) { return o.results(x); }});
 }
 
 // The same with its results put back into its states, as a training step has it.
 void add_ten(Cases& cases, const Rule& rule, DType t, const Shape& shape, const Extra& extra) {
   const Operands o = operands(rule, t, shape, extra);
-  cases.push_back(state_case(Case::kUpdate, {rule.op, name_of_update(rule, t, shape, extra), o.inputs, [o](const Tensors& x) {
-                               Tensors next = o.results(x);
-                               next.push_back(add(x[3], scalar_like(x[3], 1)));
-                               return next;
-                             }},
+  cases.push_back(state_case(Case::kUpdate,
+                             {rule.op, name_of_update(rule, t, shape, extra), o.inputs,
+                              [o](const Tensors& x) {
+                                Tensors next = o.results(x);
+                                next.push_back(add(x[3], scalar_like(x[3], 1)));
+                                return next;
+                              }},
                              10, [&] {
                                std::vector<int> states{0};
                                for (size_t i = 7; i < o.inputs.size(); ++i) states.push_back(static_cast<int>(i));

@@ -5,9 +5,9 @@
 
 #include "base/text.h"
 #include "base/thread_pool.h"
-#include "tenon/convert.h"
 #include "data/idx.h"
 #include "data/shards.h"
+#include "tenon/convert.h"
 
 namespace tenon {
 namespace {

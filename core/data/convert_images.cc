@@ -5,10 +5,10 @@
 
 #include "base/text.h"
 #include "base/thread_pool.h"
-#include "tenon/convert.h"
 #include "data/csv.h"
 #include "data/image.h"
 #include "data/shards.h"
+#include "tenon/convert.h"
 
 namespace tenon {
 namespace {

@@ -209,7 +209,8 @@ Result<Parts> read_parts(const InputOptions& o, ThreadPool* pool) {
     base += records;
     // The broken frame belongs to the worker whose record it would have been.
     const uint64_t owner = by_file ? static_cast<uint64_t>(o.shard_index) : base % static_cast<uint64_t>(o.shard_count);
-    if (out.files[i].lost_bytes > 0 && owner == static_cast<uint64_t>(o.shard_index)) out.lost.push_back(out.files[i].lost());
+    if (out.files[i].lost_bytes > 0 && owner == static_cast<uint64_t>(o.shard_index))
+      out.lost.push_back(out.files[i].lost());
   }
   return out;
 }
@@ -247,8 +248,8 @@ Result<Dataset> Dataset::from_records(InputOptions options, std::vector<FeatureS
   TENON_TRY(check_specs(specs));
   TENON_ASSIGN(Parts parts, read_parts(options, pool));
   const std::string name = input_name(options);
-  auto source =
-      std::make_unique<RecordSource>(std::move(parts.files), std::move(parts.parts), std::move(parts.lost), std::move(map));
+  auto source = std::make_unique<RecordSource>(std::move(parts.files), std::move(parts.parts), std::move(parts.lost),
+                                               std::move(map));
   TENON_ASSIGN(auto impl, finish(std::move(options), std::move(specs), std::move(source), name));
   return Dataset(std::move(impl));
 }

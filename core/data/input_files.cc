@@ -227,7 +227,8 @@ Result<std::string_view> RecordFiles::read(size_t file, int64_t record, uint64_t
   const std::string_view data(buffer.data() + kHeader, bytes - kHeader - kFooter);
   if (const uint64_t length = load<uint64_t>(buffer.data()); length != data.size())
     return invalid("changed since it was first read: expected ", data.size(), " bytes of data, found ", length);
-  if (const uint32_t expected = crc32c_mask(crc32c(data)), found = load<uint32_t>(data.data() + data.size()); found != expected)
+  if (const uint32_t expected = crc32c_mask(crc32c(data)), found = load<uint32_t>(data.data() + data.size());
+      found != expected)
     return invalid("checksum of the data: expected ", expected, ", found ", found);
   return data;
 }

@@ -53,8 +53,8 @@ struct Node {
   std::vector<ValueId> operands;  // kAbsent where an optional one is missing
   std::vector<ValueId> results;
   Attrs attrs;
-  std::string name;          // unique: "block3/conv1"
-  std::string origin;        // the name of the user's node that it came from
+  std::string name;    // unique: "block3/conv1"
+  std::string origin;  // the name of the user's node that it came from
   Phase phase = Phase::kForward;
   NodeId forward_of = -1;    // the forward node that this one differentiates
   std::string composite_of;  // op of the composite that it was lowered from
@@ -68,7 +68,7 @@ struct Input {
   Role role;
   bool split = false;  // axis 0 is dealt over the replicas
   std::string name;
-  double scalar = 0;   // of a kScalar: its value unless the trainer gives another
+  double scalar = 0;  // of a kScalar: its value unless the trainer gives another
 };
 
 enum class ResultMode : uint8_t { kLast, kEach, kUntil };
@@ -117,9 +117,7 @@ class Graph {
   ValueId named_input(Type type, Role role, const std::string& name);
 
   const Type& type(ValueId id) const { return values[id].type; }
-  const Node* defining_node(ValueId id) const {
-    return values[id].node < 0 ? nullptr : &nodes[values[id].node];
-  }
+  const Node* defining_node(ValueId id) const { return values[id].node < 0 ? nullptr : &nodes[values[id].node]; }
 
   // "dense" -> "scope/dense", "scope/dense_1", ...
   std::string unique_name(std::string_view base);

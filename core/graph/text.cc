@@ -12,8 +12,10 @@ std::string ids(const std::vector<ValueId>& values) {
   std::string out;
   for (ValueId id : values) {
     if (!out.empty()) out += ", ";
-    if (id < 0) out += '_';
-    else append(out, cat("%", id));
+    if (id < 0)
+      out += '_';
+    else
+      append(out, cat("%", id));
   }
   return out;
 }
@@ -48,8 +50,8 @@ std::string to_text(const AttrValue& value) { return std::visit(AttrText(), valu
 std::string to_text(const Graph& graph) {
   std::string out;
   for (const Input& i : graph.inputs)
-    append(out, cat("%", i.value, " = ", kRoles[static_cast<int>(i.role)], " ", graph.type(i.value).str(), " '",
-                    i.name, "'\n"));
+    append(out, cat("%", i.value, " = ", kRoles[static_cast<int>(i.role)], " ", graph.type(i.value).str(), " '", i.name,
+                    "'\n"));
   for (const Node& n : graph.nodes)
     append(out, cat(ids(n.results), " = ", n.op, "(", ids(n.operands), ")", attributes(n.attrs), " : ",
                     types(graph, n.results), " '", n.name, "'\n"));

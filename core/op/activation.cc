@@ -23,21 +23,36 @@ Tensor positive(Tensor x) { return compare(x, scalar_like(x, 0), CompareKind::kG
 
 Tensor compute(Tensor x, Activation act, double alpha) {
   switch (act) {
-    case Activation::kNone: return x;
-    case Activation::kRelu: return maximum(x, scalar_like(x, 0));
-    case Activation::kRelu6: return clamp(x, 0, 6);
-    case Activation::kLeakyRelu: return select(positive(x), x, alpha * x);
-    case Activation::kElu: return select(positive(x), x, alpha * below_zero(x));
-    case Activation::kSelu: return kSeluScale * select(positive(x), x, kSeluAlpha * below_zero(x));
-    case Activation::kSigmoid: return sigmoid(x);
-    case Activation::kTanh: return tanh(x);
-    case Activation::kSoftplus: return softplus(x);
-    case Activation::kGelu: return x * gelu_cdf(x);
-    case Activation::kGeluTanh: return x * sigmoid(2 * gelu_inner(x));
-    case Activation::kSilu: return x * sigmoid(x);
-    case Activation::kMish: return x * tanh(softplus(x));
-    case Activation::kHardSigmoid: return clamp(x + 3, 0, 6) / 6;
-    case Activation::kHardSwish: return x * clamp(x + 3, 0, 6) / 6;
+    case Activation::kNone:
+      return x;
+    case Activation::kRelu:
+      return maximum(x, scalar_like(x, 0));
+    case Activation::kRelu6:
+      return clamp(x, 0, 6);
+    case Activation::kLeakyRelu:
+      return select(positive(x), x, alpha * x);
+    case Activation::kElu:
+      return select(positive(x), x, alpha * below_zero(x));
+    case Activation::kSelu:
+      return kSeluScale * select(positive(x), x, kSeluAlpha * below_zero(x));
+    case Activation::kSigmoid:
+      return sigmoid(x);
+    case Activation::kTanh:
+      return tanh(x);
+    case Activation::kSoftplus:
+      return softplus(x);
+    case Activation::kGelu:
+      return x * gelu_cdf(x);
+    case Activation::kGeluTanh:
+      return x * sigmoid(2 * gelu_inner(x));
+    case Activation::kSilu:
+      return x * sigmoid(x);
+    case Activation::kMish:
+      return x * tanh(softplus(x));
+    case Activation::kHardSigmoid:
+      return clamp(x + 3, 0, 6) / 6;
+    case Activation::kHardSwish:
+      return x * clamp(x + 3, 0, 6) / 6;
   }
   fail("activation: no number ", static_cast<int>(act));
 }
@@ -92,14 +107,22 @@ Tensor slope_from_result(Tensor t, Activation act, double alpha) {
   const Tensor zero = scalar_like(t, 0), one = scalar_like(t, 1);
   const Tensor negative = compare(t, zero, CompareKind::kLt);
   switch (act) {
-    case Activation::kRelu: return select(positive(t), one, zero);
-    case Activation::kRelu6: return select(inside(t, 0, 6), one, zero);
-    case Activation::kLeakyRelu: return select(positive(t), one, scalar_like(t, alpha));
-    case Activation::kElu: return select(negative, t + alpha, one);
-    case Activation::kSelu: return select(negative, t + kSeluScale * kSeluAlpha, scalar_like(t, kSeluScale));
-    case Activation::kSigmoid: return t * (1 - t);
-    case Activation::kTanh: return 1 - t * t;
-    default: return -expm1(-t);  // softplus
+    case Activation::kRelu:
+      return select(positive(t), one, zero);
+    case Activation::kRelu6:
+      return select(inside(t, 0, 6), one, zero);
+    case Activation::kLeakyRelu:
+      return select(positive(t), one, scalar_like(t, alpha));
+    case Activation::kElu:
+      return select(negative, t + alpha, one);
+    case Activation::kSelu:
+      return select(negative, t + kSeluScale * kSeluAlpha, scalar_like(t, kSeluScale));
+    case Activation::kSigmoid:
+      return t * (1 - t);
+    case Activation::kTanh:
+      return 1 - t * t;
+    default:
+      return -expm1(-t);  // softplus
   }
 }
 
@@ -122,12 +145,18 @@ Tensor hard_swish_slope(Tensor t) {
 // The slope from the argument t.
 Tensor slope_from_argument(Tensor t, Activation act) {
   switch (act) {
-    case Activation::kGelu: return gelu_cdf(t) + t * (0.39894228040143267794 * exp(-0.5 * (t * t)));
-    case Activation::kGeluTanh: return gelu_tanh_slope(t);
-    case Activation::kSilu: return sigmoid(t) * (1 + t * (1 - sigmoid(t)));
-    case Activation::kMish: return mish_slope(t);
-    case Activation::kHardSigmoid: return cast(inside(t, -3, 3), t.dtype()) / 6;
-    default: return hard_swish_slope(t);
+    case Activation::kGelu:
+      return gelu_cdf(t) + t * (0.39894228040143267794 * exp(-0.5 * (t * t)));
+    case Activation::kGeluTanh:
+      return gelu_tanh_slope(t);
+    case Activation::kSilu:
+      return sigmoid(t) * (1 + t * (1 - sigmoid(t)));
+    case Activation::kMish:
+      return mish_slope(t);
+    case Activation::kHardSigmoid:
+      return cast(inside(t, -3, 3), t.dtype()) / 6;
+    default:
+      return hard_swish_slope(t);
   }
 }
 
@@ -138,10 +167,14 @@ Tensors decompose_rule(const Decompose& n) {
   const Tensor zero = scalar_like(t, 0), wide = widened(g);
   Tensor dx;
   // select, not g * 0: an infinite g does not leak through a closed gate
-  if (act == Activation::kRelu) dx = select(positive(t), wide, zero);
-  else if (act == Activation::kRelu6) dx = select(inside(t, 0, 6), wide, zero);
-  else if (gradient_from_result(act)) dx = wide * slope_from_result(t, act, n.f64("alpha"));
-  else dx = wide * slope_from_argument(t, act);
+  if (act == Activation::kRelu)
+    dx = select(positive(t), wide, zero);
+  else if (act == Activation::kRelu6)
+    dx = select(inside(t, 0, 6), wide, zero);
+  else if (gradient_from_result(act))
+    dx = wide * slope_from_result(t, act, n.f64("alpha"));
+  else
+    dx = wide * slope_from_argument(t, act);
   return {cast(dx, g.dtype())};
 }
 

@@ -3,24 +3,15 @@
 namespace tenon {
 namespace add_op {
 
-void shape_rule(Infer& c) {
-  infer_binary(c);
-}
+void shape_rule(Infer& c) { infer_binary(c); }
 
-Tensors gradient_rule(const Gradient& n) {
-  return {unbroadcast(n.g(0), n.in(0)), unbroadcast(n.g(0), n.in(1))};
-}
+Tensors gradient_rule(const Gradient& n) { return {unbroadcast(n.g(0), n.in(0)), unbroadcast(n.g(0), n.in(1))}; }
 
 }  // namespace add_op
 
 extern const OpDef kAdd;
 const OpDef kAdd = {
-    "add",
-    "a:N b:N -> y",
-    "a + b; integers wrap.",
-    add_op::shape_rule,
-    nullptr,
-    add_op::gradient_rule,
+    "add", "a:N b:N -> y", "a + b; integers wrap.", add_op::shape_rule, nullptr, add_op::gradient_rule,
 };
 
 Tensor add(Tensor a, Tensor b) { return emit1("add", {a, b}); }

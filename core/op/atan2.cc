@@ -3,9 +3,7 @@
 namespace tenon {
 namespace atan2_op {
 
-void shape_rule(Infer& c) {
-  infer_binary(c);
-}
+void shape_rule(Infer& c) { infer_binary(c); }
 
 Tensors gradient_rule(const Gradient& n) {
   const Tensor g = n.g(0), a = n.in(0), b = n.in(1);

@@ -5,9 +5,7 @@
 namespace tenon {
 namespace avg_pool_op {
 
-void shape_rule(Infer& c) {
-  c.result(c.in(0).dtype, pool_shape(c, c.shape(0)));
-}
+void shape_rule(Infer& c) { c.result(c.in(0).dtype, pool_shape(c, c.shape(0))); }
 
 // How many elements window o of dimension d averages.
 int64_t elements_of(const Window& w, int d, int64_t o, int64_t size) {
@@ -73,8 +71,8 @@ void shape_rule(Infer& c) {
   const Shape& dy = c.shape(0);
   const Ints& size = c.list("size");
   c.expect_rank(0, 3, 5);
-  c.expect(static_cast<int>(size.size()) == dy.rank() - 2, "attribute 'size' has ", size.size(),
-           " numbers, expected ", dy.rank() - 2);
+  c.expect(static_cast<int>(size.size()) == dy.rank() - 2, "attribute 'size' has ", size.size(), " numbers, expected ",
+           dy.rank() - 2);
   Shape x = dy;
   for (int d = 0; d + 2 < dy.rank(); ++d) {
     c.expect(size[d] >= 1, "input size ", size[d], " in spatial dimension ", d, ", expected 1 or more");
@@ -99,9 +97,7 @@ Tensors decompose_rule(const Decompose& n) {
   return {cast(crop_spatial(dx, w, size), dy.dtype())};
 }
 
-Tensors gradient_rule(const Gradient& n) {
-  return {avg_pool(n.g(0), pool_options(n))};
-}
+Tensors gradient_rule(const Gradient& n) { return {avg_pool(n.g(0), pool_options(n))}; }
 
 }  // namespace avg_pool_grad_op
 

@@ -50,11 +50,11 @@ const OpDef kBatchNormGrad = {
     batch_norm_grad_op::decompose_rule,
 };
 
-BatchNormGrad batch_norm_grad(Tensor dy, Tensor x, Tensor gamma, Tensor mean, Tensor var, Tensor y,
-                              bool with_residual, const NormOptions& o) {
-  const Tensors r = emit_all("batch_norm_grad", {dy, x, gamma, mean, var, y},
-                             {{"eps", o.eps}, {"act", number_of(o.act)}, {"alpha", o.alpha}, {"group", o.group},
-                              {"residual", with_residual}});
+BatchNormGrad batch_norm_grad(Tensor dy, Tensor x, Tensor gamma, Tensor mean, Tensor var, Tensor y, bool with_residual,
+                              const NormOptions& o) {
+  const Tensors r = emit_all(
+      "batch_norm_grad", {dy, x, gamma, mean, var, y},
+      {{"eps", o.eps}, {"act", number_of(o.act)}, {"alpha", o.alpha}, {"group", o.group}, {"residual", with_residual}});
   return {r[0], r[1], r[2], with_residual ? r[3] : Tensor()};
 }
 

@@ -9,8 +9,8 @@ void shape_rule(Infer& c) {
   c.expect(static_cast<int>(dims.size()) == c.shape(0).rank(), "dims has ", dims.size(), " numbers, expected ",
            c.shape(0).rank());
   for (int i = 0; i < static_cast<int>(dims.size()); ++i) {
-    c.expect(dims[i] >= 0 && dims[i] < shape.rank() && (i == 0 || dims[i] > dims[i - 1]), "dims [",
-             join(dims, ","), "] do not increase within rank ", shape.rank());
+    c.expect(dims[i] >= 0 && dims[i] < shape.rank() && (i == 0 || dims[i] > dims[i - 1]), "dims [", join(dims, ","),
+             "] do not increase within rank ", shape.rank());
     const int64_t from = c.shape(0)[i], to = shape[static_cast<int>(dims[i])];
     c.expect(from == to || from == 1, "axis ", i, " of ", c.in(0).str(), " cannot become axis ", dims[i], " of ",
              shape.str());

@@ -3,9 +3,7 @@
 namespace tenon {
 namespace compare_op {
 
-void shape_rule(Infer& c) {
-  infer_binary(c, DType::kBool);
-}
+void shape_rule(Infer& c) { infer_binary(c, DType::kBool); }
 
 }  // namespace compare_op
 
@@ -19,8 +17,6 @@ const OpDef kCompare = {
     nullptr,
 };
 
-Tensor compare(Tensor a, Tensor b, CompareKind kind) {
-  return emit1("compare", {a, b}, {{"kind", number_of(kind)}});
-}
+Tensor compare(Tensor a, Tensor b, CompareKind kind) { return emit1("compare", {a, b}, {{"kind", number_of(kind)}}); }
 
 }  // namespace tenon

@@ -12,8 +12,8 @@ void shape_rule(Infer& c) {
     c.expect_same_dtype(0, i);
     c.expect_rank(i, y.rank(), y.rank());
     for (int d = 0; d < y.rank(); ++d)
-      c.expect(d == a || c.shape(i)[d] == y[d], c.operand(i), " is ", c.in(i).str(), ", expected ", y[d],
-               " in axis ", d);
+      c.expect(d == a || c.shape(i)[d] == y[d], c.operand(i), " is ", c.in(i).str(), ", expected ", y[d], " in axis ",
+               d);
     y.set(a, y[a] + c.shape(i)[a]);
   }
   c.result(c.in(0).dtype, y);
@@ -46,7 +46,8 @@ const OpDef kConcat = {
 
 Tensor concat(const Tensors& parts, int64_t axis) {
   if (parts.empty()) fail("concat: has no operands");
-  return parts.size() == 1 ? parts[0] : emit1("concat", parts, {{"axis", int64_t{parts[0].shape().axis(static_cast<int>(axis))}}});
+  return parts.size() == 1 ? parts[0]
+                           : emit1("concat", parts, {{"axis", int64_t{parts[0].shape().axis(static_cast<int>(axis))}}});
 }
 
 }  // namespace tenon

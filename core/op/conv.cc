@@ -3,13 +3,9 @@
 namespace tenon {
 namespace conv_op {
 
-void shape_rule(Infer& c) {
-  c.result(conv_shape(c));
-}
+void shape_rule(Infer& c) { c.result(conv_shape(c)); }
 
-Tensors gradient_rule(const Gradient& n) {
-  return conv_gradients(n, n.g(0));
-}
+Tensors gradient_rule(const Gradient& n) { return conv_gradients(n, n.g(0)); }
 
 }  // namespace conv_op
 

@@ -38,7 +38,8 @@ Tensors gradient_rule(const Gradient& n) {
 extern const OpDef kConvGradFilter;
 const OpDef kConvGradFilter = {
     "conv_grad_filter",
-    "x:F dy:F ; size:list strides:list= low:list= high:list= dilation:list= groups:i64=1 precision:enum=0 out:dtype=none -> dw",
+    "x:F dy:F ; size:list strides:list= low:list= high:list= dilation:list= groups:i64=1 precision:enum=0 "
+    "out:dtype=none -> dw",
     "conv's loop with the sum going into the filter, whose spatial sizes are `size`: the gradient of conv "
     "by w.",
     conv_grad_filter_op::shape_rule,

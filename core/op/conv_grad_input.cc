@@ -38,7 +38,8 @@ Tensors gradient_rule(const Gradient& n) {
 extern const OpDef kConvGradInput;
 const OpDef kConvGradInput = {
     "conv_grad_input",
-    "dy:F w:F ; size:list strides:list= low:list= high:list= dilation:list= groups:i64=1 precision:enum=0 out:dtype=none -> dx",
+    "dy:F w:F ; size:list strides:list= low:list= high:list= dilation:list= groups:i64=1 precision:enum=0 "
+    "out:dtype=none -> dx",
     "conv's loop with the sum going into the input, whose spatial sizes are `size`: the gradient of conv "
     "by x, and the transposed convolution.",
     conv_grad_input_op::shape_rule,

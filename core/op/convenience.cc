@@ -20,15 +20,24 @@ std::string bytes_of(T value) {
 std::string element(DType dtype, double value) {
   if (!fits(dtype, value)) fail("constant: ", value, " is outside ", dtype_name(dtype));
   switch (dtype) {
-    case DType::kF32: return bytes_of(static_cast<float>(value));
-    case DType::kF64: return bytes_of(value);
-    case DType::kBF16: return bytes_of(to_bf16(static_cast<float>(value)));
-    case DType::kF16: return bytes_of(to_f16(static_cast<float>(value)));
-    case DType::kI32: return bytes_of(static_cast<int32_t>(value));
-    case DType::kI64: return bytes_of(static_cast<int64_t>(value));
-    case DType::kU8: return bytes_of(static_cast<uint8_t>(value));
-    case DType::kBool: return bytes_of(static_cast<uint8_t>(value != 0));
-    case DType::kNone: break;
+    case DType::kF32:
+      return bytes_of(static_cast<float>(value));
+    case DType::kF64:
+      return bytes_of(value);
+    case DType::kBF16:
+      return bytes_of(to_bf16(static_cast<float>(value)));
+    case DType::kF16:
+      return bytes_of(to_f16(static_cast<float>(value)));
+    case DType::kI32:
+      return bytes_of(static_cast<int32_t>(value));
+    case DType::kI64:
+      return bytes_of(static_cast<int64_t>(value));
+    case DType::kU8:
+      return bytes_of(static_cast<uint8_t>(value));
+    case DType::kBool:
+      return bytes_of(static_cast<uint8_t>(value != 0));
+    case DType::kNone:
+      break;
   }
   fail("constant: no dtype");
 }
@@ -56,9 +65,9 @@ Tensor broadcasting(Binary op, Tensor a, Tensor b) {
   return op(broadcast_to(a, shape), broadcast_to(b, shape));
 }
 
-constexpr std::string_view kActivations[] = {"linear", "relu", "relu6", "leaky_relu", "elu", "selu", "sigmoid", "tanh",
-                                             "softplus", "gelu", "gelu_tanh", "silu", "mish", "hard_sigmoid",
-                                             "hard_swish"};
+constexpr std::string_view kActivations[] = {"linear",    "relu",    "relu6", "leaky_relu",   "elu",
+                                             "selu",      "sigmoid", "tanh",  "softplus",     "gelu",
+                                             "gelu_tanh", "silu",    "mish",  "hard_sigmoid", "hard_swish"};
 
 }  // namespace
 

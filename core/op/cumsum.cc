@@ -12,8 +12,10 @@ void shape_rule(Infer& c) {
 // x moved by `by` along the axis towards its end (its start when `back`), zeros moving in.
 Tensor shifted(Tensor x, int axis, int64_t by, bool back) {
   Ints low(x.rank(), 0), high(x.rank(), 0), start(x.rank(), 0), limit = x.shape().vec();
-  if (back) start[axis] = by;
-  else limit[axis] -= by;
+  if (back)
+    start[axis] = by;
+  else
+    limit[axis] -= by;
   (back ? high : low)[axis] = by;
   return pad(slice(x, start, limit, {}), low, high, {}, 0);
 }

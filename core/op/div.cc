@@ -3,9 +3,7 @@
 namespace tenon {
 namespace div_op {
 
-void shape_rule(Infer& c) {
-  infer_binary(c);
-}
+void shape_rule(Infer& c) { infer_binary(c); }
 
 Tensors gradient_rule(const Gradient& n) {
   const Tensor da = div(n.g(0), n.in(1));

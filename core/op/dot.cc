@@ -3,13 +3,9 @@
 namespace tenon {
 namespace dot_op {
 
-void shape_rule(Infer& c) {
-  c.result(dot_shape(c));
-}
+void shape_rule(Infer& c) { c.result(dot_shape(c)); }
 
-Tensors gradient_rule(const Gradient& n) {
-  return dot_gradients(n, n.g(0));
-}
+Tensors gradient_rule(const Gradient& n) { return dot_gradients(n, n.g(0)); }
 
 }  // namespace dot_op
 
@@ -38,8 +34,7 @@ const OpDef kDot = {
 };
 
 Tensor dot(Tensor a, Tensor b, const DotOptions& o) {
-  return emit1("dot", {a, b},
-               {{"ta", o.ta}, {"tb", o.tb}, {"precision", number_of(o.precision)}, {"out", o.out}});
+  return emit1("dot", {a, b}, {{"ta", o.ta}, {"tb", o.tb}, {"precision", number_of(o.precision)}, {"out", o.out}});
 }
 
 }  // namespace tenon

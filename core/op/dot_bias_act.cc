@@ -41,8 +41,12 @@ const OpDef kDotBiasAct = {
 Tensor dot_bias_act(Tensor a, Tensor b, Tensor bias, Tensor residual, Activation act, double alpha,
                     const DotOptions& o) {
   return emit1("dot_bias_act", {a, b, bias, residual},
-               {{"act", number_of(act)}, {"alpha", alpha}, {"ta", o.ta}, {"tb", o.tb},
-                {"precision", number_of(o.precision)}, {"out", o.out}});
+               {{"act", number_of(act)},
+                {"alpha", alpha},
+                {"ta", o.ta},
+                {"tb", o.tb},
+                {"precision", number_of(o.precision)},
+                {"out", o.out}});
 }
 
 }  // namespace tenon

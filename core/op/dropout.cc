@@ -8,8 +8,7 @@ void shape_rule(Infer& c) {
     c.expect(c.in(i) == Type{DType::kI64, {}}, c.operand(i), " is ", c.in(i).str(), ", expected i64[]");
   if (c.has(3)) c.expect_same_type(0, 3);
   c.expect(c.f64("rate") >= 0 && c.f64("rate") <= 1, "rate is ", c.f64("rate"), ", expected 0 to 1");
-  c.expect(c.i64("stream") >= 0 && c.i64("stream") <= UINT32_MAX, "stream ", c.i64("stream"),
-           ", expected 0 to 2^32-1");
+  c.expect(c.i64("stream") >= 0 && c.i64("stream") <= UINT32_MAX, "stream ", c.i64("stream"), ", expected 0 to 2^32-1");
   c.expect(c.shape(0).elements() <= (int64_t{1} << 34), c.in(0).str(), " has more than 2^34 elements");
   c.result(c.in(0));
 }
@@ -25,8 +24,7 @@ Tensors decompose_rule(const Decompose& n) {
 }
 
 Tensors gradient_rule(const Gradient& n) {
-  const Tensor dx =
-      n.needs(0) ? dropout(n.g(0), n.in(1), n.in(2), Tensor(), n.f64("rate"), n.i64("stream")) : Tensor();
+  const Tensor dx = n.needs(0) ? dropout(n.g(0), n.in(1), n.in(2), Tensor(), n.f64("rate"), n.i64("stream")) : Tensor();
   return {dx, Tensor(), Tensor(), n.g(0)};
 }
 

@@ -21,8 +21,10 @@ Tensor constant_of(Graph& graph, DType dtype, const Shape& shape, const std::vec
   std::string bytes(values.size() * static_cast<size_t>(dtype_bytes(dtype)), '\0');
   for (size_t i = 0; i < values.size(); ++i) {
     const float narrow = static_cast<float>(values[i]);
-    if (dtype == DType::kF64) std::memcpy(bytes.data() + i * sizeof(double), &values[i], sizeof(double));
-    else std::memcpy(bytes.data() + i * sizeof narrow, &narrow, sizeof narrow);
+    if (dtype == DType::kF64)
+      std::memcpy(bytes.data() + i * sizeof(double), &values[i], sizeof(double));
+    else
+      std::memcpy(bytes.data() + i * sizeof narrow, &narrow, sizeof narrow);
   }
   return constant(graph, {dtype, shape}, bytes);
 }
@@ -31,8 +33,8 @@ Activation activation_of(const AttrReader& a) { return static_cast<Activation>(a
 
 Activation checked_activation(Infer& c) {
   const int act = c.enumerator("act");
-  c.expect(act >= 0 && act <= static_cast<int>(Activation::kHardSwish), "attribute 'act' is ", act,
-           ", expected 0 to ", static_cast<int>(Activation::kHardSwish));
+  c.expect(act >= 0 && act <= static_cast<int>(Activation::kHardSwish), "attribute 'act' is ", act, ", expected 0 to ",
+           static_cast<int>(Activation::kHardSwish));
   const Activation a = static_cast<Activation>(act);
   // The gradient tells the side of 0 from the result's sign.
   const bool slope = a == Activation::kLeakyRelu || a == Activation::kElu;
@@ -43,8 +45,8 @@ Activation checked_activation(Infer& c) {
 
 void check_epilogue(Infer& c, const Type& y, int bias, int residual) {
   for (int i : {bias, residual})
-    c.expect(!c.has(i) || c.in(i).dtype == y.dtype, c.has(i) ? c.operand(i) : "", " is ",
-             c.has(i) ? c.in(i).str() : "", ", expected ", dtype_name(y.dtype), " as the result");
+    c.expect(!c.has(i) || c.in(i).dtype == y.dtype, c.has(i) ? c.operand(i) : "", " is ", c.has(i) ? c.in(i).str() : "",
+             ", expected ", dtype_name(y.dtype), " as the result");
   if (c.has(bias)) c.expect_shape(bias, {y.shape[-1]});
   if (c.has(residual)) c.expect_shape(residual, y.shape);
 }

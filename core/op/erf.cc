@@ -13,12 +13,8 @@ Tensors gradient_rule(const Gradient& n) {
 
 extern const OpDef kErf;
 const OpDef kErf = {
-    "erf",
-    "x:F -> y",
-    "The error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to x.",
-    infer_same,
-    nullptr,
-    erf_op::gradient_rule,
+    "erf",      "x:F -> y", "The error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to x.",
+    infer_same, nullptr,    erf_op::gradient_rule,
 };
 
 Tensor erf(Tensor x) { return emit1("erf", {x}); }

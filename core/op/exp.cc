@@ -3,20 +3,13 @@
 namespace tenon {
 namespace exp_op {
 
-Tensors gradient_rule(const Gradient& n) {
-  return {mul(n.g(0), n.out(0))};
-}
+Tensors gradient_rule(const Gradient& n) { return {mul(n.g(0), n.out(0))}; }
 
 }  // namespace exp_op
 
 extern const OpDef kExp;
 const OpDef kExp = {
-    "exp",
-    "x:F -> y",
-    "e to the power of each element.",
-    infer_same,
-    nullptr,
-    exp_op::gradient_rule,
+    "exp", "x:F -> y", "e to the power of each element.", infer_same, nullptr, exp_op::gradient_rule,
 };
 
 Tensor exp(Tensor x) { return emit1("exp", {x}); }

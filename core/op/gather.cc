@@ -3,9 +3,7 @@
 namespace tenon {
 namespace gather_op {
 
-void shape_rule(Infer& c) {
-  c.result(c.in(0).dtype, gather_shape(c));
-}
+void shape_rule(Infer& c) { c.result(c.in(0).dtype, gather_shape(c)); }
 
 Tensors gradient_rule(const Gradient& n) {
   const Tensor zero = full_like(n.in(0), 0);

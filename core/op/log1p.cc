@@ -3,20 +3,13 @@
 namespace tenon {
 namespace log1p_op {
 
-Tensors gradient_rule(const Gradient& n) {
-  return {div(n.g(0), add(n.in(0), scalar_like(n.in(0), 1)))};
-}
+Tensors gradient_rule(const Gradient& n) { return {div(n.g(0), add(n.in(0), scalar_like(n.in(0), 1)))}; }
 
 }  // namespace log1p_op
 
 extern const OpDef kLog1p;
 const OpDef kLog1p = {
-    "log1p",
-    "x:F -> y",
-    "log(1 + x), accurate near 0.",
-    infer_same,
-    nullptr,
-    log1p_op::gradient_rule,
+    "log1p", "x:F -> y", "log(1 + x), accurate near 0.", infer_same, nullptr, log1p_op::gradient_rule,
 };
 
 Tensor log1p(Tensor x) { return emit1("log1p", {x}); }

@@ -3,24 +3,16 @@
 namespace tenon {
 namespace max_op {
 
-void shape_rule(Infer& c) {
-  infer_binary(c);
-}
+void shape_rule(Infer& c) { infer_binary(c); }
 
-Tensors gradient_rule(const Gradient& n) {
-  return gradient_to_winner(n, CompareKind::kGt);
-}
+Tensors gradient_rule(const Gradient& n) { return gradient_to_winner(n, CompareKind::kGt); }
 
 }  // namespace max_op
 
 extern const OpDef kMax;
 const OpDef kMax = {
-    "max",
-    "a:M b:M -> y",
-    "The larger of a and b; of bools, or. NaN wins.",
-    max_op::shape_rule,
-    nullptr,
-    max_op::gradient_rule,
+    "max",   "a:M b:M -> y",        "The larger of a and b; of bools, or. NaN wins.", max_op::shape_rule,
+    nullptr, max_op::gradient_rule,
 };
 
 Tensor maximum(Tensor a, Tensor b) { return emit1("max", {a, b}); }

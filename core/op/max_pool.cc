@@ -5,9 +5,7 @@
 namespace tenon {
 namespace max_pool_op {
 
-void shape_rule(Infer& c) {
-  c.result(c.in(0).dtype, pool_shape(c, c.shape(0)));
-}
+void shape_rule(Infer& c) { c.result(c.in(0).dtype, pool_shape(c, c.shape(0))); }
 
 Shape result_shape(Tensor x, const Window& w) {
   Shape y = x.shape();
@@ -21,9 +19,7 @@ Tensors decompose_rule(const Decompose& n) {
   return {fold_windows(pad_spatial(x, w, -std::numeric_limits<double>::infinity()), w, result_shape(x, w), maximum)};
 }
 
-Tensors gradient_rule(const Gradient& n) {
-  return {max_pool_grad(n.in(0), n.out(0), n.g(0), pool_options(n))};
-}
+Tensors gradient_rule(const Gradient& n) { return {max_pool_grad(n.in(0), n.out(0), n.g(0), pool_options(n))}; }
 
 }  // namespace max_pool_op
 

@@ -3,24 +3,16 @@
 namespace tenon {
 namespace min_op {
 
-void shape_rule(Infer& c) {
-  infer_binary(c);
-}
+void shape_rule(Infer& c) { infer_binary(c); }
 
-Tensors gradient_rule(const Gradient& n) {
-  return gradient_to_winner(n, CompareKind::kLt);
-}
+Tensors gradient_rule(const Gradient& n) { return gradient_to_winner(n, CompareKind::kLt); }
 
 }  // namespace min_op
 
 extern const OpDef kMin;
 const OpDef kMin = {
-    "min",
-    "a:M b:M -> y",
-    "The smaller of a and b; of bools, and. NaN wins.",
-    min_op::shape_rule,
-    nullptr,
-    min_op::gradient_rule,
+    "min",   "a:M b:M -> y",        "The smaller of a and b; of bools, and. NaN wins.", min_op::shape_rule,
+    nullptr, min_op::gradient_rule,
 };
 
 Tensor minimum(Tensor a, Tensor b) { return emit1("min", {a, b}); }

@@ -3,9 +3,7 @@
 namespace tenon {
 namespace mul_op {
 
-void shape_rule(Infer& c) {
-  infer_binary(c);
-}
+void shape_rule(Infer& c) { infer_binary(c); }
 
 Tensors gradient_rule(const Gradient& n) {
   return {n.needs(0) ? unbroadcast(mul(n.g(0), n.in(1)), n.in(0)) : Tensor(),
@@ -16,12 +14,7 @@ Tensors gradient_rule(const Gradient& n) {
 
 extern const OpDef kMul;
 const OpDef kMul = {
-    "mul",
-    "a:N b:N -> y",
-    "a * b; integers wrap.",
-    mul_op::shape_rule,
-    nullptr,
-    mul_op::gradient_rule,
+    "mul", "a:N b:N -> y", "a * b; integers wrap.", mul_op::shape_rule, nullptr, mul_op::gradient_rule,
 };
 
 Tensor mul(Tensor a, Tensor b) { return emit1("mul", {a, b}); }

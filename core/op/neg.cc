@@ -3,20 +3,13 @@
 namespace tenon {
 namespace neg_op {
 
-Tensors gradient_rule(const Gradient& n) {
-  return {neg(n.g(0))};
-}
+Tensors gradient_rule(const Gradient& n) { return {neg(n.g(0))}; }
 
 }  // namespace neg_op
 
 extern const OpDef kNeg;
 const OpDef kNeg = {
-    "neg",
-    "x:N -> y",
-    "The negative of each element; integers wrap.",
-    infer_same,
-    nullptr,
-    neg_op::gradient_rule,
+    "neg", "x:N -> y", "The negative of each element; integers wrap.", infer_same, nullptr, neg_op::gradient_rule,
 };
 
 Tensor neg(Tensor x) { return emit1("neg", {x}); }

@@ -13,23 +13,35 @@ namespace {
 bool in_class(DType dtype, char dtypes) {
   const bool number = is_float(dtype) || is_integer(dtype);
   switch (dtypes) {
-    case 'F': return is_float(dtype);
-    case 'I': return is_integer(dtype);
-    case 'N': return number;
-    case 'B': return dtype == DType::kBool;
-    case 'M': return number || dtype == DType::kBool;
-    default: return dtype != DType::kNone;
+    case 'F':
+      return is_float(dtype);
+    case 'I':
+      return is_integer(dtype);
+    case 'N':
+      return number;
+    case 'B':
+      return dtype == DType::kBool;
+    case 'M':
+      return number || dtype == DType::kBool;
+    default:
+      return dtype != DType::kNone;
   }
 }
 
 std::string_view class_text(char dtypes) {
   switch (dtypes) {
-    case 'F': return "f32, bf16, f16 or f64";
-    case 'I': return "i32 or i64";
-    case 'N': return "a float or integer";
-    case 'B': return "bool";
-    case 'M': return "a float, integer or bool";
-    default: return "any dtype";
+    case 'F':
+      return "f32, bf16, f16 or f64";
+    case 'I':
+      return "i32 or i64";
+    case 'N':
+      return "a float or integer";
+    case 'B':
+      return "bool";
+    case 'M':
+      return "a float, integer or bool";
+    default:
+      return "any dtype";
   }
 }
 

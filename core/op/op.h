@@ -171,8 +171,7 @@ const Signature& signature_of(const OpDef& op);
 std::vector<Type> infer(const Graph& graph, Node& node);
 
 // Adds a node and returns its results. `operands` may contain empty tensors for absent optional ones.
-Tensors emit(Graph& graph, std::string_view op, const Tensors& operands, Attrs attrs = {},
-             std::string_view name = {});
+Tensors emit(Graph& graph, std::string_view op, const Tensors& operands, Attrs attrs = {}, std::string_view name = {});
 // The same for an op of one result; the graph is that of the first operand that is there.
 Tensor emit1(std::string_view op, const Tensors& operands, Attrs attrs = {}, std::string_view name = {});
 Tensors emit_all(std::string_view op, const Tensors& operands, Attrs attrs = {}, std::string_view name = {});

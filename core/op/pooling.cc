@@ -8,8 +8,8 @@ Shape pool_shape(Infer& c, const Shape& x) {
   const int rank = x.rank();
   c.expect(rank >= 3 && rank <= 5, "input has shape ", x.str(), ", expected rank 3 to 5");
   const Ints& window = c.list("window");
-  c.expect(static_cast<int>(window.size()) == rank - 2, "attribute 'window' has ", window.size(),
-           " numbers, expected ", rank - 2);
+  c.expect(static_cast<int>(window.size()) == rank - 2, "attribute 'window' has ", window.size(), " numbers, expected ",
+           rank - 2);
   const Window w = read_window(c, window);
   for (int d = 0; d < w.spatial(); ++d)
     c.expect(w.low[d] < w.size[d] && w.high[d] < w.size[d], "padding ", w.low[d], " and ", w.high[d],

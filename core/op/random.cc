@@ -8,8 +8,7 @@ void shape_rule(Infer& c) {
     c.expect(c.in(i) == Type{DType::kI64, {}}, c.operand(i), " is ", c.in(i).str(), ", expected i64[]");
   const Shape shape(c.list("shape"));
   c.expect(shape.elements() <= (int64_t{1} << 34), "shape ", shape.str(), " has more than 2^34 elements");
-  c.expect(c.i64("stream") >= 0 && c.i64("stream") <= UINT32_MAX, "stream ", c.i64("stream"),
-           ", expected 0 to 2^32-1");
+  c.expect(c.i64("stream") >= 0 && c.i64("stream") <= UINT32_MAX, "stream ", c.i64("stream"), ", expected 0 to 2^32-1");
   c.result(DType::kF32, shape);
 }
 
@@ -28,8 +27,7 @@ const OpDef kRandom = {
 };
 
 Tensor random(Tensor seed, Tensor step, int64_t stream, const Shape& shape, bool per_replica) {
-  return emit1("random", {seed, step},
-               {{"stream", stream}, {"shape", shape.vec()}, {"per_replica", per_replica}});
+  return emit1("random", {seed, step}, {{"stream", stream}, {"shape", shape.vec()}, {"per_replica", per_replica}});
 }
 
 }  // namespace tenon

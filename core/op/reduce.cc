@@ -54,9 +54,12 @@ Tensors gradient_rule(const Gradient& n) {
   const Ints& axes = n.list("axes");
   const Tensor wide = expand_reduced(g, x.shape(), axes);
   switch (static_cast<ReduceKind>(n.enumerator("kind"))) {
-    case ReduceKind::kSum: return {wide};
-    case ReduceKind::kProd: return {mul(wide, product_of_others(x, axes))};
-    default: break;
+    case ReduceKind::kSum:
+      return {wide};
+    case ReduceKind::kProd:
+      return {mul(wide, product_of_others(x, axes))};
+    default:
+      break;
   }
   // max, min: shared by ties
   const Tensor hit = compare(x, expand_reduced(n.out(0), x.shape(), axes), CompareKind::kEq);

@@ -8,20 +8,14 @@ void shape_rule(Infer& c) {
   c.result(c.in(0));
 }
 
-Tensors gradient_rule(const Gradient& n) {
-  return {reverse(n.g(0), n.list("axes"))};
-}
+Tensors gradient_rule(const Gradient& n) { return {reverse(n.g(0), n.list("axes"))}; }
 
 }  // namespace reverse_op
 
 extern const OpDef kReverse;
 const OpDef kReverse = {
-    "reverse",
-    "x:A ; axes:list -> y",
-    "Reverses the order of the elements along the axes.",
-    reverse_op::shape_rule,
-    nullptr,
-    reverse_op::gradient_rule,
+    "reverse", "x:A ; axes:list -> y",    "Reverses the order of the elements along the axes.", reverse_op::shape_rule,
+    nullptr,   reverse_op::gradient_rule,
 };
 
 Tensor reverse(Tensor x, const Ints& axes) { return emit1("reverse", {x}, {{"axes", positive_axes(x, axes)}}); }

@@ -189,8 +189,9 @@ ConvOptions conv_options(const AttrReader& a) {
 }
 
 Attrs conv_attrs(const ConvOptions& o) {
-  return {{"strides", o.strides}, {"low", o.low},       {"high", o.high},
-          {"dilation", o.dilation}, {"groups", o.groups}, {"precision", number_of(o.precision)},
+  return {{"strides", o.strides}, {"low", o.low},
+          {"high", o.high},       {"dilation", o.dilation},
+          {"groups", o.groups},   {"precision", number_of(o.precision)},
           {"out", o.out}};
 }
 

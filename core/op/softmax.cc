@@ -5,8 +5,8 @@ namespace softmax_op {
 
 void shape_rule(Infer& c) {
   c.expect_rank(0, 1, kMaxRank);
-  c.expect(c.i64("axis") >= 0 && c.i64("axis") < c.shape(0).rank(), "axis ", c.i64("axis"),
-           " is out of range for ", c.in(0).str());
+  c.expect(c.i64("axis") >= 0 && c.i64("axis") < c.shape(0).rank(), "axis ", c.i64("axis"), " is out of range for ",
+           c.in(0).str());
   c.result(c.in(0));
 }
 
@@ -27,9 +27,7 @@ Tensors decompose_rule(const Decompose& n) {
   return {cast(e / folded(n, e, ReduceKind::kSum), n.in(0).dtype())};
 }
 
-Tensors gradient_rule(const Gradient& n) {
-  return {softmax_grad(n.g(0), n.out(0), n.i64("axis"))};
-}
+Tensors gradient_rule(const Gradient& n) { return {softmax_grad(n.g(0), n.out(0), n.i64("axis"))}; }
 
 Tensors grad_decompose_rule(const Decompose& n) {
   const Tensor dy = widened(n.in(0)), y = widened(n.in(1));
@@ -42,9 +40,7 @@ Tensors log_decompose_rule(const Decompose& n) {
   return {cast(shifted - log(folded(n, exp(shifted), ReduceKind::kSum)), n.in(0).dtype())};
 }
 
-Tensors log_gradient_rule(const Gradient& n) {
-  return {log_softmax_grad(n.g(0), n.out(0), n.i64("axis"))};
-}
+Tensors log_gradient_rule(const Gradient& n) { return {log_softmax_grad(n.g(0), n.out(0), n.i64("axis"))}; }
 
 Tensors log_grad_decompose_rule(const Decompose& n) {
   const Tensor dy = widened(n.in(0)), y = widened(n.in(1));

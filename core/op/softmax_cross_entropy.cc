@@ -14,8 +14,10 @@ Shape rows_of(Infer& c, int logits, int label) {
   c.expect_rank(logits, 1, kMaxRank);
   const Shape& x = c.shape(logits);
   const Shape rows(std::vector<int64_t>(x.begin(), x.end() - 1));
-  if (is_float(c.in(label).dtype)) c.expect_same_type(logits, label);
-  else c.expect_shape(label, rows);
+  if (is_float(c.in(label).dtype))
+    c.expect_same_type(logits, label);
+  else
+    c.expect_shape(label, rows);
   return rows;
 }
 

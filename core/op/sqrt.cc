@@ -3,20 +3,13 @@
 namespace tenon {
 namespace sqrt_op {
 
-Tensors gradient_rule(const Gradient& n) {
-  return {div(n.g(0), mul(n.out(0), scalar_like(n.out(0), 2)))};
-}
+Tensors gradient_rule(const Gradient& n) { return {div(n.g(0), mul(n.out(0), scalar_like(n.out(0), 2)))}; }
 
 }  // namespace sqrt_op
 
 extern const OpDef kSqrt;
 const OpDef kSqrt = {
-    "sqrt",
-    "x:F -> y",
-    "The square root; NaN of a negative number.",
-    infer_same,
-    nullptr,
-    sqrt_op::gradient_rule,
+    "sqrt", "x:F -> y", "The square root; NaN of a negative number.", infer_same, nullptr, sqrt_op::gradient_rule,
 };
 
 Tensor sqrt(Tensor x) { return emit1("sqrt", {x}); }

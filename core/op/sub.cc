@@ -3,9 +3,7 @@
 namespace tenon {
 namespace sub_op {
 
-void shape_rule(Infer& c) {
-  infer_binary(c);
-}
+void shape_rule(Infer& c) { infer_binary(c); }
 
 Tensors gradient_rule(const Gradient& n) {
   return {unbroadcast(n.g(0), n.in(0)), n.needs(1) ? unbroadcast(neg(n.g(0)), n.in(1)) : Tensor()};
@@ -15,12 +13,7 @@ Tensors gradient_rule(const Gradient& n) {
 
 extern const OpDef kSub;
 const OpDef kSub = {
-    "sub",
-    "a:N b:N -> y",
-    "a - b; integers wrap.",
-    sub_op::shape_rule,
-    nullptr,
-    sub_op::gradient_rule,
+    "sub", "a:N b:N -> y", "a - b; integers wrap.", sub_op::shape_rule, nullptr, sub_op::gradient_rule,
 };
 
 Tensor sub(Tensor a, Tensor b) { return emit1("sub", {a, b}); }

@@ -12,12 +12,7 @@ Tensors gradient_rule(const Gradient& n) {
 
 extern const OpDef kTanh;
 const OpDef kTanh = {
-    "tanh",
-    "x:F -> y",
-    "The hyperbolic tangent of each element.",
-    infer_same,
-    nullptr,
-    tanh_op::gradient_rule,
+    "tanh", "x:F -> y", "The hyperbolic tangent of each element.", infer_same, nullptr, tanh_op::gradient_rule,
 };
 
 Tensor tanh(Tensor x) { return emit1("tanh", {x}); }

@@ -6,8 +6,8 @@ namespace transpose_op {
 void shape_rule(Infer& c) {
   const Ints& perm = c.list("perm");
   const int rank = c.shape(0).rank();
-  c.expect(static_cast<int>(perm.size()) == rank && checked_axes(c, perm, rank).size() == perm.size(),
-           "perm [", join(perm, ","), "] is no permutation of ", rank, " axes");
+  c.expect(static_cast<int>(perm.size()) == rank && checked_axes(c, perm, rank).size() == perm.size(), "perm [",
+           join(perm, ","), "] is no permutation of ", rank, " axes");
   std::vector<int64_t> dims;
   for (int64_t p : perm) {
     c.expect(p >= 0, "perm [", join(perm, ","), "] has a negative axis");

@@ -168,8 +168,10 @@ Status CheckpointManager::set_aside(const std::vector<std::string>& prefixes) {
     gone.push_back(*it);
     names.erase(it);
   }
-  if (names.empty()) TENON_TRY(remove_file(state_path(model_dir_)));
-  else TENON_TRY(atomic_write(state_path(model_dir_), format_checkpoint_state({names.back(), names})));
+  if (names.empty())
+    TENON_TRY(remove_file(state_path(model_dir_)));
+  else
+    TENON_TRY(atomic_write(state_path(model_dir_), format_checkpoint_state({names.back(), names})));
   for (const std::string& name : gone) {
     const std::string from = cat(model_dir_, "/", name), to = cat(model_dir_, "/", set_aside_name(name));
     TENON_TRY(rename_file(bundle_index_path(from), bundle_index_path(to)));
@@ -248,8 +250,8 @@ Status check_variable(const BundleReader& checkpoint, std::string_view name, con
   const BundleEntry* entry = checkpoint.find(name);
   if (!entry) return invalid("checkpoint ", checkpoint.prefix(), " has no variable '", name, "'");
   if (!entry->sliced && entry->dtype == type.dtype && entry->shape == type.shape) return {};
-  return invalid("checkpoint ", checkpoint.prefix(), ": variable '", name, "' is ", entry->sliced ? "a partitioned " : "",
-                 entry->str(), ", model expects ", type.str());
+  return invalid("checkpoint ", checkpoint.prefix(), ": variable '", name, "' is ",
+                 entry->sliced ? "a partitioned " : "", entry->str(), ", model expects ", type.str());
 }
 
 Status restore(const BundleReader& checkpoint, std::span<const RestoreTarget> targets) {

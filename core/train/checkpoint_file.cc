@@ -24,13 +24,20 @@ T load(const std::byte* p) {
 
 double number(DType dtype, const std::byte* p) {
   switch (dtype) {
-    case DType::kF32: return load<float>(p);
-    case DType::kF64: return load<double>(p);
-    case DType::kBF16: return from_bf16(load<uint16_t>(p));
-    case DType::kF16: return from_f16(load<uint16_t>(p));
-    case DType::kI32: return load<int32_t>(p);
-    case DType::kI64: return static_cast<double>(load<int64_t>(p));
-    default: return load<uint8_t>(p);
+    case DType::kF32:
+      return load<float>(p);
+    case DType::kF64:
+      return load<double>(p);
+    case DType::kBF16:
+      return from_bf16(load<uint16_t>(p));
+    case DType::kF16:
+      return from_f16(load<uint16_t>(p));
+    case DType::kI32:
+      return load<int32_t>(p);
+    case DType::kI64:
+      return static_cast<double>(load<int64_t>(p));
+    default:
+      return load<uint8_t>(p);
   }
 }
 

@@ -18,8 +18,10 @@ std::string quote(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') out += '\\';
-    if (c == '\n') out += "\\n";
-    else out += c;
+    if (c == '\n')
+      out += "\\n";
+    else
+      out += c;
   }
   return out + '"';
 }
@@ -74,8 +76,10 @@ bool parse_line(std::string_view line, CheckpointState& state) {
   if (key == "all_model_checkpoint_timestamps" || key == "last_preserved_timestamp") return !value.empty();
   if (key != "model_checkpoint_path" && key != "all_model_checkpoint_paths") return false;
   if (!unquote(value, path) || path.find('\0') != std::string::npos) return false;
-  if (key == "all_model_checkpoint_paths") state.all.push_back(path);
-  else state.latest = path;
+  if (key == "all_model_checkpoint_paths")
+    state.all.push_back(path);
+  else
+    state.latest = path;
   return true;
 }
 

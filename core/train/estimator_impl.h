@@ -36,12 +36,12 @@ struct Estimator::Impl {
   std::shared_ptr<Device> device;
   Queue queue;
   std::unique_ptr<StateStore> states;
-  int64_t step = -1;       // of the states on the device; -1: none yet
-  PipelineState input;     // where training stands in its input
-  bool dirty = false;      // the states on the device are newer than any checkpoint
-  std::string loaded;      // the checkpoint that they are equal to, unless dirty
+  int64_t step = -1;             // of the states on the device; -1: none yet
+  PipelineState input;           // where training stands in its input
+  bool dirty = false;            // the states on the device are newer than any checkpoint
+  std::string loaded;            // the checkpoint that they are equal to, unless dirty
   std::set<std::string> warned;  // of damaged checkpoints: said once
-  bool bad_loss = false;   // the last evaluation failed because its loss was not finite
+  bool bad_loss = false;         // the last evaluation failed because its loss was not finite
 
   Status open();
   bool interrupted() const { return config.interrupted && config.interrupted(); }

@@ -26,7 +26,8 @@ class Totals {
   }
 
   EvalResult result(int64_t step) const {
-    EvalResult out{{"loss", rows_ ? loss_ / static_cast<double>(rows_) : 0}, {"global_step", static_cast<double>(step)}};
+    EvalResult out{{"loss", rows_ ? loss_ / static_cast<double>(rows_) : 0},
+                   {"global_step", static_cast<double>(step)}};
     for (size_t i = 0; i < metrics_.size(); ++i)
       out[metrics_[i]] = sums_[i].second != 0 ? sums_[i].first / sums_[i].second : 0;
     out.examples = rows_;
@@ -55,7 +56,8 @@ Result<std::vector<Buffer>> partial_buffers(const Executable& small, Queue& queu
 }
 
 // Rows whose place is behind the first `most` examples are left out.
-Status emit_rows(ModeProgram& program, Queue& queue, int64_t rows, const BatchFeed& feed, int64_t most, const PredictRow& row) {
+Status emit_rows(ModeProgram& program, Queue& queue, int64_t rows, const BatchFeed& feed, int64_t most,
+                 const PredictRow& row) {
   std::map<std::string, std::vector<float>> values;
   for (const std::string& name : program.mode_graph().predictions) {
     TENON_TRY(program.read_floats(queue, cat("predict/", name), values[name]));
@@ -162,7 +164,8 @@ Result<EvalResult> Estimator::evaluate(const EvalOptions& options) {
   return result;
 }
 
-Status Estimator::predict(const Dataset& input, const PredictRow& row, const std::string& checkpoint, int64_t examples) {
+Status Estimator::predict(const Dataset& input, const PredictRow& row, const std::string& checkpoint,
+                          int64_t examples) {
   Inference pass(*impl_, input, Mode::kPredict);
   TENON_TRY(pass.prepare(checkpoint, 1));
   const int64_t batch = input.options().batch_size, most = examples > 0 ? examples : INT64_MAX;

@@ -148,7 +148,8 @@ struct Fill {
   static void part(void* arg, uint32_t index, uint32_t count) {
     const Fill& f = *static_cast<const Fill*>(arg);
     const size_t end = f.elements * (index + 1) / count;
-    for (size_t i = f.elements * index / count; i < end; ++i) (void)store(f.dtype, f.out, i, element(f.init, f.draw, i));
+    for (size_t i = f.elements * index / count; i < end; ++i)
+      (void)store(f.dtype, f.out, i, element(f.init, f.draw, i));
   }
 };
 

@@ -14,7 +14,8 @@ constexpr std::string_view kLabel = "label";
 
 void expect_scalar(const Tensor& t, std::string_view what) {
   if (!t) fail("the model function gave no ", what);
-  if (t.rank() != 0 || t.dtype() != DType::kF32) fail("the model function's ", what, " is ", t.type().str(), ", expected f32[]");
+  if (t.rank() != 0 || t.dtype() != DType::kF32)
+    fail("the model function's ", what, " is ", t.type().str(), ", expected f32[]");
 }
 
 void add_result(Graph& graph, Tensor t, ResultMode mode, std::string name) {
@@ -57,13 +58,20 @@ float as_float(DType dtype, const std::byte* p) {
     return value;
   };
   switch (dtype) {
-    case DType::kF32: return read(float{});
-    case DType::kF64: return static_cast<float>(read(double{}));
-    case DType::kBF16: return from_bf16(read(uint16_t{}));
-    case DType::kF16: return from_f16(read(uint16_t{}));
-    case DType::kI32: return static_cast<float>(read(int32_t{}));
-    case DType::kI64: return static_cast<float>(read(int64_t{}));
-    default: return static_cast<float>(read(uint8_t{}));
+    case DType::kF32:
+      return read(float{});
+    case DType::kF64:
+      return static_cast<float>(read(double{}));
+    case DType::kBF16:
+      return from_bf16(read(uint16_t{}));
+    case DType::kF16:
+      return from_f16(read(uint16_t{}));
+    case DType::kI32:
+      return static_cast<float>(read(int32_t{}));
+    case DType::kI64:
+      return static_cast<float>(read(int64_t{}));
+    default:
+      return static_cast<float>(read(uint8_t{}));
   }
 }
 
@@ -79,8 +87,10 @@ Result<ModeGraph> build_mode_graph(const ModelFn& model, const Params& params, c
     for (const FeatureSpec& spec : specs) {
       const Tensor t(out.graph.get(), out.graph->add_input(spec.batch_type(batch_size), Role::kFeed, spec.name));
       out.graph->inputs.back().split = true;
-      if (spec.name == kLabel) labels = t;
-      else features.set(spec.name, t);
+      if (spec.name == kLabel)
+        labels = t;
+      else
+        features.set(spec.name, t);
     }
     Params with_batch = params;
     with_batch.set("batch_size", batch_size);
@@ -137,9 +147,12 @@ void ModeProgram::set_scalars(uint64_t seed) {
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
     if (graph.inputs[i].role != Role::kScalar) continue;
     for (int k = 0; k < executable_.max_iterations; ++k) {
-      if (graph.inputs[i].name == "seed") launch_.set_scalar(k, executable_.slot[i], static_cast<int64_t>(seed));
-      else if (is_float(graph.type(graph.inputs[i].value).dtype)) launch_.set_scalar(k, executable_.slot[i], graph.inputs[i].scalar);
-      else launch_.set_scalar(k, executable_.slot[i], static_cast<int64_t>(graph.inputs[i].scalar));
+      if (graph.inputs[i].name == "seed")
+        launch_.set_scalar(k, executable_.slot[i], static_cast<int64_t>(seed));
+      else if (is_float(graph.type(graph.inputs[i].value).dtype))
+        launch_.set_scalar(k, executable_.slot[i], graph.inputs[i].scalar);
+      else
+        launch_.set_scalar(k, executable_.slot[i], static_cast<int64_t>(graph.inputs[i].scalar));
     }
   }
 }

@@ -18,7 +18,7 @@ namespace tenon {
 // does not use, its labels, are no inputs.
 struct ModeGraph {
   std::unique_ptr<Graph> graph;
-  std::vector<std::string> metrics;      // names
+  std::vector<std::string> metrics;  // names
   std::vector<std::string> predictions;
   std::vector<IndexRange> indices;  // what the host has to hold features against before it feeds them
 };

@@ -21,7 +21,8 @@ const Params::Value& find(const std::map<std::string, Params::Value>& values, st
 template <class T, class V>
 T converted(V value, std::string_view name) {
   if constexpr (std::is_integral_v<T> && !std::is_same_v<T, V>)
-    if (!fits<T>(static_cast<double>(value))) fail("params '", name, "' is ", value, ", expected a number of ", sizeof(T) * 8, " bits");
+    if (!fits<T>(static_cast<double>(value)))
+      fail("params '", name, "' is ", value, ", expected a number of ", sizeof(T) * 8, " bits");
   return static_cast<T>(value);
 }
 
@@ -37,15 +38,25 @@ T number(const std::map<std::string, Params::Value>& values, std::string_view na
 }  // namespace
 
 template <>
-int64_t Params::get<int64_t>(std::string_view name) const { return number<int64_t>(values_, name); }
+int64_t Params::get<int64_t>(std::string_view name) const {
+  return number<int64_t>(values_, name);
+}
 template <>
-int Params::get<int>(std::string_view name) const { return number<int>(values_, name); }
+int Params::get<int>(std::string_view name) const {
+  return number<int>(values_, name);
+}
 template <>
-double Params::get<double>(std::string_view name) const { return number<double>(values_, name); }
+double Params::get<double>(std::string_view name) const {
+  return number<double>(values_, name);
+}
 template <>
-float Params::get<float>(std::string_view name) const { return number<float>(values_, name); }
+float Params::get<float>(std::string_view name) const {
+  return number<float>(values_, name);
+}
 template <>
-bool Params::get<bool>(std::string_view name) const { return number<int64_t>(values_, name) != 0; }
+bool Params::get<bool>(std::string_view name) const {
+  return number<int64_t>(values_, name) != 0;
+}
 template <>
 std::string Params::get<std::string>(std::string_view name) const {
   const Value& v = find(values_, name);

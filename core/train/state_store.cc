@@ -64,11 +64,16 @@ bool all_finite(std::span<const std::byte> piece, Bits exponent) {
 
 bool all_finite(DType dtype, std::span<const std::byte> piece) {
   switch (dtype) {
-    case DType::kF32: return all_finite<uint32_t>(piece, 0x7f800000);
-    case DType::kF64: return all_finite<uint64_t>(piece, 0x7ff0000000000000);
-    case DType::kBF16: return all_finite<uint16_t>(piece, 0x7f80);
-    case DType::kF16: return all_finite<uint16_t>(piece, 0x7c00);
-    default: return true;
+    case DType::kF32:
+      return all_finite<uint32_t>(piece, 0x7f800000);
+    case DType::kF64:
+      return all_finite<uint64_t>(piece, 0x7ff0000000000000);
+    case DType::kBF16:
+      return all_finite<uint16_t>(piece, 0x7f80);
+    case DType::kF16:
+      return all_finite<uint16_t>(piece, 0x7c00);
+    default:
+      return true;
   }
 }
 

@@ -25,15 +25,15 @@ namespace tenon {
 struct BundleEntry {
   DType dtype = DType::kNone;  // kNone: strings, or a type that Tenon does not have
   bool is_string = false;
-  int32_t tf_dtype = 0;        // TensorFlow's number
+  int32_t tf_dtype = 0;  // TensorFlow's number
   Shape shape;
   int32_t shard = 0;
   int64_t offset = 0;
-  int64_t size = 0;            // bytes in the data file
-  uint32_t crc = 0;            // masked
-  bool sliced = false;         // a partitioned variable, which Tenon does not read
+  int64_t size = 0;     // bytes in the data file
+  uint32_t crc = 0;     // masked
+  bool sliced = false;  // a partitioned variable, which Tenon does not read
 
-  std::string str() const;     // "f32[784,10]", "string[2]"
+  std::string str() const;  // "f32[784,10]", "string[2]"
 };
 
 // Fills the next bytes of a tensor; called until all are there, in order.

@@ -111,10 +111,11 @@ Status BundleReader::load_header(std::string_view value) {
   bundle::BundleHeaderProto header;
   if (!header.ParseFromArray(value.data(), static_cast<int>(value.size())))
     return invalid(index_path_, ": not a valid checkpoint index: bad header");
-  if (header.endianness() != 0) return Status(Code::kUnsupported, cat(index_path_, ": written on a big-endian machine"));
+  if (header.endianness() != 0)
+    return Status(Code::kUnsupported, cat(index_path_, ": written on a big-endian machine"));
   if (header.version().min_consumer() > 1)
-    return Status(Code::kUnsupported, cat(index_path_, ": needs a reader of version ", header.version().min_consumer(),
-                                          ", this one is 1"));
+    return Status(Code::kUnsupported,
+                  cat(index_path_, ": needs a reader of version ", header.version().min_consumer(), ", this one is 1"));
   num_shards_ = header.num_shards();
   if (num_shards_ < 1 || num_shards_ > kMaxShards)
     return invalid(index_path_, ": has ", num_shards_, " shards, expected 1 to ", kMaxShards);

@@ -98,8 +98,8 @@ Status TableReader::uncompress(std::string_view stored, std::string& contents) c
 Status TableReader::next_block(const Handle& handle, std::string& contents) {
   const size_t room = bytes_.size() - kFooterBytes - next_;
   if (handle.offset != next_ || room < kTrailerBytes || handle.size > room - kTrailerBytes)
-    return broken("block of ", handle.size, " bytes at offset ", handle.offset, ", expected one at ", next_,
-                  " within ", room, " bytes");
+    return broken("block of ", handle.size, " bytes at offset ", handle.offset, ", expected one at ", next_, " within ",
+                  room, " bytes");
   const std::string_view stored = bytes_.substr(next_, handle.size);
   const char* trailer = stored.data() + stored.size();
   const uint32_t expected = load_u32(trailer + 1);

@@ -10,9 +10,9 @@ namespace tenon {
 
 constexpr int32_t kTfString = 7;
 
-constexpr std::pair<DType, int32_t> kTfTypes[] = {
-    {DType::kF32, 1}, {DType::kF64, 2}, {DType::kI32, 3},  {DType::kU8, 4},
-    {DType::kI64, 9}, {DType::kBool, 10}, {DType::kBF16, 14}, {DType::kF16, 19}};
+constexpr std::pair<DType, int32_t> kTfTypes[] = {{DType::kF32, 1},   {DType::kF64, 2}, {DType::kI32, 3},
+                                                  {DType::kU8, 4},    {DType::kI64, 9}, {DType::kBool, 10},
+                                                  {DType::kBF16, 14}, {DType::kF16, 19}};
 
 // 0 when there is none.
 constexpr int32_t tf_type(DType dtype) {

@@ -10,7 +10,11 @@ namespace {
 class Pace {
  public:
   Pace(const RunConfig& config, int64_t step, int64_t target, int64_t most)
-      : config_(config), target_(target), length_(config, most), last_save_(Clock::now()), last_log_(Clock::now()),
+      : config_(config),
+        target_(target),
+        length_(config, most),
+        last_save_(Clock::now()),
+        last_log_(Clock::now()),
         logged_(step) {}
 
   int64_t steps(int64_t step) const {
@@ -47,7 +51,8 @@ class Pace {
 };
 
 Status not_finite(float loss, int64_t step) {
-  return invalid("the loss is ", std::isnan(loss) ? "nan" : "infinite", " at step ", step, ", expected a finite number");
+  return invalid("the loss is ", std::isnan(loss) ? "nan" : "infinite", " at step ", step,
+                 ", expected a finite number");
 }
 
 }  // namespace
@@ -78,8 +83,8 @@ class Estimator::Training {
  private:
   Status prepare() {
     const int64_t most = batches_per_call(m_.config);
-    TENON_ASSIGN(program_, m_.program(options_.input, options_.input.options().batch_size, Mode::kTrain,
-                                      static_cast<int>(most)));
+    TENON_ASSIGN(program_,
+                 m_.program(options_.input, options_.input.options().batch_size, Mode::kTrain, static_cast<int>(most)));
     TENON_TRY(m_.provide(*program_, false));
     program_->bind(*m_.states);
     result_.global_step = m_.step;
@@ -113,8 +118,10 @@ class Estimator::Training {
   Result<uint32_t> call(uint32_t n) {
     const auto start = Clock::now();
     Result<uint32_t> done = program_->run(m_.queue, n, feed_.get());
-    if (!done.ok()) m_.discard();
-    else pace_->took(n, seconds_since(start));
+    if (!done.ok())
+      m_.discard();
+    else
+      pace_->took(n, seconds_since(start));
     return done;
   }
 
@@ -160,7 +167,8 @@ class Estimator::Training {
       if (status.ok()) status = saved;
     }
     for (TrainingHook* hook : options_.hooks) hook->end(m_.step);
-    if (status.ok() && !pace_->done(m_.step)) status = m_.interruption(manager_ ? cat("; saved in ", m_.config.model_dir) : "");
+    if (status.ok() && !pace_->done(m_.step))
+      status = m_.interruption(manager_ ? cat("; saved in ", m_.config.model_dir) : "");
     return status;
   }
 
@@ -189,7 +197,8 @@ Status Estimator::judged(const Status& why, const Dataset& train) {
 }
 
 Result<TrainAndEvaluateResult> train_and_evaluate(Estimator& estimator, const TrainSpec& train, const EvalSpec& eval) {
-  if (train.max_steps <= 0) return invalid("train_and_evaluate: max_steps is ", train.max_steps, ", expected 1 or more");
+  if (train.max_steps <= 0)
+    return invalid("train_and_evaluate: max_steps is ", train.max_steps, ", expected 1 or more");
   TrainAndEvaluateResult result;
   TENON_ASSIGN(int64_t step, estimator.global_step());
   do {

@@ -45,8 +45,10 @@ void drain(int fd, Take take) {
   char block[4096];
   for (;;) {
     const ssize_t n = read(fd, block, sizeof block);
-    if (n > 0) take(block, static_cast<size_t>(n));
-    else if (n == 0 || errno != EINTR) return;
+    if (n > 0)
+      take(block, static_cast<size_t>(n));
+    else if (n == 0 || errno != EINTR)
+      return;
   }
 }
 
@@ -67,12 +69,15 @@ void become_child(pid_t parent, int output) {
 
 void Line::send(const Message& message) const {
   std::string text = message.text.substr(0, kMaxText);
-  const Header header{message.kind, message.index, message.outcome, static_cast<uint32_t>(text.size()), message.seconds};
+  const Header header{message.kind, message.index, message.outcome, static_cast<uint32_t>(text.size()),
+                      message.seconds};
   text.insert(0, reinterpret_cast<const char*>(&header), sizeof header);
   for (size_t at = 0; at < text.size();) {
     const ssize_t n = write(to_parent_, text.data() + at, text.size() - at);
-    if (n > 0) at += static_cast<size_t>(n);
-    else if (errno != EINTR) _exit(1);  // nobody listens
+    if (n > 0)
+      at += static_cast<size_t>(n);
+    else if (errno != EINTR)
+      _exit(1);  // nobody listens
   }
 }
 
@@ -88,7 +93,8 @@ Child::Child(const std::function<void(const Line&)>& body) {
   int messages[2], output[2], go[2];  // go is a socket: writing to one that is gone raises no signal
   make_pipe(messages);
   make_pipe(output);
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) != 0) throw std::system_error(errno, std::generic_category(), "socketpair");
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) != 0)
+    throw std::system_error(errno, std::generic_category(), "socketpair");
   std::fflush(nullptr);
   const pid_t parent = getpid();
   pid_ = fork();
@@ -132,7 +138,9 @@ void Child::read_messages() {
 }
 
 void Child::read_printed() {
-  drain(output_, [this](const char* block, size_t n) { printed_.append(block, std::min(n, kMaxPrinted - std::min(printed_.size(), kMaxPrinted))); });
+  drain(output_, [this](const char* block, size_t n) {
+    printed_.append(block, std::min(n, kMaxPrinted - std::min(printed_.size(), kMaxPrinted)));
+  });
 }
 
 bool Child::parse(Message* message) {

@@ -12,10 +12,10 @@ namespace tenon::conformance {
 
 struct Message {
   enum Kind : uint32_t {
-    kBegin = 1,   // test `index` begins
-    kLoaded = 2,  // the library is loaded; `text` describes it
-    kRefused = 3, // it cannot be loaded, `text` says why; the child ends
-    kEnd = 4      // test `index` has ended with `outcome`, `text`, after `seconds`
+    kBegin = 1,    // test `index` begins
+    kLoaded = 2,   // the library is loaded; `text` describes it
+    kRefused = 3,  // it cannot be loaded, `text` says why; the child ends
+    kEnd = 4       // test `index` has ended with `outcome`, `text`, after `seconds`
   };
   Kind kind = kBegin;
   uint32_t index = 0;

@@ -57,7 +57,8 @@ class Reader {
   uint32_t limited(uint32_t most, const char* what) {
     const uint64_t at = at_;
     const auto v = number<uint32_t>();
-    if (v > most) wrong(at, std::string(what) + " is " + std::to_string(v) + ", expected at most " + std::to_string(most));
+    if (v > most)
+      wrong(at, std::string(what) + " is " + std::to_string(v) + ", expected at most " + std::to_string(most));
     return v;
   }
   // A number of items of at least `width` bytes each: no more than there is room for.
@@ -76,7 +77,9 @@ class Reader {
   }
   uint64_t at() const { return at_; }
   uint64_t left() const { return bytes_.size() - at_; }
-  [[noreturn]] static void wrong(uint64_t at, const std::string& what) { fail("byte " + std::to_string(at) + " unpacked: " + what); }
+  [[noreturn]] static void wrong(uint64_t at, const std::string& what) {
+    fail("byte " + std::to_string(at) + " unpacked: " + what);
+  }
 
  private:
   const std::vector<uint8_t>& bytes_;
@@ -162,11 +165,15 @@ void check_case(const Case& c, uint64_t at) {
   expect(!c.whole.empty() && !c.lowered.empty(), "has no graph");
   const plugin::GraphView whole(*c.whole.graph()), lowered(*c.lowered.graph());
   expect(c.inputs.size() == whole.n_inputs(), "has another number of fills than its graph has inputs");
-  expect(c.expected.size() == (c.min_memory ? whole.n_results() : 0), "has another number of expected results than its graph");
-  expect(same_inputs(*c.whole.graph(), *c.lowered.graph()) && lowered.n_results() == whole.n_results(), "is lowered to other inputs or results");
+  expect(c.expected.size() == (c.min_memory ? whole.n_results() : 0),
+         "has another number of expected results than its graph");
+  expect(same_inputs(*c.whole.graph(), *c.lowered.graph()) && lowered.n_results() == whole.n_results(),
+         "is lowered to other inputs or results");
   expect(c.forward.empty() || same_inputs(*c.whole.graph(), *c.forward.graph()), "has a forward graph of other inputs");
-  expect(c.forward.empty() == (c.kind != Case::kGradient), "has a forward graph and is no gradient, or has none and is one");
-  for (const Decomposition& d : c.decompositions) expect(d.node < whole.n_nodes() && !d.graph.empty(), "decomposes a node that is not there");
+  expect(c.forward.empty() == (c.kind != Case::kGradient),
+         "has a forward graph and is no gradient, or has none and is one");
+  for (const Decomposition& d : c.decompositions)
+    expect(d.node < whole.n_nodes() && !d.graph.empty(), "decomposes a node that is not there");
 }
 
 Case read_case(Reader& in, const Parts& parts) {
@@ -200,7 +207,8 @@ uint64_t case_size(const Case& c) {
   const plugin::GraphView view(*c.whole.graph());
   uint64_t n = 0;
   for (uint32_t i = 0; i < view.n_inputs(); ++i) n += static_cast<uint64_t>(view.value(view.input(i).value).elements());
-  for (uint32_t i = 0; i < view.n_results(); ++i) n += static_cast<uint64_t>(view.value(view.result(i).value).elements());
+  for (uint32_t i = 0; i < view.n_results(); ++i)
+    n += static_cast<uint64_t>(view.value(view.result(i).value).elements());
   return n;
 }
 

@@ -57,20 +57,20 @@ struct Case {
     kInference = 4  // a model's forward pass
   };
   Kind kind = kOp;
-  std::string op;    // "softmax"; of training and inference the model: "mlp", "cnn", "transformer", "resnet"
-  std::string name;  // "f32[5,33] axis 1": unique within kind and op
-  bool selects = false;  // picks elements (pooling's winners): a tolerance must not be sought by moving inputs
-  bool catalogue = false;// of training: a model that `tenon train` knows (level 3); else a small one (level 2)
-  double order = 0;  // of a running sum, whose order is free: so many ulps of the largest result more
+  std::string op;          // "softmax"; of training and inference the model: "mlp", "cnn", "transformer", "resnet"
+  std::string name;        // "f32[5,33] axis 1": unique within kind and op
+  bool selects = false;    // picks elements (pooling's winners): a tolerance must not be sought by moving inputs
+  bool catalogue = false;  // of training: a model that `tenon train` knows (level 3); else a small one (level 2)
+  double order = 0;        // of a running sum, whose order is free: so many ulps of the largest result more
   uint32_t steps = 1;
   // Bytes of its inputs and results where they are too large for the reference, else 0. Such a case is run only where
   // there is memory, its inputs are written by make_bytes in parts, and its results are exactly `expected`.
   uint64_t min_memory = 0;
   std::vector<Fill> inputs;    // one an input of the graph, scalars among them
   std::vector<Fill> expected;  // one a result of the graph where min_memory is given, else none
-  plugin::FlatGraph whole;   // as a model's step holds it
-  plugin::FlatGraph lowered; // the same in primitives, same inputs and results
-  plugin::FlatGraph forward; // kGradient: same inputs as `lowered`, one f64 or f32 result of rank 0; else empty
+  plugin::FlatGraph whole;     // as a model's step holds it
+  plugin::FlatGraph lowered;   // the same in primitives, same inputs and results
+  plugin::FlatGraph forward;   // kGradient: same inputs as `lowered`, one f64 or f32 result of rank 0; else empty
   std::vector<Decomposition> decompositions;  // one a composite node of `whole`
 };
 

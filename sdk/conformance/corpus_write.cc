@@ -73,7 +73,8 @@ void write_graph(Writer& out, Tables& tables, const plugin::FlatGraph& flat) {
   out.number(tables.index(0, g.data, g.values.at));
   for (size_t k = 1; k < kParts.size(); ++k) {
     const tenon_array& a = g.*kParts[k].array;
-    if (a.stride != kParts[k].stride) throw std::runtime_error("corpus: an array of a graph has stride " + std::to_string(a.stride));
+    if (a.stride != kParts[k].stride)
+      throw std::runtime_error("corpus: an array of a graph has stride " + std::to_string(a.stride));
     out.number(tables.index(k, g.data + a.at, uint64_t{a.count} * a.stride));
   }
 }
@@ -101,7 +102,8 @@ void write_case(Writer& out, Tables& tables, const Case& c) {
 
 std::vector<uint8_t> pack(const std::vector<uint8_t>& bytes) {
   z_stream stream{};
-  if (deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK) throw std::runtime_error("corpus: zlib does not start");
+  if (deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK)
+    throw std::runtime_error("corpus: zlib does not start");
   std::vector<uint8_t> out(deflateBound(&stream, bytes.size()));
   stream.next_in = const_cast<uint8_t*>(bytes.data());
   stream.avail_in = static_cast<uInt>(bytes.size());

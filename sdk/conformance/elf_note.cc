@@ -52,11 +52,14 @@ AbiNote read_abi_note(const std::string& path) {
   for (uint32_t i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment;
     AbiNote note;
-    if (!read(file, header.e_phoff + uint64_t{i} * header.e_phentsize, &segment)) fail(path + " is truncated in its program headers");
+    if (!read(file, header.e_phoff + uint64_t{i} * header.e_phentsize, &segment))
+      fail(path + " is truncated in its program headers");
     if (segment.p_type != PT_NOTE || !within(segment.p_offset, segment.p_filesz, file.size())) continue;
-    if (find_note(file, segment.p_offset, segment.p_offset + segment.p_filesz, segment.p_align == 8 ? 8 : 4, &note)) return note;
+    if (find_note(file, segment.p_offset, segment.p_offset + segment.p_filesz, segment.p_align == 8 ? 8 : 4, &note))
+      return note;
   }
-  fail(path + " has no " TENON_NOTE_SECTION " note (owner " TENON_NOTE_OWNER ", type 1): TENON_DECLARE_BACKEND makes one");
+  fail(path + " has no " TENON_NOTE_SECTION " note (owner " TENON_NOTE_OWNER
+              ", type 1): TENON_DECLARE_BACKEND makes one");
 }
 
 }  // namespace tenon::conformance

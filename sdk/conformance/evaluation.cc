@@ -25,7 +25,8 @@ int32_t compute_dtype(int32_t dtype) { return dtype == TENON_F64 ? TENON_F64 : T
 // Within half an ulp of f32: what a backend may lose that keeps an input in another form.
 void move_input(Tensor& x, double amplitude, uint64_t seed) {
   for (double& v : x.f)
-    if (std::isfinite(v) && v != 0) v += amplitude * reference::spacing(compute_dtype(x.dtype), v) * (uniform(seed) - 0.5);
+    if (std::isfinite(v) && v != 0)
+      v += amplitude * reference::spacing(compute_dtype(x.dtype), v) * (uniform(seed) - 0.5);
 }
 
 // y within its bound, u in [-1, 1). What the bound allows because subnormals may flush moves toward 0 alone: never past
@@ -73,8 +74,8 @@ Tensor Evaluation::tolerance(uint32_t r, const Tensor& value) const {
 // A choice depends on what is rounded to integers or compared, and on what that comes from.
 void Evaluation::mark_decisions(const NodeView& node) {
   const std::string_view op = node.op();
-  bool decides =
-      op == "floor" || op == "round" || op == "compare" || op == "sort" || (op == "cast" && !plugin::is_float(node.out(0).dtype()));
+  bool decides = op == "floor" || op == "round" || op == "compare" || op == "sort" ||
+                 (op == "cast" && !plugin::is_float(node.out(0).dtype()));
   for (int k = 0; k < node.results(); ++k) decides |= node.has_result(k) && decides_[node.result_id(k)];
   for (int k = 0; k < node.operands() && decides; ++k)
     if (node.has(k)) decides_[node.operand_id(k)] = true;
@@ -111,7 +112,8 @@ void Evaluation::step(const NodeView& node, Tensors& values, uint64_t seed) {
     if (seed == 0)
       keep_bound(node, in, out, k);
     else
-      move(out[static_cast<size_t>(k)], moved_bound(node, in, out, k), seed * 1000003 + node.index() + static_cast<uint64_t>(k) * 101);
+      move(out[static_cast<size_t>(k)], moved_bound(node, in, out, k),
+           seed * 1000003 + node.index() + static_cast<uint64_t>(k) * 101);
   }
   for (int k = 0; k < node.operands(); ++k)
     if (node.has(k) && last_use_[node.operand_id(k)] == node.index() + 1) values[node.operand_id(k)] = {};
@@ -135,7 +137,8 @@ void Evaluation::keep_bound(const NodeView& node, const Operands& in, Tensors& o
 // positions of pixels stay where they are. What decides nothing may be summed in another order.
 void Evaluation::adapt(const NodeView& node, const std::vector<double>& exact, const Tensor& y, Tensor& bound) const {
   const std::string_view op = node.op();
-  const bool nearest = (op == "add" || op == "sub" || op == "mul") && y.dtype != TENON_F64 && decides_[node.result_id(0)];
+  const bool nearest =
+      (op == "add" || op == "sub" || op == "mul") && y.dtype != TENON_F64 && decides_[node.result_id(0)];
   const bool narrows = is_float_cast(node) && plugin::dtype_bytes(y.dtype) < plugin::dtype_bytes(node.in(0).dtype());
   for (size_t e = 0; e < y.f.size() && (nearest || narrows); ++e) {
     if (nearest && exact[e] == y.f[e]) bound.f[e] = 0;
@@ -148,7 +151,8 @@ void Evaluation::adapt(const NodeView& node, const std::vector<double>& exact, c
 Tensor Evaluation::moved_bound(const NodeView& node, const Operands& in, const Tensors& out, int result) const {
   const Tensor& kept = bounds_[node.result_id(result)];
   const std::string_view op = node.op();
-  if (kept.f.empty() || op == "dot" || op.substr(0, 4) == "conv" || op == "reduce" || op == "scatter" || op == "cast") return kept;
+  if (kept.f.empty() || op == "dot" || op.substr(0, 4) == "conv" || op == "reduce" || op == "scatter" || op == "cast")
+    return kept;
   Tensor bound = reference::bound(node, in, out, result);
   for (size_t e = 0; e < bound.f.size(); ++e)
     if (kept.f[e] == 0) bound.f[e] = 0;

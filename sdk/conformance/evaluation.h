@@ -35,7 +35,8 @@ class Evaluation {
   reference::Tensor constant(const tenon_constant& c) const;
   void step(const plugin::NodeView& node, Tensors& values, uint64_t seed);
   void keep_bound(const plugin::NodeView& node, const Operands& in, Tensors& out, int result);
-  void adapt(const plugin::NodeView& node, const std::vector<double>& exact, const reference::Tensor& y, reference::Tensor& bound) const;
+  void adapt(const plugin::NodeView& node, const std::vector<double>& exact, const reference::Tensor& y,
+             reference::Tensor& bound) const;
   reference::Tensor moved_bound(const plugin::NodeView& node, const Operands& in, const Tensors& out, int result) const;
   void move(reference::Tensor& y, const reference::Tensor& bound, uint64_t seed) const;
 

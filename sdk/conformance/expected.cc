@@ -38,7 +38,8 @@ void finish(Tensor& tolerance, const Tensor& base, double spread) {
     if (!std::isfinite(base.f[e]))
       tolerance.f[e] = 0;
     else
-      tolerance.f[e] = spread * tolerance.f[e] + 2 * reference::spacing(base.dtype, base.f[e]) + reference::smallest_normal(base.dtype);
+      tolerance.f[e] = spread * tolerance.f[e] + 2 * reference::spacing(base.dtype, base.f[e]) +
+                       reference::smallest_normal(base.dtype);
   }
 }
 
@@ -89,7 +90,8 @@ Expected expect_of(const tenon_graph& lowered, const Tensors& inputs, bool move_
   const Tensors base = evaluation.run(inputs);
   if (lowered.nodes.count > 1 && !evaluation.exact()) {
     std::vector<Tensors> samples;
-    for (uint64_t s = 1; s <= kSamples; ++s) samples.push_back(evaluation.run_moved(inputs, move_inputs, kOnce.amplitude, s));
+    for (uint64_t s = 1; s <= kSamples; ++s)
+      samples.push_back(evaluation.run_moved(inputs, move_inputs, kOnce.amplitude, s));
     return tolerate(base, samples, kOnce.spread);
   }
   Expected out;
@@ -128,8 +130,8 @@ std::vector<Expected> expect_steps(const Case& c, uint64_t seed, int32_t precisi
 
 Tensors inputs_of(const Case& c, uint64_t seed, uint64_t step) {
   const GraphView view(*c.lowered.graph());
-  expect(c.inputs.size() == view.n_inputs(),
-         "the case has " + std::to_string(c.inputs.size()) + " fills, its graph " + std::to_string(view.n_inputs()) + " inputs");
+  expect(c.inputs.size() == view.n_inputs(), "the case has " + std::to_string(c.inputs.size()) + " fills, its graph " +
+                                                 std::to_string(view.n_inputs()) + " inputs");
   Tensors inputs;
   for (uint32_t i = 0; i < view.n_inputs(); ++i) {
     Fill fill = c.inputs[i];
@@ -145,7 +147,8 @@ void expect_close(const Tensors& found, const Expected& expected) {
   expect(found.size() == n, std::to_string(found.size()) + " results, expected " + std::to_string(n));
   for (size_t r = 0; r < n; ++r) {
     const std::string wrong = reference::mismatch(found[r], expected.values[r], expected.tolerances[r]);
-    if (!wrong.empty()) fail((n > 1 ? "result " + std::to_string(r + 1) + " of " + std::to_string(n) + " " : "") + wrong);
+    if (!wrong.empty())
+      fail((n > 1 ? "result " + std::to_string(r + 1) + " of " + std::to_string(n) + " " : "") + wrong);
   }
 }
 

@@ -26,9 +26,12 @@ int64_t saturated(double x, double low, double high) {
 
 int64_t to_integer(int32_t dtype, double x) {
   switch (dtype) {
-    case TENON_I32: return saturated(x, -0x1p31, 0x1p31 - 1);
-    case TENON_U8: return saturated(x, 0, 255);
-    default: return saturated(x, -0x1p63, 0x1p63);
+    case TENON_I32:
+      return saturated(x, -0x1p31, 0x1p31 - 1);
+    case TENON_U8:
+      return saturated(x, 0, 255);
+    default:
+      return saturated(x, -0x1p63, 0x1p63);
   }
 }
 
@@ -47,7 +50,8 @@ void check(const Fill& fill) {
 }
 
 void fill_elements(reference::Tensor& t, const Fill& fill, uint64_t seed, uint64_t first) {
-  for (size_t i = 0; i < t.f.size(); ++i) t.f[i] = reference::round_to(t.dtype, element(t.dtype, fill, seed, first + i));
+  for (size_t i = 0; i < t.f.size(); ++i)
+    t.f[i] = reference::round_to(t.dtype, element(t.dtype, fill, seed, first + i));
   for (size_t i = 0; i < t.i.size(); ++i) t.i[i] = to_integer(t.dtype, element(t.dtype, fill, seed, first + i));
 }
 
@@ -58,14 +62,16 @@ reference::Tensor make_tensor(int32_t dtype, const std::vector<int64_t>& dims, c
   reference::Tensor t = reference::zeros(dtype, dims);
   if (!fill.each_step) step = 0;
   const bool uniform = fill.kind == Fill::kUniform;
-  fill_elements(t, fill, fill.seed + (uniform ? step : 0), uniform ? 0 : step * static_cast<uint64_t>(reference::elements(t)));
+  fill_elements(t, fill, fill.seed + (uniform ? step : 0),
+                uniform ? 0 : step * static_cast<uint64_t>(reference::elements(t)));
   return t;
 }
 
 void make_bytes(int32_t dtype, const Fill& fill, uint64_t first, uint64_t count, uint8_t* out) {
   check(fill);
   const bool periodic = fill.kind == Fill::kValues;
-  const uint64_t width = static_cast<uint64_t>(plugin::dtype_bytes(dtype)), period = periodic ? fill.values.size() : 4096;
+  const uint64_t width = static_cast<uint64_t>(plugin::dtype_bytes(dtype)),
+                 period = periodic ? fill.values.size() : 4096;
   uint8_t* const begin = out;
   for (uint64_t left = count; left > 0;) {
     const uint64_t n = std::min(left, period);

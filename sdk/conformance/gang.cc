@@ -35,7 +35,8 @@ void Gang::set_limit(uint32_t limit) {
 
 uint32_t Gang::share_of(uint32_t want) {
   uint32_t most = limit_ ? limit_ : UINT32_MAX;
-  if (++calls_ % 4 == 0) most = std::max(1u, (std::min<uint32_t>(want, static_cast<uint32_t>(workers_.size()) + 1)) / 2);
+  if (++calls_ % 4 == 0)
+    most = std::max(1u, (std::min<uint32_t>(want, static_cast<uint32_t>(workers_.size()) + 1)) / 2);
   return std::max(1u, std::min(want, most));
 }
 

@@ -40,7 +40,8 @@ class Check {
   }
 
   void check_array(const tenon_array& array, size_t width, const char* name) const {
-    if (array.stride < width || !inside(array.at, array.count, array.stride) || array.at % 8 || (width > 1 && array.stride % 4))
+    if (array.stride < width || !inside(array.at, array.count, array.stride) || array.at % 8 ||
+        (width > 1 && array.stride % 4))
       throw Wrong{std::string("the array of ") + name + " lies outside the graph's data"};
   }
 
@@ -53,7 +54,8 @@ class Check {
     check_array(graph_.results, sizeof(tenon_result), "results");
     check_array(graph_.constants, sizeof(tenon_constant), "constants");
     check_array(graph_.strings, 1, "strings");
-    if (graph_.strings.stride != 1 || graph_.values.stride % 8 || graph_.attrs.stride % 8 || graph_.constants.stride % 8)
+    if (graph_.strings.stride != 1 || graph_.values.stride % 8 || graph_.attrs.stride % 8 ||
+        graph_.constants.stride % 8)
       throw Wrong{"an array has an impossible stride"};
   }
 
@@ -94,7 +96,8 @@ class Check {
     const tenon_input& input = view_.input(i);
     define(input.value, "input", i);
     expect(input.role >= TENON_ROLE_STATE && input.role <= TENON_ROLE_SCALAR, "input", i, "has an unknown role");
-    expect(input.role != TENON_ROLE_SCALAR || view_.value(input.value).rank() == 0, "input", i, "is a scalar of a rank beyond 0");
+    expect(input.role != TENON_ROLE_SCALAR || view_.value(input.value).rank() == 0, "input", i,
+           "is a scalar of a rank beyond 0");
     scalars_ += input.role == TENON_ROLE_SCALAR;
   }
 
@@ -103,7 +106,8 @@ class Check {
     define(c.value, "constant", i);
     const plugin::ValueView value = view_.value(c.value);
     const uint64_t one = static_cast<uint64_t>(plugin::dtype_bytes(value.dtype()));
-    expect(c.bytes == one || c.bytes == static_cast<uint64_t>(value.bytes()), "constant", i, "has another size than its value");
+    expect(c.bytes == one || c.bytes == static_cast<uint64_t>(value.bytes()), "constant", i,
+           "has another size than its value");
     expect(c.at % 8 == 0 && inside(c.at, c.bytes, 1), "constant", i, "lies outside the graph's data");
   }
 
@@ -113,17 +117,20 @@ class Check {
     expect(a.type >= TENON_ATTR_I64 && a.type <= TENON_ATTR_LIST, "attribute", i, "has an unknown type");
     const bool many = a.type == TENON_ATTR_BYTES || a.type == TENON_ATTR_LIST;
     expect(many || a.count == 1, "attribute", i, "has another count than 1");
-    expect(a.at % 8 == 0 && inside(a.at, a.count, a.type == TENON_ATTR_BYTES ? 1 : 8), "attribute", i, "lies outside the graph's data");
+    expect(a.at % 8 == 0 && inside(a.at, a.count, a.type == TENON_ATTR_BYTES ? 1 : 8), "attribute", i,
+           "lies outside the graph's data");
   }
 
   void check_node(uint32_t i) {
     const tenon_node& n = view_.raw_node(i);
     expect(text(n.op) && text(n.name) && text(n.origin), "node", i, "has a text outside the strings");
-    expect(range(n.operands, graph_.ids.count) && range(n.results, graph_.ids.count), "node", i, "has ids outside the graph's");
+    expect(range(n.operands, graph_.ids.count) && range(n.results, graph_.ids.count), "node", i,
+           "has ids outside the graph's");
     expect(range(n.attrs, graph_.attrs.count), "node", i, "has attributes outside the graph's");
     for (uint32_t k = 0; k < n.operands.count; ++k) {
       const uint32_t id = view_.id(n.operands.first + k);
-      expect(id == TENON_NONE || (id < defined_.size() && defined_[id]), "node", i, "uses a value that is not defined before it");
+      expect(id == TENON_NONE || (id < defined_.size() && defined_[id]), "node", i,
+             "uses a value that is not defined before it");
     }
     for (uint32_t k = 0; k < n.results.count; ++k)
       if (view_.id(n.results.first + k) != TENON_NONE) define(view_.id(n.results.first + k), "node", i);

@@ -42,7 +42,8 @@ uint64_t place_in(std::vector<uint8_t>& block, uint64_t bytes, uint64_t alignmen
 
 }  // namespace
 
-Buffer::Buffer(Subject& subject, tenon_device* device, int32_t dtype, const std::vector<int64_t>& dims, BufferOptions options)
+Buffer::Buffer(Subject& subject, tenon_device* device, int32_t dtype, const std::vector<int64_t>& dims,
+               BufferOptions options)
     : backend_(&subject.backend()), bytes_(dense_bytes(dtype, dims)), dtype_(dtype), dims_(dims) {
   tenon_desc desc = describe(dtype, dims, options);
   if (options.guarded) {
@@ -61,7 +62,8 @@ Buffer::Buffer(Subject& subject, tenon_device* device, int32_t dtype, const std:
   host_ = static_cast<uint8_t*>(host);
   if (!(desc.flags & TENON_DESC_HOST)) return;
   expect(host_ != nullptr, "buffer_alloc: OK for a HOST buffer without its memory");
-  expect(block_.empty() || host_ == block_.data() + front_, "buffer_alloc: a wrapped buffer's memory is not the one given");
+  expect(block_.empty() || host_ == block_.data() + front_,
+         "buffer_alloc: a wrapped buffer's memory is not the one given");
   fill_with_rubbish(host_, bytes_);
 }
 
@@ -128,7 +130,8 @@ void Queue::read(const Buffer& from, void* to, uint64_t bytes, uint64_t offset) 
 
 void Queue::write(const Buffer& to, const reference::Tensor& from) {
   std::vector<uint8_t> bytes = reference::to_bytes(from);
-  expect(bytes.size() == to.bytes(), "write: a buffer of " + std::to_string(to.bytes()) + " bytes, given " + std::to_string(bytes.size()));
+  expect(bytes.size() == to.bytes(),
+         "write: a buffer of " + std::to_string(to.bytes()) + " bytes, given " + std::to_string(bytes.size()));
   bytes.insert(bytes.begin(), 0);
   write(to, bytes.data() + 1, to.bytes());
 }
@@ -138,7 +141,8 @@ reference::Tensor Queue::read(const Buffer& from) {
   fill_with_rubbish(bytes.data(), bytes.size());
   read(from, bytes.data() + 1, from.bytes());
   for (uint64_t i = 1; i < bytes.size() && from.dtype() == TENON_BOOL; ++i)
-    expect(bytes[i] <= 1, "element " + std::to_string(i - 1) + " of a bool is " + std::to_string(bytes[i]) + ", expected 0 or 1");
+    expect(bytes[i] <= 1,
+           "element " + std::to_string(i - 1) + " of a bool is " + std::to_string(bytes[i]) + ", expected 0 or 1");
   return reference::from_bytes(from.dtype(), from.dims(), bytes.data() + 1);
 }
 
@@ -161,7 +165,8 @@ uint64_t Queue::submit(tenon_run run, uint32_t* done) {
 
 void Queue::wait(uint64_t ticket) { expect_ok(backend_->wait(handle_, ticket, UINT64_MAX), "wait"); }
 
-Program::Program(Subject& subject, tenon_device* device, const tenon_graph& graph, tenon_options options) : backend_(&subject.backend()) {
+Program::Program(Subject& subject, tenon_device* device, const tenon_graph& graph, tenon_options options)
+    : backend_(&subject.backend()) {
   std::vector<uint8_t> copy(graph.data_size + 64);
   const uint64_t shift = (64 - reinterpret_cast<uintptr_t>(copy.data()) % 64) % 64;
   if (graph.data_size) std::memcpy(copy.data() + shift, graph.data, graph.data_size);

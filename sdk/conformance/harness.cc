@@ -35,12 +35,15 @@ std::string group_of(const Test& test) { return test.suite + "/" + test.group; }
 
 std::string describe(Subject& subject) {
   const tenon_backend& b = subject.backend();
-  std::string text = one_line(b.name) + " " + one_line(b.version) + ", ABI " + std::to_string(b.abi_major) + "." + std::to_string(b.abi_minor);
+  std::string text = one_line(b.name) + " " + one_line(b.version) + ", ABI " + std::to_string(b.abi_major) + "." +
+                     std::to_string(b.abi_minor);
   try {
     const std::vector<tenon_unit>& units = subject.units();
     for (size_t i = 0; i < units.size() && i < 8; ++i)
-      text += "\nunit " + std::to_string(i) + ": " + one_line(std::string(units[i].name, strnlen(units[i].name, 64)).c_str()) +
-              (units[i].flags & TENON_UNIT_INLINE ? ", inline" : "") + (units[i].flags & TENON_UNIT_EMULATED ? ", emulated" : "");
+      text += "\nunit " + std::to_string(i) + ": " +
+              one_line(std::string(units[i].name, strnlen(units[i].name, 64)).c_str()) +
+              (units[i].flags & TENON_UNIT_INLINE ? ", inline" : "") +
+              (units[i].flags & TENON_UNIT_EMULATED ? ", emulated" : "");
     if (units.size() > 8) text += "\nand " + std::to_string(units.size() - 8) + " units more";
   } catch (const Failure& f) {
     text += "\n" + f.text;
@@ -79,13 +82,15 @@ Message outcome_of(F run) {
   return end;
 }
 
-void work(const std::string& library, const Selection& tests, size_t first, size_t last, const RunOptions& options, const Line& line) {
+void work(const std::string& library, const Selection& tests, size_t first, size_t last, const RunOptions& options,
+          const Line& line) {
   std::unique_ptr<Subject> subject;
   for (size_t i = first; i < last; ++i) {
     const uint32_t index = static_cast<uint32_t>(i);
     line.send({Message::kBegin, index, 0, 0, ""});
     if (!subject) {
-      const Message load = outcome_of([&] { subject = std::make_unique<Subject>(library, options.seed, 2, options.spec); });
+      const Message load =
+          outcome_of([&] { subject = std::make_unique<Subject>(library, options.seed, 2, options.spec); });
       std::fflush(nullptr);
       if (!subject) return line.send({Message::kRefused, index, 0, 0, load.text});
       line.send({Message::kLoaded, index, 0, 0, describe(*subject)});
@@ -116,7 +121,8 @@ std::string telling_line(const std::string& printed) {
 
 class Runner {
  public:
-  Runner(const std::string& library, const Selection& tests, const RunOptions& options, const std::function<void(const Result&)>& done)
+  Runner(const std::string& library, const Selection& tests, const RunOptions& options,
+         const std::function<void(const Result&)>& done)
       : library_(library), tests_(tests), options_(options), done_(done) {}
 
   std::vector<Result> run() {
@@ -155,7 +161,8 @@ class Runner {
   double limit(double seconds) const { return seconds * options_.time_scale; }
 
   static Clock::time_point after(double seconds) {
-    return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::min(seconds, 1e6)));
+    return Clock::now() +
+           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::min(seconds, 1e6)));
   }
 
   // Runs tests first..last-1 in one child, as far as it gets; the index of the first that has no result.
@@ -179,8 +186,10 @@ class Runner {
       seconds = kEndSeconds;
       note_printed(child, &message);
       child.go();
-      if (at + 1 == last) end = message;
-      else add(at, static_cast<Outcome>(message.outcome), message.text, message.seconds);
+      if (at + 1 == last)
+        end = message;
+      else
+        add(at, static_cast<Outcome>(message.outcome), message.text, message.seconds);
       ++at;
     }
   }
@@ -228,8 +237,11 @@ class Runner {
   // All tests of the child are done; `wrong`: how its process ended.
   size_t finish(size_t last, const Message& end, const std::string& wrong) {
     const bool passed = end.outcome != static_cast<int32_t>(Outcome::kFail);
-    if (wrong.empty() || !passed) add(last - 1, static_cast<Outcome>(end.outcome), end.text, end.seconds);
-    else add(last - 1, Outcome::kFail, "passed; then, when the device was closed and the process ended: " + wrong, end.seconds);
+    if (wrong.empty() || !passed)
+      add(last - 1, static_cast<Outcome>(end.outcome), end.text, end.seconds);
+    else
+      add(last - 1, Outcome::kFail, "passed; then, when the device was closed and the process ended: " + wrong,
+          end.seconds);
     return last;
   }
 
@@ -238,9 +250,9 @@ class Runner {
   const RunOptions& options_;
   const std::function<void(const Result&)>& done_;
   std::vector<Result> results_;
-  std::map<std::string, int> deaths_;      // by group
-  std::map<std::string, bool> given_up_;   // groups of which that was said
-  std::string refusal_;                    // why the library cannot be loaded
+  std::map<std::string, int> deaths_;     // by group
+  std::map<std::string, bool> given_up_;  // groups of which that was said
+  std::string refusal_;                   // why the library cannot be loaded
   int timeouts_ = 0, early_deaths_ = 0;
   bool described_ = false, printed_ = false;
 };
@@ -251,7 +263,8 @@ std::vector<const Test*> selected(const Tests& tests, const RunOptions& options)
   const std::regex filter(options.filter);
   std::vector<const Test*> out;
   for (const Test& test : tests)
-    if (test.level <= options.level && (options.filter.empty() || std::regex_search(test.id(), filter))) out.push_back(&test);
+    if (test.level <= options.level && (options.filter.empty() || std::regex_search(test.id(), filter)))
+      out.push_back(&test);
   return out;
 }
 

@@ -57,20 +57,20 @@ void add_load_tests(Tests&);
 void add_device_tests(Tests&);
 void add_memory_tests(Tests&);
 void add_queue_tests(Tests&);
-void add_op_tests(Tests&);           // each op x dtype x edge shapes against the reference
-void add_composite_tests(Tests&);    // composites whole, and their decompositions
-void add_gradient_tests(Tests&);     // against central differences
-void add_optimizer_tests(Tests&);    // ten steps
-void add_random_tests(Tests&);       // bit for bit
-void add_program_tests(Tests&);      // aliasing, run-time scalars, several programs on the same buffers, iterations, until
+void add_op_tests(Tests&);         // each op x dtype x edge shapes against the reference
+void add_composite_tests(Tests&);  // composites whole, and their decompositions
+void add_gradient_tests(Tests&);   // against central differences
+void add_optimizer_tests(Tests&);  // ten steps
+void add_random_tests(Tests&);     // bit for bit
+void add_program_tests(Tests&);  // aliasing, run-time scalars, several programs on the same buffers, iterations, until
 void add_thread_tests(Tests&);
-void add_capability_tests(Tests&);   // a TAKE that does not compile
+void add_capability_tests(Tests&);  // a TAKE that does not compile
 void add_error_tests(Tests&);
 void add_feed_tests(Tests&);
 void add_collective_tests(Tests&);
 void add_leak_tests(Tests&);
 void add_determinism_tests(Tests&);
-void add_training_tests(Tests&);     // inference too
+void add_training_tests(Tests&);  // inference too
 
 Tests all_tests();
 

@@ -116,7 +116,8 @@ const tenon_backend* Host::load(const std::string& name) {
 }
 
 tenon_status Host::on_open_backend(void* ctx, const char* name, tenon_backend* out) {
-  if (!name || !out || out->struct_size < sizeof out->struct_size) return error(TENON_INVALID, "open_backend: needs a name and a table");
+  if (!name || !out || out->struct_size < sizeof out->struct_size)
+    return error(TENON_INVALID, "open_backend: needs a name and a table");
   try {
     const tenon_backend* inner = host_of(ctx).load(name);
     const uint64_t bytes = std::min(out->struct_size, inner->struct_size);
@@ -134,9 +135,10 @@ tenon_status Host::on_open_backend(void* ctx, const char* name, tenon_backend* o
 
 tenon_backend load_backend(const std::string& path, const tenon_host* host) {
   const AbiNote note = read_abi_note(path);
-  expect(note.major == TENON_ABI_MAJOR,
-         "the note of " + path + " says ABI version " + std::to_string(note.major) + ", expected " + std::to_string(TENON_ABI_MAJOR));
-  void* library = dlopen(path.find('/') == std::string::npos ? ("./" + path).c_str() : path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  expect(note.major == TENON_ABI_MAJOR, "the note of " + path + " says ABI version " + std::to_string(note.major) +
+                                            ", expected " + std::to_string(TENON_ABI_MAJOR));
+  void* library =
+      dlopen(path.find('/') == std::string::npos ? ("./" + path).c_str() : path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) fail(std::string("cannot be loaded: ") + dlerror());
   const auto init = reinterpret_cast<decltype(&tenon_backend_init)>(dlsym(library, "tenon_backend_init"));
   expect(init != nullptr, path + " exports no tenon_backend_init");

@@ -43,7 +43,8 @@ class Copier {
   // precision: the least of a dot or convolution; -1: as it is.
   void node(const NodeView& node, Ids& ids, const std::string& name, std::string_view origin, int32_t precision = -1) {
     std::vector<uint32_t> operands, results;
-    for (int k = 0; k < node.operands(); ++k) operands.push_back(node.has(k) ? known(ids, node.operand_id(k)) : TENON_NONE);
+    for (int k = 0; k < node.operands(); ++k)
+      operands.push_back(node.has(k) ? known(ids, node.operand_id(k)) : TENON_NONE);
     for (int k = 0; k < node.results(); ++k)
       results.push_back(node.has_result(k) ? value(node.graph(), node.result_id(k), ids) : TENON_NONE);
     builder_.node(node.op(), operands, results, node.version()).name(name, origin);
@@ -55,7 +56,9 @@ class Copier {
     if (precision >= 0) builder_.attr_enum("precision", std::max(precision, node.enumerator("precision")));
   }
 
-  static std::string_view origin_of(const NodeView& node) { return node.graph().text(node.graph().raw_node(node.index()).origin); }
+  static std::string_view origin_of(const NodeView& node) {
+    return node.graph().text(node.graph().raw_node(node.index()).origin);
+  }
 
   plugin::FlatGraph build() const { return builder_.build(); }
 
@@ -87,7 +90,8 @@ class Copier {
     if (attr.type == TENON_ATTR_BYTES)
       builder_.attr_bytes(name, data, attr.count);
     else if (attr.type == TENON_ATTR_LIST)
-      builder_.attr_list(name, {reinterpret_cast<const int64_t*>(data), reinterpret_cast<const int64_t*>(data) + attr.count});
+      builder_.attr_list(name,
+                         {reinterpret_cast<const int64_t*>(data), reinterpret_cast<const int64_t*>(data) + attr.count});
     else if (attr.type == TENON_ATTR_F64)
       builder_.attr_f64(name, real);
     else
@@ -110,7 +114,8 @@ void replace(Copier& copier, const NodeView& outer, const GraphView& inner, Copi
     copier.node(node, inside, std::string(outer.name()) + "/" + name, Copier::origin_of(outer));
   }
   for (int k = 0; k < outer.results(); ++k)
-    if (outer.has_result(k) && result < inner.n_results()) ids[outer.result_id(k)] = inside[inner.result(result++).value];
+    if (outer.has_result(k) && result < inner.n_results())
+      ids[outer.result_id(k)] = inside[inner.result(result++).value];
 }
 
 std::string refusal(const NodeView& node, const Answer& answer) {
@@ -131,7 +136,8 @@ plugin::FlatGraph inline_decompositions(const tenon_graph& whole, const std::vec
   copier.constants(view, ids);
   for (uint32_t i = 0; i < view.n_nodes(); ++i) {
     const NodeView node = view.node(i);
-    const auto found = std::find_if(decompositions.begin(), decompositions.end(), [i](const Decomposition& d) { return d.node == i; });
+    const auto found =
+        std::find_if(decompositions.begin(), decompositions.end(), [i](const Decomposition& d) { return d.node == i; });
     if (!decompose.at(i))
       copier.node(node, ids, std::string(node.name()), Copier::origin_of(node));
     else if (found != decompositions.end())
@@ -151,7 +157,8 @@ plugin::FlatGraph with_precision(const tenon_graph& graph, int32_t precision) {
   copier.constants(view, ids);
   for (uint32_t i = 0; i < view.n_nodes(); ++i) {
     const NodeView node = view.node(i);
-    const bool contracts = node.op() == "dot" || node.op() == "conv" || node.op() == "conv_grad_input" || node.op() == "conv_grad_filter";
+    const bool contracts =
+        node.op() == "dot" || node.op() == "conv" || node.op() == "conv_grad_input" || node.op() == "conv_grad_filter";
     copier.node(node, ids, std::string(node.name()), Copier::origin_of(node), contracts ? precision : -1);
   }
   copier.results(view, ids);
@@ -172,7 +179,8 @@ plugin::FlatGraph lowered_for(Subject& subject, tenon_device* device, const Case
   size_t whole = 0;
   for (uint32_t i = 0; i < view.n_nodes(); ++i) {
     const bool primitive = reference::is_primitive(view.node(i).op());
-    if (found[i].answer == TENON_REFUSE || (primitive && found[i].answer != TENON_TAKE)) throw Unsupported{refusal(view.node(i), found[i])};
+    if (found[i].answer == TENON_REFUSE || (primitive && found[i].answer != TENON_TAKE))
+      throw Unsupported{refusal(view.node(i), found[i])};
     decompose.push_back(found[i].answer == TENON_DECOMPOSE);
     whole += !primitive && found[i].answer == TENON_TAKE;
   }

@@ -30,7 +30,8 @@ const char kUsage[] =
     "  --list             names of the tests; runs none\n"
     "  --help             this text\n"
     "\n"
-    "Levels: 0 loads, 1 infers, 2 trains with primitives, 3 trains every model of the catalogue, 4 replicas and feeds.\n"
+    "Levels: 0 loads, 1 infers, 2 trains with primitives, 3 trains every model of the catalogue, 4 replicas and "
+    "feeds.\n"
     "Exit code: 0 no test failed and level 0, or that of --level, is reached; 1 otherwise; 2 the command is wrong.\n";
 
 struct UsageError : std::runtime_error {
@@ -61,35 +62,49 @@ uint64_t whole(const std::string& option, const std::string& text) {
 
 void set(Command& command, const std::string& option, const std::string& value) {
   RunOptions& o = command.options;
-  if (option == "--filter") o.filter = value;
-  else if (option == "--json") command.json = value;
-  else if (option == "--junit") command.junit = value;
-  else if (option == "--spec") o.spec = value;
-  else if (option == "--seed") o.seed = whole(option, value);
+  if (option == "--filter")
+    o.filter = value;
+  else if (option == "--json")
+    command.json = value;
+  else if (option == "--junit")
+    command.junit = value;
+  else if (option == "--spec")
+    o.spec = value;
+  else if (option == "--seed")
+    o.seed = whole(option, value);
   else if (option == "--timeout-scale") {
-    if ((o.time_scale = number(option, value)) <= 0) throw UsageError("--timeout-scale: expected more than 0, found " + value);
+    if ((o.time_scale = number(option, value)) <= 0)
+      throw UsageError("--timeout-scale: expected more than 0, found " + value);
   } else if (option == "--level") {
     const uint64_t level = whole(option, value);
     if (level > 4) throw UsageError("--level: expected 0 to 4, found " + value);
     o.level = command.least = static_cast<int>(level);
-  } else throw UsageError("unknown option " + option + "; --help lists them");
+  } else
+    throw UsageError("unknown option " + option + "; --help lists them");
 }
 
 Command parse(int argc, char** argv) {
   Command command;
   for (int i = 1; i < argc; ++i) {
     std::string word = argv[i];
-    if (word == "--help" || word == "-h") command.help = true;
-    else if (word == "--list") command.list = true;
+    if (word == "--help" || word == "-h")
+      command.help = true;
+    else if (word == "--list")
+      command.list = true;
     else if (word.rfind("--", 0) == 0) {
       const size_t equal = word.find('=');
       if (equal == std::string::npos && i + 1 >= argc) throw UsageError(word + ": needs a value");
-      if (equal == std::string::npos) set(command, word, argv[++i]);
-      else set(command, word.substr(0, equal), word.substr(equal + 1));
-    } else if (command.library.empty()) command.library = word;
-    else throw UsageError("one library at a time: " + command.library + " and " + word);
+      if (equal == std::string::npos)
+        set(command, word, argv[++i]);
+      else
+        set(command, word.substr(0, equal), word.substr(equal + 1));
+    } else if (command.library.empty())
+      command.library = word;
+    else
+      throw UsageError("one library at a time: " + command.library + " and " + word);
   }
-  if (command.library.empty() && !command.list && !command.help) throw UsageError("no library given; --help tells more");
+  if (command.library.empty() && !command.list && !command.help)
+    throw UsageError("no library given; --help tells more");
   return command;
 }
 
@@ -107,7 +122,8 @@ void check_library(const std::string& path) {
 std::vector<const Test*> select(const Tests& tests, const Command& command) {
   try {
     std::vector<const Test*> chosen = selected(tests, command.options);
-    if (chosen.empty()) throw UsageError("--filter: no test is named like '" + command.options.filter + "'; --list shows all");
+    if (chosen.empty())
+      throw UsageError("--filter: no test is named like '" + command.options.filter + "'; --list shows all");
     return chosen;
   } catch (const std::regex_error& e) {
     throw UsageError("--filter: '" + command.options.filter + "' is no regular expression: " + e.what());

@@ -39,7 +39,8 @@ std::vector<std::pair<std::string, FailingGroup>> failing_groups(const Summary& 
     ++group.failed;
     if (!group.smallest || r.test->size < group.smallest->test->size) group.smallest = &r;
   }
-  groups.erase(std::remove_if(groups.begin(), groups.end(), [](const auto& g) { return g.second.failed == 0; }), groups.end());
+  groups.erase(std::remove_if(groups.begin(), groups.end(), [](const auto& g) { return g.second.failed == 0; }),
+               groups.end());
   return groups;
 }
 
@@ -48,7 +49,8 @@ void print_failures(FILE* out, const Summary& summary) {
   if (!groups.empty()) std::fprintf(out, "\nFailing, the smallest test of each group:\n");
   for (const auto& [name, group] : groups) {
     std::fprintf(out, "\n  %s: %s of %s failed\n    %s: %s\n    %s\n", name.c_str(), with_commas(group.failed).c_str(),
-                 plural(group.tests, "test").c_str(), group.smallest->test->id().c_str(), clean(group.smallest->text).c_str(),
+                 plural(group.tests, "test").c_str(), group.smallest->test->id().c_str(),
+                 clean(group.smallest->text).c_str(),
                  reproduction(summary.library, summary.options, *group.smallest->test).c_str());
   }
 }
@@ -85,12 +87,15 @@ void print_reasons(FILE* out, const Summary& summary, Outcome outcome, const cha
   }
   if (reasons.empty()) return;
   std::vector<std::pair<std::string, Reason>> order(reasons.begin(), reasons.end());
-  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second.tests > b.second.tests; });
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.second.tests > b.second.tests; });
   std::fprintf(out, "\n%s\n", title);
   constexpr size_t kMost = 30;
   for (size_t i = 0; i < order.size() && i < kMost; ++i)
-    std::fprintf(out, "  %s: %s: '%s'\n", common(order[i].second).c_str(), plural(order[i].second.tests, "test").c_str(), order[i].first.c_str());
-  if (order.size() > kMost) std::fprintf(out, "  and %s\n", plural(order.size() - kMost, "reason").append(" more").c_str());
+    std::fprintf(out, "  %s: %s: '%s'\n", common(order[i].second).c_str(),
+                 plural(order[i].second.tests, "test").c_str(), order[i].first.c_str());
+  if (order.size() > kMost)
+    std::fprintf(out, "  and %s\n", plural(order.size() - kMost, "reason").append(" more").c_str());
 }
 
 // ---- levels ----
@@ -113,9 +118,12 @@ void print_missing(FILE* out, const Summary& summary) {
   std::map<int, std::vector<std::string>> missing;
   for (const auto& [name, op] : ops)
     if (op.unsupported)
-      missing[op.level].push_back(op.unsupported == op.tests ? name : name + " (" + std::to_string(op.unsupported) + " of " + std::to_string(op.tests) + ")");
+      missing[op.level].push_back(op.unsupported == op.tests ? name
+                                                             : name + " (" + std::to_string(op.unsupported) + " of " +
+                                                                   std::to_string(op.tests) + ")");
   if (!missing.empty()) std::fprintf(out, "\nMissing ops, what to write next first:\n");
-  for (const auto& [level, names] : missing) std::fprintf(out, "  for level %d: %s\n", level, list(names, names.size()).c_str());
+  for (const auto& [level, names] : missing)
+    std::fprintf(out, "  for level %d: %s\n", level, list(names, names.size()).c_str());
 }
 
 // What stands between the level that was reached and the next.
@@ -131,13 +139,17 @@ void print_lacking(FILE* out, const Summary& summary) {
     if (++counts[key] == 1) order.push_back(key);
   }
   for (std::string& key : order) key += " (" + with_commas(counts[key]) + ")";
-  std::fprintf(out, "level %d, %s, lacks: %s\n", next, level_meaning(next), order.empty() ? "an op that computes" : list(order, 8).c_str());
+  std::fprintf(out, "level %d, %s, lacks: %s\n", next, level_meaning(next),
+               order.empty() ? "an op that computes" : list(order, 8).c_str());
 }
 
 }  // namespace
 
 void Counts::add(Outcome outcome) {
-  ++(outcome == Outcome::kPass ? pass : outcome == Outcome::kFail ? fail : outcome == Outcome::kUnsupported ? unsupported : unavailable);
+  ++(outcome == Outcome::kPass          ? pass
+     : outcome == Outcome::kFail        ? fail
+     : outcome == Outcome::kUnsupported ? unsupported
+                                        : unavailable);
 }
 
 Counts Summary::counts() const {
@@ -155,7 +167,8 @@ bool Summary::good(int least) const {
 }
 
 const char* level_meaning(int level) {
-  static const char* const meanings[] = {"loads", "infers", "trains with primitives", "trains every model of the catalogue", "replicas and feeds"};
+  static const char* const meanings[] = {"loads", "infers", "trains with primitives",
+                                         "trains every model of the catalogue", "replicas and feeds"};
   return level >= 0 && level <= 4 ? meanings[level] : "no level";
 }
 
@@ -176,10 +189,14 @@ std::string reproduction(const std::string& library, const RunOptions& options, 
     for (char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
     return out + "'";
   };
-  const auto plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || std::string("/._-+:,=@%").find(c) != std::string::npos; };
+  const auto plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || std::string("/._-+:,=@%").find(c) != std::string::npos;
+  };
   std::string pattern;
-  for (char c : test.id()) pattern += (std::string("^$\\.*+?()[]{}|").find(c) != std::string::npos ? "\\" : "") + std::string(1, c);
-  std::string text = "tenon-conform " + (std::all_of(library.begin(), library.end(), plain) ? library : quoted(library));
+  for (char c : test.id())
+    pattern += (std::string("^$\\.*+?()[]{}|").find(c) != std::string::npos ? "\\" : "") + std::string(1, c);
+  std::string text =
+      "tenon-conform " + (std::all_of(library.begin(), library.end(), plain) ? library : quoted(library));
   if (!options.spec.empty()) text += " --spec " + quoted(options.spec);
   return text + " --seed " + std::to_string(options.seed) + " --filter " + quoted("^" + pattern + "$");
 }
@@ -219,8 +236,9 @@ void print_summary(FILE* out, const Summary& summary) {
   print_reasons(out, summary, Outcome::kUnavailable, "Not to be tried here:");
   const Counts c = summary.counts();
   if (!summary.filtered()) print_missing(out, summary);
-  std::fprintf(out, "\n%s pass, %s fail, %s unsupported, %s unavailable in %.1f s\n", with_commas(c.pass).c_str(), with_commas(c.fail).c_str(),
-               with_commas(c.unsupported).c_str(), with_commas(c.unavailable).c_str(), summary.seconds);
+  std::fprintf(out, "\n%s pass, %s fail, %s unsupported, %s unavailable in %.1f s\n", with_commas(c.pass).c_str(),
+               with_commas(c.fail).c_str(), with_commas(c.unsupported).c_str(), with_commas(c.unavailable).c_str(),
+               summary.seconds);
   std::string verdict = "no level, as not all tests ran";
   if (!summary.filtered()) {
     const int level = summary.level();

@@ -16,7 +16,11 @@ namespace {
 size_t sequence_at(const std::string& text, size_t at) {
   const auto byte = [&](size_t i) { return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u; };
   const unsigned first = byte(0);
-  const size_t size = first < 0x80 ? 1 : first >= 0xC2 && first < 0xE0 ? 2 : first >= 0xE0 && first < 0xF0 ? 3 : first >= 0xF0 && first < 0xF5 ? 4 : 0;
+  const size_t size = first < 0x80                    ? 1
+                      : first >= 0xC2 && first < 0xE0 ? 2
+                      : first >= 0xE0 && first < 0xF0 ? 3
+                      : first >= 0xF0 && first < 0xF5 ? 4
+                                                      : 0;
   for (size_t i = 1; i < size; ++i)
     if (byte(i) < 0x80 || byte(i) > 0xBF) return 0;
   const bool overlong = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xF0 && byte(1) < 0x90);
@@ -28,9 +32,12 @@ size_t sequence_at(const std::string& text, size_t at) {
 std::string json_text(const std::string& text) {
   std::string out = "\"";
   for (char c : clean(text)) {
-    if (c == '\n') out += "\\n";
-    else if (c == '"' || c == '\\') out += std::string("\\") + c;
-    else out += c;
+    if (c == '\n')
+      out += "\\n";
+    else if (c == '"' || c == '\\')
+      out += std::string("\\") + c;
+    else
+      out += c;
   }
   return out + "\"";
 }
@@ -38,12 +45,18 @@ std::string json_text(const std::string& text) {
 std::string xml_text(const std::string& text) {
   std::string out;
   for (char c : clean(text)) {
-    if (c == '&') out += "&amp;";
-    else if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '"') out += "&quot;";
-    else if (c == '\n') out += "&#10;";
-    else out += c;
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&quot;";
+    else if (c == '\n')
+      out += "&#10;";
+    else
+      out += c;
   }
   return out;
 }
@@ -55,21 +68,23 @@ std::string number(double x) {
 }
 
 std::string json_counts(const Counts& c) {
-  return "{\"pass\": " + std::to_string(c.pass) + ", \"fail\": " + std::to_string(c.fail) + ", \"unsupported\": " + std::to_string(c.unsupported) +
-         ", \"unavailable\": " + std::to_string(c.unavailable) + "}";
+  return "{\"pass\": " + std::to_string(c.pass) + ", \"fail\": " + std::to_string(c.fail) +
+         ", \"unsupported\": " + std::to_string(c.unsupported) + ", \"unavailable\": " + std::to_string(c.unavailable) +
+         "}";
 }
 
 std::string json_result(const Result& r) {
   const Test& t = *r.test;
-  return "{\"id\": " + json_text(t.id()) + ", \"suite\": " + json_text(t.suite) + ", \"group\": " + json_text(t.group) + ", \"name\": " + json_text(t.name) +
-         ", \"level\": " + std::to_string(t.level) + ", \"required\": " + (t.required ? "true" : "false") + ", \"size\": " + number(t.size) +
-         ", \"outcome\": \"" + outcome_name(r.outcome) + "\", \"text\": " + json_text(r.text) + ", \"seconds\": " + number(r.seconds) + "}";
+  return "{\"id\": " + json_text(t.id()) + ", \"suite\": " + json_text(t.suite) + ", \"group\": " + json_text(t.group) +
+         ", \"name\": " + json_text(t.name) + ", \"level\": " + std::to_string(t.level) +
+         ", \"required\": " + (t.required ? "true" : "false") + ", \"size\": " + number(t.size) + ", \"outcome\": \"" +
+         outcome_name(r.outcome) + "\", \"text\": " + json_text(r.text) + ", \"seconds\": " + number(r.seconds) + "}";
 }
 
 std::string junit_case(const Result& r) {
   const Test& t = *r.test;
-  std::string text = "    <testcase classname=\"" + xml_text(t.group.empty() ? t.suite : t.suite + "." + t.group) + "\" name=\"" + xml_text(t.name) +
-                     "\" time=\"" + number(r.seconds) + "\"";
+  std::string text = "    <testcase classname=\"" + xml_text(t.group.empty() ? t.suite : t.suite + "." + t.group) +
+                     "\" name=\"" + xml_text(t.name) + "\" time=\"" + number(r.seconds) + "\"";
   if (r.outcome == Outcome::kPass) return text + "/>\n";
   const bool failed = r.outcome == Outcome::kFail;
   const std::string reason = (failed ? "" : std::string(outcome_name(r.outcome)) + ": ") + r.text;
@@ -77,11 +92,13 @@ std::string junit_case(const Result& r) {
 }
 
 std::string junit_counts(const Counts& c) {
-  return " tests=\"" + std::to_string(c.all()) + "\" failures=\"" + std::to_string(c.fail) + "\" errors=\"0\" skipped=\"" +
-         std::to_string(c.unsupported + c.unavailable) + "\"";
+  return " tests=\"" + std::to_string(c.all()) + "\" failures=\"" + std::to_string(c.fail) +
+         "\" errors=\"0\" skipped=\"" + std::to_string(c.unsupported + c.unavailable) + "\"";
 }
 
-[[noreturn]] void cannot_write(const std::string& path) { throw std::runtime_error("cannot write " + path + ": " + std::strerror(errno)); }
+[[noreturn]] void cannot_write(const std::string& path) {
+  throw std::runtime_error("cannot write " + path + ": " + std::strerror(errno));
+}
 
 std::string temporary_name(const std::string& path) { return path + ".tmp." + std::to_string(getpid()); }
 
@@ -94,8 +111,10 @@ int open_temporary(const std::string& path) {
 bool write_all(int fd, const std::string& text) {
   for (size_t at = 0; at < text.size();) {
     const ssize_t n = write(fd, text.data() + at, text.size() - at);
-    if (n > 0) at += static_cast<size_t>(n);
-    else if (n == 0 || errno != EINTR) return false;
+    if (n > 0)
+      at += static_cast<size_t>(n);
+    else if (n == 0 || errno != EINTR)
+      return false;
   }
   return true;
 }
@@ -106,9 +125,12 @@ std::string clean(const std::string& text) {
   std::string out;
   for (size_t at = 0; at < text.size();) {
     const size_t size = sequence_at(text, at);
-    const bool control = size == 1 && ((static_cast<unsigned char>(text[at]) < ' ' && text[at] != '\n') || text[at] == 127);
-    if (size == 0 || control) out += control ? ' ' : '?';
-    else out.append(text, at, size);
+    const bool control =
+        size == 1 && ((static_cast<unsigned char>(text[at]) < ' ' && text[at] != '\n') || text[at] == 127);
+    if (size == 0 || control)
+      out += control ? ' ' : '?';
+    else
+      out.append(text, at, size);
     at += size ? size : 1;
   }
   return out;
@@ -117,8 +139,10 @@ std::string clean(const std::string& text) {
 std::string to_json(const Summary& s) {
   std::string out = "{\n  \"library\": " + json_text(s.library) + ",\n  \"description\": " + json_text(s.description) +
                     ",\n  \"seed\": " + std::to_string(s.options.seed) + ",\n  \"spec\": " + json_text(s.options.spec) +
-                    ",\n  \"filter\": " + json_text(s.options.filter) + ",\n  \"level\": " + (s.filtered() ? "null" : std::to_string(s.level())) +
-                    ",\n  \"seconds\": " + number(s.seconds) + ",\n  \"counts\": " + json_counts(s.counts()) + ",\n  \"results\": [";
+                    ",\n  \"filter\": " + json_text(s.options.filter) +
+                    ",\n  \"level\": " + (s.filtered() ? "null" : std::to_string(s.level())) +
+                    ",\n  \"seconds\": " + number(s.seconds) + ",\n  \"counts\": " + json_counts(s.counts()) +
+                    ",\n  \"results\": [";
   for (size_t i = 0; i < s.results.size(); ++i) out += (i ? ",\n    " : "\n    ") + json_result(s.results[i]);
   return out + "\n  ]\n}\n";
 }
@@ -132,10 +156,11 @@ std::string to_junit(const Summary& s) {
     counts.add(r.outcome);
     cases += junit_case(r);
   }
-  std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"" + xml_text(s.library) + "\"" + junit_counts(s.counts()) +
-                    " time=\"" + number(s.seconds) + "\">\n";
+  std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"" + xml_text(s.library) + "\"" +
+                    junit_counts(s.counts()) + " time=\"" + number(s.seconds) + "\">\n";
   for (const std::string& name : order)
-    out += "  <testsuite name=\"" + xml_text(name) + "\"" + junit_counts(suites[name].first) + ">\n" + suites[name].second + "  </testsuite>\n";
+    out += "  <testsuite name=\"" + xml_text(name) + "\"" + junit_counts(suites[name].first) + ">\n" +
+           suites[name].second + "  </testsuite>\n";
   return out + "</testsuites>\n";
 }
 

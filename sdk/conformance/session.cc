@@ -18,7 +18,9 @@ std::vector<Answer> answers(Subject& subject, tenon_device* device, const tenon_
   std::vector<Wide> wide(n, Wide{{TENON_REFUSE, 0, 0, nullptr}, kMark});
   tenon_options options{};
   options.struct_size = sizeof options;
-  if (n) expect_ok(subject.backend().supports(device, &graph, &options, nodes.data(), n, &wide[0].verdict, sizeof(Wide)), "supports");
+  if (n)
+    expect_ok(subject.backend().supports(device, &graph, &options, nodes.data(), n, &wide[0].verdict, sizeof(Wide)),
+              "supports");
   std::vector<Answer> out;
   for (const Wide& w : wide) {
     expect(w.beyond == kMark, "supports: wrote more than a verdict, though its stride leaves room");
@@ -134,8 +136,8 @@ void Session::check() {
   for (uint32_t r = 0; r < result_at_.size(); ++r) result(r).check_guards("result " + std::to_string(r));
 }
 
-std::vector<Tensor> run_graph(Subject& subject, const tenon_graph& graph, const std::vector<Tensor>& inputs, Place place,
-                              tenon_options options) {
+std::vector<Tensor> run_graph(Subject& subject, const tenon_graph& graph, const std::vector<Tensor>& inputs,
+                              Place place, tenon_options options) {
   Session session(subject, graph, place, options);
   session.write(inputs);
   std::vector<Tensor> results = session.run(inputs);

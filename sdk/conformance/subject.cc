@@ -46,7 +46,8 @@ void expect_code(const tenon_status& status, int32_t code, const std::string& wh
   if (status.code != code) fail(what + ": expected " + code_name(code) + ", found " + words(status));
   if (code == TENON_OK) return;
   if (!status.message || !*status.message) fail(what + ": " + code_name(code) + " comes without a message");
-  if (std::strpbrk(status.message, "\n\r")) fail(what + ": the message has more than one line: " + one_line(status.message));
+  if (std::strpbrk(status.message, "\n\r"))
+    fail(what + ": the message has more than one line: " + one_line(status.message));
 }
 
 // malloc's memory is 0xFF, which is NaN: a byte that stands for "on" and inverts to that is 0x100.
@@ -72,7 +73,8 @@ const std::vector<tenon_unit>& Subject::units() {
   expect(count <= 4096, "enumerate: " + std::to_string(count) + " units");
   std::vector<tenon_unit> units(count);
   expect_ok(backend_->enumerate(backend_->self, spec(), units.data(), sizeof(tenon_unit), &count), "enumerate");
-  expect(count == units.size(), "enumerate: counts " + std::to_string(units.size()) + " units, then " + std::to_string(count));
+  expect(count == units.size(),
+         "enumerate: counts " + std::to_string(units.size()) + " units, then " + std::to_string(count));
   return units_ = std::move(units);
 }
 

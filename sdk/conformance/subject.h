@@ -77,9 +77,9 @@ class Subject {
 // ---- owners of handles ----
 
 struct BufferOptions {
-  bool host = false;   // a HOST buffer
-  bool guarded = false;// HOST, wrapping memory of the suite between guard bands, at an odd multiple of the
-                       // unit's wrap_alignment; a plain HOST buffer where the backend wraps no memory
+  bool host = false;     // a HOST buffer
+  bool guarded = false;  // HOST, wrapping memory of the suite between guard bands, at an odd multiple of the
+                         // unit's wrap_alignment; a plain HOST buffer where the backend wraps no memory
   int32_t placement = TENON_REPLICATED;
 };
 
@@ -89,7 +89,8 @@ constexpr uint8_t kRubbish[2] = {0xFD, 0xFF};
 // A buffer of dtype[dims]. Its first contents are rubbish where the suite can write them without a queue.
 class Buffer {
  public:
-  Buffer(Subject& subject, tenon_device* device, int32_t dtype, const std::vector<int64_t>& dims, BufferOptions options = {});
+  Buffer(Subject& subject, tenon_device* device, int32_t dtype, const std::vector<int64_t>& dims,
+         BufferOptions options = {});
   Buffer(Buffer&&) noexcept;
   ~Buffer();
   tenon_buffer* handle() const { return handle_; }
@@ -150,8 +151,8 @@ class Program {
 // ---- whole runs ----
 
 enum class Place {
-  kDevice,   // buffers of the device
-  kGuarded   // HOST buffers between guard bands, at odd alignments
+  kDevice,  // buffers of the device
+  kGuarded  // HOST buffers between guard bands, at odd alignments
 };
 
 // The backend's answer for each node of a graph.

@@ -50,8 +50,8 @@ tenon_status device_open(void* self, const tenon_open* given, tenon_device** out
 
 void device_close(tenon_device* device) { delete static_cast<Device*>(device_of(device)); }
 
-tenon_status supports(tenon_device*, const tenon_graph* graph, const tenon_options* options, const uint32_t* nodes, uint32_t n,
-                      tenon_verdict* out, uint64_t stride) {
+tenon_status supports(tenon_device*, const tenon_graph* graph, const tenon_options* options, const uint32_t* nodes,
+                      uint32_t n, tenon_verdict* out, uint64_t stride) {
   return guarded([&] {
     check_flags(graph->flags, 0, "supports");
     check_flags(known(options).flags, kOptions, "supports");
@@ -59,7 +59,8 @@ tenon_status supports(tenon_device*, const tenon_graph* graph, const tenon_optio
   });
 }
 
-tenon_status compile(tenon_device* device, const tenon_graph* graph, const tenon_options* given, tenon_program** out, tenon_info* info) {
+tenon_status compile(tenon_device* device, const tenon_graph* graph, const tenon_options* given, tenon_program** out,
+                     tenon_info* info) {
   return guarded([&] {
     const tenon_options options = known(given);
     check_flags(graph->flags, 0, "compile");

@@ -58,9 +58,9 @@ class Emitter {
   struct Value {
     uint32_t root = TENON_NONE;     // the value whose memory it is: a reshape is only another name
     uint32_t definer = TENON_NONE;  // node
-    uint32_t uses = 0;         // of a root: by nodes, and as a result
-    uint32_t last_use = 0;     // of a root: after this node its memory is free
-    std::string place;         // of a root: C text of its address
+    uint32_t uses = 0;              // of a root: by nodes, and as a result
+    uint32_t last_use = 0;          // of a root: after this node its memory is free
+    std::string place;              // of a root: C text of its address
     bool in_arena = false;
     uint64_t arena_at = 0;
   };
@@ -87,7 +87,8 @@ class Emitter {
       const NodeView node = graph_.node(i);
       nodes_[i].end = i;
       nodes_[i].view = node.op() == "reshape";
-      for (int k = 0; k < node.results(); ++k) values_[node.result_id(k)].definer = values_[node.result_id(k)].last_use = i;
+      for (int k = 0; k < node.results(); ++k)
+        values_[node.result_id(k)].definer = values_[node.result_id(k)].last_use = i;
       if (nodes_[i].view) values_[node.result_id(0)].root = values_[node.operand_id(0)].root;
       for (int k = 0; k < node.operands() && !nodes_[i].view; ++k) ++root(node.operand_id(k)).uses;
     }
@@ -129,7 +130,8 @@ class Emitter {
     }
     for (uint32_t i = 0; i < graph_.n_constants(); ++i) {
       const tenon_constant& c = graph_.constant(i);
-      const size_t at = (module_.constants.size() + 63) / 64 * 64, size = static_cast<size_t>(graph_.value(c.value).bytes());
+      const size_t at = (module_.constants.size() + 63) / 64 * 64,
+                   size = static_cast<size_t>(graph_.value(c.value).bytes());
       module_.constants.resize(at + size);
       for (size_t b = 0; b < size; b += c.bytes)
         std::copy_n(graph_.constant_data(c), std::min<size_t>(c.bytes, size - b), &module_.constants[at + b]);
@@ -142,11 +144,14 @@ class Emitter {
     std::vector<std::string> operands;
     for (int k = 0; k < node.operands(); ++k) {
       const uint32_t o = node.operand_id(k), p = values_[o].definer;
-      if (p != TENON_NONE && nodes_[p].absorbed) operands.push_back(element(graph_.node(p), f, locals));
-      else operands.push_back(f.in(o) + (node.in(k).elements() == 1 ? "[0]" : "[i]"));
+      if (p != TENON_NONE && nodes_[p].absorbed)
+        operands.push_back(element(graph_.node(p), f, locals));
+      else
+        operands.push_back(f.in(o) + (node.in(k).elements() == 1 ? "[0]" : "[i]"));
     }
     const std::string name = "v" + text(locals++);
-    f.body += std::string("    const ") + c_type(node.out(0).dtype()) + " " + name + " = " + expression_of(node, operands) + ";\n";
+    f.body += std::string("    const ") + c_type(node.out(0).dtype()) + " " + name + " = " +
+              expression_of(node, operands) + ";\n";
     return name;
   }
 
@@ -204,7 +209,7 @@ class Emitter {
   std::vector<Value> values_;
   std::vector<Node> nodes_;
   std::vector<std::vector<uint32_t>> expiring_;  // values, by the node after which their memory is free
-  std::map<std::string, std::string> names_;  // of functions, by their definition
+  std::map<std::string, std::string> names_;     // of functions, by their definition
   std::string functions_, calls_;
   Arena arena_;
   Module module_;

@@ -14,7 +14,8 @@ inline std::string text(int64_t n) { return std::to_string(n); }
 
 // "float"; nullptr for bf16 and f16, which C does not have. A bool is a byte.
 inline const char* c_type(int32_t dtype) {
-  static const char* const types[] = {nullptr, "float", nullptr, nullptr, "double", "int32_t", "int64_t", "uint8_t", "uint8_t"};
+  static const char* const types[] = {nullptr,   "float",   nullptr,   nullptr,  "double",
+                                      "int32_t", "int64_t", "uint8_t", "uint8_t"};
   return dtype >= 0 && dtype <= 8 ? types[dtype] : nullptr;
 }
 
@@ -34,11 +35,13 @@ class Function {
   uint64_t scratch = 0;
 
  private:
-  std::string name(const std::string& constness, const char* letter, uint32_t value, std::map<uint32_t, std::string>& names) {
+  std::string name(const std::string& constness, const char* letter, uint32_t value,
+                   std::map<uint32_t, std::string>& names) {
     const auto [found, fresh] = names.emplace(value, letter + text(static_cast<int64_t>(names.size())));
     if (!fresh) return found->second;
     parameters_ += constness + "void* p" + found->second + ", ";
-    pointers_ += "  " + constness + c_type(graph_.value(value).dtype()) + "* restrict " + found->second + " = p" + found->second + ";\n";
+    pointers_ += "  " + constness + c_type(graph_.value(value).dtype()) + "* restrict " + found->second + " = p" +
+                 found->second + ";\n";
     arguments.push_back(value);
     return found->second;
   }

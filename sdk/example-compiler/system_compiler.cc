@@ -21,7 +21,8 @@ namespace {
 
 using tenon::plugin::Error;
 
-constexpr const char* kFlags[] = {"-std=c11", "-O3", "-fwrapv", "-fno-math-errno", "-fno-trapping-math", "-w", "-fPIC", "-shared"};
+constexpr const char* kFlags[] = {"-std=c11",           "-O3", "-fwrapv", "-fno-math-errno",
+                                  "-fno-trapping-math", "-w",  "-fPIC",   "-shared"};
 
 // The first `cc` of PATH; empty: none.
 std::string find_compiler() {
@@ -96,7 +97,8 @@ std::string compile(const std::string& source, const Folder& folder) {
   words.insert(words.end(), {"-o", folder.file("step.so"), folder.file("step.c"), "-lm"});
   const bool good = run(words, folder.file("log"));
   const std::string code = read_file(folder.file("step.so")), log = read_file(folder.file("log"));
-  if (!good || code.empty()) throw Error(TENON_INTERNAL, "compile: " + cc + " failed: " + log.substr(0, log.find('\n')));
+  if (!good || code.empty())
+    throw Error(TENON_INTERNAL, "compile: " + cc + " failed: " + log.substr(0, log.find('\n')));
   return code;
 }
 
@@ -109,15 +111,19 @@ std::string key_of(const std::string& source) {
   add(source);
   for (const char* flag : kFlags) add(flag);
   char key[64];
-  std::snprintf(key, sizeof key, "step-%016llx%016llx", static_cast<unsigned long long>(a), static_cast<unsigned long long>(b));
+  std::snprintf(key, sizeof key, "step-%016llx%016llx", static_cast<unsigned long long>(a),
+                static_cast<unsigned long long>(b));
   return key;
 }
 
 std::string cached(const tenon_host& host, const std::string& key) {
   uint64_t bytes = 0;
-  if (!host.cache_get || host.cache_get(host.ctx, key.c_str(), nullptr, &bytes).code == TENON_UNAVAILABLE || bytes == 0) return {};
+  if (!host.cache_get || host.cache_get(host.ctx, key.c_str(), nullptr, &bytes).code == TENON_UNAVAILABLE || bytes == 0)
+    return {};
   std::string code(bytes, '\0');
-  return host.cache_get(host.ctx, key.c_str(), code.data(), &bytes).code == TENON_OK && bytes == code.size() ? code : std::string();
+  return host.cache_get(host.ctx, key.c_str(), code.data(), &bytes).code == TENON_OK && bytes == code.size()
+             ? code
+             : std::string();
 }
 
 }  // namespace
@@ -131,8 +137,10 @@ Code::Code(const tenon_host& host, const std::string& source) {
   const std::string key = key_of(source);
   std::string code = cached(host, key);
   const bool fresh = code.empty();
-  if (fresh) code = compile(source, folder);
-  else write_file(folder.file("step.so"), code);
+  if (fresh)
+    code = compile(source, folder);
+  else
+    write_file(folder.file("step.so"), code);
   library_ = dlopen(folder.file("step.so").c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library_) step = reinterpret_cast<Step>(dlsym(library_, "tenon_step"));
   if (!step) throw Error(TENON_UNAVAILABLE, std::string("compile: the code cannot be loaded: ") + dlerror());

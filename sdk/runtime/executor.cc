@@ -27,15 +27,32 @@ class FlushSubnormals {
 void write_scalar(uint8_t* to, int32_t dtype, tenon_scalar s) {
   const auto put = [to](auto value) { std::memcpy(to, &value, sizeof value); };
   switch (dtype) {
-    case TENON_F32: put(static_cast<float>(s.f64)); break;
-    case TENON_BF16: put(Bf16(s.f64)); break;
-    case TENON_F16: put(F16(s.f64)); break;
-    case TENON_F64: put(s.f64); break;
-    case TENON_I32: put(static_cast<int32_t>(s.i64)); break;
-    case TENON_I64: put(s.i64); break;
-    case TENON_U8: put(static_cast<uint8_t>(s.i64)); break;
-    case TENON_BOOL: put(static_cast<uint8_t>(s.i64 != 0)); break;
-    default: break;
+    case TENON_F32:
+      put(static_cast<float>(s.f64));
+      break;
+    case TENON_BF16:
+      put(Bf16(s.f64));
+      break;
+    case TENON_F16:
+      put(F16(s.f64));
+      break;
+    case TENON_F64:
+      put(s.f64);
+      break;
+    case TENON_I32:
+      put(static_cast<int32_t>(s.i64));
+      break;
+    case TENON_I64:
+      put(s.i64);
+      break;
+    case TENON_U8:
+      put(static_cast<uint8_t>(s.i64));
+      break;
+    case TENON_BOOL:
+      put(static_cast<uint8_t>(s.i64 != 0));
+      break;
+    default:
+      break;
   }
 }
 
@@ -137,8 +154,10 @@ void Executor::walk(Shared&, uint32_t index, uint32_t count) {
 uint32_t Executor::run_iterations(uint64_t first, uint32_t n) {
   Shared shared{this, first, n};
   const uint32_t before = completed_;
-  if (plan_.threads > 1 && host_ && host_->gang) host_->gang(host_->ctx, plan_.threads, gang_entry, &shared);
-  else gang_entry(&shared, 0, 1);
+  if (plan_.threads > 1 && host_ && host_->gang)
+    host_->gang(host_->ctx, plan_.threads, gang_entry, &shared);
+  else
+    gang_entry(&shared, 0, 1);
   return shared.stop ? 0 : completed_ - before;
 }
 
@@ -178,8 +197,10 @@ const char* Executor::run(const tenon_run& run, PointWaiter wait, uint32_t* done
   bases_[kBaseArena] = arena.data;
   current_ = &run;
   const char* error = nullptr;
-  if (run.feed) error = run_fed(run, wait);
-  else run_iterations(0, run.iterations);
+  if (run.feed)
+    error = run_fed(run, wait);
+  else
+    run_iterations(0, run.iterations);
   *done = completed_;
   arenas_.give_back(arena);
   return error;

@@ -39,8 +39,7 @@ using Queue = HostQueue;
 struct Buffer : HostBuffer {};
 
 struct Program {
-  Program(Plan plan, Device& owner)
-      : device(&owner), executor(std::move(plan), &owner.backend->host, owner.arenas) {}
+  Program(Plan plan, Device& owner) : device(&owner), executor(std::move(plan), &owner.backend->host, owner.arenas) {}
   Device* device;
   Executor executor;
   uint32_t max_iterations = 1;
@@ -117,7 +116,8 @@ tenon_status device_open(void* self, const tenon_open* given, tenon_device** out
     const Known<tenon_open> open(given);
     if (unknown_flags(open->flags, 0)) return error(TENON_UNSUPPORTED, "device_open: unknown flags");
     if (!is_default(open->spec)) return error(TENON_UNAVAILABLE, "device_open: there is one unit, 0");
-    if (open->n_units > 1 || (open->n_units == 1 && open->units[0] != 0)) return error(TENON_INVALID, "device_open: there is one unit, 0");
+    if (open->n_units > 1 || (open->n_units == 1 && open->units[0] != 0))
+      return error(TENON_INVALID, "device_open: there is one unit, 0");
     auto device = std::make_unique<Device>();
     device->backend = static_cast<Backend*>(self);
     *out = reinterpret_cast<tenon_device*>(device.release());
@@ -129,15 +129,17 @@ void device_close(tenon_device* device) { delete as_device(device); }
 
 // Whether the graph and the options ask for what no version that this runtime knows defines.
 const char* unknown_request(const tenon_graph& graph, const tenon_options& options) {
-  if (unknown_flags(options.flags, TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE)) return "unknown flags in the options";
+  if (unknown_flags(options.flags, TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE))
+    return "unknown flags in the options";
   if (unknown_flags(graph.flags, 0)) return "unknown flags in the graph";
   return nullptr;
 }
 
-tenon_status supports(tenon_device* device, const tenon_graph* graph, const tenon_options* options, const uint32_t* nodes,
-                      uint32_t n, tenon_verdict* out, uint64_t stride) {
+tenon_status supports(tenon_device* device, const tenon_graph* graph, const tenon_options* options,
+                      const uint32_t* nodes, uint32_t n, tenon_verdict* out, uint64_t stride) {
   return guarded([&] {
-    if (const char* text = unknown_request(*graph, *Known<tenon_options>(options))) return error(TENON_UNSUPPORTED, text);
+    if (const char* text = unknown_request(*graph, *Known<tenon_options>(options)))
+      return error(TENON_UNSUPPORTED, text);
     static thread_local std::vector<std::string> reasons;  // lives until this thread's next call
     reasons.assign(n, {});
     const GraphView view(*graph);
@@ -180,14 +182,15 @@ Env make_env(const Device& device, const tenon_options& options) {
   return env;
 }
 
-tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon_options* given,
-                     tenon_program** out, tenon_info* info) {
+tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon_options* given, tenon_program** out,
+                     tenon_info* info) {
   return guarded([&] {
     const Known<tenon_options> options(given);
     if (const char* text = unknown_request(*graph, *options)) return error(TENON_UNSUPPORTED, text);
     Device& device = *as_device(handle);
     const GraphView view(*graph);
-    auto program = std::make_unique<Program>(make_plan(view, device.backend->table, make_env(device, *options)), device);
+    auto program =
+        std::make_unique<Program>(make_plan(view, device.backend->table, make_env(device, *options)), device);
     const Plan& plan = program->executor.plan();
     program->max_iterations = std::max(options->max_iterations, 1u);
     for (const Allocation& a : plan.allocations)
@@ -235,7 +238,8 @@ tenon_status buffer_alloc(tenon_device* handle, const tenon_desc* given, tenon_b
     buffer->data = buffer->wrapped ? static_cast<uint8_t*>(desc->host_memory) : device.memory.allocate(bytes);
     if (!buffer->data) {
       char text[96];
-      std::snprintf(text, sizeof text, "buffer_alloc: out of memory for %llu bytes", static_cast<unsigned long long>(bytes));
+      std::snprintf(text, sizeof text, "buffer_alloc: out of memory for %llu bytes",
+                    static_cast<unsigned long long>(bytes));
       return error(TENON_OUT_OF_MEMORY, text);
     }
     if (host) *host = desc->flags & TENON_DESC_HOST ? buffer->data : nullptr;
@@ -356,7 +360,8 @@ tenon_status run(tenon_queue* handle, const tenon_run* given, uint64_t* ticket, 
     const Known<tenon_run> run(given);
     if (done) *done = 0;
     if (unknown_flags(run->flags, 0)) return error(TENON_UNSUPPORTED, "run: unknown flags");
-    if (run->feed && unknown_flags(run->feed->flags, 0)) return error(TENON_UNSUPPORTED, "run: unknown flags in the feed");
+    if (run->feed && unknown_flags(run->feed->flags, 0))
+      return error(TENON_UNSUPPORTED, "run: unknown flags in the feed");
     if (const Outcome first = queue.begin(run->after, run->n_after); !first.ok()) return failed(first);
     if (!run->program || run->iterations == 0) return failed(invalid("run: needs a program and one iteration or more"));
     const Program& program = *as_program(run->program);
@@ -403,7 +408,8 @@ tenon_status init_host_backend(const HostBackend& config, const tenon_host* host
     auto backend = std::make_unique<Backend>();
     backend->config = &config;
     if (host) backend->host = *Known<tenon_host>(host);
-    if (unknown_flags(backend->host.flags, 0)) return error(TENON_UNSUPPORTED, "tenon_backend_init: unknown flags of the host");
+    if (unknown_flags(backend->host.flags, 0))
+      return error(TENON_UNSUPPORTED, "tenon_backend_init: unknown flags of the host");
     config.fill(backend->table);
     tenon_backend full{};
     full.struct_size = std::min<uint64_t>(out->struct_size, sizeof full);

@@ -76,7 +76,8 @@ uint64_t HostQueue::finish(Outcome outcome) {
 uint64_t HostQueue::submit(const tenon_point* after, uint32_t n_after, Work work) {
   Item item;
   for (uint32_t i = 0; i < n_after; ++i)
-    if (std::shared_ptr<State> other = state_of(after[i]); other && other != state_) item.after.emplace_back(std::move(other), after[i].ticket);
+    if (std::shared_ptr<State> other = state_of(after[i]); other && other != state_)
+      item.after.emplace_back(std::move(other), after[i].ticket);
   item.work = std::move(work);
   const std::lock_guard lock(state_->mutex);
   state_->items.push_back(std::move(item));
@@ -94,8 +95,10 @@ HostQueue::Wait HostQueue::wait(uint64_t ticket, uint64_t timeout_ns) {
   if (ticket > state_->submitted) return Wait::kNoSuchTicket;
   const auto done = [&] { return state_->completed >= ticket || !state_->failure.ok(); };
   constexpr uint64_t kForever = uint64_t{1} << 62;
-  if (timeout_ns >= kForever) state_->changed.wait(lock, done);
-  else if (!state_->changed.wait_for(lock, std::chrono::nanoseconds(timeout_ns), done)) return Wait::kTimeout;
+  if (timeout_ns >= kForever)
+    state_->changed.wait(lock, done);
+  else if (!state_->changed.wait_for(lock, std::chrono::nanoseconds(timeout_ns), done))
+    return Wait::kTimeout;
   return Wait::kDone;
 }
 
@@ -115,7 +118,8 @@ void HostQueue::loop() {
       state_->items.pop_front();
     }
     Outcome outcome = failure();
-    for (size_t i = 0; i < item.after.size() && outcome.ok(); ++i) outcome = wait_for(item.after[i].first, item.after[i].second);
+    for (size_t i = 0; i < item.after.size() && outcome.ok(); ++i)
+      outcome = wait_for(item.after[i].first, item.after[i].second);
     state_->complete(outcome.ok() ? item.work() : outcome);
   }
 }

@@ -59,8 +59,10 @@ void Memory::release(uint8_t* p, uint64_t bytes) {
   if (!p) return;
   const uint64_t size = round_up(std::max<uint64_t>(bytes, 64), 64);
   in_use_.fetch_sub(size);
-  if (size >= kHugePage) munmap(p, round_up(size, kHugePage));
-  else std::free(p);
+  if (size >= kHugePage)
+    munmap(p, round_up(size, kHugePage));
+  else
+    std::free(p);
 }
 
 ArenaPool::~ArenaPool() {

@@ -153,7 +153,8 @@ std::string_view unknown_attribute(const NodeView& node) {
   if (!published || node.version() != 1) return {};
   const std::string_view known = attributes_of(node.op());
   for (int i = 0; i < node.attributes(); ++i)
-    if (const std::string_view name = node.attribute_name(i); !is_hint(name) && !contains_word(known, name)) return name;
+    if (const std::string_view name = node.attribute_name(i); !is_hint(name) && !contains_word(known, name))
+      return name;
   return {};
 }
 
@@ -167,8 +168,10 @@ std::string unknown_value(const NodeView& node) {
     const int32_t type = node.find(name)->type;
     const int64_t value = type == TENON_ATTR_ENUM || type == TENON_ATTR_DTYPE ? node.i64(name) : 0;
     const bool none = name == "out" && value == 0;  // the operands'
-    if (type == TENON_ATTR_DTYPE && !is_dtype(value) && !none) return std::string(name) + " = dtype " + std::to_string(value);
-    if (type == TENON_ATTR_ENUM && !is_hint(name) && !is_enumerator(node.op(), name, value)) return std::string(name) + " = " + std::to_string(value);
+    if (type == TENON_ATTR_DTYPE && !is_dtype(value) && !none)
+      return std::string(name) + " = dtype " + std::to_string(value);
+    if (type == TENON_ATTR_ENUM && !is_hint(name) && !is_enumerator(node.op(), name, value))
+      return std::string(name) + " = " + std::to_string(value);
   }
   return {};
 }

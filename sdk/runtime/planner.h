@@ -37,20 +37,20 @@ struct Plan {
   std::vector<uint8_t> constants;
   std::vector<ScalarSlot> scalars;
   std::vector<Allocation> allocations;
-  uint64_t arena_bytes = 0;          // values, scratch and the threads' own scratch
-  uint64_t thread_scratch = 0;       // offset in the arena
-  uint64_t thread_scratch_bytes = 0; // of each thread
-  uint32_t threads = 1;              // the largest gang that helps
+  uint64_t arena_bytes = 0;           // values, scratch and the threads' own scratch
+  uint64_t thread_scratch = 0;        // offset in the arena
+  uint64_t thread_scratch_bytes = 0;  // of each thread
+  uint32_t threads = 1;               // the largest gang that helps
 
-  int32_t n_buffers = 0;             // inputs that are no scalars
+  int32_t n_buffers = 0;  // inputs that are no scalars
   int32_t n_results = 0;
-  std::vector<int32_t> feeds;        // buffer inputs of role FEED, by their index among buffers
-  std::vector<uint8_t> is_feed;      // of each buffer
-  std::vector<uint64_t> input_bytes; // of each buffer
-  std::vector<uint64_t> result_bytes;// of one row
+  std::vector<int32_t> feeds;          // buffer inputs of role FEED, by their index among buffers
+  std::vector<uint8_t> is_feed;        // of each buffer
+  std::vector<uint64_t> input_bytes;   // of each buffer
+  std::vector<uint64_t> result_bytes;  // of one row
   std::vector<int32_t> result_mode;
-  std::vector<int32_t> result_alias; // index among buffers, or -1
-  int32_t until = -1;                // index of the UNTIL result
+  std::vector<int32_t> result_alias;  // index among buffers, or -1
+  int32_t until = -1;                 // index of the UNTIL result
   uint64_t argument_bytes = 0, results_bytes = 0;
 };
 

@@ -16,85 +16,101 @@ namespace {
 constexpr unsigned kMaxLayers = 32;
 std::array<std::atomic<Layer*>, kMaxLayers> layers;
 
-template <unsigned slot>
-struct Entries {
-  static Layer& layer() { return *layers[slot].load(std::memory_order_acquire); }
+// ---- the entries, of a layer ----
 
-  template <class F>
-  static tenon_status enter(const char* entry, F body) {
-    return checked(layer().name, entry, body);
-  }
-  template <class F>
-  static void enter_void(const char* entry, F body) {
-    (void)checked(layer().name, entry, [&] { return body(), tenon_status{}; });
-  }
-  static void check_self(const void* self) {
-    if (self != &layer()) host_broke("passes another self than the table's");
-  }
+template <class F>
+tenon_status enter(Layer& l, const char* entry, F body) {
+  return checked(l.name, entry, body);
+}
+template <class F>
+void enter_void(Layer& l, const char* entry, F body) {
+  (void)checked(l.name, entry, [&] { return body(), tenon_status{}; });
+}
 
-  static tenon_status enumerate(void* self, const char* spec, tenon_unit* units, uint64_t stride, uint32_t* count) {
-    return enter("enumerate",
-                 [&] { return check_self(self), validation::enumerate(layer(), spec, units, stride, count); });
-  }
-  static tenon_status device_open(void* self, const tenon_open* open, tenon_device** out) {
-    return enter("device_open", [&] { return check_self(self), validation::device_open(layer(), open, out); });
-  }
-  static void device_close(tenon_device* d) {
-    enter_void("device_close", [&] { validation::device_close(layer(), d); });
-  }
-  static tenon_status supports(tenon_device* d, const tenon_graph* graph, const tenon_options* options,
-                               const uint32_t* nodes, uint32_t n, tenon_verdict* out, uint64_t stride) {
-    return enter("supports", [&] { return validation::supports(layer(), d, graph, options, nodes, n, out, stride); });
-  }
-  static tenon_status compile(tenon_device* d, const tenon_graph* graph, const tenon_options* options,
-                              tenon_program** out, tenon_info* info) {
-    return enter("compile", [&] { return validation::compile(layer(), d, graph, options, out, info); });
-  }
-  static void program_destroy(tenon_program* p) {
-    enter_void("program_destroy", [&] { validation::program_destroy(layer(), p); });
-  }
-  static tenon_status buffer_alloc(tenon_device* d, const tenon_desc* desc, tenon_buffer** out, void** host) {
-    return enter("buffer_alloc", [&] { return validation::buffer_alloc(layer(), d, desc, out, host); });
-  }
-  static void buffer_free(tenon_buffer* b) {
-    enter_void("buffer_free", [&] { validation::buffer_free(layer(), b); });
-  }
-  static tenon_status queue_create(tenon_device* d, uint64_t flags, tenon_queue** out) {
-    return enter("queue_create", [&] { return validation::queue_create(layer(), d, flags, out); });
-  }
-  static void queue_destroy(tenon_queue* q) {
-    enter_void("queue_destroy", [&] { validation::queue_destroy(layer(), q); });
-  }
-  static tenon_status copy(tenon_queue* q, const tenon_copy* c, uint64_t* ticket) {
-    return enter("copy", [&] { return validation::copy(layer(), q, c, ticket); });
-  }
-  static tenon_status run(tenon_queue* q, const tenon_run* r, uint64_t* ticket, uint32_t* done) {
-    return enter("run", [&] { return validation::run(layer(), q, r, ticket, done); });
-  }
-  static tenon_status wait(tenon_queue* q, uint64_t ticket, uint64_t timeout_ns) {
-    return enter("wait", [&] { return validation::wait(layer(), q, ticket, timeout_ns); });
-  }
-  static tenon_status stats(tenon_device* d, tenon_stats* out) {
-    return enter("stats", [&] { return validation::stats(layer(), d, out); });
-  }
-  static tenon_status trace(tenon_device* d, const tenon_sink* sink) {
-    return enter("trace", [&] { return validation::trace(layer(), d, sink); });
-  }
+void check_self(const Layer& l, const void* self) {
+  if (self != &l) host_broke("passes another self than the table's");
+}
+tenon_status on_enumerate(Layer& l, void* self, const char* spec, tenon_unit* units, uint64_t stride, uint32_t* count) {
+  return enter(l, "enumerate", [&] { return check_self(l, self), enumerate(l, spec, units, stride, count); });
+}
+tenon_status on_device_open(Layer& l, void* self, const tenon_open* open, tenon_device** out) {
+  return enter(l, "device_open", [&] { return check_self(l, self), device_open(l, open, out); });
+}
+void on_device_close(Layer& l, tenon_device* d) {
+  enter_void(l, "device_close", [&] { device_close(l, d); });
+}
+tenon_status on_supports(Layer& l, tenon_device* d, const tenon_graph* graph, const tenon_options* options,
+                         const uint32_t* nodes, uint32_t n, tenon_verdict* out, uint64_t stride) {
+  return enter(l, "supports", [&] { return supports(l, d, graph, options, nodes, n, out, stride); });
+}
+tenon_status on_compile(Layer& l, tenon_device* d, const tenon_graph* graph, const tenon_options* options,
+                        tenon_program** out, tenon_info* info) {
+  return enter(l, "compile", [&] { return compile(l, d, graph, options, out, info); });
+}
+void on_program_destroy(Layer& l, tenon_program* p) {
+  enter_void(l, "program_destroy", [&] { program_destroy(l, p); });
+}
+tenon_status on_buffer_alloc(Layer& l, tenon_device* d, const tenon_desc* desc, tenon_buffer** out, void** host) {
+  return enter(l, "buffer_alloc", [&] { return buffer_alloc(l, d, desc, out, host); });
+}
+void on_buffer_free(Layer& l, tenon_buffer* b) {
+  enter_void(l, "buffer_free", [&] { buffer_free(l, b); });
+}
+tenon_status on_queue_create(Layer& l, tenon_device* d, uint64_t flags, tenon_queue** out) {
+  return enter(l, "queue_create", [&] { return queue_create(l, d, flags, out); });
+}
+void on_queue_destroy(Layer& l, tenon_queue* q) {
+  enter_void(l, "queue_destroy", [&] { queue_destroy(l, q); });
+}
+tenon_status on_copy(Layer& l, tenon_queue* q, const tenon_copy* c, uint64_t* ticket) {
+  return enter(l, "copy", [&] { return copy(l, q, c, ticket); });
+}
+tenon_status on_run(Layer& l, tenon_queue* q, const tenon_run* r, uint64_t* ticket, uint32_t* done) {
+  return enter(l, "run", [&] { return run(l, q, r, ticket, done); });
+}
+tenon_status on_wait(Layer& l, tenon_queue* q, uint64_t ticket, uint64_t timeout_ns) {
+  return enter(l, "wait", [&] { return wait(l, q, ticket, timeout_ns); });
+}
+tenon_status on_stats(Layer& l, tenon_device* d, tenon_stats* out) {
+  return enter(l, "stats", [&] { return stats(l, d, out); });
+}
+tenon_status on_trace(Layer& l, tenon_device* d, const tenon_sink* sink) {
+  return enter(l, "trace", [&] { return trace(l, d, sink); });
+}
 
-  static void fill(tenon_backend* t) {
-    t->enumerate = enumerate, t->device_open = device_open, t->device_close = device_close;
-    t->supports = supports, t->compile = compile, t->program_destroy = program_destroy;
-    t->buffer_alloc = buffer_alloc, t->buffer_free = buffer_free;
-    t->queue_create = queue_create, t->queue_destroy = queue_destroy;
-    t->copy = copy, t->run = run, t->wait = wait, t->stats = stats, t->trace = trace;
-  }
+// ---- a table for each slot ----
+
+template <unsigned slot, auto entry>
+struct Through;
+template <unsigned slot, class R, class... A, R (*entry)(Layer&, A...)>
+struct Through<slot, entry> {
+  static R call(A... a) { return entry(*layers[slot].load(std::memory_order_acquire), a...); }
 };
+
+template <unsigned slot>
+void fill(tenon_backend* t) {
+  t->enumerate = Through<slot, on_enumerate>::call;
+  t->device_open = Through<slot, on_device_open>::call;
+  t->device_close = Through<slot, on_device_close>::call;
+  t->supports = Through<slot, on_supports>::call;
+  t->compile = Through<slot, on_compile>::call;
+  t->program_destroy = Through<slot, on_program_destroy>::call;
+  t->buffer_alloc = Through<slot, on_buffer_alloc>::call;
+  t->buffer_free = Through<slot, on_buffer_free>::call;
+  t->queue_create = Through<slot, on_queue_create>::call;
+  t->queue_destroy = Through<slot, on_queue_destroy>::call;
+  t->copy = Through<slot, on_copy>::call;
+  t->run = Through<slot, on_run>::call;
+  t->wait = Through<slot, on_wait>::call;
+  t->stats = Through<slot, on_stats>::call;
+  t->trace = Through<slot, on_trace>::call;
+}
 
 using Fill = void (*)(tenon_backend*);
 
 template <unsigned... slots>
 constexpr std::array<Fill, kMaxLayers> fills(std::integer_sequence<unsigned, slots...>) {
-  return {Entries<slots>::fill...};
+  return {fill<slots>...};
 }
 
 // The slot that is now this layer's, or kMaxLayers.

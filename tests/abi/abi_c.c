@@ -27,15 +27,16 @@ typedef struct entry {
 
 static const entry entries[] = {
 #define S(type) {STRUCT, #type, (long long)sizeof(type), 0},
-#define F(type, field) {FIELD, #type "." #field, (long long)offsetof(type, field), (long long)sizeof(((type*)0)->field)},
+#define F(type, field) \
+  {FIELD, #type "." #field, (long long)offsetof(type, field), (long long)sizeof(((type*)0)->field)},
 #define N(name) {NUMBER, #name, (long long)(name), 0},
 #include "layout.inc"
 };
 enum { kEntries = sizeof(entries) / sizeof(entries[0]) };
 
 /* Passed by value or stepped through without a stride: their size is part of the contract for ever. */
-static const char* const frozen[] = {"tenon_status", "tenon_scalar", "tenon_array", "tenon_text", "tenon_range",
-                                     "tenon_point"};
+static const char* const frozen[] = {"tenon_status", "tenon_scalar", "tenon_array",
+                                     "tenon_text",   "tenon_range",  "tenon_point"};
 
 static int failures;
 
@@ -83,8 +84,8 @@ static void check_no_padding(void) {
 
 /* A struct starts with its size and flags, unless it is an element of an array or frozen. */
 static void check_sizes_first(void) {
-  static const char* const elements[] = {"tenon_unit",  "tenon_verdict", "tenon_allocation", "tenon_event",
-                                         "tenon_value", "tenon_node",    "tenon_attr",       "tenon_input",
+  static const char* const elements[] = {"tenon_unit",   "tenon_verdict", "tenon_allocation", "tenon_event",
+                                         "tenon_value",  "tenon_node",    "tenon_attr",       "tenon_input",
                                          "tenon_result", "tenon_constant"};
   for (int i = 0; i < kEntries; ++i) {
     if (entries[i].kind != STRUCT || is_frozen(entries[i].name)) continue;

@@ -58,13 +58,15 @@ const std::vector<Rule>& rules() {
 }
 
 const Names& top_level() {
-  static const Names names = {"CMakeLists.txt", "CMakePresets.json", "Makefile", "README.md", "LICENSE",
-                              "CONTRIBUTING.md", "CHANGELOG.md", "core", "plugins", "sdk",
-                              "apps", "tests", "bench", "share"};
+  static const Names names = {
+      "CMakeLists.txt", "CMakePresets.json", "Makefile", "README.md", "LICENSE", "CONTRIBUTING.md", "CHANGELOG.md",
+      "core",           "plugins",           "sdk",      "apps",      "tests",   "bench",           "share"};
   return names;
 }
 
-bool starts_with(const std::string& text, const std::string& start) { return text.compare(0, start.size(), start) == 0; }
+bool starts_with(const std::string& text, const std::string& start) {
+  return text.compare(0, start.size(), start) == 0;
+}
 
 bool covers(const std::string& name, const std::string& component) {
   return name == component || (name.back() == '/' && starts_with(component, name));

@@ -122,21 +122,25 @@ Status add_feature(ExampleBuilder& out, const std::string& line) {
   if (field.size() != 3) return invalid("expected 3 fields, found ", field.size(), " in '", line, "'");
   const std::vector<std::string> values = parse_list(field[2]);
   const std::vector<std::string_view> views(values.begin(), values.end());
-  if (field[1] == "bytes") out.add_bytes(field[0], views);
-  else if (field[1] == "float") out.add_floats(field[0], numbers<float>(values));
-  else out.add_int64s(field[0], numbers<int64_t>(values));
+  if (field[1] == "bytes")
+    out.add_bytes(field[0], views);
+  else if (field[1] == "float")
+    out.add_floats(field[0], numbers<float>(values));
+  else
+    out.add_int64s(field[0], numbers<int64_t>(values));
   return {};
 }
 
 Status write_records(const std::string& path, const std::string& compression) {
-  TENON_ASSIGN(RecordWriter writer,
-               RecordWriter::create(path, compression == "gzip"   ? Compression::kGzip
-                                          : compression == "zlib" ? Compression::kZlib
-                                                                  : Compression::kNone));
+  TENON_ASSIGN(RecordWriter writer, RecordWriter::create(path, compression == "gzip"   ? Compression::kGzip
+                                                               : compression == "zlib" ? Compression::kZlib
+                                                                                       : Compression::kNone));
   ExampleBuilder builder;
   for (std::string line; std::getline(std::cin, line);) {
-    if (line.empty()) TENON_TRY(writer.write(builder.finish()));
-    else TENON_TRY(add_feature(builder, line));
+    if (line.empty())
+      TENON_TRY(writer.write(builder.finish()));
+    else
+      TENON_TRY(add_feature(builder, line));
   }
   return writer.close();
 }
@@ -152,9 +156,12 @@ std::vector<std::string> raw(const Feature& feature) {
 
 std::string feature_text(const Feature& feature) {
   switch (feature.kind()) {
-    case Feature::Kind::kFloat: return cat("float\t", list_text(raw<float>(feature)));
-    case Feature::Kind::kInt64: return cat("int64\t", list_text(raw<int64_t>(feature)));
-    default: break;
+    case Feature::Kind::kFloat:
+      return cat("float\t", list_text(raw<float>(feature)));
+    case Feature::Kind::kInt64:
+      return cat("int64\t", list_text(raw<int64_t>(feature)));
+    default:
+      break;
   }
   std::vector<std::string_view> values(feature.size());
   if (feature.kind() == Feature::Kind::kBytes) feature.copy(values.data());
@@ -181,8 +188,9 @@ Status run(const std::vector<std::string>& arguments) {
   if (command == "latest" && arguments.size() == 2) return print_latest(arguments[1]);
   if (command == "write-records" && arguments.size() == 3) return write_records(arguments[1], arguments[2]);
   if (command == "read-records" && arguments.size() == 2) return read_records(arguments[1]);
-  return invalid("usage: bundle_tool write-checkpoint DIR STEP | read-checkpoint PREFIX | latest DIR | "
-                 "write-records FILE none|gzip|zlib | read-records FILE");
+  return invalid(
+      "usage: bundle_tool write-checkpoint DIR STEP | read-checkpoint PREFIX | latest DIR | "
+      "write-records FILE none|gzip|zlib | read-records FILE");
 }
 
 }  // namespace

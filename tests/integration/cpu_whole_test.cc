@@ -36,7 +36,8 @@ TEST(Cpu, TakesEveryOpWhole) {
     for (uint32_t i = 0; i < view.n_nodes(); ++i, ++tried) {
       const bool expected = !is_left(view.node(i));
       left += !expected;
-      EXPECT_EQ(found[i].answer == TENON_TAKE, expected) << c.op << " '" << c.name << "': " << view.node(i).op() << ": " << found[i].reason;
+      EXPECT_EQ(found[i].answer == TENON_TAKE, expected)
+          << c.op << " '" << c.name << "': " << view.node(i).op() << ": " << found[i].reason;
     }
   }
   EXPECT_GT(tried, 1000);

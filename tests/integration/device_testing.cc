@@ -23,8 +23,10 @@ double uniform(uint64_t& state) {
 
 reference::Tensor reference_tensor(const Feed& feed) {
   reference::Tensor t = reference::zeros(static_cast<int32_t>(feed.type.dtype), feed.type.shape.vec());
-  if (is_float(feed.type.dtype)) t.f = feed.values;
-  else t.i.assign(feed.values.begin(), feed.values.end());
+  if (is_float(feed.type.dtype))
+    t.f = feed.values;
+  else
+    t.i.assign(feed.values.begin(), feed.values.end());
   reference::round_to_dtype(t);
   return t;
 }
@@ -40,7 +42,8 @@ std::shared_ptr<Device> open_with(int threads) {
   if (!folder) throw std::runtime_error("TENON_PLUGIN_PATH is not set: ctest sets it to where cpu.so was built");
   const std::string path = std::string(folder) + "/cpu.so";
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  const auto init = library ? reinterpret_cast<decltype(&tenon_backend_init)>(dlsym(library, "tenon_backend_init")) : nullptr;
+  const auto init =
+      library ? reinterpret_cast<decltype(&tenon_backend_init)>(dlsym(library, "tenon_backend_init")) : nullptr;
   if (!init) return nullptr;
   auto* host = new tenon_host{};
   host->struct_size = sizeof *host;
@@ -82,8 +85,10 @@ Feed random_feed(DType dtype, const Shape& shape, int seed, double low, double h
   Doubles values(static_cast<size_t>(shape.elements()));
   for (double& v : values) {
     v = low + (high - low) * uniform(state);
-    if (dtype == DType::kBool) v = v > 0;
-    else if (!is_float(dtype)) v = std::floor(v);
+    if (dtype == DType::kBool)
+      v = v > 0;
+    else if (!is_float(dtype))
+      v = std::floor(v);
   }
   return op_testing::of(dtype, shape, std::move(values));
 }
@@ -132,7 +137,8 @@ Result<std::vector<reference::Tensor>> run_on(const std::shared_ptr<Device>& dev
   for (const Buffer& buffer : results) {
     std::vector<uint8_t> bytes(static_cast<size_t>(buffer.type().bytes()));
     TENON_TRY(queue.read(buffer, bytes.data(), bytes.size()));
-    out.push_back(reference::from_bytes(static_cast<int32_t>(buffer.type().dtype), buffer.type().shape.vec(), bytes.data()));
+    out.push_back(
+        reference::from_bytes(static_cast<int32_t>(buffer.type().dtype), buffer.type().shape.vec(), bytes.data()));
   }
   return out;
 }

@@ -92,8 +92,10 @@ class Training : public tenon::Feed {
   Buffer filled(const op_testing::Feed& values) {
     Buffer buffer = must(device_->allocate(values.type, true));
     reference::Tensor t = reference::zeros(static_cast<int32_t>(values.type.dtype), values.type.shape.vec());
-    if (is_float(values.type.dtype)) t.f = values.values;
-    else t.i.assign(values.values.begin(), values.values.end());
+    if (is_float(values.type.dtype))
+      t.f = values.values;
+    else
+      t.i.assign(values.values.begin(), values.values.end());
     const std::vector<uint8_t> bytes = reference::to_bytes(t);
     std::memcpy(buffer.host(), bytes.data(), bytes.size());
     return buffer;
@@ -104,12 +106,16 @@ class Training : public tenon::Feed {
     const Type& type = executable_->graph.type(input.value);
     if (input.role == Role::kScalar) {
       for (int k = 0; k < kCall; ++k) {
-        if (is_float(type.dtype)) launch_->set_scalar(k, executable_->slot[i], input.scalar);  // the learning rate
-        else launch_->set_scalar(k, executable_->slot[i], int64_t{7});                         // the seed
+        if (is_float(type.dtype))
+          launch_->set_scalar(k, executable_->slot[i], input.scalar);  // the learning rate
+        else
+          launch_->set_scalar(k, executable_->slot[i], int64_t{7});  // the seed
       }
     } else if (input.role == Role::kFeed) {
       batches_.emplace_back();
-      for (int k = 0; k < 3; ++k) batches_.back().push_back(filled(random_feed(type.dtype, type.shape, 100 + k, 0, input.name == "label" ? 10 : 1)));
+      for (int k = 0; k < 3; ++k)
+        batches_.back().push_back(
+            filled(random_feed(type.dtype, type.shape, 100 + k, 0, input.name == "label" ? 10 : 1)));
     } else {
       states_.push_back(filled(first_value(executable_->graph, input, static_cast<int>(i))));
       state_of_input_[i] = states_.size() - 1;
@@ -119,7 +125,8 @@ class Training : public tenon::Feed {
 
   void add_result(size_t r) {
     const Output& out = executable_->graph.results[r];
-    if (out.alias >= 0) return launch_->set_result(static_cast<int>(r), states_[state_of_input_.at(static_cast<size_t>(out.alias))]);
+    if (out.alias >= 0)
+      return launch_->set_result(static_cast<int>(r), states_[state_of_input_.at(static_cast<size_t>(out.alias))]);
     losses_ = must(device_->allocate({DType::kF32, {kCall}}));
     launch_->set_result(static_cast<int>(r), losses_);
   }

@@ -47,7 +47,8 @@ Initializer kernel(const std::string& name, const Shape& shape) {
   const double limit = std::sqrt(6.0 / static_cast<double>(area * in + area * out));
   const Uniform u(name);
   std::vector<float> values(static_cast<size_t>(shape.elements()));
-  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>((2 * u(static_cast<int64_t>(i)) - 1) * limit);
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<float>((2 * u(static_cast<int64_t>(i)) - 1) * limit);
   return values_initializer(std::move(values));
 }
 
@@ -98,7 +99,13 @@ std::vector<Case> cases() {
       mlp("momentum", with("momentum", 0.02)),
       mlp("nesterov", with("momentum", 0.02, {{"nesterov", true}})),
       mlp("adam", with("adam", 0.0003)),
-      mlp("adam_amsgrad", [] { AdamOptions o; o.learning_rate = 0.0003; o.amsgrad = true; return Adam(o); }),
+      mlp("adam_amsgrad",
+          [] {
+            AdamOptions o;
+            o.learning_rate = 0.0003;
+            o.amsgrad = true;
+            return Adam(o);
+          }),
       mlp("adamw", with("adamw", 0.0003)),
       mlp("adamax", with("adamax", 0.002)),
       mlp("nadam", with("nadam", 0.001)),
@@ -112,8 +119,11 @@ std::vector<Case> cases() {
       mlp("ftrl", with("ftrl", 0.05)),
       mlp("ftrl_regularized",
           [] {
-            return Ftrl({.learning_rate = 0.05, .l1_regularization_strength = 0.001, .l2_regularization_strength = 0.01,
-                         .l2_shrinkage_regularization_strength = 0.01, .beta = 0.1});
+            return Ftrl({.learning_rate = 0.05,
+                         .l1_regularization_strength = 0.001,
+                         .l2_regularization_strength = 0.01,
+                         .l2_shrinkage_regularization_strength = 0.01,
+                         .beta = 0.1});
           }),
       mlp("lamb", with("lamb", 0.005)),
       mlp("lion", with("lion", 0.00003)),
@@ -122,8 +132,9 @@ std::vector<Case> cases() {
       mlp("sgd_clipnorm", with("sgd", 0.05, {{"clipnorm", 0.5}})),
       mlp("sgd_global_clipnorm", with("sgd", 0.05, {{"global_clipnorm", 0.5}})),
       mlp("sgd_clipvalue", [] { return SGD({.learning_rate = 0.05, .clipvalue = 0.01}); }),
-      mlp("adam_cosine", with("adam", 0.001, {{"learning_rate_schedule", std::string("cosine")}, {"train_steps", 50.0},
-                                              {"warmup_steps", 10.0}})),
+      mlp("adam_cosine",
+          with("adam", 0.001,
+               {{"learning_rate_schedule", std::string("cosine")}, {"train_steps", 50.0}, {"warmup_steps", 10.0}})),
   };
 }
 
@@ -172,8 +183,10 @@ class CyclingFeed : public Feed {
     const int64_t n = type.shape.elements();
     for (int64_t i = 0; i < n; ++i) {
       const double value = u(batch * n + i);
-      if (type.dtype == DType::kI32) static_cast<int32_t*>(memory)[i] = static_cast<int32_t>(value * 10);
-      else static_cast<float*>(memory)[i] = static_cast<float>(value);
+      if (type.dtype == DType::kI32)
+        static_cast<int32_t*>(memory)[i] = static_cast<int32_t>(value * 10);
+      else
+        static_cast<float*>(memory)[i] = static_cast<float>(value);
     }
   }
   std::vector<std::vector<Buffer>> batches_;
@@ -227,7 +240,8 @@ TEST_P(LossParity, FiftyStepsGiveTheLossesOfKeras) {
       EXPECT_NEAR(losses[s], keras[s], kTolerance * keras[s]) << "step " << s;
       largest = std::max(largest, std::fabs(losses[s] - keras[s]) / keras[s]);
     }
-    RecordProperty(&keras == &expected[0] ? "largest_relative_to_f32" : "largest_relative_to_f64", std::to_string(largest));
+    RecordProperty(&keras == &expected[0] ? "largest_relative_to_f32" : "largest_relative_to_f64",
+                   std::to_string(largest));
     std::printf("  %s: largest relative difference from Keras in %s %.1e\n", GetParam().name.c_str(),
                 &keras == &expected[0] ? "float32" : "float64", largest);
   }

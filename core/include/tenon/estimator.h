@@ -69,7 +69,7 @@ class Params {
 
 struct EstimatorSpec {
   Mode mode = Mode::kTrain;
-  Tensor loss = {};      // scalar; training and evaluation
+  Tensor loss = {};       // scalar; training and evaluation
   TrainOp train_op = {};  // training
   std::vector<std::pair<std::string, Tensor>> predictions = {};
   std::vector<std::pair<std::string, Metric>> eval_metrics = {};
@@ -79,16 +79,16 @@ using ModelFn =
     std::function<EstimatorSpec(const Features& features, const Tensor& labels, Mode mode, const Params& params)>;
 
 struct RunConfig {
-  std::string model_dir = {};    // empty: nothing is kept
-  std::string device = "auto";   // "cpu", "tpu-emulator:v3-8", ...
-  uint64_t seed = 0;             // of initial weights, dropout
+  std::string model_dir = {};   // empty: nothing is kept
+  std::string device = "auto";  // "cpu", "tpu-emulator:v3-8", ...
+  uint64_t seed = 0;            // of initial weights, dropout
   // Checkpoints: every so many steps, or else seconds; always one at the end. 0: neither.
   int64_t save_checkpoints_steps = 0;
   double save_checkpoints_secs = 600;
-  int keep_checkpoint_max = 5;   // 0: all
+  int keep_checkpoint_max = 5;  // 0: all
   int64_t log_step_count_steps = 100;
   int64_t iterations_per_loop = 0;  // steps in one call of the device; 0: as many as take about half a second
-  bool deterministic = false;    // no kernel is chosen by the clock
+  bool deterministic = false;       // no kernel is chosen by the clock
   // Asked between calls of the device, at a step boundary. True ends training (which saves first), evaluation or
   // prediction with an error of code kUnavailable.
   std::function<bool()> interrupted = {};

@@ -247,8 +247,8 @@ class InputPipeline {
   int64_t corrupt_records() const;  // different ones, left out so far; the rest of a file counts as one
   // For each file whose framing is broken: "the rest of FILE is lost, N bytes from offset M on".
   std::vector<std::string> lost() const;
-  int prefetch() const;             // batches made ahead at present
-  double wait_seconds() const;      // spent waiting in next() so far
+  int prefetch() const;         // batches made ahead at present
+  double wait_seconds() const;  // spent waiting in next() so far
 
  private:
   struct Impl;

@@ -23,8 +23,21 @@ enum class ScatterKind : int { kAdd, kSet };
 // f32 whatever it is.
 enum class Precision : int { kDefault, kHigh, kHighest };
 enum class Activation : int {
-  kNone, kRelu, kRelu6, kLeakyRelu, kElu, kSelu, kSigmoid, kTanh, kSoftplus,
-  kGelu, kGeluTanh, kSilu, kMish, kHardSigmoid, kHardSwish,
+  kNone,
+  kRelu,
+  kRelu6,
+  kLeakyRelu,
+  kElu,
+  kSelu,
+  kSigmoid,
+  kTanh,
+  kSoftplus,
+  kGelu,
+  kGeluTanh,
+  kSilu,
+  kMish,
+  kHardSigmoid,
+  kHardSwish,
 };
 enum class ResizeMethod : int { kNearest, kBilinear };
 enum class Coordinates : int { kLegacy, kHalfPixel, kAlignCorners };
@@ -147,8 +160,8 @@ Normalized batch_norm(Tensor x, Tensor gamma, Tensor beta, Tensor residual, cons
 struct BatchNormGrad {
   Tensor dx, dgamma, dbeta, dresidual;  // dresidual: only with residual
 };
-BatchNormGrad batch_norm_grad(Tensor dy, Tensor x, Tensor gamma, Tensor mean, Tensor var, Tensor y,
-                              bool with_residual, const NormOptions& options);
+BatchNormGrad batch_norm_grad(Tensor dy, Tensor x, Tensor gamma, Tensor mean, Tensor var, Tensor y, bool with_residual,
+                              const NormOptions& options);
 Tensor batch_norm_apply(Tensor x, Tensor gamma, Tensor beta, Tensor mean, Tensor var, Tensor residual,
                         const NormOptions& options);
 // Moments over `axes`; gamma and beta have x's trailing dims (rank of gamma). center false: RMS.
@@ -156,8 +169,8 @@ Normalized layer_norm(Tensor x, Tensor gamma, Tensor beta, const Ints& axes, dou
 struct LayerNormGrad {
   Tensor dx, dgamma, dbeta;
 };
-LayerNormGrad layer_norm_grad(Tensor dy, Tensor x, Tensor gamma, Tensor mean, Tensor var, const Ints& axes,
-                              double eps, bool center, bool with_beta);
+LayerNormGrad layer_norm_grad(Tensor dy, Tensor x, Tensor gamma, Tensor mean, Tensor var, const Ints& axes, double eps,
+                              bool center, bool with_beta);
 
 Tensor softmax(Tensor x, int64_t axis = -1);
 Tensor log_softmax(Tensor x, int64_t axis = -1);
@@ -173,8 +186,7 @@ struct CrossEntropy {
 // x[.., V]; label I[..] or F[.., V]; loss and lse [..].
 // The op softmax_cross_entropy; the loss of that name (losses.h) is its mean.
 CrossEntropy softmax_cross_entropy_per_example(Tensor x, Tensor label, const CrossEntropyOptions& options = {});
-Tensor softmax_cross_entropy_grad(Tensor dloss, Tensor x, Tensor label, Tensor lse,
-                                  const CrossEntropyOptions& options);
+Tensor softmax_cross_entropy_grad(Tensor dloss, Tensor x, Tensor label, Tensor lse, const CrossEntropyOptions& options);
 Tensor dropout(Tensor x, Tensor seed, Tensor step, Tensor residual, double rate, int64_t stream);
 
 struct AttentionOptions {
@@ -192,8 +204,8 @@ Attention attention(Tensor q, Tensor k, Tensor v, Tensor bias, Tensor seed, Tens
 struct AttentionGrad {
   Tensor dq, dk, dv, dbias;
 };
-AttentionGrad attention_grad(Tensor dy, Tensor q, Tensor k, Tensor v, Tensor bias, Tensor seed, Tensor step,
-                             Tensor y, Tensor lse, const AttentionOptions& options);
+AttentionGrad attention_grad(Tensor dy, Tensor q, Tensor k, Tensor v, Tensor bias, Tensor seed, Tensor step, Tensor y,
+                             Tensor lse, const AttentionOptions& options);
 struct Recurrent {
   Tensor y, c, gates;  // c: lstm only
 };
@@ -217,7 +229,7 @@ Shape broadcast_shapes(const Shape& a, const Shape& b);
 Tensor broadcast_to(Tensor x, const Shape& shape);  // NumPy's rule: aligned at the last axis
 // Undoes broadcast_to for gradients and keepdims: inserts axes of size 1.
 Tensor expand_dims(Tensor x, int64_t axis);
-Tensor reduce_sum(Tensor x, const Ints& axes = {}, bool keepdims = false);   // no axes: all
+Tensor reduce_sum(Tensor x, const Ints& axes = {}, bool keepdims = false);  // no axes: all
 Tensor reduce_mean(Tensor x, const Ints& axes = {}, bool keepdims = false);
 Tensor reduce_max(Tensor x, const Ints& axes = {}, bool keepdims = false);
 Tensor reduce_min(Tensor x, const Ints& axes = {}, bool keepdims = false);

@@ -18,14 +18,14 @@ namespace tenon {
 // What went wrong, in the order of the C ABI's numbers.
 enum class Code : int32_t {
   kOk = 0,
-  kInvalid = 1,       // the caller's input is wrong; the message says what was expected and found
-  kUnsupported = 2,   // understood, but this device or version cannot do it
-  kUnavailable = 3,   // no such hardware, file or entry here
+  kInvalid = 1,      // the caller's input is wrong; the message says what was expected and found
+  kUnsupported = 2,  // understood, but this device or version cannot do it
+  kUnavailable = 3,  // no such hardware, file or entry here
   kOutOfMemory = 4,
-  kDeviceLost = 5,    // close the device, open it again, restore the last checkpoint
+  kDeviceLost = 5,  // close the device, open it again, restore the last checkpoint
   kTimeout = 6,
-  kAbi = 7,           // a plugin broke the contract
-  kInternal = 8,      // a bug in Tenon or in a plugin
+  kAbi = 7,       // a plugin broke the contract
+  kInternal = 8,  // a bug in Tenon or in a plugin
 };
 
 // "invalid", "unsupported", ...
@@ -89,8 +89,8 @@ void check(const Status& status);
 }  // namespace tenon
 
 // Returns from the enclosing function when `expression` (a Status) is an error.
-#define TENON_TRY(expression)                        \
-  do {                                               \
+#define TENON_TRY(expression)                                                                    \
+  do {                                                                                           \
     if (::tenon::Status tenon_status_ = (expression); !tenon_status_.ok()) return tenon_status_; \
   } while (false)
 

@@ -18,7 +18,8 @@ class StepRunner {
   // ones. At most max_steps in one call of run(). Of the configuration device, seed and deterministic count. A step
   // trains, evaluates or predicts, by `mode`.
   static Result<StepRunner> create(const ModelFn& model, const Params& params, const std::vector<MemoryFeature>& batch,
-                                   int64_t batch_size, const RunConfig& config, int max_steps, Mode mode = Mode::kTrain);
+                                   int64_t batch_size, const RunConfig& config, int max_steps,
+                                   Mode mode = Mode::kTrain);
   StepRunner(StepRunner&&) noexcept;
   ~StepRunner();
 

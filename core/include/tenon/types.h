@@ -26,9 +26,9 @@ enum class DType : int32_t {
   kBool = 8,  // one byte, 0 or 1
 };
 
-std::string_view dtype_name(DType dtype);       // "f32", "bf16", ..., "bool"
-DType dtype_from_name(std::string_view name);   // kNone when there is none of that name
-int64_t dtype_bytes(DType dtype);               // of one element
+std::string_view dtype_name(DType dtype);      // "f32", "bf16", ..., "bool"
+DType dtype_from_name(std::string_view name);  // kNone when there is none of that name
+int64_t dtype_bytes(DType dtype);              // of one element
 
 constexpr bool is_float(DType t) {
   return t == DType::kF32 || t == DType::kBF16 || t == DType::kF16 || t == DType::kF64;

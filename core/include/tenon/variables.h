@@ -13,8 +13,8 @@
 namespace tenon {
 
 // A variable of the graph that `like` belongs to: its current value. Name "NAME" under the current scope.
-Tensor variable(Tensor like, std::string_view name, const Shape& shape, Initializer initializer,
-                bool trainable = true, DType dtype = DType::kF32);
+Tensor variable(Tensor like, std::string_view name, const Shape& shape, Initializer initializer, bool trainable = true,
+                DType dtype = DType::kF32);
 // Sets the value that a variable has after the step (a moving average, a counter).
 void assign(Tensor variable, Tensor next);
 // Adds a term to the loss that minimize() sees (regularizers do).

@@ -41,35 +41,59 @@ ActGradLoop act_grad_loop(int32_t act) {
 
 double act_f64(int32_t act, double x, double alpha) {
   switch (act) {
-    case TENON_ACT_RELU: return x < 0 ? 0 : x;
-    case TENON_ACT_RELU6: return relu6(x);
-    case TENON_ACT_LEAKY_RELU: return x > 0 ? x : alpha * x;
-    case TENON_ACT_ELU: return x > 0 ? x : alpha * std::expm1(x);
-    case TENON_ACT_SELU: return kScale64 * (x > 0 ? x : kAlpha64 * std::expm1(x));
-    case TENON_ACT_SIGMOID: return sigmoid(x);
-    case TENON_ACT_TANH: return std::tanh(x);
-    case TENON_ACT_SOFTPLUS: return softplus(x);
-    case TENON_ACT_GELU: return x * normal_cdf(x);
-    case TENON_ACT_GELU_TANH: return x * gelu_tanh_factor(x);
-    case TENON_ACT_SILU: return x * sigmoid(x);
-    case TENON_ACT_MISH: return x * std::tanh(softplus(x));
-    case TENON_ACT_HARD_SIGMOID: return relu6(x + 3) / 6;
-    case TENON_ACT_HARD_SWISH: return x * relu6(x + 3) / 6;
-    default: return x;
+    case TENON_ACT_RELU:
+      return x < 0 ? 0 : x;
+    case TENON_ACT_RELU6:
+      return relu6(x);
+    case TENON_ACT_LEAKY_RELU:
+      return x > 0 ? x : alpha * x;
+    case TENON_ACT_ELU:
+      return x > 0 ? x : alpha * std::expm1(x);
+    case TENON_ACT_SELU:
+      return kScale64 * (x > 0 ? x : kAlpha64 * std::expm1(x));
+    case TENON_ACT_SIGMOID:
+      return sigmoid(x);
+    case TENON_ACT_TANH:
+      return std::tanh(x);
+    case TENON_ACT_SOFTPLUS:
+      return softplus(x);
+    case TENON_ACT_GELU:
+      return x * normal_cdf(x);
+    case TENON_ACT_GELU_TANH:
+      return x * gelu_tanh_factor(x);
+    case TENON_ACT_SILU:
+      return x * sigmoid(x);
+    case TENON_ACT_MISH:
+      return x * std::tanh(softplus(x));
+    case TENON_ACT_HARD_SIGMOID:
+      return relu6(x + 3) / 6;
+    case TENON_ACT_HARD_SWISH:
+      return x * relu6(x + 3) / 6;
+    default:
+      return x;
   }
 }
 
 double act_grad_f64(int32_t act, double g, double t, double alpha) {
   switch (act) {
-    case TENON_ACT_RELU: return t > 0 ? g : 0;
-    case TENON_ACT_RELU6: return t > 0 && t < 6 ? g : 0;
-    case TENON_ACT_LEAKY_RELU: return t > 0 ? g : alpha * g;
-    case TENON_ACT_ELU: return t < 0 ? g * (t + alpha) : g;
-    case TENON_ACT_SELU: return t < 0 ? g * (t + kScale64 * kAlpha64) : g * kScale64;
-    case TENON_ACT_SIGMOID: return g * (t * (1 - t));
-    case TENON_ACT_TANH: return g * (1 - t * t);
-    case TENON_ACT_SOFTPLUS: return g * -std::expm1(-t);
-    case TENON_ACT_GELU: return g * (normal_cdf(t) + t * std::exp(-0.5 * t * t) / std::sqrt(2 * M_PI));
+    case TENON_ACT_RELU:
+      return t > 0 ? g : 0;
+    case TENON_ACT_RELU6:
+      return t > 0 && t < 6 ? g : 0;
+    case TENON_ACT_LEAKY_RELU:
+      return t > 0 ? g : alpha * g;
+    case TENON_ACT_ELU:
+      return t < 0 ? g * (t + alpha) : g;
+    case TENON_ACT_SELU:
+      return t < 0 ? g * (t + kScale64 * kAlpha64) : g * kScale64;
+    case TENON_ACT_SIGMOID:
+      return g * (t * (1 - t));
+    case TENON_ACT_TANH:
+      return g * (1 - t * t);
+    case TENON_ACT_SOFTPLUS:
+      return g * -std::expm1(-t);
+    case TENON_ACT_GELU:
+      return g * (normal_cdf(t) + t * std::exp(-0.5 * t * t) / std::sqrt(2 * M_PI));
     case TENON_ACT_GELU_TANH: {
       const double s = gelu_tanh_factor(t), slope = 2 * std::sqrt(2 / M_PI) * (1 + 3 * 0.044715 * t * t);
       return g * (s + t * (s * (1 - s)) * slope);
@@ -82,9 +106,12 @@ double act_grad_f64(int32_t act, double g, double t, double alpha) {
       const double h = std::tanh(softplus(t));
       return g * (h + t * (1 - h * h) * sigmoid(t));
     }
-    case TENON_ACT_HARD_SIGMOID: return std::fabs(t) < 3 ? g / 6 : 0;
-    case TENON_ACT_HARD_SWISH: return g * (t <= -3 ? 0 : t >= 3 ? 1 : (2 * t + 3) / 6);
-    default: return g;
+    case TENON_ACT_HARD_SIGMOID:
+      return std::fabs(t) < 3 ? g / 6 : 0;
+    case TENON_ACT_HARD_SWISH:
+      return g * (t <= -3 ? 0 : t >= 3 ? 1 : (2 * t + 3) / 6);
+    default:
+      return g;
   }
 }
 

@@ -77,7 +77,8 @@ TENON_INLINE f32x8 act_grad8(f32x8 g, f32x8 t, f32x8 alpha) {
 template <class F>
 auto with_act(int32_t act, F&& f) {
 #define TENON_ACT_CASE(a) \
-  case a: return f(std::integral_constant<int, a>{})
+  case a:                 \
+    return f(std::integral_constant<int, a>{})
   switch (act) {
     TENON_ACT_CASE(TENON_ACT_RELU);
     TENON_ACT_CASE(TENON_ACT_RELU6);
@@ -93,7 +94,8 @@ auto with_act(int32_t act, F&& f) {
     TENON_ACT_CASE(TENON_ACT_MISH);
     TENON_ACT_CASE(TENON_ACT_HARD_SIGMOID);
     TENON_ACT_CASE(TENON_ACT_HARD_SWISH);
-    default: return f(std::integral_constant<int, TENON_ACT_NONE>{});
+    default:
+      return f(std::integral_constant<int, TENON_ACT_NONE>{});
   }
 #undef TENON_ACT_CASE
 }

@@ -37,7 +37,7 @@ void grad_sum_f64(const double* g, const double* t, double* dz, double* sum, int
 
 struct BiasGrad {
   int64_t rows = 0, columns = 0;
-  int64_t group = 0;       // rows whose sums are kept apart, so that a loop is long when C is small
+  int64_t group = 0;  // rows whose sums are kept apart, so that a loop is long when C is small
   int64_t chunks = 0, chunk_rows = 0;
   int32_t dtype = 0, act = 0;
   double alpha = 0;
@@ -56,7 +56,8 @@ struct BiasGrad {
   // Flat elements [i, i + n), n <= kBlock for bf16 and f16.
   template <class T>
   void block(const Call& call, GradSum<T> loop, int64_t i, int64_t n, T* sum) const {
-    if (!is_half(dtype)) return loop(call.in<T>(0) + i, call.in<T>(1) + i, call.out<T>(0) + i, sum, n, static_cast<T>(alpha), act);
+    if (!is_half(dtype))
+      return loop(call.in<T>(0) + i, call.in<T>(1) + i, call.out<T>(0) + i, sum, n, static_cast<T>(alpha), act);
     if constexpr (std::is_same_v<T, float>) {
       alignas(64) float g[kBlock], t[kBlock];
       widen(dtype, call.in<uint16_t>(0) + i, g, n);
@@ -82,8 +83,10 @@ struct BiasGrad {
     for (int64_t c = s.begin; c < s.end; ++c) {
       T total = 0;
       for (int64_t i = 0; i < chunks * group; ++i) total += sums[i * columns + c];
-      if (!is_half(dtype)) call.out<T>(1)[c] = total;
-      else if constexpr (std::is_same_v<T, float>) narrow(dtype, &total, call.out<uint16_t>(1) + c, 1);
+      if (!is_half(dtype))
+        call.out<T>(1)[c] = total;
+      else if constexpr (std::is_same_v<T, float>)
+        narrow(dtype, &total, call.out<uint16_t>(1) + c, 1);
     }
   }
 
@@ -98,15 +101,18 @@ struct BiasGrad {
 };
 
 plugin::Verdict accept(const NodeView& node) {
-  if (node.operands() != 2 || !node.has(0) || !node.has(1) || node.results() != 2 || !node.has_result(0) || !node.has_result(1))
+  if (node.operands() != 2 || !node.has(0) || !node.has(1) || node.results() != 2 || !node.has_result(0) ||
+      !node.has_result(1))
     return refusal(node, "expected g, t and two results");
   const plugin::ValueView g = node.in(0), t = node.in(1);
-  if (!plugin::is_float(g.dtype()) || t.dtype() != g.dtype() || node.out(0).dtype() != g.dtype() || node.out(1).dtype() != g.dtype())
+  if (!plugin::is_float(g.dtype()) || t.dtype() != g.dtype() || node.out(0).dtype() != g.dtype() ||
+      node.out(1).dtype() != g.dtype())
     return refusal(node, "operands and results must be of one float dtype");
   if (g.rank() < 1 || !same_shape(g, t) || !same_shape(g, node.out(0)) || node.out(1).elements() != g.dim(-1))
     return refusal(node, "g, t and dz must share a shape of rank >= 1, dbias its last dimension");
   const int32_t act = node.enumerator("act");
-  return act >= 0 && act <= TENON_ACT_HARD_SWISH ? plugin::take() : refusal(node, "unknown activation " + std::to_string(act));
+  return act >= 0 && act <= TENON_ACT_HARD_SWISH ? plugin::take()
+                                                 : refusal(node, "unknown activation " + std::to_string(act));
 }
 
 Kernel make(const NodeView& node, const Env&) {
@@ -121,8 +127,10 @@ Kernel make(const NodeView& node, const Env&) {
   k.in_place = {{0, 0}, {1, 0}};
   k.scratch_bytes = static_cast<uint64_t>(b.chunks * b.run_length() * (b.dtype == TENON_F64 ? 8 : 4));
   const auto f32 = with_act(b.act, [](auto a) -> GradSum<float> { return grad_sum<a.value>; });
-  if (b.dtype == TENON_F64) k.run = [b](const Call& call) { b.run<double>(call, grad_sum_f64); };
-  else k.run = [b, f32](const Call& call) { b.run<float>(call, f32); };
+  if (b.dtype == TENON_F64)
+    k.run = [b](const Call& call) { b.run<double>(call, grad_sum_f64); };
+  else
+    k.run = [b, f32](const Call& call) { b.run<float>(call, f32); };
   return k;
 }
 

@@ -25,7 +25,8 @@ struct Room {
   }
   static uint64_t bytes(const Attention& a) {
     return static_cast<uint64_t>(lines(a.D * packed_columns(a.S)) + lines(a.S * packed_columns(a.D)) +
-                                 lines(a.block * a.score_step) + lines(a.S + 64)) * 4;
+                                 lines(a.block * a.score_step) + lines(a.S + 64)) *
+           4;
   }
 };
 
@@ -70,7 +71,8 @@ void attend(const Attention& a, const Ports& p, const Room& room, int64_t b, int
     }
     return;
   }
-  multiply({a.q_at(p.q, b, t, n), a.q_rows.data(), 1, a.D, room.k, a.D, a.S, keys, room.scores, a.score_rows.data(), rows, false});
+  multiply({a.q_at(p.q, b, t, n), a.q_rows.data(), 1, a.D, room.k, a.D, a.S, keys, room.scores, a.score_rows.data(),
+            rows, false});
   for (int64_t r = 0; r < rows; ++r) {
     float* s = room.scores + r * a.score_step;
     const int64_t seen = a.keys(t + r), row = (b * a.N + n) * a.T + t + r;
@@ -89,8 +91,14 @@ Kernel make_attention(const NodeView& node, const Env&) {
   k.thread_scratch_bytes = Room::bytes(*a);
   k.run = [=](const Call& call) {
     const Room room(*a, call.thread_scratch);
-    const Ports p{call.in(0), call.in(1), call.in(2), a->biased ? call.in(3) : nullptr,
-                  seeded ? call.in<int64_t>(4) : nullptr, seeded ? call.in<int64_t>(5) : nullptr, call.out(0), call.out(1)};
+    const Ports p{call.in(0),
+                  call.in(1),
+                  call.in(2),
+                  a->biased ? call.in(3) : nullptr,
+                  seeded ? call.in<int64_t>(4) : nullptr,
+                  seeded ? call.in<int64_t>(5) : nullptr,
+                  call.out(0),
+                  call.out(1)};
     const Slice s = call.share(a->B * a->N * a->blocks);
     int64_t packed = -1;  // the keys and values that lie in the room
     for (int64_t u = s.begin; u < s.end; ++u) {
@@ -130,7 +138,8 @@ AttentionRef attention_of(const NodeView& node, int q, int k, int bias) {
     a->bias_n = v.dim(1) == 1 ? 0 : v.dim(2) * a->S;
     a->bias_b = v.dim(0) == 1 ? 0 : v.dim(1) * v.dim(2) * a->S;
   }
-  for (int64_t r = 0; r < a->block; ++r) a->q_rows.push_back(r * a->N * a->D), a->score_rows.push_back(r * a->score_step);
+  for (int64_t r = 0; r < a->block; ++r)
+    a->q_rows.push_back(r * a->N * a->D), a->score_rows.push_back(r * a->score_step);
   for (int64_t r = 0; r < a->S; ++r) a->kv_rows.push_back(r * a->M * a->D), a->unit_rows.push_back(r);
   return a;
 }
@@ -146,7 +155,8 @@ plugin::Verdict accept_attention(const NodeView& node, int q, int k, int bias) {
   if (node.in(k + 1).dim(3) != vq.dim(3)) return plugin::decompose();  // values of another size
   const double rate = node.f64("rate");
   if (!(rate >= 0 && rate < 1)) return plugin::refuse("attention: rate must lie in [0, 1)");
-  if (rate > 0 && !(node.has(bias + 1) && node.has(bias + 2))) return plugin::refuse("attention: dropout needs seed and step");
+  if (rate > 0 && !(node.has(bias + 1) && node.has(bias + 2)))
+    return plugin::refuse("attention: dropout needs seed and step");
   if (vq.elements() / vq.dim(3) * vk.dim(1) > int64_t{1} << 34) return plugin::decompose();
   if (!node.has(bias)) return plugin::take();
   const auto vb = node.in(bias);
@@ -169,7 +179,8 @@ const uint32_t* dropout_words(const Attention& a, int64_t seed, int64_t step, in
 }
 
 void add_attention(KernelTable& table) {
-  table.add("attention", [](const NodeView& n) { return accept_attention(n, 0, 1, 3); }, make_attention);
+  table.add(
+      "attention", [](const NodeView& n) { return accept_attention(n, 0, 1, 3); }, make_attention);
   add_attention_grad(table);
 }
 

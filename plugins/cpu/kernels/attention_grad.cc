@@ -46,7 +46,8 @@ struct Ports {
 };
 
 // Scores become P, negative where dropout zeroes it, and z = dropout(P).
-void probabilities(const Attention& a, const float* bias, float lse, const uint32_t* words, int64_t n, float* p, float* z) {
+void probabilities(const Attention& a, const float* bias, float lse, const uint32_t* words, int64_t n, float* p,
+                   float* z) {
   const i32x8 limit = splat8i(a.threshold), sign = splat8i(INT32_MIN);
   for (int64_t i = 0; i < n; i += 8) {
     f32x8 s = row8(p, i, n, 0) * a.scale;
@@ -111,7 +112,8 @@ void attend_back(const Attention& a, const Ports& p, const Room& room, int64_t b
   }
   multiply({room.z, scores, 1, keys, room.k, S, D, D, p.dq + first, a.q_rows.data(), rows, false});
   pack_panels(p.q + first, rows, D, a.N * D, a.block, room.rows);
-  multiply({room.z, a.unit_rows.data(), a.score_step, rows, room.rows, a.block, D, D, dk, a.kv_rows.data(), keys, true});
+  multiply(
+      {room.z, a.unit_rows.data(), a.score_step, rows, room.rows, a.block, D, D, dk, a.kv_rows.data(), keys, true});
 }
 
 void head_back(const Attention& a, const Ports& p, const Room& room, int64_t b, int64_t m) {
@@ -139,8 +141,19 @@ Kernel make_attention_grad(const NodeView& node, const Env&) {
   k.thread_scratch_bytes = Room(*a, nullptr).used;
   k.run = [=](const Call& call) {
     const Room room(*a, call.thread_scratch);
-    Ports p{call.in(0), call.in(1), call.in(2), call.in(3), a->biased ? call.in(kBias) : nullptr, call.in(4), call.in(5),
-            nullptr, nullptr, call.out(0), call.out(1), call.out(2), dbias ? call.out(3) : nullptr};
+    Ports p{call.in(0),
+            call.in(1),
+            call.in(2),
+            call.in(3),
+            a->biased ? call.in(kBias) : nullptr,
+            call.in(4),
+            call.in(5),
+            nullptr,
+            nullptr,
+            call.out(0),
+            call.out(1),
+            call.out(2),
+            dbias ? call.out(3) : nullptr};
     if (a->drops()) p.seed = call.in<int64_t>(kBias + 1), p.step = call.in<int64_t>(kBias + 2);
     const Slice s = call.share(a->B * a->M);
     for (int64_t u = s.begin; u < s.end; ++u) head_back(*a, p, room, u / a->M, u % a->M);

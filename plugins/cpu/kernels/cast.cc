@@ -20,7 +20,8 @@ TENON_INLINE To convert(From x) {
   if constexpr (std::is_same_v<To, Truth>) {
     return {static_cast<uint8_t>(x != From(0))};
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    constexpr From high = static_cast<From>(std::numeric_limits<To>::max());  // rounds up to a power of two at 31 and 63 bits
+    constexpr From high =
+        static_cast<From>(std::numeric_limits<To>::max());  // rounds up to a power of two at 31 and 63 bits
     constexpr From low = static_cast<From>(std::numeric_limits<To>::min());
     const bool above = sizeof(To) == 1 ? x > high : x >= high, below = x < low;
     const From inside = above || below || x != x ? From(0) : x;
@@ -44,12 +45,18 @@ void cast_loop(const void* src, void* dst, int64_t n) {
 template <class From>
 CastLoop cast_from(int32_t to) {
   switch (to) {
-    case TENON_F64: return cast_loop<From, double>;
-    case TENON_I32: return cast_loop<From, int32_t>;
-    case TENON_I64: return cast_loop<From, int64_t>;
-    case TENON_U8: return cast_loop<From, uint8_t>;
-    case TENON_BOOL: return cast_loop<From, Truth>;
-    default: return cast_loop<From, float>;
+    case TENON_F64:
+      return cast_loop<From, double>;
+    case TENON_I32:
+      return cast_loop<From, int32_t>;
+    case TENON_I64:
+      return cast_loop<From, int64_t>;
+    case TENON_U8:
+      return cast_loop<From, uint8_t>;
+    case TENON_BOOL:
+      return cast_loop<From, Truth>;
+    default:
+      return cast_loop<From, float>;
   }
 }
 
@@ -86,11 +93,17 @@ CastLoop find_loop(int32_t from, int32_t to) {
     if (from == TENON_I64) return odd_from_integer<int64_t>;
   }
   switch (from) {
-    case TENON_F64: return cast_from<double>(to);
-    case TENON_I32: return cast_from<int32_t>(to);
-    case TENON_I64: return cast_from<int64_t>(to);
-    case TENON_U8: case TENON_BOOL: return cast_from<uint8_t>(to);
-    default: return cast_from<float>(to);
+    case TENON_F64:
+      return cast_from<double>(to);
+    case TENON_I32:
+      return cast_from<int32_t>(to);
+    case TENON_I64:
+      return cast_from<int64_t>(to);
+    case TENON_U8:
+    case TENON_BOOL:
+      return cast_from<uint8_t>(to);
+    default:
+      return cast_from<float>(to);
   }
 }
 
@@ -135,7 +148,9 @@ void add_cast(KernelTable& table) {
   const auto accept = [](const NodeView& node) {
     if (node.operands() != 1 || !node.has(0) || !same_shape(node.in(0), node.out(0)))
       return refusal(node, "expected one operand of the result's shape");
-    return node.out(0).dtype() == node.enumerator("to", node.out(0).dtype()) ? plugin::take() : refusal(node, "the result is not of the dtype `to`");
+    return node.out(0).dtype() == node.enumerator("to", node.out(0).dtype())
+               ? plugin::take()
+               : refusal(node, "the result is not of the dtype `to`");
   };
   const auto make = [](const NodeView& node, const Env&) {
     const int32_t from = node.in(0).dtype(), to = node.out(0).dtype();

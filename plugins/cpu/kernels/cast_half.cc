@@ -66,14 +66,18 @@ void from_floats(const float* src, uint16_t* dst, int64_t n, F f) {
 
 void widen(int32_t dtype, const void* src, float* dst, int64_t n) {
   const auto* s = static_cast<const uint16_t*>(src);
-  if (dtype == TENON_BF16) to_floats(s, dst, n, [](u16x8 h) { return widen_bf16(h); });
-  else to_floats(s, dst, n, [](u16x8 h) { return widen_f16(h); });
+  if (dtype == TENON_BF16)
+    to_floats(s, dst, n, [](u16x8 h) { return widen_bf16(h); });
+  else
+    to_floats(s, dst, n, [](u16x8 h) { return widen_f16(h); });
 }
 
 void narrow(int32_t dtype, const float* src, void* dst, int64_t n) {
   auto* d = static_cast<uint16_t*>(dst);
-  if (dtype == TENON_BF16) from_floats(src, d, n, [](f32x8 f) { return narrow_bf16(f); });
-  else from_floats(src, d, n, [](f32x8 f) { return narrow_f16(f); });
+  if (dtype == TENON_BF16)
+    from_floats(src, d, n, [](f32x8 f) { return narrow_bf16(f); });
+  else
+    from_floats(src, d, n, [](f32x8 f) { return narrow_f16(f); });
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

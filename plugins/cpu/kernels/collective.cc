@@ -19,9 +19,11 @@ Kernel make_replica_id(const NodeView&, const Env&) {
 
 // x[i] -> y[i] of the same type, as a group of one makes it.
 plugin::Verdict accept_copies(const NodeView& node) {
-  if (node.operands() != node.results() || node.operands() == 0) return refusal(node, "expected a result for each operand");
+  if (node.operands() != node.results() || node.operands() == 0)
+    return refusal(node, "expected a result for each operand");
   for (int i = 0; i < node.operands(); ++i) {
-    if (!node.has(i) || !node.has_result(i)) return refusal(node, "operand or result " + std::to_string(i) + " is absent");
+    if (!node.has(i) || !node.has_result(i))
+      return refusal(node, "operand or result " + std::to_string(i) + " is absent");
     if (node.in(i).dtype() != node.out(i).dtype() || !same_shape(node.in(i), node.out(i)))
       return refusal(node, "this backend runs one replica, the shapes tell of more");
   }
@@ -42,7 +44,9 @@ Kernel make_copies(const NodeView& node, const Env&) {
       const int at = static_cast<int>(i);
       if (call.in<uint8_t>(at) == call.out<uint8_t>(at)) continue;
       const Slice s = call.share(bytes[i], 4096);
-      if (s.begin < s.end) std::memcpy(call.out<uint8_t>(at) + s.begin, call.in<uint8_t>(at) + s.begin, static_cast<size_t>(s.end - s.begin));
+      if (s.begin < s.end)
+        std::memcpy(call.out<uint8_t>(at) + s.begin, call.in<uint8_t>(at) + s.begin,
+                    static_cast<size_t>(s.end - s.begin));
     }
   };
   return k;

@@ -77,7 +77,9 @@ void grad_filter(const ConvShape& s, const Call& call, int64_t r, double* row) {
 }  // namespace
 
 Kernel make_conv_f64(const NodeView& node, const ConvShape& s) {
-  const auto row_of = node.op() == "conv_grad_input" ? grad_input : node.op() == "conv_grad_filter" ? grad_filter : forward;
+  const auto row_of = node.op() == "conv_grad_input"    ? grad_input
+                      : node.op() == "conv_grad_filter" ? grad_filter
+                                                        : forward;
   const int64_t n = node.out(0).dim(-1), rows = node.out(0).elements() / n;
   const bool to_f32 = node.out(0).dtype() == TENON_F32;
   Kernel kernel;

@@ -109,8 +109,8 @@ void FilterGrad::run(const Call& call, const float* x, const float* dy, float* d
   add_up(call, dw);
 }
 
-void FilterGrad::chunk(int64_t first_unit, int64_t last_unit, Slice cells, const float* x, const float* dy,
-                       float* room, float* dw) const {
+void FilterGrad::chunk(int64_t first_unit, int64_t last_unit, Slice cells, const float* x, const float* dy, float* room,
+                       float* dw) const {
   if (cells.begin == cells.end) return;
   const int64_t x_image = x_.product() * s_.c, copy = extent_.product() * pixel_, others = y_.product() / y_[axis_];
   for (int64_t u = first_unit; u < last_unit; ++u) {

@@ -12,9 +12,7 @@ class FilterGrad {
  public:
   explicit FilterGrad(const ConvShape& shape);
 
-  uint64_t scratch_bytes() const {
-    return chunks_ > 1 ? static_cast<uint64_t>(chunks_ * size_) * sizeof(float) : 0;
-  }
+  uint64_t scratch_bytes() const { return chunks_ > 1 ? static_cast<uint64_t>(chunks_ * size_) * sizeof(float) : 0; }
   uint64_t thread_scratch_bytes() const {
     return static_cast<uint64_t>(round_up(source_, 16) + packed_) * sizeof(float);
   }
@@ -49,10 +47,10 @@ class FilterGrad {
   bool packs_ = true;  // dy into panels: not worth it for a few rows of dw
   int axis_ = 0;
   Point x_, y_, low_, extent_, pitch_size_;
-  int64_t pixel_ = 1;                              // floats from one point of the copy to the next
-  int64_t rows_ = 1, blocks_ = 1, images_ = 1;     // of the block axis in a block; images in a unit
-  int64_t units_ = 1, chunks_ = 1;                 // chunks of units, summed apart and added in order
-  int64_t size_ = 0, source_ = 0, packed_ = 0;     // floats: dw, the copy of x, packed dy
+  int64_t pixel_ = 1;                           // floats from one point of the copy to the next
+  int64_t rows_ = 1, blocks_ = 1, images_ = 1;  // of the block axis in a block; images in a unit
+  int64_t units_ = 1, chunks_ = 1;              // chunks of units, summed apart and added in order
+  int64_t size_ = 0, source_ = 0, packed_ = 0;  // floats: dw, the copy of x, packed dy
   std::vector<int64_t> a_rows_, c_rows_, runs_;
   std::vector<Cell> cells_;
 };

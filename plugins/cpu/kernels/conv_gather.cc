@@ -78,8 +78,8 @@ void Gather::choose_blocks() {
   const int64_t most = std::max<int64_t>(1, (kBlockFloats / slab - span(1)) / p_.from_step[axis_] + 1);
   if (most < rows_) rows_ = ceil_div(rows_, ceil_div(rows_, most));
   const int64_t others = count.product() / length_, few = p_.batch * ceil_div(length_, rows_);
-  const bool fresh = !p_.transposed && p_.groups == 1 && few <= 4 &&
-                     p_.kernel.product() * p_.from_c * p_.to_c >= kManyWeights;
+  const bool fresh =
+      !p_.transposed && p_.groups == 1 && few <= 4 && p_.kernel.product() * p_.from_c * p_.to_c >= kManyWeights;
   while (threads_ > 1 && !fresh && p_.batch * ceil_div(length_, rows_) < kUnits && rows_ > 1 && rows_ * others > 48)
     rows_ = ceil_div(rows_, 2);
   blocks_ = ceil_div(length_, rows_);

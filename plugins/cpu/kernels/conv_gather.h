@@ -39,9 +39,7 @@ class Gather {
   explicit Gather(GatherPlan plan);
 
   uint64_t scratch_bytes() const { return static_cast<uint64_t>(round_up(weights_, 16)) * sizeof(float); }
-  uint64_t thread_scratch_bytes() const {
-    return static_cast<uint64_t>(source_ + fresh_) * sizeof(float);
-  }
+  uint64_t thread_scratch_bytes() const { return static_cast<uint64_t>(source_ + fresh_) * sizeof(float); }
   uint32_t threads() const { return threads_; }
   // Called by every thread of the gang.
   void run(const Call& call, const GatherData& data) const;
@@ -68,8 +66,8 @@ class Gather {
     const float* weights;   // packed, or plain where depthwise
     const float* residual;  // at the block's first point, or nullptr
     float* to;
-    float* fresh;           // room for weights packed as they are needed
-    int64_t rows, part;     // of the block axis
+    float* fresh;        // room for weights packed as they are needed
+    int64_t rows, part;  // of the block axis
   };
   void choose_blocks();
   void lay_out(const GatherPhase& g, Phase* phase) const;

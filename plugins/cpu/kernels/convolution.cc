@@ -105,7 +105,8 @@ Kernel product_kernel(const GemmShape& shape, bool bias = false, bool residual =
   auto gemm = std::make_shared<Gemm>(shape);
   Kernel kernel = kernel_of(gemm);
   kernel.run = [=](const Call& call) {
-    gemm->run(call, {call.in(0), call.in(1), bias ? call.in(2) : nullptr, residual ? call.in(3) : nullptr, call.out(0)});
+    gemm->run(call,
+              {call.in(0), call.in(1), bias ? call.in(2) : nullptr, residual ? call.in(3) : nullptr, call.out(0)});
   };
   return kernel;
 }
@@ -114,7 +115,8 @@ Kernel gather_kernel(GatherPlan plan, bool bias = false, bool residual = false) 
   auto gather = std::make_shared<Gather>(std::move(plan));
   Kernel kernel = kernel_of(gather);
   kernel.run = [=](const Call& call) {
-    gather->run(call, {call.in(0), call.in(1), bias ? call.in(2) : nullptr, residual ? call.in(3) : nullptr, call.out(0)});
+    gather->run(call,
+                {call.in(0), call.in(1), bias ? call.in(2) : nullptr, residual ? call.in(3) : nullptr, call.out(0)});
   };
   return kernel;
 }

@@ -25,10 +25,14 @@ using Wide = typename WideOf<T>::type;
 template <class F>
 auto with_float(int32_t dtype, F&& f) {
   switch (dtype) {
-    case TENON_BF16: return f(Bfloat{});
-    case TENON_F16: return f(Half{});
-    case TENON_F64: return f(double{});
-    default: return f(float{});
+    case TENON_BF16:
+      return f(Bfloat{});
+    case TENON_F16:
+      return f(Half{});
+    case TENON_F64:
+      return f(double{});
+    default:
+      return f(float{});
   }
 }
 

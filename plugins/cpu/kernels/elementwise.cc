@@ -42,8 +42,10 @@ void Walk::run_blocks(const Call& call, Slice s) const {
   for (int k = 0; k < operands; ++k) {
     if (!in[k].splat) continue;
     const void* x = call.in<uint8_t>(k);
-    if (in[k].half) widen(in[k].half, x, reinterpret_cast<float*>(buffer[k]), 1);
-    else std::memcpy(buffer[k], x, static_cast<size_t>(in[k].bytes));
+    if (in[k].half)
+      widen(in[k].half, x, reinterpret_cast<float*>(buffer[k]), 1);
+    else
+      std::memcpy(buffer[k], x, static_cast<size_t>(in[k].bytes));
     fill(buffer[k], in[k].half ? 4 : in[k].bytes, std::min(kBlock, s.end - s.begin));
     p[k] = buffer[k];
   }
@@ -105,7 +107,8 @@ Verdict check_operands(const NodeView& node, int operands, int first = 0) {
   for (int i = 0; i < operands; ++i) {
     if (!node.has(i)) return refusal(node, "operand " + std::to_string(i) + " is absent");
     const ValueView x = node.in(i);
-    if (x.rank() != 0 && !same_shape(x, node.out(0))) return refusal(node, "operand " + std::to_string(i) + " has another shape than the result");
+    if (x.rank() != 0 && !same_shape(x, node.out(0)))
+      return refusal(node, "operand " + std::to_string(i) + " has another shape than the result");
     if (i >= first && x.dtype() != node.in(first).dtype()) return refusal(node, "operands differ in dtype");
   }
   return plugin::take();
@@ -138,9 +141,12 @@ Verdict accept_select(const NodeView& node) {
   Verdict v = check_operands(node, 3, 1);
   if (v.answer != TENON_TAKE) return v;
   if (node.in(0).dtype() != TENON_BOOL) return refusal(node, "the condition is not bool");
-  return node.out(0).dtype() == node.in(1).dtype() ? plugin::take() : refusal(node, "the result has another dtype than the operands");
+  return node.out(0).dtype() == node.in(1).dtype() ? plugin::take()
+                                                   : refusal(node, "the result has another dtype than the operands");
 }
-Kernel make_select(const NodeView& node, const Env&) { return walk_kernel(node, select_loop(node.out(0).dtype()), false); }
+Kernel make_select(const NodeView& node, const Env&) {
+  return walk_kernel(node, select_loop(node.out(0).dtype()), false);
+}
 
 // x or (g, t), floats
 template <int kOperands>
@@ -148,7 +154,8 @@ Verdict accept_activation(const NodeView& node) {
   Verdict v = check_operands(node, kOperands);
   if (v.answer != TENON_TAKE) return v;
   const int32_t dtype = node.in(0).dtype(), act = node.enumerator("act");
-  if (!plugin::is_float(dtype) || node.out(0).dtype() != dtype) return refusal(node, "operands and result must be of one float dtype");
+  if (!plugin::is_float(dtype) || node.out(0).dtype() != dtype)
+    return refusal(node, "operands and result must be of one float dtype");
   if (act < 0 || act > TENON_ACT_HARD_SWISH) return refusal(node, "unknown activation " + std::to_string(act));
   return plugin::take();
 }
@@ -185,10 +192,13 @@ Kernel make_activation_grad(const NodeView& node, const Env&) {
 }  // namespace
 
 void add_elementwise(KernelTable& table) {
-  for (const char* op : {"neg", "abs", "floor", "round", "exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tanh", "erf"})
-    table.add(op, [](const NodeView& node) { return accept_arithmetic(node, 1); }, make_arithmetic);
+  for (const char* op :
+       {"neg", "abs", "floor", "round", "exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tanh", "erf"})
+    table.add(
+        op, [](const NodeView& node) { return accept_arithmetic(node, 1); }, make_arithmetic);
   for (const char* op : {"add", "sub", "mul", "div", "max", "min", "pow", "atan2"})
-    table.add(op, [](const NodeView& node) { return accept_arithmetic(node, 2); }, make_arithmetic);
+    table.add(
+        op, [](const NodeView& node) { return accept_arithmetic(node, 2); }, make_arithmetic);
   table.add("compare", accept_compare, make_compare);
   table.add("select", accept_select, make_select);
   table.add("activation", accept_activation<1>, make_activation);

@@ -15,8 +15,8 @@ struct LoopParams {
 using Loop = void (*)(const void* const* in, void* out, int64_t n, const LoopParams& params);
 
 // The loop of an op in one arithmetic, or nullptr.
-Loop float_loop(std::string_view op);    // f32, for bf16 and f16 too
-Loop double_loop(std::string_view op);   // f64
+Loop float_loop(std::string_view op);                   // f32, for bf16 and f16 too
+Loop double_loop(std::string_view op);                  // f64
 Loop integer_loop(std::string_view op, int32_t dtype);  // i32, i64; max and min of bool
 Loop compare_loop(int32_t dtype, int32_t kind);
 Loop select_loop(int32_t dtype);

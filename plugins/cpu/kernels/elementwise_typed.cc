@@ -84,13 +84,20 @@ const Row kBool[] = {
 template <class T>
 Loop compare_of(int32_t kind) {
   switch (kind) {
-    case TENON_EQ: return binary<T, [](T a, T b) { return a == b; }, uint8_t>;
-    case TENON_NE: return binary<T, [](T a, T b) { return a != b; }, uint8_t>;
-    case TENON_LT: return binary<T, [](T a, T b) { return a < b; }, uint8_t>;
-    case TENON_LE: return binary<T, [](T a, T b) { return a <= b; }, uint8_t>;
-    case TENON_GT: return binary<T, [](T a, T b) { return b < a; }, uint8_t>;
-    case TENON_GE: return binary<T, [](T a, T b) { return b <= a; }, uint8_t>;
-    default: return nullptr;
+    case TENON_EQ:
+      return binary<T, [](T a, T b) { return a == b; }, uint8_t>;
+    case TENON_NE:
+      return binary<T, [](T a, T b) { return a != b; }, uint8_t>;
+    case TENON_LT:
+      return binary<T, [](T a, T b) { return a < b; }, uint8_t>;
+    case TENON_LE:
+      return binary<T, [](T a, T b) { return a <= b; }, uint8_t>;
+    case TENON_GT:
+      return binary<T, [](T a, T b) { return b < a; }, uint8_t>;
+    case TENON_GE:
+      return binary<T, [](T a, T b) { return b <= a; }, uint8_t>;
+    default:
+      return nullptr;
   }
 }
 
@@ -124,20 +131,30 @@ Loop integer_loop(std::string_view op, int32_t dtype) {
 
 Loop compare_loop(int32_t dtype, int32_t kind) {
   switch (dtype) {
-    case TENON_F64: return compare_of<double>(kind);
-    case TENON_I32: return compare_of<int32_t>(kind);
-    case TENON_I64: return compare_of<int64_t>(kind);
-    case TENON_U8: case TENON_BOOL: return compare_of<uint8_t>(kind);
-    default: return compare_of<float>(kind);
+    case TENON_F64:
+      return compare_of<double>(kind);
+    case TENON_I32:
+      return compare_of<int32_t>(kind);
+    case TENON_I64:
+      return compare_of<int64_t>(kind);
+    case TENON_U8:
+    case TENON_BOOL:
+      return compare_of<uint8_t>(kind);
+    default:
+      return compare_of<float>(kind);
   }
 }
 
 Loop select_loop(int32_t dtype) {
   switch (plugin::dtype_bytes(dtype)) {
-    case 8: return select<uint64_t>;
-    case 4: return select<uint32_t>;
-    case 2: return select<uint16_t>;
-    default: return select<uint8_t>;
+    case 8:
+      return select<uint64_t>;
+    case 4:
+      return select<uint32_t>;
+    case 2:
+      return select<uint16_t>;
+    default:
+      return select<uint8_t>;
   }
 }
 

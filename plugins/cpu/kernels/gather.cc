@@ -33,9 +33,14 @@ plugin::Verdict accept_gather(const NodeView& node) {
 
 inline void copy_run(char* to, const char* from, int64_t bytes) {
   switch (bytes) {  // the common single elements without a call
-    case 4: std::memcpy(to, from, 4); break;
-    case 8: std::memcpy(to, from, 8); break;
-    default: std::memcpy(to, from, static_cast<size_t>(bytes));
+    case 4:
+      std::memcpy(to, from, 4);
+      break;
+    case 8:
+      std::memcpy(to, from, 8);
+      break;
+    default:
+      std::memcpy(to, from, static_cast<size_t>(bytes));
   }
 }
 
@@ -170,23 +175,35 @@ Kernel narrow_kernel(const Shape& sh, bool wide) {
 
 Kernel set_kernel(int64_t bytes, const Shape& sh, bool wide) {
   switch (bytes) {
-    case 1: return scatter_kernel<uint8_t, Set>(sh, wide);
-    case 2: return scatter_kernel<uint16_t, Set>(sh, wide);
-    case 4: return scatter_kernel<uint32_t, Set>(sh, wide);
-    default: return scatter_kernel<uint64_t, Set>(sh, wide);
+    case 1:
+      return scatter_kernel<uint8_t, Set>(sh, wide);
+    case 2:
+      return scatter_kernel<uint16_t, Set>(sh, wide);
+    case 4:
+      return scatter_kernel<uint32_t, Set>(sh, wide);
+    default:
+      return scatter_kernel<uint64_t, Set>(sh, wide);
   }
 }
 
 Kernel add_kernel(int32_t dtype, const Shape& sh, bool wide) {
   switch (dtype) {  // unsigned: integers wrap
-    case TENON_F32: return scatter_kernel<float, Add>(sh, wide);
-    case TENON_F64: return scatter_kernel<double, Add>(sh, wide);
-    case TENON_BF16: return narrow_kernel<Bfloat>(sh, wide);
-    case TENON_F16: return narrow_kernel<Half>(sh, wide);
-    case TENON_I32: return scatter_kernel<uint32_t, Add>(sh, wide);
-    case TENON_I64: return scatter_kernel<uint64_t, Add>(sh, wide);
-    case TENON_BOOL: return scatter_kernel<uint8_t, Or>(sh, wide);
-    default: return scatter_kernel<uint8_t, Add>(sh, wide);
+    case TENON_F32:
+      return scatter_kernel<float, Add>(sh, wide);
+    case TENON_F64:
+      return scatter_kernel<double, Add>(sh, wide);
+    case TENON_BF16:
+      return narrow_kernel<Bfloat>(sh, wide);
+    case TENON_F16:
+      return narrow_kernel<Half>(sh, wide);
+    case TENON_I32:
+      return scatter_kernel<uint32_t, Add>(sh, wide);
+    case TENON_I64:
+      return scatter_kernel<uint64_t, Add>(sh, wide);
+    case TENON_BOOL:
+      return scatter_kernel<uint8_t, Or>(sh, wide);
+    default:
+      return scatter_kernel<uint8_t, Add>(sh, wide);
   }
 }
 

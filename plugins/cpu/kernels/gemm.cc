@@ -7,11 +7,11 @@
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
-constexpr int64_t kDepth = 256;     // of a packed panel: 16 columns of it take half of L1
-constexpr int64_t kColumns = 256;   // packed at once: 256 KB, in L2
-constexpr int64_t kRows = 96;       // a multiple of every tile height
+constexpr int64_t kDepth = 256;    // of a packed panel: 16 columns of it take half of L1
+constexpr int64_t kColumns = 256;  // packed at once: 256 KB, in L2
+constexpr int64_t kRows = 96;      // a multiple of every tile height
 constexpr int64_t kTile = 6;
-constexpr int64_t kChunks = 8;      // of K
+constexpr int64_t kChunks = 8;  // of K
 constexpr int64_t kNoRuns[1] = {0};
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -46,8 +46,8 @@ float dot(const float* a, const float* b, int64_t n) {
 }  // namespace
 
 Gemm::Gemm(const GemmShape& shape) : s_(shape) {
-  const double work = 2.0 * static_cast<double>(s_.batch) * static_cast<double>(s_.m) *
-                      static_cast<double>(s_.n) * static_cast<double>(s_.k);
+  const double work = 2.0 * static_cast<double>(s_.batch) * static_cast<double>(s_.m) * static_cast<double>(s_.n) *
+                      static_cast<double>(s_.k);
   const bool small = work < 1e5;
   threads_ = small ? 1 : plugin::kAllThreads;
   vector_ = s_.m == 1 || s_.n == 1;
@@ -138,8 +138,8 @@ void Gemm::blocks(const Call& call, const GemmData& d) const {
     block.depth = s_.k;
     block.partial = false;
     const int64_t c = p * s_.m * s_.n;
-    const GemmData one{d.a + p * s_.m * s_.k, d.b + p * s_.k * s_.n, d.bias,
-                       d.residual ? d.residual + c : nullptr, d.c + c};
+    const GemmData one{d.a + p * s_.m * s_.k, d.b + p * s_.k * s_.n, d.bias, d.residual ? d.residual + c : nullptr,
+                       d.c + c};
     product(one, block, static_cast<float*>(call.thread_scratch));
     u = end;
   }
@@ -223,7 +223,7 @@ void Gemm::split(const Call& call, const GemmData& d) const {
     else
       for (int64_t j = 0; j < s_.n; j += nc_)
         product(one, {0, s_.m, j, std::min(nc_, s_.n - j), k, std::min(depth, s_.k - k), true},
-                      static_cast<float*>(call.thread_scratch));
+                static_cast<float*>(call.thread_scratch));
   }
   call.barrier();
   const Slice rows = call.share(s_.batch * s_.m);

@@ -67,7 +67,8 @@ TENON_INLINE void tile(const Panel& p, const int64_t* a_rows, const int64_t* c_r
     const auto step = [&](int64_t at, const float* from) __attribute__((always_inline)) {
       f32x8 b[NV];
 #pragma GCC unroll 3
-      for (int v = 0; v < NV; ++v) b[v] = Masked && v == NV - 1 ? load8_mask(from + 8 * v, tail.mask) : load8(from + 8 * v);
+      for (int v = 0; v < NV; ++v)
+        b[v] = Masked && v == NV - 1 ? load8_mask(from + 8 * v, tail.mask) : load8(from + 8 * v);
 #pragma GCC unroll 8
       for (int r = 0; r < R; ++r) {
         const f32x8 x = splat8(a[r][at]);

@@ -47,7 +47,8 @@ void crop_row(const Images& im, const char* x, int64_t left, bool flip, int64_t 
   const int64_t begin = std::clamp<int64_t>(-left, 0, im.w), end = std::clamp(im.W - left, begin, im.w);
   if (!flip) {
     std::memset(y, 0, static_cast<size_t>(begin * pixel));
-    if (end > begin) std::memcpy(y + begin * pixel, x + (left + begin) * pixel, static_cast<size_t>((end - begin) * pixel));
+    if (end > begin)
+      std::memcpy(y + begin * pixel, x + (left + begin) * pixel, static_cast<size_t>((end - begin) * pixel));
     std::memset(y + end * pixel, 0, static_cast<size_t>((im.w - end) * pixel));
     return;
   }
@@ -239,7 +240,8 @@ void pick_row(const Images& im, const T* x, const Tap& row, const Taps& columns,
 
 Kernel make_resize(const NodeView& node, const Env&) {
   const Images im = images_of(node);
-  const int32_t method = node.enumerator("method", TENON_BILINEAR), coords = node.enumerator("coords", TENON_HALF_PIXEL);
+  const int32_t method = node.enumerator("method", TENON_BILINEAR),
+                coords = node.enumerator("coords", TENON_HALF_PIXEL);
   auto rows = std::make_shared<Taps>(), columns = std::make_shared<Taps>();
   for (int64_t i = 0; i < im.h; ++i) rows->push_back(tap_of(method, coords, i, im.H, im.h));
   for (int64_t i = 0; i < im.w; ++i) columns->push_back(tap_of(method, coords, i, im.W, im.w));

@@ -25,19 +25,19 @@ using plugin::KernelTable;
 using plugin::NodeView;
 using plugin::Slice;
 
-void add_elementwise(KernelTable& table);   // M primitives, select, compare, cast, activation
-void add_movement(KernelTable& table);      // V primitives, gather, scatter, crop_flip, affine_image, resize
-void add_reduction(KernelTable& table);     // reduce, sort, argmax, cumsum, global_norm
-void add_matmul(KernelTable& table);        // dot, dot_bias_act
-void add_convolution(KernelTable& table);   // conv, conv_bias_act, both gradients
-void add_pooling(KernelTable& table);       // max_pool, avg_pool and gradients
-void add_normalization(KernelTable& table); // batch_norm*, layer_norm* and gradients
-void add_softmax(KernelTable& table);       // softmax, log_softmax, softmax_cross_entropy and gradients
-void add_attention(KernelTable& table);     // attention, attention_grad
-void add_recurrent(KernelTable& table);     // lstm, gru and gradients
-void add_random(KernelTable& table);        // random, dropout
-void add_update(KernelTable& table);        // the *_update ops
-void add_collective(KernelTable& table);    // replica_id and the collectives of one replica
+void add_elementwise(KernelTable& table);    // M primitives, select, compare, cast, activation
+void add_movement(KernelTable& table);       // V primitives, gather, scatter, crop_flip, affine_image, resize
+void add_reduction(KernelTable& table);      // reduce, sort, argmax, cumsum, global_norm
+void add_matmul(KernelTable& table);         // dot, dot_bias_act
+void add_convolution(KernelTable& table);    // conv, conv_bias_act, both gradients
+void add_pooling(KernelTable& table);        // max_pool, avg_pool and gradients
+void add_normalization(KernelTable& table);  // batch_norm*, layer_norm* and gradients
+void add_softmax(KernelTable& table);        // softmax, log_softmax, softmax_cross_entropy and gradients
+void add_attention(KernelTable& table);      // attention, attention_grad
+void add_recurrent(KernelTable& table);      // lstm, gru and gradients
+void add_random(KernelTable& table);         // random, dropout
+void add_update(KernelTable& table);         // the *_update ops
+void add_collective(KernelTable& table);     // replica_id and the collectives of one replica
 
 // All of them.
 void fill_table(KernelTable& table);

@@ -29,7 +29,8 @@ Kernel make_f32(const NodeView& node) {
   kernel.thread_scratch_bytes = gemm->thread_scratch_bytes();
   const bool bias = node.has(2), residual = node.has(3);
   kernel.run = [gemm, bias, residual](const Call& call) {
-    gemm->run(call, {call.in(0), call.in(1), bias ? call.in(2) : nullptr, residual ? call.in(3) : nullptr, call.out(0)});
+    gemm->run(call,
+              {call.in(0), call.in(1), bias ? call.in(2) : nullptr, residual ? call.in(3) : nullptr, call.out(0)});
   };
   return kernel;
 }

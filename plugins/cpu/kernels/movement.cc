@@ -189,10 +189,14 @@ Kernel make_pad(const NodeView& node, const Env&) {
       run_pad(call, p, v);
     };
     switch (bytes) {
-      case 1: return typed(uint8_t{});
-      case 2: return typed(uint16_t{});
-      case 4: return typed(uint32_t{});
-      default: return typed(uint64_t{});
+      case 1:
+        return typed(uint8_t{});
+      case 2:
+        return typed(uint16_t{});
+      case 4:
+        return typed(uint32_t{});
+      default:
+        return typed(uint64_t{});
     }
   };
   return k;
@@ -246,10 +250,18 @@ ElementBits element_of_f64(int32_t dtype, double value) {
   ElementBits e{};
   const auto put = [&](auto v) { std::memcpy(e.bytes, &v, sizeof v); };
   switch (dtype) {
-    case TENON_F64: put(value); break;
-    case TENON_F32: put(static_cast<float>(value)); break;
-    case TENON_F16: put(static_cast<Half>(value)); break;
-    case TENON_BF16: put(static_cast<Bfloat>(value)); break;
+    case TENON_F64:
+      put(value);
+      break;
+    case TENON_F32:
+      put(static_cast<float>(value));
+      break;
+    case TENON_F16:
+      put(static_cast<Half>(value));
+      break;
+    case TENON_BF16:
+      put(static_cast<Bfloat>(value));
+      break;
     default: {  // saturating: the cast of a number out of range is undefined
       const double limit = 9223372036854775808.0;
       const bool fits = value > -limit && value < limit;

@@ -143,10 +143,14 @@ void StridedCopy::run(const Call& call, int64_t element_bytes, const void* src, 
     tiled_ ? run_tiles(call, s, d) : run_rows(call, s, d);
   };
   switch (element_bytes) {
-    case 1: return typed(uint8_t{});
-    case 2: return typed(uint16_t{});
-    case 4: return typed(uint32_t{});
-    default: return typed(uint64_t{});
+    case 1:
+      return typed(uint8_t{});
+    case 2:
+      return typed(uint16_t{});
+    case 4:
+      return typed(uint32_t{});
+    default:
+      return typed(uint64_t{});
   }
 }
 

@@ -35,11 +35,11 @@ void run(const Wrapped& w, const Call& call) {
     bases[i] = is_half(p.dtype) ? scratch + p.at : const_cast<uint8_t*>(from);
     if (!is_half(p.dtype)) continue;
     const Slice s = call.share(p.elements, 64);
-    if (s.begin < s.end) widen(p.dtype, from + 2 * s.begin, reinterpret_cast<float*>(bases[i]) + s.begin, s.end - s.begin);
+    if (s.begin < s.end)
+      widen(p.dtype, from + 2 * s.begin, reinterpret_cast<float*>(bases[i]) + s.begin, s.end - s.begin);
   }
   for (int i = 0; i < n_out; ++i)
-    if (w.out[i].there)
-      bases[n_in + i] = is_half(w.out[i].dtype) ? scratch + w.out[i].at : call.out<uint8_t>(i);
+    if (w.out[i].there) bases[n_in + i] = is_half(w.out[i].dtype) ? scratch + w.out[i].at : call.out<uint8_t>(i);
   call.barrier();
   Call wide = call;
   wide.scratch = scratch + w.inner_at;

@@ -186,10 +186,14 @@ Kernel make_batch_norm_grad(const NodeView& node, const Env&) {
   k.scratch_bytes = static_cast<uint64_t>((2 * n.pieces + 3) * n.c) * sizeof(float);
   k.thread_scratch_bytes = static_cast<uint64_t>(n.tile * n.c) * sizeof(float);
   k.in_place = {{1, 0}};
-  if (dresidual) k.in_place.push_back({0, 3});
-  else k.in_place.push_back({0, 0});
+  if (dresidual)
+    k.in_place.push_back({0, 3});
+  else
+    k.in_place.push_back({0, 0});
   k.run = [=](const Call& call) {
-    const GradPorts g{call.in(0), call.in(1), call.in(2), call.in(3), call.in(4), y ? call.in(5) : nullptr,
+    const GradPorts g{call.in(0),  call.in(1),
+                      call.in(2),  call.in(3),
+                      call.in(4),  y ? call.in(5) : nullptr,
                       call.out(0), dresidual ? call.out(3) : nullptr};
     run_batch_norm_grad(call, n, g);
   };
@@ -212,9 +216,12 @@ plugin::Verdict accept_norm(const NodeView& node, int x, int y) {
 }  // namespace
 
 void add_normalization(KernelTable& table) {
-  table.add("batch_norm", [](const NodeView& n) { return accept_norm(n, 0, -1); }, make_batch_norm);
-  table.add("batch_norm_apply", [](const NodeView& n) { return accept_norm(n, 0, -1); }, make_batch_norm_apply);
-  table.add("batch_norm_grad", [](const NodeView& n) { return accept_norm(n, 1, 5); }, make_batch_norm_grad);
+  table.add(
+      "batch_norm", [](const NodeView& n) { return accept_norm(n, 0, -1); }, make_batch_norm);
+  table.add(
+      "batch_norm_apply", [](const NodeView& n) { return accept_norm(n, 0, -1); }, make_batch_norm_apply);
+  table.add(
+      "batch_norm_grad", [](const NodeView& n) { return accept_norm(n, 1, 5); }, make_batch_norm_grad);
   add_layer_norm(table);
 }
 

@@ -12,10 +12,13 @@ template <class Body>
 TENON_INLINE void each_vector(int64_t c, Body body) {
   int64_t i = 0;
   for (; i + 8 <= c; i += 8)
-    body(i, [](const float* p) { return load8(p); }, [](float* p, f32x8 v) { store8(p, v); });
+    body(
+        i, [](const float* p) { return load8(p); }, [](float* p, f32x8 v) { store8(p, v); });
   if (i == c) return;
   const i32x8 mask = lane_mask(c - i);
-  body(i, [mask](const float* p) { return load8_mask(p, mask); }, [mask](float* p, f32x8 v) { store8_mask(p, v, mask); });
+  body(
+      i, [mask](const float* p) { return load8_mask(p, mask); },
+      [mask](float* p, f32x8 v) { store8_mask(p, v, mask); });
 }
 
 // a[c] += f(row, column vector) over all rows.

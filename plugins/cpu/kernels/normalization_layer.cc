@@ -17,7 +17,7 @@ namespace {
 
 struct Layer {
   bool known = false, rows = false, center = true;
-  int64_t outer = 1, n = 1, parameters = 1;      // rows
+  int64_t outer = 1, n = 1, parameters = 1;       // rows
   int64_t samples = 1, s = 1, groups = 1, d = 1;  // columns
   int64_t piece = 1, pieces = 1;                  // of rows O, or of S
   float eps = 0;
@@ -35,8 +35,10 @@ std::vector<Group> groups_of(const NodeView& node, const plugin::ValueView& x) {
   std::vector<Group> groups;
   for (int i = 0; i < x.rank(); ++i) {
     if (x.dim(i) == 1) continue;
-    if (!groups.empty() && groups.back().reduced == reduced[i]) groups.back().n *= x.dim(i);
-    else groups.push_back({x.dim(i), reduced[i]});
+    if (!groups.empty() && groups.back().reduced == reduced[i])
+      groups.back().n *= x.dim(i);
+    else
+      groups.push_back({x.dim(i), reduced[i]});
   }
   return groups;
 }
@@ -86,9 +88,9 @@ void normalize_row(const Layer& l, const float* x, const float* gamma, const flo
   const float each = 1.f / static_cast<float>(n);
   const float m = l.center ? row_sum(n, [=](int64_t i) { return row8(x, i, n, 0); }) * each : 0.f;
   const float v = each * row_sum(n, [=](int64_t i) {
-    const f32x8 d = row8(x, i, n, m) - m;
-    return d * d;
-  });
+                    const f32x8 d = row8(x, i, n, m) - m;
+                    return d * d;
+                  });
   const float inverse = 1.f / std::sqrt(v + l.eps);
   for (int64_t i = 0; i < n; i += 8) {
     f32x8 h = (row8(x, i, n, 0) - m) * inverse * row8(gamma, i, n, 0);
@@ -309,8 +311,10 @@ plugin::Verdict accept_layer_norm(const NodeView& node, int x) {
 }  // namespace
 
 void add_layer_norm(KernelTable& table) {
-  table.add("layer_norm", [](const NodeView& n) { return accept_layer_norm(n, 0); }, make_layer_norm);
-  table.add("layer_norm_grad", [](const NodeView& n) { return accept_layer_norm(n, 1); }, make_layer_norm_grad);
+  table.add(
+      "layer_norm", [](const NodeView& n) { return accept_layer_norm(n, 0); }, make_layer_norm);
+  table.add(
+      "layer_norm_grad", [](const NodeView& n) { return accept_layer_norm(n, 1); }, make_layer_norm_grad);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

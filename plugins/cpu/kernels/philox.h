@@ -49,14 +49,18 @@ TENON_INLINE void philox(PhiloxState (&c)[kWays], uint32_t key0, uint32_t key1) 
 struct RandomStream {
   uint32_t stream, step_low, step_high, key0, key1;
   RandomStream(int64_t seed, int64_t step, uint32_t id)
-      : stream(id), step_low(static_cast<uint32_t>(step)), step_high(static_cast<uint32_t>(static_cast<uint64_t>(step) >> 32)),
-        key0(static_cast<uint32_t>(seed)), key1(static_cast<uint32_t>(static_cast<uint64_t>(seed) >> 32)) {}
+      : stream(id),
+        step_low(static_cast<uint32_t>(step)),
+        step_high(static_cast<uint32_t>(static_cast<uint64_t>(step) >> 32)),
+        key0(static_cast<uint32_t>(seed)),
+        key1(static_cast<uint32_t>(static_cast<uint64_t>(seed) >> 32)) {}
 
   // Words [4 counter, 4 counter + 32), in order.
   TENON_INLINE void words32(uint32_t counter, u32x8 (&words)[4]) const {
     const u64x4 lanes = {0, 2, 1, 3};  // so that unpacking leaves counters in order
     PhiloxState s[2];
-    for (uint32_t w = 0; w < 2; ++w) s[w] = {lanes + (counter + 4 * w), u64x4{} + stream, u64x4{} + step_low, u64x4{} + step_high};
+    for (uint32_t w = 0; w < 2; ++w)
+      s[w] = {lanes + (counter + 4 * w), u64x4{} + stream, u64x4{} + step_low, u64x4{} + step_high};
     philox(s, key0, key1);
     for (int w = 0; w < 2; ++w) {
       const u64x4 low = (s[w].c0 & 0xffffffff) | (s[w].c1 << 32), high = (s[w].c2 & 0xffffffff) | (s[w].c3 << 32);

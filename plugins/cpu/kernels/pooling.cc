@@ -13,8 +13,8 @@ struct PoolShape {
   int64_t batch = 1, c = 1;
   Point x{{1, 1, 1}}, y{{1, 1, 1}}, window{{1, 1, 1}}, stride{{1, 1, 1}}, low{{0, 0, 0}};
   bool count_pad = false;
-  bool apart = true;  // no two windows share a point
-  bool covers = true;  // every point of x lies in a window
+  bool apart = true;           // no two windows share a point
+  bool covers = true;          // every point of x lies in a window
   std::vector<int64_t> inner;  // offsets of a whole window's points from its first
 };
 
@@ -118,27 +118,29 @@ TENON_INLINE void each_vector(int64_t begin, int64_t end, F f) {
 template <class L>
 void max_point(const Taps& taps, const typename L::T* x, int64_t c, typename L::T* y) {
   using V = typename L::V;
-  each_vector<L>(0, c, [&](int64_t at, int64_t left) __attribute__((always_inline)) {
-    const typename L::T* from = x + taps.base + at;
-    V top = get<L>(from + taps.offsets[0], left);
-    for (int64_t t = 1; t < taps.count; ++t) {
-      const V v = get<L>(from + taps.offsets[t], left);
-      const V larger = top > v ? top : v;  // v where either is NaN
-      top = top == top ? larger : top;
-    }
-    put<L>(y + at, top, left);
-  });
+  each_vector<L>(
+      0, c, [&](int64_t at, int64_t left) __attribute__((always_inline)) {
+        const typename L::T* from = x + taps.base + at;
+        V top = get<L>(from + taps.offsets[0], left);
+        for (int64_t t = 1; t < taps.count; ++t) {
+          const V v = get<L>(from + taps.offsets[t], left);
+          const V larger = top > v ? top : v;  // v where either is NaN
+          top = top == top ? larger : top;
+        }
+        put<L>(y + at, top, left);
+      });
 }
 
 template <class L>
 void sum_point(const Taps& taps, const typename L::T* x, int64_t c, typename L::T count, typename L::T* y) {
   using V = typename L::V;
-  each_vector<L>(0, c, [&](int64_t at, int64_t left) __attribute__((always_inline)) {
-    const typename L::T* from = x + taps.base + at;
-    V sum = {};
-    for (int64_t t = 0; t < taps.count; ++t) sum += get<L>(from + taps.offsets[t], left);
-    put<L>(y + at, sum / count, left);
-  });
+  each_vector<L>(
+      0, c, [&](int64_t at, int64_t left) __attribute__((always_inline)) {
+        const typename L::T* from = x + taps.base + at;
+        V sum = {};
+        for (int64_t t = 0; t < taps.count; ++t) sum += get<L>(from + taps.offsets[t], left);
+        put<L>(y + at, sum / count, left);
+      });
 }
 
 // dy to the first of the window's elements that equals y.
@@ -146,30 +148,32 @@ template <class L, bool kApart>
 void max_grad_point(const Taps& taps, const typename L::T* x, const typename L::T* y, const typename L::T* dy,
                     Slice channels, typename L::T* dx) {
   using V = typename L::V;
-  each_vector<L>(channels.begin, channels.end, [&](int64_t at, int64_t left) __attribute__((always_inline)) {
-    const V top = get<L>(y + at, left), zero = {};
-    V g = get<L>(dy + at, left);
-    for (int64_t t = 0; t < taps.count; ++t) {
-      const int64_t to = taps.base + taps.offsets[t] + at;
-      const typename L::M hit = get<L>(x + to, left) == top;
-      const V part = hit ? g : zero;
-      put<L>(dx + to, kApart ? part : get<L>(dx + to, left) + part, left);
-      g = hit ? zero : g;
-    }
-  });
+  each_vector<L>(
+      channels.begin, channels.end, [&](int64_t at, int64_t left) __attribute__((always_inline)) {
+        const V top = get<L>(y + at, left), zero = {};
+        V g = get<L>(dy + at, left);
+        for (int64_t t = 0; t < taps.count; ++t) {
+          const int64_t to = taps.base + taps.offsets[t] + at;
+          const typename L::M hit = get<L>(x + to, left) == top;
+          const V part = hit ? g : zero;
+          put<L>(dx + to, kApart ? part : get<L>(dx + to, left) + part, left);
+          g = hit ? zero : g;
+        }
+      });
 }
 
 template <class L>
 void avg_grad_point(const Taps& taps, const typename L::T* dy, typename L::T count, bool apart, Slice channels,
                     typename L::T* dx) {
   using V = typename L::V;
-  each_vector<L>(channels.begin, channels.end, [&](int64_t at, int64_t left) __attribute__((always_inline)) {
-    const V g = get<L>(dy + at, left) / count;
-    for (int64_t t = 0; t < taps.count; ++t) {
-      typename L::T* to = dx + taps.base + taps.offsets[t] + at;
-      put<L>(to, apart ? g : get<L>(to, left) + g, left);
-    }
-  });
+  each_vector<L>(
+      channels.begin, channels.end, [&](int64_t at, int64_t left) __attribute__((always_inline)) {
+        const V g = get<L>(dy + at, left) / count;
+        for (int64_t t = 0; t < taps.count; ++t) {
+          typename L::T* to = dx + taps.base + taps.offsets[t] + at;
+          put<L>(to, apart ? g : get<L>(to, left) + g, left);
+        }
+      });
 }
 
 int64_t count_of(const PoolShape& s, const Taps& taps) { return s.count_pad ? s.window.product() : taps.count; }

@@ -28,13 +28,15 @@ RandomStream stream_of(const Call& call, int seed, uint32_t id) {
 
 plugin::Verdict check_stream(const NodeView& node, int seed) {
   for (int i = seed; i < seed + 2; ++i)
-    if (!node.has(i) || node.in(i).dtype() != TENON_I64 || node.in(i).elements() != 1) return refusal(node, "seed and step must be i64 scalars");
+    if (!node.has(i) || node.in(i).dtype() != TENON_I64 || node.in(i).elements() != 1)
+      return refusal(node, "seed and step must be i64 scalars");
   if (node.out(0).elements() > kMostElements) return refusal(node, "more than 2^34 elements");
   return plugin::take();
 }
 
 plugin::Verdict accept_random(const NodeView& node) {
-  if (node.operands() != 2 || node.out(0).dtype() != TENON_F32) return refusal(node, "expected seed and step, and an f32 result");
+  if (node.operands() != 2 || node.out(0).dtype() != TENON_F32)
+    return refusal(node, "expected seed and step, and an f32 result");
   return check_stream(node, 0);
 }
 
@@ -47,8 +49,10 @@ Kernel make_random(const NodeView& node, const Env&) {
     const Slice s = call.share(n, kGrain);
     float* y = call.out(0);
     for_words(stream_of(call, 0, id), s.begin, s.end, [&](u32x8 w, int64_t e) {
-      if (e + 8 <= s.end) store8(y + e, to_unit(w));
-      else store8_part(y + e, to_unit(w), s.end - e);
+      if (e + 8 <= s.end)
+        store8(y + e, to_unit(w));
+      else
+        store8_part(y + e, to_unit(w), s.end - e);
     });
   };
   return k;
@@ -64,7 +68,8 @@ struct Dropout {
   double scale;
 
   // n elements from element `at`; residual may be null.
-  void floats(const RandomStream& stream, int64_t at, const float* x, const float* residual, float* y, int64_t count) const {
+  void floats(const RandomStream& stream, int64_t at, const float* x, const float* residual, float* y,
+              int64_t count) const {
     const f32x8 factor = splat8(static_cast<float>(scale));
     const i32x8 limit = splat8i(threshold);
     const auto step = [&](u32x8 w, f32x8 v, f32x8 r) { return ((i32x8)(w >> 8) >= limit ? v * factor : f32x8{}) + r; };
@@ -78,7 +83,8 @@ struct Dropout {
       }
     });
   }
-  void doubles(const RandomStream& stream, int64_t at, const double* x, const double* residual, double* y, int64_t count) const {
+  void doubles(const RandomStream& stream, int64_t at, const double* x, const double* residual, double* y,
+               int64_t count) const {
     for_words(stream, at, at + count, [&](u32x8 w, int64_t e) {
       for (int64_t k = 0, i = e - at; k < 8 && i < count; ++k, ++i)
         y[i] = (static_cast<int32_t>(w[k] >> 8) >= threshold ? x[i] * scale : 0.0) + (residual ? residual[i] : 0.0);
@@ -112,7 +118,8 @@ struct Dropout {
 };
 
 plugin::Verdict accept_dropout(const NodeView& node) {
-  if (node.operands() < 3 || node.operands() > 4 || !node.has(0)) return refusal(node, "expected x, seed, step and perhaps a residual");
+  if (node.operands() < 3 || node.operands() > 4 || !node.has(0))
+    return refusal(node, "expected x, seed, step and perhaps a residual");
   const plugin::ValueView x = node.in(0);
   if (!plugin::is_float(x.dtype())) return refusal(node, std::string("no ") + plugin::dtype_name(x.dtype()));
   for (const plugin::ValueView& v : {node.out(0), node.has(3) ? node.in(3) : x})

@@ -20,8 +20,8 @@ namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
 struct Cell {
-  int64_t B, T, I, U, gates;    // gates: 4 of an lstm, 3 of a gru
-  int64_t width;                // of a step in the result `gates`
+  int64_t B, T, I, U, gates;                      // gates: 4 of an lstm, 3 of a gru
+  int64_t width;                                  // of a step in the result `gates`
   std::vector<int64_t> h_rows, y_rows, sum_rows;  // offsets of rows: [B,U], [B,T,U], where h R goes
   std::unique_ptr<const Gemm> input;              // x W + b
 
@@ -168,8 +168,10 @@ plugin::Verdict accept_cell(const NodeView& node, int64_t gates, int operands, i
 }  // namespace
 
 void add_recurrent(KernelTable& table) {
-  table.add("lstm", [](const NodeView& n) { return accept_cell(n, 4, 6, 2); }, make_lstm);
-  table.add("gru", [](const NodeView& n) { return accept_cell(n, 3, 6, 1); }, make_gru);
+  table.add(
+      "lstm", [](const NodeView& n) { return accept_cell(n, 4, 6, 2); }, make_lstm);
+  table.add(
+      "gru", [](const NodeView& n) { return accept_cell(n, 3, 6, 1); }, make_gru);
   add_recurrent_grad(table);
 }
 

@@ -22,16 +22,24 @@ namespace {
 
 struct SumOf {
   template <class A>
-  static A identity() { return A(0); }
+  static A identity() {
+    return A(0);
+  }
   template <class A>
-  static A fold(A a, A b) { return a + b; }
+  static A fold(A a, A b) {
+    return a + b;
+  }
   static TENON_INLINE f32x8 fold8(f32x8 a, f32x8 b) { return a + b; }
 };
 struct ProdOf {
   template <class A>
-  static A identity() { return A(1); }
+  static A identity() {
+    return A(1);
+  }
   template <class A>
-  static A fold(A a, A b) { return a * b; }
+  static A fold(A a, A b) {
+    return a * b;
+  }
   static TENON_INLINE f32x8 fold8(f32x8 a, f32x8 b) { return a * b; }
 };
 struct MaxOf {
@@ -40,7 +48,9 @@ struct MaxOf {
     return std::is_floating_point_v<A> ? -std::numeric_limits<A>::infinity() : std::numeric_limits<A>::lowest();
   }
   template <class A>
-  static A fold(A a, A b) { return b > a || b != b ? b : a; }
+  static A fold(A a, A b) {
+    return b > a || b != b ? b : a;
+  }
   static TENON_INLINE f32x8 fold8(f32x8 a, f32x8 b) { return max8_nan(a, b); }
 };
 struct MinOf {
@@ -49,7 +59,9 @@ struct MinOf {
     return std::is_floating_point_v<A> ? std::numeric_limits<A>::infinity() : std::numeric_limits<A>::max();
   }
   template <class A>
-  static A fold(A a, A b) { return b < a || b != b ? b : a; }
+  static A fold(A a, A b) {
+    return b < a || b != b ? b : a;
+  }
   static TENON_INLINE f32x8 fold8(f32x8 a, f32x8 b) { return min8_nan(a, b); }
 };
 
@@ -115,13 +127,13 @@ constexpr int64_t kPieces = 64;    // enough pieces for all threads
 struct Plan {
   StridedCopy kept, reduced;  // the outer dimensions; strides of x in `in`
   bool inner_reduced = false;
-  int64_t n = 1;              // inner run
-  int64_t cut = 1;            // an inner run comes in pieces of this
-  int64_t cuts = 1;           // so many
-  int64_t rows = 1;           // of reduced outer dimensions (times cuts, when the run is reduced)
-  int64_t chunk = 1;          // rows of a chunk
+  int64_t n = 1;      // inner run
+  int64_t cut = 1;    // an inner run comes in pieces of this
+  int64_t cuts = 1;   // so many
+  int64_t rows = 1;   // of reduced outer dimensions (times cuts, when the run is reduced)
+  int64_t chunk = 1;  // rows of a chunk
   int64_t chunks = 1;
-  int64_t outer = 1;          // of kept outer dimensions
+  int64_t outer = 1;  // of kept outer dimensions
   int64_t outputs = 1;
 };
 
@@ -129,12 +141,17 @@ void merge_axes(const NodeView& node, Plan& p) {
   const auto x = node.in(0);
   bool reduced[TENON_MAX_RANK] = {};
   for (int64_t a : node.list("axes")) reduced[a] = true;
-  struct Group { int64_t n; bool reduced; };
+  struct Group {
+    int64_t n;
+    bool reduced;
+  };
   std::vector<Group> groups;
   for (int i = 0; i < x.rank(); ++i) {
     if (x.dim(i) == 1) continue;
-    if (!groups.empty() && groups.back().reduced == reduced[i]) groups.back().n *= x.dim(i);
-    else groups.push_back({x.dim(i), reduced[i]});
+    if (!groups.empty() && groups.back().reduced == reduced[i])
+      groups.back().n *= x.dim(i);
+    else
+      groups.push_back({x.dim(i), reduced[i]});
   }
   if (groups.empty()) groups.push_back({1, false});
   p.n = groups.back().n;
@@ -208,8 +225,10 @@ void run_reduce(const Call& call, const Plan& p) {
     const T* from = x + Odometer(p.kept, p.kept.rank, o).in;
     if (p.inner_reduced) {
       const A a = reduce_rows<Op, A>(p, from, begin, end);
-      if (p.chunks > 1) partial[c * p.outputs + o] = a;
-      else y[o] = static_cast<T>(a);
+      if (p.chunks > 1)
+        partial[c * p.outputs + o] = a;
+      else
+        y[o] = static_cast<T>(a);
       continue;
     }
     const int64_t column = block * p.cut, width = std::min(p.cut, p.n - column), to = o * p.n + column;
@@ -234,10 +253,17 @@ Kernel reduce_kernel(const Plan& p, int32_t kind) {
   Kernel k;
   k.scratch_bytes = p.chunks > 1 ? static_cast<uint64_t>(p.chunks * p.outputs) * sizeof(A) : 0;
   switch (kind) {
-    case TENON_SUM: k.run = [p](const Call& call) { run_reduce<SumOf, A, T>(call, p); }; break;
-    case TENON_PROD: k.run = [p](const Call& call) { run_reduce<ProdOf, A, T>(call, p); }; break;
-    case TENON_MAX: k.run = [p](const Call& call) { run_reduce<MaxOf, A, T>(call, p); }; break;
-    default: k.run = [p](const Call& call) { run_reduce<MinOf, A, T>(call, p); };
+    case TENON_SUM:
+      k.run = [p](const Call& call) { run_reduce<SumOf, A, T>(call, p); };
+      break;
+    case TENON_PROD:
+      k.run = [p](const Call& call) { run_reduce<ProdOf, A, T>(call, p); };
+      break;
+    case TENON_MAX:
+      k.run = [p](const Call& call) { run_reduce<MaxOf, A, T>(call, p); };
+      break;
+    default:
+      k.run = [p](const Call& call) { run_reduce<MinOf, A, T>(call, p); };
   }
   return k;
 }
@@ -256,13 +282,20 @@ Kernel extreme_kernel(const Plan& p, int32_t kind) {
 Kernel typed_reduce(const Plan& p, int32_t dtype, int32_t kind) {
   const bool extreme = kind == TENON_MAX || kind == TENON_MIN;
   switch (dtype) {  // integer sums and products wrap: unsigned
-    case TENON_BF16: return reduce_kernel<float, Bfloat>(p, kind);
-    case TENON_F16: return reduce_kernel<float, Half>(p, kind);
-    case TENON_F64: return reduce_kernel<double, double>(p, kind);
-    case TENON_I32: return extreme ? extreme_kernel<int32_t, int32_t>(p, kind) : reduce_kernel<uint32_t, uint32_t>(p, kind);
-    case TENON_I64: return extreme ? extreme_kernel<int64_t, int64_t>(p, kind) : reduce_kernel<uint64_t, uint64_t>(p, kind);
-    case TENON_BOOL: return extreme_kernel<uint8_t, uint8_t>(p, kind);
-    default: return reduce_kernel<float, float>(p, kind);
+    case TENON_BF16:
+      return reduce_kernel<float, Bfloat>(p, kind);
+    case TENON_F16:
+      return reduce_kernel<float, Half>(p, kind);
+    case TENON_F64:
+      return reduce_kernel<double, double>(p, kind);
+    case TENON_I32:
+      return extreme ? extreme_kernel<int32_t, int32_t>(p, kind) : reduce_kernel<uint32_t, uint32_t>(p, kind);
+    case TENON_I64:
+      return extreme ? extreme_kernel<int64_t, int64_t>(p, kind) : reduce_kernel<uint64_t, uint64_t>(p, kind);
+    case TENON_BOOL:
+      return extreme_kernel<uint8_t, uint8_t>(p, kind);
+    default:
+      return reduce_kernel<float, float>(p, kind);
   }
 }
 

@@ -18,8 +18,6 @@ inline AxisView axis_view(const plugin::ValueView& x, int64_t axis) {
   return v;
 }
 
-inline bool is_number(int32_t dtype) {
-  return plugin::is_float(dtype) || dtype == TENON_I32 || dtype == TENON_I64;
-}
+inline bool is_number(int32_t dtype) { return plugin::is_float(dtype) || dtype == TENON_I32 || dtype == TENON_I64; }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

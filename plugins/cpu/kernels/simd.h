@@ -36,9 +36,7 @@ TENON_INLINE f32x8 as_f32(i32x8 v) { return (f32x8)v; }
 TENON_INLINE i32x8 as_i32(f32x8 v) { return (i32x8)v; }
 
 // Lanes below n (0..8) are -1.
-TENON_INLINE i32x8 lane_mask(int64_t n) {
-  return i32x8{0, 1, 2, 3, 4, 5, 6, 7} < splat8i(static_cast<int32_t>(n));
-}
+TENON_INLINE i32x8 lane_mask(int64_t n) { return i32x8{0, 1, 2, 3, 4, 5, 6, 7} < splat8i(static_cast<int32_t>(n)); }
 // Lanes of the mask only: the others read as 0 and are not touched in memory.
 #ifdef __AVX__
 TENON_INLINE f32x8 load8_mask(const float* p, i32x8 mask) {

@@ -10,7 +10,6 @@
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
-
 namespace {
 
 constexpr int64_t kColumns = 64;
@@ -57,7 +56,8 @@ void softmax_columns(const float* x, int64_t n, int64_t step, int64_t width, boo
     }
 }
 
-void softmax_grad_columns(const float* dy, const float* y, int64_t n, int64_t step, int64_t width, bool log, float* dx) {
+void softmax_grad_columns(const float* dy, const float* y, int64_t n, int64_t step, int64_t width, bool log,
+                          float* dx) {
   float sum[kColumns] = {};
   for (int64_t k = 0; k < n; ++k)
     for (int64_t i = 0; i < width; i += 8) {
@@ -78,8 +78,10 @@ void each_line(const Call& call, const AxisView& v, Row row, Columns columns) {
   const Slice s = call.share(v.outer * blocks);
   for (int64_t u = s.begin; u < s.end; ++u) {
     const int64_t from = u % blocks * kColumns, at = u / blocks * v.n * v.inner + from;
-    if (v.inner == 1) row(at);
-    else columns(at, std::min(kColumns, v.inner - from));
+    if (v.inner == 1)
+      row(at);
+    else
+      columns(at, std::min(kColumns, v.inner - from));
   }
 }
 
@@ -92,8 +94,7 @@ Kernel make_softmax(const NodeView& node, bool log) {
     const float* x = call.in(0);
     float* y = call.out(0);
     each_line(
-        call, v,
-        [&](int64_t at) { log ? log_softmax_row(x + at, v.n, y + at) : softmax_row(x + at, v.n, y + at); },
+        call, v, [&](int64_t at) { log ? log_softmax_row(x + at, v.n, y + at) : softmax_row(x + at, v.n, y + at); },
         [&](int64_t at, int64_t width) { softmax_columns(x + at, v.n, v.inner, width, log, y + at); });
   };
   return narrowed(node, std::move(k));
@@ -108,8 +109,7 @@ Kernel make_softmax_grad(const NodeView& node, bool log) {
     const float *dy = call.in(0), *y = call.in(1);
     float* dx = call.out(0);
     each_line(
-        call, v,
-        [&](int64_t at) { (log ? log_softmax_grad_row : softmax_grad_row)(dy + at, y + at, v.n, dx + at); },
+        call, v, [&](int64_t at) { (log ? log_softmax_grad_row : softmax_grad_row)(dy + at, y + at, v.n, dx + at); },
         [&](int64_t at, int64_t width) { softmax_grad_columns(dy + at, y + at, v.n, v.inner, width, log, dx + at); });
   };
   return narrowed(node, std::move(k));
@@ -127,7 +127,8 @@ void add_softmax(KernelTable& table) {
   table.add("softmax", accept_softmax, [](const NodeView& n, const Env&) { return make_softmax(n, false); });
   table.add("log_softmax", accept_softmax, [](const NodeView& n, const Env&) { return make_softmax(n, true); });
   table.add("softmax_grad", accept_softmax, [](const NodeView& n, const Env&) { return make_softmax_grad(n, false); });
-  table.add("log_softmax_grad", accept_softmax, [](const NodeView& n, const Env&) { return make_softmax_grad(n, true); });
+  table.add("log_softmax_grad", accept_softmax,
+            [](const NodeView& n, const Env&) { return make_softmax_grad(n, true); });
   add_softmax_loss(table);
 }
 

@@ -10,7 +10,8 @@ TENON_INLINE f32x8 exp_low(f32x8 x) {
   const f32x8 v = max8(splat8(-87.f), x), magic = splat8(12582912.f);
   const f32x8 t = v * 1.44269504f + magic, n = t - magic;
   const f32x8 r = (v - n * 0.693359375f) + n * 2.12194440e-4f;
-  const f32x8 p = horner(r, 5.0000001010e-01f, 1.6666512890e-01f, 4.1666187308e-02f, 8.3695982375e-03f, 1.3951716087e-03f);
+  const f32x8 p =
+      horner(r, 5.0000001010e-01f, 1.6666512890e-01f, 4.1666187308e-02f, 8.3695982375e-03f, 1.3951716087e-03f);
   const f32x8 y = (1.f + (r + r * r * p)) * (f32x8)(((u32x8)t << 23) + 0x3f800000u);
   return x < -87.f ? f32x8{} : y;
 }
@@ -22,8 +23,10 @@ TENON_INLINE f32x8 row8(const float* x, int64_t i, int64_t n, float fill) {
   return mask ? load8_mask(x + i, mask) : splat8(fill);
 }
 TENON_INLINE void put8(float* y, int64_t i, int64_t n, f32x8 v) {
-  if (i + 8 <= n) store8(y + i, v);
-  else store8_part(y + i, v, n - i);
+  if (i + 8 <= n)
+    store8(y + i, v);
+  else
+    store8_part(y + i, v, n - i);
 }
 
 TENON_INLINE float max_of_lanes(f32x8 v) {

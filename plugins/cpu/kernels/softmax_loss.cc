@@ -23,8 +23,12 @@ struct Loss {
 Loss loss_of(const NodeView& node, int x, int label) {
   const auto logits = node.in(x);
   const int64_t v = logits.dim(-1);
-  return {logits.elements() / v, v, node.in(label).dtype(), static_cast<float>(node.f64("on", 1)),
-          static_cast<float>(node.f64("off", 0)), node.i64("ignore", INT64_MIN)};
+  return {logits.elements() / v,
+          v,
+          node.in(label).dtype(),
+          static_cast<float>(node.f64("on", 1)),
+          static_cast<float>(node.f64("off", 0)),
+          node.i64("ignore", INT64_MIN)};
 }
 
 // The row's integer label.
@@ -63,8 +67,7 @@ void sparse_grad(const Loss& l, const float* x, int64_t label, float lse, float 
 void dense_grad(const Loss& l, const float* x, const float* t, float lse, float g, float* dx) {
   const int64_t n = l.v;
   const float total = row_sum(n, [=](int64_t i) { return row8(t, i, n, 0); });
-  for (int64_t i = 0; i < n; i += 8)
-    put8(dx, i, n, g * (total * exp_low(row8(x, i, n, lse) - lse) - row8(t, i, n, 0)));
+  for (int64_t i = 0; i < n; i += 8) put8(dx, i, n, g * (total * exp_low(row8(x, i, n, lse) - lse) - row8(t, i, n, 0)));
 }
 
 Kernel make_loss(const NodeView& node, const Env&) {
@@ -95,8 +98,10 @@ Kernel make_loss_grad(const NodeView& node, const Env&) {
     for (int64_t r = s.begin; r < s.end; ++r) {
       const float *x = call.in(1) + r * l.v, g = call.in(0)[r], lse = call.in(3)[r];
       float* dx = call.out(0) + r * l.v;
-      if (plugin::is_float(l.label_dtype)) dense_grad(l, x, call.in(2) + r * l.v, lse, g, dx);
-      else sparse_grad(l, x, label_at(l, call, 2, r), lse, g, dx);
+      if (plugin::is_float(l.label_dtype))
+        dense_grad(l, x, call.in(2) + r * l.v, lse, g, dx);
+      else
+        sparse_grad(l, x, label_at(l, call, 2, r), lse, g, dx);
     }
   };
   return narrowed(node, std::move(k));
@@ -113,8 +118,10 @@ plugin::Verdict accept_loss(const NodeView& node, int x, int label) {
 }  // namespace
 
 void add_softmax_loss(KernelTable& table) {
-  table.add("softmax_cross_entropy", [](const NodeView& n) { return accept_loss(n, 0, 1); }, make_loss);
-  table.add("softmax_cross_entropy_grad", [](const NodeView& n) { return accept_loss(n, 1, 2); }, make_loss_grad);
+  table.add(
+      "softmax_cross_entropy", [](const NodeView& n) { return accept_loss(n, 0, 1); }, make_loss);
+  table.add(
+      "softmax_cross_entropy_grad", [](const NodeView& n) { return accept_loss(n, 1, 2); }, make_loss_grad);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

@@ -16,9 +16,12 @@ namespace {
 // Calls f with an element of the number's dtype.
 template <class F>
 void with_number(int32_t dtype, F&& f) {
-  if (dtype == TENON_I32) f(int32_t{});
-  else if (dtype == TENON_I64) f(int64_t{});
-  else with_float(dtype, f);
+  if (dtype == TENON_I32)
+    f(int32_t{});
+  else if (dtype == TENON_I64)
+    f(int64_t{});
+  else
+    with_float(dtype, f);
 }
 
 plugin::Verdict accept_number(const NodeView& node) {
@@ -44,7 +47,9 @@ inline uint64_t rank_of(double x) {
   return u >> 63 ? ~u : u | uint64_t{1} << 63;
 }
 inline uint32_t rank_of(int32_t x) { return static_cast<uint32_t>(x) ^ 0x80000000u; }
-inline uint64_t rank_of(int64_t x) { return static_cast<uint64_t>(x) ^ uint64_t{1} << 63; }
+inline uint64_t rank_of(int64_t x) {
+  return static_cast<uint64_t>(x) ^ uint64_t { 1 } << 63;
+}
 inline uint32_t rank_of(Bfloat x) { return rank_of(static_cast<float>(x)); }
 inline uint32_t rank_of(Half x) { return rank_of(static_cast<float>(x)); }
 

@@ -18,8 +18,10 @@ struct Runner {
   const PointwiseRule* rule;
 
   void operator()(const Call& call) const {
-    if (u.dtype == TENON_F64) run<double>(call);
-    else run<float>(call);
+    if (u.dtype == TENON_F64)
+      run<double>(call);
+    else
+      run<float>(call);
   }
 
  private:
@@ -67,12 +69,14 @@ struct Runner {
   }
   template <class T>
   void widen_share(const Call& call, int operand, T* wide, Slice s) const {
-    if constexpr (std::is_same_v<T, float>) widen(u.dtype, call.in<uint16_t>(operand) + s.begin, wide + s.begin, std::max<int64_t>(0, s.end - s.begin));
+    if constexpr (std::is_same_v<T, float>)
+      widen(u.dtype, call.in<uint16_t>(operand) + s.begin, wide + s.begin, std::max<int64_t>(0, s.end - s.begin));
   }
   template <class T>
   void close(const Call& call, int result, int buffer, Slice s) const {
     if constexpr (std::is_same_v<T, float>)
-      narrow(u.dtype, widened<T>(call, buffer) + s.begin, call.out<uint16_t>(result) + s.begin, std::max<int64_t>(0, s.end - s.begin));
+      narrow(u.dtype, widened<T>(call, buffer) + s.begin, call.out<uint16_t>(result) + s.begin,
+             std::max<int64_t>(0, s.end - s.begin));
   }
 
   template <class T>
@@ -186,17 +190,26 @@ struct Runner {
   double read_scalar(const Call& call, int operand) const {
     float wide;
     switch (u.dtype) {
-      case TENON_F64: return *call.in<double>(operand);
-      case TENON_F32: return *call.in<float>(operand);
-      default: widen(u.dtype, call.in<uint16_t>(operand), &wide, 1); return wide;
+      case TENON_F64:
+        return *call.in<double>(operand);
+      case TENON_F32:
+        return *call.in<float>(operand);
+      default:
+        widen(u.dtype, call.in<uint16_t>(operand), &wide, 1);
+        return wide;
     }
   }
   void write_scalar(const Call& call, int result, double value) const {
     const float f = static_cast<float>(value);
     switch (u.dtype) {
-      case TENON_F64: *call.out<double>(result) = value; break;
-      case TENON_F32: *call.out<float>(result) = f; break;
-      default: narrow(u.dtype, &f, call.out<uint16_t>(result), 1);
+      case TENON_F64:
+        *call.out<double>(result) = value;
+        break;
+      case TENON_F32:
+        *call.out<float>(result) = f;
+        break;
+      default:
+        narrow(u.dtype, &f, call.out<uint16_t>(result), 1);
     }
   }
 
@@ -208,8 +221,10 @@ struct Runner {
     StepArgs<T> a{t.scale, static_cast<T>(u.hyper.l2), {}};
     for (int k = 0; k < 8; ++k) a.h[k] = static_cast<T>(h[k]);
     RuleLoop<T> loop;
-    if constexpr (std::is_same_v<T, float>) loop = rule->f32;
-    else loop = rule->f64;
+    if constexpr (std::is_same_v<T, float>)
+      loop = rule->f32;
+    else
+      loop = rule->f64;
     if (!u.given_rows) {
       const Slice s = own(call);
       apply(t, loop, s.begin, s.end - s.begin, t.g + s.begin, a);
@@ -226,14 +241,17 @@ struct Runner {
   template <class T>
   void run(const Call& call) const {
     if (u.gate && !*call.in<uint8_t>(TENON_UPDATE_GATE)) return keep(call);
-    const double lr = *call.in<float>(TENON_UPDATE_LR), step = static_cast<double>(*call.in<int64_t>(TENON_UPDATE_STEP)) + 1;
+    const double lr = *call.in<float>(TENON_UPDATE_LR),
+                 step = static_cast<double>(*call.in<int64_t>(TENON_UPDATE_STEP)) + 1;
     Tensors<T> t = open_all<T>(call);
     if (pointwise()) {
       run_rule(call, t, lr, step);
     } else {
       if (u.given_rows) scatter_dense(call, t);
-      if (kind == Kind::kLamb) run_lamb(u, call, t, lr, step);
-      else run_adafactor(u, call, t, lr, step);
+      if (kind == Kind::kLamb)
+        run_lamb(u, call, t, lr, step);
+      else
+        run_adafactor(u, call, t, lr, step);
     }
     close_all<T>(call);
   }
@@ -247,17 +265,27 @@ struct Signature {
   int slots;  // without the optional ones
 };
 const Signature kSignatures[] = {
-    {"sgd_update", Kind::kSgd, 0},           {"momentum_update", Kind::kPointwise, 1}, {"adam_update", Kind::kPointwise, 2},
-    {"adamw_update", Kind::kPointwise, 2},   {"adamax_update", Kind::kPointwise, 2},   {"nadam_update", Kind::kNadam, 3},
-    {"adagrad_update", Kind::kPointwise, 1}, {"rmsprop_update", Kind::kPointwise, 1},  {"adadelta_update", Kind::kPointwise, 2},
-    {"ftrl_update", Kind::kPointwise, 2},    {"lamb_update", Kind::kLamb, 2},          {"lion_update", Kind::kPointwise, 1},
+    {"sgd_update", Kind::kSgd, 0},
+    {"momentum_update", Kind::kPointwise, 1},
+    {"adam_update", Kind::kPointwise, 2},
+    {"adamw_update", Kind::kPointwise, 2},
+    {"adamax_update", Kind::kPointwise, 2},
+    {"nadam_update", Kind::kNadam, 3},
+    {"adagrad_update", Kind::kPointwise, 1},
+    {"rmsprop_update", Kind::kPointwise, 1},
+    {"adadelta_update", Kind::kPointwise, 2},
+    {"ftrl_update", Kind::kPointwise, 2},
+    {"lamb_update", Kind::kLamb, 2},
+    {"lion_update", Kind::kPointwise, 1},
     {"adafactor_update", Kind::kAdafactor, 1},
 };
 
 Hyper read_hyper(const NodeView& n) {
   Hyper y{};
-  y.b1 = n.f64("b1"), y.b2 = n.f64("b2"), y.eps = n.f64("eps"), y.wd = n.f64("wd"), y.mu = n.f64("mu"), y.rho = n.f64("rho");
-  y.l1 = n.f64("l1"), y.l2 = n.f64("l2"), y.l2_reg = n.f64("l2_reg"), y.shrink = n.f64("shrink"), y.beta = n.f64("beta");
+  y.b1 = n.f64("b1"), y.b2 = n.f64("b2"), y.eps = n.f64("eps"), y.wd = n.f64("wd"), y.mu = n.f64("mu"),
+  y.rho = n.f64("rho");
+  y.l1 = n.f64("l1"), y.l2 = n.f64("l2"), y.l2_reg = n.f64("l2_reg"), y.shrink = n.f64("shrink"),
+  y.beta = n.f64("beta");
   y.lr_power = n.f64("lr_power", -0.5), y.eps1 = n.f64("eps1"), y.eps2 = n.f64("eps2");
   y.nesterov = n.flag("nesterov"), y.amsgrad = n.flag("amsgrad"), y.centered = n.flag("centered");
   return y;
@@ -284,10 +312,14 @@ plugin::Verdict check_scalar(const NodeView& node, int i, int32_t dtype, const c
 
 plugin::Verdict check_gradient(const NodeView& node) {
   const plugin::ValueView p = node.in(TENON_UPDATE_P), g = node.in(TENON_UPDATE_G);
-  if (g.dtype() != p.dtype()) return refusal(node, std::string("the gradient is ") + plugin::dtype_name(g.dtype()) + ", the variable " + plugin::dtype_name(p.dtype()));
-  if (!node.has(TENON_UPDATE_ROWS)) return same_shape(p, g) ? plugin::take() : refusal(node, "the gradient has another shape than the variable");
+  if (g.dtype() != p.dtype())
+    return refusal(node, std::string("the gradient is ") + plugin::dtype_name(g.dtype()) + ", the variable " +
+                             plugin::dtype_name(p.dtype()));
+  if (!node.has(TENON_UPDATE_ROWS))
+    return same_shape(p, g) ? plugin::take() : refusal(node, "the gradient has another shape than the variable");
   const plugin::ValueView rows = node.in(TENON_UPDATE_ROWS);
-  if (p.rank() < 1 || g.rank() < 1 || !is_int(rows.dtype()) || rows.elements() != g.dim(0) || g.elements() / g.dim(0) != p.elements() / p.dim(0))
+  if (p.rank() < 1 || g.rank() < 1 || !is_int(rows.dtype()) || rows.elements() != g.dim(0) ||
+      g.elements() / g.dim(0) != p.elements() / p.dim(0))
     return refusal(node, "rows must be integers, one for each row of the gradient");
   if (p.dim(0) > INT32_MAX || rows.elements() > INT32_MAX) return refusal(node, "more than 2^31 rows");
   return plugin::take();
@@ -302,18 +334,24 @@ plugin::Verdict accept(const NodeView& node, const Signature& sig) {
     int operand;
     int32_t dtype;
     const char* what;
-  } scalars[] = {{TENON_UPDATE_LR, TENON_F32, "lr"}, {TENON_UPDATE_STEP, TENON_I64, "step"}, {TENON_UPDATE_SCALE, TENON_F32, "scale"}, {TENON_UPDATE_GATE, TENON_BOOL, "gate"}};
+  } scalars[] = {{TENON_UPDATE_LR, TENON_F32, "lr"},
+                 {TENON_UPDATE_STEP, TENON_I64, "step"},
+                 {TENON_UPDATE_SCALE, TENON_F32, "scale"},
+                 {TENON_UPDATE_GATE, TENON_BOOL, "gate"}};
   for (const auto& s : scalars) {
     if (!node.has(s.operand)) continue;
     const plugin::Verdict v = check_scalar(node, s.operand, s.dtype, s.what);
     if (v.answer != TENON_TAKE) return v;
   }
-  if (!node.has_result(0) || node.out(0).dtype() != p.dtype() || !same_shape(node.out(0), p)) return refusal(node, "the result must be of the variable's type");
+  if (!node.has_result(0) || node.out(0).dtype() != p.dtype() || !same_shape(node.out(0), p))
+    return refusal(node, "the result must be of the variable's type");
   for (int k = 0; k < kMostSlots; ++k) {
     const int at = TENON_UPDATE_SLOTS + k;
     if (!node.has(at) && !needs_slot(node, sig, k)) continue;
-    if (!node.has(at) || !node.has_result(1 + k)) return refusal(node, "slot " + std::to_string(k) + " or its result is absent");
-    if (node.in(at).dtype() != p.dtype() || node.out(1 + k).dtype() != p.dtype() || node.in(at).elements() != slot_size(node, sig, k))
+    if (!node.has(at) || !node.has_result(1 + k))
+      return refusal(node, "slot " + std::to_string(k) + " or its result is absent");
+    if (node.in(at).dtype() != p.dtype() || node.out(1 + k).dtype() != p.dtype() ||
+        node.in(at).elements() != slot_size(node, sig, k))
       return refusal(node, "slot " + std::to_string(k) + " has the wrong dtype or size");
   }
   return check_gradient(node);
@@ -379,7 +417,9 @@ Kernel make(const NodeView& node, const Signature& sig) {
 
 void add_update(KernelTable& table) {
   for (const Signature& sig : kSignatures)
-    table.add(sig.op, [&sig](const NodeView& node) { return accept(node, sig); }, [&sig](const NodeView& node, const Env&) { return make(node, sig); });
+    table.add(
+        sig.op, [&sig](const NodeView& node) { return accept(node, sig); },
+        [&sig](const NodeView& node, const Env&) { return make(node, sig); });
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

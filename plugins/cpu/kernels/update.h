@@ -17,18 +17,18 @@ struct Hyper {
 // The update of one node, decided at compile time.
 struct Update {
   Hyper hyper;
-  int32_t dtype;       // of p
-  int64_t n;           // elements of p
+  int32_t dtype;          // of p
+  int64_t n;              // elements of p
   int64_t rows, columns;  // p as a matrix: its first dimension, all others
   bool scale, gate;
   int64_t given_rows = 0;  // rows of g; 0: g is dense
   bool wide_rows = false;  // row numbers are i64
   bool slot[kMostSlots];
   int64_t slot_elements[kMostSlots];
-  uint64_t buffer[2 + kMostSlots];  // offsets in scratch of widened p, g, slots (bf16, f16)
-  uint64_t chains = 0;              // of head[rows], next[given_rows]
-  uint64_t dense = 0;               // of g scattered, for rules that need all of it
-  uint64_t extra = 0;               // the rule's own
+  uint64_t buffer[2 + kMostSlots];                         // offsets in scratch of widened p, g, slots (bf16, f16)
+  uint64_t chains = 0;                                     // of head[rows], next[given_rows]
+  uint64_t dense = 0;                                      // of g scattered, for rules that need all of it
+  uint64_t extra = 0;                                      // the rule's own
   int64_t batch = 1, matrix_rows = 1, matrix_columns = 1;  // p's last two dimensions (adafactor)
 };
 

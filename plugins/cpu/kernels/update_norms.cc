@@ -130,7 +130,13 @@ uint64_t lamb_scratch(const Update& u) { return static_cast<uint64_t>(pieces_of(
 template <class T>
 void run_lamb(const Update& u, const Call& call, const Tensors<T>& t, double lr, double step) {
   const Hyper& y = u.hyper;
-  const Lamb<T> rule{T(y.l2), T(1 - y.b1), T(1 - y.b2), T(y.eps), T(y.wd), T(1 / one_minus_power(y.b1, step)), T(1 / one_minus_power(y.b2, step))};
+  const Lamb<T> rule{T(y.l2),
+                     T(1 - y.b1),
+                     T(1 - y.b2),
+                     T(y.eps),
+                     T(y.wd),
+                     T(1 / one_minus_power(y.b1, step)),
+                     T(1 / one_minus_power(y.b2, step))};
   const int64_t pieces = pieces_of(u.n);
   double* p_parts = reinterpret_cast<double*>(static_cast<uint8_t*>(call.scratch) + u.extra);
   double* r_parts = p_parts + pieces;
@@ -169,12 +175,14 @@ void run_adafactor(const Update& u, const Call& call, const Tensors<T>& t, doubl
   }
   call.barrier();
   double sum = 0;
-  rule.each_direction(s, [&](int64_t, T x) { sum += double(x) * double(x); }, [&](int64_t k) { rule.square_u[k] = sum, sum = 0; });
+  rule.each_direction(
+      s, [&](int64_t, T x) { sum += double(x) * double(x); }, [&](int64_t k) { rule.square_u[k] = sum, sum = 0; });
   call.barrier();
   const double rms_p = std::sqrt(total(rule.square_p, rule.pieces) / double(u.n));
   const double rms_u = std::sqrt(total(rule.square_u, rule.pieces) / double(u.n));
   const double rate = std::max(u.hyper.eps2, rms_p) * std::min(lr, 1 / std::sqrt(step)) / std::max(1.0, rms_u);
-  rule.each_direction(s, [&](int64_t i, T x) { t.p[i] -= static_cast<T>(rate) * x; }, [](int64_t) {});
+  rule.each_direction(
+      s, [&](int64_t i, T x) { t.p[i] -= static_cast<T>(rate) * x; }, [](int64_t) {});
 }
 
 template void run_lamb<float>(const Update&, const Call&, const Tensors<float>&, double, double);

@@ -129,7 +129,9 @@ struct Adagrad {  // h: lr eps
 
 template <bool kMomentum, bool kCentered>
 struct Rmsprop {  // h: lr 1-rho mu eps; slots v u a
-  static void prepare(const Hyper& y, double lr, double, double* h) { h[0] = lr, h[1] = 1 - y.rho, h[2] = y.mu, h[3] = y.eps; }
+  static void prepare(const Hyper& y, double lr, double, double* h) {
+    h[0] = lr, h[1] = 1 - y.rho, h[2] = y.mu, h[3] = y.eps;
+  }
   template <class T>
   static void loop(T* p, const T* g, T* const* s, int64_t n, const StepArgs<T>& a) {
     const T lr = a.h[0], c = a.h[1], mu = a.h[2], eps = a.h[3];
@@ -221,7 +223,8 @@ const PointwiseRule* pointwise_rule(const NodeView& node) {
   const std::string_view op = node.op();
   if (op == "sgd_update") return rule<Sgd>();
   if (op == "momentum_update") return node.flag("nesterov") ? rule<Momentum<true>>() : rule<Momentum<false>>();
-  if (op == "adam_update" || op == "adamw_update") return node.flag("amsgrad") ? rule<Adam<true>>() : rule<Adam<false>>();
+  if (op == "adam_update" || op == "adamw_update")
+    return node.flag("amsgrad") ? rule<Adam<true>>() : rule<Adam<false>>();
   if (op == "adamax_update") return rule<Adamax>();
   if (op == "nadam_update") return rule<Nadam>();
   if (op == "adagrad_update") return rule<Adagrad>();

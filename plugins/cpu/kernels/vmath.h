@@ -64,7 +64,8 @@ TENON_INLINE f32x8 exp_of_sum(f32x8 x, f32x8 low) {
   const f32x8 t = x * 1.44269504f + magic;
   const f32x8 n = t - magic;
   const f32x8 r = (x - n * 0.693359375f) + n * 2.12194440e-4f + low;  // +-0.35
-  const f32x8 p = horner(r, 5.0000001010e-01f, 1.6666512890e-01f, 4.1666187308e-02f, 8.3695982375e-03f, 1.3951716087e-03f);
+  const f32x8 p =
+      horner(r, 5.0000001010e-01f, 1.6666512890e-01f, 4.1666187308e-02f, 8.3695982375e-03f, 1.3951716087e-03f);
   return scale_by_power(1.f + (r + r * r * p), as_i32(t) - as_i32(magic));
 }
 TENON_INLINE f32x8 vexp(f32x8 x) { return exp_of_sum(x, f32x8{}); }
@@ -75,7 +76,8 @@ TENON_INLINE f32x8 vexpm1(f32x8 x) {
   const f32x8 t = v * 1.44269504f + magic;
   const f32x8 n = t - magic;
   const f32x8 r = (v - n * 0.693359375f) + n * 2.12194440e-4f;
-  const f32x8 q = horner(r, 5.0000000492e-01f, 1.6666666828e-01f, 4.1666342046e-02f, 8.3332702694e-03f, 1.3942053472e-03f, 1.9915796281e-04f);
+  const f32x8 q = horner(r, 5.0000000492e-01f, 1.6666666828e-01f, 4.1666342046e-02f, 8.3332702694e-03f,
+                         1.3942053472e-03f, 1.9915796281e-04f);
   const f32x8 p = r + r * r * q;
   // 2^n (p + 1) - 1 by halves: 2^128 is no float.
   const f32x8 half = as_f32((as_i32(t) - as_i32(magic) + 126) << 23);
@@ -88,8 +90,9 @@ TENON_INLINE f32x8 vexpm1(f32x8 x) {
 // log(m) + e log 2 + low for f = m - 1 in [sqrt 1/2 - 1, sqrt 2 - 1].
 TENON_INLINE f32x8 log_of_parts(f32x8 f, f32x8 e, f32x8 low) {
   const f32x8 z = f * f;
-  const f32x8 p = horner(f, 3.3333309347e-01f, -2.4999987705e-01f, 2.0002311952e-01f, -1.6669240613e-01f, 1.4216737397e-01f,
-                         -1.2383408274e-01f, 1.1887475063e-01f, -1.1801580233e-01f, 6.8949886658e-02f);
+  const f32x8 p =
+      horner(f, 3.3333309347e-01f, -2.4999987705e-01f, 2.0002311952e-01f, -1.6669240613e-01f, 1.4216737397e-01f,
+             -1.2383408274e-01f, 1.1887475063e-01f, -1.1801580233e-01f, 6.8949886658e-02f);
   f32x8 y = f * z * p + (e * -2.12194440e-4f + low);
   y = y - z * 0.5f;
   return (f + y) + e * 0.693359375f;
@@ -132,7 +135,8 @@ TENON_INLINE f32x8 vsigmoid(f32x8 x) { return 1.f / (1.f + vexp(-x)); }
 
 TENON_INLINE f32x8 vtanh(f32x8 x) {
   const f32x8 a = abs8(x), z = x * x;
-  const f32x8 p = horner(z, -3.3333282683e-01f, 1.3331210629e-01f, -5.3708471724e-02f, 2.0514155805e-02f, -5.5499799674e-03f);
+  const f32x8 p =
+      horner(z, -3.3333282683e-01f, 1.3331210629e-01f, -5.3708471724e-02f, 2.0514155805e-02f, -5.5499799674e-03f);
   const f32x8 big = 1.f - 2.f / (vexp(a + a) + 1.f);
   return a < 0.63f ? x + x * (z * p) : copysign8(big, x);
 }
@@ -144,8 +148,8 @@ TENON_INLINE f32x8 scaled_erfc(f32x8 x) {
 }
 TENON_INLINE f32x8 verf(f32x8 x) {
   const f32x8 a = min8(splat8(6.f), abs8(x)), z = a * a;
-  const f32x8 p = horner(z, 1.1283791651e+00f, -3.7612620634e-01f, 1.1283519764e-01f, -2.6850828276e-02f, 5.1822231040e-03f,
-                         -7.9530192847e-04f, 7.6542229987e-05f);
+  const f32x8 p = horner(z, 1.1283791651e+00f, -3.7612620634e-01f, 1.1283519764e-01f, -2.6850828276e-02f,
+                         5.1822231040e-03f, -7.9530192847e-04f, 7.6542229987e-05f);
   const f32x8 big = 1.f - vexp(-z) * scaled_erfc(a);
   return a < 1.f ? x * p : copysign8(big, x);
 }
@@ -163,10 +167,15 @@ TENON_INLINE Normal vnormal(f32x8 x) {
 
 // ---- through double: sines, powers ----
 
-TENON_INLINE f64x4 low_half(f32x8 x) { return __builtin_convertvector(__builtin_shufflevector(x, x, 0, 1, 2, 3), f64x4); }
-TENON_INLINE f64x4 high_half(f32x8 x) { return __builtin_convertvector(__builtin_shufflevector(x, x, 4, 5, 6, 7), f64x4); }
+TENON_INLINE f64x4 low_half(f32x8 x) {
+  return __builtin_convertvector(__builtin_shufflevector(x, x, 0, 1, 2, 3), f64x4);
+}
+TENON_INLINE f64x4 high_half(f32x8 x) {
+  return __builtin_convertvector(__builtin_shufflevector(x, x, 4, 5, 6, 7), f64x4);
+}
 TENON_INLINE f32x8 join(f64x4 low, f64x4 high) {
-  return __builtin_shufflevector(__builtin_convertvector(low, f32x4), __builtin_convertvector(high, f32x4), 0, 1, 2, 3, 4, 5, 6, 7);
+  return __builtin_shufflevector(__builtin_convertvector(low, f32x4), __builtin_convertvector(high, f32x4), 0, 1, 2, 3,
+                                 4, 5, 6, 7);
 }
 TENON_INLINE f64x4 as_f64(i64x4 v) { return (f64x4)v; }
 TENON_INLINE i64x4 as_i64(f64x4 v) { return (i64x4)v; }
@@ -207,11 +216,13 @@ TENON_INLINE f32x8 vcos(f32x8 x) {
 // 2^(y log2 a), a >= 0, to 2^-29; a = 1 with infinite y and NaN are the caller's.
 TENON_INLINE f64x4 pow_magnitude(f64x4 a, f64x4 y) {
   const u64x4 bits = (u64x4)a;
-  const u64x4 biased = (bits + (0x3ff0000000000000u - 0x3fe6a09e667f3bcdu)) >> 52;  // exponent + 1023, m in [sqrt 1/2, sqrt 2)
+  const u64x4 biased =
+      (bits + (0x3ff0000000000000u - 0x3fe6a09e667f3bcdu)) >> 52;  // exponent + 1023, m in [sqrt 1/2, sqrt 2)
   const f64x4 e = (f64x4)(biased | 0x4330000000000000u) - (4503599627370496.0 + 1023.0);
   const f64x4 m = (f64x4)(bits - (biased << 52) + 0x3ff0000000000000u);
   const f64x4 s = (m - 1.0) / (m + 1.0);
-  f64x4 l = e + s * horner(s * s, 2.8853900818e+00, 9.6179667288e-01, 5.7708367810e-01, 4.1166683154e-01, 3.4084404983e-01);
+  f64x4 l =
+      e + s * horner(s * s, 2.8853900818e+00, 9.6179667288e-01, 5.7708367810e-01, 4.1166683154e-01, 3.4084404983e-01);
   l = a == 0.0 ? f64x4{} - double(kInf) : l;
   l = a == double(kInf) ? f64x4{} + double(kInf) : l;
   f64x4 t = l * y;
@@ -241,11 +252,12 @@ TENON_INLINE f32x8 vatan2(f32x8 y, f32x8 x) {
   const i32x8 steep = ay > ax;
   const f32x8 top = steep ? ax : ay, bottom = steep ? ay : ax;
   f32x8 q = top / bottom;
-  q = top == bottom ? splat8(1.f) : q;          // inf / inf
-  q = top == 0.f ? f32x8{} : q;                 // 0 / 0
+  q = top == bottom ? splat8(1.f) : q;  // inf / inf
+  q = top == 0.f ? f32x8{} : q;         // 0 / 0
   const f32x8 z = q * q;
-  f32x8 r = q + q * (z * horner(z, -3.3333312367e-01f, 1.9998842190e-01f, -1.4266346398e-01f, 1.0958582427e-01f, -8.4106545663e-02f,
-                                5.7913541743e-02f, -3.0991290305e-02f, 1.0748500255e-02f, -1.7437011465e-03f));
+  f32x8 r = q + q * (z * horner(z, -3.3333312367e-01f, 1.9998842190e-01f, -1.4266346398e-01f, 1.0958582427e-01f,
+                                -8.4106545663e-02f, 5.7913541743e-02f, -3.0991290305e-02f, 1.0748500255e-02f,
+                                -1.7437011465e-03f));
   r = steep ? 1.57079637f - (r + 4.37113883e-8f) : r;
   r = as_i32(x) < 0 ? 3.14159274f - (r + 8.74227766e-8f) : r;
   r = ((x != x) | (y != y)) ? splat8(kNaN) : r;

@@ -52,7 +52,12 @@ Dims shape(int64_t batch, const Dims& size, int64_t channels) {
 
 Conv conv_of(const NodeView& node, const Dims& x, const Dims& w, const Dims& y) {
   const size_t n = x.size() - 2;
-  Conv c{x, w, y, list(node, "strides", n, 1), list(node, "low", n, 0), list(node, "dilation", n, 1),
+  Conv c{x,
+         w,
+         y,
+         list(node, "strides", n, 1),
+         list(node, "low", n, 0),
+         list(node, "dilation", n, 1),
          node.i64("groups", 1)};
   require(n >= 1 && n <= 3, "1 to 3 spatial axes");
   require(w.size() == n + 2 && y.size() == n + 2, "operands differ in rank");

@@ -56,25 +56,33 @@ int64_t quotient(int64_t a, int64_t b) {
 template <class T>
 bool compares(int32_t kind, T a, T b) {
   switch (kind) {
-    case TENON_EQ: return a == b;
-    case TENON_NE: return a != b;
-    case TENON_LT: return a < b;
-    case TENON_LE: return a <= b;
-    case TENON_GT: return a > b;
-    case TENON_GE: return a >= b;
-    default: throw std::runtime_error("unknown compare kind");
+    case TENON_EQ:
+      return a == b;
+    case TENON_NE:
+      return a != b;
+    case TENON_LT:
+      return a < b;
+    case TENON_LE:
+      return a <= b;
+    case TENON_GT:
+      return a > b;
+    case TENON_GE:
+      return a >= b;
+    default:
+      throw std::runtime_error("unknown compare kind");
   }
 }
 
 }  // namespace
 
 void neg(const NodeView&, const Operands& in, Results& out) {
-  out = {unary(*in[0], [](double x) { return -x; }, wrapping_neg)};
+  out = {unary(
+      *in[0], [](double x) { return -x; }, wrapping_neg)};
 }
 
 void abs(const NodeView&, const Operands& in, Results& out) {
-  out = {unary(*in[0], [](double x) { return std::fabs(x); },
-               [](int64_t x) { return x < 0 ? wrapping_neg(x) : x; })};
+  out = {unary(
+      *in[0], [](double x) { return std::fabs(x); }, [](int64_t x) { return x < 0 ? wrapping_neg(x) : x; })};
 }
 
 void floor(const NodeView&, const Operands& in, Results& out) {
@@ -123,20 +131,24 @@ void erf(const NodeView&, const Operands& in, Results& out) {
 }
 
 void add(const NodeView&, const Operands& in, Results& out) {
-  out = {binary(*in[0], *in[1], [](double a, double b) { return a + b; }, wrapping_add)};
+  out = {binary(
+      *in[0], *in[1], [](double a, double b) { return a + b; }, wrapping_add)};
 }
 
 void sub(const NodeView&, const Operands& in, Results& out) {
-  out = {binary(*in[0], *in[1], [](double a, double b) { return a - b; },
-                [](int64_t a, int64_t b) { return wrapping_add(a, wrapping_neg(b)); })};
+  out = {binary(
+      *in[0], *in[1], [](double a, double b) { return a - b; },
+      [](int64_t a, int64_t b) { return wrapping_add(a, wrapping_neg(b)); })};
 }
 
 void mul(const NodeView&, const Operands& in, Results& out) {
-  out = {binary(*in[0], *in[1], [](double a, double b) { return a * b; }, wrapping_mul)};
+  out = {binary(
+      *in[0], *in[1], [](double a, double b) { return a * b; }, wrapping_mul)};
 }
 
 void div(const NodeView&, const Operands& in, Results& out) {
-  out = {binary(*in[0], *in[1], [](double a, double b) { return a / b; }, quotient)};
+  out = {binary(
+      *in[0], *in[1], [](double a, double b) { return a / b; }, quotient)};
 }
 
 // Of bool: or.

@@ -15,10 +15,9 @@ struct Ulps {
   std::string_view op;
   double ulps;
 };
-const Ulps kUlps[] = {{"neg", 0},  {"abs", 0},   {"max", 0},   {"min", 0},   {"add", 0.5}, {"sub", 0.5},
-                      {"mul", 0.5}, {"log1p", 2}, {"div", 2.5}, {"sqrt", 3},  {"exp", 3},   {"expm1", 3},
-                      {"log", 3},  {"sin", 4},   {"cos", 4},   {"tanh", 5},  {"atan2", 6}, {"pow", 16},
-                      {"erf", 16}};
+const Ulps kUlps[] = {{"neg", 0},   {"abs", 0},   {"max", 0},   {"min", 0},  {"add", 0.5}, {"sub", 0.5}, {"mul", 0.5},
+                      {"log1p", 2}, {"div", 2.5}, {"sqrt", 3},  {"exp", 3},  {"expm1", 3}, {"log", 3},   {"sin", 4},
+                      {"cos", 4},   {"tanh", 5},  {"atan2", 6}, {"pow", 16}, {"erf", 16}};
 
 int32_t compute_dtype(int32_t dtype) { return dtype == TENON_F64 ? TENON_F64 : TENON_F32; }
 
@@ -62,9 +61,12 @@ Tensor evaluate_with(const NodeView& node, const Operands& in, Tensor (*replace)
 double licence(const NodeView& node, int32_t operand_dtype) {
   if (operand_dtype != TENON_F32) return 0;
   switch (node.enumerator("precision", TENON_PRECISION_DEFAULT)) {
-    case TENON_PRECISION_DEFAULT: return 4 * std::ldexp(1.0, -8);
-    case TENON_PRECISION_HIGH: return 4 * std::ldexp(1.0, -16);
-    default: return 4 * std::ldexp(1.0, -23);
+    case TENON_PRECISION_DEFAULT:
+      return 4 * std::ldexp(1.0, -8);
+    case TENON_PRECISION_HIGH:
+      return 4 * std::ldexp(1.0, -16);
+    default:
+      return 4 * std::ldexp(1.0, -23);
   }
 }
 

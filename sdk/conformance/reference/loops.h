@@ -57,10 +57,14 @@ inline void copy(Tensor& y, int64_t to, const Tensor& x, int64_t from) {
 // The low bits of v as a value of the integer dtype.
 inline int64_t wrap(int32_t dtype, int64_t v) {
   switch (dtype) {
-    case TENON_I32: return static_cast<int32_t>(static_cast<uint32_t>(v));
-    case TENON_U8: return static_cast<uint8_t>(v);
-    case TENON_BOOL: return v & 1;
-    default: return v;
+    case TENON_I32:
+      return static_cast<int32_t>(static_cast<uint32_t>(v));
+    case TENON_U8:
+      return static_cast<uint8_t>(v);
+    case TENON_BOOL:
+      return v & 1;
+    default:
+      return v;
   }
 }
 

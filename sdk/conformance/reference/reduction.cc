@@ -11,29 +11,42 @@ namespace {
 template <class T>
 T identity(int32_t kind, T lowest, T highest) {
   switch (kind) {
-    case TENON_SUM: return 0;
-    case TENON_PROD: return 1;
-    case TENON_MAX: return lowest;
-    case TENON_MIN: return highest;
-    default: throw std::runtime_error("unknown reduce kind");
+    case TENON_SUM:
+      return 0;
+    case TENON_PROD:
+      return 1;
+    case TENON_MAX:
+      return lowest;
+    case TENON_MIN:
+      return highest;
+    default:
+      throw std::runtime_error("unknown reduce kind");
   }
 }
 
 double fold(int32_t kind, double y, double x) {
   switch (kind) {
-    case TENON_SUM: return y + x;
-    case TENON_PROD: return y * x;
-    case TENON_MAX: return larger(y, x);
-    default: return smaller(y, x);
+    case TENON_SUM:
+      return y + x;
+    case TENON_PROD:
+      return y * x;
+    case TENON_MAX:
+      return larger(y, x);
+    default:
+      return smaller(y, x);
   }
 }
 
 int64_t fold(int32_t kind, int64_t y, int64_t x) {
   switch (kind) {
-    case TENON_SUM: return wrapping_add(y, x);
-    case TENON_PROD: return wrapping_mul(y, x);
-    case TENON_MAX: return std::max(y, x);
-    default: return std::min(y, x);
+    case TENON_SUM:
+      return wrapping_add(y, x);
+    case TENON_PROD:
+      return wrapping_mul(y, x);
+    case TENON_MAX:
+      return std::max(y, x);
+    default:
+      return std::min(y, x);
   }
 }
 

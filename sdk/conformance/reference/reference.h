@@ -54,8 +54,7 @@ bool is_primitive(std::string_view op);
 // Computes one node. `in` holds one tensor an operand, of the declared dtype and dims; floats are taken as
 // they are, and results are not rounded. Returns what is wrong, or an empty string.
 // constant is no node but an entry of the graph's constants.
-std::string evaluate_node(const plugin::NodeView& node, const std::vector<const Tensor*>& in,
-                          std::vector<Tensor>& out);
+std::string evaluate_node(const plugin::NodeView& node, const std::vector<const Tensor*>& in, std::vector<Tensor>& out);
 
 // Runs a graph of primitives once on one replica. `inputs` are in the order of the graph's inputs, scalars
 // among them; `results` in the order of its results. Returns what is wrong, with the node's name, or an

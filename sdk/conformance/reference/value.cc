@@ -16,10 +16,14 @@ struct Format {
 
 Format format_of(int32_t dtype) {
   switch (dtype) {
-    case TENON_F32: return {24, -126, 127};
-    case TENON_BF16: return {8, -126, 127};
-    case TENON_F16: return {11, -14, 15};
-    default: return {53, -1022, 1023};
+    case TENON_F32:
+      return {24, -126, 127};
+    case TENON_BF16:
+      return {8, -126, 127};
+    case TENON_F16:
+      return {11, -14, 15};
+    default:
+      return {53, -1022, 1023};
   }
 }
 
@@ -66,43 +70,59 @@ double f16_value(uint16_t bits) {
   const int exponent = bits >> 10 & 31, fraction = bits & 1023;
   double size = std::ldexp(fraction + 1024, exponent - 25);
   if (exponent == 0) size = std::ldexp(fraction, -24);
-  if (exponent == 31) size = fraction ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
+  if (exponent == 31)
+    size = fraction ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
   return bits & 0x8000 ? -size : size;
 }
 
 double load_float(int32_t dtype, const uint8_t* at) {
   switch (dtype) {
-    case TENON_F32: return load<float>(at);
-    case TENON_BF16: return bf16_value(load<uint16_t>(at));
-    case TENON_F16: return f16_value(load<uint16_t>(at));
-    default: return load<double>(at);
+    case TENON_F32:
+      return load<float>(at);
+    case TENON_BF16:
+      return bf16_value(load<uint16_t>(at));
+    case TENON_F16:
+      return f16_value(load<uint16_t>(at));
+    default:
+      return load<double>(at);
   }
 }
 
 int64_t load_int(int32_t dtype, const uint8_t* at) {
   switch (dtype) {
-    case TENON_I32: return load<int32_t>(at);
-    case TENON_I64: return load<int64_t>(at);
-    case TENON_BOOL: return *at != 0;
-    default: return *at;
+    case TENON_I32:
+      return load<int32_t>(at);
+    case TENON_I64:
+      return load<int64_t>(at);
+    case TENON_BOOL:
+      return *at != 0;
+    default:
+      return *at;
   }
 }
 
 void store_float(int32_t dtype, double x, uint8_t* at) {
   x = round_to(dtype, x);
   switch (dtype) {
-    case TENON_F32: return store(at, static_cast<float>(x));
-    case TENON_BF16: return store(at, bf16_bits(x));
-    case TENON_F16: return store(at, f16_bits(x));
-    default: return store(at, x);
+    case TENON_F32:
+      return store(at, static_cast<float>(x));
+    case TENON_BF16:
+      return store(at, bf16_bits(x));
+    case TENON_F16:
+      return store(at, f16_bits(x));
+    default:
+      return store(at, x);
   }
 }
 
 void store_int(int32_t dtype, int64_t v, uint8_t* at) {
   switch (dtype) {
-    case TENON_I32: return store(at, static_cast<int32_t>(wrap(dtype, v)));
-    case TENON_I64: return store(at, v);
-    default: return store(at, static_cast<uint8_t>(wrap(dtype, v)));
+    case TENON_I32:
+      return store(at, static_cast<int32_t>(wrap(dtype, v)));
+    case TENON_I64:
+      return store(at, v);
+    default:
+      return store(at, static_cast<uint8_t>(wrap(dtype, v)));
   }
 }
 

@@ -26,7 +26,12 @@ std::string file_mask() {
 }  // namespace
 
 Ambient::Ambient()
-    : modes_(floating_modes()), rounding_(std::fegetround()), folder_(folder()), locale_(locale()), umask_(file_mask()), environment_(environment()) {
+    : modes_(floating_modes()),
+      rounding_(std::fegetround()),
+      folder_(folder()),
+      locale_(locale()),
+      umask_(file_mask()),
+      environment_(environment()) {
   sigprocmask(SIG_SETMASK, nullptr, &mask_);
   for (int s = 1; s <= 64; ++s) {
     handlers_[s] = {};
@@ -71,8 +76,10 @@ void Ambient::check(const char* entry) const {
   sigprocmask(SIG_SETMASK, nullptr, &mask);
   for (int s = 1; s <= 64; ++s) {
     struct sigaction now {};
-    expect(sigismember(&mask, s) == sigismember(&mask_, s), after + "whether signal " + std::to_string(s) + " is blocked");
-    expect(sigaction(s, nullptr, &now) != 0 || now.sa_sigaction == handlers_[s].sa_sigaction, after + "the handler of signal " + std::to_string(s));
+    expect(sigismember(&mask, s) == sigismember(&mask_, s),
+           after + "whether signal " + std::to_string(s) + " is blocked");
+    expect(sigaction(s, nullptr, &now) != 0 || now.sa_sigaction == handlers_[s].sa_sigaction,
+           after + "the handler of signal " + std::to_string(s));
   }
 }
 

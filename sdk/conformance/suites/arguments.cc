@@ -30,7 +30,8 @@ void programs_share_a_state(Subject& s) {
     first += 3 * static_cast<float>(i);
     run_now(queue, doubles, {{&state}, {&state}});
     first *= 2, step *= 2;
-    expect_equal(read(queue, state), ramp(kN, first, step), "a state that two programs update, in round " + std::to_string(i));
+    expect_equal(read(queue, state), ramp(kN, first, step),
+                 "a state that two programs update, in round " + std::to_string(i));
   }
 }
 
@@ -113,7 +114,8 @@ void keeps_no_argument(Subject& s) {
     arguments.input_handles.assign(1, nullptr);
     arguments.result_handles.assign(1, nullptr);
   }
-  expect_equal(read(queue, state), ramp(kN, total), "the state after runs whose arguments were overwritten behind them");
+  expect_equal(read(queue, state), ramp(kN, total),
+               "the state after runs whose arguments were overwritten behind them");
 }
 
 // ---- what is refused ----
@@ -121,7 +123,12 @@ void keeps_no_argument(Subject& s) {
 // s' = s + k, r = s' of each iteration, at most 3.
 struct Refusals {
   explicit Refusals(Subject& subject)
-      : s(subject), queue(s, s.device()), program(compile(s, graph(), 3)), state(f32_buffer(s, {kN})), batch(f32_buffer(s, {kN})), rows(f32_buffer(s, {3, kN})),
+      : s(subject),
+        queue(s, s.device()),
+        program(compile(s, graph(), 3)),
+        state(f32_buffer(s, {kN})),
+        batch(f32_buffer(s, {kN})),
+        rows(f32_buffer(s, {3, kN})),
         small(f32_buffer(s, {kN - 1})) {
     write(queue, state, ramp(kN));
     write(queue, batch, filled(kN, 1));
@@ -132,7 +139,8 @@ struct Refusals {
 
   static plugin::FlatGraph graph() {
     Sketch sketch;
-    const uint32_t state = sketch.state(TENON_F32, {kN}), batch = sketch.feed(TENON_F32, {kN}), k = sketch.scalar(TENON_F32);
+    const uint32_t state = sketch.state(TENON_F32, {kN}), batch = sketch.feed(TENON_F32, {kN}),
+                   k = sketch.scalar(TENON_F32);
     const uint32_t updated = sketch.add(sketch.add(state, batch, {kN}), k, {kN});
     sketch.builder.result(updated, TENON_MODE_LAST, 1);
     sketch.builder.result(updated, TENON_MODE_EACH);
@@ -254,7 +262,9 @@ void refuses_a_lost_alias(Subject& s) {
 }  // namespace
 
 void add_argument_tests(Tests& tests) {
-  const auto add = [&](const char* group, const char* name, void (*run)(Subject&)) { add_test(tests, "program", group, name, run, 1); };
+  const auto add = [&](const char* group, const char* name, void (*run)(Subject&)) {
+    add_test(tests, "program", group, name, run, 1);
+  };
   add("sharing", "two programs update one state", programs_share_a_state);
   add("sharing", "results become inputs", results_become_inputs);
   add("sharing", "argument sets change", argument_sets_change);

@@ -25,7 +25,9 @@ std::string shape_of(const NodeView& node) {
   return std::string(node.op()) + "(" + text + ")";
 }
 
-std::string answer_name(int32_t answer) { return answer == TENON_TAKE ? "TAKE" : answer == TENON_DECOMPOSE ? "DECOMPOSE" : "REFUSE"; }
+std::string answer_name(int32_t answer) {
+  return answer == TENON_TAKE ? "TAKE" : answer == TENON_DECOMPOSE ? "DECOMPOSE" : "REFUSE";
+}
 
 // No more than this many of one op, evenly spread: a compiler takes its time.
 std::vector<Sample> some_of(const std::string& op) {
@@ -53,8 +55,8 @@ void compile_taken(Subject& s, const Sample& sample, const FlatGraph& graph) {
   tenon_program* program = nullptr;
   const tenon_status status = s.backend().compile(s.device(), graph.graph(), &options, &program, &info);
   if (status.code == TENON_OK) s.backend().program_destroy(program);
-  expect(status.code == TENON_OK, "supports says TAKE, compile code " + std::to_string(status.code) + ", '" + one_line(status.message) + "', of " +
-                                      shape_of(sample.view()));
+  expect(status.code == TENON_OK, "supports says TAKE, compile code " + std::to_string(status.code) + ", '" +
+                                      one_line(status.message) + "', of " + shape_of(sample.view()));
 }
 
 // An op's nodes: what is taken compiles, what is refused has a reason.
@@ -67,14 +69,16 @@ void keeps_its_word(Subject& s, const std::string& op) {
       const FlatGraph graph = one_node_graph(sample.view(), change);
       const Answer answer = answer_of(s, graph);
       if (answer.answer == TENON_TAKE) compile_taken(s, sample, graph);
-      expect(answer.answer != TENON_REFUSE || !answer.reason.empty(), "supports says REFUSE without a reason for " + shape_of(sample.view()));
+      expect(answer.answer != TENON_REFUSE || !answer.reason.empty(),
+             "supports says REFUSE without a reason for " + shape_of(sample.view()));
     }
 }
 
 void expect_not_taken(Subject& s, const Sample& sample, const Change& change, const std::string& what) {
   const Answer answer = answer_of(s, one_node_graph(sample.view(), change));
   expect(answer.answer != TENON_TAKE, "supports says TAKE for " + shape_of(sample.view()) + " with " + what);
-  expect(answer.answer != TENON_REFUSE || !answer.reason.empty(), "supports says REFUSE without a reason for an op with " + what);
+  expect(answer.answer != TENON_REFUSE || !answer.reason.empty(),
+         "supports says REFUSE without a reason for an op with " + what);
 }
 
 void takes_nothing_unknown(Subject& s, const std::string& op) {
@@ -90,7 +94,8 @@ void takes_nothing_unknown(Subject& s, const std::string& op) {
     const tenon_attr& attr = node.graph().attr(raw.attrs.first + i);
     const std::string name(node.graph().text(attr.name));
     const bool chooses = attr.type == TENON_ATTR_ENUM || attr.type == TENON_ATTR_DTYPE;
-    if (chooses && name.rfind("tenon.", 0) != 0) expect_not_taken(s, sample, {.enum_attribute = name}, name + " = 9999");
+    if (chooses && name.rfind("tenon.", 0) != 0)
+      expect_not_taken(s, sample, {.enum_attribute = name}, name + " = 9999");
   }
 }
 
@@ -99,17 +104,20 @@ void ignores_hints(Subject& s, const std::string& op) {
   const Sample sample = first_taken(s, op);
   const FlatGraph graph = one_node_graph(sample.view(), {.more = "tenon.no_such_hint"});
   const Answer answer = answer_of(s, graph);
-  expect(answer.answer == TENON_TAKE, "supports says " + answer_name(answer.answer) + " once a hint is added to " + shape_of(sample.view()));
+  expect(answer.answer == TENON_TAKE,
+         "supports says " + answer_name(answer.answer) + " once a hint is added to " + shape_of(sample.view()));
   compile_taken(s, sample, graph);
 }
 
 void expect_same(const Answer& found, const Answer& expected, const NodeView& node, const std::string& when) {
-  expect(found.answer == expected.answer, "supports says " + answer_name(expected.answer) + ", then " + answer_name(found.answer) + " for " + shape_of(node) + " " + when);
+  expect(found.answer == expected.answer, "supports says " + answer_name(expected.answer) + ", then " +
+                                              answer_name(found.answer) + " for " + shape_of(node) + " " + when);
 }
 
 // The answer depends on a node alone: not on the graph around it, its name, other nodes asked for, or earlier calls.
 void answers_depend_on_the_node(Subject& s, const FlatGraph& graph) {
-  const std::vector<Answer> all = answers(s, s.device(), *graph.graph()), again = answers(s, s.device(), *graph.graph());
+  const std::vector<Answer> all = answers(s, s.device(), *graph.graph()),
+                            again = answers(s, s.device(), *graph.graph());
   const plugin::GraphView view(*graph.graph());
   tenon_options options{};
   options.struct_size = sizeof options;
@@ -128,7 +136,8 @@ void answers_no_nodes(Subject& s) {
   options.struct_size = sizeof options;
   tenon_verdict verdict{};
   verdict.answer = 77;
-  expect_ok(s.backend().supports(s.device(), graph.graph(), &options, nullptr, 0, &verdict, sizeof verdict), "supports of no nodes");
+  expect_ok(s.backend().supports(s.device(), graph.graph(), &options, nullptr, 0, &verdict, sizeof verdict),
+            "supports of no nodes");
   expect(verdict.answer == 77, "supports of no nodes wrote a verdict");
 }
 
@@ -139,7 +148,8 @@ void takes_no_unknown_op(Subject& s) {
     sketch.builder.result(sketch.node(op, {x, x}, TENON_F32, {4}));
     const Answer answer = answer_of(s, sketch.builder.build());
     expect(answer.answer != TENON_TAKE, std::string("supports says TAKE for an op named '") + op + "'");
-    expect(answer.answer != TENON_REFUSE || !answer.reason.empty(), std::string("supports says REFUSE without a reason for an op named '") + op + "'");
+    expect(answer.answer != TENON_REFUSE || !answer.reason.empty(),
+           std::string("supports says REFUSE without a reason for an op named '") + op + "'");
   }
 }
 
@@ -154,8 +164,10 @@ void takes_alike_when_deterministic(Subject& s) {
     options.flags = TENON_OPTION_DETERMINISTIC;
     const uint32_t node = 0;
     tenon_verdict verdict{};
-    expect_ok(s.backend().supports(s.device(), graph.graph(), &options, &node, 1, &verdict, sizeof verdict), "supports under DETERMINISTIC");
-    expect(verdict.deterministic <= 1, "supports: deterministic is " + std::to_string(verdict.deterministic) + ", expected 0 or 1");
+    expect_ok(s.backend().supports(s.device(), graph.graph(), &options, &node, 1, &verdict, sizeof verdict),
+              "supports under DETERMINISTIC");
+    expect(verdict.deterministic <= 1,
+           "supports: deterministic is " + std::to_string(verdict.deterministic) + ", expected 0 or 1");
     if (plain.answer != TENON_TAKE || verdict.answer != TENON_TAKE) continue;
     ++taken;
     const Program program(s, s.device(), *graph.graph(), options);
@@ -166,7 +178,8 @@ void takes_alike_when_deterministic(Subject& s) {
 }  // namespace
 
 void add_capability_tests(Tests& tests) {
-  const auto add = [&](const char* group, const std::string& name, std::function<void(Subject&)> run, int level) -> Test& {
+  const auto add = [&](const char* group, const std::string& name, std::function<void(Subject&)> run,
+                       int level) -> Test& {
     return add_test(tests, "capability", group, name, std::move(run), level);
   };
   add("supports", "no nodes", answers_no_nodes, 0);
@@ -175,13 +188,21 @@ void add_capability_tests(Tests& tests) {
   for (const Case& c : built_in_corpus())
     if (c.kind == Case::kTraining)
       for (const FlatGraph* graph : {&c.whole, &c.lowered})
-        add("pure", c.op + " " + c.name + (graph == &c.whole ? "" : " in primitives"), [graph](Subject& s) { answers_depend_on_the_node(s, *graph); }, 0);
+        add(
+            "pure", c.op + " " + c.name + (graph == &c.whole ? "" : " in primitives"),
+            [graph](Subject& s) { answers_depend_on_the_node(s, *graph); }, 0);
   // What is missing is counted by the op suite.
   for (const auto& entry : samples()) {
     const std::string op = entry.first;
-    add("take", op, [op](Subject& s) { keeps_its_word(s, op); }, 1).required = false;
-    add("unknown", op, [op](Subject& s) { takes_nothing_unknown(s, op); }, 1).required = false;
-    add("hints", op, [op](Subject& s) { ignores_hints(s, op); }, 1).required = false;
+    add(
+        "take", op, [op](Subject& s) { keeps_its_word(s, op); }, 1)
+        .required = false;
+    add(
+        "unknown", op, [op](Subject& s) { takes_nothing_unknown(s, op); }, 1)
+        .required = false;
+    add(
+        "hints", op, [op](Subject& s) { ignores_hints(s, op); }, 1)
+        .required = false;
   }
 }
 

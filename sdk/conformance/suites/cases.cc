@@ -57,8 +57,8 @@ void with_words(const std::string& what, const std::function<void()>& work) {
   }
 }
 
-void check_graph(Subject& subject, const tenon_graph& graph, const std::vector<reference::Tensor>& inputs, const Expected& expected,
-                 const std::string& what, tenon_options options) {
+void check_graph(Subject& subject, const tenon_graph& graph, const std::vector<reference::Tensor>& inputs,
+                 const Expected& expected, const std::string& what, tenon_options options) {
   constexpr int64_t kLarge = 1 << 16;
   int64_t elements = 0;
   for (const reference::Tensor& t : inputs) elements += reference::elements(t);
@@ -73,8 +73,8 @@ void check_graph(Subject& subject, const tenon_graph& graph, const std::vector<r
   }
 }
 
-void check_steps(Subject& subject, const Case& c, const tenon_graph& graph, const std::vector<Expected>& expected, Place place,
-                 const std::string& what) {
+void check_steps(Subject& subject, const Case& c, const tenon_graph& graph, const std::vector<Expected>& expected,
+                 Place place, const std::string& what) {
   with_words(what, [&] {
     Session session(subject, graph, place);
     for (uint32_t k = 0; k < c.steps; ++k) {

@@ -25,12 +25,12 @@ int level_of_primitive(std::string_view op);
 
 // Runs the graph once on device buffers and once between guard bands, large ones in one of the two places, and
 // compares. `what` leads the text of a failure.
-void check_graph(Subject& subject, const tenon_graph& graph, const std::vector<reference::Tensor>& inputs, const Expected& expected,
-                 const std::string& what = {}, tenon_options options = {});
+void check_graph(Subject& subject, const tenon_graph& graph, const std::vector<reference::Tensor>& inputs,
+                 const Expected& expected, const std::string& what = {}, tenon_options options = {});
 
 // Runs the steps of a case, its states aliased, and compares every result after each.
-void check_steps(Subject& subject, const Case& c, const tenon_graph& graph, const std::vector<Expected>& expected, Place place,
-                 const std::string& what = {});
+void check_steps(Subject& subject, const Case& c, const tenon_graph& graph, const std::vector<Expected>& expected,
+                 Place place, const std::string& what = {});
 
 // Work whose failures begin with `what`, if that is not empty.
 void with_words(const std::string& what, const std::function<void()>& work);

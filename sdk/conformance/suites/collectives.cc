@@ -33,8 +33,10 @@ struct Replicas {
     BufferOptions options;
     options.placement = placement;
     buffers.push_back(std::make_unique<Buffer>(s, device, dtype, dims, options));
-    if (values.empty()) queue[0].write_rubbish(*buffers.back());
-    else write(queue[0], *buffers.back(), values);
+    if (values.empty())
+      queue[0].write_rubbish(*buffers.back());
+    else
+      write(queue[0], *buffers.back(), values);
     return *buffers.back();
   }
   void run(const Sketch& sketch, Arguments arguments) {
@@ -51,7 +53,9 @@ struct Replicas {
   std::vector<std::unique_ptr<Buffer>> buffers;
 };
 
-uint32_t split_input(Sketch& sketch, const Dims& dims) { return sketch.builder.input(TENON_F32, dims, TENON_ROLE_FEED, {}, TENON_SPLIT); }
+uint32_t split_input(Sketch& sketch, const Dims& dims) {
+  return sketch.builder.input(TENON_F32, dims, TENON_ROLE_FEED, {}, TENON_SPLIT);
+}
 
 // ---- buffers ----
 
@@ -65,7 +69,8 @@ void deals_rows_in_order(Subject& s, uint32_t least) {
     const int64_t n = std::min<int64_t>(2, rows - first);
     Floats part(static_cast<size_t>(n * kColumns));
     r.queue[0].read(split, part.data(), part.size() * 4, static_cast<uint64_t>(first * kColumns * 4));
-    expect_equal(part, ramp(n * kColumns, static_cast<float>(first * kColumns)), "rows of a SPLIT buffer from row " + std::to_string(first));
+    expect_equal(part, ramp(n * kColumns, static_cast<float>(first * kColumns)),
+                 "rows of a SPLIT buffer from row " + std::to_string(first));
   }
   const Buffer& whole = r.make({rows, kColumns}, TENON_REPLICATED, ramp(rows * kColumns, 9));
   expect_equal(r.get(whole), ramp(rows * kColumns, 9), "a REPLICATED buffer");
@@ -80,8 +85,10 @@ void works_on_split_states(Subject& s, uint32_t least) {
   const uint32_t state = sketch.builder.input(TENON_F32, {kRows, kColumns}, TENON_ROLE_STATE, {}, TENON_SPLIT);
   sketch.builder.result(sketch.add(state, x, {kRows, kColumns}), TENON_MODE_LAST, 3, TENON_SPLIT);
   sketch.builder.result(sketch.mul(x, w, {kRows, kColumns}), TENON_MODE_LAST, 0, TENON_SPLIT);
-  const Buffer &xs = r.make({rows, kColumns}, TENON_SPLIT, ramp(rows * kColumns)), &ws = r.make({kRows, kColumns}, TENON_REPLICATED, filled(kRows * kColumns, 2));
-  const Buffer &state_buffer = r.make({rows, kColumns}, TENON_SPLIT, filled(rows * kColumns, 1)), &out = r.make({rows, kColumns}, TENON_SPLIT);
+  const Buffer &xs = r.make({rows, kColumns}, TENON_SPLIT, ramp(rows * kColumns)),
+               &ws = r.make({kRows, kColumns}, TENON_REPLICATED, filled(kRows * kColumns, 2));
+  const Buffer &state_buffer = r.make({rows, kColumns}, TENON_SPLIT, filled(rows * kColumns, 1)),
+               &out = r.make({rows, kColumns}, TENON_SPLIT);
   r.run(sketch, {{&xs, &ws, &state_buffer}, {&state_buffer, &out}, {}, {}, 3});
   expect_equal(r.get(state_buffer), ramp(rows * kColumns, 1, 3), "a SPLIT state after 3 iterations");
   expect_equal(r.get(out), ramp(rows * kColumns, 0, 2), "a SPLIT result");
@@ -113,10 +120,12 @@ void gathers(Subject& s) {
   Replicas r(s, 2);
   const int64_t rows = kRows * r.units();
   Sketch sketch;
-  const uint32_t gathered = sketch.node("all_gather", {split_input(sketch, {kRows, kColumns})}, TENON_F32, {rows, kColumns});
+  const uint32_t gathered =
+      sketch.node("all_gather", {split_input(sketch, {kRows, kColumns})}, TENON_F32, {rows, kColumns});
   attributes(sketch, r, 0, -1);
   sketch.builder.result(gathered);
-  const Buffer &x = r.make({rows, kColumns}, TENON_SPLIT, ramp(rows * kColumns)), &out = r.make({rows, kColumns}, TENON_REPLICATED);
+  const Buffer &x = r.make({rows, kColumns}, TENON_SPLIT, ramp(rows * kColumns)),
+               &out = r.make({rows, kColumns}, TENON_REPLICATED);
   r.run(sketch, {{&x}, {&out}});
   expect_equal(r.get(out), ramp(rows * kColumns), "all_gather");
 }
@@ -133,24 +142,30 @@ void reduces(Subject& s, int kind) {
   Replicas r(s, 2);
   const int64_t n = kRows * kColumns;
   Sketch sketch;
-  const uint32_t reduced = sketch.node("all_reduce", {split_input(sketch, {kRows, kColumns})}, TENON_F32, {kRows, kColumns});
+  const uint32_t reduced =
+      sketch.node("all_reduce", {split_input(sketch, {kRows, kColumns})}, TENON_F32, {kRows, kColumns});
   attributes(sketch, r, -1, kind);
   sketch.builder.result(reduced);
-  const Buffer &x = r.make({kRows * r.units(), kColumns}, TENON_SPLIT, by_unit(r, n)), &out = r.make({kRows, kColumns}, TENON_REPLICATED);
+  const Buffer &x = r.make({kRows * r.units(), kColumns}, TENON_SPLIT, by_unit(r, n)),
+               &out = r.make({kRows, kColumns}, TENON_REPLICATED);
   r.run(sketch, {{&x}, {&out}});
   const float units = static_cast<float>(r.units());
-  if (kind == TENON_SUM) expect_equal(r.get(out), ramp(n, 100 * units * (units - 1) / 2, units), "all_reduce sum");
-  else expect_equal(r.get(out), ramp(n, kind == TENON_MAX ? 100 * (units - 1) : 0), "all_reduce max or min");
+  if (kind == TENON_SUM)
+    expect_equal(r.get(out), ramp(n, 100 * units * (units - 1) / 2, units), "all_reduce sum");
+  else
+    expect_equal(r.get(out), ramp(n, kind == TENON_MAX ? 100 * (units - 1) : 0), "all_reduce max or min");
 }
 
 void reduces_and_scatters(Subject& s) {
   Replicas r(s, 2);
   const int64_t rows = kRows * r.units();  // of one unit's operand
   Sketch sketch;
-  const uint32_t scattered = sketch.node("reduce_scatter", {split_input(sketch, {rows, kColumns})}, TENON_F32, {kRows, kColumns});
+  const uint32_t scattered =
+      sketch.node("reduce_scatter", {split_input(sketch, {rows, kColumns})}, TENON_F32, {kRows, kColumns});
   attributes(sketch, r, 0, -1);
   sketch.builder.result(scattered, TENON_MODE_LAST, 0, TENON_SPLIT);
-  const Buffer &x = r.make({rows * r.units(), kColumns}, TENON_SPLIT, by_unit(r, rows * kColumns)), &out = r.make({rows, kColumns}, TENON_SPLIT);
+  const Buffer &x = r.make({rows * r.units(), kColumns}, TENON_SPLIT, by_unit(r, rows * kColumns)),
+               &out = r.make({rows, kColumns}, TENON_SPLIT);
   r.run(sketch, {{&x}, {&out}});
   const float units = static_cast<float>(r.units());
   expect_equal(r.get(out), ramp(rows * kColumns, 100 * units * (units - 1) / 2, units), "reduce_scatter");
@@ -162,12 +177,14 @@ void keeps_replicated_states_equal(Subject& s) {
   const int64_t n = kRows * kColumns;
   Sketch sketch;
   const uint32_t state = sketch.state(TENON_F32, {kRows, kColumns});
-  const uint32_t sum = sketch.node("all_reduce", {split_input(sketch, {kRows, kColumns})}, TENON_F32, {kRows, kColumns});
+  const uint32_t sum =
+      sketch.node("all_reduce", {split_input(sketch, {kRows, kColumns})}, TENON_F32, {kRows, kColumns});
   attributes(sketch, r, -1, TENON_SUM);
   const uint32_t updated = sketch.add(state, sum, {kRows, kColumns});
   sketch.builder.result(updated, TENON_MODE_LAST, 1);
   sketch.builder.result(updated, TENON_MODE_LAST, 0, TENON_SPLIT);  // every unit's own copy
-  const Buffer &state_buffer = r.make({kRows, kColumns}, TENON_REPLICATED, ramp(n)), &x = r.make({kRows * r.units(), kColumns}, TENON_SPLIT, by_unit(r, n));
+  const Buffer &state_buffer = r.make({kRows, kColumns}, TENON_REPLICATED, ramp(n)),
+               &x = r.make({kRows * r.units(), kColumns}, TENON_SPLIT, by_unit(r, n));
   const Buffer& copies = r.make({kRows * r.units(), kColumns}, TENON_SPLIT);
   r.run(sketch, {{&state_buffer, &x}, {&state_buffer, &copies}, {}, {}, 4});
   const float units = static_cast<float>(r.units());

@@ -30,7 +30,9 @@ void require_determinism(Subject& s, const FlatGraph& graph) {
   tenon_options options{};
   options.struct_size = sizeof options;
   options.flags = TENON_OPTION_DETERMINISTIC;
-  expect_ok(s.backend().supports(s.device(), graph.graph(), &options, nodes.data(), view.n_nodes(), verdicts.data(), sizeof(tenon_verdict)), "supports");
+  expect_ok(s.backend().supports(s.device(), graph.graph(), &options, nodes.data(), view.n_nodes(), verdicts.data(),
+                                 sizeof(tenon_verdict)),
+            "supports");
   for (uint32_t i = 0; i < view.n_nodes(); ++i) {
     const std::string op(view.node(i).op());
     if (verdicts[i].answer != TENON_TAKE) throw Unsupported{op + ": " + one_line(verdicts[i].reason)};
@@ -44,7 +46,8 @@ Bits bits_of(Subject& s, const FlatGraph& graph, const std::vector<Tensor>& inpu
   tenon_options options{};
   options.flags = TENON_OPTION_DETERMINISTIC;
   Bits bits;
-  for (const Tensor& t : run_graph(s, *graph.graph(), inputs, Place::kDevice, options)) bits.push_back(reference::to_bytes(t));
+  for (const Tensor& t : run_graph(s, *graph.graph(), inputs, Place::kDevice, options))
+    bits.push_back(reference::to_bytes(t));
   return bits;
 }
 
@@ -52,8 +55,9 @@ void expect_same_bits(const Bits& found, const Bits& expected, const std::string
   for (size_t r = 0; r < expected.size(); ++r) {
     const auto [a, b] = std::mismatch(found[r].begin(), found[r].end(), expected[r].begin());
     if (a != found[r].end())
-      fail("result " + std::to_string(r) + " of " + std::to_string(expected.size()) + ": byte " + std::to_string(a - found[r].begin()) + " is " +
-           std::to_string(*a) + " " + when + ", " + std::to_string(*b) + " before");
+      fail("result " + std::to_string(r) + " of " + std::to_string(expected.size()) + ": byte " +
+           std::to_string(a - found[r].begin()) + " is " + std::to_string(*a) + " " + when + ", " + std::to_string(*b) +
+           " before");
   }
 }
 
@@ -68,11 +72,14 @@ void gives_the_same_bits(Subject& s, const FlatGraph& graph, const std::vector<T
     expect_same_bits(found, expected, "with gangs of " + std::to_string(limit));
   }
   for (uint32_t threads : {1u, 2u, 3u}) {
-    expect_same_bits(bits_of(with_threads(s, threads), graph, inputs), expected, "with a host of " + std::to_string(threads) + " threads");
+    expect_same_bits(bits_of(with_threads(s, threads), graph, inputs), expected,
+                     "with a host of " + std::to_string(threads) + " threads");
   }
 }
 
-void case_gives_the_same_bits(Subject& s, const Case& c) { gives_the_same_bits(s, lowered_for(s, s.device(), c), inputs_of(c, s.seed())); }
+void case_gives_the_same_bits(Subject& s, const Case& c) {
+  gives_the_same_bits(s, lowered_for(s, s.device(), c), inputs_of(c, s.seed()));
+}
 
 // ---- graphs large enough for a gang ----
 
@@ -117,7 +124,10 @@ Large large_dot(int64_t m, int64_t k, int64_t n) {
   LargeSketch g;
   const uint32_t a = g.uniform({m, k}), b = g.uniform({k, n});
   g.builder.result(g.node("dot", {a, b}, TENON_F32, {m, n}));
-  g.builder.attr_bool("ta", false).attr_bool("tb", false).attr_enum("precision", TENON_PRECISION_HIGHEST).attr_dtype("out", TENON_F32);
+  g.builder.attr_bool("ta", false)
+      .attr_bool("tb", false)
+      .attr_enum("precision", TENON_PRECISION_HIGHEST)
+      .attr_dtype("out", TENON_F32);
   return g.done();
 }
 
@@ -130,7 +140,11 @@ Large large_scatter() {
 }
 
 void convolution(LargeSketch& g) {
-  g.builder.attr_list("strides", {1, 1}).attr_list("low", {1, 1}).attr_list("high", {1, 1}).attr_list("dilation", {1, 1}).attr_i64("groups", 1);
+  g.builder.attr_list("strides", {1, 1})
+      .attr_list("low", {1, 1})
+      .attr_list("high", {1, 1})
+      .attr_list("dilation", {1, 1})
+      .attr_i64("groups", 1);
   g.builder.attr_enum("precision", TENON_PRECISION_HIGHEST).attr_dtype("out", TENON_F32);
 }
 
@@ -183,10 +197,13 @@ void add_determinism_tests(Tests& tests) {
     test.required = false;  // an op may say that it cannot comply
   };
   const auto add_large = [&](const char* name, std::function<Large()> make) {
-    add("large", name, [make](Subject& s) {
-      const Large large = make();
-      gives_the_same_bits(s, large.graph, large.inputs);
-    }, 1);
+    add(
+        "large", name,
+        [make](Subject& s) {
+          const Large large = make();
+          gives_the_same_bits(s, large.graph, large.inputs);
+        },
+        1);
   };
   add_large("sum of f32[160,1025]", [] { return large_sum({0, 1}, {}); });
   add_large("sum of rows of f32[160,1025]", [] { return large_sum({1}, {160}); });
@@ -199,8 +216,12 @@ void add_determinism_tests(Tests& tests) {
   add_large("conv_grad_input of f32[8,33,33,24]", large_conv_grad_input);
   for (const Case* c : chosen_cases()) {
     const bool trains = c->kind == Case::kTraining;
-    add(trains ? "training" : "op", trains ? c->op + " " + c->name : c->op, [c](Subject& s) { case_gives_the_same_bits(s, *c); },
-        trains ? 3 : c->kind == Case::kUpdate ? 2 : 1);
+    add(
+        trains ? "training" : "op", trains ? c->op + " " + c->name : c->op,
+        [c](Subject& s) { case_gives_the_same_bits(s, *c); },
+        trains                     ? 3
+        : c->kind == Case::kUpdate ? 2
+                                   : 1);
   }
 }
 

@@ -21,7 +21,8 @@ std::vector<uint8_t> marked_units(Subject& s, uint64_t stride, uint32_t room, ui
   *count = room;
   *status = enumerate(s, s.spec(), bytes.data(), stride, count);
   for (size_t i = room * stride; i < bytes.size(); ++i)
-    expect(bytes[i] == kMark, "enumerate with room for " + std::to_string(room) + " units of " + std::to_string(stride) + " bytes wrote behind them");
+    expect(bytes[i] == kMark, "enumerate with room for " + std::to_string(room) + " units of " +
+                                  std::to_string(stride) + " bytes wrote behind them");
   return bytes;
 }
 
@@ -42,7 +43,8 @@ void fills_within_room(Subject& s) {
     marked_units(s, sizeof(tenon_unit), room, &count, &status);
     if (room >= n || status.code == TENON_OK) {
       expect_ok(status, "enumerate with room for " + std::to_string(room));
-      expect(count == n, "enumerate with room for " + std::to_string(room) + " says " + std::to_string(count) + " units, expected " + std::to_string(n));
+      expect(count == n, "enumerate with room for " + std::to_string(room) + " says " + std::to_string(count) +
+                             " units, expected " + std::to_string(n));
     }
   }
 }
@@ -58,16 +60,19 @@ void steps_by_stride(Subject& s) {
     const uint64_t known = std::min<uint64_t>(stride, sizeof(tenon_unit));
     for (uint32_t i = 0; i < n; ++i) {
       expect(std::memcmp(&bytes[i * stride], &s.units()[i], std::min<uint64_t>(known, offsetof(tenon_unit, name))) == 0,
-             "enumerate with a stride of " + std::to_string(stride) + ": unit " + std::to_string(i) + " is not where it belongs");
+             "enumerate with a stride of " + std::to_string(stride) + ": unit " + std::to_string(i) +
+                 " is not where it belongs");
       for (uint64_t b = known; b < stride; ++b)
-        expect(bytes[i * stride + b] == kMark, "enumerate with a stride of " + std::to_string(stride) + " wrote behind unit " + std::to_string(i));
+        expect(bytes[i * stride + b] == kMark,
+               "enumerate with a stride of " + std::to_string(stride) + " wrote behind unit " + std::to_string(i));
     }
   }
 }
 
 void knows_no_such_spec(Subject& s) {
   uint32_t count = 0;
-  expect_code(enumerate(s, "no such unit #\xC3\xA9", nullptr, sizeof(tenon_unit), &count), TENON_UNAVAILABLE, "enumerate of an unknown spec");
+  expect_code(enumerate(s, "no such unit #\xC3\xA9", nullptr, sizeof(tenon_unit), &count), TENON_UNAVAILABLE,
+              "enumerate of an unknown spec");
 }
 
 bool is_text(const char* text, size_t room) {
@@ -80,16 +85,21 @@ void describes_units_sanely(Subject& s) {
     const tenon_unit& u = s.units()[i];
     const std::string which = "unit " + std::to_string(i) + ": ";
     const uint64_t known = TENON_UNIT_INLINE | TENON_UNIT_HOST_FEED | TENON_UNIT_EXTENTS | TENON_UNIT_EMULATED;
-    expect((u.flags & 0xFFFFFFFFull & ~known) == 0, which + "flags " + std::to_string(u.flags) + " have low bits that no version defines");
+    expect((u.flags & 0xFFFFFFFFull & ~known) == 0,
+           which + "flags " + std::to_string(u.flags) + " have low bits that no version defines");
     expect(u.kind >= TENON_CPU && u.kind <= TENON_ACCELERATOR, which + "kind " + std::to_string(u.kind));
-    expect(u.feed_depth >= 1 && u.feed_depth <= 4096, which + "feed_depth " + std::to_string(u.feed_depth) + ", expected 1 to 4096");
-    expect((u.wrap_alignment & (u.wrap_alignment - 1)) == 0, which + "wrap_alignment " + std::to_string(u.wrap_alignment) + " is no power of two");
+    expect(u.feed_depth >= 1 && u.feed_depth <= 4096,
+           which + "feed_depth " + std::to_string(u.feed_depth) + ", expected 1 to 4096");
+    expect((u.wrap_alignment & (u.wrap_alignment - 1)) == 0,
+           which + "wrap_alignment " + std::to_string(u.wrap_alignment) + " is no power of two");
     expect(u.queues <= 4096, which + "queues " + std::to_string(u.queues));
     expect(u.memory_bytes > 0, which + "memory_bytes is 0");
     expect(u.max_buffer_bytes > 0 && u.max_buffer_bytes <= u.memory_bytes,
-           which + "max_buffer_bytes " + std::to_string(u.max_buffer_bytes) + ", expected 1 to memory_bytes, " + std::to_string(u.memory_bytes));
+           which + "max_buffer_bytes " + std::to_string(u.max_buffer_bytes) + ", expected 1 to memory_bytes, " +
+               std::to_string(u.memory_bytes));
     expect(is_text(u.name, sizeof u.name), which + "its name is empty, has no end or cannot be printed");
-    expect(is_text(u.version, sizeof u.version), which + "its version, part of the cache key, is empty, has no end or cannot be printed");
+    expect(is_text(u.version, sizeof u.version),
+           which + "its version, part of the cache key, is empty, has no end or cannot be printed");
   }
 }
 
@@ -167,8 +177,10 @@ void ignores_null(Subject& s) {
 }
 
 void shows_no_unknown_extension(Subject& s) {
-  if (s.backend().struct_size < TENON_SIZE(tenon_backend, extension) || !s.backend().extension) throw Unavailable{"the backend has no extensions"};
-  expect(s.backend().extension(s.backend().self, "no.such.extension", 1) == nullptr, "extension of an unknown name: expected NULL");
+  if (s.backend().struct_size < TENON_SIZE(tenon_backend, extension) || !s.backend().extension)
+    throw Unavailable{"the backend has no extensions"};
+  expect(s.backend().extension(s.backend().self, "no.such.extension", 1) == nullptr,
+         "extension of an unknown name: expected NULL");
 }
 
 // ---- what entries leave alone ----
@@ -211,7 +223,8 @@ void leaves_the_process_alone_in_errors(Subject& s) {
 }  // namespace
 
 void add_device_tests(Tests& tests) {
-  const auto add = [&](const char* group, const char* name, void (*run)(Subject&), int level = 0, bool own_process = false) {
+  const auto add = [&](const char* group, const char* name, void (*run)(Subject&), int level = 0,
+                       bool own_process = false) {
     add_test(tests, "device", group, name, run, level).own_process = own_process;
   };
   add("enumerate", "counts alike each time", counts_alike);

@@ -14,7 +14,9 @@ plugin::FlatGraph graph() {
 
 }  // namespace
 
-double seconds_now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 Counter::Counter(Subject& subject, BufferOptions options)
     : program_(compile(subject, graph(), kMost)), state_(f32_buffer(subject, {kElements}, options)) {}
@@ -35,7 +37,8 @@ uint64_t Counter::submit(Queue& queue, uint32_t iterations, std::vector<tenon_po
   Arguments arguments{{&state_}, {&state_}, {}, std::move(after), iterations};
   uint32_t done = 0;
   const uint64_t ticket = queue.submit(arguments.run(program_), &done);
-  expect(done == iterations, "run: " + std::to_string(done) + " iterations done or submitted, expected " + std::to_string(iterations));
+  expect(done == iterations,
+         "run: " + std::to_string(done) + " iterations done or submitted, expected " + std::to_string(iterations));
   return ticket;
 }
 

@@ -85,12 +85,16 @@ void speaks_of_every_mistake(Subject& s) {
   for (int round = 0; round < 3; ++round)
     for (const Named& mistake : mistakes(s, queue, buffer)) {
       const tenon_status status = mistake.make();
-      expect(status.code > TENON_OK && status.code <= TENON_INTERNAL, mistake.what + ": found code " + std::to_string(status.code));
+      expect(status.code > TENON_OK && status.code <= TENON_INTERNAL,
+             mistake.what + ": found code " + std::to_string(status.code));
       expect(status.code != TENON_INTERNAL && status.code != TENON_DEVICE_LOST && status.code != TENON_ABI,
-             mistake.what + ": found code " + std::to_string(status.code) + ", but it is the caller's mistake or a thing that is not there");
+             mistake.what + ": found code " + std::to_string(status.code) +
+                 ", but it is the caller's mistake or a thing that is not there");
       expect_code(status, status.code, mistake.what);
-      expect(std::strlen(status.message) < 1000, mistake.what + ": the message has " + std::to_string(std::strlen(status.message)) + " bytes");
-      expect(one_line(status.message).size() == std::strlen(status.message), mistake.what + ": the message cannot be printed");
+      expect(std::strlen(status.message) < 1000,
+             mistake.what + ": the message has " + std::to_string(std::strlen(status.message)) + " bytes");
+      expect(one_line(status.message).size() == std::strlen(status.message),
+             mistake.what + ": the message cannot be printed");
     }
   expect_equal(read(queue, buffer), ramp(16), "a buffer after many mistakes");
 }
@@ -146,11 +150,17 @@ plugin::FlatGraph large_graph() {
   Sketch sketch;
   const uint32_t x = sketch.state(TENON_F32, {n, 1}), y = sketch.state(TENON_F32, {1, n});
   uint32_t product = sketch.node("dot", {x, y}, TENON_F32, {n, n});
-  sketch.builder.attr_bool("ta", false).attr_bool("tb", false).attr_enum("precision", TENON_PRECISION_HIGHEST).attr_dtype("out", TENON_F32);
+  sketch.builder.attr_bool("ta", false)
+      .attr_bool("tb", false)
+      .attr_enum("precision", TENON_PRECISION_HIGHEST)
+      .attr_dtype("out", TENON_F32);
   product = sketch.node("transpose", {product}, TENON_F32, {n, n});
   sketch.builder.attr_list("perm", {1, 0});
   product = sketch.node("dot", {product, x}, TENON_F32, {n, 1});
-  sketch.builder.attr_bool("ta", false).attr_bool("tb", false).attr_enum("precision", TENON_PRECISION_HIGHEST).attr_dtype("out", TENON_F32);
+  sketch.builder.attr_bool("ta", false)
+      .attr_bool("tb", false)
+      .attr_enum("precision", TENON_PRECISION_HIGHEST)
+      .attr_dtype("out", TENON_F32);
   sketch.builder.result(product);
   return sketch.builder.build();
 }
@@ -165,7 +175,8 @@ uint64_t bytes_in_use(Subject& s) {
 
 void keeps_the_memory_limit(Subject& s) {
   const plugin::FlatGraph graph = large_graph();
-  if (compile(s, graph).info().workspace_bytes < (1u << 20)) throw Unavailable{"the backend needs no workspace where others need 64 MB"};
+  if (compile(s, graph).info().workspace_bytes < (1u << 20))
+    throw Unavailable{"the backend needs no workspace where others need 64 MB"};
   s.close_device();
   compile(s, sum_graph(8));
   const uint64_t before = bytes_in_use(s);
@@ -176,9 +187,11 @@ void keeps_the_memory_limit(Subject& s) {
     tenon_info info{};
     info.struct_size = sizeof info;
     tenon_program* program = nullptr;
-    expect_code(s.backend().compile(s.device(), graph.graph(), &options, &program, &info), TENON_OUT_OF_MEMORY, "compile within 64 KB");
+    expect_code(s.backend().compile(s.device(), graph.graph(), &options, &program, &info), TENON_OUT_OF_MEMORY,
+                "compile within 64 KB");
     expect(info.workspace_bytes > options.memory_limit || info.peak_bytes > options.memory_limit,
-           "compile within 64 KB fills no info: workspace " + std::to_string(info.workspace_bytes) + ", peak " + std::to_string(info.peak_bytes));
+           "compile within 64 KB fills no info: workspace " + std::to_string(info.workspace_bytes) + ", peak " +
+               std::to_string(info.peak_bytes));
     const uint64_t after = bytes_in_use(s);
     expect(after == before, "compile that found no memory left " + std::to_string(after - before) + " bytes in use");
   }
@@ -208,7 +221,8 @@ void survives_no_memory(Subject& s) {
   }
   const bool ran_out = status.code == TENON_OUT_OF_MEMORY && status.message;
   for (tenon_buffer* buffer : buffers) s.backend().buffer_free(buffer);
-  expect(ran_out, "buffers of more than all memory: expected OUT_OF_MEMORY with a message, found code " + std::to_string(status.code));
+  expect(ran_out, "buffers of more than all memory: expected OUT_OF_MEMORY with a message, found code " +
+                      std::to_string(status.code));
   expect_equal(read(queue, small), ramp(16), "a buffer that was there before memory ran out");
 }
 

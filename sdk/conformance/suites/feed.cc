@@ -17,7 +17,8 @@ class Pipeline {
  public:
   Pipeline(Subject& subject, uint64_t batches, uint32_t n_feeds = 1, BufferOptions options = {})
       : s_(subject), batches_(batches), n_feeds_(n_feeds), depth_(s_.units()[0].feed_depth), queue_(s_, s_.device()) {
-    for (uint32_t i = 0; i < (depth_ + 1) * n_feeds; ++i) ring_.push_back(std::make_unique<Buffer>(f32_buffer(s_, {kN}, options)));
+    for (uint32_t i = 0; i < (depth_ + 1) * n_feeds; ++i)
+      ring_.push_back(std::make_unique<Buffer>(f32_buffer(s_, {kN}, options)));
     feed_.struct_size = sizeof feed_;
     feed_.ctx = this;
     feed_.next = on_next;
@@ -61,7 +62,8 @@ class Pipeline {
   static void on_release(void* ctx, uint64_t i) {
     Pipeline& self = *static_cast<Pipeline*>(ctx);
     self.check_call("release");
-    if (i != self.released_) self.broke("release of batch " + std::to_string(i) + ", expected " + std::to_string(self.released_));
+    if (i != self.released_)
+      self.broke("release of batch " + std::to_string(i) + ", expected " + std::to_string(self.released_));
     if (i >= self.next_) self.broke("release of batch " + std::to_string(i) + ", which was not pulled");
     for (uint32_t f = 0; f < self.n_feeds_; ++f) {
       const Buffer& buffer = self.slot(i, f);
@@ -74,7 +76,8 @@ class Pipeline {
     check_call("next");
     if (ended_) broke("next was called again after it said stop");
     if (i != next_) broke("next for iteration " + std::to_string(i) + ", expected " + std::to_string(next_));
-    if (next_ - released_ >= depth_) broke(std::to_string(next_ - released_ + 1) + " batches unreleased, feed_depth is " + std::to_string(depth_));
+    if (next_ - released_ >= depth_)
+      broke(std::to_string(next_ - released_ + 1) + " batches unreleased, feed_depth is " + std::to_string(depth_));
     ended_ = i >= batches_ || !broken_.empty();
     if (ended_) return 0;
     for (uint32_t f = 0; f < n_feeds_; ++f) feeds[f] = fill(slot(i, f), i, f, after);
@@ -89,9 +92,12 @@ class Pipeline {
     values_.push_back(std::make_unique<Floats>(expected(i, feed)));  // copies read it until their ticket
     const Floats& values = *values_.back();
     *after = {nullptr, 0};
-    if (buffer.host()) std::copy(values.begin(), values.end(), reinterpret_cast<float*>(buffer.host()));
-    else if (!after_copies_) queue_.write(buffer, values.data(), buffer.bytes());
-    else *after = {queue_.handle(), submit_slow_copy(buffer, values)};
+    if (buffer.host())
+      std::copy(values.begin(), values.end(), reinterpret_cast<float*>(buffer.host()));
+    else if (!after_copies_)
+      queue_.write(buffer, values.data(), buffer.bytes());
+    else
+      *after = {queue_.handle(), submit_slow_copy(buffer, values)};
     return buffer.handle();
   }
 
@@ -132,23 +138,31 @@ class Pipeline {
 // s' = s + f, rows of 2 f k of each iteration; with two feeds s' = s + f + 2 g.
 struct Fed {
   Fed(Subject& subject, uint32_t n_feeds = 1, uint32_t max_iterations = 20)
-      : s(subject), max(max_iterations), queue(s, s.device()), program(compile(s, graph(n_feeds), max)), state(f32_buffer(s, {kN})), rows(f32_buffer(s, {max, kN})) {
+      : s(subject),
+        max(max_iterations),
+        queue(s, s.device()),
+        program(compile(s, graph(n_feeds), max)),
+        state(f32_buffer(s, {kN})),
+        rows(f32_buffer(s, {max, kN})) {
     write(queue, state, filled(kN, 0));
     write(queue, rows, filled(max * kN, -1));
   }
 
   static plugin::FlatGraph graph(uint32_t n_feeds) {
     Sketch sketch;
-    const uint32_t f = sketch.feed(TENON_F32, {kN}), k = sketch.scalar(TENON_F32), state = sketch.state(TENON_F32, {kN});
+    const uint32_t f = sketch.feed(TENON_F32, {kN}), k = sketch.scalar(TENON_F32),
+                   state = sketch.state(TENON_F32, {kN});
     uint32_t updated = sketch.add(state, f, {kN});
-    if (n_feeds > 1) updated = sketch.add(updated, sketch.mul(sketch.feed(TENON_F32, {kN}), sketch.fill({kN}, 2), {kN}), {kN});
+    if (n_feeds > 1)
+      updated = sketch.add(updated, sketch.mul(sketch.feed(TENON_F32, {kN}), sketch.fill({kN}, 2), {kN}), {kN});
     sketch.builder.result(updated, TENON_MODE_LAST, 3);
     sketch.builder.result(sketch.mul(f, k, {kN}), TENON_MODE_EACH);
     return sketch.builder.build();
   }
 
   // Runs `iterations` with the pipeline's batches and checks all that came of it.
-  void run(Pipeline& pipeline, uint32_t iterations, uint64_t batches, uint32_t n_feeds = 1, std::vector<tenon_point> after = {}) {
+  void run(Pipeline& pipeline, uint32_t iterations, uint64_t batches, uint32_t n_feeds = 1,
+           std::vector<tenon_point> after = {}) {
     Arguments arguments{{nullptr, &state}, {&state, &rows}, {}, std::move(after), iterations};
     if (n_feeds > 1) arguments.inputs.push_back(nullptr);
     for (uint32_t i = 0; i < iterations; ++i) arguments.scalars.push_back(Arguments::f64(i + 2));
@@ -163,7 +177,8 @@ struct Fed {
     pipeline.check(iterations);
     expect_ok(status, "run with a feed");
     const uint32_t expected_done = static_cast<uint32_t>(std::min<uint64_t>(iterations, batches));
-    expect(done == expected_done, "run: " + std::to_string(done) + " iterations done, expected " + std::to_string(expected_done));
+    expect(done == expected_done,
+           "run: " + std::to_string(done) + " iterations done, expected " + std::to_string(expected_done));
     check(expected_done, n_feeds);
   }
 
@@ -255,7 +270,8 @@ void inputs_serve_every_iteration(Subject& s) {
   Fed fed(s);
   const Buffer batch = f32_buffer(s, {kN});
   write(fed.queue, batch, filled(kN, 4));
-  Arguments arguments{{&batch, &fed.state}, {&fed.state, &fed.rows}, std::vector<tenon_scalar>(20, Arguments::f64(3)), {}, 20};
+  Arguments arguments{
+      {&batch, &fed.state}, {&fed.state, &fed.rows}, std::vector<tenon_scalar>(20, Arguments::f64(3)), {}, 20};
   run_now(fed.queue, fed.program, arguments);
   expect_equal(read(fed.queue, fed.rows), filled(20 * kN, 12), "rows of one batch that serves every iteration");
   expect_equal(read(fed.queue, fed.state), filled(kN, 80), "the sum of one batch that serves every iteration");
@@ -280,7 +296,9 @@ void next_runs_programs(Subject& s) {
     Buffer a, b, batch;
     std::string error;
   };
-  Source source{s, Queue(s, s.device()), compile(s, sum_graph(kN)), f32_buffer(s, {kN}), f32_buffer(s, {kN}), f32_buffer(s, {kN}), {}};
+  Source source{
+      s, Queue(s, s.device()), compile(s, sum_graph(kN)), f32_buffer(s, {kN}), f32_buffer(s, {kN}), f32_buffer(s, {kN}),
+      {}};
   Fed fed(s);
   tenon_feed feed{};
   feed.struct_size = sizeof feed;
@@ -314,7 +332,9 @@ void next_runs_programs(Subject& s) {
 }  // namespace
 
 void add_feed_tests(Tests& tests) {
-  const auto add = [&](const char* group, const char* name, std::function<void(Subject&)> run) { add_test(tests, "feed", group, name, std::move(run), 4); };
+  const auto add = [&](const char* group, const char* name, std::function<void(Subject&)> run) {
+    add_test(tests, "feed", group, name, std::move(run), 4);
+  };
   add("batches", "one", [](Subject& s) { run_fed(s, 1, 1); });
   add("batches", "as many as iterations", [](Subject& s) { run_fed(s, 20, 20); });
   add("batches", "more than iterations", [](Subject& s) { run_fed(s, 5, 20); });

@@ -15,10 +15,12 @@ constexpr uint8_t kMark = 0xA5;
 using Call = std::function<tenon_status(uint64_t flags)>;
 
 void check_flags(const std::string& entry, const Call& call) {
-  for (uint64_t flags : kUnknown) expect_code(call(flags), TENON_UNSUPPORTED, entry + " with an unknown low bit in its flags");
+  for (uint64_t flags : kUnknown)
+    expect_code(call(flags), TENON_UNSUPPORTED, entry + " with an unknown low bit in its flags");
   expect_ok(call(0), entry);
   const tenon_status hinted = call(kHints);
-  expect(hinted.code == TENON_OK, entry + " refuses unknown high bits in its flags, which are hints: " + one_line(hinted.message));
+  expect(hinted.code == TENON_OK,
+         entry + " refuses unknown high bits in its flags, which are hints: " + one_line(hinted.message));
 }
 
 tenon_options plain_options() {
@@ -101,7 +103,8 @@ void compile_flags(Subject& s) {
 void known_option_flags(Subject& s) {
   const plugin::FlatGraph graph = sum_graph(5);
   compile(s, graph);
-  for (uint64_t flags : {TENON_OPTION_DETERMINISTIC, TENON_OPTION_TRACE, TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE}) {
+  for (uint64_t flags :
+       {TENON_OPTION_DETERMINISTIC, TENON_OPTION_TRACE, TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE}) {
     tenon_options options = plain_options();
     options.flags = flags;
     expect_ok(try_supports(s, *graph.graph(), options), "supports with option flags " + std::to_string(flags));
@@ -162,7 +165,13 @@ void copy_flags(Subject& s) {
 
 // A run of sum_graph with all that it needs.
 struct Sum {
-  explicit Sum(Subject& s) : subject(s), queue(s, s.device()), program(compile(s, sum_graph(8))), a(f32_buffer(s, {8})), b(f32_buffer(s, {8})), r(f32_buffer(s, {8})) {
+  explicit Sum(Subject& s)
+      : subject(s),
+        queue(s, s.device()),
+        program(compile(s, sum_graph(8))),
+        a(f32_buffer(s, {8})),
+        b(f32_buffer(s, {8})),
+        r(f32_buffer(s, {8})) {
     write(queue, a, ramp(8));
     write(queue, b, filled(8, 100));
     arguments.inputs = {&a, &b};
@@ -234,24 +243,29 @@ Newer<T> newer(const T& whole) {
 }
 
 void reads_older_structs(Subject& s) {
-  expect_ok(try_open(s, older(plain_open(s), TENON_SIZE(tenon_open, n_units))), "device_open with a struct that ends behind n_units");
+  expect_ok(try_open(s, older(plain_open(s), TENON_SIZE(tenon_open, n_units))),
+            "device_open with a struct that ends behind n_units");
   void* host = nullptr;
-  expect_ok(try_alloc(s, older(plain_desc(), TENON_SIZE(tenon_desc, dims)), &host), "buffer_alloc with a struct that ends behind dims");
+  expect_ok(try_alloc(s, older(plain_desc(), TENON_SIZE(tenon_desc, dims)), &host),
+            "buffer_alloc with a struct that ends behind dims");
   expect(host == nullptr, "buffer_alloc with a struct that ends behind dims: expected no host memory");
 }
 
 void reads_older_options_and_runs(Subject& s) {
   const plugin::FlatGraph graph = sum_graph(5);
   compile(s, graph);
-  for (uint64_t known : {TENON_SIZE(tenon_options, flags), TENON_SIZE(tenon_options, max_iterations), TENON_SIZE(tenon_options, precision)}) {
+  for (uint64_t known : {TENON_SIZE(tenon_options, flags), TENON_SIZE(tenon_options, max_iterations),
+                         TENON_SIZE(tenon_options, precision)}) {
     const tenon_options options = older(plain_options(), known);
     expect_ok(try_supports(s, *graph.graph(), options), "supports with options of " + std::to_string(known) + " bytes");
     expect_ok(try_compile(s, *graph.graph(), options), "compile with options of " + std::to_string(known) + " bytes");
   }
   Sum sum(s);
-  expect_ok(sum.run(older(sum.arguments.run(sum.program), TENON_SIZE(tenon_run, scalars))), "run with a struct that ends behind scalars");
+  expect_ok(sum.run(older(sum.arguments.run(sum.program), TENON_SIZE(tenon_run, scalars))),
+            "run with a struct that ends behind scalars");
   sum.check();
-  expect_ok(sum.run(older(sum.arguments.run(sum.program), TENON_SIZE(tenon_run, results))), "run with a struct that ends behind results");
+  expect_ok(sum.run(older(sum.arguments.run(sum.program), TENON_SIZE(tenon_run, results))),
+            "run with a struct that ends behind results");
   sum.check();
 }
 
@@ -289,7 +303,8 @@ struct Marked {
   }
   T* get() { return reinterpret_cast<T*>(bytes); }
   void check(const std::string& entry) const {
-    for (uint64_t i = known; i < sizeof bytes; ++i) expect(bytes[i] == kMark, entry + " into " + std::to_string(known) + " bytes wrote byte " + std::to_string(i));
+    for (uint64_t i = known; i < sizeof bytes; ++i)
+      expect(bytes[i] == kMark, entry + " into " + std::to_string(known) + " bytes wrote byte " + std::to_string(i));
   }
   uint64_t known;
   alignas(16) uint8_t bytes[sizeof(T) + 128];
@@ -302,14 +317,16 @@ void fills_out_structs_within_size(Subject& s) {
   for (uint64_t size = 16; size <= sizeof(tenon_info) + 64; size += 8) {
     Marked<tenon_info> info(size);
     tenon_program* program = nullptr;
-    expect_ok(s.backend().compile(s.device(), graph.graph(), &options, &program, info.get()), "compile with an info of " + std::to_string(size) + " bytes");
+    expect_ok(s.backend().compile(s.device(), graph.graph(), &options, &program, info.get()),
+              "compile with an info of " + std::to_string(size) + " bytes");
     s.backend().program_destroy(program);
     info.check("compile's info");
   }
 }
 
 void fills_stats_within_size(Subject& s) {
-  if (s.backend().struct_size < TENON_SIZE(tenon_backend, stats) || !s.backend().stats) throw Unavailable{"the backend has no stats"};
+  if (s.backend().struct_size < TENON_SIZE(tenon_backend, stats) || !s.backend().stats)
+    throw Unavailable{"the backend has no stats"};
   for (uint64_t size = 16; size <= sizeof(tenon_stats) + 64; size += 8) {
     Marked<tenon_stats> stats(size);
     expect_ok(s.backend().stats(s.device(), stats.get()), "stats of " + std::to_string(size) + " bytes");
@@ -327,13 +344,17 @@ void fills_verdicts_by_stride(Subject& s) {
   const std::vector<Answer> expected = answers(s, s.device(), *graph.graph());
   const tenon_options options = plain_options();
   const uint32_t nodes[] = {2, 1, 0};
-  for (uint64_t stride : {uint64_t{4}, uint64_t{8}, uint64_t{16}, uint64_t{sizeof(tenon_verdict)}, uint64_t{sizeof(tenon_verdict) + 24}}) {
+  for (uint64_t stride : {uint64_t{4}, uint64_t{8}, uint64_t{16}, uint64_t{sizeof(tenon_verdict)},
+                          uint64_t{sizeof(tenon_verdict) + 24}}) {
     std::vector<uint8_t> out(4 * stride + sizeof(tenon_verdict), kMark);
-    expect_ok(s.backend().supports(s.device(), graph.graph(), &options, nodes, 3, reinterpret_cast<tenon_verdict*>(out.data()), stride), "supports");
+    expect_ok(s.backend().supports(s.device(), graph.graph(), &options, nodes, 3,
+                                   reinterpret_cast<tenon_verdict*>(out.data()), stride),
+              "supports");
     for (uint32_t i = 0; i < 3; ++i) {
       int32_t answer;
       std::memcpy(&answer, &out[i * stride], sizeof answer);
-      expect(answer == expected[nodes[i]].answer, "supports with a stride of " + std::to_string(stride) + ": answer " + std::to_string(i) + " is not of its node");
+      expect(answer == expected[nodes[i]].answer, "supports with a stride of " + std::to_string(stride) + ": answer " +
+                                                      std::to_string(i) + " is not of its node");
     }
     for (size_t i = 3 * stride; i < out.size(); ++i)
       expect(out[i] == kMark, "supports with a stride of " + std::to_string(stride) + " wrote behind the last verdict");

@@ -38,7 +38,8 @@ Tensors along(Tensors inputs, const Tensors& direction, double step) {
 
 // How far a derivative along a direction may be from the difference: what the gradient's elements may err by, the
 // difference's own error, and, where inputs are narrow, nothing more, since the loss is exact.
-void check_direction(const Case& c, const Tensors& inputs, const Tensors& gradient, const Expected& expected, uint64_t seed) {
+void check_direction(const Case& c, const Tensors& inputs, const Tensors& gradient, const Expected& expected,
+                     uint64_t seed) {
   Tensors direction;
   double derivative = 0, tolerance = 0, size = 0;
   for (size_t k = 0; k < gradient.size(); ++k) {
@@ -50,7 +51,8 @@ void check_direction(const Case& c, const Tensors& inputs, const Tensors& gradie
       size += std::fabs(d * gradient[k].f[e]);
     }
   }
-  const double above = loss_at(c, along(inputs, direction, kStep)), below = loss_at(c, along(inputs, direction, -kStep));
+  const double above = loss_at(c, along(inputs, direction, kStep)),
+               below = loss_at(c, along(inputs, direction, -kStep));
   const double difference = (above - below) / (2 * kStep);
   // Of the difference: its cut is of order step^2, and the losses are rounded to 2^-53 of themselves.
   tolerance += 1e-6 * (1 + size) + std::fabs(above) * 0x1p-50 / kStep;
@@ -60,8 +62,8 @@ void check_direction(const Case& c, const Tensors& inputs, const Tensors& gradie
     std::snprintf(b, sizeof b, "%.9g", x);
     return std::string(b);
   };
-  fail("along a random direction the gradient is " + text(derivative) + ", central differences of the loss give " + text(difference) +
-       ", expected within " + text(tolerance));
+  fail("along a random direction the gradient is " + text(derivative) + ", central differences of the loss give " +
+       text(difference) + ", expected within " + text(tolerance));
 }
 
 void check(Subject& subject, const Case& c) {
@@ -78,8 +80,8 @@ void check(Subject& subject, const Case& c) {
 void add_gradient_tests(Tests& tests) {
   for (const Case* c : cases_of(Case::kGradient)) {
     const bool primitive = reference::is_primitive(c->op);
-    tests.push_back(
-        test_of("gradient", *c, primitive ? 2 : 3, primitive && is_plain(*c->lowered.graph()), [c](Subject& s) { check(s, *c); }));
+    tests.push_back(test_of("gradient", *c, primitive ? 2 : 3, primitive && is_plain(*c->lowered.graph()),
+                            [c](Subject& s) { check(s, *c); }));
   }
 }
 

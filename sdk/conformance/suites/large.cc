@@ -35,15 +35,16 @@ void require_memory(Subject& subject, const Case& c) {
   const GraphView view(*c.whole.graph());
   for (uint32_t v = 0; v < view.n_values() && unit.max_buffer_bytes; ++v)
     if (static_cast<uint64_t>(view.value(v).bytes()) > unit.max_buffer_bytes)
-      throw Unavailable{"needs a buffer of " + gibibytes(static_cast<uint64_t>(view.value(v).bytes())) + ", the unit allows " +
-                        gibibytes(unit.max_buffer_bytes)};
+      throw Unavailable{"needs a buffer of " + gibibytes(static_cast<uint64_t>(view.value(v).bytes())) +
+                        ", the unit allows " + gibibytes(unit.max_buffer_bytes)};
 }
 
 // Calls work(first element, elements) for parts of whole rows of axis 0, as copies need them.
 template <class Work>
 void for_each_part(const Buffer& buffer, Work work) {
   const uint64_t width = static_cast<uint64_t>(plugin::dtype_bytes(buffer.dtype()));
-  const uint64_t rows = buffer.dims().empty() ? 1 : static_cast<uint64_t>(buffer.dims()[0]), row = buffer.bytes() / rows;
+  const uint64_t rows = buffer.dims().empty() ? 1 : static_cast<uint64_t>(buffer.dims()[0]),
+                 row = buffer.bytes() / rows;
   const uint64_t at_once = std::max<uint64_t>(1, kPart / row);
   for (uint64_t r = 0; r < rows; r += at_once) work(r * row / width, std::min(at_once, rows - r) * row / width);
 }
@@ -51,7 +52,8 @@ void for_each_part(const Buffer& buffer, Work work) {
 // One period of a fill of values, repeated, is copied instead of being made again.
 class Maker {
  public:
-  Maker(int32_t dtype, const Fill& fill) : dtype_(dtype), fill_(fill), width_(static_cast<uint64_t>(plugin::dtype_bytes(dtype))) {
+  Maker(int32_t dtype, const Fill& fill)
+      : dtype_(dtype), fill_(fill), width_(static_cast<uint64_t>(plugin::dtype_bytes(dtype))) {
     if (fill.kind != Fill::kValues) return;
     period_.resize(fill.values.size() * width_);
     make_bytes(dtype, fill, 0, fill.values.size(), period_.data());
@@ -93,7 +95,9 @@ void check_parts(Queue& queue, const Buffer& buffer, const Fill& fill, const std
     found.assign(expected.size(), 0xFF);
     queue.read(buffer, found.data(), found.size(), first * width);
     if (std::memcmp(found.data(), expected.data(), found.size()) == 0) return;
-    const uint64_t at = static_cast<uint64_t>(std::mismatch(found.begin(), found.end(), expected.begin()).first - found.begin()) / width;
+    const uint64_t at =
+        static_cast<uint64_t>(std::mismatch(found.begin(), found.end(), expected.begin()).first - found.begin()) /
+        width;
     const auto value = [&](const std::vector<uint8_t>& bytes) {
       const reference::Tensor t = reference::from_bytes(buffer.dtype(), {}, bytes.data() + at * width);
       return t.f.empty() ? std::to_string(t.i[0]) : std::to_string(t.f[0]);
@@ -130,7 +134,8 @@ void check_large(Subject& subject, const Case& c) {
   run.inputs = in.data();
   run.results = out.data();
   queue.wait(queue.submit(run));
-  for (uint32_t r = 0; r < view.n_results(); ++r) check_parts(queue, results[r], c.expected[r], "result " + std::to_string(r + 1));
+  for (uint32_t r = 0; r < view.n_results(); ++r)
+    check_parts(queue, results[r], c.expected[r], "result " + std::to_string(r + 1));
 }
 
 }  // namespace tenon::conformance

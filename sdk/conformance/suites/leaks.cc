@@ -43,12 +43,14 @@ struct Usage {
 
 // A thread that ended may be listed a moment longer.
 size_t settled_threads(size_t expected) {
-  for (double end = seconds_now() + 2; entries_of("/proc/self/task") != expected && seconds_now() < end;) std::this_thread::yield();
+  for (double end = seconds_now() + 2; entries_of("/proc/self/task") != expected && seconds_now() < end;)
+    std::this_thread::yield();
   return entries_of("/proc/self/task");
 }
 
 std::string growth(const char* what, uint64_t before, uint64_t after) {
-  return std::to_string(kCycles) + " cycles: " + what + " grew from " + std::to_string(before) + " to " + std::to_string(after);
+  return std::to_string(kCycles) + " cycles: " + what + " grew from " + std::to_string(before) + " to " +
+         std::to_string(after);
 }
 
 // Throws unless 200 cycles leave what was there before. A leak of one object a cycle is more than the slack.
@@ -58,7 +60,8 @@ void measure(const std::function<void(int)>& cycle) {
   for (int i = 0; i < kCycles; ++i) cycle(i);
   const size_t threads = settled_threads(before.threads);
   const Usage after = Usage::now();
-  expect(after.descriptors == before.descriptors, growth("open file descriptors", before.descriptors, after.descriptors));
+  expect(after.descriptors == before.descriptors,
+         growth("open file descriptors", before.descriptors, after.descriptors));
   expect(threads <= before.threads, growth("threads", before.threads, threads));
   expect(after.heap <= before.heap + kHeapSlack, growth("bytes of the heap", before.heap, after.heap));
   expect(after.resident <= before.resident + kResidentSlack, growth("resident bytes", before.resident, after.resident));
@@ -166,17 +169,20 @@ void answers_and_refusals(Subject& s) {
     tenon_info info{};
     info.struct_size = sizeof info;
     tenon_program* program = nullptr;
-    expect(s.backend().compile(s.device(), strange.graph(), &options, &program, &info).code != TENON_OK, "compile of an unknown op: found OK");
+    expect(s.backend().compile(s.device(), strange.graph(), &options, &program, &info).code != TENON_OK,
+           "compile of an unknown op: found OK");
     tenon_desc desc{};
     desc.struct_size = sizeof desc;
     desc.dtype = TENON_F32;
     desc.rank = 1;
     tenon_buffer* none = nullptr;
     void* host = nullptr;
-    expect(s.backend().buffer_alloc(s.device(), &desc, &none, &host).code != TENON_OK, "buffer_alloc of a dimension of 0: found OK");
+    expect(s.backend().buffer_alloc(s.device(), &desc, &none, &host).code != TENON_OK,
+           "buffer_alloc of a dimension of 0: found OK");
     const tenon_copy copy = copy_to(buffer, values.data(), 32);
     uint64_t ticket = 0;
-    expect(s.backend().copy(queue.handle(), &copy, &ticket).code != TENON_OK, "copy over the end of a buffer: found OK");
+    expect(s.backend().copy(queue.handle(), &copy, &ticket).code != TENON_OK,
+           "copy over the end of a buffer: found OK");
   });
 }
 

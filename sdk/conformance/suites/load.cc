@@ -103,8 +103,10 @@ void note_agrees(Subject& s) {
   expect(note.major == s.backend().abi_major && note.minor == s.backend().abi_minor,
          "the note says ABI " + std::to_string(note.major) + "." + std::to_string(note.minor) + ", the table " +
              std::to_string(s.backend().abi_major) + "." + std::to_string(s.backend().abi_minor));
-  expect(note.major == TENON_ABI_MAJOR, "the note says ABI version " + std::to_string(note.major) + ", expected " + std::to_string(TENON_ABI_MAJOR));
-  expect(note.least_host_minor <= TENON_ABI_MINOR, "the note asks for host minor " + std::to_string(note.least_host_minor) + ", here is " +
+  expect(note.major == TENON_ABI_MAJOR,
+         "the note says ABI version " + std::to_string(note.major) + ", expected " + std::to_string(TENON_ABI_MAJOR));
+  expect(note.least_host_minor <= TENON_ABI_MINOR, "the note asks for host minor " +
+                                                       std::to_string(note.least_host_minor) + ", here is " +
                                                        std::to_string(TENON_ABI_MINOR));
 }
 
@@ -112,30 +114,39 @@ bool is_tenon(const std::string& symbol) { return symbol.rfind("tenon_", 0) == 0
 
 void exports_init_alone(Subject& s) {
   for (const std::string& symbol : ElfFile(s.path()).dynamic().defined)
-    expect(!is_tenon(symbol) || symbol == "tenon_backend_init", "exports " + one_line(symbol.c_str()) + ", expected tenon_backend_init alone");
+    expect(!is_tenon(symbol) || symbol == "tenon_backend_init",
+           "exports " + one_line(symbol.c_str()) + ", expected tenon_backend_init alone");
 }
 
 void needs_nothing_of_tenon(Subject& s) {
   const Dynamic dynamic = ElfFile(s.path()).dynamic();
   for (const std::string& library : dynamic.needed)
-    expect(library.rfind("libtenon", 0) != 0, "needs " + one_line(library.c_str()) + ": a backend stands on the ABI alone");
-  for (const std::string& symbol : dynamic.undefined) expect(!is_tenon(symbol), "expects " + one_line(symbol.c_str()) + " from somebody else");
+    expect(library.rfind("libtenon", 0) != 0,
+           "needs " + one_line(library.c_str()) + ": a backend stands on the ABI alone");
+  for (const std::string& symbol : dynamic.undefined)
+    expect(!is_tenon(symbol), "expects " + one_line(symbol.c_str()) + " from somebody else");
 }
 
 // ---- the table ----
 
 void has_mandatory_entries(Subject& s) {
   const tenon_backend& t = s.backend();
-  const std::pair<const char*, bool> entries[] = {
-      {"enumerate", t.enumerate != nullptr},       {"device_open", t.device_open != nullptr},
-      {"device_close", t.device_close != nullptr}, {"supports", t.supports != nullptr},
-      {"compile", t.compile != nullptr},           {"program_destroy", t.program_destroy != nullptr},
-      {"buffer_alloc", t.buffer_alloc != nullptr}, {"buffer_free", t.buffer_free != nullptr},
-      {"queue_create", t.queue_create != nullptr}, {"queue_destroy", t.queue_destroy != nullptr},
-      {"copy", t.copy != nullptr},                 {"run", t.run != nullptr},
-      {"wait", t.wait != nullptr}};
+  const std::pair<const char*, bool> entries[] = {{"enumerate", t.enumerate != nullptr},
+                                                  {"device_open", t.device_open != nullptr},
+                                                  {"device_close", t.device_close != nullptr},
+                                                  {"supports", t.supports != nullptr},
+                                                  {"compile", t.compile != nullptr},
+                                                  {"program_destroy", t.program_destroy != nullptr},
+                                                  {"buffer_alloc", t.buffer_alloc != nullptr},
+                                                  {"buffer_free", t.buffer_free != nullptr},
+                                                  {"queue_create", t.queue_create != nullptr},
+                                                  {"queue_destroy", t.queue_destroy != nullptr},
+                                                  {"copy", t.copy != nullptr},
+                                                  {"run", t.run != nullptr},
+                                                  {"wait", t.wait != nullptr}};
   for (const auto& [name, there] : entries) expect(there, std::string("the table has no ") + name);
-  expect((t.flags & 0xFFFFFFFFull) == 0, "the table's flags have low bits that no version defines: " + std::to_string(t.flags));
+  expect((t.flags & 0xFFFFFFFFull) == 0,
+         "the table's flags have low bits that no version defines: " + std::to_string(t.flags));
 }
 
 void names_itself_as_its_file(Subject& s) {
@@ -144,7 +155,8 @@ void names_itself_as_its_file(Subject& s) {
   const std::string file = slash == std::string::npos ? path : path.substr(slash + 1);
   expect(s.backend().name != nullptr, "the table has no name");
   expect(s.backend().version != nullptr && *s.backend().version, "the table has no version");
-  expect(std::string(s.backend().name) + ".so" == file, "says that its name is '" + one_line(s.backend().name) + "', the file is " + file);
+  expect(std::string(s.backend().name) + ".so" == file,
+         "says that its name is '" + one_line(s.backend().name) + "', the file is " + file);
 }
 
 // A table of struct_size `size` with marked bytes behind it.
@@ -156,7 +168,8 @@ struct Table {
   tenon_backend* get() { return reinterpret_cast<tenon_backend*>(bytes.data()); }
   void check_rest() const {
     for (size_t i = given; i < bytes.size(); ++i)
-      expect(bytes[i] == kMark, "init with a table of " + std::to_string(given) + " bytes wrote byte " + std::to_string(i));
+      expect(bytes[i] == kMark,
+             "init with a table of " + std::to_string(given) + " bytes wrote byte " + std::to_string(i));
   }
   std::vector<uint8_t> bytes;
   uint64_t given;
@@ -166,7 +179,8 @@ struct Table {
 void expect_same_table(const tenon_backend& found, const tenon_backend& whole, uint64_t size) {
   const uint64_t first = offsetof(tenon_backend, enumerate);
   if (size > first)
-    expect(std::memcmp(reinterpret_cast<const char*>(&found) + first, reinterpret_cast<const char*>(&whole) + first, size - first) == 0,
+    expect(std::memcmp(reinterpret_cast<const char*>(&found) + first, reinterpret_cast<const char*>(&whole) + first,
+                       size - first) == 0,
            "init into " + std::to_string(size) + " bytes fills other entries than before");
 }
 
@@ -184,10 +198,12 @@ void inits_twice(Subject& s) {
 void fills_no_more_than_asked(Subject& s) {
   for (uint64_t size = kMandatory; size <= sizeof(tenon_backend); size += 8) {
     Table table(size);
-    expect_ok(init_of(s)(bare_host(), table.get()), "tenon_backend_init with a table of " + std::to_string(size) + " bytes");
+    expect_ok(init_of(s)(bare_host(), table.get()),
+              "tenon_backend_init with a table of " + std::to_string(size) + " bytes");
     table.check_rest();
     const uint64_t filled = table.get()->struct_size;
-    expect(filled <= size, "init set struct_size to " + std::to_string(filled) + ", more than the " + std::to_string(size) + " it was given");
+    expect(filled <= size, "init set struct_size to " + std::to_string(filled) + ", more than the " +
+                               std::to_string(size) + " it was given");
     expect_same_table(*table.get(), s.backend(), std::min(filled, s.backend().struct_size));
   }
 }
@@ -205,8 +221,9 @@ void fills_a_newer_table(Subject& s) {
   Table table(sizeof(tenon_backend) + 128);
   expect_ok(init_of(s)(bare_host(), table.get()), "tenon_backend_init with a larger table");
   table.check_rest();
-  expect(table.get()->struct_size == s.backend().struct_size, "init says that it filled " + std::to_string(table.get()->struct_size) +
-                                                                   " bytes of a larger table, " + std::to_string(s.backend().struct_size) + " before");
+  expect(table.get()->struct_size == s.backend().struct_size,
+         "init says that it filled " + std::to_string(table.get()->struct_size) + " bytes of a larger table, " +
+             std::to_string(s.backend().struct_size) + " before");
   for (uint64_t i = table.get()->struct_size; i < table.given; ++i)
     expect(table.bytes[i] == 0, "init wrote byte " + std::to_string(i) + ", behind what it says it filled");
 }
@@ -246,7 +263,8 @@ void refuses_unknown_host_flags(Subject& s) {
   tenon_host* host = bare_host();
   host->flags = 1ull << 31;
   Table table(sizeof(tenon_backend));
-  expect_code(init_of(s)(host, table.get()), TENON_UNSUPPORTED, "tenon_backend_init with an unknown low bit in the host's flags");
+  expect_code(init_of(s)(host, table.get()), TENON_UNSUPPORTED,
+              "tenon_backend_init with an unknown low bit in the host's flags");
 }
 
 }  // namespace

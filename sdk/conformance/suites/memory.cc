@@ -26,7 +26,8 @@ Bytes pattern(uint64_t bytes, int32_t dtype, uint64_t seed) {
 void expect_same(const Bytes& found, const Bytes& expected, const std::string& what) {
   for (size_t i = 0; i < expected.size(); ++i)
     if (found[i] != expected[i])
-      fail(what + ": byte " + std::to_string(i) + " is " + std::to_string(found[i]) + ", expected " + std::to_string(expected[i]));
+      fail(what + ": byte " + std::to_string(i) + " is " + std::to_string(found[i]) + ", expected " +
+           std::to_string(expected[i]));
 }
 
 // To and from memory at odd addresses, as raw host memory may be.
@@ -53,7 +54,15 @@ void comes_back(Subject& s, int32_t dtype, const Dims& dims, const BufferOptions
 }
 
 void comes_back_at_each_rank(Subject& s, int32_t dtype) {
-  const Dims shapes[] = {{}, {7}, {3, 5}, {2, 3, 130}, {1, 2, 3, 5}, {2, 1, 3, 1, 17}, {1, 1, 2, 2, 3, 3}, {2, 1, 2, 1, 2, 1, 3}, {1, 2, 1, 3, 1, 2, 2, 5}};
+  const Dims shapes[] = {{},
+                         {7},
+                         {3, 5},
+                         {2, 3, 130},
+                         {1, 2, 3, 5},
+                         {2, 1, 3, 1, 17},
+                         {1, 1, 2, 2, 3, 3},
+                         {2, 1, 2, 1, 2, 1, 3},
+                         {1, 2, 1, 3, 1, 2, 2, 5}};
   for (const Dims& dims : shapes) comes_back(s, dtype, dims);
 }
 
@@ -64,7 +73,8 @@ void comes_back_when_large(Subject& s) { comes_back(s, TENON_F32, {4099, 4099});
 void host_memory_is_aligned(Subject& s) {
   for (int64_t n : {1, 3, 15, 16, 17, 1000, 100003}) {
     const Buffer host(s, s.device(), TENON_U8, {n}, {.host = true});
-    expect(reinterpret_cast<uintptr_t>(host.host()) % 64 == 0, "the memory of a HOST buffer of " + std::to_string(n) + " bytes is not 64-byte aligned");
+    expect(reinterpret_cast<uintptr_t>(host.host()) % 64 == 0,
+           "the memory of a HOST buffer of " + std::to_string(n) + " bytes is not 64-byte aligned");
     const Buffer device(s, s.device(), TENON_U8, {n});
     expect(device.host() == nullptr, "buffer_alloc gives a pointer to a buffer that is not HOST");
   }
@@ -103,7 +113,8 @@ void runs_on_host_memory(Subject& s, const BufferOptions& options) {
 
 // Memory of the caller at a multiple of the alignment; throws Unsupported where the backend wraps none.
 struct Wrapped {
-  Wrapped(Subject& subject, uint64_t bytes, uint64_t shift = 0) : s(subject), alignment(std::max(s.units()[0].wrap_alignment, 1u)) {
+  Wrapped(Subject& subject, uint64_t bytes, uint64_t shift = 0)
+      : s(subject), alignment(std::max(s.units()[0].wrap_alignment, 1u)) {
     if (s.units()[0].wrap_alignment == 0) alignment = 64;
     block.assign(bytes + 4 * alignment, 0x5A);
     const uint64_t address = reinterpret_cast<uintptr_t>(block.data());
@@ -134,7 +145,8 @@ void wraps_and_leaves_alone(Subject& s) {
     expect(wrapped.memory[i] == 0x5A, "buffer_alloc changed the memory that it wraps, at byte " + std::to_string(i));
   s.backend().buffer_free(wrapped.handle);
   wrapped.handle = nullptr;
-  for (uint8_t& b : wrapped.block) expect(b == 0x5A, "buffer_free changed the memory that the buffer wrapped"), b = 1;  // still the caller's
+  for (uint8_t& b : wrapped.block)
+    expect(b == 0x5A, "buffer_free changed the memory that the buffer wrapped"), b = 1;  // still the caller's
 }
 
 void refuses_misaligned(Subject& s) {
@@ -148,7 +160,8 @@ void refuses_misaligned(Subject& s) {
     Wrapped bad(s, 256, shift);
     const tenon_status status = bad.alloc();
     expect(status.code == TENON_INVALID || status.code == TENON_UNSUPPORTED,
-           "buffer_alloc of host_memory " + std::to_string(shift) + " bytes beside a multiple of wrap_alignment: expected INVALID or UNSUPPORTED, found code " +
+           "buffer_alloc of host_memory " + std::to_string(shift) +
+               " bytes beside a multiple of wrap_alignment: expected INVALID or UNSUPPORTED, found code " +
                std::to_string(status.code));
     expect_code(status, status.code, "buffer_alloc of misaligned host_memory");
   }
@@ -169,7 +182,8 @@ void copies_ranges_of_rows(Subject& s) {
       const Bytes part = pattern(rows * row, TENON_F32, s.seed() + first + 7);
       queue.write(buffer, part.data(), part.size(), first * row);
       std::copy(part.begin(), part.end(), expected.begin() + static_cast<int64_t>(first * row));
-      expect_same(read_odd(queue, buffer), expected, "after " + std::to_string(rows) + " rows from row " + std::to_string(first));
+      expect_same(read_odd(queue, buffer), expected,
+                  "after " + std::to_string(rows) + " rows from row " + std::to_string(first));
       Bytes back(rows * row + 8, 0xA5);
       queue.read(buffer, back.data(), rows * row, first * row);
       expect_same(back, part, std::to_string(rows) + " rows from row " + std::to_string(first));
@@ -267,8 +281,10 @@ tenon_status alloc(Subject& s, int32_t dtype, uint32_t rank, const Dims& dims, i
   return status;
 }
 
-void expect_refused(Subject& s, const tenon_status& status, std::initializer_list<int32_t> codes, const std::string& what) {
-  expect(std::count(codes.begin(), codes.end(), status.code) > 0, "buffer_alloc of " + what + ": found code " + std::to_string(status.code));
+void expect_refused(Subject& s, const tenon_status& status, std::initializer_list<int32_t> codes,
+                    const std::string& what) {
+  expect(std::count(codes.begin(), codes.end(), status.code) > 0,
+         "buffer_alloc of " + what + ": found code " + std::to_string(status.code));
   expect_code(status, status.code, "buffer_alloc of " + what);
   comes_back(s, TENON_F32, {5});
 }
@@ -279,8 +295,11 @@ void refuses_bad_shapes(Subject& s) {
   expect_refused(s, alloc(s, TENON_F32, 1, {INT64_MIN}), {TENON_INVALID}, "the least dimension");
   expect_refused(s, alloc(s, TENON_F32, 9, {1, 1, 1, 1, 1, 1, 1, 1}), {TENON_INVALID, TENON_UNSUPPORTED}, "rank 9");
   expect_refused(s, alloc(s, TENON_F32, UINT32_MAX, {1}), {TENON_INVALID, TENON_UNSUPPORTED}, "rank 4294967295");
-  for (int32_t dtype : {0, 9, -1, 1000}) expect_refused(s, alloc(s, dtype, 1, {4}), {TENON_UNSUPPORTED}, "dtype " + std::to_string(dtype));
-  for (int32_t placement : {2, -1, 99}) expect_refused(s, alloc(s, TENON_F32, 1, {4}, placement), {TENON_UNSUPPORTED}, "placement " + std::to_string(placement));
+  for (int32_t dtype : {0, 9, -1, 1000})
+    expect_refused(s, alloc(s, dtype, 1, {4}), {TENON_UNSUPPORTED}, "dtype " + std::to_string(dtype));
+  for (int32_t placement : {2, -1, 99})
+    expect_refused(s, alloc(s, TENON_F32, 1, {4}, placement), {TENON_UNSUPPORTED},
+                   "placement " + std::to_string(placement));
 }
 
 void refuses_sizes_that_overflow(Subject& s) {
@@ -291,7 +310,8 @@ void refuses_sizes_that_overflow(Subject& s) {
   expect_refused(s, alloc(s, TENON_F32, 2, {big, 4}), codes, "2^64 floats");
   expect_refused(s, alloc(s, TENON_F32, 3, {two_to_31, two_to_31, 4}), codes, "2^64 floats in three dimensions");
   expect_refused(s, alloc(s, TENON_U8, 4, {two_to_31, two_to_31, 3, 1}), codes, "3 * 2^62 bytes");
-  expect_refused(s, alloc(s, TENON_F64, 8, {1 << 20, 1 << 20, 1 << 20, 1 << 20, 1 << 20, 1 << 20, 1 << 20, 1 << 20}), codes, "2^163 bytes");
+  expect_refused(s, alloc(s, TENON_F64, 8, {1 << 20, 1 << 20, 1 << 20, 1 << 20, 1 << 20, 1 << 20, 1 << 20, 1 << 20}),
+                 codes, "2^163 bytes");
 }
 
 void refuses_more_than_max_buffer_bytes(Subject& s) {
@@ -299,7 +319,8 @@ void refuses_more_than_max_buffer_bytes(Subject& s) {
   if (max == 0 || max > (1ull << 60)) throw Unavailable{"max_buffer_bytes says nothing"};
   const std::initializer_list<int32_t> codes = {TENON_INVALID, TENON_OUT_OF_MEMORY, TENON_UNSUPPORTED};
   expect_refused(s, alloc(s, TENON_U8, 1, {static_cast<int64_t>(max + 4096)}), codes, "more than max_buffer_bytes");
-  expect_refused(s, alloc(s, TENON_F32, 2, {static_cast<int64_t>(max / 4 / 1024 + 2), 1024}), codes, "rows of more than max_buffer_bytes");
+  expect_refused(s, alloc(s, TENON_F32, 2, {static_cast<int64_t>(max / 4 / 1024 + 2), 1024}), codes,
+                 "rows of more than max_buffer_bytes");
 }
 
 void holds_many_small(Subject& s) {
@@ -313,7 +334,9 @@ void holds_many_small(Subject& s) {
     return buffer;
   };
   for (int i = 0; i < kMany; ++i) buffers.push_back(make(i));
-  const auto check = [&](int i) { expect_equal(read(queue, *buffers[static_cast<size_t>(i)]), value(i), "buffer " + std::to_string(i)); };
+  const auto check = [&](int i) {
+    expect_equal(read(queue, *buffers[static_cast<size_t>(i)]), value(i), "buffer " + std::to_string(i));
+  };
   for (int i = 0; i < kMany; ++i) check(i);
   for (int i = 0; i < kMany; i += 2) buffers[static_cast<size_t>(i)].reset();
   for (int i = 1; i < kMany; i += 2) check(i);
@@ -322,7 +345,8 @@ void holds_many_small(Subject& s) {
 }
 
 tenon_stats stats_of(Subject& s) {
-  if (s.backend().struct_size < TENON_SIZE(tenon_backend, stats) || !s.backend().stats) throw Unavailable{"the backend has no stats"};
+  if (s.backend().struct_size < TENON_SIZE(tenon_backend, stats) || !s.backend().stats)
+    throw Unavailable{"the backend has no stats"};
   tenon_stats stats{};
   stats.struct_size = sizeof stats;
   expect_ok(s.backend().stats(s.device(), &stats), "stats");
@@ -335,15 +359,18 @@ void counts_plausibly(Subject& s) {
   {
     const Buffer buffer = f32_buffer(s, {kBytes / 4});
     const tenon_stats now = stats_of(s);
-    expect(now.bytes_in_use >= before.bytes_in_use + kBytes, "stats: in use grew by " + std::to_string(now.bytes_in_use - before.bytes_in_use) +
-                                                                 " bytes for a buffer of " + std::to_string(kBytes));
-    expect(now.bytes_in_use <= before.bytes_in_use + 4 * kBytes, "stats: in use grew by " + std::to_string(now.bytes_in_use - before.bytes_in_use) +
-                                                                     " bytes for a buffer of " + std::to_string(kBytes));
+    expect(now.bytes_in_use >= before.bytes_in_use + kBytes,
+           "stats: in use grew by " + std::to_string(now.bytes_in_use - before.bytes_in_use) +
+               " bytes for a buffer of " + std::to_string(kBytes));
+    expect(now.bytes_in_use <= before.bytes_in_use + 4 * kBytes,
+           "stats: in use grew by " + std::to_string(now.bytes_in_use - before.bytes_in_use) +
+               " bytes for a buffer of " + std::to_string(kBytes));
     expect(now.bytes_peak >= now.bytes_in_use, "stats: the peak is less than what is in use");
     expect(now.bytes_largest_free <= now.bytes_free, "stats: the largest free block is larger than all that is free");
   }
   const tenon_stats after = stats_of(s);
-  expect(after.bytes_in_use == before.bytes_in_use, "stats: " + std::to_string(after.bytes_in_use) + " bytes in use once the buffer is free, " +
+  expect(after.bytes_in_use == before.bytes_in_use, "stats: " + std::to_string(after.bytes_in_use) +
+                                                        " bytes in use once the buffer is free, " +
                                                         std::to_string(before.bytes_in_use) + " before");
   expect(after.bytes_peak >= before.bytes_in_use + kBytes, "stats: the peak forgets what is free again");
 }
@@ -351,18 +378,22 @@ void counts_plausibly(Subject& s) {
 }  // namespace
 
 void add_memory_tests(Tests& tests) {
-  const auto add = [&](const char* group, const std::string& name, std::function<void(Subject&)> run, int level = 0) -> Test& {
+  const auto add = [&](const char* group, const std::string& name, std::function<void(Subject&)> run,
+                       int level = 0) -> Test& {
     return add_test(tests, "memory", group, name, std::move(run), level);
   };
   for (int32_t dtype : kDtypes)
-    add("comes back", std::string(plugin::dtype_name(dtype)) + " at ranks 0 to 8", [dtype](Subject& s) { comes_back_at_each_rank(s, dtype); });
+    add("comes back", std::string(plugin::dtype_name(dtype)) + " at ranks 0 to 8",
+        [dtype](Subject& s) { comes_back_at_each_rank(s, dtype); });
   add("comes back", "64 MB", comes_back_when_large);
   add("host", "memory is aligned", host_memory_is_aligned);
   add("host", "writes are seen both ways", [](Subject& s) { sees_host_writes(s, {.host = true}); });
-  add("host", "state of a program", [](Subject& s) { runs_on_host_memory(s, {.host = true}); }, 1);
+  add(
+      "host", "state of a program", [](Subject& s) { runs_on_host_memory(s, {.host = true}); }, 1);
   add("wrap", "is no copy and leaves memory alone", wraps_and_leaves_alone).required = false;
   add("wrap", "writes are seen both ways", [](Subject& s) { sees_host_writes(s, {.guarded = true}); });
-  add("wrap", "state of a program", [](Subject& s) { runs_on_host_memory(s, {.guarded = true}); }, 1);
+  add(
+      "wrap", "state of a program", [](Subject& s) { runs_on_host_memory(s, {.guarded = true}); }, 1);
   add("wrap", "refuses what is not aligned", refuses_misaligned).required = false;
   add("copy", "ranges of rows", copies_ranges_of_rows);
   add("copy", "between buffers", copies_between_buffers);

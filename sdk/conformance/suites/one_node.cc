@@ -50,7 +50,8 @@ class Maker {
       if (node_.has(earlier) && node_.operand_id(earlier) == node_.operand_id(k)) return inputs_[earlier];
     const ValueView v = node_.in(k);
     const int32_t dtype = change_.dtype && k == 0 ? change_.dtype : v.dtype();
-    const uint32_t id = builder_.input(dtype, v.dims().vec(), change_.scalars && v.rank() == 0 ? TENON_ROLE_SCALAR : TENON_ROLE_STATE);
+    const uint32_t id =
+        builder_.input(dtype, v.dims().vec(), change_.scalars && v.rank() == 0 ? TENON_ROLE_SCALAR : TENON_ROLE_STATE);
     extents(id, v);
     return inputs_[k] = id;
   }
@@ -72,10 +73,14 @@ class Maker {
       const int64_t* numbers = reinterpret_cast<const int64_t*>(graph.attr_data(attr));
       double real = 0;
       if (attr.type == TENON_ATTR_F64) std::memcpy(&real, numbers, sizeof real);
-      if (attr.type == TENON_ATTR_BYTES) builder_.attr_bytes(name, numbers, attr.count);
-      else if (attr.type == TENON_ATTR_LIST) builder_.attr_list(name, {numbers, numbers + attr.count});
-      else if (attr.type == TENON_ATTR_F64) builder_.attr_f64(name, real);
-      else builder_.attr(name, attr.type, name == change_.enum_attribute ? 9999 : *numbers);
+      if (attr.type == TENON_ATTR_BYTES)
+        builder_.attr_bytes(name, numbers, attr.count);
+      else if (attr.type == TENON_ATTR_LIST)
+        builder_.attr_list(name, {numbers, numbers + attr.count});
+      else if (attr.type == TENON_ATTR_F64)
+        builder_.attr_f64(name, real);
+      else
+        builder_.attr(name, attr.type, name == change_.enum_attribute ? 9999 : *numbers);
     }
     if (!change_.more.empty()) builder_.attr_i64(change_.more, 1);
   }

@@ -11,7 +11,8 @@ bool is_licensed(const tenon_graph& graph) {
   for (uint32_t i = 0; i < view.n_nodes(); ++i) {
     const plugin::NodeView node = view.node(i);
     const bool contracts = node.op() == "dot" || node.op().substr(0, 4) == "conv";
-    if (contracts && node.enumerator("precision") != TENON_PRECISION_HIGHEST && node.in(0).dtype() == TENON_F32) return true;
+    if (contracts && node.enumerator("precision") != TENON_PRECISION_HIGHEST && node.in(0).dtype() == TENON_F32)
+      return true;
   }
   return false;
 }
@@ -24,7 +25,8 @@ void check(Subject& subject, const Case& c) {
   if (!is_licensed(graph)) return;
   tenon_options options{};
   options.precision = TENON_PRECISION_HIGHEST;
-  check_graph(subject, graph, inputs, expect_of(c, inputs, options.precision), "with options.precision HIGHEST", options);
+  check_graph(subject, graph, inputs, expect_of(c, inputs, options.precision), "with options.precision HIGHEST",
+              options);
 }
 
 }  // namespace

@@ -27,7 +27,8 @@ bool is_common(const std::string& op) { return op == "sgd_update" || op == "mome
 void add_optimizer_tests(Tests& tests) {
   for (const Case* c : cases_of(Case::kUpdate)) {
     const bool common = is_common(c->op);
-    tests.push_back(test_of("optimizer", *c, common ? 2 : 3, common && is_plain(*c->lowered.graph()), [c](Subject& s) { check(s, *c); }));
+    tests.push_back(test_of("optimizer", *c, common ? 2 : 3, common && is_plain(*c->lowered.graph()),
+                            [c](Subject& s) { check(s, *c); }));
   }
 }
 

@@ -16,8 +16,10 @@ struct Machine {
       : s(subject), queue(s, s.device()), program(compile(s, sketch.builder.build(), max_iterations)) {}
   Buffer& make(const Dims& dims, const Floats& values) {
     buffers.push_back(std::make_unique<Buffer>(f32_buffer(s, dims)));
-    if (values.empty()) queue.write_rubbish(*buffers.back());
-    else write(queue, *buffers.back(), values);
+    if (values.empty())
+      queue.write_rubbish(*buffers.back());
+    else
+      write(queue, *buffers.back(), values);
     return *buffers.back();
   }
   void run(Arguments arguments, uint32_t* done = nullptr) { run_now(queue, program, std::move(arguments), done); }
@@ -36,7 +38,8 @@ std::string after_run(int run) { return " after run " + std::to_string(run); }
 void updates_in_place(Subject& s, int64_t n) {
   Sketch sketch;
   const uint32_t state = sketch.state(TENON_F32, {n});
-  sketch.builder.result(sketch.add(sketch.add(state, sketch.fill({n}, 1), {n}), sketch.fill({n}, 2), {n}), TENON_MODE_LAST, 1);
+  sketch.builder.result(sketch.add(sketch.add(state, sketch.fill({n}, 1), {n}), sketch.fill({n}, 2), {n}),
+                        TENON_MODE_LAST, 1);
   Machine m(s, sketch, 9);
   const Buffer& state_buffer = m.make({n}, ramp(n));
   float total = 0;
@@ -44,8 +47,10 @@ void updates_in_place(Subject& s, int64_t n) {
   for (uint32_t iterations : {1u, 9u, 1u, 4u, 9u}) {
     uint32_t done = 0;
     m.run({{&state_buffer}, {&state_buffer}, {}, {}, iterations}, &done);
-    expect(done == iterations, "run: " + std::to_string(done) + " iterations done, expected " + std::to_string(iterations));
-    expect_equal(m.get(state_buffer), ramp(n, total += 3 * static_cast<float>(iterations)), "the state" + after_run(++run));
+    expect(done == iterations,
+           "run: " + std::to_string(done) + " iterations done, expected " + std::to_string(iterations));
+    expect_equal(m.get(state_buffer), ramp(n, total += 3 * static_cast<float>(iterations)),
+                 "the state" + after_run(++run));
   }
 }
 
@@ -55,8 +60,10 @@ void readers_see_the_old_value(Subject& s, bool reader_first, int64_t n) {
   const uint32_t state = sketch.state(TENON_F32, {n});
   uint32_t updated = 0, read = 0;
   for (bool reader : {reader_first, !reader_first}) {
-    if (reader) read = sketch.mul(state, sketch.fill({n}, 2), {n});
-    else updated = sketch.add(state, sketch.fill({n}, 1), {n});
+    if (reader)
+      read = sketch.mul(state, sketch.fill({n}, 2), {n});
+    else
+      updated = sketch.add(state, sketch.fill({n}, 1), {n});
   }
   sketch.builder.result(updated, TENON_MODE_LAST, 1);
   sketch.builder.result(sketch.add(read, state, {n}));
@@ -116,8 +123,10 @@ void moves_its_state(Subject& s, const char* op, int64_t n, bool adds) {
   const uint32_t state = sketch.state(TENON_F32, {n, n});
   const uint32_t moved = sketch.node(op, {state}, TENON_F32, {n, n});
   const bool transposes = std::string(op) == "transpose";
-  if (transposes) sketch.builder.attr_list("perm", {1, 0});
-  else sketch.builder.attr_list("axes", {0});
+  if (transposes)
+    sketch.builder.attr_list("perm", {1, 0});
+  else
+    sketch.builder.attr_list("axes", {0});
   sketch.builder.result(adds ? sketch.add(moved, sketch.fill({n, n}, 1), {n, n}) : moved, TENON_MODE_LAST, 1);
   Machine m(s, sketch, 5);
   Floats values = ramp(n * n);
@@ -167,7 +176,8 @@ void leaves_inputs_alone(Subject& s) {
   sketch.builder.result(sketch.add(sketch.mul(a, b, {n}), a, {n}));
   sketch.builder.result(kept, TENON_MODE_LAST, 3);
   Machine m(s, sketch, 4);
-  const Buffer &x = m.make({n}, ramp(n)), &y = m.make({n}, filled(n, 3)), &k = m.make({n}, ramp(n, 7)), &r = m.make({n}, {});
+  const Buffer &x = m.make({n}, ramp(n)), &y = m.make({n}, filled(n, 3)), &k = m.make({n}, ramp(n, 7)),
+               &r = m.make({n}, {});
   m.run({{&x, &y, &k}, {&r, &k}, {}, {}, 4});
   expect_equal(m.get(r), ramp(n, 0, 4), "the result");
   expect_equal(m.get(x), ramp(n), "a state that nothing updates");
@@ -236,7 +246,8 @@ void takes_scalars_of(Subject& s, int32_t dtype) {
   Arguments arguments{{}, {&rows}, {}, {}, 4};
   Floats expected;
   for (float value : values) {
-    arguments.scalars.push_back(plugin::is_float(dtype) ? Arguments::f64(value) : Arguments::i64(static_cast<int64_t>(value)));
+    arguments.scalars.push_back(plugin::is_float(dtype) ? Arguments::f64(value)
+                                                        : Arguments::i64(static_cast<int64_t>(value)));
     expected.insert(expected.end(), 3, 2 * value);
   }
   m.run(arguments);
@@ -247,9 +258,10 @@ void takes_scalars_of(Subject& s, int32_t dtype) {
 void takes_scalars_among_buffers(Subject& s) {
   const int64_t n = 21;
   Sketch sketch;
-  const uint32_t a = sketch.scalar(TENON_F32), x = sketch.state(TENON_F32, {n}), b = sketch.scalar(TENON_F32), y = sketch.feed(TENON_F32, {n}),
-                 c = sketch.scalar(TENON_F32);
-  sketch.builder.result(sketch.add(sketch.add(sketch.mul(x, a, {n}), sketch.mul(y, b, {n}), {n}), c, {n}), TENON_MODE_EACH);
+  const uint32_t a = sketch.scalar(TENON_F32), x = sketch.state(TENON_F32, {n}), b = sketch.scalar(TENON_F32),
+                 y = sketch.feed(TENON_F32, {n}), c = sketch.scalar(TENON_F32);
+  sketch.builder.result(sketch.add(sketch.add(sketch.mul(x, a, {n}), sketch.mul(y, b, {n}), {n}), c, {n}),
+                        TENON_MODE_EACH);
   Machine m(s, sketch, 2);
   const Buffer &xs = m.make({n}, ramp(n)), &ys = m.make({n}, filled(n, 10)), &rows = m.make({2, n}, {});
   Arguments arguments{{&xs, &ys}, {&rows}, {}, {}, 2};
@@ -281,7 +293,8 @@ void writes_rows_of_each_iteration(Subject& s) {
   expect_equal(m.get(last), ramp(n, 60, 3), "the last iteration's value");
   m.run({{&x}, {&x, &rows, &last}, {}, {}, 5});
   for (int64_t i = 0; i < 5; ++i)
-    for (int64_t j = 0; j < n; ++j) expected[static_cast<size_t>(i * n + j)] = static_cast<float>(2 * (j + 10 * (i + 3)));
+    for (int64_t j = 0; j < n; ++j)
+      expected[static_cast<size_t>(i * n + j)] = static_cast<float>(2 * (j + 10 * (i + 3)));
   expect_equal(m.get(rows), expected, "rows of all iterations");
   expect_equal(m.get(last), ramp(n, 210, 3), "the last iteration's value in a second run");
 }
@@ -321,7 +334,8 @@ void ends_when_until_is_true(Subject& s) {
     uint8_t flag = 9;
     m.queue.read(stop, &flag, 1);
     const bool submitted = !is_inline(s) && done == iterations;  // where run returns before it is known
-    expect(done == expected_done || submitted, std::to_string(done) + " iterations done, expected " + std::to_string(expected_done) + what);
+    expect(done == expected_done || submitted,
+           std::to_string(done) + " iterations done, expected " + std::to_string(expected_done) + what);
     expect_equal(m.get(x), {expected_state}, "the state" + what);
     expect(flag == (expected_stop ? 1 : 0), "the UNTIL result is " + std::to_string(flag) + what);
   };
@@ -347,7 +361,8 @@ void gives_inputs_and_constants(Subject& s) {
   m.run({{&input}, results, {}, {}, 2});
   for (size_t i : {0u, 2u}) expect_equal(m.get(*results[i]), ramp(n), "result " + std::to_string(i) + ", an input");
   expect_equal(m.get(*results[1]), filled(n, 6), "result 1, a constant");
-  for (size_t i : {3u, 4u}) expect_equal(m.get(*results[i]), ramp(n, 6), "result " + std::to_string(i) + ", the same value twice");
+  for (size_t i : {3u, 4u})
+    expect_equal(m.get(*results[i]), ramp(n, 6), "result " + std::to_string(i) + ", the same value twice");
   expect_equal(m.get(input), ramp(n), "the input");
 }
 
@@ -365,7 +380,8 @@ void runs_without_nodes(Subject& s) {
 void holds_constants(Subject& s, int32_t dtype) {
   const uint64_t width = static_cast<uint64_t>(plugin::dtype_bytes(dtype));
   std::vector<uint8_t> dense(15 * width);
-  for (size_t i = 0; i < dense.size(); ++i) dense[i] = static_cast<uint8_t>(dtype == TENON_BOOL ? i % 3 == 0 : (i * 37 + 11) % 100);
+  for (size_t i = 0; i < dense.size(); ++i)
+    dense[i] = static_cast<uint8_t>(dtype == TENON_BOOL ? i % 3 == 0 : (i * 37 + 11) % 100);
   Sketch sketch;
   sketch.builder.result(sketch.builder.constant(dtype, {3, 5}, dense.data(), dense.size()));
   sketch.builder.result(sketch.builder.constant(dtype, {3, 5}, dense.data(), width));
@@ -378,9 +394,12 @@ void holds_constants(Subject& s, int32_t dtype) {
   queue.read(whole, found.data(), found.size());
   expect(found == dense, "a dense constant is not what the graph says");
   queue.read(splat, found.data(), found.size());
-  for (size_t i = 0; i < found.size(); ++i) expect(found[i] == dense[i % width], "a constant of one element does not fill its shape, at byte " + std::to_string(i));
+  for (size_t i = 0; i < found.size(); ++i)
+    expect(found[i] == dense[i % width],
+           "a constant of one element does not fill its shape, at byte " + std::to_string(i));
   queue.read(one, found.data(), width);
-  expect(std::memcmp(found.data(), dense.data() + width, width) == 0, "a constant of rank 0 is not what the graph says");
+  expect(std::memcmp(found.data(), dense.data() + width, width) == 0,
+         "a constant of rank 0 is not what the graph says");
 }
 
 // ---- info ----
@@ -405,7 +424,8 @@ void fills_info(Subject& s) {
   const Program program = compile(s, graph);
   const tenon_info& info = program.info();
   const auto at_least = [](const char* field, uint64_t found, uint64_t least) {
-    expect(found >= least, std::string("compile's info: ") + field + " " + std::to_string(found) + ", expected " + std::to_string(least) + " or more");
+    expect(found >= least, std::string("compile's info: ") + field + " " + std::to_string(found) + ", expected " +
+                               std::to_string(least) + " or more");
   };
   expect(info.struct_size <= sizeof info, "compile's info: struct_size grew to " + std::to_string(info.struct_size));
   at_least("argument_bytes", info.argument_bytes, 2 * value);
@@ -419,30 +439,39 @@ void lists_allocations(Subject& s) {
   const Program program = compile(s, graph);
   const tenon_info& info = program.info();
   if (info.n_allocations == 0) throw Unavailable{"the backend lists no allocations"};
-  expect(info.allocations && info.allocation_stride >= TENON_SIZE(tenon_allocation, last), "compile's info: allocations without an array or a stride");
+  expect(info.allocations && info.allocation_stride >= TENON_SIZE(tenon_allocation, last),
+         "compile's info: allocations without an array or a stride");
   for (uint32_t i = 0; i < info.n_allocations; ++i) {
     tenon_allocation a;
     std::memcpy(&a, reinterpret_cast<const uint8_t*>(info.allocations) + i * info.allocation_stride, sizeof a);
     const std::string which = "allocation " + std::to_string(i) + ": ";
     const uint32_t nodes = graph.graph()->nodes.count;
-    expect(a.node < nodes && a.first <= a.last && a.last <= nodes, which + "node " + std::to_string(a.node) + ", alive from " + std::to_string(a.first) + " to " +
-                                                                       std::to_string(a.last) + " of " + std::to_string(nodes) + " nodes");
+    expect(a.node < nodes && a.first <= a.last && a.last <= nodes,
+           which + "node " + std::to_string(a.node) + ", alive from " + std::to_string(a.first) + " to " +
+               std::to_string(a.last) + " of " + std::to_string(nodes) + " nodes");
     expect(a.dense_bytes <= a.bytes && a.offset + a.bytes <= info.workspace_bytes,
-           which + std::to_string(a.bytes) + " bytes at " + std::to_string(a.offset) + " of a workspace of " + std::to_string(info.workspace_bytes));
+           which + std::to_string(a.bytes) + " bytes at " + std::to_string(a.offset) + " of a workspace of " +
+               std::to_string(info.workspace_bytes));
   }
 }
 
 }  // namespace
 
 void add_program_tests(Tests& tests) {
-  const auto add = [&](const char* group, const std::string& name, std::function<void(Subject&)> run, int level = 1) -> Test& {
+  const auto add = [&](const char* group, const std::string& name, std::function<void(Subject&)> run,
+                       int level = 1) -> Test& {
     return add_test(tests, "program", group, name, std::move(run), level);
   };
   for (int64_t n : {1, 7, 1001, 70000}) {
     const std::string shape = "f32[" + std::to_string(n) + "]";
-    add("state", shape + " is updated in place", [n](Subject& s) { updates_in_place(s, n); }).size = static_cast<double>(n);
-    add("old value", shape + " for a reader before the update", [n](Subject& s) { readers_see_the_old_value(s, true, n); }).size = static_cast<double>(n);
-    add("old value", shape + " for a reader after the update", [n](Subject& s) { readers_see_the_old_value(s, false, n); }).size = static_cast<double>(n);
+    add("state", shape + " is updated in place", [n](Subject& s) { updates_in_place(s, n); }).size =
+        static_cast<double>(n);
+    add("old value", shape + " for a reader before the update", [n](Subject& s) {
+      readers_see_the_old_value(s, true, n);
+    }).size = static_cast<double>(n);
+    add("old value", shape + " for a reader after the update", [n](Subject& s) {
+      readers_see_the_old_value(s, false, n);
+    }).size = static_cast<double>(n);
   }
   add("old value", "two states swap", states_swap).size = 602;
   add("old value", "two states read each other", states_read_each_other).size = 80000;
@@ -459,8 +488,9 @@ void add_program_tests(Tests& tests) {
   add("scalar", "of each iteration", takes_scalars_of_each_iteration);
   add("scalar", "among buffers", takes_scalars_among_buffers);
   for (int32_t dtype : {TENON_F32, TENON_I32, TENON_I64, TENON_F64, TENON_BOOL, TENON_U8, TENON_BF16, TENON_F16})
-    add("scalar", std::string("of ") + plugin::dtype_name(dtype), [dtype](Subject& s) { takes_scalars_of(s, dtype); }).required =
-        dtype == TENON_F32 || dtype == TENON_I32 || dtype == TENON_I64;
+    add("scalar", std::string("of ") + plugin::dtype_name(dtype), [dtype](Subject& s) {
+      takes_scalars_of(s, dtype);
+    }).required = dtype == TENON_F32 || dtype == TENON_I32 || dtype == TENON_I64;
   add("result", "rows of each iteration", writes_rows_of_each_iteration);
   add("result", "100 losses", writes_rows_of_rank_0);
   add("result", "inputs, constants, one value twice", gives_inputs_and_constants);

@@ -34,7 +34,8 @@ void tickets_of_runs_grow(Subject& s) {
   for (int i = 0; i < 50; ++i) {
     const uint64_t run = counter.submit(queue, 1);
     const uint64_t copy = submit_copy(s, queue, copy_to(counter.state(), values.data(), counter.state().bytes()));
-    expect(run > last && copy > run, "tickets of a run and a copy are " + std::to_string(run) + ", " + std::to_string(copy) + " after " + std::to_string(last));
+    expect(run > last && copy > run, "tickets of a run and a copy are " + std::to_string(run) + ", " +
+                                         std::to_string(copy) + " after " + std::to_string(last));
     last = copy;
   }
   queue.wait(last);
@@ -61,7 +62,8 @@ void knows_no_future_ticket(Subject& s) {
   queue.wait(ticket);
   for (uint64_t future : {ticket + 1, ticket + 1000, UINT64_MAX}) {
     const tenon_status status = s.backend().wait(queue.handle(), future, 0);
-    expect(status.code != TENON_OK, "wait for ticket " + std::to_string(future) + ", which was not given yet: found OK");
+    expect(status.code != TENON_OK,
+           "wait for ticket " + std::to_string(future) + ", which was not given yet: found OK");
     expect_code(status, status.code, "wait for a ticket that was not given yet");
   }
   queue.wait(ticket);
@@ -77,7 +79,8 @@ void is_complete_at_once(Subject& s) {
     const uint64_t ticket = counter.submit(queue, 100);
     expect_ok(s.backend().wait(queue.handle(), ticket, 0), "a poll of an INLINE unit's ticket");
     const float* host = reinterpret_cast<const float*>(counter.state().host());
-    expect_equal(Floats(host, host + Counter::kElements), counter.expected(static_cast<float>(100 * i)), "an INLINE unit's state before any wait");
+    expect_equal(Floats(host, host + Counter::kElements), counter.expected(static_cast<float>(100 * i)),
+                 "an INLINE unit's state before any wait");
   }
 }
 
@@ -101,12 +104,14 @@ double overshoot(Subject& s, Queue& queue, Counter& counter, uint32_t iterations
   for (;;) {
     const Waited waited = wait_for(s, queue, ticket, limit);
     if (waited.code == TENON_TIMEOUT && waited.seconds < limit)
-      fail("wait gave TIMEOUT " + std::to_string((limit - waited.seconds) * 1e3) + " ms before its limit of " + std::to_string(limit * 1e3) + " ms");
+      fail("wait gave TIMEOUT " + std::to_string((limit - waited.seconds) * 1e3) + " ms before its limit of " +
+           std::to_string(limit * 1e3) + " ms");
     if (waited.code == TENON_TIMEOUT || waited.seconds > limit) least = std::min(least, waited.seconds - limit);
     if (waited.code == TENON_OK) break;
   }
   const float* host = reinterpret_cast<const float*>(counter.state().host());
-  expect_equal(Floats(host, host + Counter::kElements), counter.expected(static_cast<float>(iterations)), "the state once wait said OK");
+  expect_equal(Floats(host, host + Counter::kElements), counter.expected(static_cast<float>(iterations)),
+               "the state once wait said OK");
   return least;
 }
 
@@ -119,8 +124,9 @@ void keeps_time_limits(Subject& s) {
   for (double limit : {0.0, 0.001, 0.02}) {
     double least = INFINITY;
     for (int i = 0; i < 4 && least > 0.010; ++i) least = overshoot(s, queue, counter, iterations, limit);
-    expect(least <= 0.010 || std::isinf(least),
-           "wait with a limit of " + std::to_string(limit * 1e3) + " ms came back " + std::to_string(least * 1e3) + " ms late, expected 10 at most");
+    expect(least <= 0.010 || std::isinf(least), "wait with a limit of " + std::to_string(limit * 1e3) +
+                                                    " ms came back " + std::to_string(least * 1e3) +
+                                                    " ms late, expected 10 at most");
   }
 }
 
@@ -141,7 +147,8 @@ void works_in_order(Subject& s) {
   }
   queue.wait(last);
   for (size_t i = 0; i < kRounds; ++i)
-    expect_equal(out[i], counter.expected(static_cast<float>(1000 * i + i % 7 + 2)), "what was copied back in round " + std::to_string(i));
+    expect_equal(out[i], counter.expected(static_cast<float>(1000 * i + i % 7 + 2)),
+                 "what was copied back in round " + std::to_string(i));
 }
 
 // Each queue works on buffers of its own, all in flight.
@@ -159,12 +166,14 @@ void many_queues_at_once(Subject& s) {
   std::vector<uint64_t> tickets(kQueues);
   for (int round = 0; round < 10; ++round)
     for (size_t q = 0; q < kQueues; ++q) {
-      Arguments arguments{{&states[q]}, {&states[q]}, std::vector<tenon_scalar>(4, Arguments::f64(static_cast<double>(q))), {}, 4};
+      Arguments arguments{
+          {&states[q]}, {&states[q]}, std::vector<tenon_scalar>(4, Arguments::f64(static_cast<double>(q))), {}, 4};
       tickets[q] = queues[q].submit(arguments.run(program));
     }
   for (size_t q = 0; q < kQueues; ++q) {
     queues[q].wait(tickets[q]);
-    expect_equal(read(queues[q], states[q]), ramp(513, static_cast<float>(q + 40 * q)), "the state of queue " + std::to_string(q));
+    expect_equal(read(queues[q], states[q]), ramp(513, static_cast<float>(q + 40 * q)),
+                 "the state of queue " + std::to_string(q));
   }
 }
 
@@ -179,7 +188,8 @@ void destroys_with_work_in_flight(Subject& s) {
     Queue next(s, s.device());
     counter.reset(next, 5);
     next.wait(counter.submit(next, 3));
-    expect_equal(read(next, counter.state()), counter.expected(8), "the state after a queue with work in flight was destroyed");
+    expect_equal(read(next, counter.state()), counter.expected(8),
+                 "the state after a queue with work in flight was destroyed");
   }
 }
 
@@ -209,7 +219,8 @@ void copies_wait_for_runs(Subject& s) {
     copy.after = &after;
     copy.n_after = 1;
     pair.consumer.wait(submit_copy(s, pair.consumer, copy));
-    expect_equal(out, pair.counter.expected(start + static_cast<float>(pair.iterations)), "a copy after another queue's run, in round " + std::to_string(i));
+    expect_equal(out, pair.counter.expected(start + static_cast<float>(pair.iterations)),
+                 "a copy after another queue's run, in round " + std::to_string(i));
   }
 }
 
@@ -241,7 +252,8 @@ void writes_wait_for_readers(Subject& s) {
     copy.n_after = 1;
     pair.consumer.wait(submit_copy(s, pair.consumer, copy));
     pair.producer.wait(after.ticket);
-    expect_equal(read(pair.consumer, pair.counter.state()), fresh, "a copy into a state that another queue's run was writing");
+    expect_equal(read(pair.consumer, pair.counter.state()), fresh,
+                 "a copy into a state that another queue's run was writing");
   }
 }
 
@@ -272,10 +284,12 @@ void waits_for_several_queues(Subject& s) {
     Arguments arguments{{&pairs[0]->counter.state(), &pairs[2]->counter.state()}, {&r}};
     for (size_t i = 0; i < kProducers; ++i) {
       pairs[i]->counter.reset(pairs[i]->producer);
-      arguments.after.push_back({pairs[i]->producer.handle(), pairs[i]->counter.submit(pairs[i]->producer, pairs[i]->iterations)});
+      arguments.after.push_back(
+          {pairs[i]->producer.handle(), pairs[i]->counter.submit(pairs[i]->producer, pairs[i]->iterations)});
     }
     consumer.wait(consumer.submit(arguments.run(sum)));
-    expect_equal(read(consumer, r), filled(Counter::kElements, static_cast<float>(pairs[0]->iterations + pairs[2]->iterations)),
+    expect_equal(read(consumer, r),
+                 filled(Counter::kElements, static_cast<float>(pairs[0]->iterations + pairs[2]->iterations)),
                  "a run after three queues, in round " + std::to_string(round));
     for (const auto& pair : pairs) expect_ok(s.backend().wait(pair->producer.handle(), 1, UINT64_MAX), "wait");
   }
@@ -286,7 +300,12 @@ void waits_for_several_queues(Subject& s) {
 // s' = s + f of f32[8]; the feed gives good batches and then a bad one.
 struct Failing {
   Failing(Subject& subject, const Buffer* bad_batch)
-      : s(subject), queue(std::in_place, s, s.device()), program(compile(s, graph(), 8)), state(f32_buffer(s, {8})), good(f32_buffer(s, {8})), bad(bad_batch) {
+      : s(subject),
+        queue(std::in_place, s, s.device()),
+        program(compile(s, graph(), 8)),
+        state(f32_buffer(s, {8})),
+        good(f32_buffer(s, {8})),
+        bad(bad_batch) {
     write(*queue, state, filled(8, 0));
     write(*queue, good, filled(8, 1));
   }
@@ -335,7 +354,8 @@ struct Failing {
 };
 
 void expect_cause(const std::string& found, const std::string& first, const std::string& what) {
-  expect(found == first, what + " answers '" + one_line(found.c_str()) + "', expected the first cause, '" + one_line(first.c_str()) + "'");
+  expect(found == first, what + " answers '" + one_line(found.c_str()) + "', expected the first cause, '" +
+                             one_line(first.c_str()) + "'");
 }
 
 void sticks_to_its_queue(Failing& f) {
@@ -344,13 +364,19 @@ void sticks_to_its_queue(Failing& f) {
   for (int i = 0; i < 3; ++i) {
     uint64_t ticket = 0;
     const tenon_copy copy = copy_from(f.state, room.data(), 32);
-    expect_cause(Failing::failure_of(f.s.backend().copy(f.queue->handle(), &copy, &ticket), "copy on a failed queue"), first, "copy on a failed queue");
+    expect_cause(Failing::failure_of(f.s.backend().copy(f.queue->handle(), &copy, &ticket), "copy on a failed queue"),
+                 first, "copy on a failed queue");
     Arguments arguments{{&f.state, &f.good}, {&f.state}};
     const tenon_run run = arguments.run(f.program);
     uint32_t done = 0;
-    expect_cause(Failing::failure_of(f.s.backend().run(f.queue->handle(), &run, &ticket, &done), "run on a failed queue"), first, "run on a failed queue");
-    expect_cause(Failing::failure_of(f.s.backend().wait(f.queue->handle(), f.ticket, UINT64_MAX), "wait on a failed queue"), first, "wait on a failed queue");
-    expect_cause(Failing::failure_of(f.s.backend().wait(f.queue->handle(), f.ticket, 0), "a poll of a failed queue"), first, "a poll of a failed queue");
+    expect_cause(
+        Failing::failure_of(f.s.backend().run(f.queue->handle(), &run, &ticket, &done), "run on a failed queue"), first,
+        "run on a failed queue");
+    expect_cause(
+        Failing::failure_of(f.s.backend().wait(f.queue->handle(), f.ticket, UINT64_MAX), "wait on a failed queue"),
+        first, "wait on a failed queue");
+    expect_cause(Failing::failure_of(f.s.backend().wait(f.queue->handle(), f.ticket, 0), "a poll of a failed queue"),
+                 first, "a poll of a failed queue");
   }
 }
 
@@ -405,7 +431,9 @@ void goes_on_with_a_new_queue(Subject& s) {
 }  // namespace
 
 void add_queue_tests(Tests& tests) {
-  const auto add = [&](const char* group, const char* name, void (*run)(Subject&), int level) { add_test(tests, "queue", group, name, run, level); };
+  const auto add = [&](const char* group, const char* name, void (*run)(Subject&), int level) {
+    add_test(tests, "queue", group, name, run, level);
+  };
   add("tickets", "of copies grow", tickets_grow, 0);
   add("tickets", "of runs grow", tickets_of_runs_grow, 1);
   add("wait", "for what is done", waits_for_earlier_tickets, 0);

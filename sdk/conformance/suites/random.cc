@@ -18,10 +18,13 @@ struct KnownAnswer {
   std::array<uint32_t, 2> key;
   Words answer;
 };
-const KnownAnswer kKnown[] = {
-    {{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
-    {{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff}, {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
-    {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}, {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}}};
+const KnownAnswer kKnown[] = {{{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
+                              {{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff},
+                               {0xffffffff, 0xffffffff},
+                               {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+                              {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+                               {0xa4093822, 0x299f31d0},
+                               {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}}};
 
 // Where random's numbers come from.
 struct Draw {
@@ -31,7 +34,8 @@ struct Draw {
 
 plugin::FlatGraph graph_of(const Draw& draw, bool per_replica) {
   plugin::GraphBuilder b;
-  const uint32_t seed = b.input(TENON_I64, {}, TENON_ROLE_SCALAR, "seed"), step = b.input(TENON_I64, {}, TENON_ROLE_STATE, "step");
+  const uint32_t seed = b.input(TENON_I64, {}, TENON_ROLE_SCALAR, "seed"),
+                 step = b.input(TENON_I64, {}, TENON_ROLE_STATE, "step");
   const uint32_t y = b.value(TENON_F32, draw.shape);
   b.node("random", {seed, step}, {y}).name("y").attr_i64("stream", draw.stream).attr_list("shape", draw.shape);
   b.attr_bool("per_replica", per_replica);
@@ -55,8 +59,9 @@ std::vector<double> drawn(Subject& subject, const Draw& draw, bool per_replica =
 double element(const Draw& draw, uint64_t e) {
   const auto low = [](int64_t v) { return static_cast<uint32_t>(v); };
   const auto high = [](int64_t v) { return static_cast<uint32_t>(static_cast<uint64_t>(v) >> 32); };
-  const Words w = reference::philox4x32_10({static_cast<uint32_t>(e >> 2), low(draw.stream), low(draw.step), high(draw.step)},
-                                           {low(draw.seed), high(draw.seed)});
+  const Words w =
+      reference::philox4x32_10({static_cast<uint32_t>(e >> 2), low(draw.stream), low(draw.step), high(draw.step)},
+                               {low(draw.seed), high(draw.seed)});
   return (w[e & 3] >> 8) * 0x1p-24;
 }
 
@@ -74,15 +79,17 @@ void check(Subject& subject, const Draw& draw, bool per_replica = false) {
   for (int64_t d : draw.shape) n *= static_cast<uint64_t>(d);
   std::vector<double> expected;
   for (uint64_t e = 0; e < n; ++e) expected.push_back(element(draw, e));
-  const std::string what =
-      "seed " + std::to_string(draw.seed) + " step " + std::to_string(draw.step) + " stream " + std::to_string(draw.stream);
-  for (Place place : {Place::kGuarded, Place::kDevice}) expect_bits(drawn(subject, draw, per_replica, place), expected, what);
+  const std::string what = "seed " + std::to_string(draw.seed) + " step " + std::to_string(draw.step) + " stream " +
+                           std::to_string(draw.stream);
+  for (Place place : {Place::kGuarded, Place::kDevice})
+    expect_bits(drawn(subject, draw, per_replica, place), expected, what);
 }
 
 // Only the first answer has a counter that a small shape reaches; the others show that what all else is compared with
 // is Philox.
 void published_answers(Subject& subject) {
-  for (const KnownAnswer& k : kKnown) expect(reference::philox4x32_10(k.counter, k.key) == k.answer, "the suite's own Philox is wrong");
+  for (const KnownAnswer& k : kKnown)
+    expect(reference::philox4x32_10(k.counter, k.key) == k.answer, "the suite's own Philox is wrong");
   std::vector<double> expected;
   for (uint32_t w : kKnown[0].answer) expected.push_back((w >> 8) * 0x1p-24);
   expect_bits(drawn(subject, {0, 0, 0, {4}}), expected, "seed 0 step 0 stream 0");
@@ -106,7 +113,8 @@ void streams(Subject& subject) {
 // Row-major whatever the shape, and no numbers are skipped where rows do not fill a counter's four.
 void shapes(Subject& subject) {
   const Draw flat{11, 12, 13, {210}};
-  for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{{210}, {210, 1}, {2, 3, 5, 7}, {70, 3}, {1, 1, 210}}) {
+  for (const std::vector<int64_t>& shape :
+       std::vector<std::vector<int64_t>>{{210}, {210, 1}, {2, 3, 5, 7}, {70, 3}, {1, 1, 210}}) {
     Draw draw = flat;
     draw.shape = shape;
     check(subject, draw);
@@ -135,7 +143,11 @@ void counted_steps(Subject& subject) {
   const int64_t one = 1;
   const uint32_t seed = b.input(TENON_I64, {}, TENON_ROLE_SCALAR), step = b.input(TENON_I64, {}, TENON_ROLE_STATE);
   const uint32_t y = b.value(TENON_F32, {9}), next = b.value(TENON_I64, {});
-  b.node("random", {seed, step}, {y}).name("y").attr_i64("stream", 5).attr_list("shape", {9}).attr_bool("per_replica", false);
+  b.node("random", {seed, step}, {y})
+      .name("y")
+      .attr_i64("stream", 5)
+      .attr_list("shape", {9})
+      .attr_bool("per_replica", false);
   b.node("add", {step, b.constant(TENON_I64, {}, &one, sizeof one)}, {next}).name("next");
   b.result(y);
   b.result(next, TENON_MODE_LAST, 2);
@@ -147,7 +159,8 @@ void counted_steps(Subject& subject) {
     const Draw draw{7, (int64_t{1} << 32) - 2 + k, 5, {9}};
     std::vector<double> expected;
     for (uint64_t e = 0; e < 9; ++e) expected.push_back(element(draw, e));
-    expect_bits(session.run({integer(7), integer(0)})[0].f, expected, "step " + std::to_string(draw.step) + ", counted by the graph");
+    expect_bits(session.run({integer(7), integer(0)})[0].f, expected,
+                "step " + std::to_string(draw.step) + ", counted by the graph");
   }
 }
 

@@ -8,7 +8,8 @@
 
 namespace tenon::conformance {
 
-Test& add_test(Tests& tests, const char* suite, const std::string& group, const std::string& name, std::function<void(Subject&)> run, int level) {
+Test& add_test(Tests& tests, const char* suite, const std::string& group, const std::string& name,
+               std::function<void(Subject&)> run, int level) {
   Test test;
   test.suite = suite;
   test.group = group;
@@ -52,7 +53,8 @@ Buffer f32_buffer(Subject& subject, const Dims& dims, BufferOptions options) {
 }
 
 void write(Queue& queue, const Buffer& to, const Floats& values) {
-  expect(values.size() * 4 == to.bytes(), "a test writes " + std::to_string(values.size()) + " floats into " + std::to_string(to.bytes()) + " bytes");
+  expect(values.size() * 4 == to.bytes(),
+         "a test writes " + std::to_string(values.size()) + " floats into " + std::to_string(to.bytes()) + " bytes");
   queue.write(to, values.data(), to.bytes());
 }
 
@@ -71,10 +73,12 @@ Floats ramp(int64_t n, float first, float step) {
 Floats filled(int64_t n, float x) { return Floats(static_cast<size_t>(n), x); }
 
 void expect_equal(const Floats& found, const Floats& expected, const std::string& what) {
-  expect(found.size() == expected.size(), what + ": " + std::to_string(found.size()) + " elements, expected " + std::to_string(expected.size()));
+  expect(found.size() == expected.size(),
+         what + ": " + std::to_string(found.size()) + " elements, expected " + std::to_string(expected.size()));
   for (size_t i = 0; i < found.size(); ++i)
     if (!(found[i] == expected[i]))
-      fail(what + ": element " + std::to_string(i) + " is " + std::to_string(found[i]) + ", expected " + std::to_string(expected[i]));
+      fail(what + ": element " + std::to_string(i) + " is " + std::to_string(found[i]) + ", expected " +
+           std::to_string(expected[i]));
 }
 
 tenon_run Arguments::run(const Program& program) {

@@ -16,7 +16,8 @@ using Dims = std::vector<int64_t>;
 using Floats = std::vector<float>;
 
 // Adds a test; the reference is for what is seldom set and valid until the next test is added.
-Test& add_test(Tests& tests, const char* suite, const std::string& group, const std::string& name, std::function<void(Subject&)> run, int level = 0);
+Test& add_test(Tests& tests, const char* suite, const std::string& group, const std::string& name,
+               std::function<void(Subject&)> run, int level = 0);
 
 // A graph in the making; nodes get names of their own.
 class Sketch {
@@ -43,7 +44,8 @@ plugin::FlatGraph sum_graph(int64_t n);
 plugin::FlatGraph counter_graph(int64_t n);
 
 // Compiles the graph on `device` (null: subject.device()) once the backend has taken every node; else throws Unsupported.
-Program compile(Subject& subject, const plugin::FlatGraph& graph, uint32_t max_iterations = 1, tenon_device* device = nullptr);
+Program compile(Subject& subject, const plugin::FlatGraph& graph, uint32_t max_iterations = 1,
+                tenon_device* device = nullptr);
 
 // A buffer of f32[dims] of subject.device().
 Buffer f32_buffer(Subject& subject, const Dims& dims, BufferOptions options = {});
@@ -69,7 +71,6 @@ struct Arguments {
   tenon_run run(const Program& program);
   static tenon_scalar f64(double x);
   static tenon_scalar i64(int64_t x);
-
 };
 
 // Submits and waits.

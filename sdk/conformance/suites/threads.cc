@@ -21,7 +21,8 @@ void update_own_state(Subject& s, const Program& program, int thread, int64_t n)
     const uint64_t ticket = queue.submit(arguments.run(program));
     if (i % 10) continue;
     queue.wait(ticket);
-    expect_equal(read(queue, state), ramp(n, static_cast<float>(thread + 3 * i * (thread + 1))), "the state of thread " + std::to_string(thread));
+    expect_equal(read(queue, state), ramp(n, static_cast<float>(thread + 3 * i * (thread + 1))),
+                 "the state of thread " + std::to_string(thread));
   }
 }
 
@@ -47,12 +48,14 @@ void asks_and_compiles(Subject& s) {
       Sketch sketch;
       const int64_t n = 3 + thread;
       uint32_t value = sketch.state(TENON_F32, {n});
-      for (int k = 0; k < 10; ++k) value = k % 3 ? sketch.add(value, value, {n}) : sketch.node("no_such_op", {value}, TENON_F32, {n});
+      for (int k = 0; k < 10; ++k)
+        value = k % 3 ? sketch.add(value, value, {n}) : sketch.node("no_such_op", {value}, TENON_F32, {n});
       sketch.builder.result(value);
       const plugin::FlatGraph strange = sketch.builder.build();
       const std::vector<Answer> found = answers(s, device, *strange.graph());
       for (size_t k = 0; k < found.size(); ++k)
-        expect((found[k].answer == TENON_TAKE) <= (k % 3 != 0), "supports takes no_such_op when it is asked on several threads");
+        expect((found[k].answer == TENON_TAKE) <= (k % 3 != 0),
+               "supports takes no_such_op when it is asked on several threads");
       compile(s, counter_graph(1 + i + 100 * thread), 2);
     }
   });
@@ -66,7 +69,8 @@ void allocates_and_frees(Subject& s) {
     std::vector<Floats> values(16);
     for (int i = 0; i < 400; ++i) {
       const size_t slot = static_cast<size_t>(i * 7 + thread) % kept.size();
-      if (kept[slot]) expect_equal(read(queue, *kept[slot]), values[slot], "a buffer of thread " + std::to_string(thread));
+      if (kept[slot])
+        expect_equal(read(queue, *kept[slot]), values[slot], "a buffer of thread " + std::to_string(thread));
       const int64_t n = 1 + (i * 37 + thread) % 5000;
       kept[slot] = std::make_unique<Buffer>(f32_buffer(s, {n}, {.host = i % 2 == 1}));
       values[slot] = filled(n, static_cast<float>(i + 1000 * thread));
@@ -123,7 +127,8 @@ void waits_during_runs(Subject& s) {
       std::this_thread::yield();
     }
   });
-  expect_equal(read(queue, counter.state()), counter.expected(static_cast<float>(kRuns) * static_cast<float>(iterations)), "the state");
+  expect_equal(read(queue, counter.state()),
+               counter.expected(static_cast<float>(kRuns) * static_cast<float>(iterations)), "the state");
 }
 
 // A queue is handed from thread to thread.
@@ -132,7 +137,8 @@ void hands_a_queue_on(Subject& s) {
   Counter counter(s);
   counter.reset(queue);
   for (int i = 0; i < 12; ++i) on_threads(1, [&](int) { counter.submit(queue, 10); });
-  expect_equal(read(queue, counter.state()), counter.expected(120), "a state that twelve threads updated, one after the other");
+  expect_equal(read(queue, counter.state()), counter.expected(120),
+               "a state that twelve threads updated, one after the other");
 }
 
 // A message lives until its own thread's next call.
@@ -174,14 +180,17 @@ void keeps_messages_apart(Subject& s) {
     const std::string text = status.message;
     pass();
     wait_for_turn(3);
-    expect(text == status.message, "another thread's call changed this thread's message to '" + one_line(status.message) + "'");
+    expect(text == status.message,
+           "another thread's call changed this thread's message to '" + one_line(status.message) + "'");
   });
 }
 
 }  // namespace
 
 void add_thread_tests(Tests& tests) {
-  const auto add = [&](const char* name, void (*run)(Subject&), int level) { add_test(tests, "threads", "", name, run, level); };
+  const auto add = [&](const char* name, void (*run)(Subject&), int level) {
+    add_test(tests, "threads", "", name, run, level);
+  };
   add("run programs of their own", runs_own_programs, 1);
   add("run one program", runs_one_program, 1);
   add("ask and compile", asks_and_compiles, 1);

@@ -42,9 +42,11 @@ Test model_test(const Case& c, const std::string& how, int level, std::function<
 }  // namespace
 
 void add_training_tests(Tests& tests) {
-  for (const Case* c : cases_of(Case::kInference)) tests.push_back(model_test(*c, "inference", 1, [c](Subject& s) { infer(s, *c); }));
+  for (const Case* c : cases_of(Case::kInference))
+    tests.push_back(model_test(*c, "inference", 1, [c](Subject& s) { infer(s, *c); }));
   for (const Case* c : cases_of(Case::kTraining)) {
-    tests.push_back(model_test(*c, "in primitives", c->catalogue ? 3 : 2, [c](Subject& s) { train_in_primitives(s, *c); }));
+    tests.push_back(
+        model_test(*c, "in primitives", c->catalogue ? 3 : 2, [c](Subject& s) { train_in_primitives(s, *c); }));
     tests.push_back(model_test(*c, "as it is taken", 3, [c](Subject& s) { train_whole(s, *c); }));
   }
 }

@@ -56,13 +56,21 @@ std::vector<Mutant> read_list(const fs::path& path) {
   std::string text, line;
   for (int number = 1; std::getline(in, line); ++number) {
     if (line.empty() || line[0] == '#') continue;
-    if (take(line, "mutant: ", text)) mutants.push_back({text, {}, {}, {}, {}});
-    else if (mutants.empty()) throw std::runtime_error(path.string() + ": line " + std::to_string(number) + " is before the first mutant");
-    else if (take(line, "caught: ", text)) mutants.back().caught = text;
-    else if (take(line, "file: ", text)) mutants.back().file = text;
-    else if (take(line, "- ", text)) mutants.back().from += (mutants.back().from.empty() ? "" : "\n") + text;
-    else if (take(line, "+ ", text)) mutants.back().to += (mutants.back().to.empty() ? "" : "\n") + text;
-    else if (line != "+") throw std::runtime_error(path.string() + ": line " + std::to_string(number) + " is none of mutant, caught, file, - and +");
+    if (take(line, "mutant: ", text))
+      mutants.push_back({text, {}, {}, {}, {}});
+    else if (mutants.empty())
+      throw std::runtime_error(path.string() + ": line " + std::to_string(number) + " is before the first mutant");
+    else if (take(line, "caught: ", text))
+      mutants.back().caught = text;
+    else if (take(line, "file: ", text))
+      mutants.back().file = text;
+    else if (take(line, "- ", text))
+      mutants.back().from += (mutants.back().from.empty() ? "" : "\n") + text;
+    else if (take(line, "+ ", text))
+      mutants.back().to += (mutants.back().to.empty() ? "" : "\n") + text;
+    else if (line != "+")
+      throw std::runtime_error(path.string() + ": line " + std::to_string(number) +
+                               " is none of mutant, caught, file, - and +");
   }
   return mutants;
 }
@@ -89,18 +97,22 @@ std::string mutated(std::string text, const std::string& file, const std::vector
   for (const auto& [from, choices] : sites) {
     const size_t place = text.find(from);
     const std::string& name = choices[0].second->name;
-    if (from.empty() || place == std::string::npos) throw std::runtime_error("mutant " + name + ": its text is not in " + file);
-    if (text.find(from, place + 1) != std::string::npos) throw std::runtime_error("mutant " + name + ": its text is more than once in " + file);
+    if (from.empty() || place == std::string::npos)
+      throw std::runtime_error("mutant " + name + ": its text is not in " + file);
+    if (text.find(from, place + 1) != std::string::npos)
+      throw std::runtime_error("mutant " + name + ": its text is more than once in " + file);
     at[place] = from;
   }
-  for (auto it = at.rbegin(); it != at.rend(); ++it) text.replace(it->first, it->second.size(), choice(it->second, sites.at(it->second)));
+  for (auto it = at.rbegin(); it != at.rend(); ++it)
+    text.replace(it->first, it->second.size(), choice(it->second, sites.at(it->second)));
   return sites.empty() ? text : "extern int tenon_mutant;\n" + text;
 }
 
 // Defines tenon_mutant, from the environment.
 std::string chooser(const std::vector<Mutant>& mutants) {
-  std::string out = "#include <cstdlib>\n#include <cstring>\nextern int tenon_mutant;\nstatic int chosen() {\n"
-                    "  const char* name = std::getenv(\"TENON_MUTANT\");\n  if (!name) return 0;\n";
+  std::string out =
+      "#include <cstdlib>\n#include <cstring>\nextern int tenon_mutant;\nstatic int chosen() {\n"
+      "  const char* name = std::getenv(\"TENON_MUTANT\");\n  if (!name) return 0;\n";
   for (size_t i = 0; i < mutants.size(); ++i)
     out += "  if (!std::strcmp(name, \"" + mutants[i].name + "\")) return " + std::to_string(i + 1) + ";\n";
   return out + "  std::abort();  // no such mutant\n}\nint tenon_mutant = chosen();\n";

@@ -83,7 +83,8 @@ TEST_F(PluginTest, ANameThatIsAPathIsNoName) {
 TEST_F(PluginTest, AGoodBackendIsListedWithItsUnits) {
   const std::string path = add("specimen");
   const Discovery found = discover_backends();
-  const auto it = std::find_if(found.backends.begin(), found.backends.end(), [](auto& b) { return b.name == "specimen"; });
+  const auto it =
+      std::find_if(found.backends.begin(), found.backends.end(), [](auto& b) { return b.name == "specimen"; });
   ASSERT_NE(it, found.backends.end());
   EXPECT_EQ(it->path, path);
   EXPECT_EQ(it->version, "1.0");
@@ -105,7 +106,8 @@ TEST_F(PluginTest, EveryRefusalIsListedBesideWhatWorks) {
   EXPECT_TRUE(contains(refusals, directory_ / "init-segfault.so: crashed with SIGSEGV")) << refusals;
   EXPECT_TRUE(contains(refusals, directory_ / "units-absurd.so: ")) << refusals;
   EXPECT_TRUE(contains(refusals, directory_ / "text.so: is no ELF file\n")) << refusals;
-  const auto none = std::find_if(found.backends.begin(), found.backends.end(), [](auto& b) { return b.name == "units-none"; });
+  const auto none =
+      std::find_if(found.backends.begin(), found.backends.end(), [](auto& b) { return b.name == "units-none"; });
   ASSERT_NE(none, found.backends.end());
   EXPECT_EQ(none->status.code(), Code::kUnavailable);
 }
@@ -113,7 +115,8 @@ TEST_F(PluginTest, EveryRefusalIsListedBesideWhatWorks) {
 TEST_F(PluginTest, UnitsOfTheLargestCountAllowedAreListed) {
   add("units-many");
   const Discovery found = discover_backends();
-  const auto it = std::find_if(found.backends.begin(), found.backends.end(), [](auto& b) { return b.name == "units-many"; });
+  const auto it =
+      std::find_if(found.backends.begin(), found.backends.end(), [](auto& b) { return b.name == "units-many"; });
   ASSERT_NE(it, found.backends.end());
   EXPECT_EQ(it->units.size(), 65536u);
 }
@@ -132,8 +135,10 @@ TEST_F(PluginTest, AutoWithoutAnythingUsableSaysWhyEachWasRefused) {
   // Beside this program there may be backends that work: only what the message would hold is looked at.
   add("units-emulated");
   const auto device = open_device("auto");
-  if (device.ok()) EXPECT_NE((*device)->name(), "units-emulated");
-  else EXPECT_TRUE(contains(device.status().message(), "device 'auto': no usable backend in " + directory_.path()));
+  if (device.ok())
+    EXPECT_NE((*device)->name(), "units-emulated");
+  else
+    EXPECT_TRUE(contains(device.status().message(), "device 'auto': no usable backend in " + directory_.path()));
 }
 
 TEST_F(PluginTest, FloatingPointModesAndSignalsStayAsTheyWere) {
@@ -141,8 +146,8 @@ TEST_F(PluginTest, FloatingPointModesAndSignalsStayAsTheyWere) {
   sigset_t mask_before{}, mask_after{};
   ::pthread_sigmask(SIG_BLOCK, nullptr, &mask_before);
   ::sigaction(SIGUSR2, nullptr, &before);
-  for (const char* name : {"constructor-modes", "init-modes", "constructor-handler", "init-handler", "constructor-mask",
-                           "init-mask"}) {
+  for (const char* name :
+       {"constructor-modes", "init-modes", "constructor-handler", "init-handler", "constructor-mask", "init-mask"}) {
     add(name);
     EXPECT_EQ(refusal(name), "");
     volatile double tiny = 2.3e-308;

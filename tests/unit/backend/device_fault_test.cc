@@ -103,7 +103,8 @@ TEST_F(PluginTest, UnderValidationWhatABackendBreaksIsNamed) {
   EXPECT_EQ(refusal("unvalidated"), "");
   const Environment validate("TENON_VALIDATE", "1");
   EXPECT_EQ(refusal("validated"),
-            "validated: backend validated broke the contract in enumerate: gave unit 0 a name that cannot be printed: 'Specimen?[1m'");
+            "validated: backend validated broke the contract in enumerate: gave unit 0 a name that cannot be printed: "
+            "'Specimen?[1m'");
   EXPECT_EQ(refusal("unvalidated"), "") << "is loaded already";
 }
 

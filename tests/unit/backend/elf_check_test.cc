@@ -13,9 +13,7 @@
 namespace tenon {
 namespace {
 
-std::string specimen_bytes() {
-  return *read_file(std::string(TENON_SPECIMENS) + "/specimen.so");
-}
+std::string specimen_bytes() { return *read_file(std::string(TENON_SPECIMENS) + "/specimen.so"); }
 
 class ElfCheck : public testing::Test {
  protected:
@@ -38,17 +36,23 @@ TEST_F(ElfCheck, NamesWhatTheFileIsInstead) {
   EXPECT_EQ(check("").message(), "is empty, expected a shared library");
   EXPECT_EQ(check("x").message(), "is no ELF file");
   EXPECT_EQ(check("#!/bin/sh\necho hello\n").message(), "is no ELF file");
-  EXPECT_EQ(check("\x7f" "ELF").message(), "is truncated: 4 bytes, an ELF header has 64");
+  EXPECT_EQ(check("\x7f"
+                  "ELF")
+                .message(),
+            "is truncated: 4 bytes, an ELF header has 64");
   EXPECT_EQ(check_changed([](std::string& b) { b[EI_CLASS] = ELFCLASS32; }),
             "is no 64-bit library (ELF class 1, expected 2)");
   EXPECT_EQ(check_changed([](std::string& b) { b[EI_DATA] = ELFDATA2MSB; }), "is not little-endian");
-  EXPECT_EQ(check_changed([](std::string& b) { elf_header(b).e_type = ET_EXEC; }), "is no shared library (ELF type 2, expected 3)");
-  EXPECT_EQ(check_changed([](std::string& b) { elf_header(b).e_type = ET_REL; }), "is no shared library (ELF type 1, expected 3)");
+  EXPECT_EQ(check_changed([](std::string& b) { elf_header(b).e_type = ET_EXEC; }),
+            "is no shared library (ELF type 2, expected 3)");
+  EXPECT_EQ(check_changed([](std::string& b) { elf_header(b).e_type = ET_REL; }),
+            "is no shared library (ELF type 1, expected 3)");
 #if defined(__x86_64__)
   EXPECT_EQ(check_changed([](std::string& b) { elf_header(b).e_machine = EM_AARCH64; }),
             "is for machine 183, expected 62 (x86-64)");
 #endif
-  EXPECT_EQ(check_changed([](std::string& b) { b[EI_OSABI] = ELFOSABI_FREEBSD; }), "is for another system (ELF OS ABI 9)");
+  EXPECT_EQ(check_changed([](std::string& b) { b[EI_OSABI] = ELFOSABI_FREEBSD; }),
+            "is for another system (ELF OS ABI 9)");
 }
 
 TEST_F(ElfCheck, TakesThisAbiVersionAndNoOther) {
@@ -63,7 +67,8 @@ TEST_F(ElfCheck, TakesThisAbiVersionAndNoOther) {
   EXPECT_EQ(check_changed(with(2, 0)), "has ABI version 2.0, expected 1");
   EXPECT_EQ(check_changed(with(UINT32_MAX, 0)), "has ABI version 4294967295.0, expected 1");
   EXPECT_EQ(check_changed(with(1, 7)), "needs ABI version 1.7, this Tenon has 1.0");
-  EXPECT_EQ(check_changed([](std::string& b) { note_version(b)[1] = 9; }), "") << "a newer minor version is none of our business";
+  EXPECT_EQ(check_changed([](std::string& b) { note_version(b)[1] = 9; }), "")
+      << "a newer minor version is none of our business";
 }
 
 TEST_F(ElfCheck, RefusesANoteThatIsNotOurs) {
@@ -110,7 +115,8 @@ TEST_F(ElfCheck, RefusesTablesWithoutTheirSizes) {
     entry->d_tag = DT_DEBUG;
   };
   for (int64_t tag : {DT_FINI_ARRAYSZ, DT_FINI_ARRAY, DT_INIT_ARRAYSZ, DT_RELASZ, DT_STRSZ})
-    EXPECT_NE(check_changed([&](std::string& b) { retag(b, tag); }).find("without its fellow"), std::string::npos) << tag;
+    EXPECT_NE(check_changed([&](std::string& b) { retag(b, tag); }).find("without its fellow"), std::string::npos)
+        << tag;
 }
 
 TEST_F(PluginTest, ALibraryThatNeedsAMissingOneIsRefusedByTheLinkersWords) {

@@ -174,7 +174,10 @@ TEST_F(HostTable, AnOldLayersSmallerTableIsFilledUpToItsSize) {
 TEST(PluginText, CannotMoveTheCursorAndStaysUtf8) {
   EXPECT_EQ(printable("plain, \xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"), "plain, \xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80");
   EXPECT_EQ(printable("\x1b[31m\a\r\x7f"), "?[31m???");
-  EXPECT_EQ(printable("\xc2\x9b""31m"), "?31m") << "C1 control";
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "31m"),
+            "?31m")
+      << "C1 control";
   EXPECT_EQ(printable("\xff\xc3"), "??");
   EXPECT_EQ(printable("\xc0\xaf \xe0\x80\x80 \xed\xa0\x80 \xf4\x90\x80\x80"), "?? ??? ??? ????");
   EXPECT_EQ(printable("two\nlines"), "two\nlines");

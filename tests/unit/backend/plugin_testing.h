@@ -28,8 +28,10 @@ class Environment {
     ::setenv(name, value.c_str(), 1);
   }
   ~Environment() {
-    if (before_) ::setenv(name_, before_->c_str(), 1);
-    else ::unsetenv(name_);
+    if (before_)
+      ::setenv(name_, before_->c_str(), 1);
+    else
+      ::unsetenv(name_);
   }
 
  private:
@@ -44,7 +46,8 @@ class PluginTest : public testing::Test {
   std::string add(const std::string& name, const std::string& source = "specimen") const {
     return add_to(directory_.path(), name, source);
   }
-  std::string add_to(const std::string& directory, const std::string& name, const std::string& source = "specimen") const {
+  std::string add_to(const std::string& directory, const std::string& name,
+                     const std::string& source = "specimen") const {
     std::filesystem::create_directories(directory);
     const std::string path = directory + "/" + name + ".so";
     std::filesystem::copy_file(specimen(source), path, std::filesystem::copy_options::overwrite_existing);

@@ -160,10 +160,13 @@ TEST_F(SearchPathTest, TheFirstOfANameWinsAndTheOthersAreListed) {
 TEST_F(SearchPathTest, TheSameDirectoryTwiceIsSearchedOnce) {
   fs::create_directory_symlink(directory_.path(), home_ / "again");
   const Environment path("TENON_PLUGIN_PATH", directory_.path() + ":" + directory_.path() + "/../" +
-                                                  fs::path(directory_.path()).filename().string() + "/:" + (home_ / "again"));
+                                                  fs::path(directory_.path()).filename().string() +
+                                                  "/:" + (home_ / "again"));
   const auto all = search_path().directories;
   EXPECT_EQ(all.front(), directory_.path());
-  EXPECT_EQ(std::count_if(all.begin(), all.end(), [&](auto& d) { return fs::exists(d) && fs::equivalent(d, directory_.path()); }), 1);
+  EXPECT_EQ(std::count_if(all.begin(), all.end(),
+                          [&](auto& d) { return fs::exists(d) && fs::equivalent(d, directory_.path()); }),
+            1);
 }
 
 TEST_F(SearchPathTest, BackendsBesideTheProgramAreFoundWhereverBothAreMoved) {

@@ -19,7 +19,8 @@ TEST(Expected, OneOpHasItsBound) {
 
 TEST(Expected, AGraphOfExactNodesHasNoTolerance) {
   GraphBuilder b;
-  const uint32_t x = b.input(TENON_F32, {3}, TENON_ROLE_STATE), y = b.value(TENON_F32, {3}), z = b.value(TENON_F32, {3});
+  const uint32_t x = b.input(TENON_F32, {3}, TENON_ROLE_STATE), y = b.value(TENON_F32, {3}),
+                 z = b.value(TENON_F32, {3});
   b.node("neg", {x}, {y}).name("y");
   b.node("reverse", {y}, {z}).name("z").attr_list("axes", {0});
   b.result(z);
@@ -48,7 +49,8 @@ TEST(Expected, ToleranceFollowsTheConditionOfTheGraph) {
 TEST(Expected, HoldsAnHonestSumAndNoSumThatLacksATerm) {
   constexpr int kN = 1000;
   GraphBuilder b;
-  const uint32_t x = b.input(TENON_F32, {kN}, TENON_ROLE_STATE), square = b.value(TENON_F32, {kN}), y = b.value(TENON_F32, {});
+  const uint32_t x = b.input(TENON_F32, {kN}, TENON_ROLE_STATE), square = b.value(TENON_F32, {kN}),
+                 y = b.value(TENON_F32, {});
   b.node("mul", {x, x}, {square}).name("square");
   b.node("reduce", {square}, {y}).name("y").attr_list("axes", {0}).attr_enum("kind", TENON_SUM);
   b.result(y);
@@ -68,7 +70,8 @@ TEST(Expected, HoldsAnHonestSumAndNoSumThatLacksATerm) {
 Case descent(uint32_t steps) {
   GraphBuilder b;
   const uint32_t p = b.input(TENON_F32, {2}, TENON_ROLE_STATE), g = b.input(TENON_F32, {2}, TENON_ROLE_FEED);
-  const uint32_t lr = b.input(TENON_F32, {}, TENON_ROLE_SCALAR), step = b.value(TENON_F32, {2}), next = b.value(TENON_F32, {2});
+  const uint32_t lr = b.input(TENON_F32, {}, TENON_ROLE_SCALAR), step = b.value(TENON_F32, {2}),
+                 next = b.value(TENON_F32, {2});
   b.node("mul", {g, lr}, {step}).name("step");
   b.node("sub", {p, step}, {next}).name("next");
   b.result(next, TENON_MODE_LAST, 1);

@@ -106,8 +106,8 @@ TEST(Lowering, CopiesAttributesExtentsAndConstants) {
 
 TEST(Lowering, RaisesThePrecisionOfContractionsAlone) {
   GraphBuilder b;
-  const uint32_t x = b.input(TENON_F32, {2, 2}, TENON_ROLE_STATE), y = b.value(TENON_F32, {2, 2}), z = b.value(TENON_F32, {2, 2}),
-                 w = b.value(TENON_F32, {2, 2});
+  const uint32_t x = b.input(TENON_F32, {2, 2}, TENON_ROLE_STATE), y = b.value(TENON_F32, {2, 2}),
+                 z = b.value(TENON_F32, {2, 2}), w = b.value(TENON_F32, {2, 2});
   b.node("dot", {x, x}, {y}).name("y").attr_bool("ta", true);
   b.node("dot", {x, y}, {z}).name("z").attr_enum("precision", TENON_PRECISION_HIGHEST);
   b.node("neg", {z}, {w}).name("w");

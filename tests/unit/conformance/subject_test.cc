@@ -108,7 +108,8 @@ TEST_F(OnCpu, GuardsNameTheByte) {
                                   {-64, "64 bytes before its first"}}) {
     const Buffer buffer(subject, subject.device(), TENON_F32, {3}, options);
     buffer.host()[at] = 0;
-    EXPECT_EQ(failure_of([&] { buffer.check_guards("result 0"); }), std::string("result 0 of 12 bytes: a byte was written ") + where);
+    EXPECT_EQ(failure_of([&] { buffer.check_guards("result 0"); }),
+              std::string("result 0 of 12 bytes: a byte was written ") + where);
   }
 }
 
@@ -145,7 +146,10 @@ TEST(Subject, SaysWhatIsNoBackend) {
 
 TEST(Status, AnErrorNeedsOneLine) {
   EXPECT_EQ(failure_of([] { expect_code({TENON_INVALID, 0, "no"}, TENON_INVALID, "call"); }), "");
-  EXPECT_EQ(failure_of([] { expect_code({TENON_INVALID, 0, nullptr}, TENON_INVALID, "call"); }), "call: INVALID comes without a message");
+  EXPECT_EQ(failure_of([] {
+              expect_code({TENON_INVALID, 0, nullptr}, TENON_INVALID, "call");
+            }),
+            "call: INVALID comes without a message");
   EXPECT_EQ(failure_of([] {
               expect_code({TENON_INVALID, 0, "a\nb"}, TENON_INVALID, "call");
             }),

@@ -35,7 +35,8 @@ TEST(Tolerances, AreNarrowInF32) {
       if (e.values[r].dtype != TENON_F32) continue;
       ++seen;
       EXPECT_LT(looseness(e.values[r], e.tolerances[r]), 0.02) << c.op << " " << c.name << " result " << r;
-      EXPECT_TRUE(std::all_of(e.tolerances[r].f.begin(), e.tolerances[r].f.end(), [](double t) { return t >= 0 && std::isfinite(t); }))
+      EXPECT_TRUE(std::all_of(e.tolerances[r].f.begin(), e.tolerances[r].f.end(),
+                              [](double t) { return t >= 0 && std::isfinite(t); }))
           << c.op << " " << c.name << " result " << r;
     }
   }

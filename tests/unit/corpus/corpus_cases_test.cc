@@ -34,7 +34,9 @@ std::vector<reference::Tensor> inputs_of_case(const Case& c, const tenon_graph& 
   return out;
 }
 
-bool same_type(const plugin::ValueView& a, const plugin::ValueView& b) { return a.dtype() == b.dtype() && a.dims().vec() == b.dims().vec(); }
+bool same_type(const plugin::ValueView& a, const plugin::ValueView& b) {
+  return a.dtype() == b.dtype() && a.dims().vec() == b.dims().vec();
+}
 
 void expect_decomposes(const Case& c, const NodeView& node, const tenon_graph& graph) {
   const GraphView view(graph);
@@ -74,7 +76,8 @@ TEST(Corpus, HasACaseOfEveryOp) {
 
 TEST(Corpus, NamesEachCaseOnce) {
   std::set<std::string> names;
-  for (const Case& c : built_in_corpus()) EXPECT_TRUE(names.insert(std::to_string(c.kind) + c.op + "/" + c.name).second) << name_of(c);
+  for (const Case& c : built_in_corpus())
+    EXPECT_TRUE(names.insert(std::to_string(c.kind) + c.op + "/" + c.name).second) << name_of(c);
 }
 
 TEST(Corpus, DecomposesEveryCompositeNode) {
@@ -101,7 +104,8 @@ TEST(Corpus, UsesEveryInput) {
     std::set<uint32_t> used;
     for (uint32_t i = 0; i < view.n_nodes(); ++i)
       for (int k = 0; k < view.node(i).operands(); ++k) used.insert(view.node(i).operand_id(k));
-    for (uint32_t i = 0; i < view.n_inputs(); ++i) EXPECT_TRUE(used.count(view.input(i).value)) << name_of(c) << " input " << i;
+    for (uint32_t i = 0; i < view.n_inputs(); ++i)
+      EXPECT_TRUE(used.count(view.input(i).value)) << name_of(c) << " input " << i;
   }
 }
 
@@ -123,9 +127,12 @@ TEST(Corpus, MeansTheSameLoweredAndDecomposed) {
     const plugin::FlatGraph inlined = inline_decompositions(*c.whole.graph(), c.decompositions, all);
     const std::vector<reference::Tensor> inputs = inputs_of_case(c, *c.whole.graph());
     std::vector<reference::Tensor> lowered, decomposed;
-    ASSERT_EQ(reference::evaluate_graph(*c.lowered.graph(), inputs, reference::Rounding::kExact, lowered), "") << name_of(c);
-    ASSERT_EQ(reference::evaluate_graph(*inlined.graph(), inputs, reference::Rounding::kExact, decomposed), "") << name_of(c);
-    for (size_t r = 0; r < lowered.size(); ++r) EXPECT_LE(distance(decomposed[r], lowered[r]), 1e-6) << name_of(c) << " result " << r;
+    ASSERT_EQ(reference::evaluate_graph(*c.lowered.graph(), inputs, reference::Rounding::kExact, lowered), "")
+        << name_of(c);
+    ASSERT_EQ(reference::evaluate_graph(*inlined.graph(), inputs, reference::Rounding::kExact, decomposed), "")
+        << name_of(c);
+    for (size_t r = 0; r < lowered.size(); ++r)
+      EXPECT_LE(distance(decomposed[r], lowered[r]), 1e-6) << name_of(c) << " result " << r;
   }
 }
 
@@ -133,7 +140,8 @@ TEST(Corpus, IsEvaluatedByTheReference) {
   for (const Case& c : built_in_corpus()) {
     if (c.min_memory) continue;
     std::vector<reference::Tensor> results;
-    EXPECT_EQ(reference::evaluate_graph(*c.lowered.graph(), inputs_of_case(c, *c.lowered.graph()), reference::Rounding::kDtype, results),
+    EXPECT_EQ(reference::evaluate_graph(*c.lowered.graph(), inputs_of_case(c, *c.lowered.graph()),
+                                        reference::Rounding::kDtype, results),
               "")
         << name_of(c);
   }

@@ -21,13 +21,17 @@ using Bytes = std::vector<uint8_t>;
 // A primitive, a composite of two results, and a case with all that a case can have.
 std::vector<Case> few() {
   std::vector<Case> cases;
-  cases.push_back(op_case({"add", "f32[7]", {uniform(DType::kF32, {7}, 1), values(DType::kF32, {7}, {1, -2.5})},
-                           [](const Tensors& x) { return Tensors{add(x[0], x[1])}; }}));
   cases.push_back(op_case(
-      {"softmax_cross_entropy", "f32[5,3]", {uniform(DType::kF32, {5, 3}, 1), uniform(DType::kI32, {5}, 2, 0, 3)}, [](const Tensors& x) {
-         const CrossEntropy r = softmax_cross_entropy_per_example(x[0], x[1]);
-         return Tensors{r.loss, r.lse};
+      {"add", "f32[7]", {uniform(DType::kF32, {7}, 1), values(DType::kF32, {7}, {1, -2.5})}, [](const Tensors& x) {
+         return Tensors{add(x[0], x[1])};
        }}));
+  cases.push_back(op_case({"softmax_cross_entropy",
+                           "f32[5,3]",
+                           {uniform(DType::kF32, {5, 3}, 1), uniform(DType::kI32, {5}, 2, 0, 3)},
+                           [](const Tensors& x) {
+                             const CrossEntropy r = softmax_cross_entropy_per_example(x[0], x[1]);
+                             return Tensors{r.loss, r.lse};
+                           }}));
   Case& last = cases.back();
   last.kind = Case::kGradient;
   last.selects = last.catalogue = true;
@@ -117,7 +121,8 @@ TEST(CorpusFile, IsTheOneThatTheProgramCarries) {
 
 TEST(CorpusFile, IsAnErrorWhenItIsCutOff) {
   const Bytes bytes = write_corpus(few());
-  for (size_t n = 0; n < bytes.size(); ++n) EXPECT_NE(error_of(Bytes(bytes.begin(), bytes.begin() + static_cast<long>(n))), "") << n;
+  for (size_t n = 0; n < bytes.size(); ++n)
+    EXPECT_NE(error_of(Bytes(bytes.begin(), bytes.begin() + static_cast<long>(n))), "") << n;
   Bytes longer = bytes;
   longer.push_back(0);
   EXPECT_NE(error_of(longer), "");
@@ -144,8 +149,10 @@ TEST(CorpusFile, IsSafeWhateverStandsInIt) {
   for (int k = 0; k < 3000; ++k) {
     Bytes changed = inside;
     const size_t at = random() % changed.size();
-    if (k % 2) changed[at] ^= static_cast<uint8_t>(1 << random() % 8);
-    else changed[at] = static_cast<uint8_t>(random());
+    if (k % 2)
+      changed[at] ^= static_cast<uint8_t>(1 << random() % 8);
+    else
+      changed[at] = static_cast<uint8_t>(random());
     const Bytes bytes = packed(changed);
     if (!error_of(bytes).empty()) {
       ++refused;

@@ -31,8 +31,10 @@ std::vector<Tensors> run(const Case& c, reference::Rounding rounding, Tensors& i
     Tensors results, others;
     EXPECT_EQ(reference::evaluate_graph(*c.lowered.graph(), inputs, rounding, results), "") << c.op;
     for (uint32_t r = 0; r < view.n_results(); ++r) {
-      if (view.result(r).alias) inputs[view.result(r).alias - 1] = results[r];
-      else others.push_back(results[r]);
+      if (view.result(r).alias)
+        inputs[view.result(r).alias - 1] = results[r];
+      else
+        others.push_back(results[r]);
     }
     steps.push_back(std::move(others));
   }
@@ -68,8 +70,10 @@ TEST(CorpusModels, AreNotChaotic) {
   for (const Case& c : built_in_corpus()) {
     if (c.kind != Case::kTraining) continue;
     Tensors exact_states, states;
-    const std::vector<Tensors> exact = run(c, reference::Rounding::kExact, exact_states), rounded = run(c, reference::Rounding::kDtype, states);
-    for (uint32_t k = 0; k < c.steps; ++k) EXPECT_NEAR(rounded[k][0].f[0], exact[k][0].f[0], 1e-4) << name_of(c) << " step " << k;
+    const std::vector<Tensors> exact = run(c, reference::Rounding::kExact, exact_states),
+                               rounded = run(c, reference::Rounding::kDtype, states);
+    for (uint32_t k = 0; k < c.steps; ++k)
+      EXPECT_NEAR(rounded[k][0].f[0], exact[k][0].f[0], 1e-4) << name_of(c) << " step " << k;
   }
 }
 

@@ -16,12 +16,21 @@ struct Case {
   double alpha;
 };
 const Case kCases[] = {
-    {"linear,\"\"", TENON_ACT_NONE, 0},        {"relu,\"\"", TENON_ACT_RELU, 0},   {"relu6,\"\"", TENON_ACT_RELU6, 0},
-    {"leaky_relu,\"\"", TENON_ACT_LEAKY_RELU, 0.2}, {"elu,\"\"", TENON_ACT_ELU, 1}, {"selu,\"\"", TENON_ACT_SELU, 0},
-    {"sigmoid,\"\"", TENON_ACT_SIGMOID, 0},    {"tanh,\"\"", TENON_ACT_TANH, 0},   {"softplus,\"\"", TENON_ACT_SOFTPLUS, 0},
-    {"gelu,\"\"", TENON_ACT_GELU, 0},          {"gelu,\"approximate=True\"", TENON_ACT_GELU_TANH, 0},
-    {"silu,\"\"", TENON_ACT_SILU, 0},          {"mish,\"\"", TENON_ACT_MISH, 0},
-    {"hard_sigmoid,\"\"", TENON_ACT_HARD_SIGMOID, 0}, {"hard_silu,\"\"", TENON_ACT_HARD_SWISH, 0},
+    {"linear,\"\"", TENON_ACT_NONE, 0},
+    {"relu,\"\"", TENON_ACT_RELU, 0},
+    {"relu6,\"\"", TENON_ACT_RELU6, 0},
+    {"leaky_relu,\"\"", TENON_ACT_LEAKY_RELU, 0.2},
+    {"elu,\"\"", TENON_ACT_ELU, 1},
+    {"selu,\"\"", TENON_ACT_SELU, 0},
+    {"sigmoid,\"\"", TENON_ACT_SIGMOID, 0},
+    {"tanh,\"\"", TENON_ACT_TANH, 0},
+    {"softplus,\"\"", TENON_ACT_SOFTPLUS, 0},
+    {"gelu,\"\"", TENON_ACT_GELU, 0},
+    {"gelu,\"approximate=True\"", TENON_ACT_GELU_TANH, 0},
+    {"silu,\"\"", TENON_ACT_SILU, 0},
+    {"mish,\"\"", TENON_ACT_MISH, 0},
+    {"hard_sigmoid,\"\"", TENON_ACT_HARD_SIGMOID, 0},
+    {"hard_silu,\"\"", TENON_ACT_HARD_SWISH, 0},
 };
 const Floats kX = {-10, -3, -1, -0.6f, -0.4f, 0, 0.4f, 0.6f, 1, 3, 10};
 
@@ -41,18 +50,33 @@ Floats golden(const std::string& key) {
 class Activations : public IsaTest {
  protected:
   Activations() {
-    if (GetParam() == "avx2") cpu::avx2::add_elementwise(table_);
-    else cpu::baseline::add_elementwise(table_);
+    if (GetParam() == "avx2")
+      cpu::avx2::add_elementwise(table_);
+    else
+      cpu::baseline::add_elementwise(table_);
   }
   template <class T>
   std::vector<T> forward(int32_t dtype, const std::vector<T>& x, const Case& c) {
     const Dims d = {static_cast<int64_t>(x.size())};
-    return run(1, [&](NodeRun& n) { n.in(dtype, d, x).out(dtype, d).op("activation").attr_enum("act", c.act).attr_f64("alpha", c.alpha); }).template get<T>(0);
+    return run(1,
+               [&](NodeRun& n) {
+                 n.in(dtype, d, x).out(dtype, d).op("activation").attr_enum("act", c.act).attr_f64("alpha", c.alpha);
+               })
+        .template get<T>(0);
   }
   template <class T>
   std::vector<T> gradient(int32_t dtype, const std::vector<T>& g, const std::vector<T>& t, const Case& c) {
     const Dims d = {static_cast<int64_t>(t.size())};
-    return run(1, [&](NodeRun& n) { n.in(dtype, d, g).in(dtype, d, t).out(dtype, d).op("activation_grad").attr_enum("act", c.act).attr_f64("alpha", c.alpha); }).template get<T>(0);
+    return run(1,
+               [&](NodeRun& n) {
+                 n.in(dtype, d, g)
+                     .in(dtype, d, t)
+                     .out(dtype, d)
+                     .op("activation_grad")
+                     .attr_enum("act", c.act)
+                     .attr_f64("alpha", c.alpha);
+               })
+        .template get<T>(0);
   }
 };
 
@@ -117,19 +141,26 @@ TEST_P(Activations, SixteenBitTypesRoundOnce) {
 // ---- bias_act_grad ----
 
 TEST_P(Activations, BiasGradientIsTheGradientAndItsColumnSums) {
-  for (const Dims& d : {Dims{1, 1}, Dims{5, 3}, Dims{37, 10}, Dims{4, 9, 9, 10}, Dims{3000, 16}, Dims{700, 130}, Dims{65, 1031}, Dims{2, 40000}}) {
+  for (const Dims& d : {Dims{1, 1}, Dims{5, 3}, Dims{37, 10}, Dims{4, 9, 9, 10}, Dims{3000, 16}, Dims{700, 130},
+                        Dims{65, 1031}, Dims{2, 40000}}) {
     const int64_t columns = d.back(), n = product(d);
     const Floats g = random(n), t = random(n);
     for (const Case& c : {kCases[1], kCases[6], kCases[9]}) {
       const Floats dz = gradient(TENON_F32, g, t, c);
       const Results r = run(2, [&](NodeRun& node) {
-        node.in(TENON_F32, d, g).in(TENON_F32, d, t).out(TENON_F32, d).out(TENON_F32, {columns}).op("bias_act_grad").attr_enum("act", c.act);
+        node.in(TENON_F32, d, g)
+            .in(TENON_F32, d, t)
+            .out(TENON_F32, d)
+            .out(TENON_F32, {columns})
+            .op("bias_act_grad")
+            .attr_enum("act", c.act);
       });
       EXPECT_EQ(r.get(0), dz);
       std::vector<double> sum(static_cast<size_t>(columns));
       for (size_t i = 0; i < dz.size(); ++i) sum[i % sum.size()] += dz[i];
       const Floats got = r.get(1);
-      for (size_t i = 0; i < sum.size(); ++i) ASSERT_NEAR(got[i], sum[i], 2e-7 * double(n / columns) + 1e-6) << "column " << i;
+      for (size_t i = 0; i < sum.size(); ++i)
+        ASSERT_NEAR(got[i], sum[i], 2e-7 * double(n / columns) + 1e-6) << "column " << i;
     }
   }
 }
@@ -138,13 +169,22 @@ TEST_P(Activations, BiasGradientSumsSixteenBitTypesInFloatAndDoublesInDouble) {
   const Dims d = {513, 33};
   const Floats g = random(product(d)), t = random(product(d));
   const auto sum = [&](int32_t dtype, const auto& a, const auto& b) {
-    return run(2, [&](NodeRun& n) { n.in(dtype, d, a).in(dtype, d, b).out(dtype, d).out(dtype, {33}).op("bias_act_grad").attr_enum("act", TENON_ACT_RELU); });
+    return run(2, [&](NodeRun& n) {
+      n.in(dtype, d, a)
+          .in(dtype, d, b)
+          .out(dtype, d)
+          .out(dtype, {33})
+          .op("bias_act_grad")
+          .attr_enum("act", TENON_ACT_RELU);
+    });
   };
-  const auto exact = sum(TENON_F64, std::vector<double>(g.begin(), g.end()), std::vector<double>(t.begin(), t.end())).get<double>(1);
+  const auto exact =
+      sum(TENON_F64, std::vector<double>(g.begin(), g.end()), std::vector<double>(t.begin(), t.end())).get<double>(1);
   std::vector<double> want(33);
   for (size_t i = 0; i < g.size(); ++i) want[i % 33] += t[i] > 0 ? g[i] : 0;
   for (size_t i = 0; i < 33; ++i) EXPECT_NEAR(exact[i], want[i], 1e-12);
-  const Floats half = from_halves(TENON_BF16, sum(TENON_BF16, to_halves(TENON_BF16, g), to_halves(TENON_BF16, t)).get<uint16_t>(1));
+  const Floats half =
+      from_halves(TENON_BF16, sum(TENON_BF16, to_halves(TENON_BF16, g), to_halves(TENON_BF16, t)).get<uint16_t>(1));
   const Floats rounded = from_halves(TENON_BF16, to_halves(TENON_BF16, g));
   std::vector<double> coarse(33);
   for (size_t i = 0; i < g.size(); ++i) coarse[i % 33] += t[i] > 0 ? rounded[i] : 0;

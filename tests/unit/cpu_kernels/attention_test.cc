@@ -12,7 +12,8 @@ using Doubles = std::vector<double>;
 
 // Random123's Philox4x32-10, word e & 3 of counter (e >> 2, stream, step).
 double draw(uint64_t e, uint64_t seed, uint64_t step, uint32_t stream) {
-  uint32_t c[4] = {static_cast<uint32_t>(e >> 2), stream, static_cast<uint32_t>(step), static_cast<uint32_t>(step >> 32)};
+  uint32_t c[4] = {static_cast<uint32_t>(e >> 2), stream, static_cast<uint32_t>(step),
+                   static_cast<uint32_t>(step >> 32)};
   uint32_t k[2] = {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)};
   for (int round = 0; round < 10; ++round) {
     const uint64_t a = uint64_t{0xD2511F53} * c[0], b = uint64_t{0xCD9E8D57} * c[2];
@@ -43,8 +44,11 @@ constexpr uint32_t kStream = 77;
 
 Solution solve(const Problem& p, const Data& d) {
   const auto qi = [&](int64_t b, int64_t t, int64_t n) { return static_cast<size_t>(((b * p.T + t) * p.N + n) * p.D); };
-  const auto ki = [&](int64_t b, int64_t s, int64_t n) { return static_cast<size_t>(((b * p.S + s) * p.M + n / (p.N / p.M)) * p.D); };
-  Solution r{Doubles(d.q.size()), {}, Doubles(d.q.size()), Doubles(d.k.size()), Doubles(d.v.size()), Doubles(d.bias.size())};
+  const auto ki = [&](int64_t b, int64_t s, int64_t n) {
+    return static_cast<size_t>(((b * p.S + s) * p.M + n / (p.N / p.M)) * p.D);
+  };
+  Solution r{Doubles(d.q.size()),   {}, Doubles(d.q.size()), Doubles(d.k.size()), Doubles(d.v.size()),
+             Doubles(d.bias.size())};
   const auto D = static_cast<size_t>(p.D), S = static_cast<size_t>(p.S);
   for (int64_t b = 0; b < p.B; ++b)
     for (int64_t n = 0; n < p.N; ++n)
@@ -56,7 +60,10 @@ Solution solve(const Problem& p, const Data& d) {
         double max = -INFINITY, sum = 0, delta = 0;
         for (size_t s = 0; s < S; ++s) {
           const auto key = static_cast<int64_t>(s);
-          if (p.causal && key > t + p.S - p.T) { prob[s] = -INFINITY; continue; }
+          if (p.causal && key > t + p.S - p.T) {
+            prob[s] = -INFINITY;
+            continue;
+          }
           for (size_t i = 0; i < D; ++i) prob[s] += p.scale * d.q[q + i] * d.k[ki(b, key, n) + i];
           if (!p.bias.empty()) {
             const auto dim = [&](size_t i, int64_t v) { return p.bias[i] == 1 ? 0 : v; };
@@ -69,7 +76,10 @@ Solution solve(const Problem& p, const Data& d) {
         r.lse.push_back(max + std::log(sum));
         for (size_t s = 0; s < S; ++s) {
           prob[s] /= sum;
-          if (p.rate > 0) mask[s] = draw(row * S + s, kSeed, kStep, kStream) >= static_cast<double>(static_cast<float>(p.rate)) ? 1 / (1 - p.rate) : 0;
+          if (p.rate > 0)
+            mask[s] = draw(row * S + s, kSeed, kStep, kStream) >= static_cast<double>(static_cast<float>(p.rate))
+                          ? 1 / (1 - p.rate)
+                          : 0;
           const size_t k = ki(b, static_cast<int64_t>(s), n);
           for (size_t i = 0; i < D; ++i) {
             r.y[q + i] += prob[s] * mask[s] * d.v[k + i];
@@ -91,12 +101,22 @@ Solution solve(const Problem& p, const Data& d) {
   return r;
 }
 
-const std::vector<Problem> kProblems = {
-    {1, 1, 1, 1, 1, 1}, {2, 3, 2, 5, 7, 2}, {2, 32, 2, 16, 32, 2}, {1, 49, 3, 8, 97, 3}, {1, 100, 1, 33, 20, 1},
-    {2, 5, 4, 8, 9, 2}, {1, 6, 6, 3, 11, 1}, {2, 50, 2, 64, 50, 2, true}, {1, 3, 2, 4, 8, 1, true},
-    {1, 65, 2, 8, 65, 2, true, 0.1}, {2, 7, 2, 8, 13, 2, false, 0.5}, {1, 33, 2, 8, 300, 2, false, 0.25},
-    {2, 5, 3, 4, 6, 3, false, 0, {2, 3, 5, 6}}, {2, 60, 2, 8, 60, 2, true, 0.1, {2, 2, 60, 60}},
-    {2, 5, 3, 4, 6, 3, false, 0, {2, 1, 1, 6}}, {2, 5, 3, 4, 6, 3, false, 0, {1, 3, 5, 6}}};
+const std::vector<Problem> kProblems = {{1, 1, 1, 1, 1, 1},
+                                        {2, 3, 2, 5, 7, 2},
+                                        {2, 32, 2, 16, 32, 2},
+                                        {1, 49, 3, 8, 97, 3},
+                                        {1, 100, 1, 33, 20, 1},
+                                        {2, 5, 4, 8, 9, 2},
+                                        {1, 6, 6, 3, 11, 1},
+                                        {2, 50, 2, 64, 50, 2, true},
+                                        {1, 3, 2, 4, 8, 1, true},
+                                        {1, 65, 2, 8, 65, 2, true, 0.1},
+                                        {2, 7, 2, 8, 13, 2, false, 0.5},
+                                        {1, 33, 2, 8, 300, 2, false, 0.25},
+                                        {2, 5, 3, 4, 6, 3, false, 0, {2, 3, 5, 6}},
+                                        {2, 60, 2, 8, 60, 2, true, 0.1, {2, 2, 60, 60}},
+                                        {2, 5, 3, 4, 6, 3, false, 0, {2, 1, 1, 6}},
+                                        {2, 5, 3, 4, 6, 3, false, 0, {1, 3, 5, 6}}};
 
 class AttentionCases : public Attention {
  protected:
@@ -105,10 +125,14 @@ class AttentionCases : public Attention {
             p.bias.empty() ? Floats() : random(product(p.bias), -3, 3), random(p.B * p.T * p.N * p.D)};
   }
   void rest(NodeRun& n, const Problem& p, const Data& d) {
-    if (p.bias.empty()) n.absent();
-    else n.in(TENON_F32, p.bias, d.bias);
-    if (p.rate > 0) n.in(TENON_I64, {}, std::vector<int64_t>{kSeed}).in(TENON_I64, {}, std::vector<int64_t>{kStep});
-    else n.absent().absent();
+    if (p.bias.empty())
+      n.absent();
+    else
+      n.in(TENON_F32, p.bias, d.bias);
+    if (p.rate > 0)
+      n.in(TENON_I64, {}, std::vector<int64_t>{kSeed}).in(TENON_I64, {}, std::vector<int64_t>{kStep});
+    else
+      n.absent().absent();
   }
   static void attributes(plugin::GraphBuilder& b, const Problem& p) {
     b.attr_f64("scale", p.scale).attr_bool("causal", p.causal).attr_f64("rate", p.rate).attr_i64("stream", kStream);
@@ -170,8 +194,13 @@ TEST_P(AttentionCases, ABiasThatHidesEveryKeyGivesZeroAndNoGradient) {
   EXPECT_EQ(Floats(y.begin(), y.begin() + 3), Floats(3, 0));
   EXPECT_EQ(f.get(1)[0], -INFINITY);
   const Results b = run(3, [&](NodeRun& n) {
-    n.in(TENON_F32, q, d.dy).in(TENON_F32, q, d.q).in(TENON_F32, k, d.k).in(TENON_F32, k, d.v).in(TENON_F32, q, y)
-        .in(TENON_F32, {1, 1, 2}, f.get(1)).in(TENON_F32, p.bias, d.bias);
+    n.in(TENON_F32, q, d.dy)
+        .in(TENON_F32, q, d.q)
+        .in(TENON_F32, k, d.k)
+        .in(TENON_F32, k, d.v)
+        .in(TENON_F32, q, y)
+        .in(TENON_F32, {1, 1, 2}, f.get(1))
+        .in(TENON_F32, p.bias, d.bias);
     attributes(n.out(TENON_F32, q).out(TENON_F32, k).out(TENON_F32, k).op("attention_grad"), p);
   });
   const Floats dq = b.get(0);
@@ -183,7 +212,8 @@ TEST_P(AttentionCases, ABiasThatHidesEveryKeyGivesZeroAndNoGradient) {
 TEST_P(Attention, ValuesOfAnotherSizeAndARepeatedBiasGradientAreDecomposed) {
   plugin::GraphBuilder b;
   const auto in = [&](const Dims& d) { return b.input(TENON_F32, d, TENON_ROLE_FEED); };
-  const uint32_t q = in({1, 2, 1, 4}), k = in({1, 3, 1, 4}), v = in({1, 3, 1, 5}), bias = in({1, 1, 1, 3}), lse = in({1, 1, 2});
+  const uint32_t q = in({1, 2, 1, 4}), k = in({1, 3, 1, 4}), v = in({1, 3, 1, 5}), bias = in({1, 1, 1, 3}),
+                 lse = in({1, 1, 2});
   b.node("attention", {q, k, v}, {in({1, 2, 1, 5}), lse});
   b.node("attention_grad", {q, q, k, k, q, lse, bias, TENON_NONE, TENON_NONE}, {q, k, k, bias});
   b.node("attention_grad", {q, q, k, k, q, lse, bias, TENON_NONE, TENON_NONE}, {q, k, k});

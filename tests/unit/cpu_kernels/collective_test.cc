@@ -13,12 +13,22 @@ TEST_P(Collective, AGroupOfOneKeepsItsValues) {
   const Floats x = random(30000);
   const std::vector<int64_t> y = {1, -2, int64_t{1} << 40};
   const Results r = run(2, [&](NodeRun& n) {
-    n.in(TENON_F32, {300, 100}, x).in(TENON_I64, {3}, y).out(TENON_F32, {300, 100}).out(TENON_I64, {3}).op("all_reduce").attr_enum("kind", TENON_SUM);
+    n.in(TENON_F32, {300, 100}, x)
+        .in(TENON_I64, {3}, y)
+        .out(TENON_F32, {300, 100})
+        .out(TENON_I64, {3})
+        .op("all_reduce")
+        .attr_enum("kind", TENON_SUM);
   });
   EXPECT_EQ(r.get(0), x);
   EXPECT_EQ(r.get<int64_t>(1), y);
   for (const char* op : {"all_gather", "reduce_scatter"})
-    EXPECT_EQ(run(1, [&](NodeRun& n) { n.in(TENON_F32, {300, 100}, x).out(TENON_F32, {300, 100}).op(op).attr_i64("axis", 0); }).get(0), x);
+    EXPECT_EQ(run(1,
+                  [&](NodeRun& n) {
+                    n.in(TENON_F32, {300, 100}, x).out(TENON_F32, {300, 100}).op(op).attr_i64("axis", 0);
+                  })
+                  .get(0),
+              x);
 }
 
 TEST_P(Collective, RefusesShapesOfSeveralReplicas) {

@@ -82,8 +82,10 @@ class Naive {
       attributes(node.op("conv"));
       return;
     }
-    if (c_.bias) node.in(TENON_F32, {c_.o}, bias_data);
-    else node.absent();
+    if (c_.bias)
+      node.in(TENON_F32, {c_.o}, bias_data);
+    else
+      node.absent();
     if (c_.residual) node.in(TENON_F32, y, residual_data);
     attributes(node.op("conv_bias_act")).attr_enum("act", c_.act).attr_f64("alpha", 0.25);
   }
@@ -111,7 +113,7 @@ class Naive {
     for (size_t i = 0; i < got.size(); ++i) {
       const double bound = static_cast<double>(s.terms[i] + 4) * 0x1p-24 * (s.size[i] + 1);
       ASSERT_NEAR(got[i], s.sum[i], bound) << what << " element " << i << " of " << ::testing::PrintToString(c_.x)
-                                          << " kernel " << ::testing::PrintToString(c_.k) << " to " << c_.o;
+                                           << " kernel " << ::testing::PrintToString(c_.k) << " to " << c_.o;
     }
   }
   Sums forward() const {
@@ -235,17 +237,23 @@ TEST_P(Convolution, ComputesDoublesInDouble) {
     for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], s.sum[i], 1e-13 * (1 + s.size[i])) << i;
   };
   const auto y = run(1, [&](NodeRun& node) {
-    node.in(TENON_F64, {2, 9, 9, 6}, wide(naive.x_data)).in(TENON_F64, naive.w, wide(naive.w_data)).out(TENON_F64, naive.y);
+    node.in(TENON_F64, {2, 9, 9, 6}, wide(naive.x_data))
+        .in(TENON_F64, naive.w, wide(naive.w_data))
+        .out(TENON_F64, naive.y);
     naive.attributes(node.op("conv"));
   });
   check(y.get<double>(0), naive.forward());
   const auto dx = run(1, [&](NodeRun& node) {
-    node.in(TENON_F64, naive.y, wide(naive.dy_data)).in(TENON_F64, naive.w, wide(naive.w_data)).out(TENON_F64, {2, 9, 9, 6});
+    node.in(TENON_F64, naive.y, wide(naive.dy_data))
+        .in(TENON_F64, naive.w, wide(naive.w_data))
+        .out(TENON_F64, {2, 9, 9, 6});
     naive.attributes(node.op("conv_grad_input"));
   });
   check(dx.get<double>(0), naive.input());
   const auto dw = run(1, [&](NodeRun& node) {
-    node.in(TENON_F64, {2, 9, 9, 6}, wide(naive.x_data)).in(TENON_F64, naive.y, wide(naive.dy_data)).out(TENON_F64, naive.w);
+    node.in(TENON_F64, {2, 9, 9, 6}, wide(naive.x_data))
+        .in(TENON_F64, naive.y, wide(naive.dy_data))
+        .out(TENON_F64, naive.w);
     naive.attributes(node.op("conv_grad_filter"));
   });
   check(dw.get<double>(0), naive.filter());

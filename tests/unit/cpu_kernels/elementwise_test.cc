@@ -11,21 +11,25 @@ namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-const Floats kSpecial = {0.f, -0.f, 1.f, -1.f, 0.5f, -0.5f, 1.5f, 2.5f, -2.5f, 2.f, 3.f, -3.f, kInf, -kInf, kNaN, 3.4e38f, -3.4e38f,
-                         1e-38f, 1e-45f, -1e-45f, 88.7f, 88.8f, -87.4f, -104.f, 8388607.5f, 8388609.f, -8388607.5f, 1e10f, -1e10f, 16777215.f};
+const Floats kSpecial = {0.f,   -0.f,  1.f,    -1.f,   0.5f,       -0.5f,     1.5f,        2.5f,   -2.5f,  2.f,
+                         3.f,   -3.f,  kInf,   -kInf,  kNaN,       3.4e38f,   -3.4e38f,    1e-38f, 1e-45f, -1e-45f,
+                         88.7f, 88.8f, -87.4f, -104.f, 8388607.5f, 8388609.f, -8388607.5f, 1e10f,  -1e10f, 16777215.f};
 
 // Every `stride`th bit pattern, and the special values.
 Floats sweep(uint32_t stride) {
   Floats v = kSpecial;
-  for (uint64_t bits = 0; bits < (uint64_t{1} << 32); bits += stride) v.push_back(from_bits(static_cast<uint32_t>(bits)));
+  for (uint64_t bits = 0; bits < (uint64_t{1} << 32); bits += stride)
+    v.push_back(from_bits(static_cast<uint32_t>(bits)));
   return v;
 }
 
 class ElementwiseOps : public IsaTest {
  protected:
   ElementwiseOps() {
-    if (GetParam() == "avx2") cpu::avx2::add_elementwise(table_);
-    else cpu::baseline::add_elementwise(table_);
+    if (GetParam() == "avx2")
+      cpu::avx2::add_elementwise(table_);
+    else
+      cpu::baseline::add_elementwise(table_);
   }
   template <class T>
   std::vector<T> unary(const char* op, int32_t dtype, const std::vector<T>& x) {
@@ -36,11 +40,13 @@ class ElementwiseOps : public IsaTest {
   std::vector<T> binary(const char* op, int32_t dtype, const std::vector<T>& a, const std::vector<T>& b) {
     const Dims d = {static_cast<int64_t>(std::max(a.size(), b.size()))};
     const auto dims = [&](const std::vector<T>& v) { return v.size() == 1 ? Dims{} : d; };
-    return run(1, [&](NodeRun& n) { n.in(dtype, dims(a), a).in(dtype, dims(b), b).out(dtype, d).op(op); }).template get<T>(0);
+    return run(1, [&](NodeRun& n) { n.in(dtype, dims(a), a).in(dtype, dims(b), b).out(dtype, d).op(op); })
+        .template get<T>(0);
   }
   void expect_within(const Floats& x, const Floats& y, double bound, const std::function<double(double)>& f) {
     ASSERT_EQ(x.size(), y.size());
-    for (size_t i = 0; i < x.size(); ++i) ASSERT_LE(ulps(y[i], f(x[i])), bound) << "at " << x[i] << ": " << y[i] << ", expected " << f(x[i]);
+    for (size_t i = 0; i < x.size(); ++i)
+      ASSERT_LE(ulps(y[i], f(x[i])), bound) << "at " << x[i] << ": " << y[i] << ", expected " << f(x[i]);
   }
   int32_t verdict(const char* op, int32_t a, int32_t b) {
     plugin::GraphBuilder g;
@@ -59,10 +65,18 @@ TEST_P(ElementwiseOps, FunctionsOfFloatsAreWithinTheirBoundsOverTheFullRange) {
     double ulps;
     double (*f)(double);
   } kFunctions[] = {
-      {"neg", 0, [](double x) { return -x; }},   {"abs", 0, [](double x) { return std::fabs(x); }},   {"floor", 0, [](double x) { return std::floor(x); }},
-      {"round", 0, [](double x) { return std::nearbyint(x); }}, {"exp", 3, [](double x) { return std::exp(x); }}, {"expm1", 3, [](double x) { return std::expm1(x); }},
-      {"log", 3, [](double x) { return std::log(x); }}, {"log1p", 2, [](double x) { return std::log1p(x); }}, {"sqrt", 3, [](double x) { return std::sqrt(x); }},
-      {"sin", 4, [](double x) { return std::sin(x); }}, {"cos", 4, [](double x) { return std::cos(x); }}, {"tanh", 5, [](double x) { return std::tanh(x); }},
+      {"neg", 0, [](double x) { return -x; }},
+      {"abs", 0, [](double x) { return std::fabs(x); }},
+      {"floor", 0, [](double x) { return std::floor(x); }},
+      {"round", 0, [](double x) { return std::nearbyint(x); }},
+      {"exp", 3, [](double x) { return std::exp(x); }},
+      {"expm1", 3, [](double x) { return std::expm1(x); }},
+      {"log", 3, [](double x) { return std::log(x); }},
+      {"log1p", 2, [](double x) { return std::log1p(x); }},
+      {"sqrt", 3, [](double x) { return std::sqrt(x); }},
+      {"sin", 4, [](double x) { return std::sin(x); }},
+      {"cos", 4, [](double x) { return std::cos(x); }},
+      {"tanh", 5, [](double x) { return std::tanh(x); }},
       {"erf", 16, [](double x) { return std::erf(x); }},
   };
   const Floats x = sweep(104729);
@@ -89,8 +103,8 @@ TEST_P(ElementwiseOps, PowAndAtan2AreWithinTheirBoundsAndKeepTheEdgesOfLibm) {
 
 TEST_P(ElementwiseOps, FloatArithmeticIsCorrectlyRounded) {
   const Floats a = random(20011, -1e3, 1e3), b = random(20011, -1e3, 1e3);
-  const Floats sum = binary("add", TENON_F32, a, b), difference = binary("sub", TENON_F32, a, b), times = binary("mul", TENON_F32, a, b),
-               quotient = binary("div", TENON_F32, a, b);
+  const Floats sum = binary("add", TENON_F32, a, b), difference = binary("sub", TENON_F32, a, b),
+               times = binary("mul", TENON_F32, a, b), quotient = binary("div", TENON_F32, a, b);
   for (size_t i = 0; i < a.size(); ++i) {
     ASSERT_EQ(sum[i], static_cast<float>(double(a[i]) + b[i]));
     ASSERT_EQ(difference[i], static_cast<float>(double(a[i]) - b[i]));
@@ -121,7 +135,8 @@ TEST_P(ElementwiseOps, SixteenBitTypesComputeInFloatAndRoundOnce) {
     const Floats sum = from_halves(dtype, binary("add", dtype, a, b)), e = from_halves(dtype, unary("exp", dtype, a));
     for (size_t i = 0; i < a.size(); ++i) {
       ASSERT_EQ(sum[i], round_to_half(dtype, fa[i] + fb[i]));
-      ASSERT_NEAR(e[i], std::exp(double(fa[i])), std::exp(double(fa[i])) * (dtype == TENON_F16 ? 0x1.01p-11 : 0x1.01p-8) + 1e-7);
+      ASSERT_NEAR(e[i], std::exp(double(fa[i])),
+                  std::exp(double(fa[i])) * (dtype == TENON_F16 ? 0x1.01p-11 : 0x1.01p-8) + 1e-7);
     }
   }
 }
@@ -145,8 +160,10 @@ struct IntegerCase {
   static constexpr T low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
   std::vector<T> a = {7, -7, 7, -7, 5, low, low, high, low, 0, 1}, b = {2, 2, -2, -2, 0, -1, 1, 1, low, 9, high};
   std::vector<T> quotient = {3, -3, -3, 3, 5, low, low, high, 1, 0, 0};
-  std::vector<T> sum = {9, -5, 5, -9, 5, high, low + 1, low, 0, 9, low}, product = {14, -14, -14, 14, 0, low, low, high, 0, 0, high};
-  std::vector<T> negated = {-7, 7, -7, 7, -5, low, low, -high, low, 0, -1}, size = {7, 7, 7, 7, 5, low, low, high, low, 0, 1};
+  std::vector<T> sum = {9, -5, 5, -9, 5, high, low + 1, low, 0, 9, low},
+                 product = {14, -14, -14, 14, 0, low, low, high, 0, 0, high};
+  std::vector<T> negated = {-7, 7, -7, 7, -5, low, low, -high, low, 0, -1},
+                 size = {7, 7, 7, 7, 5, low, low, high, low, 0, 1};
 };
 
 TEST_P(ElementwiseOps, IntegersWrapAndDivisionTruncates) {
@@ -186,21 +203,32 @@ TEST_P(ElementwiseOps, OfNanOnlyNotEqualHolds) {
                                                   {1, 1, 0, 0, 0, 0}, {0, 0, 1, 0, 0, 0}, {0, 1, 1, 0, 0, 0}};
   for (int kind = TENON_EQ; kind <= TENON_GE; ++kind) {
     const auto compare = [&](int32_t dtype, const auto& x, const auto& y) {
-      return run(1, [&](NodeRun& n) { n.in(dtype, {6}, x).in(dtype, {6}, y).out(TENON_BOOL, {6}).op("compare").attr_enum("kind", kind); }).template get<uint8_t>(0);
+      return run(1,
+                 [&](NodeRun& n) {
+                   n.in(dtype, {6}, x).in(dtype, {6}, y).out(TENON_BOOL, {6}).op("compare").attr_enum("kind", kind);
+                 })
+          .template get<uint8_t>(0);
     };
     EXPECT_EQ(compare(TENON_F32, a, b), want[kind]);
     EXPECT_EQ(compare(TENON_F16, to_halves(TENON_F16, a), to_halves(TENON_F16, b)), want[kind]);
-    EXPECT_EQ(compare(TENON_F64, std::vector<double>(a.begin(), a.end()), std::vector<double>(b.begin(), b.end())), want[kind]);
+    EXPECT_EQ(compare(TENON_F64, std::vector<double>(a.begin(), a.end()), std::vector<double>(b.begin(), b.end())),
+              want[kind]);
   }
 }
 
 TEST_P(ElementwiseOps, ComparesIntegersUnsignedBytesAndBool) {
   const auto less = [&](int32_t dtype, const auto& x, const auto& y) {
-    return run(1, [&](NodeRun& n) { n.in(dtype, {2}, x).in(dtype, {2}, y).out(TENON_BOOL, {2}).op("compare").attr_enum("kind", TENON_LT); }).template get<uint8_t>(0);
+    return run(1,
+               [&](NodeRun& n) {
+                 n.in(dtype, {2}, x).in(dtype, {2}, y).out(TENON_BOOL, {2}).op("compare").attr_enum("kind", TENON_LT);
+               })
+        .template get<uint8_t>(0);
   };
   const std::vector<uint8_t> want = {1, 0};
   EXPECT_EQ(less(TENON_I32, Ints{-1, 5}, Ints{0, 5}), want);
-  EXPECT_EQ(less(TENON_I64, std::vector<int64_t>{int64_t{1} << 40, 0}, std::vector<int64_t>{(int64_t{1} << 40) + 1, -1}), want);
+  EXPECT_EQ(
+      less(TENON_I64, std::vector<int64_t>{int64_t{1} << 40, 0}, std::vector<int64_t>{(int64_t{1} << 40) + 1, -1}),
+      want);
   EXPECT_EQ(less(TENON_U8, std::vector<uint8_t>{3, 255}, std::vector<uint8_t>{200, 1}), want);
   EXPECT_EQ(less(TENON_BOOL, std::vector<uint8_t>{0, 1}, std::vector<uint8_t>{1, 1}), want);
 }
@@ -212,7 +240,9 @@ TEST_P(ElementwiseOps, SelectMovesBitsOfAnyType) {
     using T = decltype(zero);
     std::vector<T> a(1000), b = {T(77)};
     for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<T>(i * 0x9E3779B97F4A7C15u);
-    const auto y = run(1, [&](NodeRun& n) { n.in(TENON_BOOL, {1000}, c).in(dtype, {1000}, a).in(dtype, {}, b).out(dtype, {1000}).op("select"); }).template get<T>(0);
+    const auto y = run(1, [&](NodeRun& n) {
+                     n.in(TENON_BOOL, {1000}, c).in(dtype, {1000}, a).in(dtype, {}, b).out(dtype, {1000}).op("select");
+                   }).template get<T>(0);
     for (size_t i = 0; i < a.size(); ++i) ASSERT_EQ(y[i], c[i] ? a[i] : b[0]);
   };
   check(TENON_U8, uint8_t{});
@@ -232,12 +262,14 @@ TEST_P(ElementwiseOps, MayRunInPlace) {
   Floats x = random(1000);
   const Floats before = x, other = random(1000);
   plugin::GraphBuilder g;
-  const uint32_t a = g.input(TENON_F32, {1000}, TENON_ROLE_FEED), b = g.input(TENON_F32, {1000}, TENON_ROLE_FEED), y = g.value(TENON_F32, {1000});
+  const uint32_t a = g.input(TENON_F32, {1000}, TENON_ROLE_FEED), b = g.input(TENON_F32, {1000}, TENON_ROLE_FEED),
+                 y = g.value(TENON_F32, {1000});
   g.node("sub", {a, b}, {y}).name("n");
   const plugin::FlatGraph flat = g.build();
   const plugin::Kernel kernel = table_.find("sub", 1)->make(plugin::GraphView(*flat.graph()).node(0), {});
   ASSERT_NE(std::find(kernel.in_place.begin(), kernel.in_place.end(), std::pair(0, 0)), kernel.in_place.end());
-  uint8_t* bases[] = {reinterpret_cast<uint8_t*>(x.data()), const_cast<uint8_t*>(reinterpret_cast<const uint8_t*>(other.data()))};
+  uint8_t* bases[] = {reinterpret_cast<uint8_t*>(x.data()),
+                      const_cast<uint8_t*>(reinterpret_cast<const uint8_t*>(other.data()))};
   const plugin::Place in[] = {{0, 0}, {1, 0}}, out[] = {{0, 0}};
   plugin::Call call;
   call.bases_ = bases, call.operands_ = in, call.results_ = out;
@@ -262,19 +294,24 @@ TEST_P(Casts, FloatToIntegerTruncatesSaturatesAndMakesNanZero) {
   const int32_t lo = INT32_MIN, hi = INT32_MAX;
   EXPECT_EQ((cast<int32_t>(TENON_F32, TENON_I32, x)), (Ints{1, -1, hi, lo, hi, lo, hi, lo, 0, 0, 2147483520, lo}));
   EXPECT_EQ((cast<int64_t>(TENON_F32, TENON_I64, x)),
-            (std::vector<int64_t>{1, -1, 3000000000, -3000000000, INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, 0, 0, 2147483520, lo}));
-  EXPECT_EQ((cast<uint8_t>(TENON_F32, TENON_U8, x)), (std::vector<uint8_t>{1, 0, 255, 0, 255, 0, 255, 0, 0, 0, 255, 0}));
-  EXPECT_EQ((cast<uint8_t>(TENON_F32, TENON_U8, Floats{255.f, 255.9f, 254.9f, 256.f})), (std::vector<uint8_t>{255, 255, 254, 255}));
+            (std::vector<int64_t>{1, -1, 3000000000, -3000000000, INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, 0, 0,
+                                  2147483520, lo}));
+  EXPECT_EQ((cast<uint8_t>(TENON_F32, TENON_U8, x)),
+            (std::vector<uint8_t>{1, 0, 255, 0, 255, 0, 255, 0, 0, 0, 255, 0}));
+  EXPECT_EQ((cast<uint8_t>(TENON_F32, TENON_U8, Floats{255.f, 255.9f, 254.9f, 256.f})),
+            (std::vector<uint8_t>{255, 255, 254, 255}));
   const std::vector<double> d(x.begin(), x.end());
   EXPECT_EQ((cast<int32_t>(TENON_F64, TENON_I32, d)), (Ints{1, -1, hi, lo, hi, lo, hi, lo, 0, 0, 2147483520, lo}));
-  EXPECT_EQ((cast<int32_t>(TENON_F64, TENON_I32, std::vector<double>{2147483647.0, 2147483647.5, 2147483646.5})), (Ints{hi, hi, hi - 1}));
+  EXPECT_EQ((cast<int32_t>(TENON_F64, TENON_I32, std::vector<double>{2147483647.0, 2147483647.5, 2147483646.5})),
+            (Ints{hi, hi, hi - 1}));
   EXPECT_EQ((cast<int32_t>(TENON_BF16, TENON_I32, to_halves(TENON_BF16, x)))[4], hi);
 }
 
 TEST_P(Casts, IntegersKeepTheirLowBitsAndBoolIsNotZero) {
   EXPECT_EQ((cast<int32_t>(TENON_I64, TENON_I32, std::vector<int64_t>{(int64_t{5} << 32) + 7, -1})), (Ints{7, -1}));
   EXPECT_EQ((cast<uint8_t>(TENON_I32, TENON_U8, Ints{256 + 9, -1})), (std::vector<uint8_t>{9, 255}));
-  EXPECT_EQ((cast<uint8_t>(TENON_F32, TENON_BOOL, Floats{0.f, -0.f, 0.5f, kNaN, -3.f})), (std::vector<uint8_t>{0, 0, 1, 1, 1}));
+  EXPECT_EQ((cast<uint8_t>(TENON_F32, TENON_BOOL, Floats{0.f, -0.f, 0.5f, kNaN, -3.f})),
+            (std::vector<uint8_t>{0, 0, 1, 1, 1}));
   EXPECT_EQ((cast<uint8_t>(TENON_I32, TENON_BOOL, Ints{0, 256})), (std::vector<uint8_t>{0, 1}));
   EXPECT_EQ((cast<float>(TENON_BOOL, TENON_F32, std::vector<uint8_t>{0, 1})), (Floats{0, 1}));
   EXPECT_EQ((cast<float>(TENON_U8, TENON_F32, std::vector<uint8_t>{0, 200})), (Floats{0, 200}));
@@ -284,13 +321,15 @@ TEST_P(Casts, NarrowFloatsRoundToNearestEvenFromEveryFloat) {
   Floats x = sweep(104729);
   std::vector<double> wide;
   for (float f : random(20000, -7e4f, 7e4f)) x.push_back(f), x.push_back(f * 1e-9f);
-  for (double ties : {1 + 0x1p-8, 1 + 3 * 0x1p-8, 1 + 0x1p-11, 1 + 3 * 0x1p-11, 65519.0, 65520.0, 0x1p-25, 0x1.8p-24, 0x1p-14 - 0x1p-26})
+  for (double ties : {1 + 0x1p-8, 1 + 3 * 0x1p-8, 1 + 0x1p-11, 1 + 3 * 0x1p-11, 65519.0, 65520.0, 0x1p-25, 0x1.8p-24,
+                      0x1p-14 - 0x1p-26})
     for (double e : {0.0, 0x1p-40, -0x1p-40}) wide.push_back(ties + e), x.push_back(static_cast<float>(ties));
   for (int32_t dtype : {TENON_BF16, TENON_F16}) {
     const Floats y = from_halves(dtype, cast<uint16_t>(TENON_F32, dtype, x));
     for (size_t i = 0; i < x.size(); ++i) {
       if (dtype == TENON_BF16 && std::fabs(x[i]) < 1.2e-38f) continue;  // subnormals may flush
-      ASSERT_TRUE(y[i] == round_to_half(dtype, x[i]) || (std::isnan(x[i]) && std::isnan(y[i]))) << x[i] << " became " << y[i];
+      ASSERT_TRUE(y[i] == round_to_half(dtype, x[i]) || (std::isnan(x[i]) && std::isnan(y[i])))
+          << x[i] << " became " << y[i];
     }
     // Rounding by way of f32 would break the ties that lie 2^-40 beside them.
     const Floats z = from_halves(dtype, cast<uint16_t>(TENON_F64, dtype, wide));
@@ -300,11 +339,14 @@ TEST_P(Casts, NarrowFloatsRoundToNearestEvenFromEveryFloat) {
 
 TEST_P(Casts, WideIntegersRoundOnceToSixteenBits) {
   // 2^24 + 2^16 is a tie of bf16, one more is not; f32 cannot tell them apart.
-  EXPECT_EQ(from_halves(TENON_BF16, cast<uint16_t>(TENON_I32, TENON_BF16, Ints{16777216 + 65536, 16777216 + 65537})), (Floats{16777216, 16777216 + 131072}));
+  EXPECT_EQ(from_halves(TENON_BF16, cast<uint16_t>(TENON_I32, TENON_BF16, Ints{16777216 + 65536, 16777216 + 65537})),
+            (Floats{16777216, 16777216 + 131072}));
   const int64_t tie = (int64_t{1} << 60) + (int64_t{1} << 52);
-  EXPECT_EQ(from_halves(TENON_BF16, cast<uint16_t>(TENON_I64, TENON_BF16, std::vector<int64_t>{tie, tie + 1, -tie - 1})),
-            (Floats{0x1p60f, 0x1p60f + 0x1p53f, -0x1p60f - 0x1p53f}));
-  EXPECT_EQ(from_halves(TENON_F16, cast<uint16_t>(TENON_I32, TENON_F16, Ints{70000, -70000, 2049, 2051})), (Floats{kInf, -kInf, 2048, 2052}));
+  EXPECT_EQ(
+      from_halves(TENON_BF16, cast<uint16_t>(TENON_I64, TENON_BF16, std::vector<int64_t>{tie, tie + 1, -tie - 1})),
+      (Floats{0x1p60f, 0x1p60f + 0x1p53f, -0x1p60f - 0x1p53f}));
+  EXPECT_EQ(from_halves(TENON_F16, cast<uint16_t>(TENON_I32, TENON_F16, Ints{70000, -70000, 2049, 2051})),
+            (Floats{kInf, -kInf, 2048, 2052}));
 }
 
 TEST_P(Casts, EveryHalfWidensExactlyAndComesBack) {

@@ -27,7 +27,11 @@ inline uint32_t bits_of(float f) {
 inline double ulps(float got, double want) {
   constexpr double kFar = 1e30, kLargest = std::numeric_limits<float>::max();
   if (std::isnan(want) || std::isnan(got)) return std::isnan(want) == std::isnan(got) ? 0 : kFar;
-  if (std::isinf(want) || std::isinf(got)) return got == static_cast<float>(want) || (std::isinf(got) && std::fabs(want) > 0.999999 * kLargest && std::signbit(got) == std::signbit(want)) ? 0 : kFar;
+  if (std::isinf(want) || std::isinf(got))
+    return got == static_cast<float>(want) ||
+                   (std::isinf(got) && std::fabs(want) > 0.999999 * kLargest && std::signbit(got) == std::signbit(want))
+               ? 0
+               : kFar;
   if (std::fabs(want) < 1.2e-38) return std::fabs(got) < 1.2e-38 ? 0 : kFar;
   int e;
   std::frexp(want, &e);

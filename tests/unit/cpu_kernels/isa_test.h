@@ -13,23 +13,28 @@
 
 #include "node_run.h"
 
-#define TENON_DECLARE_FAMILY(add)                                                   \
-  namespace tenon::cpu::baseline { void add(tenon::plugin::KernelTable&); }         \
-  namespace tenon::cpu::avx2 { void add(tenon::plugin::KernelTable&); }
+#define TENON_DECLARE_FAMILY(add)        \
+  namespace tenon::cpu::baseline {       \
+  void add(tenon::plugin::KernelTable&); \
+  }                                      \
+  namespace tenon::cpu::avx2 {           \
+  void add(tenon::plugin::KernelTable&); \
+  }
 
 // FAMILY_TEST(Fixture, add): a test case whose `table()` holds that family alone.
-#define TENON_FAMILY_FIXTURE(fixture, add)                                          \
-  TENON_DECLARE_FAMILY(add)                                                         \
-  namespace tenon::testing {                                                        \
-  class fixture : public IsaTest {                                                  \
-   protected:                                                                       \
-    fixture() {                                                                     \
-      if (GetParam() == "avx2") cpu::avx2::add(table_);                             \
-      else cpu::baseline::add(table_);                                              \
-    }                                                                               \
-  };                                                                                \
-  INSTANTIATE_TEST_SUITE_P(Isa, fixture, ::testing::ValuesIn(isas()),               \
-                           [](const auto& info) { return info.param; });            \
+#define TENON_FAMILY_FIXTURE(fixture, add)                                                                          \
+  TENON_DECLARE_FAMILY(add)                                                                                         \
+  namespace tenon::testing {                                                                                        \
+  class fixture : public IsaTest {                                                                                  \
+   protected:                                                                                                       \
+    fixture() {                                                                                                     \
+      if (GetParam() == "avx2")                                                                                     \
+        cpu::avx2::add(table_);                                                                                     \
+      else                                                                                                          \
+        cpu::baseline::add(table_);                                                                                 \
+    }                                                                                                               \
+  };                                                                                                                \
+  INSTANTIATE_TEST_SUITE_P(Isa, fixture, ::testing::ValuesIn(isas()), [](const auto& info) { return info.param; }); \
   }
 
 namespace tenon::testing {

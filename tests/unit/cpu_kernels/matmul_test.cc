@@ -22,13 +22,20 @@ Floats uniform(int64_t n, uint32_t seed) {
 
 double act_of(int act, double x) {
   switch (act) {
-    case TENON_ACT_RELU: return x > 0 ? x : 0;
-    case TENON_ACT_RELU6: return std::min(std::max(x, 0.0), 6.0);
-    case TENON_ACT_LEAKY_RELU: return x > 0 ? x : 0.3 * x;
-    case TENON_ACT_SIGMOID: return 1 / (1 + std::exp(-x));
-    case TENON_ACT_TANH: return std::tanh(x);
-    case TENON_ACT_GELU: return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
-    default: return x;
+    case TENON_ACT_RELU:
+      return x > 0 ? x : 0;
+    case TENON_ACT_RELU6:
+      return std::min(std::max(x, 0.0), 6.0);
+    case TENON_ACT_LEAKY_RELU:
+      return x > 0 ? x : 0.3 * x;
+    case TENON_ACT_SIGMOID:
+      return 1 / (1 + std::exp(-x));
+    case TENON_ACT_TANH:
+      return std::tanh(x);
+    case TENON_ACT_GELU:
+      return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+    default:
+      return x;
   }
 }
 
@@ -52,10 +59,14 @@ class Naive {
     node.in(TENON_F32, matrix(p_.batch, p_.k, p_.n, p_.tb), b);
     const Dims c = matrix(p_.batch, p_.m, p_.n, false);
     const bool plain = !p_.bias && !p_.residual && p_.act == TENON_ACT_NONE;
-    if (p_.bias) node.in(TENON_F32, {p_.n}, bias);
-    else if (!plain) node.absent();
-    if (p_.residual) node.in(TENON_F32, c, residual);
-    else if (!plain) node.absent();
+    if (p_.bias)
+      node.in(TENON_F32, {p_.n}, bias);
+    else if (!plain)
+      node.absent();
+    if (p_.residual)
+      node.in(TENON_F32, c, residual);
+    else if (!plain)
+      node.absent();
     node.out(TENON_F32, c);
     auto& op = node.op(plain ? "dot" : "dot_bias_act").attr_bool("ta", p_.ta).attr_bool("tb", p_.tb);
     op.attr_dtype("out", TENON_F32);
@@ -85,8 +96,8 @@ class Naive {
 };
 
 TEST_P(MatMul, EqualsADoubleSumForEveryTransposition) {
-  const Dims sizes[] = {{1, 1, 1},   {1, 7, 5},    {1, 300, 70},  {9, 1, 40},    {700, 1, 33},  {5, 3, 2},
-                        {16, 16, 4}, {16, 3, 16},  {6, 16, 64},   {7, 17, 19},   {13, 25, 31},  {8, 8, 200},
+  const Dims sizes[] = {{1, 1, 1},     {1, 7, 5},      {1, 300, 70},   {9, 1, 40},    {700, 1, 33}, {5, 3, 2},
+                        {16, 16, 4},   {16, 3, 16},    {6, 16, 64},    {7, 17, 19},   {13, 25, 31}, {8, 8, 200},
                         {64, 10, 784}, {100, 40, 300}, {97, 130, 513}, {50, 300, 20}, {3, 90, 600}, {200, 24, 7}};
   for (const Dims& s : sizes)
     for (bool ta : {false, true})
@@ -131,11 +142,19 @@ TEST_P(MatMul, RoundsSixteenBitResultsOnce) {
   std::vector<uint16_t> b(257, 0x3800);
   b[0] = 0x3f80;
   const auto c = run(1, [&](NodeRun& node) {
-    node.in(TENON_BF16, {1, 257}, a).in(TENON_BF16, {257, 1}, b).out(TENON_BF16, {1, 1}).op("dot").attr_dtype("out", TENON_BF16);
+    node.in(TENON_BF16, {1, 257}, a)
+        .in(TENON_BF16, {257, 1}, b)
+        .out(TENON_BF16, {1, 1})
+        .op("dot")
+        .attr_dtype("out", TENON_BF16);
   });
   EXPECT_EQ(c.get<uint16_t>(0)[0], 0x3f81);
   const auto wide = run(1, [&](NodeRun& node) {
-    node.in(TENON_BF16, {1, 257}, a).in(TENON_BF16, {257, 1}, b).out(TENON_F32, {1, 1}).op("dot").attr_dtype("out", TENON_F32);
+    node.in(TENON_BF16, {1, 257}, a)
+        .in(TENON_BF16, {257, 1}, b)
+        .out(TENON_F32, {1, 1})
+        .op("dot")
+        .attr_dtype("out", TENON_F32);
   });
   EXPECT_EQ(wide.get(0)[0], 1 + 0x1p-7f);
 }

@@ -42,9 +42,8 @@ void expect_transpose(const std::function<Results(size_t, const std::function<vo
   Dims to;
   for (int64_t p : perm) to.push_back(dims[static_cast<size_t>(p)]);
   const auto x = counting<T>(product(dims));
-  const Results r = run(1, [&](NodeRun& n) {
-    n.in(dtype, dims, x).out(dtype, to).op("transpose").attr_list("perm", perm);
-  });
+  const Results r =
+      run(1, [&](NodeRun& n) { n.in(dtype, dims, x).out(dtype, to).op("transpose").attr_list("perm", perm); });
   EXPECT_EQ(r.get<T>(0), naive<T>(to, x, T(0), [&](const Dims& k) {
               Dims from(dims.size());
               for (size_t i = 0; i < perm.size(); ++i) from[static_cast<size_t>(perm[i])] = k[i];
@@ -54,10 +53,18 @@ void expect_transpose(const std::function<Results(size_t, const std::function<vo
 
 TEST_P(Movement, TransposeMovesEveryElementOfEverySize) {
   const auto go = [this](size_t n, const std::function<void(NodeRun&)>& f) { return run(n, f); };
-  for (const auto& [dims, perm] : std::vector<std::pair<Dims, Dims>>{
-           {{1}, {0}}, {{1, 1}, {1, 0}}, {{3, 5}, {1, 0}}, {{37, 41}, {1, 0}}, {{64, 96}, {1, 0}},
-           {{130, 257}, {1, 0}}, {{2, 33, 5, 64}, {0, 2, 1, 3}}, {{2, 33, 5, 7}, {0, 2, 3, 1}},
-           {{3, 40, 67}, {2, 0, 1}}, {{3, 40, 67}, {2, 1, 0}}, {{2, 1, 3, 2, 1, 2, 3, 2}, {7, 6, 5, 4, 3, 2, 1, 0}}}) {
+  for (const auto& [dims, perm] :
+       std::vector<std::pair<Dims, Dims>>{{{1}, {0}},
+                                          {{1, 1}, {1, 0}},
+                                          {{3, 5}, {1, 0}},
+                                          {{37, 41}, {1, 0}},
+                                          {{64, 96}, {1, 0}},
+                                          {{130, 257}, {1, 0}},
+                                          {{2, 33, 5, 64}, {0, 2, 1, 3}},
+                                          {{2, 33, 5, 7}, {0, 2, 3, 1}},
+                                          {{3, 40, 67}, {2, 0, 1}},
+                                          {{3, 40, 67}, {2, 1, 0}},
+                                          {{2, 1, 3, 2, 1, 2, 3, 2}, {7, 6, 5, 4, 3, 2, 1, 0}}}) {
     expect_transpose<uint8_t>(go, TENON_U8, dims, perm);
     expect_transpose<uint16_t>(go, TENON_BF16, dims, perm);
     expect_transpose<int32_t>(go, TENON_I32, dims, perm);
@@ -66,10 +73,17 @@ TEST_P(Movement, TransposeMovesEveryElementOfEverySize) {
 }
 
 TEST_P(Movement, BroadcastRepeatsAlongNewAndUnitDimensions) {
-  struct Case { Dims x, y, dims; };
-  for (const Case& c : std::vector<Case>{{{}, {5}, {}}, {{}, {}, {}}, {{3}, {4, 3}, {1}}, {{3}, {3, 7}, {0}},
-                                         {{17}, {300, 17, 5}, {1}}, {{4, 1, 3}, {4, 9, 3}, {0, 1, 2}},
-                                         {{1, 200}, {150, 200}, {0, 1}}, {{2, 3}, {5, 2, 6, 3, 7}, {1, 3}}}) {
+  struct Case {
+    Dims x, y, dims;
+  };
+  for (const Case& c : std::vector<Case>{{{}, {5}, {}},
+                                         {{}, {}, {}},
+                                         {{3}, {4, 3}, {1}},
+                                         {{3}, {3, 7}, {0}},
+                                         {{17}, {300, 17, 5}, {1}},
+                                         {{4, 1, 3}, {4, 9, 3}, {0, 1, 2}},
+                                         {{1, 200}, {150, 200}, {0, 1}},
+                                         {{2, 3}, {5, 2, 6, 3, 7}, {1, 3}}}) {
     const auto x = counting<int32_t>(product(c.x));
     const Results r = run(1, [&](NodeRun& n) {
       n.in(TENON_I32, c.x, x).out(TENON_I32, c.y).op("broadcast").attr_list("shape", c.y).attr_list("dims", c.dims);
@@ -84,15 +98,23 @@ TEST_P(Movement, BroadcastRepeatsAlongNewAndUnitDimensions) {
 }
 
 TEST_P(Movement, SliceTakesEveryStrideth) {
-  struct Case { Dims x, start, limit, stride; };
-  for (const Case& c : std::vector<Case>{{{7}, {0}, {7}, {1}}, {{7}, {2}, {7}, {3}}, {{5, 6}, {1, 2}, {4, 6}, {2, 1}},
+  struct Case {
+    Dims x, start, limit, stride;
+  };
+  for (const Case& c : std::vector<Case>{{{7}, {0}, {7}, {1}},
+                                         {{7}, {2}, {7}, {3}},
+                                         {{5, 6}, {1, 2}, {4, 6}, {2, 1}},
                                          {{3, 50, 41, 5}, {1, 3, 1, 0}, {3, 49, 40, 5}, {1, 2, 2, 1}},
                                          {{9, 4000}, {4, 1}, {6, 3999}, {1, 1}}}) {
     Dims y;
     for (size_t i = 0; i < c.x.size(); ++i) y.push_back((c.limit[i] - c.start[i] + c.stride[i] - 1) / c.stride[i]);
     const auto x = counting<int32_t>(product(c.x));
     const Results r = run(1, [&](NodeRun& n) {
-      n.in(TENON_I32, c.x, x).out(TENON_I32, y).op("slice").attr_list("start", c.start).attr_list("limit", c.limit)
+      n.in(TENON_I32, c.x, x)
+          .out(TENON_I32, y)
+          .op("slice")
+          .attr_list("start", c.start)
+          .attr_list("limit", c.limit)
           .attr_list("stride", c.stride);
     });
     EXPECT_EQ(r.get<int32_t>(0), naive<int32_t>(y, x, 0, [&](const Dims& k) {
@@ -104,18 +126,28 @@ TEST_P(Movement, SliceTakesEveryStrideth) {
 }
 
 TEST_P(Movement, PadPutsTheValueAroundAndBetween) {
-  struct Case { Dims x, low, high, interior; };
-  for (const Case& c : std::vector<Case>{
-           {{1}, {0}, {0}, {0}}, {{3}, {2}, {1}, {0}}, {{3}, {1}, {0}, {2}}, {{2, 3}, {0, 0}, {0, 0}, {0, 0}},
-           {{2, 3}, {1, 2}, {3, 0}, {1, 3}}, {{2, 9, 7, 5}, {0, 1, 2, 0}, {0, 3, 1, 0}, {0, 0, 0, 0}},
-           {{2, 9, 7, 5}, {0, 1, 2, 0}, {0, 3, 1, 0}, {0, 1, 1, 0}}, {{4, 60, 80}, {0, 3, 3}, {1, 3, 3}, {0, 0, 0}}}) {
+  struct Case {
+    Dims x, low, high, interior;
+  };
+  for (const Case& c : std::vector<Case>{{{1}, {0}, {0}, {0}},
+                                         {{3}, {2}, {1}, {0}},
+                                         {{3}, {1}, {0}, {2}},
+                                         {{2, 3}, {0, 0}, {0, 0}, {0, 0}},
+                                         {{2, 3}, {1, 2}, {3, 0}, {1, 3}},
+                                         {{2, 9, 7, 5}, {0, 1, 2, 0}, {0, 3, 1, 0}, {0, 0, 0, 0}},
+                                         {{2, 9, 7, 5}, {0, 1, 2, 0}, {0, 3, 1, 0}, {0, 1, 1, 0}},
+                                         {{4, 60, 80}, {0, 3, 3}, {1, 3, 3}, {0, 0, 0}}}) {
     Dims y;
-    for (size_t i = 0; i < c.x.size(); ++i)
-      y.push_back(c.low[i] + c.x[i] + (c.x[i] - 1) * c.interior[i] + c.high[i]);
+    for (size_t i = 0; i < c.x.size(); ++i) y.push_back(c.low[i] + c.x[i] + (c.x[i] - 1) * c.interior[i] + c.high[i]);
     const auto x = counting<float>(product(c.x));
     const Results r = run(1, [&](NodeRun& n) {
-      n.in(TENON_F32, c.x, x).out(TENON_F32, y).op("pad").attr_list("low", c.low).attr_list("high", c.high)
-          .attr_list("interior", c.interior).attr_f64("value", -1.5);
+      n.in(TENON_F32, c.x, x)
+          .out(TENON_F32, y)
+          .op("pad")
+          .attr_list("low", c.low)
+          .attr_list("high", c.high)
+          .attr_list("interior", c.interior)
+          .attr_f64("value", -1.5);
     });
     EXPECT_EQ(r.get(0), naive<float>(y, x, -1.5f, [&](const Dims& k) -> int64_t {
                 Dims from;
@@ -175,11 +207,11 @@ TEST_P(Movement, ReverseTurnsTheNamedAxes) {
   for (const Dims& axes : std::vector<Dims>{{}, {0}, {1}, {2}, {0, 2}, {0, 1, 2}}) {
     for (const Dims& dims : std::vector<Dims>{{1, 1, 1}, {2, 3, 5}, {7, 60, 50}}) {
       const auto x = counting<int32_t>(product(dims));
-      const Results r = run(1, [&](NodeRun& n) {
-        n.in(TENON_I32, dims, x).out(TENON_I32, dims).op("reverse").attr_list("axes", axes);
-      });
+      const Results r = run(
+          1, [&](NodeRun& n) { n.in(TENON_I32, dims, x).out(TENON_I32, dims).op("reverse").attr_list("axes", axes); });
       EXPECT_EQ(r.get<int32_t>(0), naive<int32_t>(dims, x, 0, [&](Dims k) {
-                  for (int64_t a : axes) k[static_cast<size_t>(a)] = dims[static_cast<size_t>(a)] - 1 - k[static_cast<size_t>(a)];
+                  for (int64_t a : axes)
+                    k[static_cast<size_t>(a)] = dims[static_cast<size_t>(a)] - 1 - k[static_cast<size_t>(a)];
                   return flat(dims, k);
                 }));
     }
@@ -188,9 +220,12 @@ TEST_P(Movement, ReverseTurnsTheNamedAxes) {
 
 TEST_P(Movement, ReshapeKeepsOrderAndIotaCounts) {
   const auto x = counting<double>(30000);
-  EXPECT_EQ(run(1, [&](NodeRun& n) {
-              n.in(TENON_F64, {300, 100}, x).out(TENON_F64, {30000}).op("reshape").attr_list("shape", {30000});
-            }).get<double>(0), x);
+  EXPECT_EQ(run(1,
+                [&](NodeRun& n) {
+                  n.in(TENON_F64, {300, 100}, x).out(TENON_F64, {30000}).op("reshape").attr_list("shape", {30000});
+                })
+                .get<double>(0),
+            x);
   const auto iota = [&](int32_t dtype, const Dims& y, int64_t axis) {
     return run(1, [&](NodeRun& n) {
       n.out(dtype, y).op("iota").attr_list("shape", y).attr_i64("axis", axis).attr_dtype("dtype", dtype);
@@ -207,10 +242,15 @@ struct GatherCase {
   Dims x, i;
   int64_t axis, batch;
 };
-const std::vector<GatherCase> kGathers = {
-    {{5}, {}, 0, 0},          {{5}, {7}, 0, 0},          {{1, 3}, {2, 2}, 0, 0},   {{3, 11, 2}, {4}, 1, 0},
-    {{3, 11, 2}, {3, 4}, 1, 1}, {{2, 3, 11, 5}, {2, 6}, 2, 1}, {{100, 64}, {17, 20}, 0, 0}, {{40000}, {9000}, 0, 0},
-    {{3, 70, 40}, {3, 200}, 1, 1}};
+const std::vector<GatherCase> kGathers = {{{5}, {}, 0, 0},
+                                          {{5}, {7}, 0, 0},
+                                          {{1, 3}, {2, 2}, 0, 0},
+                                          {{3, 11, 2}, {4}, 1, 0},
+                                          {{3, 11, 2}, {3, 4}, 1, 1},
+                                          {{2, 3, 11, 5}, {2, 6}, 2, 1},
+                                          {{100, 64}, {17, 20}, 0, 0},
+                                          {{40000}, {9000}, 0, 0},
+                                          {{3, 70, 40}, {3, 200}, 1, 1}};
 
 struct Plan {
   Dims y;
@@ -251,14 +291,28 @@ TEST_P(Movement, GatherReadsZeroOutside) {
     const Floats x = random(product(c.x));
     Floats want(static_cast<size_t>(product(g.y)));
     visit(g, index, [&](size_t y, int64_t at) { want[y] = at < 0 ? 0 : x[static_cast<size_t>(at)]; });
-    EXPECT_EQ(run(1, [&](NodeRun& n) {
-                n.in(TENON_F32, c.x, x).in(TENON_I32, c.i, index).out(TENON_F32, g.y).op("gather")
-                    .attr_i64("axis", c.axis).attr_i64("batch", c.batch);
-              }).get(0), want);
-    EXPECT_EQ(run(1, [&](NodeRun& n) {
-                n.in(TENON_F32, c.x, x).in(TENON_I64, c.i, wide).out(TENON_F32, g.y).op("gather")
-                    .attr_i64("axis", c.axis).attr_i64("batch", c.batch);
-              }).get(0), want);
+    EXPECT_EQ(run(1,
+                  [&](NodeRun& n) {
+                    n.in(TENON_F32, c.x, x)
+                        .in(TENON_I32, c.i, index)
+                        .out(TENON_F32, g.y)
+                        .op("gather")
+                        .attr_i64("axis", c.axis)
+                        .attr_i64("batch", c.batch);
+                  })
+                  .get(0),
+              want);
+    EXPECT_EQ(run(1,
+                  [&](NodeRun& n) {
+                    n.in(TENON_F32, c.x, x)
+                        .in(TENON_I64, c.i, wide)
+                        .out(TENON_F32, g.y)
+                        .op("gather")
+                        .attr_i64("axis", c.axis)
+                        .attr_i64("batch", c.batch);
+                  })
+                  .get(0),
+              want);
   }
 }
 
@@ -270,27 +324,53 @@ TEST_P(Movement, ScatterAddsInRowMajorOrderAndSetKeepsTheLast) {
     for (int64_t kind : {TENON_SCATTER_ADD, TENON_SCATTER_SET}) {
       Floats want = x;
       visit(g, index, [&](size_t y, int64_t at) {
-        if (at >= 0) want[static_cast<size_t>(at)] = u[y] + (kind == TENON_SCATTER_ADD ? want[static_cast<size_t>(at)] : 0);
+        if (at >= 0)
+          want[static_cast<size_t>(at)] = u[y] + (kind == TENON_SCATTER_ADD ? want[static_cast<size_t>(at)] : 0);
       });
-      EXPECT_EQ(run(1, [&](NodeRun& n) {
-                  n.in(TENON_F32, c.x, x).in(TENON_I32, c.i, index).in(TENON_F32, g.y, u).out(TENON_F32, c.x)
-                      .op("scatter").attr_i64("axis", c.axis).attr_i64("batch", c.batch).attr_enum("kind", kind);
-                }).get(0), want);
+      EXPECT_EQ(run(1,
+                    [&](NodeRun& n) {
+                      n.in(TENON_F32, c.x, x)
+                          .in(TENON_I32, c.i, index)
+                          .in(TENON_F32, g.y, u)
+                          .out(TENON_F32, c.x)
+                          .op("scatter")
+                          .attr_i64("axis", c.axis)
+                          .attr_i64("batch", c.batch)
+                          .attr_enum("kind", kind);
+                    })
+                    .get(0),
+                want);
     }
   }
 }
 
 TEST_P(Movement, ScatterRoundsNarrowSumsOnceAndWrapsIntegers) {
   // 256 + 1 + 1 in bf16: rounding after each step would stay at 256.
-  EXPECT_EQ(run(1, [&](NodeRun& n) {
-              n.in(TENON_BF16, {1}, std::vector<uint16_t>{0x4380}).in(TENON_I32, {2}, Ints{0, 0})
-                  .in(TENON_BF16, {2}, std::vector<uint16_t>{0x3F80, 0x3F80}).out(TENON_BF16, {1}).op("scatter")
-                  .attr_i64("axis", 0).attr_i64("batch", 0).attr_enum("kind", TENON_SCATTER_ADD);
-            }).get<uint16_t>(0), (std::vector<uint16_t>{0x4381}));
-  EXPECT_EQ(run(1, [&](NodeRun& n) {
-              n.in(TENON_I32, {1}, Ints{INT32_MAX}).in(TENON_I32, {1}, Ints{0}).in(TENON_I32, {1}, Ints{1})
-                  .out(TENON_I32, {1}).op("scatter").attr_i64("axis", 0).attr_i64("batch", 0);
-            }).get<int32_t>(0), (Ints{INT32_MIN}));
+  EXPECT_EQ(run(1,
+                [&](NodeRun& n) {
+                  n.in(TENON_BF16, {1}, std::vector<uint16_t>{0x4380})
+                      .in(TENON_I32, {2}, Ints{0, 0})
+                      .in(TENON_BF16, {2}, std::vector<uint16_t>{0x3F80, 0x3F80})
+                      .out(TENON_BF16, {1})
+                      .op("scatter")
+                      .attr_i64("axis", 0)
+                      .attr_i64("batch", 0)
+                      .attr_enum("kind", TENON_SCATTER_ADD);
+                })
+                .get<uint16_t>(0),
+            (std::vector<uint16_t>{0x4381}));
+  EXPECT_EQ(run(1,
+                [&](NodeRun& n) {
+                  n.in(TENON_I32, {1}, Ints{INT32_MAX})
+                      .in(TENON_I32, {1}, Ints{0})
+                      .in(TENON_I32, {1}, Ints{1})
+                      .out(TENON_I32, {1})
+                      .op("scatter")
+                      .attr_i64("axis", 0)
+                      .attr_i64("batch", 0);
+                })
+                .get<int32_t>(0),
+            (Ints{INT32_MIN}));
 }
 
 // ---- images ----
@@ -301,8 +381,14 @@ TEST_P(Movement, CropFlipReadsTheWindowAndZeroOutside) {
   const Ints top = {0, -2, 3, 100, INT32_MIN}, left = {0, 1, -3, 0, INT32_MAX};
   const std::vector<uint8_t> flip = {0, 1, 1, 0, 1};
   const Results r = run(1, [&](NodeRun& n) {
-    n.in(TENON_U8, {N, H, W, C}, x).in(TENON_I32, {N}, top).in(TENON_I32, {N}, left).in(TENON_BOOL, {N}, flip)
-        .out(TENON_U8, {N, h, w, C}).op("crop_flip").attr_i64("h", h).attr_i64("w", w);
+    n.in(TENON_U8, {N, H, W, C}, x)
+        .in(TENON_I32, {N}, top)
+        .in(TENON_I32, {N}, left)
+        .in(TENON_BOOL, {N}, flip)
+        .out(TENON_U8, {N, h, w, C})
+        .op("crop_flip")
+        .attr_i64("h", h)
+        .attr_i64("w", w);
   });
   EXPECT_EQ(r.get<uint8_t>(0), naive<uint8_t>({N, h, w, C}, x, 0, [&](const Dims& k) -> int64_t {
               const auto n = static_cast<size_t>(k[0]);
@@ -314,10 +400,17 @@ TEST_P(Movement, CropFlipReadsTheWindowAndZeroOutside) {
 Floats resized(const std::function<Results(size_t, const std::function<void(NodeRun&)>&)>& run, const Floats& x,
                int64_t to, int64_t method, int64_t coords) {
   const int64_t n = static_cast<int64_t>(x.size());
-  return run(1, [&](NodeRun& node) {
-    node.in(TENON_F32, {1, 1, n, 1}, x).out(TENON_F32, {1, 1, to, 1}).op("resize").attr_i64("h", 1).attr_i64("w", to)
-        .attr_enum("method", method).attr_enum("coords", coords);
-  }).get(0);
+  return run(1,
+             [&](NodeRun& node) {
+               node.in(TENON_F32, {1, 1, n, 1}, x)
+                   .out(TENON_F32, {1, 1, to, 1})
+                   .op("resize")
+                   .attr_i64("h", 1)
+                   .attr_i64("w", to)
+                   .attr_enum("method", method)
+                   .attr_enum("coords", coords);
+             })
+      .get(0);
 }
 
 TEST_P(Movement, ResizeFollowsTensorFlowsThreeCoordinateRules) {
@@ -338,9 +431,14 @@ TEST_P(Movement, ResizeTakesNarrowImagesOfManyChannels) {
   std::vector<uint16_t> x;
   for (int i = 0; i < 2 * 2 * 9; ++i) x.push_back(static_cast<uint16_t>(i < 18 ? 0x3F80 : 0x4000));  // rows 1 and 2
   const auto y = run(1, [&](NodeRun& n) {
-    n.in(TENON_BF16, {1, 2, 2, 9}, x).out(TENON_BF16, {1, 4, 2, 9}).op("resize").attr_i64("h", 4).attr_i64("w", 2)
-        .attr_enum("method", TENON_BILINEAR).attr_enum("coords", TENON_HALF_PIXEL);
-  }).get<uint16_t>(0);
+                   n.in(TENON_BF16, {1, 2, 2, 9}, x)
+                       .out(TENON_BF16, {1, 4, 2, 9})
+                       .op("resize")
+                       .attr_i64("h", 4)
+                       .attr_i64("w", 2)
+                       .attr_enum("method", TENON_BILINEAR)
+                       .attr_enum("coords", TENON_HALF_PIXEL);
+                 }).get<uint16_t>(0);
   EXPECT_EQ(y[0], 0x3F80);
   EXPECT_EQ(y[18], 0x3FA0);  // 1.25
   EXPECT_EQ(y[71], 0x4000);
@@ -350,10 +448,18 @@ class AffineImage : public Movement {
  protected:
   Floats transform(const Floats& row, const Floats& theta, int64_t method, int64_t fill) {
     const int64_t n = static_cast<int64_t>(row.size());
-    return run(1, [&](NodeRun& node) {
-      node.in(TENON_F32, {1, 1, n, 1}, row).in(TENON_F32, {1, 8}, theta).out(TENON_F32, {1, 1, n, 1})
-          .op("affine_image").attr_i64("h", 1).attr_i64("w", n).attr_enum("method", method).attr_enum("fill", fill);
-    }).get(0);
+    return run(1,
+               [&](NodeRun& node) {
+                 node.in(TENON_F32, {1, 1, n, 1}, row)
+                     .in(TENON_F32, {1, 8}, theta)
+                     .out(TENON_F32, {1, 1, n, 1})
+                     .op("affine_image")
+                     .attr_i64("h", 1)
+                     .attr_i64("w", n)
+                     .attr_enum("method", method)
+                     .attr_enum("fill", fill);
+               })
+        .get(0);
   }
   static Floats shift(float by) { return {1, 0, by, 0, 1, 0, 0, 0}; }
 };
@@ -377,11 +483,19 @@ TEST_P(AffineImage, IdentityAndShiftsFillAsKerasDocuments) {
 
 TEST_P(AffineImage, NarrowImagesMoveByAWideTheta) {
   const std::vector<uint16_t> x = {0x3F80, 0x4000, 0x4040};  // 1 2 3
-  EXPECT_EQ(run(1, [&](NodeRun& n) {
-              n.in(TENON_BF16, {1, 1, 3, 1}, x).in(TENON_F32, {1, 8}, shift(0.5f)).out(TENON_BF16, {1, 1, 3, 1})
-                  .op("affine_image").attr_i64("h", 1).attr_i64("w", 3).attr_enum("method", TENON_BILINEAR)
-                  .attr_enum("fill", TENON_FILL_NEAREST);
-            }).get<uint16_t>(0), (std::vector<uint16_t>{0x3FC0, 0x4020, 0x4040}));
+  EXPECT_EQ(run(1,
+                [&](NodeRun& n) {
+                  n.in(TENON_BF16, {1, 1, 3, 1}, x)
+                      .in(TENON_F32, {1, 8}, shift(0.5f))
+                      .out(TENON_BF16, {1, 1, 3, 1})
+                      .op("affine_image")
+                      .attr_i64("h", 1)
+                      .attr_i64("w", 3)
+                      .attr_enum("method", TENON_BILINEAR)
+                      .attr_enum("fill", TENON_FILL_NEAREST);
+                })
+                .get<uint16_t>(0),
+            (std::vector<uint16_t>{0x3FC0, 0x4020, 0x4040}));
 }
 
 TEST_P(AffineImage, AProjectionOfZeroReadsNothing) {

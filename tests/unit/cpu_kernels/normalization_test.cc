@@ -33,7 +33,8 @@ Solution solve(const Problem& p, const std::function<double(size_t, double)>& dz
   Doubles count(p.stats, 0), sum(p.stats, 0), dot(p.stats, 0);
   for (size_t i = 0; i < p.x.size(); ++i) count[p.stat[i]] += 1, s.mean[p.stat[i]] += p.center ? p.x[i] : 0;
   for (size_t k = 0; k < p.stats; ++k) s.mean[k] /= count[k];
-  for (size_t i = 0; i < p.x.size(); ++i) s.var[p.stat[i]] += std::pow(p.x[i] - s.mean[p.stat[i]], 2) / count[p.stat[i]];
+  for (size_t i = 0; i < p.x.size(); ++i)
+    s.var[p.stat[i]] += std::pow(p.x[i] - s.mean[p.stat[i]], 2) / count[p.stat[i]];
   for (size_t i = 0; i < p.x.size(); ++i) {
     s.xh.push_back((p.x[i] - s.mean[p.stat[i]]) / std::sqrt(s.var[p.stat[i]] + p.eps));
     s.y.push_back(s.xh[i] * p.gamma[p.param[i]] + (p.beta.empty() ? 0 : p.beta[p.param[i]]));
@@ -63,8 +64,8 @@ class BatchNorm : public Normalization {
 };
 INSTANTIATE_TEST_SUITE_P(Isa, BatchNorm, ::testing::ValuesIn(isas()), [](const auto& info) { return info.param; });
 
-const std::vector<std::pair<Dims, int64_t>> kShapes = {{{2}, 1},         {{1}, 7},       {{5}, 3},        {{33}, 16},
-                                                       {{2, 31, 7}, 10}, {{2, 20, 20}, 64}, {{37}, 1030}, {{3, 3}, 2051}};
+const std::vector<std::pair<Dims, int64_t>> kShapes = {
+    {{2}, 1}, {{1}, 7}, {{5}, 3}, {{33}, 16}, {{2, 31, 7}, 10}, {{2, 20, 20}, 64}, {{37}, 1030}, {{3, 3}, 2051}};
 
 TEST_P(BatchNorm, ForwardEqualsTheDefinition) {
   for (const auto& [lead, c] : kShapes) {
@@ -79,20 +80,29 @@ TEST_P(BatchNorm, ForwardEqualsTheDefinition) {
         Doubles y = s.y;
         for (size_t i = 0; i < y.size(); ++i) {
           y[i] += with_residual ? residual[i] : 0;
-          y[i] = act == TENON_ACT_RELU ? std::max(0.0, y[i]) : act == TENON_ACT_SIGMOID ? 1 / (1 + std::exp(-y[i])) : y[i];
+          y[i] = act == TENON_ACT_RELU      ? std::max(0.0, y[i])
+                 : act == TENON_ACT_SIGMOID ? 1 / (1 + std::exp(-y[i]))
+                                            : y[i];
         }
         const Results r = run(3, [&](NodeRun& n) {
           n.in(TENON_F32, dims, p.x).in(TENON_F32, {c}, p.gamma).in(TENON_F32, {c}, p.beta);
           if (with_residual) n.in(TENON_F32, dims, residual);
-          n.out(TENON_F32, dims).out(TENON_F32, {c}).out(TENON_F32, {c}).op("batch_norm").attr_f64("eps", p.eps)
+          n.out(TENON_F32, dims)
+              .out(TENON_F32, {c})
+              .out(TENON_F32, {c})
+              .op("batch_norm")
+              .attr_f64("eps", p.eps)
               .attr_enum("act", act);
         });
         expect_near(r.get(0), y, 1e-5);
         expect_near(r.get(1), s.mean, 1e-6);
         expect_near(r.get(2), s.var, 2e-6);
         const Results a = run(1, [&](NodeRun& n) {
-          n.in(TENON_F32, dims, p.x).in(TENON_F32, {c}, p.gamma).in(TENON_F32, {c}, p.beta)
-              .in(TENON_F32, {c}, floats(s.mean)).in(TENON_F32, {c}, floats(s.var));
+          n.in(TENON_F32, dims, p.x)
+              .in(TENON_F32, {c}, p.gamma)
+              .in(TENON_F32, {c}, p.beta)
+              .in(TENON_F32, {c}, floats(s.mean))
+              .in(TENON_F32, {c}, floats(s.var));
           if (with_residual) n.in(TENON_F32, dims, residual);
           n.out(TENON_F32, dims).op("batch_norm_apply").attr_f64("eps", p.eps).attr_enum("act", act);
         });
@@ -112,14 +122,21 @@ TEST_P(BatchNorm, GradientEqualsTheDefinition) {
         Floats y;
         Doubles dz;
         const Solution s = solve(p, [&](size_t i, double z) {
-          y.push_back(static_cast<float>(act == TENON_ACT_RELU ? std::max(0.0, z) : act == TENON_ACT_TANH ? std::tanh(z) : z));
-          const double slope = act == TENON_ACT_RELU ? z > 0 : act == TENON_ACT_TANH ? 1 - std::pow(std::tanh(z), 2) : 1;
+          y.push_back(static_cast<float>(act == TENON_ACT_RELU   ? std::max(0.0, z)
+                                         : act == TENON_ACT_TANH ? std::tanh(z)
+                                                                 : z));
+          const double slope = act == TENON_ACT_RELU   ? z > 0
+                               : act == TENON_ACT_TANH ? 1 - std::pow(std::tanh(z), 2)
+                                                       : 1;
           dz.push_back(p.dy[i] * slope);
           return dz.back();
         });
         const Results r = run(with_residual ? 4 : 3, [&](NodeRun& n) {
-          n.in(TENON_F32, dims, p.dy).in(TENON_F32, dims, p.x).in(TENON_F32, {c}, p.gamma)
-              .in(TENON_F32, {c}, floats(s.mean)).in(TENON_F32, {c}, floats(s.var));
+          n.in(TENON_F32, dims, p.dy)
+              .in(TENON_F32, dims, p.x)
+              .in(TENON_F32, {c}, p.gamma)
+              .in(TENON_F32, {c}, floats(s.mean))
+              .in(TENON_F32, {c}, floats(s.var));
           if (act != TENON_ACT_NONE) n.in(TENON_F32, dims, y);
           n.out(TENON_F32, dims).out(TENON_F32, {c}).out(TENON_F32, {c});
           if (with_residual) n.out(TENON_F32, dims);
@@ -137,8 +154,14 @@ TEST_P(BatchNorm, AMeanFarFromZeroDoesNotSpoilTheVariance) {
   Floats x(20000 * 8);
   for (size_t i = 0; i < x.size(); ++i) x[i] = 4096.f + static_cast<float>(i / 8 % 2);
   const Results r = run(3, [&](NodeRun& n) {
-    n.in(TENON_F32, {20000, 8}, x).in(TENON_F32, {8}, Floats(8, 1)).in(TENON_F32, {8}, Floats(8, 0))
-        .out(TENON_F32, {20000, 8}).out(TENON_F32, {8}).out(TENON_F32, {8}).op("batch_norm").attr_f64("eps", 0);
+    n.in(TENON_F32, {20000, 8}, x)
+        .in(TENON_F32, {8}, Floats(8, 1))
+        .in(TENON_F32, {8}, Floats(8, 0))
+        .out(TENON_F32, {20000, 8})
+        .out(TENON_F32, {8})
+        .out(TENON_F32, {8})
+        .op("batch_norm")
+        .attr_f64("eps", 0);
   });
   for (float v : r.get(2)) EXPECT_NEAR(v, 0.25, 1e-5);
   EXPECT_NEAR(r.get(0)[0], -1, 1e-3);
@@ -147,8 +170,14 @@ TEST_P(BatchNorm, AMeanFarFromZeroDoesNotSpoilTheVariance) {
 TEST_P(BatchNorm, NarrowOperandsAreNormalisedInF32) {
   const std::vector<uint16_t> x = {0x3F80, 0xBF80, 0x3F80, 0xBF80}, one = {0x3F80}, zero = {0};
   const Results r = run(3, [&](NodeRun& n) {
-    n.in(TENON_BF16, {4, 1}, x).in(TENON_BF16, {1}, one).in(TENON_BF16, {1}, zero).out(TENON_BF16, {4, 1})
-        .out(TENON_F32, {1}).out(TENON_F32, {1}).op("batch_norm").attr_f64("eps", 0);
+    n.in(TENON_BF16, {4, 1}, x)
+        .in(TENON_BF16, {1}, one)
+        .in(TENON_BF16, {1}, zero)
+        .out(TENON_BF16, {4, 1})
+        .out(TENON_F32, {1})
+        .out(TENON_F32, {1})
+        .op("batch_norm")
+        .attr_f64("eps", 0);
   });
   EXPECT_EQ(r.get<uint16_t>(0), x);
   EXPECT_EQ(r.get(2), Floats{1});
@@ -160,12 +189,18 @@ struct LayerCase {
   const char* name;
   Dims x, axes, gamma;
 };
-const std::vector<LayerCase> kLayers = {
-    {"layer", {1, 1}, {1}, {1}},          {"layer", {3, 7}, {1}, {7}},           {"layer", {2, 33, 64}, {2}, {64}},
-    {"layer", {40, 513}, {1}, {513}},     {"last two", {5, 4, 6}, {1, 2}, {4, 6}}, {"several gammas", {5, 4, 6}, {2}, {4, 6}},
-    {"whole", {24}, {0}, {24}},           {"instance", {2, 5, 7, 3}, {1, 2}, {3}}, {"instance", {2, 40, 23, 20}, {1, 2}, {20}},
-    {"group", {2, 5, 7, 3, 4}, {1, 2, 4}, {3, 4}}, {"group", {2, 25, 25, 4, 8}, {1, 2, 4}, {4, 8}},
-    {"one sample", {50, 9}, {0}, {9}}};
+const std::vector<LayerCase> kLayers = {{"layer", {1, 1}, {1}, {1}},
+                                        {"layer", {3, 7}, {1}, {7}},
+                                        {"layer", {2, 33, 64}, {2}, {64}},
+                                        {"layer", {40, 513}, {1}, {513}},
+                                        {"last two", {5, 4, 6}, {1, 2}, {4, 6}},
+                                        {"several gammas", {5, 4, 6}, {2}, {4, 6}},
+                                        {"whole", {24}, {0}, {24}},
+                                        {"instance", {2, 5, 7, 3}, {1, 2}, {3}},
+                                        {"instance", {2, 40, 23, 20}, {1, 2}, {20}},
+                                        {"group", {2, 5, 7, 3, 4}, {1, 2, 4}, {3, 4}},
+                                        {"group", {2, 25, 25, 4, 8}, {1, 2, 4}, {4, 8}},
+                                        {"one sample", {50, 9}, {0}, {9}}};
 
 Problem layer_problem(const LayerCase& c, std::function<Floats(int64_t, float, float)> random, bool center) {
   const int64_t n = product(c.x), parameters = product(c.gamma);
@@ -190,7 +225,8 @@ TEST_P(Normalization, LayerInstanceAndGroupEqualTheDefinition) {
     for (bool center : {true, false})
       for (bool beta : {true, false}) {
         SCOPED_TRACE(c.name);
-        Problem p = layer_problem(c, [this](int64_t n, float a, float b) { return random(n, a, b); }, center);
+        Problem p = layer_problem(
+            c, [this](int64_t n, float a, float b) { return random(n, a, b); }, center);
         if (!beta) p.beta.clear();
         const Solution s = solve(p, [&](size_t i, double) { return p.dy[i]; });
         Dims kept;
@@ -199,15 +235,25 @@ TEST_P(Normalization, LayerInstanceAndGroupEqualTheDefinition) {
         const Results f = run(3, [&](NodeRun& n) {
           n.in(TENON_F32, c.x, p.x).in(TENON_F32, c.gamma, p.gamma);
           if (beta) n.in(TENON_F32, c.gamma, p.beta);
-          n.out(TENON_F32, c.x).out(TENON_F32, kept).out(TENON_F32, kept).op("layer_norm").attr_f64("eps", p.eps)
-              .attr_list("axes", c.axes).attr_bool("center", center);
+          n.out(TENON_F32, c.x)
+              .out(TENON_F32, kept)
+              .out(TENON_F32, kept)
+              .op("layer_norm")
+              .attr_f64("eps", p.eps)
+              .attr_list("axes", c.axes)
+              .attr_bool("center", center);
         });
         expect_near(f.get(0), s.y, 1e-5);
         expect_near(f.get(1), s.mean, 1e-6);
         expect_near(f.get(2), s.var, 1e-5);
         const Results b = run(beta ? 3 : 2, [&](NodeRun& n) {
-          n.in(TENON_F32, c.x, p.dy).in(TENON_F32, c.x, p.x).in(TENON_F32, c.gamma, p.gamma)
-              .in(TENON_F32, kept, f.get(1)).in(TENON_F32, kept, f.get(2)).out(TENON_F32, c.x).out(TENON_F32, c.gamma);
+          n.in(TENON_F32, c.x, p.dy)
+              .in(TENON_F32, c.x, p.x)
+              .in(TENON_F32, c.gamma, p.gamma)
+              .in(TENON_F32, kept, f.get(1))
+              .in(TENON_F32, kept, f.get(2))
+              .out(TENON_F32, c.x)
+              .out(TENON_F32, c.gamma);
           if (beta) n.out(TENON_F32, c.gamma);
           n.op("layer_norm_grad").attr_f64("eps", p.eps).attr_list("axes", c.axes).attr_bool("center", center);
         });

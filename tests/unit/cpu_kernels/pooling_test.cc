@@ -11,11 +11,16 @@ struct Pool {
 
 std::vector<Pool> shapes() {
   return {
-      {{2, 4, 6, 8}, {2, 2}, {2, 2}, {0, 0}, {0, 0}},   {{2, 13, 13, 32}, {2, 2}, {2, 2}, {0, 0}, {0, 0}},
-      {{9, 7, 7, 3}, {3, 3}, {2, 2}, {1, 1}, {1, 1}},   {{1, 9, 8, 20}, {3, 3}, {1, 1}, {1, 1}, {1, 1}},
-      {{1, 12, 14, 10}, {5, 4}, {3, 2}, {2, 0}, {1, 3}}, {{2, 6, 6, 19}, {2, 3}, {3, 4}, {1, 0}, {0, 2}},
-      {{3, 7, 7, 40}, {7, 7}, {1, 1}, {0, 0}, {0, 0}},  {{2, 30, 5}, {3}, {2}, {1}, {0}},
-      {{2, 5, 6, 7, 4}, {2, 3, 2}, {2, 1, 2}, {0, 1, 1}, {1, 1, 0}}, {{1, 1, 1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}},
+      {{2, 4, 6, 8}, {2, 2}, {2, 2}, {0, 0}, {0, 0}},
+      {{2, 13, 13, 32}, {2, 2}, {2, 2}, {0, 0}, {0, 0}},
+      {{9, 7, 7, 3}, {3, 3}, {2, 2}, {1, 1}, {1, 1}},
+      {{1, 9, 8, 20}, {3, 3}, {1, 1}, {1, 1}, {1, 1}},
+      {{1, 12, 14, 10}, {5, 4}, {3, 2}, {2, 0}, {1, 3}},
+      {{2, 6, 6, 19}, {2, 3}, {3, 4}, {1, 0}, {0, 2}},
+      {{3, 7, 7, 40}, {7, 7}, {1, 1}, {0, 0}, {0, 0}},
+      {{2, 30, 5}, {3}, {2}, {1}, {0}},
+      {{2, 5, 6, 7, 4}, {2, 3, 2}, {2, 1, 2}, {0, 1, 1}, {1, 1, 0}},
+      {{1, 1, 1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}},
       {{1, 40, 40, 33}, {2, 2}, {2, 2}, {0, 0}, {0, 0}},
   };
 }
@@ -64,7 +69,9 @@ struct Naive {
     for (size_t i : windows[e]) top = std::max(top, x_data[i]);
     return top;
   }
-  double count(size_t e, bool pad) const { return static_cast<double>(pad ? size_of_window : int64_t(windows[e].size())); }
+  double count(size_t e, bool pad) const {
+    return static_cast<double>(pad ? size_of_window : int64_t(windows[e].size()));
+  }
   std::vector<double> max() const {
     std::vector<double> v;
     for (size_t e = 0; e < windows.size(); ++e) v.push_back(largest(e));
@@ -183,7 +190,9 @@ TEST_P(Pooling, LetsNaNWinAndGivesItNoGradient) {
     });
     EXPECT_TRUE(std::isnan(y.get(0)[0]));
     const auto dx = run(1, [&](NodeRun& node) {
-      node.in(TENON_F32, {1, 2, 2, 1}, x).in(TENON_F32, {1, 1, 1, 1}, Floats{NAN}).in(TENON_F32, {1, 1, 1, 1}, Floats{1});
+      node.in(TENON_F32, {1, 2, 2, 1}, x)
+          .in(TENON_F32, {1, 1, 1, 1}, Floats{NAN})
+          .in(TENON_F32, {1, 1, 1, 1}, Floats{1});
       node.out(TENON_F32, {1, 2, 2, 1}).op("max_pool_grad").attr_list("window", {2, 2});
     });
     EXPECT_EQ(dx.get(0), Floats(4, 0));

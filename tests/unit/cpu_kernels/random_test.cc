@@ -11,22 +11,34 @@ using Longs = std::vector<int64_t>;
 class RandomOps : public IsaTest {
  protected:
   RandomOps() {
-    if (GetParam() == "avx2") cpu::avx2::add_random(table_);
-    else cpu::baseline::add_random(table_);
+    if (GetParam() == "avx2")
+      cpu::avx2::add_random(table_);
+    else
+      cpu::baseline::add_random(table_);
   }
   Floats draw(int64_t seed, int64_t step, int64_t stream, const Dims& d) {
-    return run(1, [&](NodeRun& n) {
-             n.in(TENON_I64, {}, Longs{seed}).in(TENON_I64, {}, Longs{step}).out(TENON_F32, d).op("random").attr_i64("stream", stream).attr_list("shape", d);
-           }).get(0);
+    return run(1,
+               [&](NodeRun& n) {
+                 n.in(TENON_I64, {}, Longs{seed})
+                     .in(TENON_I64, {}, Longs{step})
+                     .out(TENON_F32, d)
+                     .op("random")
+                     .attr_i64("stream", stream)
+                     .attr_list("shape", d);
+               })
+        .get(0);
   }
   template <class T>
-  std::vector<T> dropout(int32_t dtype, const std::vector<T>& x, double rate, const std::vector<T>* residual = nullptr) {
+  std::vector<T> dropout(int32_t dtype, const std::vector<T>& x, double rate,
+                         const std::vector<T>* residual = nullptr) {
     const Dims d = {static_cast<int64_t>(x.size())};
-    return run(1, [&](NodeRun& n) {
-             n.in(dtype, d, x).in(TENON_I64, {}, Longs{11}).in(TENON_I64, {}, Longs{3});
-             if (residual) n.in(dtype, d, *residual);
-             n.out(dtype, d).op("dropout").attr_f64("rate", rate).attr_i64("stream", 5);
-           }).template get<T>(0);
+    return run(1,
+               [&](NodeRun& n) {
+                 n.in(dtype, d, x).in(TENON_I64, {}, Longs{11}).in(TENON_I64, {}, Longs{3});
+                 if (residual) n.in(dtype, d, *residual);
+                 n.out(dtype, d).op("dropout").attr_f64("rate", rate).attr_i64("stream", 5);
+               })
+        .template get<T>(0);
   }
 };
 INSTANTIATE_TEST_SUITE_P(Isa, RandomOps, ::testing::ValuesIn(isas()), [](const auto& info) { return info.param; });
@@ -52,7 +64,8 @@ std::vector<uint32_t> philox(std::vector<uint32_t> c, uint32_t k0, uint32_t k1) 
 }
 
 TEST_P(RandomOps, TheLoopOfTheTestKnowsTheAnswersToo) {
-  EXPECT_EQ(philox({~0u, ~0u, ~0u, ~0u}, ~0u, ~0u), (std::vector<uint32_t>{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+  EXPECT_EQ(philox({~0u, ~0u, ~0u, ~0u}, ~0u, ~0u),
+            (std::vector<uint32_t>{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
   EXPECT_EQ(philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, 0xa4093822, 0x299f31d0),
             (std::vector<uint32_t>{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
@@ -98,7 +111,8 @@ TEST_P(RandomOps, DropoutOfEveryFloatTypeUsesTheSameMask) {
   const Floats x(3000, 1.f), y = dropout(TENON_F32, x, 0.5);
   const auto wide = dropout(TENON_F64, std::vector<double>(3000, 1.0), 0.5);
   EXPECT_EQ(Floats(wide.begin(), wide.end()), y);
-  for (int32_t dtype : {TENON_BF16, TENON_F16}) EXPECT_EQ(from_halves(dtype, dropout(dtype, to_halves(dtype, x), 0.5)), y);
+  for (int32_t dtype : {TENON_BF16, TENON_F16})
+    EXPECT_EQ(from_halves(dtype, dropout(dtype, to_halves(dtype, x), 0.5)), y);
 }
 
 TEST_P(RandomOps, DroppedElementsForgetNanAndInfinity) {

@@ -53,9 +53,16 @@ TEST_P(Recurrent, LstmEqualsTheCellUnrolled) {
       c_end.insert(c_end.end(), c.begin(), c.end());
     }
     const Results got = run(3, [&](NodeRun& n) {
-      n.in(TENON_F32, {s.B, s.T, s.I}, x).in(TENON_F32, {s.B, s.U}, h0).in(TENON_F32, {s.B, s.U}, c0)
-          .in(TENON_F32, {s.I, 4 * s.U}, w).in(TENON_F32, {s.U, 4 * s.U}, r).in(TENON_F32, {4 * s.U}, b)
-          .out(TENON_F32, {s.B, s.T, s.U}).out(TENON_F32, {s.B, s.U}).out(TENON_F32, {s.B, s.T, 4 * s.U}).op("lstm");
+      n.in(TENON_F32, {s.B, s.T, s.I}, x)
+          .in(TENON_F32, {s.B, s.U}, h0)
+          .in(TENON_F32, {s.B, s.U}, c0)
+          .in(TENON_F32, {s.I, 4 * s.U}, w)
+          .in(TENON_F32, {s.U, 4 * s.U}, r)
+          .in(TENON_F32, {4 * s.U}, b)
+          .out(TENON_F32, {s.B, s.T, s.U})
+          .out(TENON_F32, {s.B, s.U})
+          .out(TENON_F32, {s.B, s.T, 4 * s.U})
+          .op("lstm");
     });
     expect_near(got.get(0), y, 2e-5);
     expect_near(got.get(1), c_end, 2e-5);
@@ -90,9 +97,15 @@ TEST_P(Recurrent, GruResetsAfterTheProduct) {
         }
       }
       const Results got = run(2, [&](NodeRun& n) {
-        n.in(TENON_F32, {s.B, s.T, s.I}, x).in(TENON_F32, {s.B, s.U}, h0).in(TENON_F32, {s.I, 3 * s.U}, w)
-            .in(TENON_F32, {s.U, 3 * s.U}, r).in(TENON_F32, {3 * s.U}, b).in(TENON_F32, {3 * s.U}, rb)
-            .out(TENON_F32, {s.B, s.T, s.U}).out(TENON_F32, {s.B, s.T, kept * s.U}).op("gru");
+        n.in(TENON_F32, {s.B, s.T, s.I}, x)
+            .in(TENON_F32, {s.B, s.U}, h0)
+            .in(TENON_F32, {s.I, 3 * s.U}, w)
+            .in(TENON_F32, {s.U, 3 * s.U}, r)
+            .in(TENON_F32, {3 * s.U}, b)
+            .in(TENON_F32, {3 * s.U}, rb)
+            .out(TENON_F32, {s.B, s.T, s.U})
+            .out(TENON_F32, {s.B, s.T, kept * s.U})
+            .op("gru");
       });
       expect_near(got.get(0), y, 2e-5);
       expect_near(got.get(1), gates, 3e-5);

@@ -46,27 +46,54 @@ std::vector<A> naive(const ReduceCase& c, const std::vector<T>& x, int64_t kind,
   for (size_t i = 0; i < x.size(); ++i) {
     A& a = y[to[i]];
     const A v = static_cast<A>(x[i]);
-    if (kind == TENON_SUM) a = a + v;
-    else if (kind == TENON_PROD) a = a * v;
-    else if (kind == TENON_MAX) a = a != a || v != v ? a + v : std::max(a, v);
-    else a = a != a || v != v ? a + v : std::min(a, v);
+    if (kind == TENON_SUM)
+      a = a + v;
+    else if (kind == TENON_PROD)
+      a = a * v;
+    else if (kind == TENON_MAX)
+      a = a != a || v != v ? a + v : std::max(a, v);
+    else
+      a = a != a || v != v ? a + v : std::min(a, v);
   }
   return y;
 }
 
-const std::vector<ReduceCase> kCases = {
-    {{}, {}}, {{1}, {0}}, {{1, 1, 1}, {1}}, {{7}, {}}, {{13}, {0}}, {{40003}, {0}},
-    {{5, 3}, {0}}, {{5, 3}, {1}}, {{5, 3}, {0, 1}}, {{64, 10}, {0}}, {{64, 10}, {1}},
-    {{3000, 7}, {0}}, {{1111, 64}, {0}}, {{23, 1031}, {0}}, {{19, 5003}, {1}}, {{2, 9001}, {1}},
-    {{3, 50, 41}, {1}}, {{3, 50, 41}, {0, 2}}, {{6, 13, 9, 17}, {0, 2}}, {{6, 13, 9, 17}, {1, 3}},
-    {{2, 3, 2, 3, 2, 3, 2, 3}, {0, 2, 4, 6}}, {{2, 3, 2, 3, 2, 3, 2, 3}, {1, 3, 5, 7}}, {{4, 1, 5, 1, 6}, {2}}};
+const std::vector<ReduceCase> kCases = {{{}, {}},
+                                        {{1}, {0}},
+                                        {{1, 1, 1}, {1}},
+                                        {{7}, {}},
+                                        {{13}, {0}},
+                                        {{40003}, {0}},
+                                        {{5, 3}, {0}},
+                                        {{5, 3}, {1}},
+                                        {{5, 3}, {0, 1}},
+                                        {{64, 10}, {0}},
+                                        {{64, 10}, {1}},
+                                        {{3000, 7}, {0}},
+                                        {{1111, 64}, {0}},
+                                        {{23, 1031}, {0}},
+                                        {{19, 5003}, {1}},
+                                        {{2, 9001}, {1}},
+                                        {{3, 50, 41}, {1}},
+                                        {{3, 50, 41}, {0, 2}},
+                                        {{6, 13, 9, 17}, {0, 2}},
+                                        {{6, 13, 9, 17}, {1, 3}},
+                                        {{2, 3, 2, 3, 2, 3, 2, 3}, {0, 2, 4, 6}},
+                                        {{2, 3, 2, 3, 2, 3, 2, 3}, {1, 3, 5, 7}},
+                                        {{4, 1, 5, 1, 6}, {2}}};
 
 template <class T>
 std::vector<T> reduced(const std::function<Results(size_t, const std::function<void(NodeRun&)>&)>& run, int32_t dtype,
                        const ReduceCase& c, const std::vector<T>& x, int64_t kind) {
-  return run(1, [&](NodeRun& n) {
-    n.in(dtype, c.x, x).out(dtype, kept_dims(c)).op("reduce").attr_list("axes", c.axes).attr_enum("kind", kind);
-  }).template get<T>(0);
+  return run(1,
+             [&](NodeRun& n) {
+               n.in(dtype, c.x, x)
+                   .out(dtype, kept_dims(c))
+                   .op("reduce")
+                   .attr_list("axes", c.axes)
+                   .attr_enum("kind", kind);
+             })
+      .template get<T>(0);
 }
 #define RUN [this](size_t n, const std::function<void(NodeRun&)>& f) { return run(n, f); }
 
@@ -130,7 +157,11 @@ TEST_P(Reduction, GlobalNormTakesManyOperands) {
     n.in(TENON_F32, {40001}, a).in(TENON_F32, {5, 1}, b).in(TENON_F32, {}, c).out(TENON_F32, {}).op("global_norm");
   });
   expect_near(norm.get(0), Floats{static_cast<float>(std::sqrt(sum))}, 1e-6);
-  EXPECT_EQ(run(1, [&](NodeRun& n) { n.in(TENON_F32, {2}, Floats{3, 4}).out(TENON_F32, {}).op("global_norm"); }).get(0),
+  EXPECT_EQ(run(1,
+                [&](NodeRun& n) {
+                  n.in(TENON_F32, {2}, Floats{3, 4}).out(TENON_F32, {}).op("global_norm");
+                })
+                .get(0),
             Floats{5});
 }
 
@@ -141,7 +172,11 @@ std::pair<Floats, Ints> sorted(const std::function<Results(size_t, const std::fu
   Dims y = dims;
   y.back() = k;
   const Results r = run(2, [&](NodeRun& n) {
-    n.in(TENON_F32, dims, x).out(TENON_F32, y).out(TENON_I32, y).op("sort").attr_i64("k", k)
+    n.in(TENON_F32, dims, x)
+        .out(TENON_F32, y)
+        .out(TENON_I32, y)
+        .op("sort")
+        .attr_i64("k", k)
         .attr_bool("descending", descending);
   });
   return {r.get(0), r.get<int32_t>(1)};
@@ -188,9 +223,11 @@ TEST_P(Reduction, SortsWideIntegersExactly) {
 template <class T>
 Ints arg(const std::function<Results(size_t, const std::function<void(NodeRun&)>&)>& run, int32_t dtype,
          const Dims& dims, const Dims& y, const std::vector<T>& x, int64_t axis, int64_t kind) {
-  return run(1, [&](NodeRun& n) {
-    n.in(dtype, dims, x).out(TENON_I32, y).op("argmax").attr_i64("axis", axis).attr_enum("kind", kind);
-  }).template get<int32_t>(0);
+  return run(1,
+             [&](NodeRun& n) {
+               n.in(dtype, dims, x).out(TENON_I32, y).op("argmax").attr_i64("axis", axis).attr_enum("kind", kind);
+             })
+      .template get<int32_t>(0);
 }
 
 TEST_P(Reduction, ArgmaxGivesTheLowestIndexOfTheBestOrOfNan) {
@@ -217,10 +254,16 @@ TEST_P(Reduction, ArgmaxGivesTheLowestIndexOfTheBestOrOfNan) {
 TEST_P(Reduction, CumsumRunsBothWaysAndMayLeaveOutItself) {
   const Ints x = {1, 2, 3, 10, 20, 30};
   const auto go = [&](int64_t axis, bool exclusive, bool reverse) {
-    return run(1, [&](NodeRun& n) {
-      n.in(TENON_I32, {2, 3}, x).out(TENON_I32, {2, 3}).op("cumsum").attr_i64("axis", axis)
-          .attr_bool("exclusive", exclusive).attr_bool("reverse", reverse);
-    }).get<int32_t>(0);
+    return run(1,
+               [&](NodeRun& n) {
+                 n.in(TENON_I32, {2, 3}, x)
+                     .out(TENON_I32, {2, 3})
+                     .op("cumsum")
+                     .attr_i64("axis", axis)
+                     .attr_bool("exclusive", exclusive)
+                     .attr_bool("reverse", reverse);
+               })
+        .get<int32_t>(0);
   };
   EXPECT_EQ(go(1, false, false), (Ints{1, 3, 6, 10, 30, 60}));
   EXPECT_EQ(go(1, true, false), (Ints{0, 1, 3, 0, 10, 30}));

@@ -14,9 +14,9 @@ struct Line {
   Dims dims;
   int64_t axis;
 };
-const std::vector<Line> kLines = {{{1}, 0},         {{7}, 0},          {{3, 10}, 1},      {{3, 10}, 0},     {{5, 1}, 1},
-                                  {{2, 9, 3}, 1},   {{33, 1003}, 1},   {{2, 31, 133}, 1}, {{64, 64, 16}, 2}, {{17, 1, 64}, 0},
-                                  {{2, 32003}, 1}};
+const std::vector<Line> kLines = {{{1}, 0},          {{7}, 0},         {{3, 10}, 1},    {{3, 10}, 0},
+                                  {{5, 1}, 1},       {{2, 9, 3}, 1},   {{33, 1003}, 1}, {{2, 31, 133}, 1},
+                                  {{64, 64, 16}, 2}, {{17, 1, 64}, 0}, {{2, 32003}, 1}};
 
 // Calls f(first element, step, n) for each line along the axis.
 template <class F>
@@ -46,9 +46,8 @@ TEST_P(Softmax, EqualsTheDefinitionAlongAnyAxis) {
   for (const Line& l : kLines) {
     const Floats x = random(product(l.dims), -30, 30);
     for (const char* op : {"softmax", "log_softmax"}) {
-      const auto y = run(1, [&](NodeRun& n) {
-        n.in(TENON_F32, l.dims, x).out(TENON_F32, l.dims).op(op).attr_i64("axis", l.axis);
-      });
+      const auto y = run(
+          1, [&](NodeRun& n) { n.in(TENON_F32, l.dims, x).out(TENON_F32, l.dims).op(op).attr_i64("axis", l.axis); });
       expect_near(y.get(0), naive_softmax(l, x, op[0] == 'l'), 2e-6);
     }
   }
@@ -72,8 +71,11 @@ TEST_P(Softmax, GradientsEqualTheDefinition) {
         }
       });
       const auto dx = run(1, [&](NodeRun& n) {
-        n.in(TENON_F32, l.dims, dy).in(TENON_F32, l.dims, Floats(y.begin(), y.end())).out(TENON_F32, l.dims)
-            .op(log ? "log_softmax_grad" : "softmax_grad").attr_i64("axis", l.axis);
+        n.in(TENON_F32, l.dims, dy)
+            .in(TENON_F32, l.dims, Floats(y.begin(), y.end()))
+            .out(TENON_F32, l.dims)
+            .op(log ? "log_softmax_grad" : "softmax_grad")
+            .attr_i64("axis", l.axis);
       });
       expect_near(dx.get(0), want, 1e-5);
     }
@@ -83,24 +85,24 @@ TEST_P(Softmax, GradientsEqualTheDefinition) {
 TEST_P(Softmax, HugeArgumentsStayFiniteAndNanSpreadsOverItsRow) {
   Floats x = {1e30f, -1e30f, 0, -std::numeric_limits<float>::infinity(), 1, kNan, 2, 3};
   const Floats y = run(1, [&](NodeRun& n) {
-    n.in(TENON_F32, {2, 4}, x).out(TENON_F32, {2, 4}).op("softmax").attr_i64("axis", 1);
-  }).get(0);
+                     n.in(TENON_F32, {2, 4}, x).out(TENON_F32, {2, 4}).op("softmax").attr_i64("axis", 1);
+                   }).get(0);
   EXPECT_EQ(Floats(y.begin(), y.begin() + 4), (Floats{1, 0, 0, 0}));
   for (int i = 4; i < 8; ++i) EXPECT_TRUE(std::isnan(y[static_cast<size_t>(i)]));
   Floats columns(3 * 9, 1.f);
   columns[9 + 4] = kNan;
   const Floats z = run(1, [&](NodeRun& n) {
-    n.in(TENON_F32, {3, 9}, columns).out(TENON_F32, {3, 9}).op("softmax").attr_i64("axis", 0);
-  }).get(0);
+                     n.in(TENON_F32, {3, 9}, columns).out(TENON_F32, {3, 9}).op("softmax").attr_i64("axis", 0);
+                   }).get(0);
   for (size_t i = 0; i < z.size(); ++i) EXPECT_EQ(std::isnan(z[i]), i % 9 == 4);
 }
 
 TEST_P(Softmax, NarrowRowsAreRoundedOnce) {
   const std::vector<uint16_t> zeros(4, 0);
   for (int32_t t : {TENON_BF16, TENON_F16})
-    EXPECT_EQ(run(1, [&](NodeRun& n) {
-                n.in(t, {4}, zeros).out(t, {4}).op("softmax").attr_i64("axis", 0);
-              }).get<uint16_t>(0), std::vector<uint16_t>(4, t == TENON_BF16 ? 0x3E80 : 0x3400));
+    EXPECT_EQ(
+        run(1, [&](NodeRun& n) { n.in(t, {4}, zeros).out(t, {4}).op("softmax").attr_i64("axis", 0); }).get<uint16_t>(0),
+        std::vector<uint16_t>(4, t == TENON_BF16 ? 0x3E80 : 0x3400));
 }
 
 // ---- cross entropy ----
@@ -119,7 +121,8 @@ Entropy entropy(const Floats& x, const Dims& lead, int64_t v, const Doubles& t) 
     const auto at = static_cast<size_t>(r * v);
     double max = -INFINITY, sum = 0, total = 0, dot = 0;
     for (size_t i = at; i < at + static_cast<size_t>(v); ++i) max = std::max<double>(max, x[i]);
-    for (size_t i = at; i < at + static_cast<size_t>(v); ++i) sum += std::exp(x[i] - max), total += t[i], dot += t[i] * x[i];
+    for (size_t i = at; i < at + static_cast<size_t>(v); ++i)
+      sum += std::exp(x[i] - max), total += t[i], dot += t[i] * x[i];
     e.lse.push_back(max + std::log(sum));
     e.loss.push_back(total * e.lse.back() - dot);
     for (size_t i = at; i < at + static_cast<size_t>(v); ++i)
@@ -134,8 +137,8 @@ Floats row_gradients(int64_t rows) {
 }
 
 TEST_P(Softmax, CrossEntropyOfIntegerLabels) {
-  for (const auto& [lead, v] : std::vector<std::pair<Dims, int64_t>>{
-           {{}, 5}, {{1}, 1}, {{64}, 10}, {{3, 4}, 17}, {{7}, 1000}, {{5}, 32003}}) {
+  for (const auto& [lead, v] :
+       std::vector<std::pair<Dims, int64_t>>{{{}, 5}, {{1}, 1}, {{64}, 10}, {{3, 4}, 17}, {{7}, 1000}, {{5}, 32003}}) {
     for (const auto& [on, off] : std::vector<std::pair<double, double>>{{1, 0}, {0.9, 0.1 / static_cast<double>(v)}}) {
       const int64_t rows = product(lead);
       const Floats x = random(rows * v, -5, 5);
@@ -146,16 +149,28 @@ TEST_P(Softmax, CrossEntropyOfIntegerLabels) {
       Dims dims = lead;
       dims.push_back(v);
       const Results f = run(2, [&](NodeRun& n) {
-        n.in(TENON_F32, dims, x).in(TENON_I32, lead, label).out(TENON_F32, lead).out(TENON_F32, lead)
-            .op("softmax_cross_entropy").attr_f64("on", on).attr_f64("off", off).attr_i64("ignore", -1);
+        n.in(TENON_F32, dims, x)
+            .in(TENON_I32, lead, label)
+            .out(TENON_F32, lead)
+            .out(TENON_F32, lead)
+            .op("softmax_cross_entropy")
+            .attr_f64("on", on)
+            .attr_f64("off", off)
+            .attr_i64("ignore", -1);
       });
       expect_near(f.get(0), e.loss, 5e-6);
       expect_near(f.get(1), e.lse, 2e-6);
       const std::vector<int64_t> wide(label.begin(), label.end());
       const Results b = run(1, [&](NodeRun& n) {
-        n.in(TENON_F32, lead, row_gradients(rows)).in(TENON_F32, dims, x).in(TENON_I64, lead, wide)
-            .in(TENON_F32, lead, f.get(1)).out(TENON_F32, dims).op("softmax_cross_entropy_grad").attr_f64("on", on)
-            .attr_f64("off", off).attr_i64("ignore", -1);
+        n.in(TENON_F32, lead, row_gradients(rows))
+            .in(TENON_F32, dims, x)
+            .in(TENON_I64, lead, wide)
+            .in(TENON_F32, lead, f.get(1))
+            .out(TENON_F32, dims)
+            .op("softmax_cross_entropy_grad")
+            .attr_f64("on", on)
+            .attr_f64("off", off)
+            .attr_i64("ignore", -1);
       });
       expect_near(b.get(0), e.dx, 2e-5);
     }
@@ -167,30 +182,50 @@ TEST_P(Softmax, CrossEntropyOfDistributions) {
   const Floats x = random(6 * 37, -5, 5), t = random(6 * 37, 0, 1);
   const Entropy e = entropy(x, lead, 37, Doubles(t.begin(), t.end()));
   const Results f = run(2, [&](NodeRun& n) {
-    n.in(TENON_F32, dims, x).in(TENON_F32, dims, t).out(TENON_F32, lead).out(TENON_F32, lead).op("softmax_cross_entropy");
+    n.in(TENON_F32, dims, x)
+        .in(TENON_F32, dims, t)
+        .out(TENON_F32, lead)
+        .out(TENON_F32, lead)
+        .op("softmax_cross_entropy");
   });
   expect_near(f.get(0), e.loss, 1e-5);
-  expect_near(run(1, [&](NodeRun& n) {
-                n.in(TENON_F32, lead, row_gradients(6)).in(TENON_F32, dims, x).in(TENON_F32, dims, t)
-                    .in(TENON_F32, lead, f.get(1)).out(TENON_F32, dims).op("softmax_cross_entropy_grad");
-              }).get(0), e.dx, 2e-5);
+  expect_near(run(1,
+                  [&](NodeRun& n) {
+                    n.in(TENON_F32, lead, row_gradients(6))
+                        .in(TENON_F32, dims, x)
+                        .in(TENON_F32, dims, t)
+                        .in(TENON_F32, lead, f.get(1))
+                        .out(TENON_F32, dims)
+                        .op("softmax_cross_entropy_grad");
+                  })
+                  .get(0),
+              e.dx, 2e-5);
 }
 
 TEST_P(Softmax, AnIgnoredLabelCostsNothingAndOneOutsideIsNan) {
   const Floats x = random(4 * 3);
   const Ints label = {-1, 3, -2, 1};
   const Results f = run(2, [&](NodeRun& n) {
-    n.in(TENON_F32, {4, 3}, x).in(TENON_I32, {4}, label).out(TENON_F32, {4}).out(TENON_F32, {4})
-        .op("softmax_cross_entropy").attr_i64("ignore", -1);
+    n.in(TENON_F32, {4, 3}, x)
+        .in(TENON_I32, {4}, label)
+        .out(TENON_F32, {4})
+        .out(TENON_F32, {4})
+        .op("softmax_cross_entropy")
+        .attr_i64("ignore", -1);
   });
   const Floats loss = f.get(0);
   EXPECT_EQ(loss[0], 0);
   EXPECT_TRUE(std::isnan(loss[1]) && std::isnan(loss[2]));
   EXPECT_GT(loss[3], 0);
   const Floats dx = run(1, [&](NodeRun& n) {
-    n.in(TENON_F32, {4}, Floats(4, 1)).in(TENON_F32, {4, 3}, x).in(TENON_I32, {4}, label).in(TENON_F32, {4}, f.get(1))
-        .out(TENON_F32, {4, 3}).op("softmax_cross_entropy_grad").attr_i64("ignore", -1);
-  }).get(0);
+                      n.in(TENON_F32, {4}, Floats(4, 1))
+                          .in(TENON_F32, {4, 3}, x)
+                          .in(TENON_I32, {4}, label)
+                          .in(TENON_F32, {4}, f.get(1))
+                          .out(TENON_F32, {4, 3})
+                          .op("softmax_cross_entropy_grad")
+                          .attr_i64("ignore", -1);
+                    }).get(0);
   EXPECT_EQ(Floats(dx.begin(), dx.begin() + 3), Floats(3, 0));
   EXPECT_TRUE(std::isnan(dx[3]) && std::isnan(dx[6]));
   EXPECT_NEAR(dx[9] + dx[10] + dx[11], 0, 1e-6);

@@ -47,7 +47,9 @@ Rule adam(Hyper extra = {}) {
   return r;
 }
 Rule rmsprop(double eps, double mu, bool centered) {
-  return {"rmsprop_update", {{"rho", 0.9}, {"eps", eps}, {"mu", mu}, {"centered", centered}}, {{0}, {mu ? 0 : kNone}, {centered ? 0 : kNone}}};
+  return {"rmsprop_update",
+          {{"rho", 0.9}, {"eps", eps}, {"mu", mu}, {"centered", centered}},
+          {{0}, {mu ? 0 : kNone}, {centered ? 0 : kNone}}};
 }
 Rule ftrl(Hyper extra = {}) {
   Rule r{"ftrl_update", {{"lr_power", -0.5}, {"l1", 0}, {"l2_reg", 0}, {"shrink", 0}, {"beta", 0}}, {{0.1}, {0}}};
@@ -73,19 +75,39 @@ Rule adafactor(const Dims& dims) {
 Rule sgd(double l2 = 0) { return {"sgd_update", {{"l2", l2}}, {}}; }
 
 std::vector<Rule> all_rules(const Dims& dims) {
-  return {sgd(), sgd(0.01), momentum(false), momentum(true), adam(), adam({{"amsgrad", 1}}), adam({{"wd", 0.1}}), adam({{"l2", 0.1}}), adamax(), nadam(),
-          adagrad(0.1, 1e-7), rmsprop(1e-7, 0, false), rmsprop(1e-3, 0.9, true), adadelta(), ftrl(), ftrl({{"lr_power", -0.7}, {"l1", 0.01}, {"l2_reg", 0.02}, {"shrink", 0.05}, {"beta", 0.3}}),
-          lamb(0), lamb(0.01), lion(0.1), adafactor(dims)};
+  return {sgd(),
+          sgd(0.01),
+          momentum(false),
+          momentum(true),
+          adam(),
+          adam({{"amsgrad", 1}}),
+          adam({{"wd", 0.1}}),
+          adam({{"l2", 0.1}}),
+          adamax(),
+          nadam(),
+          adagrad(0.1, 1e-7),
+          rmsprop(1e-7, 0, false),
+          rmsprop(1e-3, 0.9, true),
+          adadelta(),
+          ftrl(),
+          ftrl({{"lr_power", -0.7}, {"l1", 0.01}, {"l2_reg", 0.02}, {"shrink", 0.05}, {"beta", 0.3}}),
+          lamb(0),
+          lamb(0.01),
+          lion(0.1),
+          adafactor(dims)};
 }
 
 State start(const Rule& rule, const Floats& p) {
   State s{p, {}};
-  for (const Slot& slot : rule.slots) s.slots.push_back(Floats(slot.other_dims ? static_cast<size_t>(product(slot.dims)) : p.size(), static_cast<float>(slot.start)));
+  for (const Slot& slot : rule.slots)
+    s.slots.push_back(
+        Floats(slot.other_dims ? static_cast<size_t>(product(slot.dims)) : p.size(), static_cast<float>(slot.start)));
   return s;
 }
 
 // The rules of the op table, in double, a whole variable at a time. G is dense.
-void reference(const Rule& rule, const Dims& dims, double lr, double t, const Doubles& g, Doubles& p, std::vector<Doubles>& s) {
+void reference(const Rule& rule, const Dims& dims, double lr, double t, const Doubles& g, Doubles& p,
+               std::vector<Doubles>& s) {
   const auto h = [&](const char* k) { return rule.hyper.count(k) ? rule.hyper.at(k) : 0.0; };
   const std::string& op = rule.op;
   const double b1 = h("b1"), b2 = h("b2"), eps = h("eps"), wd = h("wd"), mu = h("mu"), rho = h("rho");
@@ -98,17 +120,21 @@ void reference(const Rule& rule, const Dims& dims, double lr, double t, const Do
   if (op == "nadam_update") s[2][0] *= now;
   for (size_t i = 0; i < n; ++i) {
     if (op == "sgd_update") p[i] -= lr * G[i];
-    if (op == "momentum_update") s[0][i] = mu * s[0][i] - lr * G[i], p[i] += h("nesterov") ? mu * s[0][i] - lr * G[i] : s[0][i];
+    if (op == "momentum_update")
+      s[0][i] = mu * s[0][i] - lr * G[i], p[i] += h("nesterov") ? mu * s[0][i] - lr * G[i] : s[0][i];
     if (op == "adam_update" || op == "adamw_update") {
       p[i] -= lr * wd * p[i];
       ema(s[0][i], G[i], b1), ema(s[1][i], G[i] * G[i], b2);
       if (h("amsgrad")) s[2][i] = std::max(s[2][i], s[1][i]);
       p[i] -= lr * std::sqrt(c2) / c1 * s[0][i] / (std::sqrt(h("amsgrad") ? s[2][i] : s[1][i]) + eps);
     }
-    if (op == "adamax_update") ema(s[0][i], G[i], b1), s[1][i] = std::max(b2 * s[1][i], std::fabs(G[i])), p[i] -= lr * s[0][i] / c1 / (s[1][i] + eps);
+    if (op == "adamax_update")
+      ema(s[0][i], G[i], b1), s[1][i] = std::max(b2 * s[1][i], std::fabs(G[i])),
+                              p[i] -= lr * s[0][i] / c1 / (s[1][i] + eps);
     if (op == "nadam_update") {
       ema(s[0][i], G[i], b1), ema(s[1][i], G[i] * G[i], b2);
-      p[i] -= lr * (next * s[0][i] / (1 - s[2][0] * next) + (1 - now) * G[i] / (1 - s[2][0])) / (std::sqrt(s[1][i] / c2) + eps);
+      p[i] -= lr * (next * s[0][i] / (1 - s[2][0] * next) + (1 - now) * G[i] / (1 - s[2][0])) /
+              (std::sqrt(s[1][i] / c2) + eps);
     }
     if (op == "adagrad_update") s[0][i] += G[i] * G[i], p[i] -= lr * G[i] / std::sqrt(s[0][i] + eps);
     if (op == "rmsprop_update") {
@@ -128,7 +154,9 @@ void reference(const Rule& rule, const Dims& dims, double lr, double t, const Do
       const double z = s[1][i] += G[i] + 2 * h("shrink") * p[i] - (after - before) / lr * p[i];
       p[i] = (std::clamp(z, -h("l1"), h("l1")) - z) / (after / lr + 2 * h("l2_reg") + h("beta") / lr);
     }
-    if (op == "lamb_update") ema(s[0][i], G[i], b1), ema(s[1][i], G[i] * G[i], b2), r[i] = s[0][i] / c1 / (std::sqrt(s[1][i] / c2) + eps) + wd * p[i];
+    if (op == "lamb_update")
+      ema(s[0][i], G[i], b1), ema(s[1][i], G[i] * G[i], b2),
+          r[i] = s[0][i] / c1 / (std::sqrt(s[1][i] / c2) + eps) + wd * p[i];
     if (op == "lion_update") {
       const double c = b1 * s[0][i] + (1 - b1) * G[i];
       p[i] -= lr * ((c > 0) - (c < 0) + wd * p[i]), ema(s[0][i], G[i], b2);
@@ -149,28 +177,37 @@ void reference(const Rule& rule, const Dims& dims, double lr, double t, const Do
       Doubles row(M), column(N);
       double mean = 0;
       for (size_t m = 0; m < M; ++m)
-        for (size_t j = 0; j < N; ++j) row[m] += std::pow(G[(b * M + m) * N + j], 2) + h("eps1"), column[j] += std::pow(G[(b * M + m) * N + j], 2) + h("eps1");
-      for (size_t m = 0; m < M; ++m) ema(s[0][b * M + m], row[m] / double(N), keep), mean += s[0][b * M + m] / double(M);
+        for (size_t j = 0; j < N; ++j)
+          row[m] += std::pow(G[(b * M + m) * N + j], 2) + h("eps1"),
+              column[j] += std::pow(G[(b * M + m) * N + j], 2) + h("eps1");
+      for (size_t m = 0; m < M; ++m)
+        ema(s[0][b * M + m], row[m] / double(N), keep), mean += s[0][b * M + m] / double(M);
       for (size_t j = 0; j < N; ++j) ema(s[1][b * N + j], column[j] / double(M), keep);
       for (size_t m = 0; m < M; ++m)
-        for (size_t j = 0; j < N; ++j) r[(b * M + m) * N + j] = G[(b * M + m) * N + j] / std::sqrt(s[0][b * M + m] * s[1][b * N + j] / mean);
+        for (size_t j = 0; j < N; ++j)
+          r[(b * M + m) * N + j] = G[(b * M + m) * N + j] / std::sqrt(s[0][b * M + m] * s[1][b * N + j] / mean);
     }
   }
-  const double rate = std::max(h("eps2"), norm(p) / root) * std::min(lr, 1 / std::sqrt(t)) / std::max(1.0, norm(r) / root);
+  const double rate =
+      std::max(h("eps2"), norm(p) / root) * std::min(lr, 1 / std::sqrt(t)) / std::max(1.0, norm(r) / root);
   for (size_t i = 0; i < n; ++i) p[i] -= rate * r[i];
 }
 
 class Updates : public IsaTest {
  protected:
   Updates() {
-    if (GetParam() == "avx2") cpu::avx2::add_update(table_);
-    else cpu::baseline::add_update(table_);
+    if (GetParam() == "avx2")
+      cpu::avx2::add_update(table_);
+    else
+      cpu::baseline::add_update(table_);
   }
   static std::vector<uint8_t> bytes_of(int32_t dtype, const Floats& x) {
     std::vector<uint8_t> b(x.size() * static_cast<size_t>(plugin::dtype_bytes(dtype)));
     const Doubles d(x.begin(), x.end());
     const auto h = plugin::dtype_bytes(dtype) == 2 ? to_halves(dtype, x) : std::vector<uint16_t>();
-    const void* from = dtype == TENON_F64 ? static_cast<const void*>(d.data()) : dtype == TENON_F32 ? static_cast<const void*>(x.data()) : h.data();
+    const void* from = dtype == TENON_F64   ? static_cast<const void*>(d.data())
+                       : dtype == TENON_F32 ? static_cast<const void*>(x.data())
+                                            : h.data();
     if (!b.empty()) std::memcpy(b.data(), from, b.size());
     return b;
   }
@@ -181,40 +218,53 @@ class Updates : public IsaTest {
     return Floats(d.begin(), d.end());
   }
   // One update; g has `rows.size()` rows if there are rows.
-  State update(const Rule& rule, const Dims& dims, const State& s, const Floats& g, int64_t step, const Extras& x = {}, int32_t dtype = TENON_F32) {
+  State update(const Rule& rule, const Dims& dims, const State& s, const Floats& g, int64_t step, const Extras& x = {},
+               int32_t dtype = TENON_F32) {
     Dims g_dims = dims;
     if (!x.rows.empty()) g_dims[0] = static_cast<int64_t>(x.rows.size());
     std::vector<size_t> where;  // results that are there
     const Results r = run(1 + count(rule), [&](NodeRun& n) {
       n.in(dtype, dims, bytes_of(dtype, s.p)).in(dtype, g_dims, bytes_of(dtype, g));
       n.in(TENON_F32, {}, Floats{x.lr}).in(TENON_I64, {}, std::vector<int64_t>{step});
-      if (std::isnan(x.scale)) n.absent();
-      else n.in(TENON_F32, {}, Floats{x.scale});
-      if (x.gate < 0) n.absent();
-      else n.in(TENON_BOOL, {}, std::vector<uint8_t>{static_cast<uint8_t>(x.gate)});
-      if (x.rows.empty()) n.absent();
-      else n.in(TENON_I32, {static_cast<int64_t>(x.rows.size())}, x.rows);
+      if (std::isnan(x.scale))
+        n.absent();
+      else
+        n.in(TENON_F32, {}, Floats{x.scale});
+      if (x.gate < 0)
+        n.absent();
+      else
+        n.in(TENON_BOOL, {}, std::vector<uint8_t>{static_cast<uint8_t>(x.gate)});
+      if (x.rows.empty())
+        n.absent();
+      else
+        n.in(TENON_I32, {static_cast<int64_t>(x.rows.size())}, x.rows);
       n.out(dtype, dims);
       for (size_t k = 0; k < rule.slots.size(); ++k) {
         const Dims d = rule.slots[k].other_dims ? rule.slots[k].dims : dims;
         // The harness has no absent results: an absent slot's lies idle.
-        if (rule.present(k)) n.in(dtype, d, bytes_of(dtype, s.slots[k]));
-        else n.absent();
+        if (rule.present(k))
+          n.in(dtype, d, bytes_of(dtype, s.slots[k]));
+        else
+          n.absent();
         n.out(dtype, d);
       }
       plugin::GraphBuilder& b = n.op(rule.op.c_str());
       for (const auto& [k, v] : rule.hyper) {
-        if (k == "nesterov" || k == "amsgrad" || k == "centered") b.attr_bool(k, v != 0);
-        else b.attr_f64(k, v);
+        if (k == "nesterov" || k == "amsgrad" || k == "centered")
+          b.attr_bool(k, v != 0);
+        else
+          b.attr_f64(k, v);
       }
     });
     State out{floats_of(dtype, r, 0), {}};
-    for (size_t k = 0; k < rule.slots.size(); ++k) out.slots.push_back(rule.present(k) ? floats_of(dtype, r, 1 + k) : s.slots[k]);
+    for (size_t k = 0; k < rule.slots.size(); ++k)
+      out.slots.push_back(rule.present(k) ? floats_of(dtype, r, 1 + k) : s.slots[k]);
     return out;
   }
   static size_t count(const Rule& rule) { return rule.slots.size(); }
 
-  void expect_matches(const Rule& rule, const Dims& dims, int steps, const Extras& x, int32_t dtype = TENON_F32, double tolerance = 2e-5) {
+  void expect_matches(const Rule& rule, const Dims& dims, int steps, const Extras& x, int32_t dtype = TENON_F32,
+                      double tolerance = 2e-5) {
     SCOPED_TRACE(rule.op + (rule.hyper.count("amsgrad") ? " amsgrad" : "") + " of " + plugin::dtype_name(dtype));
     State s = start(rule, random(product(dims)));
     Doubles p(s.p.begin(), s.p.end());
@@ -227,8 +277,10 @@ class Updates : public IsaTest {
       const double scale = std::isnan(x.scale) ? 1 : x.scale;
       for (size_t i = 0; i < g.size(); ++i) {
         const size_t w = static_cast<size_t>(width);
-        if (x.rows.empty()) dense[i] = scale * g[i];
-        else if (x.rows[i / w] >= 0 && x.rows[i / w] < dims[0]) dense[static_cast<size_t>(x.rows[i / w]) * w + i % w] += scale * g[i];
+        if (x.rows.empty())
+          dense[i] = scale * g[i];
+        else if (x.rows[i / w] >= 0 && x.rows[i / w] < dims[0])
+          dense[static_cast<size_t>(x.rows[i / w]) * w + i % w] += scale * g[i];
       }
       s = update(rule, dims, s, g, step, x, dtype);
       reference(rule, dims, x.lr, step + 1, dense, p, slots);
@@ -276,7 +328,8 @@ TEST_P(Updates, FollowKerasThroughThreeSteps) {
       {"RMSprop,\"learning_rate=0.1, epsilon=0.1, centered=True\"", rmsprop(0.1, 0, true)},
       {"RMSprop,\"learning_rate=0.1, momentum=0.9, centered=True\"", rmsprop(1e-7, 0.9, true)},
       {"Ftrl,\"learning_rate=0.1\"", ftrl()},
-      {"Ftrl,\"learning_rate=0.1, l1_regularization_strength=0.01, l2_regularization_strength=0.02\"", ftrl({{"l1", 0.01}, {"l2_reg", 0.02}})},
+      {"Ftrl,\"learning_rate=0.1, l1_regularization_strength=0.01, l2_regularization_strength=0.02\"",
+       ftrl({{"l1", 0.01}, {"l2_reg", 0.02}})},
       {"Ftrl,\"learning_rate=0.1, l2_shrinkage_regularization_strength=0.05\"", ftrl({{"shrink", 0.05}})},
       {"Ftrl,\"learning_rate=0.1, beta=0.3\"", ftrl({{"beta", 0.3}})},
       {"Ftrl,\"learning_rate=0.1, learning_rate_power=-0.7\"", ftrl({{"lr_power", -0.7}})},
@@ -291,7 +344,8 @@ TEST_P(Updates, FollowKerasThroughThreeSteps) {
     const auto want = golden(std::string("keras3,") + key);
     ASSERT_EQ(want.size(), 3u);
     // One over sqrt(1e-7) is all that keeps RMSprop's first centred step finite; it magnifies rounding.
-    const double tolerance = rule.op == "rmsprop_update" && rule.hyper.at("centered") && rule.hyper.at("eps") < 1e-3 ? 2e-5 : 2e-6;
+    const double tolerance =
+        rule.op == "rmsprop_update" && rule.hyper.at("centered") && rule.hyper.at("eps") < 1e-3 ? 2e-5 : 2e-6;
     State s = start(rule, {1, -2});
     for (int step = 0; step < 3; ++step) {
       s = update(rule, {2}, s, gradients[step], step);
@@ -324,7 +378,8 @@ TEST_P(Updates, GateFalseKeepsEverythingAndTrueUpdates) {
       const State kept = update(rule, dims, s, g, 0, closed), moved = update(rule, dims, s, g, 0, open);
       EXPECT_EQ(kept.p, s.p) << rule.op;
       EXPECT_NE(moved.p, s.p) << rule.op;
-      for (size_t k = 0; k < s.slots.size(); ++k) EXPECT_TRUE(!rule.present(k) || kept.slots[k] == s.slots[k]) << rule.op;
+      for (size_t k = 0; k < s.slots.size(); ++k)
+        EXPECT_TRUE(!rule.present(k) || kept.slots[k] == s.slots[k]) << rule.op;
     }
 }
 
@@ -333,7 +388,8 @@ TEST_P(Updates, GradientsByRowsEqualTheDenseOnesTheyScatterInto) {
   Extras x;
   x.rows = {3, 0, 3, 99, -1, 5, 3};
   for (const Dims& dims : {Dims{6, 4}, Dims{7}, Dims{6, 2, 300}, Dims{9, 1900}})
-    for (const Rule& rule : all_rules(dims)) expect_matches(rule, dims, product(dims) > 10000 ? 1 : 2, x, TENON_F32, 5e-5);
+    for (const Rule& rule : all_rules(dims))
+      expect_matches(rule, dims, product(dims) > 10000 ? 1 : 2, x, TENON_F32, 5e-5);
 }
 
 TEST_P(Updates, DoublesAndSixteenBitTypesUpdateToo) {
@@ -374,8 +430,10 @@ TEST_P(Updates, RunsInPlace) {
   const plugin::Kernel kernel = table_.find("adam_update", 1)->make(plugin::GraphView(*flat.graph()).node(0), {});
   EXPECT_EQ(kernel.in_place, (std::vector<std::pair<int, int>>{{0, 0}, {7, 1}, {8, 2}}));
   const auto raw = [](auto& x) { return reinterpret_cast<uint8_t*>(x.data()); };
-  uint8_t* bases[] = {raw(p), raw(g), reinterpret_cast<uint8_t*>(&lr), reinterpret_cast<uint8_t*>(&step), raw(m), raw(v)};
-  const plugin::Place operands[] = {{0, 0}, {1, 0}, {2, 0}, {3, 0}, {}, {}, {}, {4, 0}, {5, 0}}, results[] = {{0, 0}, {4, 0}, {5, 0}};
+  uint8_t* bases[] = {raw(p), raw(g), reinterpret_cast<uint8_t*>(&lr), reinterpret_cast<uint8_t*>(&step),
+                      raw(m), raw(v)};
+  const plugin::Place operands[] = {{0, 0}, {1, 0}, {2, 0}, {3, 0}, {}, {}, {}, {4, 0}, {5, 0}},
+                      results[] = {{0, 0}, {4, 0}, {5, 0}};
   plugin::Barrier barrier;
   plugin::Call call;
   call.bases_ = bases, call.operands_ = operands, call.results_ = results, call.barrier_ = &barrier;
@@ -388,10 +446,16 @@ TEST_P(Updates, RunsInPlace) {
 TEST_P(Updates, RefusesMissingSlotsAndStrangeGradients) {
   const auto verdict = [&](const char* op, int slots, const Dims& g_dims, bool rows) {
     plugin::GraphBuilder b;
-    std::vector<uint32_t> in = {b.input(TENON_F32, {4, 3}, TENON_ROLE_STATE), b.input(TENON_F32, g_dims, TENON_ROLE_FEED), b.input(TENON_F32, {}, TENON_ROLE_SCALAR),
-                                b.input(TENON_I64, {}, TENON_ROLE_STATE), TENON_NONE, TENON_NONE, rows ? b.input(TENON_I64, {2}, TENON_ROLE_FEED) : TENON_NONE};
+    std::vector<uint32_t> in = {b.input(TENON_F32, {4, 3}, TENON_ROLE_STATE),
+                                b.input(TENON_F32, g_dims, TENON_ROLE_FEED),
+                                b.input(TENON_F32, {}, TENON_ROLE_SCALAR),
+                                b.input(TENON_I64, {}, TENON_ROLE_STATE),
+                                TENON_NONE,
+                                TENON_NONE,
+                                rows ? b.input(TENON_I64, {2}, TENON_ROLE_FEED) : TENON_NONE};
     std::vector<uint32_t> out = {b.value(TENON_F32, {4, 3})};
-    for (int i = 0; i < slots; ++i) in.push_back(b.input(TENON_F32, {4, 3}, TENON_ROLE_STATE)), out.push_back(b.value(TENON_F32, {4, 3}));
+    for (int i = 0; i < slots; ++i)
+      in.push_back(b.input(TENON_F32, {4, 3}, TENON_ROLE_STATE)), out.push_back(b.value(TENON_F32, {4, 3}));
     b.node(op, in, out).name("n");
     const plugin::FlatGraph flat = b.build();
     return table_.find(op, 1)->accept(plugin::GraphView(*flat.graph()).node(0)).answer;

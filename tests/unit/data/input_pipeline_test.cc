@@ -421,7 +421,8 @@ TEST(InputPipeline, TrainingReplacesADamagedRecordByTheNextOfItsBatch) {
     for (const std::vector<int64_t>& expected : {std::vector<int64_t>{0, 3, 3, 3}, {4, 5, 6, 4}}) {
       const Batch batch = pipeline->next().take();
       EXPECT_EQ(std::vector<int64_t>(ring.get<int64_t>(batch.slot, 0), ring.get<int64_t>(batch.slot, 0) + 4), expected);
-      for (int64_t row = 0; row < 4; ++row) EXPECT_EQ(pipeline->position(batch, row), expected[static_cast<size_t>(row)]);
+      for (int64_t row = 0; row < 4; ++row)
+        EXPECT_EQ(pipeline->position(batch, row), expected[static_cast<size_t>(row)]);
       pipeline->release(batch.slot);
     }
   EXPECT_EQ(pipeline->corrupt_records(), 3) << "a record counts once, however often it comes";

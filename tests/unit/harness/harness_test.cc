@@ -31,13 +31,15 @@ void pass(Subject&) {}
 void crash(Subject&) { raise(SIGSEGV); }
 
 // "pass", "fail: text"
-std::vector<std::string> outcomes(const Tests& tests, RunOptions options = {}, const std::string& library = cpu_path()) {
+std::vector<std::string> outcomes(const Tests& tests, RunOptions options = {},
+                                  const std::string& library = cpu_path()) {
   std::vector<std::string> seen;
   const auto words = [](const Result& r) {
     static const char* const names[] = {"pass", "fail", "unsupported", "unavailable"};
     return std::string(names[static_cast<int>(r.outcome)]) + (r.text.empty() ? "" : ": " + r.text);
   };
-  const std::vector<Result> results = run_tests(library, tests, options, [&](const Result& r) { seen.push_back(words(r)); });
+  const std::vector<Result> results =
+      run_tests(library, tests, options, [&](const Result& r) { seen.push_back(words(r)); });
   EXPECT_EQ(seen.size(), results.size());
   for (size_t i = 0; i < results.size(); ++i) EXPECT_EQ(words(results[i]), seen[i]);
   return seen;
@@ -46,22 +48,30 @@ std::vector<std::string> outcomes(const Tests& tests, RunOptions options = {}, c
 using Words = std::vector<std::string>;
 
 TEST(Harness, TellsWhatTestsThrow) {
-  EXPECT_EQ(outcomes({make("a", "1", pass), make("a", "2", [](Subject&) { fail("broken"); }), make("a", "3", [](Subject&) { throw Unsupported{"no f64"}; }),
-                      make("a", "4", [](Subject&) { throw Unavailable{"one unit"}; }), make("a", "5", [](Subject&) { throw std::runtime_error("oh"); }),
-                      make("a", "6", pass)}),
-            (Words{"pass", "fail: broken", "unsupported: no f64", "unavailable: one unit", "fail: an exception: oh", "pass"}));
+  EXPECT_EQ(outcomes({make("a", "1", pass), make("a", "2", [](Subject&) { fail("broken"); }),
+                      make("a", "3", [](Subject&) { throw Unsupported{"no f64"}; }),
+                      make("a", "4", [](Subject&) { throw Unavailable{"one unit"}; }),
+                      make("a", "5", [](Subject&) { throw std::runtime_error("oh"); }), make("a", "6", pass)}),
+            (Words{"pass", "fail: broken", "unsupported: no f64", "unavailable: one unit", "fail: an exception: oh",
+                   "pass"}));
 }
 
 TEST(Harness, GoesOnBehindACrashAnExitAndAHang) {
-  conformance::Test hang = make("c", "1", [](Subject&) { for (;;) pause(); });
+  conformance::Test hang = make("c", "1", [](Subject&) {
+    for (;;) pause();
+  });
   hang.time_limit_s = 0.5;
-  EXPECT_EQ(outcomes({make("a", "1", pass), make("a", "2", crash), make("a", "3", pass), make("b", "1", [](Subject&) { _exit(3); }),
-                      make("b", "2", [](Subject&) { std::exit(0); }), hang, make("c", "2", pass)}),
-            (Words{"pass", "fail: died of signal 11 (SIGSEGV)", "pass", "fail: exited with 3", "fail: exited with 0", "fail: ran past 0.5 s", "pass"}));
+  EXPECT_EQ(outcomes({make("a", "1", pass), make("a", "2", crash), make("a", "3", pass),
+                      make("b", "1", [](Subject&) { _exit(3); }), make("b", "2", [](Subject&) { std::exit(0); }), hang,
+                      make("c", "2", pass)}),
+            (Words{"pass", "fail: died of signal 11 (SIGSEGV)", "pass", "fail: exited with 3", "fail: exited with 0",
+                   "fail: ran past 0.5 s", "pass"}));
 }
 
 TEST(Harness, ScalesTimeLimits) {
-  conformance::Test hang = make("a", "1", [](Subject&) { for (;;) pause(); });
+  conformance::Test hang = make("a", "1", [](Subject&) {
+    for (;;) pause();
+  });
   RunOptions options;
   options.time_scale = 0.005;
   EXPECT_EQ(outcomes({hang}, options), (Words{"fail: ran past 0.3 s"}));
@@ -72,24 +82,29 @@ TEST(Harness, GivesUpAGroupThatEndsItsProcessThreeTimes) {
   for (int i = 0; i < 6; ++i) tests.push_back(make("a", std::to_string(i), crash));
   tests.push_back(make("b", "1", pass));
   const Words found = outcomes(tests);
-  const std::string died = "fail: died of signal 11 (SIGSEGV)", rest = "not tried: 3 tests of this group ended their process";
+  const std::string died = "fail: died of signal 11 (SIGSEGV)",
+                    rest = "not tried: 3 tests of this group ended their process";
   EXPECT_EQ(found, (Words{died, died, died, "fail: " + rest, "unavailable: " + rest, "unavailable: " + rest, "pass"}));
 }
 
 TEST(Harness, FailsTheFirstTestThatPrints) {
   const auto print = [](Subject&) { std::printf("\nhello\n"); };
-  EXPECT_EQ(outcomes({make("a", "1", pass), make("a", "2", print), make("a", "3", print)}), (Words{"pass", "fail: the backend printed: hello", "pass"}));
-  EXPECT_EQ(outcomes({make("a", "1", [](Subject&) {
-              std::fprintf(stderr, "noise\n==1==ERROR: bad\n");
-              abort();
-            })}),
+  EXPECT_EQ(outcomes({make("a", "1", pass), make("a", "2", print), make("a", "3", print)}),
+            (Words{"pass", "fail: the backend printed: hello", "pass"}));
+  EXPECT_EQ(outcomes({make("a", "1",
+                           [](Subject&) {
+                             std::fprintf(stderr, "noise\n==1==ERROR: bad\n");
+                             abort();
+                           })}),
             (Words{"fail: died of signal 6 (SIGABRT): ==1==ERROR: bad"}));
 }
 
 TEST(Harness, TellsHowAProcessEndedBehindItsLastTest) {
   const auto leave_a_trap = [](Subject&) { std::atexit([] { raise(SIGSEGV); }); };
-  EXPECT_EQ(outcomes({make("a", "1", leave_a_trap), make("a", "2", pass)}),
-            (Words{"pass", "fail: passed; then, when the device was closed and the process ended: died of signal 11 (SIGSEGV)"}));
+  EXPECT_EQ(
+      outcomes({make("a", "1", leave_a_trap), make("a", "2", pass)}),
+      (Words{"pass",
+             "fail: passed; then, when the device was closed and the process ended: died of signal 11 (SIGSEGV)"}));
 }
 
 TEST(Harness, GivesATestAProcessOfItsOwn) {
@@ -104,7 +119,8 @@ TEST(Harness, GivesATestAProcessOfItsOwn) {
 }
 
 TEST(Harness, TriesNothingWithoutALibrary) {
-  const Words found = outcomes({make("a", "1", pass), make("a", "2", pass), make("b", "1", pass)}, {}, "/proc/self/maps");
+  const Words found =
+      outcomes({make("a", "1", pass), make("a", "2", pass), make("b", "1", pass)}, {}, "/proc/self/maps");
   ASSERT_EQ(found.size(), 3u);
   EXPECT_EQ(found[0].substr(0, 6), "fail: ");
   EXPECT_EQ(found[1], "unavailable: not tried: the library was not loaded");
@@ -154,7 +170,8 @@ struct Outcomes {
   }
 };
 
-constexpr Outcome kPass = Outcome::kPass, kFail = Outcome::kFail, kUnsupported = Outcome::kUnsupported, kUnavailable = Outcome::kUnavailable;
+constexpr Outcome kPass = Outcome::kPass, kFail = Outcome::kFail, kUnsupported = Outcome::kUnsupported,
+                  kUnavailable = Outcome::kUnavailable;
 
 TEST(Levels, AreReachedWhereNothingBelowIsMissing) {
   EXPECT_EQ((Outcomes{{}, {{0, kPass}, {1, kPass}, {2, kPass}, {3, kPass}, {4, kPass}}}.level()), 4);

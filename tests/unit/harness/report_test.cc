@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 // A run of some tests with results.
 struct FakeRun {
   FakeRun() { tests.reserve(16); }
-  void add(const std::string& suite, const std::string& group, const std::string& name, Outcome outcome, const std::string& text = "", double size = 0, int level = 1) {
+  void add(const std::string& suite, const std::string& group, const std::string& name, Outcome outcome,
+           const std::string& text = "", double size = 0, int level = 1) {
     Test test;
     test.suite = suite;
     test.group = group;
@@ -55,7 +56,8 @@ TEST(Report, ShowsTheSmallestFailingTestOfAGroupWithItsCommand) {
   run.add("op", "add", "f32[1]", Outcome::kPass, "", 1);
   const std::string text = run.text();
   EXPECT_TRUE(contains(text, "op/add: 2 of 3 tests failed\n    op/add/f32[7,13] it's: small\n")) << text;
-  EXPECT_TRUE(contains(text, "tenon-conform lib/mine.so --seed 1 --filter '^op/add/f32\\[7,13\\] it'\\''s$'\n")) << text;
+  EXPECT_TRUE(contains(text, "tenon-conform lib/mine.so --seed 1 --filter '^op/add/f32\\[7,13\\] it'\\''s$'\n"))
+      << text;
   EXPECT_FALSE(contains(text, "large"));
   EXPECT_EQ(run.last_line(), "level 0: 2 of 3 tests failed");
   EXPECT_FALSE(run.summary.good(-1));
@@ -71,7 +73,9 @@ TEST(Report, GroupsReasonsAndListsMissingOps) {
   EXPECT_TRUE(contains(text, "  bf16: 2 tests: 'no bf16'\n")) << text;
   EXPECT_TRUE(contains(text, "  op/sort: 1 test: 'sort: later'\n")) << text;
   EXPECT_TRUE(contains(text, "  for level 1: mul, sub\n  for level 2: sort\n")) << text;
-  EXPECT_TRUE(contains(text, "level 0: loads\nlevel 1, infers, lacks: op/sub unsupported (1), op/mul unsupported (1)\n")) << text;
+  EXPECT_TRUE(
+      contains(text, "level 0: loads\nlevel 1, infers, lacks: op/sub unsupported (1), op/mul unsupported (1)\n"))
+      << text;
   EXPECT_EQ(run.last_line(), "level 0: 0 of 4 tests failed, 3 unsupported");
   EXPECT_TRUE(run.summary.good(-1));
   EXPECT_TRUE(run.summary.good(0));
@@ -106,17 +110,23 @@ TEST(Report, ReachesNoMoreThanWasAskedFor) {
 TEST(Report, EscapesWhatABackendSays) {
   FakeRun run;
   run.add("op", "add", "f32[7]", Outcome::kFail, "<a \"b\" & \\ \x01 \xFF \xC3\xA9>");
-  EXPECT_TRUE(contains(to_json(run.summary), "\"text\": \"<a \\\"b\\\" & \\\\   ? \xC3\xA9>\"")) << to_json(run.summary);
-  EXPECT_TRUE(contains(to_junit(run.summary), "<failure message=\"&lt;a &quot;b&quot; &amp; \\   ? \xC3\xA9&gt;\"/>")) << to_junit(run.summary);
+  EXPECT_TRUE(contains(to_json(run.summary), "\"text\": \"<a \\\"b\\\" & \\\\   ? \xC3\xA9>\""))
+      << to_json(run.summary);
+  EXPECT_TRUE(contains(to_junit(run.summary), "<failure message=\"&lt;a &quot;b&quot; &amp; \\   ? \xC3\xA9&gt;\"/>"))
+      << to_junit(run.summary);
 }
 
 TEST(Report, WritesCountsForMachines) {
   FakeRun run;
   run.add("load", "", "x", Outcome::kPass, "", 0, 0);
   run.add("op", "add", "f32[7]", Outcome::kUnsupported, "no");
-  EXPECT_TRUE(contains(to_json(run.summary), "\"level\": -1,\n  \"seconds\": 1.5,\n  \"counts\": {\"pass\": 1, \"fail\": 0, \"unsupported\": 1, \"unavailable\": 0},"));
-  EXPECT_TRUE(contains(to_junit(run.summary), "<testsuite name=\"op\" tests=\"1\" failures=\"0\" errors=\"0\" skipped=\"1\">\n"
-                                              "    <testcase classname=\"op.add\" name=\"f32[7]\" time=\"0.25\"><skipped message=\"unsupported: no\"/></testcase>\n"));
+  EXPECT_TRUE(contains(to_json(run.summary),
+                       "\"level\": -1,\n  \"seconds\": 1.5,\n  \"counts\": {\"pass\": 1, \"fail\": 0, \"unsupported\": "
+                       "1, \"unavailable\": 0},"));
+  EXPECT_TRUE(contains(to_junit(run.summary),
+                       "<testsuite name=\"op\" tests=\"1\" failures=\"0\" errors=\"0\" skipped=\"1\">\n"
+                       "    <testcase classname=\"op.add\" name=\"f32[7]\" time=\"0.25\"><skipped "
+                       "message=\"unsupported: no\"/></testcase>\n"));
 }
 
 TEST(Report, CleansTextOfWhatIsNotUtf8) {

@@ -24,14 +24,14 @@ const Case kCases[] = {
     {Activation::kRelu6, 0, [](double x, double) { return std::min(std::max(x, 0.0), 6.0); }},
     {Activation::kLeakyRelu, 0.2, [](double x, double a) { return x > 0 ? x : a * x; }},
     {Activation::kElu, 0.7, [](double x, double a) { return x > 0 ? x : a * (std::exp(x) - 1); }},
-    {Activation::kSelu, 0, [](double x, double) { return 1.05070098735548 * (x > 0 ? x : 1.67326324235438 * (std::exp(x) - 1)); }},
+    {Activation::kSelu, 0,
+     [](double x, double) { return 1.05070098735548 * (x > 0 ? x : 1.67326324235438 * (std::exp(x) - 1)); }},
     {Activation::kSigmoid, 0, sigmoid},
     {Activation::kTanh, 0, [](double x, double) { return std::tanh(x); }},
     {Activation::kSoftplus, 0, softplus},
     {Activation::kGelu, 0, [](double x, double) { return x * 0.5 * std::erfc(-x / std::sqrt(2.0)); }},
-    {Activation::kGeluTanh, 0, [](double x, double) {
-       return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-     }},
+    {Activation::kGeluTanh, 0,
+     [](double x, double) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }},
     {Activation::kSilu, 0, [](double x, double) { return x * sigmoid(x, 0); }},
     {Activation::kMish, 0, [](double x, double) { return x * std::tanh(softplus(x, 0)); }},
     {Activation::kHardSigmoid, 0, [](double x, double) { return std::min(std::max(x + 3, 0.0), 6.0) / 6; }},
@@ -110,7 +110,9 @@ TEST(DotBiasAct, AddsBiasAndResidualBeforeTheActivation) {
       residual{0.3, -0.6, 0.9, 0.4};
   for (const Case& c : kCases) {
     SCOPED_TRACE(activation_name(c.act));
-    const Build f = [&](const Tensors& in) { return Tensors{dot_bias_act(in[0], in[1], in[2], in[3], c.act, c.alpha)}; };
+    const Build f = [&](const Tensors& in) {
+      return Tensors{dot_bias_act(in[0], in[1], in[2], in[3], c.act, c.alpha)};
+    };
     const std::vector<Feed> feeds{f64({2, 3}, a), f64({3, 2}, b), f64({2}, bias), f64({2, 2}, residual)};
     expect_near(value(f, feeds), plain_dense(c, a, b, bias, residual));
     expect_gradients(f, feeds);
@@ -188,7 +190,8 @@ TEST(Epilogue, GradientsOfMixedPrecisionHaveTheOperandsDtypes) {
   const auto feed = [&](DType dtype, const Shape& shape) {
     return Tensor(&graph, graph.add_input({dtype, shape}, Role::kFeed, "x"));
   };
-  const Tensor x = feed(DType::kBF16, {1, 4, 4, 2}), w = feed(DType::kBF16, {3, 3, 2, 5}), bias = feed(DType::kF32, {5});
+  const Tensor x = feed(DType::kBF16, {1, 4, 4, 2}), w = feed(DType::kBF16, {3, 3, 2, 5}),
+               bias = feed(DType::kF32, {5});
   for (Activation act : {Activation::kRelu, Activation::kGelu}) {
     ConvOptions o;
     o.out = DType::kF32;
@@ -207,7 +210,9 @@ TEST(Epilogue, KeepsDtypesThroughLowering) {
     const BiasActGrad d = bias_act_grad(in[0], in[0], Activation::kSelu);
     return Tensors{dot_bias_act(in[0], in[1], in[2], Tensor(), Activation::kGelu),
                    dot_bias_act(in[0], in[1], Tensor(), Tensor(), Activation::kRelu, 0, to_f32),
-                   activation(in[0], Activation::kMish), activation_grad(in[0], in[0], Activation::kHardSwish), d.dz,
+                   activation(in[0], Activation::kMish),
+                   activation_grad(in[0], in[0], Activation::kHardSwish),
+                   d.dz,
                    d.dbias};
   };
   expect_types_survive_lowering(f, {{DType::kF64, {2, 3}}, {DType::kF64, {3, 4}}, {DType::kF64, {4}}});

@@ -88,8 +88,8 @@ TEST(BatchNormApply, UsesTheMomentsThatAreGiven) {
   const Build f = [](const Tensors& in) {
     return Tensors{batch_norm_apply(in[0], in[1], in[2], in[3], in[4], in[5], {kEps, Activation::kRelu6})};
   };
-  const std::vector<Feed> feeds{f64({2, 2}, {1, 2, 3, 4}),  f64({2}, {2, 3}),   f64({2}, {0.5, 1}),
-                                f64({2}, {0.5, 1}),         f64({2}, {4, 0.25}), f64({2, 2}, {0, 0.1, 0.2, -9})};
+  const std::vector<Feed> feeds{f64({2, 2}, {1, 2, 3, 4}), f64({2}, {2, 3}),    f64({2}, {0.5, 1}),
+                                f64({2}, {0.5, 1}),        f64({2}, {4, 0.25}), f64({2, 2}, {0, 0.1, 0.2, -9})};
   Doubles y;
   for (int e = 0; e < 4; ++e) {
     const double g[] = {2, 3}, b[] = {0.5, 1}, m[] = {0.5, 1}, v[] = {4, 0.25}, r[] = {0, 0.1, 0.2, -9};
@@ -125,8 +125,8 @@ TEST(BatchNorm, TakesHalfPrecisionImagesWithF32Parameters) {
       EXPECT_EQ(n.mean.dtype(), DType::kF32);
       EXPECT_EQ(d.dx.dtype(), dtype);
       EXPECT_EQ(d.dgamma.dtype(), DType::kF32);
-      return Tensors{n.y, n.mean, n.var, d.dx, d.dgamma, d.dbeta, d.dresidual,
-                     batch_norm_apply(x, gamma, gamma, n.mean, n.var, x, {})};
+      return Tensors{n.y,      n.mean,  n.var,       d.dx,
+                     d.dgamma, d.dbeta, d.dresidual, batch_norm_apply(x, gamma, gamma, n.mean, n.var, x, {})};
     };
     expect_types_survive_lowering(f, {{DType::kF64, {4, 3}}, {DType::kF64, {3}}});
   }

@@ -20,8 +20,10 @@ double uniform(uint64_t& state) { return static_cast<double>(next(state) >> 11) 
 
 reference::Tensor reference_tensor(const Feed& feed) {
   reference::Tensor t = reference::zeros(static_cast<int32_t>(feed.type.dtype), feed.type.shape.vec());
-  if (is_float(feed.type.dtype)) t.f = feed.values;
-  else t.i.assign(feed.values.begin(), feed.values.end());
+  if (is_float(feed.type.dtype))
+    t.f = feed.values;
+  else
+    t.i.assign(feed.values.begin(), feed.values.end());
   return t;
 }
 
@@ -77,7 +79,8 @@ Tensor weighted_sum(const Tensors& results) {
   for (const Tensor& r : results) {
     if (!r || !is_float(r.dtype())) continue;
     const Feed weights = noise(r.shape(), seed++, 0.5, 1.5);
-    const std::string bytes(reinterpret_cast<const char*>(weights.values.data()), weights.values.size() * sizeof(double));
+    const std::string bytes(reinterpret_cast<const char*>(weights.values.data()),
+                            weights.values.size() * sizeof(double));
     const Tensor w = cast(constant(*r.graph(), {DType::kF64, r.shape()}, bytes), r.dtype());
     const Tensor sum = cast(reduce_sum(mul(r, w)), DType::kF64);
     loss = loss ? add(loss, sum) : sum;
@@ -198,7 +201,8 @@ void expect_types_survive_lowering(const Build& build, const std::vector<Type>& 
 }
 
 int count(const Graph& graph, std::string_view op) {
-  return static_cast<int>(std::count_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node& n) { return n.op == op; }));
+  return static_cast<int>(
+      std::count_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node& n) { return n.op == op; }));
 }
 
 }  // namespace tenon::op_testing

@@ -48,10 +48,8 @@ struct Plain {
 };
 
 std::vector<Plain> cases() {
-  return {{4, 4, {{2, 2}, {2, 2}, {0, 0}, {0, 0}}},
-          {5, 6, {{3, 3}, {2, 2}, {1, 0}, {1, 1}}},
-          {5, 6, {{3, 3}, {2, 2}, {1, 0}, {1, 1}, true}},
-          {4, 3, {{4, 3}, {1, 1}, {0, 0}, {0, 0}}},   // global
+  return {{4, 4, {{2, 2}, {2, 2}, {0, 0}, {0, 0}}},       {5, 6, {{3, 3}, {2, 2}, {1, 0}, {1, 1}}},
+          {5, 6, {{3, 3}, {2, 2}, {1, 0}, {1, 1}, true}}, {4, 3, {{4, 3}, {1, 1}, {0, 0}, {0, 0}}},  // global
           {7, 5, {{1, 2}, {3, 1}, {0, 1}, {0, 0}}},   // gaps between windows
           {3, 3, {{3, 3}, {1, 1}, {2, 2}, {2, 2}}}};  // the widest pads
 }
@@ -110,7 +108,11 @@ TEST(MaxPool, NanWinsAndMinusInfinityIsNoPad) {
 
 TEST(AvgPool, GradientIsLinearAndDifferentiable) {
   const PoolOptions o{{3, 2}, {2, 1}, {1, 1}, {0, 0}};
-  expect_gradients([&](const Tensors& in) { return Tensors{avg_pool_grad(in[0], {5, 4}, o)}; }, {noise({1, 2, 4, 2}, 3)});
+  expect_gradients(
+      [&](const Tensors& in) {
+        return Tensors{avg_pool_grad(in[0], {5, 4}, o)};
+      },
+      {noise({1, 2, 4, 2}, 3)});
 }
 
 TEST(Pooling, RefusesWindowsThatHoldNoElement) {
@@ -118,8 +120,9 @@ TEST(Pooling, RefusesWindowsThatHoldNoElement) {
   const std::vector<Type> image{{DType::kF32, {1, 4, 4, 3}}};
   EXPECT_EQ(error_of(f({{2, 2}, {1, 1}, {2, 0}, {0, 0}}), image),
             "max_pool 'max_pool': padding 2 and 0 in spatial dimension 0, expected less than the window 2");
-  EXPECT_EQ(error_of(f({{5, 2}, {1, 1}, {0, 0}, {0, 0}}), image),
-            "max_pool 'max_pool': input [1,4,4,3] padded by 0 and 0 is smaller than the window 5 in spatial dimension 0");
+  EXPECT_EQ(
+      error_of(f({{5, 2}, {1, 1}, {0, 0}, {0, 0}}), image),
+      "max_pool 'max_pool': input [1,4,4,3] padded by 0 and 0 is smaller than the window 5 in spatial dimension 0");
   EXPECT_EQ(error_of(f({{2}, {1}, {0}, {0}}), image),
             "max_pool 'max_pool': attribute 'window' has 1 numbers, expected 2");
   EXPECT_EQ(error_of(f({{2, 2}, {0, 1}, {0, 0}, {0, 0}}), image),

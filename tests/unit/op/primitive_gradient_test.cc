@@ -16,7 +16,8 @@ Build binary(Tensor (*f)(Tensor, Tensor)) {
 }
 
 TEST(PrimitiveGradient, OfSmoothFunctionsOfAnyNumber) {
-  for (Tensor (*f)(Tensor) : {&neg, &exp, &expm1, &sin, &cos, &tanh, &erf}) expect_gradients(unary(f), {noise({7}, 1, -2, 2)});
+  for (Tensor (*f)(Tensor) : {&neg, &exp, &expm1, &sin, &cos, &tanh, &erf})
+    expect_gradients(unary(f), {noise({7}, 1, -2, 2)});
   expect_gradients(unary(abs), {distinct({8}, 1)});
 }
 
@@ -84,13 +85,18 @@ TEST(PrimitiveGradient, OfMovements) {
   expect_gradients([](const Tensors& in) { return Tensors{slice(in[0], {0, 0, 1}, {1, 2, 3}, {1, 1, 2})}; }, {x});
   expect_gradients([](const Tensors& in) { return Tensors{pad(in[0], {1, 0, 2}, {0, 1, 0}, {0, 2, 1}, 3)}; }, {x});
   expect_gradients([](const Tensors& in) { return Tensors{reverse(in[0], {0, 2})}; }, {x});
-  expect_gradients([](const Tensors& in) { return Tensors{concat({in[0], in[1], in[0]}, 1)}; }, {x, noise({2, 1, 4}, 2)});
+  expect_gradients(
+      [](const Tensors& in) {
+        return Tensors{concat({in[0], in[1], in[0]}, 1)};
+      },
+      {x, noise({2, 1, 4}, 2)});
 }
 
 TEST(PrimitiveGradient, OfGatherDropsIndicesOutside) {
   const Feed i = of(DType::kI32, {4}, {2, 0, 2, 9}), batched = of(DType::kI64, {2, 2}, {1, 1, -1, 0});
   expect_gradients([](const Tensors& in) { return Tensors{gather(in[0], in[1], 1)}; }, {noise({2, 3, 2}, 1), i});
-  expect_gradients([](const Tensors& in) { return Tensors{gather(in[0], in[1], 1, 1)}; }, {noise({2, 3, 2}, 1), batched});
+  expect_gradients([](const Tensors& in) { return Tensors{gather(in[0], in[1], 1, 1)}; },
+                   {noise({2, 3, 2}, 1), batched});
   expect_gradients([](const Tensors& in) { return Tensors{gather(in[0], in[1], 0)}; },
                    {noise({3}, 1), of(DType::kI32, {}, {1})});
 }
@@ -108,7 +114,8 @@ TEST(PrimitiveGradient, OfScatterThatAddsOrSets) {
 
 TEST(PrimitiveGradient, OfSortedValues) {
   for (bool descending : {false, true})
-    expect_gradients([=](const Tensors& in) { return Tensors{sort(in[0], 3, descending).values}; }, {distinct({2, 5}, 1)});
+    expect_gradients([=](const Tensors& in) { return Tensors{sort(in[0], 3, descending).values}; },
+                     {distinct({2, 5}, 1)});
 }
 
 TEST(PrimitiveGradient, OfReductions) {
@@ -119,7 +126,9 @@ TEST(PrimitiveGradient, OfReductions) {
 }
 
 TEST(PrimitiveGradient, OfAProductWithZerosIsThatOfTheOthers) {
-  const Build f = [](const Tensors& in) { return gradients(reduce_sum(reduce(in[0], {1}, ReduceKind::kProd)), {in[0]}); };
+  const Build f = [](const Tensors& in) {
+    return gradients(reduce_sum(reduce(in[0], {1}, ReduceKind::kProd)), {in[0]});
+  };
   expect_near(value(f, {f64({3, 3}, {2, 0, 3, 0, 0, 5, 1, 2, 3})}), {0, 6, 0, 0, 0, 0, 6, 3, 2});
 }
 
@@ -135,8 +144,11 @@ TEST(PrimitiveGradient, OfDotInEveryTransposition) {
         Ints a = lead, b = lead;
         a.insert(a.end(), ta ? std::initializer_list<int64_t>{3, 4} : std::initializer_list<int64_t>{4, 3});
         b.insert(b.end(), tb ? std::initializer_list<int64_t>{2, 3} : std::initializer_list<int64_t>{3, 2});
-        expect_gradients([=](const Tensors& in) { return Tensors{dot(in[0], in[1], {ta, tb})}; },
-                         {noise(Shape(a), 1), noise(Shape(b), 2)});
+        expect_gradients(
+            [=](const Tensors& in) {
+              return Tensors{dot(in[0], in[1], {ta, tb})};
+            },
+            {noise(Shape(a), 1), noise(Shape(b), 2)});
       }
 }
 
@@ -155,9 +167,9 @@ struct ConvCase {
 std::vector<ConvCase> conv_cases() {
   return {{{1, 4, 4, 2}, {3, 3, 2, 3}, {}},
           {{2, 5, 4, 2}, {3, 2, 1, 4}, conv_of({2, 1}, {1, 0}, {1, 2}, {1, 2}, 2)},
-          {{2, 6, 3}, {2, 3, 2}, conv_of({3}, {0}, {0}, {1}, 1)},                              // unused end
+          {{2, 6, 3}, {2, 3, 2}, conv_of({3}, {0}, {0}, {1}, 1)},  // unused end
           {{1, 3, 2, 3, 2}, {2, 1, 2, 2, 2}, conv_of({1, 1, 2}, {1, 0, 0}, {0, 0, 1}, {1, 1, 1}, 1)},
-          {{1, 4, 4, 3}, {2, 2, 1, 3}, conv_of({1, 1}, {1, 1}, {0, 0}, {1, 1}, 3)}};          // depthwise
+          {{1, 4, 4, 3}, {2, 2, 1, 3}, conv_of({1, 1}, {1, 1}, {0, 0}, {1, 1}, 3)}};  // depthwise
 }
 
 TEST(PrimitiveGradient, OfConvAndOfItsOwnGradients) {

@@ -49,8 +49,8 @@ TEST(Simplify, MergesEqualNodes) {
 
 TEST(Simplify, TellsAttributesAndConstantsApart) {
   Sketch k;
-  const Graph g = k.simplified({reduce(k.x, {0}, ReduceKind::kSum), reduce(k.x, {0}, ReduceKind::kMax),
-                                k.x * 0.1, k.x * (0.1 + 1e-8)});
+  const Graph g = k.simplified(
+      {reduce(k.x, {0}, ReduceKind::kSum), reduce(k.x, {0}, ReduceKind::kMax), k.x * 0.1, k.x * (0.1 + 1e-8)});
   EXPECT_EQ(count(g, "reduce"), 2);
   EXPECT_EQ(count(g, "mul"), 2);
 }
@@ -83,8 +83,8 @@ TEST(Simplify, DropsDeadCode) {
 TEST(Simplify, RemovesOperationsThatChangeNothing) {
   Sketch k;
   const Tensor zero = full_like(k.x, 0), one = full_like(k.x, 1);
-  const Graph g = k.simplified({k.x * 1, 1 * k.x, k.x / 1, k.x - 0, k.x + 0, mul(k.x, one), sub(k.x, zero),
-                                reshape(reshape(k.x, {6}), {2, 3})});
+  const Graph g = k.simplified(
+      {k.x * 1, 1 * k.x, k.x / 1, k.x - 0, k.x + 0, mul(k.x, one), sub(k.x, zero), reshape(reshape(k.x, {6}), {2, 3})});
   for (size_t i = 0; i < g.results.size(); ++i) EXPECT_EQ(source(g, i), "input") << i;
 }
 
@@ -94,7 +94,7 @@ TEST(Simplify, KeepsOperationsThatChangeSomething) {
   EXPECT_EQ(source(g, 0), "div");
   EXPECT_EQ(source(g, 1), "sub");
   EXPECT_EQ(g.type(g.results[2].value).shape, (Shape{2, 3}));  // s * ones is no s
-  EXPECT_EQ(source(g, 3), "mul");                             // NaN * 0 is NaN
+  EXPECT_EQ(source(g, 3), "mul");                              // NaN * 0 is NaN
 }
 
 TEST(Simplify, FoldsConstants) {

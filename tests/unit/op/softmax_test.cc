@@ -134,16 +134,25 @@ TEST(SoftmaxCrossEntropy, LossOfHalfPrecisionLogitsIsF32) {
 TEST(SoftmaxCrossEntropy, NamesALabelThatDoesNotFit) {
   EXPECT_EQ(error_of(cross_entropy({1, 0, kNever}), {{DType::kF32, {8, 10}}, {DType::kI32, {8, 1}}}),
             "softmax_cross_entropy 'softmax_cross_entropy': operand 1 'label' has shape [8,1], expected [8]");
-  EXPECT_EQ(error_of(cross_entropy({1, 0, kNever}), {{DType::kF32, {8, 10}}, {DType::kF32, {8}}}),
-            "softmax_cross_entropy 'softmax_cross_entropy': operand 1 'label' is f32[8], expected f32[8,10] as operand 0 "
-            "'x'");
+  EXPECT_EQ(
+      error_of(cross_entropy({1, 0, kNever}), {{DType::kF32, {8, 10}}, {DType::kF32, {8}}}),
+      "softmax_cross_entropy 'softmax_cross_entropy': operand 1 'label' is f32[8], expected f32[8,10] as operand 0 "
+      "'x'");
 }
 
 TEST(Softmax, KeepsDtypesThroughLowering) {
   const Build f = [](const Tensors& in) {
     const Tensor y = softmax(in[0]), z = log_softmax(in[0], 0);
-    const CrossEntropy c = softmax_cross_entropy_per_example(in[0], in[1], {0.9, 0.1, 7}), d = softmax_cross_entropy_per_example(in[0], y);
-    return Tensors{y, z, softmax_grad(z, y, -1), log_softmax_grad(y, z, 0), c.loss, c.lse, d.loss, d.lse,
+    const CrossEntropy c = softmax_cross_entropy_per_example(in[0], in[1], {0.9, 0.1, 7}),
+                       d = softmax_cross_entropy_per_example(in[0], y);
+    return Tensors{y,
+                   z,
+                   softmax_grad(z, y, -1),
+                   log_softmax_grad(y, z, 0),
+                   c.loss,
+                   c.lse,
+                   d.loss,
+                   d.lse,
                    softmax_cross_entropy_grad(c.loss, in[0], in[1], c.lse, {}),
                    softmax_cross_entropy_grad(d.loss, in[0], y, d.lse, {})};
   };

@@ -35,7 +35,8 @@ TEST(Emit, PutsTheScopeBeforeTheNameInMessages) {
 
 TEST(Emit, RefusesConstantsThatTheirDTypeDoesNotHold) {
   const auto error = [](DType dtype, double value) {
-    return error_of([=](const Tensors& in) { return Tensors{full(*in[0].graph(), dtype, {}, value)}; }, {{DType::kF32, {}}});
+    return error_of([=](const Tensors& in) { return Tensors{full(*in[0].graph(), dtype, {}, value)}; },
+                    {{DType::kF32, {}}});
   };
   EXPECT_EQ(error(DType::kI32, 3e9), "constant: 3e+09 is outside i32");
   EXPECT_EQ(error(DType::kI64, -kInf), "constant: -inf is outside i64");
@@ -47,17 +48,33 @@ TEST(Emit, RefusesUnknownOpsAttributesAndCounts) {
   const std::vector<Type> x{{DType::kF32, {2}}};
   EXPECT_EQ(error_of([](const Tensors& in) { return emit_all("sine", in); }, x),
             "sine 'sine': no op of name sine and version 1");
-  EXPECT_EQ(error_of([](const Tensors& in) { return emit_all("sin", in, {{"turns", 1.0}}); }, x),
+  EXPECT_EQ(error_of(
+                [](const Tensors& in) {
+                  return emit_all("sin", in, {{"turns", 1.0}});
+                },
+                x),
             "sin 'sin': has no attribute 'turns'");
   EXPECT_EQ(error_of([](const Tensors& in) { return emit_all("softmax", in); }, x),
             "softmax 'softmax': attribute 'axis' is missing");
-  EXPECT_EQ(error_of([](const Tensors& in) { return emit_all("softmax", in, {{"axis", 0.0}}); }, x),
+  EXPECT_EQ(error_of(
+                [](const Tensors& in) {
+                  return emit_all("softmax", in, {{"axis", 0.0}});
+                },
+                x),
             "softmax 'softmax': attribute 'axis' is not of type i64");
-  EXPECT_EQ(error_of([](const Tensors& in) { return emit_all("sin", {in[0], in[0]}); }, x),
+  EXPECT_EQ(error_of(
+                [](const Tensors& in) {
+                  return emit_all("sin", {in[0], in[0]});
+                },
+                x),
             "sin 'sin': has 2 operands, takes 1");
   EXPECT_EQ(error_of([](const Tensors& in) { return emit_all("add", {in[0]}); }, x),
             "add 'add': operand 1 'b' is missing");
-  EXPECT_EQ(error_of([](const Tensors& in) { return emit_all("add", {Tensor(), in[0]}); }, x),
+  EXPECT_EQ(error_of(
+                [](const Tensors& in) {
+                  return emit_all("add", {Tensor(), in[0]});
+                },
+                x),
             "add 'add': operand 0 'a' is missing");
 }
 
@@ -70,9 +87,7 @@ TEST(Emit, RefusesTensorsOfTwoGraphsAndTensorsNeverSet) {
 }
 
 TEST(Emit, RefusesResultsTooLargeToCount) {
-  const Build f = [](const Tensors& in) {
-    return Tensors{broadcast(in[0], {int64_t{1} << 40, int64_t{1} << 40}, {})};
-  };
+  const Build f = [](const Tensors& in) { return Tensors{broadcast(in[0], {int64_t{1} << 40, int64_t{1} << 40}, {})}; };
   EXPECT_NE(error_of(f, {{DType::kF32, {}}}), "");
 }
 

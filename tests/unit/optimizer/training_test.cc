@@ -34,9 +34,14 @@ Tensor cnn(Tensor x, Mode mode) {
 }
 
 Tensor sepconv(Tensor x, Mode) {
-  x = separable_conv2d(x, {.filters = 4, .kernel = 3, .strides = 2, .padding = same, .activation = relu,
+  x = separable_conv2d(x, {.filters = 4,
+                           .kernel = 3,
+                           .strides = 2,
+                           .padding = same,
+                           .activation = relu,
                            .kernel_initializer = &golden_kernel});
-  x = conv2d_transpose(x, {.filters = 3, .kernel = 3, .strides = 2, .padding = same, .kernel_initializer = &golden_kernel});
+  x = conv2d_transpose(
+      x, {.filters = 3, .kernel = 3, .strides = 2, .padding = same, .kernel_initializer = &golden_kernel});
   x = group_normalization(x, {.groups = 3});
   return three(global_average_pool2d(average_pool2d(x, {.pool_size = 3, .strides = 2, .padding = same})));
 }
@@ -54,8 +59,10 @@ std::optional<Optimizer> optimizer_of(const std::string& call) {
   const golden::Arguments a = golden::arguments(call.substr(bracket + 1, call.size() - bracket - 2));
   const LearningRate rate = golden::number(a, "0", 0);
   if (name == "SGD")
-    return SGD({.learning_rate = rate, .momentum = golden::number(a, "momentum", 0),
-                .nesterov = golden::flag(a, "nesterov"), .clipnorm = golden::number(a, "clipnorm", 0)});
+    return SGD({.learning_rate = rate,
+                .momentum = golden::number(a, "momentum", 0),
+                .nesterov = golden::flag(a, "nesterov"),
+                .clipnorm = golden::number(a, "clipnorm", 0)});
   if (name == "Adam") return Adam(rate);
   if (name == "AdamW") return AdamW({.learning_rate = rate, .weight_decay = golden::number(a, "weight_decay", 0)});
   if (name == "RMSprop") return RMSprop(rate);

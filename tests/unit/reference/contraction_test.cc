@@ -94,7 +94,11 @@ TEST(Contraction, GradientsOfASmallConvolution) {
 TEST(Contraction, GradientsAreTheTransposesOfConv) {
   const Tensor x = scattered({2, 6, 5, 4}, 1), w = scattered({3, 2, 2, 6}, 2);
   const auto geometry = [](Node& node) -> Node& {
-    return node.list("strides", {2, 1}).list("low", {1, 0}).list("high", {2, 1}).list("dilation", {1, 2}).i64("groups", 2);
+    return node.list("strides", {2, 1})
+        .list("low", {1, 0})
+        .list("high", {2, 1})
+        .list("dilation", {1, 2})
+        .i64("groups", 2);
   };
   // rows: (6 + 3 - 2 - 1) / 2 + 1 = 4; columns: 5 + 1 - 2 - 1 + 1 = 4
   const Ints y_dims = {2, 4, 4, 6};

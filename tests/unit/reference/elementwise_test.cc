@@ -83,7 +83,8 @@ TEST(Elementwise, MaxAndMinOfBoolAreOrAndAnd) {
 
 TEST(Elementwise, PowAndAtan2HaveTheEdgesOfLibm) {
   expect_floats(apply("pow", {2, 0, -8, kNaN, 1}, {-1, 0, 1.0 / 3, 0, kNaN}), {0.5, 1, kNaN, 1, 1});
-  expect_floats(apply("atan2", {1, 0, -1}, {1, -1, 0}), {0.7853981633974483, 3.141592653589793, -1.5707963267948966}, 1e-15);
+  expect_floats(apply("atan2", {1, 0, -1}, {1, -1, 0}), {0.7853981633974483, 3.141592653589793, -1.5707963267948966},
+                1e-15);
 }
 
 TEST(Elementwise, ARankZeroOperandServesEveryElement) {

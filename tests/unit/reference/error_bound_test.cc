@@ -100,8 +100,7 @@ TEST(ErrorBound, AFactorWidensForChains) {
 TEST(ErrorBound, MismatchNamesTheFirstElementThatIsOff) {
   const Tensor expected = floats({2, 2}, {1, kNaN, kInf, 0}), tolerance = floats({2, 2}, {0.5, 0, 0, 0}, TENON_F64);
   EXPECT_EQ(mismatch(floats({2, 2}, {1.5, kNaN, kInf, -0.0}), expected, tolerance), "");
-  EXPECT_EQ(mismatch(floats({2, 2}, {1, 2, kInf, 0}), expected, tolerance),
-            "at [0,1]: found 2, expected nan within 0");
+  EXPECT_EQ(mismatch(floats({2, 2}, {1, 2, kInf, 0}), expected, tolerance), "at [0,1]: found 2, expected nan within 0");
   EXPECT_EQ(mismatch(floats({2, 2}, {1, kNaN, 3e38, 0}), expected, tolerance),
             "at [1,0]: found 3e+38, expected inf within 0");
   EXPECT_EQ(mismatch(ints({1}, {3}), ints({1}, {4}), floats({1}, {0}, TENON_F64)), "at [0]: found 3, expected 4");

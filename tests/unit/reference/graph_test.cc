@@ -98,8 +98,9 @@ TEST(Graph, InputsMustMatchTheirDeclaration) {
   std::vector<Tensor> results;
   const FlatGraph flat = affine();
   EXPECT_EQ(evaluate_graph(*flat.graph(), {}, Rounding::kExact, results), "the graph has 2 inputs, given 0");
-  EXPECT_EQ(evaluate_graph(*flat.graph(), {floats({2}, {1, 2}), floats({}, {1}, TENON_BF16)}, Rounding::kExact, results),
-            "input 0 is declared bf16[2], found f32[2]");
+  EXPECT_EQ(
+      evaluate_graph(*flat.graph(), {floats({2}, {1, 2}), floats({}, {1}, TENON_BF16)}, Rounding::kExact, results),
+      "input 0 is declared bf16[2], found f32[2]");
 }
 
 }  // namespace

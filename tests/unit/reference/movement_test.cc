@@ -14,9 +14,8 @@ Tensor counting(const std::vector<int64_t>& dims) {
 TEST(Movement, IotaCountsAlongItsAxis) {
   EXPECT_EQ(Node("iota", {}).list("shape", {2, 3}).i64("axis", 1).dtype("dtype", TENON_I32).run(TENON_I32, {2, 3}).i,
             (Ints{0, 1, 2, 0, 1, 2}));
-  expect_floats(
-      Node("iota", {}).list("shape", {2, 2}).i64("axis", 0).dtype("dtype", TENON_F32).run(TENON_F32, {2, 2}),
-      {0, 0, 1, 1});
+  expect_floats(Node("iota", {}).list("shape", {2, 2}).i64("axis", 0).dtype("dtype", TENON_F32).run(TENON_F32, {2, 2}),
+                {0, 0, 1, 1});
 }
 
 TEST(Movement, ReshapeKeepsTheOrder) {

@@ -42,7 +42,8 @@ class Maker {
     for (size_t i = 2 + pick(24); i > 0; --i) node();
     for (size_t i = 0; i < s_.states.size(); ++i)
       if (pick(4)) s_.results.push_back({flat_value(), TENON_MODE_LAST, static_cast<int>(i)});
-    for (size_t i = 1 + pick(4); i > 0; --i) s_.results.push_back({any_value(), pick(3) ? TENON_MODE_LAST : TENON_MODE_EACH});
+    for (size_t i = 1 + pick(4); i > 0; --i)
+      s_.results.push_back({any_value(), pick(3) ? TENON_MODE_LAST : TENON_MODE_EACH});
     if (pick(2)) s_.results.push_back({s_.results[pick(s_.results.size())].value, TENON_MODE_LAST});  // once more
     std::shuffle(s_.results.begin(), s_.results.end(), random_);
     return s_;
@@ -80,11 +81,13 @@ class Maker {
   }
 
   void node() {
-    static const char* const kOps[] = {"add", "add", "sub", "mul", "neg", "neg", "reverse", "total", "rotate", "squares", "both", "reshape", "reshape", "plus"};
+    static const char* const kOps[] = {"add",   "add",    "sub",     "mul",  "neg",     "neg",     "reverse",
+                                       "total", "rotate", "squares", "both", "reshape", "reshape", "plus"};
     NodeOf n{kOps[pick(std::size(kOps))], {any_value()}, {}};
     if (n.op == "plus" && s_.scalars.empty()) n.op = "neg";
     if (n.op == "plus") n.operands.push_back(s_.scalars[pick(s_.scalars.size())]);
-    if (n.op == "add" || n.op == "sub" || n.op == "mul" || n.op == "both") n.operands.push_back(same_dims(n.operands[0]));
+    if (n.op == "add" || n.op == "sub" || n.op == "mul" || n.op == "both")
+      n.operands.push_back(same_dims(n.operands[0]));
     n.results.push_back(value(n.op == "reshape" ? kDims[pick(3)] : s_.dims[n.operands[0]]));
     if (n.op == "both") n.results.push_back(value(s_.dims[n.operands[0]]));
     s_.nodes.push_back(n);
@@ -101,7 +104,8 @@ GraphBuilder build(const Sketch& s) {
   for (uint32_t v : s.feeds) id[v] = b.input(TENON_I64, s.dims[v], TENON_ROLE_FEED);
   for (uint32_t v : s.scalars) id[v] = b.input(TENON_I64, s.dims[v], TENON_ROLE_SCALAR);
   for (size_t i = 0; i < s.constants.size(); ++i)
-    id[s.constants[i]] = b.constant(TENON_I64, s.dims[s.constants[i]], s.constant_values[i].data(), s.constant_values[i].size() * 8);
+    id[s.constants[i]] =
+        b.constant(TENON_I64, s.dims[s.constants[i]], s.constant_values[i].data(), s.constant_values[i].size() * 8);
   int n = 0;
   for (const NodeOf& node : s.nodes) {
     std::vector<uint32_t> in, out;
@@ -163,8 +167,10 @@ Outcome expected(const Sketch& s) {
       for (size_t i = 0; i < kSize; ++i) row[i] = at(v[s.results[r].value], i);
       if (s.results[r].state >= 0) next[s.states[static_cast<size_t>(s.results[r].state)]] = row;
       Numbers& all = out.results[r];
-      if (s.results[r].mode == TENON_MODE_EACH) all.insert(all.end(), row.begin(), row.end());
-      else all = row;
+      if (s.results[r].mode == TENON_MODE_EACH)
+        all.insert(all.end(), row.begin(), row.end());
+      else
+        all = row;
     }
     v = next;
   }
@@ -179,7 +185,8 @@ Outcome found(Toy& toy, const Sketch& s) {
   for (uint32_t x : s.states) a.inputs.push_back(toy.buffer(first_value(x)));
   for (uint32_t x : s.feeds) a.inputs.push_back(toy.buffer(first_value(x)));
   for (const ResultOf& r : s.results)
-    a.results.push_back(r.state >= 0 ? a.inputs[static_cast<size_t>(r.state)] : toy.buffer(Numbers(kSize * kIterations, -1)));
+    a.results.push_back(r.state >= 0 ? a.inputs[static_cast<size_t>(r.state)]
+                                     : toy.buffer(Numbers(kSize * kIterations, -1)));
   for (uint32_t it = 0; it < kIterations; ++it)
     for (uint32_t x : s.scalars) a.scalars.push_back({.i64 = int64_t{x} + it});
   EXPECT_EQ(run(toy, program, a), kIterations);
@@ -195,10 +202,12 @@ std::string describe(const Sketch& s) {
   const auto list = [&](const std::vector<uint32_t>& v) {
     for (uint32_t x : v) text += " " + std::to_string(x);
   };
-  text += "states", list(s.states), text += " feeds", list(s.feeds), text += " constants", list(s.constants), text += "\n";
+  text += "states", list(s.states), text += " feeds", list(s.feeds), text += " constants", list(s.constants),
+      text += "\n";
   for (const NodeOf& n : s.nodes) list(n.results), text += " = " + n.op, list(n.operands), text += "\n";
   for (const ResultOf& r : s.results)
-    text += "result " + std::to_string(r.value) + " mode " + std::to_string(r.mode) + " state " + std::to_string(r.state) + "\n";
+    text += "result " + std::to_string(r.value) + " mode " + std::to_string(r.mode) + " state " +
+            std::to_string(r.state) + "\n";
   return text;
 }
 

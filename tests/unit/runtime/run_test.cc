@@ -195,7 +195,8 @@ TEST(Run, ABadBatchFailsTheQueueWithTheIterationsBeforeItDone) {
 TEST(Run, GivesEachIterationItsScalars) {
   Toy toy(2);
   GraphBuilder b;
-  const uint32_t s = state(b), first = b.input(TENON_I64, {}, TENON_ROLE_SCALAR), second = b.input(TENON_I64, {}, TENON_ROLE_SCALAR);
+  const uint32_t s = state(b), first = b.input(TENON_I64, {}, TENON_ROLE_SCALAR),
+                 second = b.input(TENON_I64, {}, TENON_ROLE_SCALAR);
   b.result(apply(b, "plus", {apply(b, "plus", {s, first}), second}), TENON_MODE_LAST, 1);
   tenon_program* program = toy.compile(b, 3);
   tenon_buffer* x = toy.buffer(filled(0));
@@ -228,7 +229,8 @@ TEST(Run, ViewsOfInputsStatesAndResultsAreTheirOperands) {
   b.result(reshaped(b, x, {2, 4}));
   b.result(reshaped(b, next, {8, 1}));
   tenon_program* program = toy.compile(b);
-  tenon_buffer *st = toy.buffer(counting(1)), *y = toy.buffer(filled(0)), *z = toy.buffer(filled(0)), *w = toy.buffer(filled(0));
+  tenon_buffer *st = toy.buffer(counting(1)), *y = toy.buffer(filled(0)), *z = toy.buffer(filled(0)),
+               *w = toy.buffer(filled(0));
   run(toy, program, {{st, toy.buffer(filled(10))}, {st, y, z, w}});
   EXPECT_EQ(toy.read(st, kN), counting(11));
   EXPECT_EQ(toy.read(w, kN), counting(11));
@@ -311,7 +313,8 @@ TEST(Compile, TellsWhatItNeedsWhenThatIsOverTheLimit) {
 TEST(Programs, ShareBuffersAndWorkspaces) {
   Toy toy;
   GraphBuilder negate;
-  negate.result(apply(negate, "rotate", {apply(negate, "reverse", {apply(negate, "neg", {state(negate)})})}), TENON_MODE_LAST, 1);
+  negate.result(apply(negate, "rotate", {apply(negate, "reverse", {apply(negate, "neg", {state(negate)})})}),
+                TENON_MODE_LAST, 1);
   tenon_program *add = toy.compile(accumulator()), *neg = toy.compile(negate);
   const uint64_t before = toy.bytes_in_use();
   tenon_program* again = toy.compile(negate);
@@ -336,7 +339,8 @@ TEST(Queues, KeepTicketsOfTheirOwn) {
 }
 
 // Submits a run without waiting for it.
-uint64_t submit(const Toy& toy, tenon_queue* queue, tenon_program* program, const Arguments& a, std::vector<tenon_point> after = {}) {
+uint64_t submit(const Toy& toy, tenon_queue* queue, tenon_program* program, const Arguments& a,
+                std::vector<tenon_point> after = {}) {
   tenon_run r{};
   r.struct_size = sizeof r;
   r.program = program;

@@ -12,31 +12,35 @@ int64_t wrap(uint64_t v) { return static_cast<int64_t>(v); }
 
 template <class F>
 void elementwise(KernelTable& table, const char* op, F f) {
-  table.add(op, [](const NodeView&) { return take(); }, [f](const NodeView& node, const Env&) {
-    const int64_t n = node.out(0).elements();
-    Kernel k;
-    k.threads = kAllThreads;
-    k.in_place = {{0, 0}, {1, 0}};
-    k.run = [f, n](const Call& c) {
-      const auto *a = c.in<uint64_t>(0), *b = c.in<uint64_t>(1);
-      auto* y = c.out<int64_t>(0);
-      const Slice s = c.share(n);
-      for (int64_t i = s.begin; i < s.end; ++i) y[i] = wrap(f(a[i], b[i]));
-    };
-    return k;
-  });
+  table.add(
+      op, [](const NodeView&) { return take(); },
+      [f](const NodeView& node, const Env&) {
+        const int64_t n = node.out(0).elements();
+        Kernel k;
+        k.threads = kAllThreads;
+        k.in_place = {{0, 0}, {1, 0}};
+        k.run = [f, n](const Call& c) {
+          const auto *a = c.in<uint64_t>(0), *b = c.in<uint64_t>(1);
+          auto* y = c.out<int64_t>(0);
+          const Slice s = c.share(n);
+          for (int64_t i = s.begin; i < s.end; ++i) y[i] = wrap(f(a[i], b[i]));
+        };
+        return k;
+      });
 }
 
 // One operand of n elements, one result.
 void unary(KernelTable& table, const char* op, std::function<void(const Call&, int64_t n)> run, Kernel shape) {
-  table.add(op, [](const NodeView&) { return take(); }, [=](const NodeView& node, const Env&) {
-    const int64_t n = node.in(0).elements();
-    Kernel k = shape;
-    k.scratch_bytes *= static_cast<uint64_t>(n);
-    k.thread_scratch_bytes *= static_cast<uint64_t>(n);
-    k.run = [run, n](const Call& c) { run(c, n); };
-    return k;
-  });
+  table.add(
+      op, [](const NodeView&) { return take(); },
+      [=](const NodeView& node, const Env&) {
+        const int64_t n = node.in(0).elements();
+        Kernel k = shape;
+        k.scratch_bytes *= static_cast<uint64_t>(n);
+        k.thread_scratch_bytes *= static_cast<uint64_t>(n);
+        k.run = [run, n](const Call& c) { run(c, n); };
+        return k;
+      });
 }
 
 Kernel shape(uint32_t threads, bool in_place, uint64_t scratch = 0, uint64_t own = 0) {
@@ -137,7 +141,8 @@ struct Toy::Pool {
 };
 
 Toy::Toy(int threads, bool worker_queues) : pool_(new Pool(threads)) {
-  static const HostBackend here{"toy", "1.0", "Toy", TENON_CPU, fill}, workers{"toy", "1.0", "Toy", TENON_CPU, fill, true};
+  static const HostBackend here{"toy", "1.0", "Toy", TENON_CPU, fill},
+      workers{"toy", "1.0", "Toy", TENON_CPU, fill, true};
   const HostBackend& config = worker_queues ? workers : here;
   pool_->host.struct_size = sizeof(tenon_host);
   pool_->host.threads = static_cast<uint32_t>(threads);
@@ -158,7 +163,8 @@ Toy::~Toy() {
   table.device_close(device);
 }
 
-tenon_status Toy::compile(const GraphBuilder& graph, const tenon_options& options, tenon_program** out, tenon_info* info) {
+tenon_status Toy::compile(const GraphBuilder& graph, const tenon_options& options, tenon_program** out,
+                          tenon_info* info) {
   const FlatGraph flat = graph.build();
   return table.compile(device, flat.graph(), &options, out, info);
 }

@@ -32,7 +32,8 @@ class Toy {
 
   // Fails the test when it cannot be compiled.
   tenon_program* compile(const GraphBuilder& graph, uint32_t max_iterations = 1);
-  tenon_status compile(const GraphBuilder& graph, const tenon_options& options, tenon_program** out, tenon_info* info = nullptr);
+  tenon_status compile(const GraphBuilder& graph, const tenon_options& options, tenon_program** out,
+                       tenon_info* info = nullptr);
   tenon_buffer* buffer(const Numbers& values);
   Numbers read(tenon_buffer* buffer, size_t n) const;
   void write(tenon_buffer* buffer, const Numbers& values) const;
@@ -52,7 +53,8 @@ struct Arguments {
   uint32_t iterations = 1;
   const tenon_feed* feed = nullptr;
 };
-tenon_status run(const Toy& toy, tenon_queue* queue, tenon_program* program, const Arguments& a, uint32_t* done = nullptr);
+tenon_status run(const Toy& toy, tenon_queue* queue, tenon_program* program, const Arguments& a,
+                 uint32_t* done = nullptr);
 // Fails the test on an error; returns how many iterations were done.
 uint32_t run(const Toy& toy, tenon_program* program, const Arguments& a);
 

@@ -23,16 +23,17 @@ std::vector<T> read(const BundleReader& reader, const std::string& name) {
 }
 
 const std::vector<std::string> kStrings = {"first", "", [] {
-  std::string s;
-  for (int i = 0; i < 100; ++i) s += std::string("\x00\xff", 2);
-  return s;
-}()};
+                                             std::string s;
+                                             for (int i = 0; i < 100; ++i) s += std::string("\x00\xff", 2);
+                                             return s;
+                                           }()};
 
 // What tests/golden/tensor_bundle/make.py saves.
 Status write_golden(const std::string& prefix) {
   TENON_ASSIGN(BundleWriter out, BundleWriter::create(prefix));
   TENON_TRY(out.add("dense/bias", {DType::kF32, {2}}, bytes_of(std::vector<float>{1.5f, -2.25f})));
-  TENON_TRY(out.add("dense/kernel", {DType::kF32, {3, 2}}, bytes_of(std::vector<float>{-0.5f, -0.25f, 0, 0.25f, 0.5f, 0.75f})));
+  TENON_TRY(out.add("dense/kernel", {DType::kF32, {3, 2}},
+                    bytes_of(std::vector<float>{-0.5f, -0.25f, 0, 0.25f, 0.5f, 0.75f})));
   TENON_TRY(out.add("empty", {DType::kF32, {0, 4}}, std::span<const std::byte>()));
   TENON_TRY(out.add("flags", {DType::kBool, {3}}, bytes_of(std::vector<uint8_t>{1, 0, 1})));
   TENON_TRY(out.add_scalar("global_step", 30));
@@ -131,9 +132,14 @@ TEST(TensorBundle, MistakesOfTheCallerAreNamed) {
     return first;
   };
   const std::string where = "checkpoint " + (dir / "ckpt") + ": ";
-  EXPECT_EQ(message([](BundleWriter& out) { return out.add("x", {DType::kF32, {2}}, bytes_of(std::vector<float>(3))); }),
+  EXPECT_EQ(message([](BundleWriter& out) {
+              return out.add("x", {DType::kF32, {2}}, bytes_of(std::vector<float>(3)));
+            }),
             where + "variable 'x' is f32[2] but has 12 bytes, expected 8");
-  EXPECT_EQ(message([](BundleWriter& out) { (void)out.add_scalar("x", 1); return out.add_scalar("x", 1); }),
+  EXPECT_EQ(message([](BundleWriter& out) {
+              (void)out.add_scalar("x", 1);
+              return out.add_scalar("x", 1);
+            }),
             where + "two variables are named 'x'");
   EXPECT_EQ(message([](BundleWriter& out) { return out.add_scalar("", 1); }), where + "a variable has no name");
   EXPECT_EQ(message([](BundleWriter& out) { return out.add_strings("x", {2}, kStrings); }),
@@ -145,7 +151,8 @@ TEST(TensorBundle, ReadingTheWrongThingIsNamed) {
   const BundleReader reader = BundleReader::open(golden("types")).take();
   std::vector<std::byte> four(4);
   EXPECT_NE(reader.read("nothing", four).message().find("has no variable 'nothing'"), std::string::npos);
-  EXPECT_NE(reader.read("dense/bias", four).message().find("'dense/bias' is f32[2] of 8 bytes, expected 4"), std::string::npos);
+  EXPECT_NE(reader.read("dense/bias", four).message().find("'dense/bias' is f32[2] of 8 bytes, expected 4"),
+            std::string::npos);
   EXPECT_NE(reader.read("tenon/input", four).message().find("string[3]"), std::string::npos);
   EXPECT_NE(reader.read_strings("dense/bias").status().message().find("expected string"), std::string::npos);
   EXPECT_NE(reader.read_scalar("ids").status().message().find("'ids' is i32[2], expected i64[]"), std::string::npos);

@@ -92,7 +92,8 @@ TEST(CheckpointFaults, EveryWriteSyncAndRenameErrorIsReported) {
     if (outcome.status.ok()) {
       // Reading an old list of names, closing a directory and removing what is too old may fail unheard.
       EXPECT_TRUE(outcome.call == "open" || outcome.call == "pread" || outcome.call == "close" ||
-                  outcome.call == "unlink" ) << outcome.call;
+                  outcome.call == "unlink")
+          << outcome.call;
     } else {
       reported.insert(outcome.call);
     }

@@ -111,7 +111,8 @@ __attribute__((visibility("default"))) ssize_t write(int fd, const void* data, s
   const ssize_t n = syscall(SYS_write, fd, data, take);
   if (armed && plan.action == Action::kTornKill && count - 1 == plan.at) die();
   if (n > 0 && recording && open_files.count(fd))
-    events_log.push_back({Event::Kind::kWrite, open_files[fd], std::string(static_cast<const char*>(data), static_cast<size_t>(n))});
+    events_log.push_back(
+        {Event::Kind::kWrite, open_files[fd], std::string(static_cast<const char*>(data), static_cast<size_t>(n))});
   return n;
 }
 

@@ -19,7 +19,7 @@ enum class Action {
 
 struct Plan {
   Action action = Action::kCount;
-  int at = -1;             // the call, from 0
+  int at = -1;  // the call, from 0
   int error = 0;
   bool and_after = false;  // every call from `at` on: a disk that stays full
 };
@@ -38,8 +38,8 @@ class Armed {
  public:
   explicit Armed(const Plan& plan);
   ~Armed();
-  int calls() const;          // seen so far
-  std::string hit() const;    // the call that was acted upon, "fsync"; "" when there was none
+  int calls() const;        // seen so far
+  std::string hit() const;  // the call that was acted upon, "fsync"; "" when there was none
 };
 
 // Records from construction to destruction.

@@ -28,13 +28,27 @@ class Disk {
  public:
   void apply(const Event& e) {
     switch (e.kind) {
-      case Kind::kCreate: change([id = new_inode(), p = e.path](Names& n) { n[p] = id; }); break;
-      case Kind::kWrite: inodes_[names_.at(e.path)].bytes += e.bytes; break;
-      case Kind::kSync: sync(e.path); break;
-      case Kind::kSyncDirectory: durable_ = names_, pending_.clear(); break;
-      case Kind::kRename: change([a = e.path, b = e.bytes](Names& n) { rename(n, a, b); }); break;
-      case Kind::kUnlink: change([p = e.path](Names& n) { n.erase(p); }); break;
-      case Kind::kAcknowledge: acknowledged_ = e.step; break;
+      case Kind::kCreate:
+        change([id = new_inode(), p = e.path](Names& n) { n[p] = id; });
+        break;
+      case Kind::kWrite:
+        inodes_[names_.at(e.path)].bytes += e.bytes;
+        break;
+      case Kind::kSync:
+        sync(e.path);
+        break;
+      case Kind::kSyncDirectory:
+        durable_ = names_, pending_.clear();
+        break;
+      case Kind::kRename:
+        change([a = e.path, b = e.bytes](Names& n) { rename(n, a, b); });
+        break;
+      case Kind::kUnlink:
+        change([p = e.path](Names& n) { n.erase(p); });
+        break;
+      case Kind::kAcknowledge:
+        acknowledged_ = e.step;
+        break;
     }
   }
   int64_t acknowledged() const { return acknowledged_; }

@@ -31,9 +31,11 @@ TEST(Checkpoint, SaveNamesTheFilesAsTensorFlowDoes) {
   Directory dir;
   CheckpointManager manager = open(dir);
   EXPECT_EQ(save_state(manager, 30).take(), dir / "model.ckpt-30");
-  EXPECT_EQ(names(dir), (std::vector<std::string>{"checkpoint", "model.ckpt-30.data-00000-of-00001", "model.ckpt-30.index"}));
-  EXPECT_TRUE(slurp(dir / "checkpoint").starts_with("model_checkpoint_path: \"model.ckpt-30\"\n"
-                                                    "all_model_checkpoint_paths: \"model.ckpt-30\"\n"));
+  EXPECT_EQ(names(dir),
+            (std::vector<std::string>{"checkpoint", "model.ckpt-30.data-00000-of-00001", "model.ckpt-30.index"}));
+  EXPECT_TRUE(slurp(dir / "checkpoint")
+                  .starts_with("model_checkpoint_path: \"model.ckpt-30\"\n"
+                               "all_model_checkpoint_paths: \"model.ckpt-30\"\n"));
 }
 
 TEST(Checkpoint, LatestIsEmptyWhereNothingWasSaved) {
@@ -57,10 +59,12 @@ TEST(Checkpoint, KeepsTheNewestFive) {
   CheckpointManager manager = open(dir);
   for (int64_t step = 1; step <= 12; ++step) ASSERT_TRUE(save_state(manager, step).ok());
   EXPECT_EQ(names(dir).size(), 11u);
-  for (int64_t step = 8; step <= 12; ++step) EXPECT_EQ(difference(dir / ("model.ckpt-" + std::to_string(step)), step), "");
+  for (int64_t step = 8; step <= 12; ++step)
+    EXPECT_EQ(difference(dir / ("model.ckpt-" + std::to_string(step)), step), "");
   const CheckpointState state = parse_checkpoint_state(slurp(dir / "checkpoint"), "checkpoint").take();
   EXPECT_EQ(state.latest, "model.ckpt-12");
-  EXPECT_EQ(state.all, (std::vector<std::string>{"model.ckpt-8", "model.ckpt-9", "model.ckpt-10", "model.ckpt-11", "model.ckpt-12"}));
+  EXPECT_EQ(state.all, (std::vector<std::string>{"model.ckpt-8", "model.ckpt-9", "model.ckpt-10", "model.ckpt-11",
+                                                 "model.ckpt-12"}));
 }
 
 TEST(Checkpoint, WhatIsSetAsideIsNotFoundAgainAndCanBeRead) {
@@ -68,7 +72,8 @@ TEST(Checkpoint, WhatIsSetAsideIsNotFoundAgainAndCanBeRead) {
   {
     CheckpointManager manager = open(dir);
     for (int64_t step : {3, 6, 9, 12}) ASSERT_TRUE(save_state(manager, step).ok());
-    EXPECT_EQ(manager.prefixes().take(), (std::vector<std::string>{dir / "model.ckpt-12", dir / "model.ckpt-9", dir / "model.ckpt-6", dir / "model.ckpt-3"}));
+    EXPECT_EQ(manager.prefixes().take(), (std::vector<std::string>{dir / "model.ckpt-12", dir / "model.ckpt-9",
+                                                                   dir / "model.ckpt-6", dir / "model.ckpt-3"}));
     ASSERT_TRUE(manager.set_aside({dir / "model.ckpt-12", dir / "model.ckpt-9"}).ok());
     EXPECT_EQ(latest(dir).prefix, dir / "model.ckpt-6");
     EXPECT_EQ(difference(dir / "diverged.ckpt-12", 12), "");
@@ -118,10 +123,13 @@ TEST(Checkpoint, AnErrorWhileFillingLeavesNothingBehind) {
   CheckpointManager manager = open(dir);
   ASSERT_TRUE(save_state(manager, 1).ok());
   const auto before = names(dir);
-  const Status status = manager.save(2, [](BundleWriter& out) {
-    TENON_TRY(testing::fill_state(out, 2));
-    return Status(Code::kDeviceLost, "the device is gone");
-  }).status();
+  const Status status = manager
+                            .save(2,
+                                  [](BundleWriter& out) {
+                                    TENON_TRY(testing::fill_state(out, 2));
+                                    return Status(Code::kDeviceLost, "the device is gone");
+                                  })
+                            .status();
   EXPECT_EQ(status.message(), "the device is gone");
   EXPECT_EQ(names(dir), before);
   EXPECT_EQ(latest(dir).step, 1);
@@ -163,7 +171,10 @@ TEST(Checkpoint, WhenNoneLoadsThatIsAnErrorNotAFreshStart) {
 
 TEST(Checkpoint, LeftOversOfAKilledTrainerAreRemovedAtTheStart) {
   Directory dir;
-  { CheckpointManager manager = open(dir); ASSERT_TRUE(save_state(manager, 1).ok()); }
+  {
+    CheckpointManager manager = open(dir);
+    ASSERT_TRUE(save_state(manager, 1).ok());
+  }
   const auto before = names(dir);
   // Its process number may be anyone's by now, even ours.
   const std::string pid = std::to_string(::getpid());
@@ -237,10 +248,13 @@ TEST(Checkpoint, TheDirectoryOfAnotherModelIsRefusedByVariable) {
 }
 
 TEST(CheckpointState, ReadsWhatTensorFlowWrites) {
-  const CheckpointState state = parse_checkpoint_state(
-      "model_checkpoint_path: \"/data/a \\\"b\\\"/model.ckpt-2\"\n"
-      "all_model_checkpoint_paths: \"model.ckpt-1\"\nall_model_checkpoint_paths: \"caf\\303\\251-2\"\n"
-      "all_model_checkpoint_timestamps: 1690000000.25\nlast_preserved_timestamp: 1690000000.5\n", "f").take();
+  const CheckpointState state =
+      parse_checkpoint_state(
+          "model_checkpoint_path: \"/data/a \\\"b\\\"/model.ckpt-2\"\n"
+          "all_model_checkpoint_paths: \"model.ckpt-1\"\nall_model_checkpoint_paths: \"caf\\303\\251-2\"\n"
+          "all_model_checkpoint_timestamps: 1690000000.25\nlast_preserved_timestamp: 1690000000.5\n",
+          "f")
+          .take();
   EXPECT_EQ(state.latest, "/data/a \"b\"/model.ckpt-2");
   EXPECT_EQ(state.all, (std::vector<std::string>{"model.ckpt-1", "caf\xc3\xa9-2"}));
 }

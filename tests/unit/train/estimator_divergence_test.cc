@@ -20,8 +20,10 @@ EstimatorSpec line(const Features& features, const Tensor& labels, Mode mode, co
 
 Dataset data(bool repeat) {
   const std::vector<float> x{1, 2, 3, 4}, y{3, 5, 7, 9};
-  return Dataset::from_memory({memory_feature<float>("x", DType::kF32, {1}, x), memory_feature<float>("label", DType::kF32, {1}, y)},
-                              {.batch_size = 4, .repeat = repeat}).take();
+  return Dataset::from_memory(
+             {memory_feature<float>("x", DType::kF32, {1}, x), memory_feature<float>("label", DType::kF32, {1}, y)},
+             {.batch_size = 4, .repeat = repeat})
+      .take();
 }
 
 RunConfig every_step(const std::string& dir) { return cpu(dir, {.save_checkpoints_steps = 1}); }

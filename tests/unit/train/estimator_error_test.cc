@@ -53,7 +53,8 @@ TEST(EstimatorError, AModelWithoutDirectoryStartsAnewAfterALossThatIsNotFinite) 
 TEST(EstimatorError, ADirectoryOfAnotherModelIsRefusedAndStaysAsItWas) {
   TemporaryDirectory dir;
   const Dataset data = examples(12, training_input(4));
-  check(Estimator(small_model, cpu(dir.path()), {{"units", int64_t{8}}}).train({.input = data, .max_steps = 3}).status());
+  check(
+      Estimator(small_model, cpu(dir.path()), {{"units", int64_t{8}}}).train({.input = data, .max_steps = 3}).status());
   const std::string before = dir.read("checkpoint"), index = dir.read("model.ckpt-3.index");
   Estimator other(small_model, cpu(dir.path()), {{"units", int64_t{5}}});
   for (const Status& s : {other.train({.input = data, .max_steps = 6}).status(),
@@ -93,17 +94,21 @@ Dataset with_label(int32_t label, InputOptions options) {
   std::vector<float> x(12 * kInputs, 1);
   std::vector<int32_t> y(12, 1);
   y[5] = label;
-  return Dataset::from_memory({memory_feature<float>("x", DType::kF32, {kInputs}, x), memory_feature<int32_t>("label", DType::kI32, {}, y)},
-                              options).take();
+  return Dataset::from_memory({memory_feature<float>("x", DType::kF32, {kInputs}, x),
+                               memory_feature<int32_t>("label", DType::kI32, {}, y)},
+                              options)
+      .take();
 }
 
 TEST(EstimatorError, ALabelOutOfRangeIsNamedWithItsExampleOnEveryPath) {
   for (const int32_t label : {3, -1, INT32_MAX, INT32_MIN}) {
     TemporaryDirectory dir;
     Estimator estimator(small_model, cpu(dir.path()));
-    const std::string message = "example 5: feature 'label' is " + std::to_string(label) + ", expected 0 to 2 for softmax_cross_entropy '";
+    const std::string message =
+        "example 5: feature 'label' is " + std::to_string(label) + ", expected 0 to 2 for softmax_cross_entropy '";
     EXPECT_MESSAGE(estimator.train({.input = with_label(label, training_input(4)), .max_steps = 3}).status(), message);
-    EXPECT_MESSAGE(estimator.train({.input = with_label(label, evaluation_input(4)), .max_steps = 3}).status(), message);
+    EXPECT_MESSAGE(estimator.train({.input = with_label(label, evaluation_input(4)), .max_steps = 3}).status(),
+                   message);
     check(estimator.train({.input = examples(12, training_input(4)), .max_steps = 5}).status());
     EXPECT_MESSAGE(estimator.evaluate({.input = with_label(label, evaluation_input(4))}).status(), message);
     EXPECT_MESSAGE(estimator.evaluate({.input = with_label(label, evaluation_input(9))}).status(), message);
@@ -112,8 +117,10 @@ TEST(EstimatorError, ALabelOutOfRangeIsNamedWithItsExampleOnEveryPath) {
     check(estimator.predict(with_label(label, evaluation_input(4)), [](int64_t, const auto&) { return Status(); }));
     const std::vector<float> x(4 * kInputs);
     const std::vector<int32_t> y{0, 1, 2, label};
-    const auto runner = StepRunner::create(small_model, {}, {memory_feature<float>("x", DType::kF32, {kInputs}, x),
-                                                             memory_feature<int32_t>("label", DType::kI32, {}, y)}, 4, cpu(""), 1);
+    const auto runner = StepRunner::create(
+        small_model, {},
+        {memory_feature<float>("x", DType::kF32, {kInputs}, x), memory_feature<int32_t>("label", DType::kI32, {}, y)},
+        4, cpu(""), 1);
     EXPECT_MESSAGE(runner.status(), "example 3: feature 'label' is " + std::to_string(label));
   }
 }
@@ -134,7 +141,8 @@ TEST(EstimatorError, AnIndexOutOfRangeIsNamedAndAnIgnoredLabelIsNot) {
     y[7] = label;
     MemoryFeature feature = memory_feature<int64_t>("words", DType::kI64, {3}, ids);
     feature.spec.batch_minor = minor;
-    return Dataset::from_memory({feature, memory_feature<int64_t>("label", DType::kI64, {1}, y)}, evaluation_input(4)).take();
+    return Dataset::from_memory({feature, memory_feature<int64_t>("label", DType::kI64, {1}, y)}, evaluation_input(4))
+        .take();
   };
   const auto train = [&](const Dataset& input) { return Estimator(words, cpu("")).train({.input = input}).status(); };
   EXPECT_TRUE(train(data(0, 255, false)).ok());
@@ -149,7 +157,8 @@ TEST(EstimatorError, AnIndexOutOfRangeIsNamedAndAnIgnoredLabelIsNot) {
     rows.set("words", transpose(features["words"], {1, 0}));
     return words(rows, labels, mode, params);
   };
-  EXPECT_MESSAGE(Estimator(transposed, cpu("")).train({.input = data(10, 0, true)}).status(), "example 6: feature 'words' is 10");
+  EXPECT_MESSAGE(Estimator(transposed, cpu("")).train({.input = data(10, 0, true)}).status(),
+                 "example 6: feature 'words' is 10");
 }
 
 TEST(EstimatorError, AMissingCheckpointIsNamed) {
@@ -194,7 +203,8 @@ TEST(EstimatorError, AParameterThatItsTypeDoesNotHoldIsRefused) {
     return std::string("no error");
   };
   EXPECT_EQ(message([&] { params.get<int>("units"); }), "params 'units' is 1e+12, expected a number of 32 bits");
-  EXPECT_EQ(message([&] { params.get<int>("seed"); }), "params 'seed' is 9223372036854775807, expected a number of 32 bits");
+  EXPECT_EQ(message([&] { params.get<int>("seed"); }),
+            "params 'seed' is 9223372036854775807, expected a number of 32 bits");
   EXPECT_EQ(params.get<int64_t>("seed"), INT64_MAX);
   EXPECT_EQ(params.get<int64_t>("units"), 1000000000000);
   EXPECT_EQ(params.get<double>("ratio"), 0.5);
@@ -202,18 +212,24 @@ TEST(EstimatorError, AParameterThatItsTypeDoesNotHoldIsRefused) {
 
 TEST(EstimatorError, MistakesOfTheModelFunctionAreErrorsOfTheCall) {
   const auto status_of = [](ModelFn model) {
-    return Estimator(std::move(model), cpu("")).train({.input = examples(8, training_input(4)), .max_steps = 1}).status();
+    return Estimator(std::move(model), cpu(""))
+        .train({.input = examples(8, training_input(4)), .max_steps = 1})
+        .status();
   };
   EXPECT_MESSAGE(status_of([](const Features& f, const Tensor&, Mode, const Params&) {
                    return EstimatorSpec{.predictions = {{"y", f["pixels"]}}};
-                 }), "pixels");
-  EXPECT_MESSAGE(status_of([](const Features&, const Tensor&, Mode, const Params&) { return EstimatorSpec{}; }), "loss");
+                 }),
+                 "pixels");
+  EXPECT_MESSAGE(status_of([](const Features&, const Tensor&, Mode, const Params&) { return EstimatorSpec{}; }),
+                 "loss");
   EXPECT_MESSAGE(status_of([](const Features& f, const Tensor& labels, Mode, const Params&) {
                    return EstimatorSpec{.loss = softmax_cross_entropy(dense(f["x"], {.units = 3}), labels)};
-                 }), "train_op");
+                 }),
+                 "train_op");
   EXPECT_MESSAGE(status_of([](const Features& f, const Tensor&, Mode, const Params&) {
                    return EstimatorSpec{.loss = reshape(f["x"], {2, 8})};
-                 }), "f32[2,8]");
+                 }),
+                 "f32[2,8]");
 }
 
 TEST(EstimatorError, AnErrorOfTheInputEndsTrainingAndSavesWhatWasDone) {
@@ -225,7 +241,8 @@ TEST(EstimatorError, AnErrorOfTheInputEndsTrainingAndSavesWhatWasDone) {
     return {};
   };
   Estimator estimator(small_model, cpu(dir.path(), {.save_checkpoints_steps = 5}));
-  const auto r = estimator.train({.input = Dataset::from_function(12, specs(), fill, training_input(4)).take(), .max_steps = 20});
+  const auto r =
+      estimator.train({.input = Dataset::from_function(12, specs(), fill, training_input(4)).take(), .max_steps = 20});
   ASSERT_FALSE(r.ok());
   EXPECT_MESSAGE(r.status(), "the disk went away");
   EXPECT_EQ(saved_steps(dir.path()), (std::vector<int64_t>{5, 7}));  // 30 examples are 7 batches and a half

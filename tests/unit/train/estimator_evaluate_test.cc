@@ -21,7 +21,8 @@ Expected over(int64_t n) {
     const auto p = known_probabilities(example);
     const auto label = static_cast<size_t>(label_value(example));
     e.loss -= std::log(p[label]) / static_cast<double>(n);
-    e.accuracy += (std::max_element(p.begin(), p.end()) - p.begin() == static_cast<int64_t>(label)) / static_cast<double>(n);
+    e.accuracy +=
+        (std::max_element(p.begin(), p.end()) - p.begin() == static_cast<int64_t>(label)) / static_cast<double>(n);
   }
   return e;
 }

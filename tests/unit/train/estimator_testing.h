@@ -28,7 +28,8 @@ inline Dataset examples(int64_t n, InputOptions options, float noise = 0) {
   const auto fill = [noise](int64_t example, const Sample& sample, Slots& out) -> Status {
     SampleRandom random = sample.random();
     for (int i = 0; i < kInputs; ++i)
-      out.get<float>(0)[static_cast<size_t>(i)] = input_value(example, i) + (noise > 0 ? random.uniform(-noise, noise) : 0);
+      out.get<float>(0)[static_cast<size_t>(i)] =
+          input_value(example, i) + (noise > 0 ? random.uniform(-noise, noise) : 0);
     out.get<int32_t>(1)[0] = label_value(example);
     return {};
   };

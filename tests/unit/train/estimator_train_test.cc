@@ -16,9 +16,10 @@ EstimatorSpec line(const Features& features, const Tensor& labels, Mode mode, co
 
 Dataset line_data(bool repeat) {
   const std::vector<float> x{1, 2}, y{2, 4};
-  return Dataset::from_memory({memory_feature<float>("x", DType::kF32, {1}, x),
-                               memory_feature<float>("label", DType::kF32, {1}, y)},
-                              {.batch_size = 2, .repeat = repeat}).take();
+  return Dataset::from_memory(
+             {memory_feature<float>("x", DType::kF32, {1}, x), memory_feature<float>("label", DType::kF32, {1}, y)},
+             {.batch_size = 2, .repeat = repeat})
+      .take();
 }
 
 // w' = w - 0.125 * mean(2 x (w x - y)) = w - 0.125 * 5 (w - 2): 0, 1.25, 1.71875, 1.89453125.
@@ -133,7 +134,9 @@ TEST(EstimatorTrain, AHookStopsTrainingAndTheStateIsSaved) {
   Estimator estimator(small_model, cpu(dir.path(), {.iterations_per_loop = 2}));
   RecordingHook hook;
   hook.stop_at = 4;
-  EXPECT_EQ(estimator.train({.input = examples(12, training_input(4)), .max_steps = 99, .hooks = {&hook}}).take().global_step, 4);
+  EXPECT_EQ(
+      estimator.train({.input = examples(12, training_input(4)), .max_steps = 99, .hooks = {&hook}}).take().global_step,
+      4);
   EXPECT_EQ(saved_steps(dir.path()), std::vector<int64_t>{4});
 }
 
@@ -154,7 +157,9 @@ TEST(EstimatorTrain, ASecondTrainerOfADirectoryIsRefused) {
   const Dataset data = examples(12, training_input(4));
   Status second;
   RecordingHook hook;
-  hook.during = [&] { second = Estimator(small_model, cpu(dir.path())).train({.input = data, .max_steps = 3}).status(); };
+  hook.during = [&] {
+    second = Estimator(small_model, cpu(dir.path())).train({.input = data, .max_steps = 3}).status();
+  };
   Estimator first(small_model, cpu(dir.path(), {.iterations_per_loop = 4}));
   check(first.train({.input = data, .max_steps = 4, .hooks = {&hook}}).status());
   EXPECT_FALSE(second.ok());
@@ -167,8 +172,10 @@ TEST(EstimatorTrain, TrainAndEvaluateEvaluatesAtEachInterval) {
   Estimator estimator(small_model, cpu(dir.path()));
   std::vector<int64_t> evaluated;
   estimator.set_events({.on_evaluate = [&](int64_t step, const EvalResult&) { evaluated.push_back(step); }});
-  const auto r = train_and_evaluate(estimator, {.input = examples(12, training_input(4)), .max_steps = 10, .steps_between_evals = 4},
-                                    {.input = examples(12, evaluation_input(5))}).take();
+  const auto r = train_and_evaluate(
+                     estimator, {.input = examples(12, training_input(4)), .max_steps = 10, .steps_between_evals = 4},
+                     {.input = examples(12, evaluation_input(5))})
+                     .take();
   EXPECT_EQ(evaluated, (std::vector<int64_t>{4, 8, 10}));
   EXPECT_EQ(r.train.global_step, 10);
   EXPECT_EQ(r.eval.at("global_step"), 10);

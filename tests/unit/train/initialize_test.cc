@@ -168,11 +168,13 @@ TEST(Initialize, SaysWhatIsWrong) {
             "variable 'dense/kernel': orthogonal initializer for f32[4], expected rank 2 or more");
   EXPECT_EQ(error_of(orthogonal(), {DType::kI32, {4, 4}}),
             "variable 'dense/kernel': random numbers for i32, expected a float dtype");
-  EXPECT_EQ(error_of(constant_initializer(-1), {DType::kU8, {2}}), "variable 'dense/kernel': initial value -1 is outside u8");
+  EXPECT_EQ(error_of(constant_initializer(-1), {DType::kU8, {2}}),
+            "variable 'dense/kernel': initial value -1 is outside u8");
   EXPECT_EQ(error_of(values_initializer({7, 0x1p31f}), {DType::kI32, {2}}),
             "variable 'dense/kernel': initial value 2147483648 is outside i32");
   EXPECT_EQ(error_of(values_initializer({7, -0x1p31f}), {DType::kI32, {2}}), "");
-  EXPECT_EQ(error_of(constant_initializer(std::nanf("")), {DType::kI64, {2}}), "variable 'dense/kernel': initial value nan is outside i64");
+  EXPECT_EQ(error_of(constant_initializer(std::nanf("")), {DType::kI64, {2}}),
+            "variable 'dense/kernel': initial value nan is outside i64");
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ std::vector<MemoryFeature> batch(int64_t n) {
 
 double known_loss(int64_t n) {
   double loss = 0;
-  for (int64_t e = 0; e < n; ++e) loss -= std::log(known_probabilities(e)[static_cast<size_t>(label_value(e))]) / static_cast<double>(n);
+  for (int64_t e = 0; e < n; ++e)
+    loss -= std::log(known_probabilities(e)[static_cast<size_t>(label_value(e))]) / static_cast<double>(n);
   return loss;
 }
 

@@ -63,10 +63,14 @@ struct F16 {
   explicit F16(Number number) {
     const uint32_t b = bits_of(round_to_odd(number)), size = b & 0x7FFFFFFF;
     uint32_t h;
-    if (size > 0x7F800000) h = 0x7E00;                                                             // NaN
-    else if (size >= 0x477FF000) h = 0x7C00;                                                       // from 65520: infinity
-    else if (size < 0x38800000) h = bits_of(float_of(size) + 0.5f) - bits_of(0.5f);                // units of 2^-24
-    else h = (size - 0x38000000 + 0xFFF + (size >> 13 & 1)) >> 13;
+    if (size > 0x7F800000)
+      h = 0x7E00;  // NaN
+    else if (size >= 0x477FF000)
+      h = 0x7C00;  // from 65520: infinity
+    else if (size < 0x38800000)
+      h = bits_of(float_of(size) + 0.5f) - bits_of(0.5f);  // units of 2^-24
+    else
+      h = (size - 0x38000000 + 0xFFF + (size >> 13 & 1)) >> 13;
     bits = static_cast<uint16_t>(h | (b >> 16 & 0x8000));
   }
   operator float() const {
@@ -80,13 +84,20 @@ struct F16 {
 
 template <class T>
 constexpr int32_t dtype_of() {
-  if constexpr (std::is_same_v<T, float>) return TENON_F32;
-  else if constexpr (std::is_same_v<T, Bf16>) return TENON_BF16;
-  else if constexpr (std::is_same_v<T, F16>) return TENON_F16;
-  else if constexpr (std::is_same_v<T, double>) return TENON_F64;
-  else if constexpr (std::is_same_v<T, int32_t>) return TENON_I32;
-  else if constexpr (std::is_same_v<T, int64_t>) return TENON_I64;
-  else if constexpr (std::is_same_v<T, uint8_t>) return TENON_U8;
+  if constexpr (std::is_same_v<T, float>)
+    return TENON_F32;
+  else if constexpr (std::is_same_v<T, Bf16>)
+    return TENON_BF16;
+  else if constexpr (std::is_same_v<T, F16>)
+    return TENON_F16;
+  else if constexpr (std::is_same_v<T, double>)
+    return TENON_F64;
+  else if constexpr (std::is_same_v<T, int32_t>)
+    return TENON_I32;
+  else if constexpr (std::is_same_v<T, int64_t>)
+    return TENON_I64;
+  else if constexpr (std::is_same_v<T, uint8_t>)
+    return TENON_U8;
   else {
     static_assert(std::is_same_v<T, bool>, "no dtype has this type");
     return TENON_BOOL;
@@ -111,8 +122,10 @@ constexpr bool contains(Types<T...>, int32_t dtype) {
 template <class T, class... Rest, class F>
 auto dispatch(Types<T, Rest...>, int32_t dtype, F&& f) {
   if (dtype == dtype_of<T>()) return f(T{});
-  if constexpr (sizeof...(Rest) > 0) return dispatch(Types<Rest...>{}, dtype, f);
-  else throw std::invalid_argument("this dtype is not supported here");
+  if constexpr (sizeof...(Rest) > 0)
+    return dispatch(Types<Rest...>{}, dtype, f);
+  else
+    throw std::invalid_argument("this dtype is not supported here");
 }
 
 // For what moves elements and does not look at them: f(uint8_t{}), .. f(uint64_t{}), by an element's bytes.
@@ -166,14 +179,16 @@ using Sum = typename Arithmetic<T>::sum;
 template <class To, class From>
 To convert(From from) {
   const Wide<From> x = from;
-  if constexpr (std::is_same_v<To, bool>) return x != 0;
+  if constexpr (std::is_same_v<To, bool>)
+    return x != 0;
   else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<Wide<From>>) {
     using Limits = std::numeric_limits<To>;
     if (x != x) return 0;
     if (x <= static_cast<Wide<From>>(Limits::min())) return Limits::min();
     if (x >= static_cast<Wide<From>>(Limits::max())) return Limits::max();
     return static_cast<To>(x);
-  } else return static_cast<To>(x);
+  } else
+    return static_cast<To>(x);
 }
 
 // Where max and min begin: the infinities, or the ends of the range.

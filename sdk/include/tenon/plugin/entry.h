@@ -66,12 +66,14 @@ inline void check_flags(uint64_t flags, uint64_t known, const char* entry) {
 // Bytes of a buffer, dense. Throws for what cannot be.
 inline uint64_t dense_bytes(const tenon_desc& desc) {
   static constexpr int kWidths[] = {0, 4, 2, 2, 8, 4, 8, 1, 1};  // by tenon_dtype
-  if (desc.dtype < TENON_F32 || desc.dtype > TENON_BOOL || desc.placement < TENON_REPLICATED || desc.placement > TENON_SPLIT)
+  if (desc.dtype < TENON_F32 || desc.dtype > TENON_BOOL || desc.placement < TENON_REPLICATED ||
+      desc.placement > TENON_SPLIT)
     throw Error(TENON_UNSUPPORTED, "buffer_alloc: unknown dtype or placement");
   uint64_t bytes = static_cast<uint64_t>(kWidths[desc.dtype]);
   bool good = desc.rank <= TENON_MAX_RANK;
   for (uint32_t i = 0; good && i < desc.rank; ++i)
-    good = desc.dims[i] >= 1 && !__builtin_mul_overflow(bytes, static_cast<uint64_t>(desc.dims[i]), &bytes) && bytes < (uint64_t{1} << 62);
+    good = desc.dims[i] >= 1 && !__builtin_mul_overflow(bytes, static_cast<uint64_t>(desc.dims[i]), &bytes) &&
+           bytes < (uint64_t{1} << 62);
   if (!good) throw Error(TENON_INVALID, "buffer_alloc: the rank or a dimension is invalid");
   return bytes;
 }

@@ -46,7 +46,8 @@ inline ConvShape conv_shape(const NodeView& node) {
   s.batch = x.dim(0), s.c = x.dim(-1), s.o = y.dim(-1), s.groups = node.i64("groups", 1);
   for (int i = 0, d = 5 - x.rank(); d < 3; ++i, ++d) {
     s.size[d] = x.dim(1 + i), s.taps[d] = w.dim(i), s.out[d] = y.dim(1 + i);
-    s.stride[d] = item(node, "strides", i, 1), s.dilation[d] = item(node, "dilation", i, 1), s.low[d] = item(node, "low", i, 0);
+    s.stride[d] = item(node, "strides", i, 1), s.dilation[d] = item(node, "dilation", i, 1),
+    s.low[d] = item(node, "low", i, 0);
   }
   return s;
 }

@@ -34,11 +34,20 @@ class Span {
 
 inline int64_t dtype_bytes(int32_t dtype) {
   switch (dtype) {
-    case TENON_F64: case TENON_I64: return 8;
-    case TENON_F32: case TENON_I32: return 4;
-    case TENON_BF16: case TENON_F16: return 2;
-    case TENON_U8: case TENON_BOOL: return 1;
-    default: return 0;
+    case TENON_F64:
+    case TENON_I64:
+      return 8;
+    case TENON_F32:
+    case TENON_I32:
+      return 4;
+    case TENON_BF16:
+    case TENON_F16:
+      return 2;
+    case TENON_U8:
+    case TENON_BOOL:
+      return 1;
+    default:
+      return 0;
   }
 }
 
@@ -108,8 +117,7 @@ class GraphView {
 
 class NodeView {
  public:
-  NodeView(const GraphView& graph, uint32_t index)
-      : graph_(graph), node_(&graph.raw_node(index)), index_(index) {}
+  NodeView(const GraphView& graph, uint32_t index) : graph_(graph), node_(&graph.raw_node(index)), index_(index) {}
 
   uint32_t index() const { return index_; }
   std::string_view op() const { return graph_.text(node_->op); }
@@ -139,7 +147,9 @@ class NodeView {
     return a ? Span<int64_t>(reinterpret_cast<const int64_t*>(graph_.attr_data(*a)), a->count) : Span<int64_t>();
   }
   int attributes() const { return static_cast<int>(node_->attrs.count); }
-  std::string_view attribute_name(int i) const { return graph_.text(graph_.attr(node_->attrs.first + static_cast<uint32_t>(i)).name); }
+  std::string_view attribute_name(int i) const {
+    return graph_.text(graph_.attr(node_->attrs.first + static_cast<uint32_t>(i)).name);
+  }
   const tenon_attr* find(std::string_view name) const {
     for (uint32_t i = 0; i < node_->attrs.count; ++i) {
       const tenon_attr& a = graph_.attr(node_->attrs.first + i);

@@ -81,8 +81,8 @@ class GraphBuilder {
   }
 
   // Starts a node; the calls that follow name it and give it attributes.
-  GraphBuilder& node(std::string_view op, const std::vector<uint32_t>& operands,
-                     const std::vector<uint32_t>& results, uint32_t version = 1) {
+  GraphBuilder& node(std::string_view op, const std::vector<uint32_t>& operands, const std::vector<uint32_t>& results,
+                     uint32_t version = 1) {
     tenon_node n{};
     n.op = text(op);
     n.version = version;

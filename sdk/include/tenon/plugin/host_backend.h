@@ -31,9 +31,9 @@ tenon_status init_host_backend(const HostBackend& backend, const tenon_host* hos
 }  // namespace tenon::plugin
 
 // The ELF note that the core reads before it loads the library: ABI major, minor, least host minor.
-#define TENON_DECLARE_BACKEND                                                              \
+#define TENON_DECLARE_BACKEND                                                                                    \
   extern "C" __attribute__((used, section(TENON_NOTE_SECTION), aligned(4), visibility("hidden"))) const struct { \
-    uint32_t owner_size, data_size, type;                                                  \
-    char owner[8];                                                                         \
-    uint32_t data[3];                                                                      \
+    uint32_t owner_size, data_size, type;                                                                        \
+    char owner[8];                                                                                               \
+    uint32_t data[3];                                                                                            \
   } tenon_abi_note = {6, 12, TENON_NOTE_TYPE, TENON_NOTE_OWNER, {TENON_ABI_MAJOR, TENON_ABI_MINOR, 0}};

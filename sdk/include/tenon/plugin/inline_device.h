@@ -36,7 +36,9 @@ class InlineDevice {
     const uint64_t used = in_use_.load(), free = installed() - used;
     return {sizeof(tenon_stats), 0, used, peak_.load(), free, free};
   }
-  static uint64_t installed() { return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)); }
+  static uint64_t installed() {
+    return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  }
 
  private:
   std::atomic<uint64_t> in_use_{0}, peak_{0};
@@ -72,7 +74,8 @@ inline void InlineQueue::begin(const tenon_point* after, uint32_t n_after) const
 
 // Throws unless the spec and the units are those of a backend with one unit.
 inline void check_one_unit(const char* spec, const uint32_t* units = nullptr, uint32_t n_units = 0) {
-  if (spec && *spec && std::strcmp(spec, "0") != 0) throw Error(TENON_UNAVAILABLE, "no such spec: expected none, or 0, the only unit");
+  if (spec && *spec && std::strcmp(spec, "0") != 0)
+    throw Error(TENON_UNAVAILABLE, "no such spec: expected none, or 0, the only unit");
   if (n_units > 1 || (n_units == 1 && units[0] != 0)) throw Error(TENON_INVALID, "there is one unit, 0");
 }
 
@@ -100,10 +103,12 @@ inline tenon_status buffer_alloc(tenon_device* device, const tenon_desc* given, 
     check_flags(desc.flags, TENON_DESC_HOST, "buffer_alloc");
     auto buffer = std::make_unique<InlineBuffer>();
     buffer->bytes = dense_bytes(desc);
-    if (reinterpret_cast<uintptr_t>(desc.host_memory) % 64) throw Error(TENON_INVALID, "buffer_alloc: host_memory is not 64-byte aligned");
+    if (reinterpret_cast<uintptr_t>(desc.host_memory) % 64)
+      throw Error(TENON_INVALID, "buffer_alloc: host_memory is not 64-byte aligned");
     buffer->owner = desc.host_memory ? nullptr : device_of(device);
     buffer->data = desc.host_memory ? static_cast<uint8_t*>(desc.host_memory) : buffer->owner->allocate(buffer->bytes);
-    if (!buffer->data) throw Error(TENON_OUT_OF_MEMORY, "buffer_alloc: out of memory for " + std::to_string(buffer->bytes) + " bytes");
+    if (!buffer->data)
+      throw Error(TENON_OUT_OF_MEMORY, "buffer_alloc: out of memory for " + std::to_string(buffer->bytes) + " bytes");
     if (host) *host = desc.flags & TENON_DESC_HOST ? buffer->data : nullptr;
     *out = reinterpret_cast<tenon_buffer*>(buffer.release());
   });
@@ -128,7 +133,8 @@ inline uint8_t* place(tenon_buffer* buffer, const void* memory, uint64_t offset,
   if (!buffer == !memory) throw Error(TENON_INVALID, std::string("copy: needs one ") + what);
   if (!buffer) return static_cast<uint8_t*>(const_cast<void*>(memory)) + offset;
   const InlineBuffer& b = *buffer_of(buffer);
-  if (offset > b.bytes || bytes > b.bytes - offset) throw Error(TENON_INVALID, std::string("copy: past the end of the ") + what);
+  if (offset > b.bytes || bytes > b.bytes - offset)
+    throw Error(TENON_INVALID, std::string("copy: past the end of the ") + what);
   return b.data + offset;
 }
 

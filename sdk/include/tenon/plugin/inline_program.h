@@ -24,12 +24,15 @@ class InlineProgram {
     for (uint32_t i = 0; i < graph.n_inputs(); ++i) {
       const ValueView value = graph.value(graph.input(i).value);
       buffer_of.push_back(static_cast<int64_t>(inputs_.size()));
-      if (graph.input(i).role == TENON_ROLE_SCALAR) scalars_.push_back(value.dtype());
-      else inputs_.push_back({static_cast<uint64_t>(value.bytes()), graph.input(i).role == TENON_ROLE_FEED});
+      if (graph.input(i).role == TENON_ROLE_SCALAR)
+        scalars_.push_back(value.dtype());
+      else
+        inputs_.push_back({static_cast<uint64_t>(value.bytes()), graph.input(i).role == TENON_ROLE_FEED});
     }
     for (uint32_t i = 0; i < graph.n_results(); ++i) {
       const tenon_result& r = graph.result(i);
-      results_.push_back({static_cast<uint64_t>(graph.value(r.value).bytes()), r.mode, r.alias ? buffer_of[r.alias - 1] : -1});
+      results_.push_back(
+          {static_cast<uint64_t>(graph.value(r.value).bytes()), r.mode, r.alias ? buffer_of[r.alias - 1] : -1});
     }
   }
   virtual ~InlineProgram() {
@@ -58,14 +61,16 @@ class InlineProgram {
   // Makes sure that a run finds its workspace. Throws OUT_OF_MEMORY: there is none, or it is above the limit (0: none).
   void reserve(uint64_t limit) {
     uint8_t* p = limit && workspace_ > limit ? nullptr : lend();
-    if (!p) throw Error(TENON_OUT_OF_MEMORY, "compile: there is no workspace of " + std::to_string(workspace_) + " bytes");
+    if (!p)
+      throw Error(TENON_OUT_OF_MEMORY, "compile: there is no workspace of " + std::to_string(workspace_) + " bytes");
     give_back(p);
   }
 
   // Runs as tenon_run says, and adds to the queue. Throws when nothing happened.
   void run(InlineQueue& queue, const tenon_run& run, uint64_t* ticket, uint32_t* done) {
     if (run.iterations == 0 || run.iterations > max_iterations_)
-      throw Error(TENON_INVALID, "run: the program was compiled for 1 to " + std::to_string(max_iterations_) + " iterations");
+      throw Error(TENON_INVALID,
+                  "run: the program was compiled for 1 to " + std::to_string(max_iterations_) + " iterations");
     Arguments a = bind(run);
     a.workspace = lend();
     if (!a.workspace) throw Error(TENON_OUT_OF_MEMORY, "run: out of memory for the workspace");
@@ -86,7 +91,7 @@ class InlineProgram {
   struct Result {
     uint64_t bytes;  // of one row
     int32_t mode;
-    int64_t alias;   // index in inputs_, or -1
+    int64_t alias;  // index in inputs_, or -1
   };
   struct Arguments {
     std::vector<uint8_t*> in, out;
@@ -139,7 +144,8 @@ class InlineProgram {
       tenon_point after{};
       if (run.feed && !run.feed->next(run.feed->ctx, i, a.fed.data(), &after)) return i;
       if (run.feed) *failure = bind_batch(after, a);
-      for (size_t k = 0; k < scalars_.size(); ++k) put_scalar(run.scalars[i * scalars_.size() + k], scalars_[k], &a.scalars[k]);
+      for (size_t k = 0; k < scalars_.size(); ++k)
+        put_scalar(run.scalars[i * scalars_.size() + k], scalars_[k], &a.scalars[k]);
       if (!*failure) step(a.in.data(), a.out.data(), a.scalars.data(), a.workspace);
       if (run.feed) run.feed->release(run.feed->ctx, i);
       if (*failure) return i;
@@ -173,23 +179,31 @@ class InlineProgram {
   static void put_scalar(const tenon_scalar& from, int32_t dtype, uint64_t* to) {
     const auto put = [to](auto value) { std::memcpy(to, &value, sizeof value); };
     switch (dtype) {
-      case TENON_F32: return put(static_cast<float>(from.f64));
-      case TENON_BF16: return put(Bf16(from.f64));
-      case TENON_F16: return put(F16(from.f64));
-      case TENON_F64: return put(from.f64);
-      case TENON_I32: return put(static_cast<int32_t>(from.i64));
-      case TENON_I64: return put(from.i64);
-      case TENON_U8: return put(static_cast<uint8_t>(from.i64));
-      default: return put(static_cast<uint8_t>(from.i64 != 0));
+      case TENON_F32:
+        return put(static_cast<float>(from.f64));
+      case TENON_BF16:
+        return put(Bf16(from.f64));
+      case TENON_F16:
+        return put(F16(from.f64));
+      case TENON_F64:
+        return put(from.f64);
+      case TENON_I32:
+        return put(static_cast<int32_t>(from.i64));
+      case TENON_I64:
+        return put(from.i64);
+      case TENON_U8:
+        return put(static_cast<uint8_t>(from.i64));
+      default:
+        return put(static_cast<uint8_t>(from.i64 != 0));
     }
   }
 
   InlineDevice& device_;
   uint64_t workspace_;
   uint32_t max_iterations_;
-  std::vector<Input> inputs_;    // those that are no scalars
+  std::vector<Input> inputs_;  // those that are no scalars
   std::vector<Result> results_;
-  std::vector<int32_t> scalars_; // dtypes
+  std::vector<int32_t> scalars_;  // dtypes
   std::mutex mutex_;
   std::vector<uint8_t*> spare_;  // workspaces: lent to runs, so that two may go on at once
 };
@@ -199,7 +213,8 @@ inline InlineProgram* program_of(tenon_program* p) { return reinterpret_cast<Inl
 
 // The body of the entry `supports`: a verdict for each node, by verdict_of(NodeView).
 template <class F>
-void answer_nodes(const tenon_graph& graph, const uint32_t* nodes, uint32_t n, tenon_verdict* out, uint64_t stride, F verdict_of) {
+void answer_nodes(const tenon_graph& graph, const uint32_t* nodes, uint32_t n, tenon_verdict* out, uint64_t stride,
+                  F verdict_of) {
   static thread_local std::vector<std::string> reasons;  // live until this thread's next call
   reasons.assign(n, {});
   const GraphView view(graph);

@@ -87,9 +87,7 @@ struct Call {
   }
 
   // This thread's even share of n pieces of work.
-  Slice share(int64_t n) const {
-    return {n * index / count, n * (index + 1) / count};
-  }
+  Slice share(int64_t n) const { return {n * index / count, n * (index + 1) / count}; }
   // The same, in multiples of `grain`.
   Slice share(int64_t n, int64_t grain) const {
     const Slice s = share((n + grain - 1) / grain);

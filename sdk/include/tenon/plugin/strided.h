@@ -29,7 +29,8 @@ class Walk {
   };
 
   // REQUIRED: rank <= TENON_MAX_RANK, strides of that rank.
-  Walk(Span<int64_t> dims, const std::array<Dims, N>& strides, const std::array<int64_t, N>& start = {}) : start_(start) {
+  Walk(Span<int64_t> dims, const std::array<Dims, N>& strides, const std::array<int64_t, N>& start = {})
+      : start_(start) {
     for (size_t d = 0; d < dims.size(); ++d) {
       if (dims[d] == 1) continue;
       Axis axis{dims[d], {}};
