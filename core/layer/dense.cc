@@ -24,13 +24,15 @@ Tensor dense(Tensor x, const DenseOptions& o) {
   return reshape(dot_bias_act(rows, kernel, bias, {}, o.activation, default_alpha(o.activation)), Shape(out));
 }
 
-Tensor dropout(Tensor x, double rate, Mode mode, std::string_view name) {
+Tensor dropout(Tensor x, double rate, Mode mode, std::string_view name, Tensor residual) {
   const LayerScope scope(x, "dropout", name);
   expect_rate(scope, rate);
   scope.expect_float(x, 0);
-  if (mode != Mode::kTrain || rate == 0) return x;
+  if (residual)
+    scope.expect(residual.type() == x.type(), "residual is ", residual.type().str(), ", expected ", x.type().str());
+  if (mode != Mode::kTrain || rate == 0) return residual ? add(x, residual) : x;
   Graph& graph = *x.graph();
-  return dropout(x, seed_input(graph), global_step(graph), {}, rate, crc32c(scope.name()));
+  return dropout(x, seed_input(graph), global_step(graph), residual, rate, crc32c(scope.name()));
 }
 
 Tensor spatial_dropout2d(Tensor x, double rate, Mode mode, std::string_view name) {

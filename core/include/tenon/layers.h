@@ -90,8 +90,8 @@ struct DenseOptions {
 Tensor dense(Tensor x, const DenseOptions& options);
 
 // Keras's rate, 0 to 1: each element is 0 with probability `rate`, else divided by 1 - rate; identity unless
-// training.
-Tensor dropout(Tensor x, double rate, Mode mode, std::string_view name = "dropout");
+// training. Then the residual, of x's type, is added where there is one: one op while training.
+Tensor dropout(Tensor x, double rate, Mode mode, std::string_view name = "dropout", Tensor residual = {});
 // The same with one draw for each sample and channel: x[B,H,W,C] loses whole maps.
 Tensor spatial_dropout2d(Tensor x, double rate, Mode mode, std::string_view name = "spatial_dropout2d");
 Tensor flatten(Tensor x);  // [B, ..] -> [B, n]; [B] -> [B, 1]
@@ -107,6 +107,30 @@ struct EmbeddingOptions {
 };
 // indices I[..] -> [.., output_dim]; an index out of range gives zeros.
 Tensor embedding(Tensor indices, const EmbeddingOptions& options);
+
+// ---- attention ----
+struct MultiHeadAttentionOptions {
+  int64_t num_heads = 0;
+  int64_t key_dim = 0;    // of each head's query and key
+  int64_t value_dim = 0;  // of each head's value; 0: key_dim
+  double dropout = 0;     // of the attention weights, 0 to less than 1
+  bool use_bias = true;
+  int64_t output_shape = 0;  // the last size of the result; 0: the query's
+  InitializerRule kernel_initializer = &glorot_uniform;
+  InitializerRule bias_initializer = zeros();
+  Regularizer kernel_regularizer = {};
+  bool trainable = true;
+  std::string name = "multi_head_attention";
+  // Of the call.
+  Tensor key = {};               // [B, S, ..]; the value
+  Tensor attention_mask = {};    // [T, S], [B, T, S] or [B, heads, T, S], 1 where it repeats: not 0 where i may see j
+  bool use_causal_mask = false;  // query i sees keys j <= i
+};
+// query[B, T, C] and value[B, S, ..] -> [B, T, output_shape]: attention over softmax(q k' / sqrt(key_dim)), head by head.
+// Variables query/kernel [C, heads, key_dim], query/bias [heads, key_dim], key/.., value/.., attention_output/kernel
+// [heads, value_dim, output_shape], attention_output/bias. A kernel initializer sees the matrix [in, out] that a kernel
+// is, heads times size as one. A query that may see no key sees all of them alike, as in Keras.
+Tensor multi_head_attention(Tensor query, Tensor value, Mode mode, const MultiHeadAttentionOptions& options);
 
 // ---- convolution ----
 struct ConvLayerOptions {

@@ -48,6 +48,18 @@ TEST(Dropout, IsTheIdentityUnlessTraining) {
 
 TEST(Dropout, OfRateOneDropsEverything) { EXPECT_EQ(dropped(1, Mode::kTrain, 1, 0), Numbers(10000, 0)); }
 
+TEST(Dropout, AddsAResidualAfterwardsInEveryMode) {
+  for (const Mode mode : {Mode::kTrain, Mode::kEval}) {
+    Graph graph;
+    const Tensor x = feed(graph, "x", {100, 100}), r = feed(graph, "r", {100, 100});
+    Session session(graph, {dropout(x, 0.5, mode, "dropout", r)});
+    const Numbers dry = dropped(0.5, mode, 1, 0);
+    const Numbers y =
+        session.run({{"x", Numbers(10000, 1)}, {"r", Numbers(10000, 0.25)}, {"seed", {1}}, {"global_step", {0}}})[0];
+    for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], dry[i] + 0.25);
+  }
+}
+
 TEST(SpatialDropout, DropsWholeMaps) {
   Graph graph;
   const Tensor x = feed(graph, "x", {50, 2, 2, 40});

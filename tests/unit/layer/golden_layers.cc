@@ -127,6 +127,23 @@ void add_normalizations(std::map<std::string, Layer>& m) {
   m["UnitNormalization()"] = [](Tensor x) { return unit_normalization(x); };
 }
 
+Layer attending(const MultiHeadAttentionOptions& sizes) {
+  MultiHeadAttentionOptions o = sizes;
+  o.kernel_initializer = &golden_kernel;
+  o.bias_initializer = &golden_bias;
+  return [=](Tensor x) { return multi_head_attention(x, x, Mode::kTrain, o); };
+}
+
+void add_attention(std::map<std::string, Layer>& m) {
+  m["MultiHeadAttention(4, 8)"] = attending({.num_heads = 4, .key_dim = 8});
+  m["MultiHeadAttention(4, 8, value_dim=6, use_bias=False)"] =
+      attending({.num_heads = 4, .key_dim = 8, .value_dim = 6, .use_bias = false});
+  m["MultiHeadAttention(4, 8, output_shape=20)"] = attending({.num_heads = 4, .key_dim = 8, .output_shape = 20});
+  m["MultiHeadAttention(2, 2)"] = attending({.num_heads = 2, .key_dim = 2});
+  m["MultiHeadAttention(2, 2), use_causal_mask=True"] =
+      attending({.num_heads = 2, .key_dim = 2, .use_causal_mask = true});
+}
+
 void add_pooling(std::map<std::string, Layer>& m) {
   m["MaxPooling2D()"] = [](Tensor x) { return max_pool2d(x); };
   m["MaxPooling2D(3, strides=2, padding='same')"] = [](Tensor x) {
@@ -175,6 +192,7 @@ const std::map<std::string, Layer>& layers() {
     add_convolutions(m);
     add_transposed(m);
     add_normalizations(m);
+    add_attention(m);
     add_pooling(m);
     add_shaping(m);
     return m;
@@ -185,7 +203,6 @@ const std::map<std::string, Layer>& layers() {
 bool is_absent(const std::string& layer) {
   for (const char* name : {"SeparableConv1D",
                            "GaussianNoise",
-                           "MultiHeadAttention",
                            "LSTM",
                            "GRU",
                            "SimpleRNN",

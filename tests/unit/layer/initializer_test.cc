@@ -25,7 +25,7 @@ void expect_generator(const Initializer& init, double deviation) {
 TEST(Initializers, DrawFromWhatKerasDrawsFrom) {
   int seen = 0;
   for (const golden::Row& row : golden::rows("initializers.csv")) {
-    // attention's fans are its own; the row beside it is the generic rule
+    // attention's fans are its own, below; the row beside it is the generic rule
     if (row.at("layer").find("MultiHeadAttention") == 0) continue;
     SCOPED_TRACE(row.at("layer"));
     const Shape shape(golden::integers(row.at("shape")));
@@ -69,6 +69,29 @@ TEST(Initializers, OfLayersSeeTheShapeThatKerasSees) {
   expect_limits(initializer_of(graph, "separable_conv2d/depthwise_kernel"), 0.198029509);
   expect_limits(initializer_of(graph, "separable_conv2d/pointwise_kernel"), 0.353553391);
   expect_limits(initializer_of(graph, "conv2d_transpose/kernel"), 0.11785113);
+}
+
+// Attention's kernels are drawn as the matrices that they are, with the fans of the file's rows (4 heads of 8, 32 in).
+TEST(Initializers, OfAttentionSeeMatrices) {
+  for (const golden::Row& row : golden::rows("initializers.csv")) {
+    if (row.at("layer").find("MultiHeadAttention") != 0) continue;
+    SCOPED_TRACE(row.at("layer"));
+    const bool output = row.at("layer").find("attention_output") != std::string::npos;
+    const auto n = [&](const char* column) { return std::stod(row.at(column)); };
+    for (const std::string part : {"query", "key", "value", "attention_output"}) {
+      if (output != (part == "attention_output")) continue;
+      const auto drawn_by = [&](InitializerRule rule) {
+        Graph graph;
+        const Tensor x = feed(graph, "x", {2, 5, 32});
+        multi_head_attention(x, x, Mode::kTrain, {.num_heads = 4, .key_dim = 8, .kernel_initializer = rule});
+        return initializer_of(graph, ("multi_head_attention/" + part + "/kernel").c_str());
+      };
+      expect_limits(drawn_by(&glorot_uniform), n("glorot_uniform_limit"));
+      expect_generator(drawn_by(&glorot_normal), n("glorot_normal_raw"));
+      expect_limits(drawn_by(&he_uniform), n("he_uniform_limit"));
+      expect_generator(drawn_by(&lecun_normal), n("lecun_normal_raw"));
+    }
+  }
 }
 
 }  // namespace

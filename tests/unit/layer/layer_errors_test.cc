@@ -73,9 +73,35 @@ TEST_F(LayerErrors, OfPooling) {
             "global_average_pooling2d 'global_average_pooling2d': input is f32[2,3], expected a float of rank 4");
 }
 
+TEST_F(LayerErrors, OfAttention) {
+  const auto attend = [](const Shape& value, const Shape& key, const Shape& mask, MultiHeadAttentionOptions o) {
+    Graph graph;
+    const Tensor x = feed(graph, "x", {2, 5, 6});
+    if (key.rank() > 0) o.key = feed(graph, "k", key);
+    if (mask.rank() > 0) o.attention_mask = feed(graph, "m", mask, DType::kBool);
+    o.name = "a";
+    return error_of([&] { multi_head_attention(x, feed(graph, "v", value), Mode::kTrain, o); });
+  };
+  const Shape v{2, 4, 3};
+  EXPECT_EQ(attend(v, {}, {}, {.key_dim = 4}), "multi_head_attention 'a': num_heads is 0, expected 1 or more");
+  EXPECT_EQ(attend(v, {}, {}, {.num_heads = 2}), "multi_head_attention 'a': key_dim is 0, expected 1 or more");
+  EXPECT_EQ(attend(v, {}, {}, {.num_heads = 2, .key_dim = 4, .dropout = 1}),
+            "multi_head_attention 'a': dropout is 1, expected 0 to less than 1");
+  EXPECT_EQ(attend({2, 3}, {}, {}, {.num_heads = 2, .key_dim = 4}),
+            "multi_head_attention 'a': value is f32[2,3], expected f32[2,..,..] for the query f32[2,5,6]");
+  EXPECT_EQ(attend(v, {2, 5, 3}, {}, {.num_heads = 2, .key_dim = 4}),
+            "multi_head_attention 'a': key is f32[2,5,3], expected f32[2,4,..] for the query f32[2,5,6]");
+  EXPECT_EQ(attend(v, {}, {5, 5}, {.num_heads = 2, .key_dim = 4}),
+            "multi_head_attention 'a': attention_mask is bool[5,5], expected [2,5,4], or 1 where it repeats");
+}
+
 TEST_F(LayerErrors, OfTheOthers) {
   const Tensor x = f32({2, 4, 6});
   EXPECT_EQ(error_of([&] { dropout(x, 1.5, Mode::kPredict); }), "dropout 'dropout': rate is 1.5, expected 0 to 1");
+  EXPECT_EQ(error_of([&] {
+              dropout(x, 0.5, Mode::kTrain, "d", f32({2, 4}));
+            }),
+            "dropout 'd': residual is f32[2,4], expected f32[2,4,6]");
   EXPECT_EQ(error_of([&] { embedding(x, {.input_dim = 5, .output_dim = 2}); }),
             "embedding 'embedding': indices are f32[2,4,6], expected i32 or i64");
   EXPECT_EQ(error_of([&] { embedding(i32({2}), {.output_dim = 2}); }),

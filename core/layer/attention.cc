@@ -1,0 +1,102 @@
+// MultiHeadAttention.
+#include <cmath>
+
+#include "base/crc32c.h"
+#include "layer/layer.h"
+
+namespace tenon {
+namespace {
+
+// x[B,T,..] by a kernel whose first sizes are those of x[B,T]: as a matrix, whose fans are those that Keras draws with.
+Tensor attention_projection(Tensor x, std::string_view name, const Shape& kernel, const Shape& bias,
+                            const MultiHeadAttentionOptions& o) {
+  const Scope scope(x, name);
+  const int64_t out = bias.elements(), in = kernel.elements() / out;
+  const Tensor w = weight(x, "kernel", kernel, o.kernel_initializer({in, out}), o.trainable, o.kernel_regularizer);
+  const Tensor b = o.use_bias ? weight(x, "bias", bias, o.bias_initializer, o.trainable) : Tensor();
+  const Tensor y = dot_bias_act(reshape(x, {x.elements() / in, in}), reshape(w, {in, out}),
+                                b ? reshape(b, {out}) : Tensor(), {}, linear);
+  std::vector<int64_t> dims{x.dim(0), x.dim(1)};
+  dims.insert(dims.end(), bias.begin(), bias.end());
+  return reshape(y, Shape(dims));
+}
+
+// True where key j is not after query i, counted from the first of both: [1,1,T,S].
+Tensor seen_by_causal_query(Graph& graph, int64_t queries, int64_t keys) {
+  const Tensor i = iota(graph, DType::kI32, {1, 1, queries, keys}, 2);
+  return compare(iota(graph, DType::kI32, i.shape(), 3), i, CompareKind::kLe);
+}
+
+// bool[B,N,T,S] with 1 where it repeats, of a mask [T,S], [B,T,S] or [B,N,T,S].
+Tensor mask_by_head(const LayerScope& scope, Tensor mask, const Shape& scores) {
+  std::vector<int64_t> dims = mask.shape().vec();
+  if (dims.size() == 2) dims.insert(dims.begin(), 1);
+  if (dims.size() == 3) dims.insert(dims.begin() + 1, 1);
+  bool fits = dims.size() == 4;
+  for (size_t i = 0; fits && i < 4; ++i) fits = dims[i] == 1 || dims[i] == scores[static_cast<int>(i)];
+  scope.expect(fits, "attention_mask is ", mask.type().str(), ", expected [", scores[0], ",", scores[2], ",", scores[3],
+               "], or 1 where it repeats");
+  return cast(reshape(mask, Shape(dims)), DType::kBool);
+}
+
+// 0 where a query sees a key, else what makes its share of the softmax 0.
+Tensor mask_bias(Tensor mask, DType dtype) {
+  Graph& graph = *mask.graph();
+  const double hidden = dtype == DType::kF16 ? -3e4 : -1e9;
+  return select(mask, full(graph, dtype, mask.shape(), 0), full(graph, dtype, mask.shape(), hidden));
+}
+
+void check_attention(const LayerScope& scope, Tensor query, Tensor key, Tensor value,
+                     const MultiHeadAttentionOptions& o) {
+  scope.expect(o.num_heads >= 1, "num_heads is ", o.num_heads, ", expected 1 or more");
+  scope.expect(o.key_dim >= 1, "key_dim is ", o.key_dim, ", expected 1 or more");
+  scope.expect(o.value_dim >= 0, "value_dim is ", o.value_dim, ", expected 1 or more, or 0 for key_dim");
+  scope.expect(o.output_shape >= 0, "output_shape is ", o.output_shape, ", expected 1 or more, or 0 for the query's");
+  scope.expect(o.dropout >= 0 && o.dropout < 1, "dropout is ", o.dropout, ", expected 0 to less than 1");
+  scope.expect_float(query, 3, 3);
+  const auto expect_beside = [&](const char* what, Tensor x, int64_t length) {
+    const bool fits = x && x.dtype() == query.dtype() && x.rank() == 3 && x.elements() > 0 &&
+                      x.dim(0) == query.dim(0) && (length == 0 || x.dim(1) == length);
+    scope.expect(fits, what, " is ", x ? x.type().str() : "nothing", ", expected ", dtype_name(query.dtype()), "[",
+                 query.dim(0), ",", length ? std::to_string(length) : "..", ",..] for the query ", query.type().str());
+  };
+  expect_beside("value", value, 0);
+  expect_beside("key", key, value.dim(1));
+}
+
+}  // namespace
+
+Tensor multi_head_attention(Tensor query, Tensor value, Mode mode, const MultiHeadAttentionOptions& o) {
+  const LayerScope scope(query, "multi_head_attention", o.name);
+  const Tensor key = o.key ? o.key : value;
+  check_attention(scope, query, key, value, o);
+  const int64_t heads = o.num_heads, value_dim = o.value_dim ? o.value_dim : o.key_dim;
+  const int64_t queries = query.dim(1), keys = key.dim(1), out = o.output_shape ? o.output_shape : query.dim(2);
+  const auto by_head = [&](Tensor x, const char* name, int64_t size) {
+    return attention_projection(x, name, {x.dim(2), heads, size}, {heads, size}, o);
+  };
+  const Tensor q = by_head(query, "query", o.key_dim), k = by_head(key, "key", o.key_dim);
+  const Tensor v = by_head(value, "value", value_dim);
+
+  Graph& graph = *query.graph();
+  Tensor mask = o.attention_mask;
+  if (mask) mask = mask_by_head(scope, mask, {query.dim(0), heads, queries, keys});
+  // The op counts from the last of both, Keras from the first.
+  const bool own_mask = o.use_causal_mask && queries != keys;
+  if (own_mask) {
+    const Tensor seen = seen_by_causal_query(graph, queries, keys);
+    const Shape both = mask ? broadcast_shapes(mask.shape(), seen.shape()) : seen.shape();
+    mask = mask ? minimum(broadcast_to(mask, both), broadcast_to(seen, both)) : seen;
+  }
+  const bool drops = mode == Mode::kTrain && o.dropout > 0;
+  const Tensor y = attention(q, k, v, mask ? mask_bias(mask, q.dtype()) : Tensor(),
+                             drops ? seed_input(graph) : Tensor(), drops ? global_step(graph) : Tensor(),
+                             {.scale = 1 / std::sqrt(static_cast<double>(o.key_dim)),
+                              .causal = o.use_causal_mask && !own_mask,
+                              .rate = drops ? o.dropout : 0,
+                              .stream = drops ? crc32c(scope.name()) : 0})
+                       .y;
+  return attention_projection(y, "attention_output", {heads, value_dim, out}, {out}, o);
+}
+
+}  // namespace tenon
