@@ -8,7 +8,8 @@ PACKAGES ?= yes
 KILLS ?= 50
 STEPS ?= 2000
 BATCH ?= 128
-CASES ?= mlp_tiny mlp_mnist mnist_cnn flowers180 flowers299 resnet20 resnet18 resnet50 resnet50_infer
+CASES ?= mlp_tiny mlp_mnist mnist_cnn flowers180 flowers299 resnet20 resnet18 resnet50 resnet50_infer \
+  transformer_small transformer_base transformer_base_d0
 
 RELEASE := build/release
 TENON := $(RELEASE)/bin/tenon

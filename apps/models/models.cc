@@ -4,6 +4,8 @@
 namespace tenon::models {
 namespace {
 
+ImageShape gray_28(const Params&) { return {28, 28, 1, 10}; }
+ImageShape photo_299(const Params&) { return {299, 299, 3, 5}; }
 ImageShape resnet_image(const Params& params) {
   if (params.get<std::string>("depth") == "20") return {32, 32, 3, 10};
   return {224, 224, 3, 1000};
@@ -12,65 +14,79 @@ ImageShape resnet_image(const Params& params) {
 std::vector<ModelInfo> make_models() {
   const Augmentation shift_and_flip{4, true, 0, 1, 1};
   return {
-      {"mlp",
-       "multilayer perceptron: flatten, hidden layers with ReLU, one logit a class",
-       mlp,
-       [](const Params&) {
-         return ImageShape{28, 28, 1, 10};
-       },
-       "adam",
-       0.001,
-       "constant",
-       128,
-       2000,
-       Augmentation::none(),
-       {{"hidden", std::string("128"), "sizes of the hidden layers, separated by commas"},
-        {"dropout", 0.0, "rate after each hidden layer", 0, 0.999}}},
-      {"fashion",
-       "3x3 convolutions of 32 and 64 filters, each with max-pool, dropout, dense",
-       fashion,
-       [](const Params&) {
-         return ImageShape{28, 28, 1, 10};
-       },
-       "adam",
-       0.003,
-       "cosine",
-       128,
-       2000,
-       Augmentation::none(),
-       {{"dropout", 0.4, "rate before the last layer", 0, 0.999},
-        {"padding", std::string("same"), "of the convolutions", 0, 0, {"same", "valid"}}}},
-      {"flowers",
-       "the reference CNN for 299x299 photos: two 5x5 convolutions, dense 300, dropout",
-       flowers,
-       [](const Params&) {
-         return ImageShape{299, 299, 3, 5};
-       },
-       "adam",
-       0.01,
-       "constant",
-       256,
-       100,
-       Augmentation(),
-       {{"ksize1", int64_t{5}, "kernel of the first convolution", 1, 299},
-        {"ksize2", int64_t{5}, "kernel of the second convolution", 1, 299},
-        {"nfil1", int64_t{10}, "filters of the first convolution", 1, 1 << 16},
-        {"nfil2", int64_t{20}, "filters of the second convolution", 1, 1 << 16},
-        {"dprob", 0.25, "dropout rate after the dense layer", 0, 0.999},
-        {"batch_norm", false, "batch normalisation after both dense layers"}}},
-      {"resnet",
-       "residual network, version 1: depth 20 for 32x32, 18 and 50 for 224x224",
-       resnet,
-       resnet_image,
-       "momentum",
-       0.1,
-       "cosine",
-       128,
-       10000,
-       shift_and_flip,
-       {{"depth", std::string("20"), "layers", 0, 0, {"20", "18", "50"}},
-        {"l2", 0.0, "penalty on the convolutions' kernels: l2 * sum of squares", 0, 1}}},
+      {
+          .name = "mlp",
+          .description = "multilayer perceptron: flatten, hidden layers with ReLU, one logit a class",
+          .model = mlp,
+          .image = gray_28,
+          .optimizer = "adam",
+          .learning_rate = 0.001,
+          .schedule = "constant",
+          .train_batch_size = 128,
+          .train_steps = 2000,
+          .augmentation = Augmentation::none(),
+          .flags = {{"hidden", std::string("128"), "sizes of the hidden layers, separated by commas"},
+                    {"dropout", 0.0, "rate after each hidden layer", 0, 0.999}},
+      },
+      {
+          .name = "fashion",
+          .description = "3x3 convolutions of 32 and 64 filters, each with max-pool, dropout, dense",
+          .model = fashion,
+          .image = gray_28,
+          .optimizer = "adam",
+          .learning_rate = 0.003,
+          .schedule = "cosine",
+          .train_batch_size = 128,
+          .train_steps = 2000,
+          .augmentation = Augmentation::none(),
+          .flags = {{"dropout", 0.4, "rate before the last layer", 0, 0.999},
+                    {"padding", std::string("same"), "of the convolutions", 0, 0, {"same", "valid"}}},
+      },
+      {
+          .name = "flowers",
+          .description = "the reference CNN for 299x299 photos: two 5x5 convolutions, dense 300, dropout",
+          .model = flowers,
+          .image = photo_299,
+          .optimizer = "adam",
+          .learning_rate = 0.01,
+          .schedule = "constant",
+          .train_batch_size = 256,
+          .train_steps = 100,
+          .augmentation = Augmentation(),
+          .flags = {{"ksize1", int64_t{5}, "kernel of the first convolution", 1, 299},
+                    {"ksize2", int64_t{5}, "kernel of the second convolution", 1, 299},
+                    {"nfil1", int64_t{10}, "filters of the first convolution", 1, 1 << 16},
+                    {"nfil2", int64_t{20}, "filters of the second convolution", 1, 1 << 16},
+                    {"dprob", 0.25, "dropout rate after the dense layer", 0, 0.999},
+                    {"batch_norm", false, "batch normalisation after both dense layers"}},
+      },
+      {
+          .name = "resnet",
+          .description = "residual network, version 1: depth 20 for 32x32, 18 and 50 for 224x224",
+          .model = resnet,
+          .image = resnet_image,
+          .optimizer = "momentum",
+          .learning_rate = 0.1,
+          .schedule = "cosine",
+          .train_batch_size = 128,
+          .train_steps = 10000,
+          .augmentation = shift_and_flip,
+          .flags = {{"depth", std::string("20"), "layers", 0, 0, {"20", "18", "50"}},
+                    {"l2", 0.0, "penalty on the convolutions' kernels: l2 * sum of squares", 0, 1}},
+      },
   };
+}
+
+using BenchFeatures = std::vector<BenchFeature>;
+
+BenchFeatures numbers_to_classify(int64_t count, int32_t classes) {
+  return {{"image", {count}}, {"label", {}, classes}};
+}
+BenchFeatures images(int64_t size, int64_t channels, int32_t classes) {
+  return {{"image", {size, size, channels}}, {"label", {}, classes}};
+}
+BenchFeatures sentences(int64_t length, int32_t vocabulary) {
+  return {{"source", {length}, vocabulary}, {"target", {length}, vocabulary}, {"label", {length}, vocabulary}};
 }
 
 Params with(const char* optimizer, double rate, int64_t classes, Params more = {}) {
@@ -80,84 +96,156 @@ Params with(const char* optimizer, double rate, int64_t classes, Params more = {
   return more;
 }
 
-std::vector<BenchCase> make_cases() {
+Params resnet_params(const char* depth, int64_t classes) {
+  return with("momentum", 0.1, classes, {{"depth", std::string(depth)}});
+}
+
+struct TransformerSize {
+  int64_t d_model, layers, heads, ffn, vocabulary;
+};
+constexpr TransformerSize kSmallTransformer{.d_model = 128, .layers = 4, .heads = 4, .ffn = 512, .vocabulary = 8000};
+constexpr TransformerSize kBaseTransformer{.d_model = 512, .layers = 6, .heads = 8, .ffn = 2048, .vocabulary = 32000};
+
+Params transformer_params(const TransformerSize& size, double dropout) {
+  return with("adam", 1e-4, size.vocabulary,
+              {{"d_model", size.d_model},
+               {"layers", size.layers},
+               {"heads", size.heads},
+               {"ffn", size.ffn},
+               {"vocabulary", size.vocabulary},
+               {"dropout", dropout}});
+}
+
+std::vector<BenchCase> image_cases() {
   const Params flowers_flags{{"ksize1", int64_t{5}}, {"ksize2", int64_t{5}}, {"nfil1", int64_t{10}},
                              {"nfil2", int64_t{20}}, {"dprob", 0.25},        {"batch_norm", false}};
-  const auto depth = [](const char* d) { return Params{{"depth", std::string(d)}}; };
   return {
-      {"mlp_tiny",
-       "dense 4-16-16-3, batch 16, SGD",
-       mlp,
-       with("sgd", 0.01, 3, {{"hidden", std::string("16,16")}}),
-       {0, 4, 1, 3},
-       16,
-       100},
-      {"mlp_mnist",
-       "dense 784-128-10, batch 64, SGD",
-       mlp,
-       with("sgd", 0.01, 10, {{"hidden", std::string("128")}}),
-       {0, 784, 1, 10},
-       64,
-       100},
-      {"mnist_cnn",
-       "conv 32, conv 64, each with max-pool, dropout .5, dense 10; batch 64, Adam",
-       fashion,
-       with("adam", 0.001, 10, {{"dropout", 0.5}, {"padding", std::string("valid")}}),
-       {28, 28, 1, 10},
-       64,
-       1},
-      {"flowers180",
-       "180x180x3: conv 16, 32, 64, each with max-pool, dense 128, dense 5; batch 32, Adam",
-       flowers180,
-       with("adam", 0.001, 5),
-       {180, 180, 3, 5},
-       32,
-       1},
-      {"flowers299",
-       "the reference CNN at 299x299x3, dropout .25; batch 32, Adam",
-       flowers,
-       with("adam", 0.001, 5, flowers_flags),
-       {299, 299, 3, 5},
-       32,
-       1},
-      {"resnet20",
-       "CIFAR ResNet-20, batch 128, momentum .9",
-       resnet,
-       with("momentum", 0.1, 10, depth("20")),
-       {32, 32, 3, 10},
-       128,
-       1},
-      {"resnet18",
-       "ResNet-18 at 224, batch 16, momentum",
-       resnet,
-       with("momentum", 0.1, 1000, depth("18")),
-       {224, 224, 3, 1000},
-       16,
-       1},
-      {"resnet50",
-       "ResNet-50 at 224, batch 16, momentum",
-       resnet,
-       with("momentum", 0.1, 1000, depth("50")),
-       {224, 224, 3, 1000},
-       16,
-       1},
-      {"resnet50_infer",
-       "ResNet-50 at 224, batch 1, prediction",
-       resnet,
-       with("momentum", 0.1, 1000, depth("50")),
-       {224, 224, 3, 1000},
-       1,
-       1,
-       Mode::kPredict},
-      {"resnet50_infer32",
-       "ResNet-50 at 224, batch 32, prediction",
-       resnet,
-       with("momentum", 0.1, 1000, depth("50")),
-       {224, 224, 3, 1000},
-       32,
-       1,
-       Mode::kPredict},
+      {
+          .name = "mlp_tiny",
+          .description = "dense 4-16-16-3, batch 16, SGD",
+          .model = mlp,
+          .params = with("sgd", 0.01, 3, {{"hidden", std::string("16,16")}}),
+          .features = numbers_to_classify(4, 3),
+          .batch_size = 16,
+          .steps_per_call = 100,
+      },
+      {
+          .name = "mlp_mnist",
+          .description = "dense 784-128-10, batch 64, SGD",
+          .model = mlp,
+          .params = with("sgd", 0.01, 10, {{"hidden", std::string("128")}}),
+          .features = numbers_to_classify(784, 10),
+          .batch_size = 64,
+          .steps_per_call = 100,
+      },
+      {
+          .name = "mnist_cnn",
+          .description = "conv 32, conv 64, each with max-pool, dropout .5, dense 10; batch 64, Adam",
+          .model = fashion,
+          .params = with("adam", 0.001, 10, {{"dropout", 0.5}, {"padding", std::string("valid")}}),
+          .features = images(28, 1, 10),
+          .batch_size = 64,
+      },
+      {
+          .name = "flowers180",
+          .description = "180x180x3: conv 16, 32, 64, each with max-pool, dense 128, dense 5; batch 32, Adam",
+          .model = flowers180,
+          .params = with("adam", 0.001, 5),
+          .features = images(180, 3, 5),
+          .batch_size = 32,
+      },
+      {
+          .name = "flowers299",
+          .description = "the reference CNN at 299x299x3, dropout .25; batch 32, Adam",
+          .model = flowers,
+          .params = with("adam", 0.001, 5, flowers_flags),
+          .features = images(299, 3, 5),
+          .batch_size = 32,
+      },
   };
+}
+
+std::vector<BenchCase> resnet_cases() {
+  return {
+      {
+          .name = "resnet20",
+          .description = "CIFAR ResNet-20, batch 128, momentum .9",
+          .model = resnet,
+          .params = resnet_params("20", 10),
+          .features = images(32, 3, 10),
+          .batch_size = 128,
+      },
+      {
+          .name = "resnet18",
+          .description = "ResNet-18 at 224, batch 16, momentum",
+          .model = resnet,
+          .params = resnet_params("18", 1000),
+          .features = images(224, 3, 1000),
+          .batch_size = 16,
+      },
+      {
+          .name = "resnet50",
+          .description = "ResNet-50 at 224, batch 16, momentum",
+          .model = resnet,
+          .params = resnet_params("50", 1000),
+          .features = images(224, 3, 1000),
+          .batch_size = 16,
+      },
+      {
+          .name = "resnet50_infer",
+          .description = "ResNet-50 at 224, batch 1, prediction",
+          .model = resnet,
+          .params = resnet_params("50", 1000),
+          .features = images(224, 3, 1000),
+          .batch_size = 1,
+          .mode = Mode::kPredict,
+      },
+      {
+          .name = "resnet50_infer32",
+          .description = "ResNet-50 at 224, batch 32, prediction",
+          .model = resnet,
+          .params = resnet_params("50", 1000),
+          .features = images(224, 3, 1000),
+          .batch_size = 32,
+          .mode = Mode::kPredict,
+      },
+  };
+}
+
+std::vector<BenchCase> transformer_cases() {
+  return {
+      {
+          .name = "transformer_small",
+          .description = "encoder-decoder d128, 4 + 4 layers, 64 x (32 + 32) of 8,000 tokens, dropout .1, Adam",
+          .model = transformer,
+          .params = transformer_params(kSmallTransformer, 0.1),
+          .features = sentences(32, 8000),
+          .batch_size = 64,
+      },
+      {
+          .name = "transformer_base",
+          .description = "encoder-decoder d512, 6 + 6 layers, 32 x (32 + 32) of 32,000 tokens, dropout .1, Adam",
+          .model = transformer,
+          .params = transformer_params(kBaseTransformer, 0.1),
+          .features = sentences(32, 32000),
+          .batch_size = 32,
+      },
+      {
+          .name = "transformer_base_d0",
+          .description = "transformer_base without dropout",
+          .model = transformer,
+          .params = transformer_params(kBaseTransformer, 0),
+          .features = sentences(32, 32000),
+          .batch_size = 32,
+      },
+  };
+}
+
+std::vector<BenchCase> make_cases() {
+  std::vector<BenchCase> all;
+  for (const auto& some : {image_cases(), resnet_cases(), transformer_cases()})
+    all.insert(all.end(), some.begin(), some.end());
+  return all;
 }
 
 template <class Table>

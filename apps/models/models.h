@@ -42,6 +42,13 @@ struct ModelInfo {
 std::span<const ModelInfo> all_models();
 const ModelInfo* find_model(std::string_view name);  // nullptr when there is none
 
+// What a case feeds: random numbers of this shape an example.
+struct BenchFeature {
+  const char* name;   // "image"; "label" is the labels
+  Shape example;      // without the batch
+  int32_t below = 0;  // i32 from 0 to below it; 0: f32 from -1 to 1
+};
+
 // A step to be timed (`tenon bench step`): a model on a batch of random examples, trained unless `mode` says otherwise.
 // The definitions are those that the peers' numbers were measured with.
 struct BenchCase {
@@ -49,9 +56,9 @@ struct BenchCase {
   const char* description;
   ModelFn model;
   Params params;
-  ImageShape shape;  // height 0: a vector of `width` features
+  std::vector<BenchFeature> features;
   int64_t batch_size;
-  int steps_per_call;  // steps in one call of the device
+  int steps_per_call = 1;  // steps in one call of the device
   Mode mode = Mode::kTrain;
 };
 std::span<const BenchCase> bench_cases();
@@ -63,8 +70,8 @@ std::vector<std::string> optimizer_names();
 // "momentum", "nesterov", "weight_decay", "clipnorm", "global_clipnorm", each with a default. Throws Error.
 Optimizer make_optimizer(const Params& params);
 
-// What all classifiers share once they have logits[batch, classes]: predictions, and where there are labels the mean
-// softmax cross entropy, accuracy and the training op.
+// What all classifiers share once they have logits[batch, .., classes]: predictions, and where there are labels[batch,
+// ..] the mean softmax cross entropy, accuracy and the training op.
 EstimatorSpec classify(Tensor logits, Tensor labels, Mode mode, const Optimizer& optimizer);
 
 EstimatorSpec mlp(const Features& features, const Tensor& labels, Mode mode, const Params& params);
@@ -72,5 +79,6 @@ EstimatorSpec fashion(const Features& features, const Tensor& labels, Mode mode,
 EstimatorSpec flowers(const Features& features, const Tensor& labels, Mode mode, const Params& params);
 EstimatorSpec flowers180(const Features& features, const Tensor& labels, Mode mode, const Params& params);
 EstimatorSpec resnet(const Features& features, const Tensor& labels, Mode mode, const Params& params);
+EstimatorSpec transformer(const Features& features, const Tensor& labels, Mode mode, const Params& params);
 
 }  // namespace tenon::models

@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-void declare(Flags& flags, const std::vector<std::string>&) {
+void declare_bench(Flags& flags, const std::vector<std::string>&) {
   flags.integer("steps", 0, "steps in a round, whose mean is one measurement; 0: about a quarter of a second's", 0,
                 1e9);
   flags.integer("rounds", 15, "measurements at most", 1, 1e6);
@@ -46,15 +46,29 @@ double seconds_since_process_start() {
          std::strtod(field, nullptr) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
+MemoryFeature random_feature(const models::BenchFeature& f, int64_t batch_size, SampleRandom& random) {
+  const auto count = static_cast<size_t>(f.example.elements() * batch_size);
+  if (f.below == 0) {
+    std::vector<float> numbers(count);
+    for (float& x : numbers) x = random.uniform(-1, 1);
+    return memory_feature<float>(f.name, DType::kF32, f.example, numbers);
+  }
+  std::vector<int32_t> numbers(count);
+  for (int32_t& x : numbers) x = random.below(f.below);
+  return memory_feature<int32_t>(f.name, DType::kI32, f.example, numbers);
+}
+
 std::vector<MemoryFeature> random_batch(const models::BenchCase& c, uint64_t seed) {
-  const Shape shape = c.shape.height ? Shape{c.shape.height, c.shape.width, c.shape.channels} : Shape{c.shape.width};
   SampleRandom random(seed, 0, 0);
-  std::vector<float> images(static_cast<size_t>(shape.elements() * c.batch_size));
-  std::vector<int32_t> labels(static_cast<size_t>(c.batch_size));
-  for (float& x : images) x = random.uniform(-1, 1);
-  for (int32_t& y : labels) y = random.below(c.shape.classes);
-  return {memory_feature<float>("image", DType::kF32, shape, images),
-          memory_feature<int32_t>("label", DType::kI32, Shape{}, labels)};
+  std::vector<MemoryFeature> batch;
+  for (const models::BenchFeature& f : c.features) batch.push_back(random_feature(f, c.batch_size, random));
+  return batch;
+}
+
+std::string list_of_cases() {
+  std::string out = "Cases:\n";
+  for (const models::BenchCase& c : models::bench_cases()) out += format("  %-20s %s\n", c.name, c.description);
+  return out;
 }
 
 class Bench {
@@ -123,7 +137,7 @@ class Bench {
       return;
     }
     const std::string loss = trains() ? ", loss " + number_text(static_cast<double>(loss_)) : "";
-    print("%-16s min_ms %.4g  median_ms %.4g  first_step_s %.3f  examples_per_second %.4g  (%s, %s, %s of %s%s)\n",
+    print("%-19s min_ms %.4g  median_ms %.4g  first_step_s %.3f  examples_per_second %.4g  (%s, %s, %s of %s%s)\n",
           case_.name, min, median, first_step_, rate, runner.device().c_str(),
           counted(process_threads(), "thread").c_str(), counted(static_cast<int64_t>(ms_.size()), "round").c_str(),
           counted(steps_, "step").c_str(), loss.c_str());
@@ -139,7 +153,7 @@ class Bench {
   std::vector<double> ms_;
 };
 
-int run(const Flags& flags, const std::vector<std::string>& words) {
+int run_bench(const Flags& flags, const std::vector<std::string>& words) {
   expect_words(words, 1, 2, "what to time: step CASE");
   only_word({words[0]}, "benchmark", {"step"});
   std::vector<std::string> names;
@@ -149,9 +163,13 @@ int run(const Flags& flags, const std::vector<std::string>& words) {
 
 }  // namespace
 
-const Command kBench{"bench", "step CASE [FLAGS]",
-                     "Times whole steps of training: mlp_tiny mlp_mnist mnist_cnn flowers180 flowers299 resnet20 "
-                     "resnet18 resnet50; of prediction: resnet50_infer resnet50_infer32",
-                     declare, run};
+const Command kBench{
+    .name = "bench",
+    .arguments = "step CASE [FLAGS]",
+    .summary = "Times whole steps of training, or of prediction",
+    .declare = declare_bench,
+    .run = run_bench,
+    .details = list_of_cases,
+};
 
 }  // namespace tenon::runner

@@ -56,8 +56,9 @@ int run_command(const Command& command, const std::vector<std::string>& args) {
   command.declare(flags, words);
   add_common_flags(flags);
   if (help) {
-    print("usage: tenon %s %s\n\n%s.\n%s", command.name, usage(command, words).c_str(), command.summary,
-          flags.help().c_str());
+    const std::string details = command.details ? "\n" + command.details() : "";
+    print("usage: tenon %s %s\n\n%s.\n%s%s", command.name, usage(command, words).c_str(), command.summary,
+          details.c_str(), flags.help().c_str());
     return 0;
   }
   words = flags.parse(args);

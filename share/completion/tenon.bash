@@ -26,6 +26,7 @@ _tenon() {
     words=$models
   elif ((COMP_CWORD == 3)) && [[ $command == bench ]]; then
     words='mlp_tiny mlp_mnist mnist_cnn flowers180 flowers299 resnet20 resnet18 resnet50 resnet50_infer resnet50_infer32'
+    words+=' transformer_small transformer_base transformer_base_d0'
   fi
   if [[ -n $words ]]; then
     COMPREPLY=($(compgen -W "$words" -- "$current"))
