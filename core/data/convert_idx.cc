@@ -12,7 +12,7 @@
 namespace tenon {
 namespace {
 
-constexpr int64_t kRecordOverhead = 190;  // of the features beside the image
+constexpr int64_t kIdxOverhead = 190;  // of the features beside the image
 
 struct Labelled {
   IdxArray images;  // [n, height, width] or [n, height, width, channels]
@@ -74,7 +74,7 @@ Status check_labels(const Labelled& data, size_t classes) {
   return {};
 }
 
-void make_record(const Labelled& data, size_t row, const std::vector<std::string>& names, ExampleBuilder& builder) {
+void make_idx_record(const Labelled& data, size_t row, const std::vector<std::string>& names, ExampleBuilder& builder) {
   const size_t bytes = static_cast<size_t>(data.image_bytes()), label = data.labels.data[row];
   builder.add_int64("image/height", data.height());
   builder.add_int64("image/width", data.width());
@@ -87,9 +87,9 @@ void make_record(const Labelled& data, size_t row, const std::vector<std::string
 
 Status write_labelled(const Labelled& data, const std::vector<size_t>& order, const std::vector<std::string>& names,
                       OutputSet& output, ThreadPool& pool, ConvertSummary::Split* split) {
-  SplitSource source{split->name, std::vector<int64_t>(order.size(), data.image_bytes() + kRecordOverhead), {}, false};
+  SplitSource source{split->name, std::vector<int64_t>(order.size(), data.image_bytes() + kIdxOverhead), {}, false};
   source.make = [&](size_t i, ExampleBuilder& builder) -> Status {
-    make_record(data, order[i], names, builder);
+    make_idx_record(data, order[i], names, builder);
     return {};
   };
   return output.write_split(source, pool, split);

@@ -13,7 +13,7 @@
 namespace tenon {
 namespace {
 
-constexpr int64_t kRecordOverhead = 300;  // of the features beside the image
+constexpr int64_t kImageOverhead = 300;  // of the features beside the image
 
 struct Row {
   std::string path;
@@ -74,7 +74,7 @@ Status measure(Table& table, bool skip_bad) {
     struct stat info {};
     if (::stat(row.path.c_str(), &info) != 0 && !skip_bad)
       return at_row(table, row, file_error("cannot open", row.path, errno));
-    row.bytes = static_cast<int64_t>(info.st_size) + kRecordOverhead;
+    row.bytes = static_cast<int64_t>(info.st_size) + kImageOverhead;
   }
   return {};
 }
@@ -87,8 +87,8 @@ Result<ImageInfo> check_image(std::string_view bytes, const ConvertImagesOptions
   return info;
 }
 
-Status make_record(const Row& row, const std::string& label, const ConvertImagesOptions& options,
-                   ExampleBuilder& builder) {
+Status make_image_record(const Row& row, const std::string& label, const ConvertImagesOptions& options,
+                         ExampleBuilder& builder) {
   TENON_ASSIGN(const std::string bytes, read_file(row.path, options.max_image_bytes));
   Result<ImageInfo> info = check_image(bytes, options);
   if (!info.ok()) return Status(info.status().code(), cat("'", row.path, "': ", info.status().message()));
@@ -111,7 +111,7 @@ Status write_table(const Table& table, const std::vector<size_t>& order, const C
   for (const size_t row : order) source.bytes.push_back(table.rows[row].bytes);
   source.make = [&](size_t i, ExampleBuilder& builder) -> Status {
     const Row& row = table.rows[order[i]];
-    const Status status = make_record(row, labels[row.label], options, builder);
+    const Status status = make_image_record(row, labels[row.label], options, builder);
     return status.ok() ? status : at_row(table, row, status);
   };
   return output.write_split(source, pool, split);

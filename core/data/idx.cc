@@ -9,7 +9,7 @@
 namespace tenon {
 namespace {
 
-constexpr int kMaxRank = 4;
+constexpr int kMaxIdxRank = 4;
 constexpr size_t kStep = 1 << 20;
 
 uint32_t big_endian(const uint8_t* bytes) {
@@ -35,8 +35,8 @@ Status read_header(ByteStream& stream, const std::string& name, std::vector<int6
   std::vector<uint8_t> head;
   TENON_TRY(read_some(stream, 4, &head));
   if (head.size() < 4) return invalid("'", name, "': expected an IDX header of 4 bytes, found ", head.size());
-  if (head[0] != 0 || head[1] != 0 || head[2] != 8 || head[3] < 1 || head[3] > kMaxRank)
-    return invalid("'", name, "': expected IDX bytes of 1 to ", kMaxRank,
+  if (head[0] != 0 || head[1] != 0 || head[2] != 8 || head[3] < 1 || head[3] > kMaxIdxRank)
+    return invalid("'", name, "': expected IDX bytes of 1 to ", kMaxIdxRank,
                    " dimensions (magic 2049 to 2052), found magic ", big_endian(head.data()));
   const size_t bytes = size_t{4} * head[3];
   std::vector<uint8_t> sizes;

@@ -32,7 +32,7 @@ struct JpegEncoder {
   }
 };
 
-[[noreturn]] void leave(j_common_ptr jpeg) {
+[[noreturn]] void leave_encoder(j_common_ptr jpeg) {
   JpegEncoder& encoder = *static_cast<JpegEncoder*>(jpeg->client_data);
   jpeg->err->format_message(jpeg, encoder.message);
   std::longjmp(encoder.escape, 1);
@@ -41,7 +41,7 @@ struct JpegEncoder {
 bool try_encode(JpegEncoder& encoder, const uint8_t* pixels, int width, int height, int channels, int quality) {
   jpeg_compress_struct& jpeg = encoder.jpeg;
   jpeg.err = jpeg_std_error(&encoder.errors);
-  encoder.errors.error_exit = leave;
+  encoder.errors.error_exit = leave_encoder;
   jpeg.client_data = &encoder;
   if (setjmp(encoder.escape) != 0) return false;
   jpeg_create_compress(&jpeg);

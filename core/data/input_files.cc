@@ -13,21 +13,13 @@
 #include "base/crc32c.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
+#include "data/record_format.h"
 
 namespace tenon {
 namespace {
 
-constexpr int64_t kHeader = 12;  // u64 length, u32 masked CRC of it
-constexpr int64_t kFooter = 4;   // u32 masked CRC of the data
 constexpr int64_t kReadAhead = 8 << 20;
 constexpr size_t kMaxOpen = 256;
-
-template <class T>
-T load(const void* from) {
-  T value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
 
 std::string pattern_of(const InputOptions& options) {
   if (!options.file_pattern.empty()) return options.file_pattern;
@@ -72,16 +64,16 @@ class HeaderReader {
  public:
   explicit HeaderReader(const File& file) : file_(file) {}
 
-  // kHeader bytes at `offset`. REQUIRED: the file has them.
+  // kRecordHeader bytes at `offset`. REQUIRED: the file has them.
   Result<const char*> at(int64_t offset) {
-    if (offset < begin_ || offset + kHeader > end_) {
+    if (offset < begin_ || offset + kRecordHeader > end_) {
       // Small records: many headers in one read. Large ones: the header alone.
-      const int64_t want = offset - end_ > kWindow / 8 ? kHeader : kWindow;
+      const int64_t want = offset - end_ > kWindow / 8 ? kRecordHeader : kWindow;
       buffer_.resize(static_cast<size_t>(want));
       TENON_ASSIGN(size_t got, file_.read_at(offset, buffer_.data(), buffer_.size()));
       begin_ = offset;
       end_ = offset + static_cast<int64_t>(got);
-      if (end_ < offset + kHeader) return invalid(file_.path(), ": cut short while it was read");
+      if (end_ < offset + kRecordHeader) return invalid(file_.path(), ": cut short while it was read");
     }
     return static_cast<const char*>(buffer_.data()) + (offset - begin_);
   }
@@ -97,14 +89,15 @@ class HeaderReader {
 // The length of the frame at `offset`.
 Result<int64_t> frame_bytes(HeaderReader& headers, int64_t offset, int64_t file_bytes) {
   const int64_t left = file_bytes - offset;
-  if (left < kHeader) return invalid("cut short: ", left, " bytes left, a record's header has ", kHeader);
+  if (left < kRecordHeader) return invalid("cut short: ", left, " bytes left, a record's header has ", kRecordHeader);
   TENON_ASSIGN(const char* header, headers.at(offset));
-  if (const uint32_t expected = crc32c_mask(crc32c(header, 8)), found = load<uint32_t>(header + 8); found != expected)
+  if (const uint32_t expected = crc32c_mask(crc32c(header, 8)), found = load_unaligned<uint32_t>(header + 8);
+      found != expected)
     return invalid("checksum of the length: expected ", expected, ", found ", found);
-  const uint64_t length = load<uint64_t>(header);
-  if (left < kHeader + kFooter || length > static_cast<uint64_t>(left - kHeader - kFooter))
-    return invalid("cut short: expected ", length, " bytes of data, found ", left - kHeader);
-  return kHeader + static_cast<int64_t>(length) + kFooter;
+  const uint64_t length = load_unaligned<uint64_t>(header);
+  if (left < kRecordHeader + kRecordFooter || length > static_cast<uint64_t>(left - kRecordHeader - kRecordFooter))
+    return invalid("cut short: expected ", length, " bytes of data, found ", left - kRecordHeader);
+  return kRecordHeader + static_cast<int64_t>(length) + kRecordFooter;
 }
 
 // Records inside a compressed stream cannot be read one by one.
@@ -224,10 +217,10 @@ Result<std::string_view> RecordFiles::read(size_t file, int64_t record, uint64_t
   read_ahead(*opened, file, begin, epoch);
   if (buffer.size() < bytes) buffer.resize(bytes + bytes / 4);
   TENON_TRY(opened->read_exactly_at(begin, buffer.data(), bytes));
-  const std::string_view data(buffer.data() + kHeader, bytes - kHeader - kFooter);
-  if (const uint64_t length = load<uint64_t>(buffer.data()); length != data.size())
+  const std::string_view data(buffer.data() + kRecordHeader, bytes - kRecordHeader - kRecordFooter);
+  if (const uint64_t length = load_unaligned<uint64_t>(buffer.data()); length != data.size())
     return invalid("changed since it was first read: expected ", data.size(), " bytes of data, found ", length);
-  if (const uint32_t expected = crc32c_mask(crc32c(data)), found = load<uint32_t>(data.data() + data.size());
+  if (const uint32_t expected = crc32c_mask(crc32c(data)), found = load_unaligned<uint32_t>(data.data() + data.size());
       found != expected)
     return invalid("checksum of the data: expected ", expected, ", found ", found);
   return data;

@@ -29,7 +29,7 @@ struct Decoder {
 
 Decoder& decoder_of(j_common_ptr jpeg) { return *static_cast<Decoder*>(jpeg->client_data); }
 
-[[noreturn]] void leave(j_common_ptr jpeg) {
+[[noreturn]] void leave_decoder(j_common_ptr jpeg) {
   Decoder& decoder = decoder_of(jpeg);
   if (decoder.message[0] == 0) jpeg->err->format_message(jpeg, decoder.message);
   std::longjmp(decoder.escape, 1);
@@ -39,7 +39,7 @@ Decoder& decoder_of(j_common_ptr jpeg) { return *static_cast<Decoder*>(jpeg->cli
 void warn(j_common_ptr jpeg, int level) {
   if (level >= 0) return;
   const int code = jpeg->err->msg_code;
-  if (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER) leave(jpeg);
+  if (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER) leave_decoder(jpeg);
 }
 
 void limit_scans(j_common_ptr jpeg) {
@@ -66,7 +66,7 @@ void skip(j_decompress_ptr jpeg, long bytes) {
 void begin(Decoder& decoder, std::string_view bytes) {
   decoder.jpeg = {};
   decoder.jpeg.err = jpeg_std_error(&decoder.errors);
-  decoder.errors.error_exit = leave;
+  decoder.errors.error_exit = leave_decoder;
   decoder.errors.emit_message = warn;
   decoder.jpeg.client_data = &decoder;
   decoder.source = {reinterpret_cast<const JOCTET*>(bytes.data()),

@@ -22,13 +22,13 @@ struct Reader {
   ~Reader() { png_destroy_read_struct(&png, &info, nullptr); }
 };
 
-[[noreturn]] void leave(png_structp png, png_const_charp why) {
+[[noreturn]] void leave_reader(png_structp png, png_const_charp why) {
   Reader& reader = *static_cast<Reader*>(png_get_error_ptr(png));
   std::snprintf(reader.message, sizeof reader.message, "%s", why);
   png_longjmp(png, 1);
 }
 
-void warn(png_structp, png_const_charp) {}
+void ignore_warning(png_structp, png_const_charp) {}
 
 void take(png_structp png, png_bytep out, size_t bytes) {
   Reader& reader = *static_cast<Reader*>(png_get_io_ptr(png));
@@ -39,7 +39,7 @@ void take(png_structp png, png_bytep out, size_t bytes) {
 
 bool open(Reader& reader, std::string_view bytes) {
   reader.rest = bytes;
-  reader.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader, leave, warn);
+  reader.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader, leave_reader, ignore_warning);
   if (reader.png != nullptr) reader.info = png_create_info_struct(reader.png);
   return reader.info != nullptr;
 }

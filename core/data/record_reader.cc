@@ -5,22 +5,15 @@
 #include "base/crc32c.h"
 #include "base/text.h"
 #include "data/byte_stream.h"
+#include "data/record_format.h"
 #include "tenon/tfrecord.h"
 
 namespace tenon {
 namespace {
 
-constexpr size_t kHeader = 12;  // length and its checksum
-constexpr size_t kFooter = 4;   // the data's checksum
-
-template <class T>
-T load(const char* bytes) {
-  T value;
-  std::memcpy(&value, bytes, sizeof value);
-  return value;
+bool header_is_sound(const char* header) {
+  return crc32c_unmask(load_unaligned<uint32_t>(header + 8)) == crc32c(header, 8);
 }
-
-bool header_is_sound(const char* header) { return crc32c_unmask(load<uint32_t>(header + 8)) == crc32c(header, 8); }
 
 }  // namespace
 
@@ -58,11 +51,11 @@ struct RecordReader::State {
 // A plain file whose first length has a sound checksum is plain, even where that length looks like the
 // start of a compressed one.
 Status RecordReader::State::attach(std::unique_ptr<ByteStream> source) {
-  char head[kHeader];
+  char head[kRecordHeader];
   TENON_ASSIGN(const size_t found, source->read(head, sizeof head));
   TENON_TRY(source->seek(0));
   const std::string_view bytes(head, found);
-  const bool plain = found == kHeader && header_is_sound(head);
+  const bool plain = found == kRecordHeader && header_is_sound(head);
   compressed = !plain && (looks_like_gzip(bytes) || looks_like_zlib(bytes));
   if (compressed) {
     TENON_ASSIGN(stream, inflate_stream(std::move(source), path));
@@ -110,16 +103,16 @@ Status RecordReader::State::damage(std::string_view what, uint64_t expected, uin
 // *length of the record at `offset`, as far as it can be believed.
 Status RecordReader::State::read_length(uint64_t* length) {
   size_t found;
-  TENON_TRY(available(kHeader, &found));
+  TENON_TRY(available(kRecordHeader, &found));
   if (found == 0) {
     ended = true;
     return {};
   }
-  if (found < kHeader) return damage("the file ends inside a record's header, bytes", kHeader, found);
+  if (found < kRecordHeader) return damage("the file ends inside a record's header, bytes", kRecordHeader, found);
   const char* header = buffer.get() + begin;
-  *length = load<uint64_t>(header);
+  *length = load_unaligned<uint64_t>(header);
   if (!options.verify_checksums || header_is_sound(header)) return {};
-  return damage("checksum of a record's length", crc32c_mask(crc32c(header, 8)), load<uint32_t>(header + 8));
+  return damage("checksum of a record's length", crc32c_mask(crc32c(header, 8)), load_unaligned<uint32_t>(header + 8));
 }
 
 // Brings the whole record into the buffer, or sets `ended`.
@@ -128,11 +121,12 @@ Status RecordReader::State::locate(size_t* out) {
   TENON_TRY(read_length(&length));
   if (ended) return {};
   const uint64_t limit = stream->limit();
-  const uint64_t rest = limit > offset + kHeader + kFooter ? limit - offset - kHeader - kFooter : 0;
+  const uint64_t rest =
+      limit > offset + kRecordHeader + kRecordFooter ? limit - offset - kRecordHeader - kRecordFooter : 0;
   if (length > rest) return damage("a record's length exceeds the rest of the file, at most", rest, length);
   if (length > options.max_record_bytes)
     return damage("a record's length exceeds the limit, at most", options.max_record_bytes, length);
-  const size_t wanted = kHeader + length + kFooter;
+  const size_t wanted = kRecordHeader + length + kRecordFooter;
   size_t found;
   TENON_TRY(available(wanted, &found));
   if (found < wanted) return damage("the file ends inside a record, bytes", wanted, found);
@@ -161,13 +155,13 @@ Status RecordReader::State::advance(std::string_view* record) {
       break;
     }
     if (ended) break;
-    const char* data = buffer.get() + begin + kHeader;
-    const uint32_t stored = load<uint32_t>(data + length);
+    const char* data = buffer.get() + begin + kRecordHeader;
+    const uint32_t stored = load_unaligned<uint32_t>(data + length);
     const uint32_t computed = options.verify_checksums ? crc32c_mask(crc32c(data, length)) : stored;
     if (stored != computed) TENON_TRY(pass_over(damage("checksum of a record's data", computed, stored), false));
     *record = {data, length};
-    begin += kHeader + length + kFooter;
-    offset += kHeader + length + kFooter;
+    begin += kRecordHeader + length + kRecordFooter;
+    offset += kRecordHeader + length + kRecordFooter;
     if (stored == computed) return {};
   }
   return {};
