@@ -12,7 +12,6 @@
 namespace tenon {
 namespace {
 
-constexpr size_t kPieceBytes = 1 << 20;
 constexpr int32_t kMaxShards = 99999;  // the file name has five digits
 constexpr int64_t kMaxIndexBytes = int64_t{256} << 20;
 
@@ -192,8 +191,8 @@ Status BundleReader::check_crc(std::string_view name, const BundleEntry& entry, 
 Status BundleReader::read_bytes(std::string_view name, const BundleEntry& entry, std::span<std::byte> out) const {
   const File& file = shards_.at(entry.shard);
   uint32_t crc = 0;
-  for (size_t at = 0; at < out.size(); at += kPieceBytes) {
-    const size_t n = std::min(kPieceBytes, out.size() - at);
+  for (size_t at = 0; at < out.size(); at += kBundlePieceBytes) {
+    const size_t n = std::min(kBundlePieceBytes, out.size() - at);
     TENON_TRY(file.read_exactly_at(entry.offset + static_cast<int64_t>(at), out.data() + at, n));
     crc = crc32c_extend(crc, out.data() + at, n);
   }
@@ -253,7 +252,7 @@ Status BundleReader::verify_entry(const std::string& name, const BundleEntry& en
   if (entry.sliced) return {};
   if (entry.is_string) return read_strings(name).status();
   const File& file = shards_.at(entry.shard);
-  std::vector<std::byte> piece(std::min<size_t>(kPieceBytes, static_cast<size_t>(entry.size)));
+  std::vector<std::byte> piece(std::min<size_t>(kBundlePieceBytes, static_cast<size_t>(entry.size)));
   uint32_t crc = 0;
   for (int64_t at = 0; at < entry.size; at += static_cast<int64_t>(piece.size())) {
     const auto n = std::min<size_t>(piece.size(), static_cast<size_t>(entry.size - at));

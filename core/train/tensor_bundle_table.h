@@ -1,6 +1,7 @@
 // The index file of a checkpoint: a sorted table of strings in LevelDB's table format.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -10,6 +11,8 @@
 #include "tenon/status.h"
 
 namespace tenon {
+
+constexpr uint64_t kTableMagic = 0xdb4775248b80fb57;  // ends the footer
 
 // The bytes of a table with the settings TensorFlow writes: no compression, blocks of 256 KiB,
 // restarts every 16 keys, no filter.

@@ -15,7 +15,6 @@ using Entries = std::vector<std::pair<std::string, std::string>>;
 
 constexpr size_t kFooterBytes = 48;
 constexpr size_t kTrailerBytes = 5;  // compression type, masked CRC
-constexpr uint64_t kMagic = 0xdb4775248b80fb57;
 constexpr size_t kMaxKeyBytes = 64 << 10;
 constexpr size_t kMaxValueBytes = 1 << 20;
 // Shared key prefixes let a small file expand quadratically.
@@ -77,7 +76,7 @@ Status TableReader::read_footer(Handle& metaindex, Handle& index) const {
   std::string_view footer = bytes_.substr(bytes_.size() - kFooterBytes);
   uint64_t magic;
   std::memcpy(&magic, footer.data() + 40, sizeof magic);
-  if (magic != kMagic) return broken("wrong magic number at its end; the file is torn or of another kind");
+  if (magic != kTableMagic) return broken("wrong magic number at its end; the file is torn or of another kind");
   footer.remove_suffix(8);
   if (!take_handle(footer, metaindex) || !take_handle(footer, index)) return broken("bad footer");
   if (footer.find_first_not_of('\0') != std::string_view::npos) return broken("bad footer");

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/crc32c.h"
+#include "data/wire.h"
 #include "train/tensor_bundle_table.h"
 
 namespace tenon {
@@ -12,17 +13,11 @@ namespace {
 
 constexpr size_t kBlockBytes = 262144;
 constexpr int kRestartInterval = 16;
-constexpr uint64_t kMagic = 0xdb4775248b80fb57;
 constexpr size_t kHandlesBytes = 40;  // of the footer
 
 template <class T>
 void append_fixed(std::string& out, T value) {
   out.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
-
-void append_varint(std::string& out, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
-  out += static_cast<char>(value);
 }
 
 // Entries that share the front of their key with the one before, except every `interval`-th.
@@ -43,9 +38,9 @@ class Block {
       shared = static_cast<size_t>(end - last_.begin());
     }
     ++count_;
-    append_varint(bytes_, shared);
-    append_varint(bytes_, key.size() - shared);
-    append_varint(bytes_, value.size());
+    wire::put_varint(bytes_, shared);
+    wire::put_varint(bytes_, key.size() - shared);
+    wire::put_varint(bytes_, value.size());
     bytes_.append(key, shared).append(value);
     last_ = key;
   }
@@ -69,8 +64,8 @@ class Block {
 std::string append_block(std::string& table, const Block& block) {
   std::string handle;
   std::string bytes = block.finish();
-  append_varint(handle, table.size());
-  append_varint(handle, bytes.size());
+  wire::put_varint(handle, table.size());
+  wire::put_varint(handle, bytes.size());
   bytes += '\0';  // not compressed
   append_fixed(bytes, crc32c_mask(crc32c(bytes)));
   table += bytes;
@@ -113,7 +108,7 @@ std::string encode_table(const std::map<std::string, std::string>& entries) {
   std::string footer = append_block(table, Block(1));
   footer += append_block(table, index);
   footer.resize(kHandlesBytes);
-  append_fixed(footer, kMagic);
+  append_fixed(footer, kTableMagic);
   return table + footer;
 }
 

@@ -1,6 +1,7 @@
 // TensorFlow's numbers for element types, and the string tensors' layout.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -9,6 +10,7 @@
 namespace tenon {
 
 constexpr int32_t kTfString = 7;
+constexpr size_t kBundlePieceBytes = 1 << 20;  // of a tensor, read or written at a time
 
 constexpr std::pair<DType, int32_t> kTfTypes[] = {{DType::kF32, 1},   {DType::kF64, 2}, {DType::kI32, 3},
                                                   {DType::kU8, 4},    {DType::kI64, 9}, {DType::kBool, 10},

@@ -3,6 +3,7 @@
 
 #include "base/crc32c.h"
 #include "base/text.h"
+#include "data/wire.h"
 #include "tensor_bundle.pb.h"
 #include "train/tensor_bundle.h"
 #include "train/tensor_bundle_table.h"
@@ -10,13 +11,6 @@
 
 namespace tenon {
 namespace {
-
-constexpr size_t kPieceBytes = 1 << 20;
-
-void append_varint(std::string& out, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
-  out += static_cast<char>(value);
-}
 
 // TensorFlow hashes a string's length as 32 bits where they suffice, else as 64.
 uint32_t extend_length(uint32_t crc, uint64_t length) {
@@ -91,8 +85,8 @@ Status BundleWriter::add(std::string_view name, const Type& type, std::span<cons
   if (static_cast<int64_t>(bytes.size()) != type.bytes())
     return keep(invalid("checkpoint ", prefix_, ": variable '", name, "' is ", type.str(), " but has ", bytes.size(),
                         " bytes, expected ", type.bytes()));
-  for (size_t at = 0; at < bytes.size(); at += kPieceBytes)
-    TENON_TRY(append(bytes.data() + at, std::min(kPieceBytes, bytes.size() - at)));
+  for (size_t at = 0; at < bytes.size(); at += kBundlePieceBytes)
+    TENON_TRY(append(bytes.data() + at, std::min(kBundlePieceBytes, bytes.size() - at)));
   return end(name, tf_type(type.dtype), type.shape);
 }
 
@@ -101,7 +95,7 @@ Status BundleWriter::add(std::string_view name, const Type& type, const FillByte
   if (tf_type(type.dtype) == 0)
     return keep(invalid("checkpoint ", prefix_, ": variable '", name, "' has no element type"));
   for (size_t left = static_cast<size_t>(type.bytes()); left > 0; left -= piece_.size()) {
-    piece_.resize(std::min(kPieceBytes, left));
+    piece_.resize(std::min(kBundlePieceBytes, left));
     TENON_TRY(keep(fill(piece_)));
     TENON_TRY(append(piece_.data(), piece_.size()));
   }
@@ -121,7 +115,7 @@ Status BundleWriter::add_strings(std::string_view name, const Shape& shape, std:
   std::string front;
   uint32_t crc = 0;
   for (const std::string& value : values) {
-    append_varint(front, value.size());
+    wire::put_varint(front, value.size());
     crc = extend_length(crc, value.size());
   }
   const uint32_t masked = crc32c_mask(crc);

@@ -4,12 +4,11 @@
 #include "train/estimator_impl.h"
 
 namespace tenon {
-namespace {
 
 // The length of each call of training, so that logs and checkpoints fall where they are due.
-class Pace {
+class TrainingPace {
  public:
-  Pace(const RunConfig& config, int64_t step, int64_t target, int64_t most)
+  TrainingPace(const RunConfig& config, int64_t step, int64_t target, int64_t most)
       : config_(config),
         target_(target),
         length_(config, most),
@@ -49,6 +48,8 @@ class Pace {
   Clock::time_point last_save_, last_log_;
   int64_t logged_;
 };
+
+namespace {
 
 Status not_finite(float loss, int64_t step) {
   return invalid("the loss is ", std::isnan(loss) ? "nan" : "infinite", " at step ", step,
@@ -177,7 +178,7 @@ class Estimator::Training {
   std::optional<CheckpointManager> manager_;
   std::unique_ptr<ModeProgram> program_;
   std::unique_ptr<BatchFeed> feed_;
-  std::optional<Pace> pace_;
+  std::optional<TrainingPace> pace_;
   int64_t target_ = 0;
   TrainResult result_;
   std::vector<float> losses_;
