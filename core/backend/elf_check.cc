@@ -33,7 +33,7 @@ constexpr int kMaxSections = 4096;
 static_assert(TENON_ABI_MAJOR >= 1);
 
 template <class... Parts>
-Status refuse(const Parts&... parts) {
+Status refuse_elf(const Parts&... parts) {
   return Status(Code::kAbi, cat(parts...));
 }
 
@@ -96,40 +96,40 @@ class Checker {
 };
 
 Status Checker::read_header() {
-  if (size_ == 0) return refuse("is empty, expected a shared library");
+  if (size_ == 0) return refuse_elf("is empty, expected a shared library");
   char magic[SELFMAG] = {};
   TENON_TRY(read(0, magic, std::min<uint64_t>(size_, SELFMAG)));
-  if (std::memcmp(magic, ELFMAG, SELFMAG) != 0) return refuse("is no ELF file");
-  if (size_ < sizeof header_) return refuse("is truncated: ", size_, " bytes, an ELF header has ", sizeof header_);
+  if (std::memcmp(magic, ELFMAG, SELFMAG) != 0) return refuse_elf("is no ELF file");
+  if (size_ < sizeof header_) return refuse_elf("is truncated: ", size_, " bytes, an ELF header has ", sizeof header_);
   return read(0, &header_, sizeof header_);
 }
 
 Status Checker::check_header() const {
   const Elf64_Ehdr& h = header_;
   if (h.e_ident[EI_CLASS] != ELFCLASS64)
-    return refuse("is no 64-bit library (ELF class ", +h.e_ident[EI_CLASS], ", expected 2)");
-  if (h.e_ident[EI_DATA] != ELFDATA2LSB) return refuse("is not little-endian");
-  if (h.e_ident[EI_VERSION] != EV_CURRENT || h.e_version != EV_CURRENT) return refuse("has an unknown ELF version");
+    return refuse_elf("is no 64-bit library (ELF class ", +h.e_ident[EI_CLASS], ", expected 2)");
+  if (h.e_ident[EI_DATA] != ELFDATA2LSB) return refuse_elf("is not little-endian");
+  if (h.e_ident[EI_VERSION] != EV_CURRENT || h.e_version != EV_CURRENT) return refuse_elf("has an unknown ELF version");
   if (h.e_ident[EI_OSABI] != ELFOSABI_SYSV && h.e_ident[EI_OSABI] != ELFOSABI_GNU)
-    return refuse("is for another system (ELF OS ABI ", +h.e_ident[EI_OSABI], ")");
+    return refuse_elf("is for another system (ELF OS ABI ", +h.e_ident[EI_OSABI], ")");
   if (h.e_machine != kMachine)
-    return refuse("is for machine ", h.e_machine, ", expected ", kMachine, " (", kMachineName, ")");
-  if (h.e_type != ET_DYN) return refuse("is no shared library (ELF type ", h.e_type, ", expected ", ET_DYN, ")");
-  if (h.e_ehsize != sizeof h) return refuse("has an ELF header of ", h.e_ehsize, " bytes, expected ", sizeof h);
+    return refuse_elf("is for machine ", h.e_machine, ", expected ", kMachine, " (", kMachineName, ")");
+  if (h.e_type != ET_DYN) return refuse_elf("is no shared library (ELF type ", h.e_type, ", expected ", ET_DYN, ")");
+  if (h.e_ehsize != sizeof h) return refuse_elf("has an ELF header of ", h.e_ehsize, " bytes, expected ", sizeof h);
   return {};
 }
 
 Status Checker::read_segments() {
   const int count = header_.e_phnum;
   if (header_.e_phentsize != sizeof(Elf64_Phdr) || count == 0 || count > kMaxSegments)
-    return refuse("has ", count, " program headers of ", header_.e_phentsize, " bytes, expected 1 to ", kMaxSegments,
-                  " of ", sizeof(Elf64_Phdr));
+    return refuse_elf("has ", count, " program headers of ", header_.e_phentsize, " bytes, expected 1 to ",
+                      kMaxSegments, " of ", sizeof(Elf64_Phdr));
   if (!within(header_.e_phoff, static_cast<uint64_t>(count) * sizeof(Elf64_Phdr), size_))
-    return refuse("is truncated: its program headers lie beyond its ", size_, " bytes");
+    return refuse_elf("is truncated: its program headers lie beyond its ", size_, " bytes");
   TENON_TRY(read_table(header_.e_phoff, static_cast<size_t>(count), &segments_));
   for (int i = 0; i < count; ++i)
     if (!within(segments_[i].p_offset, segments_[i].p_filesz, size_))
-      return refuse("is truncated: segment ", i, " lies beyond its ", size_, " bytes");
+      return refuse_elf("is truncated: segment ", i, " lies beyond its ", size_, " bytes");
   return {};
 }
 
@@ -140,17 +140,17 @@ Status Checker::check_loads() {
   for (const Elf64_Phdr& s : segments_) {
     if (s.p_type != PT_LOAD) continue;
     if (s.p_memsz < s.p_filesz || s.p_memsz == 0 || !within(s.p_vaddr, s.p_memsz, kMaxImage))
-      return refuse("has a segment of ", s.p_memsz, " bytes at address ", s.p_vaddr, ", out of range");
+      return refuse_elf("has a segment of ", s.p_memsz, " bytes at address ", s.p_vaddr, ", out of range");
     if (!power_of_two(s.p_align) || s.p_align < kPage || s.p_align > kMaxAlign || (s.p_vaddr - s.p_offset) % s.p_align)
-      return refuse("has a segment that is not aligned as it says (", s.p_align, ")");
-    if (s.p_vaddr / kPage * kPage < end) return refuse("has segments that overlap or are out of order");
+      return refuse_elf("has a segment that is not aligned as it says (", s.p_align, ")");
+    if (s.p_vaddr / kPage * kPage < end) return refuse_elf("has segments that overlap or are out of order");
     if ((s.p_flags & ~static_cast<Elf64_Word>(PF_R | PF_W | PF_X)) || !(s.p_flags & PF_R))
-      return refuse("has a segment of unknown flags ", s.p_flags);
-    if ((s.p_flags & PF_W) && (s.p_flags & PF_X)) return refuse("has a segment that is writable and executable");
+      return refuse_elf("has a segment of unknown flags ", s.p_flags);
+    if ((s.p_flags & PF_W) && (s.p_flags & PF_X)) return refuse_elf("has a segment that is writable and executable");
     end = (s.p_vaddr + s.p_memsz + kPage - 1) / kPage * kPage;
     loads_.push_back(s);
   }
-  if (loads_.empty() || loads_[0].p_vaddr / kPage != 0) return refuse("has no segment at address 0");
+  if (loads_.empty() || loads_[0].p_vaddr / kPage != 0) return refuse_elf("has no segment at address 0");
   return {};
 }
 
@@ -172,18 +172,18 @@ const Elf64_Phdr* Checker::holder(uint64_t address, uint64_t bytes, bool in_file
 
 Status Checker::check_other_segments() const {
   const Elf64_Phdr* stack = only(PT_GNU_STACK);
-  if (!stack || (stack->p_flags & PF_X)) return refuse("asks for an executable stack");
+  if (!stack || (stack->p_flags & PF_X)) return refuse_elf("asks for an executable stack");
   for (const Elf64_Phdr& s : segments_) {
     if (s.p_type == PT_TLS) {
       if (!power_of_two(std::max<uint64_t>(s.p_align, 1)) || s.p_align > kPage || s.p_memsz < s.p_filesz ||
           s.p_memsz > (1u << 24) || (s.p_filesz && !holder(s.p_vaddr, s.p_filesz, true)))
-        return refuse("has thread-local data out of range");
+        return refuse_elf("has thread-local data out of range");
     }
     // The end of RELRO may be rounded up to the page in which its segment ends.
     if (s.p_type == PT_GNU_RELRO) {
       const Elf64_Phdr* in = holder(s.p_vaddr, 1, false);
       if (!in || !within(s.p_vaddr - in->p_vaddr, s.p_memsz, in->p_memsz + kPage))
-        return refuse("has RELRO data out of range");
+        return refuse_elf("has RELRO data out of range");
     }
   }
   return {};
@@ -191,14 +191,14 @@ Status Checker::check_other_segments() const {
 
 Status Checker::check_dynamic() const {
   const Elf64_Phdr* dynamic = only(PT_DYNAMIC);
-  if (!dynamic || dynamic->p_filesz > kMaxDynamic) return refuse("has no dynamic section, or more than one");
+  if (!dynamic || dynamic->p_filesz > kMaxDynamic) return refuse_elf("has no dynamic section, or more than one");
   const Elf64_Phdr* load = holder(dynamic->p_vaddr, dynamic->p_filesz, true);
   if (!load || dynamic->p_vaddr - load->p_vaddr != dynamic->p_offset - load->p_offset)
-    return refuse("has a dynamic section outside its segments");
+    return refuse_elf("has a dynamic section outside its segments");
   std::vector<Elf64_Dyn> entries;
   TENON_TRY(read_table(dynamic->p_offset, dynamic->p_filesz / sizeof(Elf64_Dyn), &entries));
   const auto end = std::find_if(entries.begin(), entries.end(), [](const Elf64_Dyn& e) { return e.d_tag == DT_NULL; });
-  if (end == entries.end()) return refuse("has a dynamic section without an end");
+  if (end == entries.end()) return refuse_elf("has a dynamic section without an end");
   entries.erase(end, entries.end());
   for (const Elf64_Dyn& entry : entries) TENON_TRY(check_dynamic_entry(entry));
   return check_tables(entries);
@@ -221,19 +221,20 @@ Status Checker::check_tables(const std::vector<Elf64_Dyn>& entries) const {
                                         {DT_FINI_ARRAY, DT_FINI_ARRAYSZ}};
   for (const auto& [table, bytes] : kPairs) {
     const Elf64_Dyn *t = find(table), *n = find(bytes);
-    if (!t != !n) return refuse("has a dynamic entry ", t ? table : bytes, " without its fellow ", t ? bytes : table);
+    if (!t != !n)
+      return refuse_elf("has a dynamic entry ", t ? table : bytes, " without its fellow ", t ? bytes : table);
     if (t && !holder(t->d_un.d_ptr, n->d_un.d_val, true))
-      return refuse("has a dynamic table ", table, " outside its segments");
+      return refuse_elf("has a dynamic table ", table, " outside its segments");
   }
-  if (!find(DT_STRTAB) || !find(DT_SYMTAB)) return refuse("has no dynamic symbols");
+  if (!find(DT_STRTAB) || !find(DT_SYMTAB)) return refuse_elf("has no dynamic symbols");
   for (const Elf64_Sxword function : {DT_INIT, DT_FINI})
     if (const Elf64_Dyn* f = find(function); f && !starts_section(f->d_un.d_ptr, SHT_PROGBITS))
-      return refuse("has a dynamic entry ", function, " that points to no function");
+      return refuse_elf("has a dynamic entry ", function, " that points to no function");
   if (const Elf64_Dyn* a = find(DT_INIT_ARRAY); a && !starts_section(a->d_un.d_ptr, SHT_INIT_ARRAY))
-    return refuse("has a list of constructors outside its section");
+    return refuse_elf("has a list of constructors outside its section");
   if (const Elf64_Dyn* a = find(DT_FINI_ARRAY);
       a && !starts_section(a->d_un.d_ptr, SHT_FINI_ARRAY, find(DT_FINI_ARRAYSZ)->d_un.d_val))
-    return refuse("has a list of destructors outside its section");
+    return refuse_elf("has a list of destructors outside its section");
   return {};
 }
 
@@ -254,11 +255,11 @@ Status Checker::check_dynamic_entry(const Elf64_Dyn& entry) const {
     case DT_VERNEED:
     case DT_PLTGOT:
       if (!holder(entry.d_un.d_ptr, 1, false))
-        return refuse("has a dynamic entry ", entry.d_tag, " that points to address ", entry.d_un.d_ptr,
-                      ", outside its segments");
+        return refuse_elf("has a dynamic entry ", entry.d_tag, " that points to address ", entry.d_un.d_ptr,
+                          ", outside its segments");
       return {};
     case DT_TEXTREL:
-      return refuse("needs text relocations (compile it with -fPIC)");
+      return refuse_elf("needs text relocations (compile it with -fPIC)");
     default:
       return {};
   }
@@ -276,16 +277,16 @@ Status Checker::check_sections() {
   const int count = header_.e_shnum;
   if (header_.e_shoff == 0 && count == 0) return {};
   if (header_.e_shentsize != sizeof(Elf64_Shdr) || count == 0 || count > kMaxSections || header_.e_shstrndx >= count)
-    return refuse("has ", count, " section headers of ", header_.e_shentsize, " bytes, expected 1 to ", kMaxSections,
-                  " of ", sizeof(Elf64_Shdr));
+    return refuse_elf("has ", count, " section headers of ", header_.e_shentsize, " bytes, expected 1 to ",
+                      kMaxSections, " of ", sizeof(Elf64_Shdr));
   if (!within(header_.e_shoff, static_cast<uint64_t>(count) * sizeof(Elf64_Shdr), size_))
-    return refuse("is truncated: its section headers lie beyond its ", size_, " bytes");
+    return refuse_elf("is truncated: its section headers lie beyond its ", size_, " bytes");
   TENON_TRY(read_table(header_.e_shoff, static_cast<size_t>(count), &sections_));
   for (size_t i = 1; i < sections_.size(); ++i) {
     const Elf64_Shdr& s = sections_[i];
     if (s.sh_type == SHT_NULL) continue;
     if (s.sh_type != SHT_NOBITS && !within(s.sh_offset, s.sh_size, size_))
-      return refuse("is truncated: section ", i, " lies beyond its ", size_, " bytes");
+      return refuse_elf("is truncated: section ", i, " lies beyond its ", size_, " bytes");
     if (s.sh_flags & SHF_ALLOC) TENON_TRY(check_allocated(s, i));
   }
   return {};
@@ -296,16 +297,16 @@ Status Checker::check_allocated(const Elf64_Shdr& s, size_t i) const {
   if (s.sh_flags & SHF_TLS) {
     const Elf64_Phdr* tls = only(PT_TLS);
     if (!tls || s.sh_addr < tls->p_vaddr || !within(s.sh_addr - tls->p_vaddr, s.sh_size, tls->p_memsz))
-      return refuse("has thread-local section ", i, " outside its thread-local segment");
+      return refuse_elf("has thread-local section ", i, " outside its thread-local segment");
     if (s.sh_type == SHT_NOBITS) return {};  // .tbss takes no room
   }
   const bool in_file = s.sh_type != SHT_NOBITS;
   const Elf64_Phdr* load = holder(s.sh_addr, s.sh_size, in_file);
   if (!load || (in_file && s.sh_addr - load->p_vaddr != s.sh_offset - load->p_offset))
-    return refuse("has section ", i, " outside its segments");
+    return refuse_elf("has section ", i, " outside its segments");
   if (((s.sh_flags & SHF_WRITE) && !(load->p_flags & PF_W)) ||
       ((s.sh_flags & SHF_EXECINSTR) && !(load->p_flags & PF_X)))
-    return refuse("has section ", i, " in a segment that does not allow what it needs");
+    return refuse_elf("has section ", i, " in a segment that does not allow what it needs");
   return {};
 }
 
@@ -336,17 +337,17 @@ Result<AbiVersion> Checker::find_note() const {
     AbiVersion version;
     if (parse_notes(notes, s.p_align == 8 ? 8 : 4, &version)) return version;
   }
-  return refuse("is no Tenon backend: it has no ", TENON_NOTE_SECTION, " note");
+  return refuse_elf("is no Tenon backend: it has no ", TENON_NOTE_SECTION, " note");
 }
 
 Status Checker::check_version(const AbiVersion& v) {
   constexpr uint32_t kOurs = TENON_ABI_MAJOR;
   if (v.major == 0 || v.major > kOurs || v.major + 1 < kOurs)
-    return refuse("has ABI version ", v.major, ".", v.minor, ", expected ", kOurs > 1 ? cat(kOurs - 1, " or ") : "",
-                  kOurs);
+    return refuse_elf("has ABI version ", v.major, ".", v.minor, ", expected ", kOurs > 1 ? cat(kOurs - 1, " or ") : "",
+                      kOurs);
   if (v.major == kOurs && v.least_host_minor > TENON_ABI_MINOR)
-    return refuse("needs ABI version ", v.major, ".", v.least_host_minor, ", this Tenon has ", kOurs, ".",
-                  TENON_ABI_MINOR);
+    return refuse_elf("needs ABI version ", v.major, ".", v.least_host_minor, ", this Tenon has ", kOurs, ".",
+                      TENON_ABI_MINOR);
   return {};
 }
 

@@ -13,7 +13,7 @@
 namespace tenon {
 namespace {
 
-Status refuse(std::string cause) { return Status(Code::kUnavailable, std::move(cause)); }
+Status mistrust(std::string cause) { return Status(Code::kUnavailable, std::move(cause)); }
 
 // A path that differs from the one that the caller named is worth saying.
 std::string subject(const std::string& path, const std::string& named) {
@@ -22,12 +22,12 @@ std::string subject(const std::string& path, const std::string& named) {
 
 Status inspect(const std::string& path, struct stat* out) {
   if (::lstat(path.c_str(), out) == 0) return {};
-  return refuse(cat("cannot be inspected: ", strerrordesc_np(errno)));
+  return mistrust(cat("cannot be inspected: ", strerrordesc_np(errno)));
 }
 
 Result<std::string> resolve(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
-  if (!real) return refuse(cat("cannot be resolved: ", strerrordesc_np(errno)));
+  if (!real) return mistrust(cat("cannot be resolved: ", strerrordesc_np(errno)));
   return std::string(real.get());
 }
 
@@ -40,8 +40,8 @@ bool others_write(const struct stat& s) {
 }
 
 Status check_owner_and_mode(const struct stat& s, const std::string& who) {
-  if (!mine(s)) return refuse(cat(who, "is owned by user ", s.st_uid, ", expected root or user ", ::geteuid()));
-  if (others_write(s)) return refuse(cat(who, "may be written by ", s.st_mode & S_IWOTH ? "everybody" : "its group"));
+  if (!mine(s)) return mistrust(cat(who, "is owned by user ", s.st_uid, ", expected root or user ", ::geteuid()));
+  if (others_write(s)) return mistrust(cat(who, "may be written by ", s.st_mode & S_IWOTH ? "everybody" : "its group"));
   return {};
 }
 
@@ -59,7 +59,7 @@ Status check_above(std::string path) {
     TENON_TRY(inspect(path, &s));
     const bool sticky = s.st_mode & S_ISVTX;
     if ((s.st_mode & S_IWOTH) && !(sticky && mine(below)))
-      return refuse(cat("lies in ", path, ", which everybody may write"));
+      return mistrust(cat("lies in ", path, ", which everybody may write"));
     below = s;
   }
   return {};
@@ -68,7 +68,7 @@ Status check_above(std::string path) {
 Status check_directory(const std::string& path, const std::string& named) {
   struct stat s;
   TENON_TRY(inspect(path, &s));
-  if (!S_ISDIR(s.st_mode)) return refuse("is not a directory");
+  if (!S_ISDIR(s.st_mode)) return mistrust("is not a directory");
   TENON_TRY(check_owner_and_mode(s, subject(path, named)));
   return check_above(path);
 }
@@ -92,7 +92,7 @@ Result<std::string> trusted_file(const std::string& path) {
   TENON_ASSIGN(std::string real, resolve(path));
   struct stat s;
   TENON_TRY(inspect(real, &s));
-  if (!S_ISREG(s.st_mode)) return refuse(cat("is a ", kind_of(s.st_mode), ", expected a regular file"));
+  if (!S_ISREG(s.st_mode)) return mistrust(cat("is a ", kind_of(s.st_mode), ", expected a regular file"));
   TENON_TRY(check_owner_and_mode(s, subject(real, path)));
   TENON_TRY(check_directory(parent_of(real), parent_of(path)));
   return real;

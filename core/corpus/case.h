@@ -30,6 +30,10 @@ using Inputs = std::vector<Input>;
 
 // Floats in [low, high), integers there too, bools by the sign.
 Input uniform(DType dtype, const Shape& shape, uint64_t seed, double low = -2, double high = 2);
+// Whatever a dtype holds, for ops that only move it: uniform in [-100, 100), u8 in [0, 100).
+inline Input any(DType t, const Shape& s, uint64_t seed = 1) {
+  return uniform(t, s, seed, t == DType::kU8 ? 0 : -100, 100);
+}
 // `values` over and over.
 Input values(DType dtype, const Shape& shape, Doubles values);
 // Rank 0.

@@ -48,7 +48,7 @@ Model flowers(bool batch_norm) {
 }
 
 // `mlp` with dropout between its layers.
-Model mlp() {
+Model dropout_mlp() {
   return {"mlp",
           "6x6, hidden 12 and 8, batch 7, dropout",
           true,
@@ -165,7 +165,7 @@ Model recurrent(bool with_lstm) {
 }  // namespace
 
 void add_catalogue_cases(Cases& cases) {
-  for (const Model& m : {mlp(), fashion(same), fashion(valid), flowers(false), flowers(true), resnet20(),
+  for (const Model& m : {dropout_mlp(), fashion(same), fashion(valid), flowers(false), flowers(true), resnet20(),
                          resnet_large(false), resnet_large(true), recurrent(true), recurrent(false)})
     add_model(cases, m);
 }

@@ -14,31 +14,31 @@ void add_one(Cases& cases, const char* op, const std::string& name, const Inputs
   add_gradient(cases, {op, name, inputs, [f](const Tensors& x) { return Tensors{f(x)}; }});
 }
 
-struct Unary {
+struct UnaryOp {
   const char* op;
   Tensor (*f)(Tensor);
   double low, high;
 };
-const Unary kUnary[] = {{"neg", neg, -2, 2},     {"abs", abs, -2, 2},  {"exp", exp, -2, 2},
-                        {"expm1", expm1, -2, 2}, {"log", log, 0.1, 4}, {"log1p", log1p, -0.8, 3},
-                        {"sqrt", sqrt, 0.1, 4},  {"sin", sin, -3, 3},  {"cos", cos, -3, 3},
-                        {"tanh", tanh, -3, 3},   {"erf", erf, -2, 2}};
+const UnaryOp kUnaryOps[] = {{"neg", neg, -2, 2},     {"abs", abs, -2, 2},  {"exp", exp, -2, 2},
+                             {"expm1", expm1, -2, 2}, {"log", log, 0.1, 4}, {"log1p", log1p, -0.8, 3},
+                             {"sqrt", sqrt, 0.1, 4},  {"sin", sin, -3, 3},  {"cos", cos, -3, 3},
+                             {"tanh", tanh, -3, 3},   {"erf", erf, -2, 2}};
 
-struct Binary {
+struct BinaryOp {
   const char* op;
   Tensor (*f)(Tensor, Tensor);
   double low, high;
 };
-const Binary kBinary[] = {{"add", add, -2, 2},  {"sub", sub, -2, 2},     {"mul", mul, -2, 2},
-                          {"div", div, 0.5, 2}, {"max", maximum, -2, 2}, {"min", minimum, -2, 2},
-                          {"pow", pow, 0.2, 3}, {"atan2", atan2, 0.2, 2}};
+const BinaryOp kBinaryOps[] = {{"add", add, -2, 2},  {"sub", sub, -2, 2},     {"mul", mul, -2, 2},
+                               {"div", div, 0.5, 2}, {"max", maximum, -2, 2}, {"min", minimum, -2, 2},
+                               {"pow", pow, 0.2, 3}, {"atan2", atan2, 0.2, 2}};
 
-void add_elementwise(Cases& cases) {
-  for (const Unary& u : kUnary)
+void add_elementwise_gradients(Cases& cases) {
+  for (const UnaryOp& u : kUnaryOps)
     for (const auto& [t, s] : {std::pair<DType, Shape>{kF32, {3, 5}}, {DType::kF64, {7}}, {DType::kBF16, {7}}})
       add_one(cases, u.op, name_of({t, s}), {uniform(t, s, 1, u.low, u.high)},
               [f = u.f](const Tensors& x) { return f(x[0]); });
-  for (const Binary& b : kBinary) {
+  for (const BinaryOp& b : kBinaryOps) {
     const auto add = [&](DType t, const Shape& p, const Shape& q) {
       add_one(cases, b.op, cat(name_of({t, p}), " ", name_of({t, q})),
               {uniform(t, p, 1, b.low, b.high), uniform(t, q, 2, b.low, b.high)},
@@ -60,7 +60,7 @@ void add_elementwise(Cases& cases) {
           [](const Tensors& x) { return cast(x[0], kF32); });
 }
 
-void add_movement(Cases& cases) {
+void add_movement_gradients(Cases& cases) {
   const auto add = [&](const char* op, const std::string& name, const Shape& s, Tensor (*f)(Tensor)) {
     add_one(cases, op, name, {uniform(kF32, s, 1)}, [f](const Tensors& x) { return f(x[0]); });
   };
@@ -93,7 +93,7 @@ void add_movement(Cases& cases) {
           [](const Tensors& x) { return crop_flip(x[0], x[1], x[2], x[3], 4, 3); });
 }
 
-void add_indexed(Cases& cases) {
+void add_indexed_gradients(Cases& cases) {
   const Input x = uniform(kF32, {5, 3}, 1), i = values(DType::kI32, {6}, {4, 0, -1, 4, 5, 2});
   add_one(cases, "gather", "rows", {x, i}, [](const Tensors& in) { return gather(in[0], in[1], 0); });
   add_one(cases, "gather", "batch", {uniform(kF32, {2, 4, 3}, 1), values(DType::kI64, {2, 3}, {3, 3, 0, 1, -1, 4})},
@@ -104,7 +104,7 @@ void add_indexed(Cases& cases) {
           [](const Tensors& in) { return scatter(in[0], in[1], in[2], 0, 0, ScatterKind::kSet); });
 }
 
-void add_reductions(Cases& cases) {
+void add_reduction_gradients(Cases& cases) {
   static const char* const kKinds[] = {"sum", "prod", "max", "min"};
   for (int kind = 0; kind < 4; ++kind)
     for (const Ints& axes : {Ints{1}, Ints{0, 2}})
@@ -115,7 +115,7 @@ void add_reductions(Cases& cases) {
           [](const Tensors& x) { return global_norm(x); });
 }
 
-void add_contractions(Cases& cases) {
+void add_contraction_gradients(Cases& cases) {
   for (int flags = 0; flags < 4; ++flags) {
     const DotOptions o{.ta = (flags & 1) != 0, .tb = (flags & 2) != 0};
     add_one(cases, "dot", cat("flags ", flags),
@@ -159,7 +159,7 @@ void add_contractions(Cases& cases) {
           });
 }
 
-void add_networks(Cases& cases) {
+void add_network_gradients(Cases& cases) {
   const PoolOptions overlap{.window = {3, 2}, .strides = {2, 1}, .low = {1, 0}, .high = {1, 1}},
       disjoint{.window = {2, 2}, .strides = {2, 2}};
   for (const auto& [name, o] : {std::pair{"overlapping", overlap}, {"disjoint", disjoint}}) {
@@ -215,7 +215,7 @@ void add_networks(Cases& cases) {
           [](const Tensors& in) { return dropout(in[0], in[2], in[3], in[1], 0.4, 77); });
 }
 
-void add_activations(Cases& cases) {
+void add_activation_gradients(Cases& cases) {
   for (Activation act :
        {Activation::kRelu, Activation::kRelu6, Activation::kLeakyRelu, Activation::kElu, Activation::kSelu,
         Activation::kSigmoid, Activation::kTanh, Activation::kSoftplus, Activation::kGelu, Activation::kGeluTanh,
@@ -226,7 +226,7 @@ void add_activations(Cases& cases) {
   }
 }
 
-void add_attentions(Cases& cases) {
+void add_attention_gradients(Cases& cases) {
   const auto inputs = [](const Shape& q, const Shape& k, const Shape& bias) {
     return Inputs{uniform(kF32, q, 1),    uniform(kF32, k, 2), uniform(kF32, k, 3),
                   uniform(kF32, bias, 4), seed_of(5),          step_of(6)};
@@ -262,14 +262,14 @@ void add_attentions(Cases& cases) {
 }  // namespace
 
 void add_gradient_cases(Cases& cases) {
-  add_elementwise(cases);
-  add_movement(cases);
-  add_indexed(cases);
-  add_reductions(cases);
-  add_contractions(cases);
-  add_networks(cases);
-  add_activations(cases);
-  add_attentions(cases);
+  add_elementwise_gradients(cases);
+  add_movement_gradients(cases);
+  add_indexed_gradients(cases);
+  add_reduction_gradients(cases);
+  add_contraction_gradients(cases);
+  add_network_gradients(cases);
+  add_activation_gradients(cases);
+  add_attention_gradients(cases);
 }
 
 }  // namespace tenon::corpus

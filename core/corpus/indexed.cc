@@ -5,8 +5,6 @@
 namespace tenon::corpus {
 namespace {
 
-Input any(DType t, const Shape& s, uint64_t seed = 1) { return uniform(t, s, seed, t == DType::kU8 ? 0 : -100, 100); }
-
 struct Shapes {
   Shape x, i;
   int64_t axis, batch;

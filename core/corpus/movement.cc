@@ -6,8 +6,6 @@
 namespace tenon::corpus {
 namespace {
 
-Input any(DType t, const Shape& s, uint64_t seed = 1) { return uniform(t, s, seed, t == DType::kU8 ? 0 : -100, 100); }
-
 // Bits that arithmetic would change: subnormals, both zeros, no numbers.
 Input bits(DType t, const Shape& s) {
   return values(t, s, {1e-40, -0.0, kNaN, -1e-40, kInf, 0, 6e-8, -kInf, 1, 1e-45, -3});

@@ -66,7 +66,7 @@ struct Extra {
 const Extra kPlain{"plain"};
 const Extra kExtras[] = {
     kPlain, {"scaled", true}, {"closed", false, {0}}, {"open", true, {1}}, {"rows", false, {}, true}};
-const Extra kSteps[] = {kPlain, {"scaled", true}, {"gated", true, {1, 0, 1, 1, 0}}, {"rows", false, {}, true}};
+const Extra kTenStepExtras[] = {kPlain, {"scaled", true}, {"gated", true, {1, 0, 1, 1, 0}}, {"rows", false, {}, true}};
 
 Input stepwise(Input input) {
   input.fill.each_step = true;
@@ -114,7 +114,7 @@ std::string name_of_update(const Rule& rule, DType t, const Shape& shape, const 
   return cat(name_of({t, shape}), *rule.what ? " " : "", rule.what, " ", extra.name);
 }
 
-void add_one(Cases& cases, const Rule& rule, DType t, const Shape& shape, const Extra& extra) {
+void add_one_step(Cases& cases, const Rule& rule, DType t, const Shape& shape, const Extra& extra) {
   if (extra.rows && shape[0] < 2) return;
   const Operands o = operands(rule, t, shape, extra);
   add_op(cases,
@@ -122,7 +122,7 @@ void add_one(Cases& cases, const Rule& rule, DType t, const Shape& shape, const 
 }
 
 // The same with its results put back into its states, as a training step has it.
-void add_ten(Cases& cases, const Rule& rule, DType t, const Shape& shape, const Extra& extra) {
+void add_ten_steps(Cases& cases, const Rule& rule, DType t, const Shape& shape, const Extra& extra) {
   const Operands o = operands(rule, t, shape, extra);
   cases.push_back(state_case(Case::kUpdate,
                              {rule.op, name_of_update(rule, t, shape, extra), o.inputs,
@@ -144,18 +144,18 @@ void add_ten(Cases& cases, const Rule& rule, DType t, const Shape& shape, const 
 void add_update_cases(Cases& cases) {
   for (const Rule& rule : kRules) {
     for (const Shape& shape : {Shape{7}, Shape{1}, Shape{5, 13}, Shape{1031}})
-      for (const Extra& extra : kExtras) add_one(cases, rule, DType::kF32, shape, extra);
-    add_one(cases, rule, DType::kF32, {2, 3, 16}, kPlain);
+      for (const Extra& extra : kExtras) add_one_step(cases, rule, DType::kF32, shape, extra);
+    add_one_step(cases, rule, DType::kF32, {2, 3, 16}, kPlain);
     for (DType t : {DType::kBF16, DType::kF16, DType::kF64})
-      for (const Extra& extra : kExtras) add_one(cases, rule, t, {5, 13}, extra);
+      for (const Extra& extra : kExtras) add_one_step(cases, rule, t, {5, 13}, extra);
   }
 }
 
 void add_ten_step_cases(Cases& cases) {
   for (const Rule& rule : kRules) {
     for (const Shape& shape : {Shape{7}, Shape{5, 13}})
-      for (const Extra& extra : kSteps) add_ten(cases, rule, DType::kF32, shape, extra);
-    for (DType t : {DType::kBF16, DType::kF64}) add_ten(cases, rule, t, {3, 4}, kPlain);
+      for (const Extra& extra : kTenStepExtras) add_ten_steps(cases, rule, DType::kF32, shape, extra);
+    for (DType t : {DType::kBF16, DType::kF64}) add_ten_steps(cases, rule, t, {3, 4}, kPlain);
   }
 }
 

@@ -35,7 +35,7 @@ void expect_labels(const char* loss, Tensor scores, Tensor labels, bool sparse) 
 }
 
 // Integer labels in the shape and dtype that the op takes; [B, 1] is [B].
-Tensor class_indices(const char* loss, Tensor scores, Tensor labels) {
+Tensor integer_labels(const char* loss, Tensor scores, Tensor labels) {
   if (labels.rank() == scores.rank() && labels.dim(-1) == 1)
     labels = reshape(labels, Shape(std::vector<int64_t>(labels.shape().begin(), labels.shape().end() - 1)));
   if (labels.dtype() == DType::kU8) labels = cast(labels, DType::kI32);
@@ -63,7 +63,7 @@ Tensor counted(Tensor labels, const LossOptions& o) {
 }
 
 Tensor sparse_loss(const char* loss, Tensor logits, Tensor labels, const LossOptions& o) {
-  labels = class_indices(loss, logits, labels);
+  labels = integer_labels(loss, logits, labels);
   const double k = static_cast<double>(logits.dim(-1)), s = o.label_smoothing;
   CrossEntropyOptions options{1 - s + s / k, s / k};
   if (o.ignore_class) options.ignore = *o.ignore_class;
