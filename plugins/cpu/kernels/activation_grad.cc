@@ -100,7 +100,7 @@ struct BiasGrad {
   }
 };
 
-plugin::Verdict accept(const NodeView& node) {
+plugin::Verdict accept_bias_act_grad(const NodeView& node) {
   if (node.operands() != 2 || !node.has(0) || !node.has(1) || node.results() != 2 || !node.has_result(0) ||
       !node.has_result(1))
     return refusal(node, "expected g, t and two results");
@@ -115,7 +115,7 @@ plugin::Verdict accept(const NodeView& node) {
                                                  : refusal(node, "unknown activation " + std::to_string(act));
 }
 
-Kernel make(const NodeView& node, const Env&) {
+Kernel make_bias_act_grad(const NodeView& node, const Env&) {
   const plugin::ValueView g = node.in(0);
   BiasGrad b;
   b.dtype = g.dtype();
@@ -136,6 +136,6 @@ Kernel make(const NodeView& node, const Env&) {
 
 }  // namespace
 
-void add_bias_act_grad(KernelTable& table) { table.add("bias_act_grad", accept, make); }
+void add_bias_act_grad(KernelTable& table) { table.add("bias_act_grad", accept_bias_act_grad, make_bias_act_grad); }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

@@ -14,10 +14,10 @@ namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
 // This thread's room.
-struct Room {
+struct AttentionRoom {
   float *k, *v, *scores;
   uint32_t* words;
-  Room(const Attention& a, void* at) {
+  AttentionRoom(const Attention& a, void* at) {
     k = static_cast<float*>(at);
     v = k + lines(a.D * packed_columns(a.S));
     scores = v + lines(a.S * packed_columns(a.D));
@@ -54,14 +54,15 @@ void drop(const Attention& a, const uint32_t* words, int64_t n, float* s) {
   }
 }
 
-struct Ports {
+struct AttentionPorts {
   const float *q, *k, *v, *bias;
   const int64_t *seed, *step;
   float *y, *lse;
 };
 
 // Queries [t, t + rows) of head n.
-void attend(const Attention& a, const Ports& p, const Room& room, int64_t b, int64_t n, int64_t t, int64_t rows) {
+void attend(const Attention& a, const AttentionPorts& p, const AttentionRoom& room, int64_t b, int64_t n, int64_t t,
+            int64_t rows) {
   const int64_t keys = a.keys(t + rows - 1);
   float* y = p.y + ((b * a.T + t) * a.N + n) * a.D;
   if (keys == 0) {
@@ -88,17 +89,17 @@ Kernel make_attention(const NodeView& node, const Env&) {
   const bool seeded = a->drops();
   Kernel k;
   k.threads = threads_for(a->B * a->N * a->T * (a->S + a->D));
-  k.thread_scratch_bytes = Room::bytes(*a);
+  k.thread_scratch_bytes = AttentionRoom::bytes(*a);
   k.run = [=](const Call& call) {
-    const Room room(*a, call.thread_scratch);
-    const Ports p{call.in(0),
-                  call.in(1),
-                  call.in(2),
-                  a->biased ? call.in(3) : nullptr,
-                  seeded ? call.in<int64_t>(4) : nullptr,
-                  seeded ? call.in<int64_t>(5) : nullptr,
-                  call.out(0),
-                  call.out(1)};
+    const AttentionRoom room(*a, call.thread_scratch);
+    const AttentionPorts p{call.in(0),
+                           call.in(1),
+                           call.in(2),
+                           a->biased ? call.in(3) : nullptr,
+                           seeded ? call.in<int64_t>(4) : nullptr,
+                           seeded ? call.in<int64_t>(5) : nullptr,
+                           call.out(0),
+                           call.out(1)};
     const Slice s = call.share(a->B * a->N * a->blocks);
     int64_t packed = -1;  // the keys and values that lie in the room
     for (int64_t u = s.begin; u < s.end; ++u) {

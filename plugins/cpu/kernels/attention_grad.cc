@@ -17,10 +17,10 @@ namespace {
 constexpr int kBias = 6;  // the operand; seed and step follow
 
 // This thread's room.
-struct Room {
+struct AttentionGradRoom {
   float *k_t, *v_t, *k, *rows, *p, *z;
   uint32_t* words;
-  Room(const Attention& a, void* at) {
+  AttentionGradRoom(const Attention& a, void* at) {
     float* next = static_cast<float*>(at);
     const auto take = [&](int64_t floats) {
       float* here = next;
@@ -39,7 +39,7 @@ struct Room {
   uint64_t used;
 };
 
-struct Ports {
+struct AttentionGradPorts {
   const float *dy, *q, *k, *v, *bias, *y, *lse;
   const int64_t *seed, *step;
   float *dq, *dk, *dv, *dbias;
@@ -78,8 +78,8 @@ float row_dot(const float* x, const float* y, int64_t n) {
 }
 
 // Queries [t, t + rows) of head n add to dk, dv (rows kv_rows apart) and give their dq.
-void attend_back(const Attention& a, const Ports& p, const Room& room, int64_t b, int64_t n, int64_t t, int64_t rows,
-                 float* dk, float* dv) {
+void attend_back(const Attention& a, const AttentionGradPorts& p, const AttentionGradRoom& room, int64_t b, int64_t n,
+                 int64_t t, int64_t rows, float* dk, float* dv) {
   const int64_t first = ((b * a.T + t) * a.N + n) * a.D, keys = a.keys(t + rows - 1), D = a.D, S = a.S;
   const int64_t* scores = a.score_rows.data();
   if (keys == 0) {
@@ -116,7 +116,7 @@ void attend_back(const Attention& a, const Ports& p, const Room& room, int64_t b
       {room.z, a.unit_rows.data(), a.score_step, rows, room.rows, a.block, D, D, dk, a.kv_rows.data(), keys, true});
 }
 
-void head_back(const Attention& a, const Ports& p, const Room& room, int64_t b, int64_t m) {
+void head_back(const Attention& a, const AttentionGradPorts& p, const AttentionGradRoom& room, int64_t b, int64_t m) {
   const int64_t at = a.kv_at(b, m), step = a.M * a.D, shared = a.N / a.M;
   pack_transposed(p.k + at, a.S, a.D, step, room.k_t);
   pack_transposed(p.v + at, a.S, a.D, step, room.v_t);
@@ -138,22 +138,22 @@ Kernel make_attention_grad(const NodeView& node, const Env&) {
   const bool dbias = node.has_result(3);
   Kernel k;
   k.threads = threads_for(a->B * a->N * a->T * (a->S + a->D));
-  k.thread_scratch_bytes = Room(*a, nullptr).used;
+  k.thread_scratch_bytes = AttentionGradRoom(*a, nullptr).used;
   k.run = [=](const Call& call) {
-    const Room room(*a, call.thread_scratch);
-    Ports p{call.in(0),
-            call.in(1),
-            call.in(2),
-            call.in(3),
-            a->biased ? call.in(kBias) : nullptr,
-            call.in(4),
-            call.in(5),
-            nullptr,
-            nullptr,
-            call.out(0),
-            call.out(1),
-            call.out(2),
-            dbias ? call.out(3) : nullptr};
+    const AttentionGradRoom room(*a, call.thread_scratch);
+    AttentionGradPorts p{call.in(0),
+                         call.in(1),
+                         call.in(2),
+                         call.in(3),
+                         a->biased ? call.in(kBias) : nullptr,
+                         call.in(4),
+                         call.in(5),
+                         nullptr,
+                         nullptr,
+                         call.out(0),
+                         call.out(1),
+                         call.out(2),
+                         dbias ? call.out(3) : nullptr};
     if (a->drops()) p.seed = call.in<int64_t>(kBias + 1), p.step = call.in<int64_t>(kBias + 2);
     const Slice s = call.share(a->B * a->M);
     for (int64_t u = s.begin; u < s.end; ++u) head_back(*a, p, room, u / a->M, u % a->M);

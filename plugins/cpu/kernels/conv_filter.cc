@@ -8,7 +8,7 @@ namespace {
 constexpr int64_t kSourceFloats = 48 * 1024;  // of x with halo: 192 KB, in L2
 constexpr int64_t kPoints = 256;              // x 16 columns of dy: 16 KB, half of L1
 constexpr int64_t kPartial = 64 * 1024;       // floats of dw up to which each chunk sums its own
-constexpr int64_t kChunks = 12;
+constexpr int64_t kFilterChunks = 12;
 constexpr int64_t kCells = 8;
 
 }  // namespace
@@ -27,7 +27,7 @@ FilterGrad::FilterGrad(const ConvShape& shape) : s_(shape) {
   lay_out();
   packs_ = a_rows_.size() > 32 || s_.o % 256 == 0;
   if (size_ <= kPartial || depthwise_) {
-    chunks_ = std::min(units_, kChunks);
+    chunks_ = std::min(units_, kFilterChunks);
     if (threads_ == 1) chunks_ = 1;
     list_cells(1);
   } else {
@@ -59,7 +59,7 @@ void FilterGrad::choose_blocks() {
   if (blocks_ == 1) {
     images_ = std::clamp<int64_t>(std::min(kSourceFloats / one, kPoints / y_.product()), 1, s_.batch);
     // Chunks need units to share.
-    images_ = std::min(images_, std::max<int64_t>(1, s_.batch / kChunks));
+    images_ = std::min(images_, std::max<int64_t>(1, s_.batch / kFilterChunks));
   }
   units_ = blocks_ == 1 ? ceil_div(s_.batch, images_) : s_.batch * blocks_;
   pitch_size_ = direct_ ? x_ : extent_;

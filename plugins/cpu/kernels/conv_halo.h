@@ -15,9 +15,6 @@ struct Point {
   int64_t product() const { return at[0] * at[1] * at[2]; }
 };
 
-inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-inline int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
-
 // The first axis that has more than one point: the one that images are cut along.
 inline int block_axis(const Point& size) { return size[0] > 1 ? 0 : size[1] > 1 ? 1 : 2; }
 

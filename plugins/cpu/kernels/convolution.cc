@@ -158,7 +158,7 @@ plugin::ValueView value_of(const NodeView& node, Operand what) {
   return roles.first == what ? node.in(0) : roles.second == what ? node.in(1) : node.out(0);
 }
 
-plugin::Verdict accept(const NodeView& node) {
+plugin::Verdict accept_convolution(const NodeView& node) {
   for (int i = 0; i < node.operands(); ++i)
     if (node.has(i) && !plugin::is_float(node.in(i).dtype()))
       return plugin::refuse(std::string("operands of dtype ") + plugin::dtype_name(node.in(i).dtype()));
@@ -167,7 +167,7 @@ plugin::Verdict accept(const NodeView& node) {
   return plugin::take();
 }
 
-Kernel make(const NodeView& node, const Env&) {
+Kernel make_convolution(const NodeView& node, const Env&) {
   const ConvShape s = conv_shape(node);
   if (node.in(0).dtype() == TENON_F64) return make_conv_f64(node, s);
   if (node.op() == "conv_grad_input") return narrowed(node, make_grad_input(s));
@@ -201,7 +201,8 @@ ConvShape conv_shape(const NodeView& node) {
 bool is_depthwise(const ConvShape& s) { return s.groups > 1 && s.groups == s.c && s.groups == s.o; }
 
 void add_convolution(KernelTable& table) {
-  for (const char* op : {"conv", "conv_bias_act", "conv_grad_input", "conv_grad_filter"}) table.add(op, accept, make);
+  for (const char* op : {"conv", "conv_bias_act", "conv_grad_input", "conv_grad_filter"})
+    table.add(op, accept_convolution, make_convolution);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

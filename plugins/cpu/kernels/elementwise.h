@@ -14,6 +14,11 @@ struct LoopParams {
 // n elements of each operand, already widened and spread, to n results. `out` may be any of `in`.
 using Loop = void (*)(const void* const* in, void* out, int64_t n, const LoopParams& params);
 
+struct LoopRow {
+  std::string_view op;
+  Loop loop;
+};
+
 // The loop of an op in one arithmetic, or nullptr.
 Loop float_loop(std::string_view op);                   // f32, for bf16 and f16 too
 Loop double_loop(std::string_view op);                  // f64

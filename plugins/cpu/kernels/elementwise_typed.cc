@@ -24,18 +24,14 @@ void binary(const void* const* in, void* out, int64_t n, const LoopParams&) {
   for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], b[i]);
 }
 
-struct Row {
-  std::string_view op;
-  Loop loop;
-};
-Loop find(const Row* rows, size_t n, std::string_view op) {
+Loop find(const LoopRow* rows, size_t n, std::string_view op) {
   for (size_t i = 0; i < n; ++i)
     if (rows[i].op == op) return rows[i].loop;
   return nullptr;
 }
 
 using D = double;
-const Row kDouble[] = {
+const LoopRow kDouble[] = {
     {"neg", unary<D, [](D x) { return -x; }>},
     {"abs", unary<D, [](D x) { return std::fabs(x); }>},
     {"floor", unary<D, [](D x) { return std::floor(x); }>},
@@ -64,7 +60,7 @@ template <class T>
 struct Integers {
   using U = std::make_unsigned_t<T>;
   static T divide(T a, T b) { return b == 0 || (b == -1 && a == std::numeric_limits<T>::min()) ? a : a / b; }
-  static inline const Row rows[] = {
+  static inline const LoopRow rows[] = {
       {"neg", unary<T, [](T x) { return T(U(0) - U(x)); }>},
       {"abs", unary<T, [](T x) { return x < 0 ? T(U(0) - U(x)) : x; }>},
       {"add", binary<T, [](T a, T b) { return T(U(a) + U(b)); }>},
@@ -76,7 +72,7 @@ struct Integers {
   };
 };
 
-const Row kBool[] = {
+const LoopRow kBool[] = {
     {"max", binary<uint8_t, [](uint8_t a, uint8_t b) { return uint8_t(a | b); }>},
     {"min", binary<uint8_t, [](uint8_t a, uint8_t b) { return uint8_t(a & b); }>},
 };

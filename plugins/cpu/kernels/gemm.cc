@@ -7,15 +7,12 @@
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
-constexpr int64_t kDepth = 256;    // of a packed panel: 16 columns of it take half of L1
-constexpr int64_t kColumns = 256;  // packed at once: 256 KB, in L2
-constexpr int64_t kRows = 96;      // a multiple of every tile height
-constexpr int64_t kTile = 6;
-constexpr int64_t kChunks = 8;  // of K
+constexpr int64_t kDepth = 256;          // of a packed panel: 16 columns of it take half of L1
+constexpr int64_t kPackedColumns = 256;  // packed at once: 256 KB, in L2
+constexpr int64_t kPackedRows = 96;      // a multiple of every tile height
+constexpr int64_t kTileRows = 6;
+constexpr int64_t kDepthChunks = 8;  // of K
 constexpr int64_t kNoRuns[1] = {0};
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 
 // y[j] += sum of x[k] m[k][j], four rows at a time in order.
 void add_rows(const float* x, int64_t x_step, const float* m, int64_t depth, int64_t ld, int64_t n, float* y) {
@@ -59,13 +56,13 @@ Gemm::Gemm(const GemmShape& shape) : s_(shape) {
   direct_ = !s_.tb && (s_.k * s_.n <= 8192 || (s_.m <= 12 && s_.n <= 128));
   kc_ = direct_ || s_.k <= kDepth + kDepth / 2 ? s_.k : round_up(ceil_div(s_.k, ceil_div(s_.k, kDepth)), 8);
   packs_a_ = s_.ta && !(s_.k * s_.m <= 8192);
-  nc_ = std::min(kColumns, round_up(s_.n, 16));
-  mc_ = std::min(kRows, round_up(s_.m, kTile));
+  nc_ = std::min(kPackedColumns, round_up(s_.n, 16));
+  mc_ = std::min(kPackedRows, round_up(s_.m, kTileRows));
   const int64_t enough = work < 3e7 ? 4 : 8;  // enough pieces of work for a few threads
   // C small and K long: every element of A and B is packed once, by the chunk that it lies in.
-  if (!small && s_.batch * ceil_div(s_.m, mc_) * ceil_div(s_.n, nc_) < enough && s_.k >= kChunks * kDepth &&
+  if (!small && s_.batch * ceil_div(s_.m, mc_) * ceil_div(s_.n, nc_) < enough && s_.k >= kDepthChunks * kDepth &&
       s_.batch * s_.m * s_.n <= 64 * 1024)
-    chunks_ = kChunks;
+    chunks_ = kDepthChunks;
   const auto units = [&] { return s_.batch * ceil_div(s_.m, mc_) * ceil_div(s_.n, nc_); };
   while (!small && chunks_ == 1 && units() < enough && (nc_ > 32 || mc_ > 24)) {
     if (nc_ > 32 && nc_ >= mc_)
@@ -77,9 +74,9 @@ Gemm::Gemm(const GemmShape& shape) : s_(shape) {
   }
   row_blocks_ = ceil_div(s_.m, mc_);
   column_blocks_ = ceil_div(s_.n, nc_);
-  if (!small && chunks_ == 1 && units() < enough && s_.k >= 1024) chunks_ = std::min(kChunks, s_.k / kDepth);
+  if (!small && chunks_ == 1 && units() < enough && s_.k >= 1024) chunks_ = std::min(kDepthChunks, s_.k / kDepth);
   for (int64_t r = 0; r < mc_; ++r) {
-    a_rows_.push_back(packs_a_ ? r / kTile * tile_room() + r % kTile : s_.ta ? r : r * s_.k);
+    a_rows_.push_back(packs_a_ ? r / kTileRows * tile_room() + r % kTileRows : s_.ta ? r : r * s_.k);
     c_rows_.push_back(r * s_.n);
   }
 }
@@ -90,7 +87,7 @@ uint64_t Gemm::scratch_bytes() const {
 
 uint64_t Gemm::thread_scratch_bytes() const {
   if (vector_) return 0;
-  const int64_t b = direct_ ? 0 : kc_ * round_up(nc_, 8), a = packs_a_ ? ceil_div(mc_, kTile) * tile_room() : 0;
+  const int64_t b = direct_ ? 0 : kc_ * round_up(nc_, 8), a = packs_a_ ? ceil_div(mc_, kTileRows) * tile_room() : 0;
   return static_cast<uint64_t>(round_up(a, 16) + round_up(b, 16)) * sizeof(float);
 }
 
@@ -147,12 +144,12 @@ void Gemm::blocks(const Call& call, const GemmData& d) const {
 
 void Gemm::product(const GemmData& d, const Block& block, float* room) const {
   float* const packed_a = room;
-  float* const packed_b = room + (packs_a_ ? round_up(ceil_div(mc_, kTile) * tile_room(), 16) : 0);
+  float* const packed_b = room + (packs_a_ ? round_up(ceil_div(mc_, kTileRows) * tile_room(), 16) : 0);
   Panel panel;
   panel.runs = kNoRuns;
   panel.a_rows = a_rows_.data();
   panel.c_rows = c_rows_.data();
-  panel.a_step = packs_a_ ? kTile : s_.ta ? s_.m : 1;
+  panel.a_step = packs_a_ ? kTileRows : s_.ta ? s_.m : 1;
   panel.w_padded = !direct_;
   const int64_t k_end = block.k + block.depth;
   for (int64_t k = block.k; k < k_end; k += kc_) {
@@ -195,17 +192,18 @@ void Gemm::pack_b(const float* b, const Block& block, int64_t at, int64_t depth,
 // Tiles of [depth][6] rows, four at a time, so that what is read of a row of A is whole cache lines.
 // Rows past the end are not read by the tiles that follow.
 void Gemm::pack_a(const float* a, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const {
-  constexpr int64_t kGroup = 4 * kTile;
+  constexpr int64_t kGroup = 4 * kTileRows;
   for (int64_t r = 0; r < rows; r += kGroup) {
-    const int64_t tiles = std::min(kGroup, rows - r) / kTile, rest = std::min(kGroup, rows - r) % kTile;
+    const int64_t tiles = std::min(kGroup, rows - r) / kTileRows, rest = std::min(kGroup, rows - r) % kTileRows;
     const float* from = a + at * s_.m + row + r;
-    float* to = out + r / kTile * tile_room();
+    float* to = out + r / kTileRows * tile_room();
     // Eight at a time: the two too many are overwritten by the next k or lie between tiles; A may end there.
-    const bool inside = row + r + tiles * kTile + 2 <= s_.m;
-    for (int64_t k = 0; k < depth; ++k, from += s_.m, to += kTile) {
+    const bool inside = row + r + tiles * kTileRows + 2 <= s_.m;
+    for (int64_t k = 0; k < depth; ++k, from += s_.m, to += kTileRows) {
       const int64_t eights = inside || at + k + 1 < s_.k ? tiles : std::max<int64_t>(0, tiles - 1);
-      for (int64_t t = 0; t < eights; ++t) store8(to + t * tile_room(), load8(from + t * kTile));
-      for (int64_t i = eights * kTile; i < tiles * kTile + rest; ++i) to[i / kTile * tile_room() + i % kTile] = from[i];
+      for (int64_t t = 0; t < eights; ++t) store8(to + t * tile_room(), load8(from + t * kTileRows));
+      for (int64_t i = eights * kTileRows; i < tiles * kTileRows + rest; ++i)
+        to[i / kTileRows * tile_room() + i % kTileRows] = from[i];
     }
   }
 }

@@ -210,10 +210,10 @@ Tap tap_of(int32_t method, int32_t coords, int64_t i, int64_t from, int64_t to) 
   return {k, k, 0};
 }
 
-using Taps = std::vector<Tap>;
+using AxisTaps = std::vector<Tap>;
 
 template <class T>
-void resize_row(const Images& im, const T* x, const Tap& row, const Taps& columns, T* y) {
+void resize_row(const Images& im, const T* x, const Tap& row, const AxisTaps& columns, T* y) {
   using A = Wide<T>;
   const T* top = x + row.low * im.W * im.C;
   const T* bottom = x + row.high * im.W * im.C;
@@ -231,7 +231,7 @@ void resize_row(const Images& im, const T* x, const Tap& row, const Taps& column
 }
 
 template <class T>
-void pick_row(const Images& im, const T* x, const Tap& row, const Taps& columns, T* y) {
+void pick_row(const Images& im, const T* x, const Tap& row, const AxisTaps& columns, T* y) {
   for (const Tap& t : columns) {
     std::copy_n(x + (row.low * im.W + t.low) * im.C, im.C, y);
     y += im.C;
@@ -242,7 +242,7 @@ Kernel make_resize(const NodeView& node, const Env&) {
   const Images im = images_of(node);
   const int32_t method = node.enumerator("method", TENON_BILINEAR),
                 coords = node.enumerator("coords", TENON_HALF_PIXEL);
-  auto rows = std::make_shared<Taps>(), columns = std::make_shared<Taps>();
+  auto rows = std::make_shared<AxisTaps>(), columns = std::make_shared<AxisTaps>();
   for (int64_t i = 0; i < im.h; ++i) rows->push_back(tap_of(method, coords, i, im.H, im.h));
   for (int64_t i = 0; i < im.w; ++i) columns->push_back(tap_of(method, coords, i, im.W, im.w));
   Kernel k;

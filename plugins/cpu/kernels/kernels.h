@@ -25,6 +25,9 @@ using plugin::KernelTable;
 using plugin::NodeView;
 using plugin::Slice;
 
+inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+inline int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
+
 void add_elementwise(KernelTable& table);    // M primitives, select, compare, cast, activation
 void add_movement(KernelTable& table);       // V primitives, gather, scatter, crop_flip, affine_image, resize
 void add_reduction(KernelTable& table);      // reduce, sort, argmax, cumsum, global_norm

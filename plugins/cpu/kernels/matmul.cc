@@ -7,7 +7,7 @@
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
-GemmShape shape_of(const NodeView& node) {
+GemmShape gemm_shape_of(const NodeView& node) {
   const plugin::ValueView a = node.in(0), c = node.out(0);
   GemmShape s;
   s.ta = node.flag("ta");
@@ -22,7 +22,7 @@ GemmShape shape_of(const NodeView& node) {
 }
 
 Kernel make_f32(const NodeView& node) {
-  auto gemm = std::make_shared<Gemm>(shape_of(node));
+  auto gemm = std::make_shared<Gemm>(gemm_shape_of(node));
   Kernel kernel;
   kernel.threads = gemm->threads();
   kernel.scratch_bytes = gemm->scratch_bytes();
@@ -47,7 +47,7 @@ void row_f64(const GemmShape& s, const double* a, const double* b, int64_t i, do
 }
 
 Kernel make_f64(const NodeView& node) {
-  const GemmShape s = shape_of(node);
+  const GemmShape s = gemm_shape_of(node);
   const double alpha = node.f64("alpha");
   const bool bias = node.has(2), residual = node.has(3), to_f32 = node.out(0).dtype() == TENON_F32;
   Kernel kernel;
@@ -72,7 +72,7 @@ Kernel make_f64(const NodeView& node) {
   return kernel;
 }
 
-plugin::Verdict accept(const NodeView& node) {
+plugin::Verdict accept_dot(const NodeView& node) {
   for (int i = 0; i < node.operands(); ++i)
     if (node.has(i) && !plugin::is_float(node.in(i).dtype()))
       return plugin::refuse(std::string("operands of dtype ") + plugin::dtype_name(node.in(i).dtype()));
@@ -80,7 +80,7 @@ plugin::Verdict accept(const NodeView& node) {
   return plugin::take();
 }
 
-Kernel make(const NodeView& node, const Env&) {
+Kernel make_dot(const NodeView& node, const Env&) {
   if (node.in(0).dtype() == TENON_F64) return make_f64(node);
   return narrowed(node, make_f32(node));
 }
@@ -88,8 +88,8 @@ Kernel make(const NodeView& node, const Env&) {
 }  // namespace
 
 void add_matmul(KernelTable& table) {
-  table.add("dot", accept, make);
-  table.add("dot_bias_act", accept, make);
+  table.add("dot", accept_dot, make_dot);
+  table.add("dot_bias_act", accept_dot, make_dot);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

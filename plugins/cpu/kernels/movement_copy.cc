@@ -10,7 +10,7 @@
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
-constexpr int64_t kTile = 32;  // two tiles of 8-byte elements stay in L1
+constexpr int64_t kTurnTile = 32;  // two tiles of 8-byte elements stay in L1
 
 template <class T>
 void copy_row(const T* src, int64_t in, T* dst, int64_t out, int64_t n) {
@@ -58,9 +58,9 @@ template <class T>
 void transpose_tile(const T* src, int64_t in, T* dst, int64_t out, int64_t na, int64_t nj) {
 #if defined(__AVX2__)
   if constexpr (sizeof(T) == 4) {
-    if (na == kTile && nj == kTile) {
-      for (int64_t a = 0; a < kTile; a += 8)
-        for (int64_t j = 0; j < kTile; j += 8) transpose8x8(src + a + j * in, in, dst + a * out + j, out);
+    if (na == kTurnTile && nj == kTurnTile) {
+      for (int64_t a = 0; a < kTurnTile; a += 8)
+        for (int64_t j = 0; j < kTurnTile; j += 8) transpose8x8(src + a + j * in, in, dst + a * out + j, out);
       return;
     }
   }
@@ -122,15 +122,15 @@ void StridedCopy::run_rows(const Call& call, const T* src, T* dst) const {
 template <class T>
 void StridedCopy::run_tiles(const Call& call, const T* src, T* dst) const {
   const int64_t na = dims[rank - 2], nj = dims[rank - 1], sj = in[rank - 1], oa = out[rank - 2];
-  const int64_t ta = (na + kTile - 1) / kTile, outer = elements() / na / nj;
+  const int64_t ta = (na + kTurnTile - 1) / kTurnTile, outer = elements() / na / nj;
   const Slice s = call.share(outer * ta);
   if (s.begin == s.end) return;
   Odometer at(*this, rank - 2, s.begin / ta);
   for (int64_t t = s.begin, k = s.begin % ta; t < s.end; ++t) {
-    const int64_t a = k * kTile;
-    for (int64_t j = 0; j < nj; j += kTile)
-      transpose_tile(src + at.in + a + j * sj, sj, dst + at.out + a * oa + j, oa, std::min(kTile, na - a),
-                     std::min(kTile, nj - j));
+    const int64_t a = k * kTurnTile;
+    for (int64_t j = 0; j < nj; j += kTurnTile)
+      transpose_tile(src + at.in + a + j * sj, sj, dst + at.out + a * oa + j, oa, std::min(kTurnTile, na - a),
+                     std::min(kTurnTile, nj - j));
     if (++k == ta) k = 0, at.next();
   }
 }

@@ -15,8 +15,8 @@
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
-constexpr int64_t kTile = 2048;     // elements between an activation and its argument: they stay in L1
-constexpr int64_t kChannels = 128;  // merged at once
+constexpr int64_t kActivationTile = 2048;  // elements between an activation and its argument: they stay in L1
+constexpr int64_t kMergedChannels = 128;   // merged at once
 
 struct Norm {
   int64_t rows, c, piece, pieces, tile;  // tile in rows
@@ -41,7 +41,7 @@ Norm norm_of(const NodeView& node, int x, bool tiled) {
   n.act = node.enumerator("act");
   if (n.act > TENON_ACT_RELU) n.activate = act_loop(n.act), n.activate_grad = act_grad_loop(n.act);
   if (n.act == TENON_ACT_RELU) n.activate_grad = act_grad_loop(n.act);
-  n.tile = tiled || n.activate ? std::max<int64_t>(4, kTile / n.c) : n.piece;
+  n.tile = tiled || n.activate ? std::max<int64_t>(4, kActivationTile / n.c) : n.piece;
   return n;
 }
 
@@ -80,10 +80,10 @@ void run_batch_norm(const Call& call, const Norm& n, const float* residual) {
     column_moments(call.in(0) + p * n.piece * n.c, n.rows_of(p), n.c, partial + 2 * p * n.c,
                    partial + (2 * p + 1) * n.c);
   call.barrier();
-  const Slice blocks = call.share((n.c + kChannels - 1) / kChannels);
+  const Slice blocks = call.share((n.c + kMergedChannels - 1) / kMergedChannels);
   for (int64_t b = blocks.begin; b < blocks.end; ++b) {
-    const Slice channels{b * kChannels, std::min(n.c, (b + 1) * kChannels)};
-    double m[kChannels], square[kChannels];
+    const Slice channels{b * kMergedChannels, std::min(n.c, (b + 1) * kMergedChannels)};
+    double m[kMergedChannels], square[kMergedChannels];
     merge_moments(partial, n.pieces, n.piece, n.rows, n.c, channels, m, square);
     for (int64_t i = channels.begin; i < channels.end; ++i) {
       mean[i] = static_cast<float>(m[i - channels.begin]);

@@ -23,7 +23,7 @@ void spread(plugin::Span<int64_t> list, Point* to) {
   for (size_t i = 0; i < n; ++i) (*to)[static_cast<int>(3 - n + i)] = list[i];
 }
 
-PoolShape shape_of(const NodeView& node, const plugin::ValueView& x, const plugin::ValueView& y) {
+PoolShape pool_shape_of(const NodeView& node, const plugin::ValueView& x, const plugin::ValueView& y) {
   PoolShape s;
   s.batch = x.dim(0);
   s.c = x.dim(-1);
@@ -44,13 +44,13 @@ PoolShape shape_of(const NodeView& node, const plugin::ValueView& x, const plugi
 }
 
 // The points of x in one window: offsets from the image's start, in row-major order.
-struct Taps {
+struct WindowTaps {
   int64_t base;
   const int64_t* offsets;
   int64_t count;
 };
 
-Taps taps_of(const PoolShape& s, int64_t point, int64_t* room) {
+WindowTaps taps_of(const PoolShape& s, int64_t point, int64_t* room) {
   const Point p{{point / (s.y[1] * s.y[2]), point / s.y[2] % s.y[1], point % s.y[2]}};
   Point first, last;
   bool whole = true;
@@ -116,7 +116,7 @@ TENON_INLINE void each_vector(int64_t begin, int64_t end, F f) {
 }
 
 template <class L>
-void max_point(const Taps& taps, const typename L::T* x, int64_t c, typename L::T* y) {
+void max_point(const WindowTaps& taps, const typename L::T* x, int64_t c, typename L::T* y) {
   using V = typename L::V;
   each_vector<L>(
       0, c, [&](int64_t at, int64_t left) __attribute__((always_inline)) {
@@ -132,7 +132,7 @@ void max_point(const Taps& taps, const typename L::T* x, int64_t c, typename L::
 }
 
 template <class L>
-void sum_point(const Taps& taps, const typename L::T* x, int64_t c, typename L::T count, typename L::T* y) {
+void sum_point(const WindowTaps& taps, const typename L::T* x, int64_t c, typename L::T count, typename L::T* y) {
   using V = typename L::V;
   each_vector<L>(
       0, c, [&](int64_t at, int64_t left) __attribute__((always_inline)) {
@@ -145,7 +145,7 @@ void sum_point(const Taps& taps, const typename L::T* x, int64_t c, typename L::
 
 // dy to the first of the window's elements that equals y.
 template <class L, bool kApart>
-void max_grad_point(const Taps& taps, const typename L::T* x, const typename L::T* y, const typename L::T* dy,
+void max_grad_point(const WindowTaps& taps, const typename L::T* x, const typename L::T* y, const typename L::T* dy,
                     Slice channels, typename L::T* dx) {
   using V = typename L::V;
   each_vector<L>(
@@ -163,7 +163,7 @@ void max_grad_point(const Taps& taps, const typename L::T* x, const typename L::
 }
 
 template <class L>
-void avg_grad_point(const Taps& taps, const typename L::T* dy, typename L::T count, bool apart, Slice channels,
+void avg_grad_point(const WindowTaps& taps, const typename L::T* dy, typename L::T count, bool apart, Slice channels,
                     typename L::T* dx) {
   using V = typename L::V;
   each_vector<L>(
@@ -176,7 +176,7 @@ void avg_grad_point(const Taps& taps, const typename L::T* dy, typename L::T cou
       });
 }
 
-int64_t count_of(const PoolShape& s, const Taps& taps) { return s.count_pad ? s.window.product() : taps.count; }
+int64_t count_of(const PoolShape& s, const WindowTaps& taps) { return s.count_pad ? s.window.product() : taps.count; }
 
 template <class L>
 void forward(const PoolShape& s, bool max, const Call& call) {
@@ -185,7 +185,7 @@ void forward(const PoolShape& s, bool max, const Call& call) {
   const int64_t points = s.y.product();
   const Slice part = call.share(s.batch * points);
   for (int64_t i = part.begin; i < part.end; ++i) {
-    const Taps taps = taps_of(s, i % points, room);
+    const WindowTaps taps = taps_of(s, i % points, room);
     const T* x = call.in<T>(0) + i / points * s.x.product() * s.c;
     if (max)
       max_point<L>(taps, x, s.c, call.out<T>(0) + i * s.c);
@@ -194,7 +194,7 @@ void forward(const PoolShape& s, bool max, const Call& call) {
   }
 }
 
-constexpr int64_t kChannels = 16;  // of a unit, where images are few
+constexpr int64_t kUnitChannels = 16;  // of a unit, where images are few
 
 template <class L>
 void clear(const PoolShape& s, Slice channels, typename L::T* dx) {
@@ -211,7 +211,7 @@ template <class L>
 void backward(const PoolShape& s, bool max, const Call& call) {
   using T = typename L::T;
   int64_t* const room = static_cast<int64_t*>(call.thread_scratch);
-  const int64_t points = s.y.product(), step = s.batch >= 8 ? s.c : kChannels, parts = ceil_div(s.c, step);
+  const int64_t points = s.y.product(), step = s.batch >= 8 ? s.c : kUnitChannels, parts = ceil_div(s.c, step);
   const Slice share = call.share(s.batch * parts);
   for (int64_t u = share.begin; u < share.end; ++u) {
     const int64_t image = u / parts;
@@ -219,7 +219,7 @@ void backward(const PoolShape& s, bool max, const Call& call) {
     T* const dx = call.out<T>(0) + image * s.x.product() * s.c;
     if (!s.apart || !s.covers) clear<L>(s, channels, dx);
     for (int64_t p = 0; p < points; ++p) {
-      const Taps taps = taps_of(s, p, room);
+      const WindowTaps taps = taps_of(s, p, room);
       const int64_t at = (image * points + p) * s.c;
       if (!max)
         avg_grad_point<L>(taps, call.in<T>(0) + at, static_cast<T>(count_of(s, taps)), s.apart, channels, dx);
@@ -233,7 +233,7 @@ void backward(const PoolShape& s, bool max, const Call& call) {
   }
 }
 
-plugin::Verdict accept(const NodeView& node) {
+plugin::Verdict accept_pool(const NodeView& node) {
   for (int i = 0; i < node.operands(); ++i)
     if (!plugin::is_float(node.in(i).dtype()))
       return plugin::refuse(std::string("operands of dtype ") + plugin::dtype_name(node.in(i).dtype()));
@@ -241,11 +241,11 @@ plugin::Verdict accept(const NodeView& node) {
   return plugin::take();
 }
 
-Kernel make(const NodeView& node, const Env&) {
+Kernel make_pool(const NodeView& node, const Env&) {
   const bool max = node.op().substr(0, 3) == "max", grad = node.op().size() > 8;
   const plugin::ValueView x = grad ? node.out(0) : node.in(0);
   const plugin::ValueView y = !grad ? node.out(0) : max ? node.in(1) : node.in(0);
-  auto s = std::make_shared<PoolShape>(shape_of(node, x, y));
+  auto s = std::make_shared<PoolShape>(pool_shape_of(node, x, y));
   const bool doubles = x.dtype() == TENON_F64;
   const auto walk = grad ? (doubles ? backward<F64> : backward<F32>) : (doubles ? forward<F64> : forward<F32>);
   Kernel kernel;
@@ -258,7 +258,8 @@ Kernel make(const NodeView& node, const Env&) {
 }  // namespace
 
 void add_pooling(KernelTable& table) {
-  for (const char* op : {"max_pool", "avg_pool", "max_pool_grad", "avg_pool_grad"}) table.add(op, accept, make);
+  for (const char* op : {"max_pool", "avg_pool", "max_pool_grad", "avg_pool_grad"})
+    table.add(op, accept_pool, make_pool);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

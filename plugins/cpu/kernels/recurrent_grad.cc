@@ -19,7 +19,7 @@ namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
 // Floats of scratch handed out one after another, in whole cache lines.
-struct Room {
+struct BackRoom {
   int64_t floats = 0;
   int64_t take(int64_t n) {
     const int64_t at = floats;
@@ -45,7 +45,7 @@ std::unique_ptr<const Gemm> gemm(int64_t m, int64_t n, int64_t k, bool ta, bool 
 int64_t floats_of(const Gemm& g) { return static_cast<int64_t>(g.scratch_bytes() / sizeof(float)); }
 
 void lay_out(Back& c, bool lstm) {
-  Room room;
+  BackRoom room;
   const int64_t steps = c.B * c.T;
   c.packed = room.take(packed_columns(c.U) * c.columns);
   c.before = room.take(steps * c.U);
@@ -78,7 +78,7 @@ std::shared_ptr<const Back> back_of(const NodeView& node, int x_operand, bool ls
 }
 
 // R' [columns,U] in panels; each thread packs every count-th.
-void pack_recurrent(const Call& call, const Back& c, const float* r, float* out) {
+void pack_recurrent_transposed(const Call& call, const Back& c, const float* r, float* out) {
   int64_t panel = 0;
   for (int64_t j = 0; j < c.U; ++panel) {
     const int64_t n = panel_columns(c.U - j);
@@ -194,7 +194,7 @@ void lstm_steps(const Call& call, const Back& c, const Slice& s, float* room, fl
   }
 }
 
-Kernel kernel_of(const Back& c) {
+Kernel back_kernel(const Back& c) {
   Kernel k;
   k.threads = threads_for(c.B * c.T * c.U * (c.I + c.U));
   k.scratch_bytes = c.scratch_bytes;
@@ -204,10 +204,10 @@ Kernel kernel_of(const Back& c) {
 
 Kernel make_lstm_grad(const NodeView& node, const Env&) {
   const auto c = back_of(node, 2, true);
-  Kernel k = kernel_of(*c);
+  Kernel k = back_kernel(*c);
   k.run = [c](const Call& call) {
     float* const room = static_cast<float*>(call.scratch);
-    pack_recurrent(call, *c, call.in(6), room + c->packed);
+    pack_recurrent_transposed(call, *c, call.in(6), room + c->packed);
     call.barrier();
     const Slice s = call.share(c->B, 6);
     float *dh = call.out(1) ? call.out(1) : room + c->dh, *dc = call.out(2) ? call.out(2) : room + c->dc;
@@ -252,10 +252,10 @@ void gru_steps(const Call& call, const Back& c, const Slice& s, float* room, flo
 
 Kernel make_gru_grad(const NodeView& node, const Env&) {
   const auto c = back_of(node, 1, false);
-  Kernel k = kernel_of(*c);
+  Kernel k = back_kernel(*c);
   k.run = [c](const Call& call) {
     float* const room = static_cast<float*>(call.scratch);
-    pack_recurrent(call, *c, call.in(4), room + c->packed);
+    pack_recurrent_transposed(call, *c, call.in(4), room + c->packed);
     call.barrier();
     const Slice s = call.share(c->B, 6);
     if (s.begin < s.end) gru_steps(call, *c, s, room, call.out(1) ? call.out(1) : room + c->dh);

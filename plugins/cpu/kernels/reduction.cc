@@ -120,9 +120,9 @@ void fold_four(const float* x, int64_t step, int64_t n, float* a) {
 
 // ---- plan ----
 
-constexpr int64_t kRun = 4096;     // the most of an inner run that is reduced at once
-constexpr int64_t kColumns = 512;  // the most of an inner run that is kept at once
-constexpr int64_t kPieces = 64;    // enough pieces for all threads
+constexpr int64_t kRun = 4096;         // the most of an inner run that is reduced at once
+constexpr int64_t kKeptColumns = 512;  // the most of an inner run that is kept at once
+constexpr int64_t kPieces = 64;        // enough pieces for all threads
 
 struct Plan {
   StridedCopy kept, reduced;  // the outer dimensions; strides of x in `in`
@@ -169,7 +169,7 @@ Plan plan_reduce(const NodeView& node) {
   merge_axes(node, p);
   p.outer = p.kept.elements();
   p.rows = p.reduced.elements();
-  p.cut = std::min(p.n, p.inner_reduced ? kRun : kColumns);
+  p.cut = std::min(p.n, p.inner_reduced ? kRun : kKeptColumns);
   p.cuts = (p.n + p.cut - 1) / p.cut;
   p.outputs = p.outer * (p.inner_reduced ? 1 : p.n);
   if (p.inner_reduced) p.rows *= p.cuts;
@@ -232,7 +232,7 @@ void run_reduce(const Call& call, const Plan& p) {
       continue;
     }
     const int64_t column = block * p.cut, width = std::min(p.cut, p.n - column), to = o * p.n + column;
-    A sums[kColumns];
+    A sums[kKeptColumns];
     A* a = p.chunks > 1 ? partial + c * p.outputs + to : sums;
     reduce_columns<Op>(p, from + column, begin, end, width, a);
     if (p.chunks == 1)

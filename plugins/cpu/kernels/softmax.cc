@@ -12,7 +12,7 @@ namespace tenon::cpu::TENON_CPU_ISA {
 
 namespace {
 
-constexpr int64_t kColumns = 64;
+constexpr int64_t kLineColumns = 64;
 
 void softmax_row(const float* x, int64_t n, float* y) {
   const float sum = row_exp(x, n, row_max(x, n), y);
@@ -37,9 +37,9 @@ void log_softmax_grad_row(const float* dy, const float* y, int64_t n, float* dx)
 
 // `width` columns of a matrix whose rows are `step` apart.
 void softmax_columns(const float* x, int64_t n, int64_t step, int64_t width, bool log, float* y) {
-  float max[kColumns], sum[kColumns];
-  std::fill_n(max, kColumns, -kInf);
-  std::fill_n(sum, kColumns, 0.f);
+  float max[kLineColumns], sum[kLineColumns];
+  std::fill_n(max, kLineColumns, -kInf);
+  std::fill_n(sum, kLineColumns, 0.f);
   for (int64_t k = 0; k < n; ++k)
     for (int64_t i = 0; i < width; i += 8) store8(max + i, max8_nan(load8(max + i), row8(x + k * step, i, width, 0)));
   for (int64_t k = 0; k < n; ++k)
@@ -48,7 +48,7 @@ void softmax_columns(const float* x, int64_t n, int64_t step, int64_t width, boo
       store8(sum + i, load8(sum + i) + e);
       if (!log) put8(y + k * step, i, width, e);
     }
-  for (int64_t i = 0; i < kColumns; i += 8) store8(sum + i, log ? vlog(load8(sum + i)) : 1.f / load8(sum + i));
+  for (int64_t i = 0; i < kLineColumns; i += 8) store8(sum + i, log ? vlog(load8(sum + i)) : 1.f / load8(sum + i));
   for (int64_t k = 0; k < n; ++k)
     for (int64_t i = 0; i < width; i += 8) {
       const f32x8 v = row8((log ? x : y) + k * step, i, width, 0);
@@ -58,7 +58,7 @@ void softmax_columns(const float* x, int64_t n, int64_t step, int64_t width, boo
 
 void softmax_grad_columns(const float* dy, const float* y, int64_t n, int64_t step, int64_t width, bool log,
                           float* dx) {
-  float sum[kColumns] = {};
+  float sum[kLineColumns] = {};
   for (int64_t k = 0; k < n; ++k)
     for (int64_t i = 0; i < width; i += 8) {
       const f32x8 g = row8(dy + k * step, i, width, 0);
@@ -74,14 +74,14 @@ void softmax_grad_columns(const float* dy, const float* y, int64_t n, int64_t st
 // Calls row(at) or columns(at, width) for this thread's share of [outer, n, inner].
 template <class Row, class Columns>
 void each_line(const Call& call, const AxisView& v, Row row, Columns columns) {
-  const int64_t blocks = v.inner == 1 ? 1 : (v.inner + kColumns - 1) / kColumns;
+  const int64_t blocks = v.inner == 1 ? 1 : (v.inner + kLineColumns - 1) / kLineColumns;
   const Slice s = call.share(v.outer * blocks);
   for (int64_t u = s.begin; u < s.end; ++u) {
-    const int64_t from = u % blocks * kColumns, at = u / blocks * v.n * v.inner + from;
+    const int64_t from = u % blocks * kLineColumns, at = u / blocks * v.n * v.inner + from;
     if (v.inner == 1)
       row(at);
     else
-      columns(at, std::min(kColumns, v.inner - from));
+      columns(at, std::min(kLineColumns, v.inner - from));
   }
 }
 

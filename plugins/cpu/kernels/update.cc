@@ -325,7 +325,7 @@ plugin::Verdict check_gradient(const NodeView& node) {
   return plugin::take();
 }
 
-plugin::Verdict accept(const NodeView& node, const Signature& sig) {
+plugin::Verdict accept_update(const NodeView& node, const Signature& sig) {
   for (int i = 0; i < TENON_UPDATE_SCALE; ++i)
     if (!node.has(i)) return refusal(node, "operand " + std::to_string(i) + " is absent");
   const plugin::ValueView p = node.in(TENON_UPDATE_P);
@@ -378,7 +378,7 @@ uint64_t plan_scratch(Update& u, const Signature& sig, int64_t given_elements) {
   return at;
 }
 
-Kernel make(const NodeView& node, const Signature& sig) {
+Kernel make_update(const NodeView& node, const Signature& sig) {
   const plugin::ValueView p = node.in(TENON_UPDATE_P);
   Runner r{};
   Update& u = r.u;
@@ -418,8 +418,8 @@ Kernel make(const NodeView& node, const Signature& sig) {
 void add_update(KernelTable& table) {
   for (const Signature& sig : kSignatures)
     table.add(
-        sig.op, [&sig](const NodeView& node) { return accept(node, sig); },
-        [&sig](const NodeView& node, const Env&) { return make(node, sig); });
+        sig.op, [&sig](const NodeView& node) { return accept_update(node, sig); },
+        [&sig](const NodeView& node, const Env&) { return make_update(node, sig); });
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

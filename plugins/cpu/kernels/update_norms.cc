@@ -174,9 +174,9 @@ void run_adafactor(const Update& u, const Call& call, const Tensors<T>& t, doubl
     for (int64_t b = 0; b < u.batch; ++b) rule.column_moments(b, c.begin, c.end);
   }
   call.barrier();
-  double sum = 0;
+  double sum = 0, *const square_u = rule.square_u;
   rule.each_direction(
-      s, [&](int64_t, T x) { sum += double(x) * double(x); }, [&](int64_t k) { rule.square_u[k] = sum, sum = 0; });
+      s, [&](int64_t, T x) { sum += double(x) * double(x); }, [&](int64_t k) { square_u[k] = sum, sum = 0; });
   call.barrier();
   const double rms_p = std::sqrt(total(rule.square_p, rule.pieces) / double(u.n));
   const double rms_u = std::sqrt(total(rule.square_u, rule.pieces) / double(u.n));
