@@ -8,7 +8,7 @@ namespace tenon::plugin::validation {
 namespace {
 
 constexpr uint64_t kUnitBytes = sizeof(tenon_unit);  // of version 1.0
-constexpr unsigned char kGuard = 0xa5;
+constexpr unsigned char kUnitGuard = 0xa5;
 constexpr uint32_t kMaxUnits = 65536;
 
 void check_text(const char (&text)[64], const char* field, uint32_t unit) {
@@ -31,7 +31,7 @@ void check_unit(const tenon_unit& u, uint32_t i) {
 class Room {
  public:
   Room(uint32_t n, uint64_t stride) : n_(n), stride_(stride), bytes_((n + uint64_t{1}) * stride, 0) {
-    std::fill(bytes_.begin() + static_cast<std::ptrdiff_t>(n * stride), bytes_.end(), kGuard);
+    std::fill(bytes_.begin() + static_cast<std::ptrdiff_t>(n * stride), bytes_.end(), kUnitGuard);
   }
   tenon_unit* data() { return reinterpret_cast<tenon_unit*>(bytes_.data()); }
   tenon_unit unit(uint32_t i) const {
@@ -41,7 +41,7 @@ class Room {
   }
   void check(uint32_t filled) const {
     const auto guard = bytes_.begin() + static_cast<std::ptrdiff_t>(n_ * stride_);
-    if (std::any_of(guard, bytes_.end(), [](unsigned char c) { return c != kGuard; }))
+    if (std::any_of(guard, bytes_.end(), [](unsigned char c) { return c != kUnitGuard; }))
       backend_broke("wrote beyond the ", n_, " units it had room for");
     for (uint32_t i = 0; i < filled; ++i) check_unit(unit(i), i);
   }

@@ -9,7 +9,7 @@ namespace tenon::plugin::validation {
 namespace {
 
 constexpr uint64_t kKnownOptions = TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE;
-constexpr int32_t kGuard = 0x5a5a5a5a;
+constexpr int32_t kVerdictGuard = 0x5a5a5a5a;
 
 void check_options(const tenon_options* options) { TENON_VALIDATE_SIZE(options, tenon_options, settings); }
 
@@ -33,13 +33,13 @@ struct Question {
 tenon_status ask(const Question& q, const std::vector<uint32_t>& nodes, std::vector<Answer>* out) {
   const auto n = static_cast<uint32_t>(nodes.size());
   std::vector<tenon_verdict> verdicts(n + size_t{1});
-  verdicts[n].answer = kGuard;
+  verdicts[n].answer = kVerdictGuard;
   const tenon_status status = q.call.forward(&q.device, [&] {
     return q.call.layer().inner.supports(static_cast<tenon_device*>(q.device.inner), q.graph, q.options, nodes.data(),
                                          n, verdicts.data(), sizeof(tenon_verdict));
   });
   if (status.code) return status;
-  if (verdicts[n].answer != kGuard) backend_broke("wrote beyond the ", n, " verdicts it had room for");
+  if (verdicts[n].answer != kVerdictGuard) backend_broke("wrote beyond the ", n, " verdicts it had room for");
   for (uint32_t i = 0; i < n; ++i) {
     const tenon_verdict& v = verdicts[i];
     if (v.answer < TENON_REFUSE || v.answer > TENON_TAKE)

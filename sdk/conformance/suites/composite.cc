@@ -5,7 +5,7 @@
 namespace tenon::conformance {
 namespace {
 
-void check(Subject& subject, const Case& c) {
+void check_composite(Subject& subject, const Case& c) {
   size_t taken = 0;
   const plugin::FlatGraph graph = lowered_for(subject, subject.device(), c, &taken);
   const std::vector<reference::Tensor> inputs = inputs_of(c, subject.seed());
@@ -25,7 +25,7 @@ void check(Subject& subject, const Case& c) {
 void add_composite_tests(Tests& tests) {
   for (const Case* c : cases_of(Case::kOp)) {
     if (reference::is_primitive(c->op)) continue;
-    tests.push_back(test_of("composite", *c, 3, false, [c](Subject& s) { check(s, *c); }));
+    tests.push_back(test_of("composite", *c, 3, false, [c](Subject& s) { check_composite(s, *c); }));
   }
 }
 

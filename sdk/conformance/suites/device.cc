@@ -9,8 +9,6 @@
 namespace tenon::conformance {
 namespace {
 
-constexpr uint8_t kMark = 0xA5;
-
 tenon_status enumerate(Subject& s, const char* spec, void* units, uint64_t stride, uint32_t* count) {
   return s.backend().enumerate(s.backend().self, spec, static_cast<tenon_unit*>(units), stride, count);
 }
@@ -241,6 +239,7 @@ void add_device_tests(Tests& tests) {
   add("process", "keeps odd floating-point modes", leaves_odd_modes_alone, 0, true);
   add("process", "is left alone by errors", leaves_the_process_alone_in_errors, 0, true);
   add_flag_tests(tests);
+  add_tracing_tests(tests);
 }
 
 }  // namespace tenon::conformance

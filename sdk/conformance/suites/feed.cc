@@ -9,7 +9,7 @@
 namespace tenon::conformance {
 namespace {
 
-constexpr int64_t kN = 600;
+constexpr int64_t kFeedN = 600;
 
 // A pipeline of batches in a ring, which holds the backend to the rules on every call. Iteration i's first batch holds
 // i + 1, the second -i; what was released is overwritten, in memory of the host at once.
@@ -18,7 +18,7 @@ class Pipeline {
   Pipeline(Subject& subject, uint64_t batches, uint32_t n_feeds = 1, BufferOptions options = {})
       : s_(subject), batches_(batches), n_feeds_(n_feeds), depth_(s_.units()[0].feed_depth), queue_(s_, s_.device()) {
     for (uint32_t i = 0; i < (depth_ + 1) * n_feeds; ++i)
-      ring_.push_back(std::make_unique<Buffer>(f32_buffer(s_, {kN}, options)));
+      ring_.push_back(std::make_unique<Buffer>(f32_buffer(s_, {kFeedN}, options)));
     feed_.struct_size = sizeof feed_;
     feed_.ctx = this;
     feed_.next = on_next;
@@ -43,7 +43,7 @@ class Pipeline {
   }
 
   static Floats expected(uint64_t iteration, uint32_t feed) {
-    return filled(kN, feed == 0 ? static_cast<float>(iteration + 1) : -static_cast<float>(iteration));
+    return filled(kFeedN, feed == 0 ? static_cast<float>(iteration + 1) : -static_cast<float>(iteration));
   }
 
  private:
@@ -67,7 +67,7 @@ class Pipeline {
     if (i >= self.next_) self.broke("release of batch " + std::to_string(i) + ", which was not pulled");
     for (uint32_t f = 0; f < self.n_feeds_; ++f) {
       const Buffer& buffer = self.slot(i, f);
-      if (buffer.host()) std::fill_n(reinterpret_cast<float*>(buffer.host()), kN, -1e6f);
+      if (buffer.host()) std::fill_n(reinterpret_cast<float*>(buffer.host()), kFeedN, -1e6f);
     }
     ++self.released_;
   }
@@ -142,21 +142,22 @@ struct Fed {
         max(max_iterations),
         queue(s, s.device()),
         program(compile(s, graph(n_feeds), max)),
-        state(f32_buffer(s, {kN})),
-        rows(f32_buffer(s, {max, kN})) {
-    write(queue, state, filled(kN, 0));
-    write(queue, rows, filled(max * kN, -1));
+        state(f32_buffer(s, {kFeedN})),
+        rows(f32_buffer(s, {max, kFeedN})) {
+    write(queue, state, filled(kFeedN, 0));
+    write(queue, rows, filled(max * kFeedN, -1));
   }
 
   static plugin::FlatGraph graph(uint32_t n_feeds) {
     Sketch sketch;
-    const uint32_t f = sketch.feed(TENON_F32, {kN}), k = sketch.scalar(TENON_F32),
-                   state = sketch.state(TENON_F32, {kN});
-    uint32_t updated = sketch.add(state, f, {kN});
+    const uint32_t f = sketch.feed(TENON_F32, {kFeedN}), k = sketch.scalar(TENON_F32),
+                   state = sketch.state(TENON_F32, {kFeedN});
+    uint32_t updated = sketch.add(state, f, {kFeedN});
     if (n_feeds > 1)
-      updated = sketch.add(updated, sketch.mul(sketch.feed(TENON_F32, {kN}), sketch.fill({kN}, 2), {kN}), {kN});
+      updated = sketch.add(updated, sketch.mul(sketch.feed(TENON_F32, {kFeedN}), sketch.fill({kFeedN}, 2), {kFeedN}),
+                           {kFeedN});
     sketch.builder.result(updated, TENON_MODE_LAST, 3);
-    sketch.builder.result(sketch.mul(f, k, {kN}), TENON_MODE_EACH);
+    sketch.builder.result(sketch.mul(f, k, {kFeedN}), TENON_MODE_EACH);
     return sketch.builder.build();
   }
 
@@ -183,14 +184,14 @@ struct Fed {
   }
 
   void check(uint32_t done, uint32_t n_feeds) {
-    Floats expected_rows = filled(max * kN, -1);
+    Floats expected_rows = filled(max * kFeedN, -1);
     for (uint32_t i = 0; i < done; ++i) {
       const float row = Pipeline::expected(i, 0)[0] * static_cast<float>(i + 2);
-      std::fill(expected_rows.begin() + i * kN, expected_rows.begin() + (i + 1) * kN, row);
+      std::fill(expected_rows.begin() + i * kFeedN, expected_rows.begin() + (i + 1) * kFeedN, row);
       total += Pipeline::expected(i, 0)[0] + (n_feeds > 1 ? 2 * Pipeline::expected(i, 1)[0] : 0);
     }
     expect_equal(read(queue, rows), expected_rows, "each iteration's batch times its scalar");
-    expect_equal(read(queue, state), filled(kN, total), "the sum of the batches");
+    expect_equal(read(queue, state), filled(kFeedN, total), "the sum of the batches");
   }
 
   Subject& s;
@@ -211,7 +212,7 @@ void run_fed(Subject& s, uint32_t iterations, uint64_t batches, BufferOptions op
 void comes_after_work_on_its_queue(Subject& s) {
   Fed fed(s);
   const Buffer large = f32_buffer(s, {1 << 20});
-  const Floats block = filled(1 << 20, 0), fives = filled(kN, 5);
+  const Floats block = filled(1 << 20, 0), fives = filled(kFeedN, 5);
   for (int k = 0; k < 16; ++k) submit_copy(s, fed.queue, copy_to(large, block.data(), large.bytes()));
   submit_copy(s, fed.queue, copy_to(fed.state, fives.data(), fed.state.bytes()));
   fed.total = 5;
@@ -236,7 +237,7 @@ void feeds_two_inputs(Subject& s) {
 void goes_on_from_run_to_run(Subject& s) {
   Fed fed(s);
   for (uint64_t batches : {20u, 20u, 3u}) {
-    write(fed.queue, fed.rows, filled(20 * kN, -1));
+    write(fed.queue, fed.rows, filled(20 * kFeedN, -1));
     Pipeline pipeline(s, batches);
     fed.run(pipeline, 20, batches);
   }
@@ -251,12 +252,12 @@ void comes_after_earlier_work(Subject& s) {
   Fed fed(s);
   Queue other(s, s.device());
   Sketch sketch;
-  const uint32_t state = sketch.state(TENON_F32, {kN});
-  sketch.builder.result(sketch.add(state, sketch.fill({kN}, 1), {kN}), TENON_MODE_LAST, 1);
+  const uint32_t state = sketch.state(TENON_F32, {kFeedN});
+  sketch.builder.result(sketch.add(state, sketch.fill({kFeedN}, 1), {kFeedN}), TENON_MODE_LAST, 1);
   constexpr uint32_t kMany = 1 << 14;
   const Program counts = compile(s, sketch.builder.build(), kMany);
   for (Queue* queue : {&fed.queue, &other}) {
-    write(*queue, fed.rows, filled(20 * kN, -1));
+    write(*queue, fed.rows, filled(20 * kFeedN, -1));
     Arguments earlier{{&fed.state}, {&fed.state}, {}, {}, kMany};
     const uint64_t ticket = queue->submit(earlier.run(counts));
     fed.total += kMany;
@@ -268,14 +269,14 @@ void comes_after_earlier_work(Subject& s) {
 // Without a feed, inputs serve every iteration.
 void inputs_serve_every_iteration(Subject& s) {
   Fed fed(s);
-  const Buffer batch = f32_buffer(s, {kN});
-  write(fed.queue, batch, filled(kN, 4));
+  const Buffer batch = f32_buffer(s, {kFeedN});
+  write(fed.queue, batch, filled(kFeedN, 4));
   Arguments arguments{
       {&batch, &fed.state}, {&fed.state, &fed.rows}, std::vector<tenon_scalar>(20, Arguments::f64(3)), {}, 20};
   run_now(fed.queue, fed.program, arguments);
-  expect_equal(read(fed.queue, fed.rows), filled(20 * kN, 12), "rows of one batch that serves every iteration");
-  expect_equal(read(fed.queue, fed.state), filled(kN, 80), "the sum of one batch that serves every iteration");
-  expect_equal(read(fed.queue, batch), filled(kN, 4), "the batch");
+  expect_equal(read(fed.queue, fed.rows), filled(20 * kFeedN, 12), "rows of one batch that serves every iteration");
+  expect_equal(read(fed.queue, fed.state), filled(kFeedN, 80), "the sum of one batch that serves every iteration");
+  expect_equal(read(fed.queue, batch), filled(kFeedN, 4), "the batch");
 }
 
 // A run whose first call of next says stop does nothing.
@@ -296,9 +297,13 @@ void next_runs_programs(Subject& s) {
     Buffer a, b, batch;
     std::string error;
   };
-  Source source{
-      s, Queue(s, s.device()), compile(s, sum_graph(kN)), f32_buffer(s, {kN}), f32_buffer(s, {kN}), f32_buffer(s, {kN}),
-      {}};
+  Source source{s,
+                Queue(s, s.device()),
+                compile(s, sum_graph(kFeedN)),
+                f32_buffer(s, {kFeedN}),
+                f32_buffer(s, {kFeedN}),
+                f32_buffer(s, {kFeedN}),
+                {}};
   Fed fed(s);
   tenon_feed feed{};
   feed.struct_size = sizeof feed;
@@ -306,8 +311,8 @@ void next_runs_programs(Subject& s) {
   feed.next = [](void* ctx, uint64_t i, tenon_buffer** feeds, tenon_point* after) -> int32_t {
     Source& self = *static_cast<Source*>(ctx);
     try {
-      write(self.queue, self.a, filled(kN, static_cast<float>(i)));
-      write(self.queue, self.b, filled(kN, 1));
+      write(self.queue, self.a, filled(kFeedN, static_cast<float>(i)));
+      write(self.queue, self.b, filled(kFeedN, 1));
       run_now(self.queue, self.sum, {{&self.a, &self.b}, {&self.batch}});
       feeds[0] = self.batch.handle();
       *after = {nullptr, 0};

@@ -9,8 +9,6 @@ namespace {
 
 constexpr uint64_t kUnknown[] = {1ull << 31, 1ull << 17};
 constexpr uint64_t kHints = 1ull << 32 | 1ull << 47 | 1ull << 63;
-constexpr uint8_t kMark = 0xA5;
-
 // A call with these flags; what it made is released again.
 using Call = std::function<tenon_status(uint64_t flags)>;
 

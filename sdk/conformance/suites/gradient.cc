@@ -66,7 +66,7 @@ void check_direction(const Case& c, const Tensors& inputs, const Tensors& gradie
        text(difference) + ", expected within " + text(tolerance));
 }
 
-void check(Subject& subject, const Case& c) {
+void check_gradient(Subject& subject, const Case& c) {
   const plugin::FlatGraph graph = lowered_for(subject, subject.device(), c);
   const Tensors inputs = inputs_of(c, subject.seed());
   const Expected expected = expect_of(c, inputs);
@@ -81,7 +81,7 @@ void add_gradient_tests(Tests& tests) {
   for (const Case* c : cases_of(Case::kGradient)) {
     const bool primitive = reference::is_primitive(c->op);
     tests.push_back(test_of("gradient", *c, primitive ? 2 : 3, primitive && is_plain(*c->lowered.graph()),
-                            [c](Subject& s) { check(s, *c); }));
+                            [c](Subject& s) { check_gradient(s, *c); }));
   }
 }
 

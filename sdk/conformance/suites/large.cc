@@ -50,9 +50,9 @@ void for_each_part(const Buffer& buffer, Work work) {
 }
 
 // One period of a fill of values, repeated, is copied instead of being made again.
-class Maker {
+class FillMaker {
  public:
-  Maker(int32_t dtype, const Fill& fill)
+  FillMaker(int32_t dtype, const Fill& fill)
       : dtype_(dtype), fill_(fill), width_(static_cast<uint64_t>(plugin::dtype_bytes(dtype))) {
     if (fill.kind != Fill::kValues) return;
     period_.resize(fill.values.size() * width_);
@@ -77,7 +77,7 @@ class Maker {
 };
 
 void write_parts(Queue& queue, const Buffer& buffer, const Fill& fill) {
-  const Maker maker(buffer.dtype(), fill);
+  const FillMaker maker(buffer.dtype(), fill);
   const uint64_t width = static_cast<uint64_t>(plugin::dtype_bytes(buffer.dtype()));
   std::vector<uint8_t> bytes;
   for_each_part(buffer, [&](uint64_t first, uint64_t count) {
@@ -87,7 +87,7 @@ void write_parts(Queue& queue, const Buffer& buffer, const Fill& fill) {
 }
 
 void check_parts(Queue& queue, const Buffer& buffer, const Fill& fill, const std::string& what) {
-  const Maker maker(buffer.dtype(), fill);
+  const FillMaker maker(buffer.dtype(), fill);
   const uint64_t width = static_cast<uint64_t>(plugin::dtype_bytes(buffer.dtype()));
   std::vector<uint8_t> found, expected;
   for_each_part(buffer, [&](uint64_t first, uint64_t count) {

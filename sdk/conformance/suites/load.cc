@@ -12,7 +12,6 @@
 namespace tenon::conformance {
 namespace {
 
-constexpr uint8_t kMark = 0xA5;
 constexpr uint64_t kMandatory = TENON_SIZE(tenon_backend, wait);
 
 decltype(&tenon_backend_init) init_of(const Subject& subject) {

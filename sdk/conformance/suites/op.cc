@@ -17,7 +17,7 @@ bool is_licensed(const tenon_graph& graph) {
   return false;
 }
 
-void check(Subject& subject, const Case& c) {
+void check_op(Subject& subject, const Case& c) {
   const tenon_graph& graph = *c.whole.graph();
   require_taken(subject, subject.device(), graph);
   const std::vector<reference::Tensor> inputs = inputs_of(c, subject.seed());
@@ -36,7 +36,7 @@ void add_op_tests(Tests& tests) {
     if (!reference::is_primitive(c->op)) continue;
     const bool large = c->min_memory > 0;
     Test test = test_of("op", *c, level_of_primitive(c->op), is_plain(*c->whole.graph()) && !large,
-                        [c, large](Subject& s) { large ? check_large(s, *c) : check(s, *c); });
+                        [c, large](Subject& s) { large ? check_large(s, *c) : check_op(s, *c); });
     if (large) test.time_limit_s = 180;
     tests.push_back(std::move(test));
   }

@@ -5,7 +5,7 @@
 namespace tenon::conformance {
 namespace {
 
-void check(Subject& subject, const Case& c) {
+void check_optimizer(Subject& subject, const Case& c) {
   size_t taken = 0;
   const plugin::FlatGraph graph = lowered_for(subject, subject.device(), c, &taken);
   const std::vector<Expected> expected = expect_steps(c, subject.seed());
@@ -28,7 +28,7 @@ void add_optimizer_tests(Tests& tests) {
   for (const Case* c : cases_of(Case::kUpdate)) {
     const bool common = is_common(c->op);
     tests.push_back(test_of("optimizer", *c, common ? 2 : 3, common && is_plain(*c->lowered.graph()),
-                            [c](Subject& s) { check(s, *c); }));
+                            [c](Subject& s) { check_optimizer(s, *c); }));
   }
 }
 

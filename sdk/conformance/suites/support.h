@@ -1,6 +1,7 @@
 // What the suites of the protocol share: small graphs, arguments of runs, values that are whole numbers.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -11,6 +12,9 @@
 #include "conformance/subject.h"
 
 namespace tenon::conformance {
+
+// Fills what the backend is not to write.
+constexpr uint8_t kMark = 0xA5;
 
 using Dims = std::vector<int64_t>;
 using Floats = std::vector<float>;
