@@ -18,7 +18,7 @@ void declare_images(Flags& flags) {
   flags.boolean("verify", true, "decode every image; --noverify looks at its header only");
 }
 
-void declare(Flags& flags, const std::vector<std::string>& words) {
+void declare_convert(Flags& flags, const std::vector<std::string>& words) {
   const bool images = !words.empty() && words[0] == "images", idx = !words.empty() && words[0] == "idx";
   flags.text("output", "", "directory for the records; made when missing");
   flags.alias("output_dir", "output");
@@ -87,7 +87,7 @@ void print_text(const ConvertSummary& summary, const std::string& output) {
   print("%zu classes; records in %s\n", summary.labels.size(), output.c_str());
 }
 
-int run(const Flags& flags, const std::vector<std::string>& words) {
+int run_convert(const Flags& flags, const std::vector<std::string>& words) {
   const std::string& kind = only_word(words, "kind of data", kKinds);
   const ConvertSummary summary = kind == "idx" ? convert_idx_files(flags) : convert_image_files(flags);
   if (flags.boolean("json"))
@@ -97,7 +97,7 @@ int run(const Flags& flags, const std::vector<std::string>& words) {
   return 0;
 }
 
-const char* usage(const std::vector<std::string>& words) {
+const char* convert_usage(const std::vector<std::string>& words) {
   if (std::find(words.begin(), words.end(), "idx") != words.end()) return "idx --input DIR --output DIR [FLAGS]";
   if (std::find(words.begin(), words.end(), "images") != words.end())
     return "images --train_csv FILE --labels FILE --output DIR [--validation_csv FILE] [FLAGS]";
@@ -106,7 +106,8 @@ const char* usage(const std::vector<std::string>& words) {
 
 }  // namespace
 
-const Command kConvert{"convert", "idx|images --output DIR [FLAGS]", "Turns images into TFRecord files", declare, run,
-                       usage};
+const Command kConvert{
+    "convert",    "idx|images --output DIR [FLAGS]", "Turns images into TFRecord files", declare_convert, run_convert,
+    convert_usage};
 
 }  // namespace tenon::runner

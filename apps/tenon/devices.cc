@@ -5,7 +5,7 @@
 namespace tenon::runner {
 namespace {
 
-void declare(Flags&, const std::vector<std::string>&) {}
+void declare_devices(Flags&, const std::vector<std::string>&) {}
 
 std::string unit_json(const UnitInfo& u) {
   return Json()
@@ -63,7 +63,7 @@ void expect_refused(const Discovery& found, const std::string& device) {
                      "device '" + device + "': no such backend; found " + (others.empty() ? "none" : listed(others))));
 }
 
-int run(const Flags& flags, const std::vector<std::string>& words) {
+int run_devices(const Flags& flags, const std::vector<std::string>& words) {
   expect_words(words, 0, 0, "no argument");
   const std::string& device = flags.text("device");
   const Discovery found = discover_backends(device);
@@ -80,6 +80,6 @@ int run(const Flags& flags, const std::vector<std::string>& words) {
 }  // namespace
 
 const Command kDevices{"devices", "[--json] [--verbose]", "Lists what can be trained on, and why a library was refused",
-                       declare, run};
+                       declare_devices, run_devices};
 
 }  // namespace tenon::runner

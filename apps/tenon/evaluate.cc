@@ -6,14 +6,14 @@
 namespace tenon::runner {
 namespace {
 
-void declare(Flags& flags, const std::vector<std::string>& words) {
+void declare_evaluate(Flags& flags, const std::vector<std::string>& words) {
   add_model_flags(flags, words);
   add_data_flags(flags);
   add_run_flags(flags);
   flags.text("checkpoint", "", "prefix of a checkpoint, or a model directory; empty: the newest in model_dir");
 }
 
-int run(const Flags& flags, const std::vector<std::string>& words) {
+int run_evaluate(const Flags& flags, const std::vector<std::string>& words) {
   const ModelRun model(flags, words);
   if (flags.text("checkpoint").empty()) flags.required("model_dir");
   const Dataset data = model.eval_data();
@@ -44,6 +44,6 @@ int run(const Flags& flags, const std::vector<std::string>& words) {
 }  // namespace
 
 const Command kEvaluate{"evaluate", "MODEL --data_dir DIR --model_dir DIR [FLAGS]",
-                        "Measures a checkpoint on the test records", declare, run};
+                        "Measures a checkpoint on the test records", declare_evaluate, run_evaluate};
 
 }  // namespace tenon::runner

@@ -8,7 +8,7 @@ namespace {
 
 const std::vector<std::string> kThings = {"graph", "model", "records", "checkpoint", "ops"};
 
-void declare(Flags& flags, const std::vector<std::string>& words) {
+void declare_inspect(Flags& flags, const std::vector<std::string>& words) {
   const std::string what = words.empty() ? "" : words[0];
   if (what == "graph" || what == "model" || what.empty()) {
     add_model_flags(flags, words);
@@ -77,7 +77,7 @@ int inspect_model(const Flags& flags, const std::vector<std::string>& words) {
   return 0;
 }
 
-int run(const Flags& flags, const std::vector<std::string>& words) {
+int run_inspect(const Flags& flags, const std::vector<std::string>& words) {
   if (words.empty()) throw UsageError{"expected what to inspect: " + listed(kThings)};
   const std::string what = words[0] == "record" ? "records" : only_word({words[0]}, "thing to inspect", kThings);
   const std::vector<std::string> rest(words.begin() + 1, words.end());
@@ -92,6 +92,7 @@ int run(const Flags& flags, const std::vector<std::string>& words) {
 }  // namespace
 
 const Command kInspect{"inspect", "graph|model MODEL | records FILE.. | checkpoint PREFIX|DIR | ops [NAME..]",
-                       "Shows what is in a graph, a model, records, a checkpoint, the op set", declare, run};
+                       "Shows what is in a graph, a model, records, a checkpoint, the op set", declare_inspect,
+                       run_inspect};
 
 }  // namespace tenon::runner

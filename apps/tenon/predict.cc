@@ -14,7 +14,7 @@
 namespace tenon::runner {
 namespace {
 
-void declare(Flags& flags, const std::vector<std::string>& words) {
+void declare_predict(Flags& flags, const std::vector<std::string>& words) {
   add_model_flags(flags, words);
   add_data_flags(flags);
   add_run_flags(flags);
@@ -156,11 +156,11 @@ class Prediction {
   int64_t rows_ = 0;
 };
 
-int run(const Flags& flags, const std::vector<std::string>& words) { return Prediction(flags, words).run(); }
+int run_predict(const Flags& flags, const std::vector<std::string>& words) { return Prediction(flags, words).run(); }
 
 }  // namespace
 
 const Command kPredict{"predict", "MODEL --data_dir DIR --model_dir DIR [--output FILE.csv] [FLAGS]",
-                       "Writes what a checkpoint says of each example", declare, run};
+                       "Writes what a checkpoint says of each example", declare_predict, run_predict};
 
 }  // namespace tenon::runner

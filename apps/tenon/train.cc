@@ -7,7 +7,7 @@
 namespace tenon::runner {
 namespace {
 
-void declare(Flags& flags, const std::vector<std::string>& words) {
+void declare_train(Flags& flags, const std::vector<std::string>& words) {
   add_model_flags(flags, words);
   add_training_flags(flags, words);
   add_data_flags(flags);
@@ -163,11 +163,11 @@ class Training {
   std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
 };
 
-int run(const Flags& flags, const std::vector<std::string>& words) { return Training(flags, words).run(); }
+int run_train(const Flags& flags, const std::vector<std::string>& words) { return Training(flags, words).run(); }
 
 }  // namespace
 
 const Command kTrain{"train", "MODEL --data_dir DIR --model_dir DIR [FLAGS]",
-                     "Trains from the newest checkpoint, or from the start, and evaluates", declare, run};
+                     "Trains from the newest checkpoint, or from the start, and evaluates", declare_train, run_train};
 
 }  // namespace tenon::runner
