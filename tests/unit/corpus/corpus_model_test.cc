@@ -47,7 +47,7 @@ bool finite(const reference::Tensor& x) {
   return true;
 }
 
-std::string name_of(const Case& c) { return c.op + " '" + c.name + "'"; }
+std::string model_name(const Case& c) { return c.op + " '" + c.name + "'"; }
 
 TEST(CorpusModels, LearnTheirFirstBatch) {
   int tried = 0;
@@ -56,11 +56,11 @@ TEST(CorpusModels, LearnTheirFirstBatch) {
     ++tried;
     Tensors states;
     const std::vector<Tensors> losses = run(c, reference::Rounding::kExact, states, true);
-    ASSERT_EQ(losses[0].size(), 1u) << name_of(c);
+    ASSERT_EQ(losses[0].size(), 1u) << model_name(c);
     EXPECT_EQ(losses[0][0].dims.size(), 0u);
     const double first = losses.front()[0].f[0], last = losses.back()[0].f[0];
-    EXPECT_LT(last, first) << name_of(c);
-    for (const reference::Tensor& s : states) EXPECT_TRUE(finite(s)) << name_of(c);
+    EXPECT_LT(last, first) << model_name(c);
+    for (const reference::Tensor& s : states) EXPECT_TRUE(finite(s)) << model_name(c);
   }
   EXPECT_EQ(tried, 13);
 }
@@ -73,20 +73,20 @@ TEST(CorpusModels, AreNotChaotic) {
     const std::vector<Tensors> exact = run(c, reference::Rounding::kExact, exact_states),
                                rounded = run(c, reference::Rounding::kDtype, states);
     for (uint32_t k = 0; k < c.steps; ++k)
-      EXPECT_NEAR(rounded[k][0].f[0], exact[k][0].f[0], 1e-4) << name_of(c) << " step " << k;
+      EXPECT_NEAR(rounded[k][0].f[0], exact[k][0].f[0], 1e-4) << model_name(c) << " step " << k;
   }
 }
 
 TEST(CorpusModels, InferFiniteNumbers) {
   std::set<std::string> trained, inferred;
   for (const Case& c : built_in_corpus()) {
-    if (c.kind == Case::kTraining) trained.insert(name_of(c));
+    if (c.kind == Case::kTraining) trained.insert(model_name(c));
     if (c.kind != Case::kInference) continue;
-    inferred.insert(name_of(c));
+    inferred.insert(model_name(c));
     Tensors inputs;
     const std::vector<Tensors> results = run(c, reference::Rounding::kDtype, inputs);
     ASSERT_FALSE(results[0].empty());
-    for (const reference::Tensor& t : results[0]) EXPECT_TRUE(finite(t)) << name_of(c);
+    for (const reference::Tensor& t : results[0]) EXPECT_TRUE(finite(t)) << model_name(c);
   }
   EXPECT_EQ(trained, inferred);
 }
@@ -99,13 +99,13 @@ TEST(CorpusUpdates, AliasEveryResult) {
     const plugin::GraphView view(*c.whole.graph());
     uint32_t states = 0;
     for (uint32_t i = 0; i < view.n_inputs(); ++i) states += view.input(i).role == TENON_ROLE_STATE;
-    EXPECT_EQ(states, view.n_results()) << name_of(c);
-    for (uint32_t r = 0; r < view.n_results(); ++r) EXPECT_NE(view.result(r).alias, 0u) << name_of(c);
+    EXPECT_EQ(states, view.n_results()) << model_name(c);
+    for (uint32_t r = 0; r < view.n_results(); ++r) EXPECT_NE(view.result(r).alias, 0u) << model_name(c);
     Tensors inputs, first(view.n_inputs());
     feed(c, view, 0, first);
     run(c, reference::Rounding::kDtype, inputs);
-    EXPECT_NE(inputs[0].f, first[0].f) << name_of(c);
-    EXPECT_TRUE(finite(inputs[0])) << name_of(c);
+    EXPECT_NE(inputs[0].f, first[0].f) << model_name(c);
+    EXPECT_TRUE(finite(inputs[0])) << model_name(c);
   }
 }
 

@@ -1,5 +1,3 @@
-#include <fstream>
-#include <sstream>
 
 #include "float_bits.h"
 #include "isa_test.h"
@@ -15,7 +13,7 @@ struct Case {
   int32_t act;
   double alpha;
 };
-const Case kCases[] = {
+const Case kActivations[] = {
     {"linear,\"\"", TENON_ACT_NONE, 0},
     {"relu,\"\"", TENON_ACT_RELU, 0},
     {"relu6,\"\"", TENON_ACT_RELU6, 0},
@@ -34,17 +32,9 @@ const Case kCases[] = {
 };
 const Floats kX = {-10, -3, -1, -0.6f, -0.4f, 0, 0.4f, 0.6f, 1, 3, 10};
 
-// The eleven numbers of a row of activations.csv.
-Floats golden(const std::string& key) {
-  std::ifstream file(TENON_GOLDEN "/activations.csv");
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind(key + ",", 0) != 0) continue;
-    std::istringstream rest(line.substr(key.size() + 1));
-    Floats v;
-    for (std::string cell; std::getline(rest, cell, ',');) v.push_back(std::stof(cell));
-    return v;
-  }
-  return {};
+// The eleven numbers of a case: "value" or "gradient".
+Floats keras(const Case& c, const char* what) {
+  return golden_row("activations.csv", std::string(c.golden) + "," + what);
 }
 
 class Activations : public IsaTest {
@@ -85,9 +75,9 @@ INSTANTIATE_TEST_SUITE_P(Isa, Activations, ::testing::ValuesIn(isas()), [](const
 bool reads_result(int32_t act) { return act <= TENON_ACT_SOFTPLUS; }
 
 TEST_P(Activations, ValuesAndGradientsAreThoseOfKeras) {
-  for (const Case& c : kCases) {
+  for (const Case& c : kActivations) {
     SCOPED_TRACE(c.golden);
-    const Floats value = golden(std::string(c.golden) + ",value"), slope = golden(std::string(c.golden) + ",gradient");
+    const Floats value = keras(c, "value"), slope = keras(c, "gradient");
     ASSERT_EQ(value.size(), kX.size());
     const Floats y = forward(TENON_F32, kX, c);
     const Floats g = gradient(TENON_F32, Floats(kX.size(), 1), reads_result(c.act) ? y : kX, c);
@@ -102,7 +92,7 @@ TEST_P(Activations, DoublesAgreeWithFloatsAndWithFiniteDifferences) {
   std::vector<double> x;
   for (float v : random(301, -8, 8)) x.push_back(v);
   const Floats f(x.begin(), x.end());
-  for (const Case& c : kCases) {
+  for (const Case& c : kActivations) {
     SCOPED_TRACE(c.golden);
     const auto y = forward(TENON_F64, x, c);
     const Floats y32 = forward(TENON_F32, f, c);
@@ -121,7 +111,7 @@ TEST_P(Activations, DoublesAgreeWithFloatsAndWithFiniteDifferences) {
 }
 
 TEST_P(Activations, NanPassesThrough) {
-  for (const Case& c : kCases) {
+  for (const Case& c : kActivations) {
     SCOPED_TRACE(c.golden);
     for (float y : forward(TENON_F32, Floats(9, NAN), c)) EXPECT_TRUE(std::isnan(y));
   }
@@ -131,10 +121,10 @@ TEST_P(Activations, SixteenBitTypesRoundOnce) {
   const Floats x = random(1000, -6, 6);
   for (int32_t dtype : {TENON_BF16, TENON_F16}) {
     const auto h = to_halves(dtype, x);
-    const Floats y = forward(TENON_F32, from_halves(dtype, h), kCases[2]);
-    EXPECT_EQ(forward(dtype, h, kCases[2]), to_halves(dtype, y));
-    const Floats s = forward(TENON_F32, from_halves(dtype, h), kCases[11]);
-    EXPECT_EQ(forward(dtype, h, kCases[11]), to_halves(dtype, s));
+    const Floats y = forward(TENON_F32, from_halves(dtype, h), kActivations[2]);
+    EXPECT_EQ(forward(dtype, h, kActivations[2]), to_halves(dtype, y));
+    const Floats s = forward(TENON_F32, from_halves(dtype, h), kActivations[11]);
+    EXPECT_EQ(forward(dtype, h, kActivations[11]), to_halves(dtype, s));
   }
 }
 
@@ -145,7 +135,7 @@ TEST_P(Activations, BiasGradientIsTheGradientAndItsColumnSums) {
                         Dims{65, 1031}, Dims{2, 40000}}) {
     const int64_t columns = d.back(), n = product(d);
     const Floats g = random(n), t = random(n);
-    for (const Case& c : {kCases[1], kCases[6], kCases[9]}) {
+    for (const Case& c : {kActivations[1], kActivations[6], kActivations[9]}) {
       const Floats dz = gradient(TENON_F32, g, t, c);
       const Results r = run(2, [&](NodeRun& node) {
         node.in(TENON_F32, d, g)

@@ -8,8 +8,6 @@ TENON_FAMILY_FIXTURE(Attention, add_attention)
 namespace tenon::testing {
 namespace {
 
-using Doubles = std::vector<double>;
-
 // Random123's Philox4x32-10, word e & 3 of counter (e >> 2, stream, step).
 double draw(uint64_t e, uint64_t seed, uint64_t step, uint32_t stream) {
   uint32_t c[4] = {static_cast<uint32_t>(e >> 2), stream, static_cast<uint32_t>(step),
@@ -26,7 +24,7 @@ double draw(uint64_t e, uint64_t seed, uint64_t step, uint32_t stream) {
   return static_cast<double>(c[e & 3] >> 8) * 0x1p-24;
 }
 
-struct Problem {
+struct AttentionProblem {
   int64_t B, T, N, D, S, M;
   bool causal = false;
   double rate = 0;
@@ -36,19 +34,19 @@ struct Problem {
 struct Data {
   Floats q, k, v, bias, dy;
 };
-struct Solution {
+struct AttentionSolution {
   Doubles y, lse, dq, dk, dv, dbias;
 };
 constexpr int64_t kSeed = 0x123456789abc, kStep = 5;
 constexpr uint32_t kStream = 77;
 
-Solution solve(const Problem& p, const Data& d) {
+AttentionSolution solve_attention(const AttentionProblem& p, const Data& d) {
   const auto qi = [&](int64_t b, int64_t t, int64_t n) { return static_cast<size_t>(((b * p.T + t) * p.N + n) * p.D); };
   const auto ki = [&](int64_t b, int64_t s, int64_t n) {
     return static_cast<size_t>(((b * p.S + s) * p.M + n / (p.N / p.M)) * p.D);
   };
-  Solution r{Doubles(d.q.size()),   {}, Doubles(d.q.size()), Doubles(d.k.size()), Doubles(d.v.size()),
-             Doubles(d.bias.size())};
+  AttentionSolution r{Doubles(d.q.size()),   {}, Doubles(d.q.size()), Doubles(d.k.size()), Doubles(d.v.size()),
+                      Doubles(d.bias.size())};
   const auto D = static_cast<size_t>(p.D), S = static_cast<size_t>(p.S);
   for (int64_t b = 0; b < p.B; ++b)
     for (int64_t n = 0; n < p.N; ++n)
@@ -101,30 +99,30 @@ Solution solve(const Problem& p, const Data& d) {
   return r;
 }
 
-const std::vector<Problem> kProblems = {{1, 1, 1, 1, 1, 1},
-                                        {2, 3, 2, 5, 7, 2},
-                                        {2, 32, 2, 16, 32, 2},
-                                        {1, 49, 3, 8, 97, 3},
-                                        {1, 100, 1, 33, 20, 1},
-                                        {2, 5, 4, 8, 9, 2},
-                                        {1, 6, 6, 3, 11, 1},
-                                        {2, 50, 2, 64, 50, 2, true},
-                                        {1, 3, 2, 4, 8, 1, true},
-                                        {1, 65, 2, 8, 65, 2, true, 0.1},
-                                        {2, 7, 2, 8, 13, 2, false, 0.5},
-                                        {1, 33, 2, 8, 300, 2, false, 0.25},
-                                        {2, 5, 3, 4, 6, 3, false, 0, {2, 3, 5, 6}},
-                                        {2, 60, 2, 8, 60, 2, true, 0.1, {2, 2, 60, 60}},
-                                        {2, 5, 3, 4, 6, 3, false, 0, {2, 1, 1, 6}},
-                                        {2, 5, 3, 4, 6, 3, false, 0, {1, 3, 5, 6}}};
+const std::vector<AttentionProblem> kProblems = {{1, 1, 1, 1, 1, 1},
+                                                 {2, 3, 2, 5, 7, 2},
+                                                 {2, 32, 2, 16, 32, 2},
+                                                 {1, 49, 3, 8, 97, 3},
+                                                 {1, 100, 1, 33, 20, 1},
+                                                 {2, 5, 4, 8, 9, 2},
+                                                 {1, 6, 6, 3, 11, 1},
+                                                 {2, 50, 2, 64, 50, 2, true},
+                                                 {1, 3, 2, 4, 8, 1, true},
+                                                 {1, 65, 2, 8, 65, 2, true, 0.1},
+                                                 {2, 7, 2, 8, 13, 2, false, 0.5},
+                                                 {1, 33, 2, 8, 300, 2, false, 0.25},
+                                                 {2, 5, 3, 4, 6, 3, false, 0, {2, 3, 5, 6}},
+                                                 {2, 60, 2, 8, 60, 2, true, 0.1, {2, 2, 60, 60}},
+                                                 {2, 5, 3, 4, 6, 3, false, 0, {2, 1, 1, 6}},
+                                                 {2, 5, 3, 4, 6, 3, false, 0, {1, 3, 5, 6}}};
 
 class AttentionCases : public Attention {
  protected:
-  Data data_of(const Problem& p) {
+  Data data_of(const AttentionProblem& p) {
     return {random(p.B * p.T * p.N * p.D, -2, 2), random(p.B * p.S * p.M * p.D, -2, 2), random(p.B * p.S * p.M * p.D),
             p.bias.empty() ? Floats() : random(product(p.bias), -3, 3), random(p.B * p.T * p.N * p.D)};
   }
-  void rest(NodeRun& n, const Problem& p, const Data& d) {
+  void rest(NodeRun& n, const AttentionProblem& p, const Data& d) {
     if (p.bias.empty())
       n.absent();
     else
@@ -134,17 +132,17 @@ class AttentionCases : public Attention {
     else
       n.absent().absent();
   }
-  static void attributes(plugin::GraphBuilder& b, const Problem& p) {
+  static void attributes(plugin::GraphBuilder& b, const AttentionProblem& p) {
     b.attr_f64("scale", p.scale).attr_bool("causal", p.causal).attr_f64("rate", p.rate).attr_i64("stream", kStream);
   }
 };
 INSTANTIATE_TEST_SUITE_P(Isa, AttentionCases, ::testing::ValuesIn(isas()), [](const auto& info) { return info.param; });
 
 TEST_P(AttentionCases, EqualTheDefinitionForwardAndBackward) {
-  for (const Problem& p : kProblems) {
+  for (const AttentionProblem& p : kProblems) {
     SCOPED_TRACE(&p - kProblems.data());
     const Data d = data_of(p);
-    const Solution s = solve(p, d);
+    const AttentionSolution s = solve_attention(p, d);
     const Dims q = {p.B, p.T, p.N, p.D}, k = {p.B, p.S, p.M, p.D}, lse = {p.B, p.N, p.T};
     const Results f = run(2, [&](NodeRun& n) {
       n.in(TENON_F32, q, d.q).in(TENON_F32, k, d.k).in(TENON_F32, k, d.v);
@@ -170,7 +168,7 @@ TEST_P(AttentionCases, EqualTheDefinitionForwardAndBackward) {
 }
 
 TEST_P(AttentionCases, QueriesThatSeeNoKeyGiveZero) {
-  Problem p{1, 5, 1, 2, 3, 1, true};
+  AttentionProblem p{1, 5, 1, 2, 3, 1, true};
   const Data d = data_of(p);
   const Results f = run(2, [&](NodeRun& n) {
     n.in(TENON_F32, {1, 5, 1, 2}, d.q).in(TENON_F32, {1, 3, 1, 2}, d.k).in(TENON_F32, {1, 3, 1, 2}, d.v);
@@ -182,7 +180,7 @@ TEST_P(AttentionCases, QueriesThatSeeNoKeyGiveZero) {
 }
 
 TEST_P(AttentionCases, ABiasThatHidesEveryKeyGivesZeroAndNoGradient) {
-  Problem p{1, 2, 1, 3, 9, 1, false, 0, {1, 1, 2, 9}};
+  AttentionProblem p{1, 2, 1, 3, 9, 1, false, 0, {1, 1, 2, 9}};
   Data d = data_of(p);
   std::fill(d.bias.begin(), d.bias.begin() + 9, -INFINITY);
   const Dims q = {1, 2, 1, 3}, k = {1, 9, 1, 3};

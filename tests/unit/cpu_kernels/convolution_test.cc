@@ -15,18 +15,10 @@ struct Conv {
   int act = TENON_ACT_NONE;
 };
 
-Floats uniform(int64_t n, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> pick(-1, 1);
-  Floats v(static_cast<size_t>(n));
-  for (float& x : v) x = pick(random);
-  return v;
-}
-
 // The definition in f64, one term at a time, with the size of the terms beside the sum.
-class Naive {
+class NaiveConv {
  public:
-  explicit Naive(Conv c) : c_(std::move(c)) {
+  explicit NaiveConv(Conv c) : c_(std::move(c)) {
     const size_t n = c_.k.size();
     if (c_.strides.empty()) c_.strides.assign(n, 1);
     if (c_.low.empty()) c_.low.assign(n, 0);
@@ -148,7 +140,7 @@ class Naive {
 };
 
 // Shapes that name what is special about them.
-std::vector<Conv> shapes() {
+std::vector<Conv> conv_shapes() {
   std::vector<Conv> all = {
       {{1, 1, 1, 1}, {1, 1}, 1},
       {{2, 5, 7, 3}, {3, 3}, 10, {}, {1, 1}},
@@ -196,22 +188,22 @@ std::vector<Conv> shapes() {
 }
 
 TEST_P(Convolution, EqualsTheDefinitionForward) {
-  for (const Conv& c : shapes()) {
-    const Naive naive(c);
+  for (const Conv& c : conv_shapes()) {
+    const NaiveConv naive(c);
     naive.compare(run(1, [&](NodeRun& node) { naive.define_forward(node); }).get(0), naive.forward(), "y");
   }
 }
 
 TEST_P(Convolution, EqualsTheDefinitionOfTheInputGradient) {
-  for (const Conv& c : shapes()) {
-    const Naive naive(c);
+  for (const Conv& c : conv_shapes()) {
+    const NaiveConv naive(c);
     naive.compare(run(1, [&](NodeRun& node) { naive.define_input(node); }).get(0), naive.input(), "dx");
   }
 }
 
 TEST_P(Convolution, EqualsTheDefinitionOfTheFilterGradient) {
-  for (const Conv& c : shapes()) {
-    const Naive naive(c);
+  for (const Conv& c : conv_shapes()) {
+    const NaiveConv naive(c);
     naive.compare(run(1, [&](NodeRun& node) { naive.define_filter(node); }).get(0), naive.filter(), "dw");
   }
 }
@@ -219,20 +211,20 @@ TEST_P(Convolution, EqualsTheDefinitionOfTheFilterGradient) {
 TEST_P(Convolution, AddsBiasAndResidualBeforeTheActivation) {
   for (int act : {TENON_ACT_NONE, TENON_ACT_RELU, TENON_ACT_LEAKY_RELU})
     for (int operands : {1, 2, 3})
-      for (Conv c : {shapes()[1], shapes()[4], shapes()[8], shapes()[9], shapes()[20], shapes()[23],
-                     Conv{{1, 5, 5, 100}, {3, 3}, 90, {}, {1, 1}}}) {
+      for (Conv c : {conv_shapes()[1], conv_shapes()[4], conv_shapes()[8], conv_shapes()[9], conv_shapes()[20],
+                     conv_shapes()[23], Conv{{1, 5, 5, 100}, {3, 3}, 90, {}, {1, 1}}}) {
         c.bias = (operands & 1) != 0;
         c.residual = (operands & 2) != 0;
         c.act = act;
-        const Naive naive(c);
+        const NaiveConv naive(c);
         naive.compare(run(1, [&](NodeRun& node) { naive.define_forward(node); }).get(0), naive.forward(), "y");
       }
 }
 
 TEST_P(Convolution, ComputesDoublesInDouble) {
-  const Naive naive({{2, 9, 9, 6}, {3, 2}, 12, {2, 1}, {1, 1}, {1, 0}, {1, 2}, 2});
+  const NaiveConv naive({{2, 9, 9, 6}, {3, 2}, 12, {2, 1}, {1, 1}, {1, 0}, {1, 2}, 2});
   const auto wide = [](const Floats& v) { return std::vector<double>(v.begin(), v.end()); };
-  const auto check = [&](const std::vector<double>& got, const Naive::Sums& s) {
+  const auto check = [&](const std::vector<double>& got, const NaiveConv::Sums& s) {
     ASSERT_EQ(got.size(), s.sum.size());
     for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], s.sum[i], 1e-13 * (1 + s.size[i])) << i;
   };

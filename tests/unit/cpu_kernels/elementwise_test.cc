@@ -9,8 +9,6 @@ TENON_DECLARE_FAMILY(add_elementwise)
 namespace tenon::testing {
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 const Floats kSpecial = {0.f,   -0.f,  1.f,    -1.f,   0.5f,       -0.5f,     1.5f,        2.5f,   -2.5f,  2.f,
                          3.f,   -3.f,  kInf,   -kInf,  kNaN,       3.4e38f,   -3.4e38f,    1e-38f, 1e-45f, -1e-45f,
                          88.7f, 88.8f, -87.4f, -104.f, 8388607.5f, 8388609.f, -8388607.5f, 1e10f,  -1e10f, 16777215.f};

@@ -1,5 +1,8 @@
 #include "isa_test.h"
 
+#include <fstream>
+#include <sstream>
+
 namespace tenon::testing {
 
 std::vector<std::string> isas() {
@@ -44,6 +47,28 @@ int64_t product(const Dims& d) {
   int64_t n = 1;
   for (int64_t x : d) n *= x;
   return n;
+}
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+Floats uniform(int64_t n, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> pick(-1, 1);
+  Floats v(static_cast<size_t>(n));
+  for (float& x : v) x = pick(random);
+  return v;
+}
+
+Floats golden_row(const std::string& file, const std::string& key) {
+  std::ifstream in(std::string(TENON_GOLDEN "/") + file);
+  for (std::string line; std::getline(in, line);) {
+    if (line.rfind(key + ",", 0) != 0) continue;
+    std::istringstream rest(line.substr(key.size() + 1));
+    Floats v;
+    for (std::string cell; std::getline(rest, cell, ',');) v.push_back(std::stof(cell));
+    return v;
+  }
+  return {};
 }
 
 }  // namespace tenon::testing

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -55,6 +56,10 @@ class Results {
 using Floats = std::vector<float>;
 using Ints = std::vector<int32_t>;
 using Dims = std::vector<int64_t>;
+using Doubles = std::vector<double>;
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 class IsaTest : public ::testing::TestWithParam<std::string> {
  protected:
@@ -78,5 +83,12 @@ class IsaTest : public ::testing::TestWithParam<std::string> {
 };
 
 int64_t product(const Dims& d);
+double sigmoid(double x);
+
+// n numbers in [-1, 1) that depend on the seed alone.
+Floats uniform(int64_t n, uint32_t seed);
+
+// The numbers of the row of tests/golden/FILE that begins with KEY; none where there is no such row.
+Floats golden_row(const std::string& file, const std::string& key);
 
 }  // namespace tenon::testing

@@ -12,14 +12,6 @@ struct Product {
   int act = TENON_ACT_NONE;
 };
 
-Floats uniform(int64_t n, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> pick(-1, 1);
-  Floats v(static_cast<size_t>(n));
-  for (float& x : v) x = pick(random);
-  return v;
-}
-
 double act_of(int act, double x) {
   switch (act) {
     case TENON_ACT_RELU:
@@ -45,9 +37,9 @@ Dims matrix(Dims batch, int64_t rows, int64_t columns, bool transposed) {
   return batch;
 }
 
-class Naive {
+class NaiveDot {
  public:
-  explicit Naive(const Product& p) : p_(p) {
+  explicit NaiveDot(const Product& p) : p_(p) {
     for (int64_t d : p.batch) batches_ *= d;
     a = uniform(batches_ * p.m * p.k, 1);
     b = uniform(batches_ * p.k * p.n, 2);
@@ -103,7 +95,7 @@ TEST_P(MatMul, EqualsADoubleSumForEveryTransposition) {
     for (bool ta : {false, true})
       for (bool tb : {false, true}) {
         const Product p{{}, s[0], s[1], s[2], ta, tb};
-        const Naive naive(p);
+        const NaiveDot naive(p);
         naive.compare(run(1, [&](NodeRun& node) { naive.define(node); }).get(0));
       }
 }
@@ -114,7 +106,7 @@ TEST_P(MatMul, AddsBiasAndResidualBeforeTheActivation) {
     for (const Dims& s : {Dims{5, 19, 7}, Dims{33, 50, 280}, Dims{1, 50, 30}, Dims{40, 1, 30}, Dims{90, 45, 600}})
       for (int operands : {1, 2, 3}) {
         const Product p{{}, s[0], s[1], s[2], false, operands == 2, (operands & 1) != 0, (operands & 2) != 0, act};
-        const Naive naive(p);
+        const NaiveDot naive(p);
         naive.compare(run(1, [&](NodeRun& node) { naive.define(node); }).get(0));
       }
 }
@@ -123,7 +115,7 @@ TEST_P(MatMul, RepeatsOverLeadingDimensions) {
   for (const Dims& s : {Dims{4, 6, 5}, Dims{32, 32, 16}, Dims{1, 9, 8}, Dims{3, 1, 8}, Dims{50, 70, 300}})
     for (bool tb : {false, true}) {
       const Product p{{2, 3}, s[0], s[1], s[2], !tb, tb};
-      const Naive naive(p);
+      const NaiveDot naive(p);
       naive.compare(run(1, [&](NodeRun& node) { naive.define(node); }).get(0));
     }
 }
@@ -131,7 +123,7 @@ TEST_P(MatMul, RepeatsOverLeadingDimensions) {
 TEST_P(MatMul, SplitsALongSumWithoutLosingATerm) {
   for (bool residual : {false, true}) {
     const Product p{{}, 9, 20, 5003, true, false, residual, residual, residual ? TENON_ACT_RELU : TENON_ACT_NONE};
-    const Naive naive(p);
+    const NaiveDot naive(p);
     naive.compare(run(1, [&](NodeRun& node) { naive.define(node); }).get(0));
   }
 }

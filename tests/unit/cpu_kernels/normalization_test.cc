@@ -8,24 +8,22 @@ TENON_FAMILY_FIXTURE(Normalization, add_normalization)
 namespace tenon::testing {
 namespace {
 
-using Doubles = std::vector<double>;
-
 Floats floats(const Doubles& v) { return Floats(v.begin(), v.end()); }
 
 // Elements of x fall into statistics groups (stat) and share parameters (param); all in f64.
-struct Problem {
+struct NormProblem {
   Floats x, gamma, beta, dy;
   std::vector<size_t> stat, param;
   size_t stats;
   double eps = 1e-3;
   bool center = true;
 };
-struct Solution {
+struct NormSolution {
   Doubles mean, var, xh, y, dx, dgamma, dbeta;
 };
 // dz is the gradient that reaches xh gamma + beta.
-Solution solve(const Problem& p, const std::function<double(size_t, double)>& dz) {
-  Solution s;
+NormSolution solve_norm(const NormProblem& p, const std::function<double(size_t, double)>& dz) {
+  NormSolution s;
   s.mean.assign(p.stats, 0);
   s.var.assign(p.stats, 0);
   s.dgamma.assign(p.gamma.size(), 0);
@@ -55,8 +53,8 @@ Solution solve(const Problem& p, const std::function<double(size_t, double)>& dz
 
 class BatchNorm : public Normalization {
  protected:
-  Problem problem(int64_t m, int64_t c) {
-    Problem p{random(m * c, -1, 3), random(c, 0.5, 2), random(c), random(m * c), {}, {}, static_cast<size_t>(c)};
+  NormProblem problem(int64_t m, int64_t c) {
+    NormProblem p{random(m * c, -1, 3), random(c, 0.5, 2), random(c), random(m * c), {}, {}, static_cast<size_t>(c)};
     for (size_t i = 0; i < p.x.size(); ++i) p.stat.push_back(i % static_cast<size_t>(c));
     p.param = p.stat;
     return p;
@@ -64,15 +62,15 @@ class BatchNorm : public Normalization {
 };
 INSTANTIATE_TEST_SUITE_P(Isa, BatchNorm, ::testing::ValuesIn(isas()), [](const auto& info) { return info.param; });
 
-const std::vector<std::pair<Dims, int64_t>> kShapes = {
+const std::vector<std::pair<Dims, int64_t>> kNormShapes = {
     {{2}, 1}, {{1}, 7}, {{5}, 3}, {{33}, 16}, {{2, 31, 7}, 10}, {{2, 20, 20}, 64}, {{37}, 1030}, {{3, 3}, 2051}};
 
 TEST_P(BatchNorm, ForwardEqualsTheDefinition) {
-  for (const auto& [lead, c] : kShapes) {
+  for (const auto& [lead, c] : kNormShapes) {
     const int64_t m = product(lead);
-    const Problem p = problem(m, c);
+    const NormProblem p = problem(m, c);
     const Floats residual = random(m * c);
-    const Solution s = solve(p, [](size_t, double) { return 0; });
+    const NormSolution s = solve_norm(p, [](size_t, double) { return 0; });
     Dims dims = lead;
     dims.push_back(c);
     for (int64_t act : {TENON_ACT_NONE, TENON_ACT_RELU, TENON_ACT_SIGMOID})
@@ -112,16 +110,16 @@ TEST_P(BatchNorm, ForwardEqualsTheDefinition) {
 }
 
 TEST_P(BatchNorm, GradientEqualsTheDefinition) {
-  for (const auto& [lead, c] : kShapes) {
+  for (const auto& [lead, c] : kNormShapes) {
     const int64_t m = product(lead);
-    const Problem p = problem(m, c);
+    const NormProblem p = problem(m, c);
     Dims dims = lead;
     dims.push_back(c);
     for (int64_t act : {TENON_ACT_NONE, TENON_ACT_RELU, TENON_ACT_TANH})
       for (bool with_residual : {false, true}) {
         Floats y;
         Doubles dz;
-        const Solution s = solve(p, [&](size_t i, double z) {
+        const NormSolution s = solve_norm(p, [&](size_t i, double z) {
           y.push_back(static_cast<float>(act == TENON_ACT_RELU   ? std::max(0.0, z)
                                          : act == TENON_ACT_TANH ? std::tanh(z)
                                                                  : z));
@@ -202,9 +200,9 @@ const std::vector<LayerCase> kLayers = {{"layer", {1, 1}, {1}, {1}},
                                         {"group", {2, 25, 25, 4, 8}, {1, 2, 4}, {4, 8}},
                                         {"one sample", {50, 9}, {0}, {9}}};
 
-Problem layer_problem(const LayerCase& c, std::function<Floats(int64_t, float, float)> random, bool center) {
+NormProblem layer_problem(const LayerCase& c, std::function<Floats(int64_t, float, float)> random, bool center) {
   const int64_t n = product(c.x), parameters = product(c.gamma);
-  Problem p{random(n, -1, 3), random(parameters, 0.5, 2), random(parameters, -1, 1), random(n, -1, 1), {}, {}, 1};
+  NormProblem p{random(n, -1, 3), random(parameters, 0.5, 2), random(parameters, -1, 1), random(n, -1, 1), {}, {}, 1};
   for (int64_t e = 0; e < n; ++e) {
     int64_t rest = e, stat = 0, scale = 1;
     for (size_t d = c.x.size(); d-- > 0;) {
@@ -225,10 +223,10 @@ TEST_P(Normalization, LayerInstanceAndGroupEqualTheDefinition) {
     for (bool center : {true, false})
       for (bool beta : {true, false}) {
         SCOPED_TRACE(c.name);
-        Problem p = layer_problem(
+        NormProblem p = layer_problem(
             c, [this](int64_t n, float a, float b) { return random(n, a, b); }, center);
         if (!beta) p.beta.clear();
-        const Solution s = solve(p, [&](size_t i, double) { return p.dy[i]; });
+        const NormSolution s = solve_norm(p, [&](size_t i, double) { return p.dy[i]; });
         Dims kept;
         for (size_t d = 0; d < c.x.size(); ++d)
           if (std::find(c.axes.begin(), c.axes.end(), static_cast<int64_t>(d)) == c.axes.end()) kept.push_back(c.x[d]);

@@ -9,7 +9,7 @@ struct Pool {
   Dims x, window, strides, low, high;
 };
 
-std::vector<Pool> shapes() {
+std::vector<Pool> pool_shapes() {
   return {
       {{2, 4, 6, 8}, {2, 2}, {2, 2}, {0, 0}, {0, 0}},
       {{2, 13, 13, 32}, {2, 2}, {2, 2}, {0, 0}, {0, 0}},
@@ -39,8 +39,8 @@ std::vector<T> as(const std::vector<double>& v) {
 }
 
 // The windows as lists of x indices in row-major order, one for each element of y.
-struct Naive {
-  explicit Naive(const Pool& p) : pool(p), y{p.x[0]} {
+struct NaivePool {
+  explicit NaivePool(const Pool& p) : pool(p), y{p.x[0]} {
     const size_t n = p.window.size();
     size_of_window = product(p.window);
     for (size_t d = 0; d < n; ++d) y.push_back((p.x[d + 1] + p.low[d] + p.high[d] - p.window[d]) / p.strides[d] + 1);
@@ -114,8 +114,8 @@ struct Naive {
 };
 
 TEST_P(Pooling, TakesTheLargestOfEachWindow) {
-  for (const Pool& p : shapes()) {
-    const Naive n(p);
+  for (const Pool& p : pool_shapes()) {
+    const NaivePool n(p);
     const auto y = run(1, [&](NodeRun& node) {
       n.attributes(node.in(TENON_F32, p.x, as<float>(n.x_data)).out(TENON_F32, n.y).op("max_pool"));
     });
@@ -124,9 +124,9 @@ TEST_P(Pooling, TakesTheLargestOfEachWindow) {
 }
 
 TEST_P(Pooling, AveragesWithAndWithoutThePads) {
-  for (const Pool& p : shapes())
+  for (const Pool& p : pool_shapes())
     for (bool pad : {false, true}) {
-      const Naive n(p);
+      const NaivePool n(p);
       const auto y = run(1, [&](NodeRun& node) {
         n.attributes(node.in(TENON_F32, p.x, as<float>(n.x_data)).out(TENON_F32, n.y).op("avg_pool"), pad);
       });
@@ -135,8 +135,8 @@ TEST_P(Pooling, AveragesWithAndWithoutThePads) {
 }
 
 TEST_P(Pooling, SendsTheGradientToTheFirstLargest) {
-  for (const Pool& p : shapes()) {
-    const Naive n(p);
+  for (const Pool& p : pool_shapes()) {
+    const NaivePool n(p);
     const auto dx = run(1, [&](NodeRun& node) {
       node.in(TENON_F32, p.x, as<float>(n.x_data)).in(TENON_F32, n.y, as<float>(n.max()));
       n.attributes(node.in(TENON_F32, n.y, as<float>(n.dy_data)).out(TENON_F32, p.x).op("max_pool_grad"));
@@ -146,9 +146,9 @@ TEST_P(Pooling, SendsTheGradientToTheFirstLargest) {
 }
 
 TEST_P(Pooling, SpreadsTheGradientOverTheWindow) {
-  for (const Pool& p : shapes())
+  for (const Pool& p : pool_shapes())
     for (bool pad : {false, true}) {
-      const Naive n(p);
+      const NaivePool n(p);
       const auto dx = run(1, [&](NodeRun& node) {
         auto& op = node.in(TENON_F32, n.y, as<float>(n.dy_data)).out(TENON_F32, p.x).op("avg_pool_grad");
         n.attributes(op, pad).attr_list("size", Dims(p.x.begin() + 1, p.x.end() - 1));
@@ -158,8 +158,8 @@ TEST_P(Pooling, SpreadsTheGradientOverTheWindow) {
 }
 
 TEST_P(Pooling, TakesDoublesAndSixteenBitNumbers) {
-  const Pool p = shapes()[2];
-  const Naive n(p);
+  const Pool p = pool_shapes()[2];
+  const NaivePool n(p);
   const auto doubles = run(1, [&](NodeRun& node) {
     node.in(TENON_F64, p.x, n.x_data).in(TENON_F64, n.y, n.max());
     n.attributes(node.in(TENON_F64, n.y, n.dy_data).out(TENON_F64, p.x).op("max_pool_grad"));

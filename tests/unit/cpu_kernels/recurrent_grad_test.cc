@@ -7,23 +7,20 @@ TENON_DECLARE_FAMILY(add_recurrent)
 namespace tenon::testing {
 namespace {
 
-using Doubles = std::vector<double>;
-
-struct Shape {
+struct RecurrentGradShape {
   size_t B, T, I, U;
 };
 // Rows of one block and of several, tails of vectors, and so many steps that dW is summed in chunks. Every fourth
 // from the first runs on three threads too: large ones.
-const std::vector<Shape> kShapes = {{13, 5, 17, 33}, {1, 1, 1, 1},    {2, 3, 4, 5},   {7, 6, 3, 8},
-                                    {64, 20, 5, 9},  {3, 2, 300, 64}, {20, 9, 12, 24}};
+const std::vector<RecurrentGradShape> kRecurrentGradShapes = {
+    {13, 5, 17, 33}, {1, 1, 1, 1}, {2, 3, 4, 5}, {7, 6, 3, 8}, {64, 20, 5, 9}, {3, 2, 300, 64}, {20, 9, 12, 24}};
 
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 Doubles wide(const Floats& x) { return Doubles(x.begin(), x.end()); }
 Floats rounded(const Doubles& x) { return Floats(x.begin(), x.end()); }
 
 // What goes in. A gru has no c, dc and takes rb.
 struct Cell {
-  Shape s;
+  RecurrentGradShape s;
   Doubles x, h, c, w, r, b, rb, dy, dc;
 };
 struct Steps {
@@ -188,7 +185,7 @@ class RecurrentGrad : public IsaTest {
       cpu::baseline::add_recurrent(table_);
   }
   Doubles numbers(size_t n) { return wide(random(static_cast<int64_t>(n))); }
-  Cell cell(const Shape& s, size_t gates, bool has_cell) {
+  Cell cell(const RecurrentGradShape& s, size_t gates, bool has_cell) {
     const auto [B, T, I, U] = s;
     Cell p{s,
            numbers(B * T * I),
@@ -205,7 +202,7 @@ class RecurrentGrad : public IsaTest {
   }
   // The results in the order of lstm_grad.
   std::vector<Doubles> run_lstm(const Cell& p, const Steps& f) {
-    const Shape& s = p.s;
+    const RecurrentGradShape& s = p.s;
     const auto B = static_cast<int64_t>(s.B), T = static_cast<int64_t>(s.T), I = static_cast<int64_t>(s.I),
                U = static_cast<int64_t>(s.U);
     return doubles(run(6, [&](NodeRun& n) {
@@ -230,7 +227,7 @@ class RecurrentGrad : public IsaTest {
   }
   // The results in the order of gru_grad.
   std::vector<Doubles> run_gru(const Cell& p, const Steps& f) {
-    const Shape& s = p.s;
+    const RecurrentGradShape& s = p.s;
     const auto B = static_cast<int64_t>(s.B), T = static_cast<int64_t>(s.T), I = static_cast<int64_t>(s.I),
                U = static_cast<int64_t>(s.U);
     return doubles(run(6, [&](NodeRun& n) {
@@ -267,7 +264,7 @@ class RecurrentGrad : public IsaTest {
 INSTANTIATE_TEST_SUITE_P(Isa, RecurrentGrad, ::testing::ValuesIn(isas()), [](const auto& info) { return info.param; });
 
 TEST_P(RecurrentGrad, LstmGradEqualsALoopBackThroughTime) {
-  for (const Shape& s : kShapes) {
+  for (const RecurrentGradShape& s : kRecurrentGradShapes) {
     SCOPED_TRACE("B " + std::to_string(s.B) + " T " + std::to_string(s.T));
     const Cell p = cell(s, 4, true);
     const Steps f = lstm(p);
@@ -277,7 +274,7 @@ TEST_P(RecurrentGrad, LstmGradEqualsALoopBackThroughTime) {
 }
 
 TEST_P(RecurrentGrad, GruGradEqualsALoopBackThroughTime) {
-  for (const Shape& s : kShapes) {
+  for (const RecurrentGradShape& s : kRecurrentGradShapes) {
     SCOPED_TRACE("B " + std::to_string(s.B) + " T " + std::to_string(s.T));
     const Cell p = cell(s, 3, false);
     const Steps f = gru(p);

@@ -7,14 +7,11 @@ TENON_FAMILY_FIXTURE(Recurrent, add_recurrent)
 namespace tenon::testing {
 namespace {
 
-using Doubles = std::vector<double>;
-
-struct Shape {
+struct RecurrentShape {
   int64_t B, T, I, U;
 };
-const std::vector<Shape> kShapes = {{1, 1, 1, 1}, {2, 3, 4, 5}, {7, 6, 3, 8}, {13, 5, 17, 33}, {3, 2, 300, 64}};
-
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+const std::vector<RecurrentShape> kRecurrentShapes = {
+    {1, 1, 1, 1}, {2, 3, 4, 5}, {7, 6, 3, 8}, {13, 5, 17, 33}, {3, 2, 300, 64}};
 
 // sum over k < n of x[at + k] m[k][column]
 double dot(const Floats& x, size_t at, const Floats& m, size_t n, size_t columns, size_t column) {
@@ -29,7 +26,7 @@ double dot(const Doubles& x, const Floats& m, size_t columns, size_t column) {
 }
 
 TEST_P(Recurrent, LstmEqualsTheCellUnrolled) {
-  for (const Shape& s : kShapes) {
+  for (const RecurrentShape& s : kRecurrentShapes) {
     const Floats x = random(s.B * s.T * s.I), h0 = random(s.B * s.U), c0 = random(s.B * s.U);
     const Floats w = random(s.I * 4 * s.U), r = random(s.U * 4 * s.U), b = random(4 * s.U);
     const auto U = static_cast<size_t>(s.U), I = static_cast<size_t>(s.I), T = static_cast<size_t>(s.T);
@@ -71,7 +68,7 @@ TEST_P(Recurrent, LstmEqualsTheCellUnrolled) {
 }
 
 TEST_P(Recurrent, GruResetsAfterTheProduct) {
-  for (const Shape& s : kShapes)
+  for (const RecurrentShape& s : kRecurrentShapes)
     for (int64_t kept : {3, 4}) {
       const Floats x = random(s.B * s.T * s.I), h0 = random(s.B * s.U);
       const Floats w = random(s.I * 3 * s.U), r = random(s.U * 3 * s.U), b = random(3 * s.U), rb = random(3 * s.U);

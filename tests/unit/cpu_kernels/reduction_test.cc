@@ -8,9 +8,6 @@ TENON_FAMILY_FIXTURE(Reduction, add_reduction)
 namespace tenon::testing {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInf = std::numeric_limits<float>::infinity();
-
 struct ReduceCase {
   Dims x, axes;
 };
@@ -40,7 +37,7 @@ std::vector<size_t> targets(const ReduceCase& c) {
 }
 
 template <class T, class A>
-std::vector<A> naive(const ReduceCase& c, const std::vector<T>& x, int64_t kind, A identity) {
+std::vector<A> naive_reduce(const ReduceCase& c, const std::vector<T>& x, int64_t kind, A identity) {
   std::vector<A> y(static_cast<size_t>(product(kept_dims(c))), identity);
   const auto to = targets(c);
   for (size_t i = 0; i < x.size(); ++i) {
@@ -58,29 +55,29 @@ std::vector<A> naive(const ReduceCase& c, const std::vector<T>& x, int64_t kind,
   return y;
 }
 
-const std::vector<ReduceCase> kCases = {{{}, {}},
-                                        {{1}, {0}},
-                                        {{1, 1, 1}, {1}},
-                                        {{7}, {}},
-                                        {{13}, {0}},
-                                        {{40003}, {0}},
-                                        {{5, 3}, {0}},
-                                        {{5, 3}, {1}},
-                                        {{5, 3}, {0, 1}},
-                                        {{64, 10}, {0}},
-                                        {{64, 10}, {1}},
-                                        {{3000, 7}, {0}},
-                                        {{1111, 64}, {0}},
-                                        {{23, 1031}, {0}},
-                                        {{19, 5003}, {1}},
-                                        {{2, 9001}, {1}},
-                                        {{3, 50, 41}, {1}},
-                                        {{3, 50, 41}, {0, 2}},
-                                        {{6, 13, 9, 17}, {0, 2}},
-                                        {{6, 13, 9, 17}, {1, 3}},
-                                        {{2, 3, 2, 3, 2, 3, 2, 3}, {0, 2, 4, 6}},
-                                        {{2, 3, 2, 3, 2, 3, 2, 3}, {1, 3, 5, 7}},
-                                        {{4, 1, 5, 1, 6}, {2}}};
+const std::vector<ReduceCase> kReductions = {{{}, {}},
+                                             {{1}, {0}},
+                                             {{1, 1, 1}, {1}},
+                                             {{7}, {}},
+                                             {{13}, {0}},
+                                             {{40003}, {0}},
+                                             {{5, 3}, {0}},
+                                             {{5, 3}, {1}},
+                                             {{5, 3}, {0, 1}},
+                                             {{64, 10}, {0}},
+                                             {{64, 10}, {1}},
+                                             {{3000, 7}, {0}},
+                                             {{1111, 64}, {0}},
+                                             {{23, 1031}, {0}},
+                                             {{19, 5003}, {1}},
+                                             {{2, 9001}, {1}},
+                                             {{3, 50, 41}, {1}},
+                                             {{3, 50, 41}, {0, 2}},
+                                             {{6, 13, 9, 17}, {0, 2}},
+                                             {{6, 13, 9, 17}, {1, 3}},
+                                             {{2, 3, 2, 3, 2, 3, 2, 3}, {0, 2, 4, 6}},
+                                             {{2, 3, 2, 3, 2, 3, 2, 3}, {1, 3, 5, 7}},
+                                             {{4, 1, 5, 1, 6}, {2}}};
 
 template <class T>
 std::vector<T> reduced(const std::function<Results(size_t, const std::function<void(NodeRun&)>&)>& run, int32_t dtype,
@@ -98,46 +95,46 @@ std::vector<T> reduced(const std::function<Results(size_t, const std::function<v
 #define RUN [this](size_t n, const std::function<void(NodeRun&)>& f) { return run(n, f); }
 
 TEST_P(Reduction, SumsOverAnyAxes) {
-  for (const auto& c : kCases) {
+  for (const auto& c : kReductions) {
     const Floats x = random(product(c.x));
-    expect_near(reduced(RUN, TENON_F32, c, x, TENON_SUM), naive(c, x, TENON_SUM, 0.0), 1e-4);
+    expect_near(reduced(RUN, TENON_F32, c, x, TENON_SUM), naive_reduce(c, x, TENON_SUM, 0.0), 1e-4);
     const std::vector<double> wide(x.begin(), x.end());
-    expect_near(reduced(RUN, TENON_F64, c, wide, TENON_SUM), naive(c, wide, TENON_SUM, 0.0), 1e-12);
+    expect_near(reduced(RUN, TENON_F64, c, wide, TENON_SUM), naive_reduce(c, wide, TENON_SUM, 0.0), 1e-12);
   }
 }
 
 TEST_P(Reduction, MultipliesNumbersNearOne) {
-  for (const auto& c : kCases) {
+  for (const auto& c : kReductions) {
     const Floats x = random(product(c.x), 0.9999f, 1.0001f);
-    expect_near(reduced(RUN, TENON_F32, c, x, TENON_PROD), naive(c, x, TENON_PROD, 1.0), 1e-3);
+    expect_near(reduced(RUN, TENON_F32, c, x, TENON_PROD), naive_reduce(c, x, TENON_PROD, 1.0), 1e-3);
   }
 }
 
 TEST_P(Reduction, LargestAndSmallestAreExactAndNanWins) {
-  for (const auto& c : kCases) {
+  for (const auto& c : kReductions) {
     Floats x = random(product(c.x));
-    x[x.size() / 2] = kNan;
+    x[x.size() / 2] = kNaN;
     x.front() = kInf;
     x.back() = -kInf;
-    expect_near(reduced(RUN, TENON_F32, c, x, TENON_MAX), naive(c, x, TENON_MAX, -kInf), 0);
-    expect_near(reduced(RUN, TENON_F32, c, x, TENON_MIN), naive(c, x, TENON_MIN, kInf), 0);
+    expect_near(reduced(RUN, TENON_F32, c, x, TENON_MAX), naive_reduce(c, x, TENON_MAX, -kInf), 0);
+    expect_near(reduced(RUN, TENON_F32, c, x, TENON_MIN), naive_reduce(c, x, TENON_MIN, kInf), 0);
   }
 }
 
 TEST_P(Reduction, IntegersWrapAndBoolsAreAnyAndAll) {
-  for (const auto& c : kCases) {
+  for (const auto& c : kReductions) {
     const Ints x = random_ints(product(c.x), INT32_MIN, INT32_MAX);
     const std::vector<uint32_t> u(x.begin(), x.end());
-    const auto sum = naive(c, u, TENON_SUM, 0u), prod = naive(c, u, TENON_PROD, 1u);
+    const auto sum = naive_reduce(c, u, TENON_SUM, 0u), prod = naive_reduce(c, u, TENON_PROD, 1u);
     EXPECT_EQ(reduced(RUN, TENON_I32, c, x, TENON_SUM), Ints(sum.begin(), sum.end()));
     EXPECT_EQ(reduced(RUN, TENON_I32, c, x, TENON_PROD), Ints(prod.begin(), prod.end()));
-    EXPECT_EQ(reduced(RUN, TENON_I32, c, x, TENON_MAX), naive(c, x, TENON_MAX, INT32_MIN));
+    EXPECT_EQ(reduced(RUN, TENON_I32, c, x, TENON_MAX), naive_reduce(c, x, TENON_MAX, INT32_MIN));
     const std::vector<int64_t> wide(x.begin(), x.end());
-    EXPECT_EQ(reduced(RUN, TENON_I64, c, wide, TENON_MIN), naive(c, wide, TENON_MIN, INT64_MAX));
+    EXPECT_EQ(reduced(RUN, TENON_I64, c, wide, TENON_MIN), naive_reduce(c, wide, TENON_MIN, INT64_MAX));
     std::vector<uint8_t> b;
     for (int32_t v : x) b.push_back(v & 1);
-    EXPECT_EQ(reduced(RUN, TENON_BOOL, c, b, TENON_MAX), naive(c, b, TENON_MAX, uint8_t{0}));
-    EXPECT_EQ(reduced(RUN, TENON_BOOL, c, b, TENON_MIN), naive(c, b, TENON_MIN, uint8_t{1}));
+    EXPECT_EQ(reduced(RUN, TENON_BOOL, c, b, TENON_MAX), naive_reduce(c, b, TENON_MAX, uint8_t{0}));
+    EXPECT_EQ(reduced(RUN, TENON_BOOL, c, b, TENON_MIN), naive_reduce(c, b, TENON_MIN, uint8_t{1}));
   }
 }
 
@@ -183,7 +180,7 @@ std::pair<Floats, Ints> sorted(const std::function<Results(size_t, const std::fu
 }
 
 TEST_P(Reduction, SortIsStableWithNanAboveInfinity) {
-  const Floats x = {2, kNan, -1, 2, kInf, -0.0f, 0.0f, kNan, -kInf};
+  const Floats x = {2, kNaN, -1, 2, kInf, -0.0f, 0.0f, kNaN, -kInf};
   EXPECT_EQ(sorted(RUN, {9}, x, 9, false).second, (Ints{8, 2, 5, 6, 0, 3, 4, 1, 7}));
   EXPECT_EQ(sorted(RUN, {9}, x, 9, true).second, (Ints{1, 7, 4, 0, 3, 5, 6, 2, 8}));
   EXPECT_EQ(sorted(RUN, {9}, x, 3, true).second, (Ints{1, 7, 4}));
@@ -231,14 +228,14 @@ Ints arg(const std::function<Results(size_t, const std::function<void(NodeRun&)>
 }
 
 TEST_P(Reduction, ArgmaxGivesTheLowestIndexOfTheBestOrOfNan) {
-  const Floats x = {1, 3, 3, 0, kNan, 2, 5, kNan, -1, -1, 7, 7};
+  const Floats x = {1, 3, 3, 0, kNaN, 2, 5, kNaN, -1, -1, 7, 7};
   EXPECT_EQ(arg(RUN, TENON_F32, {3, 4}, {3}, x, 1, TENON_MAX), (Ints{1, 0, 2}));
   EXPECT_EQ(arg(RUN, TENON_F32, {3, 4}, {3}, x, 1, TENON_MIN), (Ints{3, 0, 0}));
   EXPECT_EQ(arg(RUN, TENON_F32, {3, 4}, {4}, x, 0, TENON_MAX), (Ints{1, 0, 2, 1}));
   for (int64_t n : {1, 15, 16, 17, 1000, 32003}) {
     Floats v = random(3 * n);
     for (float& e : v) e = std::round(e * 100);
-    v[static_cast<size_t>(n + n / 2)] = kNan;
+    v[static_cast<size_t>(n + n / 2)] = kNaN;
     Ints want;
     for (int64_t r = 0; r < 3; ++r) {
       const auto b = v.begin() + r * n;
@@ -271,6 +268,8 @@ TEST_P(Reduction, CumsumRunsBothWaysAndMayLeaveOutItself) {
   EXPECT_EQ(go(1, true, true), (Ints{5, 3, 0, 50, 30, 0}));
   EXPECT_EQ(go(0, false, false), (Ints{1, 2, 3, 11, 22, 33}));
 }
+
+#undef RUN
 
 }  // namespace
 }  // namespace tenon::testing

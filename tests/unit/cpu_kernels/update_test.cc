@@ -1,8 +1,6 @@
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <numeric>
-#include <sstream>
 
 #include "float_bits.h"
 #include "isa_test.h"
@@ -13,7 +11,6 @@ TENON_DECLARE_FAMILY(add_update)
 namespace tenon::testing {
 namespace {
 
-using Doubles = std::vector<double>;
 using Hyper = std::map<std::string, double>;
 
 struct Slot {
@@ -296,15 +293,9 @@ INSTANTIATE_TEST_SUITE_P(Isa, Updates, ::testing::ValuesIn(isas()), [](const aut
 
 // w0, w1 after three steps, from optimizers.csv.
 std::vector<Floats> golden(const std::string& key) {
-  std::ifstream file(TENON_GOLDEN "/optimizers.csv");
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind(key + ",", 0) != 0) continue;
-    std::istringstream rest(line.substr(key.size() + 1));
-    Floats v;
-    for (std::string cell; std::getline(rest, cell, ',');) v.push_back(std::stof(cell));
-    return {{v[0], v[1]}, {v[2], v[3]}, {v[4], v[5]}};
-  }
-  return {};
+  const Floats v = golden_row("optimizers.csv", key);
+  if (v.size() < 6) return {};
+  return {{v[0], v[1]}, {v[2], v[3]}, {v[4], v[5]}};
 }
 
 TEST_P(Updates, FollowKerasThroughThreeSteps) {

@@ -11,7 +11,7 @@
 namespace tenon {
 namespace {
 
-std::string error_of(const std::string& bytes, const DecodeOptions& options = {}) {
+std::string decode_error(const std::string& bytes, const DecodeOptions& options = {}) {
   Image image;
   return decode_image(bytes, options, &image).message();
 }
@@ -44,8 +44,8 @@ long peak_kib() {
 }
 
 TEST(HostileImage, TextAndNothingAreNoImages) {
-  EXPECT_EQ(error_of(""), "image: expected JPEG or PNG, found bytes nothing");
-  EXPECT_EQ(error_of("hello, world"), "image: expected JPEG or PNG, found bytes 68656c6c6f2c2077");
+  EXPECT_EQ(decode_error(""), "image: expected JPEG or PNG, found bytes nothing");
+  EXPECT_EQ(decode_error("hello, world"), "image: expected JPEG or PNG, found bytes 68656c6c6f2c2077");
   Image image;
   EXPECT_EQ(decode_jpeg("", {}, &image).message(), "JPEG: Premature end of input file");
   EXPECT_EQ(decode_jpeg("hello, world", {}, &image).message(), "JPEG: Not a JPEG file: starts with 0x68 0x65");
@@ -57,24 +57,24 @@ TEST(HostileImage, HugeHeadersAreRefusedBeforeAnythingIsAllocated) {
   const long before = peak_kib();
   std::string jpeg = a_jpeg();
   set_size(jpeg, 65500, 65500);
-  EXPECT_EQ(error_of(jpeg), "JPEG: an image of 65500x65500 needs 12870750000 bytes, expected at most 67108864");
+  EXPECT_EQ(decode_error(jpeg), "JPEG: an image of 65500x65500 needs 12870750000 bytes, expected at most 67108864");
   std::string progressive =
       write_jpeg(smooth_pixels(48, 40, 3), 48, 40, 3, JCS_RGB, [](auto& j) { jpeg_simple_progression(&j); });
   set_size(progressive, 65500, 65500);
-  EXPECT_NE(error_of(progressive).find("expected at most 67108864"), std::string::npos);
+  EXPECT_NE(decode_error(progressive).find("expected at most 67108864"), std::string::npos);
   // Pixels would fit into the limit, the coefficients of a progressive image do not.
   set_size(progressive, 4400, 4400);
-  EXPECT_NE(error_of(progressive).find("JPEG: an image of 4400x4400 needs "), std::string::npos);
+  EXPECT_NE(decode_error(progressive).find("JPEG: an image of 4400x4400 needs "), std::string::npos);
   std::string png = *encode_png(smooth_pixels(8, 8, 3).data(), 8, 8, 3);
   png.replace(16, 8, std::string("\x00\x00\xff\xdc\x00\x00\xff\xdc", 8));
   png.replace(29, 4, std::string("\x1c\x35\x81\x4c", 4));  // the chunk's CRC-32, by Python's zlib
-  EXPECT_EQ(error_of(png), "PNG: an image of 65500x65500 needs 12871798000 bytes, expected at most 67108864");
+  EXPECT_EQ(decode_error(png), "PNG: an image of 65500x65500 needs 12871798000 bytes, expected at most 67108864");
   EXPECT_LT(peak_kib() - before, 16 << 10);
 }
 
 TEST(HostileImage, LimitIsTheCallers) {
-  EXPECT_EQ(error_of(a_jpeg(), {.max_bytes = 48 * 40 * 3}), "");
-  EXPECT_EQ(error_of(a_jpeg(), {.max_bytes = 48 * 40 * 3 - 1}),
+  EXPECT_EQ(decode_error(a_jpeg(), {.max_bytes = 48 * 40 * 3}), "");
+  EXPECT_EQ(decode_error(a_jpeg(), {.max_bytes = 48 * 40 * 3 - 1}),
             "JPEG: an image of 48x40 needs 5760 bytes, expected at most 5759");
 }
 
@@ -89,15 +89,15 @@ TEST(HostileImage, MoreThanAHundredScansAreRefused) {
       jpeg.num_scans = scans;
     });
   };
-  EXPECT_EQ(error_of(with_scans(100)), "");
-  EXPECT_EQ(error_of(with_scans(101)), "JPEG: expected at most 100 scans, found more");
-  EXPECT_EQ(error_of(with_scans(190)), "JPEG: expected at most 100 scans, found more");
+  EXPECT_EQ(decode_error(with_scans(100)), "");
+  EXPECT_EQ(decode_error(with_scans(101)), "JPEG: expected at most 100 scans, found more");
+  EXPECT_EQ(decode_error(with_scans(190)), "JPEG: expected at most 100 scans, found more");
 }
 
 TEST(HostileImage, TwelveBitJpegIsRefusedByName) {
   std::string jpeg = a_jpeg();
   jpeg[frame_header(jpeg) + 4] = 12;
-  EXPECT_EQ(error_of(jpeg), "JPEG: Unsupported JPEG data precision 12");
+  EXPECT_EQ(decode_error(jpeg), "JPEG: Unsupported JPEG data precision 12");
 }
 
 TEST(HostileImage, EveryTruncationIsAnError) {
@@ -105,13 +105,13 @@ TEST(HostileImage, EveryTruncationIsAnError) {
       a_jpeg(), write_jpeg(smooth_pixels(48, 40, 3), 48, 40, 3, JCS_RGB, [](auto& j) { jpeg_simple_progression(&j); }),
       *encode_png(smooth_pixels(20, 10, 3).data(), 20, 10, 3)};
   for (const std::string& file : files)
-    for (size_t size = 0; size < file.size(); ++size) EXPECT_NE(error_of(file.substr(0, size)), "") << size;
+    for (size_t size = 0; size < file.size(); ++size) EXPECT_NE(decode_error(file.substr(0, size)), "") << size;
 }
 
 // As a truncated download that something closed properly.
 TEST(HostileImage, EndMarkerAfterHalfTheDataIsAnError) {
   const std::string jpeg = a_jpeg(200, 200);
-  EXPECT_EQ(error_of(jpeg.substr(0, jpeg.size() / 2) + "\xff\xd9"),
+  EXPECT_EQ(decode_error(jpeg.substr(0, jpeg.size() / 2) + "\xff\xd9"),
             "JPEG: Corrupt JPEG data: premature end of data segment");
 }
 

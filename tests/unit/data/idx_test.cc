@@ -20,7 +20,7 @@ const std::string kGzip(
     "\x8c\xcc\xac\xec\x1c\x00\x39\xcc\x2b\xe0\x1c\x00\x00\x00",
     42);
 
-std::string error_of(const std::string& bytes, int64_t max_bytes = 1 << 20) {
+std::string idx_error(const std::string& bytes, int64_t max_bytes = 1 << 20) {
   return parse_idx(bytes, "f", max_bytes).status().message();
 }
 
@@ -40,31 +40,31 @@ TEST(Idx, ReadsGzipByItsContentsNotItsName) {
 }
 
 TEST(Idx, EveryTruncationSaysExpectedAndFound) {
-  for (size_t size = 0; size < kImages.size(); ++size) EXPECT_FALSE(error_of(kImages.substr(0, size)).empty()) << size;
-  for (size_t size = 0; size < kGzip.size(); ++size) EXPECT_FALSE(error_of(kGzip.substr(0, size)).empty()) << size;
-  EXPECT_EQ(error_of(""), "'f': expected an IDX header of 4 bytes, found 0");
-  EXPECT_EQ(error_of(kImages.substr(0, 9)), "'f': expected 12 bytes of IDX dimensions, found 5");
-  EXPECT_EQ(error_of(kImages.substr(0, 20)), "'f': expected 12 elements for dimensions 2x2x3, found 4");
-  EXPECT_EQ(error_of(kImages + "x"), "'f': expected the end after 12 elements, found more");
+  for (size_t size = 0; size < kImages.size(); ++size) EXPECT_FALSE(idx_error(kImages.substr(0, size)).empty()) << size;
+  for (size_t size = 0; size < kGzip.size(); ++size) EXPECT_FALSE(idx_error(kGzip.substr(0, size)).empty()) << size;
+  EXPECT_EQ(idx_error(""), "'f': expected an IDX header of 4 bytes, found 0");
+  EXPECT_EQ(idx_error(kImages.substr(0, 9)), "'f': expected 12 bytes of IDX dimensions, found 5");
+  EXPECT_EQ(idx_error(kImages.substr(0, 20)), "'f': expected 12 elements for dimensions 2x2x3, found 4");
+  EXPECT_EQ(idx_error(kImages + "x"), "'f': expected the end after 12 elements, found more");
 }
 
 TEST(Idx, RefusesOtherFilesAndAbsurdDimensions) {
-  EXPECT_EQ(error_of("hello, world"),
+  EXPECT_EQ(idx_error("hello, world"),
             "'f': expected IDX bytes of 1 to 4 dimensions (magic 2049 to 2052), found magic 1751477356");
   const std::string floats(
       "\x00\x00\x0d\x01\x00\x00\x00\x01"
       "aaaa",
       12);
-  EXPECT_EQ(error_of(floats), "'f': expected IDX bytes of 1 to 4 dimensions (magic 2049 to 2052), found magic 3329");
+  EXPECT_EQ(idx_error(floats), "'f': expected IDX bytes of 1 to 4 dimensions (magic 2049 to 2052), found magic 3329");
   const std::string huge = std::string("\x00\x00\x08\x04", 4) + std::string(16, '\xff');
-  EXPECT_EQ(error_of(huge),
+  EXPECT_EQ(idx_error(huge),
             "'f': expected at most 1048576 elements, found dimensions 4294967295x4294967295x4294967295x4294967295");
   // Allowed by the caller's limit, but not there: nothing near it is allocated.
   const std::string large(
       "\x00\x00\x08\x01\xff\xff\xff\xff"
       "a",
       9);
-  EXPECT_EQ(error_of(large, int64_t{1} << 40), "'f': expected 4294967295 elements for dimensions 4294967295, found 1");
+  EXPECT_EQ(idx_error(large, int64_t{1} << 40), "'f': expected 4294967295 elements for dimensions 4294967295, found 1");
 }
 
 TEST(Idx, NoFlippedByteBreaksTheReader) {

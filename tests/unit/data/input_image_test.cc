@@ -274,7 +274,7 @@ TEST(InputImages, ACropOfASmallerScaleIsThatOfTheWholeImage) {
 
 // Errors
 
-std::string error_of(const std::vector<Stored>& images, bool skip = false) {
+std::string images_error(const std::vector<Stored>& images, bool skip = false) {
   TemporaryDirectory directory;
   write_images(directory, images);
   InputOptions options = images_in(directory, 1, 8);
@@ -290,22 +290,22 @@ std::string error_of(const std::vector<Stored>& images, bool skip = false) {
 TEST(InputImages, ALabelOutsideTheClassesIsAnErrorEvenWhenDamageIsSkipped) {
   for (bool skip : {false, true})
     for (int64_t label : {int64_t{0}, int64_t{6}, int64_t{-1}, int64_t{1} << 40})
-      EXPECT_EQ(error_of({{"PNG", 8, 8, 3, label}}, skip),
+      EXPECT_EQ(images_error({{"PNG", 8, 8, 3, label}}, skip),
                 "image/class/label: expected 1 to 5, the number of classes, found " + std::to_string(label));
 }
 
 TEST(InputImages, WhatIsNoImageIsAnErrorThatNamesTheRecord) {
-  EXPECT_NE(error_of({{"JPEG", 8, 8, 3, 1, "this is no picture"}}), "");
-  EXPECT_NE(error_of({{"JPEG", 8, 8, 3, 1, "\xff\xd8\xff"}}), "");
-  EXPECT_EQ(error_of({{"RAW", 8, 8, 3, 1, "short"}}), "RAW image: expected 8 x 8 x 3 bytes, found 5");
-  EXPECT_EQ(error_of({{"JPEG", 8, 8, 3, 1, "this is no picture"}}, true), "");
+  EXPECT_NE(images_error({{"JPEG", 8, 8, 3, 1, "this is no picture"}}), "");
+  EXPECT_NE(images_error({{"JPEG", 8, 8, 3, 1, "\xff\xd8\xff"}}), "");
+  EXPECT_EQ(images_error({{"RAW", 8, 8, 3, 1, "short"}}), "RAW image: expected 8 x 8 x 3 bytes, found 5");
+  EXPECT_EQ(images_error({{"JPEG", 8, 8, 3, 1, "this is no picture"}}, true), "");
 }
 
 TEST(InputImages, ATruncatedJpegIsAnErrorOrCounted) {
   const std::vector<uint8_t> pixels = picture(40, 40, 3, 0);
   const std::string jpeg = encode_jpeg(pixels.data(), 40, 40, 3).take();
   const Stored cut{"JPEG", 40, 40, 3, 1, jpeg.substr(0, jpeg.size() / 2)};
-  EXPECT_NE(error_of({cut}), "");
+  EXPECT_NE(images_error({cut}), "");
   TemporaryDirectory directory;
   write_images(directory, {{"JPEG", 40, 40, 3, 1}, cut, {"JPEG", 40, 40, 3, 2}});
   InputOptions options = images_in(directory, 3, 8);

@@ -508,31 +508,31 @@ TEST(InputPipeline, AMapFunctionThatThrowsIsAnErrorNotTheEnd) {
 
 // Options
 
-std::string error_of(const InputOptions& options) {
+std::string options_error(const InputOptions& options) {
   return Dataset::from_records(options, number_specs(), read_number).status().message();
 }
 
 TEST(Dataset, MissingFilesAreNamed) {
   TemporaryDirectory directory;
   InputOptions options = numbers_in(directory);
-  EXPECT_EQ(error_of(options), "no files match " + directory.path() + "/train-*");
+  EXPECT_EQ(options_error(options), "no files match " + directory.path() + "/train-*");
   options.data_dir = directory / "nowhere";
-  EXPECT_EQ(error_of(options), directory / "nowhere" + ": No such file or directory");
+  EXPECT_EQ(options_error(options), directory / "nowhere" + ": No such file or directory");
   options.data_dir = directory.write("file", "");
-  EXPECT_EQ(error_of(options), directory / "file" + ": not a directory");
+  EXPECT_EQ(options_error(options), directory / "file" + ": not a directory");
   options.file_pattern = directory / "*.rec";
-  EXPECT_EQ(error_of(options), "no files match " + directory.path() + "/*.rec");
-  EXPECT_EQ(error_of({}), "no input files: set data_dir and split, or file_pattern");
+  EXPECT_EQ(options_error(options), "no files match " + directory.path() + "/*.rec");
+  EXPECT_EQ(options_error({}), "no input files: set data_dir and split, or file_pattern");
 }
 
 TEST(Dataset, AMissingShardIsNoticed) {
   TemporaryDirectory directory;
   write_numbers(directory, {3, 3, 3});
   std::filesystem::remove(shard_path(directory, "train", 1, 3));
-  EXPECT_EQ(error_of(numbers_in(directory)),
+  EXPECT_EQ(options_error(numbers_in(directory)),
             directory.path() + "/train-*: expected 3 files as their names say, found 2");
   write_numbers(directory, {3});
-  EXPECT_NE(error_of(numbers_in(directory)).find("mixes two sets of shards"), std::string::npos);
+  EXPECT_NE(options_error(numbers_in(directory)).find("mixes two sets of shards"), std::string::npos);
 }
 
 TEST(Dataset, FilesOfAnUnfinishedConversionAreNotRead) {
@@ -550,17 +550,18 @@ TEST(Dataset, ABatchLargerThanTheDataIsAnError) {
   options.batch_size = 512;
   EXPECT_EQ(numbers(options).batches(), 1) << "evaluation can take a partial batch";
   options.training = true;
-  EXPECT_EQ(error_of(options), "batch size 512 is larger than the 100 examples in " + directory.path() + "/train-*");
+  EXPECT_EQ(options_error(options),
+            "batch size 512 is larger than the 100 examples in " + directory.path() + "/train-*");
   options.batch_size = 64;
   options.shard_count = 2;
-  EXPECT_EQ(error_of(options),
+  EXPECT_EQ(options_error(options),
             "batch size 64 is larger than the 60 examples in " + directory.path() + "/train-* (shard 0 of 2)");
 }
 
 TEST(Dataset, NoRecordsIsAnError) {
   TemporaryDirectory directory;
   write_numbers(directory, {0, 0});
-  EXPECT_EQ(error_of(numbers_in(directory)), "no examples in " + directory.path() + "/train-*");
+  EXPECT_EQ(options_error(numbers_in(directory)), "no examples in " + directory.path() + "/train-*");
 }
 
 TEST(Dataset, GzipIsRefusedByName) {
@@ -568,7 +569,7 @@ TEST(Dataset, GzipIsRefusedByName) {
   auto writer = RecordWriter::create(shard_path(directory, "train", 0, 1), Compression::kGzip).take();
   for (int i = 0; i < 100; ++i) check(writer.write("record"));
   check(writer.close());
-  EXPECT_EQ(error_of(numbers_in(directory)),
+  EXPECT_EQ(options_error(numbers_in(directory)),
             directory / "train-00000-of-00001" + ": compressed with gzip; unpack it first");
 }
 
@@ -578,7 +579,7 @@ TEST(Dataset, BadOptionsAreRefused) {
   const auto error = [&](auto change) {
     InputOptions options = numbers_in(directory);
     change(options);
-    return error_of(options);
+    return options_error(options);
   };
   EXPECT_EQ(error([](InputOptions& o) { o.batch_size = 0; }), "batch size: expected at least 1, found 0");
   EXPECT_EQ(error([](InputOptions& o) { o.shard_index = 2, o.shard_count = 2; }),

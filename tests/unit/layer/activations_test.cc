@@ -19,10 +19,10 @@ using model_testing::Session;
 
 const Numbers kPoints{-10, -3, -1, -0.6, -0.4, 0, 0.4, 0.6, 1, 3, 10};
 
-using Build = std::function<Tensor(Tensor)>;
+using BuildActivation = std::function<Tensor(Tensor)>;
 
 // The activation of a row; nothing for those that Tenon does not have.
-Build build(const std::string& name, const std::string& arguments) {
+BuildActivation activation_of(const std::string& name, const std::string& arguments) {
   if (arguments == "negative_slope=0.1, max_value=2.0, threshold=0.5")
     return [](Tensor x) { return relu_layer(x, {.max_value = 2, .negative_slope = 0.1, .threshold = 0.5}); };
   if (arguments == "approximate=True") return [](Tensor x) { return activate(x, gelu_tanh); };
@@ -48,7 +48,7 @@ Numbers expected_of(const golden::Row& row) {
 TEST(Activations, GiveKerasNumbersAndSlopes) {
   int seen = 0;
   for (const golden::Row& row : golden::rows("activations.csv")) {
-    const Build activation = build(row.at("activation"), row.at("arguments"));
+    const BuildActivation activation = activation_of(row.at("activation"), row.at("arguments"));
     if (!activation) continue;
     SCOPED_TRACE(row.at("activation") + " " + row.at("arguments") + " " + row.at("kind"));
     const Numbers expected = expected_of(row);
@@ -89,7 +89,7 @@ const Fused kFused[] = {
 
 TEST(Activations, AreTheSameInsideLayers) {
   for (const golden::Row& row : golden::rows("activations.csv")) {
-    if (!row.at("arguments").empty() || !build(row.at("activation"), "")) continue;
+    if (!row.at("arguments").empty() || !activation_of(row.at("activation"), "")) continue;
     const std::string name = row.at("activation") == "hard_silu" ? "hard_swish" : row.at("activation");
     for (const Fused& fused : kFused) {
       SCOPED_TRACE(cat(fused.name, " ", name, " ", row.at("kind")));

@@ -20,7 +20,7 @@ using model_testing::feed;
 using model_testing::Session;
 
 // The batches that the file's first line lists.
-struct Batch {
+struct LossBatch {
   Shape labels_shape;
   Numbers labels;
   Shape prediction_shape;
@@ -32,8 +32,8 @@ const Numbers kUnnormal{0.2, 0.8, 0.2, 0.3, 0.3, 0.4, 1, 2, 1};
 const Numbers kLogits{1, 2, 0.5, -1, 0, 3, 0, 4, -2};
 const Numbers kOneHot{0, 1, 0, 0, 0, 1, 1, 0, 0};
 
-const Batch& batch(const std::string& name) {
-  static const std::map<std::string, Batch> all{
+const LossBatch& batch(const std::string& name) {
+  static const std::map<std::string, LossBatch> all{
       {"R", {{3, 2}, {0, 1, 2, -3, 0.5, 4}, {3, 2}, {0.5, 0.5, 2, -1, -0.5, 6}}},
       {"B", {{3, 2}, {0, 1, 1, 0, 1, 1}, {3, 2}, {0.2, 0.7, 0.6, 0.4, 0.9, 0.05}}},
       {"Z", {{3, 2}, {0, 1, 1, 0, 1, 1}, {3, 2}, {-1, 2, 0.5, -0.5, 3, -2}}},
@@ -53,7 +53,7 @@ const Batch& batch(const std::string& name) {
 using Plain = Tensor (*)(Tensor, Tensor, const LossOptions&);
 
 // A loss of Keras's name; nothing when there is none.
-Tensor build(const std::string& name, const Arguments& a, Tensor p, Tensor y, const LossOptions& o) {
+Tensor loss_of(const std::string& name, const Arguments& a, Tensor p, Tensor y, const LossOptions& o) {
   static const std::map<std::string, Plain> plain{
       {"MeanSquaredError", mean_squared_error},
       {"MeanAbsoluteError", mean_absolute_error},
@@ -115,14 +115,14 @@ LossOptions options_of(const Arguments& a, Graph& graph) {
 
 // The loss of one row of the file with `reduction`, when given, in place of the row's.
 Numbers loss_of(const golden::Row& row, const Arguments& a, std::optional<Reduction> reduction) {
-  const Batch& b = batch(row.at("input"));
+  const LossBatch& b = batch(row.at("input"));
   Graph graph;
   const bool sparse = b.labels_shape.rank() == 1;
   const Tensor y = feed(graph, "y", b.labels_shape, sparse ? DType::kI32 : DType::kF32);
   const Tensor p = feed(graph, "p", b.prediction_shape);
   LossOptions o = options_of(a, graph);
   if (reduction) o.reduction = *reduction;
-  const Tensor loss = build(row.at("loss"), a, p, y, o);
+  const Tensor loss = loss_of(row.at("loss"), a, p, y, o);
   if (!loss) return {};
   EXPECT_EQ(loss.dtype(), DType::kF32);
   model_testing::Feeds feeds{{"y", b.labels}, {"p", b.prediction}};
@@ -154,7 +154,7 @@ TEST(Losses, HaveTheGradientOfTheirValue) {
     if (row.at("input") == "E" || row.at("loss") == "MeanAbsolutePercentageError") continue;  // clipped; huge
     if (row.at("input") == "R" && row.at("loss") == "MeanSquaredLogarithmicError") continue;  // clipped
     SCOPED_TRACE(row.at("input") + " " + row.at("loss") + " " + row.at("arguments"));
-    const Batch& b = batch(row.at("input"));
+    const LossBatch& b = batch(row.at("input"));
     Numbers prediction = b.prediction;
     for (size_t i = 0; i < prediction.size(); ++i)
       prediction[i] += 0.003 * static_cast<double>(i + 1);  // off the kinks
@@ -165,7 +165,7 @@ TEST(Losses, HaveTheGradientOfTheirValue) {
     LossOptions o = options_of(a, graph);
     o.reduction = Reduction::kNone;
     // the per-sample losses are f32: differences of a batch of one would drown in their rounding
-    const Tensor loss = reduce_sum(build(row.at("loss"), a, p, y, o));
+    const Tensor loss = reduce_sum(loss_of(row.at("loss"), a, p, y, o));
     Session session(graph, {loss, gradients(loss, {p})[0]});
     const Numbers gradient = session.run({{"y", b.labels}, {"p", prediction}})[1];
     for (size_t i = 0; i < prediction.size(); ++i) {

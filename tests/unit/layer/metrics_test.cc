@@ -21,7 +21,7 @@ using model_testing::error_of;
 using model_testing::feed;
 using model_testing::Session;
 
-struct Batch {
+struct MetricBatch {
   Shape labels_shape;
   Numbers labels;
   Shape scores_shape;
@@ -29,8 +29,8 @@ struct Batch {
 };
 
 // The two batches of each input that the file's first line lists.
-const std::vector<Batch>& batches(const std::string& name) {
-  static const std::map<std::string, std::vector<Batch>> all{
+const std::vector<MetricBatch>& batches(const std::string& name) {
+  static const std::map<std::string, std::vector<MetricBatch>> all{
       {"B", {{{4}, {0, 1, 1, 0}, {4}, {0.1, 0.6, 0.5, 0.7}, {1, 2, 0.5, 1}}, {{2}, {1, 0}, {2}, {0.9, 0.3}, {3, 0}}}},
       {"R", {{{2, 2}, {0, 1, 2, -3}, {2, 2}, {0.5, 0.5, 2, -1}, {1, 3}}, {{1, 2}, {0.5, 4}, {1, 2}, {-0.5, 6}, {2}}}},
       {"C",
@@ -46,7 +46,7 @@ const std::vector<Batch>& batches(const std::string& name) {
   return all.at(name);
 }
 
-using Build = std::function<Metric(Tensor labels, Tensor scores, Tensor weight)>;
+using BuildMetric = std::function<Metric(Tensor labels, Tensor scores, Tensor weight)>;
 
 LossOptions each(double smoothing = 0) {
   LossOptions o;
@@ -56,7 +56,7 @@ LossOptions each(double smoothing = 0) {
 }
 
 // A metric of Keras's name; nothing when it is none that Tenon has.
-Build build(const std::string& name, const Arguments& a) {
+BuildMetric metric_of(const std::string& name, const Arguments& a) {
   const int64_t k = static_cast<int64_t>(number(a, "k", 5));
   const double threshold = number(a, "threshold", 0.5), smoothing = number(a, "label_smoothing", 0);
   const bool logits = flag(a, "from_logits");
@@ -90,7 +90,7 @@ Build build(const std::string& name, const Arguments& a) {
   return {};
 }
 
-Numbers totals(const Batch& b, const Build& metric, bool weighted) {
+Numbers totals(const MetricBatch& b, const BuildMetric& metric, bool weighted) {
   Graph graph;
   const bool sparse = b.labels_shape.rank() < b.scores_shape.rank();
   const Tensor y = feed(graph, "y", b.labels_shape, sparse ? DType::kI64 : DType::kF32);
@@ -104,18 +104,18 @@ Numbers totals(const Batch& b, const Build& metric, bool weighted) {
 }
 
 // Keras takes the mean over the last axis even of a vector: a batch of it is one value. Ours counts its samples.
-bool counts_batches(const Batch& b, const std::string& metric) {
+bool counts_batches(const MetricBatch& b, const std::string& metric) {
   return b.scores_shape.rank() == 1 && (metric == "BinaryCrossentropy" || metric == "Hinge");
 }
 
 TEST(Metrics, GiveKerasNumbersOverTwoBatches) {
   int seen = 0;
   for (const golden::Row& row : golden::rows("metrics.csv")) {
-    const Build metric = build(row.at("metric"), golden::arguments(row.at("arguments")));
+    const BuildMetric metric = metric_of(row.at("metric"), golden::arguments(row.at("arguments")));
     if (!metric || row.at("input") == "-" || row.at("input") == "L") continue;
     SCOPED_TRACE(row.at("input") + " " + row.at("metric") + " " + row.at("arguments") + " " + row.at("weighted"));
     Numbers sum{0, 0};
-    for (const Batch& b : batches(row.at("input"))) {
+    for (const MetricBatch& b : batches(row.at("input"))) {
       Numbers each = totals(b, metric, row.at("weighted") == "yes");
       if (counts_batches(b, row.at("metric"))) each = {each[0] / each[1], 1};
       sum[0] += each[0], sum[1] += each[1];

@@ -3,10 +3,8 @@
 
 #include "unit/op/op_testing.h"
 
-namespace tenon {
+namespace tenon::op_testing {
 namespace {
-
-using namespace op_testing;
 
 struct Case {
   Activation act;
@@ -219,4 +217,4 @@ TEST(Epilogue, KeepsDtypesThroughLowering) {
 }
 
 }  // namespace
-}  // namespace tenon
+}  // namespace tenon::op_testing

@@ -3,10 +3,8 @@
 
 #include "unit/op/op_testing.h"
 
-namespace tenon {
+namespace tenon::op_testing {
 namespace {
-
-using namespace op_testing;
 
 constexpr double kEps = 1e-3;
 
@@ -199,4 +197,4 @@ TEST(LayerNorm, KeepsDtypesThroughLoweringAndNamesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tenon
+}  // namespace tenon::op_testing

@@ -3,10 +3,8 @@
 
 #include "unit/op/op_testing.h"
 
-namespace tenon {
+namespace tenon::op_testing {
 namespace {
-
-using namespace op_testing;
 
 // Pooling of one channel [h,w] by the definition.
 struct Plain {
@@ -139,4 +137,4 @@ TEST(Pooling, KeepsDtypesThroughLowering) {
 }
 
 }  // namespace
-}  // namespace tenon
+}  // namespace tenon::op_testing

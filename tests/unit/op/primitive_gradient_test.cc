@@ -3,10 +3,8 @@
 
 #include "unit/op/op_testing.h"
 
-namespace tenon {
+namespace tenon::op_testing {
 namespace {
-
-using namespace op_testing;
 
 Build unary(Tensor (*f)(Tensor)) {
   return [f](const Tensors& in) { return Tensors{f(in[0])}; };
@@ -194,4 +192,4 @@ TEST(PrimitiveGradient, OfMixedPrecisionHasTheOperandsDtype) {
 }
 
 }  // namespace
-}  // namespace tenon
+}  // namespace tenon::op_testing

@@ -3,10 +3,8 @@
 
 #include "unit/op/op_testing.h"
 
-namespace tenon {
+namespace tenon::op_testing {
 namespace {
-
-using namespace op_testing;
 
 Feed i64_scalar(double v) { return of(DType::kI64, {}, {v}); }
 
@@ -94,4 +92,4 @@ TEST(Selection, KeepsDtypesThroughLowering) {
 }
 
 }  // namespace
-}  // namespace tenon
+}  // namespace tenon::op_testing

@@ -5,10 +5,8 @@
 #include "compile/rewrite.h"
 #include "unit/op/op_testing.h"
 
-namespace tenon {
+namespace tenon::op_testing {
 namespace {
-
-using namespace op_testing;
 
 // x f32[2,3] is input 0; s f32[] input 1.
 struct Sketch {
@@ -188,4 +186,4 @@ TEST(Lowering, GivesTheNodesOfACompositeItsNameAndPhase) {
 }
 
 }  // namespace
-}  // namespace tenon
+}  // namespace tenon::op_testing

@@ -3,10 +3,8 @@
 
 #include "unit/op/op_testing.h"
 
-namespace tenon {
+namespace tenon::op_testing {
 namespace {
-
-using namespace op_testing;
 
 constexpr int64_t kNever = INT64_MIN;
 
@@ -160,4 +158,4 @@ TEST(Softmax, KeepsDtypesThroughLowering) {
 }
 
 }  // namespace
-}  // namespace tenon
+}  // namespace tenon::op_testing

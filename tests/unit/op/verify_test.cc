@@ -3,10 +3,8 @@
 
 #include "unit/op/op_testing.h"
 
-namespace tenon {
+namespace tenon::op_testing {
 namespace {
-
-using namespace op_testing;
 
 std::string binary_error(Tensor (*f)(Tensor, Tensor), const Type& a, const Type& b) {
   return error_of([f](const Tensors& in) { return Tensors{f(in[0], in[1])}; }, {a, b});
@@ -160,4 +158,4 @@ TEST(Activations, HaveNamesBothWays) {
 }
 
 }  // namespace
-}  // namespace tenon
+}  // namespace tenon::op_testing

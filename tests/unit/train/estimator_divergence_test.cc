@@ -7,7 +7,7 @@ namespace tenon {
 namespace {
 
 // y = w x + b by gradient descent; the learning rate and an added loss are parameters.
-EstimatorSpec line(const Features& features, const Tensor& labels, Mode mode, const Params& params) {
+EstimatorSpec diverging_line(const Features& features, const Tensor& labels, Mode mode, const Params& params) {
   const Tensor y = dense(features["x"], {.units = 1, .kernel_initializer = constant_initializer(0.5)});
   EstimatorSpec spec{.mode = mode, .predictions = {{"y", y}}};
   if (mode == Mode::kPredict) return spec;
@@ -18,7 +18,7 @@ EstimatorSpec line(const Features& features, const Tensor& labels, Mode mode, co
   return spec;
 }
 
-Dataset data(bool repeat) {
+Dataset four_points(bool repeat) {
   const std::vector<float> x{1, 2, 3, 4}, y{3, 5, 7, 9};
   return Dataset::from_memory(
              {memory_feature<float>("x", DType::kF32, {1}, x), memory_feature<float>("label", DType::kF32, {1}, y)},
@@ -30,18 +30,18 @@ RunConfig every_step(const std::string& dir) { return cpu(dir, {.save_checkpoint
 
 Result<TrainResult> train(const std::string& dir, double rate, int64_t steps, Params more = {}) {
   more.set("rate", rate);
-  return Estimator(line, every_step(dir), more).train({.input = data(true), .max_steps = steps});
+  return Estimator(diverging_line, every_step(dir), more).train({.input = four_points(true), .max_steps = steps});
 }
 
 // Whether training with an ordinary rate goes on; what is set aside costs one failure.
-testing::AssertionResult recovers(const std::string& dir) {
+::testing::AssertionResult recovers(const std::string& dir) {
   for (int attempt = 0; attempt < 2; ++attempt) {
-    Estimator estimator(line, cpu(dir), {{"rate", 0.05}});
-    const auto r = estimator.train({.input = data(true), .max_steps = 100});
-    if (r.ok()) return testing::AssertionSuccess();
-    if (attempt > 0) return testing::AssertionFailure() << r.status().message();
+    Estimator estimator(diverging_line, cpu(dir), {{"rate", 0.05}});
+    const auto r = estimator.train({.input = four_points(true), .max_steps = 100});
+    if (r.ok()) return ::testing::AssertionSuccess();
+    if (attempt > 0) return ::testing::AssertionFailure() << r.status().message();
   }
-  return testing::AssertionFailure();
+  return ::testing::AssertionFailure();
 }
 
 TEST(EstimatorDivergence, TrainingCanGoOnWhateverStepWasSavedLast) {
@@ -79,15 +79,16 @@ TEST(EstimatorDivergence, WithoutASoundCheckpointItStartsAnew) {
   const auto r = train(dir.path(), 0.01, 5);
   ASSERT_FALSE(r.ok());
   EXPECT_MESSAGE(r.status(), "training starts anew");
-  EXPECT_EQ(Estimator(line, cpu(dir.path())).global_step().take(), 0);
+  EXPECT_EQ(Estimator(diverging_line, cpu(dir.path())).global_step().take(), 0);
   EXPECT_EQ(train(dir.path(), 0.01, 5).take().global_step, 5);
 }
 
 TEST(EstimatorDivergence, EvaluationThatFindsItSetsItAside) {
   TemporaryDirectory dir;
   check(train(dir.path(), 0.01, 3).status());
-  Estimator estimator(line, cpu(dir.path()), {{"rate", 1e25}});
-  const auto r = train_and_evaluate(estimator, {.input = data(true), .max_steps = 4}, {.input = data(false)});
+  Estimator estimator(diverging_line, cpu(dir.path()), {{"rate", 1e25}});
+  const auto r =
+      train_and_evaluate(estimator, {.input = four_points(true), .max_steps = 4}, {.input = four_points(false)});
   ASSERT_FALSE(r.ok());
   EXPECT_MESSAGE(r.status(), "evaluation: the loss is");
   EXPECT_MESSAGE(r.status(), "now called diverged.ckpt-4");
@@ -100,7 +101,9 @@ TEST(EstimatorDivergence, AHighRateOrABadInputLeavesSoundCheckpointsAlone) {
   const std::string before = dir.read("checkpoint");
   const auto keep_few = [&](double rate, Params more) {
     more.set("rate", rate);
-    return Estimator(line, cpu(dir.path()), more).train({.input = data(true), .max_steps = 50}).status();
+    return Estimator(diverging_line, cpu(dir.path()), more)
+        .train({.input = four_points(true), .max_steps = 50})
+        .status();
   };
   const Status high = keep_few(1e25, {});
   ASSERT_FALSE(high.ok());

@@ -4,7 +4,7 @@
 namespace tenon {
 namespace {
 
-class EstimatorEvaluate : public testing::Test {
+class EstimatorEvaluate : public ::testing::Test {
  protected:
   EstimatorEvaluate() { check(estimator_.train({.input = examples(8, training_input(4)), .max_steps = 1}).status()); }
 

@@ -32,10 +32,6 @@ TEST_P(BackendViolation, IsNamed) {
   ::signal(SIGUSR2, SIG_DFL);
 }
 
-#define CASE(name, line, ...)                                                                     \
-  Case {                                                                                          \
-#name, line, [](World & world) { [[maybe_unused]] const tenon_backend& t = world.t; __VA_ARGS__ } \
-  }
 #define VIOLATE(call) world.violate([&] { return call; })
 
 tenon_status count_units(World& world) {
@@ -115,7 +111,7 @@ const Case kStates[] = {
 };
 INSTANTIATE_TEST_SUITE_P(States, BackendViolation, testing::ValuesIn(kStates), name_of);
 
-const Case kDevices[] = {
+const Case kBackendDevices[] = {
     CASE(enumerate_none, "enumerate: answered OK with no unit, expected UNAVAILABLE and why",
          VIOLATE(count_units(world));),
     CASE(enumerate_more, "enumerate: filled 9 units, there was room for 3", VIOLATE(list_units(world));),
@@ -131,7 +127,7 @@ const Case kDevices[] = {
          VIOLATE(open(world, 0x100000100));),
     CASE(stats_size, "stats: set struct_size 56, there was room for 48", VIOLATE(stats(world));),
 };
-INSTANTIATE_TEST_SUITE_P(Devices, BackendViolation, testing::ValuesIn(kDevices), name_of);
+INSTANTIATE_TEST_SUITE_P(Devices, BackendViolation, testing::ValuesIn(kBackendDevices), name_of);
 
 const Case kPrograms[] = {
     CASE(supports_answer, "supports: answered 9 for node 0, expected 0 to 2",
@@ -159,7 +155,7 @@ const Case kPrograms[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Programs, BackendViolation, testing::ValuesIn(kPrograms), name_of);
 
-const Case kMemory[] = {
+const Case kBackendMemory[] = {
     CASE(alloc_null, "buffer_alloc: answered OK without a buffer", VIOLATE(alloc(world, 0));),
     CASE(alloc_again, "buffer_alloc: gave the handle of buffer #N, which is alive, once more",
          VIOLATE(alloc(world, 0));),
@@ -173,9 +169,9 @@ const Case kMemory[] = {
          (void)world.buffer({4}, TENON_DESC_HOST); fake::set_fault("alloc-overlaps");
          VIOLATE(alloc(world, TENON_DESC_HOST));),
 };
-INSTANTIATE_TEST_SUITE_P(Memory, BackendViolation, testing::ValuesIn(kMemory), name_of);
+INSTANTIATE_TEST_SUITE_P(Memory, BackendViolation, testing::ValuesIn(kBackendMemory), name_of);
 
-const Case kQueues[] = {
+const Case kBackendQueues[] = {
     CASE(queue_null, "queue_create: answered OK without a queue", tenon_queue* q = nullptr;
          VIOLATE(t.queue_create(world.device, 0, &q));),
     CASE(queue_flags, "queue_create: took a queue_create's flags, with flags 2, of which it cannot know 2",
@@ -193,7 +189,7 @@ const Case kQueues[] = {
          ASSERT_EQ(world.submit().code, TENON_OK);
          VIOLATE(t.wait(world.queue, world.ticket, 5));),
 };
-INSTANTIATE_TEST_SUITE_P(Queues, BackendViolation, testing::ValuesIn(kQueues), name_of);
+INSTANTIATE_TEST_SUITE_P(Queues, BackendViolation, testing::ValuesIn(kBackendQueues), name_of);
 
 // Two entries: `first` makes the state that the second one then denies.
 TEST(BackendViolationInTime, WaitForEverDoesNotTimeOut) {
@@ -388,6 +384,8 @@ TEST(Validation, InitIsHeldToTheSameRules) {
   // That host was the last to be told: the table that the other tests use keeps its own.
   EXPECT_EQ(plugin::validate_init(nullptr, nobody, "fake", nullptr).code, TENON_ABI);
 }
+
+#undef VIOLATE
 
 }  // namespace
 }  // namespace tenon::validation_testing

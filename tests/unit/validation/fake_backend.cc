@@ -295,6 +295,7 @@ tenon_status trace(tenon_device*, const tenon_sink* to) {
   return kOk;
 }
 
+#undef TENON_FAKE_ENTRY
 }  // namespace
 
 void set_fault(const std::string& name) {

@@ -36,11 +36,6 @@ TEST_P(HostViolation, IsNamed) {
   world.violate_void([&] { call; }); \
   EXPECT_EQ(forwarded(), before)
 
-#define CASE(name, line, ...)                                                                     \
-  Case {                                                                                          \
-#name, line, [](World & world) { [[maybe_unused]] const tenon_backend& t = world.t; __VA_ARGS__ } \
-  }
-
 template <class T>
 T* wild() {
   static int memory[16];
@@ -53,7 +48,7 @@ tenon_status alloc(World& world, const tenon_desc& d) {
   return world.t.buffer_alloc(world.device, &d, &out, &memory);
 }
 
-const Case kDevices[] = {
+const Case kHostDevices[] = {
     CASE(no_count, "enumerate: passes no count", VIOLATE(t.enumerate(t.self, nullptr, nullptr, 0, nullptr));),
     CASE(small_stride, "enumerate: passes units with a stride of 100, expected 192 or more", uint32_t n = 1;
          std::vector<tenon_unit> units(1); VIOLATE(t.enumerate(t.self, nullptr, units.data(), 100, &n));),
@@ -97,9 +92,9 @@ const Case kDevices[] = {
          ASSERT_EQ(t.trace(world.device, &s).code, TENON_OK); VIOLATE(t.trace(world.device, &s));
          (void)t.trace(world.device, nullptr);),
 };
-INSTANTIATE_TEST_SUITE_P(Devices, HostViolation, testing::ValuesIn(kDevices), name_of);
+INSTANTIATE_TEST_SUITE_P(Devices, HostViolation, testing::ValuesIn(kHostDevices), name_of);
 
-const Case kMemory[] = {
+const Case kHostMemory[] = {
     CASE(unknown_dtype, "buffer_alloc: allocates elements of dtype 77, which there is not",
          tenon_desc d = World::desc({4});
          d.dtype = 77; VIOLATE(alloc(world, d));),
@@ -130,9 +125,9 @@ const Case kMemory[] = {
     CASE(frees_what_is_no_handle, "buffer_free: passes as buffer what was never a handle",
          VIOLATE_VOID(t.buffer_free(wild<tenon_buffer>()));),
 };
-INSTANTIATE_TEST_SUITE_P(Memory, HostViolation, testing::ValuesIn(kMemory), name_of);
+INSTANTIATE_TEST_SUITE_P(Memory, HostViolation, testing::ValuesIn(kHostMemory), name_of);
 
-const Case kQueues[] = {
+const Case kHostQueues[] = {
     CASE(two_destinations, "copy: sets both of dst and dst_host", tenon_copy c = world.write_x(); c.dst_host = &c;
          VIOLATE(t.copy(world.queue, &c, &world.ticket));),
     CASE(no_source, "copy: sets none of src and src_host", tenon_copy c = world.write_x(); c.src_host = nullptr;
@@ -168,7 +163,7 @@ const Case kQueues[] = {
          ASSERT_EQ(world.submit().code, TENON_OK);
          VIOLATE(t.wait(world.queue, 9, UINT64_MAX));),
 };
-INSTANTIATE_TEST_SUITE_P(Queues, HostViolation, testing::ValuesIn(kQueues), name_of);
+INSTANTIATE_TEST_SUITE_P(Queues, HostViolation, testing::ValuesIn(kHostQueues), name_of);
 
 // Calls run with arguments that this spoils.
 #define RUN(...)                                                             \
@@ -345,6 +340,10 @@ TEST(HostViolationInFeed, TheQueueAndWhatRunUsesAreTaken) {
   EXPECT_NE(lines()[1].find(" while another thread is in run"), std::string::npos) << lines()[1];
   EXPECT_NE(lines()[2].find(", which another call uses"), std::string::npos) << lines()[2];
 }
+
+#undef RUN
+#undef VIOLATE
+#undef VIOLATE_VOID
 
 }  // namespace
 }  // namespace tenon::validation_testing

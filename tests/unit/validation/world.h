@@ -64,6 +64,10 @@ struct Case {
   const char* line;  // without who did it
   void (*act)(World&);
 };
+#define CASE(name, line, ...)                                                                     \
+  Case {                                                                                          \
+#name, line, [](World & world) { [[maybe_unused]] const tenon_backend& t = world.t; __VA_ARGS__ } \
+  }
 inline std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
 inline std::string name_of(const testing::TestParamInfo<Case>& info) { return info.param.name; }
 
