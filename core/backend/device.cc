@@ -126,7 +126,7 @@ tenon_options abi_options(const CompileOptions& o) {
   return out;
 }
 
-ProgramInfo from_abi(const tenon_info& i) {
+ProgramInfo info_of(const tenon_info& i) {
   ProgramInfo out;
   out.argument_bytes = i.argument_bytes;
   out.result_bytes = i.result_bytes;
@@ -172,11 +172,11 @@ Result<Program> Device::compile(const GraphImage& graph, const CompileOptions& o
   filled.struct_size = sizeof filled;
   Program program;
   const tenon_status status = backend_.compile(handle_, graph.flat(), &o, &program.handle_, &filled);
-  if (info) *info = from_abi(filled);
+  if (info) *info = info_of(filled);
   TENON_TRY(from_abi(status, name_, "compile"));
   if (!program.handle_) return broken(name_, "compile gave no program");
   program.device_ = shared_from_this();
-  program.info_ = from_abi(filled);
+  program.info_ = info_of(filled);
   return program;
 }
 

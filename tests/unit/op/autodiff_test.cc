@@ -3,10 +3,8 @@
 
 #include "unit/op/op_testing.h"
 
-namespace tenon {
+namespace tenon::op_testing {
 namespace {
-
-using namespace op_testing;
 
 Tensor feed(Graph& graph, const Type& type, const std::string& name = "x") {
   return Tensor(&graph, graph.add_input(type, Role::kFeed, name));
@@ -118,4 +116,4 @@ TEST(Gradients, RefuseAVariableThatWasNeverSet) {
 }
 
 }  // namespace
-}  // namespace tenon
+}  // namespace tenon::op_testing
