@@ -38,6 +38,30 @@ Tensors tensors(Graph& graph, const std::vector<ValueId>& ids) {
   return out;
 }
 
+bool is_zero(const Graph& graph, ValueId id) {
+  const Node* node = graph.defining_node(id);
+  if (!node || node->op != "constant") return false;
+  return std::get<std::string>(*find_attr(node->attrs, "value")).find_first_not_of('\0') == std::string::npos;
+}
+
+// `dense` and what `sparse` adds to zeros, as one scatter: an embedding's gradient stays rows where its matrix has a
+// dense gradient too. Nothing when `sparse` is no such scatter.
+Tensor scattered_into(Tensor dense, Tensor sparse) {
+  Graph& graph = *sparse.graph();
+  const Node* node = graph.defining_node(sparse.id());
+  if (!node || node->op != "scatter" || !is_zero(graph, node->operands[0])) return {};
+  const AttrReader a(node->attrs);
+  if (a.enumerator("kind") != static_cast<int>(ScatterKind::kAdd)) return {};
+  const Tensor i(&graph, node->operands[1]), u(&graph, node->operands[2]);
+  return scatter(dense, i, u, a.i64("axis"), a.i64("batch"), ScatterKind::kAdd);
+}
+
+Tensor gradient_sum(Tensor a, Tensor b) {
+  if (const Tensor sum = scattered_into(a, b)) return sum;
+  if (const Tensor sum = scattered_into(b, a)) return sum;
+  return add(a, b);
+}
+
 class Backward {
  public:
   Backward(Graph& graph, Tensor loss, const Tensors& variables) : graph_(graph) {
@@ -113,7 +137,7 @@ class Backward {
   void accumulate(const Node& node, ValueId id, Tensor g) {
     if (!(g.type() == graph_.type(id)))
       fail(describe(node), ": gradient is ", g.type().str(), ", expected ", graph_.type(id).str());
-    const Tensor sum = grads_[id] ? add(grads_[id], g) : g;
+    const Tensor sum = grads_[id] ? gradient_sum(grads_[id], g) : g;
     grads_[id] = sum;
   }
 

@@ -1,6 +1,7 @@
 // gradients(): accumulation, absent paths, decompositions and what new nodes carry.
 #include <cmath>
 
+#include "compile/rewrite.h"
 #include "unit/op/op_testing.h"
 
 namespace tenon::op_testing {
@@ -25,6 +26,30 @@ TEST(Gradients, AreCompleteAfterLongFanOut) {
     return gradients(reduce_sum(x), {in[0]});
   };
   expect_near(value(f, {f64({1}, {5})}), {1024});
+}
+
+// A matrix that embeds two inputs and projects the result: its gradient is one dense product, and rows added to it.
+TEST(Gradients, OfRowsAreAddedToADenseGradient) {
+  const auto loss = [](Tensor table, Tensor first, Tensor second) {
+    const Tensor x = gather(table, first, 0) + 2 * gather(table, second, 0);
+    return reduce_sum(square(dot(x, table, {.tb = true})));
+  };
+  Graph graph;
+  const Tensor table = feed(graph, {DType::kF32, {5, 3}});
+  const Tensor first = feed(graph, {DType::kI32, {4}}, "first"), second = feed(graph, {DType::kI32, {4}}, "second");
+  graph.results.push_back({gradients(loss(table, first, second), {table})[0].id()});
+  const Graph simple = simplify(graph);
+  EXPECT_EQ(count(simple, "scatter"), 2);
+  EXPECT_EQ(simple.defining_node(simple.results[0].value)->op, "scatter");
+  for (const Node& node : simple.nodes)
+    EXPECT_FALSE(node.op == "add" && simple.type(node.results[0]).shape == Shape({5, 3}));
+  // table = (1, 2, 3), x = table[0] + 2 table[2] = 7, loss = x^2 sum(table^2): 2 x^2 table[j] = 98 table[j] by the
+  // product, 2 x sum(table^2) = 196 once in row 0, twice in row 2 by the rows
+  const Build build = [&](const Tensors& in) {
+    const auto row = [&](int64_t r) { return full(*in[0].graph(), DType::kI32, {1}, static_cast<double>(r)); };
+    return gradients(loss(in[0], row(0), row(2)), {in[0]});
+  };
+  expect_near(value(build, {f64({3, 1}, {1, 2, 3})}), {98 + 196, 196, 294 + 392});
 }
 
 TEST(Gradients, OfUnusedVariablesAreEmpty) {

@@ -46,9 +46,15 @@ Tensor sepconv(Tensor x, Mode) {
   return three(global_average_pool2d(average_pool2d(x, {.pool_size = 3, .strides = 2, .padding = same})));
 }
 
+Tensor attention(Tensor x, Mode mode) {
+  x = x + multi_head_attention(x, x, mode, {.num_heads = 2, .key_dim = 4, .kernel_initializer = &golden_kernel});
+  return three(global_average_pool1d(layer_normalization(x)));
+}
+
 std::optional<Model> model_of(const std::string& name, int64_t parameters) {
   if (name == "mlp") return Model{{(parameters - 35) / 8}, mlp};
   if (name == "cnn") return Model{{8, 8, 2}, cnn};
+  if (name == "attention") return Model{{5, 8}, attention};
   if (name == "sepconv") return Model{{8, 8, 2}, sepconv};
   return {};
 }
@@ -125,7 +131,7 @@ TEST(Training, TakesKerasLossesForTenUpdates) {
     check(row, *model, *optimizer);
     ++seen;
   }
-  EXPECT_EQ(seen, 16);
+  EXPECT_EQ(seen, 18);
 }
 
 }  // namespace

@@ -30,6 +30,24 @@ Ours pooling() {
   return {{"strides", none(!o.strides)}, {"padding", padding(o.padding)}};
 }
 
+// Kernels are drawn as the matrices that they are: with one head, key_dim 4 and 4 inputs, 4 by 4.
+Ours attention(const Shape& sequence) {
+  const MultiHeadAttentionOptions o{.num_heads = 1, .key_dim = 4};
+  const auto build = [=](Tensor x) { multi_head_attention(x, x, Mode::kTrain, o); };
+  const Default kernel{"what the layer does", [=](const std::string& golden) {
+                         const Graph graph = graph_of(build, sequence);
+                         const Variable* v = graph.find_variable("multi_head_attention/query/kernel");
+                         return golden == "glorot_uniform" && v && same(v->initializer, glorot_uniform({4, 4}));
+                       }};
+  return {{"value_dim", none(o.value_dim == 0)},
+          {"dropout", number(o.dropout)},
+          {"use_bias", flag(o.use_bias)},
+          {"output_shape", none(o.output_shape == 0)},
+          {"kernel_initializer", kernel},
+          {"bias_initializer", first_value("bias", build, sequence)},
+          {"kernel_regularizer", penalty(o.kernel_regularizer)}};
+}
+
 }  // namespace
 
 Table layers() {
@@ -127,6 +145,7 @@ Table layers() {
       {"RMSNormalization", {{"axis", number(-1)}, {"epsilon", number(RmsNormOptions().epsilon)}}},
   };
   const Shape sequence{2, 8, 4};
+  t["MultiHeadAttention"] = attention(sequence);
   const auto keep = [](auto pool, const Shape& shape) -> Ours {
     return {{"keepdims", call([=](Tensor x) { pool(x, false); }, [=](Tensor x, double v) { pool(x, v != 0); }, shape)}};
   };
