@@ -8,6 +8,8 @@ PACKAGES ?= yes
 KILLS ?= 50
 STEPS ?= 2000
 BATCH ?= 128
+ROUNDS ?= 3
+THREADS ?= 2
 CASES ?= mlp_tiny mlp_mnist mnist_cnn flowers180 flowers299 resnet20 resnet18 resnet50 resnet50_infer \
   transformer_small transformer_base transformer_base_d0
 
@@ -20,7 +22,7 @@ endif
 # sdk/example is kept by hand, to be read on few pages; sdk/abi-history is never touched again.
 SOURCES = git ls-files -- '*.c' '*.cc' '*.h' ':!sdk/example/*' ':!sdk/abi-history/*'
 
-.PHONY: help quickstart build check check-interop check-kill check-compiler install bench format tidy deb clean packages configure
+.PHONY: help quickstart build check check-interop check-kill check-compiler install bench bench-peers format tidy deb clean packages configure
 
 help:
 	@echo 'make quickstart          train a convolutional network on Fashion-MNIST, from nothing'
@@ -31,6 +33,7 @@ help:
 	@echo 'make check-compiler      the whole conformance suite on the example that compiles graphs (10 minutes)'
 	@echo 'make install PREFIX=DIR  install the runner, backends, library, headers, CMake packages'
 	@echo 'make bench [CASES=..]    time training steps and the input pipeline'
+	@echo 'make bench-peers         time other frameworks on the same cases (CASES=.. ROUNDS=3 THREADS=2 PEERS=..)'
 	@echo 'make format              rewrite the sources with clang-format'
 	@echo 'make tidy                read the sources with clang-tidy'
 	@echo 'make deb                 a Debian package in $(RELEASE)'
@@ -80,6 +83,15 @@ bench: build
 	@cmake --build $(RELEASE) --parallel $(JOBS) --target bench/all
 	@for case in $(CASES); do $(TENON) bench step $$case || exit 1; done
 	@$(RELEASE)/bin/input_bench
+
+# Beside other frameworks, which a virtual environment under build/ gets.
+bench-peers: build
+ifneq ($(PACKAGES),no)
+	@share/install_packages.sh peers
+endif
+	@bench/peers/setup.sh build/peers/venv
+	@python3 bench/peers/compare.py --tenon $(TENON) --python build/peers/venv/bin/python --out build/peers/results \
+	  --cases $(CASES) --rounds $(ROUNDS) --threads $(THREADS) $(if $(PEERS),--peers $(PEERS))
 
 format:
 ifneq ($(PACKAGES),no)

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Installs the Debian packages that Tenon needs, and only those that are missing.
 #
-#   share/install_packages.sh build                      compiler, build tools and libraries
-#   share/install_packages.sh data                       the images that `make quickstart` trains on
-#   share/install_packages.sh format tidy interop deb    what these make targets use
+#   share/install_packages.sh build                            compiler, build tools and libraries
+#   share/install_packages.sh data                             the images that `make quickstart` trains on
+#   share/install_packages.sh format tidy interop peers deb    what these make targets use
 #
 # Runs as root, or with sudo where it is there; says what it installs. With nothing missing it is done at once.
 set -eu
@@ -22,9 +22,11 @@ packages_of() {
     format) echo clang-format git ;;
     tidy) echo clang-tidy ;;
     interop) echo python3-venv ca-certificates ;;
+    # headers of Python: a peer compiles its kernels
+    peers) echo g++ python3-venv python3-dev ca-certificates ;;
     deb) echo dpkg-dev file ;;
     *)
-      echo "install_packages: unknown set '$1'; expected build, data, format, tidy, interop or deb" >&2
+      echo "install_packages: unknown set '$1'; expected build, data, format, tidy, interop, peers or deb" >&2
       return 2
       ;;
   esac

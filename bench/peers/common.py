@@ -1,0 +1,88 @@
+"""What the peers' scripts share: arguments, which cores, time and memory, the line that they print."""
+import argparse
+import json
+import os
+import resource
+import statistics
+import sys
+import time
+
+from models import CASES, variants
+
+
+def cores(threads):
+    """`threads` of the cores that this process may use, at first one a physical core."""
+    allowed = sorted(os.sched_getaffinity(0))
+    seen, first, second = set(), [], []
+    for cpu in allowed:
+        try:
+            with open(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list") as f:
+                core = f.read()
+        except OSError:
+            core = cpu
+        (second if core in seen else first).append(cpu)
+        seen.add(core)
+    return set((first + second)[:threads])
+
+
+def seconds_since_process_start():
+    """Since the kernel made this process: what a user waits."""
+    with open("/proc/self/stat") as f:
+        ticks = float(f.read().rsplit(")", 1)[1].split()[19])  # the 22nd field, the second ends with ")"
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+
+
+class Program:
+    """A case, ready to run. `call()` starts `steps` steps and returns what `read` makes a number of."""
+
+    def __init__(self, call, read, steps, parameters, trainable):
+        self.call, self.read, self.steps = call, read, steps
+        self.parameters, self.trainable = int(parameters), int(trainable)
+
+    def run(self, calls):
+        for _ in range(calls):
+            out = self.call()
+        return self.read(out)
+
+
+def measure(program, seconds):
+    """Milliseconds a step of each round; a round is about a quarter of a second, read once at its end."""
+    first_loss = program.run(1)
+    first_step = seconds_since_process_start()
+    calls = 1
+    if seconds > 0:
+        program.run(1)
+        begun = time.perf_counter()
+        program.run(1)
+        calls = int(min(max(0.25 / max(time.perf_counter() - begun, 1e-9), 1), 1e6))
+    times = []
+    begun = time.perf_counter()
+    while len(times) < (3 if seconds > 0 else 1) or time.perf_counter() - begun < seconds:
+        start = time.perf_counter()
+        value = program.run(calls)
+        times.append((time.perf_counter() - start) * 1e3 / (calls * program.steps))
+    return {"min_ms": min(times), "median_ms": statistics.median(times), "rounds": len(times),
+            "first_step_s": first_step, "first_loss": first_loss, "loss": value}
+
+
+def main(peer, build, version):
+    """Runs `build(name, variant, threads)`, a Program, and prints one line of JSON. Both are called after the
+    environment is set, so that they may import the peer."""
+    parser = argparse.ArgumentParser(description=f"Times a case with {peer}.")
+    parser.add_argument("case", choices=CASES)
+    parser.add_argument("variant", help="one of those in models.py, variants()")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=3, help="no round starts after this; 0: one step more")
+    args = parser.parse_args()
+    known = variants(peer, args.case)
+    if args.variant not in known:
+        parser.error(f"{peer} does {args.case} as: {' '.join(known) or 'nothing'}; found {args.variant}")
+    os.sched_setaffinity(0, cores(args.threads))
+    os.environ["OMP_NUM_THREADS"] = str(args.threads)
+    program = build(args.case, args.variant, args.threads)
+    result = {"peer": peer, "version": version(), "case": args.case, "variant": args.variant, "threads": args.threads,
+              "parameters": program.parameters, "trainable": program.trainable, **measure(program, args.seconds),
+              "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+    print(json.dumps(result))
+    sys.stdout.flush()
+    os._exit(0)  # nothing of the peer's tear-down is measured, nor may it fail

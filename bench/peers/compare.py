@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Runs Tenon and its peers in turn on the same cases and prints a table. Needs the standard library alone.
+
+  compare.py --tenon build/release/bin/tenon --python build/peers/venv/bin/python --out build/peers/results \\
+      --cases mlp_tiny mnist_cnn [--rounds 3] [--threads 2] [--seconds 3] [--peers torch jax:scan]
+
+Every round runs each contestant once, in a process of its own. Results are written after each process.
+"""
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+
+import report
+from common import cores
+from models import CASES, PEERS, variants
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+# Allocations never go back to the system and lie in huge pages: without this the peers pay for fresh pages in every
+# step. One arena, because only the first one can grow beyond 64 MB.
+ENVIRONMENT = {
+    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1:glibc.malloc.mmap_max=0:glibc.malloc.arena_max=1"
+                      ":glibc.malloc.trim_threshold=1099511627776:glibc.malloc.top_pad=67108864",
+    "THP_MEM_ALLOC_ENABLE": "1",
+    "TF_CPP_MIN_LOG_LEVEL": "2",
+    "CUDA_VISIBLE_DEVICES": "",
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description="Times Tenon beside its peers.")
+    parser.add_argument("--cases", nargs="+", default=list(CASES), choices=CASES, metavar="CASE")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=3, help="of each process, after its first step")
+    parser.add_argument("--peers", nargs="+", default=list(PEERS), help="peers, or PEER:VARIANT")
+    parser.add_argument("--tenon", default="build/release/bin/tenon")
+    parser.add_argument("--python", default="build/peers/venv/bin/python")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/peers/results"))
+    parser.add_argument("--timeout", type=float, default=1800, help="seconds after which a process has failed")
+    parser.add_argument("--peak", type=float, help="GFLOP/s of this machine, rather than measured")
+    args = parser.parse_args()
+    args.peers = [p for word in args.peers for p in word.split(",") if p]
+    for peer in args.peers:
+        if peer.split(":")[0] not in PEERS:
+            parser.error(f"--peers: expected {' '.join(PEERS)}, found {peer}")
+    if args.rounds < 1 or args.threads < 1:
+        parser.error("--rounds and --threads are at least 1")
+    return args
+
+
+def run(command, environment, args):
+    """Standard output, or None and why, and the largest memory in MB."""
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        try:
+            process = subprocess.Popen(command, stdout=out, stderr=err, env={**os.environ, **environment},
+                                       start_new_session=True,
+                                       preexec_fn=lambda: os.sched_setaffinity(0, cores(args.threads)))
+        except OSError as e:
+            return None, f"{command[0]}: {e.strerror}", 0
+        timed_out = threading.Event()
+
+        def stop():
+            timed_out.set()
+            os.killpg(process.pid, signal.SIGKILL)
+
+        timer = threading.Timer(args.timeout, stop)
+        timer.start()
+        try:
+            _, status, usage = os.wait4(process.pid, 0)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+        finally:
+            timer.cancel()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        for f in (out, err):
+            f.seek(0)
+        text, complaints = out.read(), err.read()
+    if timed_out.is_set():
+        return None, f"not finished after {args.timeout:g} s", 0
+    if process.returncode != 0:
+        return None, why(process.returncode, complaints), 0
+    return text, "", usage.ru_maxrss / 1024
+
+
+def why(code, complaints):
+    if code < 0:
+        return f"ended by {signal.Signals(-code).name}"
+    lines = [line.strip() for line in complaints.splitlines() if line.strip()]
+    return f"exit code {code}: {lines[-1][:160] if lines else 'no words'}"
+
+
+def time_once(peer, variant, case, args):
+    """One process: what it measured, or {"error": why}."""
+    if peer == "tenon":
+        command = [args.tenon, "bench", "step", case, "--rounds", "1000", "--max_seconds", str(args.seconds),
+                   "--threads", str(args.threads), "--json"]
+        text, error, memory = run(command, {}, args)
+    else:
+        command = [args.python, str(HERE / f"{peer}_peer.py"), case, variant, "--threads", str(args.threads),
+                   "--seconds", str(args.seconds)]
+        text, error, memory = run(command, {**ENVIRONMENT, "TORCHINDUCTOR_CACHE_DIR": str(args.inductor)}, args)
+    if text is None:
+        return {"error": error}
+    try:
+        result = json.loads(text.strip().splitlines()[-1])
+        kept = {key: result[key] for key in ("min_ms", "median_ms", "first_step_s", "parameters")}
+    except (ValueError, IndexError, KeyError, TypeError):
+        return {"error": "printed no result"}
+    return {**kept, "version": result.get("version", ""), "loss": result.get("loss"), "peak_rss_mb": memory}
+
+
+def contestants(case, peers):
+    """Tenon and the variants that were asked for, each a pair."""
+    out = [("tenon", "")]
+    for wanted in peers:
+        peer, _, variant = wanted.partition(":")
+        out += [(peer, v) for v in variants(peer, case) if variant in ("", v)]
+    return out
+
+
+def peak_of(args):
+    """GFLOP/s, or None where there is no compiler."""
+    if args.peak:
+        return args.peak
+    program = args.out / "fma_peak"
+    try:
+        subprocess.run(["cc", "-O3", "-march=native", "-pthread", str(HERE / "fma_peak.c"), "-o", str(program)],
+                       check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    text, _, _ = run([str(program.resolve()), str(args.threads)], {}, args)
+    return float(text) if text else None
+
+
+def measure_case(case, results, args, write):
+    rows = results["cases"].setdefault(case, [])
+    dropped = set()
+    for number in range(args.rounds):
+        for peer, variant in contestants(case, args.peers):
+            if (peer, variant) in dropped:
+                continue
+            print(f"{case}: round {number + 1} of {args.rounds}, {peer} {variant}".rstrip(), file=sys.stderr)
+            once = time_once(peer, variant, case, args)
+            if "error" in once:
+                dropped.add((peer, variant))
+                print(f"{case}: {peer} {variant}: {once['error']}", file=sys.stderr)
+            rows.append({"peer": peer, "variant": variant, "round": number + 1, **once})
+            write()
+
+
+def main():
+    args = arguments()
+    args.out.mkdir(parents=True, exist_ok=True)
+    args.inductor = (args.out.parent / "inductor").resolve()
+    date = datetime.datetime.now().astimezone()
+    load = os.getloadavg()[0]
+    if load > 0.5:
+        print(f"compare: other programs are running (load {load:.1f}); the figures will mean little", file=sys.stderr)
+    results = {"date": date.isoformat(timespec="seconds"), "machine": report.machine(), "threads": args.threads,
+               "rounds": args.rounds, "seconds": args.seconds, "load_before": load, "peak_gflops": peak_of(args),
+               "tenon_commit": report.commit(HERE), "cases": {}}
+    stem = args.out / date.strftime("%Y%m%d-%H%M%S")
+
+    def write():
+        for suffix, text in ((".json", json.dumps(results, indent=1)), (".md", report.text(results))):
+            part = stem.with_suffix(suffix + ".part")
+            part.write_text(text + "\n")
+            part.replace(stem.with_suffix(suffix))
+
+    write()
+    try:
+        for case in args.cases:
+            measure_case(case, results, args, write)
+    except KeyboardInterrupt:
+        print("compare: interrupted; what was measured is kept", file=sys.stderr)
+    print(report.text(results))
+    print(f"stored in {stem}.md and {stem}.json", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

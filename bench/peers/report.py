@@ -1,0 +1,126 @@
+"""Makes the table of what compare.py measured. Standard library alone."""
+import os
+import platform
+import statistics
+import subprocess
+
+from models import CASES
+
+# Of the reference machine (two cores of an AMD EPYC, Zen 3, with 200 GFLOP/s by fused multiply-adds on both):
+# milliseconds that arithmetic and unavoidable traffic take, and the share of the best peer's time that Tenon may take.
+REFERENCE_GFLOPS = 200
+LIMITS = {
+    "mlp_tiny": (0.001, 0.45), "mlp_mnist": (0.13, 0.6), "mnist_cnn": (2.0, 0.3), "flowers180": (48, 0.4),
+    "flowers299": (140, 0.4), "resnet20": (156, 0.6), "resnet18": (450, 0.55), "resnet50": (1500, 0.7),
+    "transformer_small": (178, 0.6), "transformer_base": (1860, 0.8), "transformer_base_d0": (1860, 0.85),
+    "resnet50_infer": (41, 0.95), "resnet50_infer32": (32 * 41, 0.95),
+}
+
+
+def machine():
+    model = ""
+    with open("/proc/cpuinfo") as f:
+        for line in f:
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+                break
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+    return {"cpu": model or platform.machine(), "cores": len(os.sched_getaffinity(0)), "memory_gib": round(memory, 1),
+            "system": platform.platform()}
+
+
+def commit(folder):
+    try:
+        done = subprocess.run(["git", "-C", str(folder), "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    except OSError:
+        return ""
+    return done.stdout.strip()
+
+
+def summed(rows):
+    """The rounds of one contestant as one row: least of minima, median of medians, first step of the first round."""
+    good = [r for r in rows if "error" not in r]
+    errors = [r["error"] for r in rows if "error" in r]
+    out = {"peer": rows[0]["peer"], "variant": rows[0]["variant"], "rounds": len(good), "error": "; ".join(errors)}
+    if good:
+        out |= {"min_ms": min(r["min_ms"] for r in good), "first_step_s": good[0]["first_step_s"],
+                "median_ms": statistics.median(r["median_ms"] for r in good), "parameters": good[0]["parameters"],
+                "peak_rss_mb": max(r["peak_rss_mb"] for r in good), "version": good[0]["version"]}
+    return out
+
+
+def by_contestant(rows):
+    names = dict.fromkeys((r["peer"], r["variant"]) for r in rows)
+    return [summed([r for r in rows if (r["peer"], r["variant"]) == name]) for name in names]
+
+
+def number(x):
+    return f"{x:.4g}" if x < 1000 else f"{x:.0f}"
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows])
+
+
+def timed(row):
+    return f"{number(row['min_ms'])} ({number(row['median_ms'])})" if row else "-"
+
+
+def summary_row(case, contestants, scale):
+    measured = [c for c in contestants if c["rounds"]]
+    tenon = next((c for c in measured if c["peer"] == "tenon"), None)
+    best = min((c for c in measured if c["peer"] != "tenon"), key=lambda c: c["min_ms"], default=None)
+    limit, target = LIMITS[case]
+    limit *= scale
+    ratios = ["-", "-"]
+    if tenon and best:
+        ratios = [f"{tenon[key] / best[key]:.2f}" for key in ("min_ms", "median_ms")]
+    share = f"{100 * limit / tenon['min_ms']:.0f} %" if tenon else "-"
+    name = f"{best['peer']} {best['variant']}" if best else "-"
+    return [case, timed(tenon), timed(best), name, *ratios, target, number(limit), share]
+
+
+def contestant_row(case, c):
+    name = [case, c["peer"], c["variant"], c["rounds"]]
+    if not c["rounds"]:
+        return [*name, "-", "-", "-", "-", "-", c["error"].replace("|", "/")]
+    return [*name, number(c["min_ms"]), number(c["median_ms"]), number(c["first_step_s"]),
+            f"{c['peak_rss_mb']:.0f}", c["parameters"], c["error"].replace("|", "/")]
+
+
+def disagreements(cases):
+    """Cases whose contestants do not have the same number of parameters, each a line."""
+    out = []
+    for case, contestants in cases.items():
+        counts = {c["parameters"] for c in contestants if c["rounds"]}
+        if len(counts) > 1:
+            out.append(f"{case}: the contestants do not agree on the number of parameters: {sorted(counts)}")
+    return out
+
+
+def conditions(results, versions):
+    where, peak = results["machine"], results["peak_gflops"]
+    limits = (f"limits scaled from {REFERENCE_GFLOPS} to the {peak:.0f} GFLOP/s measured here" if peak else
+              f"no peak measured here: limits are those of {REFERENCE_GFLOPS} GFLOP/s")
+    return "\n".join([
+        f"Date {results['date']}; {where['cpu']}, {where['cores']} cores, {where['memory_gib']} GiB, {where['system']}; "
+        f"{results['threads']} threads, {results['rounds']} rounds of {results['seconds']:g} s; load before "
+        f"{results['load_before']:.2f}.",
+        f"Tenon at {results['tenon_commit'] or 'an unknown commit'}"
+        + "".join(f"; {peer} {version}" for peer, version in sorted(versions.items())) + f"; {limits}."])
+
+
+def text(results):
+    cases = {case: by_contestant(rows) for case, rows in results["cases"].items() if rows}
+    everyone = [c for contestants in cases.values() for c in contestants if c["rounds"]]
+    versions = {c["peer"]: c["version"] for c in everyone if c["version"]}
+    scale = REFERENCE_GFLOPS / results["peak_gflops"] if results["peak_gflops"] else 1
+    parts = [conditions(results, versions), *disagreements(cases)]
+    parts.append(table(["case", "Tenon, ms min (median)", "best peer", "which", "ratio of minima", "of medians", "target",
+                        "limit ms", "of the limit"],
+                       [summary_row(case, c, scale) for case, c in cases.items()]))
+    parts.append(table(["case", "who", "variant", "rounds", "min ms", "median ms", "first step s", "peak MB",
+                        "parameters", "why not"],
+                       [contestant_row(case, c) for case in CASES if case in cases for c in cases[case]]))
+    return "\n\n".join(parts)

@@ -1,0 +1,153 @@
+"""PyTorch: eager, channels-last, compiled.  python torch_peer.py CASE VARIANT [--threads N] [--seconds X]"""
+import math
+
+import common
+import parameters as initial
+from models import CASES
+
+import torch
+import torch.nn.functional as F
+
+
+class TorchOps:
+    """Reads its parameters in order. Images are [batch, channels, height, width]."""
+
+    def __init__(self, parameters, training):
+        self.parameters, self.training = iter(parameters), training
+
+    def conv(self, x, filters, kernel, stride=1, padding=None, bias=False, relu=False):
+        weight = next(self.parameters)
+        offset = next(self.parameters) if bias else None
+        x = F.conv2d(x, weight, offset, stride, kernel // 2 if padding is None else padding)
+        return F.relu(x, inplace=True) if relu else x
+
+    def conv_norm(self, x, filters, kernel, stride=1, *, bias, epsilon, relu=False, residual=None):
+        if self.training:
+            x = self.conv(x, filters, kernel, stride, bias=bias)
+            gamma, beta, mean, variance = (next(self.parameters) for _ in range(4))
+            x = F.batch_norm(x, mean, variance, gamma, beta, True, 0.1, epsilon)
+        else:
+            x = self.conv(x, filters, kernel, stride, bias=True)  # folded
+        if residual is not None:
+            x += residual
+        return F.relu(x, inplace=True) if relu else x
+
+    def max_pool(self, x, size, padding=0):
+        return F.max_pool2d(x, size, 2, padding)
+
+    def global_pool(self, x):
+        return x.mean((2, 3))
+
+    def flatten(self, x):
+        return x.flatten(1)
+
+    def linear(self, x, units, bias=True, relu=False):
+        x = F.linear(x, next(self.parameters), next(self.parameters) if bias else None)
+        return F.relu(x) if relu else x
+
+    dense = linear
+
+    def dropout(self, x, rate):
+        return F.dropout(x, rate, self.training) if rate else x
+
+    def layer_norm(self, x):
+        return F.layer_norm(x, x.shape[-1:], next(self.parameters), next(self.parameters), 1e-6)
+
+    def embedding(self, vocabulary, width):
+        return next(self.parameters)
+
+    def embed(self, table, ids):
+        return F.embedding(ids, table) * math.sqrt(table.shape[1]) + self.positions
+
+    def attention(self, q, k, v, heads, causal, rate):
+        q, k, v = (t.unflatten(-1, (heads, -1)).transpose(1, 2) for t in (q, k, v))
+        y = F.scaled_dot_product_attention(q, k, v, dropout_p=rate, is_causal=causal)
+        return y.transpose(1, 2).flatten(2)
+
+    def logits(self, x, table):
+        return F.linear(x.flatten(0, 1), table)
+
+
+def to_torch(parameter, layout):
+    value = torch.from_numpy(parameter.value)
+    if parameter.kind == "kernel":
+        value = value.permute(3, 2, 0, 1)
+    elif parameter.kind == "matrix":
+        if parameter.image:  # flattened here as channels, height, width
+            value = value.unflatten(0, parameter.image).permute(2, 0, 1, 3).flatten(0, 2)
+        value = value.t()
+    value = value.contiguous(memory_format=layout if value.ndim == 4 else torch.contiguous_format)
+    return value.requires_grad_(parameter.trains)
+
+
+def features_of(name, layout):
+    features, labels = initial.batch_of(name)
+    features = [torch.from_numpy(x) for x in features]
+    if CASES[name].is_image:
+        features = [x.permute(0, 3, 1, 2).contiguous(memory_format=layout) for x in features]
+    if CASES[name].is_text:
+        features = [x.long() for x in features]
+    return features, torch.from_numpy(labels).long()
+
+
+def optimizer_of(case, weights):
+    if case.optimizer == "adam":
+        return torch.optim.Adam(weights, case.rate, eps=1e-7, fused=True)
+    return torch.optim.SGD(weights, case.rate, momentum=0.9 if case.optimizer == "momentum" else 0, fused=True)
+
+
+def build(name, variant, threads):
+    torch.set_num_threads(threads)
+    torch.set_num_interop_threads(1)
+    torch.manual_seed(0)
+    case = CASES[name]
+    layout = torch.channels_last if "channels_last" in variant else torch.contiguous_format
+    made = initial.parameters_of(name)
+    values = [to_torch(p, layout) for p in (made if case.trains else initial.fold(made))]
+    features, labels = features_of(name, layout)
+    if case.is_text:
+        TorchOps.positions = torch.from_numpy(initial.positions(case.shape[0], values[0].shape[1]))
+
+    def forward(*features):
+        return case.model(TorchOps(values, case.trains), *features)
+
+    def loss_of(labels, *features):
+        return F.cross_entropy(forward(*features), labels)
+
+    compiled = torch.compile if "compile" in variant else lambda f: f
+    if case.trains:
+        call, read = trainer(case, compiled(loss_of), [v for v in values if v.requires_grad], features, labels)
+    else:
+        call, read = predictor(compiled(forward), values, features)
+    count = sum(p.value.size for p in made)
+    if case.trains:
+        assert count == sum(v.numel() for v in values)
+    return common.Program(call, read, 1, count, sum(p.value.size for p in made if p.trains))
+
+
+def trainer(case, loss_of, weights, features, labels):
+    optimizer = optimizer_of(case, weights)
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        loss = loss_of(labels, *features)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return step, float
+
+
+def predictor(forward, values, features):
+    for v in values:
+        v.requires_grad_(False)
+
+    def predict():
+        with torch.inference_mode():
+            return forward(*features)
+
+    return predict, lambda logits: float(logits[0, 0])
+
+
+if __name__ == "__main__":
+    common.main("torch", build, lambda: torch.__version__)
