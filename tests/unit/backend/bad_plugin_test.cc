@@ -14,8 +14,6 @@
 namespace tenon {
 namespace {
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 struct Bad {
   const char* name;
   const char* cause;

@@ -71,4 +71,6 @@ class PluginTest : public testing::Test {
   Environment mark_{"TENON_SPECIMEN_MARK", home_ / "mark"};
 };
 
+inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
 }  // namespace tenon

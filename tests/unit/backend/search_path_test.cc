@@ -16,8 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 class SearchPathTest : public PluginTest {
  protected:
   SearchPathTest() : before_(fs::current_path()) {}

@@ -295,7 +295,6 @@ tenon_status trace(tenon_device*, const tenon_sink* to) {
   return kOk;
 }
 
-#undef TENON_FAKE_ENTRY
 }  // namespace
 
 void set_fault(const std::string& name) {
@@ -331,5 +330,7 @@ tenon_status init(const tenon_host* from, tenon_backend* out) {
   *out = make("fake");
   return kOk;
 }
+
+#undef TENON_FAKE_ENTRY
 
 }  // namespace tenon::fake
