@@ -66,10 +66,10 @@ def resnet(ops, x, *, small, bottleneck, blocks, classes, bias, epsilon):
 
 
 def attend(ops, y, memory, *, heads, causal, rate):
-    """Projections have no bias; the rate is that of the dropout of attention's weights."""
+    """The rate is that of the dropout of attention's weights."""
     width = y.shape[-1]
-    q, k, v = (ops.linear(t, width, bias=False) for t in (y, memory, memory))
-    return ops.linear(ops.attention(q, k, v, heads, causal, rate), width, bias=False)
+    q, k, v = (ops.linear(t, width) for t in (y, memory, memory))
+    return ops.linear(ops.attention(q, k, v, heads, causal, rate), width)
 
 
 def feed_forward(ops, y, *, hidden, rate):

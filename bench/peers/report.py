@@ -31,7 +31,8 @@ def machine():
 
 def commit(folder):
     try:
-        done = subprocess.run(["git", "-C", str(folder), "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+        done = subprocess.run(["git", "-C", str(folder), "describe", "--always", "--dirty"], capture_output=True,
+                              text=True)
     except OSError:
         return ""
     return done.stdout.strip()
@@ -101,12 +102,12 @@ def disagreements(cases):
 
 def conditions(results, versions):
     where, peak = results["machine"], results["peak_gflops"]
-    limits = (f"limits scaled from {REFERENCE_GFLOPS} to the {peak:.0f} GFLOP/s measured here" if peak else
-              f"no peak measured here: limits are those of {REFERENCE_GFLOPS} GFLOP/s")
+    limits = (f"limits scaled from {REFERENCE_GFLOPS} to the {peak:.0f} GFLOP/s of these cores" if peak else
+              f"peak of these cores unknown: limits are those of {REFERENCE_GFLOPS} GFLOP/s")
     return "\n".join([
-        f"Date {results['date']}; {where['cpu']}, {where['cores']} cores, {where['memory_gib']} GiB, {where['system']}; "
-        f"{results['threads']} threads, {results['rounds']} rounds of {results['seconds']:g} s; load before "
-        f"{results['load_before']:.2f}.",
+        f"Date {results['date']}; {where['cpu']}, {where['cores']} cores, {where['memory_gib']} GiB, "
+        f"{where['system']}; threads: {results['threads']}, rounds: {results['rounds']} of {results['seconds']:g} s; "
+        f"load before {results['load_before']:.2f}.",
         f"Tenon at {results['tenon_commit'] or 'an unknown commit'}"
         + "".join(f"; {peer} {version}" for peer, version in sorted(versions.items())) + f"; {limits}."])
 
@@ -117,8 +118,8 @@ def text(results):
     versions = {c["peer"]: c["version"] for c in everyone if c["version"]}
     scale = REFERENCE_GFLOPS / results["peak_gflops"] if results["peak_gflops"] else 1
     parts = [conditions(results, versions), *disagreements(cases)]
-    parts.append(table(["case", "Tenon, ms min (median)", "best peer", "which", "ratio of minima", "of medians", "target",
-                        "limit ms", "of the limit"],
+    parts.append(table(["case", "Tenon, ms min (median)", "best peer", "which", "ratio of minima", "of medians",
+                        "target", "limit ms", "of the limit"],
                        [summary_row(case, c, scale) for case, c in cases.items()]))
     parts.append(table(["case", "who", "variant", "rounds", "min ms", "median ms", "first step s", "peak MB",
                         "parameters", "why not"],

@@ -186,7 +186,8 @@ def build(name, variant, threads):
     count = sum(p.value.size for p in made)
     if case.trains:
         assert count == sum(math.prod(v.shape) for v in variables)
-    return common.Program(lambda: function(labels, *features), read, loop, count, sum(p.value.size for p in made if p.trains))
+    return common.Program(lambda: function(labels, *features), read, loop, count,
+                          sum(p.value.size for p in made if p.trains))
 
 
 if __name__ == "__main__":
