@@ -108,21 +108,23 @@ def build(name, variant, threads):
     if case.is_text:
         TorchOps.positions = torch.from_numpy(initial.positions(case.shape[0], values[0].shape[1]))
 
-    def forward(*features):
-        return case.model(TorchOps(values, case.trains), *features)
-
-    def loss_of(labels, *features):
-        return F.cross_entropy(forward(*features), labels)
-
-    compiled = torch.compile if "compile" in variant else lambda f: f
+    compiled = compiler(case) if "compile" in variant else lambda f: f
     if case.trains:
+        def loss_of(labels, *features):
+            return F.cross_entropy(case.model(TorchOps(values, True), *features), labels)
         call, read = trainer(case, compiled(loss_of), [v for v in values if v.requires_grad], features, labels)
     else:
-        call, read = predictor(compiled(forward), values, features)
+        call, read = predictor(compiled(Predictor(case, values)), features)
     count = sum(p.value.size for p in made)
     if case.trains:
         assert count == sum(v.numel() for v in values)
     return common.Program(call, read, 1, count, sum(p.value.size for p in made if p.trains))
+
+
+def compiler(case):
+    import torch._inductor.config as config
+    config.freezing = not case.trains  # weights are packed once
+    return torch.compile
 
 
 def trainer(case, loss_of, weights, features, labels):
@@ -138,12 +140,21 @@ def trainer(case, loss_of, weights, features, labels):
     return step, float
 
 
-def predictor(forward, values, features):
-    for v in values:
-        v.requires_grad_(False)
+class Predictor(torch.nn.Module):
+    """A module, because the compiler packs the weights of modules alone, once."""
 
+    def __init__(self, case, values):
+        super().__init__()
+        self.case = case
+        self.values = torch.nn.ParameterList([torch.nn.Parameter(v, requires_grad=False) for v in values])
+
+    def forward(self, *features):
+        return self.case.model(TorchOps(list(self.values), False), *features)
+
+
+def predictor(forward, features):
     def predict():
-        with torch.inference_mode():
+        with torch.no_grad():
             return forward(*features)
 
     return predict, lambda logits: float(logits[0, 0])
