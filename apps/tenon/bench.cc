@@ -10,7 +10,9 @@
 #include <cstring>
 
 #include "command.h"
+#include "machine_limits.h"
 #include "models/models.h"
+#include "profile.h"
 #include "tenon/step_runner.h"
 #include "tenon/threads.h"
 
@@ -25,6 +27,8 @@ void declare_bench(Flags& flags, const std::vector<std::string>&) {
   flags.integer("rounds", 15, "measurements at most", 1, 1e6);
   flags.number("max_seconds", 20, "no round starts after this", 0, 1e6);
   flags.boolean("deterministic", false, "choose no kernel by the clock");
+  flags.boolean("profile", false, "print where the time goes, beside the limits of this machine");
+  flags.text("profile_by", "op", "a line for each of these", {"op", "node"});
 }
 
 double seconds_since(Clock::time_point begun) { return std::chrono::duration<double>(Clock::now() - begun).count(); }
@@ -80,6 +84,7 @@ class Bench {
     config.device = device_of(flags_);
     config.seed = static_cast<uint64_t>(flags_.integer("seed"));
     config.deterministic = flags_.boolean("deterministic");
+    config.trace = flags_.boolean("profile");
     StepRunner runner = StepRunner::create(case_.model, case_.params,
                                            random_batch(case_, static_cast<uint64_t>(flags_.integer("seed"))),
                                            case_.batch_size, config, case_.steps_per_call, case_.mode)
@@ -88,10 +93,20 @@ class Bench {
     first_step_ = seconds_since_process_start();
     measure(runner);
     print_result(runner);
+    if (config.trace) profile(runner);
     return 0;
   }
 
  private:
+  // Of a tenth of a second, two calls at least.
+  void profile(StepRunner& runner) {
+    const double call_ms = ms_.front() * case_.steps_per_call;
+    const int calls = static_cast<int>(std::clamp(100 / call_ms, 2.0, 1000.0));
+    const StepProfile found = runner.profile(calls, case_.steps_per_call).take();
+    print_profile(found, measure_limits(process_threads()), flags_.text("profile_by") == "node",
+                  flags_.boolean("json"));
+  }
+
   // A multiple of the steps in one call, at least one call.
   int64_t steps_a_round(StepRunner& runner) {
     const int64_t call = case_.steps_per_call;

@@ -118,7 +118,7 @@ namespace {
 tenon_options abi_options(const CompileOptions& o) {
   tenon_options out{};
   out.struct_size = sizeof out;
-  out.flags = o.deterministic ? TENON_OPTION_DETERMINISTIC : 0;
+  out.flags = (o.deterministic ? TENON_OPTION_DETERMINISTIC : 0) | (o.trace ? TENON_OPTION_TRACE : 0);
   out.max_iterations = static_cast<uint32_t>(o.max_iterations);
   out.precision = o.precision;
   out.memory_limit = o.memory_limit;
@@ -133,6 +133,8 @@ ProgramInfo info_of(const tenon_info& i) {
   out.workspace_bytes = i.workspace_bytes;
   out.code_bytes = i.code_bytes;
   out.peak_bytes = i.peak_bytes;
+  out.flops = i.flops;
+  out.bytes_moved = i.bytes_moved;
   out.device_ns = i.device_ns;
   out.feed_ns = i.feed_ns;
   out.host_ns = i.host_ns;
@@ -190,6 +192,35 @@ tenon_stats read_stats(const tenon_backend& backend, tenon_device* device) {
 }
 
 }  // namespace
+
+namespace {
+
+void emit_events(void* ctx, const tenon_event* events, uint32_t n, uint64_t stride) {
+  for (uint32_t i = 0; i < n; ++i) {
+    tenon_event e{};
+    std::memcpy(&e, reinterpret_cast<const uint8_t*>(events) + i * stride, std::min<uint64_t>(stride, sizeof e));
+    static_cast<TraceSink*>(ctx)->emit(
+        {e.name ? e.name : "", e.node, e.unit, e.lane, e.start_ps, e.duration_ps, e.flops, e.bytes});
+  }
+}
+
+}  // namespace
+
+Status Device::begin_trace(TraceSink& sink) {
+  if (!backend_.trace) return Status(Code::kUnsupported, cat(name_, ": the backend does not trace"));
+  if (sink_) return invalid(name_, ": a trace is running already");
+  sink_ = std::make_unique<tenon_sink>(tenon_sink{sizeof(tenon_sink), 0, &sink, emit_events});
+  const Status status = from_abi(backend_.trace(handle_, sink_.get()), name_, "trace");
+  if (!status.ok()) sink_.reset();
+  return status;
+}
+
+Status Device::end_trace() {
+  if (!sink_) return {};
+  const Status status = from_abi(backend_.trace(handle_, nullptr), name_, "trace");
+  sink_.reset();
+  return status;
+}
 
 uint64_t Device::bytes_in_use() const { return read_stats(backend_, handle_).bytes_in_use; }
 uint64_t Device::bytes_peak() const { return read_stats(backend_, handle_).bytes_peak; }

@@ -21,6 +21,7 @@ struct tenon_buffer;
 struct tenon_queue;
 struct tenon_program;
 struct tenon_graph;
+struct tenon_sink;
 
 namespace tenon {
 
@@ -70,6 +71,7 @@ struct NodeVerdict {
 
 struct CompileOptions {
   bool deterministic = false;
+  bool trace = false;  // runs of the program can be traced
   int max_iterations = 1;
   int precision = 0;
   uint64_t memory_limit = 0;
@@ -83,9 +85,25 @@ struct ProgramAllocation {
 
 struct ProgramInfo {
   uint64_t argument_bytes = 0, result_bytes = 0, workspace_bytes = 0, code_bytes = 0, peak_bytes = 0;
+  uint64_t flops = 0, bytes_moved = 0;  // of an iteration; 0: unknown
   uint64_t device_ns = 0, feed_ns = 0, host_ns = 0;
   std::string warnings;
   std::vector<ProgramAllocation> allocations;
+};
+
+// When a node of a program ran on one thread or core of a unit. `name` lives for the call that passes the event.
+struct TraceEvent {
+  const char* name;
+  uint32_t node;  // of the graph that was compiled; -1: a part of none
+  uint32_t unit, lane;
+  uint64_t start_ps, duration_ps, flops, bytes;
+};
+
+class TraceSink {
+ public:
+  virtual ~TraceSink() = default;
+  // On any thread, one at a time.
+  virtual void emit(const TraceEvent& event) = 0;
 };
 
 class Device;
@@ -206,6 +224,10 @@ class Device : public std::enable_shared_from_this<Device> {
                                             const CompileOptions& options);
   // On kOutOfMemory, *info (when given) tells what would be needed.
   Result<Program> compile(const GraphImage& graph, const CompileOptions& options, ProgramInfo* info = nullptr);
+  // Passes events of programs compiled with `trace` to the sink until end_trace, which flushes. One trace at a time.
+  // kUnsupported: the backend does not trace.
+  Status begin_trace(TraceSink& sink);
+  Status end_trace();
   uint64_t bytes_in_use() const;
   uint64_t bytes_peak() const;
 
@@ -217,6 +239,7 @@ class Device : public std::enable_shared_from_this<Device> {
   tenon_device* handle_;
   std::string name_;
   std::vector<UnitInfo> units_;
+  std::unique_ptr<tenon_sink> sink_;  // while there is a trace
 };
 
 }  // namespace tenon

@@ -114,6 +114,7 @@ Result<std::unique_ptr<ModeProgram>> ModeProgram::create(ModeGraph graph, const 
                                                          const RunConfig& config, int max_iterations) {
   CompileOptions options;
   options.deterministic = config.deterministic;
+  options.trace = config.trace;
   options.max_iterations = max_iterations;
   TENON_ASSIGN(Executable executable, compile(*graph.graph, device, options));
   std::unique_ptr<ModeProgram> program(new ModeProgram(std::move(executable)));

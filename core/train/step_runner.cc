@@ -1,8 +1,11 @@
 #include "tenon/step_runner.h"
 
+#include <chrono>
+
 #include "backend/registry.h"
 #include "base/text.h"
 #include "train/mode_program.h"
+#include "train/node_times.h"
 
 namespace tenon {
 namespace {
@@ -91,6 +94,19 @@ Result<float> StepRunner::run(int steps) {
   std::vector<float> losses;
   TENON_TRY(impl_->program->read_rows(impl_->queue, "loss", n, losses));
   return losses.back();
+}
+
+Result<StepProfile> StepRunner::profile(int calls, int steps) {
+  NodeTimes times;
+  TENON_TRY(impl_->device->begin_trace(times));
+  const auto begun = std::chrono::steady_clock::now();
+  Status status;
+  for (int i = 0; i < calls && status.ok(); ++i) status = run(steps).status();
+  const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - begun;
+  TENON_TRY(impl_->device->end_trace());
+  TENON_TRY(status);
+  const int n = calls * steps;
+  return StepProfile{taken.count() / n, times.means(impl_->program->executable().graph, n)};
 }
 
 const std::string& StepRunner::device() const { return impl_->device->name(); }

@@ -1,6 +1,10 @@
 // cpu.so: the kernels of kernels/ on the SDK runtime.
 #include <cpuid.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
 #include "tenon/plugin/host_backend.h"
 
 namespace tenon::cpu {
@@ -8,6 +12,9 @@ namespace baseline {
 void fill_table(plugin::KernelTable& table);
 }
 namespace avx2 {
+void fill_table(plugin::KernelTable& table);
+}
+namespace avx512 {
 void fill_table(plugin::KernelTable& table);
 }
 
@@ -25,7 +32,24 @@ bool has_avx2() {
          has_f16c();
 }
 
-void fill_table(plugin::KernelTable& table) { has_avx2() ? avx2::fill_table(table) : baseline::fill_table(table); }
+bool has_avx512() {
+  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+}
+
+// TENON_CPU_ISA asks for less than there is: to compare, or to reproduce what another machine does.
+bool allowed(const char* isa) {
+  const char* most = std::getenv("TENON_CPU_ISA");
+  const std::string_view order[] = {"baseline", "avx2", "avx512"};
+  const auto rank = [&](std::string_view name) { return std::find(std::begin(order), std::end(order), name); };
+  return !most || rank(most) == std::end(order) || rank(isa) <= rank(most);
+}
+
+void fill_table(plugin::KernelTable& table) {
+  if (has_avx512() && allowed("avx512")) return avx512::fill_table(table);
+  if (has_avx2() && allowed("avx2")) return avx2::fill_table(table);
+  baseline::fill_table(table);
+}
 
 }  // namespace
 }  // namespace tenon::cpu

@@ -114,6 +114,7 @@ void Executor::begin_iteration(uint64_t i) {
 
 bool Executor::end_iteration() {
   ++completed_;
+  if (traced_) tracer_->emit(events_->events());
   return plan_.until < 0 || *bases_[kBaseFirstInput + plan_.n_buffers + plan_.until] == 0;
 }
 
@@ -124,7 +125,10 @@ void Executor::gang_entry(void* arg, uint32_t index, uint32_t count) {
   for (uint32_t i = 0; i < shared.n; ++i) {
     if (index == 0) self.begin_iteration(shared.first + i);
     self.steps_barrier_.arrive_and_wait(count);
-    self.walk(shared, index, count);
+    if (self.traced_)
+      self.walk<true>(index, count);
+    else
+      self.walk<false>(index, count);
     self.steps_barrier_.arrive_and_wait(count);
     if (index == 0) shared.stop = !self.end_iteration();
     if (shared.n > 1 || count > 1) self.steps_barrier_.arrive_and_wait(count);
@@ -132,14 +136,16 @@ void Executor::gang_entry(void* arg, uint32_t index, uint32_t count) {
   }
 }
 
-void Executor::walk(Shared&, uint32_t index, uint32_t count) {
+template <bool traced>
+void Executor::walk(uint32_t index, uint32_t count) {
   uint8_t* arena = bases_[kBaseArena];
   Call call;
   call.index = index;
   call.thread_scratch = arena + plan_.thread_scratch + index * plan_.thread_scratch_bytes;
   call.bases_ = bases_.data();
   call.barrier_ = &kernel_barrier_;
-  for (const Step& step : plan_.steps) {
+  for (size_t i = 0; i < plan_.steps.size(); ++i) {
+    const Step& step = plan_.steps[i];
     if (step.barrier) steps_barrier_.arrive_and_wait(count);
     const bool serial = step.kernel.threads <= 1;
     if (serial && index != 0) continue;
@@ -147,7 +153,13 @@ void Executor::walk(Shared&, uint32_t index, uint32_t count) {
     call.scratch = arena + step.scratch;
     call.operands_ = step.operands.data();
     call.results_ = step.results.data();
-    step.kernel.run(call);
+    if constexpr (traced) {
+      const uint64_t start = now_ps();
+      step.kernel.run(call);
+      events_->set(i, index, start, now_ps());
+    } else {
+      step.kernel.run(call);
+    }
   }
 }
 
@@ -196,6 +208,7 @@ const char* Executor::run(const tenon_run& run, PointWaiter wait, uint32_t* done
   if (!arena.data) return "run: out of memory for the workspace";
   bases_[kBaseArena] = arena.data;
   current_ = &run;
+  traced_ = events_ && tracer_->active();
   const char* error = nullptr;
   if (run.feed)
     error = run_fed(run, wait);

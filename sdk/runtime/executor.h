@@ -1,11 +1,13 @@
 // Runs a plan: iterations, feeds, scalars, the gang.
 #pragma once
 
+#include <memory>
 #include <mutex>
 #include <vector>
 
 #include "runtime/memory.h"
 #include "runtime/planner.h"
+#include "runtime/trace.h"
 
 namespace tenon::plugin {
 
@@ -22,6 +24,11 @@ class Executor {
   Executor(Plan plan, const tenon_host* host, ArenaPool& arenas);
 
   const Plan& plan() const { return plan_; }
+  // Runs tell `tracer` when each step ran, while it is active. Before the first run.
+  void trace(const Tracer& tracer, std::unique_ptr<StepEvents> events) {
+    tracer_ = &tracer;
+    events_ = std::move(events);
+  }
 
   // Waits for a point that a feed gave; what it returns as run does.
   using PointWaiter = const char* (*)(const tenon_point& point);
@@ -35,7 +42,8 @@ class Executor {
  private:
   struct Shared;  // what the threads of one gang share
   static void gang_entry(void* arg, uint32_t index, uint32_t count);
-  void walk(Shared& shared, uint32_t index, uint32_t count);
+  template <bool traced>
+  void walk(uint32_t index, uint32_t count);
   void begin_iteration(uint64_t i);
   bool end_iteration();
   void bind(const tenon_run& run);
@@ -52,6 +60,9 @@ class Executor {
   Barrier steps_barrier_, kernel_barrier_;
   const tenon_run* current_ = nullptr;
   uint32_t completed_ = 0;
+  const Tracer* tracer_ = nullptr;
+  std::unique_ptr<StepEvents> events_;
+  bool traced_ = false;  // the present run
 };
 
 }  // namespace tenon::plugin

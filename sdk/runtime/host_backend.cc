@@ -9,6 +9,7 @@
 
 #include "runtime/executor.h"
 #include "runtime/host_queue.h"
+#include "tenon/plugin/cost.h"
 
 namespace tenon::plugin {
 namespace {
@@ -32,6 +33,7 @@ struct Device {
   const Backend* backend = nullptr;
   Memory memory;
   ArenaPool arenas{memory};
+  Tracer tracer;
 };
 
 using Queue = HostQueue;
@@ -44,6 +46,7 @@ struct Program {
   Executor executor;
   uint32_t max_iterations = 1;
   std::vector<tenon_allocation> allocations;
+  Cost cost;  // of an iteration
 };
 
 Device* as_device(tenon_device* d) { return reinterpret_cast<Device*>(d); }
@@ -166,6 +169,8 @@ void fill_info(const Program& program, tenon_info* info) {
   full.code_bytes = plan.constants.size();
   full.peak_bytes = plan.argument_bytes + plan.results_bytes + plan.arena_bytes + plan.constants.size();
   full.capacity_bytes = Memory::installed();
+  full.flops = program.cost.flops;
+  full.bytes_moved = program.cost.bytes;
   full.allocations = program.allocations.data();
   full.allocation_stride = sizeof(tenon_allocation);
   full.n_allocations = static_cast<uint32_t>(program.allocations.size());
@@ -195,6 +200,11 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
     program->max_iterations = std::max(options->max_iterations, 1u);
     for (const Allocation& a : plan.allocations)
       program->allocations.push_back({a.node, 0, a.bytes, a.bytes, a.offset, a.first, a.last});
+    program->cost = cost_of(view);
+    if (options->flags & TENON_OPTION_TRACE) {
+      auto* traced = reinterpret_cast<tenon_program*>(program.get());
+      program->executor.trace(device.tracer, std::make_unique<StepEvents>(view, plan, traced));
+    }
     fill_info(*program, info);
     const bool over = options->memory_limit && plan.arena_bytes > options->memory_limit;
     if (over || !device.arenas.reserve(plan.arena_bytes)) {
@@ -401,6 +411,12 @@ tenon_status stats(tenon_device* handle, tenon_stats* out) {
   return kOk;
 }
 
+tenon_status trace(tenon_device* handle, const tenon_sink* sink) {
+  if (sink && unknown_flags(sink->flags, 0)) return error(TENON_UNSUPPORTED, "trace: unknown flags");
+  as_device(handle)->tracer.set(sink);
+  return kOk;
+}
+
 }  // namespace
 
 tenon_status init_host_backend(const HostBackend& config, const tenon_host* host, tenon_backend* out) {
@@ -432,6 +448,7 @@ tenon_status init_host_backend(const HostBackend& config, const tenon_host* host
     full.run = run;
     full.wait = wait;
     full.stats = stats;
+    full.trace = trace;
     std::memcpy(out, &full, full.struct_size);
     return kOk;
   });

@@ -89,6 +89,7 @@ struct RunConfig {
   int64_t log_step_count_steps = 100;
   int64_t iterations_per_loop = 0;  // steps in one call of the device; 0: as many as take about half a second
   bool deterministic = false;       // no kernel is chosen by the clock
+  bool trace = false;               // compile so that a StepRunner can tell where its time goes
   // Asked between calls of the device, at a step boundary. True ends training (which saves first), evaluation or
   // prediction with an error of code kUnavailable.
   std::function<bool()> interrupted = {};

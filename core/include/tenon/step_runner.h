@@ -6,17 +6,30 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "tenon/estimator.h"
 
 namespace tenon {
 
+// What one node of the step costs, a mean over the steps of a profile.
+struct NodeTime {
+  std::string name, op;         // "dense/kernel/update", "adam_update"; op "-": moves of results between buffers
+  double ms = 0;                // on the thread that took longest
+  double flops = 0, bytes = 0;  // arithmetic, and operands and results once each; 0: the device does not say
+};
+
+struct StepProfile {
+  double step_ms = 0;           // by the clock, of the steps that were profiled
+  std::vector<NodeTime> nodes;  // in the order in which they run; their times add up to a little less than step_ms
+};
+
 class StepRunner {
  public:
   // `batch` holds batch_size examples of each feature in HOST memory ("label" among them); each step reads the same
-  // ones. At most max_steps in one call of run(). Of the configuration device, seed and deterministic count. A step
-  // trains, evaluates or predicts, by `mode`.
+  // ones. At most max_steps in one call of run(). Of the configuration device, seed, deterministic and trace count. A
+  // step trains, evaluates or predicts, by `mode`.
   static Result<StepRunner> create(const ModelFn& model, const Params& params, const std::vector<MemoryFeature>& batch,
                                    int64_t batch_size, const RunConfig& config, int max_steps,
                                    Mode mode = Mode::kTrain);
@@ -26,6 +39,10 @@ class StepRunner {
   // Does `steps` steps in one call of the device and returns the last one's loss; 0 when it predicts. REQUIRED: 1 <=
   // steps <= max_steps.
   Result<float> run(int steps);
+
+  // Does `calls` calls of `steps` steps while the device is traced. kUnsupported: the device cannot be. REQUIRED: the
+  // configuration's `trace`.
+  Result<StepProfile> profile(int calls, int steps);
 
   const std::string& device() const;  // "cpu"
   int64_t parameters() const;         // all of them, moving averages included

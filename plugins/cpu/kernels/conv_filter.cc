@@ -6,7 +6,7 @@ namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
 constexpr int64_t kSourceFloats = 48 * 1024;  // of x with halo: 192 KB, in L2
-constexpr int64_t kPoints = 256;              // x 16 columns of dy: 16 KB, half of L1
+constexpr int64_t kPoints = 256;              // x 16 columns of dy: 16 KB, half of L1; x 64 stream from L2
 constexpr int64_t kPartial = 64 * 1024;       // floats of dw up to which each chunk sums its own
 constexpr int64_t kFilterChunks = 12;
 constexpr int64_t kCells = 8;
@@ -64,7 +64,7 @@ void FilterGrad::choose_blocks() {
   units_ = blocks_ == 1 ? ceil_div(s_.batch, images_) : s_.batch * blocks_;
   pitch_size_ = direct_ ? x_ : extent_;
   source_ = direct_ ? 0 : images_ * one;
-  packed_ = depthwise_ ? 0 : images_ * rows_ * others * 24;
+  packed_ = depthwise_ ? 0 : images_ * rows_ * others * kMostColumns;
 }
 
 void FilterGrad::lay_out() {

@@ -87,7 +87,8 @@ void Gather::choose_blocks() {
     parts_ = std::min(panels(p_.to_c), ceil_div(kUnits, p_.batch * blocks_));
   if (fresh) {
     parts_ = std::min(panels(p_.to_c), std::max(parts_, ceil_div(p_.to_c, kFreshColumns)));
-    fresh_ = kPieceDepth * round_up(ceil_div(panels(p_.to_c), parts_) * 16 + 8, 16);
+    fresh_ =
+        kPieceDepth * round_up(ceil_div(panels(p_.to_c), parts_) * kPanelColumns + kMostColumns - kPanelColumns, 16);
   }
   extent_[axis_] = span(rows_);
   source_ = direct_ ? 0 : round_up(extent_.product() * p_.from_c, 16);
@@ -263,8 +264,8 @@ void Gather::dense(const Phase& phase, const GatherData& d, const Block& b, int6
 
 // Packs a piece of the weights of all panels of this part just before they are used, out of L2.
 void Gather::dense_fresh(const Phase& phase, const GatherData& d, const Block& b, int64_t points) const {
-  const int64_t count = panels(p_.to_c), first = count * b.part / parts_ * 16;
-  const int64_t last = b.part + 1 == parts_ ? p_.to_c : count * (b.part + 1) / parts_ * 16;
+  const int64_t count = panels(p_.to_c), first = count * b.part / parts_ * kPanelColumns;
+  const int64_t last = b.part + 1 == parts_ ? p_.to_c : count * (b.part + 1) / parts_ * kPanelColumns;
   Panel panel;
   panel.a_rows = phase.from_rows.data();
   panel.c_rows = phase.to_rows.data();

@@ -11,6 +11,7 @@ constexpr int64_t kDepth = 256;          // of a packed panel: 16 columns of it 
 constexpr int64_t kPackedColumns = 256;  // packed at once: 256 KB, in L2
 constexpr int64_t kPackedRows = 96;      // a multiple of every tile height
 constexpr int64_t kTileRows = 6;
+constexpr int64_t kLeastColumns = kPanelColumns < 32 ? 32 : kPanelColumns;  // of a block, or more
 constexpr int64_t kDepthChunks = 8;  // of K
 constexpr int64_t kNoRuns[1] = {0};
 
@@ -64,8 +65,8 @@ Gemm::Gemm(const GemmShape& shape) : s_(shape) {
       s_.batch * s_.m * s_.n <= 64 * 1024)
     chunks_ = kDepthChunks;
   const auto units = [&] { return s_.batch * ceil_div(s_.m, mc_) * ceil_div(s_.n, nc_); };
-  while (!small && chunks_ == 1 && units() < enough && (nc_ > 32 || mc_ > 24)) {
-    if (nc_ > 32 && nc_ >= mc_)
+  while (!small && chunks_ == 1 && units() < enough && (nc_ > kLeastColumns || mc_ > 24)) {
+    if (nc_ > kLeastColumns && nc_ >= mc_)
       nc_ = round_up(nc_ / 2, 16);
     else if (mc_ > 24)
       mc_ = round_up(mc_ / 2, 12);

@@ -6,83 +6,86 @@ namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
 // Columns of a panel's last vector.
+template <class V>
 struct Tail {
-  explicit TENON_INLINE Tail(int64_t n) : columns(n), whole(n == 8), mask(lane_mask(n)) {}
+  explicit TENON_INLINE Tail(int64_t n) : columns(n), whole(n == V::kLanes), mask(V::first(n)) {}
   int64_t columns;
   bool whole;
-  i32x8 mask;
+  typename V::Mask mask;
 };
 
-template <int NV>
-TENON_INLINE f32x8 get(const float* from, int i, const Tail& tail) {
-  return tail.whole || i + 1 < NV ? load8(from + 8 * i) : load8_mask(from + 8 * i, tail.mask);
+template <class V, int NV>
+TENON_INLINE typename V::Vector get(const float* from, int i, const Tail<V>& tail) {
+  const float* at = from + V::kLanes * i;
+  return tail.whole || i + 1 < NV ? V::load(at) : V::load(at, tail.mask);
 }
 
-alignas(32) constexpr float kZeros[24] = {};
+alignas(64) constexpr float kZeros[64] = {};
 
 // What a row's sums start from: C, the bias or zero. Plain: whole vectors, new sums and nothing after
 // them but a ReLU, so that the tile has no branches.
-template <int NV, bool Plain>
-TENON_INLINE void start(const Panel& p, const Tail& tail, int64_t row, f32x8* acc) {
+template <class V, int NV, bool Plain>
+TENON_INLINE void start(const Panel& p, const Tail<V>& tail, int64_t row, typename V::Vector* acc) {
   const float* from = p.bias ? p.bias : kZeros;
   if (!Plain && p.accumulate) from = p.c + row;
-#pragma GCC unroll 3
-  for (int i = 0; i < NV; ++i) acc[i] = Plain ? load8(from + 8 * i) : get<NV>(from, i, tail);
+#pragma GCC unroll 4
+  for (int i = 0; i < NV; ++i) acc[i] = Plain ? V::load(from + V::kLanes * i) : get<V, NV>(from, i, tail);
 }
 
-template <int NV, bool Plain>
-TENON_INLINE void finish(const Panel& p, const Tail& tail, int64_t row, float floor, f32x8* acc) {
+template <class V, int NV, bool Plain>
+TENON_INLINE void finish(const Panel& p, const Tail<V>& tail, int64_t row, float floor, typename V::Vector* acc) {
   float* c = p.c + row;
   if (!Plain && p.residual)
-#pragma GCC unroll 3
-    for (int i = 0; i < NV; ++i) acc[i] += get<NV>(p.residual + row, i, tail);
-#pragma GCC unroll 3
-  for (int i = 0; i < NV; ++i) acc[i] = max8(splat8(floor), acc[i]);  // NaN stays
-#pragma GCC unroll 3
-  for (int i = 0; i + 1 < NV; ++i) store8(c + 8 * i, acc[i]);
+#pragma GCC unroll 4
+    for (int i = 0; i < NV; ++i) acc[i] += get<V, NV>(p.residual + row, i, tail);
+#pragma GCC unroll 4
+  for (int i = 0; i < NV; ++i) acc[i] = V::max(V::splat(floor), acc[i]);  // NaN stays
+#pragma GCC unroll 4
+  for (int i = 0; i + 1 < NV; ++i) V::store(c + V::kLanes * i, acc[i]);
   if (Plain)
-    store8(c + 8 * (NV - 1), acc[NV - 1]);
+    V::store(c + V::kLanes * (NV - 1), acc[NV - 1]);
   else
-    store8_part(c + 8 * (NV - 1), acc[NV - 1], tail.columns);
+    V::store_part(c + V::kLanes * (NV - 1), acc[NV - 1], tail.columns);
   if (!Plain && __builtin_expect(p.act > TENON_ACT_RELU, 0)) act_loop(p.act)(c, c, p.columns, p.alpha);
 }
 
-// R rows x NV * 8 columns. Masked: the last vector of W may not be read past `columns`. kLength: of a
+// R rows x NV vectors of columns. Masked: the last vector of W may not be read past `columns`. kLength: of a
 // run, with steps as packed, so that short runs unroll; 0: any.
-template <int NV, int R, bool Masked, bool Plain = false, int kLength = 0>
+template <class V, int NV, int R, bool Masked, bool Plain = false, int kLength = 0>
 TENON_INLINE void tile(const Panel& p, const int64_t* a_rows, const int64_t* c_rows) {
-  f32x8 acc[R][NV];
-  const Tail tail(p.columns - (NV - 1) * 8);
+  using Vector = typename V::Vector;
+  Vector acc[R][NV];
+  const Tail<V> tail(p.columns - (NV - 1) * V::kLanes);
   const float floor = p.act == TENON_ACT_RELU ? 0 : -__builtin_inff();
 #pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) start<NV, Plain>(p, tail, c_rows[r], acc[r]);
+  for (int r = 0; r < R; ++r) start<V, NV, Plain>(p, tail, c_rows[r], acc[r]);
   const float* w = p.w;
   const int64_t length = kLength > 0 ? kLength : p.run_length;
-  const int64_t a_step = kLength > 0 ? 1 : p.a_step, w_step = kLength > 0 ? NV * 8 : p.w_step;
+  const int64_t a_step = kLength > 0 ? 1 : p.a_step, w_step = kLength > 0 ? NV * V::kLanes : p.w_step;
   for (int64_t i = 0; i < p.n_runs; ++i) {
     const float* a[R];
     const float* base = p.a + p.runs[i];
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) a[r] = base + a_rows[r];
     const auto step = [&](int64_t at, const float* from) __attribute__((always_inline)) {
-      f32x8 b[NV];
-#pragma GCC unroll 3
+      Vector b[NV];
+#pragma GCC unroll 4
       for (int v = 0; v < NV; ++v)
-        b[v] = Masked && v == NV - 1 ? load8_mask(from + 8 * v, tail.mask) : load8(from + 8 * v);
+        b[v] = Masked && v == NV - 1 ? V::load(from + V::kLanes * v, tail.mask) : V::load(from + V::kLanes * v);
 #pragma GCC unroll 8
       for (int r = 0; r < R; ++r) {
-        const f32x8 x = splat8(a[r][at]);
-#pragma GCC unroll 3
+        const Vector x = V::splat(a[r][at]);
+#pragma GCC unroll 4
         for (int v = 0; v < NV; ++v) acc[r][v] += x * b[v];
       }
     };
     if constexpr (kLength > 0) {
 #pragma GCC unroll 16
       for (int k = 0; k < kLength; ++k) {
-        step(k, w + k * NV * 8);
+        step(k, w + k * NV * V::kLanes);
         asm volatile("" ::: "memory");  // loads drawn together would spill sums
       }
-      w += kLength * NV * 8;
+      w += kLength * NV * V::kLanes;
     } else {
       const float* const end = w + length * w_step;
       int64_t at = 0;
@@ -91,58 +94,69 @@ TENON_INLINE void tile(const Panel& p, const int64_t* a_rows, const int64_t* c_r
     }
   }
 #pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) finish<NV, Plain>(p, tail, c_rows[r], floor, acc[r]);
+  for (int r = 0; r < R; ++r) finish<V, NV, Plain>(p, tail, c_rows[r], floor, acc[r]);
 }
 
-template <int NV, int R, bool Masked>
+template <class V, int NV, int R, bool Masked>
 __attribute__((noinline)) void some_rows(const Panel& p, int64_t first) {
-  tile<NV, R, Masked>(p, p.a_rows + first, p.c_rows + first);
+  tile<V, NV, R, Masked>(p, p.a_rows + first, p.c_rows + first);
 }
 
-template <int NV, int R, bool Masked>
+template <class V, int NV, int R, bool Masked>
 void last_rows(const Panel& p, int64_t first, int64_t count) {
   if constexpr (R > 0) {
-    if (count == R) return some_rows<NV, R, Masked>(p, first);
-    last_rows<NV, R - 1, Masked>(p, first, count);
+    if (count == R) return some_rows<V, NV, R, Masked>(p, first);
+    last_rows<V, NV, R - 1, Masked>(p, first, count);
   }
 }
 
-template <int NV, int R, bool Masked, bool Plain = false, int kLength = 0>
+template <class V, int NV, int R, bool Masked, bool Plain = false, int kLength = 0>
 __attribute__((noinline)) void whole_tiles(const Panel& p, int64_t rows) {
-  for (int64_t r = 0; r + R <= rows; r += R) tile<NV, R, Masked, Plain, kLength>(p, p.a_rows + r, p.c_rows + r);
+  for (int64_t r = 0; r + R <= rows; r += R) tile<V, NV, R, Masked, Plain, kLength>(p, p.a_rows + r, p.c_rows + r);
 }
 
+// Whole vectors, new sums, no epilogue but a ReLU.
+template <class V, int NV, int R>
 void plain_tiles(const Panel& p, int64_t rows) {
-  const bool packed = p.a_step == 1 && p.w_step == 16;
-  if (packed && p.run_length == 3) return whole_tiles<2, 6, false, true, 3>(p, rows);
-  if (packed && p.run_length == 5) return whole_tiles<2, 6, false, true, 5>(p, rows);
-  if (packed && p.run_length == 9) return whole_tiles<2, 6, false, true, 9>(p, rows);
-  whole_tiles<2, 6, false, true>(p, rows);
+  const bool packed = p.a_step == 1 && p.w_step == NV * V::kLanes;
+  if (packed && p.run_length == 3) return whole_tiles<V, NV, R, false, true, 3>(p, rows);
+  if (packed && p.run_length == 5) return whole_tiles<V, NV, R, false, true, 5>(p, rows);
+  if (packed && p.run_length == 9) return whole_tiles<V, NV, R, false, true, 9>(p, rows);
+  whole_tiles<V, NV, R, false, true>(p, rows);
 }
 
 // A few rows alone wait for each other's sums: the last two tiles share what is left evenly.
-template <int NV, int R, bool Masked>
+template <class V, int NV, int R, bool Masked>
 void all_rows(const Panel& p, int64_t rows) {
   int64_t whole = rows / R * R, left = rows - whole;
   if (left > 0 && left <= R / 2 && whole > 0) whole -= R, left += R;
-  const bool plain = NV == 2 && p.columns == 16 && !p.accumulate && !p.residual && p.act <= TENON_ACT_RELU;
-  if (plain)
-    plain_tiles(p, whole);
+  const bool plain = p.columns == NV * V::kLanes && !p.accumulate && !p.residual && p.act <= TENON_ACT_RELU;
+  if (plain && NV * V::kLanes > 8)
+    plain_tiles<V, NV, R>(p, whole);
   else
-    whole_tiles<NV, R, Masked>(p, whole);
+    whole_tiles<V, NV, R, Masked>(p, whole);
   if (left > R) {
-    last_rows<NV, R, Masked>(p, whole, (left + 1) / 2);
+    last_rows<V, NV, R, Masked>(p, whole, (left + 1) / 2);
     whole += (left + 1) / 2;
     left /= 2;
   }
-  if (left > 0) last_rows<NV, R, Masked>(p, whole, left);
+  if (left > 0) last_rows<V, NV, R, Masked>(p, whole, left);
 }
 
+// Sums in registers: as many as leave room for NV vectors of W and one of A. With 8 rows or fewer their addresses are in
+// registers too.
 template <bool Masked>
 void choose(const Panel& p, int64_t rows) {
-  if (p.columns <= 8) return all_rows<1, 8, Masked>(p, rows);
-  if (p.columns <= 16) return all_rows<2, 6, Masked>(p, rows);
-  all_rows<3, 4, Masked>(p, rows);
+  if (p.columns <= 8) return all_rows<Lanes8, 1, 8, Masked>(p, rows);
+#ifdef __AVX512F__
+  if (p.columns <= 16) return all_rows<Lanes16, 1, 8, Masked>(p, rows);
+  if (p.columns <= 32) return all_rows<Lanes16, 2, 8, Masked>(p, rows);
+  if (p.columns <= 48) return all_rows<Lanes16, 3, 8, Masked>(p, rows);
+  all_rows<Lanes16, 4, 6, Masked>(p, rows);
+#else
+  if (p.columns <= 16) return all_rows<Lanes8, 2, 6, Masked>(p, rows);
+  all_rows<Lanes8, 3, 4, Masked>(p, rows);
+#endif
 }
 
 // An 8 x 8 block.
@@ -168,7 +182,7 @@ TENON_INLINE void transpose8(const float* in, int64_t ld_in, float* out, int64_t
 }  // namespace
 
 void run_panel(const Panel& p, int64_t rows) {
-  if (p.w_padded || p.columns % 8 == 0) return choose<false>(p, rows);
+  if (p.w_padded || p.columns == padded_columns(p.columns)) return choose<false>(p, rows);
   choose<true>(p, rows);
 }
 
@@ -176,12 +190,14 @@ void pack_panels(const float* b, int64_t k, int64_t n, int64_t ld, int64_t depth
   for (int64_t j = 0; j < n;) {
     const int64_t columns = panel_columns(n - j), width = padded_columns(columns);
     float* to = out + j * depth;
-    const i32x8 tail = lane_mask(columns - width + 8);
+    const int64_t whole = columns / 8 * 8;
+    const i32x8 tail = lane_mask(columns - whole);
     for (int64_t i = 0; i < k; ++i, to += width) {
       const float* from = b + i * ld + j;
       int64_t c = 0;
-      for (; c + 8 < width; c += 8) store8(to + c, load8(from + c));
-      store8(to + c, load8_mask(from + c, tail));
+      for (; c < whole; c += 8) store8(to + c, load8(from + c));
+      if (c < width) store8(to + c, load8_mask(from + c, tail)), c += 8;
+      if (c < width) store8(to + c, f32x8{});
     }
     j += columns;
   }

@@ -1,9 +1,9 @@
 // The one micro-kernel under dense matrix products and convolutions.
 //
 // C[r, n] = sum over runs i and k < run_length of A(r, i, k) W(i * run_length + k, n), for a list of
-// rows r and a panel of at most 24 columns n. A row of A or C is an offset in a table, so the rows of
+// rows r and a panel of at most kMostColumns columns n. A row of A or C is an offset in a table, so the rows of
 // a matrix, the pixels of a padded image and the taps of a filter are all the same to it. Up to 6 rows
-// x 16 columns of sums stay in registers for the whole of k, in the order of k: no bit of a result
+// x 16 columns of sums (with vectors of 16 lanes: 6 x 64) stay in registers for the whole of k, in the order of k: no bit of a result
 // depends on how rows were grouped.
 #pragma once
 
@@ -20,10 +20,10 @@ struct Panel {
   int64_t a_step = 1;
   const float* w = nullptr;  // W(j, n) = w[j * w_step + n]
   int64_t w_step = 16;
-  bool w_padded = true;  // W may be read up to the next multiple of 8 columns
+  bool w_padded = true;  // W may be read up to padded_columns(columns)
   float* c = nullptr;    // C[r, n] = c[c_rows[r] + n]
   const int64_t* c_rows = nullptr;
-  int columns = 16;                 // 1..24
+  int columns = 16;                 // 1..kMostColumns
   bool accumulate = false;          // add to what C holds
   const float* bias = nullptr;      // [columns]
   const float* residual = nullptr;  // laid out as C
@@ -31,17 +31,21 @@ struct Panel {
   float alpha = 0;
 };
 
-// Columns of the next panel when `left` remain: 16, or at the end 8 or 24.
-inline int64_t panel_columns(int64_t left) {
-  if (left <= 8) return left;
-  if (left <= 16) return left;
-  return left <= 24 ? left : 16;
+// Of a panel that is followed by others, and of the last one at most.
+constexpr int64_t kPanelColumns = Lanes::kLanes == 16 ? 64 : 16;
+constexpr int64_t kMostColumns = Lanes::kLanes == 16 ? 64 : 24;
+
+// Columns of the next panel when `left` remain.
+inline int64_t panel_columns(int64_t left) { return left <= kMostColumns ? left : kPanelColumns; }
+// The columns that a packed panel of `columns` takes up: whole vectors.
+inline int64_t padded_columns(int64_t columns) {
+  return columns <= 8 ? 8 : (columns + Lanes::kLanes - 1) / Lanes::kLanes * Lanes::kLanes;
 }
-// The columns that a packed panel of `columns` takes up.
-inline int64_t padded_columns(int64_t columns) { return (columns + 7) / 8 * 8; }
 
 // All panels of `n` columns, packed one after another, each k x padded_columns.
-inline int64_t packed_columns(int64_t n) { return (n + 7) / 8 * 8; }
+inline int64_t packed_columns(int64_t n) {
+  return n / kPanelColumns * kPanelColumns + (n % kPanelColumns ? padded_columns(n % kPanelColumns) : 0);
+}
 
 void run_panel(const Panel& panel, int64_t rows);
 

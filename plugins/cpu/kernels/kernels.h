@@ -1,5 +1,5 @@
 // The kernels of cpu.so, by family. Each .cc of this folder is compiled once for each instruction set
-// (TENON_CPU_ISA: baseline, avx2), in a namespace of its own; the loader-visible part of cpu.so chooses
+// (TENON_CPU_ISA: baseline, avx2, avx512), in a namespace of its own; the loader-visible part of cpu.so chooses
 // one at run time. A family registers its ops in the table.
 #pragma once
 

@@ -111,6 +111,47 @@ TENON_INLINE f32x8 sqrt8(f32x8 a) {
 TENON_INLINE i32x8 to_i32(f32x8 a) { return __builtin_convertvector(a, i32x8); }  // toward 0
 TENON_INLINE f32x8 to_f32(i32x8 a) { return __builtin_convertvector(a, f32x8); }
 
+// ---- vectors of the width that matrix products are written for ----
+
+// What a register tile needs of a vector: the same code for 8 and for 16 lanes.
+struct Lanes8 {
+  using Vector = f32x8;
+  using Mask = i32x8;
+  static constexpr int kLanes = 8;
+  static TENON_INLINE Mask first(int64_t n) { return lane_mask(n); }
+  static TENON_INLINE Vector load(const float* p) { return load8(p); }
+  static TENON_INLINE Vector load(const float* p, Mask mask) { return load8_mask(p, mask); }
+  static TENON_INLINE void store(float* p, Vector v) { store8(p, v); }
+  static TENON_INLINE void store_part(float* p, Vector v, int64_t n) { store8_part(p, v, n); }
+  static TENON_INLINE Vector splat(float x) { return splat8(x); }
+  static TENON_INLINE Vector max(Vector a, Vector b) { return max8(a, b); }
+};
+
+#ifdef __AVX512F__
+typedef float f32x16 __attribute__((vector_size(64)));
+struct Lanes16 {
+  using Vector = f32x16;
+  using Mask = uint16_t;
+  static constexpr int kLanes = 16;
+  static TENON_INLINE Mask first(int64_t n) { return static_cast<Mask>((1u << n) - 1); }
+  static TENON_INLINE Vector load(const float* p) { return load_as<f32x16>(p); }
+  static TENON_INLINE Vector load(const float* p, Mask mask) {
+    return __builtin_ia32_loadups512_mask(p, Vector{}, mask);
+  }
+  static TENON_INLINE void store(float* p, Vector v) { std::memcpy(p, &v, sizeof v); }
+  static TENON_INLINE void store_part(float* p, Vector v, int64_t n) {
+    __builtin_ia32_storeups512_mask(p, v, first(n));
+  }
+  static TENON_INLINE Vector splat(float x) { return x - Vector{}; }
+  static TENON_INLINE Vector max(Vector a, Vector b) {
+    return __builtin_ia32_maxps512_mask(a, b, Vector{}, static_cast<Mask>(-1), 4);  // 4: rounding as set
+  }
+};
+using Lanes = Lanes16;
+#else
+using Lanes = Lanes8;
+#endif
+
 // In a fixed order: halves, quarters, pairs.
 TENON_INLINE float sum8(f32x8 v) {
   const f32x4 q = f32x4{v[0], v[1], v[2], v[3]} + f32x4{v[4], v[5], v[6], v[7]};

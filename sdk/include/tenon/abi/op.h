@@ -66,9 +66,9 @@ typedef struct tenon_attr {
 } tenon_attr;
 
 typedef enum tenon_role {
-  TENON_ROLE_STATE = 1, /* weights, slots, the step: stays on the device between runs */
-  TENON_ROLE_FEED = 2,  /* a batch */
-  TENON_ROLE_SCALAR = 3 /* rank 0, given anew for each iteration in run.scalars */
+  TENON_ROLE_STATE = 1,  /* weights, slots, the step: stays on the device between runs */
+  TENON_ROLE_FEED = 2,   /* a batch */
+  TENON_ROLE_SCALAR = 3  /* rank 0, given anew for each iteration in run.scalars */
 } tenon_role;
 
 typedef enum tenon_placement {
@@ -84,9 +84,9 @@ typedef struct tenon_input {
 } tenon_input;
 
 typedef enum tenon_mode {
-  TENON_MODE_LAST = 0, /* the last iteration's value */
-  TENON_MODE_EACH = 1, /* iteration i writes row i of max_iterations rows */
-  TENON_MODE_UNTIL = 2 /* rank-0 bool: run ends after the iteration in which it is true */
+  TENON_MODE_LAST = 0,  /* the last iteration's value */
+  TENON_MODE_EACH = 1,  /* iteration i writes row i of max_iterations rows */
+  TENON_MODE_UNTIL = 2  /* rank-0 bool: run ends after the iteration in which it is true */
 } tenon_mode;
 
 typedef struct tenon_result {
@@ -106,21 +106,10 @@ typedef struct tenon_constant {
 
 /* ---- numbers of enum attributes; appended to, never changed ---- */
 
-typedef enum tenon_compare {
-  TENON_EQ = 0,
-  TENON_NE = 1,
-  TENON_LT = 2,
-  TENON_LE = 3,
-  TENON_GT = 4,
-  TENON_GE = 5
-} tenon_compare;
+typedef enum tenon_compare { TENON_EQ = 0, TENON_NE = 1, TENON_LT = 2, TENON_LE = 3, TENON_GT = 4, TENON_GE = 5 } tenon_compare;
 typedef enum tenon_reduce { TENON_SUM = 0, TENON_PROD = 1, TENON_MAX = 2, TENON_MIN = 3 } tenon_reduce;
 typedef enum tenon_scatter { TENON_SCATTER_ADD = 0, TENON_SCATTER_SET = 1 } tenon_scatter;
-typedef enum tenon_precision {
-  TENON_PRECISION_DEFAULT = 0,
-  TENON_PRECISION_HIGH = 1,
-  TENON_PRECISION_HIGHEST = 2
-} tenon_precision;
+typedef enum tenon_precision { TENON_PRECISION_DEFAULT = 0, TENON_PRECISION_HIGH = 1, TENON_PRECISION_HIGHEST = 2 } tenon_precision;
 
 typedef enum tenon_act {
   TENON_ACT_NONE = 0,
@@ -143,11 +132,6 @@ typedef enum tenon_act {
 
 typedef enum tenon_resize { TENON_NEAREST = 0, TENON_BILINEAR = 1 } tenon_resize;
 typedef enum tenon_coords { TENON_LEGACY = 0, TENON_HALF_PIXEL = 1, TENON_ALIGN_CORNERS = 2 } tenon_coords;
-typedef enum tenon_fill {
-  TENON_FILL_CONSTANT = 0,
-  TENON_FILL_NEAREST = 1,
-  TENON_FILL_REFLECT = 2,
-  TENON_FILL_WRAP = 3
-} tenon_fill;
+typedef enum tenon_fill { TENON_FILL_CONSTANT = 0, TENON_FILL_NEAREST = 1, TENON_FILL_REFLECT = 2, TENON_FILL_WRAP = 3 } tenon_fill;
 
 #endif

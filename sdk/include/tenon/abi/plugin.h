@@ -14,12 +14,7 @@
 #define TENON_NOTE_OWNER "Tenon"
 #define TENON_NOTE_TYPE 1u
 
-typedef enum tenon_log_level {
-  TENON_LOG_DEBUG = 0,
-  TENON_LOG_INFO = 1,
-  TENON_LOG_WARNING = 2,
-  TENON_LOG_ERROR = 3
-} tenon_log_level;
+typedef enum tenon_log_level { TENON_LOG_DEBUG = 0, TENON_LOG_INFO = 1, TENON_LOG_WARNING = 2, TENON_LOG_ERROR = 3 } tenon_log_level;
 
 typedef struct tenon_backend tenon_backend;
 
@@ -91,8 +86,7 @@ extern "C" {
 #if defined(__GNUC__)
 __attribute__((visibility("default")))
 #endif
-tenon_status
-tenon_backend_init(const tenon_host* host, tenon_backend* out);
+tenon_status tenon_backend_init(const tenon_host* host, tenon_backend* out);
 #ifdef __cplusplus
 }
 #endif

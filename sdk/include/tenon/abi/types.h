@@ -29,14 +29,14 @@
 
 typedef enum tenon_code {
   TENON_OK = 0,
-  TENON_INVALID = 1,     /* the caller's arguments are wrong */
-  TENON_UNSUPPORTED = 2, /* understood, but not possible here; the message says why */
-  TENON_UNAVAILABLE = 3, /* no such hardware or entry */
+  TENON_INVALID = 1,       /* the caller's arguments are wrong */
+  TENON_UNSUPPORTED = 2,   /* understood, but not possible here; the message says why */
+  TENON_UNAVAILABLE = 3,   /* no such hardware or entry */
   TENON_OUT_OF_MEMORY = 4,
-  TENON_DEVICE_LOST = 5, /* close the device; open it again */
+  TENON_DEVICE_LOST = 5,   /* close the device; open it again */
   TENON_TIMEOUT = 6,
-  TENON_ABI = 7,     /* the other side broke this contract */
-  TENON_INTERNAL = 8 /* a bug; codes unknown to the reader count as this one */
+  TENON_ABI = 7,           /* the other side broke this contract */
+  TENON_INTERNAL = 8       /* a bug; codes unknown to the reader count as this one */
 } tenon_code;
 
 /* Frozen. Returned by value. An error returned means that nothing happened. */
@@ -62,7 +62,7 @@ typedef enum tenon_dtype {
 
 /* Frozen. A run-time scalar of one iteration; the scalar's dtype says which member. */
 typedef union tenon_scalar {
-  double f64;  /* f32, bf16, f16, f64 */
+  double f64; /* f32, bf16, f16, f64 */
   int64_t i64; /* i32, i64, u8, bool, extents */
   uint64_t u64;
 } tenon_scalar;

@@ -1,0 +1,76 @@
+#include "profile.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "output.h"
+
+namespace tenon::runner {
+namespace {
+
+struct Line {
+  std::string name, op;
+  int nodes = 0;
+  double ms = 0, flops = 0, bytes = 0;
+};
+
+std::vector<Line> lines_of(const StepProfile& profile, bool by_node) {
+  std::vector<Line> lines;
+  std::map<std::string, size_t> index;
+  double sum = 0;
+  for (const NodeTime& node : profile.nodes) {
+    const auto [at, fresh] = index.try_emplace(by_node ? node.name : node.op, lines.size());
+    if (fresh) lines.push_back({by_node ? node.name : node.op, node.op, 0, 0, 0, 0});
+    Line& line = lines[at->second];
+    ++line.nodes;
+    line.ms += node.ms;
+    line.flops += node.flops;
+    line.bytes += node.bytes;
+    sum += node.ms;
+  }
+  lines.push_back({"(waiting)", "-", 0, std::max(0.0, profile.step_ms - sum), 0, 0});
+  std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.ms > b.ms; });
+  return lines;
+}
+
+// Percent; 0 where nothing is to be done.
+double of_limit(const Line& line, const MachineLimits& limits) {
+  const double least_ms = std::max(line.flops / limits.flops, line.bytes / limits.bytes) * 1e3;
+  return line.ms > 0 ? 100 * least_ms / line.ms : 0;
+}
+
+double a_second(double amount, double ms) { return ms > 0 ? amount / ms * 1e-6 : 0; }
+
+}  // namespace
+
+void print_profile(const StepProfile& profile, const MachineLimits& limits, bool by_node, bool json) {
+  if (!json) {
+    print("limits of this machine: %.0f GFLOP/s, %.1f GB/s; a step took %.4g ms\n", limits.flops * 1e-9,
+          limits.bytes * 1e-9, profile.step_ms);
+    print("%10s %6s %9s %8s %7s  %5s  %s\n", "ms", "share", "GFLOP/s", "GB/s", "limit", "nodes",
+          by_node ? "node" : "op");
+  }
+  for (const Line& line : lines_of(profile, by_node)) {
+    const double share = 100 * line.ms / profile.step_ms;
+    const double gflops = a_second(line.flops, line.ms), gbytes = a_second(line.bytes, line.ms);
+    if (json) {
+      print_line(Json(by_node ? "node" : "op")
+                     .add("name", line.name)
+                     .add("op", line.op)
+                     .add("nodes", static_cast<int64_t>(line.nodes))
+                     .add("ms", line.ms)
+                     .add("share_percent", share)
+                     .add("gflops", gflops)
+                     .add("gbytes_per_second", gbytes)
+                     .add("limit_percent", of_limit(line, limits))
+                     .str());
+      continue;
+    }
+    print("%10.4f %5.1f%% %9.1f %8.1f %6.0f%%  %5d  %s\n", line.ms, share, gflops, gbytes, of_limit(line, limits),
+          line.nodes, (by_node && line.op != "-" ? line.name + "  (" + line.op + ")" : line.name).c_str());
+  }
+}
+
+}  // namespace tenon::runner

@@ -1,0 +1,73 @@
+// What a node costs at least: arithmetic and memory traffic. For profiles, predictions, `tenon_verdict.cost_ns`.
+// C++17, header only.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
+#include "tenon/plugin/graph.h"
+
+namespace tenon::plugin {
+
+struct Cost {
+  uint64_t flops = 0;  // a product and a sum count as 2; other ops count 1 an element
+  uint64_t bytes = 0;  // every operand read once, every result written once
+  Cost& operator+=(const Cost& other) {
+    flops += other.flops;
+    bytes += other.bytes;
+    return *this;
+  }
+};
+
+namespace detail {
+
+// Of a convolution whose spatial results are those of `y` and whose filter [K.., C/G, O] is `w`: each element of y is a
+// sum over all of the filter but O.
+inline uint64_t convolution_flops(const ValueView& y, const ValueView& w) {
+  return static_cast<uint64_t>(2 * y.elements() * (w.elements() / std::max<int64_t>(w.dim(-1), 1)));
+}
+
+// q[B,T,N,D] k[B,S,M,D]: one product of a T x S matrix for each head.
+inline uint64_t attention_product_flops(const NodeView& node, int q, int k) {
+  return static_cast<uint64_t>(2 * node.in(q).elements() * node.in(k).dim(1));
+}
+
+inline uint64_t arithmetic(const NodeView& node) {
+  const std::string_view op = node.op();
+  if (op == "dot" || op == "dot_bias_act") {
+    const bool transposed = node.flag("ta");
+    return static_cast<uint64_t>(2 * node.out(0).elements() * node.in(0).dim(transposed ? -2 : -1));
+  }
+  if (op == "conv" || op == "conv_bias_act") return convolution_flops(node.out(0), node.in(1));
+  if (op == "conv_grad_input") return convolution_flops(node.in(0), node.in(1));
+  if (op == "conv_grad_filter") return convolution_flops(node.in(1), node.out(0));
+  if (op == "attention") return 2 * attention_product_flops(node, 0, 1);
+  if (op == "attention_grad") return 5 * attention_product_flops(node, 1, 2);
+  uint64_t elements = 0;
+  for (int i = 0; i < node.operands(); ++i)
+    if (node.has(i)) elements = std::max(elements, static_cast<uint64_t>(node.in(i).elements()));
+  for (int i = 0; i < node.results(); ++i)
+    if (node.has_result(i)) elements = std::max(elements, static_cast<uint64_t>(node.out(i).elements()));
+  return elements;
+}
+
+}  // namespace detail
+
+inline Cost cost_of(const NodeView& node) {
+  if (node.op() == "reshape") return {};  // another name for the same memory
+  Cost cost{detail::arithmetic(node), 0};
+  for (int i = 0; i < node.operands(); ++i)
+    if (node.has(i)) cost.bytes += static_cast<uint64_t>(node.in(i).bytes());
+  for (int i = 0; i < node.results(); ++i)
+    if (node.has_result(i)) cost.bytes += static_cast<uint64_t>(node.out(i).bytes());
+  return cost;
+}
+
+inline Cost cost_of(const GraphView& graph) {
+  Cost cost;
+  for (uint32_t i = 0; i < graph.n_nodes(); ++i) cost += cost_of(graph.node(i));
+  return cost;
+}
+
+}  // namespace tenon::plugin
