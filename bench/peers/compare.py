@@ -96,7 +96,8 @@ def why(code, complaints):
     if code < 0:
         return f"ended by {signal.Signals(-code).name}"
     lines = [line.strip() for line in complaints.splitlines() if line.strip()]
-    return f"exit code {code}: {lines[-1][:160] if lines else 'no words'}"
+    named = [line for line in lines if "Error" in line or "error:" in line] or lines
+    return f"exit code {code}: {named[-1][:160] if named else 'no words'}"
 
 
 def time_once(peer, variant, case, args):

@@ -28,6 +28,7 @@ def lookup(table, ids):
 
 class TensorFlowOps:
     """Reads its parameters in order. Images are [batch, height, width, channels]."""
+    xla = False
 
     def __init__(self, parameters, training):
         self.parameters, self.training = iter(parameters), training
@@ -59,8 +60,10 @@ class TensorFlowOps:
         return y
 
     def max_pool(self, x, size, padding=0):
-        how = [[0, 0], [padding] * 2, [padding] * 2, [0, 0]] if padding else "VALID"
-        return tf.nn.max_pool2d(x, size, 2, how)
+        around = [[0, 0], [padding] * 2, [padding] * 2, [0, 0]]
+        if padding and self.xla:  # whose pools do not take explicit padding; zeros do, after a ReLU
+            x, padding = tf.pad(x, around), 0
+        return tf.nn.max_pool2d(x, size, 2, around if padding else "VALID")
 
     def global_pool(self, x):
         return tf.reduce_mean(x, (1, 2))
@@ -174,6 +177,7 @@ def build(name, variant, threads):
     import_tensorflow()
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     tf.config.threading.set_inter_op_parallelism_threads(threads)
+    TensorFlowOps.xla = variant.startswith("xla")
     case = CASES[name]
     made = initial.parameters_of(name)
     variables = [tf.Variable(p.value, trainable=p.trains) for p in (made if case.trains else initial.fold(made))]
@@ -181,7 +185,7 @@ def build(name, variant, threads):
     features, labels = [tf.constant(x) for x in features], tf.constant(labels)
     loop = case.loop if variant.endswith("_loop") else 1
     call, read = (trainer(case, variables, loop), float) if case.trains else predictor(case, variables)
-    function = tf.function(call, jit_compile=variant.startswith("xla"))
+    function = tf.function(call, jit_compile=TensorFlowOps.xla)
     function = function.get_concrete_function(labels, *features)
     count = sum(p.value.size for p in made)
     if case.trains:
