@@ -1,21 +1,40 @@
 #include "kernels/kernels.h"
 
+#ifdef __AVX512F__
+namespace tenon::cpu::avx2 {
+void add_elementwise(plugin::KernelTable& table);
+void add_movement(plugin::KernelTable& table);
+void add_reduction(plugin::KernelTable& table);
+void add_pooling(plugin::KernelTable& table);
+void add_normalization(plugin::KernelTable& table);
+void add_softmax(plugin::KernelTable& table);
+void add_random(plugin::KernelTable& table);
+void add_update(plugin::KernelTable& table);
+void add_collective(plugin::KernelTable& table);
+}  // namespace tenon::cpu::avx2
+#define TENON_CPU_NARROW avx2
+#else
+#define TENON_CPU_NARROW TENON_CPU_ISA
+#endif
+
 namespace tenon::cpu::TENON_CPU_ISA {
 
 void fill_table(KernelTable& table) {
-  add_elementwise(table);
-  add_movement(table);
-  add_reduction(table);
+  // What gains nothing from vectors of 16 lanes.
+  namespace narrow = cpu::TENON_CPU_NARROW;
+  narrow::add_elementwise(table);
+  narrow::add_movement(table);
+  narrow::add_reduction(table);
+  narrow::add_pooling(table);
+  narrow::add_normalization(table);
+  narrow::add_softmax(table);
+  narrow::add_random(table);
+  narrow::add_update(table);
+  narrow::add_collective(table);
   add_matmul(table);
   add_convolution(table);
-  add_pooling(table);
-  add_normalization(table);
-  add_softmax(table);
   add_attention(table);
   add_recurrent(table);
-  add_random(table);
-  add_update(table);
-  add_collective(table);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA
