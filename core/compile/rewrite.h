@@ -33,6 +33,9 @@ class Rewrite {
 // reshape, a broadcast scalar). Values do not change, except that folded constants are rounded once.
 Graph simplify(const Graph& graph);
 
+// Moves the gradients of activations in front of those of max-pools, where there is less to do. Part of simplify.
+Graph activate_before_pooling(const Graph& graph);
+
 // Leaves out the inputs that nothing uses, and the variables that went with them; or FEED inputs only.
 Graph prune_inputs(const Graph& graph, bool feeds_only = false);
 

@@ -185,8 +185,9 @@ class Simplifier {
 }  // namespace
 
 Graph simplify(const Graph& graph) {
-  Simplifier simplifier(graph);
-  simplifier.set_types(graph.values);
+  const Graph moved = activate_before_pooling(graph);
+  Simplifier simplifier(moved);
+  simplifier.set_types(moved.values);
   const Graph simple = simplifier.run();
   Rewrite sweep(simple);  // of what became unused on the way
   return sweep.run([&](const Node& node, const Tensors& operands) { return sweep.copy(node, operands); });

@@ -185,5 +185,51 @@ TEST(Lowering, GivesTheNodesOfACompositeItsNameAndPhase) {
   }
 }
 
+// relu and max_pool of z, then the gradients to z and to a bias.
+Tensors pooled_gradients(const Tensors& in) {
+  PoolOptions o;
+  o.window = {2, 2};
+  o.strides = {2, 2};
+  const Tensor y = activation(in[0] + broadcast(in[1], in[0].type().shape, {3}), Activation::kRelu);
+  return {max_pool(y, o)};
+}
+
+TEST(Simplify, TakesAnActivationsGradientOfThePooledMap) {
+  Graph graph;
+  const Tensor z(&graph, graph.add_input({DType::kF32, {2, 6, 4, 3}}, Role::kFeed, "z"));
+  const Tensor dy(&graph, graph.add_input({DType::kF32, {2, 3, 2, 3}}, Role::kFeed, "dy"));
+  PoolOptions o;
+  o.window = {2, 2};
+  o.strides = {2, 2};
+  const Tensor x = activation(z, Activation::kRelu), y = max_pool(x, o);
+  const BiasActGrad d = bias_act_grad(max_pool_grad(x, y, dy, o), x, Activation::kRelu);
+  graph.results = {{d.dz.id()}, {d.dbias.id()}};
+  const Graph simple = simplify(graph);
+  ASSERT_TRUE(verify(simple).ok());
+  EXPECT_EQ(source(simple, 0), "max_pool_grad");
+  ASSERT_EQ(source(simple, 1), "bias_act_grad");
+  const Node* bias = simple.defining_node(simple.results[1].value);
+  EXPECT_EQ(simple.type(bias->results[0]).shape, Shape({2, 3, 2, 3}));
+  EXPECT_EQ(count(simple, "max_pool_grad"), 1);
+  EXPECT_EQ(count(simple, "bias_act_grad"), 1);
+}
+
+TEST(Simplify, LeavesAPoolsGradientThatOthersReadToo) {
+  Graph graph;
+  const Tensor z(&graph, graph.add_input({DType::kF32, {2, 6, 4, 3}}, Role::kFeed, "z"));
+  const Tensor dy(&graph, graph.add_input({DType::kF32, {2, 3, 2, 3}}, Role::kFeed, "dy"));
+  PoolOptions o;
+  o.window = {2, 2};
+  o.strides = {2, 2};
+  const Tensor x = activation(z, Activation::kRelu), dx = max_pool_grad(x, max_pool(x, o), dy, o);
+  const BiasActGrad d = bias_act_grad(dx, x, Activation::kRelu);
+  graph.results = {{d.dz.id()}, {dx.id()}};
+  EXPECT_EQ(source(simplify(graph), 0), "bias_act_grad");
+}
+
+TEST(Simplify, GradientsOfPooledActivationsAreThoseOfTheFunction) {
+  expect_gradients(pooled_gradients, {distinct({1, 4, 6, 2}, 3), f64({2}, {0.013, -0.017})});
+}
+
 }  // namespace
 }  // namespace tenon::op_testing

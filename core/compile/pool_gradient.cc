@@ -1,0 +1,64 @@
+// An activation's gradient behind a max-pool's moves in front of it.
+//
+//   dx = max_pool_grad(x, y, dy)             dy' = activation_grad(dy, y)
+//   dz = activation_grad(dx, x)      ->      dz  = max_pool_grad(x, y, dy')
+//
+// The gradient goes to elements of x that equal their window's y, so what the activation's gradient reads there is y: the
+// same numbers, from a map that is a quarter as large in most models. A bias's gradient, the sum of dz, is that of dy'.
+#include <map>
+#include <vector>
+
+#include "compile/rewrite.h"
+
+namespace tenon {
+namespace {
+
+class PoolGradient {
+ public:
+  explicit PoolGradient(const Graph& from) : from_(from), rewrite_(from), uses_(from.values.size()) {
+    for (const Node& node : from.nodes)
+      for (ValueId v : node.operands)
+        if (v >= 0) ++uses_[v];
+    for (const Output& r : from.results) ++uses_[r.value];
+  }
+
+  Graph run() {
+    return rewrite_.run([this](const Node& node, const Tensors& operands) { return visit(node, operands); });
+  }
+
+ private:
+  // The max_pool_grad whose result this activation's gradient reads at places of the pool's own operand; or nullptr.
+  const Node* pool_before(const Node& node) const {
+    if (node.keep || (node.op != "activation_grad" && node.op != "bias_act_grad")) return nullptr;
+    const Node* pool = from_.defining_node(node.operands[0]);
+    if (!pool || pool->keep || pool->op != "max_pool_grad" || uses_[node.operands[0]] != 1) return nullptr;
+    const ValueId x = pool->operands[0], y = pool->operands[1];
+    const bool smaller = from_.type(y).shape.elements() < from_.type(x).shape.elements();
+    return node.operands[1] == x && smaller ? pool : nullptr;
+  }
+
+  Tensors visit(const Node& node, const Tensors& operands) {
+    const Node* pool = pool_before(node);
+    if (!pool) {
+      Tensors results = rewrite_.copy(node, operands);
+      if (node.op == "max_pool_grad") operands_of_[&node] = operands;
+      return results;
+    }
+    const Tensors& given = operands_of_.at(pool);  // x, y, dy
+    Tensors results = rewrite_.copy(node, {given[2], given[1]});
+    rewrite_.to().values[results[0].id()].type = given[1].type();
+    results[0] = rewrite_.copy(*pool, {given[0], given[1], results[0]})[0];
+    return results;
+  }
+
+  const Graph& from_;
+  Rewrite rewrite_;
+  std::vector<int> uses_;                       // of each value
+  std::map<const Node*, Tensors> operands_of_;  // of max_pool_grad nodes, in the new graph
+};
+
+}  // namespace
+
+Graph activate_before_pooling(const Graph& graph) { return PoolGradient(graph).run(); }
+
+}  // namespace tenon
