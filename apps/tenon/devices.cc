@@ -1,9 +1,17 @@
 // tenon devices: backends, their units, and every library that was refused.
 #include "tenon/devices.h"
+
+#include <filesystem>
+
 #include "command.h"
 
 namespace tenon::runner {
 namespace {
+
+bool exists(const std::string& directory) {
+  std::error_code ignored;
+  return std::filesystem::exists(directory, ignored);
+}
 
 void declare_devices(Flags&, const std::vector<std::string>&) {}
 
@@ -30,13 +38,15 @@ void print_json(const Discovery& found) {
                    .str());
   }
   for (const Refusal& r : found.refusals) print_line(Json("refusal").add("path", r.path).add("cause", r.cause).str());
+  for (const std::string& d : found.directories)
+    print_line(Json("directory").add("path", d).add("exists", exists(d)).str());
   print_line(Json("result")
                  .add("backends", static_cast<int64_t>(found.backends.size()))
                  .add("refusals", static_cast<int64_t>(found.refusals.size()))
                  .str());
 }
 
-void print_text(const Discovery& found, bool verbose) {
+void print_text(const Discovery& found) {
   for (const BackendInfo& b : found.backends) {
     print("%s %s  %s\n", b.name.c_str(), b.version.c_str(), b.path.c_str());
     if (!b.status.ok()) print("  no device now: %s\n", one_line(b.status.message()).c_str());
@@ -47,9 +57,9 @@ void print_text(const Discovery& found, bool verbose) {
     }
   }
   for (const Refusal& r : found.refusals) print("refused %s: %s\n", r.path.c_str(), one_line(r.cause).c_str());
-  if (!verbose && !found.backends.empty()) return;
   print("looked in:\n");
-  for (const std::string& d : found.directories) print("  %s\n", d.c_str());
+  for (const std::string& d : found.directories)
+    print("  %s%s\n", d.c_str(), exists(d) ? "" : "  (is not there)");
 }
 
 // A backend that is not listed was refused, or there is none of that name.
@@ -71,7 +81,7 @@ int run_devices(const Flags& flags, const std::vector<std::string>& words) {
   if (flags.boolean("json"))
     print_json(found);
   else
-    print_text(found, flags.boolean("verbose"));
+    print_text(found);
   for (const BackendInfo& b : found.backends)
     if (b.status.ok()) return 0;
   throw Error(Status(Code::kUnavailable, "there is no device to train on"));
@@ -79,7 +89,7 @@ int run_devices(const Flags& flags, const std::vector<std::string>& words) {
 
 }  // namespace
 
-const Command kDevices{"devices", "[--json] [--verbose]", "Lists what can be trained on, and why a library was refused",
+const Command kDevices{"devices", "[--json]", "Lists what can be trained on, and why a library was refused",
                        declare_devices, run_devices};
 
 }  // namespace tenon::runner

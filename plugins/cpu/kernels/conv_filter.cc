@@ -25,7 +25,8 @@ FilterGrad::FilterGrad(const ConvShape& shape) : s_(shape) {
   depthwise_ = is_depthwise(s_);
   choose_blocks();
   lay_out();
-  packs_ = a_rows_.size() > 32 || s_.o % 256 == 0;
+  const bool is_panel = s_.groups == 1 && s_.o <= kMostColumns && s_.o == padded_columns(s_.o);
+  packs_ = !is_panel && (a_rows_.size() > 32 || s_.o % 256 == 0);
   if (size_ <= kPartial || depthwise_) {
     chunks_ = std::min(units_, kFilterChunks);
     if (threads_ == 1) chunks_ = 1;

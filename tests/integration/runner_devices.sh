@@ -1,0 +1,30 @@
+#!/bin/bash
+# The same model on every backend: `fashion`, trained where the command line says, ends where it ends on cpu.so.
+#   runner_devices.sh TENON EXAMPLES     the directory of the example backends
+. "$(dirname "$0")/runner_lib.sh"
+examples=$2
+make_idx "$work/idx" 256 96
+expect 0 '' "$tenon" convert idx --input "$work/idx" --output "$work/data" --json
+
+export TENON_PLUGIN_PATH=$examples:$work/nowhere
+expect 0 '' "$tenon" devices
+for line in "^cpu " "^example 1\\.0  $examples/example\\.so" "$work/nowhere  (is not there)"; do
+  grep -q "$line" "$work/out" || complain "devices: expected a line '$line' in: $(cat "$work/out")"
+done
+expect 0 '' "$tenon" devices --json
+grep -q '"event": "directory", "path": "'"$work/nowhere"'", "exists": false' "$work/out" || complain "devices --json: $(cat "$work/out")"
+
+for device in cpu example; do
+  expect 0 '' "$tenon" train fashion --data_dir "$work/data" --model_dir "$work/$device" --device "$device" \
+    --train_steps 40 --train_batch_size 32 --json
+  accuracy=$(result accuracy) loss=$(result loss)
+  [ "$device" = cpu ] && cpu_accuracy=$accuracy cpu_loss=$loss
+done
+# Sums are added in another order, and 40 steps carry that on.
+[ "$accuracy" = "$cpu_accuracy" ] || complain "accuracy $accuracy on the example, $cpu_accuracy on cpu.so"
+awk -v a="$loss" -v b="$cpu_loss" 'BEGIN { d = a - b; exit !(d < 1e-3 + 0.02 * b && -d < 1e-3 + 0.02 * b) }' ||
+  complain "loss $loss on the example, $cpu_loss on cpu.so"
+# A checkpoint of one device goes on on another.
+expect 0 '' "$tenon" evaluate fashion --data_dir "$work/data" --model_dir "$work/example" --device cpu --json
+[ "$(result accuracy)" = "$accuracy" ] || complain "evaluated on cpu.so: accuracy $(result accuracy), expected $accuracy"
+finish
