@@ -100,47 +100,17 @@ void print_reasons(FILE* out, const Summary& summary, Outcome outcome, const cha
 
 // ---- levels ----
 
-// Ops of which required tests are unsupported, by the level that they stand in the way of.
 void print_missing(FILE* out, const Summary& summary) {
-  struct Op {
-    uint64_t unsupported = 0, tests = 0;
-    int level = 4;
-  };
-  std::map<std::string, Op> ops;
-  for (const Result& r : summary.results) {
-    if (r.test->suite != "op" || !r.test->required) continue;
-    Op& op = ops[r.test->group];
-    ++op.tests;
-    if (r.outcome != Outcome::kUnsupported) continue;
-    ++op.unsupported;
-    op.level = std::min(op.level, r.test->level);
-  }
-  std::map<int, std::vector<std::string>> missing;
-  for (const auto& [name, op] : ops)
-    if (op.unsupported)
-      missing[op.level].push_back(op.unsupported == op.tests ? name
-                                                             : name + " (" + std::to_string(op.unsupported) + " of " +
-                                                                   std::to_string(op.tests) + ")");
+  const auto missing = missing_ops(summary);
   if (!missing.empty()) std::fprintf(out, "\nMissing ops, what to write next first:\n");
   for (const auto& [level, names] : missing)
     std::fprintf(out, "  for level %d: %s\n", level, list(names, names.size()).c_str());
 }
 
-// What stands between the level that was reached and the next.
 void print_lacking(FILE* out, const Summary& summary) {
   const int next = summary.level() + 1;
-  if (next > summary.options.level) return;
-  std::map<std::string, uint64_t> counts;
-  std::vector<std::string> order;
-  for (const Result& r : summary.results) {
-    const bool unsupported = r.outcome == Outcome::kUnsupported && r.test->required;
-    if (r.test->level > next || (r.outcome != Outcome::kFail && !unsupported)) continue;
-    const std::string key = group_name(*r.test) + (unsupported ? " unsupported" : " failed");
-    if (++counts[key] == 1) order.push_back(key);
-  }
-  for (std::string& key : order) key += " (" + with_commas(counts[key]) + ")";
-  std::fprintf(out, "level %d, %s, lacks: %s\n", next, level_meaning(next),
-               order.empty() ? "an op that computes" : list(order, 8).c_str());
+  if (next <= summary.options.level)
+    std::fprintf(out, "level %d, %s, lacks: %s\n", next, level_meaning(next), list(lacking(summary), 8).c_str());
 }
 
 }  // namespace
@@ -199,6 +169,44 @@ std::string reproduction(const std::string& library, const RunOptions& options, 
       "tenon-conform " + (std::all_of(library.begin(), library.end(), plain) ? library : quoted(library));
   if (!options.spec.empty()) text += " --spec " + quoted(options.spec);
   return text + " --seed " + std::to_string(options.seed) + " --filter " + quoted("^" + pattern + "$");
+}
+
+std::map<int, std::vector<std::string>> missing_ops(const Summary& summary) {
+  struct Op {
+    uint64_t unsupported = 0, tests = 0;
+    int level = 4;
+  };
+  std::map<std::string, Op> ops;
+  for (const Result& r : summary.results) {
+    if (r.test->suite != "op" || !r.test->required) continue;
+    Op& op = ops[r.test->group];
+    ++op.tests;
+    if (r.outcome != Outcome::kUnsupported) continue;
+    ++op.unsupported;
+    op.level = std::min(op.level, r.test->level);
+  }
+  std::map<int, std::vector<std::string>> missing;
+  for (const auto& [name, op] : ops)
+    if (op.unsupported)
+      missing[op.level].push_back(op.unsupported == op.tests ? name
+                                                             : name + " (" + std::to_string(op.unsupported) + " of " +
+                                                                   std::to_string(op.tests) + ")");
+  return missing;
+}
+
+std::vector<std::string> lacking(const Summary& summary) {
+  const int next = summary.level() + 1;
+  if (next > summary.options.level) return {};
+  std::map<std::string, uint64_t> counts;
+  std::vector<std::string> order;
+  for (const Result& r : summary.results) {
+    const bool unsupported = r.outcome == Outcome::kUnsupported && r.test->required;
+    if (r.test->level > next || (r.outcome != Outcome::kFail && !unsupported)) continue;
+    const std::string key = group_name(*r.test) + (unsupported ? " unsupported" : " failed");
+    if (++counts[key] == 1) order.push_back(key);
+  }
+  for (std::string& key : order) key += " (" + with_commas(counts[key]) + ")";
+  return order.empty() ? std::vector<std::string>{"an op that computes"} : order;
 }
 
 // ---- as results come ----

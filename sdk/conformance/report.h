@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdio>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,13 @@ std::string with_commas(uint64_t n);
 std::string clean(const std::string& text);
 // The command that runs one test alone.
 std::string reproduction(const std::string& library, const RunOptions& options, const Test& test);
+
+// Ops of which required tests are unsupported, by the level that they stand in the way of: "sort", or "sort (2 of 9)"
+// where others of them pass.
+std::map<int, std::vector<std::string>> missing_ops(const Summary& summary);
+// What stands between the level that was reached and the next, as "op/sort unsupported (3)"; none where no more was
+// asked for.
+std::vector<std::string> lacking(const Summary& summary);
 
 // One line a group, as soon as it is complete.
 class Progress {

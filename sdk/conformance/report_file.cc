@@ -73,22 +73,43 @@ std::string json_counts(const Counts& c) {
          "}";
 }
 
-std::string json_result(const Result& r) {
+std::string json_list(const std::vector<std::string>& texts) {
+  std::string out = "[";
+  for (size_t i = 0; i < texts.size(); ++i) out += (i ? ", " : "") + json_text(texts[i]);
+  return out + "]";
+}
+
+// Ops by level.
+std::string json_missing(const Summary& s) {
+  std::string out;
+  for (const auto& [level, ops] : missing_ops(s))
+    out += (out.empty() ? "{\"" : ", \"") + std::to_string(level) + "\": " + json_list(ops);
+  return out.empty() ? "{}" : out + "}";
+}
+
+// The command that runs a failing test alone.
+std::string command_of(const Summary& s, const Result& r) { return reproduction(s.library, s.options, *r.test); }
+
+std::string json_result(const Summary& s, const Result& r) {
   const Test& t = *r.test;
+  const std::string reproduce =
+      r.outcome == Outcome::kFail ? ", \"reproduce\": " + json_text(command_of(s, r)) : std::string();
   return "{\"id\": " + json_text(t.id()) + ", \"suite\": " + json_text(t.suite) + ", \"group\": " + json_text(t.group) +
          ", \"name\": " + json_text(t.name) + ", \"level\": " + std::to_string(t.level) +
          ", \"required\": " + (t.required ? "true" : "false") + ", \"size\": " + number(t.size) + ", \"outcome\": \"" +
-         outcome_name(r.outcome) + "\", \"text\": " + json_text(r.text) + ", \"seconds\": " + number(r.seconds) + "}";
+         outcome_name(r.outcome) + "\", \"text\": " + json_text(r.text) + reproduce +
+         ", \"seconds\": " + number(r.seconds) + "}";
 }
 
-std::string junit_case(const Result& r) {
+std::string junit_case(const Summary& s, const Result& r) {
   const Test& t = *r.test;
   std::string text = "    <testcase classname=\"" + xml_text(t.group.empty() ? t.suite : t.suite + "." + t.group) +
                      "\" name=\"" + xml_text(t.name) + "\" time=\"" + number(r.seconds) + "\"";
   if (r.outcome == Outcome::kPass) return text + "/>\n";
   const bool failed = r.outcome == Outcome::kFail;
   const std::string reason = (failed ? "" : std::string(outcome_name(r.outcome)) + ": ") + r.text;
-  return text + "><" + (failed ? "failure" : "skipped") + " message=\"" + xml_text(reason) + "\"/></testcase>\n";
+  text += std::string("><") + (failed ? "failure" : "skipped") + " message=\"" + xml_text(reason) + "\"";
+  return text + (failed ? ">" + xml_text(command_of(s, r)) + "</failure>" : "/>") + "</testcase>\n";
 }
 
 std::string junit_counts(const Counts& c) {
@@ -141,9 +162,11 @@ std::string to_json(const Summary& s) {
                     ",\n  \"seed\": " + std::to_string(s.options.seed) + ",\n  \"spec\": " + json_text(s.options.spec) +
                     ",\n  \"filter\": " + json_text(s.options.filter) +
                     ",\n  \"level\": " + (s.filtered() ? "null" : std::to_string(s.level())) +
+                    ",\n  \"missing\": " + (s.filtered() ? "null" : json_missing(s)) +
+                    ",\n  \"lacks\": " + (s.filtered() ? "null" : json_list(lacking(s))) +
                     ",\n  \"seconds\": " + number(s.seconds) + ",\n  \"counts\": " + json_counts(s.counts()) +
                     ",\n  \"results\": [";
-  for (size_t i = 0; i < s.results.size(); ++i) out += (i ? ",\n    " : "\n    ") + json_result(s.results[i]);
+  for (size_t i = 0; i < s.results.size(); ++i) out += (i ? ",\n    " : "\n    ") + json_result(s, s.results[i]);
   return out + "\n  ]\n}\n";
 }
 
@@ -154,7 +177,7 @@ std::string to_junit(const Summary& s) {
     auto& [counts, cases] = suites[r.test->suite];
     if (counts.all() == 0) order.push_back(r.test->suite);
     counts.add(r.outcome);
-    cases += junit_case(r);
+    cases += junit_case(s, r);
   }
   std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"" + xml_text(s.library) + "\"" +
                     junit_counts(s.counts()) + " time=\"" + number(s.seconds) + "\">\n";

@@ -112,7 +112,7 @@ TEST(Report, EscapesWhatABackendSays) {
   run.add("op", "add", "f32[7]", Outcome::kFail, "<a \"b\" & \\ \x01 \xFF \xC3\xA9>");
   EXPECT_TRUE(contains(to_json(run.summary), "\"text\": \"<a \\\"b\\\" & \\\\   ? \xC3\xA9>\""))
       << to_json(run.summary);
-  EXPECT_TRUE(contains(to_junit(run.summary), "<failure message=\"&lt;a &quot;b&quot; &amp; \\   ? \xC3\xA9&gt;\"/>"))
+  EXPECT_TRUE(contains(to_junit(run.summary), "<failure message=\"&lt;a &quot;b&quot; &amp; \\   ? \xC3\xA9&gt;\">"))
       << to_junit(run.summary);
 }
 
@@ -121,12 +121,44 @@ TEST(Report, WritesCountsForMachines) {
   run.add("load", "", "x", Outcome::kPass, "", 0, 0);
   run.add("op", "add", "f32[7]", Outcome::kUnsupported, "no");
   EXPECT_TRUE(contains(to_json(run.summary),
-                       "\"level\": -1,\n  \"seconds\": 1.5,\n  \"counts\": {\"pass\": 1, \"fail\": 0, \"unsupported\": "
+                       "\"level\": -1,\n  \"missing\": {\"1\": [\"add\"]},\n  \"lacks\": [\"an op that "
+                       "computes\"],\n  \"seconds\": 1.5,\n  \"counts\": {\"pass\": 1, \"fail\": 0, \"unsupported\": "
                        "1, \"unavailable\": 0},"));
   EXPECT_TRUE(contains(to_junit(run.summary),
                        "<testsuite name=\"op\" tests=\"1\" failures=\"0\" errors=\"0\" skipped=\"1\">\n"
                        "    <testcase classname=\"op.add\" name=\"f32[7]\" time=\"0.25\"><skipped "
                        "message=\"unsupported: no\"/></testcase>\n"));
+}
+
+TEST(Report, TellsMachinesHowToRunAFailingTestAlone) {
+  FakeRun run;
+  run.add("op", "add", "it's f32[7]", Outcome::kFail, "wrong");
+  run.add("op", "add", "f32[1]", Outcome::kPass);
+  const std::string json = to_json(run.summary), junit = to_junit(run.summary);
+  EXPECT_TRUE(contains(json,
+                       "\"text\": \"wrong\", \"reproduce\": \"tenon-conform lib/mine.so --seed 1 --filter "
+                       "'^op/add/it'\\\\''s f32\\\\[7\\\\]$'\", \"seconds\""))
+      << json;
+  EXPECT_EQ(json.find("reproduce"), json.rfind("reproduce")) << json;
+  EXPECT_TRUE(contains(junit,
+                       "<failure message=\"wrong\">tenon-conform lib/mine.so --seed 1 --filter "
+                       "'^op/add/it'\\''s f32\\[7\\]$'</failure></testcase>\n"))
+      << junit;
+}
+
+TEST(Report, TellsMachinesWhatTheNextLevelLacks) {
+  FakeRun run;
+  run.add("op", "add", "f32[7]", Outcome::kPass);
+  run.add("op", "sub", "bf16[7]", Outcome::kUnsupported, "no");
+  run.add("op", "sub", "f32[7]", Outcome::kPass);
+  run.add("op", "mul", "f32[7]", Outcome::kFail, "wrong");
+  run.add("op", "sort", "f32[7]", Outcome::kUnsupported, "later", 0, 2);
+  EXPECT_TRUE(contains(to_json(run.summary),
+                       "\"missing\": {\"1\": [\"sub (1 of 2)\"], \"2\": [\"sort\"]},\n"
+                       "  \"lacks\": [\"op/sub unsupported (1)\", \"op/mul failed (1)\"],\n"))
+      << to_json(run.summary);
+  run.summary.options.filter = "op";
+  EXPECT_TRUE(contains(to_json(run.summary), "\"missing\": null,\n  \"lacks\": null,\n")) << to_json(run.summary);
 }
 
 TEST(Report, CleansTextOfWhatIsNotUtf8) {
