@@ -10,6 +10,7 @@
 #include "runtime/executor.h"
 #include "runtime/host_queue.h"
 #include "tenon/plugin/cost.h"
+#include "tenon/plugin/op_attributes.h"
 
 namespace tenon::plugin {
 namespace {
@@ -417,6 +418,17 @@ tenon_status trace(tenon_device* handle, const tenon_sink* sink) {
   return kOk;
 }
 
+// A kernel that nothing would ever ask for: an op that is neither Tenon's nor, by a dot or the backend's name in front,
+// the backend's own. Of several the first by name; empty: none.
+std::string misspelt_op(const HostBackend& config, const KernelTable& table) {
+  std::string found;
+  for (const std::string& op : table.ops()) {
+    const bool own = op.find('.') != std::string::npos || (config.name && op.rfind(config.name, 0) == 0);
+    if (!own && !is_published(op) && (found.empty() || op < found)) found = op;
+  }
+  return found;
+}
+
 }  // namespace
 
 tenon_status init_host_backend(const HostBackend& config, const tenon_host* host, tenon_backend* out) {
@@ -427,6 +439,9 @@ tenon_status init_host_backend(const HostBackend& config, const tenon_host* host
     if (unknown_flags(backend->host.flags, 0))
       return error(TENON_UNSUPPORTED, "tenon_backend_init: unknown flags of the host");
     config.fill(backend->table);
+    if (const std::string op = misspelt_op(config, backend->table); !op.empty())
+      return error(TENON_INVALID,
+                   ("tenon_backend_init: the table has op '" + op + "', which is none of Tenon's").c_str());
     tenon_backend full{};
     full.struct_size = std::min<uint64_t>(out->struct_size, sizeof full);
     full.abi_major = TENON_ABI_MAJOR;

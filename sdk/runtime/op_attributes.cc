@@ -141,6 +141,12 @@ bool is_hint(std::string_view name) { return name.substr(0, 6) == "tenon."; }
 
 }  // namespace
 
+bool is_published(std::string_view op) {
+  for (const OpAttributes& o : kOps)
+    if (o.op == op) return true;
+  return false;
+}
+
 std::string_view attributes_of(std::string_view op) {
   for (const OpAttributes& o : kOps)
     if (o.op == op) return o.attributes;
@@ -148,9 +154,7 @@ std::string_view attributes_of(std::string_view op) {
 }
 
 std::string_view unknown_attribute(const NodeView& node) {
-  bool published = false;
-  for (const OpAttributes& o : kOps) published = published || o.op == node.op();
-  if (!published || node.version() != 1) return {};
+  if (!is_published(node.op()) || node.version() != 1) return {};
   const std::string_view known = attributes_of(node.op());
   for (int i = 0; i < node.attributes(); ++i)
     if (const std::string_view name = node.attribute_name(i); !is_hint(name) && !contains_word(known, name))

@@ -81,15 +81,16 @@ class Maker {
   }
 
   void node() {
-    static const char* const kOps[] = {"add",   "add",    "sub",     "mul",  "neg",     "neg",     "reverse",
-                                       "total", "rotate", "squares", "both", "reshape", "reshape", "plus"};
+    static const char* const kOps[] = {"add",      "add",     "sub",       "mul",        "neg",
+                                       "neg",      "reverse", "toy.total", "toy.rotate", "toy.squares",
+                                       "toy.both", "reshape", "reshape",   "toy.plus"};
     NodeOf n{kOps[pick(std::size(kOps))], {any_value()}, {}};
-    if (n.op == "plus" && s_.scalars.empty()) n.op = "neg";
-    if (n.op == "plus") n.operands.push_back(s_.scalars[pick(s_.scalars.size())]);
-    if (n.op == "add" || n.op == "sub" || n.op == "mul" || n.op == "both")
+    if (n.op == "toy.plus" && s_.scalars.empty()) n.op = "neg";
+    if (n.op == "toy.plus") n.operands.push_back(s_.scalars[pick(s_.scalars.size())]);
+    if (n.op == "add" || n.op == "sub" || n.op == "mul" || n.op == "toy.both")
       n.operands.push_back(same_dims(n.operands[0]));
     n.results.push_back(value(n.op == "reshape" ? kDims[pick(3)] : s_.dims[n.operands[0]]));
-    if (n.op == "both") n.results.push_back(value(s_.dims[n.operands[0]]));
+    if (n.op == "toy.both") n.results.push_back(value(s_.dims[n.operands[0]]));
     s_.nodes.push_back(n);
   }
 
@@ -126,16 +127,16 @@ void interpret(const NodeOf& n, std::vector<Numbers>& v) {
   for (size_t i = 0; i < kSize; ++i) sum += u(0, i);
   for (size_t i = 0; i < kSize; ++i) {
     uint64_t y = u(0, i);
-    if (n.op == "add" || n.op == "both" || n.op == "plus") y += u(1, i);
+    if (n.op == "add" || n.op == "toy.both" || n.op == "toy.plus") y += u(1, i);
     if (n.op == "sub") y -= u(1, i);
     if (n.op == "mul") y *= u(1, i);
     if (n.op == "neg") y = 0 - y;
     if (n.op == "reverse") y = u(0, kSize - 1 - i);
-    if (n.op == "total") y = sum;
-    if (n.op == "rotate") y = u(0, (i + 1) % kSize);
-    if (n.op == "squares") y *= y;
+    if (n.op == "toy.total") y = sum;
+    if (n.op == "toy.rotate") y = u(0, (i + 1) % kSize);
+    if (n.op == "toy.squares") y *= y;
     out[0][i] = static_cast<int64_t>(y);
-    if (n.op == "both") out[1][i] = static_cast<int64_t>(u(0, i) - u(1, i));
+    if (n.op == "toy.both") out[1][i] = static_cast<int64_t>(u(0, i) - u(1, i));
   }
   for (size_t k = 0; k < out.size(); ++k) v[n.results[k]] = out[k];
 }

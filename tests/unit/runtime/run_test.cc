@@ -133,7 +133,7 @@ TEST(Run, EndsAfterTheIterationThatMakesUntilTrue) {
     Toy toy(2);
     GraphBuilder b;
     const uint32_t s = state(b), x = feed(b), y = apply(b, "add", {s, x}), stop = b.value(TENON_BOOL, {});
-    b.node("least", {y}, {stop}).name("stop").attr_i64("k", 30);
+    b.node("toy.least", {y}, {stop}).name("stop").attr_i64("k", 30);
     b.result(y, TENON_MODE_LAST, 1);
     b.result(stop, TENON_MODE_UNTIL);
     tenon_program* program = toy.compile(b, 10);
@@ -197,7 +197,7 @@ TEST(Run, GivesEachIterationItsScalars) {
   GraphBuilder b;
   const uint32_t s = state(b), first = b.input(TENON_I64, {}, TENON_ROLE_SCALAR),
                  second = b.input(TENON_I64, {}, TENON_ROLE_SCALAR);
-  b.result(apply(b, "plus", {apply(b, "plus", {s, first}), second}), TENON_MODE_LAST, 1);
+  b.result(apply(b, "toy.plus", {apply(b, "toy.plus", {s, first}), second}), TENON_MODE_LAST, 1);
   tenon_program* program = toy.compile(b, 3);
   tenon_buffer* x = toy.buffer(filled(0));
   run(toy, program, {{x}, {x}, {{.i64 = 1}, {.i64 = 10}, {.i64 = 2}, {.i64 = 20}, {.i64 = 3}, {.i64 = 30}}, 3});
@@ -264,7 +264,7 @@ TEST(Run, RefusesMissingScalarsAndSmallRows) {
   Toy toy;
   GraphBuilder b;
   const uint32_t s = state(b), k = b.input(TENON_I64, {}, TENON_ROLE_SCALAR);
-  b.result(apply(b, "plus", {s, k}), TENON_MODE_EACH);
+  b.result(apply(b, "toy.plus", {s, k}), TENON_MODE_EACH);
   tenon_program* program = toy.compile(b, 2);
   tenon_buffer *x = toy.buffer(filled(0)), *row = toy.buffer(filled(0));
   EXPECT_STREQ(run(toy, toy.queue, program, {{x}, {row}}).message, "run: the program takes scalars and there are none");
@@ -313,7 +313,7 @@ TEST(Compile, TellsWhatItNeedsWhenThatIsOverTheLimit) {
 TEST(Programs, ShareBuffersAndWorkspaces) {
   Toy toy;
   GraphBuilder negate;
-  negate.result(apply(negate, "rotate", {apply(negate, "reverse", {apply(negate, "neg", {state(negate)})})}),
+  negate.result(apply(negate, "toy.rotate", {apply(negate, "reverse", {apply(negate, "neg", {state(negate)})})}),
                 TENON_MODE_LAST, 1);
   tenon_program *add = toy.compile(accumulator()), *neg = toy.compile(negate);
   const uint64_t before = toy.bytes_in_use();

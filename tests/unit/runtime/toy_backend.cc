@@ -120,12 +120,12 @@ void fill(KernelTable& table) {
   elementwise(table, "mul", [](uint64_t a, uint64_t b) { return a * b; });
   unary(table, "neg", negate, shape(1, true));
   unary(table, "reverse", reverse, shape(kAllThreads, false));
-  unary(table, "total", total, shape(1, false));
-  unary(table, "rotate", rotate, shape(kAllThreads, true, 8));
-  unary(table, "squares", squares, shape(kAllThreads, false, 0, 8));
-  table.add("both", any, make_both);
-  table.add("plus", any, make_plus);
-  table.add("least", any, make_least);
+  unary(table, "toy.total", total, shape(1, false));
+  unary(table, "toy.rotate", rotate, shape(kAllThreads, true, 8));
+  unary(table, "toy.squares", squares, shape(kAllThreads, false, 0, 8));
+  table.add("toy.both", any, make_both);
+  table.add("toy.plus", any, make_plus);
+  table.add("toy.least", any, make_least);
 }
 
 uint32_t gang(void* ctx, uint32_t want, void (*fn)(void*, uint32_t, uint32_t), void* arg) {

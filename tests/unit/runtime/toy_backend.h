@@ -15,11 +15,13 @@ namespace tenon::plugin::testing {
 using Numbers = std::vector<int64_t>;
 
 // A device with a pool of so many threads, and one queue. All values are i64, if nothing else is said.
-//   add sub mul (a, b)   elementwise, either operand in place      neg (a)  the same on one thread
-//   plus (a, s)          a + the scalar s, in place                reverse (a)  not in place
-//   total (a)            every element is the sum of all           both (a, b)  a + b and a - b, each in place of a or b
-//   rotate (a)           through scratch, in place                 squares (a)  through each thread's own scratch
-//   least (a; k)         bool: a[0] >= k
+//   add sub mul (a, b)    elementwise, either operand in place   neg (a)  the same on one thread
+//   reverse (a)           not in place
+// and ops of its own:
+//   toy.plus (a, s)       a + the scalar s, in place             toy.total (a)    every element is the sum of all
+//   toy.both (a, b)       a + b and a - b, each in place of a or b
+//   toy.rotate (a)        through scratch, in place              toy.squares (a)  through each thread's own scratch
+//   toy.least (a; k)      bool: a[0] >= k
 class Toy {
  public:
   explicit Toy(int threads = 1, bool worker_queues = false);

@@ -150,6 +150,12 @@ class KernelTable {
     return it == entries_.end() ? nullptr : &it->second;
   }
   size_t size() const { return entries_.size(); }
+  // The op of each entry, in no order.
+  std::vector<std::string> ops() const {
+    std::vector<std::string> names;
+    for (const auto& entry : entries_) names.push_back(entry.first.substr(0, entry.first.rfind('@')));
+    return names;
+  }
 
  private:
   static std::string key(std::string_view op, uint32_t version) {

@@ -9,6 +9,9 @@
 
 namespace tenon::plugin {
 
+// Whether it is one of Tenon's ops.
+bool is_published(std::string_view op);
+
 // Names of the attributes of an op of version 1, separated by blanks; empty for ops that are not published.
 std::string_view attributes_of(std::string_view op);
 

@@ -1,0 +1,49 @@
+// Which ops a backend's table may name.
+#include <cstring>
+#include <string>
+
+#include "unit/runtime/toy_backend.h"
+
+namespace tenon::plugin::testing {
+namespace {
+
+void add(KernelTable& table, const char* op, uint32_t version = 1) {
+  table.add(
+      op, [](const NodeView&) { return take(); }, [](const NodeView&, const Env&) { return Kernel(); }, version);
+}
+
+// "message" of a backend named mine with this table; empty: it was taken.
+std::string init(void (*fill)(KernelTable&)) {
+  static HostBackend backend{"mine", "1.0", "Mine", TENON_CPU, nullptr};
+  backend.fill = fill;
+  tenon_backend out{};
+  out.struct_size = sizeof out;
+  const tenon_status status = init_host_backend(backend, nullptr, &out);
+  if (status.code == TENON_OK) return "";
+  EXPECT_EQ(status.code, TENON_INVALID);
+  EXPECT_EQ(out.enumerate, nullptr);
+  return status.message;
+}
+
+TEST(Table, ListsTheOpsOfItsEntries) {
+  KernelTable table;
+  add(table, "neg");
+  EXPECT_EQ(table.ops(), std::vector<std::string>{"neg"});
+  add(table, "neg", 12);
+  EXPECT_EQ(table.ops(), (std::vector<std::string>{"neg", "neg"}));
+}
+
+TEST(Table, TakesPublishedOpsAndTheBackendsOwn) {
+  EXPECT_EQ(init([](KernelTable& t) { add(t, "neg"), add(t, "attention_grad"), add(t, "crop_flip", 2); }), "");
+  EXPECT_EQ(init([](KernelTable& t) { add(t, "mine_fused"), add(t, "acme.fused"); }), "");
+}
+
+TEST(Table, RefusesAMisspeltOp) {
+  EXPECT_EQ(init([](KernelTable& t) { add(t, "neg"), add(t, "negg"); }),
+            "tenon_backend_init: the table has op 'negg', which is none of Tenon's");
+  EXPECT_EQ(init([](KernelTable& t) { add(t, "zeros"), add(t, "Add"), add(t, "fused_mine"); }),
+            "tenon_backend_init: the table has op 'Add', which is none of Tenon's");
+}
+
+}  // namespace
+}  // namespace tenon::plugin::testing
