@@ -12,13 +12,17 @@ set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 headers=$root/sdk/include history=$root/sdk/abi-history mode=check
+usage() { sed -n '4,6s/^# *//p' "$0" >&2; exit 2; }
 while [ $# -gt 0 ]; do
+  case "$1" in
+    --headers | --history) [ $# -ge 2 ] || usage ;;
+  esac
   case "$1" in
     --headers) headers=$2; shift ;;
     --history) history=$2; shift ;;
     --layout) mode=layout ;;
     --snapshot) mode=snapshot ;;
-    *) sed -n '4,6s/^# *//p' "$0" >&2; exit 2 ;;
+    *) usage ;;
   esac
   shift
 done

@@ -168,5 +168,15 @@ echo draft >"$work/history/1.0/status"
   failures=$((failures + 1))
 }
 
+# An option without its value is answered with how it is called.
+for option in --headers --history; do
+  code=0
+  "$check" $option >"$work/out" 2>&1 || code=$?
+  if [ $code -ne 2 ] || ! grep -q 'check_abi.sh \[--headers DIR\]' "$work/out"; then
+    echo "check_abi_test: $option without a value: exit code $code, printed $(cat "$work/out")"
+    failures=$((failures + 1))
+  fi
+done
+
 echo "check_abi_test: $tried changes tried, $failures failures"
 [ $failures -eq 0 ]

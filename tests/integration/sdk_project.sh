@@ -47,18 +47,44 @@ step install "$cmake" --install "$build" --prefix "$prefix" --component sdk
 ! grep -rl -e "$source" -e "$build" "$prefix/lib/cmake" "$prefix/lib/pkgconfig" "$prefix/include" "$prefix/share" ||
   fail "the files above name the source or build tree"
 [ ! -e "$prefix/bin/tenon" ] && [ ! -e "$prefix/lib/libtenon.a" ] || fail "the SDK brings parts of the core"
+docs=$prefix/share/doc/tenon-sdk
+for doc in README backend-author abi-reference abi-stability validation plugin-interfaces; do
+  [ -s "$docs/$doc.md" ] || fail "$docs/$doc.md: missing"
+done
+# What they link to is there, and so are the files that they name.
+for link in $(grep -oh '](\([a-zA-Z0-9_./-]*\.md\)' "$docs"/*.md | sed 's/^](//' | sort -u); do
+  [ -e "$docs/$link" ] || fail "a link of the documents leads nowhere: $link"
+done
+for path in $(grep -oh '\(include\|share\|lib\|bin\)/tenon[a-zA-Z0-9_./-]*' "$docs/README.md" "$docs/backend-author.md" |
+  sed 's/[.:]$//' | sort -u); do
+  [ -e "$prefix/$path" ] || fail "the documents name $path, which is not installed"
+done
 
 # ---- the template ----
 mkdir full && touch full/file
-for name in '' Mine 9lives -x 'a b' a/b ../x a.so auto test kernels; do refused name "$name" project; done
+for name in '' Mine 9lives -x 'a b' a/b ../x a.so auto test kernels cpu tpu-emulator opencl-gpu; do refused name "$name" project; done
 refused 64 "$(printf 'a%.0s' $(seq 64))" project
 refused empty mine full
 refused file mine full/file
 refused 'NAME DIR' mine
 [ ! -e project ] || fail "a refused project was made"
+refused 'comes with Tenon' cpu project
+
+# What it prints next is what a shell can run, in whatever directory.
+odd="it's a \"dir\" of \$HOME"
+step "new-backend in '$odd'" "$prefix/bin/tenon-new-backend" odd "$odd"
+sed -n 's/^  tenon-conform /printf %s /p' log >next
+[ "$(sh next)" = "$odd/build/odd.so" ] || fail "new-backend in '$odd': printed $(cat log)"
+sed -n 's/^  cmake -S \(.*\) -B .*/printf %s \1/p' log >next
+[ "$(sh next)" = "$odd" ] || fail "new-backend in '$odd': printed $(cat log)"
 
 step new-backend "$prefix/bin/tenon-new-backend" my-device project
+[ "$(sed -n '$p' log)" = "  tenon-conform project/build/my-device.so" ] || fail "new-backend: printed $(cat log)"
+guide=$(grep -o 'share/doc/tenon-sdk/[a-z-]*\.md' project/README.md | head -n 1)
+[ -n "$guide" ] && [ -s "$prefix/$guide" ] || fail "the template's README names no guide that is there: '$guide'"
 make_project project "$@"
+step "ctest of the template" "${cmake%cmake}ctest" --test-dir project/build -V
+grep -q '100% tests passed.* out of 1$' log || fail "ctest of the template: found $(tail -n 5 log)"
 step "conformance of the template" "$prefix/bin/tenon-conform" project/build/my-device.so
 grep -q '^level 0: 0 of ' log || fail "the template: expected level 0, found $(tail -n 1 log)"
 # What it lists as missing is what the suite misses.
