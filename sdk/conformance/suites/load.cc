@@ -1,6 +1,8 @@
 // The file and its init: the note, exports, two tables that grow.
 #include <dlfcn.h>
 #include <elf.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <fstream>
@@ -235,11 +237,15 @@ void init_and_walk(Subject& s, const tenon_host* host) {
 
 void needs_nothing_of_the_host(Subject& s) { init_and_walk(s, bare_host()); }
 
-// Behind an older host's struct_size lies nothing that may be read.
+// Behind an older host's struct_size lies nothing that may be read: a page that ends the process of who does.
 void reads_an_older_host(Subject& s) {
-  tenon_host* host = bare_host();
-  const uint64_t known = TENON_SIZE(tenon_host, version);
-  std::memset(reinterpret_cast<char*>(host) + known, kMark, sizeof *host - known);
+  const uint64_t known = TENON_SIZE(tenon_host, version), page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  void* pages = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  expect(pages != MAP_FAILED, "no memory for the test");
+  char* end = static_cast<char*>(pages) + page;
+  expect(mprotect(end, page, PROT_NONE) == 0, "a page cannot be protected");
+  std::memcpy(end - known, bare_host(), known);
+  auto* host = reinterpret_cast<tenon_host*>(end - known);
   host->struct_size = known;
   init_and_walk(s, host);
 }
