@@ -85,7 +85,9 @@ tenon_status tenon_backend_init(const tenon_host* host, tenon_backend* out) {
     tenon_backend table{};
     table.abi_major = TENON_ABI_MAJOR;
     table.abi_minor = TENON_ABI_MINOR;
-    table.self = own.release();  // lives for ever, as the table does
+    static auto& hosts = *new std::vector<std::unique_ptr<tenon_host>>;  // for ever: a table has no end
+    hosts.push_back(std::move(own));
+    table.self = hosts.back().get();
     table.name = compiler::kName;
     table.version = compiler::kVersion;
     table.enumerate = compiler::enumerate;
