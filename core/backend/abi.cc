@@ -1,7 +1,10 @@
 #include "backend/abi.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
 #include <cstring>
+#include <exception>
 
 #include "base/text.h"
 
@@ -9,6 +12,7 @@ namespace tenon {
 namespace {
 
 constexpr size_t kMaxText = 4096;
+constexpr int kMaxLogged = 20;
 
 // Bytes of the well-formed UTF-8 sequence at the start of `text`, 0 when there is none.
 size_t sequence(std::string_view text) {
@@ -66,6 +70,32 @@ Status from_abi(const tenon_status& s, std::string_view backend, std::string_vie
   const int code = s.code > 0 && s.code <= TENON_INTERNAL ? s.code : TENON_INTERNAL;
   return Status(static_cast<Code>(code),
                 cat(backend, ": ", s.message ? printable(s.message) : cat(entry, " failed with code ", s.code)));
+}
+
+namespace {
+
+// What a plugin throws may be of a type that this process knows nothing of.
+std::string text_of_exception() {
+  try {
+    throw;
+  } catch (const std::exception& e) {
+    return cat(": ", one_line(printable(e.what())));
+  } catch (...) {
+    return ", and no std::exception";
+  }
+}
+
+}  // namespace
+
+Status thrown_out_of(std::string_view backend, std::string_view entry) {
+  return Status(Code::kInternal,
+                cat(backend, ": the backend broke the ABI: threw out of `", entry, "`", text_of_exception()));
+}
+
+void log_thrown_out_of(std::string_view backend, std::string_view entry) {
+  static std::atomic<int> logged{0};
+  if (logged.load(std::memory_order_relaxed) >= kMaxLogged || ++logged > kMaxLogged) return;
+  std::fprintf(stderr, "%s\n", thrown_out_of(backend, entry).message().c_str());
 }
 
 }  // namespace tenon

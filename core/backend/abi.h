@@ -12,6 +12,33 @@ namespace tenon {
 // "BACKEND: message". Unknown codes count as kInternal; the text is made printable.
 Status from_abi(const tenon_status& status, std::string_view backend, std::string_view entry);
 
+// "BACKEND: the backend broke the ABI: threw out of `ENTRY`: what()". REQUIRED: an exception is being handled.
+Status thrown_out_of(std::string_view backend, std::string_view entry);
+// The same where there is no status to answer with: one line on stderr, for the first few.
+void log_thrown_out_of(std::string_view backend, std::string_view entry);
+
+// Calls an entry. Nothing that it throws, which the contract forbids, comes further than this.
+template <class Body>
+Status call_entry(std::string_view backend, std::string_view entry, Body&& body) {
+  tenon_status status;
+  try {
+    status = body();
+  } catch (...) {
+    return thrown_out_of(backend, entry);
+  }
+  return from_abi(status, backend, entry);
+}
+
+// The same for entries without a status.
+template <class Body>
+void call_void_entry(std::string_view backend, std::string_view entry, Body&& body) noexcept {
+  try {
+    body();
+  } catch (...) {
+    log_thrown_out_of(backend, entry);
+  }
+}
+
 // Text of a plugin is not trusted: control characters and what is no UTF-8 become '?', length is
 // bounded. Lines are kept.
 std::string printable(std::string_view text);

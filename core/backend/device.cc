@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 
 #include "backend/abi.h"
 #include "base/text.h"
@@ -83,7 +84,9 @@ constexpr uintptr_t kHostAlignment = 64;
 
 }  // namespace
 
-Device::~Device() { backend_.device_close(handle_); }
+Device::~Device() {
+  call_void_entry(name_, "device_close", [&] { backend_.device_close(handle_); });
+}
 
 Result<Buffer> Device::allocate(const Type& type, bool host, bool split) {
   tenon_desc desc{};
@@ -94,7 +97,8 @@ Result<Buffer> Device::allocate(const Type& type, bool host, bool split) {
   std::copy(type.shape.begin(), type.shape.end(), desc.dims);
   desc.placement = split ? TENON_SPLIT : TENON_REPLICATED;
   Buffer buffer;
-  TENON_TRY(from_abi(backend_.buffer_alloc(handle_, &desc, &buffer.handle_, &buffer.host_), name_, "buffer_alloc"));
+  TENON_TRY(call_entry(name_, "buffer_alloc",
+                       [&] { return backend_.buffer_alloc(handle_, &desc, &buffer.handle_, &buffer.host_); }));
   buffer.device_ = shared_from_this();
   buffer.type_ = type;
   if (!buffer.handle_) return broken(name_, "buffer_alloc gave no buffer");
@@ -107,7 +111,7 @@ Result<Buffer> Device::allocate(const Type& type, bool host, bool split) {
 
 Result<Queue> Device::create_queue() {
   Queue queue;
-  TENON_TRY(from_abi(backend_.queue_create(handle_, 0, &queue.handle_), name_, "queue_create"));
+  TENON_TRY(call_entry(name_, "queue_create", [&] { return backend_.queue_create(handle_, 0, &queue.handle_); }));
   if (!queue.handle_) return broken(name_, "queue_create gave no queue");
   queue.device_ = shared_from_this();
   return queue;
@@ -156,9 +160,10 @@ Result<std::vector<NodeVerdict>> Device::supports(const GraphImage& graph, std::
                                                   const CompileOptions& options) {
   const tenon_options o = abi_options(options);
   std::vector<tenon_verdict> verdicts(nodes.size());
-  TENON_TRY(from_abi(backend_.supports(handle_, graph.flat(), &o, nodes.data(), static_cast<uint32_t>(nodes.size()),
-                                       verdicts.data(), sizeof(tenon_verdict)),
-                     name_, "supports"));
+  TENON_TRY(call_entry(name_, "supports", [&] {
+    return backend_.supports(handle_, graph.flat(), &o, nodes.data(), static_cast<uint32_t>(nodes.size()),
+                             verdicts.data(), sizeof(tenon_verdict));
+  }));
   std::vector<NodeVerdict> out;
   for (const tenon_verdict& v : verdicts) {
     if (v.answer < TENON_REFUSE || v.answer > TENON_TAKE)
@@ -173,9 +178,10 @@ Result<Program> Device::compile(const GraphImage& graph, const CompileOptions& o
   tenon_info filled{};
   filled.struct_size = sizeof filled;
   Program program;
-  const tenon_status status = backend_.compile(handle_, graph.flat(), &o, &program.handle_, &filled);
+  const Status status = call_entry(
+      name_, "compile", [&] { return backend_.compile(handle_, graph.flat(), &o, &program.handle_, &filled); });
   if (info) *info = info_of(filled);
-  TENON_TRY(from_abi(status, name_, "compile"));
+  TENON_TRY(status);
   if (!program.handle_) return broken(name_, "compile gave no program");
   program.device_ = shared_from_this();
   program.info_ = info_of(filled);
@@ -184,10 +190,10 @@ Result<Program> Device::compile(const GraphImage& graph, const CompileOptions& o
 
 namespace {
 
-tenon_stats read_stats(const tenon_backend& backend, tenon_device* device) {
+tenon_stats read_stats(const tenon_backend& backend, tenon_device* device, const std::string& name) {
   tenon_stats stats{};
   stats.struct_size = sizeof stats;
-  if (backend.stats) (void)backend.stats(device, &stats);
+  if (backend.stats) call_void_entry(name, "stats", [&] { (void)backend.stats(device, &stats); });
   return stats;
 }
 
@@ -210,20 +216,20 @@ Status Device::begin_trace(TraceSink& sink) {
   if (!backend_.trace) return Status(Code::kUnsupported, cat(name_, ": the backend does not trace"));
   if (sink_) return invalid(name_, ": a trace is running already");
   sink_ = std::make_unique<tenon_sink>(tenon_sink{sizeof(tenon_sink), 0, &sink, emit_events});
-  const Status status = from_abi(backend_.trace(handle_, sink_.get()), name_, "trace");
+  const Status status = call_entry(name_, "trace", [&] { return backend_.trace(handle_, sink_.get()); });
   if (!status.ok()) sink_.reset();
   return status;
 }
 
 Status Device::end_trace() {
   if (!sink_) return {};
-  const Status status = from_abi(backend_.trace(handle_, nullptr), name_, "trace");
+  const Status status = call_entry(name_, "trace", [&] { return backend_.trace(handle_, nullptr); });
   sink_.reset();
   return status;
 }
 
-uint64_t Device::bytes_in_use() const { return read_stats(backend_, handle_).bytes_in_use; }
-uint64_t Device::bytes_peak() const { return read_stats(backend_, handle_).bytes_peak; }
+uint64_t Device::bytes_in_use() const { return read_stats(backend_, handle_, name_).bytes_in_use; }
+uint64_t Device::bytes_peak() const { return read_stats(backend_, handle_, name_).bytes_peak; }
 
 // ---- handles ----
 
@@ -235,7 +241,8 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
   return *this;
 }
 Buffer::~Buffer() {
-  if (handle_ && device_) device_->backend().buffer_free(handle_);
+  if (handle_ && device_)
+    call_void_entry(device_->name(), "buffer_free", [&] { device_->backend().buffer_free(handle_); });
 }
 
 Program& Program::operator=(Program&& other) noexcept {
@@ -245,7 +252,8 @@ Program& Program::operator=(Program&& other) noexcept {
   return *this;
 }
 Program::~Program() {
-  if (handle_ && device_) device_->backend().program_destroy(handle_);
+  if (handle_ && device_)
+    call_void_entry(device_->name(), "program_destroy", [&] { device_->backend().program_destroy(handle_); });
 }
 
 Queue& Queue::operator=(Queue&& other) noexcept {
@@ -255,7 +263,8 @@ Queue& Queue::operator=(Queue&& other) noexcept {
   return *this;
 }
 Queue::~Queue() {
-  if (handle_ && device_) device_->backend().queue_destroy(handle_);
+  if (handle_ && device_)
+    call_void_entry(device_->name(), "queue_destroy", [&] { device_->backend().queue_destroy(handle_); });
 }
 
 // ---- Queue ----
@@ -265,7 +274,13 @@ Status Queue::wait(uint64_t ticket, const char* entry) {
   if (ticket <= last_ticket_)
     return broken(device_->name(), cat(entry, " gave ticket ", ticket, ", expected more than ", last_ticket_));
   last_ticket_ = ticket;
-  return from_abi(device_->backend().wait(handle_, ticket, UINT64_MAX), device_->name(), entry);
+  tenon_status status;
+  try {
+    status = device_->backend().wait(handle_, ticket, UINT64_MAX);
+  } catch (...) {
+    return thrown_out_of(device_->name(), "wait");
+  }
+  return from_abi(status, device_->name(), entry);  // a failure of what was submitted
 }
 
 Status Queue::write(const Buffer& to, const void* from, uint64_t bytes, uint64_t offset) {
@@ -276,7 +291,7 @@ Status Queue::write(const Buffer& to, const void* from, uint64_t bytes, uint64_t
   c.src_host = from;
   c.bytes = bytes;
   uint64_t ticket = 0;
-  TENON_TRY(from_abi(device_->backend().copy(handle_, &c, &ticket), device_->name(), "copy"));
+  TENON_TRY(call_entry(device_->name(), "copy", [&] { return device_->backend().copy(handle_, &c, &ticket); }));
   return wait(ticket, "copy");
 }
 
@@ -288,7 +303,7 @@ Status Queue::read(const Buffer& from, void* to, uint64_t bytes, uint64_t offset
   c.dst_host = to;
   c.bytes = bytes;
   uint64_t ticket = 0;
-  TENON_TRY(from_abi(device_->backend().copy(handle_, &c, &ticket), device_->name(), "copy"));
+  TENON_TRY(call_entry(device_->name(), "copy", [&] { return device_->backend().copy(handle_, &c, &ticket); }));
   return wait(ticket, "copy");
 }
 
@@ -306,11 +321,17 @@ struct FeedBridge {
   Feed* feed;
   std::span<Buffer*> buffers;
   tenon_buffer* (*handle)(const Buffer&);
+  std::exception_ptr thrown{};  // by the feed: the backend must not meet it
 };
 
 int32_t bridge_next(void* ctx, uint64_t i, tenon_buffer** feeds, tenon_point* after) {
   auto& bridge = *static_cast<FeedBridge*>(ctx);
-  if (!bridge.feed->next(i, bridge.buffers)) return 0;
+  try {
+    if (bridge.thrown || !bridge.feed->next(i, bridge.buffers)) return 0;
+  } catch (...) {
+    bridge.thrown = std::current_exception();
+    return 0;
+  }
   for (size_t k = 0; k < bridge.buffers.size(); ++k) feeds[k] = bridge.handle(*bridge.buffers[k]);
   *after = {nullptr, 0};
   return 1;
@@ -334,8 +355,11 @@ Result<uint32_t> Queue::run(Launch& launch, uint32_t iterations, Feed* feed) {
   run.feed = feed ? &abi_feed : nullptr;
   uint64_t ticket = 0;
   uint32_t done = 0;
-  TENON_TRY(from_abi(device_->backend().run(handle_, &run, &ticket, &done), device_->name(), "run"));
-  TENON_TRY(wait(ticket, "run"));
+  Status status =
+      call_entry(device_->name(), "run", [&] { return device_->backend().run(handle_, &run, &ticket, &done); });
+  if (status.ok()) status = wait(ticket, "run");
+  if (bridge.thrown) std::rethrow_exception(bridge.thrown);
+  TENON_TRY(status);
   if (done > iterations)
     return broken(device_->name(), cat("run did ", done, " iterations, expected at most ", iterations));
   if (done == 0 && !feed) return broken(device_->name(), "run did no iteration");

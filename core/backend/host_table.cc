@@ -1,8 +1,11 @@
 #include "backend/host_table.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <exception>
+#include <stdexcept>
 
 #include "backend/abi.h"
 #include "backend/loader.h"
@@ -24,7 +27,7 @@ tenon_status to_abi(const Status& status) {
   return {static_cast<int32_t>(status.code()), 0, message.c_str()};
 }
 
-// Nothing is thrown into a plugin.
+// Nothing of the host's is thrown into a plugin.
 template <class F>
 tenon_status guarded(F work) {
   try {
@@ -39,8 +42,30 @@ void log(void* ctx, int32_t level, const char* text) {
   std::fprintf(stderr, "%s: %s\n", host_of(ctx).name().c_str(), one_line(printable(text)).c_str());
 }
 
+// The exception that a gang's function of the plugin threw, on whatever thread: it goes on in the plugin's caller of
+// the gang, and so to the entry, once no member is at work any more.
+struct GangMembers {
+  void (*fn)(void*, uint32_t, uint32_t);
+  void* arg;
+  std::atomic<bool> threw{false};
+  std::exception_ptr thrown{};
+};
+
+void gang_member(void* arg, uint32_t index, uint32_t count) {
+  auto& members = *static_cast<GangMembers*>(arg);
+  try {
+    members.fn(members.arg, index, count);
+  } catch (...) {
+    if (!members.threw.exchange(true)) members.thrown = std::current_exception();
+  }
+}
+
 uint32_t gang(void*, uint32_t want, void (*fn)(void*, uint32_t, uint32_t), void* arg) {
-  return process_pool().gang(want, fn, arg);
+  GangMembers members{fn, arg};
+  const uint32_t count = process_pool().gang(want, gang_member, &members);
+  if (members.thrown) std::rethrow_exception(members.thrown);
+  if (members.threw) throw std::runtime_error("a gang's function threw what is no C++ exception");
+  return count;
 }
 
 uint32_t gang_of_one(void*, uint32_t, void (*fn)(void*, uint32_t, uint32_t), void* arg) {

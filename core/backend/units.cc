@@ -20,7 +20,8 @@ Status wrong(const LoadedBackend& backend, const std::string& what) {
 
 Status call(const LoadedBackend& backend, const std::string& spec, tenon_unit* units, uint32_t* count) {
   const tenon_backend& t = backend.table;
-  return from_abi(t.enumerate(t.self, or_null(spec), units, sizeof(tenon_unit), count), backend.name, "enumerate");
+  return call_entry(backend.name, "enumerate",
+                    [&] { return t.enumerate(t.self, or_null(spec), units, sizeof(tenon_unit), count); });
 }
 
 Result<std::vector<tenon_unit>> raw_units(const LoadedBackend& backend, const std::string& spec) {
@@ -98,7 +99,8 @@ Result<std::shared_ptr<Device>> open_units(const LoadedBackend& backend, const s
   open.n_units = static_cast<uint32_t>(which.size());
   open.processes = 1;
   tenon_device* device = nullptr;
-  TENON_TRY(from_abi(backend.table.device_open(backend.table.self, &open, &device), backend.name, "device_open"));
+  TENON_TRY(call_entry(backend.name, "device_open",
+                       [&] { return backend.table.device_open(backend.table.self, &open, &device); }));
   if (!device) return Status(Code::kAbi, cat(backend.name, ": device_open gave no device"));
   return std::make_shared<Device>(backend.table, device, spec.empty() ? backend.name : cat(backend.name, ":", spec),
                                   std::move(units));

@@ -182,6 +182,8 @@ const char* specimen_name() {
   return name;
 }
 
+const tenon_host* host_table() { return host; }
+
 tenon_status tenon_backend_init(const tenon_host* from, tenon_backend* out) {
 #ifdef TENON_SPECIMEN_UNDEFINED
   no_library_has_this();

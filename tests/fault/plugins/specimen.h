@@ -7,5 +7,8 @@
 // The file's name without ".so".
 const char* specimen_name();
 
+// What tenon_backend_init was given.
+const tenon_host* host_table();
+
 // The entries of a device that fails as its spec says: "run-error" (specimen_device.cc).
 void fill_entries(tenon_backend* table);

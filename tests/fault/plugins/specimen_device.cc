@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <stdexcept>
 #include <string>
 
 #include "specimen.h"
@@ -18,6 +19,7 @@ struct tenon_device {
   }
 };
 struct tenon_buffer {
+  tenon_device* device;
   void* memory;
   uint64_t bytes;
 };
@@ -40,11 +42,16 @@ bool same(const char* spec, const char* what) { return spec && std::strcmp(spec,
 
 bool called(const char* name) { return std::strcmp(specimen_name(), name) == 0; }
 
-// "ENTRY-error", "ENTRY-full", "ENTRY-strange"; OK where none is asked for.
+// As the contract forbids.
+[[noreturn]] void throw_out() { throw std::runtime_error("thrown on\n\x1b[1m purpose"); }
+
+// "ENTRY-error", "ENTRY-full", "ENTRY-strange", "ENTRY-throw", "ENTRY-throw-int"; OK where none is asked for.
 tenon_status fault_of(tenon_device* device, const std::string& entry) {
   if (device->is((entry + "-error").c_str())) return kBroken;
   if (device->is((entry + "-full").c_str())) return kFull;
   if (device->is((entry + "-strange").c_str())) return kStrange;
+  if (device->is((entry + "-throw").c_str())) throw_out();
+  if (device->is((entry + "-throw-int").c_str())) throw 7;
   return kOk;
 }
 
@@ -61,6 +68,7 @@ tenon_unit make_unit(const char* spec) {
 
 tenon_status enumerate(void*, const char* spec, tenon_unit* units, uint64_t stride, uint32_t* count) {
   if (same(spec, "enumerate-error") || called("units-error")) return kBroken;
+  if (same(spec, "enumerate-throw")) throw_out();
   if (called("units-none")) return {TENON_UNAVAILABLE, 0, "no card in any slot"};
   const uint32_t room = *count;
   *count = called("units-zero") ? 0 : called("units-absurd") ? 0xffffffffu : called("units-many") ? 65536 : 1;
@@ -73,12 +81,17 @@ tenon_status enumerate(void*, const char* spec, tenon_unit* units, uint64_t stri
 
 tenon_status device_open(void*, const tenon_open* open, tenon_device** out) {
   if (same(open->spec, "open-error")) return kBroken;
+  if (same(open->spec, "open-throw")) throw_out();
   *out = nullptr;
   if (!same(open->spec, "open-null")) *out = new tenon_device{open->spec ? open->spec : "", false};
   return kOk;
 }
 
-void device_close(tenon_device* device) { delete device; }
+void device_close(tenon_device* device) {
+  const bool throws = device && device->is("close-throw");
+  delete device;
+  if (throws) throw_out();
+}
 
 tenon_status supports(tenon_device* device, const tenon_graph*, const tenon_options*, const uint32_t*, uint32_t n,
                       tenon_verdict* out, uint64_t stride) {
@@ -100,14 +113,18 @@ tenon_status compile(tenon_device* device, const tenon_graph*, const tenon_optio
   return kOk;
 }
 
-void program_destroy(tenon_program* program) { delete program; }
+void program_destroy(tenon_program* program) {
+  const bool throws = program && program->device->is("program-throw");
+  delete program;
+  if (throws) throw_out();
+}
 
 tenon_status buffer_alloc(tenon_device* device, const tenon_desc* desc, tenon_buffer** out, void** host) {
   if (const tenon_status s = fault_of(device, "alloc"); s.code) return s;
   uint64_t bytes = 8;
   for (uint32_t i = 0; i < desc->rank; ++i) bytes *= static_cast<uint64_t>(desc->dims[i]);
   if (device->is("alloc-null")) return *out = nullptr, kOk;
-  *out = new tenon_buffer{std::aligned_alloc(64, (bytes + 63) / 64 * 64), bytes};
+  *out = new tenon_buffer{device, std::aligned_alloc(64, (bytes + 63) / 64 * 64), bytes};
   *host = (*out)->memory;
   if (device->is("alloc-unaligned")) *host = static_cast<char*>(*host) + 4;
   if (device->is("alloc-no-host")) *host = nullptr;
@@ -115,8 +132,10 @@ tenon_status buffer_alloc(tenon_device* device, const tenon_desc* desc, tenon_bu
 }
 
 void buffer_free(tenon_buffer* buffer) {
+  const bool throws = buffer && buffer->device->is("free-throw");
   if (buffer) std::free(buffer->memory);
   delete buffer;
+  if (throws) throw_out();
 }
 
 tenon_status queue_create(tenon_device* device, uint64_t, tenon_queue** out) {
@@ -125,7 +144,11 @@ tenon_status queue_create(tenon_device* device, uint64_t, tenon_queue** out) {
   return kOk;
 }
 
-void queue_destroy(tenon_queue* queue) { delete queue; }
+void queue_destroy(tenon_queue* queue) {
+  const bool throws = queue && queue->device->is("destroy-throw");
+  delete queue;
+  if (throws) throw_out();
+}
 
 tenon_status copy(tenon_queue* queue, const tenon_copy* c, uint64_t* ticket) {
   if (const tenon_status s = fault_of(queue->device, "copy"); s.code) return s;
@@ -137,8 +160,21 @@ tenon_status copy(tenon_queue* queue, const tenon_copy* c, uint64_t* ticket) {
   return kOk;
 }
 
+// Its last member throws: on a thread of the host's where there is more than one.
+void throw_in_gang(void*, uint32_t index, uint32_t count) {
+  if (index + 1 == count) throw_out();
+}
+
+void take_batches(const tenon_feed& feed, uint32_t n) {
+  tenon_buffer* batch = nullptr;
+  tenon_point after{};
+  for (uint32_t i = 0; i < n && feed.next(feed.ctx, i, &batch, &after); ++i) feed.release(feed.ctx, i);
+}
+
 tenon_status run(tenon_queue* queue, const tenon_run* r, uint64_t* ticket, uint32_t* done) {
   if (const tenon_status s = fault_of(queue->device, "run"); s.code) return s;
+  if (queue->device->is("run-gang-throw")) host_table()->gang(host_table()->ctx, 8, throw_in_gang, nullptr);
+  if (r->feed) take_batches(*r->feed, r->iterations);
   *done = queue->device->is("run-more") ? r->iterations + 1 : queue->device->is("run-none") ? 0 : r->iterations;
   *ticket = queue->device->is("run-ticket") ? queue->ticket : ++queue->ticket;
   return kOk;

@@ -93,8 +93,64 @@ const Fault kFaults[] = {
     {"run-ticket", Code::kAbi, "run gave ticket 1, expected more than 1"},
     {"wait-error", Code::kInternal, "broken on purpose"},
     {"stats-error", Code::kOk, ""},
+    {"enumerate-throw", Code::kInternal, "the backend broke the ABI: threw out of `enumerate`: thrown on ?[1m purpose"},
+    {"open-throw", Code::kInternal, "the backend broke the ABI: threw out of `device_open`: thrown on"},
+    {"supports-throw", Code::kInternal, "the backend broke the ABI: threw out of `supports`: thrown on"},
+    {"compile-throw", Code::kInternal, "the backend broke the ABI: threw out of `compile`: thrown on"},
+    {"compile-throw-int", Code::kInternal, "threw out of `compile`, and no std::exception"},
+    {"alloc-throw", Code::kInternal, "the backend broke the ABI: threw out of `buffer_alloc`: thrown on"},
+    {"queue-throw", Code::kInternal, "the backend broke the ABI: threw out of `queue_create`: thrown on"},
+    {"copy-throw", Code::kInternal, "the backend broke the ABI: threw out of `copy`: thrown on"},
+    {"run-throw", Code::kInternal, "the backend broke the ABI: threw out of `run`: thrown on"},
+    {"run-gang-throw", Code::kInternal, "the backend broke the ABI: threw out of `run`: thrown on"},
+    {"wait-throw", Code::kInternal, "the backend broke the ABI: threw out of `wait`: thrown on"},
 };
 INSTANTIATE_TEST_SUITE_P(Entries, DeviceFault, testing::ValuesIn(kFaults));
+
+// These entries have no status to answer with.
+TEST_F(PluginTest, WhatIsThrownOutOfAnEntryWithoutAStatusIsLogged) {
+  add("faulty");
+  const std::pair<const char*, const char*> cases[] = {{"free-throw", "buffer_free"},
+                                                       {"program-throw", "program_destroy"},
+                                                       {"destroy-throw", "queue_destroy"},
+                                                       {"close-throw", "device_close"},
+                                                       {"stats-throw", "stats"}};
+  for (const auto& [spec, entry] : cases) {
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(use(std::string("faulty:") + spec).message(), "");
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), std::string("faulty:") + spec +
+                                                          ": the backend broke the ABI: threw out of `" + entry +
+                                                          "`: thrown on ?[1m purpose\n");
+  }
+}
+
+class ThrowingFeed : public Feed {
+ public:
+  bool next(uint64_t i, std::span<Buffer*>) override {
+    if (i == 1) throw std::runtime_error("no such record");
+    return true;
+  }
+  void release(uint64_t) override { ++released; }
+  int released = 0;
+};
+
+// It is the host's own, and the backend is not blamed for it.
+TEST_F(PluginTest, WhatAFeedThrowsPassesTheBackendBy) {
+  add("faulty");
+  const auto device = *open_device("faulty");
+  const Program program = std::move(*device->compile(tiny_graph(), {}));
+  Queue queue = std::move(*device->create_queue());
+  Launch launch(program, 1, 1, 0, 4);
+  ThrowingFeed feed;
+  try {
+    (void)queue.run(launch, 4, &feed);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const std::runtime_error& e) {
+    EXPECT_STREQ(e.what(), "no such record");
+  }
+  EXPECT_EQ(feed.released, 1);
+  EXPECT_EQ(*queue.run(launch, 4), 4u) << "the queue goes on";
+}
 
 // The name of the specimen's unit moves the cursor, which the core mends in silence.
 TEST_F(PluginTest, UnderValidationWhatABackendBreaksIsNamed) {
