@@ -57,6 +57,8 @@ void fill_table(plugin::KernelTable& table) {
 TENON_DECLARE_BACKEND
 
 tenon_status tenon_backend_init(const tenon_host* host, tenon_backend* out) {
-  static const tenon::plugin::HostBackend backend{"cpu", "0.1.0", "CPU", TENON_CPU, tenon::cpu::fill_table};
+  constexpr uint32_t kMostUnits = 64;  // --device cpu:units=N, to try replicas
+  static const tenon::plugin::HostBackend backend{"cpu", "0.1.0",   "CPU", TENON_CPU, tenon::cpu::fill_table,
+                                                  false, kMostUnits};
   return tenon::plugin::init_host_backend(backend, host, out);
 }

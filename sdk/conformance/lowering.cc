@@ -172,6 +172,11 @@ void require_taken(Subject& subject, tenon_device* device, const tenon_graph& gr
     if (found[i].answer != TENON_TAKE) throw Unsupported{refusal(view.node(i), found[i])};
 }
 
+bool decomposes(Subject& subject, tenon_device* device, const tenon_graph& graph) {
+  const std::vector<Answer> found = answers(subject, device, graph);
+  return std::any_of(found.begin(), found.end(), [](const Answer& a) { return a.answer == TENON_DECOMPOSE; });
+}
+
 plugin::FlatGraph lowered_for(Subject& subject, tenon_device* device, const Case& c, size_t* taken) {
   const GraphView view(*c.whole.graph());
   const std::vector<Answer> found = answers(subject, device, *c.whole.graph());

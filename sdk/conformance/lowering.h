@@ -23,4 +23,7 @@ plugin::FlatGraph lowered_for(Subject& subject, tenon_device* device, const Case
 // Throws Unsupported, with op, node and reason, unless the backend takes every node.
 void require_taken(Subject& subject, tenon_device* device, const tenon_graph& graph);
 
+// Whether the backend leaves a node of the graph to its decomposition.
+bool decomposes(Subject& subject, tenon_device* device, const tenon_graph& graph);
+
 }  // namespace tenon::conformance

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -12,6 +13,7 @@
 #include "runtime/host_queue.h"
 #include "tenon/plugin/cost.h"
 #include "tenon/plugin/op_attributes.h"
+#include "tenon/plugin/replicas.h"
 
 namespace tenon::plugin {
 namespace {
@@ -33,6 +35,7 @@ struct Backend {
 
 struct Device {
   const Backend* backend = nullptr;
+  uint32_t units = 1;
   Memory memory;
   ArenaPool arenas{memory};
   Tracer tracer;
@@ -94,37 +97,63 @@ class Known {
   T room_;  // undefined where the host knows all
 };
 
-bool is_default(const char* spec) { return !spec || !*spec || std::strcmp(spec, "0") == 0; }
+// How many units a spec names: none or "0" is the first, "units=N" are N. 0: no such spec.
+uint32_t units_of(const Backend& backend, const char* spec) {
+  if (!spec || !*spec || std::strcmp(spec, "0") == 0) return 1;
+  if (std::strncmp(spec, "units=", 6) != 0 || spec[6] < '1' || spec[6] > '9') return 0;
+  char* end = nullptr;
+  const unsigned long n = std::strtoul(spec + 6, &end, 10);
+  return *end == '\0' && n <= backend.config->max_units ? static_cast<uint32_t>(n) : 0;
+}
+
+tenon_status no_such_spec(const Backend& backend, const char* where) {
+  char text[160];
+  const uint32_t most = backend.config->max_units;
+  if (most > 1)
+    std::snprintf(text, sizeof text, "%s: no such spec: expected none, 0, or units=N with N from 1 to %u", where, most);
+  else
+    std::snprintf(text, sizeof text, "%s: no such spec: expected none, or 0, the only unit", where);
+  return error(TENON_UNAVAILABLE, text);
+}
 
 tenon_status enumerate(void* self, const char* spec, tenon_unit* units, uint64_t stride, uint32_t* count) {
   const auto& backend = *static_cast<Backend*>(self);
-  if (!is_default(spec)) return error(TENON_UNAVAILABLE, "no such spec: expected none, or 0, the only unit");
-  const uint32_t room = *count;
-  *count = 1;
-  if (!units || room == 0) return kOk;
+  const uint32_t room = *count, n = units_of(backend, spec);
+  if (n == 0) return no_such_spec(backend, "enumerate");
+  *count = n;
+  if (!units) return kOk;
   tenon_unit unit{};
   unit.flags = TENON_UNIT_HOST_FEED | (backend.config->worker_queues ? 0 : TENON_UNIT_INLINE);
   unit.kind = backend.config->kind;
   unit.feed_depth = 1;
   unit.queues = backend.config->worker_queues ? 2 : 1;
   unit.wrap_alignment = 64;
-  unit.memory_bytes = Memory::installed();
+  unit.memory_bytes = Memory::installed();  // which all units share
   unit.max_buffer_bytes = unit.memory_bytes;
   std::snprintf(unit.name, sizeof unit.name, "%s", backend.config->unit_name);
   std::snprintf(unit.version, sizeof unit.version, "%s", backend.config->version);
-  std::memcpy(units, &unit, std::min<uint64_t>(stride, sizeof unit));
+  for (uint32_t i = 0; i < std::min(n, room); ++i) {
+    unit.coord[0] = static_cast<int32_t>(i);
+    std::memcpy(reinterpret_cast<uint8_t*>(units) + i * stride, &unit, std::min<uint64_t>(stride, sizeof unit));
+  }
   return kOk;
 }
 
+// Units are alike, so a device is as many of them as are named; no list names the first.
 tenon_status device_open(void* self, const tenon_open* given, tenon_device** out) {
   return guarded([&] {
+    const auto& backend = *static_cast<const Backend*>(self);
     const Known<tenon_open> open(given);
     if (unknown_flags(open->flags, 0)) return error(TENON_UNSUPPORTED, "device_open: unknown flags");
-    if (!is_default(open->spec)) return error(TENON_UNAVAILABLE, "device_open: there is one unit, 0");
-    if (open->n_units > 1 || (open->n_units == 1 && open->units[0] != 0))
-      return error(TENON_INVALID, "device_open: there is one unit, 0");
+    const uint32_t n = units_of(backend, open->spec);
+    if (n == 0) return no_such_spec(backend, "device_open");
+    for (uint32_t i = 0; i < open->n_units; ++i)
+      if (open->units[i] >= n || std::count(open->units, open->units + i, open->units[i]))
+        return error(TENON_INVALID, n == 1 ? "device_open: there is one unit, 0"
+                                           : "device_open: a unit is named twice, or is none of the spec's");
     auto device = std::make_unique<Device>();
-    device->backend = static_cast<Backend*>(self);
+    device->backend = &backend;
+    device->units = std::max(open->n_units, 1u);
     *out = reinterpret_cast<tenon_device*>(device.release());
     return kOk;
   });
@@ -140,6 +169,15 @@ const char* unknown_request(const tenon_graph& graph, const tenon_options& optio
   return nullptr;
 }
 
+// What the collectives are made of is asked for where they are unrolled.
+Verdict answer(const NodeView& node, const Device& device) {
+  if (device.units == 1) return answer_of(node, device.backend->table);
+  if (!unrolls(node)) return {TENON_DECOMPOSE, "drawn, or averaged, over the units"};
+  const std::string_view op = node.op();
+  if (op == "all_reduce" || op == "reduce_scatter" || op == "all_gather" || op == "replica_id") return take();
+  return answer_of(node, device.backend->table);
+}
+
 tenon_status supports(tenon_device* device, const tenon_graph* graph, const tenon_options* options,
                       const uint32_t* nodes, uint32_t n, tenon_verdict* out, uint64_t stride) {
   return guarded([&] {
@@ -150,7 +188,7 @@ tenon_status supports(tenon_device* device, const tenon_graph* graph, const teno
     const GraphView view(*graph);
     for (uint32_t i = 0; i < n; ++i) {
       const NodeView node = view.node(nodes[i]);
-      Verdict verdict = answer_of(node, as_device(device)->backend->table);
+      Verdict verdict = answer(node, *as_device(device));
       reasons[i] = std::move(verdict.reason);
       tenon_verdict v{verdict.answer, 1, 0, reasons[i].empty() ? nullptr : reasons[i].c_str()};
       std::memcpy(reinterpret_cast<uint8_t*>(out) + i * stride, &v, std::min<uint64_t>(stride, sizeof v));
@@ -195,17 +233,21 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
     const Known<tenon_options> options(given);
     if (const char* text = unknown_request(*graph, *options)) return error(TENON_UNSUPPORTED, text);
     Device& device = *as_device(handle);
-    const GraphView view(*graph);
+    const GraphView given_view(*graph);
+    UnrolledGraph unrolled;
+    if (device.units > 1) unrolled = unroll_replicas(given_view, device.units);
+    const GraphView view = device.units > 1 ? GraphView(*unrolled.graph.graph()) : given_view;
     auto program =
         std::make_unique<Program>(make_plan(view, device.backend->table, make_env(device, *options)), device);
     const Plan& plan = program->executor.plan();
     program->max_iterations = std::max(options->max_iterations, 1u);
     for (const Allocation& a : plan.allocations)
-      program->allocations.push_back({a.node, 0, a.bytes, a.bytes, a.offset, a.first, a.last});
+      program->allocations.push_back(
+          {device.units > 1 ? unrolled.origins[a.node].node : a.node, 0, a.bytes, a.bytes, a.offset, a.first, a.last});
     program->cost = cost_of(view);
     if (options->flags & TENON_OPTION_TRACE) {
       auto* traced = reinterpret_cast<tenon_program*>(program.get());
-      program->executor.trace(device.tracer, std::make_unique<StepEvents>(view, plan, traced));
+      program->executor.trace(device.tracer, std::make_unique<StepEvents>(view, plan, traced, unrolled.origins));
     }
     fill_info(*program, info);
     const bool over = options->memory_limit && plan.arena_bytes > options->memory_limit;

@@ -17,7 +17,8 @@ void Tracer::emit(const std::vector<tenon_event>& events) const {
   if (sink_) sink_->emit(sink_->ctx, events.data(), static_cast<uint32_t>(events.size()), sizeof(tenon_event));
 }
 
-StepEvents::StepEvents(const GraphView& graph, const Plan& plan, tenon_program* program) {
+StepEvents::StepEvents(const GraphView& graph, const Plan& plan, tenon_program* program,
+                       const std::vector<UnrolledGraph::Origin>& origins) {
   names_.reserve(plan.steps.size());  // events point into it
   for (const Step& step : plan.steps) {
     const bool copies = step.node == TENON_NONE;  // a result that could not be computed in its place
@@ -26,7 +27,8 @@ StepEvents::StepEvents(const GraphView& graph, const Plan& plan, tenon_program* 
     tenon_event event{};
     event.program = program;
     event.name = names_.back().c_str();
-    event.node = step.node;
+    event.node = copies || origins.empty() ? step.node : origins[step.node].node;
+    event.unit = copies || origins.empty() ? 0 : origins[step.node].unit;
     const Cost cost = copies ? Cost{} : cost_of(graph.node(step.node));
     const uint32_t lanes = step.kernel.threads <= 1 ? 1 : plan.threads;
     for (uint32_t lane = 0; lane < lanes; ++lane) {

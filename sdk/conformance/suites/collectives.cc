@@ -1,6 +1,8 @@
 // Several units as one device: buffers dealt over them, ops that exchange.
 #include <algorithm>
 
+#include "conformance/lowering.h"
+#include "conformance/reference/philox.h"
 #include "conformance/suites/support.h"
 
 namespace tenon::conformance {
@@ -52,6 +54,13 @@ struct Replicas {
   std::vector<Queue> queue;
   std::vector<std::unique_ptr<Buffer>> buffers;
 };
+
+constexpr uint32_t kSeed = 20, kStep = 21, kStream = 22;
+
+// Element e of random(kSeed, kStep, kStream).
+float drawn(uint32_t e) {
+  return static_cast<float>(reference::philox4x32_10({e >> 2, kStream, kStep, 0}, {kSeed, 0})[e & 3] >> 8) * 0x1p-24f;
+}
 
 uint32_t split_input(Sketch& sketch, const Dims& dims) {
   return sketch.builder.input(TENON_F32, dims, TENON_ROLE_FEED, {}, TENON_SPLIT);
@@ -195,6 +204,70 @@ void keeps_replicated_states_equal(Subject& s) {
   expect_equal(r.get(copies), all, "each unit's copy of the replicated state");
 }
 
+// Neighbours: units 0 and 1, units 2 and 3, ..
+void reduces_in_groups(Subject& s) {
+  Replicas r(s, 4);
+  if (r.units() % 2) throw Unavailable{"the number of units is odd"};
+  const int64_t n = kRows * kColumns;
+  Sketch sketch;
+  const uint32_t reduced =
+      sketch.node("all_reduce", {split_input(sketch, {kRows, kColumns})}, TENON_F32, {kRows, kColumns});
+  sketch.builder.attr_enum("kind", TENON_SUM).attr_i64("group", 2).attr_i64("replicas", 2);
+  sketch.builder.result(reduced, TENON_MODE_LAST, 0, TENON_SPLIT);
+  const Buffer &x = r.make({kRows * r.units(), kColumns}, TENON_SPLIT, by_unit(r, n)),
+               &out = r.make({kRows * r.units(), kColumns}, TENON_SPLIT);
+  r.run(sketch, {{&x}, {&out}});
+  Floats expected;
+  for (int64_t u = 0; u < r.units(); ++u) {
+    const Floats sums = ramp(n, 100 * static_cast<float>(u / 2 * 4 + 1), 2);
+    expected.insert(expected.end(), sums.begin(), sums.end());
+  }
+  expect_equal(r.get(out), expected, "all_reduce over pairs");
+}
+
+// ---- chance ----
+
+uint32_t integer(Sketch& sketch, int64_t value) { return sketch.builder.constant(TENON_I64, {}, &value, sizeof value); }
+
+// All units' rows together are what one unit would draw; without per_replica each draws the first rows.
+void draws(Subject& s, bool per_replica) {
+  Replicas r(s, 2);
+  const int64_t rows = kRows * r.units();
+  Sketch sketch;
+  const uint32_t y =
+      sketch.node("random", {integer(sketch, kSeed), integer(sketch, kStep)}, TENON_F32, {kRows, kColumns});
+  sketch.builder.attr_i64("stream", kStream)
+      .attr_list("shape", {kRows, kColumns})
+      .attr_bool("per_replica", per_replica);
+  sketch.builder.result(y, TENON_MODE_LAST, 0, TENON_SPLIT);
+  const Buffer& out = r.make({rows, kColumns}, TENON_SPLIT);
+  r.run(sketch, {{}, {&out}});
+  Floats expected;
+  for (int64_t e = 0; e < rows * kColumns; ++e)
+    expected.push_back(drawn(static_cast<uint32_t>(per_replica ? e : e % (kRows * kColumns))));
+  expect_equal(r.get(out), expected, "what the units draw");
+}
+
+// A backend that decomposes dropout draws by random.
+void drops_out(Subject& s) {
+  Replicas r(s, 2);
+  const int64_t rows = kRows * r.units();
+  Sketch sketch;
+  const uint32_t x = split_input(sketch, {kRows, kColumns});
+  const uint32_t y =
+      sketch.node("dropout", {x, integer(sketch, kSeed), integer(sketch, kStep)}, TENON_F32, {kRows, kColumns});
+  sketch.builder.attr_f64("rate", 0.5).attr_i64("stream", kStream);
+  sketch.builder.result(y, TENON_MODE_LAST, 0, TENON_SPLIT);
+  const plugin::FlatGraph graph = sketch.builder.build();
+  if (decomposes(s, r.device, *graph.graph())) return;
+  const Buffer &in = r.make({rows, kColumns}, TENON_SPLIT, filled(rows * kColumns, 3)),
+               &out = r.make({rows, kColumns}, TENON_SPLIT);
+  r.run(sketch, {{&in}, {&out}});
+  Floats expected;
+  for (int64_t e = 0; e < rows * kColumns; ++e) expected.push_back(drawn(static_cast<uint32_t>(e)) >= 0.5f ? 6 : 0);
+  expect_equal(r.get(out), expected, "what dropout keeps");
+}
+
 }  // namespace
 
 void add_collective_tests(Tests& tests) {
@@ -212,6 +285,10 @@ void add_collective_tests(Tests& tests) {
   add("ops", "all_reduce min", [](Subject& s) { reduces(s, TENON_MIN); });
   add("ops", "reduce_scatter", reduces_and_scatters);
   add("ops", "replicated states stay equal", keeps_replicated_states_equal);
+  add("ops", "all_reduce in groups", reduces_in_groups);
+  add("chance", "random of each replica", [](Subject& s) { draws(s, true); });
+  add("chance", "random of all replicas", [](Subject& s) { draws(s, false); });
+  add("chance", "dropout", drops_out);
 }
 
 }  // namespace tenon::conformance

@@ -2,6 +2,7 @@
 # Runs the conformance suite on every mutant: each must fail the tests that are meant to catch it, which nothing may fail
 # as long as nothing is wrong.
 #   run_mutants.sh TENON_CONFORM MUTANTS.so MUTANTS.txt
+# Tests of one unit open one of the four.
 set -u
 conform=$1 library=$2 list=$3
 log=$(mktemp)
@@ -11,7 +12,7 @@ unset TENON_MUTANT
 # The control: the library with no mistake chosen. Kernels and models (op, training) are left to conform_example, which
 # runs all of them on the same code; queues, memory, programs and the table are not, as queues here have threads.
 control=$(cut -d ' ' -f 2- "$list" | grep -v -e '^^op/' -e '^^training/' | sort -u | paste -s -d '|' -)
-"$conform" "$library" --filter "$control" --timeout-scale 0.5 >"$log" 2>&1 || {
+"$conform" "$library" --spec units=4 --filter "$control" --timeout-scale 0.5 >"$log" 2>&1 || {
   cat "$log"
   echo "control: the library fails without a mutant"
   exit 1
@@ -21,7 +22,7 @@ echo "control $(tail -n 1 "$log")"
 caught=0 all=0 missed=
 while read -r name tests; do
   all=$((all + 1))
-  TENON_MUTANT=$name "$conform" "$library" --filter "$tests" --timeout-scale 0.5 >"$log" 2>&1
+  TENON_MUTANT=$name "$conform" "$library" --spec units=4 --filter "$tests" --timeout-scale 0.5 >"$log" 2>&1
   code=$?
   # A failure is a failing test, not a mutant that no test was tried on.
   if [ "$code" -eq 1 ] && grep -q 'FAIL' "$log"; then

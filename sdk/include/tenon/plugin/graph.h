@@ -147,9 +147,8 @@ class NodeView {
     return a ? Span<int64_t>(reinterpret_cast<const int64_t*>(graph_.attr_data(*a)), a->count) : Span<int64_t>();
   }
   int attributes() const { return static_cast<int>(node_->attrs.count); }
-  std::string_view attribute_name(int i) const {
-    return graph_.text(graph_.attr(node_->attrs.first + static_cast<uint32_t>(i)).name);
-  }
+  const tenon_attr& attribute(int i) const { return graph_.attr(node_->attrs.first + static_cast<uint32_t>(i)); }
+  std::string_view attribute_name(int i) const { return graph_.text(attribute(i).name); }
   const tenon_attr* find(std::string_view name) const {
     for (uint32_t i = 0; i < node_->attrs.count; ++i) {
       const tenon_attr& a = graph_.attr(node_->attrs.first + i);

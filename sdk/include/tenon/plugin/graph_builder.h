@@ -109,6 +109,11 @@ class GraphBuilder {
   GraphBuilder& attr_bytes(std::string_view name, const void* data, uint64_t size) {
     return add(name, TENON_ATTR_BYTES, data, size, size);
   }
+  // As a node of another graph has it.
+  GraphBuilder& attr(const GraphView& graph, const tenon_attr& a) {
+    const uint64_t bytes = a.type == TENON_ATTR_BYTES ? a.count : a.count * 8;
+    return add(graph.text(a.name), a.type, graph.attr_data(a), bytes, a.count);
+  }
 
   FlatGraph build() const {
     std::vector<uint8_t> out;

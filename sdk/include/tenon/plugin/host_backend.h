@@ -1,6 +1,6 @@
 // A whole backend in ordinary memory, made of a kernel table.
 //
-// Supplies every entry of the ABI: enumeration of one unit, buffers, queues, supports, compile
+// Supplies every entry of the ABI: enumeration, buffers, queues, supports, compile
 // (by the planner) and run (by the executor). A backend is then its kernels and these few lines:
 //
 //   TENON_DECLARE_BACKEND
@@ -23,6 +23,9 @@ struct HostBackend {
   // false: one INLINE unit, whose kernels run on the host's gang of threads. true: each queue has a thread of its
   // own, submissions return at once, and a kernel runs on one thread (a gang may only be asked for inside an entry).
   bool worker_queues = false;
+  // More than 1: `--device mine:units=N` is a device of N units, up to so many, that share the memory and the threads
+  // (tenon/plugin/replicas.h): for trying what replicas do where there is one piece of hardware.
+  uint32_t max_units = 1;
 };
 
 // Fills `out`. `backend` must live for ever. Never throws. Refuses a table with an op that is neither one of Tenon's nor

@@ -1,0 +1,33 @@
+// The work of several units in one graph: how a device of n units runs on memory that it has once.
+//
+// A graph of the ABI is written for one unit; n units run it together, each on its rows of what is SPLIT, with equal copies
+// of what is REPLICATED. unroll_replicas writes that out: what is equal on all units is computed once, everything else
+// n times, on slices of the SPLIT inputs, whose shapes become the global ones, as those of their buffers are. Collectives
+// become what they mean: joins and sums of the parts, in the order of the units. What is drawn by chance is drawn for
+// all units at once, so that a batch draws what one device would draw.
+#pragma once
+
+#include <vector>
+
+#include "tenon/plugin/graph_builder.h"
+
+namespace tenon::plugin {
+
+struct UnrolledGraph {
+  // Of each node: the node of the given graph that it comes from, and the unit it works for; where it works for all,
+  // the first.
+  struct Origin {
+    uint32_t node, unit;
+  };
+  FlatGraph graph;
+  std::vector<Origin> origins;
+};
+
+// REQUIRED: units >= 1; every node is one that a device of several units takes (unrolls). Throws std::runtime_error,
+// naming the node, where a collective asks for replicas that are not there.
+UnrolledGraph unroll_replicas(const GraphView& graph, uint32_t units);
+
+// Whether unroll_replicas can write the node for several units; a composite that it cannot is to be decomposed.
+bool unrolls(const NodeView& node);
+
+}  // namespace tenon::plugin
