@@ -20,11 +20,13 @@ typedef int16_t i16x8 __attribute__((vector_size(16)));
 f32x8 widen_f16(u16x8 h) { return __builtin_ia32_vcvtph2ps256((i16x8)h); }
 u16x8 narrow_f16(f32x8 f) { return (u16x8)__builtin_ia32_vcvtps2ph256(f, 0); }
 #else
+// Subnormals by their integer: as bits of an f32 they would be flushed on the way in.
 f32x8 widen_f16(u16x8 h) {
-  const u32x8 b = __builtin_convertvector(h, u32x8);
-  const f32x8 scaled = (f32x8)((b & 0x7fff) << 13) * 0x1p112f;  // rebiases, subnormals included
-  const u32x8 special = (b & 0x7c00) == 0x7c00 ? u32x8{} + 0x7f800000u : u32x8{};
-  return (f32x8)((u32x8)scaled | special | ((b & 0x8000) << 16));
+  const u32x8 b = __builtin_convertvector(h, u32x8), size = b & 0x7fff, exponent = b & 0x7c00;
+  const u32x8 bias = exponent == 0x7c00 ? u32x8{} + 0x70000000u : u32x8{} + 0x38000000u;
+  const f32x8 subnormal = __builtin_convertvector((i32x8)size, f32x8) * 0x1p-24f;
+  const u32x8 magnitude = exponent == 0 ? (u32x8)subnormal : (size << 13) + bias;
+  return (f32x8)(magnitude | ((b & 0x8000) << 16));
 }
 u16x8 narrow_f16(f32x8 f) {
   const u32x8 b = (u32x8)f, sign = (b >> 16) & 0x8000, a = b & 0x7fffffff;
