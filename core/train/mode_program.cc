@@ -112,6 +112,9 @@ Result<ModeGraph> build_mode_graph(const ModelFn& model, const Params& params, c
 
 Result<std::unique_ptr<ModeProgram>> ModeProgram::create(ModeGraph graph, const std::shared_ptr<Device>& device,
                                                          const RunConfig& config, int max_iterations) {
+  if (device->replicas() > 1)
+    return Status(Code::kUnsupported, cat("device '", device->name(), "' has ", device->replicas(),
+                                          " units, expected 1: models do not train on replicas yet"));
   CompileOptions options;
   options.deterministic = config.deterministic;
   options.trace = config.trace;
