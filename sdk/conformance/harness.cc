@@ -10,6 +10,7 @@
 
 #include "conformance/child.h"
 #include "conformance/subject.h"
+#include "conformance/validator.h"
 
 namespace tenon::conformance {
 namespace {
@@ -82,25 +83,76 @@ Message outcome_of(F run) {
   return end;
 }
 
+// The library as one child knows it: under the validation layer, and as it is. What fails to load throws.
+class Loaded {
+ public:
+  Loaded(const std::string& library, const RunOptions& options) : library_(library), options_(options) {}
+
+  // Tests of the library's own table get it without the layer, and so do those that count what is left in memory.
+  Subject& subject_for(const Test& test) {
+    return subject(options_.validate && test.suite != "load" && test.suite != "leaks");
+  }
+
+  Message run(const Test& test) {
+    Message end = outcome_of([&] { test.run(subject_for(test)); });
+    const Violations found = take_violations();  // what was found as it was loaded is the first test's
+    if (!found.of_backend.empty()) return name_violation(end, found.of_backend);
+    if (found.of_host.empty()) return end;
+    return outcome_of([&] { test.run(subject(false)); });  // it breaks the contract: the layer did not let it through
+  }
+
+  // Closes the devices. What the layer finds then is printed, and the process fails.
+  void close() {
+    validated_.reset(), bare_.reset();
+    const std::string line = take_violations().of_backend;
+    if (line.empty()) return;
+    std::fprintf(stderr, "%s\n", line.c_str());
+    std::exit(1);
+  }
+
+ private:
+  Subject& subject(bool validate) {
+    validate_backends(validate);
+    std::unique_ptr<Subject>& subject = validate ? validated_ : bare_;
+    if (!subject) subject = std::make_unique<Subject>(library_, options_.seed, 2, options_.spec);
+    return *subject;
+  }
+
+  static Message name_violation(Message end, const std::string& line) {
+    const bool failed = end.outcome == static_cast<int32_t>(Outcome::kFail);
+    if (!failed)
+      end.text = line;
+    else if (end.text.find(line) == std::string::npos)
+      end.text = line + "; " + end.text;
+    end.outcome = static_cast<int32_t>(Outcome::kFail);
+    return end;
+  }
+
+  const std::string& library_;
+  const RunOptions& options_;
+  std::unique_ptr<Subject> validated_, bare_;
+};
+
 void work(const std::string& library, const Selection& tests, size_t first, size_t last, const RunOptions& options,
           const Line& line) {
-  std::unique_ptr<Subject> subject;
+  Loaded loaded(library, options);
   for (size_t i = first; i < last; ++i) {
     const uint32_t index = static_cast<uint32_t>(i);
     line.send({Message::kBegin, index, 0, 0, ""});
-    if (!subject) {
-      const Message load =
-          outcome_of([&] { subject = std::make_unique<Subject>(library, options.seed, 2, options.spec); });
+    if (i == first) {
+      std::string description;
+      const Message load = outcome_of([&] { description = describe(loaded.subject_for(*tests[i])); });
       std::fflush(nullptr);
-      if (!subject) return line.send({Message::kRefused, index, 0, 0, load.text});
-      line.send({Message::kLoaded, index, 0, 0, describe(*subject)});
+      if (description.empty()) return line.send({Message::kRefused, index, 0, 0, load.text});
+      line.send({Message::kLoaded, index, 0, 0, description});
     }
-    Message end = outcome_of([&] { tests[i]->run(*subject); });
+    Message end = loaded.run(*tests[i]);
     end.index = index;
     std::fflush(nullptr);
     line.send(end);
     line.await_go();
   }
+  loaded.close();
 }
 
 // ---- in the parent ----

@@ -21,6 +21,7 @@ enum class Outcome {
 struct Failure {
   std::string text;  // one line: what, expected, found
 };
+struct Overrun : Failure {};  // a guard band was written
 struct Unsupported {
   std::string reason;  // the backend's
 };
@@ -84,6 +85,9 @@ struct RunOptions {
   uint64_t seed = 1;
   double time_scale = 1;  // of every time limit
   std::string spec;       // of the units, as in `--device=name:spec`; empty: the backend's default
+  // With the validation layer between suite and backend, whose findings are failures. Tests that break the contract on
+  // purpose, those of the library's own table and of leaks run without.
+  bool validate = false;
   // Called once, when a child has loaded the library first: its name, version and units in lines.
   std::function<void(const std::string& description)> loaded;
 };

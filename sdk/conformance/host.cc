@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "conformance/elf_note.h"
+#include "conformance/validator.h"
 
 namespace tenon::conformance {
 namespace {
@@ -144,7 +145,7 @@ tenon_backend load_backend(const std::string& path, const tenon_host* host) {
   expect(init != nullptr, path + " exports no tenon_backend_init");
   tenon_backend table{};
   table.struct_size = sizeof table;
-  expect_ok(init(host, &table), "tenon_backend_init");
+  expect_ok(init_backend(init, *host, stem_of(path), &table), "tenon_backend_init");
   expect(table.struct_size >= TENON_SIZE(tenon_backend, wait) && table.struct_size <= sizeof table,
          "tenon_backend_init filled " + std::to_string(table.struct_size) + " bytes, expected " +
              std::to_string(TENON_SIZE(tenon_backend, wait)) + " to " + std::to_string(sizeof table));

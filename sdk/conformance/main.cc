@@ -24,6 +24,7 @@ const char kUsage[] =
     "  --filter RE        only tests whose name has this regular expression (ECMAScript) in it\n"
     "  --seed S           of inputs; 1 unless given\n"
     "  --spec SPEC        of the units, as in --device=name:SPEC\n"
+    "  --validate         puts the validation layer between suite and backend: what it finds fails the test\n"
     "  --timeout-scale X  multiplies every time limit\n"
     "  --json FILE        results as JSON\n"
     "  --junit FILE       results as JUnit XML\n"
@@ -39,7 +40,7 @@ struct UsageError : std::runtime_error {
 };
 
 struct Command {
-  std::string library, json, junit;
+  std::string path, json, junit;
   RunOptions options;
   int least = -1;  // --level
   bool list = false, help = false;
@@ -96,19 +97,20 @@ Command parse(int argc, char** argv) {
       command.help = true;
     else if (word == "--list")
       command.list = true;
+    else if (word == "--validate")
+      command.options.validate = true;
     else if (word.size() > 1 && word[0] == '-') {
       const size_t equal = word.find('=');
       const std::string option = word.substr(0, equal);
       if (!takes_a_value(option)) throw UsageError("no such option: " + option + "; --help lists them");
       if (equal == std::string::npos && i + 1 >= argc) throw UsageError(option + ": needs a value");
       set(command, option, equal == std::string::npos ? argv[++i] : word.substr(equal + 1));
-    } else if (command.library.empty())
-      command.library = word;
+    } else if (command.path.empty())
+      command.path = word;
     else
-      throw UsageError("one library at a time: " + command.library + " and " + word);
+      throw UsageError("one library at a time: " + command.path + " and " + word);
   }
-  if (command.library.empty() && !command.list && !command.help)
-    throw UsageError("no library given; --help tells more");
+  if (command.path.empty() && !command.list && !command.help) throw UsageError("no library given; --help tells more");
   return command;
 }
 
@@ -135,17 +137,17 @@ std::vector<const Test*> select(const Tests& tests, const Command& command) {
 }
 
 int run(const Command& command, const Tests& tests) {
-  check_library(command.library);
+  check_library(command.path);
   for (const std::string& path : {command.json, command.junit})
     if (!path.empty()) check_writable(path);
   Progress progress(stdout);
-  Summary summary{command.library, "", command.options, {}, 0};
+  Summary summary{command.path, "", command.options, {}, 0};
   summary.options.loaded = [&](const std::string& description) {
     summary.description = description;
-    progress.header(command.library, description);
+    progress.header(command.path, description);
   };
   const auto start = std::chrono::steady_clock::now();
-  summary.results = run_tests(command.library, tests, summary.options, [&](const Result& r) { progress.add(r); });
+  summary.results = run_tests(command.path, tests, summary.options, [&](const Result& r) { progress.add(r); });
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   progress.end_group();
   print_summary(stdout, summary);

@@ -168,6 +168,7 @@ std::string reproduction(const std::string& library, const RunOptions& options, 
   std::string text =
       "tenon-conform " + (std::all_of(library.begin(), library.end(), plain) ? library : quoted(library));
   if (!options.spec.empty()) text += " --spec " + quoted(options.spec);
+  if (options.validate) text += " --validate";
   return text + " --seed " + std::to_string(options.seed) + " --filter " + quoted("^" + pattern + "$");
 }
 

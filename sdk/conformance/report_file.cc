@@ -161,6 +161,7 @@ std::string to_json(const Summary& s) {
   std::string out = "{\n  \"library\": " + json_text(s.library) + ",\n  \"description\": " + json_text(s.description) +
                     ",\n  \"seed\": " + std::to_string(s.options.seed) + ",\n  \"spec\": " + json_text(s.options.spec) +
                     ",\n  \"filter\": " + json_text(s.options.filter) +
+                    ",\n  \"validate\": " + (s.options.validate ? "true" : "false") +
                     ",\n  \"level\": " + (s.filtered() ? "null" : std::to_string(s.level())) +
                     ",\n  \"missing\": " + (s.filtered() ? "null" : json_missing(s)) +
                     ",\n  \"lacks\": " + (s.filtered() ? "null" : json_list(lacking(s))) +

@@ -45,7 +45,12 @@ class Room {
       backend_broke("wrote beyond the ", n_, " units it had room for");
     for (uint32_t i = 0; i < filled; ++i) check_unit(unit(i), i);
   }
-  void copy_to(tenon_unit* out, uint32_t n) const { std::memcpy(out, bytes_.data(), n * stride_); }
+  // What is behind the units that this version knows is left alone, as the backend would have left it.
+  void copy_to(tenon_unit* out, uint32_t n) const {
+    for (uint32_t i = 0; i < n; ++i)
+      std::memcpy(reinterpret_cast<unsigned char*>(out) + i * stride_, bytes_.data() + i * stride_,
+                  std::min<uint64_t>(stride_, sizeof(tenon_unit)));
+  }
 
  private:
   uint32_t n_;

@@ -134,7 +134,7 @@ void check_info(const tenon_info& info, uint64_t room, const tenon_graph& graph)
 
 // An answer of TAKE is a promise, but for what is no node's: how a run ends, split arguments and the like.
 void check_promise(const Question& q, const Signature& s, int32_t code, const std::string& text) {
-  const bool excused = s.until || s.split || s.half_scalars || !s.extents.empty() ||
+  const bool excused = q.graph->nodes.count == 0 || s.until || s.split || s.half_scalars || !s.extents.empty() ||
                        (q.options->flags & ~kKnownOptions) || q.options->memory_limit ||
                        (q.options->settings && *q.options->settings);
   if (code != TENON_UNSUPPORTED || excused) return;

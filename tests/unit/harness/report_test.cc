@@ -49,6 +49,14 @@ struct FakeRun {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
+TEST(Report, TheCommandAsksForTheLayerThatFoundTheFailure) {
+  FakeRun run;
+  run.summary.options.validate = true;
+  run.add("op", "add", "f32", Outcome::kFail, "wrong");
+  EXPECT_TRUE(contains(run.text(), "tenon-conform lib/mine.so --validate --seed 1 --filter '^op/add/f32$'\n"));
+  EXPECT_TRUE(contains(to_json(run.summary), "\"validate\": true")) << to_json(run.summary);
+}
+
 TEST(Report, ShowsTheSmallestFailingTestOfAGroupWithItsCommand) {
   FakeRun run;
   run.add("op", "add", "f32[100]", Outcome::kFail, "large", 100);
