@@ -11,8 +11,12 @@ Tensors gradient_rule(const Gradient& n) { return gradient_to_winner(n, CompareK
 
 extern const OpDef kMax;
 const OpDef kMax = {
-    "max",   "a:M b:M -> y",        "The larger of a and b; of bools, or. NaN wins.", max_op::shape_rule,
-    nullptr, max_op::gradient_rule,
+    "max",
+    "a:M b:M -> y",
+    "The larger of a and b, either of two zeros; of bools, or. NaN wins.",
+    max_op::shape_rule,
+    nullptr,
+    max_op::gradient_rule,
 };
 
 Tensor maximum(Tensor a, Tensor b) { return emit1("max", {a, b}); }

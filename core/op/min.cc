@@ -11,8 +11,12 @@ Tensors gradient_rule(const Gradient& n) { return gradient_to_winner(n, CompareK
 
 extern const OpDef kMin;
 const OpDef kMin = {
-    "min",   "a:M b:M -> y",        "The smaller of a and b; of bools, and. NaN wins.", min_op::shape_rule,
-    nullptr, min_op::gradient_rule,
+    "min",
+    "a:M b:M -> y",
+    "The smaller of a and b, either of two zeros; of bools, and. NaN wins.",
+    min_op::shape_rule,
+    nullptr,
+    min_op::gradient_rule,
 };
 
 Tensor minimum(Tensor a, Tensor b) { return emit1("min", {a, b}); }

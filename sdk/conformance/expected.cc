@@ -74,6 +74,12 @@ void carry(const GraphView& graph, const Tensors& results, Tensors& inputs) {
     if (const uint32_t alias = graph.result(r).alias) inputs[alias - 1] = results[r];
 }
 
+bool keeps_zero_signs(const GraphView& graph) {
+  for (uint32_t i = 0; i < graph.n_nodes(); ++i)
+    if (!reference::keeps_zero_signs(graph.node(i))) return false;
+  return true;
+}
+
 // The inputs of step k: those that are no states, anew.
 void renew(const GraphView& graph, Tensors fresh, Tensors& inputs) {
   std::vector<bool> state(inputs.size());
@@ -103,6 +109,7 @@ Expected expect_of(const tenon_graph& lowered, const Tensors& inputs, bool move_
 Expected expect_of(const Case& c, const Tensors& inputs, int32_t precision) {
   Expected out = expect_of(*with_precision(*c.lowered.graph(), precision).graph(), inputs, !c.selects);
   allow_other_order(out, c.order);
+  out.zero_signs = reference::is_primitive(c.op) && keeps_zero_signs(GraphView(*c.lowered.graph()));
   return out;
 }
 
@@ -146,7 +153,8 @@ void expect_close(const Tensors& found, const Expected& expected) {
   const size_t n = expected.values.size();
   expect(found.size() == n, std::to_string(found.size()) + " results, expected " + std::to_string(n));
   for (size_t r = 0; r < n; ++r) {
-    const std::string wrong = reference::mismatch(found[r], expected.values[r], expected.tolerances[r]);
+    const std::string wrong =
+        reference::mismatch(found[r], expected.values[r], expected.tolerances[r], expected.zero_signs);
     if (!wrong.empty())
       fail((n > 1 ? "result " + std::to_string(r + 1) + " of " + std::to_string(n) + " " : "") + wrong);
   }

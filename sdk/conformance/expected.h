@@ -11,6 +11,7 @@ namespace tenon::conformance {
 struct Expected {
   std::vector<reference::Tensor> values;      // of each result
   std::vector<reference::Tensor> tolerances;  // absolute, of each element
+  bool zero_signs = false;                    // a zero has to have its sign: of primitives that keep it
 };
 
 // Of a graph of primitives. A graph of one node has the bound of its op (reference/error_bound.h); one whose nodes

@@ -1,7 +1,9 @@
 #include "conformance/reference/error_bound.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <string_view>
 
 #include "conformance/reference/ops.h"
@@ -162,7 +164,8 @@ std::string text(const Index& index) {
   return s + "]";
 }
 
-bool close(double got, double expected, double tolerance) {
+bool close(double got, double expected, double tolerance, bool zero_signs) {
+  if (zero_signs && got == 0 && expected == 0) return std::signbit(got) == std::signbit(expected);
   if (std::isnan(got) || std::isnan(expected)) return std::isnan(got) && std::isnan(expected);
   return got == expected || std::fabs(got - expected) <= tolerance;
 }
@@ -176,12 +179,21 @@ Tensor bound(const NodeView& node, const std::vector<const Tensor*>& in, const s
   return tolerance;
 }
 
-std::string mismatch(const Tensor& got, const Tensor& expected, const Tensor& tolerance) {
+bool keeps_zero_signs(const NodeView& node) {
+  static constexpr std::string_view kKeep[] = {"neg",   "abs", "select", "reshape", "transpose", "broadcast",
+                                               "slice", "pad", "concat", "reverse", "gather",    "all_gather"};
+  const std::string_view op = node.op();
+  if (op == "cast") return plugin::is_float(node.in(0).dtype()) && plugin::is_float(node.out(0).dtype());
+  if (op == "scatter") return node.enumerator("kind") == TENON_SCATTER_SET;
+  return std::find(std::begin(kKeep), std::end(kKeep), op) != std::end(kKeep);
+}
+
+std::string mismatch(const Tensor& got, const Tensor& expected, const Tensor& tolerance, bool zero_signs) {
   if (got.dtype != expected.dtype || got.dims != expected.dims) return "dtype or dims differ";
   Index i(expected.dims.size());
   do {
     const size_t at = static_cast<size_t>(offset(i, expected.dims));
-    if (is_float(expected) && !close(got.f[at], expected.f[at], tolerance.f[at])) {
+    if (is_float(expected) && !close(got.f[at], expected.f[at], tolerance.f[at], zero_signs)) {
       return "at " + text(i) + ": found " + text(got.f[at]) + ", expected " + text(expected.f[at]) + " within " +
              text(tolerance.f[at]);
     }

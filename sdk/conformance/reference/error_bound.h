@@ -25,7 +25,12 @@ Tensor bound(const plugin::NodeView& node, const std::vector<const Tensor*>& in,
              int result = 0, double factor = 1);
 
 // The first element of `got` that is farther than its tolerance from `expected`, in words; empty if there is
-// none. NaN matches only NaN, an infinity only itself, zeros of either sign each other.
-std::string mismatch(const Tensor& got, const Tensor& expected, const Tensor& tolerance);
+// none. NaN matches only NaN, an infinity only itself, zeros of either sign each other unless `zero_signs`.
+std::string mismatch(const Tensor& got, const Tensor& expected, const Tensor& tolerance, bool zero_signs = false);
+
+// Whether the signs of its zeros are given: neg turns them, abs clears them, what moves, chooses or casts floats keeps
+// them. All else follows IEEE 754, but that max and min of two zeros may be either, and is not held to it: a sum has
+// no order.
+bool keeps_zero_signs(const plugin::NodeView& node);
 
 }  // namespace tenon::reference

@@ -106,5 +106,29 @@ TEST(ErrorBound, MismatchNamesTheFirstElementThatIsOff) {
   EXPECT_EQ(mismatch(ints({1}, {3}), ints({1}, {4}), floats({1}, {0}, TENON_F64)), "at [0]: found 3, expected 4");
 }
 
+TEST(ErrorBound, AZeroHasTheSignThatIsAskedFor) {
+  const Tensor expected = floats({3}, {0, -0.0, -1e-40}), tolerance = floats({3}, {1, 1, 1e-37}, TENON_F64);
+  EXPECT_EQ(mismatch(expected, expected, tolerance, true), "");
+  EXPECT_EQ(mismatch(floats({3}, {0.5, -0.0, 0}), expected, tolerance, true), "") << "what is no zero may flush";
+  EXPECT_EQ(mismatch(floats({3}, {0, 0, 0}), expected, tolerance, true), "at [1]: found 0, expected -0 within 1");
+  EXPECT_EQ(mismatch(floats({3}, {-0.0, -0.0, 0}), expected, tolerance, true), "at [0]: found -0, expected 0 within 1");
+}
+
+TEST(ErrorBound, MovementKeepsTheSignsOfZeros) {
+  const auto keeps = [](const char* op, int32_t from, int32_t to) {
+    plugin::GraphBuilder builder;
+    const uint32_t x = builder.input(from, {1}, TENON_ROLE_FEED), y = builder.value(to, {1});
+    builder.node(op, {x}, {y});
+    const plugin::FlatGraph graph = builder.build();
+    return keeps_zero_signs(plugin::GraphView(*graph.graph()).node(0));
+  };
+  EXPECT_TRUE(keeps("neg", TENON_F32, TENON_F32));
+  EXPECT_TRUE(keeps("reverse", TENON_BF16, TENON_BF16));
+  EXPECT_TRUE(keeps("cast", TENON_F32, TENON_F16));
+  EXPECT_FALSE(keeps("cast", TENON_F32, TENON_I32));
+  EXPECT_FALSE(keeps("floor", TENON_F32, TENON_F32));
+  EXPECT_FALSE(keeps("max", TENON_F32, TENON_F32));
+}
+
 }  // namespace
 }  // namespace tenon::reference
