@@ -13,8 +13,9 @@ trap 'rm -f "$layout"' EXIT
 cat <<'HEAD'
 # Reference of the C ABI
 
-Made by `share/abi_reference.sh` from the headers in `sdk/include/tenon/abi`; edit those. Offsets and sizes are in bytes, on
-64-bit little-endian machines. How a backend is written from nothing to a level: [backend-author.md](backend-author.md).
+Made from the headers `tenon/abi/*.h`, which are the document: in `include` of an installed SDK, in `sdk/include` of Tenon's
+sources, where `share/abi_reference.sh` makes this page. Offsets and sizes are in bytes, on 64-bit little-endian machines.
+How a backend is written from nothing to a level: [backend-author.md](backend-author.md).
 HEAD
 for header in types op device optimizer plugin; do
   awk -v header="$header.h" -v layout="$layout" '

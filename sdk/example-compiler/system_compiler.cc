@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -41,8 +42,10 @@ std::string find_compiler() {
 class Folder {
  public:
   Folder() {
-    const char* temporary = std::getenv("TMPDIR");
-    path_ = std::string(temporary && *temporary == '/' ? temporary : "/tmp") + "/tenon-example-compiler-XXXXXX";
+    std::error_code error;
+    const std::filesystem::path temporary = std::filesystem::temp_directory_path(error);
+    if (error) throw Error(TENON_UNAVAILABLE, "compile: no folder for temporary files: " + error.message());
+    path_ = (temporary / "tenon-example-compiler-XXXXXX").string();
     if (!mkdtemp(path_.data())) throw Error(TENON_UNAVAILABLE, "compile: " + path_ + ": " + std::strerror(errno));
   }
   ~Folder() {

@@ -28,6 +28,8 @@ install(DIRECTORY sdk/template DESTINATION ${sdk_data} COMPONENT sdk USE_SOURCE_
 file(RELATIVE_PATH template /${CMAKE_INSTALL_BINDIR} /${sdk_data}/template/new-backend)
 file(CREATE_LINK ${template} ${CMAKE_BINARY_DIR}/tenon-new-backend SYMBOLIC)
 install(FILES ${CMAKE_BINARY_DIR}/tenon-new-backend DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT sdk)
+install(FILES share/completion/tenon.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+  RENAME tenon-conform COMPONENT sdk)
 set(guides backend-author abi-reference abi-stability validation plugin-interfaces)
 list(TRANSFORM guides PREPEND share/doc/)
 list(TRANSFORM guides APPEND .md)

@@ -1,4 +1,4 @@
-# bash completion of tenon: subcommands, models, and the flags that `tenon SUBCOMMAND --help` lists.
+# bash completion of tenon and tenon-conform: subcommands, models, and the flags that `tenon SUBCOMMAND --help` lists.
 _tenon() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command=${COMP_WORDS[1]} words=
@@ -9,6 +9,8 @@ _tenon() {
     words="$commands --help --version"
   elif [[ $previous == --device || $previous == --devices ]]; then
     words='auto cpu'
+  elif [[ $previous == --profile_by ]]; then
+    words='op node'
   elif [[ $previous == --*dir || $previous == --*path || $previous == --input || $previous == --output ]]; then
     COMPREPLY=($(compgen -f -- "$current"))
     return
@@ -35,3 +37,16 @@ _tenon() {
   fi
 }
 complete -o filenames -F _tenon tenon
+
+# tenon-conform of the SDK: its options, and files, the first of which is the library.
+_tenon_conform() {
+  local current=${COMP_WORDS[COMP_CWORD]}
+  if [[ ${COMP_WORDS[COMP_CWORD - 1]} == --level ]]; then
+    COMPREPLY=($(compgen -W '0 1 2 3 4' -- "$current"))
+  elif [[ $current == -* ]]; then
+    COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" --help 2>/dev/null | grep -oE -- '^  --[a-z-]+')" -- "$current"))
+  else
+    COMPREPLY=($(compgen -f -- "$current"))
+  fi
+}
+complete -o filenames -F _tenon_conform tenon-conform
