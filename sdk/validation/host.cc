@@ -48,9 +48,13 @@ void member(void* arg, uint32_t index, uint32_t count) {
   gang.sum += index;
   gang.count = count;
   const ThreadState before;
-  ++Call::inside_backend();
-  gang.fn(gang.arg, index, count);
-  --Call::inside_backend();
+  {
+    const struct Inside {  // also when it throws, which the entry that called the gang is told of
+      Inside() { ++Call::inside_backend(); }
+      ~Inside() { --Call::inside_backend(); }
+    } inside;
+    gang.fn(gang.arg, index, count);
+  }
   if (const char* changed = before.restore())
     (void)report(gang.host->backend, "gang", {Side::kBackend, cat("left ", changed, " changed")});
 }
