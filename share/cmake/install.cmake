@@ -26,7 +26,7 @@ if(EXISTS ${CMAKE_SOURCE_DIR}/apps/tenon/CMakeLists.txt)
 endif()
 install(FILES share/man/tenon.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES share/completion/tenon.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME tenon)
-install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tenon)  # the package's name
 
 include(share/cmake/install_sdk.cmake)
 include(share/cmake/debian.cmake)
