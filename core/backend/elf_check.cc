@@ -28,6 +28,8 @@ constexpr uint64_t kMaxImage = uint64_t{1} << 35;  // of address space
 constexpr uint64_t kMaxAlign = uint64_t{1} << 30;
 constexpr uint64_t kMaxNotes = 1 << 16;
 constexpr uint64_t kMaxDynamic = 1 << 16;
+constexpr uint64_t kMaxVersions = 1 << 24;
+constexpr uint16_t kVersionNumber = 0x7fff;  // the other bit hides the symbol
 constexpr int kMaxSegments = 256;
 constexpr int kMaxSections = 4096;
 static_assert(TENON_ABI_MAJOR >= 1);
@@ -53,6 +55,7 @@ class Checker {
     TENON_TRY(check_loads());
     TENON_TRY(check_other_segments());
     TENON_TRY(check_sections());
+    TENON_TRY(check_symbol_versions());
     TENON_TRY(check_dynamic());
     TENON_ASSIGN(const AbiVersion version, find_note());
     TENON_TRY(check_version(version));
@@ -72,6 +75,7 @@ class Checker {
   bool starts_section(uint64_t address, Elf64_Word type, uint64_t bytes = 0) const;
   Status check_sections();
   Status check_allocated(const Elf64_Shdr& section, size_t i) const;
+  Status check_symbol_versions() const;
   Result<AbiVersion> find_note() const;
   static Status check_version(const AbiVersion& version);
 
@@ -307,6 +311,64 @@ Status Checker::check_allocated(const Elf64_Shdr& s, size_t i) const {
   if (((s.sh_flags & SHF_WRITE) && !(load->p_flags & PF_W)) ||
       ((s.sh_flags & SHF_EXECINSTR) && !(load->p_flags & PF_X)))
     return refuse_elf("has section ", i, " in a segment that does not allow what it needs");
+  return {};
+}
+
+template <class T>
+bool copy_at(const std::vector<uint8_t>& bytes, uint64_t at, T* out) {
+  if (!within(at, sizeof *out, bytes.size())) return false;
+  std::memcpy(out, bytes.data() + at, sizeof *out);
+  return true;
+}
+
+// Raises *highest to the numbers in a section of needed or of defined versions, which has so many entries; false where
+// these lead out of it.
+bool scan_needed(const std::vector<uint8_t>& bytes, uint32_t entries, uint16_t* highest) {
+  uint64_t at = 0;
+  Elf64_Verneed need;
+  for (uint32_t i = 0; i < entries; ++i, at += need.vn_next) {
+    if (!copy_at(bytes, at, &need)) return false;
+    uint64_t part = at + need.vn_aux;
+    Elf64_Vernaux version;
+    for (uint32_t k = 0; k < need.vn_cnt; ++k, part += version.vna_next) {
+      if (!copy_at(bytes, part, &version)) return false;
+      *highest = std::max<uint16_t>(*highest, version.vna_other & kVersionNumber);
+    }
+  }
+  return true;
+}
+
+bool scan_defined(const std::vector<uint8_t>& bytes, uint32_t entries, uint16_t* highest) {
+  uint64_t at = 0;
+  Elf64_Verdef version;
+  for (uint32_t i = 0; i < entries; ++i, at += version.vd_next) {
+    if (!copy_at(bytes, at, &version)) return false;
+    *highest = std::max<uint16_t>(*highest, version.vd_ndx & kVersionNumber);
+  }
+  return true;
+}
+
+// The linker takes a symbol's version from an array, by a number that it does not check.
+Status Checker::check_symbol_versions() const {
+  uint16_t highest = VER_NDX_GLOBAL;
+  for (const Elf64_Shdr& s : sections_) {
+    if (s.sh_type != SHT_GNU_verneed && s.sh_type != SHT_GNU_verdef) continue;
+    std::vector<uint8_t> bytes;
+    if (s.sh_size > kMaxVersions) return refuse_elf("has ", s.sh_size, " bytes of symbol versions");
+    TENON_TRY(read_table(s.sh_offset, s.sh_size, &bytes));
+    if (!(s.sh_type == SHT_GNU_verneed ? scan_needed : scan_defined)(bytes, s.sh_info, &highest))
+      return refuse_elf("has symbol versions outside their section");
+  }
+  for (const Elf64_Shdr& s : sections_) {
+    if (s.sh_type != SHT_GNU_versym) continue;
+    std::vector<Elf64_Half> numbers;
+    if (s.sh_size > kMaxVersions) return refuse_elf("has ", s.sh_size, " bytes of symbol versions");
+    TENON_TRY(read_table(s.sh_offset, s.sh_size / sizeof(Elf64_Half), &numbers));
+    for (size_t i = 0; i < numbers.size(); ++i)
+      if ((numbers[i] & kVersionNumber) > highest)
+        return refuse_elf("has symbol ", i, " of version ", numbers[i] & kVersionNumber, ", expected at most ",
+                          highest);
+  }
   return {};
 }
 

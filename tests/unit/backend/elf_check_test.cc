@@ -55,6 +55,17 @@ TEST_F(ElfCheck, NamesWhatTheFileIsInstead) {
             "is for another system (ELF OS ABI 9)");
 }
 
+// The linker would look far behind an array for it.
+TEST_F(ElfCheck, RefusesASymbolOfAVersionThatIsNone) {
+  const auto versioned = [](uint16_t number) {
+    return [number](std::string& b) {  // mapped at its place in the file
+      reinterpret_cast<uint16_t*>(b.data() + dynamic_entry(b, DT_VERSYM).d_un.d_ptr)[3] = number;
+    };
+  };
+  EXPECT_TRUE(contains(check_changed(versioned(0x7002)), "has symbol 3 of version 28674, expected at most "));
+  EXPECT_EQ(check_changed(versioned(0x8000 | VER_NDX_GLOBAL)), "");
+}
+
 TEST_F(ElfCheck, TakesThisAbiVersionAndNoOther) {
   const auto with = [](uint32_t major, uint32_t least) {
     return [=](std::string& b) {
