@@ -127,7 +127,7 @@ class Unroller {
   // Replicated states stay equal, so one unit's part stands for all.
   void add_result(const tenon_result& r) {
     const bool split = r.placement == TENON_SPLIT && n_ > 1;
-    if (split && dims_of(r.value).empty()) throw std::runtime_error("a SPLIT result has no rows");
+    if (split && graph_.value(r.value).rank() == 0) throw std::runtime_error("a SPLIT result has no rows");
     source_ = values_[r.value].definer;
     builder_.result(split ? joined(r.value) : part(r.value, 0), static_cast<tenon_mode>(r.mode), r.alias);
   }
