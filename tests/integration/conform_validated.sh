@@ -34,4 +34,8 @@ expect() {
 expect host-pointer-for-any-buffer '^memory/host' 'buffer_alloc: gave memory for a buffer that is not HOST'
 expect flags-of-open-ignored '^device/flags/device_open' 'device_open: took a tenon_open with flags'
 
+# What goes wrong on all buffers is not told as if it were a matter of where they lie.
+TENON_MUTANT=last-element-missing "$conform" "$mutants" --filter '^op/neg/f32\[7\]$' >"$log" 2>&1
+grep -q 'op/neg/f32\[7\]: at \[6\]: found ' "$log" || complain "last-element-missing: expected the element alone"
+
 exit $failed
