@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "rewrite.h"
 #include "tenon/plugin/host_backend.h"
 
 namespace tenon::cpu {
@@ -58,7 +59,7 @@ TENON_DECLARE_BACKEND
 
 tenon_status tenon_backend_init(const tenon_host* host, tenon_backend* out) {
   constexpr uint32_t kMostUnits = 64;  // --device cpu:units=N, to try replicas
-  static const tenon::plugin::HostBackend backend{"cpu", "0.1.0",   "CPU", TENON_CPU, tenon::cpu::fill_table,
-                                                  false, kMostUnits};
+  static const tenon::plugin::HostBackend backend{
+      "cpu", "0.1.0", "CPU", TENON_CPU, tenon::cpu::fill_table, false, kMostUnits, tenon::cpu::rewrite};
   return tenon::plugin::init_host_backend(backend, host, out);
 }

@@ -106,20 +106,20 @@ uint32_t units_of(const Backend& backend, const char* spec) {
   return *end == '\0' && n <= backend.config->max_units ? static_cast<uint32_t>(n) : 0;
 }
 
-tenon_status no_such_spec(const Backend& backend, const char* where) {
+tenon_status no_such_spec(const Backend& backend) {
   char text[160];
   const uint32_t most = backend.config->max_units;
   if (most > 1)
-    std::snprintf(text, sizeof text, "%s: no such spec: expected none, 0, or units=N with N from 1 to %u", where, most);
+    std::snprintf(text, sizeof text, "no such spec: expected none, 0, or units=N with N from 1 to %u", most);
   else
-    std::snprintf(text, sizeof text, "%s: no such spec: expected none, or 0, the only unit", where);
+    std::snprintf(text, sizeof text, "no such spec: expected none, or 0, the only unit");
   return error(TENON_UNAVAILABLE, text);
 }
 
 tenon_status enumerate(void* self, const char* spec, tenon_unit* units, uint64_t stride, uint32_t* count) {
   const auto& backend = *static_cast<Backend*>(self);
   const uint32_t room = *count, n = units_of(backend, spec);
-  if (n == 0) return no_such_spec(backend, "enumerate");
+  if (n == 0) return no_such_spec(backend);
   *count = n;
   if (!units) return kOk;
   tenon_unit unit{};
@@ -146,7 +146,7 @@ tenon_status device_open(void* self, const tenon_open* given, tenon_device** out
     const Known<tenon_open> open(given);
     if (unknown_flags(open->flags, 0)) return error(TENON_UNSUPPORTED, "device_open: unknown flags");
     const uint32_t n = units_of(backend, open->spec);
-    if (n == 0) return no_such_spec(backend, "device_open");
+    if (n == 0) return no_such_spec(backend);
     for (uint32_t i = 0; i < open->n_units; ++i)
       if (open->units[i] >= n || std::count(open->units, open->units + i, open->units[i]))
         return error(TENON_INVALID, n == 1 ? "device_open: there is one unit, 0"
@@ -227,27 +227,51 @@ Env make_env(const Device& device, const tenon_options& options) {
   return env;
 }
 
+// What is planned for a graph: with several units, and where the backend has nodes of its own, not the graph itself.
+struct Prepared {
+  Prepared(const tenon_graph& graph, const Device& device, const Env& for_kernels) : env(for_kernels), view(graph) {
+    if (device.units > 1) {
+      unrolled = unroll_replicas(view, device.units);
+      origins = unrolled.origins;
+      view = GraphView(*unrolled.graph.graph());
+    } else {
+      for (uint32_t i = 0; i < view.n_nodes(); ++i) origins.push_back({i, 0});
+    }
+    cost = cost_of(view);
+    if (device.backend->config->rewrite) rewritten = device.backend->config->rewrite(view, env);
+    if (rewritten.graph.empty()) return;
+    std::vector<UnrolledGraph::Origin> through;
+    for (uint32_t origin : rewritten.origins) through.push_back(origins[origin]);
+    origins = std::move(through);
+    view = GraphView(*rewritten.graph.graph());
+  }
+
+  Env env;
+  UnrolledGraph unrolled;
+  Rewritten rewritten;
+  GraphView view;
+  std::vector<UnrolledGraph::Origin> origins;  // of the view's nodes, in the given graph
+  Cost cost;                                   // of the given graph, on all units
+};
+
 tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon_options* given, tenon_program** out,
                      tenon_info* info) {
   return guarded([&] {
     const Known<tenon_options> options(given);
     if (const char* text = unknown_request(*graph, *options)) return error(TENON_UNSUPPORTED, text);
     Device& device = *as_device(handle);
-    const GraphView given_view(*graph);
-    UnrolledGraph unrolled;
-    if (device.units > 1) unrolled = unroll_replicas(given_view, device.units);
-    const GraphView view = device.units > 1 ? GraphView(*unrolled.graph.graph()) : given_view;
-    auto program =
-        std::make_unique<Program>(make_plan(view, device.backend->table, make_env(device, *options)), device);
+    const Prepared prepared(*graph, device, make_env(device, *options));
+    const GraphView& view = prepared.view;
+    auto program = std::make_unique<Program>(make_plan(view, device.backend->table, prepared.env), device);
     const Plan& plan = program->executor.plan();
     program->max_iterations = std::max(options->max_iterations, 1u);
     for (const Allocation& a : plan.allocations)
-      program->allocations.push_back(
-          {device.units > 1 ? unrolled.origins[a.node].node : a.node, 0, a.bytes, a.bytes, a.offset, a.first, a.last});
-    program->cost = cost_of(view);
+      program->allocations.push_back({prepared.origins[a.node].node, 0, a.bytes, a.bytes, a.offset, a.first, a.last});
+    program->cost = prepared.cost;
     if (options->flags & TENON_OPTION_TRACE) {
       auto* traced = reinterpret_cast<tenon_program*>(program.get());
-      program->executor.trace(device.tracer, std::make_unique<StepEvents>(view, plan, traced, unrolled.origins));
+      program->executor.trace(device.tracer,
+                              std::make_unique<StepEvents>(view, plan, traced, GraphView(*graph), prepared.origins));
     }
     fill_info(*program, info);
     const bool over = options->memory_limit && plan.arena_bytes > options->memory_limit;

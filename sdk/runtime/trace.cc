@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "tenon/plugin/cost.h"
+#include "tenon/plugin/op_attributes.h"
 
 namespace tenon::plugin {
 
@@ -17,7 +18,7 @@ void Tracer::emit(const std::vector<tenon_event>& events) const {
   if (sink_) sink_->emit(sink_->ctx, events.data(), static_cast<uint32_t>(events.size()), sizeof(tenon_event));
 }
 
-StepEvents::StepEvents(const GraphView& graph, const Plan& plan, tenon_program* program,
+StepEvents::StepEvents(const GraphView& graph, const Plan& plan, tenon_program* program, const GraphView& known,
                        const std::vector<UnrolledGraph::Origin>& origins) {
   names_.reserve(plan.steps.size());  // events point into it
   for (const Step& step : plan.steps) {
@@ -27,9 +28,10 @@ StepEvents::StepEvents(const GraphView& graph, const Plan& plan, tenon_program* 
     tenon_event event{};
     event.program = program;
     event.name = names_.back().c_str();
-    event.node = copies || origins.empty() ? step.node : origins[step.node].node;
-    event.unit = copies || origins.empty() ? 0 : origins[step.node].unit;
-    const Cost cost = copies ? Cost{} : cost_of(graph.node(step.node));
+    event.node = copies ? step.node : origins[step.node].node;
+    event.unit = copies ? 0 : origins[step.node].unit;
+    const bool own = !copies && !is_published(graph.node(step.node).op());
+    const Cost cost = copies ? Cost{} : cost_of(own ? known.node(event.node) : graph.node(step.node));
     const uint32_t lanes = step.kernel.threads <= 1 ? 1 : plan.threads;
     for (uint32_t lane = 0; lane < lanes; ++lane) {
       event.lane = lane;

@@ -27,10 +27,10 @@ class Tracer {
 
 // One event for each step and each thread that has a part in it, in the order of the steps, made when a program is
 // compiled: while it runs the times alone are written. A node's cost is in its first thread's event. `origins`: of the
-// graph's nodes, where it was unrolled.
+// graph's nodes, in the graph `known` to the host, from which the cost of a backend's own nodes is taken.
 class StepEvents {
  public:
-  StepEvents(const GraphView& graph, const Plan& plan, tenon_program* program,
+  StepEvents(const GraphView& graph, const Plan& plan, tenon_program* program, const GraphView& known,
              const std::vector<UnrolledGraph::Origin>& origins);
   // Thread `lane` worked on step `step` from start to end.
   void set(size_t step, uint32_t lane, uint64_t start_ps, uint64_t end_ps) {

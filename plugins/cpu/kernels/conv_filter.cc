@@ -1,6 +1,7 @@
 #include "kernels/conv_filter.h"
 
 #include "kernels/conv_depthwise.h"
+#include "kernels/conv_pool.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
@@ -13,7 +14,7 @@ constexpr int64_t kCells = 8;
 
 }  // namespace
 
-FilterGrad::FilterGrad(const ConvShape& shape) : s_(shape) {
+FilterGrad::FilterGrad(const ConvShape& shape, bool pooled) : s_(shape), pooled_(pooled) {
   for (int d = 0; d < 3; ++d) {
     x_[d] = s_.x[d];
     y_[d] = s_.y[d];
@@ -66,6 +67,7 @@ void FilterGrad::choose_blocks() {
   pitch_size_ = direct_ ? x_ : extent_;
   source_ = direct_ ? 0 : images_ * one;
   packed_ = depthwise_ ? 0 : images_ * rows_ * others * kMostColumns;
+  map_ = pooled_ ? images_ * rows_ * others * s_.o : 0;
 }
 
 void FilterGrad::lay_out() {
@@ -98,20 +100,20 @@ void FilterGrad::list_cells(int64_t splits) {
     }
 }
 
-void FilterGrad::run(const Call& call, const float* x, const float* dy, float* dw) const {
-  float* const room = static_cast<float*>(call.thread_scratch);
+void FilterGrad::run(const Call& call, const float* x, const float* dy, float* dw, const uint8_t* winner) const {
+  Data data{x, dy, winner, static_cast<float*>(call.thread_scratch), dw};
   const int64_t cells = static_cast<int64_t>(cells_.size());
-  if (chunks_ == 1) return chunk(0, units_, depthwise_ ? call.share(1) : call.share(cells), x, dy, room, dw);
+  if (chunks_ == 1) return chunk(0, units_, depthwise_ ? call.share(1) : call.share(cells), data);
   const Slice part = call.share(chunks_);
-  for (int64_t i = part.begin; i < part.end; ++i)
-    chunk(units_ * i / chunks_, units_ * (i + 1) / chunks_, {0, cells}, x, dy, room,
-          static_cast<float*>(call.scratch) + i * size_);
+  for (int64_t i = part.begin; i < part.end; ++i) {
+    data.dw = static_cast<float*>(call.scratch) + i * size_;
+    chunk(units_ * i / chunks_, units_ * (i + 1) / chunks_, {0, cells}, data);
+  }
   call.barrier();
   add_up(call, dw);
 }
 
-void FilterGrad::chunk(int64_t first_unit, int64_t last_unit, Slice cells, const float* x, const float* dy, float* room,
-                       float* dw) const {
+void FilterGrad::chunk(int64_t first_unit, int64_t last_unit, Slice cells, const Data& data) const {
   if (cells.begin == cells.end) return;
   const int64_t x_image = x_.product() * s_.c, copy = extent_.product() * pixel_, others = y_.product() / y_[axis_];
   for (int64_t u = first_unit; u < last_unit; ++u) {
@@ -119,20 +121,34 @@ void FilterGrad::chunk(int64_t first_unit, int64_t last_unit, Slice cells, const
     const int64_t images = std::min(images_, s_.batch - image), rows = std::min(rows_, y_[axis_] - q);
     Point first = low_;
     first[axis_] += q * s_.stride[axis_];
-    const float* from = x + image * x_image;
+    const float* from = data.x + image * x_image;
     for (int64_t n = 0; n < images && !direct_; ++n)
-      copy_halo(from + n * x_image, x_, s_.c, first, extent_, pixel_, room + n * copy);
+      copy_halo(from + n * x_image, x_, s_.c, first, extent_, pixel_, data.room + n * copy);
     Stretch s;
-    s.x = direct_ ? from + ((first[0] * x_[1] + first[1]) * x_[2] + first[2]) * s_.c : room;
-    s.dy = dy + (image * y_.product() + q * others) * s_.o;
+    s.x = direct_ ? from + ((first[0] * x_[1] + first[1]) * x_[2] + first[2]) * s_.c : data.room;
+    s.dy = pooled_ ? unpool(data, image, images, q, rows) : data.dy + (image * y_.product() + q * others) * s_.o;
     s.length = axis_ == 2 ? rows : y_[2];
     s.runs = images * rows * others / s.length;
     s.first = u == first_unit;
     if (depthwise_)
-      depthwise(s, dw);
+      depthwise(s, data.dw);
     else
-      dense(s, cells, room + round_up(source_, 16), dw);
+      dense(s, cells, data.room + round_up(source_, 16), data.dw);
   }
+}
+
+// Rows [row, row + rows) of dy of some images.
+const float* FilterGrad::unpool(const Data& data, int64_t image, int64_t images, int64_t row, int64_t rows) const {
+  float* const map = data.room + round_up(source_, 16) + packed_;
+  Point first{{0, 0, 0}}, extent = y_;
+  first[axis_] = row;
+  extent[axis_] = rows;
+  const int64_t pooled = pooled_size(y_).product() * s_.o;
+  for (int64_t n = 0; n < images; ++n) {
+    const int64_t at = (image + n) * pooled;
+    unpool_halo(data.dy + at, data.winner + at, y_, s_.o, first, extent, s_.o, map + n * extent.product() * s_.o);
+  }
+  return map;
 }
 
 void FilterGrad::dense(const Stretch& s, Slice cells, float* packed, float* dw) const {

@@ -10,15 +10,17 @@ namespace tenon::cpu::TENON_CPU_ISA {
 
 class FilterGrad {
  public:
-  explicit FilterGrad(const ConvShape& shape);
+  // pooled: of dy memory has the 2 x 2 max-pooled form (conv_pool.h).
+  explicit FilterGrad(const ConvShape& shape, bool pooled = false);
 
   uint64_t scratch_bytes() const { return chunks_ > 1 ? static_cast<uint64_t>(chunks_ * size_) * sizeof(float) : 0; }
   uint64_t thread_scratch_bytes() const {
-    return static_cast<uint64_t>(round_up(source_, 16) + packed_) * sizeof(float);
+    return static_cast<uint64_t>(round_up(source_, 16) + packed_ + map_) * sizeof(float);
   }
   uint32_t threads() const { return threads_; }
   // Called by every thread of the gang. x [batch, x.., c], dy [batch, y.., o] -> dw [k.., c / groups, o].
-  void run(const Call& call, const float* x, const float* dy, float* dw) const;
+  // winner: [batch, y.. / 2, o], where pooled.
+  void run(const Call& call, const float* x, const float* dy, float* dw, const uint8_t* winner = nullptr) const;
 
  private:
   // Some rows of dw in one panel of its columns.
@@ -35,22 +37,28 @@ class FilterGrad {
   void choose_blocks();
   void lay_out();
   void list_cells(int64_t splits);
-  void chunk(int64_t first_unit, int64_t last_unit, Slice cells, const float* x, const float* dy, float* room,
-             float* dw) const;
+  // What the units of a chunk read and write.
+  struct Data {
+    const float *x, *dy;
+    const uint8_t* winner;
+    float *room, *dw;
+  };
+  void chunk(int64_t first_unit, int64_t last_unit, Slice cells, const Data& data) const;
+  const float* unpool(const Data& data, int64_t image, int64_t images, int64_t row, int64_t rows) const;
   void dense(const Stretch& s, Slice cells, float* packed, float* dw) const;
   void depthwise(const Stretch& s, float* dw) const;
   void add_up(const Call& call, float* dw) const;
 
   ConvShape s_;
   uint32_t threads_ = 1;
-  bool depthwise_ = false, direct_ = false;
+  bool pooled_ = false, depthwise_ = false, direct_ = false;
   bool packs_ = true;  // dy into panels: not worth it for a few rows of dw
   int axis_ = 0;
   Point x_, y_, low_, extent_, pitch_size_;
-  int64_t pixel_ = 1;                           // floats from one point of the copy to the next
-  int64_t rows_ = 1, blocks_ = 1, images_ = 1;  // of the block axis in a block; images in a unit
-  int64_t units_ = 1, chunks_ = 1;              // chunks of units, summed apart and added in order
-  int64_t size_ = 0, source_ = 0, packed_ = 0;  // floats: dw, the copy of x, packed dy
+  int64_t pixel_ = 1;                                     // floats from one point of the copy to the next
+  int64_t rows_ = 1, blocks_ = 1, images_ = 1;            // of the block axis in a block; images in a unit
+  int64_t units_ = 1, chunks_ = 1;                        // chunks of units, summed apart and added in order
+  int64_t size_ = 0, source_ = 0, packed_ = 0, map_ = 0;  // floats: dw, the copy of x, packed dy, dy where pooled
   std::vector<int64_t> a_rows_, c_rows_, runs_;
   std::vector<Cell> cells_;
 };

@@ -1,11 +1,13 @@
 #include "kernels/conv_gather.h"
 
 #include "kernels/conv_depthwise.h"
+#include "kernels/conv_pool.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
 constexpr int64_t kBlockFloats = 48 * 1024;  // of a source block with halo: 192 KB, in L2
+constexpr int64_t kMapFloats = 64 * 1024;    // of a block's results that are pooled: 256 KB, in L2
 constexpr int64_t kPieceDepth = 384;         // x 16 weights: 24 KB
 constexpr int64_t kUnits = 8;                // enough pieces of work for a few threads
 constexpr int64_t kManyWeights = 64 * 1024;  // floats that are not worth packing for a few blocks
@@ -69,19 +71,23 @@ void Gather::choose_blocks() {
         inside = inside && g.first[d] >= 0 &&
                  g.first[d] + (g.taps[d] - 1) * g.step[d] + (g.count[d] - 1) * p_.from_step[d] < p_.from[d];
     }
-  direct_ = inside;
+  direct_ = inside && !p_.pooled_from;
   length_ = count[axis_];
   for (int d = 0; d < 3; ++d) extent_[d] = (count[d] - 1) * p_.from_step[d] + high[d] - low_[d] + 1;
   const int64_t slab = extent_.product() / extent_[axis_] * p_.from_c;
   rows_ = length_;
   const auto span = [&](int64_t rows) { return (rows - 1) * p_.from_step[axis_] + high[axis_] - low_[axis_] + 1; };
-  const int64_t most = std::max<int64_t>(1, (kBlockFloats / slab - span(1)) / p_.from_step[axis_] + 1);
+  const int64_t others = count.product() / length_, unit = p_.pooled_to ? 2 : 1;
+  int64_t most = std::max<int64_t>(1, (kBlockFloats / slab - span(1)) / p_.from_step[axis_] + 1);
+  if (p_.pooled_to) most = std::min(most, kMapFloats / (others * p_.to_c));
+  most = std::max(most, unit);
   if (most < rows_) rows_ = ceil_div(rows_, ceil_div(rows_, most));
-  const int64_t others = count.product() / length_, few = p_.batch * ceil_div(length_, rows_);
+  rows_ = round_up(rows_, unit);
+  const int64_t few = p_.batch * ceil_div(length_, rows_);
   const bool fresh =
       !p_.transposed && p_.groups == 1 && few <= 4 && p_.kernel.product() * p_.from_c * p_.to_c >= kManyWeights;
-  while (threads_ > 1 && !fresh && p_.batch * ceil_div(length_, rows_) < kUnits && rows_ > 1 && rows_ * others > 48)
-    rows_ = ceil_div(rows_, 2);
+  while (threads_ > 1 && !fresh && p_.batch * ceil_div(length_, rows_) < kUnits && rows_ > unit && rows_ * others > 48)
+    rows_ = round_up(ceil_div(rows_, 2), unit);
   blocks_ = ceil_div(length_, rows_);
   if (threads_ > 1 && p_.groups == 1 && !depthwise_)
     parts_ = std::min(panels(p_.to_c), ceil_div(kUnits, p_.batch * blocks_));
@@ -92,6 +98,7 @@ void Gather::choose_blocks() {
   }
   extent_[axis_] = span(rows_);
   source_ = direct_ ? 0 : round_up(extent_.product() * p_.from_c, 16);
+  map_ = p_.pooled_to ? rows_ * others * p_.to_c : 0;
   pitch_ = direct_ ? p_.from : extent_;
   if (direct_) low_ = Point{{0, 0, 0}};
 }
@@ -189,7 +196,7 @@ void Gather::run(const Call& call, const GatherData& d) const {
     Point first = low_, to{{0, 0, 0}};
     first[axis_] += q * p_.from_step[axis_];
     to[axis_] = q * p_.to_step[axis_];
-    if (!direct_ && copied != at) copy_halo(from, p_.from, p_.from_c, first, extent_, p_.from_c, room);
+    if (!direct_ && copied != at) fill_source(d, image, first, room);
     copied = at;
     const int64_t to_at = image * p_.to.product() * p_.to_c + offset(to, p_.to, p_.to_c);
     Block b;
@@ -197,10 +204,30 @@ void Gather::run(const Call& call, const GatherData& d) const {
     b.weights = weights_ > 0 ? static_cast<const float*>(call.scratch) : d.weights;
     b.fresh = room + source_;
     b.residual = d.residual ? d.residual + to_at : nullptr;
-    b.to = d.to + to_at;
+    b.to = map_ > 0 ? room + round_up(source_ + fresh_, 16) : d.to + to_at;
     b.part = u % parts_;
     block(d, b, q);
+    if (map_ > 0) pool(d, b, image, q);
   }
+}
+
+void Gather::fill_source(const GatherData& d, int64_t image, const Point& first, float* room) const {
+  if (p_.pooled_from) {
+    const int64_t at = image * pooled_size(p_.from).product() * p_.from_c;
+    return unpool_halo(d.from + at, d.from_winner + at, p_.from, p_.from_c, first, extent_, p_.from_c, room);
+  }
+  copy_halo(d.from + image * p_.from.product() * p_.from_c, p_.from, p_.from_c, first, extent_, p_.from_c, room);
+}
+
+// Pools the rows of a block, which start at row q, in the columns of its part.
+void Gather::pool(const GatherData& d, const Block& b, int64_t image, int64_t q) const {
+  const int64_t count = panels(p_.to_c), width = p_.to[2], row = width / 2 * p_.to_c;
+  const int64_t begin = count * b.part / parts_ * kPanelColumns;
+  const int64_t end = b.part + 1 == parts_ ? p_.to_c : count * (b.part + 1) / parts_ * kPanelColumns;
+  const int64_t rows = std::min(rows_, length_ - q);
+  int64_t to = (image * p_.to[1] / 2 + q / 2) * row;
+  for (int64_t i = 0; i < rows; i += 2, to += row)
+    pool_rows(b.to + i * width * p_.to_c, width, p_.to_c, begin, end, d.to + to, d.to_winner + to);
 }
 
 void Gather::block(const GatherData& d, const Block& b, int64_t q) const {

@@ -24,6 +24,9 @@ struct GatherPlan {
   std::vector<GatherPhase> phases;
   int act = TENON_ACT_NONE;
   float alpha = 0;
+  // The source, or the result, is a map of which memory has the 2 x 2 max-pooled form (conv_pool.h). One phase; no
+  // residual; even sizes.
+  bool pooled_from = false, pooled_to = false;
 };
 
 struct GatherData {
@@ -32,6 +35,8 @@ struct GatherData {
   const float* bias;      // [to_c] or nullptr
   const float* residual;  // as `to`, or nullptr
   float* to;
+  const uint8_t* from_winner = nullptr;  // where pooled
+  uint8_t* to_winner = nullptr;
 };
 
 class Gather {
@@ -39,7 +44,9 @@ class Gather {
   explicit Gather(GatherPlan plan);
 
   uint64_t scratch_bytes() const { return static_cast<uint64_t>(round_up(weights_, 16)) * sizeof(float); }
-  uint64_t thread_scratch_bytes() const { return static_cast<uint64_t>(source_ + fresh_) * sizeof(float); }
+  uint64_t thread_scratch_bytes() const {
+    return static_cast<uint64_t>(round_up(source_ + fresh_, 16) + map_) * sizeof(float);
+  }
   uint32_t threads() const { return threads_; }
   // Called by every thread of the gang.
   void run(const Call& call, const GatherData& data) const;
@@ -70,6 +77,8 @@ class Gather {
     int64_t rows, part;  // of the block axis
   };
   void choose_blocks();
+  void fill_source(const GatherData& d, int64_t image, const Point& first, float* room) const;
+  void pool(const GatherData& d, const Block& b, int64_t image, int64_t q) const;
   void lay_out(const GatherPhase& g, Phase* phase) const;
   void cut_pieces(Phase* phase) const;
   void list_packs(const GatherPhase& g, const Phase& phase);
@@ -94,6 +103,7 @@ class Gather {
   // Floats: the copy of a block's source; all packed weights; or those of one piece, where blocks are
   // so few that each packs its own on the way.
   int64_t source_ = 0, weights_ = 0, fresh_ = 0;
+  int64_t map_ = 0;  // floats of a block's results, where they are pooled
 };
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

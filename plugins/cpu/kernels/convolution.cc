@@ -1,9 +1,8 @@
 // conv, conv_bias_act: x [N, S.., C], w [K.., C / G, O], [bias O], [residual as y] -> y [N, S'.., O].
 // conv_grad_input: dy, w -> dx. conv_grad_filter: x, dy -> dw.
-#include <numeric>
-
 #include "kernels/conv_filter.h"
-#include "kernels/conv_gather.h"
+#include "kernels/conv_plan.h"
+#include "kernels/conv_pool.h"
 #include "kernels/gemm.h"
 #include "kernels/narrow.h"
 
@@ -19,86 +18,11 @@ void spread(const plugin::ValueView& value, int first, int64_t* to) {
   spread({value.dims().data() + first, static_cast<size_t>(value.rank() - 2)}, to);
 }
 
-Point point(const int64_t* p) { return {{p[0], p[1], p[2]}}; }
-constexpr Point kZero{{0, 0, 0}}, kOne{{1, 1, 1}};
-
 // Every point of y needs that point of x alone.
 bool is_product(const ConvShape& s) {
   bool plain = s.taps() == 1 && s.groups == 1;
   for (int d = 0; d < 3; ++d) plain = plain && s.stride[d] == 1 && s.low[d] == 0 && s.x[d] == s.y[d];
   return plain;
-}
-
-GatherPlan plan_of(const ConvShape& s, bool gradient) {
-  GatherPlan p;
-  p.batch = s.batch;
-  p.groups = s.groups;
-  p.from_c = gradient ? s.o : s.c;
-  p.to_c = gradient ? s.c : s.o;
-  p.from = point(gradient ? s.y : s.x);
-  p.to = point(gradient ? s.x : s.y);
-  p.kernel = point(s.k);
-  p.transposed = gradient;
-  return p;
-}
-
-GatherPlan forward_plan(const ConvShape& s) {
-  GatherPlan p = plan_of(s, false);
-  p.from_step = point(s.stride);
-  p.to_step = kOne;
-  p.act = s.act;
-  p.alpha = static_cast<float>(s.alpha);
-  GatherPhase g;
-  g.count = p.to;
-  g.to_first = kZero;
-  for (int d = 0; d < 3; ++d) g.first[d] = -s.low[d];
-  g.step = point(s.dilation);
-  g.taps = p.kernel;
-  g.tap_first = kZero;
-  g.tap_step = kOne;
-  p.phases.push_back(g);
-  return p;
-}
-
-// x's points i = q stride + residue of one axis: taps t with (i + low - t dilation) divisible by the
-// stride, the last first, so that they walk dy upwards.
-void phase_of(const ConvShape& s, int d, int64_t residue, GatherPhase* g) {
-  const int64_t stride = s.stride[d], step = stride / std::gcd(stride, s.dilation[d]);
-  int64_t last = -1;
-  for (int64_t t = 0; t < s.k[d]; ++t)
-    if ((residue + s.low[d] - t * s.dilation[d]) % stride == 0) last = t;
-  g->count[d] = ceil_div(s.x[d] - residue, stride);
-  g->to_first[d] = residue;
-  g->taps[d] = last < 0 ? 0 : last / step + 1;
-  g->tap_first[d] = last;
-  g->tap_step[d] = -step;
-  g->first[d] = last < 0 ? 0 : (residue + s.low[d] - last * s.dilation[d]) / stride;
-  g->step[d] = s.dilation[d] * step / stride;
-}
-
-GatherPlan input_gradient_plan(const ConvShape& s) {
-  GatherPlan p = plan_of(s, true);
-  p.from_step = kOne;
-  p.to_step = point(s.stride);
-  Point r;
-  GatherPhase g;
-  for (r[0] = 0; r[0] < std::min(s.stride[0], s.x[0]); ++r[0])
-    for (r[1] = 0; r[1] < std::min(s.stride[1], s.x[1]); ++r[1])
-      for (r[2] = 0; r[2] < std::min(s.stride[2], s.x[2]); ++r[2]) {
-        for (int d = 0; d < 3; ++d) phase_of(s, d, r[d], &g);
-        if (g.taps.product() == 0) g.taps = kZero;
-        p.phases.push_back(g);
-      }
-  return p;
-}
-
-template <class Work>
-Kernel kernel_of(const Work& work) {
-  Kernel kernel;
-  kernel.threads = work->threads();
-  kernel.scratch_bytes = work->scratch_bytes();
-  kernel.thread_scratch_bytes = work->thread_scratch_bytes();
-  return kernel;
 }
 
 Kernel product_kernel(const GemmShape& shape, bool bias = false, bool residual = false) {
@@ -141,6 +65,14 @@ Kernel make_grad_filter(const ConvShape& s) {
   return kernel;
 }
 
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+bool is_pooled(const NodeView& node) {
+  return node.op() == "cpu.conv_pool" || node.op().substr(0, 10) == "cpu.pooled";
+}
+
 enum Operand { kX, kFilter, kY };
 
 // Which of x, filter and y the two operands and the result are.
@@ -148,8 +80,8 @@ struct Roles {
   Operand first, second, result;
 };
 Roles roles_of(const NodeView& node) {
-  if (node.op() == "conv_grad_input") return {kY, kFilter, kX};
-  if (node.op() == "conv_grad_filter") return {kX, kY, kFilter};
+  if (ends_with(node.op(), "grad_input")) return {kY, kFilter, kX};
+  if (ends_with(node.op(), "grad_filter")) return {kX, kY, kFilter};
   return {kX, kFilter, kY};
 }
 
@@ -190,7 +122,9 @@ ConvShape conv_shape(const NodeView& node) {
   spread(node.list("dilation"), s.dilation);
   spread(node.list("low"), s.low);
   s.groups = node.i64("groups", 1);
-  if (node.op() != "conv_bias_act") return s;
+  if (is_pooled(node))
+    for (int d = 1; d < 3; ++d) s.y[d] *= 2;  // of the map; a row or column that the pool drops is none
+  if (node.op() != "conv_bias_act" && node.op() != "cpu.conv_pool") return s;
   s.bias = node.has(2);
   s.residual = node.has(3);
   s.act = node.enumerator("act");
@@ -203,6 +137,7 @@ bool is_depthwise(const ConvShape& s) { return s.groups > 1 && s.groups == s.c &
 void add_convolution(KernelTable& table) {
   for (const char* op : {"conv", "conv_bias_act", "conv_grad_input", "conv_grad_filter"})
     table.add(op, accept_convolution, make_convolution);
+  add_pooled_convolution(table);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

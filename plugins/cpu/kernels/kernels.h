@@ -28,6 +28,16 @@ using plugin::Slice;
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 inline int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 
+// A kernel without its run(), as what does its work says.
+template <class Work>
+Kernel kernel_of(const Work& work) {
+  Kernel kernel;
+  kernel.threads = work->threads();
+  kernel.scratch_bytes = work->scratch_bytes();
+  kernel.thread_scratch_bytes = work->thread_scratch_bytes();
+  return kernel;
+}
+
 void add_elementwise(KernelTable& table);    // M primitives, select, compare, cast, activation
 void add_movement(KernelTable& table);       // V primitives, gather, scatter, crop_flip, affine_image, resize
 void add_reduction(KernelTable& table);      // reduce, sort, argmax, cumsum, global_norm

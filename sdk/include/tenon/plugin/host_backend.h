@@ -11,6 +11,7 @@
 #pragma once
 
 #include "tenon/plugin/kernel.h"
+#include "tenon/plugin/rewrite.h"
 
 namespace tenon::plugin {
 
@@ -26,6 +27,8 @@ struct HostBackend {
   // More than 1: `--device mine:units=N` is a device of N units, up to so many, that share the memory and the threads
   // (tenon/plugin/replicas.h): for trying what replicas do where there is one piece of hardware.
   uint32_t max_units = 1;
+  // Called by compile for a graph all of whose nodes are taken: what is to be planned in its place, if anything.
+  Rewritten (*rewrite)(const GraphView& graph, const Env& env) = nullptr;
 };
 
 // Fills `out`. `backend` must live for ever. Never throws. Refuses a table with an op that is neither one of Tenon's nor

@@ -1,0 +1,63 @@
+// cpu.conv_pool: x [N, S.., C], w [K.., C, O], [bias O] -> pooled [N, S' / 2.., O], winner (u8).
+// cpu.pooled_grad_input: dp, w, winner -> dx. cpu.pooled_grad_filter: x, dp, winner -> dw.
+#include "kernels/conv_filter.h"
+#include "kernels/conv_plan.h"
+#include "kernels/conv_pool.h"
+#include "kernels/conv_winners.h"
+
+namespace tenon::cpu::TENON_CPU_ISA {
+namespace {
+
+Kernel make_forward(const NodeView& node, const Env&) {
+  const ConvShape s = conv_shape(node);
+  GatherPlan plan = forward_plan(s);
+  plan.pooled_to = true;
+  auto gather = std::make_shared<Gather>(std::move(plan));
+  Kernel kernel = kernel_of(gather);
+  kernel.run = [=, bias = s.bias](const Call& call) {
+    GatherData data{call.in(0), call.in(1), bias ? call.in(2) : nullptr, nullptr, call.out(0)};
+    data.to_winner = call.out<uint8_t>(1);
+    gather->run(call, data);
+  };
+  return kernel;
+}
+
+Kernel make_grad_input(const NodeView& node, const Env&) {
+  GatherPlan plan = input_gradient_plan(conv_shape(node));
+  plan.pooled_from = true;
+  auto gather = std::make_shared<Gather>(std::move(plan));
+  Kernel kernel = kernel_of(gather);
+  kernel.run = [=](const Call& call) {
+    GatherData data{call.in(0), call.in(1), nullptr, nullptr, call.out(0)};
+    data.from_winner = call.in<uint8_t>(2);
+    gather->run(call, data);
+  };
+  return kernel;
+}
+
+Kernel make_grad_filter(const NodeView& node, const Env&) {
+  const ConvShape s = conv_shape(node);
+  if (WinnerFilterGrad::suits(s)) {
+    auto grad = std::make_shared<WinnerFilterGrad>(s);
+    Kernel kernel = kernel_of(grad);
+    kernel.run = [grad](const Call& call) {
+      grad->run(call, call.in(0), call.in(1), call.in<uint8_t>(2), call.out(0));
+    };
+    return kernel;
+  }
+  auto grad = std::make_shared<FilterGrad>(s, true);
+  Kernel kernel = kernel_of(grad);
+  kernel.run = [grad](const Call& call) { grad->run(call, call.in(0), call.in(1), call.out(0), call.in<uint8_t>(2)); };
+  return kernel;
+}
+
+}  // namespace
+
+void add_pooled_convolution(KernelTable& table) {
+  const auto always = [](const NodeView&) { return plugin::take(); };
+  table.add("cpu.conv_pool", always, make_forward);
+  table.add("cpu.pooled_grad_input", always, make_grad_input);
+  table.add("cpu.pooled_grad_filter", always, make_grad_filter);
+}
+
+}  // namespace tenon::cpu::TENON_CPU_ISA

@@ -1,0 +1,54 @@
+// The gradient of a convolution's filter behind a 2 x 2 max-pool: dy is 0 but at the windows' winners, a quarter of it at
+// most, and where a ReLU was dead not there either. For each filter the winners of a few images are listed, and each adds
+// its dy times the taps that it saw, kernel row by kernel row: runs of (column, channel) that lie together in x.
+#pragma once
+
+#include "kernels/conv_halo.h"
+#include "kernels/conv_shape.h"
+#include "kernels/simd.h"
+
+namespace tenon::cpu::TENON_CPU_ISA {
+
+class WinnerFilterGrad {
+ public:
+  // Whether it is worth it, and whether it can be done: 2 spatial dimensions, no dilation, one group, runs long enough.
+  static bool suits(const ConvShape& shape);
+
+  explicit WinnerFilterGrad(const ConvShape& shape);
+
+  uint64_t scratch_bytes() const { return static_cast<uint64_t>(chunks_ * size_) * sizeof(float); }
+  uint64_t thread_scratch_bytes() const {
+    return static_cast<uint64_t>(source_) * sizeof(float) +
+           static_cast<uint64_t>(s_.o * (windows_ + 2)) * sizeof(Winner);
+  }
+  uint32_t threads() const { return plugin::kAllThreads; }
+  // Called by every thread of the gang. x [batch, x.., c], dp and winner [batch, y.. / 2, o] -> dw [k.., c, o].
+  void run(const Call& call, const float* x, const float* dp, const uint8_t* winner, float* dw) const;
+
+ private:
+  struct Winner {
+    int32_t at;  // of the first tap that it saw, in the copy of x
+    float dy;
+  };
+  struct Data {
+    const float *x, *dp;
+    const uint8_t* winner;
+    float* source;
+    Winner* lists;  // [o][windows_]
+  };
+  void chunk(int64_t first_unit, int64_t last_unit, const Data& data, float* sums) const;
+  int64_t copy_source(const Data& data, int64_t unit) const;
+  void list(const Data& data, int64_t unit, int64_t rows, int32_t* counts) const;
+  void add(const Data& data, const int32_t* counts, float* sums) const;
+  void add_up(const Call& call, float* dw) const;
+
+  ConvShape s_;
+  int64_t run_ = 0, padded_ = 0;    // floats of a kernel row, and with whole vectors
+  int64_t rows_ = 1, blocks_ = 1;   // rows of windows in a unit; units of an image
+  int64_t windows_ = 0;             // of a unit
+  int64_t height_ = 0, width_ = 0;  // of the copy of x
+  int64_t units_ = 1, chunks_ = 1;  // chunks of units, summed apart and added in order
+  int64_t size_ = 0, source_ = 0;   // floats: the sums [o][k1][padded_]; the copy of x
+};
+
+}  // namespace tenon::cpu::TENON_CPU_ISA

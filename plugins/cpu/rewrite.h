@@ -1,0 +1,18 @@
+// Nodes of cpu.so's own, put in the place of several before a graph is planned.
+//
+//   cpu.conv_pool(x, w, [bias]) -> p, winner             conv or conv_bias_act (no activation or ReLU), then max_pool
+//   cpu.pooled_grad_input(dp, w, winner) -> dx           max_pool_grad, then conv_grad_input
+//   cpu.pooled_grad_filter(x, dp, winner) -> dw          max_pool_grad, then conv_grad_filter
+//
+// Pools are 2 x 2 without pads; the map between convolution and pool, by far the largest value of such a step, and its
+// gradient are never in memory (kernels/conv_pool.h). Attributes are those of the convolution.
+#pragma once
+
+#include "tenon/plugin/kernel.h"
+#include "tenon/plugin/rewrite.h"
+
+namespace tenon::cpu {
+
+plugin::Rewritten rewrite(const plugin::GraphView& graph, const plugin::Env& env);
+
+}  // namespace tenon::cpu

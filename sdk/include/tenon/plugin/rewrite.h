@@ -1,0 +1,87 @@
+// Rewrites a graph before it is planned: a backend puts nodes of its own in the place of several. Such nodes never cross
+// the ABI: the core neither sees them nor could ask for them. C++17, header only.
+//
+//   Rewrite rewrite(graph);
+//   for (uint32_t i = 0; i < graph.n_nodes(); ++i)
+//     if (... the node is part of what is fused ...)
+//       rewrite.add("mine.fused", {rewrite.value(a), rewrite.value(b)}, {rewrite.value(y)}, graph.node(i));
+//     else
+//       rewrite.copy(graph.node(i));
+//   Rewritten out = rewrite.finish();
+#pragma once
+
+#include <vector>
+
+#include "tenon/plugin/graph_builder.h"
+
+namespace tenon::plugin {
+
+struct Rewritten {
+  FlatGraph graph;  // empty: the given graph stays as it is
+  // Of each node of the new graph the node of the given one that stands for it in messages, traces and memory reports.
+  std::vector<uint32_t> origins;
+};
+
+class Rewrite {
+ public:
+  explicit Rewrite(const GraphView& from) : from_(from), ids_(from.n_values(), TENON_NONE) {
+    for (uint32_t i = 0; i < from.n_inputs(); ++i) {
+      const tenon_input& input = from.input(i);
+      ids_[input.value] = to_.input(from.value(input.value).dtype(), from.value(input.value).dims().vec(),
+                                    static_cast<tenon_role>(input.role), from.value_name(input.value), input.placement);
+      copy_extents(input.value);
+    }
+    for (uint32_t i = 0; i < from.n_constants(); ++i) {
+      const tenon_constant& c = from.constant(i);
+      const ValueView v = from.value(c.value);
+      ids_[c.value] = to_.constant(v.dtype(), v.dims().vec(), from.constant_data(c), c.bytes);
+    }
+  }
+
+  // The new graph's value for one of the given graph.
+  uint32_t value(uint32_t old) {
+    if (old == TENON_NONE) return TENON_NONE;
+    if (ids_[old] != TENON_NONE) return ids_[old];
+    const ValueView v = from_.value(old);
+    ids_[old] = to_.value(v.dtype(), v.dims().vec(), from_.value_name(old));
+    copy_extents(old);
+    return ids_[old];
+  }
+  // A value that the given graph does not have.
+  uint32_t fresh(int32_t dtype, const std::vector<int64_t>& dims) { return to_.value(dtype, dims); }
+
+  void copy(const NodeView& node) {
+    std::vector<uint32_t> operands, results;
+    for (int k = 0; k < node.operands(); ++k) operands.push_back(value(node.operand_id(k)));
+    for (int k = 0; k < node.results(); ++k) results.push_back(value(node.result_id(k)));
+    add(node.op(), operands, results, node, node.version());
+    for (int i = 0; i < node.attributes(); ++i) to_.attr(from_, node.attribute(i));
+  }
+  // A node of the new graph, named as `origin` is; attributes may follow by what it returns.
+  GraphBuilder& add(std::string_view op, const std::vector<uint32_t>& operands, const std::vector<uint32_t>& results,
+                    const NodeView& origin, uint32_t version = 1) {
+    origins_.push_back(origin.index());
+    return to_.node(op, operands, results, version).name(origin.name());
+  }
+
+  Rewritten finish() {
+    for (uint32_t i = 0; i < from_.n_results(); ++i) {
+      const tenon_result& r = from_.result(i);
+      to_.result(value(r.value), static_cast<tenon_mode>(r.mode), r.alias, r.placement);
+    }
+    return {to_.build(), std::move(origins_)};
+  }
+
+ private:
+  void copy_extents(uint32_t old) {
+    for (int axis = 0; axis < from_.value(old).rank(); ++axis)
+      if (const uint8_t k = from_.value(old).extent(axis)) to_.extent(ids_[old], axis, k);
+  }
+
+  GraphView from_;
+  GraphBuilder to_;
+  std::vector<uint32_t> ids_;
+  std::vector<uint32_t> origins_;
+};
+
+}  // namespace tenon::plugin

@@ -1,0 +1,133 @@
+// A convolution and its pool in one node are what the two are one after the other, and so are their gradients.
+#include "isa_test.h"
+
+TENON_DECLARE_FAMILY(add_convolution)
+TENON_DECLARE_FAMILY(add_pooling)
+
+namespace tenon::testing {
+namespace {
+
+struct Case {
+  Dims x, w;  // NHWC, HWIO
+  int64_t low, stride;
+  bool bias, relu;
+  Dims y() const {
+    const auto size = [&](int d) { return (x[d] + 2 * low - w[d - 1]) / stride + 1; };
+    return {x[0], size(1), size(2), w[3]};
+  }
+  Dims pooled() const { return {x[0], y()[1] / 2, y()[2] / 2, w[3]}; }
+};
+
+const Case kCases[] = {
+    {{2, 8, 8, 3}, {3, 3, 3, 16}, 1, 1, true, true},     {{3, 13, 13, 32}, {3, 3, 32, 64}, 0, 1, true, true},
+    {{1, 90, 90, 16}, {3, 3, 16, 32}, 1, 1, true, true}, {{2, 21, 30, 5}, {5, 5, 5, 10}, 2, 1, true, true},
+    {{9, 7, 5, 1}, {3, 3, 1, 7}, 1, 1, false, false},    {{2, 19, 17, 8}, {3, 3, 8, 20}, 1, 2, true, false},
+    {{1, 4, 200, 4}, {2, 3, 4, 130}, 0, 1, false, true}, {{16, 12, 12, 24}, {3, 3, 24, 24}, 1, 1, true, true},
+};
+
+void convolve(plugin::GraphBuilder& node, const Case& c) {
+  node.attr_list("strides", {c.stride, c.stride}).attr_list("low", {c.low, c.low}).attr_list("high", {c.low, c.low});
+  node.attr_list("dilation", {1, 1}).attr_i64("groups", 1);
+}
+
+class PooledConvolution : public IsaTest {
+ protected:
+  PooledConvolution() {
+    const bool avx2 = GetParam() == "avx2";
+    (avx2 ? cpu::avx2::add_convolution : cpu::baseline::add_convolution)(table_);
+    (avx2 ? cpu::avx2::add_pooling : cpu::baseline::add_pooling)(table_);
+  }
+  // Some elements are equal, so that windows have ties.
+  Floats few(int64_t n) {
+    Floats v = random(n, -4, 4);
+    for (float& x : v) x = std::nearbyint(x) / 4;
+    return v;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Isa, PooledConvolution, ::testing::ValuesIn(isas()),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(PooledConvolution, IsConvolutionThenPool) {
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(::testing::PrintToString(c.x));
+    const Floats x = few(product(c.x)), w = few(product(c.w)), bias = few(c.w[3]);
+    const auto operands = [&](NodeRun& n) {
+      n.in(TENON_F32, c.x, x).in(TENON_F32, c.w, w);
+      if (c.bias) n.in(TENON_F32, {c.w[3]}, bias);
+    };
+    const auto act = [&](plugin::GraphBuilder& node) {
+      convolve(node, c);
+      node.attr_enum("act", c.relu ? TENON_ACT_RELU : TENON_ACT_NONE);
+    };
+    const Floats map = run(1, [&](NodeRun& n) {
+                         operands(n);
+                         n.out(TENON_F32, c.y());
+                         act(n.op("conv_bias_act"));
+                       }).get(0);
+    const auto pool = [&](plugin::GraphBuilder& node) {
+      node.attr_list("window", {2, 2}).attr_list("strides", {2, 2}).attr_list("low", {0, 0}).attr_list("high", {0, 0});
+    };
+    const Floats expected = run(1, [&](NodeRun& n) {
+                              n.in(TENON_F32, c.y(), map).out(TENON_F32, c.pooled());
+                              pool(n.op("max_pool"));
+                            }).get(0);
+    const Results found = run(2, [&](NodeRun& n) {
+      operands(n);
+      n.out(TENON_F32, c.pooled()).out(TENON_U8, c.pooled());
+      act(n.op("cpu.conv_pool"));
+    });
+    expect_near(found.get(0), expected, 1e-5);
+
+    // Gradients, of what the pool's would give.
+    const Floats p = found.get(0), dp = random(product(c.pooled()));
+    const std::vector<uint8_t> winner = found.get<uint8_t>(1);
+    Floats dmap(static_cast<size_t>(product(c.y())));
+    const Dims y = c.y(), q = c.pooled();
+    for (int64_t i = 0; i < product(q); ++i) {
+      const int64_t o = i % q[3], column = i / q[3] % q[2], row = i / q[3] / q[2] % q[1],
+                    image = i / q[3] / q[2] / q[1];
+      ASSERT_LT(winner[i], 4);
+      const int64_t r = row * 2 + winner[i] / 2, k = column * 2 + winner[i] % 2;
+      const int64_t at = ((image * y[1] + r) * y[2] + k) * y[3] + o;
+      ASSERT_NEAR(map[at], p[i], 1e-5) << "the winner is not the largest";
+      dmap[at] = dp[i];
+    }
+    const Floats dx = run(1, [&](NodeRun& n) {
+                        n.in(TENON_F32, y, dmap).in(TENON_F32, c.w, w).out(TENON_F32, c.x);
+                        convolve(n.op("conv_grad_input"), c);
+                      }).get(0);
+    expect_near(run(1,
+                    [&](NodeRun& n) {
+                      n.in(TENON_F32, q, dp).in(TENON_F32, c.w, w).in(TENON_U8, q, winner).out(TENON_F32, c.x);
+                      convolve(n.op("cpu.pooled_grad_input"), c);
+                    })
+                    .get(0),
+                dx, 1e-5);
+    const Floats dw = run(1, [&](NodeRun& n) {
+                        n.in(TENON_F32, c.x, x).in(TENON_F32, y, dmap).out(TENON_F32, c.w);
+                        convolve(n.op("conv_grad_filter"), c);
+                      }).get(0);
+    expect_near(run(1,
+                    [&](NodeRun& n) {
+                      n.in(TENON_F32, c.x, x).in(TENON_F32, q, dp).in(TENON_U8, q, winner).out(TENON_F32, c.w);
+                      convolve(n.op("cpu.pooled_grad_filter"), c);
+                    })
+                    .get(0),
+                dw, 2e-5);
+  }
+}
+
+TEST_P(PooledConvolution, FirstOfEqualsWinsAndNaNBeforeAll) {
+  const Floats x = {1, 1, 0, kNaN, 0, 1, 2, 3}, w = {1};  // 2 x 4: windows {1 1 / 0 1} and {0 NaN / 2 3}
+  const Results found = run(2, [&](NodeRun& n) {
+    n.in(TENON_F32, {1, 2, 4, 1}, x).in(TENON_F32, {1, 1, 1, 1}, w);
+    n.out(TENON_F32, {1, 1, 2, 1}).out(TENON_U8, {1, 1, 2, 1});
+    convolve(n.op("cpu.conv_pool"), {{1, 2, 4, 1}, {1, 1, 1, 1}, 0, 1, false, false});
+  });
+  EXPECT_EQ(found.get(0)[0], 1);
+  EXPECT_TRUE(std::isnan(found.get(0)[1]));
+  EXPECT_EQ(found.get<uint8_t>(1), (std::vector<uint8_t>{0, 1}));
+}
+
+}  // namespace
+}  // namespace tenon::testing
