@@ -5,17 +5,14 @@
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
-typedef uint8_t u8x8 __attribute__((vector_size(8)));
-
 TENON_INLINE i32x8 load_winner(const uint8_t* p, int64_t n) {
-  u8x8 bytes = {};
-  std::memcpy(&bytes, p, static_cast<size_t>(n));
-  return __builtin_convertvector(bytes, i32x8);
+  uint8_t some[8] = {};
+  for (int64_t i = 0; i < n; ++i) some[i] = p[i];
+  return load8_u8(some);
 }
 
 TENON_INLINE void store_winner(uint8_t* p, i32x8 winner, int64_t n) {
-  const u8x8 bytes = __builtin_convertvector(winner, u8x8);
-  std::memcpy(p, &bytes, static_cast<size_t>(n));
+  for (int64_t i = 0; i < n; ++i) p[i] = static_cast<uint8_t>(winner[i]);
 }
 
 // n channels of a window whose points start at p[0..3].
@@ -36,7 +33,10 @@ TENON_INLINE void pool_window(const float* const* p, int64_t at, int64_t n, floa
     store8(pooled + at, top);
   else
     store8_part(pooled + at, top, n);
-  store_winner(winner + at, who, kWhole ? 8 : n);
+  if (kWhole)
+    store8_u8(winner + at, who);
+  else
+    store_winner(winner + at, who, n);
 }
 
 // Winners' values of one row of windows in row `row` (0 or 1) of them, for points [begin, end) of the row; n channels
@@ -46,7 +46,8 @@ TENON_INLINE void unpool_run(const float* pooled, const uint8_t* winner, int64_t
                              int64_t at, int64_t n, int64_t pitch, float* to) {
   for (int64_t p = begin; p < end; ++p, to += pitch) {
     const int64_t from = p / 2 * c + at;
-    const i32x8 mine = load_winner(winner + from, kWhole ? 8 : n) == splat8i(row * 2 + static_cast<int>(p & 1));
+    const i32x8 who = kWhole ? load8_u8(winner + from) : load_winner(winner + from, n);
+    const i32x8 mine = who == splat8i(row * 2 + static_cast<int>(p & 1));
     const f32x8 v = kWhole ? load8(pooled + from) : load8_part(pooled + from, n);
     const f32x8 kept = as_f32(as_i32(v) & mine);
     if (kWhole)

@@ -4,7 +4,7 @@ namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
 constexpr int64_t kNearFloats = 8 * 1024;  // of x with halo: 32 KB, in L1
-constexpr int64_t kLeastRun = 48;            // floats of a kernel row: the list must be worth its while
+constexpr int64_t kLongRun = 48;           // floats of a kernel row that are worth a list
 constexpr int64_t kWinnerChunks = 12;
 constexpr int kMostVectors = Lanes::kLanes == 16 ? 24 : 12;  // of sums in registers
 
@@ -43,12 +43,13 @@ __attribute__((noinline)) void add_some(int64_t vectors, const float* x, int64_t
 
 bool WinnerFilterGrad::suits(const ConvShape& s) {
   const bool flat = s.x[0] == 1 && s.y[0] == 1 && s.k[0] == 1 && s.dilation[1] == 1 && s.dilation[2] == 1;
-  return flat && s.groups == 1 && s.k[2] * s.c >= kLeastRun && s.flops() >= 1e6;
+  return flat && s.groups == 1 && s.flops() >= 1e6;
 }
 
 WinnerFilterGrad::WinnerFilterGrad(const ConvShape& shape) : s_(shape) {
   run_ = s_.k[2] * s_.c;
-  padded_ = round_up(run_, 16);
+  lists_ = run_ >= kLongRun;
+  padded_ = lists_ ? round_up(run_, 16) : run_;
   size_ = s_.o * s_.k[1] * padded_;
   width_ = (s_.y[2] - 1) * s_.stride[2] + s_.k[2];
   const auto height = [&](int64_t rows) { return (2 * rows - 1) * s_.stride[1] + s_.k[1]; };
@@ -77,9 +78,14 @@ void WinnerFilterGrad::run(const Call& call, const float* x, const float* dp, co
 void WinnerFilterGrad::chunk(int64_t first_unit, int64_t last_unit, const Data& data, float* sums) const {
   std::fill(sums, sums + size_, 0.0f);
   std::fill(data.source + height_ * width_ * s_.c, data.source + source_, 0.0f);
-  auto* const counts = reinterpret_cast<int32_t*>(data.lists + s_.o * windows_);
+  auto* const counts = reinterpret_cast<int32_t*>(data.lists + s_.o * windows_);  // where there are lists
   for (int64_t u = first_unit; u < last_unit; ++u) {
-    list(data, u, copy_source(data, u), counts);
+    const int64_t rows = copy_source(data, u);
+    if (!lists_) {
+      add_places(data, u, rows, sums);
+      continue;
+    }
+    list(data, u, rows, counts);
     add(data, counts, sums);
   }
 }
@@ -93,10 +99,13 @@ int64_t WinnerFilterGrad::copy_source(const Data& data, int64_t unit) const {
   return std::min(rows_, s_.y[1] / 2 - row);
 }
 
+int64_t WinnerFilterGrad::first_window(int64_t unit) const {
+  return (unit / blocks_ * (s_.y[1] / 2) + unit % blocks_ * rows_) * (s_.y[2] / 2);
+}
+
 // Every element is written and counts where it is not 0: no branch to guess wrong.
 void WinnerFilterGrad::list(const Data& data, int64_t unit, int64_t rows, int32_t* counts) const {
-  const int64_t image = unit / blocks_, row = unit % blocks_ * rows_, across = s_.y[2] / 2;
-  const int64_t first = (image * (s_.y[1] / 2) + row) * across * s_.o;
+  const int64_t across = s_.y[2] / 2, first = first_window(unit) * s_.o;
   const int64_t down = s_.stride[1] * width_ * s_.c, right = s_.stride[2] * s_.c;
   const int32_t places[4] = {0, static_cast<int32_t>(right), static_cast<int32_t>(down),
                              static_cast<int32_t>(down + right)};
@@ -131,14 +140,16 @@ void WinnerFilterGrad::add(const Data& data, const int32_t* counts, float* sums)
   }
 }
 
+// To the layout of dw, where the sums have another.
 void WinnerFilterGrad::add_up(const Call& call, float* dw) const {
   const float* const partial = static_cast<const float*>(call.scratch);
   const Slice part = call.share(s_.k[1] * run_);
+  const int64_t step = lists_ ? s_.k[1] * padded_ : 1;
   for (int64_t i = part.begin; i < part.end; ++i) {
-    const float* const from = partial + i / run_ * padded_ + i % run_;
+    const float* const from = partial + (lists_ ? i / run_ * padded_ + i % run_ : i * s_.o);
     for (int64_t o = 0; o < s_.o; ++o) {
-      float sum = from[o * s_.k[1] * padded_];
-      for (int64_t k = 1; k < chunks_; ++k) sum += from[k * size_ + o * s_.k[1] * padded_];
+      float sum = from[o * step];
+      for (int64_t k = 1; k < chunks_; ++k) sum += from[k * size_ + o * step];
       dw[i * s_.o + o] = sum;
     }
   }

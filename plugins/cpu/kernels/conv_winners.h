@@ -1,6 +1,9 @@
 // The gradient of a convolution's filter behind a 2 x 2 max-pool: dy is 0 but at the windows' winners, a quarter of it at
-// most, and where a ReLU was dead not there either. For each filter the winners of a few images are listed, and each adds
-// its dy times the taps that it saw, kernel row by kernel row: runs of (column, channel) that lie together in x.
+// most, and where a ReLU was dead not there either.
+//
+// With many channels, for each filter the winners of a few images are listed, and each adds its dy times the taps that it
+// saw, kernel row by kernel row: vectors are runs of (column, channel) that lie together in x. With few, vectors are
+// filters: each of a window's four places adds a tap times the dy of those filters that it won for.
 #pragma once
 
 #include "kernels/conv_halo.h"
@@ -11,15 +14,16 @@ namespace tenon::cpu::TENON_CPU_ISA {
 
 class WinnerFilterGrad {
  public:
-  // Whether it is worth it, and whether it can be done: 2 spatial dimensions, no dilation, one group, runs long enough.
+  // Whether it can be done: 2 spatial dimensions, no dilation, one group; and whether there is enough to do.
   static bool suits(const ConvShape& shape);
 
   explicit WinnerFilterGrad(const ConvShape& shape);
 
   uint64_t scratch_bytes() const { return static_cast<uint64_t>(chunks_ * size_) * sizeof(float); }
   uint64_t thread_scratch_bytes() const {
-    return static_cast<uint64_t>(source_) * sizeof(float) +
-           static_cast<uint64_t>(s_.o * (windows_ + 2)) * sizeof(Winner);
+    const int64_t lists = (s_.o * (windows_ + 2)) * static_cast<int64_t>(sizeof(Winner));
+    const int64_t places = windows_ * round_up(s_.o, 16) * static_cast<int64_t>(sizeof(float) + 1) + 64;
+    return static_cast<uint64_t>(source_) * sizeof(float) + static_cast<uint64_t>(lists_ ? lists : places);
   }
   uint32_t threads() const { return plugin::kAllThreads; }
   // Called by every thread of the gang. x [batch, x.., c], dp and winner [batch, y.. / 2, o] -> dw [k.., c, o].
@@ -38,11 +42,21 @@ class WinnerFilterGrad {
   };
   void chunk(int64_t first_unit, int64_t last_unit, const Data& data, float* sums) const;
   int64_t copy_source(const Data& data, int64_t unit) const;
+  // dy and winners of some windows, `step` floats (bytes) from one to the next.
+  struct Places {
+    const float* dp;
+    const uint8_t* winner;
+    int64_t step;
+  };
+  Places places_of(const Data& data, int64_t unit, int64_t rows) const;
+  void add_places(const Data& data, int64_t unit, int64_t rows, float* sums) const;
+  int64_t first_window(int64_t unit) const;
   void list(const Data& data, int64_t unit, int64_t rows, int32_t* counts) const;
   void add(const Data& data, const int32_t* counts, float* sums) const;
   void add_up(const Call& call, float* dw) const;
 
   ConvShape s_;
+  bool lists_ = true;
   int64_t run_ = 0, padded_ = 0;    // floats of a kernel row, and with whole vectors
   int64_t rows_ = 1, blocks_ = 1;   // rows of windows in a unit; units of an image
   int64_t windows_ = 0;             // of a unit

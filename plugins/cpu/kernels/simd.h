@@ -75,6 +75,25 @@ TENON_INLINE void store8_part(float* p, f32x8 v, int64_t n) {
   if (n & 1) *p = v[0];
 }
 
+// Bytes as integers, and back: GCC's own conversion goes lane by lane.
+TENON_INLINE i32x8 load8_u8(const uint8_t* p) {
+#ifdef __AVX2__
+  int64_t bytes;
+  std::memcpy(&bytes, p, sizeof bytes);
+  typedef int64_t i64x2 __attribute__((vector_size(16)));
+  typedef char i8x16 __attribute__((vector_size(16)));
+  return (i32x8)__builtin_ia32_pmovzxbd256((i8x16)i64x2{bytes, 0});
+#else
+  return i32x8{p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]};
+#endif
+}
+TENON_INLINE void store8_u8(uint8_t* p, i32x8 v) {
+  typedef uint8_t u8x8 __attribute__((vector_size(8)));
+  typedef uint8_t u8x32 __attribute__((vector_size(32)));
+  const u8x8 bytes = __builtin_shufflevector((u8x32)v, (u8x32)v, 0, 4, 8, 12, 16, 20, 24, 28);
+  std::memcpy(p, &bytes, sizeof bytes);
+}
+
 // b where a is NaN or not greater (less): one instruction; NaN in b wins, NaN in a does not.
 TENON_INLINE f32x8 max8(f32x8 a, f32x8 b) {
 #ifdef __AVX__
@@ -125,6 +144,8 @@ struct Lanes8 {
   static TENON_INLINE void store_part(float* p, Vector v, int64_t n) { store8_part(p, v, n); }
   static TENON_INLINE Vector splat(float x) { return splat8(x); }
   static TENON_INLINE Vector max(Vector a, Vector b) { return max8(a, b); }
+  using Ints = i32x8;
+  static TENON_INLINE Ints load_u8(const uint8_t* p) { return load8_u8(p); }
 };
 
 #ifdef __AVX512F__
@@ -145,6 +166,11 @@ struct Lanes16 {
   static TENON_INLINE Vector splat(float x) { return x - Vector{}; }
   static TENON_INLINE Vector max(Vector a, Vector b) {
     return __builtin_ia32_maxps512_mask(a, b, Vector{}, static_cast<Mask>(-1), 4);  // 4: rounding as set
+  }
+  typedef int32_t Ints __attribute__((vector_size(64)));
+  static TENON_INLINE Ints load_u8(const uint8_t* p) {
+    typedef char i8x16 __attribute__((vector_size(16)));
+    return (Ints)__builtin_ia32_pmovzxbd512_mask(load_as<i8x16>(p), Ints{}, static_cast<Mask>(-1));
   }
 };
 using Lanes = Lanes16;
