@@ -1,6 +1,9 @@
 // GFLOP/s of convolutions, matrix products and pools on one and two threads, beside this machine's peak.
-// usage: op_conv_bench [rounds] [part of a name] [1: one thread only]
-// Minima of short rounds: on a busy machine only those on one thread mean something.
+// usage: op_conv_bench [rounds] [part of a name] [1: one thread only] [avx2 | avx512: the kernels of]
+// Minima of short rounds: on a busy machine only those on one thread mean something, which are of its CPU time.
+// "F4" lines: 3x3 convolutions by plain sums (precision HIGHEST) and as the rule chooses, beside each other.
+#include <time.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -17,6 +20,9 @@ void add_matmul(plugin::KernelTable&);
 void add_convolution(plugin::KernelTable&);
 void add_pooling(plugin::KernelTable&);
 }  // namespace tenon::cpu::avx2
+namespace tenon::cpu::avx512 {
+void fill_table(plugin::KernelTable&);
+}  // namespace tenon::cpu::avx512
 
 namespace {
 
@@ -48,8 +54,16 @@ struct Node {
   std::function<void(GraphBuilder&)> attributes;
 };
 
+// Of the calling thread.
+double cpu_seconds() {
+  timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
 // Least seconds of one run on `threads` threads.
-double measure(const KernelTable& table, const Node& n, uint32_t threads, int rounds) {
+double measure(const KernelTable& table, const Node& n, uint32_t threads, int rounds,
+               int32_t precision = TENON_PRECISION_DEFAULT) {
   GraphBuilder builder;
   std::vector<uint32_t> ids;
   for (const Dims& d : n.in) ids.push_back(builder.input(TENON_F32, d, TENON_ROLE_FEED));
@@ -59,6 +73,7 @@ double measure(const KernelTable& table, const Node& n, uint32_t threads, int ro
   const NodeView node = GraphView(*flat.graph()).node(0);
   Env env;
   env.threads = threads;
+  env.precision = precision;
   const Kernel kernel = table.find(n.op, 1)->make(node, env);
   const uint32_t gang = std::min(threads, kernel.threads);
   std::vector<uint8_t*> bases;
@@ -89,11 +104,12 @@ double measure(const KernelTable& table, const Node& n, uint32_t threads, int ro
     for (int r = 0; r < rounds; ++r) {
       outer.arrive_and_wait(gang);
       const auto from = Clock::now();
+      const double cpu = cpu_seconds();
       for (int k = 0; k < repeat; ++k) {
         kernel.run(call);
         outer.arrive_and_wait(gang);
       }
-      if (i == 0) best = std::min(best, seconds(from) / repeat);
+      if (i == 0) best = std::min(best, (gang == 1 ? cpu_seconds() - cpu : seconds(from)) / repeat);
     }
   };
   std::vector<std::thread> team;
@@ -153,9 +169,13 @@ int main(int argc, char** argv) {
   const char* filter = argc > 2 ? argv[2] : "";
   const uint32_t most = argc > 3 && argv[3][0] == '1' ? 1 : 2;
   KernelTable table;
-  tenon::cpu::avx2::add_matmul(table);
-  tenon::cpu::avx2::add_convolution(table);
-  tenon::cpu::avx2::add_pooling(table);
+  if (argc > 4 && std::strcmp(argv[4], "avx512") == 0) {
+    tenon::cpu::avx512::fill_table(table);
+  } else {
+    tenon::cpu::avx2::add_matmul(table);
+    tenon::cpu::avx2::add_convolution(table);
+    tenon::cpu::avx2::add_pooling(table);
+  }
   const double peak = peak_of_one(2000);
   std::printf("peak of one core %.0f GFLOP/s\n%-30s %8s  GFLOP/s on 1, 2 threads (%% of peak)\n", peak, "", "ms on 2");
   const auto line = [&](const std::string& name, const Node& n) {
@@ -165,6 +185,26 @@ int main(int argc, char** argv) {
                 n.flops / one / 1e7 / peak, n.flops / two / 1e9, n.flops / two / 2e7 / peak);
     std::fflush(stdout);
   };
+  const std::pair<const char*, Conv> winograds[] = {
+      {"56 64>64", {16, 56, 64, 64, 3, 1, 1}},     {"28 128>128", {16, 28, 128, 128, 3, 1, 1}},
+      {"14 256>256", {16, 14, 256, 256, 3, 1, 1}}, {"7 512>512", {16, 7, 512, 512, 3, 1, 1}},
+      {"32 16>16", {128, 32, 16, 16, 3, 1, 1}},    {"16 32>32", {128, 16, 32, 32, 3, 1, 1}},
+      {"8 64>64", {128, 8, 64, 64, 3, 1, 1}},      {"90 16>32", {32, 90, 16, 32, 3, 1, 1}},
+      {"45 32>64", {32, 45, 32, 64, 3, 1, 1}},
+  };
+  for (const auto& [name, c] : winograds)
+    for (const char* op : {"conv_bias_act", "conv_grad_input", "conv_grad_filter"}) {
+      const std::string whole = std::string("F4 ") + name + " " + op;
+      if (whole.find(filter) == std::string::npos) continue;
+      const Node n = conv_node(op, c);
+      double ms[2] = {1e9, 1e9};
+      for (int i = 0; i < 6; ++i)
+        ms[i % 2] = std::min(ms[i % 2], 1e3 * measure(table, n, most, (rounds + 2) / 3,
+                                                      i % 2 ? TENON_PRECISION_DEFAULT : TENON_PRECISION_HIGHEST));
+      std::printf("%-36s direct %8.3f ms %6.1f  chosen %8.3f ms %6.1f  ratio %.2f\n", whole.c_str(), ms[0],
+                  n.flops / ms[0] / 1e6, ms[1], n.flops / ms[1] / 1e6, ms[0] / ms[1]);
+      std::fflush(stdout);
+    }
   const std::pair<const char*, Conv> convs[] = {
       {"28 1>32", {16, 28, 1, 32, 3, 1, 0}},
       {"13 32>64", {16, 13, 32, 64, 3, 1, 0}},

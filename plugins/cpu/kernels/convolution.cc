@@ -3,6 +3,7 @@
 #include "kernels/conv_filter.h"
 #include "kernels/conv_plan.h"
 #include "kernels/conv_pool.h"
+#include "kernels/conv_winograd.h"
 #include "kernels/gemm.h"
 #include "kernels/narrow.h"
 
@@ -69,9 +70,7 @@ bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-bool is_pooled(const NodeView& node) {
-  return node.op() == "cpu.conv_pool" || node.op().substr(0, 10) == "cpu.pooled";
-}
+bool is_pooled(const NodeView& node) { return node.op() == "cpu.conv_pool" || node.op().substr(0, 10) == "cpu.pooled"; }
 
 enum Operand { kX, kFilter, kY };
 
@@ -99,12 +98,31 @@ plugin::Verdict accept_convolution(const NodeView& node) {
   return plugin::take();
 }
 
-Kernel make_convolution(const NodeView& node, const Env&) {
+Kernel winograd_kernel(const ConvShape& s, bool gradient) {
+  auto work = std::make_shared<Winograd>(s, gradient);
+  Kernel kernel = kernel_of(work);
+  kernel.run = [work, bias = s.bias, residual = s.residual](const Call& call) {
+    work->run(call,
+              {call.in(0), call.in(1), bias ? call.in(2) : nullptr, residual ? call.in(3) : nullptr, call.out(0)});
+  };
+  return kernel;
+}
+
+Kernel winograd_filter_kernel(const ConvShape& s) {
+  auto work = std::make_shared<WinogradFilterGrad>(s);
+  Kernel kernel = kernel_of(work);
+  kernel.run = [work](const Call& call) { work->run(call, call.in(0), call.in(1), call.out(0)); };
+  return kernel;
+}
+
+Kernel make_convolution(const NodeView& node, const Env& env) {
   const ConvShape s = conv_shape(node);
   if (node.in(0).dtype() == TENON_F64) return make_conv_f64(node, s);
-  if (node.op() == "conv_grad_input") return narrowed(node, make_grad_input(s));
-  if (node.op() == "conv_grad_filter") return narrowed(node, make_grad_filter(s));
-  return narrowed(node, make_conv(s));
+  const bool input = node.op() == "conv_grad_input", filter = node.op() == "conv_grad_filter";
+  const bool exact = std::max(node.enumerator("precision"), env.precision) >= TENON_PRECISION_HIGHEST;
+  if (!exact && filter && winograd_filter_gains(s)) return narrowed(node, winograd_filter_kernel(s));
+  if (!exact && !filter && winograd_gains(s, input)) return narrowed(node, winograd_kernel(s, input));
+  return narrowed(node, filter ? make_grad_filter(s) : input ? make_grad_input(s) : make_conv(s));
 }
 
 }  // namespace

@@ -56,6 +56,11 @@ NodeRun& NodeRun::out(int32_t dtype, const std::vector<int64_t>& dims) {
 
 plugin::GraphBuilder& NodeRun::op(const char* name) { return builder_.node(name, ids_, result_ids_).name("n"); }
 
+NodeRun& NodeRun::precision(int32_t least) {
+  precision_ = least;
+  return *this;
+}
+
 void NodeRun::run(uint32_t threads) {
   for (uint32_t id : result_ids_) builder_.result(id);
   const plugin::FlatGraph flat = builder_.build();
@@ -66,6 +71,7 @@ void NodeRun::run(uint32_t threads) {
   ASSERT_EQ(entry->accept(node).answer, TENON_TAKE) << entry->accept(node).reason;
   plugin::Env env;
   env.threads = threads;
+  env.precision = precision_;
   const plugin::Kernel kernel = entry->make(node, env);
   const uint32_t gang = std::min(threads, kernel.threads);
 

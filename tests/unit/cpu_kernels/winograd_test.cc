@@ -1,0 +1,236 @@
+// 3x3 convolutions by Winograd's F(4x4, 3x3) against the definition in f64.
+#include "isa_test.h"
+
+TENON_DECLARE_FAMILY(add_convolution)
+namespace tenon::cpu::avx512 {
+void add_convolution(tenon::plugin::KernelTable&);
+}
+
+namespace tenon::testing {
+namespace {
+
+constexpr double kEps = 0x1p-23;
+
+struct Conv {
+  int64_t batch, h, w, c, o;
+  Dims low = {1, 1}, high = {1, 1};
+  bool bias = false, residual = false;
+  int act = TENON_ACT_NONE;
+  int64_t out_h() const { return h + low[0] + high[0] - 2; }
+  int64_t out_w() const { return w + low[1] + high[1] - 2; }
+};
+
+std::ostream& operator<<(std::ostream& out, const Conv& c) {
+  return out << c.batch << " x " << c.h << " x " << c.w << " x " << c.c << " > " << c.o << " low " << c.low[0] << " "
+             << c.low[1] << " high " << c.high[0] << " " << c.high[1];
+}
+
+// Sums of products in f64 and, beside them, of their sizes.
+struct Sums {
+  explicit Sums(size_t n) : sum(n), size(n) {}
+  void add(size_t at, double term) {
+    sum[at] += term;
+    size[at] += std::abs(term);
+  }
+  Doubles sum, size;
+};
+
+enum Pass { kForward, kInput, kFilter };
+constexpr const char* kPasses[] = {"forward", "input gradient", "filter gradient"};
+
+class Naive {
+ public:
+  explicit Naive(const Conv& conv)
+      : c(conv),
+        x_dims{c.batch, c.h, c.w, c.c},
+        y_dims{c.batch, c.out_h(), c.out_w(), c.o},
+        w_dims{3, 3, c.c, c.o},
+        x(uniform(product(x_dims), 1)),
+        w(uniform(product(w_dims), 2)),
+        dy(uniform(product(y_dims), 3)),
+        bias(uniform(c.o, 4)),
+        residual(uniform(product(y_dims), 5)) {}
+
+  template <class F>
+  void each_term(F f) const {
+    for (int64_t n = 0; n < c.batch; ++n)
+      for (int64_t i = 0; i < c.out_h(); ++i)
+        for (int64_t j = 0; j < c.out_w(); ++j)
+          for (int64_t tap = 0; tap < 9; ++tap) {
+            const int64_t p = i + tap / 3 - c.low[0], q = j + tap % 3 - c.low[1];
+            if (p < 0 || p >= c.h || q < 0 || q >= c.w) continue;
+            const int64_t from = ((n * c.h + p) * c.w + q) * c.c, to = ((n * c.out_h() + i) * c.out_w() + j) * c.o;
+            for (int64_t a = 0; a < c.c; ++a)
+              for (int64_t o = 0; o < c.o; ++o)
+                f(static_cast<size_t>(from + a), static_cast<size_t>((tap * c.c + a) * c.o + o),
+                  static_cast<size_t>(to + o));
+          }
+  }
+
+  Sums sums(Pass pass) const {
+    Sums s(static_cast<size_t>(product(pass == kForward ? y_dims : pass == kInput ? x_dims : w_dims)));
+    if (pass == kInput) each_term([&](size_t a, size_t b, size_t r) { s.add(a, double(dy[r]) * w[b]); });
+    if (pass == kFilter) each_term([&](size_t a, size_t b, size_t r) { s.add(b, double(x[a]) * dy[r]); });
+    if (pass != kForward) return s;
+    each_term([&](size_t a, size_t b, size_t r) { s.add(r, double(x[a]) * w[b]); });
+    for (size_t i = 0; i < s.sum.size(); ++i) {
+      if (c.bias) s.add(i, bias[i % static_cast<size_t>(c.o)]);
+      if (c.residual) s.add(i, residual[i]);
+      if (c.act == TENON_ACT_RELU) s.sum[i] = std::max(s.sum[i], 0.0);
+      if (c.act == TENON_ACT_LEAKY_RELU) s.sum[i] = s.sum[i] > 0 ? s.sum[i] : 0.25 * s.sum[i];
+    }
+    return s;
+  }
+
+  void define(NodeRun& node, Pass pass, int precision) const {
+    if (pass == kForward) {
+      node.in(TENON_F32, x_dims, x).in(TENON_F32, w_dims, w);
+      if (c.bias)
+        node.in(TENON_F32, {c.o}, bias);
+      else
+        node.absent();
+      if (c.residual) node.in(TENON_F32, y_dims, residual);
+      attributes(node.out(TENON_F32, y_dims).op("conv_bias_act"), precision)
+          .attr_enum("act", c.act)
+          .attr_f64("alpha", 0.25);
+    } else if (pass == kInput) {
+      node.in(TENON_F32, y_dims, dy).in(TENON_F32, w_dims, w).out(TENON_F32, x_dims);
+      attributes(node.op("conv_grad_input"), precision).attr_list("size", {c.h, c.w});
+    } else {
+      node.in(TENON_F32, x_dims, x).in(TENON_F32, y_dims, dy).out(TENON_F32, w_dims);
+      attributes(node.op("conv_grad_filter"), precision).attr_list("size", {3, 3});
+    }
+  }
+
+  Conv c;
+  Dims x_dims, y_dims, w_dims;
+  Floats x, w, dy, bias, residual;
+
+ private:
+  plugin::GraphBuilder& attributes(plugin::GraphBuilder& op, int precision) const {
+    op.attr_list("strides", {1, 1}).attr_list("low", c.low).attr_list("high", c.high).attr_list("dilation", {1, 1});
+    return op.attr_i64("groups", 1).attr_dtype("out", TENON_F32).attr_enum("precision", precision);
+  }
+};
+
+Floats run_on(const std::string& isa, const Naive& naive, Pass pass, uint32_t threads = 1,
+              int precision = TENON_PRECISION_DEFAULT, int least = TENON_PRECISION_DEFAULT) {
+  plugin::KernelTable table;
+  if (isa == "avx512")
+    cpu::avx512::add_convolution(table);
+  else if (isa == "avx2")
+    cpu::avx2::add_convolution(table);
+  else
+    cpu::baseline::add_convolution(table);
+  NodeRun node(table);
+  naive.define(node, pass, precision);
+  node.precision(least).run(threads);
+  return node.result(0);
+}
+
+class Winograd : public ::testing::TestWithParam<std::string> {
+ protected:
+  template <class... Args>
+  Floats run(const Args&... args) const {
+    return run_on(GetParam(), args...);
+  }
+  static void expect_close(const Floats& got, const Sums& want, const Conv& c, Pass pass) {
+    ASSERT_EQ(got.size(), want.sum.size());
+    for (size_t i = 0; i < got.size(); ++i)
+      ASSERT_NEAR(got[i], want.sum[i], 16 * kEps * want.size[i]) << kPasses[pass] << " of " << c << ", element " << i;
+  }
+};
+
+bool has_avx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+}
+
+std::vector<std::string> all_isas() {
+  std::vector<std::string> names = isas();
+  if (has_avx512()) names.push_back("avx512");
+  return names;
+}
+INSTANTIATE_TEST_SUITE_P(Isa, Winograd, ::testing::ValuesIn(all_isas()), [](const auto& info) { return info.param; });
+
+// Edges: sizes that are no multiples of a tile, pads of 0 to 2 on either side, channels beside whole vectors, several
+// chunks of channels, one image and many.
+std::vector<Conv> shapes() {
+  return {
+      {1, 16, 16, 16, 16},
+      {2, 13, 11, 20, 17},
+      {1, 23, 30, 35, 40, {0, 0}, {0, 0}},
+      {3, 9, 10, 70, 16, {2, 1}, {1, 2}},
+      {1, 18, 15, 16, 100, {2, 0}, {0, 2}},
+      {20, 6, 5, 33, 24},
+      {2, 14, 14, 144, 130},
+      {4, 7, 7, 64, 64, {0, 2}, {2, 2}},
+  };
+}
+
+TEST_P(Winograd, IsCloseToTheDefinition) {
+  for (const Conv& c : shapes()) {
+    const Naive naive(c);
+    for (Pass pass : {kForward, kInput, kFilter}) expect_close(run(naive, pass), naive.sums(pass), c, pass);
+  }
+}
+
+TEST_P(Winograd, AddsBiasAndResidualBeforeTheActivation) {
+  for (int act : {TENON_ACT_NONE, TENON_ACT_RELU, TENON_ACT_LEAKY_RELU})
+    for (int operands : {1, 2, 3})
+      for (Conv c : {shapes()[1], shapes()[3], shapes()[7]}) {
+        c.bias = (operands & 1) != 0;
+        c.residual = (operands & 2) != 0;
+        c.act = act;
+        const Naive naive(c);
+        expect_close(run(naive, kForward), naive.sums(kForward), c, kForward);
+      }
+}
+
+TEST_P(Winograd, GivesTheSameBitsOnAnyNumberOfThreads) {
+  for (const Conv& c : shapes()) {
+    const Naive naive(c);
+    for (Pass pass : {kForward, kInput, kFilter}) {
+      const Floats one = run(naive, pass);
+      for (uint32_t threads : {2u, 3u, 5u}) EXPECT_EQ(run(naive, pass, threads), one) << kPasses[pass] << " of " << c;
+    }
+  }
+}
+
+TEST(WinogradWidth, IsNotSeenInTheBits) {
+  if (!has_avx512()) GTEST_SKIP() << "needs two widths with fused multiply-adds";
+  for (Conv c : shapes()) {
+    c.bias = c.residual = c.c % 3 != 0;
+    const Naive naive(c);
+    for (Pass pass : {kForward, kInput, kFilter})
+      EXPECT_EQ(run_on("avx512", naive, pass), run_on("avx2", naive, pass)) << kPasses[pass] << " of " << c;
+  }
+}
+
+// Plain sums keep an infinity where its taps reach; the transforms spread it as NaN over its tile.
+TEST_P(Winograd, IsNotForTheHighestPrecision) {
+  for (const Conv& c : shapes()) {
+    Naive naive(c);
+    naive.x[static_cast<size_t>((c.h / 2 * c.w + c.w / 2) * c.c)] = kInf;
+    naive.dy[static_cast<size_t>((c.out_h() / 2 * c.out_w() + c.out_w() / 2) * c.o)] = kInf;
+    for (Pass pass : {kForward, kInput}) {
+      const Doubles want = naive.sums(pass).sum;
+      const auto equal_in_kind = [&](int precision, int least) {
+        const Floats got = run(naive, pass, 1, precision, least);
+        for (size_t i = 0; i < got.size(); ++i)
+          if (std::isfinite(want[i]) != std::isfinite(got[i])) return false;
+        return true;
+      };
+      EXPECT_TRUE(equal_in_kind(TENON_PRECISION_HIGHEST, TENON_PRECISION_DEFAULT)) << kPasses[pass] << " of " << c;
+      EXPECT_TRUE(equal_in_kind(TENON_PRECISION_DEFAULT, TENON_PRECISION_HIGHEST)) << kPasses[pass] << " of " << c;
+      EXPECT_FALSE(equal_in_kind(TENON_PRECISION_DEFAULT, TENON_PRECISION_HIGH)) << kPasses[pass] << " of " << c;
+    }
+    const Naive finite(c);
+    const Floats exact = run(finite, kFilter, 1, TENON_PRECISION_HIGHEST);
+    EXPECT_EQ(run(finite, kFilter, 1, TENON_PRECISION_DEFAULT, TENON_PRECISION_HIGHEST), exact) << c;
+    EXPECT_NE(run(finite, kFilter), exact) << c;
+  }
+}
+
+}  // namespace
+}  // namespace tenon::testing
