@@ -227,7 +227,7 @@ void Gather::pool(const GatherData& d, const Block& b, int64_t image, int64_t q)
   const int64_t rows = std::min(rows_, length_ - q);
   int64_t to = (image * p_.to[1] / 2 + q / 2) * row;
   for (int64_t i = 0; i < rows; i += 2, to += row)
-    pool_rows(b.to + i * width * p_.to_c, width, p_.to_c, begin, end, d.to + to, d.to_winner + to);
+    pool_rows(b.to + i * width * p_.to_c, width, width, p_.to_c, begin, end, d.to + to, d.to_winner + to);
 }
 
 void Gather::block(const GatherData& d, const Block& b, int64_t q) const {

@@ -66,9 +66,10 @@ void unpool_points(const float* pooled, const uint8_t* winner, int64_t c, int ro
 
 }  // namespace
 
-void pool_rows(const float* map, int64_t width, int64_t c, int64_t begin, int64_t end, float* pooled, uint8_t* winner) {
+void pool_rows(const float* map, int64_t width, int64_t pitch, int64_t c, int64_t begin, int64_t end, float* pooled,
+               uint8_t* winner) {
   for (int64_t i = 0; i + 2 <= width; i += 2, pooled += c, winner += c) {
-    const float* const p[4] = {map + i * c, map + (i + 1) * c, map + (width + i) * c, map + (width + i + 1) * c};
+    const float* const p[4] = {map + i * c, map + (i + 1) * c, map + (pitch + i) * c, map + (pitch + i + 1) * c};
     int64_t at = begin;
     for (; at + 8 <= end; at += 8) pool_window<true>(p, at, 8, pooled, winner);
     if (at < end) pool_window<false>(p, at, end - at, pooled, winner);

@@ -7,9 +7,10 @@
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
-// Channels [begin, end) of two rows of a map [.., width, c] from `map` on, all non-overlapping windows of them, to pooled
-// and winner [width / 2, c].
-void pool_rows(const float* map, int64_t width, int64_t c, int64_t begin, int64_t end, float* pooled, uint8_t* winner);
+// Channels [begin, end) of the non-overlapping windows of two rows of a map [.., c], of `width` points and `pitch` points
+// apart, to pooled and winner [width / 2, c].
+void pool_rows(const float* map, int64_t width, int64_t pitch, int64_t c, int64_t begin, int64_t end, float* pooled,
+               uint8_t* winner);
 
 // As copy_halo (conv_halo.h), of the map [size0, size1, size2, c] that is 0 but at the winners of its windows, which have
 // the values of `pooled` [size0, size1 / 2, size2 / 2, c].

@@ -2,37 +2,58 @@
 // cpu.pooled_grad_input: dp, w, winner -> dx. cpu.pooled_grad_filter: x, dp, winner -> dw.
 #include "kernels/conv_filter.h"
 #include "kernels/conv_plan.h"
+#include "kernels/conv_planar.h"
 #include "kernels/conv_pool.h"
 #include "kernels/conv_winners.h"
+#include "kernels/conv_winograd.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
-Kernel make_forward(const NodeView& node, const Env&) {
-  const ConvShape s = conv_shape(node);
-  GatherPlan plan = forward_plan(s);
-  plan.pooled_to = true;
-  auto gather = std::make_shared<Gather>(std::move(plan));
-  Kernel kernel = kernel_of(gather);
-  kernel.run = [=, bias = s.bias](const Call& call) {
+// Winograd's sums are not those of the definition to the last bit.
+bool exact(const NodeView& node, const Env& env) {
+  return std::max(node.enumerator("precision"), env.precision) >= TENON_PRECISION_HIGHEST;
+}
+
+template <class Work>
+Kernel forward_kernel(std::shared_ptr<Work> work, bool bias) {
+  Kernel kernel = kernel_of(work);
+  kernel.run = [=](const Call& call) {
     GatherData data{call.in(0), call.in(1), bias ? call.in(2) : nullptr, nullptr, call.out(0)};
     data.to_winner = call.out<uint8_t>(1);
-    gather->run(call, data);
+    work->run(call, data);
   };
   return kernel;
 }
 
-Kernel make_grad_input(const NodeView& node, const Env&) {
-  GatherPlan plan = input_gradient_plan(conv_shape(node));
-  plan.pooled_from = true;
-  auto gather = std::make_shared<Gather>(std::move(plan));
-  Kernel kernel = kernel_of(gather);
+Kernel make_forward(const NodeView& node, const Env& env) {
+  const ConvShape s = conv_shape(node);
+  if (!exact(node, env) && winograd_gains(s, false))
+    return forward_kernel(std::make_shared<Winograd>(s, false, true), s.bias);
+  GatherPlan plan = forward_plan(s);
+  plan.pooled_to = true;
+  if (Planar::suits(plan)) return forward_kernel(std::make_shared<Planar>(plan), s.bias);
+  return forward_kernel(std::make_shared<Gather>(plan), s.bias);
+}
+
+template <class Work>
+Kernel grad_input_kernel(std::shared_ptr<Work> work) {
+  Kernel kernel = kernel_of(work);
   kernel.run = [=](const Call& call) {
     GatherData data{call.in(0), call.in(1), nullptr, nullptr, call.out(0)};
     data.from_winner = call.in<uint8_t>(2);
-    gather->run(call, data);
+    work->run(call, data);
   };
   return kernel;
+}
+
+Kernel make_grad_input(const NodeView& node, const Env& env) {
+  const ConvShape s = conv_shape(node);
+  if (!exact(node, env) && winograd_gains(s, true)) return grad_input_kernel(std::make_shared<Winograd>(s, true, true));
+  GatherPlan plan = input_gradient_plan(s);
+  plan.pooled_from = true;
+  if (Planar::suits(plan)) return grad_input_kernel(std::make_shared<Planar>(plan));
+  return grad_input_kernel(std::make_shared<Gather>(plan));
 }
 
 Kernel make_grad_filter(const NodeView& node, const Env&) {

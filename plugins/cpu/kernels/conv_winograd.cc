@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/conv_pool.h"
+
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
@@ -13,6 +15,8 @@ constexpr int64_t kChunk = 64;                  // or of more
 constexpr int64_t kPart = 64;                   // channels of the result
 constexpr int64_t kWinogradUnits = 8;           // enough pieces of work for a few threads
 constexpr int64_t kFewTiles = 24;               // blocks of less are slow
+static_assert(kWholeChunk <= kTileChannels && kPart <= kTileChannels);
+constexpr int64_t kPooledTiles = 6;             // whose points are in memory at once
 
 bool is_3x3(const ConvShape& s) {
   bool plain = s.groups == 1 && s.k[0] == 1 && s.k[1] == 3 && s.k[2] == 3 && s.low[0] == 0 && s.x[0] == s.y[0];
@@ -33,8 +37,8 @@ bool gains(const ConvShape& s, const int64_t* result) {
 bool winograd_gains(const ConvShape& s, bool gradient) { return gains(s, gradient ? s.x : s.y); }
 bool winograd_filter_gains(const ConvShape& s) { return gains(s, s.y); }
 
-Winograd::Winograd(const ConvShape& s, bool gradient)
-    : gradient_(gradient), act_(s.act), alpha_(static_cast<float>(s.alpha)) {
+Winograd::Winograd(const ConvShape& s, bool gradient, bool pooled)
+    : gradient_(gradient), pooled_(pooled), act_(s.act), alpha_(static_cast<float>(s.alpha)) {
   const TiledImages x{s.x[1], s.x[2], s.c, 0, 0}, y{s.y[1], s.y[2], s.o, 0, 0};
   from_ = gradient ? y : x;
   to_ = gradient ? x : y;
@@ -55,6 +59,7 @@ Winograd::Winograd(const ConvShape& s, bool gradient)
   images_ = Planes(tiles_, chunk_);
   sums_ = Planes(tiles_, part_);
   mirrored_ = gradient ? 9 * chunk_ * part_ : 0;
+  if (pooled_) points_ = kPooledTiles * (gradient ? 36 * from_.c : 16 * to_.c);
   for (int64_t t = 0; t < tiles_; ++t) {
     a_rows_.push_back(t * images_.pitch);
     c_rows_.push_back(t * sums_.pitch);
@@ -69,7 +74,8 @@ void Winograd::run(const Call& call, const GatherData& d) const {
   room.images = static_cast<float*>(call.thread_scratch);
   room.sums = room.images + images_.floats();
   room.mirrored = room.sums + sums_.floats();
-  room.filters = room.mirrored + mirrored_;
+  room.points = room.mirrored + mirrored_;
+  room.filters = room.points + points_;
   if (shared_) share_filters(call, d.weights, room);
   const Slice mine = call.share(blocks_ * parts_);
   for (int64_t u = mine.begin; u < mine.end; ++u)
@@ -109,8 +115,12 @@ void Winograd::unit(const Call& call, const GatherData& d, int64_t block, int64_
   const Slice tiles{block * tiles_, std::min((block + 1) * tiles_, count_)}, to = results(part);
   for (int64_t i = 0; i < chunks_; ++i) {
     const Slice from = channels(i);
-    if (chunks_ > 1 || room->block != block)
-      transform_images(d.from, from_, grid_, tiles, from.begin, from.end - from.begin, images_, room->images);
+    if (chunks_ > 1 || room->block != block) {
+      if (pooled_ && gradient_)
+        unpool(d, tiles, from, *room);
+      else
+        transform_images(d.from, from_, grid_, tiles, from.begin, from.end - from.begin, images_, room->images);
+    }
     const float* filters = static_cast<const float*>(call.scratch) + (part * chunks_ + i) * filters_.floats();
     if (!shared_) {
       if (chunks_ > 1 || room->part != part) transform(d.weights, from, to, room->mirrored, room->filters);
@@ -125,7 +135,48 @@ void Winograd::unit(const Call& call, const GatherData& d, int64_t block, int64_
   e.residual = d.residual ? d.residual + to.begin : nullptr;
   e.act = act_;
   e.alpha = alpha_;
+  if (pooled_ && !gradient_) return pool(d, tiles, to, e, *room);
   restore_images(room->sums, sums_, tiles, grid_, to_, to.end - to.begin, e, d.to + to.begin);
+}
+
+// The image of a tile and its first result.
+Point Winograd::place(int64_t tile) const {
+  const int64_t at = tile % grid_.per_image();
+  return {{tile / grid_.per_image(), at / grid_.columns * kWinogradStep, at % grid_.columns * kWinogradStep}};
+}
+
+// Transforms tiles of the map that is pooled in memory: each is an image of its own.
+void Winograd::unpool(const GatherData& d, Slice tiles, Slice channels, const Room& room) const {
+  const Point size{{1, from_.h, from_.w}}, extent{{1, 6, 6}};
+  for (int64_t t = tiles.begin; t < tiles.end; t += kPooledTiles) {
+    const int64_t some = std::min(kPooledTiles, tiles.end - t);
+    for (int64_t i = 0; i < some; ++i) {
+      const Point p = place(t + i), first{{0, p[1] - from_.low_h, p[2] - from_.low_w}};
+      const int64_t at = p[0] * pooled_size(size).product() * from_.c;
+      unpool_halo(d.from + at, d.from_winner + at, size, from_.c, first, extent, from_.c,
+                  room.points + i * 36 * from_.c);
+    }
+    transform_images(room.points, {6, 6, from_.c, 0, 0}, {1, 1}, {0, some}, channels.begin,
+                     channels.end - channels.begin, images_, room.images + (t - tiles.begin) * images_.pitch);
+  }
+}
+
+// Restores tiles, each as an image of its own, and pools them.
+void Winograd::pool(const GatherData& d, Slice tiles, Slice channels, const TileEpilogue& e, const Room& room) const {
+  const int64_t c = to_.c, step = kWinogradStep;
+  for (int64_t t = tiles.begin; t < tiles.end; t += kPooledTiles) {
+    const int64_t some = std::min(kPooledTiles, tiles.end - t);
+    restore_images(room.sums + (t - tiles.begin) * sums_.pitch, sums_, {0, some}, {1, 1}, {step, step, c, 0, 0},
+                   channels.end - channels.begin, e, room.points + channels.begin);
+    for (int64_t i = 0; i < some; ++i) {
+      const Point p = place(t + i);
+      for (int64_t y = 0; y < std::min(step, to_.h - p[1]); y += 2) {
+        const int64_t at = ((p[0] * (to_.h / 2) + (p[1] + y) / 2) * (to_.w / 2) + p[2] / 2) * c;
+        pool_rows(room.points + (i * step + y) * step * c, std::min(step, to_.w - p[2]), step, c, channels.begin,
+                  channels.end, d.to + at, d.to_winner + at);
+      }
+    }
+  }
 }
 
 void Winograd::multiply(const Room& room, const float* filters, Slice from, Slice to, int64_t tiles) const {

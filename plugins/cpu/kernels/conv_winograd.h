@@ -2,8 +2,10 @@
 // the input, which is the same with filters mirrored and transposed, and the gradient of the filter.
 //
 // A thread walks blocks of tiles: transform, 36 small matrix products, transform back, all in its own memory, so that
-// a block stays in the second-level cache. Errors are below 16 eps sum|a||b|, and what is not finite spreads
-// over its tile: not for precision HIGHEST.
+// a block stays in the second-level cache. How work is cut does not depend on the number of threads, nor do bits.
+//
+// Errors are some times those of plain sums, and relative to the largest values of a tile's 6 x 6 points; what is not
+// finite spreads over the tile. Not for precision HIGHEST.
 #pragma once
 
 #include <vector>
@@ -21,13 +23,15 @@ bool winograd_filter_gains(const ConvShape& shape);
 // The forward pass or the gradient of the input.
 class Winograd {
  public:
-  Winograd(const ConvShape& shape, bool gradient);
+  // pooled: of the convolution's result (of its gradient) memory has the 2 x 2 max-pooled form (conv_pool.h).
+  Winograd(const ConvShape& shape, bool gradient, bool pooled = false);
 
   uint64_t scratch_bytes() const {
     return shared_ ? static_cast<uint64_t>(parts_ * chunks_ * filters_.floats()) * sizeof(float) : 0;
   }
   uint64_t thread_scratch_bytes() const {
-    return static_cast<uint64_t>(images_.floats() + sums_.floats() + (shared_ ? 0 : filters_.floats()) + mirrored_) *
+    return static_cast<uint64_t>(images_.floats() + sums_.floats() + (shared_ ? 0 : filters_.floats()) + mirrored_ +
+                                 points_) *
            sizeof(float);
   }
   uint32_t threads() const { return plugin::kAllThreads; }
@@ -38,6 +42,7 @@ class Winograd {
   // What a thread has in its memory.
   struct Room {
     float *images, *sums, *filters, *mirrored;
+    float* points;                  // of a few tiles, where pooled
     int64_t block = -1, part = -1;  // whose transformed images and filters these are; -1: only of a chunk
   };
   Slice channels(int64_t chunk) const;
@@ -45,9 +50,12 @@ class Winograd {
   void share_filters(const Call& call, const float* weights, const Room& room) const;
   void transform(const float* weights, Slice from, Slice to, float* mirrored, float* out) const;
   void unit(const Call& call, const GatherData& data, int64_t block, int64_t part, Room* room) const;
+  void unpool(const GatherData& data, Slice tiles, Slice channels, const Room& room) const;
+  void pool(const GatherData& data, Slice tiles, Slice channels, const TileEpilogue& epilogue, const Room& room) const;
+  Point place(int64_t tile) const;
   void multiply(const Room& room, const float* filters, Slice from, Slice to, int64_t tiles) const;
 
-  bool gradient_;
+  bool gradient_, pooled_;
   int act_;
   float alpha_;
   TiledImages from_, to_;
@@ -59,6 +67,7 @@ class Winograd {
   bool shared_ = false;             // filters are transformed once, by all threads; else by each unit
   Planes images_, filters_, sums_;
   int64_t mirrored_ = 0;  // floats: filters with channels swapped
+  int64_t points_ = 0;    // floats: the points of a few tiles
   std::vector<int64_t> a_rows_, c_rows_;
 };
 

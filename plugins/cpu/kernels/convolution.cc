@@ -2,6 +2,7 @@
 // conv_grad_input: dy, w -> dx. conv_grad_filter: x, dy -> dw.
 #include "kernels/conv_filter.h"
 #include "kernels/conv_plan.h"
+#include "kernels/conv_planar.h"
 #include "kernels/conv_pool.h"
 #include "kernels/conv_winograd.h"
 #include "kernels/gemm.h"
@@ -36,14 +37,20 @@ Kernel product_kernel(const GemmShape& shape, bool bias = false, bool residual =
   return kernel;
 }
 
-Kernel gather_kernel(GatherPlan plan, bool bias = false, bool residual = false) {
-  auto gather = std::make_shared<Gather>(std::move(plan));
-  Kernel kernel = kernel_of(gather);
+// By any of the classes that gather: Gather itself, Planar, Winograd.
+template <class Work>
+Kernel kernel_that_gathers(const std::shared_ptr<Work>& work, bool bias = false, bool residual = false) {
+  Kernel kernel = kernel_of(work);
   kernel.run = [=](const Call& call) {
-    gather->run(call,
-                {call.in(0), call.in(1), bias ? call.in(2) : nullptr, residual ? call.in(3) : nullptr, call.out(0)});
+    work->run(call,
+              {call.in(0), call.in(1), bias ? call.in(2) : nullptr, residual ? call.in(3) : nullptr, call.out(0)});
   };
   return kernel;
+}
+
+Kernel gather_kernel(const GatherPlan& plan, bool bias = false, bool residual = false) {
+  if (!residual && Planar::suits(plan)) return kernel_that_gathers(std::make_shared<Planar>(plan), bias);
+  return kernel_that_gathers(std::make_shared<Gather>(plan), bias, residual);
 }
 
 Kernel make_conv(const ConvShape& s) {
@@ -98,16 +105,6 @@ plugin::Verdict accept_convolution(const NodeView& node) {
   return plugin::take();
 }
 
-Kernel winograd_kernel(const ConvShape& s, bool gradient) {
-  auto work = std::make_shared<Winograd>(s, gradient);
-  Kernel kernel = kernel_of(work);
-  kernel.run = [work, bias = s.bias, residual = s.residual](const Call& call) {
-    work->run(call,
-              {call.in(0), call.in(1), bias ? call.in(2) : nullptr, residual ? call.in(3) : nullptr, call.out(0)});
-  };
-  return kernel;
-}
-
 Kernel winograd_filter_kernel(const ConvShape& s) {
   auto work = std::make_shared<WinogradFilterGrad>(s);
   Kernel kernel = kernel_of(work);
@@ -121,7 +118,8 @@ Kernel make_convolution(const NodeView& node, const Env& env) {
   const bool input = node.op() == "conv_grad_input", filter = node.op() == "conv_grad_filter";
   const bool exact = std::max(node.enumerator("precision"), env.precision) >= TENON_PRECISION_HIGHEST;
   if (!exact && filter && winograd_filter_gains(s)) return narrowed(node, winograd_filter_kernel(s));
-  if (!exact && !filter && winograd_gains(s, input)) return narrowed(node, winograd_kernel(s, input));
+  if (!exact && !filter && winograd_gains(s, input))
+    return narrowed(node, kernel_that_gathers(std::make_shared<Winograd>(s, input), s.bias, s.residual));
   return narrowed(node, filter ? make_grad_filter(s) : input ? make_grad_input(s) : make_conv(s));
 }
 

@@ -1,0 +1,47 @@
+// Convolution with points in vectors: where results have 10 channels or 20, vectors of channels would be half empty. The
+// source is copied channel by channel, a result row of each channel is summed, and rows are transposed on the way out.
+// Every sum is taken in the order of conv_gather.h: the bits are the same.
+#pragma once
+
+#include "kernels/conv_gather.h"
+
+namespace tenon::cpu::TENON_CPU_ISA {
+
+class Planar {
+ public:
+  // Whether it can be done, and is faster.
+  static bool suits(const GatherPlan& plan);
+
+  explicit Planar(GatherPlan plan);
+
+  uint64_t scratch_bytes() const { return static_cast<uint64_t>(round_up(weights_, 16)) * sizeof(float); }
+  uint64_t thread_scratch_bytes() const {
+    return static_cast<uint64_t>(source_ + line_ + planes_ + map_) * sizeof(float);
+  }
+  uint32_t threads() const { return plugin::kAllThreads; }
+  // Called by every thread of the gang.
+  void run(const Call& call, const GatherData& data) const;
+
+ private:
+  // Floats of a thread.
+  struct Room {
+    float* source;  // [c][height_][pitch_]
+    float* line;    // a row of the source as it is in memory
+    float* planes;  // [filters][width_]: a row of the result
+    float* map;     // rows of the result that are pooled
+  };
+  void choose_blocks();
+  void pack(const Call& call, const float* weights) const;
+  void fill_source(const GatherData& d, int64_t image, int64_t row, int64_t rows, const Room& room) const;
+  void row(const GatherData& d, const float* weights, int64_t at, const Room& room, float* to) const;
+
+  GatherPlan p_;
+  GatherPhase g_;
+  int64_t filters_ = 1, groups_ = 1;  // summed together; groups of them
+  int64_t depth_ = 0;                 // products of a result
+  int64_t rows_ = 1, blocks_ = 1;     // result rows of a block, blocks of an image
+  int64_t height_ = 0, pitch_ = 0, width_ = 0;
+  int64_t weights_ = 0, source_ = 0, line_ = 0, planes_ = 0, map_ = 0;  // floats
+};
+
+}  // namespace tenon::cpu::TENON_CPU_ISA
