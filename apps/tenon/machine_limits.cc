@@ -28,6 +28,7 @@ __attribute__((target("avx512f"))) double multiply_512(long n) {
   __m512 sums[12], x = _mm512_set1_ps(0.5f), y = _mm512_set1_ps(0.25f);
   for (__m512& s : sums) s = x;
   for (long i = 0; i < n; ++i)
+#pragma GCC unroll 12
     for (__m512& s : sums) s = _mm512_fmadd_ps(s, x, y);
   for (const __m512& s : sums) x = _mm512_add_ps(x, s);
   float lanes[16];
@@ -38,6 +39,7 @@ __attribute__((target("avx2,fma"))) double multiply_256(long n) {
   __m256 sums[12], x = _mm256_set1_ps(0.5f), y = _mm256_set1_ps(0.25f);
   for (__m256& s : sums) s = x;
   for (long i = 0; i < n; ++i)
+#pragma GCC unroll 12
     for (__m256& s : sums) s = _mm256_fmadd_ps(s, x, y);
   for (const __m256& s : sums) x = _mm256_add_ps(x, s);
   return static_cast<double>(_mm256_cvtss_f32(x));
