@@ -16,7 +16,7 @@ constexpr int64_t kPart = 64;                   // channels of the result
 constexpr int64_t kWinogradUnits = 8;           // enough pieces of work for a few threads
 constexpr int64_t kFewTiles = 24;               // blocks of less are slow
 static_assert(kWholeChunk <= kTileChannels && kPart <= kTileChannels);
-constexpr int64_t kPooledTiles = 6;             // whose points are in memory at once
+constexpr int64_t kPooledTiles = 6;  // whose points are in memory at once
 
 bool is_3x3(const ConvShape& s) {
   bool plain = s.groups == 1 && s.k[0] == 1 && s.k[1] == 3 && s.k[2] == 3 && s.low[0] == 0 && s.x[0] == s.y[0];
