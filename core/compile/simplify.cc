@@ -66,7 +66,15 @@ class Simplifier {
  private:
   Graph& to() { return rewrite_.to(); }
 
+  // An exchange in which one replica takes part.
+  static bool is_alone(const Node& node) {
+    if (node.keep || (node.op != "all_reduce" && node.op != "all_gather" && node.op != "reduce_scatter")) return false;
+    const AttrValue* replicas = find_attr(node.attrs, "replicas");
+    return replicas && std::get<int64_t>(*replicas) == 1;
+  }
+
   Tensors visit(const Node& node, const Tensors& given) {
+    if (is_alone(node)) return given;
     if (node.results.size() == 1) {
       if (const Tensor t = folded(node, given)) return {t};
       if (const Tensor t = identity(node, given)) return {t};

@@ -86,6 +86,17 @@ TEST(Simplify, RemovesOperationsThatChangeNothing) {
   for (size_t i = 0; i < g.results.size(); ++i) EXPECT_EQ(source(g, i), "input") << i;
 }
 
+TEST(Simplify, RemovesExchangesOfOneReplica) {
+  Sketch k;
+  const Graph g = k.simplified(all_reduce({k.x, k.s}, ReduceKind::kSum));
+  EXPECT_EQ(source(g, 0), "input");
+  EXPECT_EQ(source(g, 1), "input");
+  Sketch two;
+  const Tensor sum =
+      emit1("all_reduce", {two.x}, {{"kind", Enum{0}}, {"group", int64_t{0}}, {"replicas", int64_t{2}}});
+  EXPECT_EQ(source(two.simplified({sum})), "all_reduce");
+}
+
 TEST(Simplify, KeepsOperationsThatChangeSomething) {
   Sketch k;
   const Graph g = k.simplified({1 / k.x, 0 - k.x, mul(k.s, full_like(k.x, 1)), k.x * 0});
