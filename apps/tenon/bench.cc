@@ -1,4 +1,4 @@
-// tenon bench step CASE: times whole steps of training, or of prediction, on one batch in memory.
+// tenon bench step CASE: times whole steps of training, or of prediction, on one batch in memory. bench op: bench_op.h.
 #include <unistd.h>
 
 #include <ctime>
@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "bench_op.h"
 #include "command.h"
 #include "machine_limits.h"
 #include "models/models.h"
@@ -21,7 +22,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-void declare_bench(Flags& flags, const std::vector<std::string>&) {
+void declare_bench(Flags& flags, const std::vector<std::string>& words) {
+  if (!words.empty() && words[0] == "op") return declare_bench_op(flags);
   flags.integer("steps", 0, "steps in a round, whose mean is one measurement; 0: about a quarter of a second's", 0,
                 1e9);
   flags.integer("rounds", 15, "measurements at most", 1, 1e6);
@@ -169,8 +171,9 @@ class Bench {
 };
 
 int run_bench(const Flags& flags, const std::vector<std::string>& words) {
-  expect_words(words, 1, 2, "what to time: step CASE");
-  only_word({words[0]}, "benchmark", {"step"});
+  expect_words(words, 1, 2, "what to time: step CASE, or op OP");
+  only_word({words[0]}, "benchmark", {"step", "op"});
+  if (words[0] == "op") return run_bench_op(only_word({words.begin() + 1, words.end()}, "op", bench_op_names()), flags);
   std::vector<std::string> names;
   for (const models::BenchCase& c : models::bench_cases()) names.push_back(c.name);
   return Bench(*models::find_bench_case(only_word({words.begin() + 1, words.end()}, "case", names)), flags).run();
@@ -180,11 +183,11 @@ int run_bench(const Flags& flags, const std::vector<std::string>& words) {
 
 const Command kBench{
     .name = "bench",
-    .arguments = "step CASE [FLAGS]",
-    .summary = "Times whole steps of training, or of prediction",
+    .arguments = "step CASE|op OP [FLAGS]",
+    .summary = "Times whole steps of training, or of prediction, or one op over many shapes",
     .declare = declare_bench,
     .run = run_bench,
-    .details = list_of_cases,
+    .details = [] { return list_of_cases() + list_of_ops(); },
 };
 
 }  // namespace tenon::runner

@@ -22,10 +22,12 @@ _tenon() {
       convert) words='idx images' ;;
       train | evaluate | predict) words=$models ;;
       inspect) words='graph model records checkpoint ops' ;;
-      bench) words='step' ;;
+      bench) words='step op' ;;
     esac
   elif ((COMP_CWORD == 3)) && [[ $command == inspect && ${COMP_WORDS[2]} == @(graph|model) ]]; then
     words=$models
+  elif ((COMP_CWORD == 3)) && [[ $command == bench && ${COMP_WORDS[2]} == op ]]; then
+    words='dot conv conv_grad_input conv_grad_filter max_pool batch_norm layer_norm softmax attention reduce add exp transpose'
   elif ((COMP_CWORD == 3)) && [[ $command == bench ]]; then
     words='mlp_tiny mlp_mnist mnist_cnn flowers180 flowers299 resnet20 resnet18 resnet50 resnet50_infer resnet50_infer32'
     words+=' transformer_small transformer_base transformer_base_d0'

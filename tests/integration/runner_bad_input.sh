@@ -23,6 +23,8 @@ expect 2 '--data_dir is missing' "$tenon" train mlp
 expect 2 '--model_dir is missing' "$tenon" evaluate mlp --data_dir "$data"
 expect 2 '--input is missing' "$tenon" convert idx --output "$work/x"
 expect 2 "did you mean 'mlp_tiny'?" "$tenon" bench step mlp_tny
+expect 2 "'8x8' has 2 sizes; expected MxKxN" "$tenon" bench op dot --shapes 64x8x8,8x8
+expect 2 "'8x-1x8' is no shape; expected MxKxN" "$tenon" bench op dot --shapes 8x-1x8
 expect 2 'exclude each other' "${train[@]}" --data_dir "$data" --save_checkpoints_steps 5 --save_checkpoints_secs 5
 
 echo '# files and devices'

@@ -130,6 +130,8 @@ expect 0 '' "$tenon" devices --device cpu
 grep -q '^cpu ' "$work/out" || complain 'devices --device cpu lists no cpu'
 expect 0 '' "$tenon" devices
 grep -q '^cpu ' "$work/out" || complain 'devices lists no cpu'
+expect 0 '' "$tenon" bench op dot --shapes 8x8x8,64x64x64 --seconds 0 --json
+[ "$(grep -c '"event": "op"' "$work/out")" = 2 ] || complain "bench op: $(cat "$work/out")"
 expect 0 '' "$tenon" bench step mlp_tiny --rounds 1 --steps 100 --json
 [ "$(result case)" = mlp_tiny ] && [ -n "$(result min_ms)" ] && [ -n "$(result first_step_s)" ] || complain "bench: $(cat "$work/out")"
 finish
