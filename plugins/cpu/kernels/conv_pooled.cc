@@ -4,6 +4,7 @@
 #include "kernels/conv_plan.h"
 #include "kernels/conv_planar.h"
 #include "kernels/conv_pool.h"
+#include "kernels/conv_thin.h"
 #include "kernels/conv_winners.h"
 #include "kernels/conv_winograd.h"
 
@@ -30,6 +31,7 @@ Kernel make_forward(const NodeView& node, const Env& env) {
   const ConvShape s = conv_shape(node);
   if (!exact(node, env) && winograd_gains(s, false))
     return forward_kernel(std::make_shared<Winograd>(s, false, true), s.bias);
+  if (ThinPooled::suits(s)) return forward_kernel(std::make_shared<ThinPooled>(s), s.bias);
   GatherPlan plan = forward_plan(s);
   plan.pooled_to = true;
   if (Planar::suits(plan)) return forward_kernel(std::make_shared<Planar>(plan), s.bias);

@@ -4,7 +4,7 @@ namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
 constexpr int64_t kNearFloats = 8 * 1024;  // of x with halo: 32 KB, in L1
-constexpr int64_t kLongRun = 48;           // floats of a kernel row that are worth a list
+constexpr int64_t kLongRun = 12;           // floats of a kernel row that are worth a list
 constexpr int64_t kWinnerChunks = 12;
 constexpr int kMostVectors = Lanes::kLanes == 16 ? 24 : 12;  // of sums in registers
 
@@ -20,7 +20,7 @@ TENON_INLINE void add_rows(const float* x, int64_t pitch, const Winner* winners,
   for (int64_t i = 0; i < count; ++i) {
     const float* const from = x + winners[i].at;
     const Vector dy = Lanes::splat(winners[i].dy);
-#pragma GCC unroll 4
+#pragma GCC unroll 5
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 24
       for (int v = 0; v < V; ++v) acc[r][v] += dy * Lanes::load(from + r * pitch + v * kLanes);
@@ -129,6 +129,10 @@ void WinnerFilterGrad::add(const Data& data, const int32_t* counts, float* sums)
     const Winner* const winners = data.lists + o * windows_;
     float* const to = sums + o * s_.k[1] * padded_;
     int64_t r = 0;
+    if (vectors * 5 <= kMostVectors)
+      for (; r + 5 <= s_.k[1]; r += 5)
+        add_some<5, kMostVectors / 5>(vectors, data.source + r * pitch, pitch, winners, counts[o], to + r * padded_,
+                                      padded_);
     if (vectors * 3 <= kMostVectors)
       for (; r + 3 <= s_.k[1]; r += 3)
         add_some<3, kMostVectors / 3>(vectors, data.source + r * pitch, pitch, winners, counts[o], to + r * padded_,

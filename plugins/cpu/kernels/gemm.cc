@@ -12,7 +12,7 @@ constexpr int64_t kPackedColumns = 256;  // packed at once: 256 KB, in L2
 constexpr int64_t kPackedRows = 96;      // a multiple of every tile height
 constexpr int64_t kTileRows = 6;
 constexpr int64_t kLeastColumns = kPanelColumns < 32 ? 32 : kPanelColumns;  // of a block, or more
-constexpr int64_t kDepthChunks = 8;  // of K
+constexpr int64_t kDepthChunks = 8;                                         // of K
 constexpr int64_t kNoRuns[1] = {0};
 
 // y[j] += sum of x[k] m[k][j], four rows at a time in order.
@@ -43,7 +43,12 @@ float dot(const float* a, const float* b, int64_t n) {
 
 }  // namespace
 
-Gemm::Gemm(const GemmShape& shape) : s_(shape) {
+// All of K in one pass, so that a block is complete when it is left.
+bool Gemm::can_be_consumed(const GemmShape& s) {
+  return s.batch == 1 && s.m > 1 && s.n > 1 && s.k <= kDepth + kDepth / 2 && s.m * s.n >= 64 * 1024;
+}
+
+Gemm::Gemm(const GemmShape& shape, bool consumed) : s_(shape), consumed_(consumed) {
   const double work = 2.0 * static_cast<double>(s_.batch) * static_cast<double>(s_.m) * static_cast<double>(s_.n) *
                       static_cast<double>(s_.k);
   const bool small = work < 1e5;
@@ -73,12 +78,13 @@ Gemm::Gemm(const GemmShape& shape) : s_(shape) {
     else
       nc_ = round_up(nc_ / 2, 16);
   }
+  if (consumed_) chunks_ = 1;
   row_blocks_ = ceil_div(s_.m, mc_);
   column_blocks_ = ceil_div(s_.n, nc_);
   if (!small && chunks_ == 1 && units() < enough && s_.k >= 1024) chunks_ = std::min(kDepthChunks, s_.k / kDepth);
   for (int64_t r = 0; r < mc_; ++r) {
     a_rows_.push_back(packs_a_ ? r / kTileRows * tile_room() + r % kTileRows : s_.ta ? r : r * s_.k);
-    c_rows_.push_back(r * s_.n);
+    c_rows_.push_back(r * (consumed_ ? nc_ : s_.n));
   }
 }
 
@@ -89,7 +95,8 @@ uint64_t Gemm::scratch_bytes() const {
 uint64_t Gemm::thread_scratch_bytes() const {
   if (vector_) return 0;
   const int64_t b = direct_ ? 0 : kc_ * round_up(nc_, 8), a = packs_a_ ? ceil_div(mc_, kTileRows) * tile_room() : 0;
-  return static_cast<uint64_t>(round_up(a, 16) + round_up(b, 16)) * sizeof(float);
+  const int64_t c = consumed_ ? mc_ * nc_ : 0;
+  return static_cast<uint64_t>(round_up(a, 16) + round_up(b, 16) + c) * sizeof(float);
 }
 
 void Gemm::run(const Call& call, const GemmData& data) const {
@@ -136,8 +143,12 @@ void Gemm::blocks(const Call& call, const GemmData& d) const {
     block.depth = s_.k;
     block.partial = false;
     const int64_t c = p * s_.m * s_.n;
-    const GemmData one{d.a + p * s_.m * s_.k, d.b + p * s_.k * s_.n, d.bias, d.residual ? d.residual + c : nullptr,
-                       d.c + c};
+    const GemmData one{d.a + p * s_.m * s_.k,
+                       d.b + p * s_.k * s_.n,
+                       d.bias,
+                       d.residual ? d.residual + c : nullptr,
+                       d.c + c,
+                       d.consume};
     product(one, block, static_cast<float*>(call.thread_scratch));
     u = end;
   }
@@ -146,6 +157,7 @@ void Gemm::blocks(const Call& call, const GemmData& d) const {
 void Gemm::product(const GemmData& d, const Block& block, float* room) const {
   float* const packed_a = room;
   float* const packed_b = room + (packs_a_ ? round_up(ceil_div(mc_, kTileRows) * tile_room(), 16) : 0);
+  float* const own_c = packed_b + (direct_ ? 0 : round_up(kc_ * round_up(nc_, 8), 16));
   Panel panel;
   panel.runs = kNoRuns;
   panel.a_rows = a_rows_.data();
@@ -168,13 +180,14 @@ void Gemm::product(const GemmData& d, const Block& block, float* room) const {
         panel.columns = static_cast<int>(panel_columns(block.columns - j));
         panel.w = direct_ ? d.b + k * s_.n + column : packed_b + j * kc_;
         panel.w_step = direct_ ? s_.n : padded_columns(panel.columns);
-        panel.c = d.c + r * s_.n + column;
+        panel.c = consumed_ ? own_c + j : d.c + r * s_.n + column;
         panel.bias = d.bias ? d.bias + column : nullptr;
         panel.residual = last && d.residual ? d.residual + r * s_.n + column : nullptr;
         panel.act = last && !block.partial ? s_.act : TENON_ACT_NONE;
         panel.alpha = s_.alpha;
         run_panel(panel, rows);
       }
+      if (consumed_) (*d.consume)(own_c, nc_, r, rows, block.column, block.columns);
     }
   }
 }

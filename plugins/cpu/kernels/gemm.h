@@ -1,6 +1,8 @@
 // Dense f32 matrix products: C[p, M, N] = act(A[p, M, K] B[p, K, N] + bias[N] + residual[p, M, N]).
 #pragma once
 
+#include <functional>
+
 #include "kernels/gemm_tile.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -12,18 +14,26 @@ struct GemmShape {
   float alpha = 0;
 };
 
+// Takes rows [row, row + rows) and columns [column, column + columns) of C, whose rows are `ld` floats apart, while they are
+// in cache. Called by all threads, on different elements.
+using GemmConsumer =
+    std::function<void(const float* c, int64_t ld, int64_t row, int64_t rows, int64_t column, int64_t columns)>;
+
 struct GemmData {
   const float* a;
   const float* b;
   const float* bias;      // or nullptr
   const float* residual;  // or nullptr
   float* c;
+  const GemmConsumer* consume = nullptr;  // of a Gemm that is consumed, which writes no c
 };
 
 // Blocking chosen once for a shape; immutable, so that threads share it.
 class Gemm {
  public:
-  explicit Gemm(const GemmShape& shape);
+  // consumed: C goes to a consumer, block by block. REQUIRES can_be_consumed(shape).
+  explicit Gemm(const GemmShape& shape, bool consumed = false);
+  static bool can_be_consumed(const GemmShape& shape);
 
   uint32_t threads() const { return threads_; }
   uint64_t scratch_bytes() const;         // shared
@@ -48,7 +58,7 @@ class Gemm {
 
   GemmShape s_;
   uint32_t threads_ = 1;
-  bool vector_ = false, direct_ = false, packs_a_ = false;
+  bool consumed_ = false, vector_ = false, direct_ = false, packs_a_ = false;
   int64_t mc_ = 0, nc_ = 0, kc_ = 0;  // rows, columns and depth of a block
   int64_t row_blocks_ = 1, column_blocks_ = 1;
   int64_t chunks_ = 1;                    // of K, added in order

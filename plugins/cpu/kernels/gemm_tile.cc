@@ -1,5 +1,7 @@
 #include "kernels/gemm_tile.h"
 
+#include <algorithm>
+
 #include "kernels/activation.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -186,21 +188,32 @@ void run_panel(const Panel& p, int64_t rows) {
   choose<true>(p, rows);
 }
 
-void pack_panels(const float* b, int64_t k, int64_t n, int64_t ld, int64_t depth, float* out) {
-  for (int64_t j = 0; j < n;) {
-    const int64_t columns = panel_columns(n - j), width = padded_columns(columns);
-    float* to = out + j * depth;
-    const int64_t whole = columns / 8 * 8;
-    const i32x8 tail = lane_mask(columns - whole);
-    for (int64_t i = 0; i < k; ++i, to += width) {
-      const float* from = b + i * ld + j;
-      int64_t c = 0;
-      for (; c < whole; c += 8) store8(to + c, load8(from + c));
-      if (c < width) store8(to + c, load8_mask(from + c, tail)), c += 8;
-      if (c < width) store8(to + c, f32x8{});
-    }
-    j += columns;
+namespace {
+
+// Rows [first, last) of the panel of `columns` columns that starts at b.
+TENON_INLINE void pack_panel(const float* b, int64_t first, int64_t last, int64_t columns, int64_t ld, float* out) {
+  const int64_t width = padded_columns(columns), whole = columns / 8 * 8;
+  const i32x8 tail = lane_mask(columns - whole);
+  float* to = out + first * width;
+  for (int64_t i = first; i < last; ++i, to += width) {
+    const float* from = b + i * ld;
+    int64_t c = 0;
+    for (; c < whole; c += 8) store8(to + c, load8(from + c));
+    if (c < width) store8(to + c, load8_mask(from + c, tail)), c += 8;
+    if (c < width) store8(to + c, f32x8{});
   }
+}
+
+}  // namespace
+
+// A few rows of all panels after each other: memory is read in long stretches.
+void pack_panels(const float* b, int64_t k, int64_t n, int64_t ld, int64_t depth, float* out) {
+  constexpr int64_t kRows = 4;
+  for (int64_t i = 0; i < k; i += kRows)
+    for (int64_t j = 0, columns; j < n; j += columns) {
+      columns = panel_columns(n - j);
+      pack_panel(b + j, i, std::min(i + kRows, k), columns, ld, out + j * depth);
+    }
 }
 
 void transpose(const float* in, int64_t rows, int64_t columns, int64_t ld_in, float* out, int64_t ld_out) {

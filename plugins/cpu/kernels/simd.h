@@ -146,6 +146,7 @@ struct Lanes8 {
   static TENON_INLINE Vector max(Vector a, Vector b) { return max8(a, b); }
   using Ints = i32x8;
   static TENON_INLINE Ints load_u8(const uint8_t* p) { return load8_u8(p); }
+  static TENON_INLINE void store_u8(uint8_t* p, Ints v) { store8_u8(p, v); }
 };
 
 #ifdef __AVX512F__
@@ -171,6 +172,11 @@ struct Lanes16 {
   static TENON_INLINE Ints load_u8(const uint8_t* p) {
     typedef char i8x16 __attribute__((vector_size(16)));
     return (Ints)__builtin_ia32_pmovzxbd512_mask(load_as<i8x16>(p), Ints{}, static_cast<Mask>(-1));
+  }
+  static TENON_INLINE void store_u8(uint8_t* p, Ints v) {
+    typedef char i8x16 __attribute__((vector_size(16)));
+    const i8x16 bytes = __builtin_ia32_pmovdb512_mask(v, i8x16{}, static_cast<Mask>(-1));
+    std::memcpy(p, &bytes, sizeof bytes);
   }
 };
 using Lanes = Lanes16;

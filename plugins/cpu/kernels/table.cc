@@ -9,7 +9,6 @@ void add_pooling(plugin::KernelTable& table);
 void add_normalization(plugin::KernelTable& table);
 void add_softmax(plugin::KernelTable& table);
 void add_random(plugin::KernelTable& table);
-void add_update(plugin::KernelTable& table);
 void add_collective(plugin::KernelTable& table);
 }  // namespace tenon::cpu::avx2
 #define TENON_CPU_NARROW avx2
@@ -29,12 +28,12 @@ void fill_table(KernelTable& table) {
   narrow::add_normalization(table);
   narrow::add_softmax(table);
   narrow::add_random(table);
-  narrow::add_update(table);
   narrow::add_collective(table);
   add_matmul(table);
   add_convolution(table);
   add_attention(table);
   add_recurrent(table);
+  add_update(table);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

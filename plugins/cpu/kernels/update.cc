@@ -1,13 +1,19 @@
 // The nodes of the *_update ops: p[rows, columns], g of p's shape or g[given_rows, columns] with rows[given_rows],
 // lr, step, scale, gate scalars, slots mostly of p's shape. One pass over memory for the pointwise rules.
+//
+// cpu.product.*_update: the gradient is the product A^T B of what stands in g's place, B, and of a last operand, A. It is
+// consumed block by block and never in memory.
 #include "kernels/update.h"
 
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/gemm.h"
+
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
+constexpr int kProductA = TENON_UPDATE_SLOTS + kMostSlots;
 constexpr int64_t kRowBlock = 1024;  // elements of g scattered at a time
 
 enum class Kind { kPointwise, kNadam, kSgd, kLamb, kAdafactor };
@@ -22,6 +28,20 @@ struct Runner {
       run<double>(call);
     else
       run<float>(call);
+  }
+
+  // f32, pointwise rules but nadam, g dense.
+  void run_product(const Call& call, const Gemm& product) const {
+    if (u.gate && !*call.in<uint8_t>(TENON_UPDATE_GATE)) return keep(call);
+    const Tensors<float> t = open_all<float>(call);
+    call.barrier();  // what was copied is whole
+    double h[8] = {};
+    const StepArgs<float> a = step_args(call, t, h);
+    const GemmConsumer consume = [&](const float* c, int64_t ld, int64_t row, int64_t rows, int64_t column,
+                                     int64_t columns) {
+      for (int64_t i = 0; i < rows; ++i) apply(t, rule->f32, (row + i) * u.columns + column, columns, c + i * ld, a);
+    };
+    product.run(call, {call.in(kProductA), call.in(TENON_UPDATE_G), nullptr, nullptr, nullptr, &consume});
   }
 
  private:
@@ -213,13 +233,22 @@ struct Runner {
     }
   }
 
+  // Of this step; nadam's h[0] is its q.
   template <class T>
-  void run_rule(const Call& call, const Tensors<T>& t, double lr, double step) const {
-    double h[8] = {};
-    if (kind == Kind::kNadam) h[0] = read_scalar(call, TENON_UPDATE_SLOTS + 2);
+  StepArgs<T> step_args(const Call& call, const Tensors<T>& t, double* h) const {
+    const double lr = *call.in<float>(TENON_UPDATE_LR),
+                 step = static_cast<double>(*call.in<int64_t>(TENON_UPDATE_STEP)) + 1;
     rule->prepare(u.hyper, lr, step, h);
     StepArgs<T> a{t.scale, static_cast<T>(u.hyper.l2), {}};
     for (int k = 0; k < 8; ++k) a.h[k] = static_cast<T>(h[k]);
+    return a;
+  }
+
+  template <class T>
+  void run_rule(const Call& call, const Tensors<T>& t) const {
+    double h[8] = {};
+    if (kind == Kind::kNadam) h[0] = read_scalar(call, TENON_UPDATE_SLOTS + 2);
+    const StepArgs<T> a = step_args(call, t, h);
     RuleLoop<T> loop;
     if constexpr (std::is_same_v<T, float>)
       loop = rule->f32;
@@ -229,7 +258,7 @@ struct Runner {
       const Slice s = own(call);
       apply(t, loop, s.begin, s.end - s.begin, t.g + s.begin, a);
     } else if (kind == Kind::kSgd && u.hyper.l2 == 0) {
-      run_sgd_rows(call, t, static_cast<T>(lr) * t.scale);
+      run_sgd_rows(call, t, static_cast<T>(*call.in<float>(TENON_UPDATE_LR)) * t.scale);
     } else {
       run_by_rows(call, t, loop, a);
     }
@@ -245,7 +274,7 @@ struct Runner {
                  step = static_cast<double>(*call.in<int64_t>(TENON_UPDATE_STEP)) + 1;
     Tensors<T> t = open_all<T>(call);
     if (pointwise()) {
-      run_rule(call, t, lr, step);
+      run_rule(call, t);
     } else {
       if (u.given_rows) scatter_dense(call, t);
       if (kind == Kind::kLamb)
@@ -378,12 +407,13 @@ uint64_t plan_scratch(Update& u, const Signature& sig, int64_t given_elements) {
   return at;
 }
 
-Kernel make_update(const NodeView& node, const Signature& sig) {
+// The runner, and a kernel that is complete but for run() and what it needs.
+Runner prepare_runner(const NodeView& node, const Signature& sig, Kernel* kernel) {
   const plugin::ValueView p = node.in(TENON_UPDATE_P);
   Runner r{};
   Update& u = r.u;
   r.kind = sig.kind;
-  r.rule = pointwise_rule(node);
+  r.rule = pointwise_rule(sig.op, node);
   u.hyper = read_hyper(node);
   u.dtype = p.dtype();
   u.n = p.elements();
@@ -400,26 +430,49 @@ Kernel make_update(const NodeView& node, const Signature& sig) {
     u.matrix_rows = p.dim(-2);
     u.batch = u.n / (u.matrix_rows * u.matrix_columns);
   }
-  Kernel k;
+  Kernel& k = *kernel;
   k.in_place = {{TENON_UPDATE_P, 0}};
   for (int i = 0; i < kMostSlots; ++i) {
     u.slot[i] = node.has(TENON_UPDATE_SLOTS + i);
     u.slot_elements[i] = u.slot[i] ? node.in(TENON_UPDATE_SLOTS + i).elements() : 0;
     if (u.slot[i]) k.in_place.push_back({TENON_UPDATE_SLOTS + i, 1 + i});
   }
-  k.scratch_bytes = plan_scratch(u, sig, node.in(TENON_UPDATE_G).elements());
   k.threads = gang_for(u.n);
-  k.run = r;
-  return k;
+  return r;
+}
+
+Kernel make_update(const NodeView& node, const Signature& sig) {
+  Kernel kernel;
+  Runner runner = prepare_runner(node, sig, &kernel);
+  kernel.scratch_bytes = plan_scratch(runner.u, sig, node.in(TENON_UPDATE_G).elements());
+  kernel.run = runner;
+  return kernel;
+}
+
+Kernel make_product_update(const NodeView& node, const Signature& sig) {
+  Kernel kernel;
+  const Runner runner = prepare_runner(node, sig, &kernel);
+  const plugin::ValueView a = node.in(kProductA), b = node.in(TENON_UPDATE_G);
+  auto product = std::make_shared<Gemm>(GemmShape{1, a.dim(1), b.dim(1), a.dim(0), true, false}, true);
+  kernel.threads = plugin::kAllThreads;
+  kernel.thread_scratch_bytes = product->thread_scratch_bytes();
+  kernel.run = [runner, product](const Call& call) { runner.run_product(call, *product); };
+  return kernel;
 }
 
 }  // namespace
 
 void add_update(KernelTable& table) {
-  for (const Signature& sig : kSignatures)
+  for (const Signature& sig : kSignatures) {
+    const bool takes_blocks = sig.kind == Kind::kPointwise || sig.kind == Kind::kSgd;
+    if (takes_blocks)
+      table.add(
+          std::string("cpu.product.") + sig.op, [](const NodeView&) { return plugin::take(); },
+          [&sig](const NodeView& node, const Env&) { return make_product_update(node, sig); });
     table.add(
         sig.op, [&sig](const NodeView& node) { return accept_update(node, sig); },
         [&sig](const NodeView& node, const Env&) { return make_update(node, sig); });
+  }
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

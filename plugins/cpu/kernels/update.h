@@ -55,8 +55,9 @@ struct PointwiseRule {
   RuleLoop<float> f32;
   RuleLoop<double> f64;
 };
-// nullptr: not pointwise (lamb, adafactor). nadam's h[0] comes in as q and goes out as the new q.
-const PointwiseRule* pointwise_rule(const NodeView& node);
+// Of the update op `op` with the node's attributes; nullptr: not pointwise (lamb, adafactor). nadam's h[0] comes in as q
+// and goes out as the new q.
+const PointwiseRule* pointwise_rule(std::string_view op, const NodeView& node);
 
 // 1 - b^t
 double one_minus_power(double b, double t);

@@ -219,8 +219,7 @@ const PointwiseRule* rmsprop_rule(bool momentum, bool centered) {
 
 }  // namespace
 
-const PointwiseRule* pointwise_rule(const NodeView& node) {
-  const std::string_view op = node.op();
+const PointwiseRule* pointwise_rule(std::string_view op, const NodeView& node) {
   if (op == "sgd_update") return rule<Sgd>();
   if (op == "momentum_update") return node.flag("nesterov") ? rule<Momentum<true>>() : rule<Momentum<false>>();
   if (op == "adam_update" || op == "adamw_update")

@@ -11,6 +11,14 @@ std::vector<std::string> isas() {
   return names;
 }
 
+std::vector<std::string> wide_isas() {
+  std::vector<std::string> names = isas();
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+  if (avx512) names.push_back("avx512");
+  return names;
+}
+
 Results IsaTest::run(size_t n, const std::function<void(NodeRun&)>& define) {
   Results first;
   // Three threads on two cores wait for the scheduler at every barrier: not each time.

@@ -22,6 +22,12 @@
   void add(tenon::plugin::KernelTable&); \
   }
 
+#define TENON_DECLARE_WIDE_FAMILY(add)   \
+  TENON_DECLARE_FAMILY(add)              \
+  namespace tenon::cpu::avx512 {         \
+  void add(tenon::plugin::KernelTable&); \
+  }
+
 // FAMILY_TEST(Fixture, add): a test case whose `table()` holds that family alone.
 #define TENON_FAMILY_FIXTURE(fixture, add)                                                                          \
   TENON_DECLARE_FAMILY(add)                                                                                         \
@@ -41,6 +47,8 @@
 namespace tenon::testing {
 
 std::vector<std::string> isas();
+// And avx512: for families that are compiled for it (TENON_DECLARE_WIDE_FAMILY).
+std::vector<std::string> wide_isas();
 
 class Results {
  public:

@@ -1,7 +1,7 @@
 // A convolution and its pool in one node are what the two are one after the other, and so are their gradients.
 #include "isa_test.h"
 
-TENON_DECLARE_FAMILY(add_convolution)
+TENON_DECLARE_WIDE_FAMILY(add_convolution)
 TENON_DECLARE_FAMILY(add_pooling)
 
 namespace tenon::testing {
@@ -19,10 +19,12 @@ struct Case {
 };
 
 const Case kCases[] = {
-    {{2, 8, 8, 3}, {3, 3, 3, 16}, 1, 1, true, true},     {{3, 13, 13, 32}, {3, 3, 32, 64}, 0, 1, true, true},
-    {{1, 90, 90, 16}, {3, 3, 16, 32}, 1, 1, true, true}, {{2, 21, 30, 5}, {5, 5, 5, 10}, 2, 1, true, true},
-    {{9, 7, 5, 1}, {3, 3, 1, 7}, 1, 1, false, false},    {{2, 19, 17, 8}, {3, 3, 8, 20}, 1, 2, true, false},
-    {{1, 4, 200, 4}, {2, 3, 4, 130}, 0, 1, false, true}, {{16, 12, 12, 24}, {3, 3, 24, 24}, 1, 1, true, true},
+    {{2, 8, 8, 3}, {3, 3, 3, 16}, 1, 1, true, true},      {{4, 37, 30, 3}, {3, 3, 3, 32}, 1, 1, true, true},
+    {{8, 28, 28, 1}, {3, 3, 1, 32}, 0, 1, true, true},    {{5, 40, 41, 3}, {5, 5, 3, 10}, 2, 1, true, true},
+    {{3, 13, 13, 32}, {3, 3, 32, 64}, 0, 1, true, true},  {{1, 90, 90, 16}, {3, 3, 16, 32}, 1, 1, true, true},
+    {{2, 21, 30, 5}, {5, 5, 5, 10}, 2, 1, true, true},    {{9, 7, 5, 1}, {3, 3, 1, 7}, 1, 1, false, false},
+    {{2, 19, 17, 8}, {3, 3, 8, 20}, 1, 2, true, false},   {{1, 4, 200, 4}, {2, 3, 4, 130}, 0, 1, false, true},
+    {{16, 12, 12, 24}, {3, 3, 24, 24}, 1, 1, true, true},
 };
 
 void convolve(plugin::GraphBuilder& node, const Case& c, int precision = TENON_PRECISION_HIGHEST) {
@@ -33,9 +35,12 @@ void convolve(plugin::GraphBuilder& node, const Case& c, int precision = TENON_P
 class PooledConvolution : public IsaTest {
  protected:
   PooledConvolution() {
-    const bool avx2 = GetParam() == "avx2";
-    (avx2 ? cpu::avx2::add_convolution : cpu::baseline::add_convolution)(table_);
-    (avx2 ? cpu::avx2::add_pooling : cpu::baseline::add_pooling)(table_);
+    const bool baseline = GetParam() == "baseline";
+    (baseline ? cpu::baseline::add_pooling : cpu::avx2::add_pooling)(table_);
+    if (GetParam() == "avx512")
+      cpu::avx512::add_convolution(table_);
+    else
+      (baseline ? cpu::baseline::add_convolution : cpu::avx2::add_convolution)(table_);
   }
   void check(int precision, double tolerance);
   // Some elements are equal, so that windows have ties.
@@ -45,7 +50,7 @@ class PooledConvolution : public IsaTest {
     return v;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Isa, PooledConvolution, ::testing::ValuesIn(isas()),
+INSTANTIATE_TEST_SUITE_P(Isa, PooledConvolution, ::testing::ValuesIn(wide_isas()),
                          [](const auto& info) { return info.param; });
 
 void PooledConvolution::check(int precision, double tolerance) {

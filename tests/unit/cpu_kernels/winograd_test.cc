@@ -1,10 +1,7 @@
 // 3x3 convolutions by Winograd's F(4x4, 3x3) against the definition in f64.
 #include "isa_test.h"
 
-TENON_DECLARE_FAMILY(add_convolution)
-namespace tenon::cpu::avx512 {
-void add_convolution(tenon::plugin::KernelTable&);
-}
+TENON_DECLARE_WIDE_FAMILY(add_convolution)
 
 namespace tenon::testing {
 namespace {
@@ -141,17 +138,8 @@ class Winograd : public ::testing::TestWithParam<std::string> {
   }
 };
 
-bool has_avx512() {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
-}
-
-std::vector<std::string> all_isas() {
-  std::vector<std::string> names = isas();
-  if (has_avx512()) names.push_back("avx512");
-  return names;
-}
-INSTANTIATE_TEST_SUITE_P(Isa, Winograd, ::testing::ValuesIn(all_isas()), [](const auto& info) { return info.param; });
+bool has_avx512() { return wide_isas().size() > isas().size(); }
+INSTANTIATE_TEST_SUITE_P(Isa, Winograd, ::testing::ValuesIn(wide_isas()), [](const auto& info) { return info.param; });
 
 // Edges: sizes that are no multiples of a tile, pads of 0 to 2 on either side, channels beside whole vectors, several
 // chunks of channels, one image and many.
