@@ -154,6 +154,7 @@ tenon_status device_open(void* self, const tenon_open* given, tenon_device** out
     auto device = std::make_unique<Device>();
     device->backend = &backend;
     device->units = std::max(open->n_units, 1u);
+    if (!backend.config->worker_queues) device->memory.touch_with(backend.host);
     *out = reinterpret_cast<tenon_device*>(device.release());
     return kOk;
   });

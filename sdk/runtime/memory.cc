@@ -14,14 +14,18 @@ constexpr uint64_t kHugePage = 2u << 20;
 
 uint64_t round_up(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
 
-// Pages are made here, never inside a step. Fresh mappings are zero already.
-void first_touch(uint8_t* p, uint64_t bytes) {
-  if (bytes < kHugePage) {
-    std::memset(p, 0, bytes);
-    return;
+// Fresh mappings are zero already; each thread of a gang has its part.
+struct Pages {
+  uint8_t* p;
+  uint64_t bytes;
+  static void touch(void* arg, uint32_t index, uint32_t count) {
+    const Pages& pages = *static_cast<const Pages*>(arg);
+    const uint64_t huge = pages.bytes / kHugePage + 1;
+    const uint64_t end = std::min(pages.bytes, huge * (index + 1) / count * kHugePage);
+    for (uint64_t at = huge * index / count * kHugePage; at < end; at += 4096)
+      static_cast<volatile uint8_t*>(pages.p)[at] = 0;
   }
-  for (uint64_t at = 0; at < bytes; at += 4096) static_cast<volatile uint8_t*>(p)[at] = 0;
-}
+};
 
 uint8_t* map_huge(uint64_t bytes) {
   const uint64_t room = round_up(bytes, kHugePage) + kHugePage;  // one more, to align by hand
@@ -41,6 +45,18 @@ uint8_t* map_huge(uint64_t bytes) {
 
 uint64_t Memory::installed() {
   return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// Pages are made here, never inside a step.
+void Memory::first_touch(uint8_t* p, uint64_t bytes) const {
+  constexpr uint64_t kForAll = 2 * kHugePage;
+  Pages pages{p, bytes};
+  if (bytes < kHugePage)
+    std::memset(p, 0, bytes);
+  else if (bytes >= kForAll && host_ && host_->gang)
+    host_->gang(host_->ctx, host_->threads, Pages::touch, &pages);
+  else
+    Pages::touch(&pages, 0, 1);
 }
 
 uint8_t* Memory::allocate(uint64_t bytes) {

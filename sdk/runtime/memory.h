@@ -7,10 +7,15 @@
 #include <mutex>
 #include <vector>
 
+#include "tenon/abi/plugin.h"
+
 namespace tenon::plugin {
 
 class Memory {
  public:
+  // Large blocks are touched by the host's gang from now on: clearing pages is most of what they take. Only where
+  // allocate is called inside an entry.
+  void touch_with(const tenon_host& host) { host_ = &host; }
   // Zeroed memory, or nullptr. Thread safe.
   uint8_t* allocate(uint64_t bytes);
   void release(uint8_t* p, uint64_t bytes);
@@ -19,6 +24,9 @@ class Memory {
   static uint64_t installed();  // bytes of memory in this machine
 
  private:
+  void first_touch(uint8_t* p, uint64_t bytes) const;
+
+  const tenon_host* host_ = nullptr;
   std::atomic<uint64_t> in_use_{0}, peak_{0};
 };
 
