@@ -44,18 +44,11 @@ describe() { # headers
       sub(/^ /, "", s); sub(/ $/, "", s)
       return s
     }
-    # Without the names of parameters, which nobody depends on.
-    function nameless(s,   out) {
-      while (match(s, / [a-z_0-9]+[,)]/)) {
-        out = out substr(s, 1, RSTART - 1) substr(s, RSTART + RLENGTH - 1, 1)
-        s = substr(s, RSTART + RLENGTH)
-      }
-      return out s
-    }
+    # With the names of parameters: two of one type that change places are seen by them alone.
     function entry(type, text,   name) {
       name = text; sub(/^[^(]*\(\* ?/, "", name); sub(/\).*/, "", name)
       sub("\\(\\* ?" name "\\)", "(*)", text)
-      print "field", type, name, nameless(text)
+      print "field", type, name, text
     }
     # "uint64_t a, b[2]"
     function fields(type, text,   name, base, n, parts, i, array) {
@@ -95,7 +88,7 @@ describe() { # headers
         print "typedef", d
       } else if (match(d, /tenon_[a-z_]+\(/)) {
         name = substr(d, RSTART, RLENGTH - 1); sub(/^__attribute__\(\(.*\)\)/, "", d)
-        print "function", name, nameless(trim(d))
+        print "function", name, trim(d)
       }
     }
     { gsub(/^#.*/, ""); text = text "\n" $0 }

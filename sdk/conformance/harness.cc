@@ -320,12 +320,18 @@ std::vector<const Test*> selected(const Tests& tests, const RunOptions& options)
   return out;
 }
 
+// What replicas do is not shown where there is one unit.
+bool stands_in_the_way(const Result& r) {
+  constexpr int kReplicas = 4;
+  if (r.outcome == Outcome::kUnavailable) return r.test->level == kReplicas;
+  return r.outcome == Outcome::kFail || (r.outcome == Outcome::kUnsupported && r.test->required);
+}
+
 int level_of(const std::vector<Result>& results) {
   int least_broken = 5;
   bool computes = false;
   for (const Result& r : results) {
-    const bool breaks = r.outcome == Outcome::kFail || (r.outcome == Outcome::kUnsupported && r.test->required);
-    if (breaks) least_broken = std::min(least_broken, r.test->level);
+    if (stands_in_the_way(r)) least_broken = std::min(least_broken, r.test->level);
     computes = computes || (r.test->suite == "op" && r.outcome == Outcome::kPass);
   }
   return computes ? least_broken - 1 : -1;

@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "conformance/report.h"
+#include "conformance/suites/support.h"
 
 namespace tenon::conformance {
 namespace {
@@ -119,10 +120,28 @@ void check_library(const std::string& path) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0) throw UsageError(path + ": " + std::strerror(errno));
   if (!S_ISREG(info.st_mode)) throw UsageError(path + ": not a regular file");
-  char magic[SELFMAG] = {};
   std::ifstream file(path, std::ios::binary);
-  if (!file.read(magic, sizeof magic) || std::memcmp(magic, ELFMAG, SELFMAG) != 0)
+  Elf64_Ehdr header{};
+  file.read(reinterpret_cast<char*>(&header), sizeof header);
+  if (file.gcount() < SELFMAG || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
     throw UsageError(path + ": not an ELF file");
+  const auto size = static_cast<uint64_t>(info.st_size);
+  const bool sections =
+      header.e_shoff <= size && uint64_t{header.e_shnum} * header.e_shentsize <= size - header.e_shoff;
+  if (file.gcount() < static_cast<std::streamsize>(sizeof header) || !sections)
+    throw UsageError(path + ": truncated: it ends before its section headers");
+}
+
+// A spec that the backend does not know is another.
+void check_spec(const Command& command) {
+  if (command.options.spec.empty()) return;
+  Tests probe;
+  add_test(probe, "device", "spec", "names units", [](Subject& s) { s.units(); });
+  RunOptions options = command.options;
+  options.filter.clear();
+  options.level = 4;
+  for (const Result& r : run_tests(command.path, probe, options, [](const Result&) {}))
+    if (r.outcome == Outcome::kUnavailable) throw UsageError("--spec '" + command.options.spec + "': " + r.text);
 }
 
 std::vector<const Test*> select(const Tests& tests, const Command& command) {
@@ -138,6 +157,7 @@ std::vector<const Test*> select(const Tests& tests, const Command& command) {
 
 int run(const Command& command, const Tests& tests) {
   check_library(command.path);
+  check_spec(command);
   for (const std::string& path : {command.json, command.junit})
     if (!path.empty()) check_writable(path);
   Progress progress(stdout);
@@ -151,7 +171,7 @@ int run(const Command& command, const Tests& tests) {
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   progress.end_group();
   print_summary(stdout, summary);
-  std::fflush(stdout);
+  if (std::fflush(stdout) != 0 || std::ferror(stdout)) throw std::runtime_error("standard output cannot be written");
   if (!command.json.empty()) write_file(command.json, to_json(summary));
   if (!command.junit.empty()) write_file(command.junit, to_junit(summary));
   return summary.good(command.least) ? 0 : 1;

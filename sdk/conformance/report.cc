@@ -201,9 +201,9 @@ std::vector<std::string> lacking(const Summary& summary) {
   std::map<std::string, uint64_t> counts;
   std::vector<std::string> order;
   for (const Result& r : summary.results) {
-    const bool unsupported = r.outcome == Outcome::kUnsupported && r.test->required;
-    if (r.test->level > next || (r.outcome != Outcome::kFail && !unsupported)) continue;
-    const std::string key = group_name(*r.test) + (unsupported ? " unsupported" : " failed");
+    if (r.test->level > next || !stands_in_the_way(r)) continue;
+    const bool failed = r.outcome == Outcome::kFail;
+    const std::string key = group_name(*r.test) + " " + (failed ? "failed" : outcome_name(r.outcome));
     if (++counts[key] == 1) order.push_back(key);
   }
   for (std::string& key : order) key += " (" + with_commas(counts[key]) + ")";

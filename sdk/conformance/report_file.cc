@@ -1,5 +1,6 @@
 // JSON and JUnit of a run, and how they reach the disk.
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -123,12 +124,6 @@ std::string junit_counts(const Counts& c) {
 
 std::string temporary_name(const std::string& path) { return path + ".tmp." + std::to_string(getpid()); }
 
-int open_temporary(const std::string& path) {
-  const int fd = open(temporary_name(path).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0) cannot_write(path);
-  return fd;
-}
-
 bool write_all(int fd, const std::string& text) {
   for (size_t at = 0; at < text.size();) {
     const ssize_t n = write(fd, text.data() + at, text.size() - at);
@@ -138,6 +133,28 @@ bool write_all(int fd, const std::string& text) {
       return false;
   }
   return true;
+}
+
+// A device or a pipe is written as it is: there is nothing to replace.
+bool is_stream(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
+void write_stream(const std::string& path, const std::string& text) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (fd < 0) cannot_write(path);
+  const bool written = write_all(fd, text);
+  const int error = errno;
+  close(fd);
+  errno = error;
+  if (!written) cannot_write(path);
+}
+
+int open_temporary(const std::string& path) {
+  const int fd = open(temporary_name(path).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0) cannot_write(path);
+  return fd;
 }
 
 }  // namespace
@@ -189,11 +206,13 @@ std::string to_junit(const Summary& s) {
 }
 
 void check_writable(const std::string& path) {
+  if (is_stream(path)) return write_stream(path, "");
   close(open_temporary(path));
   unlink(temporary_name(path).c_str());
 }
 
 void write_file(const std::string& path, const std::string& text) {
+  if (is_stream(path)) return write_stream(path, text);
   const int fd = open_temporary(path);
   const bool written = write_all(fd, text) && fsync(fd) == 0;
   if ((close(fd) == 0 && written) && rename(temporary_name(path).c_str(), path.c_str()) == 0) return;

@@ -13,7 +13,7 @@ install(TARGETS tenon_sdk_headers tenon_sdk_runtime tenon_sdk_reference tenon_sd
 install(DIRECTORY sdk/include/tenon DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT sdk FILES_MATCHING PATTERN "*.h")
 install(FILES sdk/conformance/reference/reference.h sdk/conformance/reference/error_bound.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tenon-sdk/conformance/reference COMPONENT sdk)
-install_package(TenonSDK sdk/cmake sdk sdk/cmake/TenonAddBackend.cmake)
+install_package(TenonSDK sdk/cmake sdk sdk/cmake/TenonAddBackend.cmake sdk/cmake/backend.map)
 
 # pkg-config: tenon-sdk, wherever the prefix is moved to.
 file(RELATIVE_PATH up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)

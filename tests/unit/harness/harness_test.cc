@@ -178,7 +178,8 @@ TEST(Levels, AreReachedWhereNothingBelowIsMissing) {
   EXPECT_EQ((Outcomes{{}, {{0, kPass}, {1, kPass}, {2, kPass}, {3, kFail}, {4, kPass}}}.level()), 2);
   EXPECT_EQ((Outcomes{{}, {{0, kPass}, {1, kPass}, {2, kUnsupported}, {3, kPass}}}.level()), 1);
   EXPECT_EQ((Outcomes{{}, {{0, kFail}, {1, kPass}}}.level()), -1);
-  EXPECT_EQ((Outcomes{{}, {{1, kPass}, {4, kUnavailable}}}.level()), 4);
+  EXPECT_EQ((Outcomes{{}, {{1, kPass}, {3, kUnavailable}, {4, kPass}}}.level()), 4);
+  EXPECT_EQ((Outcomes{{}, {{1, kPass}, {4, kUnavailable}}}.level()), 3);  // one unit shows no replicas
 }
 
 TEST(Levels, CountWhatIsRequired) {
