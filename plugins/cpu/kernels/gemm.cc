@@ -13,6 +13,7 @@ constexpr int64_t kPackedRows = 96;      // a multiple of every tile height
 constexpr int64_t kTileRows = 6;
 constexpr int64_t kLeastColumns = kPanelColumns < 32 ? 32 : kPanelColumns;  // of a block, or more
 constexpr int64_t kDepthChunks = 8;                                         // of K
+constexpr int64_t kWholeRows = 1024;  // columns up to which whole rows are consumed: one stretch of memory
 constexpr int64_t kNoRuns[1] = {0};
 
 // y[j] += sum of x[k] m[k][j], four rows at a time in order.
@@ -62,7 +63,8 @@ Gemm::Gemm(const GemmShape& shape, bool consumed) : s_(shape), consumed_(consume
   direct_ = !s_.tb && (s_.k * s_.n <= 8192 || (s_.m <= 12 && s_.n <= 128));
   kc_ = direct_ || s_.k <= kDepth + kDepth / 2 ? s_.k : round_up(ceil_div(s_.k, ceil_div(s_.k, kDepth)), 8);
   packs_a_ = s_.ta && !(s_.k * s_.m <= 8192);
-  nc_ = std::min(kPackedColumns, round_up(s_.n, 16));
+  nc_ = std::min(consumed_ && s_.n <= kWholeRows ? kWholeRows : kPackedColumns, round_up(s_.n, 16));
+  own_ld_ = std::min(nc_, s_.n);
   mc_ = std::min(kPackedRows, round_up(s_.m, kTileRows));
   const int64_t enough = work < 3e7 ? 4 : 8;  // enough pieces of work for a few threads
   // C small and K long: every element of A and B is packed once, by the chunk that it lies in.
@@ -70,7 +72,7 @@ Gemm::Gemm(const GemmShape& shape, bool consumed) : s_(shape), consumed_(consume
       s_.batch * s_.m * s_.n <= 64 * 1024)
     chunks_ = kDepthChunks;
   const auto units = [&] { return s_.batch * ceil_div(s_.m, mc_) * ceil_div(s_.n, nc_); };
-  while (!small && chunks_ == 1 && units() < enough && (nc_ > kLeastColumns || mc_ > 24)) {
+  while (!small && !consumed_ && chunks_ == 1 && units() < enough && (nc_ > kLeastColumns || mc_ > 24)) {
     if (nc_ > kLeastColumns && nc_ >= mc_)
       nc_ = round_up(nc_ / 2, 16);
     else if (mc_ > 24)
@@ -84,7 +86,7 @@ Gemm::Gemm(const GemmShape& shape, bool consumed) : s_(shape), consumed_(consume
   if (!small && chunks_ == 1 && units() < enough && s_.k >= 1024) chunks_ = std::min(kDepthChunks, s_.k / kDepth);
   for (int64_t r = 0; r < mc_; ++r) {
     a_rows_.push_back(packs_a_ ? r / kTileRows * tile_room() + r % kTileRows : s_.ta ? r : r * s_.k);
-    c_rows_.push_back(r * (consumed_ ? nc_ : s_.n));
+    c_rows_.push_back(r * (consumed_ ? own_ld_ : s_.n));
   }
 }
 
@@ -95,7 +97,7 @@ uint64_t Gemm::scratch_bytes() const {
 uint64_t Gemm::thread_scratch_bytes() const {
   if (vector_) return 0;
   const int64_t b = direct_ ? 0 : kc_ * round_up(nc_, 8), a = packs_a_ ? ceil_div(mc_, kTileRows) * tile_room() : 0;
-  const int64_t c = consumed_ ? mc_ * nc_ : 0;
+  const int64_t c = consumed_ ? mc_ * nc_ + 16 : 0;
   return static_cast<uint64_t>(round_up(a, 16) + round_up(b, 16) + c) * sizeof(float);
 }
 
@@ -187,7 +189,7 @@ void Gemm::product(const GemmData& d, const Block& block, float* room) const {
         panel.alpha = s_.alpha;
         run_panel(panel, rows);
       }
-      if (consumed_) (*d.consume)(own_c, nc_, r, rows, block.column, block.columns);
+      if (consumed_) (*d.consume)(own_c, own_ld_, r, rows, block.column, block.columns);
     }
   }
 }

@@ -60,6 +60,7 @@ class Gemm {
   uint32_t threads_ = 1;
   bool consumed_ = false, vector_ = false, direct_ = false, packs_a_ = false;
   int64_t mc_ = 0, nc_ = 0, kc_ = 0;  // rows, columns and depth of a block
+  int64_t own_ld_ = 0;                // of a block of C that is consumed
   int64_t row_blocks_ = 1, column_blocks_ = 1;
   int64_t chunks_ = 1;                    // of K, added in order
   std::vector<int64_t> a_rows_, c_rows_;  // offsets of the rows of one block

@@ -39,6 +39,7 @@ struct Runner {
     const StepArgs<float> a = step_args(call, t, h);
     const GemmConsumer consume = [&](const float* c, int64_t ld, int64_t row, int64_t rows, int64_t column,
                                      int64_t columns) {
+      if (columns == u.columns && ld == columns) return apply(t, rule->f32, row * columns, rows * columns, c, a);
       for (int64_t i = 0; i < rows; ++i) apply(t, rule->f32, (row + i) * u.columns + column, columns, c + i * ld, a);
     };
     product.run(call, {call.in(kProductA), call.in(TENON_UPDATE_G), nullptr, nullptr, nullptr, &consume});
