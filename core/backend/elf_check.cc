@@ -321,8 +321,8 @@ bool copy_at(const std::vector<uint8_t>& bytes, uint64_t at, T* out) {
   return true;
 }
 
-// Raises *highest to the numbers in a section of needed or of defined versions, which has so many entries; false where
-// these lead out of it.
+// Raises *highest to the numbers in a section of needed or of defined versions, which has so many entries at most; false
+// where these lead out of it. Each says where the next is, ahead of it; the last says 0.
 bool scan_needed(const std::vector<uint8_t>& bytes, uint32_t entries, uint16_t* highest) {
   uint64_t at = 0;
   Elf64_Verneed need;
@@ -333,7 +333,9 @@ bool scan_needed(const std::vector<uint8_t>& bytes, uint32_t entries, uint16_t* 
     for (uint32_t k = 0; k < need.vn_cnt; ++k, part += version.vna_next) {
       if (!copy_at(bytes, part, &version)) return false;
       *highest = std::max<uint16_t>(*highest, version.vna_other & kVersionNumber);
+      if (version.vna_next == 0) break;
     }
+    if (need.vn_next == 0) break;
   }
   return true;
 }
@@ -344,6 +346,7 @@ bool scan_defined(const std::vector<uint8_t>& bytes, uint32_t entries, uint16_t*
   for (uint32_t i = 0; i < entries; ++i, at += version.vd_next) {
     if (!copy_at(bytes, at, &version)) return false;
     *highest = std::max<uint16_t>(*highest, version.vd_ndx & kVersionNumber);
+    if (version.vd_next == 0) break;
   }
   return true;
 }
