@@ -20,7 +20,8 @@ enum class CompareKind : int { kEq, kNe, kLt, kLe, kGt, kGe };
 enum class ReduceKind : int { kSum, kProd, kMax, kMin };
 enum class ScatterKind : int { kAdd, kSet };
 // The least precision of f32 dots and convolutions: one bf16 pass, three, six. CPUs and GPUs compute in
-// f32 whatever it is.
+// f32 whatever it is; below kHighest cpu.so may take Winograd's convolutions, whose error is some ten times that of
+// plain sums (below 16 * 2^-23 of the sum of the products' sizes).
 enum class Precision : int { kDefault, kHigh, kHighest };
 enum class Activation : int {
   kNone,

@@ -110,7 +110,7 @@ void FilterGrad::run(const Call& call, const float* x, const float* dy, float* d
     chunk(units_ * i / chunks_, units_ * (i + 1) / chunks_, {0, cells}, data);
   }
   call.barrier();
-  add_up(call, dw);
+  add_chunks(call, static_cast<const float*>(call.scratch), chunks_, size_, dw);
 }
 
 void FilterGrad::chunk(int64_t first_unit, int64_t last_unit, Slice cells, const Data& data) const {
@@ -192,17 +192,6 @@ void FilterGrad::depthwise(const Stretch& s, float* dw) const {
   f.c = dw;
   f.columns = s_.c;
   run_depth_filter(f);
-}
-
-void FilterGrad::add_up(const Call& call, float* dw) const {
-  const float* const partial = static_cast<const float*>(call.scratch);
-  const Slice part = call.share(size_, 16);
-  for (int64_t i = part.begin; i < part.end; i += 8) {
-    const int64_t n = std::min<int64_t>(8, part.end - i);
-    f32x8 sum = load8_part(partial + i, n);
-    for (int64_t k = 1; k < chunks_; ++k) sum += load8_part(partial + k * size_ + i, n);
-    store8_part(dw + i, sum, n);
-  }
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

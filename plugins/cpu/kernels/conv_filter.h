@@ -47,7 +47,6 @@ class FilterGrad {
   const float* unpool(const Data& data, int64_t image, int64_t images, int64_t row, int64_t rows) const;
   void dense(const Stretch& s, Slice cells, float* packed, float* dw) const;
   void depthwise(const Stretch& s, float* dw) const;
-  void add_up(const Call& call, float* dw) const;
 
   ConvShape s_;
   uint32_t threads_ = 1;

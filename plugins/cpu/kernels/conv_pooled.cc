@@ -77,10 +77,9 @@ Kernel make_grad_filter(const NodeView& node, const Env&) {
 }  // namespace
 
 void add_pooled_convolution(KernelTable& table) {
-  const auto always = [](const NodeView&) { return plugin::take(); };
-  table.add("cpu.conv_pool", always, make_forward);
-  table.add("cpu.pooled_grad_input", always, make_grad_input);
-  table.add("cpu.pooled_grad_filter", always, make_grad_filter);
+  table.add_own("cpu.conv_pool", make_forward);
+  table.add_own("cpu.pooled_grad_input", make_grad_input);
+  table.add_own("cpu.pooled_grad_filter", make_grad_filter);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

@@ -42,13 +42,7 @@ void WinogradFilterGrad::run(const Call& call, const float* x, const float* dy, 
   }
   if (chunks_ == 1) return;
   call.barrier();
-  const Slice part = call.share(size_, 16);
-  for (int64_t i = part.begin; i < part.end; i += 8) {
-    const int64_t n = std::min<int64_t>(8, part.end - i);
-    f32x8 sum = load8_part(partial + i, n);
-    for (int64_t k = 1; k < chunks_; ++k) sum += load8_part(partial + k * size_ + i, n);
-    store8_part(dw + i, sum, n);
-  }
+  add_chunks(call, partial, chunks_, size_, dw);
 }
 
 void WinogradFilterGrad::cell(Slice tiles, Slice c, Slice o, const float* x, const float* dy, float* room,

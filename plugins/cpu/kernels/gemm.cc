@@ -44,11 +44,6 @@ float dot(const float* a, const float* b, int64_t n) {
 
 }  // namespace
 
-// All of K in one pass, so that a block is complete when it is left.
-bool Gemm::can_be_consumed(const GemmShape& s) {
-  return s.batch == 1 && s.m > 1 && s.n > 1 && s.k <= kDepth + kDepth / 2 && s.m * s.n >= 64 * 1024;
-}
-
 Gemm::Gemm(const GemmShape& shape, bool consumed) : s_(shape), consumed_(consumed) {
   const double work = 2.0 * static_cast<double>(s_.batch) * static_cast<double>(s_.m) * static_cast<double>(s_.n) *
                       static_cast<double>(s_.k);
@@ -61,7 +56,8 @@ Gemm::Gemm(const GemmShape& shape, bool consumed) : s_(shape), consumed_(consume
     return;
   }
   direct_ = !s_.tb && (s_.k * s_.n <= 8192 || (s_.m <= 12 && s_.n <= 128));
-  kc_ = direct_ || s_.k <= kDepth + kDepth / 2 ? s_.k : round_up(ceil_div(s_.k, ceil_div(s_.k, kDepth)), 8);
+  kc_ =
+      direct_ || consumed_ || s_.k <= kDepth + kDepth / 2 ? s_.k : round_up(ceil_div(s_.k, ceil_div(s_.k, kDepth)), 8);
   packs_a_ = s_.ta && !(s_.k * s_.m <= 8192);
   nc_ = std::min(consumed_ && s_.n <= kWholeRows ? kWholeRows : kPackedColumns, round_up(s_.n, 16));
   own_ld_ = std::min(nc_, s_.n);
@@ -189,7 +185,7 @@ void Gemm::product(const GemmData& d, const Block& block, float* room) const {
         panel.alpha = s_.alpha;
         run_panel(panel, rows);
       }
-      if (consumed_) (*d.consume)(own_c, own_ld_, r, rows, block.column, block.columns);
+      if (consumed_) d.consume->take(d.consume->context, own_c, own_ld_, r, rows, block.column, block.columns);
     }
   }
 }

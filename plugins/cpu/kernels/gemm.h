@@ -1,8 +1,6 @@
 // Dense f32 matrix products: C[p, M, N] = act(A[p, M, K] B[p, K, N] + bias[N] + residual[p, M, N]).
 #pragma once
 
-#include <functional>
-
 #include "kernels/gemm_tile.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -16,8 +14,11 @@ struct GemmShape {
 
 // Takes rows [row, row + rows) and columns [column, column + columns) of C, whose rows are `ld` floats apart, while they are
 // in cache. Called by all threads, on different elements.
-using GemmConsumer =
-    std::function<void(const float* c, int64_t ld, int64_t row, int64_t rows, int64_t column, int64_t columns)>;
+struct GemmConsumer {
+  const void* context;
+  void (*take)(const void* context, const float* c, int64_t ld, int64_t row, int64_t rows, int64_t column,
+               int64_t columns);
+};
 
 struct GemmData {
   const float* a;
@@ -31,9 +32,8 @@ struct GemmData {
 // Blocking chosen once for a shape; immutable, so that threads share it.
 class Gemm {
  public:
-  // consumed: C goes to a consumer, block by block. REQUIRES can_be_consumed(shape).
+  // consumed: C goes to a consumer, block by block. REQUIRES batch 1, m and n above 1.
   explicit Gemm(const GemmShape& shape, bool consumed = false);
-  static bool can_be_consumed(const GemmShape& shape);
 
   uint32_t threads() const { return threads_; }
   uint64_t scratch_bytes() const;         // shared

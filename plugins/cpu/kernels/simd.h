@@ -184,6 +184,17 @@ using Lanes = Lanes16;
 using Lanes = Lanes8;
 #endif
 
+// This thread's share of out = the sum of `chunks` arrays of `size` floats that lie one after the other, in their order.
+inline void add_chunks(const Call& call, const float* partial, int64_t chunks, int64_t size, float* out) {
+  const Slice part = call.share(size, 16);
+  for (int64_t i = part.begin; i < part.end; i += 8) {
+    const int64_t n = part.end - i < 8 ? part.end - i : 8;
+    f32x8 sum = load8_part(partial + i, n);
+    for (int64_t k = 1; k < chunks; ++k) sum += load8_part(partial + k * size + i, n);
+    store8_part(out + i, sum, n);
+  }
+}
+
 // In a fixed order: halves, quarters, pairs.
 TENON_INLINE float sum8(f32x8 v) {
   const f32x4 q = f32x4{v[0], v[1], v[2], v[3]} + f32x4{v[4], v[5], v[6], v[7]};

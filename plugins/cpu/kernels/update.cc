@@ -30,6 +30,21 @@ struct Runner {
       run<float>(call);
   }
 
+  // Where blocks of a gradient go.
+  struct Blocks {
+    const Runner* runner;
+    const Tensors<float>* tensors;
+    const StepArgs<float>* args;
+  };
+  static void take_block(const void* context, const float* g, int64_t ld, int64_t row, int64_t rows, int64_t column,
+                         int64_t columns) {
+    const auto& [runner, t, a] = *static_cast<const Blocks*>(context);
+    const int64_t width = runner->u.columns;
+    if (columns == width && ld == width) return runner->apply(*t, runner->rule->f32, row * width, rows * width, g, *a);
+    for (int64_t i = 0; i < rows; ++i)
+      runner->apply(*t, runner->rule->f32, (row + i) * width + column, columns, g + i * ld, *a);
+  }
+
   // f32, pointwise rules but nadam, g dense.
   void run_product(const Call& call, const Gemm& product) const {
     if (u.gate && !*call.in<uint8_t>(TENON_UPDATE_GATE)) return keep(call);
@@ -37,11 +52,8 @@ struct Runner {
     call.barrier();  // what was copied is whole
     double h[8] = {};
     const StepArgs<float> a = step_args(call, t, h);
-    const GemmConsumer consume = [&](const float* c, int64_t ld, int64_t row, int64_t rows, int64_t column,
-                                     int64_t columns) {
-      if (columns == u.columns && ld == columns) return apply(t, rule->f32, row * columns, rows * columns, c, a);
-      for (int64_t i = 0; i < rows; ++i) apply(t, rule->f32, (row + i) * u.columns + column, columns, c + i * ld, a);
-    };
+    const Blocks blocks{this, &t, &a};
+    const GemmConsumer consume{&blocks, take_block};
     product.run(call, {call.in(kProductA), call.in(TENON_UPDATE_G), nullptr, nullptr, nullptr, &consume});
   }
 
@@ -467,9 +479,8 @@ void add_update(KernelTable& table) {
   for (const Signature& sig : kSignatures) {
     const bool takes_blocks = sig.kind == Kind::kPointwise || sig.kind == Kind::kSgd;
     if (takes_blocks)
-      table.add(
-          std::string("cpu.product.") + sig.op, [](const NodeView&) { return plugin::take(); },
-          [&sig](const NodeView& node, const Env&) { return make_product_update(node, sig); });
+      table.add_own(std::string("cpu.product.") + sig.op,
+                    [&sig](const NodeView& node, const Env&) { return make_product_update(node, sig); });
     table.add(
         sig.op, [&sig](const NodeView& node) { return accept_update(node, sig); },
         [&sig](const NodeView& node, const Env&) { return make_update(node, sig); });
