@@ -51,7 +51,7 @@ void print_failures(FILE* out, const Summary& summary) {
     std::fprintf(out, "\n  %s: %s of %s failed\n    %s: %s\n    %s\n", name.c_str(), with_commas(group.failed).c_str(),
                  plural(group.tests, "test").c_str(), group.smallest->test->id().c_str(),
                  clean(group.smallest->text).c_str(),
-                 reproduction(summary.library, summary.options, *group.smallest->test).c_str());
+                 reproduction(summary.path, summary.options, *group.smallest->test).c_str());
   }
 }
 

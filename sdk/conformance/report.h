@@ -18,7 +18,7 @@ struct Counts {
 
 // A whole run, when it is over.
 struct Summary {
-  std::string library, description;  // path; name, version and units in lines
+  std::string path, description;  // of the library; its name, version and units in lines
   RunOptions options;
   std::vector<Result> results;
   double seconds = 0;

@@ -89,7 +89,7 @@ std::string json_missing(const Summary& s) {
 }
 
 // The command that runs a failing test alone.
-std::string command_of(const Summary& s, const Result& r) { return reproduction(s.library, s.options, *r.test); }
+std::string command_of(const Summary& s, const Result& r) { return reproduction(s.path, s.options, *r.test); }
 
 std::string json_result(const Summary& s, const Result& r) {
   const Test& t = *r.test;
@@ -175,7 +175,7 @@ std::string clean(const std::string& text) {
 }
 
 std::string to_json(const Summary& s) {
-  std::string out = "{\n  \"library\": " + json_text(s.library) + ",\n  \"description\": " + json_text(s.description) +
+  std::string out = "{\n  \"library\": " + json_text(s.path) + ",\n  \"description\": " + json_text(s.description) +
                     ",\n  \"seed\": " + std::to_string(s.options.seed) + ",\n  \"spec\": " + json_text(s.options.spec) +
                     ",\n  \"filter\": " + json_text(s.options.filter) +
                     ",\n  \"validate\": " + (s.options.validate ? "true" : "false") +
@@ -197,7 +197,7 @@ std::string to_junit(const Summary& s) {
     counts.add(r.outcome);
     cases += junit_case(s, r);
   }
-  std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"" + xml_text(s.library) + "\"" +
+  std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"" + xml_text(s.path) + "\"" +
                     junit_counts(s.counts()) + " time=\"" + number(s.seconds) + "\">\n";
   for (const std::string& name : order)
     out += "  <testsuite name=\"" + xml_text(name) + "\"" + junit_counts(suites[name].first) + ">\n" +

@@ -170,13 +170,16 @@ const char* unknown_request(const tenon_graph& graph, const tenon_options& optio
   return nullptr;
 }
 
-// What the collectives are made of is asked for where they are unrolled.
+// What the host may ask for. What the collectives are made of is asked for where they are unrolled.
 Verdict answer(const NodeView& node, const Device& device) {
-  if (device.units == 1) return answer_of(node, device.backend->table);
+  const KernelTable& table = device.backend->table;
+  const Entry* entry = table.find(node.op(), node.version());
+  if (entry && entry->own) return {TENON_DECOMPOSE, "no kernel for this op"};
+  if (device.units == 1) return answer_of(node, table);
   if (!unrolls(node)) return {TENON_DECOMPOSE, "drawn, or averaged, over the units"};
   const std::string_view op = node.op();
   if (op == "all_reduce" || op == "reduce_scatter" || op == "all_gather" || op == "replica_id") return take();
-  return answer_of(node, device.backend->table);
+  return answer_of(node, table);
 }
 
 tenon_status supports(tenon_device* device, const tenon_graph* graph, const tenon_options* options,
@@ -231,6 +234,11 @@ Env make_env(const Device& device, const tenon_options& options) {
 // What is planned for a graph: with several units, and where the backend has nodes of its own, not the graph itself.
 struct Prepared {
   Prepared(const tenon_graph& graph, const Device& device, const Env& for_kernels) : env(for_kernels), view(graph) {
+    for (uint32_t i = 0; i < view.n_nodes(); ++i) {
+      const NodeView node = view.node(i);
+      const Entry* entry = device.backend->table.find(node.op(), node.version());
+      if (entry && entry->own) throw NoKernel(std::string(node.op()) + ": no kernel for this op");
+    }
     if (device.units > 1) {
       unrolled = unroll_replicas(view, device.units);
       origins = unrolled.origins;

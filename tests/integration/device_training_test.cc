@@ -21,7 +21,8 @@ void build_cnn(Graph& graph) {
   const Tensor label(&graph, graph.add_input({DType::kI32, {kBatch}}, Role::kFeed, "label"));
   Tensor x = max_pool2d(conv2d(image, {.filters = 16, .kernel = 3, .padding = same, .activation = relu}), 2);
   x = batch_normalization(conv2d(x, {.filters = 24, .kernel = 3}), Mode::kTrain, {.activation = relu});
-  x = dropout(dense(flatten(x), {.units = 64, .activation = relu}), 0.25, Mode::kTrain);
+  // As many units as make cpu.so consume the gradient in the update.
+  x = dropout(dense(flatten(x), {.units = 1024, .activation = relu}), 0.25, Mode::kTrain);
   const Tensor loss = softmax_cross_entropy(dense(x, {.units = 10}), label);
   minimize(Adam(1e-2), loss);
   graph.results.push_back({loss.id(), ResultMode::kEach, -1, false, "loss"});

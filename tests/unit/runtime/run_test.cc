@@ -284,6 +284,34 @@ TEST(Compile, RefusesUnknownOptions) {
   toy.table.program_destroy(program);
 }
 
+TEST(Compile, PlansWhatTheBackendPutsInThePlaceOfNodes) {
+  Toy toy;
+  GraphBuilder b;
+  const uint32_t x = feed(b);
+  b.result(apply(b, "toy.second", {apply(b, "toy.first", {x})}));
+  b.result(apply(b, "toy.second", {x}));
+  tenon_buffer *in = toy.buffer(counting(0)), *fused = toy.buffer(filled(0)), *alone = toy.buffer(filled(0));
+  run(toy, toy.compile(b), {{in}, {fused, alone}});
+  EXPECT_EQ(toy.read(fused, kN), counting(1000));
+  EXPECT_EQ(toy.read(alone, kN), counting(2));
+}
+
+TEST(Compile, LetsNoHostAskForABackendsOwnNodes) {
+  Toy toy;
+  GraphBuilder b;
+  b.result(apply(b, "toy.fused", {feed(b)}));
+  tenon_options options{};
+  options.struct_size = sizeof options;
+  const FlatGraph graph = b.build();
+  const uint32_t node = 0;
+  tenon_verdict verdict{};
+  EXPECT_EQ(toy.table.supports(toy.device, graph.graph(), &options, &node, 1, &verdict, sizeof verdict).code, TENON_OK);
+  EXPECT_EQ(verdict.answer, TENON_DECOMPOSE);
+  tenon_program* program = nullptr;
+  EXPECT_EQ(toy.compile(b, options, &program).code, TENON_UNSUPPORTED);
+  EXPECT_EQ(program, nullptr);
+}
+
 TEST(Compile, TellsWhatItNeedsWhenThatIsOverTheLimit) {
   Toy toy;
   GraphBuilder b;

@@ -113,6 +113,27 @@ Kernel make_least(const NodeView& node, const Env&) {
   return k;
 }
 
+void add_number(const Call& c, int64_t n, int64_t number) {
+  for (int64_t i = 0; i < n; ++i) c.out<int64_t>(0)[i] = c.in<int64_t>(0)[i] + number;
+}
+
+// toy.second of toy.first becomes toy.fused.
+Rewritten fuse(const GraphView& graph, const Env&) {
+  Rewrite rewrite(graph);
+  bool any = false;
+  for (uint32_t i = 0; i < graph.n_nodes(); ++i) {
+    const NodeView node = graph.node(i);
+    const NodeView before = i > 0 ? graph.node(i - 1) : node;
+    const bool fuses = node.op() == "toy.second" && before.op() == "toy.first";
+    if (fuses)
+      rewrite.add("toy.fused", {rewrite.value(before.operand_id(0))}, {rewrite.value(node.result_id(0))}, node);
+    else if (node.op() != "toy.first")
+      rewrite.copy(node);
+    any = any || fuses;
+  }
+  return any ? rewrite.finish() : Rewritten{};
+}
+
 void fill(KernelTable& table) {
   const Accept any = [](const NodeView&) { return take(); };
   elementwise(table, "add", [](uint64_t a, uint64_t b) { return a + b; });
@@ -123,6 +144,15 @@ void fill(KernelTable& table) {
   unary(table, "toy.total", total, shape(1, false));
   unary(table, "toy.rotate", rotate, shape(kAllThreads, true, 8));
   unary(table, "toy.squares", squares, shape(kAllThreads, false, 0, 8));
+  unary(
+      table, "toy.first", [](const Call& c, int64_t n) { add_number(c, n, 1); }, shape(1, true));
+  unary(
+      table, "toy.second", [](const Call& c, int64_t n) { add_number(c, n, 2); }, shape(1, true));
+  table.add_own("toy.fused", [](const NodeView& node, const Env&) {
+    Kernel k;
+    k.run = [n = node.in(0).elements()](const Call& c) { add_number(c, n, 1000); };
+    return k;
+  });
   table.add("toy.both", any, make_both);
   table.add("toy.plus", any, make_plus);
   table.add("toy.least", any, make_least);
@@ -141,7 +171,7 @@ struct Toy::Pool {
 };
 
 Toy::Toy(int threads, bool worker_queues) : pool_(new Pool(threads)) {
-  static const HostBackend here{"toy", "1.0", "Toy", TENON_CPU, fill},
+  static const HostBackend here{"toy", "1.0", "Toy", TENON_CPU, fill, false, 1, fuse},
       workers{"toy", "1.0", "Toy", TENON_CPU, fill, true};
   const HostBackend& config = worker_queues ? workers : here;
   pool_->host.struct_size = sizeof(tenon_host);

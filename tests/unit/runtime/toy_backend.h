@@ -22,6 +22,8 @@ using Numbers = std::vector<int64_t>;
 //   toy.both (a, b)       a + b and a - b, each in place of a or b
 //   toy.rotate (a)        through scratch, in place              toy.squares (a)  through each thread's own scratch
 //   toy.least (a; k)      bool: a[0] >= k
+//   toy.first toy.second (a)   a + 1, a + 2; one behind the other they are rewritten as toy.fused, a + 1000, which no
+//                              host may ask for (not with worker queues)
 class Toy {
  public:
   explicit Toy(int threads = 1, bool worker_queues = false);

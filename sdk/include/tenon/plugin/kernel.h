@@ -137,12 +137,18 @@ using Factory = std::function<Kernel(const NodeView&, const Env&)>;
 struct Entry {
   Accept accept;  // pure; must agree with what `make` can do
   Factory make;
+  bool own = false;  // no graph of the host has it
 };
 
 class KernelTable {
  public:
+  // A node of the backend's own, that its rewrite of a graph puts in (HostBackend::rewrite): a host that asks for it is
+  // told that there is no such kernel.
+  void add_own(std::string_view op, Factory make) {
+    entries_[key(op, 1)] = Entry{[](const NodeView&) { return take(); }, std::move(make), true};
+  }
   void add(std::string_view op, Accept accept, Factory make, uint32_t version = 1) {
-    entries_[key(op, version)] = Entry{std::move(accept), std::move(make)};
+    entries_[key(op, version)] = Entry{std::move(accept), std::move(make), false};
   }
   // The entry for an op, or nullptr.
   const Entry* find(std::string_view op, uint32_t version) const {
