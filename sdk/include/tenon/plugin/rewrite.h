@@ -49,6 +49,10 @@ class Rewrite {
   }
   // A value that the given graph does not have.
   uint32_t fresh(int32_t dtype, const std::vector<int64_t>& dims) { return to_.value(dtype, dims); }
+  // A constant that it does not have, as GraphBuilder takes one.
+  uint32_t constant(int32_t dtype, const std::vector<int64_t>& dims, const void* data, uint64_t bytes) {
+    return to_.constant(dtype, dims, data, bytes);
+  }
 
   void copy(const NodeView& node) {
     std::vector<uint32_t> operands, results;

@@ -1,0 +1,257 @@
+// From a graph of one core to a program: refused by the rules, forecast, and handed on to the backend below, rounded and
+// written out for all cores.
+#include <algorithm>
+#include <cstring>
+
+#include "advice.h"
+#include "handles.h"
+#include "report.h"
+#include "rounding.h"
+#include "rules.h"
+#include "tensorflow_names.h"
+#include "tenon/plugin/replicas.h"
+
+namespace tpu {
+namespace {
+
+using namespace tenon::plugin;
+
+constexpr uint64_t kOptions = TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE;
+
+// tenon_options.settings.
+struct Settings {
+  bool forecast_only = false, soft_placement = false;
+};
+
+Settings parse_settings(const char* text) {
+  Settings out;
+  std::string rest = text ? text : "";
+  while (!rest.empty()) {
+    const size_t comma = rest.find(',');
+    const std::string part = rest.substr(0, comma);
+    rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
+    if (part == "forecast=1")
+      out.forecast_only = true;
+    else if (part == "soft_placement=1")
+      out.soft_placement = true;
+    else if (part != "forecast=0" && part != "soft_placement=0" && !part.empty())
+      throw Error(TENON_UNSUPPORTED, "settings: '" + part + "', expected forecast=0|1 or soft_placement=0|1");
+  }
+  return out;
+}
+
+tenon_options checked(const tenon_options* given, const tenon_graph& graph, const char* entry) {
+  const tenon_options options = known(given);
+  check_flags(graph.flags, 0, entry);
+  check_flags(options.flags, kOptions, entry);
+  if (options.precision < TENON_PRECISION_DEFAULT || options.precision > TENON_PRECISION_HIGHEST)
+    throw Error(TENON_UNSUPPORTED, std::string(entry) + ": unknown precision");
+  return options;
+}
+
+// What the backend below is asked with. It may not round on its own what is rounded already.
+tenon_options inner_options(const tenon_options& options, const Device& device) {
+  tenon_options out = options;
+  out.flags &= ~static_cast<uint64_t>(TENON_OPTION_TRACE);
+  out.settings = nullptr;
+  out.memory_limit = 0;
+  if (device.spec.rounds || options.precision < TENON_PRECISION_HIGH)
+    out.precision = std::max<int32_t>(options.precision, TENON_PRECISION_HIGH);
+  return out;
+}
+
+struct Answer {
+  int32_t answer;
+  std::string reason;
+};
+
+// What the emulator itself says of a node; TAKE: the backend below is to be asked.
+Answer own_answer(const NodeView& node, const Device& device, const tenon_options& options, const Settings& settings) {
+  if (const Refusal refusal = refusal_of(node); refusal && !(settings.soft_placement && refusal.can_leave))
+    return {TENON_REFUSE, refusal.text};
+  const bool hides = device.spec.rounds && hides_dots(node, options.precision);
+  return {hides || (device.units > 1 && !unrolls(node)) ? TENON_DECOMPOSE : TENON_TAKE, ""};
+}
+
+// Texts of a call's refusals, which live until this thread's next call.
+std::vector<std::string>& reasons() {
+  static thread_local std::vector<std::string> texts;
+  texts.clear();
+  return texts;
+}
+
+uint64_t cost_ns(const NodeView& node, const Device& device) {
+  uint64_t bytes = 0;
+  for (int i = 0; i < node.operands(); ++i)
+    if (node.has(i)) bytes += row_major_layout(node.in(i)).bytes;
+  for (int i = 0; i < node.results(); ++i)
+    if (node.has_result(i)) bytes += row_major_layout(node.out(i)).bytes;
+  return static_cast<uint64_t>(1e9 * (device.machine.launch_s + static_cast<double>(bytes) / device.machine.hbm_bytes_per_s));
+}
+
+// ---- what compile fills in ----
+
+// The host's time for ops that soft placement gives it: their values go out and come back through infeed and outfeed.
+void place_softly(Program& program, const GraphView& graph, const Machine& machine) {
+  for (uint32_t i = 0; i < graph.n_nodes(); ++i) {
+    const NodeView node = graph.node(i);
+    if (!refusal_of(node)) continue;
+    uint64_t out = 0, back = 0;
+    for (int k = 0; k < node.operands(); ++k)
+      if (node.has(k)) out += static_cast<uint64_t>(node.in(k).bytes());
+    for (int k = 0; k < node.results(); ++k)
+      if (node.has_result(k)) back += static_cast<uint64_t>(node.out(k).bytes());
+    const double seconds =
+        static_cast<double>(out) / machine.outfeed_bytes_per_s + static_cast<double>(back) / machine.infeed_bytes_per_s;
+    char cost[96];
+    std::snprintf(cost, sizeof cost, ": %s out and %s back a core and step, at least %.3f ms", size_text(out).c_str(),
+                  size_text(back).c_str(), seconds * 1e3);
+    program.soft_ns += static_cast<uint64_t>(seconds * 1e9);
+    program.warnings += "soft placement: '" + std::string(node.name()) + "' (" + tensorflow_op(node) +
+                        ") runs on the host" + cost + "\n";
+  }
+}
+
+void list_allocations(Program& program) {
+  for (const Allocation& a : program.forecast.memory.allocations) {
+    const auto node = [&](uint32_t kernel) {
+      return kernel < program.forecast.kernels.size() ? program.forecast.kernels[kernel].root : 0;
+    };
+    program.allocations.push_back(
+        {a.node, 0, a.layout.bytes, a.layout.dense_bytes, a.offset, node(a.first), node(a.last)});
+  }
+}
+
+void list_kernels(Program& program, const GraphView& graph) {
+  const auto ps = [](double seconds) { return static_cast<uint64_t>(seconds * 1e12); };
+  for (const Kernel& k : program.forecast.kernels) {
+    program.kernels.push_back({k.root, static_cast<uint32_t>(k.nodes.size()), k.category, bound_name(k.bound),
+                               ps(k.start_s), ps(k.seconds), k.flops, k.padded_flops, k.bytes, k.padded_bytes});
+    program.names.emplace_back(graph.node(k.root).name());
+  }
+}
+
+tenon_info info_of(const Program& program) {
+  const Forecast& f = program.forecast;
+  const auto ns = [](double seconds) { return static_cast<uint64_t>(seconds * 1e9); };
+  tenon_info info{};
+  info.argument_bytes = f.memory.argument_bytes;
+  info.workspace_bytes = f.memory.temp_bytes;
+  info.code_bytes = f.memory.program_bytes - std::min(f.memory.program_bytes, f.memory.temp_bytes);
+  info.reserved_bytes = f.memory.reserved_bytes;
+  info.peak_bytes = f.memory.total_bytes;
+  info.capacity_bytes = f.memory.capacity_bytes;
+  info.flops = f.flops;
+  for (const Kernel& k : f.kernels) info.bytes_moved += k.padded_bytes;
+  info.device_ns = ns(f.device_s);
+  info.feed_ns = ns(f.infeed_s);
+  info.host_ns = ns(f.host_s) + program.soft_ns;
+  info.warnings = program.warnings.empty() ? nullptr : program.warnings.c_str();
+  info.allocations = program.allocations.data();
+  info.allocation_stride = sizeof(tenon_allocation);
+  info.n_allocations = static_cast<uint32_t>(program.allocations.size());
+  return info;
+}
+
+// Fills the info of a program that does not come to be: without what would belong to it.
+void give_failed(const Program& program, tenon_info* info) {
+  if (!info) return;
+  tenon_info own = info_of(program);
+  own.warnings = nullptr;
+  own.allocations = nullptr;
+  own.n_allocations = 0;
+  give(own, info);
+}
+
+void check_memory(const Program& program, const GraphView& graph, const tenon_options& options, tenon_info* info) {
+  MemoryPlan memory = program.forecast.memory;
+  if (options.memory_limit) memory.capacity_bytes = std::min(memory.capacity_bytes, options.memory_limit);
+  if (memory.fits()) return;
+  give_failed(program, info);
+  throw Error(TENON_OUT_OF_MEMORY, out_of_memory_text(graph, memory));
+}
+
+void compile_inner(Program& program, const tenon_graph& graph, const tenon_options& options) {
+  const Device& device = *program.device;
+  GraphView view(graph);
+  const Rewritten rounded = device.spec.rounds ? round_operands(view, options.precision) : Rewritten{};
+  const tenon_graph* current = rounded.graph.empty() ? &graph : rounded.graph.graph();
+  UnrolledGraph unrolled;
+  if (device.units > 1) {
+    unrolled = unroll_replicas(GraphView(*current), device.units);
+    current = unrolled.graph.graph();
+  }
+  const tenon_options inner = inner_options(options, device);
+  tenon_info info{};
+  info.struct_size = sizeof info;
+  check(device.inner->compile(device.handle, current, &inner, &program.handle, &info));
+}
+
+}  // namespace
+
+tenon_status supports(tenon_device* handle, const tenon_graph* graph, const tenon_options* given, const uint32_t* nodes,
+                      uint32_t n, tenon_verdict* out, uint64_t stride) {
+  return entry([&] {
+    const Device& device = *as(handle);
+    const tenon_options options = checked(given, *graph, "supports");
+    const Settings settings = parse_settings(options.settings);
+    const tenon_options inner = inner_options(options, device);
+    check(device.inner->supports(device.handle, graph, &inner, nodes, n, out, stride));
+    const GraphView view(*graph);
+    std::vector<std::string>& texts = reasons();
+    texts.reserve(n);
+    for (uint32_t i = 0; i < n; ++i) {
+      auto& verdict = *reinterpret_cast<tenon_verdict*>(reinterpret_cast<char*>(out) + i * stride);
+      const NodeView node = view.node(nodes[i]);
+      const Answer answer = own_answer(node, device, options, settings);
+      if (answer.answer != TENON_TAKE) {
+        verdict.answer = answer.answer;
+        texts.push_back(answer.reason);
+        verdict.reason = answer.answer == TENON_REFUSE ? texts.back().c_str() : nullptr;
+      }
+      verdict.cost_ns = cost_ns(node, device);
+    }
+  });
+}
+
+tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon_options* given, tenon_program** out,
+                     tenon_info* info) {
+  return entry([&] {
+    Device& device = *as(handle);
+    const tenon_options options = checked(given, *graph, "compile");
+    const Settings settings = parse_settings(options.settings);
+    const GraphView view(*graph);
+    for (uint32_t i = 0; i < view.n_nodes(); ++i)
+      if (const Answer answer = own_answer(view.node(i), device, options, settings); answer.answer == TENON_REFUSE)
+        throw Error(TENON_UNSUPPORTED, answer.reason);
+    auto program = std::make_unique<Program>();
+    program->device = &device;
+    program->traced = (options.flags & TENON_OPTION_TRACE) != 0;
+    for (uint32_t i = 0; i < view.n_inputs(); ++i) {
+      program->n_feeds += view.input(i).role == TENON_ROLE_FEED;
+      program->n_buffers += view.input(i).role != TENON_ROLE_SCALAR;
+    }
+    program->n_results = view.n_results();
+    ForecastOptions how;
+    how.iterations_per_loop = std::max(options.max_iterations, 1u);
+    how.precision = options.precision;
+    program->forecast = forecast(view, device.machine, how);
+    check_memory(*program, view, options, info);
+    if (settings.soft_placement) place_softly(*program, view, device.machine);
+    list_allocations(*program);
+    list_kernels(*program, view);
+    program->advice = advice(view, device.machine, program->forecast);
+    if (!settings.forecast_only) compile_inner(*program, *graph, options);
+    if (info) give(info_of(*program), info);
+    *out = reinterpret_cast<tenon_program*>(program.release());
+  });
+}
+
+void program_destroy(tenon_program* handle) {
+  Program* program = as(handle);
+  if (!program) return;
+  if (program->handle) program->device->inner->program_destroy(program->handle);
+  delete program;
+}
+
+}  // namespace tpu

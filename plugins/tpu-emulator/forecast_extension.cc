@@ -1,0 +1,55 @@
+#include <cstring>
+
+#include "handles.h"
+
+namespace tpu {
+namespace {
+
+tenon_status step(const tenon_program* handle, tenon_forecast_step* out) {
+  return entry([&] {
+    const Program& program = *as(handle);
+    const Forecast& f = program.forecast;
+    const Device& device = *program.device;
+    const auto ns = [](double seconds) { return static_cast<uint64_t>(seconds * 1e9); };
+    tenon_forecast_step step{};
+    step.machine = device.machine.name.c_str();
+    step.software = device.machine.software.c_str();
+    step.bottleneck = f.bottleneck.c_str();
+    step.advice = program.advice.c_str();
+    step.validated = device.machine.validated;
+    step.units = static_cast<uint32_t>(device.machine.cores);
+    step.hosts = static_cast<uint32_t>(device.machine.hosts);
+    step.n_kernels = static_cast<uint32_t>(program.kernels.size());
+    step.step_ns = ns(f.step_s) + program.soft_ns;
+    step.device_ns = ns(f.device_s);
+    step.infeed_ns = ns(f.infeed_s);
+    step.outfeed_ns = ns(f.outfeed_s);
+    step.host_ns = ns(f.host_s) + program.soft_ns;
+    step.collective_ns = ns(f.collective_s);
+    step.update_ns = ns(f.update_s);
+    step.flops = f.flops;
+    step.peak_flops = static_cast<uint64_t>(device.machine.peak_flops());
+    step.kernels = program.kernels.data();
+    step.kernel_stride = sizeof(tenon_forecast_kernel);
+    tenon::plugin::give(step, out);
+  });
+}
+
+// Found when the library was loaded last; the text lives for ever.
+const char* machines(void*) {
+  static const std::string& names = *new std::string([] {
+    std::string out;
+    for (const std::string& name : machine_names()) out += (out.empty() ? "" : "\n") + name;
+    return out;
+  }());
+  return names.c_str();
+}
+
+}  // namespace
+
+const void* extension(void*, const char* name, uint32_t version) {
+  static const tenon_forecast table{sizeof table, 0, step, machines};
+  return name && version == 1 && std::strcmp(name, TENON_FORECAST) == 0 ? &table : nullptr;
+}
+
+}  // namespace tpu

@@ -1,0 +1,53 @@
+// A TPU as the emulator models it: read from share/tpu/NAME.json (share/doc/tpu-emulator.md describes the file).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tpu {
+
+struct Machine {
+  std::string name;        // "v3-8"
+  std::string generation;  // "v3"
+  std::string software;    // whose speed the constants were fitted to: "TensorFlow 1.12"
+  bool validated = false;  // against measurements of real machines
+
+  // ---- the slice ----
+  int cores = 8;           // all hosts together
+  int hosts = 1;
+  int cores_per_chip = 2;
+  uint64_t reported_memory_bytes = 17179869184;  // what TensorFlow lists for a core
+
+  // ---- a core ----
+  double clock_hz = 0;
+  int matrix_units = 1;  // of 128 x 128
+  uint64_t hbm_bytes = 0;           // of a core
+  uint64_t hbm_reserved_bytes = 0;  // of those, not usable by programs
+  double hbm_bytes_per_s = 0;       // what programs reach
+
+  // ---- how well it does: fitted constants, all > 0 ----
+  double matrix_efficiency = 0.86;
+  double launch_s = 1.5e-6;               // of a kernel
+  double collective_bytes_per_s = 0;      // all-reduce, of one core
+  double collective_launch_s = 5e-6;      // of one variable's
+  double collective_slowdown_beyond_host = 0.6;
+  double infeed_bytes_per_s = 5.35e9;     // of a host
+  double infeed_example_s = 0.22e-6;
+  double outfeed_bytes_per_s = 5.35e9;
+  double host_step_s = 2.2e-3;            // of a step at 100 iterations a loop
+  bool sharded_update = false;            // the optimizer's work is dealt over the replicas
+
+  uint64_t usable_bytes() const { return hbm_bytes - hbm_reserved_bytes; }
+  double peak_flops() const { return 2.0 * 128 * 128 * matrix_units * clock_hz; }  // bf16, of a core
+};
+
+// Where machine files are looked for, in order: TENON_TPU_PATH, share/tpu beside the library's directory, where Tenon was
+// installed. Names are those of files without ".json".
+std::vector<std::string> machine_names();
+
+// Throws tenon::plugin::Error: UNAVAILABLE naming the known machines for an unknown name; INVALID naming file and field for
+// a file that cannot be read, misses a field, or contradicts itself.
+Machine load_machine(const std::string& name);
+
+}  // namespace tpu

@@ -1,0 +1,191 @@
+#include "rounding.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <unordered_map>
+
+namespace tpu {
+namespace {
+
+using tenon::plugin::GraphView;
+using tenon::plugin::NodeView;
+using tenon::plugin::Rewrite;
+using tenon::plugin::Rewritten;
+using Ids = std::vector<uint32_t>;
+
+constexpr float kSmallestNormal = 0x1p-126f;
+
+bool has_epilogue(std::string_view op) { return op == "dot_bias_act" || op == "conv_bias_act"; }
+bool is_product(std::string_view op) {
+  return op == "dot" || op == "conv" || op == "conv_grad_input" || op == "conv_grad_filter" || has_epilogue(op);
+}
+bool rounds(const NodeView& node) { return is_product(node.op()) && node.in(0).dtype() == TENON_F32; }
+
+int32_t precision_of(const NodeView& node, int32_t least) { return std::max(least, node.enumerator("precision")); }
+
+// Ops that only move values: what comes out went in, and is no new subnormal.
+bool only_moves(std::string_view op) {
+  for (const char* name : {"reshape", "transpose", "slice", "concat", "reverse", "broadcast", "gather", "pad", "select",
+                           "max_pool", "neg", "abs", "sort", "all_gather"})
+    if (op == name) return true;
+  return false;
+}
+
+class Rounding {
+ public:
+  Rounding(const GraphView& graph, int32_t precision) : graph_(graph), least_(precision), rewrite_(graph) {}
+
+  Rewritten make() {
+    bool any = false;
+    for (uint32_t i = 0; i < graph_.n_nodes(); ++i) any = any || touches(graph_.node(i));
+    if (!any) return {};
+    for (uint32_t i = 0; i < graph_.n_nodes(); ++i) {
+      const NodeView node = graph_.node(i);
+      if (rounds(node))
+        add_product(node);
+      else if (flushes(node))
+        add_flushed(node);
+      else
+        rewrite_.copy(node);
+    }
+    return rewrite_.finish();
+  }
+
+ private:
+  using Terms = std::array<uint32_t, 3>;
+
+  // Whether its bf16 results may be subnormal, which a TPU does not have.
+  static bool flushes(const NodeView& node) {
+    return !only_moves(node.op()) && node.results() == 1 && node.has_result(0) && node.out(0).dtype() == TENON_BF16;
+  }
+  static bool touches(const NodeView& node) { return rounds(node) || flushes(node); }
+
+  std::vector<int64_t> dims(const Ids& like) const { return graph_.value(like[0]).dims().vec(); }
+
+  uint32_t number(int32_t dtype, float value) {
+    uint32_t& id = numbers_[{dtype, value}];
+    if (id) return id - 1;
+    uint32_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    const uint16_t narrow = static_cast<uint16_t>(bits >> 16);  // these numbers are bf16 exactly
+    id = 1 + (dtype == TENON_BF16 ? rewrite_.constant(dtype, {}, &narrow, sizeof narrow)
+                                  : rewrite_.constant(dtype, {}, &value, sizeof value));
+    return id - 1;
+  }
+
+  uint32_t emit(std::string_view op, const Ids& operands, int32_t dtype, uint32_t like, const NodeView& origin) {
+    const uint32_t y = rewrite_.fresh(dtype, graph_.value(like).dims().vec());
+    last_ = &rewrite_.add(op, operands, {y}, origin);
+    return y;
+  }
+
+  // Subnormals become zeros of their sign; `x` is of `like`'s shape.
+  uint32_t flushed(uint32_t x, int32_t dtype, uint32_t like, const NodeView& origin) {
+    const uint32_t size = emit("abs", {x}, dtype, like, origin);
+    const uint32_t small = emit("compare", {size, number(dtype, kSmallestNormal)}, TENON_BOOL, like, origin);
+    last_->attr_enum("kind", TENON_LT);
+    const uint32_t zero = emit("mul", {x, number(dtype, 0)}, dtype, like, origin);
+    return emit("select", {small, zero, x}, dtype, like, origin);
+  }
+
+  uint32_t rounded(uint32_t x, uint32_t like, const NodeView& origin) {
+    const uint32_t narrow = emit("cast", {x}, TENON_BF16, like, origin);
+    last_->attr_dtype("to", TENON_BF16);
+    const uint32_t wide = emit("cast", {narrow}, TENON_F32, like, origin);
+    last_->attr_dtype("to", TENON_F32);
+    return flushed(wide, TENON_F32, like, origin);
+  }
+
+  // What a term leaves of `x`; of what is not finite, nothing.
+  uint32_t rest(uint32_t x, uint32_t term, uint32_t like, const NodeView& origin) {
+    const uint32_t difference = emit("sub", {x, term}, TENON_F32, like, origin);
+    const uint32_t size = emit("abs", {term}, TENON_F32, like, origin);
+    const uint32_t finite = emit("compare", {size, number(TENON_F32, __builtin_inff())}, TENON_BOOL, like, origin);
+    last_->attr_enum("kind", TENON_LT);
+    return emit("select", {finite, difference, number(TENON_F32, 0)}, TENON_F32, like, origin);
+  }
+
+  // The first `count` terms of operand `old`, made once for all its users.
+  const Terms& terms(uint32_t old, int count, const NodeView& user) {
+    auto& [made, have, left] = terms_[old];
+    if (have == 0) left = rewrite_.value(old);
+    for (; have < count; ++have) {
+      if (have) left = rest(left, made[static_cast<size_t>(have - 1)], old, user);
+      made[static_cast<size_t>(have)] = rounded(left, old, user);
+    }
+    return made;
+  }
+
+  void copy_attributes(const NodeView& node) {
+    for (int i = 0; i < node.attributes(); ++i) last_->attr(graph_, node.attribute(i));
+  }
+
+  uint32_t product(const NodeView& node, uint32_t a, uint32_t b) {
+    const uint32_t y = emit(node.op(), {a, b}, TENON_F32, node.result_id(0), node);
+    copy_attributes(node);
+    return y;
+  }
+
+  void add_product(const NodeView& node) {
+    const int32_t precision = has_epilogue(node.op()) ? 0 : precision_of(node, least_);
+    const int count = precision >= TENON_PRECISION_HIGHEST ? 3 : precision == TENON_PRECISION_HIGH ? 2 : 1;
+    const Terms a = terms(node.operand_id(0), count, node), b = terms(node.operand_id(1), count, node);
+    if (count == 1) return add_with_operands(node, a[0], b[0]);
+    std::vector<uint32_t> sums;
+    if (count == 3) sums = {product(node, a[1], b[1]), product(node, a[0], b[2]), product(node, a[2], b[0])};
+    uint32_t total = sums.empty() ? TENON_NONE : sum(sum(sums[0], sums[1], node), sums[2], node);
+    const uint32_t middle = sum(product(node, a[0], b[1]), product(node, a[1], b[0]), node);
+    total = total == TENON_NONE ? middle : sum(total, middle, node);
+    rewrite_.add("add", {total, product(node, a[0], b[0])}, {rewrite_.value(node.result_id(0))}, node);
+  }
+  uint32_t sum(uint32_t a, uint32_t b, const NodeView& node) {
+    return emit("add", {a, b}, TENON_F32, node.result_id(0), node);
+  }
+
+  void add_with_operands(const NodeView& node, uint32_t a, uint32_t b) {
+    Ids operands{a, b};
+    for (int k = 2; k < node.operands(); ++k) operands.push_back(rewrite_.value(node.operand_id(k)));
+    last_ = &rewrite_.add(node.op(), operands, {rewrite_.value(node.result_id(0))}, node, node.version());
+    copy_attributes(node);
+  }
+
+  void add_flushed(const NodeView& node) {
+    Ids operands;
+    for (int k = 0; k < node.operands(); ++k) operands.push_back(rewrite_.value(node.operand_id(k)));
+    const uint32_t old = node.result_id(0);
+    const uint32_t y = rewrite_.fresh(TENON_BF16, graph_.value(old).dims().vec());
+    last_ = &rewrite_.add(node.op(), operands, {y}, node, node.version());
+    copy_attributes(node);
+    const uint32_t size = emit("abs", {y}, TENON_BF16, old, node);
+    const uint32_t small = emit("compare", {size, number(TENON_BF16, kSmallestNormal)}, TENON_BOOL, old, node);
+    last_->attr_enum("kind", TENON_LT);
+    const uint32_t zero = emit("mul", {y, number(TENON_BF16, 0)}, TENON_BF16, old, node);
+    rewrite_.add("select", {small, zero, y}, {rewrite_.value(old)}, node);
+  }
+
+  struct Made {
+    Terms terms{};
+    int have = 0;
+    uint32_t left = 0;  // what the terms so far do not cover
+  };
+  GraphView graph_;
+  int32_t least_;
+  Rewrite rewrite_;
+  tenon::plugin::GraphBuilder* last_ = nullptr;  // the node added last: attributes go to it
+  std::unordered_map<uint32_t, Made> terms_;
+  std::map<std::pair<int32_t, float>, uint32_t> numbers_;  // 1 + id
+};
+
+}  // namespace
+
+bool hides_dots(const NodeView& node, int32_t precision) {
+  for (const char* op : {"attention", "attention_grad", "lstm", "lstm_grad", "gru", "gru_grad"})
+    if (node.op() == op) return true;
+  return has_epilogue(node.op()) && node.in(0).dtype() == TENON_F32 &&
+         precision_of(node, precision) > TENON_PRECISION_DEFAULT;
+}
+
+Rewritten round_operands(const GraphView& graph, int32_t precision) { return Rounding(graph, precision).make(); }
+
+}  // namespace tpu

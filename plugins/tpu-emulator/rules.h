@@ -1,0 +1,19 @@
+// What a TPU's compiler refuses, in its words.
+#pragma once
+
+#include <string>
+
+#include "tenon/plugin/graph.h"
+
+namespace tpu {
+
+struct Refusal {
+  std::string text;        // empty: the node is allowed
+  bool can_leave = false;  // soft placement may run it on the host instead
+  explicit operator bool() const { return !text.empty(); }
+};
+
+// From the node, its attributes and its values alone. The op and its node carry TensorFlow's names.
+Refusal refusal_of(const tenon::plugin::NodeView& node);
+
+}  // namespace tpu

@@ -1,0 +1,39 @@
+// The log of a TPU system, line by line as TensorFlow's TPUEstimator writes it: found, initialised, infeed and outfeed
+// for each call, shut down. Between them, apart from each other: the time of a step as predicted for the TPU, and as
+// measured on this machine.
+#pragma once
+
+#include <chrono>
+#include <mutex>
+#include <string>
+
+#include "machine.h"
+#include "tenon/abi/plugin.h"
+
+namespace tpu {
+
+class SystemLog {
+ public:
+  explicit SystemLog(const tenon_host& host) : host_(host) {}
+
+  void found(const Machine& machine);
+  // Around a call that is fed: before its first batch, and when it is done.
+  void begin_call(uint32_t iterations);
+  void end_call(uint32_t iterations, double predicted_step_s, double seconds);
+  // Nothing when the system was never initialised.
+  void shut_down();
+
+ private:
+  void line(const std::string& text) const;
+  void say_step_time(double predicted_step_s);
+
+  const tenon_host& host_;
+  std::string machine_;
+  std::mutex mutex_;
+  bool initialised_ = false;
+  uint64_t calls_ = 0, measured_steps_ = 0;
+  double measured_s_ = 0, last_predicted_s_ = 0;
+  std::chrono::steady_clock::time_point said_{};
+};
+
+}  // namespace tpu

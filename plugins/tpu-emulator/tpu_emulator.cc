@@ -1,0 +1,158 @@
+// tpu-emulator.so: a TPU that is not there. It refuses what a TPU refuses, computes with a TPU's numbers on another
+// backend, one copy for all cores, and says what a step would take. Data flow: spec -> rules -> forecast -> rounding ->
+// replicas -> the backend below.
+#include "handles.h"
+#include "tenon/plugin/host_backend.h"
+
+namespace tpu {
+namespace {
+
+using namespace tenon::plugin;
+
+constexpr char kName[] = "tpu-emulator", kVersion[] = "1.0";
+
+tenon_unit unit_of(const Machine& machine, int core, const tenon_unit& inner) {
+  tenon_unit unit{};
+  unit.flags = TENON_UNIT_EMULATED | (inner.flags & (TENON_UNIT_INLINE | TENON_UNIT_HOST_FEED));
+  unit.kind = TENON_ACCELERATOR;
+  const int per_host = machine.cores / machine.hosts;
+  unit.host = static_cast<uint32_t>(core / per_host);
+  unit.feed_depth = inner.feed_depth;
+  unit.queues = inner.queues;
+  unit.wrap_alignment = inner.wrap_alignment;
+  unit.coord[0] = core / machine.cores_per_chip;
+  unit.coord[3] = core % machine.cores_per_chip;
+  unit.memory_bytes = machine.reported_memory_bytes;
+  unit.max_buffer_bytes = machine.usable_bytes();
+  std::snprintf(unit.name, sizeof unit.name, "TPU:%d of a %s, emulated", core, machine.name.c_str());
+  std::snprintf(unit.version, sizeof unit.version, "%s", kVersion);
+  return unit;
+}
+
+tenon_unit first_unit(const tenon_backend& inner) {
+  tenon_unit unit{};
+  uint32_t count = 1;
+  check(inner.enumerate(inner.self, nullptr, &unit, sizeof unit, &count));
+  if (count == 0) throw Error(TENON_UNAVAILABLE, std::string("backend ") + inner.name + " has no units");
+  return unit;
+}
+
+tenon_status enumerate(void* self, const char* text, tenon_unit* units, uint64_t stride, uint32_t* count) {
+  return entry([&] {
+    const Spec spec = parse_spec(text);
+    const Machine machine = load_machine(spec.machine);
+    const uint32_t room = *count;
+    *count = static_cast<uint32_t>(machine.cores);
+    if (!units) return;
+    const tenon_unit inner = first_unit(as(self)->open_inner(spec.backend));
+    *count = std::min(room, *count);
+    for (uint32_t i = 0; i < *count; ++i) {
+      const tenon_unit unit = unit_of(machine, static_cast<int>(i), inner);
+      std::memcpy(reinterpret_cast<char*>(units) + i * stride, &unit, std::min<uint64_t>(stride, sizeof unit));
+    }
+  });
+}
+
+// The part of a machine that was opened.
+Machine opened_part(Machine machine, uint32_t units) {
+  const int per_host = machine.cores / machine.hosts;
+  machine.cores = static_cast<int>(units);
+  machine.hosts = (machine.cores + per_host - 1) / per_host;
+  return machine;
+}
+
+void check_units(const tenon_open& open, const Machine& machine) {
+  if (open.processes > 1) throw Error(TENON_UNSUPPORTED, "device_open: one process emulates all hosts, expected 1");
+  for (uint32_t i = 0; i < open.n_units; ++i)
+    if (open.units && open.units[i] >= static_cast<uint32_t>(machine.cores))
+      throw Error(TENON_INVALID, "device_open: unit " + std::to_string(open.units[i]) + ", but " + machine.name + " has " +
+                                     std::to_string(machine.cores));
+}
+
+tenon_status device_open(void* self, const tenon_open* given, tenon_device** out) {
+  return entry([&] {
+    const tenon_open open = known(given);
+    check_flags(open.flags, 0, "device_open");
+    const Spec spec = parse_spec(open.spec);
+    const Machine machine = load_machine(spec.machine);
+    check_units(open, machine);
+    Backend& backend = *as(self);
+    const tenon_backend& inner = backend.open_inner(spec.backend);
+    const uint32_t units = open.n_units ? open.n_units : static_cast<uint32_t>(machine.cores);
+    auto device = std::make_unique<Device>(&backend, &inner, spec, opened_part(machine, units), units);
+    const uint32_t first = 0;
+    tenon_open below{};
+    below.struct_size = sizeof below;
+    below.units = &first;
+    below.n_units = 1;
+    below.processes = 1;
+    check(inner.device_open(inner.self, &below, &device->handle));
+    device->log.found(device->machine);
+    *out = reinterpret_cast<tenon_device*>(device.release());
+  });
+}
+
+void device_close(tenon_device* handle) {
+  Device* device = as(handle);
+  if (!device) return;
+  device->log.shut_down();
+  device->inner->device_close(device->handle);
+  delete device;
+}
+
+tenon_status stats(tenon_device* handle, tenon_stats* out) {
+  const Device& device = *as(handle);
+  if (device.inner->stats) return device.inner->stats(device.handle, out);
+  return {TENON_UNSUPPORTED, 0, "stats: the backend below does not count its memory"};
+}
+
+}  // namespace
+
+const tenon_backend& Backend::open_inner(const std::string& name) {
+  const std::lock_guard lock(mutex);
+  auto& known = inner[name];
+  if (known) return *known;
+  if (!host.open_backend) throw Error(TENON_UNAVAILABLE, "the host opens no backends, and '" + name + "' is needed");
+  auto table = std::make_unique<tenon_backend>();
+  table->struct_size = sizeof *table;
+  check(host.open_backend(host.ctx, name.c_str(), table.get()));
+  known = std::move(table);
+  return *known;
+}
+
+}  // namespace tpu
+
+TENON_DECLARE_BACKEND
+
+tenon_status tenon_backend_init(const tenon_host* host, tenon_backend* out) {
+  return tpu::entry([&] {
+    auto backend = std::make_unique<tpu::Backend>();
+    backend->host = host ? tenon::plugin::known(host) : tenon_host{};
+    tenon::plugin::check_flags(backend->host.flags, 0, "tenon_backend_init");
+    tenon_backend table{};
+    table.abi_major = TENON_ABI_MAJOR;
+    table.abi_minor = TENON_ABI_MINOR;
+    static auto& kept = *new std::vector<std::unique_ptr<tpu::Backend>>;  // for ever: a table has no end
+    kept.push_back(std::move(backend));
+    table.self = kept.back().get();
+    table.name = tpu::kName;
+    table.version = tpu::kVersion;
+    table.enumerate = tpu::enumerate;
+    table.device_open = tpu::device_open;
+    table.device_close = tpu::device_close;
+    table.supports = tpu::supports;
+    table.compile = tpu::compile;
+    table.program_destroy = tpu::program_destroy;
+    table.buffer_alloc = tpu::buffer_alloc;
+    table.buffer_free = tpu::buffer_free;
+    table.queue_create = tpu::queue_create;
+    table.queue_destroy = tpu::queue_destroy;
+    table.copy = tpu::copy;
+    table.run = tpu::run;
+    table.wait = tpu::wait;
+    table.stats = tpu::stats;
+    table.trace = tpu::trace;
+    table.extension = tpu::extension;
+    tenon::plugin::give(table, out);
+  });
+}
