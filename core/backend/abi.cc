@@ -11,7 +11,6 @@
 namespace tenon {
 namespace {
 
-constexpr size_t kMaxText = 4096;
 constexpr int kMaxLogged = 20;
 
 // Bytes of the well-formed UTF-8 sequence at the start of `text`, 0 when there is none.
@@ -41,9 +40,9 @@ bool is_control(std::string_view sequence) {
 
 }  // namespace
 
-std::string printable(std::string_view text) {
+std::string printable(std::string_view text, size_t most) {
   std::string out;
-  text = text.substr(0, kMaxText);
+  text = text.substr(0, most);
   while (!text.empty()) {
     const size_t n = sequence(text);
     if (n == 0 || is_control(text.substr(0, n)))
@@ -55,8 +54,8 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-std::string printable(const char* text) {
-  return text ? printable(std::string_view(text, ::strnlen(text, kMaxText))) : std::string();
+std::string printable(const char* text, size_t most) {
+  return text ? printable(std::string_view(text, ::strnlen(text, most)), most) : std::string();
 }
 
 std::string one_line(std::string_view text) {
@@ -68,8 +67,9 @@ std::string one_line(std::string_view text) {
 Status from_abi(const tenon_status& s, std::string_view backend, std::string_view entry) {
   if (s.code == TENON_OK) return {};
   const int code = s.code > 0 && s.code <= TENON_INTERNAL ? s.code : TENON_INTERNAL;
-  return Status(static_cast<Code>(code),
-                cat(backend, ": ", s.message ? printable(s.message) : cat(entry, " failed with code ", s.code)));
+  return Status(
+      static_cast<Code>(code),
+      cat(backend, ": ", s.message ? printable(s.message, kMaxReport) : cat(entry, " failed with code ", s.code)));
 }
 
 namespace {

@@ -39,11 +39,14 @@ void call_void_entry(std::string_view backend, std::string_view entry, Body&& bo
   }
 }
 
+// Bytes of an ordinary text, and of one that may have many lines: a message, advice.
+constexpr size_t kMaxText = 4096, kMaxReport = 65536;
+
 // Text of a plugin is not trusted: control characters and what is no UTF-8 become '?', length is
 // bounded. Lines are kept.
-std::string printable(std::string_view text);
-// NULL counts as empty; no more than 4,096 bytes are looked at.
-std::string printable(const char* text);
+std::string printable(std::string_view text, size_t most = kMaxText);
+// NULL counts as empty; no more than `most` bytes are looked at.
+std::string printable(const char* text, size_t most = kMaxText);
 
 // The same in one line.
 std::string one_line(std::string_view text);

@@ -136,20 +136,22 @@ ProgramInfo info_of(const tenon_info& i) {
   out.result_bytes = i.result_bytes;
   out.workspace_bytes = i.workspace_bytes;
   out.code_bytes = i.code_bytes;
+  out.reserved_bytes = i.reserved_bytes;
   out.peak_bytes = i.peak_bytes;
+  out.capacity_bytes = i.capacity_bytes;
   out.flops = i.flops;
   out.bytes_moved = i.bytes_moved;
   out.device_ns = i.device_ns;
   out.feed_ns = i.feed_ns;
   out.host_ns = i.host_ns;
-  out.warnings = printable(i.warnings);
+  out.warnings = printable(i.warnings, kMaxReport);
   constexpr uint32_t kMaxAllocations = 1 << 20;
   const uint32_t n = i.allocations ? std::min(i.n_allocations, kMaxAllocations) : 0;
   for (uint32_t k = 0; k < n; ++k) {
     tenon_allocation a{};
     std::memcpy(&a, reinterpret_cast<const uint8_t*>(i.allocations) + k * i.allocation_stride,
                 std::min<uint64_t>(i.allocation_stride, sizeof a));
-    out.allocations.push_back({a.node, a.first, a.last, a.bytes, a.offset});
+    out.allocations.push_back({a.node, a.first, a.last, a.bytes, a.dense_bytes, a.offset});
   }
   return out;
 }

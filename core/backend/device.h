@@ -80,11 +80,12 @@ struct CompileOptions {
 
 struct ProgramAllocation {
   uint32_t node, first, last;
-  uint64_t bytes, offset;
+  uint64_t bytes, dense_bytes, offset;
 };
 
 struct ProgramInfo {
-  uint64_t argument_bytes = 0, result_bytes = 0, workspace_bytes = 0, code_bytes = 0, peak_bytes = 0;
+  uint64_t argument_bytes = 0, result_bytes = 0, workspace_bytes = 0, code_bytes = 0, reserved_bytes = 0;
+  uint64_t peak_bytes = 0, capacity_bytes = 0;
   uint64_t flops = 0, bytes_moved = 0;  // of an iteration; 0: unknown
   uint64_t device_ns = 0, feed_ns = 0, host_ns = 0;
   std::string warnings;
@@ -137,6 +138,7 @@ class Program {
   Program& operator=(Program&& other) noexcept;
   ~Program();
   const ProgramInfo& info() const { return info_; }
+  const tenon_program* handle() const { return handle_; }
   explicit operator bool() const { return handle_ != nullptr; }
 
  private:

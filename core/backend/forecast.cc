@@ -1,0 +1,114 @@
+#include "backend/forecast.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "backend/abi.h"
+#include "backend/loader.h"
+#include "base/text.h"
+#include "tenon/abi/forecast.h"
+
+namespace tenon {
+namespace {
+
+constexpr uint32_t kMaxKernels = 1 << 20;
+
+// What the backend set of the table; the rest is zero.
+std::optional<tenon_forecast> find_forecast(const tenon_backend& backend, std::string_view name) {
+  if (!backend.extension) return {};
+  const void* found = nullptr;
+  call_void_entry(name, "extension", [&] { found = backend.extension(backend.self, TENON_FORECAST, 1); });
+  if (!found) return {};
+  tenon_forecast table{};
+  uint64_t size = 0;
+  std::memcpy(&size, found, sizeof size);
+  std::memcpy(&table, found, std::min<uint64_t>(size, sizeof table));
+  if (!table.step) return {};
+  return table;
+}
+
+double milliseconds(uint64_t ns) { return static_cast<double>(ns) * 1e-6; }
+
+PredictedKernel kernel_of(const tenon_forecast_kernel& k) {
+  PredictedKernel out;
+  out.node = k.node;
+  out.nodes = static_cast<int>(std::min<uint32_t>(k.n_nodes, kMaxKernels));
+  out.category = printable(k.category);
+  out.bound = printable(k.bound);
+  out.start_ms = static_cast<double>(k.start_ps) * 1e-9;
+  out.ms = static_cast<double>(k.duration_ps) * 1e-9;
+  out.flops = k.flops;
+  out.padded_flops = k.padded_flops;
+  out.bytes = k.bytes;
+  out.padded_bytes = k.padded_bytes;
+  return out;
+}
+
+std::vector<PredictedKernel> kernels_of(const tenon_forecast_step& s) {
+  std::vector<PredictedKernel> out;
+  if (!s.kernels) return out;
+  for (uint32_t i = 0; i < std::min(s.n_kernels, kMaxKernels); ++i) {
+    tenon_forecast_kernel k{};
+    std::memcpy(&k, reinterpret_cast<const uint8_t*>(s.kernels) + i * s.kernel_stride,
+                std::min<uint64_t>(s.kernel_stride, sizeof k));
+    out.push_back(kernel_of(k));
+  }
+  return out;
+}
+
+PredictedStep step_of(const tenon_forecast_step& s) {
+  PredictedStep out;
+  out.machine = printable(s.machine);
+  out.software = printable(s.software);
+  out.validated = s.validated != 0;
+  out.bottleneck = printable(s.bottleneck);
+  out.advice = printable(s.advice, kMaxReport);
+  out.units = static_cast<int>(std::min<uint32_t>(s.units, kMaxKernels));
+  out.hosts = static_cast<int>(std::min<uint32_t>(s.hosts, kMaxKernels));
+  out.step_ms = milliseconds(s.step_ns);
+  out.device_ms = milliseconds(s.device_ns);
+  out.infeed_ms = milliseconds(s.infeed_ns);
+  out.outfeed_ms = milliseconds(s.outfeed_ns);
+  out.host_ms = milliseconds(s.host_ns);
+  out.collective_ms = milliseconds(s.collective_ns);
+  out.update_ms = milliseconds(s.update_ns);
+  out.flops = s.flops;
+  out.peak_flops = static_cast<double>(s.peak_flops);
+  out.kernels = kernels_of(s);
+  return out;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    if (end > at) out.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+bool offers_forecast(const Device& device) { return find_forecast(device.backend(), device.name()).has_value(); }
+
+Result<PredictedStep> forecast(const Device& device, const Program& program) {
+  const std::optional<tenon_forecast> table = find_forecast(device.backend(), device.name());
+  if (!table) return Status(Code::kUnsupported, cat(device.name(), ": the backend does not predict"));
+  tenon_forecast_step step{};
+  step.struct_size = sizeof step;
+  TENON_TRY(call_entry(device.name(), "forecast", [&] { return table->step(program.handle(), &step); }));
+  return step_of(step);
+}
+
+Result<std::vector<std::string>> forecast_machines(std::string_view backend) {
+  TENON_ASSIGN(const LoadedBackend* loaded, load_by_name(backend));
+  const std::optional<tenon_forecast> table = find_forecast(loaded->table, loaded->name);
+  if (!table || !table->machines) return std::vector<std::string>();
+  const char* names = nullptr;
+  call_void_entry(loaded->name, "machines", [&] { names = table->machines(loaded->table.self); });
+  return lines_of(printable(names, kMaxReport));
+}
+
+}  // namespace tenon

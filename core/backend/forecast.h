@@ -1,0 +1,24 @@
+// The extension "tenon.forecast" (tenon/abi/forecast.h) as the core sees it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/device.h"
+#include "tenon/forecast.h"
+
+namespace tenon {
+
+// Whether programs of the device can be asked. Those that are only asked, never run, are compiled with kForecastOnly
+// among the settings.
+bool offers_forecast(const Device& device);
+inline constexpr const char* kForecastOnly = "forecast=1";
+
+// Names and ops of the kernels are left empty: the backend knows nodes by number. REQUIRED: offers_forecast.
+Result<PredictedStep> forecast(const Device& device, const Program& program);
+
+// The machines of the backend of that name; empty when it offers no forecast. Loads it.
+Result<std::vector<std::string>> forecast_machines(std::string_view backend);
+
+}  // namespace tenon

@@ -1,0 +1,43 @@
+// What a device says that a step would take on the machine that it stands for, kernel by kernel. Predicted, never
+// measured: nothing has run. Plain data; tenon/preflight.h makes it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tenon {
+
+// Nodes of the step that run as one.
+struct PredictedKernel {
+  std::string name, op;         // of the node that it is named after: "dense/kernel/update", "adam_update"
+  uint32_t node = 0;            // that node, in the graph as the device got it
+  int nodes = 1;                // that run in it
+  std::string category, bound;  // "dot", "update"; what it waits for: "matrix unit", "HBM"
+  double start_ms = 0, ms = 0;  // in the step
+  // On matrix units: asked for, and done on padded operands; from and to memory: dense, and moved.
+  uint64_t flops = 0, padded_flops = 0, bytes = 0, padded_bytes = 0;
+};
+
+// One step of one unit. Times lie side by side: a step takes less than their sum.
+struct PredictedStep {
+  std::string machine;     // "v3-8"
+  std::string software;    // whose speed is modelled
+  bool validated = false;  // the model of this machine was held against measurements
+  std::string bottleneck;  // "infeed", "host", or a kernel's `bound`
+  std::string advice;      // lines: what would lift it; which dimension to change to what
+  int units = 1, hosts = 1;
+  double step_ms = 0, device_ms = 0, infeed_ms = 0, outfeed_ms = 0, host_ms = 0;
+  double collective_ms = 0, update_ms = 0;  // of device_ms
+  uint64_t flops = 0;                       // on the matrix units of one unit
+  double peak_flops = 0;                    // a second, of one unit
+  std::vector<PredictedKernel> kernels;     // in the order in which they run
+
+  // Of what the matrix units could do in the time of a step, 0 to 1.
+  double matrix_utilisation() const {
+    const double most = peak_flops * step_ms * 1e-3;
+    return most > 0 ? static_cast<double>(flops) / most : 0;
+  }
+};
+
+}  // namespace tenon
