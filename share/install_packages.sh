@@ -15,6 +15,8 @@ packages_of() {
       echo g++ make cmake ninja-build binutils file
       # images, checkpoints and records
       echo libjpeg-dev libpng-dev zlib1g-dev libprotobuf-dev protobuf-compiler libsnappy-dev
+      # machine files of the TPU emulator
+      echo nlohmann-json3-dev
       # random numbers, tests
       echo librandom123-dev libgtest-dev
       ;;

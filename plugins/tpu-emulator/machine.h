@@ -14,36 +14,44 @@ struct Machine {
   bool validated = false;  // against measurements of real machines
 
   // ---- the slice ----
-  int cores = 8;           // all hosts together
+  int cores = 8;  // all hosts together
   int hosts = 1;
   int cores_per_chip = 2;
   uint64_t reported_memory_bytes = 17179869184;  // what TensorFlow lists for a core
 
   // ---- a core ----
   double clock_hz = 0;
-  int matrix_units = 1;  // of 128 x 128
+  int matrix_units = 1;             // of 128 x 128
   uint64_t hbm_bytes = 0;           // of a core
   uint64_t hbm_reserved_bytes = 0;  // of those, not usable by programs
   double hbm_bytes_per_s = 0;       // what programs reach
 
-  // ---- how well it does: fitted constants, all > 0 ----
+  // ---- how well it does: fitted constants, all > 0; share/doc/tpu-emulator.md says what each was fitted to ----
   double matrix_efficiency = 0.86;
-  double launch_s = 1.5e-6;               // of a kernel
-  double collective_bytes_per_s = 0;      // all-reduce, of one core
-  double collective_launch_s = 5e-6;      // of one variable's
+  double vector_ops_per_cycle = 2048;  // 8 x 128 lanes, two operations each
+  double launch_s = 1.5e-6;            // of a kernel
+  double update_extra_bytes = 8;       // an optimizer moves for each parameter beside its operands and results
+  double rmsprop_extra_bytes = 14;     // RMSProp moves beside that
+  double collective_bytes_per_s = 0;   // all-reduce, of one core
+  double collective_launch_s = 5e-6;   // of an all-reduce
+  double collective_bucket_bytes = 1;  // smaller gradients share an all-reduce, and its launch, up to this size
   double collective_slowdown_beyond_host = 0.6;
-  double infeed_bytes_per_s = 5.35e9;     // of a host
+  double infeed_bytes_per_s = 5.35e9;  // of a host
+  double infeed_one_hot_bytes_per_s =
+      5.35e9;  // of a host: labels that are widened to one row of floats for each example
   double infeed_example_s = 0.22e-6;
+  double infeed_step_s = 2e-3;  // of a batch, whatever its size
+  double infeed_jitter = 0.1;   // standard deviation of a batch's time, relative: an empty queue stalls the device
   double outfeed_bytes_per_s = 5.35e9;
-  double host_step_s = 2.2e-3;            // of a step at 100 iterations a loop
-  bool sharded_update = false;            // the optimizer's work is dealt over the replicas
+  double host_step_s = 2.2e-3;  // of a step at 100 iterations a loop: the device waits
+  bool sharded_update = false;  // the optimizer's work is dealt over the replicas
 
   uint64_t usable_bytes() const { return hbm_bytes - hbm_reserved_bytes; }
   double peak_flops() const { return 2.0 * 128 * 128 * matrix_units * clock_hz; }  // bf16, of a core
 };
 
-// Where machine files are looked for, in order: TENON_TPU_PATH, share/tpu beside the library's directory, where Tenon was
-// installed. Names are those of files without ".json".
+// Where machine files are looked for, in order: TENON_TPU_PATH (folders, parted by colons), share/tpu beside the
+// library's directory or one above it, where Tenon was installed. Names are those of files without ".json", sorted.
 std::vector<std::string> machine_names();
 
 // Throws tenon::plugin::Error: UNAVAILABLE naming the known machines for an unknown name; INVALID naming file and field for

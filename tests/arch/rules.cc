@@ -51,7 +51,7 @@ const std::vector<Rule>& rules() {
       {"sdk/template", {"sdk/abi", "sdk/plugin", "sdk/runtime"}},
       {"plugins/", {"sdk/abi", "sdk/plugin", "sdk/runtime"}},
       {"apps/", {"public", "apps/"}},
-      {"bench", {"public", "apps/models", "sdk/abi", "sdk/plugin"}},
+      {"bench", {"public", "apps/models", "sdk/abi", "sdk/plugin", "plugins/tpu-emulator"}},
       {"tests", {"public", "core/", "sdk/", "plugins/", "apps/", "bench"}},
   };
   return table;

@@ -1,0 +1,22 @@
+// Cycles of the 128 x 128 matrix units: [M,K] x [K,N] streams one operand past tiles of another, or sums into tiles.
+#pragma once
+
+#include <cstdint>
+
+#include "tenon/plugin/graph.h"
+
+namespace tpu {
+
+struct MatrixWork {
+  double cycles = 0;          // of one unit, were the work on one
+  uint64_t flops = 0;         // asked for
+  uint64_t padded_flops = 0;  // what those cycles could do
+};
+
+// The best of the three stationary operands.
+double product_cycles(int64_t m, int64_t k, int64_t n);
+
+// Of a dot, convolution or a composite of them. `precision`: at least that many passes (tenon_precision).
+MatrixWork matrix_work(const tenon::plugin::NodeView& node, int32_t precision);
+
+}  // namespace tpu
