@@ -33,6 +33,12 @@ LearningRate schedule(const Params& params) {
   return CosineDecay(rate, steps);
 }
 
+Optimizer rmsprop(const Params& params, LearningRate rate, double momentum) {
+  auto o = common<RMSpropOptions>(params, std::move(rate));
+  o.momentum = momentum;
+  return RMSprop(o);
+}
+
 using Make = Optimizer (*)(const Params& params, LearningRate rate);
 template <class Options, Optimizer (*Of)(const Options&)>
 Optimizer make(const Params& params, LearningRate rate) {
@@ -53,6 +59,8 @@ const Named kOptimizers[] = {
     {"adagrad", make<AdagradOptions, Adagrad>},
     {"adadelta", make<AdadeltaOptions, Adadelta>},
     {"rmsprop", make<RMSpropOptions, RMSprop>},
+    {"rmsprop_momentum",
+     [](const Params& p, LearningRate r) { return rmsprop(p, std::move(r), p.get<double>("momentum", 0.9)); }},
     {"ftrl", make<FtrlOptions, Ftrl>},
     {"lamb", make<AdamOptions, Lamb>},
     {"lion", make<LionOptions, Lion>},

@@ -1,4 +1,5 @@
-// A multilayer perceptron: flatten, hidden layers with ReLU, one logit a class. Its size is --hidden 128,64.
+// A multilayer perceptron: hidden layers with ReLU, one logit a class. Its size is --hidden 128,64, or --layers 2 --nodes
+// 128; it takes images, which it flattens, or vectors (--input 2000).
 #include "models/models.h"
 
 namespace tenon::models {
@@ -23,11 +24,21 @@ std::vector<int64_t> sizes(const std::string& text) {
   return out;
 }
 
+// The sizes of the hidden layers: --layers times --nodes, or what --hidden lists.
+std::vector<int64_t> hidden_sizes(const Params& params) {
+  const int64_t layers = params.get<int64_t>("layers", 0), nodes = params.get<int64_t>("nodes", 0);
+  if (layers > 0 && nodes < 1) throw Error(Status(Code::kInvalid, "nodes: is missing beside layers"));
+  if (layers > 0) return std::vector<int64_t>(static_cast<size_t>(layers), nodes);
+  if (nodes > 0) throw Error(Status(Code::kInvalid, "layers: is missing beside nodes"));
+  return sizes(params.get<std::string>("hidden"));
+}
+
 }  // namespace
 
 EstimatorSpec mlp(const Features& features, const Tensor& labels, Mode mode, const Params& params) {
-  Tensor x = flatten(features["image"]);
-  for (int64_t units : sizes(params.get<std::string>("hidden"))) {
+  Tensor x = features["image"];
+  if (x.rank() != 2) x = flatten(x);
+  for (int64_t units : hidden_sizes(params)) {
     x = dense(x, {.units = units, .activation = relu});
     x = dropout(x, params.get<double>("dropout", 0), mode);
   }

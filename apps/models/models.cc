@@ -5,6 +5,14 @@ namespace tenon::models {
 namespace {
 
 ImageShape gray_28(const Params&) { return {28, 28, 1, 10}; }
+ImageShape image_or_vector(const Params& params) {
+  const auto input = static_cast<int>(params.get<int64_t>("input", 0));
+  const auto output = static_cast<int>(params.get<int64_t>("output", 0));
+  ImageShape shape = gray_28(params);
+  if (input > 0) shape = {1, input, 1, shape.classes, true};
+  if (output > 0) shape.classes = output;
+  return shape;
+}
 ImageShape photo_299(const Params&) { return {299, 299, 3, 5}; }
 ImageShape resnet_image(const Params& params) {
   if (params.get<std::string>("depth") == "20") return {32, 32, 3, 10};
@@ -16,9 +24,9 @@ std::vector<ModelInfo> make_models() {
   return {
       {
           .name = "mlp",
-          .description = "multilayer perceptron: flatten, hidden layers with ReLU, one logit a class",
+          .description = "multilayer perceptron: hidden layers with ReLU, one logit a class; images or vectors",
           .model = mlp,
-          .image = gray_28,
+          .image = image_or_vector,
           .optimizer = "adam",
           .learning_rate = 0.001,
           .schedule = "constant",
@@ -26,6 +34,10 @@ std::vector<ModelInfo> make_models() {
           .train_steps = 2000,
           .augmentation = Augmentation::none(),
           .flags = {{"hidden", std::string("128"), "sizes of the hidden layers, separated by commas"},
+                    {"layers", int64_t{0}, "hidden layers of --nodes each; 0: as --hidden says", 0, 10000},
+                    {"nodes", int64_t{0}, "size of each of the --layers", 0, 1 << 20},
+                    {"input", int64_t{0}, "numbers in an example that is a vector; 0: it is an image", 0, 1 << 24},
+                    {"output", int64_t{0}, "classes; 0: as num_classes says", 0, 1 << 24},
                     {"dropout", 0.0, "rate after each hidden layer", 0, 0.999}},
       },
       {

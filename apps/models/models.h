@@ -22,6 +22,9 @@ struct ModelFlag {
 // [height, width, channels] and classes where the data do not say it.
 struct ImageShape {
   int height = 0, width = 0, channels = 3, classes = 10;
+  bool vector = false;  // an example is no image but a vector of `width` numbers
+
+  Shape example() const { return vector ? Shape{width} : Shape{height, width, channels}; }
 };
 
 struct ModelInfo {

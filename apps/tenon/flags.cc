@@ -131,7 +131,11 @@ std::string listed(const std::vector<std::string>& words) {
   return out;
 }
 
-void Flags::add(Flag flag) { flags_.push_back(std::move(flag)); }
+void Flags::add(Flag flag) {
+  for (Flag& f : flags_)
+    if (f.name == flag.name) return void(f = std::move(flag));
+  flags_.push_back(std::move(flag));
+}
 void Flags::integer(const std::string& name, int64_t value, const std::string& help, double low, double high) {
   add({name, value, help, low, high});
 }

@@ -38,6 +38,7 @@ class Flags {
   void boolean(const std::string& name, bool value, const std::string& help);
   void text(const std::string& name, const std::string& value, const std::string& help,
             std::vector<std::string> choices = {});
+  // In the place of a flag that has the name already, such as a model's where the subcommand has one of its own.
   void add(Flag flag);
   // Another spelling of a flag.
   void alias(const std::string& name, const std::string& of) { aliases_[name] = of; }

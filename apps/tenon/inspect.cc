@@ -72,8 +72,10 @@ int inspect_model(const Flags& flags, const std::vector<std::string>& words) {
                    .raw("variables", json_list(json))
                    .str());
   else
-    print("%s for images of %dx%dx%d and %d classes: %s parameters, %s of them trained\n", model.info().name, s.height,
-          s.width, s.channels, s.classes, with_commas(total).c_str(), with_commas(trainable).c_str());
+    print("%s for %s and %d classes: %s parameters, %s of them trained\n", model.info().name,
+          s.vector ? format("vectors of %d", s.width).c_str()
+                   : format("images of %dx%dx%d", s.height, s.width, s.channels).c_str(),
+          s.classes, with_commas(total).c_str(), with_commas(trainable).c_str());
   return 0;
 }
 

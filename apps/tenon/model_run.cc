@@ -61,15 +61,23 @@ void add_training_flags(Flags& flags, const std::vector<std::string>& words) {
   const models::ModelInfo& m = named ? *named : models::all_models()[0];
   flags.integer("train_steps", m.train_steps, "train up to this global step", 1, 1e15);
   flags.integer("train_batch_size", m.train_batch_size, "examples in each step", 1, 1 << 24);
+  flags.alias("batch", "train_batch_size");
   flags.number("learning_rate", m.learning_rate, "of the optimizer", 0, 1e38);
   flags.text("learning_rate_schedule", m.schedule, "over train_steps", {"constant", "cosine"});
   flags.number("warmup_steps", 0, "steps in which the learning rate rises from 0", 0, 1e9);
   flags.text("optimizer", m.optimizer, "with Keras's defaults", models::optimizer_names());
-  flags.number("momentum", 0.9, "of the optimizer momentum", 0, 1);
+  flags.number("momentum", 0.9, "of the optimizers momentum and rmsprop_momentum", 0, 1);
   flags.boolean("nesterov", false, "Nesterov's form of momentum");
   flags.number("weight_decay", 0, "decoupled: w -= learning_rate * weight_decay * w; adamw: 0.004 unless given", 0, 10);
   flags.number("clipnorm", 0, "limit of each gradient's norm; 0: none");
   flags.number("global_clipnorm", 0, "limit of the norm of all gradients; 0: none");
+}
+
+void add_shape_flags(Flags& flags) {
+  flags.integer("height", 0, "of the images; 0: as the data or the model say", 0, 1 << 14);
+  flags.integer("width", 0, "of the images", 0, 1 << 14);
+  flags.integer("channels", 0, "3 or 1", 0, 3);
+  flags.integer("num_classes", 0, "0: as labels.txt or the model say", 0, 1 << 24);
 }
 
 void add_data_flags(Flags& flags) {
@@ -80,10 +88,7 @@ void add_data_flags(Flags& flags) {
                 "examples in a batch of evaluation; 0: min(1024, num_eval_images), fewer when images are large", 0,
                 1 << 24);
   flags.integer("num_eval_images", 0, "examples to evaluate or to predict, the first ones; 0: all", 0, 1e15);
-  flags.integer("height", 0, "of the images; 0: as the data or the model say", 0, 1 << 14);
-  flags.integer("width", 0, "of the images", 0, 1 << 14);
-  flags.integer("channels", 0, "3 or 1", 0, 3);
-  flags.integer("num_classes", 0, "0: as labels.txt or the model say", 0, 1 << 24);
+  add_shape_flags(flags);
   flags.boolean("skip_corrupt", false, "leave out damaged records and count them, where the default is to stop");
   flags.boolean("synthetic", false, "random images and labels instead of data");
 }
@@ -101,7 +106,7 @@ ModelRun::ModelRun(const Flags& flags, const std::vector<std::string>& words)
     : flags_(flags), info_(models::find_model(only_word(words, "model", model_names()))), json_(flags.boolean("json")) {
   for (const models::ModelFlag& f : info_->flags) {
     for (const Flags::Flag& g : flags.all())
-      if (g.name == f.name) params_.set(f.name, g.value);
+      if (g.name == f.name && g.value.index() == f.value.index()) params_.set(f.name, g.value);
   }
   params_.set("optimizer", std::string(info_->optimizer));
   params_.set("learning_rate", info_->learning_rate);
@@ -123,6 +128,7 @@ void ModelRun::read_shape() {
   const std::string info = dir.empty() ? "" : read_file(dir + "/info.json");
   labels_ = dir.empty() ? std::vector<std::string>() : read_lines(dir + "/labels.txt");
   const auto choose = [&](const char* name, int& value) {
+    if (shape_.vector) return;
     if (const auto n = info_number(info, name); n && *n > 0 && *n < 1 << 14) value = static_cast<int>(*n);
     if (flags_.given(name)) value = static_cast<int>(flags_.integer(name));
   };
@@ -130,6 +136,7 @@ void ModelRun::read_shape() {
   choose("width", shape_.width);
   choose("channels", shape_.channels);
   if (!labels_.empty()) shape_.classes = static_cast<int>(labels_.size());
+  if (const int64_t output = params_.get<int64_t>("output", 0); output > 0) shape_.classes = static_cast<int>(output);
   if (flags_.integer("num_classes") > 0) shape_.classes = static_cast<int>(flags_.integer("num_classes"));
   if (labels_.size() != static_cast<size_t>(shape_.classes)) labels_.clear();
 }
@@ -150,6 +157,8 @@ InputOptions ModelRun::image_options(int64_t batch_size, bool training) const {
 }
 
 InputOptions ModelRun::places(const char* path_flag, const char* split, InputOptions o) const {
+  if (shape_.vector)
+    throw UsageError{"--input is for vectors, which records of images are not; --synthetic makes them up"};
   const std::string& path = flags_.text(path_flag);
   if (!path.empty() && is_pattern_or_file(path)) {
     o.file_pattern = path;
@@ -194,11 +203,13 @@ Dataset ModelRun::eval_data(bool in_order) const {
   return Dataset::images(o, &process_pool()).take();
 }
 
+std::vector<FeatureSpec> ModelRun::features() const {
+  return {{"image", {DType::kF32, shape_.example()}}, {"label", {DType::kI32, {}}}};
+}
+
 Dataset ModelRun::synthetic(int64_t batch_size, bool training) const {
   constexpr int64_t kExamples = 1 << 16;
   const int classes = shape_.classes;
-  const std::vector<FeatureSpec> specs = {{"image", {DType::kF32, {shape_.height, shape_.width, shape_.channels}}},
-                                          {"label", {DType::kI32, {}}}};
   const ExampleFn example = [classes](int64_t i, const Sample& sample, Slots& out) -> Status {
     SampleRandom random(sample.seed, 1, static_cast<uint64_t>(i));
     for (float& x : out.get<float>(0)) x = random.uniform(-1, 1);
@@ -210,7 +221,7 @@ Dataset ModelRun::synthetic(int64_t batch_size, bool training) const {
   o.training = o.repeat = training;
   o.seed = static_cast<uint64_t>(flags_.integer("seed"));
   const int64_t size = training ? std::max(kExamples, batch_size) : std::max<int64_t>(1024, batch_size);
-  return Dataset::from_function(size, specs, example, o).take();
+  return Dataset::from_function(size, features(), example, o).take();
 }
 
 RunConfig ModelRun::run_config() const {

@@ -16,6 +16,7 @@ std::vector<std::string> model_names();
 void add_model_flags(Flags& flags, const std::vector<std::string>& words);
 void add_training_flags(Flags& flags, const std::vector<std::string>& words);
 void add_data_flags(Flags& flags);
+void add_shape_flags(Flags& flags);  // part of them: height, width, channels, num_classes
 void add_run_flags(Flags& flags);
 
 // A model with everything that its flags say.
@@ -26,6 +27,7 @@ class ModelRun {
   const models::ModelInfo& info() const { return *info_; }
   const Params& params() const { return params_; }
   const models::ImageShape& shape() const { return shape_; }
+  std::vector<FeatureSpec> features() const;                          // of an example
   const std::vector<std::string>& labels() const { return labels_; }  // class names; empty: unknown
 
   Dataset train_data(int64_t batch_size) const;
