@@ -240,7 +240,10 @@ struct Prepared {
       if (entry && entry->own) throw NoKernel(std::string(node.op()) + ": no kernel for this op");
     }
     if (device.units > 1) {
-      unrolled = unroll_replicas(view, device.units);
+      const auto takes = [&](const NodeView& node) {
+        return answer_of(node, device.backend->table).answer == TENON_TAKE;
+      };
+      unrolled = unroll_replicas(view, device.units, {true, takes});
       origins = unrolled.origins;
       view = GraphView(*unrolled.graph.graph());
     } else {

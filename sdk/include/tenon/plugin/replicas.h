@@ -1,12 +1,15 @@
 // The work of several units in one graph: how a device of n units runs on memory that it has once.
 //
 // A graph of the ABI is written for one unit; n units run it together, each on its rows of what is SPLIT, with equal copies
-// of what is REPLICATED. unroll_replicas writes that out: what is equal on all units is computed once, everything else
-// n times, on slices of the SPLIT inputs, whose shapes become the global ones, as those of their buffers are. Collectives
-// become what they mean: joins and sums of the parts, in the order of the units. What is drawn by chance is drawn for
-// all units at once, so that a batch draws what one device would draw.
+// of what is REPLICATED. unroll_replicas writes that out. What is equal on all units is computed once. What an op makes row
+// by row is computed once too, for the rows of all units: SPLIT inputs have the global shapes that their buffers have.
+// What units only make in order to add it up, gradients for the most part, becomes one sum over all rows. The rest is
+// written n times, on slices. Collectives become what they mean: joins and sums of the parts, in the order of the units
+// where there are parts. What is drawn by chance is drawn for all units at once, so that a batch draws what one device
+// would draw.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "tenon/plugin/graph_builder.h"
@@ -23,9 +26,15 @@ struct UnrolledGraph {
   std::vector<Origin> origins;
 };
 
+struct UnrollOptions {
+  bool merge = true;  // false: everything that differs between units n times, by which merging can be checked
+  // Whether the backend has a kernel for a node, if it is known: of shapes for which it has none, parts are written.
+  std::function<bool(const NodeView&)> takes = nullptr;
+};
+
 // REQUIRED: units >= 1; every node is one that a device of several units takes (unrolls). Throws std::runtime_error,
 // naming the node, where a collective asks for replicas that are not there.
-UnrolledGraph unroll_replicas(const GraphView& graph, uint32_t units);
+UnrolledGraph unroll_replicas(const GraphView& graph, uint32_t units, const UnrollOptions& options = {});
 
 // Whether unroll_replicas can write the node for several units; a composite that it cannot is to be decomposed.
 bool unrolls(const NodeView& node);

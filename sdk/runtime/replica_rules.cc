@@ -1,0 +1,261 @@
+#include "runtime/replica_rules.h"
+
+#include <algorithm>
+
+#include "tenon/plugin/geometry.h"
+
+namespace tenon::plugin {
+namespace {
+
+using Dims = std::vector<int64_t>;
+using Facts = ReplicaFacts;
+
+bool is_same(const NodeView& node, int k, const Facts& facts) { return !node.has(k) || facts.same[node.operand_id(k)]; }
+bool is_summed(const NodeView& node, int k, const Facts& facts) {
+  return node.has_result(k) && facts.summed[node.result_id(k)];
+}
+bool has_item(const NodeView& node, std::string_view list, int64_t value) {
+  const Span<int64_t> items = node.list(list);
+  return std::find(items.begin(), items.end(), value) != items.end();
+}
+
+Merging apart() { return {}; }
+Merging joined(uint32_t whole = 0, uint32_t sums = 0) { return {Merging::kJoined, whole, sums}; }
+Merging stacked(uint32_t whole = 0, uint32_t sums = 0) { return {Merging::kStacked, whole, sums}; }
+Merging unless_first(bool first) { return first ? stacked() : joined(); }
+
+// ---- ops whose rule needs a look at the node; `rule.whole` and `rule.sums` as in the table below ----
+
+struct Rule {
+  std::string_view op;
+  Merging (*merge)(const Rule& rule, const NodeView& node, const Facts& facts);
+  uint32_t whole = 0, sums = 0;
+};
+
+// Beside other shapes rank 0 holds for every row.
+Merging elementwise(const Rule&, const NodeView& node, const Facts& facts) {
+  uint32_t whole = 0;
+  for (int k = 0; k < node.operands(); ++k)
+    if (node.has(k) && node.in(k).rank() == 0 && is_same(node, k, facts)) whole |= 1u << k;  // at most 3 operands
+  return joined(whole);
+}
+
+// Each row of the results comes from one row of the operands, beside what all units have.
+Merging rowwise(const Rule& rule, const NodeView&, const Facts&) { return joined(rule.whole, rule.sums); }
+
+Merging by_axis(const Rule&, const NodeView& node, const Facts&) { return unless_first(node.i64("axis") == 0); }
+Merging by_axes(const Rule&, const NodeView& node, const Facts&) { return unless_first(has_item(node, "axes", 0)); }
+Merging last_axis(const Rule&, const NodeView& node, const Facts&) {
+  return unless_first(node.in(node.op() == "softmax_cross_entropy_grad" ? 1 : 0).rank() == 1);
+}
+Merging transpose(const Rule&, const NodeView& node, const Facts&) {
+  return unless_first(item(node, "perm", 0, -1) != 0);
+}
+Merging broadcast(const Rule&, const NodeView& node, const Facts&) {
+  const ValueView x = node.in(0);
+  return unless_first(x.rank() == 0 || item(node, "dims", 0, -1) != 0 || x.dim(0) != node.out(0).dim(0));
+}
+Merging slice(const Rule&, const NodeView& node, const Facts&) {
+  const bool all = item(node, "start", 0, 0) == 0 && item(node, "limit", 0, 0) == node.in(0).dim(0);
+  return unless_first(!all || item(node, "stride", 0, 1) != 1);
+}
+Merging pad(const Rule&, const NodeView& node, const Facts&) {
+  return unless_first(item(node, "low", 0, 0) || item(node, "high", 0, 0) || item(node, "interior", 0, 0));
+}
+
+Merging reduce(const Rule&, const NodeView& node, const Facts& facts) {
+  const bool first = has_item(node, "axes", 0),
+             sums = node.enumerator("kind") == TENON_SUM && is_summed(node, 0, facts);
+  if (sums) return first ? joined(0, 1) : stacked(0, 1);
+  return unless_first(first);
+}
+
+Merging gather(const Rule&, const NodeView& node, const Facts& facts) {
+  const int64_t axis = node.i64("axis"), batch = node.i64("batch");
+  if (batch > 0) return joined();
+  if (is_same(node, 0, facts)) return axis == 0 && node.in(1).rank() > 0 ? joined(0b01) : apart();
+  if (is_same(node, 1, facts)) return axis > 0 ? joined(0b10) : stacked(0b10);
+  return stacked();
+}
+
+// Into zeros, what all units add is one sum.
+Merging scatter(const Rule&, const NodeView& node, const Facts& facts) {
+  const int64_t axis = node.i64("axis"), batch = node.i64("batch");
+  if (batch > 0) return joined();
+  const bool adds = node.enumerator("kind") == TENON_SCATTER_ADD && is_summed(node, 0, facts);
+  if (adds && axis == 0 && node.in(1).rank() > 0 && facts.zero[node.operand_id(0)]) return joined(0b001, 1);
+  if (is_same(node, 1, facts) && axis > 0) return joined(0b010);
+  return stacked();
+}
+
+// Rows times a matrix; batches of matrices; rows times rows, as a sum.
+Merging dot(const Rule& rule, const NodeView& node, const Facts& facts) {
+  const bool plain = node.op() == "dot", ta = node.flag("ta");
+  if (node.in(0).rank() > 2) return joined(rule.whole & ~0b10u);
+  if (!ta && is_same(node, 1, facts)) return joined(rule.whole);
+  if (!plain || is_same(node, 0, facts) || is_same(node, 1, facts)) return apart();
+  return ta && !node.flag("tb") && is_summed(node, 0, facts) ? joined(0, 1) : stacked();
+}
+
+Merging bias_act_grad(const Rule& rule, const NodeView& node, const Facts&) {
+  return node.in(0).rank() > 1 ? joined(0, rule.sums) : apart();
+}
+
+Merging layer_norm(const Rule& rule, const NodeView& node, const Facts&) {
+  const int x = node.op() == "layer_norm" ? 0 : 1;
+  const bool first = has_item(node, "axes", 0) || node.in(x + 1).rank() == node.in(x).rank();
+  return first ? stacked(rule.whole, rule.sums) : joined(rule.whole, rule.sums);
+}
+
+// A bias of one example is every example's.
+Merging attention(const Rule& rule, const NodeView& node, const Facts&) {
+  const int q = node.op() == "attention" ? 0 : 1, bias = q == 0 ? 3 : 6;
+  const bool repeats = node.has(bias) && node.in(bias).dim(0) != node.in(q).dim(0);
+  if (!repeats) return joined(rule.whole);
+  return joined(rule.whole | 1u << bias, node.flag("dbias") ? rule.sums : 0);
+}
+
+constexpr Rule kRules[] = {
+    {"neg", elementwise},
+    {"abs", elementwise},
+    {"floor", elementwise},
+    {"round", elementwise},
+    {"exp", elementwise},
+    {"expm1", elementwise},
+    {"log", elementwise},
+    {"log1p", elementwise},
+    {"sqrt", elementwise},
+    {"sin", elementwise},
+    {"cos", elementwise},
+    {"tanh", elementwise},
+    {"erf", elementwise},
+    {"add", elementwise},
+    {"sub", elementwise},
+    {"mul", elementwise},
+    {"div", elementwise},
+    {"max", elementwise},
+    {"min", elementwise},
+    {"pow", elementwise},
+    {"atan2", elementwise},
+    {"compare", elementwise},
+    {"select", elementwise},
+    {"cast", elementwise},
+    {"activation", elementwise},
+    {"activation_grad", elementwise},
+    {"reshape", rowwise},
+    {"transpose", transpose},
+    {"broadcast", broadcast},
+    {"slice", slice},
+    {"pad", pad},
+    {"concat", by_axis},
+    {"reverse", by_axes},
+    {"gather", gather},
+    {"scatter", scatter},
+    {"sort", last_axis},
+    {"reduce", reduce},
+    {"argmax", by_axis},
+    {"cumsum", by_axis},
+    {"softmax", by_axis},
+    {"softmax_grad", by_axis},
+    {"log_softmax", by_axis},
+    {"log_softmax_grad", by_axis},
+    {"softmax_cross_entropy", last_axis},
+    {"softmax_cross_entropy_grad", last_axis},
+    {"dot", dot, 0b10},
+    {"dot_bias_act", dot, 0b0110},
+    {"conv", rowwise, 0b10},
+    {"conv_bias_act", rowwise, 0b0110},
+    {"conv_grad_input", rowwise, 0b10},
+    {"conv_grad_filter", rowwise, 0, 0b1},
+    {"bias_act_grad", bias_act_grad, 0, 0b10},
+    {"max_pool", rowwise},
+    {"max_pool_grad", rowwise},
+    {"avg_pool", rowwise},
+    {"avg_pool_grad", rowwise},
+    {"batch_norm_apply", rowwise, 0b011110},
+    {"layer_norm", layer_norm, 0b110},
+    {"layer_norm_grad", layer_norm, 0b00100, 0b110},
+    {"attention", attention, 0b110000},
+    {"attention_grad", attention, 0b110000000, 0b1000},
+    {"lstm", rowwise, 0b111000},
+    {"lstm_grad", rowwise, 0b0011100000, 0b111000},
+    {"gru", rowwise, 0b111100},
+    {"gru_grad", rowwise, 0b001111000, 0b111100},
+    {"resize", rowwise},
+    {"affine_image", rowwise},
+    {"crop_flip", rowwise},
+};
+
+bool has_extents(const ValueView& value) {
+  for (int d = 0; d < value.rank(); ++d)
+    if (value.extent(d)) return true;
+  return false;
+}
+
+bool fits(const NodeView& node, const Merging& m, const Facts& facts) {
+  const auto has_room = [&](const ValueView& v) { return m.form != Merging::kStacked || v.rank() < TENON_MAX_RANK; };
+  for (int k = 0; k < node.operands(); ++k) {
+    if (!node.has(k)) continue;
+    if (m.is_whole(k) ? !is_same(node, k, facts) : !has_room(node.in(k)) || has_extents(node.in(k))) return false;
+  }
+  for (int k = 0; k < node.results(); ++k) {
+    if (!node.has_result(k)) continue;
+    if (m.is_sum(k) ? !is_summed(node, k, facts) : !has_room(node.out(k)) || has_extents(node.out(k))) return false;
+  }
+  return true;
+}
+
+// ---- attributes ----
+
+Dims put_before(int64_t first, Dims list) {
+  list.insert(list.begin(), first);
+  return list;
+}
+Dims shifted(Dims axes) {
+  for (int64_t& a : axes) ++a;
+  return axes;
+}
+
+// A list of a stacked node.
+Dims stacked_list(const NodeView& node, std::string_view name, const Merging& m, uint32_t units) {
+  const Dims list = node.list(name).vec();
+  if (name == "axes") return m.sums && node.op() == "reduce" ? put_before(0, shifted(list)) : shifted(list);
+  if (name == "perm" || name == "dims") return put_before(0, shifted(list));
+  if (list.empty() && (name == "stride" || name == "interior")) return list;
+  if (name == "shape" || name == "limit") return put_before(units, list);
+  return put_before(name == "stride" ? 1 : 0, list);  // start, low, high, interior
+}
+
+}  // namespace
+
+Merging merging_of(const NodeView& node, const ReplicaFacts& facts) {
+  if (node.version() != 1) return apart();
+  for (const Rule& rule : kRules) {
+    if (rule.op != node.op()) continue;
+    const Merging m = rule.merge(rule, node, facts);
+    return fits(node, m, facts) ? m : apart();
+  }
+  return apart();
+}
+
+void write_attributes(GraphBuilder& builder, const NodeView& node, const Merging& m, uint32_t units) {
+  const bool stacks = m.form == Merging::kStacked;
+  for (int i = 0; i < node.attributes(); ++i) {
+    const std::string_view name = node.attribute_name(i);
+    const tenon_attr& a = node.attribute(i);
+    if (a.type == TENON_ATTR_LIST && stacks && name.substr(0, 6) != "tenon.") {
+      builder.attr_list(name, stacked_list(node, name, m, units));
+    } else if (stacks && (name == "axis" || (name == "batch" && !m.whole))) {
+      builder.attr_i64(name, node.i64(name) + 1);
+    } else if (!stacks && (name == "shape" || (name == "limit" && node.op() == "slice"))) {
+      Dims dims = node.list(name).vec();
+      if (dims.empty()) dims.push_back(1);
+      dims[0] *= units;
+      builder.attr_list(name, dims);
+    } else {
+      builder.attr(node.graph(), a);
+    }
+  }
+}
+
+}  // namespace tenon::plugin
