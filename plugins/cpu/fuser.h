@@ -20,6 +20,8 @@ class Fuser {
 
 std::unique_ptr<Fuser> fuse_pools(const plugin::GraphView& graph);
 std::unique_ptr<Fuser> fuse_updates(const plugin::GraphView& graph);
+std::unique_ptr<Fuser> fuse_pads(const plugin::GraphView& graph);
+std::unique_ptr<Fuser> fuse_norms(const plugin::GraphView& graph);
 
 // The nodes that read each value; TENON_NONE: it is a result.
 std::vector<std::vector<uint32_t>> readers_of(const plugin::GraphView& graph);

@@ -19,8 +19,9 @@ void copy_attributes(plugin::GraphBuilder& to, const plugin::NodeView& node) {
   for (int i = 0; i < node.attributes(); ++i) to.attr(node.graph(), node.attribute(i));
 }
 
-plugin::Rewritten rewrite(const plugin::GraphView& graph, const plugin::Env&) {
-  const std::unique_ptr<Fuser> fusers[] = {fuse_pools(graph), fuse_updates(graph)};
+namespace {
+
+plugin::Rewritten replace(const plugin::GraphView& graph, const std::vector<std::unique_ptr<Fuser>>& fusers) {
   bool any = false;
   for (const auto& fuser : fusers) any = any || !fuser->empty();
   if (!any) return {};
@@ -35,6 +36,27 @@ plugin::Rewritten rewrite(const plugin::GraphView& graph, const plugin::Env&) {
       rewrite.copy(graph.node(i));
   }
   return rewrite.finish();
+}
+
+template <class... Fusers>
+std::vector<std::unique_ptr<Fuser>> list(Fusers... fusers) {
+  std::vector<std::unique_ptr<Fuser>> all;
+  (all.push_back(std::move(fusers)), ...);
+  return all;
+}
+
+}  // namespace
+
+plugin::Rewritten rewrite(const plugin::GraphView& given, const plugin::Env&) {
+  // Pads first: others may take what they became part of.
+  plugin::Rewritten padded = replace(given, list(fuse_pads(given)));
+  const bool any = !padded.origins.empty();
+  const plugin::GraphView graph = any ? plugin::GraphView(*padded.graph.graph()) : given;
+  plugin::Rewritten out = replace(graph, list(fuse_pools(graph), fuse_updates(graph), fuse_norms(graph)));
+  if (out.origins.empty()) return padded;
+  if (any)
+    for (uint32_t& node : out.origins) node = padded.origins[node];
+  return out;
 }
 
 }  // namespace tenon::cpu

@@ -1,6 +1,8 @@
 // Nodes of cpu.so's own, put in the place of several before a graph is planned.
 //
 //   cpu.conv_pool(x, w, [bias]) -> p, winner             conv or conv_bias_act (no activation or ReLU), then max_pool
+//   cpu.conv_norm(x, w, [bias], [residual], gamma, beta, mean, var) -> y
+//                                                        conv or conv_bias_act without activation, then batch_norm_apply
 //   cpu.pooled_grad_input(dp, w, winner) -> dx           max_pool_grad, then conv_grad_input
 //   cpu.pooled_grad_filter(x, dp, winner) -> dw          max_pool_grad, then conv_grad_filter
 //   cpu.product.adam_update(p, b, lr, .., a) -> p', ..   dot(a, b) with a transposed, then the update; of any rule that
@@ -8,7 +10,7 @@
 //
 // Pools are 2 x 2 without pads; the map between convolution and pool, by far the largest value of such a step, and its
 // gradient are never in memory (kernels/conv_pool.h), nor is a dense layer's gradient. Attributes are those of the convolution, or of
-// the update.
+// the update. A pad of zeros before a convolution, or before a max-pool of values that are not below zero, becomes theirs.
 #pragma once
 
 #include "tenon/plugin/kernel.h"

@@ -41,6 +41,10 @@ TENON_INLINE void points(const DepthPanel& p, const int64_t* a_rows, const int64
     float* c = p.c + c_rows[r] + column;
 #pragma GCC unroll 2
     for (int i = 0; i < NV; ++i) {
+      if (p.norm.scale) {
+        const f32x8 centred = acc[r][i] - in(p.norm.mean + column, i);
+        acc[r][i] = centred * in(p.norm.scale + column, i) + in(p.norm.shift + column, i);
+      }
       if (p.residual) acc[r][i] += in(p.residual + c_rows[r] + column, i);
       if (p.act == TENON_ACT_RELU) acc[r][i] = relu8(acc[r][i]);
       if (Masked && i == NV - 1)

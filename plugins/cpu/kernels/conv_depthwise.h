@@ -1,11 +1,11 @@
 // The inner loops of convolutions whose every channel is a group of its own: vectors of channels.
 #pragma once
 
-#include "kernels/simd.h"
+#include "kernels/gemm_tile.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
-// C[r, n] = act(bias[n] + sum over taps t of a[a_rows[r] + a_taps[t] + n] w[w_taps[t] + n] + residual).
+// C[r, n] = act(norm(bias[n] + sum over taps t of a[a_rows[r] + a_taps[t] + n] w[w_taps[t] + n]) + residual).
 struct DepthPanel {
   const float* a = nullptr;
   const int64_t* a_rows = nullptr;
@@ -17,6 +17,7 @@ struct DepthPanel {
   const int64_t* c_rows = nullptr;
   int64_t columns = 0;
   const float* bias = nullptr;
+  ColumnNorm norm;
   const float* residual = nullptr;
   int act = TENON_ACT_NONE;
   float alpha = 0;

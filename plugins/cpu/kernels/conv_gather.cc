@@ -206,6 +206,7 @@ void Gather::run(const Call& call, const GatherData& d) const {
     b.residual = d.residual ? d.residual + to_at : nullptr;
     b.to = map_ > 0 ? room + round_up(source_ + fresh_, 16) : d.to + to_at;
     b.part = u % parts_;
+    b.next = u + 1 < part.end ? d.weights + panels(p_.to_c) * ((u + 1) % parts_) / parts_ * kPanelColumns : nullptr;
     block(d, b, q);
     if (map_ > 0) pool(d, b, image, q);
   }
@@ -281,6 +282,7 @@ void Gather::dense(const Phase& phase, const GatherData& d, const Block& b, int6
       const float* w = b.weights + phase.weights + (group * packed_columns(to_c) + j) * phase.depth;
       panel.bias = d.bias ? d.bias + column : nullptr;
       for (const Piece& piece : phase.pieces) {
+        panel.norm = &piece == &phase.pieces.back() ? d.norm.at(column) : ColumnNorm{};
         set_piece(phase, piece, b, column, &panel);
         panel.a += group * from_c;
         panel.w = w + piece.depth * panel.w_step;
@@ -289,7 +291,7 @@ void Gather::dense(const Phase& phase, const GatherData& d, const Block& b, int6
     }
 }
 
-// Packs a piece of the weights of all panels of this part just before they are used, out of L2.
+// Packs a piece of the weights of a panel as its first points read it.
 void Gather::dense_fresh(const Phase& phase, const GatherData& d, const Block& b, int64_t points) const {
   const int64_t count = panels(p_.to_c), first = count * b.part / parts_ * kPanelColumns;
   const int64_t last = b.part + 1 == parts_ ? p_.to_c : count * (b.part + 1) / parts_ * kPanelColumns;
@@ -299,12 +301,27 @@ void Gather::dense_fresh(const Phase& phase, const GatherData& d, const Block& b
   panel.alpha = p_.alpha;
   for (const Piece& piece : phase.pieces) {
     const int64_t depth = piece.runs * piece.length;
-    pack_panels(b.weights + piece.depth * p_.to_c + first, depth, last - first, p_.to_c, depth, b.fresh);
+    const float* const w = b.weights + piece.depth * p_.to_c;
     for (int64_t j = first; j < last; j += panel.columns) {
       panel.columns = static_cast<int>(panel_columns(last - j));
       panel.bias = d.bias ? d.bias + j : nullptr;
-      panel.w = b.fresh + (j - first) * depth;
+      panel.norm = &piece == &phase.pieces.back() ? d.norm.at(j) : ColumnNorm{};
       set_piece(phase, piece, b, j, &panel);
+      if (panel.columns == kPanelColumns) {
+        const bool end = &piece == &phase.pieces.back();
+        panel.w = w + j;
+        panel.w_step = p_.to_c;
+        run_streamed(panel,
+                     {b.fresh,
+                      j + kPanelColumns < last ? w + j + kPanelColumns
+                      : end                    ? b.next
+                                               : w + depth * p_.to_c + first,
+                      p_.to_c},
+                     points);
+        continue;
+      }
+      pack_panels(w + j, depth, panel.columns, p_.to_c, depth, b.fresh);
+      panel.w = b.fresh;
       run_panel(panel, points);
     }
   }
@@ -324,6 +341,7 @@ void Gather::depthwise(const Phase& phase, const GatherData& d, const Block& b, 
   panel.w = b.weights;
   panel.c = b.to;
   panel.bias = d.bias;
+  panel.norm = d.norm;
   panel.residual = b.residual;
   run_depth_panel(panel, points);
 }

@@ -37,6 +37,7 @@ struct GatherData {
   float* to;
   const uint8_t* from_winner = nullptr;  // where pooled
   uint8_t* to_winner = nullptr;
+  ColumnNorm norm = {};  // of columns [0, to_c)
 };
 
 class Gather {
@@ -74,6 +75,7 @@ class Gather {
     const float* residual;  // at the block's first point, or nullptr
     float* to;
     float* fresh;        // room for weights packed as they are needed
+    const float* next;   // where the plain weights of this thread's next block begin, or nullptr
     int64_t rows, part;  // of the block axis
   };
   void choose_blocks();

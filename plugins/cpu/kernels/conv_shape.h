@@ -10,6 +10,8 @@ struct ConvShape {
   int64_t x[3] = {1, 1, 1}, y[3] = {1, 1, 1}, k[3] = {1, 1, 1};
   int64_t stride[3] = {1, 1, 1}, dilation[3] = {1, 1, 1}, low[3] = {0, 0, 0};
   bool bias = false, residual = false;
+  bool norm = false;  // by mean, variance, gamma and beta (cpu.conv_norm)
+  float eps = 0;
   int act = TENON_ACT_NONE;
   double alpha = 0;
 

@@ -174,6 +174,9 @@ TENON_INLINE void restore_tile(const float* from, int64_t plane, const ResultTil
   const auto mask = V::first(count);
   const auto get = [&](const float* p) __attribute__((always_inline)) { return Part ? V::load(p, mask) : V::load(p); };
   const Vector bias = e.bias ? get(e.bias + c) : Vector{};
+  const bool normed = e.norm.scale != nullptr;
+  const Vector mean = normed ? get(e.norm.mean + c) : Vector{}, scale = normed ? get(e.norm.scale + c) : Vector{};
+  const Vector shift = normed ? get(e.norm.shift + c) : Vector{};
   const Vector floor = V::splat(e.act == TENON_ACT_RELU ? 0 : -__builtin_inff());
   square<V, ResultRule>(
       [&](int i, int j) __attribute__((always_inline)) { return V::load(from + (i * 6 + j) * plane + c); },
@@ -181,6 +184,7 @@ TENON_INLINE void restore_tile(const float* from, int64_t plane, const ResultTil
         if (i >= tile.rows || j >= tile.columns) return;
         const int64_t at = i * tile.row + j * tile.column + c;
         v += bias;
+        if (normed) v = (v - mean) * scale + shift;
         if (tile.residual) v += get(tile.residual + at);
         v = V::max(floor, v);  // NaN stays
         if (Part)

@@ -17,7 +17,7 @@
 // rows (a tile, or a channel of the source) of channels side by side.
 #pragma once
 
-#include "kernels/kernels.h"
+#include "kernels/gemm_tile.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
@@ -62,6 +62,7 @@ void restore_filters(const float* from, const Planes& planes, int64_t rows, int6
 // What happens to a result on its way out. Pointers at the first of its channels.
 struct TileEpilogue {
   const float* bias = nullptr;
+  ColumnNorm norm;
   const float* residual = nullptr;  // laid out as the result
   int act = TENON_ACT_NONE;
   float alpha = 0;

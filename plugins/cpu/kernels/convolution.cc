@@ -1,5 +1,9 @@
 // conv, conv_bias_act: x [N, S.., C], w [K.., C / G, O], [bias O], [residual as y] -> y [N, S'.., O].
+// cpu.conv_norm: the same, a batch norm of given moments before the residual: x, w, [bias], [residual], gamma, beta, mean,
+// var -> y.
 // conv_grad_input: dy, w -> dx. conv_grad_filter: x, dy -> dw.
+#include <cmath>
+
 #include "kernels/conv_filter.h"
 #include "kernels/conv_plan.h"
 #include "kernels/conv_planar.h"
@@ -27,37 +31,63 @@ bool is_product(const ConvShape& s) {
   return plain;
 }
 
-Kernel product_kernel(const GemmShape& shape, bool bias = false, bool residual = false) {
-  auto gemm = std::make_shared<Gemm>(shape);
-  Kernel kernel = kernel_of(gemm);
-  kernel.run = [=](const Call& call) {
-    gemm->run(call,
-              {call.in(0), call.in(1), bias ? call.in(2) : nullptr, residual ? call.in(3) : nullptr, call.out(0)});
-  };
-  return kernel;
+// Of the moments behind the residual; each thread has a scale of its own in `room`.
+ColumnNorm norm_of(const Call& call, int64_t channels, float eps, float* room) {
+  const float *gamma = call.in(4), *var = call.in(7);
+  for (int64_t i = 0; i < channels; ++i) room[i] = gamma[i] / std::sqrt(var[i] + eps);
+  return {call.in(6), room, call.in(5)};
 }
 
-// By any of the classes that gather: Gather itself, Planar, Winograd.
-template <class Work>
-Kernel kernel_that_gathers(const std::shared_ptr<Work>& work, bool bias = false, bool residual = false) {
+// By any of the classes that compute a convolution from GemmData or GatherData.
+template <class Data, class Work>
+Kernel conv_kernel(const std::shared_ptr<Work>& work, const ConvShape& s) {
   Kernel kernel = kernel_of(work);
-  kernel.run = [=](const Call& call) {
-    work->run(call,
-              {call.in(0), call.in(1), bias ? call.in(2) : nullptr, residual ? call.in(3) : nullptr, call.out(0)});
+  const uint64_t own = (kernel.thread_scratch_bytes + 63) / 64 * 64;  // the scale is behind it
+  if (s.norm) kernel.thread_scratch_bytes = own + static_cast<uint64_t>(s.o) * sizeof(float);
+  kernel.run = [=, bias = s.bias, residual = s.residual, norm = s.norm, o = s.o, eps = s.eps](const Call& call) {
+    Data data{call.in(0), call.in(1), bias ? call.in(2) : nullptr, residual ? call.in(3) : nullptr, call.out(0)};
+    float* const room = reinterpret_cast<float*>(static_cast<char*>(call.thread_scratch) + own);
+    if (norm) data.norm = norm_of(call, o, eps, room);
+    work->run(call, data);
   };
   return kernel;
 }
 
-Kernel gather_kernel(const GatherPlan& plan, bool bias = false, bool residual = false) {
-  if (!residual && Planar::suits(plan)) return kernel_that_gathers(std::make_shared<Planar>(plan), bias);
-  return kernel_that_gathers(std::make_shared<Gather>(plan), bias, residual);
+Kernel product_kernel(const GemmShape& shape, const ConvShape& s = {}) {
+  return conv_kernel<GemmData>(std::make_shared<Gemm>(shape), s);
+}
+
+Kernel gather_kernel(const GatherPlan& plan, const ConvShape& s = {}) {
+  if (!s.residual && !s.norm && Planar::suits(plan)) return conv_kernel<GatherData>(std::make_shared<Planar>(plan), s);
+  return conv_kernel<GatherData>(std::make_shared<Gather>(plan), s);
+}
+
+// Every point of y needs one point of x alone.
+bool is_strided_product(const ConvShape& s) {
+  bool one = s.taps() == 1 && s.groups == 1 && s.o > 1;
+  for (int d = 0; d < 3; ++d) one = one && s.low[d] == 0 && (s.y[d] - 1) * s.stride[d] < s.x[d];
+  return one;
+}
+
+// Where the points of x are that y needs.
+std::vector<int64_t> points_of_x(const ConvShape& s) {
+  std::vector<int64_t> at;
+  for (int64_t i = 0; i < s.batch; ++i)
+    for (int64_t a = 0; a < s.y[0]; ++a)
+      for (int64_t b = 0; b < s.y[1]; ++b)
+        for (int64_t c = 0; c < s.y[2]; ++c)
+          at.push_back((((i * s.x[0] + a * s.stride[0]) * s.x[1] + b * s.stride[1]) * s.x[2] + c * s.stride[2]) * s.c);
+  return at;
 }
 
 Kernel make_conv(const ConvShape& s) {
-  if (is_product(s))
-    return product_kernel({1, s.batch * s.y_points(), s.o, s.c, false, false, s.act, static_cast<float>(s.alpha)},
-                          s.bias, s.residual);
-  return gather_kernel(forward_plan(s), s.bias, s.residual);
+  GemmShape product{1, s.batch * s.y_points(), s.o, s.c, false, false, s.act, static_cast<float>(s.alpha)};
+  if (is_product(s)) return product_kernel(product, s);
+  if (is_strided_product(s)) {
+    product.a_at = points_of_x(s);
+    return product_kernel(product, s);
+  }
+  return gather_kernel(forward_plan(s), s);
 }
 
 Kernel make_grad_input(const ConvShape& s) {
@@ -119,7 +149,7 @@ Kernel make_convolution(const NodeView& node, const Env& env) {
   const bool exact = std::max(node.enumerator("precision"), env.precision) >= TENON_PRECISION_HIGHEST;
   if (!exact && filter && winograd_filter_gains(s)) return narrowed(node, winograd_filter_kernel(s));
   if (!exact && !filter && winograd_gains(s, input))
-    return narrowed(node, kernel_that_gathers(std::make_shared<Winograd>(s, input), s.bias, s.residual));
+    return narrowed(node, conv_kernel<GatherData>(std::make_shared<Winograd>(s, input), s));
   return narrowed(node, filter ? make_grad_filter(s) : input ? make_grad_input(s) : make_conv(s));
 }
 
@@ -140,7 +170,9 @@ ConvShape conv_shape(const NodeView& node) {
   s.groups = node.i64("groups", 1);
   if (is_pooled(node))
     for (int d = 1; d < 3; ++d) s.y[d] *= 2;  // of the map; a row or column that the pool drops is none
-  if (node.op() != "conv_bias_act" && node.op() != "cpu.conv_pool") return s;
+  s.norm = node.op() == "cpu.conv_norm";
+  if (node.op() != "conv_bias_act" && node.op() != "cpu.conv_pool" && !s.norm) return s;
+  s.eps = static_cast<float>(node.f64("eps", 1e-3));
   s.bias = node.has(2);
   s.residual = node.has(3);
   s.act = node.enumerator("act");
@@ -153,6 +185,7 @@ bool is_depthwise(const ConvShape& s) { return s.groups > 1 && s.groups == s.c &
 void add_convolution(KernelTable& table) {
   for (const char* op : {"conv", "conv_bias_act", "conv_grad_input", "conv_grad_filter"})
     table.add(op, accept_convolution, make_convolution);
+  table.add_own("cpu.conv_norm", make_convolution);
   add_pooled_convolution(table);
 }
 

@@ -13,7 +13,9 @@ constexpr int64_t kPackedRows = 96;      // a multiple of every tile height
 constexpr int64_t kTileRows = 6;
 constexpr int64_t kLeastColumns = kPanelColumns < 32 ? 32 : kPanelColumns;  // of a block, or more
 constexpr int64_t kDepthChunks = 8;                                         // of K
-constexpr int64_t kWholeRows = 1024;  // columns up to which whole rows are consumed: one stretch of memory
+constexpr int64_t kWholeRows = 1024;         // columns up to which whole rows are consumed: one stretch of memory
+constexpr int64_t kFewRows = 512;            // so few that a panel of B goes over all of them before the next one
+constexpr int64_t kManyWeights = 64 * 1024;  // elements of B, more than caches next to a core keep
 constexpr int64_t kNoRuns[1] = {0};
 
 // y[j] += sum of x[k] m[k][j], four rows at a time in order.
@@ -41,6 +43,8 @@ float dot(const float* a, const float* b, int64_t n) {
   if (i < n) s[1] += load8_part(a + i, n - i) * load8_part(b + i, n - i);
   return sum8((s[0] + s[1]) + (s[2] + s[3]));
 }
+
+float normed(const ColumnNorm& norm, int64_t j, float x) { return (x - norm.mean[j]) * norm.scale[j] + norm.shift[j]; }
 
 }  // namespace
 
@@ -80,8 +84,11 @@ Gemm::Gemm(const GemmShape& shape, bool consumed) : s_(shape), consumed_(consume
   row_blocks_ = ceil_div(s_.m, mc_);
   column_blocks_ = ceil_div(s_.n, nc_);
   if (!small && chunks_ == 1 && units() < enough && s_.k >= 1024) chunks_ = std::min(kDepthChunks, s_.k / kDepth);
-  for (int64_t r = 0; r < mc_; ++r) {
-    a_rows_.push_back(packs_a_ ? r / kTileRows * tile_room() + r % kTileRows : s_.ta ? r : r * s_.k);
+  streamed_ =
+      s_.batch == 1 && !direct_ && !consumed_ && !s_.ta && !s_.tb && s_.m <= kFewRows && s_.k * s_.n >= kManyWeights;
+  for (int64_t r = 0; r < (streamed_ ? s_.m : std::min(mc_, s_.m)); ++r) {
+    const int64_t plain = s_.ta ? r : s_.a_at.empty() ? r * s_.k : s_.a_at[static_cast<size_t>(r)];
+    a_rows_.push_back(packs_a_ ? r / kTileRows * tile_room() + r % kTileRows : plain);
     c_rows_.push_back(r * (consumed_ ? own_ld_ : s_.n));
   }
 }
@@ -119,6 +126,8 @@ void Gemm::vector(const Call& call, const GemmData& d) const {
       for (int64_t j = 0; j < count; ++j) y[j] += dot(x, m + (j0 + j) * s_.k, s_.k);
     else
       add_rows(x, 1, m + j0, s_.k, n, count, y);
+    if (d.norm.scale)
+      for (int64_t j = 0; j < count; ++j) y[j] = normed(d.norm, row ? j0 + j : 0, y[j]);
     if (d.residual)
       for (int64_t j = 0; j < count; ++j) y[j] += d.residual[p * n + j0 + j];
     if (s_.act != TENON_ACT_NONE) act_loop(s_.act)(y, y, count, s_.alpha);
@@ -140,19 +149,22 @@ void Gemm::blocks(const Call& call, const GemmData& d) const {
     block.k = 0;
     block.depth = s_.k;
     block.partial = false;
+    block.next = end < part.end ? d.b + block.column + nc_ : nullptr;
     const int64_t c = p * s_.m * s_.n;
     const GemmData one{d.a + p * s_.m * s_.k,
                        d.b + p * s_.k * s_.n,
                        d.bias,
                        d.residual ? d.residual + c : nullptr,
                        d.c + c,
-                       d.consume};
+                       d.consume,
+                       d.norm};
     product(one, block, static_cast<float*>(call.thread_scratch));
     u = end;
   }
 }
 
 void Gemm::product(const GemmData& d, const Block& block, float* room) const {
+  if (streamed_) return streamed(d, block, room);
   float* const packed_a = room;
   float* const packed_b = room + (packs_a_ ? round_up(ceil_div(mc_, kTileRows) * tile_room(), 16) : 0);
   float* const own_c = packed_b + (direct_ ? 0 : round_up(kc_ * round_up(nc_, 8), 16));
@@ -172,7 +184,8 @@ void Gemm::product(const GemmData& d, const Block& block, float* room) const {
     for (int64_t r = block.row; r < block.row + block.rows; r += mc_) {
       const int64_t rows = std::min(mc_, block.row + block.rows - r);
       if (packs_a_) pack_a(d.a, r, rows, k, depth, packed_a);
-      panel.a = packs_a_ ? packed_a : d.a + (s_.ta ? k * s_.m + r : r * s_.k + k);
+      panel.a = packs_a_ ? packed_a : d.a + (s_.ta ? k * s_.m + r : s_.a_at.empty() ? r * s_.k + k : k);
+      if (!s_.a_at.empty()) panel.a_rows = s_.a_at.data() + r;
       for (int64_t j = 0; j < block.columns; j += panel.columns) {
         const int64_t column = block.column + j;
         panel.columns = static_cast<int>(panel_columns(block.columns - j));
@@ -180,6 +193,7 @@ void Gemm::product(const GemmData& d, const Block& block, float* room) const {
         panel.w_step = direct_ ? s_.n : padded_columns(panel.columns);
         panel.c = consumed_ ? own_c + j : d.c + r * s_.n + column;
         panel.bias = d.bias ? d.bias + column : nullptr;
+        panel.norm = last && !block.partial ? d.norm.at(column) : ColumnNorm{};
         panel.residual = last && d.residual ? d.residual + r * s_.n + column : nullptr;
         panel.act = last && !block.partial ? s_.act : TENON_ACT_NONE;
         panel.alpha = s_.alpha;
@@ -188,6 +202,45 @@ void Gemm::product(const GemmData& d, const Block& block, float* room) const {
       if (consumed_) d.consume->take(d.consume->context, own_c, own_ld_, r, rows, block.column, block.columns);
     }
   }
+}
+
+void Gemm::streamed(const GemmData& d, const Block& block, float* room) const {
+  Panel panel;
+  panel.runs = kNoRuns;
+  panel.a_rows = a_rows_.data() + block.row;
+  panel.c_rows = c_rows_.data();
+  panel.alpha = s_.alpha;
+  const int64_t k_end = block.k + block.depth, end = block.column + block.columns;
+  for (int64_t k = block.k; k < k_end; k += kc_)
+    for (int64_t j = block.column; j < end; j += panel.columns) {
+      const bool last = k + kc_ >= k_end;
+      panel.a = d.a + k;
+      panel.run_length = std::min(kc_, k_end - k);
+      panel.columns = static_cast<int>(panel_columns(end - j));
+      panel.accumulate = k > block.k;
+      panel.c = d.c + block.row * s_.n + j;
+      panel.bias = d.bias ? d.bias + j : nullptr;
+      panel.norm = last && !block.partial ? d.norm.at(j) : ColumnNorm{};
+      panel.residual = last && d.residual ? d.residual + block.row * s_.n + j : nullptr;
+      panel.act = last && !block.partial ? s_.act : TENON_ACT_NONE;
+      const float* const b = d.b + k * s_.n;
+      if (panel.columns == kPanelColumns) {
+        panel.w = b + j;
+        panel.w_step = s_.n;
+        run_streamed(panel,
+                     {room,
+                      j + panel.columns < end ? b + j + panel.columns
+                      : last                  ? block.next
+                                              : b + kc_ * s_.n + block.column,
+                      s_.n},
+                     block.rows);
+        continue;
+      }
+      pack_panels(b + j, panel.run_length, panel.columns, s_.n, panel.run_length, room);
+      panel.w = room;
+      panel.w_step = padded_columns(panel.columns);
+      run_panel(panel, block.rows);
+    }
 }
 
 void Gemm::pack_b(const float* b, const Block& block, int64_t at, int64_t depth, float* out) const {
@@ -232,7 +285,11 @@ void Gemm::split(const Call& call, const GemmData& d) const {
       std::fill(one.c, one.c + size, 0.0f);
     else
       for (int64_t j = 0; j < s_.n; j += nc_)
-        product(one, {0, s_.m, j, std::min(nc_, s_.n - j), k, std::min(depth, s_.k - k), true},
+        product(one,
+                {0, s_.m, j, std::min(nc_, s_.n - j), k, std::min(depth, s_.k - k), true,
+                 j + nc_ < s_.n     ? d.b + k * s_.n + j + nc_
+                 : u + 1 < part.end ? d.b + (k + depth) * s_.n
+                                    : nullptr},
                 static_cast<float*>(call.thread_scratch));
   }
   call.barrier();
@@ -243,6 +300,7 @@ void Gemm::split(const Call& call, const GemmData& d) const {
     for (int64_t j = 0; j < s_.n; ++j) {
       float sum = d.bias ? d.bias[j] : 0;
       for (int64_t i = 0; i < chunks_; ++i) sum += from[i * size + j];
+      if (d.norm.scale) sum = normed(d.norm, j, sum);
       c[j] = d.residual ? sum + d.residual[r * s_.n + j] : sum;
     }
     if (s_.act != TENON_ACT_NONE) act_loop(s_.act)(c, c, s_.n, s_.alpha);

@@ -1,4 +1,4 @@
-// Dense f32 matrix products: C[p, M, N] = act(A[p, M, K] B[p, K, N] + bias[N] + residual[p, M, N]).
+// Dense f32 matrix products: C[p, M, N] = act(norm(A[p, M, K] B[p, K, N] + bias[N]) + residual[p, M, N]).
 #pragma once
 
 #include "kernels/gemm_tile.h"
@@ -10,6 +10,8 @@ struct GemmShape {
   bool ta = false, tb = false;  // A lies as [K, M], B as [N, K]
   int act = TENON_ACT_NONE;
   float alpha = 0;
+  std::vector<int64_t> a_at =
+      {};  // where the rows of A begin, or empty: one after the other. REQUIRES batch 1, n above 1, not ta
 };
 
 // Takes rows [row, row + rows) and columns [column, column + columns) of C, whose rows are `ld` floats apart, while they are
@@ -27,6 +29,7 @@ struct GemmData {
   const float* residual;  // or nullptr
   float* c;
   const GemmConsumer* consume = nullptr;  // of a Gemm that is consumed, which writes no c
+  ColumnNorm norm = {};                   // of columns [0, N)
 };
 
 // Blocking chosen once for a shape; immutable, so that threads share it.
@@ -44,13 +47,16 @@ class Gemm {
  private:
   struct Block {
     int64_t row, rows, column, columns, k, depth;
-    bool partial;  // no activation yet
+    bool partial;       // no activation yet
+    const float* next;  // where the B of this thread's next block begins, or nullptr
   };
   void vector(const Call& call, const GemmData& d) const;
   void blocks(const Call& call, const GemmData& d) const;
   void split(const Call& call, const GemmData& d) const;
   // The sums of `block`; what is packed goes to `room`.
   void product(const GemmData& d, const Block& block, float* room) const;
+  // The same, where rows are so few that B, read once, takes longer than its sums.
+  void streamed(const GemmData& d, const Block& block, float* room) const;
   void pack_b(const float* b, const Block& block, int64_t at, int64_t depth, float* out) const;
   void pack_a(const float* a, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const;
 
@@ -58,6 +64,7 @@ class Gemm {
 
   GemmShape s_;
   uint32_t threads_ = 1;
+  bool streamed_ = false;  // a_rows_ and c_rows_ have all of C's rows
   bool consumed_ = false, vector_ = false, direct_ = false, packs_a_ = false;
   int64_t mc_ = 0, nc_ = 0, kc_ = 0;  // rows, columns and depth of a block
   int64_t own_ld_ = 0;                // of a block of C that is consumed

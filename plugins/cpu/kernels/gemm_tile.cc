@@ -37,6 +37,12 @@ TENON_INLINE void start(const Panel& p, const Tail<V>& tail, int64_t row, typena
 template <class V, int NV, bool Plain>
 TENON_INLINE void finish(const Panel& p, const Tail<V>& tail, int64_t row, float floor, typename V::Vector* acc) {
   float* c = p.c + row;
+  if (!Plain && p.norm.scale)
+#pragma GCC unroll 4
+    for (int i = 0; i < NV; ++i) {
+      const typename V::Vector centred = acc[i] - get<V, NV>(p.norm.mean, i, tail);
+      acc[i] = centred * get<V, NV>(p.norm.scale, i, tail) + get<V, NV>(p.norm.shift, i, tail);
+    }
   if (!Plain && p.residual)
 #pragma GCC unroll 4
     for (int i = 0; i < NV; ++i) acc[i] += get<V, NV>(p.residual + row, i, tail);
@@ -132,7 +138,8 @@ template <class V, int NV, int R, bool Masked>
 void all_rows(const Panel& p, int64_t rows) {
   int64_t whole = rows / R * R, left = rows - whole;
   if (left > 0 && left <= R / 2 && whole > 0) whole -= R, left += R;
-  const bool plain = p.columns == NV * V::kLanes && !p.accumulate && !p.residual && p.act <= TENON_ACT_RELU;
+  const bool plain =
+      p.columns == NV * V::kLanes && !p.accumulate && !p.residual && !p.norm.scale && p.act <= TENON_ACT_RELU;
   if (plain && NV * V::kLanes > 8)
     plain_tiles<V, NV, R>(p, whole);
   else
@@ -161,6 +168,100 @@ void choose(const Panel& p, int64_t rows) {
 #endif
 }
 
+// Of W to come: what a step fetches, evenly over the tiles.
+constexpr int64_t kFetchSteps = 4;                                   // of k, in which
+constexpr int64_t kFetchLines = kPanelColumns >= 32 ? 2 : 1;         // cache lines are fetched
+constexpr int64_t kFetchParts = kPanelColumns / (16 * kFetchLines);  // of a row
+
+struct Fetch {
+  const float* at;  // nullptr: nothing
+  int64_t step;
+};
+
+template <class V, int NV, int R, bool Pack>
+__attribute__((noinline)) void streamed_tile(const Panel& p, int64_t first, float* packed, Fetch fetch) {
+  using Vector = typename V::Vector;
+  const int64_t *a_rows = p.a_rows + first, *c_rows = p.c_rows + first;
+  Vector acc[R][NV];
+  const Tail<V> tail(V::kLanes);
+  const float floor = p.act == TENON_ACT_RELU ? 0 : -__builtin_inff();
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) start<V, NV, false>(p, tail, c_rows[r], acc[r]);
+  const float* w = p.w;
+  for (int64_t i = 0; i < p.n_runs; ++i) {
+    const float* a[R];
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) a[r] = p.a + p.runs[i] + a_rows[r];
+    const auto step = [&](int64_t k) __attribute__((always_inline)) {
+      Vector b[NV];
+#pragma GCC unroll 4
+      for (int v = 0; v < NV; ++v) b[v] = V::load(w + V::kLanes * v);
+      if (Pack) {
+#pragma GCC unroll 4
+        for (int v = 0; v < NV; ++v) V::store(packed + V::kLanes * v, b[v]);
+        packed += NV * V::kLanes;
+      }
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) {
+        const Vector x = V::splat(a[r][k * p.a_step]);
+#pragma GCC unroll 4
+        for (int v = 0; v < NV; ++v) acc[r][v] += x * b[v];
+      }
+      w += p.w_step;
+    };
+    int64_t k = 0;
+    for (; k + kFetchSteps <= p.run_length; k += kFetchSteps) {
+      if (!Pack) {
+#pragma GCC unroll 2
+        for (int64_t line = 0; line < kFetchLines; ++line) __builtin_prefetch(fetch.at + 16 * line, 0, 2);
+        fetch.at += fetch.step;
+      }
+#pragma GCC unroll 4
+      for (int64_t s = 0; s < kFetchSteps; ++s) step(k + s);
+    }
+    for (; k < p.run_length; ++k) step(k);
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) finish<V, NV, false>(p, tail, c_rows[r], floor, acc[r]);
+}
+
+template <class V, int NV, int R>
+void last_streamed(const Panel& p, int64_t first, int64_t count, Fetch fetch) {
+  if constexpr (R > 0) {
+    if (count == R) return streamed_tile<V, NV, R, false>(p, first, nullptr, fetch);
+    last_streamed<V, NV, R - 1>(p, first, count, fetch);
+  }
+}
+
+// As all_rows, tile by tile: those after the first fetch a part each, until all is fetched.
+template <class V, int NV, int R>
+void stream_rows(const Panel& panel, const Stream& stream, int64_t rows) {
+  Panel p = panel;
+  const int64_t units = p.n_runs * (p.run_length / kFetchSteps);
+  int64_t r = 0, part = 0;
+  const auto next = [&]() -> Fetch {
+    if (!stream.next || part >= kFetchSteps * kFetchParts) return {kZeros, 0};
+    const float* at = stream.next + part / kFetchParts * units * stream.next_step;
+    return {at + part++ % kFetchParts * 16 * kFetchLines, stream.next_step};
+  };
+  if (stream.packed) {
+    if (rows < R) {
+      pack_panels(p.w, p.n_runs * p.run_length, kPanelColumns, p.w_step, p.n_runs * p.run_length, stream.packed);
+    } else {
+      streamed_tile<V, NV, R, true>(p, 0, stream.packed, {});
+      r = R;
+    }
+    p.w = stream.packed;
+    p.w_step = kPanelColumns;
+  }
+  while (r < rows) {
+    const int64_t left = rows - r;
+    const int64_t some = left >= R + (R + 1) / 2 || left == R ? R : left > R ? (left + 1) / 2 : left;
+    last_streamed<V, NV, R>(p, r, some, next());
+    r += some;
+  }
+}
+
 // An 8 x 8 block.
 TENON_INLINE void transpose8(const float* in, int64_t ld_in, float* out, int64_t ld_out) {
   f32x8 r[8], s[8];
@@ -186,6 +287,14 @@ TENON_INLINE void transpose8(const float* in, int64_t ld_in, float* out, int64_t
 void run_panel(const Panel& p, int64_t rows) {
   if (p.w_padded || p.columns == padded_columns(p.columns)) return choose<false>(p, rows);
   choose<true>(p, rows);
+}
+
+void run_streamed(const Panel& p, const Stream& stream, int64_t rows) {
+#ifdef __AVX512F__
+  stream_rows<Lanes16, 4, 6>(p, stream, rows);
+#else
+  stream_rows<Lanes8, 2, 6>(p, stream, rows);
+#endif
 }
 
 namespace {

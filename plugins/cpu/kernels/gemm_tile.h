@@ -11,6 +11,16 @@
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
+// A normalization of columns: (x - mean) scale + shift. None: all nullptr.
+struct ColumnNorm {
+  const float* mean = nullptr;
+  const float* scale = nullptr;
+  const float* shift = nullptr;
+  ColumnNorm at(int64_t column) const {
+    return scale ? ColumnNorm{mean + column, scale + column, shift + column} : *this;
+  }
+};
+
 struct Panel {
   const float* a = nullptr;
   const int64_t* a_rows = nullptr;  // A(r, i, k) = a[a_rows[r] + runs[i] + k * a_step]
@@ -26,6 +36,7 @@ struct Panel {
   int columns = 16;                 // 1..kMostColumns
   bool accumulate = false;          // add to what C holds
   const float* bias = nullptr;      // [columns]
+  ColumnNorm norm;                  // of the sums and the bias, before the residual
   const float* residual = nullptr;  // laid out as C
   int act = TENON_ACT_NONE;
   float alpha = 0;
@@ -48,6 +59,16 @@ inline int64_t packed_columns(int64_t n) {
 }
 
 void run_panel(const Panel& panel, int64_t rows);
+
+// What W is to come, where a product of few rows waits for memory rather than for arithmetic.
+struct Stream {
+  float* packed = nullptr;      // room for W as a packed panel; nullptr: W is read as it lies
+  const float* next = nullptr;  // the rows that the next panel reads as its W, fetched meanwhile; nullptr: none
+  int64_t next_step = 0;
+};
+// run_panel for a whole panel (columns == kPanelColumns). The first rows pack W as they read it, the others read what
+// they packed; as they go on, they fetch `next`, as many rows as W has, into the cache of second level.
+void run_streamed(const Panel& panel, const Stream& stream, int64_t rows);
 
 // Packs columns [0, n) of a k x n matrix with rows `ld` apart into panels of `depth` >= k rows:
 // the panel that starts at column j lies at out + j * depth.
