@@ -104,7 +104,7 @@ const char* bound_name(Bound bound) {
 }
 
 Forecast forecast(const GraphView& graph, const Machine& machine, const ForecastOptions& options) {
-  const Program program = lower(graph);
+  const StepGraph program = lower(graph);
   const std::vector<FusedKernel> fused = fuse(program);
   Forecast out;
   for (uint32_t k : schedule(program, fused)) out.kernels.push_back(time_kernel(program, fused[k], machine, options));

@@ -11,7 +11,7 @@ bool takes_producers_in(PieceKind kind) { return kind != PieceKind::kCollective 
 
 class Fusion {
  public:
-  explicit Fusion(const Program& program)
+  explicit Fusion(const StepGraph& program)
       : program_(program), n_(program.pieces.size()), carrier_(n_, -1), roots_(n_), absorbed_(n_, 0) {}
 
   std::vector<FusedKernel> run() {
@@ -166,7 +166,7 @@ class Fusion {
     values.erase(std::unique(values.begin(), values.end()), values.end());
   }
 
-  const Program& program_;
+  const StepGraph& program_;
   size_t n_;
   std::vector<int> carrier_;             // -1: none
   std::vector<std::vector<int>> roots_;  // of the kernels that a piece is in
@@ -177,6 +177,6 @@ class Fusion {
 
 }  // namespace
 
-std::vector<FusedKernel> fuse(const Program& program) { return Fusion(program).run(); }
+std::vector<FusedKernel> fuse(const StepGraph& program) { return Fusion(program).run(); }
 
 }  // namespace tpu

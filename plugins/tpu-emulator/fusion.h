@@ -16,6 +16,6 @@ struct FusedKernel {
 };
 
 // In an order in which they can run.
-std::vector<FusedKernel> fuse(const Program& program);
+std::vector<FusedKernel> fuse(const StepGraph& program);
 
 }  // namespace tpu

@@ -11,7 +11,7 @@ using tenon::plugin::NodeView;
 
 constexpr double kFillCycles = 256;  // of a matrix unit's pipeline, for each kernel
 
-const char* category_of(const Program& program, const FusedKernel& fused, PieceKind kind) {
+const char* category_of(const StepGraph& program, const FusedKernel& fused, PieceKind kind) {
   const std::string_view root = program.graph.node(program.pieces[static_cast<size_t>(fused.root)].node).op();
   if (kind == PieceKind::kMatrix) {
     for (int i : fused.pieces)
@@ -27,13 +27,13 @@ const char* category_of(const Program& program, const FusedKernel& fused, PieceK
 }
 
 // What the kernel is mostly: its product's kind if it has one, else its root's.
-PieceKind kind_of(const Program& program, const FusedKernel& fused) {
+PieceKind kind_of(const StepGraph& program, const FusedKernel& fused) {
   for (int i : fused.pieces)
     if (program.pieces[static_cast<size_t>(i)].kind == PieceKind::kMatrix) return PieceKind::kMatrix;
   return program.pieces[static_cast<size_t>(fused.root)].kind;
 }
 
-uint64_t largest(const Program& program, const Piece& piece) {
+uint64_t largest(const StepGraph& program, const Piece& piece) {
   uint64_t elements = 0;
   for (const auto* values : {&piece.in, &piece.out})
     for (uint32_t value : *values) {
@@ -45,7 +45,7 @@ uint64_t largest(const Program& program, const Piece& piece) {
 }
 
 // What is in the way of reading and writing whole values: gathers read rows, scatters change them in place.
-void moved_bytes(const Program& program, const FusedKernel& fused, Kernel& kernel) {
+void moved_bytes(const StepGraph& program, const FusedKernel& fused, Kernel& kernel) {
   const Piece& root = program.pieces[static_cast<size_t>(fused.root)];
   const NodeView node = program.graph.node(root.node);
   const bool rows = root.kind == PieceKind::kMove && node.op() != "sort";
@@ -63,7 +63,7 @@ void moved_bytes(const Program& program, const FusedKernel& fused, Kernel& kerne
   kernel.padded_bytes = static_cast<uint64_t>(static_cast<double>(kernel.padded_bytes) * root.passes);
 }
 
-double collective_seconds(const Program& program, const Piece& piece, const Machine& machine) {
+double collective_seconds(const StepGraph& program, const Piece& piece, const Machine& machine) {
   double bytes = 0;
   for (uint32_t value : piece.in) bytes += static_cast<double>(program.layouts[value].dense_bytes);
   const double rate =
@@ -72,7 +72,7 @@ double collective_seconds(const Program& program, const Piece& piece, const Mach
   return bytes / rate + machine.collective_launch_s * std::min(1.0, bytes / machine.collective_bucket_bytes);
 }
 
-double update_extra(const Program& program, const Piece& piece, const Machine& machine) {
+double update_extra(const StepGraph& program, const Piece& piece, const Machine& machine) {
   const NodeView node = program.graph.node(piece.node);
   const double extra = machine.update_extra_bytes + (node.op() == "rmsprop_update" ? machine.rmsprop_extra_bytes : 0);
   return extra * static_cast<double>(node.in(0).elements());
@@ -80,7 +80,7 @@ double update_extra(const Program& program, const Piece& piece, const Machine& m
 
 }  // namespace
 
-Kernel time_kernel(const Program& program, const FusedKernel& fused, const Machine& machine,
+Kernel time_kernel(const StepGraph& program, const FusedKernel& fused, const Machine& machine,
                    const ForecastOptions& options) {
   Kernel kernel;
   const Piece& root = program.pieces[static_cast<size_t>(fused.root)];

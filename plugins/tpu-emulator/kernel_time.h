@@ -7,7 +7,7 @@
 namespace tpu {
 
 // Everything of a Kernel but start_s.
-Kernel time_kernel(const Program& program, const FusedKernel& fused, const Machine& machine,
+Kernel time_kernel(const StepGraph& program, const FusedKernel& fused, const Machine& machine,
                    const ForecastOptions& options);
 
 }  // namespace tpu

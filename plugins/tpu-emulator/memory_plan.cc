@@ -125,7 +125,7 @@ uint64_t place_by_size(std::vector<Block>& blocks) {
 
 class Planner {
  public:
-  Planner(const Program& program, const std::vector<Kernel>& kernels)
+  Planner(const StepGraph& program, const std::vector<Kernel>& kernels)
       : program_(program), kernels_(kernels), allocation_of_(program.base.size(), TENON_NONE) {}
 
   MemoryPlan run(const Machine& machine) {
@@ -226,7 +226,7 @@ class Planner {
                      [](const Allocation& a, const Allocation& b) { return a.layout.bytes > b.layout.bytes; });
   }
 
-  const Program& program_;
+  const StepGraph& program_;
   const std::vector<Kernel>& kernels_;
   std::vector<uint32_t> allocation_of_;  // of values that kernels write
   std::vector<uint32_t> reused_by_;      // the allocation that takes this one's place
@@ -260,7 +260,7 @@ uint64_t place(std::vector<Block>& blocks) {
   return by_size;
 }
 
-MemoryPlan plan_memory(const Program& program, const std::vector<Kernel>& kernels, const Machine& machine) {
+MemoryPlan plan_memory(const StepGraph& program, const std::vector<Kernel>& kernels, const Machine& machine) {
   return Planner(program, kernels).run(machine);
 }
 

@@ -22,6 +22,6 @@ uint64_t place(std::vector<Block>& blocks);
 uint64_t most_alive(const std::vector<Block>& blocks);
 
 // `kernels` in the order in which they run.
-MemoryPlan plan_memory(const Program& program, const std::vector<Kernel>& kernels, const Machine& machine);
+MemoryPlan plan_memory(const StepGraph& program, const std::vector<Kernel>& kernels, const Machine& machine);
 
 }  // namespace tpu

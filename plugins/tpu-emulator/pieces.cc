@@ -57,7 +57,7 @@ class Lowering {
  public:
   explicit Lowering(const GraphView& graph) : graph_(graph), program_(graph) {}
 
-  Program run() {
+  StepGraph run() {
     values();
     const std::vector<char> live = live_nodes(graph_);
     for (uint32_t i = 0; i < graph_.n_nodes(); ++i)
@@ -170,11 +170,11 @@ class Lowering {
   }
 
   GraphView graph_;
-  Program program_;
+  StepGraph program_;
 };
 
 }  // namespace
 
-Program lower(const GraphView& graph) { return Lowering(graph).run(); }
+StepGraph lower(const GraphView& graph) { return Lowering(graph).run(); }
 
 }  // namespace tpu

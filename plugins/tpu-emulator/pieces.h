@@ -30,8 +30,8 @@ struct Piece {
   bool dear = false;              // not to be computed twice
 };
 
-struct Program {
-  explicit Program(const tenon::plugin::GraphView& g) : graph(g) {}
+struct StepGraph {
+  explicit StepGraph(const tenon::plugin::GraphView& g) : graph(g) {}
 
   tenon::plugin::GraphView graph;
   std::vector<Piece> pieces;  // in the graph's order
@@ -47,6 +47,6 @@ struct Program {
   uint64_t bytes(uint32_t value) const { return layouts[value].bytes; }
 };
 
-Program lower(const tenon::plugin::GraphView& graph);
+StepGraph lower(const tenon::plugin::GraphView& graph);
 
 }  // namespace tpu

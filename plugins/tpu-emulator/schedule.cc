@@ -7,7 +7,7 @@ namespace {
 
 class Scheduler {
  public:
-  Scheduler(const Program& program, const std::vector<FusedKernel>& kernels)
+  Scheduler(const StepGraph& program, const std::vector<FusedKernel>& kernels)
       : program_(program),
         kernels_(kernels),
         waits_(kernels.size(), 0),
@@ -79,7 +79,7 @@ class Scheduler {
     return 0;
   }
 
-  const Program& program_;
+  const StepGraph& program_;
   const std::vector<FusedKernel>& kernels_;
   std::vector<int> waits_;
   std::vector<std::vector<uint32_t>> followers_;
@@ -89,7 +89,7 @@ class Scheduler {
 
 }  // namespace
 
-std::vector<uint32_t> schedule(const Program& program, const std::vector<FusedKernel>& kernels) {
+std::vector<uint32_t> schedule(const StepGraph& program, const std::vector<FusedKernel>& kernels) {
   return Scheduler(program, kernels).run();
 }
 

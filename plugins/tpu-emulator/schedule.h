@@ -11,6 +11,6 @@
 namespace tpu {
 
 // Indices of kernels.
-std::vector<uint32_t> schedule(const Program& program, const std::vector<FusedKernel>& kernels);
+std::vector<uint32_t> schedule(const StepGraph& program, const std::vector<FusedKernel>& kernels);
 
 }  // namespace tpu
