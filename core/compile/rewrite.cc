@@ -10,6 +10,7 @@ Rewrite::Rewrite(const Graph& from) : from_(from), map_(from.values.size()), nod
     map_[input.value] = Tensor(&to_, id);
   }
   to_.variables = from.variables;
+  to_.replicas = from.replicas;
   for (const Node& node : from.nodes) to_.unique_name_taken(node.name);
 }
 

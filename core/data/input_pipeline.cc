@@ -226,6 +226,9 @@ Result<std::unique_ptr<InputPipeline>> InputPipeline::create(Dataset dataset, Th
     if (slot.features.size() != dataset.specs().size())
       return invalid("an input slot has ", slot.features.size(), " pointers, the dataset has ", dataset.specs().size(),
                      " features");
+    if (slot.blocks < 1 || dataset.options().batch_size % slot.blocks != 0)
+      return invalid("an input slot has ", slot.blocks, " blocks, the batch ", dataset.options().batch_size,
+                     " examples, expected a multiple");
     for (const void* memory : slot.features)
       if (!memory) return invalid("an input slot has a null pointer");
   }

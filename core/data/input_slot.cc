@@ -105,7 +105,9 @@ void InputSlot::transpose(size_t part, size_t parts) {
                      : size == 4 ? transpose_elements<uint32_t>
                      : size == 2 ? transpose_elements<uint16_t>
                                  : transpose_elements<uint8_t>;
-    run(rows_memory_[i], out, rows.size(), elements, begin, end);
+    const size_t share = rows.size() / static_cast<size_t>(memory_.blocks), bytes = share * data_.bytes[i];
+    for (size_t at = 0; at < rows.size() * data_.bytes[i]; at += bytes)
+      run(rows_memory_[i] + at, out + at, share, elements, begin, end);
   }
 }
 

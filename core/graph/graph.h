@@ -102,6 +102,8 @@ class Graph {
   std::vector<Input> inputs;
   std::vector<Output> results;
   std::vector<Variable> variables;
+  // Units that run this graph, each on its part of the batch; set before the graph is built. Shapes are those of one.
+  int replicas = 1;
   // Values that builders of the model remember by topic (terms to add to the loss).
   std::map<std::string, std::vector<ValueId>> notes;
 

@@ -1,5 +1,6 @@
 // Losses of two tensors of one shape: errors, divergences, hinges.
 #include "layer/losses.h"
+#include "op/replicas.h"
 
 namespace tenon {
 namespace losses {
@@ -22,6 +23,7 @@ Tensor reduced(const char* loss, Tensor per_sample, const LossOptions& o, Tensor
   else if (counted)
     divisor = reduce_sum(counted);
   if (!divisor) return cast(sum * (1 / static_cast<double>(per_sample.elements())), DType::kF32);
+  divisor = mean_over_replicas(divisor);  // what counts in the whole batch, not in this part
   const Tensor zero = scalar_like(divisor, 0), some = compare(divisor, zero, CompareKind::kNe);
   return cast(select(some, div(sum, select(some, divisor, scalar_like(divisor, 1))), zero), DType::kF32);
 }
@@ -62,7 +64,7 @@ Tensor above(Tensor x, double low) { return maximum(x, scalar_like(x, low)); }
 Tensor hinge_labels(Tensor y) {
   const Tensor zero = compare(y, scalar_like(y, 0), CompareKind::kEq);
   const Tensor either = cast(maximum(zero, compare(y, scalar_like(y, 1), CompareKind::kEq)), y.dtype());
-  return y + reduce_min(either) * (y - 1.0);
+  return y + over_replicas(reduce_min(either), ReduceKind::kMin) * (y - 1.0);
 }
 
 Tensor unit(Tensor x) { return x / sqrt(above(reduce_sum(square(x), {-1}, true), kEpsilon * kEpsilon)); }

@@ -153,6 +153,21 @@ std::vector<Type> infer(const Graph& graph, Node& node) {
   return context.results();
 }
 
+namespace {
+
+// How many replicas take part in a collective whose attributes do not say.
+void count_replicas(const Graph& graph, Node& node) {
+  const bool collective = node.op == "all_reduce" || node.op == "all_gather" || node.op == "reduce_scatter";
+  if (!collective || graph.replicas == 1 || find_attr(node.attrs, "replicas")) return;
+  const AttrValue* group = find_attr(node.attrs, "group");
+  const int64_t size = group && std::get<int64_t>(*group) > 0 ? std::get<int64_t>(*group) : graph.replicas;
+  if (graph.replicas % size != 0)
+    fail(describe(node), ": group is ", size, ", expected a divisor of the ", graph.replicas, " replicas");
+  node.attrs.push_back({"replicas", size});
+}
+
+}  // namespace
+
 Tensors emit(Graph& graph, std::string_view op, const Tensors& operands, Attrs attrs, std::string_view name) {
   Node node;
   node.op = op;
@@ -165,6 +180,7 @@ Tensors emit(Graph& graph, std::string_view op, const Tensors& operands, Attrs a
   while (!node.operands.empty() && node.operands.back() == kAbsent) node.operands.pop_back();
   const std::string shown = node.name.empty() ? node.op : node.name;
   node.name = graph.scope().empty() ? shown : cat(graph.scope(), "/", shown);  // for messages
+  count_replicas(graph, node);
   const std::vector<Type> types = infer(graph, node);
   node.name = shown;
   const NodeId id = graph.add_node(std::move(node), types);

@@ -65,7 +65,7 @@ class Minimizer {
     graph_.phase = Phase::kUpdate;
     step_ = global_step(graph_);
     lr_ = learning_rate_tensor(graph_, optimizer_.learning_rate);
-    if (optimizer_.cross_shard) sum_over_replicas(all);
+    if (optimizer_.cross_shard || graph_.replicas > 1) sum_over_replicas(all);
     const Tensor scale = global_scale(all);
     for (Trained& t : all) update(t, scale);
     assign(step_, add(step_, scalar_like(step_, 1)));
@@ -78,8 +78,7 @@ class Minimizer {
     for (const Trained& t : all) grads.push_back(t.gradient);
     grads = all_reduce(grads, ReduceKind::kSum);
     for (size_t i = 0; i < all.size(); ++i) all[i].gradient = grads[i];
-    const Tensor one = full(graph_, DType::kF32, {}, 1);
-    share_ = div(one, all_reduce({one}, ReduceKind::kSum)[0]);
+    share_ = full(graph_, DType::kF32, {}, 1.0 / graph_.replicas);
   }
 
   // What the norm of sums is as one of means.

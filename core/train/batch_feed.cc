@@ -1,6 +1,7 @@
 #include "train/batch_feed.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/process_pool.h"
 #include "base/text.h"
@@ -28,11 +29,19 @@ Result<std::vector<size_t>> match_feeds(const Graph& graph, const std::vector<Fe
 
 }  // namespace
 
+Type dealt_type(const FeatureSpec& spec, int64_t batch, int replicas) {
+  if (!spec.batch_minor) return spec.batch_type(batch);
+  Type type = spec.batch_type(batch / replicas);
+  type.shape.set(0, type.shape[0] * replicas);
+  return type;
+}
+
 Result<std::unique_ptr<BatchFeed>> BatchFeed::create(const ModeProgram& program, const Dataset& data,
                                                      const PipelineState& from) {
   const Executable& executable = program.executable();
   const int64_t batch = data.options().batch_size;
-  std::unique_ptr<BatchFeed> feed(new BatchFeed(batch));
+  const int replicas = executable.graph.replicas;
+  std::unique_ptr<BatchFeed> feed(new BatchFeed(batch, replicas));
   TENON_ASSIGN(feed->feature_of_feed_, match_feeds(executable.graph, data.specs()));
   feed->specs_ = data.specs();
   for (const IndexRange& range : program.mode_graph().indices)
@@ -44,9 +53,10 @@ Result<std::unique_ptr<BatchFeed>> BatchFeed::create(const ModeProgram& program,
   for (int s = slots_for(bytes); s > 0; --s) {
     std::vector<Buffer> features;
     BatchSlot slot;
+    slot.blocks = replicas;
     for (const FeatureSpec& spec : data.specs()) {
       TENON_ASSIGN(Buffer buffer,
-                   executable.device->allocate(spec.batch_type(batch), true, true));  // dealt over the units
+                   executable.device->allocate(dealt_type(spec, batch, replicas), true, true));  // dealt over the units
       slot.features.push_back(buffer.host());
       features.push_back(std::move(buffer));
     }
@@ -87,10 +97,27 @@ Status BatchFeed::check(const Batch& batch) const {
     const FeatureSpec& spec = specs_[c.feature];
     const Outside found =
         find_outside(c.range, slots_[static_cast<size_t>(batch.slot)][c.feature].host(), spec.type.dtype, batch.rows,
-                     spec.type.shape.elements(), spec.batch_minor ? batch_size_ : 0);
+                     spec.type.shape.elements(), spec.batch_minor ? batch_size_ / replicas_ : 0);
     if (found.row >= 0) return invalid(pipeline_->where(batch, found.row), ": ", outside_message(c.range, found.value));
   }
   return {};
+}
+
+Status BatchFeed::write_partial(Queue& queue, size_t feed, const Buffer& to, int64_t rows) const {
+  const FeatureSpec& spec = specs_[feature_of_feed_[feed]];
+  const auto* from = static_cast<const std::byte*>(slots_[partial_.slot][feature_of_feed_[feed]].host());
+  const auto bytes = static_cast<uint64_t>(to.type().bytes());
+  if (!spec.batch_minor) return queue.write(to, from, bytes);
+  const auto size = static_cast<size_t>(dtype_bytes(spec.type.dtype));
+  const int64_t elements = spec.type.shape.elements(), old_share = batch_size_ / replicas_, share = rows / replicas_;
+  const auto place = [&](int64_t row, int64_t e, int64_t part) {
+    return static_cast<size_t>((row / part * elements + e) * part + row % part) * size;
+  };
+  std::vector<std::byte> packed(bytes);
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t e = 0; e < elements; ++e)
+      std::memcpy(&packed[place(row, e, share)], from + place(row, e, old_share), size);
+  return queue.write(to, packed.data(), bytes);
 }
 
 void BatchFeed::release_partial() {

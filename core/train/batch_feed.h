@@ -11,6 +11,10 @@
 
 namespace tenon {
 
+// Of a feature's buffer that is dealt over the units: the batch, or where that is the minor-most dimension, each unit's
+// share, one after the other.
+Type dealt_type(const FeatureSpec& spec, int64_t batch, int replicas);
+
 class BatchFeed : public Feed {
  public:
   // Buffers for the features of `data`, and a pipeline over them starting at `from`. FEED inputs of the
@@ -27,7 +31,9 @@ class BatchFeed : public Feed {
   const Status& status() const { return status_; }
   // The batch that next() stopped at (0 rows: none); its feature buffers. next() goes on once it is released.
   const Batch& partial() const { return partial_; }
-  const Buffer& partial_feature(size_t feed) const { return slots_[partial_.slot][feature_of_feed_[feed]]; }
+  // Its first `rows` rows of FEED input `feed`, whose buffer for so many it is; those behind the last one are zero.
+  // REQUIRED: a multiple of the replicas, at most the batch size.
+  Status write_partial(Queue& queue, size_t feed, const Buffer& to, int64_t rows) const;
   void release_partial();
   // Where the rows of the last batch stand in their epoch, from 0.
   int64_t position(int64_t row) const { return positions_[static_cast<size_t>(row)]; }
@@ -37,7 +43,8 @@ class BatchFeed : public Feed {
   InputPipeline& pipeline() { return *pipeline_; }
 
  private:
-  explicit BatchFeed(int64_t batch_size) : batch_size_(batch_size), positions_(static_cast<size_t>(batch_size)) {}
+  BatchFeed(int64_t batch_size, int replicas)
+      : batch_size_(batch_size), replicas_(replicas), positions_(static_cast<size_t>(batch_size)) {}
   Status take(const Batch& batch);
   Status check(const Batch& batch) const;
 
@@ -46,6 +53,7 @@ class BatchFeed : public Feed {
     IndexRange range;
   };
   int64_t batch_size_;
+  int replicas_;
   std::vector<FeatureSpec> specs_;
   std::vector<Checked> checked_;
   std::vector<int64_t> positions_;

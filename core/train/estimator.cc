@@ -50,7 +50,8 @@ void Estimator::Impl::report_corrupt(const InputPipeline& pipeline) const {
 Result<std::unique_ptr<ModeProgram>> Estimator::Impl::program(const Dataset& data, int64_t batch, Mode mode,
                                                               int max_iterations) {
   TENON_TRY(open());
-  TENON_ASSIGN(ModeGraph graph, build_mode_graph(model, params, data.specs(), batch, mode));
+  TENON_ASSIGN(ModeGraph graph,
+               build_mode_graph(model, params, data.specs(), batch, mode, Spread::over(*device, config)));
   return ModeProgram::create(std::move(graph), device, config, max_iterations);
 }
 
@@ -180,10 +181,11 @@ Result<Estimator::ParameterCount> Estimator::count_parameters(const Dataset& inp
 
 Result<std::string> Estimator::graph_text(const Dataset& input, Mode mode, bool lowered) {
   Impl& m = *impl_;
+  if (lowered) TENON_TRY(m.open());
+  const Spread spread = lowered ? Spread::over(*m.device, m.config) : Spread();
   TENON_ASSIGN(const ModeGraph built,
-               build_mode_graph(m.model, m.params, input.specs(), input.options().batch_size, mode));
+               build_mode_graph(m.model, m.params, input.specs(), input.options().batch_size, mode, spread));
   if (!lowered) return to_text(*built.graph);
-  TENON_TRY(m.open());
   TENON_ASSIGN(const Graph graph, lower(*built.graph, *m.device));
   return to_text(graph);
 }

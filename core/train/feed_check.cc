@@ -44,10 +44,10 @@ void narrow(std::vector<IndexRange>& ranges, const std::string& feature, const U
 template <class T>
 Outside first_outside(const IndexRange& range, const T* v, int64_t rows, int64_t elements, int64_t batch_if_minor) {
   const auto limit = static_cast<uint64_t>(range.limit);
-  const int64_t along_row = batch_if_minor > 0 ? batch_if_minor : 1, along_batch = batch_if_minor > 0 ? 1 : elements;
+  const int64_t share = batch_if_minor > 0 ? batch_if_minor : 1;
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t e = 0; e < elements; ++e) {
-      const auto value = static_cast<int64_t>(v[row * along_batch + e * along_row]);
+      const auto value = static_cast<int64_t>(v[(row / share * elements + e) * share + row % share]);
       if (static_cast<uint64_t>(value) >= limit && !range.allows(value)) return {row, value};
     }
   return {};

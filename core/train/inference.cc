@@ -1,6 +1,7 @@
 // Evaluation and prediction.
 #include <cmath>
 
+#include "op/replicas.h"
 #include "train/estimator_impl.h"
 
 namespace tenon {
@@ -43,21 +44,22 @@ class Totals {
 };
 
 // The first `rows` rows of the feed's partial batch in buffers of that size.
-Result<std::vector<Buffer>> partial_buffers(const Executable& small, Queue& queue, const BatchFeed& feed) {
+Result<std::vector<Buffer>> partial_buffers(const Executable& small, Queue& queue, const BatchFeed& feed,
+                                            int64_t rows) {
   std::vector<Buffer> out;
   for (const Input& input : small.graph.inputs) {
     if (input.role != Role::kFeed) continue;
-    const Type& type = small.graph.type(input.value);
-    TENON_ASSIGN(Buffer buffer, small.device->allocate(type, true, input.split));
-    TENON_TRY(queue.write(buffer, feed.partial_feature(out.size()).host(), static_cast<uint64_t>(type.bytes())));
+    TENON_ASSIGN(Buffer buffer,
+                 small.device->allocate(joined_type(small.graph, input.value, input.split), true, input.split));
+    TENON_TRY(feed.write_partial(queue, out.size(), buffer, rows));
     out.push_back(std::move(buffer));
   }
   return out;
 }
 
-// Rows whose place is behind the first `most` examples are left out.
-Status emit_rows(ModeProgram& program, Queue& queue, int64_t rows, const BatchFeed& feed, int64_t most,
-                 const PredictRow& row) {
+// The first `rows` rows of a program's `computed`. Those whose place is behind the first `most` examples are left out.
+Status emit_rows(ModeProgram& program, Queue& queue, int64_t rows, int64_t computed, const BatchFeed& feed,
+                 int64_t most, const PredictRow& row) {
   std::map<std::string, std::vector<float>> values;
   for (const std::string& name : program.mode_graph().predictions) {
     TENON_TRY(program.read_floats(queue, cat("predict/", name), values[name]));
@@ -67,7 +69,7 @@ Status emit_rows(ModeProgram& program, Queue& queue, int64_t rows, const BatchFe
   for (int64_t i = 0; i < rows && feed.position(i) < most; ++i) {
     std::map<std::string, std::span<const float>> one;
     for (const auto& [name, all] : values) {
-      const size_t n = all.size() / static_cast<size_t>(rows);
+      const size_t n = all.size() / static_cast<size_t>(computed);
       one[name] = std::span<const float>(all).subspan(static_cast<size_t>(i) * n, n);
     }
     TENON_TRY(row(feed.position(i), one));
@@ -98,20 +100,15 @@ class Estimator::Inference {
     return done;
   }
 
-  // The rows of the smaller batch that run() stopped at, after they ran in small(); 0 at the end of the input.
+  // The rows of the smaller batch that run() stopped at; 0 at the end of the input.
+  int64_t partial_rows() const { return feed_->partial().rows; }
+  // Runs that batch in small(). Several units run a multiple of their number: evaluation leaves rows out, prediction adds
+  // rows of zeros. The result is how many ran.
   Result<int64_t> run_partial() {
-    const int64_t rows = feed_->partial().rows;
-    if (rows == 0) return rows;
-    if (rows != small_rows_) {
-      TENON_ASSIGN(small_, m_.program(data_, rows, mode_, 1));
-      small_->bind(*at_.states);
-      small_rows_ = rows;
-    }
-    TENON_ASSIGN(const std::vector<Buffer> buffers, partial_buffers(small_->executable(), m_.queue, *feed_));
-    std::vector<const Buffer*> feeds;
-    for (const Buffer& b : buffers) feeds.push_back(&b);
-    small_->bind_feeds(feeds);
-    TENON_TRY(small_->run(m_.queue, 1, nullptr).status());
+    const int64_t units = m_.device->replicas();
+    const int64_t rows = (partial_rows() + (mode_ == Mode::kPredict ? units - 1 : 0)) / units * units;
+    left_out_ += std::max<int64_t>(partial_rows() - rows, 0);
+    if (rows > 0) TENON_TRY(run_small(rows));
     feed_->release_partial();
     return rows;
   }
@@ -120,14 +117,32 @@ class Estimator::Inference {
   ModeProgram& small() { return *small_; }
   const BatchFeed& feed() const { return *feed_; }
   int64_t step() const { return at_.step; }
-  void report_corrupt() const { m_.report_corrupt(feed_->pipeline()); }
+  void report() const {
+    m_.report_corrupt(feed_->pipeline());
+    if (left_out_ > 0)
+      m_.info(cat("left out ", left_out_, left_out_ == 1 ? " example" : " examples", ": the ", m_.device->replicas(),
+                  " units of ", m_.device->name(), " take a multiple of their number"));
+  }
 
  private:
+  Status run_small(int64_t rows) {
+    if (rows != small_rows_) {
+      TENON_ASSIGN(small_, m_.program(data_, rows, mode_, 1));
+      small_->bind(*at_.states);
+      small_rows_ = rows;
+    }
+    TENON_ASSIGN(const std::vector<Buffer> buffers, partial_buffers(small_->executable(), m_.queue, *feed_, rows));
+    std::vector<const Buffer*> feeds;
+    for (const Buffer& b : buffers) feeds.push_back(&b);
+    small_->bind_feeds(feeds);
+    return small_->run(m_.queue, 1, nullptr).status();
+  }
+
   Impl& m_;
   const Dataset& data_;
   Mode mode_;
   std::unique_ptr<ModeProgram> program_, small_;
-  int64_t small_rows_ = 0;
+  int64_t small_rows_ = 0, left_out_ = 0;
   InferenceStates at_;
   std::unique_ptr<BatchFeed> feed_;
 };
@@ -148,13 +163,15 @@ Result<EvalResult> Estimator::evaluate(const EvalOptions& options) {
     if (done > 0) TENON_TRY(totals.add(pass.program(), m.queue, done, batch));
     left -= done;
     if (done == n) continue;
+    if (pass.partial_rows() == 0) break;
     TENON_ASSIGN(const int64_t rows, pass.run_partial());
-    if (rows == 0) break;
-    TENON_TRY(totals.add(pass.small(), m.queue, 1, rows));
+    if (rows > 0) TENON_TRY(totals.add(pass.small(), m.queue, 1, rows));
     --left;
   }
-  if (totals.rows() == 0) return invalid("evaluation: the input has no batch of ", batch);
-  pass.report_corrupt();
+  if (totals.rows() == 0 && m.device->replicas() == 1) return invalid("evaluation: the input has no batch of ", batch);
+  if (totals.rows() == 0)
+    return invalid("evaluation: the input has fewer than ", m.device->replicas(), " examples, one for each unit");
+  pass.report();
   const EvalResult result = totals.result(pass.step());
   m.bad_loss = !std::isfinite(result.at("loss"));
   if (m.bad_loss)
@@ -169,20 +186,19 @@ Status Estimator::predict(const Dataset& input, const PredictRow& row, const std
   Inference pass(*impl_, input, Mode::kPredict);
   TENON_TRY(pass.prepare(checkpoint, 1));
   const int64_t batch = input.options().batch_size, most = examples > 0 ? examples : INT64_MAX;
-  const auto emit = [&](ModeProgram& program, int64_t rows) {
-    return emit_rows(program, impl_->queue, rows, pass.feed(), most, row);
-  };
   for (int64_t next = 0; next < most;) {
     TENON_ASSIGN(const uint32_t done, pass.run(1));
-    int64_t rows = batch;
+    int64_t rows = batch, computed = batch;
     if (done == 0) {
-      TENON_ASSIGN(rows, pass.run_partial());
+      rows = pass.partial_rows();
       if (rows == 0) break;
+      TENON_ASSIGN(computed, pass.run_partial());
     }
-    TENON_TRY(emit(done ? pass.program() : pass.small(), rows));
+    ModeProgram& program = done ? pass.program() : pass.small();
+    TENON_TRY(emit_rows(program, impl_->queue, rows, computed, pass.feed(), most, row));
     next = pass.feed().position(rows - 1) + 1;
   }
-  pass.report_corrupt();
+  pass.report();
   return {};
 }
 

@@ -1,11 +1,13 @@
 #include "train/mode_program.h"
 
 #include <cstring>
+#include <set>
 
 #include "base/half.h"
 #include "base/text.h"
 #include "compile/rewrite.h"
 #include "op/op.h"
+#include "op/replicas.h"
 
 namespace tenon {
 namespace {
@@ -22,25 +24,49 @@ void add_result(Graph& graph, Tensor t, ResultMode mode, std::string name) {
   graph.results.push_back({t.id(), mode, -1, false, std::move(name)});
 }
 
+// Next values of variables that replicas would not agree on, as moving averages of their own batches, become the mean.
+void agree_on_states(Graph& graph) {
+  if (graph.replicas == 1) return;
+  const std::vector<bool> varying = varying_values(graph);
+  std::vector<size_t> which;
+  Tensors next;
+  for (size_t i = 0; i < graph.variables.size(); ++i) {
+    const Variable& v = graph.variables[i];
+    if (v.next == kAbsent || !varying[v.next]) continue;
+    if (!is_float(graph.type(v.next).dtype))
+      fail("variable '", v.name, "' would differ between the ", graph.replicas, " replicas and is ",
+           graph.type(v.next).str(), ", expected a float, whose mean is taken");
+    which.push_back(i);
+    next.emplace_back(&graph, v.next);
+  }
+  const Tensors means = means_over_replicas(next);
+  for (size_t i = 0; i < which.size(); ++i) graph.variables[which[i]].next = means[i].id();
+}
+
 void add_training_results(Graph& graph, const EstimatorSpec& spec) {
   expect_scalar(spec.loss, "loss");
   if (!spec.train_op) fail("the model function gave no train_op for training; minimize() makes one");
-  add_result(graph, spec.loss, ResultMode::kEach, "loss");
-  const Tensor difference = sub(spec.loss, spec.loss);  // 0, or NaN where the loss is not finite
+  const Tensor loss = mean_over_replicas(spec.loss), difference = sub(loss, loss);  // 0, or NaN where it is not finite
+  add_result(graph, loss, ResultMode::kEach, "loss");
   add_result(graph, compare(difference, scalar_like(difference, 0), CompareKind::kNe), ResultMode::kUntil, "stop");
+  agree_on_states(graph);
   add_state_results(graph);
 }
 
 void add_evaluation_results(ModeGraph& mode, const EstimatorSpec& spec) {
   expect_scalar(spec.loss, "loss");
-  add_result(*mode.graph, spec.loss, ResultMode::kEach, "loss");
+  Tensors values{mean_over_replicas(spec.loss)}, parts;
+  std::vector<std::string> names{"loss"};
   for (const auto& [name, metric] : spec.eval_metrics) {
     expect_scalar(metric.total, "metric total");
     expect_scalar(metric.count, "metric count");
-    add_result(*mode.graph, metric.total, ResultMode::kEach, cat("metric/", name, "/total"));
-    add_result(*mode.graph, metric.count, ResultMode::kEach, cat("metric/", name, "/count"));
+    parts.insert(parts.end(), {metric.total, metric.count});
+    names.insert(names.end(), {cat("metric/", name, "/total"), cat("metric/", name, "/count")});
     mode.metrics.push_back(name);
   }
+  const Tensors sums = sums_over_replicas(parts);
+  values.insert(values.end(), sums.begin(), sums.end());
+  for (size_t i = 0; i < values.size(); ++i) add_result(*mode.graph, values[i], ResultMode::kEach, names[i]);
 }
 
 void add_prediction_results(ModeGraph& mode, const EstimatorSpec& spec) {
@@ -48,6 +74,7 @@ void add_prediction_results(ModeGraph& mode, const EstimatorSpec& spec) {
   for (const auto& [name, tensor] : spec.predictions) {
     if (!tensor) fail("the model function's prediction '", name, "' was never set");
     add_result(*mode.graph, tensor, ResultMode::kLast, cat("predict/", name));
+    mode.graph->results.back().split = mode.graph->replicas > 1 && tensor.rank() > 0;
     mode.predictions.push_back(name);
   }
 }
@@ -77,15 +104,44 @@ float as_float(DType dtype, const std::byte* p) {
 
 }  // namespace
 
+Spread Spread::over(const Device& device, const RunConfig& config) {
+  Spread out;
+  out.replicas = device.replicas();
+  std::set<int> hosts;
+  for (const UnitInfo& unit : device.units()) hosts.insert(unit.host);
+  out.hosts = static_cast<int>(hosts.size());
+  if (config.tpu) out.input = config.tpu->per_host_input_for_training;
+  return out;
+}
+
+int64_t Spread::params_batch_size(int64_t batch_size) const {
+  switch (input) {
+    case InputPipelineConfig::kPerShardV1:
+    case InputPipelineConfig::kPerHostV2:
+      return batch_size / replicas;
+    case InputPipelineConfig::kPerHostV1:
+      return batch_size / hosts;
+    default:
+      return batch_size;
+  }
+}
+
 Result<ModeGraph> build_mode_graph(const ModelFn& model, const Params& params, const std::vector<FeatureSpec>& specs,
-                                   int64_t batch_size, Mode mode) {
+                                   int64_t batch_size, Mode mode, const Spread& spread) {
+  if (batch_size % spread.replicas != 0)
+    return invalid(mode == Mode::kTrain  ? "train"
+                   : mode == Mode::kEval ? "eval"
+                                         : "predict",
+                   " batch size ", batch_size, " must be divisible by number of replicas ", spread.replicas);
   try {
     ModeGraph out;
     out.graph = std::make_unique<Graph>();
+    out.graph->replicas = spread.replicas;
     Features features;
     Tensor labels;
     for (const FeatureSpec& spec : specs) {
-      const Tensor t(out.graph.get(), out.graph->add_input(spec.batch_type(batch_size), Role::kFeed, spec.name));
+      const Type share = spec.batch_type(batch_size / spread.replicas);
+      const Tensor t(out.graph.get(), out.graph->add_input(share, Role::kFeed, spec.name));
       out.graph->inputs.back().split = true;
       if (spec.name == kLabel)
         labels = t;
@@ -93,7 +149,7 @@ Result<ModeGraph> build_mode_graph(const ModelFn& model, const Params& params, c
         features.set(spec.name, t);
     }
     Params with_batch = params;
-    with_batch.set("batch_size", batch_size);
+    with_batch.set("batch_size", spread.params_batch_size(batch_size));
     const EstimatorSpec spec = model(features, labels, mode, with_batch);
     if (mode == Mode::kTrain) add_training_results(*out.graph, spec);
     if (mode == Mode::kEval) add_evaluation_results(out, spec);
@@ -112,9 +168,6 @@ Result<ModeGraph> build_mode_graph(const ModelFn& model, const Params& params, c
 
 Result<std::unique_ptr<ModeProgram>> ModeProgram::create(ModeGraph graph, const std::shared_ptr<Device>& device,
                                                          const RunConfig& config, int max_iterations) {
-  if (device->replicas() > 1)
-    return Status(Code::kUnsupported, cat("device '", device->name(), "' has ", device->replicas(),
-                                          " units, expected 1: models do not train on replicas yet"));
   CompileOptions options;
   options.deterministic = config.deterministic;
   options.trace = config.trace;
@@ -132,7 +185,7 @@ Status ModeProgram::allocate_results() {
   for (size_t r = 0; r < graph.results.size(); ++r) {
     Buffer buffer;
     if (graph.results[r].alias < 0) {
-      Type type = graph.type(graph.results[r].value);
+      Type type = joined_type(graph, graph.results[r].value, graph.results[r].split);
       if (graph.results[r].mode == ResultMode::kEach) {
         std::vector<int64_t> dims = type.shape.vec();
         dims.insert(dims.begin(), executable_.max_iterations);

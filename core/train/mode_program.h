@@ -12,8 +12,18 @@
 
 namespace tenon {
 
-// The graph that the model function builds for batches of `batch_size` of these features, with the
-// mode's results: training "loss" (each step), "stop" (until) and the states; evaluation "loss" and
+// How a batch is spread: over the units of a device, which stand in hosts.
+struct Spread {
+  int replicas = 1, hosts = 1;
+  InputPipelineConfig input = InputPipelineConfig::kPerHostV1;
+
+  static Spread over(const Device& device, const RunConfig& config);
+  // What params["batch_size"] is for a batch of so many examples.
+  int64_t params_batch_size(int64_t batch_size) const;
+};
+
+// The graph that the model function builds for batches of `batch_size` of these features, of which each replica gets
+// its share, with the mode's results, each the same on all replicas but for predictions: training "loss" (each step), "stop" (until) and the states; evaluation "loss" and
 // "metric/NAME/total", "/count" (each batch); prediction "predict/NAME". Features that a prediction
 // does not use, its labels, are no inputs.
 struct ModeGraph {
@@ -23,7 +33,7 @@ struct ModeGraph {
   std::vector<IndexRange> indices;  // what the host has to hold features against before it feeds them
 };
 Result<ModeGraph> build_mode_graph(const ModelFn& model, const Params& params, const std::vector<FeatureSpec>& specs,
-                                   int64_t batch_size, Mode mode);
+                                   int64_t batch_size, Mode mode, const Spread& spread = {});
 
 class ModeProgram {
  public:

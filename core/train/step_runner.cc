@@ -4,13 +4,14 @@
 
 #include "backend/registry.h"
 #include "base/text.h"
+#include "train/batch_feed.h"
 #include "train/mode_program.h"
 #include "train/node_times.h"
 
 namespace tenon {
 namespace {
 
-int64_t count_parameters(const Graph& graph) {
+int64_t weight_elements(const Graph& graph) {
   int64_t count = 0;
   for (const Variable& v : graph.variables)
     if (v.kind == VariableKind::kWeight) count += graph.type(graph.inputs[v.input].value).shape.elements();
@@ -18,10 +19,11 @@ int64_t count_parameters(const Graph& graph) {
 }
 
 Status check_indices(const ModeProgram& program, const MemoryFeature& f, int64_t batch_size) {
+  const int64_t share = batch_size / program.executable().graph.replicas;
   for (const IndexRange& range : program.mode_graph().indices) {
     if (range.feature != f.spec.name) continue;
     const Outside found = find_outside(range, f.data.data(), f.spec.type.dtype, batch_size,
-                                       f.spec.type.shape.elements(), f.spec.batch_minor ? batch_size : 0);
+                                       f.spec.type.shape.elements(), f.spec.batch_minor ? share : 0);
     if (found.row >= 0) return invalid("example ", found.row, ": ", outside_message(range, found.value));
   }
   return {};
@@ -36,7 +38,7 @@ Result<std::vector<Buffer>> place(const ModeProgram& program, const std::vector<
     if (input.role != Role::kFeed) continue;
     for (const MemoryFeature& f : batch) {
       if (f.spec.name != input.name) continue;
-      const Type type = f.spec.batch_type(batch_size);
+      const Type type = dealt_type(f.spec, batch_size, executable.graph.replicas);
       if (static_cast<int64_t>(f.data.size()) != type.bytes())
         return invalid("feature '", f.spec.name, "' has ", f.data.size(), " bytes, expected ", type.bytes());
       TENON_TRY(check_indices(program, f, batch_size));
@@ -73,8 +75,9 @@ Result<StepRunner> StepRunner::create(const ModelFn& model, const Params& params
   for (const MemoryFeature& f : batch) specs.push_back(f.spec);
   TENON_ASSIGN(impl->device, open_device(config.device));
   TENON_ASSIGN(impl->queue, impl->device->create_queue());
-  TENON_ASSIGN(ModeGraph graph, build_mode_graph(model, params, specs, batch_size, mode));
-  impl->parameters = count_parameters(*graph.graph);
+  TENON_ASSIGN(ModeGraph graph,
+               build_mode_graph(model, params, specs, batch_size, mode, Spread::over(*impl->device, config)));
+  impl->parameters = weight_elements(*graph.graph);
   TENON_ASSIGN(impl->program, ModeProgram::create(std::move(graph), impl->device, config, max_steps));
   impl->states = std::make_unique<StateStore>(impl->device, impl->queue, config.seed);
   TENON_TRY(impl->states->provide(impl->program->executable().graph, nullptr));

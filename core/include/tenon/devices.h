@@ -26,6 +26,7 @@ struct UnitInfo {
   std::string kind;  // "cpu", "gpu", "accelerator"
   uint64_t memory_bytes = 0;
   int feed_depth = 1;  // batches that it may hold at a time
+  int host = 0;        // which machine of the device it is in
   bool is_inline = false, host_feed = false, extents = false;
   bool emulated = false;  // never chosen by "auto"
 };

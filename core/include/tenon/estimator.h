@@ -16,6 +16,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -44,7 +45,8 @@ class Features {
   std::map<std::string, Tensor> tensors_;
 };
 
-// Hyperparameters by name. "batch_size" is set by the Estimator.
+// Hyperparameters by name. "batch_size" is set by the Estimator: the examples of a step; on a device of several units
+// as TPUConfig::per_host_input_for_training says, all of them (4, 5), those of a host (2) or of a unit (1, 3).
 class Params {
  public:
   using Value = std::variant<int64_t, double, bool, std::string>;
@@ -78,6 +80,18 @@ struct EstimatorSpec {
 using ModelFn =
     std::function<EstimatorSpec(const Features& features, const Tensor& labels, Mode mode, const Params& params)>;
 
+// Who calls the input function on a TPU; here it decides what params["batch_size"] says.
+enum class InputPipelineConfig : int { kPerShardV1 = 1, kPerHostV1 = 2, kPerHostV2 = 3, kBroadcast = 4, kSliced = 5 };
+
+// What TPUEstimator's users tell of a device of several units. Other devices ignore it, but for wrong numbers.
+struct TPUConfig {
+  int64_t iterations_per_loop = 2;  // steps in one call of the device, unless RunConfig says
+  int num_shards = 0;               // 0: as many as the device has; another number is an error
+  int num_cores_per_replica = 0;    // 0 or 1: a model is not dealt over cores
+  InputPipelineConfig per_host_input_for_training = InputPipelineConfig::kPerHostV1;
+  double initial_infeed_sleep_secs = 0;  // before the first batch of train()
+};
+
 struct RunConfig {
   std::string model_dir = {};   // empty: nothing is kept
   std::string device = "auto";  // "cpu", "tpu-emulator:v3-8", ...
@@ -90,6 +104,7 @@ struct RunConfig {
   int64_t iterations_per_loop = 0;  // steps in one call of the device; 0: as many as take about half a second
   bool deterministic = false;       // no kernel is chosen by the clock
   bool trace = false;               // compile so that a StepRunner can tell where its time goes
+  std::optional<TPUConfig> tpu = {};
   // Asked between calls of the device, at a step boundary. True ends training (which saves first), evaluation or
   // prediction with an error of code kUnavailable.
   std::function<bool()> interrupted = {};

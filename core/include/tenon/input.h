@@ -202,6 +202,9 @@ class Dataset {
 // Memory for one batch, the caller's: one pointer a feature, each of batch_type(batch_size).bytes() bytes.
 struct BatchSlot {
   std::vector<void*> features;
+  // Of batch-minor features: the batch is dealt to so many blocks, each [...shape, batch / blocks], one after the other.
+  // Must divide the batch size.
+  int blocks = 1;
 };
 
 struct Batch {

@@ -14,6 +14,9 @@
 namespace tenon {
 
 // kMeanWithSampleWeight divides by the sum of the weights.
+//
+// On a device of several units each has a part of the batch, and the loss is the mean of theirs: means are those of the
+// whole batch, whatever the weights; a kSum is the mean of the parts' sums.
 enum class Reduction : uint8_t { kSumOverBatchSize, kSum, kMeanWithSampleWeight, kNone };
 
 struct LossOptions {

@@ -143,8 +143,8 @@ struct AdafactorOptions {
 };
 Optimizer Adafactor(const AdafactorOptions& options = {});
 
-// Gradients are the mean over all replicas, each of which has a part of the batch; what TPUEstimator's users wrap
-// their optimizer in.
+// Says that gradients are the mean over all replicas, each of which has a part of the batch; what TPUEstimator's users
+// wrap their optimizer in. On a device of several units minimize() takes that mean with any optimizer, and once.
 Optimizer CrossShard(Optimizer optimizer);
 
 // Marks a graph that trains: returned by minimize, stored in EstimatorSpec::train_op.
