@@ -41,8 +41,8 @@ std::vector<Waste> padding_waste(const GraphView& graph, const MemoryPlan& plan)
   for (const Allocation& a : plan.allocations) {
     if (a.layout.expansion() < kWorthSaying) continue;
     const ValueView value = graph.value(a.value);
-    const std::string owner = a.node < graph.n_nodes() ? std::string(graph.node(a.node).name())
-                                                       : std::string(graph.value_name(a.value));
+    const std::string owner =
+        a.node < graph.n_nodes() ? std::string(graph.node(a.node).name()) : std::string(graph.value_name(a.value));
     const std::string dims = dimension_text(value, a.layout);
     if (dims.empty() || !said.insert(hlo_shape(value)).second) continue;
     char factor[32];

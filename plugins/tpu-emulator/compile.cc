@@ -8,8 +8,8 @@
 #include "report.h"
 #include "rounding.h"
 #include "rules.h"
-#include "tensorflow_names.h"
 #include "tenon/plugin/replicas.h"
+#include "tensorflow_names.h"
 
 namespace tpu {
 namespace {
@@ -86,7 +86,8 @@ uint64_t cost_ns(const NodeView& node, const Device& device) {
     if (node.has(i)) bytes += row_major_layout(node.in(i)).bytes;
   for (int i = 0; i < node.results(); ++i)
     if (node.has_result(i)) bytes += row_major_layout(node.out(i)).bytes;
-  return static_cast<uint64_t>(1e9 * (device.machine.launch_s + static_cast<double>(bytes) / device.machine.hbm_bytes_per_s));
+  return static_cast<uint64_t>(1e9 *
+                               (device.machine.launch_s + static_cast<double>(bytes) / device.machine.hbm_bytes_per_s));
 }
 
 // ---- what compile fills in ----
@@ -196,12 +197,13 @@ tenon_status supports(tenon_device* handle, const tenon_graph* graph, const teno
     const tenon_options options = checked(given, *graph, "supports");
     const Settings settings = parse_settings(options.settings);
     const tenon_options inner = inner_options(options, device);
-    check(device.inner->supports(device.handle, graph, &inner, nodes, n, out, stride));
+    std::vector<tenon_verdict> verdicts(n);
+    check(device.inner->supports(device.handle, graph, &inner, nodes, n, verdicts.data(), sizeof(tenon_verdict)));
     const GraphView view(*graph);
     std::vector<std::string>& texts = reasons();
     texts.reserve(n);
     for (uint32_t i = 0; i < n; ++i) {
-      auto& verdict = *reinterpret_cast<tenon_verdict*>(reinterpret_cast<char*>(out) + i * stride);
+      tenon_verdict& verdict = verdicts[i];
       const NodeView node = view.node(nodes[i]);
       const Answer answer = own_answer(node, device, options, settings);
       if (answer.answer != TENON_TAKE) {
@@ -210,6 +212,7 @@ tenon_status supports(tenon_device* handle, const tenon_graph* graph, const teno
         verdict.reason = answer.answer == TENON_REFUSE ? texts.back().c_str() : nullptr;
       }
       verdict.cost_ns = cost_ns(node, device);
+      std::memcpy(reinterpret_cast<char*>(out) + i * stride, &verdict, std::min<uint64_t>(stride, sizeof verdict));
     }
   });
 }

@@ -53,7 +53,13 @@ class Rounding {
   }
 
  private:
-  using Terms = std::array<uint32_t, 3>;
+  // Of an operand.
+  struct Made {
+    std::array<uint32_t, 3> terms{};
+    int have = 0;
+    uint32_t finite = 0;  // the first term, 0 where it is not finite
+    uint32_t left = 0;    // what the terms so far do not cover
+  };
 
   // Whether its bf16 results may be subnormal, which a TPU does not have.
   static bool flushes(const NodeView& node) {
@@ -97,24 +103,29 @@ class Rounding {
     return flushed(wide, TENON_F32, like, origin);
   }
 
-  // What a term leaves of `x`; of what is not finite, nothing.
-  uint32_t rest(uint32_t x, uint32_t term, uint32_t like, const NodeView& origin) {
-    const uint32_t difference = emit("sub", {x, term}, TENON_F32, like, origin);
+  // `x` where `term` is finite, else 0.
+  uint32_t where_finite(uint32_t term, uint32_t x, uint32_t like, const NodeView& origin) {
     const uint32_t size = emit("abs", {term}, TENON_F32, like, origin);
     const uint32_t finite = emit("compare", {size, number(TENON_F32, __builtin_inff())}, TENON_BOOL, like, origin);
     last_->attr_enum("kind", TENON_LT);
-    return emit("select", {finite, difference, number(TENON_F32, 0)}, TENON_F32, like, origin);
+    return emit("select", {finite, x, number(TENON_F32, 0)}, TENON_F32, like, origin);
   }
 
   // The first `count` terms of operand `old`, made once for all its users.
-  const Terms& terms(uint32_t old, int count, const NodeView& user) {
-    auto& [made, have, left] = terms_[old];
-    if (have == 0) left = rewrite_.value(old);
-    for (; have < count; ++have) {
-      if (have) left = rest(left, made[static_cast<size_t>(have - 1)], old, user);
-      made[static_cast<size_t>(have)] = rounded(left, old, user);
+  const Made& terms(uint32_t old, int count, const NodeView& user) {
+    Made& made = terms_[old];
+    if (made.have == 0) made.left = rewrite_.value(old);
+    for (; made.have < count; ++made.have) {
+      if (made.have) take_away(made, made.terms[static_cast<size_t>(made.have - 1)], old, user);
+      made.terms[static_cast<size_t>(made.have)] = rounded(made.left, old, user);
     }
     return made;
+  }
+  // A term is subtracted from what is left. What is not finite has no later terms, and takes no part in their products.
+  void take_away(Made& made, uint32_t term, uint32_t old, const NodeView& user) {
+    const uint32_t difference = emit("sub", {made.left, term}, TENON_F32, old, user);
+    made.left = where_finite(term, difference, old, user);
+    if (made.have == 1) made.finite = where_finite(term, term, old, user);
   }
 
   void copy_attributes(const NodeView& node) {
@@ -130,14 +141,14 @@ class Rounding {
   void add_product(const NodeView& node) {
     const int32_t precision = has_epilogue(node.op()) ? 0 : precision_of(node, least_);
     const int count = precision >= TENON_PRECISION_HIGHEST ? 3 : precision == TENON_PRECISION_HIGH ? 2 : 1;
-    const Terms a = terms(node.operand_id(0), count, node), b = terms(node.operand_id(1), count, node);
-    if (count == 1) return add_with_operands(node, a[0], b[0]);
-    std::vector<uint32_t> sums;
-    if (count == 3) sums = {product(node, a[1], b[1]), product(node, a[0], b[2]), product(node, a[2], b[0])};
-    uint32_t total = sums.empty() ? TENON_NONE : sum(sum(sums[0], sums[1], node), sums[2], node);
-    const uint32_t middle = sum(product(node, a[0], b[1]), product(node, a[1], b[0]), node);
-    total = total == TENON_NONE ? middle : sum(total, middle, node);
-    rewrite_.add("add", {total, product(node, a[0], b[0])}, {rewrite_.value(node.result_id(0))}, node);
+    const Made a = terms(node.operand_id(0), count, node), b = terms(node.operand_id(1), count, node);
+    if (count == 1) return add_with_operands(node, a.terms[0], b.terms[0]);
+    uint32_t rest = sum(product(node, a.finite, b.terms[1]), product(node, a.terms[1], b.finite), node);
+    if (count == 3) {
+      const uint32_t small = sum(product(node, a.terms[1], b.terms[1]), product(node, a.finite, b.terms[2]), node);
+      rest = sum(sum(small, product(node, a.terms[2], b.finite), node), rest, node);
+    }
+    rewrite_.add("add", {rest, product(node, a.terms[0], b.terms[0])}, {rewrite_.value(node.result_id(0))}, node);
   }
   uint32_t sum(uint32_t a, uint32_t b, const NodeView& node) {
     return emit("add", {a, b}, TENON_F32, node.result_id(0), node);
@@ -164,11 +175,6 @@ class Rounding {
     rewrite_.add("select", {small, zero, y}, {rewrite_.value(old)}, node);
   }
 
-  struct Made {
-    Terms terms{};
-    int have = 0;
-    uint32_t left = 0;  // what the terms so far do not cover
-  };
   GraphView graph_;
   int32_t least_;
   Rewrite rewrite_;

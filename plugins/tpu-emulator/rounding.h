@@ -8,7 +8,7 @@
 //   HIGH     (a1 b2 + a2 b1) + a1 b1
 //   HIGHEST  (((a2 b2 + a1 b3) + a3 b1) + (a1 b2 + a2 b1)) + a1 b1
 //
-// where a1 = bf16(a), a2 = bf16(a - a1), a3 = bf16(a - a1 - a2); of what is not finite the later terms are 0. The sum of
+// where a1 = bf16(a), a2 = bf16(a - a1), a3 = bf16(a - a1 - a2); what is not finite takes part in a1 b1 alone. The sum of
 // one product runs over k in the order of the backend below; cpu.so's is k ascending, one f32 fused multiply-add each.
 #pragma once
 

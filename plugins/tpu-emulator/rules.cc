@@ -29,12 +29,14 @@ int shape_operand(std::string_view tensorflow) {
 
 Refusal no_kernel(const NodeView& node) {
   const std::string op = tensorflow_op(node);
-  return {"Compilation failure: Detected unsupported operations when trying to compile graph tenon_step[] on XLA_TPU_JIT: " +
-              op + " (No registered '" + op + "' OpKernel for XLA_TPU_JIT devices compatible with node " +
-              placeholder(node) +
-              ")\n\tOne approach is to outside compile the unsupported ops to run on CPUs by enabling soft placement "
-              "(--soft_placement). This has a potential performance penalty.\n\tTPU compilation failed",
-          true};
+  return {
+      "Compilation failure: Detected unsupported operations when trying to compile graph tenon_step[] on "
+      "XLA_TPU_JIT: " +
+          op + " (No registered '" + op + "' OpKernel for XLA_TPU_JIT devices compatible with node " +
+          placeholder(node) +
+          ")\n    One approach is to outside compile the unsupported ops to run on CPUs by enabling soft placement "
+          "(--soft_placement). This has a potential performance penalty.\n    TPU compilation failed",
+      true};
 }
 
 bool is_constant(const NodeView& node, int operand) {
@@ -48,8 +50,8 @@ Refusal foreign(const NodeView& node) {
   const std::string op = tensorflow_op(node);
   const int which = shape_operand(op);
   if (which < 0 || !node.has(which) || is_constant(node, which)) return no_kernel(node);
-  return {"Compilation failure: Input " + std::to_string(which) + " to node `" + std::string(node.name()) + "` with op " +
-              op + " must be a compile-time constant.\n\tTPU compilation failed",
+  return {"Compilation failure: Input " + std::to_string(which) + " to node `" + std::string(node.name()) +
+              "` with op " + op + " must be a compile-time constant.\n    TPU compilation failed",
           false};
 }
 
@@ -61,10 +63,10 @@ std::string hlo_line(const NodeView& node, const ValueView& value) {
 Refusal bad_dtype(const NodeView& node, const ValueView& value) {
   if (value.dtype() == TENON_U8)
     return {"Compilation failure: Invalid HLO for TPU: U8 and S8 types are not supported: " + hlo_line(node, value) +
-                "\n\tTPU compilation failed",
+                "\n    TPU compilation failed",
             true};
   return {"Value for attr 'T' of " + std::string(tensorflow_dtype(value.dtype())) +
-              " is not in the list of allowed values: bfloat16, float32, int32, uint32\n\t; NodeDef: " +
+              " is not in the list of allowed values: bfloat16, float32, int32, uint32\n    ; NodeDef: " +
               placeholder(node) + "; Op<name=" + tensorflow_op(node) + ">",
           true};
 }
@@ -91,8 +93,8 @@ Refusal refusal_of(const NodeView& node) {
   for (int i = 0; i < node.results(); ++i)
     if (node.has_result(i) && is_bad(node.out(i).dtype())) return bad_dtype(node, node.out(i));
   if (is_convolution(node.op()) && is_spatially_dynamic(node.in(0)))
-    return {"Compilation failure: Dynamic Spatial Convolution is not supported: lhs shape is " +
-                hlo_shape(node.in(0)) + "\n\tTPU compilation failed",
+    return {"Compilation failure: Dynamic Spatial Convolution is not supported: lhs shape is " + hlo_shape(node.in(0)) +
+                "\n    TPU compilation failed",
             false};
   return {};
 }

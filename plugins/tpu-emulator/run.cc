@@ -61,6 +61,10 @@ tenon_status buffer_alloc(tenon_device* handle, const tenon_desc* given, tenon_b
     Device& device = *as(handle);
     tenon_desc desc = known(given);
     desc.struct_size = sizeof desc;
+    if (const uint64_t bytes = dense_bytes(desc); bytes > device.machine.usable_bytes())
+      throw Error(TENON_OUT_OF_MEMORY, "buffer_alloc: " + std::to_string(bytes) + " bytes, but a core of a " +
+                                           device.machine.name + " has " +
+                                           std::to_string(device.machine.usable_bytes()));
     if (desc.placement == TENON_SPLIT) {
       if (device.units > 1 && (desc.rank == 0 || desc.dims[0] % device.units))
         throw Error(TENON_INVALID, "buffer_alloc: axis 0 of a SPLIT buffer has " +

@@ -60,14 +60,13 @@ void SystemLog::end_call(uint32_t iterations, double predicted_step_s, double se
   const std::lock_guard lock(mutex_);
   const uint64_t last = iterations ? iterations - 1 : 0;
   line("Outfeed finished for iteration (" + std::to_string(calls_++) + ", " + std::to_string(last) + ")");
+  const auto now = std::chrono::steady_clock::now();
+  if (calls_ == 1) said_ = now;
+  if (calls_ == 2) measured_steps_ = 0, measured_s_ = 0;  // the first call also paid for fresh memory
   measured_steps_ += iterations;
   measured_s_ += seconds;
   last_predicted_s_ = predicted_step_s;
-  const auto now = std::chrono::steady_clock::now();
-  if (calls_ == 1 || now - said_ < kBetweenStepTimes) {
-    if (calls_ == 1) said_ = now - kBetweenStepTimes;  // the first call also waits for first pages
-    return;
-  }
+  if (now - said_ < kBetweenStepTimes) return;
   said_ = now;
   say_step_time(predicted_step_s);
 }

@@ -45,8 +45,7 @@ tenon_status enumerate(void* self, const char* text, tenon_unit* units, uint64_t
     *count = static_cast<uint32_t>(machine.cores);
     if (!units) return;
     const tenon_unit inner = first_unit(as(self)->open_inner(spec.backend));
-    *count = std::min(room, *count);
-    for (uint32_t i = 0; i < *count; ++i) {
+    for (uint32_t i = 0; i < std::min(room, *count); ++i) {
       const tenon_unit unit = unit_of(machine, static_cast<int>(i), inner);
       std::memcpy(reinterpret_cast<char*>(units) + i * stride, &unit, std::min<uint64_t>(stride, sizeof unit));
     }
@@ -63,10 +62,14 @@ Machine opened_part(Machine machine, uint32_t units) {
 
 void check_units(const tenon_open& open, const Machine& machine) {
   if (open.processes > 1) throw Error(TENON_UNSUPPORTED, "device_open: one process emulates all hosts, expected 1");
-  for (uint32_t i = 0; i < open.n_units; ++i)
-    if (open.units && open.units[i] >= static_cast<uint32_t>(machine.cores))
-      throw Error(TENON_INVALID, "device_open: unit " + std::to_string(open.units[i]) + ", but " + machine.name + " has " +
-                                     std::to_string(machine.cores));
+  std::vector<bool> taken(static_cast<size_t>(machine.cores), false);
+  for (uint32_t i = 0; i < open.n_units && open.units; ++i) {
+    const std::string which = "device_open: unit " + std::to_string(open.units[i]);
+    if (open.units[i] >= taken.size())
+      throw Error(TENON_INVALID, which + ", but " + machine.name + " has " + std::to_string(machine.cores));
+    if (taken[open.units[i]]) throw Error(TENON_INVALID, which + " is named twice");
+    taken[open.units[i]] = true;
+  }
 }
 
 tenon_status device_open(void* self, const tenon_open* given, tenon_device** out) {
