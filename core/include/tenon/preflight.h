@@ -1,0 +1,88 @@
+// Whether a machine would take a model, and what a step would take there, without training and without the machine.
+//
+//   TENON_ASSIGN(Preflighter machine, Preflighter::open("tpu-emulator:v3-8"));
+//   TENON_ASSIGN(Preflight p, machine.run(model, params, {{"image", {DType::kF32, {28, 28, 1}}},
+//                                                         {"label", {DType::kI32, {}}}}, {.batch_size = 1024}));
+//   if (p.verdict == Verdict::kAccepted) std::printf("%.3g ms a step\n", p.step.step_ms);
+//
+// The model's training graph is built for one unit's part of the batch and compiled; nothing of the size of weights or
+// batch is allocated. Works for devices that predict; others are an error of open.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tenon/estimator.h"
+#include "tenon/forecast.h"
+
+namespace tenon {
+
+enum class Verdict { kAccepted, kRefused, kOutOfMemory };
+std::string_view verdict_name(Verdict verdict);  // "accepted", "refused", "oom"
+
+// A piece of the memory plan.
+struct PlannedAllocation {
+  std::string name, op;  // of the node that first writes it; empty: an argument, or the device does not say
+  std::string type;      // "f32[128,1000]", where it is clear
+  uint64_t bytes = 0, dense_bytes = 0;  // padded, and without padding; dense 0: unknown
+  uint64_t offset = 0;
+};
+
+// Of one unit, in bytes; 0 where the device does not say.
+struct PlannedMemory {
+  uint64_t capacity = 0;  // that programs may use
+  uint64_t peak = 0;      // at once
+  uint64_t arguments = 0, results = 0, workspace = 0, code = 0, reserved = 0;
+  std::vector<PlannedAllocation> allocations;  // largest first
+};
+
+struct PreflightOptions {
+  int64_t batch_size = 128;       // of all units together
+  int iterations_per_loop = 100;  // steps in one call of the device
+};
+
+struct Preflight {
+  Verdict verdict = Verdict::kRefused;
+  Status status;  // why not, in the device's own words, which may have several lines; ok when accepted
+  int64_t batch_size = 0, unit_batch_size = 0;
+  int64_t parameters = 0;  // all of them, moving averages included
+  PlannedMemory memory;    // when accepted and on kOutOfMemory
+  PredictedStep step;      // when accepted
+  std::string warnings;    // lines of the compiler
+  double examples_per_second() const {
+    return step.step_ms > 0 ? static_cast<double>(batch_size) * 1e3 / step.step_ms : 0;
+  }
+};
+
+// An open device that predicts. Any thread may run several models at a time.
+class Preflighter {
+ public:
+  // kUnsupported when the device does not predict.
+  static Result<Preflighter> open(const std::string& device);
+  Preflighter(Preflighter&&) noexcept;
+  ~Preflighter();
+
+  // A model that the machine refuses is a verdict; a mistake of the model function is an error. `features` are those of
+  // an example, "label" among them.
+  Result<Preflight> run(const ModelFn& model, const Params& params, const std::vector<FeatureSpec>& features,
+                        const PreflightOptions& options) const;
+
+  const std::string& device() const;  // "tpu-emulator:v3-8"
+  int units() const;
+
+ private:
+  struct Impl;
+  explicit Preflighter(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// open() and run() at once.
+Result<Preflight> preflight(const ModelFn& model, const Params& params, const std::vector<FeatureSpec>& features,
+                            const std::string& device, const PreflightOptions& options);
+
+// The machines that a backend predicts for: what may follow "tpu-emulator:". Empty when it does not say.
+Result<std::vector<std::string>> machine_names(std::string_view backend);
+
+}  // namespace tenon
