@@ -11,7 +11,8 @@
 namespace tenon::runner {
 namespace {
 
-const Command* const kCommands[] = {&kDevices, &kConvert, &kTrain, &kEvaluate, &kPredict, &kInspect, &kBench};
+const Command* const kCommands[] = {&kDevices, &kConvert, &kTrain,     &kEvaluate,
+                                    &kPredict, &kInspect, &kPreflight, &kBench};
 
 volatile std::sig_atomic_t signalled = 0;
 
@@ -66,10 +67,20 @@ int run_command(const Command& command, const std::vector<std::string>& args) {
   return command.run(flags, words);
 }
 
-int fail(const std::string& where, const std::string& message, int code) {
+int fail_as_it_is(const std::string& where, const std::string& message, int code) {
   std::fflush(stdout);
-  std::fprintf(stderr, "%s: %s\n", where.c_str(), one_line(message).c_str());
+  std::fprintf(stderr, "%s: %s\n", where.c_str(), message.c_str());
   return code;
+}
+
+int fail(const std::string& where, const std::string& message, int code) {
+  return fail_as_it_is(where, one_line(message), code);
+}
+
+// What a device refuses, it may say in lines: they are kept.
+int fail(const std::string& where, const Status& status) {
+  const bool device_said = status.code() == Code::kUnsupported || status.code() == Code::kOutOfMemory;
+  return device_said ? fail_as_it_is(where, printable_lines(status.message()), 1) : fail(where, status.message(), 1);
 }
 
 int run(const std::vector<std::string>& args) {
@@ -90,7 +101,7 @@ int run(const std::vector<std::string>& args) {
   } catch (const UsageError& e) {
     return fail(where, e.message, 2);
   } catch (const Error& e) {
-    return fail(where, e.what(), 1);
+    return fail(where, e.status());
   } catch (const std::bad_alloc&) {
     return fail(where, "out of memory", 1);
   } catch (const std::exception& e) {

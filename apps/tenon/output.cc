@@ -53,6 +53,7 @@ Json& Json::add(std::string_view key, double value) {
   return raw(key, {digits, static_cast<size_t>(std::to_chars(digits, digits + sizeof digits, value).ptr - digits)});
 }
 std::string json_list(const std::string& joined) { return "[" + joined + "]"; }
+std::string json_text(std::string_view text) { return quoted(text); }
 
 std::string format(const char* fmt, ...) {
   va_list args;
@@ -111,6 +112,12 @@ std::string duration_text(double seconds) {
 std::string one_line(std::string_view text) {
   std::string out;
   for (const char c : text) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
+  return out;
+}
+
+std::string printable_lines(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += c == '\n' ? "\n" : one_line({&c, 1});
   return out;
 }
 

@@ -27,6 +27,7 @@ class Json {
   std::string text_;
 };
 std::string json_list(const std::string& joined);  // "[...]" of comma-separated objects
+std::string json_text(std::string_view text);      // "..." with what JSON escapes
 
 // As printf; to standard output.
 void print(const char* format, ...) __attribute__((format(printf, 1, 2)));
@@ -46,6 +47,8 @@ std::string bytes_text(double bytes);
 std::string duration_text(double seconds);
 // One line, without control characters.
 std::string one_line(std::string_view text);
+// The same with its line breaks: what a device says may have lines.
+std::string printable_lines(std::string_view text);
 std::string format(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
 }  // namespace tenon::runner
