@@ -137,6 +137,7 @@ tenon_info info_of(const Program& program) {
   const auto ns = [](double seconds) { return static_cast<uint64_t>(seconds * 1e9); };
   tenon_info info{};
   info.argument_bytes = f.memory.argument_bytes;
+  info.result_bytes = program.result_bytes;
   info.workspace_bytes = f.memory.temp_bytes;
   info.code_bytes = f.memory.program_bytes - std::min(f.memory.program_bytes, f.memory.temp_bytes);
   info.reserved_bytes = f.memory.reserved_bytes;
@@ -165,11 +166,13 @@ void give_failed(const Program& program, tenon_info* info) {
 }
 
 void check_memory(const Program& program, const GraphView& graph, const tenon_options& options, tenon_info* info) {
-  MemoryPlan memory = program.forecast.memory;
-  if (options.memory_limit) memory.capacity_bytes = std::min(memory.capacity_bytes, options.memory_limit);
-  if (memory.fits()) return;
+  const MemoryPlan& memory = program.forecast.memory;
+  const bool over = options.memory_limit && memory.temp_bytes > options.memory_limit;
+  if (memory.fits() && !over) return;
   give_failed(program, info);
-  throw Error(TENON_OUT_OF_MEMORY, out_of_memory_text(graph, memory));
+  if (!memory.fits()) throw Error(TENON_OUT_OF_MEMORY, out_of_memory_text(graph, memory));
+  throw Error(TENON_OUT_OF_MEMORY, "compile: the step needs a workspace of " + std::to_string(memory.temp_bytes) +
+                                       " bytes, more than the limit of " + std::to_string(options.memory_limit));
 }
 
 void compile_inner(Program& program, const tenon_graph& graph, const tenon_options& options) {
@@ -235,6 +238,9 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
       program->n_buffers += view.input(i).role != TENON_ROLE_SCALAR;
     }
     program->n_results = view.n_results();
+    for (uint32_t i = 0; i < view.n_results(); ++i)
+      program->result_bytes += row_major_layout(view.value(view.result(i).value)).bytes *
+                               (view.result(i).mode == TENON_MODE_EACH ? std::max(options.max_iterations, 1u) : 1);
     ForecastOptions how;
     how.iterations_per_loop = std::max(options.max_iterations, 1u);
     how.precision = options.precision;

@@ -48,6 +48,7 @@ struct Program {
   Forecast forecast;
   uint32_t n_feeds = 0, n_buffers = 0, n_results = 0;
   bool traced = false;
+  uint64_t result_bytes = 0;  // padded
   uint64_t soft_ns = 0;  // of ops that soft placement runs on the host
   std::string advice, warnings, bottleneck;
   std::vector<tenon_allocation> allocations;
