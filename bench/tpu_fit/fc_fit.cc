@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <fstream>
 #include <functional>
 #include <random>
@@ -16,6 +17,11 @@
 
 #include "bench/tpu_fit/fc_graph.h"
 #include "plugins/tpu-emulator/forecast.h"
+#include "plugins/tpu-emulator/fusion.h"
+#include "plugins/tpu-emulator/kernel_time.h"
+#include "plugins/tpu-emulator/pieces.h"
+#include "plugins/tpu-emulator/schedule.h"
+#include "plugins/tpu-emulator/step_time.h"
 
 namespace {
 
@@ -39,7 +45,10 @@ const Constant kFree[] = {
     {"rmsprop_extra_bytes", &tpu::Machine::rmsprop_extra_bytes},
     {"collective_bytes_per_s", &tpu::Machine::collective_bytes_per_s},
     {"collective_launch_s", &tpu::Machine::collective_launch_s},
-    {"collective_bucket_bytes", &tpu::Machine::collective_bucket_bytes},
+    {"collective_fill_s", &tpu::Machine::collective_fill_s},
+    {"collective_piece_bytes", &tpu::Machine::collective_piece_bytes},
+    {"overlap_loss", &tpu::Machine::overlap_loss},
+    {"infeed_one_hot_element_s", &tpu::Machine::infeed_one_hot_element_s},
     {"infeed_bytes_per_s", &tpu::Machine::infeed_bytes_per_s},
     {"infeed_one_hot_bytes_per_s", &tpu::Machine::infeed_one_hot_bytes_per_s},
     {"infeed_example_s", &tpu::Machine::infeed_example_s},
@@ -67,26 +76,47 @@ std::vector<Point> read_points(const char* path, int cores) {
   return points;
 }
 
-double predicted(const FlatGraph& graph, const tpu::Machine& machine) {
-  return tpu::forecast(GraphView(*graph.graph()), machine, {}).step_s;
-}
+// A net up to where the machine's constants come in.
+struct Prepared {
+  explicit Prepared(const Point& p)
+      : point(p),
+        flat(tpu_fit::FcGraph(p.net).build()),
+        graph(*flat.graph()),
+        program(tpu::lower(graph)),
+        fused(tpu::fuse(program)),
+        order(tpu::schedule(program, fused)) {}
+
+  double predicted(const tpu::Machine& machine) const {
+    tpu::Forecast forecast;
+    for (uint32_t k : order) forecast.kernels.push_back(tpu::time_kernel(program, fused[k], machine, {}));
+    tpu::time_step(graph, machine, {}, forecast);
+    return forecast.step_s;
+  }
+
+  Point point;
+  FlatGraph flat;
+  GraphView graph;
+  tpu::StepGraph program;
+  std::vector<tpu::FusedKernel> fused;
+  std::vector<uint32_t> order;
+};
 
 // Mean of log(predicted / measured), softened so that a few odd measurements do not lead.
-double error(const std::vector<Point>& points, const std::vector<FlatGraph>& graphs, const tpu::Machine& machine) {
+double error(const std::deque<Prepared>& nets, const tpu::Machine& machine) {
   constexpr double kSoft = 0.03;
   double sum = 0;
-  for (size_t i = 0; i < points.size(); ++i) {
-    const double e = std::log(predicted(graphs[i], machine) / points[i].seconds) / kSoft;
+  for (const Prepared& net : nets) {
+    const double e = std::log(net.predicted(machine) / net.point.seconds) / kSoft;
     sum += std::sqrt(1 + e * e) - 1;
   }
-  return sum / static_cast<double>(points.size());
+  return sum / static_cast<double>(nets.size());
 }
 
 // One constant after the other, in steps that shrink.
 void fit(const std::vector<Point>& points, tpu::Machine& machine) {
-  std::vector<FlatGraph> graphs;
-  for (const Point& p : points) graphs.push_back(tpu_fit::FcGraph(p.net).build());
-  double best = error(points, graphs, machine);
+  std::deque<Prepared> nets;
+  for (const Point& p : points) nets.emplace_back(p);
+  double best = error(nets, machine);
   for (double step = 0.2; step > 0.01; step /= 2) {
     for (int round = 0; round < 4; ++round) {
       const double before = best;
@@ -94,8 +124,8 @@ void fit(const std::vector<Point>& points, tpu::Machine& machine) {
         for (double factor : {1 + step, 1 / (1 + step)}) {
           tpu::Machine trial = machine;
           trial.*constant.field *= factor;
-          if (trial.matrix_efficiency > 1) continue;
-          const double e = error(points, graphs, trial);
+          if (trial.matrix_efficiency > 1 || trial.overlap_loss > 1) continue;
+          const double e = error(nets, trial);
           if (e >= best) continue;
           best = e;
           machine = trial;

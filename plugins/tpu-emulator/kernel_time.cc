@@ -68,8 +68,8 @@ double collective_seconds(const StepGraph& program, const Piece& piece, const Ma
   for (uint32_t value : piece.in) bytes += static_cast<double>(program.layouts[value].dense_bytes);
   const double rate =
       machine.collective_bytes_per_s * (machine.hosts > 1 ? machine.collective_slowdown_beyond_host : 1);
-  // Small ones travel together, each with its share of the launch.
-  return bytes / rate + machine.collective_launch_s * std::min(1.0, bytes / machine.collective_bucket_bytes);
+  const double fill = std::min(1.0, bytes / machine.collective_piece_bytes) * machine.collective_fill_s;
+  return machine.collective_launch_s + fill + bytes / rate;
 }
 
 double update_extra(const StepGraph& program, const Piece& piece, const Machine& machine) {
@@ -115,6 +115,7 @@ Kernel time_kernel(const StepGraph& program, const FusedKernel& fused, const Mac
   kernel.bound = kernel.seconds == kernel.matrix_s   ? Bound::kMatrixUnit
                  : kernel.seconds == kernel.memory_s ? Bound::kMemory
                                                      : Bound::kVectorUnit;
+  kernel.seconds += machine.overlap_loss * std::min(kernel.matrix_s, kernel.memory_s);
   if (kind == PieceKind::kCollective) {
     kernel.seconds = machine.cores > 1 ? collective_seconds(program, root, machine) : 0;
     kernel.bound = Bound::kInterconnect;

@@ -203,7 +203,7 @@ void fitted(Reader& reader, Machine& m) {
       {"launch_s", &m.launch_s},
       {"collective_bytes_per_s", &m.collective_bytes_per_s},
       {"collective_launch_s", &m.collective_launch_s},
-      {"collective_bucket_bytes", &m.collective_bucket_bytes},
+      {"collective_piece_bytes", &m.collective_piece_bytes},
       {"collective_slowdown_beyond_host", &m.collective_slowdown_beyond_host},
       {"infeed_bytes_per_s", &m.infeed_bytes_per_s},
       {"infeed_one_hot_bytes_per_s", &m.infeed_one_hot_bytes_per_s},
@@ -211,8 +211,14 @@ void fitted(Reader& reader, Machine& m) {
       {"host_step_s", &m.host_step_s},
   };
   const std::pair<const char*, double*> amounts[] = {
-      {"update_extra_bytes", &m.update_extra_bytes}, {"rmsprop_extra_bytes", &m.rmsprop_extra_bytes},
-      {"infeed_example_s", &m.infeed_example_s},     {"infeed_step_s", &m.infeed_step_s},
+      {"update_extra_bytes", &m.update_extra_bytes},
+      {"rmsprop_extra_bytes", &m.rmsprop_extra_bytes},
+      {"overlap_loss", &m.overlap_loss},
+      {"collective_fill_s", &m.collective_fill_s},
+      {"infeed_one_hot_element_s", &m.infeed_one_hot_element_s},
+      {"infeed_one_hot_serial_elements", &m.infeed_one_hot_serial_elements},
+      {"infeed_example_s", &m.infeed_example_s},
+      {"infeed_step_s", &m.infeed_step_s},
       {"infeed_jitter", &m.infeed_jitter},
   };
   for (const auto& [field, to] : positive) *to = reader.positive(std::string("fitted.") + field);
@@ -229,6 +235,7 @@ void check_consistent(Reader& reader, const Machine& m, const std::string& name)
     reader.wrong("core.hbm_reserved_bytes", "less than core.hbm_bytes, " + std::to_string(m.hbm_bytes),
                  m.hbm_reserved_bytes);
   if (m.matrix_efficiency > 1) reader.wrong("fitted.matrix_efficiency", "at most 1", m.matrix_efficiency);
+  if (m.overlap_loss > 1) reader.wrong("fitted.overlap_loss", "at most 1", m.overlap_loss);
   if (m.collective_slowdown_beyond_host > 1)
     reader.wrong("fitted.collective_slowdown_beyond_host", "at most 1", m.collective_slowdown_beyond_host);
 }

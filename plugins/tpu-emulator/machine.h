@@ -29,16 +29,21 @@ struct Machine {
   // ---- how well it does: fitted constants, all > 0; share/doc/tpu-emulator.md says what each was fitted to ----
   double matrix_efficiency = 0.86;
   double vector_ops_per_cycle = 2048;  // 8 x 128 lanes, two operations each
-  double launch_s = 1.5e-6;            // of a kernel
-  double update_extra_bytes = 8;       // an optimizer moves for each parameter beside its operands and results
-  double rmsprop_extra_bytes = 14;     // RMSProp moves beside that
-  double collective_bytes_per_s = 0;   // all-reduce, of one core
-  double collective_launch_s = 5e-6;   // of an all-reduce
-  double collective_bucket_bytes = 1;  // smaller gradients share an all-reduce, and its launch, up to this size
+  double overlap_loss = 0;          // of a kernel's transfers and products, the share of the shorter that is not hidden
+  double launch_s = 1.5e-6;         // of a kernel
+  double update_extra_bytes = 8;    // an optimizer moves for each parameter beside its operands and results
+  double rmsprop_extra_bytes = 14;  // RMSProp moves beside that
+  double collective_bytes_per_s = 0;    // all-reduce, of one core
+  double collective_launch_s = 5e-6;    // of a gradient's all-reduce
+  double collective_fill_s = 25e-6;     // until its pieces travel on all links, reached at
+  double collective_piece_bytes = 1e6;  // this size and less for smaller ones
   double collective_slowdown_beyond_host = 0.6;
   double infeed_bytes_per_s = 5.35e9;  // of a host
   double infeed_one_hot_bytes_per_s =
       5.35e9;  // of a host: labels that are widened to one row of floats for each example
+  double infeed_one_hot_element_s =
+      60e-9;  // of such labels while they are too few to be dealt over the host's threads,
+  double infeed_one_hot_serial_elements = 65536;  // up to this number of floats
   double infeed_example_s = 0.22e-6;
   double infeed_step_s = 2e-3;  // of a batch, whatever its size
   double infeed_jitter = 0.1;   // standard deviation of a batch's time, relative: an empty queue stalls the device

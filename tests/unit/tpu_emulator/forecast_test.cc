@@ -80,8 +80,9 @@ INSTANTIATE_TEST_SUITE_P(DenseNetworks, TpuStepTime,
 
 TEST(TpuForecast, LabelsThatTheHostWidensTakeTheInfeedOfTheirRows) {
   GraphBuilder b;
-  const uint32_t x = b.input(TENON_F32, {8, 1000}, TENON_ROLE_FEED), label = b.input(TENON_I32, {8}, TENON_ROLE_FEED);
-  const uint32_t loss = b.value(TENON_F32, {8}), lse = b.value(TENON_F32, {8});
+  const uint32_t x = b.input(TENON_F32, {128, 1000}, TENON_ROLE_FEED);
+  const uint32_t label = b.input(TENON_I32, {128}, TENON_ROLE_FEED);
+  const uint32_t loss = b.value(TENON_F32, {128}), lse = b.value(TENON_F32, {128});
   b.node("softmax_cross_entropy", {x, label}, {loss, lse});
   b.result(loss, TENON_MODE_EACH);
   const FlatGraph graph = b.build();
@@ -89,7 +90,7 @@ TEST(TpuForecast, LabelsThatTheHostWidensTakeTheInfeedOfTheirRows) {
   tpu::ForecastOptions widened;
   widened.one_hot_labels = true;
   const double more = forecast(graph, widened).infeed_s - forecast(graph).infeed_s;
-  EXPECT_NEAR(more, 64 * 4000 / v2.infeed_one_hot_bytes_per_s - 64 * 4 / v2.infeed_bytes_per_s, 1e-9);
+  EXPECT_NEAR(more, 1024 * 4000 / v2.infeed_one_hot_bytes_per_s - 1024 * 4 / v2.infeed_bytes_per_s, 1e-9);
 }
 
 // ---- kernels ----
