@@ -203,12 +203,20 @@ tenon_stats read_stats(const tenon_backend& backend, tenon_device* device, const
 
 namespace {
 
+// Names as they nearly always are need no copy.
+bool is_plain(const char* name) {
+  size_t n = 0;
+  while (n < kMaxText && name[n] >= ' ' && name[n] <= '~') ++n;
+  return n < kMaxText && name[n] == '\0';
+}
+
 void emit_events(void* ctx, const tenon_event* events, uint32_t n, uint64_t stride) {
   for (uint32_t i = 0; i < n; ++i) {
     tenon_event e{};
     std::memcpy(&e, reinterpret_cast<const uint8_t*>(events) + i * stride, std::min<uint64_t>(stride, sizeof e));
-    static_cast<TraceSink*>(ctx)->emit(
-        {e.name ? e.name : "", e.node, e.unit, e.lane, e.start_ps, e.duration_ps, e.flops, e.bytes});
+    const std::string cleaned = !e.name || is_plain(e.name) ? "" : one_line(printable(e.name));
+    const char* name = !e.name ? "" : cleaned.empty() ? e.name : cleaned.c_str();
+    static_cast<TraceSink*>(ctx)->emit({name, e.node, e.unit, e.lane, e.start_ps, e.duration_ps, e.flops, e.bytes});
   }
 }
 

@@ -1,0 +1,168 @@
+#include <zlib.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "train/profile_space.h"
+
+namespace tenon {
+namespace {
+
+// Gathers text and writes it compressed.
+class GzipText {
+ public:
+  explicit GzipText(AtomicFile& file) : file_(file) {}
+  ~GzipText() { deflateEnd(&zlib_); }
+  GzipText(const GzipText&) = delete;
+  GzipText& operator=(const GzipText&) = delete;
+
+  Status start() {
+    constexpr int kGzip = 15 + 16;
+    if (deflateInit2(&zlib_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) == Z_OK) return {};
+    return Status(Code::kOutOfMemory, cat("no memory to compress '", file_.path(), "'"));
+  }
+  // To be written to; write_some() takes it away once there is enough.
+  std::string text;
+  Status write_some() { return text.size() < kEnough ? Status() : flush(Z_NO_FLUSH); }
+  Status finish() { return flush(Z_FINISH); }
+
+ private:
+  static constexpr size_t kEnough = 64 << 10;
+
+  Status flush(int mode) {
+    zlib_.next_in = reinterpret_cast<Bytef*>(text.data());
+    zlib_.avail_in = static_cast<uInt>(text.size());
+    char out[16 << 10];
+    do {
+      zlib_.next_out = reinterpret_cast<Bytef*>(out);
+      zlib_.avail_out = sizeof out;
+      deflate(&zlib_, mode);
+      TENON_TRY(file_.write(out, sizeof out - zlib_.avail_out));
+    } while (zlib_.avail_out == 0);
+    text.clear();
+    return {};
+  }
+
+  AtomicFile& file_;
+  z_stream zlib_{};
+};
+
+// A byte that is not UTF-8 would make the whole file unreadable: it becomes '?'.
+size_t utf8_length(std::string_view text) {
+  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const unsigned first = byte(0);
+  const size_t n = first < 0x80                    ? 1
+                   : first >= 0xc2 && first < 0xe0 ? 2
+                   : first >= 0xe0 && first < 0xf0 ? 3
+                   : first >= 0xf0 && first < 0xf5 ? 4
+                                                   : 0;
+  for (size_t i = 1; i < n; ++i)
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) >= 0xa0)) return 0;
+  if ((first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) >= 0x90)) return 0;
+  return n;
+}
+
+void quote(std::string& out, std::string_view text) {
+  out += '"';
+  while (!text.empty()) {
+    const size_t n = utf8_length(text);
+    const auto c = static_cast<unsigned char>(text[0]);
+    if (n == 0) {
+      out += '?';
+    } else if (c < 0x20) {
+      char escape[8];
+      std::snprintf(escape, sizeof escape, "\\u%04x", c);
+      out += escape;
+    } else {
+      if (c == '"' || c == '\\') out += '\\';
+      out += text.substr(0, n);
+    }
+    text.remove_prefix(n == 0 ? 1 : n);
+  }
+  out += '"';
+}
+
+void put(std::string& out, const std::string& text) { quote(out, text); }
+void put(std::string& out, double value) { append(out, std::isfinite(value) ? value : 0.0); }
+void put(std::string& out, int64_t value) { append(out, value); }
+void put(std::string& out, uint64_t value) { append(out, value); }
+
+// Picoseconds as microseconds, all digits kept.
+void put_us(std::string& out, uint64_t ps) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%llu.%06llu", static_cast<unsigned long long>(ps / 1000000),
+                static_cast<unsigned long long>(ps % 1000000));
+  out += text;
+}
+
+void put_args(std::string& out, const ProfileStats& common, const ProfileStats& own) {
+  bool first = true;
+  for (const ProfileStats* stats : {&common, &own})
+    for (const auto& [name, value] : *stats) {
+      // A repeated key is no error, but readers differ in which one they keep.
+      if (stats == &common && std::any_of(own.begin(), own.end(), [&](const auto& o) { return o.first == name; }))
+        continue;
+      out += first ? "" : ",";
+      first = false;
+      quote(out, name);
+      out += ':';
+      std::visit([&](const auto& v) { put(out, v); }, value);
+    }
+}
+
+// What names a process or a thread, and puts it in its place.
+void put_metadata(std::string& out, size_t pid, size_t tid, std::string_view what, std::string_view name) {
+  append(out,
+         cat(",\n{\"ph\":\"M\",\"pid\":", pid, ",\"tid\":", tid, ",\"name\":\"", what, "_name\",\"args\":{\"name\":"));
+  quote(out, name);
+  append(out, cat("}},\n{\"ph\":\"M\",\"pid\":", pid, ",\"tid\":", tid, ",\"name\":\"", what,
+                  "_sort_index\",\"args\":{\"sort_index\":", what == "process" ? pid : tid, "}}"));
+}
+
+void put_event(std::string& out, const ProfileKind& kind, const ProfileEvent& event, size_t pid, size_t tid) {
+  append(out, cat(",\n{\"ph\":\"X\",\"pid\":", pid, ",\"tid\":", tid, ",\"name\":"));
+  quote(out, kind.display_name.empty() ? kind.name : kind.display_name);
+  out += ",\"ts\":";
+  put_us(out, event.start_ps);
+  out += ",\"dur\":";
+  put_us(out, event.duration_ps);
+  out += ",\"args\":{";
+  put_args(out, kind.stats, event.stats);
+  out += "}}";
+}
+
+Status put_plane(GzipText& out, const ProfilePlane& plane, size_t pid) {
+  put_metadata(out.text, pid, 0, "process", plane.title);
+  for (size_t l = 0; l < plane.lines.size(); ++l) put_metadata(out.text, pid, l + 1, "thread", plane.lines[l].name);
+  for (size_t l = 0; l < plane.lines.size(); ++l)
+    for (const ProfileEvent& event : plane.lines[l].events) {
+      put_event(out.text, plane.kinds[event.kind], event, pid, l + 1);
+      TENON_TRY(out.write_some());
+    }
+  return {};
+}
+
+Status put_space(const ProfileSpace& space, AtomicFile& file) {
+  GzipText out(file);
+  TENON_TRY(out.start());
+  out.text += "{\"displayTimeUnit\":\"ns\",\"metadata\":{\"host\":";
+  quote(out.text, space.host);
+  append(out.text, cat(",\"begin_unix_ns\":\"", space.begin_unix_ns, "\",\"warnings\":"));
+  quote(out.text, join(space.warnings, "\n"));
+  // The list begins with an event that says nothing, so that all others follow a comma.
+  out.text += "},\"traceEvents\":[{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"name\":\"trace\",\"args\":{}}";
+  for (size_t p = 0; p < space.planes.size(); ++p) TENON_TRY(put_plane(out, space.planes[p], p + 1));
+  out.text += "\n]}\n";
+  return out.finish();
+}
+
+}  // namespace
+
+Status write_chrome_trace(const ProfileSpace& space, const std::string& path) {
+  return atomic_write(path, [&](AtomicFile& file) { return put_space(space, file); });
+}
+
+}  // namespace tenon
