@@ -126,14 +126,7 @@ void Winograd::unit(const Call& call, const GatherData& d, int64_t block, int64_
       if (chunks_ > 1 || room->part != part) transform(d.weights, from, to, room->mirrored, room->filters);
       filters = room->filters;
     }
-    const float* next = nullptr;
-    if (!shared_ && !gradient_) {
-      if (i + 1 < chunks_)
-        next = d.weights + channels(i + 1).begin * to_.c + to.begin;
-      else if (blocks_ == 1 && part + 1 < parts_)
-        next = d.weights + results(part + 1).begin;
-    }
-    multiply(*room, filters, next, from, to, tiles.end - tiles.begin);
+    multiply(*room, filters, from, to, tiles.end - tiles.begin);
   }
   room->block = block;
   room->part = part;
@@ -187,9 +180,7 @@ void Winograd::pool(const GatherData& d, Slice tiles, Slice channels, const Tile
   }
 }
 
-void Winograd::multiply(const Room& room, const float* filters, const float* next, Slice from, Slice to,
-                        int64_t tiles) const {
-  const int64_t tap = from_.c * to_.c, quarter = (from.end - from.begin) / 4 * to_.c;
+void Winograd::multiply(const Room& room, const float* filters, Slice from, Slice to, int64_t tiles) const {
   const int64_t run = 0, n = to.end - to.begin;
   Panel panel;
   panel.runs = &run;
@@ -204,11 +195,7 @@ void Winograd::multiply(const Room& room, const float* filters, const float* nex
       panel.columns = static_cast<int>(panel_columns(n - j));
       panel.w = filters + f * filters_.plane + j;
       panel.c = room.sums + f * sums_.plane + j;
-      // A plane's products fetch a quarter of a tap's weights.
-      if (next && panel.columns == kPanelColumns)
-        run_streamed(panel, {nullptr, next + f / 4 * tap + f % 4 * quarter + j, to_.c}, tiles);
-      else
-        run_panel(panel, tiles);
+      run_panel(panel, tiles);
     }
   }
 }

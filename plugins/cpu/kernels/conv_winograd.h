@@ -53,8 +53,7 @@ class Winograd {
   void unpool(const GatherData& data, Slice tiles, Slice channels, const Room& room) const;
   void pool(const GatherData& data, Slice tiles, Slice channels, const TileEpilogue& epilogue, const Room& room) const;
   Point place(int64_t tile) const;
-  // next: plain weights that will be transformed then, or nullptr.
-  void multiply(const Room& room, const float* filters, const float* next, Slice from, Slice to, int64_t tiles) const;
+  void multiply(const Room& room, const float* filters, Slice from, Slice to, int64_t tiles) const;
 
   bool gradient_, pooled_;
   int act_;

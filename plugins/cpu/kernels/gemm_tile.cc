@@ -244,16 +244,14 @@ void stream_rows(const Panel& panel, const Stream& stream, int64_t rows) {
     const float* at = stream.next + part / kFetchParts * units * stream.next_step;
     return {at + part++ % kFetchParts * 16 * kFetchLines, stream.next_step};
   };
-  if (stream.packed) {
-    if (rows < R) {
-      pack_panels(p.w, p.n_runs * p.run_length, kPanelColumns, p.w_step, p.n_runs * p.run_length, stream.packed);
-    } else {
-      streamed_tile<V, NV, R, true>(p, 0, stream.packed, {});
-      r = R;
-    }
-    p.w = stream.packed;
-    p.w_step = kPanelColumns;
+  if (rows < R) {
+    pack_panels(p.w, p.n_runs * p.run_length, kPanelColumns, p.w_step, p.n_runs * p.run_length, stream.packed);
+  } else {
+    streamed_tile<V, NV, R, true>(p, 0, stream.packed, {});
+    r = R;
   }
+  p.w = stream.packed;
+  p.w_step = kPanelColumns;
   while (r < rows) {
     const int64_t left = rows - r;
     const int64_t some = left >= R + (R + 1) / 2 || left == R ? R : left > R ? (left + 1) / 2 : left;

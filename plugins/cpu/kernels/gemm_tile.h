@@ -62,7 +62,7 @@ void run_panel(const Panel& panel, int64_t rows);
 
 // What W is to come, where a product of few rows waits for memory rather than for arithmetic.
 struct Stream {
-  float* packed = nullptr;      // room for W as a packed panel; nullptr: W is read as it lies
+  float* packed = nullptr;      // room for W as a packed panel
   const float* next = nullptr;  // the rows that the next panel reads as its W, fetched meanwhile; nullptr: none
   int64_t next_step = 0;
 };

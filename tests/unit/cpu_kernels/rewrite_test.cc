@@ -1,0 +1,148 @@
+// Which nodes of a graph cpu.so puts into one of its own.
+#include "rewrite.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tenon/plugin/graph_builder.h"
+
+namespace tenon::testing {
+namespace {
+
+using plugin::GraphBuilder;
+using plugin::GraphView;
+using Shape = std::vector<int64_t>;
+
+// A convolution of 8 channels and the batch norm behind it.
+class Rewriting : public ::testing::Test {
+ protected:
+  uint32_t input(const Shape& dims, int32_t dtype = TENON_F32) {
+    return graph_.input(dtype, dims, TENON_ROLE_FEED, "input " + std::to_string(inputs_++));
+  }
+  uint32_t pad(uint32_t x, const Shape& to, double value) {
+    const uint32_t y = graph_.value(TENON_F32, to);
+    graph_.node("pad", {x}, {y}).attr_list("low", {0, 1, 2, 0}).attr_list("high", {0, 1, 0, 0});
+    graph_.attr_list("interior", {0, 0, 0, 0}).attr_f64("value", value);
+    return y;
+  }
+  uint32_t conv(uint32_t x, int act = TENON_ACT_NONE, int32_t dtype = TENON_F32) {
+    const uint32_t w = input({1, 1, 8, 8}, dtype), y = graph_.value(dtype, kMap);
+    graph_.node("conv_bias_act", {x, w}, {y}).attr_list("strides", {1, 1}).attr_list("low", {0, 3});
+    graph_.attr_list("high", {0, 0}).attr_enum("act", act);
+    return y;
+  }
+  uint32_t norm(uint32_t x, uint32_t residual = TENON_NONE, int act = TENON_ACT_RELU) {
+    std::vector<uint32_t> operands{x};
+    for (int k = 0; k < 4; ++k) operands.push_back(input({8}));
+    operands.push_back(residual);
+    const uint32_t y = graph_.value(TENON_F32, kMap);
+    graph_.node("batch_norm_apply", operands, {y}).attr_f64("eps", 1e-3).attr_enum("act", act);
+    return y;
+  }
+  void result(uint32_t y) { graph_.result(y); }
+  // The names of the nodes after rewriting; none where the graph stayed as it was.
+  std::vector<std::string> rewritten() {
+    given_ = graph_.build();
+    out_ = cpu::rewrite(GraphView(*given_.graph()), plugin::Env{});
+    std::vector<std::string> names;
+    if (out_.origins.empty()) return names;
+    const GraphView view(*out_.graph.graph());
+    for (uint32_t i = 0; i < view.n_nodes(); ++i) names.emplace_back(view.node(i).op());
+    return names;
+  }
+  plugin::NodeView node(uint32_t i) const { return GraphView(*out_.graph.graph()).node(i); }
+
+  const Shape kMap{1, 6, 6, 8};
+  GraphBuilder graph_;
+  plugin::FlatGraph given_;
+  plugin::Rewritten out_;
+  int inputs_ = 0;
+};
+
+using Names = std::vector<std::string>;
+
+TEST_F(Rewriting, JoinsConvolutionAndNorm) {
+  const uint32_t x = input(kMap);
+  result(norm(conv(x)));
+  EXPECT_EQ(rewritten(), Names{"cpu.conv_norm"});
+  EXPECT_EQ(node(0).enumerator("act"), TENON_ACT_RELU);
+  EXPECT_FALSE(node(0).has(2));
+  EXPECT_FALSE(node(0).has(3));
+  EXPECT_EQ(out_.origins, std::vector<uint32_t>{0});
+}
+
+// The shortcut is computed after the convolution that it is added to.
+TEST_F(Rewriting, TakesTheResidualWhereverItIsMade) {
+  const uint32_t x = input(kMap), branch = conv(x), shortcut = norm(conv(x), TENON_NONE, TENON_ACT_NONE);
+  result(norm(branch, shortcut));
+  EXPECT_EQ(rewritten(), (Names{"cpu.conv_norm", "cpu.conv_norm"}));
+  EXPECT_EQ(node(1).operand_id(3), node(0).result_id(0));
+}
+
+TEST_F(Rewriting, LeavesAResultWithTwoReaders) {
+  const uint32_t x = input(kMap), y = conv(x);
+  result(norm(y));
+  result(norm(y));
+  EXPECT_EQ(rewritten(), Names{});
+}
+
+TEST_F(Rewriting, LeavesANormOfAValueThatIsItsResidualToo) {
+  const uint32_t x = input(kMap), y = conv(x);
+  result(norm(y, y));
+  EXPECT_EQ(rewritten(), Names{});
+}
+
+TEST_F(Rewriting, LeavesWhatTheGraphReturns) {
+  const uint32_t x = input(kMap), y = conv(x);
+  result(y);
+  result(norm(y));
+  EXPECT_EQ(rewritten(), Names{});
+}
+
+TEST_F(Rewriting, LeavesAnActivationBetween) {
+  const uint32_t x = input(kMap);
+  result(norm(conv(x, TENON_ACT_RELU)));
+  EXPECT_EQ(rewritten(), Names{});
+}
+
+TEST_F(Rewriting, LeavesOtherDtypes) {
+  const uint32_t x = input(kMap, TENON_BF16);
+  result(norm(conv(x, TENON_ACT_NONE, TENON_BF16)));
+  EXPECT_EQ(rewritten(), Names{});
+}
+
+TEST_F(Rewriting, PadsInTheConvolution) {
+  const uint32_t x = input({1, 4, 1, 8});
+  result(norm(conv(pad(x, {1, 6, 3, 8}, 0))));
+  EXPECT_EQ(rewritten(), Names{"cpu.conv_norm"});
+  EXPECT_EQ(node(0).list("low").vec(), (Shape{1, 5}));
+  EXPECT_EQ(node(0).list("high").vec(), (Shape{1, 0}));
+  EXPECT_EQ(out_.origins, std::vector<uint32_t>{1});
+}
+
+TEST_F(Rewriting, LeavesPadsOfOtherValuesAndReaders) {
+  const uint32_t x = input({1, 4, 1, 8});
+  result(conv(pad(x, {1, 6, 3, 8}, 1)));
+  const uint32_t padded = pad(x, {1, 6, 3, 8}, 0);
+  result(conv(padded));
+  result(padded);
+  EXPECT_EQ(rewritten(), Names{});
+}
+
+TEST_F(Rewriting, PadsInAPoolOfWhatIsNotBelowZero) {
+  const uint32_t x = input(kMap);
+  for (int act : {TENON_ACT_RELU, TENON_ACT_NONE}) {
+    const uint32_t padded = pad(norm(conv(x), TENON_NONE, act), {1, 8, 8, 8}, 0),
+                   y = graph_.value(TENON_F32, {1, 6, 6, 8});
+    graph_.node("max_pool", {padded}, {y}).attr_list("window", {3, 3}).attr_list("strides", {1, 1});
+    graph_.attr_list("low", {0, 0}).attr_list("high", {0, 0});
+    result(y);
+  }
+  EXPECT_EQ(rewritten(), (Names{"cpu.conv_norm", "max_pool", "cpu.conv_norm", "pad", "max_pool"}));
+  EXPECT_EQ(node(1).list("low").vec(), (Shape{1, 2}));
+}
+
+}  // namespace
+}  // namespace tenon::testing
