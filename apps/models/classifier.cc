@@ -83,6 +83,7 @@ Optimizer make_optimizer(const Params& params) {
 }
 
 EstimatorSpec classify(Tensor logits, Tensor labels, Mode mode, const Optimizer& optimizer) {
+  logits = cast(logits, DType::kF32);  // whatever the layers compute in
   const Tensor classid = argmax(logits);
   EstimatorSpec spec{.mode = mode, .predictions = {{"probabilities", softmax(logits)}, {"classid", classid}}};
   if (mode == Mode::kPredict) return spec;

@@ -69,14 +69,15 @@ class Transformer {
 
   // [batch, length, d_model] -> [batch, length, vocabulary].
   Tensor logits(Tensor x) const {
-    const Tensor rows = dot(reshape(x, {x.elements() / d_, d_}), table_, {.tb = true});
+    const Tensor rows = dot(reshape(x, {x.elements() / d_, d_}), cast(table_, x.dtype()), {.tb = true});
     return reshape(rows, {x.dim(0), x.dim(1), table_.dim(0)});
   }
 
  private:
   Tensor embed(Tensor tokens) const {
     const Tensor x = gather(table_, tokens, 0) * std::sqrt(static_cast<double>(d_));
-    return dropout(x + sinusoidal_positions(*x.graph(), tokens.dim(1), d_), rate_, mode_);
+    const Tensor placed = x + sinusoidal_positions(*x.graph(), tokens.dim(1), d_);
+    return dropout(cast(placed, compute_dtype(tokens)), rate_, mode_);
   }
   Tensor normalised(Tensor x) const { return layer_normalization(x, {.epsilon = 1e-6}); }
   // x and what a part makes of it, dropped out: one op.

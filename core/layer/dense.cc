@@ -53,7 +53,9 @@ Tensor embedding(Tensor indices, const EmbeddingOptions& o) {
   scope.expect(o.input_dim >= 1 && o.output_dim >= 1, "input_dim ", o.input_dim, " and output_dim ", o.output_dim,
                ", expected 1 or more");
   const Shape shape{o.input_dim, o.output_dim};
-  return gather(parameter(indices, "embeddings", shape, o.embeddings_initializer, o.trainable), indices, 0);
+  const Tensor rows =
+      gather(parameter(indices, "embeddings", shape, o.embeddings_initializer, o.trainable), indices, 0);
+  return cast(rows, compute_dtype(indices));
 }
 
 }  // namespace tenon

@@ -52,6 +52,8 @@ Scope::Scope(Tensor like, std::string_view name) : graph_(like.graph()), saved_(
 }
 Scope::~Scope() { graph_->set_scope(saved_); }
 
+DType compute_dtype(Tensor like) { return like.graph()->compute_dtype; }
+
 Tensor global_step(Graph& graph) {
   for (const Variable& v : graph.variables)
     if (v.name == kStep) return Tensor(&graph, graph.inputs[v.input].value);

@@ -22,6 +22,10 @@ void add_loss(Tensor term);
 // The sum of all such terms of the graph; empty when there is none.
 Tensor added_losses(const Graph& graph);
 
+// The dtype that the layers of this model compute in: f32, or bf16 where params["dtype_policy"] is "mixed_bfloat16".
+// Variables are f32 in both; layers cast them to their input's dtype. Embeddings give this one.
+DType compute_dtype(Tensor like);
+
 // Names of what is built while it lives go under NAME/.
 class Scope {
  public:
