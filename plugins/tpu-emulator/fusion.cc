@@ -5,7 +5,8 @@
 namespace tpu {
 namespace {
 
-constexpr size_t kManyReaders = 6;  // so many and a value is written
+constexpr double kSmallPart = 1.0 / 16;  // of a large operand: not worth a thought
+constexpr size_t kManyReaders = 6;       // so many and a value is written
 
 bool takes_producers_in(PieceKind kind) { return kind != PieceKind::kCollective && kind != PieceKind::kMove; }
 
@@ -76,15 +77,24 @@ class Fusion {
     for (uint32_t value : piece(i).out) written += static_cast<double>(program_.bytes(value));
     if (carrier_[at] >= 0)
       for (uint32_t value : piece(carrier_[at]).out) carried += static_cast<double>(program_.bytes(value));
-    const double n = static_cast<double>(readers.size());
-    const double inside = carried + n * read;                       // each reader reads the operands
-    const double apart = (read - carried) + written + n * written;  // it alone reads them
-    if (carrier_[at] >= 0 ? inside < apart : (inside <= apart || n == 1)) {
+    const double n = paying_readers(readers);
+    const double inside = carried + n * read;                                      // each reader reads the operands
+    const double apart = (read - carried) + (1 + kSmallPart) * (1 + n) * written;  // it alone reads them
+    if (carrier_[at] >= 0 ? inside < apart : (inside <= apart || readers.size() == 1)) {
       absorbed_[at] = 1;
       roots_[at] = readers;
     } else {
       absorb_carrier(i);
     }
+  }
+
+  // Sums ride on products that read the same, if there are any.
+  double paying_readers(const std::vector<int>& readers) const {
+    const auto products =
+        std::count_if(readers.begin(), readers.end(), [&](int i) { return piece(i).kind == PieceKind::kMatrix; });
+    const auto sums =
+        std::count_if(readers.begin(), readers.end(), [&](int i) { return piece(i).kind == PieceKind::kReduce; });
+    return static_cast<double>(static_cast<std::ptrdiff_t>(readers.size()) - (products > 0 ? sums : 0));
   }
 
   void absorb_carrier(int i) {
@@ -125,39 +135,83 @@ class Fusion {
     }
   }
 
-  // Sums over what a product or its epilogue has just made join that kernel, if all else that they read is there by then.
+  bool has_product(const FusedKernel& kernel) const {
+    return std::any_of(kernel.pieces.begin(), kernel.pieces.end(),
+                       [&](int i) { return piece(i).kind == PieceKind::kMatrix; });
+  }
+
+  // Sums ride on a kernel with a product: the one that makes what they add up, or else one that reads it too.
   void ride() {
-    std::vector<int> kernel_of(program_.base.size(), -1);
-    for (size_t k = 0; k < kernels_.size(); ++k)
-      for (uint32_t value : kernels_[k].writes) kernel_of[value] = static_cast<int>(k);
+    kernel_of_.assign(program_.base.size(), -1);
+    readers_.resize(program_.base.size());
     for (size_t k = 0; k < kernels_.size(); ++k) {
-      FusedKernel& kernel = kernels_[k];
-      if (piece(kernel.root).kind != PieceKind::kReduce) continue;
-      uint32_t largest = TENON_NONE;
-      int last = -1;  // of the kernels that it waits for
-      for (uint32_t value : kernel.reads) {
-        if (largest == TENON_NONE || program_.bytes(value) > program_.bytes(largest)) largest = value;
-        last = std::max(last, kernel_of[value]);
-      }
-      for (uint32_t value : kernel.reads)  // of equal ones, the latest
-        if (program_.bytes(value) == program_.bytes(largest) && kernel_of[value] > kernel_of[largest]) largest = value;
-      if (largest == TENON_NONE || kernel_of[largest] < 0 || kernel_of[largest] != last) continue;
-      FusedKernel& host = kernels_[static_cast<size_t>(last)];
-      const bool product = std::any_of(host.pieces.begin(), host.pieces.end(),
-                                       [&](int i) { return piece(i).kind == PieceKind::kMatrix; });
-      if (product) merge(kernel, host, last, kernel_of);
+      for (uint32_t value : kernels_[k].writes) kernel_of_[value] = static_cast<int>(k);
+      for (uint32_t value : kernels_[k].reads) readers_[value].push_back(static_cast<int>(k));
+    }
+    for (size_t k = 0; k < kernels_.size(); ++k) {
+      if (piece(kernels_[k].root).kind != PieceKind::kReduce || kernels_[k].reads.empty()) continue;
+      int host = maker(kernels_[k]);
+      if (host < 0) host = fellow(kernels_[k]);
+      if (host >= 0) merge(kernels_[k], kernels_[static_cast<size_t>(host)], host);
     }
   }
 
-  void merge(FusedKernel& from, FusedKernel& host, int host_index, std::vector<int>& kernel_of) {
+  // The last of the kernels that `kernel` waits for; -1: none.
+  int last_wait(const FusedKernel& kernel) const {
+    int last = -1;
+    for (uint32_t value : kernel.reads) last = std::max(last, kernel_of_[value]);
+    return last;
+  }
+
+  uint64_t largest_read(const FusedKernel& kernel) const {
+    uint64_t bytes = 0;
+    for (uint32_t value : kernel.reads) bytes = std::max(bytes, program_.bytes(value));
+    return bytes;
+  }
+
+  // The kernel that makes one of the largest operands, if all others are there by then; -1: none.
+  int maker(const FusedKernel& kernel) const {
+    const int last = last_wait(kernel);
+    if (last < 0 || !has_product(kernels_[static_cast<size_t>(last)])) return -1;
+    const uint64_t large = largest_read(kernel);
+    const bool makes_large = std::any_of(kernel.reads.begin(), kernel.reads.end(), [&](uint32_t value) {
+      return kernel_of_[value] == last && program_.bytes(value) == large;
+    });
+    return makes_large ? last : -1;
+  }
+
+  // A kernel that reads all large operands too, when all are there and before the sums are needed; -1: none.
+  int fellow(const FusedKernel& kernel) const {
+    const uint64_t large = largest_read(kernel);
+    const auto is_large = [&](uint32_t value) {
+      return static_cast<double>(program_.bytes(value)) > kSmallPart * static_cast<double>(large);
+    };
+    int needed = static_cast<int>(kernels_.size());  // by this kernel
+    for (uint32_t value : kernel.writes)
+      for (int reader : readers_[value]) needed = std::min(needed, reader);
+    const auto first = std::find_if(kernel.reads.begin(), kernel.reads.end(), is_large);
+    if (first == kernel.reads.end()) return -1;
+    const int last = last_wait(kernel);
+    for (int candidate : readers_[*first]) {
+      const FusedKernel& other = kernels_[static_cast<size_t>(candidate)];
+      if (candidate <= last || candidate >= needed || other.pieces.empty() || !has_product(other)) continue;
+      if (std::all_of(kernel.reads.begin(), kernel.reads.end(), [&](uint32_t value) {
+            return !is_large(value) || std::binary_search(other.reads.begin(), other.reads.end(), value);
+          }))
+        return candidate;
+    }
+    return -1;
+  }
+
+  void merge(FusedKernel& from, FusedKernel& host, int host_index) {
     for (uint32_t value : from.reads)
-      if (kernel_of[value] != host_index) host.reads.push_back(value);
+      if (kernel_of_[value] != host_index) host.reads.push_back(value);
     once(host.reads);
     host.writes.insert(host.writes.end(), from.writes.begin(), from.writes.end());
     host.pieces.insert(host.pieces.end(), from.pieces.begin(), from.pieces.end());
     std::sort(host.pieces.begin(), host.pieces.end());
     host.pieces.erase(std::unique(host.pieces.begin(), host.pieces.end()), host.pieces.end());
-    for (uint32_t value : from.writes) kernel_of[value] = host_index;
+    for (uint32_t value : from.writes) kernel_of_[value] = host_index;
     from = FusedKernel();
   }
 
@@ -173,6 +227,8 @@ class Fusion {
   std::vector<char> absorbed_;           // computed inside its readers, nothing of it written
   std::vector<char> visited_;
   std::vector<FusedKernel> kernels_;
+  std::vector<int> kernel_of_;             // that writes a value; -1: none
+  std::vector<std::vector<int>> readers_;  // kernels, of a value
 };
 
 }  // namespace

@@ -29,21 +29,29 @@ std::vector<char> live_nodes(const GraphView& graph) {
   return live;
 }
 
-// Shapes that convolutions and pools read and write: such values lie as images do.
-std::set<std::vector<int64_t>> image_shapes(const GraphView& graph) {
-  std::set<std::vector<int64_t>> shapes;
-  const auto add = [&](const ValueView& value) { shapes.insert(value.dims().vec()); };
-  for (uint32_t i = 0; i < graph.n_nodes(); ++i) {
-    const NodeView node = graph.node(i);
-    const std::string_view op = node.op();
-    const bool pool = op.find("_pool") != std::string_view::npos;
-    if (!pool && !starts_with(op, "conv")) continue;
-    add(node.in(0));
-    if (op == "conv_grad_filter") add(node.in(1));
-    if (op != "conv_grad_filter") add(node.out(0));
+// Values lie as images do if convolutions or pools read or write some of as many dimensions, for as large a batch.
+class Images {
+ public:
+  explicit Images(const GraphView& graph) {
+    for (uint32_t i = 0; i < graph.n_nodes(); ++i) {
+      const NodeView node = graph.node(i);
+      const std::string_view op = node.op();
+      const bool convolution = starts_with(op, "conv");
+      if (!convolution && op.find("_pool") == std::string_view::npos) continue;
+      const ValueView image = node.in(0);
+      batches_.insert({image.rank(), image.dim(0)});
+      if (convolution) filters_.insert((op == "conv_grad_filter" ? node.out(0) : node.in(1)).dims().vec());
+    }
   }
-  return shapes;
-}
+
+  bool has(const ValueView& value) const {
+    return value.rank() >= 3 && batches_.count({value.rank(), value.dim(0)}) && !filters_.count(value.dims().vec());
+  }
+
+ private:
+  std::set<std::pair<int, int64_t>> batches_;  // rank and first dimension
+  std::set<std::vector<int64_t>> filters_;
+};
 
 // Whether the tiles of both lie alike: the minor dimension stays, and whole tiles above it.
 bool same_tiles(const ValueView& a, const ValueView& b) {
@@ -68,12 +76,11 @@ class Lowering {
 
  private:
   void values() {
-    const std::set<std::vector<int64_t>> images = image_shapes(graph_);
+    const Images images(graph_);
     const uint32_t n = graph_.n_values();
     for (uint32_t i = 0; i < n; ++i) {
       const ValueView value = graph_.value(i);
-      const bool image = value.rank() >= 3 && !images.empty() && images.count(value.dims().vec());
-      program_.layouts.push_back(image ? image_layout(value) : row_major_layout(value));
+      program_.layouts.push_back(images.has(value) ? image_layout(value) : row_major_layout(value));
       program_.base.push_back(i);
     }
     program_.producer.assign(n, -1);
@@ -115,12 +122,19 @@ class Lowering {
     for (int k : {1, 2}) program_.pieces.back().in.push_back(node.result_id(k));
   }
 
-  // dy x gamma mean var [y] -> dx dgamma dbeta [dresidual]
+  // dy x gamma mean var [y] -> dx dgamma dbeta [dresidual]. Where dz is a result, all is made from that.
   void batch_norm_grad(const NodeView& node) {
-    add(node, PieceKind::kReduce, 5, {0, 1, 3, 4, 5}, {1, 2});
-    add(node, PieceKind::kElementwise, 6, {0, 1, 2, 3, 4, 5}, {0});
-    for (int k : {1, 2}) program_.pieces.back().in.push_back(node.result_id(k));
-    if (node.has_result(3)) add(node, PieceKind::kElementwise, 2, {0, 5}, {3});
+    const bool has_dz = node.has_result(3);
+    if (has_dz) add(node, PieceKind::kElementwise, 2, {0, 5}, {3});
+    const auto reading = [&](PieceKind kind, double ops, const std::vector<int>& beside, const std::vector<int>& out) {
+      Piece& piece = add(node, kind, ops, beside, out);
+      piece.in.push_back(has_dz ? node.result_id(3) : node.operand_id(0));
+      if (!has_dz && node.has(5)) piece.in.push_back(node.operand_id(5));
+      return &piece;
+    };
+    reading(PieceKind::kReduce, 5, {1, 3, 4}, {1, 2});
+    Piece* dx = reading(PieceKind::kElementwise, 6, {1, 2, 3, 4}, {0});
+    for (int k : {1, 2}) dx->in.push_back(node.result_id(k));
   }
 
   // g t -> dz dbias
