@@ -6,6 +6,7 @@ namespace tpu {
 namespace {
 
 constexpr double kSmallPart = 1.0 / 16;  // of a large operand: not worth a thought
+constexpr double kBytesPerOp = 1.0 / 6;  // that HBM moves while the vector unit does one operation, on v2 and v3
 constexpr size_t kManyReaders = 6;       // so many and a value is written
 
 bool takes_producers_in(PieceKind kind) { return kind != PieceKind::kCollective && kind != PieceKind::kMove; }
@@ -44,6 +45,10 @@ class Fusion {
     }
   }
 
+  double width(uint32_t value) const {
+    return static_cast<double>(std::max<int64_t>(tenon::plugin::dtype_bytes(program_.graph.value(value).dtype()), 1));
+  }
+
   // The kernels that read what `i` makes: those of its readers, or of theirs when the readers go into them.
   bool find_readers(int i, std::vector<int>& readers) const {
     for (uint32_t value : piece(i).out) {
@@ -71,15 +76,17 @@ class Fusion {
     roots_[at] = {i};
     if (piece(i).kind != PieceKind::kElementwise) return;
     std::vector<int> readers;
-    if (!find_readers(i, readers) || (piece(i).dear && readers.size() > 1)) return absorb_carrier(i);
+    if (!find_readers(i, readers)) return absorb_carrier(i);
     double read = 0, written = 0, carried = 0;
     for (uint32_t value : piece(i).in) read += static_cast<double>(program_.bytes(value));
     for (uint32_t value : piece(i).out) written += static_cast<double>(program_.bytes(value));
     if (carrier_[at] >= 0)
       for (uint32_t value : piece(carrier_[at]).out) carried += static_cast<double>(program_.bytes(value));
+    const double work = kBytesPerOp * piece(i).vector_ops * written / width(piece(i).out[0]);
     const double n = paying_readers(readers);
-    const double inside = carried + n * read;                                      // each reader reads the operands
-    const double apart = (read - carried) + (1 + kSmallPart) * (1 + n) * written;  // it alone reads them
+    // Each reader reads the operands and does the work; or this piece alone does, and each reads what it wrote.
+    const double inside = carried + n * read + static_cast<double>(readers.size()) * work;
+    const double apart = (read - carried) + (1 + kSmallPart) * (1 + n) * written + work;
     if (carrier_[at] >= 0 ? inside < apart : (inside <= apart || readers.size() == 1)) {
       absorbed_[at] = 1;
       roots_[at] = readers;

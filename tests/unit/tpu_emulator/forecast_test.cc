@@ -133,6 +133,47 @@ TEST(TpuFusion, AChainOfElementwiseNodesReadsAndWritesOnce) {
   EXPECT_EQ(f.kernels[0].bound, tpu::Bound::kMemory);
 }
 
+// Two convolutions with batch norm and ReLU between: moments come out of the first one's kernel, the second reads what
+// the first wrote and normalises on the way. Passes over memory: x in, y out; y in, z out.
+TEST(TpuFusion, ABatchNormCostsNoPassOfItsOwn) {
+  const std::vector<int64_t> image = {64, 16, 16, 128};
+  GraphBuilder b;
+  const uint32_t x = b.input(TENON_BF16, image, TENON_ROLE_FEED);
+  const uint32_t w1 = b.input(TENON_BF16, {1, 1, 128, 128}, TENON_ROLE_STATE);
+  const uint32_t w2 = b.input(TENON_BF16, {1, 1, 128, 128}, TENON_ROLE_STATE);
+  const uint32_t gamma = b.input(TENON_F32, {128}, TENON_ROLE_STATE),
+                 beta = b.input(TENON_F32, {128}, TENON_ROLE_STATE);
+  const uint32_t y = b.value(TENON_BF16, image), n = b.value(TENON_BF16, image), z = b.value(TENON_BF16, image);
+  const uint32_t mean = b.value(TENON_F32, {128}), variance = b.value(TENON_F32, {128});
+  b.node("conv", {x, w1}, {y}).attr_list("strides", {1, 1});
+  b.node("batch_norm", {y, gamma, beta}, {n, mean, variance}).attr_enum("act", TENON_ACT_RELU);
+  b.node("conv", {n, w2}, {z}).attr_list("strides", {1, 1});
+  b.result(z);
+  const FlatGraph graph = b.build();
+  const tpu::Forecast f = forecast(graph);
+  ASSERT_EQ(categories(f), (std::vector<std::string>{"convolution", "convolution"}));
+  const double pass = 64 * 16 * 16 * 128 * 2;
+  EXPECT_NEAR(static_cast<double>(f.kernels[0].padded_bytes), 2 * pass, 0.05 * pass);
+  EXPECT_NEAR(static_cast<double>(f.kernels[1].padded_bytes), 2 * pass, 0.05 * pass);
+}
+
+// What two kernels read: written once and read twice, or made from x twice.
+TEST(TpuFusion, CheapWorkIsDoneTwiceRatherThanWrittenDearWorkIsNot) {
+  for (const bool dear : {false, true}) {
+    GraphBuilder b;
+    const uint32_t x = b.input(TENON_BF16, {1024, 1024}, TENON_ROLE_FEED);
+    const uint32_t e = b.value(TENON_BF16, {1024, 1024});
+    b.node(dear ? "atan2" : "add", {x, x}, {e});
+    for (const int64_t axis : {0, 1}) {
+      const uint32_t sum = b.value(TENON_BF16, {1024});
+      b.node("reduce", {e}, {sum}).attr_list("axes", {axis}).attr_enum("kind", TENON_SUM);
+      b.result(sum);
+    }
+    const FlatGraph graph = b.build();
+    EXPECT_EQ(forecast(graph).kernels.size(), dear ? 3u : 2u);
+  }
+}
+
 TEST(TpuFusion, WhatNoResultNeedsDoesNotRun) {
   GraphBuilder b;
   const uint32_t x = b.input(TENON_F32, {1024}, TENON_ROLE_FEED), y = b.value(TENON_F32, {1024});
