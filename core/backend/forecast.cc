@@ -57,6 +57,18 @@ std::vector<PredictedKernel> kernels_of(const tenon_forecast_step& s) {
   return out;
 }
 
+std::vector<PredictedArgument> arguments_of(const tenon_forecast_step& s) {
+  std::vector<PredictedArgument> out;
+  if (!s.arguments) return out;
+  for (uint32_t i = 0; i < std::min(s.n_arguments, kMaxKernels); ++i) {
+    tenon_forecast_argument a{};
+    std::memcpy(&a, reinterpret_cast<const uint8_t*>(s.arguments) + i * s.argument_stride,
+                std::min<uint64_t>(s.argument_stride, sizeof a));
+    out.push_back({a.input, a.bytes, a.dense_bytes});
+  }
+  return out;
+}
+
 PredictedStep step_of(const tenon_forecast_step& s) {
   PredictedStep out;
   out.machine = printable(s.machine);
@@ -76,6 +88,7 @@ PredictedStep step_of(const tenon_forecast_step& s) {
   out.flops = s.flops;
   out.peak_flops = static_cast<double>(s.peak_flops);
   out.kernels = kernels_of(s);
+  out.arguments = arguments_of(s);
   return out;
 }
 

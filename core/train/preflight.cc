@@ -39,31 +39,7 @@ class DeviceNodes {
   std::vector<const Node*> nodes_;
 };
 
-// Arguments have no node. They are told apart where there is one for each input, in order, of that input's bytes.
-bool name_arguments(const std::vector<PlannedAllocation*>& arguments, const Graph& graph, bool scalars) {
-  std::vector<const Input*> inputs;
-  for (const Input& input : graph.inputs)
-    if (scalars || input.role != Role::kScalar) inputs.push_back(&input);
-  if (inputs.size() != arguments.size()) return false;
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (static_cast<uint64_t>(graph.type(inputs[i]->value).bytes()) != arguments[i]->dense_bytes) return false;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    arguments[i]->name = inputs[i]->name;
-    arguments[i]->type = graph.type(inputs[i]->value).str();
-  }
-  return true;
-}
-
-void name_arguments(std::vector<PlannedAllocation>& all, const Graph& graph) {
-  std::vector<PlannedAllocation*> arguments;
-  for (PlannedAllocation& a : all)
-    if (a.op.empty()) arguments.push_back(&a);
-  std::stable_sort(arguments.begin(), arguments.end(),
-                   [](const PlannedAllocation* a, const PlannedAllocation* b) { return a->offset < b->offset; });
-  if (!name_arguments(arguments, graph, true)) (void)name_arguments(arguments, graph, false);
-}
-
-PlannedMemory memory_of(const ProgramInfo& info, const Graph& graph, const DeviceNodes& nodes) {
+PlannedMemory memory_of(const ProgramInfo& info, const DeviceNodes& nodes) {
   PlannedMemory out{info.capacity_bytes,  info.peak_bytes, info.argument_bytes, info.result_bytes,
                     info.workspace_bytes, info.code_bytes, info.reserved_bytes, {}};
   for (const ProgramAllocation& a : info.allocations) {
@@ -75,10 +51,23 @@ PlannedMemory memory_of(const ProgramInfo& info, const Graph& graph, const Devic
     }
     out.allocations.push_back(std::move(p));
   }
-  name_arguments(out.allocations, graph);
-  std::stable_sort(out.allocations.begin(), out.allocations.end(),
-                   [](const PlannedAllocation& a, const PlannedAllocation& b) { return a.bytes > b.bytes; });
   return out;
+}
+
+void add_arguments(PlannedMemory& memory, const PredictedStep& step, const Graph& graph) {
+  for (const PredictedArgument& a : step.arguments) {
+    if (a.input >= graph.inputs.size()) continue;
+    const Input& input = graph.inputs[a.input];
+    PlannedAllocation p{.bytes = a.bytes, .dense_bytes = a.dense_bytes};
+    p.name = input.name;
+    p.type = graph.type(input.value).str();
+    memory.allocations.push_back(std::move(p));
+  }
+}
+
+void sort_by_size(PlannedMemory& memory) {
+  std::stable_sort(memory.allocations.begin(), memory.allocations.end(),
+                   [](const PlannedAllocation& a, const PlannedAllocation& b) { return a.bytes > b.bytes; });
 }
 
 void name_kernels(PredictedStep& step, const DeviceNodes& nodes) {
@@ -108,11 +97,13 @@ Status ask(const Graph& graph, const std::shared_ptr<Device>& device, const Comp
   const DeviceNodes nodes(*lowered);
   ProgramInfo info;
   const Result<Program> program = device->compile(flatten(*lowered), compile, &info);
-  if (program.ok() || program.status().code() == Code::kOutOfMemory) out.memory = memory_of(info, *lowered, nodes);
+  if (program.ok() || program.status().code() == Code::kOutOfMemory) out.memory = memory_of(info, nodes);
   out.warnings = info.warnings;
   if (!program.ok()) return give_verdict(program.status(), out);
   TENON_ASSIGN(out.step, forecast(*device, *program));
   name_kernels(out.step, nodes);
+  add_arguments(out.memory, out.step, *lowered);
+  sort_by_size(out.memory);
   out.verdict = Verdict::kAccepted;
   return {};
 }
@@ -164,7 +155,7 @@ Result<Preflight> Preflighter::run(const ModelFn& model, const Params& params, c
   CompileOptions compile;
   compile.deterministic = true;  // no kernel is tried by the clock
   compile.max_iterations = options.iterations_per_loop;
-  compile.settings = kForecastOnly;
+  compile.settings = cat(kForecastOnly, options.soft_placement ? ",soft_placement=1" : "");
   TENON_TRY(ask(*graph.graph, impl_->device, compile, out));
   return out;
 }

@@ -113,14 +113,28 @@ void place_softly(Program& program, const GraphView& graph, const Machine& machi
   }
 }
 
+// What lives within a step, in the places of nodes in the order in which the kernels run.
 void list_allocations(Program& program) {
-  for (const Allocation& a : program.forecast.memory.allocations) {
-    const auto node = [&](uint32_t kernel) {
-      return kernel < program.forecast.kernels.size() ? program.forecast.kernels[kernel].root : 0;
-    };
-    program.allocations.push_back(
-        {a.node, 0, a.layout.bytes, a.layout.dense_bytes, a.offset, node(a.first), node(a.last)});
+  std::vector<uint32_t> places;  // of each kernel's first node
+  uint32_t nodes = 0;
+  for (const Kernel& k : program.forecast.kernels) {
+    places.push_back(nodes);
+    nodes += static_cast<uint32_t>(k.nodes.size());
   }
+  const uint64_t base = program.forecast.memory.argument_bytes;  // arguments lie below
+  for (const Allocation& a : program.forecast.memory.allocations)
+    if (a.node != TENON_NONE)
+      program.allocations.push_back({a.node, 0, a.layout.bytes, a.layout.dense_bytes, a.offset - base,
+                                     places[std::min<size_t>(a.first, places.size() - 1)],
+                                     places[std::min<size_t>(a.last, places.size() - 1)]});
+}
+
+void list_arguments(Program& program, const GraphView& graph) {
+  std::vector<uint32_t> input_of(graph.n_values(), TENON_NONE);
+  for (uint32_t i = 0; i < graph.n_inputs(); ++i) input_of[graph.input(i).value] = i;
+  for (const Allocation& a : program.forecast.memory.allocations)
+    if (a.node == TENON_NONE && input_of[a.value] != TENON_NONE)
+      program.arguments.push_back({input_of[a.value], 0, a.layout.bytes, a.layout.dense_bytes});
 }
 
 void list_kernels(Program& program, const GraphView& graph) {
@@ -248,6 +262,7 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
     check_memory(*program, view, options, info);
     if (settings.soft_placement) place_softly(*program, view, device.machine);
     list_allocations(*program);
+    list_arguments(*program, view);
     list_kernels(*program, view);
     program->advice = advice(view, device.machine, program->forecast);
     if (!settings.forecast_only) compile_inner(*program, *graph, options);

@@ -31,6 +31,9 @@ tenon_status step(const tenon_program* handle, tenon_forecast_step* out) {
     step.peak_flops = static_cast<uint64_t>(device.machine.peak_flops());
     step.kernels = program.kernels.data();
     step.kernel_stride = sizeof(tenon_forecast_kernel);
+    step.arguments = program.arguments.data();
+    step.argument_stride = sizeof(tenon_forecast_argument);
+    step.n_arguments = static_cast<uint32_t>(program.arguments.size());
     tenon::plugin::give(step, out);
   });
 }

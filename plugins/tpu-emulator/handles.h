@@ -53,6 +53,7 @@ struct Program {
   std::string advice, warnings, bottleneck;
   std::vector<tenon_allocation> allocations;
   std::vector<tenon_forecast_kernel> kernels;
+  std::vector<tenon_forecast_argument> arguments;
   std::vector<std::string> names;  // of kernels, for traces
 };
 

@@ -43,7 +43,7 @@ tenon_status enumerate(void* self, const char* text, tenon_unit* units, uint64_t
     const Machine machine = load_machine(spec.machine);
     const uint32_t room = *count;
     *count = static_cast<uint32_t>(machine.cores);
-    if (!units) return;
+    if (!units || room == 0) return;
     const tenon_unit inner = first_unit(as(self)->open_inner(spec.backend));
     for (uint32_t i = 0; i < std::min(room, *count); ++i) {
       const tenon_unit unit = unit_of(machine, static_cast<int>(i), inner);

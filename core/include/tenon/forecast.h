@@ -19,6 +19,12 @@ struct PredictedKernel {
   uint64_t flops = 0, padded_flops = 0, bytes = 0, padded_bytes = 0;
 };
 
+// Memory that an input takes for as long as the program is used.
+struct PredictedArgument {
+  uint32_t input = 0;  // of the graph as the device got it
+  uint64_t bytes = 0, dense_bytes = 0;
+};
+
 // One step of one unit. Times lie side by side: a step takes less than their sum.
 struct PredictedStep {
   std::string machine;     // "v3-8"
@@ -32,6 +38,7 @@ struct PredictedStep {
   uint64_t flops = 0;                       // on the matrix units of one unit
   double peak_flops = 0;                    // a second, of one unit
   std::vector<PredictedKernel> kernels;     // in the order in which they run
+  std::vector<PredictedArgument> arguments;
 
   // Of what the matrix units could do in the time of a step, 0 to 1.
   double matrix_utilisation() const {

@@ -24,6 +24,14 @@ typedef struct tenon_forecast_kernel {
   uint64_t bytes, padded_bytes;          /* from and to memory: dense, and moved */
 } tenon_forecast_kernel;
 
+/* An input's place in memory for as long as the program is used; tenon_info.allocations lists what lives within a step. An
+ * element of an array. */
+typedef struct tenon_forecast_argument {
+  uint32_t input; /* of the graph */
+  uint32_t reserved;
+  uint64_t bytes, dense_bytes;
+} tenon_forecast_argument;
+
 /* Of one unit and one iteration, times in nanoseconds. Pointers belong to the program. */
 typedef struct tenon_forecast_step {
   uint64_t struct_size;
@@ -41,6 +49,10 @@ typedef struct tenon_forecast_step {
   uint64_t peak_flops;    /* a second, of one unit */
   const tenon_forecast_kernel* kernels;
   uint64_t kernel_stride;
+  const tenon_forecast_argument* arguments;
+  uint64_t argument_stride;
+  uint32_t n_arguments;
+  uint32_t reserved;
 } tenon_forecast_step;
 
 typedef struct tenon_forecast {
