@@ -1,5 +1,7 @@
 #include <google/protobuf/arena.h>
 
+#include <algorithm>
+
 #include "base/file.h"
 #include "train/profile_space.h"
 #include "xplane.pb.h"
@@ -16,7 +18,7 @@ class PlaneWriter {
     out_.set_id(id);
     out_.set_name(plane.name);
     for (size_t k = 0; k < plane.kinds.size(); ++k) write(plane.kinds[k], static_cast<int64_t>(k) + 1);
-    for (size_t l = 0; l < plane.lines.size(); ++l) write(plane.lines[l], static_cast<int64_t>(l) + 1);
+    for (size_t l = 0; l < plane.lines.size(); ++l) write(plane.lines[l], plane.kinds, static_cast<int64_t>(l) + 1);
     write(plane.stats, out_);
   }
 
@@ -29,7 +31,7 @@ class PlaneWriter {
     write(kind.stats, to);
   }
 
-  void write(const ProfileLine& line, int64_t id) {
+  void write(const ProfileLine& line, const std::vector<ProfileKind>& kinds, int64_t id) {
     xplane::XLine& to = *out_.add_lines();
     to.set_id(id);
     to.set_display_id(id);
@@ -41,7 +43,7 @@ class PlaneWriter {
       e.set_metadata_id(static_cast<int64_t>(event.kind) + 1);
       e.set_offset_ps(static_cast<int64_t>(event.start_ps));
       e.set_duration_ps(static_cast<int64_t>(event.duration_ps));
-      write(event.stats, e);
+      write_event_stats(kinds[event.kind].stats, event.stats, e);
       end = std::max(end, event.start_ps + event.duration_ps);
     }
     to.set_duration_ps(static_cast<int64_t>(end));
@@ -54,6 +56,21 @@ class PlaneWriter {
       stat.set_metadata_id(number_of(name));
       std::visit([&](const auto& v) { set(stat, v); }, value);
     }
+  }
+
+  // With those of its kind, for readers that look there: texts as references.
+  void write_event_stats(const ProfileStats& common, const ProfileStats& own, xplane::XEvent& to) {
+    for (const ProfileStats* stats : {&own, &common})
+      for (const auto& [name, value] : *stats) {
+        const auto same = [&name = name](const auto& o) { return o.first == name; };
+        if (stats == &common && std::any_of(own.begin(), own.end(), same)) continue;
+        xplane::XStat& stat = *to.add_stats();
+        stat.set_metadata_id(number_of(name));
+        if (const auto* text = std::get_if<std::string>(&value))
+          stat.set_ref_value(static_cast<uint64_t>(number_of(*text)));
+        else
+          std::visit([&](const auto& v) { set(stat, v); }, value);
+      }
   }
 
   static void set(xplane::XStat& stat, int64_t value) { stat.set_int64_value(value); }

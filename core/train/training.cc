@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "train/estimator_impl.h"
+#include "train/training_site.h"
 
 namespace tenon {
 
@@ -71,6 +72,7 @@ class Estimator::Training {
       m_.info(cat("skipping training: global step ", m_.step, " has reached max_steps ", target_));
       return result_;
     }
+    for (TrainingHook* hook : options_.hooks) TENON_TRY(hook->attach(*site_));
     TENON_TRY(feed());
     for (TrainingHook* hook : options_.hooks) hook->begin(m_.step);
     Status status = loop();
@@ -88,6 +90,7 @@ class Estimator::Training {
                  m_.program(options_.input, options_.input.options().batch_size, Mode::kTrain, static_cast<int>(most)));
     TENON_TRY(m_.provide(*program_, false));
     program_->bind(*m_.states);
+    site_.emplace(TrainingSite{program_->executable(), m_.config.trace});
     result_.global_step = m_.step;
     target_ = options_.max_steps > 0 ? options_.max_steps : options_.steps > 0 ? m_.step + options_.steps : 0;
     pace_.emplace(m_.config, m_.step, target_, most);
@@ -103,7 +106,7 @@ class Estimator::Training {
 
   Status loop() {
     while (go_on_ && !pace_->done(m_.step) && !m_.interrupted()) {
-      const auto n = static_cast<uint32_t>(pace_->steps(m_.step));
+      const auto n = static_cast<uint32_t>(steps());
       TENON_ASSIGN(const uint32_t done, call(n));
       if (done > 0) TENON_TRY(account(done));
       TENON_TRY(feed_->status());
@@ -116,9 +119,18 @@ class Estimator::Training {
     return {};
   }
 
+  int64_t steps() const {
+    int64_t n = pace_->steps(m_.step);
+    for (const TrainingHook* hook : options_.hooks) n = std::min(n, hook->most_steps(m_.step));
+    return std::max<int64_t>(n, 1);
+  }
+
   Result<uint32_t> call(uint32_t n) {
     const auto start = Clock::now();
-    Result<uint32_t> done = program_->run(m_.queue, n, feed_.get());
+    Result<uint32_t> done = [&] {
+      WatchedFeed feed(*feed_, site_->watch);
+      return program_->run(m_.queue, n, &feed);
+    }();
     if (!done.ok())
       m_.discard();
     else
@@ -179,6 +191,7 @@ class Estimator::Training {
   std::unique_ptr<ModeProgram> program_;
   std::unique_ptr<BatchFeed> feed_;
   std::optional<TrainingPace> pace_;
+  std::optional<TrainingSite> site_;
   int64_t target_ = 0;
   TrainResult result_;
   std::vector<float> losses_;

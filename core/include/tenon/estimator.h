@@ -14,6 +14,7 @@
 
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -103,7 +104,7 @@ struct RunConfig {
   int64_t log_step_count_steps = 100;
   int64_t iterations_per_loop = 0;  // steps in one call of the device; 0: as many as take about half a second
   bool deterministic = false;       // no kernel is chosen by the clock
-  bool trace = false;               // compile so that a StepRunner can tell where its time goes
+  bool trace = false;               // compile so that a StepRunner or a ProfilerHook can tell where time goes
   std::optional<TPUConfig> tpu = {};
   // Asked between calls of the device, at a step boundary. True ends training (which saves first), evaluation or
   // prediction with an error of code kUnavailable.
@@ -125,10 +126,17 @@ struct RunEvents {
   std::function<void(int64_t step, const EvalResult& results)> on_evaluate;
 };
 
+struct TrainingSite;  // what the core's own hooks look into
+
 // Called around the loop; the seam for hooks (logging, early stopping, profiling).
 class TrainingHook {
  public:
   virtual ~TrainingHook() = default;
+  // Once the program is compiled, before begin(). An error is train()'s. The site lives until end(), or until train()
+  // returns with an error.
+  virtual Status attach(TrainingSite& /*site*/) { return {}; }
+  // How many steps the next call of the device, from this step on, may do at most; 1 or more.
+  virtual int64_t most_steps(int64_t /*step*/) const { return std::numeric_limits<int64_t>::max(); }
   virtual void begin(int64_t /*step*/) {}
   // After each call of the device, with the losses of the steps that it did. Returns false to stop.
   virtual bool after_run(int64_t /*step*/, std::span<const float> /*losses*/) { return true; }
