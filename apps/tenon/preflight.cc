@@ -22,6 +22,7 @@ void declare_preflight(Flags& flags, const std::vector<std::string>& words) {
   flags.text("jobs", "",
              "CSV file of layers,nodes,input,output,batch; the rows come back with predicted_ms and verdict");
   flags.integer("iterations_per_loop", 100, "steps in one call of the device", 1, 1e5);
+  flags.boolean("soft_placement", false, "leave ops that the machine lacks to the host; tells which and at what cost");
   add_model_flags(flags, words);
   add_training_flags(flags, words);
   flags.text("data_dir", "", "take shapes and classes of these records, which are not read");
@@ -80,7 +81,8 @@ int run_preflight(const Flags& flags, const std::vector<std::string>& words) {
 }  // namespace
 
 Preflight preflight_batch(const Flags& flags, const ModelRun& model, const Preflighter& machine, int64_t batch) {
-  const PreflightOptions options{batch, static_cast<int>(flags.integer("iterations_per_loop"))};
+  const PreflightOptions options{batch, static_cast<int>(flags.integer("iterations_per_loop")),
+                                 flags.boolean("soft_placement")};
   return machine.run(model.info().model, model.params(), model.features(), options).take();
 }
 

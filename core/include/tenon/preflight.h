@@ -41,6 +41,7 @@ struct PlannedMemory {
 struct PreflightOptions {
   int64_t batch_size = 128;       // of all units together
   int iterations_per_loop = 100;  // steps in one call of the device
+  bool soft_placement = false;    // ops that the device lacks may stay on the host, where it can; `warnings` say which
 };
 
 struct Preflight {
