@@ -21,6 +21,7 @@ class Fuser {
 std::unique_ptr<Fuser> fuse_pools(const plugin::GraphView& graph);
 std::unique_ptr<Fuser> fuse_updates(const plugin::GraphView& graph);
 std::unique_ptr<Fuser> fuse_pads(const plugin::GraphView& graph);
+std::unique_ptr<Fuser> fuse_rounding(const plugin::GraphView& graph);
 std::unique_ptr<Fuser> fuse_norms(const plugin::GraphView& graph);
 
 // The nodes that read each value; TENON_NONE: it is a result.

@@ -49,7 +49,7 @@ std::vector<std::unique_ptr<Fuser>> list(Fusers... fusers) {
 
 plugin::Rewritten rewrite(const plugin::GraphView& given, const plugin::Env&) {
   // Pads first: others may take what they became part of.
-  plugin::Rewritten padded = replace(given, list(fuse_pads(given)));
+  plugin::Rewritten padded = replace(given, list(fuse_pads(given), fuse_rounding(given)));
   const bool any = !padded.origins.empty();
   const plugin::GraphView graph = any ? plugin::GraphView(*padded.graph.graph()) : given;
   plugin::Rewritten out = replace(graph, list(fuse_pools(graph), fuse_updates(graph), fuse_norms(graph)));

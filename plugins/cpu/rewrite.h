@@ -7,6 +7,7 @@
 //   cpu.pooled_grad_filter(x, dp, winner) -> dw          max_pool_grad, then conv_grad_filter
 //   cpu.product.adam_update(p, b, lr, .., a) -> p', ..   dot(a, b) with a transposed, then the update; of any rule that
 //                                                        takes elements one by one
+//   cpu.round_bf16(x; flush) -> y                        casts to bf16 and back, and what turns subnormals into zeros
 //
 // Pools are 2 x 2 without pads; the map between convolution and pool, by far the largest value of such a step, and its
 // gradient are never in memory (kernels/conv_pool.h), nor is a dense layer's gradient. Attributes are those of the convolution, or of

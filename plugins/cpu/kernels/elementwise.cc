@@ -205,6 +205,7 @@ void add_elementwise(KernelTable& table) {
   table.add("activation_grad", accept_activation<2>, make_activation_grad);
   add_cast(table);
   add_bias_act_grad(table);
+  add_rounding(table);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

@@ -29,5 +29,6 @@ Loop select_loop(int32_t dtype);
 // Registered by add_elementwise.
 void add_cast(KernelTable& table);
 void add_bias_act_grad(KernelTable& table);
+void add_rounding(KernelTable& table);
 
 }  // namespace tenon::cpu::TENON_CPU_ISA
