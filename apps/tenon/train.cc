@@ -1,8 +1,10 @@
 // tenon train MODEL: trains from the newest checkpoint, or from the start, and evaluates.
 #include <algorithm>
+#include <optional>
 
 #include "model_run.h"
 #include "progress.h"
+#include "train_profile.h"
 
 namespace tenon::runner {
 namespace {
@@ -20,6 +22,7 @@ void declare_train(Flags& flags, const std::vector<std::string>& words) {
   flags.number("save_checkpoints_secs", 600, "seconds between checkpoints; 0: only at the end", 0, 1e9);
   flags.integer("keep_checkpoint_max", 5, "newest checkpoints to keep; 0: all", 0, 1e6);
   flags.integer("log_step_count_steps", 100, "steps between lines of the log", 0, 1e15);
+  add_profile_flags(flags);
 }
 
 RunConfig config_of(const Flags& flags, const ModelRun& model) {
@@ -30,6 +33,7 @@ RunConfig config_of(const Flags& flags, const ModelRun& model) {
   c.save_checkpoints_secs = flags.number("save_checkpoints_secs");
   c.keep_checkpoint_max = static_cast<int>(flags.integer("keep_checkpoint_max"));
   c.log_step_count_steps = flags.integer("log_step_count_steps");
+  c.trace = TrainProfile::wanted(flags);
   return c;
 }
 
@@ -50,12 +54,14 @@ class Training {
     watch_interrupts();
     set_events();
     parameters_ = estimator_.count_parameters(train).take();
+    profile_.emplace(flags_, steps_ - estimator_.global_step().take());
     announce(train);
     if (eval.empty())
       train_only(train);
     else
       train_and_test(train, eval[0]);
     print_result();
+    profile_->print(flags_.boolean("json"));
     return 0;
   }
 
@@ -93,7 +99,7 @@ class Training {
   }
 
   void train_only(const Dataset& train) {
-    result_.train = estimator_.train({.input = train, .max_steps = steps_, .hooks = {&progress_}}).take();
+    result_.train = estimator_.train({.input = train, .max_steps = steps_, .hooks = profile_->with({&progress_})}).take();
   }
 
   void train_and_test(const Dataset& train, const Dataset& eval) {
@@ -104,7 +110,7 @@ class Training {
                                  {.input = train,
                                   .max_steps = steps_,
                                   .steps_between_evals = flags_.integer("steps_between_evals"),
-                                  .hooks = {&progress_}},
+                                  .hooks = profile_->with({&progress_})},
                                  {.input = eval, .steps = eval_steps})
                   .take();
   }
@@ -158,6 +164,7 @@ class Training {
   int64_t steps_, batch_;
   Estimator estimator_;
   Progress progress_;
+  std::optional<TrainProfile> profile_;
   Estimator::ParameterCount parameters_;
   TrainAndEvaluateResult result_;
   std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
