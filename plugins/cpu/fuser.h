@@ -20,6 +20,8 @@ class Fuser {
 
 std::unique_ptr<Fuser> fuse_pools(const plugin::GraphView& graph);
 std::unique_ptr<Fuser> fuse_updates(const plugin::GraphView& graph);
+// Leaves what `others` replaces.
+std::unique_ptr<Fuser> fuse_statistics(const plugin::GraphView& graph, const Fuser& others);
 std::unique_ptr<Fuser> fuse_pads(const plugin::GraphView& graph);
 std::unique_ptr<Fuser> fuse_rounding(const plugin::GraphView& graph);
 std::unique_ptr<Fuser> fuse_norms(const plugin::GraphView& graph);

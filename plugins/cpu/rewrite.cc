@@ -52,7 +52,9 @@ plugin::Rewritten rewrite(const plugin::GraphView& given, const plugin::Env&) {
   plugin::Rewritten padded = replace(given, list(fuse_pads(given), fuse_rounding(given)));
   const bool any = !padded.origins.empty();
   const plugin::GraphView graph = any ? plugin::GraphView(*padded.graph.graph()) : given;
-  plugin::Rewritten out = replace(graph, list(fuse_pools(graph), fuse_updates(graph), fuse_norms(graph)));
+  std::unique_ptr<Fuser> pools = fuse_pools(graph), statistics = fuse_statistics(graph, *pools);
+  plugin::Rewritten out =
+      replace(graph, list(std::move(pools), fuse_updates(graph), fuse_norms(graph), std::move(statistics)));
   if (out.origins.empty()) return padded;
   if (any)
     for (uint32_t& node : out.origins) node = padded.origins[node];

@@ -209,6 +209,7 @@ void Gather::run(const Call& call, const GatherData& d) const {
     b.next = u + 1 < part.end ? d.weights + panels(p_.to_c) * ((u + 1) % parts_) / parts_ * kPanelColumns : nullptr;
     block(d, b, q);
     if (map_ > 0) pool(d, b, image, q);
+    if (d.take) hand_over(d, at, image, q, channels(b.part));
   }
 }
 
@@ -220,11 +221,33 @@ void Gather::fill_source(const GatherData& d, int64_t image, const Point& first,
   copy_halo(d.from + image * p_.from.product() * p_.from_c, p_.from, p_.from_c, first, extent_, p_.from_c, room);
 }
 
+Slice Gather::channels(int64_t part) const {
+  if (parts_ == 1) return {0, p_.to_c};
+  const int64_t count = panels(p_.to_c);
+  return {count * part / parts_ * kPanelColumns,
+          part + 1 == parts_ ? p_.to_c : count * (part + 1) / parts_ * kPanelColumns};
+}
+
+int64_t Gather::parts() const {
+  bool whole = map_ == 0;  // a block is one stretch of points, of which other parts write nothing
+  for (int d = 0; d < axis_; ++d) whole = whole && p_.to[d] == 1;
+  for (const Phase& phase : phases_) whole = whole && (parts_ == 1 || phase.depth > 0);
+  return whole ? p_.batch * blocks_ : 0;
+}
+
+// The rows of a block, which start at row q of a phase.
+void Gather::hand_over(const GatherData& d, int64_t part, int64_t image, int64_t q, Slice channels) const {
+  int64_t others = 1;
+  for (int i = axis_ + 1; i < 3; ++i) others *= p_.to[i];
+  const int64_t first = q * p_.to_step[axis_], last = std::min((q + rows_) * p_.to_step[axis_], p_.to[axis_]);
+  const PointRun run{image * p_.to.product() + first * others, (last - first) * others};
+  d.take->take(d.take->context, part, &run, 1, channels);
+}
+
 // Pools the rows of a block, which start at row q, in the columns of its part.
 void Gather::pool(const GatherData& d, const Block& b, int64_t image, int64_t q) const {
-  const int64_t count = panels(p_.to_c), width = p_.to[2], row = width / 2 * p_.to_c;
-  const int64_t begin = count * b.part / parts_ * kPanelColumns;
-  const int64_t end = b.part + 1 == parts_ ? p_.to_c : count * (b.part + 1) / parts_ * kPanelColumns;
+  const int64_t width = p_.to[2], row = width / 2 * p_.to_c;
+  const auto [begin, end] = channels(b.part);
   const int64_t rows = std::min(rows_, length_ - q);
   int64_t to = (image * p_.to[1] / 2 + q / 2) * row;
   for (int64_t i = 0; i < rows; i += 2, to += row)

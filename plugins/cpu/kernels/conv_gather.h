@@ -5,6 +5,7 @@
 
 #include "kernels/conv_halo.h"
 #include "kernels/conv_shape.h"
+#include "kernels/conv_taker.h"
 #include "kernels/gemm_tile.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -38,6 +39,7 @@ struct GatherData {
   const uint8_t* from_winner = nullptr;  // where pooled
   uint8_t* to_winner = nullptr;
   ColumnNorm norm = {};  // of columns [0, to_c)
+  const ResultTaker* take = nullptr;     // where the work has parts
 };
 
 class Gather {
@@ -49,6 +51,8 @@ class Gather {
     return static_cast<uint64_t>(round_up(source_ + fresh_, 16) + map_) * sizeof(float);
   }
   uint32_t threads() const { return threads_; }
+  // In which a taker gets the result: blocks; 0: none.
+  int64_t parts() const;
   // Called by every thread of the gang.
   void run(const Call& call, const GatherData& data) const;
 
@@ -81,6 +85,8 @@ class Gather {
   void choose_blocks();
   void fill_source(const GatherData& d, int64_t image, const Point& first, float* room) const;
   void pool(const GatherData& d, const Block& b, int64_t image, int64_t q) const;
+  Slice channels(int64_t part) const;
+  void hand_over(const GatherData& d, int64_t part, int64_t image, int64_t q, Slice channels) const;
   void lay_out(const GatherPhase& g, Phase* phase) const;
   void cut_pieces(Phase* phase) const;
   void list_packs(const GatherPhase& g, const Phase& phase);

@@ -1,6 +1,8 @@
 // What a convolution node says, as three spatial dimensions (leading ones are 1).
 #pragma once
 
+#include <vector>
+
 #include "kernels/kernels.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -28,6 +30,11 @@ struct ConvShape {
 // From a node of conv, conv_bias_act, conv_grad_input or conv_grad_filter.
 ConvShape conv_shape(const NodeView& node);
 
+// Every point of y needs that point of x alone.
+bool is_product(const ConvShape& shape);
+// Every point of y needs one point of x alone; and where these are.
+bool is_strided_product(const ConvShape& shape);
+std::vector<int64_t> points_of_x(const ConvShape& shape);
 // Every channel is a group of its own.
 bool is_depthwise(const ConvShape& shape);
 // f64, any of the ops.

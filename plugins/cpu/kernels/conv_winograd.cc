@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/conv_pool.h"
+#include "kernels/conv_winograd_products.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
@@ -16,6 +17,7 @@ constexpr int64_t kPart = 64;                   // channels of the result
 constexpr int64_t kWinogradUnits = 8;           // enough pieces of work for a few threads
 constexpr int64_t kFewTiles = 24;               // blocks of less are slow
 static_assert(kWholeChunk <= kTileChannels && kPart <= kTileChannels);
+static_assert(kOwnTiles % 6 == 0 && kSharedTiles <= kOwnTiles);
 constexpr int64_t kPooledTiles = 6;  // whose points are in memory at once
 
 bool is_3x3(const ConvShape& s) {
@@ -138,6 +140,26 @@ void Winograd::unit(const Call& call, const GatherData& d, int64_t block, int64_
   e.alpha = alpha_;
   if (pooled_ && !gradient_) return pool(d, tiles, to, e, *room);
   restore_images(room->sums, sums_, tiles, grid_, to_, to.end - to.begin, e, d.to + to.begin);
+  if (d.take) hand_over(d, block, tiles, to);
+}
+
+// The points of some tiles: rows of neighbours, joined where they are whole rows of an image.
+void Winograd::hand_over(const GatherData& d, int64_t block, Slice tiles, Slice channels) const {
+  PointRun all[kOwnTiles * kWinogradStep];
+  int64_t n = 0;
+  for (int64_t t = tiles.begin, some; t < tiles.end; t += some) {
+    some = std::min(grid_.columns - t % grid_.columns, tiles.end - t);
+    const Point p = place(t);
+    const int64_t width = std::min(p[2] + some * kWinogradStep, to_.w) - p[2];
+    for (int64_t y = p[1]; y < std::min(p[1] + kWinogradStep, to_.h); ++y) {
+      const int64_t first = (p[0] * to_.h + y) * to_.w + p[2];
+      if (n > 0 && all[n - 1].first + all[n - 1].length == first)
+        all[n - 1].length += width;
+      else
+        all[n++] = {first, width};
+    }
+  }
+  d.take->take(d.take->context, block, all, n, channels);
 }
 
 // The image of a tile and its first result.
@@ -182,6 +204,24 @@ void Winograd::pool(const GatherData& d, Slice tiles, Slice channels, const Tile
 
 void Winograd::multiply(const Room& room, const float* filters, Slice from, Slice to, int64_t tiles) const {
   const int64_t run = 0, n = to.end - to.begin;
+  PlaneProduct plane;
+  plane.a_row = images_.pitch;
+  plane.a_step = 1;
+  plane.w_step = filters_.pitch;
+  plane.c_row = sums_.pitch;
+  plane.rows = tiles;
+  plane.columns = round_up(n, 16);  // there is room
+  plane.depth = from.end - from.begin;
+  plane.accumulate = from.begin > 0;
+  if (has_plane_kernel(plane)) {
+    for (int64_t f = 0; f < kWinogradPlanes; ++f) {
+      plane.a = room.images + f * images_.plane;
+      plane.w = filters + f * filters_.plane;
+      plane.c = room.sums + f * sums_.plane;
+      multiply_plane(plane);
+    }
+    return;
+  }
   Panel panel;
   panel.runs = &run;
   panel.run_length = from.end - from.begin;

@@ -35,6 +35,8 @@ class Winograd {
            sizeof(float);
   }
   uint32_t threads() const { return plugin::kAllThreads; }
+  // In which a taker gets the result: blocks of tiles.
+  int64_t parts() const { return pooled_ ? 0 : blocks_; }
   // Called by every thread of the gang.
   void run(const Call& call, const GatherData& data) const;
 
@@ -52,6 +54,7 @@ class Winograd {
   void unit(const Call& call, const GatherData& data, int64_t block, int64_t part, Room* room) const;
   void unpool(const GatherData& data, Slice tiles, Slice channels, const Room& room) const;
   void pool(const GatherData& data, Slice tiles, Slice channels, const TileEpilogue& epilogue, const Room& room) const;
+  void hand_over(const GatherData& data, int64_t block, Slice tiles, Slice channels) const;
   Point place(int64_t tile) const;
   void multiply(const Room& room, const float* filters, Slice from, Slice to, int64_t tiles) const;
 

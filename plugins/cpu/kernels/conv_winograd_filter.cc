@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "kernels/conv_winograd.h"
+#include "kernels/conv_winograd_products.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
@@ -49,6 +50,13 @@ void WinogradFilterGrad::cell(Slice tiles, Slice c, Slice o, const float* x, con
                               float* dw) const {
   float *const images = room, *const slopes = images + images_.floats(), *const sums = slopes + slopes_.floats();
   const int64_t run = 0, n = o.end - o.begin;
+  PlaneProduct plane;
+  plane.a_row = 1;
+  plane.a_step = images_.pitch;
+  plane.w_step = slopes_.pitch;
+  plane.c_row = sums_.pitch;
+  plane.rows = c.end - c.begin;
+  plane.columns = round_up(n, 16);
   Panel panel;
   panel.runs = &run;
   panel.a_rows = a_rows_.data();
@@ -61,6 +69,17 @@ void WinogradFilterGrad::cell(Slice tiles, Slice c, Slice o, const float* x, con
     transform_slopes(dy, dy_, grid_, block, o.begin, n, slopes_, slopes);
     panel.accumulate = t > tiles.begin;
     panel.run_length = block.end - block.begin;
+    plane.depth = block.end - block.begin;
+    plane.accumulate = panel.accumulate;
+    if (has_plane_kernel(plane)) {
+      for (int64_t f = 0; f < kWinogradPlanes; ++f) {
+        plane.a = images + f * images_.plane;
+        plane.w = slopes + f * slopes_.plane;
+        plane.c = sums + f * sums_.plane;
+        multiply_plane(plane);
+      }
+      continue;
+    }
     for (int64_t f = 0; f < kWinogradPlanes; ++f) {
       panel.a = images + f * images_.plane;
       for (int64_t j = 0; j < n; j += panel.columns) {

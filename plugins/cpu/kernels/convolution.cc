@@ -7,6 +7,7 @@
 #include "kernels/conv_filter.h"
 #include "kernels/conv_plan.h"
 #include "kernels/conv_planar.h"
+#include "kernels/conv_batch_norm.h"
 #include "kernels/conv_pool.h"
 #include "kernels/conv_winograd.h"
 #include "kernels/gemm.h"
@@ -22,13 +23,6 @@ void spread(plugin::Span<int64_t> list, int64_t* to) {
 }
 void spread(const plugin::ValueView& value, int first, int64_t* to) {
   spread({value.dims().data() + first, static_cast<size_t>(value.rank() - 2)}, to);
-}
-
-// Every point of y needs that point of x alone.
-bool is_product(const ConvShape& s) {
-  bool plain = s.taps() == 1 && s.groups == 1;
-  for (int d = 0; d < 3; ++d) plain = plain && s.stride[d] == 1 && s.low[d] == 0 && s.x[d] == s.y[d];
-  return plain;
 }
 
 // Of the moments behind the residual; each thread has a scale of its own in `room`.
@@ -60,24 +54,6 @@ Kernel product_kernel(const GemmShape& shape, const ConvShape& s = {}) {
 Kernel gather_kernel(const GatherPlan& plan, const ConvShape& s = {}) {
   if (!s.residual && !s.norm && Planar::suits(plan)) return conv_kernel<GatherData>(std::make_shared<Planar>(plan), s);
   return conv_kernel<GatherData>(std::make_shared<Gather>(plan), s);
-}
-
-// Every point of y needs one point of x alone.
-bool is_strided_product(const ConvShape& s) {
-  bool one = s.taps() == 1 && s.groups == 1 && s.o > 1;
-  for (int d = 0; d < 3; ++d) one = one && s.low[d] == 0 && (s.y[d] - 1) * s.stride[d] < s.x[d];
-  return one;
-}
-
-// Where the points of x are that y needs.
-std::vector<int64_t> points_of_x(const ConvShape& s) {
-  std::vector<int64_t> at;
-  for (int64_t i = 0; i < s.batch; ++i)
-    for (int64_t a = 0; a < s.y[0]; ++a)
-      for (int64_t b = 0; b < s.y[1]; ++b)
-        for (int64_t c = 0; c < s.y[2]; ++c)
-          at.push_back((((i * s.x[0] + a * s.stride[0]) * s.x[1] + b * s.stride[1]) * s.x[2] + c * s.stride[2]) * s.c);
-  return at;
 }
 
 Kernel make_conv(const ConvShape& s) {
@@ -180,6 +156,28 @@ ConvShape conv_shape(const NodeView& node) {
   return s;
 }
 
+bool is_product(const ConvShape& s) {
+  bool plain = s.taps() == 1 && s.groups == 1;
+  for (int d = 0; d < 3; ++d) plain = plain && s.stride[d] == 1 && s.low[d] == 0 && s.x[d] == s.y[d];
+  return plain;
+}
+
+bool is_strided_product(const ConvShape& s) {
+  bool one = s.taps() == 1 && s.groups == 1 && s.o > 1;
+  for (int d = 0; d < 3; ++d) one = one && s.low[d] == 0 && (s.y[d] - 1) * s.stride[d] < s.x[d];
+  return one;
+}
+
+std::vector<int64_t> points_of_x(const ConvShape& s) {
+  std::vector<int64_t> at;
+  for (int64_t i = 0; i < s.batch; ++i)
+    for (int64_t a = 0; a < s.y[0]; ++a)
+      for (int64_t b = 0; b < s.y[1]; ++b)
+        for (int64_t c = 0; c < s.y[2]; ++c)
+          at.push_back((((i * s.x[0] + a * s.stride[0]) * s.x[1] + b * s.stride[1]) * s.x[2] + c * s.stride[2]) * s.c);
+  return at;
+}
+
 bool is_depthwise(const ConvShape& s) { return s.groups > 1 && s.groups == s.c && s.groups == s.o; }
 
 void add_convolution(KernelTable& table) {
@@ -187,6 +185,7 @@ void add_convolution(KernelTable& table) {
     table.add(op, accept_convolution, make_convolution);
   table.add_own("cpu.conv_norm", make_convolution);
   add_pooled_convolution(table);
+  add_normed_convolution(table);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

@@ -157,7 +157,8 @@ void Gemm::blocks(const Call& call, const GemmData& d) const {
                        d.residual ? d.residual + c : nullptr,
                        d.c + c,
                        d.consume,
-                       d.norm};
+                       d.norm,
+                       d.take};
     product(one, block, static_cast<float*>(call.thread_scratch));
     u = end;
   }
@@ -200,6 +201,10 @@ void Gemm::product(const GemmData& d, const Block& block, float* room) const {
         run_panel(panel, rows);
       }
       if (consumed_) d.consume->take(d.consume->context, own_c, own_ld_, r, rows, block.column, block.columns);
+      if (d.take && last) {
+        const PointRun run{r, rows};
+        d.take->take(d.take->context, r / mc_, &run, 1, {block.column, block.column + block.columns});
+      }
     }
   }
 }

@@ -1,6 +1,7 @@
 // Dense f32 matrix products: C[p, M, N] = act(norm(A[p, M, K] B[p, K, N] + bias[N]) + residual[p, M, N]).
 #pragma once
 
+#include "kernels/conv_taker.h"
 #include "kernels/gemm_tile.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -30,6 +31,7 @@ struct GemmData {
   float* c;
   const GemmConsumer* consume = nullptr;  // of a Gemm that is consumed, which writes no c
   ColumnNorm norm = {};                   // of columns [0, N)
+  const ResultTaker* take = nullptr;      // where it has parts
 };
 
 // Blocking chosen once for a shape; immutable, so that threads share it.
@@ -41,6 +43,8 @@ class Gemm {
   uint32_t threads() const { return threads_; }
   uint64_t scratch_bytes() const;         // shared
   uint64_t thread_scratch_bytes() const;  // each thread's
+  // In which a taker gets C: blocks of rows; 0: none, as rows are few or the sums of K are split.
+  int64_t parts() const { return vector_ || streamed_ || chunks_ > 1 || consumed_ || s_.batch > 1 ? 0 : row_blocks_; }
   // Called by every thread of the gang; has a barrier inside only when K is split.
   void run(const Call& call, const GemmData& data) const;
 

@@ -21,6 +21,22 @@ void column_moments(const float* x, int64_t rows, int64_t c, float* mean, float*
 // sum[c] += sum dz and dot[c] += sum dz (x - mean).
 void column_dots(const float* dz, const float* x, const float* mean, int64_t rows, int64_t c, float* sum, float* dot);
 
+// The same on c columns of rows that are `ld` floats apart, in two steps: sum[c] += sum x, then
+// square[c] += sum (x - mean)^2 and rest[c] += sum (x - mean), by which a rounded mean is corrected.
+void add_columns(const float* x, int64_t rows, int64_t c, int64_t ld, float* sum);
+void add_squares(const float* x, int64_t rows, int64_t c, int64_t ld, const float* mean, float* square, float* rest);
+
+// What comes to dz on its way into column_dots.
+struct IncomingGradient {
+  const float* other = nullptr;  // is added, or nullptr
+  // The gradient passes where y, or what apply_columns computes of x with scale and beta, is above 0; everywhere where
+  // all are nullptr. As dz, but scale and beta [c].
+  const float *y = nullptr, *scale = nullptr, *beta = nullptr;
+};
+// The same for that dz, which is stored; rows are `ld` floats apart.
+void take_gradient(float* dz, const float* x, const IncomingGradient& from, const float* mean, int64_t rows, int64_t c,
+                   int64_t ld, float* sum, float* dot);
+
 // y = (x - mean) scale + beta [+ residual] [, relu] on [rows, c]; beta, residual may be nullptr.
 void apply_columns(const float* x, const float* residual, int64_t rows, int64_t c, const float* mean,
                    const float* scale, const float* beta, bool relu, float* y);
@@ -33,6 +49,10 @@ void grad_columns(const float* dz, const float* x, int64_t rows, int64_t c, cons
 // channels [from, to). square is the sum of squared distances from the mean.
 void merge_moments(const float* partial, int64_t pieces, int64_t piece, int64_t rows, int64_t c, Slice channels,
                    double* mean, double* square);
+
+// The same of pieces of any size; count[p] is the rows of piece p.
+void merge_moments(const float* partial, int64_t pieces, const double* count, int64_t c, Slice channels, double* mean,
+                   double* square);
 
 // In the order of the pieces: out[i] = sum partial[p * step + i], i in `range`.
 void add_pieces(const float* partial, int64_t pieces, int64_t step, Slice range, float* out);

@@ -1,0 +1,20 @@
+// Takes results of a convolution while they are in cache.
+#pragma once
+
+#include "kernels/kernels.h"
+
+namespace tenon::cpu::TENON_CPU_ISA {
+
+// Points of a result [points, c], counted over all images.
+struct PointRun {
+  int64_t first, length;
+};
+
+struct ResultTaker {
+  const void* context;
+  // Some channels of some points, which are complete. All calls for one part, of different channels, are about the same
+  // points; parts do not depend on the number of threads. Called by all threads, on different elements.
+  void (*take)(const void* context, int64_t part, const PointRun* runs, int64_t count, Slice channels);
+};
+
+}  // namespace tenon::cpu::TENON_CPU_ISA
