@@ -54,6 +54,7 @@ const Constant kFree[] = {
     {"infeed_example_s", &tpu::Machine::infeed_example_s},
     {"infeed_step_s", &tpu::Machine::infeed_step_s},
     {"infeed_jitter", &tpu::Machine::infeed_jitter},
+    {"infeed_jitter_most_s", &tpu::Machine::infeed_jitter_most_s},
     {"host_step_s", &tpu::Machine::host_step_s},
 };
 
@@ -166,8 +167,9 @@ void report(const char* title, const std::vector<Point>& points, const tpu::Mach
   if (!errors.empty())
     std::printf("%s: %zu points, median error %.2f %%, within 15 %%: %.1f %%, within 10 %%: %.1f %%\n", title,
                 errors.size(), 100 * errors[errors.size() / 2], within(0.15), within(0.10));
+  if (oom == 0) return;
   std::printf(
-      "%s: out of memory %zu of %zu, false %zu; memory used %.3f at most where it ran, %.3f at least where not\n",
+      "%s: out of memory %zu of %zu, false %zu; of a core's memory %.3f at most where it ran, %.3f at least else\n",
       title, right_oom, oom, false_oom, most_run, least_oom);
 }
 

@@ -220,6 +220,7 @@ void fitted(Reader& reader, Machine& m) {
       {"infeed_example_s", &m.infeed_example_s},
       {"infeed_step_s", &m.infeed_step_s},
       {"infeed_jitter", &m.infeed_jitter},
+      {"infeed_jitter_most_s", &m.infeed_jitter_most_s},
   };
   for (const auto& [field, to] : positive) *to = reader.positive(std::string("fitted.") + field);
   for (const auto& [field, to] : amounts) *to = reader.amount(std::string("fitted.") + field);

@@ -46,7 +46,8 @@ struct Machine {
   double infeed_one_hot_serial_elements = 65536;  // up to this number of floats
   double infeed_example_s = 0.22e-6;
   double infeed_step_s = 2e-3;  // of a batch, whatever its size
-  double infeed_jitter = 0.1;   // standard deviation of a batch's time, relative: an empty queue stalls the device
+  double infeed_jitter = 0.4;   // standard deviation of a batch's time, relative: an empty queue stalls the device
+  double infeed_jitter_most_s = 8e-3;  // up to this
   double outfeed_bytes_per_s = 5.35e9;
   double host_step_s = 2.2e-3;  // of a step at 100 iterations a loop: the device waits
   bool sharded_update = false;  // the optimizer's work is dealt over the replicas

@@ -84,7 +84,8 @@ void time_step(const GraphView& graph, const Machine& machine, const ForecastOpt
   out.outfeed_s = outfeed_seconds(graph, machine);
   out.host_s = machine.host_step_s * 100 / static_cast<double>(std::max<int64_t>(options.iterations_per_loop, 1));
   const double fed = std::max(out.infeed_s, out.outfeed_s);
-  out.step_s = mean_of_larger(out.device_s, fed, machine.infeed_jitter * out.infeed_s) + out.host_s;
+  const double deviation = std::min(machine.infeed_jitter * out.infeed_s, machine.infeed_jitter_most_s);
+  out.step_s = mean_of_larger(out.device_s, fed, deviation) + out.host_s;
   out.bottleneck = out.host_s > std::max(fed, out.device_s) ? "host"
                    : fed > out.device_s                     ? "infeed"
                                                             : slowest_unit(out);
