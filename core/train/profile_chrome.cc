@@ -131,6 +131,7 @@ void put_event(std::string& out, const ProfileKind& kind, const ProfileEvent& ev
   put_us(out, event.duration_ps);
   out += ",\"args\":{";
   put_args(out, kind.stats, event.stats);
+  if (event.step > 0) append(out, cat(out.back() == '{' ? "" : ",", "\"group_id\":", event.step));
   out += "}}";
 }
 

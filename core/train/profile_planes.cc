@@ -169,15 +169,15 @@ class Maker {
     for (const UnitStep& step : steps) {
       const uint64_t length = step.end_ps - step.start_ps;
       const double stall_ms = static_cast<double>(step.stall_ps) * 1e-9;
-      step_line.events.push_back(
-          {to.kind(std::to_string(step.number)),
-           step.start_ps,
-           length,
-           {{"step_num", step.number}, {"group_id", step.number}, {"tc_infeed_time_ms", stall_ms}}});
+      step_line.events.push_back({to.kind(std::to_string(step.number)),
+                                  step.start_ps,
+                                  length,
+                                  {{"step_num", step.number}, {"tc_infeed_time_ms", stall_ms}},
+                                  step.number});
       const uint64_t work = device_time(step.kernels[0]->start_ps);
       modules.events.push_back(
-          {to.kind(kModule), work, step.work_end_ps - work, {{"program_id", kProgramId}, {"group_id", step.number}}});
-      for (const KernelRecord* k : step.kernels) add_op(to, *k, ops);
+          {to.kind(kModule), work, step.work_end_ps - work, {{"program_id", kProgramId}}, step.number});
+      for (const KernelRecord* k : step.kernels) add_op(to, *k, step.number, ops);
       if (predicted_ && step.stall_ps > 0) add_infeed(to, step, ops[0]);
       add_framework_ops(to, step, frameworks);
     }
@@ -195,7 +195,7 @@ class Maker {
     return at == source_.ops.end() ? nullptr : &at->second;
   }
 
-  void add_op(ProfilePlane& to, const KernelRecord& k, std::map<uint32_t, ProfileLine>& ops) const {
+  void add_op(ProfilePlane& to, const KernelRecord& k, int64_t step, std::map<uint32_t, ProfileLine>& ops) const {
     const std::string& name = recorder_.names()[k.name];
     const size_t kind = to.kind(name);
     ProfileStats& stats = to.kinds[kind].stats;
@@ -204,20 +204,23 @@ class Maker {
       stats = {{"hlo_category", op ? op->category : std::string("copy")},
                {"hlo_op", name},
                {"program_id", kProgramId},
+               {"symbol_id", uint64_t{kind} + 1},  // by which XProf tells ops apart
                {"flops", k.flops},
                {"bytes_accessed", k.bytes}};
       if (op) stats.insert(stats.end(), {{"shape_with_layout", op->shape}, {"tf_op", cat(op->origin, ":", op->op)}});
     }
-    ProfileEvent event{kind, device_time(k.start_ps), k.duration_ps, {}};
+    ProfileEvent event{kind, device_time(k.start_ps), k.duration_ps, {}, step};
     if (k.lane > 0) event.stats = {{"flops", k.flops}, {"bytes_accessed", k.bytes}};
     ops[k.lane].events.push_back(std::move(event));
   }
 
   void add_infeed(ProfilePlane& to, const UnitStep& step, ProfileLine& line) const {
     const size_t kind = to.kind("infeed");
-    to.kinds[kind].stats = {
-        {"hlo_category", std::string("infeed")}, {"hlo_op", std::string("infeed")}, {"program_id", kProgramId}};
-    line.events.push_back({kind, step.work_end_ps, step.stall_ps, {}});
+    to.kinds[kind].stats = {{"hlo_category", std::string("infeed")},
+                            {"hlo_op", std::string("infeed")},
+                            {"program_id", kProgramId},
+                            {"symbol_id", uint64_t{kind} + 1}};
+    line.events.push_back({kind, step.work_end_ps, step.stall_ps, {}, step.number});
   }
 
   // Kernels of the first thread, those of one of the user's ops joined where they follow one another.

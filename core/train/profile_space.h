@@ -26,6 +26,7 @@ struct ProfileEvent {
   size_t kind = 0;  // index into the plane's kinds
   uint64_t start_ps = 0, duration_ps = 0;
   ProfileStats stats;  // its own; most have none
+  int64_t step = 0;    // that it belongs to, as the stat "group_id"; 0: none
 };
 
 struct ProfileLine {

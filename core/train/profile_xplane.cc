@@ -44,6 +44,7 @@ class PlaneWriter {
       e.set_offset_ps(static_cast<int64_t>(event.start_ps));
       e.set_duration_ps(static_cast<int64_t>(event.duration_ps));
       write_event_stats(kinds[event.kind].stats, event.stats, e);
+      if (event.step > 0) write({{"group_id", event.step}}, e);
       end = std::max(end, event.start_ps + event.duration_ps);
     }
     to.set_duration_ps(static_cast<int64_t>(end));

@@ -11,7 +11,7 @@ _tenon() {
     words='auto cpu'
   elif [[ $previous == --profile_by ]]; then
     words='op node'
-  elif [[ $previous == --*dir || $previous == --*path || $previous == --input || $previous == --output ]]; then
+  elif [[ $previous == --*dir || $previous == --*path || $previous == --input || $previous == --output || $previous == --profile ]]; then
     COMPREPLY=($(compgen -f -- "$current"))
     return
   elif [[ $current == -* ]]; then

@@ -88,10 +88,12 @@ TEST(ProfilePlanes, HaveThePredictedTimesOfEachCoreAndNoOthers) {
     EXPECT_EQ(ops[0].name, "dense/dot");
     EXPECT_EQ(ops[0].stats, (xplane_reader::Stats{{"bytes_accessed", "2000"},
                                                   {"flops", "1000"},
+                                                  {"group_id", "11"},
                                                   {"hlo_category", "dot"},
                                                   {"hlo_op", "dense/dot"},
                                                   {"program_id", "1"},
                                                   {"shape_with_layout", "f32[8,2]{1,0}"},
+                                                  {"symbol_id", "3"},
                                                   {"tf_op", "dense:dot"}}));
     EXPECT_EQ(ops[3].stats.at("hlo_category"), "infeed");
     EXPECT_EQ(ops[3].offset_ps, 3 * kMs);
