@@ -39,6 +39,11 @@ class DeviceNodes {
   std::vector<const Node*> nodes_;
 };
 
+void sort_by_size(PlannedMemory& memory) {
+  std::stable_sort(memory.allocations.begin(), memory.allocations.end(),
+                   [](const PlannedAllocation& a, const PlannedAllocation& b) { return a.bytes > b.bytes; });
+}
+
 PlannedMemory memory_of(const ProgramInfo& info, const DeviceNodes& nodes) {
   PlannedMemory out{info.capacity_bytes,  info.peak_bytes, info.argument_bytes, info.result_bytes,
                     info.workspace_bytes, info.code_bytes, info.reserved_bytes, {}};
@@ -51,6 +56,7 @@ PlannedMemory memory_of(const ProgramInfo& info, const DeviceNodes& nodes) {
     }
     out.allocations.push_back(std::move(p));
   }
+  sort_by_size(out);
   return out;
 }
 
@@ -63,11 +69,6 @@ void add_arguments(PlannedMemory& memory, const PredictedStep& step, const Graph
     p.type = graph.type(input.value).str();
     memory.allocations.push_back(std::move(p));
   }
-}
-
-void sort_by_size(PlannedMemory& memory) {
-  std::stable_sort(memory.allocations.begin(), memory.allocations.end(),
-                   [](const PlannedAllocation& a, const PlannedAllocation& b) { return a.bytes > b.bytes; });
 }
 
 void name_kernels(PredictedStep& step, const DeviceNodes& nodes) {
