@@ -77,7 +77,7 @@ int run_devices(const Flags& flags, const std::vector<std::string>& words) {
   expect_words(words, 0, 0, "no argument");
   const std::string& device = flags.text("device");
   const Discovery found = discover_backends(device);
-  if (found.backends.empty() && device != "auto") expect_refused(found, device);
+  if (found.backends.empty() && device != "auto" && device != "tpu") expect_refused(found, device);
   if (flags.boolean("json"))
     print_json(found);
   else

@@ -1,9 +1,11 @@
 #include "model_run.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <fstream>
 #include <optional>
 
+#include "tenon/devices.h"
 #include "tenon/threads.h"
 
 namespace tenon::runner {
@@ -69,6 +71,8 @@ void add_training_flags(Flags& flags, const std::vector<std::string>& words) {
   flags.number("momentum", 0.9, "of the optimizers momentum and rmsprop_momentum", 0, 1);
   flags.boolean("nesterov", false, "Nesterov's form of momentum");
   flags.number("weight_decay", 0, "decoupled: w -= learning_rate * weight_decay * w; adamw: 0.004 unless given", 0, 10);
+  flags.text("dtype_policy", "float32", "what layers compute in, as Keras names it; variables are f32",
+             {"float32", "mixed_bfloat16"});
   flags.number("clipnorm", 0, "limit of each gradient's norm; 0: none");
   flags.number("global_clipnorm", 0, "limit of the norm of all gradients; 0: none");
 }
@@ -98,6 +102,10 @@ void add_run_flags(Flags& flags) {
   flags.alias("output_dir", "model_dir");
   flags.integer("iterations_per_loop", 0, "steps in one call of the device; 0: about half a second's", 0, 1e5);
   flags.boolean("deterministic", false, "choose no kernel by the clock");
+  flags.boolean("soft_placement", false, "let the device leave ops that it lacks to the host, at a cost that it tells");
+  flags.integer("num_shards", 0, "cores that a device of several has to have; 0: any number", 0, 65536);
+  flags.text("log", "tenon", "whose lines: Tenon's, or on standard error those of TensorFlow's Estimator",
+             {"tenon", "estimator"});
   flags.boolean("use_tpu", false, "the same as --device tpu-emulator");
   flags.text("tpu", "", "with --use_tpu: which one, as v3-8");
 }
@@ -111,7 +119,7 @@ ModelRun::ModelRun(const Flags& flags, const std::vector<std::string>& words)
   params_.set("optimizer", std::string(info_->optimizer));
   params_.set("learning_rate", info_->learning_rate);
   for (const char* name : {"train_steps", "learning_rate", "learning_rate_schedule", "warmup_steps", "optimizer",
-                           "momentum", "nesterov", "clipnorm", "global_clipnorm"})
+                           "momentum", "nesterov", "clipnorm", "global_clipnorm", "dtype_policy"})
     for (const Flags::Flag& g : flags.all())
       if (g.name == name) params_.set(name, g.value);
   if (flags.has("weight_decay") && flags.given("weight_decay"))
@@ -188,9 +196,10 @@ int64_t ModelRun::eval_batch(int64_t examples) const {
                                                 static_cast<long>(wanted), static_cast<long>(limit))));
     return wanted;
   }
+  const int64_t units = resolve_device(device_of(flags_)).take().replicas;
   const int64_t pixels = int64_t{shape_.height} * shape_.width * shape_.channels;
   const int64_t fitting = std::max<int64_t>((int64_t{64} << 20) / std::max<int64_t>(pixels * 4, 1), 1);
-  return std::min({int64_t{1024}, limit, fitting});
+  return std::max(std::min({int64_t{1024}, limit, fitting}) / units, int64_t{1}) * units;
 }
 
 Dataset ModelRun::eval_data(bool in_order) const {
@@ -231,9 +240,15 @@ RunConfig ModelRun::run_config() const {
   c.seed = static_cast<uint64_t>(flags_.integer("seed"));
   c.iterations_per_loop = flags_.integer("iterations_per_loop");
   c.deterministic = flags_.boolean("deterministic");
+  c.soft_placement = flags_.boolean("soft_placement");
+  c.log_lines = estimator_log() ? LogLines::kEstimator : LogLines::kTenon;
+  c.tpu = TPUConfig{.iterations_per_loop = c.iterations_per_loop,
+                    .num_shards = static_cast<int>(flags_.integer("num_shards"))};
   c.interrupted = interrupted;
   return c;
 }
+
+bool ModelRun::estimator_log() const { return flags_.has("log") && flags_.text("log") == "estimator"; }
 
 void ModelRun::print_info(const std::string& line) const {
   if (json_)
@@ -244,7 +259,10 @@ void ModelRun::print_info(const std::string& line) const {
 
 RunEvents ModelRun::events() const {
   RunEvents e;
+  const auto to_stderr = [](const std::string& line) { std::fprintf(stderr, "%s\n", one_line(line).c_str()); };
   e.on_info = [this](const std::string& line) { print_info(line); };
+  if (json_) e.on_device_log = to_stderr;
+  if (estimator_log()) e.on_info = to_stderr;
   const bool verbose = flags_.boolean("verbose"), json = json_;
   e.on_checkpoint = [verbose, json](int64_t step, const std::string& path) {
     if (json)

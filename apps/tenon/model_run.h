@@ -31,7 +31,7 @@ class ModelRun {
   const std::vector<std::string>& labels() const { return labels_; }  // class names; empty: unknown
 
   Dataset train_data(int64_t batch_size) const;
-  // The batch is --eval_batch_size, or min(1024, what there is). In order: files one after the other, so that the n-th
+  // The batch is --eval_batch_size, or min(1024, what there is), of a device of several units a multiple of them. In order: files one after the other, so that the n-th
   // example is the n-th record; else they are read in turn.
   Dataset eval_data(bool in_order = false) const;
   // Random images and labels: shapes without data, for benchmarks and for looking at a model.
@@ -39,8 +39,10 @@ class ModelRun {
 
   Estimator estimator(const RunConfig& config) const { return Estimator(info_->model, config, params_); }
   RunConfig run_config() const;
-  // Tells about devices, restored checkpoints and the like, in text or JSON.
+  // Tells about devices, restored checkpoints and the like, in text or JSON; lines of the Estimator's log, and with --json
+  // those of the device, on standard error.
   RunEvents events() const;
+  bool estimator_log() const;
   // With `step`, where it is printed as the loss of training.
   void print_info(const std::string& line) const;
 

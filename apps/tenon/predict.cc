@@ -130,7 +130,7 @@ class Prediction {
   // CSV on standard output is not to be mixed with anything.
   void set_events(Estimator& estimator) const {
     RunEvents events = model_.events();
-    if (!json_ && flags_.text("output").empty())
+    if (!json_ && flags_.text("output").empty() && !model_.estimator_log())
       events.on_info = [](const std::string& line) { std::fprintf(stderr, "%s\n", one_line(line).c_str()); };
     estimator.set_events(events);
   }

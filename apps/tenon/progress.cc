@@ -18,8 +18,11 @@ long as_long(int64_t n) { return static_cast<long>(n); }
 
 }  // namespace
 
-Progress::Progress(bool json, int64_t every, int64_t target)
-    : json_(json), terminal_(!json && isatty(STDOUT_FILENO)), every_(every), target_(target) {}
+Progress::Progress(bool json, int64_t every, int64_t target, bool quiet)
+    : json_(json),
+      terminal_(!json && !quiet && isatty(STDOUT_FILENO)),
+      every_(quiet && !json ? 0 : every),
+      target_(target) {}
 Progress::~Progress() { clear(); }
 
 void Progress::begin(int64_t step) {

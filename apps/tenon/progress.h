@@ -9,8 +9,8 @@ namespace tenon::runner {
 
 class Progress : public TrainingHook {
  public:
-  // Plain and JSON lines come every `every` steps; 0: never.
-  Progress(bool json, int64_t every, int64_t target);
+  // Plain and JSON lines come every `every` steps; 0: never. `quiet`: nothing is shown, as another log is.
+  Progress(bool json, int64_t every, int64_t target, bool quiet = false);
   ~Progress() override;
 
   void begin(int64_t step) override;

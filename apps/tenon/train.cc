@@ -45,7 +45,7 @@ class Training {
         steps_(flags.integer("train_steps")),
         batch_(flags.integer("train_batch_size")),
         estimator_(model_.estimator(config_of(flags, model_))),
-        progress_(flags.boolean("json"), flags.integer("log_step_count_steps"), steps_) {}
+        progress_(flags.boolean("json"), flags.integer("log_step_count_steps"), steps_, model_.estimator_log()) {}
 
   int run() {
     const Dataset train = model_.train_data(batch_);
@@ -99,7 +99,8 @@ class Training {
   }
 
   void train_only(const Dataset& train) {
-    result_.train = estimator_.train({.input = train, .max_steps = steps_, .hooks = profile_->with({&progress_})}).take();
+    result_.train =
+        estimator_.train({.input = train, .max_steps = steps_, .hooks = profile_->with({&progress_})}).take();
   }
 
   void train_and_test(const Dataset& train, const Dataset& eval) {
@@ -122,6 +123,7 @@ class Training {
     if (flags_.boolean("json")) {
       Json json("evaluation");
       json.add("step", step).add("elapsed", elapsed());
+      json.add("examples", r.examples);
       for (const auto& [name, value] : r)
         if (name != "global_step") json.add(name, value);
       return print_line(json.str());

@@ -40,7 +40,7 @@ Discovery discover_backends(std::string_view device) {
   out.directories = search.directories;
   out.refusals = std::move(search.refusals);
   for (const Candidate& candidate : find_candidates(search, &out.refusals))
-    if (name == "auto" || candidate.name == name) list(candidate, spec, &out);
+    if (name == "auto" || name == "tpu" || candidate.name == name) list(candidate, spec, &out);
   return out;
 }
 

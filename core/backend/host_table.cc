@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "backend/abi.h"
+#include "backend/device_log.h"
 #include "backend/loader.h"
 #include "base/process_pool.h"
 #include "base/text.h"
@@ -37,8 +38,17 @@ tenon_status guarded(F work) {
   }
 }
 
+// Nothing of the host's is thrown into a plugin.
+void log_line(const char* text) {
+  try {
+    DeviceLog::write(one_line(printable(text)));
+  } catch (...) {
+  }
+}
+
 void log(void* ctx, int32_t level, const char* text) {
-  if (level < TENON_LOG_WARNING || !text) return;
+  if (level < TENON_LOG_INFO || !text) return;
+  if (level < TENON_LOG_WARNING) return log_line(text);
   std::fprintf(stderr, "%s: %s\n", host_of(ctx).name().c_str(), one_line(printable(text)).c_str());
 }
 

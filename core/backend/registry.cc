@@ -20,7 +20,18 @@ int rank_of(const UnitInfo& unit) {
 struct Choice {
   int rank;
   const LoadedBackend* backend;
+  std::vector<UnitInfo> units;  // of the default SPEC
 };
+
+// Names that stand for the best that there is.
+bool is_choice(std::string_view device) { return device == "auto" || device == "tpu"; }
+
+ResolvedDevice resolved(const std::string& device, const std::vector<UnitInfo>& units) {
+  const UnitInfo& first = units.front();
+  const auto together = [&](const UnitInfo& u) { return u.domain == first.domain; };
+  return {
+      device, first.kind, static_cast<int>(std::count_if(units.begin(), units.end(), together)), first.emulated, {}};
+}
 
 class Chooser {
  public:
@@ -29,48 +40,88 @@ class Chooser {
     if (!loaded.ok()) return explain(candidate.path, loaded.status());
     const Result<std::vector<UnitInfo>> units = enumerate_units(**loaded, "");
     if (!units.ok()) return explain(candidate.path, units.status());
-    if (const int rank = rank_of(units->front())) choices_.push_back({rank, *loaded});
+    const UnitInfo& first = units->front();
+    found_.push_back(cat(candidate.name, first.emulated ? " (emulated: only by name)" : cat(" (", first.kind, ")")));
+    if (const int rank = rank_of(first)) choices_.push_back({rank, *loaded, *units});
+  }
+
+  Result<ResolvedDevice> best(const SearchPath& search) {
+    sort();
+    if (choices_.empty()) return nothing(search);
+    ResolvedDevice out = resolved(choices_[0].backend->name, choices_[0].units);
+    out.searched = cat("looked for a TPU, a GPU, a CPU; found ", join(found_));
+    return out;
   }
 
   // The first that opens, best first.
   Result<std::shared_ptr<Device>> open(const SearchPath& search) {
-    std::stable_sort(choices_.begin(), choices_.end(),
-                     [](const Choice& a, const Choice& b) { return a.rank > b.rank; });
+    sort();
     for (const Choice& choice : choices_) {
       Result<std::shared_ptr<Device>> device = open_units(*choice.backend, "");
       if (device.ok()) return device;
       explain(choice.backend->path, device.status());
     }
-    return Status(Code::kUnavailable, cat("device 'auto': no usable backend in ", join(search.directories),
-                                          causes_.empty() ? "" : "; ", join(causes_, "; ")));
+    return nothing(search);
   }
 
  private:
+  void sort() {
+    std::stable_sort(choices_.begin(), choices_.end(),
+                     [](const Choice& a, const Choice& b) { return a.rank > b.rank; });
+  }
+  Status nothing(const SearchPath& search) const {
+    return Status(Code::kUnavailable, cat("device 'auto': no usable backend in ", join(search.directories),
+                                          causes_.empty() ? "" : "; ", join(causes_, "; ")));
+  }
   void explain(const std::string& path, const Status& status) { causes_.push_back(cat(path, ": ", status.message())); }
 
   std::vector<Choice> choices_;
-  std::vector<std::string> causes_;
+  std::vector<std::string> causes_, found_;
 };
 
-Result<std::shared_ptr<Device>> open_best() {
-  const SearchPath search = search_path();
+Chooser choices(const SearchPath& search) {
   std::vector<Refusal> ignored;
   Chooser chooser;
   for (const Candidate& candidate : find_candidates(search, &ignored)) chooser.add(candidate);
-  return chooser.open(search);
+  return chooser;
+}
+
+// NAME[:SPEC]
+struct Named {
+  explicit Named(std::string_view device)
+      : name(device.substr(0, device.find(':'))), spec(device.substr(std::min(name.size() + 1, device.size()))) {}
+  std::string_view name;
+  std::string spec;
+};
+
+Status with_device(std::string_view device, const std::string& spec, const Status& status) {
+  return spec.empty() ? status : Status(status.code(), cat("device '", one_line(device), "': ", status.message()));
 }
 
 }  // namespace
 
+Result<ResolvedDevice> resolve_device(std::string_view device) {
+  if (is_choice(device)) {
+    const SearchPath search = search_path();
+    return choices(search).best(search);
+  }
+  const Named named(device);
+  TENON_ASSIGN(const LoadedBackend* backend, load_by_name(named.name));
+  const Result<std::vector<UnitInfo>> units = enumerate_units(*backend, named.spec);
+  if (!units.ok()) return with_device(device, named.spec, units.status());
+  return resolved(std::string(device), *units);
+}
+
 Result<std::shared_ptr<Device>> open_device(std::string_view device) {
-  const size_t colon = std::min(device.find(':'), device.size());
-  const std::string_view name = device.substr(0, colon);
-  const std::string spec(device.substr(std::min(colon + 1, device.size())));
-  if (name == "auto" && spec.empty()) return open_best();
-  TENON_ASSIGN(const LoadedBackend* backend, load_by_name(name));
-  Result<std::shared_ptr<Device>> opened = open_units(*backend, spec);
-  if (opened.ok() || spec.empty()) return opened;
-  return Status(opened.status().code(), cat("device '", one_line(device), "': ", opened.status().message()));
+  if (is_choice(device)) {
+    const SearchPath search = search_path();
+    return choices(search).open(search);
+  }
+  const Named named(device);
+  TENON_ASSIGN(const LoadedBackend* backend, load_by_name(named.name));
+  Result<std::shared_ptr<Device>> opened = open_units(*backend, named.spec);
+  if (opened.ok()) return opened;
+  return with_device(device, named.spec, opened.status());
 }
 
 }  // namespace tenon

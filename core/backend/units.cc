@@ -60,6 +60,7 @@ UnitInfo describe(const tenon_unit& u) {
   info.memory_bytes = u.memory_bytes;
   info.feed_depth = static_cast<int>(u.feed_depth);
   info.host = static_cast<int>(u.host);
+  info.domain = static_cast<int>(u.domain);
   info.is_inline = u.flags & TENON_UNIT_INLINE;
   info.host_feed = u.flags & TENON_UNIT_HOST_FEED;
   info.extents = u.flags & TENON_UNIT_EXTENTS;

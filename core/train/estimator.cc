@@ -1,5 +1,4 @@
 // What all of the Estimator's modes share: the device, programs, states, checkpoints; inspection.
-#include "backend/registry.h"
 #include "train/estimator_impl.h"
 
 namespace tenon {
@@ -30,29 +29,12 @@ Estimator::Estimator(Estimator&&) noexcept = default;
 void Estimator::set_events(RunEvents events) { impl_->events = std::move(events); }
 const RunConfig& Estimator::config() const { return impl_->config; }
 
-Status Estimator::Impl::open() {
-  if (device) return {};
-  TENON_ASSIGN(device, open_device(config.device));
-  info(cat("using device ", device->name(), " (", device->units()[0].name, ")"));
-  TENON_ASSIGN(queue, device->create_queue());
-  states = std::make_unique<StateStore>(device, queue, config.seed);
-  return {};
-}
-
 void Estimator::Impl::report_corrupt(const InputPipeline& pipeline) const {
   const int64_t records = pipeline.corrupt_records();
   if (records == 0) return;
   std::string line = cat("left out ", records, records == 1 ? " corrupt record" : " corrupt records");
   for (const std::string& file : pipeline.lost()) append(line, cat("; ", file));
   info(line);
-}
-
-Result<std::unique_ptr<ModeProgram>> Estimator::Impl::program(const Dataset& data, int64_t batch, Mode mode,
-                                                              int max_iterations) {
-  TENON_TRY(open());
-  TENON_ASSIGN(ModeGraph graph,
-               build_mode_graph(model, params, data.specs(), batch, mode, Spread::over(*device, config)));
-  return ModeProgram::create(std::move(graph), device, config, max_iterations);
 }
 
 // The newest checkpoint of model_dir.
@@ -86,14 +68,18 @@ Status Estimator::Impl::provide(const ModeProgram& program, bool required) {
     step = std::max<int64_t>(step, 0);
     return states->provide(graph, nullptr);
   }
-  if (reader->prefix() == loaded) return states->provide(graph, &*reader);
+  if (reader->prefix() == loaded) {
+    log(cat("Restoring parameters from ", loaded));
+    return states->provide(graph, &*reader);
+  }
   const Status status = restore(graph, *reader);
   if (!status.ok()) discard();
   return status;
 }
 
 Status Estimator::Impl::restore(const Graph& graph, const BundleReader& reader) {
-  info(cat("restoring ", reader.prefix()));
+  tenon_line(cat("restoring ", reader.prefix()));
+  log(cat("Restoring parameters from ", reader.prefix()));
   if (const std::string name = unused_variable(graph, reader); !name.empty())
     info(cat(reader.prefix(), " has variables that this model and optimizer do not use, '", name,
              "' is one; they are not carried over"));
@@ -119,7 +105,8 @@ Result<InferenceStates> Estimator::Impl::provide(const ModeProgram& program, con
   }
   TENON_ASSIGN(const std::string resolved, resolve_checkpoint(prefix));
   TENON_ASSIGN(const BundleReader reader, BundleReader::open(resolved));
-  info(cat("restoring ", reader.prefix()));
+  tenon_line(cat("restoring ", reader.prefix()));
+  log(cat("Restoring parameters from ", reader.prefix()));
   InferenceStates out{std::make_unique<StateStore>(device, queue, config.seed)};
   out.states = out.own.get();
   TENON_TRY(out.own->provide(program.executable().graph, &reader));
@@ -133,6 +120,7 @@ void Estimator::Impl::discard() {
   input = {};
   dirty = false;
   loaded.clear();
+  parked.clear();
 }
 
 Status Estimator::Impl::save(CheckpointManager& manager, const PipelineState& at, bool* finite) {
@@ -144,7 +132,11 @@ Status Estimator::Impl::save(CheckpointManager& manager, const PipelineState& at
     TENON_TRY(writer.add_scalar(kSamples, static_cast<int64_t>(at.samples)));
     return writer.add_scalar(kFingerprint, static_cast<int64_t>(at.fingerprint));
   };
+  const std::string names = cat(config.model_dir, "/model.ckpt");
+  log(cat("Calling checkpoint listeners before saving checkpoint ", step, "..."));
+  log(cat("Saving checkpoints for ", step, " into ", names, "."));
   TENON_ASSIGN(const std::string path, manager.save(step, fill));
+  log(cat("Calling checkpoint listeners after saving checkpoint ", step, "..."));
   dirty = false;
   loaded = path;
   if (events.on_checkpoint) events.on_checkpoint(step, path);
@@ -186,11 +178,12 @@ Result<std::string> Estimator::graph_text(const Dataset& input, Mode mode, bool 
   TENON_ASSIGN(const ModeGraph built,
                build_mode_graph(m.model, m.params, input.specs(), input.options().batch_size, mode, spread));
   if (!lowered) return to_text(*built.graph);
-  TENON_ASSIGN(const Graph graph, lower(*built.graph, *m.device));
+  TENON_ASSIGN(const Graph graph, lower(*built.graph, *m.device, compile_options(m.config, 1)));
   return to_text(graph);
 }
 
 Result<std::string> Estimator::variables_hash() const {
+  if (!impl_->device && !impl_->hash.empty()) return impl_->hash;
   if (!impl_->states || impl_->states->empty()) return Status(Code::kUnavailable, "there are no variables yet");
   return impl_->states->hash();
 }

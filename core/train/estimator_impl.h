@@ -1,4 +1,5 @@
-// Inside of the Estimator, shared by its parts: training.cc, inference.cc, estimator.cc.
+// Inside of the Estimator, shared by its parts: training.cc, inference.cc, estimator.cc, estimator_device.cc,
+// divergence.cc.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "backend/device_log.h"
 #include "base/text.h"
 #include "tenon/estimator.h"
 #include "train/batch_feed.h"
@@ -36,14 +38,32 @@ struct Estimator::Impl {
   std::shared_ptr<Device> device;
   Queue queue;
   std::unique_ptr<StateStore> states;
-  int64_t step = -1;             // of the states on the device; -1: none yet
-  PipelineState input;           // where training stands in its input
-  bool dirty = false;            // the states on the device are newer than any checkpoint
-  std::string loaded;            // the checkpoint that they are equal to, unless dirty
-  std::set<std::string> warned;  // of damaged checkpoints: said once
-  bool bad_loss = false;         // the last evaluation failed because its loss was not finite
+  int64_t step = -1;                               // of the states on the device; -1: none yet
+  PipelineState input;                             // where training stands in its input
+  bool dirty = false;                              // the states on the device are newer than any checkpoint
+  std::string loaded;                              // the checkpoint that they are equal to, unless dirty
+  std::set<std::string> warned;                    // of damaged checkpoints: said once
+  bool bad_loss = false;                           // the last evaluation failed because its loss was not finite
+  DeviceLog* device_log = nullptr;                 // while a call is in progress
+  std::map<std::string, StateStore::Kept> parked;  // the states, where the device was closed before they were saved
+  std::string hash;                                // of the states when the device was closed
+  bool configured = false;                         // the configuration was told
+  std::string before_feed;  // a line of the Estimator's that comes before the device's of its first batch
 
+  // estimator_device.cc
   Status open();
+  // The configuration's words for a TPU against the device.
+  Status check_tpu_config() const;
+  // Closes the device; the next call opens it again and goes on. REQUIRED: no program is there.
+  Status close();
+  Status park();  // keeps states that no checkpoint has
+  void device_line(const std::string& line);
+  bool on_tpu() const { return device && device->units()[0].kind == "accelerator"; }
+  // With `told`, the lines of calling the model function.
+  Result<std::unique_ptr<ModeProgram>> program(const Dataset& data, int64_t batch, Mode mode, int max_iterations,
+                                               bool told = false);
+  void warn(const std::string& lines);  // each line once
+
   bool interrupted() const { return config.interrupted && config.interrupted(); }
   // `kept`: what became of the work done so far.
   Status interruption(const std::string& kept = {}) const {
@@ -51,10 +71,18 @@ struct Estimator::Impl {
     return Status(Code::kUnavailable, cat("interrupted at step ", std::max<int64_t>(step, 0), kept));
   }
   void info(const std::string& line) const {
+    if (device_log) device_log->flush();
     if (events.on_info) events.on_info(line);
   }
+  // Lines that only one of the two ways to log has.
+  bool estimator_log() const { return config.log_lines == LogLines::kEstimator; }
+  void tenon_line(const std::string& line) const {
+    if (!estimator_log()) info(line);
+  }
+  void log(const std::string& line) const {
+    if (estimator_log()) info(line);
+  }
   void report_corrupt(const InputPipeline& pipeline) const;
-  Result<std::unique_ptr<ModeProgram>> program(const Dataset& data, int64_t batch, Mode mode, int max_iterations);
   Result<std::optional<BundleReader>> newest(bool required);
   Status provide(const ModeProgram& program, bool required);
   Status restore(const Graph& graph, const BundleReader& reader);
@@ -78,6 +106,21 @@ struct Estimator::Impl {
   // Of one step on the batch at `at` from a checkpoint's states, or from first values.
   Result<float> first_loss(ModeProgram& program, const Dataset& data, const PipelineState& at,
                            const BundleReader* checkpoint);
+
+  // What backends log goes to the events, for as long as it lives: one call of the Estimator.
+  class Listening {
+   public:
+    explicit Listening(Impl& m) : m_(m), log_([&m](const std::string& line) { m.device_line(line); }) {
+      m_.device_log = &log_;
+    }
+    ~Listening() { m_.device_log = nullptr; }
+    Listening(const Listening&) = delete;
+    Listening& operator=(const Listening&) = delete;
+
+   private:
+    Impl& m_;
+    DeviceLog log_;
+  };
 };
 
 // The most batches that one call of the device may take.

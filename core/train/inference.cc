@@ -1,8 +1,10 @@
 // Evaluation and prediction.
 #include <cmath>
+#include <cstdio>
 
 #include "op/replicas.h"
 #include "train/estimator_impl.h"
+#include "train/estimator_log.h"
 
 namespace tenon {
 namespace {
@@ -85,10 +87,15 @@ class Estimator::Inference {
   Inference(Impl& m, const Dataset& data, Mode mode) : m_(m), data_(data), mode_(mode) {}
 
   Status prepare(const std::string& checkpoint, int64_t most) {
-    TENON_ASSIGN(program_, m_.program(data_, data_.options().batch_size, mode_, static_cast<int>(most)));
+    TENON_ASSIGN(program_, m_.program(data_, data_.options().batch_size, mode_, static_cast<int>(most), true));
     TENON_ASSIGN(at_, m_.provide(*program_, checkpoint));
+    if (!m_.on_tpu()) m_.log("Running local_init_op.");
     program_->bind(*at_.states);
+    if (!m_.on_tpu()) m_.log("Done running local_init_op.");
+    const auto start = Clock::now();
     TENON_ASSIGN(feed_, BatchFeed::create(*program_, data_, {}));
+    if (m_.on_tpu())
+      m_.before_feed = cat("Initialized dataset iterators in ", static_cast<int64_t>(seconds_since(start)), " seconds");
     return {};
   }
 
@@ -96,6 +103,7 @@ class Estimator::Inference {
   Result<uint32_t> run(uint32_t n) {
     TENON_TRY(m_.interruption());
     TENON_ASSIGN(const uint32_t done, program_->run(m_.queue, n, feed_.get()));
+    if (!m_.before_feed.empty()) m_.log(std::exchange(m_.before_feed, {}));
     TENON_TRY(feed_->status());
     return done;
   }
@@ -148,13 +156,40 @@ class Estimator::Inference {
 };
 
 Result<EvalResult> Estimator::evaluate(const EvalOptions& options) {
+  const Impl::Listening listening(*impl_);
+  const auto start = Clock::now();
+  Result<EvalResult> result = evaluate_on_device(options);
+  const Impl& m = *impl_;
+  if (!m.estimator_log()) return result;
+  const Status closed = impl_->close();
+  if (!result.ok()) return result;
+  TENON_TRY(closed);
+  char seconds[32];
+  std::snprintf(seconds, sizeof seconds, "%.5f", seconds_since(start));
+  m.log(cat("Inference Time : ", seconds, "s"));
+  m.log(cat("Finished evaluation at ", estimator_log::now('-')));
+  m.log(estimator_log::saving(*result));
+  if (!m.dirty && !m.loaded.empty())
+    m.log(cat("Saving 'checkpoint_path' summary for global step ", m.step, ": ", m.loaded));
+  m.log("evaluation_loop marked as finished");
+  return result;
+}
+
+Result<EvalResult> Estimator::evaluate_on_device(const EvalOptions& options) {
   Impl& m = *impl_;
   m.bad_loss = false;
+  TENON_TRY(m.open());
   const int64_t batch = options.input.options().batch_size, most = batches_per_call(m.config);
   Inference pass(m, options.input, Mode::kEval);
   TENON_TRY(pass.prepare(options.checkpoint, most));
   Totals totals(pass.program().mode_graph().metrics);
   CallLength length(m.config, most);
+  int64_t done_so_far = 0;
+  const auto count = [&](int64_t batches) {
+    for (const std::string& line : estimator_log::evaluations(done_so_far, done_so_far + batches, options.steps))
+      m.log(line);
+    done_so_far += batches;
+  };
   for (int64_t left = options.steps > 0 ? options.steps : INT64_MAX; left > 0;) {
     const auto n = static_cast<uint32_t>(std::min(left, length.batches()));
     const auto start = Clock::now();
@@ -162,10 +197,12 @@ Result<EvalResult> Estimator::evaluate(const EvalOptions& options) {
     length.took(n, seconds_since(start));
     if (done > 0) TENON_TRY(totals.add(pass.program(), m.queue, done, batch));
     left -= done;
+    if (m.estimator_log()) count(done);
     if (done == n) continue;
     if (pass.partial_rows() == 0) break;
     TENON_ASSIGN(const int64_t rows, pass.run_partial());
     if (rows > 0) TENON_TRY(totals.add(pass.small(), m.queue, 1, rows));
+    if (rows > 0 && m.estimator_log()) count(1);
     --left;
   }
   if (totals.rows() == 0 && m.device->replicas() == 1) return invalid("evaluation: the input has no batch of ", batch);
@@ -183,6 +220,15 @@ Result<EvalResult> Estimator::evaluate(const EvalOptions& options) {
 
 Status Estimator::predict(const Dataset& input, const PredictRow& row, const std::string& checkpoint,
                           int64_t examples) {
+  const Impl::Listening listening(*impl_);
+  Status status = predict_on_device(input, row, checkpoint, examples);
+  if (!impl_->estimator_log()) return status;
+  const Status closed = impl_->close();
+  return status.ok() ? closed : status;
+}
+
+Status Estimator::predict_on_device(const Dataset& input, const PredictRow& row, const std::string& checkpoint,
+                                    int64_t examples) {
   Inference pass(*impl_, input, Mode::kPredict);
   TENON_TRY(pass.prepare(checkpoint, 1));
   const int64_t batch = input.options().batch_size, most = examples > 0 ? examples : INT64_MAX;

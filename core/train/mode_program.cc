@@ -79,6 +79,14 @@ void add_prediction_results(ModeGraph& mode, const EstimatorSpec& spec) {
   }
 }
 
+// What Keras's dtype policy of that name computes in.
+DType policy_dtype(const Params& params) {
+  const std::string policy = params.get<std::string>("dtype_policy", "float32");
+  if (policy == "float32") return DType::kF32;
+  if (policy == "mixed_bfloat16") return DType::kBF16;
+  fail("dtype_policy is '", policy, "', expected float32 or mixed_bfloat16");
+}
+
 float as_float(DType dtype, const std::byte* p) {
   const auto read = [p](auto value) {
     std::memcpy(&value, p, sizeof value);
@@ -137,6 +145,7 @@ Result<ModeGraph> build_mode_graph(const ModelFn& model, const Params& params, c
     ModeGraph out;
     out.graph = std::make_unique<Graph>();
     out.graph->replicas = spread.replicas;
+    out.graph->compute_dtype = policy_dtype(params);
     Features features;
     Tensor labels;
     for (const FeatureSpec& spec : specs) {
@@ -146,7 +155,7 @@ Result<ModeGraph> build_mode_graph(const ModelFn& model, const Params& params, c
       if (spec.name == kLabel)
         labels = t;
       else
-        features.set(spec.name, t);
+        features.set(spec.name, is_float(t.dtype()) ? cast(t, out.graph->compute_dtype) : t);
     }
     Params with_batch = params;
     with_batch.set("batch_size", spread.params_batch_size(batch_size));
@@ -166,13 +175,18 @@ Result<ModeGraph> build_mode_graph(const ModelFn& model, const Params& params, c
   }
 }
 
-Result<std::unique_ptr<ModeProgram>> ModeProgram::create(ModeGraph graph, const std::shared_ptr<Device>& device,
-                                                         const RunConfig& config, int max_iterations) {
+CompileOptions compile_options(const RunConfig& config, int max_iterations) {
   CompileOptions options;
   options.deterministic = config.deterministic;
   options.trace = config.trace;
   options.max_iterations = max_iterations;
-  TENON_ASSIGN(Executable executable, compile(*graph.graph, device, options));
+  if (config.soft_placement) options.settings = "soft_placement=1";
+  return options;
+}
+
+Result<std::unique_ptr<ModeProgram>> ModeProgram::create(ModeGraph graph, const std::shared_ptr<Device>& device,
+                                                         const RunConfig& config, int max_iterations) {
+  TENON_ASSIGN(Executable executable, compile(*graph.graph, device, compile_options(config, max_iterations)));
   std::unique_ptr<ModeProgram> program(new ModeProgram(std::move(executable)));
   program->mode_graph_ = std::move(graph);
   TENON_TRY(program->allocate_results());

@@ -35,6 +35,8 @@ struct ModeGraph {
 Result<ModeGraph> build_mode_graph(const ModelFn& model, const Params& params, const std::vector<FeatureSpec>& specs,
                                    int64_t batch_size, Mode mode, const Spread& spread = {});
 
+CompileOptions compile_options(const RunConfig& config, int max_iterations);
+
 class ModeProgram {
  public:
   // Compiles for at most `max_iterations` batches a call.

@@ -93,6 +93,24 @@ Status StateStore::save(BundleWriter& writer, bool* finite) const {
   return {};
 }
 
+Result<std::map<std::string, StateStore::Kept>> StateStore::keep() const {
+  std::map<std::string, Kept> out;
+  for (const auto& [name, buffer] : variables_) {
+    Kept& kept = out[name] = {buffer.type(), std::vector<std::byte>(static_cast<size_t>(buffer.type().bytes()))};
+    TENON_TRY(queue_.read(buffer, kept.bytes.data(), kept.bytes.size()));
+  }
+  return out;
+}
+
+Status StateStore::put(const std::map<std::string, Kept>& kept) {
+  for (const auto& [name, value] : kept) {
+    TENON_ASSIGN(Buffer buffer, device_->allocate(value.type));
+    TENON_TRY(queue_.write(buffer, value.bytes.data(), value.bytes.size()));
+    variables_.emplace(name, std::move(buffer));
+  }
+  return {};
+}
+
 Result<std::string> StateStore::hash() const {
   uint64_t h = 0xcbf29ce484222325ull;
   const auto mix = [&](const void* data, size_t n) {

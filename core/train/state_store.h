@@ -30,6 +30,13 @@ class StateStore {
   // Adds every variable to a checkpoint, in pieces. NaN and infinity are refused: a checkpoint with them would fail for
   // ever. *finite becomes false then.
   Status save(BundleWriter& writer, bool* finite) const;
+  // All values, dense, and back: for the time in which there is no device. REQUIRED of put: empty().
+  struct Kept {
+    Type type;
+    std::vector<std::byte> bytes;
+  };
+  Result<std::map<std::string, Kept>> keep() const;
+  Status put(const std::map<std::string, Kept>& kept);
   // FNV-1a over names and bytes, in the order of names.
   Result<std::string> hash() const;
 

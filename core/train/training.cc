@@ -1,7 +1,9 @@
 // The training loop.
 #include <cmath>
+#include <thread>
 
 #include "train/estimator_impl.h"
+#include "train/estimator_log.h"
 #include "train/training_site.h"
 
 namespace tenon {
@@ -69,7 +71,8 @@ class Estimator::Training {
     const auto start = Clock::now();
     TENON_TRY(prepare());
     if (target_ > 0 && m_.step >= target_) {
-      m_.info(cat("skipping training: global step ", m_.step, " has reached max_steps ", target_));
+      m_.log("Skipping training since max_steps has already saved.");
+      m_.tenon_line(cat("skipping training: global step ", m_.step, " has reached max_steps ", target_));
       return result_;
     }
     for (TrainingHook* hook : options_.hooks) TENON_TRY(hook->attach(*site_));
@@ -85,11 +88,14 @@ class Estimator::Training {
 
  private:
   Status prepare() {
-    const int64_t most = batches_per_call(m_.config);
-    TENON_ASSIGN(program_,
-                 m_.program(options_.input, options_.input.options().batch_size, Mode::kTrain, static_cast<int>(most)));
+    TENON_TRY(m_.open());
+    const int64_t most = batches_per_call(m_.config), batch = options_.input.options().batch_size;
+    TENON_ASSIGN(program_, m_.program(options_.input, batch, Mode::kTrain, static_cast<int>(most), true));
     TENON_TRY(m_.provide(*program_, false));
+    m_.log("Running local_init_op.");
     program_->bind(*m_.states);
+    m_.log("Done running local_init_op.");
+    log_.emplace(m_.config.log_step_count_steps, m_.on_tpu(), batch);
     site_.emplace(TrainingSite{program_->executable(), m_.config.trace});
     result_.global_step = m_.step;
     target_ = options_.max_steps > 0 ? options_.max_steps : options_.steps > 0 ? m_.step + options_.steps : 0;
@@ -98,10 +104,20 @@ class Estimator::Training {
   }
 
   Status feed() {
+    const auto start = Clock::now();
     TENON_ASSIGN(feed_, BatchFeed::create(*program_, options_.input, m_.input));
+    if (m_.on_tpu())
+      m_.log(cat("Initialized dataset iterators in ", static_cast<int64_t>(seconds_since(start)), " seconds"));
+    if (m_.config.tpu && m_.on_tpu()) sleep_first(m_.config.tpu->initial_infeed_sleep_secs);
     if (m_.input.samples > 0 && !feed_->pipeline().resumed_exactly())
       m_.info("the input is not the one that the checkpoint was trained on; its order starts elsewhere");
     return {};
+  }
+
+  void sleep_first(double seconds) const {
+    const auto start = Clock::now();
+    while (seconds_since(start) < seconds && !m_.interrupted())
+      std::this_thread::sleep_for(std::chrono::duration<double>(std::min(0.05, seconds)));
   }
 
   Status loop() {
@@ -147,6 +163,8 @@ class Estimator::Training {
       const int64_t step = m_.step + 1 + (bad - losses_.begin());
       return spoilt(not_finite(*bad, step));
     }
+    if (m_.estimator_log())
+      for (const std::string& line : log_->after_call(m_.step, losses_)) m_.log(line);
     m_.step += done;
     m_.input = feed_->state();
     result_.global_step = m_.step;
@@ -192,6 +210,7 @@ class Estimator::Training {
   std::unique_ptr<BatchFeed> feed_;
   std::optional<TrainingPace> pace_;
   std::optional<TrainingSite> site_;
+  std::optional<estimator_log::Losses> log_;
   int64_t target_ = 0;
   TrainResult result_;
   std::vector<float> losses_;
@@ -199,6 +218,18 @@ class Estimator::Training {
 };
 
 Result<TrainResult> Estimator::train(const TrainOptions& options) {
+  const Impl::Listening listening(*impl_);
+  Result<TrainResult> result = train_on_device(options);
+  if (!impl_->estimator_log()) return result;
+  const Status closed = impl_->close();
+  if (!result.ok()) return result;
+  TENON_TRY(closed);
+  if (result->seconds > 0) impl_->log(cat("Loss for final step: ", estimator_log::number(result->loss), "."));
+  impl_->log("training_loop marked as finished");
+  return result;
+}
+
+Result<TrainResult> Estimator::train_on_device(const TrainOptions& options) {
   std::optional<CheckpointManager> manager;
   if (!impl_->config.model_dir.empty()) {
     TENON_ASSIGN(manager, CheckpointManager::open(impl_->config.model_dir, impl_->config.keep_checkpoint_max));

@@ -8,7 +8,8 @@
 // Never the current directory, never a directory or file that other users may write.
 //
 // A device is named NAME[:SPEC]: a backend and what it makes of SPEC ("cpu", "tpu-emulator:v3-8"), or
-// "auto": the best unit that is not emulated (accelerator, then GPU, then CPU).
+// "auto": the best unit that is not emulated (accelerator, then GPU, then CPU), or "tpu": the same, for those who ask for
+// a TPU and are told what they got instead.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +28,7 @@ struct UnitInfo {
   uint64_t memory_bytes = 0;
   int feed_depth = 1;  // batches that it may hold at a time
   int host = 0;        // which machine of the device it is in
+  int domain = 0;      // units of one domain train together
   bool is_inline = false, host_feed = false, extents = false;
   bool emulated = false;  // never chosen by "auto"
 };
@@ -52,5 +54,18 @@ struct Discovery {
 // child process, so that one which crashes or hangs costs its own line alone. Thread safe. With a device, NAME[:SPEC],
 // backends of that name only, and their units of SPEC; refusals are all there all the same.
 Discovery discover_backends(std::string_view device = "auto");
+
+// What a device's name stands for here, without opening it.
+struct ResolvedDevice {
+  std::string device;  // NAME[:SPEC] of a backend
+  std::string kind;    // of its units
+  int replicas = 1;    // units that train in sync, each on its part of the batch
+  bool emulated = false;
+  // One line: "looked for a TPU, a GPU, a CPU; found cpu (cpu), tpu-emulator (emulated: only by name)".
+  std::string searched;
+};
+
+// Loads what it has to. kUnavailable: there is nothing of that name, or nothing at all. Thread safe.
+Result<ResolvedDevice> resolve_device(std::string_view device = "auto");
 
 }  // namespace tenon

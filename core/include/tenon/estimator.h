@@ -46,8 +46,10 @@ class Features {
   std::map<std::string, Tensor> tensors_;
 };
 
-// Hyperparameters by name. "batch_size" is set by the Estimator: the examples of a step; on a device of several units
-// as TPUConfig::per_host_input_for_training says, all of them (4, 5), those of a host (2) or of a unit (1, 3).
+// Hyperparameters by name. "dtype_policy" is Keras's: "float32", or "mixed_bfloat16", which gives the model its float
+// features as bf16 and keeps variables in f32. "batch_size" is set by the Estimator: the examples of a step; on a
+// device of several units as TPUConfig::per_host_input_for_training says, all of them (4, 5), those of a host (2) or of
+// a unit (1, 3).
 class Params {
  public:
   using Value = std::variant<int64_t, double, bool, std::string>;
@@ -84,18 +86,22 @@ using ModelFn =
 // Who calls the input function on a TPU; here it decides what params["batch_size"] says.
 enum class InputPipelineConfig : int { kPerShardV1 = 1, kPerHostV1 = 2, kPerHostV2 = 3, kBroadcast = 4, kSliced = 5 };
 
-// What TPUEstimator's users tell of a device of several units. Other devices ignore it, but for wrong numbers.
+// What TPUEstimator's users tell of an accelerator or a device of several units; others ignore it.
 struct TPUConfig {
-  int64_t iterations_per_loop = 2;  // steps in one call of the device, unless RunConfig says
-  int num_shards = 0;               // 0: as many as the device has; another number is an error
+  int64_t iterations_per_loop = 2;  // steps in one call of the device, unless RunConfig says; 0: half a second's
+  int num_shards = 0;               // 0: the cores of the device; any other number is an error
   int num_cores_per_replica = 0;    // 0 or 1: a model is not dealt over cores
   InputPipelineConfig per_host_input_for_training = InputPipelineConfig::kPerHostV1;
   double initial_infeed_sleep_secs = 0;  // before the first batch of train()
 };
 
+// What is told by RunEvents::on_info: Tenon's own lines, or those that TensorFlow's Estimator logs, in its words and
+// order. With the latter the device is closed at the end of each call, before the lines that follow there.
+enum class LogLines : uint8_t { kTenon, kEstimator };
+
 struct RunConfig {
   std::string model_dir = {};   // empty: nothing is kept
-  std::string device = "auto";  // "cpu", "tpu-emulator:v3-8", ...
+  std::string device = "auto";  // "cpu", "tpu-emulator:v3-8", "tpu", ... (tenon/devices.h)
   uint64_t seed = 0;            // of initial weights, dropout
   // Checkpoints: every so many steps, or else seconds; always one at the end. 0: neither.
   int64_t save_checkpoints_steps = 0;
@@ -106,6 +112,8 @@ struct RunConfig {
   bool deterministic = false;       // no kernel is chosen by the clock
   bool trace = false;               // compile so that a StepRunner or a ProfilerHook can tell where time goes
   std::optional<TPUConfig> tpu = {};
+  bool soft_placement = false;  // the device may leave ops that it lacks to the host, where it can; it says which
+  LogLines log_lines = LogLines::kTenon;
   // Asked between calls of the device, at a step boundary. True ends training (which saves first), evaluation or
   // prediction with an error of code kUnavailable.
   std::function<bool()> interrupted = {};
@@ -122,8 +130,10 @@ struct RunEvents {
   // Every log_step_count_steps steps and at the end: the step just done, its loss, steps a second.
   std::function<void(int64_t step, double loss, double steps_per_second)> on_log;
   std::function<void(int64_t step, const std::string& path)> on_checkpoint;
-  std::function<void(const std::string& line)> on_info;
+  std::function<void(const std::string& line)> on_info;  // warnings of the device's compiler among them, each once
   std::function<void(int64_t step, const EvalResult& results)> on_evaluate;
+  // What the backend logs while a call is in progress, in order with on_info, which gets it unless this is set.
+  std::function<void(const std::string& line)> on_device_log = {};
 };
 
 struct TrainingSite;  // what the core's own hooks look into
@@ -212,6 +222,10 @@ class Estimator {
   struct Impl;
   class Training;
   class Inference;
+  Result<TrainResult> train_on_device(const TrainOptions& options);
+  Result<EvalResult> evaluate_on_device(const EvalOptions& options);
+  Status predict_on_device(const Dataset& input, const PredictRow& row, const std::string& checkpoint,
+                           int64_t examples);
   Status judged(const Status& why, const Dataset& train);
   friend Result<TrainAndEvaluateResult> train_and_evaluate(Estimator& estimator, const TrainSpec& train,
                                                            const EvalSpec& eval);

@@ -1,0 +1,116 @@
+// The Estimator's device: opened when it is needed first, closed where the log wants it; programs for it.
+#include "backend/registry.h"
+#include "train/estimator_impl.h"
+#include "train/estimator_log.h"
+
+namespace tenon {
+namespace {
+
+// What the first batch that a TPU takes is announced with.
+bool begins_feed(const std::string& line) { return line.starts_with("Enqueue next"); }
+
+}  // namespace
+
+void Estimator::Impl::device_line(const std::string& line) {
+  if (!before_feed.empty() && begins_feed(line)) log(std::exchange(before_feed, {}));
+  const auto& tell = events.on_device_log ? events.on_device_log : events.on_info;
+  if (tell) tell(line);
+}
+
+Status Estimator::Impl::check_tpu_config() const {
+  if (!config.tpu || (device->replicas() == 1 && !on_tpu())) return {};
+  const TPUConfig& t = *config.tpu;
+  const auto wrong = [](const auto&... parts) { return invalid("TPUConfig.", parts...); };
+  if (t.num_shards != 0 && t.num_shards != device->replicas())
+    return wrong("num_shards is ", t.num_shards, ", device '", device->name(), "' has ", device->replicas(), " cores");
+  if (t.num_cores_per_replica < 0 || t.num_cores_per_replica > 1)
+    return wrong("num_cores_per_replica is ", t.num_cores_per_replica,
+                 ", expected 0 or 1: a model is not dealt over cores");
+  const int input = static_cast<int>(t.per_host_input_for_training);
+  if (input < 1 || input > 5) return wrong("per_host_input_for_training is ", input, ", expected 1 to 5");
+  if (t.iterations_per_loop < 0) return wrong("iterations_per_loop is ", t.iterations_per_loop, ", expected 0 or more");
+  if (!(t.initial_infeed_sleep_secs >= 0 && t.initial_infeed_sleep_secs <= 3600))
+    return wrong("initial_infeed_sleep_secs is ", t.initial_infeed_sleep_secs, ", expected 0 to 3600");
+  return {};
+}
+
+Status Estimator::Impl::open() {
+  if (device) return {};
+  TENON_ASSIGN(const ResolvedDevice found, resolve_device(config.device));
+  if (!configured) log(cat("Using config: ", estimator_log::config(config)));
+  if (!configured && found.kind == "accelerator") log("_TPUContext: eval_on_tpu True");
+  configured = true;
+  TENON_ASSIGN(device, open_device(config.device));
+  if (const Status status = check_tpu_config(); !status.ok()) {
+    device.reset();
+    return status;
+  }
+  if (config.tpu && config.iterations_per_loop == 0 && (device->replicas() > 1 || on_tpu()))
+    config.iterations_per_loop = config.tpu->iterations_per_loop;
+  if (config.device == "tpu")
+    info(cat(found.searched, "; took ", device->name(), ", ", device->replicas(),
+             device->replicas() == 1 ? " replica" : " replicas", " in sync"));
+  tenon_line(cat("using device ", device->name(), " (", device->units()[0].name,
+                 device->replicas() > 1 ? cat(", ", device->replicas(), " units") : "", ")"));
+  TENON_ASSIGN(queue, device->create_queue());
+  states = std::make_unique<StateStore>(device, queue, config.seed);
+  return states->put(std::exchange(parked, {}));
+}
+
+Status Estimator::Impl::park() {
+  Result<std::map<std::string, StateStore::Kept>> kept = states->keep();
+  if (kept.ok())
+    parked = kept.take();
+  else
+    discard();
+  return kept.status();
+}
+
+Status Estimator::Impl::close() {
+  if (!device) return {};
+  Status status;
+  hash.clear();
+  if (states && !states->empty()) {
+    Result<std::string> now = states->hash();
+    if (now.ok()) hash = now.take();
+    if (dirty) status = park();
+  }
+  states.reset();
+  queue = Queue();
+  device.reset();
+  if (device_log) device_log->flush();
+  return status;
+}
+
+void Estimator::Impl::warn(const std::string& lines) {
+  for (size_t at = 0; at < lines.size();) {
+    const size_t end = std::min(lines.find('\n', at), lines.size());
+    const std::string line = lines.substr(at, end - at);
+    if (!line.empty() && warned.insert(line).second) info(line);
+    at = end + 1;
+  }
+}
+
+Result<std::unique_ptr<ModeProgram>> Estimator::Impl::program(const Dataset& data, int64_t batch, Mode mode,
+                                                              int max_iterations, bool told) {
+  TENON_TRY(open());
+  const bool says = told && estimator_log();
+  if (says) {
+    log("Calling model_fn.");
+    if (on_tpu() && mode == Mode::kTrain) log("Bypassing TPUEstimator hook");
+    if (!on_tpu() && mode == Mode::kTrain) log("Running train on CPU/GPU");
+    if (!on_tpu() && mode == Mode::kEval) log("Running eval on CPU/GPU");
+  }
+  TENON_ASSIGN(ModeGraph graph,
+               build_mode_graph(model, params, data.specs(), batch, mode, Spread::over(*device, config)));
+  if (says) log("Done calling model_fn.");
+  if (says && mode == Mode::kTrain && !config.model_dir.empty()) log("Create CheckpointSaverHook.");
+  if (says && mode == Mode::kEval) log(cat("Starting evaluation at ", estimator_log::now()));
+  TENON_ASSIGN(std::unique_ptr<ModeProgram> out, ModeProgram::create(std::move(graph), device, config, max_iterations));
+  warn(out->executable().program.info().warnings);
+  if (says && on_tpu()) log("TPU job name worker");
+  if (says) log("Graph was finalized.");
+  return out;
+}
+
+}  // namespace tenon
