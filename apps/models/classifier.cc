@@ -88,7 +88,8 @@ EstimatorSpec classify(Tensor logits, Tensor labels, Mode mode, const Optimizer&
   EstimatorSpec spec{.mode = mode, .predictions = {{"probabilities", softmax(logits)}, {"classid", classid}}};
   if (mode == Mode::kPredict) return spec;
   spec.loss = softmax_cross_entropy(logits, labels);
-  spec.eval_metrics = {{"accuracy", accuracy(labels, classid)}};
+  const bool rows = labels.rank() == logits.rank();  // of probabilities, as one-hot labels are
+  spec.eval_metrics = {{"accuracy", accuracy(rows ? argmax(labels) : labels, classid)}};
   if (mode == Mode::kTrain) spec.train_op = minimize(optimizer, spec.loss);
   return spec;
 }

@@ -144,7 +144,9 @@ Preflight ask(const Job& job, const Params& base, const ModelRun& model, const P
   Params params = base;
   for (size_t c = 0; c < 4; ++c) params.set(kColumns[c].name, job.sizes[c]);
   params.set("num_classes", job.sizes[3]);
-  const std::vector<FeatureSpec> features{{"image", {DType::kF32, {job.sizes[2]}}}, {"label", {DType::kI32, {}}}};
+  // The measured nets were fed one-hot labels, which take their part of the infeed.
+  const std::vector<FeatureSpec> features{{"image", {DType::kF32, {job.sizes[2]}}},
+                                          {"label", {DType::kF32, {job.sizes[3]}}}};
   return machine.run(model.info().model, params, features, {job.sizes[4], iterations}).take();
 }
 
