@@ -12,6 +12,7 @@ bool begins_feed(const std::string& line) { return line.starts_with("Enqueue nex
 }  // namespace
 
 void Estimator::Impl::device_line(const std::string& line) {
+  if (reopening) return;
   if (!before_feed.empty() && begins_feed(line)) log(std::exchange(before_feed, {}));
   const auto& tell = events.on_device_log ? events.on_device_log : events.on_info;
   if (tell) tell(line);
@@ -39,8 +40,12 @@ Status Estimator::Impl::open() {
   TENON_ASSIGN(const ResolvedDevice found, resolve_device(config.device));
   if (!configured) log(cat("Using config: ", estimator_log::config(config)));
   if (!configured && found.kind == "accelerator") log("_TPUContext: eval_on_tpu True");
+  reopening = configured && estimator_log();
   configured = true;
-  TENON_ASSIGN(device, open_device(config.device));
+  Result<std::shared_ptr<Device>> opened = open_device(config.device);
+  if (device_log) device_log->flush();
+  reopening = false;
+  TENON_ASSIGN(device, std::move(opened));
   if (const Status status = check_tpu_config(); !status.ok()) {
     device.reset();
     return status;

@@ -48,6 +48,7 @@ struct Estimator::Impl {
   std::map<std::string, StateStore::Kept> parked;  // the states, where the device was closed before they were saved
   std::string hash;                                // of the states when the device was closed
   bool configured = false;                         // the configuration was told
+  bool reopening = false;                          // what the device says then was said before
   std::string before_feed;  // a line of the Estimator's that comes before the device's of its first batch
 
   // estimator_device.cc
