@@ -1,5 +1,5 @@
 // A multilayer perceptron: hidden layers with ReLU, one logit a class. Its size is --hidden 128,64, or --layers 2 --nodes
-// 128; it takes images, which it flattens, or vectors (--input 2000).
+// 128. It takes images, which it flattens, with class numbers, or vectors (--input 2000) with one-hot labels.
 #include "models/models.h"
 
 namespace tenon::models {

@@ -213,16 +213,22 @@ Dataset ModelRun::eval_data(bool in_order) const {
 }
 
 std::vector<FeatureSpec> ModelRun::features() const {
-  return {{"image", {DType::kF32, shape_.example()}}, {"label", {DType::kI32, {}}}};
+  const Type one_hot{DType::kF32, {shape_.classes}}, number{DType::kI32, {}};
+  return {{"image", {DType::kF32, shape_.example()}}, {"label", shape_.vector ? one_hot : number}};
 }
 
 Dataset ModelRun::synthetic(int64_t batch_size, bool training) const {
   constexpr int64_t kExamples = 1 << 16;
   const int classes = shape_.classes;
-  const ExampleFn example = [classes](int64_t i, const Sample& sample, Slots& out) -> Status {
+  const bool one_hot = shape_.vector;
+  const ExampleFn example = [classes, one_hot](int64_t i, const Sample& sample, Slots& out) -> Status {
     SampleRandom random(sample.seed, 1, static_cast<uint64_t>(i));
     for (float& x : out.get<float>(0)) x = random.uniform(-1, 1);
-    out.get<int32_t>(1)[0] = random.below(classes);
+    const int label = random.below(classes);
+    if (!one_hot) return out.get<int32_t>(1)[0] = label, Status();
+    const std::span<float> row = out.get<float>(1);
+    std::fill(row.begin(), row.end(), 0.0f);
+    row[static_cast<size_t>(label)] = 1;
     return {};
   };
   InputOptions o;

@@ -27,7 +27,7 @@ class ModelRun {
   const models::ModelInfo& info() const { return *info_; }
   const Params& params() const { return params_; }
   const models::ImageShape& shape() const { return shape_; }
-  std::vector<FeatureSpec> features() const;                          // of an example
+  std::vector<FeatureSpec> features() const;                          // of an example; vectors have one-hot labels
   const std::vector<std::string>& labels() const { return labels_; }  // class names; empty: unknown
 
   Dataset train_data(int64_t batch_size) const;
