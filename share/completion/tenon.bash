@@ -2,7 +2,7 @@
 _tenon() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command=${COMP_WORDS[1]} words=
-  local commands='devices convert train evaluate predict inspect bench'
+  local commands='devices convert train evaluate predict inspect preflight bench'
   local models='mlp fashion flowers resnet'
 
   if ((COMP_CWORD == 1)); then
@@ -11,7 +11,7 @@ _tenon() {
     words='auto cpu'
   elif [[ $previous == --profile_by ]]; then
     words='op node'
-  elif [[ $previous == --*dir || $previous == --*path || $previous == --input || $previous == --output || $previous == --profile ]]; then
+  elif [[ $previous == --*dir || $previous == --*path || $previous == --input || $previous == --output || $previous == --profile || $previous == --jobs ]]; then
     COMPREPLY=($(compgen -f -- "$current"))
     return
   elif [[ $current == -* ]]; then
@@ -20,7 +20,7 @@ _tenon() {
   elif ((COMP_CWORD == 2)); then
     case $command in
       convert) words='idx images' ;;
-      train | evaluate | predict) words=$models ;;
+      train | evaluate | predict | preflight) words=$models ;;
       inspect) words='graph model records checkpoint ops' ;;
       bench) words='step op' ;;
     esac
