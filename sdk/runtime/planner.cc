@@ -4,6 +4,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "runtime/views.h"
 #include "tenon/plugin/op_attributes.h"
 
 namespace tenon::plugin {
@@ -57,11 +58,15 @@ Kernel copy_kernel(uint64_t bytes) {
 class Planner {
  public:
   Planner(const GraphView& graph, const KernelTable& table, const Env& env)
-      : graph_(graph), table_(table), env_(env), storage_(graph.n_values()), readers_(graph.n_values()) {}
+      : graph_(graph),
+        table_(table),
+        env_(env),
+        storage_(graph.n_values()),
+        readers_(graph.n_values()),
+        views_(find_views(graph)) {}
 
   Plan make() {
     read_interface();
-    find_views();
     make_kernels();
     find_readers();
     place_inputs();
@@ -107,20 +112,11 @@ class Planner {
     plan_.n_results = static_cast<int32_t>(graph_.n_results());
   }
 
-  // A reshape moves nothing: its result is its operand under another shape.
-  void find_views() {
-    root_.resize(graph_.n_values());
-    for (uint32_t v = 0; v < graph_.n_values(); ++v) root_[v] = v;
-    for (uint32_t i = 0; i < graph_.n_nodes(); ++i) {
-      const NodeView node = graph_.node(i);
-      if (is_view(node)) root_[node.result_id(0)] = root_[node.operand_id(0)];
-    }
-  }
-
-  static bool is_view(const NodeView& node) { return node.op() == "reshape" && node.version() == 1; }
+  bool is_view(const NodeView& node) const { return views_.idle[node.index()]; }
   // The values that a node reads and writes, as memory sees them.
-  uint32_t operand(const NodeView& node, int k) const { return root_[node.operand_id(k)]; }
-  uint32_t result_value(uint32_t r) const { return root_[graph_.result(r).value]; }
+  uint32_t operand(const NodeView& node, int k) const { return views_.root[node.operand_id(k)]; }
+  uint32_t result(const NodeView& node, int k) const { return views_.root[node.result_id(k)]; }
+  uint32_t result_value(uint32_t r) const { return views_.root[graph_.result(r).value]; }
 
   void make_kernels() {
     for (uint32_t i = 0; i < graph_.n_nodes(); ++i) {
@@ -207,6 +203,7 @@ class Planner {
     const auto& pairs = plan_.steps[i].kernel.in_place;
     for (int k = 0; k < node.operands(); ++k) {
       if (!node.has(k) || operand(node, k) != s) continue;
+      if (node.in(k).bytes() != graph_.value(s).bytes()) return false;  // a part of it
       const bool allowed = std::any_of(pairs.begin(), pairs.end(), [&](const std::pair<int, int>& p) {
         return p.first == k && p.second < node.results() && node.result_id(p.second) == v;
       });
@@ -222,11 +219,13 @@ class Planner {
       const tenon_result& result = graph_.result(r);
       const uint32_t value = result_value(r);
       const int32_t node = definer_[value];
-      if (node < 0 || placed(value)) continue;
+      const bool joined = views_.joined[value];
+      if ((node < 0 && !joined) || placed(value)) continue;
       if (!result.alias) {
         storage_[value].place = {result_base(r), 0};
         continue;
       }
+      if (joined) continue;  // while its first part is written, others may still read the state
       const uint32_t state = graph_.input(result.alias - 1).value;
       if (may_overwrite(state, static_cast<uint32_t>(node), value)) storage_[value].place = storage_[state].place;
     }
@@ -261,7 +260,7 @@ class Planner {
   // Whether an earlier result of this node, which nobody may read, has taken the block already.
   bool written_here(const NodeView& node, int result, int32_t block) const {
     for (int k = 0; k < result; ++k)
-      if (node.has_result(k) && storage_[node.result_id(k)].block == block) return true;
+      if (node.has_result(k) && storage_[this->result(node, k)].block == block) return true;
     return false;
   }
 
@@ -275,10 +274,10 @@ class Planner {
     for (uint32_t i = 0; i < n_; ++i) {
       const NodeView node = graph_.node(i);
       for (int k = 0; k < node.results() && !is_view(node); ++k) {
-        if (!node.has_result(k) || placed(node.result_id(k))) continue;
-        const uint32_t v = node.result_id(k);
+        if (!node.has_result(k) || placed(result(node, k))) continue;
+        const uint32_t v = result(node, k);
         const uint32_t last = last_use(v, i);
-        const int32_t reuse = reusable_block(node, v, k);
+        const int32_t reuse = v == node.result_id(k) ? reusable_block(node, v, k) : -1;
         if (reuse >= 0) blocks_[reuse].last = last;
         storage_[v].block = reuse >= 0 ? reuse : new_block(i, last, static_cast<uint64_t>(graph_.value(v).bytes()));
         if (reuse < 0) block_node_.push_back({storage_[v].block, i});
@@ -310,14 +309,20 @@ class Planner {
     return s.block < 0 ? s.place : Place{kBaseArena, blocks_[s.block].offset};
   }
 
+  Place place_in_root(uint32_t v) const {
+    Place place = place_of(views_.root[v]);
+    place.offset += views_.offset[v];
+    return place;
+  }
+
   void fill_steps() {
     for (uint32_t i = 0; i < n_; ++i) {
       const NodeView node = graph_.node(i);
       Step& step = plan_.steps[i];
       for (int k = 0; k < node.operands(); ++k)
-        step.operands.push_back(node.has(k) ? place_of(operand(node, k)) : Place{});
+        step.operands.push_back(node.has(k) ? place_in_root(node.operand_id(k)) : Place{});
       for (int k = 0; k < node.results(); ++k)
-        step.results.push_back(node.has_result(k) && !is_view(node) ? place_of(node.result_id(k)) : Place{});
+        step.results.push_back(node.has_result(k) && !is_view(node) ? place_in_root(node.result_id(k)) : Place{});
       // kernels may ask for optional operands past the end of the list
       step.operands.resize(step.operands.size() + 8);
       step.results.resize(step.results.size() + 8);
@@ -416,7 +421,7 @@ class Planner {
   std::vector<Storage> storage_;
   std::vector<std::vector<uint32_t>> readers_;
   std::vector<uint32_t> is_result_;
-  std::vector<uint32_t> root_;  // value -> the value whose memory it is
+  Views views_;
   std::vector<int32_t> buffer_of_, input_value_, definer_;
   std::vector<uint32_t> scalar_values_;
   std::vector<Block> blocks_;

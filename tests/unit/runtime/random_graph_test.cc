@@ -11,9 +11,12 @@ constexpr size_t kSize = 24;
 constexpr uint32_t kIterations = 3;
 const std::vector<std::vector<int64_t>> kDims = {{24}, {4, 6}, {2, 12}};
 
+// "halves" stands for several nodes, which take the first half of a and the second of b and join what they make of them;
+// `way` says how.
 struct NodeOf {
   std::string op;
   std::vector<uint32_t> operands, results;
+  size_t way = 0;
 };
 struct ResultOf {
   uint32_t value;
@@ -81,10 +84,11 @@ class Maker {
   }
 
   void node() {
-    static const char* const kOps[] = {"add",      "add",     "sub",       "mul",        "neg",
-                                       "neg",      "reverse", "toy.total", "toy.rotate", "toy.squares",
-                                       "toy.both", "reshape", "reshape",   "toy.plus"};
+    static const char* const kOps[] = {"add",     "add",       "sub",        "mul",         "neg",      "neg",
+                                       "reverse", "toy.total", "toy.rotate", "toy.squares", "toy.both", "reshape",
+                                       "reshape", "toy.plus",  "halves",     "halves"};
     NodeOf n{kOps[pick(std::size(kOps))], {any_value()}, {}};
+    if (n.op == "halves") n = {"halves", {flat_value(), flat_value()}, {}, pick(4)};
     if (n.op == "toy.plus" && s_.scalars.empty()) n.op = "neg";
     if (n.op == "toy.plus") n.operands.push_back(s_.scalars[pick(s_.scalars.size())]);
     if (n.op == "add" || n.op == "sub" || n.op == "mul" || n.op == "toy.both")
@@ -97,6 +101,32 @@ class Maker {
   std::mt19937 random_;
   Sketch s_;
 };
+
+// a's and b's halves: as they are; negated; negated, one of them under other shapes; their sum and difference.
+void build_halves(GraphBuilder& b, const NodeOf& n, const std::vector<uint32_t>& in, uint32_t y) {
+  const int64_t half = kSize / 2;
+  const auto node = [&](const char* op, const std::vector<uint32_t>& operands, const std::vector<int64_t>& dims) {
+    const uint32_t v = b.value(TENON_I64, dims);
+    b.node(op, operands, {v}).name(op + std::to_string(v));
+    return v;
+  };
+  const auto slice = [&](uint32_t x, int64_t first) {
+    const uint32_t v = node("slice", {x}, {half});
+    b.attr_list("start", {first}).attr_list("limit", {first + half}).attr_list("stride", {1});
+    return v;
+  };
+  uint32_t first = slice(in[0], 0), second = slice(in[1], half);
+  if (n.way == 3) {
+    const uint32_t sum = node("add", {first, second}, {half});
+    second = node("sub", {second, first}, {half});
+    first = sum;
+  } else if (n.way > 0) {
+    first = node("neg", {first}, {half});
+    second = node("neg", {second}, {half});
+  }
+  if (n.way == 2) first = node("reshape", {node("reshape", {first}, {2, half / 2})}, {half});
+  b.node("concat", {first, second}, {y}).name("y" + std::to_string(y)).attr_i64("axis", 0);
+}
 
 GraphBuilder build(const Sketch& s) {
   GraphBuilder b;
@@ -112,7 +142,10 @@ GraphBuilder build(const Sketch& s) {
     std::vector<uint32_t> in, out;
     for (uint32_t v : node.operands) in.push_back(id[v]);
     for (uint32_t v : node.results) out.push_back(id[v] = b.value(TENON_I64, s.dims[v]));
-    b.node(node.op, in, out).name("n" + std::to_string(n++));
+    if (node.op == "halves")
+      build_halves(b, node, in, out[0]);
+    else
+      b.node(node.op, in, out).name("n" + std::to_string(n++));
   }
   for (const ResultOf& r : s.results) b.result(id[r.value], r.mode, static_cast<uint32_t>(r.state + 1));
   return b;
@@ -135,6 +168,11 @@ void interpret(const NodeOf& n, std::vector<Numbers>& v) {
     if (n.op == "toy.total") y = sum;
     if (n.op == "toy.rotate") y = u(0, (i + 1) % kSize);
     if (n.op == "toy.squares") y *= y;
+    const bool low = i < kSize / 2;
+    if (n.op == "halves")
+      y = n.way == 3  ? (low ? u(0, i) + u(1, i + kSize / 2) : u(1, i) - u(0, i - kSize / 2))
+          : n.way > 0 ? 0 - u(low ? 0 : 1, i)
+                      : u(low ? 0 : 1, i);
     out[0][i] = static_cast<int64_t>(y);
     if (n.op == "toy.both") out[1][i] = static_cast<int64_t>(u(0, i) - u(1, i));
   }
@@ -222,6 +260,22 @@ void compare(int threads) {
       if (s.results[r].state >= 0) want.results[r] = want.states[static_cast<size_t>(s.results[r].state)];
     ASSERT_EQ(found(toy, s) == want, true) << "seed " << seed << "\n" << describe(s);
   }
+}
+
+// Halves of an input are read where they lie, and what is made of them is written where it is joined.
+TEST(Views, CutAndJoinWithoutMoving) {
+  Toy toy;
+  GraphBuilder b;
+  const uint32_t x = b.input(TENON_I64, {kSize}, TENON_ROLE_FEED), y = b.value(TENON_I64, {kSize});
+  build_halves(b, {"halves", {}, {}, 2}, {x, x}, y);
+  b.result(y);
+  tenon_options options{sizeof(tenon_options)};
+  options.max_iterations = 1;
+  tenon_info info{sizeof(tenon_info)};
+  tenon_program* program = nullptr;
+  ASSERT_EQ(toy.compile(b, options, &program, &info).code, TENON_OK);
+  EXPECT_EQ(info.workspace_bytes, 0u);
+  toy.table.program_destroy(program);
 }
 
 TEST(RandomGraphs, EqualAnInterpreterOnOneThread) { compare(1); }

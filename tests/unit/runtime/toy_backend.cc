@@ -117,6 +117,24 @@ void add_number(const Call& c, int64_t n, int64_t number) {
   for (int64_t i = 0; i < n; ++i) c.out<int64_t>(0)[i] = c.in<int64_t>(0)[i] + number;
 }
 
+// Of flat values.
+Kernel make_slice(const NodeView& node, const Env&) {
+  Kernel k;
+  k.run = [n = node.out(0).elements(), first = node.list("start")[0]](const Call& c) {
+    std::copy_n(c.in<int64_t>(0) + first, n, c.out<int64_t>(0));
+  };
+  return k;
+}
+
+Kernel make_concat(const NodeView& node, const Env&) {
+  Kernel k;
+  k.run = [n = node.in(0).elements(), m = node.in(1).elements()](const Call& c) {
+    std::copy_n(c.in<int64_t>(0), n, c.out<int64_t>(0));
+    std::copy_n(c.in<int64_t>(1), m, c.out<int64_t>(0) + n);
+  };
+  return k;
+}
+
 // toy.second of toy.first becomes toy.fused.
 Rewritten fuse(const GraphView& graph, const Env&) {
   Rewrite rewrite(graph);
@@ -153,6 +171,8 @@ void fill(KernelTable& table) {
     k.run = [n = node.in(0).elements()](const Call& c) { add_number(c, n, 1000); };
     return k;
   });
+  table.add("slice", any, make_slice);
+  table.add("concat", any, make_concat);
   table.add("toy.both", any, make_both);
   table.add("toy.plus", any, make_plus);
   table.add("toy.least", any, make_least);

@@ -16,7 +16,7 @@ using Numbers = std::vector<int64_t>;
 
 // A device with a pool of so many threads, and one queue. All values are i64, if nothing else is said.
 //   add sub mul (a, b)    elementwise, either operand in place   neg (a)  the same on one thread
-//   reverse (a)           not in place
+//   reverse (a)           not in place         slice (a), concat (a, b)   of flat values
 // and ops of its own:
 //   toy.plus (a, s)       a + the scalar s, in place             toy.total (a)    every element is the sum of all
 //   toy.both (a, b)       a + b and a - b, each in place of a or b
