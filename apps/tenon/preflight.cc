@@ -51,8 +51,10 @@ std::string device_for(const Flags& flags) {
 
 // What the device said, its lines kept: a report of memory has many.
 int refuse(const Preflight& found) {
+  std::string message = printable_lines(found.status.message());
+  while (message.ends_with('\n')) message.pop_back();
   std::fflush(stdout);
-  std::fprintf(stderr, "tenon preflight: %s\n", printable_lines(found.status.message()).c_str());
+  std::fprintf(stderr, "tenon preflight: %s\n", message.c_str());
   return 1;
 }
 
@@ -99,7 +101,10 @@ void for_each_core(size_t n, const std::function<void(size_t i)>& fn) {
     }
   };
   std::vector<std::thread> others;
-  for (size_t t = 1; t < std::min<size_t>(n, static_cast<size_t>(process_threads())); ++t) others.emplace_back(work);
+  try {
+    for (size_t t = 1; t < std::min<size_t>(n, static_cast<size_t>(process_threads())); ++t) others.emplace_back(work);
+  } catch (const std::exception&) {  // no more threads to be had: fewer do it
+  }
   work();
   for (std::thread& t : others) t.join();
   for (const std::exception_ptr& e : thrown)
