@@ -25,6 +25,7 @@ int run_evaluate(const Flags& flags, const std::vector<std::string>& words) {
   const int64_t steps = wanted > 0 && wanted < data.size() ? std::max<int64_t>(wanted / batch, 1) : 0;
   const EvalResult result =
       estimator.evaluate({.input = data, .steps = steps, .checkpoint = flags.text("checkpoint")}).take();
+  check(estimator.close());
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   if (!flags.boolean("json")) {
     for (const auto& [name, value] : result)

@@ -88,6 +88,7 @@ class Prediction {
       return {};
     };
     check(estimator.predict(data, row, flags_.text("checkpoint"), flags_.integer("num_eval_images")));
+    check(estimator.close());
     if (csv && rows_ == 0) output.line(header());
     output.close();
     finish(estimator);

@@ -60,6 +60,7 @@ class Training {
       train_only(train);
     else
       train_and_test(train, eval[0]);
+    check(estimator_.close());
     print_result();
     profile_->print(flags_.boolean("json"));
     return 0;

@@ -87,6 +87,11 @@ Status Estimator::Impl::close() {
   return status;
 }
 
+Status Estimator::close() {
+  const Impl::Listening listening(*impl_);
+  return impl_->close();
+}
+
 void Estimator::Impl::warn(const std::string& lines) {
   for (size_t at = 0; at < lines.size();) {
     const size_t end = std::min(lines.find('\n', at), lines.size());

@@ -199,6 +199,10 @@ class Estimator {
   // Predictions as f32; integers are converted. Of the first `examples` of the input, 0: of all.
   Status predict(const Dataset& input, const PredictRow& row, const std::string& checkpoint = {}, int64_t examples = 0);
 
+  // Closes the device, whose last lines are told; the next call opens it again and goes on. The destructor closes it too,
+  // and tells nothing.
+  Status close();
+
   // The steps done by the newest checkpoint; 0 when there is none.
   Result<int64_t> global_step() const;
   // Number of trainable and all parameters; builds the graph for this input.

@@ -79,6 +79,19 @@ TEST(EstimatorLog, TrainingGoesOnAfterTheDeviceWasClosed) {
             staying.evaluate({.input = examples(8, evaluation_input(4))}).take());
 }
 
+TEST(EstimatorClose, KeepsWhatNoCheckpointHas) {
+  Estimator closing(small_model, cpu("")), staying(small_model, cpu(""));
+  const Dataset data = examples(12, training_input(4));
+  check(closing.close());  // nothing was opened
+  for (Estimator* e : {&closing, &staying}) check(e->train({.input = data, .steps = 3}).status());
+  check(closing.close());
+  EXPECT_EQ(closing.global_step().take(), 3);
+  EXPECT_EQ(closing.variables_hash().take(), staying.variables_hash().take());
+  for (Estimator* e : {&closing, &staying}) check(e->train({.input = data, .steps = 3}).status());
+  EXPECT_EQ(closing.global_step().take(), 6);
+  EXPECT_EQ(closing.variables_hash().take(), staying.variables_hash().take());
+}
+
 TEST(DeviceLog, TellsLinesInOrderOnItsOwnThread) {
   Lines lines;
   std::set<std::thread::id> threads;
