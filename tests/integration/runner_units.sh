@@ -1,0 +1,39 @@
+#!/bin/bash
+# The runner on devices of several units: batches that divide and that do not, what is evaluated, the two logs.
+#   runner_units.sh TENON
+. "$(dirname "$0")/runner_lib.sh"
+make_idx "$work/idx" 128 90
+expect 0 '' "$tenon" convert idx --input "$work/idx" --output "$work/data" --json
+units=(--data_dir "$work/data" --device cpu:units=8)
+
+expect 1 'train batch size 100 must be divisible by number of replicas 8' \
+  "$tenon" train fashion "${units[@]}" --train_batch_size 100 --train_steps 1
+expect 1 'eval batch size 12 must be divisible by number of replicas 8' \
+  "$tenon" train fashion "${units[@]}" --train_batch_size 16 --train_steps 1 --eval_batch_size 12
+expect 1 "TPUConfig.num_shards is 4, device 'cpu:units=8' has 8 cores" \
+  "$tenon" train fashion "${units[@]}" --train_batch_size 16 --train_steps 1 --num_shards 4
+
+# 90 examples: 88 on eight units, all on one; a row of predictions for each.
+expect 0 '' "$tenon" train fashion "${units[@]}" --model_dir "$work/model" --train_batch_size 16 --train_steps 4 --json
+grep -q '"event": "evaluation", .*"examples": 88,' "$work/out" || complain "evaluated in training: $(cat "$work/out")"
+expect 0 '' "$tenon" evaluate fashion "${units[@]}" --model_dir "$work/model" --json
+[ "$(result examples)" = 88 ] || complain "examples $(result examples), expected 88"
+expect 0 '' "$tenon" evaluate fashion --data_dir "$work/data" --device cpu --model_dir "$work/model" --json
+[ "$(result examples)" = 90 ] || complain "examples $(result examples), expected 90"
+expect 0 '' "$tenon" predict fashion "${units[@]}" --model_dir "$work/model" --output "$work/rows.csv" --json
+[ "$(result rows)" = 90 ] || complain "rows $(result rows), expected 90"
+
+# The Estimator's lines are on standard error, whatever is on standard output.
+"$tenon" train fashion "${units[@]}" --model_dir "$work/model" --train_batch_size 16 --train_steps 6 --json \
+  --log estimator > "$work/out" 2> "$work/err" || complain "--log estimator: $(cat "$work/err")"
+grep -qv '^{.*}$' "$work/out" && complain "no JSON: $(cat "$work/out")"
+for line in 'Calling model_fn.' 'Restoring parameters from .*/model.ckpt-4' 'loss = [0-9.]*, step = 5' \
+  'Loss for final step: [0-9.]*.' 'Saving dict for global step 6: accuracy = [0-9.]*, global_step = 6, loss = [0-9.]*'; do
+  grep -q "^$line\$" "$work/err" || complain "no line '$line' in: $(cat "$work/err")"
+done
+
+# Nobody has a TPU: the line says what was looked for, found and taken; an emulated one is not.
+expect 0 '' "$tenon" train fashion --data_dir "$work/data" --device tpu --train_batch_size 16 --train_steps 1 --noevaluate
+grep -q '^looked for a TPU, a GPU, a CPU; found .*cpu (cpu).*; took [a-z-]*, 1 replica in sync$' "$work/out" ||
+  complain "--device tpu: $(cat "$work/out")"
+finish
