@@ -34,7 +34,9 @@ bool only_moves(std::string_view op) {
 
 class Rounding {
  public:
-  Rounding(const GraphView& graph, int32_t precision) : graph_(graph), least_(precision), rewrite_(graph) {}
+  Rounding(const GraphView& graph, int32_t precision) : graph_(graph), least_(precision), rewrite_(graph) {
+    find_placements();
+  }
 
   Rewritten make() {
     bool any = false;
@@ -44,6 +46,8 @@ class Rounding {
       const NodeView node = graph_.node(i);
       if (rounds(node))
         add_product(node);
+      else if (places_[i])
+        add_placement(node);
       else if (flushes(node))
         add_flushed(node);
       else
@@ -66,6 +70,39 @@ class Rounding {
     return !only_moves(node.op()) && node.results() == 1 && node.has_result(0) && node.out(0).dtype() == TENON_BF16;
   }
   static bool touches(const NodeView& node) { return rounds(node) || flushes(node); }
+
+  // A max-pool's gradient puts each element in one place where windows do not overlap, so it may as well be rounded before,
+  // while there are fewer: where products of one pass read it and nothing else does.
+  void find_placements() {
+    places_.resize(graph_.n_nodes());
+    std::vector<bool> only_products(graph_.n_values(), true);
+    for (uint32_t i = 0; i < graph_.n_nodes(); ++i) {
+      const NodeView node = graph_.node(i);
+      for (int k = 0; k < node.operands(); ++k)
+        if (node.has(k) && !(k < 2 && rounds(node) && terms_of(node) == 1)) only_products[node.operand_id(k)] = false;
+    }
+    for (uint32_t i = 0; i < graph_.n_results(); ++i) only_products[graph_.result(i).value] = false;
+    for (uint32_t i = 0; i < graph_.n_nodes(); ++i) {
+      const NodeView node = graph_.node(i);
+      places_[i] = node.op() == "max_pool_grad" && node.in(2).dtype() == TENON_F32 &&
+                   only_products[node.result_id(0)] && node.list("window").vec() == node.list("strides").vec();
+    }
+  }
+  void add_placement(const NodeView& node) {
+    const uint32_t result = rewrite_.value(node.result_id(0));
+    const uint32_t dy = terms(node.operand_id(2), 1, node).terms[0];
+    last_ = &rewrite_.add(node.op(), {rewrite_.value(node.operand_id(0)), rewrite_.value(node.operand_id(1)), dy},
+                          {result}, node, node.version());
+    copy_attributes(node);
+    Made& made = terms_[node.result_id(0)];
+    made.terms[0] = result;
+    made.have = 1;
+  }
+
+  int terms_of(const NodeView& node) const {
+    const int32_t precision = has_epilogue(node.op()) ? 0 : precision_of(node, least_);
+    return precision >= TENON_PRECISION_HIGHEST ? 3 : precision == TENON_PRECISION_HIGH ? 2 : 1;
+  }
 
   std::vector<int64_t> dims(const Ids& like) const { return graph_.value(like[0]).dims().vec(); }
 
@@ -139,8 +176,7 @@ class Rounding {
   }
 
   void add_product(const NodeView& node) {
-    const int32_t precision = has_epilogue(node.op()) ? 0 : precision_of(node, least_);
-    const int count = precision >= TENON_PRECISION_HIGHEST ? 3 : precision == TENON_PRECISION_HIGH ? 2 : 1;
+    const int count = terms_of(node);
     const Made a = terms(node.operand_id(0), count, node), b = terms(node.operand_id(1), count, node);
     if (count == 1) return add_with_operands(node, a.terms[0], b.terms[0]);
     uint32_t rest = sum(product(node, a.finite, b.terms[1]), product(node, a.terms[1], b.finite), node);
@@ -180,6 +216,7 @@ class Rounding {
   Rewrite rewrite_;
   tenon::plugin::GraphBuilder* last_ = nullptr;  // the node added last: attributes go to it
   std::unordered_map<uint32_t, Made> terms_;
+  std::vector<bool> places_;                               // of each node: rounded before instead of after
   std::map<std::pair<int32_t, float>, uint32_t> numbers_;  // 1 + id
 };
 

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace {
 
 using tenon::plugin::GraphBuilder;
@@ -35,6 +37,28 @@ TEST(Rounding, EachOperandOnceHoweverManyProductsReadIt) {
   expected.push_back("dot");
   EXPECT_EQ(ops_of(rounded.graph.graph()), expected);
   EXPECT_TRUE(GraphView(*rounded.graph.graph()).node(13).flag("tb"));
+}
+
+// As much as the gradient of a 2 x 2 pool, four times as large as what comes in, is read by convolutions alone.
+TEST(Rounding, PooledGradientsAreRoundedBeforeTheySpread) {
+  for (bool overlaps : {false, true}) {
+    GraphBuilder b;
+    const int64_t size = overlaps ? 3 : 2;
+    const uint32_t x = b.input(TENON_F32, {8, 4, 4, 3}, TENON_ROLE_FEED),
+                   y = b.input(TENON_F32, {8, 2, 2, 3}, TENON_ROLE_FEED);
+    const uint32_t dy = b.input(TENON_F32, {8, 2, 2, 3}, TENON_ROLE_FEED),
+                   w = b.input(TENON_F32, {1, 1, 5, 3}, TENON_ROLE_STATE);
+    const uint32_t dx = b.value(TENON_F32, {8, 4, 4, 3}), dz = b.value(TENON_F32, {8, 4, 4, 5});
+    b.node("max_pool_grad", {x, y, dy}, {dx}).name("dx").attr_list("window", {size, size}).attr_list("strides", {2, 2});
+    b.node("conv_grad_input", {dx, w}, {dz}).name("dz");
+    b.result(dz);
+    const auto graph = b.build();
+    const auto rounded = tpu::round_operands(GraphView(*graph.graph()), TENON_PRECISION_DEFAULT);
+    const std::vector<std::string> ops = ops_of(rounded.graph.graph());
+    const auto at = std::find(ops.begin(), ops.end(), "max_pool_grad") - ops.begin();
+    EXPECT_EQ(at, overlaps ? 0 : 6);
+    EXPECT_EQ(ops.size(), 14u);
+  }
 }
 
 TEST(Rounding, LeavesElementwiseWorkAndBf16ProductsAlone) {
