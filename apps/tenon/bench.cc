@@ -29,6 +29,7 @@ void declare_bench(Flags& flags, const std::vector<std::string>& words) {
   flags.integer("rounds", 15, "measurements at most", 1, 1e6);
   flags.number("max_seconds", 20, "no round starts after this", 0, 1e6);
   flags.boolean("deterministic", false, "choose no kernel by the clock");
+  flags.text("dtype_policy", "float32", "what layers compute in", {"float32", "mixed_bfloat16"});
   flags.boolean("profile", false, "print where the time goes, beside the limits of this machine");
   flags.text("profile_by", "op", "a line for each of these", {"op", "node"});
 }
@@ -87,7 +88,9 @@ class Bench {
     config.seed = static_cast<uint64_t>(flags_.integer("seed"));
     config.deterministic = flags_.boolean("deterministic");
     config.trace = flags_.boolean("profile");
-    StepRunner runner = StepRunner::create(case_.model, case_.params,
+    Params params = case_.params;
+    params.set("dtype_policy", flags_.text("dtype_policy"));
+    StepRunner runner = StepRunner::create(case_.model, params,
                                            random_batch(case_, static_cast<uint64_t>(flags_.integer("seed"))),
                                            case_.batch_size, config, case_.steps_per_call, case_.mode)
                             .take();

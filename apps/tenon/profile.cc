@@ -1,6 +1,7 @@
 #include "profile.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <map>
 #include <string>
 #include <vector>
@@ -43,33 +44,37 @@ double of_limit(const Line& line, const MachineLimits& limits) {
 
 double a_second(double amount, double ms) { return ms > 0 ? amount / ms * 1e-6 : 0; }
 
+void print_head(const StepProfile& profile, const MachineLimits& limits, bool by_node) {
+  if (profile.predicted)
+    print("predicted for a unit of the machine that this device stands for, not measured: %.4g ms a step in kernels\n",
+          profile.step_ms);
+  else
+    print("limits of this machine: %.0f GFLOP/s, %.1f GB/s; a step took %.4g ms\n", limits.flops * 1e-9,
+          limits.bytes * 1e-9, profile.step_ms);
+  print("%10s %6s %9s %8s %7s  %5s  %s\n", "ms", "share", "GFLOP/s", "GB/s", "limit", "nodes", by_node ? "node" : "op");
+}
+
 }  // namespace
 
 void print_profile(const StepProfile& profile, const MachineLimits& limits, bool by_node, bool json) {
-  if (!json) {
-    print("limits of this machine: %.0f GFLOP/s, %.1f GB/s; a step took %.4g ms\n", limits.flops * 1e-9,
-          limits.bytes * 1e-9, profile.step_ms);
-    print("%10s %6s %9s %8s %7s  %5s  %s\n", "ms", "share", "GFLOP/s", "GB/s", "limit", "nodes",
-          by_node ? "node" : "op");
-  }
+  if (!json) print_head(profile, limits, by_node);
   for (const Line& line : lines_of(profile, by_node)) {
     const double share = 100 * line.ms / profile.step_ms;
     const double gflops = a_second(line.flops, line.ms), gbytes = a_second(line.bytes, line.ms);
+    const double percent = of_limit(line, limits);
     if (json) {
-      print_line(Json(by_node ? "node" : "op")
-                     .add("name", line.name)
-                     .add("op", line.op)
-                     .add("nodes", static_cast<int64_t>(line.nodes))
-                     .add("ms", line.ms)
-                     .add("share_percent", share)
-                     .add("gflops", gflops)
-                     .add("gbytes_per_second", gbytes)
-                     .add("limit_percent", of_limit(line, limits))
-                     .str());
+      Json out(by_node ? "node" : "op");
+      out.add("name", line.name).add("op", line.op).add("nodes", static_cast<int64_t>(line.nodes));
+      out.add(profile.predicted ? "predicted_ms" : "ms", line.ms).add("share_percent", share);
+      out.add("gflops", gflops).add("gbytes_per_second", gbytes);
+      if (!profile.predicted) out.add("limit_percent", percent);
+      print_line(out.str());
       continue;
     }
-    print("%10.4f %5.1f%% %9.1f %8.1f %6.0f%%  %5d  %s\n", line.ms, share, gflops, gbytes, of_limit(line, limits),
-          line.nodes, (by_node && line.op != "-" ? line.name + "  (" + line.op + ")" : line.name).c_str());
+    char limit[32] = "-";
+    if (!profile.predicted) std::snprintf(limit, sizeof limit, "%.0f%%", percent);
+    print("%10.4f %5.1f%% %9.1f %8.1f %7s  %5d  %s\n", line.ms, share, gflops, gbytes, limit, line.nodes,
+          (by_node && line.op != "-" ? line.name + "  (" + line.op + ")" : line.name).c_str());
   }
 }
 

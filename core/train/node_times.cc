@@ -5,6 +5,7 @@
 namespace tenon {
 
 void NodeTimes::emit(const TraceEvent& event) {
+  if (first_unit_alone_ && event.unit != 0) return;
   if (event.lane == 0) {
     add_longest();
     const auto [at, fresh] = index_.try_emplace(event.name, sums_.size());

@@ -100,7 +100,8 @@ Result<float> StepRunner::run(int steps) {
 }
 
 Result<StepProfile> StepRunner::profile(int calls, int steps) {
-  NodeTimes times;
+  const bool predicted = impl_->device->units().front().emulated;
+  NodeTimes times(predicted);
   TENON_TRY(impl_->device->begin_trace(times));
   const auto begun = std::chrono::steady_clock::now();
   Status status;
@@ -109,7 +110,11 @@ Result<StepProfile> StepRunner::profile(int calls, int steps) {
   TENON_TRY(impl_->device->end_trace());
   TENON_TRY(status);
   const int n = calls * steps;
-  return StepProfile{taken.count() / n, times.means(impl_->program->executable().graph, n)};
+  StepProfile out{predicted, taken.count() / n, times.means(impl_->program->executable().graph, n)};
+  if (!predicted) return out;
+  out.step_ms = 0;
+  for (const NodeTime& node : out.nodes) out.step_ms += node.ms;
+  return out;
 }
 
 const std::string& StepRunner::device() const { return impl_->device->name(); }

@@ -21,7 +21,9 @@ struct NodeTime {
 };
 
 struct StepProfile {
-  double step_ms = 0;           // by the clock, of the steps that were profiled
+  // The device stands for another machine, whose times these are: nothing was measured.
+  bool predicted = false;
+  double step_ms = 0;           // by the clock, of the steps that were profiled; of what is predicted, the sum of `nodes`
   std::vector<NodeTime> nodes;  // in the order in which they run; their times add up to a little less than step_ms
 };
 
