@@ -189,17 +189,26 @@ void check_memory(const Program& program, const GraphView& graph, const tenon_op
                                        " bytes, more than the limit of " + std::to_string(options.memory_limit));
 }
 
+// Whether the backend below has a kernel for a node of a graph that is being made.
+bool inner_takes(const Device& device, const NodeView& node, const tenon_options& options) {
+  const uint32_t index = node.index();
+  tenon_verdict verdict{};
+  check(device.inner->supports(device.handle, node.graph().flat(), &options, &index, 1, &verdict, sizeof verdict));
+  return verdict.answer == TENON_TAKE;
+}
+
 void compile_inner(Program& program, const tenon_graph& graph, const tenon_options& options) {
   const Device& device = *program.device;
   GraphView view(graph);
   const Rewritten rounded = device.spec.rounds ? round_operands(view, options.precision) : Rewritten{};
   const tenon_graph* current = rounded.graph.empty() ? &graph : rounded.graph.graph();
+  const tenon_options inner = inner_options(options, device);
   UnrolledGraph unrolled;
   if (device.units > 1) {
-    unrolled = unroll_replicas(GraphView(*current), device.units);
+    const auto takes = [&](const NodeView& node) { return inner_takes(device, node, inner); };
+    unrolled = unroll_replicas(GraphView(*current), device.units, {true, takes});
     current = unrolled.graph.graph();
   }
-  const tenon_options inner = inner_options(options, device);
   tenon_info info{};
   info.struct_size = sizeof info;
   check(device.inner->compile(device.handle, current, &inner, &program.handle, &info));

@@ -85,6 +85,7 @@ class GraphView {
  public:
   explicit GraphView(const tenon_graph& graph) : graph_(&graph) {}
 
+  const tenon_graph* flat() const { return graph_; }
   uint32_t n_values() const { return graph_->values.count; }
   uint32_t n_nodes() const { return graph_->nodes.count; }
   uint32_t n_inputs() const { return graph_->inputs.count; }

@@ -1,0 +1,71 @@
+#!/bin/bash
+# A model on the emulated TPU: where it ends, what is refused, what is logged.
+#   runner_tpu.sh TENON
+. "$(dirname "$0")/runner_lib.sh"
+make_idx "$work/idx" 256 96
+expect 0 '' "$tenon" convert idx --input "$work/idx" --output "$work/data" --json
+
+expect 0 '' "$tenon" devices --device tpu-emulator:v2-8
+for core in 0 1 2 3 4 5 6 7; do
+  grep -q "$core  TPU:$core of a v2-8, emulated, accelerator, emulated, 16.0 GiB" "$work/out" ||
+    complain "devices: no TPU:$core in: $(cat "$work/out")"
+done
+train() {
+  "$tenon" train fashion --data_dir "$work/data" --train_batch_size 32 --train_steps 40 "$@"
+}
+
+# Eight cores end where one device ends: to the bit where dots are f32, near it where they are a TPU's.
+expect 0 '' train --device cpu --json
+hash=$(result hash) loss=$(result loss) accuracy=$(result accuracy)
+train --device tpu-emulator:v3-8,dots=f32 --json >"$work/out" 2>"$work/err" || complain "$(cat "$work/err")"
+awk -v a="$(result loss)" -v b="$loss" 'BEGIN { d = (a - b) / b; exit !(d < 1e-5 && -d < 1e-5) }' ||
+  complain "loss $(result loss) on eight cores in f32, $loss on cpu"
+train --device tpu-emulator:v3-8 --model_dir "$work/tpu" --json >"$work/out" 2>"$work/err" || complain "$(cat "$work/err")"
+awk -v a="$(result loss)" -v b="$loss" 'BEGIN { d = a - b; exit !(d < 2e-3 + 0.05 * b && -d < 2e-3 + 0.05 * b) }' ||
+  complain "loss $(result loss) on eight cores, $loss on cpu"
+[ "$(result accuracy)" = "$accuracy" ] || complain "accuracy $(result accuracy) on eight cores, $accuracy on cpu"
+# Predicted and measured times are told, each as what it is.
+grep -q 'step time: .* ms predicted for a TPU v3-8; .* ms measured on this machine, which emulates it' "$work/err" ||
+  complain "no step times in: $(cat "$work/err")"
+# What was trained there goes on here.
+expect 0 '' "$tenon" evaluate fashion --data_dir "$work/data" --model_dir "$work/tpu" --device cpu --json
+
+# refused LINES COMMAND..: exit code 1, nothing of a system that was begun, and these fixed lines on standard error.
+refused() {
+  local lines=$1
+  shift
+  "$@" >"$work/out" 2>"$work/err"
+  local found=$?
+  [ "$found" -eq 1 ] || complain "$*: exit code $found, expected 1"
+  while IFS= read -r line; do
+    grep -qF -e "$line" "$work/err" || complain "$*: expected '$line' in: $(cat "$work/err")"
+  done <<<"$lines"
+  ! grep -q 'Init TPU system' "$work/out" "$work/err" || complain "$*: the system was initialised: $(cat "$work/err")"
+}
+refused 'train batch size 100 must be divisible by number of replicas 8' \
+  "$tenon" train fashion --data_dir "$work/data" --train_batch_size 100 --train_steps 2 --device tpu-emulator:v3-8
+refused "$(printf '%s\n' "unknown TPU 'v9-8'; known: " v2-8 v3-8 v5e-8)" train --device tpu-emulator:v9-8
+refused "spec 'dots=f16': expected bf16 or f32" train --device tpu-emulator:v3-8,dots=f16
+
+# A machine of one's own, and one that contradicts itself.
+mkdir "$work/machines"
+printf '{"like": "v3-8", "hbm_mib": 600}\n' >"$work/machines/small.json"
+export TENON_TPU_PATH=$work/machines
+"$tenon" preflight resnet --depth 50 --batch 1024 --tpu small >"$work/out" 2>"$work/err"
+[ $? -eq 1 ] || complain "preflight on a small TPU: expected exit code 1: $(cat "$work/out" "$work/err")"
+printf '{"like": "v3-8", "cores": 12, "hosts": 5}\n' >"$work/machines/odd.json"
+refused "$work/machines/odd.json" train --device tpu-emulator:odd
+unset TENON_TPU_PATH
+
+# An interrupt ends training between two calls, saves, and shuts the system down.
+"$tenon" train fashion --data_dir "$work/data" --train_batch_size 32 --train_steps 100000 --device tpu-emulator:v3-8 \
+  --model_dir "$work/stopped" --iterations_per_loop 10 --log estimator --noevaluate >"$work/out" 2>"$work/err" &
+for _ in $(seq 300); do
+  grep -q 'Outfeed finished for iteration (1,' "$work/err" && break
+  sleep 0.1
+done
+kill -INT $!
+wait $!
+grep -q 'Shutdown TPU system\.' "$work/err" || complain "interrupted: $(tail -n 5 "$work/err")"
+ls "$work/stopped" | grep -q 'model\.ckpt-.*\.index' || complain "interrupted: nothing was saved: $(ls "$work/stopped")"
+finish
