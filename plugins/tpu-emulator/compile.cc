@@ -63,12 +63,27 @@ tenon_options inner_options(const tenon_options& options, const Device& device) 
 struct Answer {
   int32_t answer;
   std::string reason;
+  bool asks_below = true;  // TAKE stands if the backend below takes the node too
 };
+
+bool is_collective(std::string_view op) {
+  return op == "all_gather" || op == "all_reduce" || op == "reduce_scatter" || op == "replica_id";
+}
+
+// Collectives never reach the backend below: they become sums and joins there.
+Answer collective_answer(const NodeView& node, uint32_t units) {
+  const int64_t group = node.i64("group"), size = group == 0 ? units : group;
+  const int64_t replicas = node.op() == "replica_id" ? size : node.i64("replicas", 1);
+  if (size <= units && units % size == 0 && replicas == size) return {TENON_TAKE, "", false};
+  return {TENON_REFUSE, std::to_string(replicas) + " replicas in groups of " + std::to_string(size) +
+                            ", but the device has " + std::to_string(units) + " cores"};
+}
 
 // What the emulator itself says of a node; TAKE: the backend below is to be asked.
 Answer own_answer(const NodeView& node, const Device& device, const tenon_options& options, const Settings& settings) {
   if (const Refusal refusal = refusal_of(node); refusal && !(settings.soft_placement && refusal.can_leave))
     return {TENON_REFUSE, refusal.text};
+  if (device.units > 1 && is_collective(node.op())) return collective_answer(node, device.units);
   const bool hides = device.spec.rounds && hides_dots(node, options.precision);
   return {hides || (device.units > 1 && !unrolls(node)) ? TENON_DECOMPOSE : TENON_TAKE, ""};
 }
@@ -232,7 +247,7 @@ tenon_status supports(tenon_device* handle, const tenon_graph* graph, const teno
       tenon_verdict& verdict = verdicts[i];
       const NodeView node = view.node(nodes[i]);
       const Answer answer = own_answer(node, device, options, settings);
-      if (answer.answer != TENON_TAKE) {
+      if (answer.answer != TENON_TAKE || !answer.asks_below) {
         verdict.answer = answer.answer;
         texts.push_back(answer.reason);
         verdict.reason = answer.answer == TENON_REFUSE ? texts.back().c_str() : nullptr;

@@ -139,6 +139,25 @@ void gathers(Subject& s) {
   expect_equal(r.get(out), ramp(rows * kColumns), "all_gather");
 }
 
+// Columns side by side: row i of the result is row i of every unit, in their order.
+void gathers_columns(Subject& s) {
+  Replicas r(s, 2);
+  const int64_t columns = kColumns * r.units();
+  Sketch sketch;
+  const uint32_t gathered =
+      sketch.node("all_gather", {split_input(sketch, {kRows, kColumns})}, TENON_F32, {kRows, columns});
+  attributes(sketch, r, 1, -1);
+  sketch.builder.result(gathered);
+  const Buffer &x = r.make({kRows * r.units(), kColumns}, TENON_SPLIT, ramp(kRows * columns)),
+               &out = r.make({kRows, columns}, TENON_REPLICATED);
+  r.run(sketch, {{&x}, {&out}});
+  Floats expected;
+  for (int64_t i = 0; i < kRows; ++i)
+    for (int64_t unit = 0; unit < r.units(); ++unit)
+      for (int64_t j = 0; j < kColumns; ++j) expected.push_back(static_cast<float>((unit * kRows + i) * kColumns + j));
+  expect_equal(r.get(out), expected, "all_gather of columns");
+}
+
 // Element i of unit u is 100 u + i.
 Floats by_unit(const Replicas& r, int64_t elements) {
   Floats values;
@@ -178,6 +197,28 @@ void reduces_and_scatters(Subject& s) {
   r.run(sketch, {{&x}, {&out}});
   const float units = static_cast<float>(r.units());
   expect_equal(r.get(out), ramp(rows * kColumns, 100 * units * (units - 1) / 2, units), "reduce_scatter");
+}
+
+// Each unit is left with columns of its own of the sum.
+void scatters_columns(Subject& s) {
+  Replicas r(s, 2);
+  const int64_t units = r.units(), columns = kColumns * units;  // of one unit's operand
+  Sketch sketch;
+  const uint32_t scattered =
+      sketch.node("reduce_scatter", {split_input(sketch, {kRows, columns})}, TENON_F32, {kRows, kColumns});
+  attributes(sketch, r, 1, -1);
+  sketch.builder.result(scattered, TENON_MODE_LAST, 0, TENON_SPLIT);
+  const Buffer &x = r.make({kRows * units, columns}, TENON_SPLIT, by_unit(r, kRows * columns)),
+               &out = r.make({kRows * units, kColumns}, TENON_SPLIT);
+  r.run(sketch, {{&x}, {&out}});
+  Floats expected;
+  for (int64_t unit = 0; unit < units; ++unit)
+    for (int64_t i = 0; i < kRows; ++i)
+      for (int64_t j = 0; j < kColumns; ++j) {
+        const int64_t element = i * columns + unit * kColumns + j;
+        expected.push_back(static_cast<float>(100 * units * (units - 1) / 2 + units * element));
+      }
+  expect_equal(r.get(out), expected, "reduce_scatter of columns");
 }
 
 // Replicated states stay equal: each unit adds the mean of what all were dealt.
@@ -280,10 +321,12 @@ void add_collective_tests(Tests& tests) {
   add("split", "a state on several units", [](Subject& s) { works_on_split_states(s, 2); });
   add("ops", "replica_id", knows_replicas);
   add("ops", "all_gather", gathers);
+  add("ops", "all_gather of columns", gathers_columns);
   add("ops", "all_reduce sum", [](Subject& s) { reduces(s, TENON_SUM); });
   add("ops", "all_reduce max", [](Subject& s) { reduces(s, TENON_MAX); });
   add("ops", "all_reduce min", [](Subject& s) { reduces(s, TENON_MIN); });
   add("ops", "reduce_scatter", reduces_and_scatters);
+  add("ops", "reduce_scatter of columns", scatters_columns);
   add("ops", "replicated states stay equal", keeps_replicated_states_equal);
   add("ops", "all_reduce in groups", reduces_in_groups);
   add("chance", "random of each replica", [](Subject& s) { draws(s, true); });
