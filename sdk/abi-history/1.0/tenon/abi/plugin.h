@@ -48,7 +48,7 @@ struct tenon_backend {
   const char* name;    /* "cpu" */
   const char* version; /* "1.0.0" */
 
-  /* Units for `spec` (NULL = default). *count: room in, units out; units NULL only counts. */
+  /* Units for `spec` (NULL = default). *count: room in, out how many there are. */
   tenon_status (*enumerate)(void* self, const char* spec, tenon_unit* units, uint64_t stride, uint32_t* count);
   tenon_status (*device_open)(void* self, const tenon_open* open, tenon_device** out);
   void (*device_close)(tenon_device* device);

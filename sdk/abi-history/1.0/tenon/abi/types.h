@@ -43,7 +43,7 @@ typedef enum tenon_code {
 typedef struct tenon_status {
   int32_t code;        /* tenon_code */
   int32_t native;      /* the vendor's own number, for the log; 0 none */
-  const char* message; /* one line, or NULL; lives until this thread's next call into that backend */
+  const char* message; /* one line (then perhaps a report) or NULL; lives until this thread's next call into that backend */
 } tenon_status;
 
 /* Element types. The numbers never change. */

@@ -1,0 +1,67 @@
+/* Tenon plugin ABI, extension "tenon.forecast", version 1: what a step of a program would take on the machine that the
+ * backend stands for, kernel by kernel. Offered by backends that predict, such as emulators.
+ *
+ *   const tenon_forecast* f = backend.extension(backend.self, TENON_FORECAST, 1);   NULL: not offered
+ *
+ * A program that is only to be looked at is compiled with the setting "forecast=1" (tenon_options.settings): compile then
+ * needs none of the memory and time that running would, fills tenon_info as ever, and `run` refuses the program.
+ */
+#ifndef TENON_ABI_FORECAST_H
+#define TENON_ABI_FORECAST_H
+
+#include "tenon/abi/device.h"
+
+#define TENON_FORECAST "tenon.forecast"
+
+/* Nodes that run as one, in the order of the rows. An element of an array: it grows at its end. */
+typedef struct tenon_forecast_kernel {
+  uint32_t node;    /* of the graph: the one that it is named after */
+  uint32_t n_nodes; /* that run in it */
+  const char* category; /* "dot", "convolution", "fusion", "reduce", "all-reduce", "update", "copy" */
+  const char* bound;    /* what it waits for: "matrix unit", "vector unit", "HBM", "launch", "interconnect" */
+  uint64_t start_ps, duration_ps;        /* in the step */
+  uint64_t flops, padded_flops;          /* on matrix units: asked for, and done on padded operands */
+  uint64_t bytes, padded_bytes;          /* from and to memory: dense, and moved */
+} tenon_forecast_kernel;
+
+/* An input's place in memory for as long as the program is used; tenon_info.allocations lists what lives within a step. An
+ * element of an array. */
+typedef struct tenon_forecast_argument {
+  uint32_t input; /* of the graph */
+  uint32_t reserved;
+  uint64_t bytes, dense_bytes;
+} tenon_forecast_argument;
+
+/* Of one unit and one iteration, times in nanoseconds. Pointers belong to the program. */
+typedef struct tenon_forecast_step {
+  uint64_t struct_size;
+  uint64_t flags;
+  const char* machine;    /* "v3-8" */
+  const char* software;   /* whose speed is modelled */
+  const char* bottleneck; /* "infeed", "host", or a `bound` */
+  const char* advice;     /* lines: what would lift it, what padding wastes and which dimension to change to what; or NULL */
+  uint32_t validated;     /* 1: the model of this machine was held against measurements */
+  uint32_t units, hosts;  /* of the whole machine */
+  uint32_t n_kernels;
+  uint64_t step_ns, device_ns, infeed_ns, outfeed_ns, host_ns;
+  uint64_t collective_ns, update_ns; /* of device_ns */
+  uint64_t flops;         /* on the matrix units of one unit */
+  uint64_t peak_flops;    /* a second, of one unit */
+  const tenon_forecast_kernel* kernels;
+  uint64_t kernel_stride;
+  const tenon_forecast_argument* arguments;
+  uint64_t argument_stride;
+  uint32_t n_arguments;
+  uint32_t reserved;
+} tenon_forecast_step;
+
+typedef struct tenon_forecast {
+  uint64_t struct_size;
+  uint64_t flags;
+  /* Fills *out up to its struct_size. */
+  tenon_status (*step)(const tenon_program* program, tenon_forecast_step* out);
+  /* The names of the machines that a spec may begin with, one a line; lives for ever. */
+  const char* (*machines)(void* self);
+} tenon_forecast;
+
+#endif
