@@ -22,15 +22,15 @@ struct Waste {
   std::string text;
 };
 
-// "dimension 3 of [128,149,149,10] is 10: padded to 128".
+// "dimension 3 is 10; 128 would cost no more".
 std::string dimension_text(const ValueView& value, const Layout& layout) {
   std::string out;
   for (int axis = 0; axis < value.rank() && axis < static_cast<int>(layout.padded.size()); ++axis) {
     const int64_t padded = layout.padded[static_cast<size_t>(axis)];
     if (padded == value.dim(axis)) continue;
     if (!out.empty()) out += ", ";
-    out += "dimension " + std::to_string(axis) + " is " + std::to_string(value.dim(axis)) + ", padded to " +
-           std::to_string(padded);
+    out += "dimension " + std::to_string(axis) + " is " + std::to_string(value.dim(axis)) + "; " +
+           std::to_string(padded) + " would cost no more";
   }
   return out;
 }
@@ -58,7 +58,8 @@ std::vector<Waste> padding_waste(const GraphView& graph, const MemoryPlan& plan)
 
 std::string lift_of(const Forecast& f) {
   const std::string& what = f.bottleneck;
-  if (what == "infeed") return "more hosts, smaller examples (u8 images decoded later, fewer pixels) or a larger model";
+  if (what == "infeed")
+    return "more hosts, smaller examples (fewer pixels, bf16 features) or a larger model: the device has time to spare";
   if (what == "host") return "more iterations_per_loop, or a larger batch: the host's time is paid once a step";
   if (what == "HBM") return "bf16 activations, a batch and features that fill their tiles of 8 x 128";
   if (what == "vector unit") return "fewer elementwise passes, or features in multiples of 128";

@@ -81,7 +81,8 @@ Answer collective_answer(const NodeView& node, uint32_t units) {
 
 // What the emulator itself says of a node; TAKE: the backend below is to be asked.
 Answer own_answer(const NodeView& node, const Device& device, const tenon_options& options, const Settings& settings) {
-  if (const Refusal refusal = refusal_of(node); refusal && !(settings.soft_placement && refusal.can_leave))
+  if (const Refusal refusal = refusal_of(node, device.machine.kernels);
+      refusal && !(settings.soft_placement && refusal.can_leave))
     return {TENON_REFUSE, refusal.text};
   if (device.units > 1 && is_collective(node.op())) return collective_answer(node, device.units);
   const bool hides = device.spec.rounds && hides_dots(node, options.precision);
@@ -111,17 +112,19 @@ uint64_t cost_ns(const NodeView& node, const Device& device) {
 void place_softly(Program& program, const GraphView& graph, const Machine& machine) {
   for (uint32_t i = 0; i < graph.n_nodes(); ++i) {
     const NodeView node = graph.node(i);
-    if (!refusal_of(node)) continue;
+    if (!refusal_of(node, machine.kernels)) continue;
     uint64_t out = 0, back = 0;
     for (int k = 0; k < node.operands(); ++k)
       if (node.has(k)) out += static_cast<uint64_t>(node.in(k).bytes());
     for (int k = 0; k < node.results(); ++k)
       if (node.has_result(k)) back += static_cast<uint64_t>(node.out(k).bytes());
-    const double seconds =
-        static_cast<double>(out) / machine.outfeed_bytes_per_s + static_cast<double>(back) / machine.infeed_bytes_per_s;
-    char cost[96];
-    std::snprintf(cost, sizeof cost, ": %s out and %s back a core and step, at least %.3f ms", size_text(out).c_str(),
-                  size_text(back).c_str(), seconds * 1e3);
+    const double cores = static_cast<double>(machine.cores) / machine.hosts;  // which share a host's feeds
+    const double seconds = cores * (static_cast<double>(out) / machine.outfeed_bytes_per_s +
+                                    static_cast<double>(back) / machine.infeed_bytes_per_s);
+    char cost[128];
+    std::snprintf(cost, sizeof cost,
+                  ": %s out and %s back a core and step, at least %.3f ms a step beside what it computes",
+                  size_text(out).c_str(), size_text(back).c_str(), seconds * 1e3);
     program.soft_ns += static_cast<uint64_t>(seconds * 1e9);
     program.warnings += "soft placement: '" + std::string(node.name()) + "' (" + tensorflow_op(node) +
                         ") runs on the host" + cost + "\n";

@@ -49,9 +49,12 @@ std::string entry(const GraphView& graph, const Allocation& a, size_t number) {
   out += format("     XLA label: %%%s.%u = %s %s(...)\n", source.label.c_str(), a.value, shape.c_str(),
                 source.label.c_str());
   out += std::string("     Allocation type: ") + (argument ? "parameter" : "HLO temp") + "\n";
-  out += "     ==========================\n\n";
+  out += "     ==========================\n";
   return out;
 }
+
+// "    reserved        528.00M".
+std::string row(const char* what, uint64_t bytes) { return format("    %-13s%10s\n", what, size_text(bytes).c_str()); }
 
 uint64_t dense_of(const MemoryPlan& plan) {
   uint64_t live = 0;
@@ -79,16 +82,15 @@ std::string out_of_memory_text(const GraphView& graph, const MemoryPlan& plan) {
   std::string out = "Compilation failure: Ran out of memory in memory space hbm. Used " + used + " of " + capacity +
                     " hbm. Exceeded hbm capacity by " + over + ".\n\n";
   out += "Total hbm usage >= " + used + ":\n";
-  out += format("    reserved        %s\n", size_text(plan.reserved_bytes).c_str());
-  out += format("    program         %s\n", size_text(plan.program_bytes).c_str());
-  out += format("    arguments       %s\n\n", size_text(plan.argument_bytes).c_str());
-  out += "Output size unknown.\n\n";
+  out +=
+      row("reserved", plan.reserved_bytes) + row("program", plan.program_bytes) + row("arguments", plan.argument_bytes);
+  out += "Output size unknown.\n";
   out += "Program hbm requirement " + size_text(plan.program_bytes) + ":\n";
-  out += format("    global          %s\n", size_text(global).c_str());
-  out += format("    HLO temp        %s (%.1f%% utilization, %.1f%% fragmentation (%s))\n\n",
+  out += row("global", global);
+  out += format("    %-13s%10s (%.1f%% utilization, %.1f%% fragmentation (%s))\n", "HLO temp",
                 size_text(plan.temp_bytes).c_str(), 100 * ratio(dense_of(plan), padded),
                 100 * ratio(lost, plan.temp_bytes), size_text(lost).c_str());
-  out += "  Largest program allocations in hbm:\n\n";
+  out += "  Largest program allocations in hbm:\n";
   for (size_t i = 0; i < std::min(kListed, plan.allocations.size()); ++i)
     out += entry(graph, plan.allocations[i], i + 1);
   return out;

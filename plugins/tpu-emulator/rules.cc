@@ -71,6 +71,14 @@ Refusal bad_dtype(const NodeView& node, const ValueView& value) {
           true};
 }
 
+// Sums over replicas take bf16 and f32 alone.
+Refusal bad_reduction(const NodeView& node, const ValueView& value) {
+  return {"Value for attr 'T' of " + std::string(tensorflow_dtype(value.dtype())) +
+              " is not in the list of allowed values: bfloat16, float32\n    ; NodeDef: " + placeholder(node) +
+              "; Op<name=CrossReplicaSum>",
+          false};
+}
+
 bool is_bad(int32_t dtype) { return dtype == TENON_F64 || dtype == TENON_F16 || dtype == TENON_U8; }
 
 bool is_convolution(std::string_view op) {
@@ -85,13 +93,18 @@ bool is_spatially_dynamic(const ValueView& image) {
 
 }  // namespace
 
-Refusal refusal_of(const NodeView& node) {
+Refusal refusal_of(const NodeView& node, const std::vector<std::string>& kernels) {
   if (node.op() == "foreign") return foreign(node);
-  if (has_no_kernel(node)) return no_kernel(node);
+  if (has_no_kernel(node) && std::find(kernels.begin(), kernels.end(), tensorflow_op(node)) == kernels.end())
+    return no_kernel(node);
   for (int i = 0; i < node.operands(); ++i)
     if (node.has(i) && is_bad(node.in(i).dtype())) return bad_dtype(node, node.in(i));
   for (int i = 0; i < node.results(); ++i)
     if (node.has_result(i) && is_bad(node.out(i).dtype())) return bad_dtype(node, node.out(i));
+  if (is_one_of(node.op(), {"all_reduce", "reduce_scatter"}))
+    for (int i = 0; i < node.operands(); ++i)
+      if (node.has(i) && node.in(i).dtype() != TENON_F32 && node.in(i).dtype() != TENON_BF16)
+        return bad_reduction(node, node.in(i));
   if (is_convolution(node.op()) && is_spatially_dynamic(node.in(0)))
     return {"Compilation failure: Dynamic Spatial Convolution is not supported: lhs shape is " + hlo_shape(node.in(0)) +
                 "\n    TPU compilation failed",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "tenon/plugin/graph.h"
 
@@ -13,7 +14,8 @@ struct Refusal {
   explicit operator bool() const { return !text.empty(); }
 };
 
-// From the node, its attributes and its values alone. The op and its node carry TensorFlow's names.
-Refusal refusal_of(const tenon::plugin::NodeView& node);
+// From the node, its attributes and its values alone. The op and its node carry TensorFlow's names. `kernels`: ops that the
+// software which is modelled has beyond those of 2018.
+Refusal refusal_of(const tenon::plugin::NodeView& node, const std::vector<std::string>& kernels = {});
 
 }  // namespace tpu

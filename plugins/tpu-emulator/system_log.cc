@@ -56,28 +56,36 @@ void SystemLog::begin_call(uint32_t iterations) {
   line("Dequeue " + batches + "from outfeed.");
 }
 
-void SystemLog::end_call(uint32_t iterations, double predicted_step_s, double seconds) {
+void SystemLog::end_call(const void* program, uint32_t iterations, double predicted_step_s, double seconds) {
   const std::lock_guard lock(mutex_);
   const uint64_t last = iterations ? iterations - 1 : 0;
   line("Outfeed finished for iteration (" + std::to_string(calls_++) + ", " + std::to_string(last) + ")");
-  const auto now = std::chrono::steady_clock::now();
-  if (calls_ == 1) said_ = now;
-  if (calls_ == 2) measured_steps_ = 0, measured_s_ = 0;  // the first call also paid for fresh memory
+  if (program != program_) {  // training and evaluation are told apart
+    say_step_time();
+    program_ = program;
+    first_call_ = true;
+    said_ = std::chrono::steady_clock::now();
+  } else if (first_call_) {
+    first_call_ = false;  // it also paid for fresh memory
+    measured_steps_ = 0;
+    measured_s_ = 0;
+  }
   measured_steps_ += iterations;
   measured_s_ += seconds;
-  last_predicted_s_ = predicted_step_s;
-  if (now - said_ < kBetweenStepTimes) return;
-  said_ = now;
-  say_step_time(predicted_step_s);
+  predicted_step_s_ = predicted_step_s;
+  if (const auto now = std::chrono::steady_clock::now(); now - said_ >= kBetweenStepTimes) {
+    said_ = now;
+    say_step_time();
+  }
 }
 
-void SystemLog::say_step_time(double predicted_step_s) {
+void SystemLog::say_step_time() {
   if (measured_steps_ == 0) return;
   char text[256];
   std::snprintf(text, sizeof text,
                 "step time: %.3f ms predicted for a TPU %s; %.3f ms measured on this machine, which emulates it "
                 "(mean of %llu steps)",
-                predicted_step_s * 1e3, machine_.c_str(), measured_s_ / static_cast<double>(measured_steps_) * 1e3,
+                predicted_step_s_ * 1e3, machine_.c_str(), measured_s_ / static_cast<double>(measured_steps_) * 1e3,
                 static_cast<unsigned long long>(measured_steps_));
   line(text);
   measured_steps_ = 0;
@@ -88,7 +96,8 @@ void SystemLog::shut_down() {
   const std::lock_guard lock(mutex_);
   if (!initialised_) return;
   initialised_ = false;
-  say_step_time(last_predicted_s_);
+  say_step_time();
+  program_ = nullptr;
   line("Stop infeed thread controller");
   line("Shutting down InfeedController thread.");
   line("InfeedController received shutdown signal, stopping.");

@@ -19,20 +19,25 @@ class SystemLog {
   void found(const Machine& machine);
   // Around a call that is fed: before its first batch, and when it is done.
   void begin_call(uint32_t iterations);
-  void end_call(uint32_t iterations, double predicted_step_s, double seconds);
+  // `program` tells training from evaluation, whose steps take other times.
+  void end_call(const void* program, uint32_t iterations, double predicted_step_s, double seconds);
   // Nothing when the system was never initialised.
   void shut_down();
 
  private:
   void line(const std::string& text) const;
-  void say_step_time(double predicted_step_s);
+  void say_step_time();
 
   const tenon_host& host_;
   std::string machine_;
   std::mutex mutex_;
   bool initialised_ = false;
-  uint64_t calls_ = 0, measured_steps_ = 0;
-  double measured_s_ = 0, last_predicted_s_ = 0;
+  uint64_t calls_ = 0;
+  // Of the program that ran last.
+  const void* program_ = nullptr;
+  bool first_call_ = false;
+  uint64_t measured_steps_ = 0;
+  double measured_s_ = 0, predicted_step_s_ = 0;
   std::chrono::steady_clock::time_point said_{};
 };
 

@@ -49,12 +49,21 @@ refused "spec 'dots=f16': expected bf16 or f32" train --device tpu-emulator:v3-8
 
 # A machine of one's own, and one that contradicts itself.
 mkdir "$work/machines"
-printf '{"like": "v3-8", "hbm_mib": 600}\n' >"$work/machines/small.json"
+printf '{"like": "v3-8", "name": "small", "core": {"hbm_bytes": 2000000000}}\n' >"$work/machines/small.json"
 export TENON_TPU_PATH=$work/machines
 "$tenon" preflight resnet --depth 50 --batch 1024 --tpu small >"$work/out" 2>"$work/err"
 [ $? -eq 1 ] || complain "preflight on a small TPU: expected exit code 1: $(cat "$work/out" "$work/err")"
-printf '{"like": "v3-8", "cores": 12, "hosts": 5}\n' >"$work/machines/odd.json"
-refused "$work/machines/odd.json" train --device tpu-emulator:odd
+for line in 'Compilation failure: Ran out of memory in memory space hbm. Used [0-9.]*G of 1.34G hbm. Exceeded hbm capacity by' \
+  '^Total hbm usage >= ' '^    reserved        530.00M$' '^  Largest program allocations in hbm:' '^  1. Size: ' \
+  '^     Operator: op_type="' '^     Shape: f32\[128,' '^     Unpadded size: ' '^     Extra memory due to padding: ' \
+  '^     Allocation type: '; do
+  grep -q "$line" "$work/err" || complain "out of memory: no line '$line' in: $(cat "$work/err")"
+done
+printf '{"like": "v3-8", "name": "odd", "slice": {"cores": 12, "hosts": 5}}\n' >"$work/machines/odd.json"
+refused "$work/machines/odd.json: field 'slice.cores': expected a multiple of slice.hosts, 5, found 12" \
+  train --device tpu-emulator:odd
+printf '{"like": "v3-8", "name": "more", "memory": 3}\n' >"$work/machines/more.json"
+refused "$work/machines/more.json: unknown field 'memory'" train --device tpu-emulator:more
 unset TENON_TPU_PATH
 
 # An interrupt ends training between two calls, saves, and shuts the system down.

@@ -48,6 +48,52 @@ Saving dict for global step 1: global_step = 1, loss = 0\.0[0-9]*$
 evaluation_loop marked as finished$
 {'loss': 0\.0[0-9]*, 'global_step': 1}$
 LINES
+  case $device in tpu*) in_order "$device" <<'LINES' ;; esac
+_TPUContext: eval_on_tpu True$
+Querying Tensorflow master (.*) for TPU system metadata\.$
+Found TPU system:$
+\*\*\* Num TPU Cores: 8$
+\*\*\* Num TPU Workers: 1$
+\*\*\* Num TPU Cores Per Worker: 8$
+\*\*\* Available Device: _DeviceAttributes(/job:worker/replica:0/task:0/device:TPU:0, TPU, 17179869184, [0-9]*)$
+\*\*\* Available Device: _DeviceAttributes(/job:worker/replica:0/task:0/device:TPU:7, TPU, 17179869184, [0-9]*)$
+\*\*\* Available Device: _DeviceAttributes(/job:worker/replica:0/task:0/device:TPU_SYSTEM:0, TPU_SYSTEM, 17179869184, [0-9]*)$
+Calling model_fn\.$
+Bypassing TPUEstimator hook$
+Done calling model_fn\.$
+TPU job name worker$
+Graph was finalized\.$
+Running local_init_op\.$
+Done running local_init_op\.$
+Initialized dataset iterators in [0-9]* seconds$
+Init TPU system$
+Initialized TPU in [0-9]* seconds$
+Starting infeed thread controller\.$
+Starting outfeed thread controller\.$
+Enqueue next (1) batch(es) of data to infeed\.$
+Dequeue next (1) batch(es) of data from outfeed\.$
+Outfeed finished for iteration (0, 0)$
+loss = 0\.0[0-9]*, step = 1$
+Stop infeed thread controller$
+Shutting down InfeedController thread\.$
+InfeedController received shutdown signal, stopping\.$
+Infeed thread finished, shutting down\.$
+infeed marked as finished$
+Stop output thread controller$
+Shutting down OutfeedController thread\.$
+OutfeedController received shutdown signal, stopping\.$
+Outfeed thread finished, shutting down\.$
+outfeed marked as finished$
+Shutdown TPU system\.$
+Loss for final step: 0\.0[0-9]*\.$
+training_loop marked as finished$
+Init TPU system$
+Evaluation \[1/1\]$
+Shutdown TPU system\.$
+Inference Time : [0-9.]*s$
+Saving dict for global step 1: global_step = 1, loss = 0\.0[0-9]*$
+evaluation_loop marked as finished$
+LINES
   # From zero weights: loss 0.3^2; gradients -0.6, -0.9 and -0.6 over sqrt(0.1 + g^2), then (0.159224 - 0.3)^2.
   # A TPU rounds the operands of the dot to bf16.
   case $device in tpu*) most=1e-8 ;; *) most=1e-13 ;; esac

@@ -10,6 +10,7 @@ namespace {
 using tenon::plugin::FlatGraph;
 using tenon::plugin::GraphBuilder;
 using tenon::plugin::GraphView;
+using tenon::plugin::NodeView;
 
 std::string message_of(const FlatGraph& graph) { return tpu::refusal_of(GraphView(*graph.graph()).node(0)).text; }
 
@@ -28,6 +29,19 @@ TEST(Rules, OpWithoutKernelIsNamedAsTensorFlowNamesIt) {
       "    One approach is to outside compile the unsupported ops to run on CPUs by enabling soft placement "
       "(--soft_placement). This has a potential performance penalty.\n"
       "    TPU compilation failed");
+}
+
+TEST(Rules, LaterSoftwareHasMoreKernels) {
+  GraphBuilder b;
+  const uint32_t x = b.input(TENON_F32, {8, 28, 28, 1}, TENON_ROLE_FEED);
+  const uint32_t t = b.input(TENON_F32, {8, 8}, TENON_ROLE_FEED);
+  const uint32_t y = b.value(TENON_F32, {8, 28, 28, 1});
+  b.node("affine_image", {x, t}, {y}).name("augment/rotate");
+  b.result(y);
+  const FlatGraph graph = b.build();
+  const NodeView node = GraphView(*graph.graph()).node(0);
+  EXPECT_TRUE(tpu::refusal_of(node));
+  EXPECT_FALSE(tpu::refusal_of(node, {"ImageProjectiveTransformV3"}));
 }
 
 TEST(Rules, RandomCropHasNoKernel) {
@@ -72,6 +86,16 @@ TEST(Rules, NoDoubleAndNoHalf) {
                                          " is not in the list of allowed values: bfloat16, float32, int32, uint32\n"
                                          "    ; NodeDef: {{node dense/dot}}; Op<name=MatMul>");
   }
+}
+
+TEST(Rules, ReplicasSumNoIntegers) {
+  GraphBuilder b;
+  const uint32_t x = b.input(TENON_I32, {8}, TENON_ROLE_FEED), y = b.value(TENON_I32, {8});
+  b.node("all_reduce", {x}, {y}).name("count");
+  b.result(y);
+  EXPECT_EQ(message_of(b.build()),
+            "Value for attr 'T' of int32 is not in the list of allowed values: bfloat16, float32\n"
+            "    ; NodeDef: {{node count}}; Op<name=CrossReplicaSum>");
 }
 
 TEST(Rules, NoBytes) {
