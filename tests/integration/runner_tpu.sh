@@ -53,9 +53,9 @@ printf '{"like": "v3-8", "name": "small", "core": {"hbm_bytes": 2000000000}}\n' 
 export TENON_TPU_PATH=$work/machines
 "$tenon" preflight resnet --depth 50 --batch 1024 --tpu small >"$work/out" 2>"$work/err"
 [ $? -eq 1 ] || complain "preflight on a small TPU: expected exit code 1: $(cat "$work/out" "$work/err")"
-for line in 'Compilation failure: Ran out of memory in memory space hbm. Used [0-9.]*G of 1.34G hbm. Exceeded hbm capacity by' \
+for line in 'Compilation failure: Ran out of memory in memory space hbm. Used [0-9.]*G of 1.86G hbm. Exceeded hbm capacity by' \
   '^Total hbm usage >= ' '^    reserved        530.00M$' '^  Largest program allocations in hbm:' '^  1. Size: ' \
-  '^     Operator: op_type="' '^     Shape: f32\[128,' '^     Unpadded size: ' '^     Extra memory due to padding: ' \
+  '^     Operator: op_type="' '^     Shape: f32\[128,' '^     Unpadded size: ' \
   '^     Allocation type: '; do
   grep -q "$line" "$work/err" || complain "out of memory: no line '$line' in: $(cat "$work/err")"
 done
