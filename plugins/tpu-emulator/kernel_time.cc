@@ -10,6 +10,9 @@ namespace {
 using tenon::plugin::NodeView;
 
 constexpr double kFillCycles = 256;  // of a matrix unit's pipeline, for each kernel
+// Of a parameter: LAMB's step length needs the norms of all of it and of its direction before the first is changed, so that
+// both are read once more.
+constexpr double kLambExtraBytes = 8;
 
 const char* category_of(const StepGraph& program, const FusedKernel& fused, PieceKind kind) {
   const std::string_view root = program.graph.node(program.pieces[static_cast<size_t>(fused.root)].node).op();
@@ -74,7 +77,9 @@ double collective_seconds(const StepGraph& program, const Piece& piece, const Ma
 
 double update_extra(const StepGraph& program, const Piece& piece, const Machine& machine) {
   const NodeView node = program.graph.node(piece.node);
-  const double extra = machine.update_extra_bytes + (node.op() == "rmsprop_update" ? machine.rmsprop_extra_bytes : 0);
+  double extra = machine.update_extra_bytes;
+  if (node.op() == "rmsprop_update") extra += machine.rmsprop_extra_bytes;
+  if (node.op() == "lamb_update") extra += kLambExtraBytes;
   return extra * static_cast<double>(node.in(0).elements());
 }
 

@@ -3,13 +3,13 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
+#include <string_view>
 
 #include "tenon/plugin/entry.h"
 
@@ -24,7 +24,6 @@ constexpr std::uintmax_t kLargestFile = 1 << 20;
 constexpr int kMostLevels = 4;  // of "like"
 constexpr int kMostNesting = 16;
 constexpr int kMostParents = 5;  // above the library, where share/tpu is looked for
-constexpr double kMostCores = 1 << 16;
 
 std::vector<fs::path> folders() {
   std::vector<fs::path> all;
@@ -57,8 +56,7 @@ fs::path file_of(const std::string& name) {
   if (plain)
     for (const fs::path& folder : folders())
       if (fs::is_regular_file(folder / (name + ".json"), none)) return folder / (name + ".json");
-  throw Error(TENON_UNAVAILABLE,
-              "tpu-emulator: unknown TPU '" + name.substr(0, 64) + "'; known: " + listed(machine_names()));
+  throw Error(TENON_UNAVAILABLE, "unknown TPU '" + name.substr(0, 64) + "'; known: " + listed(machine_names()));
 }
 
 [[noreturn]] void refuse(const fs::path& file, const std::string& what) {
@@ -75,20 +73,41 @@ int nesting(const std::string& text) {
   return most;
 }
 
+// For people: lines, and bytes of a line, count from 1. `byte` counts from 1 too.
+std::string position(const std::string& text, size_t byte) {
+  const std::string_view before = std::string_view(text).substr(0, byte > 0 ? byte - 1 : 0);
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const size_t column = before.size() - (before.rfind('\n') + 1);  // without any line's end npos + 1 is 0
+  return "line " + std::to_string(line) + ", column " + std::to_string(column + 1);
+}
+
+json parse(const fs::path& file, const std::string& text) {
+  try {
+    return json::parse(text);
+  } catch (const json::parse_error& e) {
+    refuse(file, "expected one JSON object, found an error in it at " + position(text, e.byte));
+  } catch (const json::exception&) {  // it does not say where
+    refuse(file, "expected numbers of at most 1.7e308, found a larger one");
+  }
+}
+
 json read(const fs::path& file) {
   std::error_code none;
   if (fs::file_size(file, none) > kLargestFile || none) refuse(file, "cannot be read, or is larger than 1 MiB");
   std::ifstream in(file);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   if (nesting(text) > kMostNesting) refuse(file, "expected objects in one object, found them nested deeper");
-  json content = json::parse(text, nullptr, false);
-  if (content.is_discarded() || !content.is_object()) refuse(file, "expected one JSON object");
+  json content = parse(file, text);
+  if (!content.is_object()) refuse(file, std::string("expected one JSON object, found one ") + content.type_name());
   return content;
 }
 
-// The file with what it does not say taken from the machine that it names as "like".
-json read_whole(const fs::path& file) {
+// The file with what it does not say taken from the machine that it names as "like". Its name, by default that of the
+// file, and whether it was held against measurements are its own: another machine cannot say them for it.
+json read_whole(const fs::path& file, const std::string& name) {
   json content = read(file);
+  if (json& own = content["name"]; own.is_null()) own = name;
+  if (json& own = content["validated"]; own.is_null()) own = false;
   for (int level = 0; content.contains("like"); ++level) {
     if (!content["like"].is_string()) refuse(file, "field 'like': expected the name of a machine");
     if (level == kMostLevels) refuse(file, "field 'like': expected at most 4 files after another, found more");
@@ -98,6 +117,12 @@ json read_whole(const fs::path& file) {
     content = std::move(whole);
   }
   return content;
+}
+
+std::string shown(double number) {
+  std::ostringstream text;
+  text << number;
+  return text.str();
 }
 
 // Takes known fields out; what is left is unknown.
@@ -117,26 +142,31 @@ class Reader {
     return value.get<bool>();
   }
 
-  double positive(const std::string& field) {
+  double number(const std::string& field, double least, double most) {
     const json value = take(field);
-    const bool good = value.is_number() && std::isfinite(value.get<double>()) && value.get<double>() > 0;
-    if (!good) wrong(field, "a number above 0", value);
+    const bool good = value.is_number() && value.get<double>() >= least && value.get<double>() <= most;
+    if (!good) wrong(field, "a number from " + shown(least) + " to " + shown(most), value);
     return value.get<double>();
   }
 
-  // Of numbers that may be 0.
-  double amount(const std::string& field) {
+  int64_t count(const std::string& field, int64_t least, int64_t most) {
     const json value = take(field);
-    const bool good = value.is_number() && std::isfinite(value.get<double>()) && value.get<double>() >= 0;
-    if (!good) wrong(field, "a number, at least 0", value);
-    return value.get<double>();
-  }
-
-  int64_t count(const std::string& field, double most) {
-    const json value = take(field);
-    const bool good = value.is_number_integer() && value.get<double>() >= 1 && value.get<double>() <= most;
-    if (!good) wrong(field, "a whole number from 1 to " + std::to_string(static_cast<int64_t>(most)), value);
+    const bool good = value.is_number_integer() && value.get<double>() >= static_cast<double>(least) &&
+                      value.get<double>() <= static_cast<double>(most);
+    if (!good) wrong(field, "a whole number from " + std::to_string(least) + " to " + std::to_string(most), value);
     return value.get<int64_t>();
+  }
+
+  // Absent: none.
+  std::vector<std::string> texts(const std::string& field) {
+    std::vector<std::string> out;
+    if (!content_.contains(field)) return out;
+    const json value = take(field);
+    bool good = value.is_array();
+    for (size_t i = 0; good && i < value.size(); ++i) good = value[i].is_string();
+    if (!good) wrong(field, "a list of texts", value);
+    for (const json& text : value) out.push_back(text.get<std::string>());
+    return out;
   }
 
   void forget(const std::string& field) { content_.erase(field); }
@@ -174,7 +204,12 @@ class Reader {
   json content_;
 };
 
-constexpr double kMostBytes = 1ull << 50;
+// What hardware stays within for decades, and sums of times and bytes within what is printed.
+constexpr int64_t kMostCores = 1 << 16;
+constexpr int64_t kLeastBytes = 1 << 20, kMostBytes = int64_t{1} << 50;
+constexpr double kSlowest = 1e6, kFastest = 1e15;  // bytes a second
+constexpr double kMostSeconds = 10;
+constexpr double kMostSecondsOfOne = 1e-3;  // example or float
 
 Machine machine_of(Reader& reader) {
   Machine m;
@@ -182,48 +217,53 @@ Machine machine_of(Reader& reader) {
   m.generation = reader.text("generation");
   m.software = reader.text("software");
   m.validated = reader.flag("validated");
+  m.kernels = reader.texts("kernels");
   reader.forget("source");
-  m.cores = static_cast<int>(reader.count("slice.cores", kMostCores));
-  m.hosts = static_cast<int>(reader.count("slice.hosts", kMostCores));
-  m.cores_per_chip = static_cast<int>(reader.count("slice.cores_per_chip", 16));
-  m.reported_memory_bytes = static_cast<uint64_t>(reader.count("core.reported_memory_bytes", kMostBytes));
-  m.clock_hz = reader.positive("core.clock_hz");
-  m.matrix_units = static_cast<int>(reader.count("core.matrix_units", 1024));
-  m.hbm_bytes = static_cast<uint64_t>(reader.count("core.hbm_bytes", kMostBytes));
-  m.hbm_reserved_bytes = static_cast<uint64_t>(reader.count("core.hbm_reserved_bytes", kMostBytes));
+  m.cores = static_cast<int>(reader.count("slice.cores", 1, kMostCores));
+  m.hosts = static_cast<int>(reader.count("slice.hosts", 1, kMostCores));
+  m.cores_per_chip = static_cast<int>(reader.count("slice.cores_per_chip", 1, 16));
+  m.reported_memory_bytes = static_cast<uint64_t>(reader.count("core.reported_memory_bytes", kLeastBytes, kMostBytes));
+  m.clock_hz = reader.number("core.clock_hz", 1e6, 1e11);
+  m.matrix_units = static_cast<int>(reader.count("core.matrix_units", 1, 1024));
+  m.hbm_bytes = static_cast<uint64_t>(reader.count("core.hbm_bytes", kLeastBytes, kMostBytes));
+  m.hbm_reserved_bytes = static_cast<uint64_t>(reader.count("core.hbm_reserved_bytes", 0, kMostBytes));
   m.sharded_update = reader.flag("fitted.sharded_update");
   return m;
 }
 
+struct Constant {
+  const char* field;
+  double* to;
+  double least, most;
+};
+
 void fitted(Reader& reader, Machine& m) {
-  const std::pair<const char*, double*> positive[] = {
-      {"hbm_bytes_per_s", &m.hbm_bytes_per_s},
-      {"matrix_efficiency", &m.matrix_efficiency},
-      {"vector_ops_per_cycle", &m.vector_ops_per_cycle},
-      {"launch_s", &m.launch_s},
-      {"collective_bytes_per_s", &m.collective_bytes_per_s},
-      {"collective_launch_s", &m.collective_launch_s},
-      {"collective_piece_bytes", &m.collective_piece_bytes},
-      {"collective_slowdown_beyond_host", &m.collective_slowdown_beyond_host},
-      {"infeed_bytes_per_s", &m.infeed_bytes_per_s},
-      {"infeed_one_hot_bytes_per_s", &m.infeed_one_hot_bytes_per_s},
-      {"outfeed_bytes_per_s", &m.outfeed_bytes_per_s},
-      {"host_step_s", &m.host_step_s},
+  const Constant constants[] = {
+      {"hbm_bytes_per_s", &m.hbm_bytes_per_s, kSlowest, kFastest},
+      {"matrix_efficiency", &m.matrix_efficiency, 0.01, 1},
+      {"overlap_loss", &m.overlap_loss, 0, 1},
+      {"vector_ops_per_cycle", &m.vector_ops_per_cycle, 1, 1e9},
+      {"launch_s", &m.launch_s, 0, kMostSeconds},
+      {"update_extra_bytes", &m.update_extra_bytes, 0, 1000},
+      {"rmsprop_extra_bytes", &m.rmsprop_extra_bytes, 0, 1000},
+      {"collective_bytes_per_s", &m.collective_bytes_per_s, kSlowest, kFastest},
+      {"collective_launch_s", &m.collective_launch_s, 0, kMostSeconds},
+      {"collective_fill_s", &m.collective_fill_s, 0, kMostSeconds},
+      {"collective_piece_bytes", &m.collective_piece_bytes, 1, 1e12},
+      {"collective_slowdown_beyond_host", &m.collective_slowdown_beyond_host, 0.01, 1},
+      {"infeed_bytes_per_s", &m.infeed_bytes_per_s, kSlowest, kFastest},
+      {"infeed_one_hot_bytes_per_s", &m.infeed_one_hot_bytes_per_s, kSlowest, kFastest},
+      {"infeed_one_hot_element_s", &m.infeed_one_hot_element_s, 0, kMostSecondsOfOne},
+      {"infeed_one_hot_serial_elements", &m.infeed_one_hot_serial_elements, 0, 1e12},
+      {"infeed_example_s", &m.infeed_example_s, 0, kMostSecondsOfOne},
+      {"infeed_step_s", &m.infeed_step_s, 0, kMostSeconds},
+      {"infeed_jitter", &m.infeed_jitter, 0, 10},
+      {"infeed_jitter_most_s", &m.infeed_jitter_most_s, 0, kMostSeconds},
+      {"outfeed_bytes_per_s", &m.outfeed_bytes_per_s, kSlowest, kFastest},
+      {"host_step_s", &m.host_step_s, 1e-9, kMostSeconds},
   };
-  const std::pair<const char*, double*> amounts[] = {
-      {"update_extra_bytes", &m.update_extra_bytes},
-      {"rmsprop_extra_bytes", &m.rmsprop_extra_bytes},
-      {"overlap_loss", &m.overlap_loss},
-      {"collective_fill_s", &m.collective_fill_s},
-      {"infeed_one_hot_element_s", &m.infeed_one_hot_element_s},
-      {"infeed_one_hot_serial_elements", &m.infeed_one_hot_serial_elements},
-      {"infeed_example_s", &m.infeed_example_s},
-      {"infeed_step_s", &m.infeed_step_s},
-      {"infeed_jitter", &m.infeed_jitter},
-      {"infeed_jitter_most_s", &m.infeed_jitter_most_s},
-  };
-  for (const auto& [field, to] : positive) *to = reader.positive(std::string("fitted.") + field);
-  for (const auto& [field, to] : amounts) *to = reader.amount(std::string("fitted.") + field);
+  for (const auto& [field, to, least, most] : constants)
+    *to = reader.number(std::string("fitted.") + field, least, most);
 }
 
 void check_consistent(Reader& reader, const Machine& m, const std::string& name) {
@@ -235,16 +275,34 @@ void check_consistent(Reader& reader, const Machine& m, const std::string& name)
   if (m.hbm_reserved_bytes >= m.hbm_bytes)
     reader.wrong("core.hbm_reserved_bytes", "less than core.hbm_bytes, " + std::to_string(m.hbm_bytes),
                  m.hbm_reserved_bytes);
-  if (m.matrix_efficiency > 1) reader.wrong("fitted.matrix_efficiency", "at most 1", m.matrix_efficiency);
-  if (m.overlap_loss > 1) reader.wrong("fitted.overlap_loss", "at most 1", m.overlap_loss);
-  if (m.collective_slowdown_beyond_host > 1)
-    reader.wrong("fitted.collective_slowdown_beyond_host", "at most 1", m.collective_slowdown_beyond_host);
 }
+
+// A run of digits is compared as a number: v2-8 stands before v2-32.
+struct ByNumber {
+  bool operator()(const std::string& a, const std::string& b) const {
+    size_t i = 0, j = 0;
+    while (i < a.size() && j < b.size()) {
+      const std::string_view x = run(a, i), y = run(b, j);
+      if (x != y) return digit(x[0]) && digit(y[0]) && x.size() != y.size() ? x.size() < y.size() : x < y;
+      i += x.size(), j += y.size();
+    }
+    return a.size() < b.size();
+  }
+
+ private:
+  static bool digit(char c) { return c >= '0' && c <= '9'; }
+  // The digits from `at` on, or the one character there.
+  static std::string_view run(const std::string& text, size_t at) {
+    size_t end = at + 1;
+    while (digit(text[at]) && end < text.size() && digit(text[end])) ++end;
+    return std::string_view(text).substr(at, end - at);
+  }
+};
 
 }  // namespace
 
 std::vector<std::string> machine_names() {
-  std::set<std::string> names;
+  std::set<std::string, ByNumber> names;
   std::error_code none;
   for (const fs::path& folder : folders())
     for (fs::directory_iterator file(folder, none), end; !none && file != end; file.increment(none))
@@ -254,7 +312,7 @@ std::vector<std::string> machine_names() {
 
 Machine load_machine(const std::string& name) {
   const fs::path file = file_of(name);
-  Reader reader(file, read_whole(file));
+  Reader reader(file, read_whole(file, name));
   Machine machine = machine_of(reader);
   fitted(reader, machine);
   reader.nothing_left();

@@ -11,7 +11,9 @@ struct Machine {
   std::string name;        // "v3-8"
   std::string generation;  // "v3"
   std::string software;    // whose speed the constants were fitted to: "TensorFlow 1.12"
-  bool validated = false;  // against measurements of real machines
+  bool validated = false;  // against measurements of real machines; its own file says so, not that of one it is like
+  // TensorFlow's ops that this software has kernels for and older software had not: "ImageProjectiveTransformV3".
+  std::vector<std::string> kernels;
 
   // ---- the slice ----
   int cores = 8;  // all hosts together
@@ -26,7 +28,8 @@ struct Machine {
   uint64_t hbm_reserved_bytes = 0;  // of those, not usable by programs
   double hbm_bytes_per_s = 0;       // what programs reach
 
-  // ---- how well it does: fitted constants, all > 0; share/doc/tpu-emulator.md says what each was fitted to ----
+  // ---- how well it does: fitted constants, within the bounds of machine.cc; share/doc/tpu-emulator.md says what each was
+  // fitted to ----
   double matrix_efficiency = 0.86;
   double vector_ops_per_cycle = 2048;  // 8 x 128 lanes, two operations each
   double overlap_loss = 0;          // of a kernel's transfers and products, the share of the shorter that is not hidden
@@ -42,8 +45,8 @@ struct Machine {
   double infeed_one_hot_bytes_per_s =
       5.35e9;  // of a host: labels that are widened to one row of floats for each example
   double infeed_one_hot_element_s =
-      60e-9;  // of such labels while they are too few to be dealt over the host's threads,
-  double infeed_one_hot_serial_elements = 65536;  // up to this number of floats
+      60e-9;  // of such labels while they are too few to be dealt over the host's threads:
+  double infeed_one_hot_serial_elements = 65536;  // up to this number of floats, then fading
   double infeed_example_s = 0.22e-6;
   double infeed_step_s = 2e-3;  // of a batch, whatever its size
   double infeed_jitter = 0.4;   // standard deviation of a batch's time, relative: an empty queue stalls the device
@@ -57,7 +60,8 @@ struct Machine {
 };
 
 // Where machine files are looked for, in order: TENON_TPU_PATH (folders, parted by colons), share/tpu beside the
-// library's directory or one above it, where Tenon was installed. Names are those of files without ".json", sorted.
+// library's directory or one above it, where Tenon was installed. Names are those of files without ".json", sorted with
+// numbers as such: v2-8, v2-32.
 std::vector<std::string> machine_names();
 
 // Throws tenon::plugin::Error: UNAVAILABLE naming the known machines for an unknown name; INVALID naming file and field for

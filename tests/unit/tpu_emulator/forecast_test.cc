@@ -93,12 +93,75 @@ TEST(TpuForecast, LabelsThatTheHostWidensTakeTheInfeedOfTheirRows) {
   EXPECT_NEAR(more, 1024 * 4000 / v2.infeed_one_hot_bytes_per_s - 1024 * 4 / v2.infeed_bytes_per_s, 1e-9);
 }
 
+// A batch of 64 for each 1000 to 2000 classes: the one thread that makes few labels takes 4 ms for 65,536 floats; with more
+// of them, ever less of them are its. No class more changes a step by more than its floats take.
+TEST(TpuForecast, AStepChangesSmoothlyWithTheNumberOfClasses) {
+  const auto step_s = [](int64_t classes) {
+    return forecast(tpu_fit::FcGraph({4, 512, 2000, classes, 8}).build()).step_s;
+  };
+  EXPECT_NEAR(step_s(1024), 4.58e-3, 0.05e-3);
+  EXPECT_LT(step_s(1600), 3e-3);
+  double before = step_s(1000);
+  for (int64_t classes = 1001; classes < 1600; ++classes) {
+    const double now = step_s(classes);
+    EXPECT_NEAR(now, before, 30e-6) << classes;
+    before = now;
+  }
+}
+
+// Fitted to v2-8: a machine's file may say that its host deals all labels, or none, over its threads.
+TEST(TpuForecast, HowManyLabelsOneThreadMakesIsTheMachines) {
+  const FlatGraph graph = tpu_fit::FcGraph({4, 512, 2000, 1024, 8}).build();
+  tpu::Machine machine = tpu::load_machine("v2-8");
+  const auto infeed_s = [&] { return tpu::forecast(GraphView(*graph.graph()), machine, {}).infeed_s; };
+  const double alone = 65536 * machine.infeed_one_hot_element_s;
+  EXPECT_NEAR(infeed_s(), alone, 1e-9);
+  machine.infeed_one_hot_serial_elements = 1e6;
+  EXPECT_NEAR(infeed_s(), alone, 1e-9);
+  machine.infeed_one_hot_serial_elements = 0;
+  EXPECT_LT(infeed_s(), 0.6 * alone);
+}
+
 // ---- kernels ----
 
 std::vector<std::string> categories(const tpu::Forecast& f) {
   std::vector<std::string> names;
   for (const tpu::Kernel& kernel : f.kernels) names.push_back(kernel.category);
   return names;
+}
+
+// Of a parameter of f32: what it, its gradient and its slots take to read and write, and 8 beside; LAMB reads the parameter
+// and its direction again once their norms are known.
+TEST(TpuForecast, AnUpdateMovesTheBytesOfItsOptimizer) {
+  struct Case {
+    const char* op;
+    int slots;
+    double bytes;
+  };
+  for (const auto& [op, slots, bytes] :
+       {Case{"momentum_update", 1, 28}, {"adam_update", 2, 36}, {"lamb_update", 2, 44}}) {
+    const std::vector<int64_t> dims = {4096, 1024};
+    GraphBuilder b;
+    std::vector<uint32_t> in = {b.input(TENON_F32, dims, TENON_ROLE_STATE),
+                                b.input(TENON_F32, dims, TENON_ROLE_FEED),
+                                b.input(TENON_F32, {}, TENON_ROLE_SCALAR),
+                                b.input(TENON_I64, {}, TENON_ROLE_STATE),
+                                TENON_NONE,
+                                TENON_NONE,
+                                TENON_NONE};
+    std::vector<uint32_t> out = {b.value(TENON_F32, dims)};
+    for (int k = 0; k < slots; ++k) {
+      in.push_back(b.input(TENON_F32, dims, TENON_ROLE_STATE));
+      out.push_back(b.value(TENON_F32, dims));
+    }
+    b.node(op, in, out);
+    b.result(out[0], TENON_MODE_LAST, 1);
+    for (int k = 0; k < slots; ++k) b.result(out[static_cast<size_t>(k) + 1], TENON_MODE_LAST, 5 + k);
+    const tpu::Forecast f = forecast(b.build());
+    ASSERT_EQ(categories(f), std::vector<std::string>{"update"});
+    const double parameters = 4096 * 1024;
+    EXPECT_NEAR(f.kernels[0].memory_s * tpu::load_machine("v2-8").hbm_bytes_per_s / parameters, bytes, 0.01) << op;
+  }
 }
 
 // x w1 -> relu -> w2, read by what follows it alone: one kernel a product.
