@@ -37,7 +37,7 @@ Type dealt_type(const FeatureSpec& spec, int64_t batch, int replicas) {
 }
 
 Result<std::unique_ptr<BatchFeed>> BatchFeed::create(const ModeProgram& program, const Dataset& data,
-                                                     const PipelineState& from) {
+                                                     const PipelineState& from, std::function<bool()> interrupted) {
   const Executable& executable = program.executable();
   const int64_t batch = data.options().batch_size;
   const int replicas = executable.graph.replicas;
@@ -65,11 +65,14 @@ Result<std::unique_ptr<BatchFeed>> BatchFeed::create(const ModeProgram& program,
   }
   TENON_ASSIGN(feed->pipeline_, InputPipeline::create(data, process_pool(), std::move(memory), from));
   feed->state_ = from;
+  feed->interrupted_ = std::move(interrupted);
   return feed;
 }
 
-bool BatchFeed::next(uint64_t, std::span<Buffer*> feeds) {
-  if (ended_ || partial_.rows > 0) return false;
+bool BatchFeed::next(uint64_t i, std::span<Buffer*> feeds) {
+  if (ended_ || stopped_ || partial_.rows > 0) return false;
+  stopped_ = i > 0 && interrupted_ && interrupted_();
+  if (stopped_) return false;
   const Result<Batch> batch = pipeline_->next();
   status_ = batch.ok() ? take(*batch) : batch.status();
   ended_ = !status_.ok() || batch->end();

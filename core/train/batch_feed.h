@@ -2,6 +2,7 @@
 // fills and the device reads in place.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -19,16 +20,19 @@ class BatchFeed : public Feed {
  public:
   // Buffers for the features of `data`, and a pipeline over them starting at `from`. FEED inputs of the
   // program are found by name among the features.
+  // `interrupted`, if set, is asked before every batch of a call of the device but its first.
   static Result<std::unique_ptr<BatchFeed>> create(const ModeProgram& program, const Dataset& data,
-                                                   const PipelineState& from);
+                                                   const PipelineState& from, std::function<bool()> interrupted = {});
 
-  // The next full batch for iteration i. False at the end of the input, at a batch with fewer rows (the last one, or one
-  // that lost damaged records), which partial() then holds, and after an error: status(). Labels and indices out of
-  // range are errors.
+  // The next full batch for iteration i of a call. False at the end of the input, at a batch with fewer rows (the last
+  // one, or one that lost damaged records), which partial() then holds, after an error: status(), and for good once it
+  // was interrupted: stopped(). Labels and indices out of range are errors.
   bool next(uint64_t i, std::span<Buffer*> feeds) override;
   void release(uint64_t i) override;
 
   const Status& status() const { return status_; }
+  // An interruption ended it where the input goes on.
+  bool stopped() const { return stopped_; }
   // The batch that next() stopped at (0 rows: none); its feature buffers. next() goes on once it is released.
   const Batch& partial() const { return partial_; }
   // Its first `rows` rows of FEED input `feed`, whose buffer for so many it is; those behind the last one are zero.
@@ -63,7 +67,8 @@ class BatchFeed : public Feed {
   Batch held_, partial_;
   PipelineState state_;
   Status status_;
-  bool ended_ = false;
+  std::function<bool()> interrupted_;
+  bool ended_ = false, stopped_ = false;
 };
 
 }  // namespace tenon

@@ -67,8 +67,8 @@ struct Estimator::Impl {
 
   bool interrupted() const { return config.interrupted && config.interrupted(); }
   // `kept`: what became of the work done so far.
-  Status interruption(const std::string& kept = {}) const {
-    if (!interrupted()) return {};
+  Status interruption(const std::string& kept = {}) const { return interrupted() ? interrupted_here(kept) : Status(); }
+  Status interrupted_here(const std::string& kept = {}) const {
     return Status(Code::kUnavailable, cat("interrupted at step ", std::max<int64_t>(step, 0), kept));
   }
   void info(const std::string& line) const {

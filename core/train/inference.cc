@@ -93,7 +93,7 @@ class Estimator::Inference {
     program_->bind(*at_.states);
     if (!m_.on_tpu()) m_.log("Done running local_init_op.");
     const auto start = Clock::now();
-    TENON_ASSIGN(feed_, BatchFeed::create(*program_, data_, {}));
+    TENON_ASSIGN(feed_, BatchFeed::create(*program_, data_, {}, m_.config.interrupted));
     if (m_.on_tpu())
       m_.before_feed = cat("Initialized dataset iterators in ", static_cast<int64_t>(seconds_since(start)), " seconds");
     return {};
@@ -105,6 +105,7 @@ class Estimator::Inference {
     TENON_ASSIGN(const uint32_t done, program_->run(m_.queue, n, feed_.get()));
     if (!m_.before_feed.empty()) m_.log(std::exchange(m_.before_feed, {}));
     TENON_TRY(feed_->status());
+    if (feed_->stopped()) return m_.interrupted_here();
     return done;
   }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <thread>
 
+#include "backend/forecast.h"
 #include "train/estimator_impl.h"
 #include "train/estimator_log.h"
 #include "train/training_site.h"
@@ -59,6 +60,16 @@ Status not_finite(float loss, int64_t step) {
                  ", expected a finite number");
 }
 
+// As the device forecasts it; one that only gives the parts feeds while it computes, and the host's part comes on top.
+double predicted_step_ms(const Executable& executable) {
+  const Device& device = *executable.device;
+  if (!device.units()[0].emulated) return 0;
+  if (offers_forecast(device))
+    if (const Result<PredictedStep> step = forecast(device, executable.program); step.ok()) return step->step_ms;
+  const ProgramInfo& info = executable.program.info();
+  return static_cast<double>(std::max(info.device_ns, info.feed_ns) + info.host_ns) * 1e-6;
+}
+
 }  // namespace
 
 // One call of train(): from the states that are provided to the target, a call of the device at a time.
@@ -98,6 +109,7 @@ class Estimator::Training {
     log_.emplace(m_.config.log_step_count_steps, m_.on_tpu(), batch);
     site_.emplace(TrainingSite{program_->executable(), m_.config.trace});
     result_.global_step = m_.step;
+    result_.predicted_step_ms = predicted_step_ms(program_->executable());
     target_ = options_.max_steps > 0 ? options_.max_steps : options_.steps > 0 ? m_.step + options_.steps : 0;
     pace_.emplace(m_.config, m_.step, target_, most);
     return {};
@@ -105,7 +117,7 @@ class Estimator::Training {
 
   Status feed() {
     const auto start = Clock::now();
-    TENON_ASSIGN(feed_, BatchFeed::create(*program_, options_.input, m_.input));
+    TENON_ASSIGN(feed_, BatchFeed::create(*program_, options_.input, m_.input, m_.config.interrupted));
     if (m_.on_tpu())
       m_.log(cat("Initialized dataset iterators in ", static_cast<int64_t>(seconds_since(start)), " seconds"));
     if (m_.config.tpu && m_.on_tpu()) sleep_first(m_.config.tpu->initial_infeed_sleep_secs);
@@ -126,7 +138,7 @@ class Estimator::Training {
       TENON_ASSIGN(const uint32_t done, call(n));
       if (done > 0) TENON_TRY(account(done));
       TENON_TRY(feed_->status());
-      if (done < n) break;  // the end of the input
+      if (done < n) break;  // the end of the input, or an interruption
       if (manager_ && pace_->save_due(m_.step) && !pace_->done(m_.step)) {
         TENON_TRY(save());
         pace_->saved();
@@ -198,8 +210,9 @@ class Estimator::Training {
       if (status.ok()) status = saved;
     }
     for (TrainingHook* hook : options_.hooks) hook->end(m_.step);
-    if (status.ok() && !pace_->done(m_.step))
-      status = m_.interruption(manager_ ? cat("; saved in ", m_.config.model_dir) : "");
+    const std::string kept = manager_ ? cat("; saved in ", m_.config.model_dir) : "";
+    if (status.ok() && feed_->stopped()) return m_.interrupted_here(kept);
+    if (status.ok() && !pace_->done(m_.step)) status = m_.interruption(kept);
     return status;
   }
 

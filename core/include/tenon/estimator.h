@@ -114,8 +114,8 @@ struct RunConfig {
   std::optional<TPUConfig> tpu = {};
   bool soft_placement = false;  // the device may leave ops that it lacks to the host, where it can; it says which
   LogLines log_lines = LogLines::kTenon;
-  // Asked between calls of the device, at a step boundary. True ends training (which saves first), evaluation or
-  // prediction with an error of code kUnavailable.
+  // Asked before each batch, at a step boundary, one at a time, perhaps on a thread of the device's. True ends training
+  // (which saves first), evaluation or prediction with an error of code kUnavailable.
   std::function<bool()> interrupted = {};
 };
 
@@ -171,6 +171,7 @@ struct TrainResult {
   int64_t global_step = 0;
   double loss = 0;  // of the last step
   double seconds = 0;
+  double predicted_step_ms = 0;  // on the machine that an emulating device stands for; 0: nothing is predicted
 };
 
 // One row of predictions: by name, dense and row-major. `row` is the example's place in the input, from 0: examples that

@@ -71,6 +71,23 @@ TEST_F(EstimatorEvaluate, PredictsEachRowInOrderWithAPartialLastBatch) {
   EXPECT_EQ(next, 10);
 }
 
+// 100 batches in one call of the device; of predictions, one.
+TEST_F(EstimatorEvaluate, AnInterruptionEndsItAtTheNextBatch) {
+  const Dataset data = examples(400, evaluation_input(4));
+  int asked = 0;
+  Estimator evaluating(known_model,
+                       cpu(dir_.path(), {.iterations_per_loop = 100, .interrupted = [&] { return ++asked > 5; }}));
+  const Status evaluated = evaluating.evaluate({.input = data}).status();
+  EXPECT_EQ(evaluated.code(), Code::kUnavailable);
+  EXPECT_EQ(evaluated.message(), "interrupted at step 1");
+  EXPECT_EQ(asked, 6);
+  asked = 0;
+  int64_t rows = 0;
+  const Status predicted = evaluating.predict(data, [&](int64_t, const auto&) { return ++rows, Status(); });
+  EXPECT_EQ(predicted.code(), Code::kUnavailable);
+  EXPECT_EQ(rows, 5 * 4);
+}
+
 TEST_F(EstimatorEvaluate, AnErrorOfTheCallersRowEndsPrediction) {
   const Status s = estimator_.predict(examples(10, evaluation_input(4)), [](int64_t row, const auto&) {
     return row == 5 ? Status(Code::kInvalid, "enough") : Status();

@@ -152,6 +152,34 @@ TEST(EstimatorTrain, AnInterruptionSavesAndIsAnError) {
   EXPECT_EQ(saved_steps(dir.path()), std::vector<int64_t>{6});
 }
 
+// Asked before the call, then before each of its batches but the first: the fourth answer comes after three steps.
+TEST(EstimatorTrain, AnInterruptionEndsACallOfTheDeviceAtItsNextStep) {
+  TemporaryDirectory dir, whole;
+  const Dataset data = examples(12, training_input(4));
+  int n = 0;
+  Estimator estimator(small_model,
+                      cpu(dir.path(), {.iterations_per_loop = 100, .interrupted = [&] { return ++n >= 4; }}));
+  RecordingHook hook;
+  const auto r = estimator.train({.input = data, .max_steps = 100, .hooks = {&hook}});
+  EXPECT_EQ(r.status().code(), Code::kUnavailable);
+  EXPECT_MESSAGE(r.status(), "interrupted at step 3; saved in " + dir.path());
+  EXPECT_EQ(saved_steps(dir.path()), std::vector<int64_t>{3});
+  EXPECT_EQ(hook.losses.size(), 3u);
+  EXPECT_EQ(hook.ended, 3);
+  // It goes on as if nothing had happened.
+  Estimator next(small_model, cpu(dir.path())), other(small_model, cpu(whole.path()));
+  check(next.train({.input = data, .max_steps = 10}).status());
+  check(other.train({.input = data, .max_steps = 10}).status());
+  EXPECT_EQ(next.variables_hash().take(), other.variables_hash().take());
+}
+
+TEST(EstimatorTrain, AnInterruptionThatIsTakenBackIsNotTheEndOfTheInput) {
+  int n = 0;
+  Estimator estimator(small_model, cpu("", {.iterations_per_loop = 100, .interrupted = [&] { return ++n == 4; }}));
+  const auto r = estimator.train({.input = examples(12, training_input(4)), .max_steps = 100});
+  EXPECT_EQ(r.status().message(), "interrupted at step 3");
+}
+
 TEST(EstimatorTrain, ASecondTrainerOfADirectoryIsRefused) {
   TemporaryDirectory dir;
   const Dataset data = examples(12, training_input(4));
