@@ -1,6 +1,4 @@
 // tenon evaluate MODEL: measures a checkpoint on the test records.
-#include <algorithm>
-
 #include "model_run.h"
 
 namespace tenon::runner {
@@ -16,13 +14,13 @@ void declare_evaluate(Flags& flags, const std::vector<std::string>& words) {
 int run_evaluate(const Flags& flags, const std::vector<std::string>& words) {
   const ModelRun model(flags, words);
   if (flags.text("checkpoint").empty()) flags.required("model_dir");
-  const Dataset data = model.eval_data();
+  const RunEvents events = model.events();
+  const Dataset data = model.eval_data(events.on_info);
   Estimator estimator = model.estimator(model.run_config());
-  estimator.set_events(model.events());
+  estimator.set_events(events);
   watch_interrupts();
   const auto begun = std::chrono::steady_clock::now();
-  const int64_t wanted = flags.integer("num_eval_images"), batch = data.options().batch_size;
-  const int64_t steps = wanted > 0 && wanted < data.size() ? std::max<int64_t>(wanted / batch, 1) : 0;
+  const int64_t steps = model.eval_steps(data, events.on_info);
   const EvalResult result =
       estimator.evaluate({.input = data, .steps = steps, .checkpoint = flags.text("checkpoint")}).take();
   check(estimator.close());

@@ -33,7 +33,7 @@ int inspect_graph(const Flags& flags, const std::vector<std::string>& words) {
   const int64_t batch =
       flags.integer("batch_size") > 0 ? flags.integer("batch_size") : flags.integer("train_batch_size");
   Estimator estimator = model.estimator(model.run_config());
-  const bool lowered = flags.given("device") || flags.boolean("use_tpu");
+  const bool lowered = flags.given("device") || flags.boolean("use_tpu") || flags.given("tpu");
   const std::string text =
       estimator.graph_text(model.synthetic(batch, true), mode_of(flags.text("mode")), lowered).take();
   if (flags.boolean("json"))

@@ -146,9 +146,17 @@ void expect_words(const std::vector<std::string>& words, size_t least, size_t mo
 }
 
 std::string device_of(const Flags& flags) {
-  if (!flags.has("use_tpu") || !flags.boolean("use_tpu") || flags.given("device")) return flags.text("device");
+  const std::string& device = flags.text("device");
+  if (!flags.has("use_tpu")) return device;
   const std::string& tpu = flags.text("tpu");
-  return tpu.empty() ? "tpu-emulator" : "tpu-emulator:" + tpu;
+  const std::string asked = tpu.empty() ? "--use_tpu" : "--tpu " + tpu;
+  if (!tpu.empty() && flags.given("use_tpu") && !flags.boolean("use_tpu"))
+    throw UsageError{asked + " and --nouse_tpu contradict each other"};
+  if (tpu.empty() && !flags.boolean("use_tpu")) return device;
+  const std::string named = tpu.empty() ? "tpu-emulator" : "tpu-emulator:" + tpu;
+  if (device == "auto" || device == "tpu-emulator") return named;
+  if (tpu.empty() ? device.starts_with("tpu") : (device + ",").starts_with(named + ",")) return device;
+  throw UsageError{asked + " and --device " + device + " contradict each other; leave one of them out"};
 }
 
 }  // namespace tenon::runner

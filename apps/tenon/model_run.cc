@@ -89,8 +89,9 @@ void add_data_flags(Flags& flags) {
   flags.text("train_data_path", "", "training records elsewhere: a directory, or a pattern of files");
   flags.text("eval_data_path", "", "the same for evaluation");
   flags.integer("eval_batch_size", 0,
-                "examples in a batch of evaluation; 0: min(1024, num_eval_images), fewer when images are large", 0,
-                1 << 24);
+                "examples in a batch of evaluation, rounded down to a multiple of the device's units; 0: min(1024, "
+                "num_eval_images), fewer when images are large",
+                0, 1 << 24);
   flags.integer("num_eval_images", 0, "examples to evaluate or to predict, the first ones; 0: all", 0, 1e15);
   add_shape_flags(flags);
   flags.boolean("skip_corrupt", false, "leave out damaged records and count them, where the default is to stop");
@@ -107,7 +108,7 @@ void add_run_flags(Flags& flags) {
   flags.text("log", "tenon", "whose lines: Tenon's, or on standard error those of TensorFlow's Estimator",
              {"tenon", "estimator"});
   flags.boolean("use_tpu", false, "the same as --device tpu-emulator");
-  flags.text("tpu", "", "with --use_tpu: which one, as v3-8");
+  flags.text("tpu", "", "NAME, as v3-8: the same as --device tpu-emulator:NAME");
 }
 
 ModelRun::ModelRun(const Flags& flags, const std::vector<std::string>& words)
@@ -187,27 +188,43 @@ Dataset ModelRun::train_data(int64_t batch_size) const {
   return Dataset::images(places("train_data_path", "train", image_options(batch_size, true)), &process_pool()).take();
 }
 
-int64_t ModelRun::eval_batch(int64_t examples) const {
+int64_t ModelRun::eval_batch(int64_t examples, const Say& say) const {
   const int64_t limit =
       flags_.integer("num_eval_images") > 0 ? std::min(flags_.integer("num_eval_images"), examples) : examples;
-  if (const int64_t wanted = flags_.integer("eval_batch_size"); wanted > 0) {
-    if (wanted > limit)
-      throw Error(Status(Code::kInvalid, format("--eval_batch_size %ld is larger than the %ld examples to evaluate",
-                                                static_cast<long>(wanted), static_cast<long>(limit))));
-    return wanted;
+  const int64_t wanted = flags_.integer("eval_batch_size");
+  if (wanted > limit)
+    throw Error(Status(Code::kInvalid, format("--eval_batch_size %ld is larger than the %ld examples to evaluate",
+                                              static_cast<long>(wanted), static_cast<long>(limit))));
+  const std::string device = device_of(flags_);
+  const int64_t units = resolve_device(device).take().replicas;
+  if (wanted > 0) {
+    const int64_t batch = std::max(wanted / units, int64_t{1}) * units;
+    if (batch != wanted)
+      say(format("--eval_batch_size %ld becomes %ld: a multiple of the %ld units of %s", static_cast<long>(wanted),
+                 static_cast<long>(batch), static_cast<long>(units), device.c_str()));
+    return batch;
   }
-  const int64_t units = resolve_device(device_of(flags_)).take().replicas;
   const int64_t pixels = int64_t{shape_.height} * shape_.width * shape_.channels;
   const int64_t fitting = std::max<int64_t>((int64_t{64} << 20) / std::max<int64_t>(pixels * 4, 1), 1);
   return std::max(std::min({int64_t{1024}, limit, fitting}) / units, int64_t{1}) * units;
 }
 
-Dataset ModelRun::eval_data(bool in_order) const {
-  if (flags_.boolean("synthetic")) return synthetic(eval_batch(1024), false);
+int64_t ModelRun::eval_steps(const Dataset& data, const Say& say) const {
+  const int64_t wanted = flags_.integer("num_eval_images"), batch = data.options().batch_size;
+  if (wanted == 0 || wanted >= data.size()) return 0;
+  const int64_t steps = std::max<int64_t>(wanted / batch, 1);
+  if (const int64_t left = wanted - steps * batch; left > 0)
+    say(format("left out %ld of the %ld examples of --num_eval_images: evaluation takes whole batches of %ld",
+               static_cast<long>(left), static_cast<long>(wanted), static_cast<long>(batch)));
+  return steps;
+}
+
+Dataset ModelRun::eval_data(const Say& say, bool in_order) const {
+  if (flags_.boolean("synthetic")) return synthetic(eval_batch(1024, say), false);
   const InputOptions one = places("eval_data_path", "validation", image_options(1, false));
   const Dataset all = Dataset::images(one, &process_pool()).take();
   InputOptions o = one;
-  o.batch_size = eval_batch(all.size());
+  o.batch_size = eval_batch(all.size(), say);
   if (in_order) o.interleave = 1;
   return Dataset::images(o, &process_pool()).take();
 }

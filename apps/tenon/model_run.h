@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -31,9 +32,13 @@ class ModelRun {
   const std::vector<std::string>& labels() const { return labels_; }  // class names; empty: unknown
 
   Dataset train_data(int64_t batch_size) const;
-  // The batch is --eval_batch_size, or min(1024, what there is), of a device of several units a multiple of them. In order: files one after the other, so that the n-th
-  // example is the n-th record; else they are read in turn.
-  Dataset eval_data(bool in_order = false) const;
+  using Say = std::function<void(const std::string& line)>;
+  // The batch is --eval_batch_size, or min(1024, what there is), rounded down to a multiple of the device's units, at
+  // least one for each; `say` hears it when that changes what was asked for. In order: files one after the other, so that
+  // the n-th example is the n-th record; else they are read in turn.
+  Dataset eval_data(const Say& say, bool in_order = false) const;
+  // Batches of this data that --num_eval_images asks for; 0: all. `say` hears of examples that fill no batch.
+  int64_t eval_steps(const Dataset& data, const Say& say) const;
   // Random images and labels: shapes without data, for benchmarks and for looking at a model.
   Dataset synthetic(int64_t batch_size, bool training) const;
 
@@ -50,7 +55,7 @@ class ModelRun {
   void read_shape();
   InputOptions image_options(int64_t batch_size, bool training) const;
   InputOptions places(const char* path_flag, const char* split, InputOptions options) const;
-  int64_t eval_batch(int64_t examples) const;
+  int64_t eval_batch(int64_t examples, const Say& say) const;
 
   const Flags& flags_;
   const models::ModelInfo* info_;

@@ -75,10 +75,10 @@ class Prediction {
 
   int run() {
     if (flags_.text("checkpoint").empty()) flags_.required("model_dir");
-    const Dataset data = model_.eval_data(true);
+    const Dataset data = model_.eval_data(events().on_info, true);
     Output output(flags_.text("output"));
     Estimator estimator = model_.estimator(model_.run_config());
-    set_events(estimator);
+    estimator.set_events(events());
     watch_interrupts();
     const bool csv = !json_ || !flags_.text("output").empty();
     const PredictRow row = [&](int64_t i, const auto& values) -> Status {
@@ -129,11 +129,11 @@ class Prediction {
         .str();
   }
   // CSV on standard output is not to be mixed with anything.
-  void set_events(Estimator& estimator) const {
+  RunEvents events() const {
     RunEvents events = model_.events();
     if (!json_ && flags_.text("output").empty() && !model_.estimator_log())
       events.on_info = [](const std::string& line) { std::fprintf(stderr, "%s\n", one_line(line).c_str()); };
-    estimator.set_events(events);
+    return events;
   }
   void finish(Estimator& estimator) const {
     const std::string& named = flags_.text("checkpoint");

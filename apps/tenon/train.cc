@@ -50,7 +50,7 @@ class Training {
   int run() {
     const Dataset train = model_.train_data(batch_);
     std::vector<Dataset> eval;
-    if (flags_.boolean("evaluate")) eval.push_back(model_.eval_data());
+    if (flags_.boolean("evaluate")) eval.push_back(model_.eval_data(model_.events().on_info));
     watch_interrupts();
     set_events();
     parameters_ = estimator_.count_parameters(train).take();
@@ -105,15 +105,12 @@ class Training {
   }
 
   void train_and_test(const Dataset& train, const Dataset& eval) {
-    const int64_t wanted = flags_.integer("num_eval_images");
-    const int64_t eval_steps =
-        wanted > 0 && wanted < eval.size() ? std::max<int64_t>(wanted / eval.options().batch_size, 1) : 0;
     result_ = train_and_evaluate(estimator_,
                                  {.input = train,
                                   .max_steps = steps_,
                                   .steps_between_evals = flags_.integer("steps_between_evals"),
                                   .hooks = profile_->with({&progress_})},
-                                 {.input = eval, .steps = eval_steps})
+                                 {.input = eval, .steps = model_.eval_steps(eval, model_.events().on_info)})
                   .take();
   }
 
@@ -136,6 +133,9 @@ class Training {
     print_line(line);
   }
 
+  bool predicted() const { return progress_.steps() > 0 && result_.train.predicted_step_ms > 0; }
+  double step_ms() const { return progress_.seconds() * 1e3 / static_cast<double>(progress_.steps()); }
+
   void print_result() {
     const std::string hash = estimator_.variables_hash().take();
     const double seconds = progress_.seconds();
@@ -153,8 +153,13 @@ class Training {
           .add("examples_per_second", rate)
           .add("parameters", parameters_.total)
           .add("trainable_parameters", parameters_.trainable);
+      if (predicted())
+        json.add("predicted_step_ms", result_.train.predicted_step_ms).add("measured_step_ms", step_ms());
       return print_line(json.str());
     }
+    if (predicted())
+      print("predicted for the device that is emulated: %.4g ms a step; measured here: %.4g ms\n",
+            result_.train.predicted_step_ms, step_ms());
     print("%.4g examples/s, %s in all; hash %s\n", rate, duration_text(elapsed()).c_str(), hash.c_str());
     for (const auto& [name, value] : result_.eval)
       if (name != "global_step") print("%s %s\n", name.c_str(), number_text(value).c_str());

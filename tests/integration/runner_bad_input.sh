@@ -25,6 +25,11 @@ expect 2 '--input is missing' "$tenon" convert idx --output "$work/x"
 expect 2 "did you mean 'mlp_tiny'?" "$tenon" bench step mlp_tny
 expect 2 "'8x8' has 2 sizes; expected MxKxN" "$tenon" bench op dot --shapes 64x8x8,8x8
 expect 2 "'8x-1x8' is no shape; expected MxKxN" "$tenon" bench op dot --shapes 8x-1x8
+expect 2 '--use_tpu and --device cpu contradict each other' "${train[@]}" --data_dir "$data" --use_tpu --device cpu
+expect 2 '--tpu v2-99 and --device cpu contradict' "${train[@]}" --data_dir "$data" --use_tpu --tpu v2-99 --device cpu
+expect 2 '--tpu v2-8 and --device tpu-emulator:v3-8 contradict' "${train[@]}" --data_dir "$data" --tpu v2-8 --device tpu-emulator:v3-8
+expect 1 "device 'tpu-emulator:v2-99'" "${train[@]}" --data_dir "$data" --tpu v2-99
+expect 2 '--tpu v2-8 and --nouse_tpu contradict' "$tenon" evaluate mlp --data_dir "$data" --model_dir "$model" --tpu v2-8 --nouse_tpu
 expect 2 'exclude each other' "${train[@]}" --data_dir "$data" --save_checkpoints_steps 5 --save_checkpoints_secs 5
 
 echo '# files and devices'

@@ -27,6 +27,9 @@ awk -v a="$(result loss)" -v b="$loss" 'BEGIN { d = a - b; exit !(d < 2e-3 + 0.0
 # Predicted and measured times are told, each as what it is.
 grep -q 'step time: .* ms predicted for a TPU v3-8; .* ms measured on this machine, which emulates it' "$work/err" ||
   complain "no step times in: $(cat "$work/err")"
+said=$(sed -n 's/.*step time: \([0-9.]*\) ms predicted.*/\1/p' "$work/err" | head -n 1)
+awk -v a="$(result predicted_step_ms)" -v b="$said" 'BEGIN { d = a - b; exit !(b > 0 && d < 1e-3 && -d < 1e-3) }' ||
+  complain "predicted_step_ms $(result predicted_step_ms), the device said $said"
 # What was trained there goes on here.
 expect 0 '' "$tenon" evaluate fashion --data_dir "$work/data" --model_dir "$work/tpu" --device cpu --json
 

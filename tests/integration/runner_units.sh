@@ -8,8 +8,6 @@ units=(--data_dir "$work/data" --device cpu:units=8)
 
 expect 1 'train batch size 100 must be divisible by number of replicas 8' \
   "$tenon" train fashion "${units[@]}" --train_batch_size 100 --train_steps 1
-expect 1 'eval batch size 12 must be divisible by number of replicas 8' \
-  "$tenon" train fashion "${units[@]}" --train_batch_size 16 --train_steps 1 --eval_batch_size 12
 expect 1 "TPUConfig.num_shards is 4, device 'cpu:units=8' has 8 cores" \
   "$tenon" train fashion "${units[@]}" --train_batch_size 16 --train_steps 1 --num_shards 4
 
@@ -20,6 +18,27 @@ expect 0 '' "$tenon" evaluate fashion "${units[@]}" --model_dir "$work/model" --
 [ "$(result examples)" = 88 ] || complain "examples $(result examples), expected 88"
 expect 0 '' "$tenon" evaluate fashion --data_dir "$work/data" --device cpu --model_dir "$work/model" --json
 [ "$(result examples)" = 90 ] || complain "examples $(result examples), expected 90"
+# A batch that is asked for is rounded down to a multiple of the units, at least one example for each; what that leaves
+# out is told, with --num_eval_images and without.
+# rounded BATCH TAKEN EXAMPLES LEFT COMMAND FLAGS..: what is told of it.
+rounded() {
+  local batch=$1 taken=$2 examples=$3 left=$4
+  local command=("$tenon" "$5" fashion "${units[@]}" --model_dir "$work/model" --eval_batch_size "$batch" "${@:6}")
+  expect 0 '' "${command[@]}"
+  grep -q "^--eval_batch_size $batch becomes $taken: a multiple of the 8 units of cpu:units=8\$" "$work/out" &&
+    grep -q "^left out $left" "$work/out" || complain "${command[*]}: $(cat "$work/out")"
+  expect 0 '' "${command[@]}" --json
+  grep -q "\"examples\": $examples[,}]" "$work/out" ||
+    complain "${command[*]}: expected $examples examples: $(cat "$work/out")"
+}
+rounded 90 88 88 '2 examples: the 8 units' evaluate
+rounded 42 40 40 '2 of the 42 examples of --num_eval_images' evaluate --num_eval_images 42
+rounded 3 8 88 '2 examples: the 8 units' evaluate
+rounded 12 8 88 '2 examples: the 8 units' train --model_dir "$work/two" --train_batch_size 16 --train_steps 2
+rounded 42 40 40 '2 of the 42 examples' train --num_eval_images 42 --model_dir "$work/two" --train_batch_size 16 --train_steps 2
+"$tenon" predict fashion "${units[@]}" --model_dir "$work/model" --eval_batch_size 12 >"$work/out" 2>"$work/err"
+[ "$(wc -l <"$work/out")" = 91 ] || complain "predict in batches of 12: $(wc -l <"$work/out") lines, expected 91"
+grep -q '^--eval_batch_size 12 becomes 8' "$work/err" || complain "predict in batches of 12 said $(cat "$work/err")"
 expect 0 '' "$tenon" predict fashion "${units[@]}" --model_dir "$work/model" --output "$work/rows.csv" --json
 [ "$(result rows)" = 90 ] || complain "rows $(result rows), expected 90"
 
