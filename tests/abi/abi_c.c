@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "tenon/abi/device.h"
+#include "tenon/abi/forecast.h"
 #include "tenon/abi/op.h"
 #include "tenon/abi/optimizer.h"
 #include "tenon/abi/plugin.h"
@@ -86,7 +87,8 @@ static void check_no_padding(void) {
 static void check_sizes_first(void) {
   static const char* const elements[] = {"tenon_unit",   "tenon_verdict", "tenon_allocation", "tenon_event",
                                          "tenon_value",  "tenon_node",    "tenon_attr",       "tenon_input",
-                                         "tenon_result", "tenon_constant"};
+                                         "tenon_result", "tenon_constant", "tenon_forecast_kernel",
+                                         "tenon_forecast_argument"};
   for (int i = 0; i < kEntries; ++i) {
     if (entries[i].kind != STRUCT || is_frozen(entries[i].name)) continue;
     int element = 0;
