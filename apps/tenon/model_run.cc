@@ -71,8 +71,9 @@ void add_training_flags(Flags& flags, const std::vector<std::string>& words) {
   flags.number("momentum", 0.9, "of the optimizers momentum and rmsprop_momentum", 0, 1);
   flags.boolean("nesterov", false, "Nesterov's form of momentum");
   flags.number("weight_decay", 0, "decoupled: w -= learning_rate * weight_decay * w; adamw: 0.004 unless given", 0, 10);
-  flags.text("dtype_policy", "float32", "what layers compute in, as Keras names it; variables are f32",
-             {"float32", "mixed_bfloat16"});
+  flags.text("dtype_policy", "float32",
+             "what layers compute in, as Keras names it; with bfloat16 variables are bf16 too",
+             {"float32", "mixed_bfloat16", "bfloat16"});
   flags.number("clipnorm", 0, "limit of each gradient's norm; 0: none");
   flags.number("global_clipnorm", 0, "limit of the norm of all gradients; 0: none");
 }

@@ -104,8 +104,8 @@ class Graph {
   std::vector<Variable> variables;
   // Units that run this graph, each on its part of the batch; set before the graph is built. Shapes are those of one.
   int replicas = 1;
-  // What layers compute in where the features do not say; variables are f32 all the same.
-  DType compute_dtype = DType::kF32;
+  // What layers compute in where the features do not say, and what variables are.
+  DType compute_dtype = DType::kF32, variable_dtype = DType::kF32;
   // Values that builders of the model remember by topic (terms to add to the loss).
   std::map<std::string, std::vector<ValueId>> notes;
 

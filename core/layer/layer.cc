@@ -40,8 +40,9 @@ Ints LayerScope::sizes(std::string_view what, const Extent& extent, int dimensio
 Tensor parameter(Tensor x, std::string_view name, const Shape& shape, const InitializerRule& rule, bool trainable,
                  Regularizer regularizer) {
   const Tensor w = variable(x, name, shape, rule(shape), trainable);
-  if (regularizer.l1 != 0) add_loss(reduce_sum(abs(w)) * regularizer.l1);
-  if (regularizer.l2 != 0) add_loss(reduce_sum(square(w)) * regularizer.l2);
+  const Tensor wide = cast(w, DType::kF32);
+  if (regularizer.l1 != 0) add_loss(reduce_sum(abs(wide)) * regularizer.l1);
+  if (regularizer.l2 != 0) add_loss(reduce_sum(square(wide)) * regularizer.l2);
   return w;
 }
 

@@ -13,7 +13,7 @@ void track(Tensor moving, Tensor batch, double momentum) { assign(moving, moving
 Tensor scale_or(bool wanted, Tensor x, std::string_view name, const Shape& shape, const Initializer& init,
                 bool trainable) {
   if (wanted) return parameter(x, name, shape, init, trainable);
-  return full(*x.graph(), DType::kF32, shape, init.a);
+  return full(*x.graph(), variable_dtype(x), shape, init.a);
 }
 
 void expect_epsilon(const LayerScope& scope, double epsilon) {
@@ -70,7 +70,7 @@ Tensor layer_normalization(Tensor x, const LayerNormOptions& o) {
   if (axes.front() == x.rank() - static_cast<int64_t>(axes.size()))
     return layer_norm(x, gamma, beta, axes, o.epsilon).y;
   // axes that are not the last ones: the op's gamma would have other dimensions
-  Tensor y = layer_norm(x, full(*x.graph(), DType::kF32, {}, 1), {}, axes, o.epsilon).y;
+  Tensor y = layer_norm(x, full(*x.graph(), variable_dtype(x), {}, 1), {}, axes, o.epsilon).y;
   y = y * broadcast(cast(gamma, y.dtype()), y.shape(), axes);
   return beta ? y + broadcast(cast(beta, y.dtype()), y.shape(), axes) : y;
 }

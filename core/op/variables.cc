@@ -15,6 +15,7 @@ constexpr const char* kLossTerms = "loss_terms";  // a topic of Graph::notes
 Tensor variable(Tensor like, std::string_view name, const Shape& shape, Initializer initializer, bool trainable,
                 DType dtype) {
   Graph& graph = *like.graph();
+  if (dtype == DType::kNone) dtype = graph.variable_dtype;
   const int v = graph.add_variable(name, {dtype, shape}, std::move(initializer), trainable);
   return Tensor(&graph, graph.variable_value(v));
 }
@@ -53,6 +54,7 @@ Scope::Scope(Tensor like, std::string_view name) : graph_(like.graph()), saved_(
 Scope::~Scope() { graph_->set_scope(saved_); }
 
 DType compute_dtype(Tensor like) { return like.graph()->compute_dtype; }
+DType variable_dtype(Tensor like) { return like.graph()->variable_dtype; }
 
 Tensor global_step(Graph& graph) {
   for (const Variable& v : graph.variables)

@@ -79,12 +79,13 @@ void add_prediction_results(ModeGraph& mode, const EstimatorSpec& spec) {
   }
 }
 
-// What Keras's dtype policy of that name computes in.
-DType policy_dtype(const Params& params) {
+// What Keras's dtype policy of that name computes in, and keeps variables in.
+void set_policy(Graph& graph, const Params& params) {
   const std::string policy = params.get<std::string>("dtype_policy", "float32");
-  if (policy == "float32") return DType::kF32;
-  if (policy == "mixed_bfloat16") return DType::kBF16;
-  fail("dtype_policy is '", policy, "', expected float32 or mixed_bfloat16");
+  if (policy != "float32" && policy != "mixed_bfloat16" && policy != "bfloat16")
+    fail("dtype_policy is '", policy, "', expected float32, mixed_bfloat16 or bfloat16");
+  if (policy != "float32") graph.compute_dtype = DType::kBF16;
+  if (policy == "bfloat16") graph.variable_dtype = DType::kBF16;
 }
 
 float as_float(DType dtype, const std::byte* p) {
@@ -145,7 +146,7 @@ Result<ModeGraph> build_mode_graph(const ModelFn& model, const Params& params, c
     ModeGraph out;
     out.graph = std::make_unique<Graph>();
     out.graph->replicas = spread.replicas;
-    out.graph->compute_dtype = policy_dtype(params);
+    set_policy(*out.graph, params);
     Features features;
     Tensor labels;
     for (const FeatureSpec& spec : specs) {

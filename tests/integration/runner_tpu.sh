@@ -33,6 +33,12 @@ awk -v a="$(result predicted_step_ms)" -v b="$said" 'BEGIN { d = a - b; exit !(b
 # What was trained there goes on here.
 expect 0 '' "$tenon" evaluate fashion --data_dir "$work/data" --model_dir "$work/tpu" --device cpu --json
 
+# In bf16, with variables in f32 or bf16, it learns too.
+for policy in mixed_bfloat16 bfloat16; do
+  train --device tpu-emulator:v3-8 --dtype_policy $policy --json >"$work/out" 2>"$work/err" || complain "$(cat "$work/err")"
+  awk -v a="$(result accuracy)" 'BEGIN { exit !(a > 0.9) }' || complain "$policy: accuracy $(result accuracy)"
+done
+
 # refused LINES COMMAND..: exit code 1, nothing of a system that was begun, and these fixed lines on standard error.
 refused() {
   local lines=$1

@@ -12,9 +12,10 @@
 
 namespace tenon {
 
-// A variable of the graph that `like` belongs to: its current value. Name "NAME" under the current scope.
+// A variable of the graph that `like` belongs to: its current value. Name "NAME" under the current scope. Without a dtype it
+// has that of the model's dtype policy.
 Tensor variable(Tensor like, std::string_view name, const Shape& shape, Initializer initializer, bool trainable = true,
-                DType dtype = DType::kF32);
+                DType dtype = DType::kNone);
 // Sets the value that a variable has after the step (a moving average, a counter).
 void assign(Tensor variable, Tensor next);
 // Adds a term to the loss that minimize() sees (regularizers do).
@@ -22,9 +23,11 @@ void add_loss(Tensor term);
 // The sum of all such terms of the graph; empty when there is none.
 Tensor added_losses(const Graph& graph);
 
-// The dtype that the layers of this model compute in: f32, or bf16 where params["dtype_policy"] is "mixed_bfloat16".
-// Variables are f32 in both; layers cast them to their input's dtype. Embeddings give this one.
+// The dtype that the layers of this model compute in: f32, or bf16 where params["dtype_policy"] is "mixed_bfloat16" or
+// "bfloat16". Layers cast variables to their input's dtype; embeddings give this one.
 DType compute_dtype(Tensor like);
+// The dtype of its variables: f32, or bf16 under "bfloat16".
+DType variable_dtype(Tensor like);
 
 // Names of what is built while it lives go under NAME/.
 class Scope {
