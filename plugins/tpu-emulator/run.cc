@@ -66,7 +66,8 @@ tenon_status buffer_alloc(tenon_device* handle, const tenon_desc* given, tenon_b
     Device& device = *as(handle);
     tenon_desc desc = known(given);
     desc.struct_size = sizeof desc;
-    if (const uint64_t bytes = dense_bytes(desc); bytes > device.machine.usable_bytes())
+    const uint64_t parts = desc.placement == TENON_SPLIT ? device.units : 1;
+    if (const uint64_t bytes = dense_bytes(desc) / parts; bytes > device.machine.usable_bytes())
       throw Error(TENON_OUT_OF_MEMORY, "buffer_alloc: " + std::to_string(bytes) + " bytes, but a core of a " +
                                            device.machine.name + " has " +
                                            std::to_string(device.machine.usable_bytes()));

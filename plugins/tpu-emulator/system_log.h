@@ -6,6 +6,7 @@
 #include <chrono>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "machine.h"
 #include "tenon/abi/plugin.h"
@@ -25,8 +26,10 @@ class SystemLog {
   void shut_down();
 
  private:
-  void line(const std::string& text) const;
-  void say_step_time();
+  // Lines are gathered under the lock and logged without it: the host may not be called under one.
+  using Lines = std::vector<std::string>;
+  void log(const Lines& lines) const;
+  void say_step_time(Lines& lines);
 
   const tenon_host& host_;
   std::string machine_;

@@ -112,15 +112,16 @@ tenon_status stats(tenon_device* handle, tenon_stats* out) {
 }  // namespace
 
 const tenon_backend& Backend::open_inner(const std::string& name) {
-  const std::lock_guard lock(mutex);
-  auto& known = inner[name];
-  if (known) return *known;
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto found = inner.find(name); found != inner.end()) return *found->second;
+  }
   if (!host.open_backend) throw Error(TENON_UNAVAILABLE, "the host opens no backends, and '" + name + "' is needed");
   auto table = std::make_unique<tenon_backend>();
   table->struct_size = sizeof *table;
-  check(host.open_backend(host.ctx, name.c_str(), table.get()));
-  known = std::move(table);
-  return *known;
+  check(host.open_backend(host.ctx, name.c_str(), table.get()));  // not under the lock: it calls the host
+  const std::lock_guard lock(mutex);
+  return *inner.try_emplace(name, std::move(table)).first->second;
 }
 
 }  // namespace tpu
