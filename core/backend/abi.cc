@@ -13,24 +13,6 @@ namespace {
 
 constexpr int kMaxLogged = 20;
 
-// Bytes of the well-formed UTF-8 sequence at the start of `text`, 0 when there is none.
-size_t sequence(std::string_view text) {
-  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
-  const unsigned lead = byte(0);
-  const size_t n = lead < 0x80                   ? 1
-                   : lead >= 0xc2 && lead < 0xe0 ? 2
-                   : lead >= 0xe0 && lead < 0xf0 ? 3
-                   : lead >= 0xf0 && lead < 0xf5 ? 4
-                                                 : 0;
-  for (size_t i = 1; i < n; ++i)
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  const unsigned second = byte(1);  // overlong forms, surrogates, beyond U+10FFFF
-  if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) || (lead == 0xf0 && second < 0x90) ||
-      (lead == 0xf4 && second > 0x8f))
-    return 0;
-  return n;
-}
-
 // C0, DEL and C1: the characters that move a terminal's cursor.
 bool is_control(std::string_view sequence) {
   const auto lead = static_cast<unsigned char>(sequence[0]);
@@ -44,7 +26,7 @@ std::string printable(std::string_view text, size_t most) {
   std::string out;
   text = text.substr(0, most);
   while (!text.empty()) {
-    const size_t n = sequence(text);
+    const size_t n = utf8_sequence(text);
     if (n == 0 || is_control(text.substr(0, n)))
       out += '?';
     else

@@ -55,6 +55,9 @@ std::string join(const Range& items, std::string_view separator = ", ") {
   return out;
 }
 
+// Bytes of the well-formed UTF-8 sequence at the start of `text`, 0 when there is none: not overlong, no surrogate.
+size_t utf8_sequence(std::string_view text);
+
 // The candidate nearest to `word` by edit distance when it is close enough to be meant, else "".
 template <class Range>
 std::string_view nearest(std::string_view word, const Range& candidates);

@@ -50,25 +50,10 @@ class GzipText {
 };
 
 // A byte that is not UTF-8 would make the whole file unreadable: it becomes '?'.
-size_t utf8_length(std::string_view text) {
-  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
-  const unsigned first = byte(0);
-  const size_t n = first < 0x80                    ? 1
-                   : first >= 0xc2 && first < 0xe0 ? 2
-                   : first >= 0xe0 && first < 0xf0 ? 3
-                   : first >= 0xf0 && first < 0xf5 ? 4
-                                                   : 0;
-  for (size_t i = 1; i < n; ++i)
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) >= 0xa0)) return 0;
-  if ((first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) >= 0x90)) return 0;
-  return n;
-}
-
 void quote(std::string& out, std::string_view text) {
   out += '"';
   while (!text.empty()) {
-    const size_t n = utf8_length(text);
+    const size_t n = utf8_sequence(text);
     const auto c = static_cast<unsigned char>(text[0]);
     if (n == 0) {
       out += '?';
