@@ -17,7 +17,7 @@ Made from the headers `tenon/abi/*.h`, which are the document: in `include` of a
 sources, where `share/abi_reference.sh` makes this page. Offsets and sizes are in bytes, on 64-bit little-endian machines.
 How a backend is written from nothing to a level: [backend-author.md](backend-author.md).
 HEAD
-for header in types op device optimizer plugin; do
+for header in types op device optimizer plugin forecast; do
   awk -v header="$header.h" -v layout="$layout" '
     BEGIN {
       while ((getline line < layout) > 0) {

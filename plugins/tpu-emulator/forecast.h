@@ -68,9 +68,6 @@ struct ForecastOptions {
   int64_t iterations_per_loop = 100;
   // Whether dots of f32 take one bf16 pass (the default), three or six: tenon_precision.
   int32_t precision = 0;
-  // Class numbers that a softmax cross entropy reads are fed as one row of floats for each example, as models of the
-  // time did.
-  bool one_hot_labels = false;
 };
 
 // `graph` is one core's; feeds of placement SPLIT are its part of the batch.

@@ -10,16 +10,14 @@ namespace {
 using tenon::plugin::GraphView;
 using tenon::plugin::NodeView;
 
-// Floats of the rows that class labels were widened to on the host, by value; 0: no such labels. With `widen`, labels
-// that are class numbers count as if they were.
-std::vector<double> one_hot_elements(const GraphView& graph, bool widen) {
+// Floats of labels that are rows, which the host made of class numbers, by value; 0: no such labels.
+std::vector<double> one_hot_elements(const GraphView& graph) {
   std::vector<double> elements(graph.n_values(), 0);
   for (uint32_t i = 0; i < graph.n_nodes(); ++i) {
     const NodeView node = graph.node(i);
     if (node.op() != "softmax_cross_entropy" || !node.has(1)) continue;
-    const bool rows = tenon::plugin::is_float(node.in(1).dtype());
-    if (rows || widen)
-      elements[node.operand_id(1)] = static_cast<double>(node.in(1).elements() * (rows ? 1 : node.in(0).dim(-1)));
+    if (tenon::plugin::is_float(node.in(1).dtype()))
+      elements[node.operand_id(1)] = static_cast<double>(node.in(1).elements());
   }
   return elements;
 }
@@ -37,8 +35,8 @@ double serial_share(double floats, const Machine& machine) {
 }
 
 // Of one host, which feeds its cores one after another.
-double infeed_seconds(const GraphView& graph, const Machine& machine, bool widen_labels) {
-  const std::vector<double> one_hot = one_hot_elements(graph, widen_labels);
+double infeed_seconds(const GraphView& graph, const Machine& machine) {
+  const std::vector<double> one_hot = one_hot_elements(graph);
   const double cores = static_cast<double>(machine.cores) / machine.hosts;
   double seconds = 0, examples = 0, labelling = 0;
   for (uint32_t i = 0; i < graph.n_inputs(); ++i) {
@@ -92,7 +90,7 @@ std::string slowest_unit(const Forecast& forecast) {
 
 void time_step(const GraphView& graph, const Machine& machine, const ForecastOptions& options, Forecast& out) {
   add_device_times(out);
-  out.infeed_s = infeed_seconds(graph, machine, options.one_hot_labels);
+  out.infeed_s = infeed_seconds(graph, machine);
   out.outfeed_s = outfeed_seconds(graph, machine);
   out.host_s = machine.host_step_s * 100 / static_cast<double>(std::max<int64_t>(options.iterations_per_loop, 1));
   const double fed = std::max(out.infeed_s, out.outfeed_s);
