@@ -24,38 +24,6 @@ class FlushSubnormals {
 #endif
 };
 
-void write_scalar(uint8_t* to, int32_t dtype, tenon_scalar s) {
-  const auto put = [to](auto value) { std::memcpy(to, &value, sizeof value); };
-  switch (dtype) {
-    case TENON_F32:
-      put(static_cast<float>(s.f64));
-      break;
-    case TENON_BF16:
-      put(Bf16(s.f64));
-      break;
-    case TENON_F16:
-      put(F16(s.f64));
-      break;
-    case TENON_F64:
-      put(s.f64);
-      break;
-    case TENON_I32:
-      put(static_cast<int32_t>(s.i64));
-      break;
-    case TENON_I64:
-      put(s.i64);
-      break;
-    case TENON_U8:
-      put(static_cast<uint8_t>(s.i64));
-      break;
-    case TENON_BOOL:
-      put(static_cast<uint8_t>(s.i64 != 0));
-      break;
-    default:
-      break;
-  }
-}
-
 }  // namespace
 
 struct Executor::Shared {
@@ -104,7 +72,7 @@ void Executor::begin_iteration(uint64_t i) {
   const size_t n = plan_.scalars.size();
   for (size_t k = 0; k < n; ++k) {
     const ScalarSlot& slot = plan_.scalars[k];
-    write_scalar(bases_[slot.place.base] + slot.place.offset, slot.dtype, current_->scalars[i * n + k]);
+    put_scalar(current_->scalars[i * n + k], slot.dtype, bases_[slot.place.base] + slot.place.offset);
   }
   for (int32_t r = 0; r < plan_.n_results; ++r)
     if (plan_.result_mode[r] == TENON_MODE_EACH)

@@ -9,9 +9,11 @@
 #include <new>
 #include <stdexcept>
 
+#include "runtime/backend_table.h"
 #include "runtime/executor.h"
 #include "runtime/host_queue.h"
 #include "tenon/plugin/cost.h"
+#include "tenon/plugin/entry.h"
 #include "tenon/plugin/op_attributes.h"
 #include "tenon/plugin/replicas.h"
 
@@ -19,13 +21,6 @@ namespace tenon::plugin {
 namespace {
 
 constexpr tenon_status kOk{TENON_OK, 0, nullptr};
-
-thread_local char message[512];
-
-tenon_status error(int32_t code, const char* text) {
-  std::snprintf(message, sizeof message, "%s", text);
-  return {code, 0, message};
-}
 
 struct Backend {
   const HostBackend* config = nullptr;
@@ -61,9 +56,11 @@ Program* as_program(tenon_program* p) { return reinterpret_cast<Program*>(p); }
 
 // Nothing is thrown across the ABI.
 template <class F>
-tenon_status guarded(F f) {
+tenon_status answered(F f) {
   try {
     return f();
+  } catch (const Error& e) {
+    return error(e.code, e.what());
   } catch (const std::bad_alloc&) {
     return error(TENON_OUT_OF_MEMORY, "out of host memory");
   } catch (const NoKernel& e) {
@@ -141,7 +138,7 @@ tenon_status enumerate(void* self, const char* spec, tenon_unit* units, uint64_t
 
 // Units are alike, so a device is as many of them as are named; no list names the first.
 tenon_status device_open(void* self, const tenon_open* given, tenon_device** out) {
-  return guarded([&] {
+  return answered([&] {
     const auto& backend = *static_cast<const Backend*>(self);
     const Known<tenon_open> open(given);
     if (unknown_flags(open->flags, 0)) return error(TENON_UNSUPPORTED, "device_open: unknown flags");
@@ -184,7 +181,7 @@ Verdict answer(const NodeView& node, const Device& device) {
 
 tenon_status supports(tenon_device* device, const tenon_graph* graph, const tenon_options* options,
                       const uint32_t* nodes, uint32_t n, tenon_verdict* out, uint64_t stride) {
-  return guarded([&] {
+  return answered([&] {
     if (const char* text = unknown_request(*graph, *Known<tenon_options>(options)))
       return error(TENON_UNSUPPORTED, text);
     static thread_local std::vector<std::string> reasons;  // lives until this thread's next call
@@ -268,7 +265,7 @@ struct Prepared {
 
 tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon_options* given, tenon_program** out,
                      tenon_info* info) {
-  return guarded([&] {
+  return answered([&] {
     const Known<tenon_options> options(given);
     if (const char* text = unknown_request(*graph, *options)) return error(TENON_UNSUPPORTED, text);
     Device& device = *as_device(handle);
@@ -311,7 +308,7 @@ bool desc_bytes(const tenon_desc& desc, uint64_t* bytes) {
 }
 
 tenon_status buffer_alloc(tenon_device* handle, const tenon_desc* given, tenon_buffer** out, void** host) {
-  return guarded([&] {
+  return answered([&] {
     const Known<tenon_desc> desc(given);
     uint64_t bytes = 0;
     if (unknown_flags(desc->flags, TENON_DESC_HOST)) return error(TENON_UNSUPPORTED, "buffer_alloc: unknown flags");
@@ -346,7 +343,7 @@ void buffer_free(tenon_buffer* handle) {
 }
 
 tenon_status queue_create(tenon_device* device, uint64_t flags, tenon_queue** out) {
-  return guarded([&] {
+  return answered([&] {
     if (unknown_flags(flags, 0)) return error(TENON_UNSUPPORTED, "queue_create: unknown flags");
     auto queue = std::make_unique<Queue>(as_device(device)->backend->config->worker_queues);
     *out = reinterpret_cast<tenon_queue*>(queue.release());
@@ -379,7 +376,7 @@ void do_copy(const tenon_copy& c) {
 }
 
 tenon_status copy(tenon_queue* handle, const tenon_copy* given, uint64_t* ticket) {
-  return guarded([&] {
+  return answered([&] {
     Queue& queue = *as_queue(handle);
     const Known<tenon_copy> c(given);
     if (unknown_flags(c->flags, 0)) return error(TENON_UNSUPPORTED, "copy: unknown flags");
@@ -445,7 +442,7 @@ tenon_status run_fed(Queue& queue, const tenon_run& run, uint64_t* ticket, uint3
 }
 
 tenon_status run(tenon_queue* handle, const tenon_run* given, uint64_t* ticket, uint32_t* done) {
-  return guarded([&] {
+  return answered([&] {
     Queue& queue = *as_queue(handle);
     const Known<tenon_run> run(given);
     if (done) *done = 0;
@@ -497,39 +494,17 @@ tenon_status trace(tenon_device* handle, const tenon_sink* sink) {
   return kOk;
 }
 
-// A kernel that nothing would ever ask for: an op that is neither Tenon's nor, by a dot or the backend's name in front,
-// the backend's own. Of several the first by name; empty: none.
-std::string misspelt_op(const HostBackend& config, const KernelTable& table) {
-  std::string found;
-  for (const std::string& op : table.ops()) {
-    const bool own = op.find('.') != std::string::npos || (config.name && op.rfind(config.name, 0) == 0);
-    if (!own && !is_published(op) && (found.empty() || op < found)) found = op;
-  }
-  return found;
-}
-
-// A table has no end: what it points to lives for ever, where a leak checker sees it.
-Backend* keep_for_ever(std::unique_ptr<Backend> backend) {
-  static std::mutex mutex;
-  static auto& kept = *new std::vector<std::unique_ptr<Backend>>;
-  const std::lock_guard lock(mutex);
-  kept.push_back(std::move(backend));
-  return kept.back().get();
-}
-
 }  // namespace
 
 tenon_status init_host_backend(const HostBackend& config, const tenon_host* host, tenon_backend* out) {
-  return guarded([&] {
+  return answered([&] {
     auto backend = std::make_unique<Backend>();
     backend->config = &config;
     if (host) backend->host = *Known<tenon_host>(host);
     if (unknown_flags(backend->host.flags, 0))
       return error(TENON_UNSUPPORTED, "tenon_backend_init: unknown flags of the host");
     config.fill(backend->table);
-    if (const std::string op = misspelt_op(config, backend->table); !op.empty())
-      return error(TENON_INVALID,
-                   ("tenon_backend_init: the table has op '" + op + "', which is none of Tenon's").c_str());
+    check_ops(config.name, backend->table);
     tenon_backend full{};
     full.struct_size = std::min<uint64_t>(out->struct_size, sizeof full);
     full.abi_major = TENON_ABI_MAJOR;

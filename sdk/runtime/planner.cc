@@ -48,8 +48,12 @@ void copy_bytes(const Call& call, uint64_t bytes) {
     std::memcpy(call.out<uint8_t>(0) + s.begin, call.in<uint8_t>(0) + s.begin, static_cast<size_t>(s.end - s.begin));
 }
 
-Kernel copy_kernel(uint64_t bytes) {
+Kernel copy_kernel(uint64_t bytes, const Env& env) {
   Kernel k;
+  if (env.device) {
+    k.run = [bytes](const Call& call) { call.stream->copy(call.out_address(0), call.in_address(0), bytes); };
+    return k;
+  }
   k.threads = bytes >= (64u << 10) ? kAllThreads : 1;
   k.run = [bytes](const Call& call) { copy_bytes(call, bytes); };
   return k;
@@ -338,7 +342,7 @@ class Planner {
 
   void add_copy(Place from, Place to, uint64_t bytes) {
     Step step;
-    step.kernel = copy_kernel(bytes);
+    step.kernel = copy_kernel(bytes, env_);
     step.operands = {from};
     step.results = {to};
     plan_.steps.push_back(std::move(step));

@@ -186,21 +186,15 @@ constexpr Rule kRules[] = {
     {"crop_flip", rowwise},
 };
 
-bool has_extents(const ValueView& value) {
-  for (int d = 0; d < value.rank(); ++d)
-    if (value.extent(d)) return true;
-  return false;
-}
-
 bool fits(const NodeView& node, const Merging& m, const Facts& facts) {
   const auto has_room = [&](const ValueView& v) { return m.form != Merging::kStacked || v.rank() < TENON_MAX_RANK; };
   for (int k = 0; k < node.operands(); ++k) {
     if (!node.has(k)) continue;
-    if (m.is_whole(k) ? !is_same(node, k, facts) : !has_room(node.in(k)) || has_extents(node.in(k))) return false;
+    if (m.is_whole(k) ? !is_same(node, k, facts) : !has_room(node.in(k)) || node.in(k).has_extents()) return false;
   }
   for (int k = 0; k < node.results(); ++k) {
     if (!node.has_result(k)) continue;
-    if (m.is_sum(k) ? !is_summed(node, k, facts) : !has_room(node.out(k)) || has_extents(node.out(k))) return false;
+    if (m.is_sum(k) ? !is_summed(node, k, facts) : !has_room(node.out(k)) || node.out(k).has_extents()) return false;
   }
   return true;
 }

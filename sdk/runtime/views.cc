@@ -7,12 +7,6 @@
 namespace tenon::plugin {
 namespace {
 
-bool has_extents(const ValueView& value) {
-  for (int d = 0; d < value.rank(); ++d)
-    if (value.extent(d)) return true;
-  return false;
-}
-
 // The last axis before which all have size 1: what it cuts lies in one piece.
 bool is_outermost(const ValueView& value, int64_t axis) {
   for (int d = 0; d < axis; ++d)
@@ -64,7 +58,7 @@ class Finder {
 
   bool is_rows(const NodeView& node) const {
     const ValueView x = node.in(0), y = node.out(0);
-    if (shown_[node.result_id(0)] || has_extents(x) || has_extents(y) || node.version() != 1) return false;
+    if (shown_[node.result_id(0)] || x.has_extents() || y.has_extents() || node.version() != 1) return false;
     if (x.dtype() != y.dtype() || x.rank() != y.rank()) return false;  // its kernel is to refuse it
     int cut = 0;
     while (cut < x.rank() && x.dim(cut) == 1) ++cut;
@@ -94,12 +88,12 @@ class Finder {
   bool is_join(const NodeView& node) const {
     const ValueView y = node.out(0);
     const int64_t axis = node.i64("axis");
-    if (node.version() != 1 || has_extents(y) || axis < 0 || axis >= y.rank() || !is_outermost(y, axis)) return false;
+    if (node.version() != 1 || y.has_extents() || axis < 0 || axis >= y.rank() || !is_outermost(y, axis)) return false;
     std::vector<uint32_t> makers;
     int64_t bytes = 0;
     for (int k = 0; k < node.operands(); ++k) {
       const uint32_t v = maker(node.operand_id(k));
-      if (!made_[v] || views_.root[v] != v || shown_[v] || has_extents(node.in(k))) return false;
+      if (!made_[v] || views_.root[v] != v || shown_[v] || node.in(k).has_extents()) return false;
       makers.push_back(v);
       bytes += node.in(k).bytes();
     }

@@ -176,28 +176,6 @@ class InlineProgram {
     return end;
   }
 
-  static void put_scalar(const tenon_scalar& from, int32_t dtype, uint64_t* to) {
-    const auto put = [to](auto value) { std::memcpy(to, &value, sizeof value); };
-    switch (dtype) {
-      case TENON_F32:
-        return put(static_cast<float>(from.f64));
-      case TENON_BF16:
-        return put(Bf16(from.f64));
-      case TENON_F16:
-        return put(F16(from.f64));
-      case TENON_F64:
-        return put(from.f64);
-      case TENON_I32:
-        return put(static_cast<int32_t>(from.i64));
-      case TENON_I64:
-        return put(from.i64);
-      case TENON_U8:
-        return put(static_cast<uint8_t>(from.i64));
-      default:
-        return put(static_cast<uint8_t>(from.i64 != 0));
-    }
-  }
-
   InlineDevice& device_;
   uint64_t workspace_;
   uint32_t max_iterations_;

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "tenon/abi/plugin.h"
+#include "tenon/plugin/device_driver.h"
 #include "tenon/plugin/graph.h"
 
 namespace tenon::plugin {
@@ -86,6 +87,13 @@ struct Call {
     return p.base < 0 ? nullptr : reinterpret_cast<T*>(bases_[p.base] + p.offset);
   }
 
+  // On a device with memory of its own (device_backend.h): where operand i, result i and the scratch lie, and the stream that
+  // the work goes to. An absent operand's memory is nullptr.
+  DeviceAddress in_address(int i) const { return address(operands_[i]); }
+  DeviceAddress out_address(int i) const { return address(results_[i]); }
+  DeviceAddress scratch_address() const { return scratch_address_; }
+  DeviceStream* stream = nullptr;
+
   // This thread's even share of n pieces of work.
   Slice share(int64_t n) const { return {n * index / count, n * (index + 1) / count}; }
   // The same, in multiples of `grain`.
@@ -101,6 +109,14 @@ struct Call {
   const Place* operands_ = nullptr;
   const Place* results_ = nullptr;
   Barrier* barrier_ = nullptr;
+  const uint64_t* base_offsets_ = nullptr;  // of the bases of a device, beside its memory
+  DeviceAddress scratch_address_;
+
+ private:
+  DeviceAddress address(const Place& p) const {
+    if (p.base < 0) return {};
+    return {bases_[p.base], base_offsets_[p.base] + p.offset};
+  }
 };
 
 // What a factory makes of one node.
@@ -121,6 +137,7 @@ struct Env {
   uint32_t threads = 1;        // the largest gang
   bool deterministic = false;  // no choice by the clock
   int32_t precision = TENON_PRECISION_DEFAULT;
+  DeviceDriver* device = nullptr;  // of a device with memory of its own
 };
 
 struct Verdict {

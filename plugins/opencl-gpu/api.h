@@ -1,0 +1,47 @@
+// OpenCL 1.2 as this backend uses it: handles that release themselves, errors with names.
+#pragma once
+
+#define CL_TARGET_OPENCL_VERSION 120
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#include <CL/cl.h>
+
+#include <memory>
+#include <string>
+#include <type_traits>
+
+#include "tenon/plugin/entry.h"
+
+namespace opencl_gpu {
+
+using tenon::plugin::Error;
+
+// "CL_OUT_OF_RESOURCES (-5)"
+std::string error_name(cl_int code);
+
+// Throws for a code that is no success: OUT_OF_MEMORY, DEVICE_LOST or INTERNAL, as it says.
+void check(cl_int code, const char* what);
+
+// A handle that this process owns one count of.
+template <class T, cl_int (*release)(T)>
+struct Releaser {
+  void operator()(T handle) const { release(handle); }
+};
+template <class T, cl_int (*release)(T)>
+using Handle = std::unique_ptr<std::remove_pointer_t<T>, Releaser<T, release>>;
+
+using Context = Handle<cl_context, clReleaseContext>;
+using CommandQueue = Handle<cl_command_queue, clReleaseCommandQueue>;
+using Program = Handle<cl_program, clReleaseProgram>;
+using KernelObject = Handle<cl_kernel, clReleaseKernel>;
+using Event = Handle<cl_event, clReleaseEvent>;
+
+// What a device says of itself.
+template <class T>
+T device_info(cl_device_id device, cl_device_info what) {
+  T value{};
+  clGetDeviceInfo(device, what, sizeof value, &value, nullptr);
+  return value;
+}
+std::string device_text(cl_device_id device, cl_device_info what);
+
+}  // namespace opencl_gpu

@@ -1,0 +1,90 @@
+#include "devices.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+namespace opencl_gpu {
+namespace {
+
+int rank_of(cl_device_type type) {
+  return type & CL_DEVICE_TYPE_GPU ? 0 : type & CL_DEVICE_TYPE_ACCELERATOR ? 1 : 2;
+}
+
+std::string platform_name(cl_platform_id platform) {
+  char text[128] = {};
+  clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof text - 1, text, nullptr);
+  return text;
+}
+
+// "OpenCL 1.2 .." and later.
+bool is_recent(cl_device_id device) {
+  int major = 0, minor = 0;
+  if (std::sscanf(device_text(device, CL_DEVICE_VERSION).c_str(), "OpenCL %d.%d", &major, &minor) != 2) return false;
+  return major > 1 || (major == 1 && minor >= 2);
+}
+
+void add_devices(cl_platform_id platform, std::vector<Found>& found) {
+  cl_uint n = 0;
+  if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &n) != CL_SUCCESS || n == 0) return;
+  std::vector<cl_device_id> ids(n);
+  if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, n, ids.data(), nullptr) != CL_SUCCESS) return;
+  for (cl_device_id id : ids) {
+    if (!device_info<cl_bool>(id, CL_DEVICE_AVAILABLE) || !device_info<cl_bool>(id, CL_DEVICE_COMPILER_AVAILABLE) ||
+        !is_recent(id))
+      continue;
+    found.push_back({platform, id, device_info<cl_device_type>(id, CL_DEVICE_TYPE),
+                     device_text(id, CL_DEVICE_NAME) + " (" + platform_name(platform) + ")",
+                     device_text(id, CL_DRIVER_VERSION)});
+  }
+}
+
+}  // namespace
+
+std::vector<Found> find_devices() {
+  cl_uint n = 0;
+  const cl_int code = clGetPlatformIDs(0, nullptr, &n);
+  if (code != CL_SUCCESS || n == 0)
+    throw Error(TENON_UNAVAILABLE,
+                "no OpenCL platform is installed (" + error_name(code) +
+                    "); install the driver of your GPU, or pocl-opencl-icd to try it on the CPU");
+  std::vector<cl_platform_id> platforms(n);
+  check(clGetPlatformIDs(n, platforms.data(), nullptr), "clGetPlatformIDs");
+  std::vector<Found> found;
+  for (cl_platform_id platform : platforms) add_devices(platform, found);
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Found& a, const Found& b) { return rank_of(a.type) < rank_of(b.type); });
+  if (found.empty())
+    throw Error(TENON_UNAVAILABLE, std::to_string(n) + " OpenCL platform(s), the first " + platform_name(platforms[0]) +
+                                       ", but no device of OpenCL 1.2 with a compiler that is available");
+  return found;
+}
+
+std::vector<Found> devices_of(const std::string& spec) {
+  std::vector<Found> found = find_devices();
+  if (spec.empty()) return found;
+  char* end = nullptr;
+  const unsigned long index = std::strtoul(spec.c_str(), &end, 10);
+  if (spec[0] < '0' || spec[0] > '9' || *end || index >= found.size())
+    throw Error(TENON_UNAVAILABLE, "no such spec: expected none, or the index of a device, 0 to " +
+                                       std::to_string(found.size() - 1) + ", found '" + spec + "'");
+  return {found[index]};
+}
+
+std::vector<tenon_unit> enumerate_devices(const std::string& spec) {
+  std::vector<tenon_unit> units;
+  for (const Found& f : devices_of(spec)) {
+    tenon_unit unit{};
+    unit.kind = f.type & CL_DEVICE_TYPE_GPU           ? TENON_GPU
+                : f.type & CL_DEVICE_TYPE_ACCELERATOR ? TENON_ACCELERATOR
+                                                      : TENON_CPU;
+    unit.memory_bytes = device_info<cl_ulong>(f.device, CL_DEVICE_GLOBAL_MEM_SIZE);
+    unit.max_buffer_bytes = device_info<cl_ulong>(f.device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+    std::snprintf(unit.name, sizeof unit.name, "%s", f.name.c_str());
+    std::snprintf(unit.version, sizeof unit.version, "%s", f.version.c_str());
+    units.push_back(unit);
+  }
+  return units;
+}
+
+}  // namespace opencl_gpu

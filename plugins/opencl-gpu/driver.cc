@@ -1,0 +1,155 @@
+#include "driver.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+namespace opencl_gpu {
+
+using tenon::plugin::DeviceAddress;
+using tenon::plugin::DeviceMark;
+using tenon::plugin::DeviceStream;
+using tenon::plugin::NodeView;
+
+namespace {
+
+cl_mem memory_of(DeviceAddress a) { return static_cast<cl_mem>(a.memory); }
+
+class Mark : public DeviceMark {
+ public:
+  explicit Mark(cl_event event) : event_(event) {}
+  cl_event event() const { return event_.get(); }
+
+  bool reached(uint64_t timeout_ns) override {
+    constexpr uint64_t kForEver = uint64_t{1} << 62;
+    if (timeout_ns >= kForEver && !is_done()) {
+      cl_event event = event_.get();
+      clWaitForEvents(1, &event);
+    }
+    const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(std::min(timeout_ns, kForEver / 2));
+    while (!is_done()) {
+      if (std::chrono::steady_clock::now() >= end) return false;
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+    return true;
+  }
+
+ private:
+  bool is_done() const {
+    cl_int status = CL_COMPLETE;
+    check(clGetEventInfo(event_.get(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr),
+          "clGetEventInfo");
+    if (status < 0) check(status, "work on the device failed");
+    return status == CL_COMPLETE;
+  }
+  Event event_;
+};
+
+}  // namespace
+
+// ---- streams ----
+
+Stream::Stream(cl_context context, cl_device_id device) {
+  cl_int code = CL_SUCCESS;
+  queue_.reset(clCreateCommandQueue(context, device, 0, &code));
+  check(code, "clCreateCommandQueue");
+}
+
+Stream::~Stream() { clFinish(queue_.get()); }
+
+void Stream::copy(DeviceAddress to, DeviceAddress from, uint64_t bytes) {
+  check(clEnqueueCopyBuffer(queue_.get(), memory_of(from), memory_of(to), from.offset, to.offset, bytes, 0, nullptr, nullptr),
+        "clEnqueueCopyBuffer");
+}
+
+void Stream::write(DeviceAddress to, const void* from, uint64_t bytes) {
+  check(clEnqueueWriteBuffer(queue_.get(), memory_of(to), CL_FALSE, to.offset, bytes, from, 0, nullptr, nullptr),
+        "clEnqueueWriteBuffer");
+}
+
+void Stream::read(void* to, DeviceAddress from, uint64_t bytes) {
+  check(clEnqueueReadBuffer(queue_.get(), memory_of(from), CL_FALSE, from.offset, bytes, to, 0, nullptr, nullptr),
+        "clEnqueueReadBuffer");
+}
+
+void Stream::set(DeviceAddress to, const void* element, uint32_t width) {
+  check(clEnqueueFillBuffer(queue_.get(), memory_of(to), element, width, to.offset, width, 0, nullptr, nullptr),
+        "clEnqueueFillBuffer");
+}
+
+void Stream::after(DeviceMark& mark) {
+  cl_event event = static_cast<Mark&>(mark).event();
+  check(clEnqueueBarrierWithWaitList(queue_.get(), 1, &event, nullptr), "clEnqueueBarrierWithWaitList");
+}
+
+std::shared_ptr<DeviceMark> Stream::submit() {
+  cl_event event = nullptr;
+  check(clEnqueueMarkerWithWaitList(queue_.get(), 0, nullptr, &event), "clEnqueueMarkerWithWaitList");
+  auto mark = std::make_shared<Mark>(event);
+  check(clFlush(queue_.get()), "clFlush");
+  return mark;
+}
+
+// ---- the device ----
+
+Driver::Driver(const Found& found, const tenon_host& host) : found_(found), host_(host) {
+  const char* forced = std::getenv("TENON_OPENCL_SHAPE");
+  const std::string shape = forced ? forced : found.type & CL_DEVICE_TYPE_CPU ? "cpu" : "gpu";
+  if (shape != "cpu" && shape != "gpu")
+    throw Error(TENON_INVALID, "TENON_OPENCL_SHAPE: expected cpu or gpu, found '" + shape + "'");
+  shape_ = shape == "cpu" ? Shape::kCpu : Shape::kGpu;
+  cl_int code = CL_SUCCESS;
+  const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM,
+                                              reinterpret_cast<cl_context_properties>(found.platform), 0};
+  context_.reset(clCreateContext(properties, 1, &found.device, nullptr, nullptr, &code));
+  check(code, "clCreateContext");
+  memory_ = device_info<cl_ulong>(found.device, CL_DEVICE_GLOBAL_MEM_SIZE);
+  max_buffer_ = device_info<cl_ulong>(found.device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+  local_bytes_ = device_info<cl_ulong>(found.device, CL_DEVICE_LOCAL_MEM_SIZE);
+  compute_units_ = std::max(device_info<cl_uint>(found.device, CL_DEVICE_MAX_COMPUTE_UNITS), cl_uint{1});
+  float_width_ = std::max(device_info<cl_uint>(found.device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT), cl_uint{1});
+  has_f64_ = device_info<cl_device_fp_config>(found.device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
+}
+
+void* Driver::allocate(uint64_t bytes) {
+  if (bytes > max_buffer_) return nullptr;
+  cl_int code = CL_SUCCESS;
+  const cl_mem memory = clCreateBuffer(context_.get(), CL_MEM_READ_WRITE, std::max<uint64_t>(bytes, 64), nullptr, &code);
+  if (code != CL_SUCCESS && code != CL_DEVICE_NOT_AVAILABLE) return nullptr;
+  check(code, "clCreateBuffer");
+  return memory;
+}
+
+void Driver::release(void* memory, uint64_t) { clReleaseMemObject(static_cast<cl_mem>(memory)); }
+
+void* Driver::allocate_host(uint64_t bytes) {
+  constexpr uint64_t kPage = 4096;
+  if (bytes > static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * kPage) return nullptr;
+  return std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
+}
+
+void Driver::release_host(void* memory, uint64_t) { std::free(memory); }
+
+std::unique_ptr<DeviceStream> Driver::open_stream() { return std::make_unique<Stream>(context_.get(), found_.device); }
+
+std::string Driver::refusal(const NodeView& node) const {
+  const auto refused = [&](const tenon::plugin::ValueView& v) -> std::string {
+    if (!has_f64_ && v.dtype() == TENON_F64) return "this device has no f64";
+    if (static_cast<uint64_t>(v.bytes()) > max_buffer_)
+      return "a value of " + std::to_string(v.bytes()) + " bytes is more than this device's largest buffer, " +
+             std::to_string(max_buffer_);
+    return {};
+  };
+  for (int i = 0; i < node.operands(); ++i)
+    if (node.has(i))
+      if (std::string reason = refused(node.in(i)); !reason.empty()) return reason;
+  for (int i = 0; i < node.results(); ++i)
+    if (node.has_result(i))
+      if (std::string reason = refused(node.out(i)); !reason.empty()) return reason;
+  return {};
+}
+
+}  // namespace opencl_gpu

@@ -1,0 +1,11 @@
+// The OpenCL C files of kernels/, as the library carries them.
+#pragma once
+
+#include <string>
+
+namespace opencl_gpu {
+
+// The text of kernels/NAME.cl, or nullptr.
+const char* kernel_source(const std::string& name);
+
+}  // namespace opencl_gpu

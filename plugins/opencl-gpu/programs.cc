@@ -1,0 +1,100 @@
+// Programs of a device: built from their text once, and kept in the host's cache.
+#include <cinttypes>
+#include <cstdio>
+#include <vector>
+
+#include "driver.h"
+#include "kernel_sources.h"
+
+namespace opencl_gpu {
+namespace {
+
+uint64_t hash_of(const std::string& text) {  // FNV-1a, 64 bits
+  uint64_t h = 0xcbf29ce484222325u;
+  for (const char c : text) h = (h ^ static_cast<uint8_t>(c)) * 0x100000001b3u;
+  return h;
+}
+
+std::string build_log(cl_program program, cl_device_id device) {
+  size_t bytes = 0;
+  clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &bytes);
+  std::vector<char> log(bytes + 1);
+  clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, bytes, log.data(), nullptr);
+  return log.data();
+}
+
+}  // namespace
+
+Program Driver::load(const std::string& key, const std::string& options) {
+  if (!host_.cache_get) return nullptr;
+  uint64_t bytes = 0;
+  if (host_.cache_get(host_.ctx, key.c_str(), nullptr, &bytes).code != TENON_OK || bytes == 0) return nullptr;
+  std::vector<unsigned char> binary(bytes);
+  if (host_.cache_get(host_.ctx, key.c_str(), binary.data(), &bytes).code != TENON_OK) return nullptr;
+  const unsigned char* data = binary.data();
+  const size_t size = bytes;
+  cl_int status = CL_SUCCESS, code = CL_SUCCESS;
+  Program program(clCreateProgramWithBinary(context_.get(), 1, &found_.device, &size, &data, &status, &code));
+  if (code != CL_SUCCESS || status != CL_SUCCESS) return nullptr;
+  if (clBuildProgram(program.get(), 1, &found_.device, options.c_str(), nullptr, nullptr) != CL_SUCCESS) return nullptr;
+  return program;
+}
+
+void Driver::save(cl_program program, const std::string& key) {
+  if (!host_.cache_put) return;
+  size_t bytes = 0;
+  if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr) != CL_SUCCESS || bytes == 0) return;
+  std::vector<unsigned char> binary(bytes);
+  unsigned char* data = binary.data();
+  if (clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof data, &data, nullptr) != CL_SUCCESS) return;
+  host_.cache_put(host_.ctx, key.c_str(), binary.data(), bytes);
+}
+
+Program Driver::build(const std::string& text, const std::string& name, const std::string& options,
+                      const std::string& key) {
+  const char* source = text.c_str();
+  const size_t size = text.size();
+  cl_int code = CL_SUCCESS;
+  Program program(clCreateProgramWithSource(context_.get(), 1, &source, &size, &code));
+  check(code, "clCreateProgramWithSource");
+  code = clBuildProgram(program.get(), 1, &found_.device, options.c_str(), nullptr, nullptr);
+  if (code != CL_SUCCESS)
+    throw Error(TENON_INTERNAL, "the device's compiler refuses kernel '" + name + "' (" + error_name(code) +
+                                    "); its log:\n" + build_log(program.get(), found_.device));
+  save(program.get(), key);
+  return program;
+}
+
+cl_program Driver::program(const std::string& text, const std::string& name, const std::string& options) {
+  const std::string whole = std::string(kernel_source("prelude")) + text;
+  const std::string all = options + (shape_ == Shape::kCpu ? " -D SHAPE_CPU" : " -D SHAPE_GPU") +
+                          (has_f64_ ? " -D HAS_F64" : "") + " -w -cl-std=CL1.2";
+  char hash[64];
+  std::snprintf(hash, sizeof hash, "%016" PRIx64 "-%016" PRIx64, hash_of(whole), hash_of(all));
+  const std::string key = "program " + found_.name + " " + found_.version + " " + hash;
+  const auto known = [&]() -> cl_program {
+    const std::lock_guard lock(mutex_);
+    const auto found = programs_.find(key);
+    return found == programs_.end() ? nullptr : found->second.get();
+  };
+  if (cl_program found = known()) return found;
+  Program made = load(key, all);  // the host is called under no lock
+  if (!made) made = build(whole, name, all, key);
+  const std::lock_guard lock(mutex_);
+  return programs_.emplace(key, std::move(made)).first->second.get();
+}
+
+KernelObject Driver::kernel_of_text(const std::string& text, const std::string& name, const std::string& options) {
+  cl_int code = CL_SUCCESS;
+  KernelObject kernel(clCreateKernel(program(text, name, options), name.c_str(), &code));
+  check(code, ("clCreateKernel " + name).c_str());
+  return kernel;
+}
+
+KernelObject Driver::kernel(const std::string& file, const std::string& name, const std::string& options) {
+  const char* text = kernel_source(file);
+  if (!text) throw Error(TENON_INTERNAL, "there are no kernels '" + file + "'");
+  return kernel_of_text(text, name, options);
+}
+
+}  // namespace opencl_gpu

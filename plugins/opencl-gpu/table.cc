@@ -1,0 +1,16 @@
+#include "table.h"
+
+namespace opencl_gpu {
+
+void fill_table(KernelTable& table) {
+  add_elementwise(table);
+  add_movement(table);
+  add_indexing(table);
+  add_random(table);
+  add_reductions(table);
+  add_products(table);
+  add_convolutions(table);
+  add_collectives(table);
+}
+
+}  // namespace opencl_gpu

@@ -1,0 +1,67 @@
+// Queues of a device with memory of its own: tickets over the marks of a stream, failures that stick.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "tenon/plugin/device_driver.h"
+
+namespace tenon::plugin {
+
+// A device that was lost answers everything with what it was lost by. Thread safe.
+class DeviceHealth {
+ public:
+  void lost(const Error& e);
+  // Throws DEVICE_LOST if it is.
+  void check() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<Error> lost_;
+};
+
+class DeviceQueue {
+ public:
+  DeviceQueue(DeviceDriver& driver, DeviceHealth& health);
+  ~DeviceQueue();
+  DeviceQueue(const DeviceQueue&) = delete;
+  DeviceQueue& operator=(const DeviceQueue&) = delete;
+
+  // Before something is enqueued: throws the first cause of this queue's failure, or of one that is waited for; work that
+  // follows comes after the points.
+  void begin(const tenon_point* after, uint32_t n_after);
+  // After it: its ticket. Waits where too much is under way.
+  uint64_t finish();
+  // As finish, of work that failed on the way.
+  uint64_t finish(const Error& failure);
+  // Whether the ticket's work is done within the time. Throws what it, or something before it, failed with.
+  bool wait(uint64_t ticket, uint64_t timeout_ns);
+  // What is reached when the ticket's work is done; nullptr: it is known to be.
+  std::shared_ptr<DeviceMark> mark_of(uint64_t ticket);
+
+  DeviceStream& work() { return *work_; }
+  DeviceStream& transfers() { return *transfers_; }  // batches, ahead of the work that reads them
+
+ private:
+  struct Pending {
+    uint64_t ticket;
+    std::shared_ptr<DeviceMark> mark;
+  };
+  uint64_t push(std::shared_ptr<DeviceMark> mark);
+  void throw_failure();
+  // mark.reached(), and what it throws sticks.
+  bool reached(DeviceMark& mark, uint64_t timeout_ns);
+  void forget_finished();
+
+  DeviceHealth& health_;
+  std::unique_ptr<DeviceStream> work_, transfers_;
+  std::mutex mutex_;  // of what follows
+  std::deque<Pending> pending_;
+  uint64_t tickets_ = 0;
+  std::optional<Error> failure_;
+};
+
+}  // namespace tenon::plugin
