@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <map>
+#include <memory>
 #include <optional>
 
 #include "tenon/devices.h"
@@ -38,6 +40,34 @@ std::vector<std::string> read_lines(const std::string& path) {
     if (!line.empty()) out.push_back(line);
   }
   return out;
+}
+
+// Names and numbers as TPUEstimator's TPUConfig takes them.
+const std::vector<std::pair<std::string, InputPipelineConfig>> kInputPipelines{
+    {"true", InputPipelineConfig::kPerHostV1},        {"false", InputPipelineConfig::kPerShardV1},
+    {"per_shard", InputPipelineConfig::kPerShardV1},  {"per_host", InputPipelineConfig::kPerHostV1},
+    {"per_host_v2", InputPipelineConfig::kPerHostV2}, {"broadcast", InputPipelineConfig::kBroadcast},
+    {"sliced", InputPipelineConfig::kSliced}};
+
+std::vector<std::string> input_pipeline_names() {
+  std::vector<std::string> out;
+  for (const auto& [name, config] : kInputPipelines) out.push_back(name);
+  return out;
+}
+
+InputPipelineConfig input_pipelines(const std::string& name) {
+  for (const auto& [n, config] : kInputPipelines)
+    if (n == name) return config;
+  return InputPipelineConfig::kPerHostV1;
+}
+
+// The part of the data that one of several pipelines reads, and draws for as no other does.
+InputOptions part_of(InputOptions o, const InputContext& context) {
+  o.batch_size = context.batch_size;
+  o.shard_index = context.input_pipeline_id;
+  o.shard_count = context.num_input_pipelines;
+  o.seed += static_cast<uint64_t>(context.input_pipeline_id) * 0x9e3779b97f4a7c15u;
+  return o;
 }
 
 bool is_pattern_or_file(const std::string& path) {
@@ -106,6 +136,10 @@ void add_run_flags(Flags& flags) {
   flags.boolean("deterministic", false, "choose no kernel by the clock");
   flags.boolean("soft_placement", false, "let the device leave ops that it lacks to the host, at a cost that it tells");
   flags.integer("num_shards", 0, "cores that a device of several has to have; 0: any number", 0, 65536);
+  flags.text("per_host_input_for_training", "true",
+             "on a device of several hosts, who reads training data: true (per_host): each host a part of them; false "
+             "(per_shard): each core; per_host_v2: each host, a core's batch at a time; broadcast, sliced: one for all",
+             input_pipeline_names());
   flags.text("log", "tenon", "whose lines: Tenon's, or on standard error those of TensorFlow's Estimator",
              {"tenon", "estimator"});
   flags.boolean("use_tpu", false, "the same as --device tpu-emulator");
@@ -184,9 +218,24 @@ InputOptions ModelRun::places(const char* path_flag, const char* split, InputOpt
   return o;
 }
 
-Dataset ModelRun::train_data(int64_t batch_size) const {
-  if (flags_.boolean("synthetic")) return synthetic(batch_size, true);
-  return Dataset::images(places("train_data_path", "train", image_options(batch_size, true)), &process_pool()).take();
+Dataset ModelRun::train_data(int64_t batch_size) const { return train_part({.batch_size = batch_size}); }
+
+Dataset ModelRun::train_part(const InputContext& context) const {
+  const InputOptions options = part_of(image_options(context.batch_size, true), context);
+  if (flags_.boolean("synthetic")) return made_up(options);
+  return Dataset::images(places("train_data_path", "train", options), &process_pool()).take();
+}
+
+// Training begins anew after each evaluation; files are indexed once.
+TrainInput ModelRun::train_input(const Dataset& all) const {
+  const auto parts = std::make_shared<std::map<int, Dataset>>();
+  const InputFn part = [this, all, parts](const InputContext& context, const Params&) -> Result<Dataset> {
+    if (context.num_input_pipelines == 1 && context.batch_size == all.options().batch_size) return all;
+    const auto found = parts->find(context.input_pipeline_id);
+    if (found != parts->end()) return found->second;
+    return parts->emplace(context.input_pipeline_id, train_part(context)).first->second;
+  };
+  return {part, all.options().batch_size};
 }
 
 int64_t ModelRun::eval_batch(int64_t examples, const Say& say) const {
@@ -236,6 +285,14 @@ std::vector<FeatureSpec> ModelRun::features() const {
 }
 
 Dataset ModelRun::synthetic(int64_t batch_size, bool training) const {
+  InputOptions o;
+  o.batch_size = batch_size;
+  o.training = o.repeat = training;
+  o.seed = static_cast<uint64_t>(flags_.integer("seed"));
+  return made_up(o);
+}
+
+Dataset ModelRun::made_up(const InputOptions& given) const {
   constexpr int64_t kExamples = 1 << 16;
   const int classes = shape_.classes;
   const bool one_hot = shape_.vector;
@@ -250,11 +307,13 @@ Dataset ModelRun::synthetic(int64_t batch_size, bool training) const {
     return {};
   };
   InputOptions o;
-  o.batch_size = batch_size;
-  o.training = o.repeat = training;
-  o.seed = static_cast<uint64_t>(flags_.integer("seed"));
-  const int64_t size = training ? std::max(kExamples, batch_size) : std::max<int64_t>(1024, batch_size);
-  return Dataset::from_function(size, features(), example, o).take();
+  o.batch_size = given.batch_size;
+  o.training = o.repeat = given.training;
+  o.seed = given.seed;
+  o.shard_index = given.shard_index;
+  o.shard_count = given.shard_count;
+  const int64_t least = given.training ? kExamples : 1024;
+  return Dataset::from_function(std::max(least, o.batch_size * o.shard_count), features(), example, o).take();
 }
 
 RunConfig ModelRun::run_config() const {
@@ -267,7 +326,8 @@ RunConfig ModelRun::run_config() const {
   c.soft_placement = flags_.boolean("soft_placement");
   c.log_lines = estimator_log() ? LogLines::kEstimator : LogLines::kTenon;
   c.tpu = TPUConfig{.iterations_per_loop = c.iterations_per_loop,
-                    .num_shards = static_cast<int>(flags_.integer("num_shards"))};
+                    .num_shards = static_cast<int>(flags_.integer("num_shards")),
+                    .per_host_input_for_training = input_pipelines(flags_.text("per_host_input_for_training"))};
   c.interrupted = interrupted;
   return c;
 }
@@ -286,6 +346,7 @@ RunEvents ModelRun::events() const {
   const auto to_stderr = [](const std::string& line) { std::fprintf(stderr, "%s\n", one_line(line).c_str()); };
   e.on_info = [this](const std::string& line) { print_info(line); };
   if (json_) e.on_device_log = to_stderr;
+  e.device_details = flags_.boolean("verbose");
   if (estimator_log()) e.on_info = to_stderr;
   const bool verbose = flags_.boolean("verbose"), json = json_;
   e.on_checkpoint = [verbose, json](int64_t step, const std::string& path) {

@@ -32,6 +32,8 @@ class ModelRun {
   const std::vector<std::string>& labels() const { return labels_; }  // class names; empty: unknown
 
   Dataset train_data(int64_t batch_size) const;
+  // What is trained on: these data, or where the device has several pipelines a part of them for each.
+  TrainInput train_input(const Dataset& all) const;
   using Say = std::function<void(const std::string& line)>;
   // The batch is --eval_batch_size, or min(1024, what there is), rounded down to a multiple of the device's units, at
   // least one for each; `say` hears it when that changes what was asked for. In order: files one after the other, so that
@@ -53,6 +55,8 @@ class ModelRun {
 
  private:
   void read_shape();
+  Dataset train_part(const InputContext& context) const;
+  Dataset made_up(const InputOptions& options) const;
   InputOptions image_options(int64_t batch_size, bool training) const;
   InputOptions places(const char* path_flag, const char* split, InputOptions options) const;
   int64_t eval_batch(int64_t examples, const Say& say) const;

@@ -57,9 +57,9 @@ class Training {
     profile_.emplace(flags_, steps_ - estimator_.global_step().take());
     announce(train);
     if (eval.empty())
-      train_only(train);
+      train_only(model_.train_input(train));
     else
-      train_and_test(train, eval[0]);
+      train_and_test(model_.train_input(train), eval[0]);
     check(estimator_.close());
     print_result();
     profile_->print(flags_.boolean("json"));
@@ -99,12 +99,12 @@ class Training {
                    .str());
   }
 
-  void train_only(const Dataset& train) {
+  void train_only(const TrainInput& train) {
     result_.train =
         estimator_.train({.input = train, .max_steps = steps_, .hooks = profile_->with({&progress_})}).take();
   }
 
-  void train_and_test(const Dataset& train, const Dataset& eval) {
+  void train_and_test(const TrainInput& train, const Dataset& eval) {
     result_ = train_and_evaluate(estimator_,
                                  {.input = train,
                                   .max_steps = steps_,

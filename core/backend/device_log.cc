@@ -17,7 +17,7 @@ Listeners& listeners() {
 
 }  // namespace
 
-DeviceLog::DeviceLog(std::function<void(const std::string& line)> tell) : tell_(std::move(tell)) {
+DeviceLog::DeviceLog(Tell tell) : tell_(std::move(tell)) {
   const std::lock_guard lock(listeners().mutex);
   listeners().all.push_back(this);
 }
@@ -31,22 +31,22 @@ DeviceLog::~DeviceLog() {
 }
 
 void DeviceLog::flush() {
-  std::vector<std::string> lines;
+  std::vector<Line> lines;
   {
     const std::lock_guard lock(mutex_);
     lines.swap(waiting_);
   }
-  for (const std::string& line : lines) tell_(line);
+  for (const Line& line : lines) tell_(line.text, line.detail);
 }
 
-void DeviceLog::write(std::string line) {
+void DeviceLog::write(std::string line, bool detail) {
   DeviceLog* mine = nullptr;
   {
     const std::lock_guard lock(listeners().mutex);
     if (listeners().all.empty()) return;
     DeviceLog* newest = listeners().all.back();
     const std::lock_guard also(newest->mutex_);
-    newest->waiting_.push_back(std::move(line));
+    newest->waiting_.push_back({std::move(line), detail});
     if (newest->owner_ == std::this_thread::get_id()) mine = newest;
   }
   if (mine) mine->flush();

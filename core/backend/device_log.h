@@ -1,4 +1,5 @@
-// Where the lines go that backends log for information; their warnings go to standard error, wherever they come from.
+// Where the lines go that backends log: what is for information, and details (debug), which are marked. Warnings go to
+// standard error, wherever they come from.
 #pragma once
 
 #include <functional>
@@ -13,7 +14,8 @@ namespace tenon {
 // logged on the thread that made it are told at once, those of other threads with the next flush(), in order.
 class DeviceLog {
  public:
-  explicit DeviceLog(std::function<void(const std::string& line)> tell);
+  using Tell = std::function<void(const std::string& line, bool detail)>;
+  explicit DeviceLog(Tell tell);
   ~DeviceLog();  // flushes
   DeviceLog(const DeviceLog&) = delete;
   DeviceLog& operator=(const DeviceLog&) = delete;
@@ -22,13 +24,17 @@ class DeviceLog {
   void flush();
 
   // What a backend logs, on any thread; printable, one line.
-  static void write(std::string line);
+  static void write(std::string line, bool detail = false);
 
  private:
-  std::function<void(const std::string&)> tell_;
+  struct Line {
+    std::string text;
+    bool detail;
+  };
+  Tell tell_;
   std::thread::id owner_ = std::this_thread::get_id();
   std::mutex mutex_;
-  std::vector<std::string> waiting_;
+  std::vector<Line> waiting_;
 };
 
 }  // namespace tenon

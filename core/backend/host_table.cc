@@ -39,16 +39,16 @@ tenon_status guarded(F work) {
 }
 
 // Nothing of the host's is thrown into a plugin.
-void log_line(const char* text) {
+void log_line(const char* text, bool detail) {
   try {
-    DeviceLog::write(one_line(printable(text)));
+    DeviceLog::write(one_line(printable(text)), detail);
   } catch (...) {
   }
 }
 
 void log(void* ctx, int32_t level, const char* text) {
-  if (level < TENON_LOG_INFO || !text) return;
-  if (level < TENON_LOG_WARNING) return log_line(text);
+  if (!text) return;
+  if (level < TENON_LOG_WARNING) return log_line(text, level < TENON_LOG_INFO);
   std::fprintf(stderr, "%s: %s\n", host_of(ctx).name().c_str(), one_line(printable(text)).c_str());
 }
 

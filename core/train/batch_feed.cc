@@ -36,25 +36,25 @@ Type dealt_type(const FeatureSpec& spec, int64_t batch, int replicas) {
   return type;
 }
 
-Result<std::unique_ptr<BatchFeed>> BatchFeed::create(const ModeProgram& program, const Dataset& data,
+Result<std::unique_ptr<BatchFeed>> BatchFeed::create(const ModeProgram& program, const StepInput& input,
                                                      const PipelineState& from, std::function<bool()> interrupted) {
   const Executable& executable = program.executable();
-  const int64_t batch = data.options().batch_size;
+  const int64_t batch = input.batch_size;
   const int replicas = executable.graph.replicas;
   std::unique_ptr<BatchFeed> feed(new BatchFeed(batch, replicas));
-  TENON_ASSIGN(feed->feature_of_feed_, match_feeds(executable.graph, data.specs()));
-  feed->specs_ = data.specs();
+  TENON_ASSIGN(feed->feature_of_feed_, match_feeds(executable.graph, input.specs()));
+  feed->specs_ = input.specs();
   for (const IndexRange& range : program.mode_graph().indices)
     for (size_t i = 0; i < feed->specs_.size(); ++i)
       if (feed->specs_[i].name == range.feature) feed->checked_.push_back({i, range});
   int64_t bytes = 0;
-  for (const FeatureSpec& spec : data.specs()) bytes += spec.batch_type(batch).bytes();
+  for (const FeatureSpec& spec : input.specs()) bytes += spec.batch_type(batch).bytes();
   std::vector<BatchSlot> memory;
   for (int s = slots_for(bytes); s > 0; --s) {
     std::vector<Buffer> features;
     BatchSlot slot;
     slot.blocks = replicas;
-    for (const FeatureSpec& spec : data.specs()) {
+    for (const FeatureSpec& spec : input.specs()) {
       TENON_ASSIGN(Buffer buffer,
                    executable.device->allocate(dealt_type(spec, batch, replicas), true, true));  // dealt over the units
       slot.features.push_back(buffer.host());
@@ -63,7 +63,7 @@ Result<std::unique_ptr<BatchFeed>> BatchFeed::create(const ModeProgram& program,
     feed->slots_.push_back(std::move(features));
     memory.push_back(std::move(slot));
   }
-  TENON_ASSIGN(feed->pipeline_, InputPipeline::create(data, process_pool(), std::move(memory), from));
+  TENON_ASSIGN(feed->pipeline_, StepPipeline::create(input, process_pool(), memory, from));
   feed->state_ = from;
   feed->interrupted_ = std::move(interrupted);
   return feed;

@@ -1,5 +1,5 @@
-// Batches on their way from the input pipeline to a run: a ring of HOST buffers that the pipeline
-// fills and the device reads in place.
+// Batches on their way from the input pipelines to a run: a ring of 2 to 8 batches in HOST buffers that the pipelines fill
+// and the device reads in place.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "backend/device.h"
-#include "tenon/input.h"
 #include "train/mode_program.h"
+#include "train/step_input.h"
 
 namespace tenon {
 
@@ -18,10 +18,10 @@ Type dealt_type(const FeatureSpec& spec, int64_t batch, int replicas);
 
 class BatchFeed : public Feed {
  public:
-  // Buffers for the features of `data`, and a pipeline over them starting at `from`. FEED inputs of the
+  // Buffers for the features of `input`, and its pipelines over them starting at `from`. FEED inputs of the
   // program are found by name among the features.
   // `interrupted`, if set, is asked before every batch of a call of the device but its first.
-  static Result<std::unique_ptr<BatchFeed>> create(const ModeProgram& program, const Dataset& data,
+  static Result<std::unique_ptr<BatchFeed>> create(const ModeProgram& program, const StepInput& input,
                                                    const PipelineState& from, std::function<bool()> interrupted = {});
 
   // The next full batch for iteration i of a call. False at the end of the input, at a batch with fewer rows (the last
@@ -44,7 +44,7 @@ class BatchFeed : public Feed {
 
   // Where a new feed would go on after what was released.
   PipelineState state() const { return state_; }
-  InputPipeline& pipeline() { return *pipeline_; }
+  StepPipeline& pipeline() { return *pipeline_; }
 
  private:
   BatchFeed(int64_t batch_size, int replicas)
@@ -63,7 +63,7 @@ class BatchFeed : public Feed {
   std::vector<int64_t> positions_;
   std::vector<std::vector<Buffer>> slots_;  // [slot][feature]
   std::vector<size_t> feature_of_feed_;
-  std::unique_ptr<InputPipeline> pipeline_;
+  std::unique_ptr<StepPipeline> pipeline_;
   Batch held_, partial_;
   PipelineState state_;
   Status status_;

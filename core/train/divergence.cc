@@ -40,7 +40,7 @@ std::string aftermath(std::vector<std::string> prefixes, const std::vector<std::
 
 }  // namespace
 
-Result<float> Estimator::Impl::first_loss(ModeProgram& program, const Dataset& data, const PipelineState& at,
+Result<float> Estimator::Impl::first_loss(ModeProgram& program, const StepInput& data, const PipelineState& at,
                                           const BundleReader* checkpoint) {
   StateStore trial(device, queue, config.seed);
   TENON_TRY(trial.provide(program.executable().graph, checkpoint));
@@ -54,7 +54,7 @@ Result<float> Estimator::Impl::first_loss(ModeProgram& program, const Dataset& d
   return loss[0];
 }
 
-Result<std::vector<std::string>> Estimator::Impl::diverged(ModeProgram& program, const Dataset& data,
+Result<std::vector<std::string>> Estimator::Impl::diverged(ModeProgram& program, const StepInput& data,
                                                            const std::vector<std::string>& prefixes) {
   TENON_ASSIGN(const BundleReader newest, BundleReader::open(prefixes[0]));
   TENON_ASSIGN(const PipelineState at, input_of(newest));
@@ -73,7 +73,7 @@ Result<std::vector<std::string>> Estimator::Impl::diverged(ModeProgram& program,
   return bad;
 }
 
-std::string Estimator::Impl::judge(ModeProgram& program, const Dataset& data, CheckpointManager& manager) {
+std::string Estimator::Impl::judge(ModeProgram& program, const StepInput& data, CheckpointManager& manager) {
   const Result<std::vector<std::string>> prefixes = manager.prefixes();
   if (!prefixes.ok() || prefixes->empty()) return {};
   const Result<std::vector<std::string>> bad = diverged(program, data, *prefixes);
@@ -83,13 +83,15 @@ std::string Estimator::Impl::judge(ModeProgram& program, const Dataset& data, Ch
   return aftermath(*prefixes, *bad);
 }
 
-Status Estimator::Impl::judged(const Status& why, const Dataset& data) {
+Status Estimator::Impl::judged(const Status& why, const TrainInput& input) {
   const auto with = [&](const std::string& more) { return Status(why.code(), cat(why.message(), more)); };
   discard();
   Result<CheckpointManager> manager = CheckpointManager::open(config.model_dir, config.keep_checkpoint_max);
   if (!manager.ok()) return why;
-  Result<std::unique_ptr<ModeProgram>> train = program(data, data.options().batch_size, Mode::kTrain, 1);
-  return train.ok() ? with(judge(**train, data, *manager)) : why;
+  Result<StepInput> data = step_input(input);
+  if (!data.ok()) return why;
+  Result<std::unique_ptr<ModeProgram>> train = program(data->specs(), data->batch_size, Mode::kTrain, 1);
+  return train.ok() ? with(judge(**train, *data, *manager)) : why;
 }
 
 }  // namespace tenon

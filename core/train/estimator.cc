@@ -29,7 +29,7 @@ Estimator::Estimator(Estimator&&) noexcept = default;
 void Estimator::set_events(RunEvents events) { impl_->events = std::move(events); }
 const RunConfig& Estimator::config() const { return impl_->config; }
 
-void Estimator::Impl::report_corrupt(const InputPipeline& pipeline) const {
+void Estimator::Impl::report_corrupt(const StepPipeline& pipeline) const {
   const int64_t records = pipeline.corrupt_records();
   if (records == 0) return;
   std::string line = cat("left out ", records, records == 1 ? " corrupt record" : " corrupt records");

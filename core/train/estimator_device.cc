@@ -11,8 +11,8 @@ bool begins_feed(const std::string& line) { return line.starts_with("Enqueue nex
 
 }  // namespace
 
-void Estimator::Impl::device_line(const std::string& line) {
-  if (reopening) return;
+void Estimator::Impl::device_line(const std::string& line, bool detail) {
+  if (reopening || (detail && !estimator_log() && !events.device_details)) return;
   if (!before_feed.empty() && begins_feed(line)) log(std::exchange(before_feed, {}));
   const auto& tell = events.on_device_log ? events.on_device_log : events.on_info;
   if (tell) tell(line);
@@ -101,8 +101,13 @@ void Estimator::Impl::warn(const std::string& lines) {
   }
 }
 
-Result<std::unique_ptr<ModeProgram>> Estimator::Impl::program(const Dataset& data, int64_t batch, Mode mode,
-                                                              int max_iterations, bool told) {
+Result<StepInput> Estimator::Impl::step_input(const TrainInput& input) {
+  TENON_TRY(open());
+  return StepInput::make(input, Spread::over(*device, config), params);
+}
+
+Result<std::unique_ptr<ModeProgram>> Estimator::Impl::program(const std::vector<FeatureSpec>& specs, int64_t batch,
+                                                              Mode mode, int max_iterations, bool told) {
   TENON_TRY(open());
   const bool says = told && estimator_log();
   if (says) {
@@ -111,8 +116,7 @@ Result<std::unique_ptr<ModeProgram>> Estimator::Impl::program(const Dataset& dat
     if (!on_tpu() && mode == Mode::kTrain) log("Running train on CPU/GPU");
     if (!on_tpu() && mode == Mode::kEval) log("Running eval on CPU/GPU");
   }
-  TENON_ASSIGN(ModeGraph graph,
-               build_mode_graph(model, params, data.specs(), batch, mode, Spread::over(*device, config)));
+  TENON_ASSIGN(ModeGraph graph, build_mode_graph(model, params, specs, batch, mode, Spread::over(*device, config)));
   if (says) log("Done calling model_fn.");
   if (says && mode == Mode::kTrain && !config.model_dir.empty()) log("Create CheckpointSaverHook.");
   if (says && mode == Mode::kEval) log(cat("Starting evaluation at ", estimator_log::now()));

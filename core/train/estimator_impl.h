@@ -58,11 +58,13 @@ struct Estimator::Impl {
   // Closes the device; the next call opens it again and goes on. REQUIRED: no program is there.
   Status close();
   Status park();  // keeps states that no checkpoint has
-  void device_line(const std::string& line);
+  void device_line(const std::string& line, bool detail);
   bool on_tpu() const { return device && device->units()[0].kind == "accelerator"; }
   // With `told`, the lines of calling the model function.
-  Result<std::unique_ptr<ModeProgram>> program(const Dataset& data, int64_t batch, Mode mode, int max_iterations,
-                                               bool told = false);
+  Result<std::unique_ptr<ModeProgram>> program(const std::vector<FeatureSpec>& specs, int64_t batch, Mode mode,
+                                               int max_iterations, bool told = false);
+  // Opens the device, whose hosts decide how many pipelines there are.
+  Result<StepInput> step_input(const TrainInput& input);
   void warn(const std::string& lines);  // each line once
 
   bool interrupted() const { return config.interrupted && config.interrupted(); }
@@ -83,7 +85,7 @@ struct Estimator::Impl {
   void log(const std::string& line) const {
     if (estimator_log()) info(line);
   }
-  void report_corrupt(const InputPipeline& pipeline) const;
+  void report_corrupt(const StepPipeline& pipeline) const;
   Result<std::optional<BundleReader>> newest(bool required);
   Status provide(const ModeProgram& program, bool required);
   Status restore(const Graph& graph, const BundleReader& reader);
@@ -99,19 +101,20 @@ struct Estimator::Impl {
   // divergence.cc. After a loss that is not finite, or states that cannot be saved, checkpoints that have diverged are
   // set aside; the text says which, and from which training goes on. The program is one of training; its states are
   // not those of before. REQUIRED: discard() was called.
-  std::string judge(ModeProgram& program, const Dataset& data, CheckpointManager& manager);
-  // The same for a loss of evaluation; `data` is what it is trained on. Returns `why` with that text.
-  Status judged(const Status& why, const Dataset& data);
-  Result<std::vector<std::string>> diverged(ModeProgram& program, const Dataset& data,
+  std::string judge(ModeProgram& program, const StepInput& data, CheckpointManager& manager);
+  // The same for a loss of evaluation; `input` is what it is trained on. Returns `why` with that text.
+  Status judged(const Status& why, const TrainInput& input);
+  Result<std::vector<std::string>> diverged(ModeProgram& program, const StepInput& data,
                                             const std::vector<std::string>& prefixes);
   // Of one step on the batch at `at` from a checkpoint's states, or from first values.
-  Result<float> first_loss(ModeProgram& program, const Dataset& data, const PipelineState& at,
+  Result<float> first_loss(ModeProgram& program, const StepInput& data, const PipelineState& at,
                            const BundleReader* checkpoint);
 
   // What backends log goes to the events, for as long as it lives: one call of the Estimator.
   class Listening {
    public:
-    explicit Listening(Impl& m) : m_(m), log_([&m](const std::string& line) { m.device_line(line); }) {
+    explicit Listening(Impl& m)
+        : m_(m), log_([&m](const std::string& line, bool detail) { m.device_line(line, detail); }) {
       m_.device_log = &log_;
     }
     ~Listening() { m_.device_log = nullptr; }

@@ -87,13 +87,13 @@ class Estimator::Inference {
   Inference(Impl& m, const Dataset& data, Mode mode) : m_(m), data_(data), mode_(mode) {}
 
   Status prepare(const std::string& checkpoint, int64_t most) {
-    TENON_ASSIGN(program_, m_.program(data_, data_.options().batch_size, mode_, static_cast<int>(most), true));
+    TENON_ASSIGN(program_, m_.program(data_.specs(), data_.options().batch_size, mode_, static_cast<int>(most), true));
     TENON_ASSIGN(at_, m_.provide(*program_, checkpoint));
     if (!m_.on_tpu()) m_.log("Running local_init_op.");
     program_->bind(*at_.states);
     if (!m_.on_tpu()) m_.log("Done running local_init_op.");
     const auto start = Clock::now();
-    TENON_ASSIGN(feed_, BatchFeed::create(*program_, data_, {}, m_.config.interrupted));
+    TENON_ASSIGN(feed_, BatchFeed::create(*program_, StepInput(data_), {}, m_.config.interrupted));
     if (m_.on_tpu())
       m_.before_feed = cat("Initialized dataset iterators in ", static_cast<int64_t>(seconds_since(start)), " seconds");
     return {};
@@ -136,7 +136,7 @@ class Estimator::Inference {
  private:
   Status run_small(int64_t rows) {
     if (rows != small_rows_) {
-      TENON_ASSIGN(small_, m_.program(data_, rows, mode_, 1));
+      TENON_ASSIGN(small_, m_.program(data_.specs(), rows, mode_, 1));
       small_->bind(*at_.states);
       small_rows_ = rows;
     }

@@ -123,6 +123,24 @@ Spread Spread::over(const Device& device, const RunConfig& config) {
   return out;
 }
 
+int Spread::pipelines() const {
+  switch (input) {
+    case InputPipelineConfig::kPerShardV1:
+      return replicas;
+    case InputPipelineConfig::kPerHostV1:
+    case InputPipelineConfig::kPerHostV2:
+      return hosts;
+    default:
+      return 1;
+  }
+}
+
+Status Spread::check_batch(int64_t batch_size, Mode mode) const {
+  if (batch_size % replicas == 0) return {};
+  const char* name = mode == Mode::kTrain ? "train" : mode == Mode::kEval ? "eval" : "predict";
+  return invalid(name, " batch size ", batch_size, " must be divisible by number of replicas ", replicas);
+}
+
 int64_t Spread::params_batch_size(int64_t batch_size) const {
   switch (input) {
     case InputPipelineConfig::kPerShardV1:
@@ -137,11 +155,7 @@ int64_t Spread::params_batch_size(int64_t batch_size) const {
 
 Result<ModeGraph> build_mode_graph(const ModelFn& model, const Params& params, const std::vector<FeatureSpec>& specs,
                                    int64_t batch_size, Mode mode, const Spread& spread) {
-  if (batch_size % spread.replicas != 0)
-    return invalid(mode == Mode::kTrain  ? "train"
-                   : mode == Mode::kEval ? "eval"
-                                         : "predict",
-                   " batch size ", batch_size, " must be divisible by number of replicas ", spread.replicas);
+  TENON_TRY(spread.check_batch(batch_size, mode));
   try {
     ModeGraph out;
     out.graph = std::make_unique<Graph>();

@@ -18,6 +18,9 @@ struct Spread {
   InputPipelineConfig input = InputPipelineConfig::kPerHostV1;
 
   static Spread over(const Device& device, const RunConfig& config);
+  int pipelines() const;  // that feed training
+  // An error where the units cannot have equal shares.
+  Status check_batch(int64_t batch_size, Mode mode) const;
   // What params["batch_size"] is for a batch of so many examples.
   int64_t params_batch_size(int64_t batch_size) const;
 };

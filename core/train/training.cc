@@ -99,9 +99,10 @@ class Estimator::Training {
 
  private:
   Status prepare() {
-    TENON_TRY(m_.open());
-    const int64_t most = batches_per_call(m_.config), batch = options_.input.options().batch_size;
-    TENON_ASSIGN(program_, m_.program(options_.input, batch, Mode::kTrain, static_cast<int>(most), true));
+    TENON_ASSIGN(StepInput input, m_.step_input(options_.input));
+    input_.emplace(std::move(input));
+    const int64_t most = batches_per_call(m_.config), batch = input_->batch_size;
+    TENON_ASSIGN(program_, m_.program(input_->specs(), batch, Mode::kTrain, static_cast<int>(most), true));
     TENON_TRY(m_.provide(*program_, false));
     m_.log("Running local_init_op.");
     program_->bind(*m_.states);
@@ -117,7 +118,7 @@ class Estimator::Training {
 
   Status feed() {
     const auto start = Clock::now();
-    TENON_ASSIGN(feed_, BatchFeed::create(*program_, options_.input, m_.input, m_.config.interrupted));
+    TENON_ASSIGN(feed_, BatchFeed::create(*program_, *input_, m_.input, m_.config.interrupted));
     if (m_.on_tpu())
       m_.log(cat("Initialized dataset iterators in ", static_cast<int64_t>(seconds_since(start)), " seconds"));
     if (m_.config.tpu && m_.on_tpu()) sleep_first(m_.config.tpu->initial_infeed_sleep_secs);
@@ -196,13 +197,13 @@ class Estimator::Training {
     m_.discard();
     feed_.reset();
     if (!manager_) return why;
-    return Status(why.code(), cat(why.message(), m_.judge(*program_, options_.input, *manager_)));
+    return Status(why.code(), cat(why.message(), m_.judge(*program_, *input_, *manager_)));
   }
 
   // Saves what was done, also when the input failed on the way.
   Status finish(Status status) {
     if (status.ok() && result_.global_step == 0 && losses_.empty() && !m_.interrupted())
-      status = invalid("the input has fewer than ", options_.input.options().batch_size, " examples, one batch");
+      status = invalid("the input has fewer than ", input_->batch_size, " examples, one batch");
     m_.report_corrupt(feed_->pipeline());
     if (manager_ && m_.dirty) {
       const Status saved = save();
@@ -219,6 +220,7 @@ class Estimator::Training {
   Impl& m_;
   const TrainOptions& options_;
   std::optional<CheckpointManager> manager_;
+  std::optional<StepInput> input_;
   std::unique_ptr<ModeProgram> program_;
   std::unique_ptr<BatchFeed> feed_;
   std::optional<TrainingPace> pace_;
@@ -250,7 +252,7 @@ Result<TrainResult> Estimator::train_on_device(const TrainOptions& options) {
   return Training(*impl_, options, std::move(manager)).run();
 }
 
-Status Estimator::judged(const Status& why, const Dataset& train) {
+Status Estimator::judged(const Status& why, const TrainInput& train) {
   return impl_->bad_loss && !impl_->config.model_dir.empty() ? impl_->judged(why, train) : why;
 }
 

@@ -1,5 +1,6 @@
 #include "system_log.h"
 
+#include <cmath>
 #include <cstdio>
 
 namespace tpu {
@@ -20,26 +21,35 @@ std::string available(int task, const std::string& name, const std::string& kind
          std::to_string(incarnation(full)) + ")";
 }
 
+// What only somebody who looks into the system wants to see.
+template <class Lines>
+void detail(Lines& lines, std::string text) {
+  lines.push_back({TENON_LOG_DEBUG, std::move(text)});
+}
+
 }  // namespace
 
 void SystemLog::log(const Lines& lines) const {
   if (!host_.log) return;
-  for (const std::string& line : lines) host_.log(host_.ctx, TENON_LOG_INFO, line.c_str());
+  for (const Line& line : lines) host_.log(host_.ctx, line.level, line.text.c_str());
 }
 
-void SystemLog::found(const Machine& machine) {
+void SystemLog::found(const Machine& machine, double seconds) {
   machine_ = machine.name;
+  opening_s_ = seconds;
   const int per_host = machine.cores / machine.hosts;
   const auto bytes = static_cast<int64_t>(machine.reported_memory_bytes);
-  Lines lines{"Querying Tensorflow master (tpu-emulator:" + machine.name + ") for TPU system metadata.",
-              "Found TPU system:", "*** Num TPU Cores: " + std::to_string(machine.cores),
-              "*** Num TPU Workers: " + std::to_string(machine.hosts),
-              "*** Num TPU Cores Per Worker: " + std::to_string(per_host)};
+  Lines lines;
+  detail(lines, "Querying Tensorflow master (tpu-emulator:" + machine.name + ") for TPU system metadata.");
+  detail(lines, "Found TPU system:");
+  detail(lines, "*** Num TPU Cores: " + std::to_string(machine.cores));
+  detail(lines, "*** Num TPU Workers: " + std::to_string(machine.hosts));
+  detail(lines, "*** Num TPU Cores Per Worker: " + std::to_string(per_host));
   for (int host = 0; host < machine.hosts; ++host) {
-    lines.push_back(available(host, "CPU:0", "CPU", -1));
+    detail(lines, available(host, "CPU:0", "CPU", -1));
     for (int core = 0; core < per_host; ++core)
-      lines.push_back(available(host, "TPU:" + std::to_string(core), "TPU", bytes));
-    lines.push_back(available(host, "TPU_SYSTEM:0", "TPU_SYSTEM", bytes));
+      detail(lines, available(host, "TPU:" + std::to_string(core), "TPU", bytes));
+    detail(lines, available(host, "TPU_SYSTEM:0", "TPU_SYSTEM", bytes));
   }
   log(lines);
 }
@@ -48,14 +58,17 @@ void SystemLog::begin_call(uint32_t iterations) {
   Lines lines;
   {
     const std::lock_guard lock(mutex_);
-    if (!initialised_)
-      lines = {"Init TPU system", "Initialized TPU in 0 seconds", "Starting infeed thread controller.",
-               "Starting outfeed thread controller."};
+    if (!initialised_) {
+      detail(lines, "Init TPU system");
+      detail(lines, "Initialized TPU in " + std::to_string(std::lround(opening_s_)) + " seconds");
+      detail(lines, "Starting infeed thread controller.");
+      detail(lines, "Starting outfeed thread controller.");
+    }
     initialised_ = true;
   }
   const std::string batches = "next (" + std::to_string(iterations) + ") batch(es) of data ";
-  lines.push_back("Enqueue " + batches + "to infeed.");
-  lines.push_back("Dequeue " + batches + "from outfeed.");
+  detail(lines, "Enqueue " + batches + "to infeed.");
+  detail(lines, "Dequeue " + batches + "from outfeed.");
   log(lines);
 }
 
@@ -64,7 +77,7 @@ void SystemLog::end_call(const void* program, uint32_t iterations, double predic
   {
     const std::lock_guard lock(mutex_);
     const uint64_t last = iterations ? iterations - 1 : 0;
-    lines.push_back("Outfeed finished for iteration (" + std::to_string(calls_++) + ", " + std::to_string(last) + ")");
+    detail(lines, "Outfeed finished for iteration (" + std::to_string(calls_++) + ", " + std::to_string(last) + ")");
     if (program != program_) {  // training and evaluation are told apart
       say_step_time(lines);
       program_ = program;
@@ -94,7 +107,7 @@ void SystemLog::say_step_time(Lines& lines) {
                 "(mean of %llu steps)",
                 predicted_step_s_ * 1e3, machine_.c_str(), measured_s_ / static_cast<double>(measured_steps_) * 1e3,
                 static_cast<unsigned long long>(measured_steps_));
-  lines.emplace_back(text);
+  lines.push_back({TENON_LOG_INFO, text});
   measured_steps_ = 0;
   measured_s_ = 0;
 }
@@ -114,7 +127,7 @@ void SystemLog::shut_down() {
         "infeed marked as finished", "Stop output thread controller", "Shutting down OutfeedController thread.",
         "OutfeedController received shutdown signal, stopping.", "Outfeed thread finished, shutting down.",
         "outfeed marked as finished", "Shutdown TPU system."})
-    lines.emplace_back(line);
+    detail(lines, line);
   log(lines);
 }
 

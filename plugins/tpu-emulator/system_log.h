@@ -1,6 +1,6 @@
-// The log of a TPU system, line by line as TensorFlow's TPUEstimator writes it: found, initialised, infeed and outfeed
-// for each call, shut down. Between them, apart from each other: the time of a step as predicted for the TPU, and as
-// measured on this machine.
+// The log of a TPU system, line by line as TensorFlow's TPUEstimator writes it, as details (debug): found, initialised,
+// infeed and outfeed for each call, shut down. Between them, for information and apart from each other: the time of a step
+// as predicted for the TPU, and as measured on this machine.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,8 @@ class SystemLog {
  public:
   explicit SystemLog(const tenon_host& host) : host_(host) {}
 
-  void found(const Machine& machine);
+  // `seconds`: what it took to open it.
+  void found(const Machine& machine, double seconds);
   // Around a call that is fed: before its first batch, and when it is done.
   void begin_call(uint32_t iterations);
   // `program` tells training from evaluation, whose steps take other times.
@@ -27,12 +28,17 @@ class SystemLog {
 
  private:
   // Lines are gathered under the lock and logged without it: the host may not be called under one.
-  using Lines = std::vector<std::string>;
+  struct Line {
+    tenon_log_level level;
+    std::string text;
+  };
+  using Lines = std::vector<Line>;
   void log(const Lines& lines) const;
   void say_step_time(Lines& lines);
 
   const tenon_host& host_;
   std::string machine_;
+  double opening_s_ = 0;
   std::mutex mutex_;
   bool initialised_ = false;
   uint64_t calls_ = 0;

@@ -1,6 +1,8 @@
 // tpu-emulator.so: a TPU that is not there. It refuses what a TPU refuses, computes with a TPU's numbers on another
 // backend, one copy for all cores, and says what a step would take. Data flow: spec -> rules -> forecast -> rounding ->
 // replicas -> the backend below.
+#include <chrono>
+
 #include "handles.h"
 #include "tenon/plugin/host_backend.h"
 
@@ -74,6 +76,7 @@ void check_units(const tenon_open& open, const Machine& machine) {
 
 tenon_status device_open(void* self, const tenon_open* given, tenon_device** out) {
   return entry([&] {
+    const auto begun = std::chrono::steady_clock::now();
     const tenon_open open = known(given);
     check_flags(open.flags, 0, "device_open");
     const Spec spec = parse_spec(open.spec);
@@ -90,7 +93,8 @@ tenon_status device_open(void* self, const tenon_open* given, tenon_device** out
     below.n_units = 1;
     below.processes = 1;
     check(inner.device_open(inner.self, &below, &device->handle));
-    device->log.found(device->machine);
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun;
+    device->log.found(device->machine, taken.count());
     *out = reinterpret_cast<tenon_device*>(device.release());
   });
 }

@@ -30,6 +30,13 @@ grep -q 'step time: .* ms predicted for a TPU v3-8; .* ms measured on this machi
 said=$(sed -n 's/.*step time: \([0-9.]*\) ms predicted.*/\1/p' "$work/err" | head -n 1)
 awk -v a="$(result predicted_step_ms)" -v b="$said" 'BEGIN { d = a - b; exit !(b > 0 && d < 1e-3 && -d < 1e-3) }' ||
   complain "predicted_step_ms $(result predicted_step_ms), the device said $said"
+# Of the system's own lines nothing is told, unless somebody asks.
+! grep -q 'TPU system\|infeed' "$work/err" "$work/out" || complain "without --verbose: $(cat "$work/err" "$work/out")"
+train --device tpu-emulator:v3-8 --train_steps 2 --noevaluate --verbose >"$work/out" 2>"$work/err" ||
+  complain "$(cat "$work/err")"
+for line in 'Found TPU system:' 'Init TPU system' 'Initialized TPU in [0-9]* seconds' 'Shutdown TPU system\.'; do
+  grep -q "^$line\$" "$work/out" || complain "--verbose: no '$line' in: $(cat "$work/out")"
+done
 # What was trained there goes on here.
 expect 0 '' "$tenon" evaluate fashion --data_dir "$work/data" --model_dir "$work/tpu" --device cpu --json
 
@@ -38,6 +45,25 @@ for policy in mixed_bfloat16 bfloat16; do
   train --device tpu-emulator:v3-8 --dtype_policy $policy --json >"$work/out" 2>"$work/err" || complain "$(cat "$work/err")"
   awk -v a="$(result accuracy)" 'BEGIN { exit !(a > 0.9) }' || complain "$policy: accuracy $(result accuracy)"
 done
+
+# A slice of four hosts: one input for all trains as one device does; each host with its part of the data learns too.
+slice() {
+  train --device tpu-emulator:v2-32,dots=f32 --train_batch_size 64 --json "$@" >"$work/out" 2>"$work/err" ||
+    complain "v2-32 $*: $(cat "$work/err")"
+}
+expect 0 '' train --device cpu --train_batch_size 64 --json
+loss=$(result loss)
+slice --per_host_input_for_training broadcast
+awk -v a="$(result loss)" -v b="$loss" 'BEGIN { d = (a - b) / b; exit !(d < 1e-5 && -d < 1e-5) }' ||
+  complain "v2-32, broadcast: loss $(result loss), $loss on cpu"
+hashes=
+for input in broadcast true per_shard per_host_v2; do
+  slice --per_host_input_for_training $input
+  awk -v a="$(result accuracy)" 'BEGIN { exit !(a > 0.95) }' || complain "v2-32 $input: accuracy $(result accuracy)"
+  hashes="$hashes$(result hash)\n"
+done
+[ "$(printf "$hashes" | sort -u | wc -l)" -eq 3 ] || complain "v2-32: expected three trainings: $hashes"
+[ "$(printf "$hashes" | sed -n 2p)" = "$(printf "$hashes" | sed -n 4p)" ] || complain "v2-32: other rows: $hashes"
 
 # refused LINES COMMAND..: exit code 1, nothing of a system that was begun, and these fixed lines on standard error.
 refused() {
@@ -53,6 +79,8 @@ refused() {
 }
 refused 'train batch size 100 must be divisible by number of replicas 8' \
   "$tenon" train fashion --data_dir "$work/data" --train_batch_size 100 --train_steps 2 --device tpu-emulator:v3-8
+refused 'train batch size 100 must be divisible by number of replicas 32' \
+  "$tenon" train fashion --data_dir "$work/data" --train_batch_size 100 --train_steps 2 --device tpu-emulator:v2-32
 refused "$(printf '%s\n' "unknown TPU 'v9-8'; known: " v2-8 v3-8 v5e-8)" train --device tpu-emulator:v9-8
 refused "spec 'dots=f16': expected bf16 or f32" train --device tpu-emulator:v3-8,dots=f16
 

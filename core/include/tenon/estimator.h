@@ -83,7 +83,8 @@ struct EstimatorSpec {
 using ModelFn =
     std::function<EstimatorSpec(const Features& features, const Tensor& labels, Mode mode, const Params& params)>;
 
-// Who calls the input function on a TPU; here it decides what params["batch_size"] says.
+// How many input pipelines feed a device of several units, and what params["batch_size"] says: one for each unit (1), one
+// for each host with batches for all of its units (2) or for one of them (3), one for all (4, 5).
 enum class InputPipelineConfig : int { kPerShardV1 = 1, kPerHostV1 = 2, kPerHostV2 = 3, kBroadcast = 4, kSliced = 5 };
 
 // What TPUEstimator's users tell of an accelerator or a device of several units; others ignore it.
@@ -134,6 +135,8 @@ struct RunEvents {
   std::function<void(int64_t step, const EvalResult& results)> on_evaluate;
   // What the backend logs while a call is in progress, in order with on_info, which gets it unless this is set.
   std::function<void(const std::string& line)> on_device_log = {};
+  // Details (what backends log for debugging) too, such as a TPU system's coming and going; with LogLines::kEstimator always.
+  bool device_details = false;
 };
 
 struct TrainingSite;  // what the core's own hooks look into
@@ -153,8 +156,39 @@ class TrainingHook {
   virtual void end(int64_t /*step*/) {}
 };
 
+// What an input function is told of the pipeline that it makes.
+struct InputContext {
+  int input_pipeline_id = 0;    // 0 .. num_input_pipelines - 1, in the order of the units that they feed
+  int num_input_pipelines = 1;  // as TPUConfig::per_host_input_for_training says; 1 on one unit
+  int host = 0;                 // whose units it feeds
+  int num_hosts = 1;
+  int num_replicas_in_sync = 1;
+  int64_t batch_size = 0;  // that its Dataset has to have: params["batch_size"]
+};
+
+// Called for each pipeline at the beginning of train(), on its thread. Which part of the data a pipeline reads is the
+// function's to decide: InputOptions::shard_index and shard_count.
+using InputFn = std::function<Result<Dataset>(const InputContext& context, const Params& params)>;
+
+// What is trained on: a Dataset, whose batch is that of a step on all units and which one pipeline reads, or a function for
+// as many pipelines as the device has, and the batch of a step.
+class TrainInput {
+ public:
+  TrainInput(Dataset data) : data_(std::move(data)) {}
+  TrainInput(InputFn function, int64_t batch_size) : function_(std::move(function)), batch_size_(batch_size) {}
+
+  const Dataset* data() const { return data_ ? &*data_ : nullptr; }  // or else a function
+  const InputFn& function() const { return function_; }
+  int64_t batch_size() const { return data_ ? data_->options().batch_size : batch_size_; }
+
+ private:
+  std::optional<Dataset> data_;
+  InputFn function_;
+  int64_t batch_size_ = 0;
+};
+
 struct TrainOptions {
-  Dataset input;
+  TrainInput input;
   int64_t steps = 0;      // this many more; or
   int64_t max_steps = 0;  // until global_step is this; both 0: to the end of the input
   std::vector<TrainingHook*> hooks = {};
@@ -231,14 +265,14 @@ class Estimator {
   Result<EvalResult> evaluate_on_device(const EvalOptions& options);
   Status predict_on_device(const Dataset& input, const PredictRow& row, const std::string& checkpoint,
                            int64_t examples);
-  Status judged(const Status& why, const Dataset& train);
+  Status judged(const Status& why, const TrainInput& train);
   friend Result<TrainAndEvaluateResult> train_and_evaluate(Estimator& estimator, const TrainSpec& train,
                                                            const EvalSpec& eval);
   std::unique_ptr<Impl> impl_;
 };
 
 struct TrainSpec {
-  Dataset input;
+  TrainInput input;
   int64_t max_steps = 0;
   int64_t steps_between_evals = 1000;
   std::vector<TrainingHook*> hooks = {};

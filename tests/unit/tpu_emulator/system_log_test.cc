@@ -10,10 +10,14 @@ namespace {
 struct Lines {
   Lines() {
     host.ctx = this;
-    host.log = [](void* ctx, int32_t, const char* text) { static_cast<Lines*>(ctx)->all.emplace_back(text); };
+    host.log = [](void* ctx, int32_t level, const char* text) {
+      Lines& lines = *static_cast<Lines*>(ctx);
+      lines.all.emplace_back(text);
+      if (level >= TENON_LOG_INFO) lines.told.emplace_back(text);
+    };
   }
   tenon_host host{};
-  std::vector<std::string> all;
+  std::vector<std::string> all, told;  // those that are more than details
 };
 
 tpu::Machine v3_8() {
@@ -24,7 +28,7 @@ tpu::Machine v3_8() {
 
 TEST(SystemLog, ListsTheDevicesOfEachHost) {
   Lines lines;
-  tpu::SystemLog(lines.host).found(v3_8());
+  tpu::SystemLog(lines.host).found(v3_8(), 0);
   ASSERT_EQ(lines.all.size(), 5u + 10u);
   EXPECT_EQ(lines.all[1], "Found TPU system:");
   EXPECT_EQ(lines.all[2], "*** Num TPU Cores: 8");
@@ -49,7 +53,7 @@ TEST(SystemLog, ListsTheDevicesOfEachHost) {
 TEST(SystemLog, InitialisesOnceFeedsEachCallAndShutsDown) {
   Lines lines;
   tpu::SystemLog log(lines.host);
-  log.found(v3_8());
+  log.found(v3_8(), 6.6);
   lines.all.clear();
   log.begin_call(1);
   log.end_call(&log, 1, 0.001, 0.5);
@@ -58,27 +62,27 @@ TEST(SystemLog, InitialisesOnceFeedsEachCallAndShutsDown) {
   log.shut_down();
   log.shut_down();
   const std::vector<std::string> expected{
-      "Init TPU system", "Initialized TPU in 0 seconds", "Starting infeed thread controller.",
+      "Init TPU system", "Initialized TPU in 7 seconds", "Starting infeed thread controller.",
       "Starting outfeed thread controller.", "Enqueue next (1) batch(es) of data to infeed.",
       "Dequeue next (1) batch(es) of data from outfeed.", "Outfeed finished for iteration (0, 0)",
       "Enqueue next (234) batch(es) of data to infeed.", "Dequeue next (234) batch(es) of data from outfeed.",
       "Outfeed finished for iteration (1, 233)",
       // the first call, which also makes the memory, does not count
       "step time: 1.000 ms predicted for a TPU v3-8; 10.000 ms measured on this machine, which emulates it (mean of "
-      "234 "
-      "steps)",
+      "234 steps)",
       "Stop infeed thread controller", "Shutting down InfeedController thread.",
       "InfeedController received shutdown signal, stopping.", "Infeed thread finished, shutting down.",
       "infeed marked as finished", "Stop output thread controller", "Shutting down OutfeedController thread.",
       "OutfeedController received shutdown signal, stopping.", "Outfeed thread finished, shutting down.",
       "outfeed marked as finished", "Shutdown TPU system."};
   EXPECT_EQ(lines.all, expected);
+  EXPECT_EQ(lines.told, std::vector<std::string>{expected[10]});
 }
 
 TEST(SystemLog, TrainingAndEvaluationHaveTimesOfTheirOwn) {
   Lines lines;
   tpu::SystemLog log(lines.host);
-  log.found(v3_8());
+  log.found(v3_8(), 0);
   const int training = 0, evaluation = 0;
   log.end_call(&training, 10, 0.002, 0.1);
   log.end_call(&evaluation, 4, 0.003, 0.2);

@@ -97,13 +97,16 @@ TEST(DeviceLog, TellsLinesInOrderOnItsOwnThread) {
   std::set<std::thread::id> threads;
   DeviceLog::write("nobody listens");
   {
-    DeviceLog log([&](const std::string& line) { lines.push_back(line), threads.insert(std::this_thread::get_id()); });
+    DeviceLog log([&](const std::string& line, bool detail) {
+      lines.push_back(detail ? line + ", in detail" : line);
+      threads.insert(std::this_thread::get_id());
+    });
     DeviceLog::write("first");
     EXPECT_EQ(lines, Lines{"first"});
-    std::thread([] { DeviceLog::write("second"), DeviceLog::write("third"); }).join();
+    std::thread([] { DeviceLog::write("second", true), DeviceLog::write("third"); }).join();
     EXPECT_EQ(lines, Lines{"first"});
     DeviceLog::write("fourth");
-    EXPECT_EQ(lines, (Lines{"first", "second", "third", "fourth"}));
+    EXPECT_EQ(lines, (Lines{"first", "second, in detail", "third", "fourth"}));
     std::thread([] { DeviceLog::write("fifth"); }).join();
   }
   EXPECT_EQ(lines.back(), "fifth");
