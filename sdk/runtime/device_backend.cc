@@ -297,6 +297,9 @@ tenon_status copy(tenon_queue* handle, const tenon_copy* given, uint64_t* ticket
       throw Error(TENON_INVALID, "copy: needs one source and one destination");
     check_range(c.dst, c.dst_offset, c.bytes, "destination");
     check_range(c.src, c.src_offset, c.bytes, "source");
+    for (const tenon_buffer* b : {c.dst, c.src})
+      if (b && reinterpret_cast<const DeviceBuffer*>(b)->owner != queue.device.memory.get())
+        throw Error(TENON_UNSUPPORTED, "copy: between devices, go by the host's memory");
     queue.begin(c.after, c.n_after);
     if (c.bytes) enqueue_copy(queue, c);
     *ticket = queue.finish();
