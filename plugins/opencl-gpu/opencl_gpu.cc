@@ -1,6 +1,7 @@
 // opencl-gpu.so: any OpenCL 1.2 device.
 #include "devices.h"
 #include "driver.h"
+#include "fuse_chains.h"
 #include "table.h"
 #include "tenon/plugin/device_backend.h"
 #include "tenon/plugin/host_backend.h"
@@ -19,6 +20,7 @@ TENON_DECLARE_BACKEND
 
 tenon_status tenon_backend_init(const tenon_host* host, tenon_backend* out) {
   static const tenon::plugin::DeviceBackend backend{"opencl-gpu", "1.0", opencl_gpu::fill_table,
-                                                    opencl_gpu::enumerate_devices, opencl_gpu::open_device};
+                                                    opencl_gpu::enumerate_devices, opencl_gpu::open_device,
+                                                    opencl_gpu::fuse_chains};
   return tenon::plugin::init_device_backend(backend, host, out);
 }

@@ -1,8 +1,11 @@
 #include "table.h"
 
+#include "fuse_chains.h"
+
 namespace opencl_gpu {
 
 void fill_table(KernelTable& table) {
+  add_chains(table);
   add_elementwise(table);
   add_movement(table);
   add_indexing(table);
