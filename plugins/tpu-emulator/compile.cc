@@ -79,11 +79,24 @@ Answer collective_answer(const NodeView& node, uint32_t units) {
                             ", but the device has " + std::to_string(units) + " cores"};
 }
 
+bool has_extents(const NodeView& node) {
+  for (int i = 0; i < node.operands(); ++i)
+    if (node.has(i) && node.in(i).has_extents()) return true;
+  for (int i = 0; i < node.results(); ++i)
+    if (node.has_result(i) && node.out(i).has_extents()) return true;
+  return false;
+}
+
 // What the emulator itself says of a node; TAKE: the backend below is to be asked.
 Answer own_answer(const NodeView& node, const Device& device, const tenon_options& options, const Settings& settings) {
   if (const Refusal refusal = refusal_of(node, device.machine.kernels);
       refusal && !(settings.soft_placement && refusal.can_leave))
     return {TENON_REFUSE, refusal.text};
+  // A TPU takes them and computes up to the bound, for which they are forecast.
+  if (has_extents(node) && !settings.forecast_only)
+    return {TENON_REFUSE, "'" + std::string(node.name()) +
+                              "' has bounded dimensions, which the emulator forecasts "
+                              "(forecast=1) but does not run"};
   if (device.units > 1 && is_collective(node.op())) return collective_answer(node, device.units);
   const bool hides = device.spec.rounds && hides_dots(node, options.precision);
   return {hides || (device.units > 1 && !unrolls(node)) ? TENON_DECOMPOSE : TENON_TAKE, ""};
@@ -187,17 +200,19 @@ tenon_info info_of(const Program& program) {
   return info;
 }
 
-// Fills the info of a program that does not come to be: without what would belong to it.
-void give_failed(const Program& program, tenon_info* info) {
+// Fills the info of a program that does not come to be. Its allocations live until this thread's next failure.
+void give_failed(Program& program, tenon_info* info) {
   if (!info) return;
+  static thread_local std::vector<tenon_allocation> allocations;
+  allocations.swap(program.allocations);
   tenon_info own = info_of(program);
   own.warnings = nullptr;
-  own.allocations = nullptr;
-  own.n_allocations = 0;
+  own.allocations = allocations.data();
+  own.n_allocations = static_cast<uint32_t>(allocations.size());
   give(own, info);
 }
 
-void check_memory(const Program& program, const GraphView& graph, const tenon_options& options, tenon_info* info) {
+void check_memory(Program& program, const GraphView& graph, const tenon_options& options, tenon_info* info) {
   const MemoryPlan& memory = program.forecast.memory;
   const bool over = options.memory_limit && memory.temp_bytes > options.memory_limit;
   if (memory.fits() && !over) return;
@@ -286,9 +301,9 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
     how.iterations_per_loop = std::max(options.max_iterations, 1u);
     how.precision = options.precision;
     program->forecast = forecast(view, device.machine, how);
+    list_allocations(*program);
     check_memory(*program, view, options, info);
     if (settings.soft_placement) place_softly(*program, view, device.machine);
-    list_allocations(*program);
     list_arguments(*program, view);
     list_kernels(*program, view);
     program->advice = advice(view, device.machine, program->forecast);

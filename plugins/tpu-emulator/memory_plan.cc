@@ -156,7 +156,8 @@ class Planner {
   void live_ranges() {
     for (uint32_t k = 0; k < kernels_.size(); ++k) {
       for (uint32_t value : kernels_[k].reads)
-        if (allocation_of_[value] != TENON_NONE) plan_.allocations[allocation_of_[value]].last = k;
+        if (const uint32_t i = allocation_of_[value]; i != TENON_NONE)
+          plan_.allocations[i].last = std::max(plan_.allocations[i].last, k);  // a result lives on
       for (uint32_t value : kernels_[k].writes) {
         if (program_.alias_of[value] != TENON_NONE) continue;  // in the state's place
         Allocation a;
