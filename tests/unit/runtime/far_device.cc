@@ -1,0 +1,188 @@
+#include "unit/runtime/far_device.h"
+
+#include <chrono>
+#include <cstring>
+
+namespace tenon::plugin::testing {
+
+void Far::set_gate(bool open) {
+  const std::lock_guard lock(mutex_);
+  open_ = open;
+  changed_.notify_all();
+}
+
+void Far::pass_gate() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return open_; });
+}
+
+namespace {
+
+// What an address names: no pointer that a kernel could follow by mistake.
+struct FarMemory {
+  std::vector<uint8_t> bytes;
+};
+
+uint8_t* at(DeviceAddress a) { return static_cast<FarMemory*>(a.memory)->bytes.data() + a.offset; }
+
+class FarMark : public DeviceMark {
+ public:
+  explicit FarMark(Far& far) : far_(far) {}
+  void reach() {
+    const std::lock_guard lock(mutex_);
+    reached_ = true;
+    changed_.notify_all();
+  }
+  bool reached(uint64_t timeout_ns) override {
+    if (far_.lost) throw Error(TENON_DEVICE_LOST, "the far device fell off");
+    std::unique_lock lock(mutex_);
+    const auto most = std::chrono::nanoseconds(std::min<uint64_t>(timeout_ns, uint64_t{1} << 60));
+    return changed_.wait_for(lock, most, [&] { return reached_; });
+  }
+
+ private:
+  Far& far_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool reached_ = false;
+};
+
+class FarStream : public DeviceStream {
+ public:
+  explicit FarStream(Far& far) : far_(far), thread_([this] { loop(); }) {}
+  ~FarStream() override {
+    enqueue(nullptr);
+    thread_.join();
+  }
+
+  void enqueue(std::function<void()> work) {
+    if (far_.lost) throw_lost(work == nullptr);
+    const std::lock_guard lock(mutex_);
+    work_.push_back(std::move(work));
+    changed_.notify_all();
+  }
+  void copy(DeviceAddress to, DeviceAddress from, uint64_t bytes) override {
+    enqueue([=] { std::memcpy(at(to), at(from), bytes); });
+  }
+  void write(DeviceAddress to, const void* from, uint64_t bytes) override {
+    enqueue([=] { std::memcpy(at(to), from, bytes); });
+  }
+  void read(void* to, DeviceAddress from, uint64_t bytes) override {
+    enqueue([=] { std::memcpy(to, at(from), bytes); });
+  }
+  void set(DeviceAddress to, const void* element, uint32_t width) override {
+    uint64_t kept = 0;
+    std::memcpy(&kept, element, width);
+    enqueue([=] { std::memcpy(at(to), &kept, width); });
+  }
+  void after(DeviceMark& mark) override {
+    auto& other = static_cast<FarMark&>(mark);
+    enqueue([&other] { other.reached(UINT64_MAX); });
+  }
+  std::shared_ptr<DeviceMark> submit() override {
+    auto mark = std::make_shared<FarMark>(far_);
+    enqueue([mark] { mark->reach(); });
+    kept_.push_back(mark);  // `after` of another stream may still look at it
+    return mark;
+  }
+
+ private:
+  static void throw_lost(bool ending) {
+    if (!ending) throw Error(TENON_DEVICE_LOST, "the far device fell off");
+  }
+  void loop() {
+    for (;;) {
+      std::function<void()> work;
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return !work_.empty(); });
+        work = std::move(work_.front());
+        work_.pop_front();
+      }
+      if (!work) return;
+      if (!far_.lost) work();
+    }
+  }
+
+  Far& far_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> work_;
+  std::vector<std::shared_ptr<DeviceMark>> kept_;
+  std::thread thread_;
+};
+
+class FarDriver : public DeviceDriver {
+ public:
+  explicit FarDriver(Far& far) : far_(far) {}
+  void* allocate(uint64_t bytes) override {
+    if ((far_.bytes_left -= static_cast<int64_t>(bytes)) < 0) {
+      far_.bytes_left += static_cast<int64_t>(bytes);
+      return nullptr;
+    }
+    ++far_.allocations;
+    return new FarMemory{std::vector<uint8_t>(bytes, 0xCD)};
+  }
+  void release(void* memory, uint64_t bytes) override {
+    --far_.allocations;
+    far_.bytes_left += static_cast<int64_t>(bytes);
+    delete static_cast<FarMemory*>(memory);
+  }
+  void* allocate_host(uint64_t bytes) override { return std::aligned_alloc(64, (bytes + 63) / 64 * 64); }
+  void release_host(void* memory, uint64_t) override { std::free(memory); }
+  std::unique_ptr<DeviceStream> open_stream() override { return std::make_unique<FarStream>(far_); }
+  uint64_t memory_bytes() const override { return 1 << 20; }
+  std::string refusal(const NodeView& node) const override {
+    return node.out(0).dtype() == TENON_F64 ? "the far device has no f64" : "";
+  }
+
+ private:
+  Far& far_;
+};
+
+void add(const Call& call, int64_t n) {
+  const DeviceAddress a = call.in_address(0), b = call.in_address(1), y = call.out_address(0);
+  static_cast<FarStream*>(call.stream)->enqueue([=] {
+    far_device().pass_gate();
+    for (int64_t i = 0; i < n; ++i)
+      reinterpret_cast<float*>(at(y))[i] = reinterpret_cast<float*>(at(a))[i] + reinterpret_cast<float*>(at(b))[i];
+    ++far_device().kernels;
+  });
+}
+
+void fill_far(KernelTable& table) {
+  table.add(
+      "add", [](const NodeView&) { return take(); },
+      [](const NodeView& node, const Env&) {
+        Kernel kernel;
+        kernel.in_place = {{0, 0}};
+        kernel.run = [n = node.out(0).elements()](const Call& call) { add(call, n); };
+        return kernel;
+      });
+}
+
+std::vector<tenon_unit> far_units(const std::string&) {
+  tenon_unit unit{};
+  unit.kind = TENON_ACCELERATOR;
+  unit.memory_bytes = unit.max_buffer_bytes = 1 << 20;
+  std::strcpy(unit.name, "far");
+  return {unit};
+}
+
+std::unique_ptr<DeviceDriver> open_far(const std::string&, uint32_t, const tenon_host&) {
+  return std::make_unique<FarDriver>(far_device());
+}
+
+}  // namespace
+
+Far& far_device() {
+  static Far far;
+  return far;
+}
+
+const DeviceBackend& far_backend() {
+  static const DeviceBackend backend{"far", "1", fill_far, far_units, open_far};
+  return backend;
+}
+
+}  // namespace tenon::plugin::testing

@@ -1,0 +1,39 @@
+// A device whose memory nobody can reach but through its streams, each of which works on a thread of its own.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "tenon/plugin/device_backend.h"
+
+namespace tenon::plugin::testing {
+
+// What a test does to the device, and sees of it.
+struct Far {
+  // Kernels wait while it is closed; copies go on.
+  void close_gate() { set_gate(false); }
+  void open_gate() { set_gate(true); }
+  void pass_gate();
+
+  std::atomic<int64_t> bytes_left{1 << 20};  // of memory
+  std::atomic<int> allocations{0};           // that are not released
+  std::atomic<int> kernels{0};               // that ran
+  std::atomic<bool> lost{false};             // from now on everything says so
+
+ private:
+  void set_gate(bool open);
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool open_ = true;
+};
+
+// A backend over it: add (a, b) of f32, in place. The same device at each call.
+const DeviceBackend& far_backend();
+Far& far_device();
+
+}  // namespace tenon::plugin::testing
