@@ -68,6 +68,7 @@ class Driver : public tenon::plugin::DeviceDriver {
   uint64_t memory_, max_buffer_, local_bytes_;
   uint32_t compute_units_, float_width_;
   bool has_f64_;
+  bool keeps_programs_;  // in the host's cache
   std::mutex mutex_;
   std::map<std::string, Program> programs_;
 };

@@ -26,7 +26,7 @@ std::string build_log(cl_program program, cl_device_id device) {
 }  // namespace
 
 Program Driver::load(const std::string& key, const std::string& options) {
-  if (!host_.cache_get) return nullptr;
+  if (!host_.cache_get || !keeps_programs_) return nullptr;
   uint64_t bytes = 0;
   if (host_.cache_get(host_.ctx, key.c_str(), nullptr, &bytes).code != TENON_OK || bytes == 0) return nullptr;
   std::vector<unsigned char> binary(bytes);
@@ -41,7 +41,7 @@ Program Driver::load(const std::string& key, const std::string& options) {
 }
 
 void Driver::save(cl_program program, const std::string& key) {
-  if (!host_.cache_put) return;
+  if (!host_.cache_put || !keeps_programs_) return;
   size_t bytes = 0;
   if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr) != CL_SUCCESS || bytes == 0) return;
   std::vector<unsigned char> binary(bytes);
