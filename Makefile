@@ -22,7 +22,7 @@ endif
 # Kept by hand: sdk/example, to be read on few pages, and the ABI with its history, which is read line by line.
 SOURCES = git ls-files -- '*.c' '*.cc' '*.h' ':!sdk/example/*' ':!sdk/include/tenon/abi/*' ':!sdk/abi-history/*'
 
-.PHONY: help quickstart build check check-interop check-kill check-compiler install bench bench-peers format tidy deb clean packages configure
+.PHONY: help quickstart build check check-interop check-kill check-opencl check-compiler install bench bench-peers format tidy deb clean packages configure
 
 help:
 	@echo 'make quickstart          train a convolutional network on Fashion-MNIST, from nothing'
@@ -30,6 +30,7 @@ help:
 	@echo 'make check               build, then run all tests'
 	@echo 'make check-interop       exchange records and checkpoints with TensorFlow'
 	@echo 'make check-kill          kill a training 50 times (KILLS=N): it ends with the same bits'
+	@echo 'make check-opencl        the whole conformance suite on opencl-gpu.so (10 minutes; at first, an hour)'
 	@echo 'make check-compiler      the whole conformance suite on the example that compiles graphs (10 minutes)'
 	@echo 'make install PREFIX=DIR  install the runner, backends, library, headers, CMake packages'
 	@echo 'make bench [CASES=..]    time training steps and the input pipeline'
@@ -52,6 +53,9 @@ build: configure
 	@cmake --build $(RELEASE) --parallel $(JOBS)
 
 check: build
+ifneq ($(PACKAGES),no)
+	@share/install_packages.sh check
+endif
 	@ctest --test-dir $(RELEASE) --output-on-failure --no-tests=error --parallel $(JOBS)
 
 # The tests are left out: only what trains is built.
@@ -71,6 +75,12 @@ endif
 
 check-kill: build
 	@tests/integration/kill_test.sh $(TENON) $(KILLS)
+
+check-opencl: build
+ifneq ($(PACKAGES),no)
+	@share/install_packages.sh check
+endif
+	@$(RELEASE)/bin/tenon-conform $(RELEASE)/lib/tenon/opencl-gpu.so --level 3
 
 check-compiler: build
 	@$(RELEASE)/bin/tenon-conform $(RELEASE)/lib/tenon-examples/example-compiler.so --level 3

@@ -2,6 +2,7 @@
 # Installs the Debian packages that Tenon needs, and only those that are missing.
 #
 #   share/install_packages.sh build                            compiler, build tools and libraries
+#   share/install_packages.sh check                            what the tests need beside
 #   share/install_packages.sh data                             the images that `make quickstart` trains on
 #   share/install_packages.sh format tidy interop peers deb    what these make targets use
 #
@@ -17,9 +18,13 @@ packages_of() {
       echo libjpeg-dev libpng-dev zlib1g-dev libprotobuf-dev protobuf-compiler libsnappy-dev
       # machine files of the TPU emulator
       echo nlohmann-json3-dev
+      # any GPU: the loader of OpenCL drivers
+      echo ocl-icd-opencl-dev opencl-c-headers
       # random numbers, tests
       echo librandom123-dev libgtest-dev
       ;;
+    # OpenCL on the CPU: what opencl-gpu is tested on
+    check) echo pocl-opencl-icd ;;
     data) echo dataset-fashion-mnist ;;
     format) echo clang-format git ;;
     tidy) echo clang-tidy ;;
@@ -28,7 +33,7 @@ packages_of() {
     peers) echo g++ python3-venv python3-dev ca-certificates ;;
     deb) echo dpkg-dev file ;;
     *)
-      echo "install_packages: unknown set '$1'; expected build, data, format, tidy, interop, peers or deb" >&2
+      echo "install_packages: unknown set '$1'; expected build, check, data, format, tidy, interop, peers or deb" >&2
       return 2
       ;;
   esac
