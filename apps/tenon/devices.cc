@@ -29,11 +29,14 @@ void print_json(const Discovery& found) {
   for (const BackendInfo& b : found.backends) {
     std::string units;
     for (const UnitInfo& u : b.units) units += (units.empty() ? "" : ", ") + unit_json(u);
+    std::string beside;
+    for (const std::string& line : b.beside) beside += (beside.empty() ? "" : ", ") + json_text(line);
     print_line(Json("backend")
                    .add("name", b.name)
                    .add("version", b.version)
                    .add("path", b.path)
                    .raw("units", json_list(units))
+                   .raw("beside", json_list(beside))
                    .add("error", b.status.message())
                    .str());
   }
@@ -55,11 +58,11 @@ void print_text(const Discovery& found) {
       print("  %zu  %s, %s%s%s%s\n", i, u.name.c_str(), u.kind.c_str(), u.emulated ? ", emulated" : "",
             u.memory_bytes ? ", " : "", u.memory_bytes ? bytes_text(static_cast<double>(u.memory_bytes)).c_str() : "");
     }
+    for (const std::string& line : b.beside) print("     %s\n", line.c_str());
   }
   for (const Refusal& r : found.refusals) print("refused %s: %s\n", r.path.c_str(), one_line(r.cause).c_str());
   print("looked in:\n");
-  for (const std::string& d : found.directories)
-    print("  %s%s\n", d.c_str(), exists(d) ? "" : "  (is not there)");
+  for (const std::string& d : found.directories) print("  %s%s\n", d.c_str(), exists(d) ? "" : "  (is not there)");
 }
 
 // A backend that is not listed was refused, or there is none of that name.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend/forecast.h"
 #include "backend/loader.h"
 #include "backend/search_path.h"
 #include "backend/units.h"
@@ -19,9 +20,11 @@ void list(const Candidate& candidate, const std::string& spec, Discovery* out) {
   const LoadedBackend& backend = **loaded;
   BackendInfo info{backend.name, backend.version, candidate.path, {}, {}};
   Result<std::vector<UnitInfo>> units = enumerate_units(backend, spec);
-  if (units.ok())
+  if (units.ok()) {
     info.units = std::move(*units);
-  else
+    info.beside = beside_units(backend, spec);
+  } else
+
     info.status = units.status();
   if (info.status.code() == Code::kAbi)
     out->refusals.push_back({candidate.path, info.status.message()});

@@ -87,6 +87,7 @@ PredictedStep step_of(const tenon_forecast_step& s) {
   out.update_ms = milliseconds(s.update_ns);
   out.flops = s.flops;
   out.peak_flops = static_cast<double>(s.peak_flops);
+  out.peak_bytes = static_cast<double>(s.peak_bytes);
   out.kernels = kernels_of(s);
   out.arguments = arguments_of(s);
   return out;
@@ -113,6 +114,15 @@ Result<PredictedStep> forecast(const Device& device, const Program& program) {
   step.struct_size = sizeof step;
   TENON_TRY(call_entry(device.name(), "forecast", [&] { return table->step(program.handle(), &step); }));
   return step_of(step);
+}
+
+std::vector<std::string> beside_units(const LoadedBackend& backend, const std::string& spec) {
+  const std::optional<tenon_forecast> table = find_forecast(backend.table, backend.name);
+  if (!table || !table->beside) return {};
+  const char* lines = nullptr;
+  call_void_entry(backend.name, "beside",
+                  [&] { lines = table->beside(backend.table.self, spec.empty() ? nullptr : spec.c_str()); });
+  return lines_of(printable(lines, kMaxReport));
 }
 
 Result<std::vector<std::string>> forecast_machines(std::string_view backend) {

@@ -18,6 +18,10 @@ inline constexpr const char* kForecastOnly = "forecast=1";
 // Names and ops of the kernels are left empty: the backend knows nodes by number. REQUIRED: offers_forecast.
 Result<PredictedStep> forecast(const Device& device, const Program& program);
 
+// What the backend lists for a spec beside units.
+struct LoadedBackend;
+std::vector<std::string> beside_units(const LoadedBackend& backend, const std::string& spec);
+
 // The machines of the backend of that name; empty when it offers no forecast. Loads it.
 Result<std::vector<std::string>> forecast_machines(std::string_view backend);
 

@@ -159,6 +159,8 @@ class Maker {
     if (source_.forecast && source_.forecast->peak_flops > 0) {
       to.stats.emplace_back("peak_teraflops_per_second", source_.forecast->peak_flops * 1e-12);
       to.stats.emplace_back("matrix_unit_utilization_percent", 100 * source_.forecast->matrix_utilisation());
+      if (source_.forecast->peak_bytes > 0)
+        to.stats.emplace_back("peak_hbm_bw_gigabytes_per_second", source_.forecast->peak_bytes * 1e-9);
       to.stats.emplace_back("bottleneck", source_.forecast->bottleneck);
     }
   }

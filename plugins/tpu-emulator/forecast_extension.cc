@@ -34,6 +34,7 @@ tenon_status step(const tenon_program* handle, tenon_forecast_step* out) {
     step.arguments = program.arguments.data();
     step.argument_stride = sizeof(tenon_forecast_argument);
     step.n_arguments = static_cast<uint32_t>(program.arguments.size());
+    step.peak_bytes = static_cast<uint64_t>(device.machine.hbm_peak_bytes_per_s);
     tenon::plugin::give(step, out);
   });
 }
@@ -48,10 +49,23 @@ const char* machines(void*) {
   return names.c_str();
 }
 
+// What TensorFlow lists for each host beside its cores.
+const char* beside(void*, const char* text) {
+  static thread_local std::string lines;
+  lines.clear();
+  const tenon_status status = entry([&] {
+    const Machine machine = load_machine(parse_spec(text).machine);
+    for (int host = 0; host < machine.hosts; ++host)
+      lines += "TPU_SYSTEM:0 of a " + machine.name + ", emulated" +
+               (machine.hosts > 1 ? ", host " + std::to_string(host) : "") + "\n";
+  });
+  return status.code == TENON_OK ? lines.c_str() : nullptr;
+}
+
 }  // namespace
 
 const void* extension(void*, const char* name, uint32_t version) {
-  static const tenon_forecast table{sizeof table, 0, step, machines};
+  static const tenon_forecast table{sizeof table, 0, step, machines, beside};
   return name && version == 1 && std::strcmp(name, TENON_FORECAST) == 0 ? &table : nullptr;
 }
 

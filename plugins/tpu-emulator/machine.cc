@@ -149,6 +149,12 @@ class Reader {
     return value.get<double>();
   }
 
+  // Absent: 0.
+  double number_if_there(const std::string& section, const std::string& name, double least, double most) {
+    if (!content_.contains(section) || !content_[section].is_object() || !content_[section].contains(name)) return 0;
+    return number(section + "." + name, least, most);
+  }
+
   int64_t count(const std::string& field, int64_t least, int64_t most) {
     const json value = take(field);
     const bool good = value.is_number_integer() && value.get<double>() >= static_cast<double>(least) &&
@@ -227,6 +233,7 @@ Machine machine_of(Reader& reader) {
   m.matrix_units = static_cast<int>(reader.count("core.matrix_units", 1, 1024));
   m.hbm_bytes = static_cast<uint64_t>(reader.count("core.hbm_bytes", kLeastBytes, kMostBytes));
   m.hbm_reserved_bytes = static_cast<uint64_t>(reader.count("core.hbm_reserved_bytes", 0, kMostBytes));
+  m.hbm_peak_bytes_per_s = reader.number_if_there("core", "hbm_peak_bytes_per_s", kSlowest, kFastest);
   m.sharded_update = reader.flag("fitted.sharded_update");
   return m;
 }

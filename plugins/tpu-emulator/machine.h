@@ -27,6 +27,7 @@ struct Machine {
   uint64_t hbm_bytes = 0;           // of a core
   uint64_t hbm_reserved_bytes = 0;  // of those, not usable by programs
   double hbm_bytes_per_s = 0;       // what programs reach
+  double hbm_peak_bytes_per_s = 0;  // as published; 0: unknown
 
   // ---- how well it does: fitted constants, within the bounds of machine.cc; share/doc/tpu-emulator.md says what each was
   // fitted to ----

@@ -10,6 +10,9 @@ for core in 0 1 2 3 4 5 6 7; do
   grep -q "$core  TPU:$core of a v2-8, emulated, accelerator, emulated, 16.0 GiB" "$work/out" ||
     complain "devices: no TPU:$core in: $(cat "$work/out")"
 done
+[ "$(grep -c 'TPU_SYSTEM:0 of a v2-8, emulated' "$work/out")" -eq 1 ] || complain "devices: TPU_SYSTEM: $(cat "$work/out")"
+expect 0 '' "$tenon" devices --device tpu-emulator:v2-32
+[ "$(grep -c 'TPU_SYSTEM:0 of a v2-32, emulated, host [0-3]$' "$work/out")" -eq 4 ] || complain "devices: $(cat "$work/out")"
 train() {
   "$tenon" train fashion --data_dir "$work/data" --train_batch_size 32 --train_steps 40 "$@"
 }

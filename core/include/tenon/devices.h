@@ -37,6 +37,8 @@ struct BackendInfo {
   std::string name, version, path;
   std::vector<UnitInfo> units;  // of the default SPEC
   Status status;                // why it has no units now, or ok
+  // What is listed beside the units, for people: "TPU_SYSTEM:0 of a v3-8, emulated".
+  std::vector<std::string> beside = {};
 };
 
 struct Refusal {

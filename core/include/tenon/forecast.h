@@ -37,6 +37,7 @@ struct PredictedStep {
   double collective_ms = 0, update_ms = 0;  // of device_ms
   uint64_t flops = 0;                       // on the matrix units of one unit
   double peak_flops = 0;                    // a second, of one unit
+  double peak_bytes = 0;                    // a second, of one unit's memory; 0: unknown
   std::vector<PredictedKernel> kernels;     // in the order in which they run
   std::vector<PredictedArgument> arguments;
 

@@ -58,6 +58,10 @@ TEST_F(TpuMachine, TheMachinesThatComeWithItAreThoseOfTheirDataSheets) {
   EXPECT_NEAR(static_cast<double>(v2.usable_bytes()) / (1u << 30), 7.48, 0.001);
   EXPECT_EQ(v3.usable_bytes(), (uint64_t{16} << 30) - (uint64_t{530} << 20));
   EXPECT_NEAR(v2.peak_flops() * 2, 46e12, 0.5e12);  // of a chip
+  EXPECT_EQ(v2.hbm_peak_bytes_per_s * 2, 700e9);
+  EXPECT_EQ(v3.hbm_peak_bytes_per_s * 2, 900e9);
+  EXPECT_EQ(tpu::load_machine("v4-8").hbm_peak_bytes_per_s * 2, 1200e9);
+  EXPECT_EQ(tpu::load_machine("v5e-8").hbm_peak_bytes_per_s, 819e9);
   EXPECT_NEAR(v3.peak_flops() * 2, 123e12, 1e12);
   EXPECT_NEAR(tpu::load_machine("v4-8").peak_flops() * 2, 275e12, 1e12);
   EXPECT_NEAR(tpu::load_machine("v5e-8").peak_flops(), 197e12, 1e12);

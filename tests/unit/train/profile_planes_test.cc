@@ -66,6 +66,7 @@ TEST(ProfilePlanes, HaveThePredictedTimesOfEachCoreAndNoOthers) {
   s.forecast->device_ms = 3;
   s.forecast->flops = 1000;
   s.forecast->peak_flops = 1e12;
+  s.forecast->peak_bytes = 450e9;
   const xplane_reader::Space space = written(two_cores(), s);
   ASSERT_EQ(space.planes.size(), 4u);
   ASSERT_EQ(space.warnings.size(), 1u);
@@ -104,6 +105,7 @@ TEST(ProfilePlanes, HaveThePredictedTimesOfEachCoreAndNoOthers) {
     EXPECT_EQ(frameworks[0].display_name, "dense");
     EXPECT_EQ(frameworks[0].duration_ps, 2 * kMs);
     EXPECT_EQ(plane.stats.at("peak_teraflops_per_second"), "1.000000");
+    EXPECT_EQ(plane.stats.at("peak_hbm_bw_gigabytes_per_second"), "450.000000");
     EXPECT_EQ(plane.stats.at("tc_infeed_time_ms"), "1.000000");
     EXPECT_EQ(plane.stats.at("infeed_percent_average"), "25.000000");
   }

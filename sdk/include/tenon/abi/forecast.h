@@ -53,6 +53,7 @@ typedef struct tenon_forecast_step {
   uint64_t argument_stride;
   uint32_t n_arguments;
   uint32_t reserved;
+  uint64_t peak_bytes;    /* a second, from and to the memory of one unit; 0 unknown */
 } tenon_forecast_step;
 
 typedef struct tenon_forecast {
@@ -62,6 +63,9 @@ typedef struct tenon_forecast {
   tenon_status (*step)(const tenon_program* program, tenon_forecast_step* out);
   /* The names of the machines that a spec may begin with, one a line; lives for ever. */
   const char* (*machines)(void* self);
+  /* What the machine of a spec has beside its units, for lists of devices, one a line: "TPU_SYSTEM:0 of a v3-8, emulated".
+   * Lives until this thread's next call into the backend. NULL, here or as the answer: nothing. */
+  const char* (*beside)(void* self, const char* spec);
 } tenon_forecast;
 
 #endif

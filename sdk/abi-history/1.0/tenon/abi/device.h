@@ -117,7 +117,8 @@ typedef struct tenon_allocation {
   uint32_t first, last; /* nodes between which it is alive */
 } tenon_allocation;
 
-/* Filled by compile, on TENON_OUT_OF_MEMORY too. Pointers belong to the program. */
+/* Filled by compile, on TENON_OUT_OF_MEMORY too. Pointers belong to the program; where none came to be, they live as a
+ * status message does. */
 typedef struct tenon_info {
   uint64_t struct_size;
   uint64_t flags;
