@@ -262,7 +262,11 @@ int64_t ModelRun::eval_batch(int64_t examples, const Say& say) const {
 int64_t ModelRun::eval_steps(const Dataset& data, const Say& say) const {
   const int64_t wanted = flags_.integer("num_eval_images"), batch = data.options().batch_size;
   if (wanted == 0 || wanted >= data.size()) return 0;
-  const int64_t steps = std::max<int64_t>(wanted / batch, 1);
+  const int64_t steps = wanted / batch;
+  if (steps == 0)  // the batch is as small as the units allow
+    throw Error(
+        Status(Code::kInvalid, format("--num_eval_images %ld is fewer than the %ld units of %s, one for each",
+                                      static_cast<long>(wanted), static_cast<long>(batch), device_of(flags_).c_str())));
   if (const int64_t left = wanted - steps * batch; left > 0)
     say(format("left out %ld of the %ld examples of --num_eval_images: evaluation takes whole batches of %ld",
                static_cast<long>(left), static_cast<long>(wanted), static_cast<long>(batch)));

@@ -36,6 +36,14 @@ rounded 42 40 40 '2 of the 42 examples of --num_eval_images' evaluate --num_eval
 rounded 3 8 88 '2 examples: the 8 units' evaluate
 rounded 12 8 88 '2 examples: the 8 units' train --model_dir "$work/two" --train_batch_size 16 --train_steps 2
 rounded 42 40 40 '2 of the 42 examples' train --num_eval_images 42 --model_dir "$work/two" --train_batch_size 16 --train_steps 2
+# Fewer examples than units are refused by evaluation, and predicted.
+for command in "evaluate --model_dir $work/model" "train --model_dir $work/three --train_batch_size 16 --train_steps 2"; do
+  expect 1 "--num_eval_images 5 is fewer than the 8 units of cpu:units=8, one for each" \
+    "$tenon" ${command%% *} fashion "${units[@]}" --num_eval_images 5 ${command#* }
+done
+expect 0 '' "$tenon" predict fashion "${units[@]}" --model_dir "$work/model" --num_eval_images 5 \
+  --output "$work/rows.csv" --json
+[ "$(result rows)" = 5 ] || complain "rows $(result rows), expected 5"
 "$tenon" predict fashion "${units[@]}" --model_dir "$work/model" --eval_batch_size 12 >"$work/out" 2>"$work/err"
 [ "$(wc -l <"$work/out")" = 91 ] || complain "predict in batches of 12: $(wc -l <"$work/out") lines, expected 91"
 grep -q '^--eval_batch_size 12 becomes 8' "$work/err" || complain "predict in batches of 12 said $(cat "$work/err")"
