@@ -7,14 +7,19 @@
 namespace opencl_gpu {
 namespace {
 
-int rank_of(cl_device_type type) {
-  return type & CL_DEVICE_TYPE_GPU ? 0 : type & CL_DEVICE_TYPE_ACCELERATOR ? 1 : 2;
-}
+int rank_of(cl_device_type type) { return type & CL_DEVICE_TYPE_GPU ? 0 : type & CL_DEVICE_TYPE_ACCELERATOR ? 1 : 2; }
 
 std::string platform_name(cl_platform_id platform) {
   char text[128] = {};
   clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof text - 1, text, nullptr);
-  return text;
+  return std::strcmp(text, "Portable Computing Language") == 0 ? "PoCL" : text;
+}
+
+// "NVIDIA H200 (NVIDIA CUDA)", in what a unit's name has room for.
+std::string full_name(cl_device_id device, const std::string& platform) {
+  constexpr size_t kRoom = sizeof tenon_unit{}.name - 1;
+  std::string name = device_text(device, CL_DEVICE_NAME), of = " (" + platform.substr(0, kRoom / 2) + ")";
+  return name.substr(0, kRoom - of.size()) + of;
 }
 
 // "OpenCL 1.2 .." and later.
@@ -34,8 +39,7 @@ void add_devices(cl_platform_id platform, std::vector<Found>& found) {
         !is_recent(id))
       continue;
     found.push_back({platform, id, device_info<cl_device_type>(id, CL_DEVICE_TYPE),
-                     device_text(id, CL_DEVICE_NAME) + " (" + platform_name(platform) + ")",
-                     device_text(id, CL_DRIVER_VERSION)});
+                     full_name(id, platform_name(platform)), device_text(id, CL_DRIVER_VERSION)});
   }
 }
 
@@ -45,9 +49,8 @@ std::vector<Found> find_devices() {
   cl_uint n = 0;
   const cl_int code = clGetPlatformIDs(0, nullptr, &n);
   if (code != CL_SUCCESS || n == 0)
-    throw Error(TENON_UNAVAILABLE,
-                "no OpenCL platform is installed (" + error_name(code) +
-                    "); install the driver of your GPU, or pocl-opencl-icd to try it on the CPU");
+    throw Error(TENON_UNAVAILABLE, "no OpenCL platform is installed (" + error_name(code) +
+                                       "); install the driver of your GPU, or pocl-opencl-icd to try it on the CPU");
   std::vector<cl_platform_id> platforms(n);
   check(clGetPlatformIDs(n, platforms.data(), nullptr), "clGetPlatformIDs");
   std::vector<Found> found;

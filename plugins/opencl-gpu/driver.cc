@@ -112,7 +112,7 @@ Driver::Driver(const Found& found, const tenon_host& host) : found_(found), host
   compute_units_ = std::max(device_info<cl_uint>(found.device, CL_DEVICE_MAX_COMPUTE_UNITS), cl_uint{1});
   float_width_ = std::max(device_info<cl_uint>(found.device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT), cl_uint{1});
   // PoCL has a cache of its own, of kernels as they run; asking it for a binary costs more than reading that.
-  const bool pocl = found.name.find("Portable Computing Language") != std::string::npos;
+  const bool pocl = found.name.find("(PoCL)") != std::string::npos;
   keeps_programs_ = !pocl || std::getenv("TENON_OPENCL_KEEP_PROGRAMS");
   has_f64_ = device_info<cl_device_fp_config>(found.device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
 }
