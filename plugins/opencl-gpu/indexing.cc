@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "movement.h"
+#include "shapes.h"
 #include "table.h"
 #include "tenon/plugin/typed_table.h"
 
@@ -17,8 +18,6 @@ using tenon::plugin::Verdict;
 
 namespace {
 
-bool is_half(int32_t dtype) { return dtype == TENON_BF16 || dtype == TENON_F16; }
-
 std::string index_option(int32_t dtype) { return dtype == TENON_I64 ? "-D I=long" : "-D I=int"; }
 
 struct Indexed {  // IndexShape of kernels/indexing.cl
@@ -29,8 +28,6 @@ Indexed indexed(const IndexShape& g) {
   const auto u = [](int64_t v) { return static_cast<cl_ulong>(v); };
   return {u(g.b), u(g.p), u(g.j), u(g.s), u(g.n)};
 }
-
-uint64_t parts_of(uint64_t n, uint64_t part) { return (n + part - 1) / part; }
 
 Kernel gather_kernel(Driver& driver, const NodeView& node) {
   const Indexed g = indexed(index_shape(node));

@@ -1,8 +1,173 @@
-#include "launch.h"
+#include "reductions.h"
+
+#include <algorithm>
+
+#include "shapes.h"
 #include "table.h"
+#include "tenon/plugin/typed_table.h"
 
 namespace opencl_gpu {
 
-void add_reductions(KernelTable&) {}
+using tenon::plugin::dtype_bytes;
+using tenon::plugin::dtype_name;
+using tenon::plugin::is_float;
+
+Argument operand(int i) {
+  return [i](Launch& launch) { launch.in(i); };
+}
+Argument result(int i) {
+  return [i](Launch& launch) { launch.out(i); };
+}
+Argument scratch_at(uint64_t offset) {
+  return [offset](Launch& launch) { launch.scratch(offset); };
+}
+
+namespace {
+
+std::string identity(const std::string& kind, int32_t dtype) {
+  if (kind == "sum") return "0";
+  if (kind == "prod") return "1";
+  const bool max = kind == "max";
+  switch (dtype) {
+    case TENON_BOOL:
+      return max ? "0" : "1";
+    case TENON_I32:
+      return max ? "INT_MIN" : "INT_MAX";
+    case TENON_I64:
+      return max ? "LONG_MIN" : "LONG_MAX";
+    default:
+      return max ? "-INFINITY" : "INFINITY";
+  }
+}
+
+struct Stage {  // Shape of kernels/reductions.cl
+  cl_ulong a, r, b, pieces, length;
+};
+
+// How long pieces are: long enough to pay, short enough that their sums are exact to some hundred roundings.
+uint64_t piece_length(const Driver& driver, const FoldShape& s, bool by_rows) {
+  const bool cpu = driver.shape() == Shape::kCpu;
+  const uint64_t most = by_rows ? 16384 : 1024, least = by_rows ? (cpu ? 4096 : 1024) : cpu ? parts_of(8192, s.b) : 32;
+  const uint64_t outputs = by_rows ? s.a : cpu ? s.a * parts_of(s.b, 256) : s.a * s.b;
+  const uint64_t wanted = cpu       ? 4 * driver.compute_units()
+                          : by_rows ? 8 * driver.compute_units()
+                                    : 1024 * driver.compute_units();
+  const uint64_t pieces = std::max<uint64_t>(1, parts_of(wanted, outputs));
+  return std::clamp(parts_of(s.r, pieces), std::min(least, most), most);
+}
+
+Launch stage_launch(Driver& driver, const std::string& options, const Stage& s, bool by_rows, const Argument& x,
+                    const Argument& y) {
+  Launch launch(driver, "reductions", by_rows ? "fold_rows" : "fold_columns", options);
+  y(launch);
+  x(launch);
+  launch.bytes(&s, sizeof s);
+  if (driver.shape() == Shape::kCpu) {
+    const uint64_t items = s.a * s.pieces * (by_rows ? 1 : parts_of(s.b, 256));
+    const uint64_t work = s.a * s.r * s.b;
+    return launch.groups({std::clamp<uint64_t>(work / 4096, 1, std::min<uint64_t>(items, 4 * driver.compute_units()))},
+                         {1});
+  }
+  if (by_rows) return launch.groups({std::min<uint64_t>(s.a * s.pieces, 64 * driver.compute_units())}, {128});
+  return launch.items(s.a * s.pieces * s.b);
+}
+
+}  // namespace
+
+void add_fold(std::vector<Launch>& launches, Driver& driver, const Fold& fold, const FoldShape& shape,
+              const Argument& x, const Argument& y, uint64_t* scratch) {
+  constexpr uint64_t kShort = 64;  // a row that one work item of a GPU folds
+  FoldShape s = shape;
+  Argument from = x;
+  int32_t from_dtype = fold.from;
+  std::string map = fold.map.empty() ? "(x)" : "(" + fold.map + ")";
+  for (bool last = false; !last;) {
+    const bool by_rows = s.b == 1 && (driver.shape() == Shape::kCpu || s.r >= kShort);
+    const uint64_t length = piece_length(driver, s, by_rows), pieces = parts_of(s.r, length);
+    last = pieces == 1;
+    const int32_t to_dtype = last ? fold.to : fold.sums;
+    const std::string options = "-D KIND_" + fold.kind + " -D IDENTITY=" + identity(fold.kind, fold.sums) +
+                                " -D FROM=" + dtype_name(from_dtype) + " -D ACC=" + dtype_name(fold.sums) +
+                                " -D TO=" + dtype_name(to_dtype) + (is_float(fold.sums) ? " -D FLOATS" : "") +
+                                " -D UNSIGNED=" + (fold.sums == TENON_I64 ? "ulong" : "uint") + " -D MAP(x)=" + map;
+    Argument to = y;
+    if (!last) {
+      to = scratch_at(*scratch);
+      *scratch += aligned(s.a * pieces * s.b * static_cast<uint64_t>(dtype_bytes(fold.sums)));
+    }
+    launches.push_back(stage_launch(driver, options, {s.a, s.r, s.b, pieces, length}, by_rows, from, to));
+    from = to;
+    from_dtype = to_dtype;
+    map = "(x)";
+    s.r = pieces;
+  }
+}
+
+namespace {
+
+struct Axis {
+  uint64_t n;
+  bool folded;
+};
+
+// Neighbouring axes with the same fate are one.
+std::vector<Axis> axes_of(const NodeView& node) {
+  const auto folded = node.list("axes").vec();
+  std::vector<Axis> axes;
+  for (int d = 0; d < node.in(0).rank(); ++d) {
+    const uint64_t n = static_cast<uint64_t>(node.in(0).dim(d));
+    const bool is_folded = std::find(folded.begin(), folded.end(), d) != folded.end();
+    if (n == 1) continue;
+    if (!axes.empty() && axes.back().folded == is_folded)
+      axes.back().n *= n;
+    else
+      axes.push_back({n, is_folded});
+  }
+  return axes;
+}
+
+// One axis at a time, the last first.
+Kernel reduce_kernel(Driver& driver, const NodeView& node) {
+  static const char* const kinds[] = {"sum", "prod", "max", "min"};
+  const int32_t dtype = node.in(0).dtype(), sums = sum_dtype(dtype);
+  std::vector<Axis> axes = axes_of(node);
+  std::vector<Launch> launches;
+  uint64_t scratch = 0;
+  Fold fold{dtype, sums, sums, kinds[node.enumerator("kind")]};
+  Argument from = operand(0);
+  size_t left = static_cast<size_t>(std::count_if(axes.begin(), axes.end(), [](const Axis& a) { return a.folded; }));
+  do {
+    size_t at = axes.size();
+    while (at > 0 && !axes[at - 1].folded) --at;
+    FoldShape s{1, 1, 1};
+    for (size_t d = 0; d < axes.size(); ++d) (d + 1 < at ? s.a : d + 1 == at ? s.r : s.b) *= axes[d].n;
+    const bool last = left <= 1;
+    if (last) fold.to = dtype;
+    Argument to = result(0);
+    if (!last) {
+      to = scratch_at(scratch);
+      scratch += aligned(s.a * s.b * static_cast<uint64_t>(dtype_bytes(sums)));
+    }
+    add_fold(launches, driver, fold, s, from, to, &scratch);
+    if (at > 0) axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(at) - 1);
+    from = to;
+    fold.from = sums;
+  } while (left-- > 1);
+  return kernel_of(std::move(launches), scratch);
+}
+
+}  // namespace
+
+void add_reductions(KernelTable& table) {
+  using namespace tenon::plugin;
+  table.add(
+      "reduce",
+      [](const NodeView& node) {
+        if (node.in(0).dtype() == TENON_BOOL && node.enumerator("kind") < TENON_MAX)
+          return refuse("reduce: no kernel for a sum or product of bool");
+        return takes<NumbersAndBool>(0, TENON_MIN + 1)(node);
+      },
+      [](const NodeView& node, const Env& env) { return reduce_kernel(driver_of(*env.device), node); });
+}
 
 }  // namespace opencl_gpu
