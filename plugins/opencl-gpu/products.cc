@@ -1,8 +1,98 @@
-#include "launch.h"
+// dot: a [P.., M, K] (ta: [P.., K, M]), b [P.., K, N] (tb: [P.., N, K]) -> [P.., M, N].
+// dot_bias_act: act(dot(a, b) + bias [N] + residual [P.., M, N]).
+#include "kernel_sources.h"
+#include "products_parts.h"
 #include "table.h"
+#include "tenon/plugin/typed_table.h"
 
 namespace opencl_gpu {
 
-void add_products(KernelTable&) {}
+using tenon::plugin::dtype_name;
+
+namespace {
+
+Product product_of(const NodeView& node) {
+  const ValueView a = node.in(0), y = node.out(0);
+  const bool ta = node.flag("ta"), tb = node.flag("tb");
+  Product s;
+  s.m = y.dim(-2), s.n = y.dim(-1), s.k = a.dim(ta ? -2 : -1);
+  s.batch = y.elements() / (s.m * s.n);
+  s.a_batch = s.m * s.k, s.b_batch = s.k * s.n, s.c_batch = s.m * s.n;
+  s.a_row = ta ? 1 : s.k, s.a_column = ta ? s.m : 1;
+  s.b_inner = s.k, s.b_row = tb ? 1 : s.n, s.b_column = tb ? s.k : 1;
+  s.c_row = s.n;
+  s.set_alpha(node.f64("alpha"));
+  return s;
+}
+
+Kernel plain_kernel(Driver& driver, const Product& s, const ProductKind& kind, int a_operand) {
+  Launch launch = Launch::of_text(driver, product_text("product_plain"), "product_plain", product_options(kind));
+  launch.value(s).in(a_operand).in(1 - a_operand);
+  add_epilogue(launch, kind);
+  launch.out(0).items(static_cast<uint64_t>(s.batch * s.m * s.n));
+  return kernel_of({launch});
+}
+
+}  // namespace
+
+std::string product_text(const char* file) {
+  return std::string(kernel_source("activation")) + kernel_source("product") + kernel_source(file);
+}
+
+std::string product_options(const ProductKind& kind) {
+  return std::string("-D T=") + dtype_name(kind.dtype) + " -D R=" + dtype_name(kind.result) +
+         " -D A_IS=" + std::to_string(static_cast<int>(kind.a)) + " -D ACT=" + std::to_string(kind.act) +
+         (kind.bias ? " -D HAS_BIAS" : "") + (kind.residual ? " -D HAS_RESIDUAL" : "");
+}
+
+void add_epilogue(Launch& launch, const ProductKind& kind) {
+  kind.bias ? launch.in(2) : launch.out(0);
+  kind.residual ? launch.in(3) : launch.out(0);
+}
+
+Product part_of(const Product& s, int64_t chunks, ProductKind* kind) {
+  Product part = s;
+  part.chunks = static_cast<cl_int>(chunks);
+  part.c_row = s.n, part.c_batch = s.m * s.n;
+  kind->result = kind->dtype == TENON_F64 ? TENON_F64 : TENON_F32;
+  kind->act = TENON_ACT_NONE;
+  kind->bias = kind->residual = false;
+  return part;
+}
+
+Launch sum_of_parts(Driver& driver, const Product& s, const ProductKind& kind, int64_t chunks, uint64_t parts_at) {
+  Product whole = s;
+  whole.chunks = static_cast<cl_int>(chunks);
+  ProductKind any = kind;
+  any.a = AIs::kMatrix;
+  Launch sum = Launch::of_text(driver, product_text("product_plain"), "sum_parts", product_options(any));
+  sum.value(whole).scratch(parts_at);
+  add_epilogue(sum, kind);
+  sum.out(0).items(static_cast<uint64_t>(s.batch * s.m * s.n));
+  return sum;
+}
+
+ProductKind kind_of(const NodeView& node, AIs a) {
+  ProductKind kind;
+  kind.a = a;
+  kind.dtype = node.in(0).dtype(), kind.result = node.out(0).dtype();
+  if (node.op() != "dot_bias_act" && node.op() != "conv_bias_act") return kind;
+  kind.act = node.enumerator("act");
+  kind.bias = node.has(2), kind.residual = node.has(3);
+  return kind;
+}
+
+Kernel product_kernel(Driver& driver, const Product& s, const ProductKind& kind, int a_operand) {
+  return plain_kernel(driver, s, kind, a_operand);
+    return plain_kernel(driver, s, kind, a_operand);
+}
+
+void add_products(KernelTable& table) {
+  const auto make = [](const NodeView& node, const Env& env) {
+    const AIs a = node.flag("ta") ? AIs::kTransposedMatrix : AIs::kMatrix;
+    return product_kernel(driver_of(*env.device), product_of(node), kind_of(node, a));
+  };
+  for (const char* op : {"dot", "dot_bias_act"}) table.add(op, tenon::plugin::takes<tenon::plugin::Floats>(), make);
+}
 
 }  // namespace opencl_gpu
