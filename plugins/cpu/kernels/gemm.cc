@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/activation.h"
+#include "kernels/gemm_slab.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
@@ -86,6 +87,8 @@ Gemm::Gemm(const GemmShape& shape, bool consumed) : s_(shape), consumed_(consume
   if (!small && chunks_ == 1 && units() < enough && s_.k >= 1024) chunks_ = std::min(kDepthChunks, s_.k / kDepth);
   streamed_ =
       s_.batch == 1 && !direct_ && !consumed_ && !s_.ta && !s_.tb && s_.m <= kFewRows && s_.k * s_.n >= kManyWeights;
+  if (chunks_ == 1 && !direct_ && !consumed_ && !streamed_ && SlabProduct::suits(s_))
+    slab_ = std::make_shared<SlabProduct>(s_);
   for (int64_t r = 0; r < (streamed_ ? s_.m : std::min(mc_, s_.m)); ++r) {
     const int64_t plain = s_.ta ? r : s_.a_at.empty() ? r * s_.k : s_.a_at[static_cast<size_t>(r)];
     a_rows_.push_back(packs_a_ ? r / kTileRows * tile_room() + r % kTileRows : plain);
@@ -99,6 +102,7 @@ uint64_t Gemm::scratch_bytes() const {
 
 uint64_t Gemm::thread_scratch_bytes() const {
   if (vector_) return 0;
+  if (slab_) return slab_->thread_scratch_bytes();
   const int64_t b = direct_ ? 0 : kc_ * round_up(nc_, 8), a = packs_a_ ? ceil_div(mc_, kTileRows) * tile_room() : 0;
   const int64_t c = consumed_ ? mc_ * nc_ + 16 : 0;
   return static_cast<uint64_t>(round_up(a, 16) + round_up(b, 16) + c) * sizeof(float);
@@ -107,6 +111,7 @@ uint64_t Gemm::thread_scratch_bytes() const {
 void Gemm::run(const Call& call, const GemmData& data) const {
   if (vector_) return vector(call, data);
   if (chunks_ > 1) return split(call, data);
+  if (slab_) return slab_->run(call, data);
   blocks(call, data);
 }
 

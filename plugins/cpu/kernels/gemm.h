@@ -34,6 +34,8 @@ struct GemmData {
   const ResultTaker* take = nullptr;      // where it has parts
 };
 
+class SlabProduct;
+
 // Blocking chosen once for a shape; immutable, so that threads share it.
 class Gemm {
  public:
@@ -44,7 +46,9 @@ class Gemm {
   uint64_t scratch_bytes() const;         // shared
   uint64_t thread_scratch_bytes() const;  // each thread's
   // In which a taker gets C: blocks of rows; 0: none, as rows are few or the sums of K are split.
-  int64_t parts() const { return vector_ || streamed_ || chunks_ > 1 || consumed_ || s_.batch > 1 ? 0 : row_blocks_; }
+  int64_t parts() const {
+    return vector_ || streamed_ || chunks_ > 1 || consumed_ || slab_ || s_.batch > 1 ? 0 : row_blocks_;
+  }
   // Called by every thread of the gang; has a barrier inside only when K is split.
   void run(const Call& call, const GemmData& data) const;
 
@@ -73,8 +77,9 @@ class Gemm {
   int64_t mc_ = 0, nc_ = 0, kc_ = 0;  // rows, columns and depth of a block
   int64_t own_ld_ = 0;                // of a block of C that is consumed
   int64_t row_blocks_ = 1, column_blocks_ = 1;
-  int64_t chunks_ = 1;                    // of K, added in order
-  std::vector<int64_t> a_rows_, c_rows_;  // offsets of the rows of one block
+  int64_t chunks_ = 1;                       // of K, added in order
+  std::vector<int64_t> a_rows_, c_rows_;     // offsets of the rows of one block
+  std::shared_ptr<const SlabProduct> slab_;  // or nullptr: by blocks
 };
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

@@ -1,9 +1,18 @@
 #include "isa_test.h"
 
-TENON_FAMILY_FIXTURE(MatMul, add_matmul)
+TENON_DECLARE_WIDE_FAMILY(add_matmul)
 
 namespace tenon::testing {
 namespace {
+
+class MatMul : public IsaTest {
+ protected:
+  MatMul() {
+    const bool baseline = GetParam() == "baseline", avx512 = GetParam() == "avx512";
+    (avx512 ? cpu::avx512::add_matmul : baseline ? cpu::baseline::add_matmul : cpu::avx2::add_matmul)(table_);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Isa, MatMul, ::testing::ValuesIn(wide_isas()), [](const auto& info) { return info.param; });
 
 struct Product {
   Dims batch;
@@ -118,6 +127,27 @@ TEST_P(MatMul, RepeatsOverLeadingDimensions) {
       const NaiveDot naive(p);
       naive.compare(run(1, [&](NodeRun& node) { naive.define(node); }).get(0));
     }
+}
+
+TEST_P(MatMul, GivesLargeProductsTheBitsOfNarrowVectorsHoweverThreadsShareThem) {
+  if (GetParam() == "baseline") GTEST_SKIP() << "has no fused multiply-add";
+  plugin::KernelTable narrow;
+  cpu::avx2::add_matmul(narrow);
+  for (const Dims& s : {Dims{130, 65, 70}, Dims{300, 530, 130}, Dims{97, 130, 513}, Dims{110, 1060, 300}})
+    for (const bool ta : {false, true})
+      for (const bool more : {false, true}) {
+        const Product p{{}, s[0], s[1], s[2], ta, ta != more, more, more, more ? TENON_ACT_GELU : TENON_ACT_NONE};
+        const NaiveDot naive(p);
+        const auto on = [&](const plugin::KernelTable& table, uint32_t threads) {
+          NodeRun node(table);
+          naive.define(node);
+          node.run(threads);
+          return node.result(0);
+        };
+        const Floats one = on(narrow, 1);
+        naive.compare(one);
+        for (const uint32_t threads : {1u, 2u, 3u, 6u}) EXPECT_EQ(on(table_, threads), one) << threads << " threads";
+      }
 }
 
 TEST_P(MatMul, SplitsALongSumWithoutLosingATerm) {
