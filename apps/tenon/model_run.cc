@@ -3,12 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <map>
-#include <memory>
 #include <optional>
-
-#include "tenon/devices.h"
-#include "tenon/threads.h"
 
 namespace tenon::runner {
 namespace {
@@ -59,19 +54,6 @@ InputPipelineConfig input_pipelines(const std::string& name) {
   for (const auto& [n, config] : kInputPipelines)
     if (n == name) return config;
   return InputPipelineConfig::kPerHostV1;
-}
-
-// The part of the data that one of several pipelines reads, and draws for as no other does.
-InputOptions part_of(InputOptions o, const InputContext& context) {
-  o.batch_size = context.batch_size;
-  o.shard_index = context.input_pipeline_id;
-  o.shard_count = context.num_input_pipelines;
-  o.seed += static_cast<uint64_t>(context.input_pipeline_id) * 0x9e3779b97f4a7c15u;
-  return o;
-}
-
-bool is_pattern_or_file(const std::string& path) {
-  return path.find_first_of("*?[") != std::string::npos || std::ifstream(path + "/.").fail();
 }
 
 }  // namespace
@@ -183,141 +165,6 @@ void ModelRun::read_shape() {
   if (const int64_t output = params_.get<int64_t>("output", 0); output > 0) shape_.classes = static_cast<int>(output);
   if (flags_.integer("num_classes") > 0) shape_.classes = static_cast<int>(flags_.integer("num_classes"));
   if (labels_.size() != static_cast<size_t>(shape_.classes)) labels_.clear();
-}
-
-InputOptions ModelRun::image_options(int64_t batch_size, bool training) const {
-  InputOptions o;
-  o.batch_size = batch_size;
-  o.training = o.repeat = o.drop_remainder = training;
-  o.seed = static_cast<uint64_t>(flags_.integer("seed"));
-  o.height = shape_.height;
-  o.width = shape_.width;
-  o.channels = shape_.channels;
-  o.num_classes = shape_.classes;
-  o.skip_corrupt = flags_.boolean("skip_corrupt");
-  o.augmentation = info_->augmentation;
-  if (training && flags_.has("augment") && !flags_.boolean("augment")) o.augmentation = Augmentation::none();
-  return o;
-}
-
-InputOptions ModelRun::places(const char* path_flag, const char* split, InputOptions o) const {
-  if (shape_.vector)
-    throw UsageError{"--input is for vectors, which records of images are not; --synthetic makes them up"};
-  const std::string& path = flags_.text(path_flag);
-  if (!path.empty() && is_pattern_or_file(path)) {
-    o.file_pattern = path;
-    return o;
-  }
-  o.data_dir = path.empty() ? flags_.text("data_dir") : path;
-  if (o.data_dir.empty())
-    throw UsageError{"--data_dir is missing; `tenon convert` makes one, --synthetic does without"};
-  if (std::ifstream(o.data_dir + "/.").fail())
-    throw Error(Status(Code::kUnavailable, "--" + std::string(path.empty() ? "data_dir" : path_flag) +
-                                               ": no directory '" + o.data_dir + "'"));
-  o.split = split;
-  return o;
-}
-
-Dataset ModelRun::train_data(int64_t batch_size) const { return train_part({.batch_size = batch_size}); }
-
-Dataset ModelRun::train_part(const InputContext& context) const {
-  const InputOptions options = part_of(image_options(context.batch_size, true), context);
-  if (flags_.boolean("synthetic")) return made_up(options);
-  return Dataset::images(places("train_data_path", "train", options), &process_pool()).take();
-}
-
-// Training begins anew after each evaluation; files are indexed once.
-TrainInput ModelRun::train_input(const Dataset& all) const {
-  const auto parts = std::make_shared<std::map<int, Dataset>>();
-  const InputFn part = [this, all, parts](const InputContext& context, const Params&) -> Result<Dataset> {
-    if (context.num_input_pipelines == 1 && context.batch_size == all.options().batch_size) return all;
-    const auto found = parts->find(context.input_pipeline_id);
-    if (found != parts->end()) return found->second;
-    return parts->emplace(context.input_pipeline_id, train_part(context)).first->second;
-  };
-  return {part, all.options().batch_size};
-}
-
-int64_t ModelRun::eval_batch(int64_t examples, const Say& say) const {
-  const int64_t limit =
-      flags_.integer("num_eval_images") > 0 ? std::min(flags_.integer("num_eval_images"), examples) : examples;
-  const int64_t wanted = flags_.integer("eval_batch_size");
-  if (wanted > limit)
-    throw Error(Status(Code::kInvalid, format("--eval_batch_size %ld is larger than the %ld examples to evaluate",
-                                              static_cast<long>(wanted), static_cast<long>(limit))));
-  const std::string device = device_of(flags_);
-  const int64_t units = resolve_device(device).take().replicas;
-  if (wanted > 0) {
-    const int64_t batch = std::max(wanted / units, int64_t{1}) * units;
-    if (batch != wanted)
-      say(format("--eval_batch_size %ld becomes %ld: a multiple of the %ld units of %s", static_cast<long>(wanted),
-                 static_cast<long>(batch), static_cast<long>(units), device.c_str()));
-    return batch;
-  }
-  const int64_t pixels = int64_t{shape_.height} * shape_.width * shape_.channels;
-  const int64_t fitting = std::max<int64_t>((int64_t{64} << 20) / std::max<int64_t>(pixels * 4, 1), 1);
-  return std::max(std::min({int64_t{1024}, limit, fitting}) / units, int64_t{1}) * units;
-}
-
-int64_t ModelRun::eval_steps(const Dataset& data, const Say& say) const {
-  const int64_t wanted = flags_.integer("num_eval_images"), batch = data.options().batch_size;
-  if (wanted == 0 || wanted >= data.size()) return 0;
-  const int64_t steps = wanted / batch;
-  if (steps == 0)  // the batch is as small as the units allow
-    throw Error(
-        Status(Code::kInvalid, format("--num_eval_images %ld is fewer than the %ld units of %s, one for each",
-                                      static_cast<long>(wanted), static_cast<long>(batch), device_of(flags_).c_str())));
-  if (const int64_t left = wanted - steps * batch; left > 0)
-    say(format("left out %ld of the %ld examples of --num_eval_images: evaluation takes whole batches of %ld",
-               static_cast<long>(left), static_cast<long>(wanted), static_cast<long>(batch)));
-  return steps;
-}
-
-Dataset ModelRun::eval_data(const Say& say, bool in_order) const {
-  if (flags_.boolean("synthetic")) return synthetic(eval_batch(1024, say), false);
-  const InputOptions one = places("eval_data_path", "validation", image_options(1, false));
-  const Dataset all = Dataset::images(one, &process_pool()).take();
-  InputOptions o = one;
-  o.batch_size = eval_batch(all.size(), say);
-  if (in_order) o.interleave = 1;
-  return Dataset::images(o, &process_pool()).take();
-}
-
-std::vector<FeatureSpec> ModelRun::features() const {
-  const Type one_hot{DType::kF32, {shape_.classes}}, number{DType::kI32, {}};
-  return {{"image", {DType::kF32, shape_.example()}}, {"label", shape_.vector ? one_hot : number}};
-}
-
-Dataset ModelRun::synthetic(int64_t batch_size, bool training) const {
-  InputOptions o;
-  o.batch_size = batch_size;
-  o.training = o.repeat = training;
-  o.seed = static_cast<uint64_t>(flags_.integer("seed"));
-  return made_up(o);
-}
-
-Dataset ModelRun::made_up(const InputOptions& given) const {
-  constexpr int64_t kExamples = 1 << 16;
-  const int classes = shape_.classes;
-  const bool one_hot = shape_.vector;
-  const ExampleFn example = [classes, one_hot](int64_t i, const Sample& sample, Slots& out) -> Status {
-    SampleRandom random(sample.seed, 1, static_cast<uint64_t>(i));
-    for (float& x : out.get<float>(0)) x = random.uniform(-1, 1);
-    const int label = random.below(classes);
-    if (!one_hot) return out.get<int32_t>(1)[0] = label, Status();
-    const std::span<float> row = out.get<float>(1);
-    std::fill(row.begin(), row.end(), 0.0f);
-    row[static_cast<size_t>(label)] = 1;
-    return {};
-  };
-  InputOptions o;
-  o.batch_size = given.batch_size;
-  o.training = o.repeat = given.training;
-  o.seed = given.seed;
-  o.shard_index = given.shard_index;
-  o.shard_count = given.shard_count;
-  const int64_t least = given.training ? kExamples : 1024;
-  return Dataset::from_function(std::max(least, o.batch_size * o.shard_count), features(), example, o).take();
 }
 
 RunConfig ModelRun::run_config() const {
