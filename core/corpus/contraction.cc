@@ -86,6 +86,8 @@ std::vector<ConvCase> convs() {
       {{1, 1, 1, 1}, {1, 1, 1, 1}, {}, "one"},
       {{2, 9, 6, 1}, {3, 3, 1, 32}, {.low = {1, 1}, .high = {1, 1}}, "same"},
       {{2, 8, 8, 16}, {3, 3, 16, 24}, {.low = {1, 1}, .high = {1, 1}}, "same"},
+      {{2, 13, 18, 16}, {3, 3, 16, 32}, {.low = {1, 1}, .high = {1, 1}}, "whole vectors"},
+      {{2, 9, 12, 8}, {3, 3, 8, 16}, {.strides = {2, 2}, .low = {1, 0}, .high = {1, 2}}, "whole vectors, strides"},
       {{2, 11, 7, 5}, {5, 2, 5, 9}, {.strides = {2, 3}, .low = {2, 0}, .high = {1, 1}}, "strides"},
       {{3, 6, 6, 8}, {1, 1, 8, 13}, {.strides = {2, 2}}, "strides beyond the filter"},
       {{1, 13, 13, 4}, {3, 3, 4, 6}, {.low = {2, 1}, .high = {2, 3}, .dilation = {2, 3}}, "dilation"},

@@ -1,5 +1,7 @@
 // dot: a [P.., M, K] (ta: [P.., K, M]), b [P.., K, N] (tb: [P.., N, K]) -> [P.., M, N].
 // dot_bias_act: act(dot(a, b) + bias [N] + residual [P.., M, N]).
+#include <limits>
+
 #include "kernel_sources.h"
 #include "products_parts.h"
 #include "table.h"
@@ -25,9 +27,10 @@ Product product_of(const NodeView& node) {
   return s;
 }
 
-Kernel plain_kernel(Driver& driver, const Product& s, const ProductKind& kind, int a_operand) {
-  Launch launch = Launch::of_text(driver, product_text("product_plain"), "product_plain", product_options(kind));
-  launch.value(s).in(a_operand).in(1 - a_operand);
+Kernel plain_kernel(Driver& driver, const Product& s, const ProductKind& kind) {
+  Launch launch =
+      Launch::of_text(driver, ending_text("product_plain"), "product_plain", product_options(kind) + end_options(kind));
+  launch.value(ended(s, kind)).in(0).in(1);
   add_epilogue(launch, kind);
   launch.out(0).items(static_cast<uint64_t>(s.batch * s.m * s.n));
   return kernel_of({launch});
@@ -35,40 +38,49 @@ Kernel plain_kernel(Driver& driver, const Product& s, const ProductKind& kind, i
 
 }  // namespace
 
-std::string product_text(const char* file) {
-  return std::string(kernel_source("activation")) + kernel_source("product") + kernel_source(file);
+std::string ending_text(const char* file) {
+  return std::string(kernel_source("product")) + kernel_source("activation") + kernel_source("product_end") +
+         kernel_source(file);
 }
 
 std::string product_options(const ProductKind& kind) {
-  return std::string("-D T=") + dtype_name(kind.dtype) + " -D R=" + dtype_name(kind.result) +
-         " -D A_IS=" + std::to_string(static_cast<int>(kind.a)) + " -D ACT=" + std::to_string(kind.act) +
-         (kind.bias ? " -D HAS_BIAS" : "") + (kind.residual ? " -D HAS_RESIDUAL" : "");
+  return std::string("-D T=") + dtype_name(kind.dtype) + " -D A_IS=" + std::to_string(static_cast<int>(kind.a));
 }
+
+std::string end_options(const ProductKind& kind) {
+  return std::string(" -D R=") + dtype_name(kind.result) + " -D ACT=" + std::to_string(kind.act);
+}
+
+bool ends_at_once(const ProductKind& kind) { return kind.result == kind.wide() && kind.act <= TENON_ACT_RELU; }
 
 void add_epilogue(Launch& launch, const ProductKind& kind) {
   kind.bias ? launch.in(2) : launch.out(0);
   kind.residual ? launch.in(3) : launch.out(0);
 }
 
-Product part_of(const Product& s, int64_t chunks, ProductKind* kind) {
-  Product part = s;
-  part.chunks = static_cast<cl_int>(chunks);
-  part.c_row = s.n, part.c_batch = s.m * s.n;
-  kind->result = kind->dtype == TENON_F64 ? TENON_F64 : TENON_F32;
-  kind->act = TENON_ACT_NONE;
-  kind->bias = kind->residual = false;
-  return part;
+Product ended(Product s, const ProductKind& kind) {
+  s.bias = kind.bias, s.residual = kind.residual;
+  s.floor = kind.act == TENON_ACT_RELU ? 0 : -std::numeric_limits<float>::infinity();
+  return s;
+}
+
+Product in_parts(Product s, int64_t chunks) {
+  s.chunks = static_cast<cl_int>(chunks);
+  s.c_row = s.n, s.c_batch = s.m * s.n;
+  s.floor = -std::numeric_limits<float>::infinity();
+  return s;
 }
 
 Launch sum_of_parts(Driver& driver, const Product& s, const ProductKind& kind, int64_t chunks, uint64_t parts_at) {
-  Product whole = s;
+  Product whole = ended(s, kind);
   whole.chunks = static_cast<cl_int>(chunks);
   ProductKind any = kind;
   any.a = AIs::kMatrix;
-  Launch sum = Launch::of_text(driver, product_text("product_plain"), "sum_parts", product_options(any));
+  Launch sum =
+      Launch::of_text(driver, ending_text("product_parts"), "sum_parts", product_options(any) + end_options(kind));
   sum.value(whole).scratch(parts_at);
   add_epilogue(sum, kind);
-  sum.out(0).items(static_cast<uint64_t>(s.batch * s.m * s.n));
+  sum.out(0).items(static_cast<uint64_t>(s.batch * s.m * s.n), 1);
   return sum;
 }
 
@@ -82,9 +94,10 @@ ProductKind kind_of(const NodeView& node, AIs a) {
   return kind;
 }
 
-Kernel product_kernel(Driver& driver, const Product& s, const ProductKind& kind, int a_operand) {
-  return plain_kernel(driver, s, kind, a_operand);
-    return plain_kernel(driver, s, kind, a_operand);
+Kernel product_kernel(Driver& driver, const Product& s, const ProductKind& kind) {
+  constexpr int64_t kFew = 1 << 14;
+  if (s.batch * s.m * s.n * s.k <= kFew) return plain_kernel(driver, s, kind);
+  return driver.shape() == Shape::kCpu ? cpu_product_kernel(driver, s, kind) : gpu_product_kernel(driver, s, kind);
 }
 
 void add_products(KernelTable& table) {

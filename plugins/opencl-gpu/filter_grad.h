@@ -1,0 +1,14 @@
+// conv_grad_filter on CPU devices.
+#pragma once
+
+#include "products.h"
+#include "tenon/plugin/geometry.h"
+
+namespace opencl_gpu {
+
+// Whether kernels/product_filter.cl computes it: channels in whole vectors.
+bool filter_grad_suits(const Driver& driver, const tenon::plugin::ConvShape& s, const ProductKind& kind);
+
+Kernel filter_grad_kernel(Driver& driver, const tenon::plugin::ConvShape& s, const ProductKind& kind);
+
+}  // namespace opencl_gpu

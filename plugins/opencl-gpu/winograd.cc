@@ -1,0 +1,101 @@
+#include "winograd.h"
+
+#include <algorithm>
+
+#include "kernel_sources.h"
+#include "products_parts.h"
+
+namespace opencl_gpu {
+namespace {
+
+using tenon::plugin::ConvShape;
+
+constexpr int64_t kPlanes = 36, kStep = 4;
+
+// As kernels/product_winograd.cl has it.
+struct Winograd {
+  cl_long images, rows, columns, from_rows, from_columns, low_row, low_column, k, n;
+  cl_long tap, k_step, n_step;
+  cl_float floor;
+  cl_int bias, residual, unused = 0;
+
+  int64_t tiles() const { return images * pieces(rows, kStep) * pieces(columns, kStep); }
+};
+
+struct Parameters {
+  int64_t lanes, rows, block, depth;  // block: tiles; depth: of k at once
+
+  int64_t columns() const { return 2 * lanes; }
+};
+
+Parameters parameters_of(const Driver& driver, const Winograd& s) {
+  Parameters p;
+  p.lanes = lanes_of(driver);
+  p.rows = driver.float_width() >= 16 ? 14 : 6;
+  p.block = p.rows * (p.rows == 14 ? 2 : 4);
+  p.depth = s.k <= 32 ? 32 : s.k <= 64 ? 64 : s.k <= 128 ? 128 : 256;
+  return p;
+}
+
+Winograd shape_of(const ConvShape& s, bool input) {
+  const ConvShape::Axes &to = input ? s.size : s.out, &from = input ? s.out : s.size;
+  Winograd w;
+  w.images = s.batch * to[0];
+  w.rows = to[1], w.columns = to[2], w.from_rows = from[1], w.from_columns = from[2];
+  w.low_row = input ? 2 - s.low[1] : s.low[1], w.low_column = input ? 2 - s.low[2] : s.low[2];
+  w.k = input ? s.o : s.c, w.n = input ? s.c : s.o;
+  w.tap = input ? -s.c * s.o : s.c * s.o;
+  w.k_step = input ? 1 : s.o, w.n_step = input ? s.o : 1;
+  return w;
+}
+
+}  // namespace
+
+bool winograd_suits(const Driver& driver, const ConvShape& s, const ProductKind& kind, bool input) {
+  constexpr int64_t kLeastChannels = 16;
+  if (driver.shape() != Shape::kCpu || kind.dtype != TENON_F32 || kind.result != TENON_F32 || s.groups != 1)
+    return false;
+  const bool flat = s.taps[0] == 1 && s.size[0] == s.out[0] && s.stride[0] == 1 && s.low[0] == 0;
+  bool square = s.taps[1] == 3 && s.taps[2] == 3;
+  for (int d = 1; d < 3; ++d) square = square && s.stride[d] == 1 && s.dilation[d] == 1;
+  const int64_t lanes = lanes_of(driver);
+  if (!flat || !square || s.c < kLeastChannels || s.c % lanes != 0 || s.o % lanes != 0) return false;
+  const Winograd w = shape_of(s, input);
+  return 2 * w.rows * w.columns >= up(w.rows, kStep) * up(w.columns, kStep) && w.tiles() >= 16;
+}
+
+Kernel winograd_kernel(Driver& driver, const ConvShape& shape, const ProductKind& kind, bool input) {
+  Winograd s = shape_of(shape, input);
+  const Parameters p = parameters_of(driver, s);
+  const bool parts = !ends_at_once(kind);
+  Product sums;  // as what comes behind sees it
+  sums.m = s.images * s.rows * s.columns, sums.n = s.n, sums.c_row = s.n, sums.c_batch = sums.m * s.n;
+  const Product end = parts ? in_parts(sums, 1) : ended(sums, kind);
+  s.floor = end.floor, s.bias = end.bias, s.residual = end.residual;
+
+  const int64_t blocks = pieces(s.tiles(), p.block), panels = pieces(s.n, p.columns());
+  const int64_t items = std::min<int64_t>(blocks, 4 * driver.compute_units());
+  const int64_t room = kPlanes * p.block * (p.depth + 16 + panels * p.columns());
+  const uint64_t filters_at = up(items * room * 4, 64);
+  const uint64_t parts_at = filters_at + up(kPlanes * panels * p.columns() * s.k * 4, 64);
+  const auto define = [](const char* name, int64_t value) {
+    return std::string(" -D ") + name + "=" + std::to_string(value);
+  };
+  const std::string text =
+      std::string(kernel_source("product")) + kernel_source("product_tile") + kernel_source("product_winograd");
+  const std::string options = "-D T=f32 -D A_IS=0 -D W_VECTOR=float -D NV=2" + define("VW", p.lanes) +
+                              define("MR", p.rows) + define("BLOCK", p.block) + define("KC", p.depth);
+  Launch filters = Launch::of_text(driver, text, "winograd_filters", options);
+  filters.value(s).in(1).scratch(filters_at);
+  filters.groups({static_cast<size_t>(std::min<int64_t>(pieces(panels * s.k, 16), 4 * driver.compute_units()))});
+  Launch product = Launch::of_text(driver, text, "winograd", options);
+  product.value(s).value<cl_long>(room).in(0).scratch(filters_at);
+  add_epilogue(product, kind);
+  parts ? product.scratch(parts_at) : product.out(0);
+  product.scratch().groups({static_cast<size_t>(items)});
+  std::vector<Launch> launches{filters, product};
+  if (parts) launches.push_back(sum_of_parts(driver, sums, kind, 1, parts_at));
+  return kernel_of(std::move(launches), parts_at + (parts ? up(sums.m * sums.n * 4, 64) : 0));
+}
+
+}  // namespace opencl_gpu
