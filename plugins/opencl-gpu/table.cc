@@ -14,6 +14,9 @@ void fill_table(KernelTable& table) {
   add_products(table);
   add_convolutions(table);
   add_collectives(table);
+  add_updates(table);
+  add_softmax(table);
+  add_normalizations(table);
 }
 
 }  // namespace opencl_gpu

@@ -10,13 +10,16 @@ using tenon::plugin::KernelTable;
 void fill_table(KernelTable& table);
 
 // Each file's part of it.
-void add_elementwise(KernelTable& table);   // maps: arithmetic, compare, select, cast
-void add_movement(KernelTable& table);      // iota, reshape, transpose, broadcast, slice, pad, concat, reverse
-void add_indexing(KernelTable& table);      // gather, scatter, sort
-void add_random(KernelTable& table);        // random, dropout
-void add_reductions(KernelTable& table);    // reduce
-void add_products(KernelTable& table);      // dot
-void add_convolutions(KernelTable& table);  // conv and its gradients
-void add_collectives(KernelTable& table);   // all_gather, replica_id
+void add_elementwise(KernelTable& table);     // maps: arithmetic, compare, select, cast
+void add_movement(KernelTable& table);        // iota, reshape, transpose, broadcast, slice, pad, concat, reverse
+void add_indexing(KernelTable& table);        // gather, scatter, sort
+void add_random(KernelTable& table);          // random, dropout
+void add_reductions(KernelTable& table);      // reduce
+void add_products(KernelTable& table);        // dot
+void add_convolutions(KernelTable& table);    // conv and its gradients
+void add_collectives(KernelTable& table);     // all_gather, replica_id
+void add_updates(KernelTable& table);         // X_update
+void add_softmax(KernelTable& table);         // softmax, log_softmax, softmax_cross_entropy and their gradients
+void add_normalizations(KernelTable& table);  // batch_norm, activation, bias_act_grad, and their gradients
 
 }  // namespace opencl_gpu

@@ -1,0 +1,148 @@
+// Optimizer updates that look at one element at a time. D: dtype of p and the slots, G: of the gradient. SLOT_0.. say which
+// slots there are. RULE_name is the rule. tenon/abi/optimizer.h has the formulas.
+typedef WIDE(D) T;
+
+typedef struct {
+  T l2, c1, c2, b1, b2, log_b1, log_b2, eps, wd, mu, l1, l2_reg, shrink, beta, power;  // c1 = 1 - b1, or 1 - rho
+} Hyper;
+
+inline T one_minus_power(T log_b, T t) {
+  const T e = t * log_b;
+  return e < -40 ? 1 : -expm1(e);
+}
+
+#define LARGER(a, b) ((a) != (a) || (b) < (a) ? (a) : (b))
+#define TOWARD(mean, x, c) ((mean) + (c) * ((x) - (mean)))
+
+// ONCE: before the elements, from lr, t = step from 1 and h. EACH_ONE: P, the slots S0 S1 S2 of one element by its gradient g.
+#if defined(RULE_sgd)
+#define ONCE
+#define EACH_ONE P -= lr * g
+#elif defined(RULE_momentum)
+#define ONCE
+#define EACH_ONE               \
+  const T d = lr * g;          \
+  S0 = h.mu * S0 - d;          \
+  P += nesterov ? h.mu * S0 - d : S0
+#elif defined(RULE_adam)
+#define ONCE                                                                                       \
+  const T rate = lr * sqrt(one_minus_power(h.log_b2, t)) / one_minus_power(h.log_b1, t), decay = 1 - lr * h.wd;
+#ifdef SLOT_2
+#define SECOND (S2 = LARGER(S2, S1))
+#else
+#define SECOND S1
+#endif
+#define EACH_ONE                 \
+  S0 = TOWARD(S0, g, h.c1);      \
+  S1 = TOWARD(S1, g * g, h.c2);  \
+  const T second = SECOND;       \
+  P = decay * P - rate * S0 / (sqrt(second) + h.eps)
+#elif defined(RULE_adamax)
+#define ONCE const T rate = lr / one_minus_power(h.log_b1, t);
+#define EACH_ONE                             \
+  S0 = TOWARD(S0, g, h.c1);                  \
+  const T shrunk = h.b2 * S1, size = fabs(g); \
+  S1 = LARGER(shrunk, size);                 \
+  P -= rate * S0 / (S1 + h.eps)
+#elif defined(RULE_adagrad)
+#define ONCE
+#define EACH_ONE \
+  S0 += g * g;   \
+  P -= lr * g / sqrt(S0 + h.eps)
+#elif defined(RULE_rmsprop)
+#define ONCE
+#ifdef SLOT_2
+#define VARIANCE (S0 - S2 * S2)
+#define CENTER S2 = TOWARD(S2, g, h.c1)
+#else
+#define VARIANCE S0
+#define CENTER
+#endif
+#ifdef SLOT_1
+#define MOVE S1 = d = h.mu * S1 + d
+#else
+#define MOVE
+#endif
+#define EACH_ONE                           \
+  S0 = TOWARD(S0, g * g, h.c1);            \
+  CENTER;                                  \
+  T d = lr * g / sqrt(VARIANCE + h.eps);   \
+  MOVE;                                    \
+  P -= d
+#elif defined(RULE_adadelta)
+#define ONCE
+#define EACH_ONE                                            \
+  S0 = TOWARD(S0, g * g, h.c1);                             \
+  const T d = g * sqrt(S1 + h.eps) / sqrt(S0 + h.eps);      \
+  S1 = TOWARD(S1, d * d, h.c1);                             \
+  P -= lr * d
+#elif defined(RULE_ftrl)
+#define ONCE const T per_lr = 1 / lr, base = 2 * h.l2_reg + h.beta / lr;
+#define POWER(x) (h.power == (T)0.5 ? sqrt(x) : pow(x, h.power))
+#define EACH_ONE                                                          \
+  const T after = S0 + g * g;                                             \
+  const T high = POWER(after) * per_lr, sigma = high - POWER(S0) * per_lr; \
+  S1 += g + 2 * h.shrink * P - sigma * P;                                 \
+  S0 = after;                                                             \
+  const T clipped = S1 > h.l1 ? h.l1 : S1 < -h.l1 ? -h.l1 : S1;           \
+  P = (clipped - S1) / (high + base)
+#elif defined(RULE_lion)
+#define ONCE const T decay = 1 - lr * h.wd;
+#define EACH_ONE                                            \
+  const T c = TOWARD(S0, g, h.c1);                          \
+  S0 = TOWARD(S0, g, h.c2);                                 \
+  P = decay * P - lr * (c > 0 ? (T)1 : c < 0 ? (T)-1 : c)
+#endif
+
+#define POINTERS(name)                                             \
+  __global STORED(D)* to_##name = POINTER(STORED(D), to_##name); \
+  const __global STORED(D)* name = POINTER(const STORED(D), name);
+
+__kernel void update(MEM(to_p), MEM(to_s0), MEM(to_s1), MEM(to_s2), MEM(p), MEM(g), MEM(s0), MEM(s1), MEM(s2), MEM(lr),
+                     MEM(step), MEM(scale), MEM(gate), ulong n, int has_scale, int has_gate,
+                     int nesterov, Hyper h) {
+  POINTERS(p)
+  const __global STORED(G)* gradient = POINTER(const STORED(G), g);
+#ifdef SLOT_0
+  POINTERS(s0)
+#endif
+#ifdef SLOT_1
+  POINTERS(s1)
+#endif
+#ifdef SLOT_2
+  POINTERS(s2)
+#endif
+  const T lr = *POINTER(const float, lr), t = (T)(*POINTER(const long, step) + 1);
+  const T scale = has_scale ? (T)*POINTER(const float, scale) : 1;
+  const int open = has_gate ? *POINTER(const uchar, gate) != 0 : 1;
+  ONCE
+  INDEPENDENT
+  EACH(i, n) {
+    const T p_was = LOAD(D, p, i);
+    T P = p_was;
+    const T g = scale * LOAD(G, gradient, i) + h.l2 * P;
+#ifdef SLOT_0
+    const T s0_was = LOAD(D, s0, i);
+    T S0 = s0_was;
+#endif
+#ifdef SLOT_1
+    const T s1_was = LOAD(D, s1, i);
+    T S1 = s1_was;
+#endif
+#ifdef SLOT_2
+    const T s2_was = LOAD(D, s2, i);
+    T S2 = s2_was;
+#endif
+    EACH_ONE;
+    STORE(D, to_p, i, open ? P : p_was);
+#ifdef SLOT_0
+    STORE(D, to_s0, i, open ? S0 : s0_was);
+#endif
+#ifdef SLOT_1
+    STORE(D, to_s1, i, open ? S1 : s1_was);
+#endif
+#ifdef SLOT_2
+    STORE(D, to_s2, i, open ? S2 : s2_was);
+#endif
+  }
+}
