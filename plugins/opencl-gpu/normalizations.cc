@@ -1,4 +1,5 @@
 // batch_norm, batch_norm_apply and the gradient; activation, its gradient, and that with the bias's.
+#include "columns.h"
 #include "reductions.h"
 #include "rows.h"
 #include "table.h"
@@ -15,29 +16,9 @@ using tenon::plugin::refuse;
 using tenon::plugin::take;
 using tenon::plugin::Verdict;
 
-struct Columns {  // kernels/columns.cl
-  cl_ulong rows, c, pieces, length;
-};
-
 Columns columns_of(const Driver& driver, const ValueView& x) {
-  Columns s{};
-  s.c = static_cast<uint64_t>(x.dim(-1));
-  s.rows = static_cast<uint64_t>(x.elements()) / s.c;
-  const bool cpu = driver.shape() == Shape::kCpu;
-  // A CPU's piece stays in a cache between two readings, a GPU's are many.
-  const uint64_t elements = static_cast<uint64_t>(x.elements());
-  const uint64_t length =
-      cpu ? std::max<uint64_t>(32, 16384 / s.c) : std::max<uint64_t>(16, elements / (512 * driver.compute_units()));
-  s.length = std::min(s.rows, std::clamp<uint64_t>(length, 1, cpu ? 16384 : 1024));
-  s.pieces = parts_of(s.rows, s.length);
-  return s;
-}
-
-Launch& over_columns(Launch& launch, const Driver& driver, const Columns& s) {
-  if (driver.shape() == Shape::kGpu) return launch.items(s.pieces * s.c);
-  const uint64_t blocks = s.pieces * parts_of(s.c, 256);
-  return launch.groups(
-      {std::clamp<uint64_t>(s.rows * s.c / 2048, 1, std::min<uint64_t>(blocks, 4 * driver.compute_units()))}, {1});
+  const uint64_t c = static_cast<uint64_t>(x.dim(-1));
+  return Columns(driver, static_cast<uint64_t>(x.elements()) / c, c);
 }
 
 std::string column_source(const char* file) {

@@ -17,6 +17,7 @@ void fill_table(KernelTable& table) {
   add_updates(table);
   add_softmax(table);
   add_normalizations(table);
+  add_layer_norm(table);
 }
 
 }  // namespace opencl_gpu

@@ -21,5 +21,6 @@ void add_collectives(KernelTable& table);     // all_gather, replica_id
 void add_updates(KernelTable& table);         // X_update
 void add_softmax(KernelTable& table);         // softmax, log_softmax, softmax_cross_entropy and their gradients
 void add_normalizations(KernelTable& table);  // batch_norm, activation, bias_act_grad, and their gradients
+void add_layer_norm(KernelTable& table);      // layer_norm and its gradient
 
 }  // namespace opencl_gpu
