@@ -156,6 +156,23 @@ Kernel reduce_kernel(Driver& driver, const NodeView& node) {
   return kernel_of(std::move(launches), scratch);
 }
 
+// sqrt of the sum of the squares of all operands: each one's sum in scratch, and theirs.
+Kernel global_norm_kernel(Driver& driver, const NodeView& node) {
+  const int32_t dtype = node.out(0).dtype();
+  const uint64_t width = static_cast<uint64_t>(dtype_bytes(dtype)), operands = static_cast<uint64_t>(node.operands());
+  std::vector<Launch> launches;
+  uint64_t scratch = aligned((operands + 1) * width);
+  for (int i = 0; i < node.operands(); ++i)
+    add_fold(launches, driver, {node.in(i).dtype(), dtype, dtype, "sum", "(x)*(x)"},
+             {1, static_cast<uint64_t>(node.in(i).elements()), 1}, operand(i),
+             scratch_at(static_cast<uint64_t>(i) * width), &scratch);
+  add_fold(launches, driver, {dtype, dtype, dtype, "sum"}, {1, operands, 1}, scratch_at(0),
+           scratch_at(operands * width), &scratch);
+  Launch root(driver, "reductions", "root", std::string("-D ROOT=") + dtype_name(dtype));
+  launches.push_back(root.out(0).scratch(operands * width).groups({1}));
+  return kernel_of(std::move(launches), scratch);
+}
+
 }  // namespace
 
 void add_reductions(KernelTable& table) {
@@ -168,6 +185,8 @@ void add_reductions(KernelTable& table) {
         return takes<NumbersAndBool>(0, TENON_MIN + 1)(node);
       },
       [](const NodeView& node, const Env& env) { return reduce_kernel(driver_of(*env.device), node); });
+  table.add("global_norm", takes<Floats>(),
+            [](const NodeView& node, const Env& env) { return global_norm_kernel(driver_of(*env.device), node); });
 }
 
 }  // namespace opencl_gpu

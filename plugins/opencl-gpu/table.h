@@ -14,7 +14,7 @@ void add_elementwise(KernelTable& table);     // maps: arithmetic, compare, sele
 void add_movement(KernelTable& table);        // iota, reshape, transpose, broadcast, slice, pad, concat, reverse
 void add_indexing(KernelTable& table);        // gather, scatter, sort
 void add_random(KernelTable& table);          // random, dropout
-void add_reductions(KernelTable& table);      // reduce
+void add_reductions(KernelTable& table);      // reduce, global_norm
 void add_products(KernelTable& table);        // dot
 void add_convolutions(KernelTable& table);    // conv and its gradients
 void add_collectives(KernelTable& table);     // all_gather, replica_id

@@ -1,3 +1,6 @@
+#ifdef ROOT
+__kernel void root(MEM(y), MEM(x)) { STORE(ROOT, POINTER(STORED(ROOT), y), 0, sqrt(LOAD(ROOT, POINTER(const STORED(ROOT), x), 0))); }
+#else
 // Folds x[a, r, b], elements of dtype FROM, into y[a, pieces, b] of dtype TO: piece p is rows [p * length, (p + 1) * length).
 // ACC: dtype that is computed with. KIND_sum, _prod, _max, _min. MAP(x): of each element.
 typedef struct {
@@ -114,4 +117,5 @@ __kernel void fold_columns(MEM(y), MEM(x), Shape s) {
     STORE(TO, POINTER(STORED(TO), y), i, sum);
   }
 }
+#endif
 #endif
