@@ -16,25 +16,38 @@ struct FilterGrad {
   cl_long c, n;
   cl_long c_part, rows;
   cl_long chunks;
+  cl_long run_channels = 0, run_from = 0, run_stride = 0, run_low = 0;
 
   int64_t points() const { return images * to[0] * to[1]; }
 };
 
 constexpr int64_t kRows = 8;  // channels of x in registers
 
+bool whole_channels(const ConvShape& s) { return s.c % kRows == 0; }
+
+// A row's taps and their channels as channels of a point of y.
+void join_taps(FilterGrad& f) {
+  f.run_channels = f.c, f.run_from = f.from[2], f.run_stride = f.stride[2], f.run_low = f.low[2];
+  f.c *= f.taps[2];
+  f.from[2] = f.to[2];
+  f.taps[2] = f.stride[2] = 1;
+  f.low[2] = 0;
+}
+
 // The one place where parameters are chosen.
 FilterGrad shape_of(const Driver& driver, const ConvShape& s) {
-  constexpr int64_t kSums = 64 * 1024, kPoints = 512, kMostParts = 1 << 23;  // floats; points of y; floats
+  constexpr int64_t kSums = 64 * 1024, kPoints = 224, kMostParts = 1 << 23;  // floats; points of y; floats
   FilterGrad f;
   f.images = s.batch, f.c = s.c, f.n = s.o;
   for (int d = 0; d < 3; ++d) {
     f.from[d] = s.size[d], f.to[d] = s.out[d], f.taps[d] = s.taps[d];
     f.stride[d] = s.stride[d], f.dilation[d] = s.dilation[d], f.low[d] = s.low[d];
   }
-  const int64_t taps = s.taps[0] * s.taps[1] * s.taps[2], wanted = 4 * driver.compute_units();
-  f.c_part = std::clamp<int64_t>(kSums / (taps * s.o) / kRows * kRows, kRows, s.c);
-  f.chunks = std::min(pieces(wanted, pieces(s.c, f.c_part)), f.points());
-  f.chunks = std::clamp<int64_t>(kMostParts / (taps * s.c * s.o), 1, f.chunks);
+  if (!whole_channels(s)) join_taps(f);
+  const int64_t taps = f.taps[0] * f.taps[1] * f.taps[2], wanted = 4 * driver.compute_units();
+  f.c_part = std::clamp<int64_t>(kSums / (taps * s.o) / kRows * kRows, kRows, up(f.c, kRows));
+  f.chunks = std::min(pieces(wanted, pieces(f.c, f.c_part)), f.points());
+  f.chunks = std::clamp<int64_t>(kMostParts / (taps * f.c * s.o), 1, f.chunks);
   f.rows = std::max<int64_t>(kPoints / s.out[2], 1);
   return f;
 }
@@ -43,7 +56,7 @@ FilterGrad shape_of(const Driver& driver, const ConvShape& s) {
 
 bool filter_grad_suits(const Driver& driver, const ConvShape& s, const ProductKind& kind) {
   return driver.shape() == Shape::kCpu && kind.dtype == TENON_F32 && kind.result == TENON_F32 && s.groups == 1 &&
-         s.c % kRows == 0 && s.o % lanes_of(driver) == 0;
+         (whole_channels(s) || s.dilation[2] == 1) && s.o % lanes_of(driver) == 0;
 }
 
 Kernel filter_grad_kernel(Driver& driver, const ConvShape& shape, const ProductKind& kind) {
@@ -51,7 +64,8 @@ Kernel filter_grad_kernel(Driver& driver, const ConvShape& shape, const ProductK
   const int64_t lanes = lanes_of(driver), vectors = s.n % (2 * lanes) == 0 ? 2 : 1;
   const int64_t taps = s.taps[0] * s.taps[1] * s.taps[2], size = taps * s.c * s.n;
   const int64_t items = std::min<int64_t>(s.chunks * pieces(s.c, s.c_part), 4 * driver.compute_units());
-  const int64_t room = up(taps * s.c_part * s.n, 16);
+  const int64_t sums_size = up(taps * up(s.c_part, kRows) * s.n, 16), y_size = up(s.rows * s.to[2] * s.n, 16);
+  const int64_t room = sums_size + y_size + up(s.rows * s.from[2] * kRows, 16);
   const uint64_t parts_at = up(items * room * 4, 64);
   const auto define = [](const char* name, int64_t value) {
     return std::string(" -D ") + name + "=" + std::to_string(value);
@@ -60,7 +74,7 @@ Kernel filter_grad_kernel(Driver& driver, const ConvShape& shape, const ProductK
       driver, std::string(kernel_source("product")) + kernel_source("product_tile") + kernel_source("product_filter"),
       "filter_grad",
       "-D T=f32 -D A_IS=0 -D W_VECTOR=float" + define("NV", vectors) + define("VW", lanes) + define("MR", kRows));
-  sums.value(s).value<cl_long>(room).in(0).in(1);
+  sums.value(s).value<cl_long>(room).value<cl_long>(sums_size).value<cl_long>(y_size).in(0).in(1);
   s.chunks > 1 ? sums.scratch(parts_at) : sums.out(0);
   sums.scratch().groups({static_cast<size_t>(items)});
   if (s.chunks == 1) return kernel_of({sums}, parts_at);
