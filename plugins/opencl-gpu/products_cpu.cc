@@ -40,7 +40,7 @@ Registers registers_of(const Driver& driver, const Product& s, const ProductKind
 
 // And the one where a shape's are.
 Cut cut_of(const Driver& driver, const Product& s, const ProductKind& kind, const Registers& r) {
-  constexpr int64_t kColumns = 512, kSmall = 1 << 18, kFewRows = 64;
+  constexpr int64_t kColumns = 512, kSmall = 1 << 18;
   Cut cut{};
   const int64_t wanted = s.batch * s.m * s.n * s.k < kSmall ? 1 : 4 * driver.compute_units();
   cut.rows = std::min<int64_t>(r.most_rows(), up(s.m, r.rows));
@@ -58,7 +58,7 @@ Cut cut_of(const Driver& driver, const Product& s, const ProductKind& kind, cons
   if (tiles() < wanted) cut.chunks = std::max<int64_t>(std::min(s.k / (2 * Registers::kDepth), wanted / tiles()), 1);
   cut.rows = up(pieces(s.m, pieces(s.m, cut.rows)), r.rows);  // of equal size
   const bool rows_of_b = stays(kind) && s.b_column == 1 && s.b_inner >= s.k && s.n % r.columns() == 0;
-  cut.packs = !rows_of_b || s.m > kFewRows;
+  cut.packs = !rows_of_b;
   cut.items = std::min<int64_t>(tiles() * cut.chunks, wanted);
   return cut;
 }
@@ -96,7 +96,8 @@ Kernel cpu_product_kernel(Driver& driver, const Product& s, const ProductKind& k
   const int64_t width = kind.dtype == TENON_F64 ? 8 : 4, sums = cut.chunks * s.batch * s.m * s.n;
   const int64_t block =
       transposed ? Registers::kDepth * (r.most_rows() + 16) : r.most_rows() * (Registers::kDepth + 16);
-  const int64_t room = up(block + (held ? cut.rows * cut.columns : r.rows * r.columns()), 16);
+  const int64_t panel = cut.packs ? 0 : Registers::kDepth * r.columns();
+  const int64_t room = up(block + panel + (held ? cut.rows * cut.columns : r.rows * r.columns()), 16);
   const uint64_t b_at = up(cut.items * room * width, 64);
   const uint64_t parts_at = b_at + (cut.packs ? up(s.batch * up(s.n, r.columns()) * s.k * width, 64) : 0);
 

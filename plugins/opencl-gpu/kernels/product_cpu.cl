@@ -1,16 +1,22 @@
 // For CPU devices. A work item takes tiles of c, MC x (PANELS panels of NR columns), one after the other: it copies a block of a
 // into memory of its own, MC x KC, and multiplies it by panels of b, MR rows at a time, in registers.
-// -D KC, MC; B_ROWS: b is not packed, its rows are read as they are.
+// -D KC, MC; B_ROWS: b is not packed, a panel is copied where it is needed.
 #if A_IS == WINDOWS_T || A_IS == MATRIX_T
 #define A_PITCH (MC + 16)  // a's block is KC x MC
 #define A_ROW 1
 #define A_COLUMN A_PITCH
-#define A_BLOCK (KC * A_PITCH)
+#define A_SIZE (KC * A_PITCH)
 #else
 #define A_PITCH (KC + 16)  // MC x KC
 #define A_ROW A_PITCH
 #define A_COLUMN 1
-#define A_BLOCK (MC * A_PITCH)
+#define A_SIZE (MC * A_PITCH)
+#endif
+
+#ifdef B_ROWS
+#define A_BLOCK (A_SIZE + KC * NR)  // with a panel of b
+#else
+#define A_BLOCK A_SIZE
 #endif
 
 // ---- a ----
@@ -35,13 +41,56 @@ INLINE void block_of_a(const Product *s, From a, long p, long m0, long rows, lon
   for (long k = 0; k < kc; ++k) copy_run(to + k * A_PITCH, a + p * s->a_batch + (k0 + k) * s->a_column + m0, rows);
 }
 #else
-// Elements first.. of point `at`'s windows (taps and channels, in order).
-INLINE void copy_windows(const Product *s, From a, long at, long first, long count, Room to) {
-  long place[3] = {at / (s->to[1] * s->to[2]), at / s->to[2] % s->to[1], at % s->to[2]};
-  const long image = place[0] / s->to[0];
-  place[0] %= s->to[0];
-  long tap = first / s->channels, channel = first % s->channels;
-  long t0 = tap / (s->taps[1] * s->taps[2]), t1 = tap / s->taps[2] % s->taps[1], t2 = tap % s->taps[2];
+typedef struct {
+  long image, place[3], tap[3], channel;
+} At;
+
+// Element `first` of the windows (taps and channels, in order) of point `at`.
+INLINE At window_at(const Product *s, long at, long first) {
+  const long tap = first / s->channels, per_image = s->to[0] * s->to[1] * s->to[2];
+  const At w = {at / per_image,
+                {at % per_image / (s->to[1] * s->to[2]), at / s->to[2] % s->to[1], at % s->to[2]},
+                {tap / (s->taps[1] * s->taps[2]), tap / s->taps[2] % s->taps[1], tap % s->taps[2]},
+                first % s->channels};
+  return w;
+}
+
+// The next point, the same element.
+INLINE void go_on(const Product *s, At *w) {
+  if (++w->place[2] < s->to[2]) return;
+  w->place[2] = 0;
+  if (++w->place[1] < s->to[1]) return;
+  w->place[1] = 0;
+  if (++w->place[0] < s->to[0]) return;
+  w->place[0] = 0, ++w->image;
+}
+
+#ifdef SAME_DTYPE
+// A whole window that lies inside the image, in whole vectors: what they carry too much is overwritten, or lies behind the window
+// on both sides. Whether it was one.
+INLINE int copied_whole(const Product *s, From image, const long *place, Room to) {
+  const long q0 = WINDOW_AT(s, 0, place[0], 0), q1 = WINDOW_AT(s, 1, place[1], 0), q2 = WINDOW_AT(s, 2, place[2], 0);
+  const long last0 = q0 + (s->taps[0] - 1) * s->step[0], last1 = q1 + (s->taps[1] - 1) * s->step[1];
+  const long run = s->taps[2] * s->channels, vectors = (run + VW - 1) / VW * VW, row = s->from[2] * s->channels;
+  if (q0 < 0 || q1 < 0 || q2 < 0 || last0 >= s->from[0] || last1 >= s->from[1] || q2 + s->taps[2] > s->from[2]) return 0;
+  if ((last0 * s->from[1] + last1) * row + q2 * s->channels + vectors > s->from[0] * s->from[1] * row) return 0;
+  for (long i0 = q0; i0 <= last0; i0 += s->step[0])
+    for (long i1 = q1; i1 <= last1; i1 += s->step[1], to += run) {
+      From from = image + (i0 * s->from[1] + i1) * row + q2 * s->channels;
+      for (long i = 0; i < vectors; i += VW) PUT(GET(0, from + i), 0, to + i);
+    }
+  return 1;
+}
+#endif
+
+// `count` elements of a window.
+INLINE void copy_windows(const Product *s, From a, const At *w, long count, Room to) {
+  const long image = w->image, *place = w->place;
+#ifdef SAME_DTYPE
+  const long whole = s->taps[0] * s->taps[1] * s->taps[2] * s->channels;
+  if (s->dense && count == whole && copied_whole(s, a + image * s->from[0] * s->from[1] * s->from[2] * s->pitch, place, to)) return;
+#endif
+  long t0 = w->tap[0], t1 = w->tap[1], t2 = w->tap[2], channel = w->channel;
   while (count > 0) {
     long q0 = WINDOW_AT(s, 0, place[0], t0), q1 = WINDOW_AT(s, 1, place[1], t1), q2 = WINDOW_AT(s, 2, place[2], t2);
     long run = min(s->dense ? (s->taps[2] - t2) * s->channels - channel : s->channels - channel, count);
@@ -73,9 +122,11 @@ INLINE void copy_windows(const Product *s, From a, long at, long first, long cou
 INLINE void block_of_a(const Product *s, From a, long p, long m0, long rows, long k0, long kc, Room to) {
   a += p * s->a_batch;
 #if A_IS == WINDOWS_T
-  for (long k = 0; k < kc; ++k) copy_windows(s, a, k0 + k, m0, rows, to + k * A_PITCH);
+  At w = window_at(s, k0, m0);
+  for (long k = 0; k < kc; ++k, go_on(s, &w)) copy_windows(s, a, &w, rows, to + k * A_PITCH);
 #else
-  for (long i = 0; i < rows; ++i) copy_windows(s, a, m0 + i, k0, kc, to + i * A_PITCH);
+  At w = window_at(s, m0, k0);
+  for (long i = 0; i < rows; ++i, go_on(s, &w)) copy_windows(s, a, &w, kc, to + i * A_PITCH);
 #endif
 }
 #endif
@@ -108,6 +159,14 @@ INLINE void finish(const Product *s, End e, const __global W *tile, long p, long
   }
 }
 
+#ifdef B_ROWS
+INLINE void copy_panel(const __global W *b, long step, long kc, Room to) {
+  for (long k = 0; k < kc; ++k)
+#pragma unroll
+    for (int j = 0; j < NV; ++j) PUT(GET(j, b + k * step), j, to + k * NR);
+}
+#endif
+
 // One tile of c: rows m0.., panels first.. Sums over [k0, k1).
 INLINE void tile_of_c(const Product *s, End e, From a, const __global W *b, Room room, long p, long m0, long rows, long n0,
                       long columns, long k0, long k1) {
@@ -119,15 +178,14 @@ INLINE void tile_of_c(const Product *s, End e, From a, const __global W *b, Room
     block_of_a(s, a, p, m0, rows, k, kc, room);
     for (long j = 0; j < columns; j += NR) {
 #ifdef B_ROWS
-      const __global W *panel = b + p * s->b_batch + k * s->b_row + n0 + j;
-      const long step = s->b_row;
+      Room panel = room + A_BLOCK - KC * NR;
+      copy_panel(b + p * s->b_batch + k * s->b_row + n0 + j, s->b_row, kc, panel);
 #else
       const __global W *panel = b + ((p * ((s->n + NR - 1) / NR) + (n0 + j) / NR) * s->k + k) * NR;
-      const long step = NR;
 #endif
       for (long i = 0; i < rows; i += MR) {
         Room tile = held ? tiles + (j / NR * row_panels + i / MR) * (MR * NR) : tiles;
-        multiply(room + i * A_ROW, A_ROW, A_COLUMN, panel, step, kc, k > k0, tile);
+        multiply(room + i * A_ROW, A_ROW, A_COLUMN, panel, NR, kc, k > k0, tile);
         if (k + kc == k1)
           finish(s, e, tile, p, m0 + i, min((long)MR, rows - i), n0 + j, min((long)NR, columns - j));
       }
