@@ -82,6 +82,8 @@ Kernel make_convolution(const NodeView& node, const Env& env) {
   if (!exact && node.op() != "conv_grad_filter" && winograd_suits(driver, s, kind, input))
     return winograd_kernel(driver, s, kind, input);
   if (input) return product_kernel(driver, grad_input_of(s), kind);
+  if (!exact && node.op() == "conv_grad_filter" && winograd_filter_suits(driver, s, kind))
+    return winograd_filter_kernel(driver, s, kind);
   if (node.op() == "conv_grad_filter" && filter_grad_suits(driver, s, kind)) return filter_grad_kernel(driver, s, kind);
   if (node.op() == "conv_grad_filter")
     return product_kernel(driver, grad_filter_of(s), kind_of(node, AIs::kTransposedWindows));

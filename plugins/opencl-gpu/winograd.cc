@@ -10,7 +10,7 @@ namespace {
 
 using tenon::plugin::ConvShape;
 
-constexpr int64_t kPlanes = 36, kStep = 4;
+constexpr int64_t kPlanes = 36, kStep = 4, kFilterRows = 8;
 
 // As kernels/product_winograd.cl has it.
 struct Winograd {
@@ -28,12 +28,26 @@ struct Parameters {
   int64_t columns() const { return 2 * lanes; }
 };
 
+int64_t depth_of(int64_t k) { return k <= 32 ? 32 : k <= 64 ? 64 : k <= 128 ? 128 : 256; }
+
+std::string text_of() {
+  return std::string(kernel_source("product")) + kernel_source("product_tile") + kernel_source("product_winograd");
+}
+
+std::string options_of(const Parameters& p) {
+  const auto define = [](const char* name, int64_t value) {
+    return std::string(" -D ") + name + "=" + std::to_string(value);
+  };
+  return "-D T=f32 -D A_IS=0 -D W_VECTOR=float -D NV=2" + define("VW", p.lanes) + define("MR", p.rows) +
+         define("BLOCK", p.block) + define("KC", p.depth);
+}
+
 Parameters parameters_of(const Driver& driver, const Winograd& s) {
   Parameters p;
   p.lanes = lanes_of(driver);
   p.rows = driver.float_width() >= 16 ? 14 : 6;
   p.block = p.rows * (p.rows == 14 ? 2 : 4);
-  p.depth = s.k <= 32 ? 32 : s.k <= 64 ? 64 : s.k <= 128 ? 128 : 256;
+  p.depth = depth_of(s.k);
   return p;
 }
 
@@ -78,13 +92,7 @@ Kernel winograd_kernel(Driver& driver, const ConvShape& shape, const ProductKind
   const int64_t room = kPlanes * p.block * (p.depth + 16 + panels * p.columns());
   const uint64_t filters_at = up(items * room * 4, 64);
   const uint64_t parts_at = filters_at + up(kPlanes * panels * p.columns() * s.k * 4, 64);
-  const auto define = [](const char* name, int64_t value) {
-    return std::string(" -D ") + name + "=" + std::to_string(value);
-  };
-  const std::string text =
-      std::string(kernel_source("product")) + kernel_source("product_tile") + kernel_source("product_winograd");
-  const std::string options = "-D T=f32 -D A_IS=0 -D W_VECTOR=float -D NV=2" + define("VW", p.lanes) +
-                              define("MR", p.rows) + define("BLOCK", p.block) + define("KC", p.depth);
+  const std::string text = text_of(), options = options_of(p);
   Launch filters = Launch::of_text(driver, text, "winograd_filters", options);
   filters.value(s).in(1).scratch(filters_at);
   filters.groups({static_cast<size_t>(std::min<int64_t>(pieces(panels * s.k, 16), 4 * driver.compute_units()))});
@@ -96,6 +104,37 @@ Kernel winograd_kernel(Driver& driver, const ConvShape& shape, const ProductKind
   std::vector<Launch> launches{filters, product};
   if (parts) launches.push_back(sum_of_parts(driver, sums, kind, 1, parts_at));
   return kernel_of(std::move(launches), parts_at + (parts ? up(sums.m * sums.n * 4, 64) : 0));
+}
+
+// ---- the filter's gradient ----
+
+bool winograd_filter_suits(const Driver& driver, const ConvShape& s, const ProductKind& kind) {
+  return winograd_suits(driver, s, kind, false) && s.o % (2 * lanes_of(driver)) == 0 && s.c % kFilterRows == 0;
+}
+
+Kernel winograd_filter_kernel(Driver& driver, const ConvShape& shape, const ProductKind& kind) {
+  constexpr int64_t kBlock = 32, kSums = 600 * 1024, kMostParts = 1 << 23;  // tiles; floats; floats
+  const Winograd s = shape_of(shape, false);
+  Parameters p{lanes_of(driver), kFilterRows, kBlock, 0};
+  const int64_t most = kSums / (kPlanes * s.n) / p.lanes * p.lanes;
+  const int64_t c_part = std::clamp<int64_t>(most, p.lanes, std::min<int64_t>(s.k, 256));
+  p.depth = depth_of(c_part);
+  const int64_t wanted = 4 * driver.compute_units(), c_parts = pieces(s.k, c_part), size = 9 * s.k * s.n;
+  int64_t chunks = std::clamp<int64_t>(kMostParts / size, 1, pieces(wanted, c_parts));
+  chunks = std::min(chunks, pieces(s.tiles(), kBlock));
+  const int64_t items = std::min(chunks * c_parts, wanted);
+  const int64_t room = kPlanes * (kBlock * (p.depth + 16 + p.columns()) + c_part * s.n);
+  const uint64_t parts_at = up(items * room * 4, 64);
+  Launch sums =
+      Launch::of_text(driver, text_of() + kernel_source("winograd_filter"), "winograd_filter_grad", options_of(p));
+  sums.value(s).value<cl_long>(chunks).value<cl_long>(c_part).value<cl_long>(room).in(0).in(1);
+  chunks > 1 ? sums.scratch(parts_at) : sums.out(0);
+  sums.scratch().groups({static_cast<size_t>(items)});
+  if (chunks == 1) return kernel_of({sums}, parts_at);
+  Product whole;
+  whole.m = 9 * s.k, whole.n = s.n, whole.c_row = s.n, whole.c_batch = size;
+  return kernel_of({sums, sum_of_parts(driver, whole, kind, chunks, parts_at)},
+                   parts_at + static_cast<uint64_t>(chunks * size) * 4);
 }
 
 }  // namespace opencl_gpu

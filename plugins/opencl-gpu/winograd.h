@@ -13,4 +13,8 @@ bool winograd_suits(const Driver& driver, const tenon::plugin::ConvShape& s, con
 // Operands 0 and 1: x or dy, and w.
 Kernel winograd_kernel(Driver& driver, const tenon::plugin::ConvShape& s, const ProductKind& kind, bool input);
 
+// The same of conv_grad_filter; operands x, dy.
+bool winograd_filter_suits(const Driver& driver, const tenon::plugin::ConvShape& s, const ProductKind& kind);
+Kernel winograd_filter_kernel(Driver& driver, const tenon::plugin::ConvShape& s, const ProductKind& kind);
+
 }  // namespace opencl_gpu

@@ -43,6 +43,7 @@ INLINE W count_of(const Pool *s, const Span *points) {
       const int n = min((long)BLOCK, s.c - c0);
 #define LANES for (int l = 0; l < n; ++l)
 #define WHOLE_LANES for (int l = 0; l < BLOCK; ++l)
+#define IS_WHOLE (n == BLOCK)
 #else
 #define BLOCK 1
 #define EACH_POINT(at, points, image, o0, o1, o2, size)                                                  \
@@ -52,6 +53,7 @@ INLINE W count_of(const Pool *s, const Span *points) {
     {
 #define LANES for (int l = 0; l < 1; ++l)
 #define WHOLE_LANES LANES
+#define IS_WHOLE 1
 #endif
 #define END_POINT \
   }               \
@@ -63,7 +65,7 @@ INLINE W count_of(const Pool *s, const Span *points) {
       for (long k = spans[2].first; k < spans[2].last; ++k)
 
 #define FOLD(body)     \
-  if (n_is_block) {    \
+  if (IS_WHOLE) {       \
     WHOLE_LANES body   \
   } else {             \
     LANES body         \
@@ -74,11 +76,6 @@ __kernel void pool(Pool s, MEM(x), MEM(y)) {
   From x = POINTER(const STORED(T), x);
   __global STORED(T) *y = POINTER(STORED(T), y);
   EACH_POINT(at, s.batch * s.y[0] * s.y[1] * s.y[2], image, o0, o1, o2, s.y)
-#ifdef SHAPE_CPU
-  const int n_is_block = n == BLOCK;
-#else
-  const int n_is_block = 1;
-#endif
   const Span points[3] = {points_of(&s, 0, o0), points_of(&s, 1, o1), points_of(&s, 2, o2)};
   W r[BLOCK];
 #ifdef IS_MAX
@@ -119,7 +116,7 @@ __kernel void avg_pool_grad(Pool s, MEM(dy), MEM(dx)) {
     const Span points[3] = {points_of(&s, 0, i), points_of(&s, 1, j), points_of(&s, 2, k)};
     const W count = count_of(&s, points);
     From from = dy + Y_AT(i, j, k) + c0;
-    LANES r[l] += LOAD(T, from, l) / count;
+    FOLD({ r[l] += LOAD(T, from, l) / count; })
   }
   LANES STORE(T, dx, at * s.c + c0 + l, r[l]);
   END_POINT
@@ -140,13 +137,16 @@ __kernel void max_pool_grad(Pool s, MEM(x), MEM(y), MEM(dy), MEM(dx)) {
     const Span points[3] = {points_of(&s, 0, i), points_of(&s, 1, j), points_of(&s, 2, k)};
     const long window = Y_AT(i, j, k) + c0;
     int takes[BLOCK];
-    LANES takes[l] = LOAD(T, mine, l) == LOAD(T, y, window + l);
+    FOLD({ takes[l] = LOAD(T, mine, l) == LOAD(T, y, window + l); })
     EACH_OF(points, a, b, c) {
       const long from = X_AT(a, b, c) + c0;
       if (from >= (long)(at * s.c) + c0) break;
-      LANES takes[l] &= LOAD(T, x, from + l) != LOAD(T, y, window + l);
+      FOLD({ takes[l] &= LOAD(T, x, from + l) != LOAD(T, y, window + l); })
     }
-    LANES r[l] += takes[l] ? LOAD(T, dy, window + l) : 0;
+    FOLD({
+      const W g = LOAD(T, dy, window + l);
+      r[l] += takes[l] ? g : 0;
+    })
   }
   LANES STORE(T, dx, at * s.c + c0 + l, r[l]);
   END_POINT
