@@ -1,4 +1,5 @@
-// Pools and their gradients, by windows of three spatial axes. -D T: dtype, KERNEL_name: that one alone. Fields as opencl_gpu::Pool has them (pools.cc).
+// Pools and their gradients, by windows of three spatial axes. -D T: dtype, KERNEL_name: that one alone. Fields as
+// opencl_gpu::Pool has them (pools.cc).
 typedef WIDE(T) W;
 typedef const __global STORED(T) * From;
 typedef struct {
@@ -13,19 +14,19 @@ typedef struct {
 typedef struct {
   long first, last;
 } Span;
-INLINE Span points_of(const Pool *s, int d, long o) {
+INLINE Span points_of(const Pool* s, int d, long o) {
   const long at = o * s->stride[d] - s->low[d];
   const Span points = {max(at, 0L), min(at + s->window[d], s->x[d])};
   return points;
 }
 // The windows of y that point q of x lies in.
-INLINE Span windows_of(const Pool *s, int d, long q) {
+INLINE Span windows_of(const Pool* s, int d, long q) {
   const long after = q + s->low[d] - s->window[d] + 1;
   const Span windows = {after <= 0 ? 0 : (after + s->stride[d] - 1) / s->stride[d],
                         min((q + s->low[d]) / s->stride[d] + 1, s->y[d])};
   return windows;
 }
-INLINE W count_of(const Pool *s, const Span *points) {
+INLINE W count_of(const Pool* s, const Span* points) {
   if (s->count_pad) return s->window[0] * s->window[1] * s->window[2];
   return (points[0].last - points[0].first) * (points[1].last - points[1].first) * (points[2].last - points[2].first);
 }
@@ -35,21 +36,21 @@ INLINE W count_of(const Pool *s, const Span *points) {
 
 #ifdef SHAPE_CPU  // a work item has whole points, and blocks of channels that stay in registers
 #define BLOCK 32
-#define EACH_POINT(at, points, image, o0, o1, o2, size)                                                        \
-  EACH(at, (ulong)(points)) {                                                                                  \
-    const long image = at / (size[0] * size[1] * size[2]);                                                     \
-    const long o0 = at / (size[1] * size[2]) % size[0], o1 = at / size[2] % size[1], o2 = at % size[2];        \
-    for (long c0 = 0; c0 < s.c; c0 += BLOCK) {                                                                 \
+#define EACH_POINT(at, points, image, o0, o1, o2, size)                                                 \
+  EACH(at, (ulong)(points)) {                                                                           \
+    const long image = at / (size[0] * size[1] * size[2]);                                              \
+    const long o0 = at / (size[1] * size[2]) % size[0], o1 = at / size[2] % size[1], o2 = at % size[2]; \
+    for (long c0 = 0; c0 < s.c; c0 += BLOCK) {                                                          \
       const int n = min((long)BLOCK, s.c - c0);
 #define LANES for (int l = 0; l < n; ++l)
 #define WHOLE_LANES for (int l = 0; l < BLOCK; ++l)
 #define IS_WHOLE (n == BLOCK)
 #else
 #define BLOCK 1
-#define EACH_POINT(at, points, image, o0, o1, o2, size)                                                  \
-  EACH(at_c, (ulong)((points) * s.c)) {                                                                  \
-    const long at = at_c / s.c, image = at / (size[0] * size[1] * size[2]), c0 = at_c % s.c;             \
-    const long o0 = at / (size[1] * size[2]) % size[0], o1 = at / size[2] % size[1], o2 = at % size[2];  \
+#define EACH_POINT(at, points, image, o0, o1, o2, size)                                                 \
+  EACH(at_c, (ulong)((points)*s.c)) {                                                                   \
+    const long at = at_c / s.c, image = at / (size[0] * size[1] * size[2]), c0 = at_c % s.c;            \
+    const long o0 = at / (size[1] * size[2]) % size[0], o1 = at / size[2] % size[1], o2 = at % size[2]; \
     {
 #define LANES for (int l = 0; l < 1; ++l)
 #define WHOLE_LANES LANES
@@ -59,22 +60,22 @@ INLINE W count_of(const Pool *s, const Span *points) {
   }               \
   }
 
-#define EACH_OF(spans, i, j, k)                               \
-  for (long i = spans[0].first; i < spans[0].last; ++i)       \
-    for (long j = spans[1].first; j < spans[1].last; ++j)     \
+#define EACH_OF(spans, i, j, k)                           \
+  for (long i = spans[0].first; i < spans[0].last; ++i)   \
+    for (long j = spans[1].first; j < spans[1].last; ++j) \
       for (long k = spans[2].first; k < spans[2].last; ++k)
 
-#define FOLD(body)     \
-  if (IS_WHOLE) {       \
-    WHOLE_LANES body   \
-  } else {             \
-    LANES body         \
+#define FOLD(body)   \
+  if (IS_WHOLE) {    \
+    WHOLE_LANES body \
+  } else {           \
+    LANES body       \
   }
 
 #ifdef KERNEL_pool
 __kernel void pool(Pool s, MEM(x), MEM(y)) {
   From x = POINTER(const STORED(T), x);
-  __global STORED(T) *y = POINTER(STORED(T), y);
+  __global STORED(T)* y = POINTER(STORED(T), y);
   EACH_POINT(at, s.batch * s.y[0] * s.y[1] * s.y[2], image, o0, o1, o2, s.y)
   const Span points[3] = {points_of(&s, 0, o0), points_of(&s, 1, o1), points_of(&s, 2, o2)};
   W r[BLOCK];
@@ -107,7 +108,7 @@ __kernel void pool(Pool s, MEM(x), MEM(y)) {
 // To each point of x from the windows that it lies in.
 __kernel void avg_pool_grad(Pool s, MEM(dy), MEM(dx)) {
   From dy = POINTER(const STORED(T), dy);
-  __global STORED(T) *dx = POINTER(STORED(T), dx);
+  __global STORED(T)* dx = POINTER(STORED(T), dx);
   EACH_POINT(at, s.batch * s.x[0] * s.x[1] * s.x[2], image, q0, q1, q2, s.x)
   const Span windows[3] = {windows_of(&s, 0, q0), windows_of(&s, 1, q1), windows_of(&s, 2, q2)};
   W r[BLOCK];
@@ -127,7 +128,7 @@ __kernel void avg_pool_grad(Pool s, MEM(dy), MEM(dx)) {
 // A window's dy goes to its first point that equals y: a point takes it where no earlier one of the window does.
 __kernel void max_pool_grad(Pool s, MEM(x), MEM(y), MEM(dy), MEM(dx)) {
   From x = POINTER(const STORED(T), x), y = POINTER(const STORED(T), y), dy = POINTER(const STORED(T), dy);
-  __global STORED(T) *dx = POINTER(STORED(T), dx);
+  __global STORED(T)* dx = POINTER(STORED(T), dx);
   EACH_POINT(at, s.batch * s.x[0] * s.x[1] * s.x[2], image, q0, q1, q2, s.x)
   const Span windows[3] = {windows_of(&s, 0, q0), windows_of(&s, 1, q1), windows_of(&s, 2, q2)};
   From mine = x + at * s.c + c0;

@@ -1,5 +1,5 @@
-// Sums of products: c[p,m,n] = act(sum_k a(p,m,k) b(p,k,n) + bias + residual). -D T: dtype of the operands, A_IS: what a is.
-// Fields as opencl_gpu::Product has them (products.h).
+// Sums of products: c[p,m,n] = act(sum_k a(p,m,k) b(p,k,n) + bias + residual). -D T: dtype of the operands, A_IS: what
+// a is. Fields as opencl_gpu::Product has them (products.h).
 #define MATRIX 0     // rows by strides
 #define MATRIX_T 1   // columns by strides
 #define WINDOWS 2    // m: points that a window belongs to, k: its taps and their channels
@@ -9,7 +9,7 @@
 
 typedef WIDE(T) W;
 typedef const __global STORED(T) * From;
-typedef __global W *Room;
+typedef __global W* Room;
 typedef struct {
   long batch, m, n, k;
   long a_batch, a_row, a_column;
@@ -27,7 +27,7 @@ typedef struct {
 #define INSIDE(s, d, q) \
   (q >= 0 && ((s)->down[d] == 1 || (q % (s)->down[d] == 0 && (q /= (s)->down[d], 1))) && q < (s)->from[d])
 
-INLINE W element_of_a(const Product *s, From a, long p, long m, long k) {
+INLINE W element_of_a(const Product* s, From a, long p, long m, long k) {
 #if A_IS == MATRIX || A_IS == MATRIX_T
   return LOAD(T, a, p * s->a_batch + m * s->a_row + k * s->a_column);
 #else
@@ -36,7 +36,8 @@ INLINE W element_of_a(const Product *s, From a, long p, long m, long k) {
 #else
   const long run = k, at = m;
 #endif
-  const long t = run / s->channels, tap[3] = {t / (s->taps[1] * s->taps[2]), t / s->taps[2] % s->taps[1], t % s->taps[2]};
+  const long t = run / s->channels,
+             tap[3] = {t / (s->taps[1] * s->taps[2]), t / s->taps[2] % s->taps[1], t % s->taps[2]};
   const long to[3] = {at / (s->to[1] * s->to[2]) % s->to[0], at / s->to[2] % s->to[1], at % s->to[2]};
   long place = at / (s->to[0] * s->to[1] * s->to[2]);
   for (int d = 0; d < 3; ++d) {
@@ -48,7 +49,7 @@ INLINE W element_of_a(const Product *s, From a, long p, long m, long k) {
 #endif
 }
 
-INLINE W element_of_b(const Product *s, From b, long p, long k, long n) {
+INLINE W element_of_b(const Product* s, From b, long p, long k, long n) {
   const long row = k / s->b_inner * s->b_outer_row + k % s->b_inner * s->b_row;
   return LOAD(T, b, p * s->b_batch + row + n * s->b_column);
 }

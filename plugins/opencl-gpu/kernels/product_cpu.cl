@@ -1,6 +1,6 @@
-// For CPU devices. A work item takes tiles of c, MC x (PANELS panels of NR columns), one after the other: it copies a block of a
-// into memory of its own, MC x KC, and multiplies it by panels of b, MR rows at a time, in registers.
-// -D KC, MC; B_ROWS: b is not packed, a panel is copied where it is needed.
+// For CPU devices. A work item takes tiles of c, rows x panels of NR columns, one after the other: it copies a block
+// of a into memory of its own, MC x KC, and multiplies it by panels of b, MR rows at a time, in registers. -D KC, MC;
+// B_ROWS: b is not packed, a panel is copied where it is needed.
 #if A_IS == WINDOWS_T || A_IS == MATRIX_T
 #define A_PITCH (MC + 16)  // a's block is KC x MC
 #define A_ROW 1
@@ -33,11 +33,11 @@ INLINE void clear_run(Room to, long n) {
 }
 
 #if A_IS == MATRIX
-INLINE void block_of_a(const Product *s, From a, long p, long m0, long rows, long k0, long kc, Room to) {
+INLINE void block_of_a(const Product* s, From a, long p, long m0, long rows, long k0, long kc, Room to) {
   for (long i = 0; i < rows; ++i) copy_run(to + i * A_PITCH, a + p * s->a_batch + (m0 + i) * s->a_row + k0, kc);
 }
 #elif A_IS == MATRIX_T
-INLINE void block_of_a(const Product *s, From a, long p, long m0, long rows, long k0, long kc, Room to) {
+INLINE void block_of_a(const Product* s, From a, long p, long m0, long rows, long k0, long kc, Room to) {
   for (long k = 0; k < kc; ++k) copy_run(to + k * A_PITCH, a + p * s->a_batch + (k0 + k) * s->a_column + m0, rows);
 }
 #else
@@ -46,7 +46,7 @@ typedef struct {
 } At;
 
 // Element `first` of the windows (taps and channels, in order) of point `at`.
-INLINE At window_at(const Product *s, long at, long first) {
+INLINE At window_at(const Product* s, long at, long first) {
   const long tap = first / s->channels, per_image = s->to[0] * s->to[1] * s->to[2];
   const At w = {at / per_image,
                 {at % per_image / (s->to[1] * s->to[2]), at / s->to[2] % s->to[1], at % s->to[2]},
@@ -56,7 +56,7 @@ INLINE At window_at(const Product *s, long at, long first) {
 }
 
 // The next point, the same element.
-INLINE void go_on(const Product *s, At *w) {
+INLINE void go_on(const Product* s, At* w) {
   if (++w->place[2] < s->to[2]) return;
   w->place[2] = 0;
   if (++w->place[1] < s->to[1]) return;
@@ -66,13 +66,14 @@ INLINE void go_on(const Product *s, At *w) {
 }
 
 #ifdef SAME_DTYPE
-// A whole window that lies inside the image, in whole vectors: what they carry too much is overwritten, or lies behind the window
-// on both sides. Whether it was one.
-INLINE int copied_whole(const Product *s, From image, const long *place, Room to) {
+// A whole window that lies inside the image, in whole vectors: what they carry too much is overwritten, or lies behind
+// the window on both sides. Whether it was one.
+INLINE int copied_whole(const Product* s, From image, const long* place, Room to) {
   const long q0 = WINDOW_AT(s, 0, place[0], 0), q1 = WINDOW_AT(s, 1, place[1], 0), q2 = WINDOW_AT(s, 2, place[2], 0);
   const long last0 = q0 + (s->taps[0] - 1) * s->step[0], last1 = q1 + (s->taps[1] - 1) * s->step[1];
   const long run = s->taps[2] * s->channels, vectors = (run + VW - 1) / VW * VW, row = s->from[2] * s->channels;
-  if (q0 < 0 || q1 < 0 || q2 < 0 || last0 >= s->from[0] || last1 >= s->from[1] || q2 + s->taps[2] > s->from[2]) return 0;
+  if (q0 < 0 || q1 < 0 || q2 < 0 || last0 >= s->from[0] || last1 >= s->from[1] || q2 + s->taps[2] > s->from[2])
+    return 0;
   if ((last0 * s->from[1] + last1) * row + q2 * s->channels + vectors > s->from[0] * s->from[1] * row) return 0;
   for (long i0 = q0; i0 <= last0; i0 += s->step[0])
     for (long i1 = q1; i1 <= last1; i1 += s->step[1], to += run) {
@@ -84,11 +85,13 @@ INLINE int copied_whole(const Product *s, From image, const long *place, Room to
 #endif
 
 // `count` elements of a window.
-INLINE void copy_windows(const Product *s, From a, const At *w, long count, Room to) {
+INLINE void copy_windows(const Product* s, From a, const At* w, long count, Room to) {
   const long image = w->image, *place = w->place;
 #ifdef SAME_DTYPE
   const long whole = s->taps[0] * s->taps[1] * s->taps[2] * s->channels;
-  if (s->dense && count == whole && copied_whole(s, a + image * s->from[0] * s->from[1] * s->from[2] * s->pitch, place, to)) return;
+  if (s->dense && count == whole &&
+      copied_whole(s, a + image * s->from[0] * s->from[1] * s->from[2] * s->pitch, place, to))
+    return;
 #endif
   long t0 = w->tap[0], t1 = w->tap[1], t2 = w->tap[2], channel = w->channel;
   while (count > 0) {
@@ -98,7 +101,8 @@ INLINE void copy_windows(const Product *s, From a, const At *w, long count, Room
       From row = a + (((image * s->from[0] + q0) * s->from[1] + q1) * s->from[2]) * s->pitch;
       if (s->dense) {
         const long at_first = q2 * s->channels + channel;
-        const long begin = min(max(-at_first, 0L), run), end = min(max(s->from[2] * s->channels - at_first, begin), run);
+        const long begin = min(max(-at_first, 0L), run),
+                   end = min(max(s->from[2] * s->channels - at_first, begin), run);
         clear_run(to, begin);
         copy_run(to + begin, row + at_first + begin, end - begin);
         clear_run(to + end, run - end);
@@ -119,7 +123,7 @@ INLINE void copy_windows(const Product *s, From a, const At *w, long count, Room
     }
   }
 }
-INLINE void block_of_a(const Product *s, From a, long p, long m0, long rows, long k0, long kc, Room to) {
+INLINE void block_of_a(const Product* s, From a, long p, long m0, long rows, long k0, long kc, Room to) {
   a += p * s->a_batch;
 #if A_IS == WINDOWS_T
   At w = window_at(s, k0, m0);
@@ -135,11 +139,11 @@ INLINE void block_of_a(const Product *s, From a, long p, long m0, long rows, lon
 
 typedef struct {
   const __global W *bias, *residual;
-  __global W *c;
+  __global W* c;
 } End;
 
 // What is in the tile goes to c, columns n0.. of rows m0..
-INLINE void finish(const Product *s, End e, const __global W *tile, long p, long m0, long rows, long n0, long columns) {
+INLINE void finish(const Product* s, End e, const __global W* tile, long p, long m0, long rows, long n0, long columns) {
   const W floor = s->floor;
   for (long i = 0; i < rows; ++i, tile += NR) {
     const long at = p * s->c_batch + (m0 + i) * s->c_row + n0, column = p * s->c_batch % s->c_row + n0;
@@ -160,7 +164,7 @@ INLINE void finish(const Product *s, End e, const __global W *tile, long p, long
 }
 
 #ifdef B_ROWS
-INLINE void copy_panel(const __global W *b, long step, long kc, Room to) {
+INLINE void copy_panel(const __global W* b, long step, long kc, Room to) {
   for (long k = 0; k < kc; ++k)
 #pragma unroll
     for (int j = 0; j < NV; ++j) PUT(GET(j, b + k * step), j, to + k * NR);
@@ -168,8 +172,8 @@ INLINE void copy_panel(const __global W *b, long step, long kc, Room to) {
 #endif
 
 // One tile of c: rows m0.., panels first.. Sums over [k0, k1).
-INLINE void tile_of_c(const Product *s, End e, From a, const __global W *b, Room room, long p, long m0, long rows, long n0,
-                      long columns, long k0, long k1) {
+INLINE void tile_of_c(const Product* s, End e, From a, const __global W* b, Room room, long p, long m0, long rows,
+                      long n0, long columns, long k0, long k1) {
   Room tiles = room + A_BLOCK;
   const long held = k1 - k0 > KC;  // tiles wait for the next block of k
   const long row_panels = (rows + MR - 1) / MR;
@@ -181,13 +185,12 @@ INLINE void tile_of_c(const Product *s, End e, From a, const __global W *b, Room
       Room panel = room + A_BLOCK - KC * NR;
       copy_panel(b + p * s->b_batch + k * s->b_row + n0 + j, s->b_row, kc, panel);
 #else
-      const __global W *panel = b + ((p * ((s->n + NR - 1) / NR) + (n0 + j) / NR) * s->k + k) * NR;
+      const __global W* panel = b + ((p * ((s->n + NR - 1) / NR) + (n0 + j) / NR) * s->k + k) * NR;
 #endif
       for (long i = 0; i < rows; i += MR) {
         Room tile = held ? tiles + (j / NR * row_panels + i / MR) * (MR * NR) : tiles;
         multiply(room + i * A_ROW, A_ROW, A_COLUMN, panel, NR, kc, k > k0, tile);
-        if (k + kc == k1)
-          finish(s, e, tile, p, m0 + i, min((long)MR, rows - i), n0 + j, min((long)NR, columns - j));
+        if (k + kc == k1) finish(s, e, tile, p, m0 + i, min((long)MR, rows - i), n0 + j, min((long)NR, columns - j));
       }
     }
   }
@@ -201,8 +204,7 @@ __kernel void product_cpu(Product s, long mc, long nc, long room_size, MEM(a), M
   EACH(i, (ulong)(s.chunks * s.batch * rows * columns)) {
     const long m0 = i % rows * mc, n0 = i / rows % columns * nc, p = i / rows / columns % s.batch;
     const long chunk = i / rows / columns / s.batch;
-    const End e = {POINTER(const W, bias), POINTER(const W, residual),
-                   POINTER(W, c) + chunk * s.batch * s.m * s.n};
+    const End e = {POINTER(const W, bias), POINTER(const W, residual), POINTER(W, c) + chunk * s.batch * s.m * s.n};
     tile_of_c(&s, e, POINTER(const STORED(T), a), POINTER(const W, b), room, p, m0, min(mc, s.m - m0), n0,
               min(nc, s.n - n0), s.k * chunk / s.chunks, s.k * (chunk + 1) / s.chunks);
   }

@@ -1,5 +1,6 @@
-// For GPUs. A work-group of LN x LM work items makes a tile of c, BN x BM, from blocks of a and b in local memory, BK deep; each
-// work item has RM x RN elements of it in registers, LM and LN apart. -D RM, RN; B_COLUMNS: b's columns are contiguous.
+// For GPUs. A work-group of LN x LM work items makes a tile of c, BN x BM, from blocks of a and b in local memory, BK
+// deep; each work item has RM x RN elements of it in registers, LM and LN apart. -D RM, RN; B_COLUMNS: b's columns are
+// contiguous.
 #define LM 16
 #define LN 16
 #define BK 16
@@ -8,7 +9,7 @@
 #define ITEMS (LM * LN)
 
 // Neighbours in memory are read by neighbours.
-INLINE void read_a(const Product *s, From a, long p, long m0, long k0, long k1, int item, __local W (*to)[BM + 1]) {
+INLINE void read_a(const Product* s, From a, long p, long m0, long k0, long k1, int item, __local W (*to)[BM + 1]) {
   for (int e = item; e < BM * BK; e += ITEMS) {
 #if A_IS == MATRIX || A_IS == WINDOWS
     const int i = e / BK, k = e % BK;
@@ -18,7 +19,7 @@ INLINE void read_a(const Product *s, From a, long p, long m0, long k0, long k1, 
     to[k][i] = (m0 + i < s->m && k0 + k < k1) ? element_of_a(s, a, p, m0 + i, k0 + k) : 0;
   }
 }
-INLINE void read_b(const Product *s, From b, long p, long n0, long k0, long k1, int item, __local W (*to)[BN + 1]) {
+INLINE void read_b(const Product* s, From b, long p, long n0, long k0, long k1, int item, __local W (*to)[BN + 1]) {
   for (int e = item; e < BN * BK; e += ITEMS) {
 #ifdef B_COLUMNS
     const int j = e / BK, k = e % BK;

@@ -6,8 +6,8 @@
 #define PUT JOIN(vstore, VW)
 
 // tile (MR x NR) = or += a b. a_row, a_column: constants
-INLINE void multiply(const __global W *restrict a, long a_row, long a_column, const __global W *restrict b, long b_step, long kc, int adds,
-                     Room restrict tile) {
+INLINE void multiply(const __global W* restrict a, long a_row, long a_column, const __global W* restrict b, long b_step,
+                     long kc, int adds, Room restrict tile) {
   V sum[MR][NV];
 #pragma unroll
   for (int i = 0; i < MR; ++i)

@@ -1,7 +1,7 @@
-// Convolutions by 3 x 3 taps as Winograd's F(4 x 4, 3 x 3), for CPU devices: a work item takes BLOCK tiles of 4 x 4 points of the
-// result, transforms the 6 x 6 points below each, multiplies by the transformed filters, 36 products of BLOCK x k by k x n, and
-// transforms back, all in memory of its own. Points 0, 1, -1, 2, -2, infinity. -D KC: least multiple of 16 that k fits in, at
-// most 256; BLOCK: a multiple of MR.
+// Convolutions by 3 x 3 taps as Winograd's F(4 x 4, 3 x 3), for CPU devices: a work item takes BLOCK tiles of 4 x 4
+// points of the result, transforms the 6 x 6 points below each, multiplies by the transformed filters, 36 products of
+// BLOCK x k by k x n, and transforms back, all in memory of its own. Points 0, 1, -1, 2, -2, infinity. -D KC: least
+// multiple of 16 that k fits in, at most 256; BLOCK: a multiple of MR.
 #define PLANES 36
 #define PITCH (KC + 16)
 
@@ -18,25 +18,25 @@ typedef struct {
 
 // ---- filters: [plane][panel][k][NR] ----
 
-#define FILTER(g0, g1, g2, to, step)                                              \
-  {                                                                               \
-    const float ends = ((g0) + (g2)) * (-1.0f / 6), middle = (g1) * (1.0f / 6);   \
-    const float wide = (g0) * (1.0f / 24) + (g2) * (1.0f / 6), half_g = (g1) * (1.0f / 12); \
-    (to)[0] = (g0) * 0.25f, (to)[step] = ends - middle, (to)[2 * (step)] = ends + middle;   \
+#define FILTER(g0, g1, g2, to, step)                                                             \
+  {                                                                                              \
+    const float ends = ((g0) + (g2)) * (-1.0f / 6), middle = (g1) * (1.0f / 6);                  \
+    const float wide = (g0) * (1.0f / 24) + (g2) * (1.0f / 6), half_g = (g1) * (1.0f / 12);      \
+    (to)[0] = (g0)*0.25f, (to)[step] = ends - middle, (to)[2 * (step)] = ends + middle;          \
     (to)[3 * (step)] = wide + half_g, (to)[4 * (step)] = wide - half_g, (to)[5 * (step)] = (g2); \
   }
 
 __kernel void winograd_filters(Winograd s, MEM(w), MEM(to)) {
-  const __global float *w = POINTER(const float, w) + (s.tap < 0 ? -8 * s.tap : 0);
+  const __global float* w = POINTER(const float, w) + (s.tap < 0 ? -8 * s.tap : 0);
   const long panels = (s.n + NR - 1) / NR, plane = panels * s.k * NR;
   EACH(i, (ulong)(panels * s.k)) {
     const long panel = i / s.k, k = i % s.k;
-    __global float *to = POINTER(float, to) + i * NR;
+    __global float* to = POINTER(float, to) + i * NR;
     for (int j = 0; j < NR; ++j) {
       const long n = panel * NR + j;
       float rows[6][3];
       for (int x = 0; x < 3; ++x) {
-        const __global float *g = w + k * s.k_step + n * s.n_step + x * s.tap;
+        const __global float* g = w + k * s.k_step + n * s.n_step + x * s.tap;
         const float g0 = n < s.n ? g[0] : 0, g1 = n < s.n ? g[3 * s.tap] : 0, g2 = n < s.n ? g[6 * s.tap] : 0;
         FILTER(g0, g1, g2, &rows[0][x], 3)
       }
@@ -51,22 +51,22 @@ __kernel void winograd_filters(Winograd s, MEM(w), MEM(to)) {
 
 // ---- images ----
 
-#define IMAGE(d0, d1, d2, d3, d4, d5, r0, r1, r2, r3, r4, r5)                 \
-  {                                                                           \
-    const V even = (d4)-4.0f * (d2), odd = (d3)-4.0f * (d1);                  \
-    const V even2 = (d4) - (d2), odd2 = 2.0f * ((d3) - (d1));                 \
+#define IMAGE(d0, d1, d2, d3, d4, d5, r0, r1, r2, r3, r4, r5)                           \
+  {                                                                                     \
+    const V even = (d4)-4.0f * (d2), odd = (d3)-4.0f * (d1);                            \
+    const V even2 = (d4) - (d2), odd2 = 2.0f * ((d3) - (d1));                           \
     const V top = 4.0f * (d0)-5.0f * (d2) + (d4), end = 4.0f * (d1)-5.0f * (d3) + (d5); \
-    r0 = top, r1 = even + odd, r2 = even - odd;                               \
-    r3 = even2 + odd2, r4 = even2 - odd2, r5 = end;                           \
+    r0 = top, r1 = even + odd, r2 = even - odd;                                         \
+    r3 = even2 + odd2, r4 = even2 - odd2, r5 = end;                                     \
   }
 
 // Channels [k0, k0 + kc) of the tile at (y, x) of an image: 36 planes of PITCH x BLOCK.
-INLINE void tile_of_image(const Winograd *s, const __global float *image, long y, long x, long k0, long kc, Room to) {
+INLINE void tile_of_image(const Winograd* s, const __global float* image, long y, long x, long k0, long kc, Room to) {
   const long first_y = y * 4 - s->low_row, first_x = x * 4 - s->low_column;
   const int inside = first_y >= 0 && first_x >= 0 && first_y + 6 <= s->from_rows && first_x + 6 <= s->from_columns;
   for (long c = 0; c < kc; c += VW) {
     V d[6][6];
-    const __global float *from = image + (first_y * s->from_columns + first_x) * s->k + k0 + c;
+    const __global float* from = image + (first_y * s->from_columns + first_x) * s->k + k0 + c;
     if (inside) {
 #pragma unroll
       for (int i = 0; i < 6; ++i)
@@ -77,7 +77,8 @@ INLINE void tile_of_image(const Winograd *s, const __global float *image, long y
       for (int i = 0; i < 6; ++i)
 #pragma unroll
         for (int j = 0; j < 6; ++j) {
-          const int there = first_y + i >= 0 && first_y + i < s->from_rows && first_x + j >= 0 && first_x + j < s->from_columns;
+          const int there =
+              first_y + i >= 0 && first_y + i < s->from_rows && first_x + j >= 0 && first_x + j < s->from_columns;
           d[i][j] = there ? GET(0, from + (i * s->from_columns + j) * s->k) : (V)(0);
         }
     }
@@ -96,25 +97,25 @@ INLINE void tile_of_image(const Winograd *s, const __global float *image, long y
 
 // ---- results ----
 
-#define RESULT(r0, r1, r2, r3, r4, r5, y0, y1, y2, y3)                                \
-  {                                                                                   \
+#define RESULT(r0, r1, r2, r3, r4, r5, y0, y1, y2, y3)                                            \
+  {                                                                                               \
     const V near = (r1) + (r2), near_odd = (r1) - (r2), far = (r3) + (r4), far_odd = (r3) - (r4); \
-    y0 = (r0) + near + far, y1 = near_odd + 2.0f * far_odd;                           \
-    y2 = near + 4.0f * far, y3 = near_odd + 8.0f * far_odd + (r5);                    \
+    y0 = (r0) + near + far, y1 = near_odd + 2.0f * far_odd;                                       \
+    y2 = near + 4.0f * far, y3 = near_odd + 8.0f * far_odd + (r5);                                \
   }
 
 typedef struct {
   const __global float *bias, *residual;
-  __global float *c;
+  __global float* c;
 } End;
 
 // Tile i of a block, at (y, x) of an image, from its 36 sums.
-INLINE void tile_of_result(const Winograd *s, End e, const __global float *sums, long plane, long i, long image, long y,
+INLINE void tile_of_result(const Winograd* s, End e, const __global float* sums, long plane, long i, long image, long y,
                            long x) {
   const long rows = min(4L, s->rows - y * 4), columns = min(4L, s->columns - x * 4);
   const float floor = s->floor;
   for (long n = 0; n < s->n; n += VW) {
-    const __global float *from = sums + (n / NR * (BLOCK / MR) + i / MR) * (MR * NR) + i % MR * NR + n % NR;
+    const __global float* from = sums + (n / NR * (BLOCK / MR) + i / MR) * (MR * NR) + i % MR * NR + n % NR;
     V t[4][6], out[4][4];
 #pragma unroll
     for (int j = 0; j < 6; ++j) {
@@ -157,8 +158,8 @@ __kernel void winograd(Winograd s, long room_size, MEM(a), MEM(filters), MEM(bia
       for (long p = 0; p < PLANES; ++p)
         for (long panel = 0; panel < panels; ++panel)
           for (long i = 0; i < count; i += MR)
-            multiply(room + p * (BLOCK * PITCH) + i * PITCH, PITCH, 1, filters + ((p * panels + panel) * s.k + k0) * NR, NR, kc, k0 > 0,
-                     sums + p * plane + (panel * (BLOCK / MR) + i / MR) * (MR * NR));
+            multiply(room + p * (BLOCK * PITCH) + i * PITCH, PITCH, 1, filters + ((p * panels + panel) * s.k + k0) * NR,
+                     NR, kc, k0 > 0, sums + p * plane + (panel * (BLOCK / MR) + i / MR) * (MR * NR));
     }
     for (long i = 0; i < count; ++i) {
       const long t = first + i;
