@@ -27,18 +27,26 @@ Pool pool_of(const NodeView& node, const ValueView& x, const ValueView& y) {
   return s;
 }
 
+bool is_disjoint(const Pool& s) {
+  for (int d = 0; d < 3; ++d)
+    if (s.low[d] != 0 || s.stride[d] < s.window[d]) return false;
+  return true;
+}
+
 uint64_t points(const cl_long* size) { return static_cast<uint64_t>(size[0] * size[1] * size[2]); }
 
 Kernel make_pool(const NodeView& node, const Env& env) {
   const bool max = node.op().substr(0, 3) == "max", grad = node.op().size() > 8;
   const ValueView x = grad ? node.out(0) : node.in(0), y = !grad ? node.out(0) : max ? node.in(1) : node.in(0);
   const Pool s = pool_of(node, x, y);
+  const bool disjoint = grad && max && is_disjoint(s);
   const std::string name = grad ? std::string(node.op()) : "pool";
   Launch launch(driver_of(*env.device), "pool", name,
-                "-D KERNEL_" + name + " -D T=" + tenon::plugin::dtype_name(x.dtype()) + (max ? " -D IS_MAX" : ""));
+                "-D KERNEL_" + name + " -D T=" + tenon::plugin::dtype_name(x.dtype()) + (max ? " -D IS_MAX" : "") +
+                    (disjoint ? " -D DISJOINT" : ""));
   launch.value(s);
   for (int i = 0; i < node.operands(); ++i) launch.in(i);
-  launch.out(0).items(static_cast<uint64_t>(s.batch * s.c) * points(grad ? s.x : s.y));
+  launch.out(0).items(static_cast<uint64_t>(s.batch * s.c) * points(grad && !disjoint ? s.x : s.y));
   return kernel_of({launch});
 }
 

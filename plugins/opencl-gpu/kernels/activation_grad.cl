@@ -1,7 +1,7 @@
 // The gradients of the activations, -D ACT: its number (tenon_act). t is the result up to softplus, else the argument.
-inline W act_sigmoid(W x) { return 1 / (1 + exp(-x)); }
+static inline W act_sigmoid(W x) { return 1 / (1 + exp(-x)); }
 
-inline W act_grad(W g, W t, W alpha) {
+static inline W act_grad(W g, W t, W alpha) {
 #if ACT == 1
   return t > 0 ? g : 0;
 #elif ACT == 2

@@ -4,7 +4,7 @@ typedef struct {
 } IndexShape;
 
 #ifdef I
-inline int inside(long i, ulong n) { return i >= 0 && (ulong)i < n; }
+static inline int inside(long i, ulong n) { return i >= 0 && (ulong)i < n; }
 
 #ifdef GATHER
 // E: an unsigned integer of an element's width. Rows of s elements are cut in `cuts` parts of `part`.
@@ -115,14 +115,14 @@ __kernel void narrow(MEM(y), MEM(x), ulong n) {
 
 #ifdef SORT
 // Rows of n elements of dtype D; what is sorted are their places. NaN stands above infinity; equals keep their order.
-inline int below(WIDE(D) a, WIDE(D) b) {
+static inline int below(WIDE(D) a, WIDE(D) b) {
 #ifdef FLOATS
   return a < b || (a == a && b != b);
 #else
   return a < b;
 #endif
 }
-inline int before(WIDE(D) a, WIDE(D) b) { return DESCENDING ? below(b, a) : below(a, b); }
+static inline int before(WIDE(D) a, WIDE(D) b) { return DESCENDING ? below(b, a) : below(a, b); }
 
 // The first k of each row, k small, by inserting.
 #define MOST 16

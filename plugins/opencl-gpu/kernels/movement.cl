@@ -9,7 +9,7 @@ typedef struct {
 } Box;
 
 // Where box row r, of all axes but the last, begins.
-inline void row_start(const Box* b, ulong r, long* y, long* x) {
+static inline void row_start(const Box* b, ulong r, long* y, long* x) {
   *y = b->y_start;
   *x = b->x_start;
   for (int d = 6; d >= b->first; --d) {

@@ -19,6 +19,11 @@ INLINE Span points_of(const Pool* s, int d, long o) {
   const Span points = {max(at, 0L), min(at + s->window[d], s->x[d])};
   return points;
 }
+// Those from window o up to the next, or to the end.
+INLINE Span own_points(const Pool* s, int d, long o) {
+  const Span points = {o * s->stride[d], o + 1 == s->y[d] ? s->x[d] : (o + 1) * s->stride[d]};
+  return points;
+}
 // The windows of y that point q of x lies in.
 INLINE Span windows_of(const Pool* s, int d, long q) {
   const long after = q + s->low[d] - s->window[d] + 1;
@@ -124,7 +129,30 @@ __kernel void avg_pool_grad(Pool s, MEM(dy), MEM(dx)) {
 }
 #endif
 
-#ifdef KERNEL_max_pool_grad
+#if defined(KERNEL_max_pool_grad) && defined(DISJOINT)
+// No point is in two windows, and none before the first: each window sees to the points up to the next one.
+__kernel void max_pool_grad(Pool s, MEM(x), MEM(y), MEM(dy), MEM(dx)) {
+  From x = POINTER(const STORED(T), x), y = POINTER(const STORED(T), y), dy = POINTER(const STORED(T), dy);
+  __global STORED(T)* dx = POINTER(STORED(T), dx);
+  EACH_POINT(at, s.batch * s.y[0] * s.y[1] * s.y[2], image, o0, o1, o2, s.y)
+  const Span points[3] = {points_of(&s, 0, o0), points_of(&s, 1, o1), points_of(&s, 2, o2)};
+  const Span owned[3] = {own_points(&s, 0, o0), own_points(&s, 1, o1), own_points(&s, 2, o2)};
+  From top = y + at * s.c + c0, g = dy + at * s.c + c0;
+  int open[BLOCK];  // the first that equals y is still to come
+  WHOLE_LANES open[l] = 1;
+  EACH_OF(owned, i, j, k) {
+    const long to = X_AT(i, j, k) + c0;
+    const int in_window = i < points[0].last && j < points[1].last && k < points[2].last;
+    FOLD({
+      const int takes = in_window & open[l] & (LOAD(T, x, to + l) == LOAD(T, top, l));
+      open[l] &= !takes;
+      const W v = LOAD(T, g, l);
+      STORE(T, dx, to + l, takes ? v : 0);
+    })
+  }
+  END_POINT
+}
+#elif defined(KERNEL_max_pool_grad)
 // A window's dy goes to its first point that equals y: a point takes it where no earlier one of the window does.
 __kernel void max_pool_grad(Pool s, MEM(x), MEM(y), MEM(dy), MEM(dx)) {
   From x = POINTER(const STORED(T), x), y = POINTER(const STORED(T), y), dy = POINTER(const STORED(T), dy);

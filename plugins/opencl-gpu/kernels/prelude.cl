@@ -30,8 +30,8 @@ typedef int W_bool;
 #define TO_STORED(d) JOIN(to_stored_, d)
 
 #define SAME_BOTH_WAYS(d)                             \
-  inline WIDE(d) TO_WIDE(d)(STORED(d) x) { return x; } \
-  inline STORED(d) TO_STORED(d)(WIDE(d) x) { return (STORED(d))x; }
+  static inline WIDE(d) TO_WIDE(d)(STORED(d) x) { return x; } \
+  static inline STORED(d) TO_STORED(d)(WIDE(d) x) { return (STORED(d))x; }
 SAME_BOTH_WAYS(f32)
 SAME_BOTH_WAYS(i32)
 SAME_BOTH_WAYS(i64)
@@ -41,20 +41,20 @@ SAME_BOTH_WAYS(bool)
 SAME_BOTH_WAYS(f64)
 #endif
 
-inline float to_wide_bf16(ushort x) { return as_float((uint)x << 16); }
-inline ushort to_stored_bf16(float x) {  // to nearest, ties to even
+static inline float to_wide_bf16(ushort x) { return as_float((uint)x << 16); }
+static inline ushort to_stored_bf16(float x) {  // to nearest, ties to even
   uint b = as_uint(x);
   return (b & 0x7fffffffu) > 0x7f800000u ? (ushort)(b >> 16 | 0x40) : (ushort)((b + 0x7fffu + (b >> 16 & 1)) >> 16);
 }
 
-inline float to_wide_f16(ushort x) {
+static inline float to_wide_f16(ushort x) {
   uint sign = (uint)(x & 0x8000) << 16, rest = x & 0x7fff;
   if (rest >= 0x7c00) return as_float(sign | 0x7f800000u | (rest & 0x3ff) << 13);
   if (rest >= 0x400) return as_float(sign | (rest << 13) + (112u << 23));
   float small = (float)rest * 0x1p-24f;
   return sign ? -small : small;
 }
-inline ushort to_stored_f16(float x) {  // to nearest, ties to even
+static inline ushort to_stored_f16(float x) {  // to nearest, ties to even
   uint b = as_uint(x), sign = b >> 16 & 0x8000, rest = b & 0x7fffffffu;
   if (rest > 0x7f800000u) return (ushort)(sign | 0x7e00);
   if (rest >= 0x477ff000u) return (ushort)(sign | 0x7c00);
@@ -95,7 +95,7 @@ typedef struct {
 
 // A number as a float that rounds to 16 bits as the number itself would: what a float cannot hold leaves its last bit odd.
 #ifdef HAS_F64
-inline float odd_float_f64(double x) {
+static inline float odd_float_f64(double x) {
   float f = (float)x;
   if ((double)f == x || x != x) return f;
   uint bits = as_uint(f);
@@ -103,8 +103,8 @@ inline float odd_float_f64(double x) {
   return as_float(bits | 1);
 }
 #endif
-inline float odd_float_i64(long x) {
+static inline float odd_float_i64(long x) {
   float f = convert_float_rtz(x);
   return (f < 0x1p63f && (long)f == x) ? f : as_float(as_uint(f) | 1);
 }
-inline float odd_float_i32(int x) { return odd_float_i64(x); }
+static inline float odd_float_i32(int x) { return odd_float_i64(x); }

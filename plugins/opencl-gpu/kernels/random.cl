@@ -5,18 +5,12 @@
 __kernel void uniform(MEM(y), MEM(seed), MEM(step), ulong n, uint stream) {
   __global float* y = POINTER(float, y);
   const ulong seed = *POINTER(const ulong, seed), step = *POINTER(const ulong, step);
-  INDEPENDENT
-  EACH(b, n / 4) {
-    const uint4 w = philox((uint)b, stream, step, seed);
-    y[4 * b] = UNIT(w.x);
-    y[4 * b + 1] = UNIT(w.y);
-    y[4 * b + 2] = UNIT(w.z);
-    y[4 * b + 3] = UNIT(w.w);
-  }
-  if (get_global_id(0) == 0 && n % 4) {
-    const uint4 w = philox((uint)(n / 4), stream, step, seed);
-    const uint rest[3] = {w.x, w.y, w.z};
-    for (ulong k = 0; k < n % 4; ++k) y[n / 4 * 4 + k] = UNIT(rest[k]);
+  EACH(b, (n + PER_ITEM - 1) / PER_ITEM) {
+    uint words[PER_ITEM];
+    random_words((uint)(b * (PER_ITEM / 4)), stream, step, seed, words);
+    const ulong count = min((ulong)PER_ITEM, n - b * PER_ITEM);
+    INDEPENDENT
+    for (ulong k = 0; k < count; ++k) y[b * PER_ITEM + k] = UNIT(words[k]);
   }
 }
 #else
@@ -35,18 +29,12 @@ __kernel void dropout(MEM(y), MEM(x), MEM(seed), MEM(step), MEM(residual), ulong
   const __global STORED(D)* residual = POINTER(const STORED(D), residual);
 #endif
   const ulong seed = *POINTER(const ulong, seed), step = *POINTER(const ulong, step);
-  INDEPENDENT
-  EACH(b, n / 4) {
-    const uint4 w = philox((uint)b, stream, step, seed);
-    KEEP(4 * b, w.x);
-    KEEP(4 * b + 1, w.y);
-    KEEP(4 * b + 2, w.z);
-    KEEP(4 * b + 3, w.w);
-  }
-  if (get_global_id(0) == 0 && n % 4) {
-    const uint4 w = philox((uint)(n / 4), stream, step, seed);
-    const uint rest[3] = {w.x, w.y, w.z};
-    for (ulong k = n / 4 * 4; k < n; ++k) KEEP(k, rest[k % 4]);
+  EACH(b, (n + PER_ITEM - 1) / PER_ITEM) {
+    uint words[PER_ITEM];
+    random_words((uint)(b * (PER_ITEM / 4)), stream, step, seed, words);
+    const ulong count = min((ulong)PER_ITEM, n - b * PER_ITEM);
+    INDEPENDENT
+    for (ulong k = 0; k < count; ++k) KEEP(b * PER_ITEM + k, words[k]);
   }
 }
 #endif

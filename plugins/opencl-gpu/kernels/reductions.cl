@@ -31,14 +31,14 @@ typedef WIDE(ACC) Sum;
 #define COMBINE SMALLER
 #endif
 
-inline Sum element(const __global STORED(FROM) * p, ulong i) {
+static inline Sum element(const __global STORED(FROM) * p, ulong i) {
   const Sum x = (Sum)LOAD(FROM, p, i);
   return MAP(x);
 }
 
 #ifdef SHAPE_CPU
 #define LANES 64
-inline Sum fold_run(const __global STORED(FROM) * x, ulong n) {
+static inline Sum fold_run(const __global STORED(FROM) * x, ulong n) {
   if (n < LANES) {
     Sum sum = IDENTITY;
     for (ulong i = 0; i < n; ++i) sum = COMBINE(sum, element(x, i));

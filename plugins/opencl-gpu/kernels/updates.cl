@@ -6,7 +6,7 @@ typedef struct {
   T l2, c1, c2, b1, b2, log_b1, log_b2, eps, wd, mu, l1, l2_reg, shrink, beta, power;  // c1 = 1 - b1, or 1 - rho
 } Hyper;
 
-inline T one_minus_power(T log_b, T t) {
+static inline T one_minus_power(T log_b, T t) {
   const T e = t * log_b;
   return e < -40 ? 1 : -expm1(e);
 }
