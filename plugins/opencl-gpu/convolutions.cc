@@ -80,7 +80,7 @@ Kernel make_convolution(const NodeView& node, const Env& env) {
   const bool exact = std::max(node.enumerator("precision"), env.precision) >= TENON_PRECISION_HIGHEST;
   const ProductKind kind = kind_of(node, AIs::kWindows);
   if (!exact && node.op() != "conv_grad_filter" && winograd_suits(driver, s, kind, input))
-    return winograd_kernel(driver, s, kind, input);
+    return winograd_kernel(driver, s, kind, input, node.f64("alpha"));
   if (input) return product_kernel(driver, grad_input_of(s), kind);
   if (!exact && node.op() == "conv_grad_filter" && winograd_filter_suits(driver, s, kind))
     return winograd_filter_kernel(driver, s, kind);

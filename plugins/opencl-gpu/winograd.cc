@@ -78,12 +78,13 @@ bool winograd_suits(const Driver& driver, const ConvShape& s, const ProductKind&
   return 2 * w.rows * w.columns >= up(w.rows, kStep) * up(w.columns, kStep) && w.tiles() >= 16;
 }
 
-Kernel winograd_kernel(Driver& driver, const ConvShape& shape, const ProductKind& kind, bool input) {
+Kernel winograd_kernel(Driver& driver, const ConvShape& shape, const ProductKind& kind, bool input, double alpha) {
   Winograd s = shape_of(shape, input);
   const Parameters p = parameters_of(driver, s);
   const bool parts = !ends_at_once(kind);
   Product sums;  // as what comes behind sees it
   sums.m = s.images * s.rows * s.columns, sums.n = s.n, sums.c_row = s.n, sums.c_batch = sums.m * s.n;
+  sums.set_alpha(alpha);
   const Product end = parts ? in_parts(sums, 1) : ended(sums, kind);
   s.floor = end.floor, s.bias = end.bias, s.residual = end.residual;
 
@@ -116,8 +117,9 @@ Kernel winograd_filter_kernel(Driver& driver, const ConvShape& shape, const Prod
   constexpr int64_t kBlock = 32, kSums = 600 * 1024, kMostParts = 1 << 23;  // tiles; floats; floats
   const Winograd s = shape_of(shape, false);
   Parameters p{lanes_of(driver), kFilterRows, kBlock, 0};
-  const int64_t most = kSums / (kPlanes * s.n) / p.lanes * p.lanes;
-  const int64_t c_part = std::clamp<int64_t>(most, p.lanes, std::min<int64_t>(s.k, 256));
+  const int64_t unit = std::max(p.lanes, kFilterRows);  // of channels; the kernel takes kFilterRows at once
+  const int64_t most = kSums / (kPlanes * s.n) / unit * unit;
+  const int64_t c_part = std::clamp<int64_t>(most, unit, std::min<int64_t>(s.k, 256));
   p.depth = depth_of(c_part);
   const int64_t wanted = 4 * driver.compute_units(), c_parts = pieces(s.k, c_part), size = 9 * s.k * s.n;
   int64_t chunks = std::clamp<int64_t>(kMostParts / size, 1, pieces(wanted, c_parts));

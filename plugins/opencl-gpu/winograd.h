@@ -10,8 +10,9 @@ namespace opencl_gpu {
 // times theirs: not for precision HIGHEST.
 bool winograd_suits(const Driver& driver, const tenon::plugin::ConvShape& s, const ProductKind& kind, bool input);
 
-// Operands 0 and 1: x or dy, and w.
-Kernel winograd_kernel(Driver& driver, const tenon::plugin::ConvShape& s, const ProductKind& kind, bool input);
+// Operands 0 and 1: x or dy, and w. alpha: of kind's activation.
+Kernel winograd_kernel(Driver& driver, const tenon::plugin::ConvShape& s, const ProductKind& kind, bool input,
+                       double alpha);
 
 // The same of conv_grad_filter; operands x, dy.
 bool winograd_filter_suits(const Driver& driver, const tenon::plugin::ConvShape& s, const ProductKind& kind);
