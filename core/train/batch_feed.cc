@@ -81,8 +81,8 @@ bool BatchFeed::next(uint64_t i, std::span<Buffer*> feeds) {
     partial_ = *batch;
     return false;
   }
-  held_ = *batch;
-  for (size_t k = 0; k < feeds.size(); ++k) feeds[k] = &slots_[held_.slot][feature_of_feed_[k]];
+  held_.push_back(*batch);
+  for (size_t k = 0; k < feeds.size(); ++k) feeds[k] = &slots_[batch->slot][feature_of_feed_[k]];
   return true;
 }
 
@@ -129,8 +129,9 @@ void BatchFeed::release_partial() {
 }
 
 void BatchFeed::release(uint64_t) {
-  state_ = pipeline_->state_after(held_);
-  pipeline_->release(held_.slot);
+  state_ = pipeline_->state_after(held_.front());
+  pipeline_->release(held_.front().slot);
+  held_.erase(held_.begin());
 }
 
 }  // namespace tenon

@@ -64,7 +64,8 @@ class BatchFeed : public Feed {
   std::vector<std::vector<Buffer>> slots_;  // [slot][feature]
   std::vector<size_t> feature_of_feed_;
   std::unique_ptr<StepPipeline> pipeline_;
-  Batch held_, partial_;
+  std::vector<Batch> held_;  // by the device, in order: as many as its feed_depth
+  Batch partial_;
   PipelineState state_;
   Status status_;
   std::function<bool()> interrupted_;

@@ -36,14 +36,21 @@ void check(cl_int code, const char* what) {
     case CL_MEM_OBJECT_ALLOCATION_FAILURE:
     case CL_OUT_OF_HOST_MEMORY:
     case CL_INVALID_BUFFER_SIZE:
+    case CL_OUT_OF_RESOURCES:
       throw Error(TENON_OUT_OF_MEMORY, text);
     case CL_DEVICE_NOT_AVAILABLE:
-    case CL_OUT_OF_RESOURCES:  // what drivers answer when a kernel made the device stop
     case CL_INVALID_COMMAND_QUEUE:
       throw Error(TENON_DEVICE_LOST, text);
     default:
       throw Error(TENON_INTERNAL, text);
   }
+}
+
+void check_work(cl_int status) {
+  constexpr cl_int kIllegalAccess = -9999;  // NVIDIA's
+  if (status == CL_OUT_OF_RESOURCES || status == kIllegalAccess)
+    throw Error(TENON_DEVICE_LOST, "work made the device stop: " + error_name(status));
+  if (status < 0) check(status, "work on the device failed");
 }
 
 std::string device_text(cl_device_id device, cl_device_info what) {

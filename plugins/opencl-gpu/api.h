@@ -21,6 +21,9 @@ std::string error_name(cl_int code);
 // Throws for a code that is no success: OUT_OF_MEMORY, DEVICE_LOST or INTERNAL, as it says.
 void check(cl_int code, const char* what);
 
+// The same for the status of an event: a device that ran out of resources in the middle of a kernel has stopped.
+void check_work(cl_int status);
+
 // A handle that this process owns one count of.
 template <class T, cl_int (*release)(T)>
 struct Releaser {

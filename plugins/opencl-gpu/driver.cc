@@ -42,7 +42,7 @@ class Mark : public DeviceMark {
     cl_int status = CL_COMPLETE;
     check(clGetEventInfo(event_.get(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr),
           "clGetEventInfo");
-    if (status < 0) check(status, "work on the device failed");
+    check_work(status);
     return status == CL_COMPLETE;
   }
   Event event_;
@@ -61,7 +61,8 @@ Stream::Stream(cl_context context, cl_device_id device) {
 Stream::~Stream() { clFinish(queue_.get()); }
 
 void Stream::copy(DeviceAddress to, DeviceAddress from, uint64_t bytes) {
-  check(clEnqueueCopyBuffer(queue_.get(), memory_of(from), memory_of(to), from.offset, to.offset, bytes, 0, nullptr, nullptr),
+  check(clEnqueueCopyBuffer(queue_.get(), memory_of(from), memory_of(to), from.offset, to.offset, bytes, 0, nullptr,
+                            nullptr),
         "clEnqueueCopyBuffer");
 }
 
@@ -95,17 +96,31 @@ std::shared_ptr<DeviceMark> Stream::submit() {
 
 // ---- the device ----
 
+OpenDevice& OpenDevice::of(const Found& found) {
+  static std::mutex mutex;
+  static auto& all = *new std::map<cl_device_id, OpenDevice>;
+  const std::lock_guard lock(mutex);
+  OpenDevice& device = all[found.device];
+  if (device.context) return device;
+  cl_int code = CL_SUCCESS;
+  const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM,
+                                              reinterpret_cast<cl_context_properties>(found.platform), 0};
+  device.context.reset(clCreateContext(properties, 1, &found.device, nullptr, nullptr, &code));
+  check(code, "clCreateContext");
+  return device;
+}
+
 Driver::Driver(const Found& found, const tenon_host& host) : found_(found), host_(host) {
   const char* forced = std::getenv("TENON_OPENCL_SHAPE");
   const std::string shape = forced ? forced : found.type & CL_DEVICE_TYPE_CPU ? "cpu" : "gpu";
   if (shape != "cpu" && shape != "gpu")
     throw Error(TENON_INVALID, "TENON_OPENCL_SHAPE: expected cpu or gpu, found '" + shape + "'");
   shape_ = shape == "cpu" ? Shape::kCpu : Shape::kGpu;
-  cl_int code = CL_SUCCESS;
-  const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM,
-                                              reinterpret_cast<cl_context_properties>(found.platform), 0};
-  context_.reset(clCreateContext(properties, 1, &found.device, nullptr, nullptr, &code));
-  check(code, "clCreateContext");
+  device_ = &OpenDevice::of(found);
+  constexpr size_t kLeastGroup = 256, kLeastLocal = 17 << 10;  // what kernels for GPUs take
+  if (device_info<size_t>(found.device, CL_DEVICE_MAX_WORK_GROUP_SIZE) < kLeastGroup ||
+      device_info<cl_ulong>(found.device, CL_DEVICE_LOCAL_MEM_SIZE) < kLeastLocal)
+    shape_ = Shape::kCpu;
   memory_ = device_info<cl_ulong>(found.device, CL_DEVICE_GLOBAL_MEM_SIZE);
   max_buffer_ = device_info<cl_ulong>(found.device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
   local_bytes_ = device_info<cl_ulong>(found.device, CL_DEVICE_LOCAL_MEM_SIZE);
@@ -114,29 +129,72 @@ Driver::Driver(const Found& found, const tenon_host& host) : found_(found), host
   // PoCL has a cache of its own, of kernels as they run; asking it for a binary costs more than reading that.
   const bool pocl = found.name.find("(PoCL)") != std::string::npos;
   keeps_programs_ = !pocl || std::getenv("TENON_OPENCL_KEEP_PROGRAMS");
+  cl_int code = CL_SUCCESS;
+  side_.reset(clCreateCommandQueue(device_->context.get(), found.device, 0, &code));
+  check(code, "clCreateCommandQueue");
   has_f64_ = device_info<cl_device_fp_config>(found.device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
 }
 
 void* Driver::allocate(uint64_t bytes) {
-  if (bytes > max_buffer_) return nullptr;
+  if (bytes > max_buffer_)
+    throw Error(TENON_OUT_OF_MEMORY, "a buffer of " + std::to_string(bytes) +
+                                         " bytes is more than this device's largest, " + std::to_string(max_buffer_));
   cl_int code = CL_SUCCESS;
-  const cl_mem memory = clCreateBuffer(context_.get(), CL_MEM_READ_WRITE, std::max<uint64_t>(bytes, 64), nullptr, &code);
+  const cl_mem memory =
+      clCreateBuffer(device_->context.get(), CL_MEM_READ_WRITE, std::max<uint64_t>(bytes, 64), nullptr, &code);
+  if (code == CL_SUCCESS && shape_ == Shape::kGpu && !is_there(memory)) {
+    clReleaseMemObject(memory);
+    return nullptr;
+  }
   if (code != CL_SUCCESS && code != CL_DEVICE_NOT_AVAILABLE) return nullptr;
   check(code, "clCreateBuffer");
   return memory;
 }
 
+// Many drivers look for memory when it is first used: that should not be in a step.
+bool Driver::is_there(cl_mem memory) {
+  const cl_uint zero = 0;
+  const std::lock_guard lock(mutex_);
+  return clEnqueueFillBuffer(side_.get(), memory, &zero, sizeof zero, 0, sizeof zero, 0, nullptr, nullptr) ==
+             CL_SUCCESS &&
+         clFinish(side_.get()) == CL_SUCCESS;
+}
+
 void Driver::release(void* memory, uint64_t) { clReleaseMemObject(static_cast<cl_mem>(memory)); }
 
+// Memory that the driver has pinned, for devices behind a bus.
 void* Driver::allocate_host(uint64_t bytes) {
   constexpr uint64_t kPage = 4096;
   if (bytes > static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * kPage) return nullptr;
-  return std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
+  if (shape_ == Shape::kCpu) return std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
+  cl_int code = CL_SUCCESS;
+  const cl_mem pinned = clCreateBuffer(device_->context.get(), CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
+                                       std::max<uint64_t>(bytes, 64), nullptr, &code);
+  if (code != CL_SUCCESS) return nullptr;
+  const std::lock_guard lock(mutex_);
+  void* host = clEnqueueMapBuffer(side_.get(), pinned, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0, nullptr,
+                                  nullptr, &code);
+  if (code != CL_SUCCESS || reinterpret_cast<uintptr_t>(host) % 64) {
+    clReleaseMemObject(pinned);
+    return nullptr;
+  }
+  pinned_[host] = pinned;
+  return host;
 }
 
-void Driver::release_host(void* memory, uint64_t) { std::free(memory); }
+void Driver::release_host(void* host, uint64_t) {
+  if (shape_ == Shape::kCpu) return std::free(host);
+  const std::lock_guard lock(mutex_);
+  const auto found = pinned_.find(host);
+  clEnqueueUnmapMemObject(side_.get(), found->second, host, 0, nullptr, nullptr);
+  clFinish(side_.get());
+  clReleaseMemObject(found->second);
+  pinned_.erase(found);
+}
 
-std::unique_ptr<DeviceStream> Driver::open_stream() { return std::make_unique<Stream>(context_.get(), found_.device); }
+std::unique_ptr<DeviceStream> Driver::open_stream() {
+  return std::make_unique<Stream>(device_->context.get(), found_.device);
+}
 
 std::string Driver::refusal(const NodeView& node) const {
   const auto refused = [&](const tenon::plugin::ValueView& v) -> std::string {

@@ -33,6 +33,16 @@ class Stream : public tenon::plugin::DeviceStream {
   CommandQueue queue_;
 };
 
+// What stays of a device when it is closed, as long as the process lives: drivers do not give all of a context or a program
+// back, and who opens it again has its programs at once.
+struct OpenDevice {
+  static OpenDevice& of(const Found& found);
+
+  Context context;
+  std::mutex mutex;  // of the programs
+  std::map<std::string, Program> programs;
+};
+
 class Driver : public tenon::plugin::DeviceDriver {
  public:
   Driver(const Found& found, const tenon_host& host);
@@ -60,17 +70,19 @@ class Driver : public tenon::plugin::DeviceDriver {
   Program build(const std::string& text, const std::string& name, const std::string& options, const std::string& key);
   Program load(const std::string& key, const std::string& options);
   void save(cl_program program, const std::string& key);
+  bool is_there(cl_mem memory);
 
   Found found_;
   tenon_host host_;
   Shape shape_;
-  Context context_;
+  OpenDevice* device_;
   uint64_t memory_, max_buffer_, local_bytes_;
   uint32_t compute_units_, float_width_;
   bool has_f64_;
   bool keeps_programs_;  // in the host's cache
-  std::mutex mutex_;
-  std::map<std::string, Program> programs_;
+  std::mutex mutex_;     // of what follows
+  CommandQueue side_;    // for what is no work of a stream
+  std::map<void*, cl_mem> pinned_;
 };
 
 inline Driver& driver_of(tenon::plugin::DeviceDriver& d) { return static_cast<Driver&>(d); }

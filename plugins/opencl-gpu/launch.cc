@@ -54,15 +54,12 @@ void Launch::operator()(const Call& call) const {
                                      : m.kind == kResult ? call.out_address(m.index)
                                                          : call.scratch_address();
     a.offset += m.offset;
-    if (a.memory != m.set_memory || !m.set_memory) {
-      cl_mem memory = static_cast<cl_mem>(a.memory);
-      check(clSetKernelArg(s.kernel.get(), m.argument, sizeof memory, a.memory ? &memory : nullptr), s.name.c_str());
-    }
-    if (a.offset != m.set_offset || !m.set_memory) {
-      const cl_ulong offset = a.offset;
-      check(clSetKernelArg(s.kernel.get(), m.argument + 1, sizeof offset, &offset), s.name.c_str());
-    }
-    m.set_memory = a.memory;
+    // A handle may be that of another memory by now: it is set each time.
+    cl_mem memory = static_cast<cl_mem>(a.memory);
+    check(clSetKernelArg(s.kernel.get(), m.argument, sizeof memory, a.memory ? &memory : nullptr), s.name.c_str());
+    if (a.offset == m.set_offset) continue;
+    const cl_ulong offset = a.offset;
+    check(clSetKernelArg(s.kernel.get(), m.argument + 1, sizeof offset, &offset), s.name.c_str());
     m.set_offset = a.offset;
   }
   check(clEnqueueNDRangeKernel(static_cast<Stream*>(call.stream)->queue(), s.kernel.get(),

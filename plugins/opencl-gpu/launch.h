@@ -53,8 +53,7 @@ class Launch {
     int index;
     cl_uint argument;
     uint64_t offset;
-    mutable void* set_memory = nullptr;  // what the argument is now
-    mutable uint64_t set_offset = 0;
+    mutable uint64_t set_offset = UINT64_MAX;  // what the argument is now
   };
   struct State {
     KernelObject kernel;

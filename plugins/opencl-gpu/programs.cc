@@ -34,7 +34,7 @@ Program Driver::load(const std::string& key, const std::string& options) {
   const unsigned char* data = binary.data();
   const size_t size = bytes;
   cl_int status = CL_SUCCESS, code = CL_SUCCESS;
-  Program program(clCreateProgramWithBinary(context_.get(), 1, &found_.device, &size, &data, &status, &code));
+  Program program(clCreateProgramWithBinary(device_->context.get(), 1, &found_.device, &size, &data, &status, &code));
   if (code != CL_SUCCESS || status != CL_SUCCESS) return nullptr;
   if (clBuildProgram(program.get(), 1, &found_.device, options.c_str(), nullptr, nullptr) != CL_SUCCESS) return nullptr;
   return program;
@@ -43,7 +43,8 @@ Program Driver::load(const std::string& key, const std::string& options) {
 void Driver::save(cl_program program, const std::string& key) {
   if (!host_.cache_put || !keeps_programs_) return;
   size_t bytes = 0;
-  if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr) != CL_SUCCESS || bytes == 0) return;
+  if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr) != CL_SUCCESS || bytes == 0)
+    return;
   std::vector<unsigned char> binary(bytes);
   unsigned char* data = binary.data();
   if (clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof data, &data, nullptr) != CL_SUCCESS) return;
@@ -55,12 +56,15 @@ Program Driver::build(const std::string& text, const std::string& name, const st
   const char* source = text.c_str();
   const size_t size = text.size();
   cl_int code = CL_SUCCESS;
-  Program program(clCreateProgramWithSource(context_.get(), 1, &source, &size, &code));
+  Program program(clCreateProgramWithSource(device_->context.get(), 1, &source, &size, &code));
   check(code, "clCreateProgramWithSource");
   code = clBuildProgram(program.get(), 1, &found_.device, options.c_str(), nullptr, nullptr);
-  if (code != CL_SUCCESS)
-    throw Error(TENON_INTERNAL, "the device's compiler refuses kernel '" + name + "' (" + error_name(code) +
-                                    "); its log:\n" + build_log(program.get(), found_.device));
+  if (code != CL_SUCCESS) {
+    const std::string refusal = "the device's compiler refuses kernel '" + name + "' (" + error_name(code) + ")";
+    const std::string log = build_log(program.get(), found_.device);
+    if (host_.log) host_.log(host_.ctx, TENON_LOG_ERROR, (refusal + "; its log:\n" + log).c_str());
+    throw Error(TENON_INTERNAL, refusal + ": " + log.substr(0, log.find('\n')));
+  }
   save(program.get(), key);
   return program;
 }
@@ -73,15 +77,15 @@ cl_program Driver::program(const std::string& text, const std::string& name, con
   std::snprintf(hash, sizeof hash, "%016" PRIx64 "-%016" PRIx64, hash_of(whole), hash_of(all));
   const std::string key = "program " + found_.name + " " + found_.version + " " + hash;
   const auto known = [&]() -> cl_program {
-    const std::lock_guard lock(mutex_);
-    const auto found = programs_.find(key);
-    return found == programs_.end() ? nullptr : found->second.get();
+    const std::lock_guard lock(device_->mutex);
+    const auto found = device_->programs.find(key);
+    return found == device_->programs.end() ? nullptr : found->second.get();
   };
   if (cl_program found = known()) return found;
   Program made = load(key, all);  // the host is called under no lock
   if (!made) made = build(whole, name, all, key);
-  const std::lock_guard lock(mutex_);
-  return programs_.emplace(key, std::move(made)).first->second.get();
+  const std::lock_guard lock(device_->mutex);
+  return device_->programs.emplace(key, std::move(made)).first->second.get();
 }
 
 KernelObject Driver::kernel_of_text(const std::string& text, const std::string& name, const std::string& options) {

@@ -121,8 +121,7 @@ tenon_status supports(tenon_device* handle, const tenon_graph* graph, const teno
     const tenon_options options = known(given);
     check_flags(options.flags, TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE, "supports");
     check_flags(graph->flags, 0, "supports: the graph");
-    answer_nodes(*graph, nodes, n, out, stride,
-                 [&](const NodeView& node) { return answer(node, *as_device(handle)); });
+    answer_nodes(*graph, nodes, n, out, stride, [&](const NodeView& node) { return answer(node, *as_device(handle)); });
   });
 }
 
@@ -276,7 +275,8 @@ void enqueue_copy(DeviceQueue& queue, const tenon_copy& c) {
     stream.submit()->reached(UINT64_MAX);
     std::memmove(to_host, from_host, c.bytes);
   } else if (to_host && from_host) {
-    const DeviceAddress stage = dst ? DeviceAddress{dst->memory, c.dst_offset} : DeviceAddress{src->memory, c.src_offset};
+    const DeviceAddress stage =
+        dst ? DeviceAddress{dst->memory, c.dst_offset} : DeviceAddress{src->memory, c.src_offset};
     stream.write(stage, from_host, c.bytes);
     stream.read(to_host, stage, c.bytes);
   } else if (from_host) {
@@ -285,6 +285,24 @@ void enqueue_copy(DeviceQueue& queue, const tenon_copy& c) {
     stream.read(to_host, {src->memory, c.src_offset}, c.bytes);
   } else {
     stream.copy({dst->memory, c.dst_offset}, {src->memory, c.src_offset}, c.bytes);
+  }
+}
+
+// The ticket of what `work` enqueues. What it throws on the way sticks to the queue and shows when the ticket is waited for;
+// only where it refuses before the first iteration, and nothing is under way any more, is it an error of the call.
+template <class F>
+uint64_t stick(DeviceQueue& queue, F work, const uint32_t* completed) {
+  try {
+    work();
+    return queue.finish();
+  } catch (const Error& e) {
+    if (completed && *completed == 0 && e.code == TENON_INVALID) {
+      DeviceExecutor::drain(queue);
+      throw;
+    }
+    return queue.finish(e);
+  } catch (const std::exception& e) {
+    return queue.finish(Error(TENON_INTERNAL, e.what()));
   }
 }
 
@@ -301,8 +319,12 @@ tenon_status copy(tenon_queue* handle, const tenon_copy* given, uint64_t* ticket
       if (b && reinterpret_cast<const DeviceBuffer*>(b)->owner != queue.device.memory.get())
         throw Error(TENON_UNSUPPORTED, "copy: between devices, go by the host's memory");
     queue.begin(c.after, c.n_after);
-    if (c.bytes) enqueue_copy(queue, c);
-    *ticket = queue.finish();
+    *ticket = stick(
+        queue,
+        [&] {
+          if (c.bytes) enqueue_copy(queue, c);
+        },
+        nullptr);
   });
 }
 
@@ -321,13 +343,8 @@ tenon_status run(tenon_queue* handle, const tenon_run* given, uint64_t* ticket, 
       throw Error(TENON_INVALID, "run: more iterations than the program was compiled for");
     program.executor.check(run);
     uint32_t completed = 0;
-    try {
-      program.executor.run(run, queue, &completed);
-      *ticket = queue.finish();
-    } catch (const Error& e) {
-      if (completed == 0 && e.code == TENON_INVALID) throw;  // nothing was begun
-      *ticket = queue.finish(e);
-    }
+    *ticket = stick(
+        queue, [&] { program.executor.run(run, queue, &completed); }, &completed);
     if (done) *done = completed;
   });
 }

@@ -18,13 +18,17 @@ DeviceExecutor::DeviceExecutor(Plan plan, DeviceMemory& memory, DeviceArena& are
   const size_t n = static_cast<size_t>(kBaseFirstInput + plan_.n_buffers + plan_.n_results);
   bases_.resize(n);
   base_offsets_.resize(n);
-  fed_.resize(plan_.feeds.size() + 1);
   if (plan_.constants.empty()) return;
   constants_ = memory_.allocate(plan_.constants.size(), "compile: constants");
-  const auto stream = memory_.driver().open_stream();
-  stream->write({constants_, 0}, plan_.constants.data(), plan_.constants.size());
-  stream->submit()->reached(UINT64_MAX);
   set_base(kBaseConstants, constants_, 0);
+  try {
+    const auto stream = memory_.driver().open_stream();
+    stream->write({constants_, 0}, plan_.constants.data(), plan_.constants.size());
+    stream->submit()->reached(UINT64_MAX);
+  } catch (...) {
+    memory_.release(constants_, plan_.constants.size());
+    throw;
+  }
 }
 
 DeviceExecutor::~DeviceExecutor() { memory_.release(constants_, plan_.constants.size()); }
@@ -91,7 +95,7 @@ void DeviceExecutor::begin_iteration(const tenon_run& run, uint64_t i, DeviceStr
       base_offsets_[kBaseFirstInput + plan_.n_buffers + r] = i * plan_.result_bytes[r];
 }
 
-void DeviceExecutor::enqueue_steps(DeviceStream& stream) {
+void DeviceExecutor::enqueue_steps(DeviceStream& stream, bool traced) {
   Call call;
   call.stream = &stream;
   call.bases_ = bases_.data();
@@ -101,108 +105,145 @@ void DeviceExecutor::enqueue_steps(DeviceStream& stream) {
     call.operands_ = step.operands.data();
     call.results_ = step.results.data();
     call.scratch_address_ = {bases_[kBaseArena], step.scratch};
-    const uint64_t start = traced_ ? now_ps() : 0;
+    const uint64_t start = traced ? now_ps() : 0;
     step.kernel.run(call);
-    if (!traced_) continue;
+    if (!traced) continue;
     stream.submit()->reached(UINT64_MAX);  // a kernel's time is told by waiting for it
     events_->set(i, 0, start, now_ps());
   }
-  if (traced_) tracer_->emit(events_->events());
 }
 
 bool DeviceExecutor::ended(const tenon_run& run, DeviceStream& stream) {
   if (plan_.until < 0) return false;
-  uint8_t flag = 0;
-  stream.read(&flag, {device_buffer(run.results[plan_.until])->memory, 0}, 1);
+  stream.read(&until_, {device_buffer(run.results[plan_.until])->memory, 0}, 1);
   stream.submit()->reached(UINT64_MAX);
-  return flag != 0;
+  return until_ != 0;
+}
+
+// Enqueues iteration i, with these batches if there are any.
+DeviceExecutor::Iteration DeviceExecutor::iterate(const tenon_run& run, uint64_t i, DeviceStream& stream,
+                                                  tenon_buffer* const* fed) {
+  Iteration out;
+  std::vector<tenon_event> events;
+  {
+    const std::lock_guard lock(mutex_);
+    bind(run);
+    for (size_t f = 0; fed && f < plan_.feeds.size(); ++f)
+      set_base(kBaseFirstInput + plan_.feeds[f], device_buffer(fed[f])->memory, 0);
+    DeviceArena::Lease arena(arena_, plan_.arena_bytes, stream);
+    set_base(kBaseArena, arena.memory(), 0);
+    const bool traced = events_ && tracer_->active();
+    begin_iteration(run, i, stream);
+    enqueue_steps(stream, traced);
+    out.ended = ended(run, stream);
+    out.mark = stream.submit();
+    arena.give_back(out.mark);
+    if (traced) events = events_->events();
+  }
+  if (!events.empty()) tracer_->emit(events);
+  return out;
 }
 
 void DeviceExecutor::run_plain(const tenon_run& run, DeviceStream& stream, uint32_t* done) {
-  const std::lock_guard lock(mutex_);
-  bind(run);
-  DeviceArena::Lease arena(arena_, stream);
-  set_base(kBaseArena, arena.memory(), 0);
   for (uint32_t i = 0; i < run.iterations; ++i) {
-    begin_iteration(run, i, stream);
-    enqueue_steps(stream);
+    const Iteration iteration = iterate(run, i, stream, nullptr);
     *done = i + 1;
-    if (ended(run, stream)) break;
+    if (iteration.ended) break;
   }
-  arena.give_back(stream.submit());
 }
 
-// Sends the batch's HOST buffers, and makes the work that follows wait for them.
-std::shared_ptr<DeviceMark> DeviceExecutor::send_batch(DeviceQueue& queue, const tenon_point& after) {
+// Sends the batch's HOST buffers, and makes the work that follows wait for them. What is reached when the host may have all of
+// the batch back; nullptr: when the iteration has read it.
+std::shared_ptr<DeviceMark> DeviceExecutor::send_batch(DeviceQueue& queue, tenon_buffer* const* fed,
+                                                       const tenon_point& after) {
+  size_t hosts = 0;
+  for (size_t f = 0; f < plan_.feeds.size(); ++f) {
+    const DeviceBuffer* b = device_buffer(fed[f]);
+    if (!b || b->bytes < plan_.input_bytes[plan_.feeds[f]]) refuse_run("a fed buffer is missing or too small");
+    hosts += b->host != nullptr;
+  }
   DeviceStream& transfers = queue.transfers();
   auto* source = reinterpret_cast<DeviceQueue*>(after.queue);
   std::shared_ptr<DeviceMark> ready;
   if (source && !source->wait(after.ticket, 0)) ready = source->mark_of(after.ticket);
   if (ready) transfers.after(*ready), queue.work().after(*ready);
-  bool sent = false;
+  if (hosts == 0) return nullptr;
   for (size_t f = 0; f < plan_.feeds.size(); ++f) {
-    const DeviceBuffer* b = device_buffer(fed_[f]);
-    if (!b || b->bytes < plan_.input_bytes[plan_.feeds[f]]) refuse_run("a fed buffer is missing or too small");
+    DeviceBuffer* b = device_buffer(fed[f]);
     if (!b->host) continue;
-    if (b->last_read) transfers.after(*b->last_read);
+    wait_behind(transfers, b->last_read);
     transfers.write({b->memory, 0}, b->host, b->bytes);
-    sent = true;
   }
-  std::shared_ptr<DeviceMark> mark;
-  if (sent) mark = transfers.submit(), queue.work().after(*mark);
-  return mark;
+  std::shared_ptr<DeviceMark> sent = transfers.submit();
+  queue.work().after(*sent);
+  return hosts == plan_.feeds.size() ? sent : nullptr;
+}
+
+// Batches that were taken and are not yet given back, in order.
+class DeviceExecutor::Held {
+ public:
+  explicit Held(const tenon_feed& feed) : feed_(feed) {}
+  void take(std::shared_ptr<DeviceMark> mark) { marks_.push_back(std::move(mark)); }
+  size_t size() const { return marks_.size(); }
+  // Gives back what is past; with `wait` at least the first.
+  void give_back(bool wait) {
+    while (!marks_.empty() && marks_.front()->reached(wait ? UINT64_MAX : 0)) {
+      marks_.pop_front();
+      feed_.release(feed_.ctx, given_back_++);
+      wait = false;
+    }
+  }
+  // After a failure, when nothing reads them any more.
+  void drop(uint64_t taken) {
+    marks_.clear();
+    while (given_back_ < taken) feed_.release(feed_.ctx, given_back_++);
+  }
+
+ private:
+  const tenon_feed& feed_;
+  std::deque<std::shared_ptr<DeviceMark>> marks_;
+  uint64_t given_back_ = 0;
+};
+
+void DeviceExecutor::drain(DeviceQueue& queue) {
+  for (DeviceStream* stream : {&queue.transfers(), &queue.work()}) {
+    try {
+      stream->submit()->reached(UINT64_MAX);
+    } catch (const Error&) {  // then it does nothing more
+    }
+  }
 }
 
 // Iteration i's batch is sent while iteration i - 1 computes. A batch is given back when it is on the device; one that lies
 // there already, when the iteration has read it.
 void DeviceExecutor::run_fed(const tenon_run& run, DeviceQueue& queue, uint32_t* done) {
   const tenon_feed& feed = *run.feed;
-  std::deque<std::shared_ptr<DeviceMark>> held;  // of the batches not yet given back
-  uint64_t given_back = 0;
-  const auto give_back = [&](bool wait) {
-    while (!held.empty() && held.front()->reached(wait ? UINT64_MAX : 0)) {
-      held.pop_front();
-      feed.release(feed.ctx, given_back++);
-      wait = false;
-    }
-  };
-  const auto give_back_all = [&](uint64_t n) {
-    for (; given_back < n; ++given_back) feed.release(feed.ctx, given_back);
-  };
+  std::vector<tenon_buffer*> fed(plan_.feeds.size() + 1);
+  Held held(feed);
   uint64_t taken = 0;
   try {
     for (uint32_t i = 0; i < run.iterations; ++i) {
-      give_back(held.size() >= kFeedDepth);
+      held.give_back(held.size() >= kFeedDepth);
       tenon_point after{nullptr, 0};
-      if (!feed.next(feed.ctx, i, fed_.data(), &after)) break;
+      if (!feed.next(feed.ctx, i, fed.data(), &after)) break;
       ++taken;
-      std::shared_ptr<DeviceMark> sent = send_batch(queue, after);
-      const std::lock_guard lock(mutex_);
-      bind(run);
-      for (size_t f = 0; f < plan_.feeds.size(); ++f)
-        set_base(kBaseFirstInput + plan_.feeds[f], device_buffer(fed_[f])->memory, 0);
-      DeviceArena::Lease arena(arena_, queue.work());
-      set_base(kBaseArena, arena.memory(), 0);
-      begin_iteration(run, i, queue.work());
-      enqueue_steps(queue.work());
+      const std::shared_ptr<DeviceMark> sent = send_batch(queue, fed.data(), after);
+      const Iteration iteration = iterate(run, i, queue.work(), fed.data());
       *done = i + 1;
-      const bool end = ended(run, queue.work());
-      const std::shared_ptr<DeviceMark> computed = queue.work().submit();
-      arena.give_back(computed);
-      for (size_t f = 0; f < plan_.feeds.size(); ++f) device_buffer(fed_[f])->last_read = computed;
-      held.push_back(sent ? sent : computed);
-      if (end) break;
+      for (size_t f = 0; f < plan_.feeds.size(); ++f) device_buffer(fed[f])->last_read = iteration.mark;
+      held.take(sent ? sent : iteration.mark);
+      if (iteration.ended) break;
     }
-    while (!held.empty()) give_back(true);
+    while (held.size()) held.give_back(true);
   } catch (...) {
-    give_back_all(taken);
+    drain(queue);
+    held.drop(taken);
     throw;
   }
 }
 
 void DeviceExecutor::run(const tenon_run& run, DeviceQueue& queue, uint32_t* done) {
   *done = 0;
-  traced_ = events_ && tracer_->active();
   send_inputs(run, queue.work());
   if (run.feed)
     run_fed(run, queue, done);

@@ -28,6 +28,8 @@ class DeviceExecutor {
     events_ = std::move(events);
   }
 
+  // Until nothing of the queue is under way.
+  static void drain(DeviceQueue& queue);
   // Throws INVALID where the arguments are wrong, before anything is done.
   void check(const tenon_run& run) const;
   // Enqueues a run behind what the queue has begun. REQUIRED: check() found nothing. Throws what went wrong on the way, after
@@ -40,11 +42,17 @@ class DeviceExecutor {
   void send_inputs(const tenon_run& run, DeviceStream& stream);
   void fetch_results(const tenon_run& run, DeviceStream& stream);
   void begin_iteration(const tenon_run& run, uint64_t i, DeviceStream& stream);
-  void enqueue_steps(DeviceStream& stream);
+  void enqueue_steps(DeviceStream& stream, bool traced);
   bool ended(const tenon_run& run, DeviceStream& stream);
+  struct Iteration {
+    std::shared_ptr<DeviceMark> mark;
+    bool ended = false;
+  };
+  Iteration iterate(const tenon_run& run, uint64_t i, DeviceStream& stream, tenon_buffer* const* fed);
   void run_plain(const tenon_run& run, DeviceStream& stream, uint32_t* done);
   void run_fed(const tenon_run& run, DeviceQueue& queue, uint32_t* done);
-  std::shared_ptr<DeviceMark> send_batch(DeviceQueue& queue, const tenon_point& after);
+  std::shared_ptr<DeviceMark> send_batch(DeviceQueue& queue, tenon_buffer* const* fed, const tenon_point& after);
+  class Held;
 
   Plan plan_;
   DeviceMemory& memory_;
@@ -53,10 +61,9 @@ class DeviceExecutor {
   std::mutex mutex_;
   std::vector<uint8_t*> bases_;
   std::vector<uint64_t> base_offsets_;
-  std::vector<tenon_buffer*> fed_;
+  uint8_t until_ = 0;
   const Tracer* tracer_ = nullptr;
   std::unique_ptr<StepEvents> events_;
-  bool traced_ = false;
 };
 
 }  // namespace tenon::plugin

@@ -7,7 +7,8 @@ namespace tenon::plugin {
 void* DeviceMemory::allocate(uint64_t bytes, const char* what) {
   void* memory = driver_.allocate(bytes);
   if (!memory)
-    throw Error(TENON_OUT_OF_MEMORY, std::string(what) + ": out of device memory for " + std::to_string(bytes) + " bytes");
+    throw Error(TENON_OUT_OF_MEMORY,
+                std::string(what) + ": out of device memory for " + std::to_string(bytes) + " bytes");
   const uint64_t now = in_use_ += bytes;
   for (uint64_t peak = peak_.load(); now > peak && !peak_.compare_exchange_weak(peak, now);) {
   }
@@ -27,22 +28,66 @@ tenon_stats DeviceMemory::stats() const {
 
 DeviceArena::~DeviceArena() { memory_.release(memory_of_all_, bytes_); }
 
-void DeviceArena::reserve(uint64_t bytes) {
-  const std::lock_guard lock(mutex_);
-  if (bytes <= bytes_) return;
-  void* larger = memory_.allocate(bytes, "compile: the step's workspace");
+void DeviceArena::free_when_idle() {
   try {
     if (last_) last_->reached(UINT64_MAX);
   } catch (const Error&) {  // what failed is told to who waits for it
   }
   last_ = nullptr;
   memory_.release(memory_of_all_, bytes_);
+  memory_of_all_ = nullptr;
+}
+
+// The present workspace goes first only where there is no room for both.
+void DeviceArena::reserve(uint64_t bytes) {
+  constexpr char kWhat[] = "compile: the step's workspace";
+  const std::lock_guard lock(mutex_);
+  if (bytes <= bytes_) return;
+  void* larger = nullptr;
+  try {
+    larger = memory_.allocate(bytes, kWhat);
+  } catch (const Error&) {
+    if (!memory_of_all_) throw;
+    free_when_idle();
+    try {
+      larger = memory_.allocate(bytes, kWhat);
+    } catch (const Error&) {
+      memory_of_all_ = memory_.allocate(bytes_, kWhat);
+      throw;
+    }
+  }
+  if (memory_of_all_) free_when_idle();
   memory_of_all_ = larger;
   bytes_ = bytes;
 }
 
-DeviceArena::Lease::Lease(DeviceArena& arena, DeviceStream& stream) : arena_(arena), lock_(arena.mutex_) {
-  if (arena.last_) stream.after(*arena.last_);
+void wait_behind(DeviceStream& stream, std::shared_ptr<DeviceMark>& mark) {
+  if (!mark) return;
+  try {
+    if (!mark->reached(0)) return stream.after(*mark);
+  } catch (const Error& e) {
+    if (e.code == TENON_DEVICE_LOST) throw;
+  }
+  mark = nullptr;
+}
+
+DeviceArena::Lease::Lease(DeviceArena& arena, uint64_t bytes, DeviceStream& stream)
+    : arena_(arena), stream_(stream), lock_(arena.mutex_) {
+  if (bytes && !arena_.memory_of_all_) throw Error(TENON_OUT_OF_MEMORY, "run: the step's workspace is gone");
+  wait_behind(stream, arena_.last_);
+}
+
+void DeviceArena::Lease::give_back(std::shared_ptr<DeviceMark> mark) {
+  arena_.last_ = std::move(mark);
+  given_back_ = true;
+}
+
+DeviceArena::Lease::~Lease() {
+  if (given_back_) return;
+  try {
+    arena_.last_ = stream_.submit();
+  } catch (...) {  // the device is lost, or the host's memory: then nothing of it runs on
+  }
 }
 
 }  // namespace tenon::plugin

@@ -33,6 +33,9 @@ struct DeviceBuffer {
   std::shared_ptr<DeviceMark> last_read;
 };
 
+// Makes a stream wait for a mark, unless that is past; what failed holds nobody up. Forgets a mark that is past.
+void wait_behind(DeviceStream& stream, std::shared_ptr<DeviceMark>& mark);
+
 inline DeviceBuffer* device_buffer(tenon_buffer* b) { return reinterpret_cast<DeviceBuffer*>(b); }
 
 // One workspace for all programs of a device, as large as the largest needs. Each run's work begins behind that of the run
@@ -46,16 +49,22 @@ class DeviceArena {
 
   class Lease {
    public:
-    Lease(DeviceArena& arena, DeviceStream& stream);
+    // Throws OUT_OF_MEMORY where the workspace is gone.
+    Lease(DeviceArena& arena, uint64_t bytes, DeviceStream& stream);
+    ~Lease();  // not given back: after all that the stream has
     void* memory() const { return arena_.memory_of_all_; }
-    void give_back(std::shared_ptr<DeviceMark> mark) { arena_.last_ = std::move(mark); }
+    void give_back(std::shared_ptr<DeviceMark> mark);
 
    private:
     DeviceArena& arena_;
+    DeviceStream& stream_;
+    bool given_back_ = false;
     std::lock_guard<std::mutex> lock_;
   };
 
  private:
+  void free_when_idle();
+
   DeviceMemory& memory_;
   std::mutex mutex_;
   void* memory_of_all_ = nullptr;

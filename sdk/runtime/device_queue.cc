@@ -45,7 +45,8 @@ void DeviceQueue::begin(const tenon_point* after, uint32_t n_after) {
     auto* other = reinterpret_cast<DeviceQueue*>(after[i].queue);
     if (!other || other == this) continue;
     other->throw_failure();
-    if (const auto mark = other->mark_of(after[i].ticket)) work_->after(*mark);
+    const auto mark = other->mark_of(after[i].ticket);
+    if (mark) work_->after(*mark), transfers_->after(*mark);
   }
 }
 
