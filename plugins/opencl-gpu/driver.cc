@@ -142,7 +142,7 @@ void* Driver::allocate(uint64_t bytes) {
   cl_int code = CL_SUCCESS;
   const cl_mem memory =
       clCreateBuffer(device_->context.get(), CL_MEM_READ_WRITE, std::max<uint64_t>(bytes, 64), nullptr, &code);
-  if (code == CL_SUCCESS && shape_ == Shape::kGpu && !is_there(memory)) {
+  if (code == CL_SUCCESS && !(found_.type & CL_DEVICE_TYPE_CPU) && !is_there(memory)) {
     clReleaseMemObject(memory);
     return nullptr;
   }
