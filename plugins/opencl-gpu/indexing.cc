@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernel_sources.h"
 #include "movement.h"
 #include "shapes.h"
 #include "table.h"
@@ -43,13 +44,14 @@ Kernel gather_kernel(Driver& driver, const NodeView& node) {
 
 Launch scatter_launch(Driver& driver, int32_t index_dtype, int32_t dtype, int32_t sums, bool adds) {
   const std::string d = dtype_name(dtype), y = dtype_name(sums);
-  std::string put = "(y,u)=(u)";
-  if (adds) put = "(y,u)=to_stored_" + y + "(to_wide_" + y + "(y)+to_wide_" + d + "(u))";
-  if (adds && dtype == TENON_I32) put = "(y,u)=(int)((uint)(y)+(uint)(u))";
-  if (adds && dtype == TENON_I64) put = "(y,u)=(long)((ulong)(y)+(ulong)(u))";
-  if (adds && dtype == TENON_BOOL) put = "(y,u)=((y)|(u))";
-  return Launch(driver, "indexing", "scatter",
-                "-D SCATTER " + index_option(index_dtype) + " -D D=" + d + " -D Y=S_" + y + " -D PUT" + put);
+  std::string put = "(y, u) (u)";
+  if (adds) put = "(y, u) to_stored_" + y + "(to_wide_" + y + "(y)+to_wide_" + d + "(u))";
+  if (adds && dtype == TENON_I32) put = "(y, u) (int)((uint)(y)+(uint)(u))";
+  if (adds && dtype == TENON_I64) put = "(y, u) (long)((ulong)(y)+(ulong)(u))";
+  if (adds && dtype == TENON_BOOL) put = "(y, u) ((y)|(u))";
+  // Options define no macros with parameters in OpenCL 1.2.
+  return Launch::of_text(driver, "#define PUT" + put + "\n" + kernel_source("indexing"), "scatter",
+                         "-D SCATTER " + index_option(index_dtype) + " -D D=" + d + " -D Y=S_" + y);
 }
 
 Launch& finish_scatter(Launch& launch, Driver& driver, const IndexShape& shape) {

@@ -188,9 +188,9 @@ Kernel iota(Driver& driver, const NodeView& node) {
   const int axis = static_cast<int>(node.i64("axis"));
   const bool narrow = y.dtype() == TENON_BF16 || y.dtype() == TENON_F16;
   const uint64_t n = static_cast<uint64_t>(y.elements());
-  Launch launch(
-      driver, "movement", "iota",
-      std::string("-D D=") + dtype_name(y.dtype()) + (narrow ? " -D FROM_INTEGER=odd_float_i64" : " -D FROM_INTEGER="));
+  Launch launch(driver, "movement", "iota",
+                std::string("-D D=") + dtype_name(y.dtype()) +
+                    (narrow ? " -D FROM_INTEGER=odd_float_i64" : " -D FROM_INTEGER=(long)"));
   launch.out(0).value<cl_ulong>(n).value<cl_ulong>(static_cast<cl_ulong>(y.dim(axis)));
   return kernel_of({launch.value<cl_ulong>(static_cast<cl_ulong>(strides_of(y)[axis])).items(n)});
 }

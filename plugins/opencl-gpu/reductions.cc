@@ -44,10 +44,12 @@ struct Stage {  // Shape of kernels/reductions.cl
   cl_ulong a, r, b, pieces, length;
 };
 
-// How long pieces are: long enough to pay, short enough that their sums are exact to some hundred roundings.
+// How long pieces are: long enough to pay, short enough that their sums are exact to some hundred roundings; 2 or more,
+// so that each stage has less to fold than the one before.
 uint64_t piece_length(const Driver& driver, const FoldShape& s, bool by_rows) {
   const bool cpu = driver.shape() == Shape::kCpu;
-  const uint64_t most = by_rows ? 16384 : 1024, least = by_rows ? (cpu ? 4096 : 1024) : cpu ? parts_of(8192, s.b) : 32;
+  const uint64_t most = by_rows ? 16384 : 1024;
+  const uint64_t least = by_rows ? (cpu ? 4096 : 1024) : cpu ? std::max<uint64_t>(2, parts_of(8192, s.b)) : 32;
   const uint64_t outputs = by_rows ? s.a : cpu ? s.a * parts_of(s.b, 256) : s.a * s.b;
   const uint64_t wanted = cpu       ? 4 * driver.compute_units()
                           : by_rows ? 8 * driver.compute_units()
@@ -89,7 +91,7 @@ void add_fold(std::vector<Launch>& launches, Driver& driver, const Fold& fold, c
     const std::string options = "-D KIND_" + fold.kind + " -D IDENTITY=" + identity(fold.kind, fold.sums) +
                                 " -D FROM=" + dtype_name(from_dtype) + " -D ACC=" + dtype_name(fold.sums) +
                                 " -D TO=" + dtype_name(to_dtype) + (is_float(fold.sums) ? " -D FLOATS" : "") +
-                                " -D UNSIGNED=" + (fold.sums == TENON_I64 ? "ulong" : "uint") + " -D MAP(x)=" + map;
+                                " -D UNSIGNED=" + (fold.sums == TENON_I64 ? "ulong" : "uint") + " -D MAP=" + map;
     Argument to = y;
     if (!last) {
       to = scratch_at(*scratch);

@@ -33,14 +33,14 @@ typedef struct {
   for (ulong k = 0; k < lanes; ++k) name[k] = 0;
 
 // Goes over the block's elements: i is one's place in x, k its lane.
-#define BLOCK_LOOP(s, i, k, ...)                                      \
+#define BLOCK_LOOP(s, i, k, BODY)                                     \
   for (ulong row_ = 0; row_ < many; row_ += together) {               \
     const ulong base_ = (begin + row_) * s.c + first;                 \
     const ulong n_ = min(lanes, (many - row_) * columns);             \
     INDEPENDENT                                                       \
     for (ulong k = 0; k < n_; ++k) {                                  \
       const ulong i = base_ + k;                                      \
-      __VA_ARGS__                                                     \
+      BODY                                                            \
     }                                                                 \
   }
 

@@ -2,7 +2,7 @@
 __kernel void root(MEM(y), MEM(x)) { STORE(ROOT, POINTER(STORED(ROOT), y), 0, sqrt(LOAD(ROOT, POINTER(const STORED(ROOT), x), 0))); }
 #else
 // Folds x[a, r, b], elements of dtype FROM, into y[a, pieces, b] of dtype TO: piece p is rows [p * length, (p + 1) * length).
-// ACC: dtype that is computed with. KIND_sum, _prod, _max, _min. MAP(x): of each element.
+// ACC: dtype that is computed with. KIND_sum, _prod, _max, _min. MAP: of each element x.
 typedef struct {
   ulong a, r, b, pieces, length;
 } Shape;
@@ -33,7 +33,7 @@ typedef WIDE(ACC) Sum;
 
 static inline Sum element(const __global STORED(FROM) * p, ulong i) {
   const Sum x = (Sum)LOAD(FROM, p, i);
-  return MAP(x);
+  return MAP;
 }
 
 #ifdef SHAPE_CPU
