@@ -7,6 +7,7 @@ namespace opencl_gpu {
 namespace {
 
 constexpr int64_t kLocal = 16;  // work items along each side of a tile
+constexpr int64_t kMostGroups = 65535;
 
 // The one place where parameters are chosen: rows (and columns) of a work item, chunks of k.
 struct Tiles {
@@ -16,7 +17,7 @@ struct Tiles {
 };
 
 Tiles tiles_of(const Driver& driver, const Product& s, const ProductKind& kind) {
-  constexpr int64_t kLeastDepth = 256, kMostGroups = 65535;
+  constexpr int64_t kLeastDepth = 256;
   const auto groups = [&](int64_t side) { return s.batch * pieces(s.m, side) * pieces(s.n, side); };
   const int64_t units = driver.compute_units();
   Tiles t{4, 1};
@@ -40,8 +41,8 @@ Kernel gpu_product_kernel(Driver& driver, const Product& s, const ProductKind& k
   add_epilogue(product, kind);
   t.chunks > 1 ? product.scratch() : product.out(0);
   const auto size = [](int64_t n) { return static_cast<size_t>(n); };
-  product.groups({size(pieces(s.m, t.side())), size(pieces(s.n, t.side())), size(s.batch * t.chunks)},
-                 {size(kLocal), size(kLocal), 1});
+  const int64_t tiles = pieces(s.m, t.side()) * pieces(s.n, t.side()) * s.batch * t.chunks;
+  product.groups({size(std::min(tiles, kMostGroups)), 1}, {size(kLocal), size(kLocal)});
   if (t.chunks == 1) return kernel_of({product});
   const int64_t bytes = t.chunks * s.batch * s.m * s.n * tenon::plugin::dtype_bytes(kind.wide());
   return kernel_of({product, sum_of_parts(driver, s, kind, t.chunks, 0)}, static_cast<uint64_t>(bytes));
