@@ -50,7 +50,8 @@ const std::map<std::string_view, Formula>& formulas() {
 std::string wide(int32_t dtype) { return std::string("W_") + dtype_name(dtype); }
 
 void replace_all(std::string& text, const std::string& what, const std::string& by) {
-  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) text.replace(at, what.size(), by);
+  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
+    text.replace(at, what.size(), by);
 }
 
 std::string filled(const char* formula, int32_t dtype, const std::vector<std::string>& operands) {
@@ -66,7 +67,8 @@ std::string cast_expression(int32_t from, int32_t to, const std::string& x) {
   if (to == TENON_BOOL) return "(" + x + " != 0)";
   if (is_float(to)) {
     const bool narrow = to == TENON_BF16 || to == TENON_F16;
-    const bool exact = from == TENON_F32 || from == TENON_BF16 || from == TENON_F16 || from == TENON_U8 || from == TENON_BOOL;
+    const bool exact =
+        from == TENON_F32 || from == TENON_BF16 || from == TENON_F16 || from == TENON_U8 || from == TENON_BOOL;
     if (narrow && !exact) return "odd_float_" + std::string(dtype_name(from)) + "(" + x + ")";
     return "(" + wide(to) + ")" + x;
   }
@@ -120,8 +122,8 @@ Kernel map_kernel(Driver& driver, const NodeView& node, const std::string& body)
     parameters += ", MEM(a" + i + ")";
     pointers += "  const __global S_" + d + " *a" + i + " = POINTER(const S_" + d + ", a" + i + ");\n";
     const bool serves_all = node.in(k).elements() == 1 && y.elements() > 1;
-    (serves_all ? once : loads) += std::string(serves_all ? "  " : "    ") + "const W_" + d + " x" + i + " = LOAD(" + d +
-                                   ", a" + i + ", " + (serves_all ? "0" : "i") + ");\n";
+    (serves_all ? once : loads) += std::string(serves_all ? "  " : "    ") + "const W_" + d + " x" + i + " = LOAD(" +
+                                   d + ", a" + i + ", " + (serves_all ? "0" : "i") + ");\n";
   }
   const std::string text = "__kernel void map(ulong n" + parameters + ") {\n" + pointers + once + kIndependent + loads +
                            "    " + body + "\n" + stores + "  }\n}\n";
@@ -131,9 +133,10 @@ Kernel map_kernel(Driver& driver, const NodeView& node, const std::string& body)
   for (int k = 0; k < node.operands(); ++k) launch.in(k);
   launch.items(static_cast<uint64_t>(y.elements()));
   Kernel kernel = kernel_of({launch});
-  for (int k = 0; k < node.operands(); ++k)  // each element is read before it is written
+  for (int k = 0; k < node.operands(); ++k)  // each element is read before it is written, but for one that serves all
     for (int r = 0; r < node.results(); ++r)
-      if (node.in(k).bytes() == node.out(r).bytes()) kernel.in_place.push_back({k, r});
+      if (node.in(k).elements() == node.out(r).elements() && node.in(k).bytes() == node.out(r).bytes())
+        kernel.in_place.push_back({k, r});
   return kernel;
 }
 
@@ -146,7 +149,11 @@ void add_elementwise(KernelTable& table) {
   };
   for (const auto& [op, formula] : formulas()) {
     if (op == "select") continue;
-    table.add(op, formula.bools ? takes<NumbersAndBool>() : formula.integers ? takes<Numbers>() : takes<Floats>(), make);
+    table.add(op,
+              formula.bools      ? takes<NumbersAndBool>()
+              : formula.integers ? takes<Numbers>()
+                                 : takes<Floats>(),
+              make);
   }
   table.add("select", takes<All>(1), make);
   table.add("cast", takes<All>(), make);
