@@ -52,6 +52,7 @@ void add_reductions(Cases& cases) {
   const auto over = [&](const std::string& what, ReduceKind kind, const Input& x) {
     add_op(cases, {"reduce", what, {x}, [=](const Tensors& in) { return Tensors{reduce(in[0], {0}, kind)}; }});
   };
+  over("sum of rows of 8192", ReduceKind::kSum, uniform(DType::kF32, {100, 8192}, 1));
   over("sum wraps i32", ReduceKind::kSum, values(DType::kI32, {7}, {2147483647, 1, 5}));
   over("sum wraps i64", ReduceKind::kSum, values(DType::kI64, {7}, {9.2e18, 1, 5}));
   over("prod wraps i32", ReduceKind::kProd, values(DType::kI32, {9}, {65537, 3, -7}));
