@@ -21,6 +21,7 @@ std::string unit_json(const UnitInfo& u) {
       .add("version", u.version)
       .add("kind", u.kind)
       .add("memory_bytes", u.memory_bytes)
+      .add("max_buffer_bytes", u.max_buffer_bytes)
       .add("emulated", u.emulated)
       .str();
 }
@@ -49,14 +50,23 @@ void print_json(const Discovery& found) {
                  .str());
 }
 
+// ", 21.5 GiB, values up to 5.37 GiB"
+std::string memory_text(const UnitInfo& u) {
+  if (u.memory_bytes == 0) return {};
+  std::string text = ", " + bytes_text(static_cast<double>(u.memory_bytes));
+  if (u.max_buffer_bytes && u.max_buffer_bytes < u.memory_bytes)
+    text += ", values up to " + bytes_text(static_cast<double>(u.max_buffer_bytes));
+  return text;
+}
+
 void print_text(const Discovery& found) {
   for (const BackendInfo& b : found.backends) {
     print("%s %s  %s\n", b.name.c_str(), b.version.c_str(), b.path.c_str());
     if (!b.status.ok()) print("  no device now: %s\n", one_line(b.status.message()).c_str());
     for (size_t i = 0; i < b.units.size(); ++i) {
       const UnitInfo& u = b.units[i];
-      print("  %zu  %s, %s%s%s%s\n", i, u.name.c_str(), u.kind.c_str(), u.emulated ? ", emulated" : "",
-            u.memory_bytes ? ", " : "", u.memory_bytes ? bytes_text(static_cast<double>(u.memory_bytes)).c_str() : "");
+      print("  %zu  %s, %s%s%s\n", i, u.name.c_str(), u.kind.c_str(), u.emulated ? ", emulated" : "",
+            memory_text(u).c_str());
     }
     for (const std::string& line : b.beside) print("     %s\n", line.c_str());
   }

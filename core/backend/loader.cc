@@ -48,7 +48,7 @@ Result<FileIdentity> identify(const std::string& path, const std::string& name) 
 // All that lives for ever. Recursive: a backend that is being initialised may open another.
 struct State {
   std::recursive_mutex mutex;
-  std::chrono::milliseconds probe_limit{5000};
+  std::chrono::milliseconds probe_limit{10000};
   std::map<FileIdentity, Result<AbiVersion>> verdicts;
   std::map<std::string, std::unique_ptr<LoadedBackend>> loaded;  // by resolved path
   std::set<std::pair<std::string, std::string>> stands_on;       // user, inner
@@ -108,6 +108,13 @@ Result<void*> open_library(const std::string& path) {
   return Status(Code::kUnavailable, cat("cannot be loaded: ", one_line(printable(error))));
 }
 
+void call_enumerate(const tenon_backend& table, uint32_t* units) {
+  try {
+    table.enumerate(table.self, nullptr, nullptr, 0, units);
+  } catch (...) {  // the call that counts says so
+  }
+}
+
 // Runs the file's code, here or in a child. *library is its handle once it is open.
 Status bring_up(const std::string& path, const std::string& name, const AbiVersion& version, const tenon_host& host,
                 tenon_backend* out, const ProbeStage& stage, void** library) {
@@ -141,6 +148,9 @@ Status try_in_child(const std::string& path, const std::string& name, const AbiV
         void* library = nullptr;
         TENON_TRY(bring_up(path, name, version, host.trial_table(), &table, stage, &library));
         TENON_TRY(conduct.check());
+        stage("enumerate");  // where vendors' drivers wake up: what it says does not matter here
+        uint32_t units = 0;
+        if (table.enumerate) call_enumerate(table, &units);
         stage("its destructors (exit)");
         if (!conduct.has_threads()) ::dlclose(library);  // a thread of a driver's may still be in its code
         return Status();

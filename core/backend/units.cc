@@ -58,6 +58,7 @@ UnitInfo describe(const tenon_unit& u) {
   info.version = text_of(u.version);
   info.kind = kind_name(u.kind);
   info.memory_bytes = u.memory_bytes;
+  info.max_buffer_bytes = u.max_buffer_bytes;
   info.feed_depth = static_cast<int>(u.feed_depth);
   info.host = static_cast<int>(u.host);
   info.domain = static_cast<int>(u.domain);

@@ -25,7 +25,7 @@ namespace tenon {
 struct UnitInfo {
   std::string name, version;
   std::string kind;  // "cpu", "gpu", "accelerator"
-  uint64_t memory_bytes = 0;
+  uint64_t memory_bytes = 0, max_buffer_bytes = 0;  // the largest value that it can hold; 0: unknown
   int feed_depth = 1;  // batches that it may hold at a time
   int host = 0;        // which machine of the device it is in
   int domain = 0;      // units of one domain train together
