@@ -159,16 +159,18 @@ void add_convs(Cases& cases) {
           "neither bias nor residual",
           {uniform(DType::kF32, {2, 6, 5, 3}, 1), uniform(DType::kF32, {3, 3, 3, 4}, 2)},
           [](const Tensors& in) { return Tensors{conv_bias_act(in[0], in[1], {}, {}, Activation::kRelu, 0, {})}; }});
-  // Algorithms that the default precision allows, with an activation's parameter; most results are below 0.
+  // Algorithms that the default precision allows, with an activation's parameter; most results are below 0. Whole numbers, as
+  // that precision may round operands.
   for (Activation act : {Activation::kLeakyRelu, Activation::kElu})
-    cases.push_back(op_case_as_built(
-        {"conv_bias_act",
-         cat("default precision, alpha of ", activation_name(act)),
-         {uniform(DType::kF32, {2, 13, 18, 16}, 1), uniform(DType::kF32, {3, 3, 16, 32}, 2),
-          values(DType::kF32, {32}, {-3, -5})},
-         [=](const Tensors& x) {
-           return Tensors{conv_bias_act(x[0], x[1], x[2], {}, act, 0.3, {.low = {1, 1}, .high = {1, 1}})};
-         }}));
+    cases.push_back(op_case_as_built({"conv_bias_act",
+                                      cat("default precision, alpha of ", activation_name(act)),
+                                      {uniform(DType::kI32, {2, 13, 18, 16}, 1),
+                                       uniform(DType::kI32, {3, 3, 16, 32}, 2), values(DType::kF32, {32}, {-3, -5})},
+                                      [=](const Tensors& x) {
+                                        return Tensors{conv_bias_act(cast(x[0], DType::kF32), cast(x[1], DType::kF32),
+                                                                     x[2], {}, act, 0.3,
+                                                                     {.low = {1, 1}, .high = {1, 1}})};
+                                      }}));
   static const char* const kPrecisions[] = {"default", "high", "highest"};
   for (int p = 0; p < 3; ++p)
     cases.push_back(op_case_as_built(
