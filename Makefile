@@ -30,7 +30,7 @@ help:
 	@echo 'make check               build, then run all tests'
 	@echo 'make check-interop       exchange records and checkpoints with TensorFlow'
 	@echo 'make check-kill          kill a training 50 times (KILLS=N): it ends with the same bits'
-	@echo 'make check-opencl        the whole conformance suite on opencl-gpu.so (10 minutes; at first, an hour)'
+	@echo 'make check-opencl        the whole conformance suite on opencl-gpu.so (8 minutes; at first far longer)'
 	@echo 'make check-compiler      the whole conformance suite on the example that compiles graphs (10 minutes)'
 	@echo 'make install PREFIX=DIR  install the runner, backends, library, headers, CMake packages'
 	@echo 'make bench [CASES=..]    time training steps and the input pipeline'
