@@ -288,6 +288,7 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
         throw Error(TENON_UNSUPPORTED, answer.reason);
     auto program = std::make_unique<Program>();
     program->device = &device;
+    program->number = ++device.programs;
     program->traced = (options.flags & TENON_OPTION_TRACE) != 0;
     for (uint32_t i = 0; i < view.n_inputs(); ++i) {
       program->n_feeds += view.input(i).role == TENON_ROLE_FEED;

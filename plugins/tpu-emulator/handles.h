@@ -37,6 +37,7 @@ struct Device {
   Spec spec;
   uint32_t units;
   SystemLog log;
+  std::atomic<uint64_t> programs{0};  // that were compiled
   std::mutex trace_mutex;
   tenon_sink sink{};      // emit NULL: nobody listens
   uint64_t trace_ps = 0;  // where the next traced call begins
@@ -47,6 +48,7 @@ struct Program {
   tenon_program* handle = nullptr;  // NULL: compiled for its forecast alone
   Forecast forecast;
   uint32_t n_feeds = 0, n_buffers = 0, n_results = 0;
+  uint64_t number = 0;  // from 1, among the device's
   bool traced = false;
   uint64_t result_bytes = 0;  // padded
   uint64_t soft_ns = 0;  // of ops that soft placement runs on the host

@@ -153,7 +153,7 @@ tenon_status run(tenon_queue* handle, const tenon_run* given, uint64_t* ticket, 
     check(device.inner->run(queue.handle, &run, ticket, &completed));
     if (done) *done = completed;
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun;
-    if (run.feed) device.log.end_call(&program, completed, step_seconds(program), taken.count());
+    if (run.feed) device.log.end_call(program.number, completed, step_seconds(program), taken.count());
     if (program.traced) emit_trace(program, completed);
   });
 }

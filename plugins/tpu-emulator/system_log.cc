@@ -72,7 +72,7 @@ void SystemLog::begin_call(uint32_t iterations) {
   log(lines);
 }
 
-void SystemLog::end_call(const void* program, uint32_t iterations, double predicted_step_s, double seconds) {
+void SystemLog::end_call(uint64_t program, uint32_t iterations, double predicted_step_s, double seconds) {
   Lines lines;
   {
     const std::lock_guard lock(mutex_);
@@ -119,7 +119,7 @@ void SystemLog::shut_down() {
     if (!initialised_) return;
     initialised_ = false;
     say_step_time(lines);
-    program_ = nullptr;
+    program_ = 0;
   }
   for (const char* line :
        {"Stop infeed thread controller", "Shutting down InfeedController thread.",

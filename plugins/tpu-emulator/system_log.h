@@ -21,8 +21,9 @@ class SystemLog {
   void found(const Machine& machine, double seconds);
   // Around a call that is fed: before its first batch, and when it is done.
   void begin_call(uint32_t iterations);
-  // `program` tells training from evaluation, whose steps take other times.
-  void end_call(const void* program, uint32_t iterations, double predicted_step_s, double seconds);
+  // `program` tells training from evaluation, whose steps take other times: a number from 1 that no other program of the
+  // device has, or had (an address would come again).
+  void end_call(uint64_t program, uint32_t iterations, double predicted_step_s, double seconds);
   // Nothing when the system was never initialised.
   void shut_down();
 
@@ -43,7 +44,7 @@ class SystemLog {
   bool initialised_ = false;
   uint64_t calls_ = 0;
   // Of the program that ran last.
-  const void* program_ = nullptr;
+  uint64_t program_ = 0;
   bool first_call_ = false;
   uint64_t measured_steps_ = 0;
   double measured_s_ = 0, predicted_step_s_ = 0;

@@ -56,9 +56,9 @@ TEST(SystemLog, InitialisesOnceFeedsEachCallAndShutsDown) {
   log.found(v3_8(), 6.6);
   lines.all.clear();
   log.begin_call(1);
-  log.end_call(&log, 1, 0.001, 0.5);
+  log.end_call(1, 1, 0.001, 0.5);
   log.begin_call(234);
-  log.end_call(&log, 234, 0.001, 2.34);
+  log.end_call(1, 234, 0.001, 2.34);
   log.shut_down();
   log.shut_down();
   const std::vector<std::string> expected{
@@ -83,9 +83,8 @@ TEST(SystemLog, TrainingAndEvaluationHaveTimesOfTheirOwn) {
   Lines lines;
   tpu::SystemLog log(lines.host);
   log.found(v3_8(), 0);
-  const int training = 0, evaluation = 0;
-  log.end_call(&training, 10, 0.002, 0.1);
-  log.end_call(&evaluation, 4, 0.003, 0.2);
+  log.end_call(1, 10, 0.002, 0.1);
+  log.end_call(2, 4, 0.003, 0.2);
   ASSERT_EQ(
       lines.all[lines.all.size() - 1],
       "step time: 2.000 ms predicted for a TPU v3-8; 10.000 ms measured on this machine, which emulates it (mean of "
