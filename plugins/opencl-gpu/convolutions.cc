@@ -81,15 +81,16 @@ Kernel make_convolution(const NodeView& node, const Env& env) {
   const ProductKind kind = kind_of(node, AIs::kWindows);
   if (!exact && node.op() != "conv_grad_filter" && winograd_suits(driver, s, kind, input))
     return winograd_kernel(driver, s, kind, input, node.f64("alpha"));
-  if (input) return product_kernel(driver, grad_input_of(s), kind);
+  if (input) return product_kernel(node, env, grad_input_of(s), kind);
   if (!exact && node.op() == "conv_grad_filter" && winograd_filter_suits(driver, s, kind))
     return winograd_filter_kernel(driver, s, kind);
-  if (node.op() == "conv_grad_filter" && filter_grad_suits(driver, s, kind)) return filter_grad_kernel(driver, s, kind);
+  if (node.op() == "conv_grad_filter" && filter_grad_suits(driver, s, kind))
+    return filter_grad_kernel(node, env, s, kind);
   if (node.op() == "conv_grad_filter")
-    return product_kernel(driver, grad_filter_of(s), kind_of(node, AIs::kTransposedWindows));
+    return product_kernel(node, env, grad_filter_of(s), kind_of(node, AIs::kTransposedWindows));
   Product p = forward_of(s);
   p.set_alpha(node.f64("alpha"));
-  return product_kernel(driver, p, kind);
+  return product_kernel(node, env, p, kind);
 }
 
 }  // namespace

@@ -81,6 +81,12 @@ void Stream::set(DeviceAddress to, const void* element, uint32_t width) {
         "clEnqueueFillBuffer");
 }
 
+void Stream::clear(DeviceAddress to, uint64_t bytes) {
+  const cl_uchar zero = 0;
+  check(clEnqueueFillBuffer(queue_.get(), memory_of(to), &zero, sizeof zero, to.offset, bytes, 0, nullptr, nullptr),
+        "clEnqueueFillBuffer");
+}
+
 void Stream::after(DeviceMark& mark) {
   cl_event event = static_cast<Mark&>(mark).event();
   check(clEnqueueBarrierWithWaitList(queue_.get(), 1, &event, nullptr), "clEnqueueBarrierWithWaitList");

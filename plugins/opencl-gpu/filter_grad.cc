@@ -4,6 +4,7 @@
 
 #include "kernel_sources.h"
 #include "products_parts.h"
+#include "tuning.h"
 
 namespace opencl_gpu {
 namespace {
@@ -52,15 +53,7 @@ FilterGrad shape_of(const Driver& driver, const ConvShape& s) {
   return f;
 }
 
-}  // namespace
-
-bool filter_grad_suits(const Driver& driver, const ConvShape& s, const ProductKind& kind) {
-  return driver.shape() == Shape::kCpu && kind.dtype == TENON_F32 && kind.result == TENON_F32 && s.groups == 1 &&
-         (whole_channels(s) || s.dilation[2] == 1) && s.o % lanes_of(driver) == 0;
-}
-
-Kernel filter_grad_kernel(Driver& driver, const ConvShape& shape, const ProductKind& kind) {
-  const FilterGrad s = shape_of(driver, shape);
+Kernel kernel_in(Driver& driver, const FilterGrad& s, const ProductKind& kind) {
   const int64_t lanes = lanes_of(driver), vectors = s.n % (2 * lanes) == 0 ? 2 : 1;
   const int64_t taps = s.taps[0] * s.taps[1] * s.taps[2], size = taps * s.c * s.n;
   const int64_t items = std::min<int64_t>(s.chunks * pieces(s.c, s.c_part), 4 * driver.compute_units());
@@ -82,6 +75,35 @@ Kernel filter_grad_kernel(Driver& driver, const ConvShape& shape, const ProductK
   whole.m = taps * s.c, whole.n = s.n, whole.c_row = s.n, whole.c_batch = size;
   return kernel_of({sums, sum_of_parts(driver, whole, kind, s.chunks, parts_at)},
                    parts_at + static_cast<uint64_t>(s.chunks * size) * 4);
+}
+
+// Other parts than the rule's. All keep its chunks, and so the order of each sum.
+std::vector<FilterGrad> parts_like(const FilterGrad& rule) {
+  std::vector<FilterGrad> all{rule};
+  const auto add = [&](int64_t rows, int64_t c_part) {
+    FilterGrad f = rule;
+    f.rows = rows, f.c_part = c_part;
+    all.push_back(f);
+  };
+  if (rule.rows > 1) add(rule.rows / 2, rule.c_part);
+  if (rule.c_part > kRows) add(rule.rows, up(rule.c_part / 2, kRows));
+  return all;
+}
+
+}  // namespace
+
+bool filter_grad_suits(const Driver& driver, const ConvShape& s, const ProductKind& kind) {
+  return driver.shape() == Shape::kCpu && kind.dtype == TENON_F32 && kind.result == TENON_F32 && s.groups == 1 &&
+         (whole_channels(s) || s.dilation[2] == 1) && s.o % lanes_of(driver) == 0;
+}
+
+Kernel filter_grad_kernel(const NodeView& node, const Env& env, const ConvShape& shape, const ProductKind& kind) {
+  Driver& driver = driver_of(*env.device);
+  std::vector<Way> ways;
+  for (const FilterGrad& f : parts_like(shape_of(driver, shape)))
+    ways.push_back({std::to_string(f.rows) + " rows of " + std::to_string(f.c_part) + " channels",
+                    [&driver, kind, f] { return kernel_in(driver, f, kind); }});
+  return soonest(node, env, ways);
 }
 
 }  // namespace opencl_gpu

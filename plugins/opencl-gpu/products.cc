@@ -94,16 +94,18 @@ ProductKind kind_of(const NodeView& node, AIs a) {
   return kind;
 }
 
-Kernel product_kernel(Driver& driver, const Product& s, const ProductKind& kind) {
+Kernel product_kernel(const NodeView& node, const Env& env, const Product& s, const ProductKind& kind) {
+  Driver& driver = driver_of(*env.device);
   constexpr int64_t kFew = 1 << 14;
   if (s.batch * s.m * s.n * s.k <= kFew) return plain_kernel(driver, s, kind);
-  return driver.shape() == Shape::kCpu ? cpu_product_kernel(driver, s, kind) : gpu_product_kernel(driver, s, kind);
+  return driver.shape() == Shape::kCpu ? cpu_product_kernel(node, env, s, kind)
+                                       : gpu_product_kernel(node, env, s, kind);
 }
 
 void add_products(KernelTable& table) {
   const auto make = [](const NodeView& node, const Env& env) {
     const AIs a = node.flag("ta") ? AIs::kTransposedMatrix : AIs::kMatrix;
-    return product_kernel(driver_of(*env.device), product_of(node), kind_of(node, a));
+    return product_kernel(node, env, product_of(node), kind_of(node, a));
   };
   for (const char* op : {"dot", "dot_bias_act"}) table.add(op, tenon::plugin::takes<tenon::plugin::Floats>(), make);
 }

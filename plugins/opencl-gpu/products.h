@@ -42,6 +42,7 @@ struct ProductKind {
 // Of a node whose operands are a, b, [bias], [residual].
 ProductKind kind_of(const NodeView& node, AIs a);
 
-Kernel product_kernel(Driver& driver, const Product& product, const ProductKind& kind);
+// Of a node that is this product.
+Kernel product_kernel(const NodeView& node, const Env& env, const Product& product, const ProductKind& kind);
 
 }  // namespace opencl_gpu

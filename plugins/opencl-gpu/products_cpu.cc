@@ -3,6 +3,7 @@
 
 #include "kernel_sources.h"
 #include "products_parts.h"
+#include "tuning.h"
 
 namespace opencl_gpu {
 namespace {
@@ -23,6 +24,8 @@ struct Cut {
   int64_t chunks = 1;     // of k
   bool packs = true;
   int64_t items = 1;
+
+  int64_t tiles(const Product& s) const { return chunks * s.batch * pieces(s.m, rows) * pieces(s.n, columns); }
 };
 
 bool stays(const ProductKind& kind) { return kind.dtype == kind.wide(); }
@@ -46,8 +49,7 @@ Cut cut_of(const Driver& driver, const Product& s, const ProductKind& kind, cons
   cut.rows = std::min<int64_t>(r.most_rows(), up(s.m, r.rows));
   cut.columns = up(s.n, r.columns());
   if (s.k > Registers::kDepth) cut.columns = std::min(cut.columns, kColumns);
-  const auto tiles = [&] { return s.batch * pieces(s.m, cut.rows) * pieces(s.n, cut.columns); };
-  while (tiles() < wanted) {
+  while (cut.tiles(s) < wanted) {
     if (cut.rows > 2 * r.rows)
       cut.rows = up(cut.rows / 2, r.rows);
     else if (cut.columns > r.columns())
@@ -55,11 +57,12 @@ Cut cut_of(const Driver& driver, const Product& s, const ProductKind& kind, cons
     else
       break;
   }
-  if (tiles() < wanted) cut.chunks = std::max<int64_t>(std::min(s.k / (2 * Registers::kDepth), wanted / tiles()), 1);
+  const int64_t missing = wanted / cut.tiles(s);
+  if (missing > 1) cut.chunks = std::max<int64_t>(std::min(s.k / (2 * Registers::kDepth), missing), 1);
   cut.rows = up(pieces(s.m, pieces(s.m, cut.rows)), r.rows);  // of equal size
   const bool rows_of_b = stays(kind) && s.b_column == 1 && s.b_inner >= s.k && s.n % r.columns() == 0;
   cut.packs = !rows_of_b;
-  cut.items = std::min<int64_t>(tiles() * cut.chunks, wanted);
+  cut.items = std::min<int64_t>(cut.tiles(s), wanted);
   return cut;
 }
 
@@ -86,11 +89,7 @@ Launch pack(Driver& driver, const Product& s, ProductKind kind, const Registers&
 }
 std::string tile_text(const char* file) { return text_of("product_tile") + kernel_source(file); }
 
-}  // namespace
-
-Kernel cpu_product_kernel(Driver& driver, const Product& s, const ProductKind& kind) {
-  const Registers r = registers_of(driver, s, kind);
-  const Cut cut = cut_of(driver, s, kind, r);
+Kernel kernel_in(Driver& driver, const Product& s, const ProductKind& kind, const Registers& r, const Cut& cut) {
   const bool transposed = kind.a == AIs::kTransposedMatrix || kind.a == AIs::kTransposedWindows;
   const bool held = s.k > Registers::kDepth, parts = cut.chunks > 1 || !ends_at_once(kind);
   const int64_t width = kind.dtype == TENON_F64 ? 8 : 4, sums = cut.chunks * s.batch * s.m * s.n;
@@ -113,6 +112,37 @@ Kernel cpu_product_kernel(Driver& driver, const Product& s, const ProductKind& k
   launches.push_back(product);
   if (parts) launches.push_back(sum_of_parts(driver, s, kind, cut.chunks, parts_at));
   return kernel_of(std::move(launches), parts_at + (parts ? up(sums * width, 64) : 0));
+}
+
+// Other cuts than the rule's. All keep its chunks of k, and so the order of each sum.
+std::vector<Cut> cuts_like(const Product& s, const Registers& r, const Cut& rule) {
+  std::vector<Cut> cuts{rule};
+  const auto add = [&](int64_t rows, int64_t columns, bool packs) {
+    Cut cut = rule;
+    cut.rows = rows, cut.columns = columns, cut.packs = packs;
+    cut.items = std::min(cut.items, cut.tiles(s));
+    cuts.push_back(cut);
+  };
+  const int64_t all = up(s.n, r.columns());
+  if (rule.columns < all) add(rule.rows, std::min(2 * rule.columns, all), rule.packs);
+  if (rule.rows > r.rows) add(up(rule.rows / 2, r.rows), rule.columns, rule.packs);
+  if (!rule.packs) add(rule.rows, rule.columns, true);
+  return cuts;
+}
+
+std::string name_of(const Cut& cut) {
+  return "tiles of " + std::to_string(cut.rows) + " x " + std::to_string(cut.columns) + (cut.packs ? ", packed" : "");
+}
+
+}  // namespace
+
+Kernel cpu_product_kernel(const NodeView& node, const Env& env, const Product& s, const ProductKind& kind) {
+  Driver& driver = driver_of(*env.device);
+  const Registers r = registers_of(driver, s, kind);
+  std::vector<Way> ways;
+  for (const Cut& cut : cuts_like(s, r, cut_of(driver, s, kind, r)))
+    ways.push_back({name_of(cut), [&driver, s, kind, r, cut] { return kernel_in(driver, s, kind, r, cut); }});
+  return soonest(node, env, ways);
 }
 
 }  // namespace opencl_gpu

@@ -33,7 +33,7 @@ Product ended(Product s, const ProductKind& kind);
 Product in_parts(Product s, int64_t chunks);
 Launch sum_of_parts(Driver& driver, const Product& s, const ProductKind& kind, int64_t chunks, uint64_t parts_at);
 
-Kernel cpu_product_kernel(Driver& driver, const Product& s, const ProductKind& kind);
-Kernel gpu_product_kernel(Driver& driver, const Product& s, const ProductKind& kind);
+Kernel cpu_product_kernel(const NodeView& node, const Env& env, const Product& s, const ProductKind& kind);
+Kernel gpu_product_kernel(const NodeView& node, const Env& env, const Product& s, const ProductKind& kind);
 
 }  // namespace opencl_gpu

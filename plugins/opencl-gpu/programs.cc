@@ -1,4 +1,5 @@
-// Programs of a device: built from their text once, and kept in the host's cache.
+// What is kept in the host's cache: programs of a device, built from their text once, and choices of kernels.
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <vector>
@@ -25,18 +26,28 @@ std::string build_log(cl_program program, cl_device_id device) {
 
 }  // namespace
 
-Program Driver::load(const std::string& key, const std::string& options) {
-  if (!host_.cache_get || !keeps_programs_) return nullptr;
+std::vector<unsigned char> Driver::cached(const std::string& key) const {
   uint64_t bytes = 0;
-  if (host_.cache_get(host_.ctx, key.c_str(), nullptr, &bytes).code != TENON_OK || bytes == 0) return nullptr;
-  std::vector<unsigned char> binary(bytes);
-  if (host_.cache_get(host_.ctx, key.c_str(), binary.data(), &bytes).code != TENON_OK) return nullptr;
+  if (!host_.cache_get || host_.cache_get(host_.ctx, key.c_str(), nullptr, &bytes).code != TENON_OK) return {};
+  std::vector<unsigned char> data(bytes);
+  if (bytes == 0 || host_.cache_get(host_.ctx, key.c_str(), data.data(), &bytes).code != TENON_OK) return {};
+  data.resize(std::min<uint64_t>(bytes, data.size()));
+  return data;
+}
+
+// ---- programs ----
+
+Program Driver::load(const std::string& key, const std::string& options) {
+  if (!keeps_programs_) return nullptr;
+  const std::vector<unsigned char> binary = cached(key);
+  if (binary.empty()) return nullptr;
   const unsigned char* data = binary.data();
-  const size_t size = bytes;
+  const size_t size = binary.size();
   cl_int status = CL_SUCCESS, code = CL_SUCCESS;
   Program program(clCreateProgramWithBinary(device_->context.get(), 1, &found_.device, &size, &data, &status, &code));
   if (code != CL_SUCCESS || status != CL_SUCCESS) return nullptr;
   if (clBuildProgram(program.get(), 1, &found_.device, options.c_str(), nullptr, nullptr) != CL_SUCCESS) return nullptr;
+  ++counts_.loaded;
   return program;
 }
 
@@ -65,6 +76,7 @@ Program Driver::build(const std::string& text, const std::string& name, const st
     if (host_.log) host_.log(host_.ctx, TENON_LOG_ERROR, (refusal + "; its log:\n" + log).c_str());
     throw Error(TENON_INTERNAL, refusal + ": " + log.substr(0, log.find('\n')));
   }
+  ++counts_.built;
   save(program.get(), key);
   return program;
 }
@@ -99,6 +111,54 @@ KernelObject Driver::kernel(const std::string& file, const std::string& name, co
   const char* text = kernel_source(file);
   if (!text) throw Error(TENON_INTERNAL, "there are no kernels '" + file + "'");
   return kernel_of_text(text, name, options);
+}
+
+// ---- choices ----
+
+// By the texts of all kernels: which is the soonest hangs on what they say.
+std::string Driver::choice_key(const std::string& text) const {
+  static const uint64_t sources = hash_of(all_kernel_sources());
+  char about[96];
+  std::snprintf(about, sizeof about, " %016" PRIx64 " %s %" PRIu32 " units: ", sources,
+                shape_ == Shape::kCpu ? "cpu" : "gpu", compute_units_);
+  return "choice " + found_.name + " " + found_.version + about + text;
+}
+
+std::string Driver::choice(const std::string& key) {
+  {
+    const std::lock_guard lock(device_->mutex);
+    const auto found = device_->choices.find(key);
+    if (found != device_->choices.end()) return found->second;
+  }
+  const std::vector<unsigned char> data = cached(key);  // the host is called under no lock
+  std::string name(data.begin(), data.end());
+  if (name.empty()) return name;
+  const std::lock_guard lock(device_->mutex);
+  return device_->choices[key] = std::move(name);
+}
+
+bool Driver::choose(const std::string& key, const std::string& name) {
+  if (host_.cache_put(host_.ctx, key.c_str(), name.data(), name.size()).code != TENON_OK) {
+    forgets_ = true;
+    return false;
+  }
+  const std::lock_guard lock(device_->mutex);
+  device_->choices[key] = name;
+  return true;
+}
+
+// ---- what the host is told ----
+
+void Driver::tell(const std::string& detail) const {
+  if (host_.log) host_.log(host_.ctx, TENON_LOG_DEBUG, detail.c_str());
+}
+
+void Driver::compiled() {
+  const uint64_t built = counts_.built.exchange(0), loaded = counts_.loaded.exchange(0);
+  const uint64_t measured = counts_.measured.exchange(0), remembered = counts_.remembered.exchange(0);
+  tell("opencl-gpu: " + std::to_string(built) + " programs built, " + std::to_string(loaded) +
+       " from the cache; choices of kernels: " + std::to_string(measured) + " measured, " + std::to_string(remembered) +
+       " remembered");
 }
 
 }  // namespace opencl_gpu

@@ -63,6 +63,8 @@ class DeviceDriver {
   virtual uint64_t memory_bytes() const = 0;
   // Why a node that the kernel table takes cannot be had on this device: no f64, more than a buffer's size; empty: it can.
   virtual std::string refusal(const NodeView& node) const = 0;
+  // A program for it was compiled: what there is to tell of that.
+  virtual void compiled() {}
 };
 
 }  // namespace tenon::plugin
