@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "kernel_sources.h"
+#include "sources.h"
 #include "table.h"
 #include "tenon/plugin/typed_table.h"
 
@@ -83,9 +85,6 @@ std::string compare_expression(int32_t kind, const std::vector<std::string>& x) 
   return "(" + x[0] + " " + signs[kind] + " " + x[1] + ")";
 }
 
-// A loop whose elements do not depend on each other, whatever the pointers are.
-constexpr char kIndependent[] = "  INDEPENDENT\n  EACH(i, n) {\n";
-
 }  // namespace
 
 bool is_elementwise(std::string_view op) { return op == "cast" || op == "compare" || formulas().count(op); }
@@ -109,34 +108,13 @@ std::string statement(const NodeView& node, const std::string& name, const std::
 }
 
 Kernel map_kernel(Driver& driver, const NodeView& node, const std::string& body) {
-  const ValueView y = node.out(0);
-  std::string parameters, pointers, once, loads, stores;
-  for (int k = 0; k < node.results(); ++k) {
-    const std::string i = std::to_string(k), d = dtype_name(node.out(k).dtype());
-    parameters += ", MEM(r" + i + ")";
-    pointers += "  __global S_" + d + " *r" + i + " = POINTER(S_" + d + ", r" + i + ");\n";
-    stores += "    STORE(" + d + ", r" + i + ", i, y" + i + ");\n";
-  }
-  for (int k = 0; k < node.operands(); ++k) {
-    const std::string i = std::to_string(k), d = dtype_name(node.in(k).dtype());
-    parameters += ", MEM(a" + i + ")";
-    pointers += "  const __global S_" + d + " *a" + i + " = POINTER(const S_" + d + ", a" + i + ");\n";
-    const bool serves_all = node.in(k).elements() == 1 && y.elements() > 1;
-    (serves_all ? once : loads) += std::string(serves_all ? "  " : "    ") + "const W_" + d + " x" + i + " = LOAD(" +
-                                   d + ", a" + i + ", " + (serves_all ? "0" : "i") + ");\n";
-  }
-  const std::string text = "__kernel void map(ulong n" + parameters + ") {\n" + pointers + once + kIndependent + loads +
-                           "    " + body + "\n" + stores + "  }\n}\n";
-  Launch launch = Launch::of_text(driver, text, "map");
-  launch.value<cl_ulong>(static_cast<cl_ulong>(y.elements()));
-  for (int k = 0; k < node.results(); ++k) launch.out(k);
-  for (int k = 0; k < node.operands(); ++k) launch.in(k);
-  launch.items(static_cast<uint64_t>(y.elements()));
-  Kernel kernel = kernel_of({launch});
-  for (int k = 0; k < node.operands(); ++k)  // each element is read before it is written, but for one that serves all
-    for (int r = 0; r < node.results(); ++r)
-      if (node.in(k).elements() == node.out(r).elements() && node.in(k).bytes() == node.out(r).bytes())
-        kernel.in_place.push_back({k, r});
+  const uint64_t n = static_cast<uint64_t>(node.out(0).elements());
+  const Sources sources(node, n, body);
+  Launch launch = Launch::of_text(driver, sources.text() + kernel_source("map"), "map");
+  launch.value<cl_ulong>(n);
+  sources.add(launch);
+  Kernel kernel = kernel_of({launch.items(n)});
+  sources.allow_in_place(kernel);
   return kernel;
 }
 

@@ -17,8 +17,7 @@ std::string expression(const NodeView& node, const std::vector<std::string>& ope
 // "const W_f32 NAME = ..;" with the rounding that the node's dtype asks for.
 std::string statement(const NodeView& node, const std::string& name, const std::vector<std::string>& operands);
 
-// A kernel that runs `body` for each element: it reads x0, x1, .. (the node's operands; those of one element serve all) and
-// defines y0, y1, .. (its results).
+// A kernel that runs `body` for each element, as sources.h says.
 Kernel map_kernel(Driver& driver, const NodeView& node, const std::string& body);
 
 }  // namespace opencl_gpu

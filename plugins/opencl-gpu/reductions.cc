@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernel_sources.h"
 #include "shapes.h"
 #include "table.h"
 #include "tenon/plugin/typed_table.h"
@@ -58,11 +59,15 @@ uint64_t piece_length(const Driver& driver, const FoldShape& s, bool by_rows) {
   return std::clamp(parts_of(s.r, pieces), std::min(least, most), most);
 }
 
-Launch stage_launch(Driver& driver, const std::string& options, const Stage& s, bool by_rows, const Argument& x,
-                    const Argument& y) {
-  Launch launch(driver, "reductions", by_rows ? "fold_rows" : "fold_columns", options);
+Launch stage_launch(Driver& driver, const std::string& options, const Stage& s, bool by_rows, const Sources* sources,
+                    const Argument& x, const Argument& y) {
+  Launch launch = Launch::of_text(driver, (sources ? sources->text() : "") + kernel_source("reductions"),
+                                  by_rows ? "fold_rows" : "fold_columns", options);
   y(launch);
-  x(launch);
+  if (sources)
+    sources->add(launch);
+  else
+    x(launch);
   launch.bytes(&s, sizeof s);
   if (driver.shape() == Shape::kCpu) {
     const uint64_t items = s.a * s.pieces * (by_rows ? 1 : parts_of(s.b, 256));
@@ -82,6 +87,7 @@ void add_fold(std::vector<Launch>& launches, Driver& driver, const Fold& fold, c
   FoldShape s = shape;
   Argument from = x;
   int32_t from_dtype = fold.from;
+  const Sources* sources = fold.sources;
   std::string map = fold.map.empty() ? "(x)" : "(" + fold.map + ")";
   for (bool last = false; !last;) {
     const bool by_rows = s.b == 1 && (driver.shape() == Shape::kCpu || s.r >= kShort);
@@ -97,8 +103,9 @@ void add_fold(std::vector<Launch>& launches, Driver& driver, const Fold& fold, c
       to = scratch_at(*scratch);
       *scratch += aligned(s.a * pieces * s.b * static_cast<uint64_t>(dtype_bytes(fold.sums)));
     }
-    launches.push_back(stage_launch(driver, options, {s.a, s.r, s.b, pieces, length}, by_rows, from, to));
+    launches.push_back(stage_launch(driver, options, {s.a, s.r, s.b, pieces, length}, by_rows, sources, from, to));
     from = to;
+    sources = nullptr;
     from_dtype = to_dtype;
     map = "(x)";
     s.r = pieces;
@@ -113,12 +120,11 @@ struct Axis {
 };
 
 // Neighbouring axes with the same fate are one.
-std::vector<Axis> axes_of(const NodeView& node) {
-  const auto folded = node.list("axes").vec();
+std::vector<Axis> axes_of(tenon::plugin::Span<int64_t> dims, tenon::plugin::Span<int64_t> folded) {
   std::vector<Axis> axes;
-  for (int d = 0; d < node.in(0).rank(); ++d) {
-    const uint64_t n = static_cast<uint64_t>(node.in(0).dim(d));
-    const bool is_folded = std::find(folded.begin(), folded.end(), d) != folded.end();
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const uint64_t n = static_cast<uint64_t>(dims[d]);
+    const bool is_folded = std::find(folded.begin(), folded.end(), static_cast<int64_t>(d)) != folded.end();
     if (n == 1) continue;
     if (!axes.empty() && axes.back().folded == is_folded)
       axes.back().n *= n;
@@ -129,13 +135,12 @@ std::vector<Axis> axes_of(const NodeView& node) {
 }
 
 // One axis at a time, the last first.
-Kernel reduce_kernel(Driver& driver, const NodeView& node) {
+Kernel folded_axes(Driver& driver, std::vector<Axis> axes, int32_t kind, int32_t dtype, const Sources* sources) {
   static const char* const kinds[] = {"sum", "prod", "max", "min"};
-  const int32_t dtype = node.in(0).dtype(), sums = sum_dtype(dtype);
-  std::vector<Axis> axes = axes_of(node);
+  const int32_t sums = sum_dtype(dtype);
   std::vector<Launch> launches;
   uint64_t scratch = 0;
-  Fold fold{dtype, sums, sums, kinds[node.enumerator("kind")]};
+  Fold fold{dtype, sums, sums, kinds[kind], "", sources};
   Argument from = operand(0);
   size_t left = static_cast<size_t>(std::count_if(axes.begin(), axes.end(), [](const Axis& a) { return a.folded; }));
   do {
@@ -154,8 +159,26 @@ Kernel reduce_kernel(Driver& driver, const NodeView& node) {
     if (at > 0) axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(at) - 1);
     from = to;
     fold.from = sums;
+    fold.sources = nullptr;
   } while (left-- > 1);
   return kernel_of(std::move(launches), scratch);
+}
+
+Kernel reduce_kernel(Driver& driver, const NodeView& node) {
+  return folded_axes(driver, axes_of(node.in(0).dims(), node.list("axes")), node.enumerator("kind"), node.in(0).dtype(),
+                     nullptr);
+}
+
+Kernel folded_map_kernel(Driver& driver, const NodeView& node) {
+  const tenon_attr& body = *node.find("body");
+  const auto* text = reinterpret_cast<const char*>(node.graph().attr_data(body));
+  const std::vector<Axis> axes = axes_of(node.list("dims"), node.list("folded"));
+  uint64_t n = 1;
+  for (const Axis& axis : axes) n *= axis.n;
+  const Sources sources(node, n, std::string(text, body.count), 1);
+  Kernel kernel = folded_axes(driver, axes, node.enumerator("kind"), node.out(0).dtype(), &sources);
+  sources.allow_in_place(kernel);
+  return kernel;
 }
 
 // sqrt of the sum of the squares of all operands: each one's sum in scratch, and theirs.
@@ -187,6 +210,8 @@ void add_reductions(KernelTable& table) {
         return takes<NumbersAndBool>(0, TENON_MIN + 1)(node);
       },
       [](const NodeView& node, const Env& env) { return reduce_kernel(driver_of(*env.device), node); });
+  table.add_own(kFoldedMap,
+                [](const NodeView& node, const Env& env) { return folded_map_kernel(driver_of(*env.device), node); });
   table.add("global_norm", takes<Floats>(),
             [](const NodeView& node, const Env& env) { return global_norm_kernel(driver_of(*env.device), node); });
 }

@@ -3,9 +3,14 @@
 
 #include <functional>
 
-#include "launch.h"
+#include "sources.h"
 
 namespace opencl_gpu {
+
+// A reduce whose operand is a map of other operands: an own node, which fuse_chains puts in. Result 0 is reduce's; what else
+// reads of the map comes behind. Attributes: kind; "folded", the axes; "dims", of the map; and those of
+// sources.h.
+constexpr char kFoldedMap[] = "opencl-gpu.fold";
 
 // x[a, r, b] becomes y[a, b].
 struct FoldShape {
@@ -19,11 +24,12 @@ Argument result(int i);
 Argument scratch_at(uint64_t offset);
 
 struct Fold {
-  int32_t from;          // x's dtype
-  int32_t sums;          // kept in, while there is more to come
-  int32_t to;            // y's dtype
-  std::string kind;      // sum prod max min
-  std::string map = "";  // of each element: OpenCL C in x; "" for x itself
+  int32_t from;                      // x's dtype
+  int32_t sums;                      // kept in, while there is more to come
+  int32_t to;                        // y's dtype
+  std::string kind;                  // sum prod max min
+  std::string map = "";              // of each element: OpenCL C in x; "" for x itself
+  const Sources* sources = nullptr;  // of x, if a map makes it; its body defines `folded`. Borrowed for the call.
 };
 
 // Appends launches; long axes are folded in pieces that the shape and the device decide. *scratch grows by what they need.

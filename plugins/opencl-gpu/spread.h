@@ -1,0 +1,38 @@
+// Values that are read by index arithmetic where they would be broadcast.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "tenon/plugin/graph.h"
+
+namespace opencl_gpu {
+
+// An element of a value by the row-major index i of one that has more: the sum over axes, outermost first, of the index along
+// that axis times its stride. No axes: element i.
+struct Spread {
+  std::vector<int64_t> n, stride;
+  bool operator==(const Spread& o) const { return n == o.n && stride == o.stride; }
+};
+
+// How a broadcast's result is read from its operand.
+Spread spread_of(const tenon::plugin::NodeView& broadcast);
+
+// The axes that some spreads of one index have in common: each of theirs is one of these or several neighbours.
+class JointAxes {
+ public:
+  explicit JointAxes(int64_t elements) : cuts_{1, elements} {}
+  // false, and nothing changes: there are none, or they are more than kMost, or the last one would be shorter than `run`.
+  bool add(const Spread& spread, int64_t run);
+  std::vector<int64_t> sizes() const;  // outermost first
+  // Along each; of a value that is not spread the dense strides.
+  std::vector<int64_t> strides(const Spread& spread) const;
+
+  static constexpr size_t kMost = 4;
+
+ private:
+  std::set<int64_t> cuts_;  // distances at which axes begin, and the number of elements
+};
+
+}  // namespace opencl_gpu
