@@ -4,8 +4,10 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "tenon/plugin/entry.h"
 #include "tenon/plugin/kernel.h"
 
 namespace tenon::plugin {
@@ -22,6 +24,23 @@ Backend* keep_for_ever(std::unique_ptr<Backend> backend) {
   const std::lock_guard lock(mutex);
   kept.push_back(std::move(backend));
   return kept.back().get();
+}
+
+// What tenon_backend_init gives: `entries` and, as self, a Backend {config, host, table} with its kernels.
+template <class Backend, class Config>
+tenon_backend make_table(const Config& config, const tenon_host* host, tenon_backend entries) {
+  auto backend = std::make_unique<Backend>();
+  backend->config = &config;
+  if (host) backend->host = known(host);
+  check_flags(backend->host.flags, 0, "tenon_backend_init");
+  config.fill(backend->table);
+  check_ops(config.name, backend->table);
+  entries.abi_major = TENON_ABI_MAJOR;
+  entries.abi_minor = TENON_ABI_MINOR;
+  entries.self = keep_for_ever(std::move(backend));
+  entries.name = config.name;
+  entries.version = config.version;
+  return entries;
 }
 
 }  // namespace tenon::plugin

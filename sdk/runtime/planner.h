@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/plugin/entry.h"
 #include "tenon/plugin/kernel.h"
 
 namespace tenon::plugin {
@@ -54,8 +55,8 @@ struct Plan {
   uint64_t argument_bytes = 0, results_bytes = 0;
 };
 
-struct NoKernel : std::runtime_error {
-  using std::runtime_error::runtime_error;
+struct NoKernel : Error {
+  explicit NoKernel(const std::string& text) : Error(TENON_UNSUPPORTED, text) {}
 };
 
 // What the table says to a node. Refuses nodes with attributes that are neither their op's nor hints.

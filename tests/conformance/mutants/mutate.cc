@@ -1,7 +1,7 @@
 // Writes sources in which every mutant of a list is present and one is chosen at run time.
 //
-//   mutate LIST OUT_DIR SOURCE..     OUT_DIR gets a changed copy of each source, of a header tenon/plugin/x.h under that
-//                                    name, and mutants.txt with a line "name test" for each mutant
+//   mutate LIST OUT_DIR SOURCE..     OUT_DIR gets a changed copy of each source, of a header tenon/plugin/x.h or
+//                                    runtime/x.h under that name, and mutants.txt with a line "name test" for each mutant
 //
 // An entry of the list:
 //   mutant: pad-low-one-more         its name, which TENON_MUTANT chooses; *: the change is always made
@@ -120,9 +120,11 @@ std::string chooser(const std::vector<Mutant>& mutants) {
 
 // Where a source's copy goes: headers of the SDK are included by the end of their path.
 fs::path place_of(const fs::path& source) {
+  if (source.extension() != ".h") return source.filename();
   const std::string path = source.string();
-  const size_t at = path.find("tenon/plugin/");
-  return at == std::string::npos ? source.filename() : fs::path(path.substr(at));
+  for (const char* folder : {"tenon/plugin/", "runtime/"})
+    if (const size_t at = path.rfind(folder); at != std::string::npos) return path.substr(at);
+  return source.filename();
 }
 
 int run(const fs::path& list, const fs::path& out, const std::vector<fs::path>& sources) {
