@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "filter_grad.h"
+#include "pooled.h"
 #include "products.h"
 #include "table.h"
 #include "tenon/plugin/geometry.h"
@@ -99,6 +100,7 @@ void add_convolutions(KernelTable& table) {
   for (const char* op : {"conv", "conv_bias_act", "conv_grad_input", "conv_grad_filter"})
     table.add(op, tenon::plugin::takes<tenon::plugin::Floats>(), make_convolution);
   add_pools(table);
+  add_pooled(table);
 }
 
 }  // namespace opencl_gpu

@@ -2,6 +2,7 @@
 #include "devices.h"
 #include "driver.h"
 #include "fuse_chains.h"
+#include "pooled.h"
 #include "table.h"
 #include "tenon/plugin/device_backend.h"
 #include "tenon/plugin/host_backend.h"
@@ -9,9 +10,24 @@
 namespace opencl_gpu {
 namespace {
 
+using tenon::plugin::Env;
+using tenon::plugin::GraphView;
+using tenon::plugin::NodeView;
+using tenon::plugin::Rewritten;
+
 std::unique_ptr<tenon::plugin::DeviceDriver> open_device(const std::string& spec, uint32_t unit,
                                                          const tenon_host& host) {
   return std::make_unique<Driver>(devices_of(spec).at(unit), host);
+}
+
+Rewritten rewrite(const GraphView& given, const Env& env) {
+  std::vector<std::unique_ptr<tenon::plugin::Fuser>> fusers;
+  fusers.push_back(
+      tenon::plugin::fuse_pools(given, kOwn, [&](const NodeView& conv) { return pooled_suits(conv, env); }));
+  Rewritten pooled = tenon::plugin::replace(given, fusers);
+  const GraphView graph = pooled.origins.empty() ? given : GraphView(*pooled.graph.graph());
+  Rewritten chained = fuse_chains_for(graph, env);
+  return tenon::plugin::joined(std::move(pooled), std::move(chained));
 }
 
 }  // namespace
@@ -20,11 +36,8 @@ std::unique_ptr<tenon::plugin::DeviceDriver> open_device(const std::string& spec
 TENON_DECLARE_BACKEND
 
 tenon_status tenon_backend_init(const tenon_host* host, tenon_backend* out) {
-  static const tenon::plugin::DeviceBackend backend{"opencl-gpu",
-                                                    "1.0",
-                                                    opencl_gpu::fill_table,
-                                                    opencl_gpu::enumerate_devices,
-                                                    opencl_gpu::open_device,
-                                                    opencl_gpu::fuse_chains_for};
+  static const tenon::plugin::DeviceBackend backend{
+      "opencl-gpu",       "1.0", opencl_gpu::fill_table, opencl_gpu::enumerate_devices, opencl_gpu::open_device,
+      opencl_gpu::rewrite};
   return tenon::plugin::init_device_backend(backend, host, out);
 }

@@ -1,6 +1,7 @@
 #include "winograd.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernel_sources.h"
 #include "products_parts.h"
@@ -63,6 +64,27 @@ Winograd shape_of(const ConvShape& s, bool input) {
   return w;
 }
 
+// What the two launches of a convolution share.
+struct Blocks {
+  int64_t items, room, panels;
+  uint64_t filters_at, end;  // in scratch, in bytes
+
+  Blocks(const Driver& driver, const Winograd& s, const Parameters& p) {
+    panels = pieces(s.n, p.columns());
+    items = std::min<int64_t>(pieces(s.tiles(), p.block), 4 * driver.compute_units());
+    room = kPlanes * p.block * (p.depth + 16 + panels * p.columns());
+    filters_at = up(items * room * 4, 64);
+    end = filters_at + up(kPlanes * panels * p.columns() * s.k * 4, 64);
+  }
+};
+
+Launch filters_launch(Driver& driver, const Winograd& s, const Parameters& p, const Blocks& b) {
+  Launch filters = Launch::of_text(driver, text_of(), "winograd_filters", options_of(p));
+  filters.value(s).in(1).scratch(b.filters_at);
+  const int64_t groups = std::min<int64_t>(pieces(b.panels * s.k, 16), 4 * driver.compute_units());
+  return filters.groups({static_cast<size_t>(groups)});
+}
+
 }  // namespace
 
 bool winograd_suits(const Driver& driver, const ConvShape& s, const ProductKind& kind, bool input) {
@@ -88,23 +110,26 @@ Kernel winograd_kernel(Driver& driver, const ConvShape& shape, const ProductKind
   const Product end = parts ? in_parts(sums, 1) : ended(sums, kind);
   s.floor = end.floor, s.bias = end.bias, s.residual = end.residual;
 
-  const int64_t blocks = pieces(s.tiles(), p.block), panels = pieces(s.n, p.columns());
-  const int64_t items = std::min<int64_t>(blocks, 4 * driver.compute_units());
-  const int64_t room = kPlanes * p.block * (p.depth + 16 + panels * p.columns());
-  const uint64_t filters_at = up(items * room * 4, 64);
-  const uint64_t parts_at = filters_at + up(kPlanes * panels * p.columns() * s.k * 4, 64);
-  const std::string text = text_of(), options = options_of(p);
-  Launch filters = Launch::of_text(driver, text, "winograd_filters", options);
-  filters.value(s).in(1).scratch(filters_at);
-  filters.groups({static_cast<size_t>(std::min<int64_t>(pieces(panels * s.k, 16), 4 * driver.compute_units()))});
-  Launch product = Launch::of_text(driver, text, "winograd", options);
-  product.value(s).value<cl_long>(room).in(0).scratch(filters_at);
+  const Blocks b(driver, s, p);
+  Launch product = Launch::of_text(driver, text_of(), "winograd", options_of(p));
+  product.value(s).value<cl_long>(b.room).in(0).scratch(b.filters_at);
   add_epilogue(product, kind);
-  parts ? product.scratch(parts_at) : product.out(0);
-  product.scratch().groups({static_cast<size_t>(items)});
-  std::vector<Launch> launches{filters, product};
-  if (parts) launches.push_back(sum_of_parts(driver, sums, kind, 1, parts_at));
-  return kernel_of(std::move(launches), parts_at + (parts ? up(sums.m * sums.n * 4, 64) : 0));
+  parts ? product.scratch(b.end) : product.out(0);
+  product.scratch().groups({static_cast<size_t>(b.items)});
+  std::vector<Launch> launches{filters_launch(driver, s, p, b), product};
+  if (parts) launches.push_back(sum_of_parts(driver, sums, kind, 1, b.end));
+  return kernel_of(std::move(launches), b.end + (parts ? up(sums.m * sums.n * 4, 64) : 0));
+}
+
+Kernel winograd_pooled_kernel(Driver& driver, const ConvShape& shape, bool bias, bool relu) {
+  Winograd s = shape_of(shape, false);
+  s.bias = bias, s.residual = 0, s.floor = relu ? 0.0f : -INFINITY;
+  const Parameters p = parameters_of(driver, s);
+  const Blocks b(driver, s, p);
+  Launch product = Launch::of_text(driver, text_of(), "winograd", options_of(p) + " -D POOLED");
+  product.value(s).value<cl_long>(b.room).in(0).scratch(b.filters_at).in(bias ? 2 : 1).out(1).out(0).scratch();
+  product.groups({static_cast<size_t>(b.items)});
+  return kernel_of({filters_launch(driver, s, p, b), product}, b.end);
 }
 
 // ---- the filter's gradient ----

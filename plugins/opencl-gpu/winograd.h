@@ -14,6 +14,10 @@ bool winograd_suits(const Driver& driver, const tenon::plugin::ConvShape& s, con
 Kernel winograd_kernel(Driver& driver, const tenon::plugin::ConvShape& s, const ProductKind& kind, bool input,
                        double alpha);
 
+// The same of a convolution in f32, its bias (operand 2) and ReLU, and a 2 x 2 max-pool of the even size that shape.out is;
+// result 1: the winners (tenon/plugin/fuser.h).
+Kernel winograd_pooled_kernel(Driver& driver, const tenon::plugin::ConvShape& s, bool bias, bool relu);
+
 // The same of conv_grad_filter; operands x, dy.
 bool winograd_filter_suits(const Driver& driver, const tenon::plugin::ConvShape& s, const ProductKind& kind);
 Kernel winograd_filter_kernel(Driver& driver, const tenon::plugin::ConvShape& s, const ProductKind& kind);

@@ -1,7 +1,8 @@
 // Convolutions by 3 x 3 taps as Winograd's F(4 x 4, 3 x 3), for CPU devices: a work item takes BLOCK tiles of 4 x 4
 // points of the result, transforms the 6 x 6 points below each, multiplies by the transformed filters, 36 products of
 // BLOCK x k by k x n, and transforms back, all in memory of its own. Points 0, 1, -1, 2, -2, infinity. -D KC: least
-// multiple of 16 that k fits in, at most 256; BLOCK: a multiple of MR.
+// multiple of 16 that k fits in, at most 256; BLOCK: a multiple of MR. POOLED: a 2 x 2 max-pool of the result, and which of its
+// four won (one of the least index, or the first NaN); rows and columns are even then.
 #define PLANES 36
 #define PITCH (KC + 16)
 
@@ -107,7 +108,26 @@ INLINE void tile_of_image(const Winograd* s, const __global float* image, long y
 typedef struct {
   const __global float *bias, *residual;
   __global float* c;
+#ifdef POOLED
+  __global uchar* winner;
+#endif
 } End;
+
+#ifdef POOLED
+INLINE void put_pooled(V (*v)[2], V bias, V floor, __global float* p, __global uchar* winner) {
+  V best = -INFINITY;
+  JOIN(int, VW) wins = 0;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const V sum = v[i / 2][i % 2] + bias, x = sum < floor ? floor : sum;
+    const JOIN(int, VW) takes = i == 0 ? (JOIN(int, VW))(-1) : ~(best >= x) & (best == best);
+    best = takes ? x : best;
+    wins = takes ? (JOIN(int, VW))(i) : wins;
+  }
+  PUT(best, 0, p);
+  PUT(JOIN(convert_uchar, VW)(wins), 0, winner);
+}
+#endif
 
 // Tile i of a block, at (y, x) of an image, from its 36 sums.
 INLINE void tile_of_result(const Winograd* s, End e, const __global float* sums, long plane, long i, long image, long y,
@@ -128,6 +148,17 @@ INLINE void tile_of_result(const Winograd* s, End e, const __global float* sums,
     for (int k = 0; k < 4; ++k)
       RESULT(t[k][0], t[k][1], t[k][2], t[k][3], t[k][4], t[k][5], out[k][0], out[k][1], out[k][2], out[k][3])
     const V bias = s->bias ? GET(0, e.bias + n) : (V)(0);
+#ifdef POOLED
+#pragma unroll
+    for (int k = 0; k < 4; k += 2)
+#pragma unroll
+      for (int j = 0; j < 4; j += 2)
+        if (k < rows && j < columns) {
+          const long row = (image * s->rows + y * 4 + k) / 2, at = (row * (s->columns / 2) + (x * 4 + j) / 2) * s->n + n;
+          V four[2][2] = {{out[k][j], out[k][j + 1]}, {out[k + 1][j], out[k + 1][j + 1]}};
+          put_pooled(four, bias, (V)(floor), e.c + at, e.winner + at);
+        }
+#else
 #pragma unroll
     for (int k = 0; k < 4; ++k)
 #pragma unroll
@@ -138,6 +169,7 @@ INLINE void tile_of_result(const Winograd* s, End e, const __global float* sums,
           if (s->residual) v += GET(0, e.residual + at);
           PUT((v < (V)(floor)) ? (V)(floor) : v, 0, e.c + at);
         }
+#endif
   }
 }
 
@@ -145,7 +177,11 @@ __kernel void winograd(Winograd s, long room_size, MEM(a), MEM(filters), MEM(bia
   const long across = TILE_COLUMNS(&s), per_image = TILE_ROWS(&s) * across, tiles = s.images * per_image;
   const long panels = (s.n + NR - 1) / NR, plane = panels * (BLOCK * NR);
   const __global float *a = POINTER(const float, a), *filters = POINTER(const float, filters);
+#ifdef POOLED  // `residual` is where the winners go
+  const End e = {POINTER(const float, bias), 0, POINTER(float, c), POINTER(uchar, residual)};
+#else
   const End e = {POINTER(const float, bias), POINTER(const float, residual), POINTER(float, c)};
+#endif
   Room room = POINTER(float, room) + get_group_id(0) * room_size, sums = room + PLANES * BLOCK * PITCH;
   EACH(block, (ulong)((tiles + BLOCK - 1) / BLOCK)) {
     const long first = block * BLOCK, count = min((long)BLOCK, tiles - first);

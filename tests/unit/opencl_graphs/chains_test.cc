@@ -1,11 +1,10 @@
 // Graphs that opencl-gpu.so rewrites: maps, what they read by index instead of as a stored broadcast, and what folds them.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <random>
 
 #include "conformance/reference/reference.h"
-#include "conformance/subject.h"
+#include "unit/opencl_graphs/opencl_device.h"
 
 namespace tenon::conformance {
 namespace {
@@ -14,20 +13,6 @@ using plugin::FlatGraph;
 using plugin::GraphBuilder;
 using reference::Tensor;
 using Dims = std::vector<int64_t>;
-
-// nullptr: OpenCL has no device here.
-Subject* opencl() {
-  static const std::unique_ptr<Subject> subject = [] {
-    try {
-      auto made = std::make_unique<Subject>(std::string(std::getenv("TENON_PLUGIN_PATH")) + "/opencl-gpu.so", 1, 2);
-      made->device();
-      return made;
-    } catch (const std::exception&) {
-      return std::unique_ptr<Subject>();
-    }
-  }();
-  return subject.get();
-}
 
 class OpenclChains : public testing::Test {
  protected:

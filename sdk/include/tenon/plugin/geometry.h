@@ -37,11 +37,8 @@ struct ConvShape {
   Axes size{1, 1, 1}, taps{1, 1, 1}, out{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1}, low{0, 0, 0};
 };
 
-// Of a node of conv, conv_grad_input or conv_grad_filter.
-inline ConvShape conv_shape(const NodeView& node) {
-  const bool dx = node.op() == "conv_grad_input", dw = node.op() == "conv_grad_filter";
-  const ValueView x = dx ? node.out(0) : node.in(0), w = dw ? node.out(0) : node.in(1);
-  const ValueView y = dx ? node.in(0) : dw ? node.in(1) : node.out(0);
+// Of a node with a convolution's attributes whose values these are.
+inline ConvShape conv_shape(const NodeView& node, const ValueView& x, const ValueView& w, const ValueView& y) {
   ConvShape s;
   s.batch = x.dim(0), s.c = x.dim(-1), s.o = y.dim(-1), s.groups = node.i64("groups", 1);
   for (int i = 0, d = 5 - x.rank(); d < 3; ++i, ++d) {
@@ -50,6 +47,15 @@ inline ConvShape conv_shape(const NodeView& node) {
     s.low[d] = item(node, "low", i, 0);
   }
   return s;
+}
+
+// Of a node of conv, conv_grad_input or conv_grad_filter.
+inline ConvShape conv_shape(const NodeView& node) {
+  const bool dx = node.op() == "conv_grad_input", dw = node.op() == "conv_grad_filter";
+  return conv_shape(node, dx ? node.out(0) : node.in(0), dw ? node.out(0) : node.in(1),
+                    dx   ? node.in(0)
+                    : dw ? node.in(1)
+                         : node.out(0));
 }
 
 }  // namespace tenon::plugin

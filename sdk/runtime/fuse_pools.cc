@@ -2,14 +2,10 @@
 #include <string_view>
 #include <vector>
 
-#include "fuser.h"
+#include "tenon/plugin/fuser.h"
 
-namespace tenon::cpu {
+namespace tenon::plugin {
 namespace {
-
-using plugin::GraphView;
-using plugin::NodeView;
-using plugin::Rewrite;
 
 // Nodes of a convolution whose map goes into a pool alone, by their index; kNone: there is none.
 constexpr uint32_t kNone = TENON_NONE;
@@ -19,7 +15,7 @@ struct Fusion {
 
 bool is_conv(const NodeView& node) { return node.op() == "conv" || node.op() == "conv_bias_act"; }
 
-bool all_are(plugin::Span<int64_t> list, size_t n, int64_t value) {
+bool all_are(Span<int64_t> list, size_t n, int64_t value) {
   if (list.size() != n) return false;
   for (int64_t x : list)
     if (x != value) return false;
@@ -28,9 +24,12 @@ bool all_are(plugin::Span<int64_t> list, size_t n, int64_t value) {
 
 class PoolFuser : public Fuser {
  public:
-  explicit PoolFuser(const GraphView& graph) : graph_(graph), readers_(readers_of(graph)) {
-    for (uint32_t i = 0; i < graph.n_nodes(); ++i)
-      if (is_conv(graph.node(i))) find(graph.node(i));
+  PoolFuser(const GraphView& graph, const std::string& prefix, const std::function<bool(const NodeView&)>& suits)
+      : graph_(graph), prefix_(prefix), readers_(readers_of(graph)) {
+    for (uint32_t i = 0; i < graph.n_nodes(); ++i) {
+      const NodeView node = graph.node(i);
+      if (is_conv(node) && is_plain(node) && (!suits || suits(node))) find(node);
+    }
   }
 
   bool empty() const override { return fusion_of_.empty(); }
@@ -45,13 +44,13 @@ class PoolFuser : public Fuser {
       winners_[f.conv] = rewrite.fresh(TENON_U8, pool.out(0).dims().vec());
       std::vector<uint32_t> operands{rewrite.value(conv.operand_id(0)), rewrite.value(conv.operand_id(1))};
       if (conv.has(2)) operands.push_back(rewrite.value(conv.operand_id(2)));
-      copy_attributes(rewrite.add("cpu.conv_pool", operands, {p, winners_[f.conv]}, conv), conv);
+      copy_attributes(rewrite.add(prefix_ + ".conv_pool", operands, {p, winners_[f.conv]}, conv), conv);
     } else if (node == f.grad_input || node == f.grad_filter) {
       const bool input = node == f.grad_input;
       const uint32_t dp = rewrite.value(graph_.node(f.pool_grad).operand_id(2));
       const uint32_t other = rewrite.value(here.operand_id(input ? 1 : 0));
       std::vector<uint32_t> operands{input ? dp : other, input ? other : dp, winners_[f.conv]};
-      copy_attributes(rewrite.add(input ? "cpu.pooled_grad_input" : "cpu.pooled_grad_filter", operands,
+      copy_attributes(rewrite.add(prefix_ + (input ? ".pooled_grad_input" : ".pooled_grad_filter"), operands,
                                   {rewrite.value(here.result_id(0))}, here),
                       here);
     }
@@ -59,20 +58,19 @@ class PoolFuser : public Fuser {
 
  private:
   // Two spatial dimensions in f32, one group, at most a ReLU behind it.
-  bool suits(const NodeView& conv) const {
-    const plugin::ValueView y = conv.out(0);
+  static bool is_plain(const NodeView& conv) {
+    const ValueView y = conv.out(0);
     return y.dtype() == TENON_F32 && conv.in(0).dtype() == TENON_F32 && y.rank() == 4 && y.dim(1) >= 2 &&
            y.dim(2) >= 2 && conv.i64("groups", 1) == 1 && !conv.has(3) && conv.enumerator("act") <= TENON_ACT_RELU &&
            (conv.in(1).dim(0) > 1 || conv.in(1).dim(1) > 1);
   }
-  bool is_half(const NodeView& pool, const plugin::ValueView& map, const plugin::ValueView& pooled) const {
+  bool is_half(const NodeView& pool, const ValueView& map, const ValueView& pooled) const {
     return all_are(pool.list("window"), 2, 2) && all_are(pool.list("strides"), 2, 2) &&
            (pool.list("low").empty() || all_are(pool.list("low"), 2, 0)) && pooled.dim(1) == map.dim(1) / 2 &&
            pooled.dim(2) == map.dim(2) / 2;
   }
 
   void find(const NodeView& conv) {
-    if (!suits(conv)) return;
     const uint32_t map = conv.result_id(0);
     Fusion f;
     f.conv = conv.index();
@@ -111,6 +109,7 @@ class PoolFuser : public Fuser {
   }
 
   GraphView graph_;
+  std::string prefix_;
   std::vector<std::vector<uint32_t>> readers_;
   std::map<uint32_t, Fusion> fusion_of_;  // by every node in it
   std::map<uint32_t, uint32_t> winners_;  // by convolution, in the new graph
@@ -118,6 +117,9 @@ class PoolFuser : public Fuser {
 
 }  // namespace
 
-std::unique_ptr<Fuser> fuse_pools(const GraphView& graph) { return std::make_unique<PoolFuser>(graph); }
+std::unique_ptr<Fuser> fuse_pools(const GraphView& graph, const std::string& prefix,
+                                  const std::function<bool(const NodeView& conv)>& suits) {
+  return std::make_unique<PoolFuser>(graph, prefix, suits);
+}
 
-}  // namespace tenon::cpu
+}  // namespace tenon::plugin
