@@ -18,6 +18,7 @@ void fill_table(KernelTable& table) {
   add_softmax(table);
   add_normalizations(table);
   add_layer_norm(table);
+  add_attention(table);
 }
 
 }  // namespace opencl_gpu

@@ -22,5 +22,6 @@ void add_updates(KernelTable& table);         // X_update
 void add_softmax(KernelTable& table);         // softmax, log_softmax, softmax_cross_entropy and their gradients
 void add_normalizations(KernelTable& table);  // batch_norm, activation, bias_act_grad, and their gradients
 void add_layer_norm(KernelTable& table);      // layer_norm and its gradient
+void add_attention(KernelTable& table);       // attention and its gradient
 
 }  // namespace opencl_gpu
