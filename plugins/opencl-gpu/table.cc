@@ -19,6 +19,8 @@ void fill_table(KernelTable& table) {
   add_normalizations(table);
   add_layer_norm(table);
   add_attention(table);
+  add_images(table);
+  add_lines(table);
 }
 
 }  // namespace opencl_gpu

@@ -23,5 +23,7 @@ void add_softmax(KernelTable& table);         // softmax, log_softmax, softmax_c
 void add_normalizations(KernelTable& table);  // batch_norm, activation, bias_act_grad, and their gradients
 void add_layer_norm(KernelTable& table);      // layer_norm and its gradient
 void add_attention(KernelTable& table);       // attention and its gradient
+void add_images(KernelTable& table);          // crop_flip, resize, affine_image
+void add_lines(KernelTable& table);           // argmax, cumsum
 
 }  // namespace opencl_gpu
