@@ -3,6 +3,7 @@
 
 #include <Random123/philox.h>
 
+#include <array>
 #include <cstdint>
 
 namespace tenon {
@@ -12,12 +13,16 @@ inline r123::Philox4x32::ctr_type philox(uint64_t key, uint32_t c0, uint32_t c1,
   return r123::Philox4x32()({{c0, c1, c2, c3}}, k);
 }
 
-// 64 bits: half of the block n/2 of a stream in an epoch.
-inline uint64_t philox_bits64(uint64_t key, uint32_t stream, uint64_t epoch, uint64_t n) {
-  const auto block = philox(key, static_cast<uint32_t>(n >> 1), static_cast<uint32_t>(epoch),
+// Block n of a stream in an epoch, as two numbers of 64 bits.
+inline std::array<uint64_t, 2> philox_pair(uint64_t key, uint32_t stream, uint64_t epoch, uint64_t n) {
+  const auto block = philox(key, static_cast<uint32_t>(n), static_cast<uint32_t>(epoch),
                             static_cast<uint32_t>(epoch >> 32), stream);
-  const int half = (n & 1) * 2;
-  return block[half] | static_cast<uint64_t>(block[half + 1]) << 32;
+  return {block[0] | static_cast<uint64_t>(block[1]) << 32, block[2] | static_cast<uint64_t>(block[3]) << 32};
+}
+
+// 64 bits: half of the block n/2.
+inline uint64_t philox_bits64(uint64_t key, uint32_t stream, uint64_t epoch, uint64_t n) {
+  return philox_pair(key, stream, epoch, n >> 1)[n & 1];
 }
 
 // 0 .. n-1; off uniform by less than n / 2^64.

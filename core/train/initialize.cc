@@ -21,14 +21,11 @@ class Draw {
  public:
   Draw(uint64_t seed, std::string_view name) : seed_(seed), stream_(crc32c(name)) {}
 
-  // [0, 1) with 53 bits; `attempt` counts redraws.
-  double uniform(uint64_t i, uint64_t attempt = 0) const {
-    return static_cast<double>(philox_bits64(seed_, stream_, attempt, i) >> 11) * 0x1p-53;
-  }
-  // Box-Muller on the two halves of one block.
+  double uniform(uint64_t i) const { return unit(philox_bits64(seed_, stream_, 0, i)); }
+  // Box-Muller on the two halves of one block; `attempt` counts redraws.
   double normal(uint64_t i, uint64_t attempt = 0) const {
-    const double r = std::sqrt(-2 * std::log(1 - uniform(2 * i, attempt)));
-    return r * std::cos(2 * std::numbers::pi * uniform(2 * i + 1, attempt));
+    const auto [first, second] = philox_pair(seed_, stream_, attempt, i);
+    return std::sqrt(-2 * std::log(1 - unit(first))) * std::cos(2 * std::numbers::pi * unit(second));
   }
   double truncated(uint64_t i) const {
     for (uint64_t attempt = 0;; ++attempt)
@@ -36,6 +33,9 @@ class Draw {
   }
 
  private:
+  // [0, 1) with 53 bits.
+  static double unit(uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
+
   uint64_t seed_;
   uint32_t stream_;
 };
