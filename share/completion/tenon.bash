@@ -8,9 +8,13 @@ _tenon() {
   if ((COMP_CWORD == 1)); then
     words="$commands --help --version"
   elif [[ $previous == --device || $previous == --devices ]]; then
-    words='auto cpu'
+    words='auto cpu opencl-gpu tpu-emulator tpu-emulator:v2-8 tpu-emulator:v3-8 tpu-emulator:v4-8'
   elif [[ $previous == --profile_by ]]; then
     words='op node'
+  elif [[ $previous == --per_host_input_for_training ]]; then
+    words='true false per_shard per_host per_host_v2 broadcast sliced'
+  elif [[ $previous == --dtype_policy ]]; then
+    words='float32 mixed_bfloat16 bfloat16'
   elif [[ $previous == --*dir || $previous == --*path || $previous == --input || $previous == --output || $previous == --profile || $previous == --jobs ]]; then
     COMPREPLY=($(compgen -f -- "$current"))
     return
