@@ -146,7 +146,7 @@ Kernel make_pooled_grad_filter(const NodeView& node, const Env& env) {
   sums.scratch(parts_at).scratch().groups({static_cast<size_t>(s.chunks)});
   Launch whole = Launch::of_text(driver, pooled_text("pooled_filter"), "pooled_filter_sums", options);
   whole.value(s).value<cl_long>(size).scratch(parts_at).out(0);
-  whole.items(static_cast<uint64_t>(s.tap_rows * s.run), 8);
+  whole.items(static_cast<uint64_t>(places ? s.tap_rows * s.run : s.n), 8);
   return kernel_of({sums, whole}, parts_at + static_cast<uint64_t>(s.chunks * size) * 4);
 }
 

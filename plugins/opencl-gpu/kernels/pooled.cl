@@ -4,7 +4,12 @@
 #define V JOIN(float, VW)
 #define I JOIN(int, VW)
 #define GET JOIN(vload, VW)
+#ifdef __clang__  // PoCL's vstore16 stores four quarters, for which a load soon after waits
+typedef V Unaligned __attribute__((aligned(4)));
+#define PUT(x, j, p) (*(__global Unaligned*)((p) + (j)*VW) = (x))
+#else
 #define PUT JOIN(vstore, VW)
+#endif
 #define TO_BYTES JOIN(convert_uchar, VW)
 #define TO_INTS JOIN(convert_int, VW)
 typedef __global float* Room;

@@ -36,7 +36,6 @@ INLINE void add_band(const Pooled* s, From dp, const __global uchar* winner, lon
       for (long v = 0; v < s->padded; v += RV * VW)
         add_list(s, source + r * pitch + v, lists + o * room, counts[o], sums + (o * s->tap_rows + r) * s->padded + v);
 }
-#define SUM_AT(t, o) (((o) * s.tap_rows + (t) / s.run) * s.padded + (t) % s.run)
 
 #else
 
@@ -76,7 +75,6 @@ INLINE void add_band(const Pooled* s, From dp, const __global uchar* winner, lon
         add_places(s, dp + row * s->columns * s->n + o, winner + row * s->columns * s->n + o,
                    source + row * 2 * down + r * columns_of(s) * s->c, sums + r * RUN * s->n + o);
 }
-#define SUM_AT(t, o) ((t)*s.n + (o))
 
 #endif
 
@@ -102,16 +100,25 @@ __kernel void pooled_grad_filter(Pooled s, long room_size, long source_size, lon
   }
 }
 
-// The chunks in order, as dw [tap][channel][n] has them.
+// The chunks in order, as dw [tap][channel][n] has them. A work item has filters, or rows of taps.
 __kernel void pooled_filter_sums(Pooled s, long size, MEM(parts), MEM(dw)) {
-  From parts = POINTER(const float, parts);
-  Room dw = POINTER(float, dw);
-  EACH(t, (ulong)(s.tap_rows * s.run)) {
-    for (long o = 0; o < s.n; ++o) {
-      From from = parts + SUM_AT((long)t, o);
-      float sum = from[0];
-      for (long k = 1; k < s.chunks; ++k) sum += from[k * size];
-      dw[t * s.n + o] = sum;
+  Room parts = POINTER(float, parts), dw = POINTER(float, dw);
+#ifndef PLACES_OF
+  EACH(o, (ulong)s.n) {
+    for (long t = 0; t < s.tap_rows; ++t) {
+      Room row = parts + (o * s.tap_rows + t) * s.padded;
+      for (long k = 1; k < s.chunks; ++k)
+        for (long i = 0; i < s.padded; i += VW) PUT(GET(0, row + i) + GET(0, row + k * size + i), 0, row + i);
+      for (long i = 0; i < s.run; ++i) dw[(t * s.run + i) * s.n + o] = row[i];
     }
   }
+#else
+  EACH(t, (ulong)(s.tap_rows * s.run)) {
+    for (long o = 0; o < s.n; o += VW) {
+      V sum = GET(0, parts + t * s.n + o);
+      for (long k = 1; k < s.chunks; ++k) sum += GET(0, parts + k * size + t * s.n + o);
+      PUT(sum, 0, dw + t * s.n + o);
+    }
+  }
+#endif
 }

@@ -47,7 +47,7 @@ INLINE void two_windows(const Pooled* s, From x, From w, From bias, long pitch, 
 #pragma unroll
         for (int i = 1; i < 4; ++i) keep_largest(sum[q * 4 + i][j] < floor ? floor : sum[q * 4 + i][j], i, &best, &wins);
         PUT(best, j, p + q * s->n);
-        PUT(TO_BYTES(wins), j, winner + q * s->n);
+        JOIN(vstore, VW)(TO_BYTES(wins), j, winner + q * s->n);
       }
 }
 

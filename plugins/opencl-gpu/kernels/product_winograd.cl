@@ -19,13 +19,33 @@ typedef struct {
 
 // ---- filters: [plane][panel][k][NR] ----
 
-#define FILTER(g0, g1, g2, to, step)                                                             \
+#define FILTER(T, g0, g1, g2, to, step)                                                          \
   {                                                                                              \
-    const float ends = ((g0) + (g2)) * (-1.0f / 6), middle = (g1) * (1.0f / 6);                  \
-    const float wide = (g0) * (1.0f / 24) + (g2) * (1.0f / 6), half_g = (g1) * (1.0f / 12);      \
+    const T ends = ((g0) + (g2)) * (-1.0f / 6), middle = (g1) * (1.0f / 6);                      \
+    const T wide = (g0) * (1.0f / 24) + (g2) * (1.0f / 6), half_g = (g1) * (1.0f / 12);          \
     (to)[0] = (g0)*0.25f, (to)[step] = ends - middle, (to)[2 * (step)] = ends + middle;          \
     (to)[3 * (step)] = wide + half_g, (to)[4 * (step)] = wide - half_g, (to)[5 * (step)] = (g2); \
   }
+
+// NR filters that lie side by side.
+INLINE void panel_of_filters(const Winograd* s, const __global float* w, long plane, __global float* to) {
+#pragma unroll
+  for (int j = 0; j < NV; ++j) {
+    V rows[6][3];
+#pragma unroll
+    for (int x = 0; x < 3; ++x) {
+      const V g0 = GET(j, w + x * s->tap), g1 = GET(j, w + (3 + x) * s->tap), g2 = GET(j, w + (6 + x) * s->tap);
+      FILTER(V, g0, g1, g2, &rows[0][x], 3)
+    }
+#pragma unroll
+    for (int y = 0; y < 6; ++y) {
+      V r[6];
+      FILTER(V, rows[y][0], rows[y][1], rows[y][2], r, 1)
+#pragma unroll
+      for (int x = 0; x < 6; ++x) PUT(r[x], j, to + (y * 6 + x) * plane);
+    }
+  }
+}
 
 __kernel void winograd_filters(Winograd s, MEM(w), MEM(to)) {
   const __global float* w = POINTER(const float, w) + (s.tap < 0 ? -8 * s.tap : 0);
@@ -33,17 +53,21 @@ __kernel void winograd_filters(Winograd s, MEM(w), MEM(to)) {
   EACH(i, (ulong)(panels * s.k)) {
     const long panel = i / s.k, k = i % s.k;
     __global float* to = POINTER(float, to) + i * NR;
+    if (s.n_step == 1 && (panel + 1) * NR <= s.n) {
+      panel_of_filters(&s, w + k * s.k_step + panel * NR, plane, to);
+      continue;
+    }
     for (int j = 0; j < NR; ++j) {
       const long n = panel * NR + j;
       float rows[6][3];
       for (int x = 0; x < 3; ++x) {
         const __global float* g = w + k * s.k_step + n * s.n_step + x * s.tap;
         const float g0 = n < s.n ? g[0] : 0, g1 = n < s.n ? g[3 * s.tap] : 0, g2 = n < s.n ? g[6 * s.tap] : 0;
-        FILTER(g0, g1, g2, &rows[0][x], 3)
+        FILTER(float, g0, g1, g2, &rows[0][x], 3)
       }
       for (int y = 0; y < 6; ++y) {
         float r[6];
-        FILTER(rows[y][0], rows[y][1], rows[y][2], r, 1)
+        FILTER(float, rows[y][0], rows[y][1], rows[y][2], r, 1)
         for (int x = 0; x < 6; ++x) to[(y * 6 + x) * plane + j] = r[x];
       }
     }
@@ -125,7 +149,7 @@ INLINE void put_pooled(V (*v)[2], V bias, V floor, __global float* p, __global u
     wins = takes ? (JOIN(int, VW))(i) : wins;
   }
   PUT(best, 0, p);
-  PUT(JOIN(convert_uchar, VW)(wins), 0, winner);
+  JOIN(vstore, VW)(JOIN(convert_uchar, VW)(wins), 0, winner);
 }
 #endif
 
