@@ -4,43 +4,13 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "runtime/arena_layout.h"
+#include "runtime/barriers.h"
 #include "runtime/views.h"
 #include "tenon/plugin/op_attributes.h"
 
 namespace tenon::plugin {
 namespace {
-
-uint64_t align_up(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
-
-// A stretch of the arena that is alive from step `first` to step `last`.
-struct Block {
-  uint32_t first, last;
-  uint64_t bytes;
-  uint64_t offset = 0;
-};
-
-// Places the largest blocks first, each at the lowest offset where nothing alive overlaps.
-uint64_t place_blocks(std::vector<Block>& blocks) {
-  std::vector<Block*> order;
-  for (Block& b : blocks) order.push_back(&b);
-  std::stable_sort(order.begin(), order.end(), [](const Block* a, const Block* b) { return a->bytes > b->bytes; });
-  std::vector<const Block*> placed;  // by offset
-  uint64_t total = 0;
-  for (Block* b : order) {
-    uint64_t at = 0;
-    for (const Block* p : placed) {
-      if (p->last < b->first || p->first > b->last) continue;
-      if (p->offset >= at + b->bytes) break;
-      at = std::max(at, p->offset + p->bytes);
-    }
-    b->offset = at;
-    total = std::max(total, at + b->bytes);
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), b,
-                                   [](const Block* x, const Block* y) { return x->offset < y->offset; }),
-                  b);
-  }
-  return total;
-}
 
 void copy_bytes(const Call& call, uint64_t bytes) {
   const Slice s = call.share(static_cast<int64_t>(bytes), 4096);
@@ -82,7 +52,7 @@ class Planner {
     fill_steps();
     drop_views();
     add_result_copies();
-    add_barriers();
+    add_barriers(graph_, plan_);
     return std::move(plan_);
   }
 
@@ -367,54 +337,6 @@ class Planner {
       last.push_back({from, to, bytes});
     }
     for (const auto& [from, to, bytes] : last) add_copy(from, to, bytes);
-  }
-
-  struct Access {
-    Place place;
-    uint64_t bytes;
-    bool write, serial;
-  };
-
-  static bool conflict(const Access& a, const Access& b) {
-    if (a.serial && b.serial) return false;  // same thread, in order
-    if (!a.write && !b.write) return false;
-    return a.place.base == b.place.base && a.place.offset < b.place.offset + b.bytes &&
-           b.place.offset < a.place.offset + a.bytes;
-  }
-
-  std::vector<Access> accesses(const Step& step) const {
-    std::vector<Access> out;
-    const bool serial = step.kernel.threads <= 1;
-    if (step.node == TENON_NONE) {
-      out.push_back({step.operands[0], plan_whole(), false, serial});
-      out.push_back({step.results[0], plan_whole(), true, serial});
-      return out;
-    }
-    const NodeView node = graph_.node(step.node);
-    for (int k = 0; k < node.operands(); ++k)
-      if (node.has(k)) out.push_back({step.operands[k], size_of(node.operand_id(k)), false, serial});
-    for (int k = 0; k < node.results(); ++k)
-      if (node.has_result(k)) out.push_back({step.results[k], size_of(node.result_id(k)), true, serial});
-    if (step.kernel.scratch_bytes) out.push_back({{kBaseArena, step.scratch}, step.kernel.scratch_bytes, true, serial});
-    return out;
-  }
-
-  static uint64_t plan_whole() { return UINT64_MAX / 2; }  // a copy: assume the worst
-  uint64_t size_of(uint32_t v) const { return static_cast<uint64_t>(graph_.value(v).bytes()); }
-
-  // Threads meet before a step that touches what another thread may still be working on. A result and
-  // the input that it aliases are the same memory under two bases only when the planner placed neither
-  // there, so bases never overlap.
-  void add_barriers() {
-    std::vector<Access> open;
-    for (Step& step : plan_.steps) {
-      const std::vector<Access> now = accesses(step);
-      step.barrier = std::any_of(now.begin(), now.end(), [&](const Access& a) {
-        return std::any_of(open.begin(), open.end(), [&](const Access& b) { return conflict(a, b); });
-      });
-      if (step.barrier) open.clear();
-      open.insert(open.end(), now.begin(), now.end());
-    }
   }
 
   GraphView graph_;
