@@ -1,6 +1,4 @@
 // Graphs that opencl-gpu.so rewrites: maps, what they read by index instead of as a stored broadcast, and what folds them.
-#include <gtest/gtest.h>
-
 #include <random>
 
 #include "conformance/reference/reference.h"
@@ -14,12 +12,7 @@ using plugin::GraphBuilder;
 using reference::Tensor;
 using Dims = std::vector<int64_t>;
 
-class OpenclChains : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!opencl()) GTEST_SKIP() << "no OpenCL device";
-  }
-};
+class OpenclChains : public OnOpencl {};
 
 int64_t size_of(const Dims& dims) {
   int64_t n = 1;

@@ -1,0 +1,88 @@
+// Attention longer than one block of queries, beside cpu.so's.
+#include <random>
+
+#include "conformance/reference/reference.h"
+#include "unit/opencl_graphs/opencl_device.h"
+
+namespace tenon::conformance {
+namespace {
+
+using plugin::FlatGraph;
+using plugin::GraphBuilder;
+using reference::Tensor;
+using Dims = std::vector<int64_t>;
+
+struct Heads {
+  const char* name;
+  int64_t B, T, N, D, S, M;
+  bool causal, biased;
+  double rate;
+};
+void PrintTo(const Heads& c, std::ostream* out) { *out << c.name; }
+
+constexpr Heads kHeads[] = {
+    {"long", 1, 101, 2, 32, 130, 2, false, false, 0},
+    {"shared", 2, 100, 4, 20, 131, 2, true, true, 0.25},
+    {"blind", 1, 150, 3, 17, 70, 1, true, false, 0},  // the first queries see nothing
+    {"dropped", 1, 64, 2, 64, 64, 2, false, true, 0.5},
+};
+
+GraphBuilder& attributes(GraphBuilder& b, const Heads& c) {
+  return b.attr_f64("scale", 0.3).attr_bool("causal", c.causal).attr_f64("rate", c.rate).attr_i64("stream", 77);
+}
+
+// y, lse, dq, dk, dv, [dbias].
+FlatGraph attention_of(const Heads& c) {
+  const Dims query{c.B, c.T, c.N, c.D}, key{c.B, c.S, c.M, c.D}, scores{c.B, c.N, c.T, c.S};
+  GraphBuilder b;
+  const auto feed = [&](int32_t dtype, const Dims& dims) { return b.input(dtype, dims, TENON_ROLE_FEED); };
+  const uint32_t dy = feed(TENON_F32, query), q = feed(TENON_F32, query), k = feed(TENON_F32, key);
+  const uint32_t v = feed(TENON_F32, key), seed = feed(TENON_I64, {}), step = feed(TENON_I64, {});
+  const uint32_t bias = c.biased ? feed(TENON_F32, scores) : TENON_NONE;
+  const uint32_t y = b.value(TENON_F32, query), lse = b.value(TENON_F32, {c.B, c.N, c.T});
+  attributes(b.node("attention", {q, k, v, bias, seed, step}, {y, lse}).name("a"), c);
+  std::vector<uint32_t> results{y, lse},
+      gradients{b.value(TENON_F32, query), b.value(TENON_F32, key), b.value(TENON_F32, key)};
+  if (c.biased) gradients.push_back(b.value(TENON_F32, scores));
+  attributes(b.node("attention_grad", {dy, q, k, v, y, lse, bias, seed, step}, gradients).name("b"), c)
+      .attr_bool("dbias", c.biased);
+  results.insert(results.end(), gradients.begin(), gradients.end());
+  for (uint32_t r : results) b.result(r);
+  return b.build();
+}
+
+std::vector<Tensor> inputs_of(const FlatGraph& flat) {
+  const plugin::GraphView graph(*flat.graph());
+  std::mt19937 random(5);
+  std::vector<Tensor> inputs;
+  for (uint32_t i = 0; i < graph.n_inputs(); ++i) {
+    const plugin::ValueView v = graph.value(graph.input(i).value);
+    inputs.push_back(reference::zeros(v.dtype(), v.dims().vec()));
+    for (double& x : inputs.back().f) x = static_cast<double>(random() % 4001) / 2000 - 1;
+    for (int64_t& x : inputs.back().i) x = 12345;
+    reference::round_to_dtype(inputs.back());
+  }
+  return inputs;
+}
+
+class OpenclAttention : public OnOpencl, public testing::WithParamInterface<Heads> {};
+
+TEST_P(OpenclAttention, IsThatOfCpu) {
+  const FlatGraph graph = attention_of(GetParam());
+  const std::vector<Tensor> inputs = inputs_of(graph);
+  Subject cpu(plugin_path("cpu.so"), 1, 2);
+  const std::vector<Tensor> expected = run_graph(cpu, *graph.graph(), inputs);
+  const std::vector<Tensor> found = run_graph(*opencl(), *graph.graph(), inputs);
+  for (size_t r = 0; r < expected.size(); ++r)
+    for (size_t i = 0; i < expected[r].f.size(); ++i) {
+      const double e = expected[r].f[i], f = found[r].f[i];
+      if (e == f) continue;  // infinities too
+      ASSERT_LE(std::abs(e - f), 2e-5 * (1 + std::abs(e))) << "result " << r << ", element " << i;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, OpenclAttention, testing::ValuesIn(kHeads),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace tenon::conformance
