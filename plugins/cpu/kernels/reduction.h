@@ -6,6 +6,7 @@
 namespace tenon::cpu::TENON_CPU_ISA {
 
 void add_sort(KernelTable& table);  // sort, argmax, cumsum
+void add_global_norm(KernelTable& table);
 
 // x seen as [outer, n, inner] around one axis.
 struct AxisView {
