@@ -13,22 +13,40 @@ static inline uint4 philox(uint block, uint stream, ulong step, ulong seed) {
 // The words of PER_ITEM / 4 blocks, from block `first` on, one after the other.
 #ifdef SHAPE_CPU
 #define PER_ITEM 64  // sixteen blocks, a vector of each of their words
+// The halves of x k. Lanes are taken by pairs, as the halves of longs: a product of two numbers of 32 bits is one instruction.
+static inline void products(uint16 x, ulong k, uint16 *high, uint16 *low) {
+  const ulong right = 0xffffffffUL, left = right << 32;
+  const ulong8 pairs = as_ulong8(x), p = (pairs & right) * k, q = (pairs >> 32) * k;
+  *high = as_uint16((p >> 32) | (q & left));
+  *low = as_uint16((p & right) | (q << 32));
+}
+// a0 b0 a1 b1 .. of eight lanes
+#define BY_TURNS(T, a, b, l0, l1, l2, l3, l4, l5, l6, l7) \
+  (T)(a.l0, b.l0, a.l1, b.l1, a.l2, b.l2, a.l3, b.l3, a.l4, b.l4, a.l5, b.l5, a.l6, b.l6, a.l7, b.l7)
+#define PAIRS_BY_TURNS(a, b, l0, l1, l2, l3) \
+  as_uint16((ulong8)(a.l0, b.l0, a.l1, b.l1, a.l2, b.l2, a.l3, b.l3))
+
 static inline void random_words(uint first, uint stream, ulong step, ulong seed, uint* words) {
   uint16 x = first + (uint16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), y = stream, z = (uint)step,
          w = (uint)(step >> 32);
   uint low = (uint)seed, high = (uint)(seed >> 32);
   for (int round = 0; round < 10; ++round, low += 0x9E3779B9u, high += 0xBB67AE85u) {
-    const ulong16 p = convert_ulong16(z) * 0xCD9E8D57ul, q = convert_ulong16(x) * 0xD2511F53ul;
-    const uint16 old_w = w;
-    x = convert_uint16(p >> 32) ^ y ^ low;
-    y = convert_uint16(p);
-    z = convert_uint16(q >> 32) ^ old_w ^ high;
-    w = convert_uint16(q);
+    uint16 p_high, p_low, q_high, q_low;
+    products(z, 0xCD9E8D57ul, &p_high, &p_low);
+    products(x, 0xD2511F53ul, &q_high, &q_low);
+    x = p_high ^ y ^ low;
+    y = p_low;
+    z = q_high ^ w ^ high;
+    w = q_low;
   }
-  vstore16((uint16)(x.s0, y.s0, z.s0, w.s0, x.s1, y.s1, z.s1, w.s1, x.s2, y.s2, z.s2, w.s2, x.s3, y.s3, z.s3, w.s3), 0, words);
-  vstore16((uint16)(x.s4, y.s4, z.s4, w.s4, x.s5, y.s5, z.s5, w.s5, x.s6, y.s6, z.s6, w.s6, x.s7, y.s7, z.s7, w.s7), 1, words);
-  vstore16((uint16)(x.s8, y.s8, z.s8, w.s8, x.s9, y.s9, z.s9, w.s9, x.sa, y.sa, z.sa, w.sa, x.sb, y.sb, z.sb, w.sb), 2, words);
-  vstore16((uint16)(x.sc, y.sc, z.sc, w.sc, x.sd, y.sd, z.sd, w.sd, x.se, y.se, z.se, w.se, x.sf, y.sf, z.sf, w.sf), 3, words);
+  const ulong8 xy = as_ulong8(BY_TURNS(uint16, x, y, s0, s1, s2, s3, s4, s5, s6, s7));
+  const ulong8 zw = as_ulong8(BY_TURNS(uint16, z, w, s0, s1, s2, s3, s4, s5, s6, s7));
+  const ulong8 more_xy = as_ulong8(BY_TURNS(uint16, x, y, s8, s9, sa, sb, sc, sd, se, sf));
+  const ulong8 more_zw = as_ulong8(BY_TURNS(uint16, z, w, s8, s9, sa, sb, sc, sd, se, sf));
+  vstore16(PAIRS_BY_TURNS(xy, zw, s0, s1, s2, s3), 0, words);
+  vstore16(PAIRS_BY_TURNS(xy, zw, s4, s5, s6, s7), 1, words);
+  vstore16(PAIRS_BY_TURNS(more_xy, more_zw, s0, s1, s2, s3), 2, words);
+  vstore16(PAIRS_BY_TURNS(more_xy, more_zw, s4, s5, s6, s7), 3, words);
 }
 #else
 #define PER_ITEM 4
