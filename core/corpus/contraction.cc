@@ -143,6 +143,47 @@ void add_conv(Cases& cases, const ConvCase& c, DType t) {
   }
 }
 
+// Algorithms that the default precision allows. Whole numbers, as that precision may round operands.
+struct WholeCase {
+  Shape x, w;
+  ConvOptions o;
+  const char* what;
+};
+
+void add_default_precision_of(Cases& cases, const WholeCase& c) {
+  const Input x = uniform(DType::kI32, c.x, 1), w = uniform(DType::kI32, c.w, 2);
+  const Input dy = uniform(DType::kI32, conv_shape(c.x, c.w, c.o), 3);
+  const auto whole = [](Tensor t) { return cast(t, DType::kF32); };
+  const std::string what = cat("default precision, ", c.what);
+  cases.push_back(op_case_as_built(
+      {"conv", what, {x, w}, [=](const Tensors& in) { return Tensors{conv(whole(in[0]), whole(in[1]), c.o)}; }}));
+  cases.push_back(
+      op_case_as_built({"conv_grad_input", what, {dy, w}, [=](const Tensors& in) {
+                          return Tensors{conv_grad_input(whole(in[0]), whole(in[1]), {c.x[1], c.x[2]}, c.o)};
+                        }}));
+  cases.push_back(
+      op_case_as_built({"conv_grad_filter", what, {x, dy}, [=](const Tensors& in) {
+                          return Tensors{conv_grad_filter(whole(in[0]), whole(in[1]), {c.w[0], c.w[1]}, c.o)};
+                        }}));
+}
+
+void add_default_precision(Cases& cases) {
+  add_default_precision_of(cases, {{1, 13, 14, 16}, {3, 3, 16, 32}, {.low = {1, 1}, .high = {1, 1}}, "3 x 3"});
+  add_default_precision_of(
+      cases, {{2, 11, 10, 16}, {3, 3, 16, 32}, {.low = {0, 2}, .high = {1, 1}}, "3 x 3, other pads on each side"});
+  // With an activation's parameter; most results are below 0.
+  for (Activation act : {Activation::kLeakyRelu, Activation::kElu})
+    cases.push_back(op_case_as_built({"conv_bias_act",
+                                      cat("default precision, alpha of ", activation_name(act)),
+                                      {uniform(DType::kI32, {2, 13, 18, 16}, 1),
+                                       uniform(DType::kI32, {3, 3, 16, 32}, 2), values(DType::kF32, {32}, {-3, -5})},
+                                      [=](const Tensors& x) {
+                                        return Tensors{conv_bias_act(cast(x[0], DType::kF32), cast(x[1], DType::kF32),
+                                                                     x[2], {}, act, 0.3,
+                                                                     {.low = {1, 1}, .high = {1, 1}})};
+                                      }}));
+}
+
 void add_convs(Cases& cases) {
   for (const ConvCase& c : convs())
     for (DType t : kFloats) add_conv(cases, c, t);
@@ -159,18 +200,7 @@ void add_convs(Cases& cases) {
           "neither bias nor residual",
           {uniform(DType::kF32, {2, 6, 5, 3}, 1), uniform(DType::kF32, {3, 3, 3, 4}, 2)},
           [](const Tensors& in) { return Tensors{conv_bias_act(in[0], in[1], {}, {}, Activation::kRelu, 0, {})}; }});
-  // Algorithms that the default precision allows, with an activation's parameter; most results are below 0. Whole numbers, as
-  // that precision may round operands.
-  for (Activation act : {Activation::kLeakyRelu, Activation::kElu})
-    cases.push_back(op_case_as_built({"conv_bias_act",
-                                      cat("default precision, alpha of ", activation_name(act)),
-                                      {uniform(DType::kI32, {2, 13, 18, 16}, 1),
-                                       uniform(DType::kI32, {3, 3, 16, 32}, 2), values(DType::kF32, {32}, {-3, -5})},
-                                      [=](const Tensors& x) {
-                                        return Tensors{conv_bias_act(cast(x[0], DType::kF32), cast(x[1], DType::kF32),
-                                                                     x[2], {}, act, 0.3,
-                                                                     {.low = {1, 1}, .high = {1, 1}})};
-                                      }}));
+  add_default_precision(cases);
   static const char* const kPrecisions[] = {"default", "high", "highest"};
   for (int p = 0; p < 3; ++p)
     cases.push_back(op_case_as_built(
