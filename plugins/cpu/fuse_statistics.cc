@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <string_view>
 #include <vector>
@@ -63,13 +64,14 @@ class StatisticsFuser : public Fuser {
   }
 
  private:
-  // Nodes by their index. sum: the addition between the two, whose other operand is `other`, a value.
+  // Nodes by their index. sum: the addition between the two, whose other operand is `other`, a value; bias: the reduce that
+  // makes a bias's gradient of the norm's.
   struct Fusion {
-    uint32_t norm = kNoNode, conv = kNoNode, sum = kNoNode, other = kNoNode;
+    uint32_t norm = kNoNode, conv = kNoNode, sum = kNoNode, other = kNoNode, bias = kNoNode;
   };
 
   void keep(const Fusion& f) {
-    for (uint32_t node : {f.norm, f.conv, f.sum})
+    for (uint32_t node : {f.norm, f.conv, f.sum, f.bias})
       if (node != kNoNode) fusion_of_[node] = f;
   }
   bool is_free(uint32_t node) const { return !others_.replaces(node) && !replaces(node); }
@@ -115,7 +117,23 @@ class StatisticsFuser : public Fuser {
           f.sum = maker;
         }
     }
-    if (f.conv != kNoNode && !changes_between(graph_.node(f.conv), norm)) keep(f);
+    if (f.conv == kNoNode || changes_between(graph_.node(f.conv), norm)) return;
+    f.bias = bias_gradient(norm);
+    keep(f);
+  }
+
+  // The reduce of the norm's gradient over all of its rows.
+  uint32_t bias_gradient(const NodeView& norm) const {
+    for (uint32_t r : readers_[norm.result_id(0)]) {
+      if (r == kNoNode || !is_free(r)) continue;
+      const NodeView node = graph_.node(r);
+      const plugin::ValueView x = node.in(0);
+      const auto axes = node.list("axes");
+      if (node.op() == "reduce" && node.enumerator("kind") == TENON_SUM && node.out(0).elements() == x.dim(-1) &&
+          std::count(axes.begin(), axes.end(), x.rank() - 1) == 0)
+        return r;
+    }
+    return kNoNode;
   }
 
   // The gradient of a convolution's input of which nobody else reads the result.
@@ -152,6 +170,10 @@ class StatisticsFuser : public Fuser {
     }
     for (int k = 0; k < norm.results(); ++k)
       results.push_back(norm.has_result(k) ? rewrite.value(norm.result_id(k)) : kNoNode);
+    if (f.bias != kNoNode) {
+      results.resize(4, kNoNode);
+      results.push_back(rewrite.value(graph_.node(f.bias).result_id(0)));
+    }
     copy_both(rewrite.add("cpu.batch_norm.grad_input", operands, results, norm), conv, norm);
   }
 

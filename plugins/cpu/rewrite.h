@@ -10,8 +10,9 @@
 //   cpu.round_bf16(x; flush) -> y                        casts to bf16 and back, and what turns subnormals into zeros
 //   cpu.batch_norm.conv(x, w, [bias], gamma, beta, [residual]) -> t, y, mean, var
 //                                                        conv or conv_bias_act without activation, then batch_norm
-//   cpu.batch_norm.grad_input(dy, w, [other], x, gamma, mean, var, [y], [beta]) -> dx, dgamma, dbeta, [dresidual]
-//                                                        conv_grad_input, then maybe add, then batch_norm_grad
+//   cpu.batch_norm.grad_input(dy, w, [other], x, gamma, mean, var, [y], [beta]) -> dx, dgamma, dbeta, [dresidual], [dbias]
+//                                                        conv_grad_input, then maybe add, then batch_norm_grad, then
+//                                                        maybe the reduce of dx to a convolution's bias
 //
 // Pools are 2 x 2 without pads; the map between convolution and pool, by far the largest value of such a step, and its
 // gradient are never in memory (kernels/conv_pool.h), nor is a dense layer's gradient. Attributes are those of the convolution, or of

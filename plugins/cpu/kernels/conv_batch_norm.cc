@@ -1,8 +1,9 @@
 // cpu.batch_norm.conv (x, w, [bias O], gamma, beta, [residual as y]) -> t, y, mean, var
 //   t = conv(x, w) + bias, then batch_norm of t
-// cpu.batch_norm.grad_input (dy, w, [other as dx], x, gamma, mean, var, [y], [beta]) -> dx, dgamma, dbeta, [dresidual]
+// cpu.batch_norm.grad_input (dy, w, [other as dx], x, gamma, mean, var, [y], [beta])
+//     -> dx, dgamma, dbeta, [dresidual], [dbias]
 //   conv_grad_input(dy, w) + other, then batch_norm_grad of it; the ReLU's mask by y or, where there was no residual, by
-//   x and beta
+//   x and beta; dbias[c] is the sum of dx's rows
 // Sums are taken of each part of the convolution's result while it is in cache, and added in the order of the parts,
 // which the shape alone cuts. A second pass over memory then makes y, or dx.
 #include "kernels/conv_batch_norm.h"
@@ -42,10 +43,10 @@ NormedConv normed_conv(const NodeView& node, const Env& env, ConvShape s, bool g
   return n;
 }
 
-// The two sums of each part, its rows, and three vectors of channels.
+// The two sums of each part, its rows, three vectors of channels, and of the gradient dbias's sums of each piece.
 struct NormSums {
   double* count;
-  float *partial, *scale, *slope, *shift;
+  float *partial, *scale, *slope, *shift, *bias;
 };
 NormSums sums_of(const NormedConv& n, const Call& call) {
   NormSums s;
@@ -54,6 +55,7 @@ NormSums sums_of(const NormedConv& n, const Call& call) {
   s.scale = s.partial + 2 * n.parts * n.c;
   s.slope = s.scale + n.c;
   s.shift = s.slope + n.c;
+  s.bias = s.shift + n.c;
   return s;
 }
 
@@ -210,11 +212,28 @@ void add_dots(const NormedConv& n, const Call& call, const NormSums& s) {
   call.barrier();
 }
 
+// dx, and dbias unless it is nullptr.
+void give_gradient(const NormedConv& n, const Call& call, const DotsTaken& g, float* dx, float* dbias) {
+  const NormSums& s = g.sums;
+  each_piece(n, call, [&](int64_t row, int64_t rows) {
+    const int64_t at = row * n.c;
+    if (!dbias) return grad_columns(g.dz + at, g.x + at, rows, n.c, g.mean, s.scale, s.slope, s.shift, dx + at);
+    float* const sum = s.bias + row / n.piece * n.c;
+    std::fill_n(sum, n.c, 0.f);
+    grad_columns(g.dz + at, g.x + at, rows, n.c, g.mean, s.scale, s.slope, s.shift, dx + at, sum);
+  });
+  if (!dbias) return;
+  call.barrier();
+  add_pieces(s.bias, n.pieces, n.c, call.share(n.c, 16), dbias);
+}
+
 Kernel make_normed_grad(const NodeView& node, const Env& env) {
   const bool other = node.has(GradIn::kOther), y = node.has(GradIn::kY), dresidual = node.has_result(3);
+  const bool dbias = node.has_result(4);
   auto n = std::make_shared<NormedConv>(normed_conv(node, env, conv_shape(node), true));
   Kernel k = kernel_for(*n);
   if (dresidual) k.in_place = {{GradIn::kX, 0}};
+  if (dbias) k.scratch_bytes += static_cast<uint64_t>(n->pieces * n->c) * sizeof(float);
   k.run = [=](const Call& call) {
     float* const dx = call.out(0);
     DotsTaken g{dresidual ? call.out(3) : dx, call.in(GradIn::kX), call.in(GradIn::kMean), {}, n->c, sums_of(*n, call)};
@@ -225,10 +244,7 @@ Kernel make_normed_grad(const NodeView& node, const Env& env) {
     run_convolution(*n, call, {call.in(GradIn::kDy), call.in(GradIn::kWeights), nullptr, nullptr, g.dz},
                     {&g, take_dots});
     add_dots(*n, call, g.sums);
-    each_piece(*n, call, [&](int64_t row, int64_t rows) {
-      const int64_t at = row * n->c;
-      grad_columns(g.dz + at, g.x + at, rows, n->c, g.mean, g.sums.scale, g.sums.slope, g.sums.shift, dx + at);
-    });
+    give_gradient(*n, call, g, dx, dbias ? call.out(4) : nullptr);
   };
   return k;
 }

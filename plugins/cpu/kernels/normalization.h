@@ -44,6 +44,9 @@ void apply_columns(const float* x, const float* residual, int64_t rows, int64_t 
 // dx = scale dz - (x - mean) slope - shift on [rows, c].
 void grad_columns(const float* dz, const float* x, int64_t rows, int64_t c, const float* mean, const float* scale,
                   const float* slope, const float* shift, float* dx);
+// The same, and sum[c] += the columns of dx.
+void grad_columns(const float* dz, const float* x, int64_t rows, int64_t c, const float* mean, const float* scale,
+                  const float* slope, const float* shift, float* dx, float* sum);
 
 // Moments of `pieces` pieces [pieces][2][c] of `piece` rows each (the last has the rest), as one:
 // channels [from, to). square is the sum of squared distances from the mean.

@@ -166,6 +166,25 @@ void grad_columns(const float* dz, const float* x, int64_t rows, int64_t c, cons
     });
 }
 
+void grad_columns(const float* dz, const float* x, int64_t rows, int64_t c, const float* mean, const float* scale,
+                  const float* slope, const float* shift, float* dx, float* sum) {
+  constexpr int64_t kRows = 4;  // whose sums stay in registers
+  for (int64_t r = 0; r < rows; r += kRows) {
+    const int64_t end = std::min(rows, r + kRows);
+    each_vector(c, [&](int64_t i, auto load, auto store) {
+      const f32x8 m = load(mean + i), by = load(scale + i), less = load(shift + i), tilt = load(slope + i);
+      f32x8 s = {};
+      for (int64_t k = r; k < end; ++k) {
+        const f32x8 d = load(x + k * c + i) - m;
+        const f32x8 v = (by * load(dz + k * c + i) - less) - d * tilt;
+        store(dx + k * c + i, v);
+        s += v;
+      }
+      store(sum + i, load(sum + i) + s);
+    });
+  }
+}
+
 namespace {
 
 // Chan's formula, in f64; rows(p): of piece p.

@@ -54,6 +54,12 @@ NodeRun& NodeRun::out(int32_t dtype, const std::vector<int64_t>& dims) {
   return *this;
 }
 
+NodeRun& NodeRun::no_out() {
+  results_.push_back(nullptr);
+  result_ids_.push_back(TENON_NONE);
+  return *this;
+}
+
 plugin::GraphBuilder& NodeRun::op(const char* name) { return builder_.node(name, ids_, result_ids_).name("n"); }
 
 NodeRun& NodeRun::precision(int32_t least) {
@@ -62,7 +68,8 @@ NodeRun& NodeRun::precision(int32_t least) {
 }
 
 void NodeRun::run(uint32_t threads) {
-  for (uint32_t id : result_ids_) builder_.result(id);
+  for (uint32_t id : result_ids_)
+    if (id != TENON_NONE) builder_.result(id);
   const plugin::FlatGraph flat = builder_.build();
   const plugin::GraphView graph(*flat.graph());
   const plugin::NodeView node = graph.node(0);
@@ -82,8 +89,8 @@ void NodeRun::run(uint32_t threads) {
     if (o) bases.push_back(o->data());
   }
   for (auto& o : results_) {
-    outs.push_back({static_cast<int32_t>(bases.size()), 0});
-    bases.push_back(o->data());
+    outs.push_back({o ? static_cast<int32_t>(bases.size()) : -1, 0});
+    if (o) bases.push_back(o->data());
   }
   const auto scratch = nan_filled(kernel.scratch_bytes);
   std::vector<std::unique_ptr<uint8_t[], void (*)(uint8_t*)>> own;
@@ -107,7 +114,8 @@ void NodeRun::run(uint32_t threads) {
   for (auto& t : team) t.join();
   for (auto& o : operands_)
     if (o) o->check();
-  for (auto& o : results_) o->check();
+  for (auto& o : results_)
+    if (o) o->check();
 }
 
 }  // namespace tenon::testing

@@ -24,6 +24,7 @@ class NodeRun {
   }
   NodeRun& absent();
   NodeRun& out(int32_t dtype, const std::vector<int64_t>& dims);
+  NodeRun& no_out();  // a result that nobody asks for, before others; empty
   // Names the op; give the attributes on the returned builder, then call run().
   plugin::GraphBuilder& op(const char* name);
 
@@ -35,6 +36,7 @@ class NodeRun {
 
   template <class T = float>
   std::vector<T> result(int i) const {
+    if (!results_[i]) return {};
     std::vector<T> v(results_[i]->size / sizeof(T));
     std::memcpy(v.data(), results_[i]->data(), v.size() * sizeof(T));
     return v;

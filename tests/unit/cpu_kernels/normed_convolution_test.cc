@@ -124,24 +124,29 @@ void NormedConvolution::check_gradient(const NormedCase& c, int precision, doubl
                      convolve(n.op("conv_grad_input"), c, TENON_PRECISION_HIGHEST);
                    }).get(0);
   const auto together = [&](bool mask_by_y) {
-    return run(c.residual ? 4 : 3, [&](NodeRun& n) {
-      n.in(TENON_F32, c.y(), dy).in(TENON_F32, c.w, w);
-      with_other ? n.in(TENON_F32, c.x, other) : n.absent();
-      n.in(TENON_F32, c.x, x).in(TENON_F32, {k}, gamma).in(TENON_F32, {k}, mean).in(TENON_F32, {k}, var);
-      if (c.relu) mask_by_y ? n.in(TENON_F32, c.x, y) : n.absent().in(TENON_F32, {k}, beta);
-      n.out(TENON_F32, c.x).out(TENON_F32, {k}).out(TENON_F32, {k});
-      if (c.residual) n.out(TENON_F32, c.x);
-      plugin::GraphBuilder& node = n.op("cpu.batch_norm.grad_input");
-      convolve(node, c, precision);
-      normalize(node, c);
-    });
+    return run(c.bias       ? 5
+               : c.residual ? 4
+                            : 3,
+               [&](NodeRun& n) {
+                 n.in(TENON_F32, c.y(), dy).in(TENON_F32, c.w, w);
+                 with_other ? n.in(TENON_F32, c.x, other) : n.absent();
+                 n.in(TENON_F32, c.x, x).in(TENON_F32, {k}, gamma).in(TENON_F32, {k}, mean).in(TENON_F32, {k}, var);
+                 if (c.relu) mask_by_y ? n.in(TENON_F32, c.x, y) : n.absent().in(TENON_F32, {k}, beta);
+                 n.out(TENON_F32, c.x).out(TENON_F32, {k}).out(TENON_F32, {k});
+                 if (c.residual) n.out(TENON_F32, c.x);
+                 if (c.bias && !c.residual) n.no_out();
+                 if (c.bias) n.out(TENON_F32, {k});
+                 plugin::GraphBuilder& node = n.op("cpu.batch_norm.grad_input");
+                 convolve(node, c, precision);
+                 normalize(node, c);
+               });
   };
   const Results got = together(by_y);
   if (c.relu) {
     EXPECT_EQ(got.bytes, together(!by_y).bytes) << "the mask by x is not the mask by y";
   }
 
-  Doubles dz, dx, dgamma(k), dbeta(k);
+  Doubles dz, dx, dgamma(k), dbeta(k), dbias(k);
   for (size_t i = 0; i < x.size(); ++i) {
     const size_t j = i % static_cast<size_t>(k);
     const double g = static_cast<double>(d[i]) + (with_other ? other[i] : 0.0f);
@@ -153,12 +158,14 @@ void NormedConvolution::check_gradient(const NormedCase& c, int precision, doubl
     const size_t j = i % static_cast<size_t>(k);
     const double s = std::sqrt(var[j] + kNormEps), xh = (x[i] - mean[j]) / s, m = static_cast<double>(rows);
     dx.push_back(gamma[j] / s * (dz[i] - dbeta[j] / m - xh * dgamma[j] / m));
+    dbias[j] += dx[i];
   }
   const double sums = tolerance * std::sqrt(static_cast<double>(rows));
   expect_near(got.get(1), dgamma, sums);
   expect_near(got.get(2), dbeta, sums);
   expect_near(got.get(0), dx, 10 * tolerance);
   if (c.residual) expect_near(got.get(3), dz, tolerance);
+  if (c.bias) expect_near(got.get(4), dbias, 10 * sums);
 }
 
 TEST_P(NormedConvolution, IsConvolutionThenNorm) {
