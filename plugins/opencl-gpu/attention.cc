@@ -1,6 +1,6 @@
 // attention(q, k, v, [bias], [seed], [step]) -> y, lse and attention_grad(dy, q, k, v, y, lse, [bias], [seed], [step])
-// -> dq, dk, dv, [dbias]: no scores are stored. CPU devices take a head's block of queries at a time, whose scores stay in a
-// cache; on GPUs a work-group has a query, or for their gradients a key.
+// -> dq, dk, dv, [dbias]: no scores are stored. CPU devices take a head's block of queries at a time, whose scores stay
+// in a cache; on GPUs a work-group has a query, or for their gradients a key.
 #include <algorithm>
 #include <cmath>
 
@@ -82,7 +82,9 @@ Launch make_launch(Driver& driver, const NodeView& node, const char* name) {
   std::string options = std::string("-D X=") + dtype_name(dtype) + " -D ACC=" + dtype_name(wide);
   options += " -D W_VECTOR=" + std::string(wide == TENON_F64 ? "double" : "float");
   options += " -D VW=" + std::to_string(vector_lanes(driver, dtype));
-  return Launch::of_text(driver, std::string(kernel_source("philox")) + row_source("attention"), name, options);
+  const char* shape = driver.shape() == Shape::kCpu ? "attention_cpu" : "attention_gpu";
+  return Launch::of_text(driver, kernel_source("philox") + row_source("attention") + kernel_source(shape), name,
+                         options);
 }
 
 // Arguments that each kernel ends with; what is not there is not read.

@@ -26,9 +26,9 @@ struct Chain {
   bool is_plain() const { return nodes.size() <= 1 && !any_spread && reduce == TENON_NONE; }
 };
 
-// A node that any order of its neighbours in the graph suits joins the chains of its operands where nothing between them and
-// it reads what they make. A broadcast is read by index in the chains that it reaches, if what lies side by side there is
-// `run` elements or more. Then each reduce takes the chain that makes its operand, where the same holds.
+// A node that any order of its neighbours in the graph suits joins the chains of its operands where nothing between
+// them and it reads what they make. A broadcast is read by index in the chains that it reaches, if what lies side by
+// side there is `run` elements or more. Then each reduce takes the chain that makes its operand, where the same holds.
 class Chains {
  public:
   Chains(const tenon::plugin::GraphView& graph, int64_t run);

@@ -1,5 +1,5 @@
-// Before planning: maps that follow each other become one kernel, an own node "opencl-gpu.chain", and with the reduce that
-// folds what they make "opencl-gpu.fold" (reductions.h). Broadcasts that only such kernels read are not stored.
+// Before planning: maps that follow each other become one kernel, an own node "opencl-gpu.chain", and with the reduce
+// that folds what they make "opencl-gpu.fold" (reductions.h). Broadcasts that only such kernels read are not stored.
 #pragma once
 
 #include "tenon/plugin/kernel.h"

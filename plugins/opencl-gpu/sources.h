@@ -1,4 +1,5 @@
-// What a generated kernel reads and writes for each element of a map, as text in front of kernels/map.cl or reductions.cl.
+// What a generated kernel reads and writes for each element of a map, as text in front of kernels/map.cl or
+// reductions.cl.
 #pragma once
 
 #include <string>
@@ -8,9 +9,9 @@
 
 namespace opencl_gpu {
 
-// Of a node whose operands x0, x1, .. have its elements, or are read by index as its attributes "axes" (sizes, outermost
-// first) and "strides" (of each operand along each of them) say. `body` is OpenCL C: it reads x0, x1, .. and defines y0, y1, ..,
-// which are the node's results from number `first` on.
+// Of a node whose operands x0, x1, .. have its elements, or are read by index as its attributes "axes" (sizes,
+// outermost first) and "strides" (of each operand along each of them) say. `body` is OpenCL C: it reads x0, x1, .. and
+// defines y0, y1, .., which are the node's results from number `first` on.
 class Sources {
  public:
   Sources(const NodeView& node, uint64_t elements, const std::string& body, int first = 0);

@@ -9,8 +9,8 @@
 
 namespace opencl_gpu {
 
-// An element of a value by the row-major index i of one that has more: the sum over axes, outermost first, of the index along
-// that axis times its stride. No axes: element i.
+// An element of a value by the row-major index i of one that has more: the sum over axes, outermost first, of the index
+// along that axis times its stride. No axes: element i.
 struct Spread {
   std::vector<int64_t> n, stride;
   bool operator==(const Spread& o) const { return n == o.n && stride == o.stride; }
@@ -23,7 +23,8 @@ Spread spread_of(const tenon::plugin::NodeView& broadcast);
 class JointAxes {
  public:
   explicit JointAxes(int64_t elements) : cuts_{1, elements} {}
-  // false, and nothing changes: there are none, or they are more than kMost, or the last one would be shorter than `run`.
+  // false, and nothing changes: there are none, or they are more than kMost, or the last one would be shorter than
+  // `run`.
   bool add(const Spread& spread, int64_t run);
   std::vector<int64_t> sizes() const;  // outermost first
   // Along each; of a value that is not spread the dense strides.

@@ -1,4 +1,5 @@
-// crop_flip, resize and affine_image: y [n,h,w,c] from x [n,from_h,from_w,c]. A CPU's work item has rows of y, a GPU's pixels.
+// crop_flip, resize and affine_image: y [n,h,w,c] from x [n,from_h,from_w,c]. A CPU's work item has rows of y, a GPU's
+// pixels.
 typedef struct {
   long n, h, w, c, from_h, from_w;
 } Images;
@@ -115,11 +116,11 @@ __kernel void affine_image(MEM(y), MEM(x), MEM(theta), Images s) {
     const P c = column, r = row % s.h, k = t[6] * c + t[7] * r + 1;
     const P at_c = folded((t[0] * c + t[1] * r + t[2]) / k, s.from_w);
     const P at_r = folded((t[3] * c + t[4] * r + t[5]) / k, s.from_h);
-    const int good = k != 0 && fabs(at_c) < (P)1e9 && fabs(at_r) < (P)1e9;  // elsewhere it is far outside
+    const int good = k != 0 && fabs(at_c) < (P)1e9f && fabs(at_r) < (P)1e9f;  // elsewhere it is far outside
     From x = POINTER(const STORED(X), x) + row / s.h * s.from_h * s.from_w * s.c;
     __global STORED(X)* y = POINTER(STORED(X), y) + (row * s.w + column) * s.c;
 #ifdef NEAREST
-    const long at = good ? pixel_at(&s, floor(at_r + (P)0.5), floor(at_c + (P)0.5)) : -1;
+    const long at = good ? pixel_at(&s, floor(at_r + (P)0.5f), floor(at_c + (P)0.5f)) : -1;
     for (long i = 0; i < s.c; ++i) y[i] = at < 0 ? 0 : x[at + i];
 #else
     const P r0 = floor(at_r), c0 = floor(at_c);

@@ -1,4 +1,5 @@
-// argmax and cumsum along an axis of x [a, n, b]. X: dtype, ACC: of sums. FLOATS; UNSIGNED: type that integers are added in.
+// argmax and cumsum along an axis of x [a, n, b]. X: dtype, ACC: of sums. FLOATS; UNSIGNED: type that integers are
+// added in.
 typedef WIDE(ACC) W;
 typedef struct {
   ulong a, n, b;
@@ -82,7 +83,8 @@ __kernel void argmax(MEM(y), MEM(x), Lines s) {
 __kernel void cumsum(MEM(y), MEM(x), Lines s, int exclusive, int reverse) {
   const ulong blocks = (s.b + LANES - 1) / LANES;
   EACH(block, s.a * blocks) {
-    const ulong first = block / blocks * s.n * s.b + block % blocks * LANES, lanes = min((ulong)LANES, s.b - block % blocks * LANES);
+    const ulong column = block % blocks * LANES, lanes = min((ulong)LANES, s.b - column);
+    const ulong first = block / blocks * s.n * s.b + column;
     const __global STORED(X)* x = POINTER(const STORED(X), x) + first;
     __global STORED(X)* y = POINTER(STORED(X), y) + first;
     W sum[LANES];

@@ -13,7 +13,8 @@ static inline uint4 philox(uint block, uint stream, ulong step, ulong seed) {
 // The words of PER_ITEM / 4 blocks, from block `first` on, one after the other.
 #ifdef SHAPE_CPU
 #define PER_ITEM 64  // sixteen blocks, a vector of each of their words
-// The halves of x k. Lanes are taken by pairs, as the halves of longs: a product of two numbers of 32 bits is one instruction.
+// The halves of x k. Lanes are taken by pairs, as the halves of longs: a product of two numbers of 32 bits is one
+// instruction.
 static inline void products(uint16 x, ulong k, uint16 *high, uint16 *low) {
   const ulong right = 0xffffffffUL, left = right << 32;
   const ulong8 pairs = as_ulong8(x), p = (pairs & right) * k, q = (pairs >> 32) * k;
