@@ -144,5 +144,42 @@ TEST_F(Rewriting, PadsInAPoolOfWhatIsNotBelowZero) {
   EXPECT_EQ(node(1).list("low").vec(), (Shape{1, 2}));
 }
 
+// A convolution's gradient, the gradient of the batch norm before it, and that of the bias before both.
+class RewritingGradients : public Rewriting {
+ protected:
+  uint32_t norm_grad() {
+    const uint32_t d = graph_.value(TENON_F32, kMap), dy = input(kMap), w = input({1, 1, 8, 8});
+    graph_.node("conv_grad_input", {dy, w}, {d}).attr_list("strides", {1, 1}).attr_list("low", {0, 0});
+    graph_.attr_list("high", {0, 0});
+    std::vector<uint32_t> operands{d, input(kMap), input({8}), input({8}), input({8})},
+        results{graph_.value(TENON_F32, kMap)};
+    for (int k = 0; k < 2; ++k) results.push_back(graph_.value(TENON_F32, {8}));
+    graph_.node("batch_norm_grad", operands, results).attr_f64("eps", 1e-3);
+    for (const uint32_t r : results) result(r);
+    return results[0];
+  }
+  uint32_t reduce(uint32_t x, const Shape& axes, const Shape& to, int kind = TENON_SUM) {
+    const uint32_t y = graph_.value(TENON_F32, to);
+    graph_.node("reduce", {x}, {y}).attr_list("axes", axes).attr_enum("kind", kind);
+    result(y);
+    return y;
+  }
+};
+
+TEST_F(RewritingGradients, SumTheBiassGradientOnTheWay) {
+  reduce(norm_grad(), {0, 1, 2}, {8});
+  EXPECT_EQ(rewritten(), Names{"cpu.batch_norm.grad_input"});
+  EXPECT_EQ(node(0).results(), 5);
+  EXPECT_FALSE(node(0).has_result(3));
+  EXPECT_TRUE(node(0).has_result(4));
+}
+
+TEST_F(RewritingGradients, LeaveOtherReduces) {
+  const uint32_t dx = norm_grad();
+  reduce(dx, {0, 1, 2}, {8}, TENON_MAX);
+  reduce(dx, {0, 2, 3}, {6});
+  EXPECT_EQ(rewritten(), (Names{"cpu.batch_norm.grad_input", "reduce", "reduce"}));
+}
+
 }  // namespace
 }  // namespace tenon::testing
