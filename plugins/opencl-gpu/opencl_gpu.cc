@@ -2,6 +2,7 @@
 #include "devices.h"
 #include "driver.h"
 #include "fuse_chains.h"
+#include "fuse_updates.h"
 #include "pooled.h"
 #include "table.h"
 #include "tenon/plugin/device_backend.h"
@@ -24,10 +25,11 @@ Rewritten rewrite(const GraphView& given, const Env& env) {
   std::vector<std::unique_ptr<tenon::plugin::Fuser>> fusers;
   fusers.push_back(
       tenon::plugin::fuse_pools(given, kOwn, [&](const NodeView& conv) { return pooled_suits(conv, env); }));
-  Rewritten pooled = tenon::plugin::replace(given, fusers);
-  const GraphView graph = pooled.origins.empty() ? given : GraphView(*pooled.graph.graph());
+  fusers.push_back(fuse_updates(given));
+  Rewritten fused = tenon::plugin::replace(given, fusers);
+  const GraphView graph = fused.origins.empty() ? given : GraphView(*fused.graph.graph());
   Rewritten chained = fuse_chains_for(graph, env);
-  return tenon::plugin::joined(std::move(pooled), std::move(chained));
+  return tenon::plugin::joined(std::move(fused), std::move(chained));
 }
 
 }  // namespace

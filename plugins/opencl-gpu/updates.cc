@@ -1,8 +1,11 @@
 // The X_update ops whose rule looks at one element at a time, in place. Those of norms (lamb, adafactor) and nadam, whose third
 // slot is a scalar, go as primitives.
+#include <algorithm>
 #include <cmath>
 
+#include "fuse_updates.h"
 #include "indexing.h"
+#include "kernel_sources.h"
 #include "shapes.h"
 #include "table.h"
 #include "tenon/abi/optimizer.h"
@@ -16,8 +19,6 @@ using tenon::plugin::dtype_name;
 using tenon::plugin::IndexShape;
 using tenon::plugin::refuse;
 using tenon::plugin::Verdict;
-
-constexpr int kMostSlots = 3;
 
 struct Rule {
   const char* op;
@@ -51,11 +52,18 @@ struct UpdateHyper {
   }
 };
 
-std::string options_of(const NodeView& node, const Rule& rule, int32_t gradient) {
-  std::string options = std::string("-D RULE_") + rule.name + " -D D=" + dtype_name(node.out(0).dtype()) +
-                        " -D G=" + dtype_name(gradient);
+// Those that a node has, the first at that operand.
+std::vector<int> slots_of(const NodeView& node, int first) {
+  std::vector<int> slots;
   for (int k = 0; k < kMostSlots; ++k)
-    if (node.has(TENON_UPDATE_SLOTS + k)) options += " -D SLOT_" + std::to_string(k);
+    if (node.has(first + k)) slots.push_back(k);
+  return slots;
+}
+
+std::string update_options(const Rule& rule, int32_t dtype, int32_t gradient, const std::vector<int>& slots) {
+  std::string options =
+      std::string("-D RULE_") + rule.name + " -D D=" + dtype_name(dtype) + " -D G=" + dtype_name(gradient);
+  for (int k : slots) options += " -D SLOT_" + std::to_string(k);
   return options;
 }
 
@@ -78,33 +86,85 @@ void add_rows(std::vector<Launch>& launches, Driver& driver, const NodeView& nod
   launches.push_back(finish_scatter(add.scratch().in(TENON_UPDATE_ROWS).in(TENON_UPDATE_G), driver, shape));
 }
 
-Kernel update_kernel(Driver& driver, const NodeView& node, const Rule& rule) {
+// The kernel of so many variables.
+std::string text_of_updates(size_t members) {
+  std::string parameters, body;
+  for (size_t m = 0; m < members; ++m) {
+    const std::string number = std::to_string(m);
+    parameters += "MEMBER(" + number + "), ";
+    body += " UPDATE(" + number + ")";
+  }
+  return std::string(kernel_source("updates")) + "__kernel void update(" + parameters + "MEMBERS_SHARE) { BEGIN" +
+         body + " }\n";
+}
+
+// Where a variable's operands and results are in a node.
+struct Member {
+  int p, g, slots, results;  // of the first slot, of p'
+  bool by_rows = false;      // its gradient is in scratch
+};
+
+// shared: what is added to the places of lr, step, scale and gate.
+Kernel joint_kernel(Driver& driver, const NodeView& node, const Rule& rule, const std::vector<Member>& members,
+                    int shared, std::vector<Launch> launches) {
   const int32_t dtype = node.out(0).dtype();
-  const uint64_t n = static_cast<uint64_t>(node.out(0).elements());
-  const bool by_rows = node.has(TENON_UPDATE_ROWS);
-  std::vector<Launch> launches;
-  if (by_rows) add_rows(launches, driver, node);
-  Launch launch(driver, "updates", "update", options_of(node, rule, by_rows ? sum_dtype(dtype) : dtype));
-  const auto operand = [&](int i) { launch.in(node.has(i) ? i : TENON_UPDATE_P); };
-  launch.out(0);
-  for (int k = 0; k < kMostSlots; ++k) launch.out(node.has(TENON_UPDATE_SLOTS + k) ? 1 + k : 0);
-  operand(TENON_UPDATE_P);
-  by_rows ? launch.scratch() : launch.in(TENON_UPDATE_G);
-  for (int k = 0; k < kMostSlots; ++k) operand(TENON_UPDATE_SLOTS + k);
-  for (int i : {TENON_UPDATE_LR, TENON_UPDATE_STEP, TENON_UPDATE_SCALE, TENON_UPDATE_GATE}) operand(i);
-  launch.value<cl_ulong>(n).value<cl_int>(node.has(TENON_UPDATE_SCALE)).value<cl_int>(node.has(TENON_UPDATE_GATE));
+  const std::vector<int> slots = slots_of(node, members[0].slots);
+  const int32_t gradient = members[0].by_rows ? sum_dtype(dtype) : dtype;
+  Launch launch =
+      Launch::of_text(driver, text_of_updates(members.size()), "update", update_options(rule, dtype, gradient, slots));
+  uint64_t most = 1;
+  Kernel kernel;
+  for (const Member& m : members) {
+    const uint64_t n = static_cast<uint64_t>(node.out(m.results).elements());
+    launch.out(m.results).in(m.p);
+    m.by_rows ? launch.scratch() : launch.in(m.g);
+    kernel.in_place.push_back({m.p, m.results});
+    for (int k : slots) {
+      launch.out(m.results + 1 + k).in(m.slots + k);
+      kernel.in_place.push_back({m.slots + k, m.results + 1 + k});
+    }
+    launch.value<cl_ulong>(n);
+    most = std::max(most, n);
+  }
+  const auto has = [&](int operand) { return node.has(shared + operand); };
+  for (int i : {TENON_UPDATE_LR, TENON_UPDATE_STEP, TENON_UPDATE_SCALE, TENON_UPDATE_GATE})
+    launch.in(has(i) ? shared + i : members[0].p);
+  launch.value<cl_int>(has(TENON_UPDATE_SCALE)).value<cl_int>(has(TENON_UPDATE_GATE));
   launch.value<cl_int>(node.flag("nesterov"));
   if (dtype == TENON_F64)
     launch.value(UpdateHyper<double>(node));
   else
     launch.value(UpdateHyper<float>(node));
-  launches.push_back(launch.items(n));
-  Kernel kernel =
-      kernel_of(std::move(launches), by_rows ? n * static_cast<uint64_t>(dtype_bytes(sum_dtype(dtype))) : 0);
-  kernel.in_place = {{TENON_UPDATE_P, 0}};
-  for (int k = 0; k < kMostSlots; ++k)
-    if (node.has(TENON_UPDATE_SLOTS + k)) kernel.in_place.push_back({TENON_UPDATE_SLOTS + k, 1 + k});
+  launches.push_back(launch.items(most));
+  Kernel run = kernel_of(std::move(launches));
+  kernel.run = std::move(run.run);
   return kernel;
+}
+
+Kernel update_kernel(Driver& driver, const NodeView& node, const Rule& rule) {
+  const bool by_rows = node.has(TENON_UPDATE_ROWS);
+  std::vector<Launch> launches;
+  if (by_rows) add_rows(launches, driver, node);
+  const Member member{TENON_UPDATE_P, TENON_UPDATE_G, TENON_UPDATE_SLOTS, 0, by_rows};
+  Kernel kernel = joint_kernel(driver, node, rule, {member}, 0, std::move(launches));
+  if (by_rows)
+    kernel.scratch_bytes = static_cast<uint64_t>(node.out(0).elements()) *
+                           static_cast<uint64_t>(dtype_bytes(sum_dtype(node.out(0).dtype())));
+  return kernel;
+}
+
+// fuse_updates.h has the operands.
+Kernel updates_kernel(const NodeView& node, const Env& env) {
+  const tenon_attr& op = *node.find("op");
+  const std::string name(reinterpret_cast<const char*>(node.graph().attr_data(op)), op.count);
+  std::vector<Member> members;
+  for (int i = 0; i < static_cast<int>(node.i64("members")); ++i) {
+    const int first = kSharedOperands + i * kMemberOperands;
+    members.push_back({first, first + 1, first + 2, i * kMemberResults});
+  }
+  for (const Rule& rule : kRules)
+    if (name == rule.op) return joint_kernel(driver_of(*env.device), node, rule, members, -TENON_UPDATE_LR, {});
+  throw tenon::plugin::Error(TENON_INTERNAL, "no kernel joins updates of " + name);
 }
 
 Verdict accept_update(const NodeView& node, const Rule& rule) {
@@ -136,11 +196,16 @@ Verdict accept_update(const NodeView& node, const Rule& rule) {
 
 }  // namespace
 
+bool is_update_by_element(std::string_view op) {
+  return std::any_of(std::begin(kRules), std::end(kRules), [&](const Rule& rule) { return op == rule.op; });
+}
+
 void add_updates(KernelTable& table) {
   for (const Rule& rule : kRules)
     table.add(
         rule.op, [&rule](const NodeView& node) { return accept_update(node, rule); },
         [&rule](const NodeView& node, const Env& env) { return update_kernel(driver_of(*env.device), node, rule); });
+  table.add_own(kUpdates, updates_kernel);
 }
 
 }  // namespace opencl_gpu

@@ -71,7 +71,7 @@ struct Blocks {
 
   Blocks(const Driver& driver, const Winograd& s, const Parameters& p) {
     panels = pieces(s.n, p.columns());
-    items = std::min<int64_t>(pieces(s.tiles(), p.block), 4 * driver.compute_units());
+    items = std::min<int64_t>(pieces(s.tiles(), p.block), 2 * driver.compute_units());  // whose room stays in the cache
     room = kPlanes * p.block * (p.depth + 16 + panels * p.columns());
     filters_at = up(items * room * 4, 64);
     end = filters_at + up(kPlanes * panels * p.columns() * s.k * 4, 64);

@@ -94,27 +94,49 @@ static inline T one_minus_power(T log_b, T t) {
   P = decay * P - lr * (c > 0 ? (T)1 : c < 0 ? (T)-1 : c)
 #endif
 
-#define POINTERS(name)                                             \
-  __global STORED(D)* to_##name = POINTER(STORED(D), to_##name); \
-  const __global STORED(D)* name = POINTER(const STORED(D), name);
-
-__kernel void update(MEM(to_p), MEM(to_s0), MEM(to_s1), MEM(to_s2), MEM(p), MEM(g), MEM(s0), MEM(s1), MEM(s2), MEM(lr),
-                     MEM(step), MEM(scale), MEM(gate), ulong n, int has_scale, int has_gate,
-                     int nesterov, Hyper h) {
-  POINTERS(p)
-  const __global STORED(G)* gradient = POINTER(const STORED(G), g);
+// The pointers of a slot that there is: parameters of a function, of a kernel for member m, and arguments from those.
+#define SLOT_OF(k) , __global STORED(D) * to_s##k, const __global STORED(D) * s##k
+#define SLOT_MEMORY(k, m) , MEM(to_s##k##_##m), MEM(s##k##_##m)
+#define SLOT_POINTERS(k, m) , POINTER(STORED(D), to_s##k##_##m), POINTER(const STORED(D), s##k##_##m)
 #ifdef SLOT_0
-  POINTERS(s0)
+#define SLOT_0_OF SLOT_OF(0)
+#define SLOT_0_MEMORY(m) SLOT_MEMORY(0, m)
+#define SLOT_0_POINTERS(m) SLOT_POINTERS(0, m)
+#else
+#define SLOT_0_OF
+#define SLOT_0_MEMORY(m)
+#define SLOT_0_POINTERS(m)
 #endif
 #ifdef SLOT_1
-  POINTERS(s1)
+#define SLOT_1_OF SLOT_OF(1)
+#define SLOT_1_MEMORY(m) SLOT_MEMORY(1, m)
+#define SLOT_1_POINTERS(m) SLOT_POINTERS(1, m)
+#else
+#define SLOT_1_OF
+#define SLOT_1_MEMORY(m)
+#define SLOT_1_POINTERS(m)
 #endif
 #ifdef SLOT_2
-  POINTERS(s2)
+#define SLOT_2_OF SLOT_OF(2)
+#define SLOT_2_MEMORY(m) SLOT_MEMORY(2, m)
+#define SLOT_2_POINTERS(m) SLOT_POINTERS(2, m)
+#else
+#define SLOT_2_OF
+#define SLOT_2_MEMORY(m)
+#define SLOT_2_POINTERS(m)
 #endif
-  const T lr = *POINTER(const float, lr), t = (T)(*POINTER(const long, step) + 1);
-  const T scale = has_scale ? (T)*POINTER(const float, scale) : 1;
-  const int open = has_gate ? *POINTER(const uchar, gate) != 0 : 1;
+
+typedef struct {
+  T lr, t, scale;
+  int open, nesterov;
+} Once;
+
+static inline __attribute__((always_inline)) void update_one(__global STORED(D) * to_p, const __global STORED(D) * p,
+                                                             const __global STORED(G) * gradient SLOT_0_OF SLOT_1_OF
+                                                                 SLOT_2_OF,
+                                                             ulong n, Once once, Hyper h) {
+  const T lr = once.lr, t = once.t, scale = once.scale;
+  const int open = once.open, nesterov = once.nesterov;
   ONCE
   INDEPENDENT
   EACH(i, n) {
@@ -146,3 +168,15 @@ __kernel void update(MEM(to_p), MEM(to_s0), MEM(to_s1), MEM(to_s2), MEM(p), MEM(
 #endif
   }
 }
+
+// The kernel is written for its members (updates.cc): update(MEMBER(0), .., MEMBERS_SHARE) { BEGIN UPDATE(0) .. }
+#define MEMBER(m) \
+  MEM(to_p_##m), MEM(p_##m), MEM(g_##m) SLOT_0_MEMORY(m) SLOT_1_MEMORY(m) SLOT_2_MEMORY(m), ulong n_##m
+#define MEMBERS_SHARE MEM(lr), MEM(step), MEM(scale), MEM(gate), int has_scale, int has_gate, int nesterov, Hyper h
+#define BEGIN                                                                                               \
+  const Once once = {*POINTER(const float, lr), (T)(*POINTER(const long, step) + 1),                        \
+                     has_scale ? (T)*POINTER(const float, scale) : 1,                                       \
+                     has_gate ? *POINTER(const uchar, gate) != 0 : 1, nesterov};
+#define UPDATE(m)                                                                              \
+  update_one(POINTER(STORED(D), to_p_##m), POINTER(const STORED(D), p_##m),                    \
+             POINTER(const STORED(G), g_##m) SLOT_0_POINTERS(m) SLOT_1_POINTERS(m) SLOT_2_POINTERS(m), n_##m, once, h);
