@@ -156,6 +156,7 @@ void Driver::tell(const std::string& detail) const {
 void Driver::compiled() {
   const uint64_t built = counts_.built.exchange(0), loaded = counts_.loaded.exchange(0);
   const uint64_t measured = counts_.measured.exchange(0), remembered = counts_.remembered.exchange(0);
+  if (built + loaded + measured + remembered == 0) return;
   tell("opencl-gpu: " + std::to_string(built) + " programs built, " + std::to_string(loaded) +
        " from the cache; choices of kernels: " + std::to_string(measured) + " measured, " + std::to_string(remembered) +
        " remembered");
