@@ -103,8 +103,8 @@ def why(code, complaints):
 def time_once(peer, variant, case, args):
     """One process: what it measured, or {"error": why}."""
     if peer == "tenon":
-        command = [args.tenon, "bench", "step", case, "--rounds", "1000", "--max_seconds", str(args.seconds),
-                   "--threads", str(args.threads), "--json"]
+        command = [args.tenon, "bench", "step", case, "--device", "cpu", "--rounds", "1000",
+                   "--max_seconds", str(args.seconds), "--threads", str(args.threads), "--json"]
         text, error, memory = run(command, {}, args)
     else:
         command = [args.python, str(HERE / f"{peer}_peer.py"), case, variant, "--threads", str(args.threads),
