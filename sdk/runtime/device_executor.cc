@@ -68,8 +68,10 @@ void DeviceExecutor::bind(const tenon_run& run) {
 // What the host wrote into HOST buffers before it submitted.
 void DeviceExecutor::send_inputs(const tenon_run& run, DeviceStream& stream) {
   for (int32_t i = 0; i < plan_.n_buffers; ++i) {
-    const DeviceBuffer* b = device_buffer(run.inputs[i]);
-    if (b && b->host && !(run.feed && plan_.is_feed[i])) stream.write({b->memory, 0}, b->host, b->bytes);
+    DeviceBuffer* b = device_buffer(run.inputs[i]);
+    if (!b || !b->host || (run.feed && plan_.is_feed[i])) continue;
+    wait_behind(stream, b->last_read);
+    stream.write({b->memory, 0}, b->host, b->bytes);
   }
 }
 

@@ -23,7 +23,7 @@ void check_range(const tenon_buffer* buffer, uint64_t offset, uint64_t bytes, co
 // their turn; between two pointers there is none, and the copy waits for its turn here.
 void enqueue_copy(DeviceQueue& queue, const tenon_copy& c) {
   DeviceStream& stream = queue.work();
-  const DeviceBuffer *dst = device_buffer(c.dst), *src = device_buffer(c.src);
+  DeviceBuffer *const dst = device_buffer(c.dst), *const src = device_buffer(c.src);
   uint8_t* to_host = dst ? dst->host : static_cast<uint8_t*>(c.dst_host);
   const uint8_t* from_host = src ? src->host : static_cast<const uint8_t*>(c.src_host);
   if (to_host) to_host += c.dst_offset;
@@ -32,10 +32,11 @@ void enqueue_copy(DeviceQueue& queue, const tenon_copy& c) {
     stream.submit()->reached(UINT64_MAX);
     std::memmove(to_host, from_host, c.bytes);
   } else if (to_host && from_host) {
-    const DeviceAddress stage =
-        dst ? DeviceAddress{dst->memory, c.dst_offset} : DeviceAddress{src->memory, c.src_offset};
-    stream.write(stage, from_host, c.bytes);
-    stream.read(to_host, stage, c.bytes);
+    DeviceBuffer& stage = dst ? *dst : *src;
+    const DeviceAddress at{stage.memory, dst ? c.dst_offset : c.src_offset};
+    wait_behind(stream, stage.last_read);
+    stream.write(at, from_host, c.bytes);
+    stream.read(to_host, at, c.bytes);
   } else if (from_host) {
     stream.write({dst->memory, c.dst_offset}, from_host, c.bytes);
   } else if (to_host) {

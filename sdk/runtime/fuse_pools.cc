@@ -70,6 +70,13 @@ class PoolFuser : public Fuser {
            pooled.dim(2) == map.dim(2) / 2;
   }
 
+  // What a gradient has to have in common with its convolution.
+  static bool same_geometry(const NodeView& a, const NodeView& b) {
+    for (const char* name : {"strides", "low", "high", "dilation"})
+      if (a.list(name).vec() != b.list(name).vec()) return false;
+    return a.i64("groups", 1) == b.i64("groups", 1);
+  }
+
   void find(const NodeView& conv) {
     const uint32_t map = conv.result_id(0);
     Fusion f;
@@ -92,10 +99,10 @@ class PoolFuser : public Fuser {
 
   // Whether the map's gradient goes to the convolution's own gradients alone.
   bool find_gradients(const NodeView& conv, Fusion& f) const {
-    const NodeView pool_grad = graph_.node(f.pool_grad);
-    if (pool_grad.operand_id(1) != graph_.node(f.pool).result_id(0)) return false;
+    const NodeView pool_grad = graph_.node(f.pool_grad), pool = graph_.node(f.pool);
+    if (pool_grad.operand_id(1) != pool.result_id(0) || !is_half(pool_grad, conv.out(0), pool.out(0))) return false;
     for (uint32_t r : readers_[pool_grad.result_id(0)]) {
-      if (r == kNone) return false;
+      if (r == kNone || !same_geometry(graph_.node(r), conv)) return false;
       const NodeView reader = graph_.node(r);
       if (reader.op() == "conv_grad_input" && f.grad_input == kNone && reader.operand_id(1) == conv.operand_id(1))
         f.grad_input = r;

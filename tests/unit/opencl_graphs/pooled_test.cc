@@ -139,12 +139,7 @@ std::vector<Tensor> inputs_of(const Case& c, uint32_t seed) {
   return in;
 }
 
-class OpenclPools : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!opencl()) GTEST_SKIP() << "no OpenCL device";
-  }
-};
+class OpenclPools : public OnOpencl {};
 
 TEST_F(OpenclPools, AreConvolutionThenPoolAndItsGradients) {
   for (const Case& c : kCases) {

@@ -57,7 +57,8 @@ class FarDevice : public ::testing::Test {
   // s' = s + x
   void compile_sum(uint32_t max_iterations) {
     GraphBuilder b;
-    const uint32_t s = b.input(TENON_F32, {kCount}, TENON_ROLE_STATE), x = b.input(TENON_F32, {kCount}, TENON_ROLE_FEED);
+    const uint32_t s = b.input(TENON_F32, {kCount}, TENON_ROLE_STATE),
+                   x = b.input(TENON_F32, {kCount}, TENON_ROLE_FEED);
     const uint32_t y = b.value(TENON_F32, {kCount});
     b.node("add", {s, x}, {y}).name("sum");
     b.result(y, TENON_MODE_LAST, 1);
@@ -106,6 +107,7 @@ TEST_F(FarDevice, ReturnsFromRunBeforeTheWorkIsDone) {
 struct Ring {
   tenon_buffer* buffers[2];
   float* host[2];
+  uint64_t count = 4;
   std::string order;
   static int32_t next(void* ctx, uint64_t i, tenon_buffer** feeds, tenon_point*) {
     auto& ring = *static_cast<Ring*>(ctx);
@@ -113,7 +115,7 @@ struct Ring {
     if (i == 2) far_device().open_gate();  // until here no kernel ran
     std::fill_n(ring.host[i % 2], kCount, static_cast<float>(i + 1));
     feeds[0] = ring.buffers[i % 2];
-    return i < 4;
+    return i < ring.count;
   }
   static void release(void* ctx, uint64_t i) { static_cast<Ring*>(ctx)->order += "r" + std::to_string(i); }
 };
@@ -140,6 +142,38 @@ TEST_F(FarDevice, SendsTheNextBatchWhileTheFirstComputes) {
     EXPECT_LT(taken, back) << ring.order;
   }
   EXPECT_LT(ring.order.find("r0"), ring.order.find("n2")) << ring.order;
+}
+
+// A batch that was given back may be filled again before the iteration that reads it has begun.
+TEST_F(FarDevice, ReadsABatchAsItWasSentHoweverSoonItIsFilledAgain) {
+  compile_sum(1);
+  float* state;
+  Ring ring;
+  ring.count = 1;
+  tenon_buffer* s = buffer(&state);
+  ring.buffers[0] = buffer(&ring.host[0]);
+  fill_with(state, 0);
+  far_device().close_gate();
+  const tenon_feed feed{sizeof feed, 0, &ring, Ring::next, Ring::release};
+  uint64_t ticket = 0, copied = 0;
+  good(start({s, nullptr}, {s}, 1, &feed, &ticket));
+  ASSERT_EQ(ring.order, "n0r0");
+  tenon_queue* other = nullptr;
+  good(table.queue_create(device, 0, &other));
+  const Floats nine(kCount, 9);
+  tenon_copy copy{};
+  copy.struct_size = sizeof copy;
+  copy.dst = ring.buffers[0];
+  copy.src_host = nine.data();
+  copy.bytes = kBytes;
+  good(table.copy(other, &copy, &copied));
+  EXPECT_EQ(table.wait(other, copied, kMoment).code, TENON_TIMEOUT);
+  far_device().open_gate();
+  good(table.wait(queue, ticket, UINT64_MAX));
+  good(table.wait(other, copied, UINT64_MAX));
+  EXPECT_EQ(Floats(state, state + kCount), Floats(kCount, 1));
+  EXPECT_EQ(Floats(ring.host[0], ring.host[0] + kCount), nine);
+  table.queue_destroy(other);
 }
 
 TEST_F(FarDevice, IsLostWithItsReasonUntilItIsClosed) {
