@@ -116,6 +116,21 @@ OpenDevice& OpenDevice::of(const Found& found) {
   return device;
 }
 
+namespace {
+
+// Of the device, or TENON_OPENCL_WIDTH's on CPU shapes.
+uint32_t float_width_of(cl_device_id device, Shape shape) {
+  const cl_uint native = device_info<cl_uint>(device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
+  const char* forced = std::getenv("TENON_OPENCL_WIDTH");
+  if (!forced) return std::max(native, cl_uint{1});
+  const std::string width = forced;
+  if (width != "4" && width != "8" && width != "16")
+    throw Error(TENON_INVALID, "TENON_OPENCL_WIDTH: expected 4, 8 or 16, found '" + width + "'");
+  return shape == Shape::kCpu ? static_cast<uint32_t>(std::stoul(width)) : std::max(native, cl_uint{1});
+}
+
+}  // namespace
+
 Driver::Driver(const Found& found, const tenon_host& host) : found_(found), host_(host) {
   const char* forced = std::getenv("TENON_OPENCL_SHAPE");
   const std::string shape = forced ? forced : found.type & CL_DEVICE_TYPE_CPU ? "cpu" : "gpu";
@@ -131,7 +146,7 @@ Driver::Driver(const Found& found, const tenon_host& host) : found_(found), host
   max_buffer_ = device_info<cl_ulong>(found.device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
   local_bytes_ = device_info<cl_ulong>(found.device, CL_DEVICE_LOCAL_MEM_SIZE);
   compute_units_ = std::max(device_info<cl_uint>(found.device, CL_DEVICE_MAX_COMPUTE_UNITS), cl_uint{1});
-  float_width_ = std::max(device_info<cl_uint>(found.device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT), cl_uint{1});
+  float_width_ = float_width_of(found.device, shape_);
   // PoCL has a cache of its own, of kernels as they run; asking it for a binary costs more than reading that.
   const bool pocl = found.name.find("(PoCL)") != std::string::npos;
   keeps_programs_ = !pocl || std::getenv("TENON_OPENCL_KEEP_PROGRAMS");

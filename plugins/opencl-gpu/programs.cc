@@ -119,8 +119,8 @@ KernelObject Driver::kernel(const std::string& file, const std::string& name, co
 std::string Driver::choice_key(const std::string& text) const {
   static const uint64_t sources = hash_of(all_kernel_sources());
   char about[96];
-  std::snprintf(about, sizeof about, " %016" PRIx64 " %s %" PRIu32 " units: ", sources,
-                shape_ == Shape::kCpu ? "cpu" : "gpu", compute_units_);
+  std::snprintf(about, sizeof about, " %016" PRIx64 " %s %" PRIu32 " units of %" PRIu32 ": ", sources,
+                shape_ == Shape::kCpu ? "cpu" : "gpu", compute_units_, float_width_);
   return "choice " + found_.name + " " + found_.version + about + text;
 }
 
