@@ -100,7 +100,8 @@ void choose_rooms(const Driver& driver, int32_t dtype, bool gradient, Attention&
   constexpr int64_t kBlock = 48, kTile = 4, kDraws = 192;
   const int64_t lanes = vector_lanes(driver, dtype);
   a.block = std::min<int64_t>(kBlock, rounded_up(a.T, kTile));
-  a.s_pitch = rounded_up(a.S, lanes), a.d_pitch = rounded_up(a.D, lanes);
+  a.s_pitch = rounded_up(a.S, std::max(lanes, kTile));  // gradients have rows for keys: whole tiles too
+  a.d_pitch = rounded_up(a.D, lanes);
   const int64_t queries = a.block * a.d_pitch, scores = a.block * a.s_pitch, drawn = a.block * a.S + kDraws;
   if (gradient)
     a.room = 2 * a.D * a.s_pitch + 3 * a.s_pitch * a.d_pitch + 3 * queries + 3 * scores + drawn;

@@ -6,8 +6,8 @@
 
 namespace opencl_gpu {
 
-// Whether Winograd's F(4 x 4, 3 x 3) computes conv or, if `input`, conv_grad_input, and sooner than plain sums. Its error is some
-// times theirs: not for precision HIGHEST.
+// Whether Winograd's F(4 x 4, 3 x 3) computes conv or, if `input`, conv_grad_input, and sooner than plain sums. Its error
+// is some times theirs: not for precision HIGHEST.
 bool winograd_suits(const Driver& driver, const tenon::plugin::ConvShape& s, const ProductKind& kind, bool input);
 
 // Operands 0 and 1: x or dy, and w. alpha: of kind's activation.

@@ -1,5 +1,7 @@
 #ifdef ROOT
-__kernel void root(MEM(y), MEM(x)) { STORE(ROOT, POINTER(STORED(ROOT), y), 0, sqrt(LOAD(ROOT, POINTER(const STORED(ROOT), x), 0))); }
+__kernel void root(MEM(y), MEM(x)) {
+  STORE(ROOT, POINTER(STORED(ROOT), y), 0, sqrt(LOAD(ROOT, POINTER(const STORED(ROOT), x), 0)));
+}
 #else
 // Folds x[a, r, b] into y[a, pieces, b] of dtype TO: piece p is rows [p * length, (p + 1) * length). ACC: dtype that is
 // computed with. KIND_sum, _prod, _max, _min. x: elements of dtype FROM, of each of which MAP is taken, or what a map
