@@ -1,6 +1,7 @@
 // Updates that opencl-gpu.so joins: each variable's is what it is in a graph of its own, bit by bit.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <random>
 
 #include "conformance/reference/reference.h"
@@ -41,8 +42,8 @@ Tensor uniform(int64_t n, uint32_t seed, double low) {
   return x;
 }
 
-// Of variables [first, last).
-Updates updates_of(size_t first, size_t last) {
+// Of variables [first, last). `hinted`: each update says where it comes from.
+Updates updates_of(size_t first, size_t last, bool hinted = false) {
   Updates u;
   GraphBuilder b;
   const auto input = [&](int32_t dtype, const std::vector<int64_t>& dims, Tensor value) {
@@ -71,6 +72,8 @@ Updates updates_of(size_t first, size_t last) {
     }
     b.node("adam_update", operands, results).name("update" + std::to_string(i));
     b.attr_f64("l2", 0).attr_f64("b1", .9).attr_f64("b2", .999).attr_f64("eps", v.eps).attr_bool("amsgrad", v.amsgrad);
+    const std::string hint = "variable " + std::to_string(i);
+    if (hinted) b.attr_bytes("tenon.variable", hint.data(), hint.size());
     for (uint32_t r : results) b.result(r);
   }
   u.graph = b.build();
@@ -88,6 +91,29 @@ TEST(OpenclUpdates, AreTheSameJoined) {
       EXPECT_EQ(joined.at(r++).f, expected.f) << "variable " << i;
   }
   EXPECT_EQ(r, joined.size());
+}
+
+// Nodes that a device runs for a graph, as it tells who traces it.
+size_t traced_nodes(const Updates& u) {
+  std::atomic<size_t> events{0};
+  const tenon_sink sink{sizeof sink, 0, &events, [](void* ctx, const tenon_event*, uint32_t n, uint64_t) {
+                          *static_cast<std::atomic<size_t>*>(ctx) += n;
+                        }};
+  tenon_options options{};
+  options.struct_size = sizeof options;
+  options.flags = TENON_OPTION_TRACE;
+  EXPECT_EQ(opencl()->backend().trace(opencl()->device(), &sink).code, TENON_OK);
+  run_graph(*opencl(), *u.graph.graph(), u.inputs, Place::kDevice, options);
+  EXPECT_EQ(opencl()->backend().trace(opencl()->device(), nullptr).code, TENON_OK);
+  return events;
+}
+
+TEST(OpenclUpdates, AreJoinedWhateverTheirHints) {
+  if (!opencl()) GTEST_SKIP() << "no OpenCL device";
+  const size_t nodes = traced_nodes(updates_of(0, kVariables.size()));
+  EXPECT_GT(nodes, 0u);
+  EXPECT_LT(nodes, kVariables.size());
+  EXPECT_EQ(traced_nodes(updates_of(0, kVariables.size(), true)), nodes);
 }
 
 }  // namespace
