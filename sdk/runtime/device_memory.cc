@@ -5,7 +5,12 @@
 namespace tenon::plugin {
 
 void* DeviceMemory::allocate(uint64_t bytes, const char* what) {
-  void* memory = driver_.allocate(bytes);
+  void* memory = nullptr;
+  try {
+    memory = driver_.allocate(bytes);
+  } catch (const Error& e) {  // says why, not for what
+    throw Error(e.code, std::string(what) + ": " + e.what());
+  }
   if (!memory)
     throw Error(TENON_OUT_OF_MEMORY,
                 std::string(what) + ": out of device memory for " + std::to_string(bytes) + " bytes");

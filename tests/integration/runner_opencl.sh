@@ -39,6 +39,20 @@ same_loss() {
 expect 0 '' train again opencl-gpu
 same_loss 'the same seed'
 
+# A step for which there is no memory is refused by name and bytes, and training goes on from the checkpoint without it.
+if "$tenon" devices | grep -q PoCL; then
+  more() {  # BATCH STEPS
+    "$tenon" train fashion --synthetic --height 28 --width 28 --channels 1 --num_classes 10 --noevaluate --json \
+      --model_dir "$work/room" --device opencl-gpu --train_batch_size "$1" --train_steps "$2"
+  }
+  too_large() { POCL_MEMORY_LIMIT=1 more 2900 8; }  # GiB
+  expect 0 '' more 32 5
+  expect 1 "conv2d/conv_bias_act': a value of 291020800 bytes is more than this device's largest buffer" too_large
+  [ -e "$work/room/model.ckpt-5.index" ] || complain "the checkpoint is gone: $(ls "$work/room")"
+  expect 0 '' more 32 8
+  [ "$(result global_step)" = 8 ] || complain "after a refused step: global_step $(result global_step), expected 8"
+fi
+
 # Programs and choices of kernels in the host's cache: made by two at once, then loaded, then torn. Batches of 1024 make products
 # that are worth a measurement. PoCL's own cache stays, so that a program is a second's work only once.
 export POCL_CACHE_DIR=$work/pocl
