@@ -39,6 +39,20 @@ std::string text_of(const NodeView& node) {
   return text;
 }
 
+// Whether a node's values and scratch may fit beside the rest of the memory, by their sizes.
+bool may_fit(const Driver& driver, const NodeView& node, uint64_t scratch_bytes) {
+  uint64_t total = scratch_bytes, largest = scratch_bytes;
+  const auto add = [&](const ValueView& v) {
+    const auto bytes = static_cast<uint64_t>(v.bytes());
+    total += bytes, largest = std::max(largest, bytes);
+  };
+  for (int i = 0; i < node.operands(); ++i)
+    if (node.has(i)) add(node.in(i));
+  for (int i = 0; i < node.results(); ++i)
+    if (node.has_result(i)) add(node.out(i));
+  return total <= driver.memory_bytes() / 8 && largest <= driver.largest_buffer();
+}
+
 // Memory like a node's, zeros, that kernels are tried on.
 class Trial {
  public:
@@ -53,14 +67,11 @@ class Trial {
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
 
-  // Whether there is memory for all of it. Call once.
-  bool fits(uint64_t scratch_bytes) {
+  // False: there is no memory for all of it. Call once.
+  bool allocate(uint64_t scratch_bytes) {
     scratch_ = place(static_cast<int64_t>(scratch_bytes));
-    uint64_t total = 0;
-    for (const uint64_t n : bytes_) total += n;
-    if (total > driver_.memory_bytes() / 8) return false;
     for (const uint64_t n : bytes_) {
-      void* memory = n <= driver_.largest_buffer() ? driver_.allocate(n) : nullptr;
+      void* memory = driver_.allocate(n);
       if (!memory) return false;
       memory_.push_back(static_cast<uint8_t*>(memory));
       static_cast<Stream&>(*stream_).clear({memory, 0}, n);
@@ -128,16 +139,17 @@ size_t least_of(const std::vector<double>& seconds) {
   return *least < kClearly * seconds[0] ? static_cast<size_t>(least - seconds.begin()) : 0;
 }
 
-// Seconds of each, the least of some rounds in turn; empty where there is no memory for it.
-std::vector<double> measure(Driver& driver, const NodeView& node, const std::vector<Kernel>& kernels) {
+// Seconds of each, the least of some rounds in turn; empty or OUT_OF_MEMORY where there is no memory for it.
+std::vector<double> measure_all(Driver& driver, const NodeView& node, const std::vector<Kernel>& kernels) {
   constexpr double kRun = 1e-3, kBudget = 12e-3, kLong = 50e-3;  // one measurement; all of a kernel's; once is enough
   constexpr int kMostRuns = 16, kMostRounds = 8, kLastRounds = 3;
   static std::mutex mutex;  // of a process one thread measures at a time
   const std::lock_guard lock(mutex);
   uint64_t scratch = 0;
   for (const Kernel& k : kernels) scratch = std::max(scratch, k.scratch_bytes);
+  if (!may_fit(driver, node, scratch)) return {};
   Trial trial(driver, node);
-  if (!trial.fits(scratch)) return {};
+  if (!trial.allocate(scratch)) return {};
   std::vector<double> least(kernels.size(), kNever);
   for (size_t i = 0; i < kernels.size(); ++i)  // drivers finish a kernel when it is first run
     if (try_once(trial, kernels[i], 1, i == 0) < kNever) least[i] = try_once(trial, kernels[i], 1, i == 0);
@@ -151,6 +163,16 @@ std::vector<double> measure(Driver& driver, const NodeView& node, const std::vec
   for (int round = 0; best && least[0] <= kLong && round < kLastRounds; ++round)
     for (const size_t i : {size_t{0}, best}) least[i] = std::min(least[i], try_once(trial, kernels[i], runs, i == 0));
   return least;
+}
+
+// Drivers may find only when memory is used that there is none.
+std::vector<double> measure(Driver& driver, const NodeView& node, const std::vector<Kernel>& kernels) {
+  try {
+    return measure_all(driver, node, kernels);
+  } catch (const Error& e) {
+    if (e.code != TENON_OUT_OF_MEMORY) throw;
+    return {};
+  }
 }
 
 size_t index_of(const std::vector<Way>& ways, const std::string& name) {
@@ -185,9 +207,13 @@ Kernel soonest(const NodeView& node, const Env& env, const std::vector<Way>& way
     ++driver.counts().remembered;
     return ways[known].make();
   }
+  if (!may_fit(driver, node, 0)) return ways[0].make();
   const std::vector<Kernel> kernels = make_all(ways);
   const std::vector<double> seconds = measure(driver, node, kernels);
-  if (seconds.empty()) return kernels[0];
+  if (seconds.empty()) {
+    driver.choose(key, ways[0].name);  // the next start need not make them all
+    return kernels[0];
+  }
   ++driver.counts().measured;
   size_t best = least_of(seconds);
   // Another process may have been sooner: then both do the same.
