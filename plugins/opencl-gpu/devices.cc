@@ -29,23 +29,32 @@ bool is_recent(cl_device_id device) {
   return major > 1 || (major == 1 && minor >= 2);
 }
 
-void add_devices(cl_platform_id platform, std::vector<Found>& found) {
+// Why a device is not one of ours; empty: it is.
+std::string lack_of(cl_device_id device) {
+  if (!device_info<cl_bool>(device, CL_DEVICE_AVAILABLE)) return "is not available";
+  if (!device_info<cl_bool>(device, CL_DEVICE_COMPILER_AVAILABLE)) return "has no compiler";
+  if (!is_recent(device)) return "is of " + device_text(device, CL_DEVICE_VERSION) + ", not of OpenCL 1.2";
+  return {};
+}
+
+void add_devices(cl_platform_id platform, const tenon_host* host, std::vector<Found>& found) {
   cl_uint n = 0;
   if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &n) != CL_SUCCESS || n == 0) return;
   std::vector<cl_device_id> ids(n);
   if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, n, ids.data(), nullptr) != CL_SUCCESS) return;
   for (cl_device_id id : ids) {
-    if (!device_info<cl_bool>(id, CL_DEVICE_AVAILABLE) || !device_info<cl_bool>(id, CL_DEVICE_COMPILER_AVAILABLE) ||
-        !is_recent(id))
-      continue;
-    found.push_back({platform, id, device_info<cl_device_type>(id, CL_DEVICE_TYPE),
-                     full_name(id, platform_name(platform)), device_text(id, CL_DRIVER_VERSION)});
+    const std::string name = full_name(id, platform_name(platform)), lack = lack_of(id);
+    if (lack.empty())
+      found.push_back(
+          {platform, id, device_info<cl_device_type>(id, CL_DEVICE_TYPE), name, device_text(id, CL_DRIVER_VERSION)});
+    else if (host && host->log)
+      host->log(host->ctx, TENON_LOG_DEBUG, ("opencl-gpu: passes over " + name + ", which " + lack).c_str());
   }
 }
 
 }  // namespace
 
-std::vector<Found> find_devices() {
+std::vector<Found> find_devices(const tenon_host* host) {
   cl_uint n = 0;
   const cl_int code = clGetPlatformIDs(0, nullptr, &n);
   if (code != CL_SUCCESS || n == 0)
@@ -54,7 +63,7 @@ std::vector<Found> find_devices() {
   std::vector<cl_platform_id> platforms(n);
   check(clGetPlatformIDs(n, platforms.data(), nullptr), "clGetPlatformIDs");
   std::vector<Found> found;
-  for (cl_platform_id platform : platforms) add_devices(platform, found);
+  for (cl_platform_id platform : platforms) add_devices(platform, host, found);
   std::stable_sort(found.begin(), found.end(),
                    [](const Found& a, const Found& b) { return rank_of(a.type) < rank_of(b.type); });
   if (found.empty())
@@ -63,8 +72,8 @@ std::vector<Found> find_devices() {
   return found;
 }
 
-std::vector<Found> devices_of(const std::string& spec) {
-  std::vector<Found> found = find_devices();
+std::vector<Found> devices_of(const std::string& spec, const tenon_host* host) {
+  std::vector<Found> found = find_devices(host);
   if (spec.empty()) return found;
   char* end = nullptr;
   const unsigned long index = std::strtoul(spec.c_str(), &end, 10);

@@ -118,6 +118,29 @@ OpenDevice& OpenDevice::of(const Found& found) {
 
 namespace {
 
+// TENON_OPENCL_SHAPE's, or the device's.
+Shape shape_of(const Found& found, const tenon_host& host) {
+  constexpr size_t kLeastGroup = 256, kLeastLocal = 17 << 10;  // what kernels for GPUs take
+  const char* forced = std::getenv("TENON_OPENCL_SHAPE");
+  const std::string shape = forced ? forced : found.type & CL_DEVICE_TYPE_CPU ? "cpu" : "gpu";
+  if (shape != "cpu" && shape != "gpu")
+    throw Error(TENON_INVALID, "TENON_OPENCL_SHAPE: expected cpu or gpu, found '" + shape + "'");
+  const size_t group = device_info<size_t>(found.device, CL_DEVICE_MAX_WORK_GROUP_SIZE);
+  const cl_ulong local = device_info<cl_ulong>(found.device, CL_DEVICE_LOCAL_MEM_SIZE);
+  if (shape == "cpu") return Shape::kCpu;
+  if (group >= kLeastGroup && local >= kLeastLocal) return Shape::kGpu;
+  const auto limits = [](size_t items, uint64_t bytes) {
+    return "work-groups of " + std::to_string(items) + " and " + std::to_string(bytes) + " bytes of local memory";
+  };
+  if (forced)
+    throw Error(TENON_INVALID, "TENON_OPENCL_SHAPE=gpu: expected at least " + limits(kLeastGroup, kLeastLocal) +
+                                   ", found " + limits(group, local) + " on " + found.name);
+  if (host.log)
+    host.log(host.ctx, TENON_LOG_INFO,
+             ("opencl-gpu: takes kernels of CPUs on " + found.name + ": it has " + limits(group, local)).c_str());
+  return Shape::kCpu;
+}
+
 // Of the device, or TENON_OPENCL_WIDTH's on CPU shapes.
 uint32_t float_width_of(cl_device_id device, Shape shape) {
   const cl_uint native = device_info<cl_uint>(device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
@@ -132,16 +155,8 @@ uint32_t float_width_of(cl_device_id device, Shape shape) {
 }  // namespace
 
 Driver::Driver(const Found& found, const tenon_host& host) : found_(found), host_(host) {
-  const char* forced = std::getenv("TENON_OPENCL_SHAPE");
-  const std::string shape = forced ? forced : found.type & CL_DEVICE_TYPE_CPU ? "cpu" : "gpu";
-  if (shape != "cpu" && shape != "gpu")
-    throw Error(TENON_INVALID, "TENON_OPENCL_SHAPE: expected cpu or gpu, found '" + shape + "'");
-  shape_ = shape == "cpu" ? Shape::kCpu : Shape::kGpu;
+  shape_ = shape_of(found, host);
   device_ = &OpenDevice::of(found);
-  constexpr size_t kLeastGroup = 256, kLeastLocal = 17 << 10;  // what kernels for GPUs take
-  if (device_info<size_t>(found.device, CL_DEVICE_MAX_WORK_GROUP_SIZE) < kLeastGroup ||
-      device_info<cl_ulong>(found.device, CL_DEVICE_LOCAL_MEM_SIZE) < kLeastLocal)
-    shape_ = Shape::kCpu;
   memory_ = device_info<cl_ulong>(found.device, CL_DEVICE_GLOBAL_MEM_SIZE);
   max_buffer_ = device_info<cl_ulong>(found.device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
   local_bytes_ = device_info<cl_ulong>(found.device, CL_DEVICE_LOCAL_MEM_SIZE);

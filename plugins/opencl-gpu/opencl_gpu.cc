@@ -18,7 +18,7 @@ using tenon::plugin::Rewritten;
 
 std::unique_ptr<tenon::plugin::DeviceDriver> open_device(const std::string& spec, uint32_t unit,
                                                          const tenon_host& host) {
-  return std::make_unique<Driver>(devices_of(spec).at(unit), host);
+  return std::make_unique<Driver>(devices_of(spec, &host).at(unit), host);
 }
 
 Rewritten rewrite(const GraphView& given, const Env& env) {
