@@ -11,7 +11,8 @@ __kernel void pooled_filters(Pooled s, MEM(w), MEM(to)) {
   }
 }
 
-INLINE void spread_list(const Pooled* s, From w, const __global Winner* list, int count, Room dx) {
+// `size`: of a row's taps from here on.
+INLINE void spread_list(const Pooled* s, From w, long size, const __global Winner* list, int count, Room dx) {
   const long pitch = columns_of(s) * s->c;
   V tap[R][RV];
 #pragma unroll
@@ -20,6 +21,11 @@ INLINE void spread_list(const Pooled* s, From w, const __global Winner* list, in
     for (int v = 0; v < RV; ++v) tap[r][v] = GET(v, w + r * s->padded);
   for (int i = 0; i < count; ++i) {
     Room to = dx + list[i].at;
+    if (!isfinite(list[i].dy)) {  // the zeros behind the taps are not to be multiplied with it
+      for (int r = 0; r < R; ++r)
+        for (long v = 0; v < min(size, (long)RV * VW); ++v) to[r * pitch + v] += list[i].dy * w[r * s->padded + v];
+      continue;
+    }
     const V dy = (V)(list[i].dy);
 #pragma unroll
     for (int r = 0; r < R; ++r)
@@ -60,7 +66,7 @@ __kernel void pooled_grad_input(Pooled s, long room_size, long image_size, MEM(d
       for (long o = 0; o < s.n; ++o)
         for (long r = 0; r < s.tap_rows; r += R)
           for (long v = 0; v < s.padded; v += RV * VW)
-            spread_list(&s, filters + (o * s.tap_rows + r) * s.padded + v, lists + o * room, counts[o],
+            spread_list(&s, filters + (o * s.tap_rows + r) * s.padded + v, s.run - v, lists + o * room, counts[o],
                         band + r * pitch + v);
     }
     put_image(&s, sums, POINTER(float, dx) + image * s.from_rows * s.from_columns * s.c);

@@ -155,10 +155,26 @@ TEST_F(OpenclPools, AreConvolutionThenPoolAndItsGradients) {
   }
 }
 
-// Where the device's kernels are those of CPUs.
-TEST_F(OpenclPools, StoreNoMap) {
+bool has_cpu_kernels() {
   const char* shape = std::getenv("TENON_OPENCL_SHAPE");
-  if (!shape || std::string(shape) != "cpu") GTEST_SKIP() << "kernels of GPUs store it";
+  return shape && std::string(shape) == "cpu";
+}
+
+TEST_F(OpenclPools, KeepAnInfiniteGradientToItsTaps) {
+  if (!has_cpu_kernels()) GTEST_SKIP() << "kernels of GPUs are not joined";
+  const Case c{{2, 20, 21, 3}, {5, 5, 3, 16}, 2, 1, true, true};  // rows of 15 taps
+  std::vector<Tensor> in = inputs_of(c, 5);
+  in.back().f[in.back().f.size() / 3] = HUGE_VAL;
+  const Tensor expected = expected_of(c, in).dx, found = run_graph(*opencl(), *whole(c, false).graph(), in)[1];
+  for (size_t i = 0; i < expected.f.size(); ++i)
+    if (std::isfinite(expected.f[i]))
+      ASSERT_NEAR(found.f[i], expected.f[i], 1e-3) << i;
+    else
+      ASSERT_FALSE(std::isfinite(found.f[i])) << i;
+}
+
+TEST_F(OpenclPools, StoreNoMap) {
+  if (!has_cpu_kernels()) GTEST_SKIP() << "kernels of GPUs store it";
   const Case c{{64, 28, 28, 1}, {3, 3, 1, 32}, 0, 1, true, true};
   const uint64_t map = static_cast<uint64_t>(64 * 26 * 26 * 32) * sizeof(float);
   const auto workspace = [&](bool stored) {
