@@ -37,8 +37,8 @@ class Stream : public tenon::plugin::DeviceStream {
   CommandQueue queue_;
 };
 
-// What stays of a device when it is closed, as long as the process lives: drivers do not give all of a context or a program
-// back, and who opens it again has its programs at once.
+// What stays of a device when it is closed, as long as the process lives: drivers do not give all of a context or a
+// program back, and who opens it again has its programs at once.
 struct OpenDevice {
   static OpenDevice& of(const Found& found);
 
@@ -73,8 +73,8 @@ class Driver : public tenon::plugin::DeviceDriver {
   uint64_t local_bytes() const { return local_bytes_; }
   uint32_t float_width() const { return float_width_; }  // floats in a native vector
 
-  // A kernel object of its own for who asks, from the text of kernels/FILE.cl or from `text`; programs are made once for each
-  // text and options, and kept in the host's cache. Throws INTERNAL with the build's log.
+  // A kernel object of its own for who asks, from the text of kernels/FILE.cl or from `text`; programs are made once
+  // for each text and options, and kept in the host's cache. Throws INTERNAL with the build's log.
   KernelObject kernel(const std::string& file, const std::string& name, const std::string& options);
   KernelObject kernel_of_text(const std::string& text, const std::string& name, const std::string& options);
 

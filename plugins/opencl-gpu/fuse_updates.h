@@ -1,4 +1,5 @@
-// Before planning: the updates of small variables that differ in nothing but the variable become one node, and one launch:
+// Before planning: the updates of small variables that differ in nothing but the variable become one node, and one
+// launch:
 //
 //   opencl-gpu.updates(lr, step, [scale], [gate], {p, g, [s0], [s1], [s2]}..) -> {p', [s0'], [s1'], [s2']}..
 //

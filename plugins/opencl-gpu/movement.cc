@@ -30,7 +30,8 @@ Box box_of(const Walk<2>& walk) {
   Box b{};
   std::fill_n(b.n, 8, 1);
   auto axes = walk.axes().vec();
-  // An order of the axes that makes y's neighbours the last one and x's the one before; where they are one, it stays last.
+  // An order of the axes that makes y's neighbours the last one and x's the one before; where they are one, it stays
+  // last.
   const auto put_last = [&](size_t which, size_t end) {
     for (size_t d = 0; d < end; ++d)
       if (axes[d].stride[which] == 1) {

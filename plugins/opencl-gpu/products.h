@@ -14,9 +14,9 @@ struct Product {
   // element (k, n) of b: k / b_inner * b_outer_row + k % b_inner * b_row + n * b_column
   cl_long b_batch = 0, b_inner = 1, b_outer_row = 0, b_row = 0, b_column = 1;
   cl_long c_batch = 0, c_row = 0;
-  // Windows: m (or k) goes over images x `to`, k (or m) over `taps` x channels. Along an axis, tap t of the window at i lies at
-  // q = i up + t step + shift, over `down` where that is a whole number, in a's image of size `from`, whose points are `pitch`
-  // apart.
+  // Windows: m (or k) goes over images x `to`, k (or m) over `taps` x channels. Along an axis, tap t of the window at
+  // i lies at q = i up + t step + shift, over `down` where that is a whole number, in a's image of size `from`, whose
+  // points are `pitch` apart.
   cl_long channels = 1, pitch = 1;
   cl_long from[3] = {1, 1, 1}, to[3] = {1, 1, 1}, taps[3] = {1, 1, 1};
   cl_long up[3] = {1, 1, 1}, step[3] = {1, 1, 1}, shift[3] = {0, 0, 0}, down[3] = {1, 1, 1};

@@ -7,8 +7,8 @@
 
 namespace opencl_gpu {
 
-// A reduce whose operand is a map of other operands: an own node, which fuse_chains puts in. Result 0 is reduce's; what else
-// reads of the map comes behind. Attributes: kind; "folded", the axes; "dims", of the map; and those of
+// A reduce whose operand is a map of other operands: an own node, which fuse_chains puts in. Result 0 is reduce's;
+// what else reads of the map comes behind. Attributes: kind; "folded", the axes; "dims", of the map; and those of
 // sources.h.
 constexpr char kFoldedMap[] = "opencl-gpu.fold";
 
@@ -32,7 +32,8 @@ struct Fold {
   const Sources* sources = nullptr;  // of x, if a map makes it; its body defines `folded`. Borrowed for the call.
 };
 
-// Appends launches; long axes are folded in pieces that the shape and the device decide. *scratch grows by what they need.
+// Appends launches; long axes are folded in pieces that the shape and the device decide. *scratch grows by what they
+// need.
 void add_fold(std::vector<Launch>& launches, Driver& driver, const Fold& fold, const FoldShape& shape,
               const Argument& x, const Argument& y, uint64_t* scratch);
 

@@ -1,5 +1,5 @@
-// The X_update ops whose rule looks at one element at a time, in place. Those of norms (lamb, adafactor) and nadam, whose third
-// slot is a scalar, go as primitives.
+// The X_update ops whose rule looks at one element at a time, in place. Those of norms (lamb, adafactor) and nadam,
+// whose third slot is a scalar, go as primitives.
 #include <algorithm>
 #include <cmath>
 

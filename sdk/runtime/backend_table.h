@@ -12,8 +12,8 @@
 
 namespace tenon::plugin {
 
-// Throws INVALID for a table with a kernel that nothing would ever ask for: an op that is neither Tenon's nor, by a dot or
-// the backend's name in front, the backend's own.
+// Throws INVALID for a table with a kernel that nothing would ever ask for: an op that is neither Tenon's nor, by a
+// dot or the backend's name in front, the backend's own.
 void check_ops(const char* backend, const KernelTable& table);
 
 // A table has no end: what it points to lives for ever, where a leak checker sees it.

@@ -5,8 +5,8 @@
 
 namespace tenon::plugin {
 
-// Sets Step::barrier. A result and the input that it aliases are the same memory under two bases only when the planner placed
-// neither there, so bases never overlap.
+// Sets Step::barrier. A result and the input that it aliases are the same memory under two bases only when the
+// planner placed neither there, so bases never overlap.
 void add_barriers(const GraphView& graph, Plan& plan);
 
 }  // namespace tenon::plugin

@@ -43,8 +43,8 @@ std::vector<tenon_allocation> allocations_of(const Plan& plan, const PreparedGra
 void give_info(const Plan& plan, const Cost& cost, const std::vector<tenon_allocation>& allocations, uint64_t capacity,
                tenon_info* info);
 
-// reserve(bytes) says whether there is room for a step, or throws. Throws OUT_OF_MEMORY where there is none, or it is above
-// the limit (0: none); `info` then points to nothing.
+// reserve(bytes) says whether there is room for a step, or throws. Throws OUT_OF_MEMORY where there is none, or it is
+// above the limit (0: none); `info` then points to nothing.
 template <class Reserve>
 void reserve_workspace(uint64_t bytes, uint64_t limit, tenon_info* info, Reserve reserve) {
   try {

@@ -154,8 +154,8 @@ void DeviceExecutor::run_plain(const tenon_run& run, DeviceStream& stream, uint3
   }
 }
 
-// Sends the batch's HOST buffers, and makes the work that follows wait for them. What is reached when the host may have all of
-// the batch back; nullptr: when the iteration has read it.
+// Sends the batch's HOST buffers, and makes the work that follows wait for them. What is reached when the host may
+// have all of the batch back; nullptr: when the iteration has read it.
 std::shared_ptr<DeviceMark> DeviceExecutor::send_batch(DeviceQueue& queue, tenon_buffer* const* fed,
                                                        const tenon_point& after) {
   size_t hosts = 0;
@@ -216,8 +216,8 @@ void DeviceExecutor::drain(DeviceQueue& queue) {
   }
 }
 
-// Iteration i's batch is sent while iteration i - 1 computes. A batch is given back when it is on the device; one that lies
-// there already, when the iteration has read it.
+// Iteration i's batch is sent while iteration i - 1 computes. A batch is given back when it is on the device; one
+// that lies there already, when the iteration has read it.
 void DeviceExecutor::run_fed(const tenon_run& run, DeviceQueue& queue, uint32_t* done) {
   const tenon_feed& feed = *run.feed;
   std::vector<tenon_buffer*> fed(plan_.feeds.size() + 1);

@@ -38,8 +38,8 @@ void wait_behind(DeviceStream& stream, std::shared_ptr<DeviceMark>& mark);
 
 inline DeviceBuffer* device_buffer(tenon_buffer* b) { return reinterpret_cast<DeviceBuffer*>(b); }
 
-// One workspace for all programs of a device, as large as the largest needs. Each run's work begins behind that of the run
-// before, whatever its queue. Thread safe.
+// One workspace for all programs of a device, as large as the largest needs. Each run's work begins behind that of
+// the run before, whatever its queue. Thread safe.
 class DeviceArena {
  public:
   explicit DeviceArena(DeviceMemory& memory) : memory_(memory) {}

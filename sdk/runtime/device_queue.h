@@ -30,8 +30,8 @@ class DeviceQueue {
   DeviceQueue(const DeviceQueue&) = delete;
   DeviceQueue& operator=(const DeviceQueue&) = delete;
 
-  // Before something is enqueued: throws the first cause of this queue's failure, or of one that is waited for; work that
-  // follows comes after the points.
+  // Before something is enqueued: throws the first cause of this queue's failure, or of one that is waited for; work
+  // that follows comes after the points.
   void begin(const tenon_point* after, uint32_t n_after);
   // After it: its ticket. Waits where too much is under way.
   uint64_t finish();

@@ -19,8 +19,8 @@ void check_range(const tenon_buffer* buffer, uint64_t offset, uint64_t bytes, co
     throw Error(TENON_INVALID, std::string("copy: past the end of the ") + what);
 }
 
-// Copies between memories of the host go by the device's of the HOST buffer that is one of them, so that they too come in
-// their turn; between two pointers there is none, and the copy waits for its turn here.
+// Copies between memories of the host go by the device's of the HOST buffer that is one of them, so that they too
+// come in their turn; between two pointers there is none, and the copy waits for its turn here.
 void enqueue_copy(DeviceQueue& queue, const tenon_copy& c) {
   DeviceStream& stream = queue.work();
   DeviceBuffer *const dst = device_buffer(c.dst), *const src = device_buffer(c.src);
@@ -46,8 +46,9 @@ void enqueue_copy(DeviceQueue& queue, const tenon_copy& c) {
   }
 }
 
-// The ticket of what `work` enqueues. What it throws on the way sticks to the queue and shows when the ticket is waited for;
-// only where it refuses before the first iteration, and nothing is under way any more, is it an error of the call.
+// The ticket of what `work` enqueues. What it throws on the way sticks to the queue and shows when the ticket is
+// waited for; only where it refuses before the first iteration, and nothing is under way any more, is it an error of
+// the call.
 template <class F>
 uint64_t stick(DeviceQueue& queue, F work, const uint32_t* completed) {
   try {

@@ -1,5 +1,5 @@
-// How each op treats axis 0, along which the parts of several units lie one behind the other: which nodes can work on all
-// parts at once.
+// How each op treats axis 0, along which the parts of several units lie one behind the other: which nodes can work on
+// all parts at once.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
-// The values of a graph for several units, while it is written: each lies in the form in which it was made, and is put into
-// the forms in which it is asked for.
+// The values of a graph for several units, while it is written: each lies in the form in which it was made, and is
+// put into the forms in which it is asked for.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
-// Which values of a graph lie in the memory of others: what reshapes and slices of rows give, and what is only made to be
-// joined, row behind row.
+// Which values of a graph lie in the memory of others: what reshapes and slices of rows give, and what is only made
+// to be joined, row behind row.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 namespace tenon::plugin {
 
 struct Views {
-  // Of each value: the one whose memory it lies in, itself for the most part, and where in it, in bytes. A value that is a
-  // result of the graph, or a reshape of one, covers the whole of its root.
+  // Of each value: the one whose memory it lies in, itself for the most part, and where in it, in bytes. A value that
+  // is a result of the graph, or a reshape of one, covers the whole of its root.
   std::vector<uint32_t> root;
   std::vector<uint64_t> offset;
   std::vector<bool> joined;  // each value: it is written in parts, by the nodes that make what is joined

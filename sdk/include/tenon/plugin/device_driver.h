@@ -1,8 +1,8 @@
-// The hooks by which the SDK runtime drives a device with memory of its own: allocate, free, copy, submit and ask. A vendor's
-// API, behind these two classes, and a kernel table make a backend (tenon/plugin/device_backend.h).
+// The hooks by which the SDK runtime drives a device with memory of its own: allocate, free, copy, submit and ask. A
+// vendor's API, behind these two classes, and a kernel table make a backend (tenon/plugin/device_backend.h).
 //
-// Functions throw Error (tenon/plugin/entry.h). OUT_OF_MEMORY where there is none; DEVICE_LOST where the device is gone for
-// this process. C++17, header only; nothing here is ABI.
+// Functions throw Error (tenon/plugin/entry.h). OUT_OF_MEMORY where there is none; DEVICE_LOST where the device is
+// gone for this process. C++17, header only; nothing here is ABI.
 #pragma once
 
 #include <cstdint>
@@ -61,7 +61,8 @@ class DeviceDriver {
   virtual std::unique_ptr<DeviceStream> open_stream() = 0;
 
   virtual uint64_t memory_bytes() const = 0;
-  // Why a node that the kernel table takes cannot be had on this device: no f64, more than a buffer's size; empty: it can.
+  // Why a node that the kernel table takes cannot be had on this device: no f64, more than a buffer's size; empty: it
+  // can.
   virtual std::string refusal(const NodeView& node) const = 0;
   // A program for it was compiled: what there is to tell of that.
   virtual void compiled() {}

@@ -1,5 +1,6 @@
 // What the entries of a table begin and end with, for backends that fill tenon_backend themselves: errors whose text
-// lives as long as the ABI asks, exceptions that stay inside, structs of hosts that know less or more. C++17, header only.
+// lives as long as the ABI asks, exceptions that stay inside, structs of hosts that know less or more. C++17, header
+// only.
 #pragma once
 
 #include <algorithm>

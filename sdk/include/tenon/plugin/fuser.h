@@ -45,8 +45,8 @@ void copy_attributes(GraphBuilder& to, const NodeView& node);
 //   PREFIX.pooled_grad_filter(x, dp, winner) -> dw     max_pool_grad, then conv_grad_filter
 //
 // A byte for each pooled element says which of its window's four won, in row-major order: the first that equals the
-// maximum, or the first NaN. Attributes are those of the convolution. suits: whether there are kernels for one; nullptr:
-// for all.
+// maximum, or the first NaN. Attributes are those of the convolution. suits: whether there are kernels for one;
+// nullptr: for all.
 std::unique_ptr<Fuser> fuse_pools(const GraphView& graph, const std::string& prefix,
                                   const std::function<bool(const NodeView& conv)>& suits = nullptr);
 

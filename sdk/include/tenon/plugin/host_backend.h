@@ -31,8 +31,8 @@ struct HostBackend {
   Rewritten (*rewrite)(const GraphView& graph, const Env& env) = nullptr;
 };
 
-// Fills `out`. `backend` must live for ever. Never throws. Refuses a table with an op that is neither one of Tenon's nor
-// the backend's own, with a dot in its name or the backend's name in front: it would be misspelt.
+// Fills `out`. `backend` must live for ever. Never throws. Refuses a table with an op that is neither one of Tenon's
+// nor the backend's own, with a dot in its name or the backend's name in front: it would be misspelt.
 tenon_status init_host_backend(const HostBackend& backend, const tenon_host* host, tenon_backend* out);
 
 }  // namespace tenon::plugin

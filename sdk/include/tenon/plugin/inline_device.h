@@ -1,6 +1,7 @@
-// Units, buffers, queues and copies of a device in ordinary memory that works on the calling thread (TENON_UNIT_INLINE). With
-// inline_program.h, what is left to a backend that takes whole graphs is to answer `supports` and to compile. C++17, header
-// only. Backends that fill a kernel table have all of it in tenon/plugin/host_backend.h.
+// Units, buffers, queues and copies of a device in ordinary memory that works on the calling thread
+// (TENON_UNIT_INLINE). With inline_program.h, what is left to a backend that takes whole graphs is to answer
+// `supports` and to compile. C++17, header only. Backends that fill a kernel table have all of it in
+// tenon/plugin/host_backend.h.
 //
 //   struct Device : tenon::plugin::InlineDevice { .. };   // what device_open makes: handle_of(device)
 #pragma once

@@ -1,5 +1,5 @@
-// Programs of an InlineDevice: arguments are checked and bound, batches pulled, scalars, rows of results and the end of a run
-// seen to; a backend computes one iteration. C++17, header only.
+// Programs of an InlineDevice: arguments are checked and bound, batches pulled, scalars, rows of results and the end
+// of a run seen to; a backend computes one iteration. C++17, header only.
 //
 //   struct Program : tenon::plugin::InlineProgram { void step(..) override; };   // what compile makes
 #pragma once
@@ -41,9 +41,9 @@ class InlineProgram {
   InlineProgram(const InlineProgram&) = delete;
   InlineProgram& operator=(const InlineProgram&) = delete;
 
-  // One iteration. in: of each input that is no scalar; out: of each result, this iteration's row; scalars: in order, each
-  // in its dtype at the start of its 8 bytes; workspace: 64-byte aligned, undefined. A state and the result that updates it
-  // in place are the same memory. Called by several threads at once, with different arguments.
+  // One iteration. in: of each input that is no scalar; out: of each result, this iteration's row; scalars: in order,
+  // each in its dtype at the start of its 8 bytes; workspace: 64-byte aligned, undefined. A state and the result that
+  // updates it in place are the same memory. Called by several threads at once, with different arguments.
   virtual void step(uint8_t* const* in, uint8_t* const* out, const uint64_t* scalars, uint8_t* workspace) const = 0;
 
   // What compile says of memory; code: bytes of code and constants.

@@ -87,8 +87,8 @@ struct Call {
     return p.base < 0 ? nullptr : reinterpret_cast<T*>(bases_[p.base] + p.offset);
   }
 
-  // On a device with memory of its own (device_backend.h): where operand i, result i and the scratch lie, and the stream that
-  // the work goes to. An absent operand's memory is nullptr.
+  // On a device with memory of its own (device_backend.h): where operand i, result i and the scratch lie, and the
+  // stream that the work goes to. An absent operand's memory is nullptr.
   DeviceAddress in_address(int i) const { return address(operands_[i]); }
   DeviceAddress out_address(int i) const { return address(results_[i]); }
   DeviceAddress scratch_address() const { return scratch_address_; }

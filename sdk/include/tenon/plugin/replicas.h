@@ -1,12 +1,12 @@
 // The work of several units in one graph: how a device of n units runs on memory that it has once.
 //
-// A graph of the ABI is written for one unit; n units run it together, each on its rows of what is SPLIT, with equal copies
-// of what is REPLICATED. unroll_replicas writes that out. What is equal on all units is computed once. What an op makes row
-// by row is computed once too, for the rows of all units: SPLIT inputs have the global shapes that their buffers have.
-// What units only make in order to add it up, gradients for the most part, becomes one sum over all rows. The rest is
-// written n times, on slices. Collectives become what they mean: joins and sums of the parts, in the order of the units
-// where there are parts. What is drawn by chance is drawn for all units at once, so that a batch draws what one device
-// would draw.
+// A graph of the ABI is written for one unit; n units run it together, each on its rows of what is SPLIT, with equal
+// copies of what is REPLICATED. unroll_replicas writes that out. What is equal on all units is computed once. What an
+// op makes row by row is computed once too, for the rows of all units: SPLIT inputs have the global shapes that their
+// buffers have. What units only make in order to add it up, gradients for the most part, becomes one sum over all
+// rows. The rest is written n times, on slices. Collectives become what they mean: joins and sums of the parts, in
+// the order of the units where there are parts. What is drawn by chance is drawn for all units at once, so that a
+// batch draws what one device would draw.
 #pragma once
 
 #include <functional>

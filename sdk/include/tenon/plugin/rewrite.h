@@ -1,5 +1,5 @@
-// Rewrites a graph before it is planned: a backend puts nodes of its own in the place of several. Such nodes never cross
-// the ABI: the core neither sees them nor could ask for them. C++17, header only.
+// Rewrites a graph before it is planned: a backend puts nodes of its own in the place of several. Such nodes never
+// cross the ABI: the core neither sees them nor could ask for them. C++17, header only.
 //
 //   Rewrite rewrite(graph);
 //   for (uint32_t i = 0; i < graph.n_nodes(); ++i)

@@ -50,7 +50,8 @@ class Walk {
     while (next(at, index));
   }
 
-  // The axes that are left, one at least, outermost first, and where the walk begins: for who writes loops of their own.
+  // The axes that are left, one at least, outermost first, and where the walk begins: for who writes loops of their
+  // own.
   Span<Axis> axes() const { return {axes_.data(), static_cast<size_t>(rank_)}; }
   const std::array<int64_t, N>& start() const { return start_; }
 
