@@ -11,12 +11,6 @@
 namespace opencl_gpu {
 namespace {
 
-using tenon::plugin::decompose;
-using tenon::plugin::dtype_bytes;
-using tenon::plugin::dtype_name;
-using tenon::plugin::refuse;
-using tenon::plugin::Verdict;
-
 struct Attention {  // kernels/attention.cl
   cl_long B, T, N, D, S, M;
   cl_long block = 0, s_pitch = 0, d_pitch = 0, room = 0;

@@ -5,8 +5,6 @@
 namespace opencl_gpu {
 namespace {
 
-using tenon::plugin::Verdict;
-
 Verdict accept_copies(const NodeView& node) {
   const std::string op(node.op());
   if (node.operands() == 0 || node.operands() != node.results())

@@ -9,9 +9,6 @@
 
 namespace opencl_gpu {
 
-using tenon::plugin::dtype_name;
-using tenon::plugin::is_float;
-
 namespace {
 
 // {0}, {1}, {2} stand for the operands. Integers wrap: their arithmetic is that of U, the unsigned type of their width.

@@ -7,13 +7,6 @@
 namespace opencl_gpu {
 namespace {
 
-using tenon::plugin::decompose;
-using tenon::plugin::dtype_bytes;
-using tenon::plugin::dtype_name;
-using tenon::plugin::is_float;
-using tenon::plugin::refuse;
-using tenon::plugin::Verdict;
-
 struct Images {  // kernels/images.cl
   cl_long n, h, w, c, from_h, from_w;
 };

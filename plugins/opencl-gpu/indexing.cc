@@ -10,12 +10,8 @@
 
 namespace opencl_gpu {
 
-using tenon::plugin::dtype_bytes;
-using tenon::plugin::dtype_name;
 using tenon::plugin::index_shape;
 using tenon::plugin::IndexShape;
-using tenon::plugin::is_float;
-using tenon::plugin::Verdict;
 
 namespace {
 

@@ -63,8 +63,8 @@ void Launch::operator()(const Call& call) const {
     m.set_offset = a.offset;
   }
   check(clEnqueueNDRangeKernel(static_cast<Stream*>(call.stream)->queue(), s.kernel.get(),
-                               static_cast<cl_uint>(s.global.size()), nullptr, s.global.data(), s.local.data(), 0, nullptr,
-                               nullptr),
+                               static_cast<cl_uint>(s.global.size()), nullptr, s.global.data(), s.local.data(), 0,
+                               nullptr, nullptr),
         s.name.c_str());
 }
 

@@ -8,14 +8,6 @@
 namespace opencl_gpu {
 namespace {
 
-using tenon::plugin::decompose;
-using tenon::plugin::dtype_bytes;
-using tenon::plugin::dtype_name;
-using tenon::plugin::is_float;
-using tenon::plugin::refuse;
-using tenon::plugin::take;
-using tenon::plugin::Verdict;
-
 struct LayerRows {
   uint64_t rows = 1, n = 1, turns = 1;
   bool known = true;  // what is normalised lies together

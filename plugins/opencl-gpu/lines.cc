@@ -8,9 +8,6 @@
 namespace opencl_gpu {
 namespace {
 
-using tenon::plugin::dtype_name;
-using tenon::plugin::is_float;
-
 struct Lines {  // kernels/lines.cl
   cl_ulong a = 1, n = 1, b = 1;
 };

@@ -10,8 +10,6 @@
 namespace opencl_gpu {
 
 using tenon::plugin::Dims;
-using tenon::plugin::dtype_bytes;
-using tenon::plugin::dtype_name;
 using tenon::plugin::item;
 using tenon::plugin::Span;
 using tenon::plugin::strides_of;

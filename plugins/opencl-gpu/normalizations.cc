@@ -8,14 +8,6 @@
 namespace opencl_gpu {
 namespace {
 
-using tenon::plugin::decompose;
-using tenon::plugin::dtype_bytes;
-using tenon::plugin::dtype_name;
-using tenon::plugin::is_float;
-using tenon::plugin::refuse;
-using tenon::plugin::take;
-using tenon::plugin::Verdict;
-
 Columns columns_of(const Driver& driver, const ValueView& x) {
   const uint64_t c = static_cast<uint64_t>(x.dim(-1));
   return Columns(driver, static_cast<uint64_t>(x.elements()) / c, c);

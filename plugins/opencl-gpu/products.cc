@@ -9,8 +9,6 @@
 
 namespace opencl_gpu {
 
-using tenon::plugin::dtype_name;
-
 namespace {
 
 Product product_of(const NodeView& node) {

@@ -8,10 +8,6 @@
 namespace opencl_gpu {
 namespace {
 
-using tenon::plugin::dtype_name;
-using tenon::plugin::refuse;
-using tenon::plugin::Verdict;
-
 constexpr int64_t kMostElements = int64_t{1} << 34;  // the counter's first word
 
 std::string random_source() { return std::string(kernel_source("philox")) + kernel_source("random"); }

@@ -9,10 +9,6 @@
 
 namespace opencl_gpu {
 
-using tenon::plugin::dtype_bytes;
-using tenon::plugin::dtype_name;
-using tenon::plugin::is_float;
-
 Argument operand(int i) {
   return [i](Launch& launch) { launch.in(i); };
 }

@@ -8,11 +8,7 @@
 namespace opencl_gpu {
 namespace {
 
-using tenon::plugin::dtype_name;
 using tenon::plugin::Floats;
-using tenon::plugin::is_float;
-using tenon::plugin::refuse;
-using tenon::plugin::Verdict;
 
 struct RowShape {
   uint64_t rows, n, stride;

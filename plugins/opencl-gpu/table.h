@@ -5,7 +5,14 @@
 
 namespace opencl_gpu {
 
+using tenon::plugin::decompose;
+using tenon::plugin::dtype_bytes;
+using tenon::plugin::dtype_name;
+using tenon::plugin::is_float;
 using tenon::plugin::KernelTable;
+using tenon::plugin::refuse;
+using tenon::plugin::take;
+using tenon::plugin::Verdict;
 
 void fill_table(KernelTable& table);
 

@@ -14,11 +14,7 @@
 namespace opencl_gpu {
 namespace {
 
-using tenon::plugin::dtype_bytes;
-using tenon::plugin::dtype_name;
 using tenon::plugin::IndexShape;
-using tenon::plugin::refuse;
-using tenon::plugin::Verdict;
 
 struct Rule {
   const char* op;

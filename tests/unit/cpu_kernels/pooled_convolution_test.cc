@@ -1,5 +1,6 @@
 // A convolution and its pool in one node are what the two are one after the other, and so are their gradients.
 #include "isa_test.h"
+#include "unit/pooled_case.h"
 
 TENON_DECLARE_WIDE_FAMILY(add_convolution)
 TENON_DECLARE_FAMILY(add_pooling)
@@ -7,16 +8,7 @@ TENON_DECLARE_FAMILY(add_pooling)
 namespace tenon::testing {
 namespace {
 
-struct Case {
-  Dims x, w;  // NHWC, HWIO
-  int64_t low, stride;
-  bool bias, relu;
-  Dims y() const {
-    const auto size = [&](int d) { return (x[d] + 2 * low - w[d - 1]) / stride + 1; };
-    return {x[0], size(1), size(2), w[3]};
-  }
-  Dims pooled() const { return {x[0], y()[1] / 2, y()[2] / 2, w[3]}; }
-};
+using Case = PooledCase;
 
 const Case kCases[] = {
     {{2, 8, 8, 3}, {3, 3, 3, 16}, 1, 1, true, true},      {{4, 37, 30, 3}, {3, 3, 3, 32}, 1, 1, true, true},

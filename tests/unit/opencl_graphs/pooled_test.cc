@@ -7,6 +7,7 @@
 
 #include "conformance/reference/reference.h"
 #include "unit/opencl_graphs/opencl_device.h"
+#include "unit/pooled_case.h"
 
 namespace tenon::conformance {
 namespace {
@@ -16,16 +17,7 @@ using plugin::GraphBuilder;
 using reference::Tensor;
 using Dims = std::vector<int64_t>;
 
-struct Case {
-  Dims x, w;  // NHWC, HWIO
-  int64_t low, stride;
-  bool bias, relu;
-  Dims y() const {
-    const auto size = [&](int d) { return (x[d] + 2 * low - w[d - 1]) / stride + 1; };
-    return {x[0], size(1), size(2), w[3]};
-  }
-  Dims pooled() const { return {x[0], y()[1] / 2, y()[2] / 2, w[3]}; }
-};
+using Case = PooledCase;
 
 const Case kCases[] = {
     {{8, 28, 28, 1}, {3, 3, 1, 32}, 0, 1, true, true},    // places, odd pooled size
