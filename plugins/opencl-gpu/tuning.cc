@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -191,14 +192,22 @@ std::string report(const NodeView& node, const std::vector<Way>& ways, const std
   return text + " takes " + ways[best].name;
 }
 
-// TENON_OPENCL_WAY=N takes way N of every node, for trying them.
-const char* forced_way() { return std::getenv("TENON_OPENCL_WAY"); }
+// TENON_OPENCL_WAY=N takes way N of every node, for trying them; those that have fewer begin again. kMeasured: unset.
+constexpr size_t kMeasured = SIZE_MAX;
+size_t forced_way() {
+  const char* forced = std::getenv("TENON_OPENCL_WAY");
+  if (!forced) return kMeasured;
+  const std::string way = forced;
+  if (way.empty() || way.size() > 3 || way.find_first_not_of("0123456789") != std::string::npos)
+    throw Error(TENON_INVALID, "TENON_OPENCL_WAY: expected a number from 0 to 999, found '" + way + "'");
+  return std::stoul(way);
+}
 
 }  // namespace
 
 Kernel soonest(const NodeView& node, const Env& env, const std::vector<Way>& ways, double small) {
   Driver& driver = driver_of(*env.device);
-  if (const char* forced = forced_way()) return ways[std::strtoul(forced, nullptr, 10) % ways.size()].make();
+  if (const size_t forced = forced_way(); forced != kMeasured) return ways[forced % ways.size()].make();
   if (ways.size() == 1 || env.deterministic || !driver.remembers() ||
       static_cast<double>(tenon::plugin::cost_of(node).flops) < 2 * small)
     return ways[0].make();

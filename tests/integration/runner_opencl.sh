@@ -24,8 +24,14 @@ train() {  # MODEL_DIR DEVICE
     --train_batch_size 32 --json
 }
 expect 1 "opencl-gpu: no such spec: expected none, or the index of a device, 0 to" train bad opencl-gpu:99
-expect 1 "TENON_OPENCL_SHAPE: expected cpu or gpu, found 'disk'" env TENON_OPENCL_SHAPE=disk "$tenon" train fashion \
-  --data_dir "$work/data" --model_dir "$work/bad" --device opencl-gpu
+refused() { expect 1 "$1" env "${@:2}" "$tenon" train fashion --data_dir "$work/data" --model_dir "$work/bad" --device opencl-gpu; }
+refused "TENON_OPENCL_SHAPE: expected cpu or gpu, found 'disk'" TENON_OPENCL_SHAPE=disk
+refused "TENON_OPENCL_WIDTH: expected 4, 8 or 16, found '5'" TENON_OPENCL_WIDTH=5
+refused "TENON_OPENCL_WAY: expected a number from 0 to 999, found '-1'" TENON_OPENCL_WAY=-1
+if "$tenon" devices | grep -q PoCL; then
+  refused 'TENON_OPENCL_SHAPE=gpu: expected at least work-groups of 256 and 17408 bytes of local memory, found work-groups of 64' \
+    TENON_OPENCL_SHAPE=gpu POCL_MAX_WORK_GROUP_SIZE=64
+fi
 
 expect 0 '' train cpu cpu
 cpu_loss=$(result loss)
