@@ -2,6 +2,7 @@
 
 #include "kernels/conv_depthwise.h"
 #include "kernels/conv_pool.h"
+#include "kernels/transpose.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {

@@ -1,6 +1,6 @@
 // Convolution with points in vectors: where results have 10 channels or 20, vectors of channels would be half empty. The
-// source is copied channel by channel, a result row of each channel is summed, and rows are transposed on the way out.
-// Every sum is taken in the order of conv_gather.h: the bits are the same.
+// source is copied channel by channel, a result row of each channel is summed and pooled, and rows are transposed on the
+// way out. Every sum is taken in the order of conv_gather.h: the bits are the same.
 #pragma once
 
 #include "kernels/conv_gather.h"
@@ -16,7 +16,7 @@ class Planar {
 
   uint64_t scratch_bytes() const { return static_cast<uint64_t>(round_up(weights_, 16)) * sizeof(float); }
   uint64_t thread_scratch_bytes() const {
-    return static_cast<uint64_t>(source_ + line_ + planes_ + map_) * sizeof(float);
+    return static_cast<uint64_t>(source_ + (p_.pooled_to ? 2 : 1) * planes_ + 2 * pooled_ + line_) * sizeof(float);
   }
   uint32_t threads() const { return plugin::kAllThreads; }
   // Called by every thread of the gang.
@@ -25,15 +25,18 @@ class Planar {
  private:
   // Floats of a thread.
   struct Room {
-    float* source;  // [c][height_][pitch_]
-    float* line;    // a row of the source as it is in memory
-    float* planes;  // [filters][width_]: a row of the result
-    float* map;     // rows of the result that are pooled
+    float* source;    // [c][height_][pitch_]
+    float* planes;    // [filters][width_]: a row of the result, or two that are pooled
+    float* pooled;    // [c][half_]: a row of windows, of the source or of the result
+    int32_t* winner;  // [c][half_]
+    int32_t* line;    // [windows_][c]: winners as they are in memory, but as integers
   };
   void choose_blocks();
   void pack(const Call& call, const float* weights) const;
   void fill_source(const GatherData& d, int64_t image, int64_t row, int64_t rows, const Room& room) const;
-  void row(const GatherData& d, const float* weights, int64_t at, const Room& room, float* to) const;
+  void turn_windows(const GatherData& d, int64_t row, const Room& room) const;
+  void row(const GatherData& d, const float* weights, int64_t at, const Room& room, float* planes) const;
+  void pool(const GatherData& d, int64_t row, const Room& room) const;
 
   GatherPlan p_;
   GatherPhase g_;
@@ -41,7 +44,9 @@ class Planar {
   int64_t depth_ = 0;                 // products of a result
   int64_t rows_ = 1, blocks_ = 1;     // result rows of a block, blocks of an image
   int64_t height_ = 0, pitch_ = 0, width_ = 0;
-  int64_t weights_ = 0, source_ = 0, line_ = 0, planes_ = 0, map_ = 0;  // floats
+  int64_t left_ = 0;                                                       // points of a source row before the image
+  int64_t windows_ = 0, half_ = 0;                                         // of a pooled row, and with whole vectors
+  int64_t weights_ = 0, source_ = 0, planes_ = 0, pooled_ = 0, line_ = 0;  // floats
 };
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

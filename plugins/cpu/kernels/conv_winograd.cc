@@ -4,6 +4,7 @@
 
 #include "kernels/conv_pool.h"
 #include "kernels/conv_winograd_products.h"
+#include "kernels/transpose.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "kernels/activation.h"
 #include "kernels/gemm_slab.h"
+#include "kernels/transpose.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {

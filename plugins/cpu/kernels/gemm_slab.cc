@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/gemm_slab_tile.h"
+#include "kernels/transpose.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {

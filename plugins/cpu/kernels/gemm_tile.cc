@@ -210,26 +210,6 @@ void stream_rows(const Panel& panel, const Stream& stream, int64_t rows) {
   }
 }
 
-// An 8 x 8 block.
-TENON_INLINE void transpose8(const float* in, int64_t ld_in, float* out, int64_t ld_out) {
-  f32x8 r[8], s[8];
-  for (int i = 0; i < 8; ++i) r[i] = load8(in + i * ld_in);
-  for (int i = 0; i < 8; i += 2) {
-    s[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
-    s[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
-  }
-  for (int i = 0; i < 8; i += 4)
-    for (int j = 0; j < 2; ++j) {
-      r[i + j] = __builtin_shufflevector(s[i + j], s[i + 2 + j], 0, 1, 8, 9, 4, 5, 12, 13);
-      r[i + 2 + j] = __builtin_shufflevector(s[i + j], s[i + 2 + j], 2, 3, 10, 11, 6, 7, 14, 15);
-    }
-  for (int i = 0; i < 4; ++i) {
-    s[i] = __builtin_shufflevector(r[i], r[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
-    s[i + 4] = __builtin_shufflevector(r[i], r[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
-  }
-  for (int i = 0; i < 8; ++i) store8(out + i * ld_out, s[i]);
-}
-
 }  // namespace
 
 void run_panel(const Panel& p, int64_t rows) {
@@ -271,18 +251,6 @@ void pack_panels(const float* b, int64_t k, int64_t n, int64_t ld, int64_t depth
       columns = panel_columns(n - j);
       pack_panel(b + j, i, std::min(i + kRows, k), columns, ld, out + j * depth);
     }
-}
-
-void transpose(const float* in, int64_t rows, int64_t columns, int64_t ld_in, float* out, int64_t ld_out) {
-  int64_t r = 0;
-  for (; r + 8 <= rows; r += 8) {
-    int64_t c = 0;
-    for (; c + 8 <= columns; c += 8) transpose8(in + r * ld_in + c, ld_in, out + c * ld_out + r, ld_out);
-    for (; c < columns; ++c)
-      for (int i = 0; i < 8; ++i) out[c * ld_out + r + i] = in[(r + i) * ld_in + c];
-  }
-  for (; r < rows; ++r)
-    for (int64_t c = 0; c < columns; ++c) out[c * ld_out + r] = in[r * ld_in + c];
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

@@ -74,7 +74,4 @@ void run_streamed(const Panel& panel, const Stream& stream, int64_t rows);
 // the panel that starts at column j lies at out + j * depth.
 void pack_panels(const float* b, int64_t k, int64_t n, int64_t ld, int64_t depth, float* out);
 
-// out[c * ld_out + r] = in[r * ld_in + c].
-void transpose(const float* in, int64_t rows, int64_t columns, int64_t ld_in, float* out, int64_t ld_out);
-
 }  // namespace tenon::cpu::TENON_CPU_ISA

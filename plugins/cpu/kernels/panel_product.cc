@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/transpose.h"
+
 namespace tenon::cpu::TENON_CPU_ISA {
 
 void multiply(const Product& p) {
