@@ -157,7 +157,9 @@ void Planar::fill_source(const GatherData& d, int64_t image, int64_t row, int64_
     if (y < 0 || y >= p_.from[1]) {
       for (int64_t c = 0; c < p_.from_c; ++c) std::fill_n(to + c * height_ * pitch_, pitch_, 0.0f);
     } else if (p_.pooled_from) {
-      if (held != y / 2) turn_windows(d, image * (p_.from[1] / 2) + y / 2, room);
+      const int64_t at = (image * (p_.from[1] / 2) + y / 2) * windows_ * p_.from_c;
+      if (held != y / 2)
+        load_windows(d.from + at, d.from_winner + at, windows_, p_.from_c, half_, room.line, room.pooled, room.winner);
       held = y / 2;
       for (int64_t c = 0; c < p_.from_c; ++c)
         unpool_plane(room.pooled + c * half_, room.winner + c * half_, windows_, y % 2,
@@ -167,14 +169,6 @@ void Planar::fill_source(const GatherData& d, int64_t image, int64_t row, int64_
                 to + left_, height_ * pitch_);
     }
   }
-}
-
-// A row of windows of the source, as planes.
-void Planar::turn_windows(const GatherData& d, int64_t row, const Room& room) const {
-  const int64_t n = windows_ * p_.from_c;
-  transpose(d.from + row * n, windows_, p_.from_c, p_.from_c, room.pooled, half_);
-  from_bytes(d.from_winner + row * n, n, room.line);
-  transpose(room.line, windows_, p_.from_c, p_.from_c, room.winner, half_);
 }
 
 // A row of the result, whose first tap is in row `at` of the copied source, as planes.
@@ -202,9 +196,7 @@ void Planar::pool(const GatherData& d, int64_t row, const Room& room) const {
   for (int64_t c = 0; c < p_.to_c; ++c)
     pool_plane(room.planes + c * width_, room.planes + planes_ + c * width_, windows_, room.pooled + c * half_,
                room.winner + c * half_);
-  transpose(room.pooled, p_.to_c, windows_, half_, d.to + row * n, p_.to_c);
-  transpose(room.winner, p_.to_c, windows_, half_, room.line, p_.to_c);
-  to_bytes(room.line, n, d.to_winner + row * n);
+  store_windows(room.pooled, room.winner, windows_, p_.to_c, half_, room.line, d.to + row * n, d.to_winner + row * n);
 }
 
 void Planar::run(const Call& call, const GatherData& d) const {

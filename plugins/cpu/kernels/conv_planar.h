@@ -34,7 +34,6 @@ class Planar {
   void choose_blocks();
   void pack(const Call& call, const float* weights) const;
   void fill_source(const GatherData& d, int64_t image, int64_t row, int64_t rows, const Room& room) const;
-  void turn_windows(const GatherData& d, int64_t row, const Room& room) const;
   void row(const GatherData& d, const float* weights, int64_t at, const Room& room, float* planes) const;
   void pool(const GatherData& d, int64_t row, const Room& room) const;
 

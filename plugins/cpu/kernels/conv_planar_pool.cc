@@ -1,5 +1,7 @@
 #include "kernels/conv_planar_pool.h"
 
+#include "kernels/transpose.h"
+
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
@@ -30,6 +32,21 @@ TENON_INLINE Points zip_high(Points a, Points b) { return __builtin_shufflevecto
 
 TENON_INLINE Places load_places(const int32_t* p) { return load_as<Places>(p); }
 
+void to_bytes(const int32_t* from, int64_t n, uint8_t* to) {
+  int64_t i = 0;
+  for (; i + kWidth <= n; i += kWidth) Lanes::store_u8(to + i, load_places(from + i));
+  for (; i < n; ++i) to[i] = static_cast<uint8_t>(from[i]);
+}
+
+void from_bytes(const uint8_t* from, int64_t n, int32_t* to) {
+  int64_t i = 0;
+  for (; i + kWidth <= n; i += kWidth) {
+    const Places some = Lanes::load_u8(from + i);
+    std::memcpy(to + i, &some, sizeof some);
+  }
+  for (; i < n; ++i) to[i] = from[i];
+}
+
 }  // namespace
 
 void pool_plane(const float* top, const float* bottom, int64_t windows, float* pooled, int32_t* winner) {
@@ -37,14 +54,8 @@ void pool_plane(const float* top, const float* bottom, int64_t windows, float* p
     const Points a = Lanes::load(top + 2 * i), b = Lanes::load(top + 2 * i + kWidth);
     const Points c = Lanes::load(bottom + 2 * i), d = Lanes::load(bottom + 2 * i + kWidth);
     const Points of[4] = {evens(a, b), odds(a, b), evens(c, d), odds(c, d)};
-    Points most = of[0];
-    Places who = {};
-    for (int32_t place = 1; place < 4; ++place) {
-      const Places wins = ~(most >= of[place]) & (most == most);  // NaN wins, but not over NaN
-      most = wins ? of[place] : most;
-      who = wins ? Places{} + place : who;
-    }
-    Lanes::store(pooled + i, most);
+    Places who;
+    Lanes::store(pooled + i, largest(of, who));
     std::memcpy(winner + i, &who, sizeof who);
   }
 }
@@ -59,19 +70,18 @@ void unpool_plane(const float* pooled, const int32_t* winner, int64_t windows, i
   }
 }
 
-void to_bytes(const int32_t* from, int64_t n, uint8_t* to) {
-  int64_t i = 0;
-  for (; i + kWidth <= n; i += kWidth) Lanes::store_u8(to + i, load_places(from + i));
-  for (; i < n; ++i) to[i] = static_cast<uint8_t>(from[i]);
+void load_windows(const float* pooled, const uint8_t* winner, int64_t windows, int64_t c, int64_t pitch, int32_t* line,
+                  float* pooled_planes, int32_t* winner_planes) {
+  transpose(pooled, windows, c, c, pooled_planes, pitch);
+  from_bytes(winner, windows * c, line);
+  transpose(line, windows, c, c, winner_planes, pitch);
 }
 
-void from_bytes(const uint8_t* from, int64_t n, int32_t* to) {
-  int64_t i = 0;
-  for (; i + kWidth <= n; i += kWidth) {
-    const Places some = Lanes::load_u8(from + i);
-    std::memcpy(to + i, &some, sizeof some);
-  }
-  for (; i < n; ++i) to[i] = from[i];
+void store_windows(const float* pooled_planes, const int32_t* winner_planes, int64_t windows, int64_t c, int64_t pitch,
+                   int32_t* line, float* pooled, uint8_t* winner) {
+  transpose(pooled_planes, c, windows, pitch, pooled, c);
+  transpose(winner_planes, c, windows, pitch, line, c);
+  to_bytes(line, windows * c, winner);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

@@ -7,6 +7,7 @@
 #include "kernels/conv_thin.h"
 #include "kernels/conv_winners.h"
 #include "kernels/conv_winograd.h"
+#include "kernels/conv_winograd5.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
@@ -34,6 +35,7 @@ Kernel make_forward(const NodeView& node, const Env& env) {
   if (ThinPooled::suits(s)) return forward_kernel(std::make_shared<ThinPooled>(s), s.bias);
   GatherPlan plan = forward_plan(s);
   plan.pooled_to = true;
+  if (!exact(node, env) && Winograd5::suits(plan)) return forward_kernel(std::make_shared<Winograd5>(plan), s.bias);
   if (Planar::suits(plan)) return forward_kernel(std::make_shared<Planar>(plan), s.bias);
   return forward_kernel(std::make_shared<Gather>(plan), s.bias);
 }
@@ -54,6 +56,7 @@ Kernel make_grad_input(const NodeView& node, const Env& env) {
   if (!exact(node, env) && winograd_gains(s, true)) return grad_input_kernel(std::make_shared<Winograd>(s, true, true));
   GatherPlan plan = input_gradient_plan(s);
   plan.pooled_from = true;
+  if (!exact(node, env) && Winograd5::suits(plan)) return grad_input_kernel(std::make_shared<Winograd5>(plan));
   if (Planar::suits(plan)) return grad_input_kernel(std::make_shared<Planar>(plan));
   return grad_input_kernel(std::make_shared<Gather>(plan));
 }

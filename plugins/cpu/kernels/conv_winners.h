@@ -21,7 +21,7 @@ class WinnerFilterGrad {
 
   uint64_t scratch_bytes() const { return static_cast<uint64_t>(chunks_ * size_) * sizeof(float); }
   uint64_t thread_scratch_bytes() const {
-    const int64_t lists = (s_.o * (windows_ + 2)) * static_cast<int64_t>(sizeof(Winner));
+    const int64_t lists = (2 * s_.o * rows_ * half_ + s_.y[2] / 2 * s_.o + 2 * list_) * 4;
     const int64_t places = windows_ * round_up(s_.o, 16) * static_cast<int64_t>(sizeof(float) + 1) + 64;
     return static_cast<uint64_t>(source_) * sizeof(float) + static_cast<uint64_t>(lists_ ? lists : places);
   }
@@ -30,18 +30,21 @@ class WinnerFilterGrad {
   void run(const Call& call, const float* x, const float* dp, const uint8_t* winner, float* dw) const;
 
  private:
-  struct Winner {
-    int32_t at;  // of the first tap that it saw, in the copy of x
-    float dy;
-  };
   struct Data {
     const float *x, *dp;
     const uint8_t* winner;
-    float* source;
-    Winner* lists;  // [o][windows_]
+    float* source;  // room for a copy of x
+    float* room;
+  };
+  // Of one filter: the first taps that its winners saw, in x or its copy, and their dy.
+  struct Winners {
+    int32_t* at;
+    float* dy;
+    int64_t count;
   };
   void chunk(int64_t first_unit, int64_t last_unit, const Data& data, float* sums) const;
-  int64_t copy_source(const Data& data, int64_t unit) const;
+  int64_t rows_of(int64_t unit) const;
+  const float* source_of(const Data& data, int64_t unit) const;
   // dy and winners of some windows, `step` floats (bytes) from one to the next.
   struct Places {
     const float* dp;
@@ -49,17 +52,20 @@ class WinnerFilterGrad {
     int64_t step;
   };
   Places places_of(const Data& data, int64_t unit, int64_t rows) const;
-  void add_places(const Data& data, int64_t unit, int64_t rows, float* sums) const;
+  void add_places(const Data& data, int64_t unit, const float* source, float* sums) const;
   int64_t first_window(int64_t unit) const;
-  void list(const Data& data, int64_t unit, int64_t rows, int32_t* counts) const;
-  void add(const Data& data, const int32_t* counts, float* sums) const;
+  void add_lists(const Data& data, int64_t unit, const float* x, float* sums) const;
+  void list(const float* dp, const int32_t* winner, int64_t rows, Winners* to) const;
+  void add(const Winners& winners, const float* x, float* sums) const;
   void add_up(const Call& call, float* dw) const;
 
   ConvShape s_;
   bool lists_ = true;
+  bool direct_ = false;             // x needs no halo
   int64_t run_ = 0, padded_ = 0;    // floats of a kernel row, and with whole vectors
   int64_t rows_ = 1, blocks_ = 1;   // rows of windows in a unit; units of an image
   int64_t windows_ = 0;             // of a unit
+  int64_t half_ = 0, list_ = 0;     // of a row of them, with whole vectors; room for a list
   int64_t height_ = 0, width_ = 0;  // of the copy of x
   int64_t units_ = 1, chunks_ = 1;  // chunks of units, summed apart and added in order
   int64_t size_ = 0, source_ = 0;   // floats: the sums [o][k1][padded_]; the copy of x

@@ -64,7 +64,7 @@ __attribute__((noinline)) void add_some(int64_t taps, const Windows& w, float* s
 WinnerFilterGrad::Places WinnerFilterGrad::places_of(const Data& data, int64_t unit, int64_t rows) const {
   const int64_t first = first_window(unit) * s_.o, step = round_up(s_.o, kLanes);
   if (step == s_.o) return {data.dp + first, data.winner + first, step};
-  float* const dp = reinterpret_cast<float*>(data.lists);
+  float* const dp = data.room;
   auto* const winner = reinterpret_cast<uint8_t*>(dp + windows_ * step);
   for (int64_t i = 0; i < rows * (s_.y[2] / 2); ++i) {
     std::memcpy(dp + i * step, data.dp + first + i * s_.o, static_cast<size_t>(s_.o) * sizeof(float));
@@ -73,7 +73,8 @@ WinnerFilterGrad::Places WinnerFilterGrad::places_of(const Data& data, int64_t u
   return {dp, winner, step};
 }
 
-void WinnerFilterGrad::add_places(const Data& data, int64_t unit, int64_t rows, float* sums) const {
+void WinnerFilterGrad::add_places(const Data& data, int64_t unit, const float* source, float* sums) const {
+  const int64_t rows = rows_of(unit);
   const Places places = places_of(data, unit, rows);
   const int64_t across = s_.y[2] / 2, row_step = run_ * s_.o;
   Windows w;
@@ -88,7 +89,7 @@ void WinnerFilterGrad::add_places(const Data& data, int64_t unit, int64_t rows, 
       w.filters = std::min<int64_t>(kLanes, s_.o - o);
       w.dp = places.dp + row * across * w.step + o;
       w.winner = places.winner + row * across * w.step + o;
-      const float* const x = data.source + row * 2 * w.down;
+      const float* const x = source + row * 2 * w.down;
       int64_t r = 0;
       if (run_ * 3 <= kMostTaps)
         for (; r + 3 <= s_.k[1]; r += 3) {

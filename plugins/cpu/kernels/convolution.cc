@@ -10,6 +10,7 @@
 #include "kernels/conv_batch_norm.h"
 #include "kernels/conv_pool.h"
 #include "kernels/conv_winograd.h"
+#include "kernels/conv_winograd5.h"
 #include "kernels/gemm.h"
 #include "kernels/narrow.h"
 
@@ -126,6 +127,10 @@ Kernel make_convolution(const NodeView& node, const Env& env) {
   if (!exact && filter && winograd_filter_gains(s)) return narrowed(node, winograd_filter_kernel(s));
   if (!exact && !filter && winograd_gains(s, input))
     return narrowed(node, conv_kernel<GatherData>(std::make_shared<Winograd>(s, input), s));
+  if (!exact && !filter && !s.residual && !s.norm) {
+    const GatherPlan plan = input ? input_gradient_plan(s) : forward_plan(s);
+    if (Winograd5::suits(plan)) return narrowed(node, conv_kernel<GatherData>(std::make_shared<Winograd5>(plan), s));
+  }
   return narrowed(node, filter ? make_grad_filter(s) : input ? make_grad_input(s) : make_conv(s));
 }
 
