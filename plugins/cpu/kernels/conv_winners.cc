@@ -50,7 +50,8 @@ TENON_INLINE int64_t keep(Lanes::Vector dy, Lanes::Ints at, float* to_dy, int32_
   return __builtin_popcount(mask);
 #else
   int64_t count = 0;
-  for (int i = 0; i < Lanes::kLanes; ++i) {  // every one is written and counts where it is not 0: no branch to guess wrong
+  for (int i = 0; i < Lanes::kLanes;
+       ++i) {  // every one is written and counts where it is not 0: no branch to guess wrong
     to_dy[count] = dy[i];
     to_at[count] = at[i];
     count += dy[i] != 0;
@@ -72,8 +73,7 @@ WinnerFilterGrad::WinnerFilterGrad(const ConvShape& shape) : s_(shape) {
   padded_ = lists_ ? round_up(run_, 16) : run_;
   size_ = s_.o * s_.k[1] * padded_;
   width_ = (s_.y[2] - 1) * s_.stride[2] + s_.k[2];
-  direct_ = s_.low[1] == 0 && s_.low[2] == 0 && width_ <= s_.x[2] &&
-            (s_.y[1] - 1) * s_.stride[1] + s_.k[1] <= s_.x[1];
+  direct_ = s_.low[1] == 0 && s_.low[2] == 0 && width_ <= s_.x[2] && (s_.y[1] - 1) * s_.stride[1] + s_.k[1] <= s_.x[1];
   if (direct_) width_ = s_.x[2];
   const auto height = [&](int64_t rows) { return (2 * rows - 1) * s_.stride[1] + s_.k[1]; };
   const int64_t all = s_.y[1] / 2;
@@ -148,14 +148,16 @@ void WinnerFilterGrad::add_lists(const Data& data, int64_t unit, const float* x,
 void WinnerFilterGrad::list(const float* dp, const int32_t* winner, int64_t rows, Winners* to) const {
   using Ints = Lanes::Ints;
   constexpr int kLanes = Lanes::kLanes;
-  const auto right = static_cast<int32_t>(s_.stride[2] * s_.c), down = static_cast<int32_t>(s_.stride[1] * width_ * s_.c);
+  const auto right = static_cast<int32_t>(s_.stride[2] * s_.c),
+             down = static_cast<int32_t>(s_.stride[1] * width_ * s_.c);
   Ints lanes = {};
   for (int i = 0; i < kLanes; ++i) lanes[i] = 2 * right * i;
   to->count = 0;
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < half_; j += kLanes) {
       const Ints place = load_as<Ints>(winner + i * half_ + j);
-      const Ints at = lanes + static_cast<int32_t>(2 * (i * down + j * right)) + (place & 1) * right + (place >> 1) * down;
+      const Ints at =
+          lanes + static_cast<int32_t>(2 * (i * down + j * right)) + (place & 1) * right + (place >> 1) * down;
       to->count += keep(Lanes::load(dp + i * half_ + j), at, to->dy + to->count, to->at + to->count);
     }
 }
@@ -172,8 +174,8 @@ void WinnerFilterGrad::add(const Winners& winners, const float* x, float* sums) 
       add_some<3, kMostVectors / 3>(vectors, x + r * pitch, pitch, winners, sums + r * padded_, padded_);
   for (; r < s_.k[1]; ++r)
     for (int64_t v = 0; v < vectors; v += kMostVectors)
-      add_some<1, kMostVectors>(std::min<int64_t>(vectors - v, kMostVectors), x + r * pitch + v * kLanes, pitch, winners,
-                                sums + r * padded_ + v * kLanes, padded_);
+      add_some<1, kMostVectors>(std::min<int64_t>(vectors - v, kMostVectors), x + r * pitch + v * kLanes, pitch,
+                                winners, sums + r * padded_ + v * kLanes, padded_);
 }
 
 // To the layout of dw, where the sums have another.

@@ -7,16 +7,16 @@
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
-constexpr int kSide = 6;                      // points of a tile each way
-constexpr int kSquare = kSide * kSide;        // 36
-constexpr int kTaps = 5;                      // of a filter each way
-constexpr int64_t kStrip = 32;                // tiles that are multiplied together
-constexpr int kLane = Lanes::kLanes;          // of which as many lie in a vector
-constexpr int kPair = 2;                      // and are summed in so many
+constexpr int kSide = 6;                             // points of a tile each way
+constexpr int kSquare = kSide * kSide;               // 36
+constexpr int kTaps = 5;                             // of a filter each way
+constexpr int64_t kStrip = 32;                       // tiles that are multiplied together
+constexpr int kLane = Lanes::kLanes;                 // of which as many lie in a vector
+constexpr int kPair = 2;                             // and are summed in so many
 constexpr int kMostTogether = kLane == 16 ? 12 : 6;  // filters: their sums fill the registers
-constexpr int64_t kSourceRoom = 64 * 1024;    // floats of the source: 256 KB, in L2
-constexpr int64_t kFilterRoom = 1024 * 1024;  // floats of transformed filters: 4 MB
-constexpr int64_t kFewUnits = 8;              // enough pieces of work for a few threads
+constexpr int64_t kSourceRoom = 64 * 1024;           // floats of the source: 256 KB, in L2
+constexpr int64_t kFilterRoom = 1024 * 1024;         // floats of transformed filters: 4 MB
+constexpr int64_t kFewUnits = 8;                     // enough pieces of work for a few threads
 
 // The products of F filters and kPair vectors of tiles at one of a tile's 36 points.
 template <int F>
@@ -79,9 +79,8 @@ bool Winograd5::suits(const GatherPlan& p) {
   for (int d = 1; d < 3; ++d)
     if (g.taps[d] != kTaps || g.first[d] > 0 || g.first[d] <= -kTaps) return false;
   const bool flat = p.from[0] == 1 && p.to[0] == 1 && p.kernel[0] == 1;
-  return flat && std::min(p.from_c, p.to_c) >= 8 &&
-         kSquare * p.from_c * round_up(p.to_c, 12) <= kFilterRoom && p.from_c * (p.to[2] + 6) * 6 <= kSourceRoom &&
-         enough_tiles(p);
+  return flat && std::min(p.from_c, p.to_c) >= 8 && kSquare * p.from_c * round_up(p.to_c, 12) <= kFilterRoom &&
+         p.from_c * (p.to[2] + 6) * 6 <= kSourceRoom && enough_tiles(p);
 }
 
 Winograd5::Winograd5(GatherPlan plan) : p_(std::move(plan)) {
@@ -210,9 +209,8 @@ void Winograd5::restore(const GatherData& d, int64_t group, int64_t at, const Ro
       float* const to = room.results + o * flat_ + at + v;
       Vector y[4];
       square<Lanes, Result5Rule>(
-          [&](int i, int j) __attribute__((always_inline)) {
-            return Lanes::load(from + (i * kSide + j) * group_ * kStrip);
-          },
+          [&](int i, int j)
+              __attribute__((always_inline)) { return Lanes::load(from + (i * kSide + j) * group_ * kStrip); },
           [&](int i, int j, Vector x)
               __attribute__((always_inline)) { y[2 * i + j] = Lanes::max(floor, x + bias); });  // NaN stays
       if (p_.pooled_to) {

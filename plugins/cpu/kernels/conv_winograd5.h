@@ -48,14 +48,14 @@ class Winograd5 {
   void write(const GatherData& d, const Block& block, const Room& room) const;
 
   GatherPlan p_;
-  int64_t low_[2] = {0, 0};           // rows and columns of zeros before the source
-  int64_t group_ = 1, groups_ = 1;    // filters that are summed together; groups of them
-  int64_t down_ = 0, across_ = 0;     // tiles of an image
-  int64_t rows_ = 1, blocks_ = 1;     // tile rows of a block; blocks of an image
-  int64_t pitch_ = 0, phase_ = 0;     // floats of a row, and of one of the four images of a channel
-  int64_t flat_ = 0;                  // tiles of a block as they lie one after the other: pitch_ a row
-  int64_t windows_ = 0, half_ = 0;    // of a row of the pooled source, and with whole vectors
-  int64_t filters_ = 0;               // floats: all filters, transformed
+  int64_t low_[2] = {0, 0};         // rows and columns of zeros before the source
+  int64_t group_ = 1, groups_ = 1;  // filters that are summed together; groups of them
+  int64_t down_ = 0, across_ = 0;   // tiles of an image
+  int64_t rows_ = 1, blocks_ = 1;   // tile rows of a block; blocks of an image
+  int64_t pitch_ = 0, phase_ = 0;   // floats of a row, and of one of the four images of a channel
+  int64_t flat_ = 0;                // tiles of a block as they lie one after the other: pitch_ a row
+  int64_t windows_ = 0, half_ = 0;  // of a row of the pooled source, and with whole vectors
+  int64_t filters_ = 0;             // floats: all filters, transformed
   int64_t source_ = 0, images_ = 0, sums_ = 0, results_ = 0, windows_room_ = 0;  // floats, see Room
 };
 

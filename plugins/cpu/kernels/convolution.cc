@@ -4,10 +4,10 @@
 // conv_grad_input: dy, w -> dx. conv_grad_filter: x, dy -> dw.
 #include <cmath>
 
+#include "kernels/conv_batch_norm.h"
 #include "kernels/conv_filter.h"
 #include "kernels/conv_plan.h"
 #include "kernels/conv_planar.h"
-#include "kernels/conv_batch_norm.h"
 #include "kernels/conv_pool.h"
 #include "kernels/conv_winograd.h"
 #include "kernels/conv_winograd5.h"

@@ -4,6 +4,7 @@
 
 #include "kernels/activation.h"
 #include "kernels/gemm_slab.h"
+#include "kernels/gemm_thin.h"
 #include "kernels/transpose.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -90,6 +91,8 @@ Gemm::Gemm(const GemmShape& shape, bool consumed) : s_(shape), consumed_(consume
       s_.batch == 1 && !direct_ && !consumed_ && !s_.ta && !s_.tb && s_.m <= kFewRows && s_.k * s_.n >= kManyWeights;
   if (chunks_ == 1 && !direct_ && !consumed_ && !streamed_ && SlabProduct::suits(s_))
     slab_ = std::make_shared<SlabProduct>(s_);
+  if (!consumed_ && (s_.tb ? chunks_ == 1 : chunks_ > 1 && s_.n <= kWholeRows) && ThinProduct::suits(s_))
+    thin_ = std::make_shared<ThinProduct>(s_, chunks_ > 1);
   for (int64_t r = 0; r < (streamed_ ? s_.m : std::min(mc_, s_.m)); ++r) {
     const int64_t plain = s_.ta ? r : s_.a_at.empty() ? r * s_.k : s_.a_at[static_cast<size_t>(r)];
     a_rows_.push_back(packs_a_ ? r / kTileRows * tile_room() + r % kTileRows : plain);
@@ -106,12 +109,14 @@ uint64_t Gemm::thread_scratch_bytes() const {
   if (slab_) return slab_->thread_scratch_bytes();
   const int64_t b = direct_ ? 0 : kc_ * round_up(nc_, 8), a = packs_a_ ? ceil_div(mc_, kTileRows) * tile_room() : 0;
   const int64_t c = consumed_ ? mc_ * nc_ + 16 : 0;
-  return static_cast<uint64_t>(round_up(a, 16) + round_up(b, 16) + c) * sizeof(float);
+  const uint64_t blocks = static_cast<uint64_t>(round_up(a, 16) + round_up(b, 16) + c) * sizeof(float);
+  return thin_ ? std::max(blocks, thin_->thread_scratch_bytes()) : blocks;
 }
 
 void Gemm::run(const Call& call, const GemmData& data) const {
   if (vector_) return vector(call, data);
   if (chunks_ > 1) return split(call, data);
+  if (is_thin(data)) return thin_columns(call, data);
   if (slab_) return slab_->run(call, data);
   blocks(call, data);
 }
@@ -168,6 +173,16 @@ void Gemm::blocks(const Call& call, const GemmData& d) const {
     product(one, block, static_cast<float*>(call.thread_scratch));
     u = end;
   }
+}
+
+bool Gemm::is_thin(const GemmData& d) const { return thin_ && !d.residual && !d.norm.scale && !d.take; }
+
+void Gemm::thin_columns(const Call& call, const GemmData& d) const {
+  const int64_t width = thin_->columns();
+  const Slice part = call.share(ceil_div(s_.n, width));
+  for (int64_t i = part.begin; i < part.end; ++i)
+    thin_->run(d, {i * width, std::min((i + 1) * width, s_.n)}, 0, s_.k, i == part.begin,
+               static_cast<float*>(call.thread_scratch));
 }
 
 void Gemm::product(const GemmData& d, const Block& block, float* room) const {
@@ -294,6 +309,8 @@ void Gemm::split(const Call& call, const GemmData& d) const {
     const GemmData one{d.a + p * s_.m * s_.k, d.b + p * s_.k * s_.n, nullptr, nullptr, partial + u * size};
     if (k >= s_.k)
       std::fill(one.c, one.c + size, 0.0f);
+    else if (is_thin(one))
+      thin_->run(one, {0, s_.n}, k, std::min(depth, s_.k - k), true, static_cast<float*>(call.thread_scratch));
     else
       for (int64_t j = 0; j < s_.n; j += nc_)
         product(one,

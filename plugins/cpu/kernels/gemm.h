@@ -35,6 +35,7 @@ struct GemmData {
 };
 
 class SlabProduct;
+class ThinProduct;
 
 // Blocking chosen once for a shape; immutable, so that threads share it.
 class Gemm {
@@ -47,7 +48,7 @@ class Gemm {
   uint64_t thread_scratch_bytes() const;  // each thread's
   // In which a taker gets C: blocks of rows; 0: none, as rows are few or the sums of K are split.
   int64_t parts() const {
-    return vector_ || streamed_ || chunks_ > 1 || consumed_ || slab_ || s_.batch > 1 ? 0 : row_blocks_;
+    return vector_ || streamed_ || chunks_ > 1 || consumed_ || slab_ || thin_ || s_.batch > 1 ? 0 : row_blocks_;
   }
   // Called by every thread of the gang; has a barrier inside only when K is split.
   void run(const Call& call, const GemmData& data) const;
@@ -60,6 +61,8 @@ class Gemm {
   };
   void vector(const Call& call, const GemmData& d) const;
   void blocks(const Call& call, const GemmData& d) const;
+  bool is_thin(const GemmData& d) const;
+  void thin_columns(const Call& call, const GemmData& d) const;
   void split(const Call& call, const GemmData& d) const;
   // The sums of `block`; what is packed goes to `room`.
   void product(const GemmData& d, const Block& block, float* room) const;
@@ -80,6 +83,7 @@ class Gemm {
   int64_t chunks_ = 1;                       // of K, added in order
   std::vector<int64_t> a_rows_, c_rows_;     // offsets of the rows of one block
   std::shared_ptr<const SlabProduct> slab_;  // or nullptr: by blocks
+  std::shared_ptr<const ThinProduct> thin_;  // or nullptr: neither
 };
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

@@ -150,6 +150,35 @@ TEST_P(MatMul, GivesLargeProductsTheBitsOfNarrowVectorsHoweverThreadsShareThem) 
       }
 }
 
+// Few rows beside more weights than caches keep: C of a transposed B, and sums of many terms, which are split. Edges:
+// columns and terms that are no multiples of a tile, rows that do not fill vectors, the last elements of B.
+TEST_P(MatMul, StreamsManyWeightsPastFewRows) {
+  plugin::KernelTable narrow;
+  cpu::avx2::add_matmul(narrow);
+  const Product products[] = {{{}, 32, 1037, 261, false, true},
+                              {{}, 14, 4099, 67, false, true},
+                              {{}, 8, 270, 1001, false, true},
+                              {{}, 29, 1030, 262, false, true},
+                              {{}, 32, 60, 5003},
+                              {{}, 16, 300, 2050},
+                              {{}, 31, 45, 7001, false, false, true}};
+  for (Product p : products)
+    for (const bool residual : {false, true})
+      for (const int act : {TENON_ACT_NONE, TENON_ACT_RELU, TENON_ACT_SIGMOID}) {
+        p.act = act;
+        p.bias = p.bias || act == TENON_ACT_RELU;
+        p.residual = residual;
+        const NaiveDot naive(p);
+        const Floats found = run(1, [&](NodeRun& node) { naive.define(node); }).get(0);
+        naive.compare(found);
+        if (GetParam() == "baseline" || act == TENON_ACT_SIGMOID) continue;
+        NodeRun node(narrow);
+        naive.define(node);
+        node.run(1);
+        EXPECT_EQ(found, node.result(0)) << p.m << 'x' << p.n << 'x' << p.k;
+      }
+}
+
 TEST_P(MatMul, SplitsALongSumWithoutLosingATerm) {
   for (bool residual : {false, true}) {
     const Product p{{}, 9, 20, 5003, true, false, residual, residual, residual ? TENON_ACT_RELU : TENON_ACT_NONE};
