@@ -79,8 +79,11 @@ bool Winograd5::suits(const GatherPlan& p) {
   for (int d = 1; d < 3; ++d)
     if (g.taps[d] != kTaps || g.first[d] > 0 || g.first[d] <= -kTaps) return false;
   const bool flat = p.from[0] == 1 && p.to[0] == 1 && p.kernel[0] == 1;
-  return flat && std::min(p.from_c, p.to_c) >= 8 && kSquare * p.from_c * round_up(p.to_c, 12) <= kFilterRoom &&
-         p.from_c * (p.to[2] + 6) * 6 <= kSourceRoom && enough_tiles(p);
+  // Of many source channels and few results, transforms would be all there is to do.
+  const bool worth =
+      std::min(p.from_c, p.to_c) >= 8 && std::max(p.from_c, p.to_c) >= 16 && p.from_c <= 4 * p.to_c && enough_tiles(p);
+  return flat && worth && kSquare * p.from_c * round_up(p.to_c, 12) <= kFilterRoom &&
+         p.from_c * (p.to[2] + 6) * 6 <= kSourceRoom;
 }
 
 Winograd5::Winograd5(GatherPlan plan) : p_(std::move(plan)) {

@@ -17,7 +17,7 @@ const Case kCases[] = {
     {{2, 21, 30, 5}, {5, 5, 5, 10}, 2, 1, true, true},    {{9, 7, 5, 1}, {3, 3, 1, 7}, 1, 1, false, false},
     {{2, 19, 17, 8}, {3, 3, 8, 20}, 1, 2, true, false},   {{1, 4, 200, 4}, {2, 3, 4, 130}, 0, 1, false, true},
     {{16, 12, 12, 24}, {3, 3, 24, 24}, 1, 1, true, true}, {{2, 37, 47, 10}, {5, 5, 10, 20}, 0, 1, true, true},
-    {{1, 33, 38, 12}, {5, 5, 12, 9}, 2, 1, true, true},   {{3, 30, 41, 8}, {5, 5, 8, 33}, 1, 1, false, false},
+    {{1, 33, 38, 17}, {5, 5, 17, 9}, 2, 1, true, true},   {{3, 30, 41, 9}, {5, 5, 9, 33}, 1, 1, false, false},
 };
 
 void convolve(plugin::GraphBuilder& node, const Case& c, int precision = TENON_PRECISION_HIGHEST) {
