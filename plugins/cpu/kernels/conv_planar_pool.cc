@@ -55,7 +55,7 @@ void pool_plane(const float* top, const float* bottom, int64_t windows, float* p
     const Points c = Lanes::load(bottom + 2 * i), d = Lanes::load(bottom + 2 * i + kWidth);
     const Points of[4] = {evens(a, b), odds(a, b), evens(c, d), odds(c, d)};
     Places who;
-    Lanes::store(pooled + i, largest(of, who));
+    Lanes::store(pooled + i, largest<Lanes>(of, who));
     std::memcpy(winner + i, &who, sizeof who);
   }
 }

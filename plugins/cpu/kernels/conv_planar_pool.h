@@ -1,22 +1,9 @@
 // 2 x 2 max-pooling of planes, in which the points of a channel lie in a row: what conv_pool.h does where channels do.
 #pragma once
 
-#include "kernels/simd.h"
+#include "kernels/conv_pool.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
-
-// The largest of a window's elements, windows in lanes, and which one it is: the first that equals it, or the first NaN.
-TENON_INLINE Lanes::Vector largest(const Lanes::Vector* elements, Lanes::Ints& which) {
-  Lanes::Vector most = elements[0];
-  which = Lanes::Ints{};
-#pragma GCC unroll 3
-  for (int32_t i = 1; i < 4; ++i) {
-    const Lanes::Ints wins = ~(most >= elements[i]) & (most == most);  // NaN wins, but not over NaN
-    most = wins ? elements[i] : most;
-    which = wins ? Lanes::Ints{} + i : which;
-  }
-  return most;
-}
 
 // Two rows of a channel -> its windows' largest elements and which of the four they are (conv_pool.h). Whole vectors are
 // read of `top` and `bottom` and written to both results.

@@ -1,7 +1,5 @@
 #include "kernels/conv_pool.h"
 
-#include "kernels/simd.h"
-
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
@@ -15,53 +13,67 @@ TENON_INLINE void store_winner(uint8_t* p, i32x8 winner, int64_t n) {
   for (int64_t i = 0; i < n; ++i) p[i] = static_cast<uint8_t>(winner[i]);
 }
 
-// n channels of a window whose points start at p[0..3].
-template <bool kWhole>
-TENON_INLINE void pool_window(const float* const* p, int64_t at, int64_t n, float* pooled, uint8_t* winner) {
-  const auto get = [&](int i) __attribute__((always_inline)) {
-    return kWhole ? load8(p[i] + at) : load8_part(p[i] + at, n);
-  };
-  f32x8 top = get(0);
-  i32x8 who = {};
-  for (int i = 1; i < 4; ++i) {
-    const f32x8 v = get(i);
-    const i32x8 wins = ~(top >= v) & (top == top);  // NaN wins, but not over NaN
-    top = wins ? v : top;
-    who = wins ? splat8i(i) : who;
+// Channels [at, at + n) of a window whose points start at p[0..3]: n lanes of a vector of V or, where whole, all.
+template <class V, bool kWhole>
+TENON_INLINE void pool_window(const float* const* p, int64_t at, float* pooled, uint8_t* winner,
+                              int64_t n = V::kLanes) {
+  typename V::Vector elements[4];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) elements[i] = kWhole ? V::load(p[i] + at) : V::load(p[i] + at, V::first(n));
+  typename V::Ints which;
+  const typename V::Vector top = largest<V>(elements, which);
+  if constexpr (kWhole) {
+    V::store(pooled + at, top);
+    V::store_u8(winner + at, which);
+  } else {
+    V::store_part(pooled + at, top, n);
+    store_winner(winner + at, which, n);
   }
-  if (kWhole)
-    store8(pooled + at, top);
-  else
-    store8_part(pooled + at, top, n);
-  if (kWhole)
-    store8_u8(winner + at, who);
-  else
-    store_winner(winner + at, who, n);
 }
 
-// Winners' values of one row of windows in row `row` (0 or 1) of them, for points [begin, end) of the row; n channels
-// from `at` on.
-template <bool kWhole>
-TENON_INLINE void unpool_run(const float* pooled, const uint8_t* winner, int64_t c, int row, int64_t begin, int64_t end,
-                             int64_t at, int64_t n, int64_t pitch, float* to) {
-  for (int64_t p = begin; p < end; ++p, to += pitch) {
-    const int64_t from = p / 2 * c + at;
-    const i32x8 who = kWhole ? load8_u8(winner + from) : load_winner(winner + from, n);
-    const i32x8 mine = who == splat8i(row * 2 + static_cast<int>(p & 1));
-    const f32x8 v = kWhole ? load8(pooled + from) : load8_part(pooled + from, n);
-    const f32x8 kept = as_f32(as_i32(v) & mine);
+// Where a pooled row's winners go: points [begin, end) of the row `row` (0 or 1) of its windows.
+struct Unpooled {
+  const float* pooled;
+  const uint8_t* winner;
+  int64_t c;
+  int row;
+  int64_t begin, end, pitch;
+  float* to;
+};
+
+// Channels [at, at + n) of them, n lanes of a vector of V or, where whole, all.
+template <class V, bool kWhole>
+TENON_INLINE void unpool_run(const Unpooled& u, int64_t at, int64_t n = V::kLanes) {
+  using Ints = typename V::Ints;
+  const auto keep = [&](Ints value, Ints mine, float* to) __attribute__((always_inline)) {
+    const auto kept = (typename V::Vector)(value & mine);
     if (kWhole)
-      store8(to + at, kept);
+      V::store(to + at, kept);
     else
-      store8_part(to + at, kept, n);
+      V::store_part(to + at, kept, n);
+  };
+  const Ints left = Ints{} + 2 * u.row, right = left + 1;
+  float* to = u.to;
+  for (int64_t p = u.begin; p < u.end;) {
+    const int64_t from = p / 2 * u.c + at;
+    Ints who, value;
+    if constexpr (kWhole) {
+      who = V::load_u8(u.winner + from);
+      value = (Ints)V::load(u.pooled + from);
+    } else {
+      who = load_winner(u.winner + from, n);
+      value = (Ints)load8_part(u.pooled + from, n);
+    }
+    if (p % 2 == 0) keep(value, who == left, to), to += u.pitch, ++p;
+    if (p < u.end) keep(value, who == right, to), to += u.pitch, ++p;
   }
 }
 
-void unpool_points(const float* pooled, const uint8_t* winner, int64_t c, int row, int64_t begin, int64_t end,
-                   int64_t pitch, float* to) {
+void unpool_points(const Unpooled& u) {
   int64_t at = 0;
-  for (; at + 8 <= c; at += 8) unpool_run<true>(pooled, winner, c, row, begin, end, at, 8, pitch, to);
-  if (at < c) unpool_run<false>(pooled, winner, c, row, begin, end, at, c - at, pitch, to);
+  for (; at + Lanes::kLanes <= u.c; at += Lanes::kLanes) unpool_run<Lanes, true>(u, at);
+  for (; at + 8 <= u.c; at += 8) unpool_run<Lanes8, true>(u, at);
+  if (at < u.c) unpool_run<Lanes8, false>(u, at, u.c - at);
 }
 
 }  // namespace
@@ -71,8 +83,9 @@ void pool_rows(const float* map, int64_t width, int64_t pitch, int64_t c, int64_
   for (int64_t i = 0; i + 2 <= width; i += 2, pooled += c, winner += c) {
     const float* const p[4] = {map + i * c, map + (i + 1) * c, map + (pitch + i) * c, map + (pitch + i + 1) * c};
     int64_t at = begin;
-    for (; at + 8 <= end; at += 8) pool_window<true>(p, at, 8, pooled, winner);
-    if (at < end) pool_window<false>(p, at, end - at, pooled, winner);
+    for (; at + Lanes::kLanes <= end; at += Lanes::kLanes) pool_window<Lanes, true>(p, at, pooled, winner);
+    for (; at + 8 <= end; at += 8) pool_window<Lanes8, true>(p, at, pooled, winner);
+    if (at < end) pool_window<Lanes8, false>(p, at, pooled, winner, end - at);
   }
 }
 
@@ -90,8 +103,8 @@ void unpool_halo(const float* pooled, const uint8_t* winner, const Point& size, 
       }
       const int64_t from = (z * windows[1] + y / 2) * windows[2] * c;
       std::fill(to, to + left * pitch, 0.0f);
-      unpool_points(pooled + from, winner + from, c, static_cast<int>(y & 1), first[2] + left, first[2] + end, pitch,
-                    to + left * pitch);
+      unpool_points({pooled + from, winner + from, c, static_cast<int>(y & 1), first[2] + left, first[2] + end, pitch,
+                     to + left * pitch});
       std::fill(to + end * pitch, to + extent[2] * pitch, 0.0f);
     }
 }

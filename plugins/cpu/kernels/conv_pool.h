@@ -4,8 +4,24 @@
 #pragma once
 
 #include "kernels/conv_halo.h"
+#include "kernels/simd.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
+
+// The largest of a window's four elements, and which one it is; in each lane.
+template <class V>
+TENON_INLINE typename V::Vector largest(const typename V::Vector* elements, typename V::Ints& which) {
+  using Ints = typename V::Ints;
+  typename V::Vector most = elements[0];
+  which = Ints{};
+#pragma GCC unroll 3
+  for (int32_t i = 1; i < 4; ++i) {
+    const Ints wins = ~(most >= elements[i]) & (most == most);  // NaN wins, but not over NaN
+    most = wins ? elements[i] : most;
+    which = wins ? Ints{} + i : which;
+  }
+  return most;
+}
 
 // Channels [begin, end) of the non-overlapping windows of two rows of a map [.., c], of `width` points and `pitch` points
 // apart, to pooled and winner [width / 2, c].

@@ -218,7 +218,7 @@ void Winograd5::restore(const GatherData& d, int64_t group, int64_t at, const Ro
               __attribute__((always_inline)) { y[2 * i + j] = Lanes::max(floor, x + bias); });  // NaN stays
       if (p_.pooled_to) {
         Lanes::Ints which;
-        Lanes::store(to, largest(y, which));
+        Lanes::store(to, largest<Lanes>(y, which));
         std::memcpy(to + plane, &which, sizeof which);
         continue;
       }
