@@ -1,5 +1,6 @@
 #include "train/initialize.h"
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <numbers>
@@ -22,6 +23,11 @@ class Draw {
   Draw(uint64_t seed, std::string_view name) : seed_(seed), stream_(crc32c(name)) {}
 
   double uniform(uint64_t i) const { return unit(philox_bits64(seed_, stream_, 0, i)); }
+  // Of two elements whose first is an even one.
+  std::array<double, 2> uniform_pair(uint64_t even) const {
+    const auto [first, second] = philox_pair(seed_, stream_, 0, even / 2);
+    return {unit(first), unit(second)};
+  }
   // Box-Muller on the two halves of one block; `attempt` counts redraws.
   double normal(uint64_t i, uint64_t attempt = 0) const {
     const auto [first, second] = philox_pair(seed_, stream_, attempt, i);
@@ -66,39 +72,47 @@ std::vector<double> orthogonal_matrix(const Draw& draw, int64_t rows, int64_t co
   return out;
 }
 
+// What an element of a dtype is in memory, of a value that fits.
 template <class T>
-void put(std::span<std::byte> out, size_t i, T value) {
-  std::memcpy(out.data() + i * sizeof value, &value, sizeof value);
-}
+struct Plain {
+  using Bits = T;
+  static Bits of(double value) { return static_cast<T>(value); }
+};
+template <uint16_t (*kRound)(float)>
+struct Half {
+  using Bits = uint16_t;
+  static Bits of(double value) { return kRound(static_cast<float>(value)); }
+};
 
-Status store(DType dtype, std::span<std::byte> out, size_t i, double value) {
+// what(Element{}), of the dtype's.
+template <class F>
+Status with_element(DType dtype, const F& what) {
   switch (dtype) {
     case DType::kF32:
-      put(out, i, static_cast<float>(value));
-      break;
+      return what(Plain<float>{});
     case DType::kF64:
-      put(out, i, value);
-      break;
+      return what(Plain<double>{});
     case DType::kBF16:
-      put(out, i, to_bf16(static_cast<float>(value)));
-      break;
+      return what(Half<to_bf16>{});
     case DType::kF16:
-      put(out, i, to_f16(static_cast<float>(value)));
-      break;
+      return what(Half<to_f16>{});
     case DType::kI32:
-      put(out, i, static_cast<int32_t>(value));
-      break;
+      return what(Plain<int32_t>{});
     case DType::kI64:
-      put(out, i, static_cast<int64_t>(value));
-      break;
+      return what(Plain<int64_t>{});
     case DType::kU8:
     case DType::kBool:
-      put(out, i, static_cast<uint8_t>(value));
-      break;
+      return what(Plain<uint8_t>{});
     case DType::kNone:
-      return invalid("a variable has no dtype");
+      break;
   }
-  return {};
+  return invalid("a variable has no dtype");
+}
+
+template <class Element>
+void put(std::span<std::byte> out, size_t i, double value) {
+  const typename Element::Bits bits = Element::of(value);
+  std::memcpy(out.data() + i * sizeof bits, &bits, sizeof bits);
 }
 
 Status fill_orthogonal(const Initializer& init, const Type& type, std::string_view name, const Draw& draw,
@@ -107,23 +121,10 @@ Status fill_orthogonal(const Initializer& init, const Type& type, std::string_vi
     return invalid("variable '", name, "': orthogonal initializer for ", type.str(), ", expected rank 2 or more");
   const int64_t cols = type.shape[-1];
   const std::vector<double> m = orthogonal_matrix(draw, type.shape.elements() / cols, cols, init.a);
-  for (size_t i = 0; i < m.size(); ++i) TENON_TRY(store(type.dtype, out, i, m[i]));
-  return {};
-}
-
-double element(const Initializer& init, const Draw& draw, uint64_t i) {
-  switch (init.kind) {
-    case Initializer::Kind::kUniform:
-      return init.a + (init.b - init.a) * draw.uniform(i);
-    case Initializer::Kind::kNormal:
-      return init.a + init.b * draw.normal(i);
-    case Initializer::Kind::kTruncatedNormal:
-      return init.a + init.b * draw.truncated(i);
-    case Initializer::Kind::kValues:
-      return init.values[i];
-    default:
-      return init.a;
-  }
+  return with_element(type.dtype, [&](auto element) -> Status {
+    for (size_t i = 0; i < m.size(); ++i) put<decltype(element)>(out, i, m[i]);
+    return {};
+  });
 }
 
 // Constants and values may be no number of an integer dtype.
@@ -137,19 +138,46 @@ Status check_values(const Initializer& init, DType dtype, std::string_view name)
   return {};
 }
 
-// Elements [begin, end) of a variable.
+// The elements of a variable, each of which depends on its place alone; a thread of a gang fills its share of them.
 struct Fill {
   const Initializer& init;
   const Draw& draw;
-  DType dtype;
   std::span<std::byte> out;
   size_t elements;
 
+  template <class Element>
   static void part(void* arg, uint32_t index, uint32_t count) {
-    const Fill& f = *static_cast<const Fill*>(arg);
-    const size_t end = f.elements * (index + 1) / count;
-    for (size_t i = f.elements * index / count; i < end; ++i)
-      (void)store(f.dtype, f.out, i, element(f.init, f.draw, i));
+    const Fill& fill = *static_cast<const Fill*>(arg);
+    const size_t pairs = fill.elements / 2;
+    fill.range<Element>(pairs * index / count * 2, index + 1 < count ? pairs * (index + 1) / count * 2 : fill.elements);
+  }
+
+ private:
+  // REQUIRES an even `begin`.
+  template <class Element>
+  void range(size_t begin, size_t end) const {
+    const double a = init.a, b = init.b;
+    switch (init.kind) {
+      case Initializer::Kind::kUniform:
+        for (size_t i = begin; i + 2 <= end; i += 2) {
+          const auto [first, second] = draw.uniform_pair(i);
+          put<Element>(out, i, a + (b - a) * first);
+          put<Element>(out, i + 1, a + (b - a) * second);
+        }
+        if (end % 2 == 1) put<Element>(out, end - 1, a + (b - a) * draw.uniform(end - 1));
+        break;
+      case Initializer::Kind::kNormal:
+        for (size_t i = begin; i < end; ++i) put<Element>(out, i, a + b * draw.normal(i));
+        break;
+      case Initializer::Kind::kTruncatedNormal:
+        for (size_t i = begin; i < end; ++i) put<Element>(out, i, a + b * draw.truncated(i));
+        break;
+      case Initializer::Kind::kValues:
+        for (size_t i = begin; i < end; ++i) put<Element>(out, i, init.values[i]);
+        break;
+      default:
+        for (size_t i = begin; i < end; ++i) put<Element>(out, i, a);
+    }
   }
 };
 
@@ -166,10 +194,12 @@ Status initialize(const Initializer& init, const Type& type, std::string_view na
   if (init.kind == Initializer::Kind::kOrthogonal) return fill_orthogonal(init, type, name, draw, out);
   if (type.dtype == DType::kNone) return invalid("variable '", name, "' has no dtype");
   TENON_TRY(check_values(init, type.dtype, name));
-  Fill fill{init, draw, type.dtype, out, n};
+  Fill fill{init, draw, out, n};
   constexpr size_t kShare = 1 << 14;  // elements that are worth a thread
-  process_pool().gang(static_cast<uint32_t>(n / kShare + 1), Fill::part, &fill);
-  return {};
+  return with_element(type.dtype, [&](auto element) -> Status {
+    process_pool().gang(static_cast<uint32_t>(n / kShare + 1), Fill::part<decltype(element)>, &fill);
+    return {};
+  });
 }
 
 }  // namespace tenon
