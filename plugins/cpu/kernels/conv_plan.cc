@@ -73,4 +73,11 @@ GatherPlan input_gradient_plan(const ConvShape& s) {
   return p;
 }
 
+int64_t filters_together(int64_t n, int64_t most) {
+  int64_t best = std::min(n, most);
+  for (int64_t f = best; f >= most - 2 && f > 0; --f)
+    if (round_up(n, f) < round_up(n, best)) best = f;
+  return best;
+}
+
 }  // namespace tenon::cpu::TENON_CPU_ISA

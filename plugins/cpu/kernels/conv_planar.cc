@@ -1,5 +1,6 @@
 #include "kernels/conv_planar.h"
 
+#include "kernels/conv_plan.h"
 #include "kernels/conv_planar_pool.h"
 #include "kernels/conv_pool.h"
 #include "kernels/transpose.h"
@@ -71,14 +72,6 @@ void sum_some(int64_t filters, const Cell& c, int64_t points) {
   }
 }
 
-// As many together as registers hold, or a few less where fewer are left over.
-int64_t filters_together(int64_t n) {
-  int64_t best = std::min<int64_t>(n, kMostFilters);
-  for (int64_t f = best; f >= kMostFilters - 2 && f > 0; --f)
-    if (round_up(n, f) < round_up(n, best)) best = f;
-  return best;
-}
-
 }  // namespace
 
 bool Planar::suits(const GatherPlan& p) {
@@ -94,7 +87,7 @@ bool Planar::suits(const GatherPlan& p) {
 }
 
 Planar::Planar(GatherPlan plan) : p_(std::move(plan)), g_(p_.phases[0]) {
-  filters_ = filters_together(p_.to_c);
+  filters_ = filters_together(p_.to_c, kMostFilters);
   groups_ = ceil_div(p_.to_c, filters_);
   depth_ = g_.taps.product() * p_.from_c;
   weights_ = groups_ * filters_ * (depth_ + 1);  // and the bias

@@ -1,5 +1,6 @@
 #include "kernels/conv_winograd5.h"
 
+#include "kernels/conv_plan.h"
 #include "kernels/conv_planar_pool.h"
 #include "kernels/conv_winograd_rules.h"
 #include "kernels/transpose.h"
@@ -55,14 +56,6 @@ void multiply_some(int64_t group, const float* images, const float* filters, int
   }
 }
 
-// As many as registers hold, or a few less where fewer are left over.
-int64_t together(int64_t n) {
-  int64_t best = std::min<int64_t>(n, kMostTogether);
-  for (int64_t f = best; f >= kMostTogether - 2 && f > 0; --f)
-    if (round_up(n, f) < round_up(n, best)) best = f;
-  return best;
-}
-
 // Tiles are worth their transforms where 3 in 5 of what is multiplied are of the image.
 bool enough_tiles(const GatherPlan& p) {
   const int64_t down = ceil_div(p.to[1], 2), across = ceil_div(p.to[2], 2);
@@ -88,7 +81,7 @@ bool Winograd5::suits(const GatherPlan& p) {
 
 Winograd5::Winograd5(GatherPlan plan) : p_(std::move(plan)) {
   for (int d = 0; d < 2; ++d) low_[d] = -p_.phases[0].first[d + 1];
-  group_ = together(p_.to_c);
+  group_ = filters_together(p_.to_c, kMostTogether);
   groups_ = ceil_div(p_.to_c, group_);
   filters_ = kSquare * p_.from_c * groups_ * group_;
   down_ = ceil_div(p_.to[1], 2);
