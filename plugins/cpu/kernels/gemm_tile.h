@@ -16,6 +16,7 @@ struct ColumnNorm {
   const float* mean = nullptr;
   const float* scale = nullptr;
   const float* shift = nullptr;
+  float of(int64_t column, float x) const { return (x - mean[column]) * scale[column] + shift[column]; }
   ColumnNorm at(int64_t column) const {
     return scale ? ColumnNorm{mean + column, scale + column, shift + column} : *this;
   }
