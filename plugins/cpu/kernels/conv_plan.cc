@@ -73,6 +73,18 @@ GatherPlan input_gradient_plan(const ConvShape& s) {
   return p;
 }
 
+bool is_dense_plane(const GatherPlan& p) {
+  bool dense = p.phases.size() == 1 && p.groups == 1 && p.from[0] == 1 && p.to[0] == 1 && p.kernel[0] == 1;
+  for (int d = 0; d < 3 && dense; ++d) dense = p.from_step[d] == 1 && p.to_step[d] == 1 && p.phases[0].step[d] == 1;
+  return dense;
+}
+
+int64_t weight_at(const GatherPlan& p, const GatherPhase& g, int64_t tap, int64_t c, int64_t o) {
+  const int64_t row = g.tap_first[1] + tap / g.taps[2] * g.tap_step[1];
+  const int64_t at = row * p.kernel[2] + g.tap_first[2] + tap % g.taps[2] * g.tap_step[2];
+  return p.transposed ? (at * p.to_c + o) * p.from_c + c : (at * p.from_c + c) * p.to_c + o;
+}
+
 int64_t filters_together(int64_t n, int64_t most) {
   int64_t best = std::min(n, most);
   for (int64_t f = best; f >= most - 2 && f > 0; --f)

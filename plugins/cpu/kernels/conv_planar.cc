@@ -75,15 +75,12 @@ void sum_some(int64_t filters, const Cell& c, int64_t points) {
 }  // namespace
 
 bool Planar::suits(const GatherPlan& p) {
-  if (p.phases.size() != 1 || p.groups != 1 || p.act > TENON_ACT_RELU || p.to_c > kFewChannels) return false;
+  if (!is_dense_plane(p) || p.act > TENON_ACT_RELU || p.to_c > kFewChannels) return false;
   const GatherPhase& g = p.phases[0];
-  for (int d = 0; d < 3; ++d)
-    if (p.from_step[d] != 1 || p.to_step[d] != 1 || g.step[d] != 1) return false;
-  const bool flat = p.from[0] == 1 && p.to[0] == 1 && p.kernel[0] == 1;
   if (p.pooled_from && g.first[2] > 0) return false;  // a row is unpooled from its first point on
   const int64_t points = round_up(p.to[2], kVectors * kWide), channels = round_up(p.to_c, kWide);
   const bool fuller = p.to[2] * channels * 5 > points * p.to_c * 6;
-  return flat && g.taps.product() > 1 && p.batch * p.to.product() * p.to_c >= 16384 && fuller;
+  return g.taps.product() > 1 && p.batch * p.to.product() * p.to_c >= 16384 && fuller;
 }
 
 Planar::Planar(GatherPlan plan) : p_(std::move(plan)), g_(p_.phases[0]) {
@@ -126,13 +123,9 @@ void Planar::pack(const Call& call, const float* weights) const {
   const Slice part = call.share(groups_ * depth_);
   for (int64_t i = part.begin; i < part.end; ++i) {
     const int64_t group = i / depth_, tap = i % depth_ / p_.from_c, c = i % p_.from_c;
-    const int64_t row = g_.tap_first[1] + tap / g_.taps[2] * g_.tap_step[1];
-    const int64_t column = g_.tap_first[2] + tap % g_.taps[2] * g_.tap_step[2];
-    const int64_t at = row * p_.kernel[2] + column;
     for (int64_t f = 0; f < filters_; ++f) {
       const int64_t o = group * filters_ + f;
-      const int64_t from = p_.transposed ? (at * p_.to_c + o) * p_.from_c + c : (at * p_.from_c + c) * p_.to_c + o;
-      packed[i * filters_ + f] = o < p_.to_c ? weights[from] : 0;
+      packed[i * filters_ + f] = o < p_.to_c ? weights[weight_at(p_, g_, tap, c, o)] : 0;
     }
   }
   call.barrier();

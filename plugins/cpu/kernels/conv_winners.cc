@@ -49,9 +49,9 @@ TENON_INLINE int64_t keep(Lanes::Vector dy, Lanes::Ints at, float* to_dy, int32_
   std::memcpy(to_at, &kept, sizeof kept);
   return __builtin_popcount(mask);
 #else
+  // Every one is written and counts where it is not 0: no branch to guess wrong.
   int64_t count = 0;
-  for (int i = 0; i < Lanes::kLanes;
-       ++i) {  // every one is written and counts where it is not 0: no branch to guess wrong
+  for (int i = 0; i < Lanes::kLanes; ++i) {
     to_dy[count] = dy[i];
     to_at[count] = at[i];
     count += dy[i] != 0;
@@ -155,7 +155,7 @@ void WinnerFilterGrad::list(const float* dp, const int32_t* winner, int64_t rows
   to->count = 0;
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < half_; j += kLanes) {
-      const Ints place = load_as<Ints>(winner + i * half_ + j);
+      const Ints place = load_as<Ints>(winner + i * half_ + j) & 3;
       const Ints at =
           lanes + static_cast<int32_t>(2 * (i * down + j * right)) + (place & 1) * right + (place >> 1) * down;
       to->count += keep(Lanes::load(dp + i * half_ + j), at, to->dy + to->count, to->at + to->count);

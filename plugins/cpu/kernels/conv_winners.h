@@ -3,7 +3,8 @@
 //
 // With many channels, for each filter the winners of a few images are listed, and each adds its dy times the taps that it
 // saw, kernel row by kernel row: vectors are runs of (column, channel) that lie together in x. With few, vectors are
-// filters: each of a window's four places adds a tap times the dy of those filters that it won for.
+// filters: each of a window's four places adds a tap times the dy of those filters that it won for, and times 0 for the
+// others: there what is not finite in x reaches all filters, as it does in the convolution's own gradient.
 #pragma once
 
 #include "kernels/conv_halo.h"

@@ -18,6 +18,8 @@ constexpr int kMostTogether = kLane == 16 ? 12 : 6;  // filters: their sums fill
 constexpr int64_t kSourceRoom = 64 * 1024;           // floats of the source: 256 KB, in L2
 constexpr int64_t kFilterRoom = 1024 * 1024;         // floats of transformed filters: 4 MB
 constexpr int64_t kFewUnits = 8;                     // enough pieces of work for a few threads
+constexpr int64_t kFewResults = 12;
+constexpr int64_t kLeastTiles = 384;  // of all images
 
 // The products of F filters and kPair vectors of tiles at one of a tile's 36 points.
 template <int F>
@@ -56,27 +58,46 @@ void multiply_some(int64_t group, const float* images, const float* filters, int
   }
 }
 
-// Tiles are worth their transforms where 3 in 5 of what is multiplied are of the image.
-bool enough_tiles(const GatherPlan& p) {
-  const int64_t down = ceil_div(p.to[1], 2), across = ceil_div(p.to[2], 2);
-  return 5 * down * across >= 3 * round_up(down * (across + 2), kStrip);
+// Of an image in blocks of so many tile rows.
+int64_t strips_of(const GatherPlan& p, int64_t rows) {
+  return ceil_div(ceil_div(p.to[1], 2), rows) * ceil_div(rows * (ceil_div(p.to[2], 2) + 2), kStrip);
+}
+
+// Whether such blocks are worth their transforms: enough of what is multiplied is of the image, 3 in 5 or, of few
+// results, where the source's transform is much of it, 9 in 10.
+bool fills_strips(const GatherPlan& p, int64_t rows) {
+  const int64_t tiles = ceil_div(p.to[1], 2) * ceil_div(p.to[2], 2);
+  return 10 * tiles >= (p.to_c < kFewResults ? 9 : 6) * strips_of(p, rows) * kStrip;
+}
+
+// Tile rows of a block: about what there is room for, or less, so that there are pieces of work for a few threads.
+int64_t block_rows(const GatherPlan& p) {
+  const int64_t down = ceil_div(p.to[1], 2), pitch = ceil_div(p.to[2], 2) + 2;
+  int64_t most = std::clamp<int64_t>(kSourceRoom / (4 * p.from_c * pitch) - 2, 1, down);
+  while (p.batch * ceil_div(down, most) < kFewUnits && most > 1 && fills_strips(p, ceil_div(most, 2)))
+    most = ceil_div(most, 2);
+  int64_t best = most;
+  for (int64_t rows = most; 2 * rows > most; --rows)
+    if (strips_of(p, rows) < strips_of(p, best)) best = rows;
+  return best;
+}
+
+// Of more channels beside few results the source's transform would be all there is to do; of few tiles, the filters'.
+bool worth_transforms(const GatherPlan& p) {
+  const bool enough = p.to_c < kFewResults ? p.to_c >= 10 && p.from_c <= 2 * p.to_c : p.from_c <= 4 * p.to_c;
+  return enough && p.from_c >= 8 && std::max(p.from_c, p.to_c) >= 16 &&
+         p.batch * ceil_div(p.to[1], 2) * ceil_div(p.to[2], 2) >= kLeastTiles && fills_strips(p, block_rows(p));
 }
 
 }  // namespace
 
 bool Winograd5::suits(const GatherPlan& p) {
-  if (p.phases.size() != 1 || p.groups != 1 || p.act > TENON_ACT_RELU) return false;
+  if (!is_dense_plane(p) || p.act > TENON_ACT_RELU) return false;
   const GatherPhase& g = p.phases[0];
-  for (int d = 0; d < 3; ++d)
-    if (p.from_step[d] != 1 || p.to_step[d] != 1 || g.step[d] != 1) return false;
   for (int d = 1; d < 3; ++d)
     if (g.taps[d] != kTaps || g.first[d] > 0 || g.first[d] <= -kTaps) return false;
-  const bool flat = p.from[0] == 1 && p.to[0] == 1 && p.kernel[0] == 1;
-  // Of many source channels and few results, transforms would be all there is to do.
-  const bool worth =
-      std::min(p.from_c, p.to_c) >= 8 && std::max(p.from_c, p.to_c) >= 16 && p.from_c <= 4 * p.to_c && enough_tiles(p);
-  return flat && worth && kSquare * p.from_c * round_up(p.to_c, 12) <= kFilterRoom &&
-         p.from_c * (p.to[2] + 6) * 6 <= kSourceRoom;
+  return kSquare * p.from_c * round_up(p.to_c, 12) <= kFilterRoom && p.from_c * (p.to[2] + 6) * 6 <= kSourceRoom &&
+         worth_transforms(p);
 }
 
 Winograd5::Winograd5(GatherPlan plan) : p_(std::move(plan)) {
@@ -87,10 +108,8 @@ Winograd5::Winograd5(GatherPlan plan) : p_(std::move(plan)) {
   down_ = ceil_div(p_.to[1], 2);
   across_ = ceil_div(p_.to[2], 2);
   pitch_ = across_ + 2;
-  rows_ = std::clamp<int64_t>(kSourceRoom / (4 * p_.from_c * pitch_) - 2, 1, down_);
-  while (p_.batch * ceil_div(down_, rows_) < kFewUnits && rows_ > 1) rows_ = ceil_div(rows_, 2);
+  rows_ = block_rows(p_);
   blocks_ = ceil_div(down_, rows_);
-  rows_ = ceil_div(down_, blocks_);
   phase_ = (rows_ + 2) * pitch_;
   flat_ = round_up(rows_ * pitch_, kStrip);
   source_ = round_up(4 * p_.from_c * phase_ + flat_ - rows_ * pitch_ + 2, 16);  // a strip's last tiles may be none
@@ -107,16 +126,13 @@ Winograd5::Winograd5(GatherPlan plan) : p_(std::move(plan)) {
 
 // [group][36][c][filter].
 void Winograd5::transform_filters(const Call& call, const float* weights) const {
-  const GatherPhase& g = p_.phases[0];
   const Slice part = call.share(groups_ * p_.from_c);
   for (int64_t i = part.begin; i < part.end; ++i) {
     const int64_t group = i / p_.from_c, c = i % p_.from_c, depth = p_.from_c * group_;
     float taps[kTaps * kTaps][kLane] = {};
     for (int64_t t = 0; t < kTaps * kTaps; ++t) {
-      const int64_t row = g.tap_first[1] + t / kTaps * g.tap_step[1];
-      const int64_t at = row * kTaps + g.tap_first[2] + t % kTaps * g.tap_step[2];
       for (int64_t f = 0, o = group * group_; f < group_ && o < p_.to_c; ++f, ++o)
-        taps[t][f] = weights[p_.transposed ? (at * p_.to_c + o) * p_.from_c + c : (at * p_.from_c + c) * p_.to_c + o];
+        taps[t][f] = weights[weight_at(p_, p_.phases[0], t, c, o)];
     }
     float* const to = static_cast<float*>(call.scratch) + group * kSquare * depth + c * group_;
     square<Lanes, Filter5Rule>(

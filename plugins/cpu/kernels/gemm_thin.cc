@@ -10,7 +10,8 @@ namespace {
 constexpr int kSums = Lanes::kLanes == 16 ? 24 : 12;  // in registers
 constexpr int64_t kMostRows = 32;                     // of A: four vectors of them or two
 constexpr int64_t kThinDepth = 256;                   // terms packed of A, where B lies in their order
-constexpr int64_t kWholeDepth = 4096;                 // or at most, where it does not: all of them
+constexpr int64_t kLeastDepth = 24;                   // where it does not: less does not pay for turning C,
+constexpr int64_t kWholeDepth = 4096;                 // and more would not fit, as all of them are packed
 constexpr int64_t kThinWeights = 256 * 1024;          // elements of B, more than caches next to a core keep
 constexpr int kSteps = 4;                             // of k, in which lines are fetched
 
@@ -101,7 +102,7 @@ void thin(const Tile& t, int64_t vectors, int64_t rows) {
 bool ThinProduct::suits(const GemmShape& s) {
   return s.batch == 1 && !s.ta && s.a_at.empty() && s.m >= 8 && s.m <= kMostRows &&
          4 * round_up(s.m, Lanes::kLanes) <= 5 * s.m && s.k * s.n >= kThinWeights && s.act <= TENON_ACT_RELU &&
-         (!s.tb || s.k <= kWholeDepth);
+         (!s.tb || (s.k >= kLeastDepth && s.k <= kWholeDepth));
 }
 
 ThinProduct::ThinProduct(const GemmShape& shape, bool partial) : s_(shape) {

@@ -179,6 +179,29 @@ TEST_P(MatMul, StreamsManyWeightsPastFewRows) {
       }
 }
 
+TEST_P(MatMul, KeepsWhatIsNotFiniteInItsRowOfFew) {
+  for (const bool tb : {true, false}) {
+    const int64_t m = 16, n = tb ? 5003 : 60, k = tb ? 60 : 5003;
+    Floats a(static_cast<size_t>(m * k), 1), b(static_cast<size_t>(k * n), 0.25f);
+    a[static_cast<size_t>(3 * k + 5)] = kNaN;
+    a[static_cast<size_t>(7 * k + k - 1)] = kInf;
+    a[static_cast<size_t>(9 * k)] = -kInf;
+    const Floats c = run(1, [&](NodeRun& node) {
+                       node.in(TENON_F32, {m, k}, a).in(TENON_F32, tb ? Dims{n, k} : Dims{k, n}, b).absent().absent();
+                       auto& op = node.out(TENON_F32, {m, n}).op("dot_bias_act").attr_bool("tb", tb);
+                       op.attr_bool("ta", false).attr_dtype("out", TENON_F32).attr_enum("act", TENON_ACT_RELU);
+                     }).get(0);
+    for (int64_t i = 0; i < m * n; ++i) {
+      const float x = c[static_cast<size_t>(i)];
+      const int64_t row = i / n;
+      if (row == 3)
+        ASSERT_TRUE(std::isnan(x)) << i;
+      else
+        ASSERT_EQ(x, row == 7 ? kInf : row == 9 ? 0 : 0.25f * static_cast<float>(k)) << i;
+    }
+  }
+}
+
 TEST_P(MatMul, SplitsALongSumWithoutLosingATerm) {
   for (bool residual : {false, true}) {
     const Product p{{}, 9, 20, 5003, true, false, residual, residual, residual ? TENON_ACT_RELU : TENON_ACT_NONE};

@@ -17,7 +17,7 @@ const Case kCases[] = {
     {{2, 21, 30, 5}, {5, 5, 5, 10}, 2, 1, true, true},    {{9, 7, 5, 1}, {3, 3, 1, 7}, 1, 1, false, false},
     {{2, 19, 17, 8}, {3, 3, 8, 20}, 1, 2, true, false},   {{1, 4, 200, 4}, {2, 3, 4, 130}, 0, 1, false, true},
     {{16, 12, 12, 24}, {3, 3, 24, 24}, 1, 1, true, true}, {{2, 37, 47, 10}, {5, 5, 10, 20}, 0, 1, true, true},
-    {{1, 33, 38, 17}, {5, 5, 17, 9}, 2, 1, true, true},   {{3, 30, 41, 9}, {5, 5, 9, 33}, 1, 1, false, false},
+    {{2, 33, 38, 17}, {5, 5, 17, 12}, 2, 1, true, true},  {{3, 30, 41, 12}, {5, 5, 12, 33}, 1, 1, false, false},
 };
 
 void convolve(plugin::GraphBuilder& node, const Case& c, int precision = TENON_PRECISION_HIGHEST) {
@@ -118,6 +118,35 @@ void PooledConvolution::check(int precision, double tolerance) {
 
 TEST_P(PooledConvolution, IsConvolutionThenPool) { check(TENON_PRECISION_HIGHEST, 1e-5); }
 TEST_P(PooledConvolution, IsNearlySoByWinograd) { check(TENON_PRECISION_DEFAULT, 1e-4); }
+
+// Below HIGHEST other sums are taken, whose bits are not all those of plain sums.
+TEST_P(PooledConvolution, IsWinogradsFor3x3And5x5) {
+  for (const Case& c : {Case{{1, 90, 90, 16}, {3, 3, 16, 32}, 1, 1, true, true},
+                        Case{{2, 37, 47, 12}, {5, 5, 12, 20}, 0, 1, true, true}}) {
+    const Floats x = random(product(c.x)), w = random(product(c.w)), bias = random(c.w[3]),
+                 dp = random(product(c.pooled()));
+    const std::vector<uint8_t> winner(static_cast<size_t>(product(c.pooled())), 2);
+    const auto forward = [&](int precision) {
+      return run(2,
+                 [&](NodeRun& n) {
+                   n.in(TENON_F32, c.x, x).in(TENON_F32, c.w, w).in(TENON_F32, {c.w[3]}, bias);
+                   n.out(TENON_F32, c.pooled()).out(TENON_U8, c.pooled());
+                   convolve(n.op("cpu.conv_pool"), c, precision);
+                 })
+          .get(0);
+    };
+    const auto gradient = [&](int precision) {
+      return run(1,
+                 [&](NodeRun& n) {
+                   n.in(TENON_F32, c.pooled(), dp).in(TENON_F32, c.w, w).in(TENON_U8, c.pooled(), winner);
+                   convolve(n.out(TENON_F32, c.x).op("cpu.pooled_grad_input"), c, precision);
+                 })
+          .get(0);
+    };
+    EXPECT_NE(forward(TENON_PRECISION_DEFAULT), forward(TENON_PRECISION_HIGHEST));
+    EXPECT_NE(gradient(TENON_PRECISION_DEFAULT), gradient(TENON_PRECISION_HIGHEST));
+  }
+}
 
 TEST_P(PooledConvolution, FirstOfEqualsWinsAndNaNBeforeAll) {
   const Floats x = {1, 1, 0, kNaN, 0, 1, 2, 3}, w = {1};  // 2 x 4: windows {1 1 / 0 1} and {0 NaN / 2 3}

@@ -157,14 +157,34 @@ std::vector<Conv> shapes() {
   };
 }
 
-// Of 5x5 filters: images of one tile and of several blocks, odd and even pads, channels beside groups of filters.
-std::vector<Conv> shapes_of_5x5() {
-  std::vector<Conv> all = {
-      {2, 31, 34, 10, 20, {0, 0}, {0, 0}},  {1, 27, 40, 20, 9, {2, 2}, {2, 2}},  {3, 24, 25, 9, 33, {1, 3}, {4, 0}},
-      {1, 150, 77, 12, 16, {4, 4}, {4, 4}}, {2, 20, 61, 64, 50, {2, 1}, {2, 2}}, {9, 22, 23, 16, 16, {3, 2}, {1, 2}},
-  };
+// Of 5x5 filters: one image and many, of one block and of several, odd and even pads, channels beside groups of filters.
+std::vector<Conv> of_5x5(std::vector<Conv> all) {
   for (Conv& c : all) c.k = 5;
   return all;
+}
+std::vector<Conv> shapes_of_5x5() {
+  return of_5x5({
+      {2, 31, 34, 12, 20, {0, 0}, {0, 0}},
+      {1, 70, 130, 10, 20, {0, 0}, {0, 0}},
+      {2, 27, 40, 20, 12, {2, 2}, {2, 2}},
+      {3, 24, 25, 12, 33, {1, 3}, {4, 0}},
+      {1, 70, 77, 12, 16, {4, 4}, {4, 4}},
+      {2, 20, 61, 24, 20, {2, 1}, {2, 2}},
+      {9, 22, 23, 16, 16, {3, 2}, {1, 2}},
+      {10, 12, 16, 12, 24, {2, 2}, {2, 2}},
+  });
+}
+// Too few tiles, tiles that would be empty, too few channels, pads beyond the filter.
+std::vector<Conv> plain_shapes_of_5x5() {
+  return of_5x5({
+      {1, 14, 14, 32, 32, {2, 2}, {2, 2}},
+      {20, 9, 9, 16, 16, {2, 2}, {2, 2}},
+      {2, 40, 40, 3, 16},
+      {2, 40, 40, 9, 9},
+      {2, 28, 28, 11, 10, {2, 2}, {2, 2}},
+      {1, 40, 50, 12, 16, {5, 5}, {5, 5}},
+      {2, 40, 50, 12, 16, {-1, 2}, {2, 2}},
+  });
 }
 
 std::vector<Conv> all_shapes() {
@@ -202,6 +222,17 @@ TEST_P(Winograd, AddsBiasBeforeTheActivationOf5x5) {
       const Naive naive(c);
       expect_close(run(naive, kForward), naive.sums(kForward), c, kForward);
     }
+}
+
+TEST_P(Winograd, LeavesOther5x5ToPlainSums) {
+  for (const Conv& c : plain_shapes_of_5x5()) {
+    const Naive naive(c);
+    for (Pass pass : {kForward, kInput}) {
+      const Floats found = run(naive, pass);
+      expect_close(found, naive.sums(pass), c, pass);
+      EXPECT_EQ(found, run(naive, pass, 1, TENON_PRECISION_HIGHEST)) << kPasses[pass] << " of " << c;
+    }
+  }
 }
 
 TEST_P(Winograd, GivesTheSameBitsOnAnyNumberOfThreads) {
