@@ -27,7 +27,8 @@ class Tracer {
 
 // One event for each step and each thread that has a part in it, in the order of the steps, made when a program is
 // compiled: while it runs the times alone are written. A node's cost is in its first thread's event. `origins`: of the
-// graph's nodes, in the graph `known` to the host, from which the cost of a backend's own nodes is taken.
+// graph's nodes, in the graph `known` to the host, from which the arithmetic of a backend's own nodes is taken: that of all
+// nodes that one of them stands for.
 class StepEvents {
  public:
   StepEvents(const GraphView& graph, const Plan& plan, tenon_program* program, const GraphView& known,
