@@ -28,7 +28,7 @@ void declare_bench(Flags& flags, const std::vector<std::string>& words) {
                 1e9);
   flags.integer("rounds", 15, "measurements at most", 1, 1e6);
   flags.number("max_seconds", 20, "no round starts after this", 0, 1e6);
-  flags.boolean("deterministic", false, "choose no kernel by the clock");
+  flags.boolean("deterministic", false, "let backends choose no kernel by the clock; cpu never does");
   flags.text("dtype_policy", "float32", "what layers compute in", {"float32", "mixed_bfloat16", "bfloat16"});
   flags.boolean("profile", false, "print where the time goes, beside the limits of this machine");
   flags.text("profile_by", "op", "a line for each of these", {"op", "node"});

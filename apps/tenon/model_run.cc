@@ -115,7 +115,7 @@ void add_run_flags(Flags& flags) {
   flags.text("model_dir", "", "directory of checkpoints; empty: nothing is kept");
   flags.alias("output_dir", "model_dir");
   flags.integer("iterations_per_loop", 0, "steps in one call of the device; 0: about half a second's", 0, 1e5);
-  flags.boolean("deterministic", false, "choose no kernel by the clock");
+  flags.boolean("deterministic", false, "let backends choose no kernel by the clock; cpu never does");
   flags.boolean("soft_placement", false, "let the device leave ops that it lacks to the host, at a cost that it tells");
   flags.integer("num_shards", 0, "cores that a device of several has to have; 0: any number", 0, 65536);
   flags.text("per_host_input_for_training", "true",
