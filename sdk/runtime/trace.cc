@@ -21,36 +21,39 @@ void Tracer::emit(const std::vector<tenon_event>& events) const {
 
 namespace {
 
-// The arithmetic of nodes of the given graph with that of those that a backend joined with them: these are no origin of
-// what is planned, and belong to the first reader of theirs that is one or belongs to one, or else to what they read.
+// The arithmetic of a backend's own nodes with that of the nodes that it joined in them. Those are no origin of what is
+// planned; each belongs to the first reader of what it makes that is an own node or belongs to one, or else to what made
+// its operands.
 class JoinedFlops {
  public:
-  JoinedFlops(const GraphView& known, const std::vector<UnrolledGraph::Origin>& origins)
-      : owner_(known.n_nodes(), TENON_NONE), flops_(known.n_nodes(), 0) {
-    for (const UnrolledGraph::Origin& origin : origins) owner_[origin.node] = origin.node;
+  JoinedFlops(const GraphView& graph, const GraphView& known, const std::vector<UnrolledGraph::Origin>& origins)
+      : planned_(known.n_nodes(), false), owner_(known.n_nodes(), TENON_NONE), flops_(known.n_nodes(), 0) {
+    for (uint32_t i = 0; i < graph.n_nodes(); ++i) {
+      planned_[origins[i].node] = true;
+      if (!is_published(graph.node(i).op())) owner_[origins[i].node] = origins[i].node;
+    }
     const std::vector<std::vector<uint32_t>> readers = readers_of(known);
-    for (uint32_t i = known.n_nodes(); i-- > 0;)
+    const auto each_reader = [&](uint32_t i, const auto& what) {
       for (int k = 0; k < known.node(i).results(); ++k)
-        if (known.node(i).has_result(k)) give(i, readers[known.node(i).result_id(k)]);
-    for (uint32_t i = 0; i < known.n_nodes(); ++i)
-      if (owner_[i] != TENON_NONE)
-        for (int k = 0; k < known.node(i).results(); ++k)
-          if (known.node(i).has_result(k))
-            for (const uint32_t reader : readers[known.node(i).result_id(k)])
-              if (reader != TENON_NONE) give(reader, {i});
+        if (known.node(i).has_result(k))
+          for (const uint32_t reader : readers[known.node(i).result_id(k)])
+            if (reader != TENON_NONE) what(reader);
+    };
+    for (uint32_t i = known.n_nodes(); i-- > 0;) each_reader(i, [&](uint32_t reader) { give(i, reader); });
+    for (uint32_t i = 0; i < known.n_nodes(); ++i) each_reader(i, [&](uint32_t reader) { give(reader, i); });
     for (uint32_t i = 0; i < known.n_nodes(); ++i)
       if (owner_[i] != TENON_NONE) flops_[owner_[i]] += cost_of(known.node(i)).flops;
   }
   uint64_t of(uint32_t node) const { return flops_[node]; }
 
  private:
-  // Node i, where it has no owner yet, to that of the first of these that has one.
-  void give(uint32_t i, const std::vector<uint32_t>& others) {
-    for (const uint32_t other : others)
-      if (owner_[i] == TENON_NONE && other != TENON_NONE) owner_[i] = owner_[other];
+  // Node i, where it is not planned itself and nobody's yet, to the owner of another.
+  void give(uint32_t i, uint32_t other) {
+    if (!planned_[i] && owner_[i] == TENON_NONE) owner_[i] = owner_[other];
   }
 
-  std::vector<uint32_t> owner_;  // in the given graph
+  std::vector<bool> planned_;    // these and those below: of the given graph
+  std::vector<uint32_t> owner_;  // an own node's origin
   std::vector<uint64_t> flops_;
 };
 
@@ -58,7 +61,7 @@ class JoinedFlops {
 
 StepEvents::StepEvents(const GraphView& graph, const Plan& plan, tenon_program* program, const GraphView& known,
                        const std::vector<UnrolledGraph::Origin>& origins) {
-  const JoinedFlops joined(known, origins);
+  const JoinedFlops joined(graph, known, origins);
   names_.reserve(plan.steps.size());  // events point into it
   for (const Step& step : plan.steps) {
     const bool copies = step.node == TENON_NONE;  // a result that could not be computed in its place

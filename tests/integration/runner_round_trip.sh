@@ -134,4 +134,10 @@ expect 0 '' "$tenon" bench op dot --shapes 8x8x8,64x64x64 --seconds 0 --json
 [ "$(grep -c '"event": "op"' "$work/out")" = 2 ] || complain "bench op: $(cat "$work/out")"
 expect 0 '' "$tenon" bench step mlp_tiny --rounds 1 --steps 100 --json
 [ "$(result case)" = mlp_tiny ] && [ -n "$(result min_ms)" ] && [ -n "$(result first_step_s)" ] || complain "bench: $(cat "$work/out")"
+# A batch norm of ResNet-20 has the convolution before it in its node: 40,812,544 products of an image, twice, and 200,704
+# normalized elements, of 128 images (counted by hand; projections at strides are 1x1).
+expect 0 '' "$tenon" bench step resnet20 --device cpu --rounds 1 --steps 1 --profile --json
+perl -ne '$found = $1 * $2 * 1e6 if /"op": "batch_norm".*"ms": ([\d.]+).*"gflops": ([\d.]+)/;
+  END { $? = !(defined $found && abs($found / 10473701376 - 1) < 1e-6) }' "$work/out" ||
+  complain "bench step --profile: $(grep '"batch_norm"' "$work/out")"
 finish
