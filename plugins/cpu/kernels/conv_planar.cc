@@ -2,6 +2,7 @@
 
 #include "kernels/conv_plan.h"
 #include "kernels/conv_planar_pool.h"
+#include "kernels/conv_planar_step.h"
 #include "kernels/conv_pool.h"
 #include "kernels/transpose.h"
 
@@ -36,17 +37,7 @@ TENON_INLINE void sum(const Cell& c) {
   for (int64_t i = 0; i < c.rows; ++i)
     for (int64_t j = 0; j < c.columns; ++j) {
       const float* x = c.x + i * c.pitch + j;
-      for (int64_t k = 0; k < c.channels; ++k, x += c.plane, w += F) {
-        Vector from[V];
-#pragma GCC unroll 2
-        for (int v = 0; v < V; ++v) from[v] = Lanes::load(x + v * kWide);
-#pragma GCC unroll 12
-        for (int f = 0; f < F; ++f) {
-          const Vector weight = Lanes::splat(w[f]);
-#pragma GCC unroll 2
-          for (int v = 0; v < V; ++v) acc[f][v] += weight * from[v];
-        }
-      }
+      for (int64_t k = 0; k < c.channels; ++k, x += c.plane, w += F) add_products(x, w, acc);
     }
   const Vector floor = Lanes::splat(c.relu ? 0 : -__builtin_inff());
 #pragma GCC unroll 12

@@ -2,6 +2,7 @@
 
 #include "kernels/conv_plan.h"
 #include "kernels/conv_planar_pool.h"
+#include "kernels/conv_planar_step.h"
 #include "kernels/conv_winograd_rules.h"
 #include "kernels/transpose.h"
 
@@ -26,17 +27,7 @@ template <int F>
 TENON_INLINE void multiply(const float* image, const float* w, int64_t depth, float* to) {
   using Vector = Lanes::Vector;
   Vector acc[F][kPair] = {};
-  for (int64_t c = 0; c < depth; ++c, image += kStrip, w += F) {
-    Vector from[kPair];
-#pragma GCC unroll 2
-    for (int v = 0; v < kPair; ++v) from[v] = Lanes::load(image + v * kLane);
-#pragma GCC unroll 12
-    for (int f = 0; f < F; ++f) {
-      const Vector weight = Lanes::splat(w[f]);
-#pragma GCC unroll 2
-      for (int v = 0; v < kPair; ++v) acc[f][v] += weight * from[v];
-    }
-  }
+  for (int64_t c = 0; c < depth; ++c, image += kStrip, w += F) add_products(image, w, acc);
 #pragma GCC unroll 12
   for (int f = 0; f < F; ++f)
 #pragma GCC unroll 2

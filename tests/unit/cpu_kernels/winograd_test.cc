@@ -203,25 +203,13 @@ TEST_P(Winograd, IsCloseToTheDefinition) {
 TEST_P(Winograd, AddsBiasAndResidualBeforeTheActivation) {
   for (int act : {TENON_ACT_NONE, TENON_ACT_RELU, TENON_ACT_LEAKY_RELU})
     for (int operands : {1, 2, 3})
-      for (Conv c : {shapes()[1], shapes()[3], shapes()[7]}) {
+      for (Conv c : {shapes()[1], shapes()[3], shapes()[7], shapes_of_5x5()[2]}) {
         c.bias = (operands & 1) != 0;
         c.residual = (operands & 2) != 0;
         c.act = act;
         const Naive naive(c);
         expect_close(run(naive, kForward), naive.sums(kForward), c, kForward);
       }
-}
-
-TEST_P(Winograd, AddsBiasBeforeTheActivationOf5x5) {
-  for (int act : {TENON_ACT_NONE, TENON_ACT_RELU, TENON_ACT_LEAKY_RELU})
-    for (int operands : {1, 2, 3}) {
-      Conv c = shapes_of_5x5()[2];
-      c.bias = (operands & 1) != 0;
-      c.residual = (operands & 2) != 0;
-      c.act = act;
-      const Naive naive(c);
-      expect_close(run(naive, kForward), naive.sums(kForward), c, kForward);
-    }
 }
 
 TEST_P(Winograd, LeavesOther5x5ToPlainSums) {
