@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "kernels/narrow.h"
-#include "kernels/philox.h"
 #include "kernels/softmax.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -25,33 +24,34 @@ struct AttentionRoom {
   }
   static uint64_t bytes(const Attention& a) {
     return static_cast<uint64_t>(lines(a.D * packed_columns(a.S)) + lines(a.S * packed_columns(a.D)) +
-                                 lines(a.block * a.score_step) + lines(a.S + 64)) *
+                                 lines(a.block * a.score_step) + lines(ScoreDraws::room(a))) *
            4;
   }
 };
 
-// Turns n scores into probabilities; returns log(sum exp).
-float softmax_scores(const Attention& a, const float* bias, int64_t n, float* s) {
+// Turns n scores into probabilities, dropped where `draws` says so; returns log(sum exp).
+float softmax_scores(const Attention& a, const float* bias, const uint32_t* draws, int64_t n, float* s) {
+  using V = Lanes::Vector;
   if (n == 0) return -kInf;
-  f32x8 most = splat8(-kInf);
-  for (int64_t i = 0; i < n; i += 8) {
-    f32x8 v = row8(s, i, n, -kInf) * a.scale;
-    if (bias) v += row8(bias, i, n, 0);
-    put8(s, i, n, v);
-    most = max8_nan(most, i + 8 <= n ? v : lane_mask(n - i) ? v : splat8(-kInf));
+  Sixteen most = Sixteen::splat(-kInf);
+  for (int64_t i = 0; i < n; i += 16)
+    for (int w = 0; w < Sixteen::kWays; ++w) {
+      const int64_t at = i + w * Lanes::kLanes;
+      if (at >= n) break;
+      V v = row<Lanes>(s, at, n, 0) * a.scale;
+      if (bias) v += row<Lanes>(bias, at, n, 0);
+      put<Lanes>(s, at, n, v);
+      most.way[w] = max_nan<Lanes>(most.way[w], at + Lanes::kLanes <= n ? v : row<Lanes>(s, at, n, -kInf));
+    }
+  const float top = max_of_lanes(max8_nan(most.low(), most.high()));
+  const float max = top == -kInf ? 0.f : top, sum = row_exp(s, n, max, s);
+  const V scale = Lanes::splat(sum == 0 ? 1.f : 1.f / sum);
+  for (int64_t i = 0; i < n; i += Lanes::kLanes) {
+    V v = row<Lanes>(s, i, n, 0) * scale;
+    if (draws) v = (Lanes::Ints)(load_as<Lanes::Words>(draws + i) >> 8) >= a.threshold ? v * a.keep_scale : V{};
+    put<Lanes>(s, i, n, v);
   }
-  const float top = max_of_lanes(most), max = top == -kInf ? 0.f : top, sum = row_exp(s, n, max, s);
-  const f32x8 scale = splat8(sum == 0 ? 1.f : 1.f / sum);
-  for (int64_t i = 0; i < n; i += 8) put8(s, i, n, row8(s, i, n, 0) * scale);
   return max + std::log(sum);
-}
-
-void drop(const Attention& a, const uint32_t* words, int64_t n, float* s) {
-  const i32x8 limit = splat8i(a.threshold);
-  for (int64_t i = 0; i < n; i += 8) {
-    const i32x8 draw = (i32x8)(load_as<u32x8>(words + i) >> 8);
-    put8(s, i, n, draw >= limit ? row8(s, i, n, 0) * a.keep_scale : f32x8{});
-  }
 }
 
 struct AttentionPorts {
@@ -74,11 +74,12 @@ void attend(const Attention& a, const AttentionPorts& p, const AttentionRoom& ro
   }
   multiply({a.q_at(p.q, b, t, n), a.q_rows.data(), 1, a.D, room.k, a.D, a.S, keys, room.scores, a.score_rows.data(),
             rows, false});
+  ScoreDraws draws(a, p.seed, p.step, room.words);
   for (int64_t r = 0; r < rows; ++r) {
     float* s = room.scores + r * a.score_step;
     const int64_t seen = a.keys(t + r), row = (b * a.N + n) * a.T + t + r;
-    p.lse[row] = softmax_scores(a, p.bias ? a.bias_at(p.bias, b, n, t + r) : nullptr, seen, s);
-    if (a.drops()) drop(a, dropout_words(a, *p.seed, *p.step, row, room.words), seen, s);
+    p.lse[row] = softmax_scores(a, p.bias ? a.bias_at(p.bias, b, n, t + r) : nullptr,
+                                a.drops() ? draws.of_row(row) : nullptr, seen, s);
     std::fill(s + seen, s + keys, 0.f);
   }
   multiply({room.scores, a.score_rows.data(), 1, keys, room.v, a.S, a.D, a.D, y, a.q_rows.data(), rows, false});
@@ -168,15 +169,29 @@ plugin::Verdict accept_attention(const NodeView& node, int q, int k, int bias) {
   return plugin::take();
 }
 
-const uint32_t* dropout_words(const Attention& a, int64_t seed, int64_t step, int64_t row, uint32_t* room) {
-  const RandomStream stream(seed, step, a.stream);
-  const int64_t first = row * a.S, begin = first & ~int64_t{3};
-  for (int64_t e = begin; e < first + a.S; e += 32) {
-    u32x8 words[4];
-    stream.words32(static_cast<uint32_t>(e >> 2), words);
-    std::memcpy(room + (e - begin), words, sizeof words);
+namespace {
+constexpr int64_t kDrawsAtATime = 1024;
+int64_t rows_at_a_time(const Attention& a) { return std::max<int64_t>(1, kDrawsAtATime / std::max<int64_t>(1, a.S)); }
+}  // namespace
+
+ScoreDraws::ScoreDraws(const Attention& a, const int64_t* seed, const int64_t* step, uint32_t* room)
+    : a_(a), stream_(seed ? *seed : 0, step ? *step : 0, a.stream), room_(room) {}
+
+// Four words belong to a counter, and the last vectors are made and read whole.
+int64_t ScoreDraws::room(const Attention& a) { return rows_at_a_time(a) * a.S + 3 + RandomStream::kDraws; }
+
+const uint32_t* ScoreDraws::of_row(int64_t row) {
+  if (row < first_ || row >= end_) {
+    first_ = row, end_ = row + rows_at_a_time(a_);
+    uint32_t* to = room_;
+    for (int64_t e = first_ * a_.S & ~int64_t{3}; e < end_ * a_.S; e += RandomStream::kDraws) {
+      Lanes::Words words[4];
+      stream_.draw(static_cast<uint32_t>(e >> 2), words);
+      std::memcpy(to, words, sizeof words);
+      to += RandomStream::kDraws;
+    }
   }
-  return room + (first - begin);
+  return room_ + (row * a_.S - (first_ * a_.S & ~int64_t{3}));
 }
 
 void add_attention(KernelTable& table) {

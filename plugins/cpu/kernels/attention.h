@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/panel_product.h"
+#include "kernels/philox.h"
 #include "kernels/strided_copy.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -48,7 +49,20 @@ using AttentionRef = std::shared_ptr<const Attention>;
 AttentionRef attention_of(const NodeView& node, int q, int k, int bias);
 plugin::Verdict accept_attention(const NodeView& node, int q, int k, int bias);
 
-// Numbers of one score row's dropout: word i of the result decides element i. Needs S + 64 words of room.
-const uint32_t* dropout_words(const Attention& a, int64_t seed, int64_t step, int64_t row, uint32_t* room);
+// The draws that decide the dropout of scores, made for several rows at a time.
+class ScoreDraws {
+ public:
+  ScoreDraws(const Attention& a, const int64_t* seed, const int64_t* step, uint32_t* room);
+  static int64_t room(const Attention& a);  // words of it
+
+  // Word i decides element i; a vector may be read at any of them. Rows are asked for in ascending order.
+  const uint32_t* of_row(int64_t row);
+
+ private:
+  const Attention& a_;
+  const RandomStream stream_;
+  uint32_t* room_;
+  int64_t first_ = 0, end_ = 0;  // rows in the room
+};
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

@@ -8,7 +8,6 @@
 
 #include "kernels/attention.h"
 #include "kernels/narrow.h"
-#include "kernels/philox.h"
 #include "kernels/softmax.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -33,7 +32,7 @@ struct AttentionGradRoom {
     rows = take(a.block * packed_columns(a.D));
     p = take(a.block * a.score_step);
     z = take(a.block * a.score_step);
-    words = reinterpret_cast<uint32_t*>(take(a.S + 64));
+    words = reinterpret_cast<uint32_t*>(take(ScoreDraws::room(a)));
     used = static_cast<uint64_t>(next - static_cast<float*>(at)) * 4;
   }
   uint64_t used;
@@ -45,31 +44,33 @@ struct AttentionGradPorts {
   float *dq, *dk, *dv, *dbias;
 };
 
-// Scores become P, negative where dropout zeroes it, and z = dropout(P).
-void probabilities(const Attention& a, const float* bias, float lse, const uint32_t* words, int64_t n, float* p,
+// Scores become P, negative where `draws` has dropout zero it, and z = dropout(P).
+void probabilities(const Attention& a, const float* bias, float lse, const uint32_t* draws, int64_t n, float* p,
                    float* z) {
-  const i32x8 limit = splat8i(a.threshold), sign = splat8i(INT32_MIN);
-  for (int64_t i = 0; i < n; i += 8) {
-    f32x8 s = row8(p, i, n, 0) * a.scale;
-    if (bias) s += row8(bias, i, n, 0);
-    const f32x8 e = exp_low(s - lse);
-    if (!words) {
-      put8(p, i, n, e);
+  using V = Lanes::Vector;
+  for (int64_t i = 0; i < n; i += Lanes::kLanes) {
+    V s = row<Lanes>(p, i, n, 0) * a.scale;
+    if (bias) s += row<Lanes>(bias, i, n, 0);
+    const V e = exp_low<Lanes>(s - lse);
+    if (!draws) {
+      put<Lanes>(p, i, n, e);
       continue;
     }
-    const i32x8 kept = (i32x8)(load_as<u32x8>(words + i) >> 8) >= limit;
-    put8(p, i, n, kept ? e : as_f32(as_i32(e) | sign));
-    put8(z, i, n, kept ? e * a.keep_scale : f32x8{});
+    const auto kept = (Lanes::Ints)(load_as<Lanes::Words>(draws + i) >> 8) >= a.threshold;
+    put<Lanes>(p, i, n, kept ? e : -e);
+    put<Lanes>(z, i, n, kept ? e * a.keep_scale : V{});
   }
 }
 
 // z = dS from P and z = dy v'; then scale dS, and dS itself to dbias.
 void score_grads(const Attention& a, float delta, int64_t n, const float* p, float* z, float* dbias) {
-  for (int64_t i = 0; i < n; i += 8) {
-    const f32x8 e = row8(p, i, n, 0), g = row8(z, i, n, 0) * a.keep_scale;
-    const f32x8 d = abs8(e) * ((as_i32(e) < 0 ? f32x8{} : g) - delta);
-    if (dbias) put8(dbias, i, n, d);
-    put8(z, i, n, d * a.scale);
+  using V = Lanes::Vector;
+  using Ints = Lanes::Ints;
+  for (int64_t i = 0; i < n; i += Lanes::kLanes) {
+    const V e = row<Lanes>(p, i, n, 0), g = row<Lanes>(z, i, n, 0) * a.keep_scale;
+    const V size = (V)((Ints)e & 0x7fffffff), d = size * (((Ints)e < 0 ? V{} : g) - delta);
+    if (dbias) put<Lanes>(dbias, i, n, d);
+    put<Lanes>(z, i, n, d * a.scale);
   }
 }
 
@@ -91,9 +92,10 @@ void attend_back(const Attention& a, const AttentionGradPorts& p, const Attentio
   float* z = a.drops() ? room.z : room.p;
   // A query that saw no key, by place or by a bias of -inf, has no gradient.
   const auto seen_by = [&](int64_t r) { return p.lse[(b * a.N + n) * a.T + t + r] == -kInf ? 0 : a.keys(t + r); };
+  ScoreDraws draws(a, p.seed, p.step, room.words);
   for (int64_t r = 0; r < rows; ++r) {
     const int64_t row = (b * a.N + n) * a.T + t + r, seen = seen_by(r);
-    const uint32_t* words = a.drops() ? dropout_words(a, *p.seed, *p.step, row, room.words) : nullptr;
+    const uint32_t* words = a.drops() ? draws.of_row(row) : nullptr;
     float *pr = room.p + r * a.score_step, *zr = z + r * a.score_step;
     probabilities(a, p.bias ? a.bias_at(p.bias, b, n, t + r) : nullptr, p.lse[row], words, seen, pr, zr);
     clear_rest(pr, seen);

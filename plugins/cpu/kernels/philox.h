@@ -1,4 +1,4 @@
-// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011), four counters at a time.
+// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011), a counter in each 64-bit lane.
 #pragma once
 
 #include "kernels/simd.h"
@@ -24,20 +24,32 @@ TENON_INLINE u64x4 multiply_low(u64x4 a, u64x4 b) {
 #endif
 }
 
+#ifdef __AVX512F__
+typedef uint64_t u64x8 __attribute__((vector_size(64)));
+TENON_INLINE u64x8 multiply_low(u64x8 a, u64x8 b) {
+  typedef int32_t i32x16_ __attribute__((vector_size(64)));
+  typedef long long i64x8_ __attribute__((vector_size(64)));
+  return (u64x8)__builtin_ia32_pmuludq512_mask((i32x16_)a, (i32x16_)b, i64x8_{}, static_cast<uint8_t>(-1));
+}
+using Counters = u64x8;
+#else
+using Counters = u64x4;
+#endif
+
 // Words of the counter in the low halves of lanes; the high halves are arbitrary throughout.
 struct PhiloxState {
-  u64x4 c0, c1, c2, c3;
+  Counters c0, c1, c2, c3;
 };
 
 // kWays independent states side by side, to hide the latency of the products.
 template <int kWays>
 TENON_INLINE void philox(PhiloxState (&c)[kWays], uint32_t key0, uint32_t key1) {
-  const u64x4 m0 = u64x4{} + 0xD2511F53u, m1 = u64x4{} + 0xCD9E8D57u;
+  const Counters m0 = Counters{} + 0xD2511F53u, m1 = Counters{} + 0xCD9E8D57u;
 #pragma GCC unroll 10
   for (int round = 0; round < 10; ++round) {
 #pragma GCC unroll 4
     for (int w = 0; w < kWays; ++w) {
-      const u64x4 p0 = multiply_low(c[w].c0, m0), p1 = multiply_low(c[w].c2, m1);
+      const Counters p0 = multiply_low(c[w].c0, m0), p1 = multiply_low(c[w].c2, m1);
       c[w] = {(p1 >> 32) ^ c[w].c1 ^ uint64_t{key0}, p1, (p0 >> 32) ^ c[w].c3 ^ uint64_t{key1}, p0};
     }
     key0 += 0x9E3779B9u;
@@ -55,22 +67,41 @@ struct RandomStream {
         key0(static_cast<uint32_t>(seed)),
         key1(static_cast<uint32_t>(static_cast<uint64_t>(seed) >> 32)) {}
 
-  // Words [4 counter, 4 counter + 32), in order.
-  TENON_INLINE void words32(uint32_t counter, u32x8 (&words)[4]) const {
-    const u64x4 lanes = {0, 2, 1, 3};  // so that unpacking leaves counters in order
+  // Words [4 counter, 4 counter + kDraws), in order.
+  static constexpr int64_t kDraws = 4 * Lanes::kLanes;
+  TENON_INLINE void draw(uint32_t counter, Lanes::Words (&words)[4]) const {
+    constexpr uint32_t kCounters = Lanes::kLanes / 2;
     PhiloxState s[2];
     for (uint32_t w = 0; w < 2; ++w)
-      s[w] = {lanes + (counter + 4 * w), u64x4{} + stream, u64x4{} + step_low, u64x4{} + step_high};
+      s[w] = {kOrder + (counter + kCounters * w), Counters{} + stream, Counters{} + step_low, Counters{} + step_high};
     philox(s, key0, key1);
     for (int w = 0; w < 2; ++w) {
-      const u64x4 low = (s[w].c0 & 0xffffffff) | (s[w].c1 << 32), high = (s[w].c2 & 0xffffffff) | (s[w].c3 << 32);
-      words[2 * w] = (u32x8)__builtin_shufflevector(low, high, 0, 4, 2, 6);
-      words[2 * w + 1] = (u32x8)__builtin_shufflevector(low, high, 1, 5, 3, 7);
+      const Counters low = (s[w].c0 & 0xffffffff) | (s[w].c1 << 32), high = (s[w].c2 & 0xffffffff) | (s[w].c3 << 32);
+      words[2 * w] = (Lanes::Words)even_lanes(low, high);
+      words[2 * w + 1] = (Lanes::Words)odd_lanes(low, high);
     }
   }
+
+ private:
+  // So that interleaving leaves counters in order.
+#ifdef __AVX512F__
+  static constexpr Counters kOrder = {0, 4, 1, 5, 2, 6, 3, 7};
+  static TENON_INLINE Counters even_lanes(Counters a, Counters b) {
+    return __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
+  }
+  static TENON_INLINE Counters odd_lanes(Counters a, Counters b) {
+    return __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+  }
+#else
+  static constexpr Counters kOrder = {0, 2, 1, 3};
+  static TENON_INLINE Counters even_lanes(Counters a, Counters b) { return __builtin_shufflevector(a, b, 0, 4, 2, 6); }
+  static TENON_INLINE Counters odd_lanes(Counters a, Counters b) { return __builtin_shufflevector(a, b, 1, 5, 3, 7); }
+#endif
 };
 
 // [0, 1) in steps of 2^-24.
-TENON_INLINE f32x8 to_unit(u32x8 w) { return to_f32((i32x8)(w >> 8)) * 0x1p-24f; }
+TENON_INLINE Lanes::Vector to_unit(Lanes::Words w) {
+  return __builtin_convertvector((Lanes::Ints)(w >> 8), Lanes::Vector) * 0x1p-24f;
+}
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

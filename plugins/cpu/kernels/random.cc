@@ -11,14 +11,14 @@ namespace {
 
 constexpr int64_t kMostElements = int64_t{1} << 34;  // the counter's first word
 
-// Calls f(word vector, element) for elements begin, begin + 8, ..; begin is a multiple of 32.
+// Calls f(word vector, element) for elements begin, begin + kLanes, ..; begin is a multiple of 32.
 template <class F>
 TENON_INLINE void for_words(const RandomStream& stream, int64_t begin, int64_t end, F f) {
-  for (int64_t e = begin; e < end; e += 32) {
-    u32x8 words[4];
-    stream.words32(static_cast<uint32_t>(e >> 2), words);
+  for (int64_t e = begin; e < end; e += RandomStream::kDraws) {
+    Lanes::Words words[4];
+    stream.draw(static_cast<uint32_t>(e >> 2), words);
     for (int64_t k = 0; k < 4; ++k)
-      if (e + 8 * k < end) f(words[k], e + 8 * k);
+      if (e + Lanes::kLanes * k < end) f(words[k], e + Lanes::kLanes * k);
   }
 }
 
@@ -48,11 +48,11 @@ Kernel make_random(const NodeView& node, const Env&) {
   k.run = [n, id](const Call& call) {
     const Slice s = call.share(n, kGrain);
     float* y = call.out(0);
-    for_words(stream_of(call, 0, id), s.begin, s.end, [&](u32x8 w, int64_t e) {
-      if (e + 8 <= s.end)
-        store8(y + e, to_unit(w));
+    for_words(stream_of(call, 0, id), s.begin, s.end, [&](Lanes::Words w, int64_t e) {
+      if (e + Lanes::kLanes <= s.end)
+        Lanes::store(y + e, to_unit(w));
       else
-        store8_part(y + e, to_unit(w), s.end - e);
+        Lanes::store_part(y + e, to_unit(w), s.end - e);
     });
   };
   return k;
@@ -70,23 +70,25 @@ struct Dropout {
   // n elements from element `at`; residual may be null.
   void floats(const RandomStream& stream, int64_t at, const float* x, const float* residual, float* y,
               int64_t count) const {
-    const f32x8 factor = splat8(static_cast<float>(scale));
-    const i32x8 limit = splat8i(threshold);
-    const auto step = [&](u32x8 w, f32x8 v, f32x8 r) { return ((i32x8)(w >> 8) >= limit ? v * factor : f32x8{}) + r; };
-    for_words(stream, at, at + count, [&](u32x8 w, int64_t e) {
+    using V = Lanes::Vector;
+    const V factor = Lanes::splat(static_cast<float>(scale));
+    const auto step = [&](Lanes::Words w, V v, V r) {
+      return ((Lanes::Ints)(w >> 8) >= threshold ? v * factor : V{}) + r;
+    };
+    for_words(stream, at, at + count, [&](Lanes::Words w, int64_t e) {
       const int64_t i = e - at, left = count - i;
-      if (left >= 8) {
-        store8(y + i, step(w, load8(x + i), residual ? load8(residual + i) : f32x8{}));
+      if (left >= Lanes::kLanes) {
+        Lanes::store(y + i, step(w, Lanes::load(x + i), residual ? Lanes::load(residual + i) : V{}));
       } else {
-        const i32x8 m = lane_mask(left);
-        store8_mask(y + i, step(w, load8_mask(x + i, m), residual ? load8_mask(residual + i, m) : f32x8{}), m);
+        const Lanes::Mask m = Lanes::first(left);
+        Lanes::store_part(y + i, step(w, Lanes::load(x + i, m), residual ? Lanes::load(residual + i, m) : V{}), left);
       }
     });
   }
   void doubles(const RandomStream& stream, int64_t at, const double* x, const double* residual, double* y,
                int64_t count) const {
-    for_words(stream, at, at + count, [&](u32x8 w, int64_t e) {
-      for (int64_t k = 0, i = e - at; k < 8 && i < count; ++k, ++i)
+    for_words(stream, at, at + count, [&](Lanes::Words w, int64_t e) {
+      for (int64_t k = 0, i = e - at; k < Lanes::kLanes && i < count; ++k, ++i)
         y[i] = (static_cast<int32_t>(w[k] >> 8) >= threshold ? x[i] * scale : 0.0) + (residual ? residual[i] : 0.0);
     });
   }

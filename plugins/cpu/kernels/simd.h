@@ -130,9 +130,9 @@ TENON_INLINE f32x8 sqrt8(f32x8 a) {
 TENON_INLINE i32x8 to_i32(f32x8 a) { return __builtin_convertvector(a, i32x8); }  // toward 0
 TENON_INLINE f32x8 to_f32(i32x8 a) { return __builtin_convertvector(a, f32x8); }
 
-// ---- vectors of the width that matrix products are written for ----
+// ---- the same code for 8 and for 16 lanes ----
 
-// What a register tile needs of a vector: the same code for 8 and for 16 lanes.
+// What is asked of a vector; `Lanes` is the widest.
 struct Lanes8 {
   using Vector = f32x8;
   using Mask = i32x8;
@@ -140,11 +140,15 @@ struct Lanes8 {
   static TENON_INLINE Mask first(int64_t n) { return lane_mask(n); }
   static TENON_INLINE Vector load(const float* p) { return load8(p); }
   static TENON_INLINE Vector load(const float* p, Mask mask) { return load8_mask(p, mask); }
+  static TENON_INLINE Vector load(const float* p, Mask mask, Vector other) {
+    return mask ? load8_mask(p, mask) : other;
+  }
   static TENON_INLINE void store(float* p, Vector v) { store8(p, v); }
   static TENON_INLINE void store_part(float* p, Vector v, int64_t n) { store8_part(p, v, n); }
   static TENON_INLINE Vector splat(float x) { return splat8(x); }
   static TENON_INLINE Vector max(Vector a, Vector b) { return max8(a, b); }
   using Ints = i32x8;
+  using Words = u32x8;
   static TENON_INLINE Ints load_u8(const uint8_t* p) { return load8_u8(p); }
   static TENON_INLINE void store_u8(uint8_t* p, Ints v) { store8_u8(p, v); }
 };
@@ -157,8 +161,9 @@ struct Lanes16 {
   static constexpr int kLanes = 16;
   static TENON_INLINE Mask first(int64_t n) { return static_cast<Mask>((1u << n) - 1); }
   static TENON_INLINE Vector load(const float* p) { return load_as<f32x16>(p); }
-  static TENON_INLINE Vector load(const float* p, Mask mask) {
-    return __builtin_ia32_loadups512_mask(p, Vector{}, mask);
+  static TENON_INLINE Vector load(const float* p, Mask mask) { return load(p, mask, Vector{}); }
+  static TENON_INLINE Vector load(const float* p, Mask mask, Vector other) {
+    return __builtin_ia32_loadups512_mask(p, other, mask);
   }
   static TENON_INLINE void store(float* p, Vector v) { std::memcpy(p, &v, sizeof v); }
   static TENON_INLINE void store_part(float* p, Vector v, int64_t n) {
@@ -169,6 +174,7 @@ struct Lanes16 {
     return __builtin_ia32_maxps512_mask(a, b, Vector{}, static_cast<Mask>(-1), 4);  // 4: rounding as set
   }
   typedef int32_t Ints __attribute__((vector_size(64)));
+  typedef uint32_t Words __attribute__((vector_size(64)));
   static TENON_INLINE Ints load_u8(const uint8_t* p) {
     typedef char i8x16 __attribute__((vector_size(16)));
     return (Ints)__builtin_ia32_pmovzxbd512_mask(load_as<i8x16>(p), Ints{}, static_cast<Mask>(-1));

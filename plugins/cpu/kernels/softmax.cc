@@ -16,13 +16,13 @@ constexpr int64_t kLineColumns = 64;
 
 void softmax_row(const float* x, int64_t n, float* y) {
   const float sum = row_exp(x, n, row_max(x, n), y);
-  const f32x8 scale = splat8(1.f / sum);
-  for (int64_t i = 0; i < n; i += 8) put8(y, i, n, row8(y, i, n, 0) * scale);
+  const Lanes::Vector scale = Lanes::splat(1.f / sum);
+  for (int64_t i = 0; i < n; i += Lanes::kLanes) put<Lanes>(y, i, n, row<Lanes>(y, i, n, 0) * scale);
 }
 
 void log_softmax_row(const float* x, int64_t n, float* y) {
   const float max = row_max(x, n), log_sum = std::log(row_exp<false>(x, n, max, nullptr));
-  for (int64_t i = 0; i < n; i += 8) put8(y, i, n, (row8(x, i, n, 0) - max) - log_sum);
+  for (int64_t i = 0; i < n; i += Lanes::kLanes) put<Lanes>(y, i, n, (row<Lanes>(x, i, n, 0) - max) - log_sum);
 }
 
 void softmax_grad_row(const float* dy, const float* y, int64_t n, float* dx) {

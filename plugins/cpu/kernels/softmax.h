@@ -6,64 +6,96 @@
 namespace tenon::cpu::TENON_CPU_ISA {
 
 // exp(x) for x <= 1: below -87 it is 0. NaN stays.
-TENON_INLINE f32x8 exp_low(f32x8 x) {
-  const f32x8 v = max8(splat8(-87.f), x), magic = splat8(12582912.f);
-  const f32x8 t = v * 1.44269504f + magic, n = t - magic;
-  const f32x8 r = (v - n * 0.693359375f) + n * 2.12194440e-4f;
-  const f32x8 p =
-      horner(r, 5.0000001010e-01f, 1.6666512890e-01f, 4.1666187308e-02f, 8.3695982375e-03f, 1.3951716087e-03f);
-  const f32x8 y = (1.f + (r + r * r * p)) * (f32x8)(((u32x8)t << 23) + 0x3f800000u);
-  return x < -87.f ? f32x8{} : y;
+template <class L = Lanes8>
+TENON_INLINE typename L::Vector exp_low(typename L::Vector x) {
+  using V = typename L::Vector;
+  using Words = typename L::Words;
+  const V v = L::max(L::splat(-87.f), x), magic = L::splat(12582912.f);
+  const V t = v * 1.44269504f + magic, n = t - magic;
+  const V r = (v - n * 0.693359375f) + n * 2.12194440e-4f;
+  const V p = horner(r, 5.0000001010e-01f, 1.6666512890e-01f, 4.1666187308e-02f, 8.3695982375e-03f, 1.3951716087e-03f);
+  const V y = (1.f + (r + r * r * p)) * (V)(((Words)t << 23) + 0x3f800000u);
+  return x < -87.f ? V{} : y;
 }
 
-// x[i, i + 8), lanes past n are `fill`.
-TENON_INLINE f32x8 row8(const float* x, int64_t i, int64_t n, float fill) {
-  if (i + 8 <= n) return load8(x + i);
-  const i32x8 mask = lane_mask(n - i);
-  return mask ? load8_mask(x + i, mask) : splat8(fill);
+// x[i, i + the lanes), lanes past n are `fill`.
+template <class L>
+TENON_INLINE typename L::Vector row(const float* x, int64_t i, int64_t n, float fill) {
+  return i + L::kLanes <= n ? L::load(x + i) : L::load(x + i, L::first(n - i), L::splat(fill));
 }
-TENON_INLINE void put8(float* y, int64_t i, int64_t n, f32x8 v) {
-  if (i + 8 <= n)
-    store8(y + i, v);
+template <class L>
+TENON_INLINE void put(float* y, int64_t i, int64_t n, typename L::Vector v) {
+  if (i + L::kLanes <= n)
+    L::store(y + i, v);
   else
-    store8_part(y + i, v, n - i);
+    L::store_part(y + i, v, n - i);
+}
+TENON_INLINE f32x8 row8(const float* x, int64_t i, int64_t n, float fill) { return row<Lanes8>(x, i, n, fill); }
+TENON_INLINE void put8(float* y, int64_t i, int64_t n, f32x8 v) { put<Lanes8>(y, i, n, v); }
+
+// NaN in either wins.
+template <class L>
+TENON_INLINE typename L::Vector max_nan(typename L::Vector a, typename L::Vector b) {
+  return a == a ? L::max(a, b) : a;
 }
 
 TENON_INLINE float max_of_lanes(f32x8 v) {
-  float m = v[0];
-  for (int i = 1; i < 8; ++i) m = v[i] > m || v[i] != v[i] ? v[i] : m;
-  return m;
+  v = max8_nan(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3));
+  v = max8_nan(v, __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5));
+  return max8_nan(v, __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6))[0];
 }
+
+// Sixteen elements in one vector or two: what loops over rows go by, so that sums do not depend on the vectors' width.
+struct Sixteen {
+  static constexpr int kWays = 16 / Lanes::kLanes;
+  Lanes::Vector way[kWays];
+
+  static TENON_INLINE Sixteen splat(float x) {
+    Sixteen s;
+    for (auto& w : s.way) w = Lanes::splat(x);
+    return s;
+  }
+#ifdef __AVX512F__
+  TENON_INLINE f32x8 low() const { return __builtin_shufflevector(way[0], way[0], 0, 1, 2, 3, 4, 5, 6, 7); }
+  TENON_INLINE f32x8 high() const { return __builtin_shufflevector(way[0], way[0], 8, 9, 10, 11, 12, 13, 14, 15); }
+#else
+  TENON_INLINE f32x8 low() const { return way[0]; }
+  TENON_INLINE f32x8 high() const { return way[1]; }
+#endif
+};
 
 // The largest of x[0, n); NaN wins.
 inline float row_max(const float* x, int64_t n) {
-  f32x8 a = splat8(-kInf), b = a;
+  Sixteen most = Sixteen::splat(-kInf);
   int64_t i = 0;
-  for (; i + 16 <= n; i += 16) {
-    a = max8_nan(a, load8(x + i));
-    b = max8_nan(b, load8(x + i + 8));
-  }
-  for (; i < n; i += 8) a = max8_nan(a, row8(x, i, n, -kInf));
-  return max_of_lanes(max8_nan(a, b));
+  for (; i + 16 <= n; i += 16)
+    for (int w = 0; w < Sixteen::kWays; ++w)
+      most.way[w] = max_nan<Lanes>(most.way[w], Lanes::load(x + i + w * Lanes::kLanes));
+  f32x8 all = max8_nan(most.low(), most.high());
+  for (; i < n; i += 8) all = max8_nan(all, row8(x, i, n, -kInf));
+  return max_of_lanes(all);
 }
 
 // y = exp(x - max); returns the sum. y may be x; without kStore it is not touched.
 template <bool kStore = true>
 inline float row_exp(const float* x, int64_t n, float max, float* y) {
-  const f32x8 m = splat8(max);
-  f32x8 a = {}, b = {};
+  const Lanes::Vector m = Lanes::splat(max);
+  Sixteen sums = Sixteen::splat(0);
   int64_t i = 0;
-  for (; i + 16 <= n; i += 16) {
-    const f32x8 u = exp_low(load8(x + i) - m), v = exp_low(load8(x + i + 8) - m);
-    if constexpr (kStore) store8(y + i, u), store8(y + i + 8, v);
-    a += u, b += v;
-  }
+  for (; i + 16 <= n; i += 16)
+    for (int w = 0; w < Sixteen::kWays; ++w) {
+      const int64_t at = i + w * Lanes::kLanes;
+      const Lanes::Vector e = exp_low<Lanes>(Lanes::load(x + at) - m);
+      if constexpr (kStore) Lanes::store(y + at, e);
+      sums.way[w] += e;
+    }
+  f32x8 low = sums.low();
   for (; i < n; i += 8) {
-    const f32x8 e = exp_low(row8(x, i, n, max) - m);
+    const f32x8 e = exp_low(row8(x, i, n, max) - max);
     if constexpr (kStore) put8(y, i, n, e);
-    a += lane_mask(n - i) ? e : f32x8{};
+    low += lane_mask(n - i) ? e : f32x8{};
   }
-  return sum8(a + b);
+  return sum8(low + sums.high());
 }
 
 // sum f(x[i]) over i < n, in lanes; f gets the position and must give 0 past n itself or by its loads.

@@ -60,14 +60,18 @@ void sparse_grad(const Loss& l, const float* x, int64_t label, float lse, float 
     return;
   }
   const float scale = g * total_of(l), shift = g * l.off, at_label = x[label];
-  for (int64_t i = 0; i < l.v; i += 8) put8(dx, i, l.v, scale * exp_low(row8(x, i, l.v, lse) - lse) - shift);
+  for (int64_t i = 0; i < l.v; i += Lanes::kLanes)
+    put<Lanes>(dx, i, l.v, scale * exp_low<Lanes>(row<Lanes>(x, i, l.v, lse) - lse) - shift);
   dx[label] = g * (total_of(l) * std::exp(at_label - lse) - l.on);
 }
 
 void dense_grad(const Loss& l, const float* x, const float* t, float lse, float g, float* dx) {
   const int64_t n = l.v;
   const float total = row_sum(n, [=](int64_t i) { return row8(t, i, n, 0); });
-  for (int64_t i = 0; i < n; i += 8) put8(dx, i, n, g * (total * exp_low(row8(x, i, n, lse) - lse) - row8(t, i, n, 0)));
+  for (int64_t i = 0; i < n; i += Lanes::kLanes) {
+    const Lanes::Vector p = exp_low<Lanes>(row<Lanes>(x, i, n, lse) - lse);
+    put<Lanes>(dx, i, n, g * (total * p - row<Lanes>(t, i, n, 0)));
+  }
 }
 
 Kernel make_loss(const NodeView& node, const Env&) {

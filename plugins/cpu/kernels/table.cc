@@ -7,8 +7,6 @@ void add_movement(plugin::KernelTable& table);
 void add_reduction(plugin::KernelTable& table);
 void add_pooling(plugin::KernelTable& table);
 void add_normalization(plugin::KernelTable& table);
-void add_softmax(plugin::KernelTable& table);
-void add_random(plugin::KernelTable& table);
 void add_collective(plugin::KernelTable& table);
 }  // namespace tenon::cpu::avx2
 #define TENON_CPU_NARROW avx2
@@ -26,13 +24,13 @@ void fill_table(KernelTable& table) {
   narrow::add_reduction(table);
   narrow::add_pooling(table);
   narrow::add_normalization(table);
-  narrow::add_softmax(table);
-  narrow::add_random(table);
   narrow::add_collective(table);
   add_matmul(table);
   add_convolution(table);
   add_attention(table);
   add_recurrent(table);
+  add_softmax(table);
+  add_random(table);
   add_update(table);
 }
 
