@@ -14,11 +14,6 @@ using plugin::Rewrite;
 
 constexpr uint32_t kNoNode = TENON_NONE;
 
-bool is_update(std::string_view op) {
-  constexpr std::string_view kEnd = "_update";
-  return op.size() > kEnd.size() && op.substr(op.size() - kEnd.size()) == kEnd;
-}
-
 // In f32, of this process alone, at most a ReLU behind it. x, gamma: their operands.
 bool is_plain(const NodeView& norm, int x, int gamma) {
   return norm.in(x).dtype() == TENON_F32 && norm.in(gamma).dtype() == TENON_F32 && norm.i64("group", 1) == 1 &&
@@ -40,12 +35,7 @@ void copy_both(plugin::GraphBuilder& to, const NodeView& conv, const NodeView& n
 class StatisticsFuser : public Fuser {
  public:
   StatisticsFuser(const GraphView& graph, const Fuser& others)
-      : graph_(graph), others_(others), readers_(readers_of(graph)), makers_(graph.n_values(), kNoNode) {
-    for (uint32_t i = 0; i < graph.n_nodes(); ++i) {
-      const NodeView node = graph.node(i);
-      for (int k = 0; k < node.results(); ++k)
-        if (node.has_result(k)) makers_[node.result_id(k)] = i;
-    }
+      : graph_(graph), others_(others), readers_(readers_of(graph)), makers_(makers_of(graph)) {
     for (uint32_t i = 0; i < graph.n_nodes(); ++i) {
       if (graph.node(i).op() == "batch_norm") find_forward(graph.node(i));
       if (graph.node(i).op() == "batch_norm_grad") find_gradient(graph.node(i));
@@ -85,7 +75,7 @@ class StatisticsFuser : public Fuser {
       return;
     for (uint32_t r : readers_[t])
       if (r < norm.index()) return;
-    if (changes_between(conv, norm)) return;
+    if (changes_between(graph_, readers_, conv, norm)) return;
     Fusion f;
     f.norm = norm.index();
     f.conv = maker;
@@ -117,7 +107,7 @@ class StatisticsFuser : public Fuser {
           f.sum = maker;
         }
     }
-    if (f.conv == kNoNode || changes_between(graph_.node(f.conv), norm)) return;
+    if (f.conv == kNoNode || changes_between(graph_, readers_, graph_.node(f.conv), norm)) return;
     f.bias = bias_gradient(norm);
     keep(f);
   }
@@ -143,16 +133,6 @@ class StatisticsFuser : public Fuser {
     const NodeView node = graph_.node(maker);
     return node.op() == "conv_grad_input" && node.in(0).dtype() == TENON_F32 && node.i64("groups", 1) == 1 ? maker
                                                                                                            : kNoNode;
-  }
-
-  // Whether a variable that the convolution reads is updated before the norm is computed.
-  bool changes_between(const NodeView& conv, const NodeView& norm) const {
-    for (int k = 0; k < conv.operands(); ++k) {
-      if (!conv.has(k)) continue;
-      for (uint32_t r : readers_[conv.operand_id(k)])
-        if (r > conv.index() && r < norm.index() && is_update(graph_.node(r).op())) return true;
-    }
-    return false;
   }
 
   void replace_gradient(const Fusion& f, const NodeView& conv, const NodeView& norm, Rewrite& rewrite) const {

@@ -15,5 +15,12 @@ std::unique_ptr<Fuser> fuse_statistics(const plugin::GraphView& graph, const Fus
 std::unique_ptr<Fuser> fuse_pads(const plugin::GraphView& graph);
 std::unique_ptr<Fuser> fuse_rounding(const plugin::GraphView& graph);
 std::unique_ptr<Fuser> fuse_norms(const plugin::GraphView& graph);
+std::unique_ptr<Fuser> fuse_dropout(const plugin::GraphView& graph);
+
+// Whether a variable that `early` reads is updated before `late` is computed.
+bool changes_between(const plugin::GraphView& graph, const std::vector<std::vector<uint32_t>>& readers,
+                     const plugin::NodeView& early, const plugin::NodeView& late);
+// Of each value, the node that makes it, or TENON_NONE.
+std::vector<uint32_t> makers_of(const plugin::GraphView& graph);
 
 }  // namespace tenon::cpu

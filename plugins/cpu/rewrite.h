@@ -7,6 +7,9 @@
 //   cpu.pooled_grad_filter(x, dp, winner) -> dw          max_pool_grad, then conv_grad_filter
 //   cpu.product.adam_update(p, b, lr, .., a) -> p', ..   dot(a, b) with a transposed, then the update; of any rule that
 //                                                        takes elements one by one
+//   cpu.dot_dropout(a, b, [bias], seed, step, [residual]) -> y
+//                                                        dot or dot_bias_act, then dropout
+//   cpu.dropout_relu_grad(dy, y; rate) -> dz, dbias      dropout's gradient, then bias_act_grad of a ReLU; y is what dropout gave
 //   cpu.round_bf16(x; flush) -> y                        casts to bf16 and back, and what turns subnormals into zeros
 //   cpu.batch_norm.conv(x, w, [bias], gamma, beta, [residual]) -> t, y, mean, var
 //                                                        conv or conv_bias_act without activation, then batch_norm

@@ -1,5 +1,6 @@
 #include "conformance/session.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace tenon::conformance {
@@ -130,8 +131,8 @@ void Session::check() {
     if (aliased_[i] || written_[at].empty()) continue;
     std::vector<uint8_t> now(written_[at].size());
     queue_.read(inputs_[at], now.data(), now.size());
-    for (size_t byte = 0; byte < now.size(); ++byte)
-      expect(now[byte] == written_[at][byte], what + " was changed by the run, at byte " + std::to_string(byte));
+    const auto changed = std::mismatch(now.begin(), now.end(), written_[at].begin()).first;
+    expect(changed == now.end(), what + " was changed by the run, at byte " + std::to_string(changed - now.begin()));
   }
   for (uint32_t r = 0; r < result_at_.size(); ++r) result(r).check_guards("result " + std::to_string(r));
 }

@@ -1,9 +1,11 @@
 // bias_act_grad(g[R, C], t[R, C]; act) -> dz[R, C], dbias[C]: dz = activation_grad, dbias its column sums, in one
 // pass. Columns are summed in chunks of rows that the shape alone decides, then over the chunks in order.
+// cpu.dropout_relu_grad(g, y; rate) -> dz, dbias: the same behind a dropout. Where it or the ReLU gave no gradient, y is 0.
 #include <algorithm>
 
 #include "kernels/activation.h"
 #include "kernels/elementwise.h"
+#include "kernels/softmax.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
@@ -25,6 +27,15 @@ void grad_sum(const float* g, const float* t, float* dz, float* sum, int64_t n, 
   const f32x8 d = act_grad8<kAct>(load8_mask(g + i, m), load8_mask(t + i, m), a);
   store8_mask(sum + i, load8_mask(sum + i, m) + d, m);
   store8_mask(dz + i, d, m);
+}
+
+void dropped_grad_sum(const float* g, const float* y, float* dz, float* sum, int64_t n, float scale, int32_t) {
+  const auto step = [=](int64_t i, f32x8 gradient, f32x8 result) {
+    const f32x8 d = result > 0.f ? gradient * scale : f32x8{};
+    put8(sum, i, n, row8(sum, i, n, 0) + d);
+    put8(dz, i, n, d);
+  };
+  for (int64_t i = 0; i < n; i += 8) step(i, row8(g, i, n, 0), row8(y, i, n, 0));
 }
 
 void grad_sum_f64(const double* g, const double* t, double* dz, double* sum, int64_t n, double alpha, int32_t act) {
@@ -115,17 +126,22 @@ plugin::Verdict accept_bias_act_grad(const NodeView& node) {
                                                  : refusal(node, "unknown activation " + std::to_string(act));
 }
 
-Kernel make_bias_act_grad(const NodeView& node, const Env&) {
-  const plugin::ValueView g = node.in(0);
-  BiasGrad b;
+// Without its run().
+Kernel kernel_of(const plugin::ValueView& g, BiasGrad& b) {
   b.dtype = g.dtype();
-  b.act = node.enumerator("act");
-  b.alpha = node.f64("alpha");
   b.plan(g.elements() / g.dim(-1), g.dim(-1));
   Kernel k;
   k.threads = b.chunks == 1 ? 1 : gang_for(g.elements());
   k.in_place = {{0, 0}, {1, 0}};
   k.scratch_bytes = static_cast<uint64_t>(b.chunks * b.run_length() * (b.dtype == TENON_F64 ? 8 : 4));
+  return k;
+}
+
+Kernel make_bias_act_grad(const NodeView& node, const Env&) {
+  BiasGrad b;
+  b.act = node.enumerator("act");
+  b.alpha = node.f64("alpha");
+  Kernel k = kernel_of(node.in(0), b);
   const auto f32 = with_act(b.act, [](auto a) -> GradSum<float> { return grad_sum<a.value>; });
   if (b.dtype == TENON_F64)
     k.run = [b](const Call& call) { b.run<double>(call, grad_sum_f64); };
@@ -134,8 +150,19 @@ Kernel make_bias_act_grad(const NodeView& node, const Env&) {
   return k;
 }
 
+Kernel make_dropout_relu_grad(const NodeView& node, const Env&) {
+  BiasGrad b;
+  b.alpha = 1 / (1 - node.f64("rate"));
+  Kernel k = kernel_of(node.in(0), b);
+  k.run = [b](const Call& call) { b.run<float>(call, dropped_grad_sum); };
+  return k;
+}
+
 }  // namespace
 
-void add_bias_act_grad(KernelTable& table) { table.add("bias_act_grad", accept_bias_act_grad, make_bias_act_grad); }
+void add_bias_act_grad(KernelTable& table) {
+  table.add("bias_act_grad", accept_bias_act_grad, make_bias_act_grad);
+  table.add_own("cpu.dropout_relu_grad", make_dropout_relu_grad);
+}
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

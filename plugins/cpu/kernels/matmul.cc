@@ -1,6 +1,8 @@
 // dot: a [P.., M, K] (ta: [P.., K, M]), b [P.., K, N] (tb: [P.., N, K]) -> [P.., M, N].
 // dot_bias_act: act(dot(a, b) + bias [N] + residual [P.., M, N]).
+// cpu.dot_dropout(a, b, [bias], seed, step, [residual]) -> dropout(act(a b + bias)) + residual, of a and b of rank 2.
 #include "kernels/activation.h"
+#include "kernels/dropout.h"
 #include "kernels/gemm.h"
 #include "kernels/narrow.h"
 
@@ -12,7 +14,7 @@ GemmShape gemm_shape_of(const NodeView& node) {
   GemmShape s;
   s.ta = node.flag("ta");
   s.tb = node.flag("tb");
-  s.m = c.dim(-2);
+  s.m = a.dim(s.ta ? -1 : -2);
   s.n = c.dim(-1);
   s.k = a.dim(s.ta ? -2 : -1);
   s.batch = c.elements() / (s.m * s.n);
@@ -23,10 +25,7 @@ GemmShape gemm_shape_of(const NodeView& node) {
 
 Kernel make_f32(const NodeView& node) {
   auto gemm = std::make_shared<Gemm>(gemm_shape_of(node));
-  Kernel kernel;
-  kernel.threads = gemm->threads();
-  kernel.scratch_bytes = gemm->scratch_bytes();
-  kernel.thread_scratch_bytes = gemm->thread_scratch_bytes();
+  Kernel kernel = kernel_of(gemm);
   const bool bias = node.has(2), residual = node.has(3);
   kernel.run = [gemm, bias, residual](const Call& call) {
     gemm->run(call,
@@ -85,11 +84,53 @@ Kernel make_dot(const NodeView& node, const Env&) {
   return narrowed(node, make_f32(node));
 }
 
+// Drops of blocks of a product, while they are in cache.
+struct BlockDropout {
+  DropoutRule rule;
+  RandomStream stream;
+  const float* residual;
+  float* y;
+  int64_t n;  // columns
+
+  void apply(int64_t at, int64_t count) const {
+    rule.apply(stream, at, y + at, residual ? residual + at : nullptr, y + at, count);
+  }
+  static void take(const void* context, int64_t, const PointRun* runs, int64_t count, Slice columns) {
+    const BlockDropout& d = *static_cast<const BlockDropout*>(context);
+    for (int64_t i = 0; i < count; ++i)
+      for (int64_t r = runs[i].first; r < runs[i].first + runs[i].length; ++r)
+        d.apply(r * d.n + columns.begin, columns.end - columns.begin);
+  }
+};
+
+Kernel make_dot_dropout(const NodeView& node, const Env&) {
+  const auto gemm = std::make_shared<Gemm>(gemm_shape_of(node));
+  const DropoutRule rule = dropout_rule_of(node);
+  const int64_t n = node.out(0).dim(-1), elements = node.out(0).elements();
+  const bool bias = node.has(2), residual = node.has(5), by_blocks = gemm->parts() > 0;
+  Kernel kernel = kernel_of(gemm);
+  kernel.run = [=](const Call& call) {
+    float* const y = call.out(0);
+    const BlockDropout dropout{rule, RandomStream(*call.in<int64_t>(3), *call.in<int64_t>(4), rule.id),
+                               residual ? call.in(5) : nullptr, y, n};
+    const ResultTaker taker{&dropout, BlockDropout::take};
+    GemmData data{call.in(0), call.in(1), bias ? call.in(2) : nullptr, nullptr, y};
+    if (by_blocks) data.take = &taker;
+    gemm->run(call, data);
+    if (by_blocks) return;
+    call.barrier();
+    const Slice s = call.share(elements, 64);
+    if (s.begin < s.end) dropout.apply(s.begin, s.end - s.begin);
+  };
+  return kernel;
+}
+
 }  // namespace
 
 void add_matmul(KernelTable& table) {
   table.add("dot", accept_dot, make_dot);
   table.add("dot_bias_act", accept_dot, make_dot);
+  table.add_own("cpu.dot_dropout", make_dot_dropout);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

@@ -35,37 +35,56 @@ using Counters = u64x8;
 #else
 using Counters = u64x4;
 #endif
+// The high half of each lane in its low half. Not a shift: those have one port less than shuffles where products are busy.
+TENON_INLINE Counters high_halves(Counters c) {
+  using Words = Lanes::Words;
+#ifdef __AVX512F__
+  return (Counters)__builtin_shufflevector((Words)c, (Words)c, 1, 1, 3, 3, 5, 5, 7, 7, 9, 9, 11, 11, 13, 13, 15, 15);
+#else
+  return (Counters)__builtin_shufflevector((Words)c, (Words)c, 1, 1, 3, 3, 5, 5, 7, 7);
+#endif
+}
 
 // Words of the counter in the low halves of lanes; the high halves are arbitrary throughout.
 struct PhiloxState {
   Counters c0, c1, c2, c3;
 };
 
+constexpr int kPhiloxRounds = 10;
+// The two words of the key in each round, in the low halves.
+struct PhiloxKeys {
+  uint64_t of[kPhiloxRounds][2];
+  PhiloxKeys(uint32_t key0, uint32_t key1) {
+    for (auto& round : of) {
+      round[0] = key0, round[1] = key1;
+      key0 += 0x9E3779B9u, key1 += 0xBB67AE85u;
+    }
+  }
+};
+
 // kWays independent states side by side, to hide the latency of the products.
 template <int kWays>
-TENON_INLINE void philox(PhiloxState (&c)[kWays], uint32_t key0, uint32_t key1) {
+TENON_INLINE void philox(PhiloxState (&c)[kWays], const PhiloxKeys& keys) {
   const Counters m0 = Counters{} + 0xD2511F53u, m1 = Counters{} + 0xCD9E8D57u;
 #pragma GCC unroll 10
-  for (int round = 0; round < 10; ++round) {
+  for (const auto& key : keys.of) {
 #pragma GCC unroll 4
     for (int w = 0; w < kWays; ++w) {
       const Counters p0 = multiply_low(c[w].c0, m0), p1 = multiply_low(c[w].c2, m1);
-      c[w] = {(p1 >> 32) ^ c[w].c1 ^ uint64_t{key0}, p1, (p0 >> 32) ^ c[w].c3 ^ uint64_t{key1}, p0};
+      c[w] = {high_halves(p1) ^ c[w].c1 ^ key[0], p1, high_halves(p0) ^ c[w].c3 ^ key[1], p0};
     }
-    key0 += 0x9E3779B9u;
-    key1 += 0xBB67AE85u;
   }
 }
 
 // What every draw of one node in one step shares.
 struct RandomStream {
-  uint32_t stream, step_low, step_high, key0, key1;
+  uint32_t stream, step_low, step_high;
+  PhiloxKeys keys;
   RandomStream(int64_t seed, int64_t step, uint32_t id)
       : stream(id),
         step_low(static_cast<uint32_t>(step)),
         step_high(static_cast<uint32_t>(static_cast<uint64_t>(step) >> 32)),
-        key0(static_cast<uint32_t>(seed)),
-        key1(static_cast<uint32_t>(static_cast<uint64_t>(seed) >> 32)) {}
+        keys(static_cast<uint32_t>(seed), static_cast<uint32_t>(static_cast<uint64_t>(seed) >> 32)) {}
 
   // Words [4 counter, 4 counter + kDraws), in order.
   static constexpr int64_t kDraws = 4 * Lanes::kLanes;
@@ -74,7 +93,7 @@ struct RandomStream {
     PhiloxState s[2];
     for (uint32_t w = 0; w < 2; ++w)
       s[w] = {kOrder + (counter + kCounters * w), Counters{} + stream, Counters{} + step_low, Counters{} + step_high};
-    philox(s, key0, key1);
+    philox(s, keys);
     for (int w = 0; w < 2; ++w) {
       const Counters low = (s[w].c0 & 0xffffffff) | (s[w].c1 << 32), high = (s[w].c2 & 0xffffffff) | (s[w].c3 << 32);
       words[2 * w] = (Lanes::Words)even_lanes(low, high);

@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/dropout.h"
 #include "kernels/dtype.h"
-#include "kernels/philox.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
 constexpr int64_t kMostElements = int64_t{1} << 34;  // the counter's first word
 
-// Calls f(word vector, element) for elements begin, begin + kLanes, ..; begin is a multiple of 32.
+// Calls f(word vector, element) for elements begin, begin + kLanes, ..; begin is a multiple of 4.
 template <class F>
 TENON_INLINE void for_words(const RandomStream& stream, int64_t begin, int64_t end, F f) {
   for (int64_t e = begin; e < end; e += RandomStream::kDraws) {
@@ -62,34 +62,15 @@ Kernel make_random(const NodeView& node, const Env&) {
 
 struct Dropout {
   int64_t n;
-  uint32_t id;
   int32_t dtype;
-  int32_t threshold;  // word >> 8 below it drops: the draw is below the rate
-  double scale;
+  DropoutRule rule;
 
-  // n elements from element `at`; residual may be null.
-  void floats(const RandomStream& stream, int64_t at, const float* x, const float* residual, float* y,
-              int64_t count) const {
-    using V = Lanes::Vector;
-    const V factor = Lanes::splat(static_cast<float>(scale));
-    const auto step = [&](Lanes::Words w, V v, V r) {
-      return ((Lanes::Ints)(w >> 8) >= threshold ? v * factor : V{}) + r;
-    };
-    for_words(stream, at, at + count, [&](Lanes::Words w, int64_t e) {
-      const int64_t i = e - at, left = count - i;
-      if (left >= Lanes::kLanes) {
-        Lanes::store(y + i, step(w, Lanes::load(x + i), residual ? Lanes::load(residual + i) : V{}));
-      } else {
-        const Lanes::Mask m = Lanes::first(left);
-        Lanes::store_part(y + i, step(w, Lanes::load(x + i, m), residual ? Lanes::load(residual + i, m) : V{}), left);
-      }
-    });
-  }
   void doubles(const RandomStream& stream, int64_t at, const double* x, const double* residual, double* y,
                int64_t count) const {
     for_words(stream, at, at + count, [&](Lanes::Words w, int64_t e) {
       for (int64_t k = 0, i = e - at; k < Lanes::kLanes && i < count; ++k, ++i)
-        y[i] = (static_cast<int32_t>(w[k] >> 8) >= threshold ? x[i] * scale : 0.0) + (residual ? residual[i] : 0.0);
+        y[i] = (static_cast<int32_t>(w[k] >> 8) >= rule.threshold ? x[i] * rule.scale : 0.0) +
+               (residual ? residual[i] : 0.0);
     });
   }
   void halves(const RandomStream& stream, Slice s, const Call& call, bool has_residual) const {
@@ -99,13 +80,13 @@ struct Dropout {
       const int64_t m = std::min(kBlock, s.end - i);
       widen(dtype, call.in<uint16_t>(0) + i, x, m);
       if (residual) widen(dtype, residual + i, r, m);
-      floats(stream, i, x, residual ? r : nullptr, x, m);
+      rule.apply(stream, i, x, residual ? r : nullptr, x, m);
       narrow(dtype, x, call.out<uint16_t>(0) + i, m);
     }
   }
   void run(const Call& call, bool has_residual) const {
     const Slice s = call.share(n, kGrain);
-    const RandomStream stream = stream_of(call, 1, id);
+    const RandomStream stream = stream_of(call, 1, rule.id);
     if (is_half(dtype)) return halves(stream, s, call, has_residual);
     const auto go = [&](auto zero, auto loop) {
       using T = decltype(zero);
@@ -115,7 +96,7 @@ struct Dropout {
     if (dtype == TENON_F64)
       go(0.0, [&](const double* x, const double* r, double* y, int64_t c) { doubles(stream, s.begin, x, r, y, c); });
     else
-      go(0.f, [&](const float* x, const float* r, float* y, int64_t c) { floats(stream, s.begin, x, r, y, c); });
+      go(0.f, [&](const float* x, const float* r, float* y, int64_t c) { rule.apply(stream, s.begin, x, r, y, c); });
   }
 };
 
@@ -132,14 +113,7 @@ plugin::Verdict accept_dropout(const NodeView& node) {
 }
 
 Kernel make_dropout(const NodeView& node, const Env&) {
-  const double rate = node.f64("rate");
-  Dropout d;
-  d.n = node.out(0).elements();
-  d.id = static_cast<uint32_t>(node.i64("stream"));
-  d.dtype = node.out(0).dtype();
-  // k 2^-24 < rate as f32 exactly where k < ceil(2^24 rate).
-  d.threshold = static_cast<int32_t>(std::ceil(static_cast<float>(rate) * 0x1p24f));
-  d.scale = 1 / (1 - rate);
+  const Dropout d{node.out(0).elements(), node.out(0).dtype(), dropout_rule_of(node)};
   const bool residual = node.has(3);
   Kernel k;
   k.threads = gang_for(d.n * 2);
@@ -150,6 +124,47 @@ Kernel make_dropout(const NodeView& node, const Env&) {
 }
 
 }  // namespace
+
+DropoutRule dropout_rule_of(const NodeView& node) {
+  const double rate = node.f64("rate");
+  // k 2^-24 < rate as f32 exactly where k < ceil(2^24 rate).
+  return {static_cast<uint32_t>(node.i64("stream")),
+          static_cast<int32_t>(std::ceil(static_cast<float>(rate) * 0x1p24f)), 1 / (1 - rate)};
+}
+
+template <bool kResidual>
+TENON_INLINE void DropoutRule::loop(const RandomStream& stream, int64_t at, const float* x, const float* residual,
+                                    float* y, int64_t count) const {
+  using V = Lanes::Vector;
+  constexpr int64_t kLanes = Lanes::kLanes;
+  const V factor = Lanes::splat(static_cast<float>(scale));
+  const auto step = [&](Lanes::Words w, V v, V r) {
+    return ((Lanes::Ints)(w >> 8) >= threshold ? v * factor : V{}) + r;
+  };
+  Lanes::Words words[4];
+  int64_t i = 0;
+  for (; i + RandomStream::kDraws <= count; i += RandomStream::kDraws) {
+    stream.draw(static_cast<uint32_t>((at + i) >> 2), words);
+#pragma GCC unroll 4
+    for (int64_t k = 0; k < 4; ++k) {
+      const int64_t e = i + k * kLanes;
+      Lanes::store(y + e, step(words[k], Lanes::load(x + e), kResidual ? Lanes::load(residual + e) : V{}));
+    }
+  }
+  if (i == count) return;
+  stream.draw(static_cast<uint32_t>((at + i) >> 2), words);
+  for (int64_t k = 0; i < count; ++k, i += kLanes) {
+    const int64_t left = std::min(kLanes, count - i);
+    const Lanes::Mask m = Lanes::first(left);
+    const V r = kResidual ? Lanes::load(residual + i, m) : V{};
+    Lanes::store_part(y + i, step(words[k], Lanes::load(x + i, m), r), left);
+  }
+}
+
+void DropoutRule::apply(const RandomStream& stream, int64_t at, const float* x, const float* residual, float* y,
+                        int64_t count) const {
+  residual ? loop<true>(stream, at, x, residual, y, count) : loop<false>(stream, at, x, residual, y, count);
+}
 
 void add_random(KernelTable& table) {
   table.add("random", accept_random, make_random);

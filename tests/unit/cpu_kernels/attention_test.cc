@@ -3,7 +3,7 @@
 
 #include "isa_test.h"
 
-TENON_FAMILY_FIXTURE(Attention, add_attention)
+TENON_WIDE_FAMILY_FIXTURE(Attention, add_attention)
 
 namespace tenon::testing {
 namespace {
@@ -99,22 +99,29 @@ AttentionSolution solve_attention(const AttentionProblem& p, const Data& d) {
   return r;
 }
 
-const std::vector<AttentionProblem> kProblems = {{1, 1, 1, 1, 1, 1},
-                                                 {2, 3, 2, 5, 7, 2},
-                                                 {2, 32, 2, 16, 32, 2},
-                                                 {1, 49, 3, 8, 97, 3},
-                                                 {1, 100, 1, 33, 20, 1},
-                                                 {2, 5, 4, 8, 9, 2},
-                                                 {1, 6, 6, 3, 11, 1},
-                                                 {2, 50, 2, 64, 50, 2, true},
-                                                 {1, 3, 2, 4, 8, 1, true},
-                                                 {1, 65, 2, 8, 65, 2, true, 0.1},
-                                                 {2, 7, 2, 8, 13, 2, false, 0.5},
-                                                 {1, 33, 2, 8, 300, 2, false, 0.25},
-                                                 {2, 5, 3, 4, 6, 3, false, 0, {2, 3, 5, 6}},
-                                                 {2, 60, 2, 8, 60, 2, true, 0.1, {2, 2, 60, 60}},
-                                                 {2, 5, 3, 4, 6, 3, false, 0, {2, 1, 1, 6}},
-                                                 {2, 5, 3, 4, 6, 3, false, 0, {1, 3, 5, 6}}};
+const std::vector<AttentionProblem> kProblems = {
+    {1, 1, 1, 1, 1, 1},
+    {2, 3, 2, 5, 7, 2},
+    {2, 32, 2, 16, 32, 2},
+    {1, 49, 3, 8, 97, 3},
+    {1, 100, 1, 33, 20, 1},
+    {2, 5, 4, 8, 9, 2},
+    {1, 6, 6, 3, 11, 1},
+    {2, 50, 2, 64, 50, 2, true},
+    {1, 3, 2, 4, 8, 1, true},
+    {1, 65, 2, 8, 65, 2, true, 0.1},
+    {2, 7, 2, 8, 13, 2, false, 0.5},
+    {1, 33, 2, 8, 300, 2, false, 0.25},
+    {2, 5, 3, 4, 6, 3, false, 0, {2, 3, 5, 6}},
+    {2, 60, 2, 8, 60, 2, true, 0.1, {2, 2, 60, 60}},
+    {2, 5, 3, 4, 6, 3, false, 0, {2, 1, 1, 6}},
+    {2, 5, 3, 4, 6, 3, false, 0, {1, 3, 5, 6}},
+    // scores of negative scale or none, whose last vector is not full
+    {1, 4, 2, 8, 21, 2, false, 0, {}, -0.7},
+    {2, 3, 1, 8, 5, 1, true, 0.3, {}, 0},
+    // draws of one row, and of several that do not begin where a counter does
+    {1, 3, 2, 4, 1101, 2, false, 0.4},
+    {1, 50, 3, 4, 77, 3, true, 0.4}};
 
 class AttentionCases : public Attention {
  protected:
@@ -136,7 +143,8 @@ class AttentionCases : public Attention {
     b.attr_f64("scale", p.scale).attr_bool("causal", p.causal).attr_f64("rate", p.rate).attr_i64("stream", kStream);
   }
 };
-INSTANTIATE_TEST_SUITE_P(Isa, AttentionCases, ::testing::ValuesIn(isas()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Isa, AttentionCases, ::testing::ValuesIn(wide_isas()),
+                         [](const auto& info) { return info.param; });
 
 TEST_P(AttentionCases, EqualTheDefinitionForwardAndBackward) {
   for (const AttentionProblem& p : kProblems) {

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -42,6 +43,30 @@
     }                                                                                                               \
   };                                                                                                                \
   INSTANTIATE_TEST_SUITE_P(Isa, fixture, ::testing::ValuesIn(isas()), [](const auto& info) { return info.param; }); \
+  }
+
+// The same for a family that is compiled for vectors of 16 lanes too, whose bits must be those of 8 lanes; and only the class,
+// which others are derived from.
+#define TENON_WIDE_FAMILY_FIXTURE(fixture, add)                            \
+  TENON_WIDE_FAMILY_CLASS(fixture, add)                                    \
+  namespace tenon::testing {                                               \
+  INSTANTIATE_TEST_SUITE_P(Isa, fixture, ::testing::ValuesIn(wide_isas()), \
+                           [](const auto& info) { return info.param; });   \
+  }
+#define TENON_WIDE_FAMILY_CLASS(fixture, add)                                 \
+  TENON_DECLARE_WIDE_FAMILY(add)                                              \
+  namespace tenon::testing {                                                  \
+  class fixture : public IsaTest {                                            \
+   protected:                                                                 \
+    fixture() {                                                               \
+      if (GetParam() == "avx512") {                                           \
+        cpu::avx512::add(table_);                                             \
+        cpu::avx2::add(narrow_.emplace());                                    \
+      } else {                                                                \
+        (GetParam() == "avx2" ? cpu::avx2::add : cpu::baseline::add)(table_); \
+      }                                                                       \
+    }                                                                         \
+  };                                                                          \
   }
 
 namespace tenon::testing {
@@ -86,6 +111,7 @@ class IsaTest : public ::testing::TestWithParam<std::string> {
   }
 
   plugin::KernelTable table_;
+  std::optional<plugin::KernelTable> narrow_;  // kernels whose results must have the bits of table_'s
   std::mt19937 random_{7};
   int calls_ = 0;
 };

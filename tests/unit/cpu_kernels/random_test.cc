@@ -1,21 +1,15 @@
 #include "float_bits.h"
 #include "isa_test.h"
 
-TENON_DECLARE_FAMILY(add_random)
+TENON_WIDE_FAMILY_CLASS(RandomFamily, add_random)
 
 namespace tenon::testing {
 namespace {
 
 using Longs = std::vector<int64_t>;
 
-class RandomOps : public IsaTest {
+class RandomOps : public RandomFamily {
  protected:
-  RandomOps() {
-    if (GetParam() == "avx2")
-      cpu::avx2::add_random(table_);
-    else
-      cpu::baseline::add_random(table_);
-  }
   Floats draw(int64_t seed, int64_t step, int64_t stream, const Dims& d) {
     return run(1,
                [&](NodeRun& n) {
@@ -41,7 +35,7 @@ class RandomOps : public IsaTest {
         .template get<T>(0);
   }
 };
-INSTANTIATE_TEST_SUITE_P(Isa, RandomOps, ::testing::ValuesIn(isas()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Isa, RandomOps, ::testing::ValuesIn(wide_isas()), [](const auto& info) { return info.param; });
 
 Floats units(const std::vector<uint32_t>& words) {
   Floats v;

@@ -2,7 +2,7 @@
 
 #include "isa_test.h"
 
-TENON_FAMILY_FIXTURE(Softmax, add_softmax)
+TENON_WIDE_FAMILY_FIXTURE(Softmax, add_softmax)
 
 namespace tenon::testing {
 namespace {

@@ -1,0 +1,141 @@
+#include <map>
+#include <set>
+
+#include "fuser.h"
+
+namespace tenon::cpu {
+namespace {
+
+using plugin::GraphView;
+using plugin::NodeView;
+using plugin::Rewrite;
+
+constexpr int64_t kDrawn = 4;  // elements that one counter decides
+
+// A product and the dropout that takes its result. Where the product ends in a ReLU, the gradients of both as well: they
+// follow from what dropout gave, so that the product's result is in no memory and nothing is drawn again.
+class DropoutFuser : public Fuser {
+ public:
+  explicit DropoutFuser(const GraphView& graph)
+      : graph_(graph), readers_(readers_of(graph)), makers_(makers_of(graph)) {
+    for (uint32_t i = 0; i < graph.n_nodes(); ++i)
+      if (graph.node(i).op() == "dropout") find(graph.node(i));
+  }
+
+  bool empty() const override { return product_of_.empty(); }
+  bool replaces(uint32_t node) const override {
+    return product_of_.count(node) || gradient_of_.count(node) || gone_.count(node);
+  }
+
+  void replace(uint32_t node, Rewrite& rewrite) override {
+    if (product_of_.count(node)) replace_forward(graph_.node(product_of_.at(node)), graph_.node(node), rewrite);
+    if (gradient_of_.count(node)) replace_gradient(gradient_of_.at(node), graph_.node(node), rewrite);
+  }
+
+ private:
+  struct Gradient {
+    uint32_t dropout, forward;  // nodes: dropout's own gradient, and the dropout
+  };
+
+  void find(const NodeView& dropout) {
+    if (gone_.count(dropout.index())) return;
+    const uint32_t x = before_reshape(dropout.operand_id(0)), maker = makers_[x];
+    if (maker == TENON_NONE || replaces(maker) || !suits(graph_.node(maker), dropout)) return;
+    const NodeView product = graph_.node(maker);
+    if (changes_between(graph_, readers_, product, dropout)) return;
+    const uint32_t relu = reader_beside(x, dropout);
+    if (relu == TENON_NONE) return;
+    if (relu != dropout.index() && !find_gradient(product, dropout, graph_.node(relu))) return;
+    product_of_[dropout.index()] = maker;
+    gone_.insert(maker);
+    remove_reshape(dropout.operand_id(0));
+  }
+
+  // In f32, of matrices, nothing added behind its sums but a bias; elements that one counter decides lie in one row.
+  static bool suits(const NodeView& product, const NodeView& dropout) {
+    if (product.op() != "dot" && product.op() != "dot_bias_act") return false;
+    for (int k = 0; k < product.operands(); ++k)
+      if (product.has(k) && product.in(k).dtype() != TENON_F32) return false;
+    return !product.has(3) && product.in(0).rank() == 2 && product.in(1).rank() == 2 &&
+           product.out(0).dtype() == TENON_F32 && product.out(0).dim(-1) % kDrawn == 0 && dropout.in(0).rank() > 0 &&
+           dropout.in(0).dim(-1) == product.out(0).dim(-1);
+  }
+
+  // The node that reads x beside `dropout`, maybe behind a reshape; `dropout` itself if there is none; TENON_NONE if there
+  // are more.
+  uint32_t reader_beside(uint32_t x, const NodeView& dropout) const {
+    const uint32_t first = dropout.operand_id(0);
+    if (first != x && !is_only_reader(first, dropout.index())) return TENON_NONE;
+    const uint32_t to_dropout = first == x ? dropout.index() : makers_[first];
+    uint32_t other = dropout.index();
+    for (uint32_t r : readers_[x]) {
+      if (r == to_dropout) continue;
+      if (other != dropout.index() || r == TENON_NONE) return TENON_NONE;
+      other = r;
+    }
+    return other;
+  }
+
+  bool find_gradient(const NodeView& product, const NodeView& dropout, const NodeView& relu) {
+    const bool is_relu = relu.op() == "bias_act_grad" && product.enumerator("act") == TENON_ACT_RELU &&
+                         relu.enumerator("act") == TENON_ACT_RELU && relu.operand_id(1) == product.result_id(0);
+    if (!is_relu || dropout.has(3) || dropout.f64("rate") >= 1) return false;
+    const uint32_t g = relu.operand_id(0), from = before_reshape(g), maker = makers_[from];
+    if (maker == TENON_NONE || replaces(maker) || !draws_alike(graph_.node(maker), dropout)) return false;
+    if (from != g && !is_only_reader(g, relu.index())) return false;
+    if (!is_only_reader(from, from == g ? relu.index() : makers_[g])) return false;
+    gradient_of_[relu.index()] = {maker, dropout.index()};
+    gone_.insert(maker);
+    remove_reshape(g);
+    return true;
+  }
+  static bool draws_alike(const NodeView& a, const NodeView& b) {
+    return a.op() == "dropout" && !a.has(3) && a.operand_id(1) == b.operand_id(1) &&
+           a.operand_id(2) == b.operand_id(2) && a.f64("rate") == b.f64("rate") && a.i64("stream") == b.i64("stream");
+  }
+
+  bool is_only_reader(uint32_t value, uint32_t node) const {
+    return readers_[value].size() == 1 && readers_[value][0] == node;
+  }
+  uint32_t before_reshape(uint32_t value) const {
+    const uint32_t maker = makers_[value];
+    return maker != TENON_NONE && graph_.node(maker).op() == "reshape" ? graph_.node(maker).operand_id(0) : value;
+  }
+  void remove_reshape(uint32_t value) {
+    if (before_reshape(value) != value) gone_.insert(makers_[value]);
+  }
+
+  // Where the dropout stood: its residual may have been computed after the product.
+  static void replace_forward(const NodeView& product, const NodeView& dropout, Rewrite& rewrite) {
+    const auto of = [&](const NodeView& n, int k) { return n.has(k) ? rewrite.value(n.operand_id(k)) : TENON_NONE; };
+    plugin::GraphBuilder& fused =
+        rewrite.add("cpu.dot_dropout",
+                    {of(product, 0), of(product, 1), of(product, 2), of(dropout, 1), of(dropout, 2), of(dropout, 3)},
+                    {rewrite.value(dropout.result_id(0))}, product);
+    copy_attributes(fused, product);
+    copy_attributes(fused, dropout);
+  }
+  void replace_gradient(const Gradient& g, const NodeView& relu, Rewrite& rewrite) const {
+    std::vector<uint32_t> results;
+    for (int k = 0; k < relu.results(); ++k)
+      results.push_back(relu.has_result(k) ? rewrite.value(relu.result_id(k)) : TENON_NONE);
+    const NodeView dropout = graph_.node(g.dropout);
+    rewrite
+        .add("cpu.dropout_relu_grad",
+             {rewrite.value(dropout.operand_id(0)), rewrite.value(graph_.node(g.forward).result_id(0))}, results, relu)
+        .attr_f64("rate", dropout.f64("rate"));
+  }
+
+  GraphView graph_;
+  std::vector<std::vector<uint32_t>> readers_;
+  std::vector<uint32_t> makers_;
+  std::map<uint32_t, uint32_t> product_of_;   // dropout -> product
+  std::map<uint32_t, Gradient> gradient_of_;  // by the ReLU's
+  std::set<uint32_t> gone_;
+};
+
+}  // namespace
+
+std::unique_ptr<Fuser> fuse_dropout(const GraphView& graph) { return std::make_unique<DropoutFuser>(graph); }
+
+}  // namespace tenon::cpu

@@ -1,0 +1,152 @@
+// Which products cpu.so joins with the dropout behind them, and which gradients.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "rewrite.h"
+#include "tenon/plugin/graph_builder.h"
+
+namespace tenon::testing {
+namespace {
+
+using plugin::GraphBuilder;
+using plugin::GraphView;
+using Names = std::vector<std::string>;
+using Shape = std::vector<int64_t>;
+
+// A dense layer of [6, 5] inputs, a dropout behind it, and their gradients.
+struct DropoutGraph {
+  GraphBuilder g;
+  uint32_t seed = g.input(TENON_I64, {}, TENON_ROLE_FEED), step = g.input(TENON_I64, {}, TENON_ROLE_FEED);
+  int64_t units = 8;
+  double rate = 0.25;
+
+  uint32_t input(const Shape& dims, int32_t dtype = TENON_F32) { return g.input(dtype, dims, TENON_ROLE_FEED); }
+  uint32_t dense(int act = TENON_ACT_RELU, int32_t dtype = TENON_F32, uint32_t residual = TENON_NONE) {
+    const uint32_t y = g.value(dtype, {6, units});
+    g.node("dot_bias_act", {input({6, 5}, dtype), input({5, units}, dtype), input({units}, dtype), residual}, {y});
+    g.attr_bool("ta", false).attr_bool("tb", false).attr_enum("act", act).attr_dtype("out", dtype);
+    return y;
+  }
+  uint32_t reshape(uint32_t x, const Shape& to) {
+    const uint32_t y = g.value(TENON_F32, to);
+    g.node("reshape", {x}, {y}).attr_list("shape", to);
+    return y;
+  }
+  uint32_t dropout(uint32_t x, const Shape& dims, uint32_t residual = TENON_NONE, int64_t stream = 7,
+                   int32_t dtype = TENON_F32) {
+    const uint32_t y = g.value(dtype, dims);
+    g.node("dropout", {x, seed, step, residual}, {y}).attr_f64("rate", rate).attr_i64("stream", stream);
+    return y;
+  }
+  void relu_grad(uint32_t dy, uint32_t y, int act = TENON_ACT_RELU) {
+    const uint32_t dz = g.value(TENON_F32, {6, units}), dbias = g.value(TENON_F32, {units});
+    g.node("bias_act_grad", {dy, y}, {dz, dbias}).attr_enum("act", act).attr_f64("alpha", 0);
+    g.result(dz), g.result(dbias);
+  }
+  Names rewritten() {
+    given = g.build();
+    out = cpu::rewrite(GraphView(*given.graph()), plugin::Env{});
+    const GraphView view(out.origins.empty() ? *given.graph() : *out.graph.graph());
+    Names names;
+    for (uint32_t i = 0; i < view.n_nodes(); ++i) names.emplace_back(view.node(i).op());
+    return names;
+  }
+  plugin::FlatGraph given;
+  plugin::Rewritten out;
+};
+
+TEST(RewritingDropout, JoinsAProductAndWhatDropsOfIt) {
+  DropoutGraph d;
+  const uint32_t residual = d.input({2, 3, 8});
+  d.g.result(d.dropout(d.reshape(d.dense(TENON_ACT_GELU), {2, 3, 8}), {2, 3, 8}, residual));
+  EXPECT_EQ(d.rewritten(), Names{"cpu.dot_dropout"});
+  const plugin::NodeView node = GraphView(*d.out.graph.graph()).node(0);
+  EXPECT_EQ(node.operand_id(3), d.seed);
+  EXPECT_EQ(node.operand_id(5), residual);
+  EXPECT_EQ(node.enumerator("act"), TENON_ACT_GELU);
+  EXPECT_EQ(node.i64("stream"), 7);
+  EXPECT_EQ(node.f64("rate"), 0.25);
+}
+
+TEST(RewritingDropout, DrawsNothingBehindAReluForTheGradient) {
+  for (bool shaped : {false, true}) {
+    DropoutGraph d;
+    const Shape dims = shaped ? Shape{2, 3, 8} : Shape{6, 8};
+    const uint32_t y = d.dense();
+    d.g.result(d.dropout(shaped ? d.reshape(y, dims) : y, dims));
+    const uint32_t g = d.dropout(d.input(dims), dims);
+    d.relu_grad(shaped ? d.reshape(g, {6, 8}) : g, y);
+    EXPECT_EQ(d.rewritten(), (Names{"cpu.dot_dropout", "cpu.dropout_relu_grad"}));
+  }
+}
+
+TEST(RewritingDropout, JoinsAGradientsProductWithItsDropout) {
+  DropoutGraph d;
+  const uint32_t dx = d.g.value(TENON_F32, {6, 8});
+  d.g.node("dot", {d.input({6, 4}), d.input({8, 4})}, {dx}).attr_bool("ta", false).attr_bool("tb", true);
+  d.g.result(d.dropout(dx, {6, 8}));
+  EXPECT_EQ(d.rewritten(), Names{"cpu.dot_dropout"});
+}
+
+// What the gradient needs of the forward pass is not in what dropout gave.
+TEST(RewritingDropout, LeavesGradientsThatDoNotFollow) {
+  const Names apart{"dot_bias_act", "dropout", "dropout", "bias_act_grad"};
+  const auto names = [](int act, int64_t stream, double rate, bool residual) {
+    DropoutGraph d;
+    d.rate = rate;
+    const uint32_t y = d.dense(act);
+    d.g.result(d.dropout(y, {6, 8}, residual ? d.input({6, 8}) : TENON_NONE));
+    d.relu_grad(d.dropout(d.input({6, 8}), {6, 8}, TENON_NONE, stream), y, act);
+    return d.rewritten();
+  };
+  EXPECT_EQ(names(TENON_ACT_RELU6, 7, 0.25, false), apart);
+  EXPECT_EQ(names(TENON_ACT_RELU, 8, 0.25, false), apart);
+  EXPECT_EQ(names(TENON_ACT_RELU, 7, 1, false), apart);
+  EXPECT_EQ(names(TENON_ACT_RELU, 7, 0.25, true), apart);
+  EXPECT_EQ(names(TENON_ACT_RELU, 7, 0.25, false), (Names{"cpu.dot_dropout", "cpu.dropout_relu_grad"}));
+}
+
+TEST(RewritingDropout, LeavesAGradientThatIsReadElsewhere) {
+  DropoutGraph d;
+  const uint32_t y = d.dense(), g = (d.g.result(d.dropout(y, {6, 8})), d.dropout(d.input({6, 8}), {6, 8}));
+  d.relu_grad(g, y);
+  d.g.result(g);
+  EXPECT_EQ(d.rewritten(), (Names{"dot_bias_act", "dropout", "dropout", "bias_act_grad"}));
+}
+
+TEST(RewritingDropout, LeavesWhatOthersReadAndWhatItHasNoKernelFor) {
+  const Names apart{"dot_bias_act", "dropout"};
+  {
+    DropoutGraph d;
+    const uint32_t y = d.dense();
+    d.g.result(y);
+    d.g.result(d.dropout(y, {6, 8}));
+    EXPECT_EQ(d.rewritten(), apart);
+  }
+  {
+    DropoutGraph d;
+    d.units = 6;  // a row does not end where a counter does
+    d.g.result(d.dropout(d.dense(), {6, 6}));
+    EXPECT_EQ(d.rewritten(), apart);
+  }
+  {
+    DropoutGraph d;
+    d.g.result(d.dropout(d.dense(TENON_ACT_NONE, TENON_F32, d.input({6, 8})), {6, 8}));
+    EXPECT_EQ(d.rewritten(), apart);
+  }
+  {
+    DropoutGraph d;
+    d.g.result(d.dropout(d.dense(TENON_ACT_NONE, TENON_BF16), {6, 8}, TENON_NONE, 7, TENON_BF16));
+    EXPECT_EQ(d.rewritten(), apart);
+  }
+  {
+    DropoutGraph d;
+    d.g.result(d.dropout(d.reshape(d.dense(), {6, 2, 4}), {6, 2, 4}));
+    EXPECT_EQ(d.rewritten(), (Names{"dot_bias_act", "reshape", "dropout"}));
+  }
+}
+
+}  // namespace
+}  // namespace tenon::testing
