@@ -10,8 +10,9 @@ using plugin::Fuser;
 using plugin::readers_of;
 
 std::unique_ptr<Fuser> fuse_updates(const plugin::GraphView& graph);
-// Leaves what `others` replaces.
+// These two leave what `others` replaces.
 std::unique_ptr<Fuser> fuse_statistics(const plugin::GraphView& graph, const Fuser& others);
+std::unique_ptr<Fuser> fuse_sums(const plugin::GraphView& graph, const Fuser& others);
 std::unique_ptr<Fuser> fuse_pads(const plugin::GraphView& graph);
 std::unique_ptr<Fuser> fuse_rounding(const plugin::GraphView& graph);
 std::unique_ptr<Fuser> fuse_norms(const plugin::GraphView& graph);

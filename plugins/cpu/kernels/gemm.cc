@@ -271,15 +271,23 @@ void Gemm::split(const Call& call, const GemmData& d) const {
   call.barrier();
   const Slice rows = call.share(s_.batch * s_.m);
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    float* c = d.c + r * s_.n;
-    const float* from = partial + (r / s_.m * chunks_ * s_.m + r % s_.m) * s_.n;
-    for (int64_t j = 0; j < s_.n; ++j) {
-      float sum = d.bias ? d.bias[j] : 0;
-      for (int64_t i = 0; i < chunks_; ++i) sum += from[i * size + j];
-      if (d.norm.scale) sum = d.norm.of(j, sum);
-      c[j] = d.residual ? sum + d.residual[r * s_.n + j] : sum;
-    }
-    if (s_.act != TENON_ACT_NONE) act_loop(s_.act)(c, c, s_.n, s_.alpha);
+    add_parts(d, partial + (r / s_.m * chunks_ * s_.m + r % s_.m) * s_.n, r);
+    if (s_.act != TENON_ACT_NONE) act_loop(s_.act)(d.c + r * s_.n, d.c + r * s_.n, s_.n, s_.alpha);
+  }
+}
+
+void Gemm::add_parts(const GemmData& d, const float* partial, int64_t row) const {
+  using V = Lanes::Vector;
+  const int64_t at = row * s_.n;
+  for (int64_t j = 0; j < s_.n; j += Lanes::kLanes) {
+    const int64_t n = std::min<int64_t>(Lanes::kLanes, s_.n - j);
+    const auto mask = Lanes::first(n);
+    const auto of = [&](const float* p) { return n == Lanes::kLanes ? Lanes::load(p + j) : Lanes::load(p + j, mask); };
+    V sum = d.bias ? of(d.bias) : V{};
+    for (int64_t i = 0; i < chunks_; ++i) sum += of(partial + i * s_.m * s_.n);
+    if (d.norm.scale) sum = (sum - of(d.norm.mean)) * of(d.norm.scale) + of(d.norm.shift);
+    if (d.residual) sum += of(d.residual + at);
+    Lanes::store_part(d.c + at + j, sum, n);
   }
 }
 

@@ -64,6 +64,8 @@ class Gemm {
   bool is_thin(const GemmData& d) const;
   void thin_columns(const Call& call, const GemmData& d) const;
   void split(const Call& call, const GemmData& d) const;
+  // A row of C from those of the parts of K, the first of which is given.
+  void add_parts(const GemmData& d, const float* partial, int64_t row) const;
   // The sums of `block`; what is packed goes to `room`.
   void product(const GemmData& d, const Block& block, float* room) const;
   // The same, where rows are so few that B, read once, takes longer than its sums.

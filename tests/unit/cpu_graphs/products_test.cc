@@ -1,4 +1,5 @@
-// Graphs that cpu.so rewrites: a product with the dropout behind it, and their gradients, have the bits of their nodes.
+// Graphs that cpu.so rewrites: a product with the dropout or the addition behind it, and their gradients, have the bits of
+// their nodes.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -100,6 +101,39 @@ TEST(DroppedProducts, KeepNothingInBetween) {
   };
   EXPECT_LT(workspace(dropped(l, false)), uint64_t{512 * 256 * 4});
   EXPECT_GE(workspace(dropped(l, true)), uint64_t{512 * 256 * 4});
+}
+
+// Two products of the same operands, one with a transposed, added up with a third value.
+FlatGraph added(const Layer& l, bool apart) {
+  GraphBuilder b;
+  const auto feed = [&](const std::vector<int64_t>& dims) { return b.input(TENON_F32, dims, TENON_ROLE_FEED); };
+  const std::vector<int64_t> map{l.rows, l.units};
+  const uint32_t x = feed({l.rows, l.inputs}), w = l.transposed ? feed({l.units, l.inputs}) : feed({l.inputs, l.units});
+  feed({l.units});
+  const uint32_t other = feed(map), more = feed(map);
+  const auto sum = [&](uint32_t p, uint32_t q) {
+    const uint32_t y = b.value(TENON_F32, map);
+    b.node("add", {p, q}, {y});
+    return y;
+  };
+  const auto dot = [&] {
+    const uint32_t y = b.value(TENON_F32, map);
+    b.node("dot", {x, w}, {y}).attr_bool("ta", false).attr_bool("tb", l.transposed).attr_dtype("out", TENON_F32);
+    if (apart) b.result(y);
+    return y;
+  };
+  const uint32_t y = sum(sum(sum(dot(), other), dot()), more);
+  b.result(y);
+  return b.build();
+}
+
+TEST(AddedProducts, HaveTheBitsOfTheirNodes) {
+  for (const Layer& l : kLayers) {
+    SCOPED_TRACE(&l - kLayers);
+    const std::vector<Tensor> in = numbers(l), want = run_graph(backend(1), *added(l, true).graph(), in);
+    for (uint32_t threads : {1u, 2u})
+      EXPECT_EQ(run_graph(backend(threads), *added(l, false).graph(), in).back().f, want.back().f);
+  }
 }
 
 }  // namespace

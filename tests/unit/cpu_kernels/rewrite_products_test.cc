@@ -1,4 +1,4 @@
-// Which products cpu.so joins with the dropout behind them, and which gradients.
+// Which products cpu.so joins with the dropout or the addition behind them, and which gradients.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -15,8 +15,8 @@ using plugin::GraphView;
 using Names = std::vector<std::string>;
 using Shape = std::vector<int64_t>;
 
-// A dense layer of [6, 5] inputs, a dropout behind it, and their gradients.
-struct DropoutGraph {
+// A dense layer of [6, 5] inputs, what stands behind it, and their gradients.
+struct LayerGraph {
   GraphBuilder g;
   uint32_t seed = g.input(TENON_I64, {}, TENON_ROLE_FEED), step = g.input(TENON_I64, {}, TENON_ROLE_FEED);
   int64_t units = 8;
@@ -58,7 +58,7 @@ struct DropoutGraph {
 };
 
 TEST(RewritingDropout, JoinsAProductAndWhatDropsOfIt) {
-  DropoutGraph d;
+  LayerGraph d;
   const uint32_t residual = d.input({2, 3, 8});
   d.g.result(d.dropout(d.reshape(d.dense(TENON_ACT_GELU), {2, 3, 8}), {2, 3, 8}, residual));
   EXPECT_EQ(d.rewritten(), Names{"cpu.dot_dropout"});
@@ -72,7 +72,7 @@ TEST(RewritingDropout, JoinsAProductAndWhatDropsOfIt) {
 
 TEST(RewritingDropout, DrawsNothingBehindAReluForTheGradient) {
   for (bool shaped : {false, true}) {
-    DropoutGraph d;
+    LayerGraph d;
     const Shape dims = shaped ? Shape{2, 3, 8} : Shape{6, 8};
     const uint32_t y = d.dense();
     d.g.result(d.dropout(shaped ? d.reshape(y, dims) : y, dims));
@@ -83,7 +83,7 @@ TEST(RewritingDropout, DrawsNothingBehindAReluForTheGradient) {
 }
 
 TEST(RewritingDropout, JoinsAGradientsProductWithItsDropout) {
-  DropoutGraph d;
+  LayerGraph d;
   const uint32_t dx = d.g.value(TENON_F32, {6, 8});
   d.g.node("dot", {d.input({6, 4}), d.input({8, 4})}, {dx}).attr_bool("ta", false).attr_bool("tb", true);
   d.g.result(d.dropout(dx, {6, 8}));
@@ -94,7 +94,7 @@ TEST(RewritingDropout, JoinsAGradientsProductWithItsDropout) {
 TEST(RewritingDropout, LeavesGradientsThatDoNotFollow) {
   const Names apart{"dot_bias_act", "dropout", "dropout", "bias_act_grad"};
   const auto names = [](int act, int64_t stream, double rate, bool residual) {
-    DropoutGraph d;
+    LayerGraph d;
     d.rate = rate;
     const uint32_t y = d.dense(act);
     d.g.result(d.dropout(y, {6, 8}, residual ? d.input({6, 8}) : TENON_NONE));
@@ -109,7 +109,7 @@ TEST(RewritingDropout, LeavesGradientsThatDoNotFollow) {
 }
 
 TEST(RewritingDropout, LeavesAGradientThatIsReadElsewhere) {
-  DropoutGraph d;
+  LayerGraph d;
   const uint32_t y = d.dense(), g = (d.g.result(d.dropout(y, {6, 8})), d.dropout(d.input({6, 8}), {6, 8}));
   d.relu_grad(g, y);
   d.g.result(g);
@@ -119,32 +119,100 @@ TEST(RewritingDropout, LeavesAGradientThatIsReadElsewhere) {
 TEST(RewritingDropout, LeavesWhatOthersReadAndWhatItHasNoKernelFor) {
   const Names apart{"dot_bias_act", "dropout"};
   {
-    DropoutGraph d;
+    LayerGraph d;
     const uint32_t y = d.dense();
     d.g.result(y);
     d.g.result(d.dropout(y, {6, 8}));
     EXPECT_EQ(d.rewritten(), apart);
   }
   {
-    DropoutGraph d;
+    LayerGraph d;
     d.units = 6;  // a row does not end where a counter does
     d.g.result(d.dropout(d.dense(), {6, 6}));
     EXPECT_EQ(d.rewritten(), apart);
   }
   {
-    DropoutGraph d;
+    LayerGraph d;
     d.g.result(d.dropout(d.dense(TENON_ACT_NONE, TENON_F32, d.input({6, 8})), {6, 8}));
     EXPECT_EQ(d.rewritten(), apart);
   }
   {
-    DropoutGraph d;
+    LayerGraph d;
     d.g.result(d.dropout(d.dense(TENON_ACT_NONE, TENON_BF16), {6, 8}, TENON_NONE, 7, TENON_BF16));
     EXPECT_EQ(d.rewritten(), apart);
   }
   {
-    DropoutGraph d;
+    LayerGraph d;
     d.g.result(d.dropout(d.reshape(d.dense(), {6, 2, 4}), {6, 2, 4}));
     EXPECT_EQ(d.rewritten(), (Names{"dot_bias_act", "reshape", "dropout"}));
+  }
+}
+
+// Gradients of a value with several readers.
+struct SumGraph : LayerGraph {
+  uint32_t dot(const Shape& batch = {}) {
+    Shape a = batch, b = batch, c = batch;
+    for (const auto& [dims, more] : {std::pair{&a, Shape{6, 4}}, {&b, {8, 4}}, {&c, {6, 8}}})
+      dims->insert(dims->end(), more.begin(), more.end());
+    const uint32_t y = g.value(TENON_F32, c);
+    g.node("dot", {input(a), input(b)}, {y}).attr_bool("ta", false).attr_bool("tb", true).attr_dtype("out", TENON_F32);
+    return y;
+  }
+  uint32_t add(uint32_t a, uint32_t b, const Shape& dims = {6, 8}) {
+    const uint32_t y = g.value(TENON_F32, dims);
+    g.node("add", {a, b}, {y});
+    return y;
+  }
+};
+
+TEST(RewritingSums, TakeTheOtherValueAsAResidual) {
+  for (bool second : {false, true}) {
+    SumGraph s;
+    const uint32_t other = s.input({2, 3, 8}), y = s.reshape(s.dot(), {2, 3, 8});
+    s.g.result(second ? s.add(other, y, {2, 3, 8}) : s.add(y, other, {2, 3, 8}));
+    EXPECT_EQ(s.rewritten(), Names{"dot_bias_act"});
+    const plugin::NodeView node = GraphView(*s.out.graph.graph()).node(0);
+    EXPECT_FALSE(node.has(2));
+    EXPECT_EQ(node.operand_id(3), other);
+    EXPECT_TRUE(node.flag("tb"));
+  }
+}
+
+TEST(RewritingSums, ChainProductsOfThree) {
+  SumGraph s;
+  const uint32_t a = s.dot(), b = s.dot(), c = s.dot();
+  s.g.result(s.add(s.add(a, b), c));
+  EXPECT_EQ(s.rewritten(), (Names{"dot", "dot_bias_act", "dot_bias_act"}));
+}
+
+TEST(RewritingSums, LeaveWhatOthersReadAndWhatIsNoMatrix) {
+  {
+    SumGraph s;
+    const uint32_t y = s.dot();
+    s.g.result(s.add(y, s.input({6, 8})));
+    s.g.result(y);
+    EXPECT_EQ(s.rewritten(), (Names{"dot", "add"}));
+  }
+  {
+    SumGraph s;
+    const uint32_t y = s.dot();
+    s.g.result(s.add(y, y));
+    EXPECT_EQ(s.rewritten(), (Names{"dot", "add"}));
+  }
+  {
+    SumGraph s;
+    s.g.result(s.add(s.dot({3}), s.input({3, 6, 8}), {3, 6, 8}));
+    EXPECT_EQ(s.rewritten(), (Names{"dot", "add"}));
+  }
+  {
+    SumGraph s;
+    s.g.result(s.add(s.dot(), s.input({})));
+    EXPECT_EQ(s.rewritten(), (Names{"dot", "add"}));
+  }
+  {
+    SumGraph s;
+    s.g.result(s.add(s.reshape(s.dot(), {6, 2, 4}), s.input({6, 2, 4}), {6, 2, 4}));
+    EXPECT_EQ(s.rewritten(), (Names{"dot", "reshape", "add"}));
   }
 }
 

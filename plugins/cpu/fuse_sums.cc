@@ -1,0 +1,94 @@
+#include <map>
+#include <set>
+
+#include "fuser.h"
+
+namespace tenon::cpu {
+namespace {
+
+using plugin::GraphView;
+using plugin::NodeView;
+using plugin::Rewrite;
+
+// A product whose result is added to another value and read by nothing else, as gradients of values with several readers
+// are: the other value becomes its residual.
+class SumFuser : public Fuser {
+ public:
+  SumFuser(const GraphView& graph, const Fuser& others)
+      : graph_(graph), readers_(readers_of(graph)), makers_(makers_of(graph)) {
+    for (uint32_t i = 0; i < graph.n_nodes(); ++i)
+      if (graph.node(i).op() == "add" && !others.replaces(i)) find(graph.node(i));
+  }
+
+  bool empty() const override { return sum_of_.empty(); }
+  bool replaces(uint32_t node) const override { return sum_of_.count(node) || gone_.count(node); }
+
+  // Where the addition stood: what is added may have been computed after the product.
+  void replace(uint32_t node, Rewrite& rewrite) override {
+    const auto sum = sum_of_.find(node);
+    if (sum == sum_of_.end()) return;
+    const NodeView product = graph_.node(sum->second.product);
+    plugin::GraphBuilder& fused =
+        rewrite.add("dot_bias_act",
+                    {rewrite.value(product.operand_id(0)), rewrite.value(product.operand_id(1)), TENON_NONE,
+                     rewrite.value(sum->second.other)},
+                    {rewrite.value(graph_.node(node).result_id(0))}, product);
+    copy_attributes(fused, product);
+    fused.attr_enum("act", TENON_ACT_NONE).attr_f64("alpha", 0);
+  }
+
+ private:
+  struct Sum {
+    uint32_t product, other;  // a node, a value
+  };
+
+  void find(const NodeView& add) {
+    if (add.in(0).elements() != add.in(1).elements() || add.operand_id(0) == add.operand_id(1)) return;
+    // Of two products the later one, so that the other one is there already.
+    uint32_t product = TENON_NONE, at = 0;
+    for (uint32_t k = 0; k < 2; ++k) {
+      const uint32_t maker = product_behind(add.operand_id(static_cast<int>(k)), add.index());
+      if (maker != TENON_NONE && (product == TENON_NONE || maker > product)) product = maker, at = k;
+    }
+    if (product == TENON_NONE || changes_between(graph_, readers_, graph_.node(product), add)) return;
+    sum_of_[add.index()] = {product, add.operand_id(static_cast<int>(1 - at))};
+    gone_.insert(product);
+    const uint32_t maker = makers_[add.operand_id(static_cast<int>(at))];
+    if (maker != product) gone_.insert(maker);
+  }
+
+  // The product of f32 matrices that makes the value, maybe behind a reshape, if `reader` alone reads it.
+  uint32_t product_behind(uint32_t value, uint32_t reader) const {
+    uint32_t maker = makers_[value];
+    if (maker == TENON_NONE || !is_only_reader(value, reader)) return TENON_NONE;
+    if (graph_.node(maker).op() == "reshape") {
+      const uint32_t from = graph_.node(maker).operand_id(0);
+      if (!is_only_reader(from, maker)) return TENON_NONE;
+      maker = makers_[from];
+    }
+    return maker != TENON_NONE && !gone_.count(maker) && suits(graph_.node(maker), graph_.value(value)) ? maker
+                                                                                                        : TENON_NONE;
+  }
+  static bool suits(const NodeView& product, const plugin::ValueView& sum) {
+    return product.op() == "dot" && product.in(0).rank() == 2 && product.in(0).dtype() == TENON_F32 &&
+           product.in(1).rank() == 2 && product.in(1).dtype() == TENON_F32 && product.out(0).dtype() == TENON_F32 &&
+           sum.rank() > 0 && sum.dim(-1) == product.out(0).dim(-1);
+  }
+  bool is_only_reader(uint32_t value, uint32_t node) const {
+    return readers_[value].size() == 1 && readers_[value][0] == node;
+  }
+
+  GraphView graph_;
+  std::vector<std::vector<uint32_t>> readers_;
+  std::vector<uint32_t> makers_;
+  std::map<uint32_t, Sum> sum_of_;  // by the addition
+  std::set<uint32_t> gone_;
+};
+
+}  // namespace
+
+std::unique_ptr<Fuser> fuse_sums(const GraphView& graph, const Fuser& others) {
+  return std::make_unique<SumFuser>(graph, others);
+}
+
+}  // namespace tenon::cpu
