@@ -65,11 +65,15 @@ void sum_some(int64_t filters, const Cell& c, int64_t points) {
 
 }  // namespace
 
-bool Planar::suits(const GatherPlan& p) {
+bool Planar::suits(const GatherPlan& p) { return suits(p, kWide); }
+
+bool Planar::suits_somewhere(const GatherPlan& p) { return suits(p, 8) || suits(p, 16); }
+
+bool Planar::suits(const GatherPlan& p, int64_t lanes) {
   if (!is_dense_plane(p) || p.act > TENON_ACT_RELU || p.to_c > kFewChannels) return false;
   const GatherPhase& g = p.phases[0];
   if (p.pooled_from && g.first[2] > 0) return false;  // a row is unpooled from its first point on
-  const int64_t points = round_up(p.to[2], kVectors * kWide), channels = round_up(p.to_c, kWide);
+  const int64_t points = round_up(p.to[2], kVectors * lanes), channels = round_up(p.to_c, lanes);
   const bool fuller = p.to[2] * channels * 5 > points * p.to_c * 6;
   return g.taps.product() > 1 && p.batch * p.to.product() * p.to_c >= 16384 && fuller;
 }

@@ -11,6 +11,8 @@ class Planar {
  public:
   // Whether it can be done, and is faster.
   static bool suits(const GatherPlan& plan);
+  // The same on some machine, with vectors of 8 lanes or of 16.
+  static bool suits_somewhere(const GatherPlan& plan);
 
   explicit Planar(GatherPlan plan);
 
@@ -31,6 +33,7 @@ class Planar {
     int32_t* winner;  // [c][half_]
     int32_t* line;    // [windows_][c]: winners as they are in memory, but as integers
   };
+  static bool suits(const GatherPlan& plan, int64_t lanes);
   void choose_blocks();
   void pack(const Call& call, const float* weights) const;
   void fill_source(const GatherData& d, int64_t image, int64_t row, int64_t rows, const Room& room) const;

@@ -57,7 +57,8 @@ ConvWork conv_work(const ConvShape& s, bool gradient, bool exact) {
   const GatherPlan plan = gradient ? input_gradient_plan(s) : forward_plan(s);
   if (Planar::suits(plan)) return work_of(std::make_shared<Planar>(plan), 0);
   const auto gather = std::make_shared<Gather>(plan);
-  return work_of(gather, gather->parts());
+  // Where vectors of another width would not hand over, nobody does: sums over parts have the same bits everywhere.
+  return work_of(gather, Planar::suits_somewhere(plan) ? 0 : gather->parts());
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

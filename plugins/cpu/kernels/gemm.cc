@@ -14,8 +14,8 @@ constexpr int64_t kDepth = 256;          // of a packed panel: 16 columns of it 
 constexpr int64_t kPackedColumns = 256;  // packed at once: 256 KB, in L2
 constexpr int64_t kPackedRows = 96;      // a multiple of every tile height
 constexpr int64_t kTileRows = 6;
-constexpr int64_t kLeastColumns = kPanelColumns < 32 ? 32 : kPanelColumns;  // of a block, or more
-constexpr int64_t kDepthChunks = 8;                                         // of K
+constexpr int64_t kLeastColumns = 64;        // of a block, or more: on all machines, as it decides how sums are split
+constexpr int64_t kDepthChunks = 8;          // of K
 constexpr int64_t kWholeRows = 1024;         // columns up to which whole rows are consumed: one stretch of memory
 constexpr int64_t kFewRows = 512;            // so few that a panel of B goes over all of them before the next one
 constexpr int64_t kManyWeights = 64 * 1024;  // elements of B, more than caches next to a core keep
@@ -285,7 +285,10 @@ void Gemm::add_parts(const GemmData& d, const float* partial, int64_t row) const
     const auto of = [&](const float* p) { return n == Lanes::kLanes ? Lanes::load(p + j) : Lanes::load(p + j, mask); };
     V sum = d.bias ? of(d.bias) : V{};
     for (int64_t i = 0; i < chunks_; ++i) sum += of(partial + i * s_.m * s_.n);
-    if (d.norm.scale) sum = (sum - of(d.norm.mean)) * of(d.norm.scale) + of(d.norm.shift);
+    if (d.norm.scale) {
+      const V mean = of(d.norm.mean), scale = of(d.norm.scale), shift = of(d.norm.shift);
+      sum = (sum - mean) * scale + shift;
+    }
     if (d.residual) sum += of(d.residual + at);
     Lanes::store_part(d.c + at + j, sum, n);
   }

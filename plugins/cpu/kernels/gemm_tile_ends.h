@@ -39,8 +39,10 @@ TENON_INLINE void finish(const Panel& p, const Tail<V>& tail, int64_t row, float
   if (!Plain && p.norm.scale)
 #pragma GCC unroll 4
     for (int i = 0; i < NV; ++i) {
-      const typename V::Vector centred = acc[i] - get<V, NV>(p.norm.mean, i, tail);
-      acc[i] = centred * get<V, NV>(p.norm.scale, i, tail) + get<V, NV>(p.norm.shift, i, tail);
+      // Loaded first: a branch between product and sum would leave it to chance whether they are one instruction.
+      const typename V::Vector mean = get<V, NV>(p.norm.mean, i, tail), scale = get<V, NV>(p.norm.scale, i, tail),
+                               shift = get<V, NV>(p.norm.shift, i, tail);
+      acc[i] = (acc[i] - mean) * scale + shift;
     }
   if (!Plain && p.residual)
 #pragma GCC unroll 4

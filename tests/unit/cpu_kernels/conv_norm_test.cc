@@ -41,12 +41,7 @@ const NormedConv kNormedConvs[] = {
 
 class ConvNorm : public IsaTest {
  protected:
-  ConvNorm() {
-    const bool baseline = GetParam() == "baseline", avx512 = GetParam() == "avx512";
-    (avx512     ? cpu::avx512::add_convolution
-     : baseline ? cpu::baseline::add_convolution
-                : cpu::avx2::add_convolution)(table_);
-  }
+  ConvNorm() { TENON_USE_WIDE_FAMILY(add_convolution); }
   void draw(const NormedConv& c) {
     const int64_t o = c.w[3];
     x = random(product(c.x)), w = random(product(c.w)), residual = random(product(c.y()));

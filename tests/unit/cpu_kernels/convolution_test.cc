@@ -1,6 +1,6 @@
 #include "isa_test.h"
 
-TENON_FAMILY_FIXTURE(Convolution, add_convolution)
+TENON_WIDE_FAMILY_FIXTURE(Convolution, add_convolution)
 
 namespace tenon::testing {
 namespace {

@@ -29,44 +29,22 @@
   void add(tenon::plugin::KernelTable&); \
   }
 
-// FAMILY_TEST(Fixture, add): a test case whose `table()` holds that family alone.
-#define TENON_FAMILY_FIXTURE(fixture, add)                                                                          \
-  TENON_DECLARE_FAMILY(add)                                                                                         \
-  namespace tenon::testing {                                                                                        \
-  class fixture : public IsaTest {                                                                                  \
-   protected:                                                                                                       \
-    fixture() {                                                                                                     \
-      if (GetParam() == "avx2")                                                                                     \
-        cpu::avx2::add(table_);                                                                                     \
-      else                                                                                                          \
-        cpu::baseline::add(table_);                                                                                 \
-    }                                                                                                               \
-  };                                                                                                                \
-  INSTANTIATE_TEST_SUITE_P(Isa, fixture, ::testing::ValuesIn(isas()), [](const auto& info) { return info.param; }); \
-  }
+// In the constructor of a test case: the family, for the instruction set that the case is about. For vectors of 16 lanes
+// those of 8 stand beside it, whose bits must be the same.
+#define TENON_USE_FAMILY(add) use(cpu::baseline::add, cpu::avx2::add, cpu::avx2::add)
+#define TENON_USE_WIDE_FAMILY(add) use(cpu::baseline::add, cpu::avx2::add, cpu::avx512::add)
 
-// The same for a family that is compiled for vectors of 16 lanes too, whose bits must be those of 8 lanes; and only the class,
-// which others are derived from.
-#define TENON_WIDE_FAMILY_FIXTURE(fixture, add)                            \
-  TENON_WIDE_FAMILY_CLASS(fixture, add)                                    \
-  namespace tenon::testing {                                               \
-  INSTANTIATE_TEST_SUITE_P(Isa, fixture, ::testing::ValuesIn(wide_isas()), \
-                           [](const auto& info) { return info.param; });   \
-  }
-#define TENON_WIDE_FAMILY_CLASS(fixture, add)                                 \
-  TENON_DECLARE_WIDE_FAMILY(add)                                              \
-  namespace tenon::testing {                                                  \
-  class fixture : public IsaTest {                                            \
-   protected:                                                                 \
-    fixture() {                                                               \
-      if (GetParam() == "avx512") {                                           \
-        cpu::avx512::add(table_);                                             \
-        cpu::avx2::add(narrow_.emplace());                                    \
-      } else {                                                                \
-        (GetParam() == "avx2" ? cpu::avx2::add : cpu::baseline::add)(table_); \
-      }                                                                       \
-    }                                                                         \
-  };                                                                          \
+// A test case with that family alone.
+#define TENON_FAMILY_FIXTURE(fixture, add) TENON_FIXTURE(fixture, TENON_DECLARE_FAMILY, TENON_USE_FAMILY, isas, add)
+#define TENON_WIDE_FAMILY_FIXTURE(fixture, add) \
+  TENON_FIXTURE(fixture, TENON_DECLARE_WIDE_FAMILY, TENON_USE_WIDE_FAMILY, wide_isas, add)
+#define TENON_FIXTURE(fixture, declare, use_family, sets, add)                                                        \
+  declare(add) namespace tenon::testing {                                                                             \
+    class fixture : public IsaTest {                                                                                  \
+     protected:                                                                                                       \
+      fixture() { use_family(add); }                                                                                  \
+    };                                                                                                                \
+    INSTANTIATE_TEST_SUITE_P(Isa, fixture, ::testing::ValuesIn(sets()), [](const auto& info) { return info.param; }); \
   }
 
 namespace tenon::testing {
@@ -94,8 +72,13 @@ using Doubles = std::vector<double>;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
+void expect_same_bits(const Results& want, const Results& got, const std::string& where);
+
 class IsaTest : public ::testing::TestWithParam<std::string> {
  protected:
+  using AddFamily = void (*)(plugin::KernelTable&);
+  void use(AddFamily baseline, AddFamily avx2, AddFamily avx512);
+
   // `define` gives operands, results (n of them), op and attributes.
   Results run(size_t n, const std::function<void(NodeRun&)>& define);
   Floats random(int64_t n, float low = -1, float high = 1);

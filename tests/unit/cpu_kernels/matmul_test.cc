@@ -7,10 +7,7 @@ namespace {
 
 class MatMul : public IsaTest {
  protected:
-  MatMul() {
-    const bool baseline = GetParam() == "baseline", avx512 = GetParam() == "avx512";
-    (avx512 ? cpu::avx512::add_matmul : baseline ? cpu::baseline::add_matmul : cpu::avx2::add_matmul)(table_);
-  }
+  MatMul() { TENON_USE_WIDE_FAMILY(add_matmul); }
 };
 INSTANTIATE_TEST_SUITE_P(Isa, MatMul, ::testing::ValuesIn(wide_isas()), [](const auto& info) { return info.param; });
 

@@ -43,12 +43,8 @@ constexpr double kNormEps = 1e-3;
 class NormedConvolution : public IsaTest {
  protected:
   NormedConvolution() {
-    const bool baseline = GetParam() == "baseline";
-    (baseline ? cpu::baseline::add_normalization : cpu::avx2::add_normalization)(table_);
-    if (GetParam() == "avx512")
-      cpu::avx512::add_convolution(table_);
-    else
-      (baseline ? cpu::baseline::add_convolution : cpu::avx2::add_convolution)(table_);
+    TENON_USE_FAMILY(add_normalization);
+    TENON_USE_WIDE_FAMILY(add_convolution);
   }
   static void convolve(plugin::GraphBuilder& node, const NormedCase& c, int precision) {
     const size_t n = c.spatial();

@@ -28,12 +28,8 @@ void convolve(plugin::GraphBuilder& node, const Case& c, int precision = TENON_P
 class PooledConvolution : public IsaTest {
  protected:
   PooledConvolution() {
-    const bool baseline = GetParam() == "baseline";
-    (baseline ? cpu::baseline::add_pooling : cpu::avx2::add_pooling)(table_);
-    if (GetParam() == "avx512")
-      cpu::avx512::add_convolution(table_);
-    else
-      (baseline ? cpu::baseline::add_convolution : cpu::avx2::add_convolution)(table_);
+    TENON_USE_FAMILY(add_pooling);
+    TENON_USE_WIDE_FAMILY(add_convolution);
   }
   void check(int precision, double tolerance);
   // Some elements are equal, so that windows have ties.

@@ -12,9 +12,8 @@ namespace {
 class ProductUpdate : public IsaTest {
  protected:
   ProductUpdate() {
-    const bool baseline = GetParam() == "baseline", avx512 = GetParam() == "avx512";
-    (avx512 ? cpu::avx512::add_matmul : baseline ? cpu::baseline::add_matmul : cpu::avx2::add_matmul)(table_);
-    (avx512 ? cpu::avx512::add_update : baseline ? cpu::baseline::add_update : cpu::avx2::add_update)(table_);
+    TENON_USE_WIDE_FAMILY(add_matmul);
+    TENON_USE_WIDE_FAMILY(add_update);
   }
 
   // Operands of an update of p[m, n] whose gradient operand is g; A at the end where it is given.

@@ -1,15 +1,16 @@
 #include "float_bits.h"
 #include "isa_test.h"
 
-TENON_WIDE_FAMILY_CLASS(RandomFamily, add_random)
+TENON_DECLARE_WIDE_FAMILY(add_random)
 
 namespace tenon::testing {
 namespace {
 
 using Longs = std::vector<int64_t>;
 
-class RandomOps : public RandomFamily {
+class RandomOps : public IsaTest {
  protected:
+  RandomOps() { TENON_USE_WIDE_FAMILY(add_random); }
   Floats draw(int64_t seed, int64_t step, int64_t stream, const Dims& d) {
     return run(1,
                [&](NodeRun& n) {

@@ -2,7 +2,7 @@
 
 #include "isa_test.h"
 
-TENON_DECLARE_FAMILY(add_recurrent)
+TENON_DECLARE_WIDE_FAMILY(add_recurrent)
 
 namespace tenon::testing {
 namespace {
@@ -178,12 +178,7 @@ Doubles slopes(Cell p, Doubles Cell::*operand, Steps (*forward)(const Cell&)) {
 
 class RecurrentGrad : public IsaTest {
  protected:
-  RecurrentGrad() {
-    if (GetParam() == "avx2")
-      cpu::avx2::add_recurrent(table_);
-    else
-      cpu::baseline::add_recurrent(table_);
-  }
+  RecurrentGrad() { TENON_USE_WIDE_FAMILY(add_recurrent); }
   Doubles numbers(size_t n) { return wide(random(static_cast<int64_t>(n))); }
   Cell cell(const RecurrentGradShape& s, size_t gates, bool has_cell) {
     const auto [B, T, I, U] = s;
@@ -261,7 +256,8 @@ class RecurrentGrad : public IsaTest {
     }
   }
 };
-INSTANTIATE_TEST_SUITE_P(Isa, RecurrentGrad, ::testing::ValuesIn(isas()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Isa, RecurrentGrad, ::testing::ValuesIn(wide_isas()),
+                         [](const auto& info) { return info.param; });
 
 TEST_P(RecurrentGrad, LstmGradEqualsALoopBackThroughTime) {
   for (const RecurrentGradShape& s : kRecurrentGradShapes) {

@@ -2,7 +2,7 @@
 
 #include "isa_test.h"
 
-TENON_FAMILY_FIXTURE(Recurrent, add_recurrent)
+TENON_WIDE_FAMILY_FIXTURE(Recurrent, add_recurrent)
 
 namespace tenon::testing {
 namespace {

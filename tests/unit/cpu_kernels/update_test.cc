@@ -6,7 +6,7 @@
 #include "isa_test.h"
 #include "tenon/abi/optimizer.h"
 
-TENON_DECLARE_FAMILY(add_update)
+TENON_DECLARE_WIDE_FAMILY(add_update)
 
 namespace tenon::testing {
 namespace {
@@ -192,12 +192,7 @@ void reference(const Rule& rule, const Dims& dims, double lr, double t, const Do
 
 class Updates : public IsaTest {
  protected:
-  Updates() {
-    if (GetParam() == "avx2")
-      cpu::avx2::add_update(table_);
-    else
-      cpu::baseline::add_update(table_);
-  }
+  Updates() { TENON_USE_WIDE_FAMILY(add_update); }
   static std::vector<uint8_t> bytes_of(int32_t dtype, const Floats& x) {
     std::vector<uint8_t> b(x.size() * static_cast<size_t>(plugin::dtype_bytes(dtype)));
     const Doubles d(x.begin(), x.end());
@@ -289,7 +284,7 @@ class Updates : public IsaTest {
     }
   }
 };
-INSTANTIATE_TEST_SUITE_P(Isa, Updates, ::testing::ValuesIn(isas()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Isa, Updates, ::testing::ValuesIn(wide_isas()), [](const auto& info) { return info.param; });
 
 // w0, w1 after three steps, from optimizers.csv.
 std::vector<Floats> golden(const std::string& key) {
