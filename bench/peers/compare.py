@@ -35,8 +35,13 @@ ENVIRONMENT = {
 }
 
 
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
 def arguments():
-    parser = argparse.ArgumentParser(description="Times Tenon beside its peers.")
+    parser = Parser(description="Times Tenon beside its peers.")
     parser.add_argument("--cases", nargs="+", default=list(CASES), choices=CASES, metavar="CASE")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
@@ -49,9 +54,14 @@ def arguments():
     parser.add_argument("--peak", type=float, help="GFLOP/s of this machine, rather than measured")
     args = parser.parse_args()
     args.peers = [p for word in args.peers for p in word.split(",") if p]
-    for peer in args.peers:
-        if peer.split(":")[0] not in PEERS:
-            parser.error(f"--peers: expected {' '.join(PEERS)}, found {peer}")
+    args.cases = list(dict.fromkeys(args.cases))
+    for wanted in args.peers:
+        peer, _, variant = wanted.partition(":")
+        if peer not in PEERS:
+            parser.error(f"--peers: expected {' '.join(PEERS)}, found {wanted}")
+        known = dict.fromkeys(v for case in args.cases for v in variants(peer, case))
+        if variant and variant not in known:
+            parser.error(f"--peers: {peer} does these cases as: {' '.join(known) or 'nothing'}; found {wanted}")
     if args.rounds < 1 or args.threads < 1:
         parser.error("--rounds and --threads are at least 1")
     return args
@@ -59,7 +69,7 @@ def arguments():
 
 def run(command, environment, args):
     """Standard output, or None and why, and the largest memory in MB."""
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             process = subprocess.Popen(command, stdout=out, stderr=err, env={**os.environ, **environment},
                                        start_new_session=True,
@@ -84,7 +94,7 @@ def run(command, environment, args):
         process.returncode = os.waitstatus_to_exitcode(status)
         for f in (out, err):
             f.seek(0)
-        text, complaints = out.read(), err.read()
+        text, complaints = (f.read().decode(errors="replace") for f in (out, err))
     if timed_out.is_set():
         return None, f"not finished after {args.timeout:g} s", 0
     if process.returncode != 0:
@@ -126,7 +136,7 @@ def contestants(case, peers):
     for wanted in peers:
         peer, _, variant = wanted.partition(":")
         out += [(peer, v) for v in variants(peer, case) if variant in ("", v)]
-    return out
+    return list(dict.fromkeys(out))
 
 
 def peak_of(args):
