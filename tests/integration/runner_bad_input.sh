@@ -25,6 +25,20 @@ expect 2 '--input is missing' "$tenon" convert idx --output "$work/x"
 expect 2 "did you mean 'mlp_tiny'?" "$tenon" bench step mlp_tny
 expect 2 "'8x8' has 2 sizes; expected MxKxN" "$tenon" bench op dot --shapes 64x8x8,8x8
 expect 2 "'8x-1x8' is no shape; expected MxKxN" "$tenon" bench op dot --shapes 8x-1x8
+expect 2 "'0x8' is no shape; expected ROWSxC[xRATE], each from 1 to 1,000,000,000" "$tenon" bench op dropout --shapes 0x8
+expect 2 "'8x' is no shape; expected ROWSxC" "$tenon" bench op softmax --shapes 8x
+expect 2 "'' is no shape; expected ROWSxC" "$tenon" bench op softmax --shapes 8x8,
+expect 2 "'99999999999' is no shape; expected ELEMENTS" "$tenon" bench op adam_update --shapes 99999999999
+expect 2 "'9' has 1 size; expected ROWSxVOCABxC" "$tenon" bench op gather --shapes 9
+expect 2 "has 9 sizes; expected NxHxWxCxKxO[xSTRIDE[xGROUPS]]" "$tenon" bench op conv --shapes 1x8x8x6x3x6x1x2x2
+expect 2 "'1x8x8x8x3x6x1x4' has 4 groups; expected a divisor of C = 8 and O = 6" "$tenon" bench op conv_grad_input --shapes 1x8x8x8x3x6x1x4
+expect 2 "'8x8x100' has a rate of 100 percent; expected less than 100" "$tenon" bench op dropout --shapes 8x8x100
+expect 2 "did you mean 'softmax'?" "$tenon" bench op sofmax
+for huge in 'exp 1000000000x1000000000' 'batch_norm 1000000000x1000000000x1000000000x1000000000' \
+  'conv 1x1x1x1x1000000000x1' 'scatter 4x1000000000x1000000' 'lstm 1x1x8x1000000000'; do
+  expect 1 "--shapes: '${huge#* }' takes " "$tenon" bench op ${huge% *} --shapes "${huge#* }"
+done
+expect 1 'is smaller than the window 3' "$tenon" bench op max_pool_grad --shapes 1x2x2x1x3
 expect 2 '--use_tpu and --device cpu contradict each other' "${train[@]}" --data_dir "$data" --use_tpu --device cpu
 expect 2 '--tpu v2-99 and --device cpu contradict' "${train[@]}" --data_dir "$data" --use_tpu --tpu v2-99 --device cpu
 expect 2 '--tpu v2-8 and --device tpu-emulator:v3-8 contradict' "${train[@]}" --data_dir "$data" --tpu v2-8 --device tpu-emulator:v3-8

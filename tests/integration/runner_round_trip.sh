@@ -132,6 +132,27 @@ expect 0 '' "$tenon" devices
 grep -q '^cpu ' "$work/out" || complain 'devices lists no cpu'
 expect 0 '' "$tenon" bench op dot --shapes 8x8x8,64x64x64 --seconds 0 --json
 [ "$(grep -c '"event": "op"' "$work/out")" = 2 ] || complain "bench op: $(cat "$work/out")"
+# Every op that the help lists, with sizes of 2 for all of its form, then of 4 for those that must be there.
+expect 0 '' "$tenon" bench --help
+sed '1,/^Ops/d;/^  /!Q' "$work/out" >"$work/ops"
+[ "$(wc -l <"$work/ops")" -ge 40 ] || complain "bench --help lists the ops $(cat "$work/ops")"
+while read -r op form; do
+  all=$(sed 's/[][]//g; s/[A-Z]\+/2/g' <<<"$form") least=$(sed 's/\[.*//; s/[A-Z]\+/4/g' <<<"$form")
+  expect 0 '' "$tenon" bench op "$op" --shapes "$all,$least" --seconds 0 --threads 1 --json
+  perl -ne '$n += /"op": "'"$op"'", "shape": "('"$all|$least"')"/ && 4 == grep { $_ > 0 } /": ([\d.e+-]+)/g;
+    END { $? = $n != 2 }' "$work/out" || complain "bench op $op: $(cat "$work/out")"
+done <"$work/ops"
+# An element of y is a sum of 3 * 3 * 4 / GROUPS products: of 128 elements with 2 groups, of 64 with one for each channel.
+flops() { # COUNT OP SHAPE
+  expect 0 '' "$tenon" bench op "$2" --shapes "$3" --seconds 0 --threads 1 --json
+  perl -ne '$found = $1 * $2 * 1e6 if /"ms": ([\d.e-]+), "gflops": ([\d.e-]+)/;
+    END { $? = !(defined $found && abs($found / '"$1"' - 1) < 1e-6) }' "$work/out" || complain "$2 $3: expected $1, $(cat "$work/out")"
+}
+for op in conv conv_grad_input conv_grad_filter; do
+  flops 4608 $op 1x4x4x4x3x8x1x2
+  flops 1152 $op 1x4x4x4x3x4x1x4
+done
+flops 192 lstm 2x3x3x1 # 6 steps of 3 * 4 + 1 * 4 products
 expect 0 '' "$tenon" bench step mlp_tiny --rounds 1 --steps 100 --json
 [ "$(result case)" = mlp_tiny ] && [ -n "$(result min_ms)" ] && [ -n "$(result first_step_s)" ] || complain "bench: $(cat "$work/out")"
 # A batch norm of ResNet-20 has the convolution before it in its node: 40,812,544 products of an image, twice, and 200,704

@@ -12,7 +12,7 @@ namespace tenon::plugin {
 
 struct Cost {
   uint64_t flops = 0;  // a product and a sum count as 2; other ops count 1 an element
-  uint64_t bytes = 0;  // every operand read once, every result written once
+  uint64_t bytes = 0;  // every operand read once (of a gather's source what it takes), every result written once
   Cost& operator+=(const Cost& other) {
     flops += other.flops;
     bytes += other.bytes;
@@ -33,6 +33,12 @@ inline uint64_t attention_product_flops(const NodeView& node, int q, int k) {
   return static_cast<uint64_t>(2 * node.in(q).elements() * node.in(k).dim(1));
 }
 
+// Each step of x[B,T,I] times W, and the state before it times R.
+inline uint64_t recurrent_flops(const NodeView& node, int x, int w) {
+  const auto steps = static_cast<uint64_t>(node.in(x).dim(0) * node.in(x).dim(1));
+  return 2 * steps * static_cast<uint64_t>(node.in(w).elements() + node.in(w + 1).elements());
+}
+
 inline uint64_t arithmetic(const NodeView& node) {
   const std::string_view op = node.op();
   if (op == "dot" || op == "dot_bias_act") {
@@ -44,6 +50,11 @@ inline uint64_t arithmetic(const NodeView& node) {
   if (op == "conv_grad_filter") return convolution_flops(node.in(1), node.out(0));
   if (op == "attention") return 2 * attention_product_flops(node, 0, 1);
   if (op == "attention_grad") return 5 * attention_product_flops(node, 1, 2);
+  if (op == "gather") return static_cast<uint64_t>(node.out(0).elements());
+  if (op == "lstm") return recurrent_flops(node, 0, 3);
+  if (op == "lstm_grad") return 2 * recurrent_flops(node, 2, 5);
+  if (op == "gru") return recurrent_flops(node, 0, 2);
+  if (op == "gru_grad") return 2 * recurrent_flops(node, 1, 3);
   uint64_t elements = 0;
   for (int i = 0; i < node.operands(); ++i)
     if (node.has(i)) elements = std::max(elements, static_cast<uint64_t>(node.in(i).elements()));
@@ -59,6 +70,8 @@ inline Cost cost_of(const NodeView& node) {
   Cost cost{detail::arithmetic(node), 0};
   for (int i = 0; i < node.operands(); ++i)
     if (node.has(i)) cost.bytes += static_cast<uint64_t>(node.in(i).bytes());
+  if (node.op() == "gather" && node.in(0).bytes() > node.out(0).bytes())
+    cost.bytes -= static_cast<uint64_t>(node.in(0).bytes() - node.out(0).bytes());
   for (int i = 0; i < node.results(); ++i)
     if (node.has_result(i)) cost.bytes += static_cast<uint64_t>(node.out(i).bytes());
   return cost;
