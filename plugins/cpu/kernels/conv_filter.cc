@@ -1,6 +1,6 @@
 #include "kernels/conv_filter.h"
 
-#include "kernels/conv_depthwise.h"
+#include "kernels/conv_groups.h"
 #include "kernels/conv_pool.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -23,12 +23,12 @@ FilterGrad::FilterGrad(const ConvShape& shape, bool pooled) : s_(shape), pooled_
   axis_ = block_axis(y_);
   size_ = s_.taps() * s_.group_c() * s_.o;
   threads_ = s_.flops() < 1e5 ? 1 : plugin::kAllThreads;
-  depthwise_ = is_depthwise(s_);
+  if (s_.groups > 1 && s_.c == s_.o && is_narrow(s_.group_c())) narrow_ = s_.group_c();
   choose_blocks();
   lay_out();
   const bool is_panel = s_.groups == 1 && s_.o <= kMostColumns && s_.o == padded_columns(s_.o);
   packs_ = !is_panel && (a_rows_.size() > 32 || s_.o % 256 == 0);
-  if (size_ <= kPartial || depthwise_) {
+  if (size_ <= kPartial || narrow_ > 0) {
     chunks_ = std::min(units_, kFilterChunks);
     if (threads_ == 1) chunks_ = 1;
     list_cells(1);
@@ -66,7 +66,7 @@ void FilterGrad::choose_blocks() {
   units_ = blocks_ == 1 ? ceil_div(s_.batch, images_) : s_.batch * blocks_;
   pitch_size_ = direct_ ? x_ : extent_;
   source_ = direct_ ? 0 : images_ * one;
-  packed_ = depthwise_ ? 0 : images_ * rows_ * others * kMostColumns;
+  packed_ = narrow_ > 0 ? 0 : images_ * rows_ * others * kMostColumns;
   map_ = pooled_ ? images_ * rows_ * others * s_.o : 0;
 }
 
@@ -74,7 +74,7 @@ void FilterGrad::lay_out() {
   const auto at = [&](int64_t i, int64_t j, int64_t k) {
     return ((i * pitch_size_[1] + j) * pitch_size_[2] + k) * pixel_;
   };
-  const int64_t channels = depthwise_ ? 1 : s_.group_c();
+  const int64_t channels = narrow_ > 0 ? 1 : s_.group_c();
   for (int64_t i = 0; i < s_.k[0]; ++i)
     for (int64_t j = 0; j < s_.k[1]; ++j)
       for (int64_t k = 0; k < s_.k[2]; ++k)
@@ -103,7 +103,7 @@ void FilterGrad::list_cells(int64_t splits) {
 void FilterGrad::run(const Call& call, const float* x, const float* dy, float* dw, const uint8_t* winner) const {
   Data data{x, dy, winner, static_cast<float*>(call.thread_scratch), dw};
   const int64_t cells = static_cast<int64_t>(cells_.size());
-  if (chunks_ == 1) return chunk(0, units_, depthwise_ ? call.share(1) : call.share(cells), data);
+  if (chunks_ == 1) return chunk(0, units_, call.share(narrow_ > 0 ? 1 : cells), data);
   const Slice part = call.share(chunks_);
   for (int64_t i = part.begin; i < part.end; ++i) {
     data.dw = static_cast<float*>(call.scratch) + i * size_;
@@ -130,8 +130,8 @@ void FilterGrad::chunk(int64_t first_unit, int64_t last_unit, Slice cells, const
     s.length = axis_ == 2 ? rows : y_[2];
     s.runs = images * rows * others / s.length;
     s.first = u == first_unit;
-    if (depthwise_)
-      depthwise(s, data.dw);
+    if (narrow_ > 0)
+      narrow(s, data.dw);
     else
       dense(s, cells, data.room + round_up(source_, 16), data.dw);
   }
@@ -176,8 +176,9 @@ void FilterGrad::dense(const Stretch& s, Slice cells, float* packed, float* dw) 
   }
 }
 
-void FilterGrad::depthwise(const Stretch& s, float* dw) const {
-  DepthFilter f;
+void FilterGrad::narrow(const Stretch& s, float* dw) const {
+  GroupFilter f;
+  f.group = narrow_;
   f.a_taps = a_rows_.data();
   f.taps = s_.taps();
   f.runs = runs_.data();
@@ -191,7 +192,7 @@ void FilterGrad::depthwise(const Stretch& s, float* dw) const {
   f.b = s.dy;
   f.c = dw;
   f.columns = s_.c;
-  run_depth_filter(f);
+  run_group_filter(f);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

@@ -46,12 +46,13 @@ class FilterGrad {
   void chunk(int64_t first_unit, int64_t last_unit, Slice cells, const Data& data) const;
   const float* unpool(const Data& data, int64_t image, int64_t images, int64_t row, int64_t rows) const;
   void dense(const Stretch& s, Slice cells, float* packed, float* dw) const;
-  void depthwise(const Stretch& s, float* dw) const;
+  void narrow(const Stretch& s, float* dw) const;
 
   ConvShape s_;
   uint32_t threads_ = 1;
-  bool pooled_ = false, depthwise_ = false, direct_ = false;
-  bool packs_ = true;  // dy into panels: not worth it for a few rows of dw
+  bool pooled_ = false, direct_ = false;
+  int64_t narrow_ = 0;  // channels of a group, where they are in vectors (conv_groups.h)
+  bool packs_ = true;   // dy into panels: not worth it for a few rows of dw
   int axis_ = 0;
   Point x_, y_, low_, extent_, pitch_size_;
   int64_t pixel_ = 1;                                     // floats from one point of the copy to the next

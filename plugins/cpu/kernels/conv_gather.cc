@@ -1,6 +1,6 @@
 #include "kernels/conv_gather.h"
 
-#include "kernels/conv_depthwise.h"
+#include "kernels/conv_groups.h"
 #include "kernels/conv_pool.h"
 #include "kernels/transpose.h"
 
@@ -37,18 +37,19 @@ Gather::Gather(GatherPlan plan) : p_(std::move(plan)) {
             static_cast<double>(g.taps.product() * p_.from_c / p_.groups * p_.to_c);
   }
   threads_ = work < 1e5 ? 1 : plugin::kAllThreads;
-  depthwise_ = p_.groups == p_.from_c && p_.groups == p_.to_c && p_.groups > 1;
+  if (p_.groups > 1 && p_.from_c == p_.to_c && is_narrow(p_.to_c / p_.groups)) narrow_ = p_.to_c / p_.groups;
   choose_blocks();
   for (const GatherPhase& g : p_.phases) {
     Phase phase;
     phase.weights = weights_;
     lay_out(g, &phase);
-    if (!depthwise_ && fresh_ == 0) {
+    if (narrow_ == 0 && fresh_ == 0) {
       list_packs(g, phase);
       weights_ += phase.depth * p_.groups * packed_columns(p_.to_c / p_.groups);
     }
     phases_.push_back(std::move(phase));
   }
+  if (narrow_ > 1 && p_.transposed) weights_ = p_.kernel.product() * narrow_ * p_.to_c;
 }
 
 void Gather::choose_blocks() {
@@ -90,8 +91,7 @@ void Gather::choose_blocks() {
   while (threads_ > 1 && !fresh && p_.batch * ceil_div(length_, rows_) < kUnits && rows_ > unit && rows_ * others > 48)
     rows_ = round_up(ceil_div(rows_, 2), unit);
   blocks_ = ceil_div(length_, rows_);
-  if (threads_ > 1 && p_.groups == 1 && !depthwise_)
-    parts_ = std::min(panels(p_.to_c), ceil_div(kUnits, p_.batch * blocks_));
+  if (threads_ > 1 && p_.groups == 1) parts_ = std::min(panels(p_.to_c), ceil_div(kUnits, p_.batch * blocks_));
   if (fresh) {
     parts_ = std::min(panels(p_.to_c), std::max(parts_, ceil_div(p_.to_c, kFreshColumns)));
     fresh_ =
@@ -124,7 +124,7 @@ void Gather::lay_out(const GatherPhase& g, Phase* phase) const {
   const auto tap = [&](const Point& t) {
     Point at;
     for (int d = 0; d < 3; ++d) at[d] = g.tap_first[d] + t[d] * g.tap_step[d];
-    return offset(at, p_.kernel, p_.to_c);
+    return offset(at, p_.kernel, std::max<int64_t>(1, narrow_) * p_.to_c);
   };
   Point t;
   for (t[0] = 0; t[0] < g.taps[0]; ++t[0])
@@ -186,8 +186,20 @@ void Gather::pack(const Call& call, const float* weights) const {
   call.barrier();
 }
 
+// [tap][channel of dy's group][channel of dx] from [tap][channel of x's group][channel of y].
+void Gather::pack_narrow(const Call& call, const float* weights) const {
+  float* const packed = static_cast<float*>(call.scratch);
+  const int64_t g = narrow_, size = g * p_.to_c;
+  const Slice part = call.share(p_.kernel.product());
+  for (int64_t t = part.begin; t < part.end; ++t)
+    for (int64_t j = 0; j < g; ++j)
+      for (int64_t c = 0; c < p_.to_c; ++c)
+        packed[t * size + j * p_.to_c + c] = weights[t * size + c % g * p_.to_c + c / g * g + j];
+  call.barrier();
+}
+
 void Gather::run(const Call& call, const GatherData& d) const {
-  if (weights_ > 0) pack(call, d.weights);
+  if (weights_ > 0) narrow_ > 0 ? pack_narrow(call, d.weights) : pack(call, d.weights);
   float* const room = static_cast<float*>(call.thread_scratch);
   const Slice part = call.share(p_.batch * blocks_ * parts_);
   int64_t copied = -1;
@@ -261,8 +273,8 @@ void Gather::block(const GatherData& d, const Block& b, int64_t q) const {
     if (points <= 0) continue;
     if (phases_[i].depth == 0)
       clear(phases_[i], b.to, b.part == 0 ? points : 0);
-    else if (depthwise_)
-      depthwise(phases_[i], d, b, points);
+    else if (narrow_ > 0)
+      narrow(phases_[i], d, b, points);
     else if (fresh_ > 0)
       dense_fresh(phases_[i], d, b, points);
     else
@@ -351,8 +363,9 @@ void Gather::dense_fresh(const Phase& phase, const GatherData& d, const Block& b
   }
 }
 
-void Gather::depthwise(const Phase& phase, const GatherData& d, const Block& b, int64_t points) const {
-  DepthPanel panel;
+void Gather::narrow(const Phase& phase, const GatherData& d, const Block& b, int64_t points) const {
+  GroupPanel panel;
+  panel.group = narrow_;
   panel.a_rows = phase.from_rows.data();
   panel.c_rows = phase.to_rows.data();
   panel.taps = static_cast<int64_t>(phase.runs.size());
@@ -367,7 +380,7 @@ void Gather::depthwise(const Phase& phase, const GatherData& d, const Block& b, 
   panel.bias = d.bias;
   panel.norm = d.norm;
   panel.residual = b.residual;
-  run_depth_panel(panel, points);
+  run_group_panel(panel, points);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

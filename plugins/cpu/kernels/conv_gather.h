@@ -38,8 +38,8 @@ struct GatherData {
   float* to;
   const uint8_t* from_winner = nullptr;  // where pooled
   uint8_t* to_winner = nullptr;
-  ColumnNorm norm = {};  // of columns [0, to_c)
-  const ResultTaker* take = nullptr;     // where the work has parts
+  ColumnNorm norm = {};               // of columns [0, to_c)
+  const ResultTaker* take = nullptr;  // where the work has parts
 };
 
 class Gather {
@@ -64,7 +64,7 @@ class Gather {
   struct Phase {
     std::vector<int64_t> from_rows, to_rows;  // offsets of the points of one block
     std::vector<int64_t> runs;
-    std::vector<int64_t> taps;  // in the plain weights, where depthwise
+    std::vector<int64_t> taps;  // in the weights, where groups are narrow
     std::vector<Piece> pieces;
     int64_t depth = 0, weights = 0;  // taps x channels; where its packed weights start
     int64_t points = 0;              // for each step of the block axis
@@ -75,7 +75,7 @@ class Gather {
   };
   struct Block {
     const float* from;      // the source at the block's first point
-    const float* weights;   // packed, or plain where depthwise
+    const float* weights;   // packed, or plain
     const float* residual;  // at the block's first point, or nullptr
     float* to;
     float* fresh;        // room for weights packed as they are needed
@@ -91,10 +91,11 @@ class Gather {
   void cut_pieces(Phase* phase) const;
   void list_packs(const GatherPhase& g, const Phase& phase);
   void pack(const Call& call, const float* weights) const;
+  void pack_narrow(const Call& call, const float* weights) const;
   void dense(const Phase& phase, const GatherData& d, const Block& b, int64_t points) const;
   void dense_fresh(const Phase& phase, const GatherData& d, const Block& b, int64_t points) const;
   void set_piece(const Phase& phase, const Piece& piece, const Block& b, int64_t column, Panel* panel) const;
-  void depthwise(const Phase& phase, const GatherData& d, const Block& b, int64_t points) const;
+  void narrow(const Phase& phase, const GatherData& d, const Block& b, int64_t points) const;
   void clear(const Phase& phase, float* to, int64_t points) const;
   void block(const GatherData& d, const Block& b, int64_t q) const;
 
@@ -102,7 +103,7 @@ class Gather {
   std::vector<Phase> phases_;
   std::vector<Pack> packs_;
   uint32_t threads_ = 1;
-  bool depthwise_ = false;
+  int64_t narrow_ = 0;   // channels of a group, where they are in vectors (conv_groups.h)
   bool direct_ = false;  // no point outside the source is read: no copy
   int axis_ = 0;
   int64_t length_ = 1, rows_ = 1, blocks_ = 1;  // of the block axis: all, in one block, blocks

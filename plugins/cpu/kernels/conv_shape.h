@@ -35,8 +35,6 @@ bool is_product(const ConvShape& shape);
 // Every point of y needs one point of x alone; and where these are.
 bool is_strided_product(const ConvShape& shape);
 std::vector<int64_t> points_of_x(const ConvShape& shape);
-// Every channel is a group of its own.
-bool is_depthwise(const ConvShape& shape);
 // f64, any of the ops.
 Kernel make_conv_f64(const NodeView& node, const ConvShape& shape);
 

@@ -183,8 +183,6 @@ std::vector<int64_t> points_of_x(const ConvShape& s) {
   return at;
 }
 
-bool is_depthwise(const ConvShape& s) { return s.groups > 1 && s.groups == s.c && s.groups == s.o; }
-
 void add_convolution(KernelTable& table) {
   for (const char* op : {"conv", "conv_bias_act", "conv_grad_input", "conv_grad_filter"})
     table.add(op, accept_convolution, make_convolution);

@@ -183,6 +183,13 @@ std::vector<Conv> conv_shapes() {
       {{1, 7, 7, 130}, {3, 3}, 150, {}, {1, 1}},
       {{2, 9, 9, 90}, {3, 3}, 90, {2, 2}, {0, 1}, {1, 0}, {1, 2}},
       {{30, 4, 4, 3}, {3, 3}, 4, {}, {1, 1}},
+      // groups of 4, 2 and 8 channels into as many
+      {{2, 9, 8, 12}, {3, 3}, 12, {}, {1, 1}, {}, {}, 3},
+      {{2, 33, 32, 64}, {3, 3}, 64, {}, {1, 1}, {}, {}, 16},
+      {{2, 10, 11, 14}, {3, 3}, 14, {2, 2}, {1, 1}, {}, {}, 7},
+      {{2, 40, 20}, {5}, 20, {}, {2}, {}, {}, 10},
+      {{1, 9, 13, 24}, {3, 5}, 24, {2, 1}, {1, 2}, {0, 1}, {1, 2}, 3},
+      {{1, 4, 5, 6, 16}, {2, 3, 1}, 16, {1, 2, 1}, {0, 1, 0}, {}, {}, 2},
   };
   return all;
 }
@@ -212,7 +219,8 @@ TEST_P(Convolution, AddsBiasAndResidualBeforeTheActivation) {
   for (int act : {TENON_ACT_NONE, TENON_ACT_RELU, TENON_ACT_LEAKY_RELU})
     for (int operands : {1, 2, 3})
       for (Conv c : {conv_shapes()[1], conv_shapes()[4], conv_shapes()[8], conv_shapes()[9], conv_shapes()[20],
-                     conv_shapes()[23], Conv{{1, 5, 5, 100}, {3, 3}, 90, {}, {1, 1}}}) {
+                     conv_shapes()[23], Conv{{2, 9, 9, 12}, {3, 3}, 12, {}, {1, 1}, {}, {}, 3},
+                     Conv{{1, 5, 5, 100}, {3, 3}, 90, {}, {1, 1}}}) {
         c.bias = (operands & 1) != 0;
         c.residual = (operands & 2) != 0;
         c.act = act;
