@@ -12,16 +12,25 @@ constexpr int64_t kPiece = 4096;
 
 int64_t pieces_of(int64_t n) { return (n + kPiece - 1) / kPiece; }
 
-template <class T>
-double sum_squares(const T* x, int64_t n) {
-  T lane[16] = {};
+// The sum of f(x) over n elements; add(lane, x) adds one to a sum of every sixteenth.
+template <class T, class Add>
+inline __attribute__((always_inline)) double sum_over(const T* x, int64_t n, Add add) {
+  T lane[16] = {}, rest = 0;
   int64_t i = 0;
   for (; i + 16 <= n; i += 16)
-    for (int k = 0; k < 16; ++k) lane[k] += x[i + k] * x[i + k];
+    for (int k = 0; k < 16; ++k) add(lane[k], x[i + k]);
   double sum = 0;
-  for (; i < n; ++i) sum += double(x[i]) * double(x[i]);
+  for (; i < n; ++i, rest = 0) add(rest, x[i]), sum += double(rest);
   for (T v : lane) sum += double(v);
   return sum;
+}
+template <class T>
+double sum_squares(const T* x, int64_t n) {
+  return sum_over(x, n, [](T& sum, T v) { sum += v * v; });
+}
+template <class T>
+double sum_elements(const T* x, int64_t n) {
+  return sum_over(x, n, [](T& sum, T v) { sum += v; });
 }
 
 double total(const double* parts, int64_t n) {
@@ -75,50 +84,75 @@ struct Adafactor {
     square_u = square_p + pieces;
     column = reinterpret_cast<T*>(square_u + pieces);
   }
-  T gradient(int64_t i) const { return t.scale * t.g[i] + static_cast<T>(u.hyper.l2) * t.p[i]; }
-  T squared(int64_t i) const {
-    const T G = gradient(i);
-    return G * G + static_cast<T>(u.hyper.eps1);
+  static constexpr int64_t kAtATime = 1024;
+  // The squares of n gradients' elements.
+  void squares(int64_t from, int64_t n, T* to) const {
+    const T *g = t.g + from, *p = t.p + from, scale = t.scale, l2 = T(u.hyper.l2), eps = T(u.hyper.eps1);
+    TENON_INDEPENDENT
+    for (int64_t i = 0; i < n; ++i) {
+      const T G = scale * g[i] + l2 * p[i];
+      to[i] = G * G + eps;
+    }
+  }
+  void directions(int64_t from, int64_t n, T row, const T* v, T* to) const {
+    const T *g = t.g + from, *p = t.p + from, scale = t.scale, l2 = T(u.hyper.l2);
+    TENON_INDEPENDENT
+    for (int64_t i = 0; i < n; ++i) to[i] = (scale * g[i] + l2 * p[i]) / std::sqrt(row * v[i]);
   }
   T blend(T old, double mean) const { return static_cast<T>(beta * double(old) + (1 - beta) * mean); }
   int64_t begin(int64_t piece) const { return piece * length; }
   int64_t end(int64_t piece) const { return std::min(u.n, (piece + 1) * length); }
 
   void moments_of_piece(int64_t k) const {
-    square_p[k] = sum_squares(t.p + begin(k), end(k) - begin(k));
+    alignas(64) T some[kAtATime];
+    square_p[k] = 0;
     double sum = 0;
-    if (factored)
-      for (int64_t i = begin(k); i < end(k); ++i) sum += double(squared(i));
-    else
-      for (int64_t i = begin(k); i < end(k); ++i) t.s[0][i] = blend(t.s[0][i], double(squared(i)));
+    for (int64_t i = begin(k), n; i < end(k); i += n) {
+      n = std::min(kAtATime, end(k) - i);
+      square_p[k] += sum_squares(t.p + i, n);
+      squares(i, n, some);
+      if (factored)
+        sum += sum_elements(some, n);
+      else
+        for (int64_t j = 0; j < n; ++j) t.s[0][i + j] = blend(t.s[0][i + j], double(some[j]));
+    }
     if (factored) t.s[0][k] = blend(t.s[0][k], sum / double(length));
   }
   // Columns [from, to) of batch b.
   void column_moments(int64_t b, int64_t from, int64_t to) const {
     const int64_t width = u.matrix_columns;
-    T* sum = column + b * width;
-    std::fill(sum + from, sum + to, T(0));
-    for (int64_t m = 0; m < u.matrix_rows; ++m)
-      for (int64_t j = from; j < to; ++j) sum[j] += squared((b * u.matrix_rows + m) * width + j);
-    T* c = t.s[1] + b * width;
-    for (int64_t j = from; j < to; ++j) c[j] = blend(c[j], double(sum[j]) / double(u.matrix_rows));
+    alignas(64) T some[kAtATime];
+    T *const sum = column + b * width, *const c = t.s[1] + b * width;
+    for (int64_t j = from, n; j < to; j += n) {
+      n = std::min(kAtATime, to - j);
+      std::fill_n(sum + j, n, T(0));
+      for (int64_t m = 0; m < u.matrix_rows; ++m) {
+        squares((b * u.matrix_rows + m) * width + j, n, some);
+        for (int64_t i = 0; i < n; ++i) sum[j + i] += some[i];
+      }
+      for (int64_t i = j; i < j + n; ++i) c[i] = blend(c[i], double(sum[i]) / double(u.matrix_rows));
+    }
   }
   double mean_row(int64_t batch) const {
     double sum = 0;
     for (int64_t m = 0; m < u.matrix_rows; ++m) sum += double(t.s[0][batch * u.matrix_rows + m]);
     return sum / double(u.matrix_rows);
   }
-  // Calls f(i, u_i) for the elements of this thread's pieces; done(piece) after each.
-  template <class F, class Done>
-  void each_direction(Slice s, F f, Done done) const {
+  // Calls f(piece, first element, n, directions) for parts of this thread's pieces, in order.
+  template <class F>
+  void each_direction(Slice s, F f) const {
+    alignas(64) T some[kAtATime];
     int64_t batch = -1;
     double mean = 1;
     for (int64_t k = s.begin; k < s.end; ++k) {
       if (factored && k / u.matrix_rows != batch) mean = mean_row(batch = k / u.matrix_rows);
       const T row = factored ? static_cast<T>(double(t.s[0][k]) / mean) : T(1);
       const T* v = factored ? t.s[1] + k / u.matrix_rows * length : t.s[0] + begin(k);
-      for (int64_t i = begin(k), j = 0; i < end(k); ++i, ++j) f(i, gradient(i) / std::sqrt(row * v[j]));
-      done(k);
+      for (int64_t i = begin(k), n; i < end(k); i += n, v += n) {
+        n = std::min(kAtATime, end(k) - i);
+        directions(i, n, row, v, some);
+        f(k, i, n, some);
+      }
     }
   }
 };
@@ -174,15 +208,19 @@ void run_adafactor(const Update& u, const Call& call, const Tensors<T>& t, doubl
     for (int64_t b = 0; b < u.batch; ++b) rule.column_moments(b, c.begin, c.end);
   }
   call.barrier();
-  double sum = 0, *const square_u = rule.square_u;
-  rule.each_direction(
-      s, [&](int64_t, T x) { sum += double(x) * double(x); }, [&](int64_t k) { square_u[k] = sum, sum = 0; });
+  double* const square_u = rule.square_u;
+  std::fill(square_u + s.begin, square_u + s.end, 0.0);
+  rule.each_direction(s, [=](int64_t k, int64_t, int64_t n, const T* x) { square_u[k] += sum_squares(x, n); });
   call.barrier();
   const double rms_p = std::sqrt(total(rule.square_p, rule.pieces) / double(u.n));
   const double rms_u = std::sqrt(total(rule.square_u, rule.pieces) / double(u.n));
   const double rate = std::max(u.hyper.eps2, rms_p) * std::min(lr, 1 / std::sqrt(step)) / std::max(1.0, rms_u);
-  rule.each_direction(
-      s, [&](int64_t i, T x) { t.p[i] -= static_cast<T>(rate) * x; }, [](int64_t) {});
+  rule.each_direction(s, [&](int64_t, int64_t from, int64_t n, const T* x) {
+    T* const p = t.p + from;
+    const T by = static_cast<T>(rate);
+    TENON_INDEPENDENT
+    for (int64_t i = 0; i < n; ++i) p[i] -= by * x[i];
+  });
 }
 
 template void run_lamb<float>(const Update&, const Call&, const Tensors<float>&, double, double);
