@@ -1,57 +1,25 @@
 #include "train/initialize.h"
 
-#include <array>
+#include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <numbers>
 #include <vector>
 
-#include "base/crc32c.h"
 #include "base/half.h"
 #include "base/number.h"
 #include "base/process_pool.h"
 #include "base/text.h"
-#include "data/philox.h"
+#include "train/draw.h"
 
 namespace tenon {
 namespace {
-
-// The numbers of one variable. Each element has numbers of its own, counted by its place, so that
-// elements can be drawn in any order and by any number of threads.
-class Draw {
- public:
-  Draw(uint64_t seed, std::string_view name) : seed_(seed), stream_(crc32c(name)) {}
-
-  double uniform(uint64_t i) const { return unit(philox_bits64(seed_, stream_, 0, i)); }
-  // Of two elements whose first is an even one.
-  std::array<double, 2> uniform_pair(uint64_t even) const {
-    const auto [first, second] = philox_pair(seed_, stream_, 0, even / 2);
-    return {unit(first), unit(second)};
-  }
-  // Box-Muller on the two halves of one block; `attempt` counts redraws.
-  double normal(uint64_t i, uint64_t attempt = 0) const {
-    const auto [first, second] = philox_pair(seed_, stream_, attempt, i);
-    return std::sqrt(-2 * std::log(1 - unit(first))) * std::cos(2 * std::numbers::pi * unit(second));
-  }
-  double truncated(uint64_t i) const {
-    for (uint64_t attempt = 0;; ++attempt)
-      if (const double z = normal(i, attempt); std::fabs(z) < 2) return z;
-  }
-
- private:
-  // [0, 1) with 53 bits.
-  static double unit(uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
-
-  uint64_t seed_;
-  uint32_t stream_;
-};
 
 // Rows or columns, whichever are fewer, become orthonormal: Gram-Schmidt, twice for accuracy.
 std::vector<double> orthogonal_matrix(const Draw& draw, int64_t rows, int64_t cols, double gain) {
   const bool wide = rows < cols;
   const int64_t count = wide ? rows : cols, length = wide ? cols : rows;
   std::vector<double> v(static_cast<size_t>(count * length));
-  for (size_t i = 0; i < v.size(); ++i) v[i] = draw.normal(i);
+  draw.normals(0, v);
   for (int64_t i = 0; i < count; ++i) {
     double* a = &v[static_cast<size_t>(i * length)];
     for (int pass = 0; pass < 2; ++pass)
@@ -159,24 +127,27 @@ struct Fill {
     const double a = init.a, b = init.b;
     switch (init.kind) {
       case Initializer::Kind::kUniform:
-        for (size_t i = begin; i + 2 <= end; i += 2) {
-          const auto [first, second] = draw.uniform_pair(i);
-          put<Element>(out, i, a + (b - a) * first);
-          put<Element>(out, i + 1, a + (b - a) * second);
-        }
-        if (end % 2 == 1) put<Element>(out, end - 1, a + (b - a) * draw.uniform(end - 1));
-        break;
+        return drawn<Element>(begin, end, &Draw::uniforms, a, b - a);
       case Initializer::Kind::kNormal:
-        for (size_t i = begin; i < end; ++i) put<Element>(out, i, a + b * draw.normal(i));
-        break;
+        return drawn<Element>(begin, end, &Draw::normals, a, b);
       case Initializer::Kind::kTruncatedNormal:
-        for (size_t i = begin; i < end; ++i) put<Element>(out, i, a + b * draw.truncated(i));
-        break;
+        return drawn<Element>(begin, end, &Draw::truncated_normals, a, b);
       case Initializer::Kind::kValues:
         for (size_t i = begin; i < end; ++i) put<Element>(out, i, init.values[i]);
-        break;
+        return;
       default:
         for (size_t i = begin; i < end; ++i) put<Element>(out, i, a);
+    }
+  }
+
+  template <class Element>
+  void drawn(size_t begin, size_t end, void (Draw::*numbers)(uint64_t, std::span<double>) const, double shift,
+             double scale) const {
+    double some[512];
+    for (size_t i = begin, n; i < end; i += n) {
+      n = std::min(std::size(some), end - i);
+      (draw.*numbers)(i, {some, n});
+      for (size_t j = 0; j < n; ++j) put<Element>(out, i + j, shift + scale * some[j]);
     }
   }
 };
