@@ -10,7 +10,9 @@ using plugin::GraphView;
 using plugin::NodeView;
 using plugin::Rewrite;
 
-constexpr int64_t kDrawn = 4;  // elements that one counter decides
+constexpr int64_t kDrawn = 4;      // elements that one counter decides
+constexpr int64_t kTogether = 64;  // elements that are drawn for at a time
+constexpr int64_t kWhole = 256;    // columns up to which blocks of a product are whole rows
 
 // A product and the dropout that takes its result. Where the product ends in a ReLU, the gradients of both as well: they
 // follow from what dropout gave, so that the product's result is in no memory and nothing is drawn again.
@@ -38,8 +40,9 @@ class DropoutFuser : public Fuser {
   };
 
   void find(const NodeView& dropout) {
-    if (gone_.count(dropout.index())) return;
+    if (gone_.count(dropout.index()) || !dropout.has(0)) return;
     const uint32_t x = before_reshape(dropout.operand_id(0)), maker = makers_[x];
+    if (dropout.has(3) && before_reshape(dropout.operand_id(3)) == x) return;
     if (maker == TENON_NONE || replaces(maker) || !suits(graph_.node(maker), dropout)) return;
     const NodeView product = graph_.node(maker);
     if (changes_between(graph_, readers_, product, dropout)) return;
@@ -51,14 +54,17 @@ class DropoutFuser : public Fuser {
     remove_reshape(dropout.operand_id(0));
   }
 
-  // In f32, of matrices, nothing added behind its sums but a bias; elements that one counter decides lie in one row.
+  // In f32, of matrices, nothing added behind its sums but a bias; elements that one counter decides lie in one row, and of
+  // a block's elements few are drawn for in vain.
   static bool suits(const NodeView& product, const NodeView& dropout) {
     if (product.op() != "dot" && product.op() != "dot_bias_act") return false;
     for (int k = 0; k < product.operands(); ++k)
       if (product.has(k) && product.in(k).dtype() != TENON_F32) return false;
-    return !product.has(3) && product.in(0).rank() == 2 && product.in(1).rank() == 2 &&
-           product.out(0).dtype() == TENON_F32 && product.out(0).dim(-1) % kDrawn == 0 && dropout.in(0).rank() > 0 &&
-           dropout.in(0).dim(-1) == product.out(0).dim(-1);
+    const double rate = dropout.f64("rate");
+    const int64_t columns = product.out(0).rank() > 0 ? product.out(0).dim(-1) : 0;
+    if (columns % kDrawn != 0 || (columns > kWhole && columns % kTogether != 0)) return false;
+    return rate >= 0 && rate <= 1 && !product.has(3) && product.in(0).rank() == 2 && product.in(1).rank() == 2 &&
+           product.out(0).dtype() == TENON_F32 && dropout.in(0).rank() > 0 && dropout.in(0).dim(-1) == columns;
   }
 
   // The node that reads x beside `dropout`, maybe behind a reshape; `dropout` itself if there is none; TENON_NONE if there
@@ -77,11 +83,13 @@ class DropoutFuser : public Fuser {
   }
 
   bool find_gradient(const NodeView& product, const NodeView& dropout, const NodeView& relu) {
-    const bool is_relu = relu.op() == "bias_act_grad" && product.enumerator("act") == TENON_ACT_RELU &&
-                         relu.enumerator("act") == TENON_ACT_RELU && relu.operand_id(1) == product.result_id(0);
+    const bool is_relu = relu.op() == "bias_act_grad" && relu.index() > dropout.index() &&
+                         product.enumerator("act") == TENON_ACT_RELU && relu.enumerator("act") == TENON_ACT_RELU &&
+                         relu.operand_id(1) == product.result_id(0);
     if (!is_relu || dropout.has(3) || dropout.f64("rate") >= 1) return false;
     const uint32_t g = relu.operand_id(0), from = before_reshape(g), maker = makers_[from];
-    if (maker == TENON_NONE || replaces(maker) || !draws_alike(graph_.node(maker), dropout)) return false;
+    if (maker == TENON_NONE || maker == dropout.index() || replaces(maker)) return false;
+    if (!draws_alike(graph_.node(maker), dropout)) return false;
     if (from != g && !is_only_reader(g, relu.index())) return false;
     if (!is_only_reader(from, from == g ? relu.index() : makers_[g])) return false;
     gradient_of_[relu.index()] = {maker, dropout.index()};
@@ -91,7 +99,8 @@ class DropoutFuser : public Fuser {
   }
   static bool draws_alike(const NodeView& a, const NodeView& b) {
     return a.op() == "dropout" && !a.has(3) && a.operand_id(1) == b.operand_id(1) &&
-           a.operand_id(2) == b.operand_id(2) && a.f64("rate") == b.f64("rate") && a.i64("stream") == b.i64("stream");
+           a.operand_id(2) == b.operand_id(2) && a.f64("rate") == b.f64("rate") && a.i64("stream") == b.i64("stream") &&
+           a.has(0) && a.in(0).rank() > 0 && a.in(0).dim(-1) == b.in(0).dim(-1);
   }
 
   bool is_only_reader(uint32_t value, uint32_t node) const {

@@ -10,14 +10,16 @@ using plugin::GraphView;
 using plugin::NodeView;
 using plugin::Rewrite;
 
+constexpr int64_t kFewRows = 32;  // of products that stream their weights (kernels/gemm_thin.h), and take no residual
+
 // A product whose result is added to another value and read by nothing else, as gradients of values with several readers
 // are: the other value becomes its residual.
 class SumFuser : public Fuser {
  public:
   SumFuser(const GraphView& graph, const Fuser& others)
-      : graph_(graph), readers_(readers_of(graph)), makers_(makers_of(graph)) {
+      : graph_(graph), others_(others), readers_(readers_of(graph)), makers_(makers_of(graph)) {
     for (uint32_t i = 0; i < graph.n_nodes(); ++i)
-      if (graph.node(i).op() == "add" && !others.replaces(i)) find(graph.node(i));
+      if (graph.node(i).op() == "add" && is_free(i)) find(graph.node(i));
   }
 
   bool empty() const override { return sum_of_.empty(); }
@@ -43,7 +45,9 @@ class SumFuser : public Fuser {
   };
 
   void find(const NodeView& add) {
-    if (add.in(0).elements() != add.in(1).elements() || add.operand_id(0) == add.operand_id(1)) return;
+    if (!add.has(0) || !add.has(1) || add.operand_id(0) == add.operand_id(1)) return;
+    for (int k = 0; k < 2; ++k)
+      if (add.in(k).elements() != add.out(0).elements()) return;
     // Of two products the later one, so that the other one is there already.
     uint32_t product = TENON_NONE, at = 0;
     for (uint32_t k = 0; k < 2; ++k) {
@@ -61,24 +65,25 @@ class SumFuser : public Fuser {
   uint32_t product_behind(uint32_t value, uint32_t reader) const {
     uint32_t maker = makers_[value];
     if (maker == TENON_NONE || !is_only_reader(value, reader)) return TENON_NONE;
-    if (graph_.node(maker).op() == "reshape") {
+    if (graph_.node(maker).op() == "reshape" && is_free(maker)) {
       const uint32_t from = graph_.node(maker).operand_id(0);
       if (!is_only_reader(from, maker)) return TENON_NONE;
       maker = makers_[from];
     }
-    return maker != TENON_NONE && !gone_.count(maker) && suits(graph_.node(maker), graph_.value(value)) ? maker
-                                                                                                        : TENON_NONE;
+    return maker != TENON_NONE && is_free(maker) && suits(graph_.node(maker), graph_.value(value)) ? maker : TENON_NONE;
   }
   static bool suits(const NodeView& product, const plugin::ValueView& sum) {
     return product.op() == "dot" && product.in(0).rank() == 2 && product.in(0).dtype() == TENON_F32 &&
            product.in(1).rank() == 2 && product.in(1).dtype() == TENON_F32 && product.out(0).dtype() == TENON_F32 &&
-           sum.rank() > 0 && sum.dim(-1) == product.out(0).dim(-1);
+           product.out(0).dim(0) > kFewRows && sum.rank() > 0 && sum.dim(-1) == product.out(0).dim(-1);
   }
+  bool is_free(uint32_t node) const { return !others_.replaces(node) && !gone_.count(node); }
   bool is_only_reader(uint32_t value, uint32_t node) const {
     return readers_[value].size() == 1 && readers_[value][0] == node;
   }
 
   GraphView graph_;
+  const Fuser& others_;
   std::vector<std::vector<uint32_t>> readers_;
   std::vector<uint32_t> makers_;
   std::map<uint32_t, Sum> sum_of_;  // by the addition

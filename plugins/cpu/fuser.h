@@ -18,7 +18,8 @@ std::unique_ptr<Fuser> fuse_rounding(const plugin::GraphView& graph);
 std::unique_ptr<Fuser> fuse_norms(const plugin::GraphView& graph);
 std::unique_ptr<Fuser> fuse_dropout(const plugin::GraphView& graph);
 
-// Whether a variable that `early` reads is updated before `late` is computed.
+// Whether a variable that `early` reads is updated before `late` is computed: what stands there instead of both would keep
+// the planner from updating in place.
 bool changes_between(const plugin::GraphView& graph, const std::vector<std::vector<uint32_t>>& readers,
                      const plugin::NodeView& early, const plugin::NodeView& late);
 // Of each value, the node that makes it, or TENON_NONE.

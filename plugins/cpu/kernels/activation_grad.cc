@@ -31,7 +31,7 @@ void grad_sum(const float* g, const float* t, float* dz, float* sum, int64_t n, 
 
 void dropped_grad_sum(const float* g, const float* y, float* dz, float* sum, int64_t n, float scale, int32_t) {
   const auto step = [=](int64_t i, f32x8 gradient, f32x8 result) {
-    const f32x8 d = result > 0.f ? gradient * scale : f32x8{};
+    const f32x8 d = (result > 0.f ? gradient * scale : f32x8{}) + f32x8{};  // no -0, as dropout gives none
     put8(sum, i, n, row8(sum, i, n, 0) + d);
     put8(dz, i, n, d);
   };

@@ -171,7 +171,9 @@ plugin::Verdict accept_attention(const NodeView& node, int q, int k, int bias) {
 
 namespace {
 constexpr int64_t kDrawsAtATime = 1024;
-int64_t rows_at_a_time(const Attention& a) { return std::max<int64_t>(1, kDrawsAtATime / std::max<int64_t>(1, a.S)); }
+int64_t rows_at_a_time(const Attention& a) {
+  return std::min(a.block, std::max<int64_t>(1, kDrawsAtATime / std::max<int64_t>(1, a.S)));
+}
 }  // namespace
 
 ScoreDraws::ScoreDraws(const Attention& a, const int64_t* seed, const int64_t* step, uint32_t* room)

@@ -142,7 +142,7 @@ void Gather::lay_out(const GatherPhase& g, Phase* phase) const {
 void Gather::cut_pieces(Phase* phase) const {
   const int64_t n = static_cast<int64_t>(phase->runs.size()), length = phase->depth / n;
   const int64_t cuts = ceil_div(length, kPieceDepth), cut = round_up(ceil_div(length, cuts), 8);
-  const int64_t some = cuts > 1 ? 1 : ceil_div(n, ceil_div(phase->depth, kPieceDepth));
+  const int64_t fit = std::max<int64_t>(1, kPieceDepth / length), some = ceil_div(n, ceil_div(n, fit));
   for (int64_t r = 0; r < n; r += some)
     for (int64_t k = 0; k < length; k += cut)
       phase->pieces.push_back({r, std::min(some, n - r), k, std::min(cut, length - k), r * length + k});
@@ -242,9 +242,8 @@ Slice Gather::channels(int64_t part) const {
 }
 
 int64_t Gather::parts() const {
-  bool whole = map_ == 0;  // a block is one stretch of points, of which other parts write nothing
+  bool whole = map_ == 0;  // a block is one stretch of points
   for (int d = 0; d < axis_; ++d) whole = whole && p_.to[d] == 1;
-  for (const Phase& phase : phases_) whole = whole && (parts_ == 1 || phase.depth > 0);
   return whole ? p_.batch * blocks_ : 0;
 }
 
@@ -272,7 +271,7 @@ void Gather::block(const GatherData& d, const Block& b, int64_t q) const {
     const int64_t rows = std::min(rows_, p_.phases[i].count[axis_] - q), points = rows * phases_[i].points;
     if (points <= 0) continue;
     if (phases_[i].depth == 0)
-      clear(phases_[i], b.to, b.part == 0 ? points : 0);
+      clear(phases_[i], b.to, points, channels(b.part));
     else if (narrow_ > 0)
       narrow(phases_[i], d, b, points);
     else if (fresh_ > 0)
@@ -283,10 +282,10 @@ void Gather::block(const GatherData& d, const Block& b, int64_t q) const {
 }
 
 // Points that no tap reaches.
-void Gather::clear(const Phase& phase, float* to, int64_t points) const {
+void Gather::clear(const Phase& phase, float* to, int64_t points, Slice channels) const {
   for (int64_t i = 0; i < points; ++i) {
     float* const at = to + phase.to_rows[static_cast<size_t>(i)];
-    std::fill(at, at + p_.to_c, 0.0f);
+    std::fill(at + channels.begin, at + channels.end, 0.0f);
   }
 }
 

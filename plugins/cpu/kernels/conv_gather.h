@@ -96,7 +96,7 @@ class Gather {
   void dense_fresh(const Phase& phase, const GatherData& d, const Block& b, int64_t points) const;
   void set_piece(const Phase& phase, const Piece& piece, const Block& b, int64_t column, Panel* panel) const;
   void narrow(const Phase& phase, const GatherData& d, const Block& b, int64_t points) const;
-  void clear(const Phase& phase, float* to, int64_t points) const;
+  void clear(const Phase& phase, float* to, int64_t points, Slice channels) const;
   void block(const GatherData& d, const Block& b, int64_t q) const;
 
   GatherPlan p_;

@@ -168,7 +168,7 @@ void all_stretches(const GroupFilter& f) {
 }  // namespace
 
 void run_group_panel(const GroupPanel& p, int64_t rows) {
-  (p.group == 8 ? all_points<8> : p.group == 4 ? all_points<4> : p.group == 2 ? all_points<2> : all_points<1>)(p, rows);
+  (p.group == 4 ? all_points<4> : p.group == 2 ? all_points<2> : all_points<1>)(p, rows);
 }
 
 void run_group_filter(const GroupFilter& f) {

@@ -97,9 +97,14 @@ struct BlockDropout {
   }
   static void take(const void* context, int64_t, const PointRun* runs, int64_t count, Slice columns) {
     const BlockDropout& d = *static_cast<const BlockDropout*>(context);
-    for (int64_t i = 0; i < count; ++i)
-      for (int64_t r = runs[i].first; r < runs[i].first + runs[i].length; ++r)
-        d.apply(r * d.n + columns.begin, columns.end - columns.begin);
+    const int64_t width = columns.end - columns.begin;
+    for (int64_t i = 0; i < count; ++i) {
+      if (width == d.n) {
+        d.apply(runs[i].first * d.n, runs[i].length * d.n);
+        continue;
+      }
+      for (int64_t r = runs[i].first; r < runs[i].first + runs[i].length; ++r) d.apply(r * d.n + columns.begin, width);
+    }
   }
 };
 

@@ -37,6 +37,14 @@ const NormedCase kNormedCases[] = {
     {{5, 33, 6}, {3, 6, 7}, 1, 1, false, true, true},            // one dimension
     {{2, 5, 6, 4, 5}, {3, 3, 3, 5, 9}, 1, 2, false, true, false},
     {{2, 1, 1, 3}, {1, 1, 3, 1}, 0, 1, false, false, true},
+    {{1, 28, 28, 64},
+     {1, 1, 64, 128},
+     0,
+     2,
+     false,
+     true,
+     false},  // points of x that no tap reads, several parts of channels
+    {{2, 10, 37, 51}, {1, 1, 51, 34}, 0, 2, false, true, true},
 };
 constexpr double kNormEps = 1e-3;
 

@@ -108,6 +108,36 @@ TEST(RewritingDropout, LeavesGradientsThatDoNotFollow) {
   EXPECT_EQ(names(TENON_ACT_RELU, 7, 0.25, false), (Names{"cpu.dot_dropout", "cpu.dropout_relu_grad"}));
 }
 
+// Other orders, other shapes, and values that are two things at once.
+TEST(RewritingDropout, LeavesWhatItWouldReadTooEarlyOrTwice) {
+  {
+    LayerGraph d;
+    const uint32_t y = d.dense();
+    d.g.result(d.dropout(y, {6, 8}, y));
+    EXPECT_EQ(d.rewritten(), (Names{"dot_bias_act", "dropout"}));
+  }
+  {
+    LayerGraph d;
+    const uint32_t y = d.dense();
+    d.relu_grad(d.dropout(y, {6, 8}), y);
+    EXPECT_EQ(d.rewritten(), (Names{"dot_bias_act", "dropout", "bias_act_grad"}));
+  }
+  {
+    LayerGraph d;
+    const uint32_t y = d.dense();
+    d.relu_grad(d.dropout(d.input({6, 8}), {6, 8}), y);
+    d.g.result(d.dropout(y, {6, 8}));
+    EXPECT_EQ(d.rewritten(), (Names{"dot_bias_act", "dropout", "bias_act_grad", "dropout"}));
+  }
+  {
+    LayerGraph d;
+    const uint32_t y = d.dense();
+    d.g.result(d.dropout(y, {6, 8}));
+    d.relu_grad(d.reshape(d.dropout(d.input({48}), {48}), {6, 8}), y);
+    EXPECT_EQ(d.rewritten(), (Names{"dot_bias_act", "dropout", "dropout", "reshape", "bias_act_grad"}));
+  }
+}
+
 TEST(RewritingDropout, LeavesAGradientThatIsReadElsewhere) {
   LayerGraph d;
   const uint32_t y = d.dense(), g = (d.g.result(d.dropout(y, {6, 8})), d.dropout(d.input({6, 8}), {6, 8}));
@@ -148,17 +178,17 @@ TEST(RewritingDropout, LeavesWhatOthersReadAndWhatItHasNoKernelFor) {
   }
 }
 
-// Gradients of a value with several readers.
+// Gradients of a value with several readers, of more rows than products take that stream their weights.
 struct SumGraph : LayerGraph {
   uint32_t dot(const Shape& batch = {}) {
     Shape a = batch, b = batch, c = batch;
-    for (const auto& [dims, more] : {std::pair{&a, Shape{6, 4}}, {&b, {8, 4}}, {&c, {6, 8}}})
+    for (const auto& [dims, more] : {std::pair{&a, Shape{60, 4}}, {&b, {8, 4}}, {&c, {60, 8}}})
       dims->insert(dims->end(), more.begin(), more.end());
     const uint32_t y = g.value(TENON_F32, c);
     g.node("dot", {input(a), input(b)}, {y}).attr_bool("ta", false).attr_bool("tb", true).attr_dtype("out", TENON_F32);
     return y;
   }
-  uint32_t add(uint32_t a, uint32_t b, const Shape& dims = {6, 8}) {
+  uint32_t add(uint32_t a, uint32_t b, const Shape& dims = {60, 8}) {
     const uint32_t y = g.value(TENON_F32, dims);
     g.node("add", {a, b}, {y});
     return y;
@@ -168,8 +198,8 @@ struct SumGraph : LayerGraph {
 TEST(RewritingSums, TakeTheOtherValueAsAResidual) {
   for (bool second : {false, true}) {
     SumGraph s;
-    const uint32_t other = s.input({2, 3, 8}), y = s.reshape(s.dot(), {2, 3, 8});
-    s.g.result(second ? s.add(other, y, {2, 3, 8}) : s.add(y, other, {2, 3, 8}));
+    const uint32_t other = s.input({20, 3, 8}), y = s.reshape(s.dot(), {20, 3, 8});
+    s.g.result(second ? s.add(other, y, {20, 3, 8}) : s.add(y, other, {20, 3, 8}));
     EXPECT_EQ(s.rewritten(), Names{"dot_bias_act"});
     const plugin::NodeView node = GraphView(*s.out.graph.graph()).node(0);
     EXPECT_FALSE(node.has(2));
@@ -189,7 +219,7 @@ TEST(RewritingSums, LeaveWhatOthersReadAndWhatIsNoMatrix) {
   {
     SumGraph s;
     const uint32_t y = s.dot();
-    s.g.result(s.add(y, s.input({6, 8})));
+    s.g.result(s.add(y, s.input({60, 8})));
     s.g.result(y);
     EXPECT_EQ(s.rewritten(), (Names{"dot", "add"}));
   }
@@ -201,7 +231,7 @@ TEST(RewritingSums, LeaveWhatOthersReadAndWhatIsNoMatrix) {
   }
   {
     SumGraph s;
-    s.g.result(s.add(s.dot({3}), s.input({3, 6, 8}), {3, 6, 8}));
+    s.g.result(s.add(s.dot({3}), s.input({3, 60, 8}), {3, 60, 8}));
     EXPECT_EQ(s.rewritten(), (Names{"dot", "add"}));
   }
   {
@@ -211,7 +241,7 @@ TEST(RewritingSums, LeaveWhatOthersReadAndWhatIsNoMatrix) {
   }
   {
     SumGraph s;
-    s.g.result(s.add(s.reshape(s.dot(), {6, 2, 4}), s.input({6, 2, 4}), {6, 2, 4}));
+    s.g.result(s.add(s.reshape(s.dot(), {60, 2, 4}), s.input({60, 2, 4}), {60, 2, 4}));
     EXPECT_EQ(s.rewritten(), (Names{"dot", "reshape", "add"}));
   }
 }
