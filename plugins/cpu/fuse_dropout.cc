@@ -18,8 +18,7 @@ constexpr int64_t kWhole = 256;    // columns up to which blocks of a product ar
 // follow from what dropout gave, so that the product's result is in no memory and nothing is drawn again.
 class DropoutFuser : public Fuser {
  public:
-  explicit DropoutFuser(const GraphView& graph)
-      : graph_(graph), readers_(readers_of(graph)), makers_(makers_of(graph)) {
+  explicit DropoutFuser(const GraphView& graph) : graph_(graph), uses_(graph) {
     for (uint32_t i = 0; i < graph.n_nodes(); ++i)
       if (graph.node(i).op() == "dropout") find(graph.node(i));
   }
@@ -41,11 +40,11 @@ class DropoutFuser : public Fuser {
 
   void find(const NodeView& dropout) {
     if (gone_.count(dropout.index()) || !dropout.has(0)) return;
-    const uint32_t x = before_reshape(dropout.operand_id(0)), maker = makers_[x];
-    if (dropout.has(3) && before_reshape(dropout.operand_id(3)) == x) return;
+    const uint32_t x = uses_.before_reshape(dropout.operand_id(0)), maker = uses_.maker(x);
+    if (dropout.has(3) && uses_.before_reshape(dropout.operand_id(3)) == x) return;
     if (maker == TENON_NONE || replaces(maker) || !suits(graph_.node(maker), dropout)) return;
     const NodeView product = graph_.node(maker);
-    if (changes_between(graph_, readers_, product, dropout)) return;
+    if (uses_.changes_between(product, dropout)) return;
     const uint32_t relu = reader_beside(x, dropout);
     if (relu == TENON_NONE) return;
     if (relu != dropout.index() && !find_gradient(product, dropout, graph_.node(relu))) return;
@@ -71,10 +70,10 @@ class DropoutFuser : public Fuser {
   // are more.
   uint32_t reader_beside(uint32_t x, const NodeView& dropout) const {
     const uint32_t first = dropout.operand_id(0);
-    if (first != x && !is_only_reader(first, dropout.index())) return TENON_NONE;
-    const uint32_t to_dropout = first == x ? dropout.index() : makers_[first];
+    if (first != x && !uses_.is_only_reader(first, dropout.index())) return TENON_NONE;
+    const uint32_t to_dropout = first == x ? dropout.index() : uses_.maker(first);
     uint32_t other = dropout.index();
-    for (uint32_t r : readers_[x]) {
+    for (uint32_t r : uses_.readers(x)) {
       if (r == to_dropout) continue;
       if (other != dropout.index() || r == TENON_NONE) return TENON_NONE;
       other = r;
@@ -87,11 +86,11 @@ class DropoutFuser : public Fuser {
                          product.enumerator("act") == TENON_ACT_RELU && relu.enumerator("act") == TENON_ACT_RELU &&
                          relu.operand_id(1) == product.result_id(0);
     if (!is_relu || dropout.has(3) || dropout.f64("rate") >= 1) return false;
-    const uint32_t g = relu.operand_id(0), from = before_reshape(g), maker = makers_[from];
+    const uint32_t g = relu.operand_id(0), from = uses_.before_reshape(g), maker = uses_.maker(from);
     if (maker == TENON_NONE || maker == dropout.index() || replaces(maker)) return false;
     if (!draws_alike(graph_.node(maker), dropout)) return false;
-    if (from != g && !is_only_reader(g, relu.index())) return false;
-    if (!is_only_reader(from, from == g ? relu.index() : makers_[g])) return false;
+    if (from != g && !uses_.is_only_reader(g, relu.index())) return false;
+    if (!uses_.is_only_reader(from, from == g ? relu.index() : uses_.maker(g))) return false;
     gradient_of_[relu.index()] = {maker, dropout.index()};
     gone_.insert(maker);
     remove_reshape(g);
@@ -103,15 +102,8 @@ class DropoutFuser : public Fuser {
            a.has(0) && a.in(0).rank() > 0 && a.in(0).dim(-1) == b.in(0).dim(-1);
   }
 
-  bool is_only_reader(uint32_t value, uint32_t node) const {
-    return readers_[value].size() == 1 && readers_[value][0] == node;
-  }
-  uint32_t before_reshape(uint32_t value) const {
-    const uint32_t maker = makers_[value];
-    return maker != TENON_NONE && graph_.node(maker).op() == "reshape" ? graph_.node(maker).operand_id(0) : value;
-  }
   void remove_reshape(uint32_t value) {
-    if (before_reshape(value) != value) gone_.insert(makers_[value]);
+    if (uses_.before_reshape(value) != value) gone_.insert(uses_.maker(value));
   }
 
   // Where the dropout stood: its residual may have been computed after the product.
@@ -136,8 +128,7 @@ class DropoutFuser : public Fuser {
   }
 
   GraphView graph_;
-  std::vector<std::vector<uint32_t>> readers_;
-  std::vector<uint32_t> makers_;
+  Uses uses_;
   std::map<uint32_t, uint32_t> product_of_;   // dropout -> product
   std::map<uint32_t, Gradient> gradient_of_;  // by the ReLU's
   std::set<uint32_t> gone_;

@@ -34,8 +34,7 @@ void copy_both(plugin::GraphBuilder& to, const NodeView& conv, const NodeView& n
 // input that makes its own, maybe with another added to it.
 class StatisticsFuser : public Fuser {
  public:
-  StatisticsFuser(const GraphView& graph, const Fuser& others)
-      : graph_(graph), others_(others), readers_(readers_of(graph)), makers_(makers_of(graph)) {
+  StatisticsFuser(const GraphView& graph, const Fuser& others) : graph_(graph), others_(others), uses_(graph) {
     for (uint32_t i = 0; i < graph.n_nodes(); ++i) {
       if (graph.node(i).op() == "batch_norm") find_forward(graph.node(i));
       if (graph.node(i).op() == "batch_norm_grad") find_gradient(graph.node(i));
@@ -67,15 +66,15 @@ class StatisticsFuser : public Fuser {
   bool is_free(uint32_t node) const { return !others_.replaces(node) && !replaces(node); }
 
   void find_forward(const NodeView& norm) {
-    const uint32_t t = norm.operand_id(0), maker = makers_[t];
+    const uint32_t t = norm.operand_id(0), maker = uses_.maker(t);
     if (maker == kNoNode || !is_free(maker) || !is_plain(norm, 0, 1)) return;
     const NodeView conv = graph_.node(maker);
     if ((conv.op() != "conv" && conv.op() != "conv_bias_act") || conv.in(0).dtype() != TENON_F32 || conv.has(3) ||
         conv.enumerator("act") != TENON_ACT_NONE || conv.i64("groups", 1) != 1)
       return;
-    for (uint32_t r : readers_[t])
+    for (uint32_t r : uses_.readers(t))
       if (r < norm.index()) return;
-    if (changes_between(graph_, readers_, conv, norm)) return;
+    if (uses_.changes_between(conv, norm)) return;
     Fusion f;
     f.norm = norm.index();
     f.conv = maker;
@@ -96,9 +95,9 @@ class StatisticsFuser : public Fuser {
     Fusion f;
     f.norm = norm.index();
     f.conv = gradient_that_makes(norm.operand_id(0));
-    const uint32_t maker = makers_[norm.operand_id(0)];
+    const uint32_t maker = uses_.maker(norm.operand_id(0));
     if (f.conv == kNoNode && maker != kNoNode && is_free(maker) && graph_.node(maker).op() == "add" &&
-        readers_[norm.operand_id(0)].size() == 1) {
+        uses_.readers(norm.operand_id(0)).size() == 1) {
       const NodeView sum = graph_.node(maker);
       for (int k = 0; k < 2 && f.conv == kNoNode; ++k)
         if (sum.in(0).elements() == sum.in(1).elements()) {
@@ -107,14 +106,14 @@ class StatisticsFuser : public Fuser {
           f.sum = maker;
         }
     }
-    if (f.conv == kNoNode || changes_between(graph_, readers_, graph_.node(f.conv), norm)) return;
+    if (f.conv == kNoNode || uses_.changes_between(graph_.node(f.conv), norm)) return;
     f.bias = bias_gradient(norm);
     keep(f);
   }
 
   // The reduce of the norm's gradient over all of its rows.
   uint32_t bias_gradient(const NodeView& norm) const {
-    for (uint32_t r : readers_[norm.result_id(0)]) {
+    for (uint32_t r : uses_.readers(norm.result_id(0))) {
       if (r == kNoNode || !is_free(r)) continue;
       const NodeView node = graph_.node(r);
       const plugin::ValueView x = node.in(0);
@@ -128,8 +127,8 @@ class StatisticsFuser : public Fuser {
 
   // The gradient of a convolution's input of which nobody else reads the result.
   uint32_t gradient_that_makes(uint32_t value) const {
-    const uint32_t maker = makers_[value];
-    if (maker == kNoNode || !is_free(maker) || readers_[value].size() != 1) return kNoNode;
+    const uint32_t maker = uses_.maker(value);
+    if (maker == kNoNode || !is_free(maker) || uses_.readers(value).size() != 1) return kNoNode;
     const NodeView node = graph_.node(maker);
     return node.op() == "conv_grad_input" && node.in(0).dtype() == TENON_F32 && node.i64("groups", 1) == 1 ? maker
                                                                                                            : kNoNode;
@@ -159,7 +158,7 @@ class StatisticsFuser : public Fuser {
 
   // Of the norm that made y from x alone, so that the ReLU's mask follows from x.
   uint32_t beta_of(const NodeView& grad) const {
-    const uint32_t maker = grad.has(5) ? makers_[grad.operand_id(5)] : kNoNode;
+    const uint32_t maker = grad.has(5) ? uses_.maker(grad.operand_id(5)) : kNoNode;
     if (maker == kNoNode) return kNoNode;
     const NodeView norm = graph_.node(maker);
     const bool same = norm.op() == "batch_norm" && !norm.has(3) && norm.enumerator("act") == TENON_ACT_RELU &&
@@ -171,8 +170,7 @@ class StatisticsFuser : public Fuser {
 
   GraphView graph_;
   const Fuser& others_;
-  std::vector<std::vector<uint32_t>> readers_;
-  std::vector<uint32_t> makers_;          // of each value, the node
+  Uses uses_;
   std::map<uint32_t, Fusion> fusion_of_;  // by every node in it
 };
 

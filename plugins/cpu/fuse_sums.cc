@@ -16,8 +16,7 @@ constexpr int64_t kFewRows = 32;  // of products that stream their weights (kern
 // are: the other value becomes its residual.
 class SumFuser : public Fuser {
  public:
-  SumFuser(const GraphView& graph, const Fuser& others)
-      : graph_(graph), others_(others), readers_(readers_of(graph)), makers_(makers_of(graph)) {
+  SumFuser(const GraphView& graph, const Fuser& others) : graph_(graph), others_(others), uses_(graph) {
     for (uint32_t i = 0; i < graph.n_nodes(); ++i)
       if (graph.node(i).op() == "add" && is_free(i)) find(graph.node(i));
   }
@@ -54,21 +53,21 @@ class SumFuser : public Fuser {
       const uint32_t maker = product_behind(add.operand_id(static_cast<int>(k)), add.index());
       if (maker != TENON_NONE && (product == TENON_NONE || maker > product)) product = maker, at = k;
     }
-    if (product == TENON_NONE || changes_between(graph_, readers_, graph_.node(product), add)) return;
+    if (product == TENON_NONE || uses_.changes_between(graph_.node(product), add)) return;
     sum_of_[add.index()] = {product, add.operand_id(static_cast<int>(1 - at))};
     gone_.insert(product);
-    const uint32_t maker = makers_[add.operand_id(static_cast<int>(at))];
+    const uint32_t maker = uses_.maker(add.operand_id(static_cast<int>(at)));
     if (maker != product) gone_.insert(maker);
   }
 
   // The product of f32 matrices that makes the value, maybe behind a reshape, if `reader` alone reads it.
   uint32_t product_behind(uint32_t value, uint32_t reader) const {
-    uint32_t maker = makers_[value];
-    if (maker == TENON_NONE || !is_only_reader(value, reader)) return TENON_NONE;
+    uint32_t maker = uses_.maker(value);
+    if (maker == TENON_NONE || !uses_.is_only_reader(value, reader)) return TENON_NONE;
     if (graph_.node(maker).op() == "reshape" && is_free(maker)) {
       const uint32_t from = graph_.node(maker).operand_id(0);
-      if (!is_only_reader(from, maker)) return TENON_NONE;
-      maker = makers_[from];
+      if (!uses_.is_only_reader(from, maker)) return TENON_NONE;
+      maker = uses_.maker(from);
     }
     return maker != TENON_NONE && is_free(maker) && suits(graph_.node(maker), graph_.value(value)) ? maker : TENON_NONE;
   }
@@ -78,14 +77,10 @@ class SumFuser : public Fuser {
            product.out(0).dim(0) > kFewRows && sum.rank() > 0 && sum.dim(-1) == product.out(0).dim(-1);
   }
   bool is_free(uint32_t node) const { return !others_.replaces(node) && !gone_.count(node); }
-  bool is_only_reader(uint32_t value, uint32_t node) const {
-    return readers_[value].size() == 1 && readers_[value][0] == node;
-  }
 
   GraphView graph_;
   const Fuser& others_;
-  std::vector<std::vector<uint32_t>> readers_;
-  std::vector<uint32_t> makers_;
+  Uses uses_;
   std::map<uint32_t, Sum> sum_of_;  // by the addition
   std::set<uint32_t> gone_;
 };

@@ -18,11 +18,28 @@ std::unique_ptr<Fuser> fuse_rounding(const plugin::GraphView& graph);
 std::unique_ptr<Fuser> fuse_norms(const plugin::GraphView& graph);
 std::unique_ptr<Fuser> fuse_dropout(const plugin::GraphView& graph);
 
-// Whether a variable that `early` reads is updated before `late` is computed: what stands there instead of both would keep
-// the planner from updating in place.
-bool changes_between(const plugin::GraphView& graph, const std::vector<std::vector<uint32_t>>& readers,
-                     const plugin::NodeView& early, const plugin::NodeView& late);
-// Of each value, the node that makes it, or TENON_NONE.
-std::vector<uint32_t> makers_of(const plugin::GraphView& graph);
+// Who makes and who reads the values of a graph.
+class Uses {
+ public:
+  explicit Uses(const plugin::GraphView& graph);
+
+  // Nodes; TENON_NONE among the readers: the value is a result; as the maker: nobody makes it.
+  const std::vector<uint32_t>& readers(uint32_t value) const { return readers_[value]; }
+  uint32_t maker(uint32_t value) const { return makers_[value]; }
+
+  bool is_only_reader(uint32_t value, uint32_t node) const {
+    return readers_[value].size() == 1 && readers_[value][0] == node;
+  }
+  // What `value` is a reshape of, or itself.
+  uint32_t before_reshape(uint32_t value) const;
+  // Whether a variable that `early` reads is updated before `late` is computed: what stands there instead of both would
+  // keep the planner from updating in place.
+  bool changes_between(const plugin::NodeView& early, const plugin::NodeView& late) const;
+
+ private:
+  plugin::GraphView graph_;
+  std::vector<std::vector<uint32_t>> readers_;
+  std::vector<uint32_t> makers_;
+};
 
 }  // namespace tenon::cpu

@@ -1,7 +1,5 @@
 #include "rewrite.h"
 
-#include <string_view>
-
 #include "fuser.h"
 
 namespace tenon::cpu {
@@ -14,30 +12,7 @@ std::vector<std::unique_ptr<Fuser>> list(Fusers... fusers) {
   return all;
 }
 
-bool is_update(std::string_view op) {
-  constexpr std::string_view kEnd = "_update";
-  return op.size() > kEnd.size() && op.substr(op.size() - kEnd.size()) == kEnd;
-}
-
 }  // namespace
-
-bool changes_between(const plugin::GraphView& graph, const std::vector<std::vector<uint32_t>>& readers,
-                     const plugin::NodeView& early, const plugin::NodeView& late) {
-  for (int k = 0; k < early.operands(); ++k) {
-    if (!early.has(k)) continue;
-    for (uint32_t r : readers[early.operand_id(k)])
-      if (r > early.index() && r < late.index() && is_update(graph.node(r).op())) return true;
-  }
-  return false;
-}
-
-std::vector<uint32_t> makers_of(const plugin::GraphView& graph) {
-  std::vector<uint32_t> makers(graph.n_values(), TENON_NONE);
-  for (uint32_t i = 0; i < graph.n_nodes(); ++i)
-    for (int k = 0; k < graph.node(i).results(); ++k)
-      if (graph.node(i).has_result(k)) makers[graph.node(i).result_id(k)] = i;
-  return makers;
-}
 
 plugin::Rewritten rewrite(const plugin::GraphView& given, const plugin::Env&) {
   // Pads first: others may take what they became part of.
