@@ -23,8 +23,12 @@ packages_of() {
       # random numbers, tests
       echo librandom123-dev libgtest-dev
       ;;
-    # OpenCL on the CPU: what opencl-gpu is tested on
-    check) echo pocl-opencl-icd ;;
+    check)
+      # OpenCL on the CPU: what opencl-gpu is tested on
+      echo pocl-opencl-icd
+      # what makes the tables of peers
+      echo python3
+      ;;
     data) echo dataset-fashion-mnist ;;
     format) echo clang-format git ;;
     tidy) echo clang-tidy ;;
