@@ -12,7 +12,7 @@ using plugin::Rewrite;
 
 constexpr int64_t kDrawn = 4;      // elements that one counter decides
 constexpr int64_t kTogether = 64;  // elements that are drawn for at a time
-constexpr int64_t kWhole = 256;    // columns up to which blocks of a product are whole rows
+constexpr int64_t kWhole = 256;    // columns up to which blocks of a large product are whole rows
 
 // A product and the dropout that takes its result. Where the product ends in a ReLU, the gradients of both as well: they
 // follow from what dropout gave, so that the product's result is in no memory and nothing is drawn again.

@@ -14,7 +14,7 @@ constexpr int64_t kDepth = 256;          // of a packed panel: 16 columns of it 
 constexpr int64_t kPackedColumns = 256;  // packed at once: 256 KB, in L2
 constexpr int64_t kPackedRows = 96;      // a multiple of every tile height
 constexpr int64_t kTileRows = 6;
-constexpr int64_t kLeastColumns = 64;        // of a block, or more: on all machines, as it decides how sums are split
+constexpr int64_t kLeastColumns = 64;        // of the blocks that decide how sums are split: the same on all machines
 constexpr int64_t kDepthChunks = 8;          // of K
 constexpr int64_t kWholeRows = 1024;         // columns up to which whole rows are consumed: one stretch of memory
 constexpr int64_t kFewRows = 512;            // so few that a panel of B goes over all of them before the next one
@@ -47,18 +47,20 @@ Gemm::Gemm(const GemmShape& shape, bool consumed) : s_(shape), consumed_(consume
       s_.batch * s_.m * s_.n <= 64 * 1024)
     chunks_ = kDepthChunks;
   const auto units = [&] { return s_.batch * ceil_div(s_.m, mc_) * ceil_div(s_.n, nc_); };
-  while (!small && !consumed_ && chunks_ == 1 && units() < enough && (nc_ > kLeastColumns || mc_ > 24)) {
-    if (nc_ > kLeastColumns && nc_ >= mc_)
-      nc_ = round_up(nc_ / 2, 16);
-    else if (mc_ > 24)
-      mc_ = round_up(mc_ / 2, 12);
-    else
-      nc_ = round_up(nc_ / 2, 16);
-  }
+  const auto narrow = [&](int64_t least) {
+    while (!small && !consumed_ && chunks_ == 1 && units() < enough && (nc_ > least || mc_ > 24)) {
+      if (nc_ > least && (nc_ >= mc_ || mc_ <= 24))
+        nc_ = round_up(nc_ / 2, 16);
+      else
+        mc_ = round_up(mc_ / 2, 12);
+    }
+  };
+  narrow(kLeastColumns);
   if (consumed_) chunks_ = 1;
+  if (!small && chunks_ == 1 && units() < enough && s_.k >= 1024) chunks_ = std::min(kDepthChunks, s_.k / kDepth);
+  narrow(std::max<int64_t>(32, kPanelColumns));
   row_blocks_ = ceil_div(s_.m, mc_);
   column_blocks_ = ceil_div(s_.n, nc_);
-  if (!small && chunks_ == 1 && units() < enough && s_.k >= 1024) chunks_ = std::min(kDepthChunks, s_.k / kDepth);
   streamed_ =
       s_.batch == 1 && !direct_ && !consumed_ && !s_.ta && !s_.tb && s_.m <= kFewRows && s_.k * s_.n >= kManyWeights;
   if (chunks_ == 1 && !direct_ && !consumed_ && !streamed_ && SlabProduct::suits(s_))
