@@ -87,7 +87,8 @@ bool same_state(const std::string& prefix, const std::string& fingerprint) {
 
 Result<CheckpointManager> CheckpointManager::open(const std::string& model_dir, int keep) {
   return within_memory("open model directory", model_dir, [&]() -> Result<CheckpointManager> {
-    TENON_ASSIGN(ModelDirLock lock, ModelDirLock::acquire(model_dir));
+    TENON_TRY(make_directories(model_dir));
+    TENON_ASSIGN(DirectoryLock lock, DirectoryLock::take(model_dir, "model directory", "trainer"));
     CheckpointManager manager(model_dir, keep, std::move(lock));
     TENON_TRY(manager.clean());
     return manager;

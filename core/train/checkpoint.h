@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "train/model_dir_lock.h"
+#include "base/directory_lock.h"
 #include "train/tensor_bundle.h"
 
 namespace tenon {
@@ -48,7 +48,7 @@ class CheckpointManager {
   const std::string& model_dir() const { return model_dir_; }
 
  private:
-  CheckpointManager(std::string model_dir, int keep, ModelDirLock lock)
+  CheckpointManager(std::string model_dir, int keep, DirectoryLock lock)
       : model_dir_(std::move(model_dir)), keep_(keep), lock_(std::move(lock)) {}
   Status clean() const;
   Status remove_orphans() const;
@@ -57,7 +57,7 @@ class CheckpointManager {
 
   std::string model_dir_;
   int keep_;
-  ModelDirLock lock_;
+  DirectoryLock lock_;
 };
 
 struct FoundCheckpoint {

@@ -1,0 +1,158 @@
+#include "base/directory_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <utility>
+
+#include "base/file.h"
+#include "base/text.h"
+
+namespace tenon {
+namespace {
+
+constexpr const char* kFile = ".lock";
+
+// The errno, or 0.
+int lock_now(int fd) {
+  int failed;
+  do failed = ::flock(fd, LOCK_EX | LOCK_NB);
+  while (failed != 0 && errno == EINTR);
+  return failed != 0 ? errno : 0;
+}
+
+int open_now(int directory, const char* name, int flags) {
+  int fd;
+  do fd = ::openat(directory, name, flags | O_CLOEXEC, 0666);
+  while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
+// What NFS and the like say of a directory, which can only be open for reading.
+bool locks_files_only(int error) {
+  return error == EBADF || error == EINVAL || error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP;
+}
+
+// Whether that name, of something below `directory`, is still what is open; a link at its end is followed, or not.
+bool is_entry(int fd, int directory, const char* name, int flags = AT_SYMLINK_NOFOLLOW) {
+  struct stat held, named;
+  return ::fstat(fd, &held) == 0 && ::fstatat(directory, name, &named, flags) == 0 && held.st_dev == named.st_dev &&
+         held.st_ino == named.st_ino;
+}
+
+std::string host_name() {
+  char name[256] = {};
+  if (::gethostname(name, sizeof name - 1) != 0) return {};
+  return name;
+}
+
+struct Holder {
+  std::string process, host;
+};
+
+// "PID HOST"; what anything else says is not repeated.
+Holder read_holder(int fd) {
+  char text[300];
+  const ssize_t n = ::pread(fd, text, sizeof text, 0);
+  std::string_view found(text, n > 0 ? static_cast<size_t>(n) : 0);
+  Holder out;
+  out.process = found.substr(0, std::min<size_t>(found.find_first_not_of("0123456789"), 20));
+  found.remove_prefix(std::min(found.size(), out.process.size() + 1));
+  const auto end = std::find_if_not(found.begin(), found.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '-' || c == '_';
+  });
+  out.host.assign(found.begin(), end);
+  return out;
+}
+
+// A file that a lock left or that is new, not one of somebody's own: links, devices and other contents are let alone.
+bool is_lock_file(int fd) {
+  struct stat info;
+  if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_nlink > 1) return false;
+  return info.st_size == 0 || (info.st_size < 300 && !read_holder(fd).process.empty());
+}
+
+struct Closing {
+  int fd;
+  ~Closing() {
+    if (fd >= 0) ::close(fd);
+  }
+};
+
+Status in_use(int directory, const std::string& name, std::string_view kind, std::string_view user) {
+  std::string by;
+  const Closing file{open_now(directory, kFile, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)};
+  if (file.fd >= 0 && is_lock_file(file.fd)) {
+    const Holder holder = read_holder(file.fd);
+    if (!holder.process.empty()) by = cat(", process ", holder.process);
+    if (!holder.host.empty() && holder.host != host_name()) append(by, cat(" on ", holder.host));
+  }
+  return Status(Code::kUnavailable, cat(kind, " '", name, "' is in use by another ", user, by));
+}
+
+}  // namespace
+
+Result<DirectoryLock> DirectoryLock::take(const std::string& directory, std::string_view kind, std::string_view user) {
+  for (;;) {
+    DirectoryLock lock(open_now(AT_FDCWD, directory.c_str(), O_RDONLY | O_DIRECTORY));
+    if (lock.directory_ < 0) return file_error("cannot open directory", directory, errno);
+    const int error = lock_now(lock.directory_);
+    if (error == EWOULDBLOCK) return in_use(lock.directory_, directory, kind, user);
+    if (error != 0 && !locks_files_only(error)) return file_error("cannot lock", directory, error);
+    if (!is_entry(lock.directory_, AT_FDCWD, directory.c_str(), 0)) continue;
+    lock.open_file();
+    if (error != 0) {
+      TENON_ASSIGN(const bool free, lock.lock_file(directory));
+      if (!free) return in_use(lock.directory_, directory, kind, user);
+    }
+    lock.removes_ = error == 0;
+    lock.write_holder();
+    return lock;
+  }
+}
+
+void DirectoryLock::open_file() {
+  file_ = open_now(directory_, kFile, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK);
+  if (file_ >= 0 && !is_lock_file(file_)) ::close(std::exchange(file_, -1));
+}
+
+// False when another holds it.
+Result<bool> DirectoryLock::lock_file(const std::string& directory) const {
+  const std::string path = cat(directory, "/", kFile);
+  if (file_ < 0) return invalid("cannot lock '", path, "': expected a file for locks that can be written");
+  const int error = lock_now(file_);
+  if (error != 0 && error != EWOULDBLOCK) return file_error("cannot lock", path, error);
+  return error == 0;
+}
+
+// Only for the message of one who is refused, so failures do not matter.
+void DirectoryLock::write_holder() const {
+  if (file_ < 0 || ::ftruncate(file_, 0) != 0) return;
+  const std::string text = cat(static_cast<int64_t>(::getpid()), " ", host_name(), "\n");
+  if (::pwrite(file_, text.data(), text.size(), 0) < 0) return;
+}
+
+DirectoryLock::DirectoryLock(DirectoryLock&& other) noexcept
+    : directory_(std::exchange(other.directory_, -1)),
+      file_(std::exchange(other.file_, -1)),
+      removes_(other.removes_) {}
+
+DirectoryLock& DirectoryLock::operator=(DirectoryLock&& other) noexcept {
+  std::swap(directory_, other.directory_);
+  std::swap(file_, other.file_);
+  std::swap(removes_, other.removes_);
+  return *this;
+}
+
+DirectoryLock::~DirectoryLock() {
+  if (removes_ && is_entry(file_, directory_, kFile)) ::unlinkat(directory_, kFile, 0);
+  if (file_ >= 0) ::close(file_);
+  if (directory_ >= 0) ::close(directory_);
+}
+
+}  // namespace tenon
