@@ -10,6 +10,9 @@ STEPS ?= 2000
 BATCH ?= 128
 ROUNDS ?= 3
 THREADS ?= 2
+ROWS ?=
+SECONDS ?= 1200
+HOURS ?=
 CASES ?= mlp_tiny mlp_mnist mnist_cnn flowers180 flowers299 resnet20 resnet18 resnet50 resnet50_infer \
   transformer_small transformer_base transformer_base_d0
 
@@ -22,12 +25,13 @@ endif
 # Kept by hand: sdk/example, to be read on few pages, and the ABI with its history, which is read line by line.
 SOURCES = git ls-files -- '*.c' '*.cc' '*.h' ':!sdk/example/*' ':!sdk/include/tenon/abi/*' ':!sdk/abi-history/*'
 
-.PHONY: help quickstart build check check-interop check-kill check-opencl check-compiler install bench bench-peers format tidy deb clean packages configure
+.PHONY: help quickstart build check check-trust check-interop check-kill check-opencl check-compiler install bench bench-peers format tidy deb clean packages configure
 
 help:
 	@echo 'make quickstart          train a convolutional network on Fashion-MNIST, from nothing'
 	@echo 'make build               build everything: $(TENON), $(RELEASE)/lib/tenon/*.so'
 	@echo 'make check               build, then run all tests'
+	@echo 'make check-trust         show what is promised of safety, row by row (ROWS="1 4" SECONDS=1200 a row, or HOURS=N for all)'
 	@echo 'make check-interop       exchange records and checkpoints with TensorFlow'
 	@echo 'make check-kill          kill a training 50 times (KILLS=N): it ends with the same bits'
 	@echo 'make check-opencl        the whole conformance suite on opencl-gpu.so (8 minutes; at first far longer)'
@@ -57,6 +61,13 @@ ifneq ($(PACKAGES),no)
 	@share/install_packages.sh check
 endif
 	@ctest --test-dir $(RELEASE) --output-on-failure --no-tests=error --parallel $(JOBS)
+
+# share/doc/trust.md says what the rows promise. Both cores are a row's: one after another.
+check-trust: build
+ifneq ($(PACKAGES),no)
+	@share/install_packages.sh check
+endif
+	@tests/trust/run --build $(RELEASE) --seconds $(SECONDS) $(if $(HOURS),--hours $(HOURS)) $(ROWS)
 
 # The tests are left out: only what trains is built.
 quickstart: configure
