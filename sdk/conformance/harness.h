@@ -58,11 +58,12 @@ void add_load_tests(Tests&);
 void add_device_tests(Tests&);
 void add_memory_tests(Tests&);
 void add_queue_tests(Tests&);
-void add_op_tests(Tests&);         // each op x dtype x edge shapes against the reference
-void add_composite_tests(Tests&);  // composites whole, and their decompositions
-void add_gradient_tests(Tests&);   // against central differences
-void add_optimizer_tests(Tests&);  // ten steps
-void add_random_tests(Tests&);     // bit for bit
+void add_op_tests(Tests&);                         // each op x dtype x edge shapes against the reference
+void add_sampled_tests(Tests&, uint32_t samples);  // each primitive x dtype, so many graphs by chance
+void add_composite_tests(Tests&);                  // composites whole, and their decompositions
+void add_gradient_tests(Tests&);                   // against central differences
+void add_optimizer_tests(Tests&);                  // ten steps
+void add_random_tests(Tests&);                     // bit for bit
 void add_program_tests(Tests&);  // aliasing, run-time scalars, several programs on the same buffers, iterations, until
 void add_thread_tests(Tests&);
 void add_capability_tests(Tests&);  // a TAKE that does not compile
@@ -73,7 +74,8 @@ void add_leak_tests(Tests&);
 void add_determinism_tests(Tests&);
 void add_training_tests(Tests&);  // inference too
 
-Tests all_tests();
+constexpr uint32_t kDrawn = 24;
+Tests all_tests(uint32_t samples = kDrawn);
 
 // The highest level whose tests, and those of the levels below, have no failure and no required test that is
 // unsupported; -1: none, which is also the level of a backend that supports not one op. Level 4 is not reached where its
@@ -86,8 +88,9 @@ struct RunOptions {
   std::string filter;  // ECMAScript regular expression, searched in the id; empty: all
   int level = 4;       // tests above it are left out
   uint64_t seed = 1;
-  double time_scale = 1;  // of every time limit
-  std::string spec;       // of the units, as in `--device=name:spec`; empty: the backend's default
+  uint32_t samples = kDrawn;  // what the tests were made with
+  double time_scale = 1;      // of every time limit
+  std::string spec;           // of the units, as in `--device=name:spec`; empty: the backend's default
   // With the validation layer between suite and backend, whose findings are failures. Tests that break the contract on
   // purpose, those of the library's own table and of leaks run without.
   bool validate = false;

@@ -23,7 +23,8 @@ const char kUsage[] =
     "\n"
     "  --level N          leave out tests above level N, and fail below it\n"
     "  --filter RE        only tests whose name has this regular expression (ECMAScript) in it\n"
-    "  --seed S           of inputs; 1 unless given\n"
+    "  --seed S           of inputs and of what is drawn by chance; 1 unless given\n"
+    "  --samples N        graphs that are drawn for each primitive and dtype; 24 unless given\n"
     "  --spec SPEC        of the units, as in --device=name:SPEC\n"
     "  --validate         puts the validation layer between suite and backend: what it finds fails the test\n"
     "  --timeout-scale X  multiplies every time limit\n"
@@ -74,7 +75,11 @@ void set(Command& command, const std::string& option, const std::string& value) 
     o.spec = value;
   else if (option == "--seed")
     o.seed = whole(option, value);
-  else if (option == "--timeout-scale") {
+  else if (option == "--samples") {
+    const uint64_t samples = whole(option, value);
+    if (samples < 1 || samples > 1000000) throw UsageError("--samples: expected 1 to 1000000, found " + value);
+    o.samples = static_cast<uint32_t>(samples);
+  } else if (option == "--timeout-scale") {
     if ((o.time_scale = number(option, value)) <= 0)
       throw UsageError("--timeout-scale: expected more than 0, found " + value);
   } else if (option == "--level") {
@@ -85,7 +90,8 @@ void set(Command& command, const std::string& option, const std::string& value) 
 }
 
 bool takes_a_value(const std::string& option) {
-  for (const char* known : {"--filter", "--json", "--junit", "--spec", "--seed", "--timeout-scale", "--level"})
+  for (const char* known :
+       {"--filter", "--json", "--junit", "--spec", "--seed", "--samples", "--timeout-scale", "--level"})
     if (option == known) return true;
   return false;
 }
@@ -180,7 +186,7 @@ int run(const Command& command, const Tests& tests) {
 int run_command(int argc, char** argv) {
   const Command command = parse(argc, argv);
   if (command.help) return std::fputs(kUsage, stdout), 0;
-  const Tests tests = all_tests();
+  const Tests tests = all_tests(command.options.samples);
   const std::vector<const Test*> chosen = select(tests, command);
   if (!command.list) return run(command, tests);
   for (const Test* test : chosen) std::printf("%s\n", test->id().c_str());

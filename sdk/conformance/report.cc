@@ -169,6 +169,7 @@ std::string reproduction(const std::string& library, const RunOptions& options, 
       "tenon-conform " + (std::all_of(library.begin(), library.end(), plain) ? library : quoted(library));
   if (!options.spec.empty()) text += " --spec " + quoted(options.spec);
   if (options.validate) text += " --validate";
+  if (options.samples != kDrawn) text += " --samples " + std::to_string(options.samples);
   return text + " --seed " + std::to_string(options.seed) + " --filter " + quoted("^" + pattern + "$");
 }
 

@@ -175,15 +175,15 @@ std::string clean(const std::string& text) {
 }
 
 std::string to_json(const Summary& s) {
-  std::string out = "{\n  \"library\": " + json_text(s.path) + ",\n  \"description\": " + json_text(s.description) +
-                    ",\n  \"seed\": " + std::to_string(s.options.seed) + ",\n  \"spec\": " + json_text(s.options.spec) +
-                    ",\n  \"filter\": " + json_text(s.options.filter) +
-                    ",\n  \"validate\": " + (s.options.validate ? "true" : "false") +
-                    ",\n  \"level\": " + (s.filtered() ? "null" : std::to_string(s.level())) +
-                    ",\n  \"missing\": " + (s.filtered() ? "null" : json_missing(s)) +
-                    ",\n  \"lacks\": " + (s.filtered() ? "null" : json_list(lacking(s))) +
-                    ",\n  \"seconds\": " + number(s.seconds) + ",\n  \"counts\": " + json_counts(s.counts()) +
-                    ",\n  \"results\": [";
+  std::string out =
+      "{\n  \"library\": " + json_text(s.path) + ",\n  \"description\": " + json_text(s.description) +
+      ",\n  \"seed\": " + std::to_string(s.options.seed) + ",\n  \"samples\": " + std::to_string(s.options.samples) +
+      ",\n  \"spec\": " + json_text(s.options.spec) + ",\n  \"filter\": " + json_text(s.options.filter) +
+      ",\n  \"validate\": " + (s.options.validate ? "true" : "false") +
+      ",\n  \"level\": " + (s.filtered() ? "null" : std::to_string(s.level())) +
+      ",\n  \"missing\": " + (s.filtered() ? "null" : json_missing(s)) +
+      ",\n  \"lacks\": " + (s.filtered() ? "null" : json_list(lacking(s))) + ",\n  \"seconds\": " + number(s.seconds) +
+      ",\n  \"counts\": " + json_counts(s.counts()) + ",\n  \"results\": [";
   for (size_t i = 0; i < s.results.size(); ++i) out += (i ? ",\n    " : "\n    ") + json_result(s, s.results[i]);
   return out + "\n  ]\n}\n";
 }

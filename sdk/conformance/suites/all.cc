@@ -6,7 +6,7 @@
 
 namespace tenon::conformance {
 
-Tests all_tests() {
+Tests all_tests(uint32_t samples) {
   Tests tests;
   for (void (*add)(Tests&) :
        {add_load_tests, add_device_tests, add_memory_tests, add_queue_tests, add_op_tests, add_composite_tests,
@@ -14,6 +14,7 @@ Tests all_tests() {
         add_capability_tests, add_error_tests, add_feed_tests, add_collective_tests, add_leak_tests,
         add_determinism_tests, add_training_tests})
     add(tests);
+  add_sampled_tests(tests, samples);
   // The tests of a group follow each other, as reports show them.
   std::map<std::string, size_t> rank;
   for (const Test& test : tests) rank.emplace(test.suite + "/" + test.group, rank.size());
