@@ -25,11 +25,12 @@ bool rounds(const NodeView& node) { return is_product(node.op()) && node.in(0).d
 int32_t precision_of(const NodeView& node, int32_t least) { return std::max(least, node.enumerator("precision")); }
 
 // Ops that only move values: what comes out went in, and is no new subnormal.
-bool only_moves(std::string_view op) {
+bool only_moves(const NodeView& node) {
+  const std::string_view op = node.op();
   for (const char* name : {"reshape", "transpose", "slice", "concat", "reverse", "broadcast", "gather", "pad", "select",
                            "max_pool", "neg", "abs", "sort", "all_gather"})
     if (op == name) return true;
-  return false;
+  return op == "scatter" && node.enumerator("kind") == TENON_SCATTER_SET;
 }
 
 class Rounding {
@@ -67,7 +68,7 @@ class Rounding {
 
   // Whether its bf16 results may be subnormal, which a TPU does not have.
   static bool flushes(const NodeView& node) {
-    return !only_moves(node.op()) && node.results() == 1 && node.has_result(0) && node.out(0).dtype() == TENON_BF16;
+    return !only_moves(node) && node.results() == 1 && node.has_result(0) && node.out(0).dtype() == TENON_BF16;
   }
   static bool touches(const NodeView& node) { return rounds(node) || flushes(node); }
 
