@@ -1,7 +1,7 @@
 // A model's data: records or made-up images, for training, evaluation and prediction.
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
+#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -21,8 +21,9 @@ InputOptions part_of(InputOptions o, const InputContext& context) {
   return o;
 }
 
-bool is_pattern_or_file(const std::string& path) {
-  return path.find_first_of("*?[") != std::string::npos || std::ifstream(path + "/.").fail();
+bool is_directory(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
 }
 
 }  // namespace
@@ -46,14 +47,14 @@ InputOptions ModelRun::places(const char* path_flag, const char* split, InputOpt
   if (shape_.vector)
     throw UsageError{"--input is for vectors, which records of images are not; --synthetic makes them up"};
   const std::string& path = flags_.text(path_flag);
-  if (!path.empty() && is_pattern_or_file(path)) {
+  if (!path.empty() && !is_directory(path)) {
     o.file_pattern = path;
     return o;
   }
   o.data_dir = path.empty() ? flags_.text("data_dir") : path;
   if (o.data_dir.empty())
     throw UsageError{"--data_dir is missing; `tenon convert` makes one, --synthetic does without"};
-  if (std::ifstream(o.data_dir + "/.").fail())
+  if (!is_directory(o.data_dir))
     throw Error(Status(Code::kUnavailable, "--" + std::string(path.empty() ? "data_dir" : path_flag) +
                                                ": no directory '" + o.data_dir + "'"));
   o.split = split;

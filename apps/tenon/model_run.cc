@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
+#include <filesystem>
 #include <optional>
+
+#include "tenon/text_file.h"
 
 namespace tenon::runner {
 namespace {
@@ -22,19 +24,9 @@ std::optional<int64_t> info_number(const std::string& json, const std::string& k
   return std::strtoll(json.c_str() + at + key.size() + 3, nullptr, 10);
 }
 
-std::string read_file(const std::string& path) {
-  std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-std::vector<std::string> read_lines(const std::string& path) {
-  std::vector<std::string> out;
-  std::ifstream in(path);
-  for (std::string line; std::getline(in, line);) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (!line.empty()) out.push_back(line);
-  }
-  return out;
+bool is_there(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
 }
 
 // Names and numbers as TPUEstimator's TPUConfig takes them.
@@ -151,8 +143,9 @@ void ModelRun::read_shape() {
   shape_ = info_->image(params_);
   if (!flags_.has("data_dir")) return;
   const std::string& dir = flags_.text("data_dir");
-  const std::string info = dir.empty() ? "" : read_file(dir + "/info.json");
-  labels_ = dir.empty() ? std::vector<std::string>() : read_lines(dir + "/labels.txt");
+  const std::string info_path = dir + "/info.json", labels_path = dir + "/labels.txt";
+  const std::string info = is_there(info_path) ? read_text_file(info_path).take() : "";
+  if (is_there(labels_path)) labels_ = read_text_lines(labels_path).take();
   const auto choose = [&](const char* name, int& value) {
     if (shape_.vector) return;
     if (const auto n = info_number(info, name); n && *n > 0 && *n < 1 << 14) value = static_cast<int>(*n);

@@ -2,10 +2,11 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <fstream>
 #include <optional>
+#include <sstream>
 
 #include "preflight_parts.h"
+#include "tenon/text_file.h"
 
 namespace tenon::runner {
 namespace {
@@ -42,8 +43,7 @@ class JobFile {
   JobFile(const std::string& path, int cores) : path_(path), cores_(cores) {}
 
   std::vector<Job> read() {
-    std::ifstream in(path_);
-    if (!in) throw Error(Status(Code::kUnavailable, path_ + ": cannot be read"));
+    std::istringstream in(read_text_file(path_).take());
     std::vector<Job> jobs;
     for (std::string line; std::getline(in, line);) {
       ++line_;
@@ -59,7 +59,6 @@ class JobFile {
         jobs.push_back(job_of(cells));
       if (jobs.size() > kMaxRows) fail("expected at most " + with_commas(kMaxRows) + " rows, found more");
     }
-    if (in.bad()) throw Error(Status(Code::kUnavailable, path_ + ": reading failed"));
     if (jobs.empty()) throw Error(Status(Code::kInvalid, path_ + ": expected rows, found none"));
     return jobs;
   }

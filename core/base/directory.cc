@@ -17,6 +17,7 @@ namespace {
 
 // The names in a directory, in no order, without . and .. ; closes it on every way out.
 Result<std::vector<std::string>> names_in(const std::string& directory) {
+  TENON_TRY(check_path(directory));
   const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(directory.c_str()), ::closedir);
   if (open == nullptr) return file_error("cannot list directory", directory, errno);
   std::vector<std::string> names;
@@ -59,19 +60,26 @@ bool is_stale_temporary(const std::string& name) {
 
 }  // namespace
 
+Result<std::vector<std::string>> list_names(const std::string& directory, const std::string& pattern) {
+  TENON_ASSIGN(std::vector<std::string> names, names_in(directory));
+  std::erase_if(names,
+                [&](const std::string& name) { return ::fnmatch(pattern.c_str(), name.c_str(), FNM_PERIOD) != 0; });
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 Result<std::vector<std::string>> list_files(const std::string& directory, const std::string& pattern) {
-  TENON_ASSIGN(const std::vector<std::string> names, names_in(directory));
+  TENON_ASSIGN(const std::vector<std::string> names, list_names(directory, pattern));
   std::vector<std::string> files;
   for (const std::string& name : names) {
-    if (::fnmatch(pattern.c_str(), name.c_str(), FNM_PERIOD) != 0) continue;
     std::string path = cat(directory, directory.ends_with('/') ? "" : "/", name);
     if (is_regular(path)) files.push_back(std::move(path));
   }
-  std::sort(files.begin(), files.end());
   return files;
 }
 
 Status make_directories(const std::string& directory) {
+  TENON_TRY(check_path(directory));
   if (directory.empty()) return invalid("cannot make a directory: expected a name, found ''");
   for (size_t slash = 0; slash != std::string::npos;) {
     slash = directory.find('/', slash + 1);

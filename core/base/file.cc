@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <utility>
 
@@ -49,6 +50,12 @@ std::string reason(int error) {
   return ::strerror_r(error, text, sizeof text);  // GNU: returns the text, thread safe
 }
 
+Status check_regular(const std::string& path, const struct stat& info) {
+  if (S_ISREG(info.st_mode)) return {};
+  return invalid("cannot read '", path, "': expected a regular file, found ",
+                 S_ISDIR(info.st_mode) ? "a directory" : "a device or pipe");
+}
+
 }  // namespace
 
 Status file_error(std::string_view what, const std::string& path, int error) {
@@ -60,16 +67,31 @@ Status file_error(std::string_view what, const std::string& path, int error) {
                 cat(what, " '", path, "': ", reason(error)));
 }
 
+Status check_path(const std::string& path) {
+  if (path.size() < PATH_MAX && path.find('\0') == std::string::npos) return {};
+  if (path.size() >= PATH_MAX)
+    return invalid("path '", abbreviated(path), "': expected at most ", PATH_MAX - 1, " bytes, found ", path.size());
+  return invalid("path '", path.c_str(), "': expected a name, found a NUL behind these ", path.find('\0'), " of ",
+                 path.size(), " bytes");
+}
+
+Result<int64_t> file_bytes(const std::string& path) {
+  TENON_TRY(check_path(path));
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0) return file_error("cannot open", path, errno);
+  TENON_TRY(check_regular(path, info));
+  return int64_t{info.st_size};
+}
+
 Result<File> File::open(const std::string& path) {
+  TENON_TRY(check_path(path));
   // O_NONBLOCK: opening a pipe that nobody writes to must not hang.
   const int fd = open_retry(path.c_str(), O_RDONLY | O_NONBLOCK);
   if (fd < 0) return file_error("cannot open", path, errno);
   File file(path, fd, 0);
   struct stat info;
   if (::fstat(fd, &info) != 0) return file_error("cannot inspect", path, errno);
-  if (!S_ISREG(info.st_mode))
-    return invalid("cannot read '", path, "': expected a regular file, found ",
-                   S_ISDIR(info.st_mode) ? "a directory" : "a device or pipe");
+  TENON_TRY(check_regular(path, info));
   file.size_ = info.st_size;
   return file;
 }
@@ -118,6 +140,7 @@ AtomicFile::AtomicFile(std::string path, std::string temporary, int fd)
     : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
 
 Result<AtomicFile> AtomicFile::create(const std::string& path) {
+  TENON_TRY(check_path(path));
   if (name_of(path).empty()) return invalid("cannot write '", path, "': expected the name of a file");
   for (;;) {
     std::string temporary = temporary_name(path);

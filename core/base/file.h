@@ -90,12 +90,21 @@ class AtomicFile {
 Status atomic_write(const std::string& path, const std::function<Status(AtomicFile&)>& writer);
 Status atomic_write(const std::string& path, std::string_view contents);
 
+// An error when no file can have this name: it is too long for the system, or has a NUL in it, at which the system would
+// take it to end and reach another file. What opens, makes or lists here checks it.
+Status check_path(const std::string& path);
+
+// How large the regular file is, without opening it.
+Result<int64_t> file_bytes(const std::string& path);
+
 // The whole file. Refused before anything is allocated when it is larger than `max_bytes`.
 Result<std::string> read_file(const std::string& path, int64_t max_bytes = int64_t{1} << 30);
 
-// The regular files in `directory` whose name matches the shell pattern (* ? [..]; a leading dot
-// only by a dot), as DIRECTORY/NAME, sorted by name. Not recursive. An empty answer is no error, a
-// directory that cannot be read is.
+// The names in `directory` that match the shell pattern (* ? [..]; a leading dot only by a dot), whatever they are, sorted.
+// Not recursive. An empty answer is no error, a directory that cannot be read is.
+Result<std::vector<std::string>> list_names(const std::string& directory, const std::string& pattern);
+
+// The regular files among them, as DIRECTORY/NAME.
 Result<std::vector<std::string>> list_files(const std::string& directory, const std::string& pattern);
 
 // Makes `directory` and its missing parents.

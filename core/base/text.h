@@ -58,6 +58,14 @@ std::string join(const Range& items, std::string_view separator = ", ") {
 // Bytes of the well-formed UTF-8 sequence at the start of `text`, 0 when there is none: not overlong, no surrogate.
 size_t utf8_sequence(std::string_view text);
 
+// Without blanks and line ends around it.
+std::string_view trimmed(std::string_view text);
+std::string_view without_byte_order_mark(std::string_view text);
+
+// `text` as a message may quote it, whatever its length: all of it, or its first `most` bytes, cut between characters, and
+// how many there are: "first bytes.. (300000000 bytes)".
+std::string abbreviated(std::string_view text, size_t most = 80);
+
 // The candidate nearest to `word` by edit distance when it is close enough to be meant, else "".
 template <class Range>
 std::string_view nearest(std::string_view word, const Range& candidates);

@@ -1,6 +1,3 @@
-#include <sys/stat.h>
-
-#include <cerrno>
 #include <unordered_map>
 
 #include "base/text.h"
@@ -57,7 +54,8 @@ Result<Table> read_table(const std::string& csv, const ConvertImagesOptions& opt
     if (known != labels.end()) {
       table.rows.push_back({beside(csv, row.fields[0]), known->second, row.line});
     } else if (split->unknown_labels++ == 0) {
-      split->first_unknown = cat(csv, ":", row.line, ": label '", row.fields[1], "' is not in '", options.labels, "'");
+      split->first_unknown =
+          cat(csv, ":", row.line, ": label '", abbreviated(row.fields[1]), "' is not in '", options.labels, "'");
     }
   }
   if (table.rows.empty()) return invalid(csv, ": expected rows with a known label, found none; ", split->first_unknown);
@@ -71,10 +69,9 @@ Status at_row(const Table& table, const Row& row, const Status& status) {
 // Finds missing files before hours of work, and how the data divide into shards.
 Status measure(Table& table, bool skip_bad) {
   for (Row& row : table.rows) {
-    struct stat info {};
-    if (::stat(row.path.c_str(), &info) != 0 && !skip_bad)
-      return at_row(table, row, file_error("cannot open", row.path, errno));
-    row.bytes = static_cast<int64_t>(info.st_size) + kImageOverhead;
+    const Result<int64_t> bytes = file_bytes(row.path);
+    if (!bytes.ok() && !skip_bad) return at_row(table, row, bytes.status());
+    row.bytes = (bytes.ok() ? *bytes : 0) + kImageOverhead;
   }
   return {};
 }

@@ -2,23 +2,12 @@
 
 #include <algorithm>
 
-#include "base/file.h"
 #include "base/text.h"
 
 namespace tenon {
 namespace {
 
-constexpr std::string_view kBlanks = " \t\r\n";
-
-std::string_view without_mark(std::string_view text) {
-  return text.starts_with("\xef\xbb\xbf") ? text.substr(3) : text;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
+constexpr size_t kMaxFields = 1000;  // of a row
 
 class CsvParser {
  public:
@@ -47,6 +36,8 @@ class CsvParser {
         field = trimmed(text_.substr(at_, end - at_));
         at_ = end;
       }
+      if (row->fields.size() == kMaxFields)
+        return invalid(name_, ":", line_, ": expected at most ", kMaxFields, " fields in a row, found more");
       row->fields.push_back(std::move(field));
       const bool ended = peek() == '\n';
       if (ended) ++line_;
@@ -85,18 +76,7 @@ class CsvParser {
 }  // namespace
 
 Result<std::vector<CsvRow>> parse_csv(std::string_view text, const std::string& name) {
-  return CsvParser(without_mark(text), name).rows();
-}
-
-Result<std::vector<std::string>> read_lines(const std::string& path) {
-  TENON_ASSIGN(const std::string text, read_file(path));
-  std::vector<std::string> lines;
-  for (std::string_view rest = without_mark(text); !rest.empty();) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    if (const std::string_view line = trimmed(rest.substr(0, end)); !line.empty()) lines.emplace_back(line);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return lines;
+  return CsvParser(without_byte_order_mark(text), name).rows();
 }
 
 }  // namespace tenon

@@ -1,4 +1,4 @@
-// The text files that the converters read: CSV rows and lists of lines.
+// The CSV files that the converters read.
 #pragma once
 
 #include <string>
@@ -17,8 +17,5 @@ struct CsvRow {
 // RFC 4180: commas, fields in double quotes may hold commas, line ends and doubled quotes. LF or CRLF; a
 // byte order mark and empty lines are passed over. `name` is for messages.
 Result<std::vector<CsvRow>> parse_csv(std::string_view text, const std::string& name);
-
-// The lines of a file without surrounding blanks; empty ones are left out.
-Result<std::vector<std::string>> read_lines(const std::string& path);
 
 }  // namespace tenon

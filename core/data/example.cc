@@ -185,7 +185,8 @@ Status Example::parse_entry(std::string_view bytes, const char* base) {
     if (field.tag == wire::tag(1, wire::kBytes)) named.name = field.contents;
     if (field.tag != wire::tag(2, wire::kBytes)) continue;
     if (std::exchange(has_value, true))
-      return invalid("tf.train.Example at byte ", start - base, ": feature '", named.name, "' has two values");
+      return invalid("tf.train.Example at byte ", start - base, ": feature '", abbreviated(named.name),
+                     "' has two values");
     if (const char* bad = check_feature(field.contents, &checked)) return broken(bad, base);
   }
   named.feature.kind_ = checked.kind;
@@ -233,8 +234,8 @@ const Feature* Example::find(std::string_view name) const {
 Result<const Feature*> Example::single(std::string_view name, Kind kind) const {
   const Feature* feature = find(name);
   if (feature == nullptr) {
-    std::vector<std::string_view> names;
-    for (size_t i = 0; i < features_.size() && i < 20; ++i) names.push_back(features_[i].name);
+    std::vector<std::string> names;
+    for (size_t i = 0; i < features_.size() && i < 20; ++i) names.push_back(abbreviated(features_[i].name));
     return invalid("tf.train.Example: expected a feature '", name, "', found ",
                    names.empty() ? std::string("none") : join(names));
   }

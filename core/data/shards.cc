@@ -3,19 +3,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <condition_variable>
 #include <cstdio>
 #include <memory>
-#include <mutex>
 #include <numeric>
 #include <unordered_set>
 
 #include "base/text.h"
-#include "base/thread_pool.h"
-#include "data/csv.h"
+#include "data/items.h"
 #include "data/philox.h"
+#include "tenon/text_file.h"
 
 namespace tenon {
 namespace {
@@ -57,29 +54,13 @@ size_t block_end(const std::vector<int64_t>& bytes, size_t begin, size_t limit) 
 struct Slot {
   ExampleBuilder builder;
   std::string_view record;
-  Status status;
-};
-
-struct Latch {
-  std::mutex mutex;
-  std::condition_variable done;
-  size_t running = 0;
-
-  void finish() {
-    std::lock_guard lock(mutex);
-    if (--running == 0) done.notify_all();
-  }
-  void wait() {
-    std::unique_lock lock(mutex);
-    done.wait(lock, [&] { return running == 0; });
-  }
 };
 
 // Writes the good records of a block in order; the first bad one is the error.
-Status write_block(std::vector<Slot>& slots, size_t count, bool skip_bad, RecordWriter& writer,
+Status write_block(const std::vector<Slot>& slots, const std::vector<Status>& made, bool skip_bad, RecordWriter& writer,
                    ConvertSummary::Split* split) {
-  for (size_t i = 0; i < count; ++i) {
-    const Status& status = slots[i].status;
+  for (size_t i = 0; i < made.size(); ++i) {
+    const Status& status = made[i];
     if (status.ok()) {
       TENON_TRY(writer.write(slots[i].record));
       ++split->records;
@@ -94,24 +75,6 @@ Status write_block(std::vector<Slot>& slots, size_t count, bool skip_bad, Record
 }
 
 }  // namespace
-
-void parallel_for(ThreadPool& pool, size_t n, const std::function<void(size_t)>& fn) {
-  std::atomic<size_t> next{0};
-  const auto work = [&] {
-    for (size_t i; (i = next.fetch_add(1)) < n;) fn(i);
-  };
-  Latch latch;
-  latch.running = std::min<size_t>(static_cast<size_t>(pool.threads() - 1), n);
-  for (size_t i = latch.running; i > 0; --i)
-    pool.submit([&] {
-      work();
-      latch.finish();
-    });
-  work();
-  while (pool.help()) {
-  }
-  latch.wait();
-}
 
 std::vector<size_t> shuffled(size_t n, uint64_t seed) {
   std::vector<size_t> order(n);
@@ -165,11 +128,14 @@ Status OutputSet::write_split(const SplitSource& source, ThreadPool& pool, Conve
     TENON_ASSIGN(RecordWriter writer, RecordWriter::create(path));
     for (size_t row = begins[shard], end; row < begins[shard + 1]; row = end) {
       end = block_end(source.bytes, row, begins[shard + 1]);
-      parallel_for(pool, end - row, [&](size_t i) {
-        slots[i].status = source.make(row + i, slots[i].builder);
+      const std::vector<Status> made = for_each_item(&pool, end - row, [&](size_t i) -> Status {
+        (void)slots[i].builder.finish();  // what an item that failed left there
+        slots[i].record = {};
+        TENON_TRY(source.make(row + i, slots[i].builder));
         slots[i].record = slots[i].builder.finish();
+        return {};
       });
-      TENON_TRY(write_block(slots, end - row, source.skip_bad, writer, split));
+      TENON_TRY(write_block(slots, made, source.skip_bad, writer, split));
     }
     TENON_TRY(writer.finish());
     split->files.push_back(path);
@@ -209,11 +175,12 @@ Status write_labels_and_info(OutputSet& output, const ConvertSummary& summary, c
 }
 
 Result<std::vector<std::string>> read_labels(const std::string& path) {
-  TENON_ASSIGN(std::vector<std::string> labels, read_lines(path));
+  TENON_ASSIGN(std::vector<std::string> labels, read_text_lines(path));
   if (labels.size() < 2) return invalid("labels '", path, "': expected at least 2 labels, found ", labels.size());
   std::unordered_set<std::string_view> seen;
   for (const std::string& label : labels)
-    if (!seen.insert(label).second) return invalid("labels '", path, "': label '", label, "' appears twice");
+    if (!seen.insert(label).second)
+      return invalid("labels '", path, "': label '", abbreviated(label), "' appears twice");
   return labels;
 }
 

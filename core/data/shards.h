@@ -15,9 +15,6 @@
 
 namespace tenon {
 
-// Calls fn(i) for each i < n on the pool's threads and this one.
-void parallel_for(ThreadPool& pool, size_t n, const std::function<void(size_t)>& fn);
-
 // A permutation of 0..n-1, the same for the same seed.
 std::vector<size_t> shuffled(size_t n, uint64_t seed);
 

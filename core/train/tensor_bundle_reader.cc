@@ -125,13 +125,13 @@ Status BundleReader::load_entry(const std::string& name, std::string_view value)
   google::protobuf::Arena arena;  // keeps what protobuf would leak when memory runs out
   auto& proto = *google::protobuf::Arena::CreateMessage<bundle::BundleEntryProto>(&arena);
   if (!proto.ParseFromArray(value.data(), static_cast<int>(value.size())))
-    return invalid(index_path_, ": variable '", name, "': damaged entry");
+    return invalid(index_path_, ": variable '", abbreviated(name), "': damaged entry");
   BundleEntry entry;
   entry.tf_dtype = proto.dtype();
   entry.dtype = dtype_from_tf(proto.dtype());
   entry.is_string = proto.dtype() == kTfString;
   Result<Shape> shape = shape_of(proto.shape());
-  if (!shape.ok()) return invalid(index_path_, ": variable '", name, "': ", shape.status().message());
+  if (!shape.ok()) return invalid(index_path_, ": variable '", abbreviated(name), "': ", shape.status().message());
   entry.shape = *shape;
   entry.shard = proto.shard_id();
   entry.offset = proto.offset();
@@ -146,20 +146,22 @@ Status BundleReader::load_entry(const std::string& name, std::string_view value)
 Status BundleReader::check_sizes(const std::string& name, BundleEntry& entry) {
   if (entry.sliced) return {};
   if (entry.shard < 0 || entry.shard >= num_shards_)
-    return invalid(index_path_, ": variable '", name, "' is in shard ", entry.shard, " of ", num_shards_);
+    return invalid(index_path_, ": variable '", abbreviated(name), "' is in shard ", entry.shard, " of ", num_shards_);
   TENON_TRY(open_shard(entry.shard));
   const File& file = shards_.at(entry.shard);
   if (entry.offset < 0 || entry.size < 0 || entry.size > file.size() || entry.offset > file.size() - entry.size)
-    return invalid(file.path(), ": variable '", name, "' needs ", entry.size, " bytes at offset ", entry.offset,
-                   ", but the file has ", file.size());
+    return invalid(file.path(), ": variable '", abbreviated(name), "' needs ", entry.size, " bytes at offset ",
+                   entry.offset, ", but the file has ", file.size());
   const int64_t elements = entry.shape.elements();
   int64_t expected = 0;
   if (entry.dtype != DType::kNone &&
       (__builtin_mul_overflow(elements, dtype_bytes(entry.dtype), &expected) || expected != entry.size))
-    return invalid(index_path_, ": variable '", name, "' is ", entry.str(), " but has ", entry.size, " bytes");
+    return invalid(index_path_, ": variable '", abbreviated(name), "' is ", entry.str(), " but has ", entry.size,
+                   " bytes");
   // A string takes at least the byte of its length; four are their checksum.
   if (entry.is_string && (entry.size < 4 || elements > entry.size - 4))
-    return invalid(index_path_, ": variable '", name, "' is ", entry.str(), " but has ", entry.size, " bytes");
+    return invalid(index_path_, ": variable '", abbreviated(name), "' is ", entry.str(), " but has ", entry.size,
+                   " bytes");
   return {};
 }
 
@@ -177,15 +179,17 @@ const BundleEntry* BundleReader::find(std::string_view name) const {
 
 Result<const BundleEntry*> BundleReader::lookup(std::string_view name) const {
   const BundleEntry* entry = find(name);
-  if (!entry) return invalid("checkpoint ", prefix_, " has no variable '", name, "'");
+  if (!entry) return invalid("checkpoint ", prefix_, " has no variable '", abbreviated(name), "'");
   if (entry->sliced)
-    return Status(Code::kUnsupported, cat("checkpoint ", prefix_, ": variable '", name, "' is partitioned"));
+    return Status(Code::kUnsupported,
+                  cat("checkpoint ", prefix_, ": variable '", abbreviated(name), "' is partitioned"));
   return entry;
 }
 
 Status BundleReader::check_crc(std::string_view name, const BundleEntry& entry, uint32_t found) const {
   if (crc32c_mask(found) == entry.crc) return {};
-  return invalid(shards_.at(entry.shard).path(), ": variable '", name, "' fails its checksum; the file is damaged");
+  return invalid(shards_.at(entry.shard).path(), ": variable '", abbreviated(name),
+                 "' fails its checksum; the file is damaged");
 }
 
 Status BundleReader::read_bytes(std::string_view name, const BundleEntry& entry, std::span<std::byte> out) const {
@@ -202,21 +206,23 @@ Status BundleReader::read_bytes(std::string_view name, const BundleEntry& entry,
 Status BundleReader::read(std::string_view name, std::span<std::byte> out) const {
   TENON_ASSIGN(const BundleEntry* entry, lookup(name));
   if (entry->dtype == DType::kNone)
-    return Status(Code::kUnsupported, cat("checkpoint ", prefix_, ": variable '", name, "' is ", entry->str(),
-                                          ", which is not a numeric type of Tenon"));
+    return Status(Code::kUnsupported, cat("checkpoint ", prefix_, ": variable '", abbreviated(name), "' is ",
+                                          entry->str(), ", which is not a numeric type of Tenon"));
   if (static_cast<int64_t>(out.size()) != entry->size)
-    return invalid("checkpoint ", prefix_, ": variable '", name, "' is ", entry->str(), " of ", entry->size,
-                   " bytes, expected ", out.size());
+    return invalid("checkpoint ", prefix_, ": variable '", abbreviated(name), "' is ", entry->str(), " of ",
+                   entry->size, " bytes, expected ", out.size());
   TENON_TRY(read_bytes(name, *entry, out));
   if (entry->dtype == DType::kBool && !booleans_valid(out))
-    return invalid(shards_.at(entry->shard).path(), ": variable '", name, "' holds a bool that is neither 0 nor 1");
+    return invalid(shards_.at(entry->shard).path(), ": variable '", abbreviated(name),
+                   "' holds a bool that is neither 0 nor 1");
   return {};
 }
 
 Result<int64_t> BundleReader::read_scalar(std::string_view name) const {
   TENON_ASSIGN(const BundleEntry* entry, lookup(name));
   if (!is_integer(entry->dtype) || entry->shape.elements() != 1)
-    return invalid("checkpoint ", prefix_, ": variable '", name, "' is ", entry->str(), ", expected i64[]");
+    return invalid("checkpoint ", prefix_, ": variable '", abbreviated(name), "' is ", entry->str(),
+                   ", expected i64[]");
   int64_t wide = 0;
   int32_t narrow = 0;
   if (entry->dtype == DType::kI64) {
@@ -230,7 +236,8 @@ Result<int64_t> BundleReader::read_scalar(std::string_view name) const {
 Result<std::vector<std::string>> BundleReader::read_strings(std::string_view name) const {
   TENON_ASSIGN(const BundleEntry* entry, lookup(name));
   if (!entry->is_string)
-    return invalid("checkpoint ", prefix_, ": variable '", name, "' is ", entry->str(), ", expected string");
+    return invalid("checkpoint ", prefix_, ": variable '", abbreviated(name), "' is ", entry->str(),
+                   ", expected string");
   try {
     return load_strings(name, *entry);
   } catch (const std::bad_alloc&) {
@@ -243,7 +250,8 @@ Result<std::vector<std::string>> BundleReader::load_strings(std::string_view nam
   TENON_TRY(read_bytes(name, entry, bytes));
   Result<Strings> strings = parse_strings(bytes, entry.shape.elements());
   if (!strings.ok())
-    return invalid(shards_.at(entry.shard).path(), ": variable '", name, "': ", strings.status().message());
+    return invalid(shards_.at(entry.shard).path(), ": variable '", abbreviated(name),
+                   "': ", strings.status().message());
   TENON_TRY(check_crc(name, entry, strings->crc));
   return std::move(strings->values);
 }

@@ -124,7 +124,7 @@ Status TableReader::take_entry(std::string_view& in, std::string& key, Entries& 
   const std::string before = key;
   key.resize(shared);
   key.append(in.substr(0, fresh));
-  if (!out.empty() && key <= before) return broken("names are out of order at '", key, "'");
+  if (!out.empty() && key <= before) return broken("names are out of order at '", abbreviated(key), "'");
   total_ += key.size() + value;
   if (total_ > kMaxTableBytes) return broken("it expands to more than ", kMaxTableBytes, " bytes");
   out.emplace_back(key, in.substr(fresh, value));
@@ -137,7 +137,7 @@ Status TableReader::parse_entries(std::string_view in, Entries& out) {
   Entries block;
   while (!in.empty()) TENON_TRY(take_entry(in, key, block));
   if (!block.empty() && !out.empty() && block.front().first <= out.back().first)
-    return broken("names are out of order at '", block.front().first, "'");
+    return broken("names are out of order at '", abbreviated(block.front().first), "'");
   std::move(block.begin(), block.end(), std::back_inserter(out));
   return {};
 }

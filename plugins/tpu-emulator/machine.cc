@@ -95,7 +95,10 @@ json read(const fs::path& file) {
   std::error_code none;
   if (fs::file_size(file, none) > kLargestFile || none) refuse(file, "cannot be read, or is larger than 1 MiB");
   std::ifstream in(file);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  std::string text(kLargestFile + 1, '\0');  // its size says nothing where the system makes it up, or it grows
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(in.gcount()));
+  if (text.size() > kLargestFile) refuse(file, "cannot be read, or is larger than 1 MiB");
   if (nesting(text) > kMostNesting) refuse(file, "expected objects in one object, found them nested deeper");
   json content = parse(file, text);
   if (!content.is_object()) refuse(file, std::string("expected one JSON object, found one ") + content.type_name());
@@ -178,9 +181,10 @@ class Reader {
   void forget(const std::string& field) { content_.erase(field); }
   void nothing_left() {
     for (auto& [field, value] : content_.items())
-      if (!value.is_object()) refuse(file_, "unknown field '" + field + "'");
+      if (!value.is_object()) refuse(file_, "unknown field '" + field.substr(0, 80) + "'");
     for (auto& [section, fields] : content_.items())
-      for (auto& [field, value] : fields.items()) refuse(file_, "unknown field '" + section + "." + field + "'");
+      for (auto& [field, value] : fields.items())
+        refuse(file_, "unknown field '" + section.substr(0, 80) + "." + field.substr(0, 80) + "'");
   }
 
   [[noreturn]] void wrong(const std::string& field, const std::string& expected, const json& found) {

@@ -108,7 +108,7 @@ bad 'layers,nodes,width,output,batch\n' ":1: expected layers,nodes,input,output,
 bad '' ': expected rows, found none'
 bad 'layers,nodes,input,output,batch\n' ': expected rows, found none'
 bad '4,512,2000,\0,1024\n' ':1: column output'
-expect 1 "$work/none.csv: cannot be read" "${preflight[@]}" mlp --tpu v2-8 --jobs "$work/none.csv"
+expect 1 "cannot open '$work/none.csv': No such file or directory" "${preflight[@]}" mlp --tpu v2-8 --jobs "$work/none.csv"
 expect 1 "$work" "${preflight[@]}" mlp --tpu v2-8 --jobs "$work"
 
 echo '# usage'
