@@ -13,6 +13,9 @@ Result<ImageInfo> read_png_info(std::string_view bytes);
 Status check_channels(int channels);
 Status check_image_bytes(std::string_view format, int width, int height, int64_t needed, int64_t limit);
 
+// The longest side of an image, libpng's own limit: sizes computed from two sides fit into 64 bits, from one into an int.
+constexpr int kMaxImageSide = 1'000'000;
+
 // The window itself, or the whole image when its width is 0; an error when it is not inside.
 Result<ImageWindow> resolve_window(const ImageWindow& window, int width, int height);
 ImageWindow scale_window(const ImageWindow& window, int scale);

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/caught.h"
 #include "base/text.h"
 #include "data/input_files.h"
 #include "data/philox.h"
@@ -29,10 +30,10 @@ template <class Fn, class... Args>
 Status call_user(const Fn& fn, Args&&... args) {
   try {
     return fn(std::forward<Args>(args)...);
-  } catch (const std::exception& e) {
-    return Status(Code::kInternal, cat("the map function threw: ", e.what()));
   } catch (...) {
-    return Status(Code::kInternal, "the map function threw");
+    const Status thrown = status_of_exception();
+    if (thrown.code() == Code::kOutOfMemory) return thrown;
+    return Status(Code::kInternal, cat("the map function threw: ", thrown.message()));
   }
 }
 

@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstring>
 #include <filesystem>
 #include <limits>
@@ -12,7 +11,7 @@
 
 #include "base/crc32c.h"
 #include "base/text.h"
-#include "base/thread_pool.h"
+#include "data/items.h"
 #include "data/record_format.h"
 
 namespace tenon {
@@ -26,7 +25,9 @@ std::string pattern_of(const InputOptions& options) {
   return cat(options.data_dir, "/", options.split, "-*-of-*[0-9]");
 }
 
-Result<std::vector<std::string>> match(const std::string& pattern) {
+// Where directories are patterns too.
+Result<std::vector<std::string>> match_anywhere(const std::string& pattern) {
+  TENON_TRY(check_path(pattern));
   glob_t found{};
   const int rc = glob(pattern.c_str(), GLOB_ERR, nullptr, &found);
   std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + (rc == 0 ? found.gl_pathc : 0));
@@ -34,6 +35,19 @@ Result<std::vector<std::string>> match(const std::string& pattern) {
   if (rc == GLOB_NOSPACE) return Status(Code::kOutOfMemory, cat("no memory to list ", pattern));
   if (rc == GLOB_ABORTED) return invalid("cannot read the directory of ", pattern);
   return paths;
+}
+
+// Only the last part of a pattern is one where the others name a directory, whatever stands in them: "run[1]/train-*".
+Result<std::vector<std::string>> match(const std::string& pattern) {
+  std::error_code error;
+  if (std::filesystem::exists(pattern, error)) return std::vector<std::string>{pattern};
+  const size_t slash = pattern.rfind('/');
+  const std::string directory = slash == std::string::npos ? "" : pattern.substr(0, slash + 1);
+  if (!directory.empty() && !std::filesystem::is_directory(directory, error)) return match_anywhere(pattern);
+  TENON_ASSIGN(std::vector<std::string> names,
+               list_names(directory.empty() ? "." : directory, pattern.substr(directory.size())));
+  for (std::string& name : names) name.insert(0, directory);
+  return names;
 }
 
 // "…-of-00012" -> 12; 0 when the name does not end so.
@@ -97,6 +111,8 @@ Result<int64_t> frame_bytes(HeaderReader& headers, int64_t offset, int64_t file_
   const uint64_t length = load_unaligned<uint64_t>(header);
   if (left < kRecordHeader + kRecordFooter || length > static_cast<uint64_t>(left - kRecordHeader - kRecordFooter))
     return invalid("cut short: expected ", length, " bytes of data, found ", left - kRecordHeader);
+  if (length > kMaxRecordBytes)
+    return invalid("length: expected at most ", kMaxRecordBytes, " bytes of data, found ", length);
   return kRecordHeader + static_cast<int64_t>(length) + kRecordFooter;
 }
 
@@ -153,30 +169,14 @@ Result<RecordFile> index_records(const std::string& path, bool tolerate) {
 
 Result<std::vector<RecordFile>> index_files(const std::vector<std::string>& paths, bool tolerate, ThreadPool* pool) {
   std::vector<RecordFile> files(paths.size());
-  std::vector<Status> failures(paths.size());
-  std::mutex mutex;
-  std::condition_variable done;
-  size_t left = paths.size();
+  const std::vector<Status> read = for_each_item(pool, paths.size(), [&](size_t i) -> Status {
+    TENON_ASSIGN(files[i], index_records(paths[i], tolerate));
+    return {};
+  });
   for (size_t i = 0; i < paths.size(); ++i) {
-    auto task = [&, i] {
-      Result<RecordFile> file = index_records(paths[i], tolerate);
-      if (file.ok())
-        files[i] = std::move(*file);
-      else
-        failures[i] = file.status();
-      std::lock_guard lock(mutex);
-      if (--left == 0) done.notify_all();
-    };
-    if (pool)
-      pool->submit(task);
-    else
-      task();
+    if (read[i].code() == Code::kOutOfMemory) return Status(Code::kOutOfMemory, cat(paths[i], ": ", read[i].message()));
+    TENON_TRY(read[i]);
   }
-  while (pool && pool->help()) {
-  }
-  std::unique_lock lock(mutex);
-  done.wait(lock, [&] { return left == 0; });
-  for (const Status& failure : failures) TENON_TRY(failure);
   return files;
 }
 

@@ -2,11 +2,11 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <mutex>
 #include <set>
 #include <utility>
 
+#include "base/caught.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "data/input_slot.h"
@@ -31,6 +31,9 @@ struct InputPipeline::Impl {
 
   Impl(Dataset d, ThreadPool& p)
       : dataset(std::move(d)), data(*dataset.impl_), pool(p), order(data.source->counts(), data.order) {}
+  ~Impl() {
+    for (const uint32_t index : pending) wait(*slots[index]);
+  }
 
   void add_slots(std::vector<BatchSlot> memory);
   void start(const PipelineState& from);
@@ -38,9 +41,11 @@ struct InputPipeline::Impl {
   uint64_t next_rows() const;
   bool plan(InputSlot& slot);
   void launch(uint32_t index);
-  void submit(Task* task);
-  void run(const Task& task);
+  bool submit(Task* task);
+  void run(const Task& task) noexcept;
   void finish_rows(uint32_t index);
+  void transpose_rows(uint32_t index);
+  Result<Batch> next();
   void finish(InputSlot& slot);
   void count_damaged(const InputSlot& slot);
   void wait(InputSlot& slot);
@@ -64,9 +69,9 @@ struct InputPipeline::Impl {
 
   std::vector<std::unique_ptr<InputSlot>> slots;
   std::vector<std::vector<Task>> tasks;  // of each slot: first those that fill, then those that transpose
-  std::deque<uint32_t> free;
-  std::deque<uint32_t> pending;  // in order
-  std::vector<bool> held;        // by the caller
+  std::vector<uint32_t> free;            // both have room for all slots
+  std::vector<uint32_t> pending;         // in order; a task that was launched belongs to one of these
+  std::vector<bool> held;                // by the caller
 
   std::set<std::pair<uint32_t, uint32_t>> damaged;  // of delivered batches, so that the count is the same each time
 
@@ -93,6 +98,7 @@ void InputPipeline::Impl::add_slots(std::vector<BatchSlot> memory) {
       list.push_back({this, i, t, transposers, true});
     free.push_back(i);
   }
+  pending.reserve(slots.size());
   held.resize(slots.size());
 }
 
@@ -133,27 +139,30 @@ bool InputPipeline::Impl::plan(InputSlot& slot) {
 void InputPipeline::Impl::schedule() {
   while (!free.empty() && pending.size() < target && plan(*slots[free.front()])) {
     pending.push_back(free.front());
-    free.pop_front();
+    free.erase(free.begin());
     launch(pending.back());
   }
 }
 
+// Every task that is counted in tasks_left runs, whatever fails: a batch that waits for a lost one would wait for ever.
 void InputPipeline::Impl::launch(uint32_t index) {
   InputSlot& slot = *slots[index];
   const uint32_t count = static_cast<uint32_t>((slot.planned + rows_a_task - 1) / rows_a_task);
   slot.tasks_left.store(count, std::memory_order_relaxed);
-  for (uint32_t t = 0; t < count; ++t) submit(&tasks[index][t]);
+  for (uint32_t t = 0; t < count; ++t)
+    if (immediate || !submit(&tasks[index][t])) run(tasks[index][t]);
 }
 
-// The function holds one pointer, which std::function keeps without allocating.
-void InputPipeline::Impl::submit(Task* task) {
-  if (immediate)
-    run(*task);
-  else
-    pool.submit([task] { task->pipeline->run(*task); });
+// False when there is no memory to do so. The function holds one pointer, which std::function keeps without allocating.
+bool InputPipeline::Impl::submit(Task* task) {
+  return caught([&]() -> Status {
+           pool.submit([task] { task->pipeline->run(*task); });
+           return {};
+         })
+      .ok();
 }
 
-void InputPipeline::Impl::run(const Task& task) {
+void InputPipeline::Impl::run(const Task& task) noexcept {
   InputSlot& slot = *slots[task.slot];
   if (task.transposes) {
     slot.transpose(task.begin, task.end);
@@ -170,13 +179,21 @@ void InputPipeline::Impl::finish_rows(uint32_t index) {
   slot.failure = slot.settle();
   if (!slot.failure.ok() || !slot.has_transpose()) return finish(slot);
   slot.tasks_left.store(transposers, std::memory_order_relaxed);
-  // Under the lock, so that the batch cannot be delivered, and the pipeline destroyed, before this is done.
-  std::unique_lock lock(mutex, std::defer_lock);
-  if (!immediate) lock.lock();
-  for (Task& task : tasks[index])
-    if (task.transposes) submit(&task);
-  ++changes;
-  changed.notify_all();  // the consumer may help
+  transpose_rows(index);
+}
+
+// What cannot be given to the pool is run here. Once the last task is given away or runs, the pipeline may be gone.
+void InputPipeline::Impl::transpose_rows(uint32_t index) {
+  Task* task = tasks[index].data() + (tasks[index].size() - transposers);
+  Task* const end = task + transposers;
+  {
+    // Under the lock, so that the batch cannot be delivered, and the pipeline destroyed, before this is done.
+    const std::lock_guard lock(mutex);
+    while (!immediate && task != end && submit(task)) ++task;
+    ++changes;
+    changed.notify_all();  // the consumer may help
+  }
+  for (; task != end; ++task) run(*task);
 }
 
 // Nothing of the slot or the pipeline may be touched after this: the consumer may be on its way out.
@@ -207,17 +224,18 @@ void InputPipeline::Impl::wait(InputSlot& slot) {
 }
 
 void InputPipeline::Impl::drain() {
-  for (; !pending.empty(); pending.pop_front()) {
-    wait(*slots[pending.front()]);
-    free.push_back(pending.front());
+  for (const uint32_t index : pending) {
+    wait(*slots[index]);
+    free.push_back(index);
   }
+  pending.clear();
 }
 
 std::shared_ptr<ThreadPool> make_thread_pool(int threads) { return std::make_shared<ThreadPool>(std::max(threads, 1)); }
 
 InputPipeline::InputPipeline(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-InputPipeline::~InputPipeline() { impl_->drain(); }
+InputPipeline::~InputPipeline() = default;
 
 Result<std::unique_ptr<InputPipeline>> InputPipeline::create(Dataset dataset, ThreadPool& pool,
                                                              std::vector<BatchSlot> slots, PipelineState from) {
@@ -232,14 +250,24 @@ Result<std::unique_ptr<InputPipeline>> InputPipeline::create(Dataset dataset, Th
     for (const void* memory : slot.features)
       if (!memory) return invalid("an input slot has a null pointer");
   }
-  auto impl = std::make_unique<Impl>(std::move(dataset), pool);
-  impl->add_slots(std::move(slots));
-  impl->start(from);
-  return std::unique_ptr<InputPipeline>(new InputPipeline(std::move(impl)));
+  return caught([&]() -> Result<std::unique_ptr<InputPipeline>> {
+    auto impl = std::make_unique<Impl>(std::move(dataset), pool);
+    impl->add_slots(std::move(slots));
+    impl->start(from);
+    return std::unique_ptr<InputPipeline>(new InputPipeline(std::move(impl)));
+  });
 }
 
 Result<Batch> InputPipeline::next() {
-  Impl& p = *impl_;
+  Result<Batch> batch = caught([&] { return impl_->next(); });
+  // What was thrown: nobody knows how far the order of the examples had come.
+  if (!batch.ok() && impl_->failed.ok() && batch.status().code() != Code::kInvalid)
+    impl_->failed = caught([&] { return batch.status(); });
+  return batch;
+}
+
+Result<Batch> InputPipeline::Impl::next() {
+  Impl& p = *this;
   for (;;) {
     if (!p.failed.ok()) return p.failed;
     p.schedule();
@@ -260,10 +288,10 @@ Result<Batch> InputPipeline::next() {
     } else {
       p.wait(slot);
     }
-    p.pending.pop_front();
-    p.warm = true;
-    p.failed = slot.failure;
     if (p.data.options.skip_corrupt) p.count_damaged(slot);
+    p.failed = std::move(slot.failure);  // from here on nothing is allocated: the slot is taken over
+    p.pending.erase(p.pending.begin());
+    p.warm = true;
     if (!p.failed.ok() || slot.valid == 0) {
       p.free.push_back(index);
       continue;
@@ -278,16 +306,18 @@ void InputPipeline::release(int slot) {
   if (slot < 0 || static_cast<size_t>(slot) >= p.held.size() || !p.held[static_cast<size_t>(slot)]) return;
   p.held[static_cast<size_t>(slot)] = false;
   p.free.push_back(static_cast<uint32_t>(slot));
-  if (p.failed.ok()) p.schedule();
+  if (p.failed.ok()) p.failed = caught([&]() -> Status { return p.schedule(), Status(); });
 }
 
 Status InputPipeline::restart(const PipelineState& from) {
   Impl& p = *impl_;
   p.drain();
-  if (p.free.size() != p.slots.size())
-    return invalid("restart of an input pipeline: ", p.slots.size() - p.free.size(), " slots are still held");
-  p.start(from);
-  return {};
+  return caught([&]() -> Status {
+    if (p.free.size() != p.slots.size())
+      return invalid("restart of an input pipeline: ", p.slots.size() - p.free.size(), " slots are still held");
+    p.start(from);
+    return {};
+  });
 }
 
 PipelineState InputPipeline::state_after(const Batch& batch) const {

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/caught.h"
 #include "base/text.h"
 
 namespace tenon {
@@ -24,6 +25,16 @@ void transpose_elements(const char* in, char* out, size_t batch, size_t elements
         for (size_t b = b0; b < std::min(b0 + kTile, batch); ++b) to[e * batch + b] = from[b * elements + e];
 }
 
+// What the source throws gets the example's place.
+Status fill_or_name(const Source& source, const RecordRef& ref, const Sample& sample, Slots& out) {
+  try {
+    return source.fill(ref, sample, out);
+  } catch (...) {
+    const Status thrown = status_of_exception();
+    return Status(thrown.code(), cat(source.where(ref), ": ", thrown.message()));
+  }
+}
+
 }  // namespace
 
 InputSlot::InputSlot(const Dataset::Impl& data, BatchSlot memory) : data_(data), memory_(std::move(memory)) {
@@ -40,11 +51,11 @@ InputSlot::InputSlot(const Dataset::Impl& data, BatchSlot memory) : data_(data),
   }
 }
 
-void InputSlot::fill(size_t row) {
+void InputSlot::fill(size_t row) noexcept {
   std::array<void*, kMaxFeatures> pointers;
   for (size_t i = 0; i < rows_memory_.size(); ++i) pointers[i] = row_of(i, row);
   Slots out({pointers.data(), rows_memory_.size()}, data_.bytes);
-  rows[row].status = data_.source->fill(rows[row].ref, rows[row].sample, out);
+  rows[row].status = caught([&] { return fill_or_name(*data_.source, rows[row].ref, rows[row].sample, out); });
 }
 
 void InputSlot::copy_row(size_t from, size_t to) {
@@ -76,7 +87,11 @@ void InputSlot::compact() {
   valid = static_cast<int64_t>(to);
 }
 
-Status InputSlot::settle() {
+Status InputSlot::settle() noexcept {
+  return caught([&] { return settle_rows(); });
+}
+
+Status InputSlot::settle_rows() {
   valid = planned;
   std::iota(kept_.begin(), kept_.end(), 0u);
   const InputOptions& options = data_.options;

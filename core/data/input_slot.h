@@ -20,11 +20,11 @@ class InputSlot {
     Status status;  // why the row is missing
   };
 
-  // Fills row `row` from the source; an error stays in the row.
-  void fill(size_t row);
+  // Fills row `row` from the source; an error stays in the row, and so does what the source throws.
+  void fill(size_t row) noexcept;
 
   // Once all rows are filled: deals with the missing ones and clears what lies behind the last one.
-  Status settle();
+  Status settle() noexcept;
 
   // After settle(): the one of `rows` that row `row` of the batch is.
   const Row& source_of(int64_t row) const { return rows[kept_[static_cast<size_t>(row)]]; }
@@ -46,6 +46,7 @@ class InputSlot {
  private:
   char* row_of(size_t feature, size_t row) const { return rows_memory_[feature] + row * data_.bytes[feature]; }
   void copy_row(size_t from, size_t to);
+  Status settle_rows();
   Status replace_missing();
   void compact();
 

@@ -13,6 +13,9 @@
 namespace tenon {
 namespace {
 
+// Those that say nothing of the pixels, as libpng wants their names: of five bytes.
+constexpr png_byte kIgnoredChunks[] = "bKGD\0eXIf\0hIST\0iTXt\0oFFs\0pCAL\0pHYs\0sCAL\0sPLT\0sTER\0tEXt\0tIME\0zTXt";
+
 struct Reader {
   std::string_view rest;
   char message[128] = "out of memory";
@@ -47,11 +50,12 @@ bool open(Reader& reader, std::string_view bytes) {
 bool try_header(Reader& reader, int64_t max_chunk) {
   if (setjmp(png_jmpbuf(reader.png)) != 0) return false;
   png_set_read_fn(reader.png, &reader, take);
-  png_set_user_limits(reader.png, 0x7fffffff, 0x7fffffff);
-  png_set_chunk_cache_max(reader.png, 128);
+  png_set_user_limits(reader.png, 0x7fffffff, 0x7fffffff);  // header() has our own, and names what it found
   png_set_chunk_malloc_max(reader.png, static_cast<png_alloc_size_t>(max_chunk));
-  // Text, colour profiles and the like are none of our business.
+  // Text and the like are none of our business. libpng would take memory for all that their length claims, whatever its
+  // limit says.
   png_set_keep_unknown_chunks(reader.png, PNG_HANDLE_CHUNK_NEVER, nullptr, 0);
+  png_set_keep_unknown_chunks(reader.png, PNG_HANDLE_CHUNK_NEVER, kIgnoredChunks, sizeof kIgnoredChunks / 5);
   png_read_info(reader.png, reader.info);
   return true;
 }
@@ -104,6 +108,8 @@ Status header(Reader& reader, std::string_view bytes, int64_t max_chunk, ImageIn
   *info = {ImageFormat::kPng, static_cast<int>(png_get_image_width(reader.png, reader.info)),
            static_cast<int>(png_get_image_height(reader.png, reader.info)), png_get_channels(reader.png, reader.info)};
   if (png_get_color_type(reader.png, reader.info) == PNG_COLOR_TYPE_PALETTE) info->channels = 3;
+  if (info->width > kMaxImageSide || info->height > kMaxImageSide)
+    return invalid("PNG: expected at most ", kMaxImageSide, " pixels a side, found ", info->width, "x", info->height);
   return {};
 }
 

@@ -9,6 +9,9 @@ namespace tenon {
 constexpr int64_t kRecordHeader = 12;  // bytes before the data
 constexpr int64_t kRecordFooter = 4;   // bytes behind it
 
+// A longer record is taken for damage: a sparse file may claim any length without having the bytes.
+constexpr uint64_t kMaxRecordBytes = uint64_t{1} << 30;
+
 // A number of a frame; nothing there is aligned.
 template <class T>
 T load_unaligned(const void* from) {

@@ -17,6 +17,8 @@ bool header_is_sound(const char* header) {
 
 }  // namespace
 
+static_assert(RecordReaderOptions{}.max_record_bytes == kMaxRecordBytes);
+
 struct RecordReader::State {
   State(std::string path, const RecordReaderOptions& options) : path(std::move(path)), options(options) {}
 
