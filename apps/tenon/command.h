@@ -1,5 +1,5 @@
 // A subcommand: it declares its flags, then runs. main.cc lists them all and turns mistakes into exit codes:
-// 0 done, 1 failed, 2 wrong usage, each failure with one line on standard error.
+// 0 done, 1 failed, 2 wrong usage, 128 + N ended in order by signal N, each but 0 with one line on standard error.
 #pragma once
 
 #include <span>
@@ -33,10 +33,6 @@ void add_common_flags(Flags& flags);
 const std::string& only_word(const std::vector<std::string>& words, const char* what,
                              const std::vector<std::string>& choices);
 void expect_words(const std::vector<std::string>& words, size_t least, size_t most, const char* what);
-
-// Set by SIGINT and SIGTERM once watch_interrupts() was called; a second signal kills.
-void watch_interrupts();
-bool interrupted();
 
 // The device that --device, --use_tpu and --tpu ask for.
 std::string device_of(const Flags& flags);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "command.h"
+#include "process.h"
 #include "tenon/convert.h"
 #include "tenon/threads.h"
 
@@ -37,6 +38,7 @@ void common(const Flags& flags, ConvertOptions& options) {
   options.seed = static_cast<uint64_t>(flags.integer("seed"));
   options.overwrite = flags.boolean("overwrite");
   options.shard_bytes = flags.integer("shard_bytes");
+  options.interrupted = interrupted;
 }
 
 ConvertSummary convert_idx_files(const Flags& flags) {
@@ -79,16 +81,17 @@ void print_text(const ConvertSummary& summary, const std::string& output) {
           bytes_text(static_cast<double>(s.bytes)).c_str());
     if (s.unknown_labels)
       print("%s: left out %s with an unknown label, the first %s\n", s.name.c_str(),
-            counted(s.unknown_labels, "row").c_str(), one_line(s.first_unknown).c_str());
+            counted(s.unknown_labels, "row").c_str(), s.first_unknown.c_str());
     if (s.bad_images)
       print("%s: left out %s, the first %s\n", s.name.c_str(), counted(s.bad_images, "bad image").c_str(),
-            one_line(s.first_bad).c_str());
+            s.first_bad.c_str());
   }
   print("%zu classes; records in %s\n", summary.labels.size(), output.c_str());
 }
 
 int run_convert(const Flags& flags, const std::vector<std::string>& words) {
   const std::string& kind = only_word(words, "kind of data", kKinds);
+  watch_interrupts();
   const ConvertSummary summary = kind == "idx" ? convert_idx_files(flags) : convert_image_files(flags);
   if (flags.boolean("json"))
     print_json(summary, flags.text("output"));

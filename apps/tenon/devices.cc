@@ -31,7 +31,7 @@ void print_json(const Discovery& found) {
     std::string units;
     for (const UnitInfo& u : b.units) units += (units.empty() ? "" : ", ") + unit_json(u);
     std::string beside;
-    for (const std::string& line : b.beside) beside += (beside.empty() ? "" : ", ") + json_text(line);
+    for (const std::string& line : b.beside) beside += (beside.empty() ? "" : ", ") + json_string(line);
     print_line(Json("backend")
                    .add("name", b.name)
                    .add("version", b.version)
@@ -62,7 +62,7 @@ std::string memory_text(const UnitInfo& u) {
 void print_text(const Discovery& found) {
   for (const BackendInfo& b : found.backends) {
     print("%s %s  %s\n", b.name.c_str(), b.version.c_str(), b.path.c_str());
-    if (!b.status.ok()) print("  no device now: %s\n", one_line(b.status.message()).c_str());
+    if (!b.status.ok()) print("  no device now: %s\n", b.status.message().c_str());
     for (size_t i = 0; i < b.units.size(); ++i) {
       const UnitInfo& u = b.units[i];
       print("  %zu  %s, %s%s%s\n", i, u.name.c_str(), u.kind.c_str(), u.emulated ? ", emulated" : "",
@@ -70,7 +70,7 @@ void print_text(const Discovery& found) {
     }
     for (const std::string& line : b.beside) print("     %s\n", line.c_str());
   }
-  for (const Refusal& r : found.refusals) print("refused %s: %s\n", r.path.c_str(), one_line(r.cause).c_str());
+  for (const Refusal& r : found.refusals) print("refused %s: %s\n", r.path.c_str(), r.cause.c_str());
   print("looked in:\n");
   for (const std::string& d : found.directories) print("  %s%s\n", d.c_str(), exists(d) ? "" : "  (is not there)");
 }

@@ -39,7 +39,7 @@ int inspect_graph(const Flags& flags, const std::vector<std::string>& words) {
   if (flags.boolean("json"))
     print_line(Json("result").add("model", model.info().name).add("graph", text).str());
   else
-    print("%s", text.c_str());
+    print_text(text);
   return 0;
 }
 

@@ -1,5 +1,6 @@
 // Records, checkpoints and the op set, looked into.
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "inspect.h"
@@ -112,7 +113,10 @@ void print_values(const CheckpointFile& checkpoint, const std::string& name, boo
     return;
   }
   std::string list;
-  for (const double v : values) list += format(list.empty() ? "%.9g" : ", %.9g", v);
+  for (const double v : values) {
+    if (!list.empty()) list += ", ";
+    list += std::isfinite(v) ? format("%.9g", v) : "null";
+  }
   print_line(Json("result").add("name", name).raw("values", json_list(list)).str());
 }
 
@@ -176,7 +180,8 @@ int inspect_ops(const Flags& flags, const std::vector<std::string>& names) {
                      .str());
       continue;
     }
-    print("%s  %s\n    %s\n", op.name.c_str(), op.composite ? "composite" : "primitive", op.signature.c_str());
+    print("%s  %s\n", op.name.c_str(), op.composite ? "composite" : "primitive");
+    print("    %s\n", op.signature.c_str());
     if (!names.empty() || flags.boolean("verbose")) print("    %s\n", op.doc.c_str());
   }
   return 0;

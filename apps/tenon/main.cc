@@ -1,11 +1,10 @@
 // The runner: tenon SUBCOMMAND ARGUMENTS.
-#include <csignal>
-#include <cstdio>
 #include <cstring>
 #include <new>
 
 #include "command.h"
 #include "models/models.h"
+#include "process.h"
 #include "tenon/threads.h"
 
 namespace tenon::runner {
@@ -13,13 +12,6 @@ namespace {
 
 const Command* const kCommands[] = {&kDevices, &kConvert, &kTrain,     &kEvaluate,
                                     &kPredict, &kInspect, &kPreflight, &kBench};
-
-volatile std::sig_atomic_t signalled = 0;
-
-void on_signal(int number) {
-  signalled = 1;
-  std::signal(number, SIG_DFL);
-}
 
 const Command* find_command(const std::string& name) {
   for (const Command* c : kCommands)
@@ -34,7 +26,7 @@ std::vector<std::string> command_names() {
 }
 
 void print_overview() {
-  print("usage: tenon SUBCOMMAND ARGUMENTS\n\nTrains neural networks on any device that has a backend.\n\n");
+  print_text("usage: tenon SUBCOMMAND ARGUMENTS\n\nTrains neural networks on any device that has a backend.\n\n");
   for (const Command* c : kCommands) print("  %-10s %s\n", c->name, c->summary);
   print("\n`tenon SUBCOMMAND --help` lists its flags.\n");
 }
@@ -58,8 +50,8 @@ int run_command(const Command& command, const std::vector<std::string>& args) {
   add_common_flags(flags);
   if (help) {
     const std::string details = command.details ? "\n" + command.details() : "";
-    print("usage: tenon %s %s\n\n%s.\n%s%s", command.name, usage(command, words).c_str(), command.summary,
-          details.c_str(), flags.help().c_str());
+    print_text(format("usage: tenon %s %s\n\n%s.\n%s%s", command.name, usage(command, words).c_str(), command.summary,
+                      details.c_str(), flags.help().c_str()));
     return 0;
   }
   words = flags.parse(args);
@@ -67,20 +59,16 @@ int run_command(const Command& command, const std::vector<std::string>& args) {
   return command.run(flags, words);
 }
 
-int fail_as_it_is(const std::string& where, const std::string& message, int code) {
-  std::fflush(stdout);
-  std::fprintf(stderr, "%s: %s\n", where.c_str(), message.c_str());
+int fail(const std::string& where, const std::string& message, int code, Lines lines = Lines::kEscaped) {
+  (void)finish_output(code);
+  print_error(where + ": " + message, lines);
   return code;
-}
-
-int fail(const std::string& where, const std::string& message, int code) {
-  return fail_as_it_is(where, one_line(message), code);
 }
 
 // What a device refuses, it may say in lines: they are kept.
 int fail(const std::string& where, const Status& status) {
   const bool device_said = status.code() == Code::kUnsupported || status.code() == Code::kOutOfMemory;
-  return device_said ? fail_as_it_is(where, printable_lines(status.message()), 1) : fail(where, status.message(), 1);
+  return fail(where, status.message(), exit_code_of(status), device_said ? Lines::kKept : Lines::kEscaped);
 }
 
 int run(const std::vector<std::string>& args) {
@@ -110,12 +98,6 @@ int run(const std::vector<std::string>& args) {
 }
 
 }  // namespace
-
-void watch_interrupts() {
-  std::signal(SIGINT, on_signal);
-  std::signal(SIGTERM, on_signal);
-}
-bool interrupted() { return signalled != 0; }
 
 void add_common_flags(Flags& flags) {
   const size_t own = flags.all().size();
@@ -163,5 +145,7 @@ std::string device_of(const Flags& flags) {
 
 int main(int argc, char** argv) {
   using namespace tenon::runner;
-  return flush_output(run({argv + 1, argv + argc}));
+  if (!keep_standard_files()) return 1;
+  let_writes_fail();
+  return finish_output(run({argv + 1, argv + argc}));
 }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "process.h"
 #include "tenon/text_file.h"
 
 namespace tenon::runner {
@@ -182,12 +183,12 @@ void ModelRun::print_info(const std::string& line) const {
   if (json_)
     print_line(Json("info").add("message", line).str());
   else
-    print_line(one_line(line));
+    print_line(line);
 }
 
 RunEvents ModelRun::events() const {
   RunEvents e;
-  const auto to_stderr = [](const std::string& line) { std::fprintf(stderr, "%s\n", one_line(line).c_str()); };
+  const auto to_stderr = [](const std::string& line) { print_error(line); };
   e.on_info = [this](const std::string& line) { print_info(line); };
   if (json_) e.on_device_log = to_stderr;
   e.device_details = flags_.boolean("verbose");

@@ -1,29 +1,38 @@
 #include "output.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
+#include <system_error>
 #include <vector>
+
+#include "tenon/status.h"
 
 namespace tenon::runner {
 namespace {
 
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\')
-      (out += '\\') += c;
-    else if (c == '\n')
-      out += "\\n";
-    else if (c == '\t')
-      out += "\\t";
-    else if (static_cast<unsigned char>(c) < 0x20)
-      out += format("\\u%04x", static_cast<unsigned char>(c));
-    else
-      out += c;
-  }
-  return out + "\"";
+Stdout stdout_is = Stdout::kProduct;
+int lost = 0;  // the errno of the first write that failed
+
+Status not_written(int error) {
+  return Status(Code::kUnavailable,
+                std::string("cannot write to standard output: ") + std::generic_category().message(error));
+}
+
+void note(bool written) {
+  if (written) return;
+  const int error = errno;
+  if (lost == 0) lost = error;
+  if (stdout_is == Stdout::kProduct) throw Error(not_written(error));
+}
+
+void put(std::string_view text, bool now) {
+  note(std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && (!now || std::fflush(stdout) == 0));
 }
 
 std::string vformat(const char* fmt, va_list args) {
@@ -40,12 +49,13 @@ std::string vformat(const char* fmt, va_list args) {
 
 Json& Json::raw(std::string_view key, std::string_view json) {
   if (!text_.empty()) text_ += ", ";
-  text_ += quoted(key) + ": ";
+  text_ += json_string(key) + ": ";
   text_ += json;
   return *this;
 }
-Json& Json::add(std::string_view key, std::string_view value) { return raw(key, quoted(value)); }
+Json& Json::add(std::string_view key, std::string_view value) { return raw(key, json_string(value)); }
 Json& Json::add(std::string_view key, int64_t value) { return raw(key, std::to_string(value)); }
+Json& Json::add(std::string_view key, uint64_t value) { return raw(key, std::to_string(value)); }
 Json& Json::add(std::string_view key, bool value) { return raw(key, value ? "true" : "false"); }
 Json& Json::add(std::string_view key, double value) {
   if (!std::isfinite(value)) return raw(key, "null");
@@ -53,7 +63,6 @@ Json& Json::add(std::string_view key, double value) {
   return raw(key, {digits, static_cast<size_t>(std::to_chars(digits, digits + sizeof digits, value).ptr - digits)});
 }
 std::string json_list(const std::string& joined) { return "[" + joined + "]"; }
-std::string json_text(std::string_view text) { return quoted(text); }
 
 std::string format(const char* fmt, ...) {
   va_list args;
@@ -63,23 +72,41 @@ std::string format(const char* fmt, ...) {
   return out;
 }
 
+void set_stdout(Stdout what) { stdout_is = what; }
+
 void print(const char* fmt, ...) {
   va_list args;
   va_start(args, fmt);
-  std::vfprintf(stdout, fmt, args);
+  const std::string text = vformat(fmt, args);
   va_end(args);
+  const std::string_view own(fmt);
+  const size_t first = std::min(own.find_first_not_of('\n'), own.size());
+  const size_t last = first == own.size() ? 0 : own.size() - own.find_last_not_of('\n') - 1;
+  put(text.substr(0, first) + terminal_text(std::string_view(text).substr(first, text.size() - first - last)) +
+          text.substr(text.size() - last),
+      false);
 }
 
-void print_line(const std::string& line) {
-  std::fwrite(line.data(), 1, line.size(), stdout);
-  std::fputc('\n', stdout);
-  std::fflush(stdout);
+void print_line(const std::string& line) { put(terminal_text(line) + "\n", true); }
+void print_text(std::string_view text) { put(terminal_text(text, Lines::kKept), false); }
+void print_data(const std::string& line) {
+  static const bool terminal = ::isatty(STDOUT_FILENO) == 1;
+  put((terminal ? terminal_text(line) : line) + "\n", false);
+}
+void draw_line(const std::string& line) { put("\r" + terminal_text(line) + "\033[K", true); }
+
+void print_error(std::string_view text, Lines lines) {
+  const std::string line = terminal_text(text, lines) + "\n";
+  if (std::fwrite(line.data(), 1, line.size(), stderr) != line.size() && lost == 0) lost = errno;
 }
 
-int flush_output(int code) {
-  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
-  if (code == 0) std::fprintf(stderr, "tenon: cannot write to standard output\n");
-  return code == 0 ? 1 : code;
+int finish_output(int code) {
+  if (std::fflush(stdout) != 0 && lost == 0) lost = errno;
+  if (lost == 0 || code != 0) return code;
+  print_error(stdout_is == Stdout::kLog ? std::string("tenon: all is done, but not all of the log could be written: ") +
+                                              std::generic_category().message(lost)
+                                        : "tenon: " + not_written(lost).message());
+  return 1;
 }
 
 std::string with_commas(int64_t n) {
@@ -107,18 +134,6 @@ std::string duration_text(double seconds) {
   if (s < 3600) return format("%ld:%02ld", static_cast<long>(s / 60), static_cast<long>(s % 60));
   return format("%ld:%02ld:%02ld", static_cast<long>(s / 3600), static_cast<long>(s / 60 % 60),
                 static_cast<long>(s % 60));
-}
-
-std::string one_line(std::string_view text) {
-  std::string out;
-  for (const char c : text) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
-  return out;
-}
-
-std::string printable_lines(std::string_view text) {
-  std::string out;
-  for (const char c : text) out += c == '\n' ? "\n" : one_line({&c, 1});
-  return out;
 }
 
 }  // namespace tenon::runner

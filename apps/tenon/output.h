@@ -1,9 +1,12 @@
-// What the runner prints: lines of text, or one JSON object a line.
+// What the runner prints: lines of text, or one JSON object a line. All of it leaves through here, where names and messages
+// that came from files and backends are made fit for a terminal (tenon/text.h): nobody else need think of that.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "tenon/text.h"
 
 namespace tenon::runner {
 
@@ -18,7 +21,7 @@ class Json {
   Json& add(std::string_view key, double value);  // null unless finite
   Json& add(std::string_view key, int64_t value);
   Json& add(std::string_view key, int value) { return add(key, static_cast<int64_t>(value)); }
-  Json& add(std::string_view key, uint64_t value) { return add(key, static_cast<int64_t>(value)); }
+  Json& add(std::string_view key, uint64_t value);
   Json& add(std::string_view key, bool value);
   Json& raw(std::string_view key, std::string_view json);
   std::string str() const { return "{" + text_ + "}"; }
@@ -27,13 +30,25 @@ class Json {
   std::string text_;
 };
 std::string json_list(const std::string& joined);  // "[...]" of comma-separated objects
-std::string json_text(std::string_view text);      // "..." with what JSON escapes
 
-// As printf; to standard output.
+// What cannot be written to standard output is an error at once, unless it is only the log of a training, which goes on
+// without: finish_output() tells of it then.
+enum class Stdout : uint8_t { kProduct, kLog };
+void set_stdout(Stdout what);
+
+// As printf; to standard output. The format's line breaks at its beginning and its end are kept, all others are escaped as
+// they may come from a name.
 void print(const char* format, ...) __attribute__((format(printf, 1, 2)));
-void print_line(const std::string& line);
-// Ends the program with an error when standard output cannot be written (a closed pipe, a full disk).
-int flush_output(int code);
+void print_line(const std::string& line);  // one line, whatever is in it
+void print_text(std::string_view text);    // with its line breaks
+// A line of data for other programs: escaped on a terminal, elsewhere just as it is.
+void print_data(const std::string& line);
+// What is redrawn on a terminal in place of the line before; the last one is ended by print_line("").
+void draw_line(const std::string& line);
+// One line on standard error; with its line breaks where they are kept.
+void print_error(std::string_view text, Lines lines = Lines::kEscaped);
+// Writes what is left. Returns `code`, or 1 when something that was printed is lost, which it tells.
+int finish_output(int code);
 
 // "1,234,567"
 std::string with_commas(int64_t n);
@@ -45,10 +60,6 @@ std::string number_text(double value);
 std::string bytes_text(double bytes);
 // "1:02:03", "4:05", "12s"
 std::string duration_text(double seconds);
-// One line, without control characters.
-std::string one_line(std::string_view text);
-// The same with its line breaks: what a device says may have lines.
-std::string printable_lines(std::string_view text);
 std::string format(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
 }  // namespace tenon::runner

@@ -1,14 +1,10 @@
 // tenon predict MODEL: what a checkpoint says of each example, as CSV or JSON lines.
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cmath>
-#include <cstdio>
-#include <cstring>
-#include <memory>
+#include <optional>
 
 #include "model_run.h"
+#include "process.h"
+#include "tenon/atomic_file.h"
 #include "tenon/checkpoint.h"
 
 namespace tenon::runner {
@@ -22,43 +18,24 @@ void declare_predict(Flags& flags, const std::vector<std::string>& words) {
   flags.text("output", "", "CSV file to write; empty: standard output");
 }
 
-// A file that appears under its name only when it is whole.
+// The file, whole or not at all; or standard output.
 class Output {
  public:
-  explicit Output(const std::string& path) : path_(path) {
-    if (path.empty()) {
-      file_ = stdout;
-      return;
-    }
-    part_ = path + format(".part-%d", static_cast<int>(getpid()));
-    file_ = std::fopen(part_.c_str(), "we");
-    if (!file_) fail("cannot be written");
+  explicit Output(const std::string& path) {
+    if (!path.empty()) file_ = AtomicFile::create(path).take();
   }
-  ~Output() {
-    if (path_.empty() || !file_) return;
-    std::fclose(file_);
-    unlink(part_.c_str());
-  }
-  Output(const Output&) = delete;
-  Output& operator=(const Output&) = delete;
 
-  void line(const std::string& text) {
-    if (std::fprintf(file_, "%s\n", text.c_str()) < 0) fail("cannot be written");
+  Status line(const std::string& text) {
+    if (!file_) return print_data(text), Status();
+    TENON_TRY(file_->write(text));
+    return file_->write("\n");
   }
   void close() {
-    if (path_.empty()) return;
-    const bool written = std::fflush(file_) == 0 && fsync(fileno(file_)) == 0;
-    if (!written || std::rename(part_.c_str(), path_.c_str()) != 0) fail("cannot be written");
-    std::fclose(file_);
-    file_ = nullptr;
+    if (file_) check(file_->commit());
   }
 
  private:
-  [[noreturn]] void fail(const char* what) {
-    throw Error(Status(Code::kUnavailable, "--output: '" + path_ + "' " + what + ": " + std::strerror(errno)));
-  }
-  std::string path_, part_;
-  std::FILE* file_ = nullptr;
+  std::optional<AtomicFile> file_;
 };
 
 std::string csv_field(const std::string& text) {
@@ -82,14 +59,13 @@ class Prediction {
     watch_interrupts();
     const bool csv = !json_ || !flags_.text("output").empty();
     const PredictRow row = [&](int64_t i, const auto& values) -> Status {
-      if (csv && rows_ == 0) output.line(header());
+      if (csv && rows_ == 0) TENON_TRY(output.line(header()));
       ++rows_;
-      output.line(csv ? csv_row(i, values) : json_row(i, values));
-      return {};
+      return output.line(csv ? csv_row(i, values) : json_row(i, values));
     };
     check(estimator.predict(data, row, flags_.text("checkpoint"), flags_.integer("num_eval_images")));
     check(estimator.close());
-    if (csv && rows_ == 0) output.line(header());
+    if (csv && rows_ == 0) check(output.line(header()));
     output.close();
     finish(estimator);
     return 0;
@@ -132,7 +108,7 @@ class Prediction {
   RunEvents events() const {
     RunEvents events = model_.events();
     if (!json_ && flags_.text("output").empty() && !model_.estimator_log())
-      events.on_info = [](const std::string& line) { std::fprintf(stderr, "%s\n", one_line(line).c_str()); };
+      events.on_info = [](const std::string& line) { print_error(line); };
     return events;
   }
   void finish(Estimator& estimator) const {

@@ -38,7 +38,7 @@ void expect_known(const std::string& spec) {
   const std::string name = machine_in(spec);
   if (names.empty() || std::find(names.begin(), names.end(), name) != names.end()) return;
   const std::string near = nearest_word(name, names);
-  throw UsageError{"--tpu: " + (name.empty() ? "is missing" : "no machine '" + one_line(name) + "'") +
+  throw UsageError{"--tpu: " + (name.empty() ? "is missing" : "no machine '" + name + "'") +
                    (near.empty() ? "" : ", did you mean '" + near + "'?") + "; known are " + listed(names)};
 }
 
@@ -51,10 +51,10 @@ std::string device_for(const Flags& flags) {
 
 // What the device said, its lines kept: a report of memory has many.
 int refuse(const Preflight& found) {
-  std::string message = printable_lines(found.status.message());
+  std::string message = found.status.message();
   while (message.ends_with('\n')) message.pop_back();
-  std::fflush(stdout);
-  std::fprintf(stderr, "tenon preflight: %s\n", message.c_str());
+  (void)finish_output(1);
+  print_error("tenon preflight: " + message, Lines::kKept);
   return 1;
 }
 

@@ -83,7 +83,7 @@ class JobFile {
     std::array<int, kColumns.size()> seen{};
     for (const std::string& name : cells) {
       const int c = column_of(name);
-      if (c < 0 && name != kIgnored) fail(expected + ", found the column '" + one_line(name) + "'");
+      if (c < 0 && name != kIgnored) fail(expected + ", found the column '" + name + "'");
       if (c >= 0 && seen[static_cast<size_t>(c)]++) fail(expected + ", found the column '" + name + "' twice");
       order_.push_back(c);
     }
@@ -119,7 +119,7 @@ class JobFile {
     const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), n);
     if (error != std::errc() || end != cell.data() + cell.size() || n < 1 || n > column.most)
       fail(format("column %s: expected an integer from 1 to %s, found '%s'", column.name,
-                  with_commas(column.most).c_str(), one_line(cell).c_str()));
+                  with_commas(column.most).c_str(), cell.c_str()));
     return n;
   }
 
@@ -172,7 +172,7 @@ void print_answers(const std::vector<Job>& jobs, const std::vector<Answer>& answ
                .str() +
            "\n";
   }
-  print("%s", out.c_str());
+  print_text(out);
 }
 
 }  // namespace
@@ -188,7 +188,7 @@ int run_jobs(const Flags& flags, const ModelRun& model, const Preflighter& machi
   std::vector<Answer> answers(jobs.size());
   for_each_core(jobs.size(), [&](size_t i) {
     const Preflight p = ask(jobs[i], params, model, machine, iterations);
-    if (p.verdict == Verdict::kRefused) file.fail(one_line(p.status.message()), jobs[i].line);
+    if (p.verdict == Verdict::kRefused) file.fail(p.status.message(), jobs[i].line);
     if (p.verdict == Verdict::kAccepted) answers[i].ms = p.step.step_ms;
   });
   print_answers(jobs, answers, flags.boolean("json"));

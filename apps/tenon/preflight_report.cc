@@ -36,15 +36,16 @@ std::string expansion_text(const PlannedAllocation& a) {
 }
 
 std::string allocation_name(const PlannedAllocation& a) {
-  if (!a.op.empty()) return one_line(a.name);
-  return a.name.empty() ? "argument" : "argument " + one_line(a.name);
+  if (!a.op.empty()) return a.name;
+  return a.name.empty() ? "argument" : "argument " + a.name;
 }
 
 void print_memory(const PlannedMemory& m, int top) {
   if (m.peak == 0 && m.allocations.empty()) return;
   print("\nmemory of a core, planned: %s", size_text(m.peak).c_str());
   if (m.capacity) print(" of %s, %.1f %%", size_text(m.capacity).c_str(), percent(share(m.peak, m.capacity)));
-  print("\n  arguments %s, temporaries %s, code %s, reserved %s\n", size_text(m.arguments).c_str(),
+  print("\n");
+  print("  arguments %s, temporaries %s, code %s, reserved %s\n", size_text(m.arguments).c_str(),
         size_text(m.workspace).c_str(), size_text(m.code).c_str(), size_text(m.reserved).c_str());
   if (m.allocations.empty() || top == 0) return;
   print("  %12s %12s %8s  %-24s %s\n", "size", "unpadded", "padding", "type", "largest allocations");
@@ -59,7 +60,7 @@ void print_memory(const PlannedMemory& m, int top) {
 void print_step(const Preflight& p) {
   const PredictedStep& s = p.step;
   print("\npredicted step: %s, %s examples/s; what it waits for: %s\n", ms_text(s.step_ms).c_str(),
-        with_commas(static_cast<int64_t>(p.examples_per_second())).c_str(), one_line(s.bottleneck).c_str());
+        with_commas(static_cast<int64_t>(p.examples_per_second())).c_str(), s.bottleneck.c_str());
   print("  device %s, of which exchange of gradients %s and optimizer %s\n", ms_text(s.device_ms).c_str(),
         ms_text(s.collective_ms).c_str(), ms_text(s.update_ms).c_str());
   print("  infeed %s, outfeed %s, host %s\n", ms_text(s.infeed_ms).c_str(), ms_text(s.outfeed_ms).c_str(),
@@ -72,11 +73,11 @@ void print_advice(const PredictedStep& s) {
   const std::vector<std::string> advice = lines(s.advice);
   if (advice.empty()) return;
   print("\nwhat would help:\n");
-  for (const std::string& line : advice) print("  %s\n", one_line(line).c_str());
+  for (const std::string& line : advice) print("  %s\n", line.c_str());
 }
 
 std::string kernel_name(const PredictedKernel& k) {
-  return one_line(k.name) + (k.nodes > 1 ? format(" and %d more", k.nodes - 1) : "");
+  return k.name + (k.nodes > 1 ? format(" and %d more", k.nodes - 1) : "");
 }
 
 void print_kernels(const PredictedStep& s, int top) {
@@ -87,8 +88,8 @@ void print_kernels(const PredictedStep& s, int top) {
   for (size_t i = 0; i < kernels.size() && i < static_cast<size_t>(top); ++i) {
     const PredictedKernel& k = kernels[i];
     print("  %9.4f %6.1f  %-12s %-13s %9.3f %12s  %s\n", k.ms, s.device_ms > 0 ? percent(k.ms / s.device_ms) : 0,
-          one_line(k.category).c_str(), one_line(k.bound).c_str(), static_cast<double>(k.flops) * 1e-9,
-          size_text(k.padded_bytes).c_str(), kernel_name(k).c_str());
+          k.category.c_str(), k.bound.c_str(), static_cast<double>(k.flops) * 1e-9, size_text(k.padded_bytes).c_str(),
+          kernel_name(k).c_str());
   }
 }
 
@@ -165,7 +166,7 @@ std::string step_json(const Preflight& p) {
 
 std::string advice_json(const std::string& text) {
   std::string out;
-  for (const std::string& line : lines(text)) out += (out.empty() ? "" : ", ") + json_text(line);
+  for (const std::string& line : lines(text)) out += (out.empty() ? "" : ", ") + json_string(line);
   return json_list(out);
 }
 
@@ -182,9 +183,8 @@ std::string time_text(double seconds) { return seconds < 60 ? format("%.3g s", s
 std::string cost_text(double cost) { return format(cost < 1 ? "%.2g" : "%.2f", cost); }
 
 std::string machine_text(const PredictedStep& step) {
-  return format("%s, %s on %s, as fast as with %s; %s", one_line(step.machine).c_str(),
-                counted(step.units, "core").c_str(), counted(step.hosts, "host").c_str(),
-                one_line(step.software).c_str(),
+  return format("%s, %s on %s, as fast as with %s; %s", step.machine.c_str(), counted(step.units, "core").c_str(),
+                counted(step.hosts, "host").c_str(), step.software.c_str(),
                 step.validated ? "held against measurements of such machines" : "never held against measurements");
 }
 
@@ -195,7 +195,7 @@ void print_preflight(const std::string& title, const Preflight& p, const Planned
   if (p.unit_batch_size > 0)
     print("batch %s, %s a core; %s\n", with_commas(p.batch_size).c_str(), with_commas(p.unit_batch_size).c_str(),
           counted(p.parameters, "parameter").c_str());
-  for (const std::string& line : lines(p.warnings)) print("note: %s\n", one_line(line).c_str());
+  for (const std::string& line : lines(p.warnings)) print("note: %s\n", line.c_str());
   print_memory(p.memory, run.top);
   if (p.verdict != Verdict::kAccepted) return;
   print_step(p);

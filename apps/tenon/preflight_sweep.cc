@@ -12,7 +12,7 @@ constexpr size_t kMaxSizes = 256;
 
 [[noreturn]] void bad_sweep(const std::string& text) {
   throw UsageError{"--sweep: expected batch=256,512 or batch=256..4096, sizes from 1 to " + with_commas(kMaxBatch) +
-                   ", found '" + one_line(text) + "'"};
+                   ", found '" + text + "'"};
 }
 
 int64_t size_of(std::string_view digits, const std::string& text) {
@@ -29,7 +29,7 @@ std::vector<int64_t> doubling(int64_t from, int64_t to, const std::string& text)
   return out;
 }
 
-std::string first_line(const std::string& text) { return one_line(text.substr(0, text.find('\n'))); }
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 // For as many examples as the run has with its own batch size, so that rows can be compared.
 struct Sweep {
@@ -50,7 +50,7 @@ std::string row_text(const Preflight& p, const Sweep& sweep) {
   return format("%9s  %-8s %10.3f %12s %12s %8.1f %9s%s  %s", with_commas(p.batch_size).c_str(), "accepted",
                 p.step.step_ms, with_commas(static_cast<int64_t>(p.examples_per_second())).c_str(), memory.c_str(),
                 100 * p.step.matrix_utilisation(), time_text(sweep.seconds(p)).c_str(), cost.c_str(),
-                one_line(p.step.bottleneck).c_str());
+                p.step.bottleneck.c_str());
 }
 
 std::string row_json(const Preflight& p, const Sweep& sweep) {

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "output.h"
 
@@ -47,8 +46,7 @@ void Progress::draw(int64_t step, float loss) {
   const std::string line = format("step %ld/%ld  loss %s  %.4g steps/s  ETA %s", as_long(step), as_long(target_),
                                   number_text(static_cast<double>(loss)).c_str(), rate,
                                   duration_text(static_cast<double>(target_ - step) / std::max(rate, 1e-9)).c_str());
-  std::printf("\r%s\033[K", line.c_str());
-  std::fflush(stdout);
+  draw_line(line);
   line_open_ = true;
 }
 
@@ -74,8 +72,7 @@ void Progress::end(int64_t) {
 
 void Progress::clear() {
   if (!line_open_) return;
-  std::printf("\n");
-  std::fflush(stdout);
+  print_line("");
   line_open_ = false;
 }
 

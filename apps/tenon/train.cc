@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "model_run.h"
+#include "process.h"
 #include "progress.h"
 #include "train_profile.h"
 
@@ -48,10 +49,10 @@ class Training {
         progress_(flags.boolean("json"), flags.integer("log_step_count_steps"), steps_, model_.estimator_log()) {}
 
   int run() {
+    set_stdout(Stdout::kLog);
     const Dataset train = model_.train_data(batch_);
     std::vector<Dataset> eval;
     if (flags_.boolean("evaluate")) eval.push_back(model_.eval_data(model_.events().on_info));
-    watch_interrupts();
     set_events();
     parameters_ = estimator_.count_parameters(train).take();
     profile_.emplace(flags_, steps_ - estimator_.global_step().take());
@@ -178,7 +179,10 @@ class Training {
   std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
 };
 
-int run_train(const Flags& flags, const std::vector<std::string>& words) { return Training(flags, words).run(); }
+int run_train(const Flags& flags, const std::vector<std::string>& words) {
+  watch_interrupts();
+  return Training(flags, words).run();
+}
 
 }  // namespace
 

@@ -7,18 +7,12 @@
 #include <exception>
 
 #include "base/text.h"
+#include "tenon/text.h"
 
 namespace tenon {
 namespace {
 
 constexpr int kMaxLogged = 20;
-
-// C0, DEL and C1: the characters that move a terminal's cursor.
-bool is_control(std::string_view sequence) {
-  const auto lead = static_cast<unsigned char>(sequence[0]);
-  if (sequence.size() == 1) return (lead < 0x20 && lead != '\n') || lead == 0x7f;
-  return lead == 0xc2 && static_cast<unsigned char>(sequence[1]) < 0xa0;
-}
 
 }  // namespace
 
@@ -27,7 +21,7 @@ std::string printable(std::string_view text, size_t most) {
   text = text.substr(0, most);
   while (!text.empty()) {
     const size_t n = utf8_sequence(text);
-    if (n == 0 || is_control(text.substr(0, n)))
+    if (n == 0 || (text[0] != '\n' && is_control(text.substr(0, n))))
       out += '?';
     else
       out += text.substr(0, n);

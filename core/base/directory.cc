@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "base/file.h"
+#include "base/system_call.h"
 #include "base/text.h"
 
 namespace tenon {
@@ -42,13 +43,7 @@ bool is_directory(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-std::string parent_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-// .NAME.tmp-PID-N of a process that has ended.
+// .NAME.tmp-PID-RANDOM of a process that has ended.
 bool is_stale_temporary(const std::string& name) {
   const size_t mark = name.rfind(".tmp-");
   if (name.empty() || name[0] != '.' || mark == std::string::npos) return false;
@@ -87,7 +82,7 @@ Status make_directories(const std::string& directory) {
     if (is_directory(part)) continue;
     if (::mkdir(part.c_str(), 0777) != 0 && !(errno == EEXIST && is_directory(part)))
       return file_error("cannot make directory", part, errno);
-    TENON_TRY(sync_directory(parent_of(part)));
+    TENON_TRY(sync_directory(directory_of(part)));
   }
   return {};
 }

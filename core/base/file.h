@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tenon/atomic_file.h"
 #include "tenon/status.h"
 
 namespace tenon {
@@ -43,47 +44,6 @@ class File {
   std::string path_;
   int fd_ = -1;
   int64_t size_ = 0;
-};
-
-// A file that appears under its name only when it is complete and on the disk.
-//
-// The bytes go to a temporary (.NAME.tmp-PID-N) in the same directory; commit() makes them durable,
-// renames the temporary over `path` and makes the directory durable. Without commit(), or after an
-// error, the destructor removes the temporary and whatever was at `path` is untouched. Small writes
-// are gathered. Movable; one thread at a time.
-class AtomicFile {
- public:
-  static Result<AtomicFile> create(const std::string& path);
-  AtomicFile(AtomicFile&& other) noexcept;
-  AtomicFile& operator=(AtomicFile&& other) noexcept;
-  ~AtomicFile();
-
-  // After an error every later call fails with the same error.
-  Status write(const void* data, size_t bytes);
-  Status write(std::string_view data) { return write(data.data(), data.size()); }
-
-  // Makes the bytes durable and closes the file, without renaming it yet: a caller with several
-  // files finishes them all first, then commits them in the order that readers rely on.
-  Status finish();
-
-  // finish(), unless done, then the rename. An acknowledged commit survives a power loss.
-  Status commit();
-
-  const std::string& path() const { return path_; }
-  int64_t bytes() const { return bytes_; }  // written so far
-
- private:
-  AtomicFile(std::string path, std::string temporary, int fd);
-  Status write_out(const char* data, size_t bytes);
-  Status fail_with(std::string_view what, int error);
-  void discard();
-
-  std::string path_;
-  std::string temporary_;  // empty once renamed or removed
-  int fd_ = -1;
-  int64_t bytes_ = 0;
-  std::string gathered_;
-  Status failed_;
 };
 
 // Writes one file through `writer`, then commits it; nothing remains when `writer` fails.

@@ -1,7 +1,5 @@
 #include "data/shards.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -9,6 +7,7 @@
 #include <numeric>
 #include <unordered_set>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "data/items.h"
 #include "data/philox.h"
@@ -21,10 +20,10 @@ constexpr uint32_t kRowStream = 0x726f7773;  // "rows"
 constexpr size_t kBlockRows = 256;           // made at once, and no more bytes than
 constexpr int64_t kBlockBytes = 64 << 20;
 
-std::string shard_path(const std::string& directory, const std::string& split, size_t shard, size_t shards) {
+std::string shard_name(const std::string& split, size_t shard, size_t shards) {
   char suffix[64];
   std::snprintf(suffix, sizeof suffix, "-%05zu-of-%05zu", shard, shards);
-  return cat(directory, "/", split, suffix);
+  return split + suffix;
 }
 
 // The rows of shard s are begin[s] to begin[s + 1]: about equal bytes, in order.
@@ -83,39 +82,11 @@ std::vector<size_t> shuffled(size_t n, uint64_t seed) {
   return order;
 }
 
-Result<MadeDirectory> MadeDirectory::make(const std::string& path) {
-  MadeDirectory out;
-  for (size_t slash = 0; slash != std::string::npos;) {
-    slash = path.find('/', slash + 1);
-    std::string part = path.substr(0, slash);
-    if (::access(part.c_str(), F_OK) != 0) out.made_.push_back(std::move(part));
-  }
-  TENON_TRY(make_directories(path));
-  return out;
-}
-
-MadeDirectory::~MadeDirectory() {
-  for (auto it = made_.rbegin(); it != made_.rend(); ++it) (void)::rmdir(it->c_str());
-}
-
-Result<std::vector<std::string>> OutputSet::existing() const {
-  TENON_ASSIGN(std::vector<std::string> files, list_files(options_.output, "train-*-of-*"));
-  TENON_ASSIGN(const std::vector<std::string> more, list_files(options_.output, "validation-*-of-*"));
-  files.insert(files.end(), more.begin(), more.end());
-  return files;
-}
-
 Result<OutputSet> OutputSet::create(const ConvertOptions& options) {
   if (options.shard_bytes < 1)
     return invalid("convert: expected shards of at least 1 byte, found ", options.shard_bytes);
-  TENON_ASSIGN(MadeDirectory directory, MadeDirectory::make(options.output));
-  OutputSet output(options, std::move(directory));
-  TENON_ASSIGN(const std::vector<std::string> old, output.existing());
-  if (!old.empty() && !options.overwrite)
-    return invalid("output '", options.output, "': expected no records, found ", old.front(),
-                   "; choose another directory or ask to overwrite");
-  TENON_TRY(remove_stale_temporaries(options.output));
-  return output;
+  TENON_ASSIGN(Generation generation, Generation::begin(options.output, options.overwrite));
+  return OutputSet(options, std::move(generation));
 }
 
 Status OutputSet::write_split(const SplitSource& source, ThreadPool& pool, ConvertSummary::Split* split) {
@@ -124,10 +95,12 @@ Status OutputSet::write_split(const SplitSource& source, ThreadPool& pool, Conve
   const size_t shards = begins.size() - 1;
   std::vector<Slot> slots(std::min(kBlockRows, source.bytes.size()));
   for (size_t shard = 0; shard < shards; ++shard) {
-    const std::string path = shard_path(options_.output, source.name, shard, shards);
-    TENON_ASSIGN(RecordWriter writer, RecordWriter::create(path));
+    const std::string name = shard_name(source.name, shard, shards);
+    TENON_ASSIGN(RecordWriter writer, RecordWriter::create(cat(generation_.staging(), "/", name)));
     for (size_t row = begins[shard], end; row < begins[shard + 1]; row = end) {
       end = block_end(source.bytes, row, begins[shard + 1]);
+      if (options_.interrupted && options_.interrupted())
+        return Status(Code::kUnavailable, cat("interrupted; '", options_.output, "' is as it was"));
       const std::vector<Status> made = for_each_item(&pool, end - row, [&](size_t i) -> Status {
         (void)slots[i].builder.finish();  // what an item that failed left there
         slots[i].record = {};
@@ -137,9 +110,8 @@ Status OutputSet::write_split(const SplitSource& source, ThreadPool& pool, Conve
       });
       TENON_TRY(write_block(slots, made, source.skip_bad, writer, split));
     }
-    TENON_TRY(writer.finish());
-    split->files.push_back(path);
-    shards_.push_back(std::move(writer));
+    TENON_TRY(writer.close());
+    split->files.push_back(cat(options_.output, "/", name));
   }
   if (split->records == 0)
     return invalid(source.name, ": expected at least one good record, found none; the first is bad because ",
@@ -148,21 +120,10 @@ Status OutputSet::write_split(const SplitSource& source, ThreadPool& pool, Conve
 }
 
 Status OutputSet::write_text(const std::string& name, std::string_view text) {
-  TENON_ASSIGN(AtomicFile file, AtomicFile::create(cat(options_.output, "/", name)));
-  TENON_TRY(file.write(text));
-  TENON_TRY(file.finish());
-  texts_.push_back(std::move(file));
-  return {};
+  return atomic_write(cat(generation_.staging(), "/", name), text);
 }
 
-Status OutputSet::commit() {
-  TENON_ASSIGN(const std::vector<std::string> old, existing());
-  for (const std::string& path : old)
-    if (::unlink(path.c_str()) != 0 && errno != ENOENT) return file_error("cannot remove", path, errno);
-  for (RecordWriter& shard : shards_) TENON_TRY(shard.close());
-  for (AtomicFile& text : texts_) TENON_TRY(text.commit());
-  return {};
-}
+Status OutputSet::commit() { return generation_.commit(); }
 
 Status write_labels_and_info(OutputSet& output, const ConvertSummary& summary, const std::string& more) {
   std::string labels;

@@ -1,4 +1,4 @@
-// The files that a conversion writes: records made in parallel, written in order, renamed at the end.
+// The files that a conversion writes: records made in parallel, written in order, shown at the end.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/file.h"
+#include "data/generation.h"
 #include "tenon/convert.h"
 #include "tenon/example.h"
 #include "tenon/tfrecord.h"
@@ -28,18 +28,6 @@ struct SplitSource {
   bool skip_bad = false;
 };
 
-// A directory and its parents; those that it made and that are still empty go with it.
-class MadeDirectory {
- public:
-  static Result<MadeDirectory> make(const std::string& path);
-  MadeDirectory(MadeDirectory&& other) noexcept : made_(std::exchange(other.made_, {})) {}
-  ~MadeDirectory();
-
- private:
-  MadeDirectory() = default;
-  std::vector<std::string> made_;  // parents first
-};
-
 // The new contents of an output directory. Nothing is visible before commit(), and nothing remains without it.
 class OutputSet {
  public:
@@ -50,18 +38,14 @@ class OutputSet {
   Status write_split(const SplitSource& source, ThreadPool& pool, ConvertSummary::Split* split);
   Status write_text(const std::string& name, std::string_view text);
 
-  // Removes the old records and gives every new file its name, those of write_text last.
   Status commit();
 
  private:
-  OutputSet(const ConvertOptions& options, MadeDirectory directory)
-      : directory_(std::move(directory)), options_(options) {}
-  Result<std::vector<std::string>> existing() const;
+  OutputSet(const ConvertOptions& options, Generation generation)
+      : options_(options), generation_(std::move(generation)) {}
 
-  MadeDirectory directory_;  // outlives the files in it
   ConvertOptions options_;
-  std::vector<RecordWriter> shards_;
-  std::vector<AtomicFile> texts_;
+  Generation generation_;
 };
 
 // labels.txt and info.json; `more` is added to the JSON object.

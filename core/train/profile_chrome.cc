@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "tenon/text.h"
 #include "train/profile_space.h"
 
 namespace tenon {
@@ -49,26 +50,7 @@ class GzipText {
   z_stream zlib_{};
 };
 
-// A byte that is not UTF-8 would make the whole file unreadable: it becomes '?'.
-void quote(std::string& out, std::string_view text) {
-  out += '"';
-  while (!text.empty()) {
-    const size_t n = utf8_sequence(text);
-    const auto c = static_cast<unsigned char>(text[0]);
-    if (n == 0) {
-      out += '?';
-    } else if (c < 0x20) {
-      char escape[8];
-      std::snprintf(escape, sizeof escape, "\\u%04x", c);
-      out += escape;
-    } else {
-      if (c == '"' || c == '\\') out += '\\';
-      out += text.substr(0, n);
-    }
-    text.remove_prefix(n == 0 ? 1 : n);
-  }
-  out += '"';
-}
+void quote(std::string& out, std::string_view text) { out += json_string(text); }
 
 void put(std::string& out, const std::string& text) { quote(out, text); }
 void put(std::string& out, double value) { append(out, std::isfinite(value) ? value : 0.0); }

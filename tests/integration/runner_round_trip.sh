@@ -76,7 +76,7 @@ pid=$!
 until grep -qs '"event": "step"' "$work/log" || ! kill -0 $pid 2>/dev/null; do :; done
 kill -TERM $pid
 wait $pid
-[ $? -eq 1 ] || complain "stopped: exit code, expected 1"
+[ $? -eq 143 ] || complain "stopped: exit code, expected 143"
 grep -q 'interrupted at step' "$work/err" || complain "stopped: said $(cat "$work/err")"
 [ "$(wc -l <"$work/err")" = 1 ] || complain "stopped: expected one line, found $(cat "$work/err")"
 step=$(sed -n 's/.*interrupted at step \([0-9]*\).*/\1/p' "$work/err")

@@ -4,8 +4,9 @@
 //   train-00000-of-0000N, validation-00000-of-0000N   records
 //   labels.txt                                        one class name a line; class i is label i + 1
 //   info.json                                         {"classes", "train": {"records", "shards"}, ...}
-// All files are written under temporary names and renamed at the very end, so a failure leaves the
-// directory as it was. The same input and seed give the same bytes, whatever the threads.
+// These files appear, or replace those that are there, all at once at the very end: a failure or a kill leaves the directory
+// as it was. Other files in it stay. One conversion at a time: a second one into the same directory is refused. The same
+// input and seed give the same bytes, whatever the threads.
 //
 // A record is a tf.train.Example with image/height, image/width, image/channels,
 // image/class/label (index + 1), image/class/synset (the class name), image/format and image/encoded;
@@ -14,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,9 @@ struct ConvertOptions {
   uint64_t seed = 0;               // of the order of the training records
   bool overwrite = false;          // replace the records that `output` holds already; else an error
   int64_t shard_bytes = 32 << 20;  // aimed at; a file has 10 to 100 MB unless the data are fewer
+  // Asked now and then, on the caller's thread. True ends the conversion with an error of code kUnavailable; the directory
+  // is as it was.
+  std::function<bool()> interrupted = {};
 };
 
 struct ConvertImagesOptions : ConvertOptions {
@@ -63,5 +68,10 @@ struct ConvertSummary {
 
 Result<ConvertSummary> convert_images(const ConvertImagesOptions& options, ThreadPool& pool);
 Result<ConvertSummary> convert_idx(const ConvertIdxOptions& options, ThreadPool& pool);
+
+// Where new files cannot appear all at once (the directory is a mount point, say) and a conversion was killed while it moved
+// them to their places, moves the rest. Does nothing otherwise, and needs no rights then. Call it before reading a data
+// directory; an error says why what is there is not to be read.
+Status finish_conversion(const std::string& directory);
 
 }  // namespace tenon

@@ -110,9 +110,9 @@ TEST(AtomicFile, NamesThePathThatCannotBeWritten) {
   EXPECT_EQ(atomic_write(directory / "no/a", "x").message(),
             "cannot create '" + directory / "no/a" + "': No such file or directory");
   EXPECT_EQ(atomic_write(directory.path() + "/", "x").message(),
-            "cannot write '" + directory.path() + "/': expected the name of a file");
+            "cannot write '" + directory.path() + "/': Is a directory");
   ASSERT_TRUE(make_directories(directory / "d").ok());
-  EXPECT_EQ(atomic_write(directory / "d", "x").message(), "cannot rename to '" + directory / "d" + "': Is a directory");
+  EXPECT_EQ(atomic_write(directory / "d", "x").message(), "cannot write '" + directory / "d" + "': Is a directory");
   EXPECT_EQ(directory.entries(), 1u);
 }
 

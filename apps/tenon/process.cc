@@ -1,0 +1,63 @@
+#include "process.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+
+namespace tenon::runner {
+namespace {
+
+volatile std::sig_atomic_t signalled = 0;  // the signal's number
+
+void set_handler(int number, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  ::sigaction(number, &action, nullptr);
+}
+
+bool is_ignored(int number) {
+  struct sigaction action {};
+  return ::sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+void on_interrupt(int number) {
+  if (signalled == 0) signalled = number;
+  set_handler(SIGINT, SIG_DFL);
+  set_handler(SIGTERM, SIG_DFL);
+}
+
+// Unlike an ignored signal, it is not handed on to programs that a backend starts.
+void on_failed_write(int) {}
+
+}  // namespace
+
+bool keep_standard_files() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    // The lowest number that is free is this one. The wrong way round: what is closed cannot be read or written.
+    if (::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd) return false;
+  }
+  return true;
+}
+
+void let_writes_fail() {
+  set_handler(SIGPIPE, on_failed_write);
+  set_handler(SIGXFSZ, on_failed_write);
+}
+
+void watch_interrupts() {
+  set_handler(SIGINT, on_interrupt);
+  set_handler(SIGTERM, on_interrupt);
+  if (!is_ignored(SIGHUP)) set_handler(SIGHUP, on_interrupt);
+}
+
+bool interrupted() { return signalled != 0; }
+
+int exit_code_of(const Status& error) {
+  return signalled != 0 && error.message().starts_with("interrupted") ? 128 + signalled : 1;
+}
+
+}  // namespace tenon::runner

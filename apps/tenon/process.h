@@ -1,0 +1,25 @@
+// What the runner makes of its process before a subcommand runs.
+#pragma once
+
+#include <string>
+
+#include "tenon/status.h"
+
+namespace tenon::runner {
+
+// Takes the numbers 0 to 2 where they are closed, so that no file that is opened later gets what is printed: reading and
+// writing them fails as before. False when not even that can be had. First in main().
+bool keep_standard_files();
+
+// SIGPIPE and SIGXFSZ do not end the program: the write that they come from fails, and is told as other failed writes are.
+void let_writes_fail();
+
+// From now on SIGINT, SIGTERM and SIGHUP ask the subcommand to end in order. A second SIGINT or SIGTERM ends it at once;
+// SIGHUP does not, as a terminal that closes may send several, and is left ignored where it was (nohup).
+void watch_interrupts();
+bool interrupted();
+
+// The exit code of a subcommand that ended with `error`: 128 + the signal's number when it is what was asked for, else 1.
+int exit_code_of(const Status& error);
+
+}  // namespace tenon::runner

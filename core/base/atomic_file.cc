@@ -1,0 +1,194 @@
+#include "tenon/atomic_file.h"
+
+#include <linux/magic.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "base/file.h"
+#include "base/system_call.h"
+#include "base/text.h"
+
+namespace tenon {
+
+// Where a path leads, and what is there.
+struct AtomicFile::Target {
+  std::string path;
+  bool exists = false;
+  bool in_place = false;  // nothing to be replaced: a device, a pipe, what is open already
+  struct stat info {};
+};
+
+namespace {
+
+constexpr size_t kGather = 256 << 10;  // small writes are gathered up to this
+constexpr int kMaxLinks = 40;          // as many as Linux follows
+constexpr size_t kMaxName = 200;       // of a name in its temporary's, which has 255 bytes at most
+
+// Nobody can lay a file or a link in its way beforehand.
+std::string temporary_name(const std::string& path) {
+  uint64_t random = 0;
+  if (::getrandom(&random, sizeof random, 0) < 0) random = reinterpret_cast<uintptr_t>(&random);
+  char suffix[24];
+  std::snprintf(suffix, sizeof suffix, "%016llx", static_cast<unsigned long long>(random));
+  return cat(directory_of(path), "/.", name_of(path).substr(0, kMaxName), ".tmp-", static_cast<int64_t>(::getpid()),
+             "-", suffix);
+}
+
+// The links there lead to what is open, not to a name.
+bool is_on_proc(const std::string& directory) {
+  struct statfs info;
+  return ::statfs(directory.c_str(), &info) == 0 && info.f_type == PROC_SUPER_MAGIC;
+}
+
+// Where a link leads, itself; "" when it cannot be read.
+std::string followed(const std::string& link) {
+  char text[4096];
+  const ssize_t n = ::readlink(link.c_str(), text, sizeof text);
+  if (n <= 0 || n == sizeof text) return {};
+  const std::string to(text, static_cast<size_t>(n));
+  return to.starts_with('/') ? to : cat(directory_of(link), "/", to);
+}
+
+// A new file has the mode that the process gives; one in the place of another has that one's, and its owner if it may.
+void take_over(int fd, const struct stat& old) {
+  struct stat now;
+  if (::fstat(fd, &now) == 0 && (now.st_uid != old.st_uid || now.st_gid != old.st_gid))
+    if (::fchown(fd, old.st_uid, old.st_gid) != 0) return (void)::fchmod(fd, old.st_mode & 0777);
+  (void)::fchmod(fd, old.st_mode & 07777);
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(std::string path, std::string target, std::string temporary, int fd)
+    : path_(std::move(path)), target_(std::move(target)), temporary_(std::move(temporary)), fd_(fd) {}
+
+Result<AtomicFile> AtomicFile::create(const std::string& path) {
+  TENON_TRY(check_path(path));
+  Target target{path};
+  for (int links = 0;; ++links) {
+    target.exists = ::lstat(target.path.c_str(), &target.info) == 0;
+    if (!target.exists || !S_ISLNK(target.info.st_mode)) break;
+    if (is_on_proc(directory_of(target.path))) return in_place(path, target);
+    target.path = followed(target.path);
+    if (target.path.empty() || links == kMaxLinks) return file_error("cannot write", path, ELOOP);
+  }
+  if (target.exists && S_ISDIR(target.info.st_mode)) return file_error("cannot write", path, EISDIR);
+  if (target.exists && !S_ISREG(target.info.st_mode)) return in_place(path, target);
+  if (name_of(target.path).empty()) return invalid("cannot write '", path, "': expected the name of a file");
+  if (target.exists && ::faccessat(AT_FDCWD, target.path.c_str(), W_OK, AT_EACCESS) != 0)
+    return file_error("cannot write", path, errno);
+  for (;;) {
+    std::string temporary = temporary_name(target.path);
+    const int fd = open_retry(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
+    if (fd < 0 && errno == EEXIST) continue;
+    if (fd < 0) return file_error("cannot create", path, errno);
+    if (target.exists) take_over(fd, target.info);
+    return AtomicFile(path, std::move(target.path), std::move(temporary), fd);
+  }
+}
+
+// At its end, where it is a file that others have open.
+Result<AtomicFile> AtomicFile::in_place(const std::string& path, const Target& target) {
+  const int fd = open_retry(target.path.c_str(), O_WRONLY | O_APPEND | O_NOCTTY);
+  if (fd < 0) return file_error("cannot write", path, errno);
+  return AtomicFile(path, "", "", fd);
+}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      target_(std::move(other.target_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      fd_(std::exchange(other.fd_, -1)),
+      bytes_(other.bytes_),
+      gathered_(std::move(other.gathered_)),
+      failed_(std::move(other.failed_)) {}
+
+AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(target_, other.target_);
+  std::swap(temporary_, other.temporary_);
+  std::swap(fd_, other.fd_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(gathered_, other.gathered_);
+  std::swap(failed_, other.failed_);
+  return *this;
+}
+
+AtomicFile::~AtomicFile() { discard(); }
+
+void AtomicFile::discard() {
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  temporary_.clear();
+}
+
+// What has failed once is not tried again: after a failed fsync nobody knows what is on the disk.
+Status AtomicFile::fail_with(std::string_view what, int error) {
+  failed_ = file_error(what, path_, error);
+  discard();
+  return failed_;
+}
+
+Status AtomicFile::write_out(const char* data, size_t bytes) {
+  while (bytes > 0) {
+    const ssize_t n = retry([&] { return ::write(fd_, data, std::min(bytes, kMaxTransfer)); });
+    if (n < 0) return fail_with("cannot write", errno);
+    if (n == 0) return fail_with("cannot write", ENOSPC);
+    data += n;
+    bytes -= static_cast<size_t>(n);
+  }
+  return {};
+}
+
+Status AtomicFile::write(const void* data, size_t bytes) {
+  TENON_TRY(failed_);
+  if (fd_ < 0) return Status(Code::kInternal, cat("write to '", path_, "' after it was finished"));
+  bytes_ += static_cast<int64_t>(bytes);
+  const char* from = static_cast<const char*>(data);
+  if (gathered_.size() + bytes <= kGather) {
+    gathered_.append(from, bytes);
+    return {};
+  }
+  TENON_TRY(write_out(gathered_.data(), gathered_.size()));
+  gathered_.clear();
+  if (bytes > kGather) return write_out(from, bytes);
+  gathered_.append(from, bytes);
+  return {};
+}
+
+Status AtomicFile::finish() {
+  TENON_TRY(failed_);
+  if (fd_ < 0) return {};
+  TENON_TRY(write_out(gathered_.data(), gathered_.size()));
+  gathered_ = {};
+  if (!target_.empty() && retry([&] { return ::fsync(fd_); }) != 0) return fail_with("cannot sync", errno);
+  // Linux has released the descriptor even when close was interrupted, and the data are synced.
+  if (::close(std::exchange(fd_, -1)) != 0 && errno != EINTR) return fail_with("cannot close", errno);
+  return {};
+}
+
+Status AtomicFile::commit() {
+  TENON_TRY(finish());
+  if (target_.empty()) return {};
+  if (temporary_.empty()) return Status(Code::kInternal, cat("'", path_, "' was committed already"));
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0) return fail_with("cannot rename to", errno);
+  temporary_.clear();
+  return sync_directory(directory_of(target_));
+}
+
+Status atomic_write(const std::string& path, const std::function<Status(AtomicFile&)>& writer) {
+  TENON_ASSIGN(AtomicFile file, AtomicFile::create(path));
+  TENON_TRY(writer(file));
+  return file.commit();
+}
+
+Status atomic_write(const std::string& path, std::string_view contents) {
+  return atomic_write(path, [&](AtomicFile& file) { return file.write(contents); });
+}
+
+}  // namespace tenon

@@ -1,0 +1,58 @@
+// A data directory's records, labels.txt and info.json, replaced all at once.
+//
+// The new files are written into DIR/.records-XXXXXX. commit() makes that directory DIR: it moves beside it, takes hard
+// links of all that is in DIR and not a conversion's, and both change places in one step (renameat2); then the old one is
+// removed. Until that step DIR has the old files, from it on the new ones, whenever the process is killed.
+//
+// Where directories cannot change places (DIR is a mount point, has directories of others in it or ACLs, is the current
+// directory, or its parent may not be written) the new files are moved into DIR one by one, after a first step that
+// decides it: DIR/.records-XXXXXX becomes DIR/.records-new. Nothing is lost when that is cut short: finish_conversion()
+// (tenon/convert.h), which every conversion and the runner call first, goes on where it stopped.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/directory_lock.h"
+#include "tenon/status.h"
+
+namespace tenon {
+
+// A directory and its parents; those that it made and that are still empty go with it.
+class MadeDirectory {
+ public:
+  static Result<MadeDirectory> make(const std::string& path);
+  MadeDirectory(MadeDirectory&& other) noexcept : made_(std::exchange(other.made_, {})) {}
+  ~MadeDirectory();
+
+ private:
+  MadeDirectory() = default;
+  std::vector<std::string> made_;  // parents first
+};
+
+// Holds the directory's lock, from begin() to its end. Movable; one thread.
+class Generation {
+ public:
+  // Makes the directory where it is missing. "unavailable" when another conversion is writing there; an error when it holds
+  // records already, unless `overwrite`.
+  static Result<Generation> begin(const std::string& directory, bool overwrite);
+  Generation(Generation&& other) noexcept;
+  ~Generation();  // without commit(): removes what was written
+
+  // Where the new files are to be put, complete and synced.
+  const std::string& staging() const { return staging_; }
+  Status commit();
+
+ private:
+  explicit Generation(MadeDirectory made) : made_(std::move(made)) {}
+  Status change_places(bool* changed);
+
+  MadeDirectory made_;  // outlives the files in it
+  std::string directory_;
+  std::optional<DirectoryLock> lock_, new_lock_;  // of the directory, and of what is to be it
+  std::string staging_;                           // empty once it has become the directory
+};
+
+}  // namespace tenon
