@@ -21,16 +21,6 @@ double seconds_now() {
 Counter::Counter(Subject& subject, BufferOptions options)
     : program_(compile(subject, graph(), kMost)), state_(f32_buffer(subject, {kElements}, options)) {}
 
-uint32_t Counter::iterations_for(Queue& queue, double seconds) {
-  reset(queue);
-  for (uint32_t n = 64;; n *= 2) {
-    const double start = seconds_now();
-    queue.wait(submit(queue, n));
-    const double taken = seconds_now() - start;
-    if (taken >= seconds || n >= kMost) return n;
-  }
-}
-
 void Counter::reset(Queue& queue, float x) { write(queue, state_, expected(x)); }
 
 uint64_t Counter::submit(Queue& queue, uint32_t iterations, std::vector<tenon_point> after) {

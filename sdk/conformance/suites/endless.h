@@ -13,8 +13,6 @@ class Counter {
 
   // Throws Unsupported where the backend takes no add.
   Counter(Subject& subject, BufferOptions options = {});
-  // How many iterations take about so long, at most kMost.
-  uint32_t iterations_for(Queue& queue, double seconds);
   // Sets the state to x, and waits.
   void reset(Queue& queue, float x = 0);
   // Submits a run, without waiting.

@@ -4,6 +4,7 @@
 #include <set>
 #include <thread>
 
+#include "conformance/suites/gate.h"
 #include "conformance/suites/support.h"
 
 namespace tenon::conformance {
@@ -97,19 +98,18 @@ class Pipeline {
     else if (!after_copies_)
       queue_.write(buffer, values.data(), buffer.bytes());
     else
-      *after = {queue_.handle(), submit_slow_copy(buffer, values)};
+      *after = {queue_.handle(), submit_held_copy(buffer, values)};
     return buffer.handle();
   }
 
-  // Behind rubbish, and behind enough work to be late.
-  uint64_t submit_slow_copy(Buffer& buffer, const Floats& values) {
-    if (!large_) {
-      large_ = std::make_unique<Buffer>(f32_buffer(s_, {1 << 20}));
-      block_ = filled(1 << 20, -77);
-    }
-    submit_copy(s_, queue_, copy_to(buffer, block_.data(), buffer.bytes()));
-    for (int k = 0; k < 4; ++k) submit_copy(s_, queue_, copy_to(*large_, block_.data(), large_->bytes()));
-    return submit_copy(s_, queue_, copy_to(buffer, values.data(), buffer.bytes()));
+  // Behind rubbish, and held back until everybody waits.
+  uint64_t submit_held_copy(Buffer& buffer, const Floats& values) {
+    rubbish_ = filled(kFeedN, -77);
+    submit_copy(s_, queue_, copy_to(buffer, rubbish_.data(), buffer.bytes()));
+    gates_.push_back(std::make_unique<Gate>(values));
+    const uint64_t ticket = submit_copy(s_, queue_, copy_to(buffer, gates_.back()->memory(), buffer.bytes()));
+    gates_.back()->open_when_all_wait();
+    return ticket;
   }
 
   void check_call(const char* call) {
@@ -123,11 +123,11 @@ class Pipeline {
   Subject& s_;
   const uint64_t batches_;
   const uint32_t n_feeds_, depth_;
+  std::vector<std::unique_ptr<Gate>> gates_;  // they go after the queue that they hold
+  Floats rubbish_;
   Queue queue_;
   std::vector<std::unique_ptr<Buffer>> ring_;
-  std::unique_ptr<Buffer> large_;
   std::vector<std::unique_ptr<Floats>> values_;
-  Floats block_;
   tenon_feed feed_{};
   uint64_t next_ = 0, released_ = 0;
   bool inside_ = false, ended_ = false, after_copies_ = false;
@@ -210,11 +210,10 @@ void run_fed(Subject& s, uint32_t iterations, uint64_t batches, BufferOptions op
 
 // A run with a feed is in order with what was submitted before it, as any other.
 void comes_after_work_on_its_queue(Subject& s) {
+  Gate gate(filled(kFeedN, 5));
   Fed fed(s);
-  const Buffer large = f32_buffer(s, {1 << 20});
-  const Floats block = filled(1 << 20, 0), fives = filled(kFeedN, 5);
-  for (int k = 0; k < 16; ++k) submit_copy(s, fed.queue, copy_to(large, block.data(), large.bytes()));
-  submit_copy(s, fed.queue, copy_to(fed.state, fives.data(), fed.state.bytes()));
+  submit_copy(s, fed.queue, copy_to(fed.state, gate.memory(), gate.bytes()));
+  gate.open_when_all_wait();
   fed.total = 5;
   Pipeline pipeline(s, 6);
   fed.run(pipeline, 6, 6);
@@ -222,9 +221,9 @@ void comes_after_work_on_its_queue(Subject& s) {
 
 void waits_for_copies(Subject& s) {
   Fed fed(s);
-  Pipeline pipeline(s, 20);
+  Pipeline pipeline(s, 10);
   pipeline.come_after_copies();
-  fed.run(pipeline, 20, 20);
+  fed.run(pipeline, 10, 10);
 }
 
 void feeds_two_inputs(Subject& s) {
@@ -249,18 +248,22 @@ void leaves_memory_of_the_ring(Subject& s) {
 
 // What was submitted before on the same queue, and what the run is to come after on another, is done first.
 void comes_after_earlier_work(Subject& s) {
+  Gate gates[] = {Gate(filled(kFeedN, 100)), Gate(filled(kFeedN, 2000))};
   Fed fed(s);
   Queue other(s, s.device());
   Sketch sketch;
   const uint32_t state = sketch.state(TENON_F32, {kFeedN});
   sketch.builder.result(sketch.add(state, sketch.fill({kFeedN}, 1), {kFeedN}), TENON_MODE_LAST, 1);
-  constexpr uint32_t kMany = 1 << 14;
+  constexpr uint32_t kMany = 16;
   const Program counts = compile(s, sketch.builder.build(), kMany);
   for (Queue* queue : {&fed.queue, &other}) {
     write(*queue, fed.rows, filled(20 * kFeedN, -1));
+    Gate& gate = gates[queue == &other];
+    submit_copy(s, *queue, copy_to(fed.state, gate.memory(), gate.bytes()));
+    gate.open_when_all_wait();
     Arguments earlier{{&fed.state}, {&fed.state}, {}, {}, kMany};
     const uint64_t ticket = queue->submit(earlier.run(counts));
-    fed.total += kMany;
+    fed.total = (queue == &other ? 2000.0f : 100.0f) + kMany;
     Pipeline pipeline(s, 3);
     fed.run(pipeline, 20, 3, 1, {{queue->handle(), ticket}});
   }

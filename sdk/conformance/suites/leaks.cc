@@ -41,9 +41,9 @@ struct Usage {
   }
 };
 
-// A thread that ended may be listed a moment longer.
+// A thread that ended may be listed a moment longer, on a busy machine many moments.
 size_t settled_threads(size_t expected) {
-  for (double end = seconds_now() + 2; entries_of("/proc/self/task") != expected && seconds_now() < end;)
+  for (double end = seconds_now() + 20; entries_of("/proc/self/task") != expected && seconds_now() < end;)
     std::this_thread::yield();
   return entries_of("/proc/self/task");
 }
