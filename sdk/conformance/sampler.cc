@@ -80,12 +80,14 @@ std::vector<int64_t> Sampler::some_of(size_t n) {
 }
 
 Values Sampler::any_values() {
-  return one_of<Values>({Values::kPlain, Values::kMagnitude, Values::kEdges, Values::kTies});
+  return one_of<Values>({Values::kPlain, Values::kModerate, Values::kMagnitude, Values::kEdges, Values::kTies});
 }
 
 double Sampler::float_element(int32_t dtype, Values values) {
   const double plain = uniform(-2, 2), sign = chance(2) ? -1 : 1;
   switch (values) {
+    case Values::kModerate:
+      return sign * std::ldexp(uniform(1, 2), static_cast<int>(between(-14, 6)));
     case Values::kMagnitude: {
       // Not the very ends, where a last bit decides between the largest number and infinity, or 0 and the least.
       const double e = largest_exponent(dtype) - 2;

@@ -19,7 +19,8 @@ namespace tenon::conformance {
 
 // What the elements of a tensor are like. Integers, u8 and bools know plain and extreme ones alone.
 enum class Values {
-  kPlain,      // in [-2, 2), integers in [-9, 9]
+  kPlain,     // in [-2, 2), integers in [-9, 9]
+  kModerate,  // from 2^-14 to 2^7, each power as often, either sign: where functions change from one formula to another
   kMagnitude,  // of all magnitudes that are normal in the dtype, either sign; integers: the ends, powers of two and
                // what lies beside them
   kEdges,      // among plain ones: zeros of both signs, infinities, NaN; integers: as kMagnitude

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "conformance/suites/parts.h"
 #include "conformance/suites/support.h"
 
 namespace tenon::conformance {
@@ -269,6 +270,7 @@ void add_error_tests(Tests& tests) {
   add("mistakes", "unknown ops are UNSUPPORTED", names_unknown_ops, 0);
   add("mistakes", "refused submissions are none", refused_submissions_are_none, 1);
   add("mistakes", "leave the device as it was", goes_on_after_mistakes, 0);
+  add_text_tests(tests);
   add("memory", "the limit of a program", keeps_the_memory_limit, 1).own_process = true;
   add("memory", "more than there is", survives_no_memory, 0).own_process = true;
 }

@@ -491,6 +491,7 @@ void add_program_tests(Tests& tests) {
     add("scalar", std::string("of ") + plugin::dtype_name(dtype), [dtype](Subject& s) {
       takes_scalars_of(s, dtype);
     }).required = dtype == TENON_F32 || dtype == TENON_I32 || dtype == TENON_I64;
+  add_scalar_tests(tests);
   add("result", "rows of each iteration", writes_rows_of_each_iteration);
   add("result", "100 losses", writes_rows_of_rank_0);
   add("result", "inputs, constants, one value twice", gives_inputs_and_constants);

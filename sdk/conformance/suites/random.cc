@@ -1,11 +1,15 @@
 // Random numbers, bit for bit: published answers of Philox, streams, steps, seeds, shapes, any number of threads.
 #include <array>
 #include <cmath>
+#include <cstring>
+#include <memory>
 
 #include "conformance/lowering.h"
 #include "conformance/reference/philox.h"
 #include "conformance/session.h"
 #include "conformance/suites/cases.h"
+#include "conformance/suites/folded_memory.h"
+#include "conformance/suites/parts.h"
 
 namespace tenon::conformance {
 namespace {
@@ -164,6 +168,52 @@ void counted_steps(Subject& subject) {
   }
 }
 
+// Elements have numbers of more than 32 bits. Only the last are kept, as nobody has memory for them all.
+void beyond_32_bits(Subject& subject) {
+  constexpr int64_t kLast = 1000, kElements = (int64_t{1} << 32) + kLast;
+  const Draw draw{31, 32, 33, {kElements}};
+  const plugin::FlatGraph graph = graph_of(draw, false);
+  require_taken(subject, subject.device(), *graph.graph());
+  if (subject.units()[0].max_buffer_bytes < kElements * 4) throw Unavailable{"needs a buffer of 16 GiB"};
+  Program program(subject, subject.device(), *graph.graph());
+  if (program.info().workspace_bytes > (1u << 30)) throw Unavailable{"needs a workspace of its result's size"};
+  const FoldedMemory memory(kElements * 4, kLast * 4);
+  tenon_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.flags = TENON_DESC_HOST;
+  desc.dtype = TENON_F32;
+  desc.rank = 1;
+  desc.dims[0] = kElements;
+  desc.host_memory = memory.data();
+  tenon_buffer* result = nullptr;
+  void* host = nullptr;
+  const tenon_status status = subject.backend().buffer_alloc(subject.device(), &desc, &result, &host);
+  if (status.code == TENON_UNSUPPORTED || status.code == TENON_OUT_OF_MEMORY)
+    throw Unavailable{"the backend does not wrap so much memory"};
+  expect_ok(status, "buffer_alloc of 16 GiB that are wrapped");
+  const std::unique_ptr<tenon_buffer, void (*)(tenon_buffer*)> owner(result, subject.backend().buffer_free);
+  Queue queue(subject, subject.device());
+  const Buffer step(subject, subject.device(), TENON_I64, {});
+  queue.write(step, integer(draw.step));
+  tenon_buffer* input = step.handle();
+  tenon_scalar seed{};
+  seed.i64 = draw.seed;
+  tenon_run run{};
+  run.program = program.handle();
+  run.inputs = &input;
+  run.results = &result;
+  run.scalars = &seed;
+  queue.wait(queue.submit(run));
+  std::vector<double> found, expected;
+  for (int64_t e = 0; e < kLast; ++e) {
+    float x = 0;
+    std::memcpy(&x, memory.last(kLast * 4) + e * 4, sizeof x);
+    found.push_back(x);
+    expected.push_back(element(draw, static_cast<uint64_t>(kElements - kLast + e)));
+  }
+  expect_bits(found, expected, "behind element 2^32");
+}
+
 void add(Tests& tests, const std::string& name, double size, void (*run)(Subject&)) {
   Test test;
   test.suite = "random";
@@ -185,6 +235,12 @@ void add_random_tests(Tests& tests) {
   add(tests, "shapes", 210, shapes);
   add(tests, "per replica", 9, [](Subject& subject) { check(subject, {7, 3, 5, {9}}, true); });
   add(tests, "threads", 331 * 401, threads);
+}
+
+void add_long_random_test(Tests& tests) {
+  add(tests, "beyond 2^32 elements", 0x1p32, beyond_32_bits);
+  tests.back().required = false;
+  tests.back().time_limit_s = 600;
 }
 
 }  // namespace tenon::conformance
