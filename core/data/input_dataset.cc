@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/caught.h"
+#include "base/crc32c.h"
 #include "base/text.h"
 #include "data/input_files.h"
 #include "data/philox.h"
@@ -37,6 +38,11 @@ Status call_user(const Fn& fn, Args&&... args) {
   }
 }
 
+uint64_t mix(uint64_t hash, uint64_t value) {
+  const auto block = philox(hash, static_cast<uint32_t>(value), static_cast<uint32_t>(value >> 32), 0, 0);
+  return block[0] | static_cast<uint64_t>(block[1]) << 32;
+}
+
 class RecordSource : public Source {
  public:
   RecordSource(std::vector<RecordFile> files, std::vector<Part> parts, std::vector<std::string> lost, MapFn map)
@@ -62,6 +68,16 @@ class RecordSource : public Source {
   }
   int64_t bytes_per_example() const override { return files_.bytes() / std::max<int64_t>(records_, 1); }
   std::vector<std::string> lost() const override { return lost_; }
+  uint64_t fingerprint() const override {
+    uint64_t hash = 0;
+    for (const RecordFile& file : files_.files()) {
+      const std::string name = file.path.substr(file.path.rfind('/') + 1);
+      for (uint64_t value : {uint64_t{crc32c(name)}, static_cast<uint64_t>(file.offsets.back()),
+                             static_cast<uint64_t>(file.records()), uint64_t{file.sample}})
+        hash = mix(hash, value);
+    }
+    return hash | 1;
+  }
 
  private:
   RecordFiles files_;
@@ -108,6 +124,16 @@ class MemorySource : public Source {
     return sum;
   }
   bool immediate() const override { return true; }
+  uint64_t fingerprint() const override {
+    constexpr size_t kEnd = 1 << 20;  // of a feature, what is looked at
+    uint64_t hash = 0;
+    for (const MemoryFeature& feature : features_) {
+      const std::span<const std::byte> data(feature.data), end = data.last(std::min(data.size(), kEnd));
+      hash = mix(mix(hash, data.size()), crc32c(data.data(), std::min(data.size(), kEnd)));
+      hash = mix(mix(hash, crc32c(end.data(), end.size())), crc32c(feature.spec.name));
+    }
+    return hash | 1;
+  }
 
  private:
   Part part_;
@@ -121,11 +147,6 @@ Part stride_part(uint32_t file, uint64_t base, uint64_t records, const InputOpti
   const uint64_t first = (static_cast<uint64_t>(o.shard_index) + stride - base % stride) % stride;
   const uint64_t count = first < records ? (records - first + stride - 1) / stride : 0;
   return {file, static_cast<uint32_t>(first), static_cast<uint32_t>(stride), static_cast<uint32_t>(count)};
-}
-
-uint64_t mix(uint64_t hash, uint64_t value) {
-  const auto block = philox(hash, static_cast<uint32_t>(value), static_cast<uint32_t>(value >> 32), 0, 0);
-  return block[0] | static_cast<uint64_t>(block[1]) << 32;
 }
 
 uint64_t fingerprint_of(const OrderOptions& order, const InputOptions& options, const std::vector<uint32_t>& counts) {
@@ -178,6 +199,7 @@ Result<std::shared_ptr<const Dataset::Impl>> finish(InputOptions options, std::v
   // Data in memory: drawing from all of it costs no more than from a part.
   if (source->immediate() && options.shuffle_buffer > 1) impl->order.shuffle_buffer = static_cast<int64_t>(impl->size);
   impl->fingerprint = fingerprint_of(impl->order, options, counts);
+  impl->data_fingerprint = source->fingerprint();
   for (const FeatureSpec& spec : specs) impl->bytes.push_back(static_cast<size_t>(spec.type.bytes()));
   impl->options = std::move(options);
   impl->specs = std::move(specs);
@@ -289,12 +311,15 @@ const std::vector<FeatureSpec>& Dataset::specs() const { return impl_->specs; }
 const InputOptions& Dataset::options() const { return impl_->options; }
 int64_t Dataset::size() const { return static_cast<int64_t>(impl_->size); }
 uint64_t Dataset::fingerprint() const { return impl_->fingerprint; }
+uint64_t Dataset::data_fingerprint() const { return impl_->data_fingerprint; }
 
 int64_t Dataset::batches() const {
   const int64_t batch = options().batch_size;
   return options().drop_remainder ? size() / batch : (size() + batch - 1) / batch;
 }
 
-PipelineState Dataset::epoch(uint64_t epoch) const { return {epoch * impl_->size, impl_->fingerprint}; }
+PipelineState Dataset::epoch(uint64_t epoch) const {
+  return {epoch * impl_->size, impl_->fingerprint, impl_->data_fingerprint};
+}
 
 }  // namespace tenon

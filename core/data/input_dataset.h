@@ -27,6 +27,8 @@ class Source {
   virtual int64_t bytes_per_example() const = 0;
   // Whether a small batch is made faster by the consumer itself than by asking the pool.
   virtual bool immediate() const { return false; }
+  // Dataset::data_fingerprint().
+  virtual uint64_t fingerprint() const { return 0; }
   // What indexing already had to leave out, a text for each file whose rest is lost.
   virtual std::vector<std::string> lost() const { return {}; }
 };
@@ -38,7 +40,7 @@ struct Dataset::Impl {
   std::unique_ptr<const Source> source;
   OrderOptions order;
   uint64_t size = 0;
-  uint64_t fingerprint = 0;
+  uint64_t fingerprint = 0, data_fingerprint = 0;
 };
 
 // The map function of Dataset::images and its specs.

@@ -116,6 +116,21 @@ Result<int64_t> frame_bytes(HeaderReader& headers, int64_t offset, int64_t file_
   return kRecordHeader + static_cast<int64_t>(length) + kRecordFooter;
 }
 
+// The stored checksums of some records from first to last, joined.
+Result<uint32_t> sample_of(const File& file, const RecordFile& records) {
+  constexpr int64_t kSamples = 16;
+  const int64_t n = records.records(), most = std::min(n, kSamples);
+  uint32_t joined = 0;
+  for (int64_t i = 0; i < most; ++i) {
+    const int64_t record = most > 1 ? i * (n - 1) / (most - 1) : 0;
+    char footer[kRecordFooter];
+    TENON_TRY(
+        file.read_exactly_at(records.offsets[static_cast<size_t>(record) + 1] - kRecordFooter, footer, sizeof footer));
+    joined = crc32c_extend(joined, footer, sizeof footer);
+  }
+  return joined;
+}
+
 // Records inside a compressed stream cannot be read one by one.
 Status check_uncompressed(const File& file) {
   uint8_t magic[3];
@@ -164,6 +179,7 @@ Result<RecordFile> index_records(const std::string& path, bool tolerate) {
   }
   if (out.records() > std::numeric_limits<uint32_t>::max()) return invalid(path, ": too many records");
   out.offsets.shrink_to_fit();
+  TENON_ASSIGN(out.sample, sample_of(file, out));
   return out;
 }
 

@@ -30,6 +30,8 @@ struct RecordFile {
   // that is tolerated.
   int64_t lost_bytes = 0;
 
+  uint32_t sample = 0;  // of the checksums of some of its records: tells files of equal sizes apart
+
   // "the rest of FILE is lost, N bytes from offset M on"
   std::string lost() const;
   int64_t records() const { return static_cast<int64_t>(offsets.size()) - 1; }

@@ -103,7 +103,8 @@ void InputPipeline::Impl::add_slots(std::vector<BatchSlot> memory) {
 }
 
 void InputPipeline::Impl::start(const PipelineState& from) {
-  exact = from.samples == 0 || from.fingerprint == data.fingerprint;
+  const bool other = from.data != 0 && data.data_fingerprint != 0 && from.data != data.data_fingerprint;
+  exact = from.samples == 0 || (from.fingerprint == data.fingerprint && !other);
   next_sample = from.samples;
   last_sample = (from.samples / data.size + 1) * data.size;
   order.seek(from.samples);
@@ -321,7 +322,7 @@ Status InputPipeline::restart(const PipelineState& from) {
 }
 
 PipelineState InputPipeline::state_after(const Batch& batch) const {
-  return {batch.end_sample, impl_->data.fingerprint};
+  return {batch.end_sample, impl_->data.fingerprint, impl_->data.data_fingerprint};
 }
 
 bool InputPipeline::resumed_exactly() const { return impl_->exact; }

@@ -1,6 +1,7 @@
 #include "train/batch_feed.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "base/process_pool.h"
@@ -104,6 +105,19 @@ Status BatchFeed::check(const Batch& batch) const {
     if (found.row >= 0) return invalid(pipeline_->where(batch, found.row), ": ", outside_message(c.range, found.value));
   }
   return {};
+}
+
+BatchFeed::FarFeature BatchFeed::farthest() const {
+  FarFeature out;
+  const Batch& batch = held_.back();
+  for (size_t i = 0; i < specs_.size() && std::isfinite(out.value); ++i) {
+    const FeatureSpec& spec = specs_[i];
+    const Farthest found = find_farthest(slots_[static_cast<size_t>(batch.slot)][i].host(), spec.type.dtype, batch.rows,
+                                         spec.type.shape.elements(), spec.batch_minor ? batch_size_ / replicas_ : 0);
+    if (found.row < 0 || std::fabs(found.value) <= std::fabs(out.value)) continue;
+    out = {found.value, cat("feature '", spec.name, "' is ", found.value, " in ", pipeline_->where(batch, found.row))};
+  }
+  return out;
 }
 
 Status BatchFeed::write_partial(Queue& queue, size_t feed, const Buffer& to, int64_t rows) const {

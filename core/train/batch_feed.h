@@ -42,6 +42,13 @@ class BatchFeed : public Feed {
   // Where the rows of the last batch stand in their epoch, from 0.
   int64_t position(int64_t row) const { return positions_[static_cast<size_t>(row)]; }
 
+  // The float of the batch that next() gave last that is farthest from 0, or the first that is no finite number.
+  struct FarFeature {
+    double value = 0;
+    std::string text;  // "feature 'x' is 1e+30 in FILE: record at offset 9"; "" where no feature is a float
+  };
+  FarFeature farthest() const;
+
   // Where a new feed would go on after what was released.
   PipelineState state() const { return state_; }
   StepPipeline& pipeline() { return *pipeline_; }

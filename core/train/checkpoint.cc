@@ -1,45 +1,17 @@
 #include "train/checkpoint.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <new>
+#include <set>
 
 #include "base/text.h"
 #include "train/checkpoint_state.h"
+#include "train/within_memory.h"
 
 namespace tenon {
 namespace {
-
-constexpr int64_t kMaxStateBytes = 16 << 20;
-
-std::string state_path(const std::string& model_dir) { return cat(model_dir, "/checkpoint"); }
-
-bool exists(const std::string& path) {
-  struct stat info;
-  return ::stat(path.c_str(), &info) == 0;
-}
-
-// There may be no memory for the long message either; the short one needs none.
-Status no_memory(const char* doing, const std::string& where) {
-  try {
-    return Status(Code::kOutOfMemory, cat("no memory to ", doing, " '", where, "'"));
-  } catch (const std::bad_alloc&) {
-    return Status(Code::kOutOfMemory, "out of memory");
-  }
-}
-
-// Runs `body`; memory that runs out becomes a Status.
-template <class Body>
-auto within_memory(const char* doing, const std::string& where, Body body) -> decltype(body()) {
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    return no_memory(doing, where);
-  }
-}
 
 Status remove_file(const std::string& path) {
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) return file_error("cannot remove", path, errno);
@@ -52,30 +24,36 @@ Status remove_checkpoint(const std::string& prefix) {
   return remove_file(bundle_data_path(prefix));
 }
 
-Result<CheckpointState> read_state(const std::string& model_dir) {
-  TENON_ASSIGN(const std::string text, read_file(state_path(model_dir), kMaxStateBytes));
-  return parse_checkpoint_state(text, state_path(model_dir));
-}
-
 // Names oldest first: those that `checkpoint` does not list, then its list.
 Result<std::vector<std::string>> names_by_age(const std::string& model_dir) {
   TENON_ASSIGN(const auto present, list_checkpoints(model_dir));
   CheckpointState state;
-  if (Result<CheckpointState> read = read_state(model_dir); read.ok()) state = read.take();
-  std::vector<std::string> names, listed;
-  for (const CheckpointName& name : present) names.push_back(name.str());
+  if (Result<CheckpointState> read = read_checkpoint_state(model_dir); read.ok()) state = read.take();
+  std::set<std::string> unlisted, left;
+  for (const CheckpointName& name : present) left.insert(name.str());
+  unlisted = left;
+  for (const std::string& name : state.all) unlisted.erase(name);
+  std::vector<std::string> names;
+  for (const CheckpointName& name : present)
+    if (unlisted.contains(name.str())) names.push_back(name.str());
   for (const std::string& name : state.all)
-    if (auto it = std::find(names.begin(), names.end(), name); it != names.end()) {
-      names.erase(it);
-      listed.push_back(name);
-    }
-  names.insert(names.end(), listed.begin(), listed.end());
+    if (left.erase(name) > 0) names.push_back(name);
   return names;
 }
 
-Status rename_file(const std::string& from, const std::string& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0 && errno != ENOENT) return file_error("cannot rename", from, errno);
-  return {};
+// A second name for a file; false when something has it already. Never takes the place of anything.
+Result<bool> link_new(const std::string& from, const std::string& to) {
+  if (::link(from.c_str(), to.c_str()) == 0) return true;
+  if (errno == EEXIST) return false;
+  return file_error(cat("cannot link '", from, "' to"), to, errno);
+}
+
+// "diverged.ckpt-30" for "model.ckpt-30".
+std::string set_aside_name(std::string_view name) { return cat("diverged.", name.substr(name.find('.') + 1)); }
+
+Result<std::string> fingerprint_of(const std::string& prefix) {
+  TENON_ASSIGN(const BundleReader reader, BundleReader::open(prefix));
+  return reader.fingerprint();
 }
 
 bool same_state(const std::string& prefix, const std::string& fingerprint) {
@@ -111,7 +89,7 @@ Status CheckpointManager::remove_orphans() const {
   for (const std::string& file : files) {
     const std::string prefix = file.substr(0, file.size() - suffix.size());
     CheckpointName name;
-    if (parse_checkpoint_name(prefix.substr(prefix.rfind('/') + 1), name) && !exists(bundle_index_path(prefix)))
+    if (parse_checkpoint_name(prefix.substr(prefix.rfind('/') + 1), name) && !file_exists(bundle_index_path(prefix)))
       TENON_TRY(remove_file(file));
   }
   return {};
@@ -121,7 +99,7 @@ Status CheckpointManager::remove_orphans() const {
 Result<std::string> CheckpointManager::write(int64_t step, const FillBundle& fill) const {
   CheckpointName name{step, 0};
   std::string before;
-  for (; exists(bundle_index_path(cat(model_dir_, "/", name.str()))); ++name.copy) before = name.str();
+  for (; file_exists(bundle_index_path(cat(model_dir_, "/", name.str()))); ++name.copy) before = name.str();
   TENON_ASSIGN(BundleWriter writer, BundleWriter::create(cat(model_dir_, "/", name.str())));
   TENON_TRY(fill(writer));
   if (!writer.has("global_step")) TENON_TRY(writer.add_scalar("global_step", step));
@@ -138,7 +116,7 @@ Status CheckpointManager::acknowledge(const std::string& name) const {
   names.push_back(name);
   const size_t excess = keep_ > 0 && names.size() > static_cast<size_t>(keep_) ? names.size() - keep_ : 0;
   const CheckpointState state{name, {names.begin() + static_cast<int64_t>(excess), names.end()}};
-  TENON_TRY(atomic_write(state_path(model_dir_), format_checkpoint_state(state)));
+  TENON_TRY(atomic_write(checkpoint_state_path(model_dir_), format_checkpoint_state(state)));
   // The state is safe; what cannot be removed now is tried again at the next save.
   for (size_t i = 0; i < excess; ++i) (void)remove_checkpoint(cat(model_dir_, "/", names[i])).ok();
   return {};
@@ -157,12 +135,34 @@ Result<std::string> CheckpointManager::save(int64_t step, const FillBundle& fill
   });
 }
 
-std::string set_aside_name(std::string_view name) { return cat("diverged.", name.substr(name.find('.') + 1)); }
+// Both files have their new names before they lose the old ones, so that a kill at any point leaves a checkpoint whole.
+// One that was set aside before, by the same training on the same data, needs no second copy.
+Result<std::string> CheckpointManager::set_aside(const std::string& name) const {
+  const std::string from = cat(model_dir_, "/", name);
+  TENON_ASSIGN(const std::string fingerprint, fingerprint_of(from));
+  for (int copy = 1;; ++copy) {
+    const std::string now = copy == 1 ? set_aside_name(name) : cat(set_aside_name(name), ".", copy);
+    const std::string to = cat(model_dir_, "/", now);
+    TENON_ASSIGN(const bool data, link_new(bundle_data_path(from), bundle_data_path(to)));
+    if (data) {
+      TENON_ASSIGN(const bool index, link_new(bundle_index_path(from), bundle_index_path(to)));
+      if (!index) {
+        TENON_TRY(remove_file(bundle_data_path(to)));
+        continue;
+      }
+      TENON_TRY(sync_directory(model_dir_));
+    } else if (!same_state(to, fingerprint)) {
+      continue;
+    }
+    TENON_TRY(remove_checkpoint(from));
+    return now;
+  }
+}
 
 // First `checkpoint` stops naming them, so that whatever happens behind that leaves a directory that is right.
-Status CheckpointManager::set_aside(const std::vector<std::string>& prefixes) {
+Result<std::vector<std::string>> CheckpointManager::set_aside(const std::vector<std::string>& prefixes) {
   TENON_ASSIGN(std::vector<std::string> names, names_by_age(model_dir_));
-  std::vector<std::string> gone;
+  std::vector<std::string> gone, now;
   for (const std::string& prefix : prefixes) {
     const auto it = std::find(names.begin(), names.end(), prefix.substr(prefix.rfind('/') + 1));
     if (it == names.end()) continue;
@@ -170,81 +170,15 @@ Status CheckpointManager::set_aside(const std::vector<std::string>& prefixes) {
     names.erase(it);
   }
   if (names.empty())
-    TENON_TRY(remove_file(state_path(model_dir_)));
+    TENON_TRY(remove_file(checkpoint_state_path(model_dir_)));
   else
-    TENON_TRY(atomic_write(state_path(model_dir_), format_checkpoint_state({names.back(), names})));
+    TENON_TRY(atomic_write(checkpoint_state_path(model_dir_), format_checkpoint_state({names.back(), names})));
   for (const std::string& name : gone) {
-    const std::string from = cat(model_dir_, "/", name), to = cat(model_dir_, "/", set_aside_name(name));
-    TENON_TRY(rename_file(bundle_index_path(from), bundle_index_path(to)));
-    TENON_TRY(rename_file(bundle_data_path(from), bundle_data_path(to)));
+    TENON_ASSIGN(std::string moved, set_aside(name));
+    now.push_back(std::move(moved));
   }
-  return sync_directory(model_dir_);
-}
-
-namespace {
-
-// Where to look, in order of preference, without repetition.
-struct Candidates {
-  std::vector<std::string> prefixes;
-  std::vector<std::string> warnings;
-
-  void add(const std::string& model_dir, const std::string& name) {
-    std::string prefix = name.starts_with('/') ? name : cat(model_dir, "/", name);
-    if (std::find(prefixes.begin(), prefixes.end(), prefix) == prefixes.end()) prefixes.push_back(std::move(prefix));
-  }
-};
-
-Result<Candidates> candidates(const std::string& model_dir) {
-  Candidates out;
-  if (exists(state_path(model_dir))) {
-    Result<CheckpointState> state = read_state(model_dir);
-    if (state.ok()) {
-      out.add(model_dir, state->latest);
-      for (auto it = state->all.rbegin(); it != state->all.rend(); ++it) out.add(model_dir, *it);
-    } else {
-      out.warnings.push_back(state.status().message());
-    }
-  }
-  TENON_ASSIGN(const auto present, list_checkpoints(model_dir));
-  for (auto it = present.rbegin(); it != present.rend(); ++it) out.add(model_dir, it->str());
-  return out;
-}
-
-// The step that the state says, else that of its name.
-Result<int64_t> verified_step(const std::string& prefix) {
-  TENON_ASSIGN(const BundleReader reader, BundleReader::open(prefix));
-  TENON_TRY(reader.verify());
-  if (reader.find("global_step")) return reader.read_scalar("global_step");
-  const std::string name = prefix.substr(prefix.rfind('/') + 1);
-  const size_t dash = name.rfind('-');
-  CheckpointName parsed;
-  if (dash != std::string::npos && parse_checkpoint_name(cat("model.ckpt", name.substr(dash)), parsed))
-    return parsed.step;
-  return int64_t{0};
-}
-
-Result<std::optional<FoundCheckpoint>> find_latest(const std::string& model_dir) {
-  if (!exists(model_dir)) return std::optional<FoundCheckpoint>();
-  TENON_ASSIGN(Candidates found, candidates(model_dir));
-  for (const std::string& prefix : found.prefixes) {
-    const Result<int64_t> step = verified_step(prefix);
-    if (step.ok()) return std::optional(FoundCheckpoint{prefix, *step, std::move(found.warnings)});
-    if (step.status().code() == Code::kOutOfMemory) return step.status();
-    found.warnings.push_back(cat("skipped checkpoint ", prefix, ": ", step.status().message()));
-  }
-  if (found.warnings.empty()) return std::optional<FoundCheckpoint>();
-  return invalid("no checkpoint in '", model_dir, "' loads: ", found.warnings.front());
-}
-
-}  // namespace
-
-Result<std::optional<FoundCheckpoint>> latest_checkpoint(const std::string& model_dir) {
-  return within_memory("read the checkpoints in", model_dir, [&] { return find_latest(model_dir); });
-}
-
-Result<std::vector<std::string>> CheckpointManager::prefixes() const {
-  TENON_ASSIGN(Candidates found, candidates(model_dir_));
-  return std::move(found.prefixes);
+  TENON_TRY(sync_directory(model_dir_));
+  return now;
 }
 
 Status check_variable(const BundleReader& checkpoint, std::string_view name, const Type& type) {

@@ -16,15 +16,12 @@
 
 namespace tenon {
 
-// The prefix of a checkpoint ("DIR/model.ckpt-30") that is named by itself, by its PREFIX.index, or by its directory:
-// then the newest there that is whole.
-Result<std::string> resolve_checkpoint(const std::string& path);
+// A checkpoint ("DIR/model.ckpt-30") that is named by itself, by its PREFIX.index, or by its directory: then the newest
+// there that is whole.
+Result<BundleReader> open_checkpoint(const std::string& path);
 
 // Adds the tensors of a state to a bundle.
 using FillBundle = std::function<Status(BundleWriter&)>;
-
-// "diverged.ckpt-30" for "model.ckpt-30".
-std::string set_aside_name(std::string_view name);
 
 // The one writer of a model directory. Movable; one thread at a time.
 class CheckpointManager {
@@ -41,9 +38,10 @@ class CheckpointManager {
 
   // Where latest_checkpoint() would look, newest first, whether they load or not.
   Result<std::vector<std::string>> prefixes() const;
-  // Takes checkpoints out of use: model.ckpt-N is called diverged.ckpt-N from then on, which nothing looks for. The
-  // newest of the others becomes the one that latest_checkpoint() finds; none when there are no others.
-  Status set_aside(const std::vector<std::string>& prefixes);
+  // Takes checkpoints out of use: model.ckpt-N is called diverged.ckpt-N from then on, or diverged.ckpt-N.2 where that
+  // name is taken, which nothing looks for; nothing is ever replaced. Returns the names. The newest of the others becomes
+  // the one that latest_checkpoint() finds; none when there are no others.
+  Result<std::vector<std::string>> set_aside(const std::vector<std::string>& prefixes);
 
   const std::string& model_dir() const { return model_dir_; }
 
@@ -54,6 +52,7 @@ class CheckpointManager {
   Status remove_orphans() const;
   Result<std::string> write(int64_t step, const FillBundle& fill) const;
   Status acknowledge(const std::string& name) const;
+  Result<std::string> set_aside(const std::string& name) const;
 
   std::string model_dir_;
   int keep_;
@@ -61,14 +60,16 @@ class CheckpointManager {
 };
 
 struct FoundCheckpoint {
-  std::string prefix;  // MODEL_DIR/model.ckpt-30
+  std::string prefix;   // MODEL_DIR/model.ckpt-30
+  BundleReader reader;  // its files are open: a trainer that removes it meanwhile takes nothing away
   int64_t step = 0;
   std::vector<std::string> warnings;  // one line for each newer checkpoint that does not load
 };
 
 // The newest checkpoint that is whole, every checksum verified: the one that `checkpoint` names, else
 // (that file missing or damaged, or the checkpoint torn) the newest that is. None in an empty or
-// missing directory; an error when there are some and none of them loads.
+// missing directory; an error when there are some and none of them loads. A trainer may save and remove checkpoints
+// meanwhile.
 Result<std::optional<FoundCheckpoint>> latest_checkpoint(const std::string& model_dir);
 
 // "ok" when the checkpoint has a variable of that name and type, else one line that says what it has.

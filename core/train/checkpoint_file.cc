@@ -1,5 +1,3 @@
-#include <sys/stat.h>
-
 #include <cstring>
 
 #include "base/half.h"
@@ -9,11 +7,6 @@
 
 namespace tenon {
 namespace {
-
-bool is_directory(const std::string& path) {
-  struct stat st {};
-  return stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
-}
 
 template <class T>
 T load(const std::byte* p) {
@@ -43,15 +36,6 @@ double number(DType dtype, const std::byte* p) {
 
 }  // namespace
 
-Result<std::string> resolve_checkpoint(const std::string& path) {
-  constexpr std::string_view kIndex = ".index";
-  if (path.ends_with(kIndex)) return path.substr(0, path.size() - kIndex.size());
-  if (!is_directory(path)) return path;
-  TENON_ASSIGN(const std::optional<FoundCheckpoint> found, latest_checkpoint(path));
-  if (!found) return Status(Code::kUnavailable, cat(path, ": has no checkpoint"));
-  return found->prefix;
-}
-
 struct CheckpointFile::Impl {
   BundleReader reader;
   std::vector<CheckpointTensor> tensors;
@@ -63,8 +47,7 @@ CheckpointFile& CheckpointFile::operator=(CheckpointFile&&) noexcept = default;
 CheckpointFile::~CheckpointFile() = default;
 
 Result<CheckpointFile> CheckpointFile::open(const std::string& path) {
-  TENON_ASSIGN(const std::string prefix, resolve_checkpoint(path));
-  TENON_ASSIGN(BundleReader reader, BundleReader::open(prefix));
+  TENON_ASSIGN(BundleReader reader, open_checkpoint(path));
   std::vector<CheckpointTensor> tensors;
   for (const auto& [name, entry] : reader.entries())
     tensors.push_back({name, {entry.dtype, entry.shape}, entry.str(), entry.size});

@@ -1,5 +1,7 @@
 #include "train/checkpoint_state.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -89,6 +91,20 @@ bool parse_number(std::string_view text, int64_t& out) {
 }
 
 }  // namespace
+
+std::string checkpoint_state_path(const std::string& model_dir) { return cat(model_dir, "/checkpoint"); }
+
+bool file_exists(const std::string& path) {
+  struct stat info;
+  return ::stat(path.c_str(), &info) == 0;
+}
+
+Result<CheckpointState> read_checkpoint_state(const std::string& model_dir) {
+  constexpr int64_t kMaxStateBytes = 16 << 20;
+  const std::string path = checkpoint_state_path(model_dir);
+  TENON_ASSIGN(const std::string text, read_file(path, kMaxStateBytes));
+  return parse_checkpoint_state(text, path);
+}
 
 std::string format_checkpoint_state(const CheckpointState& state) {
   std::string out = cat("model_checkpoint_path: ", quote(state.latest), "\n");

@@ -21,6 +21,11 @@ std::string format_checkpoint_state(const CheckpointState& state);
 // Files without that comment, as TensorFlow writes them, are read too. Messages start with `file`.
 Result<CheckpointState> parse_checkpoint_state(std::string_view text, std::string_view file);
 
+// MODEL_DIR/checkpoint
+std::string checkpoint_state_path(const std::string& model_dir);
+Result<CheckpointState> read_checkpoint_state(const std::string& model_dir);
+bool file_exists(const std::string& path);
+
 // "model.ckpt-30", or "model.ckpt-30-1" for a second state of the same step.
 struct CheckpointName {
   int64_t step = 0;

@@ -1,18 +1,24 @@
-// What a loss that is not finite says of the checkpoints.
+// What a loss that is not finite says of its batch and of the checkpoints.
 //
-// One whose weights had diverged loads, and fails at its first step each time. So after such a loss the checkpoints do one
-// step each, newest first, on the batch with which training would go on; so do first values. Where theirs is a number,
-// input and model are sound, and a checkpoint that gives none, or an absurd one, is set aside.
+// A checkpoint whose weights have diverged loads, and fails at its first step each time. But the batch that failed is no
+// judge of that: one enormous number in it spoils the loss of weights that are sound. So checkpoints do one step each,
+// newest first, on witnesses: other batches, on which first values give a finite loss. One that gives no finite loss, or an
+// absurd one, on all of them has diverged and is set aside. Where that would leave none, only those go whose weights are
+// absurd by themselves, whatever the data: training does not start anew on the word of the data alone.
 #include <cmath>
 
+#include "tenon/checkpoint.h"
 #include "train/estimator_impl.h"
 
 namespace tenon {
 namespace {
 
-bool has_diverged(float loss, float reference) {
-  constexpr float kAbsurd = 1e6f;
-  return !(std::fabs(loss) <= kAbsurd * std::max(std::fabs(reference), 1.0f));  // NaN too
+constexpr double kAbsurdLoss = 1e6;  // times that of first values, or times 1
+constexpr double kAbsurdWeight = 1e6;
+constexpr size_t kWitnesses = 3;
+
+bool is_absurd(float loss, float reference) {
+  return !std::isfinite(loss) || std::fabs(loss) > kAbsurdLoss * std::max(std::fabs(double{reference}), 1.0);
 }
 
 std::string base_name(const std::string& prefix) { return prefix.substr(prefix.rfind('/') + 1); }
@@ -22,65 +28,201 @@ std::vector<std::string> base_names(std::vector<std::string> prefixes) {
   return prefixes;
 }
 
-// `prefixes` newest first, those of `bad` set aside.
-std::string aftermath(std::vector<std::string> prefixes, const std::vector<std::string>& bad) {
-  std::string out;
-  if (!bad.empty()) {
-    std::vector<std::string> now;
-    for (const std::string& prefix : bad) now.push_back(set_aside_name(base_name(prefix)));
-    out = cat("; ", join(base_names(bad)), " had diverged, now called ", join(now));
-    std::erase_if(prefixes, [&](const std::string& p) { return std::find(bad.begin(), bad.end(), p) != bad.end(); });
-  }
-  if (prefixes.empty()) return cat(out, "; training starts anew");
-  append(out, cat("; training goes on from ", prefixes[0]));
+// What is left to go on from, newest first.
+std::string goes_on(const std::vector<std::string>& prefixes, bool or_older) {
+  if (prefixes.empty()) return "; training starts anew";
+  std::string out = cat("; training goes on from ", prefixes[0]);
   const std::vector<std::string> older = base_names({prefixes.begin() + 1, prefixes.end()});
-  if (bad.empty() && !older.empty()) append(out, cat(", or from ", join(older), " once what is newer is removed"));
+  if (or_older && !older.empty()) append(out, cat(", or from ", join(older), " once what is newer is removed"));
   return out;
+}
+
+// The first samples of batches that share none with the one that failed: before `at`, which the newest checkpoint has
+// learned from, and behind.
+std::vector<uint64_t> places_of_witnesses(uint64_t at, std::optional<uint64_t> failed, uint64_t batch) {
+  const uint64_t behind = failed ? *failed + batch : at;
+  std::vector<uint64_t> places;
+  const auto add = [&](uint64_t place) {
+    const bool shares = failed && place < *failed + batch && *failed < place + batch;
+    if (!shares && std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place);
+  };
+  if (at >= batch) add(at - batch);
+  add(behind);
+  add(at / batch / 2 * batch);
+  add(0);
+  add(behind + batch);
+  return places;
+}
+
+// Whether a trained variable holds values that no training in its right mind leaves behind.
+Result<bool> has_absurd_weights(const std::string& prefix, const Graph& graph) {
+  TENON_ASSIGN(const CheckpointFile file, CheckpointFile::open(prefix));
+  for (const Variable& v : graph.variables) {
+    if (v.kind != VariableKind::kWeight || !v.trainable) continue;
+    TENON_ASSIGN(const std::vector<double> values, file.read(v.name));
+    for (const double value : values)
+      if (!(std::fabs(value) <= kAbsurdWeight)) return true;
+  }
+  return false;
 }
 
 }  // namespace
 
-Result<float> Estimator::Impl::first_loss(ModeProgram& program, const StepInput& data, const PipelineState& at,
-                                          const BundleReader* checkpoint) {
-  StateStore trial(device, queue, config.seed);
-  TENON_TRY(trial.provide(program.executable().graph, checkpoint));
-  program.bind(trial);
-  TENON_ASSIGN(const std::unique_ptr<BatchFeed> feed, BatchFeed::create(program, data, at));
-  TENON_ASSIGN(const uint32_t done, program.run(queue, 1, feed.get()));
-  TENON_TRY(feed->status());
-  if (done == 0) return Status(Code::kUnavailable, "the input has ended");
-  std::vector<float> loss;
-  TENON_TRY(program.read_rows(queue, "loss", 1, loss));
-  return loss[0];
-}
+// The judgement after one failure. The program is one of training; its states are not those of before.
+class Estimator::Divergence {
+ public:
+  Divergence(Impl& m, ModeProgram& program, const StepInput& data, std::optional<PipelineState> failed)
+      : m_(m), program_(program), data_(data), failed_(failed) {}
 
-Result<std::vector<std::string>> Estimator::Impl::diverged(ModeProgram& program, const StepInput& data,
-                                                           const std::vector<std::string>& prefixes) {
-  TENON_ASSIGN(const BundleReader newest, BundleReader::open(prefixes[0]));
-  TENON_ASSIGN(const PipelineState at, input_of(newest));
-  TENON_ASSIGN(const float reference, first_loss(program, data, at, nullptr));
-  if (!std::isfinite(reference))
-    return invalid("first values give no finite loss either: the input or the model is at fault");
-  std::vector<std::string> bad;
-  for (const std::string& prefix : prefixes) {
-    TENON_TRY(interruption());
-    Result<BundleReader> reader = BundleReader::open(prefix);
-    const Result<float> loss = reader.ok() ? first_loss(program, data, at, &*reader) : Result<float>(reader.status());
-    if (!loss.ok()) continue;  // damaged, or of another model: not for us to judge
-    if (!has_diverged(*loss, reference)) break;
-    bad.push_back(prefix);
+  // The feature that made the batch fail because it is no finite number; "" when all are.
+  std::string bad_feature() {
+    if (const Status read = read_failed(); !read.ok() || std::isfinite(farthest_.value)) return {};
+    return cat("; ", farthest_.text);
   }
-  return bad;
-}
 
-std::string Estimator::Impl::judge(ModeProgram& program, const StepInput& data, CheckpointManager& manager) {
-  const Result<std::vector<std::string>> prefixes = manager.prefixes();
-  if (!prefixes.ok() || prefixes->empty()) return {};
-  const Result<std::vector<std::string>> bad = diverged(program, data, *prefixes);
-  if (!bad.ok()) return cat("; ", bad.status().message(), aftermath(*prefixes, {}));
-  if (bad->empty()) return aftermath(*prefixes, {});
-  if (const Status s = manager.set_aside(*bad); !s.ok()) return cat("; ", s.message());
-  return aftermath(*prefixes, *bad);
+  Result<std::string> judge(CheckpointManager& manager) {
+    TENON_ASSIGN(const std::vector<std::string> prefixes, manager.prefixes());
+    if (prefixes.empty()) return std::string();
+    if (!std::isfinite(farthest_.value)) return goes_on(prefixes, false);
+    TENON_TRY(call_witnesses(prefixes[0]));
+    if (witnesses_.empty())
+      return cat("; first values give no finite loss on any batch either: the input or the model is at fault",
+                 goes_on(prefixes, true));
+    TENON_ASSIGN(std::vector<std::string> bad, diverged(prefixes));
+    if (bad.empty()) return cat(blame(), goes_on(prefixes, true));
+    return set_aside(manager, prefixes, std::move(bad));
+  }
+
+ private:
+  struct Witness {
+    PipelineState at;
+    float reference;  // of first values
+  };
+
+  Status read_failed() {
+    if (!failed_) return {};
+    TENON_ASSIGN(const std::unique_ptr<BatchFeed> feed, BatchFeed::create(program_, data_, *failed_));
+    std::vector<Buffer*> feeds(program_.executable().graph.inputs.size());
+    if (feed->next(0, feeds)) farthest_ = feed->farthest();
+    return feed->status();
+  }
+
+  // Of one step on the batch at `at` from a checkpoint's states, or from first values.
+  Result<float> first_loss(const PipelineState& at, const BundleReader* checkpoint) {
+    StateStore trial(m_.device, m_.queue, m_.config.seed);
+    TENON_TRY(trial.provide(program_.executable().graph, checkpoint));
+    program_.bind(trial);
+    TENON_ASSIGN(const std::unique_ptr<BatchFeed> feed, BatchFeed::create(program_, data_, at));
+    TENON_ASSIGN(const uint32_t done, program_.run(m_.queue, 1, feed.get()));
+    TENON_TRY(feed->status());
+    if (done == 0) return Status(Code::kUnavailable, "the input has ended");
+    std::vector<float> loss;
+    TENON_TRY(program_.read_rows(m_.queue, "loss", 1, loss));
+    return loss[0];
+  }
+
+  Status call_witnesses(const std::string& newest) {
+    TENON_ASSIGN(const BundleReader reader, BundleReader::open(newest));
+    TENON_ASSIGN(const PipelineState at, Impl::input_of(reader));
+    const auto failed = failed_ ? std::optional(failed_->samples) : std::nullopt;
+    for (const uint64_t place : places_of_witnesses(at.samples, failed, static_cast<uint64_t>(data_.batch_size))) {
+      if (witnesses_.size() == kWitnesses) break;
+      TENON_TRY(m_.interruption());
+      const PipelineState from{place, at.fingerprint, at.data};
+      const Result<float> loss = first_loss(from, nullptr);
+      if (loss.ok() && std::isfinite(*loss)) witnesses_.push_back({from, *loss});
+    }
+    dismiss();
+    return {};
+  }
+
+  // Batches that are themselves enormous beside the others judge nothing.
+  void dismiss() {
+    const auto less = [](const Witness& a, const Witness& b) {
+      return std::fabs(a.reference) < std::fabs(b.reference);
+    };
+    const auto least = std::min_element(witnesses_.begin(), witnesses_.end(), less);
+    if (least == witnesses_.end()) return;
+    const float reference = least->reference;
+    std::erase_if(witnesses_, [&](const Witness& w) { return is_absurd(w.reference, reference); });
+  }
+
+  // Whether all witnesses speak against it. One that is damaged, or of another model, is not for us to judge.
+  Result<bool> has_diverged(const std::string& prefix) {
+    const Result<BundleReader> reader = BundleReader::open(prefix);
+    if (!reader.ok()) return reader.status();
+    for (const Witness& witness : witnesses_) {
+      TENON_TRY(m_.interruption());
+      TENON_ASSIGN(const float loss, first_loss(witness.at, &*reader));
+      if (!is_absurd(loss, witness.reference)) return false;
+    }
+    return true;
+  }
+
+  Result<std::vector<std::string>> diverged(const std::vector<std::string>& prefixes) {
+    std::vector<std::string> bad;
+    for (const std::string& prefix : prefixes) {
+      TENON_TRY(m_.interruption());
+      const Result<bool> found = has_diverged(prefix);
+      if (!found.ok()) continue;
+      if (!*found) break;
+      bad.push_back(prefix);
+    }
+    return bad;
+  }
+
+  // The newest checkpoint is sound. Whether the batch is to blame then: first values fare ill with it too.
+  std::string blame() {
+    if (!failed_) return {};
+    const Result<float> loss = first_loss(*failed_, nullptr);
+    float most = 0;
+    for (const Witness& witness : witnesses_) most = std::max(most, std::fabs(witness.reference));
+    if (!loss.ok() || !is_absurd(*loss, most)) return {};
+    return cat("; the input is at fault: first values give a loss of ", *loss, " on its batch, of at most ", most,
+               " on others", farthest_.text.empty() ? "" : cat("; ", farthest_.text));
+  }
+
+  // Of checkpoints that are all the witnesses' word is against: those with weights that no data make sound.
+  Result<std::vector<std::string>> absurd(const std::vector<std::string>& bad) const {
+    std::vector<std::string> out;
+    for (const std::string& prefix : bad) {
+      TENON_ASSIGN(const bool absurd, has_absurd_weights(prefix, program_.executable().graph));
+      if (absurd) out.push_back(prefix);
+    }
+    return out;
+  }
+
+  Result<std::string> set_aside(CheckpointManager& manager, std::vector<std::string> prefixes,
+                                std::vector<std::string> bad) {
+    if (bad.size() == prefixes.size()) {
+      TENON_ASSIGN(bad, absurd(bad));
+      if (bad.empty())
+        return cat(
+            "; no checkpoint gives a finite loss on other batches, though first values do; their weights look sound, "
+            "so all are kept: see whether the input is as it should be, or remove ",
+            join(base_names(prefixes)), " for training to start anew");
+    }
+    std::erase_if(prefixes, [&](const std::string& p) { return std::find(bad.begin(), bad.end(), p) != bad.end(); });
+    TENON_ASSIGN(const std::vector<std::string> now, manager.set_aside(bad));
+    return cat("; ", join(base_names(bad)), " had diverged, now called ", join(now), goes_on(prefixes, false));
+  }
+
+  Impl& m_;
+  ModeProgram& program_;
+  const StepInput& data_;
+  std::optional<PipelineState> failed_;
+  BatchFeed::FarFeature farthest_;
+  std::vector<Witness> witnesses_;
+};
+
+std::string Estimator::Impl::judge(ModeProgram& program, const StepInput& data, CheckpointManager* manager,
+                                   std::optional<PipelineState> failed, const std::string& variable) {
+  Divergence judgement(*this, program, data, failed);
+  std::string out = judgement.bad_feature();
+  if (out.empty() && !variable.empty()) out = cat("; variable '", variable, "' holds nan or infinity behind it");
+  if (!manager) return out;
+  const Result<std::string> more = judgement.judge(*manager);
+  return cat(out, more.ok() ? *more : cat("; ", more.status().message()));
 }
 
 Status Estimator::Impl::judged(const Status& why, const TrainInput& input) {
@@ -91,7 +233,7 @@ Status Estimator::Impl::judged(const Status& why, const TrainInput& input) {
   Result<StepInput> data = step_input(input);
   if (!data.ok()) return why;
   Result<std::unique_ptr<ModeProgram>> train = program(data->specs(), data->batch_size, Mode::kTrain, 1);
-  return train.ok() ? with(judge(**train, *data, *manager)) : why;
+  return train.ok() ? with(judge(**train, *data, &*manager, {}, {})) : why;
 }
 
 }  // namespace tenon

@@ -6,6 +6,7 @@ namespace {
 
 constexpr std::string_view kSamples = "tenon/input_samples";
 constexpr std::string_view kFingerprint = "tenon/input_fingerprint";
+constexpr std::string_view kData = "tenon/input_data";  // checkpoints of before it was written have none
 
 // Of a graph that trains: a variable of the checkpoint that it would leave behind, or "".
 std::string unused_variable(const Graph& graph, const BundleReader& reader) {
@@ -39,23 +40,19 @@ void Estimator::Impl::report_corrupt(const StepPipeline& pipeline) const {
 
 // The newest checkpoint of model_dir.
 Result<std::optional<BundleReader>> Estimator::Impl::newest(bool required) {
-  std::string path;
+  std::optional<FoundCheckpoint> found;
   if (!config.model_dir.empty()) {
-    TENON_ASSIGN(const std::optional<FoundCheckpoint> found, latest_checkpoint(config.model_dir));
-    if (found) {
-      for (const std::string& warning : found->warnings)
-        if (warned.insert(warning).second) info(warning);
-      path = found->prefix;
-    }
+    TENON_ASSIGN(found, latest_checkpoint(config.model_dir));
   }
-  if (path.empty()) {
-    if (required)
-      return Status(Code::kUnavailable, config.model_dir.empty() ? "the model was not trained and has no model_dir"
-                                                                 : cat(config.model_dir, ": has no checkpoint"));
-    return std::optional<BundleReader>();
+  if (found) {
+    for (const std::string& warning : found->warnings)
+      if (warned.insert(warning).second) info(warning);
+    return std::optional<BundleReader>(std::move(found->reader));
   }
-  TENON_ASSIGN(BundleReader reader, BundleReader::open(path));
-  return std::optional<BundleReader>(std::move(reader));
+  if (required)
+    return Status(Code::kUnavailable, config.model_dir.empty() ? "the model was not trained and has no model_dir"
+                                                               : cat(config.model_dir, ": has no checkpoint"));
+  return std::optional<BundleReader>();
 }
 
 // Puts the program's states on the device: those that training left there, or the newest checkpoint's, which another
@@ -95,7 +92,11 @@ Result<PipelineState> Estimator::Impl::input_of(const BundleReader& reader) {
   if (!reader.find(kSamples)) return PipelineState();
   TENON_ASSIGN(const int64_t samples, reader.read_scalar(kSamples));
   TENON_ASSIGN(const int64_t fingerprint, reader.read_scalar(kFingerprint));
-  return PipelineState{static_cast<uint64_t>(samples), static_cast<uint64_t>(fingerprint)};
+  int64_t data = 0;
+  if (reader.find(kData)) {
+    TENON_ASSIGN(data, reader.read_scalar(kData));
+  }
+  return PipelineState{static_cast<uint64_t>(samples), static_cast<uint64_t>(fingerprint), static_cast<uint64_t>(data)};
 }
 
 Result<InferenceStates> Estimator::Impl::provide(const ModeProgram& program, const std::string& prefix) {
@@ -103,8 +104,7 @@ Result<InferenceStates> Estimator::Impl::provide(const ModeProgram& program, con
     TENON_TRY(provide(program, true));
     return InferenceStates{nullptr, states.get(), step};
   }
-  TENON_ASSIGN(const std::string resolved, resolve_checkpoint(prefix));
-  TENON_ASSIGN(const BundleReader reader, BundleReader::open(resolved));
+  TENON_ASSIGN(const BundleReader reader, open_checkpoint(prefix));
   tenon_line(cat("restoring ", reader.prefix()));
   log(cat("Restoring parameters from ", reader.prefix()));
   InferenceStates out{std::make_unique<StateStore>(device, queue, config.seed)};
@@ -130,7 +130,8 @@ Status Estimator::Impl::save(CheckpointManager& manager, const PipelineState& at
     if (!*finite) return Status(saved.code(), cat("after step ", step, " ", saved.message()));
     TENON_TRY(saved);
     TENON_TRY(writer.add_scalar(kSamples, static_cast<int64_t>(at.samples)));
-    return writer.add_scalar(kFingerprint, static_cast<int64_t>(at.fingerprint));
+    TENON_TRY(writer.add_scalar(kFingerprint, static_cast<int64_t>(at.fingerprint)));
+    return writer.add_scalar(kData, static_cast<int64_t>(at.data));
   };
   const std::string names = cat(config.model_dir, "/model.ckpt");
   log(cat("Calling checkpoint listeners before saving checkpoint ", step, "..."));

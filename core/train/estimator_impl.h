@@ -98,17 +98,14 @@ struct Estimator::Impl {
   // Where the training that left a checkpoint stood in its input; the beginning where it does not say.
   static Result<PipelineState> input_of(const BundleReader& reader);
 
-  // divergence.cc. After a loss that is not finite, or states that cannot be saved, checkpoints that have diverged are
-  // set aside; the text says which, and from which training goes on. The program is one of training; its states are
-  // not those of before. REQUIRED: discard() was called.
-  std::string judge(ModeProgram& program, const StepInput& data, CheckpointManager& manager);
+  // divergence.cc. What to say after a loss that is not finite, or states that cannot be saved: which feature or variable
+  // holds no number, which checkpoints have diverged and are set aside, and from which training goes on. The program is one
+  // of training; `failed` is where its last batch stands, `variable` one that is known to be no number. Without a
+  // manager nothing is said of checkpoints. REQUIRED: discard() was called.
+  std::string judge(ModeProgram& program, const StepInput& data, CheckpointManager* manager,
+                    std::optional<PipelineState> failed, const std::string& variable);
   // The same for a loss of evaluation; `input` is what it is trained on. Returns `why` with that text.
   Status judged(const Status& why, const TrainInput& input);
-  Result<std::vector<std::string>> diverged(ModeProgram& program, const StepInput& data,
-                                            const std::vector<std::string>& prefixes);
-  // Of one step on the batch at `at` from a checkpoint's states, or from first values.
-  Result<float> first_loss(ModeProgram& program, const StepInput& data, const PipelineState& at,
-                           const BundleReader* checkpoint);
 
   // What backends log goes to the events, for as long as it lives: one call of the Estimator.
   class Listening {

@@ -1,8 +1,10 @@
 #include "train/feed_check.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
+#include "base/half.h"
 #include "base/text.h"
 
 namespace tenon {
@@ -41,16 +43,35 @@ void narrow(std::vector<IndexRange>& ranges, const std::string& feature, const U
   if (use.ignored) it->ignored.push_back(*use.ignored);
 }
 
+// Where element `e` of example `row` lies.
+int64_t place_of(int64_t row, int64_t e, int64_t elements, int64_t batch_if_minor) {
+  const int64_t share = batch_if_minor > 0 ? batch_if_minor : 1;
+  return (row / share * elements + e) * share + row % share;
+}
+
 template <class T>
 Outside first_outside(const IndexRange& range, const T* v, int64_t rows, int64_t elements, int64_t batch_if_minor) {
   const auto limit = static_cast<uint64_t>(range.limit);
-  const int64_t share = batch_if_minor > 0 ? batch_if_minor : 1;
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t e = 0; e < elements; ++e) {
-      const auto value = static_cast<int64_t>(v[(row / share * elements + e) * share + row % share]);
+      const auto value = static_cast<int64_t>(v[place_of(row, e, elements, batch_if_minor)]);
       if (static_cast<uint64_t>(value) >= limit && !range.allows(value)) return {row, value};
     }
   return {};
+}
+
+template <class T, class Number>
+Farthest farthest(const void* values, Number number, int64_t rows, int64_t elements, int64_t batch_if_minor) {
+  const auto* v = static_cast<const T*>(values);
+  Farthest out{0, 0};
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t e = 0; e < elements; ++e) {
+      const double value = number(v[place_of(row, e, elements, batch_if_minor)]);
+      if (std::fabs(value) <= std::fabs(out.value)) continue;
+      out = {row, value};
+      if (!std::isfinite(value)) return out;
+    }
+  return out;
 }
 
 }  // namespace
@@ -85,6 +106,22 @@ Outside find_outside(const IndexRange& range, const void* values, DType dtype, i
       return find(static_cast<const int32_t*>(values));
     case DType::kI64:
       return find(static_cast<const int64_t*>(values));
+    default:
+      return {};
+  }
+}
+
+Farthest find_farthest(const void* values, DType dtype, int64_t rows, int64_t elements, int64_t batch_if_minor) {
+  const auto same = [](auto v) { return static_cast<double>(v); };
+  switch (dtype) {
+    case DType::kF32:
+      return farthest<float>(values, same, rows, elements, batch_if_minor);
+    case DType::kF64:
+      return farthest<double>(values, same, rows, elements, batch_if_minor);
+    case DType::kBF16:
+      return farthest<uint16_t>(values, from_bf16, rows, elements, batch_if_minor);
+    case DType::kF16:
+      return farthest<uint16_t>(values, from_f16, rows, elements, batch_if_minor);
     default:
       return {};
   }

@@ -32,6 +32,14 @@ struct Outside {
 Outside find_outside(const IndexRange& range, const void* values, DType dtype, int64_t rows, int64_t elements,
                      int64_t batch_if_minor = 0);
 
+// The float farthest from 0 in a batch that is laid out so, or the first that is NaN or infinity. Row -1 where the dtype has
+// no floats.
+struct Farthest {
+  int64_t row = -1;
+  double value = 0;
+};
+Farthest find_farthest(const void* values, DType dtype, int64_t rows, int64_t elements, int64_t batch_if_minor = 0);
+
 // "feature 'label' is 12, expected 0 to 9 for softmax_cross_entropy 'loss'"
 std::string outside_message(const IndexRange& range, int64_t value);
 

@@ -9,46 +9,6 @@
 
 namespace tenon {
 
-Status StateStore::fill(const std::string& name, const Buffer& buffer, const Variable* variable,
-                        const BundleReader* checkpoint) {
-  scratch_.resize(static_cast<size_t>(buffer.type().bytes()));
-  const std::span<std::byte> bytes = scratch_;
-  if (checkpoint) {
-    TENON_TRY(check_variable(*checkpoint, name, buffer.type()));
-    TENON_TRY(checkpoint->read(name, bytes));
-  } else {
-    TENON_TRY(initialize(variable->initializer, buffer.type(), name, seed_, bytes));
-  }
-  return queue_.write(buffer, bytes.data(), bytes.size());
-}
-
-Status StateStore::provide(const Graph& graph, const BundleReader* checkpoint) {
-  if (checkpoint)  // all are checked before the first is read
-    for (const Variable& v : graph.variables)
-      if (const Status s = check_variable(*checkpoint, v.name, graph.type(graph.inputs[v.input].value)); !s.ok())
-        return Status(s.code(), cat(s.message(), "; was it trained by another model or optimizer?"));
-  for (const Variable& v : graph.variables) {
-    const Type& type = graph.type(graph.inputs[v.input].value);
-    if (const auto it = variables_.find(v.name); it != variables_.end()) {
-      if (!(it->second.type() == type))
-        return invalid("variable '", v.name, "' is ", it->second.type().str(), " here and ", type.str(),
-                       " in another mode of the model");
-      continue;
-    }
-    TENON_ASSIGN(Buffer buffer, device_->allocate(type));
-    TENON_TRY(fill(v.name, buffer, &v, checkpoint));
-    variables_.emplace(v.name, std::move(buffer));
-  }
-  scratch_ = {};
-  return {};
-}
-
-Status StateStore::reload(const BundleReader& checkpoint) {
-  for (const auto& [name, buffer] : variables_) TENON_TRY(fill(name, buffer, nullptr, &checkpoint));
-  scratch_ = {};
-  return {};
-}
-
 namespace {
 
 // Elements whose exponent is all ones: infinity and NaN.
@@ -79,6 +39,49 @@ bool all_finite(DType dtype, std::span<const std::byte> piece) {
 
 }  // namespace
 
+Status StateStore::fill(const std::string& name, const Buffer& buffer, const Variable* variable,
+                        const BundleReader* checkpoint) {
+  scratch_.resize(static_cast<size_t>(buffer.type().bytes()));
+  const std::span<std::byte> bytes = scratch_;
+  if (checkpoint) {
+    TENON_TRY(check_variable(*checkpoint, name, buffer.type()));
+    TENON_TRY(checkpoint->read(name, bytes));
+  } else {
+    TENON_TRY(initialize(variable->initializer, buffer.type(), name, seed_, bytes));
+  }
+  if (!all_finite(buffer.type().dtype, bytes))
+    return invalid(checkpoint ? cat("checkpoint ", checkpoint->prefix()) : "first values", ": variable '", name,
+                   "' holds nan or infinity, expected finite numbers");
+  return queue_.write(buffer, bytes.data(), bytes.size());
+}
+
+Status StateStore::provide(const Graph& graph, const BundleReader* checkpoint) {
+  if (checkpoint)  // all are checked before the first is read
+    for (const Variable& v : graph.variables)
+      if (const Status s = check_variable(*checkpoint, v.name, graph.type(graph.inputs[v.input].value)); !s.ok())
+        return Status(s.code(), cat(s.message(), "; was it trained by another model or optimizer?"));
+  for (const Variable& v : graph.variables) {
+    const Type& type = graph.type(graph.inputs[v.input].value);
+    if (const auto it = variables_.find(v.name); it != variables_.end()) {
+      if (!(it->second.type() == type))
+        return invalid("variable '", v.name, "' is ", it->second.type().str(), " here and ", type.str(),
+                       " in another mode of the model");
+      continue;
+    }
+    TENON_ASSIGN(Buffer buffer, device_->allocate(type));
+    TENON_TRY(fill(v.name, buffer, &v, checkpoint));
+    variables_.emplace(v.name, std::move(buffer));
+  }
+  scratch_ = {};
+  return {};
+}
+
+Status StateStore::reload(const BundleReader& checkpoint) {
+  for (const auto& [name, buffer] : variables_) TENON_TRY(fill(name, buffer, nullptr, &checkpoint));
+  scratch_ = {};
+  return {};
+}
+
 Status StateStore::save(BundleWriter& writer, bool* finite) const {
   for (const auto& [name, buffer] : variables_) {
     uint64_t offset = 0;
@@ -91,6 +94,16 @@ Status StateStore::save(BundleWriter& writer, bool* finite) const {
     TENON_TRY(writer.add(name, buffer.type(), fill));
   }
   return {};
+}
+
+Result<std::string> StateStore::not_finite() const {
+  std::vector<std::byte> bytes;
+  for (const auto& [name, buffer] : variables_) {
+    bytes.resize(static_cast<size_t>(buffer.type().bytes()));
+    TENON_TRY(queue_.read(buffer, bytes.data(), bytes.size()));
+    if (!all_finite(buffer.type().dtype, bytes)) return name;
+  }
+  return std::string();
 }
 
 Result<std::map<std::string, StateStore::Kept>> StateStore::keep() const {

@@ -18,7 +18,7 @@ class StateStore {
       : device_(std::move(device)), queue_(queue), seed_(seed) {}
 
   // Makes the variables of `graph` that are not here yet: from the checkpoint when there is one
-  // (each must be in it with the same type), else by their initializers.
+  // (each must be in it with the same type), else by their initializers. NaN and infinity are refused.
   Status provide(const Graph& graph, const BundleReader* checkpoint);
   // Reads every variable that is here again from the checkpoint.
   Status reload(const BundleReader& checkpoint);
@@ -27,6 +27,8 @@ class StateStore {
   const Buffer& buffer(const std::string& name) const { return variables_.at(name); }
   bool empty() const { return variables_.empty(); }
 
+  // The first variable, by name, that holds NaN or infinity; "" when there is none.
+  Result<std::string> not_finite() const;
   // Adds every variable to a checkpoint, in pieces. NaN and infinity are refused: a checkpoint with them would fail for
   // ever. *finite becomes false then.
   Status save(BundleWriter& writer, bool* finite) const;

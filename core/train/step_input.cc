@@ -68,12 +68,22 @@ Result<StepInput> StepInput::make(const TrainInput& input, const Spread& spread,
   return StepInput(batch, std::move(datasets));
 }
 
+uint64_t StepInput::data_fingerprint() const {
+  uint64_t all = 0;
+  for (const Dataset& data : datasets) {
+    if (data.data_fingerprint() == 0) return 0;
+    all = all == 0 ? data.data_fingerprint() : (all * 1099511628211u ^ data.data_fingerprint()) | 1;
+  }
+  return all;
+}
+
 StepPipeline::StepPipeline(const StepInput& input)
     : batch_size_(input.batch_size),
       rows_(input.datasets[0].options().batch_size),
       parts_(static_cast<int>(batch_size_ / rows_ / static_cast<int64_t>(input.datasets.size()))),
       count_(input.datasets.size()),
-      fingerprint_(input.datasets[0].fingerprint()) {
+      fingerprint_(input.datasets[0].fingerprint()),
+      data_(input.data_fingerprint()) {
   for (size_t p = 1; p < count_; ++p)
     fingerprint_ = (fingerprint_ * 1099511628211u ^ input.datasets[p].fingerprint()) | 1;  // 0 is unknown
 }
@@ -90,7 +100,7 @@ BatchSlot StepPipeline::part_of(const BatchSlot& slot, const std::vector<Feature
 // Pipelines run in step, so each has given its part of all samples.
 PipelineState StepPipeline::state_of(const PipelineState& all, const Dataset& data) const {
   if (count_ == 1) return all;
-  return {all.samples / count_, all.fingerprint == fingerprint_ ? data.fingerprint() : 0};
+  return {all.samples / count_, all.fingerprint == fingerprint_ ? data.fingerprint() : 0, data.data_fingerprint()};
 }
 
 Result<std::unique_ptr<StepPipeline>> StepPipeline::create(const StepInput& input, ThreadPool& pool,

@@ -18,6 +18,7 @@ struct StepInput {
   static Result<StepInput> make(const TrainInput& input, const Spread& spread, const Params& params);
 
   const std::vector<FeatureSpec>& specs() const { return datasets[0].specs(); }
+  uint64_t data_fingerprint() const;  // of all pipelines' data; 0: unknown
 
   int64_t batch_size;             // of the step, on all units
   std::vector<Dataset> datasets;  // one a pipeline; each gives as many rows of a step, in one batch or several
@@ -37,7 +38,7 @@ class StepPipeline {
 
   Result<Batch> next();
   void release(int slot);
-  PipelineState state_after(const Batch& batch) const { return {batch.end_sample, fingerprint_}; }
+  PipelineState state_after(const Batch& batch) const { return {batch.end_sample, fingerprint_, data_}; }
   bool resumed_exactly() const;
   // In the epoch of the pipeline that the row is of.
   int64_t position(const Batch& batch, int64_t row) const;
@@ -56,7 +57,7 @@ class StepPipeline {
   int64_t batch_size_, rows_;  // of a step, of a pipeline's batch
   int parts_;                  // batches of a pipeline in a step
   size_t count_;               // of pipelines
-  uint64_t fingerprint_ = 0;
+  uint64_t fingerprint_ = 0, data_ = 0;
   bool ended_ = false;
   std::vector<std::unique_ptr<InputPipeline>> pipelines_;
 };

@@ -60,6 +60,11 @@ Status not_finite(float loss, int64_t step) {
                  ", expected a finite number");
 }
 
+// Known to be other data.
+bool holds_other_data(const PipelineState& before, uint64_t now) {
+  return before.data != 0 && now != 0 && before.data != now;
+}
+
 // As the device forecasts it; one that only gives the parts feeds while it computes, and the host's part comes on top.
 double predicted_step_ms(const Executable& executable) {
   const Device& device = *executable.device;
@@ -118,6 +123,12 @@ class Estimator::Training {
 
   Status feed() {
     const auto start = Clock::now();
+    if (holds_other_data(m_.input, input_->data_fingerprint())) {
+      m_.info(
+          "the input is not the one that the checkpoint was trained on: it holds other data, and is read from its "
+          "beginning");
+      m_.input = {};
+    }
     TENON_ASSIGN(feed_, BatchFeed::create(*program_, *input_, m_.input, m_.config.interrupted));
     if (m_.on_tpu())
       m_.log(cat("Initialized dataset iterators in ", static_cast<int64_t>(seconds_since(start)), " seconds"));
@@ -174,7 +185,8 @@ class Estimator::Training {
     const auto bad = std::find_if(losses_.begin(), losses_.end(), [](float loss) { return !std::isfinite(loss); });
     if (bad != losses_.end()) {
       const int64_t step = m_.step + 1 + (bad - losses_.begin());
-      return spoilt(not_finite(*bad, step));
+      const auto before = static_cast<uint64_t>((bad - losses_.begin()) * input_->batch_size);
+      return spoilt(not_finite(*bad, step), m_.input.samples + before);
     }
     if (m_.estimator_log())
       for (const std::string& line : log_->after_call(m_.step, losses_)) m_.log(line);
@@ -189,15 +201,17 @@ class Estimator::Training {
   Status save() {
     bool finite = true;
     const Status status = m_.save(*manager_, feed_->state(), &finite);
-    return finite ? status : spoilt(status);
+    return finite ? status : spoilt(status, m_.input.samples - static_cast<uint64_t>(input_->batch_size));
   }
 
-  // The states are worth nothing, and perhaps those of a checkpoint.
-  Status spoilt(const Status& why) {
+  // The states are worth nothing, and perhaps those of a checkpoint. `batch` is the first sample of the last batch.
+  Status spoilt(const Status& why, uint64_t batch) {
+    const PipelineState failed{batch, m_.input.fingerprint, m_.input.data};
+    const Result<std::string> variable = m_.states->not_finite();
     m_.discard();
     feed_.reset();
-    if (!manager_) return why;
-    return Status(why.code(), cat(why.message(), m_.judge(*program_, *input_, *manager_)));
+    return Status(why.code(), cat(why.message(), m_.judge(*program_, *input_, manager_ ? &*manager_ : nullptr, failed,
+                                                          variable.ok() ? *variable : "")));
   }
 
   // Saves what was done, also when the input failed on the way.

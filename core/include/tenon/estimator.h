@@ -225,10 +225,12 @@ class Estimator {
   void set_events(RunEvents events);
   const RunConfig& config() const;
 
-  // Goes on from the newest checkpoint, with the next unseen example. A loss that is not finite ends the call with an
-  // error that names the step and the checkpoint from which training goes on: weights that hold NaN or infinity are
-  // not saved, and a checkpoint whose first step has no finite loss either, where first values have one, is set aside
-  // (model.ckpt-N is renamed to diverged.ckpt-N).
+  // Goes on from the newest checkpoint, with the next unseen example; where the input holds other data than the checkpoint
+  // was trained on, from its beginning, which is told. A loss that is not finite ends the call with an error that names the
+  // step, the feature or variable that is no number, and the checkpoint from which training goes on: weights that hold NaN
+  // or infinity are neither saved nor restored. A checkpoint whose first step has no finite loss on other batches than the
+  // one that failed, where first values have one, is set aside: model.ckpt-N is renamed to diverged.ckpt-N, in the place
+  // of nothing. The last one is only set aside where its weights are absurd by themselves.
   Result<TrainResult> train(const TrainOptions& options);
   Result<EvalResult> evaluate(const EvalOptions& options);
   // Predictions as f32; integers are converted. Of the first `examples` of the input, 0: of all.
@@ -261,6 +263,7 @@ class Estimator {
   struct Impl;
   class Training;
   class Inference;
+  class Divergence;
   Result<TrainResult> train_on_device(const TrainOptions& options);
   Result<EvalResult> evaluate_on_device(const EvalOptions& options);
   Status predict_on_device(const Dataset& input, const PredictRow& row, const std::string& checkpoint,

@@ -163,6 +163,7 @@ MemoryFeature memory_feature(std::string name, DType dtype, const Shape& example
 struct PipelineState {
   uint64_t samples = 0;      // examples that were delivered since the first epoch began
   uint64_t fingerprint = 0;  // of the files, the seed and what else decides the order; 0: unknown
+  uint64_t data = 0;         // Dataset::data_fingerprint(); 0: unknown
 };
 
 // What there is to read and how. A cheap handle to something immutable; safe to copy and to share.
@@ -186,9 +187,13 @@ class Dataset {
 
   const std::vector<FeatureSpec>& specs() const;
   const InputOptions& options() const;
-  int64_t size() const;                       // examples in an epoch of this shard
-  int64_t batches() const;                    // in an epoch that does not repeat
-  uint64_t fingerprint() const;               // equal for data and options that give the same order
+  int64_t size() const;          // examples in an epoch of this shard
+  int64_t batches() const;       // in an epoch that does not repeat
+  uint64_t fingerprint() const;  // equal for data and options that give the same order
+  // Of what is read: names, sizes and record counts of the files and some of their records' checksums, or some of what is in
+  // memory. Other data of as many records have another, unless they differ in little else than the records in between.
+  // 0 where examples are a function's.
+  uint64_t data_fingerprint() const;
   PipelineState epoch(uint64_t epoch) const;  // the state at which an epoch begins
 
   struct Impl;

@@ -166,6 +166,19 @@ TEST(InputPipeline, SaysWhenAStateIsOfOtherData) {
   }
 }
 
+TEST(InputPipeline, DataOfEqualRecordCountsAreToldApart) {
+  TemporaryDirectory one, same, other;
+  write_numbers(one, {13, 7});
+  write_numbers(same, {13, 7});
+  write_numbers(other, {7, 13});
+  EXPECT_EQ(numbers(training(one)).data_fingerprint(), numbers(training(same)).data_fingerprint());
+  EXPECT_NE(numbers(training(one)).data_fingerprint(), numbers(training(other)).data_fingerprint());
+  InputOptions options = training(one);
+  options.seed = 18;  // the same data in another order
+  EXPECT_EQ(numbers(options).data_fingerprint(), numbers(training(one)).data_fingerprint());
+  EXPECT_NE(numbers(options).fingerprint(), numbers(training(one)).fingerprint());
+}
+
 TEST(InputPipeline, ShardsPartitionTheData) {
   for (const std::vector<int>& files :
        {std::vector<int>{5, 0, 8, 3, 4, 6}, std::vector<int>{26}, std::vector<int>{9, 17}}) {

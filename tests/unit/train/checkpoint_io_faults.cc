@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <map>
+#include <utility>
 
 // Not <fcntl.h>: it declares open() in ways that a definition cannot follow everywhere.
 #define FAULTS_AT_FDCWD (-100)
@@ -28,6 +29,7 @@ bool recording = false;
 std::vector<Event> events_log;
 std::map<int, std::string> open_files;
 std::map<int, std::string> open_directories;
+std::function<void(const char*)> before_open;
 
 [[noreturn]] void die() {
   ::syscall(SYS_kill, ::getpid(), SIGKILL);
@@ -77,6 +79,9 @@ Recording::~Recording() { recording = false; }
 void Recording::acknowledge(int64_t step) { events_log.push_back({Event::Kind::kAcknowledge, "", "", step}); }
 const std::vector<Event>& Recording::events() const { return events_log; }
 
+BeforeOpen::BeforeOpen(std::function<void(const char*)> call) { before_open = std::move(call); }
+BeforeOpen::~BeforeOpen() { before_open = nullptr; }
+
 }  // namespace tenon::faults
 
 using namespace tenon::faults;
@@ -88,6 +93,11 @@ __attribute__((visibility("default"))) int open(const char* path, int flags, ...
   va_start(arguments, flags);
   const unsigned mode = (flags & FAULTS_O_CREAT) ? va_arg(arguments, unsigned) : 0;
   va_end(arguments);
+  if (before_open) {
+    const auto call = std::exchange(before_open, nullptr);
+    call(path);
+    before_open = call;
+  }
   if (fails("open")) return -1;
   const int fd = static_cast<int>(syscall(SYS_openat, FAULTS_AT_FDCWD, path, flags, mode));
   if (fd >= 0 && recording) {

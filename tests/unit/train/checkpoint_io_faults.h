@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,13 @@ class Recording {
   ~Recording();
   void acknowledge(int64_t step);
   const std::vector<Event>& events() const;
+};
+
+// Calls a function with the path before each open(), but for those that the function makes. One at a time; one thread.
+class BeforeOpen {
+ public:
+  explicit BeforeOpen(std::function<void(const char*)> call);
+  ~BeforeOpen();
 };
 
 }  // namespace tenon::faults

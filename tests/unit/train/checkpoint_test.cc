@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "checkpoint_io_faults.h"
 #include "checkpoint_test_util.h"
 #include "train/checkpoint_state.h"
 
@@ -17,7 +18,7 @@ using testing::spill;
 
 CheckpointManager open(const Directory& dir, int keep = 5) { return CheckpointManager::open(dir.path(), keep).take(); }
 
-FoundCheckpoint latest(const Directory& dir) { return *latest_checkpoint(dir.path()).take(); }
+FoundCheckpoint latest(const Directory& dir) { return std::move(*latest_checkpoint(dir.path()).take()); }
 
 std::vector<std::string> names(const Directory& dir) {
   std::vector<std::string> out;
@@ -187,6 +188,55 @@ TEST(Checkpoint, LeftOversOfAKilledTrainerAreRemovedAtTheStart) {
   auto after = before;
   after.push_back("notes.txt");
   EXPECT_EQ(names(dir), after);
+}
+
+TEST(Checkpoint, SettingAsideReplacesNothing) {
+  Directory dir;
+  CheckpointManager manager = open(dir);
+  for (const char* theirs : {"diverged.ckpt-3.index", "diverged.ckpt-3.2.data-00000-of-00001"})
+    spill(dir / theirs, "somebody's own");
+  ASSERT_TRUE(save_state(manager, 3).ok());
+  EXPECT_EQ(manager.set_aside(manager.prefixes().take()).take(), std::vector<std::string>{"diverged.ckpt-3.3"});
+  EXPECT_EQ(difference(dir / "diverged.ckpt-3.3", 3), "");
+  EXPECT_EQ(slurp(dir / "diverged.ckpt-3.index"), "somebody's own");
+  EXPECT_EQ(slurp(dir / "diverged.ckpt-3.2.data-00000-of-00001"), "somebody's own");
+}
+
+// By the number of names that are looked at on the disk, not by the clock: none but what is there.
+TEST(Checkpoint, NamesOfManyCheckpointsThatAreMissingCostNothing) {
+  Directory dir;
+  CheckpointManager manager = open(dir);
+  for (int64_t step : {1, 2}) ASSERT_TRUE(save_state(manager, step).ok());
+  CheckpointState state{"model.ckpt-2", {"model.ckpt-1"}};
+  for (int i = 0; i < 100000; ++i) state.all.push_back("model.ckpt-" + std::to_string(1000 + i));
+  for (int i = 0; i < 1000; ++i) state.all.push_back(dir / "gone" + std::to_string(i));
+  spill(dir / "checkpoint", format_checkpoint_state(state));
+  EXPECT_EQ(manager.prefixes().take(), (std::vector<std::string>{dir / "model.ckpt-2", dir / "model.ckpt-1"}));
+  EXPECT_EQ(latest(dir).step, 2);
+  EXPECT_TRUE(latest(dir).warnings.empty());
+  ASSERT_TRUE(save_state(manager, 3).ok());
+  EXPECT_EQ(latest(dir).step, 3);
+}
+
+// Another process removes what was found, and saves something newer, just before it would be opened.
+TEST(Checkpoint, ATrainerThatRemovesWhatWasFoundLeavesSomethingNewerToFind) {
+  Directory dir;
+  CheckpointManager manager = open(dir, 1);
+  ASSERT_TRUE(save_state(manager, 1).ok());
+  int64_t step = 1;
+  const auto save_once = [&](const std::string& path) {
+    if (step == 4 || path != dir / "model.ckpt-" + std::to_string(step) + ".index") return;
+    ASSERT_TRUE(save_state(manager, ++step).ok());
+  };
+  const faults::BeforeOpen before(save_once);
+  const FoundCheckpoint found = latest(dir);
+  EXPECT_EQ(found.step, 4);
+  EXPECT_EQ(step, 4);
+  EXPECT_TRUE(found.warnings.empty()) << found.warnings.front();
+  // What is found stays readable whatever is removed.
+  ASSERT_TRUE(save_state(manager, 5).ok());
+  EXPECT_FALSE(std::filesystem::exists(found.prefix + ".index"));
+  EXPECT_TRUE(found.reader.verify().ok());
 }
 
 TEST(Checkpoint, ASecondTrainerIsRefusedInOneLine) {

@@ -116,6 +116,94 @@ TEST(EstimatorDivergence, AHighRateOrABadInputLeavesSoundCheckpointsAlone) {
   EXPECT_EQ(saved_steps(dir.path()), (std::vector<int64_t>{1, 2, 3}));
 }
 
+// One example a batch, y = 2 x + 1; that of place `bad` has `value` for its x, at every epoch.
+Dataset points(int64_t n, int64_t bad, float value) {
+  std::vector<float> x, y;
+  for (int64_t i = 0; i < n; ++i) {
+    x.push_back(i == bad ? value : static_cast<float>(i % 3));
+    y.push_back(2 * static_cast<float>(i % 3) + 1);
+  }
+  return Dataset::from_memory({memory_feature<float>("x", DType::kF32, {1}, std::span<const float>(x)),
+                               memory_feature<float>("label", DType::kF32, {1}, std::span<const float>(y))},
+                              {.batch_size = 1, .repeat = true, .shuffle_buffer = 0})
+      .take();
+}
+
+std::vector<std::string> contents(const TemporaryDirectory& dir) {
+  std::vector<std::string> out;
+  for (const auto& file : std::filesystem::directory_iterator(dir.path()))
+    out.push_back(file.path().filename().string() + " " + dir.read(file.path().filename()));
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+// The weights are sound, the example behind them is not. x = 1e25 makes both losses infinite, those of first values and of
+// the checkpoint; 2e19 only that of weights that have learned.
+TEST(EstimatorDivergence, AnEnormousFeatureBehindASaveCostsNoCheckpoint) {
+  for (const float value : {1e25f, 2e19f, std::numeric_limits<float>::infinity()}) {
+    TemporaryDirectory dir;
+    std::vector<std::string> before;
+    for (int again = 0; again < 3; ++again) {
+      const auto r = Estimator(diverging_line, every_step(dir.path()), {{"rate", 0.05}})
+                         .train({.input = points(20, 9, value), .max_steps = 18});
+      ASSERT_FALSE(r.ok()) << value;
+      EXPECT_MESSAGE(r.status(), "at step 10");
+      EXPECT_MESSAGE(r.status(), "feature 'x' is ");
+      EXPECT_MESSAGE(r.status(), "in example 9");
+      EXPECT_MESSAGE(r.status(), "training goes on from " + (dir / "model.ckpt-9"));
+      if (again == 0) before = contents(dir);
+      EXPECT_TRUE(contents(dir) == before) << r.status().message();
+    }
+    EXPECT_EQ(saved_steps(dir.path()), (std::vector<int64_t>{5, 6, 7, 8, 9}));
+  }
+}
+
+// A loss of 1e24 is finite, and the weights behind it are worth nothing. Every attempt leaves the same ones: one copy is kept.
+TEST(EstimatorDivergence, WeightsThatAnEnormousFeatureSpoiltAreSetAsideOnce) {
+  TemporaryDirectory dir;
+  for (int again = 0; again < 3; ++again) {
+    const auto r = Estimator(diverging_line, every_step(dir.path()), {{"rate", 0.05}})
+                       .train({.input = points(20, 9, 1e12f), .max_steps = 18});
+    ASSERT_FALSE(r.ok());
+    EXPECT_MESSAGE(r.status(), "now called diverged.ckpt-10;");
+    EXPECT_MESSAGE(r.status(), "training goes on from " + (dir / "model.ckpt-9"));
+    EXPECT_EQ(dir.entries(), 2 * 5u + 1);
+  }
+}
+
+// Without other batches there is no telling weights from data, so nothing is thrown away.
+TEST(EstimatorDivergence, DataThatAreAllSpoiltCostNoCheckpointWithSoundWeights) {
+  TemporaryDirectory dir;
+  const auto run = [&](float value, int64_t steps) {
+    const std::vector<float> x{value}, y{1};
+    Dataset data = Dataset::from_memory({memory_feature<float>("x", DType::kF32, {1}, std::span<const float>(x)),
+                                         memory_feature<float>("label", DType::kF32, {1}, std::span<const float>(y))},
+                                        {.batch_size = 1, .repeat = true})
+                       .take();
+    return Estimator(diverging_line, every_step(dir.path()), {{"rate", 0.05}})
+        .train({.input = std::move(data), .max_steps = steps});
+  };
+  ASSERT_TRUE(run(1, 5).ok());
+  for (const float value : {1e25f, 3.5e19f}) {
+    const auto r = run(value, 9);
+    ASSERT_FALSE(r.ok());
+    EXPECT_EQ(saved_steps(dir.path()), (std::vector<int64_t>{1, 2, 3, 4, 5})) << r.status().message();
+  }
+  EXPECT_EQ(run(1, 9).take().global_step, 9);
+}
+
+TEST(EstimatorDivergence, WhatIsSetAsideTwiceReplacesNothing) {
+  TemporaryDirectory dir;
+  for (int round = 0; round < 3; ++round) {
+    check(train(dir.path(), 1e25 * (round + 1), 1).status());
+    ASSERT_FALSE(train(dir.path(), 0.01, 5).ok());
+  }
+  for (const char* name : {"diverged.ckpt-1", "diverged.ckpt-1.2", "diverged.ckpt-1.3"}) {
+    EXPECT_TRUE(std::filesystem::exists(dir / name + ".index")) << name;
+    EXPECT_TRUE(std::filesystem::exists(dir / name + ".data-00000-of-00001")) << name;
+  }
+}
+
 TEST(EstimatorDivergence, WeightsOfAGradientThatIsNoNumberAreNotSaved) {
   TemporaryDirectory dir;
   check(train(dir.path(), 0.01, 3).status());

@@ -1,4 +1,5 @@
 // Training that is taken up again ends with the bits of training that was never interrupted.
+#include "train/tensor_bundle.h"
 #include "unit/train/estimator_testing.h"
 
 namespace tenon {
@@ -62,6 +63,34 @@ TEST(EstimatorResume, SaysWhenTheInputIsAnother) {
   estimator.set_events({.on_info = [&](const std::string& line) { said += line + "\n"; }});
   check(estimator.train({.input = examples(17, training_input(4)), .max_steps = 8}).status());
   EXPECT_NE(said.find("the input is not the one"), std::string::npos) << said;
+}
+
+// 23 examples that are never far from those of `added` 0.
+Dataset in_memory(float added, InputOptions options) {
+  std::vector<float> x(23 * kInputs);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = input_value(static_cast<int64_t>(i / kInputs), i % kInputs) + added;
+  std::vector<int32_t> y(23);
+  for (size_t i = 0; i < y.size(); ++i) y[i] = label_value(static_cast<int64_t>(i));
+  return Dataset::from_memory({memory_feature<float>("x", DType::kF32, Shape{kInputs}, std::span<const float>(x)),
+                               memory_feature<int32_t>("label", DType::kI32, Shape{}, std::span<const int32_t>(y))},
+                              options)
+      .take();
+}
+
+TEST(EstimatorResume, TellsOtherDataOfTheSameSizeAndReadsThemFromTheBeginning) {
+  for (const bool other : {false, true}) {
+    TemporaryDirectory dir;
+    check(Estimator(small_model, cpu(dir.path()))
+              .train({.input = in_memory(0, training_input(4)), .max_steps = 5})
+              .status());
+    Estimator estimator(small_model, cpu(dir.path()));
+    std::string said;
+    estimator.set_events({.on_info = [&](const std::string& line) { said += line + "\n"; }});
+    check(estimator.train({.input = in_memory(other ? 0.25f : 0, training_input(4)), .max_steps = 8}).status());
+    EXPECT_EQ(said.find("it holds other data, and is read from its beginning") != std::string::npos, other) << said;
+    const BundleReader saved = BundleReader::open(dir / "model.ckpt-8").take();
+    EXPECT_EQ(saved.read_scalar("tenon/input_samples").take(), other ? 3 * 4 : 8 * 4);
+  }
 }
 
 }  // namespace
