@@ -265,46 +265,56 @@ Type FeatureSpec::batch_type(int64_t batch) const {
   return {type.dtype, Shape(dims)};
 }
 
+// Memory that runs out is an error here too.
+
 Result<Dataset> Dataset::from_records(InputOptions options, std::vector<FeatureSpec> specs, MapFn map,
                                       ThreadPool* pool) {
-  TENON_TRY(check_options(options));
-  TENON_TRY(check_specs(specs));
-  TENON_ASSIGN(Parts parts, read_parts(options, pool));
-  const std::string name = input_name(options);
-  auto source = std::make_unique<RecordSource>(std::move(parts.files), std::move(parts.parts), std::move(parts.lost),
-                                               std::move(map));
-  TENON_ASSIGN(auto impl, finish(std::move(options), std::move(specs), std::move(source), name));
-  return Dataset(std::move(impl));
+  return caught([&]() -> Result<Dataset> {
+    TENON_TRY(check_options(options));
+    TENON_TRY(check_specs(specs));
+    TENON_ASSIGN(Parts parts, read_parts(options, pool));
+    const std::string name = input_name(options);
+    auto source = std::make_unique<RecordSource>(std::move(parts.files), std::move(parts.parts), std::move(parts.lost),
+                                                 std::move(map));
+    TENON_ASSIGN(auto impl, finish(std::move(options), std::move(specs), std::move(source), name));
+    return Dataset(std::move(impl));
+  });
 }
 
 Result<Dataset> Dataset::images(InputOptions options, ThreadPool* pool) {
-  TENON_ASSIGN(std::vector<FeatureSpec> specs, image_specs(options));
-  MapFn map = image_map(options);
-  return from_records(std::move(options), std::move(specs), std::move(map), pool);
+  return caught([&]() -> Result<Dataset> {
+    TENON_ASSIGN(std::vector<FeatureSpec> specs, image_specs(options));
+    MapFn map = image_map(options);
+    return from_records(std::move(options), std::move(specs), std::move(map), pool);
+  });
 }
 
 Result<Dataset> Dataset::from_memory(std::vector<MemoryFeature> features, InputOptions options) {
-  std::vector<FeatureSpec> specs;
-  for (const MemoryFeature& feature : features) specs.push_back(feature.spec);
-  TENON_TRY(check_options(options));
-  TENON_TRY(check_specs(specs));
-  TENON_TRY(check_memory(features));
-  const uint64_t size = features[0].data.size() / static_cast<size_t>(specs[0].type.bytes());
-  TENON_TRY(check_count(size));
-  auto source = std::make_unique<MemorySource>(stride_part(0, 0, size, options), std::move(features));
-  TENON_ASSIGN(auto impl, finish(std::move(options), std::move(specs), std::move(source), "memory"));
-  return Dataset(std::move(impl));
+  return caught([&]() -> Result<Dataset> {
+    std::vector<FeatureSpec> specs;
+    for (const MemoryFeature& feature : features) specs.push_back(feature.spec);
+    TENON_TRY(check_options(options));
+    TENON_TRY(check_specs(specs));
+    TENON_TRY(check_memory(features));
+    const uint64_t size = features[0].data.size() / static_cast<size_t>(specs[0].type.bytes());
+    TENON_TRY(check_count(size));
+    auto source = std::make_unique<MemorySource>(stride_part(0, 0, size, options), std::move(features));
+    TENON_ASSIGN(auto impl, finish(std::move(options), std::move(specs), std::move(source), "memory"));
+    return Dataset(std::move(impl));
+  });
 }
 
 Result<Dataset> Dataset::from_function(int64_t size, std::vector<FeatureSpec> specs, ExampleFn example,
                                        InputOptions options) {
-  TENON_TRY(check_options(options));
-  TENON_TRY(check_specs(specs));
-  TENON_TRY(check_count(static_cast<uint64_t>(size)));
-  auto source =
-      std::make_unique<FunctionSource>(stride_part(0, 0, static_cast<uint64_t>(size), options), std::move(example));
-  TENON_ASSIGN(auto impl, finish(std::move(options), std::move(specs), std::move(source), "the function"));
-  return Dataset(std::move(impl));
+  return caught([&]() -> Result<Dataset> {
+    TENON_TRY(check_options(options));
+    TENON_TRY(check_specs(specs));
+    TENON_TRY(check_count(static_cast<uint64_t>(size)));
+    auto source =
+        std::make_unique<FunctionSource>(stride_part(0, 0, static_cast<uint64_t>(size), options), std::move(example));
+    TENON_ASSIGN(auto impl, finish(std::move(options), std::move(specs), std::move(source), "the function"));
+    return Dataset(std::move(impl));
+  });
 }
 
 const std::vector<FeatureSpec>& Dataset::specs() const { return impl_->specs; }

@@ -240,18 +240,18 @@ InputPipeline::~InputPipeline() = default;
 
 Result<std::unique_ptr<InputPipeline>> InputPipeline::create(Dataset dataset, ThreadPool& pool,
                                                              std::vector<BatchSlot> slots, PipelineState from) {
-  if (slots.empty()) return invalid("an input pipeline needs at least one slot");
-  for (const BatchSlot& slot : slots) {
-    if (slot.features.size() != dataset.specs().size())
-      return invalid("an input slot has ", slot.features.size(), " pointers, the dataset has ", dataset.specs().size(),
-                     " features");
-    if (slot.blocks < 1 || dataset.options().batch_size % slot.blocks != 0)
-      return invalid("an input slot has ", slot.blocks, " blocks, the batch ", dataset.options().batch_size,
-                     " examples, expected a multiple");
-    for (const void* memory : slot.features)
-      if (!memory) return invalid("an input slot has a null pointer");
-  }
   return caught([&]() -> Result<std::unique_ptr<InputPipeline>> {
+    if (slots.empty()) return invalid("an input pipeline needs at least one slot");
+    for (const BatchSlot& slot : slots) {
+      if (slot.features.size() != dataset.specs().size())
+        return invalid("an input slot has ", slot.features.size(), " pointers, the dataset has ",
+                       dataset.specs().size(), " features");
+      if (slot.blocks < 1 || dataset.options().batch_size % slot.blocks != 0)
+        return invalid("an input slot has ", slot.blocks, " blocks, the batch ", dataset.options().batch_size,
+                       " examples, expected a multiple");
+      for (const void* memory : slot.features)
+        if (!memory) return invalid("an input slot has a null pointer");
+    }
     auto impl = std::make_unique<Impl>(std::move(dataset), pool);
     impl->add_slots(std::move(slots));
     impl->start(from);

@@ -7,7 +7,12 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <new>
+#include <stdexcept>
 
+#include "base/caught.h"
+#include "base/text.h"
+#include "tenon/text_file.h"
 #include "unit/data/temporary_directory.h"
 
 namespace tenon {
@@ -43,6 +48,52 @@ TEST(File, RefusesWhatIsNoRegularFile) {
   ASSERT_EQ(mkfifo((directory / "pipe").c_str(), 0600), 0);
   EXPECT_EQ(File::open(directory / "pipe").status().message(),
             "cannot read '" + directory / "pipe" + "': expected a regular file, found a device or pipe");
+}
+
+TEST(File, NamesThatTheSystemWouldCutShortAreRefused) {
+  TemporaryDirectory directory;
+  directory.write("a", "0123456789");
+  const std::string nul = directory / "a" + std::string("\0b", 2), expected = "expected a name, found a NUL";
+  EXPECT_NE(File::open(nul).status().message().find(expected), std::string::npos);
+  EXPECT_NE(file_bytes(nul).status().message().find(expected), std::string::npos);
+  EXPECT_NE(AtomicFile::create(nul).status().message().find(expected), std::string::npos);
+  EXPECT_NE(make_directories(nul).message().find(expected), std::string::npos);
+  EXPECT_NE(list_files(directory.path() + std::string("\0", 1), "*").status().message().find(expected),
+            std::string::npos);
+  const Status long_name = File::open(std::string(1 << 20, 'a')).status();
+  EXPECT_EQ(long_name.message(),
+            "path '" + std::string(80, 'a') + ".. (1048576 bytes)': expected at most 4095 bytes, found 1048576");
+}
+
+TEST(TextFile, ReadsLinesOfRegularFilesAlone) {
+  TemporaryDirectory directory;
+  EXPECT_EQ(*read_text_lines(directory.write("a", "\xef\xbb\xbf one \r\n\n\ttwo")),
+            (std::vector<std::string>{"one", "two"}));
+  ASSERT_EQ(mkfifo((directory / "pipe").c_str(), 0600), 0);
+  EXPECT_EQ(read_text_file(directory / "pipe").status().message(),
+            "cannot read '" + directory / "pipe" + "': expected a regular file, found a device or pipe");
+  EXPECT_FALSE(read_text_lines("/dev/zero").ok());
+  EXPECT_EQ(read_text_file(directory / "a", 5).status().message(),
+            "cannot read '" + directory / "a" + "': expected at most 5 bytes, found 15");
+}
+
+TEST(Text, AbbreviatesBetweenCharacters) {
+  EXPECT_EQ(abbreviated("short"), "short");
+  EXPECT_EQ(abbreviated("0123456789", 4), "0123.. (10 bytes)");
+  EXPECT_EQ(abbreviated("012\xc3\xa4"
+                        "56789",
+                        4),
+            "012.. (10 bytes)");  // never half of a letter
+  EXPECT_EQ(abbreviated("\x80\x80\x80\x80\x80\x80\x80\x80", 6), "\x80\x80.. (8 bytes)");
+}
+
+TEST(Caught, MakesAStatusOfWhatIsThrown) {
+  const auto status = [](auto thrown) { return caught([&]() -> Status { throw thrown; }); };
+  EXPECT_EQ(status(std::bad_alloc()).code(), Code::kOutOfMemory);
+  EXPECT_EQ(status(std::length_error("vector")).code(), Code::kOutOfMemory);
+  EXPECT_EQ(status(Error(Status(Code::kTimeout, "late"))).code(), Code::kTimeout);
+  EXPECT_EQ(status(std::runtime_error("why")).message(), "why");
+  EXPECT_EQ(status(5).code(), Code::kInternal);
 }
 
 TEST(File, ReadFileRefusesMoreThanAsked) {

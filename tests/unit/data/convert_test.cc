@@ -258,6 +258,71 @@ TEST(ConvertImages, BadImagesCanBeSkippedAndAreCounted) {
   EXPECT_EQ(read_records(flowers.directory / "records/train-00000-of-00001").size(), 2u);
 }
 
+// The header of this PNG claims 2^31-1 pixels a side; once that ended the process in a thread of the pool.
+TEST(ConvertImages, AHeaderThatLiesIsABadImageLikeAnother) {
+  Flowers flowers;
+  flowers.directory.write("images/huge.png",
+                          std::string("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\x7f\xff\xff\xff\x7f\xff\xff\xff\x08\x02\0\0\0"
+                                      "\x4f\x6f\x2b\xe3\0\0\0\x08IDAT12345678abcd",
+                                      53));
+  flowers.options.train_csv = flowers.train("images/0.jpg,rose\nimages/huge.png,rose\n");
+  for (const bool verify : {true, false}) {
+    flowers.options.verify = verify;
+    EXPECT_NE(flowers.error().find("images/huge.png': PNG: "), std::string::npos) << flowers.error();
+  }
+  flowers.options.skip_bad_images = true;
+  EXPECT_EQ(flowers.convert()->splits[0].bad_images, 1);
+}
+
+TEST(ConvertImages, APathWithANulReachesNoOtherFile) {
+  Flowers flowers;
+  flowers.options.train_csv = flowers.train(std::string("images/0.jpg\0.png,rose\n", 23));
+  EXPECT_EQ(flowers.error(), flowers.options.train_csv + ":1: path '" + flowers.directory.path() +
+                                 "/images/0.jpg': expected a name, found a NUL behind these " +
+                                 std::to_string(flowers.directory.path().size() + 13) + " of " +
+                                 std::to_string(flowers.directory.path().size() + 18) + " bytes");
+}
+
+// However long a field is, the message that quotes it is a line that a person can read.
+TEST(ConvertImages, LongFieldsAreQuotedInPart) {
+  Flowers flowers;
+  const std::string field(3 << 20, 'a');
+  flowers.options.train_csv = flowers.train("images/0.jpg," + field + "\n");
+  EXPECT_NE(flowers.error().find(": label 'aaaa"), std::string::npos);
+  EXPECT_NE(flowers.error().find("aaaa.. (3145728 bytes)' is not in"), std::string::npos);
+  EXPECT_LT(flowers.error().size(), 600u);
+  flowers.options.train_csv = flowers.train(field + ",rose\n");
+  EXPECT_NE(flowers.error().find("expected at most 4095 bytes, found 31457"), std::string::npos);
+  EXPECT_LT(flowers.error().size(), 600u);
+  flowers.options.train_csv = flowers.train(std::string(3 << 20, ',') + "\n");
+  EXPECT_NE(flowers.error().find(":1: expected at most 1000 fields in a row, found more"), std::string::npos);
+  flowers.options.train_csv = flowers.train("images/0.jpg,rose\n");
+  flowers.options.labels = flowers.directory.write("labels.txt", field + "\n" + field + "\n");
+  EXPECT_NE(flowers.error().find("aaaa.. (3145728 bytes)' appears twice"), std::string::npos);
+  EXPECT_LT(flowers.error().size(), 600u);
+}
+
+// Whatever stands where a file is expected: nothing waits, nothing is read without end.
+TEST(ConvertImages, PipesAndDevicesAndDirectoriesAreNamed) {
+  Flowers flowers;
+  ASSERT_EQ(mkfifo((flowers.directory / "pipe").c_str(), 0600), 0);
+  const std::string device = "expected a regular file, found a device or pipe";
+  for (std::string* path : {&flowers.options.train_csv, &flowers.options.labels}) {
+    const std::string good = *path;
+    for (const std::string& bad : {flowers.directory / "pipe", std::string("/dev/zero")}) {
+      *path = bad;
+      EXPECT_EQ(flowers.error(), "cannot read '" + bad + "': " + device);
+    }
+    *path = flowers.directory.path();
+    EXPECT_NE(flowers.error().find("found a directory"), std::string::npos);
+    *path = good;
+  }
+  for (const std::string& bad : {flowers.directory / "pipe", std::string("/dev/zero")}) {
+    flowers.options.train_csv = flowers.train(bad + ",rose\n");
+    EXPECT_EQ(flowers.error(), flowers.options.train_csv + ":1: cannot read '" + bad + "': " + device);
+  }
+}
+
 TEST(ConvertImages, RefusesToMixWithOldRecordsUnlessToldToReplaceThem) {
   Flowers flowers;
   ASSERT_TRUE(flowers.convert().ok());

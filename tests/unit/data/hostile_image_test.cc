@@ -1,6 +1,7 @@
 // Images that nobody should have made: each is a named error, quickly and in little memory.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <zlib.h>
 
 #include <string>
 #include <vector>
@@ -70,6 +71,65 @@ TEST(HostileImage, HugeHeadersAreRefusedBeforeAnythingIsAllocated) {
   png.replace(29, 4, std::string("\x1c\x35\x81\x4c", 4));  // the chunk's CRC-32, by Python's zlib
   EXPECT_EQ(decode_error(png), "PNG: an image of 65500x65500 needs 12871798000 bytes, expected at most 67108864");
   EXPECT_LT(peak_kib() - before, 16 << 10);
+}
+
+// Chunks with the checksums that they need.
+std::string png_of(const std::vector<std::pair<std::string, std::string>>& chunks) {
+  std::string png("\x89PNG\r\n\x1a\n", 8);
+  const auto put = [&](uint32_t value) {
+    for (int shift = 24; shift >= 0; shift -= 8) png += static_cast<char>(value >> shift);
+  };
+  for (const auto& [name, data] : chunks) {
+    put(static_cast<uint32_t>(data.size()));
+    const size_t at = png.size();
+    png += name + data;
+    put(static_cast<uint32_t>(
+        crc32(0, reinterpret_cast<const Bytef*>(png.data()) + at, static_cast<uInt>(png.size() - at))));
+  }
+  return png;
+}
+
+std::string png_header(uint32_t width, uint32_t height) {
+  std::string data;
+  for (const uint32_t side : {width, height})
+    for (int shift = 24; shift >= 0; shift -= 8) data += static_cast<char>(side >> shift);
+  return data + std::string("\x08\x02\0\0\0", 5);
+}
+
+TEST(HostileImage, SidesWhoseProductOverflowsAreRefused) {
+  const std::string png = png_of({{"IHDR", png_header(0x7fffffff, 0x7fffffff)}, {"IDAT", "12345678"}});
+  ASSERT_EQ(png.size(), 53u);
+  const std::string expected = "PNG: expected at most 1000000 pixels a side, found 2147483647x2147483647";
+  EXPECT_EQ(decode_error(png), expected);
+  EXPECT_EQ(read_image_info(png).status().message(), expected);
+}
+
+// Of every chunk that libpng knows, and of one that it does not.
+TEST(HostileImage, LengthOfAChunkIsNotBelieved) {
+  const long before = peak_kib();
+  for (const char* name : {"tEXt", "zTXt", "iTXt", "iCCP", "sPLT", "eXIf", "pCAL", "sCAL", "hIST", "bKGD", "tRNS",
+                           "PLTE", "gAMA", "cHRM", "sRGB", "sBIT", "oFFs", "pHYs", "tIME", "IDAT", "noNe"}) {
+    std::string png = png_of({{"IHDR", png_header(4, 4)}});
+    png += std::string("\x7f\xff\xff\xff", 4) + name + "text";
+    EXPECT_NE(decode_error(png).find("PNG: "), std::string::npos) << name;
+    EXPECT_FALSE(read_image_info(png).ok() && decode_error(png).empty()) << name;
+  }
+  EXPECT_LT(peak_kib() - before, 16 << 10);
+}
+
+TEST(HostileImage, TextInAnImageTakesNoMemory) {
+  std::string text(1 << 20, 'a'), packed(compressBound(text.size()), '\0');
+  uLongf size = packed.size();
+  ASSERT_EQ(compress(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(text.data()),
+                     text.size()),
+            Z_OK);
+  std::vector<std::pair<std::string, std::string>> chunks = {{"IHDR", png_header(1, 1)}};
+  for (int i = 0; i < 1000; ++i) chunks.push_back({"zTXt", std::string("k\0\0", 3) + packed.substr(0, size)});
+  chunks.push_back({"IDAT", std::string("\x78\x9c\x63\x60\x60\x60\0\0\0\x04\0\x01", 12)});
+  chunks.push_back({"IEND", ""});
+  const long before = peak_kib();
+  EXPECT_EQ(decode_error(png_of(chunks)), "");
+  EXPECT_LT(peak_kib() - before, 8 << 10);
 }
 
 TEST(HostileImage, LimitIsTheCallers) {

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <cmath>
@@ -299,6 +300,17 @@ TEST(InputImages, WhatIsNoImageIsAnErrorThatNamesTheRecord) {
   EXPECT_NE(images_error({{"JPEG", 8, 8, 3, 1, "\xff\xd8\xff"}}), "");
   EXPECT_EQ(images_error({{"RAW", 8, 8, 3, 1, "short"}}), "RAW image: expected 8 x 8 x 3 bytes, found 5");
   EXPECT_EQ(images_error({{"JPEG", 8, 8, 3, 1, "this is no picture"}}, true), "");
+}
+
+// 53 bytes whose sides are the largest that a PNG can name: no arithmetic on them overflows.
+TEST(InputImages, SidesThatNoImageHasAreAnErrorOrCounted) {
+  std::string png("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\x7f\xff\xff\xff\x7f\xff\xff\xff\x08\x02\0\0\0", 29);
+  const uint32_t crc = static_cast<uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(png.data()) + 12, 17));
+  for (int shift = 24; shift >= 0; shift -= 8) png += static_cast<char>(crc >> shift);
+  png += std::string("\0\0\0\x08IDAT12345678abcd", 20);
+  const Stored huge{"PNG", 8, 8, 3, 1, png};
+  EXPECT_EQ(images_error({huge}), "PNG: expected at most 1000000 pixels a side, found 2147483647x2147483647");
+  EXPECT_EQ(images_error({huge}, true), "");
 }
 
 TEST(InputImages, ATruncatedJpegIsAnErrorOrCounted) {

@@ -631,5 +631,40 @@ TEST(InputPipeline, SlotsMustFitTheDataset) {
   EXPECT_EQ(error({{{nullptr}}}), "an input slot has a null pointer");
 }
 
+// What stands in a directory's name is no pattern, nor what stands in the name of a file that is there.
+TEST(InputFiles, DirectoriesAndFilesMayHaveAnyName) {
+  for (const std::string name : {"run[1]", "a*", "b?", "c\\"}) {
+    TemporaryDirectory directory;
+    std::filesystem::create_directory(directory / name);
+    InputOptions options = numbers_in(directory);
+    options.data_dir = directory / name;
+    auto writer = RecordWriter::create(options.data_dir + "/train-00000-of-00001").take();
+    check(writer.write("12345678"));
+    check(writer.close());
+    EXPECT_EQ(numbers(options).size(), 1) << name;
+    options.data_dir.clear();
+    options.file_pattern = directory / name + "/train-*";
+    EXPECT_EQ(numbers(options).size(), 1) << name;
+    std::filesystem::rename(directory / name + "/train-00000-of-00001", directory / name + "/" + name);
+    options.file_pattern = directory / name + "/" + name;
+    EXPECT_EQ(numbers(options).size(), 1) << name;
+    options.file_pattern =
+        directory.path() + "/[" + name[0] + "]*/*";  // directories as patterns, as the shell has them
+    EXPECT_EQ(numbers(options).size(), 1) << name;
+  }
+}
+
+TEST(InputFiles, PipesAndDevicesAreNamedAtOnce) {
+  TemporaryDirectory directory;
+  const std::string path = directory / "train-00000-of-00001";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(Dataset::from_records(numbers_in(directory), number_specs(), read_number).status().message(),
+            "cannot read '" + path + "': expected a regular file, found a device or pipe");
+  InputOptions options = numbers_in(directory);
+  options.file_pattern = "/dev/zero";
+  EXPECT_EQ(Dataset::from_records(options, number_specs(), read_number).status().message(),
+            "cannot read '/dev/zero': expected a regular file, found a device or pipe");
+}
+
 }  // namespace
 }  // namespace tenon
