@@ -91,7 +91,7 @@ json parse(const fs::path& file, const std::string& text) {
   }
 }
 
-json read(const fs::path& file) {
+std::string text_of(const fs::path& file) {
   std::error_code none;
   if (fs::file_size(file, none) > kLargestFile || none) refuse(file, "cannot be read, or is larger than 1 MiB");
   std::ifstream in(file);
@@ -99,6 +99,10 @@ json read(const fs::path& file) {
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(in.gcount()));
   if (text.size() > kLargestFile) refuse(file, "cannot be read, or is larger than 1 MiB");
+  return text;
+}
+
+json object_of(const fs::path& file, const std::string& text) {
   if (nesting(text) > kMostNesting) refuse(file, "expected objects in one object, found them nested deeper");
   json content = parse(file, text);
   if (!content.is_object()) refuse(file, std::string("expected one JSON object, found one ") + content.type_name());
@@ -107,14 +111,15 @@ json read(const fs::path& file) {
 
 // The file with what it does not say taken from the machine that it names as "like". Its name, by default that of the
 // file, and whether it was held against measurements are its own: another machine cannot say them for it.
-json read_whole(const fs::path& file, const std::string& name) {
-  json content = read(file);
+json whole_of(const fs::path& file, const std::string& text, const std::string& name) {
+  json content = object_of(file, text);
   if (json& own = content["name"]; own.is_null()) own = name;
   if (json& own = content["validated"]; own.is_null()) own = false;
   for (int level = 0; content.contains("like"); ++level) {
     if (!content["like"].is_string()) refuse(file, "field 'like': expected the name of a machine");
     if (level == kMostLevels) refuse(file, "field 'like': expected at most 4 files after another, found more");
-    json whole = read(file_of(content["like"].get<std::string>()));
+    const fs::path like = file_of(content["like"].get<std::string>());
+    json whole = object_of(like, text_of(like));
     content.erase("like");
     whole.merge_patch(content);
     content = std::move(whole);
@@ -323,7 +328,11 @@ std::vector<std::string> machine_names() {
 
 Machine load_machine(const std::string& name) {
   const fs::path file = file_of(name);
-  Reader reader(file, read_whole(file, name));
+  return parse_machine(text_of(file), name, file.string());
+}
+
+Machine parse_machine(const std::string& text, const std::string& name, const std::string& file) {
+  Reader reader(file, whole_of(file, text, name));
   Machine machine = machine_of(reader);
   fitted(reader, machine);
   reader.nothing_left();

@@ -69,4 +69,7 @@ std::vector<std::string> machine_names();
 // a file that cannot be read, misses a field, or contradicts itself.
 Machine load_machine(const std::string& name);
 
+// The same of a file's text; `file` is for messages.
+Machine parse_machine(const std::string& text, const std::string& name, const std::string& file);
+
 }  // namespace tpu

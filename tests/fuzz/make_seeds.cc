@@ -1,0 +1,87 @@
+// Writes small files of every format, as the library itself makes them, to FOLDER/TARGET/NAME: the seeds of the corpus.
+//   fuzz_make_seeds tests/fuzz/corpus
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+#include "base/file.h"
+#include "data/image.h"
+#include "tenon/example.h"
+#include "tenon/tfrecord.h"
+#include "train/checkpoint_state.h"
+#include "train/tensor_bundle.h"
+
+using namespace tenon;
+
+namespace {
+
+std::filesystem::path root;
+
+void seed(const std::string& target, const std::string& name, std::string_view bytes) {
+  std::filesystem::create_directories(root / target);
+  std::ofstream(root / target / name, std::ios::binary) << bytes;
+}
+
+void bundles() {
+  BundleWriter writer = BundleWriter::create("p").take();
+  const std::vector<float> values(6, 1);
+  check(writer.add("dense/kernel", {DType::kF32, {2, 3}}, std::as_bytes(std::span(values))));
+  check(writer.add_scalar("global_step", 7));
+  check(writer.add_string("tenon/input", "text"));
+  check(writer.commit());
+  seed("bundle", "three_tensors", read_file(bundle_index_path("p")).take());
+  seed("state", "two", format_checkpoint_state({"model.ckpt-2", {"model.ckpt-1", "model.ckpt-2"}}));
+}
+
+std::string example() {
+  ExampleBuilder builder;
+  builder.add_bytes("image/encoded", "1234");
+  builder.add_int64s("a", std::vector<int64_t>{1, -1, 1 << 20});
+  builder.add_floats("f", std::vector<float>{1, 2.5f});
+  return std::string(builder.finish());
+}
+
+void records() {
+  seed("example", "three_kinds", example());
+  for (const Compression compression : {Compression::kNone, Compression::kGzip, Compression::kZlib}) {
+    const std::string name = "r" + std::to_string(static_cast<int>(compression));
+    RecordWriter writer = RecordWriter::create(name, compression).take();
+    for (const char* record : {"", "one", "a longer record than the others"}) check(writer.write(record));
+    check(writer.close());
+    for (const char options : {'\x10', '\x12', '\x11'})
+      seed("tfrecord", name + "_" + std::to_string(options), options + read_file(name).take());
+  }
+}
+
+void images() {
+  std::vector<uint8_t> pixels(16 * 12 * 3);
+  for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i * 7);
+  for (const int channels : {1, 3}) {
+    const std::string name = "c" + std::to_string(channels);
+    seed("jpeg", name,
+         std::string(2, static_cast<char>(channels)) + encode_jpeg(pixels.data(), 16, 12, channels, 60).take());
+    seed("png", name, std::string(1, static_cast<char>(channels)) + encode_png(pixels.data(), 16, 12, channels).take());
+  }
+}
+
+void texts() {
+  seed("csv", "rows", "a.jpg,rose\n\"b,\"\"c\"\"\",daisy\r\n\n");
+  seed("idx", "labels", std::string_view("\0\0\x08\x01\0\0\0\x03\1\2\3", 11));
+  seed("idx", "images",
+       std::string_view("\0\0\x08\x03\0\0\0\x01\0\0\0\x02\0\0\0\x02"
+                        "1234",
+                        20));
+  seed("graph", "add", std::string_view("\0\1\2\3\4\1\1\1\2\1\3\2", 12));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return std::fprintf(stderr, "usage: %s FOLDER\n", argv[0]), 2;
+  root = argv[1];
+  bundles();
+  records();
+  images();
+  texts();
+}
