@@ -92,6 +92,7 @@ void print_text(const ConvertSummary& summary, const std::string& output) {
 int run_convert(const Flags& flags, const std::vector<std::string>& words) {
   const std::string& kind = only_word(words, "kind of data", kKinds);
   watch_interrupts();
+  set_stdout(Stdout::kLog);
   const ConvertSummary summary = kind == "idx" ? convert_idx_files(flags) : convert_image_files(flags);
   if (flags.boolean("json"))
     print_json(summary, flags.text("output"));

@@ -31,8 +31,8 @@ class Json {
 };
 std::string json_list(const std::string& joined);  // "[...]" of comma-separated objects
 
-// What cannot be written to standard output is an error at once, unless it is only the log of a training, which goes on
-// without: finish_output() tells of it then.
+// What cannot be written to standard output is an error at once, unless it is only the log of what goes to files (training,
+// conversion), which goes on without: finish_output() tells of it then.
 enum class Stdout : uint8_t { kProduct, kLog };
 void set_stdout(Stdout what);
 

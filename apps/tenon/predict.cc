@@ -52,6 +52,7 @@ class Prediction {
 
   int run() {
     if (flags_.text("checkpoint").empty()) flags_.required("model_dir");
+    if (!flags_.text("output").empty()) set_stdout(Stdout::kLog);
     const Dataset data = model_.eval_data(events().on_info, true);
     Output output(flags_.text("output"));
     Estimator estimator = model_.estimator(model_.run_config());

@@ -1,0 +1,132 @@
+#!/bin/bash
+# A data directory that is converted into anew has the old data or the new, whole: killed before each call that changes
+# files, and with each of them failing. Control: with the exchange of directories cut in pieces, kills are caught.
+#   runner_convert.sh TENON IO_SHIM.so, both as absolute paths
+. "$(dirname "$0")/runner_lib.sh"
+shim=$2
+make_idx "$work/old-idx" 24 8
+make_idx "$work/new-idx" 40 16
+printf 'a\nb\nc\nd\n' >"$work/new-idx/labels.txt"
+data=$work/data/dir
+
+convert() {  # IDX OUTPUT
+  "$tenon" convert idx --input "$1" --output "$2" --overwrite --threads 1 --shard_bytes 2048
+}
+# What a program finds there: every file that is not hidden, and what is in it.
+contents() { (cd "$1" 2>/dev/null && find . -type f ! -path '*/.*' -exec cksum {} + | sort); }
+fresh() {
+  rm -rf "$work/data"
+  mkdir -p "$work/data"
+  cp -r "$work/$1" "$data"
+}
+# Runs a conversion of the new data under a plan; what it leaves is in $found.
+attempt() {  # KIND PLAN..
+  fresh "$1"
+  (IO_SHIM="${*:2}" IO_SHIM_COUNT=$work/count LD_PRELOAD=$shim convert "$work/new-idx" "$data") >"$work/out" 2>"$work/err"
+  code=$?
+  found=$(contents "$data")
+}
+whole() { [ "$found" = "${old[$1]}" ] || [ "$found" = "${new[$1]}" ]; }
+leftovers() { find "$work/data" -mindepth 1 -name '.*' | head -n 3; }
+
+# swap: notes of somebody else beside the records; moved: a directory, so that files are moved in one by one.
+declare -A old new
+for kind in swap moved; do
+  convert "$work/old-idx" "$work/$kind" >/dev/null || complain 'the old data cannot be made'
+  echo 'not a record' >"$work/$kind/notes.txt"
+done
+mkdir "$work/moved/more"
+echo 'not a record either' >"$work/moved/more/notes.txt"
+for kind in swap moved; do
+  old[$kind]=$(contents "$work/$kind")
+  attempt "$kind" count 0
+  [ "$code" -eq 0 ] || complain "$kind: exit code $code: $(cat "$work/err")"
+  new[$kind]=$found
+  [ "${old[$kind]}" != "${new[$kind]}" ] || complain "$kind: nothing has changed"
+  [ -z "$(leftovers)" ] || complain "$kind: left $(leftovers)"
+  grep -q notes.txt <<<"$found" || complain "$kind: notes.txt is gone"
+  declare "calls_$kind=$(cat "$work/count")"
+done
+[ "$calls_swap" -gt 40 ] && [ "$calls_moved" -gt 40 ] || complain "counted only $calls_swap and $calls_moved calls"
+
+echo '# killed before each call'
+for ((n = 0; n < calls_swap; n++)); do
+  attempt swap kill $n
+  whole swap || complain "killed at call $n of $calls_swap: neither old nor new: $(ls -A "$data")"
+  convert "$work/new-idx" "$data" >/dev/null 2>"$work/err" || complain "after a kill at call $n: $(cat "$work/err")"
+  [ "$(contents "$data")" = "${new[swap]}" ] || complain "after a kill at call $n: the next conversion left $(ls -A "$data")"
+  [ -z "$(leftovers)" ] || complain "after a kill at call $n: left $(leftovers)"
+done
+between=0
+for ((n = 0; n < calls_moved; n++)); do
+  attempt moved kill $n
+  whole moved || between=$((between + 1))
+  "$tenon" train mlp --hidden 4 --data_dir "$data" --train_steps 1 --train_batch_size 4 --noevaluate --device cpu \
+    >/dev/null 2>"$work/err" || complain "killed at call $n, then trained: $(cat "$work/err")"
+  found=$(contents "$data")
+  whole moved || complain "killed at call $n of $calls_moved, then read: neither old nor new: $(ls -A "$data")"
+done
+[ "$between" -gt 0 ] || complain 'no kill fell between two files that are moved: nothing was shown'
+
+echo '# each call fails, once or from then on'
+for kind in swap moved; do
+  calls=calls_$kind
+  for ((n = 0; n < ${!calls}; n++)); do
+    for plan in "fail $n $((n % 2 ? 5 : 28))" "fill $n 28"; do
+      attempt $kind $plan
+      [ "$code" -eq 0 ] || [ "$(wc -l <"$work/err")" -eq 1 ] || complain "$kind: $plan: expected one line, found $(cat "$work/err")"
+      whole $kind && continue
+      # Cut short while it moved files: whoever reads next finishes that.
+      "$tenon" train mlp --hidden 4 --data_dir "$data" --train_steps 1 --train_batch_size 4 --noevaluate --device cpu \
+        >/dev/null 2>"$work/err" || complain "$kind: $plan, then trained: $(cat "$work/err")"
+      found=$(contents "$data")
+      whole $kind || complain "$kind: $plan: neither old nor new: $(ls -A "$data")"
+    done
+  done
+done
+
+echo '# control: three renames in the place of one exchange'
+export IO_SHIM_SPLIT=1
+attempt swap count 0
+caught=0
+calls=$(cat "$work/count")
+for ((n = 0; n < calls; n++)); do
+  attempt swap kill $n
+  whole swap || caught=$((caught + 1))
+done
+unset IO_SHIM_SPLIT
+[ "$caught" -gt 0 ] || complain 'the test does not notice an exchange in steps'
+echo "$calls_swap and $calls_moved kills; the control was caught $caught times"
+
+echo '# two at a time'
+fresh swap
+exec 9<"$data"
+flock -n 9 || complain 'flock: the directory is locked'
+before=$(contents "$data")
+expect 1 'is in use by another conversion' convert "$work/new-idx" "$data"
+[ "$(contents "$data")" = "$before" ] || complain 'the refused conversion changed the data'
+exec 9<&-
+expect 0 '' convert "$work/new-idx" "$data"
+
+echo '# where the directory is'
+ln -s dir "$work/data/link"
+expect 0 '' convert "$work/old-idx" "$work/data/link"
+[ -L "$work/data/link" ] || complain 'the link is gone'
+[ "$(contents "$data")" = "${old[swap]}" ] || complain 'the link was not followed'
+(cd "$data" && expect 0 '' convert "$work/new-idx" . && [ -e notes.txt ]) || complain 'the current directory is another one'
+[ "$(contents "$data")" = "${new[swap]}" ] || complain '--output . has not the new data'
+chmod 2750 "$data"
+expect 0 '' convert "$work/old-idx" "$data"
+[ "$(stat -c %a "$data")" = 2750 ] || complain "the mode has become $(stat -c %a "$data")"
+rm "$data/labels.txt" && mkdir "$data/labels.txt"
+before=$(contents "$data")
+expect 1 "expected a file 'labels.txt' or none" convert "$work/new-idx" "$data"
+[ "$(contents "$data")" = "$before" ] || complain 'the refused conversion changed the data'
+mkdir "$work/mounted"
+if [ "$(id -u)" -eq 0 ] && mount -t tmpfs tmpfs "$work/mounted" 2>/dev/null; then
+  convert "$work/old-idx" "$work/mounted" >/dev/null || complain 'a mount point cannot be converted into'
+  expect 0 '' convert "$work/new-idx" "$work/mounted"
+  [ "$(contents "$work/mounted" | wc -l)" -eq "$(($(wc -l <<<"${new[swap]}") - 1))" ] || complain "a mount point has $(ls -A "$work/mounted")"
+  umount "$work/mounted"
+fi
+finish
