@@ -1,27 +1,19 @@
 #include "bench_op_case.h"
 
-#include <unistd.h>
-
 #include "output.h"
+#include "tenon/threads.h"
 #include "tenon/variables.h"
 
 namespace tenon::runner {
-namespace {
-
-double machine_bytes() {
-  return static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-}
-
-}  // namespace
 
 void Operands::take(const Shape& shape, int copies) {
   double bytes = 4.0 * copies;
   for (const int64_t d : shape) bytes *= static_cast<double>(d);
   bytes_ += bytes;
-  if (bytes_ > machine_bytes())
-    throw Error(
-        Status(Code::kOutOfMemory, format("--shapes: '%s' takes %s or more; this machine has %s", shape_.c_str(),
-                                          bytes_text(bytes_).c_str(), bytes_text(machine_bytes()).c_str())));
+  const auto memory = static_cast<double>(process_memory());
+  if (bytes_ > memory)
+    throw Error(Status(Code::kOutOfMemory, format("--shapes: '%s' takes %s or more; there are %s", shape_.c_str(),
+                                                  bytes_text(bytes_).c_str(), bytes_text(memory).c_str())));
 }
 
 Tensor Operands::operator()(const char* name, const Shape& shape) {

@@ -85,10 +85,13 @@ double best_rate(int threads, double work_of_one, Work work) {
   for (int round = 0; round < kRounds; ++round) {
     const auto begun = Clock::now();
     std::vector<std::thread> others;
-    for (int t = 1; t < threads; ++t) others.emplace_back([&, t] { sink = sink + work(t); });
+    try {
+      for (int t = 1; t < threads; ++t) others.emplace_back([&, t] { sink = sink + work(t); });
+    } catch (const std::exception&) {  // no more threads to be had: what fewer do is the limit
+    }
     sink = sink + work(0);
     for (std::thread& t : others) t.join();
-    best = std::max(best, work_of_one * threads / seconds_from(begun));
+    best = std::max(best, work_of_one * static_cast<double>(others.size() + 1) / seconds_from(begun));
   }
   return best;
 }

@@ -23,7 +23,11 @@ constexpr auto kSpin = std::chrono::microseconds(60);
 }  // namespace
 
 ThreadPool::ThreadPool(int threads) {
-  for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(static_cast<uint32_t>(i)); });
+  try {
+    for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(static_cast<uint32_t>(i)); });
+  } catch (const std::exception& e) {  // those that were made go on
+    shortage_ = e.what();
+  }
 }
 
 ThreadPool::~ThreadPool() {

@@ -12,6 +12,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -19,12 +20,16 @@ namespace tenon {
 
 class ThreadPool {
  public:
+  // Fewer where the system has no more threads to give; no result depends on how many there are.
   explicit ThreadPool(int threads);
   ~ThreadPool();  // runs what was submitted, then joins
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
+  const std::string& shortage() const {
+    return shortage_;
+  }  // why there are fewer than were asked for; empty: there are not
 
   // Runs `task` on some thread of the pool. Tasks should be short (a record, an image): a gang waits
   // for the task that a worker is in. Tasks must not throw.
@@ -59,6 +64,7 @@ class ThreadPool {
   alignas(64) std::atomic<int> parked_{0};
 
   std::vector<std::thread> workers_;
+  std::string shortage_;
 };
 
 }  // namespace tenon

@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "base/half.h"
+#include "base/room.h"
 #include "base/text.h"
 #include "tenon/checkpoint.h"
 #include "train/checkpoint.h"
@@ -63,10 +64,11 @@ Result<std::vector<double>> CheckpointFile::read(std::string_view name) const {
   const BundleEntry* entry = impl_->reader.find(name);
   if (!entry) return invalid(prefix(), ": has no tensor '", name, "'");
   if (entry->dtype == DType::kNone) return invalid(prefix(), ": '", name, "' is ", entry->str(), ", expected numbers");
-  std::vector<std::byte> bytes(static_cast<size_t>(entry->size));
+  const auto size = static_cast<size_t>(dtype_bytes(entry->dtype)), all = static_cast<size_t>(entry->size);
+  TENON_TRY(room_for(all + all / size * sizeof(double), cat(prefix(), ": '", name, "'")));
+  std::vector<std::byte> bytes(all);
   TENON_TRY(impl_->reader.read(name, bytes));
-  const auto size = static_cast<size_t>(dtype_bytes(entry->dtype));
-  std::vector<double> out(bytes.size() / size);
+  std::vector<double> out(all / size);
   for (size_t i = 0; i < out.size(); ++i) out[i] = number(entry->dtype, &bytes[i * size]);
   return out;
 }

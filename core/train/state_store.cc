@@ -1,11 +1,14 @@
 #include "train/state_store.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <vector>
 
+#include "base/room.h"
 #include "base/text.h"
 #include "train/initialize.h"
+#include "train/tensor_bundle_types.h"
 
 namespace tenon {
 
@@ -41,8 +44,13 @@ bool all_finite(DType dtype, std::span<const std::byte> piece) {
 
 Status StateStore::fill(const std::string& name, const Buffer& buffer, const Variable* variable,
                         const BundleReader* checkpoint) {
-  scratch_.resize(static_cast<size_t>(buffer.type().bytes()));
-  const std::span<std::byte> bytes = scratch_;
+  const auto size = static_cast<size_t>(buffer.type().bytes());
+  if (scratch_.size() < size) {
+    scratch_ = {};
+    TENON_TRY(room_for(size, cat("variable '", name, "' on its way to the device")));
+    scratch_.resize(size);
+  }
+  const std::span<std::byte> bytes = std::span(scratch_).first(size);
   if (checkpoint) {
     TENON_TRY(check_variable(*checkpoint, name, buffer.type()));
     TENON_TRY(checkpoint->read(name, bytes));
@@ -109,7 +117,9 @@ Result<std::string> StateStore::not_finite() const {
 Result<std::map<std::string, StateStore::Kept>> StateStore::keep() const {
   std::map<std::string, Kept> out;
   for (const auto& [name, buffer] : variables_) {
-    Kept& kept = out[name] = {buffer.type(), std::vector<std::byte>(static_cast<size_t>(buffer.type().bytes()))};
+    const auto size = static_cast<size_t>(buffer.type().bytes());
+    TENON_TRY(room_for(size, cat("a copy of variable '", name, "'")));
+    Kept& kept = out[name] = {buffer.type(), std::vector<std::byte>(size)};
     TENON_TRY(queue_.read(buffer, kept.bytes.data(), kept.bytes.size()));
   }
   return out;
@@ -129,12 +139,15 @@ Result<std::string> StateStore::hash() const {
   const auto mix = [&](const void* data, size_t n) {
     for (size_t i = 0; i < n; ++i) h = (h ^ static_cast<const uint8_t*>(data)[i]) * 0x100000001b3ull;
   };
-  std::vector<std::byte> bytes;
+  std::vector<std::byte> piece;
   for (const auto& [name, buffer] : variables_) {
-    bytes.resize(static_cast<size_t>(buffer.type().bytes()));
-    TENON_TRY(queue_.read(buffer, bytes.data(), bytes.size()));
     mix(name.data(), name.size());
-    mix(bytes.data(), bytes.size());
+    const auto size = static_cast<uint64_t>(buffer.type().bytes());
+    for (uint64_t at = 0; at < size; at += piece.size()) {
+      piece.resize(static_cast<size_t>(std::min<uint64_t>(size - at, kBundlePieceBytes)));
+      TENON_TRY(queue_.read(buffer, piece.data(), piece.size(), at));
+      mix(piece.data(), piece.size());
+    }
   }
   char text[20];
   std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(h));

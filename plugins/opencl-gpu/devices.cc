@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "tenon/plugin/host_limits.h"
+
 namespace opencl_gpu {
 namespace {
 
@@ -44,11 +46,13 @@ void add_devices(cl_platform_id platform, const tenon_host* host, std::vector<Fo
   if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, n, ids.data(), nullptr) != CL_SUCCESS) return;
   for (cl_device_id id : ids) {
     const std::string name = full_name(id, platform_name(platform)), lack = lack_of(id);
-    if (lack.empty())
+    if (lack.empty()) {
       found.push_back(
           {platform, id, device_info<cl_device_type>(id, CL_DEVICE_TYPE), name, device_text(id, CL_DRIVER_VERSION)});
-    else if (host && host->log)
-      host->log(host->ctx, TENON_LOG_DEBUG, ("opencl-gpu: passes over " + name + ", which " + lack).c_str());
+      continue;
+    }
+    const std::string line = std::string("opencl-gpu: passes over ").append(name).append(", which ").append(lack);
+    if (host && host->log) host->log(host->ctx, TENON_LOG_DEBUG, line.c_str());
   }
 }
 
@@ -83,6 +87,17 @@ std::vector<Found> devices_of(const std::string& spec, const tenon_host* host) {
   return {found[index]};
 }
 
+bool in_host_memory(const Found& found) { return found.type & CL_DEVICE_TYPE_CPU; }
+
+uint64_t memory_bytes_of(const Found& found) {
+  const auto bytes = static_cast<uint64_t>(device_info<cl_ulong>(found.device, CL_DEVICE_GLOBAL_MEM_SIZE));
+  return in_host_memory(found) ? std::min(bytes, tenon::plugin::host_memory().limit) : bytes;
+}
+
+uint64_t largest_buffer_of(const Found& found) {
+  return std::min<uint64_t>(device_info<cl_ulong>(found.device, CL_DEVICE_MAX_MEM_ALLOC_SIZE), memory_bytes_of(found));
+}
+
 std::vector<tenon_unit> enumerate_devices(const std::string& spec) {
   std::vector<tenon_unit> units;
   for (const Found& f : devices_of(spec)) {
@@ -90,8 +105,8 @@ std::vector<tenon_unit> enumerate_devices(const std::string& spec) {
     unit.kind = f.type & CL_DEVICE_TYPE_GPU           ? TENON_GPU
                 : f.type & CL_DEVICE_TYPE_ACCELERATOR ? TENON_ACCELERATOR
                                                       : TENON_CPU;
-    unit.memory_bytes = device_info<cl_ulong>(f.device, CL_DEVICE_GLOBAL_MEM_SIZE);
-    unit.max_buffer_bytes = device_info<cl_ulong>(f.device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+    unit.memory_bytes = memory_bytes_of(f);
+    unit.max_buffer_bytes = largest_buffer_of(f);
     std::snprintf(unit.name, sizeof unit.name, "%s", f.name.c_str());
     std::snprintf(unit.version, sizeof unit.version, "%s", f.version.c_str());
     units.push_back(unit);

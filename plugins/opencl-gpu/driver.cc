@@ -1,17 +1,18 @@
 #include "driver.h"
 
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
+
+#include "tenon/plugin/host_limits.h"
 
 namespace opencl_gpu {
 
 using tenon::plugin::DeviceAddress;
 using tenon::plugin::DeviceMark;
 using tenon::plugin::DeviceStream;
+using tenon::plugin::host_has_room;
 using tenon::plugin::NodeView;
 
 namespace {
@@ -157,8 +158,8 @@ uint32_t float_width_of(cl_device_id device, Shape shape) {
 Driver::Driver(const Found& found, const tenon_host& host) : found_(found), host_(host) {
   shape_ = shape_of(found, host);
   device_ = &OpenDevice::of(found);
-  memory_ = device_info<cl_ulong>(found.device, CL_DEVICE_GLOBAL_MEM_SIZE);
-  max_buffer_ = device_info<cl_ulong>(found.device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+  memory_ = memory_bytes_of(found);
+  max_buffer_ = largest_buffer_of(found);
   local_bytes_ = device_info<cl_ulong>(found.device, CL_DEVICE_LOCAL_MEM_SIZE);
   compute_units_ = std::max(device_info<cl_uint>(found.device, CL_DEVICE_MAX_COMPUTE_UNITS), cl_uint{1});
   float_width_ = float_width_of(found.device, shape_);
@@ -175,6 +176,8 @@ void* Driver::allocate(uint64_t bytes) {
   if (bytes > max_buffer_)
     throw Error(TENON_OUT_OF_MEMORY, "a buffer of " + std::to_string(bytes) +
                                          " bytes is more than this device's largest, " + std::to_string(max_buffer_));
+  constexpr uint64_t kLarge = 2u << 20;  // what is worth asking the system for
+  if (bytes >= kLarge && in_host_memory(found_) && !host_has_room(bytes)) return nullptr;
   cl_int code = CL_SUCCESS;
   const cl_mem memory =
       clCreateBuffer(device_->context.get(), CL_MEM_READ_WRITE, std::max<uint64_t>(bytes, 64), nullptr, &code);
@@ -201,7 +204,7 @@ void Driver::release(void* memory, uint64_t) { clReleaseMemObject(static_cast<cl
 // Memory that the driver has pinned, for devices behind a bus.
 void* Driver::allocate_host(uint64_t bytes) {
   constexpr uint64_t kPage = 4096;
-  if (bytes > static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * kPage) return nullptr;
+  if (!host_has_room(bytes)) return nullptr;
   if (shape_ == Shape::kCpu) return std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
   cl_int code = CL_SUCCESS;
   const cl_mem pinned = clCreateBuffer(device_->context.get(), CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,

@@ -1,6 +1,7 @@
 #include "conformance/gang.h"
 
 #include <algorithm>
+#include <system_error>
 
 namespace tenon::conformance {
 
@@ -12,10 +13,16 @@ struct Gang::Round {
 };
 
 Gang::Gang(uint32_t threads) {
+  workers_.reserve(threads);  // a worker that runs is always one that is joined
   for (uint32_t i = 1; i < threads; ++i) {
-    workers_.push_back(std::make_unique<Worker>());
-    Worker& worker = *workers_.back();
-    worker.thread = std::thread([this, &worker] { work(worker); });
+    auto made = std::make_unique<Worker>();
+    Worker& worker = *made;
+    try {
+      worker.thread = std::thread([this, &worker] { work(worker); });
+    } catch (const std::system_error&) {  // a host with fewer threads is one too
+      return;
+    }
+    workers_.push_back(std::move(made));
   }
 }
 

@@ -103,7 +103,7 @@ tenon_status stats(tenon_device* handle, tenon_stats* out) {
   tenon_stats full{};
   full.bytes_in_use = memory.in_use();
   full.bytes_peak = memory.peak();
-  full.bytes_free = Memory::installed() - memory.in_use();
+  full.bytes_free = Memory::installed() - std::min(Memory::installed(), memory.in_use());
   full.bytes_largest_free = full.bytes_free;
   give(full, out);
   return {TENON_OK, 0, nullptr};

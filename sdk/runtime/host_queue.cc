@@ -1,7 +1,10 @@
 #include "runtime/host_queue.h"
 
 #include <chrono>
+#include <system_error>
 #include <vector>
+
+#include "tenon/plugin/entry.h"
 
 namespace tenon::plugin {
 
@@ -27,7 +30,13 @@ struct HostQueue::State {
 };
 
 HostQueue::HostQueue(bool worker) : state_(std::make_shared<State>()) {
-  if (worker) thread_ = std::thread([this] { loop(); });
+  if (!worker) return;
+  try {
+    thread_ = std::thread([this] { loop(); });
+  } catch (const std::system_error& e) {
+    throw Error(TENON_OUT_OF_MEMORY,
+                std::string("queue_create: the system gives no thread for the queue: ") + e.what());
+  }
 }
 
 HostQueue::~HostQueue() {

@@ -27,7 +27,7 @@ class HostQueue {
  public:
   using Work = std::function<Outcome()>;
 
-  explicit HostQueue(bool worker);
+  explicit HostQueue(bool worker);  // throws Error where there is no thread to be had
   ~HostQueue();
   HostQueue(const HostQueue&) = delete;
   HostQueue& operator=(const HostQueue&) = delete;

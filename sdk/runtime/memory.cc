@@ -1,11 +1,12 @@
 #include "runtime/memory.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+
+#include "tenon/plugin/host_limits.h"
 
 namespace tenon::plugin {
 namespace {
@@ -32,19 +33,19 @@ uint8_t* map_huge(uint64_t bytes) {
   void* p = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) return nullptr;
   const auto start = reinterpret_cast<uintptr_t>(p);
-  const uintptr_t aligned = round_up(start, kHugePage);
-  const uint64_t size = round_up(bytes, kHugePage);
-  if (aligned > start) munmap(p, aligned - start);
-  const uint64_t tail = start + room - (aligned + size);
-  if (tail) munmap(reinterpret_cast<void*>(aligned + size), tail);
-  madvise(reinterpret_cast<void*>(aligned), size, MADV_HUGEPAGE);
-  return reinterpret_cast<uint8_t*>(aligned);
+  const uint64_t before = round_up(start, kHugePage) - start, size = round_up(bytes, kHugePage);
+  uint8_t* aligned = static_cast<uint8_t*>(p) + before;
+  if (before) munmap(p, before);
+  if (const uint64_t after = room - before - size) munmap(aligned + size, after);
+  madvise(aligned, size, MADV_HUGEPAGE);
+  return aligned;
 }
 
 }  // namespace
 
 uint64_t Memory::installed() {
-  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  static const uint64_t bytes = host_memory().limit;
+  return bytes;
 }
 
 // Pages are made here, never inside a step.
@@ -61,7 +62,10 @@ void Memory::first_touch(uint8_t* p, uint64_t bytes) const {
 
 uint8_t* Memory::allocate(uint64_t bytes) {
   const uint64_t size = round_up(std::max<uint64_t>(bytes, 64), 64);
-  if (size < bytes || in_use_.load() + size > installed()) return nullptr;  // refuse what would only swap or kill
+  // Refuse what would only swap or kill.
+  const uint64_t used = in_use_.load();
+  if (size < bytes || used > installed() || size > installed() - used) return nullptr;
+  if (size >= kHugePage && !host_has_room(size)) return nullptr;
   uint8_t* p = size >= kHugePage ? map_huge(size) : static_cast<uint8_t*>(std::aligned_alloc(64, size));
   if (!p) return nullptr;
   first_touch(p, size);

@@ -21,7 +21,7 @@ class Memory {
   void release(uint8_t* p, uint64_t bytes);
   uint64_t in_use() const { return in_use_.load(); }
   uint64_t peak() const { return peak_.load(); }
-  static uint64_t installed();  // bytes of memory in this machine
+  static uint64_t installed();  // bytes that this process may have: host_memory().limit, as it was at first
 
  private:
   void first_touch(uint8_t* p, uint64_t bytes) const;

@@ -26,7 +26,7 @@ struct Rule {
 const std::vector<Rule>& rules() {
   static const std::vector<Rule> table = {
       {"public", {}},
-      {"core/base", {"public"}},
+      {"core/base", {"public", "sdk/plugin"}},
       {"core/graph", {"public", "core/base"}},
       {"core/op", {"public", "core/base", "core/graph"}},
       {"core/autodiff", {"public", "core/base", "core/graph", "core/op"}},

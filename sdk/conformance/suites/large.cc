@@ -1,10 +1,10 @@
 // Tensors of more than 2^31 bytes.
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 
 #include "conformance/lowering.h"
 #include "conformance/suites/cases.h"
+#include "tenon/plugin/host_limits.h"
 
 namespace tenon::conformance {
 namespace {
@@ -13,16 +13,6 @@ using plugin::GraphView;
 
 constexpr uint64_t kPart = 16u << 20;  // bytes at a time
 
-// Bytes that the system can give without swapping; 0 unknown.
-uint64_t available_memory() {
-  std::ifstream file("/proc/meminfo");
-  std::string word;
-  uint64_t kilobytes = 0;
-  while (file >> word)
-    if (word == "MemAvailable:" && file >> kilobytes) return kilobytes << 10;
-  return 0;
-}
-
 std::string gibibytes(uint64_t bytes) { return std::to_string((bytes >> 28) / 4.0).substr(0, 5) + " GiB"; }
 
 void require_memory(Subject& subject, const Case& c) {
@@ -30,7 +20,7 @@ void require_memory(Subject& subject, const Case& c) {
   const tenon_unit& unit = subject.units()[0];
   if (unit.memory_bytes && unit.memory_bytes < needed)
     throw Unavailable{"needs " + gibibytes(needed) + ", the unit has " + gibibytes(unit.memory_bytes)};
-  if (const uint64_t free = available_memory(); free && free < needed + (uint64_t{1} << 30))
+  if (const uint64_t free = plugin::host_memory().left; free < needed + (uint64_t{1} << 30))
     throw Unavailable{"needs " + gibibytes(needed) + ", " + gibibytes(free) + " are free"};
   const GraphView view(*c.whole.graph());
   for (uint32_t v = 0; v < view.n_values() && unit.max_buffer_bytes; ++v)

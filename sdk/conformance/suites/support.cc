@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <exception>
+#include <future>
 #include <mutex>
+#include <system_error>
 
 #include "conformance/lowering.h"
 
@@ -161,17 +163,26 @@ bool is_inline(Subject& subject) { return (subject.units()[0].flags & TENON_UNIT
 void on_threads(int n, const std::function<void(int)>& body) {
   std::mutex mutex;
   std::exception_ptr first;
+  std::promise<bool> all_are_there;  // bodies may wait for each other
+  const std::shared_future<bool> begin = all_are_there.get_future().share();
   std::vector<std::thread> threads;
-  for (int t = 0; t < n; ++t)
-    threads.emplace_back([&, t] {
-      try {
-        body(t);
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        if (!first) first = std::current_exception();
-      }
-    });
+  bool all = true;
+  try {
+    for (int t = 0; t < n; ++t)
+      threads.emplace_back([&, t] {
+        try {
+          if (begin.get()) body(t);
+        } catch (...) {
+          const std::lock_guard lock(mutex);
+          if (!first) first = std::current_exception();
+        }
+      });
+  } catch (const std::system_error&) {
+    all = false;
+  }
+  all_are_there.set_value(all);
   for (std::thread& thread : threads) thread.join();
+  if (!all) throw Unavailable{"the system gives no " + std::to_string(n) + " threads"};
   if (first) std::rethrow_exception(first);
 }
 

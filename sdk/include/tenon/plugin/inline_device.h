@@ -6,24 +6,25 @@
 //   struct Device : tenon::plugin::InlineDevice { .. };   // what device_open makes: handle_of(device)
 #pragma once
 
-#include <unistd.h>
-
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
 
 #include "tenon/plugin/entry.h"
+#include "tenon/plugin/host_limits.h"
 
 namespace tenon::plugin {
 
 // Counts what its buffers, and the backend's own memory, take. Thread safe.
 class InlineDevice {
  public:
-  // 64-byte aligned, undefined; nullptr: there is no such memory. More than the machine has is refused.
+  // 64-byte aligned, undefined; nullptr: there is no such memory. More than the process may have is refused.
   uint8_t* allocate(uint64_t bytes) {
+    constexpr uint64_t kLarge = 2u << 20;  // what is worth asking the system for
     const uint64_t now = in_use_.fetch_add(bytes) + bytes;
-    void* p = bytes <= installed() && now <= installed() ? std::aligned_alloc(64, (bytes + 63) / 64 * 64) : nullptr;
+    const bool room = bytes <= installed() && now <= installed() && (bytes < kLarge || host_has_room(bytes));
+    void* p = room ? std::aligned_alloc(64, (bytes + 63) / 64 * 64) : nullptr;
     if (!p) in_use_ -= bytes;
     for (uint64_t peak = peak_.load(); p && now > peak && !peak_.compare_exchange_weak(peak, now);) {
     }
@@ -34,11 +35,13 @@ class InlineDevice {
     std::free(p);
   }
   tenon_stats stats() const {
-    const uint64_t used = in_use_.load(), free = installed() - used;
+    const uint64_t used = in_use_.load(), free = installed() - std::min(installed(), used);
     return {sizeof(tenon_stats), 0, used, peak_.load(), free, free};
   }
+  // What this process may have.
   static uint64_t installed() {
-    return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    static const uint64_t bytes = host_memory().limit;
+    return bytes;
   }
 
  private:

@@ -1,0 +1,104 @@
+#!/bin/bash
+# Less than the machine has: memory in a cgroup, threads, processes. Each run does its work with the same bits or ends with
+# one line; none is killed, none aborts.
+#   runner_limits.sh TENON SHIM
+. "$(dirname "$0")/runner_lib.sh"
+shim=$2
+left_out=()
+
+gray=(--synthetic --height 28 --width 28 --channels 1 --num_classes 10 --noevaluate)
+
+# ended WHAT CODE: 0, or 1 with one line that says why. Anything else is a death by signal or an abort.
+ended() {
+  case $2 in
+    0) return ;;
+    1) [ "$(grep -cv '^works on ' "$work/err")" -eq 1 ] || complain "$1: expected one line, found: $(cat "$work/err")" ;;
+    *) complain "$1: exit code $2: $(cat "$work/err")" ;;
+  esac
+}
+
+echo '# memory in a cgroup: models from small to far too large'
+# A cgroup of 256 MB, of whichever version can be made; its path is in $cgroup.
+make_cgroup() {
+  local base
+  for base in /sys/fs/cgroup/memory /sys/fs/cgroup /sys/fs/cgroup/unified; do
+    cgroup=$base/tenon-test-$$
+    mkdir "$cgroup" 2>/dev/null || continue
+    { echo 268435456 >"$cgroup/memory.max" || echo 268435456 >"$cgroup/memory.limit_in_bytes"; } 2>/dev/null && {
+      [ ! -e "$cgroup/memory.swap.max" ] || echo 0 >"$cgroup/memory.swap.max"
+      return
+    }
+    rmdir "$cgroup"
+  done
+  return 1
+}
+# Trains with two hidden layers of $1 in the cgroup; the exit code.
+train_within() {  # HIDDEN [NAME=VALUE..]
+  { (echo 0 >"$cgroup/cgroup.procs" && exec env "${@:2}" "$tenon" train mlp "${gray[@]}" --hidden "$1,$1" --train_batch_size 16 \
+    --train_steps 2 --device cpu --json >"$work/out" 2>"$work/err"); } 2>/dev/null
+}
+if make_cgroup; then
+  trap 'rmdir "$cgroup"; rm -rf "$work"' EXIT
+  done_=0 refused=0
+  for hidden in 500 1000 1500 2000 2500 3000 3500 4000 5000 6000 8000 12000; do
+    train_within "$hidden"
+    code=$?
+    ended "hidden layers of $hidden in 256 MB" "$code"
+    [ "$code" -eq 0 ] && done_=$((done_ + 1))
+    [ "$code" -eq 1 ] && refused=$((refused + 1))
+  done
+  [ "$done_" -gt 1 ] || complain "256 MB: only $done_ models could be trained"
+  [ "$refused" -gt 1 ] || complain "256 MB: only $refused models were refused"
+  grep -qi 'memory' "$work/err" || complain "a refusal does not speak of memory: $(cat "$work/err")"
+  (echo 0 >"$cgroup/cgroup.procs" && exec "$tenon" devices) >"$work/out"
+  grep -A1 '^cpu ' "$work/out" | grep -q '256.*MiB\|268.* MB\|0.25 GiB' || complain "devices in 256 MB: $(cat "$work/out")"
+  # Control: not knowing of the cgroup, it is killed.
+  train_within 8000 LD_PRELOAD="$shim" TEST_NO_CGROUPS=1
+  code=$?
+  [ "$code" -eq 137 ] || complain "control: exit code $code without a look at the cgroup, expected 137"
+else
+  left_out+=("memory: no cgroup can be made here, which takes root")
+fi
+
+echo '# threads that the system does not give'
+make_idx "$work/idx" 64 16
+expect 0 '' "$tenon" convert idx --input "$work/idx" --output "$work/data"
+train=(train mlp --data_dir "$work/data" --device cpu --train_batch_size 16 --train_steps 5 --hidden 32 --json)
+expect 0 '' "$tenon" "${train[@]}"
+hash=$(result hash)
+with_threads() {  # N COMMAND..
+  LD_PRELOAD=$shim TEST_THREADS=$1 "$tenon" "${@:2}" --threads 4 >"$work/out" 2>"$work/err"
+}
+for n in 0 1 2 3 4 5; do
+  with_threads $n "${train[@]}" || complain "$n more threads: exit code $?: $(cat "$work/err")"
+  [ "$(result hash)" = "$hash" ] || complain "$n more threads: hash $(result hash), expected $hash"
+  said="works on $((n + 1)) threads, expected 4: the system gives no more (Resource temporarily unavailable)"
+  [ "$n" -ge 3 ] || grep -qxF "$said" "$work/err" || complain "$n more threads: expected '$said', found: $(cat "$work/err")"
+  [ "$(wc -l <"$work/err")" -eq $((n < 3)) ] || complain "$n more threads: $(cat "$work/err")"
+  rm -rf "$work/again"
+  for command in "convert idx --input $work/idx --output $work/again" \
+    "bench step mlp_tiny --steps 3 --rounds 1 --device cpu" \
+    "bench op dot --shapes 64x64x64 --seconds 0.01 --device cpu" \
+    "preflight mlp --sweep batch=16..64 --tpu v3-8"; do
+    # shellcheck disable=SC2086
+    with_threads $n $command
+    ended "$command, $n more threads" $?
+  done
+done
+
+echo '# processes that the system does not give'
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null && setpriv --reuid=65534 --clear-groups true 2>/dev/null; then
+  chmod 755 "$work"
+  for processes in 1 2 3 4 6; do
+    (
+      ulimit -u $processes
+      exec setpriv --reuid=65534 --clear-groups "$tenon" "${train[@]}" --threads 4
+    ) >"$work/out" 2>"$work/err"
+    ended "ulimit -u $processes" $?
+    [ -z "$(result hash)" ] || [ "$(result hash)" = "$hash" ] || complain "ulimit -u $processes: hash $(result hash), expected $hash"
+  done
+else
+  left_out+=("ulimit -u: takes root, who becomes another user")
+fi
+for why in "${left_out[@]}"; do echo "left out: $why"; done
+finish
