@@ -109,8 +109,8 @@ unset TENON_TPU_PATH
 # An interrupt ends training between two calls, saves, and shuts the system down.
 "$tenon" train fashion --data_dir "$work/data" --train_batch_size 32 --train_steps 100000 --device tpu-emulator:v3-8 \
   --model_dir "$work/stopped" --iterations_per_loop 10 --log estimator --noevaluate >"$work/out" 2>"$work/err" &
-for _ in $(seq 300); do
-  grep -q 'Outfeed finished for iteration (1,' "$work/err" && break
+until grep -q 'Outfeed finished for iteration (1,' "$work/err"; do
+  kill -0 $! 2>/dev/null || break  # however long it takes
   sleep 0.1
 done
 kill -INT $!
