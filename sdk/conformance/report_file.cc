@@ -1,12 +1,17 @@
 // JSON and JUnit of a run, and how they reach the disk.
 #include <fcntl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <stdexcept>
+#include <string_view>
+#include <utility>
 
 #include "conformance/report.h"
 
@@ -122,8 +127,6 @@ std::string junit_counts(const Counts& c) {
   throw std::runtime_error("cannot write " + path + ": " + std::strerror(errno));
 }
 
-std::string temporary_name(const std::string& path) { return path + ".tmp." + std::to_string(getpid()); }
-
 bool write_all(int fd, const std::string& text) {
   for (size_t at = 0; at < text.size();) {
     const ssize_t n = write(fd, text.data() + at, text.size() - at);
@@ -151,10 +154,62 @@ void write_stream(const std::string& path, const std::string& text) {
   if (!written) cannot_write(path);
 }
 
-int open_temporary(const std::string& path) {
-  const int fd = open(temporary_name(path).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0) cannot_write(path);
-  return fd;
+// A file beside `path` that takes its place when it is whole. Where that is a link, where it leads.
+class Replacement {
+ public:
+  explicit Replacement(const std::string& path) : path_(path), target_(path) {
+    if (char* resolved = realpath(path.c_str(), nullptr)) {
+      target_ = resolved;
+      free(resolved);
+    }
+    struct stat old;
+    const bool replaces = stat(target_.c_str(), &old) == 0;
+    do {  // a name that nobody can know beforehand, and lay a link there
+      uint64_t random = 0;
+      if (getrandom(&random, sizeof random, 0) < 0) cannot_write(path);
+      temporary_ = target_ + ".tmp-" + std::to_string(random);
+      fd_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    } while (fd_ < 0 && errno == EEXIST);
+    if (fd_ < 0) cannot_write(path);
+    if (replaces) (void)fchmod(fd_, old.st_mode & 0777);
+  }
+  ~Replacement() {
+    if (fd_ >= 0) close(fd_);
+    if (!temporary_.empty()) unlink(temporary_.c_str());
+  }
+  Replacement(const Replacement&) = delete;
+  Replacement& operator=(const Replacement&) = delete;
+
+  void commit(const std::string& text) {
+    const bool written = write_all(fd_, text) && fsync(fd_) == 0;
+    if (!written || close(std::exchange(fd_, -1)) != 0 || rename(temporary_.c_str(), target_.c_str()) != 0)
+      cannot_write(path_);
+    temporary_.clear();
+    sync_directory();
+  }
+
+ private:
+  void sync_directory() const {
+    const size_t slash = target_.rfind('/');
+    const std::string directory = slash == std::string::npos ? "." : target_.substr(0, slash + 1);
+    const int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return;  // it may be one that cannot be read
+    fsync(fd);
+    close(fd);
+  }
+
+  std::string path_, target_, temporary_;
+  int fd_ = -1;
+};
+
+// What moves a terminal's cursor or turns its text around: C0 but for line ends, DEL, C1, line separators, directions.
+bool acts_on_terminal(std::string_view sequence) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(sequence[i]); };
+  if (sequence.size() == 1) return (byte(0) < ' ' && byte(0) != '\n') || byte(0) == 0x7f;
+  if (sequence.size() == 2) return (byte(0) == 0xC2 && byte(1) < 0xA0) || sequence == "\u061c";
+  if (sequence.size() != 3 || byte(0) != 0xE2) return false;
+  if (byte(1) == 0x81) return byte(2) >= 0xA6 && byte(2) <= 0xA9;  // U+2066 to U+2069
+  return byte(1) == 0x80 && (byte(2) == 0x8E || byte(2) == 0x8F || (byte(2) >= 0xA8 && byte(2) <= 0xAE));
 }
 
 }  // namespace
@@ -163,8 +218,7 @@ std::string clean(const std::string& text) {
   std::string out;
   for (size_t at = 0; at < text.size();) {
     const size_t size = sequence_at(text, at);
-    const bool control =
-        size == 1 && ((static_cast<unsigned char>(text[at]) < ' ' && text[at] != '\n') || text[at] == 127);
+    const bool control = size > 0 && acts_on_terminal(std::string_view(text).substr(at, size));
     if (size == 0 || control)
       out += control ? ' ' : '?';
     else
@@ -207,19 +261,12 @@ std::string to_junit(const Summary& s) {
 
 void check_writable(const std::string& path) {
   if (is_stream(path)) return write_stream(path, "");
-  close(open_temporary(path));
-  unlink(temporary_name(path).c_str());
+  const Replacement possible(path);
 }
 
 void write_file(const std::string& path, const std::string& text) {
   if (is_stream(path)) return write_stream(path, text);
-  const int fd = open_temporary(path);
-  const bool written = write_all(fd, text) && fsync(fd) == 0;
-  if ((close(fd) == 0 && written) && rename(temporary_name(path).c_str(), path.c_str()) == 0) return;
-  const int error = errno;
-  unlink(temporary_name(path).c_str());
-  errno = error;
-  cannot_write(path);
+  Replacement(path).commit(text);
 }
 
 }  // namespace tenon::conformance

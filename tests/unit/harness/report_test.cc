@@ -172,6 +172,7 @@ TEST(Report, TellsMachinesWhatTheNextLevelLacks) {
 TEST(Report, CleansTextOfWhatIsNotUtf8) {
   EXPECT_EQ(clean("plain \xE2\x82\xAC \xF0\x9F\x98\x80"), "plain \xE2\x82\xAC \xF0\x9F\x98\x80");
   EXPECT_EQ(clean("\xC0\xAF \xE2\x82 \xED\xA0\x80 \x80\t\x7F"), "?? ?? ??? ?  ");
+  EXPECT_EQ(clean("\033[2J \xC2\x9B!\xC2\xA0 \u202E\u2066\u200F\u061C\u2028."), " [2J  !\xC2\xA0      .");
 }
 
 TEST(Report, GroupsDigits) {
