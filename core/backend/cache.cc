@@ -164,31 +164,10 @@ Status write_entry(int directory, const std::string& name, std::string_view cont
   return status;
 }
 
-Result<std::string> fingerprint(const std::string& path) {
-  TENON_ASSIGN(const File file, File::open(path));
-  std::vector<char> chunk(1 << 16);
-  uint32_t crc = 0;
-  for (int64_t at = 0;;) {
-    TENON_ASSIGN(const size_t n, file.read_at(at, chunk.data(), chunk.size()));
-    if (n == 0) break;
-    crc = crc32c_extend(crc, chunk.data(), n);
-    at += static_cast<int64_t>(n);
-  }
-  return cat(path.substr(path.rfind('/') + 1), " ", file.size(), " ", crc, " ");
-}
-
 }  // namespace
 
-Result<std::string> BackendCache::full_key(std::string_view key) {
-  std::lock_guard lock(mutex_);
-  if (fingerprint_.empty()) {
-    TENON_ASSIGN(fingerprint_, fingerprint(plugin_));
-  }
-  return cat(fingerprint_, key);
-}
-
 Result<std::string> BackendCache::get(std::string_view key) {
-  TENON_ASSIGN(const std::string full, full_key(key));
+  const std::string full = cat(fingerprint_, key);
   TENON_ASSIGN(const Descriptor directory, open_directory());
   const Descriptor file(
       ::openat(directory.get(), file_name(full).c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
@@ -199,7 +178,7 @@ Result<std::string> BackendCache::get(std::string_view key) {
 }
 
 Status BackendCache::put(std::string_view key, std::string_view data) {
-  TENON_ASSIGN(const std::string full, full_key(key));
+  const std::string full = cat(fingerprint_, key);
   if (full.size() + data.size() > kCacheEntryBytes)
     return invalid("cache: an entry of ", data.size(), " bytes, expected at most ", kCacheEntryBytes);
   TENON_ASSIGN(const Descriptor directory, open_directory());

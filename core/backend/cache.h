@@ -20,8 +20,8 @@ constexpr uint64_t kCacheEntryBytes = 16u << 20;  // with its key
 
 class BackendCache {
  public:
-  // `plugin`: the file whose contents the entries belong to. Nothing is read before the first use.
-  explicit BackendCache(std::string plugin) : plugin_(std::move(plugin)) {}
+  // `fingerprint`: of the library that the entries belong to.
+  explicit BackendCache(std::string fingerprint) : fingerprint_(std::move(fingerprint)) {}
 
   // kUnavailable: a miss, or there is no cache here.
   Result<std::string> get(std::string_view key);
@@ -29,12 +29,7 @@ class BackendCache {
   Status put(std::string_view key, std::string_view data);
 
  private:
-  // What an entry must say of itself: the plugin's name, size, checksum and the key.
-  Result<std::string> full_key(std::string_view key);
-
-  std::string plugin_;
-  std::mutex mutex_;
-  std::string fingerprint_;  // made at first use
+  std::string fingerprint_;
 };
 
 }  // namespace tenon

@@ -35,14 +35,20 @@ Conduct::Conduct() : directory_(current_directory()) {
   for (int fd = 0; fd < 3; ++fd) open_[fd] = is_open(fd);
 }
 
-Status Conduct::check() const {
+Status Conduct::check_surroundings(const char* when) const {
   for (int fd = 0; fd < 3; ++fd)
-    if (open_[fd] && !is_open(fd)) return Status(Code::kAbi, cat("closed file descriptor ", fd, " as it was loaded"));
-  if (has_children()) return Status(Code::kAbi, "started a process as it was loaded");
-  if (has_timer()) return Status(Code::kAbi, "started a timer as it was loaded, which would kill this process");
-  if (current_directory() != directory_) return Status(Code::kAbi, "changed the current directory as it was loaded");
+    if (open_[fd] && !is_open(fd)) return Status(Code::kAbi, cat("closed file descriptor ", fd, when));
+  if (has_timer()) return Status(Code::kAbi, cat("started a timer", when, ", which would kill this process"));
+  if (current_directory() != directory_) return Status(Code::kAbi, cat("changed the current directory", when));
   return {};
 }
+
+Status Conduct::check() const {
+  if (has_children()) return Status(Code::kAbi, "started a process as it was loaded");
+  return check_surroundings(" as it was loaded");
+}
+
+Status Conduct::check_after_use() const { return check_surroundings(" as it was first used"); }
 
 bool Conduct::has_threads() {
   std::error_code error;

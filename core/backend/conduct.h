@@ -13,10 +13,13 @@ class Conduct {
  public:
   Conduct();
   Status check() const;
+  // The same later on, when drivers may have started compilers and the like.
+  Status check_after_use() const;
   // Whether this process has more than one thread by now.
   static bool has_threads();
 
  private:
+  Status check_surroundings(const char* when) const;
   std::string directory_;
   bool open_[3];
 };

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "backend/forecast.h"
 #include "backend/loader.h"
 #include "backend/search_path.h"
 #include "backend/units.h"
@@ -11,21 +10,17 @@ namespace tenon {
 namespace {
 
 // A backend without units here is one all the same; one that breaks the contract is not.
-void list(const Candidate& candidate, const std::string& spec, Discovery* out) {
-  const Result<const LoadedBackend*> loaded = load_backend(candidate.name, candidate.path);
-  if (!loaded.ok()) {
-    out->refusals.push_back({candidate.path, loaded.status().message()});
+void list(const Candidate& candidate, const Result<Sighting>& seen, Discovery* out) {
+  if (!seen.ok()) {
+    out->refusals.push_back({candidate.path, seen.status().message()});
     return;
   }
-  const LoadedBackend& backend = **loaded;
-  BackendInfo info{backend.name, backend.version, candidate.path, {}, {}};
-  Result<std::vector<UnitInfo>> units = enumerate_units(backend, spec);
-  if (units.ok()) {
-    info.units = std::move(*units);
-    info.beside = beside_units(backend, spec);
-  } else
-
+  BackendInfo info{candidate.name, seen->version, candidate.path, {}, seen->enumerated, seen->beside};
+  if (info.status.ok()) {
+    Result<std::vector<UnitInfo>> units = describe_units(candidate.name, seen->units);
     info.status = units.status();
+    if (units.ok()) info.units = std::move(*units);
+  }
   if (info.status.code() == Code::kAbi)
     out->refusals.push_back({candidate.path, info.status.message()});
   else
@@ -42,8 +37,11 @@ Discovery discover_backends(std::string_view device) {
   Discovery out;
   out.directories = search.directories;
   out.refusals = std::move(search.refusals);
-  for (const Candidate& candidate : find_candidates(search, &out.refusals))
-    if (name == "auto" || name == "tpu" || candidate.name == name) list(candidate, spec, &out);
+  std::vector<Candidate> candidates = find_candidates(search, &out.refusals);
+  if (name != "auto" && name != "tpu") std::erase_if(candidates, [&](const Candidate& c) { return c.name != name; });
+  const std::vector<Result<Sighting>> seen = see_backends(candidates, {spec});
+  for (size_t i = 0; i < candidates.size(); ++i) list(candidates[i], seen[i], &out);
+  drop_copies();
   return out;
 }
 

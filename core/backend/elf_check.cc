@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backend/abi.h"
+#include "backend/elf_versions.h"
 #include "base/text.h"
 
 namespace tenon {
@@ -28,8 +29,8 @@ constexpr uint64_t kMaxImage = uint64_t{1} << 35;  // of address space
 constexpr uint64_t kMaxAlign = uint64_t{1} << 30;
 constexpr uint64_t kMaxNotes = 1 << 16;
 constexpr uint64_t kMaxDynamic = 1 << 16;
-constexpr uint64_t kMaxVersions = 1 << 24;
-constexpr uint16_t kVersionNumber = 0x7fff;  // the other bit hides the symbol
+constexpr size_t kMaxLibraryText = 4096;  // of a name or a list of directories
+constexpr size_t kMaxNeeded = 1024;
 constexpr int kMaxSegments = 256;
 constexpr int kMaxSections = 4096;
 static_assert(TENON_ABI_MAJOR >= 1);
@@ -48,18 +49,18 @@ class Checker {
  public:
   explicit Checker(const File& file) : file_(file), size_(static_cast<uint64_t>(file.size())) {}
 
-  Result<AbiVersion> run() {
+  Result<LibraryFacts> run() {
     TENON_TRY(read_header());
     TENON_TRY(check_header());
     TENON_TRY(read_segments());
     TENON_TRY(check_loads());
     TENON_TRY(check_other_segments());
     TENON_TRY(check_sections());
-    TENON_TRY(check_symbol_versions());
+    TENON_TRY(check_symbol_versions(file_, sections_));
     TENON_TRY(check_dynamic());
-    TENON_ASSIGN(const AbiVersion version, find_note());
-    TENON_TRY(check_version(version));
-    return version;
+    TENON_ASSIGN(facts_.version, find_note());
+    TENON_TRY(check_version(facts_.version));
+    return std::move(facts_);
   }
 
  private:
@@ -68,14 +69,16 @@ class Checker {
   Status read_segments();
   Status check_loads();
   Status check_other_segments() const;
-  Status check_dynamic() const;
+  Status check_dynamic();
   Status check_dynamic_entry(const Elf64_Dyn& entry) const;
   Status check_tables(const std::vector<Elf64_Dyn>& entries) const;
   // Whether a section of this type (and size) starts there; true where there are no sections.
   bool starts_section(uint64_t address, Elf64_Word type, uint64_t bytes = 0) const;
   Status check_sections();
   Status check_allocated(const Elf64_Shdr& section, size_t i) const;
-  Status check_symbol_versions() const;
+  // What the linker will look for, and where.
+  Status read_dependencies(const std::vector<Elf64_Dyn>& entries);
+  Result<std::string> read_text(uint64_t at, uint64_t end) const;
   Result<AbiVersion> find_note() const;
   static Status check_version(const AbiVersion& version);
 
@@ -97,6 +100,7 @@ class Checker {
   std::vector<Elf64_Phdr> segments_;
   std::vector<Elf64_Phdr> loads_;
   std::vector<Elf64_Shdr> sections_;
+  LibraryFacts facts_;
 };
 
 Status Checker::read_header() {
@@ -193,7 +197,7 @@ Status Checker::check_other_segments() const {
   return {};
 }
 
-Status Checker::check_dynamic() const {
+Status Checker::check_dynamic() {
   const Elf64_Phdr* dynamic = only(PT_DYNAMIC);
   if (!dynamic || dynamic->p_filesz > kMaxDynamic) return refuse_elf("has no dynamic section, or more than one");
   const Elf64_Phdr* load = holder(dynamic->p_vaddr, dynamic->p_filesz, true);
@@ -205,7 +209,8 @@ Status Checker::check_dynamic() const {
   if (end == entries.end()) return refuse_elf("has a dynamic section without an end");
   entries.erase(end, entries.end());
   for (const Elf64_Dyn& entry : entries) TENON_TRY(check_dynamic_entry(entry));
-  return check_tables(entries);
+  TENON_TRY(check_tables(entries));
+  return read_dependencies(entries);
 }
 
 // Tables and their sizes come in pairs, and lie where they are mapped. The arrays of functions that
@@ -262,11 +267,45 @@ Status Checker::check_dynamic_entry(const Elf64_Dyn& entry) const {
         return refuse_elf("has a dynamic entry ", entry.d_tag, " that points to address ", entry.d_un.d_ptr,
                           ", outside its segments");
       return {};
+    case DT_AUXILIARY:
+    case DT_FILTER:
+    case DT_AUDIT:
+    case DT_DEPAUDIT:
+    case DT_CONFIG:
+      return refuse_elf("has a dynamic entry ", entry.d_tag, ", which puts other libraries in its place");
     case DT_TEXTREL:
       return refuse_elf("needs text relocations (compile it with -fPIC)");
     default:
       return {};
   }
+}
+
+Result<std::string> Checker::read_text(uint64_t at, uint64_t end) const {
+  std::string text(std::min<uint64_t>(kMaxLibraryText, end - std::min(at, end)), '\0');
+  TENON_TRY(read(at, text.data(), text.size()));
+  const size_t length = text.find('\0');
+  if (length == std::string::npos) return refuse_elf("has a name of a library without an end");
+  text.resize(length);
+  return text;
+}
+
+Status Checker::read_dependencies(const std::vector<Elf64_Dyn>& entries) {
+  uint64_t table = 0, bytes = 0;
+  for (const Elf64_Dyn& e : entries) {
+    if (e.d_tag == DT_STRTAB) table = e.d_un.d_ptr;
+    if (e.d_tag == DT_STRSZ) bytes = e.d_un.d_val;
+  }
+  const Elf64_Phdr* load = holder(table, bytes, true);  // check_tables has found it
+  const uint64_t begin = load->p_offset + (table - load->p_vaddr);
+  for (const Elf64_Dyn& e : entries) {
+    if (e.d_tag != DT_NEEDED && e.d_tag != DT_RUNPATH && e.d_tag != DT_RPATH) continue;
+    if (e.d_un.d_val >= bytes) return refuse_elf("has the name of a library outside its strings");
+    std::vector<std::string>& list = e.d_tag == DT_NEEDED ? facts_.needed : facts_.search;
+    if (list.size() == kMaxNeeded) return refuse_elf("needs more than ", kMaxNeeded, " libraries");
+    TENON_ASSIGN(std::string text, read_text(begin + e.d_un.d_val, begin + bytes));
+    list.push_back(std::move(text));
+  }
+  return {};
 }
 
 bool Checker::starts_section(uint64_t address, Elf64_Word type, uint64_t bytes) const {
@@ -314,67 +353,6 @@ Status Checker::check_allocated(const Elf64_Shdr& s, size_t i) const {
   return {};
 }
 
-template <class T>
-bool copy_at(const std::vector<uint8_t>& bytes, uint64_t at, T* out) {
-  if (!within(at, sizeof *out, bytes.size())) return false;
-  std::memcpy(out, bytes.data() + at, sizeof *out);
-  return true;
-}
-
-// Raises *highest to the numbers in a section of needed or of defined versions, which has so many entries at most; false
-// where these lead out of it. Each says where the next is, ahead of it; the last says 0.
-bool scan_needed(const std::vector<uint8_t>& bytes, uint32_t entries, uint16_t* highest) {
-  uint64_t at = 0;
-  Elf64_Verneed need;
-  for (uint32_t i = 0; i < entries; ++i, at += need.vn_next) {
-    if (!copy_at(bytes, at, &need)) return false;
-    uint64_t part = at + need.vn_aux;
-    Elf64_Vernaux version;
-    for (uint32_t k = 0; k < need.vn_cnt; ++k, part += version.vna_next) {
-      if (!copy_at(bytes, part, &version)) return false;
-      *highest = std::max<uint16_t>(*highest, version.vna_other & kVersionNumber);
-      if (version.vna_next == 0) break;
-    }
-    if (need.vn_next == 0) break;
-  }
-  return true;
-}
-
-bool scan_defined(const std::vector<uint8_t>& bytes, uint32_t entries, uint16_t* highest) {
-  uint64_t at = 0;
-  Elf64_Verdef version;
-  for (uint32_t i = 0; i < entries; ++i, at += version.vd_next) {
-    if (!copy_at(bytes, at, &version)) return false;
-    *highest = std::max<uint16_t>(*highest, version.vd_ndx & kVersionNumber);
-    if (version.vd_next == 0) break;
-  }
-  return true;
-}
-
-// The linker takes a symbol's version from an array, by a number that it does not check.
-Status Checker::check_symbol_versions() const {
-  uint16_t highest = VER_NDX_GLOBAL;
-  for (const Elf64_Shdr& s : sections_) {
-    if (s.sh_type != SHT_GNU_verneed && s.sh_type != SHT_GNU_verdef) continue;
-    std::vector<uint8_t> bytes;
-    if (s.sh_size > kMaxVersions) return refuse_elf("has ", s.sh_size, " bytes of symbol versions");
-    TENON_TRY(read_table(s.sh_offset, s.sh_size, &bytes));
-    if (!(s.sh_type == SHT_GNU_verneed ? scan_needed : scan_defined)(bytes, s.sh_info, &highest))
-      return refuse_elf("has symbol versions outside their section");
-  }
-  for (const Elf64_Shdr& s : sections_) {
-    if (s.sh_type != SHT_GNU_versym) continue;
-    std::vector<Elf64_Half> numbers;
-    if (s.sh_size > kMaxVersions) return refuse_elf("has ", s.sh_size, " bytes of symbol versions");
-    TENON_TRY(read_table(s.sh_offset, s.sh_size / sizeof(Elf64_Half), &numbers));
-    for (size_t i = 0; i < numbers.size(); ++i)
-      if ((numbers[i] & kVersionNumber) > highest)
-        return refuse_elf("has symbol ", i, " of version ", numbers[i] & kVersionNumber, ", expected at most ",
-                          highest);
-  }
-  return {};
-}
-
 // The AbiVersion of Tenon's note among these, if it is there.
 bool parse_notes(const std::vector<uint8_t>& notes, uint64_t align, AbiVersion* out) {
   const auto padded = [align](uint64_t n) { return (n + align - 1) / align * align; };
@@ -418,6 +396,6 @@ Status Checker::check_version(const AbiVersion& v) {
 
 }  // namespace
 
-Result<AbiVersion> check_elf(const File& file) { return Checker(file).run(); }
+Result<LibraryFacts> check_elf(const File& file) { return Checker(file).run(); }
 
 }  // namespace tenon

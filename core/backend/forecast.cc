@@ -125,13 +125,17 @@ std::vector<std::string> beside_units(const LoadedBackend& backend, const std::s
   return lines_of(printable(lines, kMaxReport));
 }
 
+std::vector<std::string> forecast_machines(const LoadedBackend& backend) {
+  const std::optional<tenon_forecast> table = find_forecast(backend.table, backend.name);
+  if (!table || !table->machines) return {};
+  const char* names = nullptr;
+  call_void_entry(backend.name, "machines", [&] { names = table->machines(backend.table.self); });
+  return lines_of(printable(names, kMaxReport));
+}
+
 Result<std::vector<std::string>> forecast_machines(std::string_view backend) {
   TENON_ASSIGN(const LoadedBackend* loaded, load_by_name(backend));
-  const std::optional<tenon_forecast> table = find_forecast(loaded->table, loaded->name);
-  if (!table || !table->machines) return std::vector<std::string>();
-  const char* names = nullptr;
-  call_void_entry(loaded->name, "machines", [&] { names = table->machines(loaded->table.self); });
-  return lines_of(printable(names, kMaxReport));
+  return forecast_machines(*loaded);
 }
 
 }  // namespace tenon

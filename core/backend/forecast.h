@@ -24,5 +24,6 @@ std::vector<std::string> beside_units(const LoadedBackend& backend, const std::s
 
 // The machines of the backend of that name; empty when it offers no forecast. Loads it.
 Result<std::vector<std::string>> forecast_machines(std::string_view backend);
+std::vector<std::string> forecast_machines(const LoadedBackend& backend);
 
 }  // namespace tenon

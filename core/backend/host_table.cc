@@ -118,6 +118,8 @@ tenon_status cache_put(void* ctx, const char* key, const void* data, uint64_t by
   return guarded([&] { return put(host_of(ctx), key, data, bytes); });
 }
 
+void no_log(void*, int32_t, const char*) {}
+
 tenon_status no_cache_get(void*, const char*, void*, uint64_t*) {
   return {TENON_UNAVAILABLE, 0, "cache: no such entry"};
 }
@@ -130,7 +132,8 @@ tenon_status open_backend(void* ctx, const char* name, tenon_backend* out) {
 
 }  // namespace
 
-BackendHost::BackendHost(std::string name, std::string path) : name_(std::move(name)), cache_(std::move(path)) {}
+BackendHost::BackendHost(std::string name, std::string fingerprint)
+    : name_(std::move(name)), cache_(std::move(fingerprint)) {}
 
 tenon_host BackendHost::common() {
   tenon_host host{};
@@ -156,6 +159,7 @@ const tenon_host& BackendHost::table() {
 
 const tenon_host& BackendHost::trial_table() {
   table_ = common();
+  table_.log = no_log;
   table_.threads = 1;
   table_.gang = gang_of_one;
   table_.cache_get = no_cache_get;

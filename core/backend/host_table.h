@@ -13,7 +13,8 @@ namespace tenon {
 // is NULL or there is too little room, sets *bytes and, in the second case, says INVALID.
 class BackendHost {
  public:
-  BackendHost(std::string name, std::string path);
+  // `fingerprint` of its library (sealed_copy.h): what its cache entries belong to.
+  BackendHost(std::string name, std::string fingerprint);
   BackendHost(const BackendHost&) = delete;
   BackendHost& operator=(const BackendHost&) = delete;
 

@@ -1,6 +1,5 @@
 #include "backend/loader.h"
 
-#include <dlfcn.h>
 #include <sys/stat.h>
 
 #include <cstdlib>
@@ -12,13 +11,9 @@
 #include <vector>
 
 #include "backend/abi.h"
-#include "backend/conduct.h"
-#include "backend/elf_check.h"
+#include "backend/bring_up.h"
 #include "backend/host_table.h"
-#include "backend/probe.h"
-#include "backend/process_state.h"
-#include "backend/search_path.h"
-#include "backend/table_check.h"
+#include "backend/trial.h"
 #include "backend/trust.h"
 #include "base/text.h"
 #include "tenon/plugin/validation.h"
@@ -45,11 +40,17 @@ Result<FileIdentity> identify(const std::string& path, const std::string& name) 
   return FileIdentity{path, name, s.st_dev, s.st_ino, s.st_size, nanoseconds(s.st_mtim), nanoseconds(s.st_ctim)};
 }
 
+// A file that was checked, and what was seen of it.
+struct Tried {
+  std::unique_ptr<CheckedLibrary> library;  // until it is loaded or refused
+  Result<Sighting> seen;
+};
+
 // All that lives for ever. Recursive: a backend that is being initialised may open another.
 struct State {
   std::recursive_mutex mutex;
   std::chrono::milliseconds probe_limit{10000};
-  std::map<FileIdentity, Result<AbiVersion>> verdicts;
+  std::map<std::pair<FileIdentity, std::string>, Tried> tried;   // of a file and a spec
   std::map<std::string, std::unique_ptr<LoadedBackend>> loaded;  // by resolved path
   std::set<std::pair<std::string, std::string>> stands_on;       // user, inner
   bool trial = false;                                            // this is a child that tries a backend
@@ -60,7 +61,13 @@ State& state() {
   return s;
 }
 
-// In a child that tries a backend the lock is held already, by the thread of the parent that forked.
+// In a child that tries a backend the lock is held already, by the thread of the parent that forked. What that backend stands
+// on is tried in a child of the child, which has to be given up before the child is.
+void begin_trial() {
+  state().trial = true;
+  state().probe_limit /= 2;
+}
+
 class Lock {
  public:
   Lock() : locked_(!state().trial) {
@@ -76,58 +83,10 @@ class Lock {
   bool locked_;
 };
 
-// A plugin's text may be of any length; the stage in which it went wrong comes first.
-Status in_init(const Status& status) {
-  return status.ok() ? status : Status(status.code(), cat("tenon_backend_init: ", one_line(status.message())));
-}
-
-// Whether both sides of every call are to be checked; a child that only tries a backend makes no calls.
+// Whether both sides of every call are to be checked; a child that only tries a backend makes few calls.
 bool validating() {
   const char* value = ::secure_getenv("TENON_VALIDATE");
   return value && std::string_view(value) == "1" && !state().trial;
-}
-
-tenon_status call_init(decltype(&tenon_backend_init) init, const tenon_host& host, const std::string& name,
-                       tenon_backend* out) {
-  try {
-    return validating() ? plugin::validate_init(init, host, name.c_str(), out) : init(&host, out);
-
-  } catch (...) {
-    return {TENON_ABI, 0, "threw an exception"};
-  }
-}
-
-// The handle of the library, whose constructors have then run.
-Result<void*> open_library(const std::string& path) {
-  try {
-    if (void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
-  } catch (...) {
-    return Status(Code::kAbi, "threw an exception in its constructors (dlopen)");
-  }
-  const char* error = ::dlerror();
-  return Status(Code::kUnavailable, cat("cannot be loaded: ", one_line(printable(error))));
-}
-
-void call_enumerate(const tenon_backend& table, uint32_t* units) {
-  try {
-    table.enumerate(table.self, nullptr, nullptr, 0, units);
-  } catch (...) {  // the call that counts says so
-  }
-}
-
-// Runs the file's code, here or in a child. *library is its handle once it is open.
-Status bring_up(const std::string& path, const std::string& name, const AbiVersion& version, const tenon_host& host,
-                tenon_backend* out, const ProbeStage& stage, void** library) {
-  const ProcessState restored_at_return;
-  stage("its constructors (dlopen)");
-  TENON_ASSIGN(*library, open_library(path));
-  const auto init = reinterpret_cast<decltype(&tenon_backend_init)>(::dlsym(*library, "tenon_backend_init"));
-  if (!init) return Status(Code::kAbi, "exports no tenon_backend_init");
-  stage("tenon_backend_init");
-  *out = {};
-  out->struct_size = sizeof *out;
-  TENON_TRY(in_init(from_abi(call_init(init, host, name, out), name, "tenon_backend_init")));
-  return check_table(*out, name, version);
 }
 
 // The layer's table takes the place of the backend's.
@@ -138,40 +97,64 @@ Status put_validation_over(tenon_backend* table) {
   return from_abi(plugin::validate_backend(inner, table), inner.name, "validation");
 }
 
-Status try_in_child(const std::string& path, const std::string& name, const AbiVersion& version) {
-  return probe(
-      [&](const ProbeStage& stage) {
-        state().trial = true;
-        BackendHost host(name, path);
-        tenon_backend table;
-        const Conduct conduct;
-        void* library = nullptr;
-        TENON_TRY(bring_up(path, name, version, host.trial_table(), &table, stage, &library));
-        TENON_TRY(conduct.check());
-        stage("enumerate");  // where vendors' drivers wake up: what it says does not matter here
-        uint32_t units = 0;
-        if (table.enumerate) call_enumerate(table, &units);
-        stage("its destructors (exit)");
-        if (!conduct.has_threads()) ::dlclose(library);  // a thread of a driver's may still be in its code
-        return Status();
-      },
-      state().probe_limit);
+// Whether what was seen is all that there is to know before such a use; `to_load`: and the copy is still there.
+bool answers(const Tried& tried, const Use& use, bool to_load) {
+  if (tried.seen.ok() && to_load && !tried.library) return false;
+  return !tried.seen.ok() || !tried.seen->enumerated.ok() || tried.seen->open_tried || use.opens == Use::kNothing ||
+         (use.opens == Use::kUnlessEmulated && (tried.seen->units[0].flags & TENON_UNIT_EMULATED));
 }
 
-Result<AbiVersion> verify(const std::string& path, const std::string& name) {
-  TENON_ASSIGN(const File file, File::open(path));
-  TENON_ASSIGN(const AbiVersion version, check_elf(file));
-  TENON_TRY(try_in_child(path, name, version));
-  return version;
+// What a request for one library comes to: an answer that is known, or a trial.
+struct Request {
+  std::pair<FileIdentity, std::string> key;
+  Tried tried{nullptr, Status(Code::kInternal, "was not tried")};
+  bool pending = false;
+};
+
+Result<Request> prepare(const std::string& real, const std::string& name, const Use& use, bool to_load) {
+  TENON_ASSIGN(FileIdentity identity, identify(real, name));
+  Request out{{std::move(identity), use.spec}};
+  if (const auto it = state().tried.find(out.key); it != state().tried.end() && answers(it->second, use, to_load)) {
+    out.tried.seen = it->second.seen;
+    if (to_load) out.tried.library = std::move(it->second.library);
+    return out;
+  }
+  Result<CheckedLibrary> checked = check_library(real);
+  out.pending = checked.ok();
+  if (checked.ok())
+    out.tried.library = std::make_unique<CheckedLibrary>(std::move(*checked));
+  else
+    out.tried.seen = checked.status();
+  return out;
 }
 
-// A file is verified once. Time limits are not remembered: the machine may have been busy.
-Result<AbiVersion> verify_once(const std::string& path, const std::string& name) {
-  TENON_ASSIGN(const FileIdentity identity, identify(path, name));
-  if (const auto it = state().verdicts.find(identity); it != state().verdicts.end()) return it->second;
-  Result<AbiVersion> verdict = verify(path, name);
-  if (verdict.status().code() != Code::kTimeout) state().verdicts.emplace(identity, verdict);
-  return verdict;
+// Where the file has changed since it was asked for, nobody knows which of the two was seen: the answer is for this once.
+void remember(Request& request, const std::string& real, const std::string& name) {
+  const Result<FileIdentity> now = identify(real, name);
+  if (!request.tried.seen.ok()) request.tried.library.reset();
+  if (now.ok() && *now == request.key.first) state().tried.insert_or_assign(request.key, std::move(request.tried));
+}
+
+// One answer a library.
+std::vector<Request> try_together(const std::vector<Candidate>& reals, const Use& use, bool to_load) {
+  std::vector<Request> requests;
+  std::vector<Trial> trials;
+  for (const Candidate& c : reals) {
+    Result<Request> request = prepare(c.path, c.name, use, to_load);
+    if (!request.ok()) request = Request{.tried = {nullptr, request.status()}};
+    requests.push_back(std::move(*request));
+    if (requests.back().pending) trials.push_back({requests.back().tried.library.get(), c.name});
+  }
+  std::vector<Result<Sighting>> seen = try_all(trials, use, begin_trial, state().probe_limit);
+  size_t next = 0;
+  for (Request& request : requests)
+    if (request.pending) request.tried.seen = std::move(seen[next++]);
+  return requests;
+}
+
+const LoadedBackend* find_loaded(const std::string& real) {
+  const auto it = state().loaded.find(real);
+  return it == state().loaded.end() ? nullptr : it->second.get();
 }
 
 Status check_same_name(const LoadedBackend& backend, const std::string& name) {
@@ -197,22 +180,35 @@ bool reaches(const std::string& from, const std::string& to) {
   return false;
 }
 
-}  // namespace
+// The very copy that was tried, to be loaded. *own: what the backend itself said as it was tried, which then is not loaded.
+Result<std::unique_ptr<CheckedLibrary>> take_tried(const std::string& real, const std::string& name, const Use& use,
+                                                   Status* own) {
+  std::vector<Request> one = try_together({{name, real}}, use, true);
+  Tried& tried = one[0].tried;
+  if (!tried.seen.ok()) {
+    const Status refusal = tried.seen.status();
+    if (one[0].pending) remember(one[0], real, name);
+    return refusal;
+  }
+  if (use.opens != Use::kNothing) *own = tried.seen->enumerated.ok() ? tried.seen->opened : tried.seen->enumerated;
+  if (!own->ok()) return *own;
+  return std::move(tried.library);
+}
 
-Result<const LoadedBackend*> load_backend(const std::string& name, const std::string& path) {
+Result<const LoadedBackend*> load(const std::string& name, const std::string& path, const Use& use, Status* own) {
   const Lock lock;
   TENON_ASSIGN(const std::string real, trusted_file(path));
-  if (const auto it = state().loaded.find(real); it != state().loaded.end()) {
-    TENON_TRY(check_same_name(*it->second, name));
-    return it->second.get();
+  if (const LoadedBackend* loaded = find_loaded(real)) {
+    TENON_TRY(check_same_name(*loaded, name));
+    return loaded;
   }
-  TENON_ASSIGN(const AbiVersion version, verify_once(real, name));
-  auto host = std::make_unique<BackendHost>(name, real);
+  TENON_ASSIGN(const std::unique_ptr<CheckedLibrary> library, take_tried(real, name, use, own));
+  auto host = std::make_unique<BackendHost>(name, library->copy.fingerprint());
   auto backend = std::make_unique<LoadedBackend>();
   const tenon_host& table = state().trial ? host->trial_table() : host->table();
-  void* library = nullptr;  // never closed
+  void* handle = nullptr;  // never closed
   const Status status = bring_up(
-      real, name, version, table, &backend->table, [](const char*) {}, &library);
+      *library, name, table, validating(), [](const char*) {}, &backend->table, &handle);
   (void)host.release();  // the plugin may have kept it, whatever it answered
   TENON_TRY(status);
   if (validating()) TENON_TRY(put_validation_over(&backend->table));
@@ -222,13 +218,60 @@ Result<const LoadedBackend*> load_backend(const std::string& name, const std::st
   return state().loaded.emplace(real, std::move(backend)).first->second.get();
 }
 
-Result<const LoadedBackend*> load_by_name(std::string_view name) {
+}  // namespace
+
+Status with_device(std::string_view name, const std::string& spec, const Status& status) {
+  if (status.ok() || spec.empty()) return status;
+  return Status(status.code(), cat("device '", one_line(name), ":", one_line(spec), "': ", status.message()));
+}
+
+std::vector<Result<Sighting>> see_backends(const std::vector<Candidate>& candidates, const Use& use) {
+  const Lock lock;
+  std::vector<Result<Sighting>> out;
+  std::vector<Candidate> unknown;
+  std::vector<size_t> whose;
+  for (const Candidate& c : candidates) {
+    const Result<std::string> real = trusted_file(c.path);
+    const LoadedBackend* loaded = real.ok() ? find_loaded(*real) : nullptr;
+    out.push_back(Status(Code::kInternal, ""));
+    if (!real.ok()) {
+      out.back() = real.status();
+    } else if (!loaded) {
+      unknown.push_back({c.name, *real});
+      whose.push_back(out.size() - 1);
+    } else if (const Status same = check_same_name(*loaded, c.name); !same.ok()) {
+      out.back() = same;
+    } else {
+      out.back() = look_at(*loaded, {use.spec}, [](const char*) {});
+    }
+  }
+  std::vector<Request> requests = try_together(unknown, use, false);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    out[whose[i]] = requests[i].tried.seen;
+    if (requests[i].pending) remember(requests[i], unknown[i].path, unknown[i].name);
+  }
+  return out;
+}
+
+void drop_copies() {
+  const Lock lock;
+  for (auto& [key, tried] : state().tried) tried.library.reset();
+}
+
+Result<const LoadedBackend*> load_backend(const std::string& name, const std::string& path, const Use& use) {
+  Status own;
+  return load(name, path, use, &own);
+}
+
+Result<const LoadedBackend*> load_by_name(std::string_view name, const Use& use) {
   if (!is_backend_name(name))
     return invalid("device '", one_line(name), "': expected a backend's name (letters, digits, '-', '_', '.')");
   const SearchPath search = search_path();
   const std::string path = find_candidate(search, name);
   if (path.empty()) return not_found(search, name);
-  Result<const LoadedBackend*> loaded = load_backend(std::string(name), path);
+  Status own;
+  Result<const LoadedBackend*> loaded = load(std::string(name), path, use, &own);
+  if (!own.ok()) return with_device(name, use.spec, own);
   if (!loaded.ok())
     return Status(loaded.status().code(), cat("device '", name, "': ", path, ": ", loaded.status().message()));
   return loaded;

@@ -10,10 +10,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <cstdlib>
 #include <cstring>
-#include <string>
+#include <memory>
+#include <optional>
 
 #include "base/text.h"
 
@@ -22,27 +22,35 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-enum RecordKind : int32_t { kStage = 1, kAnswer = 2, kExit = 3 };
+constexpr size_t kMostChildren = 64;  // at once
+constexpr int kMostReads = 16;        // from one before the others are looked at, and its time limit
 
-// What the child says, small enough that a pipe takes it whole.
-struct Record {
+enum MessageKind : int32_t { kStage = 1, kAnswer = 2, kExit = 3 };
+
+// What the child says: this, then a text of so many bytes; after an answer that is ok they are what it hands back.
+struct MessageHead {
   int32_t kind;
   int32_t code;
-  char text[1016];
+  uint64_t bytes;
 };
-static_assert(sizeof(Record) <= PIPE_BUF);
 
 // ---- in the child ----
 
 int report_fd = -1;
 
-void say(int32_t kind, int32_t code, const char* text) {
-  Record record{};
-  record.kind = kind;
-  record.code = code;
-  std::strncpy(record.text, text, sizeof record.text - 1);
-  while (::write(report_fd, &record, sizeof record) < 0 && errno == EINTR) {
+void write_report(const char* data, size_t bytes) {
+  while (bytes > 0) {
+    const ssize_t n = ::write(report_fd, data, bytes);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;
+    data += n, bytes -= static_cast<size_t>(n);
   }
+}
+
+void say(int32_t kind, int32_t code, std::string_view text) {
+  const MessageHead head{kind, code, text.size()};
+  write_report(reinterpret_cast<const char*>(&head), sizeof head);
+  write_report(text.data(), text.size());
 }
 
 // Runs before the exit handlers of the parent, which are registered in the child too.
@@ -64,7 +72,7 @@ void silence() {
     if (null >= 0) ::dup2(null, fd);
 }
 
-[[noreturn]] void child(const std::function<Status(const ProbeStage&)>& work, int fd, pid_t parent) {
+[[noreturn]] void child(const ProbeWork& work, int fd, pid_t parent) {
   report_fd = fd;
   ::setpgid(0, 0);  // so that its own children can be killed with it, and Ctrl-C does not reach it
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -75,23 +83,16 @@ void silence() {
   default_signals();
   silence();
   std::atexit(stop_exit);
-  Status status;
+  Result<std::string> answer = Status(Code::kAbi, "threw an exception");
   try {
-    status = work([](const char* stage) { say(kStage, 0, stage); });
+    answer = work([](const char* stage) { say(kStage, 0, stage); });
   } catch (...) {
-    status = Status(Code::kAbi, "threw an exception");
   }
-  say(kAnswer, static_cast<int32_t>(status.code()), status.message().c_str());
+  say(kAnswer, static_cast<int32_t>(answer.status().code()), answer.ok() ? *answer : answer.status().message());
   ::_exit(0);
 }
 
 // ---- in the parent ----
-
-struct Heard {
-  std::string stage;
-  Record last{};
-  bool late = false;
-};
 
 bool has_ended(pid_t pid) {
   siginfo_t info{};
@@ -103,45 +104,6 @@ int milliseconds_until(Clock::time_point deadline, int at_most) {
   return static_cast<int>(std::clamp<long long>(left, 0, at_most));
 }
 
-// Waits for something to read, or the end of the child, until the deadline. Looks after the child
-// itself now and then: a process that it left behind may hold the pipe open.
-bool readable(int fd, pid_t pid, Clock::time_point deadline) {
-  for (;;) {
-    const int left = milliseconds_until(deadline, 20);
-    if (left == 0) return false;
-    pollfd p{fd, POLLIN, 0};
-    if (::poll(&p, 1, left) > 0 || has_ended(pid)) return true;
-  }
-}
-
-// A child that does not answer may have closed its end of the pipe and go on.
-bool ends_before(pid_t pid, Clock::time_point deadline) {
-  while (!has_ended(pid)) {
-    const int left = milliseconds_until(deadline, 1);
-    if (left == 0) return false;
-    ::poll(nullptr, 0, left);
-  }
-  return true;
-}
-
-Heard listen(int fd, pid_t pid, std::chrono::milliseconds limit) {
-  Heard heard;
-  const auto deadline = Clock::now() + limit;
-  ::fcntl(fd, F_SETFL, O_NONBLOCK);
-  while (heard.last.kind != kAnswer && heard.last.kind != kExit) {
-    if (!readable(fd, pid, deadline)) break;
-    Record record;
-    const ssize_t n = ::read(fd, &record, sizeof record);
-    if (n < 0 && errno == EINTR) continue;
-    if (n != static_cast<ssize_t>(sizeof record)) break;
-    record.text[sizeof record.text - 1] = 0;
-    if (record.kind == kStage) heard.stage = record.text;
-    heard.last = record;
-  }
-  if (heard.last.kind != kAnswer && heard.last.kind != kExit) heard.late = !ends_before(pid, deadline);
-  return heard;
-}
-
 int reap(pid_t pid) {
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0)
@@ -149,42 +111,179 @@ int reap(pid_t pid) {
   return status;
 }
 
-Status verdict(const Heard& heard, int exit_status, std::chrono::milliseconds limit) {
-  const std::string where = heard.stage.empty() ? std::string() : cat(" in ", heard.stage);
-  if (heard.last.kind == kAnswer)
-    return heard.last.code == 0 ? Status() : Status(static_cast<Code>(heard.last.code), heard.last.text);
-  if (heard.last.kind == kExit) return Status(Code::kAbi, cat("called exit", where));
-  if (heard.late)
-    return Status(Code::kTimeout,
-                  cat("did not answer within ", static_cast<double>(limit.count()) / 1000, " s", where));
-  if (exit_status >= 0 && WIFSIGNALED(exit_status)) {
-    const char* name = ::sigabbrev_np(WTERMSIG(exit_status));
-    return Status(Code::kAbi, cat("crashed with SIG", name ? name : "?", where));
+Status cannot_fork(int error) {
+  return Status(Code::kUnavailable, cat("cannot be tried in a child process: ", strerrordesc_np(error)));
+}
+
+// Neither end is one of the standard streams, which may be closed here and are /dev/null in the child.
+bool make_pipe(int (&ends)[2]) {
+  if (::pipe2(ends, O_CLOEXEC) != 0) return false;
+  for (int& end : ends) {
+    if (end > 2) continue;
+    const int other = ::fcntl(end, F_DUPFD_CLOEXEC, 3);
+    ::close(end);
+    end = other;
   }
-  return Status(Code::kAbi, cat("ended the process", where));
+  return ends[0] >= 0 && ends[1] >= 0;
+}
+
+// One child and what was heard of it.
+class Probe {
+ public:
+  Probe(std::chrono::milliseconds limit) : limit_(limit), deadline_(Clock::now() + limit) {}
+  Probe(const Probe&) = delete;
+  Probe& operator=(const Probe&) = delete;
+  ~Probe() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  // `others` are what is open of other children.
+  void start(const ProbeWork& work, const std::vector<std::unique_ptr<Probe>>& others) {
+    int ends[2];
+    if (!make_pipe(ends)) return finish(cannot_fork(errno));
+    fd_ = ends[0];
+    const pid_t parent = ::getpid();
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      for (const auto& other : others)
+        if (other) ::close(other->fd_);
+      child(work, ends[1], parent);
+    }
+    const int error = errno;
+    ::close(ends[1]);
+    if (pid_ < 0) return finish(cannot_fork(error));
+    ::setpgid(pid_, pid_);  // here too: the child may be killed before it comes to its own call
+    ::fcntl(fd_, F_SETFL, O_NONBLOCK);
+  }
+
+  bool finished() const { return answer_.has_value(); }
+  Result<std::string>& answer() { return *answer_; }
+  // Where there may be something to read; -1 when it will say nothing more.
+  int fd() const { return deaf_ ? -1 : fd_; }
+  Clock::time_point deadline() const { return deadline_; }
+
+  // Takes what there is; finishes when it has answered, ended or run out of time.
+  void look() {
+    if (finished()) return;
+    const bool ended = has_ended(pid_);  // before reading: all that it said can then be read
+    read_all();
+    if (finished()) return;
+    if (ended) return end(false);
+    if (Clock::now() >= deadline_) end(true);
+  }
+
+ private:
+  void read_all() {
+    char chunk[1 << 16];
+    for (int turn = 0; turn < kMostReads && !deaf_ && !finished(); ++turn) {
+      const ssize_t n = ::read(fd_, chunk, sizeof chunk);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0 && errno == EAGAIN) return;
+      if (n <= 0) return void(deaf_ = true);  // it has closed its end, and may go on
+      heard_.append(chunk, static_cast<size_t>(n));
+      take_messages();
+    }
+  }
+
+  void take_messages() {
+    MessageHead head;
+    size_t at = 0;
+    while (!finished() && heard_.size() - at >= sizeof head) {
+      std::memcpy(&head, heard_.data() + at, sizeof head);
+      if (head.bytes > kMaxProbeAnswer) return void(deaf_ = true);
+      if (heard_.size() - at - sizeof head < head.bytes) break;
+      take(head, heard_.substr(at + sizeof head, head.bytes));
+      at += sizeof head + head.bytes;
+    }
+    heard_.erase(0, at);
+  }
+
+  void take(const MessageHead& head, std::string text) {
+    if (head.kind == kStage) stage_ = text.c_str();
+    if (head.kind == kExit) finish(Status(Code::kAbi, cat("called exit", where())));
+    if (head.kind != kAnswer) return;
+    const int code = head.code >= 0 && head.code <= static_cast<int>(Code::kInternal) ? head.code : 7;
+    if (code == 0)
+      finish(std::move(text));
+    else
+      finish(Status(static_cast<Code>(code), text));
+  }
+
+  std::string where() const { return stage_.empty() ? std::string() : cat(" in ", stage_); }
+
+  // It has ended, or is late.
+  void end(bool late) {
+    const int status = kill_and_reap();
+    if (late)
+      return finish(Status(Code::kTimeout,
+                           cat("did not answer within ", static_cast<double>(limit_.count()) / 1000, " s", where())));
+    if (status >= 0 && WIFSIGNALED(status)) {
+      const char* name = ::sigabbrev_np(WTERMSIG(status));
+      return finish(Status(Code::kAbi, cat("crashed with SIG", name ? name : "?", where())));
+    }
+    finish(Status(Code::kAbi, cat("ended the process", where())));
+  }
+
+  // And what it started; the number cannot be taken by others before it is reaped.
+  int kill_and_reap() {
+    if (pid_ <= 0) return -1;
+    ::kill(pid_, SIGKILL);
+    ::kill(-pid_, SIGKILL);
+    return reap(std::exchange(pid_, -1));
+  }
+
+  void finish(Result<std::string> answer) {
+    (void)kill_and_reap();
+    answer_ = std::move(answer);
+  }
+
+  std::chrono::milliseconds limit_;
+  Clock::time_point deadline_;
+  pid_t pid_ = -1;
+  int fd_ = -1;
+  bool deaf_ = false;
+  std::string heard_, stage_;
+  std::optional<Result<std::string>> answer_;
+};
+
+// Until one of them has something to say or is late. A child that holds its end of the pipe open, or has closed it, is looked
+// after now and then.
+void wait_for_any(const std::vector<std::unique_ptr<Probe>>& probes) {
+  std::vector<pollfd> streams;
+  int patience = 20;
+  for (const auto& probe : probes) {
+    if (probe->fd() >= 0)
+      streams.push_back({probe->fd(), POLLIN, 0});
+    else
+      patience = 1;
+    patience = milliseconds_until(probe->deadline(), patience);
+  }
+  ::poll(streams.data(), streams.size(), patience);
 }
 
 }  // namespace
 
-Status probe(const std::function<Status(const ProbeStage&)>& work, std::chrono::milliseconds limit) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0)
-    return Status(Code::kUnavailable, cat("cannot be tried in a child process: ", strerrordesc_np(errno)));
-  const pid_t parent = ::getpid();
-  const pid_t pid = ::fork();
-  if (pid == 0) child(work, ends[1], parent);
-  const int error = errno;
-  ::close(ends[1]);
-  if (pid < 0) {
-    ::close(ends[0]);
-    return Status(Code::kUnavailable, cat("cannot be tried in a child process: ", strerrordesc_np(error)));
+std::vector<Result<std::string>> probe_all(const std::vector<ProbeWork>& works, std::chrono::milliseconds limit) {
+  std::vector<Result<std::string>> answers(works.size(), Status(Code::kInternal, "was not tried"));
+  std::vector<std::unique_ptr<Probe>> probes;
+  std::vector<size_t> whose;
+  for (size_t next = 0; next < works.size() || !probes.empty();) {
+    for (; next < works.size() && probes.size() < kMostChildren; ++next) {
+      auto probe = std::make_unique<Probe>(limit);
+      probe->start(works[next], probes);
+      probes.push_back(std::move(probe));
+      whose.push_back(next);
+    }
+    if (std::none_of(probes.begin(), probes.end(), [](const auto& p) { return p->finished(); })) wait_for_any(probes);
+    for (size_t i = probes.size(); i-- > 0;) {
+      probes[i]->look();
+      if (!probes[i]->finished()) continue;
+      answers[whose[i]] = std::move(probes[i]->answer());
+      probes.erase(probes.begin() + static_cast<std::ptrdiff_t>(i));
+      whose.erase(whose.begin() + static_cast<std::ptrdiff_t>(i));
+    }
   }
-  ::setpgid(pid, pid);  // here too: the child may be killed before it comes to its own call
-  const Heard heard = listen(ends[0], pid, limit);
-  ::kill(pid, SIGKILL);
-  ::kill(-pid, SIGKILL);  // what it started; the number cannot be taken by others before it is reaped
-  ::close(ends[0]);
-  return verdict(heard, reap(pid), limit);
+  return answers;
 }
 
 }  // namespace tenon

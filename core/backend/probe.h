@@ -1,8 +1,10 @@
-// Tries something dangerous in a child process first.
+// Tries something dangerous in child processes first.
 #pragma once
 
 #include <chrono>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "tenon/status.h"
 
@@ -10,11 +12,15 @@ namespace tenon {
 
 // Names what the child does next, for the message about a child that does not come back.
 using ProbeStage = std::function<void(const char* stage)>;
+// What a child does; the bytes that it hands back, of which the parent believes nothing.
+using ProbeWork = std::function<Result<std::string>(const ProbeStage&)>;
 
-// Runs `work` in a forked child whose output is thrown away and returns its status. A child that
-// crashes, calls exit or takes longer than `limit` is an error which says so and in which stage; it
-// and the processes that it started are killed. Nothing of the child reaches this process: no exit
+constexpr size_t kMaxProbeAnswer = 64u << 20;
+
+// Runs each in a forked child of its own, all at once (of hundreds some wait), and returns what they answer, in order. The
+// children's output is thrown away. A child that crashes, calls exit or takes longer than `limit` is an error which says so
+// and in which stage; it and the processes that it started are killed. Nothing of a child reaches this process: no exit
 // handlers run, no core is written.
-Status probe(const std::function<Status(const ProbeStage&)>& work, std::chrono::milliseconds limit);
+std::vector<Result<std::string>> probe_all(const std::vector<ProbeWork>& works, std::chrono::milliseconds limit);
 
 }  // namespace tenon

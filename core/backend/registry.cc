@@ -19,9 +19,11 @@ int rank_of(const UnitInfo& unit) {
 
 struct Choice {
   int rank;
-  const LoadedBackend* backend;
+  Candidate backend;
   std::vector<UnitInfo> units;  // of the default SPEC
 };
+
+const Use kAnyDevice{"", Use::kUnlessEmulated};
 
 // Names that stand for the best that there is.
 bool is_choice(std::string_view device) { return device == "auto" || device == "tpu"; }
@@ -35,20 +37,21 @@ ResolvedDevice resolved(const std::string& device, const std::vector<UnitInfo>& 
 
 class Chooser {
  public:
-  void add(const Candidate& candidate) {
-    const Result<const LoadedBackend*> loaded = load_backend(candidate.name, candidate.path);
-    if (!loaded.ok()) return explain(candidate.path, loaded.status());
-    const Result<std::vector<UnitInfo>> units = enumerate_units(**loaded, "");
+  void add(const Candidate& candidate, const Result<Sighting>& seen) {
+    if (!seen.ok()) return explain(candidate.path, seen.status());
+    if (!seen->enumerated.ok()) return explain(candidate.path, seen->enumerated);
+    const Result<std::vector<UnitInfo>> units = describe_units(candidate.name, seen->units);
     if (!units.ok()) return explain(candidate.path, units.status());
     const UnitInfo& first = units->front();
     found_.push_back(cat(candidate.name, first.emulated ? " (emulated: only by name)" : cat(" (", first.kind, ")")));
-    if (const int rank = rank_of(first)) choices_.push_back({rank, *loaded, *units});
+    if (!seen->opened.ok()) return explain(candidate.path, seen->opened);
+    if (const int rank = rank_of(first)) choices_.push_back({rank, candidate, *units});
   }
 
   Result<ResolvedDevice> best(const SearchPath& search) {
     sort();
     if (choices_.empty()) return nothing(search);
-    ResolvedDevice out = resolved(choices_[0].backend->name, choices_[0].units);
+    ResolvedDevice out = resolved(choices_[0].backend.name, choices_[0].units);
     out.searched = cat("looked for a TPU, a GPU, a CPU; found ", join(found_));
     return out;
   }
@@ -57,14 +60,18 @@ class Chooser {
   Result<std::shared_ptr<Device>> open(const SearchPath& search) {
     sort();
     for (const Choice& choice : choices_) {
-      Result<std::shared_ptr<Device>> device = open_units(*choice.backend, "");
+      Result<std::shared_ptr<Device>> device = open_choice(choice.backend);
       if (device.ok()) return device;
-      explain(choice.backend->path, device.status());
+      explain(choice.backend.path, device.status());
     }
     return nothing(search);
   }
 
  private:
+  static Result<std::shared_ptr<Device>> open_choice(const Candidate& candidate) {
+    TENON_ASSIGN(const LoadedBackend* backend, load_backend(candidate.name, candidate.path, kAnyDevice));
+    return open_units(*backend, "");
+  }
   void sort() {
     std::stable_sort(choices_.begin(), choices_.end(),
                      [](const Choice& a, const Choice& b) { return a.rank > b.rank; });
@@ -82,7 +89,9 @@ class Chooser {
 Chooser choices(const SearchPath& search) {
   std::vector<Refusal> ignored;
   Chooser chooser;
-  for (const Candidate& candidate : find_candidates(search, &ignored)) chooser.add(candidate);
+  const std::vector<Candidate> candidates = find_candidates(search, &ignored);
+  const std::vector<Result<Sighting>> seen = see_backends(candidates, kAnyDevice);
+  for (size_t i = 0; i < candidates.size(); ++i) chooser.add(candidates[i], seen[i]);
   return chooser;
 }
 
@@ -94,10 +103,6 @@ struct Named {
   std::string spec;
 };
 
-Status with_device(std::string_view device, const std::string& spec, const Status& status) {
-  return spec.empty() ? status : Status(status.code(), cat("device '", one_line(device), "': ", status.message()));
-}
-
 }  // namespace
 
 Result<ResolvedDevice> resolve_device(std::string_view device) {
@@ -106,22 +111,24 @@ Result<ResolvedDevice> resolve_device(std::string_view device) {
     return choices(search).best(search);
   }
   const Named named(device);
-  TENON_ASSIGN(const LoadedBackend* backend, load_by_name(named.name));
+  TENON_ASSIGN(const LoadedBackend* backend, load_by_name(named.name, {named.spec, Use::kDevice}));
   const Result<std::vector<UnitInfo>> units = enumerate_units(*backend, named.spec);
-  if (!units.ok()) return with_device(device, named.spec, units.status());
+  if (!units.ok()) return with_device(named.name, named.spec, units.status());
   return resolved(std::string(device), *units);
 }
 
 Result<std::shared_ptr<Device>> open_device(std::string_view device) {
   if (is_choice(device)) {
     const SearchPath search = search_path();
-    return choices(search).open(search);
+    Result<std::shared_ptr<Device>> opened = choices(search).open(search);
+    drop_copies();
+    return opened;
   }
   const Named named(device);
-  TENON_ASSIGN(const LoadedBackend* backend, load_by_name(named.name));
+  TENON_ASSIGN(const LoadedBackend* backend, load_by_name(named.name, {named.spec, Use::kDevice}));
   Result<std::shared_ptr<Device>> opened = open_units(*backend, named.spec);
   if (opened.ok()) return opened;
-  return with_device(device, named.spec, opened.status());
+  return with_device(named.name, named.spec, opened.status());
 }
 
 }  // namespace tenon

@@ -1,8 +1,9 @@
 // Opening devices by name (where backends are looked for: tenon/devices.h).
 //
-// Before any code of a file runs, its owner and mode, ELF header, bounds and ABI note are checked
-// (trust.h, elf_check.h); then it is loaded and initialised in a child process with a time limit
-// (probe.h); only then here, RTLD_NOW | RTLD_LOCAL, and never unloaded (loader.h).
+// Before any code of a file runs, its owner and mode are checked (trust.h), it is copied to sealed memory (sealed_copy.h), and
+// the copy's ELF header, bounds, ABI note and what else it loads are checked (elf_check.h, dependencies.h). Then the copy is
+// loaded, initialised and opened in a child process with a time limit (trial.h); only then here, RTLD_NOW | RTLD_LOCAL, and
+// never unloaded (loader.h). Why it is done so: share/doc/adr/0015-load-what-was-checked.md.
 #pragma once
 
 #include <memory>

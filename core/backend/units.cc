@@ -14,8 +14,8 @@ constexpr uint32_t kMaxFeedDepth = 4096;
 
 const char* or_null(const std::string& spec) { return spec.empty() ? nullptr : spec.c_str(); }
 
-Status wrong(const LoadedBackend& backend, const std::string& what) {
-  return Status(Code::kAbi, cat(backend.name, ": enumerate ", what));
+Status wrong(const std::string& backend, const std::string& what) {
+  return Status(Code::kAbi, cat(backend, ": enumerate ", what));
 }
 
 Status call(const LoadedBackend& backend, const std::string& spec, tenon_unit* units, uint32_t* count) {
@@ -24,20 +24,7 @@ Status call(const LoadedBackend& backend, const std::string& spec, tenon_unit* u
                     [&] { return t.enumerate(t.self, or_null(spec), units, sizeof(tenon_unit), count); });
 }
 
-Result<std::vector<tenon_unit>> raw_units(const LoadedBackend& backend, const std::string& spec) {
-  uint32_t count = 0;
-  TENON_TRY(call(backend, spec, nullptr, &count));
-  if (count == 0) return Status(Code::kUnavailable, cat(backend.name, ": has no units here"));
-  if (count > kMaxUnits) return wrong(backend, cat("counts ", count, " units, expected 1 to ", kMaxUnits));
-  std::vector<tenon_unit> units(count);
-  uint32_t filled = count;
-  TENON_TRY(call(backend, spec, units.data(), &filled));
-  if (filled == 0 || filled > count) return wrong(backend, cat("filled ", filled, " units, expected ", count));
-  units.resize(filled);
-  return units;
-}
-
-Status check_unit(const LoadedBackend& backend, const tenon_unit& u, size_t i) {
+Status check_unit(const std::string& backend, const tenon_unit& u, size_t i) {
   if (u.feed_depth == 0 || u.feed_depth > kMaxFeedDepth)
     return wrong(backend, cat("gave unit ", i, " feed_depth ", u.feed_depth, ", expected 1 to ", kMaxFeedDepth));
   if (u.kind == 0) return wrong(backend, cat("gave unit ", i, " no kind"));
@@ -69,32 +56,16 @@ UnitInfo describe(const tenon_unit& u) {
   return info;
 }
 
-Result<std::vector<UnitInfo>> describe_all(const LoadedBackend& backend, const std::vector<tenon_unit>& units) {
-  std::vector<UnitInfo> out;
-  for (size_t i = 0; i < units.size(); ++i) {
-    TENON_TRY(check_unit(backend, units[i], i));
-    out.push_back(describe(units[i]));
-  }
-  return out;
-}
-
-}  // namespace
-
-Result<std::vector<UnitInfo>> enumerate_units(const LoadedBackend& backend, const std::string& spec) {
-  TENON_ASSIGN(const std::vector<tenon_unit> raw, raw_units(backend, spec));
-  return describe_all(backend, raw);
-}
-
-Result<std::shared_ptr<Device>> open_units(const LoadedBackend& backend, const std::string& spec) {
-  TENON_ASSIGN(const std::vector<tenon_unit> raw, raw_units(backend, spec));
-  TENON_ASSIGN(const std::vector<UnitInfo> all, describe_all(backend, raw));
+// The units of the domain of the first.
+std::vector<uint32_t> first_domain(const std::vector<tenon_unit>& units) {
   std::vector<uint32_t> which;
-  std::vector<UnitInfo> units;
-  for (uint32_t i = 0; i < raw.size(); ++i) {
-    if (raw[i].domain != raw[0].domain) continue;
-    which.push_back(i);
-    units.push_back(all[i]);
-  }
+  for (uint32_t i = 0; i < units.size(); ++i)
+    if (units[i].domain == units[0].domain) which.push_back(i);
+  return which;
+}
+
+Result<tenon_device*> open_which(const LoadedBackend& backend, const std::string& spec,
+                                 const std::vector<uint32_t>& which) {
   tenon_open open{};
   open.struct_size = sizeof open;
   open.spec = or_null(spec);
@@ -105,6 +76,51 @@ Result<std::shared_ptr<Device>> open_units(const LoadedBackend& backend, const s
   TENON_TRY(call_entry(backend.name, "device_open",
                        [&] { return backend.table.device_open(backend.table.self, &open, &device); }));
   if (!device) return Status(Code::kAbi, cat(backend.name, ": device_open gave no device"));
+  return device;
+}
+
+}  // namespace
+
+Result<std::vector<tenon_unit>> raw_units(const LoadedBackend& backend, const std::string& spec) {
+  uint32_t count = 0;
+  TENON_TRY(call(backend, spec, nullptr, &count));
+  if (count == 0) return Status(Code::kUnavailable, cat(backend.name, ": has no units here"));
+  if (count > kMaxUnits) return wrong(backend.name, cat("counts ", count, " units, expected 1 to ", kMaxUnits));
+  std::vector<tenon_unit> units(count);
+  uint32_t filled = count;
+  TENON_TRY(call(backend, spec, units.data(), &filled));
+  if (filled == 0 || filled > count) return wrong(backend.name, cat("filled ", filled, " units, expected ", count));
+  units.resize(filled);
+  return units;
+}
+
+Result<std::vector<UnitInfo>> describe_units(const std::string& backend, const std::vector<tenon_unit>& units) {
+  std::vector<UnitInfo> out;
+  for (size_t i = 0; i < units.size(); ++i) {
+    TENON_TRY(check_unit(backend, units[i], i));
+    out.push_back(describe(units[i]));
+  }
+  return out;
+}
+
+Result<std::vector<UnitInfo>> enumerate_units(const LoadedBackend& backend, const std::string& spec) {
+  TENON_ASSIGN(const std::vector<tenon_unit> raw, raw_units(backend, spec));
+  return describe_units(backend.name, raw);
+}
+
+Status try_to_open(const LoadedBackend& backend, const std::string& spec, const std::vector<tenon_unit>& units) {
+  TENON_ASSIGN(tenon_device* const device, open_which(backend, spec, first_domain(units)));
+  call_void_entry(backend.name, "device_close", [&] { backend.table.device_close(device); });
+  return {};
+}
+
+Result<std::shared_ptr<Device>> open_units(const LoadedBackend& backend, const std::string& spec) {
+  TENON_ASSIGN(const std::vector<tenon_unit> raw, raw_units(backend, spec));
+  TENON_ASSIGN(const std::vector<UnitInfo> all, describe_units(backend.name, raw));
+  const std::vector<uint32_t> which = first_domain(raw);
+  std::vector<UnitInfo> units;
+  for (const uint32_t i : which) units.push_back(all[i]);
+  TENON_ASSIGN(tenon_device* const device, open_which(backend, spec, which));
   return std::make_shared<Device>(backend.table, device, spec.empty() ? backend.name : cat(backend.name, ":", spec),
                                   std::move(units));
 }

@@ -7,11 +7,19 @@
 
 #include "backend/device.h"
 #include "backend/loader.h"
+#include "tenon/abi/plugin.h"
 
 namespace tenon {
 
 // What the backend says of `spec` ("" = default), range-checked. kUnavailable: there are none here.
 Result<std::vector<UnitInfo>> enumerate_units(const LoadedBackend& backend, const std::string& spec);
+
+// The same in two steps: what it says, and what that means.
+Result<std::vector<tenon_unit>> raw_units(const LoadedBackend& backend, const std::string& spec);
+Result<std::vector<UnitInfo>> describe_units(const std::string& backend, const std::vector<tenon_unit>& units);
+
+// Opens the units of `spec` that belong to the domain of the first, and closes them again.
+Status try_to_open(const LoadedBackend& backend, const std::string& spec, const std::vector<tenon_unit>& units);
 
 // Opens the units of `spec` that belong to the domain of the first, as one device.
 Result<std::shared_ptr<Device>> open_units(const LoadedBackend& backend, const std::string& spec);

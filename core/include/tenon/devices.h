@@ -5,7 +5,8 @@
 //   2. the user's: $XDG_DATA_HOME/tenon/plugins, or ~/.local/share/tenon/plugins;
 //   3. lib/tenon and lib64/tenon beside the running program's directory;
 //   4. where Tenon was installed.
-// Never the current directory, never a directory or file that other users may write.
+// Never the current directory, never a directory or file that others than root and the user may write or exchange, itself or
+// what lies above it; a group that has its owner's number counts as the owner's own.
 //
 // A device is named NAME[:SPEC]: a backend and what it makes of SPEC ("cpu", "tpu-emulator:v3-8"), or
 // "auto": the best unit that is not emulated (accelerator, then GPU, then CPU), or "tpu": the same, for those who ask for
@@ -24,11 +25,11 @@ namespace tenon {
 // A core or a card. All the strings here are printable, whatever the backend said.
 struct UnitInfo {
   std::string name, version;
-  std::string kind;  // "cpu", "gpu", "accelerator"
+  std::string kind;                                 // "cpu", "gpu", "accelerator"
   uint64_t memory_bytes = 0, max_buffer_bytes = 0;  // the largest value that it can hold; 0: unknown
-  int feed_depth = 1;  // batches that it may hold at a time
-  int host = 0;        // which machine of the device it is in
-  int domain = 0;      // units of one domain train together
+  int feed_depth = 1;                               // batches that it may hold at a time
+  int host = 0;                                     // which machine of the device it is in
+  int domain = 0;                                   // units of one domain train together
   bool is_inline = false, host_feed = false, extents = false;
   bool emulated = false;  // never chosen by "auto"
 };
@@ -52,9 +53,9 @@ struct Discovery {
   std::vector<Refusal> refusals;
 };
 
-// Everything that can be found. Loads each backend, which then stays loaded; each is first tried in a
-// child process, so that one which crashes or hangs costs its own line alone. Thread safe. With a device, NAME[:SPEC],
-// backends of that name only, and their units of SPEC; refusals are all there all the same.
+// Everything that can be found. Each backend is looked at in a child process of its own, all at once, so that one which
+// crashes or hangs costs its own line alone, and some seconds; none is loaded into this process. Thread safe. With a device,
+// NAME[:SPEC], backends of that name only, and their units of SPEC; refusals are all there all the same.
 Discovery discover_backends(std::string_view device = "auto");
 
 // What a device's name stands for here, without opening it.

@@ -89,8 +89,10 @@ void misbehave_in(const char* stage) {
   if (std::strncmp(specimen_name(), stage, n) == 0) misbehave(specimen_name() + n);
 }
 
-// Tells a test that code of this file has run.
-void leave_mark(const char* mark) {
+// Tells a test that code of this file has run: with its path, which the loader sees to before tenon_backend_init.
+void leave_mark() {
+  const char* mark = std::getenv("TENON_SPECIMEN_MARK");
+  if (!mark) return;
   Dl_info info{};
   ::dladdr(reinterpret_cast<void*>(&leave_mark), &info);
   const int fd = ::open(mark, O_WRONLY | O_CREAT | O_APPEND, 0600);
@@ -100,7 +102,7 @@ void leave_mark(const char* mark) {
 }
 
 __attribute__((constructor)) void constructor() {
-  if (const char* mark = std::getenv("TENON_SPECIMEN_MARK")) leave_mark(mark);
+  leave_mark();
   misbehave_in("constructor-");
 }
 
@@ -176,8 +178,12 @@ const char* specimen_name() {
   static char name[256];
   Dl_info info;
   if (*name || !::dladdr(reinterpret_cast<void*>(&misbehave), &info)) return name;
-  const char* slash = std::strrchr(info.dli_fname, '/');
-  std::snprintf(name, sizeof name, "%s", slash ? slash + 1 : info.dli_fname);
+  // A constructor sees the private copy, "/memfd:NAME.so (deleted)" by its link.
+  char copy[256] = {};
+  const bool link = ::readlink(info.dli_fname, copy, sizeof copy - 1) > 0 && std::strncmp(copy, "/memfd:", 7) == 0;
+  const char* path = link ? copy : info.dli_fname;
+  const char* slash = std::strrchr(path, link ? ':' : '/');
+  std::snprintf(name, sizeof name, "%s", slash ? slash + 1 : path);
   if (char* dot = std::strrchr(name, '.')) *dot = 0;
   return name;
 }
@@ -189,6 +195,7 @@ tenon_status tenon_backend_init(const tenon_host* from, tenon_backend* out) {
   no_library_has_this();
 #endif
   host = from;
+  leave_mark();
   misbehave_in("init-");
   if (tenon_status odd{}; answer_oddly(&odd)) return odd;
   tenon_backend full{};

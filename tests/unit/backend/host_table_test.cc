@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "backend/abi.h"
+#include "backend/sealed_copy.h"
 #include "unit/backend/plugin_testing.h"
 
 namespace tenon {
@@ -18,6 +19,7 @@ namespace fs = std::filesystem;
 
 class HostTable : public PluginTest {
  protected:
+  static std::string fingerprint_of(const std::string& path) { return SealedCopy::make(path).take().fingerprint(); }
   std::string only_entry() const {
     for (const auto& e : fs::directory_iterator(home_ / "tenon")) return e.path();
     return {};
@@ -30,7 +32,7 @@ class HostTable : public PluginTest {
 };
 
 TEST_F(HostTable, WhatIsPutIsGot) {
-  BackendCache cache(add("specimen"));
+  BackendCache cache(fingerprint_of(add("specimen")));
   EXPECT_EQ(cache.get("key").status().code(), Code::kUnavailable);
   const std::string data("a\0b\xff", 4);
   ASSERT_TRUE(cache.put("key", data).ok());
@@ -42,17 +44,17 @@ TEST_F(HostTable, WhatIsPutIsGot) {
 
 TEST_F(HostTable, EntriesBelongToThePluginFile) {
   const std::string a = add("specimen"), b = add("other", "without-note");
-  ASSERT_TRUE(BackendCache(a).put("key", "of a").ok());
-  EXPECT_FALSE(BackendCache(b).get("key").ok());
-  EXPECT_EQ(*BackendCache(a).get("key"), "of a");
+  ASSERT_TRUE(BackendCache(fingerprint_of(a)).put("key", "of a").ok());
+  EXPECT_FALSE(BackendCache(fingerprint_of(b)).get("key").ok());
+  EXPECT_EQ(*BackendCache(fingerprint_of(a)).get("key"), "of a");
   directory_.write("specimen.so", directory_.read("specimen.so") + "rebuilt");
-  EXPECT_FALSE(BackendCache(a).get("key").ok());
+  EXPECT_FALSE(BackendCache(fingerprint_of(a)).get("key").ok());
 }
 
 TEST_F(HostTable, OnlyTheUserMayEnterTheDirectory) {
   fs::create_directory(home_ / "tenon");
   ::chmod((home_ / "tenon").c_str(), 0777);
-  BackendCache cache(add("specimen"));
+  BackendCache cache(fingerprint_of(add("specimen")));
   ASSERT_TRUE(cache.put("key", "data").ok());
   struct stat s;
   ASSERT_EQ(::stat((home_ / "tenon").c_str(), &s), 0);
@@ -62,7 +64,7 @@ TEST_F(HostTable, OnlyTheUserMayEnterTheDirectory) {
 }
 
 TEST_F(HostTable, EveryDamagedEntryIsAMiss) {
-  BackendCache cache(add("specimen"));
+  BackendCache cache(fingerprint_of(add("specimen")));
   ASSERT_TRUE(cache.put("key", "some data that matters").ok());
   const std::string path = only_entry(), name = "tenon/" + fs::path(path).filename().string(), whole = home_.read(name);
   for (size_t i = 0; i < whole.size(); ++i) {
@@ -80,7 +82,7 @@ TEST_F(HostTable, EveryDamagedEntryIsAMiss) {
 }
 
 TEST_F(HostTable, TheOldestEntriesGoWhenItIsFull) {
-  BackendCache cache(add("specimen"));
+  BackendCache cache(fingerprint_of(add("specimen")));
   const std::string large(12 << 20, 'x');
   for (int i = 0; i < 8; ++i) {
     ASSERT_TRUE(cache.put("key" + std::to_string(i), large).ok());
@@ -94,7 +96,7 @@ TEST_F(HostTable, TheOldestEntriesGoWhenItIsFull) {
 TEST_F(HostTable, ProcessesThatWriteAtOnceNeverReadHalfAnEntry) {
   const std::string plugin = add("specimen");
   const auto work = [&](char letter) {
-    BackendCache cache(plugin);
+    BackendCache cache(fingerprint_of(plugin));
     for (int i = 0; i < 100; ++i) {
       if (!cache.put("key", std::string(20000, letter)).ok()) return 1;
       const auto got = cache.get("key");
@@ -112,13 +114,13 @@ TEST_F(HostTable, ProcessesThatWriteAtOnceNeverReadHalfAnEntry) {
 
 TEST_F(HostTable, WithoutAHomeThereIsNoCacheAndNoHarm) {
   const Environment cache_home("XDG_CACHE_HOME", "relative"), home("HOME", "");
-  BackendCache cache(add("specimen"));
+  BackendCache cache(fingerprint_of(add("specimen")));
   EXPECT_EQ(cache.put("key", "data").code(), Code::kUnavailable);
   EXPECT_EQ(cache.get("key").status().code(), Code::kUnavailable);
 }
 
 TEST_F(HostTable, TheTableSpeaksTheAbi) {
-  BackendHost host("specimen", add("specimen"));
+  BackendHost host("specimen", fingerprint_of(add("specimen")));
   const tenon_host& t = host.table();
   EXPECT_EQ(t.struct_size, sizeof t);
   EXPECT_GE(t.threads, 1u);
@@ -150,7 +152,7 @@ TEST_F(HostTable, ABackendStandsOnAnotherUnlessThatIsItself) {
 }
 
 TEST_F(HostTable, ACycleOfBackendsIsRefused) {
-  BackendHost a("specimen-a", add("specimen-a")), b("specimen-b", add("specimen-b"));
+  BackendHost a("specimen-a", fingerprint_of(add("specimen-a"))), b("specimen-b", fingerprint_of(add("specimen-b")));
   tenon_backend table{};
   table.struct_size = sizeof table;
   EXPECT_EQ(a.table().open_backend(&a, "specimen-a", &table).code, TENON_ABI);
@@ -162,7 +164,7 @@ TEST_F(HostTable, ACycleOfBackendsIsRefused) {
 }
 
 TEST_F(HostTable, AnOldLayersSmallerTableIsFilledUpToItsSize) {
-  BackendHost host("layer", add("specimen"));
+  BackendHost host("layer", fingerprint_of(add("specimen")));
   tenon_backend table{};
   table.struct_size = TENON_SIZE(tenon_backend, wait);
   EXPECT_EQ(host.table().open_backend(&host, "specimen", &table).code, TENON_OK);
