@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -57,7 +58,15 @@ std::string cache_directory() {
   return {};
 }
 
-// Makes it where it is missing; refuses one that is not the user's, closes one that others may enter.
+// Says once that there will be no cache.
+Status no_cache(const std::string& path, std::string_view why) {
+  static std::atomic<bool> said{false};
+  const Status status = miss(cat(path, " ", why));
+  if (!said.exchange(true)) std::fprintf(stderr, "tenon: backends remember nothing: %s\n", status.message().c_str());
+  return status;
+}
+
+// Makes it where it is missing. What is there and may not be its own is refused and stays as it is.
 Result<Descriptor> open_directory() {
   const std::string path = cache_directory();
   if (path.empty()) return miss("neither XDG_CACHE_HOME nor HOME is set");
@@ -65,11 +74,14 @@ Result<Descriptor> open_directory() {
     (void)::mkdir(path.substr(0, path.rfind('/')).c_str(), 0700);
     (void)::mkdir(path.c_str(), 0700);
   }
-  Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat s;
+  if (!directory && ::lstat(path.c_str(), &s) == 0 && S_ISLNK(s.st_mode))
+    return no_cache(path, "is a link, expected a directory");
+  if (!directory && errno == ENOTDIR) return no_cache(path, "is no directory");
   if (!directory || ::fstat(directory.get(), &s) != 0) return failed(path);
-  if (s.st_uid != ::geteuid()) return miss(cat(path, " belongs to user ", s.st_uid));
-  if ((s.st_mode & 077) && ::fchmod(directory.get(), 0700) != 0) return failed(path);
+  if (s.st_uid != ::geteuid()) return no_cache(path, cat("belongs to user ", s.st_uid));
+  if (s.st_mode & 022) return no_cache(path, "may be written by others (chmod go-w)");
   return directory;
 }
 
@@ -121,16 +133,40 @@ struct Entry {
   std::string name;
   uint64_t bytes;
   timespec used;
+  bool temporary;
 };
 
+bool only_of(std::string_view text, std::string_view letters) {
+  return !text.empty() && text.find_first_not_of(letters) == std::string_view::npos;
+}
+
+// How write_entry names what it makes.
+bool is_temporary_name(std::string_view name) {
+  return name.starts_with(kTemporary) && only_of(name.substr(kTemporary.size()), "0123456789-");
+}
+bool is_entry_name(std::string_view name) { return name.size() == 16 && only_of(name, "0123456789abcdef"); }
+
+// Whether it begins as all entries do; one that was being written may have no more than a part of that.
+bool is_marked(int directory, const Entry& entry) {
+  const Descriptor file(::openat(directory, entry.name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  char start[sizeof kMagic] = {};
+  const ssize_t n = file ? ::pread(file.get(), start, sizeof start, 0) : -1;
+  if (n < 0 || (n < static_cast<ssize_t>(sizeof start) && !entry.temporary)) return false;
+  return std::memcmp(start, &kMagic, static_cast<size_t>(n)) == 0;
+}
+
+// The files here that a cache has written; others, whoever put them here, do not count and are never touched.
 std::vector<Entry> list_entries(int directory) {
   std::vector<Entry> out;
   const int fd = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, int (*)(DIR*)> open(fd < 0 ? nullptr : ::fdopendir(fd), &::closedir);
   while (const dirent* item = open ? ::readdir(open.get()) : nullptr) {
+    const bool temporary = is_temporary_name(item->d_name);
+    if (!temporary && !is_entry_name(item->d_name)) continue;
     struct stat s;
     if (::fstatat(directory, item->d_name, &s, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(s.st_mode)) continue;
-    out.push_back({item->d_name, static_cast<uint64_t>(s.st_size), s.st_mtim});
+    Entry entry{item->d_name, static_cast<uint64_t>(s.st_size), s.st_mtim, temporary};
+    if (is_marked(directory, entry)) out.push_back(std::move(entry));
   }
   return out;
 }
@@ -144,14 +180,17 @@ void trim(int directory, uint64_t bytes) {
   uint64_t total = bytes;
   for (const Entry& e : entries) total += e.bytes;
   for (const Entry& e : entries) {
-    const bool stale = e.name.starts_with(kTemporary) && e.used.tv_sec + kStale < ::time(nullptr);
-    if (!stale && (total <= kCacheBytes || e.name.starts_with(kTemporary))) continue;
+    const bool stale = e.temporary && e.used.tv_sec + kStale < ::time(nullptr);
+    if (!stale && (total <= kCacheBytes || e.temporary)) continue;
     if (::unlinkat(directory, e.name.c_str(), 0) == 0) total -= e.bytes;
   }
 }
 
 // Under its own name only when it is whole. Not made durable: a torn entry is a miss.
 Status write_entry(int directory, const std::string& name, std::string_view contents) {
+  if (::faccessat(directory, name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+      !is_marked(directory, {name, 0, {}, false}))
+    return miss("a file of others has the entry's name");
   static std::atomic<uint64_t> counter{0};
   const std::string temporary = cat(kTemporary, static_cast<int64_t>(::getpid()), "-", counter++);
   const Descriptor file(

@@ -1,5 +1,7 @@
 // The small persistent store that backends have for compiled code and tuning: files in
-// $XDG_CACHE_HOME/tenon or ~/.cache/tenon, which only the user may enter.
+// $XDG_CACHE_HOME/tenon or ~/.cache/tenon, which it makes for the user alone. A directory that is a link, another user's or
+// writable for others is not used and stays as it is, which one line says; work goes on without a cache. What it did not write
+// is never removed, changed or counted.
 //
 // An entry belongs to the plugin file that wrote it: a rebuilt plugin starts afresh. What is read is
 // what was written or a miss, whatever happened to the file. All entries together stay below

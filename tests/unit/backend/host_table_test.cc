@@ -51,16 +51,69 @@ TEST_F(HostTable, EntriesBelongToThePluginFile) {
   EXPECT_FALSE(BackendCache(fingerprint_of(a)).get("key").ok());
 }
 
-TEST_F(HostTable, OnlyTheUserMayEnterTheDirectory) {
+mode_t mode_of(const std::string& path) {
+  struct stat s;
+  return ::stat(path.c_str(), &s) == 0 ? s.st_mode & 07777 : 0;
+}
+
+TEST_F(HostTable, OnlyTheUserMayEnterTheDirectoryThatItMakes) {
+  BackendCache cache(fingerprint_of(add("specimen")));
+  ASSERT_TRUE(cache.put("key", "data").ok());
+  EXPECT_EQ(mode_of(home_ / "tenon"), 0700u);
+  EXPECT_EQ(mode_of(only_entry()), 0600u);
+}
+
+TEST_F(HostTable, ADirectoryThatOthersMayWriteIsNotUsedAndKeepsItsMode) {
   fs::create_directory(home_ / "tenon");
   ::chmod((home_ / "tenon").c_str(), 0777);
   BackendCache cache(fingerprint_of(add("specimen")));
+  EXPECT_EQ(cache.put("key", "data").code(), Code::kUnavailable);
+  EXPECT_EQ(cache.get("key").status().code(), Code::kUnavailable);
+  EXPECT_EQ(mode_of(home_ / "tenon"), 0777u);
+  EXPECT_TRUE(fs::is_empty(home_ / "tenon"));
+}
+
+TEST_F(HostTable, ALinkIsNotFollowed) {
+  fs::create_directory(home_ / "photos");
+  ::chmod((home_ / "photos").c_str(), 0755);
+  home_.write("photos/0123456789abcdef", "of somebody");
+  fs::create_directory_symlink(home_ / "photos", home_ / "tenon");
+  BackendCache cache(fingerprint_of(add("specimen")));
+  EXPECT_EQ(cache.put("key", std::string(1 << 20, 'x')).message(),
+            "cache: " + (home_ / "tenon") + " is a link, expected a directory");
+  EXPECT_EQ(mode_of(home_ / "photos"), 0755u);
+  EXPECT_EQ(home_.read("photos/0123456789abcdef"), "of somebody");
+}
+
+// As many and as old as they like: what the cache did not write stays, with its names or with others.
+TEST_F(HostTable, FilesOfOthersAreNeverRemovedNorCounted) {
+  fs::create_directory(home_ / "tenon");
+  ::chmod((home_ / "tenon").c_str(), 0755);
+  const std::vector<std::string> names = {"thesis.doc", "0123456789abcdef", ".tmp-12-3", ".tmp-notes", "TENONCH1"};
+  for (const std::string& name : names) {
+    const std::string path = home_.write("tenon/" + name, "mine");
+    fs::resize_file(path, kCacheBytes);  // sparse
+    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(1000));
+  }
+  BackendCache cache(fingerprint_of(add("specimen")));
+  for (int i = 0; i < 8; ++i) ASSERT_TRUE(cache.put("key" + std::to_string(i), std::string(12 << 20, 'x')).ok());
+  for (const std::string& name : names) EXPECT_TRUE(home_.has("tenon/" + name)) << name;
+  EXPECT_TRUE(cache.get("key7").ok());
+  EXPECT_FALSE(cache.get("key0").ok()) << "its own oldest ones go";
+  EXPECT_EQ(mode_of(home_ / "tenon"), 0755u);
+}
+
+TEST_F(HostTable, WhatAWriterThatDiedLeftIsRemoved) {
+  BackendCache cache(fingerprint_of(add("specimen")));
   ASSERT_TRUE(cache.put("key", "data").ok());
-  struct stat s;
-  ASSERT_EQ(::stat((home_ / "tenon").c_str(), &s), 0);
-  EXPECT_EQ(s.st_mode & 0777, 0700u);
-  ASSERT_EQ(::stat(only_entry().c_str(), &s), 0);
-  EXPECT_EQ(s.st_mode & 0777, 0600u);
+  const std::string whole = home_.read("tenon/" + fs::path(only_entry()).filename().string());
+  for (const auto& [name, bytes] : {std::pair(".tmp-12-3", size_t{5}), std::pair(".tmp-12-4", whole.size())}) {
+    const std::string path = home_.write(std::string("tenon/") + name, whole.substr(0, bytes));
+    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  }
+  ASSERT_TRUE(cache.put("other", "data").ok());
+  EXPECT_FALSE(home_.has("tenon/.tmp-12-3"));
+  EXPECT_FALSE(home_.has("tenon/.tmp-12-4"));
 }
 
 TEST_F(HostTable, EveryDamagedEntryIsAMiss) {
