@@ -60,6 +60,29 @@ else
   left_out+=("memory: no cgroup can be made here, which takes root")
 fi
 
+echo '# a share of time in a cgroup'
+# Half a core's; its path is in $cores.
+make_share() {
+  local base
+  for base in /sys/fs/cgroup/cpu /sys/fs/cgroup/cpu,cpuacct /sys/fs/cgroup; do
+    cores=$base/tenon-share-$$
+    mkdir "$cores" 2>/dev/null || continue
+    { echo '50000 100000' >"$cores/cpu.max" || echo 50000 >"$cores/cpu.cfs_quota_us"; } 2>/dev/null && return
+    rmdir "$cores"
+  done
+  return 1
+}
+bench=(bench step mlp_tiny --steps 1 --rounds 1 --device cpu --json)
+if [ "$(nproc)" -gt 1 ] && make_share; then
+  (echo 0 >"$cores/cgroup.procs" && exec "$tenon" "${bench[@]}") >"$work/out" 2>"$work/err"
+  [ "$(result threads)" = 1 ] || complain "half a core: $(result threads) threads, expected 1: $(cat "$work/err")"
+  rmdir "$cores"
+  expect 0 '' "$tenon" "${bench[@]}"
+  [ "$(result threads)" != 1 ] || complain "without the cgroup: 1 thread, expected more"
+else
+  left_out+=("cores: no cgroup with a share of time can be made here")
+fi
+
 echo '# threads that the system does not give'
 make_idx "$work/idx" 64 16
 expect 0 '' "$tenon" convert idx --input "$work/idx" --output "$work/data"

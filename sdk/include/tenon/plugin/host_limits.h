@@ -141,9 +141,10 @@ inline void take_cgroups(const std::vector<std::string>& folders, const char* li
   }
 }
 
-inline void take_rlimit(int resource, uint64_t used, HostMemory& memory) {
+template <class Resource>  // an int, or an enum of the C library's
+void take_rlimit(Resource resource, uint64_t used, HostMemory& memory) {
   rlimit limit{};
-  if (getrlimit(static_cast<__rlimit_resource_t>(resource), &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
   memory.limit = std::min<uint64_t>(memory.limit, limit.rlim_cur);
   memory.left = std::min<uint64_t>(memory.left, limit.rlim_cur - std::min<uint64_t>(limit.rlim_cur, used));
 }
