@@ -13,6 +13,7 @@ struct AttentionCase {
   Shape bias;  // rank 0: none
   AttentionOptions o;
   std::string what;
+  double bias_at = 0;  // the middle of its values
 };
 
 const AttentionCase kAttentions[] = {
@@ -30,7 +31,7 @@ void add_attention(Cases& cases, DType t, const AttentionCase& c) {
   const AttentionOptions o = c.o;
   const bool biased = c.bias.rank() > 0, dropped = o.rate > 0;
   const Input q = uniform(t, c.q, 1), k = uniform(t, c.k, 2), v = uniform(t, c.k, 3), dy = uniform(t, c.q, 4),
-              bias = uniform(t, c.bias, 5);
+              bias = uniform(t, c.bias, 5, c.bias_at - 2, c.bias_at + 2);
   const std::string what = cat(name_of(q), " ", c.k.str(), c.what.empty() ? "" : " ", c.what);
   const Inputs inputs{q, k, v, bias, seed_of(5), step_of(6), dy};
   const auto forward = [=](const Tensors& x) {
@@ -86,7 +87,45 @@ void add_cells(Cases& cases, DType t, const std::array<int64_t, 4>& sizes) {
 
 }  // namespace
 
+namespace {
+
+// [B,N,T,S] with 1 where it repeats: all sixteen, each with other company.
+void add_repeated_biases(Cases& cases) {
+  const Shape full{2, 4, 5, 9};
+  for (int repeats = 0; repeats < 16; ++repeats) {
+    Shape bias = full;
+    for (int i = 0; i < 4; ++i)
+      if (repeats >> i & 1) bias.set(i, 1);
+    const bool causal = repeats % 3 == 1, drops = repeats % 3 == 2;
+    const AttentionOptions o{.scale = 0.5, .causal = causal, .rate = drops ? 0.25 : 0, .stream = drops ? 7 : 0};
+    const AttentionCase c{{2, 5, 4, 3},
+                          {2, 9, 2, 3},
+                          bias,
+                          o,
+                          cat("bias ", bias.str(), causal ? " causal" : "", drops ? " dropout" : "")};
+    add_attention(cases, DType::kF32, c);
+    if (repeats % 5 == 3) add_attention(cases, DType::kBF16, c);
+  }
+}
+
+// Exponentials that would overflow, or all vanish, but for the largest one taken off.
+void add_far_scores(Cases& cases) {
+  for (double at : {-300.0, 300.0})
+    for (bool causal : {false, true})
+      add_attention(cases, DType::kF32,
+                    {{2, 7, 2, 8},
+                     {2, 9, 2, 8},
+                     {2, 2, 7, 9},
+                     {.scale = 0.5, .causal = causal},
+                     cat("scores about ", at, causal ? " causal" : ""),
+                     at});
+}
+
+}  // namespace
+
 void add_attention_cases(Cases& cases) {
+  add_repeated_biases(cases);
+  add_far_scores(cases);
   for (DType t : kFloats)
     for (const AttentionCase& c : kAttentions) add_attention(cases, t, c);
 }

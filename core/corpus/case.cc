@@ -46,6 +46,12 @@ Input uniform(DType dtype, const Shape& shape, uint64_t seed, double low, double
   return {{dtype, shape}, std::move(fill)};
 }
 
+Input powers(DType dtype, const Shape& shape, uint64_t seed) {
+  Input input = uniform(dtype, shape, seed);
+  input.fill.kind = Fill::kPowers;
+  return input;
+}
+
 Input values(DType dtype, const Shape& shape, Doubles values) {
   Fill fill;
   fill.kind = Fill::kValues;

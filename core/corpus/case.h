@@ -34,6 +34,8 @@ Input uniform(DType dtype, const Shape& shape, uint64_t seed, double low = -2, d
 inline Input any(DType t, const Shape& s, uint64_t seed = 1) {
   return uniform(t, s, seed, t == DType::kU8 ? 0 : -100, 100);
 }
+// Powers of two and what lies beside them, for integers.
+Input powers(DType dtype, const Shape& shape, uint64_t seed);
 // `values` over and over.
 Input values(DType dtype, const Shape& shape, Doubles values);
 // Rank 0.

@@ -21,6 +21,7 @@ void add_recurrent_cases(Cases& cases);
 void add_image_cases(Cases& cases);
 void add_update_cases(Cases& cases);
 void add_large_cases(Cases& cases);
+void add_drawn_cases(Cases& cases);
 
 // ---- kGradient ----
 void add_gradient_cases(Cases& cases);

@@ -98,6 +98,7 @@ void add_argmaxes(Cases& cases) {
           add(std::string(dtype_name(t)), numbers(t, s, 1));
           add(cat("ties ", dtype_name(t)), values(t, s, {1, 0, 1, 0}));
         }
+        for (DType t : {DType::kI32, DType::kI64}) add(cat("powers ", dtype_name(t)), powers(t, s, 7));
         add("NaN f32", values(DType::kF32, s, {1, kInf, 0, kNaN, -kInf, kNaN, 2}));
         add("infinities f32", values(DType::kF32, s, {kind == ReduceKind::kMax ? -kInf : kInf}));
       }
@@ -109,12 +110,16 @@ void add_cumsums(Cases& cases) {
       for (int64_t axis = 0; axis < s.rank(); ++axis)
         for (int flags = 0; flags < 4; ++flags) {
           const bool exclusive = (flags & 1) != 0, reversed = (flags & 2) != 0;
-          add_op(cases,
-                 {"cumsum",
-                  cat(name_of({t, s}), " axis ", axis, exclusive ? " exclusive" : "", reversed ? " reverse" : ""),
-                  {numbers(t, s, 1)},
-                  [=](const Tensors& x) { return Tensors{cumsum(x[0], axis, exclusive, reversed)}; },
-                  8});
+          const auto add = [&](const std::string& what, const Input& input) {
+            add_op(cases, {"cumsum",
+                           cat(name_of(input), what, " axis ", axis, exclusive ? " exclusive" : "",
+                               reversed ? " reverse" : ""),
+                           {input},
+                           [=](const Tensors& x) { return Tensors{cumsum(x[0], axis, exclusive, reversed)}; },
+                           8});
+          };
+          add("", numbers(t, s, 1));
+          if (!is_float(t)) add(" powers", powers(t, s, 7));
         }
 }
 

@@ -1,4 +1,6 @@
 // Softmax, cross entropy, dropout.
+#include <algorithm>
+
 #include "base/text.h"
 #include "corpus/corpus.h"
 
@@ -28,7 +30,12 @@ void add_softmaxes(Cases& cases) {
   const Input far = values(DType::kF32, {3, 3}, {1e30, 0, 1e30, kNaN, 0, 1, 1000, 0, -1000});
   add_op(cases, {"log_softmax", "edges", {far}, [](const Tensors& in) { return Tensors{log_softmax(in[0])}; }});
   // Exponentials that would overflow but for the largest one taken off.
-  for (DType t : kFloats) add_softmax(cases, uniform(t, {3, 40}, 3, 300, 340), 1, cat("large ", dtype_name(t)));
+  for (DType t : kFloats)
+    for (const Shape& s : {Shape{3, 40}, Shape{2, 17, 5}})
+      for (int64_t axis = 0; axis < s.rank(); ++axis)
+        for (double sign : {1.0, -1.0})
+          add_softmax(cases, uniform(t, s, 3, std::min(sign * 300, sign * 340), std::max(sign * 300, sign * 340)), axis,
+                      cat("far from 0, ", sign * 320, ", ", name_of({t, s}), " axis ", axis));
 }
 
 void add_cross_entropy(Cases& cases, const Input& x, const Input& label, const CrossEntropyOptions& o,
@@ -59,6 +66,14 @@ void add_cross_entropies(Cases& cases) {
       }
       add_cross_entropy(cases, x, uniform(t, s, 3, 0, 1), {}, "");
     }
+  for (DType t : kFloats)
+    for (double at : {-320.0, 320.0})
+      add_cross_entropy(cases, uniform(t, {5, 10}, 1, at - 20, at + 20), uniform(DType::kI32, {5}, 2, 0, 10), {},
+                        cat(" far from 0, ", at));
+  // A class that is ignored, and those that only fewer bits would take for one.
+  add_cross_entropy(cases, uniform(DType::kF32, {8, 10}, 1, -5, 5),
+                    values(DType::kI64, {8}, {3, 4294967299.0, -4294967293.0, 10, -1, 9, 0, -9223372036854775808.0}),
+                    {.ignore = 3}, " 3 ignored, far outside");
 }
 
 void add_dropouts(Cases& cases) {

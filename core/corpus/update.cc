@@ -139,10 +139,20 @@ void add_ten_steps(Cases& cases, const Rule& rule, DType t, const Shape& shape, 
                              }()));
 }
 
+// A gate that is shut gives the states back whatever the gradient is: no product with 0 does.
+void add_shut_gate(Cases& cases, const Rule& rule) {
+  const Extra shut{"shut", false, {0}};
+  Operands o = operands(rule, DType::kF32, {5, 13}, shut);
+  o.inputs[1] = values(DType::kF32, {5, 13}, {kNaN, 1, kInf, -kInf, 0});
+  add_op(cases, {rule.op, cat(rule.what, *rule.what ? " " : "", "shut on NaN"), o.inputs,
+                 [o](const Tensors& x) { return o.results(x); }});
+}
+
 }  // namespace
 
 void add_update_cases(Cases& cases) {
   for (const Rule& rule : kRules) {
+    add_shut_gate(cases, rule);
     for (const Shape& shape : {Shape{7}, Shape{1}, Shape{5, 13}, Shape{1031}})
       for (const Extra& extra : kExtras) add_one_step(cases, rule, DType::kF32, shape, extra);
     add_one_step(cases, rule, DType::kF32, {2, 3, 16}, kPlain);

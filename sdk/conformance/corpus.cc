@@ -88,7 +88,7 @@ class Reader {
 
 Fill read_fill(Reader& in) {
   Fill f;
-  f.kind = static_cast<Fill::Kind>(in.limited(Fill::kValues, "the kind of a fill"));
+  f.kind = static_cast<Fill::Kind>(in.limited(Fill::kPowers, "the kind of a fill"));
   f.seed = in.number<uint64_t>();
   f.low = in.number<double>();
   f.high = in.number<double>();

@@ -22,7 +22,9 @@ struct Fill {
   enum Kind : uint32_t {
     kUniform = 0,  // element i is low + (high - low) u(i), u(i) the i-th splitmix64 number of `seed` in [0, 1);
                    // floored for integers and u8; bool: whether it is above 0
-    kValues = 1    // `values`, repeated until the tensor is full; bool: whether it is not 0
+    kValues = 1,   // `values`, repeated until the tensor is full; bool: whether it is not 0
+    kPowers = 2    // integers: a power of two of either sign and at most 2 beside it, both by the i-th number of `seed`,
+                   // the low bits of it; what a double or fewer bits do not tell apart. Floats as kUniform
   };
   Kind kind = kValues;
   uint64_t seed = 0;

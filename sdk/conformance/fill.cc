@@ -24,6 +24,17 @@ int64_t saturated(double x, double low, double high) {
   return static_cast<int64_t>(std::max(x, low));
 }
 
+// A power of two and a little more or less; i32 and u8 keep the low bits.
+int64_t near_power(int32_t dtype, uint64_t seed, uint64_t i) {
+  static constexpr int kPowers[] = {0, 7, 8, 15, 16, 23, 24, 30, 31, 32, 52, 53, 54, 62, 63};
+  const auto below = [&](uint64_t salt, int n) { return static_cast<int>(uniform(seed + salt, i) * n); };
+  uint64_t v = uint64_t{1} << kPowers[below(0, 15)];
+  v += static_cast<uint64_t>(below(1, 5)) - 2;
+  if (below(2, 2)) v = 0 - v;
+  if (dtype == TENON_I32) return static_cast<int32_t>(static_cast<uint32_t>(v));
+  return dtype == TENON_I64 ? static_cast<int64_t>(v) : static_cast<int64_t>(v & (dtype == TENON_U8 ? 255 : 1));
+}
+
 int64_t to_integer(int32_t dtype, double x) {
   switch (dtype) {
     case TENON_I32:
@@ -52,7 +63,9 @@ void check(const Fill& fill) {
 void fill_elements(reference::Tensor& t, const Fill& fill, uint64_t seed, uint64_t first) {
   for (size_t i = 0; i < t.f.size(); ++i)
     t.f[i] = reference::round_to(t.dtype, element(t.dtype, fill, seed, first + i));
-  for (size_t i = 0; i < t.i.size(); ++i) t.i[i] = to_integer(t.dtype, element(t.dtype, fill, seed, first + i));
+  for (size_t i = 0; i < t.i.size(); ++i)
+    t.i[i] = fill.kind == Fill::kPowers ? near_power(t.dtype, seed, first + i)
+                                        : to_integer(t.dtype, element(t.dtype, fill, seed, first + i));
 }
 
 }  // namespace
@@ -61,7 +74,7 @@ reference::Tensor make_tensor(int32_t dtype, const std::vector<int64_t>& dims, c
   check(fill);
   reference::Tensor t = reference::zeros(dtype, dims);
   if (!fill.each_step) step = 0;
-  const bool uniform = fill.kind == Fill::kUniform;
+  const bool uniform = fill.kind != Fill::kValues;
   fill_elements(t, fill, fill.seed + (uniform ? step : 0),
                 uniform ? 0 : step * static_cast<uint64_t>(reference::elements(t)));
   return t;
