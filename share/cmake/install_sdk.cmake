@@ -30,7 +30,7 @@ file(CREATE_LINK ${template} ${CMAKE_BINARY_DIR}/tenon-new-backend SYMBOLIC)
 install(FILES ${CMAKE_BINARY_DIR}/tenon-new-backend DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT sdk)
 install(FILES share/completion/tenon.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
   RENAME tenon-conform COMPONENT sdk)
-set(guides backend-author abi-reference abi-stability validation plugin-interfaces)
+set(guides backend-author conformance abi-reference abi-stability validation plugin-interfaces)
 list(TRANSFORM guides PREPEND share/doc/)
 list(TRANSFORM guides APPEND .md)
 install(FILES LICENSE sdk/README.md ${guides} DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tenon-sdk COMPONENT sdk)

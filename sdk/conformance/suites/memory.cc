@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "conformance/suites/parts.h"
 #include "conformance/suites/support.h"
 
 namespace tenon::conformance {
@@ -403,6 +404,7 @@ void add_memory_tests(Tests& tests) {
   add("alloc", "refuses sizes that overflow", refuses_sizes_that_overflow);
   add("alloc", "refuses more than max_buffer_bytes", refuses_more_than_max_buffer_bytes);
   add("alloc", "2,000 small buffers", holds_many_small);
+  add_borrowed_tests(tests);
   add("stats", "count plausibly", counts_plausibly);
 }
 

@@ -11,6 +11,7 @@ void add_argument_tests(Tests&);    // of the program suite: buffers that are sh
 void add_text_tests(Tests&);        // of the errors suite: how long texts live
 void add_fed_until_tests(Tests&);   // of the feed suite: runs that a result ends
 void add_long_random_test(Tests&);  // of the random suite: what takes minutes
+void add_borrowed_tests(Tests&);    // of the memory suite: what is given back
 void add_scalar_tests(Tests&);      // of the program suite: scalars to the last bit
 
 }  // namespace tenon::conformance
