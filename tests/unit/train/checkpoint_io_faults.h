@@ -16,6 +16,7 @@ enum class Action {
   kShortWrite,  // a write takes half of its bytes; other calls are left alone
   kKill,        // SIGKILL before the call
   kTornKill,    // SIGKILL after half of a write; before any other call
+  kLie,         // the call does nothing and says that it did: as if its error were not looked at
 };
 
 struct Plan {
@@ -50,6 +51,13 @@ class Recording {
   ~Recording();
   void acknowledge(int64_t step);
   const std::vector<Event>& events() const;
+};
+
+// While it lives files are written in place: what is created as .NAME.tmp-* is NAME at once, as without the protocol.
+class InPlace {
+ public:
+  InPlace();
+  ~InPlace();
 };
 
 // Calls a function with the path before each open(), but for those that the function makes. One at a time; one thread.

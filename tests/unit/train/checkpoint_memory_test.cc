@@ -1,40 +1,6 @@
 // Memory that runs out at any allocation of a save or a load.
-#include <cstdlib>
-#include <new>
-
+#include "allocation_limit.h"
 #include "checkpoint_test_util.h"
-
-namespace {
-
-thread_local bool limited = false;
-thread_local int left = 0;
-
-void* allocate_or_null(size_t bytes) noexcept {
-  if (limited && left-- == 0) return nullptr;
-  return std::malloc(bytes ? bytes : 1);
-}
-void* allocate(size_t bytes) {
-  if (void* p = allocate_or_null(bytes)) return p;
-  throw std::bad_alloc();
-}
-
-// While it lives, the allocation after `n` more fails.
-struct Limit {
-  explicit Limit(int n) { left = n, limited = true; }
-  ~Limit() { limited = false; }
-};
-
-}  // namespace
-
-void* operator new(size_t bytes) { return allocate(bytes); }
-void* operator new[](size_t bytes) { return allocate(bytes); }
-// The library's call the two above; a sanitizer's do not.
-void* operator new(size_t bytes, const std::nothrow_t&) noexcept { return allocate_or_null(bytes); }
-void* operator new[](size_t bytes, const std::nothrow_t&) noexcept { return allocate_or_null(bytes); }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete[](void* p) noexcept { std::free(p); }
-void operator delete(void* p, size_t) noexcept { std::free(p); }
-void operator delete[](void* p, size_t) noexcept { std::free(p); }
 
 namespace tenon {
 namespace {
@@ -48,7 +14,7 @@ template <class Body>
 int refusals(Body body) {
   for (int n = 0; n < 100'000; ++n) {
     const Status status = [&] {
-      const Limit limit(n);
+      const memory::Limit limit(n);
       return body();
     }();
     if (status.ok()) return n;
@@ -64,7 +30,7 @@ TEST(CheckpointMemory, RunningOutInASaveKeepsTheCheckpointBefore) {
   const std::string before = dir / "model.ckpt-1";
   const int count = refusals([&] {
     const Status status = save_state(manager, 2).status();
-    limited = false;
+    memory::limited = false;
     EXPECT_EQ(difference(before, 1), "");
     return status;
   });
