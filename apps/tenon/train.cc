@@ -179,6 +179,11 @@ class Training {
   std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
 };
 
+std::string train_details() {
+  return "SIGINT, SIGTERM and SIGHUP save first and end it with exit code 130, 143 or 129; a second SIGINT or SIGTERM "
+         "at once.\n";
+}
+
 int run_train(const Flags& flags, const std::vector<std::string>& words) {
   watch_interrupts();
   return Training(flags, words).run();
@@ -186,7 +191,13 @@ int run_train(const Flags& flags, const std::vector<std::string>& words) {
 
 }  // namespace
 
-const Command kTrain{"train", "MODEL --data_dir DIR --model_dir DIR [FLAGS]",
-                     "Trains from the newest checkpoint, or from the start, and evaluates", declare_train, run_train};
+const Command kTrain{
+    .name = "train",
+    .arguments = "MODEL --data_dir DIR --model_dir DIR [FLAGS]",
+    .summary = "Trains from the newest checkpoint, or from the start, and evaluates",
+    .declare = declare_train,
+    .run = run_train,
+    .details = train_details,
+};
 
 }  // namespace tenon::runner
