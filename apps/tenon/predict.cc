@@ -45,20 +45,26 @@ std::string csv_field(const std::string& text) {
   return out + "\"";
 }
 
+// The other names of standard output, which is more than the file of that number: backends may print there.
+std::string output_of(const Flags& flags) {
+  const std::string& output = flags.text("output");
+  return output == "/dev/stdout" || output == "/dev/fd/1" || output == "/proc/self/fd/1" ? "" : output;
+}
+
 class Prediction {
  public:
   Prediction(const Flags& flags, const std::vector<std::string>& words)
-      : flags_(flags), model_(flags, words), json_(flags.boolean("json")) {}
+      : flags_(flags), model_(flags, words), json_(flags.boolean("json")), output_(output_of(flags)) {}
 
   int run() {
     if (flags_.text("checkpoint").empty()) flags_.required("model_dir");
-    if (!flags_.text("output").empty()) set_stdout(Stdout::kLog);
+    if (!output_.empty()) set_stdout(Stdout::kLog);
     const Dataset data = model_.eval_data(events().on_info, true);
-    Output output(flags_.text("output"));
+    Output output(output_);
     Estimator estimator = model_.estimator(model_.run_config());
     estimator.set_events(events());
     watch_interrupts();
-    const bool csv = !json_ || !flags_.text("output").empty();
+    const bool csv = !json_ || !output_.empty();
     const PredictRow row = [&](int64_t i, const auto& values) -> Status {
       if (csv && rows_ == 0) TENON_TRY(output.line(header()));
       ++rows_;
@@ -108,7 +114,7 @@ class Prediction {
   // CSV on standard output is not to be mixed with anything.
   RunEvents events() const {
     RunEvents events = model_.events();
-    if (!json_ && flags_.text("output").empty() && !model_.estimator_log())
+    if (!json_ && output_.empty() && !model_.estimator_log())
       events.on_info = [](const std::string& line) { print_error(line); };
     return events;
   }
@@ -121,16 +127,17 @@ class Prediction {
                      .add("model", model_.info().name)
                      .add("rows", rows_)
                      .add("global_step", step)
-                     .add("output", flags_.text("output"))
+                     .add("output", output_)
                      .str());
-    else if (!flags_.text("output").empty())
-      print_line(format("%s of step %ld in %s", counted(rows_, "row").c_str(), static_cast<long>(step),
-                        flags_.text("output").c_str()));
+    else if (!output_.empty())
+      print_line(
+          format("%s of step %ld in %s", counted(rows_, "row").c_str(), static_cast<long>(step), output_.c_str()));
   }
 
   const Flags& flags_;
   ModelRun model_;
   bool json_;
+  std::string output_;  // empty: standard output
   int64_t rows_ = 0;
 };
 

@@ -66,6 +66,9 @@ bool same_state(const std::string& prefix, const std::string& fingerprint) {
 Result<CheckpointManager> CheckpointManager::open(const std::string& model_dir, int keep) {
   return within_memory("open model directory", model_dir, [&]() -> Result<CheckpointManager> {
     TENON_TRY(make_directories(model_dir));
+    // Told now, and not when the first checkpoint is due.
+    if (::faccessat(AT_FDCWD, model_dir.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
+      return file_error("cannot write in model directory", model_dir, errno);
     TENON_ASSIGN(DirectoryLock lock, DirectoryLock::take(model_dir, "model directory", "trainer"));
     CheckpointManager manager(model_dir, keep, std::move(lock));
     TENON_TRY(manager.clean());

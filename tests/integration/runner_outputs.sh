@@ -86,6 +86,19 @@ expect 1 "$work/none" "$tenon" predict mlp --data_dir "$data" --model_dir "$work
 [ "$(cat "$work/kept.csv")" = old ] || complain 'predictions that failed replaced what was there'
 [ -z "$(find "$work" -maxdepth 1 -name '.*.tmp-*' -o -maxdepth 1 -name '*.part-*')" ] || complain 'a temporary was left behind'
 
+echo '# a directory that may not be written'
+mkdir -m 555 "$work/locked"
+chmod 755 "$work"
+user=()
+[ "$(id -u)" -ne 0 ] || user=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+if "${user[@]}" test -r "$data/labels.txt" -a -x "$tenon" 2>/dev/null; then
+  expect 1 "'$work/locked': Permission denied" "${user[@]}" "${long[@]}" --model_dir "$work/locked"
+  ! grep -q '^step' "$work/out" || complain 'it trained before it said so'
+  expect 1 "'$work/locked/p.csv': Permission denied" "${user[@]}" "${predict[@]}" --output "$work/locked/p.csv"
+  expect 1 "'$work/locked/x': Permission denied" "${user[@]}" "$tenon" convert idx --input "$work/idx" --output "$work/locked/x"
+  expect 1 "'$data': Permission denied" "${user[@]}" "$tenon" convert idx --input "$work/idx" --output "$data" --overwrite
+fi
+
 echo '# signals'
 stop() {  # SIGNALS..: sent to a training in its midst; its exit code
   rm -rf "$work/stopped" "$work/log"
