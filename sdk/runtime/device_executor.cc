@@ -15,7 +15,8 @@ namespace {
 
 DeviceExecutor::DeviceExecutor(Plan plan, DeviceMemory& memory, DeviceArena& arena)
     : plan_(std::move(plan)), memory_(memory), arena_(arena) {
-  const size_t n = static_cast<size_t>(kBaseFirstInput + plan_.n_buffers + plan_.n_results);
+  const auto bases = kBaseFirstInput + plan_.n_buffers + plan_.n_results;
+  const auto n = static_cast<size_t>(bases);
   bases_.resize(n);
   base_offsets_.resize(n);
   if (plan_.constants.empty()) return;

@@ -35,7 +35,8 @@ struct Executor::Shared {
 
 Executor::Executor(Plan plan, const tenon_host* host, ArenaPool& arenas)
     : plan_(std::move(plan)), host_(host), arenas_(arenas) {
-  bases_.resize(static_cast<size_t>(kBaseFirstInput + plan_.n_buffers + plan_.n_results));
+  const auto bases = kBaseFirstInput + plan_.n_buffers + plan_.n_results;
+  bases_.resize(static_cast<size_t>(bases));
   fed_.resize(plan_.feeds.size() + 1);
   bases_[kBaseConstants] = plan_.constants.data();
 }
