@@ -60,7 +60,7 @@ void draw_attention(Cases& cases, Chance& c, const std::string& tag) {
   const int64_t b = c.between(1, 2), heads = c.between(1, 3), shared = c.between(1, 2);
   const int64_t rows = c.size(33), keys = c.size(33), width = c.size(17), out = c.size(9);
   Shape bias{b, heads * shared, rows, keys};
-  for (int i = 0; i < 4; ++i)
+  for (int i = 0; i < 3; ++i)  // one for all keys would have no gradient
     if (c.even()) bias.set(i, 1);
   const bool biased = c.even();
   const AttentionOptions o{.scale = 0.25 * static_cast<double>(c.between(1, 8)), .causal = c.even()};

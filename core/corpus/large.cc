@@ -35,6 +35,21 @@ void add_large(Cases& cases, const Definition& definition, Doubles expected) {
 }  // namespace
 
 void add_large_cases(Cases& cases) {
+  // Counts that a float does not hold.
+  constexpr int64_t kCounts = (int64_t{1} << 24) + 1001;
+  for (DType t : {DType::kI32, DType::kI64}) {
+    Doubles last;
+    for (int64_t i = kCounts - 1000; i < kCounts; ++i) last.push_back(static_cast<double>(i + 5));
+    add_large(cases,
+              {"iota",
+               cat("beyond 2^24 ", dtype_name(t)),
+               {one(t, 5)},
+               [t](const Tensors& in) {
+                 const Tensor counts = iota(*in[0].graph(), t, {kCounts}, 0);
+                 return Tensors{add(slice(counts, {kCounts - 1000}, {kCounts}, {1}), in[0])};
+               }},
+              last);
+  }
   const Input x = values(DType::kU8, {kBytes}, counted(0, 1, kPeriod));
   add_large(cases,
             {"slice",

@@ -77,7 +77,7 @@ void Session::write(const std::vector<Tensor>& inputs, bool states) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (input_at_[i] < 0 || (aliased_[i] && !states)) continue;
     const size_t at = static_cast<size_t>(input_at_[i]);
-    written_[at] = reference::to_bytes(inputs[i]);
+    written_[at] = bytes_of(inputs[i]);
     if (inputs_[at].host())
       std::memcpy(inputs_[at].host(), written_[at].data(), written_[at].size());
     else

@@ -111,6 +111,9 @@ class Buffer {
   std::vector<int64_t> dims_;
 };
 
+// Its bytes, its NaN in many forms: whatever the payload or sign, it is one.
+std::vector<uint8_t> bytes_of(const reference::Tensor& x);
+
 class Queue {
  public:
   Queue(Subject& subject, tenon_device* device);
