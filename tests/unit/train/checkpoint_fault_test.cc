@@ -165,5 +165,47 @@ TEST(CheckpointFaults, AKillAtAnyCallLosesNothingAcknowledged) {
   }
 }
 
+// Which of the names of a step's checkpoint holds it; "" when neither does.
+std::string name_of(const Directory& dir, int64_t step) {
+  for (const char* stem : {"model.ckpt-", "diverged.ckpt-"})
+    if (const std::string name = stem + std::to_string(step); difference(dir / name, step).empty()) return name;
+  return "";
+}
+
+TEST(CheckpointFaults, AKillWhileCheckpointsAreSetAsideLosesNone) {
+  int kills = 0;
+  for (bool killed = true; killed; ++kills) {
+    ASSERT_LT(kills, 1000);
+    Directory dir;
+    for (int64_t step : {1, 2, 3}) ASSERT_TRUE(save_state(*CheckpointManager::open(dir.path()), step).ok());
+    const pid_t child = ::fork();
+    if (child == 0) {
+      Result<CheckpointManager> manager = CheckpointManager::open(dir.path());
+      Armed armed({Action::kKill, kills, 0, false});
+      ::_exit(manager.ok() && manager->set_aside({dir / "model.ckpt-3", dir / "model.ckpt-2"}).ok() ? 0 : 1);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    killed = WIFSIGNALED(status);
+    EXPECT_TRUE(killed || status == 0);
+    // Whoever comes next cleans up.
+    EXPECT_TRUE(CheckpointManager::open(dir.path()).ok());
+    for (int64_t step : {1, 2, 3}) EXPECT_NE(name_of(dir, step), "") << "step " << step << ", killed at call " << kills;
+    const std::string all = name_of(dir, 2) + " " + name_of(dir, 3);
+    EXPECT_TRUE(killed || all == "diverged.ckpt-2 diverged.ckpt-3") << all;
+  }
+  EXPECT_GT(kills, 20);
+}
+
+// What links are for: a kill between two renames leaves data without an index, which the next trainer takes for rubbish.
+TEST(CheckpointFaults, RenamingOneFileAfterTheOtherWouldLoseOne) {
+  Directory dir;
+  ASSERT_TRUE(save_state(*CheckpointManager::open(dir.path()), 3).ok());
+  std::filesystem::rename(bundle_index_path(dir / "model.ckpt-3"), bundle_index_path(dir / "diverged.ckpt-3"));
+  EXPECT_TRUE(CheckpointManager::open(dir.path()).ok());
+  EXPECT_EQ(name_of(dir, 3), "");
+  EXPECT_FALSE(std::filesystem::exists(bundle_data_path(dir / "model.ckpt-3")));
+}
+
 }  // namespace
 }  // namespace tenon

@@ -179,6 +179,11 @@ __attribute__((visibility("default"))) int rename(const char* from, const char* 
   return result;
 }
 
+__attribute__((visibility("default"))) int link(const char* from, const char* to) noexcept {
+  if (fails("link")) return -1;
+  return static_cast<int>(syscall(SYS_link, from, to));
+}
+
 __attribute__((visibility("default"))) int unlink(const char* path) noexcept {
   if (fails("unlink")) return -1;
   if (goes_in_place(path)) return 0;
