@@ -1,5 +1,7 @@
 #include "tenon/types.h"
 
+#include <limits>
+
 #include "base/text.h"
 
 namespace tenon {
@@ -44,9 +46,10 @@ int Shape::check_axis(int axis) const {
 }
 
 int64_t Shape::elements() const {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 8;  // so that bytes do not overflow either
   int64_t n = 1;
   for (int64_t d : *this)
-    if (__builtin_mul_overflow(n, d, &n)) fail("shape ", str(), " has more elements than 2^63");
+    if (__builtin_mul_overflow(n, d, &n) || n > kMost) fail("shape ", str(), " has more elements than 2^60");
   return n;
 }
 

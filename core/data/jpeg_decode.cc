@@ -17,12 +17,15 @@ namespace tenon {
 namespace {
 
 constexpr int kMaxScans = 100;
+// Each scan visits every block, even one that says nothing of them: what many scans of a large image may cost in all.
+constexpr int64_t kBytesAVisit = 8;  // of max_bytes
 
 struct Decoder {
   jpeg_decompress_struct jpeg;
   jpeg_error_mgr errors;
   jpeg_progress_mgr progress;
   jpeg_source_mgr source;
+  int64_t max_visits = 0;  // of blocks, by all scans; 0: no decoding yet
   std::jmp_buf escape;
   char message[JMSG_LENGTH_MAX] = {};
 };
@@ -42,10 +45,26 @@ void warn(j_common_ptr jpeg, int level) {
   if (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER) leave_decoder(jpeg);
 }
 
-void limit_scans(j_common_ptr jpeg) {
-  if (reinterpret_cast<j_decompress_ptr>(jpeg)->input_scan_number <= kMaxScans) return;
-  std::snprintf(decoder_of(jpeg).message, JMSG_LENGTH_MAX, "expected at most %d scans, found more", kMaxScans);
-  std::longjmp(decoder_of(jpeg).escape, 1);
+int64_t blocks_of(const jpeg_decompress_struct& jpeg) {
+  int64_t blocks = 0;
+  for (int c = 0; c < jpeg.num_components; ++c)
+    blocks += static_cast<int64_t>(jpeg.comp_info[c].width_in_blocks) * jpeg.comp_info[c].height_in_blocks;
+  return blocks;
+}
+
+void limit_scans(j_common_ptr common) {
+  const jpeg_decompress_struct& jpeg = *reinterpret_cast<j_decompress_ptr>(common);
+  Decoder& decoder = decoder_of(common);
+  const int scans = jpeg.input_scan_number;
+  if (scans > kMaxScans) {
+    std::snprintf(decoder.message, JMSG_LENGTH_MAX, "expected at most %d scans, found more", kMaxScans);
+  } else if (scans > 1 && scans * blocks_of(jpeg) > decoder.max_visits) {
+    std::snprintf(decoder.message, JMSG_LENGTH_MAX, "expected fewer scans of an image of %ux%u, found %d",
+                  jpeg.image_width, jpeg.image_height, scans);
+  } else {
+    return;
+  }
+  std::longjmp(decoder.escape, 1);
 }
 
 void ignore(j_decompress_ptr) {}
@@ -91,10 +110,7 @@ void read_header(Decoder& decoder) {
 // Coefficients of all blocks stay in memory where there are several scans.
 int64_t coefficient_bytes(const jpeg_decompress_struct& jpeg) {
   if (!jpeg_has_multiple_scans(const_cast<j_decompress_ptr>(&jpeg))) return 0;
-  int64_t blocks = 0;
-  for (int c = 0; c < jpeg.num_components; ++c)
-    blocks += static_cast<int64_t>(jpeg.comp_info[c].width_in_blocks) * jpeg.comp_info[c].height_in_blocks;
-  return blocks * static_cast<int64_t>(sizeof(JBLOCK));
+  return blocks_of(jpeg) * static_cast<int64_t>(sizeof(JBLOCK));
 }
 
 bool large_enough(const jpeg_decompress_struct& jpeg, unsigned scale, const DecodeOptions& options) {
@@ -248,6 +264,7 @@ Status decode_jpeg(std::string_view bytes, const DecodeOptions& options, Image* 
   if (!try_header(decoder)) return to_status(decoder);
   Plan plan;
   TENON_TRY(check_memory(decoder, options, &plan));
+  decoder.max_visits = options.max_bytes / kBytesAVisit;
   decoder.jpeg.mem->max_memory_to_use = options.max_bytes + (int64_t{8} << 20);
   choose_output(decoder.jpeg, options, plan.scale);
   if (!try_start(decoder, plan)) return to_status(decoder);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <new>
 
 #include "base/crc32c.h"
@@ -26,7 +27,8 @@ Result<Shape> shape_of(const bundle::TensorShapeProto& proto) {
   }
   // Zero anywhere makes the product small, but the others must not overflow on the way.
   for (int64_t d : dims)
-    if (__builtin_mul_overflow(elements, d, &elements)) return invalid("its shape has more elements than 2^63");
+    if (__builtin_mul_overflow(elements, d, &elements) || elements > std::numeric_limits<int64_t>::max() / 8)
+      return invalid("its shape has more elements than 2^60");  // as Shape has it
   return Shape(dims);
 }
 
