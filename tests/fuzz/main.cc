@@ -112,7 +112,7 @@ void keep_current() {
 // Called by the sanitizers before they end the process.
 extern "C" void __sanitizer_set_death_callback(void (*callback)());
 // As much memory as libFuzzer is given; a target's own abort() is a finding too.
-extern "C" const char* __asan_default_options() {
+extern "C" __attribute__((visibility("default"))) const char* __asan_default_options() {
   return "handle_abort=1:hard_rss_limit_mb=512:max_allocation_size_mb=512:detect_leaks=1";
 }
 
