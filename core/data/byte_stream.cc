@@ -64,7 +64,7 @@ class MemoryStream : public ByteStream {
 class InflateStream : public ByteStream {
  public:
   InflateStream(std::unique_ptr<ByteStream> source, std::string name)
-      : source_(std::move(source)), name_(std::move(name)), input_(kInput) {}
+      : source_(std::move(source)), name_(std::move(name)), input_(std::clamp<uint64_t>(source_->limit(), 1, kInput)) {}
   ~InflateStream() override { inflateEnd(&zlib_); }
 
   Status init() {

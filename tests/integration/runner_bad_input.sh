@@ -104,6 +104,29 @@ for kind in flipped cut; do
 done
 grep -q "left out 1 corrupt record; the rest of $work/cut/train-00000-of-.* is lost" "$work/out" || complain "the lost rest was not reported: $(cat "$work/out")"
 
+echo '# what is no file, and records that no memory holds'
+for name in labels.txt info.json; do
+  mkdir "$work/pipe_$name" "$work/endless_$name"
+  cp "$data"/* "$work/pipe_$name" && cp "$data"/* "$work/endless_$name"
+  rm "$work/pipe_$name/$name" "$work/endless_$name/$name"
+  mkfifo "$work/pipe_$name/$name" && ln -s /dev/zero "$work/endless_$name/$name"
+  for kind in pipe endless; do
+    expect 1 "$work/${kind}_$name/$name': expected a regular file, found a device or pipe" timeout 60 "${train[@]}" --data_dir "$work/${kind}_$name"
+  done
+done
+cp -r "$data" "$work/run[1]"
+expect 0 '' "${train[@]}" --data_dir "$work/run[1]"
+expect 0 '' "${train[@]}" --data_dir "$data" --train_data_path "$work/run[1]/train-*"
+mkdir "$work/sparse"
+cp "$data"/labels.txt "$data"/info.json "$data"/validation-* "$work/sparse"
+printf '\0\0\0\0\0\010\0\0\313\123\042\273' >"$work/sparse/train-00000-of-00001"  # 8 TiB, and a good checksum
+if truncate -s 8796093022224 "$work/sparse/train-00000-of-00001"; then
+  expect 1 "$work/sparse/train-00000-of-00001: record at offset 0: length: expected at most 1073741824 bytes of data, found 8796093022208" \
+    timeout 60 "${train[@]}" --data_dir "$work/sparse"
+fi
+mkfifo "$work/sparse/train"
+expect 1 "$work/sparse/train': expected a regular file, found a device or pipe" timeout 60 "${train[@]}" --data_dir "$data" --train_data_path "$work/sparse/train"
+
 echo '# weights that diverge'
 wild=("$tenon" train mlp --hidden 16 --train_batch_size 16 --data_dir "$data" --model_dir "$work/wild" --optimizer sgd)
 expect 1 'expected a finite number' "${wild[@]}" --learning_rate 1e10 --save_checkpoints_steps 1 --train_steps 50 --noevaluate
