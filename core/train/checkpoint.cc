@@ -1,5 +1,6 @@
 #include "train/checkpoint.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
