@@ -81,8 +81,10 @@ expect 0 '' "${predict[@]}" --output "$work/link.csv"
 [ "$(stat -c %a "$work/elsewhere/p.csv")" = 640 ] || complain 'the permissions have changed'
 echo old >"$work/kept.csv"
 expect 1 "$work/none" "$tenon" predict mlp --data_dir "$data" --model_dir "$work/none.such" --output "$work/kept.csv"
-(ulimit -f 0; "${predict[@]}" --output "$work/kept.csv" 2>&1 >/dev/null | cat >&3; exit "${PIPESTATUS[0]}") 3>&1 >/dev/null | grep -q "kept.csv': File too large" ||
-  complain 'a file size limit is not told'
+before=$(cd "$data" && cat -- * | cksum)
+(ulimit -f 2; "$tenon" convert idx --input "$work/idx" --output "$data" --overwrite 2>&1) | cat >"$work/limited"
+grep -q "train-00000-of-00001': File too large" "$work/limited" || complain "a file size limit: $(cat "$work/limited")"
+[ "$(cd "$data" && cat -- * | cksum)" = "$before" ] || complain 'a file size limit changed the data'
 [ "$(cat "$work/kept.csv")" = old ] || complain 'predictions that failed replaced what was there'
 [ -z "$(find "$work" -maxdepth 1 -name '.*.tmp-*' -o -maxdepth 1 -name '*.part-*')" ] || complain 'a temporary was left behind'
 
