@@ -5,6 +5,7 @@
 #include "command.h"
 #include "models/models.h"
 #include "process.h"
+#include "tenon/exit_guard.h"
 #include "tenon/threads.h"
 
 namespace tenon::runner {
@@ -146,7 +147,10 @@ std::string device_of(const Flags& flags) {
 
 int main(int argc, char** argv) {
   using namespace tenon::runner;
-  if (!keep_standard_files()) return 1;
+  if (!keep_standard_files() || !take_standard_output()) return 1;
+  tenon::guard_exit();
   let_writes_fail();
-  return finish_output(run({argv + 1, argv + argc}));
+  const int code = finish_output(run({argv + 1, argv + argc}));
+  tenon::allow_exit();
+  return code;
 }

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <vector>
 
+#include "process.h"
 #include "tenon/status.h"
 
 namespace tenon::runner {
@@ -32,7 +33,8 @@ void note(bool written) {
 }
 
 void put(std::string_view text, bool now) {
-  note(std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && (!now || std::fflush(stdout) == 0));
+  std::FILE* const out = standard_output();
+  note(std::fwrite(text.data(), 1, text.size(), out) == text.size() && (!now || std::fflush(out) == 0));
 }
 
 std::string vformat(const char* fmt, va_list args) {
@@ -90,7 +92,7 @@ void print(const char* fmt, ...) {
 void print_line(const std::string& line) { put(terminal_text(line) + "\n", true); }
 void print_text(std::string_view text) { put(terminal_text(text, Lines::kKept), false); }
 void print_data(const std::string& line) {
-  static const bool terminal = ::isatty(STDOUT_FILENO) == 1;
+  static const bool terminal = ::isatty(::fileno(standard_output())) == 1;
   put((terminal ? terminal_text(line) : line) + "\n", false);
 }
 void draw_line(const std::string& line) { put("\r" + terminal_text(line) + "\033[K", true); }
@@ -101,7 +103,7 @@ void print_error(std::string_view text, Lines lines) {
 }
 
 int finish_output(int code) {
-  if (std::fflush(stdout) != 0 && lost == 0) lost = errno;
+  if (std::fflush(standard_output()) != 0 && lost == 0) lost = errno;
   if (lost == 0 || code != 0) return code;
   print_error(stdout_is == Stdout::kLog ? std::string("tenon: all is done, but not all of the log could be written: ") +
                                               std::generic_category().message(lost)

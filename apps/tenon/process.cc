@@ -11,6 +11,8 @@ namespace {
 
 volatile std::sig_atomic_t signalled = 0;  // the signal's number
 
+std::FILE* output = nullptr;
+
 void set_handler(int number, void (*handler)(int)) {
   struct sigaction action {};
   action.sa_handler = handler;
@@ -42,6 +44,15 @@ bool keep_standard_files() {
   }
   return true;
 }
+
+bool take_standard_output() {
+  const int own = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  if (own < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) return false;
+  output = ::fdopen(own, "w");
+  return output != nullptr;
+}
+
+std::FILE* standard_output() { return output ? output : stdout; }
 
 void let_writes_fail() {
   set_handler(SIGPIPE, on_failed_write);

@@ -1,6 +1,7 @@
 // What the runner makes of its process before a subcommand runs.
 #pragma once
 
+#include <cstdio>
 #include <string>
 
 #include "tenon/status.h"
@@ -10,6 +11,12 @@ namespace tenon::runner {
 // Takes the numbers 0 to 2 where they are closed, so that no file that is opened later gets what is printed: reading and
 // writing them fails as before. False when not even that can be had. First in main().
 bool keep_standard_files();
+
+// Keeps standard output for what the runner itself prints: whatever backends and what they start print there goes to standard
+// error. False when that cannot be had. After keep_standard_files().
+bool take_standard_output();
+// Where the runner prints; stdout before that. Never null.
+std::FILE* standard_output();
 
 // SIGPIPE and SIGXFSZ do not end the program: the write that they come from fails, and is told as other failed writes are.
 void let_writes_fail();

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "output.h"
+#include "process.h"
 
 namespace tenon::runner {
 namespace {
@@ -19,7 +20,7 @@ long as_long(int64_t n) { return static_cast<long>(n); }
 
 Progress::Progress(bool json, int64_t every, int64_t target, bool quiet)
     : json_(json),
-      terminal_(!json && !quiet && isatty(STDOUT_FILENO)),
+      terminal_(!json && !quiet && isatty(::fileno(standard_output()))),
       every_(quiet && !json ? 0 : every),
       target_(target) {}
 Progress::~Progress() { clear(); }

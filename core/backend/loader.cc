@@ -15,6 +15,7 @@
 #include "backend/host_table.h"
 #include "backend/trial.h"
 #include "backend/trust.h"
+#include "base/exit_guard.h"
 #include "base/text.h"
 #include "tenon/plugin/validation.h"
 
@@ -210,6 +211,7 @@ Result<const LoadedBackend*> load(const std::string& name, const std::string& pa
   const Status status = bring_up(
       *library, name, table, validating(), [](const char*) {}, &backend->table, &handle);
   (void)host.release();  // the plugin may have kept it, whatever it answered
+  renew_exit_guard();
   TENON_TRY(status);
   if (validating()) TENON_TRY(put_validation_over(&backend->table));
   backend->name = backend->table.name;

@@ -44,8 +44,11 @@ struct Row {
 };
 
 Row attack_libraries();
-Row attack_truncations();
-Row attack_flips();
+// Files that are exchanged or cut while they are loaded, by themselves: no race decides.
+Row attack_changing_files();
+// One of `step` of all.
+Row attack_truncations(size_t step);
+Row attack_flips(size_t step);
 Row attack_search_path();
 
 }  // namespace tenon::attack

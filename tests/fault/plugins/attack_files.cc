@@ -69,7 +69,7 @@ Row attack_libraries() {
     const std::string path = place.directory / (library.name + ".so");
     library.make(path);
     const Outcome outcome = on_host([&] {
-      set_probe_limit(std::chrono::milliseconds(hangs(library.name) ? 150 : 20000));
+      set_probe_limit(std::chrono::milliseconds(hangs(library.name) ? 600 : 20000));
       return open_device(library.name).status().message();
     });
     count(outcome, library.name, library.cause.empty(), &row);
@@ -79,13 +79,35 @@ Row attack_libraries() {
   return row;
 }
 
-Row attack_truncations() {
+Row attack_changing_files() {
+  Row row{.attack = "changing files"};
+  for (const char* name : {"init-swaps", "init-shrinks", "second-swaps", "second-shrinks"}) {
+    const Place place;
+    const std::string path = place.directory / (std::string(name) + ".so");
+    const auto put = [&] {
+      std::filesystem::copy_file(specimen_path("specimen"), path, std::filesystem::copy_options::overwrite_existing);
+      std::filesystem::copy_file(specimen_path("that-crashes"), path + ".next",
+                                 std::filesystem::copy_options::overwrite_existing);
+    };
+    put();
+    const Outcome outcome = on_host([&] { return open_device(name).status().message(); });
+    count(outcome, name, true, &row);
+    if (outcome.kind != Outcome::kLoaded) row.mistakes.push_back(std::string(name) + ": " + outcome.text);
+    put();
+    ++row.unprotected_tried;  // tried in one process by its path, and then loaded by its path
+    (void)on_host([&] { return load_unprotected(path); }, kUnprotectedLimit);
+    row.unprotected_hurt += on_host([&] { return load_unprotected(path); }, kUnprotectedLimit).kind != Outcome::kLoaded;
+  }
+  return row;
+}
+
+Row attack_truncations(size_t step) {
   Row row{.attack = "truncations"};
   const Place place;
   const std::string bytes = specimen_bytes(), mark = place.home / "mark";
   ::setenv("TENON_SPECIMEN_MARK", mark.c_str(), 1);
-  constexpr size_t kCuts = 200, kStep = kSanitized ? 5 : 1;
-  for (size_t i = 0; i < kCuts; i += kStep) {
+  constexpr size_t kCuts = 200;
+  for (size_t i = 0; i < kCuts; i += step) {
     const std::string path = place.directory.write("cut.so", bytes.substr(0, bytes.size() * i / kCuts));
     const Outcome outcome = on_host([] { return load_by_name("cut").status().message(); });
     count(outcome, "cut " + std::to_string(i), false, &row);
@@ -99,14 +121,14 @@ Row attack_truncations() {
 }
 
 // Half of them where the dynamic linker reads, half anywhere.
-Row attack_flips() {
+Row attack_flips(size_t step) {
   Row row{.attack = "flipped bytes"};
   const Place place;
   std::string bytes = specimen_bytes();
   const uint64_t headers = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr) * elf_header(bytes).e_phnum;
   const Elf64_Phdr dynamic = segment(bytes, PT_DYNAMIC);
-  constexpr size_t kFlips = 1024, kStep = kSanitized ? 32 : 1;
-  for (size_t i = 0; i < kFlips; i += kStep) {
+  constexpr size_t kFlips = 1024;
+  for (size_t i = 0; i < kFlips; i += step) {
     const size_t at = i < 384   ? i * headers / 384
                       : i < 512 ? dynamic.p_offset + (i - 384) * dynamic.p_filesz / 128
                                 : (i - 512) * bytes.size() / 512;

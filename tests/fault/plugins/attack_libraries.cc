@@ -55,8 +55,8 @@ void add_constructors_and_inits(Collection& c) {
               {"quick", "ended the process in "},
               {"silent", "ended the process in "},
               {"fork", "ended the process in "},
-              {"hang", "did not answer within 0.15 s in "},
-              {"deaf", "did not answer within 0.15 s in "},
+              {"hang", "did not answer within 0.6 s in "},
+              {"deaf", "did not answer within 0.6 s in "},
               {"forgets", "ended the process in "},
               {"streams", "closed file descriptor 0 as it was loaded"},
               {"spawn", "started a process as it was loaded"},
@@ -66,9 +66,21 @@ void add_constructors_and_inits(Collection& c) {
     for (const auto& [stage, text] :
          {std::pair("constructor-", "its constructors (dlopen)"), std::pair("init-", "tenon_backend_init")})
       c.specimen(std::string(stage) + action, std::string(cause).ends_with(" in ") ? std::string(cause) + text : cause);
+  const struct {
+    const char* stage;
+    const char* text;
+  } calls[] = {{"first-", "enumerate"}, {"second-", "enumerate"}, {"open-", "device_open"}, {"close-", "device_open"}};
+  for (const auto& [stage, text] : calls) {
+    c.specimen(std::string(stage) + "segfault", std::string("crashed with SIGSEGV in ") + text);
+    c.specimen(std::string(stage) + "abort", std::string("crashed with SIGABRT in ") + text);
+    c.specimen(std::string(stage) + "exit", std::string("called exit in ") + text);
+    c.specimen(std::string(stage) + "hang", std::string("did not answer within 0.6 s in ") + text);
+  }
+  c.specimen("open-directory", "changed the current directory as it was first used");
+  c.specimen("open-streams", "closed file descriptor 0 as it was first used");
   c.specimen("destructor-segfault", "crashed with SIGSEGV in its destructors (exit)");
   c.specimen("destructor-abort", "crashed with SIGABRT in its destructors (exit)");
-  c.specimen("destructor-hang", "did not answer within 0.15 s in its destructors (exit)");
+  c.specimen("destructor-hang", "did not answer within 0.6 s in its destructors (exit)");
   c.specimen("destructor-silent", "ended the process in its destructors (exit)");
   c.specimen("constructor-throw", "in its constructors (dlopen)");
   c.specimen("init-throw", "tenon_backend_init: init-throw: threw an exception");
@@ -107,6 +119,10 @@ void add_builds_and_units(Collection& c) {
   c.specimen("no-note", "has no .note.tenon note", "without-note");
   c.specimen("no-function", "undefined symbol: no_library_has_this", "with-undefined-symbol");
   c.specimen("open-stack", "asks for an executable stack", "with-executable-stack");
+  c.specimen("search-here", "has an empty entry in its RUNPATH, which stands for the current directory",
+             "with-empty-runpath");
+  c.specimen("search-below", "has 'lib' in its RUNPATH, expected an absolute path or $ORIGIN", "with-relative-runpath");
+  c.specimen("search-open", "has /tmp in its RUNPATH, which may be written by everybody", "with-open-runpath");
   c.specimen("units-absurd", "counts 4294967295 units, expected 1 to 65536");
   c.specimen("units-grow", "filled 1001 units, expected 1");
   c.specimen("units-depth", "feed_depth 0");
@@ -184,6 +200,28 @@ void add_segments(Collection& c) {
             [](std::string& b) { elf_header(b).e_shoff = uint64_t{1} << 50; });
 }
 
+// 16 MB of records, each a needed version and a part of one, whose lists lead through all of them.
+void put_endless_versions(std::string& b) {
+  const uint64_t at = b.size(), n = 1 << 20;
+  Elf64_Verneed need{};
+  need.vn_cnt = 0xffff, need.vn_aux = need.vn_next = sizeof need;
+  for (uint64_t i = 0; i < n; ++i) b.append(reinterpret_cast<const char*>(&need), sizeof need);
+  auto* sections = reinterpret_cast<Elf64_Shdr*>(b.data() + elf_header(b).e_shoff);
+  Elf64_Shdr* s = sections;
+  while (s->sh_type != SHT_GNU_verneed) ++s;
+  s->sh_flags = 0, s->sh_offset = at, s->sh_size = n * sizeof need, s->sh_info = 0xffffffff;
+}
+
+void add_dependencies(Collection& c) {
+  c.patched("versions-endless", "more of them than have room", put_endless_versions);
+  c.patched("needs-here", "needs ./bc.so.6, expected the name of a library or an absolute path",
+            [](std::string& b) { b.replace(b.find(std::string("\0libc.so.6\0", 11)) + 1, 4, "./bc"); });
+  c.patched("filter", "which puts other libraries in its place",
+            [](std::string& b) { dynamic_entry(b, DT_RELACOUNT).d_tag = DT_AUXILIARY; });
+  c.patched("audit", "which puts other libraries in its place",
+            [](std::string& b) { dynamic_entry(b, DT_RELACOUNT).d_tag = DT_DEPAUDIT; });
+}
+
 void add_notes(Collection& c) {
   const std::string none = "is no Tenon backend: it has no .note.tenon note";
   c.patched("note-owner", none, [](std::string& b) { reinterpret_cast<char*>(note_version(b))[-8] = 'X'; });
@@ -234,7 +272,7 @@ void add_things_that_are_no_files(Collection& c) {
 // What is odd and allowed: it loads, and the host goes on.
 void add_harmless(Collection& c) {
   c.specimen("specimen", "");
-  for (const char* action : {"print", "modes", "mask", "handler"})
+  for (const char* action : {"print", "modes", "mask", "handler", "locale", "umask"})
     for (const char* stage : {"constructor-", "init-"}) c.specimen(std::string(stage) + action, "");
   c.specimen("table-minor", "");
   c.patched("minor-9", "", [](std::string& b) { note_version(b)[1] = 9; });
@@ -249,6 +287,7 @@ std::vector<Library> bad_libraries() {
   add_builds_and_units(c);
   add_formats(c);
   add_segments(c);
+  add_dependencies(c);
   add_notes(c);
   add_things_that_are_no_files(c);
   add_harmless(c);

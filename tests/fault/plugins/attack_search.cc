@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -148,8 +149,53 @@ std::vector<Hijack> places() {
   };
 }
 
+// What lies above belongs to somebody or may be written by a group: these can exchange all that is below.
+Hijack below(const char* name, uid_t owner, gid_t group, mode_t mode) {
+  return {name, true, [=](const Scene& s) {
+            s.put_evil(s.path("above/plugins"));
+            if (::chown(s.path("above").c_str(), owner, group) != 0) return "needs root";
+            ::chmod(s.path("above").c_str(), mode);
+            Scene::search(s.path("above/plugins"));
+            return "evil";
+          }};
+}
+
+// An access list that lets somebody write, which the mode shows as the group's right: the group is root's.
+bool let_somebody_write(const std::string& path) {
+  const struct {
+    uint32_t version = 2;
+    struct {
+      uint16_t tag, rights;
+      uint32_t id;
+    } entries[5] = {{1, 7, ~0u}, {2, 7, kSomebody}, {4, 5, ~0u}, {16, 7, ~0u}, {32, 5, ~0u}};
+  } list;
+  return ::setxattr(path.c_str(), "system.posix_acl_access", &list, sizeof list, 0) == 0;
+}
+
+Hijack with_access_list() {
+  return {"directory whose access list lets somebody write", false, [](const Scene& s) {
+            s.put_evil(s.trusted());
+            let_somebody_write(s.trusted());
+            return "evil";
+          }};
+}
+
+// A backend that is trusted has a library looked for where the program happens to be.
+Hijack library_from_here() {
+  return {"library that a backend has looked for in the current directory", false, [](const Scene& s) {
+            fs::copy_file(specimen_path("with-helper-here"), s.trusted() + "/evil.so");
+            fs::copy_file(specimen_path("libspecimen_helper"), s.here() + "/libspecimen_helper.so");
+            fs::current_path(s.here());
+            return "evil";
+          }};
+}
+
 std::vector<Hijack> hijacks() {
   std::vector<Hijack> all = places();
+  all.push_back(below("below another user's directory", kSomebody, kSomebody, 0755));
+  all.push_back(below("below a directory that its group may write", 0, kSomebody, 0775));
+  all.push_back(library_from_here());
+  if (const Scene scene; let_somebody_write(scene.trusted())) all.push_back(with_access_list());
   all.push_back(with_mode("directory that everybody may write", directory_of, 0777));
   all.push_back(with_mode("sticky directory that everybody may write", directory_of, 01777));
   all.push_back(with_mode("file that everybody may write", file_of, 0666));

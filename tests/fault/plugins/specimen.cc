@@ -3,12 +3,14 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
 
 #include <algorithm>
+#include <clocale>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -21,6 +23,9 @@
 TENON_DECLARE_BACKEND
 #endif
 
+#ifdef TENON_SPECIMEN_HELPER
+int specimen_helper();
+#endif
 #ifdef TENON_SPECIMEN_UNDEFINED
 extern "C" void no_library_has_this();
 #endif
@@ -35,6 +40,11 @@ bool is(const char* name) { return std::strcmp(specimen_name(), name) == 0; }
   volatile char here[4096];
   here[0] = above ? above[0] : 0;
   return here[0] == 1 ? 0 : overflow_stack(here) + here[0];
+}
+
+std::string own_path() {
+  Dl_info info{};
+  return ::dladdr(reinterpret_cast<void*>(&overflow_stack), &info) ? info.dli_fname : "";
 }
 
 [[noreturn]] void hang() {
@@ -81,6 +91,13 @@ __attribute__((no_sanitize("address", "undefined"))) void misbehave(const char* 
   if (does("modes")) _mm_setcsr(_mm_getcsr() | 0x8040);  // flush to zero, as -ffast-math does
 #endif
   if (does("handler")) ::signal(SIGUSR2, [](int) {});
+  if (does("locale")) std::setlocale(LC_ALL, "C.UTF-8");
+  if (does("umask")) ::umask(0);
+  // Each waits for the other.
+  if (does("calls")) ::close(::open((std::getenv("TENON_SPECIMEN_MARK") + std::string(".pipe")).c_str(), O_WRONLY));
+  if (does("listens")) ::close(::open((std::getenv("TENON_SPECIMEN_MARK") + std::string(".pipe")).c_str(), O_RDONLY));
+  if (does("swaps")) std::rename((own_path() + ".next").c_str(), own_path().c_str());
+  if (does("shrinks") && ::truncate(own_path().c_str(), 0) != 0) std::abort();
 }
 
 // After "constructor-" or "init-".
@@ -102,6 +119,9 @@ void leave_mark() {
 }
 
 __attribute__((constructor)) void constructor() {
+#ifdef TENON_SPECIMEN_CRASHES
+  ::raise(SIGSEGV);
+#endif
   leave_mark();
   misbehave_in("constructor-");
 }
@@ -190,9 +210,14 @@ const char* specimen_name() {
 
 const tenon_host* host_table() { return host; }
 
+void misbehave_as_called(const char* stage) { misbehave_in(stage); }
+
 tenon_status tenon_backend_init(const tenon_host* from, tenon_backend* out) {
 #ifdef TENON_SPECIMEN_UNDEFINED
   no_library_has_this();
+#endif
+#ifdef TENON_SPECIMEN_HELPER
+  if (specimen_helper() != 7) return {TENON_INTERNAL, 0, "its helper is another's"};
 #endif
   host = from;
   leave_mark();

@@ -7,6 +7,9 @@
 // The file's name without ".so".
 const char* specimen_name();
 
+// Does what the file is called after this: "open-hang" hangs in misbehave_as_called("open-").
+void misbehave_as_called(const char* stage);
+
 // What tenon_backend_init was given.
 const tenon_host* host_table();
 

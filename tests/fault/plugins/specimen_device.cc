@@ -1,10 +1,12 @@
 // The smallest device there can be. Its spec says which entry fails and how: "run-error", once for each
 // device. Buffers have memory; a run adds nothing to anything.
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "specimen.h"
 
@@ -69,6 +71,7 @@ tenon_unit make_unit(const char* spec) {
 tenon_status enumerate(void*, const char* spec, tenon_unit* units, uint64_t stride, uint32_t* count) {
   if (same(spec, "enumerate-error") || called("units-error")) return kBroken;
   if (same(spec, "enumerate-throw")) throw_out();
+  misbehave_as_called(units ? "second-" : "first-");
   if (called("units-none")) return {TENON_UNAVAILABLE, 0, "no card in any slot"};
   const uint32_t room = *count;
   *count = called("units-zero") ? 0 : called("units-absurd") ? 0xffffffffu : called("units-many") ? 65536 : 1;
@@ -80,6 +83,7 @@ tenon_status enumerate(void*, const char* spec, tenon_unit* units, uint64_t stri
 }
 
 tenon_status device_open(void*, const tenon_open* open, tenon_device** out) {
+  misbehave_as_called("open-");
   if (same(open->spec, "open-error")) return kBroken;
   if (same(open->spec, "open-throw")) throw_out();
   *out = nullptr;
@@ -88,6 +92,7 @@ tenon_status device_open(void*, const tenon_open* open, tenon_device** out) {
 }
 
 void device_close(tenon_device* device) {
+  misbehave_as_called("close-");
   const bool throws = device && device->is("close-throw");
   delete device;
   if (throws) throw_out();
@@ -173,6 +178,8 @@ void take_batches(const tenon_feed& feed, uint32_t n) {
 
 tenon_status run(tenon_queue* queue, const tenon_run* r, uint64_t* ticket, uint32_t* done) {
   if (const tenon_status s = fault_of(queue->device, "run"); s.code) return s;
+  if (queue->device->is("run-exit")) std::thread([] { std::exit(0); }).join();
+  if (queue->device->is("run-print")) std::thread([] { std::puts("printed by a thread"), std::fflush(stdout); }).join();
   if (queue->device->is("run-gang-throw")) host_table()->gang(host_table()->ctx, 8, throw_in_gang, nullptr);
   if (r->feed) take_batches(*r->feed, r->iterations);
   *done = queue->device->is("run-more") ? r->iterations + 1 : queue->device->is("run-none") ? 0 : r->iterations;

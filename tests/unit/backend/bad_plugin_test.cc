@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <clocale>
+#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -40,6 +43,14 @@ TEST_P(BadUnits, AreRefusedInOneLineThatNamesTheBackend) {
 }
 INSTANTIATE_TEST_SUITE_P(Units, BadUnits, testing::ValuesIn(kUnits));
 
+// Whether a library of that name is mapped here.
+bool maps_name(const std::string& name) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);)
+    if (contains(line, ":" + name)) return true;
+  return false;
+}
+
 class HangingPlugin : public PluginTest, public testing::WithParamInterface<const char*> {
  protected:
   HangingPlugin() { set_probe_limit(std::chrono::milliseconds(150)); }
@@ -51,7 +62,8 @@ TEST_P(HangingPlugin, IsStoppedAtTheTimeLimit) {
   EXPECT_TRUE(contains(refusal(GetParam()), path + ": did not answer within 0.15 s in ")) << refusal(GetParam());
 }
 INSTANTIATE_TEST_SUITE_P(Hang, HangingPlugin,
-                         testing::Values("constructor-hang", "init-hang", "constructor-deaf", "init-deaf"));
+                         testing::Values("constructor-hang", "init-hang", "constructor-deaf", "init-deaf",
+                                         "second-hang", "open-hang"));
 
 TEST_F(PluginTest, WhatIsNoRegularFileIsRefused) {
   std::filesystem::create_directory(directory_ / "folder.so");
@@ -140,12 +152,14 @@ TEST_F(PluginTest, AutoWithoutAnythingUsableSaysWhyEachWasRefused) {
 }
 
 TEST_F(PluginTest, FloatingPointModesAndSignalsStayAsTheyWere) {
+  const mode_t umask_before = ::umask(022);
+  const std::string locale_before = std::setlocale(LC_ALL, nullptr);
   struct sigaction before, after;
   sigset_t mask_before{}, mask_after{};
   ::pthread_sigmask(SIG_BLOCK, nullptr, &mask_before);
   ::sigaction(SIGUSR2, nullptr, &before);
-  for (const char* name :
-       {"constructor-modes", "init-modes", "constructor-handler", "init-handler", "constructor-mask", "init-mask"}) {
+  for (const char* name : {"constructor-modes", "init-modes", "constructor-handler", "init-handler", "constructor-mask",
+                           "init-mask", "init-umask", "init-locale"}) {
     add(name);
     EXPECT_EQ(refusal(name), "");
     volatile double tiny = 2.3e-308;
@@ -154,7 +168,10 @@ TEST_F(PluginTest, FloatingPointModesAndSignalsStayAsTheyWere) {
     EXPECT_EQ(before.sa_handler, after.sa_handler) << name;
     ::pthread_sigmask(SIG_BLOCK, nullptr, &mask_after);
     EXPECT_EQ(::sigismember(&mask_before, SIGTERM), ::sigismember(&mask_after, SIGTERM)) << name;
+    EXPECT_EQ(::umask(022), 022u) << name;
+    EXPECT_EQ(std::setlocale(LC_ALL, nullptr), locale_before) << name;
   }
+  ::umask(umask_before);
 }
 
 TEST_F(PluginTest, AFileThatChangedIsTriedAgain) {
@@ -168,6 +185,76 @@ TEST_F(PluginTest, ALinkCannotGiveABackendAnotherName) {
   add_to(home_.path(), "real-1.0");
   std::filesystem::create_symlink(home_ / "real-1.0.so", directory_ / "alias.so");
   EXPECT_TRUE(contains(refusal("alias"), "says that its name is 'real-1.0', the file's is 'alias'"));
+}
+
+// Each of the two waits for the other: one after another, neither would come to an end.
+TEST_F(PluginTest, AllLibrariesAreTriedAtOnce) {
+  add("init-calls");
+  add("init-listens");
+  ASSERT_EQ(::mkfifo((home_ / "mark.pipe").c_str(), 0600), 0);
+  const Discovery found = discover_backends();
+  for (const char* name : {"init-calls", "init-listens"})
+    EXPECT_TRUE(std::any_of(found.backends.begin(), found.backends.end(), [&](auto& b) { return b.name == name; }))
+        << name;
+}
+
+TEST_F(HangingPlugin, IsTriedOnceHoweverOftenItIsAskedFor) {
+  add("first-hang");
+  const std::string once = refusal("first-hang"), marks = home_.read("mark");
+  EXPECT_FALSE(marks.empty());
+  for (int again = 0; again < 3; ++again) {
+    EXPECT_EQ(refusal("first-hang"), once);
+    (void)discover_backends();
+  }
+  EXPECT_EQ(home_.read("mark"), marks);
+}
+
+TEST_F(PluginTest, ListingLoadsNothingIntoThisProcess) {
+  add("listed-first");
+  const Discovery found = discover_backends();
+  EXPECT_TRUE(
+      std::any_of(found.backends.begin(), found.backends.end(), [](auto& b) { return b.name == "listed-first"; }));
+  EXPECT_FALSE(maps_name("listed-first.so"));
+  EXPECT_EQ(refusal("listed-first"), "");
+  EXPECT_TRUE(maps_name("listed-first.so"));
+}
+
+TEST_F(PluginTest, AutoLoadsNoneButTheOneThatItTakes) {
+  add("seen-by-auto");
+  add("units-gpu");
+  ASSERT_TRUE(open_device("auto").ok());
+  EXPECT_TRUE(maps_name("units-gpu.so"));
+  EXPECT_FALSE(maps_name("seen-by-auto.so"));
+}
+
+// The file exchanges or cuts itself as it is tried.
+TEST_F(PluginTest, WhatWasTriedIsWhatIsLoaded) {
+  for (const char* name : {"init-swaps", "init-shrinks", "second-swaps", "second-shrinks"}) {
+    const std::string path = add(name);
+    std::filesystem::copy_file(specimen("that-crashes"), path + ".next");
+    EXPECT_EQ(refusal(name), "");
+  }
+}
+
+TEST_F(PluginTest, ABackendFindsItsOwnPathAndWhatLiesBesideIt) {
+  const std::string path = add("finder", "with-helper");
+  EXPECT_TRUE(contains(refusal("finder"), "libspecimen_helper.so: cannot open shared object file"))
+      << refusal("finder");
+  std::filesystem::create_directory(directory_ / "inner");
+  std::filesystem::copy_file(specimen("libspecimen_helper"), directory_ / "inner/libspecimen_helper.so");
+  add("finder-2", "with-helper");
+  EXPECT_EQ(refusal("finder-2"), "");
+  EXPECT_TRUE(contains(home_.read("mark"), (directory_ / "finder-2.so") + "\n")) << home_.read("mark");
+}
+
+TEST_F(PluginTest, ALibraryThatOthersMayWriteIsNotLoadedWithABackend) {
+  add("finder", "with-helper");
+  std::filesystem::create_directory(directory_ / "inner");
+  std::filesystem::copy_file(specimen("libspecimen_helper"), directory_ / "inner/libspecimen_helper.so");
+  ::chmod((directory_ / "inner/libspecimen_helper.so").c_str(), 0666);
+  EXPECT_TRUE(contains(refusal("finder"), "libspecimen_helper.so, which may be written by everybody"))
+      << refusal("finder");
+  EXPECT_FALSE(code_ran());
 }
 
 TEST_F(PluginTest, ManyThreadsOpenTheSameBackend) {

@@ -110,6 +110,20 @@ TEST_F(ElfCheck, RefusesOffsetsAndSizesOutsideTheFile) {
   EXPECT_NE(check_changed([](std::string& b) { elf_header(b).e_shnum = 0xffff; }), "");
 }
 
+// Lists that lead through the same bytes again and again: without an end to it, 16 MB take minutes.
+TEST_F(ElfCheck, FollowsVersionsNoFurtherThanTheyHaveRoom) {
+  const auto endless = [](std::string& b) {
+    const uint64_t at = b.size(), n = 1 << 20;
+    Elf64_Verneed need{};
+    need.vn_cnt = 0xffff, need.vn_aux = need.vn_next = sizeof need;
+    for (uint64_t i = 0; i < n; ++i) b.append(reinterpret_cast<const char*>(&need), sizeof need);
+    auto* s = reinterpret_cast<Elf64_Shdr*>(b.data() + elf_header(b).e_shoff);
+    while (s->sh_type != SHT_GNU_verneed) ++s;
+    s->sh_flags = 0, s->sh_offset = at, s->sh_size = n * sizeof need, s->sh_info = 0xffffffff;
+  };
+  EXPECT_EQ(check_changed(endless), "has symbol versions outside their section, or more of them than have room");
+}
+
 TEST_F(ElfCheck, RefusesSegmentsThatTheLinkerWouldMapOverOthers) {
   EXPECT_EQ(check_changed([](std::string& b) {
               auto* s = &segment(b, PT_LOAD);  // the first and the second one exchanged

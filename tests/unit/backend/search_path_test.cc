@@ -80,6 +80,29 @@ TEST_F(SearchPathTest, ADirectoryInOneThatEverybodyMayWriteIsRefused) {
   expect_never_loaded("evil", inner + " lies in " + directory_.path() + ", which everybody may write");
 }
 
+TEST_F(SearchPathTest, ADirectoryBelowAnothersIsRefused) {
+  const std::string inner = directory_ / "inner";
+  add_to(inner, "evil");
+  const Environment path("TENON_PLUGIN_PATH", inner);
+  if (::chown(directory_.path().c_str(), 12345, 12345) != 0) GTEST_SKIP() << "needs root";
+  expect_never_loaded("evil",
+                      inner + " lies in " + directory_.path() + ", which is owned by user 12345, expected root");
+  ASSERT_EQ(::chown(directory_.path().c_str(), 0, 12345), 0);
+  ::chmod(directory_.path().c_str(), 0775);
+  expect_never_loaded("evil", inner + " lies in " + directory_.path() + ", which group 12345 may write (chmod go-w)");
+}
+
+// Debian gives each user a group of the same number, and some systems a umask of 002.
+TEST_F(SearchPathTest, AGroupOfOnesOwnIsNobodyElse) {
+  add("specimen");
+  ::chmod(directory_.path().c_str(), 0775);
+  ::chmod((directory_ / "specimen.so").c_str(), 0775);
+  struct stat s;
+  ASSERT_EQ(::stat(directory_.path().c_str(), &s), 0);
+  if (s.st_gid != 0 && s.st_gid != s.st_uid) GTEST_SKIP() << "this user's group has another number";
+  EXPECT_EQ(refusal("specimen"), "");
+}
+
 TEST_F(SearchPathTest, AFileThatOthersMayWriteIsRefused) {
   ::chmod(add("evil").c_str(), 0666);
   expect_never_loaded("evil", "may be written by everybody");
