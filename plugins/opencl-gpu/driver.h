@@ -70,6 +70,8 @@ class Driver : public tenon::plugin::DeviceDriver {
 
   Shape shape() const { return shape_; }
   uint32_t compute_units() const { return compute_units_; }
+  // Into how many parts kernels for CPUs cut long sums: not by compute units, so that bits do not depend on these.
+  int64_t sum_parts() const { return 8; }
   uint64_t local_bytes() const { return local_bytes_; }
   uint32_t float_width() const { return float_width_; }  // floats in a native vector
 

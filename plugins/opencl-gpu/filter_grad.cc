@@ -45,7 +45,7 @@ FilterGrad shape_of(const Driver& driver, const ConvShape& s) {
     f.stride[d] = s.stride[d], f.dilation[d] = s.dilation[d], f.low[d] = s.low[d];
   }
   if (!whole_channels(s)) join_taps(f);
-  const int64_t taps = f.taps[0] * f.taps[1] * f.taps[2], wanted = 4 * driver.compute_units();
+  const int64_t taps = f.taps[0] * f.taps[1] * f.taps[2], wanted = driver.sum_parts();
   f.c_part = std::clamp<int64_t>(kSums / (taps * s.o) / kRows * kRows, kRows, up(f.c, kRows));
   f.chunks = std::min(pieces(wanted, pieces(f.c, f.c_part)), f.points());
   f.chunks = std::clamp<int64_t>(kMostParts / (taps * f.c * s.o), 1, f.chunks);

@@ -138,7 +138,7 @@ Kernel make_pooled_grad_filter(const NodeView& node, const Env& env) {
   }
   const int64_t size = places ? s.tap_rows * s.run * s.n : s.n * s.tap_rows * s.padded;
   const int64_t source = up(s.rows_of(s.band) * s.columns_of(s.columns) * s.c + s.padded, 16);
-  s.chunks = std::min<int64_t>(s.images * pieces(s.rows, s.band), 4 * driver.compute_units());
+  s.chunks = std::min<int64_t>(s.images * pieces(s.rows, s.band), driver.sum_parts());
   const int64_t room = up(source + lists_size(s), 16);
   const uint64_t parts_at = static_cast<uint64_t>(s.chunks * room) * 4;
   Launch sums = Launch::of_text(driver, pooled_text("pooled_filter"), "pooled_grad_filter", options);

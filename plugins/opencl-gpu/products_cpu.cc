@@ -41,11 +41,10 @@ Registers registers_of(const Driver& driver, const Product& s, const ProductKind
   return r;
 }
 
-// And the one where a shape's are.
-Cut cut_of(const Driver& driver, const Product& s, const ProductKind& kind, const Registers& r) {
-  constexpr int64_t kColumns = 512, kSmall = 1 << 18;
+// As large as caches like them, but `wanted` of them where there is so much.
+Cut cut_into_tiles(const Product& s, const Registers& r, int64_t wanted) {
+  constexpr int64_t kColumns = 512;
   Cut cut{};
-  const int64_t wanted = s.batch * s.m * s.n * s.k < kSmall ? 1 : 4 * driver.compute_units();
   cut.rows = std::min<int64_t>(r.most_rows(), up(s.m, r.rows));
   cut.columns = up(s.n, r.columns());
   if (s.k > Registers::kDepth) cut.columns = std::min(cut.columns, kColumns);
@@ -57,7 +56,15 @@ Cut cut_of(const Driver& driver, const Product& s, const ProductKind& kind, cons
     else
       break;
   }
-  const int64_t missing = wanted / cut.tiles(s);
+  return cut;
+}
+
+// And the one where a shape's are.
+Cut cut_of(const Driver& driver, const Product& s, const ProductKind& kind, const Registers& r) {
+  const bool small = s.batch * s.m * s.n * s.k < 1 << 18;
+  const int64_t wanted = small ? 1 : 4 * driver.compute_units(), parts = small ? 1 : driver.sum_parts();
+  Cut cut = cut_into_tiles(s, r, wanted);
+  const int64_t missing = parts / cut_into_tiles(s, r, parts).tiles(s);
   if (missing > 1) cut.chunks = std::max<int64_t>(std::min(s.k / (2 * Registers::kDepth), missing), 1);
   cut.rows = up(pieces(s.m, pieces(s.m, cut.rows)), r.rows);  // of equal size
   const bool rows_of_b = stays(kind) && s.b_column == 1 && s.b_inner >= s.k && s.n % r.columns() == 0;

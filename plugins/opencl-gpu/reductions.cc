@@ -48,7 +48,7 @@ uint64_t piece_length(const Driver& driver, const FoldShape& s, bool by_rows) {
   const uint64_t most = by_rows ? 16384 : 1024;
   const uint64_t least = by_rows ? (cpu ? 4096 : 1024) : cpu ? std::max<uint64_t>(2, parts_of(8192, s.b)) : 32;
   const uint64_t outputs = by_rows ? s.a : cpu ? s.a * parts_of(s.b, 256) : s.a * s.b;
-  const uint64_t wanted = cpu       ? 4 * driver.compute_units()
+  const uint64_t wanted = cpu       ? static_cast<uint64_t>(driver.sum_parts())
                           : by_rows ? 8 * driver.compute_units()
                                     : 1024 * driver.compute_units();
   const uint64_t pieces = std::max<uint64_t>(1, parts_of(wanted, outputs));

@@ -146,10 +146,10 @@ Kernel winograd_filter_kernel(Driver& driver, const ConvShape& shape, const Prod
   const int64_t most = kSums / (kPlanes * s.n) / unit * unit;
   const int64_t c_part = std::clamp<int64_t>(most, unit, std::min<int64_t>(s.k, 256));
   p.depth = depth_of(c_part);
-  const int64_t wanted = 4 * driver.compute_units(), c_parts = pieces(s.k, c_part), size = 9 * s.k * s.n;
+  const int64_t wanted = driver.sum_parts(), c_parts = pieces(s.k, c_part), size = 9 * s.k * s.n;
   int64_t chunks = std::clamp<int64_t>(kMostParts / size, 1, pieces(wanted, c_parts));
   chunks = std::min(chunks, pieces(s.tiles(), kBlock));
-  const int64_t items = std::min(chunks * c_parts, wanted);
+  const int64_t items = std::min<int64_t>(chunks * c_parts, 4 * driver.compute_units());
   const int64_t room = kPlanes * (kBlock * (p.depth + 16 + p.columns()) + c_part * s.n);
   const uint64_t parts_at = up(items * room * 4, 64);
   Launch sums =
