@@ -1,5 +1,7 @@
 #include "autodiff/gradient.h"
 
+#include <new>
+
 #include "op/rules.h"
 
 namespace tenon {
@@ -175,7 +177,13 @@ Tensors decompose_node(Graph& graph, const OpDef& op, const Node& node, const Te
   graph.set_scope(node.name);
   const Decompose context(graph, node.attrs, operands, {});
   const size_t first = graph.nodes.size();
-  Tensors results = op.decompose(context);
+  Tensors results = [&] {
+    try {
+      return op.decompose(context);
+    } catch (const std::bad_alloc&) {  // a table of constants for each place of what is enormous
+      fail(describe(node), ": no memory for the constants of its decomposition");
+    }
+  }();
   for (size_t i = first; i < graph.nodes.size(); ++i) graph.nodes[i].keep = node.keep;
   if (results.size() != node.results.size())
     fail(describe(node), ": decomposes to ", results.size(), " results, expected ", node.results.size());

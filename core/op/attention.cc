@@ -14,6 +14,8 @@ Type check(Infer& c, int q, int k, int v, int bias) {
   c.expect(c.shape(k)[0] == s.B && c.shape(k)[3] == s.D, c.operand(k), " is ", c.in(k).str(), ", expected ", s.B,
            " examples of size ", s.D, " as ", c.operand(q));
   c.expect_shape(v, {s.B, s.S, s.M, s.Dv});
+  c.expect(s.N >= 1 && s.M >= 1 && s.T >= 1 && s.S >= 1, c.operand(q), " is ", c.in(q).str(), " and ", c.operand(k),
+           " is ", c.in(k).str(), ", expected heads and positions");
   c.expect(s.N % s.M == 0, c.operand(q), " has ", s.N, " heads, expected a multiple of the ", s.M, " of ",
            c.operand(k));
   check_bias(c, s, q, bias);

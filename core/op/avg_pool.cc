@@ -17,13 +17,19 @@ int64_t elements_of(const Window& w, int d, int64_t o, int64_t size) {
 Tensor divide_by_count(Tensor z, const Window& w, const Ints& size, bool count_pad) {
   std::vector<double> counts{1};
   std::vector<int64_t> dims;
-  bool equal = true;
+  bool equal = true, inside = true;  // without pads every window is whole: no table, however large the image
+  double whole = 1;
+  for (int d = 0; d < w.spatial(); ++d) {
+    inside = inside && w.low[d] == 0 && w.high[d] == 0;
+    whole *= static_cast<double>(w.size[d]);
+  }
+  if (inside || count_pad) return div(z, scalar_like(z, whole));
   for (int d = 0; d < w.spatial(); ++d) {
     std::vector<double> longer;
     dims.push_back(z.dim(d + 1));
     for (double before : counts)
       for (int64_t o = 0; o < dims.back(); ++o)
-        longer.push_back(before * static_cast<double>(count_pad ? w.size[d] : elements_of(w, d, o, size[d])));
+        longer.push_back(before * static_cast<double>(elements_of(w, d, o, size[d])));
     counts = std::move(longer);
   }
   for (double count : counts) equal = equal && count == counts[0];

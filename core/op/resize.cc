@@ -7,14 +7,20 @@
 namespace tenon {
 namespace resize_op {
 
+// The weights of an axis are a matrix of constants, from x to: what is more than any image is refused, not allocated.
+constexpr int64_t kMostSide = 1 << 16, kMostWeights = 1 << 26;
+
 void shape_rule(Infer& c) {
   c.expect_rank(0, 4, 4);
   const int64_t h = c.i64("h"), w = c.i64("w");
-  c.expect(h >= 1 && w >= 1, "size is ", h, "x", w, ", expected 1 or more");
+  c.expect(h >= 1 && w >= 1 && h <= kMostSide && w <= kMostSide, "size is ", h, "x", w, ", expected 1 to ", kMostSide);
   const int method = c.enumerator("method"), coords = c.enumerator("coords");
   c.expect(method >= 0 && method <= 1, "attribute 'method' is ", method, ", expected 0 or 1");
   c.expect(coords >= 0 && coords <= 2, "attribute 'coords' is ", coords, ", expected 0 to 2");
   const Shape& x = c.shape(0);
+  for (const auto& [from, to] : {std::pair(x[1], h), std::pair(x[2], w)})
+    c.expect(method == static_cast<int>(ResizeMethod::kNearest) || from <= kMostWeights / to, "an axis of ", from,
+             " cannot become one of ", to, ": more than ", kMostWeights, " weights");
   c.result(c.in(0).dtype, {x[0], h, w, x[3]});
 }
 

@@ -22,6 +22,24 @@ TEST(Emit, NamesOperandExpectedAndFound) {
             "dot 'dot': sums over 3 in operand 0 f32[2,3] and 4 in operand 1 f32[4,5]");
 }
 
+TEST(Emit, RefusesSizesThatNoDecompositionCanDivideByOrHold) {
+  EXPECT_EQ(error_of(
+                [](const Tensors& in) {
+                  return emit_all("resize", {in[0]}, {{"h", int64_t{3}}, {"w", int64_t{1} << 31}});
+                },
+                {{DType::kF32, {2, 2, 2, 2}}}),
+            "resize 'resize': size is 3x2147483648, expected 1 to 65536");
+  const Type none{DType::kF32, {3, 5, 0, 2}};
+  EXPECT_EQ(
+      error_of(
+          [](const Tensors& in) {
+            return emit_all("attention", {in[0], in[0], in[0]}, {{"scale", 1.0}, {"causal", false}});
+          },
+          {none}),
+      "attention 'attention': operand 0 'q' is f32[3,5,0,2] and operand 1 'k' is f32[3,5,0,2], expected heads and "
+      "positions");
+}
+
 TEST(Emit, PutsTheScopeBeforeTheNameInMessages) {
   const Build f = [](const Tensors& in) {
     const NameScope outer(*in[0].graph(), "block3"), inner(*in[0].graph(), "a");

@@ -1,0 +1,5 @@
+if(TARGET tenon_compile)
+  add_executable(op_arguments ${CMAKE_CURRENT_LIST_DIR}/16_op_arguments.cc)
+  target_include_directories(op_arguments PRIVATE ${CMAKE_SOURCE_DIR}/core)
+  target_link_libraries(op_arguments PRIVATE tenon_op tenon_autodiff tenon_compile)
+endif()
