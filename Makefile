@@ -25,7 +25,7 @@ endif
 # Kept by hand: sdk/example, to be read on few pages, and the ABI with its history, which is read line by line.
 SOURCES = git ls-files -- '*.c' '*.cc' '*.h' ':!sdk/example/*' ':!sdk/include/tenon/abi/*' ':!sdk/abi-history/*'
 
-.PHONY: help quickstart build check check-trust check-interop check-kill check-opencl check-compiler install bench bench-peers format tidy deb clean packages configure
+.PHONY: help quickstart build check check-trust check-mutants check-interop check-kill check-opencl check-compiler install bench bench-peers format tidy deb clean packages configure
 
 help:
 	@echo 'make quickstart          train a convolutional network on Fashion-MNIST, from nothing'
@@ -36,6 +36,7 @@ help:
 	@echo 'make check-kill          kill a training 50 times (KILLS=N): it ends with the same bits'
 	@echo 'make check-opencl        the whole conformance suite on opencl-gpu.so (8 minutes; at first far longer)'
 	@echo 'make check-compiler      the whole conformance suite on the example that compiles graphs (10 minutes)'
+	@echo 'make check-mutants       try the conformance suite on a sample of generated faults (FULL=yes SECONDS=N SEED=N SITES=RE)'
 	@echo 'make install PREFIX=DIR  install the runner, backends, library, headers, CMake packages'
 	@echo 'make bench [CASES=..]    time training steps and the input pipeline'
 	@echo 'make bench-peers         time other frameworks on the same cases (CASES=.. ROUNDS=3 THREADS=2 PEERS=..)'
@@ -95,6 +96,14 @@ endif
 
 check-compiler: build
 	@$(RELEASE)/bin/tenon-conform $(RELEASE)/lib/tenon-examples/example-compiler.so --level 3
+
+check-mutants: build
+ifneq ($(PACKAGES),no)
+	@share/install_packages.sh check
+endif
+	@cmake --build $(RELEASE) --parallel $(JOBS) --target mutant_runner
+	@python3 tests/conformance/mutants/generated/check.py . $(RELEASE) --jobs $(JOBS) $(if $(FULL),--full) \
+	  $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(if $(SITES),--sites '$(SITES)')
 
 install: build
 	@cmake --install $(RELEASE)

@@ -1,0 +1,228 @@
+// What generated mutants are made of. Every copied source includes this; each site asks its byte whether it is itself now,
+// or changed by one of its modes. In a control run the bytes also record which sites, with which modes, a test reaches.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+extern unsigned char mutant_site_state[];
+// The mode in which the site is changed now, or 0. `modes`: bit m is set when mode m would mean something here.
+int mutant_site_mode(int site, unsigned modes) noexcept;
+
+inline int mutant_mode(int site, unsigned modes) {
+  return __builtin_expect(mutant_site_state[site], 0) ? mutant_site_mode(site, modes) : 0;
+}
+inline bool mutant_on(int site) { return mutant_mode(site, 2) == 1; }
+
+template <class T>
+constexpr bool kTenonFloat = std::is_same_v<T, float> || std::is_same_v<T, double>;
+template <class T>
+constexpr bool kTenonInteger = std::is_integral_v<T> && !std::is_same_v<T, bool>;
+template <class T>
+constexpr bool kTenonWide = kTenonFloat<T> || (kTenonInteger<T> && sizeof(T) == 8);
+
+// x as a type of half the width has it.
+template <class T>
+T mutant_narrow(T x) {
+  if constexpr (std::is_same_v<T, double>)
+    return static_cast<float>(x);
+  else if constexpr (std::is_same_v<T, float>) {
+    uint32_t bits;
+    std::memcpy(&bits, &x, 4);
+    bits &= 0xFFFF0000u;
+    std::memcpy(&x, &bits, 4);
+    return x;
+  } else if constexpr (kTenonInteger<T> && sizeof(T) == 8)
+    return static_cast<T>(static_cast<std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>>(x));
+  else
+    return x;
+}
+// x as the float of its width has it: an i64 loses what a double cannot hold.
+template <class T>
+T mutant_as_float(T x) {
+  if constexpr (kTenonInteger<T> && sizeof(T) == 8)
+    return static_cast<T>(static_cast<double>(x));
+  else if constexpr (kTenonInteger<T> && sizeof(T) == 4)
+    return static_cast<T>(static_cast<float>(x));
+  else
+    return mutant_narrow(x);
+}
+
+// ---- binary operators: `a + b` becomes `a + TenonOp{site} + b`, which keeps precedence and order ----
+
+struct TenonOp {
+  int site;
+};
+
+#define TENON_HOLDER(Name, op)                                                            \
+  template <class A>                                                                      \
+  struct Name {                                                                           \
+    const A& a;                                                                           \
+    int site;                                                                             \
+  };                                                                                      \
+  template <class A>                                                                      \
+  Name<A> operator op(const A& a, TenonOp o) {                                            \
+    return {a, o.site};                                                                   \
+  }
+
+// Modes of arithmetic: 1 another operator, 2 the left operand alone, 3 a narrower result, 4 (products) a zero on the left
+// stays zero, 5 the right operand alone.
+#define TENON_ARITHMETIC(Name, op, other, extra)                                          \
+  TENON_HOLDER(Name, op)                                                                  \
+  template <class A, class B>                                                             \
+  auto operator op(Name<A> h, const B& b) {                                               \
+    using R = std::decay_t<decltype(h.a op b)>;                                           \
+    if constexpr (std::is_arithmetic_v<A> && std::is_arithmetic_v<B>) {                   \
+      constexpr unsigned modes = 2 | 4 | 32 | (kTenonWide<R> ? 8 : 0) | (kTenonFloat<R> ? extra : 0); \
+      switch (mutant_mode(h.site, modes)) {                                                \
+        case 1: return static_cast<R>(other);                                             \
+        case 2: return static_cast<R>(h.a);                                               \
+        case 3: return mutant_narrow(static_cast<R>(h.a op b));                            \
+        case 4: return h.a == A(0) ? R(0) : static_cast<R>(h.a op b);                     \
+        case 5: return static_cast<R>(b);                                                 \
+        default: return static_cast<R>(h.a op b);                                         \
+      }                                                                                   \
+    } else {                                                                              \
+      return h.a op b;                                                                    \
+    }                                                                                     \
+  }
+TENON_ARITHMETIC(TenonAdd, +, h.a - b, 0)
+TENON_ARITHMETIC(TenonSub, -, h.a + b, 0)
+TENON_ARITHMETIC(TenonMul, *, h.a + b, 16)
+TENON_ARITHMETIC(TenonDiv, /, h.a * b, 0)
+#undef TENON_ARITHMETIC
+
+// 1 another operator, 2 the left operand alone.
+#define TENON_BITS(Name, op, other)                                                       \
+  TENON_HOLDER(Name, op)                                                                  \
+  template <class A, class B>                                                             \
+  auto operator op(Name<A> h, const B& b) {                                               \
+    using R = std::decay_t<decltype(h.a op b)>;                                           \
+    switch (mutant_mode(h.site, 2 | 4)) {                                                  \
+      case 1: return static_cast<R>(other);                                               \
+      case 2: return static_cast<R>(h.a);                                                 \
+      default: return static_cast<R>(h.a op b);                                           \
+    }                                                                                     \
+  }
+TENON_BITS(TenonMod, %, h.a / b)
+TENON_BITS(TenonAnd, &, h.a | b)
+TENON_BITS(TenonOr, |, h.a & b)
+TENON_BITS(TenonXor, ^, h.a | b)
+TENON_BITS(TenonShl, <<, h.a >> b)
+TENON_BITS(TenonShr, >>, h.a << b)
+#undef TENON_BITS
+
+// 1 the bound moved by one or the equality turned round, 2 true, 3 false, 4 narrower operands, 5 as if all were ordered: what
+// it says of NaN turned round.
+#define TENON_COMPARISON(Name, op, other, inverse)                                        \
+  TENON_HOLDER(Name, op)                                                                  \
+  template <class A, class B>                                                             \
+  bool operator op(Name<A> h, const B& b) {                                               \
+    constexpr bool wide = std::is_arithmetic_v<A> && std::is_arithmetic_v<B> && (kTenonWide<A> || kTenonWide<B>); \
+    constexpr bool nan = std::is_floating_point_v<A> && std::is_floating_point_v<B>;      \
+    switch (mutant_mode(h.site, 2 | 4 | 8 | (wide ? 16 : 0) | (nan ? 32 : 0))) {           \
+      case 1: return h.a other b;                                                         \
+      case 2: return true;                                                                \
+      case 3: return false;                                                               \
+      case 4:                                                                             \
+        if constexpr (wide) return mutant_as_float(h.a) op mutant_as_float(b);              \
+        return h.a op b;                                                                  \
+      case 5: return !(h.a inverse b);                                                    \
+      default: return h.a op b;                                                           \
+    }                                                                                     \
+  }
+TENON_COMPARISON(TenonLt, <, <=, >=)
+TENON_COMPARISON(TenonLe, <=, <, >)
+TENON_COMPARISON(TenonGt, >, >=, <=)
+TENON_COMPARISON(TenonGe, >=, >, <)
+#undef TENON_COMPARISON
+#define TENON_EQUALITY(Name, op, other)                                                   \
+  TENON_HOLDER(Name, op)                                                                  \
+  template <class A, class B>                                                             \
+  bool operator op(Name<A> h, const B& b) {                                               \
+    constexpr bool wide = std::is_arithmetic_v<A> && std::is_arithmetic_v<B> && (kTenonWide<A> || kTenonWide<B>); \
+    switch (mutant_mode(h.site, 4 | 8 | 2 | (wide ? 16 : 0))) {                            \
+      case 1: return h.a other b;                                                         \
+      case 2: return true;                                                                \
+      case 3: return false;                                                               \
+      case 4:                                                                             \
+        if constexpr (wide) return mutant_as_float(h.a) op mutant_as_float(b);              \
+        return h.a op b;                                                                  \
+      default: return h.a op b;                                                           \
+    }                                                                                     \
+  }
+TENON_EQUALITY(TenonEq, ==, !=)
+TENON_EQUALITY(TenonNe, !=, ==)
+#undef TENON_EQUALITY
+#undef TENON_HOLDER
+
+// ---- values ----
+
+// A literal: 1 one more (twice), 2 one less (a little more), of bool the other.
+template <class T>
+T mutant_literal(int site, T x) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return mutant_on(site) ? !x : x;
+  } else if constexpr (std::is_floating_point_v<T>) {
+    const int mode = mutant_mode(site, 2 | 4);
+    return mode == 1 ? (x == T(0) ? T(1) : x * T(2)) : mode == 2 ? (x == T(0) ? -x : x * T(1.001)) : x;
+  } else {
+    const int mode = mutant_mode(site, 2 | 4);
+    return mode == 1 ? x + 1 : mode == 2 ? x - 1 : x;
+  }
+}
+
+// An index, an argument, what is returned: 1 one more (of bool: the other), 2 one less, 3 narrower. What has a place keeps
+// it, as it may be returned by reference.
+template <class T, std::enable_if_t<std::is_arithmetic_v<std::decay_t<T>>, int> = 0>
+std::conditional_t<std::is_lvalue_reference_v<T>, const std::decay_t<T>&, std::decay_t<T>> mutant_value(int site, T&& x) {
+  using V = std::decay_t<T>;
+  constexpr unsigned modes = std::is_same_v<V, bool> ? 2 : kTenonFloat<V> ? 8 : 2 | 4 | (kTenonWide<V> ? 8 : 0);
+  const int mode = mutant_mode(site, modes);
+  if (mode == 0) return x;
+  static thread_local V changed;
+  if constexpr (std::is_same_v<V, bool>)
+    changed = !x;
+  else
+    changed = static_cast<V>(mode == 1 ? x + 1 : mode == 2 ? x - 1 : static_cast<V>(mutant_narrow(static_cast<V>(x))));
+  return changed;
+}
+
+// 1 the other one of two arguments that could be mixed up.
+template <class T>
+const T& mutant_other(int site, const T& is, const T& other) {
+  return mutant_on(site) ? other : is;
+}
+
+// A condition: 1 true, 2 false.
+template <class T>
+bool mutant_condition(int site, const T& x) {
+  const int mode = mutant_mode(site, 2 | 4);
+  return mode == 1 ? true : mode == 2 ? false : static_cast<bool>(x);
+}
+
+// 1 the other of min and max, 2 the first, 3 the second.
+template <class T>
+T mutant_min(int site, const T& a, const T& b) {
+  const int mode = mutant_mode(site, 2 | 4 | 8);
+  return mode == 1 ? std::max<T>(a, b) : mode == 2 ? a : mode == 3 ? b : std::min<T>(a, b);
+}
+template <class T>
+T mutant_max(int site, const T& a, const T& b) {
+  const int mode = mutant_mode(site, 2 | 4 | 8);
+  return mode == 1 ? std::min<T>(a, b) : mode == 2 ? a : mode == 3 ? b : std::max<T>(a, b);
+}
+
+// 1 a lock that keeps nobody out.
+template <class M>
+M& mutant_lock(int site, M& mutex) {
+  static thread_local M own[8];
+  static thread_local unsigned next = 0;
+  return mutant_on(site) ? own[next++ % 8] : mutex;
+}
