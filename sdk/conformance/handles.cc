@@ -131,11 +131,12 @@ void Queue::read(const Buffer& from, void* to, uint64_t bytes, uint64_t offset) 
 std::vector<uint8_t> bytes_of(const reference::Tensor& x) {
   std::vector<uint8_t> bytes = reference::to_bytes(x);
   const size_t width = static_cast<size_t>(plugin::dtype_bytes(x.dtype));
-  for (size_t i = 0; i < x.f.size(); ++i) {
+  for (size_t i = 0, form = 3; i < x.f.size(); ++i) {
     if (x.f[i] == x.f[i]) continue;
     uint8_t* const last = bytes.data() + (i + 1) * width - 1;  // the sign and the highest bits of the exponent
-    if (i % 4 & 1) *last ^= 0x80;
-    if (i % 4 & 2) std::fill(last + 1 - width, last, uint8_t{0xFF});
+    if (form & 1) *last ^= 0x80;
+    if (form & 2) std::fill(last + 1 - width, last, uint8_t{0xFF});
+    form = (form + 1) % 4;
   }
   return bytes;
 }
