@@ -4,8 +4,9 @@
 # not.
 #   kill_test.sh TENON [KILLS [STEPS [SEED]]]        50 kills: make check-kill
 # Training that ends before its kill is compared, and a new one begins until there were enough kills. From the environment:
-# KILL_SAVES, the steps between saves (5); KILL_SECONDS, after which no kill follows; KILL_WHOLE, a program that is called
-# as `KILL_WHOLE whole MODEL_DIR` and fails where a checkpoint does not load; KILL_PRELOAD, what the killed ones load.
+# KILL_SAVES, the steps between saves (5); KILL_IN_SAVE, how many kills have to be inside one; KILL_SECONDS, after which no
+# kill follows; KILL_WHOLE, a program that is called as `KILL_WHOLE whole MODEL_DIR` and fails where a checkpoint does not
+# load; KILL_PRELOAD, what the killed ones load.
 kills=${2:-50} steps=${3:-400} RANDOM=${4:-1} saves=${KILL_SAVES:-5}
 . "$(dirname "$0")/runner_lib.sh"
 
@@ -64,7 +65,8 @@ run_once() {
 }
 
 begun=$SECONDS
-while [ "$killed" -lt "$kills" ] && [ "$failures" -eq 0 ] && [ $((SECONDS - begun)) -lt "${KILL_SECONDS:-100000}" ]; do
+enough() { [ "$killed" -ge "$kills" ] && [ "$in_save" -ge "${KILL_IN_SAVE:-0}" ]; }
+while ! enough && [ "$failures" -eq 0 ] && [ $((SECONDS - begun)) -lt "${KILL_SECONDS:-100000}" ]; do
   run_once $((RANDOM % 6)) "$(awk -v save="$((whole * saves / steps))" -v r="$RANDOM" 'BEGIN { printf "%.4f", 2 * save / 1e9 * r / 32768 }')"
 done
 [ "$failures" -gt 0 ] || [ ! -e "$work/model" ] || run_once ""
