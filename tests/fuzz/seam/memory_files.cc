@@ -76,8 +76,8 @@ Result<std::string> read_file(const std::string& path, int64_t max_bytes) {
   return out;
 }
 
-AtomicFile::AtomicFile(std::string path, std::string, int) : path_(std::move(path)) {}
-Result<AtomicFile> AtomicFile::create(const std::string& path) { return AtomicFile(path, "", -1); }
+AtomicFile::AtomicFile(std::string path, std::string, std::string, int) : path_(std::move(path)) {}
+Result<AtomicFile> AtomicFile::create(const std::string& path) { return AtomicFile(path, "", "", -1); }
 AtomicFile::AtomicFile(AtomicFile&&) noexcept = default;
 AtomicFile& AtomicFile::operator=(AtomicFile&&) noexcept = default;
 AtomicFile::~AtomicFile() = default;
