@@ -66,7 +66,7 @@ TEST(ProfileChromeTrace, IsJsonWithProcessesThreadsAndMicroseconds) {
   EXPECT_EQ(events[0].at("name"), "dot");
   EXPECT_EQ(events[0].at("dur"), 1.000001);
   EXPECT_EQ(events[0].at("args").at("flops"), uint64_t{1} << 63);
-  EXPECT_EQ(events[1].at("name"), "add?");
+  EXPECT_EQ(events[1].at("name"), "add\ufffd");
   EXPECT_EQ(events[1].at("ts"), 1.000001);
   EXPECT_EQ(events[1].at("dur"), 0.000005);
   EXPECT_EQ(events[1].at("args").at("flops"), 8);
