@@ -5,7 +5,6 @@
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 PACKAGES ?= yes
-KILLS ?= 50
 STEPS ?= 2000
 BATCH ?= 128
 ROUNDS ?= 3
@@ -25,7 +24,7 @@ endif
 # Kept by hand: sdk/example, to be read on few pages, and the ABI with its history, which is read line by line.
 SOURCES = git ls-files -- '*.c' '*.cc' '*.h' ':!sdk/example/*' ':!sdk/include/tenon/abi/*' ':!sdk/abi-history/*'
 
-.PHONY: help quickstart build check check-trust check-mutants check-interop check-kill check-opencl check-compiler install bench bench-peers format tidy deb clean packages configure
+.PHONY: help quickstart build check check-trust check-mutants check-interop check-opencl check-compiler install bench bench-peers format tidy deb clean packages configure
 
 help:
 	@echo 'make quickstart          train a convolutional network on Fashion-MNIST, from nothing'
@@ -33,7 +32,6 @@ help:
 	@echo 'make check               build, then run all tests'
 	@echo 'make check-trust         show what is promised of safety, row by row (ROWS="1 4" SECONDS=1200 a row, or HOURS=N for all)'
 	@echo 'make check-interop       exchange records and checkpoints with TensorFlow'
-	@echo 'make check-kill          kill a training 50 times (KILLS=N): it ends with the same bits'
 	@echo 'make check-opencl        the whole conformance suite on opencl-gpu.so (8 minutes; at first far longer)'
 	@echo 'make check-compiler      the whole conformance suite on the example that compiles graphs (10 minutes)'
 	@echo 'make check-mutants       try the conformance suite on a sample of generated faults (FULL=yes SECONDS=N SEED=N SITES=RE)'
@@ -84,9 +82,6 @@ ifneq ($(PACKAGES),no)
 	@share/install_packages.sh interop
 endif
 	@share/interop/run.sh $(RELEASE)/bin/bundle_tool
-
-check-kill: build
-	@tests/integration/kill_test.sh $(TENON) $(KILLS)
 
 check-opencl: build
 ifneq ($(PACKAGES),no)

@@ -2,7 +2,7 @@
 # kill -9 at random moments of a training that saves often. Every checkpoint that can be seen must load, every restart must
 # go on from the last one that was acknowledged, and training that was killed must end with the bits of training that was
 # not.
-#   kill_test.sh TENON [KILLS [STEPS [SEED]]]        50 kills: make check-kill
+#   kill_test.sh TENON [KILLS [STEPS [SEED]]]        more, and a control: make check-trust ROWS=1
 # Training that ends before its kill is compared, and a new one begins until there were enough kills. From the environment:
 # KILL_SAVES, the steps between saves (5); KILL_IN_SAVE, how many kills have to be inside one; KILL_SECONDS, after which no
 # kill follows; KILL_WHOLE, a program that is called as `KILL_WHOLE whole MODEL_DIR` and fails where a checkpoint does not
