@@ -29,6 +29,24 @@ void add_dots_of(Cases& cases, DType t, int64_t m, int64_t k, int64_t n, int fla
   }
 }
 
+// A zero meets an infinity at each place of a sum in turn, whose result is NaN there and infinite elsewhere: no kernel, no
+// block and no tail may skip zeros.
+void add_zeros_times_infinity(Cases& cases) {
+  constexpr int64_t n = 19;
+  Doubles zeros(n * n, 1), infinite(n * n, 1);
+  for (int64_t i = 0; i < n; ++i)
+    zeros[static_cast<size_t>(i * n + i)] = 0, infinite[static_cast<size_t>(i * n + i)] = kInf;
+  for (const DType t : {DType::kF32, DType::kF64})
+    for (const bool left : {true, false})
+      for (const bool ta : {false, true})
+        for (const bool tb : {false, true})
+          add_op(cases, {"dot",
+                         cat("0 times infinity ", dtype_name(t), left ? " zeros left" : " zeros right", ta ? " ta" : "",
+                             tb ? " tb" : ""),
+                         {values(t, {n, n}, left ? zeros : infinite), values(t, {n, n}, left ? infinite : zeros)},
+                         [=](const Tensors& x) { return Tensors{dot(x[0], x[1], {.ta = ta, .tb = tb})}; }});
+}
+
 void add_dots(Cases& cases) {
   for (const auto& [m, k, n] : kSizes)
     for (int flags = 0; flags < 4; ++flags)
@@ -59,6 +77,7 @@ void add_dots(Cases& cases) {
                    cat("NaN ", dtype_name(t)),
                    {values(t, {5, 7}, {1, 2, 0, kNaN, 3, -1, 2, 4, 1, kInf, 0}), values(t, {7, 4}, {1, 0, 2, -3})},
                    [](const Tensors& x) { return Tensors{dot(x[0], x[1])}; }});
+  add_zeros_times_infinity(cases);
   // Sums that f16 or bf16 would not hold: they accumulate in f32.
   for (DType t : {DType::kBF16, DType::kF16})
     add_op(cases, {"dot",
