@@ -113,7 +113,7 @@ void keep_current() {
 extern "C" void __sanitizer_set_death_callback(void (*callback)());
 // As much memory as libFuzzer is given; a target's own abort() is a finding too.
 extern "C" __attribute__((visibility("default"))) const char* __asan_default_options() {
-  return "handle_abort=1:hard_rss_limit_mb=512:max_allocation_size_mb=512:detect_leaks=1";
+  return "handle_abort=1:hard_rss_limit_mb=512:max_allocation_size_mb=512:quarantine_size_mb=64:detect_leaks=1";
 }
 
 int main(int argc, char** argv) {
