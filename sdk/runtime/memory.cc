@@ -41,6 +41,10 @@ uint8_t* map_huge(uint64_t bytes) {
   return aligned;
 }
 
+uint8_t* map(uint64_t size) {
+  return size >= kHugePage ? map_huge(size) : static_cast<uint8_t*>(std::aligned_alloc(64, size));
+}
+
 }  // namespace
 
 uint64_t Memory::installed() {
@@ -60,13 +64,15 @@ void Memory::first_touch(uint8_t* p, uint64_t bytes) const {
     Pages::touch(&pages, 0, 1);
 }
 
+// What has none would only swap or kill.
+bool Memory::has_room(uint64_t size) const {
+  const uint64_t used = in_use_.load();
+  return used <= installed() && size <= installed() - used && (size < kHugePage || host_has_room(size));
+}
+
 uint8_t* Memory::allocate(uint64_t bytes) {
   const uint64_t size = round_up(std::max<uint64_t>(bytes, 64), 64);
-  // Refuse what would only swap or kill.
-  const uint64_t used = in_use_.load();
-  if (size < bytes || used > installed() || size > installed() - used) return nullptr;
-  if (size >= kHugePage && !host_has_room(size)) return nullptr;
-  uint8_t* p = size >= kHugePage ? map_huge(size) : static_cast<uint8_t*>(std::aligned_alloc(64, size));
+  uint8_t* p = size < bytes || !has_room(size) ? nullptr : map(size);
   if (!p) return nullptr;
   first_touch(p, size);
   const uint64_t now = in_use_.fetch_add(size) + size;

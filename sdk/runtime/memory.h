@@ -24,6 +24,7 @@ class Memory {
   static uint64_t installed();  // bytes that this process may have: host_memory().limit, as it was at first
 
  private:
+  bool has_room(uint64_t size) const;
   void first_touch(uint8_t* p, uint64_t bytes) const;
 
   const tenon_host* host_ = nullptr;
