@@ -18,10 +18,21 @@ bool is_f32(const tenon_graph& graph) {
   return true;
 }
 
-// What is left to its decomposition: images of integers, and a bias that repeats, whose gradient gathers from many heads.
+// A bias of one value for all keys, or one that repeats, whose gradient gathers from many heads.
+bool is_left_attention(const plugin::NodeView& node) {
+  const bool grad = node.op() == "attention_grad";
+  const int q = grad ? 1 : 0, bias = grad ? 6 : 3;
+  if (!node.has(bias)) return false;
+  const auto b = node.in(bias), queries = node.in(q), keys = node.in(q + 1);
+  if (b.dim(3) != keys.dim(1)) return true;
+  const bool whole = b.dim(0) == queries.dim(0) && b.dim(1) == queries.dim(2) && b.dim(2) == queries.dim(1);
+  return grad && node.flag("dbias") && !whole;
+}
+
+// What is left to its decomposition: images of integers, and some attention.
 bool is_left(const plugin::NodeView& node) {
   if (node.op() == "affine_image") return !plugin::is_float(node.in(0).dtype());
-  return node.op() == "attention_grad" && node.flag("dbias");
+  return (node.op() == "attention" || node.op() == "attention_grad") && is_left_attention(node);
 }
 
 TEST(Cpu, TakesEveryOpWhole) {
