@@ -147,7 +147,8 @@ std::string device_of(const Flags& flags) {
 
 int main(int argc, char** argv) {
   using namespace tenon::runner;
-  if (!keep_standard_files() || !take_standard_output()) return 1;
+  if (!keep_standard_files() || !take_standard_output())
+    return fail("tenon", "cannot set up the standard files: " + std::string(std::strerror(errno)), 1);
   tenon::guard_exit();
   let_writes_fail();
   const int code = finish_output(run({argv + 1, argv + argc}));

@@ -46,6 +46,7 @@ bool keep_standard_files() {
 }
 
 bool take_standard_output() {
+  if ((::fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY) return true;  // it was closed: writes fail as they are
   const int own = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
   if (own < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) return false;
   output = ::fdopen(own, "w");
