@@ -22,7 +22,7 @@ void declare_predict(Flags& flags, const std::vector<std::string>& words) {
 class Output {
  public:
   explicit Output(const std::string& path) {
-    if (!path.empty()) file_ = AtomicFile::create(path).take();
+    if (!path.empty()) file_ = AtomicFile::create_or_write(path).take();
   }
 
   Status line(const std::string& text) {

@@ -21,7 +21,8 @@ namespace {
 constexpr size_t kCopyChunk = 1 << 16;  // fits a cache
 
 Status cannot_copy(std::string_view what) {
-  return Status(Code::kUnavailable, cat("cannot be copied to memory: ", what, ": ", strerrordesc_np(errno)));
+  const char* limit = errno == EFBIG ? "; `ulimit -f` holds for this copy too" : "";
+  return Status(Code::kUnavailable, cat("cannot be copied to memory: ", what, ": ", strerrordesc_np(errno), limit));
 }
 
 // The child that tries a library has other things at 0, 1 and 2.

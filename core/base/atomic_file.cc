@@ -19,8 +19,10 @@ namespace tenon {
 struct AtomicFile::Target {
   std::string path;
   bool exists = false;
-  bool in_place = false;  // nothing to be replaced: a device, a pipe, what is open already
+  bool is_open_already = false;  // what /proc names: a descriptor, not a name
   struct stat info {};
+
+  bool can_be_replaced() const { return !is_open_already && (!exists || S_ISREG(info.st_mode)); }
 };
 
 namespace {
@@ -67,19 +69,35 @@ void take_over(int fd, const struct stat& old) {
 AtomicFile::AtomicFile(std::string path, std::string target, std::string temporary, int fd)
     : path_(std::move(path)), target_(std::move(target)), temporary_(std::move(temporary)), fd_(fd) {}
 
-Result<AtomicFile> AtomicFile::create(const std::string& path) {
+Result<AtomicFile::Target> AtomicFile::target_of(const std::string& path) {
   TENON_TRY(check_path(path));
   Target target{path};
   for (int links = 0;; ++links) {
     target.exists = ::lstat(target.path.c_str(), &target.info) == 0;
     if (!target.exists || !S_ISLNK(target.info.st_mode)) break;
-    if (is_on_proc(directory_of(target.path))) return in_place(path, target);
+    target.is_open_already = is_on_proc(directory_of(target.path));
+    if (target.is_open_already) return target;
     target.path = followed(target.path);
     if (target.path.empty() || links == kMaxLinks) return file_error("cannot write", path, ELOOP);
   }
   if (target.exists && S_ISDIR(target.info.st_mode)) return file_error("cannot write", path, EISDIR);
-  if (target.exists && !S_ISREG(target.info.st_mode)) return in_place(path, target);
   if (name_of(target.path).empty()) return invalid("cannot write '", path, "': expected the name of a file");
+  return target;
+}
+
+Result<AtomicFile> AtomicFile::create(const std::string& path) {
+  TENON_ASSIGN(Target target, target_of(path));
+  if (!target.can_be_replaced())
+    return invalid("cannot write '", path, "': expected a regular file, found a pipe, a device or a socket");
+  return beside(path, std::move(target));
+}
+
+Result<AtomicFile> AtomicFile::create_or_write(const std::string& path) {
+  TENON_ASSIGN(Target target, target_of(path));
+  return target.can_be_replaced() ? beside(path, std::move(target)) : in_place(path, target);
+}
+
+Result<AtomicFile> AtomicFile::beside(const std::string& path, Target target) {
   if (target.exists && ::faccessat(AT_FDCWD, target.path.c_str(), W_OK, AT_EACCESS) != 0)
     return file_error("cannot write", path, errno);
   for (;;) {

@@ -73,6 +73,7 @@ Result<CheckpointManager> CheckpointManager::open(const std::string& model_dir, 
     TENON_ASSIGN(DirectoryLock lock, DirectoryLock::take(model_dir, "model directory", "trainer"));
     CheckpointManager manager(model_dir, keep, std::move(lock));
     TENON_TRY(manager.clean());
+    TENON_TRY(AtomicFile::create(checkpoint_state_path(model_dir)).status());
     return manager;
   });
 }

@@ -10,8 +10,8 @@
 // replaced, or made, and the link stays. What replaces a file has its permissions, and its owner where the system allows
 // it; a file that may not be written is not replaced.
 //
-// A device, a pipe and what /proc/self/fd names (/dev/stdout) are written as they are: nothing can be replaced there, and
-// what was written stays. A pipe without a reader waits for one; writing to one whose reader has gone raises SIGPIPE.
+// What cannot be replaced (a device, a pipe, what /proc/self/fd names) is refused, or, for outputs that a person named,
+// written as it is.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,11 @@ namespace tenon {
 // Small writes are gathered. Movable; one thread at a time.
 class AtomicFile {
  public:
+  // "invalid" where something other than a regular file has the name.
   static Result<AtomicFile> create(const std::string& path);
+  // A device, a pipe and what /proc/self/fd names (/dev/stdout) are written as they are, and what was written stays. A
+  // pipe without a reader waits for one; writing to one whose reader has gone raises SIGPIPE.
+  static Result<AtomicFile> create_or_write(const std::string& path);
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&& other) noexcept;
   ~AtomicFile();
@@ -48,6 +52,8 @@ class AtomicFile {
  private:
   struct Target;
   AtomicFile(std::string path, std::string target, std::string temporary, int fd);
+  static Result<Target> target_of(const std::string& path);
+  static Result<AtomicFile> beside(const std::string& path, Target target);
   static Result<AtomicFile> in_place(const std::string& path, const Target& target);
   Status write_out(const char* data, size_t bytes);
   Status fail_with(std::string_view what, int error);

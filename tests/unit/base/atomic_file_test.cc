@@ -50,13 +50,31 @@ TEST(AtomicFileTarget, LinksInACircleAreAnError) {
             "cannot write '" + directory / "a" + "': Too many levels of symbolic links");
 }
 
+// As the runner writes an output that a person named.
+Status write_output(const std::string& path, std::string_view text) {
+  TENON_ASSIGN(AtomicFile file, AtomicFile::create_or_write(path));
+  TENON_TRY(file.write(text));
+  return file.commit();
+}
+
+// It would wait for a reader for ever, or write into nothing.
+TEST(AtomicFileTarget, WhatIsNoRegularFileIsRefusedUnlessItIsAskedFor) {
+  TemporaryDirectory directory;
+  const std::string pipe = directory / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::filesystem::create_symlink("/dev/null", directory / "link");
+  for (const std::string& path : {pipe, directory / "link", std::string("/dev/null"), std::string("/proc/self/fd/1")})
+    EXPECT_EQ(atomic_write(path, "x").message(),
+              "cannot write '" + path + "': expected a regular file, found a pipe, a device or a socket");
+}
+
 TEST(AtomicFileTarget, APipeIsWrittenAndStaysOne) {
   TemporaryDirectory directory;
   const std::string pipe = directory / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   std::string read;
   std::thread reader([&] { read = directory.read("pipe"); });
-  EXPECT_TRUE(atomic_write(pipe, "through the pipe").ok());
+  EXPECT_TRUE(write_output(pipe, "through the pipe").ok());
   reader.join();
   EXPECT_EQ(read, "through the pipe");
   EXPECT_TRUE(std::filesystem::is_fifo(pipe));
@@ -64,9 +82,9 @@ TEST(AtomicFileTarget, APipeIsWrittenAndStaysOne) {
 }
 
 TEST(AtomicFileTarget, ADeviceIsWrittenAndStaysOne) {
-  EXPECT_TRUE(atomic_write("/dev/null", "x").ok());
+  EXPECT_TRUE(write_output("/dev/null", "x").ok());
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
-  EXPECT_EQ(atomic_write("/dev/full", "x").message(), "cannot write '/dev/full': No space left on device");
+  EXPECT_EQ(write_output("/dev/full", "x").message(), "cannot write '/dev/full': No space left on device");
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
 }
 
@@ -75,7 +93,7 @@ TEST(AtomicFileTarget, WhatIsOpenAlreadyIsWrittenAtItsEnd) {
   TemporaryDirectory directory;
   const std::string path = directory.write("file", "before ");
   const int fd = ::open(path.c_str(), O_WRONLY);
-  EXPECT_TRUE(atomic_write("/proc/self/fd/" + std::to_string(fd), "after").ok());
+  EXPECT_TRUE(write_output("/proc/self/fd/" + std::to_string(fd), "after").ok());
   ::close(fd);
   EXPECT_EQ(directory.read("file"), "before after");
 }

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -254,6 +255,19 @@ TEST(Checkpoint, AnUnusableModelDirectoryIsOneLine) {
   const Status status = CheckpointManager::open(dir / "file").status();
   EXPECT_FALSE(status.ok());
   EXPECT_NE(status.message().find(dir / "file"), std::string::npos) << status.message();
+}
+
+// A save would wait for a reader for ever, or be acknowledged into nothing.
+TEST(Checkpoint, WhatCannotHoldTheNamesOfCheckpointsIsToldBeforeTraining) {
+  for (const bool pipe : {true, false}) {
+    Directory dir;
+    if (pipe)
+      ASSERT_EQ(::mkfifo((dir / "checkpoint").c_str(), 0600), 0);
+    else
+      std::filesystem::create_symlink("/dev/null", dir / "checkpoint");
+    EXPECT_NE(CheckpointManager::open(dir.path(), 5).status().message().find("expected a regular file"),
+              std::string::npos);
+  }
 }
 
 TEST(Checkpoint, TheDirectoryOfAnotherModelIsRefusedByVariable) {
