@@ -102,7 +102,7 @@ class Estimator::Divergence {
   Status read_failed() {
     if (!failed_) return {};
     TENON_ASSIGN(const std::unique_ptr<BatchFeed> feed, BatchFeed::create(program_, data_, *failed_));
-    std::vector<Buffer*> feeds(program_.executable().graph.inputs.size());
+    std::vector<Buffer*> feeds(static_cast<size_t>(program_.executable().n_feeds));
     if (feed->next(0, feeds)) farthest_ = feed->farthest();
     return feed->status();
   }
