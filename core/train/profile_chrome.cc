@@ -70,7 +70,8 @@ void put_args(std::string& out, const ProfileStats& common, const ProfileStats& 
   for (const ProfileStats* stats : {&common, &own})
     for (const auto& [name, value] : *stats) {
       // A repeated key is no error, but readers differ in which one they keep.
-      if (stats == &common && std::any_of(own.begin(), own.end(), [&](const auto& o) { return o.first == name; }))
+      if (stats == &common &&
+          std::any_of(own.begin(), own.end(), [&key = name](const auto& o) { return o.first == key; }))
         continue;
       out += first ? "" : ",";
       first = false;
