@@ -1,5 +1,6 @@
 #include <unordered_map>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "data/csv.h"
