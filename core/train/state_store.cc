@@ -91,7 +91,9 @@ Status StateStore::reload(const BundleReader& checkpoint) {
 }
 
 Status StateStore::save(BundleWriter& writer, bool* finite) const {
-  for (const auto& [name, buffer] : variables_) {
+  for (const auto& variable : variables_) {
+    const std::string& name = variable.first;
+    const Buffer& buffer = variable.second;
     uint64_t offset = 0;
     const FillBytes fill = [&](std::span<std::byte> piece) -> Status {
       TENON_TRY(queue_.read(buffer, piece.data(), piece.size(), offset));
