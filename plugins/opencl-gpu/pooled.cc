@@ -1,6 +1,7 @@
 #include "pooled.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernel_sources.h"
 #include "products_parts.h"

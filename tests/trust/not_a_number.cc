@@ -1,5 +1,6 @@
 // Row 10: NaN and infinity injected into a small training, site by site: trust_not_a_number SECONDS. Prints the row's line.
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <iostream>
 #include <limits>
