@@ -251,6 +251,22 @@ void refuses_small_buffers(Subject& s) {
   r.refused(arguments, "with 2 rows for 3 iterations");
 }
 
+// A result that nothing else sizes: no rows, no alias.
+void refuses_a_small_result(Subject& s) {
+  const Program program = compile(s, sum_graph(kN));
+  const Buffer a = f32_buffer(s, {kN}), b = f32_buffer(s, {kN}), small = f32_buffer(s, {kN - 1});
+  Queue queue(s, s.device());
+  write(queue, a, ramp(kN));
+  write(queue, b, filled(kN, 1));
+  write(queue, small, filled(kN - 1, -2));
+  Arguments arguments{{&a, &b}, {&small}};
+  const tenon_run run = arguments.run(program);
+  uint64_t ticket = 0;
+  uint32_t done = 0;
+  expect_code(s.backend().run(queue.handle(), &run, &ticket, &done), TENON_INVALID, "run whose result is too small");
+  expect_equal(read(queue, small), filled(kN - 1, -2), "a result that is too small after run was refused");
+}
+
 void refuses_a_lost_alias(Subject& s) {
   Refusals r(s);
   const Buffer other = f32_buffer(s, {kN});
@@ -275,6 +291,7 @@ void add_argument_tests(Tests& tests) {
   add("refused", "iterations of a counter", refuses_iterations_alone);
   add("refused", "missing arguments", refuses_missing_arguments);
   add("refused", "small buffers", refuses_small_buffers);
+  add("refused", "a small result", refuses_a_small_result);
   add("refused", "a lost alias", refuses_a_lost_alias);
 }
 

@@ -13,5 +13,6 @@ void add_fed_until_tests(Tests&);   // of the feed suite: runs that a result end
 void add_long_random_test(Tests&);  // of the random suite: what takes minutes
 void add_borrowed_tests(Tests&);    // of the memory suite: what is given back
 void add_scalar_tests(Tests&);      // of the program suite: scalars to the last bit
+void add_scratch_tests(Tests&);     // of the threads suite: what kernels keep while they work
 
 }  // namespace tenon::conformance

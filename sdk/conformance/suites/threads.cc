@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "conformance/suites/endless.h"
+#include "conformance/suites/parts.h"
 #include "conformance/suites/support.h"
 
 namespace tenon::conformance {
@@ -199,6 +200,7 @@ void add_thread_tests(Tests& tests) {
   add("wait during runs", waits_during_runs, 1);
   add("hand a queue on", hands_a_queue_on, 1);
   add("have messages of their own", keeps_messages_apart, 0);
+  add_scratch_tests(tests);
 }
 
 }  // namespace tenon::conformance

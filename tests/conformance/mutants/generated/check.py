@@ -7,6 +7,7 @@ quick test notices is tried again on all tests that reach it, with --full. Exit 
 """
 import argparse
 import collections
+import hashlib
 import os
 import subprocess
 import sys
@@ -56,6 +57,20 @@ def run(command, **how):
         sys.exit('check-mutants: %s failed' % command[0])
 
 
+def control_of(out, library, runner, full):
+    """Where the control run of this library and suite is kept; those of others are removed."""
+    digest = hashlib.sha256()
+    for path in (library, runner):
+        with open(path, 'rb') as file:
+            digest.update(file.read())
+    kind = 'full' if full else 'sample'
+    kept = os.path.join(out, 'control-%s-%s.bin' % (kind, digest.hexdigest()[:16]))
+    for other in os.listdir(out):
+        if other.startswith('control-' + kind) and os.path.join(out, other) != kept:
+            os.remove(os.path.join(out, other))
+    return kept
+
+
 def results_of(path):
     with open(path) as file:
         for line in file:
@@ -76,12 +91,9 @@ def main():
     out = os.path.join(os.path.abspath(args.build), 'mutants-generated')
     run([sys.executable, os.path.join(HERE, 'generate.py'), args.source, out, str(args.jobs)])
     runner, library = os.path.join(args.build, 'bin', 'mutant_runner'), os.path.join(out, 'example.so')
-    control = os.path.join(out, 'control.bin')
-    newest = max(os.path.getmtime(runner), os.path.getmtime(library))
-    if os.path.exists(control) and os.path.getmtime(control) < newest:
-        os.remove(control)
+    control = control_of(out, library, runner, args.full)
     seconds = args.seconds or (1e9 if args.full else 120)
-    common = ['--seed', str(args.seed), '--jobs', str(args.jobs), '--control', control]
+    common = ['--seed', str(args.seed), '--jobs', str(args.jobs), '--control', control] + ([] if args.full else ['--limit', '120'])
     tsv, first, again = (os.path.join(out, n) for n in ('sites.tsv', 'results.tsv', 'again.tsv'))
     run([runner, library, tsv, first, '--each', str(QUICK), '--seconds', str(seconds), *common, '--sites', args.sites])
     table = Table(tsv)

@@ -64,11 +64,26 @@ class Generator:
             site.name = '%s %d' % (name, seen[name])
 
     def stamp(self):
+        """Of all that decides what is built."""
         here = os.path.dirname(os.path.abspath(__file__))
-        digest = hashlib.sha256()
-        for text in [s.text for s in self.sources.values()] + [open(os.path.join(here, f)).read() for f in ('sites.py', 'sites.h')]:
+        digest = hashlib.sha256(os.environ.get('CXX', 'g++').encode())
+        rest = [os.path.join(here, f) for f in sorted(os.listdir(here)) if f.split('.')[-1] in ('py', 'h', 'cc')]
+        rest += [os.path.join(folder, f) for part in ('sdk/include', 'sdk/runtime') for folder, _, files in
+                 sorted(os.walk(os.path.join(self.root, part))) for f in sorted(files)]
+        for text in [s.text for s in self.sources.values()] + [open(f).read() for f in rest]:
             digest.update(text.encode())
         return digest.hexdigest()
+
+    def is_built(self):
+        try:
+            with open(os.path.join(self.out, 'built.txt')) as file:
+                return file.read() == self.stamp() and os.path.exists(os.path.join(self.out, 'example.so'))
+        except OSError:
+            return False
+
+    def remember_built(self):
+        with open(os.path.join(self.out, 'built.txt'), 'w') as file:
+            file.write(self.stamp())
 
     def recall(self):
         """What did not compile the last time, if nothing has changed since."""
@@ -185,10 +200,12 @@ def main():
     jobs = int(sys.argv[3]) if len(sys.argv) > 3 else os.cpu_count()
     os.makedirs(out, exist_ok=True)
     generator = Generator(root, out, jobs)
-    generator.settle()
-    generator.remember()
-    generator.build()
-    generator.table()
+    if not generator.is_built():
+        generator.settle()
+        generator.remember()
+        generator.build()
+        generator.table()
+        generator.remember_built()
     print('generate: %d sites in %d files' % (sum(s.live for s in generator.sites), len(generator.paths)))
 
 

@@ -2,11 +2,11 @@
 // what was written.
 //
 //   mutant_runner LIB.so sites.tsv RESULTS.tsv [--seconds S] [--seed N] [--jobs J] [--most N] [--each S] [--control FILE]
-//                 [--sites RE] [--only FILE]
+//                 [--sites RE] [--only FILE] [--limit S]
 //
 // A control run on the library as written records what each test reaches; FILE keeps it for the next time. Then mutants are
 // drawn in an order that the seed decides, until S seconds or N mutants are over. Each gets tests that took S seconds of the
-// control run, --each. FILE of --only has lines "site:mode". RESULTS has a line for each that was tried: site, mode, caught or missed, the tests tried and how
+// control run, --each; tests with time limits above S seconds, --limit, are left out. FILE of --only has lines "site:mode". RESULTS has a line for each that was tried: site, mode, caught or missed, the tests tried and how
 // many reach it, what failed.
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -36,7 +36,7 @@ namespace {
 
 struct Command {
   std::string library, sites, results, control, only, list;
-  double seconds = 1e9, each = 2;
+  double seconds = 1e9, each = 2, limit = 1e9;
   uint64_t seed = 1;
   int jobs = 1;
   size_t most = SIZE_MAX;
@@ -304,6 +304,8 @@ Command parse(int argc, char** argv) {
       c.most = std::stoull(value);
     else if (option == "--each")
       c.each = std::stod(value);
+    else if (option == "--limit")
+      c.limit = std::stod(value);
     else if (option == "--control")
       c.control = value;
     else if (option == "--sites")
@@ -319,7 +321,10 @@ Command parse(int argc, char** argv) {
 int run(const Command& command) {
   size_t count = 0;
   const std::vector<Site> sites = read_sites(command, &count);
-  const Tests tests = all_tests();
+  Tests tests = all_tests();
+  tests.erase(
+      std::remove_if(tests.begin(), tests.end(), [&](const Test& test) { return test.time_limit_s > command.limit; }),
+      tests.end());
   Control control(tests, count);
   const double start = now();
   if (command.control.empty() || !control.load(command.control)) {
