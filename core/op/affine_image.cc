@@ -9,6 +9,7 @@ void shape_rule(Infer& c) {
   c.expect_shape(1, {x[0], 8});
   const int64_t h = c.i64("h"), w = c.i64("w");
   c.expect(h >= 1 && w >= 1, "size is ", h, "x", w, ", expected 1 or more");
+  c.expect(x[1] >= 1 && x[2] >= 1, c.in(0).str(), " has no pixels");
   c.expect(x[1] <= INT32_MAX / x[2], c.in(0).str(), " has more than 2^31 pixels");
   const int method = c.enumerator("method"), fill = c.enumerator("fill");
   c.expect(method >= 0 && method <= 1, "attribute 'method' is ", method, ", expected 0 or 1");

@@ -8,6 +8,7 @@
 #include "report.h"
 #include "rounding.h"
 #include "rules.h"
+#include "tenon/plugin/graph_check.h"
 #include "tenon/plugin/replicas.h"
 #include "tensorflow_names.h"
 
@@ -40,9 +41,10 @@ Settings parse_settings(const char* text) {
   return out;
 }
 
-tenon_options checked(const tenon_options* given, const tenon_graph& graph, const char* entry) {
+tenon_options checked(const tenon_options* given, const tenon_graph* graph, const char* entry) {
   const tenon_options options = known(given);
-  check_flags(graph.flags, 0, entry);
+  check_graph(graph, entry);
+  check_flags(graph->flags, 0, entry);
   check_flags(options.flags, kOptions, entry);
   if (options.precision < TENON_PRECISION_DEFAULT || options.precision > TENON_PRECISION_HIGHEST)
     throw Error(TENON_UNSUPPORTED, std::string(entry) + ": unknown precision");
@@ -253,7 +255,7 @@ tenon_status supports(tenon_device* handle, const tenon_graph* graph, const teno
                       uint32_t n, tenon_verdict* out, uint64_t stride) {
   return entry([&] {
     const Device& device = *as(handle);
-    const tenon_options options = checked(given, *graph, "supports");
+    const tenon_options options = checked(given, graph, "supports");
     const Settings settings = parse_settings(options.settings);
     const tenon_options inner = inner_options(options, device);
     std::vector<tenon_verdict> verdicts(n);
@@ -280,7 +282,7 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
                      tenon_info* info) {
   return entry([&] {
     Device& device = *as(handle);
-    const tenon_options options = checked(given, *graph, "compile");
+    const tenon_options options = checked(given, graph, "compile");
     const Settings settings = parse_settings(options.settings);
     const GraphView view(*graph);
     for (uint32_t i = 0; i < view.n_nodes(); ++i)

@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "conformance/corpus_format.h"
-#include "conformance/graph_check.h"
+#include "tenon/plugin/graph_check.h"
 
 namespace tenon::conformance {
 namespace {
@@ -142,7 +142,7 @@ plugin::FlatGraph read_graph(Reader& in, const Parts& parts) {
   }
   g.data_size = data.size();
   plugin::FlatGraph flat = plugin::adopt(g, data.data());
-  const std::string problem = check_graph(*flat.graph());
+  const std::string problem = plugin::structure_fault(*flat.graph());
   if (!problem.empty()) Reader::wrong(start, "the graph here is wrong: " + problem);
   return flat;
 }

@@ -2,6 +2,7 @@
 // the arguments of a run; its planner, its executor and its kernel tables have no part in it.
 #include "compiler.h"
 #include "ops.h"
+#include "tenon/plugin/graph_check.h"
 #include "tenon/plugin/host_backend.h"
 #include "tenon/plugin/inline_program.h"
 
@@ -53,6 +54,7 @@ void device_close(tenon_device* device) { delete static_cast<Device*>(device_of(
 tenon_status supports(tenon_device*, const tenon_graph* graph, const tenon_options* options, const uint32_t* nodes,
                       uint32_t n, tenon_verdict* out, uint64_t stride) {
   return guarded([&] {
+    check_graph(graph, "supports");
     check_flags(graph->flags, 0, "supports");
     check_flags(known(options).flags, kOptions, "supports");
     answer_nodes(*graph, nodes, n, out, stride, verdict_of);
@@ -63,6 +65,7 @@ tenon_status compile(tenon_device* device, const tenon_graph* graph, const tenon
                      tenon_info* info) {
   return guarded([&] {
     const tenon_options options = known(given);
+    check_graph(graph, "compile");
     check_flags(graph->flags, 0, "compile");
     check_flags(options.flags, kOptions, "compile");
     const GraphView view(*graph);

@@ -5,6 +5,7 @@
 
 #include "runtime/compiling.h"
 #include "runtime/device_handles.h"
+#include "tenon/plugin/graph_check.h"
 #include "tenon/plugin/inline_program.h"
 
 namespace tenon::plugin::device_entries {
@@ -44,6 +45,7 @@ tenon_status supports(tenon_device* handle, const tenon_graph* graph, const teno
   return on_device(*as_device(handle), [&] {
     const tenon_options options = known(given);
     check_flags(options.flags, TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE, "supports");
+    check_graph(graph, "supports");
     check_flags(graph->flags, 0, "supports: the graph");
     answer_nodes(*graph, nodes, n, out, stride, [&](const NodeView& node) { return answer(node, *as_device(handle)); });
   });
@@ -54,6 +56,7 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
   return on_device(*as_device(handle), [&] {
     const tenon_options options = known(given);
     check_flags(options.flags, TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE, "compile");
+    check_graph(graph, "compile");
     check_flags(graph->flags, 0, "compile: the graph");
     Device& device = *as_device(handle);
     check_nodes(GraphView(*graph), device);

@@ -5,6 +5,7 @@
 #include "runtime/compiling.h"
 #include "runtime/host_handles.h"
 #include "tenon/plugin/entry.h"
+#include "tenon/plugin/graph_check.h"
 #include "tenon/plugin/inline_program.h"
 #include "tenon/plugin/replicas.h"
 
@@ -33,10 +34,11 @@ Env make_env(const Device& device, const tenon_options& options) {
   return env;
 }
 
-// Whether the graph and the options ask for what no version that this runtime knows defines.
-void check_request(const tenon_graph& graph, const tenon_options& options, const char* entry) {
+// Whether the graph means anything, and it and the options ask for nothing that no version known here defines.
+void check_request(const tenon_graph* graph, const tenon_options& options, const char* entry) {
   check_flags(options.flags, TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE, entry);
-  check_flags(graph.flags, 0, "the graph");
+  check_graph(graph, entry);
+  check_flags(graph->flags, 0, "the graph");
 }
 
 }  // namespace
@@ -44,7 +46,7 @@ void check_request(const tenon_graph& graph, const tenon_options& options, const
 tenon_status supports(tenon_device* device, const tenon_graph* graph, const tenon_options* options,
                       const uint32_t* nodes, uint32_t n, tenon_verdict* out, uint64_t stride) {
   return guarded([&] {
-    check_request(*graph, known(options), "supports");
+    check_request(graph, known(options), "supports");
     answer_nodes(*graph, nodes, n, out, stride, [&](const NodeView& node) { return answer(node, *as_device(device)); });
   });
 }
@@ -53,7 +55,7 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
                      tenon_info* info) {
   return guarded([&] {
     const tenon_options options = known(given);
-    check_request(*graph, options, "compile");
+    check_request(graph, options, "compile");
     Device& device = *as_device(handle);
     const Backend& backend = *device.backend;
     const Env env = make_env(device, options);

@@ -3,112 +3,12 @@
 namespace tenon::plugin {
 namespace {
 
-struct OpAttributes {
-  std::string_view op, attributes;  // separated by blanks
-};
-
-// Version 1 of each op.
-constexpr OpAttributes kOps[] = {
-    {"iota", "shape axis dtype"},
-    {"random", "stream shape per_replica"},
-    {"neg", ""},
-    {"abs", ""},
-    {"floor", ""},
-    {"round", ""},
-    {"exp", ""},
-    {"expm1", ""},
-    {"log", ""},
-    {"log1p", ""},
-    {"sqrt", ""},
-    {"sin", ""},
-    {"cos", ""},
-    {"tanh", ""},
-    {"erf", ""},
-    {"add", ""},
-    {"sub", ""},
-    {"mul", ""},
-    {"div", ""},
-    {"max", ""},
-    {"min", ""},
-    {"pow", ""},
-    {"atan2", ""},
-    {"compare", "kind"},
-    {"select", ""},
-    {"cast", "to"},
-    {"reshape", "shape"},
-    {"transpose", "perm"},
-    {"broadcast", "shape dims"},
-    {"slice", "start limit stride"},
-    {"pad", "low high interior value"},
-    {"concat", "axis"},
-    {"reverse", "axes"},
-    {"gather", "axis batch"},
-    {"scatter", "axis batch kind"},
-    {"sort", "k descending"},
-    {"reduce", "axes kind"},
-    {"dot", "ta tb precision out"},
-    {"conv", "strides low high dilation groups precision out"},
-    {"conv_grad_input", "size strides low high dilation groups precision out"},
-    {"conv_grad_filter", "size strides low high dilation groups precision out"},
-    {"all_gather", "axis group replicas"},
-    {"replica_id", ""},
-    {"activation", "act alpha"},
-    {"activation_grad", "act alpha"},
-    {"dot_bias_act", "act alpha ta tb precision out"},
-    {"conv_bias_act", "act alpha strides low high dilation groups precision out"},
-    {"bias_act_grad", "act alpha"},
-    {"max_pool", "window strides low high"},
-    {"max_pool_grad", "window strides low high"},
-    {"avg_pool", "window strides low high count_pad"},
-    {"avg_pool_grad", "size window strides low high count_pad"},
-    {"batch_norm", "eps act alpha group"},
-    {"batch_norm_grad", "eps act alpha group residual"},
-    {"batch_norm_apply", "eps act alpha"},
-    {"softmax", "axis"},
-    {"softmax_grad", "axis"},
-    {"log_softmax", "axis"},
-    {"log_softmax_grad", "axis"},
-    {"softmax_cross_entropy", "on off ignore"},
-    {"softmax_cross_entropy_grad", "on off ignore"},
-    {"dropout", "rate stream"},
-    {"argmax", "axis kind"},
-    {"cumsum", "axis exclusive reverse"},
-    {"layer_norm", "eps axes center"},
-    {"layer_norm_grad", "eps axes center beta"},
-    {"attention", "scale causal rate stream"},
-    {"attention_grad", "scale causal rate stream dbias"},
-    {"lstm", ""},
-    {"lstm_grad", ""},
-    {"gru", ""},
-    {"gru_grad", ""},
-    {"global_norm", ""},
-    {"all_reduce", "kind group replicas"},
-    {"reduce_scatter", "axis group replicas"},
-    {"resize", "h w method coords"},
-    {"affine_image", "h w method fill"},
-    {"crop_flip", "h w"},
-    {"sgd_update", "l2"},
-    {"momentum_update", "l2 mu nesterov"},
-    {"adam_update", "l2 b1 b2 eps amsgrad"},
-    {"adamw_update", "l2 b1 b2 eps amsgrad wd"},
-    {"adamax_update", "l2 b1 b2 eps"},
-    {"nadam_update", "l2 b1 b2 eps"},
-    {"adagrad_update", "l2 eps"},
-    {"rmsprop_update", "l2 rho mu eps centered"},
-    {"adadelta_update", "l2 rho eps"},
-    {"ftrl_update", "l2 lr_power l1 l2_reg shrink beta"},
-    {"lamb_update", "l2 b1 b2 eps wd"},
-    {"lion_update", "l2 b1 b2 wd"},
-    {"adafactor_update", "l2 eps1 eps2"},
-};
-
-bool contains_word(std::string_view words, std::string_view word) {
-  while (!words.empty()) {
-    const size_t end = words.find(' ');
-    if (words.substr(0, end) == word) return true;
-    if (end == std::string_view::npos) return false;
-    words.remove_prefix(end + 1);
-  }
+// Whether a signature, "x:F ; axis:i64 batch:i64=0 -> y", has the attribute.
+bool has_attribute(std::string_view signature, std::string_view name) {
+  const size_t from = signature.find(';');
+  if (from == std::string_view::npos) return false;
+  for (size_t at = signature.find(name, from); at != std::string_view::npos; at = signature.find(name, at + 1))
+    if (signature[at - 1] == ' ' && signature.substr(at + name.size(), 1) == ":") return true;
   return false;
 }
 
@@ -141,23 +41,11 @@ bool is_hint(std::string_view name) { return name.substr(0, 6) == "tenon."; }
 
 }  // namespace
 
-bool is_published(std::string_view op) {
-  for (const OpAttributes& o : kOps)
-    if (o.op == op) return true;
-  return false;
-}
-
-std::string_view attributes_of(std::string_view op) {
-  for (const OpAttributes& o : kOps)
-    if (o.op == op) return o.attributes;
-  return {};
-}
-
 std::string_view unknown_attribute(const NodeView& node) {
-  if (!is_published(node.op()) || node.version() != 1) return {};
-  const std::string_view known = attributes_of(node.op());
+  const std::string_view signature = signature_of(node.op());
+  if (signature.empty() || node.version() != 1) return {};
   for (int i = 0; i < node.attributes(); ++i)
-    if (const std::string_view name = node.attribute_name(i); !is_hint(name) && !contains_word(known, name))
+    if (const std::string_view name = node.attribute_name(i); !is_hint(name) && !has_attribute(signature, name))
       return name;
   return {};
 }

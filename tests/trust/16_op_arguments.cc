@@ -1,5 +1,6 @@
 // Every op with operands and attributes that are wrong in some way: an error in words each time, or a node that can be
-// lowered; never a signal, an endless loop or another exception.
+// lowered; never a signal, an endless loop or another exception. Half of the sets are drawn; the others are a valid one, of
+// the conformance suite's corpus, with one thing changed.
 //   16_op_arguments SETS [unprotected]     SETS: sets of arguments an op; prints "op verdict" lines and the counts
 // unprotected: shape rules are called without the checks that stand before them.
 #include <sys/mman.h>
@@ -11,11 +12,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <random>
 
 #include "autodiff/gradient.h"
 #include "compile/compile.h"
+#include "conformance/corpus.h"
 #include "op/op.h"
+#include "tenon/plugin/graph.h"
 
 namespace tenon {
 namespace {
@@ -24,7 +28,7 @@ constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(), kMost = std::num
 
 // What the child is at, and what it has done; shared with the parent.
 struct Progress {
-  uint64_t sets, refused, accepted;
+  uint64_t sets, refused, accepted, started;
   char what[400];
 };
 
@@ -39,6 +43,21 @@ class Arguments {
   }
   bool seldom() { return noise_ && random_() % noise_ == 0; }
   bool often() { return random_() % 4 != 0; }
+  uint64_t below(uint64_t n) { return random_() % n; }
+  DType any_dtype() { return static_cast<DType>(1 + below(8)); }
+  int64_t size() {
+    constexpr int64_t kSizes[] = {0, 1, 2, 3, 7, 1ll << 31, 1ll << 62};
+    return one_of(kSizes);
+  }
+  int64_t bad_number() {
+    constexpr int64_t kNumbers[] = {0, 1, -1, 2, 9, -9, 1ll << 31, 1ll << 62, -(1ll << 62), kMost, kLeast};
+    return one_of(kNumbers);
+  }
+  double bad_double() {
+    constexpr double kInf = std::numeric_limits<double>::infinity();
+    constexpr double kDoubles[] = {0, 2, -1, 1e300, kInf, -kInf, std::numeric_limits<double>::quiet_NaN()};
+    return one_of(kDoubles);
+  }
 
   // Mostly ranks and sizes that ops take, so that rules are reached; or what no rule expects.
   Type type(char dtypes) {
@@ -85,6 +104,67 @@ class Arguments {
   uint64_t noise_;
 };
 
+// A node that its op takes.
+struct Example {
+  std::vector<Type> operands;  // of no dtype: absent
+  Attrs attrs;
+};
+using Examples = std::map<std::string, std::vector<Example>, std::less<>>;
+
+AttrValue value_of(const plugin::NodeView& node, std::string_view name) {
+  switch (node.find(name)->type) {
+    case TENON_ATTR_F64:
+      return node.f64(name);
+    case TENON_ATTR_BOOL:
+      return node.flag(name);
+    case TENON_ATTR_DTYPE:
+      return static_cast<DType>(node.i64(name));
+    case TENON_ATTR_ENUM:
+      return Enum{node.enumerator(name)};
+    case TENON_ATTR_LIST:
+      return node.list(name).vec();
+    default:
+      return node.i64(name);
+  }
+}
+
+Example example_of(const plugin::NodeView& node) {
+  Example example;
+  for (int i = 0; i < node.operands(); ++i) {
+    if (!node.has(i)) {
+      example.operands.push_back({DType::kNone, {}});
+      continue;
+    }
+    const plugin::ValueView value = node.in(i);
+    example.operands.push_back({static_cast<DType>(value.dtype()), Shape(value.dims().vec())});
+  }
+  for (int i = 0; i < node.attributes(); ++i) {
+    const std::string_view name = node.attribute_name(i);
+    if (name.substr(0, 6) != "tenon.") example.attrs.push_back({std::string(name), value_of(node, name)});
+  }
+  return example;
+}
+
+// Some of each op, as the corpus holds them; a constant is no node there.
+const Examples& valid_examples() {
+  constexpr size_t kMost = 12;
+  static const Examples& examples = *[] {
+    auto* found = new Examples;
+    (*found)["constant"].push_back(
+        {{}, {{"value", std::string(4, '\0')}, {"shape", std::vector<int64_t>{2, 3}}, {"dtype", DType::kF32}}});
+    for (const conformance::Case& c : conformance::built_in_corpus())
+      for (const auto* graph : {&c.whole, &c.lowered}) {
+        if (c.min_memory || graph->empty()) continue;
+        const plugin::GraphView view(*graph->graph());
+        for (uint32_t i = 0; i < view.n_nodes(); ++i)
+          if (auto& list = (*found)[std::string(view.node(i).op())]; list.size() < kMost)
+            list.push_back(example_of(view.node(i)));
+      }
+    return found;
+  }();
+  return examples;
+}
+
 std::string text_of(const OpDef& op, const Graph& graph, const Node& node) {
   std::string text = op.name;
   for (const ValueId v : node.operands) text += " " + (v < 0 ? std::string("absent") : graph.type(v).str());
@@ -126,6 +206,81 @@ Node node_of(const OpDef& op, Graph& graph, Arguments& arguments) {
   return node;
 }
 
+void change_operand(Example& example, size_t k, Arguments& arguments) {
+  Type& type = example.operands[k];
+  std::vector<int64_t> dims = type.shape.vec();
+  switch (arguments.below(8)) {
+    case 0:
+      type.dtype = arguments.any_dtype();
+      break;
+    case 1:
+      dims.push_back(1);
+      break;
+    case 2:
+      if (!dims.empty()) dims.pop_back();
+      break;
+    case 3:
+      type.dtype = DType::kNone;  // absent
+      break;
+    case 4:
+      example.operands.erase(example.operands.begin() + static_cast<std::ptrdiff_t>(k));
+      return;
+    case 5:
+      example.operands.push_back(type);
+      return;
+    default:
+      if (!dims.empty()) dims[arguments.below(dims.size())] = arguments.size();
+  }
+  if (dims.size() <= static_cast<size_t>(kMaxRank)) type.shape = Shape(dims);
+}
+
+void change_attribute(Example& example, size_t k, Arguments& arguments) {
+  Attr& attr = example.attrs[k];
+  const uint64_t how = arguments.below(8);
+  if (how == 0) {
+    example.attrs.erase(example.attrs.begin() + static_cast<std::ptrdiff_t>(k));
+    return;
+  }
+  if (how == 1) {
+    attr.value = std::string("of another type");
+  } else if (auto* list = std::get_if<std::vector<int64_t>>(&attr.value); list && how == 2) {
+    list->push_back(1);
+  } else if (list && !list->empty()) {
+    (*list)[arguments.below(list->size())] = arguments.bad_number();
+  } else if (std::get_if<int64_t>(&attr.value)) {
+    attr.value = arguments.bad_number();
+  } else if (std::get_if<double>(&attr.value)) {
+    attr.value = arguments.bad_double();
+  } else if (std::get_if<Enum>(&attr.value)) {
+    attr.value = Enum{static_cast<int32_t>(arguments.bad_number())};
+  } else if (std::get_if<DType>(&attr.value)) {
+    attr.value = static_cast<DType>(arguments.bad_number());
+  } else {
+    attr.value = int64_t{1};
+  }
+}
+
+// The valid one of number `which`, or with one thing changed.
+Node node_of_example(const OpDef& op, Graph& graph, Arguments& arguments, uint64_t which, bool change) {
+  Node node;
+  node.op = op.name;
+  node.name = "bad";
+  const auto found = valid_examples().find(op.name);
+  if (found == valid_examples().end()) fail("no example");
+  Example example = found->second[which % found->second.size()];
+  const size_t operands = example.operands.size(), all = operands + example.attrs.size();
+  if (change && all > 0) {
+    const size_t k = arguments.below(all);
+    k < operands ? change_operand(example, k, arguments) : change_attribute(example, k - operands, arguments);
+  }
+  for (const Type& type : example.operands)
+    node.operands.push_back(type.dtype == DType::kNone
+                                ? kAbsent
+                                : graph.add_input(type, Role::kFeed, "x" + std::to_string(node.operands.size())));
+  node.attrs = example.attrs;
+  return node;
+}
+
 // What is accepted is to be lowered, differentiated and flattened as any graph.
 void go_on_with(Graph& graph, const Node& node) {
   Tensors operands;
@@ -138,11 +293,15 @@ void go_on_with(Graph& graph, const Node& node) {
   flatten(lowered);
 }
 
+constexpr uint64_t kUnchanged = 4;  // sets, the first, that are valid ones as they are
+
 void try_one(const OpDef& op, uint64_t seed, bool unprotected, Progress& progress) {
   Arguments arguments(seed);
   Graph graph;
   try {
-    Node node = node_of(op, graph, arguments);
+    const bool starts = seed <= kUnchanged;
+    Node node =
+        starts || seed % 2 ? node_of_example(op, graph, arguments, seed, !starts) : node_of(op, graph, arguments);
     std::snprintf(progress.what, sizeof progress.what, "set %llu: %s", static_cast<unsigned long long>(seed),
                   text_of(op, graph, node).c_str());
     if (unprotected) {
@@ -152,6 +311,7 @@ void try_one(const OpDef& op, uint64_t seed, bool unprotected, Progress& progres
       Node checked = node;
       infer(graph, checked);
       ++progress.accepted;
+      progress.started += starts;
       go_on_with(graph, node);
     }
   } catch (const Error& error) {
@@ -182,6 +342,7 @@ int run(uint64_t sets, bool unprotected) {
   if (progress == MAP_FAILED) return 2;
   uint64_t refused = 0, accepted = 0, wrong = 0;
   size_t reached = 0;
+  valid_examples();  // once, for all children
   for (const OpDef* op : all_ops()) {
     *progress = {};
     const pid_t child = fork();
@@ -189,7 +350,9 @@ int run(uint64_t sets, bool unprotected) {
     int status = 0;
     if (child < 0 || waitpid(child, &status, 0) != child) return 2;
     refused += progress->refused, accepted += progress->accepted;
-    reached += progress->accepted != 0;
+    reached += progress->started != 0;
+    if (!unprotected && progress->started == 0)
+      std::fprintf(stderr, "%s: no valid example is accepted\n", op->name), ++wrong;
     if (status == 0) continue;
     ++wrong;
     if (!unprotected)
@@ -197,8 +360,8 @@ int run(uint64_t sets, bool unprotected) {
                    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), progress->what);
   }
   std::printf(
-      "%zu ops, %llu sets each: %llu refused in words, %llu accepted and lowered (of %zu ops), "
-      "%llu ops in which one ended the process\n",
+      "%zu ops, %llu sets each: %llu refused in words, %llu accepted and lowered, %zu ops began "
+      "with a valid one; %llu ops in which one ended the process\n",
       all_ops().size(), static_cast<unsigned long long>(sets), static_cast<unsigned long long>(refused),
       static_cast<unsigned long long>(accepted), reached, static_cast<unsigned long long>(wrong));
   return wrong != 0;

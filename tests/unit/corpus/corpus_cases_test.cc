@@ -6,10 +6,10 @@
 #include <set>
 
 #include "conformance/corpus.h"
-#include "conformance/graph_check.h"
 #include "conformance/lowering.h"
 #include "op/op.h"
 #include "tenon/plugin/graph.h"
+#include "tenon/plugin/graph_check.h"
 
 namespace tenon::conformance {
 namespace {
@@ -82,7 +82,7 @@ TEST(Corpus, NamesEachCaseOnce) {
 
 TEST(Corpus, DecomposesEveryCompositeNode) {
   for (const Case& c : built_in_corpus()) {
-    EXPECT_EQ(check_graph(*c.whole.graph()), "") << name_of(c);
+    EXPECT_EQ(plugin::structure_fault(*c.whole.graph()), "") << name_of(c);
     const GraphView view(*c.whole.graph());
     std::set<uint32_t> expected, found;
     for (uint32_t i = 0; i < view.n_nodes(); ++i)

@@ -108,6 +108,7 @@ void build_halves(GraphBuilder& b, const NodeOf& n, const std::vector<uint32_t>&
   const auto node = [&](const char* op, const std::vector<uint32_t>& operands, const std::vector<int64_t>& dims) {
     const uint32_t v = b.value(TENON_I64, dims);
     b.node(op, operands, {v}).name(op + std::to_string(v));
+    if (std::string_view(op) == "reshape") b.attr_list("shape", dims);
     return v;
   };
   const auto slice = [&](uint32_t x, int64_t first) {
@@ -146,6 +147,8 @@ GraphBuilder build(const Sketch& s) {
       build_halves(b, node, in, out[0]);
     else
       b.node(node.op, in, out).name("n" + std::to_string(n++));
+    if (node.op == "reverse") b.attr_list("axes", {0});
+    if (node.op == "reshape") b.attr_list("shape", s.dims[node.results[0]]);
   }
   for (const ResultOf& r : s.results) b.result(id[r.value], r.mode, static_cast<uint32_t>(r.state + 1));
   return b;

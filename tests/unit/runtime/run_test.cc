@@ -24,11 +24,12 @@ uint32_t feed(GraphBuilder& b) { return b.input(TENON_I64, kVector, TENON_ROLE_F
 uint32_t apply(GraphBuilder& b, const char* op, const std::vector<uint32_t>& in) {
   const uint32_t y = b.value(TENON_I64, kVector);
   b.node(op, in, {y}).name(std::string(op) + std::to_string(y));
+  if (std::string_view(op) == "reverse") b.attr_list("axes", {0});
   return y;
 }
 uint32_t reshaped(GraphBuilder& b, uint32_t x, const std::vector<int64_t>& dims) {
   const uint32_t y = b.value(TENON_I64, dims);
-  b.node("reshape", {x}, {y}).name("r" + std::to_string(y));
+  b.node("reshape", {x}, {y}).name("r" + std::to_string(y)).attr_list("shape", dims);
   return y;
 }
 

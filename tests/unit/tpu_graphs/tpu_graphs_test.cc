@@ -99,12 +99,12 @@ TEST(TpuGraphs, ADynamicSpatialConvolutionIsRefusedEvenInAForecast) {
 
 TEST(TpuGraphs, AStepThatDoesNotFitListsItsAllocations) {
   GraphBuilder b;
-  // A feed and six results of 3.9 GiB each, whose last dimension is padded from 1000 to 1024: 4 GiB.
+  // A feed and three sorts, whose values and indices have 3.9 GiB each, and whose last dimension is padded from 1000 to 1024: 4 GiB.
   const uint32_t x = b.input(TENON_F32, {1 << 20, 1000}, TENON_ROLE_FEED);
   std::vector<uint32_t> all{x};
-  for (int i = 0; i < 6; ++i) {
+  for (int i = 0; i < 3; ++i) {
     all.push_back(b.value(TENON_F32, {1 << 20, 1000}));
-    b.node("sort", {all[all.size() - 2]}, {all.back()})
+    b.node("sort", {all[all.size() - 2]}, {all.back(), b.value(TENON_I32, {1 << 20, 1000})})
         .attr_i64("k", 1000)
         .attr_bool("descending", false)
         .name("sort" + std::to_string(i));

@@ -1,22 +1,26 @@
-#include "conformance/graph_check.h"
+#include "tenon/plugin/graph_check.h"
 
-#include <limits>
-#include <stdexcept>
+#include <cstring>
 #include <vector>
 
+#include "runtime/node_check.h"
+#include "tenon/plugin/entry.h"
 #include "tenon/plugin/graph.h"
 
-namespace tenon::conformance {
+namespace tenon::plugin {
 namespace {
+
+// Values of a graph together: sums and offsets of them stay far from where they would wrap.
+constexpr int64_t kMostBytes = int64_t{1} << 60;
 
 // Thrown and caught in this file: a graph has many places where it may be wrong.
 struct Wrong {
   std::string text;
 };
 
-class Check {
+class Structure {
  public:
-  explicit Check(const tenon_graph& graph) : graph_(graph), view_(graph) {}
+  explicit Structure(const tenon_graph& graph) : graph_(graph), view_(graph) {}
 
   void run() {
     check_arrays();
@@ -46,6 +50,7 @@ class Check {
   }
 
   void check_arrays() const {
+    if (!graph_.data || reinterpret_cast<uintptr_t>(graph_.data) % 64) throw Wrong{"its data is not 64-byte aligned"};
     check_array(graph_.values, sizeof(tenon_value), "values");
     check_array(graph_.nodes, sizeof(tenon_node), "nodes");
     check_array(graph_.ids, sizeof(uint32_t), "ids");
@@ -59,9 +64,11 @@ class Check {
       throw Wrong{"an array has an impossible stride"};
   }
 
+  // A NUL within would end a message before its time.
   bool text(tenon_text t) const {
-    return t.at < graph_.strings.count && t.size < graph_.strings.count - t.at &&
-           graph_.data[graph_.strings.at + t.at + t.size] == 0;
+    if (t.at >= graph_.strings.count || t.size >= graph_.strings.count - t.at) return false;
+    return std::memchr(graph_.data + graph_.strings.at + t.at, 0, t.size + 1) ==
+           graph_.data + graph_.strings.at + t.at + t.size;
   }
 
   static bool range(tenon_range r, uint32_t count) { return r.first <= count && r.count <= count - r.first; }
@@ -70,15 +77,17 @@ class Check {
     return reinterpret_cast<const tenon_value*>(graph_.data + graph_.values.at + uint64_t{i} * graph_.values.stride);
   }
 
-  void check_value(uint32_t i) const {
+  // A dtype that is not known here is a kernel's to refuse; it has 8 bytes at the most.
+  void check_value(uint32_t i) {
     const tenon_value* raw = raw_value(i);
-    expect(plugin::dtype_bytes(raw->dtype) > 0, "value", i, "has an unknown dtype");
     expect(raw->rank <= TENON_MAX_RANK, "value", i, "has a rank beyond 8");
-    int64_t room = std::numeric_limits<int64_t>::max() / plugin::dtype_bytes(raw->dtype);
+    int64_t bytes = 8;
     for (uint32_t d = 0; d < raw->rank; ++d) {
-      expect(raw->dims[d] >= 1 && raw->dims[d] <= room, "value", i, "has an impossible dimension");
-      room /= raw->dims[d];
+      expect(raw->dims[d] >= 1 && raw->dims[d] <= kMostBytes / bytes, "value", i, "has an impossible dimension");
+      bytes *= raw->dims[d];
     }
+    bytes_ += bytes;
+    expect(bytes_ <= kMostBytes, "value", i, "and those before it are larger than any memory");
     expect(text(raw->name), "value", i, "has a name outside the strings");
   }
 
@@ -104,9 +113,9 @@ class Check {
   void check_constant(uint32_t i) {
     const tenon_constant& c = view_.constant(i);
     define(c.value, "constant", i);
-    const plugin::ValueView value = view_.value(c.value);
-    const uint64_t one = static_cast<uint64_t>(plugin::dtype_bytes(value.dtype()));
-    expect(c.bytes == one || c.bytes == static_cast<uint64_t>(value.bytes()), "constant", i,
+    const ValueView value = view_.value(c.value);
+    const uint64_t one = static_cast<uint64_t>(dtype_bytes(value.dtype()));
+    expect(one == 0 || c.bytes == one || c.bytes == static_cast<uint64_t>(value.bytes()), "constant", i,
            "has another size than its value");
     expect(c.at % 8 == 0 && inside(c.at, c.bytes, 1), "constant", i, "lies outside the graph's data");
   }
@@ -140,29 +149,43 @@ class Check {
     const tenon_result& r = view_.result(i);
     expect(r.value < defined_.size() && defined_[r.value], "result", i, "is a value that is not there");
     expect(r.mode >= TENON_MODE_LAST && r.mode <= TENON_MODE_UNTIL, "result", i, "has an unknown mode");
+    expect(r.mode != TENON_MODE_EACH || view_.value(r.value).rank() < TENON_MAX_RANK, "result", i,
+           "has no room for an axis of iterations");
     expect(r.alias <= view_.n_inputs(), "result", i, "aliases an input that is not there");
     if (!r.alias) return;
     const tenon_input& input = view_.input(r.alias - 1);
-    const plugin::ValueView value = view_.value(r.value), state = view_.value(input.value);
+    const ValueView value = view_.value(r.value), state = view_.value(input.value);
     expect(input.role == TENON_ROLE_STATE && value.dtype() == state.dtype() && value.dims().vec() == state.dims().vec(),
            "result", i, "aliases an input that is no state of its type");
   }
 
   const tenon_graph& graph_;
-  plugin::GraphView view_;
+  GraphView view_;
   std::vector<bool> defined_;
   uint32_t scalars_ = 0;
+  int64_t bytes_ = 0;
 };
 
 }  // namespace
 
-std::string check_graph(const tenon_graph& graph) {
+std::string structure_fault(const tenon_graph& graph) {
+  if (graph.struct_size < sizeof graph) return "its struct_size is " + std::to_string(graph.struct_size);
   try {
-    Check(graph).run();
+    Structure(graph).run();
   } catch (const Wrong& wrong) {
     return wrong.text;
   }
   return {};
 }
 
-}  // namespace tenon::conformance
+void check_graph(const tenon_graph* graph, const char* entry) {
+  const auto expect_none = [&](const std::string& fault) {
+    if (!fault.empty()) throw Error(TENON_INVALID, std::string(entry) + ": the graph: " + fault);
+  };
+  if (!graph) throw Error(TENON_INVALID, std::string(entry) + ": there is no graph");
+  expect_none(structure_fault(*graph));
+  const GraphView view(*graph);
+  for (uint32_t i = 0; i < view.n_nodes(); ++i) expect_none(node_fault(view.node(i)));
+}
+
+}  // namespace tenon::plugin

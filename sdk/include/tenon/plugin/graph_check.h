@@ -1,0 +1,21 @@
+// Whether a flat graph means anything: looked at before anything else is done with it, so that no caller's mistake is
+// more than an error. Part of the static runtime.
+#pragma once
+
+#include <string>
+
+#include "tenon/abi/op.h"
+
+namespace tenon::plugin {
+
+// What is wrong with the graph's structure, or an empty string: arrays and texts lie within data, ids name values that
+// stand before them, every value is defined once, shapes are possible, aliases are inputs. What an op makes of its
+// operands is not looked at. REQUIRED: struct_size bytes may be read at &graph, data_size bytes at data.
+std::string structure_fault(const tenon_graph& graph);
+
+// What the entries `supports` and `compile` begin with: throws Error, INVALID, for a graph whose structure is wrong, and
+// for a node of a published op whose operands, results and attributes its op does not have or cannot have together. What
+// a later version may define is left to kernels to refuse: unknown ops, attributes, dtypes and enumerators.
+void check_graph(const tenon_graph* graph, const char* entry);
+
+}  // namespace tenon::plugin
