@@ -75,7 +75,7 @@ void add_determinism_tests(Tests&);
 void add_training_tests(Tests&);  // inference too
 
 // How many graphs are drawn for each primitive and dtype; from so many on also what takes minutes is drawn.
-constexpr uint32_t kDrawn = 24, kManyDrawn = 200;
+constexpr uint32_t kDrawn = 24;
 Tests all_tests(uint32_t samples = kDrawn);
 
 // The highest level whose tests, and those of the levels below, have no failure and no required test that is

@@ -16,7 +16,7 @@ Tests all_tests(uint32_t samples) {
         add_determinism_tests, add_training_tests})
     add(tests);
   add_sampled_tests(tests, samples);
-  if (samples >= kManyDrawn) add_long_random_test(tests);
+  if (samples >= kDrawn) add_long_random_test(tests);
   // The tests of a group follow each other, as reports show them.
   std::map<std::string, size_t> rank;
   for (const Test& test : tests) rank.emplace(test.suite + "/" + test.group, rank.size());
