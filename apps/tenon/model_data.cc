@@ -58,7 +58,7 @@ InputOptions ModelRun::places(const char* path_flag, const char* split, InputOpt
   if (!is_directory(o.data_dir))
     throw Error(Status(Code::kUnavailable, "--" + std::string(path.empty() ? "data_dir" : path_flag) +
                                                ": no directory '" + o.data_dir + "'"));
-  check(finish_conversion(o.data_dir));
+  check(check_conversion(o.data_dir));
   o.split = split;
   return o;
 }

@@ -1,7 +1,6 @@
 #include "data/generation.h"
 
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -10,49 +9,24 @@
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
+#include <optional>
 
 #include "base/file.h"
 #include "base/text.h"
+#include "data/generation_marker.h"
 #include "tenon/convert.h"
+#include "tenon/text.h"
 
 namespace tenon {
 namespace {
 
-constexpr const char* kDecided = "/.records-new";    // the old records go, then
-constexpr const char* kMoving = "/.records-moving";  // the new files are moved to their places
 constexpr const char* kStaging = "/.records-XXXXXX";
-
-// A file of a conversion, or its temporary.
-bool is_written(std::string_view name) {
-  const size_t temporary = name.rfind(".tmp-");
-  if (name.starts_with('.') && temporary != std::string_view::npos) name = name.substr(1, temporary - 1);
-  const std::string text(name);
-  return text == "labels.txt" || text == "info.json" || text == ".lock" ||
-         ::fnmatch("train-*-of-*", text.c_str(), 0) == 0 || ::fnmatch("validation-*-of-*", text.c_str(), 0) == 0;
-}
-
-bool is_staging(const std::string& name) { return ::fnmatch(".records-??????", name.c_str(), 0) == 0; }
 
 Result<std::vector<std::string>> records_in(const std::string& directory) {
   TENON_ASSIGN(std::vector<std::string> files, list_files(directory, "train-*-of-*"));
   TENON_ASSIGN(const std::vector<std::string> more, list_files(directory, "validation-*-of-*"));
   files.insert(files.end(), more.begin(), more.end());
   return files;
-}
-
-Result<std::vector<std::string>> entries(const std::string& directory) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(directory, error), end; !error && it != end; it.increment(error))
-    names.push_back(it->path().filename().string());
-  if (error) return file_error("cannot list directory", directory, error.value());
-  return names;
-}
-
-bool is_there(const std::string& path) {
-  struct stat info;
-  return ::lstat(path.c_str(), &info) == 0;
 }
 
 bool same_file(const std::string& a, const std::string& b) {
@@ -70,19 +44,36 @@ Status rename_to(const std::string& from, const std::string& to) {
   return {};
 }
 
-// An old generation, or a new one that never took its place. Only what is a conversion's is removed; of what else is in it
-// `directory` has another link, or gets what it has not.
-void remove_generation(const std::string& path, const std::string& directory) {
-  const Result<std::vector<std::string>> names = entries(path);
-  if (!names.ok()) return;
-  for (const std::string& name : *names) {
-    const std::string file = cat(path, "/", name), kept = cat(directory, "/", name);
-    if (is_written(name) || same_file(file, kept))
-      (void)::unlink(file.c_str());
-    else
-      (void)::renameat2(AT_FDCWD, file.c_str(), AT_FDCWD, kept.c_str(), RENAME_NOREPLACE);
+// An old generation, or a new one that never took its place: what its marker lists, and links of what is in `output` too.
+void remove_generation(const OpenDirectory& old, const std::string& path, const GenerationMarker& marker,
+                       const OpenDirectory& output) {
+  for (const std::string& name : old.names())
+    if (name == ".lock" || marker.lists(name) || old.has_same(name, output))
+      (void)::unlinkat(old.fd(), name.c_str(), 0);
+  (void)::unlinkat(old.fd(), kMarker, 0);
+  if (::rmdir(path.c_str()) != 0 && (errno == ENOTEMPTY || errno == EEXIST))
+    std::fprintf(stderr, "tenon: '%s' stays: it has files that no conversion wrote\n", terminal_text(path).c_str());
+}
+
+// The marker of what a conversion into `output` made; nothing where it is a link, somebody else's, a copy or of another output.
+std::optional<GenerationMarker> own_marker(const OpenDirectory& left, const OpenDirectory& output) {
+  const bool ours = left && (left.owner() == ::geteuid() || left.owner() == 0 || left.owner() == output.owner());
+  std::optional<GenerationMarker> marker = ours ? left.marker() : std::nullopt;
+  if (marker && marker->directory == 0) return marker;
+  if (!marker || marker->directory != left.inode() || marker->output != output.inode()) return {};
+  return marker;
+}
+
+// What may be left by a conversion that was killed.
+void sweep_one(const std::string& path, const OpenDirectory& output) {
+  const OpenDirectory left(path);
+  const std::optional<GenerationMarker> marker = own_marker(left, output);
+  if (!marker) {
+    if (left && left.owner() == ::geteuid()) (void)::rmdir(path.c_str());  // where it is empty
+    return;
   }
-  (void)::rmdir(path.c_str());
+  const Result<DirectoryLock> lock = DirectoryLock::take(path, "data directory", "conversion");
+  if (lock.ok()) remove_generation(left, path, *marker, output);
 }
 
 // DIR's real path, and the names beside it: PARENT/.NAME.records-XXXXXX.
@@ -102,48 +93,62 @@ Result<DirectoryPlace> place_of(const std::string& directory) {
 
 // What conversions that were killed left in the directory and beside it. REQUIRED: the directory's lock is held.
 Status sweep(const std::string& directory) {
-  TENON_ASSIGN(const std::vector<std::string> inside, entries(directory));
-  for (const std::string& name : inside)
-    if (is_staging(name)) remove_generation(cat(directory, "/", name), directory);
+  const OpenDirectory output(directory, true);
+  if (!output) return file_error("cannot open directory", directory, errno);
+  for (const std::string& name : output.names())
+    if (is_staging(name)) sweep_one(cat(directory, "/", name), output);
   TENON_ASSIGN(const DirectoryPlace place, place_of(directory));
-  const Result<std::vector<std::string>> beside = entries(place.parent);
-  if (!beside.ok()) return {};  // a parent that may not be read has none of ours
-  for (const std::string& name : *beside) {
-    if (!name.starts_with(place.prefix) || name.size() != place.prefix.size() + 6) continue;
-    const std::string aside = cat(place.parent, "/", name);
-    const Result<DirectoryLock> lock = DirectoryLock::take(aside, "data directory", "conversion");
-    if (lock.ok()) remove_generation(aside, directory);
-  }
+  const OpenDirectory parent(place.parent, true);
+  if (parent)
+    for (const std::string& name : parent.names())
+      if (name.starts_with(place.prefix) && name.size() == place.prefix.size() + 6)
+        sweep_one(cat(place.parent, "/", name), output);
+  // One that decides a move stays until its files, or others, have taken their places.
+  const std::optional<GenerationMarker> marker = output.marker();
+  if (marker && marker->moves.empty()) return remove_if_there(cat(directory, "/", kMarker));
   return {};
 }
 
-// Goes on with moving the new files to their places, from any point. REQUIRED: the directory's lock is held.
-Status move_in(const std::string& directory) {
-  const std::string decided = directory + kDecided, moving = directory + kMoving;
-  if (is_there(decided)) {
-    TENON_ASSIGN(const std::vector<std::string> old, records_in(directory));
-    for (const std::string& path : old) TENON_TRY(remove_if_there(path));
-    TENON_TRY(sync_directory(directory));
-    TENON_TRY(rename_to(decided, moving));
-  }
-  if (!is_there(moving)) return {};
-  TENON_TRY(sync_directory(directory));
-  TENON_ASSIGN(const std::vector<std::string> names, entries(moving));
-  for (const std::string& name : names)
-    if (name != ".lock") TENON_TRY(rename_to(cat(moving, "/", name), cat(directory, "/", name)));
-  TENON_TRY(sync_directory(directory));
-  TENON_TRY(remove_if_there(moving + "/.lock"));
-  if (::rmdir(moving.c_str()) != 0) return file_error("cannot remove", moving, errno);
+// The new files that are not yet in their places go there, those in the way first.
+Status move_files(const OpenDirectory& from, const OpenDirectory& to, const std::string& directory,
+                  const GenerationMarker& marker) {
+  TENON_ASSIGN(const std::vector<std::string> old, records_in(directory));
+  for (const std::string& path : old)
+    if (!marker.lists(path.substr(path.rfind('/') + 1))) TENON_TRY(remove_if_there(path));
+  for (const std::string& name : marker.files)
+    if (from.has_file(name) && ::renameat2(from.fd(), name.c_str(), to.fd(), name.c_str(), 0) != 0)
+      return file_error("cannot rename to", cat(directory, "/", name), errno);
   return sync_directory(directory);
 }
 
-// A directory cannot be replaced by a file.
+// Goes on with a move that was decided, from any point. REQUIRED: the directory's lock is held.
+Status move_in(const std::string& directory) {
+  const OpenDirectory to(directory, true);
+  const std::optional<GenerationMarker> marker = to ? to.marker() : std::nullopt;
+  if (!marker || marker->moves.empty() || marker->output != to.inode()) return {};
+  const std::string path = cat(directory, "/", marker->moves);
+  const OpenDirectory from(path);
+  if (from && from.inode() == marker->directory) {
+    TENON_TRY(move_files(from, to, directory, *marker));
+    remove_generation(from, path, {}, to);
+  } else {
+    for (const std::string& name : marker->files)
+      if (!to.has_file(name)) return {};
+  }
+  TENON_TRY(remove_if_there(cat(directory, "/", kMarker)));
+  return sync_directory(directory);
+}
+
+// A directory cannot be replaced by a file, and a file of somebody's own is not.
 Status check_names(const std::string& directory) {
-  TENON_ASSIGN(const std::vector<std::string> names, entries(directory));
-  std::error_code ignored;
-  for (const std::string& name : names)
-    if (is_written(name) && std::filesystem::is_directory(cat(directory, "/", name), ignored))
+  const OpenDirectory output(directory, true);
+  struct stat info;
+  for (const std::string& name : output.names()) {
+    if (name == kMarker && !output.marker())
+      return invalid("output '", directory, "': expected '", name, "' of a conversion or none, found another file");
+    if (is_conversions(name) && ::fstatat(output.fd(), name.c_str(), &info, 0) == 0 && S_ISDIR(info.st_mode))
       return invalid("output '", directory, "': expected a file '", name, "' or none, found a directory");
+  }
   return {};
 }
 
@@ -162,28 +167,29 @@ bool looks_as(const std::string& directory, const std::string& path) {
   return ::chmod(path.c_str(), old.st_mode & 07777) == 0;
 }
 
-// Links of all that is not a conversion's; false, and none of them, where there is something that cannot be linked.
-bool link_others(const std::string& directory, const std::string& to) {
-  const Result<std::vector<std::string>> names = entries(directory);
-  if (!names.ok()) return false;
+// Links of all that is not a conversion's. Nothing, and none of them, where there is something that cannot be linked.
+std::optional<std::vector<std::string>> link_others(const std::string& directory, const std::string& to) {
+  const OpenDirectory from(directory, true);
+  const std::string staging = to.substr(to.rfind('/') + 1);
   std::vector<std::string> linked;
-  bool all = true;
-  for (const std::string& name : *names) {
-    if (!all || is_written(name) || is_staging(name)) continue;
+  for (const std::string& name : from.names()) {
+    if (name == ".lock" || name == staging || is_conversions(name)) continue;
     const std::string path = cat(to, "/", name);
-    all = ::link(cat(directory, "/", name).c_str(), path.c_str()) == 0;
-    if (all) linked.push_back(path);
+    if (::link(cat(directory, "/", name).c_str(), path.c_str()) != 0) {
+      for (const std::string& made : linked) (void)::unlink(made.c_str());
+      return {};
+    }
+    linked.push_back(path);
   }
-  if (!all)
-    for (const std::string& path : linked) (void)::unlink(path.c_str());
-  return all;
+  return linked;
 }
 
-void unlink_others(const std::string& path) {
-  const Result<std::vector<std::string>> names = entries(path);
-  if (!names.ok()) return;
-  for (const std::string& name : *names)
-    if (!is_written(name)) (void)::unlink(cat(path, "/", name).c_str());
+// Says of the directory, which is to be the old one, which files go with it.
+Status mark_old(const std::string& directory, const std::string& staging) {
+  const OpenDirectory old(directory, true), now(staging);
+  std::vector<std::string> files = old.names();
+  std::erase_if(files, [](const std::string& name) { return !is_conversions(name); });
+  return old.begin_marker(now.inode(), files);
 }
 
 }  // namespace
@@ -218,6 +224,7 @@ Result<Generation> Generation::begin(const std::string& directory, bool overwrit
   std::string staging = directory + kStaging;
   if (::mkdtemp(staging.data()) == nullptr) return file_error("cannot make directory in", directory, errno);
   out.staging_ = staging;
+  TENON_TRY(OpenDirectory(staging).begin_marker(OpenDirectory(directory, true).inode(), {}));
   TENON_ASSIGN(out.new_lock_, DirectoryLock::take(staging, "data directory", "conversion"));
   return out;
 }
@@ -231,27 +238,42 @@ Generation::Generation(Generation&& other) noexcept
 
 Generation::~Generation() {
   if (staging_.empty()) return;
-  remove_generation(staging_, directory_);
+  const OpenDirectory staging(staging_), output(directory_, true);
+  if (const std::optional<GenerationMarker> marker = own_marker(staging, output))
+    remove_generation(staging, staging_, *marker, output);
+  else
+    (void)::rmdir(staging_.c_str());
+}
+
+Result<std::string> Generation::add(const std::string& name) {
+  TENON_TRY(OpenDirectory(staging_).add_to_marker(name, false));
+  return cat(staging_, "/", name);
 }
 
 Status Generation::change_places(bool* changed) {
   *changed = false;
   TENON_ASSIGN(const DirectoryPlace place, place_of(directory_));
   if (place.real == "/" || same_file(".", place.real) || !looks_as(place.real, staging_)) return {};
-  if (!link_others(place.real, staging_)) return {};
+  const std::optional<std::vector<std::string>> linked = link_others(place.real, staging_);
+  if (!linked) return {};
   const std::string aside =
       cat(place.parent, "/", place.prefix, std::string_view(staging_).substr(staging_.size() - 6));
-  const bool beside = ::rename(staging_.c_str(), aside.c_str()) == 0;
+  const bool marked = mark_old(place.real, staging_).ok();
+  const bool beside = marked && ::renameat2(AT_FDCWD, staging_.c_str(), AT_FDCWD, aside.c_str(), RENAME_NOREPLACE) == 0;
   *changed = beside && sync_directory(aside).ok() &&
              ::renameat2(AT_FDCWD, place.real.c_str(), AT_FDCWD, aside.c_str(), RENAME_EXCHANGE) == 0;
   if (!*changed) {
     if (beside) TENON_TRY(rename_to(aside, staging_));
-    unlink_others(staging_);
+    for (const std::string& path : *linked) (void)::unlink(path.c_str());
+    if (marked) TENON_TRY(remove_if_there(cat(place.real, "/", kMarker)));
     return {};
   }
   staging_.clear();
   const Status synced = sync_directory(place.parent);
-  remove_generation(aside, place.real);
+  const OpenDirectory old(aside), output(place.real);
+  if (const std::optional<GenerationMarker> marker = own_marker(old, output))
+    remove_generation(old, aside, *marker, output);
+  TENON_TRY(remove_if_there(cat(place.real, "/", kMarker)));
   return synced;
 }
 
@@ -260,15 +282,20 @@ Status Generation::commit() {
   bool changed = false;
   TENON_TRY(change_places(&changed));
   if (changed) return {};
-  TENON_TRY(rename_to(staging_, directory_ + kDecided));
+  TENON_TRY(OpenDirectory(staging_).add_to_marker(cat("moves ", staging_.substr(staging_.rfind('/') + 1)), true));
+  TENON_TRY(rename_to(cat(staging_, "/", kMarker), cat(directory_, "/", kMarker)));
   staging_.clear();
+  TENON_TRY(sync_directory(directory_));
   return move_in(directory_);
 }
 
-Status finish_conversion(const std::string& directory) {
-  if (!is_there(directory + kDecided) && !is_there(directory + kMoving)) return {};
-  TENON_ASSIGN(const DirectoryLock lock, DirectoryLock::take(directory, "data directory", "conversion"));
-  return move_in(directory);
+Status check_conversion(const std::string& directory) {
+  const OpenDirectory output(directory, true);
+  const std::optional<GenerationMarker> marker = output ? output.marker() : std::nullopt;
+  if (!marker || marker->moves.empty()) return {};
+  return Status(Code::kUnavailable,
+                cat("data directory '", directory, "': a conversion into it was cut short while it moved '",
+                    marker->moves, "' there; run `tenon convert` with --overwrite again"));
 }
 
 }  // namespace tenon

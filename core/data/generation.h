@@ -6,8 +6,11 @@
 //
 // Where directories cannot change places (DIR is a mount point, has directories of others in it or ACLs, is the current
 // directory, or its parent may not be written) the new files are moved into DIR one by one, after a first step that
-// decides it: DIR/.records-XXXXXX becomes DIR/.records-new. Nothing is lost when that is cut short: finish_conversion()
-// (tenon/convert.h), which every conversion and the runner call first, goes on where it stopped.
+// decides it: .tenon-conversion moves from there into DIR. Nothing is lost when that is cut short: the next conversion goes
+// on where it stopped, and check_conversion() (tenon/convert.h) refuses what is there until then.
+//
+// A left-over directory is taken up or removed only by its .tenon-conversion (generation_marker.h), and of what is in it only
+// the files listed there; what else it has stays, and one line on stderr says where.
 #pragma once
 
 #include <optional>
@@ -41,8 +44,8 @@ class Generation {
   Generation(Generation&& other) noexcept;
   ~Generation();  // without commit(): removes what was written
 
-  // Where the new files are to be put, complete and synced.
-  const std::string& staging() const { return staging_; }
+  // Where a new file of the conversion is to be put, complete and synced; first lists it as one.
+  Result<std::string> add(const std::string& name);
   Status commit();
 
  private:

@@ -96,7 +96,8 @@ Status OutputSet::write_split(const SplitSource& source, ThreadPool& pool, Conve
   std::vector<Slot> slots(std::min(kBlockRows, source.bytes.size()));
   for (size_t shard = 0; shard < shards; ++shard) {
     const std::string name = shard_name(source.name, shard, shards);
-    TENON_ASSIGN(RecordWriter writer, RecordWriter::create(cat(generation_.staging(), "/", name)));
+    TENON_ASSIGN(const std::string path, generation_.add(name));
+    TENON_ASSIGN(RecordWriter writer, RecordWriter::create(path));
     for (size_t row = begins[shard], end; row < begins[shard + 1]; row = end) {
       end = block_end(source.bytes, row, begins[shard + 1]);
       if (options_.interrupted && options_.interrupted())
@@ -120,7 +121,8 @@ Status OutputSet::write_split(const SplitSource& source, ThreadPool& pool, Conve
 }
 
 Status OutputSet::write_text(const std::string& name, std::string_view text) {
-  return atomic_write(cat(generation_.staging(), "/", name), text);
+  TENON_ASSIGN(const std::string path, generation_.add(name));
+  return atomic_write(path, text);
 }
 
 Status OutputSet::commit() { return generation_.commit(); }

@@ -57,14 +57,34 @@ for ((n = 0; n < calls_swap; n++)); do
   [ "$(contents "$data")" = "${new[swap]}" ] || complain "after a kill at call $n: the next conversion left $(ls -A "$data")"
   [ -z "$(leftovers)" ] || complain "after a kill at call $n: left $(leftovers)"
 done
+# A reader takes old or new, whole, and changes nothing; where it finds neither, it says so until a conversion has gone on.
+read_or_finish() {  # KIND WHEN
+  local before=$found state
+  state=$(cd "$data" && find . | sort)
+  if train_once; then
+    whole "$1" || complain "$2: trained on neither old nor new: $(ls -A "$data")"
+  else
+    grep -q 'was cut short' "$work/err" || complain "$2, then trained: $(cat "$work/err")"
+  fi
+  [ "$(contents "$data")" = "$before" ] && [ "$(cd "$data" && find . | sort)" = "$state" ] || complain "$2: a reader changed the data"
+  # Asked to keep what is there, it finishes what was begun, and refuses.
+  "$tenon" convert idx --input "$work/new-idx" --output "$data" >/dev/null 2>"$work/err" && complain "$2: overwritten"
+  grep -q 'expected no records' "$work/err" || complain "$2: $(cat "$work/err")"
+  found=$(contents "$data")
+  whole "$1" || complain "$2: neither old nor new: $(ls -A "$data")"
+  train_once || complain "$2, finished, then trained: $(cat "$work/err")"
+}
+train_once() {
+  "$tenon" train mlp --hidden 4 --data_dir "$data" --train_steps 1 --train_batch_size 4 --noevaluate --device cpu \
+    >/dev/null 2>"$work/err"
+}
 between=0
 for ((n = 0; n < calls_moved; n++)); do
   attempt moved kill $n
   whole moved || between=$((between + 1))
-  "$tenon" train mlp --hidden 4 --data_dir "$data" --train_steps 1 --train_batch_size 4 --noevaluate --device cpu \
-    >/dev/null 2>"$work/err" || complain "killed at call $n, then trained: $(cat "$work/err")"
-  found=$(contents "$data")
-  whole moved || complain "killed at call $n of $calls_moved, then read: neither old nor new: $(ls -A "$data")"
+  read_or_finish moved "killed at call $n of $calls_moved"
+  convert "$work/new-idx" "$data" >/dev/null 2>"$work/err" || complain "after a kill at call $n: $(cat "$work/err")"
+  [ -z "$(leftovers)" ] || complain "moved: after a kill at call $n: left $(leftovers)"
 done
 [ "$between" -gt 0 ] || complain 'no kill fell between two files that are moved: nothing was shown'
 
@@ -75,12 +95,7 @@ for kind in swap moved; do
     for plan in "fail $n $((n % 2 ? 5 : 28))" "fill $n 28"; do
       attempt $kind $plan
       [ "$code" -eq 0 ] || [ "$(wc -l <"$work/err")" -eq 1 ] || complain "$kind: $plan: expected one line, found $(cat "$work/err")"
-      whole $kind && continue
-      # Cut short while it moved files: whoever reads next finishes that.
-      "$tenon" train mlp --hidden 4 --data_dir "$data" --train_steps 1 --train_batch_size 4 --noevaluate --device cpu \
-        >/dev/null 2>"$work/err" || complain "$kind: $plan, then trained: $(cat "$work/err")"
-      found=$(contents "$data")
-      whole $kind || complain "$kind: $plan: neither old nor new: $(ls -A "$data")"
+      whole $kind || read_or_finish $kind "$kind: $plan"
     done
   done
 done
@@ -108,7 +123,37 @@ expect 1 'is in use by another conversion' convert "$work/new-idx" "$data"
 exec 9<&-
 expect 0 '' convert "$work/new-idx" "$data"
 
+echo "# what is others', whatever its name"
+everything() { (cd "$1" && find . -mindepth 1 -exec ls -di {} + && find . -type f -exec cksum {} +) | sort; }
+for inside in .records-backup .records-moving .records-new; do
+  fresh swap
+  cp -a "$data" "$work/backup"
+  mv "$work/backup" "$data/$inside"
+  echo mine >"$data/$inside/more.txt"
+  before=$(everything "$data/$inside")
+  train_once || complain "$inside: $(cat "$work/err")"
+  [ "$(contents "$data")" = "${old[swap]}" ] || complain "$inside: a reader changed the data"
+  expect 0 '' convert "$work/new-idx" "$data"
+  [ "$(everything "$data/$inside")" = "$before" ] && [ ! -e "$data/more.txt" ] || complain "$inside: taken for a conversion's"
+  rm -rf "${data:?}/$inside"
+  [ "$(contents "$data")" = "${new[swap]}" ] || complain "$inside: the data are not the new ones"
+done
+fresh swap
+mkdir "$work/precious" && cp -a "$data/." "$work/precious"
+before=$(everything "$work/precious")
+ln -s "$work/precious" "$data/.records-aaaaaa"
+ln -s "$work/precious" "$work/data/.dir.records-aaaaaa"
+cp -a "$work/precious" "$work/data/.dir.records-backup"
+beside=$(everything "$work/data/.dir.records-backup")
+expect 0 '' convert "$work/new-idx" "$data"
+[ "$(everything "$work/precious")" = "$before" ] || complain 'a link was followed'
+[ -L "$data/.records-aaaaaa" ] && [ -L "$work/data/.dir.records-aaaaaa" ] || complain 'a link is gone'
+[ "$(everything "$work/data/.dir.records-backup")" = "$beside" ] || complain 'a directory beside was taken'
+rm -rf "$work/data"
+
 echo '# where the directory is'
+fresh swap
+convert "$work/new-idx" "$data" >/dev/null || complain 'the data cannot be made'
 ln -s dir "$work/data/link"
 expect 0 '' convert "$work/old-idx" "$work/data/link"
 [ -L "$work/data/link" ] || complain 'the link is gone'

@@ -70,8 +70,8 @@ Result<ConvertSummary> convert_images(const ConvertImagesOptions& options, Threa
 Result<ConvertSummary> convert_idx(const ConvertIdxOptions& options, ThreadPool& pool);
 
 // Where new files cannot appear all at once (the directory is a mount point, say) and a conversion was killed while it moved
-// them to their places, moves the rest. Does nothing otherwise, and needs no rights then. Call it before reading a data
-// directory; an error says why what is there is not to be read.
-Status finish_conversion(const std::string& directory);
+// them to their places: "unavailable", until a conversion into the directory has finished that. Changes nothing. Call it
+// before reading a data directory.
+Status check_conversion(const std::string& directory);
 
 }  // namespace tenon
