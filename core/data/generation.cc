@@ -167,13 +167,19 @@ bool looks_as(const std::string& directory, const std::string& path) {
   return ::chmod(path.c_str(), old.st_mode & 07777) == 0;
 }
 
+// Both directories' .lock are of this process, and say the same; somebody's own file of that name does not.
+bool is_our_lock(const std::string& directory, const std::string& staging) {
+  const Result<std::string> a = read_file(directory + "/.lock", 300), b = read_file(staging + "/.lock", 300);
+  return a.ok() && b.ok() && *a == *b;
+}
+
 // Links of all that is not a conversion's. Nothing, and none of them, where there is something that cannot be linked.
 std::optional<std::vector<std::string>> link_others(const std::string& directory, const std::string& to) {
   const OpenDirectory from(directory, true);
   const std::string staging = to.substr(to.rfind('/') + 1);
   std::vector<std::string> linked;
   for (const std::string& name : from.names()) {
-    if (name == ".lock" || name == staging || is_conversions(name)) continue;
+    if (name == staging || is_conversions(name) || (name == ".lock" && is_our_lock(directory, to))) continue;
     const std::string path = cat(to, "/", name);
     if (::link(cat(directory, "/", name).c_str(), path.c_str()) != 0) {
       for (const std::string& made : linked) (void)::unlink(made.c_str());

@@ -156,6 +156,15 @@ TEST(Generation, ReadersBelieveNoName) {
   }
 }
 
+TEST(Generation, KeepsALockFileOfSomebodysOwn) {
+  const Output output;
+  output.write("data/.lock", "not a lock's\n");
+  ASSERT_TRUE(output.convert().ok());
+  EXPECT_EQ(output.root.read("data/.lock"), "not a lock's\n");
+  EXPECT_EQ(output.root.entries(), 1u);
+  ASSERT_EQ(std::distance(fs::directory_iterator(output.path), {}), 2);
+}
+
 TEST(Generation, RefusesAMarkersNameThatIsAnothersFile) {
   const Output output;
   output.write("data/.tenon-conversion", "mine\n");
