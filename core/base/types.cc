@@ -1,7 +1,5 @@
 #include "tenon/types.h"
 
-#include <limits>
-
 #include "base/text.h"
 
 namespace tenon {
@@ -31,13 +29,24 @@ DType dtype_from_name(std::string_view name) {
   return DType::kNone;
 }
 
+namespace {
+
+constexpr int64_t kMostElements = int64_t{1} << 60;  // bytes are a number then too
+
+int64_t checked_dimension(int64_t size) {
+  if (size < 0) fail("shape has dimension ", size, ", expected 0 or more");
+  if (size > kMostElements) fail("shape has dimension ", size, ", expected at most 2^60");
+  return size;
+}
+
+}  // namespace
+
 Shape::Shape(std::span<const int64_t> dims) {
   if (dims.size() > kMaxRank) fail("shape has ", dims.size(), " dimensions, expected at most ", kMaxRank);
-  for (int64_t d : dims) {
-    if (d < 0) fail("shape has dimension ", d, ", expected 0 or more");
-    dims_[rank_++] = d;
-  }
+  for (int64_t d : dims) dims_[rank_++] = checked_dimension(d);
 }
+
+void Shape::set(int axis, int64_t size) { dims_[check_axis(axis)] = checked_dimension(size); }
 
 int Shape::check_axis(int axis) const {
   const int a = axis < 0 ? axis + rank_ : axis;
@@ -46,10 +55,9 @@ int Shape::check_axis(int axis) const {
 }
 
 int64_t Shape::elements() const {
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 8;  // so that bytes do not overflow either
   int64_t n = 1;
   for (int64_t d : *this)
-    if (__builtin_mul_overflow(n, d, &n) || n > kMost) fail("shape ", str(), " has more elements than 2^60");
+    if (__builtin_mul_overflow(n, d, &n) || n > kMostElements) fail("shape ", str(), " has more elements than 2^60");
   return n;
 }
 

@@ -110,7 +110,8 @@ class InflateStream : public ByteStream {
     inflateReset(&zlib_);
     zlib_.avail_in = 0;
     offset_ = consumed_ = 0;
-    ended_ = inside_ = false;
+    ended_ = false;
+    inside_ = true;
     return {};
   }
 
@@ -126,16 +127,18 @@ class InflateStream : public ByteStream {
     return invalid("'", name_, "' at compressed byte ", consumed_ - zlib_.avail_in, ": ", why);
   }
 
-  // One call of inflate; sets ended_ after the last member.
+  // One call of inflate; sets ended_ after the last member. Without input there may be output that had no room before.
   Status inflate_some() {
     if (zlib_.avail_in == 0) TENON_TRY(refill());
-    if (zlib_.avail_in == 0) {
-      if (inside_) return damaged("the file ends inside the compressed data");
+    if (zlib_.avail_in == 0 && !inside_) {
       ended_ = true;
       return {};
     }
     inside_ = true;
+    const uInt room = zlib_.avail_out;
     const int code = inflate(&zlib_, Z_NO_FLUSH);
+    if (code == Z_BUF_ERROR && zlib_.avail_out == room && zlib_.avail_in == 0)
+      return damaged("the file ends inside the compressed data");
     if (code == Z_STREAM_END) {
       inside_ = false;
       inflateReset(&zlib_);

@@ -8,7 +8,9 @@ void shape_rule(Infer& c) {
   c.expect(axis >= 0 && axis < c.shape(0).rank(), "axis ", axis, " is out of range for ", c.in(0).str());
   c.expect(replicas >= 1 && replicas <= 65536, "replicas is ", replicas, ", expected 1 to 65536");
   Shape y = c.shape(0);
-  y.set(static_cast<int>(axis), y[static_cast<int>(axis)] * replicas);
+  int64_t whole = 0;
+  c.expect(!__builtin_mul_overflow(y[static_cast<int>(axis)], replicas, &whole), "axis ", axis, " is too long");
+  y.set(static_cast<int>(axis), whole);
   c.result(c.in(0).dtype, y);
 }
 

@@ -15,7 +15,8 @@ void shape_rule(Infer& c) {
     for (int64_t v : {low[i], high[i], interior[i]})
       c.expect(v >= 0 && v < (int64_t{1} << 40), "pads axis ", i, " by ", v, ", expected 0 or more");
     int64_t gaps = 0;
-    c.expect(!__builtin_mul_overflow(x[i] - 1, interior[i], &gaps), "padded axis ", i, " is too long");
+    c.expect(!__builtin_mul_overflow(x[i] - 1, interior[i], &gaps) && gaps < (int64_t{1} << 60), "padded axis ", i,
+             " is too long");
     y.set(i, low[i] + x[i] + gaps + high[i]);
   }
   c.result(c.in(0).dtype, y);

@@ -14,7 +14,7 @@ void shape_rule(Infer& c) {
   for (int i = 0; i < x.rank(); ++i) {
     c.expect(start[i] >= 0 && start[i] < limit[i] && limit[i] <= x[i] && stride[i] >= 1, "takes ", start[i], ":",
              limit[i], ":", stride[i], " of axis ", i, " of ", x.str());
-    y.set(i, (limit[i] - start[i] + stride[i] - 1) / stride[i]);
+    y.set(i, (limit[i] - start[i] - 1) / stride[i] + 1);
   }
   c.result(c.in(0).dtype, y);
 }

@@ -37,11 +37,12 @@ constexpr bool is_integer(DType t) { return t == DType::kI32 || t == DType::kI64
 
 constexpr int kMaxRank = 8;
 
-// Dimensions of a tensor, outermost first; rank 0 is a scalar. A value type without allocation.
+// Dimensions of a tensor, outermost first; rank 0 is a scalar. A value type without allocation. Each is 0 to 2^60, so that
+// the sum of two is a number.
 class Shape {
  public:
   Shape() = default;
-  // Throws Error when there are more than kMaxRank dimensions or one is negative.
+  // Throws Error when there are more than kMaxRank dimensions, or one is negative or above 2^60.
   Shape(std::initializer_list<int64_t> dims) : Shape(std::span<const int64_t>(dims.begin(), dims.size())) {}
   explicit Shape(std::span<const int64_t> dims);
   explicit Shape(const std::vector<int64_t>& dims) : Shape(std::span<const int64_t>(dims)) {}
@@ -49,7 +50,8 @@ class Shape {
   int rank() const { return rank_; }
   // Negative axes count from the end. Throws Error when out of range.
   int64_t operator[](int axis) const { return dims_[check_axis(axis)]; }
-  void set(int axis, int64_t size) { dims_[check_axis(axis)] = size; }
+  // Throws Error when the axis is out of range, or the size.
+  void set(int axis, int64_t size);
   int64_t elements() const;  // the product of the dimensions; 1 for a scalar. Throws on overflow.
   std::span<const int64_t> dims() const { return {dims_.data(), static_cast<size_t>(rank_)}; }
   std::vector<int64_t> vec() const { return {dims_.begin(), dims_.begin() + rank_}; }

@@ -1,4 +1,5 @@
 // What emit() and verify() say of a wrong graph, and the table of ops.
+#include <limits>
 #include <set>
 
 #include "unit/op/op_testing.h"
@@ -112,6 +113,36 @@ Graph small_graph() {
   const Tensor x(&graph, graph.add_input({DType::kF32, {2}}, Role::kState, "x"));
   graph.results.push_back({neg(exp(x)).id(), ResultMode::kLast, -1, false, "y"});
   return graph;
+}
+
+// Sums and products of sizes that a graph names are calculated where they are numbers, or refused.
+TEST(Emit, RefusesSizesWhoseArithmeticOverflows) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max(), kLong = int64_t{1} << 60;
+  const auto error = [](const char* op, const Shape& shape, const Attrs& attrs) {
+    return error_of([=](const Tensors& in) { return emit_all(op, {in[0]}, attrs); }, {{DType::kU8, shape}});
+  };
+  const std::string beyond = "shape has dimension 9223372036854775807, expected at most 2^60";
+  EXPECT_EQ(error_of([](const Tensors& in) { return Tensors{reshape(in[0], {kMost})}; }, {{DType::kF32, {2}}}), beyond);
+  EXPECT_EQ(error("pad", {kMost / ((int64_t{1} << 39) + 1)},
+                  {{"low", Ints{7}}, {"high", Ints{0}}, {"interior", Ints{(int64_t{1} << 39) + 1}}}),
+            "pad 'pad': padded axis 0 is too long");
+  EXPECT_EQ(error("all_gather", {kLong}, {{"axis", int64_t{0}}, {"replicas", int64_t{65536}}}),
+            "all_gather 'all_gather': axis 0 is too long");
+  Graph graph;
+  const Tensor x(&graph, graph.add_input({DType::kU8, {9}}, Role::kState, "x"));
+  EXPECT_EQ(slice(x, {0}, {9}, {kMost}).dim(0), 1);
+  EXPECT_EQ(error_of(
+                [](const Tensors& in) {
+                  return Tensors{concat({in[0], in[0], in[0]}, 0)};
+                },
+                {{DType::kU8, {kLong / 2}}}),
+            "shape has dimension 1729382256910270464, expected at most 2^60");
+  EXPECT_EQ(error_of(
+                [](const Tensors& in) {
+                  return emit_all("conv_grad_input", {in[0], in[1]}, {{"size", Ints{kMost}}, {"low", Ints{1}}});
+                },
+                {{DType::kF32, {1, 1, 1}}, {DType::kF32, {1, 1, 1}}}),
+            beyond);
 }
 
 TEST(Verify, AcceptsWhatWasBuilt) { EXPECT_TRUE(verify(small_graph()).ok()); }
