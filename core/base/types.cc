@@ -31,11 +31,11 @@ DType dtype_from_name(std::string_view name) {
 
 namespace {
 
-constexpr int64_t kMostElements = int64_t{1} << 60;  // bytes are a number then too
+constexpr int64_t kMostElements = (int64_t{1} << 60) - 1;  // bytes are a number then too
 
 int64_t checked_dimension(int64_t size) {
   if (size < 0) fail("shape has dimension ", size, ", expected 0 or more");
-  if (size > kMostElements) fail("shape has dimension ", size, ", expected at most 2^60");
+  if (size > kMostElements) fail("shape has dimension ", size, ", expected less than 2^60");
   return size;
 }
 
@@ -57,7 +57,7 @@ int Shape::check_axis(int axis) const {
 int64_t Shape::elements() const {
   int64_t n = 1;
   for (int64_t d : *this)
-    if (__builtin_mul_overflow(n, d, &n) || n > kMostElements) fail("shape ", str(), " has more elements than 2^60");
+    if (__builtin_mul_overflow(n, d, &n) || n > kMostElements) fail("shape ", str(), " has 2^60 elements or more");
   return n;
 }
 

@@ -37,12 +37,12 @@ constexpr bool is_integer(DType t) { return t == DType::kI32 || t == DType::kI64
 
 constexpr int kMaxRank = 8;
 
-// Dimensions of a tensor, outermost first; rank 0 is a scalar. A value type without allocation. Each is 0 to 2^60, so that
-// the sum of two is a number.
+// Dimensions of a tensor, outermost first; rank 0 is a scalar. A value type without allocation. Each is less than 2^60,
+// so that the sum of two is a number.
 class Shape {
  public:
   Shape() = default;
-  // Throws Error when there are more than kMaxRank dimensions, or one is negative or above 2^60.
+  // Throws Error when there are more than kMaxRank dimensions, or one is negative or not less than 2^60.
   Shape(std::initializer_list<int64_t> dims) : Shape(std::span<const int64_t>(dims.begin(), dims.size())) {}
   explicit Shape(std::span<const int64_t> dims);
   explicit Shape(const std::vector<int64_t>& dims) : Shape(std::span<const int64_t>(dims)) {}
