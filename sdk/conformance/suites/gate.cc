@@ -20,14 +20,16 @@ namespace tenon::conformance {
 
 struct Gate::Slot {
   std::atomic<bool> taken{false};
+  // Handlers read all slots, also while another gate comes into one or leaves it: size and owner change only while there
+  // is no memory.
   std::atomic<uint8_t*> memory{nullptr};
-  size_t size = 0;
-  pthread_t owner{};
+  std::atomic<size_t> size{0};
+  std::atomic<pthread_t> owner{};
   std::atomic<int> open{0};  // a futex
 
   bool holds(const void* address) const {
     const uint8_t* begin = memory.load();
-    return begin && begin <= address && address < begin + size;
+    return begin && begin <= address && address < begin + size.load() && memory.load() == begin;
   }
 
   // Called by the handler of a signal too.
@@ -42,13 +44,28 @@ struct Gate::Slot {
 
   static Slot all[kMost];
   static struct sigaction before;
+  static std::mutex installing;  // for `users`, which gates in several threads count
   static int users;
+
+  // The handler is there while gates are.
+  static void enter() {
+    const std::lock_guard lock(installing);
+    if (users++ > 0) return;
+    struct sigaction action {};
+    action.sa_sigaction = on_fault;
+    action.sa_flags = SA_SIGINFO | SA_NODEFER;
+    sigaction(SIGSEGV, &action, &before);
+  }
+  static void leave() {
+    const std::lock_guard lock(installing);
+    if (--users == 0) sigaction(SIGSEGV, &before, nullptr);
+  }
 
   static void on_fault(int signal, siginfo_t* info, void* context) {
     const int error = errno;
     for (Slot& slot : all)
       if (slot.holds(info->si_addr)) {
-        if (pthread_equal(pthread_self(), slot.owner))
+        if (pthread_equal(pthread_self(), slot.owner.load()))
           slot.let_go();
         else
           slot.wait();
@@ -62,6 +79,7 @@ struct Gate::Slot {
 
 Gate::Slot Gate::Slot::all[Gate::kMost];
 struct sigaction Gate::Slot::before;
+std::mutex Gate::Slot::installing;
 int Gate::Slot::users = 0;
 
 namespace {
@@ -149,29 +167,25 @@ Gate::Gate(const Floats& values) : slot_(nullptr), bytes_(values.size() * sizeof
     }
   expect(slot_ != nullptr, "a test has more gates than there are");
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  slot_->size = (bytes_ + page - 1) / page * page;
-  void* memory = mmap(nullptr, slot_->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const size_t size = (bytes_ + page - 1) / page * page;
+  void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
     slot_->taken = false;
     throw Unavailable{"no memory for a test's gate"};
   }
   std::memcpy(memory, values.data(), bytes_);
+  slot_->size = size;
   slot_->owner = pthread_self();
   slot_->open = 0;
   slot_->memory = static_cast<uint8_t*>(memory);
-  if (Slot::users++ == 0) {
-    struct sigaction action {};
-    action.sa_sigaction = Slot::on_fault;
-    action.sa_flags = SA_SIGINFO | SA_NODEFER;
-    sigaction(SIGSEGV, &action, &Slot::before);
-  }
-  mprotect(memory, slot_->size, PROT_NONE);
+  Slot::enter();
+  mprotect(memory, size, PROT_NONE);
 }
 
 Gate::~Gate() {
   watch_.reset();
   open();
-  if (--Slot::users == 0) sigaction(SIGSEGV, &Slot::before, nullptr);
+  Slot::leave();
   munmap(slot_->memory.exchange(nullptr), slot_->size);
   slot_->taken = false;
 }
