@@ -24,13 +24,14 @@ endif
 # Kept by hand: sdk/example, to be read on few pages, and the ABI with its history, which is read line by line.
 SOURCES = git ls-files -- '*.c' '*.cc' '*.h' ':!sdk/example/*' ':!sdk/include/tenon/abi/*' ':!sdk/abi-history/*'
 
-.PHONY: help quickstart build check check-trust check-mutants check-interop check-opencl check-compiler install bench bench-peers format tidy deb clean packages configure
+.PHONY: help quickstart build check check-trust check-sanitizers check-mutants check-interop check-opencl check-compiler install bench bench-peers format tidy deb clean packages configure
 
 help:
 	@echo 'make quickstart          train a convolutional network on Fashion-MNIST, from nothing'
 	@echo 'make build               build everything: $(TENON), $(RELEASE)/lib/tenon/*.so'
 	@echo 'make check               build, then run all tests'
 	@echo 'make check-trust         show what is promised of safety, row by row (ROWS="1 4" SECONDS=1200 a row, or HOURS=N for all)'
+	@echo 'make check-sanitizers    build asan, tsan and debug beside it, or go on building them, and run all tests under sanitizers (HOURS=6)'
 	@echo 'make check-interop       exchange records and checkpoints with TensorFlow'
 	@echo 'make check-opencl        the whole conformance suite on opencl-gpu.so (8 minutes; at first far longer)'
 	@echo 'make check-compiler      the whole conformance suite on the example that compiles graphs (10 minutes)'
@@ -67,6 +68,10 @@ ifneq ($(PACKAGES),no)
 	@share/install_packages.sh check
 endif
 	@tests/trust/run --build $(RELEASE) --seconds $(SECONDS) $(if $(HOURS),--hours $(HOURS)) $(ROWS)
+
+check-sanitizers: ROWS = 26
+check-sanitizers: HOURS = 6
+check-sanitizers: check-trust
 
 # The tests are left out: only what trains is built.
 quickstart: configure

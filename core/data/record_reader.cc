@@ -104,7 +104,7 @@ Status RecordReader::State::damage(std::string_view what, uint64_t expected, uin
 
 // *length of the record at `offset`, as far as it can be believed.
 Status RecordReader::State::read_length(uint64_t* length) {
-  size_t found;
+  size_t found = 0;
   TENON_TRY(available(kRecordHeader, &found));
   if (found == 0) {
     ended = true;
@@ -129,7 +129,7 @@ Status RecordReader::State::locate(size_t* out) {
   if (length > options.max_record_bytes)
     return damage("a record's length exceeds the limit, at most", options.max_record_bytes, length);
   const size_t wanted = kRecordHeader + length + kRecordFooter;
-  size_t found;
+  size_t found = 0;
   TENON_TRY(available(wanted, &found));
   if (found < wanted) return damage("the file ends inside a record, bytes", wanted, found);
   *out = length;
