@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -109,6 +110,11 @@ inline Read read_all(const Dataset& data, int threads = 2, int slots = 3, Pipeli
     pipeline->release(batch.slot);
   }
   return out;
+}
+
+inline std::vector<int64_t> sorted(std::vector<int64_t> values) {
+  std::sort(values.begin(), values.end());
+  return values;
 }
 
 }  // namespace tenon
