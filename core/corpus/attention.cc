@@ -28,28 +28,10 @@ const AttentionCase kAttentions[] = {
 };
 
 void add_attention(Cases& cases, DType t, const AttentionCase& c) {
-  const AttentionOptions o = c.o;
-  const bool biased = c.bias.rank() > 0, dropped = o.rate > 0;
-  const Input q = uniform(t, c.q, 1), k = uniform(t, c.k, 2), v = uniform(t, c.k, 3), dy = uniform(t, c.q, 4),
-              bias = uniform(t, c.bias, 5, c.bias_at - 2, c.bias_at + 2);
-  const std::string what = cat(name_of(q), " ", c.k.str(), c.what.empty() ? "" : " ", c.what);
-  const Inputs inputs{q, k, v, bias, seed_of(5), step_of(6), dy};
-  const auto forward = [=](const Tensors& x) {
-    return attention(x[0], x[1], x[2], biased ? x[3] : Tensor(), dropped ? x[4] : Tensor(), dropped ? x[5] : Tensor(),
-                     o);
-  };
-  add_op(cases, {"attention", what, inputs, [=](const Tensors& x) {
-                   const Attention r = forward(x);
-                   return Tensors{r.y, r.lse};
-                 }});
-  add_op(cases, {"attention_grad", what, inputs, [=](const Tensors& x) {
-                   const Attention r = forward(x);
-                   const AttentionGrad g =
-                       attention_grad(x[6], x[0], x[1], x[2], biased ? x[3] : Tensor(), dropped ? x[4] : Tensor(),
-                                      dropped ? x[5] : Tensor(), r.y, r.lse, o);
-                   // A bias that is one for all keys changes nothing: its gradient would be rounding alone.
-                   return Tensors{g.dq, g.dk, g.dv, biased && c.bias[-1] == 1 && c.k[1] > 1 ? Tensor() : g.dbias};
-                 }});
+  const Inputs inputs{
+      uniform(t, c.q, 1), uniform(t, c.k, 2), uniform(t, c.k, 3), uniform(t, c.bias, 5, c.bias_at - 2, c.bias_at + 2),
+      seed_of(5),         step_of(6),         uniform(t, c.q, 4)};
+  add_attention(cases, inputs, c.o, cat(name_of(inputs[0]), " ", c.k.str(), c.what.empty() ? "" : " ", c.what));
 }
 
 // Sizes of a recurrent layer: batch, steps, inputs, units.
@@ -86,10 +68,6 @@ void add_cells(Cases& cases, DType t, const std::array<int64_t, 4>& sizes) {
                  }});
 }
 
-}  // namespace
-
-namespace {
-
 // [B,N,T,S] with 1 where it repeats: all sixteen, each with other company.
 void add_repeated_biases(Cases& cases) {
   const Shape full{2, 4, 5, 9};
@@ -123,6 +101,30 @@ void add_far_scores(Cases& cases) {
 }
 
 }  // namespace
+
+void add_attention(Cases& cases, const Inputs& inputs, const AttentionOptions& o, const std::string& what) {
+  const bool biased = inputs[3].type.shape.rank() > 0, dropped = o.rate > 0;
+  // A bias that is one for all keys changes nothing: its gradient would be rounding alone.
+  const bool rounding = biased && inputs[3].type.shape[-1] == 1 && inputs[1].type.shape[1] > 1;
+  const auto masks = [=](const Tensors& x) {
+    const Tensor none;
+    return std::array<Tensor, 3>{biased ? x[3] : none, dropped ? x[4] : none, dropped ? x[5] : none};
+  };
+  const auto forward = [=](const Tensors& x) {
+    const auto [bias, seed, step] = masks(x);
+    return attention(x[0], x[1], x[2], bias, seed, step, o);
+  };
+  add_op(cases, {"attention", what, inputs, [=](const Tensors& x) {
+                   const Attention r = forward(x);
+                   return Tensors{r.y, r.lse};
+                 }});
+  add_op(cases, {"attention_grad", what, inputs, [=](const Tensors& x) {
+                   const Attention r = forward(x);
+                   const auto [bias, seed, step] = masks(x);
+                   const AttentionGrad g = attention_grad(x[6], x[0], x[1], x[2], bias, seed, step, r.y, r.lse, o);
+                   return Tensors{g.dq, g.dk, g.dv, rounding ? Tensor() : g.dbias};
+                 }});
+}
 
 void add_attention_cases(Cases& cases) {
   add_repeated_biases(cases);

@@ -23,6 +23,11 @@ void add_update_cases(Cases& cases);
 void add_large_cases(Cases& cases);
 void add_drawn_cases(Cases& cases);
 
+// What the families and the drawn cases both add: an op and its gradient on these inputs.
+void add_softmax(Cases& cases, const Input& x, int64_t axis, const std::string& what);
+// `inputs`: q, k, v, bias (of rank 0: none), seed, step, dy.
+void add_attention(Cases& cases, const Inputs& inputs, const AttentionOptions& options, const std::string& what);
+
 // ---- kGradient ----
 void add_gradient_cases(Cases& cases);
 

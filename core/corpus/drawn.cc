@@ -43,16 +43,8 @@ void draw_softmax(Cases& cases, Chance& c, const std::string& tag) {
   const Shape s = c.shape(static_cast<int>(c.between(1, 4)), 600);
   const int64_t axis = c.below(s.rank());
   const double at = static_cast<double>(c.between(-50, 50));
-  const Input x = uniform(t, s, 1, at - 6, at + 6), dy = uniform(t, s, 2);
-  const std::string what = cat(tag, name_of(x), " axis ", axis);
-  add_op(cases, {"softmax", what, {x}, [=](const Tensors& in) { return Tensors{softmax(in[0], axis)}; }});
-  add_op(cases, {"log_softmax", what, {x}, [=](const Tensors& in) { return Tensors{log_softmax(in[0], axis)}; }});
-  add_op(cases, {"softmax_grad", what, {dy, x}, [=](const Tensors& in) {
-                   return Tensors{softmax_grad(in[0], softmax(in[1], axis), axis)};
-                 }});
-  add_op(cases, {"log_softmax_grad", what, {dy, x}, [=](const Tensors& in) {
-                   return Tensors{log_softmax_grad(in[0], log_softmax(in[1], axis), axis)};
-                 }});
+  const Input x = uniform(t, s, 1, at - 6, at + 6);
+  add_softmax(cases, x, axis, cat(tag, name_of(x), " axis ", axis));
 }
 
 void draw_attention(Cases& cases, Chance& c, const std::string& tag) {
@@ -64,24 +56,16 @@ void draw_attention(Cases& cases, Chance& c, const std::string& tag) {
     if (c.even()) bias.set(i, 1);
   const bool biased = c.even();
   const AttentionOptions o{.scale = 0.25 * static_cast<double>(c.between(1, 8)), .causal = c.even()};
-  const Inputs inputs{uniform(t, {b, rows, heads * shared, width}, 1), uniform(t, {b, keys, heads, width}, 2),
-                      uniform(t, {b, keys, heads, out}, 3), uniform(t, bias, 4),
+  const Inputs inputs{uniform(t, {b, rows, heads * shared, width}, 1),
+                      uniform(t, {b, keys, heads, width}, 2),
+                      uniform(t, {b, keys, heads, out}, 3),
+                      uniform(t, biased ? bias : Shape(), 4),
+                      seed_of(5),
+                      step_of(6),
                       uniform(t, {b, rows, heads * shared, out}, 5)};
-  const std::string what = cat(tag, name_of(inputs[0]), " ", inputs[2].type.shape.str(),
-                               biased ? cat(" bias ", bias.str()) : "", o.causal ? " causal" : "");
-  const auto forward = [=](const Tensors& x) {
-    return attention(x[0], x[1], x[2], biased ? x[3] : Tensor(), {}, {}, o);
-  };
-  add_op(cases, {"attention", what, inputs, [=](const Tensors& x) {
-                   const Attention r = forward(x);
-                   return Tensors{r.y, r.lse};
-                 }});
-  add_op(cases, {"attention_grad", what, inputs, [=](const Tensors& x) {
-                   const Attention r = forward(x);
-                   const AttentionGrad g =
-                       attention_grad(x[4], x[0], x[1], x[2], biased ? x[3] : Tensor(), {}, {}, r.y, r.lse, o);
-                   return Tensors{g.dq, g.dk, g.dv, g.dbias};
-                 }});
+  add_attention(cases, inputs, o,
+                cat(tag, name_of(inputs[0]), " ", inputs[2].type.shape.str(), biased ? cat(" bias ", bias.str()) : "",
+                    o.causal ? " causal" : ""));
 }
 
 void draw_pool(Cases& cases, Chance& c, const std::string& tag) {

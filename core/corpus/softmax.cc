@@ -5,7 +5,6 @@
 #include "corpus/corpus.h"
 
 namespace tenon::corpus {
-namespace {
 
 void add_softmax(Cases& cases, const Input& x, int64_t axis, const std::string& what) {
   const Input dy = uniform(x.type.dtype, x.type.shape, 2);
@@ -18,6 +17,8 @@ void add_softmax(Cases& cases, const Input& x, int64_t axis, const std::string& 
                    return Tensors{log_softmax_grad(in[0], log_softmax(in[1], axis), axis)};
                  }});
 }
+
+namespace {
 
 void add_softmaxes(Cases& cases) {
   for (DType t : kFloats)
