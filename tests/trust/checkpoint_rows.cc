@@ -2,20 +2,15 @@
 //   trust_checkpoint whole DIR         exits with 0 where every checkpoint in DIR that has an index loads; prints the others
 //   trust_checkpoint fill DIR          row 5 on a file system that fills up; prints how many saves were refused
 #include <errno.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include "unit/train/allocation_limit.h"
 
-#include <array>
 #include <chrono>
 #include <iostream>
-#include <set>
-
-#include <sys/uio.h>
+#include <map>
 
 #include "base/caught.h"
 #include "base/text.h"
-#include "unit/train/power_loss.h"
+#include "unit/train/checkpoint_trials.h"
 
 namespace tenon {
 namespace {
@@ -26,6 +21,13 @@ using faults::Plan;
 using testing::difference;
 using testing::Directory;
 using testing::save_state;
+using trials::after_fault;
+using trials::calls_of_a_save;
+using trials::Killed;
+using trials::Outcome;
+using trials::save_in_child;
+using trials::third_save;
+using trials::wrong;
 using Clock = std::chrono::steady_clock;
 
 int failures = 0;
@@ -46,53 +48,12 @@ class Rounds {
   int64_t count_ = 0;
 };
 
-// "" when what latest_checkpoint() finds is `acknowledged` or newer and holds what its step says, and no newer one is torn.
-std::string wrong(const std::string& dir, int64_t acknowledged) {
-  const std::string lost = power_loss::loss(dir, acknowledged);
-  return lost.empty() ? power_loss::torn(dir, acknowledged) : lost;
-}
-
-// Saves `first` .. first + 3 until it is killed; says through `out` which returned.
-[[noreturn]] void save_until_killed(const std::string& dir, const Plan& plan, bool in_place, int out) {
-  std::optional<faults::InPlace> unprotected;
-  if (in_place) unprotected.emplace();
-  Armed armed(plan);
-  Result<CheckpointManager> manager = CheckpointManager::open(dir, 2);
-  for (int64_t step = 1; manager.ok() && step <= 4; ++step) {
-    if (!save_state(*manager, step).ok()) break;
-    const char byte = static_cast<char>(step);
-    // Past the interposed write(): this is not one of the calls under test.
-    if (::writev(out, std::array<iovec, 1>{{{const_cast<char*>(&byte), 1}}}.data(), 1) != 1) break;
-  }
-  ::_exit(0);
-}
-
-struct Killed {
-  bool killed = false;
-  int64_t acknowledged = 0;
-};
-
-Killed run_child(const std::string& dir, const Plan& plan, bool in_place) {
-  int ends[2];
-  if (::pipe(ends) != 0) return {};
-  const pid_t child = ::fork();
-  if (child == 0) save_until_killed(dir, plan, in_place, ends[1]);
-  ::close(ends[1]);
-  Killed out;
-  for (char byte; ::read(ends[0], &byte, 1) == 1;) out.acknowledged = byte;
-  ::close(ends[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  out.killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-  return out;
-}
-
 // A kill at call 0, 1, .. until none comes. Returns how many left a directory that is wrong; counts the kills.
 int kill_everywhere(Action action, bool in_place, int64_t& kills) {
   int bad = 0;
   for (int at = 0;; ++at) {
     Directory dir;
-    const Killed run = run_child(dir.path(), {action, at, 0, false}, in_place);
+    const Killed run = save_in_child(dir.path(), {action, at, 0, false}, in_place);
     if (!run.killed) return bad;
     ++kills;
     std::string why = wrong(dir.path(), run.acknowledged);
@@ -236,36 +197,8 @@ std::string row_4(double seconds) {
       " load with other values");
 }
 
-struct Outcome {
-  Status status;
-  std::string call;
-  int calls = 0;
-};
-
-// Saves steps 1 and 2, then step 3 under `plan`.
-Outcome third_save(const std::string& dir, const Plan& plan) {
-  Result<CheckpointManager> manager = CheckpointManager::open(dir, 2);
-  for (int64_t step : {1, 2})
-    if (!save_state(*manager, step).ok()) fail_line("a save without a fault failed");
-  Armed armed(plan);
-  const Status status = save_state(*manager, 3).status();
-  return {status, armed.hit(), armed.calls()};
-}
-
-// What is wrong after a fault, or "".
-std::string after_fault(const std::string& dir, const Plan& plan, const Outcome& outcome) {
-  const std::string& message = outcome.status.message();
-  if (const std::string why = wrong(dir, outcome.status.ok() ? 3 : 2); !why.empty()) return why;
-  if (!outcome.status.ok() && message.find(dir) == std::string::npos) return "names no file: " + message;
-  if (!outcome.status.ok() && message.find(strerror(plan.error)) == std::string::npos) return "no reason: " + message;
-  Result<CheckpointManager> again = CheckpointManager::open(dir, 2);
-  if (!again.ok() || !save_state(*again, 4).ok()) return "no further save";
-  return wrong(dir, 4);
-}
-
 std::string row_5(double seconds) {
-  Directory first;
-  const int calls = third_save(first.path(), {}).calls;
+  const int calls = calls_of_a_save();
   std::map<std::string, int64_t> reported;
   int64_t faults = 0, lies = 0, caught = 0;
   const auto inject = [&](const Plan& plan) {

@@ -1,13 +1,8 @@
 #include <errno.h>
-#include <sys/uio.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <array>
 #include <set>
 
-#include "checkpoint_io_faults.h"
-#include "checkpoint_test_util.h"
+#include "checkpoint_trials.h"
 
 namespace tenon {
 namespace {
@@ -18,6 +13,11 @@ using faults::Plan;
 using testing::difference;
 using testing::Directory;
 using testing::save_state;
+using trials::after_fault;
+using trials::calls_of_a_save;
+using trials::Outcome;
+using trials::save_in_child;
+using trials::third_save;
 
 // What latest_checkpoint() finds, which must hold what its step says; -1 when that fails.
 int64_t latest_step(const std::string& model_dir) {
@@ -31,46 +31,12 @@ int64_t latest_step(const std::string& model_dir) {
   return (*found)->step;
 }
 
-struct Outcome {
-  Status status;
-  std::string call;
-  int calls = 0;
-};
-
-// Saves steps 1 and 2, then step 3 under `plan`.
-Outcome third_save(const std::string& dir, const Plan& plan) {
-  Result<CheckpointManager> manager = CheckpointManager::open(dir, 2);
-  EXPECT_TRUE(manager.ok()) << manager.status().message();
-  for (int64_t step : {1, 2}) EXPECT_TRUE(save_state(*manager, step).ok());
-  Armed armed(plan);
-  const Status status = save_state(*manager, 3).status();
-  return {status, armed.hit(), armed.calls()};
-}
-
-int calls_of_a_save() {
-  Directory dir;
-  return third_save(dir.path(), {}).calls;
-}
-
 void expect_survives(const Plan& plan) {
   Directory dir;
   SCOPED_TRACE("call " + std::to_string(plan.at) + (plan.and_after ? " and all after" : "") + ", errno " +
                std::to_string(plan.error));
   const Outcome outcome = third_save(dir.path(), plan);
-  const int64_t step = latest_step(dir.path());
-  if (outcome.status.ok()) {
-    EXPECT_EQ(step, 3) << outcome.call;
-  } else {
-    EXPECT_GE(step, 2) << outcome.call;
-    EXPECT_NE(outcome.status.message().find(dir.path()), std::string::npos) << outcome.status.message();
-    EXPECT_NE(outcome.status.message().find(strerror(plan.error)), std::string::npos) << outcome.status.message();
-    EXPECT_EQ(outcome.status.message().find('\n'), std::string::npos);
-  }
-  // The trainer can go on as soon as the disk is well again.
-  Result<CheckpointManager> again = CheckpointManager::open(dir.path(), 2);
-  ASSERT_TRUE(again.ok()) << again.status().message();
-  ASSERT_TRUE(save_state(*again, 4).ok());
-  EXPECT_EQ(latest_step(dir.path()), 4);
+  EXPECT_EQ(after_fault(dir.path(), plan, outcome), "") << outcome.call;
 }
 
 TEST(CheckpointFaults, AnErrorAtAnyCallLeavesTheCheckpointBefore) {
@@ -116,35 +82,6 @@ TEST(CheckpointFaults, InterruptedAndShortCallsAreCarriedThrough) {
     }
 }
 
-// Saves steps until it is killed; says through `acknowledged` which returned.
-[[noreturn]] void train_until_killed(const std::string& dir, const Plan& plan, int acknowledged) {
-  Armed armed(plan);
-  Result<CheckpointManager> manager = CheckpointManager::open(dir, 2);
-  for (int64_t step = 1; manager.ok() && step <= 4; ++step) {
-    if (!save_state(*manager, step).ok()) break;
-    const char byte = static_cast<char>(step);
-    // Past the interposed write(): this is not one of the calls under test.
-    if (::writev(acknowledged, std::array<iovec, 1>{{{const_cast<char*>(&byte), 1}}}.data(), 1) != 1) break;
-  }
-  ::_exit(0);
-}
-
-// Runs it in a child. Returns the last acknowledged step; sets `killed`.
-int64_t run_child(const std::string& dir, const Plan& plan, bool& killed) {
-  int pipe_ends[2];
-  if (::pipe(pipe_ends) != 0) return -1;
-  const pid_t child = ::fork();
-  if (child == 0) train_until_killed(dir, plan, pipe_ends[1]);
-  ::close(pipe_ends[1]);
-  int64_t last = 0;
-  for (char byte; ::read(pipe_ends[0], &byte, 1) == 1;) last = byte;
-  ::close(pipe_ends[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-  return last;
-}
-
 TEST(CheckpointFaults, AKillAtAnyCallLosesNothingAcknowledged) {
   for (Action action : {Action::kKill, Action::kTornKill}) {
     int runs = 0;
@@ -152,8 +89,9 @@ TEST(CheckpointFaults, AKillAtAnyCallLosesNothingAcknowledged) {
       ASSERT_LT(runs, 1000);
       Directory dir;
       SCOPED_TRACE("killed at call " + std::to_string(runs));
-      const int64_t acknowledged = run_child(dir.path(), {action, runs, 0, false}, killed);
-      EXPECT_GE(latest_step(dir.path()), acknowledged);
+      const trials::Killed run = save_in_child(dir.path(), {action, runs, 0, false});
+      killed = run.killed;
+      EXPECT_GE(latest_step(dir.path()), run.acknowledged);
       Result<CheckpointManager> next = CheckpointManager::open(dir.path(), 2);
       ASSERT_TRUE(next.ok()) << next.status().message();
       ASSERT_TRUE(save_state(*next, 9).ok());
