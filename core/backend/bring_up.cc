@@ -41,7 +41,7 @@ Status linker_error(const CheckedLibrary& library) {
 
 // Where one of that name is loaded already, the linker will take that one.
 bool is_loaded(const std::string& path) {
-  void* handle = ::dlopen(path.substr(path.rfind('/') + 1).c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  void* handle = ::dlopen(name_of(path).c_str(), RTLD_LAZY | RTLD_NOLOAD);
   if (handle) ::dlclose(handle);
   return handle != nullptr;
 }
@@ -75,7 +75,7 @@ Result<CheckedLibrary> check_library(const std::string& path) {
   TENON_ASSIGN(SealedCopy copy, SealedCopy::make(path));
   TENON_ASSIGN(const File file, File::open(copy.place()));
   TENON_ASSIGN(LibraryFacts facts, check_elf(file));
-  TENON_ASSIGN(std::vector<std::string> beside, check_dependencies(facts, path.substr(0, path.rfind('/'))));
+  TENON_ASSIGN(std::vector<std::string> beside, check_dependencies(facts, directory_of(path)));
   return CheckedLibrary{std::move(copy), std::move(facts), std::move(beside)};
 }
 

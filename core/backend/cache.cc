@@ -1,6 +1,5 @@
 #include "backend/cache.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,10 +11,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <memory>
 #include <vector>
 
 #include "base/crc32c.h"
+#include "base/descriptor.h"
 #include "base/file.h"
 #include "base/text.h"
 
@@ -31,20 +30,6 @@ struct Header {
   uint64_t data_bytes;
   uint32_t key_bytes;
   uint32_t crc;  // of key and data
-};
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_;
 };
 
 Status miss(std::string_view why) { return Status(Code::kUnavailable, cat("cache: ", why)); }
@@ -71,10 +56,10 @@ Result<Descriptor> open_directory() {
   const std::string path = cache_directory();
   if (path.empty()) return miss("neither XDG_CACHE_HOME nor HOME is set");
   if (::mkdir(path.c_str(), 0700) != 0 && errno == ENOENT) {
-    (void)::mkdir(path.substr(0, path.rfind('/')).c_str(), 0700);
+    (void)::mkdir(directory_of(path).c_str(), 0700);
     (void)::mkdir(path.c_str(), 0700);
   }
-  Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  Descriptor directory = open_file(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   struct stat s;
   if (!directory && ::lstat(path.c_str(), &s) == 0 && S_ISLNK(s.st_mode))
     return no_cache(path, "is a link, expected a directory");
@@ -94,37 +79,18 @@ std::string file_name(std::string_view key) {
   return out;
 }
 
-bool read_all(int fd, char* out, size_t bytes) {
-  while (bytes > 0) {
-    const ssize_t n = ::read(fd, out, bytes);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    out += n, bytes -= static_cast<size_t>(n);
-  }
-  return true;
-}
-
-bool write_all(int fd, std::string_view data) {
-  while (!data.empty()) {
-    const ssize_t n = ::write(fd, data.data(), data.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    data.remove_prefix(static_cast<size_t>(n));
-  }
-  return true;
-}
-
 // The data of an entry that is whole and of this key.
 Result<std::string> read_entry(int fd, std::string_view key) {
   struct stat s;
   Header header;
-  if (::fstat(fd, &s) != 0 || !S_ISREG(s.st_mode) || !read_all(fd, reinterpret_cast<char*>(&header), sizeof header))
+  if (::fstat(fd, &s) != 0 || !S_ISREG(s.st_mode) || !read_fully(fd, &header, sizeof header))
     return miss("cannot be read");
   if (header.magic != kMagic || header.key_bytes != key.size() || header.data_bytes > kCacheEntryBytes ||
       static_cast<uint64_t>(s.st_size) != sizeof header + header.key_bytes + header.data_bytes)
     return miss("another entry");
   std::string body(header.key_bytes + header.data_bytes, '\0');
-  if (!read_all(fd, body.data(), body.size()) || crc32c(body) != header.crc || !std::string_view(body).starts_with(key))
+  if (!read_fully(fd, body.data(), body.size()) || crc32c(body) != header.crc ||
+      !std::string_view(body).starts_with(key))
     return miss("another entry, or a damaged one");
   return body.erase(0, key.size());
 }
@@ -147,8 +113,8 @@ bool is_temporary_name(std::string_view name) {
 bool is_entry_name(std::string_view name) { return name.size() == 16 && only_of(name, "0123456789abcdef"); }
 
 // Whether it begins as all entries do; one that was being written may have no more than a part of that.
-bool is_marked(int directory, const Entry& entry) {
-  const Descriptor file(::openat(directory, entry.name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+bool is_marked(const Descriptor& directory, const Entry& entry) {
+  const Descriptor file = open_at(directory, entry.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   char start[sizeof kMagic] = {};
   const ssize_t n = file ? ::pread(file.get(), start, sizeof start, 0) : -1;
   if (n < 0 || (n < static_cast<ssize_t>(sizeof start) && !entry.temporary)) return false;
@@ -156,23 +122,22 @@ bool is_marked(int directory, const Entry& entry) {
 }
 
 // The files here that a cache has written; others, whoever put them here, do not count and are never touched.
-std::vector<Entry> list_entries(int directory) {
+std::vector<Entry> list_entries(const Descriptor& directory) {
   std::vector<Entry> out;
-  const int fd = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const std::unique_ptr<DIR, int (*)(DIR*)> open(fd < 0 ? nullptr : ::fdopendir(fd), &::closedir);
-  while (const dirent* item = open ? ::readdir(open.get()) : nullptr) {
-    const bool temporary = is_temporary_name(item->d_name);
-    if (!temporary && !is_entry_name(item->d_name)) continue;
+  const auto names = names_in(open_at(directory, ".", O_RDONLY | O_DIRECTORY));
+  for (const std::string& name : names.value_or(std::vector<std::string>())) {
+    const bool temporary = is_temporary_name(name);
+    if (!temporary && !is_entry_name(name)) continue;
     struct stat s;
-    if (::fstatat(directory, item->d_name, &s, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(s.st_mode)) continue;
-    Entry entry{item->d_name, static_cast<uint64_t>(s.st_size), s.st_mtim, temporary};
+    if (::fstatat(directory.get(), name.c_str(), &s, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(s.st_mode)) continue;
+    Entry entry{name, static_cast<uint64_t>(s.st_size), s.st_mtim, temporary};
     if (is_marked(directory, entry)) out.push_back(std::move(entry));
   }
   return out;
 }
 
 // Makes room for `bytes` more; removes what a writer that died left.
-void trim(int directory, uint64_t bytes) {
+void trim(const Descriptor& directory, uint64_t bytes) {
   std::vector<Entry> entries = list_entries(directory);
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return a.used.tv_sec != b.used.tv_sec ? a.used.tv_sec < b.used.tv_sec : a.used.tv_nsec < b.used.tv_nsec;
@@ -182,24 +147,24 @@ void trim(int directory, uint64_t bytes) {
   for (const Entry& e : entries) {
     const bool stale = e.temporary && e.used.tv_sec + kStale < ::time(nullptr);
     if (!stale && (total <= kCacheBytes || e.temporary)) continue;
-    if (::unlinkat(directory, e.name.c_str(), 0) == 0) total -= e.bytes;
+    if (::unlinkat(directory.get(), e.name.c_str(), 0) == 0) total -= e.bytes;
   }
 }
 
 // Under its own name only when it is whole. Not made durable: a torn entry is a miss.
-Status write_entry(int directory, const std::string& name, std::string_view contents) {
-  if (::faccessat(directory, name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+Status write_entry(const Descriptor& directory, const std::string& name, std::string_view contents) {
+  if (::faccessat(directory.get(), name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
       !is_marked(directory, {name, 0, {}, false}))
     return miss("a file of others has the entry's name");
   static std::atomic<uint64_t> counter{0};
   const std::string temporary = cat(kTemporary, static_cast<int64_t>(::getpid()), "-", counter++);
-  const Descriptor file(
-      ::openat(directory, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const Descriptor file = open_at(directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
   if (!file) return failed("cannot create a file");
-  if (write_all(file.get(), contents) && ::renameat(directory, temporary.c_str(), directory, name.c_str()) == 0)
+  if (write_fully(file.get(), contents.data(), contents.size()) &&
+      ::renameat(directory.get(), temporary.c_str(), directory.get(), name.c_str()) == 0)
     return {};
   Status status = failed("cannot write");
-  (void)::unlinkat(directory, temporary.c_str(), 0);
+  (void)::unlinkat(directory.get(), temporary.c_str(), 0);
   return status;
 }
 
@@ -208,8 +173,7 @@ Status write_entry(int directory, const std::string& name, std::string_view cont
 Result<std::string> BackendCache::get(std::string_view key) {
   const std::string full = cat(fingerprint_, key);
   TENON_ASSIGN(const Descriptor directory, open_directory());
-  const Descriptor file(
-      ::openat(directory.get(), file_name(full).c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  const Descriptor file = open_at(directory, file_name(full), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   if (!file) return miss("no such entry");
   TENON_ASSIGN(std::string data, read_entry(file.get(), full));
   (void)::futimens(file.get(), nullptr);
@@ -224,8 +188,8 @@ Status BackendCache::put(std::string_view key, std::string_view data) {
   const std::string body = cat(full, data);
   const Header header{kMagic, data.size(), static_cast<uint32_t>(full.size()), crc32c(body)};
   const std::string contents = cat(std::string_view(reinterpret_cast<const char*>(&header), sizeof header), body);
-  trim(directory.get(), contents.size());
-  return write_entry(directory.get(), file_name(full), contents);
+  trim(directory, contents.size());
+  return write_entry(directory, file_name(full), contents);
 }
 
 }  // namespace tenon

@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/descriptor.h"
 #include "base/text.h"
 
 namespace tenon {
@@ -38,19 +39,9 @@ struct MessageHead {
 
 int report_fd = -1;
 
-void write_report(const char* data, size_t bytes) {
-  while (bytes > 0) {
-    const ssize_t n = ::write(report_fd, data, bytes);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;
-    data += n, bytes -= static_cast<size_t>(n);
-  }
-}
-
 void say(int32_t kind, int32_t code, std::string_view text) {
   const MessageHead head{kind, code, text.size()};
-  write_report(reinterpret_cast<const char*>(&head), sizeof head);
-  write_report(text.data(), text.size());
+  if (write_fully(report_fd, &head, sizeof head)) (void)write_fully(report_fd, text.data(), text.size());
 }
 
 // Runs before the exit handlers of the parent, which are registered in the child too.
@@ -106,9 +97,8 @@ int milliseconds_until(Clock::time_point deadline, int at_most) {
 
 int reap(pid_t pid) {
   int status = 0;
-  while (::waitpid(pid, &status, 0) < 0)
-    if (errno != EINTR) return -1;  // the program ignores SIGCHLD: what ended it is not known
-  return status;
+  // Where the program ignores SIGCHLD, what ended it is not known.
+  return retry([&] { return ::waitpid(pid, &status, 0); }) < 0 ? -1 : status;
 }
 
 Status cannot_fork(int error) {
@@ -116,15 +106,12 @@ Status cannot_fork(int error) {
 }
 
 // Neither end is one of the standard streams, which may be closed here and are /dev/null in the child.
-bool make_pipe(int (&ends)[2]) {
+bool make_pipe(Descriptor& reads, Descriptor& writes) {
+  int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return false;
-  for (int& end : ends) {
-    if (end > 2) continue;
-    const int other = ::fcntl(end, F_DUPFD_CLOEXEC, 3);
-    ::close(end);
-    end = other;
-  }
-  return ends[0] >= 0 && ends[1] >= 0;
+  reads = above_standard_streams(ends[0]);
+  writes = above_standard_streams(ends[1]);
+  return reads && writes;
 }
 
 // One child and what was heard of it.
@@ -133,33 +120,27 @@ class Probe {
   Probe(std::chrono::milliseconds limit) : limit_(limit), deadline_(Clock::now() + limit) {}
   Probe(const Probe&) = delete;
   Probe& operator=(const Probe&) = delete;
-  ~Probe() {
-    if (fd_ >= 0) ::close(fd_);
-  }
 
   // `others` are what is open of other children.
   void start(const ProbeWork& work, const std::vector<std::unique_ptr<Probe>>& others) {
-    int ends[2];
-    if (!make_pipe(ends)) return finish(cannot_fork(errno));
-    fd_ = ends[0];
+    Descriptor its_end;
+    if (!make_pipe(stream_, its_end)) return finish(cannot_fork(errno));
     const pid_t parent = ::getpid();
     pid_ = ::fork();
     if (pid_ == 0) {
       for (const auto& other : others)
-        if (other) ::close(other->fd_);
-      child(work, ends[1], parent);
+        if (other) other->stream_.close();
+      child(work, its_end.release(), parent);
     }
-    const int error = errno;
-    ::close(ends[1]);
-    if (pid_ < 0) return finish(cannot_fork(error));
+    if (pid_ < 0) return finish(cannot_fork(errno));
     ::setpgid(pid_, pid_);  // here too: the child may be killed before it comes to its own call
-    ::fcntl(fd_, F_SETFL, O_NONBLOCK);
+    ::fcntl(stream_.get(), F_SETFL, O_NONBLOCK);
   }
 
   bool finished() const { return answer_.has_value(); }
   Result<std::string>& answer() { return *answer_; }
   // Where there may be something to read; -1 when it will say nothing more.
-  int fd() const { return deaf_ ? -1 : fd_; }
+  int fd() const { return deaf_ ? -1 : stream_.get(); }
   Clock::time_point deadline() const { return deadline_; }
 
   // Takes what there is; finishes when it has answered, ended or run out of time.
@@ -176,8 +157,7 @@ class Probe {
   void read_all() {
     char chunk[1 << 16];
     for (int turn = 0; turn < kMostReads && !deaf_ && !finished(); ++turn) {
-      const ssize_t n = ::read(fd_, chunk, sizeof chunk);
-      if (n < 0 && errno == EINTR) continue;
+      const ssize_t n = retry([&] { return ::read(stream_.get(), chunk, sizeof chunk); });
       if (n < 0 && errno == EAGAIN) return;
       if (n <= 0) return void(deaf_ = true);  // it has closed its end, and may go on
       heard_.append(chunk, static_cast<size_t>(n));
@@ -202,11 +182,12 @@ class Probe {
     if (head.kind == kStage) stage_ = text.c_str();
     if (head.kind == kExit) finish(Status(Code::kAbi, cat("called exit", where())));
     if (head.kind != kAnswer) return;
-    const int code = head.code >= 0 && head.code <= static_cast<int>(Code::kInternal) ? head.code : 7;
-    if (code == 0)
+    const bool known = head.code >= 0 && head.code <= static_cast<int>(Code::kInternal);
+    const Code code = known ? static_cast<Code>(head.code) : Code::kAbi;
+    if (code == Code::kOk)
       finish(std::move(text));
     else
-      finish(Status(static_cast<Code>(code), text));
+      finish(Status(code, std::move(text)));
   }
 
   std::string where() const { return stage_.empty() ? std::string() : cat(" in ", stage_); }
@@ -240,7 +221,7 @@ class Probe {
   std::chrono::milliseconds limit_;
   Clock::time_point deadline_;
   pid_t pid_ = -1;
-  int fd_ = -1;
+  Descriptor stream_;
   bool deaf_ = false;
   std::string heard_, stage_;
   std::optional<Result<std::string>> answer_;

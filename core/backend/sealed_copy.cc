@@ -25,33 +25,17 @@ Status cannot_copy(std::string_view what) {
   return Status(Code::kUnavailable, cat("cannot be copied to memory: ", what, ": ", strerrordesc_np(errno), limit));
 }
 
-// The child that tries a library has other things at 0, 1 and 2.
-int above_standard_streams(int fd) {
-  if (fd < 0 || fd > 2) return fd;
-  const int other = ::fcntl(fd, F_DUPFD_CLOEXEC, 3);
-  ::close(fd);
-  return other;
-}
-
 // Its name is what /proc/PID/maps and profilers show. Where there is no such memory (a sandbox may refuse it), a file that has
-// no name does: only this user can open it, by /proc.
-int open_nameless(const std::string& name) {
+// no name does: only this user can open it, by /proc. Not one of the standard streams, which the child that tries a library
+// has other things at.
+Descriptor open_nameless(const std::string& name) {
+  constexpr unsigned kSealable = MFD_CLOEXEC | MFD_ALLOW_SEALING;
 #ifdef MFD_EXEC
-  if (const int fd = ::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC); fd >= 0) return fd;
+  if (const int fd = ::memfd_create(name.c_str(), kSealable | MFD_EXEC); fd >= 0) return above_standard_streams(fd);
 #endif
-  if (const int fd = ::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING); fd >= 0) return fd;
+  if (const int fd = ::memfd_create(name.c_str(), kSealable); fd >= 0) return above_standard_streams(fd);
   const char* directory = ::secure_getenv("TMPDIR");
-  return ::open(directory && *directory == '/' ? directory : "/tmp", O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
-}
-
-bool write_fully(int fd, const char* data, size_t bytes) {
-  while (bytes > 0) {
-    const ssize_t n = ::write(fd, data, bytes);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    data += n, bytes -= static_cast<size_t>(n);
-  }
-  return true;
+  return open_file(directory && *directory == '/' ? directory : "/tmp", O_TMPFILE | O_EXCL | O_RDWR, 0600);
 }
 
 // The linker knows a library by the path that it was opened by, even when that number has become another file's: a counter,
@@ -69,36 +53,19 @@ std::string place_of(int fd) {
 
 }  // namespace
 
-SealedCopy::SealedCopy(SealedCopy&& other) noexcept : fd_(-1) { *this = std::move(other); }
-
-SealedCopy& SealedCopy::operator=(SealedCopy&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(place_, other.place_);
-  std::swap(fd_, other.fd_);
-  std::swap(bytes_, other.bytes_);
-  std::swap(crc_, other.crc_);
-  return *this;
-}
-
-SealedCopy::~SealedCopy() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
-std::string SealedCopy::fingerprint() const {
-  return cat(path_.substr(path_.rfind('/') + 1), " ", bytes_, " ", crc_, " ");
-}
+std::string SealedCopy::fingerprint() const { return cat(name_of(path_), " ", bytes_, " ", crc_, " "); }
 
 Status SealedCopy::fill(const File& file) {
   std::vector<char> chunk(kCopyChunk);
   while (bytes_ < static_cast<uint64_t>(file.size())) {
     TENON_ASSIGN(const size_t n, file.read_at(static_cast<int64_t>(bytes_), chunk.data(), chunk.size()));
     if (n == 0) return Status(Code::kUnavailable, "became shorter while it was read");
-    if (!write_fully(fd_, chunk.data(), n)) return cannot_copy("write");
+    if (!write_fully(copy_.get(), chunk.data(), n)) return cannot_copy("write");
     crc_ = crc32c_extend(crc_, chunk.data(), n);
     bytes_ += n;
   }
   // A nameless file cannot be sealed.
-  (void)::fcntl(fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
+  (void)::fcntl(copy_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
   return {};
 }
 
@@ -107,10 +74,10 @@ Result<SealedCopy> SealedCopy::make(const std::string& path) {
   if (static_cast<uint64_t>(file.size()) > kMaxLibraryBytes)
     return Status(Code::kUnavailable, cat("has ", file.size(), " bytes, expected at most ", kMaxLibraryBytes,
                                           ": put data into files beside the library"));
-  SealedCopy copy(path, above_standard_streams(open_nameless(path.substr(path.rfind('/') + 1))));
-  if (copy.fd_ < 0) return cannot_copy("memfd_create");
+  SealedCopy copy(path, open_nameless(name_of(path)));
+  if (!copy.copy_) return cannot_copy("memfd_create");
   TENON_TRY(copy.fill(file));
-  copy.place_ = place_of(copy.fd_);
+  copy.place_ = place_of(copy.copy_.get());
   return copy;
 }
 

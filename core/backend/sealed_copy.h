@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/descriptor.h"
 #include "base/file.h"
 #include "tenon/status.h"
 
@@ -15,9 +16,6 @@ class SealedCopy {
  public:
   // Of a regular file of at most kMaxLibraryBytes. An error's message is the cause alone.
   static Result<SealedCopy> make(const std::string& path);
-  SealedCopy(SealedCopy&& other) noexcept;
-  SealedCopy& operator=(SealedCopy&& other) noexcept;
-  ~SealedCopy();
 
   // Of the file that was copied.
   const std::string& path() const { return path_; }
@@ -27,11 +25,11 @@ class SealedCopy {
   std::string fingerprint() const;
 
  private:
-  SealedCopy(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  SealedCopy(std::string path, Descriptor copy) : path_(std::move(path)), copy_(std::move(copy)) {}
   Status fill(const File& file);
 
   std::string path_, place_;
-  int fd_;
+  Descriptor copy_;
   uint64_t bytes_ = 0;
   uint32_t crc_ = 0;
 };

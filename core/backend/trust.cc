@@ -56,17 +56,12 @@ Status check_owner_and_mode(const struct stat& s, const std::string& path, const
   return others.empty() ? Status() : mistrust(cat(who, "may be written by ", others, " (chmod go-w)"));
 }
 
-std::string parent_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 // Nobody else can exchange what the path goes through. In a sticky directory (/tmp) only owners can.
 Status check_above(std::string path) {
   struct stat below, s;
   TENON_TRY(inspect(path, &below));
   while (path != "/") {
-    path = parent_of(path);
+    path = directory_of(path);
     TENON_TRY(inspect(path, &s));
     if (!mine(s))
       return mistrust(
@@ -106,7 +101,7 @@ Result<std::string> trusted_directory(const std::string& path) {
 Status trusted_or_missing(const std::string& path) {
   std::string at = path;
   struct stat s;
-  while (at != "/" && ::lstat(at.c_str(), &s) != 0 && errno == ENOENT) at = parent_of(at);
+  while (at != "/" && ::lstat(at.c_str(), &s) != 0 && errno == ENOENT) at = directory_of(at);
   const Status status = trusted_directory(at).status();
   return status.ok() || at == path ? status : mistrust(cat("is not there, and ", at, " ", status.message()));
 }
@@ -117,7 +112,7 @@ Result<std::string> trusted_file(const std::string& path) {
   TENON_TRY(inspect(real, &s));
   if (!S_ISREG(s.st_mode)) return mistrust(cat("is a ", kind_of(s.st_mode), ", expected a regular file"));
   TENON_TRY(check_owner_and_mode(s, real, subject(real, path)));
-  TENON_TRY(check_directory(parent_of(real), parent_of(path)));
+  TENON_TRY(check_directory(directory_of(real), directory_of(path)));
   return real;
 }
 

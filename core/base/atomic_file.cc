@@ -1,16 +1,16 @@
 #include "tenon/atomic_file.h"
 
+#include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "base/file.h"
-#include "base/system_call.h"
 #include "base/text.h"
 
 namespace tenon {
@@ -30,6 +30,7 @@ namespace {
 constexpr size_t kGather = 256 << 10;  // small writes are gathered up to this
 constexpr int kMaxLinks = 40;          // as many as Linux follows
 constexpr size_t kMaxName = 200;       // of a name in its temporary's, which has 255 bytes at most
+constexpr std::string_view kTemporary = ".tmp-";
 
 // Nobody can lay a file or a link in its way beforehand.
 std::string temporary_name(const std::string& path) {
@@ -37,7 +38,7 @@ std::string temporary_name(const std::string& path) {
   if (::getrandom(&random, sizeof random, 0) < 0) random = reinterpret_cast<uintptr_t>(&random);
   char suffix[24];
   std::snprintf(suffix, sizeof suffix, "%016llx", static_cast<unsigned long long>(random));
-  return cat(directory_of(path), "/.", name_of(path).substr(0, kMaxName), ".tmp-", static_cast<int64_t>(::getpid()),
+  return cat(directory_of(path), "/.", name_of(path).substr(0, kMaxName), kTemporary, static_cast<int64_t>(::getpid()),
              "-", suffix);
 }
 
@@ -102,19 +103,19 @@ Result<AtomicFile> AtomicFile::beside(const std::string& path, Target target) {
     return file_error("cannot write", path, errno);
   for (;;) {
     std::string temporary = temporary_name(target.path);
-    const int fd = open_retry(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
-    if (fd < 0 && errno == EEXIST) continue;
-    if (fd < 0) return file_error("cannot create", path, errno);
-    if (target.exists) take_over(fd, target.info);
-    return AtomicFile(path, std::move(target.path), std::move(temporary), fd);
+    Descriptor file = open_file(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
+    if (!file && errno == EEXIST) continue;
+    if (!file) return file_error("cannot create", path, errno);
+    if (target.exists) take_over(file.get(), target.info);
+    return AtomicFile(path, std::move(target.path), std::move(temporary), file.release());
   }
 }
 
 // At its end, where it is a file that others have open.
 Result<AtomicFile> AtomicFile::in_place(const std::string& path, const Target& target) {
-  const int fd = open_retry(target.path.c_str(), O_WRONLY | O_APPEND | O_NOCTTY);
-  if (fd < 0) return file_error("cannot write", path, errno);
-  return AtomicFile(path, "", "", fd);
+  Descriptor file = open_file(target.path, O_WRONLY | O_APPEND | O_NOCTTY);
+  if (!file) return file_error("cannot write", path, errno);
+  return AtomicFile(path, "", "", file.release());
 }
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
@@ -153,14 +154,7 @@ Status AtomicFile::fail_with(std::string_view what, int error) {
 }
 
 Status AtomicFile::write_out(const char* data, size_t bytes) {
-  while (bytes > 0) {
-    const ssize_t n = retry([&] { return ::write(fd_, data, std::min(bytes, kMaxTransfer)); });
-    if (n < 0) return fail_with("cannot write", errno);
-    if (n == 0) return fail_with("cannot write", ENOSPC);
-    data += n;
-    bytes -= static_cast<size_t>(n);
-  }
-  return {};
+  return write_fully(fd_, data, bytes) ? Status() : fail_with("cannot write", errno);
 }
 
 Status AtomicFile::write(const void* data, size_t bytes) {
@@ -197,6 +191,17 @@ Status AtomicFile::commit() {
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) return fail_with("cannot rename to", errno);
   temporary_.clear();
   return sync_directory(directory_of(target_));
+}
+
+std::string_view target_of_temporary(std::string_view name) {
+  constexpr std::string_view kDigits = "0123456789", kHexDigits = "0123456789abcdef";
+  const size_t mark = name.rfind(kTemporary);
+  if (!name.starts_with('.') || mark == std::string_view::npos || mark == 0) return {};
+  const std::string_view number = name.substr(mark + kTemporary.size());
+  const size_t dash = number.find_first_not_of(kDigits);
+  if (dash == 0 || dash == std::string_view::npos || number[dash] != '-' || dash + 1 == number.size()) return {};
+  return number.find_first_not_of(kHexDigits, dash + 1) == std::string_view::npos ? name.substr(1, mark - 1)
+                                                                                  : std::string_view();
 }
 
 Status atomic_write(const std::string& path, const std::function<Status(AtomicFile&)>& writer) {

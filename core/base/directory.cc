@@ -1,36 +1,23 @@
-#include <dirent.h>
+#include <fcntl.h>
 #include <fnmatch.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
-#include <memory>
 
+#include "base/descriptor.h"
 #include "base/file.h"
-#include "base/system_call.h"
 #include "base/text.h"
 
 namespace tenon {
 namespace {
 
-// The names in a directory, in no order, without . and .. ; closes it on every way out.
-Result<std::vector<std::string>> names_in(const std::string& directory) {
+Result<std::vector<std::string>> names_of(const std::string& directory) {
   TENON_TRY(check_path(directory));
-  const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(directory.c_str()), ::closedir);
-  if (open == nullptr) return file_error("cannot list directory", directory, errno);
-  std::vector<std::string> names;
-  errno = 0;
-  while (const dirent* entry = ::readdir(open.get())) {
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") names.emplace_back(name);
-    errno = 0;
-  }
-  const int error = errno;
-  if (error != 0) return file_error("cannot list directory", directory, error);
-  return names;
+  std::optional<std::vector<std::string>> names = names_in(open_file(directory, O_RDONLY | O_DIRECTORY));
+  if (!names) return file_error("cannot list directory", directory, errno);
+  return std::move(*names);
 }
 
 bool is_regular(const std::string& path) {
@@ -43,20 +30,10 @@ bool is_directory(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-// .NAME.tmp-PID-RANDOM of a process that has ended.
-bool is_stale_temporary(const std::string& name) {
-  const size_t mark = name.rfind(".tmp-");
-  if (name.empty() || name[0] != '.' || mark == std::string::npos) return false;
-  char* end = nullptr;
-  const long pid = std::strtol(name.c_str() + mark + 5, &end, 10);
-  if (pid <= 0 || *end != '-') return false;
-  return ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH;
-}
-
 }  // namespace
 
 Result<std::vector<std::string>> list_names(const std::string& directory, const std::string& pattern) {
-  TENON_ASSIGN(std::vector<std::string> names, names_in(directory));
+  TENON_ASSIGN(std::vector<std::string> names, names_of(directory));
   std::erase_if(names,
                 [&](const std::string& name) { return ::fnmatch(pattern.c_str(), name.c_str(), FNM_PERIOD) != 0; });
   std::sort(names.begin(), names.end());
@@ -87,12 +64,17 @@ Status make_directories(const std::string& directory) {
   return {};
 }
 
-Status remove_stale_temporaries(const std::string& directory) {
-  TENON_ASSIGN(const std::vector<std::string> names, names_in(directory));
+Status remove_file(const std::string& path) {
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return file_error("cannot remove", path, errno);
+  return {};
+}
+
+Status remove_temporaries(const std::string& directory, const std::string& pattern) {
+  TENON_ASSIGN(const std::vector<std::string> names, names_of(directory));
   for (const std::string& name : names) {
-    if (!is_stale_temporary(name)) continue;
-    const std::string path = cat(directory, "/", name);
-    if (::unlink(path.c_str()) != 0 && errno != ENOENT) return file_error("cannot remove", path, errno);
+    const std::string target(target_of_temporary(name));
+    if (!target.empty() && ::fnmatch(pattern.c_str(), target.c_str(), 0) == 0)
+      TENON_TRY(remove_file(cat(directory, "/", name)));
   }
   return {};
 }

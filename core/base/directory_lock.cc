@@ -20,17 +20,7 @@ constexpr const char* kFile = ".lock";
 
 // The errno, or 0.
 int lock_now(int fd) {
-  int failed;
-  do failed = ::flock(fd, LOCK_EX | LOCK_NB);
-  while (failed != 0 && errno == EINTR);
-  return failed != 0 ? errno : 0;
-}
-
-int open_now(int directory, const char* name, int flags) {
-  int fd;
-  do fd = ::openat(directory, name, flags | O_CLOEXEC, 0666);
-  while (fd < 0 && errno == EINTR);
-  return fd;
+  return retry([&] { return ::flock(fd, LOCK_EX | LOCK_NB); }) != 0 ? errno : 0;
 }
 
 // What NFS and the like say of a directory, which can only be open for reading.
@@ -77,18 +67,11 @@ bool is_lock_file(int fd) {
   return info.st_size == 0 || (info.st_size < 300 && !read_holder(fd).process.empty());
 }
 
-struct Closing {
-  int fd;
-  ~Closing() {
-    if (fd >= 0) ::close(fd);
-  }
-};
-
-Status in_use(int directory, const std::string& name, std::string_view kind, std::string_view user) {
+Status in_use(const Descriptor& directory, const std::string& name, std::string_view kind, std::string_view user) {
   std::string by;
-  const Closing file{open_now(directory, kFile, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)};
-  if (file.fd >= 0 && is_lock_file(file.fd)) {
-    const Holder holder = read_holder(file.fd);
+  const Descriptor file = open_at(directory, kFile, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  if (file && is_lock_file(file.get())) {
+    const Holder holder = read_holder(file.get());
     if (!holder.process.empty()) by = cat(", process ", holder.process);
     if (!holder.host.empty() && holder.host != host_name()) append(by, cat(" on ", holder.host));
   }
@@ -99,13 +82,13 @@ Status in_use(int directory, const std::string& name, std::string_view kind, std
 
 Result<DirectoryLock> DirectoryLock::take(const std::string& directory, std::string_view kind, std::string_view user) {
   for (;;) {
-    DirectoryLock lock(open_now(AT_FDCWD, directory.c_str(), O_RDONLY | O_DIRECTORY));
-    if (lock.directory_ < 0) return file_error("cannot open directory", directory, errno);
-    const int error = lock_now(lock.directory_);
+    DirectoryLock lock(open_file(directory, O_RDONLY | O_DIRECTORY));
+    if (!lock.directory_) return file_error("cannot open directory", directory, errno);
+    const int error = lock_now(lock.directory_.get());
     if (error == EWOULDBLOCK) return in_use(lock.directory_, directory, kind, user);
     if (error != 0 && !locks_files_only(error)) return file_error("cannot lock", directory, error);
-    if (!is_entry(lock.directory_, AT_FDCWD, directory.c_str(), 0)) continue;
-    lock.open_file();
+    if (!is_entry(lock.directory_.get(), AT_FDCWD, directory.c_str(), 0)) continue;
+    lock.open_lock_file();
     if (error != 0) {
       TENON_ASSIGN(const bool free, lock.lock_file(directory));
       if (!free) return in_use(lock.directory_, directory, kind, user);
@@ -116,31 +99,26 @@ Result<DirectoryLock> DirectoryLock::take(const std::string& directory, std::str
   }
 }
 
-void DirectoryLock::open_file() {
-  file_ = open_now(directory_, kFile, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK);
-  if (file_ >= 0 && !is_lock_file(file_)) ::close(std::exchange(file_, -1));
+void DirectoryLock::open_lock_file() {
+  file_ = open_at(directory_, kFile, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0666);
+  if (file_ && !is_lock_file(file_.get())) file_.close();
 }
 
 // False when another holds it.
 Result<bool> DirectoryLock::lock_file(const std::string& directory) const {
   const std::string path = cat(directory, "/", kFile);
-  if (file_ < 0) return invalid("cannot lock '", path, "': expected a file for locks that can be written");
-  const int error = lock_now(file_);
+  if (!file_) return invalid("cannot lock '", path, "': expected a file for locks that can be written");
+  const int error = lock_now(file_.get());
   if (error != 0 && error != EWOULDBLOCK) return file_error("cannot lock", path, error);
   return error == 0;
 }
 
 // Only for the message of one who is refused, so failures do not matter.
 void DirectoryLock::write_holder() const {
-  if (file_ < 0 || ::ftruncate(file_, 0) != 0) return;
+  if (!file_ || ::ftruncate(file_.get(), 0) != 0) return;
   const std::string text = cat(static_cast<int64_t>(::getpid()), " ", host_name(), "\n");
-  if (::pwrite(file_, text.data(), text.size(), 0) < 0) return;
+  if (::pwrite(file_.get(), text.data(), text.size(), 0) < 0) return;
 }
-
-DirectoryLock::DirectoryLock(DirectoryLock&& other) noexcept
-    : directory_(std::exchange(other.directory_, -1)),
-      file_(std::exchange(other.file_, -1)),
-      removes_(other.removes_) {}
 
 DirectoryLock& DirectoryLock::operator=(DirectoryLock&& other) noexcept {
   std::swap(directory_, other.directory_);
@@ -150,9 +128,7 @@ DirectoryLock& DirectoryLock::operator=(DirectoryLock&& other) noexcept {
 }
 
 DirectoryLock::~DirectoryLock() {
-  if (removes_ && is_entry(file_, directory_, kFile)) ::unlinkat(directory_, kFile, 0);
-  if (file_ >= 0) ::close(file_);
-  if (directory_ >= 0) ::close(directory_);
+  if (removes_ && is_entry(file_.get(), directory_.get(), kFile)) ::unlinkat(directory_.get(), kFile, 0);
 }
 
 }  // namespace tenon

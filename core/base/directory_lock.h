@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/descriptor.h"
 #include "tenon/status.h"
 
 namespace tenon {
@@ -23,18 +24,18 @@ class DirectoryLock {
   // trainer, process 17", where `kind` is "model directory" and `user` is "trainer". The lock is on the directory that
   // has this name when it returns, not on one that was renamed away meanwhile.
   static Result<DirectoryLock> take(const std::string& directory, std::string_view kind, std::string_view user);
-  DirectoryLock(DirectoryLock&& other) noexcept;
+  DirectoryLock(DirectoryLock&& other) noexcept = default;
   DirectoryLock& operator=(DirectoryLock&& other) noexcept;
   ~DirectoryLock();
 
  private:
-  explicit DirectoryLock(int directory) : directory_(directory) {}
-  void open_file();
+  explicit DirectoryLock(Descriptor directory) : directory_(std::move(directory)) {}
+  void open_lock_file();
   Result<bool> lock_file(const std::string& directory) const;
   void write_holder() const;
 
-  int directory_ = -1;
-  int file_ = -1;         // .lock; -1: there is none, or it is not ours
+  Descriptor directory_;
+  Descriptor file_;       // .lock; none: there is none, or it is not ours
   bool removes_ = false;  // .lock, when it is dropped
 };
 

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-#include "base/system_call.h"
+#include "base/descriptor.h"
 #include "base/text.h"
 
 namespace tenon {
@@ -57,11 +57,11 @@ Result<int64_t> file_bytes(const std::string& path) {
 Result<File> File::open(const std::string& path) {
   TENON_TRY(check_path(path));
   // O_NONBLOCK: opening a pipe that nobody writes to must not hang.
-  const int fd = open_retry(path.c_str(), O_RDONLY | O_NONBLOCK);
-  if (fd < 0) return file_error("cannot open", path, errno);
-  File file(path, fd, 0);
+  Descriptor opened = open_file(path, O_RDONLY | O_NONBLOCK);
+  if (!opened) return file_error("cannot open", path, errno);
+  File file(path, opened.release(), 0);
   struct stat info;
-  if (::fstat(fd, &info) != 0) return file_error("cannot inspect", path, errno);
+  if (::fstat(file.fd_, &info) != 0) return file_error("cannot inspect", path, errno);
   TENON_TRY(check_regular(path, info));
   file.size_ = info.st_size;
   return file;
@@ -108,10 +108,9 @@ void File::advise_ahead(int64_t offset, int64_t bytes) const {
 }
 
 Status sync_directory(const std::string& directory) {
-  const int fd = open_retry(directory.c_str(), O_RDONLY | O_DIRECTORY);
-  if (fd < 0) return file_error("cannot open directory", directory, errno);
-  const int failed = retry([&] { return ::fsync(fd); }) != 0 ? errno : 0;
-  ::close(fd);
+  const Descriptor opened = open_file(directory, O_RDONLY | O_DIRECTORY);
+  if (!opened) return file_error("cannot open directory", directory, errno);
+  const int failed = retry([&] { return ::fsync(opened.get()); }) != 0 ? errno : 0;
   // Some file systems have no fsync for directories and say so with EINVAL.
   if (failed != 0 && failed != EINVAL) return file_error("cannot sync directory", directory, failed);
   return {};

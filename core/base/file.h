@@ -70,12 +70,25 @@ Result<std::vector<std::string>> list_files(const std::string& directory, const 
 // Makes `directory` and its missing parents.
 Status make_directories(const std::string& directory);
 
+// No error where there is none.
+Status remove_file(const std::string& path);
+
 // Makes renames and removals in `directory` durable.
 Status sync_directory(const std::string& directory);
 
-// Removes temporaries that AtomicFiles of processes that no longer live left in `directory`. Call it
-// only where nobody on another machine writes there.
-Status remove_stale_temporaries(const std::string& directory);
+// NAME for the name of what an AtomicFile writes until NAME is complete; "" for any other. Of a very long NAME the beginning.
+std::string_view target_of_temporary(std::string_view name);
+
+// Removes what AtomicFiles left in `directory` whose NAME matches the shell pattern. REQUIRED: nobody writes those now.
+Status remove_temporaries(const std::string& directory, const std::string& pattern);
+
+// DIR and NAME of DIR/NAME; of NAME alone "." and itself.
+inline std::string directory_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+inline std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 // "invalid" or "unavailable" with `WHAT 'PATH': REASON`; the code says whether the path or the
 // machine is to blame.

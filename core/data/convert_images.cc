@@ -33,8 +33,6 @@ std::string beside(const std::string& file, const std::string& path) {
   return file.substr(0, slash + 1) + path;
 }
 
-std::string basename_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
 Status check_row(const std::string& csv, const CsvRow& row) {
   if (row.fields.size() != 2)
     return invalid(csv, ":", row.line, ": expected path,label, found ", row.fields.size(), " fields");
@@ -97,7 +95,7 @@ Status make_image_record(const Row& row, const std::string& label, const Convert
   builder.add_int64("image/class/label", static_cast<int64_t>(row.label) + 1);
   builder.add_bytes("image/class/synset", label);
   builder.add_bytes("image/format", image_format_name(info->format));
-  builder.add_bytes("image/filename", basename_of(row.path));
+  builder.add_bytes("image/filename", name_of(row.path));
   builder.add_bytes("image/encoded", bytes);
   return {};
 }

@@ -34,11 +34,6 @@ bool same_file(const std::string& a, const std::string& b) {
   return ::lstat(a.c_str(), &x) == 0 && ::lstat(b.c_str(), &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-Status remove_if_there(const std::string& path) {
-  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return file_error("cannot remove", path, errno);
-  return {};
-}
-
 Status rename_to(const std::string& from, const std::string& to) {
   if (::rename(from.c_str(), to.c_str()) != 0) return file_error("cannot rename to", to, errno);
   return {};
@@ -84,11 +79,7 @@ struct DirectoryPlace {
 Result<DirectoryPlace> place_of(const std::string& directory) {
   char path[PATH_MAX];
   if (::realpath(directory.c_str(), path) == nullptr) return file_error("cannot find directory", directory, errno);
-  DirectoryPlace out{path, "", ""};
-  const size_t slash = out.real.rfind('/');
-  out.parent = slash == 0 ? "/" : out.real.substr(0, slash);
-  out.prefix = cat(".", out.real.substr(slash + 1), ".records-");
-  return out;
+  return DirectoryPlace{path, directory_of(path), cat(".", name_of(path), ".records-")};
 }
 
 // What conversions that were killed left in the directory and beside it. REQUIRED: the directory's lock is held.
@@ -105,7 +96,7 @@ Status sweep(const std::string& directory) {
         sweep_one(cat(place.parent, "/", name), output);
   // One that decides a move stays until its files, or others, have taken their places.
   const std::optional<GenerationMarker> marker = output.marker();
-  if (marker && marker->moves.empty()) return remove_if_there(cat(directory, "/", kMarker));
+  if (marker && marker->moves.empty()) return remove_file(cat(directory, "/", kMarker));
   return {};
 }
 
@@ -114,7 +105,7 @@ Status move_files(const OpenDirectory& from, const OpenDirectory& to, const std:
                   const GenerationMarker& marker) {
   TENON_ASSIGN(const std::vector<std::string> old, records_in(directory));
   for (const std::string& path : old)
-    if (!marker.lists(path.substr(path.rfind('/') + 1))) TENON_TRY(remove_if_there(path));
+    if (!marker.lists(name_of(path))) TENON_TRY(remove_file(path));
   for (const std::string& name : marker.files)
     if (from.has_file(name) && ::renameat2(from.fd(), name.c_str(), to.fd(), name.c_str(), 0) != 0)
       return file_error("cannot rename to", cat(directory, "/", name), errno);
@@ -135,7 +126,7 @@ Status move_in(const std::string& directory) {
     for (const std::string& name : marker->files)
       if (!to.has_file(name)) return {};
   }
-  TENON_TRY(remove_if_there(cat(directory, "/", kMarker)));
+  TENON_TRY(remove_file(cat(directory, "/", kMarker)));
   return sync_directory(directory);
 }
 
@@ -176,7 +167,7 @@ bool is_our_lock(const std::string& directory, const std::string& staging) {
 // Links of all that is not a conversion's. Nothing, and none of them, where there is something that cannot be linked.
 std::optional<std::vector<std::string>> link_others(const std::string& directory, const std::string& to) {
   const OpenDirectory from(directory, true);
-  const std::string staging = to.substr(to.rfind('/') + 1);
+  const std::string staging = name_of(to);
   std::vector<std::string> linked;
   for (const std::string& name : from.names()) {
     if (name == staging || is_conversions(name) || (name == ".lock" && is_our_lock(directory, to))) continue;
@@ -230,7 +221,7 @@ Result<Generation> Generation::begin(const std::string& directory, bool overwrit
   std::string staging = directory + kStaging;
   if (::mkdtemp(staging.data()) == nullptr) return file_error("cannot make directory in", directory, errno);
   out.staging_ = staging;
-  TENON_TRY(OpenDirectory(staging).begin_marker(OpenDirectory(directory, true).inode(), {}));
+  TENON_TRY(out.as_asked(OpenDirectory(staging).begin_marker(OpenDirectory(directory, true).inode(), {})));
   TENON_ASSIGN(out.new_lock_, DirectoryLock::take(staging, "data directory", "conversion"));
   return out;
 }
@@ -252,8 +243,15 @@ Generation::~Generation() {
 }
 
 Result<std::string> Generation::add(const std::string& name) {
-  TENON_TRY(OpenDirectory(staging_).add_to_marker(name, false));
+  TENON_TRY(as_asked(OpenDirectory(staging_).add_to_marker(name, false)));
   return cat(staging_, "/", name);
+}
+
+Status Generation::as_asked(const Status& error) const {
+  std::string message = error.message();
+  for (size_t at; !staging_.empty() && (at = message.find(staging_)) != std::string::npos;)
+    message.replace(at, staging_.size(), directory_);
+  return Status(error.code(), std::move(message));
 }
 
 Status Generation::change_places(bool* changed) {
@@ -271,7 +269,7 @@ Status Generation::change_places(bool* changed) {
   if (!*changed) {
     if (beside) TENON_TRY(rename_to(aside, staging_));
     for (const std::string& path : *linked) (void)::unlink(path.c_str());
-    if (marked) TENON_TRY(remove_if_there(cat(place.real, "/", kMarker)));
+    if (marked) TENON_TRY(remove_file(cat(place.real, "/", kMarker)));
     return {};
   }
   staging_.clear();
@@ -279,7 +277,7 @@ Status Generation::change_places(bool* changed) {
   const OpenDirectory old(aside), output(place.real);
   if (const std::optional<GenerationMarker> marker = own_marker(old, output))
     remove_generation(old, aside, *marker, output);
-  TENON_TRY(remove_if_there(cat(place.real, "/", kMarker)));
+  TENON_TRY(remove_file(cat(place.real, "/", kMarker)));
   return synced;
 }
 
@@ -288,7 +286,7 @@ Status Generation::commit() {
   bool changed = false;
   TENON_TRY(change_places(&changed));
   if (changed) return {};
-  TENON_TRY(OpenDirectory(staging_).add_to_marker(cat("moves ", staging_.substr(staging_.rfind('/') + 1)), true));
+  TENON_TRY(OpenDirectory(staging_).add_to_marker(cat("moves ", name_of(staging_)), true));
   TENON_TRY(rename_to(cat(staging_, "/", kMarker), cat(directory_, "/", kMarker)));
   staging_.clear();
   TENON_TRY(sync_directory(directory_));

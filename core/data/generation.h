@@ -47,6 +47,8 @@ class Generation {
   // Where a new file of the conversion is to be put, complete and synced; first lists it as one.
   Result<std::string> add(const std::string& name);
   Status commit();
+  // The error, naming what is in the new directory by where it is to be in the end.
+  Status as_asked(const Status& error) const;
 
  private:
   explicit Generation(MadeDirectory made) : made_(std::move(made)) {}

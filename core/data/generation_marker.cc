@@ -1,6 +1,5 @@
 #include "data/generation_marker.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <unistd.h>
@@ -19,10 +18,10 @@ namespace {
 constexpr std::string_view kFirstLine = "tenon conversion", kMoves = "moves ";
 constexpr off_t kMaxMarker = 16 << 20;
 
-// .NAME.tmp-PID-RANDOM, as AtomicFile calls it, is NAME's.
+// The name of the file itself, where `name` may be its temporary's.
 std::string_view without_temporary(std::string_view name) {
-  const size_t temporary = name.rfind(".tmp-");
-  return name.starts_with('.') && temporary != std::string_view::npos ? name.substr(1, temporary - 1) : name;
+  const std::string_view target = target_of_temporary(name);
+  return target.empty() ? name : target;
 }
 
 // The next line that ends, without its end; nothing where there is none.
@@ -61,13 +60,6 @@ std::optional<GenerationMarker> parse_marker(std::string_view text) {
   return out;
 }
 
-struct ClosedFile {
-  int fd;
-  ~ClosedFile() {
-    if (fd >= 0) ::close(fd);
-  }
-};
-
 }  // namespace
 
 bool GenerationMarker::lists(std::string_view name) const {
@@ -84,52 +76,33 @@ bool is_conversions(std::string_view name) {
 
 bool is_staging(const std::string& name) { return ::fnmatch(".records-??????", name.c_str(), FNM_PATHNAME) == 0; }
 
-OpenDirectory::OpenDirectory(const std::string& path, bool follow) : path_(path) {
-  fd_ = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW));
-  if (fd_ >= 0 && ::fstat(fd_, &info_) != 0) ::close(std::exchange(fd_, -1));
-}
-
-OpenDirectory::~OpenDirectory() {
-  if (fd_ >= 0) ::close(fd_);
+OpenDirectory::OpenDirectory(const std::string& path, bool follow)
+    : path_(path), directory_(open_file(path, O_RDONLY | O_DIRECTORY | (follow ? 0 : O_NOFOLLOW))) {
+  if (directory_ && ::fstat(fd(), &info_) != 0) directory_.close();
 }
 
 std::vector<std::string> OpenDirectory::names() const {
-  std::vector<std::string> out;
-  const int fd = ::openat(fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  DIR* list = fd >= 0 ? ::fdopendir(fd) : nullptr;
-  if (!list) {
-    if (fd >= 0) ::close(fd);
-    return out;
-  }
-  while (const dirent* entry = ::readdir(list)) {
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") out.emplace_back(name);
-  }
-  ::closedir(list);
-  return out;
+  return names_in(open_at(directory_, ".", O_RDONLY | O_DIRECTORY)).value_or(std::vector<std::string>());
 }
 
 bool OpenDirectory::has_file(const std::string& name) const {
   struct stat info;
-  return ::fstatat(fd_, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode);
+  return ::fstatat(fd(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode);
 }
 
 bool OpenDirectory::has_same(const std::string& name, const OpenDirectory& other) const {
   struct stat x, y;
-  return ::fstatat(fd_, name.c_str(), &x, AT_SYMLINK_NOFOLLOW) == 0 &&
-         ::fstatat(other.fd_, name.c_str(), &y, AT_SYMLINK_NOFOLLOW) == 0 && x.st_dev == y.st_dev &&
+  return ::fstatat(fd(), name.c_str(), &x, AT_SYMLINK_NOFOLLOW) == 0 &&
+         ::fstatat(other.fd(), name.c_str(), &y, AT_SYMLINK_NOFOLLOW) == 0 && x.st_dev == y.st_dev &&
          x.st_ino == y.st_ino;
 }
 
 std::optional<GenerationMarker> OpenDirectory::marker() const {
-  const ClosedFile file{::openat(fd_, kMarker, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
+  const Descriptor file = open_at(directory_, kMarker, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   struct stat info;
-  if (file.fd < 0 || ::fstat(file.fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > kMaxMarker) return {};
+  if (!file || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > kMaxMarker) return {};
   std::string text(static_cast<size_t>(info.st_size), '\0');
-  size_t done = 0;
-  for (ssize_t n = 1; n > 0 && done<text.size(); done += n> 0 ? static_cast<size_t>(n) : 0)
-    n = ::read(file.fd, text.data() + done, text.size() - done);
-  if (done != text.size()) return {};
+  if (!read_fully(file.get(), text.data(), text.size())) return {};
   return parse_marker(text);
 }
 
@@ -145,11 +118,9 @@ Status OpenDirectory::add_to_marker(const std::string& line, bool sync) const {
 
 Status OpenDirectory::write_marker(int flags, const std::string& text, bool sync) const {
   const std::string path = cat(path_, "/", kMarker);
-  const ClosedFile file{::openat(fd_, kMarker, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | flags, 0644)};
-  if (file.fd < 0) return file_error("cannot write", path, errno);
-  const ssize_t n = ::write(file.fd, text.data(), text.size());
-  if (n != static_cast<ssize_t>(text.size())) return file_error("cannot write", path, n < 0 ? errno : ENOSPC);
-  if (sync && ::fsync(file.fd) != 0) return file_error("cannot sync", path, errno);
+  const Descriptor file = open_at(directory_, kMarker, O_WRONLY | O_NOFOLLOW | flags, 0644);
+  if (!file || !write_fully(file.get(), text.data(), text.size())) return file_error("cannot write", path, errno);
+  if (sync && retry([&] { return ::fsync(file.get()); }) != 0) return file_error("cannot sync", path, errno);
   return {};
 }
 

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "tenon/status.h"
 
 namespace tenon {
@@ -40,11 +41,9 @@ class OpenDirectory {
  public:
   // Not open where there is none, or, unless `follow`, a link.
   explicit OpenDirectory(const std::string& path, bool follow = false);
-  OpenDirectory(const OpenDirectory&) = delete;
-  ~OpenDirectory();
 
-  explicit operator bool() const { return fd_ >= 0; }
-  int fd() const { return fd_; }
+  explicit operator bool() const { return static_cast<bool>(directory_); }
+  int fd() const { return directory_.get(); }
   uint64_t inode() const { return info_.st_ino; }
   uint32_t owner() const { return info_.st_uid; }
   std::vector<std::string> names() const;
@@ -60,7 +59,7 @@ class OpenDirectory {
   Status write_marker(int flags, const std::string& text, bool sync) const;
 
   std::string path_;
-  int fd_ = -1;
+  Descriptor directory_;
   struct stat info_ {};
 };
 

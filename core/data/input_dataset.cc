@@ -71,7 +71,7 @@ class RecordSource : public Source {
   uint64_t fingerprint() const override {
     uint64_t hash = 0;
     for (const RecordFile& file : files_.files()) {
-      const std::string name = file.path.substr(file.path.rfind('/') + 1);
+      const std::string name = name_of(file.path);
       for (uint64_t value : {uint64_t{crc32c(name)}, static_cast<uint64_t>(file.offsets.back()),
                              static_cast<uint64_t>(file.records()), uint64_t{file.sample}})
         hash = mix(hash, value);

@@ -14,11 +14,6 @@
 namespace tenon {
 namespace {
 
-Status remove_file(const std::string& path) {
-  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return file_error("cannot remove", path, errno);
-  return {};
-}
-
 // Index first: what is half removed must not look whole.
 Status remove_checkpoint(const std::string& prefix) {
   TENON_TRY(remove_file(bundle_index_path(prefix)));
@@ -80,10 +75,7 @@ Result<CheckpointManager> CheckpointManager::open(const std::string& model_dir, 
 
 // Under the lock every temporary is a dead trainer's, whoever has its process number by now.
 Status CheckpointManager::clean() const {
-  for (const char* pattern : {".model.ckpt-*.tmp-*", ".checkpoint.tmp-*"}) {
-    TENON_ASSIGN(const auto files, list_files(model_dir_, pattern));
-    for (const std::string& file : files) TENON_TRY(remove_file(file));
-  }
+  for (const char* pattern : {"model.ckpt-*", "checkpoint"}) TENON_TRY(remove_temporaries(model_dir_, pattern));
   return remove_orphans();
 }
 
@@ -94,7 +86,7 @@ Status CheckpointManager::remove_orphans() const {
   for (const std::string& file : files) {
     const std::string prefix = file.substr(0, file.size() - suffix.size());
     CheckpointName name;
-    if (parse_checkpoint_name(prefix.substr(prefix.rfind('/') + 1), name) && !file_exists(bundle_index_path(prefix)))
+    if (parse_checkpoint_name(name_of(prefix), name) && !file_exists(bundle_index_path(prefix)))
       TENON_TRY(remove_file(file));
   }
   return {};
@@ -169,7 +161,7 @@ Result<std::vector<std::string>> CheckpointManager::set_aside(const std::vector<
   TENON_ASSIGN(std::vector<std::string> names, names_by_age(model_dir_));
   std::vector<std::string> gone, now;
   for (const std::string& prefix : prefixes) {
-    const auto it = std::find(names.begin(), names.end(), prefix.substr(prefix.rfind('/') + 1));
+    const auto it = std::find(names.begin(), names.end(), name_of(prefix));
     if (it == names.end()) continue;
     gone.push_back(*it);
     names.erase(it);

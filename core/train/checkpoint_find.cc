@@ -62,7 +62,7 @@ Result<Candidates> candidates(const std::string& model_dir) {
 // The step that the state says, else that of its name.
 Result<int64_t> step_of(const BundleReader& reader) {
   if (reader.find("global_step")) return reader.read_scalar("global_step");
-  const std::string name = reader.prefix().substr(reader.prefix().rfind('/') + 1);
+  const std::string name = name_of(reader.prefix());
   const size_t dash = name.rfind('-');
   CheckpointName parsed;
   if (dash != std::string::npos && parse_checkpoint_name(cat("model.ckpt", name.substr(dash)), parsed))

@@ -213,17 +213,25 @@ TEST(Directory, MakesParentsAndNamesWhatIsInTheWay) {
             "cannot make directory '" + directory / "file" + "': File exists");
 }
 
-TEST(Directory, RemovesTemporariesOfDeadProcessesOnly) {
+TEST(Directory, KnowsTheTemporaryThatAnAtomicFileMakes) {
   TemporaryDirectory directory;
-  const pid_t child = fork();
-  if (child == 0) _exit(0);
-  waitpid(child, nullptr, 0);
-  directory.write(".a.tmp-" + std::to_string(child) + "-0", "");
-  directory.write(".b.tmp-" + std::to_string(getpid()) + "-0", "");
-  directory.write("c.tmp-" + std::to_string(child) + "-0", "");
-  ASSERT_TRUE(remove_stale_temporaries(directory.path()).ok());
-  EXPECT_FALSE(directory.has(".a.tmp-" + std::to_string(child) + "-0"));
-  EXPECT_EQ(directory.entries(), 2u);
+  Result<AtomicFile> file = AtomicFile::create(directory / "a.b");
+  ASSERT_TRUE(file.ok());
+  const std::vector<std::string> names = *list_names(directory.path(), ".*");
+  ASSERT_EQ(names.size(), 1u);
+  EXPECT_EQ(target_of_temporary(names[0]), "a.b");
+}
+
+TEST(Directory, RemovesTemporariesOfTheNamesAskedForOnly) {
+  TemporaryDirectory directory;
+  const std::vector<std::string> others = {".b.tmp-1-0", "a1.tmp-1-0",      ".a1.tmp-",
+                                           ".a1.tmp-1-", ".a1.tmp-1-notes", ".tmp-1-0"};
+  for (const std::string& name : others) directory.write(name, "");
+  directory.write(".a1.tmp-1-0", "");
+  directory.write(".a2.tmp-4194304-0123456789abcdef", "");
+  ASSERT_TRUE(remove_temporaries(directory.path(), "a*").ok());
+  for (const std::string& name : others) EXPECT_TRUE(directory.has(name)) << name;
+  EXPECT_EQ(directory.entries(), others.size());
 }
 
 }  // namespace
