@@ -61,16 +61,27 @@ Result<int64_t> CheckpointFile::global_step() const { return impl_->reader.read_
 Status CheckpointFile::verify() const { return impl_->reader.verify(); }
 
 Result<std::vector<double>> CheckpointFile::read(std::string_view name) const {
+  std::vector<double> out;
+  if (const BundleEntry* entry = impl_->reader.find(name); entry && entry->dtype != DType::kNone) {
+    const auto elements = static_cast<size_t>(entry->size / dtype_bytes(entry->dtype));
+    TENON_TRY(room_for(elements * sizeof(double), cat(prefix(), ": '", name, "'")));
+    out.reserve(elements);
+  }
+  TENON_TRY(read(name, [&](std::span<const double> values) { out.insert(out.end(), values.begin(), values.end()); }));
+  return out;
+}
+
+Status CheckpointFile::read(std::string_view name, const std::function<void(std::span<const double>)>& take) const {
   const BundleEntry* entry = impl_->reader.find(name);
   if (!entry) return invalid(prefix(), ": has no tensor '", name, "'");
   if (entry->dtype == DType::kNone) return invalid(prefix(), ": '", name, "' is ", entry->str(), ", expected numbers");
-  const auto size = static_cast<size_t>(dtype_bytes(entry->dtype)), all = static_cast<size_t>(entry->size);
-  TENON_TRY(room_for(all + all / size * sizeof(double), cat(prefix(), ": '", name, "'")));
-  std::vector<std::byte> bytes(all);
-  TENON_TRY(impl_->reader.read(name, bytes));
-  std::vector<double> out(all / size);
-  for (size_t i = 0; i < out.size(); ++i) out[i] = number(entry->dtype, &bytes[i * size]);
-  return out;
+  const auto size = static_cast<size_t>(dtype_bytes(entry->dtype));
+  std::vector<double> values;
+  return impl_->reader.read_pieces(name, [&](std::span<const std::byte> piece) {
+    values.resize(piece.size() / size);
+    for (size_t i = 0; i < values.size(); ++i) values[i] = number(entry->dtype, &piece[i * size]);
+    take(values);
+  });
 }
 
 }  // namespace tenon

@@ -21,10 +21,8 @@ bool is_absurd(float loss, float reference) {
   return !std::isfinite(loss) || std::fabs(loss) > kAbsurdLoss * std::max(std::fabs(double{reference}), 1.0);
 }
 
-std::string base_name(const std::string& prefix) { return prefix.substr(prefix.rfind('/') + 1); }
-
 std::vector<std::string> base_names(std::vector<std::string> prefixes) {
-  for (std::string& prefix : prefixes) prefix = base_name(prefix);
+  for (std::string& prefix : prefixes) prefix = name_of(prefix);
   return prefixes;
 }
 
@@ -59,9 +57,12 @@ Result<bool> has_absurd_weights(const std::string& prefix, const Graph& graph) {
   TENON_ASSIGN(const CheckpointFile file, CheckpointFile::open(prefix));
   for (const Variable& v : graph.variables) {
     if (v.kind != VariableKind::kWeight || !v.trainable) continue;
-    TENON_ASSIGN(const std::vector<double> values, file.read(v.name));
-    for (const double value : values)
-      if (!(std::fabs(value) <= kAbsurdWeight)) return true;
+    bool absurd = false;
+    TENON_TRY(file.read(v.name, [&](std::span<const double> values) {
+      absurd =
+          absurd || !std::all_of(values.begin(), values.end(), [](double x) { return std::fabs(x) <= kAbsurdWeight; });
+    }));
+    if (absurd) return true;
   }
   return false;
 }

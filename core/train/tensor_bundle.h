@@ -39,6 +39,9 @@ struct BundleEntry {
 // Fills the next bytes of a tensor; called until all are there, in order.
 using FillBytes = std::function<Status(std::span<std::byte> piece)>;
 
+// Is given a tensor's bytes, in order.
+using TakeBytes = std::function<void(std::span<const std::byte> piece)>;
+
 // Writes one bundle, a tensor at a time; no second copy of a tensor is made. Nothing is seen under the
 // final names before finish(). After an error every later call fails with the same one. One thread.
 class BundleWriter {
@@ -96,6 +99,8 @@ class BundleReader {
 
   // The tensor's bytes; `out` must have the size of its type. On an error `out` is unspecified.
   Status read(std::string_view name, std::span<std::byte> out) const;
+  // The same in pieces of at most 1 MiB. Whether they were right is known at the end.
+  Status read_pieces(std::string_view name, const TakeBytes& take) const;
   Result<int64_t> read_scalar(std::string_view name) const;  // an i64 or i32 of one element
   Result<std::vector<std::string>> read_strings(std::string_view name) const;
 
@@ -114,7 +119,9 @@ class BundleReader {
   Status read_bytes(std::string_view name, const BundleEntry& entry, std::span<std::byte> out) const;
   Status check_crc(std::string_view name, const BundleEntry& entry, uint32_t found) const;
   Result<std::vector<std::string>> load_strings(std::string_view name, const BundleEntry& entry) const;
-  Status verify_entry(const std::string& name, const BundleEntry& entry) const;
+  Status take_pieces(std::string_view name, const BundleEntry& entry, const TakeBytes& take) const;
+  Status check_numeric(std::string_view name, const BundleEntry& entry) const;
+  Status bad_boolean(std::string_view name, const BundleEntry& entry) const;
   Result<const BundleEntry*> lookup(std::string_view name) const;
 
   std::string prefix_;

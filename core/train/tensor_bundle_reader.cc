@@ -205,18 +205,49 @@ Status BundleReader::read_bytes(std::string_view name, const BundleEntry& entry,
   return entry.is_string ? Status() : check_crc(name, entry, crc);
 }
 
+Status BundleReader::take_pieces(std::string_view name, const BundleEntry& entry, const TakeBytes& take) const {
+  const File& file = shards_.at(entry.shard);
+  std::vector<std::byte> piece(std::min<size_t>(kBundlePieceBytes, static_cast<size_t>(entry.size)));
+  uint32_t crc = 0;
+  for (int64_t at = 0; at < entry.size; at += static_cast<int64_t>(piece.size())) {
+    const auto n = std::min<size_t>(piece.size(), static_cast<size_t>(entry.size - at));
+    TENON_TRY(file.read_exactly_at(entry.offset + at, piece.data(), n));
+    crc = crc32c_extend(crc, piece.data(), n);
+    take(std::span(piece).first(n));
+  }
+  return check_crc(name, entry, crc);
+}
+
+Status BundleReader::check_numeric(std::string_view name, const BundleEntry& entry) const {
+  if (entry.dtype != DType::kNone) return {};
+  return Status(Code::kUnsupported, cat("checkpoint ", prefix_, ": variable '", abbreviated(name), "' is ", entry.str(),
+                                        ", which is not a numeric type of Tenon"));
+}
+
+Status BundleReader::bad_boolean(std::string_view name, const BundleEntry& entry) const {
+  return invalid(shards_.at(entry.shard).path(), ": variable '", abbreviated(name),
+                 "' holds a bool that is neither 0 nor 1");
+}
+
+Status BundleReader::read_pieces(std::string_view name, const TakeBytes& take) const {
+  TENON_ASSIGN(const BundleEntry* entry, lookup(name));
+  TENON_TRY(check_numeric(name, *entry));
+  bool valid = true;
+  TENON_TRY(take_pieces(name, *entry, [&](std::span<const std::byte> piece) {
+    valid = valid && (entry->dtype != DType::kBool || booleans_valid(piece));
+    take(piece);
+  }));
+  return valid ? Status() : bad_boolean(name, *entry);
+}
+
 Status BundleReader::read(std::string_view name, std::span<std::byte> out) const {
   TENON_ASSIGN(const BundleEntry* entry, lookup(name));
-  if (entry->dtype == DType::kNone)
-    return Status(Code::kUnsupported, cat("checkpoint ", prefix_, ": variable '", abbreviated(name), "' is ",
-                                          entry->str(), ", which is not a numeric type of Tenon"));
+  TENON_TRY(check_numeric(name, *entry));
   if (static_cast<int64_t>(out.size()) != entry->size)
     return invalid("checkpoint ", prefix_, ": variable '", abbreviated(name), "' is ", entry->str(), " of ",
                    entry->size, " bytes, expected ", out.size());
   TENON_TRY(read_bytes(name, *entry, out));
-  if (entry->dtype == DType::kBool && !booleans_valid(out))
-    return invalid(shards_.at(entry->shard).path(), ": variable '", abbreviated(name),
-                   "' holds a bool that is neither 0 nor 1");
+  if (entry->dtype == DType::kBool && !booleans_valid(out)) return bad_boolean(name, *entry);
   return {};
 }
 
@@ -258,22 +289,11 @@ Result<std::vector<std::string>> BundleReader::load_strings(std::string_view nam
   return std::move(strings->values);
 }
 
-Status BundleReader::verify_entry(const std::string& name, const BundleEntry& entry) const {
-  if (entry.sliced) return {};
-  if (entry.is_string) return read_strings(name).status();
-  const File& file = shards_.at(entry.shard);
-  std::vector<std::byte> piece(std::min<size_t>(kBundlePieceBytes, static_cast<size_t>(entry.size)));
-  uint32_t crc = 0;
-  for (int64_t at = 0; at < entry.size; at += static_cast<int64_t>(piece.size())) {
-    const auto n = std::min<size_t>(piece.size(), static_cast<size_t>(entry.size - at));
-    TENON_TRY(file.read_exactly_at(entry.offset + at, piece.data(), n));
-    crc = crc32c_extend(crc, piece.data(), n);
-  }
-  return check_crc(name, entry, crc);
-}
-
 Status BundleReader::verify() const {
-  for (const auto& [name, entry] : entries_) TENON_TRY(verify_entry(name, entry));
+  for (const auto& [name, entry] : entries_) {
+    if (entry.sliced) continue;
+    TENON_TRY(entry.is_string ? read_strings(name).status() : take_pieces(name, entry, [](auto) {}));
+  }
   return {};
 }
 

@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "checkpoint_test_util.h"
+#include "tenon/checkpoint.h"
 #include "train/tensor_bundle_table.h"
 
 namespace tenon {
@@ -51,6 +52,34 @@ TEST(TensorBundle, WritesTheVeryBytesThatTensorFlowWrites) {
   ASSERT_EQ(write_golden(dir / "ckpt").message(), "");
   EXPECT_EQ(slurp(dir / "ckpt.index"), slurp(golden("types.index")));
   EXPECT_EQ(slurp(dir / "ckpt.data-00000-of-00001"), slurp(golden("types.data-00000-of-00001")));
+}
+
+// Several pieces and a rest: what is looked at is never held as a whole.
+TEST(CheckpointFile, GivesTheValuesInPiecesInOrder) {
+  Directory dir;
+  std::vector<float> values((3 << 20) / sizeof(float) + 5);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) - 0.5f;
+  const auto file = [&](uint32_t damage) {
+    BundleWriter out = BundleWriter::create(dir / "ckpt").take();
+    check(out.add("w", {DType::kF32, {static_cast<int64_t>(values.size())}}, bytes_of(values)));
+    check(out.commit());
+    std::string data = slurp(dir / "ckpt.data-00000-of-00001");
+    data.back() = static_cast<char>(data.back() ^ damage);
+    spill(dir / "ckpt.data-00000-of-00001", data);
+    return CheckpointFile::open(dir / "ckpt").take();
+  };
+  size_t most = 0;
+  std::vector<double> seen;
+  const auto take = [&](std::span<const double> piece) {
+    most = std::max(most, piece.size());
+    seen.insert(seen.end(), piece.begin(), piece.end());
+  };
+  EXPECT_EQ(file(0).read("w", take).message(), "");
+  EXPECT_EQ(seen, std::vector<double>(values.begin(), values.end()));
+  EXPECT_EQ(seen, file(0).read("w").take());
+  EXPECT_LE(most, (1 << 20) / sizeof(float));
+  EXPECT_NE(file(1).read("w", take).message().find("fails its checksum"), std::string::npos);
+  EXPECT_EQ(file(0).read("v", take).message(), dir / "ckpt" + ": has no tensor 'v'");
 }
 
 TEST(TensorBundle, TheIndexStartsWithTheHeader) {
