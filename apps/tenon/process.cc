@@ -61,7 +61,8 @@ void let_writes_fail() {
 }
 
 void watch_interrupts() {
-  set_handler(SIGINT, on_interrupt);  // also where a script's shell ignores it in the background: who sends it there means it
+  set_handler(SIGINT,
+              on_interrupt);  // also where a script's shell ignores it in the background: who sends it there means it
   set_handler(SIGTERM, on_interrupt);
   if (!is_ignored(SIGHUP)) set_handler(SIGHUP, on_interrupt);
 }
@@ -69,7 +70,7 @@ void watch_interrupts() {
 bool interrupted() { return signalled != 0; }
 
 int exit_code_of(const Status& error) {
-  return signalled != 0 && error.message().starts_with("interrupted") ? 128 + signalled : 1;
+  return signalled != 0 && error.code() == Code::kInterrupted ? 128 + signalled : 1;
 }
 
 }  // namespace tenon::runner

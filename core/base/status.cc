@@ -22,6 +22,8 @@ std::string_view code_name(Code code) {
       return "abi";
     case Code::kInternal:
       return "internal";
+    case Code::kInterrupted:
+      return "interrupted";
   }
   return "internal";
 }

@@ -89,29 +89,35 @@ Result<OutputSet> OutputSet::create(const ConvertOptions& options) {
   return OutputSet(options, std::move(generation));
 }
 
+// The rows from `begin` up to `end`.
+Status OutputSet::write_shard(const SplitSource& source, size_t begin, size_t end, const std::string& name,
+                              ThreadPool& pool, ConvertSummary::Split* split) {
+  TENON_ASSIGN(const std::string path, generation_.add(name));
+  TENON_ASSIGN(RecordWriter writer, RecordWriter::create(path));
+  std::vector<Slot> slots(std::min(kBlockRows, end - begin));
+  for (size_t row = begin, next; row < end; row = next) {
+    next = block_end(source.bytes, row, end);
+    if (options_.interrupted && options_.interrupted())
+      return Status(Code::kInterrupted, cat("interrupted; '", options_.output, "' is as it was"));
+    const std::vector<Status> made = for_each_item(&pool, next - row, [&](size_t i) -> Status {
+      (void)slots[i].builder.finish();  // what an item that failed left there
+      slots[i].record = {};
+      TENON_TRY(source.make(row + i, slots[i].builder));
+      slots[i].record = slots[i].builder.finish();
+      return {};
+    });
+    TENON_TRY(write_block(slots, made, source.skip_bad, writer, split));
+  }
+  return writer.close();
+}
+
 Status OutputSet::write_split(const SplitSource& source, ThreadPool& pool, ConvertSummary::Split* split) {
   split->name = source.name;
   const std::vector<size_t> begins = shard_begins(source.bytes, options_.shard_bytes);
   const size_t shards = begins.size() - 1;
-  std::vector<Slot> slots(std::min(kBlockRows, source.bytes.size()));
   for (size_t shard = 0; shard < shards; ++shard) {
     const std::string name = shard_name(source.name, shard, shards);
-    TENON_ASSIGN(const std::string path, generation_.add(name));
-    TENON_ASSIGN(RecordWriter writer, RecordWriter::create(path));
-    for (size_t row = begins[shard], end; row < begins[shard + 1]; row = end) {
-      end = block_end(source.bytes, row, begins[shard + 1]);
-      if (options_.interrupted && options_.interrupted())
-        return Status(Code::kUnavailable, cat("interrupted; '", options_.output, "' is as it was"));
-      const std::vector<Status> made = for_each_item(&pool, end - row, [&](size_t i) -> Status {
-        (void)slots[i].builder.finish();  // what an item that failed left there
-        slots[i].record = {};
-        TENON_TRY(source.make(row + i, slots[i].builder));
-        slots[i].record = slots[i].builder.finish();
-        return {};
-      });
-      TENON_TRY(write_block(slots, made, source.skip_bad, writer, split));
-    }
-    TENON_TRY(writer.close());
+    TENON_TRY(generation_.as_asked(write_shard(source, begins[shard], begins[shard + 1], name, pool, split)));
     split->files.push_back(cat(options_.output, "/", name));
   }
   if (split->records == 0)
@@ -122,10 +128,10 @@ Status OutputSet::write_split(const SplitSource& source, ThreadPool& pool, Conve
 
 Status OutputSet::write_text(const std::string& name, std::string_view text) {
   TENON_ASSIGN(const std::string path, generation_.add(name));
-  return atomic_write(path, text);
+  return generation_.as_asked(atomic_write(path, text));
 }
 
-Status OutputSet::commit() { return generation_.commit(); }
+Status OutputSet::commit() { return generation_.as_asked(generation_.commit()); }
 
 Status write_labels_and_info(OutputSet& output, const ConvertSummary& summary, const std::string& more) {
   std::string labels;

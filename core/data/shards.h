@@ -28,7 +28,8 @@ struct SplitSource {
   bool skip_bad = false;
 };
 
-// The new contents of an output directory. Nothing is visible before commit(), and nothing remains without it.
+// The new contents of an output directory. Nothing is visible before commit(), and nothing remains without it. Errors name a
+// file as it would have been called in that directory.
 class OutputSet {
  public:
   // Makes the directory. An error when it holds records, unless options.overwrite.
@@ -43,6 +44,9 @@ class OutputSet {
  private:
   OutputSet(const ConvertOptions& options, Generation generation)
       : options_(options), generation_(std::move(generation)) {}
+
+  Status write_shard(const SplitSource& source, size_t begin, size_t end, const std::string& name, ThreadPool& pool,
+                     ConvertSummary::Split* split);
 
   ConvertOptions options_;
   Generation generation_;

@@ -71,7 +71,7 @@ struct Estimator::Impl {
   // `kept`: what became of the work done so far.
   Status interruption(const std::string& kept = {}) const { return interrupted() ? interrupted_here(kept) : Status(); }
   Status interrupted_here(const std::string& kept = {}) const {
-    return Status(Code::kUnavailable, cat("interrupted at step ", std::max<int64_t>(step, 0), kept));
+    return Status(Code::kInterrupted, cat("interrupted at step ", std::max<int64_t>(step, 0), kept));
   }
   void info(const std::string& line) const {
     if (device_log) device_log->flush();

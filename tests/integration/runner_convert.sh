@@ -95,6 +95,7 @@ for kind in swap moved; do
     for plan in "fail $n $((n % 2 ? 5 : 28))" "fill $n 28"; do
       attempt $kind $plan
       [ "$code" -eq 0 ] || [ "$(wc -l <"$work/err")" -eq 1 ] || complain "$kind: $plan: expected one line, found $(cat "$work/err")"
+      grep -F .records- "$work/err" | grep -v ' stays: ' && complain "$kind: $plan: names a directory that nobody asked for"
       whole $kind || read_or_finish $kind "$kind: $plan"
     done
   done

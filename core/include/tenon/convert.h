@@ -30,7 +30,7 @@ struct ConvertOptions {
   uint64_t seed = 0;               // of the order of the training records
   bool overwrite = false;          // replace the records that `output` holds already; else an error
   int64_t shard_bytes = 32 << 20;  // aimed at; a file has 10 to 100 MB unless the data are fewer
-  // Asked now and then, on the caller's thread. True ends the conversion with an error of code kUnavailable; the directory
+  // Asked now and then, on the caller's thread. True ends the conversion with an error of code kInterrupted; the directory
   // is as it was.
   std::function<bool()> interrupted = {};
 };

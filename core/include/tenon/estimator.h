@@ -116,7 +116,7 @@ struct RunConfig {
   bool soft_placement = false;  // the device may leave ops that it lacks to the host, where it can; it says which
   LogLines log_lines = LogLines::kTenon;
   // Asked before each batch, at a step boundary, one at a time, perhaps on a thread of the device's. True ends training
-  // (which saves first), evaluation or prediction with an error of code kUnavailable.
+  // (which saves first), evaluation or prediction with an error of code kInterrupted.
   std::function<bool()> interrupted = {};
 };
 

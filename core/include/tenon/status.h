@@ -15,7 +15,7 @@
 
 namespace tenon {
 
-// What went wrong, in the order of the C ABI's numbers.
+// What went wrong. Up to kInternal these are the C ABI's numbers; a device gives none of the others.
 enum class Code : int32_t {
   kOk = 0,
   kInvalid = 1,      // the caller's input is wrong; the message says what was expected and found
@@ -24,8 +24,9 @@ enum class Code : int32_t {
   kOutOfMemory = 4,
   kDeviceLost = 5,  // close the device, open it again, restore the last checkpoint
   kTimeout = 6,
-  kAbi = 7,       // a plugin broke the contract
-  kInternal = 8,  // a bug in Tenon or in a plugin
+  kAbi = 7,           // a plugin broke the contract
+  kInternal = 8,      // a bug in Tenon or in a plugin
+  kInterrupted = 64,  // ended early because the caller's `interrupted` asked for it; nothing is wrong
 };
 
 // "invalid", "unsupported", ...

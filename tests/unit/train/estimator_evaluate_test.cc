@@ -78,13 +78,13 @@ TEST_F(EstimatorEvaluate, AnInterruptionEndsItAtTheNextBatch) {
   Estimator evaluating(known_model,
                        cpu(dir_.path(), {.iterations_per_loop = 100, .interrupted = [&] { return ++asked > 5; }}));
   const Status evaluated = evaluating.evaluate({.input = data}).status();
-  EXPECT_EQ(evaluated.code(), Code::kUnavailable);
+  EXPECT_EQ(evaluated.code(), Code::kInterrupted);
   EXPECT_EQ(evaluated.message(), "interrupted at step 1");
   EXPECT_EQ(asked, 6);
   asked = 0;
   int64_t rows = 0;
   const Status predicted = evaluating.predict(data, [&](int64_t, const auto&) { return ++rows, Status(); });
-  EXPECT_EQ(predicted.code(), Code::kUnavailable);
+  EXPECT_EQ(predicted.code(), Code::kInterrupted);
   EXPECT_EQ(rows, 5 * 4);
 }
 

@@ -147,7 +147,7 @@ TEST(EstimatorTrain, AnInterruptionSavesAndIsAnError) {
   hook.during = [&] { asked = hook.losses.size() >= 6; };
   Estimator estimator(small_model, cpu(dir.path(), {.iterations_per_loop = 2, .interrupted = [&] { return asked; }}));
   const auto r = estimator.train({.input = examples(12, training_input(4)), .max_steps = 99, .hooks = {&hook}});
-  EXPECT_EQ(r.status().code(), Code::kUnavailable);
+  EXPECT_EQ(r.status().code(), Code::kInterrupted);
   EXPECT_MESSAGE(r.status(), "interrupted at step 6");
   EXPECT_EQ(saved_steps(dir.path()), std::vector<int64_t>{6});
 }
@@ -161,7 +161,7 @@ TEST(EstimatorTrain, AnInterruptionEndsACallOfTheDeviceAtItsNextStep) {
                       cpu(dir.path(), {.iterations_per_loop = 100, .interrupted = [&] { return ++n >= 4; }}));
   RecordingHook hook;
   const auto r = estimator.train({.input = data, .max_steps = 100, .hooks = {&hook}});
-  EXPECT_EQ(r.status().code(), Code::kUnavailable);
+  EXPECT_EQ(r.status().code(), Code::kInterrupted);
   EXPECT_MESSAGE(r.status(), "interrupted at step 3; saved in " + dir.path());
   EXPECT_EQ(saved_steps(dir.path()), std::vector<int64_t>{3});
   EXPECT_EQ(hook.losses.size(), 3u);
