@@ -4,12 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string_view>
 #include <vector>
 
-#include "backend/abi.h"
+#include "backend/elf_bytes.h"
 #include "backend/elf_versions.h"
-#include "base/text.h"
 
 namespace tenon {
 namespace {
@@ -27,21 +25,11 @@ constexpr const char* kMachineName = "AArch64";
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kMaxImage = uint64_t{1} << 35;  // of address space
 constexpr uint64_t kMaxAlign = uint64_t{1} << 30;
-constexpr uint64_t kMaxNotes = 1 << 16;
 constexpr uint64_t kMaxDynamic = 1 << 16;
 constexpr size_t kMaxLibraryText = 4096;  // of a name or a list of directories
 constexpr size_t kMaxNeeded = 1024;
 constexpr int kMaxSegments = 256;
 constexpr int kMaxSections = 4096;
-static_assert(TENON_ABI_MAJOR >= 1);
-
-template <class... Parts>
-Status refuse_elf(const Parts&... parts) {
-  return Status(Code::kAbi, cat(parts...));
-}
-
-// [offset, offset + bytes) lies in [0, size).
-bool within(uint64_t offset, uint64_t bytes, uint64_t size) { return offset <= size && bytes <= size - offset; }
 
 bool power_of_two(uint64_t x) { return x && !(x & (x - 1)); }
 
@@ -58,8 +46,7 @@ class Checker {
     TENON_TRY(check_sections());
     TENON_TRY(check_symbol_versions(file_, sections_));
     TENON_TRY(check_dynamic());
-    TENON_ASSIGN(facts_.version, find_note());
-    TENON_TRY(check_version(facts_.version));
+    TENON_ASSIGN(facts_.version, read_note(file_, segments_));
     return std::move(facts_);
   }
 
@@ -79,8 +66,6 @@ class Checker {
   // What the linker will look for, and where.
   Status read_dependencies(const std::vector<Elf64_Dyn>& entries);
   Result<std::string> read_text(uint64_t at, uint64_t end) const;
-  Result<AbiVersion> find_note() const;
-  static Status check_version(const AbiVersion& version);
 
   template <class T>
   Status read_table(uint64_t at, size_t count, std::vector<T>* out) const {
@@ -350,47 +335,6 @@ Status Checker::check_allocated(const Elf64_Shdr& s, size_t i) const {
   if (((s.sh_flags & SHF_WRITE) && !(load->p_flags & PF_W)) ||
       ((s.sh_flags & SHF_EXECINSTR) && !(load->p_flags & PF_X)))
     return refuse_elf("has section ", i, " in a segment that does not allow what it needs");
-  return {};
-}
-
-// The AbiVersion of Tenon's note among these, if it is there.
-bool parse_notes(const std::vector<uint8_t>& notes, uint64_t align, AbiVersion* out) {
-  const auto padded = [align](uint64_t n) { return (n + align - 1) / align * align; };
-  for (uint64_t at = 0; within(at, sizeof(Elf64_Nhdr), notes.size());) {
-    Elf64_Nhdr note;
-    std::memcpy(&note, notes.data() + at, sizeof note);
-    const uint64_t name = at + sizeof note, data = at + padded(sizeof note + uint64_t{note.n_namesz});
-    if (!within(name, note.n_namesz, notes.size()) || !within(data, note.n_descsz, notes.size())) return false;
-    constexpr std::string_view owner(TENON_NOTE_OWNER, sizeof TENON_NOTE_OWNER);  // with its NUL
-    if (note.n_type == TENON_NOTE_TYPE && note.n_descsz >= sizeof *out && note.n_namesz == owner.size() &&
-        std::memcmp(notes.data() + name, owner.data(), owner.size()) == 0) {
-      std::memcpy(out, notes.data() + data, sizeof *out);
-      return true;
-    }
-    at = padded(data + note.n_descsz);
-  }
-  return false;
-}
-
-Result<AbiVersion> Checker::find_note() const {
-  for (const Elf64_Phdr& s : segments_) {
-    if (s.p_type != PT_NOTE || s.p_filesz > kMaxNotes) continue;
-    std::vector<uint8_t> notes;
-    TENON_TRY(read_table(s.p_offset, s.p_filesz, &notes));
-    AbiVersion version;
-    if (parse_notes(notes, s.p_align == 8 ? 8 : 4, &version)) return version;
-  }
-  return refuse_elf("is no Tenon backend: it has no ", TENON_NOTE_SECTION, " note");
-}
-
-Status Checker::check_version(const AbiVersion& v) {
-  constexpr uint32_t kOurs = TENON_ABI_MAJOR;
-  if (v.major == 0 || v.major > kOurs || v.major + 1 < kOurs)
-    return refuse_elf("has ABI version ", v.major, ".", v.minor, ", expected ", kOurs > 1 ? cat(kOurs - 1, " or ") : "",
-                      kOurs);
-  if (v.major == kOurs && v.least_host_minor > TENON_ABI_MINOR)
-    return refuse_elf("needs ABI version ", v.major, ".", v.least_host_minor, ", this Tenon has ", kOurs, ".",
-                      TENON_ABI_MINOR);
   return {};
 }
 

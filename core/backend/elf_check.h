@@ -7,14 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "backend/elf_note.h"
 #include "base/file.h"
 #include "tenon/status.h"
 
 namespace tenon {
-
-struct AbiVersion {
-  uint32_t major, minor, least_host_minor;
-};
 
 struct LibraryFacts {
   AbiVersion version;

@@ -3,18 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/text.h"
+#include "backend/elf_bytes.h"
 
 namespace tenon {
 namespace {
 
 constexpr uint64_t kMaxVersions = 1 << 24;   // bytes of a section
 constexpr uint16_t kVersionNumber = 0x7fff;  // the other bit hides the symbol
-
-template <class... Parts>
-Status refuse_versions(const Parts&... parts) {
-  return Status(Code::kAbi, cat(parts...));
-}
 
 // A section of needed or of defined versions: entries, of which each says where the next is, ahead of it. They do not overlap,
 // so that there are no more than have room: chains that lead through the same bytes again and again come to an end there.
@@ -71,8 +66,8 @@ Status find_only(const std::vector<Elf64_Shdr>& sections, Elf64_Word type, const
   *out = nullptr;
   for (const Elf64_Shdr& s : sections) {
     if (s.sh_type != type) continue;
-    if (*out) return refuse_versions("has more than one section of symbol versions of type ", type);
-    if (s.sh_size > kMaxVersions) return refuse_versions("has ", s.sh_size, " bytes of symbol versions");
+    if (*out) return refuse_elf("has more than one section of symbol versions of type ", type);
+    if (s.sh_size > kMaxVersions) return refuse_elf("has ", s.sh_size, " bytes of symbol versions");
     *out = &s;
   }
   return {};
@@ -89,7 +84,7 @@ Result<uint16_t> highest_version(const File& file, const std::vector<Elf64_Shdr>
     VersionChains chains(std::move(bytes));
     if (!(type == SHT_GNU_verneed ? chains.scan_needed(s->sh_info, &highest)
                                   : chains.scan_defined(s->sh_info, &highest)))
-      return refuse_versions("has symbol versions outside their section, or more of them than have room");
+      return refuse_elf("has symbol versions outside their section, or more of them than have room");
   }
   return highest;
 }
@@ -107,8 +102,7 @@ Status check_symbol_versions(const File& file, const std::vector<Elf64_Shdr>& se
       file.read_exactly_at(static_cast<int64_t>(s->sh_offset), numbers.data(), numbers.size() * sizeof numbers[0]));
   for (size_t i = 0; i < numbers.size(); ++i)
     if ((numbers[i] & kVersionNumber) > highest)
-      return refuse_versions("has symbol ", i, " of version ", numbers[i] & kVersionNumber, ", expected at most ",
-                             highest);
+      return refuse_elf("has symbol ", i, " of version ", numbers[i] & kVersionNumber, ", expected at most ", highest);
   return {};
 }
 

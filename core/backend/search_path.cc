@@ -1,6 +1,6 @@
 #include "backend/search_path.h"
 
-#include <dirent.h>
+#include <fcntl.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,10 +9,10 @@
 #include <climits>
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
 
 #include "backend/abi.h"
 #include "backend/trust.h"
+#include "base/descriptor.h"
 #include "base/text.h"
 
 // Where the package that a program was linked against keeps its backends; find_package(Tenon) adds the file that
@@ -91,14 +91,11 @@ void add_beside_program(Builder& builder) {
   builder.add((bin / "../lib64/tenon").string());
 }
 
-std::vector<std::string> names_in(const std::string& directory) {
+std::vector<std::string> libraries_in(const std::string& directory) {
+  const auto files = names_in(open_file(directory, O_RDONLY | O_DIRECTORY));
   std::vector<std::string> names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(directory.c_str()), &::closedir);
-  if (!open) return names;
-  while (const dirent* entry = ::readdir(open.get())) {
-    const std::string_view file = entry->d_name;
-    if (file.size() > 3 && file.ends_with(".so")) names.emplace_back(file.substr(0, file.size() - 3));
-  }
+  for (const std::string& file : files.value_or(std::vector<std::string>()))
+    if (file.size() > 3 && file.ends_with(".so")) names.push_back(file.substr(0, file.size() - 3));
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -129,7 +126,7 @@ SearchPath search_path() {
 std::vector<Candidate> find_candidates(const SearchPath& search, std::vector<Refusal>* refusals) {
   std::vector<Candidate> found;
   for (const std::string& directory : search.directories)
-    for (const std::string& name : names_in(directory)) {
+    for (const std::string& name : libraries_in(directory)) {
       const std::string path = cat(directory, "/", name, ".so");
       const auto first = std::find_if(found.begin(), found.end(), [&](const Candidate& c) { return c.name == name; });
       if (first != found.end())
