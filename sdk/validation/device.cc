@@ -200,12 +200,14 @@ namespace {
 void emit(void* ctx, const tenon_event* events, uint32_t n, uint64_t stride) {
   auto& trace = *static_cast<Trace*>(ctx);
   (void)checked(trace.layer->name, "emit", [&]() -> tenon_status {
-    if (n && (!events || stride < sizeof(tenon_event))) backend_broke("emits ", n, " events with a stride of ", stride);
+    if (n && (!events || stride < TENON_SIZE(tenon_event, bytes)))
+      backend_broke("emits ", n, " events with a stride of ", stride);
     const std::lock_guard<std::mutex> lock(trace.mutex);
     if (!trace.hosts) backend_broke("emits events after its trace was ended");
     std::vector<tenon_event> out(n);
     for (uint32_t i = 0; i < n; ++i) {
-      std::memcpy(&out[i], reinterpret_cast<const char*>(events) + i * stride, sizeof out[i]);
+      std::memcpy(&out[i], reinterpret_cast<const char*>(events) + i * stride,
+                  std::min<uint64_t>(stride, sizeof out[i]));
       out[i].program = trace.layer->outer_program(out[i].program);  // NULL: it was destroyed since
       if (!out[i].name) backend_broke("emits an event without a name");
     }

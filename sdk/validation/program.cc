@@ -84,7 +84,7 @@ void give(const std::vector<Answer>& answers, tenon_verdict* out, uint64_t strid
     v.deterministic = answers[i].deterministic;
     v.cost_ns = answers[i].cost_ns;
     v.reason = answers[i].has_reason ? reasons[i].c_str() : nullptr;
-    std::memcpy(reinterpret_cast<char*>(out) + i * stride, &v, sizeof v);
+    std::memcpy(reinterpret_cast<char*>(out) + i * stride, &v, std::min<uint64_t>(stride, sizeof v));
   }
 }
 
@@ -97,7 +97,7 @@ tenon_status supports(Layer& layer, tenon_device* handle, const tenon_graph* gra
   check_graph(graph);
   check_options(options);
   if (n && (!nodes || !out)) host_broke("passes no nodes or no room for the verdicts");
-  if (stride < sizeof(tenon_verdict) || stride % 8) host_broke("passes verdicts with a stride of ", stride);
+  if (stride < TENON_SIZE(tenon_verdict, reason) || stride % 8) host_broke("passes verdicts with a stride of ", stride);
   for (uint32_t i = 0; i < n; ++i)
     if (nodes[i] >= graph->nodes.count) host_broke("asks for node ", nodes[i], " of ", graph->nodes.count);
   check_zeroed(out, n * stride, "tenon_verdict");
@@ -120,11 +120,12 @@ void check_info(const tenon_info& info, uint64_t room, const tenon_graph& graph)
   if (info.struct_size > room)
     backend_broke("set info's struct_size ", info.struct_size, ", there was room for ", room);
   if (info.n_allocations == 0) return;
-  if (!info.allocations || info.allocation_stride < sizeof(tenon_allocation))
+  if (!info.allocations || info.allocation_stride < TENON_SIZE(tenon_allocation, last))
     backend_broke("lists ", info.n_allocations, " allocations with a stride of ", info.allocation_stride);
   for (uint32_t i = 0; i < info.n_allocations; ++i) {
-    tenon_allocation a;
-    std::memcpy(&a, reinterpret_cast<const char*>(info.allocations) + i * info.allocation_stride, sizeof a);
+    tenon_allocation a{};
+    std::memcpy(&a, reinterpret_cast<const char*>(info.allocations) + i * info.allocation_stride,
+                std::min<uint64_t>(info.allocation_stride, sizeof a));
     const uint32_t n = graph.nodes.count;
     if (a.node >= n || a.first > a.last || a.last >= n)
       backend_broke("lists allocation ", i, " of node ", a.node, ", alive from ", a.first, " to ", a.last, ", of ", n,

@@ -442,8 +442,9 @@ void lists_allocations(Subject& s) {
   expect(info.allocations && info.allocation_stride >= TENON_SIZE(tenon_allocation, last),
          "compile's info: allocations without an array or a stride");
   for (uint32_t i = 0; i < info.n_allocations; ++i) {
-    tenon_allocation a;
-    std::memcpy(&a, reinterpret_cast<const uint8_t*>(info.allocations) + i * info.allocation_stride, sizeof a);
+    tenon_allocation a{};
+    std::memcpy(&a, reinterpret_cast<const uint8_t*>(info.allocations) + i * info.allocation_stride,
+                std::min<uint64_t>(info.allocation_stride, sizeof a));
     const std::string which = "allocation " + std::to_string(i) + ": ";
     const uint32_t nodes = graph.graph()->nodes.count;
     expect(a.node < nodes && a.first <= a.last && a.last <= nodes,

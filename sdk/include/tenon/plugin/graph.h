@@ -1,7 +1,7 @@
 // A readable view of the flat graph of the C ABI (tenon/abi/op.h). C++17, header only.
 //
 // Views borrow: they are valid as long as the tenon_graph is, which the core guarantees for one call
-// of supports or compile. Reading a missing attribute gives the default that the caller names.
+// of supports or compile. Reading a missing attribute, or one of another kind, gives the default that the caller names.
 #pragma once
 
 #include <cstring>
@@ -147,10 +147,11 @@ class NodeView {
     return static_cast<int32_t>(scalar<int64_t>(name, missing));
   }
   double f64(std::string_view name, double missing = 0) const { return scalar<double>(name, missing); }
-  // i64 list; empty when missing.
+  // i64 list; empty when missing, or no list.
   Span<int64_t> list(std::string_view name) const {
     const tenon_attr* a = find(name);
-    return a ? Span<int64_t>(reinterpret_cast<const int64_t*>(graph_.attr_data(*a)), a->count) : Span<int64_t>();
+    const bool listed = a && (a->type == TENON_ATTR_LIST || a->type == TENON_ATTR_I64);
+    return listed ? Span<int64_t>(reinterpret_cast<const int64_t*>(graph_.attr_data(*a)), a->count) : Span<int64_t>();
   }
   int attributes() const { return static_cast<int>(node_->attrs.count); }
   const tenon_attr& attribute(int i) const { return graph_.attr(node_->attrs.first + static_cast<uint32_t>(i)); }
@@ -168,7 +169,8 @@ class NodeView {
   template <class T>
   T scalar(std::string_view name, T missing) const {
     const tenon_attr* a = find(name);
-    if (a) std::memcpy(&missing, graph_.attr_data(*a), sizeof missing);
+    if (a && a->type >= TENON_ATTR_I64 && a->type <= TENON_ATTR_ENUM && a->count)
+      std::memcpy(&missing, graph_.attr_data(*a), sizeof missing);
     return missing;
   }
   GraphView graph_;

@@ -9,8 +9,10 @@
 namespace tenon::plugin {
 
 // What is wrong with the graph's structure, or an empty string: arrays and texts lie within data, ids name values that
-// stand before them, every value is defined once, shapes are possible, aliases are inputs. What an op makes of its
-// operands is not looked at. REQUIRED: struct_size bytes may be read at &graph, data_size bytes at data.
+// stand before them, every value is defined once, shapes are possible, inputs and results have a role, a mode and a
+// place, an alias is a state of the same type that no other result updates. What an op makes of its operands is not
+// looked at, and names may repeat. Structs of an older or a newer version are read as far as version 1.0 has them.
+// REQUIRED: struct_size bytes may be read at &graph, data_size bytes at data.
 std::string structure_fault(const tenon_graph& graph);
 
 // What the entries `supports` and `compile` begin with: throws Error, INVALID, for a graph whose structure is wrong, and
