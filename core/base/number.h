@@ -1,10 +1,12 @@
-// Casts of floating numbers to integers are undefined for NaN and for what the integer does not hold: ask first.
+// What a number may be, asked before it is used. Casts of floating numbers to integers are undefined for NaN and for what
+// the integer does not hold.
 #pragma once
 
 #include <cmath>
 #include <concepts>
 #include <limits>
 
+#include "base/text.h"
 #include "tenon/types.h"
 
 namespace tenon {
@@ -29,6 +31,20 @@ inline bool fits(DType dtype, double value) {
     default:
       return true;
   }
+}
+
+inline constexpr double kLowestNumber = std::numeric_limits<double>::lowest();
+inline constexpr double kHighestNumber = std::numeric_limits<double>::max();
+
+// Throws "WHAT is VALUE, expected LOW to HIGH" unless it is; NaN and infinity never are.
+inline void expect_number(std::string_view what, double value, double low = kLowestNumber,
+                          double high = kHighestNumber) {
+  if (value >= low && value <= high) return;
+  const bool open = high == kHighestNumber;
+  const std::string expected = std::isinf(value) || (open && low == kLowestNumber) ? "a finite number"
+                               : open                                              ? cat(low, " or more")
+                                                                                   : cat(low, " to ", high);
+  fail(what, " is ", value, ", expected ", expected);
 }
 
 }  // namespace tenon

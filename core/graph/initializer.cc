@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/number.h"
+
 namespace tenon {
 namespace {
 
@@ -31,14 +33,29 @@ Initializer constant_initializer(double value) { return of(Initializer::Kind::kC
 Initializer values_initializer(std::vector<float> values) {
   return {Initializer::Kind::kValues, 0, 0, std::move(values)};
 }
-Initializer random_uniform(double low, double high) { return of(Initializer::Kind::kUniform, low, high); }
-Initializer random_normal(double mean, double stddev) { return of(Initializer::Kind::kNormal, mean, stddev); }
+Initializer random_uniform(double low, double high) {
+  expect_number("random_uniform: low", low);
+  expect_number("random_uniform: high", high, low);
+  return of(Initializer::Kind::kUniform, low, high);
+}
+Initializer random_normal(double mean, double stddev) {
+  expect_number("random_normal: mean", mean);
+  expect_number("random_normal: stddev", stddev, 0);
+  return of(Initializer::Kind::kNormal, mean, stddev);
+}
 Initializer truncated_normal(double mean, double stddev) {
+  expect_number("truncated_normal: mean", mean);
+  expect_number("truncated_normal: stddev", stddev, 0);
   return of(Initializer::Kind::kTruncatedNormal, mean, stddev);
 }
-Initializer orthogonal(double gain) { return of(Initializer::Kind::kOrthogonal, gain, 0); }
+Initializer orthogonal(double gain) {
+  expect_number("orthogonal: gain", gain);
+  return of(Initializer::Kind::kOrthogonal, gain, 0);
+}
 
 Initializer variance_scaling(double scale, FanMode mode, Distribution distribution, const Shape& kernel) {
+  if (scale <= 0) fail("variance_scaling: scale is ", scale, ", expected more than 0");
+  expect_number("variance_scaling: scale", scale);
   const Fans f = fans(kernel);
   const double fan = mode == FanMode::kFanIn ? f.in : mode == FanMode::kFanOut ? f.out : (f.in + f.out) / 2;
   const double variance = scale / std::max(1.0, fan);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/number.h"
+
 namespace tenon {
 namespace {
 
@@ -39,6 +41,8 @@ Ints LayerScope::sizes(std::string_view what, const Extent& extent, int dimensio
 
 Tensor parameter(Tensor x, std::string_view name, const Shape& shape, const InitializerRule& rule, bool trainable,
                  Regularizer regularizer) {
+  expect_number(cat("the l1 regularizer of '", name, "'"), regularizer.l1, 0);
+  expect_number(cat("the l2 regularizer of '", name, "'"), regularizer.l2, 0);
   const Tensor w = variable(x, name, shape, rule(shape), trainable);
   const Tensor wide = cast(w, DType::kF32);
   if (regularizer.l1 != 0) add_loss(reduce_sum(abs(wide)) * regularizer.l1);

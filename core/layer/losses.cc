@@ -1,6 +1,7 @@
 // Cross entropies. The other losses: regression_losses.cc.
 #include "tenon/losses.h"
 
+#include "base/number.h"
 #include "layer/losses.h"
 
 namespace tenon {
@@ -88,6 +89,15 @@ Tensor power(Tensor x, double exponent) { return exponent == 2 ? square(x) : pow
 
 using namespace losses;
 
+namespace {
+
+void expect_focal(const char* loss, const FocalOptions& focal) {
+  expect_number(cat(loss, ": alpha"), focal.alpha, 0);
+  expect_number(cat(loss, ": gamma"), focal.gamma, 0);
+}
+
+}  // namespace
+
 Tensor softmax_cross_entropy(Tensor logits, Tensor labels, const LossOptions& o) {
   constexpr const char* kName = "softmax_cross_entropy";
   expect_scores(kName, logits, labels);
@@ -131,6 +141,7 @@ Tensor binary_cross_entropy(Tensor prediction, Tensor labels, bool from_logits, 
 
 Tensor binary_focal_cross_entropy(Tensor prediction, Tensor labels, const FocalOptions& focal, const LossOptions& o) {
   constexpr const char* kName = "binary_focal_cross_entropy";
+  expect_focal(kName, focal);
   expect_smoothing(kName, o);
   expect_dense(kName, o);
   const Tensor y = binary_labels(kName, prediction, labels, o.label_smoothing);
@@ -145,6 +156,7 @@ Tensor binary_focal_cross_entropy(Tensor prediction, Tensor labels, const FocalO
 Tensor categorical_focal_cross_entropy(Tensor prediction, Tensor labels, const FocalOptions& focal,
                                        const LossOptions& o) {
   constexpr const char* kName = "categorical_focal_cross_entropy";
+  expect_focal(kName, focal);
   expect_scores(kName, prediction, labels);
   expect_smoothing(kName, o);
   expect_dense(kName, o);

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "base/number.h"
 #include "layer/layer.h"
 #include "tenon/losses.h"
 
@@ -87,6 +88,7 @@ struct Hits {
 };
 
 Hits binary(const char* metric, Tensor labels, Tensor predictions, double threshold) {
+  expect_number(cat(metric, ": threshold"), threshold);
   const Pair p = matched(metric, labels, predictions);
   const auto number = [](Tensor b) { return cast(b, DType::kF32); };
   return {number(compare(p.labels, scalar_like(p.labels, 0), CompareKind::kNe)),
@@ -126,6 +128,7 @@ Metric categorical_accuracy(Tensor one_hot_labels, Tensor scores, Tensor w) {
 }
 
 Metric binary_accuracy(Tensor labels, Tensor predictions, double threshold, Tensor w) {
+  expect_number("binary_accuracy: threshold", threshold);
   const Pair p = matched("binary_accuracy", labels, predictions);
   const Tensor hit = compare(p.predictions, scalar_like(p.predictions, threshold), CompareKind::kGt);
   return equal("binary_accuracy", cast(p.labels, DType::kF32), cast(hit, DType::kF32), w);

@@ -1,4 +1,5 @@
 // Losses of two tensors of one shape: errors, divergences, hinges.
+#include "base/number.h"
 #include "layer/losses.h"
 #include "op/replicas.h"
 
@@ -95,7 +96,8 @@ Tensor mean_squared_logarithmic_error(Tensor prediction, Tensor target, const Lo
 
 Tensor huber(Tensor prediction, Tensor target, double delta, const LossOptions& o) {
   expect_plain("huber", o);
-  if (!(delta > 0)) fail("huber: delta is ", delta, ", expected more than 0");
+  if (delta <= 0) fail("huber: delta is ", delta, ", expected more than 0");
+  expect_number("huber: delta", delta);
   const Tensor e = abs(prediction - target_like("huber", prediction, target));
   const Tensor near = compare(e, scalar_like(e, delta), CompareKind::kLe);
   return reduced("huber", sample_mean(select(near, square(e) * 0.5, e * delta - 0.5 * delta * delta)), o);

@@ -109,7 +109,7 @@ const OpDef kReduceScatter = {
 };
 
 Tensor reduce_scatter(Tensor x, int64_t axis, int64_t group) {
-  const int64_t which = x.shape().axis(static_cast<int>(axis));
+  const int64_t which = axis_of(x, axis);
   return emit1("reduce_scatter", {x}, {{"axis", which}, {"group", group}});
 }
 

@@ -38,7 +38,7 @@ const OpDef kArgmax = {
 };
 
 Tensor argmax(Tensor x, int64_t axis, ReduceKind kind) {
-  const int64_t which = x.shape().axis(static_cast<int>(axis));
+  const int64_t which = axis_of(x, axis);
   return emit1("argmax", {x}, {{"axis", which}, {"kind", number_of(kind)}});
 }
 

@@ -34,6 +34,7 @@ void check_bias(Infer& c, const Sizes& s, int q, int bias) {
 }
 
 void check_dropout(Infer& c, const Sizes& s, int seed) {
+  expect_finite(c, "scale");
   const double rate = c.f64("rate");
   c.expect(rate >= 0 && rate < 1, "rate is ", rate, ", expected 0 to less than 1");
   c.expect(c.i64("stream") >= 0 && c.i64("stream") <= UINT32_MAX, "stream ", c.i64("stream"), ", expected 0 to 2^32-1");

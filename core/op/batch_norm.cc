@@ -31,7 +31,7 @@ void shape_rule(Infer& c) {
   check_channels(c, 0, 1, 2);
   checked_activation(c);
   if (c.has(3)) c.expect_same_type(0, 3);
-  c.expect(c.f64("eps") >= 0, "eps is ", c.f64("eps"), ", expected 0 or more");
+  expect_finite(c, "eps", 0);
   c.expect(c.i64("group") >= 0, "group is ", c.i64("group"), ", expected 0 (all replicas) or more");
   c.result(c.in(0));
   c.result(c.in(1));
@@ -86,7 +86,7 @@ void shape_rule(Infer& c) {
   check_channels(c, 0, 1, 4);
   checked_activation(c);
   if (c.has(5)) c.expect_same_type(0, 5);
-  c.expect(c.f64("eps") >= 0, "eps is ", c.f64("eps"), ", expected 0 or more");
+  expect_finite(c, "eps", 0);
   c.result(c.in(0));
 }
 

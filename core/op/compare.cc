@@ -3,7 +3,10 @@
 namespace tenon {
 namespace compare_op {
 
-void shape_rule(Infer& c) { infer_binary(c, DType::kBool); }
+void shape_rule(Infer& c) {
+  expect_enumerator(c, "kind", static_cast<int>(CompareKind::kGe));
+  infer_binary(c, DType::kBool);
+}
 
 }  // namespace compare_op
 

@@ -46,8 +46,7 @@ const OpDef kConcat = {
 
 Tensor concat(const Tensors& parts, int64_t axis) {
   if (parts.empty()) fail("concat: has no operands");
-  return parts.size() == 1 ? parts[0]
-                           : emit1("concat", parts, {{"axis", int64_t{parts[0].shape().axis(static_cast<int>(axis))}}});
+  return parts.size() == 1 ? parts[0] : emit1("concat", parts, {{"axis", axis_of(parts[0], axis)}});
 }
 
 }  // namespace tenon

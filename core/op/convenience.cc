@@ -51,7 +51,7 @@ Ints all_axes(Tensor x) {
 Tensor reduced(Tensor x, const Ints& axes, bool keepdims, ReduceKind kind) {
   Ints which = axes.empty() ? all_axes(x) : axes;
   Shape kept = x.shape();
-  for (int64_t& a : which) a = x.shape().axis(static_cast<int>(a)), kept.set(static_cast<int>(a), 1);
+  for (int64_t& a : which) a = axis_of(x, a), kept.set(static_cast<int>(a), 1);
   const Tensor y = reduce(x, which, kind);
   return keepdims ? reshape(y, kept) : y;
 }
@@ -81,13 +81,22 @@ Activation activation_from_name(std::string_view name) {
   fail("no activation of name '", name, "'", near.empty() ? "" : cat("; did you mean '", near, "'?"));
 }
 
-std::string_view activation_name(Activation a) { return kActivations[static_cast<int>(a)]; }
+std::string_view activation_name(Activation a) {
+  const auto i = static_cast<size_t>(a);
+  return i < std::size(kActivations) ? kActivations[i] : "unknown activation";
+}
 
 Tensor full(Graph& graph, DType dtype, const Shape& shape, double value) {
   return constant(graph, {dtype, shape}, element(dtype, value));
 }
-Tensor scalar_like(Tensor like, double value) { return full(*like.graph(), like.dtype(), {}, value); }
-Tensor full_like(Tensor like, double value) { return full(*like.graph(), like.dtype(), like.shape(), value); }
+Tensor scalar_like(Tensor like, double value) {
+  const DType dtype = like.dtype();  // throws for no tensor
+  return full(*like.graph(), dtype, {}, value);
+}
+Tensor full_like(Tensor like, double value) {
+  const Type type = like.type();
+  return full(*like.graph(), type.dtype, type.shape, value);
+}
 
 Shape broadcast_shapes(const Shape& a, const Shape& b) {
   const int rank = std::max(a.rank(), b.rank());
@@ -132,10 +141,12 @@ Tensor sign(Tensor x) {
 }
 
 Tensor clamp(Tensor x, double low, double high) {
+  if (!(low <= high)) fail("clamp: ", low, " to ", high, ", expected a low and a higher number");
   return minimum(maximum(x, scalar_like(x, low)), scalar_like(x, high));
 }
 
 Tensor one_hot(Tensor indices, int64_t depth, DType dtype) {
+  if (!is_integer(indices.dtype())) fail("one_hot: indices are ", indices.type().str(), ", expected i32 or i64");
   std::vector<int64_t> dims = indices.shape().vec();
   dims.push_back(depth);
   const Shape shape(dims);

@@ -48,7 +48,7 @@ const OpDef kCumsum = {
 };
 
 Tensor cumsum(Tensor x, int64_t axis, bool exclusive, bool reverse) {
-  const int64_t which = x.shape().axis(static_cast<int>(axis));
+  const int64_t which = axis_of(x, axis);
   return emit1("cumsum", {x}, {{"axis", which}, {"exclusive", exclusive}, {"reverse", reverse}});
 }
 

@@ -38,8 +38,8 @@ Activation checked_activation(Infer& c) {
   const Activation a = static_cast<Activation>(act);
   // The gradient tells the side of 0 from the result's sign.
   const bool slope = a == Activation::kLeakyRelu || a == Activation::kElu;
-  c.expect(!slope || c.f64("alpha") >= 0, "attribute 'alpha' of ", activation_name(a), " is ", c.f64("alpha"),
-           ", expected 0 or more");
+  c.expect(!slope || (c.f64("alpha") >= 0 && std::isfinite(c.f64("alpha"))), "attribute 'alpha' of ",
+           activation_name(a), " is ", c.f64("alpha"), ", expected 0 or more");
   return a;
 }
 

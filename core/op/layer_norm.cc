@@ -12,7 +12,7 @@ Shape moments_shape(Infer& c, int x, int gamma, int beta) {
   if (beta >= 0 && c.has(beta)) c.expect_same_type(gamma, beta);
   const Ints axes = checked_axes(c, c.list("axes"), shape.rank());
   c.expect(!axes.empty(), "attribute 'axes' is empty");
-  c.expect(c.f64("eps") >= 0, "eps is ", c.f64("eps"), ", expected 0 or more");
+  expect_finite(c, "eps", 0);
   std::vector<int64_t> dims;
   for (int64_t a : other_axes(axes, shape.rank())) dims.push_back(shape[static_cast<int>(a)]);
   return Shape(dims);

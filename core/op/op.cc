@@ -80,7 +80,12 @@ void check_attributes(Node& node, const Signature& s) {
       fail(describe(node), ": attribute '", a.name, "' is not of type ", spec->type);
   }
   for (const Signature::Attribute& spec : s.attributes) {
-    if (find_attr(node.attrs, spec.name)) continue;
+    if (const AttrValue* value = find_attr(node.attrs, spec.name)) {
+      const DType* dtype = std::get_if<DType>(value);
+      if (dtype && dtype_bytes(*dtype) == 0 && (spec.required || *dtype != DType::kNone))
+        fail(describe(node), ": attribute '", spec.name, "' is dtype ", static_cast<int>(*dtype), ", which is none");
+      continue;
+    }
     if (spec.required) fail(describe(node), ": attribute '", spec.name, "' is missing");
     node.attrs.push_back({spec.name, spec.missing});
   }
@@ -177,7 +182,10 @@ Tensors emit(Graph& graph, std::string_view op, const Tensors& operands, Attrs a
     if (t && t.graph() != &graph) fail(op, ": operands are of different graphs");
     node.operands.push_back(t ? t.id() : kAbsent);
   }
-  while (!node.operands.empty() && node.operands.back() == kAbsent) node.operands.pop_back();
+  // Optional ones at the end are left out; one of many is never optional.
+  const OpDef* def = find_op(op, node.version);
+  const bool variadic = def && !signature_of(*def).operands.empty() && signature_of(*def).operands.back().variadic;
+  while (!variadic && !node.operands.empty() && node.operands.back() == kAbsent) node.operands.pop_back();
   const std::string shown = node.name.empty() ? node.op : node.name;
   node.name = graph.scope().empty() ? shown : cat(graph.scope(), "/", shown);  // for messages
   count_replicas(graph, node);

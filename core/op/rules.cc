@@ -74,11 +74,25 @@ Shape window_result(Infer& c, const Window& w, const Shape& x, int64_t channels)
   return y;
 }
 
+void expect_finite(const Infer& c, std::string_view name, double low) {
+  const double value = c.f64(name);
+  c.expect(value >= low && std::isfinite(value), name, " is ", value, ", expected ",
+           low == kLowestNumber ? "a finite number" : cat(low, " or more"));
+}
+
+void expect_enumerator(const Infer& c, std::string_view name, int highest) {
+  const int number = c.enumerator(name);
+  c.expect(number >= 0 && number <= highest, "attribute '", name, "' is ", number, ", expected 0 to ", highest);
+}
+
+int64_t axis_of(Tensor x, int64_t axis) {
+  const int rank = x.rank();
+  if (axis < -rank || axis >= rank) fail("axis ", axis, " is out of range for ", x.type().str());
+  return axis < 0 ? axis + rank : axis;
+}
+
 Ints positive_axes(Tensor x, Ints axes) {
-  for (int64_t& a : axes) {
-    if (a < -x.rank() || a >= x.rank()) fail("axis ", a, " is out of range for ", x.type().str());
-    if (a < 0) a += x.rank();
-  }
+  for (int64_t& a : axes) a = axis_of(x, a);
   std::sort(axes.begin(), axes.end());
   return axes;
 }
@@ -141,6 +155,7 @@ Shape gather_shape(Infer& c) {
 }
 
 Type dot_shape(Infer& c) {
+  expect_enumerator(c, "precision", static_cast<int>(Precision::kHighest));
   const Shape &a = c.shape(0), &b = c.shape(1);
   c.expect_same_dtype(0, 1);
   c.expect_rank(0, 2, kMaxRank);
@@ -160,6 +175,7 @@ Type dot_shape(Infer& c) {
 }
 
 Type conv_shape(Infer& c) {
+  expect_enumerator(c, "precision", static_cast<int>(Precision::kHighest));
   const Shape &x = c.shape(0), &w = c.shape(1);
   c.expect_same_dtype(0, 1);
   c.expect_rank(0, 3, 5);

@@ -1,6 +1,7 @@
 // Shape rules and gradient steps that several ops share.
 #pragma once
 
+#include "base/number.h"
 #include "op/op.h"
 #include "tenon/ops.h"
 
@@ -12,6 +13,11 @@ inline Enum number_of(auto e) { return Enum{static_cast<int32_t>(e)}; }
 void infer_same(Infer& c);
 // Two operands of one dtype and shape, or one of them of rank 0; appends a result of `dtype` (kNone: theirs).
 void infer_binary(Infer& c, DType dtype = DType::kNone);
+
+// An f64 attribute that is finite, and `low` or more.
+void expect_finite(const Infer& c, std::string_view name, double low = kLowestNumber);
+// An enum attribute of the numbers 0 to `highest`.
+void expect_enumerator(const Infer& c, std::string_view name, int highest);
 
 // g summed to the shape of `operand` when that was the rank-0 side of an elementwise op.
 Tensor unbroadcast(Tensor g, Tensor operand);
@@ -30,6 +36,8 @@ int64_t window_output(const Window& w, int d, int64_t size);
 // [N, spatial.., C] -> [N, out.., channels].
 Shape window_result(Infer& c, const Window& w, const Shape& x, int64_t channels);
 
+// A negative axis counted from the end. Throws when out of range.
+int64_t axis_of(Tensor x, int64_t axis);
 // Negative axes counted from the end, sorted: what a wrapper puts into a node. Throws when out of range.
 Ints positive_axes(Tensor x, Ints axes);
 // axes, checked for range and repetition, sorted. Nodes have no negative ones.

@@ -48,7 +48,7 @@ Tensors log_grad_decompose_rule(const Decompose& n) {
 }
 
 // -1 is the last axis.
-Attrs axis_of(Tensor x, int64_t axis) { return {{"axis", int64_t{x.shape().axis(static_cast<int>(axis))}}}; }
+Attrs axis_attribute(Tensor x, int64_t axis) { return {{"axis", axis_of(x, axis)}}; }
 
 }  // namespace softmax_op
 
@@ -88,13 +88,13 @@ const OpDef kLogSoftmaxGrad = {
     softmax_op::log_grad_decompose_rule,
 };
 
-Tensor softmax(Tensor x, int64_t axis) { return emit1("softmax", {x}, softmax_op::axis_of(x, axis)); }
-Tensor log_softmax(Tensor x, int64_t axis) { return emit1("log_softmax", {x}, softmax_op::axis_of(x, axis)); }
+Tensor softmax(Tensor x, int64_t axis) { return emit1("softmax", {x}, softmax_op::axis_attribute(x, axis)); }
+Tensor log_softmax(Tensor x, int64_t axis) { return emit1("log_softmax", {x}, softmax_op::axis_attribute(x, axis)); }
 Tensor softmax_grad(Tensor dy, Tensor y, int64_t axis) {
-  return emit1("softmax_grad", {dy, y}, softmax_op::axis_of(y, axis));
+  return emit1("softmax_grad", {dy, y}, softmax_op::axis_attribute(y, axis));
 }
 Tensor log_softmax_grad(Tensor dy, Tensor y, int64_t axis) {
-  return emit1("log_softmax_grad", {dy, y}, softmax_op::axis_of(y, axis));
+  return emit1("log_softmax_grad", {dy, y}, softmax_op::axis_attribute(y, axis));
 }
 
 }  // namespace tenon

@@ -22,6 +22,8 @@ Shape rows_of(Infer& c, int logits, int label) {
 }
 
 void shape_rule(Infer& c) {
+  expect_finite(c, "on");
+  expect_finite(c, "off");
   const Shape rows = rows_of(c, 0, 1);
   c.result(loss_dtype(c.in(0).dtype), rows);
   c.result(loss_dtype(c.in(0).dtype), rows);
@@ -108,6 +110,8 @@ namespace softmax_cross_entropy_op {
 Attrs attributes(const CrossEntropyOptions& o) { return {{"on", o.on}, {"off", o.off}, {"ignore", o.ignore}}; }
 
 void grad_shape_rule(Infer& c) {
+  expect_finite(c, "on");
+  expect_finite(c, "off");
   const Shape rows = rows_of(c, 1, 2);
   for (int i : {0, 3}) {
     const Type expected{loss_dtype(c.in(1).dtype), rows};

@@ -10,18 +10,24 @@ namespace {
 constexpr const char* kStep = "global_step";
 constexpr const char* kLossTerms = "loss_terms";  // a topic of Graph::notes
 
+Graph& graph_of(Tensor like, const char* function) {
+  if (!like) fail(function, ": a tensor that was never set is given");
+  return *like.graph();
+}
+
 }  // namespace
 
 Tensor variable(Tensor like, std::string_view name, const Shape& shape, Initializer initializer, bool trainable,
                 DType dtype) {
-  Graph& graph = *like.graph();
+  Graph& graph = graph_of(like, "variable");
+  if (shape.elements() > int64_t{1} << 56) fail("variable '", name, "': no memory holds ", shape.str());
   if (dtype == DType::kNone) dtype = graph.variable_dtype;
   const int v = graph.add_variable(name, {dtype, shape}, std::move(initializer), trainable);
   return Tensor(&graph, graph.variable_value(v));
 }
 
 void assign(Tensor variable, Tensor next) {
-  for (Variable& v : variable.graph()->variables) {
+  for (Variable& v : graph_of(variable, "assign").variables) {
     if (variable.graph()->inputs[v.input].value != variable.id()) continue;
     if (!(next.type() == variable.type()))
       fail("assign: variable '", v.name, "' is ", variable.type().str(), ", its next value ", next.type().str());
@@ -48,13 +54,13 @@ Tensor added_losses(const Graph& graph) {
   return sum;
 }
 
-Scope::Scope(Tensor like, std::string_view name) : graph_(like.graph()), saved_(graph_->scope()) {
+Scope::Scope(Tensor like, std::string_view name) : graph_(like.graph()), saved_(graph_of(like, "Scope").scope()) {
   graph_->set_scope(saved_.empty() ? std::string(name) : cat(saved_, "/", name));
 }
 Scope::~Scope() { graph_->set_scope(saved_); }
 
-DType compute_dtype(Tensor like) { return like.graph()->compute_dtype; }
-DType variable_dtype(Tensor like) { return like.graph()->variable_dtype; }
+DType compute_dtype(Tensor like) { return graph_of(like, "compute_dtype").compute_dtype; }
+DType variable_dtype(Tensor like) { return graph_of(like, "variable_dtype").variable_dtype; }
 
 Tensor global_step(Graph& graph) {
   for (const Variable& v : graph.variables)

@@ -1,6 +1,9 @@
 // Keras's optimizers as data: the update op, its hyperparameters, its slots.
 #include "tenon/optimizers.h"
-#include "base/text.h"
+
+#include <algorithm>
+
+#include "base/number.h"
 
 namespace tenon {
 namespace {
@@ -9,7 +12,7 @@ UpdateRule::Hyper number(const char* name, double value) { return {name, value, 
 UpdateRule::Hyper flag(const char* name, bool value) { return {name, value ? 1.0 : 0.0, true}; }
 
 void expect_range(std::string_view optimizer, std::string_view what, double value, double low, double high) {
-  if (!(value >= low && value <= high)) fail(optimizer, ": ", what, " is ", value, ", expected ", low, " to ", high);
+  expect_number(cat(optimizer, ": ", what), value, low, high);
 }
 
 void expect_betas(std::string_view optimizer, double beta_1, double beta_2) {
@@ -18,7 +21,7 @@ void expect_betas(std::string_view optimizer, double beta_1, double beta_2) {
 }
 
 void expect_not_negative(std::string_view optimizer, std::string_view what, double value) {
-  if (!(value >= 0)) fail(optimizer, ": ", what, " is ", value, ", expected 0 or more");
+  expect_number(cat(optimizer, ": ", what), value, 0);
 }
 
 // What every optimizer's options share.
@@ -45,6 +48,8 @@ Optimizer base(std::string name, const Options& o, std::string op) {
 template <class Options>
 Optimizer adam(std::string name, const Options& o, std::string op) {
   expect_betas(name, o.beta_1, o.beta_2);
+  // Divided by: what the slots lack in the first steps.
+  if (std::max(o.beta_1, o.beta_2) == 1) fail(name, ": a beta is 1, expected less than 1");
   expect_not_negative(name, "epsilon", o.epsilon);
   Optimizer out = base(std::move(name), o, std::move(op));
   out.rule.hyper = {number("b1", o.beta_1), number("b2", o.beta_2), number("eps", o.epsilon)};
@@ -92,6 +97,7 @@ Optimizer AdamW(const AdamWOptions& o) {
 
 Optimizer Adagrad(const AdagradOptions& o) {
   expect_not_negative("Adagrad", "initial_accumulator_value", o.initial_accumulator_value);
+  expect_not_negative("Adagrad", "epsilon", o.epsilon);
   Optimizer out = base("Adagrad", o, "adagrad_update");
   out.rule.hyper = {number("eps", o.epsilon)};
   out.rule.slots = {{"Adagrad", o.initial_accumulator_value}};
@@ -102,6 +108,7 @@ Optimizer RMSprop(const RMSpropOptions& o) {
   expect_range("RMSprop", "rho", o.rho, 0, 1);
   expect_range("RMSprop", "momentum", o.momentum, 0, 1);
   expect_not_negative("RMSprop", "initial_velocity", o.initial_velocity);
+  expect_not_negative("RMSprop", "epsilon", o.epsilon);
   Optimizer out = base("RMSprop", o, "rmsprop_update");
   out.rule.hyper = {number("rho", o.rho), number("mu", o.momentum), number("eps", o.epsilon),
                     flag("centered", o.centered)};
@@ -130,6 +137,7 @@ Optimizer Nadam(const AdamOptions& o) {
 
 Optimizer Adadelta(const AdadeltaOptions& o) {
   expect_range("Adadelta", "rho", o.rho, 0, 1);
+  expect_not_negative("Adadelta", "epsilon", o.epsilon);
   Optimizer out = base("Adadelta", o, "adadelta_update");
   out.rule.hyper = {number("rho", o.rho), number("eps", o.epsilon)};
   out.rule.slots = {{"Adadelta"}, {"Adadelta_1"}};
@@ -140,6 +148,9 @@ Optimizer Ftrl(const FtrlOptions& o) {
   expect_not_negative("Ftrl", "l1_regularization_strength", o.l1_regularization_strength);
   expect_not_negative("Ftrl", "l2_regularization_strength", o.l2_regularization_strength);
   expect_not_negative("Ftrl", "initial_accumulator_value", o.initial_accumulator_value);
+  expect_not_negative("Ftrl", "l2_shrinkage_regularization_strength", o.l2_shrinkage_regularization_strength);
+  expect_not_negative("Ftrl", "beta", o.beta);
+  expect_range("Ftrl", "learning_rate_power", o.learning_rate_power, kLowestNumber, 0);
   Optimizer out = base("Ftrl", o, "ftrl_update");
   out.rule.hyper = {number("lr_power", o.learning_rate_power), number("l1", o.l1_regularization_strength),
                     number("l2_reg", o.l2_regularization_strength),
@@ -164,6 +175,8 @@ Optimizer Lion(const LionOptions& o) {
 }
 
 Optimizer Adafactor(const AdafactorOptions& o) {
+  expect_not_negative("Adafactor", "epsilon_1", o.epsilon_1);
+  expect_not_negative("Adafactor", "epsilon_2", o.epsilon_2);
   Optimizer out = base("Adafactor", o, "adafactor_update");
   out.rule.hyper = {number("eps1", o.epsilon_1), number("eps2", o.epsilon_2)};
   return out;  // its slots depend on the variable's rank: minimize() makes them

@@ -3,7 +3,7 @@
 #include <numbers>
 #include <utility>
 
-#include "base/text.h"
+#include "base/number.h"
 #include "tenon/optimizers.h"
 
 namespace tenon {
@@ -13,8 +13,19 @@ Tensor where_less(Tensor a, double limit, Tensor yes, Tensor no) {
   return select(compare(a, scalar_like(a, limit), CompareKind::kLt), yes, no);
 }
 
-void expect_positive(const char* schedule, double steps) {
-  if (!(steps > 0)) fail(schedule, ": decay_steps is ", steps, ", expected more than 0");
+void expect_positive(const char* schedule, const char* what, double value) {
+  if (value <= 0) fail(schedule, ": ", what, " is ", value, ", expected more than 0");
+  expect_number(cat(schedule, ": ", what), value);
+}
+
+// Learning rates and what they are multiplied by.
+void expect_not_negative(const char* schedule, const char* what, double value) {
+  expect_number(cat(schedule, ": ", what), value, 0);
+}
+
+void expect_decay(const char* schedule, double initial, double decay_steps) {
+  expect_not_negative(schedule, "the initial rate", initial);
+  expect_positive(schedule, "decay_steps", decay_steps);
 }
 
 Tensor cosine(Tensor fraction) { return (cos(fraction * std::numbers::pi) + 1.0) * 0.5; }
@@ -22,7 +33,8 @@ Tensor cosine(Tensor fraction) { return (cos(fraction * std::numbers::pi) + 1.0)
 }  // namespace
 
 LearningRate ExponentialDecay(double initial, double decay_steps, double decay_rate, bool staircase) {
-  expect_positive("ExponentialDecay", decay_steps);
+  expect_decay("ExponentialDecay", initial, decay_steps);
+  expect_not_negative("ExponentialDecay", "decay_rate", decay_rate);
   return LearningRate([=](Tensor step) {
     Tensor p = step / decay_steps;
     if (staircase) p = floor(p);
@@ -31,7 +43,8 @@ LearningRate ExponentialDecay(double initial, double decay_steps, double decay_r
 }
 
 LearningRate InverseTimeDecay(double initial, double decay_steps, double decay_rate, bool staircase) {
-  expect_positive("InverseTimeDecay", decay_steps);
+  expect_decay("InverseTimeDecay", initial, decay_steps);
+  expect_not_negative("InverseTimeDecay", "decay_rate", decay_rate);
   return LearningRate([=](Tensor step) {
     Tensor p = step / decay_steps;
     if (staircase) p = floor(p);
@@ -40,7 +53,9 @@ LearningRate InverseTimeDecay(double initial, double decay_steps, double decay_r
 }
 
 LearningRate PolynomialDecay(double initial, double decay_steps, double end, double power, bool cycle) {
-  expect_positive("PolynomialDecay", decay_steps);
+  expect_decay("PolynomialDecay", initial, decay_steps);
+  expect_not_negative("PolynomialDecay", "the last rate", end);
+  expect_number("PolynomialDecay: power", power);
   return LearningRate([=](Tensor step) {
     Tensor total = scalar_like(step, decay_steps);
     if (cycle) {
@@ -62,6 +77,8 @@ LearningRate PiecewiseConstantDecay(std::vector<double> boundaries, std::vector<
     if (!(boundaries[i - 1] < boundaries[i]))
       fail("PiecewiseConstantDecay: boundary ", boundaries[i], " follows ", boundaries[i - 1],
            ", expected a larger one");
+  for (const double b : boundaries) expect_number("PiecewiseConstantDecay: a boundary", b);
+  for (const double v : values) expect_not_negative("PiecewiseConstantDecay", "a rate", v);
   return LearningRate([boundaries = std::move(boundaries), values = std::move(values)](Tensor step) {
     Tensor rate = scalar_like(step, values.back());
     for (size_t i = boundaries.size(); i-- > 0;) {
@@ -74,7 +91,10 @@ LearningRate PiecewiseConstantDecay(std::vector<double> boundaries, std::vector<
 
 LearningRate CosineDecay(double initial, double decay_steps, double alpha, std::optional<double> warmup_target,
                          double warmup_steps) {
-  expect_positive("CosineDecay", decay_steps);
+  expect_decay("CosineDecay", initial, decay_steps);
+  expect_number("CosineDecay: alpha", alpha);
+  expect_not_negative("CosineDecay", "warmup_target", warmup_target.value_or(0));
+  expect_number("CosineDecay: warmup_steps", warmup_steps);
   return LearningRate([=](Tensor step) {
     const double peak = warmup_target.value_or(initial);
     const Tensor after = maximum(step - warmup_steps, scalar_like(step, 0));
@@ -86,7 +106,10 @@ LearningRate CosineDecay(double initial, double decay_steps, double alpha, std::
 }
 
 LearningRate CosineDecayRestarts(double initial, double first_decay_steps, double t_mul, double m_mul, double alpha) {
-  expect_positive("CosineDecayRestarts", first_decay_steps);
+  expect_decay("CosineDecayRestarts", initial, first_decay_steps);
+  expect_positive("CosineDecayRestarts", "t_mul", t_mul);
+  expect_not_negative("CosineDecayRestarts", "m_mul", m_mul);
+  expect_number("CosineDecayRestarts: alpha", alpha);
   return LearningRate([=](Tensor step) {
     const Tensor completed = step / first_decay_steps;
     Tensor restart, fraction;

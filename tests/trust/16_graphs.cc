@@ -1,7 +1,8 @@
 // Every graph of the conformance suite's corpus, damaged in one place, given to a backend's `supports` and `compile`: a
 // status with a text each time, or a program, which is then run on inputs of NaN, infinity and indices out of range;
 // never a signal, an endless loop or a huge allocation.
-//   16_graphs LIBRARY DAMAGES [STEP]     DAMAGES: of each graph; STEP: every such case of an op. Prints counts
+//   16_graphs LIBRARY DAMAGES [STEP [SECONDS]]
+// DAMAGES: of each graph; STEP: every such case of an op; SECONDS: no new one after that. Prints counts
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -11,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <random>
 #include <set>
 
@@ -26,6 +28,7 @@ using plugin::GraphView;
 // What the child is at, and what it has done; shared with the parent.
 struct State {
   uint64_t next, tried, refused, accepted, ran, untouched_refused, internal, wordless;
+  time_t deadline;  // 0 none
   char what[300];
 };
 
@@ -359,6 +362,8 @@ void offer(Subject& subject, const tenon_graph& graph, State& state, bool untouc
   }
 }
 
+constexpr uint64_t kFarApart = 7919;  // prime, and larger than there are samples
+
 [[noreturn]] void work(const std::string& library, const std::vector<Sample>& all, uint64_t damages, State& state) {
   const rlimit memory{uint64_t{6} << 30, uint64_t{6} << 30}, cpu{120, 130}, none{0, 0};
   setrlimit(RLIMIT_AS, &memory);
@@ -367,9 +372,11 @@ void offer(Subject& subject, const tenon_graph& graph, State& state, bool untouc
   try {
     Subject subject(library, 1);
     subject.device();
+    // Far apart, so that those before a deadline are of all kinds.
     for (; state.next < all.size() * (damages + 1); ++state.next) {
-      const Sample& sample = all[state.next / (damages + 1)];
-      const uint64_t seed = state.next % (damages + 1);
+      if (state.deadline && std::time(nullptr) >= state.deadline) break;
+      const Sample& sample = all[state.next / (damages + 1) * kFarApart % all.size()];
+      const uint64_t seed = (state.next + 1) % (damages + 1);  // 0, last: as it is
       DamagedGraph damaged(*sample.graph);
       const std::string what = seed ? Damage(damaged, state.next).make() : "as it is";
       if (what.empty()) continue;
@@ -391,11 +398,12 @@ void offer(Subject& subject, const tenon_graph& graph, State& state, bool untouc
   std::_Exit(0);
 }
 
-int graphs(const std::string& library, uint64_t damages, uint64_t step) {
+int graphs(const std::string& library, uint64_t damages, uint64_t step, uint64_t seconds) {
   auto* state =
       static_cast<State*>(mmap(nullptr, sizeof(State), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   if (state == MAP_FAILED) return 2;
   const std::vector<Sample> all = samples(step);
+  if (seconds) state->deadline = std::time(nullptr) + static_cast<time_t>(seconds);
   uint64_t ended = 0;
   for (int status = 1; status != 0 && ended < 20; ++state->next) {
     const pid_t child = fork();
@@ -422,9 +430,11 @@ int graphs(const std::string& library, uint64_t damages, uint64_t step) {
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::fprintf(stderr, "usage: 16_graphs LIBRARY DAMAGES [STEP]\n");
+    std::fprintf(stderr, "usage: 16_graphs LIBRARY DAMAGES [STEP [SECONDS]]\n");
     return 2;
   }
-  return tenon::conformance::graphs(argv[1], std::strtoull(argv[2], nullptr, 10),
-                                    argc > 3 ? std::max(1ull, std::strtoull(argv[3], nullptr, 10)) : 1);
+  const auto number = [&](int i, unsigned long long missing) {
+    return argc > i ? std::strtoull(argv[i], nullptr, 10) : missing;
+  };
+  return tenon::conformance::graphs(argv[1], number(2, 0), std::max(1ull, number(3, 1)), number(4, 0));
 }
