@@ -27,7 +27,7 @@ Parts split(const void* handle) {
 
 bool is_known(int32_t code) { return code >= TENON_OK && code <= TENON_INTERNAL; }
 
-// The text of a compiler about what does not fit may have lines of its own.
+// The text of a compiler about what does not fit, or what it does not take, may have lines of its own.
 void check_message(const tenon_status& status, bool lines) {
   if (!status.message) {
     if (status.code != TENON_TIMEOUT) backend_broke("answered code ", status.code, " without a message");
@@ -175,7 +175,8 @@ tenon_status Call::check_status(const tenon_status& status, Device* device, bool
     if (was_lost) backend_broke("answered OK on a device that was lost");
     return {TENON_OK, status.native, nullptr};
   }
-  check_message(status, status.code == TENON_OUT_OF_MEMORY && std::strcmp(entry_, "compile") == 0);
+  const bool reports = status.code == TENON_OUT_OF_MEMORY || status.code == TENON_UNSUPPORTED;
+  check_message(status, reports && std::strcmp(entry_, "compile") == 0);
   if (status.code == TENON_DEVICE_LOST && device) device->lost = true;
   tenon_status out = answer(status.code, status.message ? status.message : "");
   if (!status.message) out.message = nullptr;

@@ -12,6 +12,8 @@ endif()
 if(TARGET tenon_conformance_corpus AND TARGET example)
   add_executable(damaged_graphs ${CMAKE_CURRENT_LIST_DIR}/16_graphs.cc)
   target_link_libraries(damaged_graphs PRIVATE tenon_conformance tenon_conformance_corpus)
+  add_executable(run_time_values ${CMAKE_CURRENT_LIST_DIR}/16_run_time_values.cc)
+  target_link_libraries(run_time_values PRIVATE tenon_conformance)
 
   # The example on a runtime that checks no graph: under its own name, in a folder of its own.
   file(GLOB unchecked CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/sdk/runtime/*.cc)
