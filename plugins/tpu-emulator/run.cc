@@ -128,6 +128,7 @@ tenon_status run(tenon_queue* handle, const tenon_run* given, uint64_t* ticket, 
     Device& device = *queue.device;
     tenon_run run = known(given);
     run.struct_size = sizeof run;
+    if (done) *done = 0;
     if (!run.program) throw Error(TENON_INVALID, "run: needs a program");
     Program& program = *as(run.program);
     if (!program.handle) throw Error(TENON_INVALID, "run: the program was compiled for its forecast alone");

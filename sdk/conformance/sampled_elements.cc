@@ -55,18 +55,25 @@ Drawn draw_select(Sampler& s, int32_t dtype) {
   return d.finish();
 }
 
+// Whether `to` lacks numbers that lie between two of its own.
+bool narrows(int32_t dtype, int32_t to) {
+  if (!plugin::is_float(to)) return false;
+  if (plugin::is_float(dtype)) return reference::spacing(to, 1) > reference::spacing(dtype, 1);
+  return dtype == TENON_I64 || (dtype == TENON_I32 && to != TENON_F64);
+}
+
 // From `dtype`: to the narrower floats, values beside the middle of two neighbours.
 Drawn draw_cast(Sampler& s, int32_t dtype) {
   std::vector<int32_t> others;
   for (int32_t t : dtypes::kAll)
     if (t != dtype) others.push_back(t);
   const int32_t to = s.one_of(others);
-  const bool narrows =
-      plugin::is_float(dtype) && plugin::is_float(to) && reference::spacing(to, 1) > reference::spacing(dtype, 1);
   Drawing d("cast");
   const Dims dims = s.dims();
-  const uint32_t x =
-      d.input(narrows && !s.chance(3) ? s.near_ties(dtype, to, dims) : s.tensor(dtype, dims, s.any_values()));
+  const auto beside = [&] {
+    return plugin::is_float(dtype) ? s.near_ties(dtype, to, dims) : s.integers_near_ties(dtype, to, dims);
+  };
+  const uint32_t x = d.input(narrows(dtype, to) && !s.chance(3) ? beside() : s.tensor(dtype, dims, s.any_values()));
   d.node({x}, {{to, dims}}).attr_dtype("to", to);
   return d.finish(std::string("to ") + plugin::dtype_name(to));
 }

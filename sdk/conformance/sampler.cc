@@ -141,6 +141,18 @@ Tensor Sampler::near_ties(int32_t dtype, int32_t to, const std::vector<int64_t>&
   return t;
 }
 
+Tensor Sampler::integers_near_ties(int32_t dtype, int32_t to, const std::vector<int64_t>& dims) {
+  const int digits = 1 - std::ilogb(reference::spacing(to, 1));
+  const int most = to == TENON_F16 ? 15 : dtype == TENON_I32 ? 30 : 62;  // the exponent
+  Tensor t = reference::zeros(dtype, dims);
+  for (int64_t& v : t.i) {
+    const int64_t low = int64_t{1} << (digits - 1), number = between(low, 2 * low - 1);
+    const int64_t middle = (2 * number + 1) << (between(digits, most) - digits);
+    v = (chance(2) ? -1 : 1) * (middle + one_of<int64_t>({0, 1, -1}));
+  }
+  return t;
+}
+
 // ---- graphs ----
 
 std::string text_of(const std::vector<int64_t>& list) {

@@ -59,6 +59,8 @@ class Sampler {
   Values any_values();
   // Floats that lie on, or next to, the middle between two neighbours of the narrower float dtype `to`.
   reference::Tensor near_ties(int32_t dtype, int32_t to, const std::vector<int64_t>& dims);
+  // The same of integers, where `to` does not hold all of them: up to the ends of their range or of its own.
+  reference::Tensor integers_near_ties(int32_t dtype, int32_t to, const std::vector<int64_t>& dims);
 
  private:
   double float_element(int32_t dtype, Values values);

@@ -203,6 +203,14 @@ int64_t to_integer(int32_t dtype, double x) {
   return static_cast<int64_t>(x);
 }
 
+// An integer as a double that rounds to `to` as the integer itself would: of what 53 bits do not hold one bit is kept.
+double to_float(int32_t to, int64_t v) {
+  const int64_t kept = v / 2048 * 2048;
+  const bool exact = std::abs(v / 2) < int64_t{1} << 52;
+  if (to == TENON_F64 || exact || v == kept) return static_cast<double>(v);
+  return static_cast<double>(kept) + (v < 0 ? -1024 : 1024);
+}
+
 // Float to a narrower float is the rounding of the result. Integer to a narrower one keeps the low bits.
 void cast(const NodeView& node, const Operands& in, Results& out) {
   const Tensor& x = *in[0];
@@ -212,7 +220,7 @@ void cast(const NodeView& node, const Operands& in, Results& out) {
     if (to == TENON_BOOL) {
       y.i[i] = is_float(x) ? x.f[i] != 0 : x.i[i] != 0;
     } else if (is_float(y)) {
-      y.f[i] = is_float(x) ? x.f[i] : static_cast<double>(x.i[i]);
+      y.f[i] = is_float(x) ? x.f[i] : to_float(to, x.i[i]);
     } else {
       y.i[i] = is_float(x) ? to_integer(to, x.f[i]) : wrap(to, x.i[i]);
     }

@@ -120,6 +120,14 @@ void keeps_no_argument(Subject& s) {
 
 // ---- what is refused ----
 
+// The run is refused and says so: no iteration was done, whatever *done was before.
+void expect_refused(Subject& s, const Queue& queue, const tenon_run& run, const std::string& what) {
+  uint64_t ticket = 0;
+  uint32_t done = 77;
+  expect_code(s.backend().run(queue.handle(), &run, &ticket, &done), TENON_INVALID, what);
+  expect(done == 0, what + " is refused, and *done says " + std::to_string(done) + ", expected 0");
+}
+
 // s' = s + k, r = s' of each iteration, at most 3.
 struct Refusals {
   explicit Refusals(Subject& subject)
@@ -149,9 +157,7 @@ struct Refusals {
 
   // Nothing happened, and the queue works.
   void refused(const tenon_run& run, const std::string& what) {
-    uint64_t ticket = 0;
-    uint32_t done = 0;
-    expect_code(s.backend().run(queue.handle(), &run, &ticket, &done), TENON_INVALID, "run " + what);
+    expect_refused(s, queue, run, "run " + what);
     expect_equal(read(queue, state), ramp(kN, total), "the state after run was refused " + what);
     expect_equal(read(queue, rows), expected_rows(), "the rows after run was refused " + what);
     expect_equal(read(queue, small), filled(kN - 1, -2), "another buffer after run was refused " + what);
@@ -202,11 +208,8 @@ void refuses_iterations_alone(Subject& s) {
   write(queue, state, ramp(kN));
   for (uint32_t iterations : {0u, 4u, 100u}) {
     Arguments arguments{{&state}, {&state}, std::vector<tenon_scalar>(100, Arguments::f64(1)), {}, iterations};
-    const tenon_run run = arguments.run(program);
-    uint64_t ticket = 0;
-    uint32_t done = 0;
     const std::string what = "run of " + std::to_string(iterations) + " iterations where 3 are the most";
-    expect_code(s.backend().run(queue.handle(), &run, &ticket, &done), TENON_INVALID, what);
+    expect_refused(s, queue, arguments.run(program), what);
     expect_equal(read(queue, state), ramp(kN), "the state after a " + what);
   }
 }
@@ -260,10 +263,7 @@ void refuses_a_small_result(Subject& s) {
   write(queue, b, filled(kN, 1));
   write(queue, small, filled(kN - 1, -2));
   Arguments arguments{{&a, &b}, {&small}};
-  const tenon_run run = arguments.run(program);
-  uint64_t ticket = 0;
-  uint32_t done = 0;
-  expect_code(s.backend().run(queue.handle(), &run, &ticket, &done), TENON_INVALID, "run whose result is too small");
+  expect_refused(s, queue, arguments.run(program), "run whose result is too small");
   expect_equal(read(queue, small), filled(kN - 1, -2), "a result that is too small after run was refused");
 }
 

@@ -1,5 +1,6 @@
 // Several units as one device: buffers dealt over them, ops that exchange.
 #include <algorithm>
+#include <cmath>
 
 #include "conformance/lowering.h"
 #include "conformance/reference/philox.h"
@@ -266,6 +267,49 @@ void reduces_in_groups(Subject& s) {
   expect_equal(r.get(out), expected, "all_reduce over pairs");
 }
 
+// batch_norm over all units. A backend may decompose it; what it takes must see every unit's rows, not its own alone.
+void normalizes_over_units(Subject& s) {
+  Replicas r(s, 2);
+  const int64_t n = kRows * kColumns;
+  Sketch sketch;
+  const uint32_t x = split_input(sketch, {kRows, kColumns});
+  const uint32_t y = sketch.builder.value(TENON_F32, {kRows, kColumns});
+  const uint32_t mean = sketch.builder.value(TENON_F32, {kColumns}), var = sketch.builder.value(TENON_F32, {kColumns});
+  sketch.builder.node("batch_norm", {x, sketch.fill({kColumns}, 1), sketch.fill({kColumns}, 0)}, {y, mean, var})
+      .name("normalized")
+      .attr_i64("group", 0);
+  sketch.builder.result(mean);
+  sketch.builder.result(y, TENON_MODE_LAST, 0, TENON_SPLIT);
+  if (decomposes(s, r.device, *sketch.builder.build().graph())) return;
+  const Floats values = by_unit(r, n);
+  const Buffer &in = r.make({kRows * r.units(), kColumns}, TENON_SPLIT, values),
+               &means = r.make({kColumns}, TENON_REPLICATED), &out = r.make({kRows * r.units(), kColumns}, TENON_SPLIT);
+  try {
+    r.run(sketch, {{&in}, {&means, &out}});
+  } catch (const Unsupported& u) {
+    fail("supports takes batch_norm of several units, and compile does not: " + u.reason);
+  }
+  const Floats found_means = r.get(means), found = r.get(out);
+  for (int64_t j = 0; j < kColumns; ++j) {
+    double sum = 0, squares = 0;
+    const int64_t count = kRows * r.units();
+    for (int64_t i = 0; i < count; ++i) sum += values[static_cast<size_t>(i * kColumns + j)];
+    const double middle = sum / static_cast<double>(count);
+    for (int64_t i = 0; i < count; ++i) squares += std::pow(values[static_cast<size_t>(i * kColumns + j)] - middle, 2);
+    const double deviation = std::sqrt(squares / static_cast<double>(count) + 0.001);
+    const auto near = [&](double is, double expected, const std::string& what) {
+      expect(std::fabs(is - expected) <= 1e-4 * (1 + std::fabs(expected)),
+             what + " of column " + std::to_string(j) + " is " + std::to_string(is) + ", expected " +
+                 std::to_string(expected));
+    };
+    near(found_means[static_cast<size_t>(j)], middle, "the mean over all units");
+    for (int64_t i = 0; i < count; ++i) {
+      const size_t e = static_cast<size_t>(i * kColumns + j);
+      near(found[e], (values[e] - middle) / deviation, "row " + std::to_string(i));
+    }
+  }
+}
+
 // ---- chance ----
 
 uint32_t integer(Sketch& sketch, int64_t value) { return sketch.builder.constant(TENON_I64, {}, &value, sizeof value); }
@@ -329,6 +373,7 @@ void add_collective_tests(Tests& tests) {
   add("ops", "reduce_scatter of columns", scatters_columns);
   add("ops", "replicated states stay equal", keeps_replicated_states_equal);
   add("ops", "all_reduce in groups", reduces_in_groups);
+  add("composites", "batch_norm over all units", normalizes_over_units);
   add("chance", "random of each replica", [](Subject& s) { draws(s, true); });
   add("chance", "random of all replicas", [](Subject& s) { draws(s, false); });
   add("chance", "dropout", drops_out);

@@ -5,14 +5,15 @@
 
 namespace tenon::conformance {
 
-void add_flag_tests(Tests&);        // of the device suite: flags and struct sizes of every entry
-void add_tracing_tests(Tests&);     // of the device suite: what a host is told that traces
-void add_argument_tests(Tests&);    // of the program suite: buffers that are shared, exchanged, refused
-void add_text_tests(Tests&);        // of the errors suite: how long texts live
-void add_fed_until_tests(Tests&);   // of the feed suite: runs that a result ends
-void add_long_random_test(Tests&);  // of the random suite: what takes minutes
-void add_borrowed_tests(Tests&);    // of the memory suite: what is given back
-void add_scalar_tests(Tests&);      // of the program suite: scalars to the last bit
-void add_scratch_tests(Tests&);     // of the threads suite: what kernels keep while they work
+void add_flag_tests(Tests&);           // of the device suite: flags and struct sizes of every entry
+void add_tracing_tests(Tests&);        // of the device suite: what a host is told that traces
+void add_argument_tests(Tests&);       // of the program suite: buffers that are shared, exchanged, refused
+void add_text_tests(Tests&);           // of the errors suite: how long texts live
+void add_fed_until_tests(Tests&);      // of the feed suite: runs that a result ends
+void add_long_random_test(Tests&);     // of the random suite: what takes minutes
+void add_borrowed_tests(Tests&);       // of the memory suite: what is given back
+void add_scalar_tests(Tests&);         // of the program suite: scalars to the last bit
+void add_queue_failure_tests(Tests&);  // of the queue suite: failures that stick and spread
+void add_scratch_tests(Tests&);        // of the threads suite: what kernels keep while they work
 
 }  // namespace tenon::conformance

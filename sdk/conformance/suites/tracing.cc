@@ -94,6 +94,45 @@ void emits_events(Subject& s) {
   }
 }
 
+// Three nodes, of which a kernel rarely does two: r = the sum of the sorted rows of x + x.
+plugin::FlatGraph chain() {
+  Sketch sketch;
+  const uint32_t x = sketch.state(TENON_F32, {8, 32}), y = sketch.add(x, x, {8, 32});
+  const uint32_t sorted = sketch.builder.value(TENON_F32, {8, 32}), order = sketch.builder.value(TENON_I32, {8, 32});
+  sketch.builder.node("sort", {y}, {sorted, order}).name("sorted").attr_i64("k", 32).attr_bool("descending", false);
+  const uint32_t sums = sketch.node("reduce", {sorted}, TENON_F32, {8});
+  sketch.builder.attr_list("axes", {1}).attr_enum("kind", TENON_SUM);
+  sketch.builder.result(sums);
+  return sketch.builder.build();
+}
+
+// An event is of the node that it is named after; and where each iteration has as many as there are nodes, none is left out.
+void tells_nodes_apart(Subject& s) {
+  const plugin::FlatGraph graph = chain();
+  const plugin::GraphView view(*graph.graph());
+  const Program program = compile_traced(s, graph);
+  Queue queue(s, s.device());
+  const Buffer x = f32_buffer(s, {8, 32}), sums = f32_buffer(s, {8});
+  write(queue, x, ramp(8 * 32));
+  Trace trace(s);
+  run_now(queue, program, {{&x}, {&sums}, {}, {}, kIterations});
+  const std::vector<tenon_event> events = trace.end();
+  std::vector<size_t> of_node(view.n_nodes());
+  size_t all = 0;
+  for (const tenon_event& event : events) {
+    if (event.lane != 0 || event.node == TENON_NONE) continue;
+    expect(event.node < view.n_nodes(), "an event is of node " + std::to_string(event.node) + " of 3");
+    for (uint32_t i = 0; i < view.n_nodes(); ++i)
+      expect(event.name != view.node(i).name() || event.node == i,
+             "an event has the name of node " + std::to_string(i) + " and is of node " + std::to_string(event.node));
+    ++of_node[event.node], ++all;
+  }
+  if (all < size_t{kIterations} * view.n_nodes()) throw Unavailable{"the backend joins the three nodes of the graph"};
+  for (uint32_t i = 0; i < view.n_nodes(); ++i)
+    expect(of_node[i] >= kIterations, "node " + std::to_string(i) + " has " + std::to_string(of_node[i]) +
+                                          " events of " + std::to_string(all) + ", expected one of each iteration");
+}
+
 void ends(Subject& s) {
   const Program program = compile_traced(s, counter_graph(1000));
   Trace trace(s);
@@ -120,6 +159,7 @@ void add_tracing_tests(Tests& tests) {
     add_test(tests, "device", "trace", name, run).required = false;
   };
   add("events of a run", emits_events);
+  add("events of each node", tells_nodes_apart);
   add("nothing after its end", ends);
   add("three traces", begins_again);
 }

@@ -1,12 +1,14 @@
 // Writes sources in which every mutant of a list is present and one is chosen at run time.
 //
 //   mutate LIST OUT_DIR SOURCE..     OUT_DIR gets a changed copy of each source, of a header tenon/plugin/x.h or
-//                                    runtime/x.h under that name, and mutants.txt with a line "name test" for each mutant
+//                                    runtime/x.h under that name, mutants.txt with a line "name tests" for each mutant
+//                                    of which tests fail, and races.txt of those that the thread sanitizer is to catch
 //
 // An entry of the list:
 //   mutant: pad-low-one-more         its name, which TENON_MUTANT chooses; *: the change is always made
-//   caught: op/pad/                  a regular expression: the tests that must fail
+//   caught: op/pad/                  a regular expression: the tests that must fail; races: those in which it must report
 //   file: pad.cc                     where
+//   behind: const int low = 0;       where the next text occurs more than once: the first behind this one
 //   - low + i                        a text that occurs once in the file: an expression, or statements that end in ;
 //   + low + i + 1                    what stands there in the mutant; empty: nothing, of statements
 // Several entries may change the same text. Lines that start with # are comments.
@@ -25,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Mutant {
-  std::string name, caught, file, from, to;
+  std::string name, caught, races, file, behind, from, to;
   bool always() const { return name == "*"; }
 };
 
@@ -57,20 +59,24 @@ std::vector<Mutant> read_list(const fs::path& path) {
   for (int number = 1; std::getline(in, line); ++number) {
     if (line.empty() || line[0] == '#') continue;
     if (take(line, "mutant: ", text))
-      mutants.push_back({text, {}, {}, {}, {}});
+      mutants.push_back({text, {}, {}, {}, {}, {}, {}});
     else if (mutants.empty())
       throw std::runtime_error(path.string() + ": line " + std::to_string(number) + " is before the first mutant");
     else if (take(line, "caught: ", text))
       mutants.back().caught = text;
+    else if (take(line, "races: ", text))
+      mutants.back().races = text;
     else if (take(line, "file: ", text))
       mutants.back().file = text;
+    else if (take(line, "behind: ", text))
+      mutants.back().behind = text;
     else if (take(line, "- ", text))
       mutants.back().from += (mutants.back().from.empty() ? "" : "\n") + text;
     else if (take(line, "+ ", text))
       mutants.back().to += (mutants.back().to.empty() ? "" : "\n") + text;
     else if (line != "+")
       throw std::runtime_error(path.string() + ": line " + std::to_string(number) +
-                               " is none of mutant, caught, file, - and +");
+                               " is none of mutant, caught, races, file, behind, - and +");
   }
   return mutants;
 }
@@ -89,22 +95,34 @@ std::string choice(const std::string& from, const Choices& mutants) {
   return out + (statements ? "{ " + from + " }" : "(" + from + "))");
 }
 
+// Where the mutant's text begins: there once, or first behind another that is there once.
+size_t place_in(const std::string& text, const Mutant& m) {
+  const auto refuse = [&](const char* why) { throw std::runtime_error("mutant " + m.name + ": " + why + m.file); };
+  const auto once = [&](const std::string& part) {
+    const size_t place = part.empty() ? std::string::npos : text.find(part);
+    if (place == std::string::npos) refuse("its text is not in ");
+    if (text.find(part, place + 1) != std::string::npos) refuse("its text is more than once in ");
+    return place;
+  };
+  if (m.behind.empty()) return once(m.from);
+  const size_t place = text.find(m.from, once(m.behind) + m.behind.size());
+  if (place == std::string::npos) refuse("its text is not behind the other in ");
+  return place;
+}
+
 std::string mutated(std::string text, const std::string& file, const std::vector<Mutant>& mutants) {
-  std::map<std::string, Choices> sites;  // by what is replaced
+  std::map<size_t, Choices> sites;  // by place
   for (size_t i = 0; i < mutants.size(); ++i)
-    if (mutants[i].file == file) sites[mutants[i].from].emplace_back(i + 1, &mutants[i]);
-  std::map<size_t, std::string> at;  // from the end, so that places stay what they are
-  for (const auto& [from, choices] : sites) {
-    const size_t place = text.find(from);
-    const std::string& name = choices[0].second->name;
-    if (from.empty() || place == std::string::npos)
-      throw std::runtime_error("mutant " + name + ": its text is not in " + file);
-    if (text.find(from, place + 1) != std::string::npos)
-      throw std::runtime_error("mutant " + name + ": its text is more than once in " + file);
-    at[place] = from;
+    if (mutants[i].file == file) sites[place_in(text, mutants[i])].emplace_back(i + 1, &mutants[i]);
+  size_t end = text.size();
+  for (auto it = sites.rbegin(); it != sites.rend(); ++it) {  // from the end, so that places stay what they are
+    const Mutant& first = *it->second[0].second;
+    for (const auto& [index, mutant] : it->second)
+      if (mutant->from != first.from || it->first + first.from.size() > end)
+        throw std::runtime_error("mutant " + mutant->name + ": its text overlaps another's in " + file);
+    text.replace(it->first, first.from.size(), choice(first.from, it->second));
+    end = it->first;
   }
-  for (auto it = at.rbegin(); it != at.rend(); ++it)
-    text.replace(it->first, it->second.size(), choice(it->second, sites.at(it->second)));
   return sites.empty() ? text : "extern int tenon_mutant;\n" + text;
 }
 
@@ -135,13 +153,15 @@ int run(const fs::path& list, const fs::path& out, const std::vector<fs::path>& 
     write_file(out / place_of(source), mutated(read_file(source), file, mutants));
     known[file] = true;
   }
-  std::string names;
+  std::string names, races;
   for (const Mutant& m : mutants) {
     if (!known[m.file]) throw std::runtime_error("mutant " + m.name + ": there is no source " + m.file);
-    if (!m.always()) names += m.name + " " + m.caught + "\n";
+    if (!m.caught.empty()) names += m.name + " " + m.caught + "\n";
+    if (!m.races.empty()) races += m.name + " " + m.races + "\n";
   }
   write_file(out / "chooser.cc", chooser(mutants));
   write_file(out / "mutants.txt", names);
+  write_file(out / "races.txt", races);
   return 0;
 }
 

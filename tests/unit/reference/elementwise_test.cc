@@ -132,6 +132,21 @@ TEST(Elementwise, CastOfIntegersKeepsTheLowBits) {
   EXPECT_EQ(cast(bools({2}, {0, 1}), TENON_I32).i, (std::vector<int64_t>{0, 1}));
 }
 
+// 2^60 + 2^52 is in the middle of two numbers of bf16, 2^60 + 2^36 of two of f32; a double does not hold the 1 beside them.
+TEST(Elementwise, CastOfIntegersRoundsOnceWhateverADoubleHolds) {
+  const auto rounded = [](const std::vector<int64_t>& v, int32_t to) {
+    Tensor y = cast(ints({static_cast<int64_t>(v.size())}, v, TENON_I64), to);
+    round_to_dtype(y);
+    return y;
+  };
+  const int64_t one = int64_t{1} << 60, bf16 = one + (int64_t{1} << 52), f32 = one + (int64_t{1} << 36);
+  const double below = 0x1p60;
+  expect_floats(rounded({bf16 - 1, bf16, bf16 + 1, -bf16 - 1}, TENON_BF16),
+                {below, below, below + 0x1p53, -below - 0x1p53});
+  expect_floats(rounded({f32 - 1, f32, f32 + 1, -f32 - 1}, TENON_F32), {below, below, below + 0x1p37, -below - 0x1p37});
+  expect_floats(rounded({INT64_MAX, INT64_MIN, (int64_t{1} << 53) + 1}, TENON_F64), {0x1p63, -0x1p63, 0x1p53});
+}
+
 TEST(Elementwise, CastToANarrowerFloatRoundsToEvenAndOverflows) {
   Tensor y = cast(floats({3}, {65520, 1 + std::ldexp(1, -11), 0.1}), TENON_F16);
   round_to_dtype(y);

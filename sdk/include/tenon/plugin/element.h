@@ -39,7 +39,11 @@ inline float round_to_odd(double x) {
 }
 template <class Integer>
 float round_to_odd(Integer x) {
-  return round_to_odd(static_cast<double>(x));
+  constexpr int64_t exact = int64_t{1} << 53;
+  const int64_t v = static_cast<int64_t>(x), low = v & 0x7FF;
+  if (-exact < v && v < exact) return round_to_odd(static_cast<double>(v));
+  // A double does not hold it: of what is cut off one bit is kept, on the same side of every float and of every middle.
+  return round_to_odd(static_cast<double>(v - low) + (low != 0 ? 1024 : 0));
 }
 
 // The upper half of a float. Conversion rounds to nearest even, once, from any number.

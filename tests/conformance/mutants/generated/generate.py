@@ -69,7 +69,7 @@ class Generator:
         """Of all that decides what is built."""
         here = os.path.dirname(os.path.abspath(__file__))
         digest = hashlib.sha256(os.environ.get('CXX', 'g++').encode())
-        rest = [os.path.join(here, f) for f in sorted(os.listdir(here)) if f.split('.')[-1] in ('py', 'h', 'cc')]
+        rest = [os.path.join(here, f) for f in ('generate.py', 'sites.py', 'sites.h', 'sites.cc', 'recorder.h')]
         rest += [os.path.join(folder, f) for part in ('sdk/include', 'sdk/runtime') for folder, _, files in
                  sorted(os.walk(os.path.join(self.root, part))) for f in sorted(files)]
         for text in [s.text for s in self.sources.values()] + [open(f).read() for f in rest]:
@@ -106,10 +106,7 @@ class Generator:
     def write(self, path):
         source = self.sources[path]
         live = [(s.number, s) for s in source.sites if s.live]
-        header = '' if path.endswith('.h') else '#include "sites.h"\n'
-        if path.endswith('.h'):
-            header = '#include "sites.h"\n'
-        text, lines = sites.write(source, live, header)
+        text, lines = sites.write(source, live, '#include "sites.h"\n')
         place = os.path.join(self.out, place_of(path))
         os.makedirs(os.path.dirname(place), exist_ok=True)
         with open(place, 'w') as file:
@@ -174,17 +171,18 @@ class Generator:
                       file=sys.stderr)
         sys.exit('generate: still errors after %d rounds' % ROUNDS)
 
-    def build(self):
+    def build(self, units, objects=()):
+        """The library of these sources, what belongs to every one, and objects that are there."""
         with open(os.path.join(self.out, 'sites_count.h'), 'w') as file:
             file.write('constexpr unsigned long kTenonSites = %d;\n' % len(self.sites))
         here = os.path.dirname(os.path.abspath(__file__))
-        units = self.units() + [os.path.join(self.root, 'sdk/runtime', p) for p in PLAIN] + [os.path.join(here, 'sites.cc')]
-        objects = [os.path.join(self.out, os.path.basename(u) + '.o') for u in units]
+        units = [*units, os.path.join(here, 'sites.cc')]
+        made = [os.path.join(self.out, os.path.basename(u) + '.o') for u in units]
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
-            for result in pool.map(lambda u: self.compile(u[0], '-c', '-o', u[1]), zip(units, objects)):
+            for result in pool.map(lambda u: self.compile(u[0], '-c', '-o', u[1]), zip(units, made)):
                 if result.returncode:
                     sys.exit('generate: ' + result.stderr[:4000])
-        subprocess.run([os.environ.get('CXX', 'g++'), '-shared', '-pthread', '-o', os.path.join(self.out, 'example.so'), *objects,
+        subprocess.run([os.environ.get('CXX', 'g++'), '-shared', '-pthread', '-o', os.path.join(self.out, 'example.so'), *made, *objects,
                         '-Wl,-z,defs', '-Wl,--version-script=' + os.path.join(self.root, 'sdk/cmake/backend.map')], check=True)
 
     def table(self):
@@ -205,10 +203,11 @@ def main():
     if not generator.is_built():
         generator.settle()
         generator.remember()
-        generator.build()
+        generator.build(generator.units() + [os.path.join(root, 'sdk/runtime', p) for p in PLAIN])
         generator.table()
         generator.remember_built()
     print('generate: %d sites in %d files' % (sum(s.live for s in generator.sites), len(generator.paths)))
 
 
-main()
+if __name__ == '__main__':
+    main()

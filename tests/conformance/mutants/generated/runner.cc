@@ -2,12 +2,13 @@
 // what was written.
 //
 //   mutant_runner LIB.so sites.tsv RESULTS.tsv [--seconds S] [--seed N] [--jobs J] [--most N] [--each S] [--control FILE]
-//                 [--sites RE] [--only FILE] [--limit S]
+//                 [--sites RE] [--tests RE] [--only FILE] [--limit S]
 //
 // A control run on the library as written records what each test reaches; FILE keeps it for the next time. Then mutants are
 // drawn in an order that the seed decides, until S seconds or N mutants are over. Each gets tests that took S seconds of the
-// control run, --each; tests with time limits above S seconds, --limit, are left out. FILE of --only has lines "site:mode". RESULTS has a line for each that was tried: site, mode, caught or missed, the tests tried and how
-// many reach it, what failed.
+// control run, --each; tests with time limits above S seconds, --limit, are left out. FILE of --only has lines "site:mode".
+// RESULTS gets a line for each that was tried: site, mode, caught or missed, the tests tried and how many reach it, what
+// failed. What is in it already is not tried again.
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -35,7 +36,7 @@ namespace tenon::conformance {
 namespace {
 
 struct Command {
-  std::string library, sites, results, control, only, list;
+  std::string library, sites, results, control, only, list, tests;
   double seconds = 1e9, each = 2, limit = 1e9;
   uint64_t seed = 1;
   int jobs = 1;
@@ -263,19 +264,43 @@ std::vector<Site> read_sites(const Command& command, size_t* count) {
   return sites;
 }
 
-std::vector<Mutant> mutants_of(const std::vector<Site>& sites, const Tests& tests, const Control& control,
-                               size_t* unreached, std::ostream& results) {
-  std::vector<Mutant> out;
+struct Found {
+  std::vector<Mutant> mutants;
+  std::vector<int> unreached;  // sites
+  size_t meaningless = 0;      // of sites that are reached: a narrower number where none is too large for it
+};
+
+Found mutants_of(const std::vector<Site>& sites, const Tests& tests, const Control& control) {
+  Found out;
   for (const Site& site : sites) {
     unsigned reached = control.modes_of_loading(site.number);
     for (size_t t = 0; t < tests.size(); ++t) reached |= control.passed(t) ? control.modes(t, site.number) : 0u;
-    for (int mode = 1; mode < 8; ++mode)
-      if (site.modes >> mode & reached >> mode & 1) out.push_back({site.number, mode});
-    if (reached) continue;
-    ++*unreached;
-    results << site.number << "\t0\tunreached\t0\t0\t\n";
+    if (!reached) out.unreached.push_back(site.number);
+    for (int mode = 1; mode < 8 && reached; ++mode) {
+      if (!(site.modes >> mode & 1)) continue;
+      if (reached >> mode & 1)
+        out.mutants.push_back({site.number, mode});
+      else
+        ++out.meaningless;
+    }
   }
   return out;
+}
+
+// Those that a file of results has.
+void leave_out_tried(const std::string& path, std::vector<Mutant>* mutants) {
+  std::ifstream in(path);
+  std::set<std::pair<int, int>> tried;
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream fields(line);
+    std::pair<int, int> mutant;
+    if (fields >> mutant.first >> mutant.second) tried.insert(mutant);
+  }
+  mutants->erase(std::remove_if(mutants->begin(), mutants->end(),
+                                [&](const Mutant& m) {
+                                  return tried.count({m.site, m.mode}) != 0;
+                                }),
+                 mutants->end());
 }
 
 void keep_listed(const std::string& path, std::vector<Mutant>* mutants) {
@@ -310,6 +335,8 @@ Command parse(int argc, char** argv) {
       c.control = value;
     else if (option == "--sites")
       c.only = value;
+    else if (option == "--tests")
+      c.tests = value;
     else if (option == "--only")
       c.list = value;
     else
@@ -322,22 +349,32 @@ int run(const Command& command) {
   size_t count = 0;
   const std::vector<Site> sites = read_sites(command, &count);
   Tests tests = all_tests();
-  tests.erase(
-      std::remove_if(tests.begin(), tests.end(), [&](const Test& test) { return test.time_limit_s > command.limit; }),
-      tests.end());
+  const std::regex chosen(command.tests);
+  tests.erase(std::remove_if(tests.begin(), tests.end(),
+                             [&](const Test& test) {
+                               return test.time_limit_s > command.limit || !std::regex_search(test.id(), chosen);
+                             }),
+              tests.end());
   Control control(tests, count);
   const double start = now();
   if (command.control.empty() || !control.load(command.control)) {
     control.run(command.library);
     if (!command.control.empty()) control.save(command.control);
   }
-  size_t unreached = 0;
-  std::ofstream results(command.results);
-  std::vector<Mutant> mutants = mutants_of(sites, tests, control, &unreached, results);
+  Found found = mutants_of(sites, tests, control);
+  std::vector<Mutant>& mutants = found.mutants;
   if (!command.list.empty()) keep_listed(command.list, &mutants);
-  std::printf("sites\t%zu\nunreached sites\t%zu\nmutants\t%zu\ncontrol\t%.0f s\n", sites.size(), unreached,
-              mutants.size(), now() - start);
+  const size_t all = mutants.size();
+  leave_out_tried(command.results, &mutants);
+  std::printf("%zu tests, %zu sites, %zu of them reached by no test\n", tests.size(), sites.size(),
+              found.unreached.size());
+  std::printf("%zu mutants, %zu of them tried before; %zu more would change no value of any test\n", all,
+              all - mutants.size(), found.meaningless);
+  std::printf("control: %.0f s\n", now() - start);
   std::fflush(stdout);
+  std::ofstream results(command.results, std::ios::app);
+  if (all == mutants.size())
+    for (const int site : found.unreached) results << site << "\t0\tunreached\t0\t0\t\n";
   std::mt19937_64 random(command.seed);
   for (size_t i = mutants.size(); i > 1; --i) std::swap(mutants[i - 1], mutants[random() % i]);
   Trials(command, tests, control, results).run(mutants);

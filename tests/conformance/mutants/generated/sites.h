@@ -11,13 +11,31 @@
 #include <type_traits>
 #include <utility>
 
+#ifdef TENON_SITE  // one site, changed for good: to see whether the compiler makes the same of it
+constexpr int mutant_mode(int site, unsigned modes) {
+  return site == TENON_SITE && (modes >> TENON_MODE & 1) ? TENON_MODE : 0;
+}
+template <class F>
+constexpr int mutant_mode(int site, unsigned modes, unsigned more, F) {
+  return mutant_mode(site, modes | more);
+}
+#else
 extern unsigned char mutant_site_state[];
-// The mode in which the site is changed now, or 0. `modes`: bit m is set when mode m would mean something here.
-int mutant_site_mode(int site, unsigned modes) noexcept;
+// The mode in which the site is changed now, or 0. `modes`: bit m is set when mode m would mean something here; `more`: of
+// those that would have meant something with other values.
+int mutant_site_mode(int site, unsigned modes, unsigned more = 0) noexcept;
 
 inline int mutant_mode(int site, unsigned modes) {
   return __builtin_expect(mutant_site_state[site], 0) ? mutant_site_mode(site, modes) : 0;
 }
+// The modes `more` mean something while changes(): a narrower number where the number is too large for it.
+template <class F>
+int mutant_mode(int site, unsigned modes, unsigned more, F changes) {
+  if (!__builtin_expect(mutant_site_state[site], 0)) return 0;
+  const bool means = more != 0 && changes();
+  return mutant_site_mode(site, modes | (means ? more : 0), means ? 0 : more);
+}
+#endif
 inline bool mutant_on(int site) { return mutant_mode(site, 2) == 1; }
 
 template <class T>
@@ -79,8 +97,12 @@ struct TenonOp {
   auto operator op(Name<A> h, const B& b) {                                               \
     using R = std::decay_t<decltype(h.a op b)>;                                           \
     if constexpr (std::is_arithmetic_v<A> && std::is_arithmetic_v<B>) {                   \
-      constexpr unsigned modes = 2 | 4 | 32 | (kTenonWide<R> ? 8 : 0) | (kTenonFloat<R> ? extra : 0); \
-      switch (mutant_mode(h.site, modes)) {                                                \
+      constexpr unsigned modes = 2 | 4 | 32 | (kTenonFloat<R> ? extra : 0);                \
+      const auto changes = [&] {                                                          \
+        const R is = static_cast<R>(h.a op b);                                            \
+        return mutant_narrow(is) != is;                                                   \
+      };                                                                                  \
+      switch (mutant_mode(h.site, modes, kTenonWide<R> ? 8 : 0, changes)) {               \
         case 1: return static_cast<R>(other);                                             \
         case 2: return static_cast<R>(h.a);                                               \
         case 3: return mutant_narrow(static_cast<R>(h.a op b));                            \
@@ -126,7 +148,11 @@ TENON_BITS(TenonShr, >>, h.a << b)
   bool operator op(Name<A> h, const B& b) {                                               \
     constexpr bool wide = std::is_arithmetic_v<A> && std::is_arithmetic_v<B> && (kTenonWide<A> || kTenonWide<B>); \
     constexpr bool nan = std::is_floating_point_v<A> && std::is_floating_point_v<B>;      \
-    switch (mutant_mode(h.site, 2 | 4 | 8 | (wide ? 16 : 0) | (nan ? 32 : 0))) {           \
+    const auto changes = [&] {                                                            \
+      if constexpr (wide) return (mutant_as_float(h.a) op mutant_as_float(b)) != (h.a op b); \
+      return false;                                                                       \
+    };                                                                                    \
+    switch (mutant_mode(h.site, 2 | 4 | 8 | (nan ? 32 : 0), wide ? 16 : 0, changes)) {    \
       case 1: return h.a other b;                                                         \
       case 2: return true;                                                                \
       case 3: return false;                                                               \
@@ -147,7 +173,11 @@ TENON_COMPARISON(TenonGe, >=, >, <)
   template <class A, class B>                                                             \
   bool operator op(Name<A> h, const B& b) {                                               \
     constexpr bool wide = std::is_arithmetic_v<A> && std::is_arithmetic_v<B> && (kTenonWide<A> || kTenonWide<B>); \
-    switch (mutant_mode(h.site, 4 | 8 | 2 | (wide ? 16 : 0))) {                            \
+    const auto changes = [&] {                                                            \
+      if constexpr (wide) return (mutant_as_float(h.a) op mutant_as_float(b)) != (h.a op b); \
+      return false;                                                                       \
+    };                                                                                    \
+    switch (mutant_mode(h.site, 2 | 4 | 8, wide ? 16 : 0, changes)) {                     \
       case 1: return h.a other b;                                                         \
       case 2: return true;                                                                \
       case 3: return false;                                                               \
@@ -183,8 +213,8 @@ T mutant_literal(int site, T x) {
 template <class T, std::enable_if_t<std::is_arithmetic_v<std::decay_t<T>>, int> = 0>
 std::conditional_t<std::is_lvalue_reference_v<T>, const std::decay_t<T>&, std::decay_t<T>> mutant_value(int site, T&& x) {
   using V = std::decay_t<T>;
-  constexpr unsigned modes = std::is_same_v<V, bool> ? 2 : kTenonFloat<V> ? 8 : 2 | 4 | (kTenonWide<V> ? 8 : 0);
-  const int mode = mutant_mode(site, modes);
+  constexpr unsigned modes = std::is_same_v<V, bool> ? 2 : kTenonFloat<V> ? 0 : 2 | 4;
+  const int mode = mutant_mode(site, modes, kTenonWide<V> ? 8 : 0, [&] { return mutant_narrow<V>(x) != x; });
   if (mode == 0) return x;
   static thread_local V changed;
   if constexpr (std::is_same_v<V, bool>)
