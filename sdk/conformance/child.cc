@@ -16,6 +16,8 @@
 #include <cstring>
 #include <system_error>
 
+#include "conformance/system_call.h"
+
 namespace tenon::conformance {
 namespace {
 
@@ -44,11 +46,9 @@ template <class Take>
 void drain(int fd, Take take) {
   char block[4096];
   for (;;) {
-    const ssize_t n = read(fd, block, sizeof block);
-    if (n > 0)
-      take(block, static_cast<size_t>(n));
-    else if (n == 0 || errno != EINTR)
-      return;
+    const ssize_t n = retry([&] { return read(fd, block, sizeof block); });
+    if (n <= 0) return;
+    take(block, static_cast<size_t>(n));
   }
 }
 
@@ -72,21 +72,12 @@ void Line::send(const Message& message) const {
   const Header header{message.kind, message.index, message.outcome, static_cast<uint32_t>(text.size()),
                       message.seconds};
   text.insert(0, reinterpret_cast<const char*>(&header), sizeof header);
-  for (size_t at = 0; at < text.size();) {
-    const ssize_t n = write(to_parent_, text.data() + at, text.size() - at);
-    if (n > 0)
-      at += static_cast<size_t>(n);
-    else if (errno != EINTR)
-      _exit(1);  // nobody listens
-  }
+  if (!write_all(to_parent_, text)) _exit(1);  // nobody listens
 }
 
 void Line::await_go() const {
   char byte;
-  ssize_t n;
-  do n = read(from_parent_, &byte, 1);
-  while (n < 0 && errno == EINTR);
-  if (n != 1) _exit(1);  // the parent is gone
+  if (retry([&] { return read(from_parent_, &byte, 1); }) != 1) _exit(1);  // the parent is gone
 }
 
 Child::Child(const std::function<void(const Line&)>& body) {
@@ -129,8 +120,7 @@ Child::~Child() {
 
 // A child that is gone is noticed elsewhere.
 void Child::go() {
-  while (::send(go_, "", 1, MSG_NOSIGNAL) < 0 && errno == EINTR) {
-  }
+  (void)retry([&] { return ::send(go_, "", 1, MSG_NOSIGNAL); });
 }
 
 void Child::read_messages() {
@@ -155,10 +145,7 @@ bool Child::parse(Message* message) {
 }
 
 bool Child::reap(bool wait) {
-  pid_t done;
-  do done = waitpid(pid_, &status_, wait ? 0 : WNOHANG);
-  while (done < 0 && errno == EINTR);
-  return ended_ = done == pid_;
+  return ended_ = retry([&] { return waitpid(pid_, &status_, wait ? 0 : WNOHANG); }) == pid_;
 }
 
 Child::Event Child::next(Message* message, Clock::time_point deadline) {

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "conformance/report.h"
+#include "conformance/system_call.h"
 
 namespace tenon::conformance {
 namespace {
@@ -125,17 +126,6 @@ std::string junit_counts(const Counts& c) {
 
 [[noreturn]] void cannot_write(const std::string& path) {
   throw std::runtime_error("cannot write " + path + ": " + std::strerror(errno));
-}
-
-bool write_all(int fd, const std::string& text) {
-  for (size_t at = 0; at < text.size();) {
-    const ssize_t n = write(fd, text.data() + at, text.size() - at);
-    if (n > 0)
-      at += static_cast<size_t>(n);
-    else if (n == 0 || errno != EINTR)
-      return false;
-  }
-  return true;
 }
 
 // A device or a pipe is written as it is: there is nothing to replace.
