@@ -42,14 +42,18 @@ struct Fed {
     for (uint32_t i = 0; i < iterations; ++i) arguments.scalars.push_back(Arguments::f64(i + 2));
     arguments.feed = pipeline.feed();
     uint32_t done = 0;
+    Floats spare(kFeedN);
+    const uint64_t earlier = submit_copy(s, queue, copy_from(rows, spare.data(), spare.size() * 4));
     pipeline.begin();
     const tenon_run run = arguments.run(program);
     uint64_t ticket = 0;
     const tenon_status status = s.backend().run(queue.handle(), &run, &ticket, &done);
     pipeline.end();
-    if (status.code == TENON_OK) queue.wait(ticket);
+    queue.wait(status.code == TENON_OK ? ticket : earlier);
     pipeline.check(iterations);
     expect_ok(status, "run with a feed");
+    expect(ticket > earlier,
+           "run with a feed: ticket " + std::to_string(ticket) + " follows " + std::to_string(earlier));
     const uint32_t expected_done = static_cast<uint32_t>(std::min<uint64_t>(iterations, batches));
     expect(done == expected_done,
            "run: " + std::to_string(done) + " iterations done, expected " + std::to_string(expected_done));
