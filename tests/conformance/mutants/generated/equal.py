@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import tempfile
+import time
 import generate
 import sites
 
@@ -60,12 +61,13 @@ class Prover:
         return filecmp.cmp(*objects, shallow=False)
 
 
-def equal_ones(root, out, mutants, jobs):
-    """Those of the mutants, (site, mode), that change no object."""
+def equal_ones(root, out, mutants, jobs, seconds):
+    """Those of the mutants, (site, mode), that change no object; what is not looked at within the time is not among them."""
     if not mutants:
         return set()
     prover = Prover(generate.Generator(root, out, jobs))
     prover.units_of(generate.EXAMPLE[1])  # once, before there are threads
+    end = time.monotonic() + seconds
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        same = list(pool.map(lambda m: prover.is_equal(*m), mutants))
+        same = list(pool.map(lambda m: time.monotonic() < end and prover.is_equal(*m), mutants))
     return {m for m, is_same in zip(mutants, same) if is_same}
