@@ -129,13 +129,13 @@ ifneq ($(PACKAGES),no)
 endif
 	@$(SOURCES) | xargs clang-format -i
 
-# By the debug build, as clang cannot read what GCC has precompiled; tenon_proto is headers that are generated.
+# By the debug build, as clang cannot read what GCC has precompiled; the targets are headers that are generated, for the two ways in which core is compiled.
 tidy: packages
 ifneq ($(PACKAGES),no)
 	@share/install_packages.sh tidy
 endif
 	@cmake --preset debug --log-level=WARNING
-	@cmake --build build/debug --target tenon_proto
+	@cmake --build build/debug --target tenon_proto fuzz_proto
 	@run-clang-tidy -quiet -p build/debug -j $(JOBS) '^(?!.*\.(pb\.cc|S)$$).*/(core|sdk|plugins|apps)/'
 
 deb: PREFIX = /usr
