@@ -79,16 +79,17 @@ class JobFile {
   }
 
   void read_header(const std::vector<std::string>& cells) {
-    const std::string expected = "expected layers,nodes,input,output,batch in any order";
+    const std::string expected = "expected layers,nodes,input,output,batch in any order, found ";
+    const auto found = [&expected](const std::string& name) { return (expected + "the column '").append(name) + "'"; };
     std::array<int, kColumns.size()> seen{};
     for (const std::string& name : cells) {
       const int c = column_of(name);
-      if (c < 0 && name != kIgnored) fail(expected + ", found the column '" + name + "'");
-      if (c >= 0 && seen[static_cast<size_t>(c)]++) fail(expected + ", found the column '" + name + "' twice");
+      if (c < 0 && name != kIgnored) fail(found(name));
+      if (c >= 0 && seen[static_cast<size_t>(c)]++) fail(found(name) + " twice");
       order_.push_back(c);
     }
     for (size_t c = 0; c < kColumns.size(); ++c)
-      if (!seen[c]) fail(expected + ", found no column '" + kColumns[c].name + "'");
+      if (!seen[c]) fail(expected + "no column '" + kColumns[c].name + "'");
   }
 
   // Without a header: as they are listed, step_ms last or absent.

@@ -89,7 +89,8 @@ void Buffer::check_guards(const std::string& what) const {
     if (i >= block_.size() || block_[i] == kRubbish[i % 2]) continue;
     const std::string where = i < front_ ? std::to_string(front_ - i) + " bytes before its first"
                                          : std::to_string(i - front_ - bytes_ + 1) + " bytes behind its last";
-    throw Overrun{{what + " of " + std::to_string(bytes_) + " bytes: a byte was written " + where}};
+    std::string text = what + " of ";
+    throw Overrun{{text.append(std::to_string(bytes_)).append(" bytes: a byte was written ").append(where)}};
   }
 }
 
