@@ -146,13 +146,16 @@ void place_softly(Program& program, const GraphView& graph, const Machine& machi
   }
 }
 
-// What lives within a step, in the places of nodes in the order in which the kernels run.
-void list_allocations(Program& program) {
+// What lives within a step, in the places of nodes in the order in which the kernels run. A node that several kernels have
+// fused is at home in the first.
+void list_allocations(Program& program, uint32_t nodes) {
   std::vector<uint32_t> places;  // of each kernel's first node
-  uint32_t nodes = 0;
+  std::vector<bool> placed(nodes);
+  uint32_t place = 0;
   for (const Kernel& k : program.forecast.kernels) {
-    places.push_back(nodes);
-    nodes += static_cast<uint32_t>(k.nodes.size());
+    places.push_back(std::min(place, nodes - 1));
+    for (const uint32_t node : k.nodes)
+      if (!placed[node]) placed[node] = true, ++place;
   }
   const uint64_t base = program.forecast.memory.argument_bytes;  // arguments lie below
   for (const Allocation& a : program.forecast.memory.allocations)
@@ -304,7 +307,7 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
     how.iterations_per_loop = std::max(options.max_iterations, 1u);
     how.precision = options.precision;
     program->forecast = forecast(view, device.machine, how);
-    list_allocations(*program);
+    list_allocations(*program, view.n_nodes());
     check_memory(*program, view, options, info);
     if (settings.soft_placement) place_softly(*program, view, device.machine);
     list_arguments(*program, view);

@@ -1,5 +1,6 @@
 #include "runtime/compiling.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "tenon/plugin/op_attributes.h"
@@ -34,8 +35,12 @@ void PreparedGraph::unroll(const KernelTable& table, uint32_t units) {
 
 std::vector<tenon_allocation> allocations_of(const Plan& plan, const PreparedGraph::Origins& origins) {
   std::vector<tenon_allocation> out;
-  for (const Allocation& a : plan.allocations)
-    out.push_back({origins[a.node].node, 0, a.bytes, a.bytes, a.offset, a.first, a.last});
+  // What is alive to the end is so after the last node.
+  const auto given = [&](uint32_t node) { return origins[std::min<size_t>(node, origins.size() - 1)].node; };
+  for (const Allocation& a : plan.allocations) {
+    const auto [first, last] = std::minmax({given(a.first), given(a.last)});
+    out.push_back({given(a.node), 0, a.bytes, a.bytes, a.offset, first, last});
+  }
   return out;
 }
 

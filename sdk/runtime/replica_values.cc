@@ -81,7 +81,7 @@ GraphBuilder& ReplicaValues::start(std::string_view op, const Ids& operands, con
   origins_.push_back({source_, unit});
   if (source_ == TENON_NONE) return builder_.node(op, operands, results);
   const NodeView node = graph_.node(source_);
-  return builder_.node(op, operands, results, op == node.op() ? node.version() : 1).name(node.name());
+  return builder_.node(op, operands, results, op == node.op() ? node.version() : 1).name_after(node.name());
 }
 
 uint32_t ReplicaValues::reshaped(uint32_t id, uint32_t v, const Dims& dims) {

@@ -65,7 +65,7 @@ StepEvents::StepEvents(const GraphView& graph, const Plan& plan, tenon_program* 
   names_.reserve(plan.steps.size());  // events point into it
   for (const Step& step : plan.steps) {
     const bool copies = step.node == TENON_NONE;  // a result that could not be computed in its place
-    names_.push_back(copies ? "copy" : std::string(graph.node(step.node).name()));
+    names_.push_back(copies ? "copy" : std::string(known.node(origins[step.node].node).name()));
     first_.push_back(events_.size());
     tenon_event event{};
     event.program = program;

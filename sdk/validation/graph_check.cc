@@ -22,7 +22,7 @@ TensorType type_of(const ValueView& value) {
 // Of a graph whose structure is right.
 class SignatureReader {
  public:
-  explicit SignatureReader(const tenon_graph& graph) : view_(graph) {}
+  SignatureReader(const tenon_graph& graph, uint32_t units) : view_(graph), units_(units) {}
 
   Signature run() {
     for (uint32_t i = 0; i < view_.n_inputs(); ++i) read_input(view_.input(i));
@@ -33,7 +33,7 @@ class SignatureReader {
 
  private:
   void read_input(const tenon_input& in) {
-    const TensorType t = type_of(view_.value(in.value));
+    const TensorType t = buffer_type(in.value, in.placement);
     if (in.role == TENON_ROLE_SCALAR) {
       out_.scalars.push_back(t.dtype);
       out_.half_scalars |= t.dtype == TENON_BF16 || t.dtype == TENON_F16;
@@ -50,7 +50,14 @@ class SignatureReader {
     out_.until |= r.mode == TENON_MODE_UNTIL;
     out_.split |= r.placement == TENON_SPLIT;
     const uint32_t buffer = r.alias ? buffer_of_[r.alias - 1] : 0;
-    out_.results.push_back({type_of(view_.value(r.value)), r.mode, r.placement, buffer});
+    out_.results.push_back({buffer_type(r.value, r.placement), r.mode, r.placement, buffer});
+  }
+
+  // Of what is dealt over the units a buffer holds all parts.
+  TensorType buffer_type(uint32_t value, int32_t placement) const {
+    TensorType t = type_of(view_.value(value));
+    if (placement == TENON_SPLIT && t.rank > 0) t.dims[0] *= units_;
+    return t;
   }
 
   void read_extents(const ValueView& value) {
@@ -59,6 +66,7 @@ class SignatureReader {
   }
 
   GraphView view_;
+  uint32_t units_;
   std::vector<uint32_t> buffer_of_;  // of each input: 1 + its place among the buffers; 0 a scalar
   Signature out_;
 };
@@ -78,11 +86,11 @@ bool operator==(const TensorType& a, const TensorType& b) {
   return a.dtype == b.dtype && a.rank == b.rank && std::equal(a.dims, a.dims + a.rank, b.dims);
 }
 
-Signature check_graph(const tenon_graph* graph) {
+Signature check_graph(const tenon_graph* graph, uint32_t units) {
   if (!graph) host_broke("passes no graph");
   if (const std::string fault = structure_fault(*graph); !fault.empty()) host_broke("graph: ", fault);
   check_names(GraphView(*graph));
-  return SignatureReader(*graph).run();
+  return SignatureReader(*graph, units).run();
 }
 
 uint64_t hash_graph(const tenon_graph& graph) {

@@ -38,8 +38,8 @@ struct Signature {
   bool until = false, split = false, half_scalars = false;
 };
 
-// Throws a violation of the host that names the first thing that is wrong.
-Signature check_graph(const tenon_graph* graph);
+// For a device of so many units. Throws a violation of the host that names the first thing that is wrong.
+Signature check_graph(const tenon_graph* graph, uint32_t units);
 
 // A hash of all of its bytes: a backend does not write into it.
 uint64_t hash_graph(const tenon_graph& graph);

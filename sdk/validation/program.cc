@@ -94,7 +94,7 @@ tenon_status supports(Layer& layer, tenon_device* handle, const tenon_graph* gra
                       const uint32_t* nodes, uint32_t n, tenon_verdict* out, uint64_t stride) {
   Call call(layer, "supports");
   Device& device = call.device(handle);
-  check_graph(graph);
+  check_graph(graph, device.units);
   check_options(options);
   if (n && (!nodes || !out)) host_broke("passes no nodes or no room for the verdicts");
   if (stride < TENON_SIZE(tenon_verdict, reason) || stride % 8) host_broke("passes verdicts with a stride of ", stride);
@@ -168,7 +168,7 @@ tenon_status compile(Layer& layer, tenon_device* handle, const tenon_graph* grap
                      tenon_program** out, tenon_info* info) {
   Call call(layer, "compile");
   Device& device = call.device(handle);
-  Signature signature = check_graph(graph);
+  Signature signature = check_graph(graph, device.units);
   check_compile_arguments(options, out, info);
   const uint64_t hash = hash_graph(*graph), room = info ? info->struct_size : 0;
   const ProcessState before;

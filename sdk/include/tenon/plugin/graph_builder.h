@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "tenon/abi/op.h"
@@ -97,6 +98,13 @@ class GraphBuilder {
     nodes_.back().origin = text(origin);
     return *this;
   }
+  // As name(), with a number behind it where this gave the name before: graphs that are made from others have several nodes
+  // of one origin, and names are unique.
+  GraphBuilder& name_after(std::string_view origin) {
+    std::string own(origin);
+    for (int n = 1; !own.empty() && !names_.insert(own).second; ++n) own = std::string(origin) + '_' + std::to_string(n);
+    return name(own);
+  }
   GraphBuilder& attr(std::string_view name, int32_t type, int64_t value) { return add(name, type, &value, 8, 1); }
   GraphBuilder& attr_i64(std::string_view name, int64_t value) { return attr(name, TENON_ATTR_I64, value); }
   GraphBuilder& attr_enum(std::string_view name, int64_t value) { return attr(name, TENON_ATTR_ENUM, value); }
@@ -176,6 +184,7 @@ class GraphBuilder {
   std::vector<tenon_constant> constants_;
   std::vector<char> strings_;
   std::vector<uint8_t> payload_;
+  std::unordered_set<std::string> names_;  // that name_after gave
 };
 
 }  // namespace tenon::plugin

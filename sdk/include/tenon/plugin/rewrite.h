@@ -61,11 +61,11 @@ class Rewrite {
     add(node.op(), operands, results, node, node.version());
     for (int i = 0; i < node.attributes(); ++i) to_.attr(from_, node.attribute(i));
   }
-  // A node of the new graph, named as `origin` is; attributes may follow by what it returns.
+  // A node of the new graph, named after `origin`; attributes may follow by what it returns.
   GraphBuilder& add(std::string_view op, const std::vector<uint32_t>& operands, const std::vector<uint32_t>& results,
                     const NodeView& origin, uint32_t version = 1) {
     origins_.push_back(origin.index());
-    return to_.node(op, operands, results, version).name(origin.name());
+    return to_.node(op, operands, results, version).name_after(origin.name());
   }
 
   Rewritten finish() {
