@@ -61,8 +61,8 @@ void let_writes_fail() {
 }
 
 void watch_interrupts() {
-  set_handler(SIGINT,
-              on_interrupt);  // also where a script's shell ignores it in the background: who sends it there means it
+  // Also where a script's shell ignores it in the background: who sends it there means it.
+  set_handler(SIGINT, on_interrupt);
   set_handler(SIGTERM, on_interrupt);
   if (!is_ignored(SIGHUP)) set_handler(SIGHUP, on_interrupt);
 }
