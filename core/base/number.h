@@ -36,14 +36,15 @@ inline bool fits(DType dtype, double value) {
 inline constexpr double kLowestNumber = std::numeric_limits<double>::lowest();
 inline constexpr double kHighestNumber = std::numeric_limits<double>::max();
 
-// Throws "WHAT is VALUE, expected LOW to HIGH" unless it is; NaN and infinity never are.
+// Throws "WHAT is VALUE, expected LOW to HIGH", or "LOW or more", "HIGH or less", unless it is; NaN and infinity never are.
 inline void expect_number(std::string_view what, double value, double low = kLowestNumber,
                           double high = kHighestNumber) {
   if (value >= low && value <= high) return;
-  const bool open = high == kHighestNumber;
-  const std::string expected = std::isinf(value) || (open && low == kLowestNumber) ? "a finite number"
-                               : open                                              ? cat(low, " or more")
-                                                                                   : cat(low, " to ", high);
+  const bool any_low = low == kLowestNumber, any_high = high == kHighestNumber;
+  const std::string expected = std::isinf(value) || (any_low && any_high) ? "a finite number"
+                               : any_high                                 ? cat(low, " or more")
+                               : any_low                                  ? cat(high, " or less")
+                                                                          : cat(low, " to ", high);
   fail(what, " is ", value, ", expected ", expected);
 }
 
