@@ -9,7 +9,8 @@ void shape_rule(Infer& c) {
   c.expect(replicas >= 1 && replicas <= 65536, "replicas is ", replicas, ", expected 1 to 65536");
   Shape y = c.shape(0);
   int64_t whole = 0;
-  c.expect(!__builtin_mul_overflow(y[static_cast<int>(axis)], replicas, &whole), "axis ", axis, " is too long");
+  c.expect(!__builtin_mul_overflow(y[static_cast<int>(axis)], replicas, &whole) && whole < (int64_t{1} << 60), "axis ",
+           axis, " is too long");
   y.set(static_cast<int>(axis), whole);
   c.result(c.in(0).dtype, y);
 }

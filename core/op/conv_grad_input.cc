@@ -17,9 +17,10 @@ void shape_rule(Infer& c) {
   c.expect(dy[-1] == w[-1], c.operand(0), " has ", dy[-1], " channels, filter expects ", w[-1]);
   Shape dx = dy;
   for (int d = 0; d < dy.rank() - 2; ++d) {
-    dx.set(d + 1, size[d]);
-    c.expect(size[d] >= 1 && window_output(window, d, size[d]) == dy[d + 1], "input size ", size[d],
+    const bool is_size = size[d] >= 1 && size[d] < (int64_t{1} << 60);
+    c.expect(is_size && window_output(window, d, size[d]) == dy[d + 1], "input size ", size[d],
              " in spatial dimension ", d, " does not give ", dy[d + 1]);
+    dx.set(d + 1, size[d]);
   }
   dx.set(-1, w[-2] * groups);
   c.result(c.dtype("out") == DType::kNone ? c.in(0).dtype : c.dtype("out"), dx);
