@@ -1,5 +1,4 @@
 // Activation, ReLU, LeakyReLU, PReLU.
-#include "base/number.h"
 #include "layer/layer.h"
 
 namespace tenon {
@@ -13,8 +12,8 @@ Tensor activate(Tensor x, std::string_view name) { return activate(x, activation
 Tensor relu_layer(Tensor x, const ReluOptions& o) {
   const LayerScope scope(x, "relu", "re_lu");
   scope.expect_float(x, 0);
-  expect_number("relu: negative_slope", o.negative_slope, 0);
-  expect_number("relu: threshold", o.threshold, 0);
+  scope.expect_number("negative_slope", o.negative_slope, 0);
+  scope.expect_number("threshold", o.threshold, 0);
   scope.expect(!o.max_value || *o.max_value >= 0, "max_value is ", o.max_value.value_or(0), ", expected 0 or more");
   if (!o.max_value && o.threshold == 0 && o.negative_slope == 0) return activation(x, relu);
   const auto passes = [&](double limit, CompareKind kind) { return compare(x, scalar_like(x, limit), kind); };
@@ -26,7 +25,7 @@ Tensor relu_layer(Tensor x, const ReluOptions& o) {
 Tensor leaky_relu_layer(Tensor x, double negative_slope) {
   const LayerScope scope(x, "leaky_relu", "leaky_re_lu");
   scope.expect_float(x, 0);
-  expect_number("leaky_relu: negative_slope", negative_slope, 0);
+  scope.expect_number("negative_slope", negative_slope, 0);
   return activation(x, Activation::kLeakyRelu, negative_slope);
 }
 

@@ -1,6 +1,7 @@
 // Inside of the layers: names, variables, padding.
 #pragma once
 
+#include "base/number.h"
 #include "base/text.h"
 #include "graph/graph.h"
 #include "op/op.h"
@@ -26,6 +27,10 @@ class LayerScope {
   template <class... Parts>
   void expect(bool condition, const Parts&... parts) const {
     if (!condition) fail(parts...);
+  }
+  // Throws unless it is finite, and `low` or more.
+  void expect_number(std::string_view what, double value, double low = kLowestNumber) const {
+    ::tenon::expect_number(cat(layer_, " '", name_, "': ", what), value, low);
   }
   // x is a float of rank `low` to `high` without an empty dimension.
   void expect_float(Tensor x, int low, int high = kMaxRank) const;

@@ -1,5 +1,4 @@
 // Flatten, Reshape, Permute, Add, Concatenate, Rescaling, ZeroPadding2D, Cropping2D, UpSampling2D.
-#include "base/number.h"
 #include "layer/layer.h"
 
 namespace tenon {
@@ -88,8 +87,8 @@ Tensor concatenate(const Tensors& xs, int64_t axis) {
 
 Tensor rescaling(Tensor x, double scale, double offset) {
   const LayerScope scope(x, "rescaling", "rescaling");
-  expect_number("rescaling: scale", scale);
-  expect_number("rescaling: offset", offset);
+  scope.expect_number("scale", scale);
+  scope.expect_number("offset", offset);
   const Tensor scaled = (is_float(x.dtype()) ? x : cast(x, DType::kF32)) * scale;
   return offset == 0 ? scaled : scaled + offset;
 }
