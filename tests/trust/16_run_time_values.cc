@@ -1,6 +1,6 @@
 // What the op set says of values that no shape rule sees, indices and labels out of range, division by zero, NaN: on a
 // backend, with and without the validation layer. Expected numbers are written here by hand.
-//   16_run_time_values LIBRARY     prints counts
+//   16_run_time_values LIBRARY     prints counts; 1: a value is wrong, 2: no backend can be had, 77: no device
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -243,6 +243,9 @@ int values(const std::string& library) {
         }
     } catch (const Unavailable&) {
       return 77;
+    } catch (const Failure& failure) {
+      std::fprintf(stderr, "%s: %s\n", library.c_str(), failure.text.c_str());
+      return 2;
     }
   }
   std::printf("%d values as documented, %d of ops that it does not take whole, %d wrong\n", held, refused, wrong);
