@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "tenon/abi/op.h"
@@ -147,7 +148,7 @@ class NodeView {
     return static_cast<int32_t>(scalar<int64_t>(name, missing));
   }
   double f64(std::string_view name, double missing = 0) const { return scalar<double>(name, missing); }
-  // i64 list; empty when missing, or no list.
+  // i64 list; empty when missing, or no integers.
   Span<int64_t> list(std::string_view name) const {
     const tenon_attr* a = find(name);
     const bool listed = a && (a->type == TENON_ATTR_LIST || a->type == TENON_ATTR_I64);
@@ -169,7 +170,8 @@ class NodeView {
   template <class T>
   T scalar(std::string_view name, T missing) const {
     const tenon_attr* a = find(name);
-    if (a && a->type >= TENON_ATTR_I64 && a->type <= TENON_ATTR_ENUM && a->count)
+    const bool one = a && a->count && a->type >= TENON_ATTR_I64 && a->type <= TENON_ATTR_ENUM;
+    if (one && (a->type == TENON_ATTR_F64) == std::is_floating_point_v<T>)
       std::memcpy(&missing, graph_.attr_data(*a), sizeof missing);
     return missing;
   }
