@@ -129,7 +129,8 @@ ifneq ($(PACKAGES),no)
 endif
 	@$(SOURCES) | xargs clang-format -i
 
-# By the debug build, as clang cannot read what GCC has precompiled; the targets are headers that are generated, for the two ways in which core is compiled.
+# By the debug build, as clang cannot read what GCC has precompiled; the targets are headers that are generated, for the two
+# ways in which core is compiled.
 tidy: packages
 ifneq ($(PACKAGES),no)
 	@share/install_packages.sh tidy
