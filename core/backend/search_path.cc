@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <climits>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "backend/abi.h"
@@ -91,8 +93,11 @@ void add_beside_program(Builder& builder) {
   builder.add((bin / "../lib64/tenon").string());
 }
 
-std::vector<std::string> libraries_in(const std::string& directory) {
+// Of a directory that is not there, none; one that cannot be listed is refused.
+std::vector<std::string> libraries_in(const std::string& directory, std::vector<Refusal>* refusals) {
   const auto files = names_in(open_file(directory, O_RDONLY | O_DIRECTORY));
+  if (!files && errno != ENOENT && errno != ENOTDIR)
+    refusals->push_back({one_line(directory), cat("cannot be listed: ", strerrordesc_np(errno))});
   std::vector<std::string> names;
   for (const std::string& file : files.value_or(std::vector<std::string>()))
     if (file.size() > 3 && file.ends_with(".so")) names.push_back(file.substr(0, file.size() - 3));
@@ -126,7 +131,7 @@ SearchPath search_path() {
 std::vector<Candidate> find_candidates(const SearchPath& search, std::vector<Refusal>* refusals) {
   std::vector<Candidate> found;
   for (const std::string& directory : search.directories)
-    for (const std::string& name : libraries_in(directory)) {
+    for (const std::string& name : libraries_in(directory, refusals)) {
       const std::string path = cat(directory, "/", name, ".so");
       const auto first = std::find_if(found.begin(), found.end(), [&](const Candidate& c) { return c.name == name; });
       if (first != found.end())

@@ -142,6 +142,17 @@ void Infer::expect_rank(int i, int low, int high) const {
     fail(operand(i), " is ", in(i).str(), ", expected rank ", low == high ? cat(low) : cat(low, " to ", high));
 }
 
+namespace {
+
+// What a shape says of its sizes, it says without the op whose rule made it.
+[[noreturn]] void throw_named(const Error& error, const std::string& name) {
+  const std::string& message = error.status().message();
+  if (message.starts_with(name)) throw error;
+  throw Error(Status(error.status().code(), cat(name, ": ", message)));
+}
+
+}  // namespace
+
 std::vector<Type> infer(const Graph& graph, Node& node) {
   const OpDef* op = find_op(node.op, node.version);
   if (!op) fail(describe(node), ": no op of name ", node.op, " and version ", node.version);
@@ -149,12 +160,15 @@ std::vector<Type> infer(const Graph& graph, Node& node) {
   check_operands(graph, node, s);
   check_attributes(node, s);
   Infer context(graph, node);
-  op->infer(context);
-  for (const Type& t : context.results()) {
+  try {
+    op->infer(context);
+    for (const Type& t : context.results()) t.shape.elements();
+  } catch (const Error& error) {
+    throw_named(error, describe(node));
+  }
+  for (const Type& t : context.results())
     for (int64_t d : t.shape)
       if (d < 1) fail(describe(node), ": result ", t.str(), " has an empty dimension");
-    t.shape.elements();
-  }
   return context.results();
 }
 

@@ -54,6 +54,14 @@ Tensor factor(const Tensor& spoil, float value) {
   return value > 0 ? 1 / (1 + spoil) : 1 + log(1 + spoil);
 }
 
+// A schedule of a user's own: the library's refuse such a number before the first step.
+LearningRate late_rate(double value) {
+  return LearningRate([value](Tensor step) {
+    const Tensor early = compare(step, scalar_like(step, kBadStep - 2), CompareKind::kLe);
+    return select(early, scalar_like(step, 0.01), scalar_like(step, value));
+  });
+}
+
 // Layers of all kinds, one behind the other; what is behind the site's is multiplied by the factor. `blind`: the control,
 // in which what is injected reaches neither loss nor weights.
 EstimatorSpec chain(const Features& features, const Tensor& labels, Mode mode, const Params& params) {
@@ -71,10 +79,7 @@ EstimatorSpec chain(const Features& features, const Tensor& labels, Mode mode, c
   spec.loss = mean_squared_error(y, labels);
   if (blind) spec.loss = reduce_mean(square(dense(features["steady"], {.units = 1})));
   if (mode == Mode::kTrain) {
-    const LearningRate rate = site == "rate" && !blind
-                                  ? LearningRate(PiecewiseConstantDecay({static_cast<double>(kBadStep - 2)},
-                                                                        {0.01, params.get<double>("value")}))
-                                  : LearningRate(0.01);
+    const LearningRate rate = site == "rate" && !blind ? late_rate(params.get<double>("value")) : LearningRate(0.01);
     spec.train_op = minimize(optimizer_of(params.get<std::string>("optimizer"), rate), spec.loss);
   }
   return spec;

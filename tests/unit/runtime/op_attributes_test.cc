@@ -1,9 +1,10 @@
-// The runtime's list of ops is the op set's.
+// The runtime's list of ops is the op set's, and what is read of a node's attributes.
 #include "tenon/plugin/op_attributes.h"
 
 #include <gtest/gtest.h>
 
 #include "tenon/op_list.h"
+#include "tenon/plugin/graph_builder.h"
 
 namespace tenon::plugin {
 namespace {
@@ -16,6 +17,35 @@ TEST(OpSignatures, AreThoseOfTheOpSet) {
     ++ops;
   }
   EXPECT_EQ(ops, 91);
+}
+
+// The header's promise: of another kind, the default; never the bits of the one as the other.
+TEST(NodeView, GivesTheDefaultForAnAttributeOfAnotherKind) {
+  GraphBuilder b;
+  const uint32_t x = b.input(TENON_F32, {2}, TENON_ROLE_FEED), y = b.value(TENON_F32, {2});
+  b.node("neg", {x}, {y}).attr_f64("f", 2.5).attr_i64("i", 7).attr_list("l", {1, 2});
+  b.result(y);
+  const FlatGraph flat = b.build();
+  const NodeView node = GraphView(*flat.graph()).node(0);
+  EXPECT_EQ(node.f64("f"), 2.5);
+  EXPECT_EQ(node.i64("i"), 7);
+  EXPECT_EQ(node.list("l").size(), 2u);
+  EXPECT_EQ(node.f64("i", -1), -1);
+  EXPECT_EQ(node.i64("f", -1), -1);
+  EXPECT_EQ(node.i64("l", -1), -1);
+  EXPECT_EQ(node.list("f").size(), 0u);
+}
+
+// A backend that puts several nodes in the place of one gives each a name of its own.
+TEST(GraphBuilder, NumbersNodesOfOneOrigin) {
+  GraphBuilder b;
+  const uint32_t x = b.input(TENON_F32, {2}, TENON_ROLE_FEED);
+  for (int i = 0; i < 3; ++i) b.node("neg", {x}, {b.value(TENON_F32, {2})}).name_after("dense");
+  const FlatGraph flat = b.build();
+  const GraphView view(*flat.graph());
+  EXPECT_EQ(view.node(0).name(), "dense");
+  EXPECT_EQ(view.node(1).name(), "dense_1");
+  EXPECT_EQ(view.node(2).name(), "dense_2");
 }
 
 }  // namespace
