@@ -35,7 +35,8 @@ std::string beside(const std::string& file, const std::string& path) {
 
 Status check_row(const std::string& csv, const CsvRow& row) {
   if (row.fields.size() != 2)
-    return invalid(csv, ":", row.line, ": expected path,label, found ", row.fields.size(), " fields");
+    return invalid(csv, ":", row.line, ": expected path,label, found ", row.fields.size(),
+                   row.fields.size() == 1 ? " field" : " fields");
   if (row.fields[0].empty()) return invalid(csv, ":", row.line, ": expected a path, found ''");
   return {};
 }

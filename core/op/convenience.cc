@@ -141,7 +141,7 @@ Tensor sign(Tensor x) {
 }
 
 Tensor clamp(Tensor x, double low, double high) {
-  if (!(low <= high)) fail("clamp: ", low, " to ", high, ", expected a low and a higher number");
+  if (!(low <= high)) fail("clamp: ", low, " to ", high, ", expected a number and one that is no lower");
   return minimum(maximum(x, scalar_like(x, low)), scalar_like(x, high));
 }
 

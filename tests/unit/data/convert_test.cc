@@ -204,7 +204,7 @@ TEST(ConvertImages, BadInputsAreOneClearLineAndLeaveNothing) {
   };
   expect("", "'" + csv + "': expected rows of path,label, found none");
   expect("\n\n", "'" + csv + "': expected rows of path,label, found none");
-  expect("images/0.jpg,rose\nimages/1.jpg\n", csv + ":2: expected path,label, found 1 fields");
+  expect("images/0.jpg,rose\nimages/1.jpg\n", csv + ":2: expected path,label, found 1 field");
   expect("images/0.jpg,rose,x\n", csv + ":1: expected path,label, found 3 fields");
   expect(",rose\n", csv + ":1: expected a path, found ''");
   expect("\"images/0.jpg,rose\n", csv + ":1: expected a closing quote, found the end of the file");
