@@ -10,7 +10,6 @@ BATCH ?= 128
 ROUNDS ?= 3
 THREADS ?= 2
 ROWS ?=
-SECONDS ?= 1200
 HOURS ?=
 CASES ?= mlp_tiny mlp_mnist mnist_cnn flowers180 flowers299 resnet20 resnet18 resnet50 resnet50_infer \
   transformer_small transformer_base transformer_base_d0
@@ -67,7 +66,7 @@ check-trust: build
 ifneq ($(PACKAGES),no)
 	@share/install_packages.sh check
 endif
-	@tests/trust/run --build $(RELEASE) --seconds $(SECONDS) $(if $(HOURS),--hours $(HOURS)) $(ROWS)
+	@tests/trust/run --build $(RELEASE) --seconds $(or $(SECONDS),1200) $(if $(HOURS),--hours $(HOURS)) $(ROWS)
 
 check-sanitizers: ROWS = 26
 check-sanitizers: HOURS = 6
