@@ -106,7 +106,7 @@ void concat(const Asked& a) {
   const size_t axis = a.axis(y);
   for (int i = 1; i < a.n.operands(); ++i) {
     Dims x = a.in(i);
-    if (axis < x.size()) y[axis] += x[axis], x[axis] = y[axis];
+    if (axis < x.size() && !__builtin_add_overflow(y[axis], x[axis], &y[axis])) x[axis] = y[axis];
     if (!(x == y))
       Asked::fail("operand " + std::to_string(i) + " has shape " + text_of(a.in(i)) + ", which does not join " +
                   text_of(a.in(0)) + " along axis " + std::to_string(axis));

@@ -9,8 +9,9 @@
 namespace tenon::plugin {
 namespace {
 
-// Values of a graph together: sums and offsets of them stay far from where they would wrap.
-constexpr int64_t kMostBytes = int64_t{1} << 60;
+// Values of a graph together: more than any memory, and little enough that sums of sizes, and a size times 65,536 replicas,
+// stay far from where they would wrap.
+constexpr int64_t kMostBytes = int64_t{1} << 49;
 
 // Thrown and caught in this file: a graph has many places where it may be wrong.
 struct Wrong {
