@@ -2,6 +2,7 @@
 // written out for all cores.
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "advice.h"
 #include "handles.h"
@@ -227,12 +228,16 @@ void check_memory(Program& program, const GraphView& graph, const tenon_options&
                                        " bytes, more than the limit of " + std::to_string(options.memory_limit));
 }
 
-// Whether the backend below has a kernel for a node of a graph that is being made.
-bool inner_takes(const Device& device, const NodeView& node, const tenon_options& options) {
-  const uint32_t index = node.index();
-  tenon_verdict verdict{};
-  check(device.inner->supports(device.handle, node.graph().flat(), &options, &index, 1, &verdict, sizeof verdict));
-  return verdict.answer == TENON_TAKE;
+// For which nodes of a graph that is being made the backend below has kernels.
+std::vector<bool> inner_takes(const Device& device, const GraphView& graph, const tenon_options& options) {
+  std::vector<uint32_t> nodes(graph.n_nodes());
+  std::iota(nodes.begin(), nodes.end(), 0);
+  std::vector<tenon_verdict> verdicts(nodes.size());
+  check(device.inner->supports(device.handle, graph.flat(), &options, nodes.data(), graph.n_nodes(), verdicts.data(),
+                               sizeof(tenon_verdict)));
+  std::vector<bool> taken;
+  for (const tenon_verdict& verdict : verdicts) taken.push_back(verdict.answer == TENON_TAKE);
+  return taken;
 }
 
 void compile_inner(Program& program, const tenon_graph& graph, const tenon_options& options) {
@@ -243,7 +248,7 @@ void compile_inner(Program& program, const tenon_graph& graph, const tenon_optio
   const tenon_options inner = inner_options(options, device);
   UnrolledGraph unrolled;
   if (device.units > 1) {
-    const auto takes = [&](const NodeView& node) { return inner_takes(device, node, inner); };
+    const auto takes = [&](const GraphView& made) { return inner_takes(device, made, inner); };
     unrolled = unroll_replicas(GraphView(*current), device.units, {true, takes});
     current = unrolled.graph.graph();
   }

@@ -27,7 +27,12 @@ PreparedGraph::PreparedGraph(const tenon_graph& graph, const KernelTable& table,
 }
 
 void PreparedGraph::unroll(const KernelTable& table, uint32_t units) {
-  const auto takes = [&](const NodeView& node) { return answer_of(node, table).answer == TENON_TAKE; };
+  const auto takes = [&](const GraphView& graph) {
+    std::vector<bool> taken;
+    for (uint32_t i = 0; i < graph.n_nodes(); ++i)
+      taken.push_back(answer_of(graph.node(i), table).answer == TENON_TAKE);
+    return taken;
+  };
   unrolled_ = unroll_replicas(view_, units, {true, takes});
   origins_ = unrolled_.origins;
   view_ = GraphView(*unrolled_.graph.graph());

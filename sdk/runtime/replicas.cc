@@ -265,13 +265,11 @@ class Unroller {
 };
 
 // Of which nodes some that are written for them are not taken; false: of none but those in `apart`.
-bool find_refused(const UnrolledGraph& unrolled, const std::function<bool(const NodeView&)>& takes,
-                  std::vector<bool>& apart) {
-  const GraphView graph(*unrolled.graph.graph());
+bool find_refused(const UnrolledGraph& unrolled, const std::vector<bool>& taken, std::vector<bool>& apart) {
   bool found = false;
-  for (uint32_t i = 0; i < graph.n_nodes(); ++i) {
+  for (size_t i = 0; i < taken.size(); ++i) {
     const uint32_t source = unrolled.origins[i].node;
-    if (source == TENON_NONE || apart[source] || takes(graph.node(i))) continue;
+    if (source == TENON_NONE || apart[source] || taken[i]) continue;
     apart[source] = found = true;
   }
   return found;
@@ -283,7 +281,8 @@ UnrolledGraph unroll_replicas(const GraphView& graph, uint32_t units, const Unro
   std::vector<bool> apart(graph.n_nodes());
   for (;;) {
     UnrolledGraph out = Unroller(graph, units, options.merge, apart).make();
-    if (!options.merge || !options.takes || !find_refused(out, options.takes, apart)) return out;
+    if (!options.merge || !options.takes) return out;
+    if (!find_refused(out, options.takes(GraphView(*out.graph.graph())), apart)) return out;
   }
 }
 

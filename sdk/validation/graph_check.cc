@@ -1,6 +1,7 @@
 #include "validation/graph_check.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string_view>
 #include <unordered_set>
 
@@ -94,8 +95,13 @@ Signature check_graph(const tenon_graph* graph, uint32_t units) {
 }
 
 uint64_t hash_graph(const tenon_graph& graph) {
-  uint64_t hash = 14695981039346656037ull;
-  for (uint64_t i = 0; i < graph.data_size; ++i) hash = (hash ^ graph.data[i]) * 1099511628211ull;
+  uint64_t hash = 14695981039346656037ull, at = 0;
+  const auto mix = [&](uint64_t word) { hash = (hash ^ word) * 1099511628211ull; };
+  for (uint64_t word = 0; at + sizeof word <= graph.data_size; at += sizeof word) {
+    std::memcpy(&word, graph.data + at, sizeof word);
+    mix(word);
+  }
+  for (; at < graph.data_size; ++at) mix(graph.data[at]);
   return hash;
 }
 

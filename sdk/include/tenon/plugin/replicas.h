@@ -28,8 +28,8 @@ struct UnrolledGraph {
 
 struct UnrollOptions {
   bool merge = true;  // false: everything that differs between units n times, by which merging can be checked
-  // Whether the backend has a kernel for a node, if it is known: of shapes for which it has none, parts are written.
-  std::function<bool(const NodeView&)> takes = nullptr;
+  // For which nodes of a graph the backend has kernels, if it is known: of shapes for which it has none, parts are written.
+  std::function<std::vector<bool>(const GraphView&)> takes = nullptr;
 };
 
 // REQUIRED: units >= 1; every node is one that a device of several units takes (unrolls). Throws std::runtime_error,
