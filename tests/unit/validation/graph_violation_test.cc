@@ -41,6 +41,11 @@ const Wrong kGraphs[] = {
     {"graph: value 1 has rank 9", [](Spoilt& s) { s.values()[1].rank = 9; }},
     {"graph: value 1 has dimension 0", [](Spoilt& s) { s.values()[1].dims[1] = 0; }},
     {"graph: value 1 has dimension 4611686018427387904", [](Spoilt& s) { s.values()[1].dims[1] = int64_t{1} << 62; }},
+    // Each of them fits; sums of their sizes, as a concat makes, are not to come near the end of 64 bits.
+    {"graph: value 2 and those before it are larger than any memory",
+     [](Spoilt& s) {
+       for (uint32_t v : {1, 2}) s.values()[v].rank = 1, s.values()[v].dims[0] = int64_t{1} << 45;
+     }},
     {"graph: the name of value 1 is no string",
      [](Spoilt& s) {
        s.values()[1].name = {1, 1000};
