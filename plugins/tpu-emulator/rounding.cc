@@ -20,7 +20,10 @@ bool has_epilogue(std::string_view op) { return op == "dot_bias_act" || op == "c
 bool is_product(std::string_view op) {
   return op == "dot" || op == "conv" || op == "conv_grad_input" || op == "conv_grad_filter" || has_epilogue(op);
 }
-bool rounds(const NodeView& node) { return is_product(node.op()) && node.in(0).dtype() == TENON_F32; }
+// Of the version that is known here: what another means is the backend's below to say.
+bool rounds(const NodeView& node) {
+  return node.version() == 1 && is_product(node.op()) && node.in(0).dtype() == TENON_F32;
+}
 
 int32_t precision_of(const NodeView& node, int32_t least) { return std::max(least, node.enumerator("precision")); }
 

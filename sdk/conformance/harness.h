@@ -71,12 +71,14 @@ void add_error_tests(Tests&);
 void add_feed_tests(Tests&);
 void add_collective_tests(Tests&);
 void add_leak_tests(Tests&);
+void add_plan_tests(Tests&);  // of backends that stand on the SDK's runtime
 void add_determinism_tests(Tests&);
 void add_training_tests(Tests&);  // inference too
 
 // How many graphs are drawn for each primitive and dtype; from so many on also what takes minutes is drawn.
 constexpr uint32_t kDrawn = 24;
-Tests all_tests(uint32_t samples = kDrawn);
+// `sdk_runtime`: with what the planner of the SDK's runtime takes, which other planners need not keep to.
+Tests all_tests(uint32_t samples = kDrawn, bool sdk_runtime = false);
 
 // The highest level whose tests, and those of the levels below, have no failure and no required test that is
 // unsupported; -1: none, which is also the level of a backend that supports not one op. Level 4 is not reached where its

@@ -27,6 +27,7 @@ const char kUsage[] =
     "  --samples N        graphs that are drawn for each primitive and dtype; 24 unless given; with fewer,\n"
     "                     the test of more than 2^32 random numbers is left out, which takes up to minutes\n"
     "  --spec SPEC        of the units, as in --device=name:SPEC\n"
+    "  --sdk-runtime      also what the planner of the SDK's runtime takes, for a backend that stands on it\n"
     "  --validate         puts the validation layer between suite and backend: what it finds fails the test\n"
     "  --timeout-scale X  multiplies every time limit\n"
     "  --json FILE        results as JSON\n"
@@ -46,7 +47,7 @@ struct Command {
   std::string path, json, junit;
   RunOptions options;
   int least = -1;  // --level
-  bool list = false, help = false;
+  bool sdk_runtime = false, list = false, help = false;
 };
 
 double number(const std::string& option, const std::string& text) {
@@ -105,6 +106,8 @@ Command parse(int argc, char** argv) {
       command.help = true;
     else if (word == "--list")
       command.list = true;
+    else if (word == "--sdk-runtime")
+      command.sdk_runtime = true;
     else if (word == "--validate")
       command.options.validate = true;
     else if (word.size() > 1 && word[0] == '-') {
@@ -187,7 +190,7 @@ int run(const Command& command, const Tests& tests) {
 int run_command(int argc, char** argv) {
   const Command command = parse(argc, argv);
   if (command.help) return std::fputs(kUsage, stdout), 0;
-  const Tests tests = all_tests(command.options.samples);
+  const Tests tests = all_tests(command.options.samples, command.sdk_runtime);
   const std::vector<const Test*> chosen = select(tests, command);
   if (!command.list) return run(command, tests);
   for (const Test* test : chosen) std::printf("%s\n", test->id().c_str());

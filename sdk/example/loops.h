@@ -27,9 +27,8 @@ using namespace tenon::plugin;
 // y[i] = f(operand 0's element i, operand 1's, ..). An operand of rank 0 serves every i, by a step of 0.
 template <class Y, class... X, class F, size_t... o>
 Kernel map(const NodeView& node, F f, std::index_sequence<o...>) {
-  Kernel k;  // y may be an operand of its size: each element is read before it is written
-  for (int i = 0; i < node.operands(); ++i)
-    if (node.in(i).bytes() == node.out(0).bytes()) k.in_place.push_back({i, 0});
+  Kernel k;  // y may be any operand of its size: each element is read before it is written
+  for (int i = 0; i < node.operands(); ++i) k.in_place.push_back({i, 0});
   k.run = [f, n = node.out(0).elements(), steps = std::array<int64_t, sizeof...(X)>{node.in(o).rank() != 0 ...}](const Call& call) {
     const std::tuple<const X*...> x{call.in<X>(o)...};
     const auto step = steps;

@@ -124,12 +124,12 @@ class Planner {
   int32_t result_base(uint32_t r) const { return kBaseFirstInput + plan_.n_buffers + static_cast<int32_t>(r); }
 
   void place_inputs() {
-    input_value_.assign(graph_.n_values(), -1);
+    is_buffer_.assign(graph_.n_values(), false);
     for (uint32_t i = 0; i < graph_.n_inputs(); ++i) {
       const uint32_t v = graph_.input(i).value;
-      input_value_[v] = static_cast<int32_t>(i);
       if (buffer_of_[i] >= 0) {
         storage_[v].place = {input_base(buffer_of_[i]), 0};
+        is_buffer_[v] = true;
       } else {
         storage_[v].block = new_block(0, n_, 64);
         scalar_values_.push_back(v);
@@ -144,21 +144,21 @@ class Planner {
       const uint64_t size = static_cast<uint64_t>(value.bytes());
       const uint64_t at = align_up(plan_.constants.size());
       plan_.constants.resize(at + size);
-      for (uint64_t b = 0; b < size; b += c.bytes)
-        std::memcpy(&plan_.constants[at + b], graph_.constant_data(c), std::min(c.bytes, size - b));
+      for (uint64_t b = 0; b != size; b += c.bytes)  // whole, or an element that fills it
+        std::memcpy(&plan_.constants[at + b], graph_.constant_data(c), c.bytes);
       storage_[c.value].place = {kBaseConstants, at};
     }
   }
 
   bool placed(uint32_t v) const { return storage_[v].place.base >= 0 || storage_[v].block >= 0; }
 
-  // The node that defines v, or -1.
-  std::vector<int32_t> definers() const {
-    std::vector<int32_t> node(graph_.n_values(), -1);
+  // The node that defines each value, of those that a node defines.
+  std::vector<uint32_t> definers() const {
+    std::vector<uint32_t> node(graph_.n_values());
     for (uint32_t i = 0; i < n_; ++i) {
       const NodeView view = graph_.node(i);
-      for (int k = 0; k < view.results() && !is_view(view); ++k)
-        if (view.has_result(k)) node[view.result_id(k)] = static_cast<int32_t>(i);
+      for (int k = 0; k < view.results(); ++k)
+        if (view.has_result(k)) node[view.result_id(k)] = i;
     }
     return node;
   }
@@ -188,25 +188,23 @@ class Planner {
 
   // Results are computed where they end up when that is possible.
   void place_results() {
-    definer_ = definers();
+    const std::vector<uint32_t> definer = definers();
     for (uint32_t r = 0; r < graph_.n_results(); ++r) {
       const tenon_result& result = graph_.result(r);
       const uint32_t value = result_value(r);
-      const int32_t node = definer_[value];
-      const bool joined = views_.joined[value];
-      if ((node < 0 && !joined) || placed(value)) continue;
+      if (placed(value)) continue;  // an input, a constant, another result
       if (!result.alias) {
         storage_[value].place = {result_base(r), 0};
         continue;
       }
-      if (joined) continue;  // while its first part is written, others may still read the state
-      const uint32_t state = graph_.input(result.alias - 1).value;
-      if (may_overwrite(state, static_cast<uint32_t>(node), value)) storage_[value].place = storage_[state].place;
+      const uint32_t node = definer[value], state = graph_.input(result.alias - 1).value;
+      if (is_view(graph_.node(node))) continue;  // a join: while its first part is written, the state may still be read
+      if (may_overwrite(state, node, value)) storage_[value].place = storage_[state].place;
     }
   }
 
   int32_t new_block(uint32_t first, uint32_t last, uint64_t bytes) {
-    blocks_.push_back({first, last, align_up(std::max<uint64_t>(bytes, 1))});
+    blocks_.push_back({first, last, align_up(bytes)});
     return static_cast<int32_t>(blocks_.size() - 1);
   }
 
@@ -221,11 +219,9 @@ class Planner {
       if (res != result || !node.has(in)) continue;
       const uint32_t o = this->operand(node, in);
       const int32_t block = storage_[o].block;
-      if (block < 0 || input_value_[o] >= 0 || blocks_[block].last != node.index()) continue;
+      if (block < 0 || blocks_[block].last != node.index()) continue;  // a scalar's lasts to the end
       if (written_here(node, result, block)) continue;
       if (graph_.value(o).bytes() != graph_.value(v).bytes() || !reads_only_in_place(node.index(), o, v)) continue;
-      // another value in the same block must not still be read by this node
-      if (shared_reader(node, block, o)) continue;
       return block;
     }
     return -1;
@@ -238,20 +234,14 @@ class Planner {
     return false;
   }
 
-  bool shared_reader(const NodeView& node, int32_t block, uint32_t except) const {
-    for (int k = 0; k < node.operands(); ++k)
-      if (node.has(k) && operand(node, k) != except && storage_[operand(node, k)].block == block) return true;
-    return false;
-  }
-
   void place_values() {
     for (uint32_t i = 0; i < n_; ++i) {
       const NodeView node = graph_.node(i);
-      for (int k = 0; k < node.results() && !is_view(node); ++k) {
+      for (int k = 0; k < node.results(); ++k) {
         if (!node.has_result(k) || placed(result(node, k))) continue;
         const uint32_t v = result(node, k);
         const uint32_t last = last_use(v, i);
-        const int32_t reuse = v == node.result_id(k) ? reusable_block(node, v, k) : -1;
+        const int32_t reuse = reusable_block(node, v, k);
         if (reuse >= 0) blocks_[reuse].last = last;
         storage_[v].block = reuse >= 0 ? reuse : new_block(i, last, static_cast<uint64_t>(graph_.value(v).bytes()));
         if (reuse < 0) block_node_.push_back({storage_[v].block, i});
@@ -269,7 +259,7 @@ class Planner {
   }
 
   void finish_arena() {
-    plan_.thread_scratch = align_up(place_blocks(blocks_));
+    plan_.thread_scratch = place_blocks(blocks_);
     plan_.arena_bytes = plan_.thread_scratch + plan_.thread_scratch_bytes * plan_.threads;
     for (uint32_t v : scalar_values_) plan_.scalars.push_back({place_of(v), graph_.value(v).dtype()});
     for (const auto& [block, node] : block_node_) {
@@ -296,7 +286,7 @@ class Planner {
       for (int k = 0; k < node.operands(); ++k)
         step.operands.push_back(node.has(k) ? place_in_root(node.operand_id(k)) : Place{});
       for (int k = 0; k < node.results(); ++k)
-        step.results.push_back(node.has_result(k) && !is_view(node) ? place_in_root(node.result_id(k)) : Place{});
+        step.results.push_back(node.has_result(k) ? place_in_root(node.result_id(k)) : Place{});
       // kernels may ask for optional operands past the end of the list
       step.operands.resize(step.operands.size() + 8);
       step.results.resize(step.results.size() + 8);
@@ -326,9 +316,9 @@ class Planner {
       const tenon_result& result = graph_.result(r);
       const Place to = result.alias ? Place{input_base(buffer_of_[result.alias - 1]), 0} : Place{result_base(r), 0};
       Place from = place_of(result_value(r));
-      if (from.base == to.base && from.offset == to.offset) continue;
+      if (from.base == to.base) continue;
       const uint64_t bytes = plan_.result_bytes[r];
-      if (input_value_[result_value(r)] >= 0 && from.base >= kBaseFirstInput) {
+      if (is_buffer_[result_value(r)]) {
         const Place stage{kBaseArena, plan_.arena_bytes};
         plan_.arena_bytes += align_up(bytes);
         add_copy(from, stage, bytes);
@@ -348,7 +338,8 @@ class Planner {
   std::vector<std::vector<uint32_t>> readers_;
   std::vector<uint32_t> is_result_;
   Views views_;
-  std::vector<int32_t> buffer_of_, input_value_, definer_;
+  std::vector<int32_t> buffer_of_;
+  std::vector<bool> is_buffer_;  // each value: it is an input's buffer
   std::vector<uint32_t> scalar_values_;
   std::vector<Block> blocks_;
   std::vector<std::pair<int32_t, uint32_t>> block_node_;

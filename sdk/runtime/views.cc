@@ -7,7 +7,10 @@
 namespace tenon::plugin {
 namespace {
 
-// The last axis before which all have size 1: what it cuts lies in one piece.
+// Another version may mean something else, and its kernel is to be asked.
+bool is(const NodeView& node, std::string_view op) { return node.version() == 1 && node.op() == op; }
+
+// Whether all axes before this one have size 1: what is cut along it lies in one piece.
 bool is_outermost(const ValueView& value, int64_t axis) {
   for (int d = 0; d < axis; ++d)
     if (value.dim(d) != 1) return false;
@@ -18,8 +21,7 @@ class Finder {
  public:
   explicit Finder(const GraphView& graph) : graph_(graph) {
     const uint32_t n = graph.n_values();
-    views_ = {std::vector<uint32_t>(n), std::vector<uint64_t>(n), std::vector<bool>(n),
-              std::vector<bool>(graph.n_nodes())};
+    views_ = {std::vector<uint32_t>(n), std::vector<uint64_t>(n), std::vector<bool>(graph.n_nodes())};
     for (uint32_t v = 0; v < n; ++v) views_.root[v] = v;
     made_.assign(n, false);
     for (uint32_t i = 0; i < graph.n_nodes(); ++i)
@@ -29,12 +31,12 @@ class Finder {
 
   Views find() {
     for (uint32_t i = 0; i < graph_.n_nodes(); ++i)
-      if (graph_.node(i).op() == "reshape") lay(graph_.node(i), 0);
+      if (is(graph_.node(i), "reshape")) lay(graph_.node(i), 0);
     find_shown();
     for (uint32_t i = 0; i < graph_.n_nodes(); ++i) {
       const NodeView node = graph_.node(i);
-      if (node.op() == "slice" && is_rows(node)) lay(node, first_byte(node));
-      if (node.op() == "concat" && is_join(node)) join(node);
+      if (is(node, "slice") && is_rows(node)) lay(node, first_byte(node));
+      if (is(node, "concat") && is_join(node)) join(node);
     }
     for (uint32_t v = 0; v < graph_.n_values(); ++v) resolve(v);
     return std::move(views_);
@@ -43,7 +45,6 @@ class Finder {
  private:
   // The result lies in the operand.
   void lay(const NodeView& node, uint64_t at) {
-    if (node.version() != 1) return;
     views_.root[node.result_id(0)] = node.operand_id(0);
     views_.offset[node.result_id(0)] = at;
     views_.idle[node.index()] = true;
@@ -58,15 +59,9 @@ class Finder {
 
   bool is_rows(const NodeView& node) const {
     const ValueView x = node.in(0), y = node.out(0);
-    if (shown_[node.result_id(0)] || x.has_extents() || y.has_extents() || node.version() != 1) return false;
-    if (x.dtype() != y.dtype() || x.rank() != y.rank()) return false;  // its kernel is to refuse it
-    int cut = 0;
-    while (cut < x.rank() && x.dim(cut) == 1) ++cut;
-    for (int d = 0; d < x.rank(); ++d) {
-      const int64_t start = item(node, "start", d, 0);
-      if (item(node, "stride", d, 1) != 1 || start < 0 || start > x.dim(d) - y.dim(d)) return false;
-      if (d != cut && x.dim(d) != y.dim(d)) return false;
-    }
+    if (shown_[node.result_id(0)] || x.has_extents() || y.has_extents()) return false;
+    for (int d = 0; d < x.rank(); ++d)
+      if (item(node, "stride", d, 1) != 1 || (x.dim(d) != y.dim(d) && !is_outermost(y, d))) return false;
     return true;
   }
   uint64_t first_byte(const NodeView& node) const {
@@ -79,25 +74,20 @@ class Finder {
 
   // The value that a node makes and that v is, by way of reshapes.
   uint32_t maker(uint32_t v) const {
-    while (views_.root[v] != v && !views_.offset[v] && graph_.value(v).bytes() == graph_.value(views_.root[v]).bytes())
-      v = views_.root[v];
+    while (views_.root[v] != v && graph_.value(v).bytes() == graph_.value(views_.root[v]).bytes()) v = views_.root[v];
     return v;
   }
 
   // Each operand is made by a node, to be joined here and nowhere else.
   bool is_join(const NodeView& node) const {
     const ValueView y = node.out(0);
-    const int64_t axis = node.i64("axis");
-    if (node.version() != 1 || y.has_extents() || axis < 0 || axis >= y.rank() || !is_outermost(y, axis)) return false;
+    if (y.has_extents() || !is_outermost(y, node.i64("axis"))) return false;
     std::vector<uint32_t> makers;
-    int64_t bytes = 0;
     for (int k = 0; k < node.operands(); ++k) {
       const uint32_t v = maker(node.operand_id(k));
       if (!made_[v] || views_.root[v] != v || shown_[v] || node.in(k).has_extents()) return false;
       makers.push_back(v);
-      bytes += node.in(k).bytes();
     }
-    if (bytes != y.bytes()) return false;
     std::sort(makers.begin(), makers.end());
     return std::adjacent_find(makers.begin(), makers.end()) == makers.end();
   }
@@ -109,7 +99,6 @@ class Finder {
       views_.offset[v] = at;
       at += static_cast<uint64_t>(node.in(k).bytes());
     }
-    views_.joined[node.result_id(0)] = true;
     views_.idle[node.index()] = true;
   }
 

@@ -13,8 +13,7 @@ struct Views {
   // is a result of the graph, or a reshape of one, covers the whole of its root.
   std::vector<uint32_t> root;
   std::vector<uint64_t> offset;
-  std::vector<bool> joined;  // each value: it is written in parts, by the nodes that make what is joined
-  std::vector<bool> idle;    // each node: it moves nothing
+  std::vector<bool> idle;  // each node: it moves nothing; what is joined is written by the nodes that make its parts
 };
 
 Views find_views(const GraphView& graph);

@@ -7,7 +7,7 @@
 
 namespace tenon::conformance {
 
-Tests all_tests(uint32_t samples) {
+Tests all_tests(uint32_t samples, bool sdk_runtime) {
   Tests tests;
   for (void (*add)(Tests&) :
        {add_load_tests, add_device_tests, add_memory_tests, add_queue_tests, add_op_tests, add_composite_tests,
@@ -16,7 +16,9 @@ Tests all_tests(uint32_t samples) {
         add_determinism_tests, add_training_tests})
     add(tests);
   add_sampled_tests(tests, samples);
+  add_sampled_graph_tests(tests, samples);
   if (samples >= kDrawn) add_long_random_test(tests);
+  if (sdk_runtime) add_plan_tests(tests);
   // The tests of a group follow each other, as reports show them.
   std::map<std::string, size_t> rank;
   for (const Test& test : tests) rank.emplace(test.suite + "/" + test.group, rank.size());

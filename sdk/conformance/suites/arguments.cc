@@ -267,6 +267,19 @@ void refuses_a_small_result(Subject& s) {
   expect_equal(read(queue, small), filled(kN - 1, -2), "a result that is too small after run was refused");
 }
 
+// By one byte: of bools, which have no more.
+void refuses_a_byte_too_few(Subject& s) {
+  Sketch sketch;
+  sketch.builder.result(sketch.state(TENON_BOOL, {kN}));
+  const Program program = compile(s, sketch.builder.build());
+  const Buffer whole(s, s.device(), TENON_BOOL, {kN}), result(s, s.device(), TENON_BOOL, {kN}),
+      small(s, s.device(), TENON_BOOL, {kN - 1});
+  Queue queue(s, s.device());
+  Arguments from{{&small}, {&result}}, to{{&whole}, {&small}};
+  expect_refused(s, queue, from.run(program), "run whose input is a byte too small");
+  expect_refused(s, queue, to.run(program), "run whose result is a byte too small");
+}
+
 void refuses_a_lost_alias(Subject& s) {
   Refusals r(s);
   const Buffer other = f32_buffer(s, {kN});
@@ -292,6 +305,7 @@ void add_argument_tests(Tests& tests) {
   add("refused", "missing arguments", refuses_missing_arguments);
   add("refused", "small buffers", refuses_small_buffers);
   add("refused", "a small result", refuses_a_small_result);
+  add("refused", "a byte too few", refuses_a_byte_too_few);
   add("refused", "a lost alias", refuses_a_lost_alias);
 }
 

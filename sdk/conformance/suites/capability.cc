@@ -81,11 +81,26 @@ void expect_not_taken(Subject& s, const Sample& sample, const Change& change, co
          "supports says REFUSE without a reason for an op with " + what);
 }
 
+// Where it is compiled all the same: what moves nothing here may move something there.
+void expect_not_compiled(Subject& s, const Sample& sample, uint32_t version) {
+  const FlatGraph graph = one_node_graph(sample.view(), {.version = version});
+  tenon_options options{};
+  options.struct_size = sizeof options;
+  tenon_info info{};
+  info.struct_size = sizeof info;
+  tenon_program* program = nullptr;
+  const tenon_status status = s.backend().compile(s.device(), graph.graph(), &options, &program, &info);
+  if (status.code == TENON_OK) s.backend().program_destroy(program);
+  expect_code(status, TENON_UNSUPPORTED,
+              "compile of version " + std::to_string(version) + " of " + shape_of(sample.view()));
+}
+
 void takes_nothing_unknown(Subject& s, const std::string& op) {
   const Sample sample = first_taken(s, op);
   const NodeView node = sample.view();
   expect_not_taken(s, sample, {.version = node.version() + 1}, "version " + std::to_string(node.version() + 1));
   expect_not_taken(s, sample, {.version = 0xFFFFFFFF}, "version 4294967295");
+  expect_not_compiled(s, sample, node.version() + 1);
   expect_not_taken(s, sample, {.more = "no_such_attribute"}, "an attribute that no version defines");
   for (int32_t dtype : {9, 77, -1})
     if (node.has(0)) expect_not_taken(s, sample, {.dtype = dtype}, "dtype " + std::to_string(dtype));

@@ -14,6 +14,7 @@ void add_long_random_test(Tests&);     // of the random suite: what takes minute
 void add_borrowed_tests(Tests&);       // of the memory suite: what is given back
 void add_scalar_tests(Tests&);         // of the program suite: scalars to the last bit
 void add_queue_failure_tests(Tests&);  // of the queue suite: failures that stick and spread
-void add_scratch_tests(Tests&);        // of the threads suite: what kernels keep while they work
+void add_sampled_graph_tests(Tests&, uint32_t samples);  // of the sampled suite: graphs of many nodes
+void add_scratch_tests(Tests&);                          // of the threads suite: what kernels keep while they work
 
 }  // namespace tenon::conformance

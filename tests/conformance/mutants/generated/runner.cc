@@ -348,7 +348,7 @@ Command parse(int argc, char** argv) {
 int run(const Command& command) {
   size_t count = 0;
   const std::vector<Site> sites = read_sites(command, &count);
-  Tests tests = all_tests();
+  Tests tests = all_tests(kDrawn, true);
   const std::regex chosen(command.tests);
   tests.erase(std::remove_if(tests.begin(), tests.end(),
                              [&](const Test& test) {

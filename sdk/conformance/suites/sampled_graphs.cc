@@ -1,0 +1,87 @@
+// Graphs of many nodes by chance (conformance/drawn_graphs.h): each value has to be what it is if every value had memory
+// of its own.
+#include "conformance/drawn_graphs.h"
+#include "conformance/lowering.h"
+#include "conformance/session.h"
+#include "conformance/suites/cases.h"
+#include "conformance/suites/parts.h"
+
+namespace tenon::conformance {
+namespace {
+
+using reference::Tensor;
+
+// The results of one run.
+Expected results_of(const tenon_graph& graph, const std::vector<Tensor>& inputs) {
+  Expected out;
+  const std::string wrong = reference::evaluate_graph(graph, inputs, reference::Rounding::kDtype, out.values);
+  if (!wrong.empty()) fail("the reference cannot evaluate " + wrong);
+  for (const Tensor& t : out.values) out.tolerances.push_back(reference::zeros(TENON_F64, t.dims));
+  return out;
+}
+
+// What the next run is given: the states as they are by now, other scalars.
+void go_on(const plugin::GraphView& graph, const std::vector<Tensor>& results, std::vector<Tensor>* inputs) {
+  for (uint32_t r = 0; r < graph.n_results(); ++r)
+    if (const uint32_t alias = graph.result(r).alias) inputs->at(alias - 1) = results[r];
+  for (uint32_t i = 0; i < graph.n_inputs(); ++i) {
+    if (graph.input(i).role != TENON_ROLE_SCALAR) continue;
+    for (double& v : (*inputs)[i].f) ++v;
+    for (int64_t& v : (*inputs)[i].i) ++v;
+  }
+}
+
+void check_drawn_graph(Subject& subject, Drawn drawn, Place place) {
+  const tenon_graph& graph = *drawn.graph.graph();
+  Session session(subject, graph, place);
+  session.write(drawn.inputs);
+  for (int run = 1; run <= 2; ++run) {
+    const Expected expected = results_of(graph, drawn.inputs);
+    with_words("run " + std::to_string(run), [&] { expect_close(session.run(drawn.inputs), expected); });
+    session.check();
+    go_on(plugin::GraphView(graph), expected.values, &drawn.inputs);
+  }
+}
+
+// Unsupported where the backend takes none of the samples.
+void check_family(Subject& subject, const GraphFamily& family, uint32_t samples) {
+  Unsupported refusal;
+  uint32_t taken = 0;
+  for (uint32_t k = 0; k < samples; ++k) {
+    Sampler sampler(subject.seed(), std::string("graphs/") + family.name, k);
+    Drawn drawn = draw_graph(sampler, family);
+    try {
+      require_taken(subject, subject.device(), *drawn.graph.graph());
+    } catch (const Unsupported& u) {
+      refusal = u;
+      continue;
+    }
+    ++taken;
+    const std::string what = drawn.what;
+    try {
+      check_drawn_graph(subject, std::move(drawn), k % 2 ? Place::kGuarded : Place::kDevice);
+    } catch (const Failure& failure) {
+      throw Failure{"sample " + std::to_string(k + 1) + ", " + failure.text + ", of " + what};
+    }
+  }
+  if (taken == 0) throw refusal;
+}
+
+}  // namespace
+
+void add_sampled_graph_tests(Tests& tests, uint32_t samples) {
+  constexpr uint32_t kOfEach = 4;  // graphs of many nodes are more different than those of one
+  for (const GraphFamily& family : graph_families()) {
+    Test test;
+    test.suite = "sampled";
+    test.group = std::string("graphs of ") + family.name;
+    test.name = "by chance";
+    test.level = 2;
+    test.required = false;
+    test.time_limit_s = 60 + 4.0 * samples;
+    test.run = [&family, samples](Subject& s) { check_family(s, family, kOfEach * samples); };
+    tests.push_back(std::move(test));
+  }
+}
+
+}  // namespace tenon::conformance
