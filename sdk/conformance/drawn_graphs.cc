@@ -116,6 +116,7 @@ class Maker {
   void node(std::string_view op) {
     if (op == "one") map_of_one();
     if (op == "two") map_of_two();
+    if (op == "own part") map_with_own_part();
     if (op == "choose") choose();
     if (op == "cast") cast();
     if (op == "reshape") reshape();
@@ -124,6 +125,7 @@ class Maker {
     if (op == "join") join();
     if (op == "recut") recut();
     if (op == "move") move();
+    if (op == "flags") join_flags();
     if (op == "sum") sum();
     if (op == "sort") sort();
   }
@@ -141,6 +143,15 @@ class Maker {
     if (!a) return;
     const Value b = partner(*a);
     s_.chance(2) ? map_of_two(*a, b) : map_of_two(b, *a);
+  }
+  // Whole, beside one of its elements.
+  void map_with_own_part() {
+    const auto v = pick([](const Value& x) { return is_number(x) && x.most <= kMost && has_axes(x); });
+    if (!v) return;
+    Dims start, limit;
+    for (const int64_t n : v->dims) start.push_back(s_.below(n)), limit.push_back(start.back() + 1);
+    const Value part = reshape_to(slice_of(*v, start, limit), {});
+    s_.chance(2) ? map_of_two(*v, part) : map_of_two(part, *v);
   }
   void choose() {
     const auto a = pick_number();
@@ -249,6 +260,20 @@ class Maker {
     join_all(s_.chance(2) ? std::vector<Value>{a, b} : std::vector<Value>{b, a}, axis);
   }
 
+  // Four times as many bools, of which some are of what is read nowhere else, and has their size together.
+  void join_flags() {
+    const auto v = pick([](const Value& x) { return is_number(x) && has_axes(x) && x.most <= kMost; });
+    if (!v) return;
+    const Value w = partner(*v), last = map_of_one(*v);
+    std::vector<Value> parts;
+    for (const Value& a : {last, *v, w.dims == v->dims ? w : *v, *v}) {
+      parts.push_back(add_node("compare", {a, w}, TENON_BOOL, a.dims, 1));
+      builder_.attr_enum("kind", s_.below(6));
+    }
+    std::swap(parts[0], parts[static_cast<size_t>(s_.below(4))]);
+    join_all(parts, outermost(v->dims));
+  }
+
   // Nothing that can be done in place.
   void move() {
     const auto v = pick(has_axes);
@@ -312,6 +337,7 @@ class Maker {
     for (uint32_t i = 0; i < states_.size(); ++i)
       if (!s_.chance(4)) update(i);
     for (int64_t i = s_.below(3); i > 0; --i) give(*pick(any));
+    if (s_.chance(3)) give(s_.one_of(states_));
     give(values_.back());
   }
 
@@ -329,14 +355,15 @@ class Maker {
 
 const std::vector<GraphFamily>& graph_families() {
   static const std::vector<GraphFamily> families{
-      {"views", 2, {"one", "two", "reshape", "reshape", "rows", "rows", "rows", "slice", "join", "recut"}},
-      {"joins", 2, {"one", "two", "reshape", "rows", "join", "join", "join", "recut", "recut"}},
-      {"maps", 2, {"one", "two", "two", "two", "choose", "cast", "reshape", "sum", "move"}},
-      {"states", 4, {"one", "two", "two", "move", "recut", "reshape", "choose"}},
+      {"views", 2, {"one", "two", "own part", "reshape", "reshape", "rows", "rows", "rows", "slice", "join", "recut"}},
+      {"joins", 2, {"one", "two", "reshape", "rows", "join", "join", "join", "recut", "recut", "flags"}},
+      {"maps", 2, {"one", "two", "two", "two", "own part", "choose", "cast", "reshape", "sum", "move"}},
+      {"states", 4, {"one", "two", "two", "own part", "move", "recut", "reshape", "choose"}},
       {"several results", 2, {"sort", "sort", "one", "two", "cast", "move", "rows", "join"}},
       {"anything",
        3,
-       {"one", "two", "choose", "cast", "reshape", "rows", "slice", "join", "recut", "move", "sum", "sort"}}};
+       {"one", "two", "own part", "choose", "cast", "reshape", "rows", "slice", "join", "recut", "move", "sum",
+        "sort"}}};
   return families;
 }
 

@@ -210,7 +210,7 @@ class Planner {
 
   uint32_t last_use(uint32_t v, uint32_t definer) const {
     if (std::count(is_result_.begin(), is_result_.end(), v)) return n_;
-    return readers_[v].empty() ? definer : std::max(definer, readers_[v].back());
+    return readers_[v].empty() ? definer : readers_[v].back();
   }
 
   // An operand whose block ends with this node and that the kernel may overwrite.

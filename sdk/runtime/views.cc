@@ -24,25 +24,31 @@ class Finder {
     views_ = {std::vector<uint32_t>(n), std::vector<uint64_t>(n), std::vector<bool>(graph.n_nodes())};
     for (uint32_t v = 0; v < n; ++v) views_.root[v] = v;
     made_.assign(n, false);
-    for (uint32_t i = 0; i < graph.n_nodes(); ++i)
-      for (int k = 0; k < graph.node(i).results(); ++k)
-        if (graph.node(i).has_result(k)) made_[graph.node(i).result_id(k)] = true;
+    for_each_node([&](const NodeView& node) {
+      for (int k = 0; k < node.results(); ++k)
+        if (node.has_result(k)) made_[node.result_id(k)] = true;
+    });
   }
 
   Views find() {
-    for (uint32_t i = 0; i < graph_.n_nodes(); ++i)
-      if (is(graph_.node(i), "reshape")) lay(graph_.node(i), 0);
+    for_each_node([&](const NodeView& node) {
+      if (is(node, "reshape")) lay(node, 0);
+    });
     find_shown();
-    for (uint32_t i = 0; i < graph_.n_nodes(); ++i) {
-      const NodeView node = graph_.node(i);
+    for_each_node([&](const NodeView& node) {
       if (is(node, "slice") && is_rows(node)) lay(node, first_byte(node));
       if (is(node, "concat") && is_join(node)) join(node);
-    }
+    });
     for (uint32_t v = 0; v < graph_.n_values(); ++v) resolve(v);
     return std::move(views_);
   }
 
  private:
+  template <class F>
+  void for_each_node(F f) const {
+    for (uint32_t i = 0; i < graph_.n_nodes(); ++i) f(graph_.node(i));
+  }
+
   // The result lies in the operand.
   void lay(const NodeView& node, uint64_t at) {
     views_.root[node.result_id(0)] = node.operand_id(0);

@@ -56,8 +56,33 @@ class PlanSketch : public Sketch {
   }
 };
 
+std::vector<tenon_allocation> allocations_of(const tenon_info& info) {
+  std::vector<tenon_allocation> out(info.n_allocations);
+  for (uint32_t i = 0; i < info.n_allocations; ++i)
+    std::memcpy(&out[i], reinterpret_cast<const uint8_t*>(info.allocations) + i * info.allocation_stride,
+                sizeof out[i]);
+  return out;
+}
+
+bool lie_apart(const tenon_allocation& a, const tenon_allocation& b) {
+  const bool at_once = a.first <= b.last && b.first <= a.last;
+  return !at_once || a.offset + a.bytes <= b.offset || b.offset + b.bytes <= a.offset;
+}
+
+void expect_sound(const tenon_info& info) {
+  const std::vector<tenon_allocation> all = allocations_of(info);
+  for (size_t i = 0; i < all.size(); ++i) {
+    const std::string what = "allocation " + std::to_string(i);
+    expect(all[i].offset % 64 == 0, what + " begins at byte " + std::to_string(all[i].offset));
+    expect(all[i].offset + all[i].bytes <= info.workspace_bytes, what + " ends beyond the workspace");
+    for (size_t k = 0; k < i; ++k)
+      expect(lie_apart(all[i], all[k]), what + " lies where " + std::to_string(k) + " does, which is alive");
+  }
+}
+
 void expect_at_most(Subject& s, const PlanSketch& graph, uint64_t bytes) {
   const Program program = compile(s, graph.builder.build());
+  expect_sound(program.info());
   expect(program.info().workspace_bytes <= bytes, "a workspace of " + std::to_string(program.info().workspace_bytes) +
                                                       " bytes, expected at most " + std::to_string(bytes));
 }
@@ -166,6 +191,14 @@ void room_of_what_was_read(Subject& s) {
   expect_at_most(s, g, 2 * kWideBytes);
 }
 
+void room_of_a_small_one_at_last(Subject& s) {
+  PlanSketch g;
+  const uint32_t x = g.state(), half = g.state({kWide / 2});
+  g.builder.result(g.reverse(g.reverse(g.reverse(x))));
+  g.builder.result(g.reverse(g.reverse(half, {kWide / 2}), {kWide / 2}));
+  expect_at_most(s, g, 2 * kWideBytes);
+}
+
 // Small, small, large, and the other way round.
 void room_of_different_sizes(Subject& s, bool grows) {
   PlanSketch g;
@@ -220,6 +253,12 @@ void results_that_are_copied(Subject& s) {
   const uint32_t x = g.state(), y = g.reverse(x);
   for (const uint32_t value : {y, y, x}) g.builder.result(value);
   expect_at_most(s, g, kWideBytes);
+}
+
+void state_that_stays(Subject& s) {
+  PlanSketch g;
+  g.builder.result(g.state(), TENON_MODE_LAST, 1);
+  expect_at_most(s, g, 0);
 }
 
 void states_that_swap(Subject& s) {
@@ -302,12 +341,14 @@ void add_plan_tests(Tests& tests) {
   add("views", "rows where they lie", rows_where_they_lie);
   add("views", "rows of what is made", rows_of_what_is_made);
   add("room", "of what was read", room_of_what_was_read);
+  add("room", "of a small one at last", room_of_a_small_one_at_last);
   add("room", "of what grows", [](Subject& s) { room_of_different_sizes(s, true); });
   add("room", "of what shrinks", [](Subject& s) { room_of_different_sizes(s, false); });
   add("room", "beside what lives throughout", room_beside_what_lives_throughout);
   add("room", "of a node alone", room_of_a_node_alone);
   add("room", "of scalars", room_of_scalars);
   add("results", "that are copied", results_that_are_copied);
+  add("results", "of a state that stays", state_that_stays);
   add("results", "of states that swap", states_that_swap);
   add("told", "of arguments", tells_of_arguments);
   add("told", "of constants", tells_of_constants);

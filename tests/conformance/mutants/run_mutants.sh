@@ -12,7 +12,7 @@ unset TENON_MUTANT
 # The control: the library with no mistake chosen. Kernels and models (op, training) are left to conform_example, which
 # runs all of them on the same code; queues, memory, programs and the table are not, as queues here have threads.
 control=$(cut -d ' ' -f 2- "$list" | grep -v -e '^^op/' -e '^^training/' | sort -u | paste -s -d '|' -)
-"$conform" "$library" --spec units=4 --filter "$control" --samples 23 --timeout-scale 0.5 >"$log" 2>&1 || {
+"$conform" "$library" --spec units=4 --sdk-runtime --filter "$control" --samples 23 --timeout-scale 0.5 >"$log" 2>&1 || {
   cat "$log"
   echo "control: the library fails without a mutant"
   exit 1
@@ -22,7 +22,7 @@ echo "control $(tail -n 1 "$log")"
 caught=0 all=0 missed=
 while read -r name tests; do
   all=$((all + 1))
-  TENON_MUTANT=$name "$conform" "$library" --spec units=4 --filter "$tests" --samples 23 --timeout-scale 0.5 >"$log" 2>&1
+  TENON_MUTANT=$name "$conform" "$library" --spec units=4 --sdk-runtime --filter "$tests" --samples 23 --timeout-scale 0.5 >"$log" 2>&1
   code=$?
   # A failure is a failing test, not a mutant that no test was tried on.
   if [ "$code" -eq 1 ] && grep -q 'FAIL' "$log"; then
