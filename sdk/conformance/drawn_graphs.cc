@@ -243,7 +243,7 @@ class Maker {
       return product(v.dims) <= 2 * size_;
     };
     std::vector<Value> parts;
-    for (int64_t k = s_.between(1, 4); k > 0; --k)
+    for (int64_t k = s_.between(1, s_.chance(8) ? 12 : 4); k > 0; --k)
       parts.push_back(parts.empty() || !s_.chance(5) ? made_of(*pick(fits)) : parts[0]);
     join_all(parts, axis);
   }
