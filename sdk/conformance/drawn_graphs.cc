@@ -207,6 +207,12 @@ class Maker {
   void slice() {
     const auto v = pick(has_axes);
     if (!v) return;
+    if (s_.chance(2)) {  // rows, but not each
+      Dims limit = v->dims, stride(v->dims.size(), 1);
+      stride[outermost(v->dims)] = s_.between(1, 3);
+      slice_of(*v, Dims(v->dims.size(), 0), limit, stride);
+      return;
+    }
     Dims start, limit, stride;
     for (const int64_t n : v->dims) {
       start.push_back(s_.chance(2) ? 0 : s_.below(n));
