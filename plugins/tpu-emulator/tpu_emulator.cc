@@ -107,10 +107,19 @@ void device_close(tenon_device* handle) {
   delete device;
 }
 
+// What the backend below counts; free is no more than the emulated units have.
 tenon_status stats(tenon_device* handle, tenon_stats* out) {
   const Device& device = *as(handle);
-  if (device.inner->stats) return device.inner->stats(device.handle, out);
-  return {TENON_UNSUPPORTED, 0, "stats: the backend below does not count its memory"};
+  if (!device.inner->stats) return {TENON_UNSUPPORTED, 0, "stats: the backend below does not count its memory"};
+  tenon_stats full{};
+  full.struct_size = sizeof full;
+  const tenon_status status = device.inner->stats(device.handle, &full);
+  if (status.code != TENON_OK) return status;
+  const uint64_t memory = device.machine.reported_memory_bytes * device.units;
+  full.bytes_free = std::min(full.bytes_free, memory - std::min(memory, full.bytes_in_use));
+  full.bytes_largest_free = std::min(full.bytes_largest_free, full.bytes_free);
+  give(full, out);
+  return status;
 }
 
 }  // namespace

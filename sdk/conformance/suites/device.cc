@@ -35,10 +35,13 @@ void counts_alike(Subject& s) {
 
 void fills_within_room(Subject& s) {
   const uint32_t n = static_cast<uint32_t>(s.units().size());
-  for (uint32_t room : {0u, n - 1, n, n + 1}) {
+  for (uint32_t room : {0u, n - 1, n, n + 1, n + 3}) {
     uint32_t count = 0;
     tenon_status status{};
-    marked_units(s, sizeof(tenon_unit), room, &count, &status);
+    const std::vector<uint8_t> bytes = marked_units(s, sizeof(tenon_unit), room, &count, &status);
+    for (size_t i = n * sizeof(tenon_unit); i < bytes.size(); ++i)
+      expect(bytes[i] == kMark, "enumerate with room for " + std::to_string(room) + " wrote more than its " +
+                                    std::to_string(n) + " units");
     if (room >= n || status.code == TENON_OK) {
       expect_ok(status, "enumerate with room for " + std::to_string(room));
       expect(count == n, "enumerate with room for " + std::to_string(room) + " says " + std::to_string(count) +
@@ -71,6 +74,52 @@ void knows_no_such_spec(Subject& s) {
   uint32_t count = 0;
   expect_code(enumerate(s, "no such unit #\xC3\xA9", nullptr, sizeof(tenon_unit), &count), TENON_UNAVAILABLE,
               "enumerate of an unknown spec");
+}
+
+// Of backends on the SDK's runtime, whose specs name a number of units: "units=4".
+void counts_what_a_spec_names(Subject& s) {
+  const std::string own = s.spec() ? s.spec() : "";
+  if (own.rfind("units=", 0) != 0) throw Unavailable{"the spec, of --spec, does not name a number of units"};
+  const auto expect_units = [&](const char* spec, uint32_t expected) {
+    uint32_t count = 0;
+    expect_ok(enumerate(s, spec, nullptr, sizeof(tenon_unit), &count),
+              std::string("enumerate of ") + (spec ? spec : "NULL"));
+    expect(count == expected, std::string("enumerate of '") + (spec ? spec : "NULL") + "': " + std::to_string(count) +
+                                  " units, expected " + std::to_string(expected));
+  };
+  for (const char* spec : {static_cast<const char*>(nullptr), "", "0"}) expect_units(spec, 1);
+  uint32_t most = 0;
+  for (uint32_t n = 1; n <= 128; ++n) {
+    const std::string spec = "units=" + std::to_string(n);
+    uint32_t count = 0;
+    if (enumerate(s, spec.c_str(), nullptr, sizeof(tenon_unit), &count).code != TENON_OK) break;
+    expect_units(spec.c_str(), most = n);
+  }
+  expect(most >= s.units().size(), "enumerate: no more than " + std::to_string(most) + " units can be named");
+  for (const std::string& spec : {"units=" + std::to_string(most + 1),
+                                  std::string("units="),
+                                  std::string("units=0"),
+                                  std::string("units=00001"),
+                                  std::string("units=01"),
+                                  std::string("units= 1"),
+                                  std::string("units=+1"),
+                                  std::string("units=-1"),
+                                  std::string("units=1x"),
+                                  std::string("units=1 "),
+                                  std::string("units=/"),
+                                  std::string("units=:"),
+                                  std::string("units:1"),
+                                  std::string("unitsx1"),
+                                  std::string("Units=1"),
+                                  std::string("1"),
+                                  std::string("00"),
+                                  std::string("1nits=1"),
+                                  std::string("units=99999999999999999999"),
+                                  std::string("units=4294967297")}) {
+    uint32_t count = 0;
+    expect_code(enumerate(s, spec.c_str(), nullptr, sizeof(tenon_unit), &count), TENON_UNAVAILABLE,
+                "enumerate of '" + spec + "'");
+  }
 }
 
 bool is_text(const char* text, size_t room) {
@@ -230,6 +279,7 @@ void add_device_tests(Tests& tests) {
   add("enumerate", "steps by the stride", steps_by_stride);
   add("enumerate", "knows no such spec", knows_no_such_spec);
   add("enumerate", "describes units sanely", describes_units_sanely);
+  add_test(tests, "device", "enumerate", "units that a spec names", counts_what_a_spec_names).required = false;
   add("open", "refuses units that are not there", opens_no_unit_that_is_not_there);
   add("open", "two devices at once", opens_two_devices, 1);
   add("open", "closes in any order", opens_in_any_order);

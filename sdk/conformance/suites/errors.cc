@@ -204,6 +204,42 @@ void keeps_the_memory_limit(Subject& s) {
   const Program program(s, s.device(), *graph.graph(), options);
 }
 
+// A step whose intermediate, of 16 TB, no memory has: compile says so, with what it would need, and what was there goes on.
+void refuses_a_workspace_that_is_not_there(Subject& s) {
+  const int64_t n = int64_t{1} << 21;
+  Sketch sketch;
+  const uint32_t x = sketch.state(TENON_F32, {n, 1}), y = sketch.state(TENON_F32, {1, n});
+  const uint32_t product = sketch.node("dot", {x, y}, TENON_F32, {n, n});
+  sketch.builder.attr_bool("ta", false).attr_bool("tb", false);
+  const uint32_t sorted = sketch.builder.value(TENON_F32, {n, 1}), order = sketch.builder.value(TENON_I32, {n, 1});
+  sketch.builder.node("sort", {product}, {sorted, order}).name("sorted").attr_i64("k", 1).attr_bool("descending", true);
+  sketch.builder.result(sorted);
+  sketch.builder.result(order);
+  const plugin::FlatGraph graph = sketch.builder.build();
+  for (const Answer& answer : answers(s, s.device(), *graph.graph()))
+    if (answer.answer != TENON_TAKE) throw Unsupported{"a product that is sorted: " + answer.reason};
+  const uint64_t before = bytes_in_use(s);
+  tenon_options options{};
+  options.struct_size = sizeof options;
+  tenon_info info{};
+  info.struct_size = sizeof info;
+  tenon_program* program = nullptr;
+  const tenon_status status = s.backend().compile(s.device(), graph.graph(), &options, &program, &info);
+  if (status.code == TENON_OK) {
+    const uint64_t workspace = info.workspace_bytes;
+    s.backend().program_destroy(program);
+    if (workspace < 1ull << 40) throw Unavailable{"the backend needs less than 1 TB for it"};
+  }
+  expect(status.code == TENON_OUT_OF_MEMORY && !one_line(status.message).empty(),  // a report may follow the line
+         "compile of a step with 16 TB between two of its nodes: expected OUT_OF_MEMORY with a message, found code " +
+             std::to_string(status.code));
+  expect(info.workspace_bytes >= 1ull << 44 || info.peak_bytes >= 1ull << 44,
+         "compile of a step with 16 TB between two of its nodes fills no info: workspace " +
+             std::to_string(info.workspace_bytes) + ", peak " + std::to_string(info.peak_bytes));
+  expect(bytes_in_use(s) == before, "compile that found no memory left some in use");
+  walk_entries(s.backend(), s.spec(), [](const char*) {});
+}
+
 // This process may take `bytes` more from here on. Never raised again: the test has a process of its own.
 void limit_address_space(uint64_t bytes) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -272,6 +308,7 @@ void add_error_tests(Tests& tests) {
   add("mistakes", "leave the device as it was", goes_on_after_mistakes, 0);
   add_text_tests(tests);
   add("memory", "the limit of a program", keeps_the_memory_limit, 1).own_process = true;
+  add("memory", "a workspace that is not there", refuses_a_workspace_that_is_not_there, 1);
   add("memory", "more than there is", survives_no_memory, 0).own_process = true;
 }
 

@@ -36,7 +36,7 @@ struct Fed {
 
   // Runs `iterations` with the pipeline's batches and checks all that came of it.
   void run(Pipeline& pipeline, uint32_t iterations, uint64_t batches, uint32_t n_feeds = 1,
-           std::vector<tenon_point> after = {}) {
+           std::vector<tenon_point> after = {}, uint32_t n_after = UINT32_MAX) {
     Arguments arguments{{nullptr, &state}, {&state, &rows}, {}, std::move(after), iterations};
     if (n_feeds > 1) arguments.inputs.push_back(nullptr);
     for (uint32_t i = 0; i < iterations; ++i) arguments.scalars.push_back(Arguments::f64(i + 2));
@@ -45,7 +45,8 @@ struct Fed {
     Floats spare(kFeedN);
     const uint64_t earlier = submit_copy(s, queue, copy_from(rows, spare.data(), spare.size() * 4));
     pipeline.begin();
-    const tenon_run run = arguments.run(program);
+    tenon_run run = arguments.run(program);
+    run.n_after = std::min(run.n_after, n_after);
     uint64_t ticket = 0;
     const tenon_status status = s.backend().run(queue.handle(), &run, &ticket, &done);
     pipeline.end();
@@ -146,6 +147,72 @@ void comes_after_earlier_work(Subject& s) {
   }
 }
 
+// A batch that is missing or too small ends the run, with what came before it: as an error that left nothing behind, or as a
+// failure of the queue, with the iterations that were done.
+void ends_with_a_bad_batch(Subject& s, bool missing, uint64_t bad) {
+  struct Source {
+    tenon_buffer *good, *other;
+    uint64_t bad, released;
+  };
+  if (s.units()[0].feed_depth > 1) throw Unavailable{"one buffer for all batches needs a feed_depth of 1"};
+  Fed fed(s);
+  const Buffer good = f32_buffer(s, {kFeedN}), small = f32_buffer(s, {kFeedN - 1});
+  write(fed.queue, good, filled(kFeedN, 1));
+  write(fed.queue, small, filled(kFeedN - 1, 1));
+  Source source{good.handle(), missing ? nullptr : small.handle(), bad, 0};
+  tenon_feed feed{};
+  feed.struct_size = sizeof feed;
+  feed.ctx = &source;
+  feed.next = [](void* ctx, uint64_t i, tenon_buffer** feeds, tenon_point* after) -> int32_t {
+    const Source& self = *static_cast<Source*>(ctx);
+    feeds[0] = i == self.bad ? self.other : self.good;
+    *after = {nullptr, 0};
+    return 1;
+  };
+  feed.release = [](void* ctx, uint64_t) { ++static_cast<Source*>(ctx)->released; };
+  Arguments arguments{
+      {nullptr, &fed.state}, {&fed.state, &fed.rows}, std::vector<tenon_scalar>(6, Arguments::f64(1)), {}, 6};
+  arguments.feed = &feed;
+  const tenon_run run = arguments.run(fed.program);
+  const std::string what =
+      std::string("a run whose batch ") + std::to_string(bad) + (missing ? " is NULL" : " is too small");
+  uint64_t ticket = 0;
+  uint32_t done = 77;
+  {
+    Queue queue(s, s.device());
+    const tenon_status status = s.backend().run(queue.handle(), &run, &ticket, &done);
+    const bool refused = status.code != TENON_OK;
+    expect_code(refused ? status : s.backend().wait(queue.handle(), ticket, UINT64_MAX), TENON_INVALID, what);
+    expect(done == (refused ? 0 : bad), what + " says that " + std::to_string(done) + " iterations are done" +
+                                            (refused ? ", though it is refused" : ""));
+    const float expected = static_cast<float>(refused ? 0 : bad);
+    expect_equal(read(fed.queue, fed.state), filled(kFeedN, expected), "the state of " + what);
+  }
+  fed.total = static_cast<float>(done);
+  write(fed.queue, fed.rows, filled(fed.max * kFeedN, -1));
+  Pipeline pipeline(s, 3);
+  fed.run(pipeline, 5, 3);
+}
+
+// What the run comes after is done, whichever of the points it is, and no more points are looked at than there are.
+void comes_after_each_point(Subject& s, size_t held) {
+  Gate gate(filled(kFeedN, 100));
+  Fed fed(s);
+  Queue first(s, s.device()), second(s, s.device());
+  const Buffer other = f32_buffer(s, {kFeedN});
+  const Floats values = filled(kFeedN, 100);
+  Queue& holds = held == 0 ? first : second;
+  Queue& free = held == 0 ? second : first;
+  const uint64_t slow = submit_copy(s, holds, copy_to(fed.state, gate.memory(), gate.bytes()));
+  const uint64_t quick = submit_copy(s, free, copy_to(other, values.data(), other.bytes()));
+  gate.open_when_all_wait();
+  std::vector<tenon_point> after{{holds.handle(), slow}, {free.handle(), quick}, {nullptr, 0}};
+  if (held == 1) std::swap(after[0], after[1]);
+  fed.total = 100;
+  Pipeline pipeline(s, 3);
+  fed.run(pipeline, 5, 3, 1, std::move(after), 2);
+}
+
 // Without a feed, inputs serve every iteration.
 void inputs_serve_every_iteration(Subject& s) {
   Fed fed(s);
@@ -217,7 +284,7 @@ void next_runs_programs(Subject& s) {
 }  // namespace
 
 void add_feed_tests(Tests& tests) {
-  const auto add = [&](const char* group, const char* name, std::function<void(Subject&)> run) {
+  const auto add = [&](const char* group, const std::string& name, std::function<void(Subject&)> run) {
     add_test(tests, "feed", group, name, std::move(run), 4);
   };
   add("batches", "one", [](Subject& s) { run_fed(s, 1, 1); });
@@ -234,7 +301,14 @@ void add_feed_tests(Tests& tests) {
   add("runs", "one after the other", goes_on_from_run_to_run);
   add("runs", "with rings of their own", leaves_memory_of_the_ring);
   add("runs", "after earlier work", comes_after_earlier_work);
+  for (const size_t held : {0u, 1u})
+    add("runs", held ? "after the second of two points" : "after the first of two points",
+        [held](Subject& s) { comes_after_each_point(s, held); });
   add("runs", "without a feed", inputs_serve_every_iteration);
+  for (const bool missing : {true, false})
+    for (const uint64_t bad : {0u, 1u, 3u})
+      add("bad batches", (missing ? "NULL, the " : "too small, the ") + std::to_string(bad + 1) + ". of 6",
+          [=](Subject& s) { ends_with_a_bad_batch(s, missing, bad); });
   add_fed_until_tests(tests);
 }
 

@@ -7,14 +7,15 @@
 namespace tenon::conformance {
 namespace {
 
-constexpr uint64_t kUnknown[] = {1ull << 31, 1ull << 17};
 constexpr uint64_t kHints = 1ull << 32 | 1ull << 47 | 1ull << 63;
 // A call with these flags; what it made is released again.
 using Call = std::function<tenon_status(uint64_t flags)>;
 
-void check_flags(const std::string& entry, const Call& call) {
-  for (uint64_t flags : kUnknown)
-    expect_code(call(flags), TENON_UNSUPPORTED, entry + " with an unknown low bit in its flags");
+// Each of the low bits but those that are `known`.
+void check_flags(const std::string& entry, const Call& call, uint64_t known = 0) {
+  for (int bit = 0; bit < 32; ++bit)
+    if (!(known >> bit & 1))
+      expect_code(call(1ull << bit), TENON_UNSUPPORTED, entry + " with bit " + std::to_string(bit) + " in its flags");
   expect_ok(call(0), entry);
   const tenon_status hinted = call(kHints);
   expect(hinted.code == TENON_OK,
@@ -68,13 +69,16 @@ tenon_status try_compile(Subject& s, const tenon_graph& graph, const tenon_optio
   return status;
 }
 
+constexpr uint64_t kOptionFlags = TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE;
+
 void supports_flags(Subject& s) {
   const plugin::FlatGraph graph = sum_graph(5);
-  check_flags("supports", [&](uint64_t flags) {
+  const auto with_flags = [&](uint64_t flags) {
     tenon_options options = plain_options();
     options.flags = flags;
     return try_supports(s, *graph.graph(), options);
-  });
+  };
+  check_flags("supports", with_flags, kOptionFlags);
   check_flags("supports of a graph", [&](uint64_t flags) {
     tenon_graph flagged = *graph.graph();
     flagged.flags = flags;
@@ -85,11 +89,12 @@ void supports_flags(Subject& s) {
 void compile_flags(Subject& s) {
   const plugin::FlatGraph graph = sum_graph(5);
   compile(s, graph);  // whether it can be compiled at all
-  check_flags("compile", [&](uint64_t flags) {
+  const auto with_flags = [&](uint64_t flags) {
     tenon_options options = plain_options();
     options.flags = flags;
     return try_compile(s, *graph.graph(), options);
-  });
+  };
+  check_flags("compile", with_flags, kOptionFlags);
   check_flags("compile of a graph", [&](uint64_t flags) {
     tenon_graph flagged = *graph.graph();
     flagged.flags = flags;
@@ -130,11 +135,12 @@ tenon_status try_alloc(Subject& s, const tenon_desc& desc, void** host = nullptr
 }
 
 void alloc_flags(Subject& s) {
-  check_flags("buffer_alloc", [&](uint64_t flags) {
+  const auto with_flags = [&](uint64_t flags) {
     tenon_desc desc = plain_desc();
     desc.flags = flags;
     return try_alloc(s, desc);
-  });
+  };
+  check_flags("buffer_alloc", with_flags, TENON_DESC_HOST);
 }
 
 void queue_flags(Subject& s) {
@@ -215,6 +221,17 @@ void feed_flags(Subject& s) {
     return sum.run(sum.arguments.run(sum.program));
   });
   sum.check();
+}
+
+void sink_flags(Subject& s) {
+  if (s.backend().struct_size < TENON_SIZE(tenon_backend, trace) || !s.backend().trace)
+    throw Unavailable{"the backend does not trace"};
+  check_flags("trace", [&](uint64_t flags) {
+    const tenon_sink sink{sizeof sink, flags, nullptr, [](void*, const tenon_event*, uint32_t, uint64_t) {}};
+    const tenon_status status = s.backend().trace(s.device(), &sink);
+    if (status.code == TENON_OK) expect_ok(s.backend().trace(s.device(), nullptr), "trace without a sink");
+    return status;
+  });
 }
 
 // ---- sizes ----
@@ -374,6 +391,7 @@ void add_flag_tests(Tests& tests) {
   add("flags", "copy", copy_flags);
   add("flags", "run", run_flags, 1);
   add("flags", "feed", feed_flags, 1);
+  add("flags", "trace", sink_flags);
   add("structs", "older, of devices and buffers", reads_older_structs);
   add("structs", "older, of programs", reads_older_options_and_runs, 1);
   add("structs", "newer, of devices and buffers", reads_newer_structs);

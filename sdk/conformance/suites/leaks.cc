@@ -23,21 +23,19 @@ size_t entries_of(const char* folder) {
   return n;
 }
 
-uint64_t resident_bytes() {
-  unsigned long size = 0, resident = 0;
-  FILE* file = std::fopen("/proc/self/statm", "r");
-  expect(file && std::fscanf(file, "%lu %lu", &size, &resident) == 2, "/proc/self/statm cannot be read");
-  std::fclose(file);
-  return uint64_t{resident} * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
 struct Usage {
   size_t descriptors = 0, threads = 0;
-  uint64_t heap = 0, resident = 0;
+  uint64_t heap = 0, resident = 0, mapped = 0;
 
   static Usage now() {
     const struct mallinfo2 heap = mallinfo2();
-    return {entries_of("/proc/self/fd"), entries_of("/proc/self/task"), heap.uordblks + heap.hblkhd, resident_bytes()};
+    unsigned long size = 0, resident = 0;
+    FILE* file = std::fopen("/proc/self/statm", "r");
+    expect(file && std::fscanf(file, "%lu %lu", &size, &resident) == 2, "/proc/self/statm cannot be read");
+    std::fclose(file);
+    const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    return {entries_of("/proc/self/fd"), entries_of("/proc/self/task"), heap.uordblks + heap.hblkhd, resident * page,
+            size * page};
   }
 };
 
@@ -55,7 +53,7 @@ std::string growth(const char* what, uint64_t before, uint64_t after) {
 
 // Throws unless 200 cycles leave what was there before. A leak of one object a cycle is more than the slack.
 void measure(const std::function<void(int)>& cycle) {
-  constexpr uint64_t kHeapSlack = 4096, kResidentSlack = 8u << 20;
+  constexpr uint64_t kHeapSlack = 4096, kResidentSlack = 8u << 20, kMappedSlack = 160u << 20;  // two heaps of threads
   const Usage before = Usage::now();
   for (int i = 0; i < kCycles; ++i) cycle(i);
   const size_t threads = settled_threads(before.threads);
@@ -65,6 +63,7 @@ void measure(const std::function<void(int)>& cycle) {
   expect(threads <= before.threads, growth("threads", before.threads, threads));
   expect(after.heap <= before.heap + kHeapSlack, growth("bytes of the heap", before.heap, after.heap));
   expect(after.resident <= before.resident + kResidentSlack, growth("resident bytes", before.resident, after.resident));
+  expect(after.mapped <= before.mapped + kMappedSlack, growth("mapped bytes", before.mapped, after.mapped));
 }
 
 // The heap may keep what is free for a while, but not more and more: of three measurements one must be clean.
@@ -108,6 +107,15 @@ void buffers(Subject& s) {
   s.device();
   leaves_nothing([&](int i) {
     for (int k = 0; k < 10; ++k) f32_buffer(s, {1 + (i * 10 + k) % 200}, {.host = k % 2 == 0, .guarded = k % 3 == 0});
+  });
+}
+
+// Those that an allocator maps one by one: of 2 MB and a little more or less.
+void large_buffers(Subject& s) {
+  s.device();
+  leaves_nothing([&](int i) {
+    const int64_t bytes = (int64_t{2} << 20) * (1 + i % 2) + (i / 2 % 3 - 1) * 64;
+    const Buffer buffer(s, s.device(), TENON_U8, {bytes});
   });
 }
 
@@ -198,6 +206,7 @@ void add_leak_tests(Tests& tests) {
   add("threads of devices", threads_of_devices, 0);
   add("enumerations", enumerations, 0);
   add("buffers", buffers, 0);
+  add("large buffers", large_buffers, 0);
   add("queues", queues, 0);
   add("programs", programs, 1);
   add("runs and copies", runs_and_copies, 1);

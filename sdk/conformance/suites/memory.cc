@@ -345,37 +345,6 @@ void holds_many_small(Subject& s) {
   for (int i = 1; i < kMany; i += 2) check(i);
 }
 
-tenon_stats stats_of(Subject& s) {
-  if (s.backend().struct_size < TENON_SIZE(tenon_backend, stats) || !s.backend().stats)
-    throw Unavailable{"the backend has no stats"};
-  tenon_stats stats{};
-  stats.struct_size = sizeof stats;
-  expect_ok(s.backend().stats(s.device(), &stats), "stats");
-  return stats;
-}
-
-void counts_plausibly(Subject& s) {
-  constexpr uint64_t kBytes = 8u << 20;
-  const tenon_stats before = stats_of(s);
-  {
-    const Buffer buffer = f32_buffer(s, {kBytes / 4});
-    const tenon_stats now = stats_of(s);
-    expect(now.bytes_in_use >= before.bytes_in_use + kBytes,
-           "stats: in use grew by " + std::to_string(now.bytes_in_use - before.bytes_in_use) +
-               " bytes for a buffer of " + std::to_string(kBytes));
-    expect(now.bytes_in_use <= before.bytes_in_use + 4 * kBytes,
-           "stats: in use grew by " + std::to_string(now.bytes_in_use - before.bytes_in_use) +
-               " bytes for a buffer of " + std::to_string(kBytes));
-    expect(now.bytes_peak >= now.bytes_in_use, "stats: the peak is less than what is in use");
-    expect(now.bytes_largest_free <= now.bytes_free, "stats: the largest free block is larger than all that is free");
-  }
-  const tenon_stats after = stats_of(s);
-  expect(after.bytes_in_use == before.bytes_in_use, "stats: " + std::to_string(after.bytes_in_use) +
-                                                        " bytes in use once the buffer is free, " +
-                                                        std::to_string(before.bytes_in_use) + " before");
-  expect(after.bytes_peak >= before.bytes_in_use + kBytes, "stats: the peak forgets what is free again");
-}
-
 }  // namespace
 
 void add_memory_tests(Tests& tests) {
@@ -404,8 +373,9 @@ void add_memory_tests(Tests& tests) {
   add("alloc", "refuses sizes that overflow", refuses_sizes_that_overflow);
   add("alloc", "refuses more than max_buffer_bytes", refuses_more_than_max_buffer_bytes);
   add("alloc", "2,000 small buffers", holds_many_small);
+  add_range_tests(tests);
   add_borrowed_tests(tests);
-  add("stats", "count plausibly", counts_plausibly);
+  add_counter_tests(tests);
 }
 
 }  // namespace tenon::conformance

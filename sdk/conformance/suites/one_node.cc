@@ -70,6 +70,7 @@ class Maker {
     for (uint32_t i = 0; i < raw.attrs.count; ++i) {
       const tenon_attr& attr = graph.attr(raw.attrs.first + i);
       const std::string_view name = graph.text(attr.name);
+      if (name == change_.less) continue;
       const int64_t* numbers = reinterpret_cast<const int64_t*>(graph.attr_data(attr));
       double real = 0;
       if (attr.type == TENON_ATTR_F64) std::memcpy(&real, numbers, sizeof real);
@@ -80,7 +81,7 @@ class Maker {
       else if (attr.type == TENON_ATTR_F64)
         builder_.attr_f64(name, real);
       else
-        builder_.attr(name, attr.type, name == change_.enum_attribute ? 9999 : *numbers);
+        builder_.attr(name, attr.type, name == change_.enum_attribute ? change_.enum_value : *numbers);
     }
     if (!change_.more.empty()) builder_.attr_i64(change_.more, 1);
   }

@@ -14,9 +14,11 @@ namespace tenon::conformance {
 struct Change {
   uint32_t version = 0;        // another version, where not 0
   int32_t dtype = 0;           // of operand 0 and the results of the same dtype, where not 0
-  std::string enum_attribute;  // this one gets the value 9999
-  std::string more;            // one attribute more, i64 1
-  bool scalars = false;        // operands of rank 0 are run-time scalars
+  std::string enum_attribute;  // this one gets enum_value
+  int64_t enum_value = 9999;
+  std::string more;      // one attribute more, i64 1
+  std::string less;      // this one is left out
+  bool scalars = false;  // operands of rank 0 are run-time scalars
 };
 
 // Its operands are states, its results are results.

@@ -1,6 +1,7 @@
 // Every primitive x dtype x shapes against the f64 reference, under the bound of its op.
 #include "conformance/lowering.h"
 #include "conformance/suites/cases.h"
+#include "conformance/suites/parts.h"
 
 namespace tenon::conformance {
 namespace {
@@ -40,6 +41,9 @@ void add_op_tests(Tests& tests) {
     if (large) test.time_limit_s = 180;
     tests.push_back(std::move(test));
   }
+  add_pattern_tests(tests);
+  add_rank_8_tests(tests);
+  add_default_tests(tests);
 }
 
 }  // namespace tenon::conformance

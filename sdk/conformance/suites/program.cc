@@ -366,6 +366,57 @@ void gives_inputs_and_constants(Subject& s) {
   expect_equal(m.get(input), ramp(n), "the input");
 }
 
+// A result that is handed through and one that is computed: large, so that a copy in parts has many.
+void gives_large_results(Subject& s) {
+  const int64_t n = 5'000'003;
+  Sketch sketch;
+  const uint32_t x = sketch.state(TENON_F32, {n});
+  sketch.builder.result(x);
+  const uint32_t y = sketch.add(x, x, {n});
+  for (int i = 0; i < 2; ++i) sketch.builder.result(y);
+  Machine m(s, sketch);
+  Floats values = filled(n, 3);
+  for (int64_t i = 0; i < n; i += 977) values[static_cast<size_t>(i)] = static_cast<float>(i % 1000);
+  const Buffer& input = m.make({n}, values);
+  std::vector<const Buffer*> results;
+  for (int i = 0; i < 3; ++i) results.push_back(&m.make({n}, {}));
+  m.run({{&input}, results});
+  expect_equal(m.get(*results[0]), values, "result 0, an input of 20 MB");
+  for (float& v : values) v *= 2;
+  for (size_t i : {1u, 2u}) expect_equal(m.get(*results[i]), values, "result " + std::to_string(i) + " of 20 MB");
+}
+
+// An operand of rank 0 serves every element, though nobody reads it later and it is as large as the result or larger.
+void serves_every_element(Subject& s, int32_t dtype, int64_t n) {
+  const uint64_t width = static_cast<uint64_t>(plugin::dtype_bytes(dtype));
+  Sketch sketch;
+  const uint32_t one = sketch.state(dtype, {}), x = sketch.state(dtype, {n});
+  const uint32_t sum = sketch.node("add", {one, one}, dtype, {});
+  const uint32_t less = sketch.node("compare", {sum, x}, TENON_BOOL, {n});
+  sketch.builder.attr_enum("kind", TENON_LT);
+  sketch.builder.result(less);
+  const Program program = compile(s, sketch.builder.build());
+  Queue queue(s, s.device());
+  const Buffer a(s, s.device(), dtype, {}), b(s, s.device(), dtype, {n}), r(s, s.device(), TENON_BOOL, {n});
+  reference::Tensor one_value = reference::zeros(dtype, {}), values = reference::zeros(dtype, {n});
+  const auto set = [&](reference::Tensor& to, int64_t i, int64_t v) {
+    if (plugin::is_float(dtype))
+      to.f[static_cast<size_t>(i)] = static_cast<double>(v);
+    else
+      to.i[static_cast<size_t>(i)] = v;
+  };
+  set(one_value, 0, 2);
+  for (int64_t i = 0; i < n; ++i) set(values, i, i % 2 ? 9 : -9);
+  queue.write(a, one_value);
+  queue.write(b, values);
+  run_now(queue, program, {{&a, &b}, {&r}});
+  const reference::Tensor found = queue.read(r);
+  for (int64_t i = 0; i < n; ++i)
+    expect(found.i[static_cast<size_t>(i)] == i % 2, "4 < " + std::string(i % 2 ? "9" : "-9") + " at element " +
+                                                         std::to_string(i) + " of " + std::to_string(n) + ", of " +
+                                                         std::to_string(width) + " bytes: found the contrary");
+}
+
 void runs_without_nodes(Subject& s) {
   Sketch sketch;
   sketch.builder.result(sketch.state(TENON_F32, {5}));
@@ -400,60 +451,6 @@ void holds_constants(Subject& s, int32_t dtype) {
   queue.read(one, found.data(), width);
   expect(std::memcmp(found.data(), dense.data() + width, width) == 0,
          "a constant of rank 0 is not what the graph says");
-}
-
-// ---- info ----
-
-// s' = s + x y z, r = the sum of its rows: something to keep and something to give.
-Sketch sketch_of_64_rows(int64_t n) {
-  Sketch sketch;
-  const uint32_t state = sketch.state(TENON_F32, {64, n}), x = sketch.feed(TENON_F32, {64, n});
-  const uint32_t updated = sketch.add(state, sketch.mul(x, sketch.mul(x, x, {64, n}), {64, n}), {64, n});
-  sketch.builder.result(updated, TENON_MODE_LAST, 1);
-  const uint32_t sums = sketch.node("reduce", {updated}, TENON_F32, {64});
-  sketch.builder.attr_list("axes", {1}).attr_enum("kind", TENON_SUM);
-  sketch.builder.result(sums);
-  return sketch;
-}
-
-// What it says of memory: no less than what the values take, dense.
-void fills_info(Subject& s) {
-  const int64_t n = 500;
-  const uint64_t value = 64 * n * 4;
-  const plugin::FlatGraph graph = sketch_of_64_rows(n).builder.build();
-  const Program program = compile(s, graph);
-  const tenon_info& info = program.info();
-  const auto at_least = [](const char* field, uint64_t found, uint64_t least) {
-    expect(found >= least, std::string("compile's info: ") + field + " " + std::to_string(found) + ", expected " +
-                               std::to_string(least) + " or more");
-  };
-  expect(info.struct_size <= sizeof info, "compile's info: struct_size grew to " + std::to_string(info.struct_size));
-  at_least("argument_bytes", info.argument_bytes, 2 * value);
-  at_least("result_bytes", info.result_bytes, 64 * 4);
-  at_least("peak_bytes", info.peak_bytes, std::max({info.argument_bytes, info.result_bytes, info.workspace_bytes}));
-  at_least("capacity_bytes", info.capacity_bytes, info.peak_bytes);
-}
-
-void lists_allocations(Subject& s) {
-  const plugin::FlatGraph graph = sketch_of_64_rows(500).builder.build();
-  const Program program = compile(s, graph);
-  const tenon_info& info = program.info();
-  if (info.n_allocations == 0) throw Unavailable{"the backend lists no allocations"};
-  expect(info.allocations && info.allocation_stride >= TENON_SIZE(tenon_allocation, last),
-         "compile's info: allocations without an array or a stride");
-  for (uint32_t i = 0; i < info.n_allocations; ++i) {
-    tenon_allocation a{};
-    std::memcpy(&a, reinterpret_cast<const uint8_t*>(info.allocations) + i * info.allocation_stride,
-                std::min<uint64_t>(info.allocation_stride, sizeof a));
-    const std::string which = "allocation " + std::to_string(i) + ": ";
-    const uint32_t nodes = graph.graph()->nodes.count;
-    expect(a.node < nodes && a.first <= a.last && a.last <= nodes,
-           which + "node " + std::to_string(a.node) + ", alive from " + std::to_string(a.first) + " to " +
-               std::to_string(a.last) + " of " + std::to_string(nodes) + " nodes");
-    expect(a.dense_bytes <= a.bytes && a.offset + a.bytes <= info.workspace_bytes,
-           which + std::to_string(a.bytes) + " bytes at " + std::to_string(a.offset) + " of a workspace of " +
-               std::to_string(info.workspace_bytes));
-  }
 }
 
 }  // namespace
@@ -496,9 +493,14 @@ void add_program_tests(Tests& tests) {
   add("result", "rows of each iteration", writes_rows_of_each_iteration);
   add("result", "100 losses", writes_rows_of_rank_0);
   add("result", "inputs, constants, one value twice", gives_inputs_and_constants);
+  add("result", "of 20 MB", gives_large_results).size = 5e6;
   add("result", "of a graph without nodes", runs_without_nodes);
-  add("info", "of memory", fills_info);
-  add("info", "of allocations", lists_allocations);
+  for (int32_t dtype : {TENON_F32, TENON_I32, TENON_I64, TENON_F64})
+    for (int64_t n : {2, 3, 4, 5, 7, 8, 9, 63}) {
+      const std::string what = std::string(plugin::dtype_name(dtype)) + " and " + std::to_string(n) + " elements";
+      add("rank 0", what, [=](Subject& s) { serves_every_element(s, dtype, n); }).required = dtype != TENON_F64;
+    }
+  add_info_tests(tests);
   add("until", "ends the run", ends_when_until_is_true).required = false;
   for (int32_t dtype : {TENON_F32, TENON_I32, TENON_I64, TENON_BOOL, TENON_F64, TENON_BF16, TENON_F16, TENON_U8})
     add("constant", plugin::dtype_name(dtype), [dtype](Subject& s) { holds_constants(s, dtype); }).required =

@@ -1,5 +1,8 @@
 // Part of the device suite: what a host is told that traces.
+#include <cstring>
+#include <map>
 #include <mutex>
+#include <tuple>
 
 #include "conformance/suites/parts.h"
 #include "conformance/suites/support.h"
@@ -133,6 +136,96 @@ void tells_nodes_apart(Subject& s) {
                                           " events of " + std::to_string(all) + ", expected one of each iteration");
 }
 
+// Of a state that is carried on: what an iteration writes the next one reads, so that they cannot be at work at once. And all
+// of it lies between the call that submits it and the wait that comes back.
+void tells_when(Subject& s) {
+  const Program program = compile_traced(s, counter_graph(1000));
+  Trace trace(s);
+  const double start = seconds_now();
+  run_counter(s, program);
+  const double seconds = seconds_now() - start;
+  const std::vector<tenon_event> events = trace.end();
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint64_t> ends;  // of node, unit, lane
+  uint64_t first = UINT64_MAX, last = 0;
+  for (const tenon_event& event : events) {
+    uint64_t& end = ends[{event.node, event.unit, event.lane}];
+    expect(event.start_ps >= end, "an event of node " + std::to_string(event.node) + " starts at " +
+                                      std::to_string(event.start_ps) + " ps, that of the iteration before ends at " +
+                                      std::to_string(end));
+    end = event.start_ps + event.duration_ps;
+    first = std::min(first, event.start_ps), last = std::max(last, end);
+  }
+  const double took = events.empty() ? 0 : static_cast<double>(last - first) * 1e-12;
+  expect(took <= 2 * seconds + 1,
+         "the events of a run of " + std::to_string(seconds) + " s lie within " + std::to_string(took) + " s");
+}
+
+// A product's own arithmetic, and the bytes of what it reads and writes, in every iteration.
+void tells_work_of_events(Subject& s) {
+  const int64_t m = 24, k = 40, n = 56;
+  Sketch sketch;
+  const uint32_t a = sketch.state(TENON_F32, {m, k}), b = sketch.state(TENON_F32, {k, n});
+  sketch.builder.result(sketch.node("dot", {a, b}, TENON_F32, {m, n}));
+  const Program program = compile_traced(s, sketch.builder.build());
+  Queue queue(s, s.device());
+  const Buffer x = f32_buffer(s, {m, k}), y = f32_buffer(s, {k, n}), r = f32_buffer(s, {m, n});
+  write(queue, x, filled(m * k, 1));
+  write(queue, y, filled(k * n, 1));
+  Trace trace(s);
+  run_now(queue, program, {{&x, &y}, {&r}, {}, {}, kIterations});
+  uint64_t flops = 0, bytes = 0;
+  for (const tenon_event& event : trace.end()) flops += event.flops, bytes += event.bytes;
+  if (flops == 0 || bytes == 0) throw Unavailable{"the backend does not say what an event's work is"};
+  const uint64_t all = kIterations * 2 * m * k * n, least = kIterations * 4 * (m * k + k * n + m * n);
+  const std::string what = "the events of 3 iterations of f32[24,40] . f32[40,56] have ";
+  expect(flops >= all && flops < 2 * all,
+         what + std::to_string(flops) + " flops, expected about " + std::to_string(all));
+  expect(bytes >= least, what + std::to_string(bytes) + " bytes, expected " + std::to_string(least) + " or more");
+}
+
+// A trace that is ended while a run goes on, by the thread that gives it batches.
+void ends_within_a_run(Subject& s) {
+  struct Ending {
+    Subject& s;
+    Trace& trace;
+    tenon_buffer* batch;
+    size_t events = 0;
+    uint64_t at = 2;
+    bool failed = false;
+  };
+  Sketch sketch;
+  const uint32_t state = sketch.state(TENON_F32, {1000}), batch = sketch.feed(TENON_F32, {1000});
+  sketch.builder.result(sketch.add(state, batch, {1000}), TENON_MODE_LAST, 1);
+  const Program program = compile_traced(s, sketch.builder.build());
+  if (s.units()[0].feed_depth > 1) throw Unavailable{"iterations are still at work when the next batch is asked for"};
+  Queue queue(s, s.device());
+  const Buffer to = f32_buffer(s, {1000}), one = f32_buffer(s, {1000});
+  write(queue, to, filled(1000, 0));
+  write(queue, one, filled(1000, 1));
+  Trace trace(s);
+  Ending ending{s, trace, one.handle()};
+  tenon_feed feed{};
+  feed.struct_size = sizeof feed;
+  feed.ctx = &ending;
+  feed.next = [](void* ctx, uint64_t i, tenon_buffer** feeds, tenon_point* after) -> int32_t {
+    Ending& self = *static_cast<Ending*>(ctx);
+    if (i == self.at) {
+      self.failed = self.s.backend().trace(self.s.device(), nullptr).code != TENON_OK;
+      self.events = self.trace.events().size();
+    }
+    feeds[0] = self.batch;
+    *after = {nullptr, 0};
+    return 1;
+  };
+  feed.release = [](void*, uint64_t) {};
+  Arguments arguments{{&to, nullptr}, {&to}, {}, {}, kIterations};
+  arguments.feed = &feed;
+  run_now(queue, program, arguments);
+  expect(!ending.failed, "trace without a sink, within a run: found an error");
+  expect_equal(read(queue, to), filled(1000, kIterations), "the state of a run whose trace was ended");
+  expect(trace.events().size() == ending.events, "events came after the trace was ended within a run");
+}
+
 void ends(Subject& s) {
   const Program program = compile_traced(s, counter_graph(1000));
   Trace trace(s);
@@ -160,7 +253,10 @@ void add_tracing_tests(Tests& tests) {
   };
   add("events of a run", emits_events);
   add("events of each node", tells_nodes_apart);
+  add("times", tells_when);
+  add("work", tells_work_of_events);
   add("nothing after its end", ends);
+  add("ended within a run", ends_within_a_run);
   add("three traces", begins_again);
 }
 

@@ -1,5 +1,5 @@
-// Tries generated mutants: each against the tests that reach it, the quickest of every group first, until one tells it from
-// what was written.
+// Tries generated mutants: each against the tests that reach it, of every suite by turns the quickest of each group first,
+// until one tells it from what was written.
 //
 //   mutant_runner LIB.so sites.tsv RESULTS.tsv [--seconds S] [--seed N] [--jobs J] [--most N] [--each S] [--control FILE]
 //                 [--sites RE] [--tests RE] [--only FILE] [--limit S]
@@ -126,7 +126,19 @@ class Control {
 
 // ---- a mutant ----
 
-// The tests that reach it: first the quickest of each group, then the next of each, ..
+// Each suite by turns: of a suite first the quickest test of each group, then the next of each, .. Most tests are of ops, and
+// would leave no time for the others.
+std::vector<size_t> by_suites(const Tests& tests, const std::vector<size_t>& order) {
+  std::map<std::string, size_t> next;
+  std::vector<std::pair<size_t, size_t>> turns;  // place within the suite, test
+  for (const size_t test : order) turns.emplace_back(next[tests[test].suite]++, test);
+  std::stable_sort(turns.begin(), turns.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<size_t> out;
+  for (const auto& [place, test] : turns) out.push_back(test);
+  return out;
+}
+
+// The tests that reach it, in the order in which they are tried.
 std::vector<size_t> reaching(const Tests& tests, const Control& control, const Mutant& m) {
   const bool always = control.modes_of_loading(m.site) >> m.mode & 1;
   std::map<std::string, std::vector<size_t>> groups;
@@ -144,7 +156,7 @@ std::vector<size_t> reaching(const Tests& tests, const Control& control, const M
   });
   std::vector<size_t> out;
   for (const auto& [place, test] : order) out.push_back(test);
-  return out;
+  return by_suites(tests, out);
 }
 
 // As many of the order as `seconds` are enough for, and some in any case; spread evenly over what is too much.
