@@ -95,6 +95,28 @@ void expect_not_compiled(Subject& s, const Sample& sample, uint32_t version) {
               "compile of version " + std::to_string(version) + " of " + shape_of(sample.view()));
 }
 
+// Whether no operand before it is the same value.
+bool is_new_operand(const NodeView& node, int k) {
+  for (int earlier = 0; earlier < k; ++earlier)
+    if (node.operand_id(earlier) == node.operand_id(k)) return false;
+  return true;
+}
+
+// The same, where the graph may also be refused as a whole.
+void expect_no_take(Subject& s, const Sample& sample, const Change& change, const std::string& what) {
+  const FlatGraph graph = one_node_graph(sample.view(), change);
+  const uint32_t node = 0;
+  tenon_options options{};
+  options.struct_size = sizeof options;
+  tenon_verdict verdict{};
+  const tenon_status status =
+      s.backend().supports(s.device(), graph.graph(), &options, &node, 1, &verdict, sizeof verdict);
+  const bool refused = status.code == TENON_INVALID || status.code == TENON_UNSUPPORTED;
+  if (!refused) expect_ok(status, "supports of an op with " + what);
+  expect(refused || verdict.answer != TENON_TAKE,
+         "supports says TAKE for " + shape_of(sample.view()) + " with " + what);
+}
+
 // The last number of an op's enum attribute.
 int64_t most_of(const std::string& op, const std::string& attribute) {
   if (attribute == "kind")
@@ -114,8 +136,14 @@ void takes_nothing_unknown(Subject& s, const std::string& op) {
   expect_not_taken(s, sample, {.version = 0xFFFFFFFF}, "version 4294967295");
   expect_not_compiled(s, sample, node.version() + 1);
   expect_not_taken(s, sample, {.more = "no_such_attribute"}, "an attribute that no version defines");
-  for (int32_t dtype : {9, 77, -1})
-    if (node.has(0)) expect_not_taken(s, sample, {.dtype = dtype}, "dtype " + std::to_string(dtype));
+  for (int32_t dtype : {9, 77, -1}) {
+    const std::string what = "dtype " + std::to_string(dtype);
+    if (node.has(0)) expect_not_taken(s, sample, {.dtype = dtype}, what);
+    for (int k = 1; k < node.operands(); ++k)
+      if (node.has(k) && is_new_operand(node, k))
+        expect_no_take(s, sample, {.dtype = dtype, .operand = k}, what + " of operand " + std::to_string(k));
+    expect_no_take(s, sample, {.result_dtype = dtype}, what + " of its result");
+  }
   const tenon_node& raw = node.graph().raw_node(node.index());
   for (uint32_t i = 0; i < raw.attrs.count; ++i) {
     const tenon_attr& attr = node.graph().attr(raw.attrs.first + i);

@@ -194,6 +194,21 @@ void ends_with_a_bad_batch(Subject& s, bool missing, uint64_t bad) {
   fed.run(pipeline, 5, 3);
 }
 
+// A feed gives batches alone: states are to be there.
+void misses_its_state(Subject& s) {
+  Fed fed(s);
+  Pipeline pipeline(s, 3);
+  Arguments arguments{
+      {nullptr, nullptr}, {&fed.state, &fed.rows}, std::vector<tenon_scalar>(3, Arguments::f64(1)), {}, 3};
+  arguments.feed = pipeline.feed();
+  const tenon_run run = arguments.run(fed.program);
+  uint64_t ticket = 0;
+  uint32_t done = 77;
+  expect_code(s.backend().run(fed.queue.handle(), &run, &ticket, &done), TENON_INVALID, "run with a feed and no state");
+  expect(done == 0, "run with a feed and no state is refused, and *done says " + std::to_string(done));
+  expect_equal(read(fed.queue, fed.state), filled(kFeedN, 0), "the state after a run with a feed and no state");
+}
+
 // What the run comes after is done, whichever of the points it is, and no more points are looked at than there are.
 void comes_after_each_point(Subject& s, size_t held) {
   Gate gate(filled(kFeedN, 100));
@@ -305,6 +320,7 @@ void add_feed_tests(Tests& tests) {
     add("runs", held ? "after the second of two points" : "after the first of two points",
         [held](Subject& s) { comes_after_each_point(s, held); });
   add("runs", "without a feed", inputs_serve_every_iteration);
+  add("bad batches", "none, and no state", misses_its_state);
   for (const bool missing : {true, false})
     for (const uint64_t bad : {0u, 1u, 3u})
       add("bad batches", (missing ? "NULL, the " : "too small, the ") + std::to_string(bad + 1) + ". of 6",

@@ -123,6 +123,11 @@ plugin::FlatGraph chain_of_sizes(uint32_t nodes) {
   const uint32_t sum = sketch.node("reduce", {last}, TENON_F32, {});
   sketch.builder.attr_list("axes", {0}).attr_enum("kind", TENON_SUM);
   sketch.builder.result(sum);
+  // The last node's is alive to the end: a state cannot be reversed in its own place.
+  const int64_t n = 50 * 1024;
+  const uint32_t state = sketch.state(TENON_F32, {n}), reversed = sketch.node("reverse", {state}, TENON_F32, {n});
+  sketch.builder.attr_list("axes", {0});
+  sketch.builder.result(reversed, TENON_MODE_LAST, 2);
   return sketch.builder.build();
 }
 

@@ -49,7 +49,7 @@ class Maker {
     for (int earlier = 0; earlier < k; ++earlier)
       if (node_.has(earlier) && node_.operand_id(earlier) == node_.operand_id(k)) return inputs_[earlier];
     const ValueView v = node_.in(k);
-    const int32_t dtype = change_.dtype && k == 0 ? change_.dtype : v.dtype();
+    const int32_t dtype = change_.dtype && k == change_.operand ? change_.dtype : v.dtype();
     const uint32_t id =
         builder_.input(dtype, v.dims().vec(), change_.scalars && v.rank() == 0 ? TENON_ROLE_SCALAR : TENON_ROLE_STATE);
     extents(id, v);
@@ -58,8 +58,9 @@ class Maker {
 
   uint32_t result(int k) {
     const ValueView v = node_.out(k);
-    const bool follows = change_.dtype && node_.has(0) && v.dtype() == node_.in(0).dtype();
-    const uint32_t id = builder_.value(follows ? change_.dtype : v.dtype(), v.dims().vec());
+    const bool follows = change_.dtype && change_.operand == 0 && node_.has(0) && v.dtype() == node_.in(0).dtype();
+    const int32_t other = change_.result_dtype && k == 0 ? change_.result_dtype : v.dtype();
+    const uint32_t id = builder_.value(follows ? change_.dtype : other, v.dims().vec());
     extents(id, v);
     return id;
   }

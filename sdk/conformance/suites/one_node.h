@@ -12,8 +12,10 @@ namespace tenon::conformance {
 
 // What is changed when a node is copied.
 struct Change {
-  uint32_t version = 0;        // another version, where not 0
-  int32_t dtype = 0;           // of operand 0 and the results of the same dtype, where not 0
+  uint32_t version = 0;  // another version, where not 0
+  int32_t dtype = 0;     // of `operand` and, if that is 0, the results of the same dtype, where not 0
+  int operand = 0;
+  int32_t result_dtype = 0;    // of the first result, where not 0
   std::string enum_attribute;  // this one gets enum_value
   int64_t enum_value = 9999;
   std::string more;      // one attribute more, i64 1
