@@ -11,7 +11,7 @@ constexpr uint32_t kMost = 12;  // iterations of a run
 
 // s' = s + batch; ends behind the iteration in which the first element of s' is `limit` or more. Batch i holds i + 1, so
 // s is 1, 3, 6, 10, 15, ..
-plugin::FlatGraph graph(float limit) {
+plugin::FlatGraph graph(float limit, bool until_first) {
   Sketch sketch;
   const uint32_t batch = sketch.feed(TENON_F32, {kFeedN}), state = sketch.state(TENON_F32, {kFeedN});
   const uint32_t updated = sketch.add(state, batch, {kFeedN});
@@ -19,8 +19,9 @@ plugin::FlatGraph graph(float limit) {
   sketch.builder.attr_list("axes", {0}).attr_enum("kind", TENON_MAX);
   const uint32_t stop = sketch.node("compare", {largest, sketch.fill({}, limit)}, TENON_BOOL, {});
   sketch.builder.attr_enum("kind", TENON_GE);
+  if (until_first) sketch.builder.result(stop, TENON_MODE_UNTIL);
   sketch.builder.result(updated, TENON_MODE_LAST, 2);
-  sketch.builder.result(stop, TENON_MODE_UNTIL);
+  if (!until_first) sketch.builder.result(stop, TENON_MODE_UNTIL);
   sketch.builder.result(sketch.mul(updated, sketch.fill({kFeedN}, 2), {kFeedN}), TENON_MODE_EACH);
   return sketch.builder.build();
 }
@@ -29,11 +30,12 @@ struct Ends {
   uint32_t iterations;  // of the run
   uint64_t batches;     // that there are
   float limit;
-  uint32_t done;  // iterations that the run must do
+  uint32_t done;             // iterations that the run must do
+  bool until_first = false;  // among the results
 };
 
 void check_ends(Subject& s, const Ends& ends) {
-  const Program program = compile(s, graph(ends.limit), kMost);
+  const Program program = compile(s, graph(ends.limit, ends.until_first), kMost);
   Queue queue(s, s.device());
   const Buffer state = f32_buffer(s, {kFeedN}), rows = f32_buffer(s, {kMost, kFeedN});
   const Buffer stop(s, s.device(), TENON_BOOL, {});
@@ -41,6 +43,7 @@ void check_ends(Subject& s, const Ends& ends) {
   write(queue, rows, filled(kMost * kFeedN, -1));
   Pipeline pipeline(s, ends.batches);
   Arguments arguments{{nullptr, &state}, {&state, &stop, &rows}, {}, {}, ends.iterations};
+  if (ends.until_first) std::swap(arguments.results[0], arguments.results[1]);
   arguments.feed = pipeline.feed();
   const tenon_run run = arguments.run(program);
   uint64_t ticket = 0;
@@ -86,6 +89,11 @@ void goes_on_to_end(Subject& s) {
   check_ends(s, {kMost, kMost, 0, 1});
 }
 
+void is_the_first_result(Subject& s) {
+  check_ends(s, {kMost, kMost, 6, 3, true});
+  check_ends(s, {kMost, 4, 1000, 4, true});
+}
+
 }  // namespace
 
 void add_fed_until_tests(Tests& tests) {
@@ -96,6 +104,7 @@ void add_fed_until_tests(Tests& tests) {
   add("ends with the batches", ends_by_both);
   add("stays false", ends_by_batches);
   add("is true at once", goes_on_to_end);
+  add("is the first result", is_the_first_result);
 }
 
 }  // namespace tenon::conformance

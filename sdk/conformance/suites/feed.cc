@@ -194,19 +194,79 @@ void ends_with_a_bad_batch(Subject& s, bool missing, uint64_t bad) {
   fed.run(pipeline, 5, 3);
 }
 
-// A feed gives batches alone: states are to be there.
-void misses_its_state(Subject& s) {
-  Fed fed(s);
-  Pipeline pipeline(s, 3);
-  Arguments arguments{
-      {nullptr, nullptr}, {&fed.state, &fed.rows}, std::vector<tenon_scalar>(3, Arguments::f64(1)), {}, 3};
-  arguments.feed = pipeline.feed();
-  const tenon_run run = arguments.run(fed.program);
-  uint64_t ticket = 0;
-  uint32_t done = 77;
-  expect_code(s.backend().run(fed.queue.handle(), &run, &ticket, &done), TENON_INVALID, "run with a feed and no state");
-  expect(done == 0, "run with a feed and no state is refused, and *done says " + std::to_string(done));
-  expect_equal(read(fed.queue, fed.state), filled(kFeedN, 0), "the state after a run with a feed and no state");
+// r = f + f, q = g + w: two batches of two sizes, and a state that is read alone.
+struct TwoSizes {
+  static constexpr int64_t kSmall = 8, kLarge = 600;
+  explicit TwoSizes(Subject& subject)
+      : s(subject),
+        queue(s, s.device()),
+        program(compile(s, graph())),
+        w(f32_buffer(s, {kLarge})),
+        r(f32_buffer(s, {kSmall})),
+        q(f32_buffer(s, {kLarge})),
+        small(f32_buffer(s, {kSmall})),
+        large(f32_buffer(s, {kLarge})) {
+    write(queue, w, filled(kLarge, 1));
+    write(queue, small, filled(kSmall, 2));
+    write(queue, large, filled(kLarge, 3));
+  }
+  static plugin::FlatGraph graph() {
+    Sketch sketch;
+    const uint32_t f = sketch.feed(TENON_F32, {kSmall}), state = sketch.state(TENON_F32, {kLarge}),
+                   g = sketch.feed(TENON_F32, {kLarge});
+    sketch.builder.result(sketch.add(f, f, {kSmall}));
+    sketch.builder.result(sketch.add(g, state, {kLarge}));
+    return sketch.builder.build();
+  }
+  // The code of a run with these batches, or of the wait for it; OK: both results are checked.
+  int32_t run(const Buffer* state, tenon_buffer* first, tenon_buffer* second) {
+    struct Batches {
+      tenon_buffer *first, *second;
+    } batches{first, second};
+    tenon_feed feed{};
+    feed.struct_size = sizeof feed;
+    feed.ctx = &batches;
+    feed.next = [](void* ctx, uint64_t, tenon_buffer** feeds, tenon_point* after) -> int32_t {
+      feeds[0] = static_cast<Batches*>(ctx)->first, feeds[1] = static_cast<Batches*>(ctx)->second;
+      *after = {nullptr, 0};
+      return 1;
+    };
+    feed.release = [](void*, uint64_t) {};
+    Arguments arguments{{nullptr, state, nullptr}, {&r, &q}};
+    arguments.feed = &feed;
+    Queue own(s, s.device());
+    const tenon_run run = arguments.run(program);
+    uint64_t ticket = 0;
+    uint32_t done = 77;
+    tenon_status status = s.backend().run(own.handle(), &run, &ticket, &done);
+    if (status.code == TENON_OK) status = s.backend().wait(own.handle(), ticket, UINT64_MAX);
+    if (status.code != TENON_OK) return status.code;
+    expect_equal(read(own, r), filled(kSmall, 4), "the result of the first batch");
+    expect_equal(read(own, q), filled(kLarge, 4), "the result of the second batch");
+    return TENON_OK;
+  }
+
+  Subject& s;
+  Queue queue;
+  Program program;
+  Buffer w, r, q, small, large;
+};
+
+// A feed gives batches alone: states are to be there. And each batch is as large as its own input.
+void misses_what_it_needs(Subject& s) {
+  TwoSizes two(s);
+  const auto expect_answer = [&](int32_t found, int32_t expected, const char* what) {
+    expect(found == expected, std::string("a run with ") + what + ": found code " + std::to_string(found) +
+                                  ", expected " + std::to_string(expected));
+  };
+  tenon_buffer *const small = two.small.handle(), *const large = two.large.handle();
+  expect_answer(two.run(&two.w, small, large), TENON_OK, "two batches");
+  expect_answer(two.run(nullptr, small, large), TENON_INVALID, "two batches and no state");
+  expect_answer(two.run(&two.w, large, small), TENON_INVALID, "two batches that are exchanged");
+  expect_answer(two.run(&two.w, small, small), TENON_INVALID, "a second batch that is too small");
+  expect_answer(two.run(&two.w, small, nullptr), TENON_INVALID, "a second batch that is missing");
+  expect_answer(two.run(&two.w, nullptr, large), TENON_INVALID, "a first batch that is missing");
+  expect_answer(two.run(&two.w, small, large), TENON_OK, "two batches again");
 }
 
 // What the run comes after is done, whichever of the points it is, and no more points are looked at than there are.
@@ -320,7 +380,7 @@ void add_feed_tests(Tests& tests) {
     add("runs", held ? "after the second of two points" : "after the first of two points",
         [held](Subject& s) { comes_after_each_point(s, held); });
   add("runs", "without a feed", inputs_serve_every_iteration);
-  add("bad batches", "none, and no state", misses_its_state);
+  add("bad batches", "of two inputs", misses_what_it_needs);
   for (const bool missing : {true, false})
     for (const uint64_t bad : {0u, 1u, 3u})
       add("bad batches", (missing ? "NULL, the " : "too small, the ") + std::to_string(bad + 1) + ". of 6",

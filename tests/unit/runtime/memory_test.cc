@@ -9,6 +9,7 @@
 #include "runtime/compiling.h"
 #include "runtime/trace.h"
 #include "tenon/plugin/host_limits.h"
+#include "unit/runtime/toy_backend.h"
 
 namespace tenon::plugin {
 namespace {
@@ -46,6 +47,17 @@ TEST(Memory, IsAllThatTheProcessMayHave) {
   EXPECT_EQ(memory.allocate(UINT64_MAX), nullptr);
   EXPECT_EQ(memory.allocate(UINT64_MAX - 62), nullptr);
   EXPECT_EQ(memory.in_use(), 0u);
+}
+
+TEST(Memory, OfADeviceIsInUseOrFree) {
+  testing::Toy toy;
+  toy.buffer({1, 2, 3});
+  tenon_stats stats{};
+  stats.struct_size = sizeof stats;
+  ASSERT_EQ(toy.table.stats(toy.device, &stats).code, TENON_OK);
+  EXPECT_GE(stats.bytes_in_use, 24u);
+  EXPECT_EQ(stats.bytes_free, Memory::installed() - stats.bytes_in_use);
+  EXPECT_EQ(stats.bytes_largest_free, stats.bytes_free);
 }
 
 TEST(Workspace, MayBeAsLargeAsItsLimit) {

@@ -36,6 +36,22 @@ TEST(NodeView, GivesTheDefaultForAnAttributeOfAnotherKind) {
   EXPECT_EQ(node.list("f").size(), 0u);
 }
 
+// Of another version's attributes, and those of ops that are not published, nothing is known: who has no kernel for such an
+// op leaves it to the host to take it apart.
+TEST(UnknownAttribute, IsOfPublishedOpsOfVersion1) {
+  const auto unknown = [](const char* op, uint32_t version) {
+    GraphBuilder b;
+    const uint32_t x = b.input(TENON_F32, {2}, TENON_ROLE_FEED), y = b.value(TENON_F32, {2});
+    b.node(op, {x}, {y}, version).attr_i64("axis", 0).attr_i64("tenon.hint", 1).attr_i64("more", 1);
+    b.result(y);
+    const FlatGraph flat = b.build();
+    return std::string(unknown_attribute(GraphView(*flat.graph()).node(0)));
+  };
+  EXPECT_EQ(unknown("softmax", 1), "more");
+  EXPECT_EQ(unknown("softmax", 2), "");
+  EXPECT_EQ(unknown("acme.softmax", 1), "");
+}
+
 // A backend that puts several nodes in the place of one gives each a name of its own.
 TEST(GraphBuilder, NumbersNodesOfOneOrigin) {
   GraphBuilder b;

@@ -1,0 +1,73 @@
+// Events of a program in which the backend has put a node of its own in the place of two.
+#include <string>
+
+#include "unit/runtime/toy_backend.h"
+
+namespace tenon::plugin::testing {
+namespace {
+
+constexpr int64_t kElements = 8;
+
+// "name: node, lane, flops, bytes" of each event.
+using Told = std::vector<std::string>;
+
+std::string told(const char* name, uint32_t node, uint32_t lane, uint64_t flops, uint64_t bytes) {
+  return std::string(name) + ": node " + std::to_string(node) + ", lane " + std::to_string(lane) + ", " +
+         std::to_string(flops) + " flops, " + std::to_string(bytes) + " bytes";
+}
+
+void keep(void* ctx, const tenon_event* events, uint32_t n, uint64_t stride) {
+  EXPECT_EQ(stride, sizeof(tenon_event));
+  for (const tenon_event* e = events; e != events + n; ++e) {
+    EXPECT_GT(e->start_ps, 0u) << e->name;
+    static_cast<Told*>(ctx)->push_back(told(e->name, e->node, e->lane, e->flops, e->bytes));
+  }
+}
+
+uint32_t apply_named(GraphBuilder& b, const char* op, uint32_t x, const char* name) {
+  const uint32_t y = b.value(TENON_I64, {kElements});
+  b.node(op, {x}, {y}).name(name);
+  if (std::string_view(op) == "reverse") b.attr_list("axes", {0});
+  return y;
+}
+
+Told told_of(Toy& toy, const GraphBuilder& b) {
+  tenon_options options{};
+  options.struct_size = sizeof options;
+  options.flags = TENON_OPTION_TRACE;
+  tenon_program* program = nullptr;
+  EXPECT_EQ(toy.compile(b, options, &program).code, TENON_OK);
+  Told all;
+  const tenon_sink sink{sizeof sink, 0, &all, keep};
+  EXPECT_EQ(toy.table.trace(toy.device, &sink).code, TENON_OK);
+  run(toy, program, {{toy.buffer(Numbers(kElements, 1))}, {toy.buffer(Numbers(kElements, 0))}});
+  EXPECT_EQ(toy.table.trace(toy.device, nullptr).code, TENON_OK);
+  toy.table.program_destroy(program);
+  return all;
+}
+
+constexpr uint64_t kMoved = 2 * 8 * kElements;
+
+// The arithmetic of both is in the event of the one; what lies beside them keeps its own.
+TEST(Trace, CountsWhatABackendsOwnNodeStandsFor) {
+  Toy toy;
+  GraphBuilder b;
+  const uint32_t x = b.input(TENON_I64, {kElements}, TENON_ROLE_FEED);
+  const uint32_t before = apply_named(b, "neg", x, "before"), first = apply_named(b, "toy.first", before, "first");
+  b.result(apply_named(b, "neg", apply_named(b, "toy.second", first, "second"), "behind"));
+  EXPECT_EQ(told_of(toy, b), (Told{told("before", 0, 0, kElements, kMoved), told("second", 2, 0, 2 * kElements, kMoved),
+                                   told("behind", 3, 0, kElements, kMoved)}));
+}
+
+// Each thread that has a part in a node has an event, and the first has the work of all.
+TEST(Trace, CountsTheWorkOfThreadsOnce) {
+  Toy toy(3);
+  GraphBuilder b;
+  const uint32_t x = b.input(TENON_I64, {kElements}, TENON_ROLE_FEED);
+  b.result(apply_named(b, "neg", apply_named(b, "reverse", x, "all"), "one"));
+  EXPECT_EQ(told_of(toy, b), (Told{told("all", 0, 0, kElements, kMoved), told("all", 0, 1, 0, 0),
+                                   told("all", 0, 2, 0, 0), told("one", 1, 0, kElements, kMoved)}));
+}
+
+}  // namespace
+}  // namespace tenon::plugin::testing
