@@ -41,7 +41,7 @@ void counts_plausibly(Subject& s) {
 // Around every size at which an allocator may go another way.
 std::vector<int64_t> buffer_sizes() {
   std::vector<int64_t> out;
-  for (int64_t power : {1 << 6, 1 << 12, 1 << 16, 1 << 20, 1 << 21, 1 << 22})
+  for (int64_t power : {1 << 6, 1 << 12, 1 << 16, 1 << 18, 1 << 20, 1 << 21, 1 << 22})
     for (int64_t beside : {-64, -1, 0, 1, 64}) out.push_back(power + beside);
   out[0] = 1;
   return out;
@@ -97,8 +97,9 @@ void leaves_the_neighbours(Subject& s) {
     return std::vector<uint8_t>(static_cast<size_t>(size), static_cast<uint8_t>(i + 1));
   };
   std::vector<int64_t> large;
-  for (const int64_t size : buffer_sizes())
-    if (size >= (1 << 20)) large.push_back(size);
+  const std::vector<int64_t> sizes = buffer_sizes();
+  for (size_t i = sizes.size(); i-- > 0;)  // small ones go where large ones leave a gap
+    if (sizes[i] >= (1 << 18)) large.push_back(sizes[i]);
   for (size_t i = 0; i < large.size(); ++i) {
     buffers.push_back(std::make_unique<Buffer>(s, s.device(), TENON_U8, Dims{large[i]}));
     queue.write(*buffers[i], bytes_of(i, large[i]).data(), static_cast<uint64_t>(large[i]));
