@@ -229,7 +229,7 @@ tenon_status trace(Layer& layer, tenon_device* handle, const tenon_sink* sink) {
     if (device.trace->hosts) host_broke("begins a trace before the last one was ended");
     device.trace->layer = &layer;
     device.trace->hosts = sink;
-    device.trace->backends = {sizeof(tenon_sink), 0, device.trace, emit};
+    device.trace->backends = {sizeof(tenon_sink), sink->flags, device.trace, emit};
   }
   const tenon_status status = call.forward(&device, [&] {
     return layer.inner.trace(static_cast<tenon_device*>(device.inner), sink ? &device.trace->backends : nullptr);
