@@ -54,6 +54,7 @@ struct State {
   std::map<std::pair<FileIdentity, std::string>, Tried> tried;   // of a file and a spec
   std::map<std::string, std::unique_ptr<LoadedBackend>> loaded;  // by resolved path
   std::set<std::pair<std::string, std::string>> stands_on;       // user, inner
+  std::vector<std::unique_ptr<BackendHost>> hosts;               // a plugin may have kept its own, whatever it answered
   bool trial = false;                                            // this is a child that tries a backend
 };
 
@@ -204,13 +205,13 @@ Result<const LoadedBackend*> load(const std::string& name, const std::string& pa
     return loaded;
   }
   TENON_ASSIGN(const std::unique_ptr<CheckedLibrary> library, take_tried(real, name, use, own));
-  auto host = std::make_unique<BackendHost>(name, library->copy.fingerprint());
+  state().hosts.push_back(std::make_unique<BackendHost>(name, library->copy.fingerprint()));
+  BackendHost& host = *state().hosts.back();
   auto backend = std::make_unique<LoadedBackend>();
-  const tenon_host& table = state().trial ? host->trial_table() : host->table();
+  const tenon_host& table = state().trial ? host.trial_table() : host.table();
   void* handle = nullptr;  // never closed
   const Status status = bring_up(
       *library, name, table, validating(), [](const char*) {}, &backend->table, &handle);
-  (void)host.release();  // the plugin may have kept it, whatever it answered
   renew_exit_guard();
   TENON_TRY(status);
   if (validating()) TENON_TRY(put_validation_over(&backend->table));

@@ -1,6 +1,9 @@
 // The host's table as a backend sees it.
 #include <atomic>
 #include <cstring>
+#include <memory>
+#include <mutex>
+#include <vector>
 
 #include "tenon/plugin/validation.h"
 #include "validation/layer.h"
@@ -114,9 +117,17 @@ tenon_status open_backend(void* ctx, const char* name, tenon_backend* out) {
   });
 }
 
-// Lives for ever.
+// Lives for ever, as the backend may keep it, whatever it answers.
+Host& new_host() {
+  static std::mutex mutex;
+  static auto& all = *new std::vector<std::unique_ptr<Host>>;
+  const std::lock_guard lock(mutex);
+  all.push_back(std::make_unique<Host>());
+  return *all.back();
+}
+
 const Host& make_host(const tenon_host& inner, const char* name) {
-  Host& host = *new Host;
+  Host& host = new_host();
   host.inner = &inner;
   host.backend = name;
   std::memcpy(&host.table, &inner, inner.struct_size < sizeof host.table ? inner.struct_size : sizeof host.table);

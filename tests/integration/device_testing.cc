@@ -37,6 +37,21 @@ uint32_t gang_of(void* ctx, uint32_t want, void (*fn)(void*, uint32_t, uint32_t)
   return static_cast<ThreadPool*>(ctx)->gang(want, fn, arg);
 }
 
+// What a backend may keep for ever.
+struct Host {
+  explicit Host(int threads) : pool(threads) {
+    table.struct_size = sizeof table;
+    table.abi_major = TENON_ABI_MAJOR;
+    table.threads = static_cast<uint32_t>(threads);
+    table.ctx = &pool;
+    table.gang = gang_of;
+    backend.struct_size = sizeof backend;
+  }
+  ThreadPool pool;
+  tenon_host table{};
+  tenon_backend backend{};
+};
+
 std::shared_ptr<Device> open_with(int threads) {
   const char* folder = std::getenv("TENON_PLUGIN_PATH");
   if (!folder) throw std::runtime_error("TENON_PLUGIN_PATH is not set: ctest sets it to where cpu.so was built");
@@ -45,20 +60,16 @@ std::shared_ptr<Device> open_with(int threads) {
   const auto init =
       library ? reinterpret_cast<decltype(&tenon_backend_init)>(dlsym(library, "tenon_backend_init")) : nullptr;
   if (!init) return nullptr;
-  auto* host = new tenon_host{};
-  host->struct_size = sizeof *host;
-  host->abi_major = TENON_ABI_MAJOR;
-  host->threads = static_cast<uint32_t>(threads);
-  host->ctx = new ThreadPool(threads);
-  host->gang = gang_of;
-  auto* backend = new tenon_backend{};
-  backend->struct_size = sizeof *backend;
+  static auto& hosts = *new std::vector<std::unique_ptr<Host>>;
+  hosts.push_back(std::make_unique<Host>(threads));
+  tenon_backend& backend = hosts.back()->backend;
   tenon_open open{};
   open.struct_size = sizeof open;
   tenon_device* device = nullptr;
-  if (init(host, backend).code != TENON_OK || backend->device_open(backend->self, &open, &device).code != TENON_OK)
+  if (init(&hosts.back()->table, &backend).code != TENON_OK ||
+      backend.device_open(backend.self, &open, &device).code != TENON_OK)
     return nullptr;
-  return std::make_shared<Device>(*backend, device, "cpu", std::vector<UnitInfo>(1));
+  return std::make_shared<Device>(backend, device, "cpu", std::vector<UnitInfo>(1));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The same model on every backend: `fashion`, trained where the command line says, ends where it ends on cpu.so.
-#   runner_devices.sh TENON EXAMPLES     the directory of the example backends
+#   runner_devices.sh TENON EXAMPLES [sanitized]     the directory of the example backends
 . "$(dirname "$0")/runner_lib.sh"
 examples=$2
 make_idx "$work/idx" 256 96
@@ -13,9 +13,9 @@ for line in "^cpu " "^example 1\\.0  $examples/example\\.so" "$work/nowhere  (is
 done
 expect 0 '' "$tenon" devices --json
 grep -q '"event": "directory", "path": "'"$work/nowhere"'", "exists": false' "$work/out" || complain "devices --json: $(cat "$work/out")"
-# A directory that cannot be listed is no directory without backends.
-expect 1 'there is no device' bash -c 'exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; ulimit -n 4; exec "$1" devices' bash "$tenon"
-grep -q "^refused $examples: cannot be listed: Too many open files" "$work/out" || complain "devices: $(cat "$work/out")"
+# A directory that cannot be listed is no directory without backends. Sanitizers need files of their own.
+[ "${3-}" = sanitized ] || expect 1 'there is no device' bash -c 'exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; ulimit -n 4; exec "$1" devices' bash "$tenon"
+[ "${3-}" = sanitized ] || grep -q "^refused $examples: cannot be listed: Too many open files" "$work/out" || complain "devices: $(cat "$work/out")"
 
 for device in cpu example; do
   expect 0 '' "$tenon" train fashion --data_dir "$work/data" --model_dir "$work/$device" --device "$device" \

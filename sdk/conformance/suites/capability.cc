@@ -102,7 +102,7 @@ bool is_new_operand(const NodeView& node, int k) {
   return true;
 }
 
-// The same, where the graph may also be refused as a whole.
+// As expect_not_taken, where the graph may also be refused as a whole.
 void expect_no_take(Subject& s, const Sample& sample, const Change& change, const std::string& what) {
   const FlatGraph graph = one_node_graph(sample.view(), change);
   const uint32_t node = 0;

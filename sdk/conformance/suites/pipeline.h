@@ -113,7 +113,6 @@ class Pipeline {
 
   // Behind rubbish, and held back until everybody waits.
   uint64_t submit_held_copy(Buffer& buffer, const Floats& values) {
-    rubbish_ = filled(kFeedN, -77);
     submit_copy(s_, queue_, copy_to(buffer, rubbish_.data(), buffer.bytes()));
     gates_.push_back(std::make_unique<Gate>(values));
     const uint64_t ticket = submit_copy(s_, queue_, copy_to(buffer, gates_.back()->memory(), buffer.bytes()));
@@ -132,8 +131,8 @@ class Pipeline {
   Subject& s_;
   const uint64_t batches_;
   const uint32_t n_feeds_, depth_;
-  std::vector<std::unique_ptr<Gate>> gates_;  // they go after the queue that they hold
-  Floats rubbish_;
+  std::vector<std::unique_ptr<Gate>> gates_;    // they go after the queue that they hold
+  const Floats rubbish_ = filled(kFeedN, -77);  // copies read it while others are submitted
   Queue queue_;
   std::vector<std::unique_ptr<Buffer>> ring_;
   std::vector<std::unique_ptr<Floats>> values_;

@@ -5,6 +5,7 @@
 
 #include "conformance/suites/endless.h"
 #include "conformance/suites/gate.h"
+#include "conformance/suites/parts.h"
 #include "conformance/suites/support.h"
 
 namespace tenon::conformance {
