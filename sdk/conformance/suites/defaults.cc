@@ -95,7 +95,7 @@ void add_default_tests(Tests& tests) {
       });
       if (!has) continue;
       add_test(
-          tests, "op", "defaults", std::string(d.op) + " without " + attribute,
+          tests, "op", d.op, std::string("without ") + attribute,
           [op = d.op, name = attribute, number = value](Subject& s) { leaves_out(s, op, name, number); }, 2)
           .required = false;
     }

@@ -94,7 +94,7 @@ void add_rank_8_tests(Tests& tests) {
   int n = 0;
   for (const EightAxes& moved : eight_axes())
     add_test(
-        tests, "op", "rank 8", std::string(moved.op) + " " + std::to_string(++n),
+        tests, "op", moved.op, "of eight axes, " + std::to_string(++n),
         [&moved](Subject& s) { moves_eight_axes(s, moved); }, 2);
 }
 
