@@ -7,6 +7,7 @@ namespace tenon::conformance {
 
 void add_flag_tests(Tests&);           // of the device suite: flags and struct sizes of every entry
 void add_tracing_tests(Tests&);        // of the device suite: what a host is told that traces
+void add_state_tests(Tests&);          // of the program suite: what is updated in place
 void add_argument_tests(Tests&);       // of the program suite: buffers that are shared, exchanged, refused
 void add_default_tests(Tests&);        // of the op suite: attributes that are left out
 void add_pattern_tests(Tests&);        // of the op suite: casts of every number of 16 bits
