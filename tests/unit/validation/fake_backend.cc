@@ -4,9 +4,11 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <mutex>
 #include <set>
 #include <stdexcept>
 #include <thread>
@@ -35,6 +37,7 @@ std::map<std::string, int> calls;
 
 namespace {
 
+std::mutex calls_mutex;
 std::string fault;
 bool asynchronous = false;
 std::set<tenon_queue*> queues;
@@ -42,7 +45,7 @@ std::thread helper;
 const tenon_host* host = nullptr;
 std::function<void()> late;  // what a backend has no right to call any more
 const tenon_sink* sink = nullptr;
-tenon_buffer* last_buffer = nullptr;
+std::atomic<tenon_buffer*> last_buffer = nullptr;
 int supports_calls = 0;
 
 constexpr tenon_status kOk{TENON_OK, 0, nullptr};
@@ -50,9 +53,14 @@ constexpr tenon_status kOk{TENON_OK, 0, nullptr};
 bool is(const char* name) { return fault == name; }
 tenon_status error(int32_t code, const char* text) { return {code, 0, text}; }
 
+void count(const std::string& entry) {
+  const std::lock_guard lock(calls_mutex);
+  ++calls[entry];
+}
+
 // Faults that any entry may have: "ENTRY-throw" and so on. True: `out` is the answer.
 bool common_fault(const std::string& entry, tenon_status* out) {
-  ++calls[entry];
+  count(entry);
   const auto does = [&](const char* what) { return fault == entry + "-" + what; };
   if (does("throw")) throw std::runtime_error("thrown");
   if (does("code")) return *out = error(99, "of no known code"), true;
@@ -172,7 +180,7 @@ tenon_status compile(tenon_device*, const tenon_graph* graph, const tenon_option
 }
 
 void program_destroy(tenon_program* program) {
-  ++calls["program_destroy"];
+  count("program_destroy");
   delete program;
 }
 
@@ -188,7 +196,7 @@ tenon_status buffer_alloc(tenon_device*, const tenon_desc* d, tenon_buffer** out
   if (is("alloc-null")) return kOk;
   const bool wrap = d->host_memory && !is("alloc-copies");
   const uint64_t bytes = (bytes_of(*d) + 127) / 64 * 64;
-  char* at = is("alloc-overlaps") ? last_buffer->memory
+  char* at = is("alloc-overlaps") ? last_buffer.load()->memory
                                   : static_cast<char*>(wrap ? d->host_memory : std::aligned_alloc(64, bytes));
   *out = new tenon_buffer{at, !wrap && !is("alloc-overlaps")};
   if ((d->flags & TENON_DESC_HOST) || is("alloc-shows")) *memory = at + (is("alloc-misaligned") ? 8 : 0);
@@ -198,7 +206,7 @@ tenon_status buffer_alloc(tenon_device*, const tenon_desc* d, tenon_buffer** out
 }
 
 void buffer_free(tenon_buffer* buffer) {
-  ++calls["buffer_free"];
+  count("buffer_free");
   if (buffer->owned) std::free(buffer->memory);
   delete buffer;
 }
@@ -212,7 +220,7 @@ tenon_status queue_create(tenon_device*, uint64_t flags, tenon_queue** out) {
 }
 
 void queue_destroy(tenon_queue* queue) {
-  ++calls["queue_destroy"];
+  count("queue_destroy");
   queues.erase(queue);
   delete queue;
 }
