@@ -48,13 +48,7 @@ Sample first_taken(Subject& s, const std::string& op) {
 }
 
 void compile_taken(Subject& s, const Sample& sample, const FlatGraph& graph) {
-  tenon_options options{};
-  options.struct_size = sizeof options;
-  tenon_info info{};
-  info.struct_size = sizeof info;
-  tenon_program* program = nullptr;
-  const tenon_status status = s.backend().compile(s.device(), graph.graph(), &options, &program, &info);
-  if (status.code == TENON_OK) s.backend().program_destroy(program);
+  const tenon_status status = compile_status(s, *graph.graph());
   expect(status.code == TENON_OK, "supports says TAKE, compile code " + std::to_string(status.code) + ", '" +
                                       one_line(status.message) + "', of " + shape_of(sample.view()));
 }
@@ -84,14 +78,7 @@ void expect_not_taken(Subject& s, const Sample& sample, const Change& change, co
 // Where it is compiled all the same: what moves nothing here may move something there.
 void expect_not_compiled(Subject& s, const Sample& sample, uint32_t version) {
   const FlatGraph graph = one_node_graph(sample.view(), {.version = version});
-  tenon_options options{};
-  options.struct_size = sizeof options;
-  tenon_info info{};
-  info.struct_size = sizeof info;
-  tenon_program* program = nullptr;
-  const tenon_status status = s.backend().compile(s.device(), graph.graph(), &options, &program, &info);
-  if (status.code == TENON_OK) s.backend().program_destroy(program);
-  expect_code(status, TENON_UNSUPPORTED,
+  expect_code(compile_status(s, *graph.graph()), TENON_UNSUPPORTED,
               "compile of version " + std::to_string(version) + " of " + shape_of(sample.view()));
 }
 

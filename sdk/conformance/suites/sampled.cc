@@ -1,8 +1,7 @@
 // Every primitive x dtype on shapes and values by chance (conformance/sampler.h): what --seed and --samples vary.
-#include "conformance/lowering.h"
 #include "conformance/reference/error_bound.h"
-#include "conformance/sampler.h"
 #include "conformance/suites/cases.h"
+#include "conformance/suites/each_taken.h"
 
 namespace tenon::conformance {
 namespace {
@@ -14,24 +13,15 @@ void check_drawn(Subject& subject, const Drawn& drawn, const std::string& what) 
   check_graph(subject, graph, drawn.inputs, expected, what);
 }
 
-// Unsupported where the backend takes none of the samples.
 void check_samples(Subject& subject, const SampledOp& op, int32_t dtype, uint32_t samples) {
   const std::string name = std::string(op.op) + "/" + plugin::dtype_name(dtype);
-  Unsupported refusal;
-  uint32_t taken = 0;
-  for (uint32_t k = 0; k < samples; ++k) {
+  const auto draw = [&](uint32_t k) {
     Sampler sampler(subject.seed(), name, k);
-    const Drawn drawn = op.draw(sampler, dtype);
-    try {
-      require_taken(subject, subject.device(), *drawn.graph.graph());
-    } catch (const Unsupported& u) {
-      refusal = u;
-      continue;
-    }
-    ++taken;
+    return op.draw(sampler, dtype);
+  };
+  each_taken(subject, 0, samples, draw, [&](uint32_t k, const Drawn& drawn) {
     check_drawn(subject, drawn, "sample " + std::to_string(k + 1) + ", " + drawn.what);
-  }
-  if (taken == 0) throw refusal;
+  });
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // Graphs of many nodes by chance (conformance/drawn_graphs.h): each value has to be what it is if every value had memory
 // of its own.
 #include "conformance/drawn_graphs.h"
-#include "conformance/lowering.h"
 #include "conformance/session.h"
 #include "conformance/suites/cases.h"
+#include "conformance/suites/each_taken.h"
 #include "conformance/suites/parts.h"
 
 namespace tenon::conformance {
@@ -43,28 +43,19 @@ void check_drawn_graph(Subject& subject, Drawn drawn, Place place) {
   }
 }
 
-// Unsupported where the backend takes none of the samples.
 void check_family(Subject& subject, const GraphFamily& family, uint32_t first, uint32_t samples) {
-  Unsupported refusal;
-  uint32_t taken = 0;
-  for (uint32_t k = first; k < first + samples; ++k) {
+  const auto draw = [&](uint32_t k) {
     Sampler sampler(subject.seed(), std::string("graphs/") + family.name, k);
-    Drawn drawn = draw_graph(sampler, family);
-    try {
-      require_taken(subject, subject.device(), *drawn.graph.graph());
-    } catch (const Unsupported& u) {
-      refusal = u;
-      continue;
-    }
-    ++taken;
+    return draw_graph(sampler, family);
+  };
+  each_taken(subject, first, samples, draw, [&](uint32_t k, Drawn drawn) {
     const std::string what = drawn.what;
     try {
       check_drawn_graph(subject, std::move(drawn), k % 2 ? Place::kGuarded : Place::kDevice);
     } catch (const Failure& failure) {
       throw Failure{"sample " + std::to_string(k + 1) + ", " + failure.text + ", of " + what};
     }
-  }
-  if (taken == 0) throw refusal;
+  });
 }
 
 }  // namespace
