@@ -5,7 +5,8 @@
 
 namespace tenon::conformance {
 
-void add_flag_tests(Tests&);           // of the device suite: flags and struct sizes of every entry
+void add_flag_tests(Tests&);           // of the device suite: flags of every entry
+void add_struct_tests(Tests&);         // of the device suite: struct sizes of every entry
 void add_tracing_tests(Tests&);        // of the device suite: what a host is told that traces
 void add_state_tests(Tests&);          // of the program suite: what is updated in place
 void add_argument_tests(Tests&);       // of the program suite: buffers that are shared, exchanged, refused

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <tuple>
 
+#include "conformance/suites/endless.h"
 #include "conformance/suites/parts.h"
 #include "conformance/suites/support.h"
 
