@@ -13,6 +13,15 @@ using plugin::GraphView;
 
 constexpr uint64_t kPart = 16u << 20;  // bytes at a time
 
+// What a sanitizer keeps beside each byte of memory that is used, with the byte.
+#if defined(__SANITIZE_THREAD__)
+constexpr uint64_t kBytesPerByte = 9;
+#elif defined(__SANITIZE_ADDRESS__)
+constexpr uint64_t kBytesPerByte = 2;
+#else
+constexpr uint64_t kBytesPerByte = 1;
+#endif
+
 std::string gibibytes(uint64_t bytes) { return std::to_string((bytes >> 28) / 4.0).substr(0, 5) + " GiB"; }
 
 void require_memory(Subject& subject, const Case& c) {
@@ -20,8 +29,8 @@ void require_memory(Subject& subject, const Case& c) {
   const tenon_unit& unit = subject.units()[0];
   if (unit.memory_bytes && unit.memory_bytes < needed)
     throw Unavailable{"needs " + gibibytes(needed) + ", the unit has " + gibibytes(unit.memory_bytes)};
-  if (const uint64_t free = plugin::host_memory().left; free < needed + (uint64_t{1} << 30))
-    throw Unavailable{"needs " + gibibytes(needed) + ", " + gibibytes(free) + " are free"};
+  if (const uint64_t free = plugin::host_memory().left; free < kBytesPerByte * needed + (uint64_t{1} << 30))
+    throw Unavailable{"needs " + gibibytes(kBytesPerByte * needed) + ", " + gibibytes(free) + " are free"};
   const GraphView view(*c.whole.graph());
   for (uint32_t v = 0; v < view.n_values() && unit.max_buffer_bytes; ++v)
     if (static_cast<uint64_t>(view.value(v).bytes()) > unit.max_buffer_bytes)
