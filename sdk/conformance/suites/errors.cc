@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "conformance/suites/parts.h"
+#include "conformance/suites/sanitizer.h"
 #include "conformance/suites/support.h"
 
 namespace tenon::conformance {
@@ -236,9 +237,7 @@ void refuses_a_workspace_that_is_not_there(Subject& s) {
 
 // This process may take `bytes` more from here on. Never raised again: the test has a process of its own.
 void limit_address_space(uint64_t bytes) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  throw Unavailable{"the sanitizer needs the memory"};
-#endif
+  if (kSanitized) throw Unavailable{"the sanitizer needs the memory"};
   uint64_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
   rlimit limit{};

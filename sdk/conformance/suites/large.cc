@@ -4,6 +4,7 @@
 
 #include "conformance/lowering.h"
 #include "conformance/suites/cases.h"
+#include "conformance/suites/sanitizer.h"
 #include "tenon/plugin/host_limits.h"
 
 namespace tenon::conformance {
@@ -12,15 +13,6 @@ namespace {
 using plugin::GraphView;
 
 constexpr uint64_t kPart = 16u << 20;  // bytes at a time
-
-// What a sanitizer keeps beside each byte of memory that is used, with the byte.
-#if defined(__SANITIZE_THREAD__)
-constexpr uint64_t kBytesPerByte = 9;
-#elif defined(__SANITIZE_ADDRESS__)
-constexpr uint64_t kBytesPerByte = 2;
-#else
-constexpr uint64_t kBytesPerByte = 1;
-#endif
 
 std::string gibibytes(uint64_t bytes) { return std::to_string((bytes >> 28) / 4.0).substr(0, 5) + " GiB"; }
 

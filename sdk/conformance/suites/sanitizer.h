@@ -1,0 +1,21 @@
+// What a sanitizer that this suite is built with does to a process's memory.
+#pragma once
+
+#include <cstdint>
+
+namespace tenon::conformance {
+
+// kBytesPerByte: what it keeps beside each byte that is used, with the byte. kMapsForEver: what it maps for a library or a
+// file stays mapped.
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true, kMapsForEver = true;
+constexpr uint64_t kBytesPerByte = 9;
+#elif defined(__SANITIZE_ADDRESS__)
+constexpr bool kSanitized = true, kMapsForEver = false;
+constexpr uint64_t kBytesPerByte = 2;
+#else
+constexpr bool kSanitized = false, kMapsForEver = false;
+constexpr uint64_t kBytesPerByte = 1;
+#endif
+
+}  // namespace tenon::conformance
