@@ -9,6 +9,7 @@
 #include <regex>
 
 #include "conformance/child.h"
+#include "conformance/sanitizer.h"
 #include "conformance/subject.h"
 #include "conformance/validator.h"
 
@@ -210,7 +211,7 @@ class Runner {
     add(index, first ? Outcome::kFail : Outcome::kUnavailable, "not tried: " + why, 0);
   }
 
-  double limit(double seconds) const { return seconds * options_.time_scale; }
+  double limit(double seconds) const { return seconds * options_.time_scale * kSlower; }
 
   static Clock::time_point after(double seconds) {
     return Clock::now() +

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <fstream>
 
+#include "conformance/sanitizer.h"
 #include "conformance/suites/parts.h"
-#include "conformance/suites/sanitizer.h"
 #include "conformance/suites/support.h"
 
 namespace tenon::conformance {

@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "conformance/lowering.h"
+#include "conformance/sanitizer.h"
 #include "conformance/suites/cases.h"
-#include "conformance/suites/sanitizer.h"
 #include "tenon/plugin/host_limits.h"
 
 namespace tenon::conformance {

@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <thread>
 
+#include "conformance/sanitizer.h"
 #include "conformance/suites/endless.h"
-#include "conformance/suites/sanitizer.h"
 #include "conformance/suites/support.h"
 
 namespace tenon::conformance {

@@ -1,4 +1,4 @@
-// What a sanitizer that this suite is built with does to a process's memory.
+// What a sanitizer that this suite is built with does to a process's memory and time.
 #pragma once
 
 #include <cstdint>
@@ -6,16 +6,19 @@
 namespace tenon::conformance {
 
 // kBytesPerByte: what it keeps beside each byte that is used, with the byte. kMapsForEver: what it maps for a library or a
-// file stays mapped.
+// file stays mapped. kSlower: how much longer a test may take.
 #if defined(__SANITIZE_THREAD__)
 constexpr bool kSanitized = true, kMapsForEver = true;
 constexpr uint64_t kBytesPerByte = 9;
+constexpr double kSlower = 10;
 #elif defined(__SANITIZE_ADDRESS__)
 constexpr bool kSanitized = true, kMapsForEver = false;
 constexpr uint64_t kBytesPerByte = 2;
+constexpr double kSlower = 10;
 #else
 constexpr bool kSanitized = false, kMapsForEver = false;
 constexpr uint64_t kBytesPerByte = 1;
+constexpr double kSlower = 1;
 #endif
 
 }  // namespace tenon::conformance
