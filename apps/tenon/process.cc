@@ -27,6 +27,7 @@ bool is_ignored(int number) {
 
 void on_interrupt(int number) {
   if (signalled == 0) signalled = number;
+  if (number != SIGINT && number != SIGTERM) return;
   set_handler(SIGINT, SIG_DFL);
   set_handler(SIGTERM, SIG_DFL);
 }
@@ -64,7 +65,8 @@ void watch_interrupts() {
   // Also where a script's shell ignores it in the background: who sends it there means it.
   set_handler(SIGINT, on_interrupt);
   set_handler(SIGTERM, on_interrupt);
-  if (!is_ignored(SIGHUP)) set_handler(SIGHUP, on_interrupt);
+  for (const int number : {SIGHUP, SIGXCPU, SIGUSR1, SIGUSR2})
+    if (!is_ignored(number)) set_handler(number, on_interrupt);
 }
 
 bool interrupted() { return signalled != 0; }

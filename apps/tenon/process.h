@@ -21,8 +21,9 @@ std::FILE* standard_output();
 // SIGPIPE and SIGXFSZ do not end the program: the write that they come from fails, and is told as other failed writes are.
 void let_writes_fail();
 
-// From now on SIGINT, SIGTERM and SIGHUP ask the subcommand to end in order. A second SIGINT or SIGTERM ends it at once;
-// SIGHUP does not, as a terminal that closes may send several, and is left ignored where it was (nohup).
+// From now on SIGINT, SIGTERM, SIGHUP, SIGXCPU (a soft limit of processor time) and SIGUSR1 and SIGUSR2 (batch systems, before
+// they kill) ask the subcommand to end in order. A second SIGINT or SIGTERM ends it at once; the others do not, as a terminal
+// that closes may send several, and are left ignored where they were (nohup).
 void watch_interrupts();
 bool interrupted();
 

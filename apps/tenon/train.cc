@@ -180,8 +180,9 @@ class Training {
 };
 
 std::string train_details() {
-  return "SIGINT, SIGTERM and SIGHUP save first and end it with exit code 130, 143 or 129; a second SIGINT or SIGTERM "
-         "at once.\n";
+  return "SIGINT, SIGTERM, SIGHUP, SIGXCPU, SIGUSR1 and SIGUSR2 save first and end it with exit code 128 + the "
+         "signal's "
+         "number; a second SIGINT or SIGTERM at once.\n";
 }
 
 int run_train(const Flags& flags, const std::vector<std::string>& words) {

@@ -45,6 +45,14 @@ struct Holder {
   std::string process, host;
 };
 
+// "PID HOST" and the line's end, whatever the host calls itself.
+bool names_holder(std::string_view text) {
+  const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  if (digits == 0 || digits > 20 || digits == text.size() || text[digits] != ' ' || text.back() != '\n') return false;
+  text = text.substr(digits + 1, text.size() - digits - 2);
+  return std::none_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) <= ' '; });
+}
+
 // "PID HOST"; what anything else says is not repeated.
 Holder read_holder(int fd) {
   char text[300];
@@ -60,20 +68,27 @@ Holder read_holder(int fd) {
   return out;
 }
 
+bool is_plain(int fd, struct stat& info) {
+  return ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink == 1;
+}
+
 // A file that a lock left or that is new, not one of somebody's own: links, devices and other contents are let alone.
 bool is_lock_file(int fd) {
   struct stat info;
-  if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_nlink > 1) return false;
-  return info.st_size == 0 || (info.st_size < 300 && !read_holder(fd).process.empty());
+  if (!is_plain(fd, info)) return false;
+  if (info.st_size == 0) return true;
+  char text[300];
+  const ssize_t n = ::pread(fd, text, sizeof text, 0);
+  return n > 0 && n < 300 && names_holder({text, static_cast<size_t>(n)});
 }
 
 Status in_use(const Descriptor& directory, const std::string& name, std::string_view kind, std::string_view user) {
   std::string by;
   const Descriptor file = open_at(directory, kFile, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  if (file && is_lock_file(file.get())) {
+  if (struct stat info; file && is_plain(file.get(), info)) {
     const Holder holder = read_holder(file.get());
     if (!holder.process.empty()) by = cat(", process ", holder.process);
-    if (!holder.host.empty() && holder.host != host_name()) append(by, cat(" on ", holder.host));
+    if (!by.empty() && !holder.host.empty() && holder.host != host_name()) append(by, cat(" on ", holder.host));
   }
   return Status(Code::kUnavailable, cat(kind, " '", name, "' is in use by another ", user, by));
 }
@@ -82,7 +97,7 @@ Status in_use(const Descriptor& directory, const std::string& name, std::string_
 
 Result<DirectoryLock> DirectoryLock::take(const std::string& directory, std::string_view kind, std::string_view user) {
   for (;;) {
-    DirectoryLock lock(open_file(directory, O_RDONLY | O_DIRECTORY));
+    DirectoryLock lock(open_file(directory, O_RDONLY | O_DIRECTORY), directory, kind);
     if (!lock.directory_) return file_error("cannot open directory", directory, errno);
     const int error = lock_now(lock.directory_.get());
     if (error == EWOULDBLOCK) return in_use(lock.directory_, directory, kind, user);
@@ -97,6 +112,11 @@ Result<DirectoryLock> DirectoryLock::take(const std::string& directory, std::str
     lock.write_holder();
     return lock;
   }
+}
+
+Status DirectoryLock::check() const {
+  if (is_entry(directory_.get(), AT_FDCWD, name_.c_str(), 0)) return {};
+  return Status(Code::kUnavailable, cat(kind_, " '", name_, "' was renamed or removed while it was in use"));
 }
 
 void DirectoryLock::open_lock_file() {
@@ -122,6 +142,8 @@ void DirectoryLock::write_holder() const {
 
 DirectoryLock& DirectoryLock::operator=(DirectoryLock&& other) noexcept {
   std::swap(directory_, other.directory_);
+  std::swap(name_, other.name_);
+  std::swap(kind_, other.kind_);
   std::swap(file_, other.file_);
   std::swap(removes_, other.removes_);
   return *this;

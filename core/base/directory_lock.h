@@ -24,17 +24,22 @@ class DirectoryLock {
   // trainer, process 17", where `kind` is "model directory" and `user` is "trainer". The lock is on the directory that
   // has this name when it returns, not on one that was renamed away meanwhile.
   static Result<DirectoryLock> take(const std::string& directory, std::string_view kind, std::string_view user);
+  // "unavailable" where the directory's name is another's by now, or nobody's: it was renamed or removed, and what is
+  // written by its name would go to a directory that this lock does not hold.
+  Status check() const;
   DirectoryLock(DirectoryLock&& other) noexcept = default;
   DirectoryLock& operator=(DirectoryLock&& other) noexcept;
   ~DirectoryLock();
 
  private:
-  explicit DirectoryLock(Descriptor directory) : directory_(std::move(directory)) {}
+  DirectoryLock(Descriptor directory, std::string name, std::string_view kind)
+      : directory_(std::move(directory)), name_(std::move(name)), kind_(kind) {}
   void open_lock_file();
   Result<bool> lock_file(const std::string& directory) const;
   void write_holder() const;
 
   Descriptor directory_;
+  std::string name_, kind_;
   Descriptor file_;       // .lock; none: there is none, or it is not ours
   bool removes_ = false;  // .lock, when it is dropped
 };

@@ -122,7 +122,9 @@ Status CheckpointManager::acknowledge(const std::string& name) const {
 Result<std::string> CheckpointManager::save(int64_t step, const FillBundle& fill) {
   if (step < 0) return invalid("checkpoint in '", model_dir_, "': step is ", step, ", expected 0 or more");
   return within_memory("save a checkpoint in", model_dir_, [&]() -> Result<std::string> {
+    TENON_TRY(lock_.check());
     Result<std::string> name = write(step, fill);
+    TENON_TRY(lock_.check());
     if (!name.ok()) {
       (void)remove_orphans().ok();
       return name;
@@ -158,6 +160,7 @@ Result<std::string> CheckpointManager::set_aside(const std::string& name) const 
 
 // First `checkpoint` stops naming them, so that whatever happens behind that leaves a directory that is right.
 Result<std::vector<std::string>> CheckpointManager::set_aside(const std::vector<std::string>& prefixes) {
+  TENON_TRY(lock_.check());
   TENON_ASSIGN(std::vector<std::string> names, names_by_age(model_dir_));
   std::vector<std::string> gone, now;
   for (const std::string& prefix : prefixes) {

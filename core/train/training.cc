@@ -225,7 +225,9 @@ class Estimator::Training {
       if (status.ok()) status = saved;
     }
     for (TrainingHook* hook : options_.hooks) hook->end(m_.step);
-    const std::string kept = manager_ ? cat("; saved in ", m_.config.model_dir) : "";
+    const std::string kept = !manager_           ? ""
+                             : m_.loaded.empty() ? "; no step was done, nothing is saved"
+                                                 : cat("; saved in ", m_.config.model_dir);
     if (status.ok() && feed_->stopped()) return m_.interrupted_here(kept);
     if (status.ok() && !pace_->done(m_.step)) status = m_.interruption(kept);
     return status;

@@ -131,5 +131,31 @@ TEST(DirectoryLock, WhatIsNoDirectoryIsOneLine) {
             "cannot open directory '" + dir / "none" + "': No such file or directory");
 }
 
+// What is written by the directory's name would go to one that the lock does not hold.
+TEST(DirectoryLock, KnowsThatTheDirectoryWasRenamed) {
+  TemporaryDirectory dir;
+  const std::string path = dir / "model";
+  ASSERT_EQ(::mkdir(path.c_str(), 0777), 0);
+  const DirectoryLock held = take(path).take();
+  EXPECT_TRUE(held.check().ok());
+  ASSERT_EQ(::rename(path.c_str(), (dir / "moved").c_str()), 0);
+  EXPECT_EQ(held.check().message(), "model directory '" + path + "' was renamed or removed while it was in use");
+  ASSERT_EQ(::mkdir(path.c_str(), 0777), 0);
+  EXPECT_FALSE(held.check().ok()) << "another directory of that name";
+}
+
+TEST(DirectoryLock, LetsAFileOfTheUsersAlone) {
+  for (const std::string& text : {"4711\n", "12345 notes that matter\n", "17 host", "x 17\n", "17 two words\n"}) {
+    TemporaryDirectory dir;
+    dir.write(".lock", text);
+    { const DirectoryLock held = take(dir.path()).take(); }
+    EXPECT_EQ(dir.read(".lock"), text);
+  }
+  TemporaryDirectory dir;
+  dir.write(".lock", "4711 a.host-of_ours\n");  // of a trainer that was killed
+  { const DirectoryLock held = take(dir.path()).take(); }
+  EXPECT_EQ(dir.entries(), 0u);
+}
+
 }  // namespace
 }  // namespace tenon

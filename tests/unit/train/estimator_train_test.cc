@@ -173,6 +173,33 @@ TEST(EstimatorTrain, AnInterruptionEndsACallOfTheDeviceAtItsNextStep) {
   EXPECT_EQ(next.variables_hash().take(), other.variables_hash().take());
 }
 
+TEST(EstimatorTrain, AnInterruptionBeforeTheFirstStepSaysThatNothingIsSaved) {
+  TemporaryDirectory dir;
+  Estimator estimator(small_model, cpu(dir.path(), {.interrupted = [] { return true; }}));
+  const auto r = estimator.train({.input = examples(12, training_input(4)), .max_steps = 9});
+  EXPECT_EQ(r.status().code(), Code::kInterrupted);
+  EXPECT_MESSAGE(r.status(), "interrupted at step 0; no step was done, nothing is saved");
+  EXPECT_TRUE(saved_steps(dir.path()).empty());
+}
+
+// Another trainer may have the directory that has its name by now.
+TEST(EstimatorTrain, ADirectoryThatWasRenamedIsNotWrittenBehind) {
+  TemporaryDirectory dir;
+  const std::string path = dir / "model";
+  RecordingHook hook;
+  hook.during = [&] {
+    if (hook.losses.size() == 6) {
+      ASSERT_EQ(std::rename(path.c_str(), (dir / "moved").c_str()), 0);
+      ASSERT_EQ(::mkdir(path.c_str(), 0777), 0);
+    }
+  };
+  Estimator estimator(small_model, cpu(path, {.save_checkpoints_steps = 4, .iterations_per_loop = 2}));
+  const auto r = estimator.train({.input = examples(12, training_input(4)), .max_steps = 20, .hooks = {&hook}});
+  EXPECT_EQ(r.status().message(), "model directory '" + path + "' was renamed or removed while it was in use");
+  EXPECT_EQ(saved_steps(dir / "moved"), std::vector<int64_t>{4});
+  EXPECT_TRUE(saved_steps(path).empty());
+}
+
 TEST(EstimatorTrain, AnInterruptionThatIsTakenBackIsNotTheEndOfTheInput) {
   int n = 0;
   Estimator estimator(small_model, cpu("", {.iterations_per_loop = 100, .interrupted = [&] { return ++n == 4; }}));
