@@ -3,6 +3,7 @@
 #include <map>
 
 #include "conformance/harness.h"
+#include "conformance/sanitizer.h"
 #include "conformance/suites/parts.h"
 
 namespace tenon::conformance {
@@ -17,7 +18,7 @@ Tests all_tests(uint32_t samples, bool sdk_runtime) {
     add(tests);
   add_sampled_tests(tests, samples);
   add_sampled_graph_tests(tests, samples);
-  if (samples >= kDrawn) add_long_random_test(tests);
+  if (samples >= kDrawn && !kSanitized) add_long_random_test(tests);  // else hours
   if (sdk_runtime) add_plan_tests(tests);
   // The tests of a group follow each other, as reports show them.
   std::map<std::string, size_t> rank;
