@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <memory>
 #include <optional>
 
+#include "backend/probe_keeper.h"
 #include "base/descriptor.h"
 #include "base/text.h"
 
@@ -26,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kMostChildren = 64;  // at once
 constexpr int kMostReads = 16;        // from one before the others are looked at, and its time limit
 
-enum MessageKind : int32_t { kStage = 1, kAnswer = 2, kExit = 3 };
+enum MessageKind : int32_t { kStage = 1, kAnswer = 2, kExit = 3, kNoChild = 4 };
 
 // What the child says: this, then a text of so many bytes; after an answer that is ok they are what it hands back.
 struct MessageHead {
@@ -50,29 +52,43 @@ void stop_exit() {
   ::_exit(1);
 }
 
-void default_signals() {
-  for (int s = 1; s < NSIG; ++s) ::signal(s, SIG_DFL);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+// Whether what is written to it reaches those who started the program, or another process.
+bool leads_out(const struct stat& s, int fd, const std::vector<struct stat>& streams) {
+  if (S_ISFIFO(s.st_mode) || S_ISSOCK(s.st_mode) || ::isatty(fd)) return true;
+  return std::any_of(streams.begin(), streams.end(),
+                     [&](const struct stat& other) { return s.st_dev == other.st_dev && s.st_ino == other.st_ino; });
 }
 
+// The standard streams and their kin: the program may have copies of them, and whoever reads one waits until the last is closed.
 void silence() {
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  for (int fd = 0; fd < 3; ++fd)
-    if (null >= 0) ::dup2(null, fd);
+  if (null < 0) return;
+  std::vector<struct stat> streams;
+  struct stat s {};
+  for (const int fd : {STDOUT_FILENO, STDERR_FILENO})
+    if (::fstat(fd, &s) == 0) streams.push_back(s);
+  for (int fd = 0; fd < 3; ++fd) ::dup2(null, fd);
+  const auto open = names_in(open_file("/proc/self/fd", O_RDONLY | O_DIRECTORY));
+  for (const std::string& name : open.value_or(std::vector<std::string>())) {
+    const int fd = std::atoi(name.c_str());
+    if (fd > 2 && fd != report_fd && ::fstat(fd, &s) == 0 && leads_out(s, fd, streams)) ::dup3(null, fd, O_CLOEXEC);
+  }
 }
+
+std::string cannot_fork(int error) { return cat("cannot be tried in a child process: ", strerrordesc_np(error)); }
 
 [[noreturn]] void child(const ProbeWork& work, int fd, pid_t parent) {
   report_fd = fd;
   ::setpgid(0, 0);  // so that its own children can be killed with it, and Ctrl-C does not reach it
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(1);
   ::prctl(PR_SET_DUMPABLE, 0);
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
   default_signals();
   silence();
+  if (const int error = fork_kept(parent, fd); error != 0) {
+    say(kNoChild, error, "");
+    ::_exit(1);
+  }
   std::atexit(stop_exit);
   Result<std::string> answer = Status(Code::kAbi, "threw an exception");
   try {
@@ -101,10 +117,6 @@ int reap(pid_t pid) {
   return retry([&] { return ::waitpid(pid, &status, 0); }) < 0 ? -1 : status;
 }
 
-Status cannot_fork(int error) {
-  return Status(Code::kUnavailable, cat("cannot be tried in a child process: ", strerrordesc_np(error)));
-}
-
 // Neither end is one of the standard streams, which may be closed here and are /dev/null in the child.
 bool make_pipe(Descriptor& reads, Descriptor& writes) {
   int ends[2];
@@ -124,7 +136,7 @@ class Probe {
   // `others` are what is open of other children.
   void start(const ProbeWork& work, const std::vector<std::unique_ptr<Probe>>& others) {
     Descriptor its_end;
-    if (!make_pipe(stream_, its_end)) return finish(cannot_fork(errno));
+    if (!make_pipe(stream_, its_end)) return refuse(errno);
     const pid_t parent = ::getpid();
     pid_ = ::fork();
     if (pid_ == 0) {
@@ -132,7 +144,7 @@ class Probe {
         if (other) other->stream_.close();
       child(work, its_end.release(), parent);
     }
-    if (pid_ < 0) return finish(cannot_fork(errno));
+    if (pid_ < 0) return refuse(errno);
     ::setpgid(pid_, pid_);  // here too: the child may be killed before it comes to its own call
     ::fcntl(stream_.get(), F_SETFL, O_NONBLOCK);
   }
@@ -180,6 +192,7 @@ class Probe {
 
   void take(const MessageHead& head, std::string text) {
     if (head.kind == kStage) stage_ = text.c_str();
+    if (head.kind == kNoChild) refuse(head.code);
     if (head.kind == kExit) finish(Status(Code::kAbi, cat("called exit", where())));
     if (head.kind != kAnswer) return;
     const bool known = head.code >= 0 && head.code <= static_cast<int>(Code::kInternal);
@@ -205,13 +218,18 @@ class Probe {
     finish(Status(Code::kAbi, cat("ended the process", where())));
   }
 
-  // And what it started; the number cannot be taken by others before it is reaped.
+  // And what it started, which its keeper sees to; the number cannot be taken by others before it is reaped.
   int kill_and_reap() {
     if (pid_ <= 0) return -1;
-    ::kill(pid_, SIGKILL);
+    ::kill(pid_, SIGTERM);
+    ::kill(pid_, SIGCONT);
+    siginfo_t info{};
+    (void)retry([&] { return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT); });
     ::kill(-pid_, SIGKILL);
     return reap(std::exchange(pid_, -1));
   }
+
+  void refuse(int error) { finish(Status(Code::kUnavailable, cannot_fork(error))); }
 
   void finish(Result<std::string> answer) {
     (void)kill_and_reap();

@@ -78,6 +78,11 @@ __attribute__((no_sanitize("address", "undefined"))) void misbehave(const char* 
   if (does("streams"))
     for (int fd = 0; fd < 3; ++fd) ::close(fd);
   if (does("spawn") && ::fork() == 0) hang();
+  if (does("daemons"))  // each with a child of its own, in sessions that nobody else is in
+    for (int i = 0; i < 8; ++i)
+      if (::fork() == 0) ::setsid(), (void)::fork(), hang();
+  if (does("writes"))  // to whatever is open
+    for (int fd = 3; fd < 256; ++fd) (void)!::write(fd, "x", 1);
   if (does("timer")) ::alarm(1);
   if (does("directory") && ::chdir("/") != 0) std::abort();
   if (does("terminate")) std::terminate();
