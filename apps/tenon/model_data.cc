@@ -63,10 +63,15 @@ InputOptions ModelRun::places(const char* path_flag, const char* split, InputOpt
   return o;
 }
 
+// Its backends are tried in processes, of which the system may give so few that the threads of the pool would take them all.
+// What fails here is said where the device is opened.
+void ModelRun::try_device() const { (void)resolve_device(device_of(flags_)); }
+
 Dataset ModelRun::train_data(int64_t batch_size) const { return train_part({.batch_size = batch_size}); }
 
 Dataset ModelRun::train_part(const InputContext& context) const {
   const InputOptions options = part_of(image_options(context.batch_size, true), context);
+  try_device();
   if (flags_.boolean("synthetic")) return made_up(options);
   return Dataset::images(places("train_data_path", "train", options), &process_pool()).take();
 }
@@ -121,6 +126,7 @@ int64_t ModelRun::eval_steps(const Dataset& data, const Say& say) const {
 Dataset ModelRun::eval_data(const Say& say, bool in_order) const {
   if (flags_.boolean("synthetic")) return synthetic(eval_batch(1024, say), false);
   const InputOptions one = places("eval_data_path", "validation", image_options(1, false));
+  try_device();
   const Dataset all = Dataset::images(one, &process_pool()).take();
   InputOptions o = one;
   o.batch_size = eval_batch(all.size(), say);

@@ -55,6 +55,7 @@ class ModelRun {
 
  private:
   void read_shape();
+  void try_device() const;  // before the pool has threads
   Dataset train_part(const InputContext& context) const;
   Dataset made_up(const InputOptions& options) const;
   InputOptions image_options(int64_t batch_size, bool training) const;

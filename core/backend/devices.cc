@@ -9,7 +9,7 @@
 namespace tenon {
 namespace {
 
-// A backend without units here is one all the same; one that breaks the contract is not.
+// A backend without units here, or whose device cannot be opened, is one all the same; one that breaks the contract is not.
 void list(const Candidate& candidate, const Result<Sighting>& seen, Discovery* out) {
   if (!seen.ok()) {
     out->refusals.push_back({candidate.path, seen.status().message()});
@@ -18,8 +18,8 @@ void list(const Candidate& candidate, const Result<Sighting>& seen, Discovery* o
   BackendInfo info{candidate.name, seen->version, candidate.path, {}, seen->enumerated, seen->beside};
   if (info.status.ok()) {
     Result<std::vector<UnitInfo>> units = describe_units(candidate.name, seen->units);
-    info.status = units.status();
-    if (units.ok()) info.units = std::move(*units);
+    info.status = units.ok() ? seen->opened : units.status();
+    if (info.status.ok()) info.units = std::move(*units);
   }
   if (info.status.code() == Code::kAbi)
     out->refusals.push_back({candidate.path, info.status.message()});
@@ -39,7 +39,7 @@ Discovery discover_backends(std::string_view device) {
   out.refusals = std::move(search.refusals);
   std::vector<Candidate> candidates = find_candidates(search, &out.refusals);
   if (name != "auto" && name != "tpu") std::erase_if(candidates, [&](const Candidate& c) { return c.name != name; });
-  const std::vector<Result<Sighting>> seen = see_backends(candidates, {spec});
+  const std::vector<Result<Sighting>> seen = see_backends(candidates, {spec, Use::kUnlessEmulated});
   for (size_t i = 0; i < candidates.size(); ++i) list(candidates[i], seen[i], &out);
   drop_copies();
   return out;

@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <optional>
 
 #include "backend/probe_keeper.h"
@@ -129,7 +130,7 @@ bool make_pipe(Descriptor& reads, Descriptor& writes) {
 // One child and what was heard of it.
 class Probe {
  public:
-  Probe(std::chrono::milliseconds limit) : limit_(limit), deadline_(Clock::now() + limit) {}
+  Probe(std::chrono::milliseconds limit, bool alone) : limit_(limit), deadline_(Clock::now() + limit), alone_(alone) {}
   Probe(const Probe&) = delete;
   Probe& operator=(const Probe&) = delete;
 
@@ -149,6 +150,8 @@ class Probe {
     ::fcntl(stream_.get(), F_SETFL, O_NONBLOCK);
   }
 
+  // There was no process to be had, as the others may have them.
+  bool crowded() const { return crowded_; }
   bool finished() const { return answer_.has_value(); }
   Result<std::string>& answer() { return *answer_; }
   // Where there may be something to read; -1 when it will say nothing more.
@@ -229,7 +232,10 @@ class Probe {
     return reap(std::exchange(pid_, -1));
   }
 
-  void refuse(int error) { finish(Status(Code::kUnavailable, cannot_fork(error))); }
+  void refuse(int error) {
+    crowded_ = error == EAGAIN && !alone_;
+    finish(Status(Code::kUnavailable, cannot_fork(error)));
+  }
 
   void finish(Result<std::string> answer) {
     (void)kill_and_reap();
@@ -238,9 +244,10 @@ class Probe {
 
   std::chrono::milliseconds limit_;
   Clock::time_point deadline_;
+  bool alone_;
   pid_t pid_ = -1;
   Descriptor stream_;
-  bool deaf_ = false;
+  bool deaf_ = false, crowded_ = false;
   std::string heard_, stage_;
   std::optional<Result<std::string>> answer_;
 };
@@ -265,19 +272,27 @@ void wait_for_any(const std::vector<std::unique_ptr<Probe>>& probes) {
 std::vector<Result<std::string>> probe_all(const std::vector<ProbeWork>& works, std::chrono::milliseconds limit) {
   std::vector<Result<std::string>> answers(works.size(), Status(Code::kInternal, "was not tried"));
   std::vector<std::unique_ptr<Probe>> probes;
-  std::vector<size_t> whose;
-  for (size_t next = 0; next < works.size() || !probes.empty();) {
-    for (; next < works.size() && probes.size() < kMostChildren; ++next) {
-      auto probe = std::make_unique<Probe>(limit);
-      probe->start(works[next], probes);
+  std::vector<size_t> waiting(works.size()), whose;
+  std::iota(waiting.rbegin(), waiting.rend(), size_t{0});  // the next one last
+  size_t most = std::min(works.size(), kMostChildren);
+  while (!waiting.empty() || !probes.empty()) {
+    while (!waiting.empty() && probes.size() < most) {
+      auto probe = std::make_unique<Probe>(limit, most == 1);
+      probe->start(works[waiting.back()], probes);
       probes.push_back(std::move(probe));
-      whose.push_back(next);
+      whose.push_back(waiting.back());
+      waiting.pop_back();
     }
     if (std::none_of(probes.begin(), probes.end(), [](const auto& p) { return p->finished(); })) wait_for_any(probes);
     for (size_t i = probes.size(); i-- > 0;) {
       probes[i]->look();
       if (!probes[i]->finished()) continue;
-      answers[whose[i]] = std::move(probes[i]->answer());
+      if (probes[i]->crowded()) {
+        most = 1;  // one after another from now on
+        waiting.push_back(whose[i]);
+      } else {
+        answers[whose[i]] = std::move(probes[i]->answer());
+      }
       probes.erase(probes.begin() + static_cast<std::ptrdiff_t>(i));
       whose.erase(whose.begin() + static_cast<std::ptrdiff_t>(i));
     }

@@ -11,16 +11,24 @@
 namespace tenon {
 namespace {
 
+constexpr int kBest = 3;
+
 // 0: never chosen.
 int rank_of(const UnitInfo& unit) {
   if (unit.emulated) return 0;
-  return unit.kind == "accelerator" ? 3 : unit.kind == "gpu" ? 2 : 1;
+  return unit.kind == "accelerator" ? kBest : unit.kind == "gpu" ? 2 : 1;
 }
 
 struct Choice {
   int rank;
   Candidate backend;
   std::vector<UnitInfo> units;  // of the default SPEC
+};
+
+// Why a backend was not taken.
+struct Cause {
+  std::string path, text;
+  int rank;  // of its units
 };
 
 const Use kAnyDevice{"", Use::kUnlessEmulated};
@@ -44,7 +52,7 @@ class Chooser {
     if (!units.ok()) return explain(candidate.path, units.status());
     const UnitInfo& first = units->front();
     found_.push_back(cat(candidate.name, first.emulated ? " (emulated: only by name)" : cat(" (", first.kind, ")")));
-    if (!seen->opened.ok()) return explain(candidate.path, seen->opened);
+    if (!seen->opened.ok()) return explain(candidate.path, seen->opened, rank_of(first));
     if (const int rank = rank_of(first)) choices_.push_back({rank, candidate, *units});
   }
 
@@ -53,6 +61,7 @@ class Chooser {
     if (choices_.empty()) return nothing(search);
     ResolvedDevice out = resolved(choices_[0].backend.name, choices_[0].units);
     out.searched = cat("looked for a TPU, a GPU, a CPU; found ", join(found_));
+    for (const Cause& c : causes_) out.passed_over.push_back({c.path, c.text, c.rank <= choices_[0].rank});
     return out;
   }
 
@@ -77,13 +86,21 @@ class Chooser {
                      [](const Choice& a, const Choice& b) { return a.rank > b.rank; });
   }
   Status nothing(const SearchPath& search) const {
-    return Status(Code::kUnavailable, cat("device 'auto': no usable backend in ", join(search.directories),
-                                          causes_.empty() ? "" : "; ", join(causes_, "; ")));
+    std::string text = cat("device 'auto': no usable backend in ", join(search.directories));
+    for (const Cause& c : causes_) text += cat("; ", c.path, ": ", c.text);
+    return Status(Code::kUnavailable, std::move(text));
   }
-  void explain(const std::string& path, const Status& status) { causes_.push_back(cat(path, ": ", status.message())); }
+  // Of units that nobody saw it is not known how good they are: one that broke the contract may have been the best.
+  void explain(const std::string& path, const Status& status) {
+    explain(path, status, status.code() == Code::kUnavailable ? 0 : kBest + 1);
+  }
+  void explain(const std::string& path, const Status& status, int rank) {
+    causes_.push_back({path, status.message(), rank});
+  }
 
   std::vector<Choice> choices_;
-  std::vector<std::string> causes_, found_;
+  std::vector<Cause> causes_;
+  std::vector<std::string> found_;
 };
 
 Chooser choices(const SearchPath& search) {

@@ -55,6 +55,10 @@ Status Estimator::Impl::open() {
   if (config.device == "tpu")
     info(cat(found.searched, "; took ", device->name(), ", ", device->replicas(),
              device->replicas() == 1 ? " replica" : " replicas", " in sync"));
+  for (const Refusal& r : found.passed_over) {
+    const std::string line = cat("passed over ", r.path, ": ", r.cause);
+    r.expected ? device_line(line, true) : warn(line);
+  }
   tenon_line(cat("using device ", device->name(), " (", device->units()[0].name,
                  device->replicas() > 1 ? cat(", ", device->replicas(), " units") : "", ")"));
   TENON_ASSIGN(queue, device->create_queue());

@@ -92,6 +92,30 @@ hash=$(result hash)
 with_threads() {  # N COMMAND..
   LD_PRELOAD=$shim TEST_THREADS=$1 "$tenon" "${@:2}" --threads 4 >"$work/out" 2>"$work/err"
 }
+
+echo '# processes and threads in a cgroup'
+# Room for the program and what a backend is tried in; the pool gets what is left. Its path is in $pids.
+make_pids() {
+  local base
+  for base in /sys/fs/cgroup/pids /sys/fs/cgroup; do
+    pids=$base/tenon-pids-$$
+    mkdir "$pids" 2>/dev/null || continue
+    echo 4 2>/dev/null >"$pids/pids.max" && return
+    rmdir "$pids"
+  done
+  return 1
+}
+if make_pids; then
+  for device in cpu auto; do
+    (echo 0 >"$pids/cgroup.procs" && exec "$tenon" "${train[@]/#cpu/$device}" --threads 16) >"$work/out" 2>"$work/err" ||
+      complain "4 processes, $device: exit code $?: $(cat "$work/err")"
+    [ "$(result hash)" = "$hash" ] || complain "4 processes, $device: hash $(result hash), expected $hash"
+  done
+  rmdir "$pids"
+else
+  left_out+=("processes: no cgroup with a number of processes can be made here")
+fi
+
 for n in 0 1 2 3 4 5; do
   with_threads $n "${train[@]}" || complain "$n more threads: exit code $?: $(cat "$work/err")"
   [ "$(result hash)" = "$hash" ] || complain "$n more threads: hash $(result hash), expected $hash"

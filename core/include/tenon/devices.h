@@ -45,6 +45,8 @@ struct BackendInfo {
 struct Refusal {
   std::string path;   // a file or directory
   std::string cause;  // one line
+  // Of what was passed over: the machine lacks the device, or the one that was taken is as good.
+  bool expected = false;
 };
 
 struct Discovery {
@@ -54,8 +56,9 @@ struct Discovery {
 };
 
 // Everything that can be found. Each backend is looked at in a child process of its own, all at once, so that one which
-// crashes or hangs costs its own line alone, and some seconds; none is loaded into this process. Thread safe. With a device,
-// NAME[:SPEC], backends of that name only, and their units of SPEC; refusals are all there all the same.
+// crashes or hangs costs its own line alone, and some seconds; none is loaded into this process. The device is opened there
+// too, unless it is emulated, which may take long: what is listed can be opened. Thread safe. With a device, NAME[:SPEC],
+// backends of that name only, and their units of SPEC; refusals are all there all the same.
 Discovery discover_backends(std::string_view device = "auto");
 
 // What a device's name stands for here, without opening it.
@@ -66,6 +69,7 @@ struct ResolvedDevice {
   bool emulated = false;
   // One line: "looked for a TPU, a GPU, a CPU; found cpu (cpu), tpu-emulator (emulated: only by name)".
   std::string searched;
+  std::vector<Refusal> passed_over = {};  // what "auto" and "tpu" tried and did not take
 };
 
 // Loads what it has to. kUnavailable: there is nothing of that name, or nothing at all. Thread safe.

@@ -141,6 +141,39 @@ TEST_F(PluginTest, AutoTakesAGpuBeforeACpuAndNeverAnEmulator) {
   EXPECT_EQ((*device)->name(), "units-gpu");
 }
 
+bool lists(const std::vector<BackendInfo>& backends, const char* name) {
+  return std::any_of(backends.begin(), backends.end(),
+                     [&](auto& b) { return b.name == name && b.status.ok() && !b.units.empty(); });
+}
+
+TEST_F(PluginTest, AutoSaysWhyItTookNoneOfThoseThatMayBeBetter) {
+  add("specimen");
+  add("open-silent");
+  add("units-none");
+  add("init-abort");
+  const ResolvedDevice found = resolve_device("auto").take();
+  std::string unexpected, expected;
+  for (const Refusal& r : found.passed_over) (r.expected ? expected : unexpected) += r.path + ": " + r.cause + "\n";
+  EXPECT_TRUE(contains(unexpected, directory_ / "open-silent.so: ended the process in device_open\n")) << unexpected;
+  EXPECT_TRUE(contains(unexpected, directory_ / "init-abort.so: crashed with SIGABRT in ")) << unexpected;
+  EXPECT_TRUE(contains(expected, directory_ / "units-none.so: ")) << expected;
+  EXPECT_FALSE(contains(unexpected + expected, "specimen.so"));
+}
+
+TEST_F(HangingPlugin, WhatIsListedCanBeOpened) {
+  add("specimen");
+  add("open-hang");
+  add("open-silent");
+  const Discovery found = discover_backends();
+  EXPECT_TRUE(lists(found.backends, "specimen"));
+  EXPECT_FALSE(lists(found.backends, "open-hang"));
+  EXPECT_FALSE(lists(found.backends, "open-silent"));
+  std::string refusals;
+  for (const Refusal& r : found.refusals) refusals += r.path + ": " + r.cause + "\n";
+  EXPECT_TRUE(contains(refusals, "open-hang.so: did not answer within 0.15 s in device_open")) << refusals;
+  EXPECT_TRUE(contains(refusals, "open-silent.so: ended the process in device_open")) << refusals;
+}
+
 TEST_F(PluginTest, AutoWithoutAnythingUsableSaysWhyEachWasRefused) {
   // Beside this program there may be backends that work: only what the message would hold is looked at.
   add("units-emulated");

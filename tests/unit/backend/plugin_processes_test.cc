@@ -1,4 +1,5 @@
 // What a plugin starts as it is tried, and what of this process it reaches.
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -6,9 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdarg>
 #include <fstream>
+#include <vector>
 
 #include "base/descriptor.h"
 #include "unit/backend/plugin_testing.h"
@@ -16,8 +19,24 @@
 namespace {
 
 bool keepers_adopt = true;
+int most_children = -1;  // of a process; -1: any number
+
+std::vector<pid_t> own_processes() {
+  std::ifstream list("/proc/thread-self/children");
+  std::vector<pid_t> out;
+  for (pid_t pid; list >> pid;) out.push_back(pid);
+  return out;
+}
 
 }  // namespace
+
+// In place of the C library's: the system gives no more processes, as with ulimit -u or a cgroup's pids.max.
+extern "C" pid_t fork() noexcept {
+  static const auto real = reinterpret_cast<pid_t (*)()>(::dlsym(RTLD_NEXT, "fork"));
+  if (most_children < 0 || static_cast<int>(own_processes().size()) < most_children) return real();
+  errno = EAGAIN;
+  return -1;
+}
 
 // In place of the C library's: without it, orphans of what is tried go past its keeper, as they would without one.
 extern "C" int prctl(int option, ...) {
@@ -44,8 +63,7 @@ class Orphanage {
   int end_all() {
     int ended = 0;
     for (int status; ::waitpid(-1, &status, WNOHANG) >= 0;) {
-      std::ifstream list("/proc/thread-self/children");
-      for (pid_t pid; list >> pid; ++ended) ::kill(pid, SIGKILL), (void)::waitpid(pid, nullptr, 0);
+      for (const pid_t pid : own_processes()) ++ended, ::kill(pid, SIGKILL), (void)::waitpid(pid, nullptr, 0);
     }
     return ended;
   }
@@ -53,7 +71,7 @@ class Orphanage {
 
 class PluginProcesses : public PluginTest {
  protected:
-  ~PluginProcesses() override { keepers_adopt = true; }
+  ~PluginProcesses() override { keepers_adopt = true, most_children = -1; }
 };
 
 TEST_F(PluginProcesses, WhatAPluginStartsInSessionsOfItsOwnDoesNotOutliveItsTrial) {
@@ -78,6 +96,21 @@ TEST_F(PluginProcesses, WithoutAKeeperThatAdoptsThemTheyWouldLive) {
   add("init-daemons");
   EXPECT_TRUE(contains(refusal("init-daemons"), "started a process as it was loaded"));
   EXPECT_GT(orphanage.end_all(), 0);
+}
+
+TEST_F(PluginProcesses, LibrariesAreTriedOneAfterAnotherWhereThereAreNoProcessesForAll) {
+  for (const char* name : {"one", "two", "three"}) add(name);
+  most_children = 1;
+  const Discovery found = discover_backends();
+  for (const char* name : {"one", "two", "three"})
+    EXPECT_TRUE(std::any_of(found.backends.begin(), found.backends.end(), [&](auto& b) { return b.name == name; }))
+        << name;
+}
+
+TEST_F(PluginProcesses, WhereThereIsNoProcessAtAllNothingIsTried) {
+  add("specimen");
+  most_children = 0;
+  EXPECT_TRUE(contains(refusal("specimen"), "cannot be tried in a child process: Resource temporarily unavailable"));
 }
 
 // A program keeps a copy of its standard output: who reads that waits until the last copy is closed.
