@@ -201,10 +201,11 @@ int run_command(int argc, char** argv) {
 }  // namespace tenon::conformance
 
 int main(int argc, char** argv) {
+  using namespace tenon::conformance;
   try {
-    return tenon::conformance::run_command(argc, argv);
+    return run_command(argc, argv);
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "tenon-conform: %s\n", e.what());
+    std::fprintf(stderr, "tenon-conform: %s\n", one_line(clean(e.what()).c_str()).c_str());
     return 2;
   }
 }

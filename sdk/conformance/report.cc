@@ -51,7 +51,7 @@ void print_failures(FILE* out, const Summary& summary) {
     std::fprintf(out, "\n  %s: %s of %s failed\n    %s: %s\n    %s\n", name.c_str(), with_commas(group.failed).c_str(),
                  plural(group.tests, "test").c_str(), group.smallest->test->id().c_str(),
                  clean(group.smallest->text).c_str(),
-                 reproduction(summary.path, summary.options, *group.smallest->test).c_str());
+                 clean(reproduction(summary.path, summary.options, *group.smallest->test)).c_str());
   }
 }
 
@@ -214,7 +214,7 @@ std::vector<std::string> lacking(const Summary& summary) {
 // ---- as results come ----
 
 void Progress::header(const std::string& library, const std::string& description) {
-  std::fprintf(out_, "%s: %s\n\n", library.c_str(), clean(description).c_str());
+  std::fprintf(out_, "%s: %s\n\n", one_line(clean(library).c_str()).c_str(), clean(description).c_str());
   std::fflush(out_);
 }
 

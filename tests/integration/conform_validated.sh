@@ -38,4 +38,15 @@ expect flags-of-open-ignored '^device/flags/device_open' 'device_open: took a te
 TENON_MUTANT=last-element-missing "$conform" "$mutants" --filter '^op/neg/f32\[7\]$' >"$log" 2>&1
 grep -q 'op/neg/f32\[7\]: at \[6\]: found ' "$log" || complain "last-element-missing: expected the element alone"
 
+# A file's name reaches the terminal as text alone.
+name=$(mktemp -d)/$(printf '\033[31mred\nsecond').so
+echo 'no library' >"$name"
+"$conform" "$name" >"$log" 2>&1
+[ $? -eq 2 ] || complain "a file that is no library: expected exit code 2"
+[ "$(wc -l <"$log")" -eq 1 ] || complain "a file that is no library: expected one line"
+[ "$(LC_ALL=C tr -d '\040-\176\n' <"$log" | wc -c)" -eq 0 ] || complain "a name is printed raw"
+# Control: it has what would be printed.
+[ "$(printf %s "$name" | LC_ALL=C tr -d '\040-\176\n' | wc -c)" -eq 1 ] || complain "control: the name is harmless"
+rm -r "$(dirname "$name")"
+
 exit $failed
