@@ -180,9 +180,8 @@ class Training {
 };
 
 std::string train_details() {
-  return "SIGINT, SIGTERM, SIGHUP, SIGXCPU, SIGUSR1 and SIGUSR2 save first and end it with exit code 128 + the "
-         "signal's "
-         "number; a second SIGINT or SIGTERM at once.\n";
+  return "SIGINT, SIGTERM, SIGHUP, SIGXCPU, SIGUSR1 and SIGUSR2 save first and end it with exit code 128 + number; a "
+         "second SIGINT or SIGTERM at once.\n";
 }
 
 int run_train(const Flags& flags, const std::vector<std::string>& words) {

@@ -33,12 +33,7 @@ tenon_status try_supports(Subject& s, const tenon_graph& graph, const tenon_opti
 }
 
 tenon_status try_compile(Subject& s, const tenon_graph& graph, const tenon_options& options) {
-  tenon_program* program = nullptr;
-  tenon_info info{};
-  info.struct_size = sizeof info;
-  const tenon_status status = s.backend().compile(s.device(), &graph, &options, &program, &info);
-  if (status.code == TENON_OK) s.backend().program_destroy(program);
-  return status;
+  return compile_status(s, graph, nullptr, &options);
 }
 
 tenon_desc plain_desc() {

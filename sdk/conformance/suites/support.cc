@@ -50,14 +50,15 @@ Program compile(Subject& subject, const plugin::FlatGraph& graph, uint32_t max_i
   return Program(subject, device, *graph.graph(), options);
 }
 
-tenon_status compile_status(Subject& subject, const tenon_graph& graph, tenon_info* info) {
-  tenon_options options{};
-  options.struct_size = sizeof options;
+tenon_status compile_status(Subject& subject, const tenon_graph& graph, tenon_info* info,
+                            const tenon_options* options) {
+  tenon_options plain{};
+  plain.struct_size = sizeof plain;
   tenon_info own{};
   own.struct_size = sizeof own;
   tenon_program* program = nullptr;
   const tenon_status status =
-      subject.backend().compile(subject.device(), &graph, &options, &program, info ? info : &own);
+      subject.backend().compile(subject.device(), &graph, options ? options : &plain, &program, info ? info : &own);
   if (status.code == TENON_OK) subject.backend().program_destroy(program);
   return status;
 }

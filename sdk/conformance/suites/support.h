@@ -51,8 +51,10 @@ plugin::FlatGraph counter_graph(int64_t n);
 Program compile(Subject& subject, const plugin::FlatGraph& graph, uint32_t max_iterations = 1,
                 tenon_device* device = nullptr);
 
-// What `compile` answers; the program, where there is one, is destroyed at once. info: what is said of it, unless NULL.
-tenon_status compile_status(Subject& subject, const tenon_graph& graph, tenon_info* info = nullptr);
+// What `compile` answers; the program, where there is one, is destroyed at once. info: what is said of it, unless NULL;
+// options: plain ones where NULL.
+tenon_status compile_status(Subject& subject, const tenon_graph& graph, tenon_info* info = nullptr,
+                            const tenon_options* options = nullptr);
 
 // A buffer of f32[dims] of subject.device().
 Buffer f32_buffer(Subject& subject, const Dims& dims, BufferOptions options = {});
