@@ -16,10 +16,6 @@ CASES ?= mlp_tiny mlp_mnist mnist_cnn flowers180 flowers299 resnet20 resnet18 re
 
 RELEASE := build/release
 TENON := $(RELEASE)/bin/tenon
-# Without this sloppiness ccache would keep nothing that uses precompiled headers.
-ifneq ($(shell command -v ccache),)
-LAUNCHER := env;CCACHE_SLOPPINESS=pch_defines,time_macros;ccache
-endif
 # Kept by hand: sdk/example, to be read on few pages, and the ABI with its history, which is read line by line.
 SOURCES = git ls-files -- '*.c' '*.cc' '*.h' ':!sdk/example/*' ':!sdk/include/tenon/abi/*' ':!sdk/abi-history/*'
 
@@ -49,8 +45,7 @@ ifneq ($(PACKAGES),no)
 endif
 
 configure: packages
-	@cmake --preset release -DCMAKE_CXX_COMPILER_LAUNCHER='$(LAUNCHER)' -DCMAKE_C_COMPILER_LAUNCHER='$(LAUNCHER)' \
-	  -DCMAKE_INSTALL_PREFIX=$(abspath $(PREFIX)) --log-level=WARNING
+	@cmake --preset release -DCMAKE_INSTALL_PREFIX=$(abspath $(PREFIX)) --log-level=WARNING
 
 build: configure
 	@cmake --build $(RELEASE) --parallel $(JOBS)
