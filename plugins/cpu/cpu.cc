@@ -16,8 +16,9 @@ namespace avx2 {
 void fill_table(plugin::KernelTable& table);
 }
 namespace avx512 {
+extern bool pair_products;
 void fill_table(plugin::KernelTable& table);
-}
+}  // namespace avx512
 
 namespace {
 
@@ -41,13 +42,16 @@ bool has_avx512() {
 // TENON_CPU_ISA asks for less than there is: to compare, or to reproduce what another machine does.
 bool allowed(const char* isa) {
   const char* most = std::getenv("TENON_CPU_ISA");
-  const std::string_view order[] = {"baseline", "avx2", "avx512"};
+  const std::string_view order[] = {"baseline", "avx2", "avx512", "avx512_bf16"};
   const auto rank = [&](std::string_view name) { return std::find(std::begin(order), std::end(order), name); };
   return !most || rank(most) == std::end(order) || rank(isa) <= rank(most);
 }
 
 void fill_table(plugin::KernelTable& table) {
-  if (has_avx512() && allowed("avx512")) return avx512::fill_table(table);
+  if (has_avx512() && allowed("avx512")) {
+    avx512::pair_products = __builtin_cpu_supports("avx512bf16") && allowed("avx512_bf16");
+    return avx512::fill_table(table);
+  }
   if (has_avx2() && allowed("avx2")) return avx2::fill_table(table);
   baseline::fill_table(table);
 }

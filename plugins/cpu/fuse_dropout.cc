@@ -53,17 +53,18 @@ class DropoutFuser : public Fuser {
     remove_reshape(dropout.operand_id(0));
   }
 
-  // In f32, of matrices, nothing added behind its sums but a bias; elements that one counter decides lie in one row, and of
-  // a block's elements few are drawn for in vain.
+  // In f32 or bf16, of matrices, nothing added behind its sums but a bias; elements that one counter decides lie in one
+  // row, and of a block's elements few are drawn for in vain.
   static bool suits(const NodeView& product, const NodeView& dropout) {
     if (product.op() != "dot" && product.op() != "dot_bias_act") return false;
+    const int32_t dtype = product.out(0).dtype();
     for (int k = 0; k < product.operands(); ++k)
-      if (product.has(k) && product.in(k).dtype() != TENON_F32) return false;
+      if (product.has(k) && product.in(k).dtype() != dtype) return false;
     const double rate = dropout.f64("rate");
     const int64_t columns = product.out(0).rank() > 0 ? product.out(0).dim(-1) : 0;
     if (columns % kDrawn != 0 || (columns > kWhole && columns % kTogether != 0)) return false;
     return rate >= 0 && rate <= 1 && !product.has(3) && product.in(0).rank() == 2 && product.in(1).rank() == 2 &&
-           product.out(0).dtype() == TENON_F32 && dropout.in(0).rank() > 0 && dropout.in(0).dim(-1) == columns;
+           (dtype == TENON_F32 || dtype == TENON_BF16) && dropout.in(0).rank() > 0 && dropout.in(0).dim(-1) == columns;
   }
 
   // The node that reads x beside `dropout`, maybe behind a reshape; `dropout` itself if there is none; TENON_NONE if there

@@ -14,10 +14,18 @@ using plugin::Rewrite;
 
 constexpr uint32_t kNoNode = TENON_NONE;
 
-// In f32, of this process alone, at most a ReLU behind it. x, gamma: their operands.
+// In f32, or of bf16 by numbers of f32, of this process alone, at most a ReLU behind it. x, gamma: their operands.
 bool is_plain(const NodeView& norm, int x, int gamma) {
-  return norm.in(x).dtype() == TENON_F32 && norm.in(gamma).dtype() == TENON_F32 && norm.i64("group", 1) == 1 &&
-         norm.enumerator("act") <= TENON_ACT_RELU;
+  const int32_t dtype = norm.in(x).dtype();
+  return (dtype == TENON_F32 || dtype == TENON_BF16) && norm.in(gamma).dtype() == TENON_F32 &&
+         norm.i64("group", 1) == 1 && norm.enumerator("act") <= TENON_ACT_RELU;
+}
+
+// All operands of a convolution, or of its input's gradient, are of the dtype of its result.
+bool is_uniform(const NodeView& conv) {
+  for (int k = 0; k < conv.operands(); ++k)
+    if (conv.has(k) && conv.in(k).dtype() != conv.out(0).dtype()) return false;
+  return true;
 }
 
 // Attributes of the convolution, then those of the norm that it does not have.
@@ -69,7 +77,7 @@ class StatisticsFuser : public Fuser {
     const uint32_t t = norm.operand_id(0), maker = uses_.maker(t);
     if (maker == kNoNode || !is_free(maker) || !is_plain(norm, 0, 1)) return;
     const NodeView conv = graph_.node(maker);
-    if ((conv.op() != "conv" && conv.op() != "conv_bias_act") || conv.in(0).dtype() != TENON_F32 || conv.has(3) ||
+    if ((conv.op() != "conv" && conv.op() != "conv_bias_act") || !is_uniform(conv) || conv.has(3) ||
         conv.enumerator("act") != TENON_ACT_NONE || conv.i64("groups", 1) != 1)
       return;
     for (uint32_t r : uses_.readers(t))
@@ -91,7 +99,7 @@ class StatisticsFuser : public Fuser {
   }
 
   void find_gradient(const NodeView& norm) {
-    if (!is_plain(norm, 1, 2) || norm.in(0).dtype() != TENON_F32) return;
+    if (!is_plain(norm, 1, 2) || norm.in(0).dtype() != norm.in(1).dtype()) return;
     Fusion f;
     f.norm = norm.index();
     f.conv = gradient_that_makes(norm.operand_id(0));
@@ -118,8 +126,8 @@ class StatisticsFuser : public Fuser {
       const NodeView node = graph_.node(r);
       const plugin::ValueView x = node.in(0);
       const auto axes = node.list("axes");
-      if (node.op() == "reduce" && node.enumerator("kind") == TENON_SUM && node.out(0).elements() == x.dim(-1) &&
-          std::count(axes.begin(), axes.end(), x.rank() - 1) == 0)
+      if (node.op() == "reduce" && node.enumerator("kind") == TENON_SUM && node.out(0).dtype() == x.dtype() &&
+          node.out(0).elements() == x.dim(-1) && std::count(axes.begin(), axes.end(), x.rank() - 1) == 0)
         return r;
     }
     return kNoNode;
@@ -130,8 +138,7 @@ class StatisticsFuser : public Fuser {
     const uint32_t maker = uses_.maker(value);
     if (maker == kNoNode || !is_free(maker) || uses_.readers(value).size() != 1) return kNoNode;
     const NodeView node = graph_.node(maker);
-    return node.op() == "conv_grad_input" && node.in(0).dtype() == TENON_F32 && node.i64("groups", 1) == 1 ? maker
-                                                                                                           : kNoNode;
+    return node.op() == "conv_grad_input" && is_uniform(node) && node.i64("groups", 1) == 1 ? maker : kNoNode;
   }
 
   void replace_gradient(const Fusion& f, const NodeView& conv, const NodeView& norm, Rewrite& rewrite) const {

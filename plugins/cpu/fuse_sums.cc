@@ -12,8 +12,8 @@ using plugin::Rewrite;
 
 constexpr int64_t kFewRows = 32;  // of products that stream their weights (kernels/gemm_thin.h), and take no residual
 
-// A product whose result is added to another value and read by nothing else, as gradients of values with several readers
-// are: the other value becomes its residual.
+// A product, maybe with a bias, whose result is added to another value and read by nothing else, as gradients of values
+// with several readers are: the other value becomes its residual.
 class SumFuser : public Fuser {
  public:
   SumFuser(const GraphView& graph, const Fuser& others) : graph_(graph), others_(others), uses_(graph) {
@@ -29,13 +29,13 @@ class SumFuser : public Fuser {
     const auto sum = sum_of_.find(node);
     if (sum == sum_of_.end()) return;
     const NodeView product = graph_.node(sum->second.product);
-    plugin::GraphBuilder& fused =
-        rewrite.add("dot_bias_act",
-                    {rewrite.value(product.operand_id(0)), rewrite.value(product.operand_id(1)), TENON_NONE,
-                     rewrite.value(sum->second.other)},
-                    {rewrite.value(graph_.node(node).result_id(0))}, product);
+    plugin::GraphBuilder& fused = rewrite.add(
+        "dot_bias_act",
+        {rewrite.value(product.operand_id(0)), rewrite.value(product.operand_id(1)),
+         product.has(2) ? rewrite.value(product.operand_id(2)) : TENON_NONE, rewrite.value(sum->second.other)},
+        {rewrite.value(graph_.node(node).result_id(0))}, product);
     copy_attributes(fused, product);
-    fused.attr_enum("act", TENON_ACT_NONE).attr_f64("alpha", 0);
+    if (product.op() == "dot") fused.attr_enum("act", TENON_ACT_NONE).attr_f64("alpha", 0);
   }
 
  private:
@@ -60,7 +60,7 @@ class SumFuser : public Fuser {
     if (maker != product) gone_.insert(maker);
   }
 
-  // The product of f32 matrices that makes the value, maybe behind a reshape, if `reader` alone reads it.
+  // The product of matrices of f32, or of bf16, that makes the value, maybe behind a reshape, if `reader` alone reads it.
   uint32_t product_behind(uint32_t value, uint32_t reader) const {
     uint32_t maker = uses_.maker(value);
     if (maker == TENON_NONE || !uses_.is_only_reader(value, reader)) return TENON_NONE;
@@ -72,8 +72,11 @@ class SumFuser : public Fuser {
     return maker != TENON_NONE && is_free(maker) && suits(graph_.node(maker), graph_.value(value)) ? maker : TENON_NONE;
   }
   static bool suits(const NodeView& product, const plugin::ValueView& sum) {
-    return product.op() == "dot" && product.in(0).rank() == 2 && product.in(0).dtype() == TENON_F32 &&
-           product.in(1).rank() == 2 && product.in(1).dtype() == TENON_F32 && product.out(0).dtype() == TENON_F32 &&
+    const int32_t dtype = product.out(0).dtype();
+    const bool biased = product.op() == "dot_bias_act" && product.enumerator("act") == TENON_ACT_NONE &&
+                        !product.has(3) && (!product.has(2) || product.in(2).dtype() == dtype);
+    return (product.op() == "dot" || biased) && product.in(0).rank() == 2 && product.in(0).dtype() == dtype &&
+           product.in(1).rank() == 2 && product.in(1).dtype() == dtype && (dtype == TENON_F32 || dtype == TENON_BF16) &&
            product.out(0).dim(0) > kFewRows && sum.rank() > 0 && sum.dim(-1) == product.out(0).dim(-1);
   }
   bool is_free(uint32_t node) const { return !others_.replaces(node) && !gone_.count(node); }

@@ -16,14 +16,6 @@ constexpr int64_t kMostDepth = 384;             // products of an element: the b
 constexpr int64_t kLeastElements = 512 * 1024;  // of a variable that caches do not hold
 constexpr int kSlots = 3;
 
-// Rules that take an element at a time, whatever the others are.
-bool takes_blocks(std::string_view op) {
-  for (const char* known : {"sgd_update", "momentum_update", "adam_update", "adamw_update", "adamax_update",
-                            "adagrad_update", "rmsprop_update", "adadelta_update", "ftrl_update", "lion_update"})
-    if (op == known) return true;
-  return false;
-}
-
 // A dense layer's gradient, A^T B, and the only reader that it has: the update of the weights.
 class UpdateFuser : public Fuser {
  public:
@@ -70,6 +62,13 @@ class UpdateFuser : public Fuser {
 };
 
 }  // namespace
+
+bool takes_blocks(std::string_view op) {
+  for (const char* known : {"sgd_update", "momentum_update", "adam_update", "adamw_update", "adamax_update",
+                            "adagrad_update", "rmsprop_update", "adadelta_update", "ftrl_update", "lion_update"})
+    if (op == known) return true;
+  return false;
+}
 
 std::unique_ptr<Fuser> fuse_updates(const GraphView& graph) { return std::make_unique<UpdateFuser>(graph); }
 

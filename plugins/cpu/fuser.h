@@ -1,6 +1,8 @@
 // Finds nodes of a graph that one node of cpu.so's own can stand for (rewrite.h has the list).
 #pragma once
 
+#include <string_view>
+
 #include "tenon/plugin/fuser.h"
 
 namespace tenon::cpu {
@@ -14,9 +16,13 @@ std::unique_ptr<Fuser> fuse_updates(const plugin::GraphView& graph);
 std::unique_ptr<Fuser> fuse_statistics(const plugin::GraphView& graph, const Fuser& others);
 std::unique_ptr<Fuser> fuse_sums(const plugin::GraphView& graph, const Fuser& others);
 std::unique_ptr<Fuser> fuse_pads(const plugin::GraphView& graph);
+std::unique_ptr<Fuser> fuse_casts(const plugin::GraphView& graph);
 std::unique_ptr<Fuser> fuse_rounding(const plugin::GraphView& graph);
 std::unique_ptr<Fuser> fuse_norms(const plugin::GraphView& graph);
 std::unique_ptr<Fuser> fuse_dropout(const plugin::GraphView& graph);
+
+// Updates by rules that take an element at a time, whatever the others are.
+bool takes_blocks(std::string_view op);
 
 // Who makes and who reads the values of a graph.
 class Uses {

@@ -16,7 +16,7 @@ std::vector<std::unique_ptr<Fuser>> list(Fusers... fusers) {
 
 plugin::Rewritten rewrite(const plugin::GraphView& given, const plugin::Env&) {
   // Pads first: others may take what they became part of.
-  plugin::Rewritten padded = plugin::replace(given, list(fuse_pads(given), fuse_rounding(given)));
+  plugin::Rewritten padded = plugin::replace(given, list(fuse_pads(given), fuse_rounding(given), fuse_casts(given)));
   const plugin::GraphView graph = padded.origins.empty() ? given : plugin::GraphView(*padded.graph.graph());
   std::unique_ptr<Fuser> pools = plugin::fuse_pools(graph, "cpu"), statistics = fuse_statistics(graph, *pools),
                          sums = fuse_sums(graph, *statistics);

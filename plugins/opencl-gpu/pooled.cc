@@ -156,7 +156,8 @@ Kernel make_pooled_grad_filter(const NodeView& node, const Env& env) {
 bool pooled_suits(const NodeView& conv, const Env& env) {
   const Driver& driver = driver_of(*env.device);
   const ConvShape c = tenon::plugin::conv_shape(conv);
-  if (driver.shape() != Shape::kCpu || c.dilation[1] != 1 || c.dilation[2] != 1 || c.o % lanes_of(driver) != 0)
+  if (conv.in(0).dtype() != TENON_F32 || driver.shape() != Shape::kCpu || c.dilation[1] != 1 || c.dilation[2] != 1 ||
+      c.o % lanes_of(driver) != 0)
     return false;
   const Pooled s = pooled_of(c);
   const int64_t image = s.rows_of(s.rows) * s.columns_of(s.columns) * s.c;

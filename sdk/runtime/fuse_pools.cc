@@ -57,12 +57,12 @@ class PoolFuser : public Fuser {
   }
 
  private:
-  // Two spatial dimensions in f32, one group, at most a ReLU behind it.
+  // Two spatial dimensions in f32 or bf16, one group, at most a ReLU behind it.
   static bool is_plain(const NodeView& conv) {
     const ValueView y = conv.out(0);
-    return y.dtype() == TENON_F32 && conv.in(0).dtype() == TENON_F32 && y.rank() == 4 && y.dim(1) >= 2 &&
-           y.dim(2) >= 2 && conv.i64("groups", 1) == 1 && !conv.has(3) && conv.enumerator("act") <= TENON_ACT_RELU &&
-           (conv.in(1).dim(0) > 1 || conv.in(1).dim(1) > 1);
+    return (y.dtype() == TENON_F32 || y.dtype() == TENON_BF16) && conv.in(0).dtype() == y.dtype() && y.rank() == 4 &&
+           y.dim(1) >= 2 && y.dim(2) >= 2 && conv.i64("groups", 1) == 1 && !conv.has(3) &&
+           conv.enumerator("act") <= TENON_ACT_RELU && (conv.in(1).dim(0) > 1 || conv.in(1).dim(1) > 1);
   }
   bool is_half(const NodeView& pool, const ValueView& map, const ValueView& pooled) const {
     return all_are(pool.list("window"), 2, 2) && all_are(pool.list("strides"), 2, 2) &&

@@ -12,6 +12,41 @@
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
+// Scales scores and adds the bias; returns the largest. A branch between product and sum would leave it to chance whether
+// they are one instruction.
+template <bool kBias>
+float scale_scores(const Attention& a, const float* bias, int64_t n, float* s) {
+  Sixteen most = Sixteen::splat(-kInf);
+  for (int64_t i = 0; i < n; i += 16)
+    for (int w = 0; w < Sixteen::kWays; ++w) {
+      const int64_t at = i + w * Lanes::kLanes;
+      if (at >= n) break;
+      Lanes::Vector v = row<Lanes>(s, at, n, 0) * a.scale;
+      if constexpr (kBias) v += row<Lanes>(bias, at, n, 0);
+      put<Lanes>(s, at, n, v);
+      most.way[w] = max_nan<Lanes>(most.way[w], at + Lanes::kLanes <= n ? v : row<Lanes>(s, at, n, -kInf));
+    }
+  return max_of_lanes(max8_nan(most.low(), most.high()));
+}
+
+}  // namespace
+
+float softmax_scores(const Attention& a, const float* bias, const uint32_t* draws, int64_t n, float* s) {
+  using V = Lanes::Vector;
+  if (n == 0) return -kInf;
+  const float top = bias ? scale_scores<true>(a, bias, n, s) : scale_scores<false>(a, bias, n, s);
+  const float max = top == -kInf ? 0.f : top, sum = row_exp(s, n, max, s);
+  const V scale = Lanes::splat(sum == 0 ? 1.f : 1.f / sum);
+  for (int64_t i = 0; i < n; i += Lanes::kLanes) {
+    V v = row<Lanes>(s, i, n, 0) * scale;
+    if (draws) v = (Lanes::Ints)(load_as<Lanes::Words>(draws + i) >> 8) >= a.threshold ? v * a.keep_scale : V{};
+    put<Lanes>(s, i, n, v);
+  }
+  return max + std::log(sum);
+}
+
+namespace {
+
 // This thread's room.
 struct AttentionRoom {
   float *k, *v, *scores;
@@ -28,31 +63,6 @@ struct AttentionRoom {
            4;
   }
 };
-
-// Turns n scores into probabilities, dropped where `draws` says so; returns log(sum exp).
-float softmax_scores(const Attention& a, const float* bias, const uint32_t* draws, int64_t n, float* s) {
-  using V = Lanes::Vector;
-  if (n == 0) return -kInf;
-  Sixteen most = Sixteen::splat(-kInf);
-  for (int64_t i = 0; i < n; i += 16)
-    for (int w = 0; w < Sixteen::kWays; ++w) {
-      const int64_t at = i + w * Lanes::kLanes;
-      if (at >= n) break;
-      V v = row<Lanes>(s, at, n, 0) * a.scale;
-      if (bias) v += row<Lanes>(bias, at, n, 0);
-      put<Lanes>(s, at, n, v);
-      most.way[w] = max_nan<Lanes>(most.way[w], at + Lanes::kLanes <= n ? v : row<Lanes>(s, at, n, -kInf));
-    }
-  const float top = max_of_lanes(max8_nan(most.low(), most.high()));
-  const float max = top == -kInf ? 0.f : top, sum = row_exp(s, n, max, s);
-  const V scale = Lanes::splat(sum == 0 ? 1.f : 1.f / sum);
-  for (int64_t i = 0; i < n; i += Lanes::kLanes) {
-    V v = row<Lanes>(s, i, n, 0) * scale;
-    if (draws) v = (Lanes::Ints)(load_as<Lanes::Words>(draws + i) >> 8) >= a.threshold ? v * a.keep_scale : V{};
-    put<Lanes>(s, i, n, v);
-  }
-  return max + std::log(sum);
-}
 
 struct AttentionPorts {
   const float *q, *k, *v, *bias;
@@ -87,6 +97,7 @@ void attend(const Attention& a, const AttentionPorts& p, const AttentionRoom& ro
 
 Kernel make_attention(const NodeView& node, const Env&) {
   const AttentionRef a = attention_of(node, 0, 1, 3);
+  if (suits_pair_attention(node, *a, 0)) return make_pair_attention(node, a);
   const bool seeded = a->drops();
   Kernel k;
   k.threads = threads_for(a->B * a->N * a->T * (a->S + a->D));

@@ -15,6 +15,7 @@ namespace tenon::cpu::TENON_CPU_ISA {
 void add_attention_grad(KernelTable& table);
 
 constexpr int64_t kQueryBlock = 48;  // rows of scores at a time: whole register tiles
+constexpr int kGradBias = 6;         // the gradient's operand; seed and step follow
 
 struct Attention {
   int64_t B, T, N, D, S, M;
@@ -48,6 +49,19 @@ using AttentionRef = std::shared_ptr<const Attention>;
 // Operands: q, k, v, bias stand at these places; bias < 0 where there is none.
 AttentionRef attention_of(const NodeView& node, int q, int k, int bias);
 plugin::Verdict accept_attention(const NodeView& node, int q, int k, int bias);
+
+// Turns n scores into probabilities, dropped where `draws` (or nullptr) says so; returns log(sum exp).
+float softmax_scores(const Attention& a, const float* bias, const uint32_t* draws, int64_t n, float* s);
+// Scores become P, negative where `draws` has dropout zero it, and z = dropout(P), which without draws is not touched.
+void score_probabilities(const Attention& a, const float* bias, float lse, const uint32_t* draws, int64_t n, float* p,
+                         float* z);
+// z = dS from P and z = dy v', delta = sum dy y; then scale dS, and dS itself to dbias.
+void score_grads(const Attention& a, float delta, int64_t n, const float* p, float* z, float* dbias);
+
+// Of bf16, by products of pairs (attention_pairs.cc): where words of two fit into rows and columns.
+bool suits_pair_attention(const NodeView& node, const Attention& a, int q);
+Kernel make_pair_attention(const NodeView& node, const AttentionRef& a);
+Kernel make_pair_attention_grad(const NodeView& node, const AttentionRef& a);
 
 // The draws that decide the dropout of scores, made for several rows at a time.
 class ScoreDraws {

@@ -11,9 +11,35 @@
 #include "kernels/softmax.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
-namespace {
+void score_probabilities(const Attention& a, const float* bias, float lse, const uint32_t* draws, int64_t n, float* p,
+                         float* z) {
+  using V = Lanes::Vector;
+  for (int64_t i = 0; i < n; i += Lanes::kLanes) {
+    V s = row<Lanes>(p, i, n, 0) * a.scale;
+    if (bias) s += row<Lanes>(bias, i, n, 0);
+    const V e = exp_low<Lanes>(s - lse);
+    if (!draws) {
+      put<Lanes>(p, i, n, e);
+      continue;
+    }
+    const auto kept = (Lanes::Ints)(load_as<Lanes::Words>(draws + i) >> 8) >= a.threshold;
+    put<Lanes>(p, i, n, kept ? e : -e);
+    put<Lanes>(z, i, n, kept ? e * a.keep_scale : V{});
+  }
+}
 
-constexpr int kBias = 6;  // the operand; seed and step follow
+void score_grads(const Attention& a, float delta, int64_t n, const float* p, float* z, float* dbias) {
+  using V = Lanes::Vector;
+  using Ints = Lanes::Ints;
+  for (int64_t i = 0; i < n; i += Lanes::kLanes) {
+    const V e = row<Lanes>(p, i, n, 0), g = row<Lanes>(z, i, n, 0) * a.keep_scale;
+    const V size = (V)((Ints)e & 0x7fffffff), d = size * (((Ints)e < 0 ? V{} : g) - delta);
+    if (dbias) put<Lanes>(dbias, i, n, d);
+    put<Lanes>(z, i, n, d * a.scale);
+  }
+}
+
+namespace {
 
 // This thread's room.
 struct AttentionGradRoom {
@@ -44,40 +70,6 @@ struct AttentionGradPorts {
   float *dq, *dk, *dv, *dbias;
 };
 
-// Scores become P, negative where `draws` has dropout zero it, and z = dropout(P).
-void probabilities(const Attention& a, const float* bias, float lse, const uint32_t* draws, int64_t n, float* p,
-                   float* z) {
-  using V = Lanes::Vector;
-  for (int64_t i = 0; i < n; i += Lanes::kLanes) {
-    V s = row<Lanes>(p, i, n, 0) * a.scale;
-    if (bias) s += row<Lanes>(bias, i, n, 0);
-    const V e = exp_low<Lanes>(s - lse);
-    if (!draws) {
-      put<Lanes>(p, i, n, e);
-      continue;
-    }
-    const auto kept = (Lanes::Ints)(load_as<Lanes::Words>(draws + i) >> 8) >= a.threshold;
-    put<Lanes>(p, i, n, kept ? e : -e);
-    put<Lanes>(z, i, n, kept ? e * a.keep_scale : V{});
-  }
-}
-
-// z = dS from P and z = dy v'; then scale dS, and dS itself to dbias.
-void score_grads(const Attention& a, float delta, int64_t n, const float* p, float* z, float* dbias) {
-  using V = Lanes::Vector;
-  using Ints = Lanes::Ints;
-  for (int64_t i = 0; i < n; i += Lanes::kLanes) {
-    const V e = row<Lanes>(p, i, n, 0), g = row<Lanes>(z, i, n, 0) * a.keep_scale;
-    const V size = (V)((Ints)e & 0x7fffffff), d = size * (((Ints)e < 0 ? V{} : g) - delta);
-    if (dbias) put<Lanes>(dbias, i, n, d);
-    put<Lanes>(z, i, n, d * a.scale);
-  }
-}
-
-float row_dot(const float* x, const float* y, int64_t n) {
-  return row_sum(n, [=](int64_t i) { return i < n ? row8(x, i, n, 0) * row8(y, i, n, 0) : f32x8{}; });
-}
-
 // Queries [t, t + rows) of head n add to dk, dv (rows kv_rows apart) and give their dq.
 void attend_back(const Attention& a, const AttentionGradPorts& p, const AttentionGradRoom& room, int64_t b, int64_t n,
                  int64_t t, int64_t rows, float* dk, float* dv) {
@@ -97,7 +89,7 @@ void attend_back(const Attention& a, const AttentionGradPorts& p, const Attentio
     const int64_t row = (b * a.N + n) * a.T + t + r, seen = seen_by(r);
     const uint32_t* words = a.drops() ? draws.of_row(row) : nullptr;
     float *pr = room.p + r * a.score_step, *zr = z + r * a.score_step;
-    probabilities(a, p.bias ? a.bias_at(p.bias, b, n, t + r) : nullptr, p.lse[row], words, seen, pr, zr);
+    score_probabilities(a, p.bias ? a.bias_at(p.bias, b, n, t + r) : nullptr, p.lse[row], words, seen, pr, zr);
     clear_rest(pr, seen);
     if (a.drops()) clear_rest(zr, seen);
   }
@@ -136,7 +128,8 @@ void head_back(const Attention& a, const AttentionGradPorts& p, const AttentionG
 }
 
 Kernel make_attention_grad(const NodeView& node, const Env&) {
-  const AttentionRef a = attention_of(node, 1, 2, kBias);
+  const AttentionRef a = attention_of(node, 1, 2, kGradBias);
+  if (suits_pair_attention(node, *a, 1)) return make_pair_attention_grad(node, a);
   const bool dbias = node.has_result(3);
   Kernel k;
   k.threads = threads_for(a->B * a->N * a->T * (a->S + a->D));
@@ -147,7 +140,7 @@ Kernel make_attention_grad(const NodeView& node, const Env&) {
                          call.in(1),
                          call.in(2),
                          call.in(3),
-                         a->biased ? call.in(kBias) : nullptr,
+                         a->biased ? call.in(kGradBias) : nullptr,
                          call.in(4),
                          call.in(5),
                          nullptr,
@@ -156,7 +149,7 @@ Kernel make_attention_grad(const NodeView& node, const Env&) {
                          call.out(1),
                          call.out(2),
                          dbias ? call.out(3) : nullptr};
-    if (a->drops()) p.seed = call.in<int64_t>(kBias + 1), p.step = call.in<int64_t>(kBias + 2);
+    if (a->drops()) p.seed = call.in<int64_t>(kGradBias + 1), p.step = call.in<int64_t>(kGradBias + 2);
     const Slice s = call.share(a->B * a->M);
     for (int64_t u = s.begin; u < s.end; ++u) head_back(*a, p, room, u / a->M, u % a->M);
   };
@@ -164,10 +157,10 @@ Kernel make_attention_grad(const NodeView& node, const Env&) {
 }
 
 plugin::Verdict accept_grad(const NodeView& node) {
-  const plugin::Verdict v = accept_attention(node, 1, 2, kBias);
+  const plugin::Verdict v = accept_attention(node, 1, 2, kGradBias);
   if (v.answer != TENON_TAKE || !node.has_result(3)) return v;
   // A repeated bias gathers from many heads: left to a reduction.
-  const auto q = node.in(1), bias = node.in(kBias);
+  const auto q = node.in(1), bias = node.in(kGradBias);
   const bool whole = bias.dim(0) == q.dim(0) && bias.dim(1) == q.dim(2) && bias.dim(2) == q.dim(1);
   return whole ? v : plugin::decompose();
 }

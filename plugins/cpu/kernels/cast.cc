@@ -128,6 +128,10 @@ struct Cast {
       const int64_t m = std::min(kBlock, count - i);
       const void* src = x + i * plugin::dtype_bytes(from);
       void* dst = y + i * plugin::dtype_bytes(to);
+      if (is_half(from) && to == TENON_F32) {
+        widen(from, src, static_cast<float*>(dst), m);
+        continue;
+      }
       if (is_half(from)) {
         widen(from, src, wide, m);
         src = wide;

@@ -1,19 +1,10 @@
+#include "kernels/bf16.h"
 #include "kernels/dtype.h"
-#include "kernels/simd.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
-typedef uint16_t u16x8 __attribute__((vector_size(16)));
-
-f32x8 widen_bf16(u16x8 h) { return (f32x8)(__builtin_convertvector(h, u32x8) << 16); }
-
-u16x8 narrow_bf16(f32x8 f) {
-  const u32x8 b = (u32x8)f;
-  const u32x8 rounded = (b + 0x7fff + ((b >> 16) & 1)) >> 16;
-  const u32x8 quiet = (b >> 16) | 0x40;
-  return __builtin_convertvector(f == f ? rounded : quiet, u16x8);
-}
+using u16x8 = Halves<Lanes8>;
 
 #ifdef __F16C__
 typedef int16_t i16x8 __attribute__((vector_size(16)));
@@ -40,27 +31,27 @@ u16x8 narrow_f16(f32x8 f) {
 }
 #endif
 
-template <class F>
+template <class L, class F>
 void to_floats(const uint16_t* src, float* dst, int64_t n, F f) {
   int64_t i = 0;
-  for (; i + 8 <= n; i += 8) store8(dst + i, f(load_as<u16x8>(src + i)));
+  for (; i + L::kLanes <= n; i += L::kLanes) L::store(dst + i, f(load_as<Halves<L>>(src + i)));
   if (i == n) return;
-  u16x8 last = {};
+  Halves<L> last = {};
   std::memcpy(&last, src + i, static_cast<size_t>(n - i) * 2);
-  const f32x8 v = f(last);
+  const auto v = f(last);
   std::memcpy(dst + i, &v, static_cast<size_t>(n - i) * 4);
 }
-template <class F>
+template <class L, class F>
 void from_floats(const float* src, uint16_t* dst, int64_t n, F f) {
   int64_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    const u16x8 h = f(load8(src + i));
+  for (; i + L::kLanes <= n; i += L::kLanes) {
+    const Halves<L> h = f(L::load(src + i));
     std::memcpy(dst + i, &h, sizeof h);
   }
   if (i == n) return;
-  f32x8 last = {};
+  typename L::Vector last = {};
   std::memcpy(&last, src + i, static_cast<size_t>(n - i) * 4);
-  const u16x8 h = f(last);
+  const Halves<L> h = f(last);
   std::memcpy(dst + i, &h, static_cast<size_t>(n - i) * 2);
 }
 
@@ -69,17 +60,17 @@ void from_floats(const float* src, uint16_t* dst, int64_t n, F f) {
 void widen(int32_t dtype, const void* src, float* dst, int64_t n) {
   const auto* s = static_cast<const uint16_t*>(src);
   if (dtype == TENON_BF16)
-    to_floats(s, dst, n, [](u16x8 h) { return widen_bf16(h); });
+    to_floats<Lanes>(s, dst, n, [](Halves<Lanes> h) { return widen_bf16<Lanes>(h); });
   else
-    to_floats(s, dst, n, [](u16x8 h) { return widen_f16(h); });
+    to_floats<Lanes8>(s, dst, n, [](u16x8 h) { return widen_f16(h); });
 }
 
 void narrow(int32_t dtype, const float* src, void* dst, int64_t n) {
   auto* d = static_cast<uint16_t*>(dst);
   if (dtype == TENON_BF16)
-    from_floats(src, d, n, [](f32x8 f) { return narrow_bf16(f); });
+    from_floats<Lanes>(src, d, n, [](Lanes::Vector f) { return narrow_bf16<Lanes>(f); });
   else
-    from_floats(src, d, n, [](f32x8 f) { return narrow_f16(f); });
+    from_floats<Lanes8>(src, d, n, [](f32x8 f) { return narrow_f16(f); });
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

@@ -4,6 +4,7 @@
 //     -> dx, dgamma, dbeta, [dresidual], [dbias]
 //   conv_grad_input(dy, w) + other, then batch_norm_grad of it; the ReLU's mask by y or, where there was no residual, by
 //   x and beta; dbias[c] is the sum of dx's rows
+// What has rows, w, bias and dbias are f32 or bf16, the rest is f32.
 // Sums are taken of each part of the convolution's result while it is in cache, and added in the order of the parts,
 // which the shape alone cuts. A second pass over memory then makes y, or dx.
 #include "kernels/conv_batch_norm.h"
@@ -30,8 +31,9 @@ struct NormedConv {
 
 NormedConv normed_conv(const NodeView& node, const Env& env, ConvShape s, bool gradient) {
   const bool exact = std::max(node.enumerator("precision"), env.precision) >= TENON_PRECISION_HIGHEST;
+  s.bias = !gradient && node.has(2);
   NormedConv n;
-  n.work = conv_work(s, gradient, exact);
+  n.work = conv_work(s, gradient, exact, node.in(0).dtype());
   n.rows = s.batch * (gradient ? s.x_points() : s.y_points());
   n.c = gradient ? s.c : s.o;
   n.piece = piece_rows(n.rows, n.c);
@@ -90,16 +92,18 @@ void each_piece(const NormedConv& n, const Call& call, F f) {
 
 // ---- forward ----
 
+template <class T>
 struct MomentsTaken {
-  const float* t;
+  const T* t;
   int64_t c;
   NormSums sums;
 };
 
 // Moments of some rows of t: two passes, and the mean's own error taken out of both moments.
+template <class T>
 void take_moments(const void* context, int64_t part, const PointRun* runs, int64_t count, Slice channels) {
   constexpr int64_t kColumns = 64;  // at once
-  const MomentsTaken& m = *static_cast<const MomentsTaken*>(context);
+  const auto& m = *static_cast<const MomentsTaken<T>*>(context);
   int64_t rows = 0;
   for (int64_t i = 0; i < count; ++i) rows += runs[i].length;
   const float each = 1.f / static_cast<float>(rows);
@@ -139,20 +143,28 @@ void merge_parts(const NormedConv& n, const Call& call, const NormSums& sums, co
   call.barrier();
 }
 
+// A convolution's data, as any dtype.
+GatherData data_of(const void* from, const void* weights, const void* bias, void* to) {
+  return {static_cast<const float*>(from), static_cast<const float*>(weights), static_cast<const float*>(bias), nullptr,
+          static_cast<float*>(to)};
+}
+
+template <class T>
 Kernel make_normed_conv(const NodeView& node, const Env& env) {
   const bool bias = node.has(2), residual = node.has(5);
   auto n = std::make_shared<NormedConv>(normed_conv(node, env, conv_shape(node), false));
   Kernel k = kernel_for(*n);
   if (residual) k.in_place = {{5, 1}};
   k.run = [=](const Call& call) {
-    float *const t = call.out(0), *const y = call.out(1), *const mean = call.out(2);
-    const MomentsTaken moments{t, n->c, sums_of(*n, call)};
-    run_convolution(*n, call, {call.in(0), call.in(1), bias ? call.in(2) : nullptr, nullptr, t},
-                    {&moments, take_moments});
+    T *const t = call.out<T>(0), *const y = call.out<T>(1);
+    float* const mean = call.out(2);
+    const MomentsTaken<T> moments{t, n->c, sums_of(*n, call)};
+    run_convolution(*n, call, data_of(call.in<T>(0), call.in<T>(1), bias ? call.in<T>(2) : nullptr, t),
+                    {&moments, take_moments<T>});
     merge_parts(*n, call, moments.sums, call.in(3), mean, call.out(3));
     each_piece(*n, call, [&](int64_t row, int64_t rows) {
       const int64_t at = row * n->c;
-      apply_columns(t + at, residual ? call.in(5) + at : nullptr, rows, n->c, mean, moments.sums.scale, call.in(4),
+      apply_columns(t + at, residual ? call.in<T>(5) + at : nullptr, rows, n->c, mean, moments.sums.scale, call.in(4),
                     n->relu, y + at);
     });
   };
@@ -161,23 +173,26 @@ Kernel make_normed_conv(const NodeView& node, const Env& env) {
 
 // ---- backward ----
 
+template <class T>
 struct DotsTaken {
-  float* dz;
-  const float *x, *mean;
-  IncomingGradient from;
+  T* dz;
+  const T* x;
+  const float* mean;
+  IncomingGradient<T> from;
   int64_t c;
   NormSums sums;
 };
 
+template <class T>
 void take_dots(const void* context, int64_t part, const PointRun* runs, int64_t count, Slice channels) {
-  const DotsTaken& g = *static_cast<const DotsTaken*>(context);
+  const auto& g = *static_cast<const DotsTaken<T>*>(context);
   const int64_t n = channels.end - channels.begin;
   float *const sum = g.sums.partial + 2 * part * g.c + channels.begin, *const dot = sum + g.c;
   std::fill_n(sum, n, 0.f);
   std::fill_n(dot, n, 0.f);
   for (int64_t i = 0; i < count; ++i) {
     const int64_t at = runs[i].first * g.c + channels.begin;
-    IncomingGradient from = g.from;
+    IncomingGradient<T> from = g.from;
     if (from.other) from.other += at;
     if (from.y) from.y += at;
     if (from.scale) from.scale += channels.begin, from.beta += channels.begin;
@@ -213,7 +228,8 @@ void add_dots(const NormedConv& n, const Call& call, const NormSums& s) {
 }
 
 // dx, and dbias unless it is nullptr.
-void give_gradient(const NormedConv& n, const Call& call, const DotsTaken& g, float* dx, float* dbias) {
+template <class T>
+void give_gradient(const NormedConv& n, const Call& call, const DotsTaken<T>& g, T* dx, T* dbias) {
   const NormSums& s = g.sums;
   each_piece(n, call, [&](int64_t row, int64_t rows) {
     const int64_t at = row * n.c;
@@ -227,6 +243,7 @@ void give_gradient(const NormedConv& n, const Call& call, const DotsTaken& g, fl
   add_pieces(s.bias, n.pieces, n.c, call.share(n.c, 16), dbias);
 }
 
+template <class T>
 Kernel make_normed_grad(const NodeView& node, const Env& env) {
   const bool other = node.has(GradIn::kOther), y = node.has(GradIn::kY), dresidual = node.has_result(3);
   const bool dbias = node.has_result(4);
@@ -235,16 +252,17 @@ Kernel make_normed_grad(const NodeView& node, const Env& env) {
   if (dresidual) k.in_place = {{GradIn::kX, 0}};
   if (dbias) k.scratch_bytes += static_cast<uint64_t>(n->pieces * n->c) * sizeof(float);
   k.run = [=](const Call& call) {
-    float* const dx = call.out(0);
-    DotsTaken g{dresidual ? call.out(3) : dx, call.in(GradIn::kX), call.in(GradIn::kMean), {}, n->c, sums_of(*n, call)};
+    T* const dx = call.out<T>(0);
+    DotsTaken<T> g{
+        dresidual ? call.out<T>(3) : dx, call.in<T>(GradIn::kX), call.in(GradIn::kMean), {}, n->c, sums_of(*n, call)};
     scale_by(*n, call, g.sums.scale);
-    g.from.other = other ? call.in(GradIn::kOther) : nullptr;
-    if (n->relu && y) g.from.y = call.in(GradIn::kY);
+    g.from.other = other ? call.in<T>(GradIn::kOther) : nullptr;
+    if (n->relu && y) g.from.y = call.in<T>(GradIn::kY);
     if (n->relu && !y) g.from.scale = g.sums.scale, g.from.beta = call.in(GradIn::kBeta);
-    run_convolution(*n, call, {call.in(GradIn::kDy), call.in(GradIn::kWeights), nullptr, nullptr, g.dz},
-                    {&g, take_dots});
+    run_convolution(*n, call, data_of(call.in<T>(GradIn::kDy), call.in<T>(GradIn::kWeights), nullptr, g.dz),
+                    {&g, take_dots<T>});
     add_dots(*n, call, g.sums);
-    give_gradient(*n, call, g, dx, dbias ? call.out(4) : nullptr);
+    give_gradient(*n, call, g, dx, dbias ? call.out<T>(4) : nullptr);
   };
   return k;
 }
@@ -252,8 +270,13 @@ Kernel make_normed_grad(const NodeView& node, const Env& env) {
 }  // namespace
 
 void add_normed_convolution(KernelTable& table) {
-  table.add_own("cpu.batch_norm.conv", make_normed_conv);
-  table.add_own("cpu.batch_norm.grad_input", make_normed_grad);
+  const auto is_bf16 = [](const NodeView& node) { return node.in(0).dtype() == TENON_BF16; };
+  table.add_own("cpu.batch_norm.conv", [=](const NodeView& node, const Env& env) {
+    return is_bf16(node) ? make_normed_conv<Bfloat>(node, env) : make_normed_conv<float>(node, env);
+  });
+  table.add_own("cpu.batch_norm.grad_input", [=](const NodeView& node, const Env& env) {
+    return is_bf16(node) ? make_normed_grad<Bfloat>(node, env) : make_normed_grad<float>(node, env);
+  });
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

@@ -2,6 +2,7 @@
 
 #include "kernels/conv_groups.h"
 #include "kernels/conv_pool.h"
+#include "kernels/pairs.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
@@ -12,9 +13,29 @@ constexpr int64_t kPartial = 64 * 1024;       // floats of dw up to which each c
 constexpr int64_t kFilterChunks = 12;
 constexpr int64_t kCells = 8;
 
+// As copy_halo, words of the elements of two images, of which the second may be missing.
+void copy_pairs(const uint16_t* low, const uint16_t* high, const Point& size, int64_t c, const Point& first,
+                const Point& extent, int64_t pitch, float* to) {
+  const int64_t left = std::clamp<int64_t>(-first[2], 0, extent[2]);
+  const int64_t end = std::clamp<int64_t>(size[2] - first[2], left, extent[2]);
+  for (int64_t i = 0; i < extent[0]; ++i)
+    for (int64_t j = 0; j < extent[1]; ++j, to += extent[2] * pitch) {
+      const int64_t z = first[0] + i, y = first[1] + j;
+      if (z < 0 || z >= size[0] || y < 0 || y >= size[1]) {
+        std::fill(to, to + extent[2] * pitch, 0.0f);
+        continue;
+      }
+      const int64_t from = ((z * size[1] + y) * size[2] + first[2] + left) * c;
+      std::fill(to, to + left * pitch, 0.0f);
+      pair_points(low + from, high ? high + from : nullptr, end - left, c, pitch, to + left * pitch);
+      std::fill(to + end * pitch, to + extent[2] * pitch, 0.0f);
+    }
+}
+
 }  // namespace
 
-FilterGrad::FilterGrad(const ConvShape& shape, bool pooled) : s_(shape), pooled_(pooled) {
+FilterGrad::FilterGrad(const ConvShape& shape, Form form) : s_(shape), form_(form), images_given_(shape.batch) {
+  if (form_ == Form::kPairs) s_.batch = ceil_div(s_.batch, 2);
   for (int d = 0; d < 3; ++d) {
     x_[d] = s_.x[d];
     y_[d] = s_.y[d];
@@ -27,7 +48,7 @@ FilterGrad::FilterGrad(const ConvShape& shape, bool pooled) : s_(shape), pooled_
   choose_blocks();
   lay_out();
   const bool is_panel = s_.groups == 1 && s_.o <= kMostColumns && s_.o == padded_columns(s_.o);
-  packs_ = !is_panel && (a_rows_.size() > 32 || s_.o % 256 == 0);
+  packs_ = form_ == Form::kPairs || (!is_panel && (a_rows_.size() > 32 || s_.o % 256 == 0));
   if (size_ <= kPartial || narrow_ > 0) {
     chunks_ = std::min(units_, kFilterChunks);
     if (threads_ == 1) chunks_ = 1;
@@ -40,7 +61,7 @@ FilterGrad::FilterGrad(const ConvShape& shape, bool pooled) : s_(shape), pooled_
 
 void FilterGrad::choose_blocks() {
   Point reach;
-  direct_ = true;
+  direct_ = form_ != Form::kPairs;
   for (int d = 0; d < 3; ++d) {
     reach[d] = (s_.k[d] - 1) * s_.dilation[d] + 1;
     extent_[d] = (y_[d] - 1) * s_.stride[d] + reach[d];
@@ -67,7 +88,7 @@ void FilterGrad::choose_blocks() {
   pitch_size_ = direct_ ? x_ : extent_;
   source_ = direct_ ? 0 : images_ * one;
   packed_ = narrow_ > 0 ? 0 : images_ * rows_ * others * kMostColumns;
-  map_ = pooled_ ? images_ * rows_ * others * s_.o : 0;
+  map_ = form_ == Form::kPooled ? images_ * rows_ * others * s_.o : 0;
 }
 
 void FilterGrad::lay_out() {
@@ -100,7 +121,7 @@ void FilterGrad::list_cells(int64_t splits) {
     }
 }
 
-void FilterGrad::run(const Call& call, const float* x, const float* dy, float* dw, const uint8_t* winner) const {
+void FilterGrad::run(const Call& call, const void* x, const void* dy, float* dw, const uint8_t* winner) const {
   Data data{x, dy, winner, static_cast<float*>(call.thread_scratch), dw};
   const int64_t cells = static_cast<int64_t>(cells_.size());
   if (chunks_ == 1) return chunk(0, units_, call.share(narrow_ > 0 ? 1 : cells), data);
@@ -115,44 +136,74 @@ void FilterGrad::run(const Call& call, const float* x, const float* dy, float* d
 
 void FilterGrad::chunk(int64_t first_unit, int64_t last_unit, Slice cells, const Data& data) const {
   if (cells.begin == cells.end) return;
-  const int64_t x_image = x_.product() * s_.c, copy = extent_.product() * pixel_, others = y_.product() / y_[axis_];
+  const int64_t x_image = x_.product() * s_.c, others = y_.product() / y_[axis_];
   for (int64_t u = first_unit; u < last_unit; ++u) {
-    const int64_t image = blocks_ == 1 ? u * images_ : u / blocks_, q = blocks_ == 1 ? 0 : u % blocks_ * rows_;
-    const int64_t images = std::min(images_, s_.batch - image), rows = std::min(rows_, y_[axis_] - q);
-    Point first = low_;
-    first[axis_] += q * s_.stride[axis_];
-    const float* from = data.x + image * x_image;
-    for (int64_t n = 0; n < images && !direct_; ++n)
-      copy_halo(from + n * x_image, x_, s_.c, first, extent_, pixel_, data.room + n * copy);
     Stretch s;
-    s.x = direct_ ? from + ((first[0] * x_[1] + first[1]) * x_[2] + first[2]) * s_.c : data.room;
-    s.dy = pooled_ ? unpool(data, image, images, q, rows) : data.dy + (image * y_.product() + q * others) * s_.o;
-    s.length = axis_ == 2 ? rows : y_[2];
-    s.runs = images * rows * others / s.length;
+    s.image = blocks_ == 1 ? u * images_ : u / blocks_;
+    s.row = blocks_ == 1 ? 0 : u % blocks_ * rows_;
+    s.images = std::min(images_, s_.batch - s.image);
+    s.rows = std::min(rows_, y_[axis_] - s.row);
+    Point first = low_;
+    first[axis_] += s.row * s_.stride[axis_];
+    const float* const x = static_cast<const float*>(data.x);
+    s.x = direct_ ? x + s.image * x_image + ((first[0] * x_[1] + first[1]) * x_[2] + first[2]) * s_.c : data.room;
+    if (!direct_) fill_source(data, s, first);
+    s.dy = form_ == Form::kPlain ? static_cast<const float*>(data.dy) + (s.image * y_.product() + s.row * others) * s_.o
+           : form_ == Form::kPooled ? unpool(data, s)
+                                    : nullptr;
+    s.length = axis_ == 2 ? s.rows : y_[2];
+    s.runs = s.images * s.rows * others / s.length;
     s.first = u == first_unit;
-    if (narrow_ > 0)
-      narrow(s, data.dw);
-    else
-      dense(s, cells, data.room + round_up(source_, 16), data.dw);
+    narrow_ > 0 ? narrow(s, data.dw) : dense(data, s, cells);
   }
 }
 
-// Rows [row, row + rows) of dy of some images.
-const float* FilterGrad::unpool(const Data& data, int64_t image, int64_t images, int64_t row, int64_t rows) const {
+// The copies of x that the rows of s read, from `first` on.
+void FilterGrad::fill_source(const Data& data, const Stretch& s, const Point& first) const {
+  const int64_t image = x_.product() * s_.c, copy = extent_.product() * pixel_;
+  for (int64_t n = 0; n < s.images; ++n) {
+    float* const to = data.room + n * copy;
+    if (form_ != Form::kPairs) {
+      copy_halo(static_cast<const float*>(data.x) + (s.image + n) * image, x_, s_.c, first, extent_, pixel_, to);
+      continue;
+    }
+    const int64_t i = 2 * (s.image + n);
+    const uint16_t* const low = static_cast<const uint16_t*>(data.x) + i * image;
+    copy_pairs(low, i + 1 < images_given_ ? low + image : nullptr, x_, s_.c, first, extent_, pixel_, to);
+  }
+}
+
+const float* FilterGrad::unpool(const Data& data, const Stretch& s) const {
   float* const map = data.room + round_up(source_, 16) + packed_;
   Point first{{0, 0, 0}}, extent = y_;
-  first[axis_] = row;
-  extent[axis_] = rows;
+  first[axis_] = s.row;
+  extent[axis_] = s.rows;
   const int64_t pooled = pooled_size(y_).product() * s_.o;
-  for (int64_t n = 0; n < images; ++n) {
-    const int64_t at = (image + n) * pooled;
-    unpool_halo(data.dy + at, data.winner + at, y_, s_.o, first, extent, s_.o, map + n * extent.product() * s_.o);
+  for (int64_t n = 0; n < s.images; ++n) {
+    const int64_t at = (s.image + n) * pooled;
+    unpool_halo(static_cast<const float*>(data.dy) + at, data.winner + at, y_, s_.o, first, extent, s_.o,
+                map + n * extent.product() * s_.o);
   }
   return map;
 }
 
-void FilterGrad::dense(const Stretch& s, Slice cells, float* packed, float* dw) const {
+// The columns of dy that a cell reads.
+void FilterGrad::pack(const Data& data, const Stretch& s, const Cell& cell, float* packed) const {
+  const int64_t column = cell.group * s_.group_o() + cell.column;
+  if (form_ != Form::kPairs) return pack_panels(s.dy + column, s.runs * s.length, cell.columns, s_.o, 0, packed);
+  const int64_t image = y_.product() * s_.o, others = y_.product() / y_[axis_], points = s.rows * others;
+  for (int64_t n = 0; n < s.images; ++n) {
+    const int64_t i = 2 * (s.image + n);
+    const uint16_t* const low = static_cast<const uint16_t*>(data.dy) + i * image + s.row * others * s_.o + column;
+    pair_panels(low, i + 1 < images_given_ ? low + image : nullptr, points, cell.columns, s_.o, 0,
+                packed + n * points * padded_columns(cell.columns));
+  }
+}
+
+void FilterGrad::dense(const Data& data, const Stretch& s, Slice cells) const {
+  float* const packed = data.room + round_up(source_, 16);
   Panel panel;
+  panel.pairs = form_ == Form::kPairs;
   panel.runs = runs_.data();
   panel.n_runs = s.runs;
   panel.run_length = s.length;
@@ -166,12 +217,12 @@ void FilterGrad::dense(const Stretch& s, Slice cells, float* packed, float* dw) 
     panel.columns = static_cast<int>(cell.columns);
     panel.w = packs_ ? packed : s.dy + column;
     panel.w_step = packs_ ? padded_columns(cell.columns) : s_.o;
-    if (packs_ && column != last) pack_panels(s.dy + column, s.runs * s.length, cell.columns, s_.o, 0, packed);
+    if (packs_ && column != last) pack(data, s, cell, packed);
     last = column;
     panel.a = s.x + cell.group * s_.group_c();
     panel.a_rows = a_rows_.data() + cell.row;
     panel.c_rows = c_rows_.data() + cell.row;
-    panel.c = dw + column;
+    panel.c = data.dw + column;
     run_panel(panel, cell.rows);
   }
 }

@@ -10,8 +10,10 @@ namespace tenon::cpu::TENON_CPU_ISA {
 
 class FilterGrad {
  public:
-  // pooled: of dy memory has the 2 x 2 max-pooled form (conv_pool.h).
-  explicit FilterGrad(const ConvShape& shape, bool pooled = false);
+  // What x and dy are: f32; f32, of dy the 2 x 2 max-pooled form (conv_pool.h); or bf16, of which a word (pairs.h) holds
+  // the elements of two images. REQUIRES one group for pairs.
+  enum class Form { kPlain, kPooled, kPairs };
+  explicit FilterGrad(const ConvShape& shape, Form form = Form::kPlain);
 
   uint64_t scratch_bytes() const { return chunks_ > 1 ? static_cast<uint64_t>(chunks_ * size_) * sizeof(float) : 0; }
   uint64_t thread_scratch_bytes() const {
@@ -20,7 +22,7 @@ class FilterGrad {
   uint32_t threads() const { return threads_; }
   // Called by every thread of the gang. x [batch, x.., c], dy [batch, y.., o] -> dw [k.., c / groups, o].
   // winner: [batch, y.. / 2, o], where pooled.
-  void run(const Call& call, const float* x, const float* dy, float* dw, const uint8_t* winner = nullptr) const;
+  void run(const Call& call, const void* x, const void* dy, float* dw, const uint8_t* winner = nullptr) const;
 
  private:
   // Some rows of dw in one panel of its columns.
@@ -30,7 +32,8 @@ class FilterGrad {
   // A stretch of points that one copy of x serves.
   struct Stretch {
     const float* x;
-    const float* dy;
+    const float* dy;  // of pairs nullptr
+    int64_t image, images, row, rows;
     int64_t runs, length;
     bool first;
   };
@@ -39,20 +42,24 @@ class FilterGrad {
   void list_cells(int64_t splits);
   // What the units of a chunk read and write.
   struct Data {
-    const float *x, *dy;
+    const void *x, *dy;
     const uint8_t* winner;
     float *room, *dw;
   };
   void chunk(int64_t first_unit, int64_t last_unit, Slice cells, const Data& data) const;
-  const float* unpool(const Data& data, int64_t image, int64_t images, int64_t row, int64_t rows) const;
-  void dense(const Stretch& s, Slice cells, float* packed, float* dw) const;
+  void fill_source(const Data& data, const Stretch& s, const Point& first) const;
+  const float* unpool(const Data& data, const Stretch& s) const;
+  void pack(const Data& data, const Stretch& s, const Cell& cell, float* packed) const;
+  void dense(const Data& data, const Stretch& s, Slice cells) const;
   void narrow(const Stretch& s, float* dw) const;
 
   ConvShape s_;
   uint32_t threads_ = 1;
-  bool pooled_ = false, direct_ = false;
-  int64_t narrow_ = 0;  // channels of a group, where they are in vectors (conv_groups.h)
-  bool packs_ = true;   // dy into panels: not worth it for a few rows of dw
+  Form form_ = Form::kPlain;
+  bool direct_ = false;
+  int64_t images_given_ = 1;  // of pairs more than there are images of words
+  int64_t narrow_ = 0;        // channels of a group, where they are in vectors (conv_groups.h)
+  bool packs_ = true;         // dy into panels: not worth it for a few rows of dw
   int axis_ = 0;
   Point x_, y_, low_, extent_, pitch_size_;
   int64_t pixel_ = 1;                                     // floats from one point of the copy to the next

@@ -2,6 +2,8 @@
 
 #include "kernels/conv_groups.h"
 #include "kernels/conv_pool.h"
+#include "kernels/dtype.h"
+#include "kernels/pairs.h"
 #include "kernels/transpose.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -19,6 +21,28 @@ int64_t offset(const Point& at, const Point& size, int64_t c) {
   return ((at[0] * size[1] + at[1]) * size[2] + at[2]) * c;
 }
 
+int first_axis(const GatherPlan& p) {
+  int axis = 2;
+  for (const GatherPhase& g : p.phases) axis = std::min(axis, block_axis(g.count));
+  return axis;
+}
+
+Point most_points(const GatherPlan& p) {
+  Point count{{1, 1, 1}};
+  for (const GatherPhase& g : p.phases)
+    for (int d = 0; d < 3; ++d) count[d] = std::max(count[d], g.count[d]);
+  return count;
+}
+
+bool reads_inside(const GatherPlan& p) {
+  bool inside = true;
+  for (const GatherPhase& g : p.phases)
+    for (int d = 0; d < 3 && g.taps.product() != 0; ++d)
+      inside = inside && g.first[d] >= 0 &&
+               g.first[d] + (g.taps[d] - 1) * g.step[d] + (g.count[d] - 1) * p.from_step[d] < p.from[d];
+  return inside;
+}
+
 // Panels of n columns.
 int64_t panels(int64_t n) {
   int64_t count = 0;
@@ -29,13 +53,11 @@ int64_t panels(int64_t n) {
 }  // namespace
 
 Gather::Gather(GatherPlan plan) : p_(std::move(plan)) {
-  axis_ = 2;
+  axis_ = first_axis(p_);
   double work = 0;
-  for (const GatherPhase& g : p_.phases) {
-    axis_ = std::min(axis_, block_axis(g.count));
+  for (const GatherPhase& g : p_.phases)
     work += 2.0 * static_cast<double>(p_.batch * g.count.product()) *
             static_cast<double>(g.taps.product() * p_.from_c / p_.groups * p_.to_c);
-  }
   threads_ = work < 1e5 ? 1 : plugin::kAllThreads;
   if (p_.groups > 1 && p_.from_c == p_.to_c && is_narrow(p_.to_c / p_.groups)) narrow_ = p_.to_c / p_.groups;
   choose_blocks();
@@ -52,7 +74,7 @@ Gather::Gather(GatherPlan plan) : p_(std::move(plan)) {
   if (narrow_ > 1 && p_.transposed) weights_ = p_.kernel.product() * narrow_ * p_.to_c;
 }
 
-void Gather::choose_blocks() {
+Point Gather::set_low() {
   Point high;
   for (int d = 0; d < 3; ++d) {
     low_[d] = INT64_MAX;
@@ -64,30 +86,29 @@ void Gather::choose_blocks() {
     }
     if (low_[d] > high[d]) low_[d] = high[d] = 0;
   }
-  Point count{{1, 1, 1}};
-  bool inside = true;
-  for (const GatherPhase& g : p_.phases)
-    for (int d = 0; d < 3; ++d) {
-      count[d] = std::max(count[d], g.count[d]);
-      if (g.taps.product() != 0)
-        inside = inside && g.first[d] >= 0 &&
-                 g.first[d] + (g.taps[d] - 1) * g.step[d] + (g.count[d] - 1) * p_.from_step[d] < p_.from[d];
-    }
-  direct_ = inside && !p_.pooled_from;
+  return high;
+}
+
+void Gather::choose_blocks() {
+  const Point high = set_low(), count = most_points(p_);
+  direct_ = reads_inside(p_) && !p_.pooled_from;
   length_ = count[axis_];
   for (int d = 0; d < 3; ++d) extent_[d] = (count[d] - 1) * p_.from_step[d] + high[d] - low_[d] + 1;
   const int64_t slab = extent_.product() / extent_[axis_] * p_.from_c;
   rows_ = length_;
   const auto span = [&](int64_t rows) { return (rows - 1) * p_.from_step[axis_] + high[axis_] - low_[axis_] + 1; };
   const int64_t others = count.product() / length_, unit = p_.pooled_to ? 2 : 1;
+  const bool staged = p_.pooled_to || p_.pairs;
+  int64_t row = p_.to_c * p_.to_step[axis_];  // floats of a step along the axis, where a block is one stretch
+  for (int d = axis_ + 1; d < 3; ++d) row *= p_.to[d];
   int64_t most = std::max<int64_t>(1, (kBlockFloats / slab - span(1)) / p_.from_step[axis_] + 1);
-  if (p_.pooled_to) most = std::min(most, kMapFloats / (others * p_.to_c));
+  if (staged) most = std::min(most, kMapFloats / row);
   most = std::max(most, unit);
   if (most < rows_) rows_ = ceil_div(rows_, ceil_div(rows_, most));
   rows_ = round_up(rows_, unit);
   const int64_t few = p_.batch * ceil_div(length_, rows_);
-  const bool fresh =
-      !p_.transposed && p_.groups == 1 && few <= 4 && p_.kernel.product() * p_.from_c * p_.to_c >= kManyWeights;
+  const bool fresh = !p_.pairs && !p_.transposed && p_.groups == 1 && few <= 4 &&
+                     p_.kernel.product() * p_.from_c * p_.to_c >= kManyWeights;
   while (threads_ > 1 && !fresh && p_.batch * ceil_div(length_, rows_) < kUnits && rows_ > unit && rows_ * others > 48)
     rows_ = round_up(ceil_div(rows_, 2), unit);
   blocks_ = ceil_div(length_, rows_);
@@ -99,7 +120,7 @@ void Gather::choose_blocks() {
   }
   extent_[axis_] = span(rows_);
   source_ = direct_ ? 0 : round_up(extent_.product() * p_.from_c, 16);
-  map_ = p_.pooled_to ? rows_ * others * p_.to_c : 0;
+  map_ = staged ? rows_ * row : 0;
   pitch_ = direct_ ? p_.from : extent_;
   if (direct_) low_ = Point{{0, 0, 0}};
 }
@@ -161,7 +182,7 @@ void Gather::list_packs(const GatherPhase& g, const Phase& phase) {
             for (int d = 0; d < 3; ++d) at[d] = g.tap_first[d] + t[d] * g.tap_step[d];
             const int64_t tap = offset(at, p_.kernel, 1);
             const int64_t from = p_.transposed ? (tap * to_c + j) * p_.from_c + group * from_c
-                                               : tap * from_c * p_.to_c + group * to_c + j;
+                                               : tap * (p_.pairs ? 2 : 1) * from_c * p_.to_c + group * to_c + j;
             packs_.push_back({from, to, columns});
             to += from_c * padded_columns(columns);
           }
@@ -176,6 +197,11 @@ void Gather::pack(const Call& call, const float* weights) const {
     const Pack& k = packs_[static_cast<size_t>(i)];
     const int64_t width = padded_columns(k.columns);
     float* const to = packed + k.to;
+    if (p_.pairs && !p_.transposed) {
+      const uint16_t* const from = reinterpret_cast<const uint16_t*>(weights) + k.from;
+      pair_panels(from, from + p_.to_c, depth, k.columns, 2 * p_.to_c, depth, to);
+      continue;
+    }
     if (!p_.transposed) {
       pack_panels(weights + k.from, depth, k.columns, p_.to_c, depth, to);
       continue;
@@ -221,7 +247,7 @@ void Gather::run(const Call& call, const GatherData& d) const {
     b.part = u % parts_;
     b.next = u + 1 < part.end ? d.weights + panels(p_.to_c) * ((u + 1) % parts_) / parts_ * kPanelColumns : nullptr;
     block(d, b, q);
-    if (map_ > 0) pool(d, b, image, q);
+    if (map_ > 0) p_.pairs ? round(d, b, image, q) : pool(d, b, image, q);
     if (d.take) hand_over(d, at, image, q, channels(b.part));
   }
 }
@@ -241,19 +267,35 @@ Slice Gather::channels(int64_t part) const {
           part + 1 == parts_ ? p_.to_c : count * (part + 1) / parts_ * kPanelColumns};
 }
 
-int64_t Gather::parts() const {
-  bool whole = map_ == 0;  // a block is one stretch of points
-  for (int d = 0; d < axis_; ++d) whole = whole && p_.to[d] == 1;
-  return whole ? p_.batch * blocks_ : 0;
+bool Gather::is_whole(const GatherPlan& p) {
+  bool whole = true;
+  for (int d = 0; d < first_axis(p); ++d) whole = whole && p.to[d] == 1;
+  return whole;
 }
 
-// The rows of a block, which start at row q of a phase.
-void Gather::hand_over(const GatherData& d, int64_t part, int64_t image, int64_t q, Slice channels) const {
+int64_t Gather::parts() const { return !p_.pooled_to && is_whole(p_) ? p_.batch * blocks_ : 0; }
+
+// Of a block, which starts at row q of a phase.
+PointRun Gather::points_of(int64_t image, int64_t q) const {
   int64_t others = 1;
   for (int i = axis_ + 1; i < 3; ++i) others *= p_.to[i];
   const int64_t first = q * p_.to_step[axis_], last = std::min((q + rows_) * p_.to_step[axis_], p_.to[axis_]);
-  const PointRun run{image * p_.to.product() + first * others, (last - first) * others};
+  return {image * p_.to.product() + first * others, (last - first) * others};
+}
+
+void Gather::hand_over(const GatherData& d, int64_t part, int64_t image, int64_t q, Slice channels) const {
+  const PointRun run = points_of(image, q);
   d.take->take(d.take->context, part, &run, 1, channels);
+}
+
+// The block's sums as bf16, in the columns of its part.
+void Gather::round(const GatherData& d, const Block& b, int64_t image, int64_t q) const {
+  const auto [first, points] = points_of(image, q);
+  const auto [begin, end] = channels(b.part);
+  uint16_t* const to = reinterpret_cast<uint16_t*>(d.to) + first * p_.to_c;
+  if (parts_ == 1) return TENON_CPU_ISA::narrow(TENON_BF16, b.to, to, points * p_.to_c);
+  for (int64_t at = begin, p = 0; p < points; ++p, at += p_.to_c)
+    TENON_CPU_ISA::narrow(TENON_BF16, b.to + at, to + at, end - begin);
 }
 
 // Pools the rows of a block, which start at row q, in the columns of its part.
@@ -264,122 +306,6 @@ void Gather::pool(const GatherData& d, const Block& b, int64_t image, int64_t q)
   int64_t to = (image * p_.to[1] / 2 + q / 2) * row;
   for (int64_t i = 0; i < rows; i += 2, to += row)
     pool_rows(b.to + i * width * p_.to_c, width, width, p_.to_c, begin, end, d.to + to, d.to_winner + to);
-}
-
-void Gather::block(const GatherData& d, const Block& b, int64_t q) const {
-  for (size_t i = 0; i < phases_.size(); ++i) {
-    const int64_t rows = std::min(rows_, p_.phases[i].count[axis_] - q), points = rows * phases_[i].points;
-    if (points <= 0) continue;
-    if (phases_[i].depth == 0)
-      clear(phases_[i], b.to, points, channels(b.part));
-    else if (narrow_ > 0)
-      narrow(phases_[i], d, b, points);
-    else if (fresh_ > 0)
-      dense_fresh(phases_[i], d, b, points);
-    else
-      dense(phases_[i], d, b, points);
-  }
-}
-
-// Points that no tap reaches.
-void Gather::clear(const Phase& phase, float* to, int64_t points, Slice channels) const {
-  for (int64_t i = 0; i < points; ++i) {
-    float* const at = to + phase.to_rows[static_cast<size_t>(i)];
-    std::fill(at + channels.begin, at + channels.end, 0.0f);
-  }
-}
-
-void Gather::set_piece(const Phase& phase, const Piece& piece, const Block& b, int64_t column, Panel* panel) const {
-  const bool end = &piece == &phase.pieces.back();
-  panel->a = b.from + piece.offset;
-  panel->runs = phase.runs.data() + piece.first_run;
-  panel->n_runs = piece.runs;
-  panel->run_length = piece.length;
-  panel->w_step = padded_columns(panel->columns);
-  panel->c = b.to + column;
-  panel->accumulate = piece.depth > 0;
-  panel->residual = end && b.residual ? b.residual + column : nullptr;
-  panel->act = end ? p_.act : TENON_ACT_NONE;
-}
-
-void Gather::dense(const Phase& phase, const GatherData& d, const Block& b, int64_t points) const {
-  const int64_t from_c = p_.from_c / p_.groups, to_c = p_.to_c / p_.groups, count = panels(to_c);
-  const int64_t first = count * b.part / parts_, last = count * (b.part + 1) / parts_;
-  Panel panel;
-  panel.a_rows = phase.from_rows.data();
-  panel.c_rows = phase.to_rows.data();
-  panel.alpha = p_.alpha;
-  for (int64_t group = 0; group < p_.groups; ++group)
-    for (int64_t j = 0, i = 0; j < to_c; j += panel.columns, ++i) {
-      panel.columns = static_cast<int>(panel_columns(to_c - j));
-      if (i < first || i >= last) continue;
-      const int64_t column = group * to_c + j;
-      const float* w = b.weights + phase.weights + (group * packed_columns(to_c) + j) * phase.depth;
-      panel.bias = d.bias ? d.bias + column : nullptr;
-      for (const Piece& piece : phase.pieces) {
-        panel.norm = &piece == &phase.pieces.back() ? d.norm.at(column) : ColumnNorm{};
-        set_piece(phase, piece, b, column, &panel);
-        panel.a += group * from_c;
-        panel.w = w + piece.depth * panel.w_step;
-        run_panel(panel, points);
-      }
-    }
-}
-
-// Packs a piece of the weights of a panel as its first points read it.
-void Gather::dense_fresh(const Phase& phase, const GatherData& d, const Block& b, int64_t points) const {
-  const int64_t count = panels(p_.to_c), first = count * b.part / parts_ * kPanelColumns;
-  const int64_t last = b.part + 1 == parts_ ? p_.to_c : count * (b.part + 1) / parts_ * kPanelColumns;
-  Panel panel;
-  panel.a_rows = phase.from_rows.data();
-  panel.c_rows = phase.to_rows.data();
-  panel.alpha = p_.alpha;
-  for (const Piece& piece : phase.pieces) {
-    const int64_t depth = piece.runs * piece.length;
-    const float* const w = b.weights + piece.depth * p_.to_c;
-    for (int64_t j = first; j < last; j += panel.columns) {
-      panel.columns = static_cast<int>(panel_columns(last - j));
-      panel.bias = d.bias ? d.bias + j : nullptr;
-      panel.norm = &piece == &phase.pieces.back() ? d.norm.at(j) : ColumnNorm{};
-      set_piece(phase, piece, b, j, &panel);
-      if (panel.columns == kPanelColumns) {
-        const bool end = &piece == &phase.pieces.back();
-        panel.w = w + j;
-        panel.w_step = p_.to_c;
-        run_streamed(panel,
-                     {b.fresh,
-                      j + kPanelColumns < last ? w + j + kPanelColumns
-                      : end                    ? b.next
-                                               : w + depth * p_.to_c + first,
-                      p_.to_c},
-                     points);
-        continue;
-      }
-      pack_panels(w + j, depth, panel.columns, p_.to_c, depth, b.fresh);
-      panel.w = b.fresh;
-      run_panel(panel, points);
-    }
-  }
-}
-
-void Gather::narrow(const Phase& phase, const GatherData& d, const Block& b, int64_t points) const {
-  GroupPanel panel;
-  panel.group = narrow_;
-  panel.a_rows = phase.from_rows.data();
-  panel.c_rows = phase.to_rows.data();
-  panel.taps = static_cast<int64_t>(phase.runs.size());
-  panel.a_taps = phase.runs.data();
-  panel.w_taps = phase.taps.data();
-  panel.act = p_.act;
-  panel.alpha = p_.alpha;
-  panel.columns = p_.to_c;
-  panel.a = b.from;
-  panel.w = b.weights;
-  panel.c = b.to;
-  panel.bias = d.bias;
-  panel.norm = d.norm;
-  panel.residual = b.residual;
-  run_group_panel(panel, points);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

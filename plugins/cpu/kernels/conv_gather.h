@@ -28,8 +28,12 @@ struct GatherPlan {
   // The source, or the result, is a map of which memory has the 2 x 2 max-pooled form (conv_pool.h). One phase; no
   // residual; even sizes.
   bool pooled_from = false, pooled_to = false;
+  // Source, weights and result are bf16, the channels of the source words of two (pairs.h), of which there are from_c.
+  // One group; no residual.
+  bool pairs = false;
 };
 
+// With pairs `from`, `weights` and `to` point to bf16.
 struct GatherData {
   const float* from;
   const float* weights;
@@ -45,6 +49,8 @@ struct GatherData {
 class Gather {
  public:
   explicit Gather(GatherPlan plan);
+  // Whether a block of the result, along the axis that it cuts, is one stretch of memory.
+  static bool is_whole(const GatherPlan& plan);
 
   uint64_t scratch_bytes() const { return static_cast<uint64_t>(round_up(weights_, 16)) * sizeof(float); }
   uint64_t thread_scratch_bytes() const {
@@ -82,9 +88,13 @@ class Gather {
     const float* next;   // where the plain weights of this thread's next block begin, or nullptr
     int64_t rows, part;  // of the block axis
   };
+  // Sets low_; returns the highest place that a phase's first point reads.
+  Point set_low();
   void choose_blocks();
   void fill_source(const GatherData& d, int64_t image, const Point& first, float* room) const;
   void pool(const GatherData& d, const Block& b, int64_t image, int64_t q) const;
+  PointRun points_of(int64_t image, int64_t q) const;
+  void round(const GatherData& d, const Block& b, int64_t image, int64_t q) const;
   Slice channels(int64_t part) const;
   void hand_over(const GatherData& d, int64_t part, int64_t image, int64_t q, Slice channels) const;
   void lay_out(const GatherPhase& g, Phase* phase) const;
@@ -112,7 +122,7 @@ class Gather {
   // Floats: the copy of a block's source; all packed weights; or those of one piece, where blocks are
   // so few that each packs its own on the way.
   int64_t source_ = 0, weights_ = 0, fresh_ = 0;
-  int64_t map_ = 0;  // floats of a block's results, where they are pooled
+  int64_t map_ = 0;  // floats of a block's results, where they are pooled or rounded
 };
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

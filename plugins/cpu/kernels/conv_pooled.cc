@@ -8,6 +8,7 @@
 #include "kernels/conv_winners.h"
 #include "kernels/conv_winograd.h"
 #include "kernels/conv_winograd5.h"
+#include "kernels/narrow.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
@@ -28,10 +29,10 @@ Kernel forward_kernel(std::shared_ptr<Work> work, bool bias) {
   return kernel;
 }
 
-Kernel make_forward(const NodeView& node, const Env& env) {
+Kernel float_forward(const NodeView& node, const Env& env) {
   const ConvShape s = conv_shape(node);
   if (!exact(node, env) && winograd_gains(s, false))
-    return forward_kernel(std::make_shared<Winograd>(s, false, true), s.bias);
+    return forward_kernel(std::make_shared<Winograd>(s, false, Winograd::Form::kPooled), s.bias);
   if (ThinPooled::suits(s)) return forward_kernel(std::make_shared<ThinPooled>(s), s.bias);
   GatherPlan plan = forward_plan(s);
   plan.pooled_to = true;
@@ -51,9 +52,10 @@ Kernel grad_input_kernel(std::shared_ptr<Work> work) {
   return kernel;
 }
 
-Kernel make_grad_input(const NodeView& node, const Env& env) {
+Kernel float_grad_input(const NodeView& node, const Env& env) {
   const ConvShape s = conv_shape(node);
-  if (!exact(node, env) && winograd_gains(s, true)) return grad_input_kernel(std::make_shared<Winograd>(s, true, true));
+  if (!exact(node, env) && winograd_gains(s, true))
+    return grad_input_kernel(std::make_shared<Winograd>(s, true, Winograd::Form::kPooled));
   GatherPlan plan = input_gradient_plan(s);
   plan.pooled_from = true;
   if (!exact(node, env) && Winograd5::suits(plan)) return grad_input_kernel(std::make_shared<Winograd5>(plan));
@@ -61,7 +63,7 @@ Kernel make_grad_input(const NodeView& node, const Env& env) {
   return grad_input_kernel(std::make_shared<Gather>(plan));
 }
 
-Kernel make_grad_filter(const NodeView& node, const Env&) {
+Kernel float_grad_filter(const NodeView& node, const Env&) {
   const ConvShape s = conv_shape(node);
   if (WinnerFilterGrad::suits(s)) {
     auto grad = std::make_shared<WinnerFilterGrad>(s);
@@ -71,7 +73,7 @@ Kernel make_grad_filter(const NodeView& node, const Env&) {
     };
     return kernel;
   }
-  auto grad = std::make_shared<FilterGrad>(s, true);
+  auto grad = std::make_shared<FilterGrad>(s, FilterGrad::Form::kPooled);
   Kernel kernel = kernel_of(grad);
   kernel.run = [grad](const Call& call) { grad->run(call, call.in(0), call.in(1), call.out(0), call.in<uint8_t>(2)); };
   return kernel;
@@ -80,9 +82,13 @@ Kernel make_grad_filter(const NodeView& node, const Env&) {
 }  // namespace
 
 void add_pooled_convolution(KernelTable& table) {
-  table.add_own("cpu.conv_pool", make_forward);
-  table.add_own("cpu.pooled_grad_input", make_grad_input);
-  table.add_own("cpu.pooled_grad_filter", make_grad_filter);
+  // Of bf16 copies are made: beside the map, which is never in memory, they are small.
+  const auto add = [&table](const char* op, Kernel (*make)(const NodeView&, const Env&)) {
+    table.add_own(op, [make](const NodeView& node, const Env& env) { return narrowed(node, make(node, env)); });
+  };
+  add("cpu.conv_pool", float_forward);
+  add("cpu.pooled_grad_input", float_grad_input);
+  add("cpu.pooled_grad_filter", float_grad_filter);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

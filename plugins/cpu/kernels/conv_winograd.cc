@@ -4,6 +4,7 @@
 
 #include "kernels/conv_pool.h"
 #include "kernels/conv_winograd_products.h"
+#include "kernels/dtype.h"
 #include "kernels/transpose.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -40,8 +41,12 @@ bool gains(const ConvShape& s, const int64_t* result) {
 bool winograd_gains(const ConvShape& s, bool gradient) { return gains(s, gradient ? s.x : s.y); }
 bool winograd_filter_gains(const ConvShape& s) { return gains(s, s.y); }
 
-Winograd::Winograd(const ConvShape& s, bool gradient, bool pooled)
-    : gradient_(gradient), pooled_(pooled), act_(s.act), alpha_(static_cast<float>(s.alpha)) {
+Winograd::Winograd(const ConvShape& s, bool gradient, Form form)
+    : gradient_(gradient),
+      pooled_(form == Form::kPooled),
+      halves_(form == Form::kHalves),
+      act_(s.act),
+      alpha_(static_cast<float>(s.alpha)) {
   const TiledImages x{s.x[1], s.x[2], s.c, 0, 0}, y{s.y[1], s.y[2], s.o, 0, 0};
   from_ = gradient ? y : x;
   to_ = gradient ? x : y;
@@ -61,6 +66,7 @@ Winograd::Winograd(const ConvShape& s, bool gradient, bool pooled)
   blocks_ = ceil_div(count_, tiles_);
   images_ = Planes(tiles_, chunk_);
   sums_ = Planes(tiles_, part_);
+  if (halves_) wide_weights_ = round_up(9 * s.c * s.o, 16);
   mirrored_ = gradient ? 9 * chunk_ * part_ : 0;
   if (pooled_) points_ = kPooledTiles * (gradient ? 36 * from_.c : 16 * to_.c);
   for (int64_t t = 0; t < tiles_; ++t) {
@@ -79,10 +85,21 @@ void Winograd::run(const Call& call, const GatherData& d) const {
   room.mirrored = room.sums + sums_.floats();
   room.points = room.mirrored + mirrored_;
   room.filters = room.points + points_;
-  if (shared_) share_filters(call, d.weights, room);
+  GatherData data = d;
+  if (halves_) data.weights = widen_weights(call, d.weights);
+  if (shared_) share_filters(call, data.weights, room);
   const Slice mine = call.share(blocks_ * parts_);
   for (int64_t u = mine.begin; u < mine.end; ++u)
-    shared_ ? unit(call, d, u / parts_, u % parts_, &room) : unit(call, d, u % blocks_, u / blocks_, &room);
+    shared_ ? unit(call, data, u / parts_, u % parts_, &room) : unit(call, data, u % blocks_, u / blocks_, &room);
+}
+
+const float* Winograd::widen_weights(const Call& call, const float* weights) const {
+  float* const to = static_cast<float*>(call.scratch);
+  const Slice mine = call.share(9 * from_.c * to_.c, kGrain);
+  if (mine.begin < mine.end)
+    widen(TENON_BF16, reinterpret_cast<const Bfloat*>(weights) + mine.begin, to + mine.begin, mine.end - mine.begin);
+  call.barrier();
+  return to;
 }
 
 // Transforms all filters into the scratch memory: a chunk of a part after another.
@@ -94,7 +111,7 @@ void Winograd::share_filters(const Call& call, const float* weights, const Room&
     const int64_t at = i / pieces, row = i % pieces * kRows;
     const Slice all = channels(at % chunks_);
     const Slice some{std::min(all.begin + row, all.end), std::min(all.begin + row + kRows, all.end)};
-    float* const to = static_cast<float*>(call.scratch) + at * filters_.floats() + row * filters_.pitch;
+    float* const to = filters_of(call) + at * filters_.floats() + row * filters_.pitch;
     transform(weights, some, results(at / chunks_), room.mirrored, to);
   }
   call.barrier();
@@ -114,17 +131,30 @@ void Winograd::transform(const float* weights, Slice from, Slice to, float* mirr
   transform_filters(mirrored, own, part_, rows, n, filters_, out);
 }
 
+void Winograd::load_tiles(const GatherData& d, Slice tiles, Slice channels, const Room& room) const {
+  const int64_t n = channels.end - channels.begin;
+  if (pooled_ && gradient_) return unpool(d, tiles, channels, room);
+  if (halves_)
+    return transform_images(reinterpret_cast<const Bfloat*>(d.from), from_, grid_, tiles, channels.begin, n, images_,
+                            room.images);
+  transform_images(d.from, from_, grid_, tiles, channels.begin, n, images_, room.images);
+}
+
+void Winograd::store_tiles(const GatherData& d, Slice tiles, Slice channels, const TileEpilogue& e,
+                           const Room& room) const {
+  const int64_t n = channels.end - channels.begin;
+  if (pooled_ && !gradient_) return pool(d, tiles, channels, e, room);
+  if (halves_)
+    return restore_images(room.sums, sums_, tiles, grid_, to_, n, e, reinterpret_cast<Bfloat*>(d.to) + channels.begin);
+  restore_images(room.sums, sums_, tiles, grid_, to_, n, e, d.to + channels.begin);
+}
+
 void Winograd::unit(const Call& call, const GatherData& d, int64_t block, int64_t part, Room* room) const {
   const Slice tiles{block * tiles_, std::min((block + 1) * tiles_, count_)}, to = results(part);
   for (int64_t i = 0; i < chunks_; ++i) {
     const Slice from = channels(i);
-    if (chunks_ > 1 || room->block != block) {
-      if (pooled_ && gradient_)
-        unpool(d, tiles, from, *room);
-      else
-        transform_images(d.from, from_, grid_, tiles, from.begin, from.end - from.begin, images_, room->images);
-    }
-    const float* filters = static_cast<const float*>(call.scratch) + (part * chunks_ + i) * filters_.floats();
+    if (chunks_ > 1 || room->block != block) load_tiles(d, tiles, from, *room);
+    const float* filters = filters_of(call) + (part * chunks_ + i) * filters_.floats();
     if (!shared_) {
       if (chunks_ > 1 || room->part != part) transform(d.weights, from, to, room->mirrored, room->filters);
       filters = room->filters;
@@ -139,8 +169,7 @@ void Winograd::unit(const Call& call, const GatherData& d, int64_t block, int64_
   e.residual = d.residual ? d.residual + to.begin : nullptr;
   e.act = act_;
   e.alpha = alpha_;
-  if (pooled_ && !gradient_) return pool(d, tiles, to, e, *room);
-  restore_images(room->sums, sums_, tiles, grid_, to_, to.end - to.begin, e, d.to + to.begin);
+  store_tiles(d, tiles, to, e, *room);
   if (d.take) hand_over(d, block, tiles, to);
 }
 

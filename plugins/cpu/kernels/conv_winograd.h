@@ -23,12 +23,12 @@ bool winograd_filter_gains(const ConvShape& shape);
 // The forward pass or the gradient of the input.
 class Winograd {
  public:
-  // pooled: of the convolution's result (of its gradient) memory has the 2 x 2 max-pooled form (conv_pool.h).
-  Winograd(const ConvShape& shape, bool gradient, bool pooled = false);
+  // f32; f32, of the convolution's result (of its gradient) the 2 x 2 max-pooled form (conv_pool.h); or source, weights and
+  // result bf16, then at most a ReLU and no residual.
+  enum class Form { kPlain, kPooled, kHalves };
+  Winograd(const ConvShape& shape, bool gradient, Form form = Form::kPlain);
 
-  uint64_t scratch_bytes() const {
-    return shared_ ? static_cast<uint64_t>(parts_ * chunks_ * filters_.floats()) * sizeof(float) : 0;
-  }
+  uint64_t scratch_bytes() const { return static_cast<uint64_t>(wide_weights_ + shared_filters()) * sizeof(float); }
   uint64_t thread_scratch_bytes() const {
     return static_cast<uint64_t>(images_.floats() + sums_.floats() + (shared_ ? 0 : filters_.floats()) + mirrored_ +
                                  points_) *
@@ -49,8 +49,13 @@ class Winograd {
   };
   Slice channels(int64_t chunk) const;
   Slice results(int64_t part) const;
+  const float* widen_weights(const Call& call, const float* weights) const;
+  float* filters_of(const Call& call) const { return static_cast<float*>(call.scratch) + wide_weights_; }
   void share_filters(const Call& call, const float* weights, const Room& room) const;
   void transform(const float* weights, Slice from, Slice to, float* mirrored, float* out) const;
+  void load_tiles(const GatherData& data, Slice tiles, Slice channels, const Room& room) const;
+  void store_tiles(const GatherData& data, Slice tiles, Slice channels, const TileEpilogue& epilogue,
+                   const Room& room) const;
   void unit(const Call& call, const GatherData& data, int64_t block, int64_t part, Room* room) const;
   void unpool(const GatherData& data, Slice tiles, Slice channels, const Room& room) const;
   void pool(const GatherData& data, Slice tiles, Slice channels, const TileEpilogue& epilogue, const Room& room) const;
@@ -58,7 +63,9 @@ class Winograd {
   Point place(int64_t tile) const;
   void multiply(const Room& room, const float* filters, Slice from, Slice to, int64_t tiles) const;
 
-  bool gradient_, pooled_;
+  int64_t shared_filters() const { return shared_ ? parts_ * chunks_ * filters_.floats() : 0; }
+
+  bool gradient_, pooled_, halves_;
   int act_;
   float alpha_;
   TiledImages from_, to_;
@@ -69,14 +76,16 @@ class Winograd {
   int64_t part_ = 0, parts_ = 0;    // of result channels
   bool shared_ = false;             // filters are transformed once, by all threads; else by each unit
   Planes images_, filters_, sums_;
-  int64_t mirrored_ = 0;  // floats: filters with channels swapped
-  int64_t points_ = 0;    // floats: the points of a few tiles
+  int64_t mirrored_ = 0;      // floats: filters with channels swapped
+  int64_t points_ = 0;        // floats: the points of a few tiles
+  int64_t wide_weights_ = 0;  // floats: the weights of bf16, in scratch memory before the transformed filters
   std::vector<int64_t> a_rows_, c_rows_;
 };
 
 class WinogradFilterGrad {
  public:
-  explicit WinogradFilterGrad(const ConvShape& shape);
+  // halves: x and dy are bf16.
+  explicit WinogradFilterGrad(const ConvShape& shape, bool halves = false);
 
   uint64_t scratch_bytes() const { return chunks_ > 1 ? static_cast<uint64_t>(chunks_ * size_) * sizeof(float) : 0; }
   uint64_t thread_scratch_bytes() const {
@@ -84,12 +93,15 @@ class WinogradFilterGrad {
   }
   uint32_t threads() const { return plugin::kAllThreads; }
   // Called by every thread of the gang. x [batch, x.., c], dy [batch, y.., o] -> dw [k.., c, o].
-  void run(const Call& call, const float* x, const float* dy, float* dw) const;
+  void run(const Call& call, const void* x, const void* dy, float* dw) const;
 
  private:
   // A cell of dw: some channels of x and some of dy.
-  void cell(Slice tiles, Slice c, Slice o, const float* x, const float* dy, float* room, float* dw) const;
+  void cell(Slice tiles, Slice c, Slice o, const void* x, const void* dy, float* room, float* dw) const;
+  template <class T>
+  void transform(const T* x, const T* dy, Slice block, Slice c, Slice o, float* images, float* slopes) const;
 
+  bool halves_;
   TiledImages x_, dy_;
   TileGrid grid_;
   int64_t c_ = 0, o_ = 0, size_ = 0;  // channels; floats of dw

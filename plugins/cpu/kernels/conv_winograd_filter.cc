@@ -12,8 +12,8 @@ constexpr int64_t kGradUnits = 12;     // enough cells or chunks for a few threa
 
 }  // namespace
 
-WinogradFilterGrad::WinogradFilterGrad(const ConvShape& s)
-    : x_{s.x[1], s.x[2], s.c, s.low[1], s.low[2]}, dy_{s.y[1], s.y[2], s.o, 0, 0}, c_(s.c), o_(s.o) {
+WinogradFilterGrad::WinogradFilterGrad(const ConvShape& s, bool halves)
+    : halves_(halves), x_{s.x[1], s.x[2], s.c, s.low[1], s.low[2]}, dy_{s.y[1], s.y[2], s.o, 0, 0}, c_(s.c), o_(s.o) {
   grid_ = {ceil_div(dy_.h, kWinogradStep), ceil_div(dy_.w, kWinogradStep)};
   count_ = s.batch * s.x[0] * grid_.per_image();
   size_ = 9 * c_ * o_;
@@ -32,7 +32,7 @@ WinogradFilterGrad::WinogradFilterGrad(const ConvShape& s)
   }
 }
 
-void WinogradFilterGrad::run(const Call& call, const float* x, const float* dy, float* dw) const {
+void WinogradFilterGrad::run(const Call& call, const void* x, const void* dy, float* dw) const {
   const int64_t cells = c_parts_ * o_parts_;
   float* const partial = chunks_ > 1 ? static_cast<float*>(call.scratch) : dw;
   const Slice mine = call.share(chunks_ * cells);
@@ -46,7 +46,14 @@ void WinogradFilterGrad::run(const Call& call, const float* x, const float* dy, 
   add_chunks(call, partial, chunks_, size_, dw);
 }
 
-void WinogradFilterGrad::cell(Slice tiles, Slice c, Slice o, const float* x, const float* dy, float* room,
+template <class T>
+void WinogradFilterGrad::transform(const T* x, const T* dy, Slice block, Slice c, Slice o, float* images,
+                                   float* slopes) const {
+  transform_images(x, x_, grid_, block, c.begin, c.end - c.begin, images_, images);
+  transform_slopes(dy, dy_, grid_, block, o.begin, o.end - o.begin, slopes_, slopes);
+}
+
+void WinogradFilterGrad::cell(Slice tiles, Slice c, Slice o, const void* x, const void* dy, float* room,
                               float* dw) const {
   float *const images = room, *const slopes = images + images_.floats(), *const sums = slopes + slopes_.floats();
   const int64_t run = 0, n = o.end - o.begin;
@@ -65,8 +72,10 @@ void WinogradFilterGrad::cell(Slice tiles, Slice c, Slice o, const float* x, con
   panel.w_step = slopes_.pitch;
   for (int64_t t = tiles.begin; t < tiles.end; t += tiles_) {
     const Slice block{t, std::min(t + tiles_, tiles.end)};
-    transform_images(x, x_, grid_, block, c.begin, c.end - c.begin, images_, images);
-    transform_slopes(dy, dy_, grid_, block, o.begin, n, slopes_, slopes);
+    if (halves_)
+      transform(static_cast<const Bfloat*>(x), static_cast<const Bfloat*>(dy), block, c, o, images, slopes);
+    else
+      transform(static_cast<const float*>(x), static_cast<const float*>(dy), block, c, o, images, slopes);
     panel.accumulate = t > tiles.begin;
     panel.run_length = block.end - block.begin;
     plane.depth = block.end - block.begin;

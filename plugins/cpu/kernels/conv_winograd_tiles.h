@@ -17,6 +17,7 @@
 // rows (a tile, or a channel of the source) of channels side by side.
 #pragma once
 
+#include "kernels/element.h"
 #include "kernels/gemm_tile.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -44,12 +45,14 @@ struct TiledImages {
 };
 
 // Channels [first, first + n), at most kTileChannels of them, of the tiles of a slice, as B^T d B: outside the images
-// there are zeros. Channels up to the next vector's end become zero.
+// there are zeros. Channels up to the next vector's end become zero. Points are f32 or bf16.
 constexpr int64_t kTileChannels = 128;
-void transform_images(const float* from, const TiledImages& images, const TileGrid& grid, Slice tiles, int64_t first,
+template <class T>
+void transform_images(const T* from, const TiledImages& images, const TileGrid& grid, Slice tiles, int64_t first,
                       int64_t n, const Planes& planes, float* to);
 // The same of tiles of 4x4 points, as A dy A^T.
-void transform_slopes(const float* from, const TiledImages& images, const TileGrid& grid, Slice tiles, int64_t first,
+template <class T>
+void transform_slopes(const T* from, const TiledImages& images, const TileGrid& grid, Slice tiles, int64_t first,
                       int64_t n, const Planes& planes, float* to);
 
 // Filters [3, 3, rows, n], taps `tap` floats apart and rows `row`, as G g G^T.
@@ -63,12 +66,14 @@ void restore_filters(const float* from, const Planes& planes, int64_t rows, int6
 struct TileEpilogue {
   const float* bias = nullptr;
   ColumnNorm norm;
-  const float* residual = nullptr;  // laid out as the result
+  const float* residual = nullptr;  // laid out as the result; nullptr where that is bf16
   int act = TENON_ACT_NONE;
   float alpha = 0;
 };
-// Sums of products to results, A^T s A: n channels of the tiles of a slice. `to` is the images' first point.
+// Sums of products to results, A^T s A: n channels of the tiles of a slice. `to` is the images' first point. Results of
+// bf16 take no activation but a ReLU.
+template <class T>
 void restore_images(const float* from, const Planes& planes, Slice tiles, const TileGrid& grid,
-                    const TiledImages& images, int64_t n, const TileEpilogue& epilogue, float* to);
+                    const TiledImages& images, int64_t n, const TileEpilogue& epilogue, T* to);
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

@@ -6,6 +6,7 @@
 
 #include "kernels/conv_batch_norm.h"
 #include "kernels/conv_filter.h"
+#include "kernels/conv_pairs.h"
 #include "kernels/conv_plan.h"
 #include "kernels/conv_planar.h"
 #include "kernels/conv_pool.h"
@@ -112,6 +113,23 @@ plugin::Verdict accept_convolution(const NodeView& node) {
   return plugin::take();
 }
 
+// Of bf16 without copies of f32.
+Kernel make_half_conv(const ConvShape& s, bool gradient, bool exact) {
+  const ConvWork work = conv_work(s, gradient, exact, TENON_BF16);
+  Kernel kernel = kernel_of(&work);
+  kernel.run = [=, bias = !gradient && s.bias, residual = s.residual](const Call& call) {
+    work.run(call, {call.in(0), call.in(1), bias ? call.in(2) : nullptr, residual ? call.in(3) : nullptr, call.out(0)});
+  };
+  return kernel;
+}
+
+// Whether a convolution, or a gradient of one, has bf16 for all operands.
+bool takes_bf16(const NodeView& node) {
+  bool all = true;
+  for (int i = 0; i < node.operands(); ++i) all = all && (!node.has(i) || node.in(i).dtype() == TENON_BF16);
+  return all;
+}
+
 Kernel winograd_filter_kernel(const ConvShape& s) {
   auto work = std::make_shared<WinogradFilterGrad>(s);
   Kernel kernel = kernel_of(work);
@@ -124,6 +142,10 @@ Kernel make_convolution(const NodeView& node, const Env& env) {
   if (node.in(0).dtype() == TENON_F64) return make_conv_f64(node, s);
   const bool input = node.op() == "conv_grad_input", filter = node.op() == "conv_grad_filter";
   const bool exact = std::max(node.enumerator("precision"), env.precision) >= TENON_PRECISION_HIGHEST;
+  if (takes_bf16(node) && (filter || node.out(0).dtype() == TENON_BF16)) {
+    if (filter && has_half_filter_gradient(s, exact)) return make_half_filter_gradient(node, s, exact);
+    if (!filter && has_half_work(s, input, exact)) return make_half_conv(s, input, exact);
+  }
   if (!exact && filter && winograd_filter_gains(s)) return narrowed(node, winograd_filter_kernel(s));
   if (!exact && !filter && winograd_gains(s, input))
     return narrowed(node, conv_kernel<GatherData>(std::make_shared<Winograd>(s, input), s));

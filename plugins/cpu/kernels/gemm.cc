@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "kernels/activation.h"
+#include "kernels/bf16.h"
 #include "kernels/gemm_slab.h"
 #include "kernels/gemm_thin.h"
+#include "kernels/pairs.h"
 #include "kernels/transpose.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -21,32 +23,47 @@ constexpr int64_t kFewRows = 512;            // so few that a panel of B goes ov
 constexpr int64_t kManyWeights = 64 * 1024;  // elements of B, more than caches next to a core keep
 constexpr int64_t kNoRuns[1] = {0};
 
+TENON_INLINE f32x8 eight(const float* p) { return load8(p); }
+TENON_INLINE f32x8 eight(const uint16_t* p) { return widen_bf16<Lanes8>(load_as<Halves<Lanes8>>(p)); }
+TENON_INLINE float one(float x) { return x; }
+TENON_INLINE float one(uint16_t x) { return std::bit_cast<float>(static_cast<uint32_t>(x) << 16); }
+
 }  // namespace
 
 Gemm::Gemm(const GemmShape& shape, bool consumed) : s_(shape), consumed_(consumed) {
   const double work = 2.0 * static_cast<double>(s_.batch) * static_cast<double>(s_.m) * static_cast<double>(s_.n) *
-                      static_cast<double>(s_.k);
-  const bool small = work < 1e5;
-  threads_ = small ? 1 : plugin::kAllThreads;
-  vector_ = s_.m == 1 || s_.n == 1;
+                      static_cast<double>(terms());
+  threads_ = work < 1e5 ? 1 : plugin::kAllThreads;
+  vector_ = !s_.pairs && !s_.widened && (s_.m == 1 || s_.n == 1);
   if (vector_) {
     nc_ = 256;
     column_blocks_ = ceil_div(std::max(s_.m, s_.n), nc_);
     return;
   }
+  choose_packing();
+  choose_blocks(work < 3e7 ? 4 : 8);
+  choose_kernels();
+  list_rows();
+}
+
+void Gemm::choose_packing() {
   direct_ = !s_.tb && (s_.k * s_.n <= 8192 || (s_.m <= 12 && s_.n <= 128));
   kc_ =
       direct_ || consumed_ || s_.k <= kDepth + kDepth / 2 ? s_.k : round_up(ceil_div(s_.k, ceil_div(s_.k, kDepth)), 8);
   packs_a_ = s_.ta && !(s_.k * s_.m <= 8192);
-  nc_ = std::min(consumed_ && s_.n <= kWholeRows ? kWholeRows : kPackedColumns, round_up(s_.n, 16));
+  widens_a_ = s_.plain_a && !s_.ta;
+}
+
+void Gemm::choose_blocks(int64_t enough) {
+  const bool small = threads_ == 1;
+  const bool whole_rows = consumed_ && s_.n <= kWholeRows && (!s_.pairs || s_.k * s_.n < kManyWeights);
+  nc_ = std::min(whole_rows ? kWholeRows : kPackedColumns, round_up(s_.n, 16));
   own_ld_ = std::min(nc_, s_.n);
   mc_ = std::min(kPackedRows, round_up(s_.m, kTileRows));
-  const int64_t enough = work < 3e7 ? 4 : 8;  // enough pieces of work for a few threads
-  // C small and K long: every element of A and B is packed once, by the chunk that it lies in.
-  if (!small && s_.batch * ceil_div(s_.m, mc_) * ceil_div(s_.n, nc_) < enough && s_.k >= kDepthChunks * kDepth &&
-      s_.batch * s_.m * s_.n <= 64 * 1024)
-    chunks_ = kDepthChunks;
   const auto units = [&] { return s_.batch * ceil_div(s_.m, mc_) * ceil_div(s_.n, nc_); };
+  // C small and K long: every element of A and B is packed once, by the chunk that it lies in.
+  if (!small && units() < enough && terms() >= kDepthChunks * kDepth && s_.batch * s_.m * s_.n <= 64 * 1024)
+    chunks_ = kDepthChunks;
   const auto narrow = [&](int64_t least) {
     while (!small && !consumed_ && chunks_ == 1 && units() < enough && (nc_ > least || mc_ > 24)) {
       if (nc_ > least && (nc_ >= mc_ || mc_ <= 24))
@@ -57,19 +74,27 @@ Gemm::Gemm(const GemmShape& shape, bool consumed) : s_(shape), consumed_(consume
   };
   narrow(kLeastColumns);
   if (consumed_) chunks_ = 1;
-  if (!small && chunks_ == 1 && units() < enough && s_.k >= 1024) chunks_ = std::min(kDepthChunks, s_.k / kDepth);
+  if (!small && !consumed_ && chunks_ == 1 && units() < enough && terms() >= 1024)
+    chunks_ = std::min(kDepthChunks, terms() / kDepth);
   narrow(std::max<int64_t>(32, kPanelColumns));
   row_blocks_ = ceil_div(s_.m, mc_);
   column_blocks_ = ceil_div(s_.n, nc_);
+}
+
+void Gemm::choose_kernels() {
   streamed_ =
       s_.batch == 1 && !direct_ && !consumed_ && !s_.ta && !s_.tb && s_.m <= kFewRows && s_.k * s_.n >= kManyWeights;
   if (chunks_ == 1 && !direct_ && !consumed_ && !streamed_ && SlabProduct::suits(s_))
     slab_ = std::make_shared<SlabProduct>(s_);
-  if (!consumed_ && (s_.tb ? chunks_ == 1 : chunks_ > 1 && s_.n <= kWholeRows) && ThinProduct::suits(s_))
+  if (!s_.pairs && !s_.widened && !consumed_ && (s_.tb ? chunks_ == 1 : chunks_ > 1 && s_.n <= kWholeRows) &&
+      ThinProduct::suits(s_))
     thin_ = std::make_shared<ThinProduct>(s_, chunks_ > 1);
+}
+
+void Gemm::list_rows() {
   for (int64_t r = 0; r < (streamed_ ? s_.m : std::min(mc_, s_.m)); ++r) {
     const int64_t plain = s_.ta ? r : s_.a_at.empty() ? r * s_.k : s_.a_at[static_cast<size_t>(r)];
-    a_rows_.push_back(packs_a_ ? r / kTileRows * tile_room() + r % kTileRows : plain);
+    a_rows_.push_back(packs_a_ ? r / kTileRows * tile_room() + r % kTileRows : widens_a_ ? r * packed_row() : plain);
     c_rows_.push_back(r * (consumed_ ? own_ld_ : s_.n));
   }
 }
@@ -78,12 +103,16 @@ uint64_t Gemm::scratch_bytes() const {
   return chunks_ > 1 ? static_cast<uint64_t>(chunks_ * s_.batch * s_.m * s_.n) * sizeof(float) : 0;
 }
 
+int64_t Gemm::a_room() const {
+  return round_up(packs_a_ ? ceil_div(mc_, kTileRows) * tile_room() : widens_a_ ? mc_ * packed_row() : 0, 16);
+}
+
 uint64_t Gemm::thread_scratch_bytes() const {
   if (vector_) return 0;
   if (slab_) return slab_->thread_scratch_bytes();
-  const int64_t b = direct_ ? 0 : kc_ * round_up(nc_, 8), a = packs_a_ ? ceil_div(mc_, kTileRows) * tile_room() : 0;
+  const int64_t b = direct_ ? 0 : kc_ * round_up(nc_, 8);
   const int64_t c = consumed_ ? mc_ * nc_ + 16 : 0;
-  const uint64_t blocks = static_cast<uint64_t>(round_up(a, 16) + round_up(b, 16) + c) * sizeof(float);
+  const uint64_t blocks = static_cast<uint64_t>(a_room() + round_up(b, 16) + c) * sizeof(float);
   return thin_ ? std::max(blocks, thin_->thread_scratch_bytes()) : blocks;
 }
 
@@ -112,8 +141,8 @@ void Gemm::blocks(const Call& call, const GemmData& d) const {
     block.partial = false;
     block.next = end < part.end ? d.b + block.column + nc_ : nullptr;
     const int64_t c = p * s_.m * s_.n;
-    const GemmData one{d.a + p * s_.m * s_.k,
-                       d.b + p * s_.k * s_.n,
+    const GemmData one{d.a + p * a_size(),
+                       d.b + p * b_size(),
                        d.bias,
                        d.residual ? d.residual + c : nullptr,
                        d.c + c,
@@ -138,7 +167,7 @@ void Gemm::thin_columns(const Call& call, const GemmData& d) const {
 void Gemm::product(const GemmData& d, const Block& block, float* room) const {
   if (streamed_) return streamed(d, block, room);
   float* const packed_a = room;
-  float* const packed_b = room + (packs_a_ ? round_up(ceil_div(mc_, kTileRows) * tile_room(), 16) : 0);
+  float* const packed_b = room + a_room();
   float* const own_c = packed_b + (direct_ ? 0 : round_up(kc_ * round_up(nc_, 8), 16));
   Panel panel;
   panel.runs = kNoRuns;
@@ -146,6 +175,7 @@ void Gemm::product(const GemmData& d, const Block& block, float* room) const {
   panel.c_rows = c_rows_.data();
   panel.a_step = packs_a_ ? kTileRows : s_.ta ? s_.m : 1;
   panel.w_padded = !direct_;
+  panel.pairs = s_.pairs;
   const int64_t k_end = block.k + block.depth;
   for (int64_t k = block.k; k < k_end; k += kc_) {
     const int64_t depth = std::min(kc_, k_end - k);
@@ -155,22 +185,11 @@ void Gemm::product(const GemmData& d, const Block& block, float* room) const {
     if (!direct_) pack_b(d.b, block, k, depth, packed_b);
     for (int64_t r = block.row; r < block.row + block.rows; r += mc_) {
       const int64_t rows = std::min(mc_, block.row + block.rows - r);
-      if (packs_a_) pack_a(d.a, r, rows, k, depth, packed_a);
-      panel.a = packs_a_ ? packed_a : d.a + (s_.ta ? k * s_.m + r : s_.a_at.empty() ? r * s_.k + k : k);
+      const bool packed = packs_a_ || widens_a_;
+      if (packed) pack_a(d.a, r, rows, k, depth, packed_a);
+      panel.a = packed ? packed_a : d.a + (s_.ta ? k * s_.m + r : s_.a_at.empty() ? r * s_.k + k : k);
       if (!s_.a_at.empty()) panel.a_rows = s_.a_at.data() + r;
-      for (int64_t j = 0; j < block.columns; j += panel.columns) {
-        const int64_t column = block.column + j;
-        panel.columns = static_cast<int>(panel_columns(block.columns - j));
-        panel.w = direct_ ? d.b + k * s_.n + column : packed_b + j * kc_;
-        panel.w_step = direct_ ? s_.n : padded_columns(panel.columns);
-        panel.c = consumed_ ? own_c + j : d.c + r * s_.n + column;
-        panel.bias = d.bias ? d.bias + column : nullptr;
-        panel.norm = last && !block.partial ? d.norm.at(column) : ColumnNorm{};
-        panel.residual = last && d.residual ? d.residual + r * s_.n + column : nullptr;
-        panel.act = last && !block.partial ? s_.act : TENON_ACT_NONE;
-        panel.alpha = s_.alpha;
-        run_panel(panel, rows);
-      }
+      multiply(d, block, k, {r, r + rows}, packed_b, own_c, panel);
       if (consumed_) d.consume->take(d.consume->context, own_c, own_ld_, r, rows, block.column, block.columns);
       if (d.take && last) {
         const PointRun run{r, rows};
@@ -180,12 +199,31 @@ void Gemm::product(const GemmData& d, const Block& block, float* room) const {
   }
 }
 
+void Gemm::multiply(const GemmData& d, const Block& block, int64_t k, Slice rows, const float* packed_b, float* own_c,
+                    Panel& panel) const {
+  const bool last = k + panel.run_length == block.k + block.depth;
+  for (int64_t j = 0; j < block.columns; j += panel.columns) {
+    const int64_t column = block.column + j;
+    panel.columns = static_cast<int>(panel_columns(block.columns - j));
+    panel.w = direct_ ? d.b + k * s_.n + column : packed_b + j * kc_;
+    panel.w_step = direct_ ? s_.n : padded_columns(panel.columns);
+    panel.c = consumed_ ? own_c + j : d.c + rows.begin * s_.n + column;
+    panel.bias = d.bias ? d.bias + column : nullptr;
+    panel.norm = last && !block.partial ? d.norm.at(column) : ColumnNorm{};
+    panel.residual = last && d.residual ? d.residual + rows.begin * s_.n + column : nullptr;
+    panel.act = last && !block.partial ? s_.act : TENON_ACT_NONE;
+    panel.alpha = s_.alpha;
+    run_panel(panel, rows.end - rows.begin);
+  }
+}
+
 void Gemm::streamed(const GemmData& d, const Block& block, float* room) const {
   Panel panel;
   panel.runs = kNoRuns;
   panel.a_rows = a_rows_.data() + block.row;
   panel.c_rows = c_rows_.data();
   panel.alpha = s_.alpha;
+  panel.pairs = s_.pairs;
   const int64_t k_end = block.k + block.depth, end = block.column + block.columns;
   for (int64_t k = block.k; k < k_end; k += kc_)
     for (int64_t j = block.column; j < end; j += panel.columns) {
@@ -220,6 +258,11 @@ void Gemm::streamed(const GemmData& d, const Block& block, float* room) const {
 }
 
 void Gemm::pack_b(const float* b, const Block& block, int64_t at, int64_t depth, float* out) const {
+  if (s_.plain_b) {
+    const uint16_t* const rows = reinterpret_cast<const uint16_t*>(b) + (s_.pairs ? 2 : 1) * at * s_.n + block.column;
+    if (!s_.pairs) return widen_panels(rows, depth, block.columns, s_.n, kc_, out);
+    return pair_panels(rows, rows + s_.n, depth, block.columns, 2 * s_.n, kc_, out);
+  }
   if (!s_.tb) return pack_panels(b + at * s_.n + block.column, depth, block.columns, s_.n, kc_, out);
   for (int64_t j = 0; j < block.columns;) {
     const int64_t columns = panel_columns(block.columns - j), width = padded_columns(columns);
@@ -230,33 +273,44 @@ void Gemm::pack_b(const float* b, const Block& block, int64_t at, int64_t depth,
   }
 }
 
-// Tiles of [depth][6] rows, four at a time, so that what is read of a row of A is whole cache lines.
+// Tiles of [depth][6] rows, four at a time (of halves eight), so that what is read of a row of A is whole cache lines.
 // Rows past the end are not read by the tiles that follow.
-void Gemm::pack_a(const float* a, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const {
-  constexpr int64_t kGroup = 4 * kTileRows;
+template <class T>
+void Gemm::pack_tiles(const T* a, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const {
+  constexpr int64_t kOther = sizeof(T) == 2 ? 1 : 0;  // of a pair the second row comes first
+  constexpr int64_t kGroup = 16 / sizeof(T) * kTileRows;
   for (int64_t r = 0; r < rows; r += kGroup) {
     const int64_t tiles = std::min(kGroup, rows - r) / kTileRows, rest = std::min(kGroup, rows - r) % kTileRows;
-    const float* from = a + at * s_.m + row + r;
     float* to = out + r / kTileRows * tile_room();
     // Eight at a time: the two too many are overwritten by the next k or lie between tiles; A may end there.
     const bool inside = row + r + tiles * kTileRows + 2 <= s_.m;
-    for (int64_t k = 0; k < depth; ++k, from += s_.m, to += kTileRows) {
-      const int64_t eights = inside || at + k + 1 < s_.k ? tiles : std::max<int64_t>(0, tiles - 1);
-      for (int64_t t = 0; t < eights; ++t) store8(to + t * tile_room(), load8(from + t * kTileRows));
+    for (int64_t k = at; k < at + depth; ++k, to += kTileRows) {
+      const int64_t own = k ^ kOther;
+      const T* const from = a + own * s_.m + row + r;
+      const int64_t eights = inside || own + 1 < s_.k ? tiles : std::max<int64_t>(0, tiles - 1);
+      for (int64_t t = 0; t < eights; ++t) store8(to + t * tile_room(), eight(from + t * kTileRows));
       for (int64_t i = eights * kTileRows; i < tiles * kTileRows + rest; ++i)
-        to[i / kTileRows * tile_room() + i % kTileRows] = from[i];
+        to[i / kTileRows * tile_room() + i % kTileRows] = one(from[i]);
     }
   }
 }
 
+void Gemm::pack_a(const float* a, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const {
+  if (!s_.plain_a) return pack_tiles(a, row, rows, at, depth, out);
+  const uint16_t* const halves = reinterpret_cast<const uint16_t*>(a);
+  if (s_.ta) return pack_tiles(halves, row, rows, at, depth, out);
+  for (int64_t r = 0; r < rows; ++r)
+    widen_pairs(halves + (row + r) * s_.k + at, depth / 2, reinterpret_cast<uint32_t*>(out + r * packed_row()));
+}
+
 // Few rows and columns, long K: chunks of K that depend on the shape alone, added in order.
 void Gemm::split(const Call& call, const GemmData& d) const {
-  const int64_t size = s_.m * s_.n, depth = round_up(ceil_div(s_.k, chunks_), 8);
+  const int64_t size = s_.m * s_.n, depth = round_up(ceil_div(terms(), chunks_), 8) * (s_.widened ? 2 : 1);
   float* const partial = static_cast<float*>(call.scratch);
   const Slice part = call.share(s_.batch * chunks_);
   for (int64_t u = part.begin; u < part.end; ++u) {
     const int64_t p = u / chunks_, k = u % chunks_ * depth;
-    const GemmData one{d.a + p * s_.m * s_.k, d.b + p * s_.k * s_.n, nullptr, nullptr, partial + u * size};
+    const GemmData one{d.a + p * a_size(), d.b + p * b_size(), nullptr, nullptr, partial + u * size};
     if (k >= s_.k)
       std::fill(one.c, one.c + size, 0.0f);
     else if (is_thin(one))

@@ -1,4 +1,4 @@
-// Dense f32 matrix products: C[p, M, N] = act(norm(A[p, M, K] B[p, K, N] + bias[N]) + residual[p, M, N]).
+// Dense matrix products with sums in f32: C[p, M, N] = act(norm(A[p, M, K] B[p, K, N] + bias[N]) + residual[p, M, N]).
 #pragma once
 
 #include "kernels/conv_taker.h"
@@ -11,6 +11,13 @@ struct GemmShape {
   bool ta = false, tb = false;  // A lies as [K, M], B as [N, K]
   int act = TENON_ACT_NONE;
   float alpha = 0;
+  bool pairs = false;  // A and B are words of two bf16 (pairs.h), of which there are k
+  // A and B are what such words hold, widened: f32, in the order in which a pair is added (widen_rows). The sums have the
+  // same bits. REQUIRES k even
+  bool widened = false;
+  // A, B [K, n] is bf16 as it lies, which is paired or widened while it is packed; K is 2 k of pairs, else k.
+  // REQUIRES packs_a(), packs_b().
+  bool plain_a = false, plain_b = false;
   std::vector<int64_t> a_at =
       {};  // where the rows of A begin, or empty: one after the other. REQUIRES batch 1, n above 1, not ta
 };
@@ -50,6 +57,15 @@ class Gemm {
   int64_t parts() const {
     return vector_ || streamed_ || chunks_ > 1 || consumed_ || slab_ || thin_ || s_.batch > 1 ? 0 : row_blocks_;
   }
+  int64_t block_rows() const { return mc_; }  // of C, that a consumer gets at most
+  // Whether all of A, of B [k, n] is packed before it is multiplied: then it may come as it lies.
+  bool packs_a() const {
+    if (s_.ta) return slab_ || (s_.widened && packs_a_);
+    return s_.widened && !streamed_ && s_.a_at.empty() && column_blocks_ <= 2;  // each widens it again
+  }
+  bool packs_b() const { return !s_.tb && !vector_ && !direct_ && !streamed_; }
+  // Whether sums are split over K: then C has few elements.
+  bool splits() const { return chunks_ > 1; }
   // Called by every thread of the gang; has a barrier inside only when K is split.
   void run(const Call& call, const GemmData& data) const;
 
@@ -59,6 +75,10 @@ class Gemm {
     bool partial;       // no activation yet
     const float* next;  // where the B of this thread's next block begins, or nullptr
   };
+  void choose_packing();
+  void choose_blocks(int64_t enough);  // pieces of work for a few threads
+  void choose_kernels();
+  void list_rows();
   void vector(const Call& call, const GemmData& d) const;
   void blocks(const Call& call, const GemmData& d) const;
   bool is_thin(const GemmData& d) const;
@@ -68,17 +88,29 @@ class Gemm {
   void add_parts(const GemmData& d, const float* partial, int64_t row) const;
   // The sums of `block`; what is packed goes to `room`.
   void product(const GemmData& d, const Block& block, float* room) const;
-  // The same, where rows are so few that B, read once, takes longer than its sums.
+  // Those of `rows`, of the run of K that `panel` has of A and that begins at k.
+  void multiply(const GemmData& d, const Block& block, int64_t k, Slice rows, const float* packed_b, float* own_c,
+                Panel& panel) const;
+  // As product, where rows are so few that B, read once, takes longer than its sums.
   void streamed(const GemmData& d, const Block& block, float* room) const;
   void pack_b(const float* b, const Block& block, int64_t at, int64_t depth, float* out) const;
   void pack_a(const float* a, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const;
+  template <class T>
+  void pack_tiles(const T* a, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const;
 
   int64_t tile_room() const { return 6 * kc_ + 8; }  // floats of a packed tile of A
+  // By which sums are split: the same whether words are multiplied or what they hold.
+  int64_t terms() const { return s_.widened ? s_.k / 2 : s_.k; }
+  // Floats from a matrix of A, of B to the next one.
+  int64_t a_size() const { return s_.m * (s_.plain_a ? terms() : s_.k); }
+  int64_t b_size() const { return s_.n * (s_.plain_b ? terms() : s_.k); }
+  int64_t packed_row() const { return kc_ + 16; }  // floats of a widened row of A
+  int64_t a_room() const;
 
   GemmShape s_;
   uint32_t threads_ = 1;
   bool streamed_ = false;  // a_rows_ and c_rows_ have all of C's rows
-  bool consumed_ = false, vector_ = false, direct_ = false, packs_a_ = false;
+  bool consumed_ = false, vector_ = false, direct_ = false, packs_a_ = false, widens_a_ = false;
   int64_t mc_ = 0, nc_ = 0, kc_ = 0;  // rows, columns and depth of a block
   int64_t own_ld_ = 0;                // of a block of C that is consumed
   int64_t row_blocks_ = 1, column_blocks_ = 1;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/gemm_slab_tile.h"
+#include "kernels/pairs.h"
 #include "kernels/transpose.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -111,10 +112,11 @@ void SlabProduct::columns(const GemmData& d, const Range& range, float* room) co
         const bool same = s + 1 < kept_slabs_;
         const int64_t next_row = same ? row : row + rows, next_k = same ? k + depth_ : first * depth_;
         if (next_row < range.row + range.rows) {
-          next.at = d.a + next_k * s_.m + next_row;
-          next.stretches = std::min(depth_, s_.k - next_k);
-          next.lines = ceil_div(std::min(kBlockRows, range.row + range.rows - next_row), 16);
-          next.step = s_.m;
+          const int64_t halves = s_.plain_a ? 2 : 1, rows_of_a = s_.pairs ? halves : 1;  // of each step of k
+          next.at = d.a + (rows_of_a * next_k * s_.m + next_row) / halves;
+          next.stretches = rows_of_a * std::min(depth_, s_.k - next_k);
+          next.lines = ceil_div(std::min(kBlockRows, range.row + range.rows - next_row), 16 * halves);
+          next.step = s_.m / halves;
         }
         block(d, {row, rows, range.column, range.columns}, k, a, b + s * slab_room, next);
       }
@@ -125,6 +127,7 @@ void SlabProduct::columns(const GemmData& d, const Range& range, float* room) co
 void SlabProduct::block(const GemmData& d, const Range& block, int64_t k, const float* a, const float* b,
                         Fetch& next) const {
   Panel panel;
+  panel.pairs = s_.pairs;
   const bool last = k + depth_ >= s_.k;
   const int64_t depth = std::min(depth_, s_.k - k);
   panel.run_length = depth;
@@ -158,7 +161,44 @@ void SlabProduct::block(const GemmData& d, const Range& block, int64_t k, const 
   }
 }
 
+// A step of k of two rows of bf16, paired, or of the one that `rows` begins with, widened.
+inline void SlabProduct::pack_halves(const uint16_t* rows, int64_t ld, int64_t n, uint32_t* to) const {
+  s_.pairs ? pair_words(rows, rows + ld, n, to) : widen_halves(rows, n, to);
+}
+
+// The same tiles, of bf16 as it lies.
+void SlabProduct::pair_a(const uint16_t* a, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const {
+  const int64_t tiles = rows / kSlabRows, rest = rows % kSlabRows;
+  uint32_t* const words = reinterpret_cast<uint32_t*>(out);
+  for (int64_t k = 0; k < depth; ++k) {
+    const uint16_t* from = a + first_row(at + k) * s_.m + row;
+    uint32_t* to = words + k * kSlabRows;
+    for (int64_t t = 0; t < tiles; ++t, from += kSlabRows, to += tile_room(depth))
+      pack_halves(from, s_.m, kSlabRows, to);
+    pack_halves(from, s_.m, rest, to);
+  }
+}
+
+void SlabProduct::pair_b(const uint16_t* b, int64_t column, int64_t columns, int64_t at, int64_t depth,
+                         float* out) const {
+  const int64_t whole = columns / kSlabColumns;
+  const int64_t rest = columns % kSlabColumns, width = rest <= 16 ? 16 : 32;
+  uint32_t *const words = reinterpret_cast<uint32_t*>(out), *const end = words + whole * panel_room_;
+  if (rest > 0) std::fill(end, end + depth * width, 0u);
+  for (int64_t k = 0; k < depth; ++k) {
+    const uint16_t* from = b + first_row(at + k) * s_.n + column;
+    uint32_t* to = words + k * kSlabColumns;
+    for (int64_t j = 0; j < whole; ++j, from += kSlabColumns, to += panel_room_) {
+      __builtin_prefetch(from + 2 * kAhead * s_.n);
+      if (s_.pairs) __builtin_prefetch(from + (2 * kAhead + 1) * s_.n);
+      pack_halves(from, s_.n, kSlabColumns, to);
+    }
+    pack_halves(from, s_.n, rest, end + k * width);
+  }
+}
+
 void SlabProduct::pack_a(const float* a, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const {
+  if (s_.plain_a) return pair_a(reinterpret_cast<const uint16_t*>(a), row, rows, at, depth, out);
   const int64_t tiles = rows / kSlabRows, rest = rows % kSlabRows;
   const Lanes::Mask twelve = Lanes::first(std::min<int64_t>(kSlabRows, Lanes::kLanes));
   for (int64_t k = 0; k < depth; ++k) {
@@ -172,6 +212,7 @@ void SlabProduct::pack_a(const float* a, int64_t row, int64_t rows, int64_t at, 
 }
 
 void SlabProduct::pack_b(const float* b, int64_t column, int64_t columns, int64_t at, int64_t depth, float* out) const {
+  if (s_.plain_b) return pair_b(reinterpret_cast<const uint16_t*>(b), column, columns, at, depth, out);
   const int64_t whole = columns / kSlabColumns;
   const int64_t rest = columns % kSlabColumns, width = rest <= 16 ? 16 : 32;
   float* const end = out + whole * panel_room_;

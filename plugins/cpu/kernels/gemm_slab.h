@@ -27,6 +27,11 @@ class SlabProduct {
   void columns(const GemmData& d, const Range& range, float* room) const;
   void block(const GemmData& d, const Range& block, int64_t k, const float* a, const float* b, Fetch& next) const;
   void pack_a(const float* a, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const;
+  // Of bf16 as it lies, for step k.
+  int64_t first_row(int64_t k) const { return s_.pairs ? 2 * k : k ^ 1; }
+  void pack_halves(const uint16_t* rows, int64_t ld, int64_t n, uint32_t* to) const;
+  void pair_a(const uint16_t* a, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const;
+  void pair_b(const uint16_t* b, int64_t column, int64_t columns, int64_t at, int64_t depth, float* out) const;
   void pack_b(const float* b, int64_t column, int64_t columns, int64_t at, int64_t depth, float* out) const;
 
   GemmShape s_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/gemm_tile_ends.h"
+#include "kernels/pairs.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
@@ -34,7 +35,7 @@ TENON_INLINE void tile(const Panel& p, const int64_t* a_rows, const int64_t* c_r
       for (int r = 0; r < R; ++r) {
         const Vector x = V::splat(a[r][at]);
 #pragma GCC unroll 4
-        for (int v = 0; v < NV; ++v) acc[r][v] += x * b[v];
+        for (int v = 0; v < NV; ++v) acc[r][v] = V::add_product(acc[r][v], x, b[v]);
       }
     };
     if constexpr (kLength > 0) {
@@ -117,18 +118,24 @@ void all_rows(const Panel& p, int64_t rows) {
 
 // Sums in registers: as many as leave room for NV vectors of W and one of A. With 8 rows or fewer their addresses are in
 // registers too.
-template <bool Masked>
+template <class Narrow, class Wide, bool Masked>
 void choose(const Panel& p, int64_t rows) {
-  if (p.columns <= 8) return all_rows<Lanes8, 1, 8, Masked>(p, rows);
-#ifdef __AVX512F__
-  if (p.columns <= 16) return all_rows<Lanes16, 1, 8, Masked>(p, rows);
-  if (p.columns <= 32) return all_rows<Lanes16, 2, 8, Masked>(p, rows);
-  if (p.columns <= 48) return all_rows<Lanes16, 3, 8, Masked>(p, rows);
-  all_rows<Lanes16, 4, 6, Masked>(p, rows);
-#else
-  if (p.columns <= 16) return all_rows<Lanes8, 2, 6, Masked>(p, rows);
-  all_rows<Lanes8, 3, 4, Masked>(p, rows);
-#endif
+  if (p.columns <= 8) return all_rows<Narrow, 1, 8, Masked>(p, rows);
+  if constexpr (Wide::kLanes == 16) {
+    if (p.columns <= 16) return all_rows<Wide, 1, 8, Masked>(p, rows);
+    if (p.columns <= 32) return all_rows<Wide, 2, 8, Masked>(p, rows);
+    if (p.columns <= 48) return all_rows<Wide, 3, 8, Masked>(p, rows);
+    all_rows<Wide, 4, 6, Masked>(p, rows);
+  } else {
+    if (p.columns <= 16) return all_rows<Wide, 2, 6, Masked>(p, rows);
+    all_rows<Wide, 3, 4, Masked>(p, rows);
+  }
+}
+
+template <class Narrow, class Wide>
+void run_panel_of(const Panel& p, int64_t rows) {
+  if (p.w_padded || p.columns == padded_columns(p.columns)) return choose<Narrow, Wide, false>(p, rows);
+  choose<Narrow, Wide, true>(p, rows);
 }
 
 // Of W to come: what a step fetches, evenly over the tiles.
@@ -168,7 +175,7 @@ __attribute__((noinline)) void streamed_tile(const Panel& p, int64_t first, floa
       for (int r = 0; r < R; ++r) {
         const Vector x = V::splat(a[r][k * p.a_step]);
 #pragma GCC unroll 4
-        for (int v = 0; v < NV; ++v) acc[r][v] += x * b[v];
+        for (int v = 0; v < NV; ++v) acc[r][v] = V::add_product(acc[r][v], x, b[v]);
       }
       w += p.w_step;
     };
@@ -226,16 +233,20 @@ void stream_rows(const Panel& panel, const Stream& stream, int64_t rows) {
 }  // namespace
 
 void run_panel(const Panel& p, int64_t rows) {
-  if (p.w_padded || p.columns == padded_columns(p.columns)) return choose<false>(p, rows);
-  choose<true>(p, rows);
+  if (!p.pairs) return run_panel_of<Lanes8, Lanes>(p, rows);
+#ifdef __AVX512BF16__
+  if (has_pair_products()) return run_panel_of<PairProducts8, PairProducts>(p, rows);
+#endif
+  run_panel_of<Pairs<Lanes8>, Pairs<Lanes>>(p, rows);
 }
 
 void run_streamed(const Panel& p, const Stream& stream, int64_t rows) {
-#ifdef __AVX512F__
-  stream_rows<Lanes16, 4, 6>(p, stream, rows);
-#else
-  stream_rows<Lanes8, 2, 6>(p, stream, rows);
+  constexpr int kVectors = Lanes::kLanes == 16 ? 4 : 2;
+  if (!p.pairs) return stream_rows<Lanes, kVectors, 6>(p, stream, rows);
+#ifdef __AVX512BF16__
+  if (has_pair_products()) return stream_rows<PairProducts, kVectors, 6>(p, stream, rows);
 #endif
+  stream_rows<Pairs<Lanes>, kVectors, 6>(p, stream, rows);
 }
 
 namespace {

@@ -4,7 +4,7 @@
 // rows r and a panel of at most kMostColumns columns n. A row of A or C is an offset in a table, so the rows of
 // a matrix, the pixels of a padded image and the taps of a filter are all the same to it. Up to 6 rows
 // x 16 columns of sums (with vectors of 16 lanes: 6 x 64) stay in registers for the whole of k, in the order of k: no bit of a result
-// depends on how rows were grouped.
+// depends on how rows were grouped. Of bf16 the elements of A and W are words of two that lie side by side in the order of k.
 #pragma once
 
 #include "kernels/simd.h"
@@ -41,6 +41,7 @@ struct Panel {
   const float* residual = nullptr;  // laid out as C
   int act = TENON_ACT_NONE;
   float alpha = 0;
+  bool pairs = false;  // A and W are words of two bf16 (pairs.h), which k counts
 };
 
 // Of a panel that is followed by others, and of the last one at most.

@@ -1,14 +1,13 @@
 // dot: a [P.., M, K] (ta: [P.., K, M]), b [P.., K, N] (tb: [P.., N, K]) -> [P.., M, N].
 // dot_bias_act: act(dot(a, b) + bias [N] + residual [P.., M, N]).
 // cpu.dot_dropout(a, b, [bias], seed, step, [residual]) -> dropout(act(a b + bias)) + residual, of a and b of rank 2.
+#include "kernels/matmul.h"
 #include "kernels/activation.h"
 #include "kernels/dropout.h"
 #include "kernels/gemm.h"
 #include "kernels/narrow.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
-namespace {
-
 GemmShape gemm_shape_of(const NodeView& node) {
   const plugin::ValueView a = node.in(0), c = node.out(0);
   GemmShape s;
@@ -22,6 +21,8 @@ GemmShape gemm_shape_of(const NodeView& node) {
   s.alpha = static_cast<float>(node.f64("alpha"));
   return s;
 }
+
+namespace {
 
 Kernel make_f32(const NodeView& node) {
   auto gemm = std::make_shared<Gemm>(gemm_shape_of(node));
@@ -81,6 +82,7 @@ plugin::Verdict accept_dot(const NodeView& node) {
 
 Kernel make_dot(const NodeView& node, const Env&) {
   if (node.in(0).dtype() == TENON_F64) return make_f64(node);
+  if (node.in(0).dtype() == TENON_BF16) return make_pair_product(node, gemm_shape_of(node));
   return narrowed(node, make_f32(node));
 }
 
@@ -109,6 +111,7 @@ struct BlockDropout {
 };
 
 Kernel make_dot_dropout(const NodeView& node, const Env&) {
+  if (node.in(0).dtype() == TENON_BF16) return make_pair_product(node, gemm_shape_of(node));
   const auto gemm = std::make_shared<Gemm>(gemm_shape_of(node));
   const DropoutRule rule = dropout_rule_of(node);
   const int64_t n = node.out(0).dim(-1), elements = node.out(0).elements();

@@ -60,13 +60,13 @@ void run(const Wrapped& w, const Call& call) {
 
 }  // namespace
 
-Kernel narrowed(const NodeView& node, Kernel inner) {
+Kernel narrowed(const NodeView& node, Kernel inner, const OwnPorts& own) {
   auto w = std::make_shared<Wrapped>();
   uint64_t at = 0;
   bool any = false;
-  const auto port = [&](bool there, const auto& value) {
+  const auto port = [&](const std::vector<int>& given, int i, bool there, const auto& value) {
     Port p{there, 0, 0, 0};
-    if (!there) return p;
+    if (!there || std::count(given.begin(), given.end(), i)) return p;
     const auto v = value();
     p.dtype = v.dtype();
     p.elements = v.elements();
@@ -77,8 +77,9 @@ Kernel narrowed(const NodeView& node, Kernel inner) {
     }
     return p;
   };
-  for (int i = 0; i < node.operands(); ++i) w->in.push_back(port(node.has(i), [&] { return node.in(i); }));
-  for (int i = 0; i < node.results(); ++i) w->out.push_back(port(node.has_result(i), [&] { return node.out(i); }));
+  for (int i = 0; i < node.operands(); ++i) w->in.push_back(port(own.in, i, node.has(i), [&] { return node.in(i); }));
+  for (int i = 0; i < node.results(); ++i)
+    w->out.push_back(port(own.out, i, node.has_result(i), [&] { return node.out(i); }));
   if (!any || w->in.size() + w->out.size() > kMaxPorts) return inner;
   int32_t base = 0;
   for (const Port& p : w->in) w->in_places.push_back({p.there ? base : -1, 0}), ++base;

@@ -6,8 +6,13 @@
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
-// `inner` computes the node as if every bf16 or f16 operand and result were f32. Returns it unchanged
-// where all are f32.
-Kernel narrowed(const NodeView& node, Kernel inner);
+// Operands and results that a kernel takes and gives in their own dtype.
+struct OwnPorts {
+  std::vector<int> in, out;
+};
+
+// `inner` computes the node as if every bf16 or f16 operand and result but its `own` were f32. Returns it unchanged where all
+// others are f32.
+Kernel narrowed(const NodeView& node, Kernel inner, const OwnPorts& own = {});
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

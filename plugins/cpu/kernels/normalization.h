@@ -1,12 +1,13 @@
 // Sums over the rows of a matrix [rows, c], the work of batch, instance and group normalization.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/activation.h"
+#include "kernels/element.h"
 #include "kernels/strided_copy.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
-
-void add_layer_norm(KernelTable& table);  // layer_norm and its gradient
 
 // How many rows one piece takes: it stays in the second-level cache between two readings.
 inline int64_t piece_rows(int64_t rows, int64_t c) {
@@ -15,38 +16,51 @@ inline int64_t piece_rows(int64_t rows, int64_t c) {
 }
 inline int64_t pieces_of(int64_t rows, int64_t piece) { return (rows + piece - 1) / piece; }
 
+// What has rows is f32 or bf16, sums and what belongs to channels f32.
+
 // mean[c] and square[c] = sum (x - mean)^2 of x [rows, c].
-void column_moments(const float* x, int64_t rows, int64_t c, float* mean, float* square);
+template <class T>
+void column_moments(const T* x, int64_t rows, int64_t c, float* mean, float* square);
 
 // sum[c] += sum dz and dot[c] += sum dz (x - mean).
-void column_dots(const float* dz, const float* x, const float* mean, int64_t rows, int64_t c, float* sum, float* dot);
+template <class T>
+void column_dots(const T* dz, const T* x, const float* mean, int64_t rows, int64_t c, float* sum, float* dot);
 
-// The same on c columns of rows that are `ld` floats apart, in two steps: sum[c] += sum x, then
+// The same on c columns of rows that are `ld` elements apart, in two steps: sum[c] += sum x, then
 // square[c] += sum (x - mean)^2 and rest[c] += sum (x - mean), by which a rounded mean is corrected.
-void add_columns(const float* x, int64_t rows, int64_t c, int64_t ld, float* sum);
-void add_squares(const float* x, int64_t rows, int64_t c, int64_t ld, const float* mean, float* square, float* rest);
+template <class T>
+void add_columns(const T* x, int64_t rows, int64_t c, int64_t ld, float* sum);
+template <class T>
+void add_squares(const T* x, int64_t rows, int64_t c, int64_t ld, const float* mean, float* square, float* rest);
 
 // What comes to dz on its way into column_dots.
+template <class T>
 struct IncomingGradient {
-  const float* other = nullptr;  // is added, or nullptr
+  const T* dy = nullptr;     // is read instead of what dz holds
+  const T* other = nullptr;  // is added, or nullptr
   // The gradient passes where y, or what apply_columns computes of x with scale and beta, is above 0; everywhere where
   // all are nullptr. As dz, but scale and beta [c].
-  const float *y = nullptr, *scale = nullptr, *beta = nullptr;
+  const T* y = nullptr;
+  const float *scale = nullptr, *beta = nullptr;
 };
-// The same for that dz, which is stored; rows are `ld` floats apart.
-void take_gradient(float* dz, const float* x, const IncomingGradient& from, const float* mean, int64_t rows, int64_t c,
+// The same for that dz, which is stored where it changed or came from elsewhere; rows are `ld` elements apart.
+template <class T>
+void take_gradient(T* dz, const T* x, const IncomingGradient<T>& from, const float* mean, int64_t rows, int64_t c,
                    int64_t ld, float* sum, float* dot);
 
 // y = (x - mean) scale + beta [+ residual] [, relu] on [rows, c]; beta, residual may be nullptr.
-void apply_columns(const float* x, const float* residual, int64_t rows, int64_t c, const float* mean,
-                   const float* scale, const float* beta, bool relu, float* y);
+template <class T>
+void apply_columns(const T* x, const std::type_identity_t<T>* residual, int64_t rows, int64_t c, const float* mean,
+                   const float* scale, const float* beta, bool relu, T* y);
 
 // dx = scale dz - (x - mean) slope - shift on [rows, c].
-void grad_columns(const float* dz, const float* x, int64_t rows, int64_t c, const float* mean, const float* scale,
-                  const float* slope, const float* shift, float* dx);
-// The same, and sum[c] += the columns of dx.
-void grad_columns(const float* dz, const float* x, int64_t rows, int64_t c, const float* mean, const float* scale,
-                  const float* slope, const float* shift, float* dx, float* sum);
+template <class T>
+void grad_columns(const T* dz, const T* x, int64_t rows, int64_t c, const float* mean, const float* scale,
+                  const float* slope, const float* shift, T* dx);
+// The same, and sum[c] += the columns of dx, before they are rounded.
+template <class T>
+void grad_columns(const T* dz, const T* x, int64_t rows, int64_t c, const float* mean, const float* scale,
+                  const float* slope, const float* shift, T* dx, float* sum);
 
 // Moments of `pieces` pieces [pieces][2][c] of `piece` rows each (the last has the rest), as one:
 // channels [from, to). square is the sum of squared distances from the mean.
@@ -58,6 +72,7 @@ void merge_moments(const float* partial, int64_t pieces, const double* count, in
                    double* square);
 
 // In the order of the pieces: out[i] = sum partial[p * step + i], i in `range`.
-void add_pieces(const float* partial, int64_t pieces, int64_t step, Slice range, float* out);
+template <class T>
+void add_pieces(const float* partial, int64_t pieces, int64_t step, Slice range, T* out);
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

@@ -1,28 +1,33 @@
-// Loops over x [rows, c], vectors along c, four rows at a time so that sums stay in registers longer.
+// Loops over x [rows, c] of f32 or bf16, vectors along c, four rows at a time so that sums stay in registers longer.
 #include <algorithm>
+#include <type_traits>
 
 #include "kernels/normalization.h"
 #include "kernels/softmax.h"
+#include "kernels/stored.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
+
+using V = Lanes::Vector;
 
 // Calls body(column, load, store) for c columns: whole vectors, then one with the last lanes masked.
 template <class Body>
 TENON_INLINE void each_vector(int64_t c, Body body) {
   int64_t i = 0;
-  for (; i + 8 <= c; i += 8)
+  for (; i + Lanes::kLanes <= c; i += Lanes::kLanes)
     body(
-        i, [](const float* p) { return load8(p); }, [](float* p, f32x8 v) { store8(p, v); });
+        i, [](auto* p) __attribute__((always_inline)) { return load_stored(p); },
+        [](auto* p, V v) __attribute__((always_inline)) { store_stored(p, v); });
   if (i == c) return;
-  const i32x8 mask = lane_mask(c - i);
+  const int64_t n = c - i;
   body(
-      i, [mask](const float* p) { return load8_mask(p, mask); },
-      [mask](float* p, f32x8 v) { store8_mask(p, v, mask); });
+      i, [n](auto* p) __attribute__((always_inline)) { return load_stored(p, n); },
+      [n](auto* p, V v) __attribute__((always_inline)) { store_stored(p, v, n); });
 }
 
 // The normalized x: one expression, so that it has the same bits wherever it is computed.
-TENON_INLINE f32x8 normalized(f32x8 x, f32x8 mean, f32x8 scale, f32x8 beta) { return (x - mean) * scale + beta; }
+TENON_INLINE V normalized(V x, V mean, V scale, V beta) { return (x - mean) * scale + beta; }
 
 // a[c] += f(row, column vector) over all rows.
 template <class F>
@@ -38,30 +43,33 @@ TENON_INLINE void add_rows(int64_t rows, int64_t c, float* a, F f) {
 
 }  // namespace
 
-void column_moments(const float* x, int64_t rows, int64_t c, float* mean, float* square) {
+template <class T>
+void column_moments(const T* x, int64_t rows, int64_t c, float* mean, float* square) {
   std::fill_n(mean, c, 0.f);
   std::fill_n(square, c, 0.f);
   add_columns(x, rows, c, c, mean);
   const float scale = 1.f / static_cast<float>(rows);
   for (int64_t i = 0; i < c; ++i) mean[i] *= scale;
   add_rows(rows, c, square, [=](int64_t r, int64_t i, auto load) {
-    const f32x8 d = load(x + r * c + i) - load(mean + i);
+    const V d = load(x + r * c + i) - load(mean + i);
     return d * d;
   });
 }
 
-void add_columns(const float* x, int64_t rows, int64_t c, int64_t ld, float* sum) {
+template <class T>
+void add_columns(const T* x, int64_t rows, int64_t c, int64_t ld, float* sum) {
   add_rows(rows, c, sum, [=](int64_t r, int64_t i, auto load) { return load(x + r * ld + i); });
 }
 
-void add_squares(const float* x, int64_t rows, int64_t c, int64_t ld, const float* mean, float* square, float* rest) {
+template <class T>
+void add_squares(const T* x, int64_t rows, int64_t c, int64_t ld, const float* mean, float* square, float* rest) {
   for (int64_t r = 0; r < rows; r += 4) {
     const int64_t end = std::min(rows, r + 4);
     each_vector(c, [&](int64_t i, auto load, auto store) {
-      const f32x8 m = load(mean + i);
-      f32x8 s = {}, d = {};
+      const V m = load(mean + i);
+      V s = {}, d = {};
       const auto term = [&](int64_t k) __attribute__((always_inline)) {
-        const f32x8 v = load(x + k * ld + i) - m;
+        const V v = load(x + k * ld + i) - m;
         d += v;
         s += v * v;
       };
@@ -76,17 +84,18 @@ void add_squares(const float* x, int64_t rows, int64_t c, int64_t ld, const floa
   }
 }
 
-void column_dots(const float* dz, const float* x, const float* mean, int64_t rows, int64_t c, float* sum, float* dot) {
-  const auto term = [=](int64_t r, int64_t i, f32x8 m, auto load, f32x8& s, f32x8& d) {
-    const f32x8 g = load(dz + r * c + i);
+template <class T>
+void column_dots(const T* dz, const T* x, const float* mean, int64_t rows, int64_t c, float* sum, float* dot) {
+  const auto term = [=](int64_t r, int64_t i, V m, auto load, V& s, V& d) {
+    const V g = load(dz + r * c + i);
     s += g;
     d += g * (load(x + r * c + i) - m);
   };
   for (int64_t r = 0; r < rows; r += 4) {
     const int64_t end = std::min(rows, r + 4);
     each_vector(c, [&](int64_t i, auto load, auto store) {
-      const f32x8 m = load(mean + i);
-      f32x8 s = {}, d = {};
+      const V m = load(mean + i);
+      V s = {}, d = {};
       if (end - r == 4) {
         for (int64_t k = 0; k < 4; ++k) term(r + k, i, m, load, s, d);
       } else {
@@ -102,26 +111,26 @@ namespace {
 
 enum Passes { kEverywhere, kByResult, kByArgument };
 
-template <bool kOther, Passes kPasses>
-void take_rows(float* dz, const float* x, const IncomingGradient& from, const float* mean, int64_t rows, int64_t c,
+template <bool kOther, Passes kPasses, class T>
+void take_rows(T* dz, const T* x, const IncomingGradient<T>& from, const float* mean, int64_t rows, int64_t c,
                int64_t ld, float* sum, float* dot) {
-  const float *const other = from.other, *const y = from.y;
-  const auto term = [=](int64_t at, int64_t i, f32x8 m, auto load, auto store, f32x8& s, f32x8& d)
-      __attribute__((always_inline)) {
-    f32x8 g = load(dz + at);
-    const f32x8 v = load(x + at);
+  const T *const other = from.other, *const y = from.y, *const dy = from.dy ? from.dy : dz;
+  const bool moves = dy != dz;
+  const auto term = [=](int64_t at, int64_t i, V m, auto load, auto store, V& s, V& d) __attribute__((always_inline)) {
+    V g = load(dy + at);
+    const V v = load(x + at);
     if (kOther) g += load(other + at);
-    if (kPasses == kByResult) g = load(y + at) > 0.f ? g : f32x8{};
-    if (kPasses == kByArgument) g = normalized(v, m, load(from.scale + i), load(from.beta + i)) > 0.f ? g : f32x8{};
-    if (kOther || kPasses != kEverywhere) store(dz + at, g);
+    if (kPasses == kByResult) g = load(y + at) > 0.f ? g : V{};
+    if (kPasses == kByArgument) g = normalized(v, m, load(from.scale + i), load(from.beta + i)) > 0.f ? g : V{};
+    if (kOther || kPasses != kEverywhere || moves) store(dz + at, g);
     s += g;
     d += g * (v - m);
   };
   for (int64_t r = 0; r < rows; r += 4) {
     const int64_t end = std::min(rows, r + 4);
     each_vector(c, [&](int64_t i, auto load, auto store) {
-      const f32x8 m = load(mean + i);
-      f32x8 s = {}, d = {};
+      const V m = load(mean + i);
+      V s = {}, d = {};
       if (end - r == 4) {
         for (int64_t k = 0; k < 4; ++k) term((r + k) * ld + i, i, m, load, store, s, d);
       } else {
@@ -135,48 +144,52 @@ void take_rows(float* dz, const float* x, const IncomingGradient& from, const fl
 
 }  // namespace
 
-void take_gradient(float* dz, const float* x, const IncomingGradient& from, const float* mean, int64_t rows, int64_t c,
+template <class T>
+void take_gradient(T* dz, const T* x, const IncomingGradient<T>& from, const float* mean, int64_t rows, int64_t c,
                    int64_t ld, float* sum, float* dot) {
-  const auto take = from.y       ? from.other ? take_rows<true, kByResult> : take_rows<false, kByResult>
-                          : from.scale ? from.other ? take_rows<true, kByArgument> : take_rows<false, kByArgument>
-                          : from.other ? take_rows<true, kEverywhere>
-                                 : take_rows<false, kEverywhere>;
+  const auto take = from.y       ? from.other ? take_rows<true, kByResult, T> : take_rows<false, kByResult, T>
+                          : from.scale ? from.other ? take_rows<true, kByArgument, T> : take_rows<false, kByArgument, T>
+                          : from.other ? take_rows<true, kEverywhere, T>
+                                 : take_rows<false, kEverywhere, T>;
   take(dz, x, from, mean, rows, c, ld, sum, dot);
 }
 
-void apply_columns(const float* x, const float* residual, int64_t rows, int64_t c, const float* mean,
-                   const float* scale, const float* beta, bool relu, float* y) {
-  const f32x8 floor = splat8(relu ? 0.f : -kInf);
+template <class T>
+void apply_columns(const T* x, const std::type_identity_t<T>* residual, int64_t rows, int64_t c, const float* mean,
+                   const float* scale, const float* beta, bool relu, T* y) {
+  const V floor = Lanes::splat(relu ? 0.f : -kInf);
   for (int64_t r = 0; r < rows; ++r, x += c, y += c) {
     each_vector(c, [&](int64_t i, auto load, auto store) {
-      f32x8 v = normalized(load(x + i), load(mean + i), load(scale + i), beta ? load(beta + i) : f32x8{});
+      V v = normalized(load(x + i), load(mean + i), load(scale + i), beta ? load(beta + i) : V{});
       if (residual) v += load(residual + i);
-      store(y + i, max8(floor, v));
+      store(y + i, Lanes::max(floor, v));
     });
     if (residual) residual += c;
   }
 }
 
-void grad_columns(const float* dz, const float* x, int64_t rows, int64_t c, const float* mean, const float* scale,
-                  const float* slope, const float* shift, float* dx) {
+template <class T>
+void grad_columns(const T* dz, const T* x, int64_t rows, int64_t c, const float* mean, const float* scale,
+                  const float* slope, const float* shift, T* dx) {
   for (int64_t r = 0; r < rows; ++r, dz += c, x += c, dx += c)
     each_vector(c, [&](int64_t i, auto load, auto store) {
-      const f32x8 d = load(x + i) - load(mean + i);
+      const V d = load(x + i) - load(mean + i);
       store(dx + i, (load(scale + i) * load(dz + i) - load(shift + i)) - d * load(slope + i));
     });
 }
 
-void grad_columns(const float* dz, const float* x, int64_t rows, int64_t c, const float* mean, const float* scale,
-                  const float* slope, const float* shift, float* dx, float* sum) {
+template <class T>
+void grad_columns(const T* dz, const T* x, int64_t rows, int64_t c, const float* mean, const float* scale,
+                  const float* slope, const float* shift, T* dx, float* sum) {
   constexpr int64_t kRows = 4;  // whose sums stay in registers
   for (int64_t r = 0; r < rows; r += kRows) {
     const int64_t end = std::min(rows, r + kRows);
     each_vector(c, [&](int64_t i, auto load, auto store) {
-      const f32x8 m = load(mean + i), by = load(scale + i), less = load(shift + i), tilt = load(slope + i);
-      f32x8 s = {};
+      const V m = load(mean + i), by = load(scale + i), less = load(shift + i), tilt = load(slope + i);
+      V s = {};
       for (int64_t k = r; k < end; ++k) {
-        const f32x8 d = load(x + k * c + i) - m;
-        const f32x8 v = (by * load(dz + k * c + i) - less) - d * tilt;
+        const V d = load(x + k * c + i) - m;
+        const V v = (by * load(dz + k * c + i) - less) - d * tilt;
         store(dx + k * c + i, v);
         s += v;
       }
@@ -184,6 +197,23 @@ void grad_columns(const float* dz, const float* x, int64_t rows, int64_t c, cons
     });
   }
 }
+
+#define TENON_COLUMNS(T)                                                                                            \
+  template void column_moments(const T*, int64_t, int64_t, float*, float*);                                         \
+  template void add_columns(const T*, int64_t, int64_t, int64_t, float*);                                           \
+  template void add_squares(const T*, int64_t, int64_t, int64_t, const float*, float*, float*);                     \
+  template void column_dots(const T*, const T*, const float*, int64_t, int64_t, float*, float*);                    \
+  template void take_gradient(T*, const T*, const IncomingGradient<T>&, const float*, int64_t, int64_t, int64_t,    \
+                              float*, float*);                                                                      \
+  template void apply_columns(const T*, const T*, int64_t, int64_t, const float*, const float*, const float*, bool, \
+                              T*);                                                                                  \
+  template void grad_columns(const T*, const T*, int64_t, int64_t, const float*, const float*, const float*,        \
+                             const float*, T*);                                                                     \
+  template void grad_columns(const T*, const T*, int64_t, int64_t, const float*, const float*, const float*,        \
+                             const float*, T*, float*);
+TENON_COLUMNS(float)
+TENON_COLUMNS(Bfloat)
+#undef TENON_COLUMNS
 
 namespace {
 
@@ -224,7 +254,8 @@ void merge_moments(const float* partial, int64_t pieces, const double* count, in
       partial, pieces, [=](int64_t p) { return count[p]; }, c, channels, mean, square);
 }
 
-void add_pieces(const float* partial, int64_t pieces, int64_t step, Slice range, float* out) {
+template <class T>
+void add_pieces(const float* partial, int64_t pieces, int64_t step, Slice range, T* out) {
   constexpr int64_t kBlock = 64;
   double sum[kBlock];
   for (int64_t at = range.begin; at < range.end; at += kBlock) {
@@ -232,8 +263,10 @@ void add_pieces(const float* partial, int64_t pieces, int64_t step, Slice range,
     std::fill_n(sum, n, 0.0);
     for (int64_t p = 0; p < pieces; ++p)
       for (int64_t i = 0; i < n; ++i) sum[i] += static_cast<double>(partial[p * step + at + i]);
-    for (int64_t i = 0; i < n; ++i) out[at + i] = static_cast<float>(sum[i]);
+    for (int64_t i = 0; i < n; ++i) out[at + i] = static_cast<T>(sum[i]);
   }
 }
+template void add_pieces(const float*, int64_t, int64_t, Slice, float*);
+template void add_pieces(const float*, int64_t, int64_t, Slice, Bfloat*);
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <vector>
 
+#include "kernels/dtype.h"
 #include "kernels/narrow.h"
 #include "kernels/normalization.h"
 #include "kernels/softmax.h"
@@ -21,7 +22,21 @@ struct Layer {
   int64_t samples = 1, s = 1, groups = 1, d = 1;  // columns
   int64_t piece = 1, pieces = 1;                  // of rows O, or of S
   float eps = 0;
+  int32_t dtype = TENON_F32;  // of x, y and their gradients; rows are widened one by one
 
+  bool half_rows() const { return rows && is_half(dtype); }
+  uint64_t row_bytes() const { return half_rows() ? static_cast<uint64_t>(round_up(n, 16)) * sizeof(float) : 0; }
+  // Row r of an operand where it lies, or widened into `room`.
+  const float* row_of(const Call& call, int operand, int64_t r, float* room) const {
+    if (!half_rows()) return call.in(operand) + r * n;
+    widen(dtype, call.in<uint16_t>(operand) + r * n, room, n);
+    return room;
+  }
+  // Where row r of result 0 is made, and what follows then.
+  float* row_to(const Call& call, int64_t r, float* room) const { return half_rows() ? room : call.out(0) + r * n; }
+  void end_row(const Call& call, int64_t r, const float* room) const {
+    if (half_rows()) narrow(dtype, room, call.out<uint16_t>(0) + r * n, n);
+  }
   int64_t c() const { return groups * d; }
 };
 
@@ -77,6 +92,7 @@ Layer layer_of(const NodeView& node, int x) {
   if (!l.known) l = columns_view(groups, parameters);
   l.center = node.flag("center", true);
   l.eps = static_cast<float>(node.f64("eps", 1e-3));
+  l.dtype = v.dtype();
   return l;
 }
 
@@ -103,13 +119,16 @@ void normalize_row(const Layer& l, const float* x, const float* gamma, const flo
 
 Kernel rows_kernel(const Layer& l, bool has_beta) {
   Kernel k;
+  k.thread_scratch_bytes = l.row_bytes();
   k.run = [=](const Call& call) {
+    float* const room = static_cast<float*>(call.thread_scratch);
     const Slice s = call.share(l.outer);
     const int64_t turns = l.parameters / l.n;
     for (int64_t r = s.begin; r < s.end; ++r) {
       const int64_t at = r % turns * l.n;
-      normalize_row(l, call.in(0) + r * l.n, call.in(1) + at, has_beta ? call.in(2) + at : nullptr,
-                    call.out(0) + r * l.n, call.out(1) + r, call.out(2) + r);
+      normalize_row(l, l.row_of(call, 0, r, room), call.in(1) + at, has_beta ? call.in(2) + at : nullptr,
+                    l.row_to(call, r, room), call.out(1) + r, call.out(2) + r);
+      l.end_row(call, r, room);
     }
   };
   return k;
@@ -140,8 +159,10 @@ void grad_row(const Layer& l, const float* dy, const float* x, const float* gamm
 Kernel rows_grad_kernel(const Layer& l, bool has_dbeta) {
   Kernel k;
   k.scratch_bytes = static_cast<uint64_t>(l.pieces * 2 * l.parameters) * sizeof(float);
+  k.thread_scratch_bytes = 2 * l.row_bytes();
   k.run = [=](const Call& call) {
-    float* partial = static_cast<float*>(call.scratch);
+    float *const partial = static_cast<float*>(call.scratch), *const room = static_cast<float*>(call.thread_scratch);
+    float* const more = room + l.row_bytes() / sizeof(float);
     const int64_t turns = l.parameters / l.n, step = 2 * l.parameters;
     const Slice s = call.share(l.pieces);
     for (int64_t p = s.begin; p < s.end; ++p) {
@@ -149,8 +170,10 @@ Kernel rows_grad_kernel(const Layer& l, bool has_dbeta) {
       std::fill_n(sums, step, 0.f);
       for (int64_t r = p * l.piece; r < std::min(l.outer, (p + 1) * l.piece); ++r) {
         const int64_t at = r % turns * l.n;
-        grad_row(l, call.in(0) + r * l.n, call.in(1) + r * l.n, call.in(2) + at, l.center ? call.in(3)[r] : 0.f,
-                 call.in(4)[r], call.out(0) + r * l.n, sums + at, sums + l.parameters + at);
+        grad_row(l, l.row_of(call, 0, r, room), l.row_of(call, 1, r, more), call.in(2) + at,
+                 l.center ? call.in(3)[r] : 0.f, call.in(4)[r], l.row_to(call, r, room), sums + at,
+                 sums + l.parameters + at);
+        l.end_row(call, r, room);
       }
     }
     call.barrier();
@@ -290,7 +313,7 @@ Kernel make_layer_norm(const NodeView& node, const Env&) {
   Kernel k = l.rows ? rows_kernel(l, node.has(2)) : columns_kernel(l, node.has(2));
   k.threads = threads_for(node.in(0).elements());
   k.in_place = {{0, 0}};
-  return narrowed(node, std::move(k));
+  return narrowed(node, std::move(k), l.half_rows() ? OwnPorts{{0}, {0}} : OwnPorts{});
 }
 
 Kernel make_layer_norm_grad(const NodeView& node, const Env&) {
@@ -298,7 +321,7 @@ Kernel make_layer_norm_grad(const NodeView& node, const Env&) {
   Kernel k = l.rows ? rows_grad_kernel(l, node.has_result(2)) : columns_grad_kernel(l, node.has_result(2));
   k.threads = threads_for(node.in(1).elements());
   k.in_place = {{0, 0}, {1, 0}};
-  return narrowed(node, std::move(k));
+  return narrowed(node, std::move(k), l.half_rows() ? OwnPorts{{0, 1}, {0}} : OwnPorts{});
 }
 
 plugin::Verdict accept_layer_norm(const NodeView& node, int x) {

@@ -14,6 +14,7 @@ void multiply(const Product& p) {
   panel.c_rows = p.c_rows;
   panel.runs = kNoRuns;
   panel.a_step = p.a_step;
+  panel.pairs = p.pairs;
   for (int64_t j = 0; j < p.cut; j += panel.columns) {
     panel.columns = static_cast<int>(panel_columns(p.n - j));
     const int64_t width = padded_columns(panel.columns);

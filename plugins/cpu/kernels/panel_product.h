@@ -19,6 +19,7 @@ struct Product {
   const int64_t* c_rows;
   int64_t rows;
   bool accumulate;
+  bool pairs = false;  // A and W are words of two bf16 (pairs.h), which depth counts
 };
 void multiply(const Product& p);
 

@@ -91,7 +91,7 @@ TENON_INLINE typename L::V get(const typename L::T* p, int64_t left) {
   return v;
 }
 template <class L>
-TENON_INLINE void put(typename L::T* p, typename L::V v, int64_t left) {
+TENON_INLINE void put_max(typename L::T* p, typename L::V v, int64_t left) {
   if (left >= L::kLanes) {
     std::memcpy(p, &v, sizeof v);
     return;
@@ -103,7 +103,7 @@ TENON_INLINE f32x8 get<F32>(const float* p, int64_t left) {
   return left >= 8 ? load8(p) : load8_part(p, left);
 }
 template <>
-TENON_INLINE void put<F32>(float* p, f32x8 v, int64_t left) {
+TENON_INLINE void put_max<F32>(float* p, f32x8 v, int64_t left) {
   left >= 8 ? store8(p, v) : store8_part(p, v, left);
 }
 
@@ -127,7 +127,7 @@ void max_point(const WindowTaps& taps, const typename L::T* x, int64_t c, typena
           const V larger = top > v ? top : v;  // v where either is NaN
           top = top == top ? larger : top;
         }
-        put<L>(y + at, top, left);
+        put_max<L>(y + at, top, left);
       });
 }
 
@@ -139,7 +139,7 @@ void sum_point(const WindowTaps& taps, const typename L::T* x, int64_t c, typena
         const typename L::T* from = x + taps.base + at;
         V sum = {};
         for (int64_t t = 0; t < taps.count; ++t) sum += get<L>(from + taps.offsets[t], left);
-        put<L>(y + at, sum / count, left);
+        put_max<L>(y + at, sum / count, left);
       });
 }
 
@@ -156,7 +156,7 @@ void max_grad_point(const WindowTaps& taps, const typename L::T* x, const typena
           const int64_t to = taps.base + taps.offsets[t] + at;
           const typename L::M hit = get<L>(x + to, left) == top;
           const V part = hit ? g : zero;
-          put<L>(dx + to, kApart ? part : get<L>(dx + to, left) + part, left);
+          put_max<L>(dx + to, kApart ? part : get<L>(dx + to, left) + part, left);
           g = hit ? zero : g;
         }
       });
@@ -171,7 +171,7 @@ void avg_grad_point(const WindowTaps& taps, const typename L::T* dy, typename L:
         const V g = get<L>(dy + at, left) / count;
         for (int64_t t = 0; t < taps.count; ++t) {
           typename L::T* to = dx + taps.base + taps.offsets[t] + at;
-          put<L>(to, apart ? g : get<L>(to, left) + g, left);
+          put_max<L>(to, apart ? g : get<L>(to, left) + g, left);
         }
       });
 }

@@ -147,6 +147,8 @@ struct Lanes8 {
   static TENON_INLINE void store_part(float* p, Vector v, int64_t n) { store8_part(p, v, n); }
   static TENON_INLINE Vector splat(float x) { return splat8(x); }
   static TENON_INLINE Vector max(Vector a, Vector b) { return max8(a, b); }
+  // What a product of matrices adds to its sums. pairs.h has another.
+  static TENON_INLINE Vector add_product(Vector sum, Vector a, Vector b) { return sum + a * b; }
   using Ints = i32x8;
   using Words = u32x8;
   static TENON_INLINE Ints load_u8(const uint8_t* p) { return load8_u8(p); }
@@ -170,6 +172,7 @@ struct Lanes16 {
     __builtin_ia32_storeups512_mask(p, v, first(n));
   }
   static TENON_INLINE Vector splat(float x) { return x - Vector{}; }
+  static TENON_INLINE Vector add_product(Vector sum, Vector a, Vector b) { return sum + a * b; }
   static TENON_INLINE Vector max(Vector a, Vector b) {
     return __builtin_ia32_maxps512_mask(a, b, Vector{}, static_cast<Mask>(-1), 4);  // 4: rounding as set
   }

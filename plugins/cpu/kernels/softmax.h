@@ -1,6 +1,7 @@
 // Rows of exponentials, for softmax, its losses and attention.
 #pragma once
 
+#include "kernels/bf16.h"
 #include "kernels/vmath.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -30,8 +31,14 @@ TENON_INLINE void put(float* y, int64_t i, int64_t n, typename L::Vector v) {
   else
     L::store_part(y + i, v, n - i);
 }
-TENON_INLINE f32x8 row8(const float* x, int64_t i, int64_t n, float fill) { return row<Lanes8>(x, i, n, fill); }
-TENON_INLINE void put8(float* y, int64_t i, int64_t n, f32x8 v) { put<Lanes8>(y, i, n, v); }
+template <class T>
+TENON_INLINE f32x8 row8(const T* x, int64_t i, int64_t n, float fill) {
+  return row<Lanes8>(x, i, n, fill);
+}
+template <class T>
+TENON_INLINE void put8(T* y, int64_t i, int64_t n, f32x8 v) {
+  put<Lanes8>(y, i, n, v);
+}
 
 // NaN in either wins.
 template <class L>
@@ -65,27 +72,28 @@ struct Sixteen {
 };
 
 // The largest of x[0, n); NaN wins.
-inline float row_max(const float* x, int64_t n) {
+template <class T>
+inline float row_max(const T* x, int64_t n) {
   Sixteen most = Sixteen::splat(-kInf);
   int64_t i = 0;
   for (; i + 16 <= n; i += 16)
     for (int w = 0; w < Sixteen::kWays; ++w)
-      most.way[w] = max_nan<Lanes>(most.way[w], Lanes::load(x + i + w * Lanes::kLanes));
+      most.way[w] = max_nan<Lanes>(most.way[w], row<Lanes>(x, i + w * Lanes::kLanes, n, 0));
   f32x8 all = max8_nan(most.low(), most.high());
   for (; i < n; i += 8) all = max8_nan(all, row8(x, i, n, -kInf));
   return max_of_lanes(all);
 }
 
 // y = exp(x - max); returns the sum. y may be x; without kStore it is not touched.
-template <bool kStore = true>
-inline float row_exp(const float* x, int64_t n, float max, float* y) {
+template <bool kStore = true, class T = float>
+inline float row_exp(const T* x, int64_t n, float max, float* y) {
   const Lanes::Vector m = Lanes::splat(max);
   Sixteen sums = Sixteen::splat(0);
   int64_t i = 0;
   for (; i + 16 <= n; i += 16)
     for (int w = 0; w < Sixteen::kWays; ++w) {
       const int64_t at = i + w * Lanes::kLanes;
-      const Lanes::Vector e = exp_low<Lanes>(Lanes::load(x + at) - m);
+      const Lanes::Vector e = exp_low<Lanes>(row<Lanes>(x, at, n, 0) - m);
       if constexpr (kStore) Lanes::store(y + at, e);
       sums.way[w] += e;
     }
@@ -106,6 +114,12 @@ TENON_INLINE float row_sum(int64_t n, F f) {
   for (; i + 16 <= n; i += 16) a += f(i), b += f(i + 8);
   for (; i < n; i += 8) a += f(i);
   return sum8(a + b);
+}
+
+// Of two rows, of f32 or of bf16.
+template <class T>
+float row_dot(const T* x, const T* y, int64_t n) {
+  return row_sum(n, [=](int64_t i) { return i < n ? row8(x, i, n, 0) * row8(y, i, n, 0) : f32x8{}; });
 }
 
 void add_softmax_loss(KernelTable& table);  // softmax_cross_entropy and its gradient

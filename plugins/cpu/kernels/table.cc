@@ -6,7 +6,7 @@ void add_elementwise(plugin::KernelTable& table);
 void add_movement(plugin::KernelTable& table);
 void add_reduction(plugin::KernelTable& table);
 void add_pooling(plugin::KernelTable& table);
-void add_normalization(plugin::KernelTable& table);
+void add_layer_norm(plugin::KernelTable& table);
 void add_collective(plugin::KernelTable& table);
 }  // namespace tenon::cpu::avx2
 #define TENON_CPU_NARROW avx2
@@ -23,10 +23,11 @@ void fill_table(KernelTable& table) {
   narrow::add_movement(table);
   narrow::add_reduction(table);
   narrow::add_pooling(table);
-  narrow::add_normalization(table);
+  narrow::add_layer_norm(table);
   narrow::add_collective(table);
   add_matmul(table);
   add_convolution(table);
+  add_normalization(table);
   add_attention(table);
   add_recurrent(table);
   add_softmax(table);

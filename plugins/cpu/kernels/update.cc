@@ -59,9 +59,10 @@ plugin::Verdict check_scalar(const NodeView& node, int i, int32_t dtype, const c
   return right ? plugin::take() : refusal(node, std::string(what) + " must be " + plugin::dtype_name(dtype) + "[]");
 }
 
-plugin::Verdict check_gradient(const NodeView& node) {
+plugin::Verdict check_gradient(const NodeView& node, bool pointwise) {
   const plugin::ValueView p = node.in(TENON_UPDATE_P), g = node.in(TENON_UPDATE_G);
-  if (g.dtype() != p.dtype())
+  const bool widened = g.dtype() == TENON_BF16 && p.dtype() == TENON_F32 && pointwise && !node.has(TENON_UPDATE_ROWS);
+  if (g.dtype() != p.dtype() && !widened)
     return refusal(node, std::string("the gradient is ") + plugin::dtype_name(g.dtype()) + ", the variable " +
                              plugin::dtype_name(p.dtype()));
   if (!node.has(TENON_UPDATE_ROWS))
@@ -103,7 +104,7 @@ plugin::Verdict accept_update(const NodeView& node, const Signature& sig) {
         node.in(at).elements() != slot_size(node, sig, k))
       return refusal(node, "slot " + std::to_string(k) + " has the wrong dtype or size");
   }
-  return check_gradient(node);
+  return check_gradient(node, sig.kind < UpdateKind::kLamb);
 }
 
 // Lays out scratch; returns its size.
@@ -136,6 +137,7 @@ UpdateRunner prepare_runner(const NodeView& node, const Signature& sig, Kernel* 
   r.rule = pointwise_rule(sig.op, node);
   u.hyper = read_hyper(node);
   u.dtype = p.dtype();
+  u.half_gradient = u.dtype == TENON_F32 && node.in(TENON_UPDATE_G).dtype() == TENON_BF16;
   u.n = p.elements();
   u.rows = p.rank() ? p.dim(0) : 1;
   u.columns = u.n / u.rows;

@@ -17,9 +17,10 @@ struct Hyper {
 // The update of one node, decided at compile time.
 struct Update {
   Hyper hyper;
-  int32_t dtype;          // of p
-  int64_t n;              // elements of p
-  int64_t rows, columns;  // p as a matrix: its first dimension, all others
+  int32_t dtype;               // of p
+  bool half_gradient = false;  // p is f32, g bf16: widened block by block
+  int64_t n;                   // elements of p
+  int64_t rows, columns;       // p as a matrix: its first dimension, all others
   bool scale, gate;
   int64_t given_rows = 0;  // rows of g; 0: g is dense
   bool wide_rows = false;  // row numbers are i64

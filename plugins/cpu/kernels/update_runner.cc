@@ -183,6 +183,17 @@ class Pass {
     for (int k = 0; k < kMostSlots; ++k) s[k] = t.s[k] ? t.s[k] + at : nullptr;
     if (n > 0) loop(t.p + at, g, s, n, a);
   }
+  template <class T>
+  void run_widened(const Call& call, const Tensors<T>& t, RuleLoop<T> loop, Slice s, const StepArgs<T>& a) const {
+    if constexpr (std::is_same_v<T, float>) {
+      alignas(64) float g[kRowBlock];
+      for (int64_t i = s.begin; i < s.end; i += kRowBlock) {
+        const int64_t n = std::min(kRowBlock, s.end - i);
+        widen(TENON_BF16, call.in<uint16_t>(TENON_UPDATE_G) + i, g, n);
+        apply(t, loop, i, n, g, a);
+      }
+    }
+  }
   // Plain sgd without l2 touches the given rows only. Threads share columns, so that any rows are even work.
   template <class T>
   void run_sgd_rows(const Call& call, const Tensors<T>& t, T rate) const {
@@ -260,7 +271,10 @@ class Pass {
       loop = rule_->f64;
     if (!u_.given_rows) {
       const Slice s = own(call);
-      apply(t, loop, s.begin, s.end - s.begin, t.g + s.begin, a);
+      if (u_.half_gradient)
+        run_widened(call, t, loop, s, a);
+      else
+        apply(t, loop, s.begin, s.end - s.begin, t.g + s.begin, a);
     } else if (kind_ == UpdateKind::kSgd && u_.hyper.l2 == 0) {
       run_sgd_rows(call, t, static_cast<T>(*call.in<float>(TENON_UPDATE_LR)) * t.scale);
     } else {

@@ -1,9 +1,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "float_bits.h"
 #include "isa_test.h"
 
 TENON_WIDE_FAMILY_FIXTURE(Attention, add_attention)
+
+namespace tenon::cpu::avx512 {
+extern bool pair_products;
+}
 
 namespace tenon::testing {
 namespace {
@@ -121,7 +126,10 @@ const std::vector<AttentionProblem> kProblems = {
     {2, 3, 1, 8, 5, 1, true, 0.3, {}, 0},
     // draws of one row, and of several that do not begin where a counter does
     {1, 3, 2, 4, 1101, 2, false, 0.4},
-    {1, 50, 3, 4, 77, 3, true, 0.4}};
+    {1, 50, 3, 4, 77, 3, true, 0.4},
+    // heads that share keys, the last block of queries part of one
+    {2, 98, 4, 8, 98, 2, true, 0.2},
+    {1, 60, 2, 6, 60, 2, false, 0, {1, 2, 60, 60}}};
 
 class AttentionCases : public Attention {
  protected:
@@ -172,6 +180,56 @@ TEST_P(AttentionCases, EqualTheDefinitionForwardAndBackward) {
     expect_near(b.get(1), s.dk, 3e-5);
     expect_near(b.get(2), s.dv, 3e-5);
     if (dbias) expect_near(b.get(3), s.dbias, 3e-5);
+  }
+}
+
+// Rounds numbers to those that bf16 holds; returns their bits.
+std::vector<uint16_t> halves_of(Floats& x) {
+  const auto bits = to_halves(TENON_BF16, x);
+  x = from_halves(TENON_BF16, bits);
+  return bits;
+}
+
+// What is rounded before the last product has eight bits, as results have. By the instruction for pairs and without it.
+TEST_P(AttentionCases, OfBf16EqualTheDefinitionButForRounding) {
+  const bool instruction = GetParam() == "avx512" && __builtin_cpu_supports("avx512bf16");
+  for (const AttentionProblem& p : kProblems) {
+    SCOPED_TRACE(&p - kProblems.data());
+    Data d = data_of(p);
+    const auto hq = halves_of(d.q), hk = halves_of(d.k), hv = halves_of(d.v), hdy = halves_of(d.dy);
+    const AttentionSolution s = solve_attention(p, d);
+    const Dims q = {p.B, p.T, p.N, p.D}, k = {p.B, p.S, p.M, p.D}, lse = {p.B, p.N, p.T};
+    const bool dbias = !p.bias.empty() && p.bias[1] == p.N && p.bias[0] == p.B;
+    const auto both = [&] {
+      Results f = run(2, [&](NodeRun& n) {
+        n.in(TENON_BF16, q, hq).in(TENON_BF16, k, hk).in(TENON_BF16, k, hv);
+        rest(n, p, d);
+        attributes(n.out(TENON_BF16, q).out(TENON_F32, lse).op("attention"), p);
+      });
+      const Results b = run(dbias ? 4 : 3, [&](NodeRun& n) {
+        n.in(TENON_BF16, q, hdy).in(TENON_BF16, q, hq).in(TENON_BF16, k, hk).in(TENON_BF16, k, hv);
+        n.in(TENON_BF16, q, f.get<uint16_t>(0)).in(TENON_F32, lse, f.get(1));
+        rest(n, p, d);
+        n.out(TENON_BF16, q).out(TENON_BF16, k).out(TENON_BF16, k);
+        if (dbias) n.out(TENON_F32, p.bias);
+        attributes(n.op("attention_grad"), p);
+      });
+      f.bytes.insert(f.bytes.end(), b.bytes.begin(), b.bytes.end());
+      return f;
+    };
+    const Results r = both();
+    if (instruction) {
+      cpu::avx512::pair_products = true;
+      const Results other = both();
+      cpu::avx512::pair_products = false;
+      EXPECT_EQ(r.bytes, other.bytes);
+    }
+    expect_near(from_halves(TENON_BF16, r.get<uint16_t>(0)), s.y, 1e-2);
+    expect_near(r.get(1), s.lse, 1e-5);
+    expect_near(from_halves(TENON_BF16, r.get<uint16_t>(2)), s.dq, 4e-2);
+    expect_near(from_halves(TENON_BF16, r.get<uint16_t>(3)), s.dk, 4e-2);
+    expect_near(from_halves(TENON_BF16, r.get<uint16_t>(4)), s.dv, 4e-2);
+    if (dbias) expect_near(r.get(5), s.dbias, 4e-2);
   }
 }
 

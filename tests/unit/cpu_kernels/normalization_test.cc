@@ -3,7 +3,20 @@
 
 #include "isa_test.h"
 
-TENON_FAMILY_FIXTURE(Normalization, add_normalization)
+TENON_DECLARE_FAMILY(add_layer_norm)
+TENON_DECLARE_WIDE_FAMILY(add_normalization)
+
+namespace tenon::testing {
+class Normalization : public IsaTest {
+ protected:
+  Normalization() {
+    TENON_USE_FAMILY(add_layer_norm);
+    TENON_USE_WIDE_FAMILY(add_normalization);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Isa, Normalization, ::testing::ValuesIn(wide_isas()),
+                         [](const auto& info) { return info.param; });
+}  // namespace tenon::testing
 
 namespace tenon::testing {
 namespace {
@@ -216,6 +229,36 @@ NormProblem layer_problem(const LayerCase& c, std::function<Floats(int64_t, floa
   }
   p.center = center;
   return p;
+}
+
+// x = -1, 1 in turn, so that xh is x, and the gradient of a dy that is the same everywhere vanishes.
+TEST_P(Normalization, RowsOfBf16AreNormalisedInF32) {
+  for (const int64_t n : {2, 16, 22, 128}) {
+    const Dims dims = {3, n}, one = {n}, row = {3};
+    std::vector<uint16_t> x, dy;
+    for (int64_t i = 0; i < 3 * n; ++i) x.push_back(i % 2 ? 0x3F80 : 0xBF80), dy.push_back(0x4040);  // 3
+    const Floats gamma(static_cast<size_t>(n), 2), beta(static_cast<size_t>(n), 0.5f);
+    const Results f = run(3, [&](NodeRun& node) {
+      node.in(TENON_BF16, dims, x).in(TENON_F32, one, gamma).in(TENON_F32, one, beta);
+      node.out(TENON_BF16, dims).out(TENON_F32, row).out(TENON_F32, row);
+      node.op("layer_norm").attr_f64("eps", 0).attr_list("axes", {1});
+    });
+    const auto y = f.get<uint16_t>(0);
+    for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], i % 2 ? 0x4020 : 0xBFC0) << n << " at " << i;  // 2.5, -1.5
+    EXPECT_EQ(f.get(1), Floats(3, 0));
+    EXPECT_EQ(f.get(2), Floats(3, 1));
+    const Results b = run(3, [&](NodeRun& node) {
+      node.in(TENON_BF16, dims, dy).in(TENON_BF16, dims, x).in(TENON_F32, one, gamma);
+      node.in(TENON_F32, row, f.get(1)).in(TENON_F32, row, f.get(2));
+      node.out(TENON_BF16, dims).out(TENON_F32, one).out(TENON_F32, one);
+      node.op("layer_norm_grad").attr_f64("eps", 0).attr_list("axes", {1});
+    });
+    for (uint16_t d : b.get<uint16_t>(0)) EXPECT_EQ(d & 0x7fff, 0) << n;
+    for (size_t i = 0; i < gamma.size(); ++i) {
+      EXPECT_EQ(b.get(1)[i], i % 2 ? 9 : -9);
+      EXPECT_EQ(b.get(2)[i], 9);
+    }
+  }
 }
 
 TEST_P(Normalization, LayerInstanceAndGroupEqualTheDefinition) {

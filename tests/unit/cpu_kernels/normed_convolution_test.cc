@@ -4,7 +4,7 @@
 #include "isa_test.h"
 
 TENON_DECLARE_WIDE_FAMILY(add_convolution)
-TENON_DECLARE_FAMILY(add_normalization)
+TENON_DECLARE_WIDE_FAMILY(add_normalization)
 
 namespace tenon::testing {
 namespace {
@@ -51,7 +51,7 @@ constexpr double kNormEps = 1e-3;
 class NormedConvolution : public IsaTest {
  protected:
   NormedConvolution() {
-    TENON_USE_FAMILY(add_normalization);
+    TENON_USE_WIDE_FAMILY(add_normalization);
     TENON_USE_WIDE_FAMILY(add_convolution);
   }
   static void convolve(plugin::GraphBuilder& node, const NormedCase& c, int precision) {

@@ -1,5 +1,6 @@
 // A convolution and its pool in one node are what the two are one after the other, and so are their gradients.
 #include "isa_test.h"
+#include "tenon/plugin/element.h"
 #include "unit/pooled_case.h"
 
 TENON_DECLARE_WIDE_FAMILY(add_convolution)
@@ -154,6 +155,46 @@ TEST_P(PooledConvolution, FirstOfEqualsWinsAndNaNBeforeAll) {
   EXPECT_EQ(found.get(0)[0], 1);
   EXPECT_TRUE(std::isnan(found.get(0)[1]));
   EXPECT_EQ(found.get<uint8_t>(1), (std::vector<uint8_t>{0, 1}));
+}
+
+std::vector<uint16_t> in_bf16(const Floats& x) {
+  std::vector<uint16_t> v;
+  for (const float f : x) v.push_back(plugin::Bf16(f).bits);
+  return v;
+}
+
+TEST_P(PooledConvolution, OfBf16IsThatOfF32Rounded) {
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(::testing::PrintToString(c.x));
+    const Floats x = few(product(c.x)), w = few(product(c.w)), bias = few(c.w[3]), dp = few(product(c.pooled()));
+    const auto in = [&](NodeRun& n, const Dims& dims, const Floats& v, bool half) {
+      half ? n.in(TENON_BF16, dims, in_bf16(v)) : n.in(TENON_F32, dims, v);
+    };
+    const auto forward = [&](bool half) {
+      return run(2, [&](NodeRun& n) {
+        in(n, c.x, x, half), in(n, c.w, w, half);
+        if (c.bias) in(n, {c.w[3]}, bias, half);
+        n.out(half ? TENON_BF16 : TENON_F32, c.pooled()).out(TENON_U8, c.pooled());
+        plugin::GraphBuilder& node = n.op("cpu.conv_pool");
+        convolve(node, c, TENON_PRECISION_DEFAULT);
+        node.attr_enum("act", c.relu ? TENON_ACT_RELU : TENON_ACT_NONE);
+      });
+    };
+    const Results wide = forward(false), half = forward(true);
+    EXPECT_EQ(half.get<uint16_t>(0), in_bf16(wide.get(0)));
+    EXPECT_EQ(half.bytes[1], wide.bytes[1]);
+    const std::vector<uint8_t> winner = wide.get<uint8_t>(1);
+    const auto gradient = [&](bool of_filter, bool is_half) {
+      return run(1, [&](NodeRun& n) {
+        of_filter ? in(n, c.x, x, is_half) : in(n, c.pooled(), dp, is_half);
+        of_filter ? in(n, c.pooled(), dp, is_half) : in(n, c.w, w, is_half);
+        n.in(TENON_U8, c.pooled(), winner).out(is_half ? TENON_BF16 : TENON_F32, of_filter ? c.w : c.x);
+        convolve(n.op(of_filter ? "cpu.pooled_grad_filter" : "cpu.pooled_grad_input"), c, TENON_PRECISION_DEFAULT);
+      });
+    };
+    for (const bool of_filter : {false, true})
+      EXPECT_EQ(gradient(of_filter, true).get<uint16_t>(0), in_bf16(gradient(of_filter, false).get(0)));
+  }
 }
 
 }  // namespace

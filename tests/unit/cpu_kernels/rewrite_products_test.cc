@@ -70,6 +70,12 @@ TEST(RewritingDropout, JoinsAProductAndWhatDropsOfIt) {
   EXPECT_EQ(node.f64("rate"), 0.25);
 }
 
+TEST(RewritingDropout, JoinsAProductOfBf16) {
+  LayerGraph d;
+  d.g.result(d.dropout(d.dense(TENON_ACT_RELU, TENON_BF16), {6, 8}, TENON_NONE, 7, TENON_BF16));
+  EXPECT_EQ(d.rewritten(), Names{"cpu.dot_dropout"});
+}
+
 TEST(RewritingDropout, DrawsNothingBehindAReluForTheGradient) {
   for (bool shaped : {false, true}) {
     LayerGraph d;
@@ -168,7 +174,7 @@ TEST(RewritingDropout, LeavesWhatOthersReadAndWhatItHasNoKernelFor) {
   }
   {
     LayerGraph d;
-    d.g.result(d.dropout(d.dense(TENON_ACT_NONE, TENON_BF16), {6, 8}, TENON_NONE, 7, TENON_BF16));
+    d.g.result(d.dropout(d.dense(TENON_ACT_NONE, TENON_F16), {6, 8}, TENON_NONE, 7, TENON_F16));
     EXPECT_EQ(d.rewritten(), apart);
   }
   {
@@ -176,6 +182,45 @@ TEST(RewritingDropout, LeavesWhatOthersReadAndWhatItHasNoKernelFor) {
     d.g.result(d.dropout(d.reshape(d.dense(), {6, 2, 4}), {6, 2, 4}));
     EXPECT_EQ(d.rewritten(), (Names{"dot_bias_act", "reshape", "dropout"}));
   }
+}
+
+// Logits of a bf16 layer, cast for their loss, and what comes back.
+struct CastGraph : LayerGraph {
+  uint32_t cast(uint32_t x, int32_t to) {
+    const uint32_t y = g.value(to, {6, 8});
+    g.node("cast", {x}, {y}).attr_dtype("to", to);
+    return y;
+  }
+  void loss(uint32_t x) {
+    const uint32_t loss = g.value(TENON_F32, {6}), lse = g.value(TENON_F32, {6});
+    g.node("softmax_cross_entropy", {x, label}, {loss, lse});
+    g.result(loss);
+    dx = g.value(TENON_F32, {6, 8});
+    g.node("softmax_cross_entropy_grad", {input({6}), x, label, lse}, {dx});
+  }
+  uint32_t label = input({6}, TENON_I32), dx = 0;
+};
+
+TEST(RewritingCasts, LetsALossReadAndGiveBf16) {
+  CastGraph c;
+  const uint32_t x = c.input({6, 8}, TENON_BF16);
+  c.loss(c.cast(x, TENON_F32));
+  c.g.result(c.cast(c.dx, TENON_BF16));
+  EXPECT_EQ(c.rewritten(), (Names{"softmax_cross_entropy", "softmax_cross_entropy_grad"}));
+  const GraphView view(*c.out.graph.graph());
+  EXPECT_EQ(view.node(0).in(0).dtype(), TENON_BF16);
+  EXPECT_EQ(view.node(1).in(1).dtype(), TENON_BF16);
+  EXPECT_EQ(view.node(1).out(0).dtype(), TENON_BF16);
+}
+
+TEST(RewritingCasts, LeavesWhatIsReadElsewhere) {
+  CastGraph c;
+  const uint32_t wide = c.cast(c.input({6, 8}, TENON_BF16), TENON_F32);
+  c.g.result(wide);
+  c.loss(wide);
+  c.g.result(c.dx);
+  c.g.result(c.cast(c.dx, TENON_BF16));
+  EXPECT_EQ(c.rewritten(), (Names{"cast", "softmax_cross_entropy", "softmax_cross_entropy_grad", "cast"}));
 }
 
 // Gradients of a value with several readers, of more rows than products take that stream their weights.
@@ -205,6 +250,20 @@ TEST(RewritingSums, TakeTheOtherValueAsAResidual) {
     EXPECT_FALSE(node.has(2));
     EXPECT_EQ(node.operand_id(3), other);
     EXPECT_TRUE(node.flag("tb"));
+  }
+}
+
+TEST(RewritingSums, KeepABiasButNoActivation) {
+  for (const int act : {TENON_ACT_NONE, TENON_ACT_RELU}) {
+    SumGraph s;
+    const uint32_t bias = s.input({8}), y = s.g.value(TENON_F32, {60, 8});
+    s.g.node("dot_bias_act", {s.input({60, 4}), s.input({4, 8}), bias, TENON_NONE}, {y}).attr_enum("act", act);
+    s.g.result(s.add(y, s.input({60, 8})));
+    EXPECT_EQ(s.rewritten(), act == TENON_ACT_NONE ? Names{"dot_bias_act"} : (Names{"dot_bias_act", "add"}));
+    if (act != TENON_ACT_NONE) continue;
+    const plugin::NodeView node = GraphView(*s.out.graph.graph()).node(0);
+    EXPECT_EQ(node.operand_id(2), bias);
+    EXPECT_TRUE(node.has(3));
   }
 }
 

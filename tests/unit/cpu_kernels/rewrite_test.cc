@@ -147,12 +147,13 @@ TEST_F(Rewriting, PadsInAPoolOfWhatIsNotBelowZero) {
 // A convolution's gradient, the gradient of the batch norm before it, and that of the bias before both.
 class RewritingGradients : public Rewriting {
  protected:
-  uint32_t norm_grad() {
-    const uint32_t d = graph_.value(TENON_F32, kMap), dy = input(kMap), w = input({1, 1, 8, 8});
+  // w_dtype: of the filter, else all that has points is of dtype.
+  uint32_t norm_grad(int32_t dtype = TENON_F32, int32_t w_dtype = TENON_F32) {
+    const uint32_t d = graph_.value(dtype, kMap), dy = input(kMap, dtype), w = input({1, 1, 8, 8}, w_dtype);
     graph_.node("conv_grad_input", {dy, w}, {d}).attr_list("strides", {1, 1}).attr_list("low", {0, 0});
     graph_.attr_list("high", {0, 0});
-    std::vector<uint32_t> operands{d, input(kMap), input({8}), input({8}), input({8})},
-        results{graph_.value(TENON_F32, kMap)};
+    std::vector<uint32_t> operands{d, input(kMap, dtype), input({8}), input({8}), input({8})},
+        results{graph_.value(dtype, kMap)};
     for (int k = 0; k < 2; ++k) results.push_back(graph_.value(TENON_F32, {8}));
     graph_.node("batch_norm_grad", operands, results).attr_f64("eps", 1e-3);
     for (const uint32_t r : results) result(r);
@@ -172,6 +173,16 @@ TEST_F(RewritingGradients, SumTheBiassGradientOnTheWay) {
   EXPECT_EQ(node(0).results(), 5);
   EXPECT_FALSE(node(0).has_result(3));
   EXPECT_TRUE(node(0).has_result(4));
+}
+
+TEST_F(RewritingGradients, AreOneNodeOfBf16Too) {
+  norm_grad(TENON_BF16, TENON_BF16);
+  EXPECT_EQ(rewritten(), Names{"cpu.batch_norm.grad_input"});
+}
+
+TEST_F(RewritingGradients, StayApartWhereDtypesMeet) {
+  norm_grad(TENON_BF16, TENON_F32);
+  EXPECT_EQ(rewritten(), Names{});
 }
 
 TEST_F(RewritingGradients, LeaveOtherReduces) {

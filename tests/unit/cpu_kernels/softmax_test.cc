@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "float_bits.h"
 #include "isa_test.h"
 
 TENON_WIDE_FAMILY_FIXTURE(Softmax, add_softmax)
@@ -172,6 +173,36 @@ TEST_P(Softmax, CrossEntropyOfIntegerLabels) {
       expect_near(b.get(0), e.dx, 2e-5);
     }
   }
+}
+
+// Logits and their gradient in bf16, all else in f32: each rounded once.
+TEST_P(Softmax, CrossEntropyOfNarrowLogitsIsThatOfTheirValues) {
+  for (const int32_t to : {TENON_BF16, TENON_F32})
+    for (const int64_t v : {1, 19, 1000}) {
+      const Dims lead = {5}, dims = {5, v};
+      const auto bits = to_halves(TENON_BF16, random(5 * v, -5, 5));
+      const Floats x = from_halves(TENON_BF16, bits);
+      const Ints label = random_ints(5, 0, static_cast<int32_t>(v) - 1);
+      Doubles t(x.size(), 0);
+      for (int64_t r = 0; r < 5; ++r) t[static_cast<size_t>(r * v + label[static_cast<size_t>(r)])] = 1;
+      const Entropy e = entropy(x, lead, v, t);
+      const Results f = run(2, [&](NodeRun& n) {
+        n.in(TENON_BF16, dims, bits).in(TENON_I32, lead, label).out(TENON_F32, lead).out(TENON_F32, lead);
+        n.op("softmax_cross_entropy").attr_f64("on", 1);
+      });
+      expect_near(f.get(0), e.loss, 5e-6);
+      const Results b = run(1, [&](NodeRun& n) {
+        n.in(TENON_F32, lead, row_gradients(5)).in(TENON_BF16, dims, bits).in(TENON_I32, lead, label);
+        n.in(TENON_F32, lead, f.get(1)).out(to, dims).op("softmax_cross_entropy_grad").attr_f64("on", 1);
+      });
+      if (to == TENON_F32) {
+        expect_near(b.get(0), e.dx, 2e-5);
+        continue;
+      }
+      const auto got = b.get<uint16_t>(0);
+      for (size_t i = 0; i < got.size(); ++i)
+        ASSERT_NEAR(from_half(TENON_BF16, got[i]), e.dx[i], 2e-5 + std::abs(e.dx[i]) / 256) << v << " at " << i;
+    }
 }
 
 TEST_P(Softmax, CrossEntropyOfDistributions) {

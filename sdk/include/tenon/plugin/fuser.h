@@ -38,15 +38,15 @@ Rewritten joined(Rewritten first, Rewritten second);
 std::vector<std::vector<uint32_t>> readers_of(const GraphView& graph);
 void copy_attributes(GraphBuilder& to, const NodeView& node);
 
-// A convolution in f32 whose map goes into a 2 x 2 max-pool alone, and its gradients:
+// A convolution in f32 or bf16 whose map goes into a 2 x 2 max-pool alone, and its gradients:
 //
 //   PREFIX.conv_pool(x, w, [bias]) -> p, winner        conv or conv_bias_act (no activation or ReLU), then max_pool
 //   PREFIX.pooled_grad_input(dp, w, winner) -> dx      max_pool_grad, then conv_grad_input
 //   PREFIX.pooled_grad_filter(x, dp, winner) -> dw     max_pool_grad, then conv_grad_filter
 //
 // A byte for each pooled element says which of its window's four won, in row-major order: the first that equals the
-// maximum, or the first NaN. Attributes are those of the convolution. suits: whether there are kernels for one;
-// nullptr: for all.
+// maximum, or the first NaN; of bf16 it may be the one before results are rounded. Attributes are those of the
+// convolution. suits: whether there are kernels for one; nullptr: for all.
 std::unique_ptr<Fuser> fuse_pools(const GraphView& graph, const std::string& prefix,
                                   const std::function<bool(const NodeView& conv)>& suits = nullptr);
 

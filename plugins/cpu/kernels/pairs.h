@@ -1,0 +1,128 @@
+// Products of bf16. The terms of a sum go by pairs: a word (as wide as a float, and moved as one) holds two that lie side by
+// side in the order of k, the first in its low half. To a sum a pair adds first the product of the high halves, then that of
+// the low ones, each exact and rounded once with the sum; subnormal numbers count as zeros of their sign, and become such.
+//
+// That is what the instruction of AVX512_BF16 does (Intel, Software Developer's Manual, VDPBF16PS). By other instructions the
+// bits are the same under FlushSubnormals, where products and sums are one instruction (FMA). There matmul_pairs.cc packs what
+// words hold, widened to f32 in the order of the sum, for the f32 tile; what is small (attention) has words unpacked by the
+// tile.
+#pragma once
+
+#include <bit>
+
+#include "kernels/simd.h"
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
+
+namespace tenon::cpu::TENON_CPU_ISA {
+
+// Vectors of words, by f32 arithmetic.
+template <class L>
+struct Pairs : L {
+  using Vector = typename L::Vector;
+  using Words = typename L::Words;
+  // As an integer: arithmetic would not keep all bits.
+  static TENON_INLINE Vector splat(float word) { return (Vector)(Words{} + std::bit_cast<uint32_t>(word)); }
+  static TENON_INLINE Vector high(Vector x) { return (Vector)((Words)x & 0xffff0000u); }
+  static TENON_INLINE Vector low(Vector x) { return (Vector)((Words)x << 16); }
+  static TENON_INLINE Vector add_product(Vector sum, Vector a, Vector b) {
+    sum = sum + high(a) * high(b);
+    return sum + low(a) * low(b);
+  }
+};
+
+#ifdef __AVX512BF16__
+// The same by the instruction for it. Only where has_pair_products().
+struct PairProducts8 : Pairs<Lanes8> {
+  static TENON_INLINE Vector add_product(Vector sum, Vector a, Vector b) {
+    return std::bit_cast<Vector>(
+        _mm256_dpbf16_ps(std::bit_cast<__m256>(sum), std::bit_cast<__m256bh>(a), std::bit_cast<__m256bh>(b)));
+  }
+};
+struct PairProducts : Pairs<Lanes16> {
+  static TENON_INLINE Vector add_product(Vector sum, Vector a, Vector b) {
+    return std::bit_cast<Vector>(
+        _mm512_dpbf16_ps(std::bit_cast<__m512>(sum), std::bit_cast<__m512bh>(a), std::bit_cast<__m512bh>(b)));
+  }
+};
+
+// Set before kernels are made: whether this processor has it, and TENON_CPU_ISA does not ask for less.
+extern bool pair_products;
+inline bool has_pair_products() { return pair_products; }
+#else
+constexpr bool has_pair_products() { return false; }
+#endif
+
+// This thread's mode while it lives: subnormal operands and results are zeros. Nothing where there is no such mode.
+class FlushSubnormals {
+ public:
+#ifdef __SSE2__
+  FlushSubnormals() : before_(_mm_getcsr()) { _mm_setcsr(before_ | 0x8040u); }
+  ~FlushSubnormals() { _mm_setcsr(before_); }
+#else
+  FlushSubnormals() {}
+  ~FlushSubnormals() {}
+#endif
+  FlushSubnormals(const FlushSubnormals&) = delete;
+  FlushSubnormals& operator=(const FlushSubnormals&) = delete;
+
+ private:
+  [[maybe_unused]] unsigned before_ = 0;
+};
+
+// n words of the elements of two rows. Inline: n is often a constant, or small.
+TENON_INLINE void pair_words(const uint16_t* low, const uint16_t* high, int64_t n, uint32_t* to) {
+  typedef uint16_t Halves16 __attribute__((vector_size(32)));
+  typedef uint32_t Words16 __attribute__((vector_size(64)));
+  const auto pair = [](Halves16 a, Halves16 b) {
+    return __builtin_convertvector(a, Words16) | __builtin_convertvector(b, Words16) << 16;
+  };
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16) {
+    const Words16 both = pair(load_as<Halves16>(low + i), load_as<Halves16>(high + i));
+    std::memcpy(to + i, &both, sizeof both);
+  }
+#ifdef __AVX512BW__
+  if (i == n) return;
+  const __mmask16 rest = static_cast<__mmask16>((1u << (n - i)) - 1);
+  const Words16 both =
+      pair((Halves16)_mm256_maskz_loadu_epi16(rest, low + i), (Halves16)_mm256_maskz_loadu_epi16(rest, high + i));
+  _mm512_mask_storeu_epi32(to + i, rest, (__m512i)both);
+#else
+  for (; i < n; ++i) to[i] = low[i] | static_cast<uint32_t>(high[i]) << 16;
+#endif
+}
+
+// n elements as f32. Inline as above.
+TENON_INLINE void widen_halves(const uint16_t* from, int64_t n, uint32_t* to) {
+  typedef uint16_t Halves16 __attribute__((vector_size(32)));
+  typedef uint32_t Words16 __attribute__((vector_size(64)));
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16) {
+    const Words16 wide = __builtin_convertvector(load_as<Halves16>(from + i), Words16) << 16;
+    std::memcpy(to + i, &wide, sizeof wide);
+  }
+  for (; i < n; ++i) to[i] = static_cast<uint32_t>(from[i]) << 16;
+}
+
+// to[w][n] for w in `words`: pairs of the rows of from[k][n], the last with zeros where k is odd.
+void pair_rows(const uint16_t* from, int64_t k, int64_t n, Slice words, uint32_t* to);
+// As pack_panels (gemm_tile.h): a word for each of k rows of `low` and of `high`, which is zeros where it is nullptr.
+void pair_panels(const uint16_t* low, const uint16_t* high, int64_t k, int64_t n, int64_t ld, int64_t depth,
+                 float* out);
+// What n words hold: two floats each, the one that is added first in front.
+void widen_pairs(const uint16_t* from, int64_t n, uint32_t* to);
+// As pair_rows and pair_columns, of what the words hold.
+void widen_rows(const uint16_t* from, int64_t k, int64_t n, Slice words, uint32_t* to);
+void widen_columns(const uint16_t* from, int64_t k, Slice rows, uint32_t* to);
+// As pack_panels, of k rows of bf16 in the order of widen_rows; k is even.
+void widen_panels(const uint16_t* from, int64_t k, int64_t n, int64_t ld, int64_t depth, float* out);
+// Words of n points of c channels each, `pitch` apart in `to`; as above `high` may be nullptr.
+void pair_points(const uint16_t* low, const uint16_t* high, int64_t n, int64_t c, int64_t pitch, float* to);
+// to[n]: a word of each of two rows of f32, rounded.
+void pair_floats(const float* low, const float* high, int64_t n, float* to);
+// to[r][w] for r in `rows`: pairs of the columns of from[rows][k]. Where k is even they lie so already.
+void pair_columns(const uint16_t* from, int64_t k, Slice rows, uint32_t* to);
+
+}  // namespace tenon::cpu::TENON_CPU_ISA
