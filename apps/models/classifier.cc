@@ -87,8 +87,9 @@ EstimatorSpec classify(Tensor logits, Tensor labels, Mode mode, const Optimizer&
   const Tensor classid = argmax(logits);
   EstimatorSpec spec{.mode = mode, .predictions = {{"probabilities", softmax(logits)}, {"classid", classid}}};
   if (mode == Mode::kPredict) return spec;
-  spec.loss = softmax_cross_entropy(logits, labels);
   const bool rows = labels.rank() == logits.rank();  // of probabilities, as one-hot labels are
+  spec.loss = rows ? categorical_crossentropy(labels, logits, {.from_logits = true})
+                   : sparse_categorical_crossentropy(labels, logits, {.from_logits = true});
   spec.eval_metrics = {{"accuracy", accuracy(rows ? argmax(labels) : labels, classid)}};
   if (mode == Mode::kTrain) spec.train_op = minimize(optimizer, spec.loss);
   return spec;

@@ -9,7 +9,7 @@ EstimatorSpec fashion(const Features& features, const Tensor& labels, Mode mode,
   Tensor x = features["image"];  // [batch, 28, 28, 1]
   x = max_pool2d(conv2d(x, {.filters = 32, .kernel = 3, .padding = padding, .activation = relu}), 2);
   x = max_pool2d(conv2d(x, {.filters = 64, .kernel = 3, .padding = padding, .activation = relu}), 2);
-  x = dropout(flatten(x), params.get<double>("dropout"), mode);
+  x = dropout(flatten(x), params.get<double>("dropout"));
   const Tensor logits = dense(x, {.units = params.get<int64_t>("num_classes")});
   return classify(logits, labels, mode, make_optimizer(params));
 }

@@ -6,9 +6,9 @@ namespace tenon::models {
 namespace {
 
 // Dense, then batch normalisation if it is wanted, then the activation.
-Tensor dense_block(Tensor x, int64_t units, Activation activation, bool batch_norm, Mode mode) {
+Tensor dense_block(Tensor x, int64_t units, Activation activation, bool batch_norm) {
   if (!batch_norm) return dense(x, {.units = units, .activation = activation});
-  return batch_normalization(dense(x, {.units = units}), mode, {.activation = activation});
+  return batch_normalization(dense(x, {.units = units}), {.activation = activation});
 }
 
 }  // namespace
@@ -22,9 +22,9 @@ EstimatorSpec flowers(const Features& features, const Tensor& labels, Mode mode,
   Tensor x = features["image"];  // [batch, 299, 299, 3]
   x = convolve(x, size("nfil1"), size("ksize1"));
   x = convolve(x, size("nfil2"), size("ksize2"));
-  x = dense_block(flatten(x), 300, relu, batch_norm, mode);
-  x = dropout(x, params.get<double>("dprob"), mode);
-  const Tensor logits = dense_block(x, size("num_classes"), linear, batch_norm, mode);
+  x = dense_block(flatten(x), 300, relu, batch_norm);
+  x = dropout(x, params.get<double>("dprob"));
+  const Tensor logits = dense_block(x, size("num_classes"), linear, batch_norm);
   return classify(logits, labels, mode, CrossShard(make_optimizer(params)));
 }
 

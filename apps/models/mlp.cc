@@ -40,7 +40,7 @@ EstimatorSpec mlp(const Features& features, const Tensor& labels, Mode mode, con
   if (x.rank() != 2) x = flatten(x);
   for (int64_t units : hidden_sizes(params)) {
     x = dense(x, {.units = units, .activation = relu});
-    x = dropout(x, params.get<double>("dropout", 0), mode);
+    x = dropout(x, params.get<double>("dropout", 0));
   }
   const Tensor logits = dense(x, {.units = params.get<int64_t>("num_classes")});
   return classify(logits, labels, mode, make_optimizer(params));

@@ -16,8 +16,8 @@ struct Stage {
 
 class Builder {
  public:
-  Builder(Mode mode, const Params& params, bool bias, double epsilon, double momentum)
-      : mode_(mode), l2_(params.get<double>("l2", 0)), bias_(bias), epsilon_(epsilon), momentum_(momentum) {}
+  Builder(const Params& params, bool bias, double epsilon, double momentum)
+      : l2_(params.get<double>("l2", 0)), bias_(bias), epsilon_(epsilon), momentum_(momentum) {}
 
   Tensor conv(Tensor x, int64_t filters, int64_t kernel, int64_t stride, Padding padding = same) const {
     return conv2d(x, {.filters = filters,
@@ -31,7 +31,7 @@ class Builder {
   // activation(normalised(x) + residual), one op.
   Tensor norm(Tensor x, Activation activation, Tensor residual = {}) const {
     return batch_normalization(
-        x, mode_, {.momentum = momentum_, .epsilon = epsilon_, .activation = activation, .residual = residual});
+        x, {.momentum = momentum_, .epsilon = epsilon_, .activation = activation, .residual = residual});
   }
   Tensor shortcut(Tensor x, int64_t filters, int64_t stride) const {
     if (stride == 1 && x.dim(-1) == filters) return x;
@@ -51,7 +51,6 @@ class Builder {
   }
 
  private:
-  Mode mode_;
   double l2_;
   bool bias_;
   double epsilon_, momentum_;
@@ -90,11 +89,11 @@ EstimatorSpec resnet(const Features& features, const Tensor& labels, Mode mode, 
   const std::string depth = params.get<std::string>("depth");
   Tensor x = features["image"];
   if (depth == "20")
-    x = small_body(Builder(mode, params, false, 1e-3, 0.99), x);
+    x = small_body(Builder(params, false, 1e-3, 0.99), x);
   else if (depth == "18")
-    x = large_body(Builder(mode, params, false, 1e-5, 0.9), x, false, {2, 2, 2, 2});
+    x = large_body(Builder(params, false, 1e-5, 0.9), x, false, {2, 2, 2, 2});
   else
-    x = large_body(Builder(mode, params, true, 1.001e-5, 0.99), x, true, {3, 4, 6, 3});
+    x = large_body(Builder(params, true, 1.001e-5, 0.99), x, true, {3, 4, 6, 3});
   const Tensor logits = dense(global_average_pool2d(x), {.units = params.get<int64_t>("num_classes")});
   return classify(logits, labels, mode, make_optimizer(params));
 }

@@ -28,9 +28,8 @@ Tensor sinusoidal_positions(Graph& graph, int64_t length, int64_t d) {
 
 class Transformer {
  public:
-  Transformer(Tensor any, Mode mode, const Params& params)
-      : mode_(mode),
-        d_(params.get<int64_t>("d_model")),
+  Transformer(Tensor any, const Params& params)
+      : d_(params.get<int64_t>("d_model")),
         heads_(params.get<int64_t>("heads")),
         ffn_(params.get<int64_t>("ffn")),
         layers_(params.get<int64_t>("layers")),
@@ -77,21 +76,19 @@ class Transformer {
   Tensor embed(Tensor tokens) const {
     const Tensor x = gather(table_, tokens, 0) * std::sqrt(static_cast<double>(d_));
     const Tensor placed = x + sinusoidal_positions(*x.graph(), tokens.dim(1), d_);
-    return dropout(cast(placed, compute_dtype(tokens)), rate_, mode_);
+    return dropout(cast(placed, compute_dtype(tokens)), rate_);
   }
   Tensor normalised(Tensor x) const { return layer_normalization(x, {.epsilon = 1e-6}); }
   // x and what a part makes of it, dropped out: one op.
-  Tensor added(Tensor x, Tensor part) const { return dropout(part, rate_, mode_, "dropout", x); }
+  Tensor added(Tensor x, Tensor part) const { return dropout(part, {.rate = rate_, .residual = x}); }
   Tensor attend(Tensor query, Tensor value, bool causal) const {
     return multi_head_attention(
-        query, value, mode_,
-        {.num_heads = heads_, .key_dim = d_ / heads_, .dropout = rate_, .use_causal_mask = causal});
+        query, value, {.num_heads = heads_, .key_dim = d_ / heads_, .dropout = rate_, .use_causal_mask = causal});
   }
   Tensor feed_forward(Tensor x) const {
-    return dense(dropout(dense(x, {.units = ffn_, .activation = relu}), rate_, mode_), {.units = d_});
+    return dense(dropout(dense(x, {.units = ffn_, .activation = relu}), rate_), {.units = d_});
   }
 
-  Mode mode_;
   int64_t d_, heads_, ffn_, layers_;
   double rate_;
   Tensor table_;
@@ -101,7 +98,7 @@ class Transformer {
 
 EstimatorSpec transformer(const Features& features, const Tensor& labels, Mode mode, const Params& params) {
   const Tensor source = features["source"], target = features["target"];
-  const Transformer model(source, mode, params);
+  const Transformer model(source, params);
   const Tensor logits = model.logits(model.decode(target, model.encode(source)));
   return classify(logits, labels, mode, make_optimizer(params));
 }

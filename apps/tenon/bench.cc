@@ -1,4 +1,5 @@
-// tenon bench step CASE: times whole steps of training, or of prediction, on one batch in memory. bench op: bench_op.h.
+// tenon bench step CASE: times whole steps of training, or of prediction, on one batch in memory. bench op: bench_op.h, bench
+// fit: bench_fit.h.
 #include <unistd.h>
 
 #include <ctime>
@@ -9,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "bench_fit.h"
 #include "bench_op.h"
 #include "command.h"
 #include "machine_limits.h"
@@ -24,6 +26,7 @@ using Clock = std::chrono::steady_clock;
 
 void declare_bench(Flags& flags, const std::vector<std::string>& words) {
   if (!words.empty() && words[0] == "op") return declare_bench_op(flags);
+  if (!words.empty() && words[0] == "fit") return declare_bench_fit(flags);
   flags.integer("steps", 0, "steps in a round, whose mean is one measurement; 0: about a quarter of a second's", 0,
                 1e9);
   flags.integer("rounds", 15, "measurements at most", 1, 1e6);
@@ -90,15 +93,15 @@ class Bench {
     config.trace = flags_.boolean("profile");
     Params params = case_.params;
     params.set("dtype_policy", flags_.text("dtype_policy"));
-    StepRunner runner = StepRunner::create(case_.model, params,
-                                           random_batch(case_, static_cast<uint64_t>(flags_.integer("seed"))),
-                                           case_.batch_size, config, case_.steps_per_call, case_.mode)
-                            .take();
+    StepRunner runner =
+        StepRunner::create(case_.model, params, random_batch(case_, static_cast<uint64_t>(flags_.integer("seed"))),
+                           case_.batch_size, config, case_.steps_per_call, case_.mode)
+            .take();
     runner.run(1).take();
     first_step_ = seconds_since_process_start();
     measure(runner);
-    print_result(runner);
     if (config.trace) profile(runner);
+    print_result(runner);
     return 0;
   }
 
@@ -174,9 +177,11 @@ class Bench {
 };
 
 int run_bench(const Flags& flags, const std::vector<std::string>& words) {
-  expect_words(words, 1, 2, "what to time: step CASE, or op OP");
-  only_word({words[0]}, "benchmark", {"step", "op"});
+  expect_words(words, 1, 2, "what to time: step CASE, fit CASE, or op OP");
+  only_word({words[0]}, "benchmark", {"step", "fit", "op"});
   if (words[0] == "op") return run_bench_op(only_word({words.begin() + 1, words.end()}, "op", bench_op_names()), flags);
+  if (words[0] == "fit")
+    return run_bench_fit(only_word({words.begin() + 1, words.end()}, "case", bench_fit_names()), flags);
   std::vector<std::string> names;
   for (const models::BenchCase& c : models::bench_cases()) names.push_back(c.name);
   return Bench(*models::find_bench_case(only_word({words.begin() + 1, words.end()}, "case", names)), flags).run();
@@ -186,11 +191,11 @@ int run_bench(const Flags& flags, const std::vector<std::string>& words) {
 
 const Command kBench{
     .name = "bench",
-    .arguments = "step CASE|op OP [FLAGS]",
-    .summary = "Times whole steps of training, or of prediction, or one op over many shapes",
+    .arguments = "step CASE|fit CASE|op OP [FLAGS]",
+    .summary = "Times whole steps of training, or of prediction, what fit() adds to them, or one op over many shapes",
     .declare = declare_bench,
     .run = run_bench,
-    .details = [] { return list_of_cases() + list_of_ops(); },
+    .details = [] { return list_of_cases() + list_of_ops() + list_of_fits(); },
 };
 
 }  // namespace tenon::runner

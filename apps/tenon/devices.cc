@@ -26,7 +26,7 @@ std::string unit_json(const UnitInfo& u) {
       .str();
 }
 
-void print_json(const Discovery& found) {
+void print_devices_json(const Discovery& found) {
   for (const BackendInfo& b : found.backends) {
     std::string units;
     for (const UnitInfo& u : b.units) units += (units.empty() ? "" : ", ") + unit_json(u);
@@ -59,7 +59,7 @@ std::string memory_text(const UnitInfo& u) {
   return text;
 }
 
-void print_text(const Discovery& found) {
+void print_devices(const Discovery& found) {
   for (const BackendInfo& b : found.backends) {
     print("%s %s  %s\n", b.name.c_str(), b.version.c_str(), b.path.c_str());
     if (!b.status.ok()) print("  no device now: %s\n", b.status.message().c_str());
@@ -92,9 +92,9 @@ int run_devices(const Flags& flags, const std::vector<std::string>& words) {
   const Discovery found = discover_backends(device);
   if (found.backends.empty() && device != "auto" && device != "tpu") expect_refused(found, device);
   if (flags.boolean("json"))
-    print_json(found);
+    print_devices_json(found);
   else
-    print_text(found);
+    print_devices(found);
   for (const BackendInfo& b : found.backends)
     if (b.status.ok()) return 0;
   throw Error(Status(Code::kUnavailable, "there is no device to train on"));

@@ -87,6 +87,7 @@ class Training {
                  "step %ld",
                  model_.info().name, with_commas(parameters_.total).c_str(), with_commas(parameters_.trainable).c_str(),
                  static_cast<long>(steps_), epochs, with_commas(images).c_str(), static_cast<long>(step)));
+      if (flags_.text("model_dir").empty()) print_line("nothing of this training is kept: there is no --model_dir");
       return;
     }
     print_line(Json("start")
@@ -95,6 +96,7 @@ class Training {
                    .add("trainable_parameters", parameters_.trainable)
                    .add("step", step)
                    .add("train_steps", steps_)
+                   .add("kept", !flags_.text("model_dir").empty())
                    .add("epochs", epochs)
                    .add("examples", images)
                    .str());

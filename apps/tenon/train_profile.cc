@@ -49,8 +49,8 @@ TrainProfile::TrainProfile(const Flags& flags, int64_t steps) {
     throw UsageError{"--profile_steps needs --profile DIR"};
 }
 
-std::vector<TrainingHook*> TrainProfile::with(std::vector<TrainingHook*> hooks) {
-  if (hook_) hooks.push_back(&*hook_);
+Callbacks TrainProfile::with(Callbacks hooks) {
+  if (hook_) hooks.emplace_back(&*hook_);
   return hooks;
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <vector>
 
 #include "command.h"
 #include "tenon/profiler.h"
@@ -18,7 +17,7 @@ class TrainProfile {
   static bool wanted(const Flags& flags) { return !flags.text("profile").empty(); }
 
   // With its hook where a profile is wanted.
-  std::vector<TrainingHook*> with(std::vector<TrainingHook*> hooks);
+  Callbacks with(Callbacks hooks);
   // One line about the files; an error where they could not be written.
   void print(bool json) const;
 

@@ -28,33 +28,33 @@ constexpr double kDropout = 0.1;
 
 Tensor normalised(Tensor x) { return layer_normalization(x, {.epsilon = 1e-12}); }
 
-Tensor embed(Tensor tokens, Tensor table, Mode mode) {
+Tensor embed(Tensor tokens, Tensor table) {
   const int64_t length = tokens.dim(1);
   const Tensor places = variable(tokens, "positions", {length, kSize}, random_normal(0, 0.02));
   const Tensor x = cast(gather(table, tokens, 0) + places, compute_dtype(tokens));
-  return dropout(normalised(x), kDropout, mode);
+  return dropout(normalised(x), kDropout);
 }
 
-Tensor layer(Tensor x, Mode mode) {
+Tensor layer(Tensor x) {
   const Tensor attended =
-      multi_head_attention(x, x, mode, {.num_heads = kHeads, .key_dim = kSize / kHeads, .dropout = kDropout});
-  x = normalised(dropout(attended, kDropout, mode, "dropout", x));
+      multi_head_attention(x, x, {.num_heads = kHeads, .key_dim = kSize / kHeads, .dropout = kDropout});
+  x = normalised(dropout(attended, {.rate = kDropout, .residual = x}));
   const Tensor inner = dense(x, {.units = kInner, .activation = gelu_tanh});
-  return normalised(dropout(dense(inner, {.units = kSize}), kDropout, mode, "dropout", x));
+  return normalised(dropout(dense(inner, {.units = kSize}), {.rate = kDropout, .residual = x}));
 }
 
 // Features "tokens"[B, T], "masked"[B, M]: places of the words to predict; labels[B, M]: those words.
 EstimatorSpec bert(const Features& features, const Tensor& labels, Mode mode, const Params&) {
   const Tensor tokens = features["tokens"], masked = features["masked"];
   const Tensor table = variable(tokens, "embeddings", {kWords, kSize}, random_normal(0, 0.02));
-  Tensor x = embed(tokens, table, mode);
-  for (int64_t i = 0; i < kLayers; ++i) x = layer(x, mode);
+  Tensor x = embed(tokens, table);
+  for (int64_t i = 0; i < kLayers; ++i) x = layer(x);
   const Tensor words = gather(x, masked, 1, 1);  // [B, M, kSize]
   Tensor y = reshape(words, {words.elements() / kSize, kSize});
   y = normalised(dense(y, {.units = kSize, .activation = gelu_tanh}));
   const Tensor logits = cast(dot(y, cast(table, y.dtype()), {.tb = true}), DType::kF32);
   EstimatorSpec spec{.mode = mode};
-  spec.loss = softmax_cross_entropy(logits, reshape(labels, {labels.elements()}));
+  spec.loss = sparse_categorical_crossentropy(reshape(labels, {labels.elements()}), logits, {.from_logits = true});
   spec.train_op = minimize(Lamb(), spec.loss);
   return spec;
 }

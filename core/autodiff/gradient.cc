@@ -79,7 +79,13 @@ class Backward {
       if (wanted(i)) visit(i);
   }
 
-  Tensor gradient(Tensor variable) const { return grads_[variable.id()]; }
+  // The sum over all that the tensor was read as.
+  Tensor gradient(const Tensors& reads) const {
+    Tensor sum;
+    for (const Tensor& x : reads)
+      if (const Tensor g = grads_[x.id()]) sum = sum ? gradient_sum(sum, g) : g;
+    return sum;
+  }
 
  private:
   void grow() {
@@ -90,6 +96,7 @@ class Backward {
   void mark_needed(size_t first) {
     for (size_t i = first; i < graph_.nodes.size(); ++i) {
       const Node& node = graph_.nodes[i];
+      if (node.stops_gradient) continue;
       bool any = false;
       for (ValueId id : node.operands) any = any || (id >= 0 && needed_[id]);
       if (any)
@@ -98,6 +105,7 @@ class Backward {
   }
 
   bool wanted(NodeId i) const {
+    if (graph_.nodes[i].stops_gradient) return false;
     for (ValueId id : graph_.nodes[i].results)
       if (grads_[id] && needed_[id]) return true;
     return false;
@@ -148,23 +156,35 @@ class Backward {
   Tensors grads_;
 };
 
+// The tensor; of a variable, all values that it was read as.
+Tensors reads_of(Tensor x) {
+  Graph& graph = *x.graph();
+  const int index = graph.variable_of(x.id());
+  if (index < 0) return {x};
+  Tensors out{Tensor(&graph, graph.variable_value(index))};
+  for (ValueId id : graph.variables[static_cast<size_t>(index)].reads) out.emplace_back(&graph, id);
+  return out;
+}
+
 }  // namespace
 
-Tensors gradients(Tensor loss, const Tensors& variables) {
+Tensors gradients(Tensor loss, const Tensors& by) {
   if (!loss) fail("gradients: the loss was never set");
   if (loss.rank() != 0 || !is_float(loss.dtype()))
     fail("gradients: the loss is ", loss.type().str(), ", expected a float scalar");
   Graph& graph = *loss.graph();
-  for (size_t i = 0; i < variables.size(); ++i)
-    if (variables[i].graph() != &graph)
-      fail("gradients: variable ", i, variables[i] ? " is of another graph" : " was never set");
+  for (size_t i = 0; i < by.size(); ++i)
+    if (by[i].graph() != &graph) fail("gradients: variable ", i, by[i] ? " is of another graph" : " was never set");
+  Tensors all;
+  for (const Tensor& x : by)
+    for (const Tensor& read : reads_of(x)) all.push_back(read);
   const NodeId last = graph.values[loss.id()].node;
   const Stamp stamp(graph);
   graph.phase = Phase::kBackward;
-  Backward backward(graph, loss, variables);
+  Backward backward(graph, loss, all);
   backward.run(0, last);
   Tensors out;
-  for (const Tensor& v : variables) out.push_back(backward.gradient(v));
+  for (const Tensor& x : by) out.push_back(backward.gradient(reads_of(x)));
   return out;
 }
 

@@ -119,7 +119,7 @@ Result<Queue> Device::create_queue() {
 
 namespace {
 
-tenon_options abi_options(const CompileOptions& o) {
+tenon_options abi_options(const ProgramOptions& o) {
   tenon_options out{};
   out.struct_size = sizeof out;
   out.flags = (o.deterministic ? TENON_OPTION_DETERMINISTIC : 0) | (o.trace ? TENON_OPTION_TRACE : 0);
@@ -159,7 +159,7 @@ ProgramInfo info_of(const tenon_info& i) {
 }  // namespace
 
 Result<std::vector<NodeVerdict>> Device::supports(const GraphImage& graph, std::span<const uint32_t> nodes,
-                                                  const CompileOptions& options) {
+                                                  const ProgramOptions& options) {
   const tenon_options o = abi_options(options);
   std::vector<tenon_verdict> verdicts(nodes.size());
   TENON_TRY(call_entry(name_, "supports", [&] {
@@ -175,7 +175,7 @@ Result<std::vector<NodeVerdict>> Device::supports(const GraphImage& graph, std::
   return out;
 }
 
-Result<Program> Device::compile(const GraphImage& graph, const CompileOptions& options, ProgramInfo* info) {
+Result<Program> Device::compile(const GraphImage& graph, const ProgramOptions& options, ProgramInfo* info) {
   const tenon_options o = abi_options(options);
   tenon_info filled{};
   filled.struct_size = sizeof filled;

@@ -69,7 +69,7 @@ struct NodeVerdict {
   std::string reason;
 };
 
-struct CompileOptions {
+struct ProgramOptions {
   bool deterministic = false;
   bool trace = false;  // runs of the program can be traced
   int max_iterations = 1;
@@ -223,9 +223,9 @@ class Device : public std::enable_shared_from_this<Device> {
   Result<Queue> create_queue();
   // One answer a node. `graph` is finished.
   Result<std::vector<NodeVerdict>> supports(const GraphImage& graph, std::span<const uint32_t> nodes,
-                                            const CompileOptions& options);
+                                            const ProgramOptions& options);
   // On kOutOfMemory, *info (when given) tells what would be needed.
-  Result<Program> compile(const GraphImage& graph, const CompileOptions& options, ProgramInfo* info = nullptr);
+  Result<Program> compile(const GraphImage& graph, const ProgramOptions& options, ProgramInfo* info = nullptr);
   // Passes events of programs compiled with `trace` to the sink until end_trace, which flushes. One trace at a time.
   // kUnsupported: the backend does not trace.
   Status begin_trace(TraceSink& sink);

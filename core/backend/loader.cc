@@ -164,11 +164,18 @@ Status check_same_name(const LoadedBackend& backend, const std::string& name) {
   return Status(Code::kAbi, cat("is '", backend.name, "', which is loaded already, the file's name is '", name, "'"));
 }
 
+// "gpu" means "opencl-gpu", not "cpu".
+std::string_view meant_by(std::string_view name, const std::vector<std::string>& names) {
+  for (const std::string& n : names)
+    if (!name.empty() && n.find(name) != std::string::npos) return n;
+  return nearest(name, names);
+}
+
 Status not_found(const SearchPath& search, std::string_view name) {
   std::vector<Refusal> ignored;
   std::vector<std::string> names;
   for (const Candidate& c : find_candidates(search, &ignored)) names.push_back(c.name);
-  const std::string_view near = nearest(name, names);
+  const std::string_view near = meant_by(name, names);
   std::string text = cat("device '", name, "': no ", name, ".so in ", join(search.directories));
   for (const Refusal& r : search.refusals) text += cat("; not searched: ", r.path, " ", r.cause);
   if (!near.empty()) text += cat("; did you mean '", near, "'?");

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/descriptor.h"
+#include "base/room.h"
 #include "base/text.h"
 
 namespace tenon {
@@ -120,6 +121,8 @@ Result<std::string> read_file(const std::string& path, int64_t max_bytes) {
   TENON_ASSIGN(const File file, File::open(path));
   if (file.size() > max_bytes)
     return invalid("cannot read '", path, "': expected at most ", max_bytes, " bytes, found ", file.size());
+  if (const Status room = take_room(static_cast<uint64_t>(file.size()), "it"); !room.ok())
+    return Status(room.code(), cat("cannot read '", path, "': ", room.message()));
   std::string contents(static_cast<size_t>(file.size()), '\0');
   TENON_TRY(file.read_exactly_at(0, contents.data(), contents.size()));
   return contents;

@@ -23,6 +23,10 @@ const DTypeInfo& info(DType dtype) {
 std::string_view dtype_name(DType dtype) { return info(dtype).name; }
 int64_t dtype_bytes(DType dtype) { return info(dtype).bytes; }
 
+std::string_view mode_name(Mode mode) {
+  return mode == Mode::kTrain ? "train" : mode == Mode::kEval ? "eval" : "predict";
+}
+
 DType dtype_from_name(std::string_view name) {
   for (size_t i = 1; i < std::size(kDTypes); ++i)
     if (kDTypes[i].name == name) return static_cast<DType>(i);

@@ -51,7 +51,7 @@ Graph expand(const Graph& graph, const std::vector<bool>& expand) {
 }
 
 // Marks what must be decomposed; appends a line a refused node.
-Result<bool> ask(const Graph& graph, Device& device, const CompileOptions& options, std::vector<bool>& to_expand) {
+Result<bool> ask(const Graph& graph, Device& device, const ProgramOptions& options, std::vector<bool>& to_expand) {
   const std::vector<uint32_t> nodes = image_nodes(graph);
   std::vector<uint32_t> which(nodes.size());
   std::iota(which.begin(), which.end(), 0u);
@@ -80,7 +80,7 @@ Result<bool> ask(const Graph& graph, Device& device, const CompileOptions& optio
 GraphImage flatten(const Graph& graph) {
   GraphImage image;
   std::vector<int64_t> map(graph.values.size(), -1);
-  for (const Input& i : graph.inputs)
+  for (const GraphInput& i : graph.inputs)
     map[i.value] = image.input(graph.type(i.value), image_role(i.role), i.split, i.name);
   for (const Node& node : graph.nodes) {
     if (node.op == "constant") {
@@ -110,7 +110,7 @@ Graph lower_to_primitives(const Graph& graph) {
   }
 }
 
-Result<Graph> lower(const Graph& graph, Device& device, const CompileOptions& options) {
+Result<Graph> lower(const Graph& graph, Device& device, const ProgramOptions& options) {
   try {
     TENON_TRY(verify(graph));
     Graph current = simplify(graph);
@@ -137,13 +137,13 @@ int Executable::find_result(std::string_view name) const {
   return -1;
 }
 
-Result<Executable> compile(const Graph& graph, const std::shared_ptr<Device>& device, const CompileOptions& options) {
+Result<Executable> compile(const Graph& graph, const std::shared_ptr<Device>& device, const ProgramOptions& options) {
   Executable out;
   out.device = device;
   out.max_iterations = options.max_iterations;
   TENON_ASSIGN(out.graph, lower(graph, *device, options));
   TENON_ASSIGN(out.program, device->compile(flatten(out.graph), options));
-  for (const Input& input : out.graph.inputs) {
+  for (const GraphInput& input : out.graph.inputs) {
     out.slot.push_back(input.role == Role::kScalar ? out.n_scalars++ : out.n_buffers++);
     out.n_feeds += input.role == Role::kFeed;
   }

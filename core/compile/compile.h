@@ -32,10 +32,10 @@ struct Executable {
 // decide what is computed. An op that the device cannot do is an error listing op, node and reason of
 // every one.
 Result<Executable> compile(const Graph& graph, const std::shared_ptr<Device>& device,
-                           const CompileOptions& options = {});
+                           const ProgramOptions& options = {});
 
 // The lowered graph without compiling it: what `tenon inspect graph --device` shows.
-Result<Graph> lower(const Graph& graph, Device& device, const CompileOptions& options = {});
+Result<Graph> lower(const Graph& graph, Device& device, const ProgramOptions& options = {});
 
 // Every composite replaced by primitives, as a device that knows nothing else would get it.
 Graph lower_to_primitives(const Graph& graph);

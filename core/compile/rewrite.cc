@@ -3,7 +3,7 @@
 namespace tenon {
 
 Rewrite::Rewrite(const Graph& from) : from_(from), map_(from.values.size()), node_map_(from.nodes.size(), -1) {
-  for (const Input& input : from.inputs) {
+  for (const GraphInput& input : from.inputs) {
     const ValueId id = to_.add_input(from.type(input.value), input.role, input.name);
     to_.inputs.back().split = input.split;
     to_.inputs.back().scalar = input.scalar;

@@ -68,7 +68,7 @@ Input one(DType dtype, double value, Role role) {
 void ask_for_f32(Graph& graph) {
   for (Node& node : graph.nodes)
     for (Attr& a : node.attrs)
-      if (a.name == "precision") a.value = Enum{static_cast<int32_t>(Precision::kHighest)};
+      if (a.name == "precision") a.value = Enum{static_cast<int32_t>(MathPrecision::kHighest)};
 }
 
 plugin::FlatGraph flat(const Graph& graph) {
@@ -120,7 +120,7 @@ Graph build(const Definition& d, Case& c, const std::vector<int>& state = {}) {
     if (t) graph.results.push_back({t.id()});
   for (size_t r = 0; r < state.size(); ++r) graph.results.at(r).alias = state[r];
   Graph pruned = prune_inputs(graph);
-  for (const tenon::Input& input : pruned.inputs) c.inputs.push_back(d.inputs[std::stoul(input.name.substr(1))].fill);
+  for (const GraphInput& input : pruned.inputs) c.inputs.push_back(d.inputs[std::stoul(input.name.substr(1))].fill);
   const auto about = [&d](const Node& n) { return n.op == d.op; };
   if (std::none_of(pruned.nodes.begin(), pruned.nodes.end(), about)) fail(c.op, " '", c.name, "': has no such node");
   return pruned;

@@ -18,17 +18,17 @@ Model fashion(Padding padding) {
           kSteps,
           Adam({.learning_rate = CosineDecay(0.02, 10)}),
           images(6, 12, 1, 10),
-          [=](const Tensors& in, Mode mode) {
+          [=](const Tensors& in) {
             Tensor x =
                 max_pool2d(conv2d(in[0], {.filters = 4, .kernel = 3, .padding = padding, .activation = relu}), 2);
             x = max_pool2d(conv2d(x, {.filters = 6, .kernel = 3, .padding = padding, .activation = relu}), 2);
-            return classified(dense(dropout(flatten(x), 0.4, mode), {.units = 10}), in[1], mode);
+            return classified(dense(dropout(flatten(x), 0.4), {.units = 10}), in[1]);
           }};
 }
 
-Tensor dense_block(Tensor x, int64_t units, Activation activation, bool batch_norm, Mode mode) {
+Tensor dense_block(Tensor x, int64_t units, Activation activation, bool batch_norm) {
   if (!batch_norm) return dense(x, {.units = units, .activation = activation});
-  return batch_normalization(dense(x, {.units = units}), mode, {.activation = activation});
+  return batch_normalization(dense(x, {.units = units}), {.activation = activation});
 }
 
 // `flowers`: 5x5 convolutions with max-pools, dense, dropout; gradients summed over the replicas.
@@ -39,11 +39,11 @@ Model flowers(bool batch_norm) {
           kSteps,
           CrossShard(Adam(0.01)),
           images(6, 19, 3, 5),
-          [=](const Tensors& in, Mode mode) {
+          [=](const Tensors& in) {
             Tensor x = max_pool2d(conv2d(in[0], {.filters = 3, .kernel = 5, .padding = same, .activation = relu}), 2);
             x = max_pool2d(conv2d(x, {.filters = 4, .kernel = 5, .padding = same, .activation = relu}), 2);
-            x = dropout(dense_block(flatten(x), 15, relu, batch_norm, mode), 0.25, mode);
-            return classified(dense_block(x, 5, linear, batch_norm, mode), in[1], mode);
+            x = dropout(dense_block(flatten(x), 15, relu, batch_norm), 0.25);
+            return classified(dense_block(x, 5, linear, batch_norm), in[1]);
           }};
 }
 
@@ -55,17 +55,16 @@ Model dropout_mlp() {
           kSteps,
           Adam(0.001),
           images(7, 6, 1, 10),
-          [](const Tensors& in, Mode mode) {
+          [](const Tensors& in) {
             Tensor x = flatten(in[0]);
-            for (int64_t units : {12, 8}) x = dropout(dense(x, {.units = units, .activation = relu}), 0.2, mode);
-            return classified(dense(x, {.units = 10}), in[1], mode);
+            for (int64_t units : {12, 8}) x = dropout(dense(x, {.units = units, .activation = relu}), 0.2);
+            return classified(dense(x, {.units = 10}), in[1]);
           }};
 }
 
 // ---- `resnet` ----
 
 struct Residual {
-  Mode mode;
   bool bias;
   double epsilon, momentum, l2;
 
@@ -80,7 +79,7 @@ struct Residual {
   }
   Tensor norm(Tensor x, Activation activation, Tensor residual = {}) const {
     return batch_normalization(
-        x, mode, {.momentum = momentum, .epsilon = epsilon, .activation = activation, .residual = residual});
+        x, {.momentum = momentum, .epsilon = epsilon, .activation = activation, .residual = residual});
   }
   Tensor shortcut(Tensor x, int64_t filters, int64_t stride) const {
     return stride == 1 && x.dim(-1) == filters ? x : norm(conv(x, filters, 1, stride), linear);
@@ -105,12 +104,12 @@ Model resnet20() {
           kSteps,
           SGD({.learning_rate = CosineDecay(0.1, 10), .momentum = 0.9}),
           images(4, 8, 3, 10),
-          [](const Tensors& in, Mode mode) {
-            const Residual build{mode, false, 1e-3, 0.99, 1e-4};
+          [](const Tensors& in) {
+            const Residual build{false, 1e-3, 0.99, 1e-4};
             Tensor x = build.norm(build.conv(in[0], 4, 3, 1), relu);
             for (int64_t stage = 0; stage < 3; ++stage)
               for (int64_t i = 0; i < 3; ++i) x = build.basic(x, 4 << stage, stage > 0 && i == 0 ? 2 : 1);
-            return classified(dense(global_average_pool2d(x), {.units = 10}), in[1], mode);
+            return classified(dense(global_average_pool2d(x), {.units = 10}), in[1]);
           }};
 }
 
@@ -122,13 +121,13 @@ Model resnet_large(bool bottlenecks) {
           kSteps,
           SGD({.learning_rate = 0.05, .momentum = 0.9, .nesterov = true}),
           images(2, 25, 3, 12),
-          [=](const Tensors& in, Mode mode) {
-            const Residual build{mode, bottlenecks, 1e-5, 0.9, 0};
+          [=](const Tensors& in) {
+            const Residual build{bottlenecks, 1e-5, 0.9, 0};
             Tensor x = build.norm(build.conv(zero_padding2d(in[0], 3), 4, 7, 2, valid), relu);
             x = max_pool2d(zero_padding2d(x, 1), {.pool_size = 3, .strides = Extent(2)});
             for (int64_t stage = 0; stage < 2; ++stage)
               x = bottlenecks ? build.bottleneck(x, 3 << stage, 1 + stage) : build.basic(x, 4 << stage, 1 + stage);
-            return classified(dense(global_average_pool2d(x), {.units = 12}), in[1], mode);
+            return classified(dense(global_average_pool2d(x), {.units = 12}), in[1]);
           }};
 }
 
@@ -144,7 +143,7 @@ Model recurrent(bool with_lstm) {
           std::move(optimizer),
           {each_step(uniform(DType::kI64, {kBatch, kLength}, 1000, 0, 9)),
            each_step(uniform(DType::kF32, {kBatch}, 2000, -1, 1))},
-          [=](const Tensors& in, Mode mode) {
+          [=](const Tensors& in) {
             const Tensor x = embedding(in[0], {.input_dim = 9, .output_dim = kWidth});
             const Tensor zero = full(*x.graph(), DType::kF32, {kBatch, kUnits}, 0);
             const int64_t columns = (with_lstm ? 4 : 3) * kUnits;
@@ -158,7 +157,7 @@ Model recurrent(bool with_lstm) {
             const Tensor last =
                 reshape(slice(y, {0, kLength - 1, 0}, {kBatch, kLength, kUnits}, {1, 1, 1}), {kBatch, kUnits});
             const Tensor prediction = reshape(dense(last, {.units = 1}), {kBatch});
-            return Built{mode == Mode::kPredict ? Tensor() : mean_squared_error(prediction, in[1]), {prediction}};
+            return Built{mode_of(x) == Mode::kPredict ? Tensor() : mean_squared_error(in[1], prediction), {prediction}};
           }};
 }
 

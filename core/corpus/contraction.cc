@@ -90,7 +90,7 @@ void add_dots(Cases& cases) {
         {"dot",
          cat("precision ", kPrecisions[p]),
          {uniform(DType::kF32, {9, 67}, 1), uniform(DType::kF32, {67, 5}, 2)},
-         [=](const Tensors& x) { return Tensors{dot(x[0], x[1], {.precision = static_cast<Precision>(p)})}; }}));
+         [=](const Tensors& x) { return Tensors{dot(x[0], x[1], {.precision = static_cast<MathPrecision>(p)})}; }}));
 }
 
 struct ConvCase {
@@ -226,7 +226,7 @@ void add_convs(Cases& cases) {
         {"conv",
          cat("precision ", kPrecisions[p]),
          {uniform(DType::kF32, {2, 6, 5, 7}, 1), uniform(DType::kF32, {3, 3, 7, 4}, 2)},
-         [=](const Tensors& x) { return Tensors{conv(x[0], x[1], {.precision = static_cast<Precision>(p)})}; }}));
+         [=](const Tensors& x) { return Tensors{conv(x[0], x[1], {.precision = static_cast<MathPrecision>(p)})}; }}));
 }
 
 void add_bias_grads(Cases& cases) {

@@ -93,8 +93,8 @@ bool uses_all(const Graph& backward, const Graph& forward) {
 Graph restricted(const Graph& graph, const Graph& to) {
   Graph out = graph;
   out.inputs.clear();
-  for (const tenon::Input& kept : to.inputs)
-    for (const tenon::Input& input : graph.inputs)
+  for (const GraphInput& kept : to.inputs)
+    for (const GraphInput& input : graph.inputs)
       if (input.name == kept.name) {
         out.values[input.value].index = static_cast<int>(out.inputs.size());
         out.inputs.push_back(input);
@@ -117,7 +117,7 @@ Case gradient_case(const Definition& definition) {
   if (!uses_all(backward, forward)) fail(c.op, " '", c.name, "': an input has no part in the gradient");
   Graph whole = prune_inputs(simplify(backward));
   const Inputs inputs = all.inputs();
-  for (const tenon::Input& input : whole.inputs) c.inputs.push_back(inputs[std::stoul(input.name.substr(1))].fill);
+  for (const GraphInput& input : whole.inputs) c.inputs.push_back(inputs[std::stoul(input.name.substr(1))].fill);
   Graph loss = lower_to_primitives(restricted(forward, whole));
   ask_for_f32(loss);
   c.forward = flat(loss);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kSeed = 7;  // that dropout and random are keyed by
 
-const Variable* variable_of(const Graph& graph, const tenon::Input& input) {
+const Variable* variable_of(const Graph& graph, const GraphInput& input) {
   const Variable* v = graph.find_variable(input.name);
   if (!v) fail("state '", input.name, "' is no variable");
   return v;
@@ -45,7 +45,7 @@ Fill first_value(const Type& type, const Variable& v, bool trained) {
   return values(type.dtype, type.shape, Doubles(i.values.begin(), i.values.end())).fill;
 }
 
-Fill fill_of(const Graph& graph, const tenon::Input& input, const Inputs& feeds, bool trained) {
+Fill fill_of(const Graph& graph, const GraphInput& input, const Inputs& feeds, bool trained) {
   const Type& type = graph.type(input.value);
   if (input.role == Role::kState) return first_value(type, *variable_of(graph, input), trained);
   if (input.role == Role::kFeed) return feeds[std::stoul(input.name.substr(1))].fill;
@@ -61,7 +61,7 @@ Case model_case(const Model& model, Case::Kind kind, Graph built) {
   c.steps = kind == Case::kTraining ? model.steps : 1;
   ask_for_f32(built);
   Graph graph = prune_inputs(simplify(built));
-  for (const tenon::Input& input : graph.inputs)
+  for (const GraphInput& input : graph.inputs)
     c.inputs.push_back(fill_of(graph, input, model.feeds, kind == Case::kInference));
   set_graphs(c, std::move(graph));
   return c;
@@ -71,7 +71,7 @@ Case model_case(const Model& model, Case::Kind kind, Graph built) {
 
 Case training_case(const Model& model) {
   Graph graph;
-  const Built built = model.build(add_inputs(graph, model.feeds), Mode::kTrain);
+  const Built built = model.build(add_inputs(graph, model.feeds));
   minimize(model.optimizer, built.loss);
   graph.results.push_back({built.loss.id(), ResultMode::kLast, -1, false, "loss"});
   add_state_results(graph);
@@ -80,14 +80,15 @@ Case training_case(const Model& model) {
 
 Case inference_case(const Model& model) {
   Graph graph;
-  const Built built = model.build(add_inputs(graph, model.feeds), Mode::kPredict);
+  graph.mode = Mode::kPredict;
+  const Built built = model.build(add_inputs(graph, model.feeds));
   for (const Tensor& t : built.predictions) graph.results.push_back({t.id()});
   return model_case(model, Case::kInference, std::move(graph));
 }
 
-Built classified(Tensor logits, Tensor labels, Mode mode) {
+Built classified(Tensor logits, Tensor labels) {
   Built out{{}, {softmax(logits), argmax(logits)}};
-  if (mode != Mode::kPredict) out.loss = softmax_cross_entropy(logits, labels);
+  if (mode_of(logits) != Mode::kPredict) out.loss = sparse_categorical_crossentropy(labels, logits, {.from_logits = true});
   return out;
 }
 

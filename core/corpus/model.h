@@ -19,8 +19,8 @@ struct Model {
   uint32_t steps = 10;
   Optimizer optimizer;
   Inputs feeds;  // with another batch each step
-  std::function<Built(const Tensors& feeds, Mode mode)>
-      build;  // the label, if any, comes last; prediction does not use it
+  // The label, if any, comes last; prediction does not use it.
+  std::function<Built(const Tensors& feeds)> build;
 };
 
 // The step that minimize() makes: the loss, then all states, aliased, as the trainer compiles it. States begin with
@@ -35,7 +35,7 @@ inline void add_model(Cases& cases, const Model& model) {
 }
 
 // Softmax of the logits and the class; the mean cross entropy but in prediction.
-Built classified(Tensor logits, Tensor labels, Mode mode);
+Built classified(Tensor logits, Tensor labels);
 // [batch, h, w, channels] in [0, 1), and labels in [0, classes).
 Inputs images(int64_t batch, int64_t size, int64_t channels, int64_t classes);
 Input each_step(Input input);

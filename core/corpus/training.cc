@@ -15,8 +15,8 @@ Model mlp() {
           10,
           SGD({.learning_rate = 0.1, .momentum = 0.9}),
           {each_step(uniform(DType::kF32, {9, 13}, 1000, -1, 1)), each_step(uniform(DType::kI32, {9}, 2000, 0, 5))},
-          [](const Tensors& in, Mode mode) {
-            return classified(dense(dense(in[0], {.units = 16, .activation = relu}), {.units = 5}), in[1], mode);
+          [](const Tensors& in) {
+            return classified(dense(dense(in[0], {.units = 16, .activation = relu}), {.units = 5}), in[1]);
           }};
 }
 
@@ -27,12 +27,12 @@ Model cnn() {
           10,
           Adam(0.01),
           images(5, 8, 2, 7),
-          [](const Tensors& in, Mode mode) {
+          [](const Tensors& in) {
             Tensor x = max_pool2d(conv2d(in[0], {.filters = 4, .kernel = 3, .padding = same, .activation = relu}), 2);
-            x = batch_normalization(conv2d(x, {.filters = 6, .kernel = 3, .padding = same, .use_bias = false}), mode,
+            x = batch_normalization(conv2d(x, {.filters = 6, .kernel = 3, .padding = same, .use_bias = false}),
                                     {.activation = relu});
-            x = dropout(dense(flatten(x), {.units = 11, .activation = relu}), 0.25, mode);
-            return classified(dense(x, {.units = 7}), in[1], mode);
+            x = dropout(dense(flatten(x), {.units = 11, .activation = relu}), 0.25);
+            return classified(dense(x, {.units = 7}), in[1]);
           }};
 }
 
@@ -44,9 +44,9 @@ Tensor heads(Tensor x, const std::string& name) {
   return reshape(dense(x, {.units = kWidth, .name = name}), {kBatch, kLength, kHeads, kWidth / kHeads});
 }
 
-Tensor attend(Tensor x, Mode mode) {
+Tensor attend(Tensor x) {
   const Tensor q = heads(x, "query"), k = heads(x, "key"), v = heads(x, "value");
-  const bool drops = mode == Mode::kTrain;
+  const bool drops = mode_of(x) == Mode::kTrain;
   Graph& graph = *x.graph();
   const AttentionOptions o{.scale = 1 / std::sqrt(static_cast<double>(kWidth / kHeads)),
                            .causal = true,
@@ -57,8 +57,8 @@ Tensor attend(Tensor x, Mode mode) {
   return dense(reshape(y, {kBatch, kLength, kWidth}), {.units = kWidth, .name = "output"});
 }
 
-Tensor block(Tensor x, Mode mode) {
-  x = x + dropout(attend(layer_normalization(x), mode), 0.1, mode);
+Tensor block(Tensor x) {
+  x = x + dropout(attend(layer_normalization(x)), 0.1);
   const Tensor wide = dense(layer_normalization(x), {.units = 2 * kWidth, .activation = gelu});
   return x + dense(wide, {.units = kWidth});
 }
@@ -71,15 +71,15 @@ Model transformer() {
           AdamW({.learning_rate = 0.01, .global_clipnorm = 1}),
           {each_step(uniform(DType::kI32, {kBatch, kLength}, 1000, 0, kWords)),
            each_step(uniform(DType::kI32, {kBatch, kLength}, 2000, 0, kWords))},
-          [](const Tensors& in, Mode mode) {
+          [](const Tensors& in) {
             const Tensor words = embedding(in[0], {.input_dim = kWords, .output_dim = kWidth});
             const Tensor places = variable(words, "places", {kLength, kWidth}, random_normal(0, 0.05));
             Tensor x = words + places;
             for (const char* name : {"block_0", "block_1"}) {
               const Scope scope(x, name);
-              x = block(x, mode);
+              x = block(x);
             }
-            return classified(dense(layer_normalization(x), {.units = kWords}), in[1], mode);
+            return classified(dense(layer_normalization(x), {.units = kWords}), in[1]);
           }};
 }
 

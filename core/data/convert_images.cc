@@ -1,6 +1,7 @@
 #include <unordered_map>
 
 #include "base/file.h"
+#include "base/room.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "data/csv.h"
@@ -48,10 +49,14 @@ Result<Table> read_table(const std::string& csv, const ConvertImagesOptions& opt
   TENON_ASSIGN(const std::vector<CsvRow> rows, parse_csv(text, csv));
   if (rows.empty()) return invalid("'", csv, "': expected rows of path,label, found none");
   Table table{csv, {}};
+  RoomInPieces room;
+  const size_t beside_bytes = directory_of(csv).size();
   for (const CsvRow& row : rows) {
     TENON_TRY(check_row(csv, row));
     const auto known = labels.find(row.fields[1]);
     if (known != labels.end()) {
+      TENON_TRY(room.take(beside_bytes + row.fields[0].size(), csv));
+      TENON_TRY(take_room_to_grow(table.rows, csv));
       table.rows.push_back({beside(csv, row.fields[0]), known->second, row.line});
     } else if (split->unknown_labels++ == 0) {
       split->first_unknown =
@@ -80,7 +85,9 @@ Result<ImageInfo> check_image(std::string_view bytes, const ConvertImagesOptions
   TENON_ASSIGN(const ImageInfo info, read_image_info(bytes));
   if (!options.verify) return info;
   thread_local Image scratch;
-  TENON_TRY(decode_image(bytes, {.max_bytes = options.max_image_bytes}, &scratch));
+  const Status decoded = decode_image(bytes, {.max_bytes = options.max_image_bytes}, &scratch);
+  scratch.free_large();
+  TENON_TRY(decoded);
   return info;
 }
 
@@ -97,6 +104,9 @@ Status make_image_record(const Row& row, const std::string& label, const Convert
   builder.add_bytes("image/class/synset", label);
   builder.add_bytes("image/format", image_format_name(info->format));
   builder.add_bytes("image/filename", name_of(row.path));
+  // It keeps up to three copies: of the list, of the features and of the record.
+  if (const Status room = take_room(3 * bytes.size(), "a record"); !room.ok())
+    return Status(room.code(), cat("'", row.path, "': ", room.message()));
   builder.add_bytes("image/encoded", bytes);
   return {};
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/room.h"
 #include "base/text.h"
 
 namespace tenon {
@@ -18,12 +19,22 @@ class CsvParser {
     while (at_ < text_.size()) {
       CsvRow row{line_, {}};
       TENON_TRY(take_row(&row));
-      if (row.fields.size() > 1 || !trimmed(row.fields[0]).empty()) rows.push_back(std::move(row));
+      if (row.fields.size() == 1 && trimmed(row.fields[0]).empty()) continue;
+      TENON_TRY(room_.take(bytes_of(row), name_));
+      TENON_TRY(take_room_to_grow(rows, name_));
+      rows.push_back(std::move(row));
     }
     return rows;
   }
 
  private:
+  // What the row takes elsewhere.
+  static uint64_t bytes_of(const CsvRow& row) {
+    uint64_t bytes = row.fields.capacity() * sizeof(std::string);
+    for (const std::string& field : row.fields) bytes += field.capacity();
+    return bytes;
+  }
+
   char peek() const { return at_ < text_.size() ? text_[at_] : '\n'; }
 
   Status take_row(CsvRow* row) {
@@ -71,6 +82,7 @@ class CsvParser {
   const std::string& name_;
   size_t at_ = 0;
   int64_t line_ = 1;
+  RoomInPieces room_;
 };
 
 }  // namespace

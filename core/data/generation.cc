@@ -215,7 +215,7 @@ Result<Generation> Generation::begin(const std::string& directory, bool overwrit
   TENON_ASSIGN(const std::vector<std::string> old, records_in(directory));
   if (!old.empty() && !overwrite)
     return invalid("output '", directory, "': expected no records, found ", old.front(),
-                   "; choose another directory or ask to overwrite");
+                   "; choose another directory, or overwrite them (--overwrite)");
   TENON_TRY(check_names(directory));
   TENON_TRY(sweep(directory));
   std::string staging = directory + kStaging;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/room.h"
 #include "base/text.h"
 #include "data/byte_stream.h"
 
@@ -69,7 +70,10 @@ Result<IdxArray> read_stream(std::unique_ptr<ByteStream> stream, const std::stri
   const int64_t expected = product(array.dims, max_bytes);
   if (expected < 0)
     return invalid("'", name, "': expected at most ", max_bytes, " elements, found dimensions ", join(array.dims, "x"));
-  array.data.reserve(std::min<uint64_t>(static_cast<uint64_t>(expected), stream->limit()));
+  const uint64_t bytes = std::min<uint64_t>(static_cast<uint64_t>(expected), stream->limit());
+  if (const Status room = take_room(bytes, "its elements"); !room.ok())
+    return Status(room.code(), cat("'", name, "': ", room.message()));
+  array.data.reserve(bytes);
   TENON_TRY(read_some(*stream, static_cast<uint64_t>(expected), &array.data));
   if (static_cast<int64_t>(array.data.size()) < expected)
     return invalid("'", name, "': expected ", expected, " elements for dimensions ", join(array.dims, "x"), ", found ",

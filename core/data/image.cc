@@ -1,5 +1,6 @@
 #include "data/image.h"
 
+#include "base/room.h"
 #include "base/text.h"
 #include "data/image_internal.h"
 
@@ -71,8 +72,10 @@ Status check_channels(int channels) {
   return invalid("image: expected 1 or 3 channels, found ", channels);
 }
 
-Status check_image_bytes(std::string_view format, int width, int height, int64_t needed, int64_t limit) {
-  if (needed <= limit) return {};
+Status take_image_room(std::string_view format, int width, int height, int64_t needed, int64_t limit) {
+  if (needed <= limit && static_cast<uint64_t>(needed) < kRoomGranule) return {};
+  if (needed <= limit)
+    return take_room(static_cast<uint64_t>(needed), cat("a ", format, " image of ", width, "x", height));
   return invalid(format, ": an image of ", width, "x", height, " needs ", needed, " bytes, expected at most ", limit);
 }
 
@@ -89,6 +92,10 @@ Result<ImageWindow> resolve_window(const ImageWindow& window, int width, int hei
 ImageWindow scale_window(const ImageWindow& window, int scale) {
   const int x = window.x / scale, y = window.y / scale;
   return {x, y, ceil_div(window.x + window.width, scale) - x, ceil_div(window.y + window.height, scale) - y};
+}
+
+void Image::free_large() {
+  if (!room_to_keep(pixels.size())) std::vector<uint8_t>().swap(pixels);
 }
 
 void reserve_pixels(Image* image, size_t scratch) {

@@ -2,7 +2,7 @@
 //
 // Images come from files that nobody vouches for: the header is read first, and an image that would
 // take more memory than allowed, has more than 100 scans, or ends too early is a Status. All of it is
-// thread safe (no state is shared).
+// thread safe (no state is shared but the room that is left, base/room.h).
 #pragma once
 
 #include <cstddef>
@@ -65,6 +65,9 @@ struct Image {
   std::vector<uint8_t> pixels;  // the first bytes() of it; may be longer
 
   size_t bytes() const { return static_cast<size_t>(width) * height * channels; }
+
+  // Frees pixels that are many for what is left: the next image may be small, and others wait for the room.
+  void free_large();
 };
 
 // Decodes a JPEG or PNG, whichever it is. After an error *image is unspecified but valid. 16-bit PNG

@@ -11,7 +11,8 @@ Result<ImageInfo> read_jpeg_info(std::string_view bytes);
 Result<ImageInfo> read_png_info(std::string_view bytes);
 
 Status check_channels(int channels);
-Status check_image_bytes(std::string_view format, int width, int height, int64_t needed, int64_t limit);
+// What decoding takes in all: refused above `limit`, else taken from what is left.
+Status take_image_room(std::string_view format, int width, int height, int64_t needed, int64_t limit);
 
 // The longest side of an image, libpng's own limit: sizes computed from two sides fit into 64 bits, from one into an int.
 constexpr int kMaxImageSide = 1'000'000;

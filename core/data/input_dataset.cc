@@ -6,6 +6,7 @@
 
 #include "base/caught.h"
 #include "base/crc32c.h"
+#include "base/room.h"
 #include "base/text.h"
 #include "data/input_files.h"
 #include "data/philox.h"
@@ -51,10 +52,8 @@ class RecordSource : public Source {
   }
 
   Status fill(const RecordRef& ref, const Sample& sample, Slots& out) const override {
-    const Part& part = parts_[ref.part];
-    const int64_t record = part.record(ref);
-    Result<std::string_view> data = files_.read(part.file, record, sample.epoch);
-    const Status status = data.ok() ? call_user(map_, *data, sample, out) : data.status();
+    ItemRoom room;
+    const Status status = room.run([&] { return fill_once(ref, sample, out); });
     return status.ok() ? status : with_place(status, where(ref));
   }
   std::string where(const RecordRef& ref) const override {
@@ -80,6 +79,13 @@ class RecordSource : public Source {
   }
 
  private:
+  Status fill_once(const RecordRef& ref, const Sample& sample, Slots& out) const {
+    const Part& part = parts_[ref.part];
+    std::unique_ptr<char[]> large;
+    TENON_ASSIGN(const std::string_view data, files_.read(part.file, part.record(ref), sample.epoch, &large));
+    return call_user(map_, data, sample, out);
+  }
+
   RecordFiles files_;
   std::vector<Part> parts_;
   int64_t records_ = 0;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/crc32c.h"
+#include "base/room.h"
 #include "base/text.h"
 #include "data/items.h"
 #include "data/record_format.h"
@@ -175,6 +176,7 @@ Result<RecordFile> index_records(const std::string& path, bool tolerate) {
       out.lost_bytes = file.size() - offset;
       break;
     }
+    TENON_TRY(take_room_to_grow(out.offsets, path));
     out.offsets.push_back(offset + *bytes);
   }
   if (out.records() > std::numeric_limits<uint32_t>::max()) return invalid(path, ": too many records");
@@ -225,16 +227,24 @@ void RecordFiles::read_ahead(const File& opened, size_t file, int64_t begin, uin
   opened.advise_ahead(first ? begin : (begin / kReadAhead + 1) * kReadAhead, first ? 2 * kReadAhead : kReadAhead);
 }
 
-Result<std::string_view> RecordFiles::read(size_t file, int64_t record, uint64_t epoch) const {
-  thread_local std::vector<char> buffer;
+Result<std::string_view> RecordFiles::read(size_t file, int64_t record, uint64_t epoch,
+                                           std::unique_ptr<char[]>* buffer) const {
+  thread_local std::vector<char> kept;  // for records of ordinary size
   const int64_t begin = files_[file].offsets[record];
   const size_t bytes = static_cast<size_t>(files_[file].offsets[record + 1] - begin);
   TENON_ASSIGN(const std::shared_ptr<const File> opened, open(file));
   read_ahead(*opened, file, begin, epoch);
-  if (buffer.size() < bytes) buffer.resize(bytes + bytes / 4);
-  TENON_TRY(opened->read_exactly_at(begin, buffer.data(), bytes));
-  const std::string_view data(buffer.data() + kRecordHeader, bytes - kRecordHeader - kRecordFooter);
-  if (const uint64_t length = load_unaligned<uint64_t>(buffer.data()); length != data.size())
+  const bool large = bytes >= kRoomGranule;
+  if (large) {
+    TENON_TRY(take_room(bytes, "a record"));
+    *buffer = std::make_unique_for_overwrite<char[]>(bytes);
+  } else if (kept.size() < bytes) {
+    kept.resize(bytes + bytes / 4);
+  }
+  char* const frame = large ? buffer->get() : kept.data();
+  TENON_TRY(opened->read_exactly_at(begin, frame, bytes));
+  const std::string_view data(frame + kRecordHeader, bytes - kRecordHeader - kRecordFooter);
+  if (const uint64_t length = load_unaligned<uint64_t>(frame); length != data.size())
     return invalid("changed since it was first read: expected ", data.size(), " bytes of data, found ", length);
   if (const uint32_t expected = crc32c_mask(crc32c(data)), found = load_unaligned<uint32_t>(data.data() + data.size());
       found != expected)

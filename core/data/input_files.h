@@ -52,9 +52,9 @@ class RecordFiles {
   const std::vector<RecordFile>& files() const { return files_; }
   int64_t bytes() const { return bytes_; }
 
-  // The data of a record, checked; it lives until this thread's next call. kInvalid when it is damaged. `epoch` lets
-  // the system read ahead once more in each epoch.
-  Result<std::string_view> read(size_t file, int64_t record, uint64_t epoch) const;
+  // The data of a record, checked; it lives in *buffer, or until this thread's next call. kInvalid when it is damaged, or does
+  // not fit into memory. `epoch` lets the system read ahead once more in each epoch.
+  Result<std::string_view> read(size_t file, int64_t record, uint64_t epoch, std::unique_ptr<char[]>* buffer) const;
 
   // "FILE: record at offset N"
   std::string where(size_t file, int64_t record) const;

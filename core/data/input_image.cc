@@ -53,26 +53,32 @@ class ImageMap {
   }
 
   Status operator()(std::string_view record, const Sample& sample, Slots& out) const {
-    thread_local Example example;
     thread_local Image decoded;
+    const Status status = map(record, sample, out, &decoded);
+    decoded.free_large();
+    return status;
+  }
+
+ private:
+  Status map(std::string_view record, const Sample& sample, Slots& out, Image* decoded) const {
+    thread_local Example example;
     TENON_TRY(example.parse(record));
     TENON_TRY(set_label(example, out.get<int32_t>(1)[0]));
     ResizeWindow window{grid_height_, grid_width_, 0, 0, o_.height, o_.width, false};
     ColourChange change;
     if (o_.range == PixelRange::kMinusOneToOne) change.scale = 2, change.offset = -1;
     if (o_.training) draw(sample, window, change);
-    TENON_ASSIGN(const PixelView pixels, pixels_of(example, window, &decoded));
+    TENON_ASSIGN(const PixelView pixels, pixels_of(example, window, decoded));
     resize_and_colour(pixels, window, change, out.get<float>(0).data());
     return {};
   }
 
- private:
   Status set_label(const Example& example, int32_t& out) const {
     TENON_ASSIGN(const int64_t stored, example.int64("image/class/label"));
     // Not damage: the model expects another number of classes.
     if (stored < 1 || stored > o_.num_classes)
       return Status(Code::kUnsupported, cat("image/class/label: expected 1 to ", o_.num_classes,
-                                            ", the number of classes, found ", stored));
+                                            ", the number of classes (--num_classes), found ", stored));
     out = static_cast<int32_t>(stored - 1);
     return {};
   }

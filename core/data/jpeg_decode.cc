@@ -241,8 +241,8 @@ Status check_memory(Decoder& decoder, const DecodeOptions& options, Plan* plan) 
   plan->window = scale_window(window, plan->scale);
   const int64_t pixels = static_cast<int64_t>(plan->window.width) * plan->window.height;
   // Beside the pixels: the coefficients, and libjpeg's few rows.
-  return check_image_bytes("JPEG", whole.width, whole.height, pixels * options.channels + coefficient_bytes(jpeg),
-                           options.max_bytes);
+  return take_image_room("JPEG", whole.width, whole.height, pixels * options.channels + coefficient_bytes(jpeg),
+                         options.max_bytes);
 }
 
 }  // namespace

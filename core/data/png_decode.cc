@@ -130,7 +130,7 @@ Status decode_png(std::string_view bytes, const DecodeOptions& options, Image* i
   TENON_ASSIGN(const ImageWindow window, resolve_window(options.window, info.width, info.height));
   // libpng keeps two rows of up to 8 bytes a pixel.
   const int64_t needed = static_cast<int64_t>(info.width) * info.height * options.channels + int64_t{16} * info.width;
-  TENON_TRY(check_image_bytes("PNG", info.width, info.height, needed, options.max_bytes));
+  TENON_TRY(take_image_room("PNG", info.width, info.height, needed, options.max_bytes));
   int passes = 1;
   size_t row_bytes = 0;
   if (!try_start(reader, options.channels, &passes, &row_bytes)) return to_status(reader);

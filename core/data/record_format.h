@@ -3,6 +3,9 @@
 
 #include <cstdint>
 #include <cstring>
+#include <string_view>
+
+#include "base/crc32c.h"
 
 namespace tenon {
 
@@ -19,5 +22,23 @@ T load_unaligned(const void* from) {
   std::memcpy(&value, from, sizeof value);
   return value;
 }
+
+// What stands around a record.
+class RecordFrame {
+ public:
+  explicit RecordFrame(std::string_view record) {
+    const uint64_t length = record.size();
+    const uint32_t of_record = crc32c_mask(crc32c(record));
+    const uint32_t of_length = crc32c_mask(crc32c(&length, sizeof length));
+    std::memcpy(header_, &length, sizeof length);
+    std::memcpy(header_ + sizeof length, &of_length, sizeof of_length);
+    std::memcpy(footer_, &of_record, sizeof of_record);
+  }
+  const char* header() const { return header_; }  // kRecordHeader bytes
+  const char* footer() const { return footer_; }  // kRecordFooter bytes
+
+ private:
+  char header_[kRecordHeader], footer_[kRecordFooter];
+};
 
 }  // namespace tenon

@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 
 #include "base/crc32c.h"
+#include "base/room.h"
 #include "base/text.h"
 #include "data/byte_stream.h"
 #include "data/record_format.h"
@@ -20,6 +22,11 @@ bool header_is_sound(const char* header) {
 static_assert(RecordReaderOptions{}.max_record_bytes == kMaxRecordBytes);
 
 struct RecordReader::State {
+  // malloc's: its realloc moves large blocks without a copy.
+  struct FreeBuffer {
+    void operator()(char* memory) const { std::free(memory); }
+  };
+
   State(std::string path, const RecordReaderOptions& options) : path(std::move(path)), options(options) {}
 
   std::string path;
@@ -28,12 +35,13 @@ struct RecordReader::State {
   bool compressed = false;
 
   // Bytes begin..end of the buffer are the stream's, from `offset` on.
-  std::unique_ptr<char[]> buffer;
+  std::unique_ptr<char, FreeBuffer> buffer;
   size_t capacity = 0;
   size_t begin = 0;
   size_t end = 0;
   uint64_t offset = 0;
 
+  bool lacks_room = false;  // for the record at `offset`
   bool ended = false;
   Status failed;
   uint64_t skipped = 0;
@@ -41,11 +49,12 @@ struct RecordReader::State {
 
   Status attach(std::unique_ptr<ByteStream> source);
   Status available(size_t wanted, size_t* found);
-  void grow();
+  Status grow(size_t larger);
+  std::string place() const;
   Status damage(std::string_view what, uint64_t expected, uint64_t found) const;
   Status read_length(uint64_t* length);
-  Status locate(size_t* length);
-  Status pass_over(Status why, bool rest);
+  Status locate(size_t* length, uint64_t* frame);
+  Status pass_over(Status why, uint64_t frame);
   Status advance(std::string_view* record);
   Status go_to(uint64_t target);
 };
@@ -64,20 +73,19 @@ Status RecordReader::State::attach(std::unique_ptr<ByteStream> source) {
   } else {
     stream = std::move(source);
   }
-  capacity = std::clamp<uint64_t>(stream->limit(), 64, std::max<size_t>(options.buffer_bytes, 64));
-  buffer = std::make_unique_for_overwrite<char[]>(capacity);
-  return {};
+  return grow(std::clamp<uint64_t>(stream->limit(), 64, std::max<size_t>(options.buffer_bytes, 64)));
 }
 
-// By doubling, so that a length that lies about a compressed file costs no more than the bytes there are.
-void RecordReader::State::grow() {
-  const size_t larger = capacity * 2;
-  auto next = std::make_unique_for_overwrite<char[]>(larger);
-  std::memcpy(next.get(), buffer.get() + begin, end - begin);
-  buffer = std::move(next);
+Status RecordReader::State::grow(size_t larger) {
+  const Status room = take_room(larger - capacity, "a record");
+  lacks_room = !room.ok();
+  if (lacks_room) return invalid(place(), room.message());
+  char* const next = static_cast<char*>(std::realloc(buffer.get(), larger));
+  if (next == nullptr) return Status(Code::kOutOfMemory, cat("'", path, "': no memory for ", larger, " bytes"));
+  (void)buffer.release();
+  buffer.reset(next);
   capacity = larger;
-  end -= begin;
-  begin = 0;
+  return {};
 }
 
 // Brings `wanted` bytes into the buffer; *found is fewer where the stream ends.
@@ -88,7 +96,8 @@ Status RecordReader::State::available(size_t wanted, size_t* found) {
       end -= begin;
       begin = 0;
     }
-    if (end == capacity) grow();
+    // What a compressed file says of a length costs no more than the bytes there are.
+    if (end == capacity) TENON_TRY(grow(compressed ? std::min(capacity * 2, wanted) : wanted));
     TENON_ASSIGN(const size_t more, stream->read(buffer.get() + end, capacity - end));
     if (more == 0) break;
     end += more;
@@ -97,9 +106,12 @@ Status RecordReader::State::available(size_t wanted, size_t* found) {
   return {};
 }
 
+std::string RecordReader::State::place() const {
+  return cat("'", path, "' at ", compressed ? "inflated byte " : "byte ", offset, ": ");
+}
+
 Status RecordReader::State::damage(std::string_view what, uint64_t expected, uint64_t found) const {
-  return invalid("'", path, "' at ", compressed ? "inflated byte " : "byte ", offset, ": ", what, ": expected ",
-                 expected, ", found ", found);
+  return invalid(place(), what, ": expected ", expected, ", found ", found);
 }
 
 // *length of the record at `offset`, as far as it can be believed.
@@ -117,8 +129,9 @@ Status RecordReader::State::read_length(uint64_t* length) {
   return damage("checksum of a record's length", crc32c_mask(crc32c(header, 8)), load_unaligned<uint32_t>(header + 8));
 }
 
-// Brings the whole record into the buffer, or sets `ended`.
-Status RecordReader::State::locate(size_t* out) {
+// Brings the whole record into the buffer, or sets `ended`. *frame: where the next record is known to begin, seen
+// from here; else 0.
+Status RecordReader::State::locate(size_t* out, uint64_t* frame) {
   uint64_t length = 0;
   TENON_TRY(read_length(&length));
   if (ended) return {};
@@ -130,21 +143,30 @@ Status RecordReader::State::locate(size_t* out) {
     return damage("a record's length exceeds the limit, at most", options.max_record_bytes, length);
   const size_t wanted = kRecordHeader + length + kRecordFooter;
   size_t found = 0;
-  TENON_TRY(available(wanted, &found));
-  if (found < wanted) return damage("the file ends inside a record, bytes", wanted, found);
+  lacks_room = false;
+  const Status status = available(wanted, &found);
+  if (status.ok() || lacks_room) *frame = wanted;
+  TENON_TRY(status);
+  if (found < wanted) {
+    *frame = 0;
+    return damage("the file ends inside a record, bytes", wanted, found);
+  }
   *out = length;
   return {};
 }
 
-// Decides about damage: an error, or counted. `rest`: nothing after it can be found.
-Status RecordReader::State::pass_over(Status why, bool rest) {
+// Decides about damage: an error, or counted. `frame`: of locate; with 0 nothing after it can be found.
+Status RecordReader::State::pass_over(Status why, uint64_t frame) {
   if (!options.skip_corrupt || why.code() != Code::kInvalid) {
     failed = std::move(why);
     return failed;
   }
   ++skipped;
   last_skipped = std::move(why);
-  if (rest) ended = true;
+  if (frame > 0 && go_to(offset + frame).ok()) return {};
+  if (failed.code() != Code::kInvalid) TENON_TRY(failed);
+  failed = {};
+  ended = true;
   return {};
 }
 
@@ -152,19 +174,23 @@ Status RecordReader::State::advance(std::string_view* record) {
   TENON_TRY(failed);
   while (!ended) {
     size_t length = 0;
-    if (Status status = locate(&length); !status.ok()) {
-      TENON_TRY(pass_over(std::move(status), true));
-      break;
+    uint64_t frame = 0;
+    if (Status status = locate(&length, &frame); !status.ok()) {
+      TENON_TRY(pass_over(std::move(status), frame));
+      continue;
     }
     if (ended) break;
     const char* data = buffer.get() + begin + kRecordHeader;
     const uint32_t stored = load_unaligned<uint32_t>(data + length);
     const uint32_t computed = options.verify_checksums ? crc32c_mask(crc32c(data, length)) : stored;
-    if (stored != computed) TENON_TRY(pass_over(damage("checksum of a record's data", computed, stored), false));
-    *record = {data, length};
-    begin += kRecordHeader + length + kRecordFooter;
-    offset += kRecordHeader + length + kRecordFooter;
-    if (stored == computed) return {};
+    if (stored != computed) {
+      TENON_TRY(pass_over(damage("checksum of a record's data", computed, stored), frame));
+      continue;
+    }
+    *record = {data, length};  // stays in the buffer
+    begin += frame;
+    offset += frame;
+    return {};
   }
   return {};
 }

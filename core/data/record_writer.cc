@@ -5,21 +5,15 @@
 #include <optional>
 #include <vector>
 
-#include "base/crc32c.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "data/record_format.h"
 #include "tenon/tfrecord.h"
 
 namespace tenon {
 namespace {
 
 constexpr size_t kOutput = 256 << 10;
-
-struct __attribute__((packed)) Header {
-  uint64_t length;
-  uint32_t checksum;
-};
-static_assert(sizeof(Header) == 12);
 
 }  // namespace
 
@@ -79,12 +73,10 @@ Status RecordWriter::State::put(const void* data, size_t bytes) {
 }
 
 Status RecordWriter::State::put_record(std::string_view record) {
-  Header header{record.size(), 0};
-  header.checksum = crc32c_mask(crc32c(&header.length, sizeof header.length));
-  const uint32_t checksum = crc32c_mask(crc32c(record));
-  TENON_TRY(put(&header, sizeof header));
+  const RecordFrame frame(record);
+  TENON_TRY(put(frame.header(), kRecordHeader));
   TENON_TRY(put(record.data(), record.size()));
-  return put(&checksum, sizeof checksum);
+  return put(frame.footer(), kRecordFooter);
 }
 
 RecordWriter::RecordWriter(std::unique_ptr<State> state) : state_(std::move(state)) {}

@@ -6,8 +6,10 @@
 #include <memory>
 #include <numeric>
 #include <unordered_set>
+#include <utility>
 
 #include "base/file.h"
+#include "base/room.h"
 #include "base/text.h"
 #include "data/items.h"
 #include "data/philox.h"
@@ -18,7 +20,7 @@ namespace {
 
 constexpr uint32_t kRowStream = 0x726f7773;  // "rows"
 constexpr size_t kBlockRows = 256;           // made at once, and no more bytes than
-constexpr int64_t kBlockBytes = 64 << 20;
+constexpr int64_t kBlockBytes = 64 << 20;    // where that is little of what is left
 
 std::string shard_name(const std::string& split, size_t shard, size_t shards) {
   char suffix[64];
@@ -43,10 +45,10 @@ std::vector<size_t> shard_begins(const std::vector<int64_t>& bytes, int64_t shar
 }
 
 // The end of a block of rows that starts at `begin`.
-size_t block_end(const std::vector<int64_t>& bytes, size_t begin, size_t limit) {
+size_t block_end(const std::vector<int64_t>& bytes, size_t begin, size_t limit, int64_t most) {
   int64_t sum = bytes[begin];
   size_t end = begin + 1;
-  while (end < limit && end - begin < kBlockRows && sum + bytes[end] <= kBlockBytes) sum += bytes[end++];
+  while (end < limit && end - begin < kBlockRows && sum + bytes[end] <= most) sum += bytes[end++];
   return end;
 }
 
@@ -95,18 +97,25 @@ Status OutputSet::write_shard(const SplitSource& source, size_t begin, size_t en
   TENON_ASSIGN(const std::string path, generation_.add(name));
   TENON_ASSIGN(RecordWriter writer, RecordWriter::create(path));
   std::vector<Slot> slots(std::min(kBlockRows, end - begin));
+  // A builder has its record three times.
+  const int64_t most = std::min(kBlockBytes, static_cast<int64_t>(room_left() / 16));
   for (size_t row = begin, next; row < end; row = next) {
-    next = block_end(source.bytes, row, end);
+    next = block_end(source.bytes, row, end, most);
     if (options_.interrupted && options_.interrupted())
       return Status(Code::kInterrupted, cat("interrupted; '", options_.output, "' is as it was"));
     const std::vector<Status> made = for_each_item(&pool, next - row, [&](size_t i) -> Status {
-      (void)slots[i].builder.finish();  // what an item that failed left there
-      slots[i].record = {};
-      TENON_TRY(source.make(row + i, slots[i].builder));
-      slots[i].record = slots[i].builder.finish();
-      return {};
+      ItemRoom room;
+      return room.run([&]() -> Status {
+        (void)slots[i].builder.finish();  // what an item that failed left there
+        slots[i].record = {};
+        TENON_TRY(source.make(row + i, slots[i].builder));
+        slots[i].record = slots[i].builder.finish();
+        return {};
+      });
     });
     TENON_TRY(write_block(slots, made, source.skip_bad, writer, split));
+    for (Slot& slot : slots)
+      if (slot.record.size() >= kRoomGranule) (void)std::exchange(slot, {});  // the next one there may be small
   }
   return writer.close();
 }

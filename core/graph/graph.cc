@@ -1,5 +1,8 @@
 #include "graph/graph.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/text.h"
 
 namespace tenon {
@@ -38,6 +41,15 @@ int Graph::add_variable(std::string_view name, Type type, Initializer initialize
   return static_cast<int>(variables.size() - 1);
 }
 
+int Graph::variable_of(ValueId value) const {
+  for (size_t i = 0; i < variables.size(); ++i) {
+    const Variable& v = variables[i];
+    if (inputs[v.input].value == value || std::find(v.reads.begin(), v.reads.end(), value) != v.reads.end())
+      return static_cast<int>(i);
+  }
+  return -1;
+}
+
 const Variable* Graph::find_variable(std::string_view name) const {
   for (const Variable& v : variables)
     if (v.name == name) return &v;
@@ -45,7 +57,7 @@ const Variable* Graph::find_variable(std::string_view name) const {
 }
 
 ValueId Graph::named_input(Type type, Role role, const std::string& name) {
-  for (const Input& input : inputs)
+  for (const GraphInput& input : inputs)
     if (input.role == role && input.name == name) return input.value;
   return add_input(type, role, name);
 }
@@ -53,12 +65,32 @@ ValueId Graph::named_input(Type type, Role role, const std::string& name) {
 std::string Graph::unique_name(std::string_view base) {
   std::string name = scope_.empty() ? std::string(base) : cat(scope_, "/", base);
   int& count = names_[name];
-  if (count++ == 0) return name;
-  for (;; ++count) {
+  if (count++ == 0 && !objects->taken(name)) return name;
+  for (count = std::max(count, 2);; ++count) {
     std::string candidate = cat(name, "_", count - 1);
-    if (names_.try_emplace(candidate, 1).second) return candidate;
+    if (names_.try_emplace(candidate, 1).second && !objects->taken(candidate)) return candidate;
   }
 }
+
+std::string Graph::unique_layer(std::string_view base) {
+  if (!of_object) return unique_name(base);
+  const std::string name = cat(scope_, "/", base);
+  const int before = (*of_object)[name]++;
+  return before == 0 ? name : cat(name, "_", before);
+}
+
+std::string Graph::unique_call(const std::string& layer) {
+  const int before = calls_[layer]++;
+  return before == 0 ? layer : cat(layer, "#", before);
+}
+
+namespace {
+thread_local Graph* being_built = nullptr;
+}
+
+Graph* graph_being_built() { return being_built; }
+Building::Building(Graph& graph) : before_(std::exchange(being_built, &graph)) {}
+Building::~Building() { being_built = before_; }
 
 NameScope::NameScope(Graph& graph, std::string_view name) : graph_(graph), saved_(graph.scope()) {
   graph.set_scope(saved_.empty() ? std::string(name) : cat(saved_, "/", name));

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -15,7 +16,9 @@
 #include <variant>
 #include <vector>
 
+#include "graph/object_names.h"
 #include "tenon/initializer.h"
+#include "tenon/tensor.h"
 #include "tenon/types.h"
 
 namespace tenon {
@@ -56,22 +59,21 @@ struct Node {
   std::string name;    // unique: "block3/conv1"
   std::string origin;  // the name of the user's node that it came from
   Phase phase = Phase::kForward;
-  NodeId forward_of = -1;    // the forward node that this one differentiates
-  std::string composite_of;  // op of the composite that it was lowered from
-  bool keep = false;         // never merged with an equal node (recomputation)
+  NodeId forward_of = -1;       // the forward node that this one differentiates
+  std::string composite_of;     // op of the composite that it was lowered from
+  bool keep = false;            // never merged with an equal node (recomputation)
+  bool stops_gradient = false;  // none flows from its results to its operands
 };
 
 enum class Role : uint8_t { kState, kFeed, kScalar };
 
-struct Input {
+struct GraphInput {
   ValueId value;
   Role role;
   bool split = false;  // axis 0 is dealt over the replicas
   std::string name;
   double scalar = 0;  // of a kScalar: its value unless the trainer gives another
 };
-
-enum class ResultMode : uint8_t { kLast, kEach, kUntil };
 
 struct Output {
   ValueId value;
@@ -92,20 +94,34 @@ struct Variable {
   Initializer initializer;
   bool trainable = true;
   VariableKind kind = VariableKind::kWeight;
-  ValueId next = kAbsent;  // its value after the step; absent: unchanged
+  ValueId next = kAbsent;           // its value after the step, which was assigned last; absent: unchanged
+  std::function<Tensor(Tensor)> constraint = {};  // what an optimizer keeps it to after each update; empty: to nothing
+  std::vector<ValueId> reads = {};  // what it was read as after assignments: `next` of then, behind a stopped gradient
 };
 
 class Graph {
  public:
   std::deque<Value> values;  // a deque: a reference to a type stays good while the graph grows
   std::vector<Node> nodes;
-  std::vector<Input> inputs;
+  std::vector<GraphInput> inputs;
   std::vector<Output> results;
   std::vector<Variable> variables;
   // Units that run this graph, each on its part of the batch; set before the graph is built. Shapes are those of one.
   int replicas = 1;
+  Mode mode = Mode::kTrain;  // what it is built for; layers ask
   // What layers compute in where the features do not say, and what variables are.
   DType compute_dtype = DType::kF32, variable_dtype = DType::kF32;
+  // Of layers and their like, which find their variables under their names; shared by the graphs of a store of variables.
+  std::shared_ptr<ObjectNames> objects = std::make_shared<ObjectNames>();
+  std::vector<std::shared_ptr<const void>> seen;  // objects that keep their names while the graph is built
+  // Set while an object builds: how often each name was asked for in this call of it. A variable that is there already is
+  // its own then.
+  std::unordered_map<std::string, int>* of_object = nullptr;
+  // Lists that the names of variables are added to, those of the objects that build; and what they freeze.
+  std::vector<std::vector<std::string>*> builders;
+  bool frozen = false;
+  bool entered = false;                  // the scope that is set is the one that the object's function would open
+  std::string draws_by = "global_step";  // the counter that random numbers are keyed by
   // Values that builders of the model remember by topic (terms to add to the loss).
   std::map<std::string, std::vector<ValueId>> notes;
 
@@ -116,6 +132,8 @@ class Graph {
   // `name` is made unique under the current scope. Returns the index in variables.
   int add_variable(std::string_view name, Type type, Initializer initializer, bool trainable);
   const Variable* find_variable(std::string_view name) const;
+  // The index of the variable whose value, or whose value after an assignment, that is; -1: of none.
+  int variable_of(ValueId value) const;
   ValueId variable_value(int variable) const { return inputs[variables[variable].input].value; }
   // The value of the scalar or state input of that name, made when it is not there yet.
   ValueId named_input(Type type, Role role, const std::string& name);
@@ -123,8 +141,12 @@ class Graph {
   const Type& type(ValueId id) const { return values[id].type; }
   const Node* defining_node(ValueId id) const { return values[id].node < 0 ? nullptr : &nodes[values[id].node]; }
 
-  // "dense" -> "scope/dense", "scope/dense_1", ...
+  // "dense" -> "scope/dense", "scope/dense_1", ...; none that a living object has, but for what it builds itself.
   std::string unique_name(std::string_view base);
+  // The same for a layer: while an object builds, unique in this call of it.
+  std::string unique_layer(std::string_view base);
+  // Of the first call of a layer its name, of others NAME#1, NAME#2, ...
+  std::string unique_call(const std::string& layer);
   // Notes that a name, copied from another graph, is in use.
   void unique_name_taken(const std::string& name) { names_.try_emplace(name, 1); }
   const std::string& scope() const { return scope_; }
@@ -137,8 +159,23 @@ class Graph {
   std::string composite_of;
 
  private:
-  std::unordered_map<std::string, int> names_;
+  std::unordered_map<std::string, int> names_, calls_;
   std::string scope_;
+};
+
+// The graph that a function is being traced into on this thread; nullptr: none.
+Graph* graph_being_built();
+
+// Makes it that one for as long as it lives.
+class Building {
+ public:
+  explicit Building(Graph& graph);
+  ~Building();
+  Building(const Building&) = delete;
+  Building& operator=(const Building&) = delete;
+
+ private:
+  Graph* before_;
 };
 
 // Adds to the scope for as long as it lives: names become "NAME/...".

@@ -49,7 +49,7 @@ std::string to_text(const AttrValue& value) { return std::visit(AttrText(), valu
 
 std::string to_text(const Graph& graph) {
   std::string out;
-  for (const Input& i : graph.inputs)
+  for (const GraphInput& i : graph.inputs)
     append(out, cat("%", i.value, " = ", kRoles[static_cast<int>(i.role)], " ", graph.type(i.value).str(), " '", i.name,
                     "'\n"));
   for (const Node& n : graph.nodes)

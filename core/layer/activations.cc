@@ -1,16 +1,47 @@
-// Activation, ReLU, LeakyReLU, PReLU.
+// Activations as functions and as options of layers; PReLU.
 #include "layer/layer.h"
 
 namespace tenon {
+namespace {
 
-Tensor activate(Tensor x, Activation act, double alpha) {
-  return activation(x, act, alpha == 0 ? default_alpha(act) : alpha);
+using OfAxis = Tensor (*)(Tensor, int64_t);
+
+// Those by name that no op fuses.
+OfAxis unfused(std::string_view name) {
+  if (name == "softmax") return softmax;
+  return name == "log_softmax" ? log_softmax : nullptr;
 }
 
-Tensor activate(Tensor x, std::string_view name) { return activate(x, activation_from_name(name)); }
+}  // namespace
 
-Tensor relu_layer(Tensor x, const ReluOptions& o) {
-  const LayerScope scope(x, "relu", "re_lu");
+ActivationRule::ActivationRule(const std::string& name) {
+  if (const OfAxis function = unfused(name))
+    *this = ActivationRule(function);
+  else
+    fused_ = activation_from_name(name);
+}
+
+ActivationRule::ActivationRule(Tensor (*function)(Tensor x)) {
+  if (function == static_cast<Tensor (*)(Tensor)>(tanh))
+    fused_ = Activation::kTanh;
+  else
+    own_ = function;
+}
+
+ActivationRule::ActivationRule(Tensor (*of_axis)(Tensor x, int64_t axis))
+    : own_([of_axis](Tensor x) { return of_axis(x, -1); }) {}
+
+Tensor ActivationRule::after(Tensor y) const { return own_ ? own_(y) : y; }
+Tensor ActivationRule::operator()(Tensor x) const {
+  return own_ ? own_(x) : activation(x, fused_, default_alpha(fused_));
+}
+
+Tensor activate(Tensor x, const ActivationRule& rule) { return rule(x); }
+
+Tensor ActivationFunction::operator()(Tensor x) const { return activation(x, which_, default_alpha(which_)); }
+
+Tensor ReluFunction::with(Tensor x, const ReluOptions& o) {
+  const LayerScope scope(x, "re_lu", o.name);
   scope.expect_float(x, 0);
   scope.expect_number("negative_slope", o.negative_slope, 0);
   scope.expect_number("threshold", o.threshold, 0);
@@ -22,15 +53,22 @@ Tensor relu_layer(Tensor x, const ReluOptions& o) {
   return o.max_value ? select(passes(*o.max_value, CompareKind::kGe), scalar_like(x, *o.max_value), y) : y;
 }
 
-Tensor leaky_relu_layer(Tensor x, double negative_slope) {
-  const LayerScope scope(x, "leaky_relu", "leaky_re_lu");
+Tensor LeakyReluFunction::with(Tensor x, double negative_slope) {
+  const LayerScope scope(x, "leaky_re_lu", "leaky_re_lu");
   scope.expect_float(x, 0);
   scope.expect_number("negative_slope", negative_slope, 0);
   return activation(x, Activation::kLeakyRelu, negative_slope);
 }
 
+Tensor EluFunction::with(Tensor x, double alpha) {
+  const LayerScope scope(x, "elu", "elu");
+  scope.expect_float(x, 0);
+  scope.expect_number("alpha", alpha, 0);
+  return activation(x, Activation::kElu, alpha);
+}
+
 Tensor prelu(Tensor x, const PreluOptions& o) {
-  const LayerScope scope(x, "prelu", o.name);
+  const LayerScope scope(x, "p_re_lu", o.name);
   scope.expect_float(x, 2);
   std::vector<int64_t> dims(x.shape().begin() + 1, x.shape().end());
   for (int64_t axis : o.shared_axes) {

@@ -3,6 +3,7 @@
 
 #include "base/crc32c.h"
 #include "layer/layer.h"
+#include "tenon/layer_classes.h"
 
 namespace tenon {
 namespace {
@@ -12,7 +13,8 @@ Tensor attention_projection(Tensor x, std::string_view name, const Shape& kernel
                             const MultiHeadAttentionOptions& o) {
   const Scope scope(x, name);
   const int64_t out = bias.elements(), in = kernel.elements() / out;
-  const Tensor w = weight(x, "kernel", kernel, o.kernel_initializer({in, out}), o.trainable, o.kernel_regularizer);
+  const Tensor w = weight(x, "kernel", kernel, o.kernel_initializer({in, out}), o.trainable, o.kernel_regularizer,
+                          o.kernel_constraint);
   const Tensor b = o.use_bias ? weight(x, "bias", bias, o.bias_initializer, o.trainable) : Tensor();
   const Tensor y = dot_bias_act(reshape(x, {x.elements() / in, in}), reshape(w, {in, out}),
                                 b ? reshape(b, {out}) : Tensor(), {}, linear);
@@ -66,7 +68,7 @@ void check_attention(const LayerScope& scope, Tensor query, Tensor key, Tensor v
 
 }  // namespace
 
-Tensor multi_head_attention(Tensor query, Tensor value, Mode mode, const MultiHeadAttentionOptions& o) {
+Tensor multi_head_attention(Tensor query, Tensor value, const MultiHeadAttentionOptions& o) {
   const LayerScope scope(query, "multi_head_attention", o.name);
   const Tensor key = o.key ? o.key : value;
   check_attention(scope, query, key, value, o);
@@ -88,15 +90,25 @@ Tensor multi_head_attention(Tensor query, Tensor value, Mode mode, const MultiHe
     const Shape both = mask ? broadcast_shapes(mask.shape(), seen.shape()) : seen.shape();
     mask = mask ? minimum(broadcast_to(mask, both), broadcast_to(seen, both)) : seen;
   }
-  const bool drops = mode == Mode::kTrain && o.dropout > 0;
+  const bool drops = mode_of(query) == Mode::kTrain && o.dropout > 0;
   const Tensor y = attention(q, k, v, mask ? mask_bias(mask, q.dtype()) : Tensor(),
-                             drops ? seed_input(graph) : Tensor(), drops ? global_step(graph) : Tensor(),
+                             drops ? seed_input(graph) : Tensor(), drops ? draw_step(graph) : Tensor(),
                              {.scale = 1 / std::sqrt(static_cast<double>(o.key_dim)),
                               .causal = o.use_causal_mask && !own_mask,
                               .rate = drops ? o.dropout : 0,
-                              .stream = drops ? crc32c(scope.name()) : 0})
+                              .stream = drops ? crc32c(scope.call()) : 0})
                        .y;
   return attention_projection(y, "attention_output", {heads, value_dim, out}, {out}, o);
+}
+
+Tensor MultiHeadAttention::call(const Tensors& xs) {
+  if (xs.size() < 2 || xs.size() > 4)
+    fail("multi_head_attention '", name(), "': is called with ", xs.size(), xs.size() == 1 ? " tensor" : " tensors",
+         ", expected {query, value}, a key or not, a mask or not");
+  MultiHeadAttentionOptions o = options_;
+  if (xs.size() > 2) o.key = xs[2];
+  if (xs.size() > 3) o.attention_mask = xs[3];
+  return multi_head_attention(xs[0], xs[1], o);
 }
 
 }  // namespace tenon

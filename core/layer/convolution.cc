@@ -1,5 +1,6 @@
-// Conv1D, Conv2D, DepthwiseConv2D, SeparableConv2D, Conv2DTranspose.
+// Conv1D, Conv2D, and by channel or transposed of both.
 #include "layer/layer.h"
+#include "tenon/sequences.h"
 
 namespace tenon {
 namespace {
@@ -38,8 +39,8 @@ ConvOptions conv_options(const LayerScope& scope, Tensor x, Padding padding, con
   return options;
 }
 
-Tensor activated_conv(Tensor x, Tensor w, Tensor bias, Activation act, const ConvOptions& options) {
-  return conv_bias_act(x, w, bias, {}, act, default_alpha(act), options);
+Tensor activated_conv(Tensor x, Tensor w, Tensor bias, const ActivationRule& rule, const ConvOptions& options) {
+  return rule.after(conv_bias_act(x, w, bias, {}, rule.fused(), default_alpha(rule.fused()), options));
 }
 
 Tensor convolve(Tensor x, const ConvLayerOptions& o, int spatial, std::string_view layer) {
@@ -49,25 +50,27 @@ Tensor convolve(Tensor x, const ConvLayerOptions& o, int spatial, std::string_vi
   scope.expect(o.filters >= 1, "filters is ", o.filters, ", expected 1 or more");
   scope.expect(o.groups >= 1 && channels % o.groups == 0 && o.filters % o.groups == 0, "groups ", o.groups,
                " do not divide ", channels, " channels and ", o.filters, " filters");
+  scope.expect(o.depth_multiplier == 1, "depth_multiplier is ", o.depth_multiplier, ", which depthwise ones have");
   const Spatial s = spatial_sizes(scope, o.kernel, o.strides, o.dilation, spatial);
   const ConvOptions options = conv_options(scope, x, o.padding, s, o.groups);
   const Shape shape = kernel_shape(s.kernel, channels / o.groups, o.filters);
-  const Tensor w = weight(x, "kernel", shape, o.kernel_initializer, o.trainable, o.kernel_regularizer);
+  const Tensor w =
+      weight(x, "kernel", shape, o.kernel_initializer, o.trainable, o.kernel_regularizer, o.kernel_constraint);
   const Tensor bias = o.use_bias ? weight(x, "bias", {o.filters}, o.bias_initializer, o.trainable) : Tensor();
   return activated_conv(x, w, bias, o.activation, options);
 }
 
-// The variable [h, w, C, m] as HWIO with one input channel a group, which is the same numbers.
-Tensor depthwise_kernel(Tensor x, std::string_view name, const Ints& size, int64_t multiplier,
-                        const ConvLayerOptions& o) {
-  const int64_t channels = x.dim(-1);
+// The variable [spatial.., C, m] as a kernel with one input channel a group, which is the same numbers.
+Tensor depthwise_kernel(Tensor x, std::string_view name, const Ints& size, const ConvLayerOptions& o) {
+  const int64_t channels = x.dim(-1), multiplier = o.depth_multiplier;
   const Shape shape = kernel_shape(size, channels, multiplier);
-  const Tensor w = weight(x, name, shape, o.kernel_initializer, o.trainable, o.kernel_regularizer);
+  const Tensor w = weight(x, name, shape, o.kernel_initializer, o.trainable, o.kernel_regularizer, o.kernel_constraint);
   return reshape(w, kernel_shape(size, 1, channels * multiplier));
 }
 
-void expect_depthwise(const LayerScope& scope, Tensor x, int64_t multiplier) {
-  scope.expect_float(x, 4, 4);
+void expect_depthwise(const LayerScope& scope, Tensor x, int spatial, const ConvLayerOptions& o) {
+  const int64_t multiplier = o.depth_multiplier;
+  scope.expect_float(x, spatial + 2, spatial + 2);
   scope.expect(multiplier >= 1 && multiplier <= INT32_MAX, "depth_multiplier is ", multiplier, ", expected 1 or more");
 }
 
@@ -80,9 +83,10 @@ Transposed transposed(const LayerScope& scope, Tensor x, const ConvTransposeOpti
   scope.expect(o.padding != Padding::kCausal, "padding is causal, expected valid or same");
   const bool is_same = o.padding == Padding::kSame;
   Ints more;
-  if (o.output_padding) more = scope.sizes("output_padding", *o.output_padding, 2, 0);
+  const int spatial = x.rank() - 2;
+  if (o.output_padding) more = scope.sizes("output_padding", *o.output_padding, spatial, 0);
   Transposed t;
-  for (int d = 0; d < 2; ++d) {
+  for (int d = 0; d < spatial; ++d) {
     const int64_t n = x.dim(d + 1), stride = s.strides[d], reach = (s.kernel[d] - 1) * s.dilation[d] + 1;
     const int64_t spread = (n - 1) * stride;
     if (!more.empty())
@@ -101,43 +105,40 @@ Transposed transposed(const LayerScope& scope, Tensor x, const ConvTransposeOpti
   return t;
 }
 
-}  // namespace
-
-Tensor conv1d(Tensor x, const ConvLayerOptions& o) { return convolve(x, o, 1, "conv1d"); }
-Tensor conv2d(Tensor x, const ConvLayerOptions& o) { return convolve(x, o, 2, "conv2d"); }
-
-Tensor depthwise_conv2d(Tensor x, const ConvLayerOptions& o, int64_t multiplier) {
-  const LayerScope scope(x, "depthwise_conv2d", o.name.empty() ? "depthwise_conv2d" : std::string_view(o.name));
-  expect_depthwise(scope, x, multiplier);
-  const Spatial s = spatial_sizes(scope, o.kernel, o.strides, o.dilation, 2);
+Tensor convolve_by_channel(Tensor x, const ConvLayerOptions& o, int spatial, std::string_view layer) {
+  const LayerScope scope(x, layer, o.name.empty() ? layer : std::string_view(o.name));
+  expect_depthwise(scope, x, spatial, o);
+  const Spatial s = spatial_sizes(scope, o.kernel, o.strides, o.dilation, spatial);
   const ConvOptions options = conv_options(scope, x, o.padding, s, x.dim(-1));
-  const Tensor w = depthwise_kernel(x, "kernel", s.kernel, multiplier, o);
-  const Shape filters{x.dim(-1) * multiplier};
+  const Tensor w = depthwise_kernel(x, "kernel", s.kernel, o);
+  const Shape filters{x.dim(-1) * o.depth_multiplier};
   const Tensor bias = o.use_bias ? weight(x, "bias", filters, o.bias_initializer, o.trainable) : Tensor();
   return activated_conv(x, w, bias, o.activation, options);
 }
 
-Tensor separable_conv2d(Tensor x, const ConvLayerOptions& o, int64_t multiplier) {
-  const LayerScope scope(x, "separable_conv2d", o.name.empty() ? "separable_conv2d" : std::string_view(o.name));
-  expect_depthwise(scope, x, multiplier);
+Tensor convolve_separably(Tensor x, const ConvLayerOptions& o, int spatial, std::string_view layer) {
+  const LayerScope scope(x, layer, o.name.empty() ? layer : std::string_view(o.name));
+  expect_depthwise(scope, x, spatial, o);
   scope.expect(o.filters >= 1, "filters is ", o.filters, ", expected 1 or more");
-  const Spatial s = spatial_sizes(scope, o.kernel, o.strides, o.dilation, 2);
+  const Spatial s = spatial_sizes(scope, o.kernel, o.strides, o.dilation, spatial);
   const ConvOptions options = conv_options(scope, x, o.padding, s, x.dim(-1));
-  const Tensor deep = depthwise_kernel(x, "depthwise_kernel", s.kernel, multiplier, o);
-  const Shape point{1, 1, x.dim(-1) * multiplier, o.filters};
-  const Tensor wide = weight(x, "pointwise_kernel", point, o.kernel_initializer, o.trainable, o.kernel_regularizer);
+  const Tensor deep = depthwise_kernel(x, "depthwise_kernel", s.kernel, o);
+  const Shape point = kernel_shape(Ints(s.kernel.size(), 1), x.dim(-1) * o.depth_multiplier, o.filters);
+  const Tensor wide = weight(x, "pointwise_kernel", point, o.kernel_initializer, o.trainable, o.kernel_regularizer,
+                             o.kernel_constraint);
   const Tensor bias = o.use_bias ? weight(x, "bias", {o.filters}, o.bias_initializer, o.trainable) : Tensor();
   return activated_conv(conv(x, deep, options), wide, bias, o.activation, {});
 }
 
-Tensor conv2d_transpose(Tensor x, const ConvTransposeOptions& o) {
-  const LayerScope scope(x, "conv2d_transpose", o.name);
-  scope.expect_float(x, 4, 4);
+Tensor convolve_transposed(Tensor x, const ConvTransposeOptions& o, int spatial, std::string_view layer) {
+  const LayerScope scope(x, layer, o.name == ConvTransposeOptions{}.name ? layer : std::string_view(o.name));
+  scope.expect_float(x, spatial + 2, spatial + 2);
   scope.expect(o.filters >= 1, "filters is ", o.filters, ", expected 1 or more");
-  const Spatial s = spatial_sizes(scope, o.kernel, o.strides, o.dilation, 2);
+  const Spatial s = spatial_sizes(scope, o.kernel, o.strides, o.dilation, spatial);
   const Transposed t = transposed(scope, x, o, s);
   const Shape shape = kernel_shape(s.kernel, o.filters, x.dim(-1));
-  const Tensor w = weight(x, "kernel", shape, o.kernel_initializer, o.trainable, o.kernel_regularizer);
+  const Tensor w =
+      weight(x, "kernel", shape, o.kernel_initializer, o.trainable, o.kernel_regularizer, o.kernel_constraint);
   ConvOptions options;
   options.strides = s.strides;
   options.dilation = s.dilation;
@@ -146,6 +147,26 @@ Tensor conv2d_transpose(Tensor x, const ConvTransposeOptions& o) {
   Tensor y = conv_grad_input(x, w, t.size, options);
   if (o.use_bias) y = y + weight(x, "bias", {o.filters}, o.bias_initializer, o.trainable);
   return activate(y, o.activation);
+}
+
+}  // namespace
+
+Tensor conv1d(Tensor x, const ConvLayerOptions& o) { return convolve(x, o, 1, "conv1d"); }
+Tensor conv2d(Tensor x, const ConvLayerOptions& o) { return convolve(x, o, 2, "conv2d"); }
+
+Tensor depthwise_conv1d(Tensor x, const ConvLayerOptions& o) {
+  return convolve_by_channel(x, o, 1, "depthwise_conv1d");
+}
+Tensor depthwise_conv2d(Tensor x, const ConvLayerOptions& o) {
+  return convolve_by_channel(x, o, 2, "depthwise_conv2d");
+}
+Tensor separable_conv1d(Tensor x, const ConvLayerOptions& o) { return convolve_separably(x, o, 1, "separable_conv1d"); }
+Tensor separable_conv2d(Tensor x, const ConvLayerOptions& o) { return convolve_separably(x, o, 2, "separable_conv2d"); }
+Tensor conv1d_transpose(Tensor x, const ConvTransposeOptions& o) {
+  return convolve_transposed(x, o, 1, "conv1d_transpose");
+}
+Tensor conv2d_transpose(Tensor x, const ConvTransposeOptions& o) {
+  return convolve_transposed(x, o, 2, "conv2d_transpose");
 }
 
 }  // namespace tenon

@@ -16,32 +16,39 @@ Tensor dense(Tensor x, const DenseOptions& o) {
   scope.expect(o.units >= 1, "units is ", o.units, ", expected 1 or more");
   scope.expect_float(x, 2);
   const int64_t in = x.dim(-1);
-  const Tensor kernel = weight(x, "kernel", {in, o.units}, o.kernel_initializer, o.trainable, o.kernel_regularizer);
+  const Tensor kernel =
+      weight(x, "kernel", {in, o.units}, o.kernel_initializer, o.trainable, o.kernel_regularizer, o.kernel_constraint);
   const Tensor bias = o.use_bias ? weight(x, "bias", {o.units}, o.bias_initializer, o.trainable) : Tensor();
   std::vector<int64_t> out = x.shape().vec();
   out.back() = o.units;
   const Tensor rows = reshape(x, {x.elements() / in, in});
-  return reshape(dot_bias_act(rows, kernel, bias, {}, o.activation, default_alpha(o.activation)), Shape(out));
+  const Activation act = o.activation.fused();
+  return o.activation.after(reshape(dot_bias_act(rows, kernel, bias, {}, act, default_alpha(act)), Shape(out)));
 }
 
-Tensor dropout(Tensor x, double rate, Mode mode, std::string_view name, Tensor residual) {
-  const LayerScope scope(x, "dropout", name);
-  expect_rate(scope, rate);
+Tensor dropout(Tensor x, double rate) { return dropout(x, DropoutOptions{.rate = rate}); }
+
+Tensor dropout(Tensor x, const DropoutOptions& o) {
+  const LayerScope scope(x, "dropout", o.name);
+  expect_rate(scope, o.rate);
   scope.expect_float(x, 0);
-  if (residual)
-    scope.expect(residual.type() == x.type(), "residual is ", residual.type().str(), ", expected ", x.type().str());
-  if (mode != Mode::kTrain || rate == 0) return residual ? add(x, residual) : x;
+  if (o.residual)
+    scope.expect(o.residual.type() == x.type(), "residual is ", o.residual.type().str(), ", expected ", x.type().str());
+  if (mode_of(x) != Mode::kTrain || o.rate == 0) return o.residual ? add(x, o.residual) : x;
   Graph& graph = *x.graph();
-  return dropout(x, seed_input(graph), global_step(graph), residual, rate, crc32c(scope.name()));
+  return dropout(x, seed_input(graph), draw_step(graph), o.residual, o.rate, crc32c(scope.call()));
 }
 
-Tensor spatial_dropout2d(Tensor x, double rate, Mode mode, std::string_view name) {
-  const LayerScope scope(x, "spatial_dropout2d", name);
+Tensor spatial_dropout2d(Tensor x, double rate) { return spatial_dropout2d(x, SpatialDropoutOptions{.rate = rate}); }
+
+Tensor spatial_dropout2d(Tensor x, const SpatialDropoutOptions& o) {
+  const LayerScope scope(x, "spatial_dropout2d", o.name);
+  const double rate = o.rate;
   expect_rate(scope, rate);
   scope.expect_float(x, 4, 4);
-  if (mode != Mode::kTrain || rate == 0) return x;
+  if (mode_of(x) != Mode::kTrain || rate == 0) return x;
   Graph& graph = *x.graph();
-  const Tensor draw = random(seed_input(graph), global_step(graph), crc32c(scope.name()), {x.dim(0), x.dim(3)}, true);
+  const Tensor draw = random(seed_input(graph), draw_step(graph), crc32c(scope.call()), {x.dim(0), x.dim(3)}, true);
   const Tensor kept = compare(draw, scalar_like(draw, rate), CompareKind::kGe);
   const Tensor scaled = rate < 1 ? x * (1 / (1 - rate)) : x;
   return select(broadcast(kept, x.shape(), {0, 3}), scaled, scalar_like(x, 0));
@@ -53,8 +60,9 @@ Tensor embedding(Tensor indices, const EmbeddingOptions& o) {
   scope.expect(o.input_dim >= 1 && o.output_dim >= 1, "input_dim ", o.input_dim, " and output_dim ", o.output_dim,
                ", expected 1 or more");
   const Shape shape{o.input_dim, o.output_dim};
-  const Tensor rows =
-      gather(parameter(indices, "embeddings", shape, o.embeddings_initializer, o.trainable), indices, 0);
+  const Tensor rows = gather(parameter(indices, "embeddings", shape, o.embeddings_initializer, o.trainable,
+                                       o.embeddings_regularizer, o.embeddings_constraint),
+                             indices, 0);
   return cast(rows, compute_dtype(indices));
 }
 

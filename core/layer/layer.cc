@@ -1,6 +1,7 @@
 #include "layer/layer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/number.h"
 
@@ -16,8 +17,13 @@ Graph& graph_of(Tensor x, std::string_view layer, std::string_view name) {
 
 LayerScope::LayerScope(Tensor x, std::string_view layer, std::string_view name)
     : graph_(graph_of(x, layer, name)), saved_(graph_.scope()), layer_(layer) {
-  name_ = graph_.unique_name(name);
+  name_ = std::exchange(graph_.entered, false) ? saved_ : graph_.unique_layer(name);
   graph_.set_scope(name_);
+  call_ = graph_.unique_call(name_);
+  const bool asked_for = name != layer && !graph_.of_object;
+  if (asked_for && name_ != (saved_.empty() ? std::string(name) : cat(saved_, "/", name)))
+    ::tenon::fail(layer, " '", name,
+                  "': there is a layer of that name already; a layer that is called twice is an object");
 }
 
 void LayerScope::expect_float(Tensor x, int low, int high) const {
@@ -40,10 +46,13 @@ Ints LayerScope::sizes(std::string_view what, const Extent& extent, int dimensio
 }
 
 Tensor parameter(Tensor x, std::string_view name, const Shape& shape, const InitializerRule& rule, bool trainable,
-                 Regularizer regularizer) {
+                 Regularizer regularizer, const Constraint& constraint) {
   expect_number(cat("the l1 regularizer of '", name, "'"), regularizer.l1, 0);
   expect_number(cat("the l2 regularizer of '", name, "'"), regularizer.l2, 0);
+  const bool again = has_variable(x, name);
   const Tensor w = variable(x, name, shape, rule(shape), trainable);
+  if (again) return w;  // the penalty is there
+  if (constraint.project) constrain(w, constraint);
   const Tensor wide = cast(w, DType::kF32);
   if (regularizer.l1 != 0) add_loss(reduce_sum(abs(wide)) * regularizer.l1);
   if (regularizer.l2 != 0) add_loss(reduce_sum(square(wide)) * regularizer.l2);
@@ -51,8 +60,8 @@ Tensor parameter(Tensor x, std::string_view name, const Shape& shape, const Init
 }
 
 Tensor weight(Tensor x, std::string_view name, const Shape& shape, const InitializerRule& rule, bool trainable,
-              Regularizer regularizer) {
-  return cast(parameter(x, name, shape, rule, trainable, regularizer), x.dtype());
+              Regularizer regularizer, const Constraint& constraint) {
+  return cast(parameter(x, name, shape, rule, trainable, regularizer, constraint), x.dtype());
 }
 
 double default_alpha(Activation activation) {

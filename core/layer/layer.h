@@ -12,12 +12,15 @@ namespace tenon {
 // Names a layer's nodes and variables "NAME/..." while it lives, NAME made unique in the graph.
 class LayerScope {
  public:
-  // `layer` is for messages, `name` the name asked for. Throws Error when the input was never set.
+  // `layer` is for messages and the name that layers of its kind get, `name` the one asked for. Throws Error when the
+  // input was never set, or the graph has a layer of a name that was asked for.
   LayerScope(Tensor x, std::string_view layer, std::string_view name);
   ~LayerScope() { graph_.set_scope(saved_); }
   LayerScope(const LayerScope&) = delete;
   LayerScope& operator=(const LayerScope&) = delete;
   const std::string& name() const { return name_; }
+  // Another in each call of a layer that is called several times: what random numbers are keyed by.
+  const std::string& call() const { return call_; }
 
   // Throws "conv2d 'block3/a': " followed by the parts.
   template <class... Parts>
@@ -39,15 +42,17 @@ class LayerScope {
 
  private:
   Graph& graph_;
-  std::string saved_, layer_, name_;
+  std::string saved_, layer_, name_, call_;
 };
 
-// A trainable or frozen variable with an optional penalty on the loss, in f32.
+// Whether the layer that builds has built it in this graph before.
+bool has_variable(Tensor like, std::string_view name);
+// A trainable or frozen variable with an optional penalty on the loss and constraint, in f32.
 Tensor parameter(Tensor x, std::string_view name, const Shape& shape, const InitializerRule& rule, bool trainable,
-                 Regularizer regularizer = {});
+                 Regularizer regularizer = {}, const Constraint& constraint = {});
 // The same in x's dtype.
 Tensor weight(Tensor x, std::string_view name, const Shape& shape, const InitializerRule& rule, bool trainable,
-              Regularizer regularizer = {});
+              Regularizer regularizer = {}, const Constraint& constraint = {});
 
 // The slope or scale that Keras's function of that name has.
 double default_alpha(Activation activation);

@@ -51,12 +51,11 @@ Tensor one_hot_labels(const char* loss, Tensor scores, Tensor labels, double smo
   return labels * (1 - smoothing) + smoothing / static_cast<double>(scores.dim(-1));
 }
 
-Tensor binary_labels(const char* loss, Tensor prediction, Tensor labels, double smoothing) {
-  const Tensor y = target_like(loss, prediction, labels);
-  return smoothing == 0 ? y : y * (1 - smoothing) + smoothing / 2;
+Pair binary_pair(const char* loss, Tensor y_true, Tensor y_pred, double smoothing) {
+  const Pair m = matched(loss, y_true, y_pred);
+  return {smoothing == 0 ? m.y : m.y * (1 - smoothing) + smoothing / 2, m.p};
 }
 
-// 1 where the label is `ignored`: such samples are not counted.
 Tensor counted(Tensor labels, const LossOptions& o) {
   if (!o.ignore_class) return {};
   const Tensor ignored = full(*labels.graph(), labels.dtype(), {}, static_cast<double>(*o.ignore_class));
@@ -91,75 +90,70 @@ using namespace losses;
 
 namespace {
 
-void expect_focal(const char* loss, const FocalOptions& focal) {
+LossOptions checked_focal(const char* loss, const FocalOptions& focal) {
   expect_number(cat(loss, ": alpha"), focal.alpha, 0);
   expect_number(cat(loss, ": gamma"), focal.gamma, 0);
+  LossOptions o = common(focal);
+  o.label_smoothing = focal.label_smoothing;
+  expect_smoothing(loss, o);
+  return o;
 }
 
 }  // namespace
 
-Tensor softmax_cross_entropy(Tensor logits, Tensor labels, const LossOptions& o) {
-  constexpr const char* kName = "softmax_cross_entropy";
-  expect_scores(kName, logits, labels);
-  expect_smoothing(kName, o);
-  if (!is_float(labels.dtype())) {
-    // one-hot integers have the logits' shape; [B, 1] beside one class are indices
-    if (!(labels.shape() == logits.shape()) || logits.dim(-1) == 1) return sparse_loss(kName, logits, labels, o);
-  }
-  expect_dense(kName, o);
-  const Tensor y = one_hot_labels(kName, logits, labels, o.label_smoothing);
-  return reduced(kName, softmax_cross_entropy_per_example(logits, y).loss, o);
-}
-
-Tensor categorical_cross_entropy(Tensor p, Tensor labels, const LossOptions& o) {
-  constexpr const char* kName = "categorical_cross_entropy";
+Tensor categorical_crossentropy(Tensor labels, Tensor p, const LossOptions& o) {
+  constexpr const char* kName = "categorical_crossentropy";
   expect_scores(kName, p, labels);
   expect_smoothing(kName, o);
   expect_dense(kName, o);
   const Tensor y = one_hot_labels(kName, p, labels, o.label_smoothing);
-  if (const Tensor x = logits_of(p, "softmax")) return reduced(kName, softmax_cross_entropy_per_example(x, y).loss, o);
+  if (const Tensor x = o.from_logits ? p : logits_of(p, "softmax"))
+    return reduced(kName, softmax_cross_entropy_per_example(x, y).loss, o);
   const Tensor normal = p / reduce_sum(p, {-1}, true);
   return reduced(kName, -reduce_sum(y * log(clipped(normal, kEpsilon)), {-1}), o);
 }
 
-Tensor sparse_categorical_cross_entropy(Tensor p, Tensor labels, const LossOptions& o) {
-  constexpr const char* kName = "sparse_categorical_cross_entropy";
+Tensor sparse_categorical_crossentropy(Tensor labels, Tensor p, const LossOptions& o) {
+  constexpr const char* kName = "sparse_categorical_crossentropy";
   expect_scores(kName, p, labels);
   expect_smoothing(kName, o);
-  const Tensor x = logits_of(p, "softmax");
+  const Tensor x = o.from_logits ? p : logits_of(p, "softmax");
   return sparse_loss(kName, x ? x : log(clipped(p, kEpsilon)), labels, o);
 }
 
-Tensor binary_cross_entropy(Tensor prediction, Tensor labels, bool from_logits, const LossOptions& o) {
-  constexpr const char* kName = "binary_cross_entropy";
+Tensor binary_crossentropy(Tensor labels, Tensor prediction, const LossOptions& o) {
+  constexpr const char* kName = "binary_crossentropy";
   expect_smoothing(kName, o);
   expect_dense(kName, o);
-  const Tensor y = binary_labels(kName, prediction, labels, o.label_smoothing);
-  const Tensor x = from_logits ? prediction : logits_of(prediction, "activation");
-  return reduced(kName, sample_mean(x ? sigmoid_cross_entropy(x, y) : binary_terms(prediction, y)), o);
+  const auto [y, p] = binary_pair(kName, labels, prediction, o.label_smoothing);
+  const Tensor x = o.from_logits ? p : logits_of(p, "activation");
+  return reduced(kName, sample_mean(x ? sigmoid_cross_entropy(x, y) : binary_terms(p, y)), o);
 }
 
-Tensor binary_focal_cross_entropy(Tensor prediction, Tensor labels, const FocalOptions& focal, const LossOptions& o) {
-  constexpr const char* kName = "binary_focal_cross_entropy";
-  expect_focal(kName, focal);
-  expect_smoothing(kName, o);
-  expect_dense(kName, o);
-  const Tensor y = binary_labels(kName, prediction, labels, o.label_smoothing);
-  const Tensor p = focal.from_logits ? activation(prediction, sigmoid) : prediction;
-  const Tensor terms = focal.from_logits ? sigmoid_cross_entropy(prediction, y) : binary_terms(p, y);
+Tensor log_loss(Tensor labels, Tensor prediction, const LossOptions& o) {
+  constexpr const char* kName = "log_loss";
+  expect_plain(kName, o);
+  const auto [y, p] = matched(kName, labels, prediction);
+  const Tensor terms = y * log(p + kEpsilon) + (1.0 - y) * log(1.0 - p + kEpsilon);
+  return reduced(kName, sample_mean(-terms), o);
+}
+
+Tensor binary_focal_crossentropy(Tensor labels, Tensor prediction, const FocalOptions& focal) {
+  constexpr const char* kName = "binary_focal_crossentropy";
+  const LossOptions o = checked_focal(kName, focal);
+  const auto [y, x] = binary_pair(kName, labels, prediction, o.label_smoothing);
+  const Tensor p = focal.from_logits ? activation(x, Activation::kSigmoid) : x;
+  const Tensor terms = focal.from_logits ? sigmoid_cross_entropy(x, y) : binary_terms(p, y);
   const Tensor wrong = 1.0 - (y * p + (1.0 - y) * (1.0 - p));
   Tensor loss = power(wrong, focal.gamma) * terms;
   if (focal.apply_class_balancing) loss = loss * (y * focal.alpha + (1.0 - y) * (1 - focal.alpha));
   return reduced(kName, sample_mean(loss), o);
 }
 
-Tensor categorical_focal_cross_entropy(Tensor prediction, Tensor labels, const FocalOptions& focal,
-                                       const LossOptions& o) {
-  constexpr const char* kName = "categorical_focal_cross_entropy";
-  expect_focal(kName, focal);
+Tensor categorical_focal_crossentropy(Tensor labels, Tensor prediction, const FocalOptions& focal) {
+  constexpr const char* kName = "categorical_focal_crossentropy";
   expect_scores(kName, prediction, labels);
-  expect_smoothing(kName, o);
-  expect_dense(kName, o);
+  const LossOptions o = checked_focal(kName, focal);
   const Tensor y = one_hot_labels(kName, prediction, labels, o.label_smoothing);
   Tensor p, logs;
   if (focal.from_logits) {
@@ -170,6 +164,16 @@ Tensor categorical_focal_cross_entropy(Tensor prediction, Tensor labels, const F
     logs = log(p);
   }
   return reduced(kName, reduce_sum(power(1.0 - p, focal.gamma) * (y * logs), {-1}) * -focal.alpha, o);
+}
+
+Tensor categorical_generalized_cross_entropy(Tensor labels, Tensor p, const GeneralizedOptions& options) {
+  constexpr const char* kName = "categorical_generalized_cross_entropy";
+  expect_number(cat(kName, ": q"), options.q, 0, 1);
+  if (options.q == 0 || options.q == 1) fail(kName, ": q is ", options.q, ", expected between 0 and 1");
+  expect_scores(kName, p, labels);
+  const Tensor y = one_hot(integer_labels(kName, p, labels), p.dim(-1), p.dtype());
+  const Tensor own = reduce_sum(y * p, {-1});
+  return reduced(kName, (1.0 - pow(own, scalar_like(own, options.q))) * (1 / options.q), common(options));
 }
 
 }  // namespace tenon

@@ -1,18 +1,12 @@
-#include "tenon/metrics.h"
+#include "layer/metrics.h"
 
 #include <limits>
-
-#include "base/number.h"
-#include "layer/layer.h"
-#include "tenon/losses.h"
+#include <numeric>
 
 namespace tenon {
-namespace {
+namespace metrics {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// Weighted sum and sum of weights over all values.
-Metric weighted(const char* metric, Tensor values, Tensor weight) {
+MetricOp weighted(const char* metric, Tensor values, Tensor weight) {
   if (!values) fail(metric, ": the values were never set");
   values = cast(values, DType::kF32);
   if (!weight) {
@@ -25,25 +19,46 @@ Metric weighted(const char* metric, Tensor values, Tensor weight) {
   return {reduce_sum(select(some, values * weight, zero)), reduce_sum(weight)};
 }
 
-// Labels and predictions of one shape.
-struct Pair {
-  Tensor labels, predictions;
-};
-
-Pair matched(const char* metric, Tensor labels, Tensor predictions) {
+losses::Pair same_shape(const char* metric, Tensor labels, Tensor predictions) {
   if (!labels || !predictions) fail(metric, ": labels or predictions were never set");
-  const Pair p{same_rank(labels, predictions), same_rank(predictions, labels)};
-  if (!(p.labels.shape() == p.predictions.shape()))
+  const losses::Pair m = losses::one_rank(labels, predictions);
+  if (!(m.y.shape() == m.p.shape()))
     fail(metric, ": labels are ", labels.type().str(), ", predictions ", predictions.type().str(),
          ", expected one shape");
-  return p;
+  return m;
 }
 
-Metric equal(const char* metric, Tensor labels, Tensor predictions, Tensor weight) {
-  const Pair p = matched(metric, labels, predictions);
+void expect_choice(std::string_view what, const std::string& given, std::initializer_list<std::string_view> choices) {
+  for (const std::string_view choice : choices)
+    if (given == choice) return;
+  std::vector<std::string> quoted;
+  for (const std::string_view choice : choices) quoted.push_back(cat("'", choice, "'"));
+  fail(what, " is '", given, "', expected one of ", join(quoted));
+}
+
+}  // namespace metrics
+
+double MetricOp::value(const Sums& added) const {
+  if (result) return result(added);
+  if (!several) return metrics::ratio(added.at(0).at(0), added.at(1).at(0));
+  const std::vector<double> all = several(added);
+  return metrics::ratio(std::accumulate(all.begin(), all.end(), 0.0), static_cast<double>(all.size()));
+}
+std::vector<double> MetricOp::values(const Sums& added) const {
+  return several ? several(added) : std::vector<double>{value(added)};
+}
+
+namespace {
+
+using namespace metrics;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+MetricOp equal(const char* metric, Tensor labels, Tensor predictions, Tensor weight) {
+  const losses::Pair m = same_shape(metric, labels, predictions);
   const bool floats = is_float(labels.dtype()) || is_float(predictions.dtype());
   const DType common = labels.dtype() == predictions.dtype() ? labels.dtype() : floats ? DType::kF32 : DType::kI32;
-  return weighted(metric, compare(cast(p.labels, common), cast(p.predictions, common), CompareKind::kEq), weight);
+  return weighted(metric, compare(cast(m.y, common), cast(m.p, common), CompareKind::kEq), weight);
 }
 
 // Scores [B.., V] without V.
@@ -71,7 +86,7 @@ Tensor one_hot_indices(const char* metric, Tensor labels, Tensor scores) {
 }
 
 // Whether fewer than k scores are above the label's.
-Metric in_top_k(const char* metric, Tensor label, Tensor scores, int64_t k, Tensor weight) {
+MetricOp in_top_k(const char* metric, Tensor label, Tensor scores, int64_t k, Tensor weight) {
   if (k < 1) fail(metric, ": k is ", k, ", expected 1 or more");
   const Tensor at_label = one_hot(label, scores.dim(-1), DType::kBool);
   const Tensor own = reduce_max(select(at_label, scores, scalar_like(scores, -kInfinity)), {-1});
@@ -89,84 +104,65 @@ struct Hits {
 
 Hits binary(const char* metric, Tensor labels, Tensor predictions, double threshold) {
   expect_number(cat(metric, ": threshold"), threshold);
-  const Pair p = matched(metric, labels, predictions);
+  const losses::Pair m = same_shape(metric, labels, predictions);
   const auto number = [](Tensor b) { return cast(b, DType::kF32); };
-  return {number(compare(p.labels, scalar_like(p.labels, 0), CompareKind::kNe)),
-          number(compare(p.predictions, scalar_like(p.predictions, threshold), CompareKind::kGt))};
+  return {number(compare(m.y, scalar_like(m.y, 0), CompareKind::kNe)),
+          number(compare(m.p, scalar_like(m.p, threshold), CompareKind::kGt))};
 }
 
 // Of the values that are 1 in `base`, the share that is 1 in `values` too.
-Metric share(const char* metric, Tensor values, Tensor base, Tensor weight) {
+MetricOp share(const char* metric, Tensor values, Tensor base, Tensor weight) {
   if (weight) base = base * sample_weights(metric, weight, base);
   return {reduce_sum(values * base), reduce_sum(base)};
 }
 
-Metric of_loss(const char* metric, Tensor (*loss)(Tensor, Tensor, const LossOptions&), Tensor labels,
-               Tensor predictions, Tensor weight) {
-  const Pair p = matched(metric, labels, predictions);
-  LossOptions o;
-  o.reduction = Reduction::kNone;
-  return weighted(metric, loss(p.predictions, p.labels, o), weight);
-}
-
 }  // namespace
 
-Metric mean(Tensor values, Tensor w) { return weighted("mean", values, w); }
+MetricOp mean(Tensor values, Tensor w) { return weighted("mean", values, w); }
 
-Metric accuracy(Tensor labels, Tensor predictions, Tensor w) { return equal("accuracy", labels, predictions, w); }
+MetricOp sum(Tensor values, Tensor w) {
+  return {{weighted("sum", values, w).sums[0]}, [](const MetricOp::Sums& s) { return s[0][0]; }};
+}
 
-Metric sparse_categorical_accuracy(Tensor labels, Tensor scores, Tensor w) {
+MetricOp accuracy(Tensor labels, Tensor predictions, Tensor w) { return equal("accuracy", labels, predictions, w); }
+
+MetricOp sparse_categorical_accuracy(Tensor labels, Tensor scores, Tensor w) {
   constexpr const char* kName = "sparse_categorical_accuracy";
   const Tensor indices = class_indices(kName, labels, scores);
   return equal(kName, indices, argmax(scores), w);
 }
 
-Metric categorical_accuracy(Tensor one_hot_labels, Tensor scores, Tensor w) {
+MetricOp categorical_accuracy(Tensor one_hot_labels, Tensor scores, Tensor w) {
   constexpr const char* kName = "categorical_accuracy";
   const Tensor indices = one_hot_indices(kName, one_hot_labels, scores);
   return equal(kName, indices, argmax(scores), w);
 }
 
-Metric binary_accuracy(Tensor labels, Tensor predictions, double threshold, Tensor w) {
+MetricOp binary_accuracy(Tensor labels, Tensor predictions, double threshold, Tensor w) {
   expect_number("binary_accuracy: threshold", threshold);
-  const Pair p = matched("binary_accuracy", labels, predictions);
-  const Tensor hit = compare(p.predictions, scalar_like(p.predictions, threshold), CompareKind::kGt);
-  return equal("binary_accuracy", cast(p.labels, DType::kF32), cast(hit, DType::kF32), w);
+  const losses::Pair m = same_shape("binary_accuracy", labels, predictions);
+  const Tensor hit = compare(m.p, scalar_like(m.p, threshold), CompareKind::kGt);
+  return equal("binary_accuracy", cast(m.y, DType::kF32), cast(hit, DType::kF32), w);
 }
 
-Metric precision(Tensor labels, Tensor predictions, double threshold, Tensor w) {
+MetricOp precision(Tensor labels, Tensor predictions, double threshold, Tensor w) {
   const Hits h = binary("precision", labels, predictions, threshold);
   return share("precision", h.label, h.prediction, w);
 }
 
-Metric recall(Tensor labels, Tensor predictions, double threshold, Tensor w) {
+MetricOp recall(Tensor labels, Tensor predictions, double threshold, Tensor w) {
   const Hits h = binary("recall", labels, predictions, threshold);
   return share("recall", h.prediction, h.label, w);
 }
 
-Metric sparse_top_k_categorical_accuracy(Tensor labels, Tensor scores, int64_t k, Tensor w) {
+MetricOp sparse_top_k_categorical_accuracy(Tensor labels, Tensor scores, int64_t k, Tensor w) {
   constexpr const char* kName = "sparse_top_k_categorical_accuracy";
   return in_top_k(kName, class_indices(kName, labels, scores), scores, k, w);
 }
 
-Metric top_k_categorical_accuracy(Tensor one_hot_labels, Tensor scores, int64_t k, Tensor w) {
+MetricOp top_k_categorical_accuracy(Tensor one_hot_labels, Tensor scores, int64_t k, Tensor w) {
   constexpr const char* kName = "top_k_categorical_accuracy";
   return in_top_k(kName, one_hot_indices(kName, one_hot_labels, scores), scores, k, w);
-}
-
-Metric mean_squared_error_metric(Tensor labels, Tensor predictions, Tensor w) {
-  return of_loss("mean_squared_error", mean_squared_error, labels, predictions, w);
-}
-
-Metric mean_absolute_error_metric(Tensor labels, Tensor predictions, Tensor w) {
-  return of_loss("mean_absolute_error", mean_absolute_error, labels, predictions, w);
-}
-
-Metric cosine_similarity_metric(Tensor labels, Tensor predictions, Tensor w) {
-  LossOptions o;
-  o.reduction = Reduction::kNone;
-  const Pair p = matched("cosine_similarity", labels, predictions);
-  return weighted("cosine_similarity", -cosine_similarity(p.predictions, p.labels, o), w);
 }
 
 }  // namespace tenon

@@ -35,7 +35,7 @@ Ints normalized_axes(const LayerScope& scope, Tensor x, const Ints& axes) {
 
 }  // namespace
 
-Tensor batch_normalization(Tensor x, Mode mode, const BatchNormOptions& o) {
+Tensor batch_normalization(Tensor x, const BatchNormOptions& o) {
   const LayerScope scope(x, "batch_normalization", o.name);
   scope.expect_float(x, 2);
   expect_epsilon(scope, o.epsilon);
@@ -47,14 +47,14 @@ Tensor batch_normalization(Tensor x, Mode mode, const BatchNormOptions& o) {
   const Tensor moving_variance = variable(x, "moving_variance", channels, ones(), false);
   NormOptions options;
   options.eps = o.epsilon;
-  options.act = o.activation;
-  options.alpha = default_alpha(o.activation);
-  if (mode != Mode::kTrain || !o.trainable)
-    return batch_norm_apply(x, gamma, beta, moving_mean, moving_variance, o.residual, options);
+  options.act = o.activation.fused();
+  options.alpha = default_alpha(options.act);
+  if (mode_of(x) != Mode::kTrain || !o.trainable || is_frozen(x))
+    return o.activation.after(batch_norm_apply(x, gamma, beta, moving_mean, moving_variance, o.residual, options));
   const Normalized n = batch_norm(x, gamma, beta, o.residual, options);
   track(moving_mean, n.mean, o.momentum);
   track(moving_variance, n.var, o.momentum);
-  return n.y;
+  return o.activation.after(n.y);
 }
 
 Tensor layer_normalization(Tensor x, const LayerNormOptions& o) {

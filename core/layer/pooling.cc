@@ -21,12 +21,12 @@ PoolOptions pool_options(const LayerScope& scope, Tensor x, const PoolLayerOptio
 }
 
 Tensor max_pooling(Tensor x, const PoolLayerOptions& o, int spatial, std::string_view layer) {
-  const LayerScope scope(x, layer, layer);
+  const LayerScope scope(x, layer, o.name.empty() ? layer : std::string_view(o.name));
   return max_pool(x, pool_options(scope, x, o, spatial));
 }
 
 Tensor average_pooling(Tensor x, const PoolLayerOptions& o, int spatial, std::string_view layer) {
-  const LayerScope scope(x, layer, layer);
+  const LayerScope scope(x, layer, o.name.empty() ? layer : std::string_view(o.name));
   return avg_pool(x, pool_options(scope, x, o, spatial));
 }
 

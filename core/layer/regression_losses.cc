@@ -19,7 +19,9 @@ Tensor reduced(const char* loss, Tensor per_sample, const LossOptions& o, Tensor
   if (o.reduction == Reduction::kSum) return cast(sum, DType::kF32);
   if (counted) counted = cast(counted, dtype);
   Tensor divisor;
-  if (o.reduction == Reduction::kMeanWithSampleWeight && weights)
+  if (o.reduction == Reduction::kSumByNonzeroWeights && weights)
+    weights = cast(compare(weights, scalar_like(weights, 0), CompareKind::kNe), dtype);
+  if (weights && (o.reduction == Reduction::kMeanWithSampleWeight || o.reduction == Reduction::kSumByNonzeroWeights))
     divisor = reduce_sum(counted ? weights * counted : weights);
   else if (counted)
     divisor = reduce_sum(counted);
@@ -29,13 +31,27 @@ Tensor reduced(const char* loss, Tensor per_sample, const LossOptions& o, Tensor
   return cast(select(some, div(sum, select(some, divisor, scalar_like(divisor, 1))), zero), DType::kF32);
 }
 
-Tensor target_like(const char* loss, Tensor prediction, Tensor target) {
-  if (!prediction || !target) fail(loss, ": prediction or target was never set");
-  if (!is_float(prediction.dtype()) || prediction.elements() < 1)
-    fail(loss, ": prediction is ", prediction.type().str(), ", expected a float");
-  if (!(prediction.shape() == target.shape()))
-    fail(loss, ": prediction is ", prediction.type().str(), ", target ", target.type().str(), ", expected one shape");
-  return cast(target, prediction.dtype());
+Pair one_rank(Tensor y, Tensor p) {
+  if (!y || !p) return {y, p};
+  Tensor& longer = y.rank() > p.rank() ? y : p;
+  Tensor& shorter = y.rank() > p.rank() ? p : y;
+  if (longer.rank() != shorter.rank() + 1 || longer.dim(-1) != 1 || longer.elements() != shorter.elements())
+    return {y, p};
+  if (shorter.rank() == 1)
+    shorter = reshape(shorter, longer.shape());
+  else
+    longer = same_rank(longer, shorter);
+  return {y, p};
+}
+
+Pair matched(const char* loss, Tensor y_true, Tensor y_pred) {
+  if (!y_true || !y_pred) fail(loss, ": prediction or target was never set");
+  if (!is_float(y_pred.dtype()) || y_pred.elements() < 1)
+    fail(loss, ": prediction is ", y_pred.type().str(), ", expected a float");
+  const Pair m = one_rank(y_true, y_pred);
+  if (!(m.y.shape() == m.p.shape()))
+    fail(loss, ": prediction is ", y_pred.type().str(), ", target ", y_true.type().str(), ", expected one shape");
+  return {cast(m.y, m.p.dtype()), m.p};
 }
 
 void expect_smoothing(const char* loss, const LossOptions& o) {
@@ -44,6 +60,7 @@ void expect_smoothing(const char* loss, const LossOptions& o) {
 }
 
 void expect_plain(const char* loss, const LossOptions& o) {
+  if (o.from_logits) fail(loss, ": from_logits is for cross entropies");
   if (o.label_smoothing != 0) fail(loss, ": label_smoothing is ", o.label_smoothing, ", expected none");
   if (o.ignore_class) fail(loss, ": ignore_class is for cross entropies with integer labels");
 }
@@ -53,10 +70,10 @@ namespace {
 // formula(prediction, target), each of the prediction's type.
 using Formula = Tensor (*)(Tensor prediction, Tensor target);
 
-Tensor elementwise(const char* loss, Tensor prediction, Tensor target, const LossOptions& o, Formula formula) {
+Tensor elementwise(const char* loss, Tensor y_true, Tensor y_pred, const LossOptions& o, Formula formula) {
   expect_plain(loss, o);
-  target = target_like(loss, prediction, target);
-  return reduced(loss, sample_mean(formula(prediction, target)), o);
+  const auto [y, p] = matched(loss, y_true, y_pred);
+  return reduced(loss, sample_mean(formula(p, y)), o);
 }
 
 Tensor above(Tensor x, double low) { return maximum(x, scalar_like(x, low)); }
@@ -75,73 +92,104 @@ Tensor unit(Tensor x) { return x / sqrt(above(reduce_sum(square(x), {-1}, true),
 
 using namespace losses;
 
-Tensor mean_squared_error(Tensor prediction, Tensor target, const LossOptions& o) {
-  return elementwise("mean_squared_error", prediction, target, o, [](Tensor p, Tensor y) { return square(p - y); });
+Tensor mean_squared_error(Tensor y_true, Tensor y_pred, const LossOptions& o) {
+  return elementwise("mean_squared_error", y_true, y_pred, o, [](Tensor p, Tensor y) { return square(p - y); });
 }
 
-Tensor mean_absolute_error(Tensor prediction, Tensor target, const LossOptions& o) {
-  return elementwise("mean_absolute_error", prediction, target, o, [](Tensor p, Tensor y) { return abs(p - y); });
+Tensor mean_absolute_error(Tensor y_true, Tensor y_pred, const LossOptions& o) {
+  return elementwise("mean_absolute_error", y_true, y_pred, o, [](Tensor p, Tensor y) { return abs(p - y); });
 }
 
-Tensor mean_absolute_percentage_error(Tensor prediction, Tensor target, const LossOptions& o) {
-  return elementwise("mean_absolute_percentage_error", prediction, target, o,
+Tensor mean_absolute_percentage_error(Tensor y_true, Tensor y_pred, const LossOptions& o) {
+  return elementwise("mean_absolute_percentage_error", y_true, y_pred, o,
                      [](Tensor p, Tensor y) { return abs(y - p) / above(abs(y), kEpsilon) * 100.0; });
 }
 
-Tensor mean_squared_logarithmic_error(Tensor prediction, Tensor target, const LossOptions& o) {
-  return elementwise("mean_squared_logarithmic_error", prediction, target, o, [](Tensor p, Tensor y) {
+Tensor mean_squared_logarithmic_error(Tensor y_true, Tensor y_pred, const LossOptions& o) {
+  return elementwise("mean_squared_logarithmic_error", y_true, y_pred, o, [](Tensor p, Tensor y) {
     return square(log(above(p, kEpsilon) + 1.0) - log(above(y, kEpsilon) + 1.0));
   });
 }
 
-Tensor huber(Tensor prediction, Tensor target, double delta, const LossOptions& o) {
-  expect_plain("huber", o);
+Tensor huber(Tensor y_true, Tensor y_pred, const HuberOptions& options) {
+  const double delta = options.delta;
   if (delta <= 0) fail("huber: delta is ", delta, ", expected more than 0");
   expect_number("huber: delta", delta);
-  const Tensor e = abs(prediction - target_like("huber", prediction, target));
+  const auto [y, p] = matched("huber", y_true, y_pred);
+  const Tensor e = abs(p - y);
   const Tensor near = compare(e, scalar_like(e, delta), CompareKind::kLe);
-  return reduced("huber", sample_mean(select(near, square(e) * 0.5, e * delta - 0.5 * delta * delta)), o);
+  const Tensor values = select(near, square(e) * 0.5, e * delta - 0.5 * delta * delta);
+  return reduced("huber", sample_mean(values), common(options));
 }
 
-Tensor log_cosh(Tensor prediction, Tensor target, const LossOptions& o) {
-  return elementwise("log_cosh", prediction, target, o, [](Tensor p, Tensor y) {
+Tensor log_cosh(Tensor y_true, Tensor y_pred, const LossOptions& o) {
+  return elementwise("log_cosh", y_true, y_pred, o, [](Tensor p, Tensor y) {
     const Tensor e = abs(p - y);  // |e| + log((1 + exp(-2 |e|)) / 2)
     return e + log1p(exp(e * -2.0)) - 0.69314718055994530942;
   });
 }
 
-Tensor poisson(Tensor prediction, Tensor target, const LossOptions& o) {
-  return elementwise("poisson", prediction, target, o, [](Tensor p, Tensor y) { return p - y * log(p + kEpsilon); });
+Tensor poisson(Tensor y_true, Tensor y_pred, const LossOptions& o) {
+  return elementwise("poisson", y_true, y_pred, o, [](Tensor p, Tensor y) { return p - y * log(p + kEpsilon); });
 }
 
-Tensor kl_divergence(Tensor prediction, Tensor target, const LossOptions& o) {
+Tensor kl_divergence(Tensor y_true, Tensor y_pred, const LossOptions& o) {
   expect_plain("kl_divergence", o);
-  const Tensor y = clamp(target_like("kl_divergence", prediction, target), kEpsilon, 1);
-  const Tensor p = clamp(prediction, kEpsilon, 1);
+  const Pair m = matched("kl_divergence", y_true, y_pred);
+  const Tensor y = clamp(m.y, kEpsilon, 1);
+  const Tensor p = clamp(m.p, kEpsilon, 1);
   return reduced("kl_divergence", reduce_sum(y * log(y / p), {-1}), o);
 }
 
-Tensor cosine_similarity(Tensor prediction, Tensor target, const LossOptions& o) {
+Tensor cosine_similarity(Tensor y_true, Tensor y_pred, const LossOptions& o) {
   expect_plain("cosine_similarity", o);
-  const Tensor y = target_like("cosine_similarity", prediction, target);
-  return reduced("cosine_similarity", -reduce_sum(unit(prediction) * unit(y), {-1}), o);
+  const auto [y, p] = matched("cosine_similarity", y_true, y_pred);
+  return reduced("cosine_similarity", -reduce_sum(unit(p) * unit(y), {-1}), o);
 }
 
-Tensor hinge(Tensor prediction, Tensor labels, const LossOptions& o) {
-  return elementwise("hinge", prediction, labels, o,
+Tensor hinge(Tensor y_true, Tensor y_pred, const LossOptions& o) {
+  return elementwise("hinge", y_true, y_pred, o,
                      [](Tensor p, Tensor y) { return above(1.0 - hinge_labels(y) * p, 0); });
 }
 
-Tensor squared_hinge(Tensor prediction, Tensor labels, const LossOptions& o) {
-  return elementwise("squared_hinge", prediction, labels, o,
+Tensor squared_hinge(Tensor y_true, Tensor y_pred, const LossOptions& o) {
+  return elementwise("squared_hinge", y_true, y_pred, o,
                      [](Tensor p, Tensor y) { return square(above(1.0 - hinge_labels(y) * p, 0)); });
 }
 
-Tensor categorical_hinge(Tensor prediction, Tensor labels, const LossOptions& o) {
+Tensor categorical_hinge(Tensor y_true, Tensor y_pred, const LossOptions& o) {
   expect_plain("categorical_hinge", o);
-  const Tensor y = target_like("categorical_hinge", prediction, labels);
-  const Tensor right = reduce_sum(y * prediction, {-1}), wrong = reduce_max((1.0 - y) * prediction, {-1});
+  const auto [y, p] = matched("categorical_hinge", y_true, y_pred);
+  const Tensor right = reduce_sum(y * p, {-1}), wrong = reduce_max((1.0 - y) * p, {-1});
   return reduced("categorical_hinge", above(wrong - right + 1.0, 0), o);
+}
+
+namespace {
+
+// The sums are of integers up to the size of the masks: not in 16 bits.
+Pair masks(const char* loss, Tensor y_true, Tensor y_pred) {
+  const auto [y, p] = matched(loss, y_true, y_pred);
+  const DType dtype = p.dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
+  return {cast(y, dtype), cast(p, dtype)};
+}
+
+}  // namespace
+
+Tensor dice(Tensor y_true, Tensor y_pred, const OverlapOptions& o) {
+  if (o.alpha != 0.5 || o.beta != 0.5) fail("dice: alpha and beta are tversky's");
+  const auto [y, p] = masks("dice", y_true, y_pred);
+  const Tensor both = reduce_sum(y * p, o.axis), all = reduce_sum(y, o.axis) + reduce_sum(p, o.axis);
+  return reduced("dice", 1.0 - both * 2.0 / (all + kEpsilon), common(o));
+}
+
+Tensor tversky(Tensor y_true, Tensor y_pred, const OverlapOptions& o) {
+  expect_number("tversky: alpha", o.alpha, 0);
+  expect_number("tversky: beta", o.beta, 0);
+  const auto [y, p] = masks("tversky", y_true, y_pred);
+  const Tensor both = reduce_sum(y * p, o.axis), invented = reduce_sum((1.0 - y) * p, o.axis),
+               missed = reduce_sum(y * (1.0 - p), o.axis);
+  const Tensor index = (both + kEpsilon) / (both + invented * o.alpha + missed * o.beta + kEpsilon);
+  return reduced("tversky", 1.0 - index, common(o));
 }
 
 }  // namespace tenon

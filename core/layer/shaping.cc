@@ -1,4 +1,4 @@
-// Flatten, Reshape, Permute, Add, Concatenate, Rescaling, ZeroPadding2D, Cropping2D, UpSampling2D.
+// Flatten, Reshape, Permute, Concatenate, Rescaling, ZeroPadding2D, Cropping2D, UpSampling2D.
 #include "layer/layer.h"
 
 namespace tenon {
@@ -31,8 +31,9 @@ Tensor flatten(Tensor x) {
   return reshape(x, {x.dim(0), x.elements() / x.dim(0)});
 }
 
-Tensor reshape_layer(Tensor x, const Ints& target) {
-  const LayerScope scope(x, "reshape", "reshape");
+Tensor reshape(Tensor x, const ReshapeOptions& o) {
+  const LayerScope scope(x, "reshape", o.name);
+  const Ints& target = o.target_shape;
   scope.expect(x.rank() >= 1 && x.elements() > 0, "input is ", x.type().str(), ", expected rank 1 or more");
   const int64_t each = x.elements() / x.dim(0);
   std::vector<int64_t> dims{x.dim(0)};
@@ -69,14 +70,6 @@ Tensor permute(Tensor x, const Ints& dims) {
   return transpose(x, perm);
 }
 
-Tensor add_layers(const Tensors& xs) {
-  if (xs.empty()) fail("add: has no inputs");
-  const LayerScope scope(xs[0], "add", "add");
-  Tensor sum = xs[0];
-  for (size_t i = 1; i < xs.size(); ++i) sum = sum + xs[i];
-  return sum;
-}
-
 Tensor concatenate(const Tensors& xs, int64_t axis) {
   if (xs.empty()) fail("concatenate: has no inputs");
   const LayerScope scope(xs[0], "concatenate", "concatenate");
@@ -110,11 +103,15 @@ Tensor cropping2d(Tensor x, const Extent& cropping) {
   return slice(x, {0, m.top, m.left, 0}, {x.dim(0), bottom, right, x.dim(3)}, {});
 }
 
-Tensor up_sampling2d(Tensor x, const Extent& size) {
+Tensor up_sampling2d(Tensor x, const Extent& size) { return up_sampling2d(x, size, ResizeMethod::kNearest); }
+
+Tensor up_sampling2d(Tensor x, const Extent& size, ResizeMethod interpolation) {
   const LayerScope scope(x, "up_sampling2d", "up_sampling2d");
   expect_image(scope, x);
   const Ints s = scope.sizes("size", size, 2);
   const int64_t n = x.dim(0), h = x.dim(1), w = x.dim(2), c = x.dim(3);
+  if (interpolation == ResizeMethod::kBilinear)
+    return resize(x, h * s[0], w * s[1], interpolation, Coordinates::kHalfPixel);
   return reshape(broadcast(x, {n, h, s[0], w, s[1], c}, {0, 1, 3, 5}), {n, h * s[0], w * s[1], c});
 }
 

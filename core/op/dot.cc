@@ -13,7 +13,7 @@ Tensors dot_gradients(const Gradient& n, Tensor grad) {
   const bool ta = n.flag("ta"), tb = n.flag("tb");
   const Tensor a = n.in(0), b = n.in(1), g = cast(grad, a.dtype());
   const auto product = [&](Tensor x, Tensor y, bool tx, bool ty) {
-    return dot(x, y, {tx, ty, static_cast<Precision>(n.enumerator("precision"))});
+    return dot(x, y, {tx, ty, static_cast<MathPrecision>(n.enumerator("precision"))});
   };
   Tensor da, db;
   if (n.needs(0)) da = ta ? product(b, g, tb, true) : product(g, b, false, !tb);

@@ -12,7 +12,7 @@ void shape_rule(Infer& c) {
 
 Tensors decompose_rule(const Decompose& n) {
   const DType out = n.dtype("out") == DType::kNone ? n.in(0).dtype() : n.dtype("out");
-  const Precision precision = static_cast<Precision>(n.enumerator("precision"));
+  const MathPrecision precision = static_cast<MathPrecision>(n.enumerator("precision"));
   const Tensor z = dot(n.in(0), n.in(1), {n.flag("ta"), n.flag("tb"), precision, compute_dtype(out)});
   return {epilogue(z, n.in(2), n.in(3), n, out)};
 }

@@ -47,7 +47,7 @@ bool draws(const Node& node) {
 
 std::vector<bool> varying_values(const Graph& graph) {
   std::vector<bool> varying(graph.values.size(), false);
-  for (const Input& input : graph.inputs) varying[input.value] = input.split;
+  for (const GraphInput& input : graph.inputs) varying[input.value] = input.split;
   for (const Node& node : graph.nodes) {
     bool any = draws(node);
     for (ValueId v : node.operands) any = any || (v >= 0 && varying[v]);

@@ -24,8 +24,17 @@ const OpDef kReshape = {
     reshape_op::gradient_rule,
 };
 
+Tensor reshape(Tensor x, std::initializer_list<int64_t> shape) { return reshape(x, Shape(shape)); }
+
 Tensor reshape(Tensor x, const Shape& shape) {
   return x.shape() == shape ? x : emit1("reshape", {x}, {{"shape", shape.vec()}});
+}
+
+// A reshape that nothing takes out before gradients are made.
+Tensor stop_gradient(Tensor x) {
+  const Tensor y = emit1("reshape", {x}, {{"shape", x.shape().vec()}}, "stop_gradient");
+  y.graph()->nodes.back().stops_gradient = true;
+  return y;
 }
 
 }  // namespace tenon

@@ -56,7 +56,7 @@ Tensor interpolate(Tensor x, int64_t to, Coordinates coords) {
     weights[static_cast<size_t>(inside(low + 1, from) * to + i)] += at - low;
   }
   DotOptions exact;
-  exact.precision = Precision::kHighest;
+  exact.precision = MathPrecision::kHighest;
   Shape y = x.shape();
   y.set(-1, to);
   const Tensor rows = reshape(x, {x.elements() / from, from});

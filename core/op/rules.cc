@@ -155,7 +155,7 @@ Shape gather_shape(Infer& c) {
 }
 
 Type dot_shape(Infer& c) {
-  expect_enumerator(c, "precision", static_cast<int>(Precision::kHighest));
+  expect_enumerator(c, "precision", static_cast<int>(MathPrecision::kHighest));
   const Shape &a = c.shape(0), &b = c.shape(1);
   c.expect_same_dtype(0, 1);
   c.expect_rank(0, 2, kMaxRank);
@@ -175,7 +175,7 @@ Type dot_shape(Infer& c) {
 }
 
 Type conv_shape(Infer& c) {
-  expect_enumerator(c, "precision", static_cast<int>(Precision::kHighest));
+  expect_enumerator(c, "precision", static_cast<int>(MathPrecision::kHighest));
   const Shape &x = c.shape(0), &w = c.shape(1);
   c.expect_same_dtype(0, 1);
   c.expect_rank(0, 3, 5);
@@ -199,7 +199,7 @@ ConvOptions conv_options(const AttrReader& a) {
   o.high = a.list("high");
   o.dilation = a.list("dilation");
   o.groups = a.i64("groups");
-  o.precision = static_cast<Precision>(a.enumerator("precision"));
+  o.precision = static_cast<MathPrecision>(a.enumerator("precision"));
   o.out = a.dtype("out");
   return o;
 }

@@ -1,5 +1,7 @@
 #include "tenon/variables.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "graph/graph.h"
 #include "tenon/ops.h"
@@ -15,6 +17,40 @@ Graph& graph_of(Tensor like, const char* function) {
   return *like.graph();
 }
 
+int variable_index(const char* function, Tensor variable) {
+  const int index = variable.graph()->variable_of(variable.id());
+  if (index < 0) fail(function, ": %", variable.id(), " is no variable");
+  return index;
+}
+
+void tell_builders(Graph& graph, const std::string& name) {
+  for (std::vector<std::string>* names : graph.builders)
+    if (std::find(names->begin(), names->end(), name) == names->end()) names->push_back(name);
+}
+
+Tensor counter(Graph& graph, const std::string& name) {
+  if (const Variable* v = graph.find_variable(name))
+    return Tensor(&graph, graph.inputs[static_cast<size_t>(v->input)].value);
+  const std::string scope = graph.scope();
+  graph.set_scope("");
+  const int v = graph.add_variable(name, {DType::kI64, {}}, Initializer(), false);
+  graph.set_scope(scope);
+  graph.variables[static_cast<size_t>(v)].kind = VariableKind::kCounter;
+  return Tensor(&graph, graph.variable_value(v));
+}
+
+// That of the object that builds, where it has built before in this graph.
+Tensor own_variable(Graph& graph, std::string_view name, const Type& type) {
+  const Variable* v = graph.of_object ? graph.find_variable(cat(graph.scope(), "/", name)) : nullptr;
+  if (!v) return {};
+  const Tensor value(&graph, graph.inputs[static_cast<size_t>(v->input)].value);
+  if (!(value.type() == type))
+    fail("variable '", v->name, "' is ", value.type().str(), ", expected ", type.str(),
+         " where its layer is called again");
+  tell_builders(graph, v->name);
+  return current(value);
+}
+
 }  // namespace
 
 Tensor variable(Tensor like, std::string_view name, const Shape& shape, Initializer initializer, bool trainable,
@@ -22,20 +58,37 @@ Tensor variable(Tensor like, std::string_view name, const Shape& shape, Initiali
   Graph& graph = graph_of(like, "variable");
   if (shape.elements() > int64_t{1} << 56) fail("variable '", name, "': no memory holds ", shape.str());
   if (dtype == DType::kNone) dtype = graph.variable_dtype;
-  const int v = graph.add_variable(name, {dtype, shape}, std::move(initializer), trainable);
+  if (const Tensor own = own_variable(graph, name, {dtype, shape})) return own;
+  const int v = graph.add_variable(name, {dtype, shape}, std::move(initializer), trainable && !graph.frozen);
+  tell_builders(graph, graph.variables[static_cast<size_t>(v)].name);
   return Tensor(&graph, graph.variable_value(v));
 }
 
+bool has_variable(Tensor like, std::string_view name) {
+  const Graph& graph = graph_of(like, "has_variable");
+  return graph.of_object && graph.find_variable(cat(graph.scope(), "/", name));
+}
+
 void assign(Tensor variable, Tensor next) {
-  for (Variable& v : graph_of(variable, "assign").variables) {
-    if (variable.graph()->inputs[v.input].value != variable.id()) continue;
-    if (!(next.type() == variable.type()))
-      fail("assign: variable '", v.name, "' is ", variable.type().str(), ", its next value ", next.type().str());
-    if (v.next != kAbsent) fail("assign: variable '", v.name, "' is assigned twice");
-    v.next = next.id();
-    return;
-  }
-  fail("assign: %", variable.id(), " is no variable");
+  Graph& graph = graph_of(variable, "assign");
+  if (!next) fail("assign: the next value was never set");
+  if (next.graph() != &graph) fail("assign: the next value is a tensor of another function");
+  Variable& v = graph.variables[static_cast<size_t>(variable_index("assign", variable))];
+  if (!(next.type() == variable.type()))
+    fail("assign: variable '", v.name, "' is ", variable.type().str(), ", its next value ", next.type().str());
+  v.next = next.id();
+}
+
+Tensor current(Tensor variable) {
+  Graph& graph = graph_of(variable, "current");
+  const auto index = static_cast<size_t>(variable_index("current", variable));
+  const Variable& v = graph.variables[index];
+  if (v.next == kAbsent) return Tensor(&graph, graph.inputs[static_cast<size_t>(v.input)].value);
+  const Node* newest = v.reads.empty() ? nullptr : graph.defining_node(v.reads.back());
+  if (newest && newest->operands[0] == v.next) return Tensor(&graph, v.reads.back());
+  const Tensor read = stop_gradient(Tensor(&graph, v.next));
+  graph.variables[index].reads.push_back(read.id());
+  return read;
 }
 
 void add_loss(Tensor term) {
@@ -59,19 +112,13 @@ Scope::Scope(Tensor like, std::string_view name) : graph_(like.graph()), saved_(
 }
 Scope::~Scope() { graph_->set_scope(saved_); }
 
+Mode mode_of(Tensor like) { return graph_of(like, "mode_of").mode; }
+bool is_frozen(Tensor like) { return graph_of(like, "is_frozen").frozen; }
 DType compute_dtype(Tensor like) { return graph_of(like, "compute_dtype").compute_dtype; }
 DType variable_dtype(Tensor like) { return graph_of(like, "variable_dtype").variable_dtype; }
 
-Tensor global_step(Graph& graph) {
-  for (const Variable& v : graph.variables)
-    if (v.name == kStep) return Tensor(&graph, graph.inputs[v.input].value);
-  const std::string scope = graph.scope();
-  graph.set_scope("");
-  const int v = graph.add_variable(kStep, {DType::kI64, {}}, Initializer(), false);
-  graph.set_scope(scope);
-  graph.variables[v].kind = VariableKind::kCounter;
-  return Tensor(&graph, graph.variable_value(v));
-}
+Tensor global_step(Graph& graph) { return counter(graph, kStep); }
+Tensor draw_step(Graph& graph) { return counter(graph, graph.draws_by); }
 
 Tensor seed_input(Graph& graph) { return Tensor(&graph, graph.named_input({DType::kI64, {}}, Role::kScalar, "seed")); }
 

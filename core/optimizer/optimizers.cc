@@ -1,15 +1,14 @@
-// Keras's optimizers as data: the update op, its hyperparameters, its slots.
+// Keras's optimizers: the update op, its attributes, its slots.
 #include "tenon/optimizers.h"
 
 #include <algorithm>
 
 #include "base/number.h"
+#include "optimizer/muon.h"
+#include "optimizer/update.h"
 
 namespace tenon {
 namespace {
-
-UpdateRule::Hyper number(const char* name, double value) { return {name, value, false}; }
-UpdateRule::Hyper flag(const char* name, bool value) { return {name, value ? 1.0 : 0.0, true}; }
 
 void expect_range(std::string_view optimizer, std::string_view what, double value, double low, double high) {
   expect_number(cat(optimizer, ": ", what), value, low, high);
@@ -24,84 +23,118 @@ void expect_not_negative(std::string_view optimizer, std::string_view what, doub
   expect_number(cat(optimizer, ": ", what), value, 0);
 }
 
-// What every optimizer's options share.
+using Slots = std::vector<FusedUpdate::Slot>;
+
 template <class Options>
-Optimizer base(std::string name, const Options& o, std::string op) {
+OptimizerOptions common(const Options& o) {
+  return {.weight_decay = o.weight_decay,
+          .exclude_from_weight_decay = o.exclude_from_weight_decay,
+          .clipnorm = o.clipnorm,
+          .global_clipnorm = o.global_clipnorm,
+          .clipvalue = o.clipvalue,
+          .use_ema = o.use_ema,
+          .ema_momentum = o.ema_momentum,
+          .ema_overwrite_frequency = o.ema_overwrite_frequency,
+          .loss_scale_factor = o.loss_scale_factor,
+          .gradient_accumulation_steps = o.gradient_accumulation_steps};
+}
+
+void check(const std::string& name, const OptimizerOptions& o) {
   expect_not_negative(name, "weight_decay", o.weight_decay);
   expect_not_negative(name, "clipnorm", o.clipnorm);
   expect_not_negative(name, "global_clipnorm", o.global_clipnorm);
   expect_not_negative(name, "clipvalue", o.clipvalue);
-  if (o.learning_rate.is_fixed()) expect_not_negative(name, "learning_rate", o.learning_rate.fixed());
+  if ((o.clipnorm > 0) + (o.global_clipnorm > 0) + (o.clipvalue > 0) > 1)
+    fail(name, ": at most one of clipnorm, global_clipnorm and clipvalue may be set");
+  any_found(o.exclude_from_weight_decay, "", cat(name, ": exclude_from_weight_decay"));
+  expect_range(name, "ema_momentum", o.ema_momentum, 0, 1);
+  expect_not_negative(name, "ema_overwrite_frequency", o.ema_overwrite_frequency);
+  if (o.ema_overwrite_frequency > 0 && !o.use_ema) fail(name, ": ema_overwrite_frequency is set, and use_ema is not");
+  expect_not_negative(name, "loss_scale_factor", o.loss_scale_factor);
+  expect_not_negative(name, "gradient_accumulation_steps", o.gradient_accumulation_steps);
+}
+
+// What every optimizer's options share.
+template <class Options>
+Optimizer base(std::string name, const Options& o) {
   Optimizer out;
   out.name = std::move(name);
   out.learning_rate = o.learning_rate;
-  out.rule.op = std::move(op);
-  out.weight_decay = o.weight_decay;
-  out.clipnorm = o.clipnorm;
-  out.global_clipnorm = o.global_clipnorm;
-  out.clipvalue = o.clipvalue;
-  if ((o.clipnorm > 0) + (o.global_clipnorm > 0) + (o.clipvalue > 0) > 1)
-    fail(out.name, ": at most one of clipnorm, global_clipnorm and clipvalue may be set");
+  out.options = common(o);
+  check(out.name, out.options);
+  if (o.learning_rate.is_fixed()) expect_not_negative(out.name, "learning_rate", o.learning_rate.fixed());
   return out;
 }
 
 template <class Options>
-Optimizer adam(std::string name, const Options& o, std::string op) {
+Optimizer fused(std::string name, const Options& o, FusedUpdate update) {
+  Optimizer out = base(std::move(name), o);
+  out.update = [update = std::move(update)](Update& u) { update_by_op(update, u); };
+  return out;
+}
+
+template <class Options>
+FusedUpdate adam_update(const std::string& name, const Options& o, std::string op, Slots slots, Attrs more = {}) {
   expect_betas(name, o.beta_1, o.beta_2);
   // Divided by: what the slots lack in the first steps.
   if (std::max(o.beta_1, o.beta_2) == 1) fail(name, ": a beta is 1, expected less than 1");
   expect_not_negative(name, "epsilon", o.epsilon);
-  Optimizer out = base(std::move(name), o, std::move(op));
-  out.rule.hyper = {number("b1", o.beta_1), number("b2", o.beta_2), number("eps", o.epsilon)};
+  FusedUpdate out{std::move(op), {{"b1", o.beta_1}, {"b2", o.beta_2}, {"eps", o.epsilon}}, std::move(slots)};
+  out.attrs.insert(out.attrs.end(), more.begin(), more.end());
   return out;
 }
 
-Optimizer adam_without_amsgrad(std::string name, const AdamOptions& o, std::string op) {
+Slots adam_slots(bool amsgrad) {
+  return amsgrad ? Slots{{"Adam"}, {"Adam_1"}, {"Adam_2"}} : Slots{{"Adam"}, {"Adam_1"}};
+}
+
+Optimizer without_amsgrad(const std::string& name, const AdamOptions& o, std::string op, Slots slots, Attrs more = {}) {
   if (o.amsgrad) fail(name, ": has no amsgrad");
-  return adam(std::move(name), o, std::move(op));
+  return fused(name, o, adam_update(name, o, std::move(op), std::move(slots), std::move(more)));
 }
 
 }  // namespace
 
+Optimizer CustomOptimizer(const CustomOptimizerOptions& o) {
+  if (!o.update) fail(o.name, ": has no update");
+  Optimizer out = base(o.name, o);
+  out.update = [update = o.update](Update& u) {
+    const NameScope scope(u.inside().graph, cat(u.name(), "/update"));
+    update(u);
+  };
+  return out;
+}
+
 Optimizer SGD(const SGDOptions& o) {
   expect_range("SGD", "momentum", o.momentum, 0, 1);
-  Optimizer out = base("SGD", o, o.momentum > 0 ? "momentum_update" : "sgd_update");
-  if (o.momentum > 0) {
-    out.rule.hyper = {number("mu", o.momentum), flag("nesterov", o.nesterov)};
-    out.rule.slots = {{"Momentum"}};
-  }
-  return out;
+  if (o.momentum == 0) return fused("SGD", o, {"sgd_update", {}, {}});
+  return fused("SGD", o, {"momentum_update", {{"mu", o.momentum}, {"nesterov", o.nesterov}}, {{"Momentum"}}});
 }
 
 Optimizer SGD(LearningRate learning_rate) { return SGD(SGDOptions{.learning_rate = std::move(learning_rate)}); }
 
 Optimizer Adam(const AdamOptions& o) {
-  Optimizer out = adam("Adam", o, "adam_update");
-  out.rule.hyper.push_back(flag("amsgrad", o.amsgrad));
-  out.rule.slots = {{"Adam"}, {"Adam_1"}};
-  if (o.amsgrad) out.rule.slots.push_back({"Adam_2"});
-  return out;
+  return fused("Adam", o, adam_update("Adam", o, "adam_update", adam_slots(o.amsgrad), {{"amsgrad", o.amsgrad}}));
 }
 
 Optimizer Adam(LearningRate learning_rate) { return Adam(AdamOptions{.learning_rate = std::move(learning_rate)}); }
 
 Optimizer AdamW(const AdamWOptions& o) {
-  Optimizer out = adam("AdamW", o, "adamw_update");
-  out.rule.hyper.push_back(flag("amsgrad", o.amsgrad));
-  out.rule.hyper.push_back(number("wd", o.weight_decay));
-  out.rule.slots = {{"Adam"}, {"Adam_1"}};
-  if (o.amsgrad) out.rule.slots.push_back({"Adam_2"});
-  out.weight_decay = 0;  // the op's own
+  const auto update = [&](double decay) {
+    return adam_update("AdamW", o, "adamw_update", adam_slots(o.amsgrad), {{"amsgrad", o.amsgrad}, {"wd", decay}});
+  };
+  Optimizer out = base("AdamW", o);
+  out.update = [decaying = update(o.weight_decay), still = update(0)](Update& u) {
+    update_by_op(u.inside().decays ? decaying : still, u);
+  };
+  out.options.weight_decay = 0;  // the op's own
   return out;
 }
 
 Optimizer Adagrad(const AdagradOptions& o) {
   expect_not_negative("Adagrad", "initial_accumulator_value", o.initial_accumulator_value);
   expect_not_negative("Adagrad", "epsilon", o.epsilon);
-  Optimizer out = base("Adagrad", o, "adagrad_update");
-  out.rule.hyper = {number("eps", o.epsilon)};
-  out.rule.slots = {{"Adagrad", o.initial_accumulator_value}};
-  return out;
+  return fused("Adagrad", o, {"adagrad_update", {{"eps", o.epsilon}}, {{"Adagrad", o.initial_accumulator_value}}});
 }
 
 Optimizer RMSprop(const RMSpropOptions& o) {
@@ -109,14 +142,14 @@ Optimizer RMSprop(const RMSpropOptions& o) {
   expect_range("RMSprop", "momentum", o.momentum, 0, 1);
   expect_not_negative("RMSprop", "initial_velocity", o.initial_velocity);
   expect_not_negative("RMSprop", "epsilon", o.epsilon);
-  Optimizer out = base("RMSprop", o, "rmsprop_update");
-  out.rule.hyper = {number("rho", o.rho), number("mu", o.momentum), number("eps", o.epsilon),
-                    flag("centered", o.centered)};
-  out.rule.slots = {{"RMSProp", o.initial_velocity}};
+  Slots slots{{"RMSProp", o.initial_velocity}};
   // TensorFlow numbers the mean of g before the momentum; the op takes them the other way round
-  if (o.momentum > 0 || o.centered) out.rule.slots.push_back({o.centered ? "RMSProp_2" : "RMSProp_1"});
-  if (o.centered) out.rule.slots.push_back({"RMSProp_1"});
-  return out;
+  if (o.momentum > 0 || o.centered) slots.push_back({o.centered ? "RMSProp_2" : "RMSProp_1"});
+  if (o.centered) slots.push_back({"RMSProp_1"});
+  return fused("RMSprop", o,
+               {"rmsprop_update",
+                {{"rho", o.rho}, {"mu", o.momentum}, {"eps", o.epsilon}, {"centered", o.centered}},
+                std::move(slots)});
 }
 
 Optimizer RMSprop(LearningRate learning_rate) {
@@ -124,24 +157,18 @@ Optimizer RMSprop(LearningRate learning_rate) {
 }
 
 Optimizer Adamax(const AdamOptions& o) {
-  Optimizer out = adam_without_amsgrad("Adamax", o, "adamax_update");
-  out.rule.slots = {{"Adamax"}, {"Adamax_1"}};
-  return out;
+  return without_amsgrad("Adamax", o, "adamax_update", {{"Adamax"}, {"Adamax_1"}});
 }
 
 Optimizer Nadam(const AdamOptions& o) {
-  Optimizer out = adam_without_amsgrad("Nadam", o, "nadam_update");
-  out.rule.slots = {{"Nadam"}, {"Nadam_1"}, {"Nadam_2", 1, true}};
-  return out;
+  return without_amsgrad("Nadam", o, "nadam_update", {{"Nadam"}, {"Nadam_1"}, {"Nadam_2", 1, true}});
 }
 
 Optimizer Adadelta(const AdadeltaOptions& o) {
   expect_range("Adadelta", "rho", o.rho, 0, 1);
   expect_not_negative("Adadelta", "epsilon", o.epsilon);
-  Optimizer out = base("Adadelta", o, "adadelta_update");
-  out.rule.hyper = {number("rho", o.rho), number("eps", o.epsilon)};
-  out.rule.slots = {{"Adadelta"}, {"Adadelta_1"}};
-  return out;
+  return fused("Adadelta", o,
+               {"adadelta_update", {{"rho", o.rho}, {"eps", o.epsilon}}, {{"Adadelta"}, {"Adadelta_1"}}});
 }
 
 Optimizer Ftrl(const FtrlOptions& o) {
@@ -151,35 +178,46 @@ Optimizer Ftrl(const FtrlOptions& o) {
   expect_not_negative("Ftrl", "l2_shrinkage_regularization_strength", o.l2_shrinkage_regularization_strength);
   expect_not_negative("Ftrl", "beta", o.beta);
   expect_range("Ftrl", "learning_rate_power", o.learning_rate_power, kLowestNumber, 0);
-  Optimizer out = base("Ftrl", o, "ftrl_update");
-  out.rule.hyper = {number("lr_power", o.learning_rate_power), number("l1", o.l1_regularization_strength),
-                    number("l2_reg", o.l2_regularization_strength),
-                    number("shrink", o.l2_shrinkage_regularization_strength), number("beta", o.beta)};
-  out.rule.slots = {{"Ftrl", o.initial_accumulator_value}, {"Ftrl_1"}};
-  return out;
+  return fused("Ftrl", o,
+               {"ftrl_update",
+                {{"lr_power", o.learning_rate_power},
+                 {"l1", o.l1_regularization_strength},
+                 {"l2_reg", o.l2_regularization_strength},
+                 {"shrink", o.l2_shrinkage_regularization_strength},
+                 {"beta", o.beta}},
+                {{"Ftrl", o.initial_accumulator_value}, {"Ftrl_1"}}});
 }
 
 Optimizer Lamb(const AdamOptions& o) {
-  Optimizer out = adam_without_amsgrad("Lamb", o, "lamb_update");
-  out.rule.hyper.push_back(number("wd", 0));
-  out.rule.slots = {{"Lamb"}, {"Lamb_1"}};
-  return out;
+  return without_amsgrad("Lamb", o, "lamb_update", {{"Lamb"}, {"Lamb_1"}}, {{"wd", 0.0}});
 }
 
 Optimizer Lion(const LionOptions& o) {
   expect_betas("Lion", o.beta_1, o.beta_2);
-  Optimizer out = base("Lion", o, "lion_update");
-  out.rule.hyper = {number("b1", o.beta_1), number("b2", o.beta_2), number("wd", 0)};
-  out.rule.slots = {{"Lion"}};
-  return out;
+  return fused("Lion", o, {"lion_update", {{"b1", o.beta_1}, {"b2", o.beta_2}, {"wd", 0.0}}, {{"Lion"}}});
 }
 
 Optimizer Adafactor(const AdafactorOptions& o) {
   expect_not_negative("Adafactor", "epsilon_1", o.epsilon_1);
   expect_not_negative("Adafactor", "epsilon_2", o.epsilon_2);
-  Optimizer out = base("Adafactor", o, "adafactor_update");
-  out.rule.hyper = {number("eps1", o.epsilon_1), number("eps2", o.epsilon_2)};
-  return out;  // its slots depend on the variable's rank: minimize() makes them
+  return fused("Adafactor", o, {"adafactor_update", {{"eps1", o.epsilon_1}, {"eps2", o.epsilon_2}}, {}});
+}
+
+Optimizer Muon(const MuonOptions& o) {
+  const AdamWOptions adam{.beta_1 = o.adam_beta_1, .beta_2 = o.adam_beta_2, .epsilon = o.epsilon};
+  const auto update = [&](double decay) {
+    return adam_update("Muon", adam, "adamw_update", adam_slots(false), {{"amsgrad", false}, {"wd", decay}});
+  };
+  check_muon(o);
+  Optimizer out = base("Muon", o);
+  out.update = [o, decaying = update(o.adam_weight_decay), still = update(0)](Update& u) {
+    Update::Inside& in = u.inside();
+    if (takes_muon(o, u)) return update_by_muon(o, u);
+    if (o.adam_lr_ratio != 1) in.rate = mul(in.rate, scalar_like(in.rate, o.adam_lr_ratio));
+    update_by_op(in.decays ? decaying : still, u);
+  };
+  out.options.weight_decay = 0;  // its own, of two strengths
+  return out;
 }
 
 Optimizer CrossShard(Optimizer optimizer) {

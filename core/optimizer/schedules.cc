@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/number.h"
-#include "tenon/optimizers.h"
+#include "tenon/learning_rates.h"
 
 namespace tenon {
 namespace {
@@ -31,6 +31,13 @@ void expect_decay(const char* schedule, double initial, double decay_steps) {
 Tensor cosine(Tensor fraction) { return (cos(fraction * std::numbers::pi) + 1.0) * 0.5; }
 
 }  // namespace
+
+LearningRate LearningRate::variable(double initial) {
+  expect_not_negative("LearningRate", "the initial rate", initial);
+  LearningRate out(initial);
+  out.is_variable_ = true;
+  return out;
+}
 
 LearningRate ExponentialDecay(double initial, double decay_steps, double decay_rate, bool staircase) {
   expect_decay("ExponentialDecay", initial, decay_steps);
@@ -123,6 +130,17 @@ LearningRate CosineDecayRestarts(double initial, double first_decay_steps, doubl
     }
     const Tensor height = m_mul == 1 ? cosine(fraction) : cosine(fraction) * pow(scalar_like(step, m_mul), restart);
     return (height * (1 - alpha) + alpha) * initial;
+  });
+}
+
+LearningRate LinearCosineDecay(double initial, double decay_steps, double num_periods, double alpha, double beta) {
+  expect_decay("LinearCosineDecay", initial, decay_steps);
+  expect_number("LinearCosineDecay: num_periods", num_periods);
+  expect_number("LinearCosineDecay: alpha", alpha);
+  expect_number("LinearCosineDecay: beta", beta);
+  return LearningRate([=](Tensor step) {
+    const Tensor fraction = minimum(step, scalar_like(step, decay_steps)) / decay_steps;
+    return ((1.0 - fraction + alpha) * cosine(fraction * (2 * num_periods)) + beta) * initial;
   });
 }
 

@@ -72,7 +72,7 @@ Result<bool> has_absurd_weights(const std::string& prefix, const Graph& graph) {
 // The judgement after one failure. The program is one of training; its states are not those of before.
 class Estimator::Divergence {
  public:
-  Divergence(Impl& m, ModeProgram& program, const StepInput& data, std::optional<PipelineState> failed)
+  Divergence(Impl& m, StepProgram& program, const StepInput& data, std::optional<PipelineState> failed)
       : m_(m), program_(program), data_(data), failed_(failed) {}
 
   // The feature that made the batch fail because it is no finite number; "" when all are.
@@ -110,7 +110,7 @@ class Estimator::Divergence {
 
   // Of one step on the batch at `at` from a checkpoint's states, or from first values.
   Result<float> first_loss(const PipelineState& at, const BundleReader* checkpoint) {
-    StateStore trial(m_.device, m_.queue, m_.config.seed);
+    VariableStore trial(m_.device, m_.queue, m_.config.seed);
     TENON_TRY(trial.provide(program_.executable().graph, checkpoint));
     program_.bind(trial);
     TENON_ASSIGN(const std::unique_ptr<BatchFeed> feed, BatchFeed::create(program_, data_, at));
@@ -209,14 +209,14 @@ class Estimator::Divergence {
   }
 
   Impl& m_;
-  ModeProgram& program_;
+  StepProgram& program_;
   const StepInput& data_;
   std::optional<PipelineState> failed_;
   BatchFeed::FarFeature farthest_;
   std::vector<Witness> witnesses_;
 };
 
-std::string Estimator::Impl::judge(ModeProgram& program, const StepInput& data, CheckpointManager* manager,
+std::string Estimator::Impl::judge(StepProgram& program, const StepInput& data, CheckpointManager* manager,
                                    std::optional<PipelineState> failed, const std::string& variable) {
   Divergence judgement(*this, program, data, failed);
   std::string out = judgement.bad_feature();
@@ -233,7 +233,7 @@ Status Estimator::Impl::judged(const Status& why, const TrainInput& input) {
   if (!manager.ok()) return why;
   Result<StepInput> data = step_input(input);
   if (!data.ok()) return why;
-  Result<std::unique_ptr<ModeProgram>> train = program(data->specs(), data->batch_size, Mode::kTrain, 1);
+  Result<std::unique_ptr<StepProgram>> train = program(data->specs(), data->batch_size, Mode::kTrain, 1);
   return train.ok() ? with(judge(**train, *data, &*manager, {}, {})) : why;
 }
 

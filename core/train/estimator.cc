@@ -57,7 +57,7 @@ Result<std::optional<BundleReader>> Estimator::Impl::newest(bool required) {
 
 // Puts the program's states on the device: those that training left there, or the newest checkpoint's, which another
 // process may have written, or first values.
-Status Estimator::Impl::provide(const ModeProgram& program, bool required) {
+Status Estimator::Impl::provide(const StepProgram& program, bool required) {
   const Graph& graph = program.executable().graph;
   if (dirty) return states->provide(graph, nullptr);
   TENON_ASSIGN(const std::optional<BundleReader> reader, newest(required));
@@ -99,7 +99,7 @@ Result<PipelineState> Estimator::Impl::input_of(const BundleReader& reader) {
   return PipelineState{static_cast<uint64_t>(samples), static_cast<uint64_t>(fingerprint), static_cast<uint64_t>(data)};
 }
 
-Result<InferenceStates> Estimator::Impl::provide(const ModeProgram& program, const std::string& prefix) {
+Result<InferenceStates> Estimator::Impl::provide(const StepProgram& program, const std::string& prefix) {
   if (prefix.empty()) {
     TENON_TRY(provide(program, true));
     return InferenceStates{nullptr, states.get(), step};
@@ -107,7 +107,7 @@ Result<InferenceStates> Estimator::Impl::provide(const ModeProgram& program, con
   TENON_ASSIGN(const BundleReader reader, open_checkpoint(prefix));
   tenon_line(cat("restoring ", reader.prefix()));
   log(cat("Restoring parameters from ", reader.prefix()));
-  InferenceStates out{std::make_unique<StateStore>(device, queue, config.seed)};
+  InferenceStates out{std::make_unique<VariableStore>(device, queue, config.seed)};
   out.states = out.own.get();
   TENON_TRY(out.own->provide(program.executable().graph, &reader));
   TENON_ASSIGN(out.step, reader.read_scalar("global_step"));
@@ -115,7 +115,7 @@ Result<InferenceStates> Estimator::Impl::provide(const ModeProgram& program, con
 }
 
 void Estimator::Impl::discard() {
-  states = std::make_unique<StateStore>(device, queue, config.seed);
+  states = std::make_unique<VariableStore>(device, queue, config.seed);
   step = -1;
   input = {};
   dirty = false;
@@ -153,12 +153,12 @@ Result<int64_t> Estimator::global_step() const {
 
 Result<std::vector<Estimator::VariableInfo>> Estimator::variables(const Dataset& input) {
   Impl& m = *impl_;
-  TENON_ASSIGN(const ModeGraph mode,
-               build_mode_graph(m.model, m.params, input.specs(), input.options().batch_size, Mode::kPredict));
+  TENON_ASSIGN(const Trace traced,
+               trace_model(m.model, m.params, input.specs(), input.options().batch_size, Mode::kPredict));
+  const Graph& graph = *traced.graph;
   std::vector<VariableInfo> out;
-  for (const Variable& v : mode.graph->variables)
-    if (v.kind == VariableKind::kWeight)
-      out.push_back({v.name, mode.graph->type(mode.graph->inputs[v.input].value), v.trainable});
+  for (const Variable& v : graph.variables)
+    if (v.kind == VariableKind::kWeight) out.push_back({v.name, graph.type(graph.inputs[v.input].value), v.trainable});
   return out;
 }
 
@@ -175,9 +175,9 @@ Result<Estimator::ParameterCount> Estimator::count_parameters(const Dataset& inp
 Result<std::string> Estimator::graph_text(const Dataset& input, Mode mode, bool lowered) {
   Impl& m = *impl_;
   if (lowered) TENON_TRY(m.open());
-  const Spread spread = lowered ? Spread::over(*m.device, m.config) : Spread();
-  TENON_ASSIGN(const ModeGraph built,
-               build_mode_graph(m.model, m.params, input.specs(), input.options().batch_size, mode, spread));
+  const Spread spread = lowered ? spread_over(*m.device, m.config) : Spread();
+  TENON_ASSIGN(const Trace built,
+               trace_model(m.model, m.params, input.specs(), input.options().batch_size, mode, spread));
   if (!lowered) return to_text(*built.graph);
   TENON_ASSIGN(const Graph graph, lower(*built.graph, *m.device, compile_options(m.config, 1)));
   return to_text(graph);

@@ -62,12 +62,12 @@ Status Estimator::Impl::open() {
   tenon_line(cat("using device ", device->name(), " (", device->units()[0].name,
                  device->replicas() > 1 ? cat(", ", device->replicas(), " units") : "", ")"));
   TENON_ASSIGN(queue, device->create_queue());
-  states = std::make_unique<StateStore>(device, queue, config.seed);
+  states = std::make_unique<VariableStore>(device, queue, config.seed);
   return states->put(std::exchange(parked, {}));
 }
 
 Status Estimator::Impl::park() {
-  Result<std::map<std::string, StateStore::Kept>> kept = states->keep();
+  Result<Arrays> kept = states->keep();
   if (kept.ok())
     parked = kept.take();
   else
@@ -107,10 +107,10 @@ void Estimator::Impl::warn(const std::string& lines) {
 
 Result<StepInput> Estimator::Impl::step_input(const TrainInput& input) {
   TENON_TRY(open());
-  return StepInput::make(input, Spread::over(*device, config), params);
+  return StepInput::make(input, spread_over(*device, config), params);
 }
 
-Result<std::unique_ptr<ModeProgram>> Estimator::Impl::program(const std::vector<FeatureSpec>& specs, int64_t batch,
+Result<std::unique_ptr<StepProgram>> Estimator::Impl::program(const std::vector<FeatureSpec>& specs, int64_t batch,
                                                               Mode mode, int max_iterations, bool told) {
   TENON_TRY(open());
   const bool says = told && estimator_log();
@@ -120,11 +120,13 @@ Result<std::unique_ptr<ModeProgram>> Estimator::Impl::program(const std::vector<
     if (!on_tpu() && mode == Mode::kTrain) log("Running train on CPU/GPU");
     if (!on_tpu() && mode == Mode::kEval) log("Running eval on CPU/GPU");
   }
-  TENON_ASSIGN(ModeGraph graph, build_mode_graph(model, params, specs, batch, mode, Spread::over(*device, config)));
+  TENON_ASSIGN(const Trace traced, trace_model(model, params, specs, batch, mode, spread_over(*device, config),
+                                               mode == Mode::kEval ? &metrics : nullptr));
   if (says) log("Done calling model_fn.");
   if (says && mode == Mode::kTrain && !config.model_dir.empty()) log("Create CheckpointSaverHook.");
   if (says && mode == Mode::kEval) log(cat("Starting evaluation at ", estimator_log::now()));
-  TENON_ASSIGN(std::unique_ptr<ModeProgram> out, ModeProgram::create(std::move(graph), device, config, max_iterations));
+  TENON_ASSIGN(std::unique_ptr<StepProgram> out,
+               StepProgram::create(traced, device, compile_options(config, max_iterations), config.seed));
   warn(out->executable().program.info().warnings);
   if (says && on_tpu()) log("TPU job name worker");
   if (says) log("Graph was finalized.");

@@ -11,10 +11,11 @@
 
 #include "backend/device_log.h"
 #include "base/text.h"
+#include "checkpoint/checkpoint.h"
+#include "step/batch_feed.h"
+#include "step/program.h"
 #include "tenon/estimator.h"
-#include "train/batch_feed.h"
-#include "train/checkpoint.h"
-#include "train/mode_program.h"
+#include "train/model_function.h"
 
 namespace tenon {
 
@@ -25,8 +26,8 @@ inline double seconds_since(Clock::time_point start) {
 
 // The states that evaluation and prediction run on.
 struct InferenceStates {
-  std::unique_ptr<StateStore> own;  // of a checkpoint that was named
-  const StateStore* states = nullptr;
+  std::unique_ptr<VariableStore> own;  // of a checkpoint that was named
+  const VariableStore* states = nullptr;
   int64_t step = 0;
 };
 
@@ -37,19 +38,20 @@ struct Estimator::Impl {
   RunEvents events;
   std::shared_ptr<Device> device;
   Queue queue;
-  std::unique_ptr<StateStore> states;
-  int64_t step = -1;                               // of the states on the device; -1: none yet
-  PipelineState input;                             // where training stands in its input
-  bool dirty = false;                              // the states on the device are newer than any checkpoint
-  std::string loaded;                              // the checkpoint that they are equal to, unless dirty
-  std::set<std::string> warned;                    // of damaged checkpoints: said once
-  bool bad_loss = false;                           // the last evaluation failed because its loss was not finite
-  DeviceLog* device_log = nullptr;                 // while a call is in progress
-  std::map<std::string, StateStore::Kept> parked;  // the states, where the device was closed before they were saved
-  std::string hash;                                // of the states when the device was closed
-  bool configured = false;                         // the configuration was told
-  bool reopening = false;                          // what the device says then was said before
-  std::string before_feed;  // a line of the Estimator's that comes before the device's of its first batch
+  std::unique_ptr<VariableStore> states;
+  int64_t step = -1;                // of the states on the device; -1: none yet
+  PipelineState input;              // where training stands in its input
+  bool dirty = false;               // the states on the device are newer than any checkpoint
+  std::string loaded;               // the checkpoint that they are equal to, unless dirty
+  std::set<std::string> warned;     // of damaged checkpoints: said once
+  bool bad_loss = false;            // the last evaluation failed because its loss was not finite
+  DeviceLog* device_log = nullptr;  // while a call is in progress
+  Arrays parked;                    // the states, where the device was closed before they were saved
+  std::string hash;                 // of the states when the device was closed
+  bool configured = false;          // the configuration was told
+  bool reopening = false;           // what the device says then was said before
+  EvalMetrics metrics;              // of the evaluation that was traced last; their tensors are gone
+  std::string before_feed;          // a line of the Estimator's that comes before the device's of its first batch
 
   // estimator_device.cc
   Status open();
@@ -61,7 +63,7 @@ struct Estimator::Impl {
   void device_line(const std::string& line, bool detail);
   bool on_tpu() const { return device && device->units()[0].kind == "accelerator"; }
   // With `told`, the lines of calling the model function.
-  Result<std::unique_ptr<ModeProgram>> program(const std::vector<FeatureSpec>& specs, int64_t batch, Mode mode,
+  Result<std::unique_ptr<StepProgram>> program(const std::vector<FeatureSpec>& specs, int64_t batch, Mode mode,
                                                int max_iterations, bool told = false);
   // Opens the device, whose hosts decide how many pipelines there are.
   Result<StepInput> step_input(const TrainInput& input);
@@ -87,10 +89,10 @@ struct Estimator::Impl {
   }
   void report_corrupt(const StepPipeline& pipeline) const;
   Result<std::optional<BundleReader>> newest(bool required);
-  Status provide(const ModeProgram& program, bool required);
+  Status provide(const StepProgram& program, bool required);
   Status restore(const Graph& graph, const BundleReader& reader);
   // For evaluation and prediction; a checkpoint that is named leaves the states of training as they are.
-  Result<InferenceStates> provide(const ModeProgram& program, const std::string& prefix);
+  Result<InferenceStates> provide(const StepProgram& program, const std::string& prefix);
   // The states on the device are spoilt: the next call starts from the newest checkpoint.
   void discard();
   // `finite` becomes false where that is why it failed: the states are not to be used.
@@ -102,7 +104,7 @@ struct Estimator::Impl {
   // holds no number, which checkpoints have diverged and are set aside, and from which training goes on. The program is one
   // of training; `failed` is where its last batch stands, `variable` one that is known to be no number. Without a
   // manager nothing is said of checkpoints. REQUIRED: discard() was called.
-  std::string judge(ModeProgram& program, const StepInput& data, CheckpointManager* manager,
+  std::string judge(StepProgram& program, const StepInput& data, CheckpointManager* manager,
                     std::optional<PipelineState> failed, const std::string& variable);
   // The same for a loss of evaluation; `input` is what it is trained on. Returns `why` with that text.
   Status judged(const Status& why, const TrainInput& input);

@@ -1,11 +1,10 @@
 #include "train/estimator_log.h"
 
-#include <charconv>
-#include <cmath>
 #include <cstdio>
 #include <ctime>
 
 #include "base/text.h"
+#include "callback/python_text.h"
 
 namespace tenon::estimator_log {
 namespace {
@@ -23,17 +22,7 @@ std::string or_none(double value) { return value > 0 ? cat(value) : "None"; }
 
 }  // namespace
 
-std::string number(double value) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
-  const float f = static_cast<float>(value), size = std::fabs(f);
-  const bool fixed = size == 0 || (size >= 1e-4f && size < 1e16f);
-  char digits[64];
-  const auto end = std::to_chars(digits, digits + sizeof digits, f,
-                                 fixed ? std::chars_format::fixed : std::chars_format::scientific);
-  std::string out(digits, end.ptr);
-  return fixed && out.find('.') == std::string::npos ? out + ".0" : out;
-}
+std::string number(double value) { return python_text(static_cast<float>(value)); }
 
 std::string config(const RunConfig& c) {
   std::string out =

@@ -2,28 +2,29 @@
 #include <cmath>
 #include <cstdio>
 
-#include "op/replicas.h"
 #include "train/estimator_impl.h"
 #include "train/estimator_log.h"
 
 namespace tenon {
 namespace {
 
-// Sums over batches: the loss weighted by rows, the metrics as total / count.
+// Sums over batches: the loss weighted by rows, and those of the metrics.
 class Totals {
  public:
-  explicit Totals(const std::vector<std::string>& metrics) : metrics_(metrics), sums_(metrics.size()) {}
+  explicit Totals(EvalMetrics metrics) : metrics_(std::move(metrics)), sums_(metrics_.size()) {}
 
-  Status add(ModeProgram& program, Queue& queue, uint32_t batches, int64_t rows) {
+  Status add(StepProgram& program, Queue& queue, uint32_t batches, int64_t rows) {
     std::vector<float> values;
     TENON_TRY(program.read_rows(queue, "loss", batches, values));
     for (float v : values) loss_ += static_cast<double>(v) * static_cast<double>(rows);
     rows_ += static_cast<int64_t>(batches) * rows;
     for (size_t i = 0; i < metrics_.size(); ++i) {
-      TENON_TRY(program.read_rows(queue, cat("metric/", metrics_[i], "/total"), batches, values));
-      for (float v : values) sums_[i].first += v;
-      TENON_TRY(program.read_rows(queue, cat("metric/", metrics_[i], "/count"), batches, values));
-      for (float v : values) sums_[i].second += v;
+      const auto& [name, metric] = metrics_[i];
+      sums_[i].resize(metric.sums.size());
+      for (size_t k = 0; k < metric.sums.size(); ++k) {
+        TENON_TRY(program.read_rows(queue, sum_name(name, k), batches, values));
+        add_rows(values, batches, sums_[i][k]);
+      }
     }
     return {};
   }
@@ -31,39 +32,29 @@ class Totals {
   EvalResult result(int64_t step) const {
     EvalResult out{{"loss", rows_ ? loss_ / static_cast<double>(rows_) : 0},
                    {"global_step", static_cast<double>(step)}};
-    for (size_t i = 0; i < metrics_.size(); ++i)
-      out[metrics_[i]] = sums_[i].second != 0 ? sums_[i].first / sums_[i].second : 0;
+    for (size_t i = 0; i < metrics_.size(); ++i) out[metrics_[i].first] = metrics_[i].second.value(sums_[i]);
     out.examples = rows_;
     return out;
   }
   int64_t rows() const { return rows_; }
 
  private:
-  const std::vector<std::string>& metrics_;
-  std::vector<std::pair<double, double>> sums_;
+  static void add_rows(const std::vector<float>& values, uint32_t rows, std::vector<double>& sum) {
+    sum.resize(values.size() / rows);
+    for (size_t i = 0; i < values.size(); ++i) sum[i % sum.size()] += values[i];
+  }
+
+  EvalMetrics metrics_;
+  std::vector<MetricOp::Sums> sums_;  // nothing before the first batch
   double loss_ = 0;
   int64_t rows_ = 0;
 };
 
-// The first `rows` rows of the feed's partial batch in buffers of that size.
-Result<std::vector<Buffer>> partial_buffers(const Executable& small, Queue& queue, const BatchFeed& feed,
-                                            int64_t rows) {
-  std::vector<Buffer> out;
-  for (const Input& input : small.graph.inputs) {
-    if (input.role != Role::kFeed) continue;
-    TENON_ASSIGN(Buffer buffer,
-                 small.device->allocate(joined_type(small.graph, input.value, input.split), true, input.split));
-    TENON_TRY(feed.write_partial(queue, out.size(), buffer, rows));
-    out.push_back(std::move(buffer));
-  }
-  return out;
-}
-
 // The first `rows` rows of a program's `computed`. Those whose place is behind the first `most` examples are left out.
-Status emit_rows(ModeProgram& program, Queue& queue, int64_t rows, int64_t computed, const BatchFeed& feed,
+Status emit_rows(StepProgram& program, Queue& queue, int64_t rows, int64_t computed, const BatchFeed& feed,
                  int64_t most, const PredictRow& row) {
   std::map<std::string, std::vector<float>> values;
-  for (const std::string& name : program.mode_graph().predictions) {
+  for (const std::string& name : prediction_names(program.executable().graph)) {
     TENON_TRY(program.read_floats(queue, cat("predict/", name), values[name]));
     if (program.result_type(cat("predict/", name)).shape.rank() == 0)
       return invalid("prediction '", name, "' is a scalar, expected one value a row");
@@ -122,8 +113,8 @@ class Estimator::Inference {
     return rows;
   }
 
-  ModeProgram& program() { return *program_; }
-  ModeProgram& small() { return *small_; }
+  StepProgram& program() { return *program_; }
+  StepProgram& small() { return *small_; }
   const BatchFeed& feed() const { return *feed_; }
   int64_t step() const { return at_.step; }
   void report() const {
@@ -140,7 +131,7 @@ class Estimator::Inference {
       small_->bind(*at_.states);
       small_rows_ = rows;
     }
-    TENON_ASSIGN(const std::vector<Buffer> buffers, partial_buffers(small_->executable(), m_.queue, *feed_, rows));
+    TENON_ASSIGN(const std::vector<Buffer> buffers, feed_->partial_buffers(*small_, m_.queue, rows));
     std::vector<const Buffer*> feeds;
     for (const Buffer& b : buffers) feeds.push_back(&b);
     small_->bind_feeds(feeds);
@@ -150,7 +141,7 @@ class Estimator::Inference {
   Impl& m_;
   const Dataset& data_;
   Mode mode_;
-  std::unique_ptr<ModeProgram> program_, small_;
+  std::unique_ptr<StepProgram> program_, small_;
   int64_t small_rows_ = 0, left_out_ = 0;
   InferenceStates at_;
   std::unique_ptr<BatchFeed> feed_;
@@ -183,7 +174,7 @@ Result<EvalResult> Estimator::evaluate_on_device(const EvalOptions& options) {
   const int64_t batch = options.input.options().batch_size, most = batches_per_call(m.config);
   Inference pass(m, options.input, Mode::kEval);
   TENON_TRY(pass.prepare(options.checkpoint, most));
-  Totals totals(pass.program().mode_graph().metrics);
+  Totals totals(m.metrics);
   CallLength length(m.config, most);
   int64_t done_so_far = 0;
   const auto count = [&](int64_t batches) {
@@ -241,7 +232,7 @@ Status Estimator::predict_on_device(const Dataset& input, const PredictRow& row,
       if (rows == 0) break;
       TENON_ASSIGN(computed, pass.run_partial());
     }
-    ModeProgram& program = done ? pass.program() : pass.small();
+    StepProgram& program = done ? pass.program() : pass.small();
     TENON_TRY(emit_rows(program, impl_->queue, rows, computed, pass.feed(), most, row));
     next = pass.feed().position(rows - 1) + 1;
   }

@@ -5,17 +5,10 @@
 #include "backend/forecast.h"
 #include "backend/registry.h"
 #include "base/text.h"
-#include "train/mode_program.h"
+#include "train/model_function.h"
 
 namespace tenon {
 namespace {
-
-int64_t count_parameters(const Graph& graph) {
-  int64_t count = 0;
-  for (const Variable& v : graph.variables)
-    if (v.kind == VariableKind::kWeight) count += graph.type(graph.inputs[v.input].value).shape.elements();
-  return count;
-}
 
 // Nodes by the numbers that the device knows them by: constants are no nodes there.
 class DeviceNodes {
@@ -63,7 +56,7 @@ PlannedMemory memory_of(const ProgramInfo& info, const DeviceNodes& nodes) {
 void add_arguments(PlannedMemory& memory, const PredictedStep& step, const Graph& graph) {
   for (const PredictedArgument& a : step.arguments) {
     if (a.input >= graph.inputs.size()) continue;
-    const Input& input = graph.inputs[a.input];
+    const GraphInput& input = graph.inputs[a.input];
     PlannedAllocation p{.bytes = a.bytes, .dense_bytes = a.dense_bytes};
     p.name = input.name;
     p.type = graph.type(input.value).str();
@@ -92,7 +85,7 @@ Status give_verdict(const Status& status, Preflight& out) {
 }
 
 // Compiles the graph for being asked only.
-Status ask(const Graph& graph, const std::shared_ptr<Device>& device, const CompileOptions& compile, Preflight& out) {
+Status ask(const Graph& graph, const std::shared_ptr<Device>& device, const ProgramOptions& compile, Preflight& out) {
   Result<Graph> lowered = lower(graph, *device, compile);
   if (!lowered.ok()) return give_verdict(lowered.status(), out);
   const DeviceNodes nodes(*lowered);
@@ -149,15 +142,14 @@ Result<Preflight> Preflighter::run(const ModelFn& model, const Params& params, c
     return out;
   }
   out.unit_batch_size = options.batch_size / replicas;
-  const Spread spread = Spread::over(*impl_->device, {});
-  TENON_ASSIGN(const ModeGraph graph,
-               build_mode_graph(model, params, features, options.batch_size, Mode::kTrain, spread));
-  out.parameters = count_parameters(*graph.graph);
-  CompileOptions compile;
+  const Spread spread = Spread::over(*impl_->device);
+  TENON_ASSIGN(const Trace traced, trace_model(model, params, features, options.batch_size, Mode::kTrain, spread));
+  out.parameters = count_parameters(*traced.graph);
+  ProgramOptions compile;
   compile.deterministic = true;  // no kernel is tried by the clock
   compile.max_iterations = options.iterations_per_loop;
   compile.settings = cat(kForecastOnly, options.soft_placement ? ",soft_placement=1" : "");
-  TENON_TRY(ask(*graph.graph, impl_->device, compile, out));
+  TENON_TRY(ask(*traced.graph, impl_->device, compile, out));
   return out;
 }
 

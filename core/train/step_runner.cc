@@ -4,23 +4,17 @@
 
 #include "backend/registry.h"
 #include "base/text.h"
-#include "train/batch_feed.h"
-#include "train/mode_program.h"
+#include "step/batch_feed.h"
+#include "step/program.h"
+#include "train/model_function.h"
 #include "train/node_times.h"
 
 namespace tenon {
 namespace {
 
-int64_t weight_elements(const Graph& graph) {
-  int64_t count = 0;
-  for (const Variable& v : graph.variables)
-    if (v.kind == VariableKind::kWeight) count += graph.type(graph.inputs[v.input].value).shape.elements();
-  return count;
-}
-
-Status check_indices(const ModeProgram& program, const MemoryFeature& f, int64_t batch_size) {
+Status check_indices(const StepProgram& program, const MemoryFeature& f, int64_t batch_size) {
   const int64_t share = batch_size / program.executable().graph.replicas;
-  for (const IndexRange& range : program.mode_graph().indices) {
+  for (const IndexRange& range : program.indices()) {
     if (range.feature != f.spec.name) continue;
     const Outside found = find_outside(range, f.data.data(), f.spec.type.dtype, batch_size,
                                        f.spec.type.shape.elements(), f.spec.batch_minor ? share : 0);
@@ -30,11 +24,11 @@ Status check_indices(const ModeProgram& program, const MemoryFeature& f, int64_t
 }
 
 // HOST buffers with the batch, one a FEED input of the program.
-Result<std::vector<Buffer>> place(const ModeProgram& program, const std::vector<MemoryFeature>& batch,
+Result<std::vector<Buffer>> place(const StepProgram& program, const std::vector<MemoryFeature>& batch,
                                   int64_t batch_size, Queue& queue) {
   const Executable& executable = program.executable();
   std::vector<Buffer> out;
-  for (const Input& input : executable.graph.inputs) {
+  for (const GraphInput& input : executable.graph.inputs) {
     if (input.role != Role::kFeed) continue;
     for (const MemoryFeature& f : batch) {
       if (f.spec.name != input.name) continue;
@@ -55,8 +49,8 @@ Result<std::vector<Buffer>> place(const ModeProgram& program, const std::vector<
 struct StepRunner::Impl {
   std::shared_ptr<Device> device;
   Queue queue;
-  std::unique_ptr<StateStore> states;
-  std::unique_ptr<ModeProgram> program;
+  std::unique_ptr<VariableStore> states;
+  std::unique_ptr<StepProgram> program;
   std::vector<Buffer> feeds;
   int64_t parameters = 0;
   Mode mode = Mode::kTrain;
@@ -75,11 +69,12 @@ Result<StepRunner> StepRunner::create(const ModelFn& model, const Params& params
   for (const MemoryFeature& f : batch) specs.push_back(f.spec);
   TENON_ASSIGN(impl->device, open_device(config.device));
   TENON_ASSIGN(impl->queue, impl->device->create_queue());
-  TENON_ASSIGN(ModeGraph graph,
-               build_mode_graph(model, params, specs, batch_size, mode, Spread::over(*impl->device, config)));
-  impl->parameters = weight_elements(*graph.graph);
-  TENON_ASSIGN(impl->program, ModeProgram::create(std::move(graph), impl->device, config, max_steps));
-  impl->states = std::make_unique<StateStore>(impl->device, impl->queue, config.seed);
+  TENON_ASSIGN(const Trace traced,
+               trace_model(model, params, specs, batch_size, mode, spread_over(*impl->device, config)));
+  impl->parameters = count_parameters(*traced.graph);
+  TENON_ASSIGN(impl->program,
+               StepProgram::create(traced, impl->device, compile_options(config, max_steps), config.seed));
+  impl->states = std::make_unique<VariableStore>(impl->device, impl->queue, config.seed);
   TENON_TRY(impl->states->provide(impl->program->executable().graph, nullptr));
   impl->program->bind(*impl->states);
   TENON_ASSIGN(impl->feeds, place(*impl->program, batch, batch_size, impl->queue));

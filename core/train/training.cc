@@ -5,6 +5,7 @@
 #include "backend/forecast.h"
 #include "train/estimator_impl.h"
 #include "train/estimator_log.h"
+#include "train/estimator_run.h"
 #include "train/training_site.h"
 
 namespace tenon {
@@ -80,8 +81,8 @@ double predicted_step_ms(const Executable& executable) {
 // One call of train(): from the states that are provided to the target, a call of the device at a time.
 class Estimator::Training {
  public:
-  Training(Impl& m, const TrainOptions& options, std::optional<CheckpointManager> manager)
-      : m_(m), options_(options), manager_(std::move(manager)) {}
+  Training(Impl& m, const TrainOptions& options, std::optional<CheckpointManager> manager, Run& run)
+      : m_(m), options_(options), manager_(std::move(manager)), run_(run) {}
 
   Result<TrainResult> run() {
     const auto start = Clock::now();
@@ -91,13 +92,11 @@ class Estimator::Training {
       m_.tenon_line(cat("skipping training: global step ", m_.step, " has reached max_steps ", target_));
       return result_;
     }
-    for (TrainingHook* hook : options_.hooks) TENON_TRY(hook->attach(*site_));
     TENON_TRY(feed());
-    for (TrainingHook* hook : options_.hooks) hook->begin(m_.step);
-    Status status = loop();
-    if (!status.ok() && m_.step < 0) return status;  // the states are spoilt
-    status = finish(status);
-    if (!status.ok()) return status;
+    Status status = begin();
+    if (status.ok()) status = loop();
+    if (m_.step >= 0) status = finish(status);  // else the states are spoilt
+    if (!status.ok()) return run_.failed(status);
     result_.seconds = seconds_since(start);
     return result_;
   }
@@ -117,7 +116,17 @@ class Estimator::Training {
     result_.global_step = m_.step;
     result_.predicted_step_ms = predicted_step_ms(program_->executable());
     target_ = options_.max_steps > 0 ? options_.max_steps : options_.steps > 0 ? m_.step + options_.steps : 0;
-    pace_.emplace(m_.config, m_.step, target_, most);
+    return {};
+  }
+
+  Status begin() {
+    std::function<Status()> save_here;
+    if (manager_) save_here = [this] { return m_.dirty || m_.loaded.empty() ? save() : Status(); };
+    const int64_t steps = target_ > 0 ? target_ - m_.step : 0;
+    TENON_TRY(run_.begin({program_->executable().graph, *site_, steps, save_here}));
+    result_.global_step = m_.step;  // a callback may have loaded another state
+    if (options_.max_steps == 0 && options_.steps > 0) target_ = m_.step + options_.steps;
+    pace_.emplace(m_.config, m_.step, target_, batches_per_call(m_.config));
     return {};
   }
 
@@ -145,10 +154,12 @@ class Estimator::Training {
   }
 
   Status loop() {
-    while (go_on_ && !pace_->done(m_.step) && !m_.interrupted()) {
+    while (!run_.stopped() && !pace_->done(m_.step) && !(interrupted_ = m_.interrupted())) {
       const auto n = static_cast<uint32_t>(steps());
+      TENON_TRY(run_.before_call());
       TENON_ASSIGN(const uint32_t done, call(n));
       if (done > 0) TENON_TRY(account(done));
+      if (m_.step < 0) break;  // its loss was bad, and a callback takes that for the end
       TENON_TRY(feed_->status());
       if (done < n) break;  // the end of the input, or an interruption
       if (manager_ && pace_->save_due(m_.step) && !pace_->done(m_.step)) {
@@ -159,11 +170,7 @@ class Estimator::Training {
     return {};
   }
 
-  int64_t steps() const {
-    int64_t n = pace_->steps(m_.step);
-    for (const TrainingHook* hook : options_.hooks) n = std::min(n, hook->most_steps(m_.step));
-    return std::max<int64_t>(n, 1);
-  }
+  int64_t steps() const { return std::max<int64_t>(std::min(pace_->steps(m_.step), run_.most_steps()), 1); }
 
   Result<uint32_t> call(uint32_t n) {
     const auto start = Clock::now();
@@ -183,19 +190,30 @@ class Estimator::Training {
     TENON_TRY(program_->read_rows(m_.queue, "loss", done, losses_));
     result_.loss = losses_.back();
     const auto bad = std::find_if(losses_.begin(), losses_.end(), [](float loss) { return !std::isfinite(loss); });
-    if (bad != losses_.end()) {
-      const int64_t step = m_.step + 1 + (bad - losses_.begin());
-      const auto before = static_cast<uint64_t>((bad - losses_.begin()) * input_->batch_size);
-      return spoilt(not_finite(*bad, step), m_.input.samples + before);
-    }
+    if (bad != losses_.end()) return end_at_bad_loss(bad - losses_.begin());
     if (m_.estimator_log())
       for (const std::string& line : log_->after_call(m_.step, losses_)) m_.log(line);
     m_.step += done;
     m_.input = feed_->state();
     result_.global_step = m_.step;
-    for (TrainingHook* hook : options_.hooks) go_on_ = hook->after_run(m_.step, losses_) && go_on_;
+    TENON_TRY(run_.after_call(m_.step, losses_));
     if (m_.events.on_log && pace_->log_due(m_.step)) m_.events.on_log(m_.step, losses_.back(), pace_->logged(m_.step));
     return {};
+  }
+
+  // The loss of step i of the call. An error, unless a callback is there for it.
+  Status end_at_bad_loss(int64_t i) {
+    const int64_t step = m_.step + 1 + i;
+    const float loss = losses_[static_cast<size_t>(i)];
+    const Status why = spoilt(not_finite(loss, step), m_.input.samples + static_cast<uint64_t>(i * input_->batch_size));
+    if (!run_.ends_at_bad_loss()) return why;
+    m_.info(why.message());
+    losses_.resize(static_cast<size_t>(i) + 1);
+    result_.loss = static_cast<double>(loss);
+    result_.global_step = step;
+    run_.diverge();
+    TENON_TRY(run_.after_call(step, losses_));
+    return run_.end();
   }
 
   Status save() {
@@ -214,30 +232,32 @@ class Estimator::Training {
                                                           variable.ok() ? *variable : "")));
   }
 
-  // Saves what was done, also when the input failed on the way.
+  // Saves what was done, also when the input or a callback failed on the way.
   Status finish(Status status) {
-    if (status.ok() && result_.global_step == 0 && losses_.empty() && !m_.interrupted())
+    const bool cut = feed_->stopped() || interrupted_ || (status.ok() && !pace_->done(m_.step) && m_.interrupted());
+    if (status.ok() && result_.global_step == 0 && losses_.empty() && !cut && !run_.stopped())
       status = invalid("the input has fewer than ", input_->batch_size, " examples, one batch");
     m_.report_corrupt(feed_->pipeline());
+    if (status.ok() && !cut && !run_.evaluates()) status = run_.end();
     if (manager_ && m_.dirty) {
       const Status saved = save();
       if (m_.step < 0) return saved;
       if (status.ok()) status = saved;
     }
-    for (TrainingHook* hook : options_.hooks) hook->end(m_.step);
     const std::string kept = !manager_           ? ""
                              : m_.loaded.empty() ? "; no step was done, nothing is saved"
                                                  : cat("; saved in ", m_.config.model_dir);
-    if (status.ok() && feed_->stopped()) return m_.interrupted_here(kept);
-    if (status.ok() && !pace_->done(m_.step)) status = m_.interruption(kept);
+    if (status.ok() && cut) return m_.interrupted_here(kept);
+    if (status.ok() && run_.evaluates()) status = run_.before_evaluation();
     return status;
   }
 
   Impl& m_;
   const TrainOptions& options_;
   std::optional<CheckpointManager> manager_;
+  Run& run_;
   std::optional<StepInput> input_;
-  std::unique_ptr<ModeProgram> program_;
+  std::unique_ptr<StepProgram> program_;
   std::unique_ptr<BatchFeed> feed_;
   std::optional<TrainingPace> pace_;
   std::optional<TrainingSite> site_;
@@ -245,12 +265,17 @@ class Estimator::Training {
   int64_t target_ = 0;
   TrainResult result_;
   std::vector<float> losses_;
-  bool go_on_ = true;
+  bool interrupted_ = false;
 };
 
 Result<TrainResult> Estimator::train(const TrainOptions& options) {
+  Run run(*impl_, options.hooks, 0);
+  return train(options, run);
+}
+
+Result<TrainResult> Estimator::train(const TrainOptions& options, Run& run) {
   const Impl::Listening listening(*impl_);
-  Result<TrainResult> result = train_on_device(options);
+  Result<TrainResult> result = train_on_device(options, run);
   if (!impl_->estimator_log()) return result;
   const Status closed = impl_->close();
   if (!result.ok()) return result;
@@ -260,16 +285,33 @@ Result<TrainResult> Estimator::train(const TrainOptions& options) {
   return result;
 }
 
-Result<TrainResult> Estimator::train_on_device(const TrainOptions& options) {
-  std::optional<CheckpointManager> manager;
-  if (!impl_->config.model_dir.empty()) {
-    TENON_ASSIGN(manager, CheckpointManager::open(impl_->config.model_dir, impl_->config.keep_checkpoint_max));
-  }
-  return Training(*impl_, options, std::move(manager)).run();
+Result<TrainResult> Estimator::train_on_device(const TrainOptions& options, Run& run) {
+  const auto train = [&]() -> Result<TrainResult> {
+    std::optional<CheckpointManager> manager;
+    if (!impl_->config.model_dir.empty()) {
+      TENON_ASSIGN(manager, CheckpointManager::open(impl_->config.model_dir, impl_->config.keep_checkpoint_max));
+    }
+    return Training(*impl_, options, std::move(manager), run).run();
+  };
+  Result<TrainResult> result = train();
+  if (!result.ok()) return run.failed(result.status());
+  return result;
 }
 
 Status Estimator::judged(const Status& why, const TrainInput& train) {
   return impl_->bad_loss && !impl_->config.model_dir.empty() ? impl_->judged(why, train) : why;
+}
+
+// What callbacks wrote after the last stretch of training was saved.
+Status Estimator::save_changes() {
+  if (!impl_->dirty || impl_->config.model_dir.empty()) return {};
+  TENON_TRY(impl_->open());
+  TENON_ASSIGN(CheckpointManager manager,
+               CheckpointManager::open(impl_->config.model_dir, impl_->config.keep_checkpoint_max));
+  bool finite = true;
+  const Status status = impl_->save(manager, impl_->input, &finite);
+  if (!finite) impl_->discard();
+  return status;
 }
 
 Result<TrainAndEvaluateResult> train_and_evaluate(Estimator& estimator, const TrainSpec& train, const EvalSpec& eval) {
@@ -277,16 +319,23 @@ Result<TrainAndEvaluateResult> train_and_evaluate(Estimator& estimator, const Tr
     return invalid("train_and_evaluate: max_steps is ", train.max_steps, ", expected 1 or more");
   TrainAndEvaluateResult result;
   TENON_ASSIGN(int64_t step, estimator.global_step());
+  const int64_t between = std::max<int64_t>(train.steps_between_evals, 1);
+  const int64_t epochs = std::max<int64_t>((train.max_steps - step + between - 1) / between, 1);
+  Estimator::Run run(*estimator.impl_, train.hooks, static_cast<int>(std::min<int64_t>(epochs, INT_MAX)));
+  const auto failed = [&](const Status& why) { return run.failed(why); };
   do {
-    const int64_t target = std::min(step + std::max<int64_t>(train.steps_between_evals, 1), train.max_steps);
-    TENON_ASSIGN(result.train, estimator.train({.input = train.input, .max_steps = target, .hooks = train.hooks}));
+    const int64_t target = std::min(step + between, train.max_steps);
+    TENON_ASSIGN(result.train, estimator.train({.input = train.input, .max_steps = target}, run));
+    if (run.diverged()) return result;
     Result<EvalResult> evaluated = estimator.evaluate({.input = eval.input, .steps = eval.steps});
-    if (!evaluated.ok()) return estimator.judged(evaluated.status(), train.input);
+    if (!evaluated.ok()) return failed(estimator.judged(evaluated.status(), train.input));
     result.eval = evaluated.take();
-    const bool stopped = result.train.global_step < target;
+    if (const Status status = run.evaluated(result.eval); !status.ok()) return failed(status);
     step = result.train.global_step;
-    if (stopped) break;
+    if (run.stopped() || step < target) break;
   } while (step < train.max_steps);
+  if (const Status status = run.end_training(); !status.ok()) return failed(status);
+  TENON_TRY(estimator.save_changes());
   return result;
 }
 

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <system_error>
 
 #include "conformance/system_call.h"
@@ -52,6 +53,28 @@ void drain(int fd, Take take) {
   }
 }
 
+std::vector<pid_t> own_children() {
+  std::vector<pid_t> out;
+  std::ifstream list("/proc/thread-self/children");
+  for (pid_t pid; list >> pid;) out.push_back(pid);
+  return out;
+}
+
+// What the backend started in a session of its own becomes a child of this process when its parent ends.
+void kill_orphans(const std::vector<pid_t>& spared) {
+  constexpr int kSweeps = 1000;  // what multiplies faster than it is killed must not hold up the suite
+  for (int i = 0; i < kSweeps; ++i) {
+    bool found = false;
+    for (const pid_t pid : own_children()) {
+      if (std::find(spared.begin(), spared.end(), pid) != spared.end()) continue;
+      found = true;
+      kill(pid, SIGKILL);
+      retry([&] { return waitpid(pid, nullptr, 0); });
+    }
+    if (!found) return;
+  }
+}
+
 void become_child(pid_t parent, int output) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -80,7 +103,8 @@ void Line::await_go() const {
   if (retry([&] { return read(from_parent_, &byte, 1); }) != 1) _exit(1);  // the parent is gone
 }
 
-Child::Child(const std::function<void(const Line&)>& body) {
+Child::Child(const std::function<void(const Line&)>& body) : not_its_(own_children()) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
   int messages[2], output[2], go[2];  // go is a socket: writing to one that is gone raises no signal
   make_pipe(messages);
   make_pipe(output);
@@ -111,8 +135,9 @@ Child::Child(const std::function<void(const Line&)>& body) {
 }
 
 Child::~Child() {
-  kill(-pid_, SIGKILL);  // and what it may have started
+  kill(-pid_, SIGKILL);
   if (!ended_) reap(true);
+  kill_orphans(not_its_);
   close(messages_);
   close(output_);
   close(go_);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace tenon::conformance {
 
@@ -44,7 +45,7 @@ class Child {
   // Forks; the child calls body with its line to here and exits with 0 when it returns. It dies with its parent, is the
   // leader of a process group, reads nothing and leaves no core file. REQUIRED: one thread. Throws std::system_error.
   explicit Child(const std::function<void(const Line&)>& body);
-  // Kills what is left of the group.
+  // Kills what is left of the group, and what the child started outside it.
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
@@ -65,6 +66,7 @@ class Child {
   bool parse(Message* message);
   bool reap(bool wait);
 
+  std::vector<pid_t> not_its_;  // this process's children before it
   pid_t pid_ = -1;
   int messages_ = -1, output_ = -1, go_ = -1;
   bool ended_ = false;

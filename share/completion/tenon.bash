@@ -26,7 +26,7 @@ _tenon() {
       convert) words='idx images' ;;
       train | evaluate | predict | preflight) words=$models ;;
       inspect) words='graph model records checkpoint ops' ;;
-      bench) words='step op' ;;
+      bench) words='step fit op' ;;
     esac
   elif ((COMP_CWORD == 3)) && [[ $command == inspect && ${COMP_WORDS[2]} == @(graph|model) ]]; then
     words=$models

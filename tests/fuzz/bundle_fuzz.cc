@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "seam/memory_files.h"
-#include "train/tensor_bundle.h"
-#include "train/tensor_bundle_table.h"
+#include "checkpoint/tensor_bundle.h"
+#include "checkpoint/tensor_bundle_table.h"
 
 using namespace tenon;
 

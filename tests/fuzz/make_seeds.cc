@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "base/file.h"
+#include "checkpoint/checkpoint_state.h"
+#include "checkpoint/safetensors.h"
+#include "checkpoint/tensor_bundle.h"
 #include "data/image.h"
 #include "tenon/example.h"
 #include "tenon/tfrecord.h"
-#include "train/checkpoint_state.h"
-#include "train/tensor_bundle.h"
 
 using namespace tenon;
 
@@ -32,6 +33,19 @@ void bundles() {
   check(writer.commit());
   seed("bundle", "three_tensors", read_file(bundle_index_path("p")).take());
   seed("state", "two", format_checkpoint_state({"model.ckpt-2", {"model.ckpt-1", "model.ckpt-2"}}));
+}
+
+void safetensors() {
+  const FillBytes ones = [](std::span<std::byte> piece) {
+    return std::fill(piece.begin(), piece.end(), std::byte{1}), Status();
+  };
+  check(write_safetensors("s",
+                          {{"dense/kernel", {DType::kF32, {2, 3}}, ones},
+                           {"flags", {DType::kBool, {2}}, ones},
+                           {"none", {DType::kBF16, {0}}, ones},
+                           {"global_step", {DType::kI64, {}}, ones}},
+                          {{"format", "tenon"}}));
+  seed("safetensors", "four_tensors", read_file("s").take());
 }
 
 std::string example() {
@@ -81,6 +95,7 @@ int main(int argc, char** argv) {
   if (argc != 2) return std::fprintf(stderr, "usage: %s FOLDER\n", argv[0]), 2;
   root = argv[1];
   bundles();
+  safetensors();
   records();
   images();
   texts();

@@ -1,7 +1,7 @@
 // The text file `checkpoint`: what is read and written again reads the same.
 #include <cstdlib>
 
-#include "train/checkpoint_state.h"
+#include "checkpoint/checkpoint_state.h"
 
 using namespace tenon;
 

@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "tenon/example.h"
 #include "tenon/tfrecord.h"
-#include "train/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 
 namespace tenon {
 namespace {

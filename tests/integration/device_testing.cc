@@ -128,7 +128,7 @@ Result<std::vector<reference::Tensor>> run_on(const std::shared_ptr<Device>& dev
   Launch launch = executable.make_launch();
   std::vector<Buffer> inputs, results;
   for (size_t i = 0; i < executable.graph.inputs.size(); ++i) {
-    const Input& input = executable.graph.inputs[i];
+    const GraphInput& input = executable.graph.inputs[i];
     const std::vector<uint8_t> bytes = reference::to_bytes(built.inputs[std::stoul(input.name.substr(1))]);
     TENON_ASSIGN(Buffer buffer, device->allocate(executable.graph.type(input.value)));
     TENON_TRY(queue.write(buffer, bytes.data(), bytes.size()));

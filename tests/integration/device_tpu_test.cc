@@ -107,7 +107,9 @@ TEST(TpuNumbers, MorePassesLeaveSmallerErrors) {
   const double allowed[] = {0x1p-8, 0x1p-15, 0x1p-21}, least[] = {0x1p-13, 0x1p-21, 0};
   for (int precision = 0; precision < 3; ++precision) {
     const Built built = build_graph(
-        [&](const Tensors& x) { return Tensors{dot(x[0], x[1], {.precision = static_cast<Precision>(precision)})}; },
+        [&](const Tensors& x) {
+          return Tensors{dot(x[0], x[1], {.precision = static_cast<MathPrecision>(precision)})};
+        },
         {a, b});
     const auto found = must(run_on(tpu(), built));
     double worst = 0;
@@ -186,7 +188,7 @@ TEST(TpuRefusals, SoftPlacementRunsTheOpAndSaysSo) {
         return Tensors{affine_image(x[0], x[1], 2, 2, ResizeMethod::kNearest, FillMode::kConstant)};
       },
       {op_testing::f32({1, 2, 2, 1}, {1, 2, 3, 4}), op_testing::f32({1, 8}, {1, 0, 0, 0, 1, 0, 0, 0})});
-  CompileOptions options;
+  ProgramOptions options;
   options.settings = "soft_placement=1";
   const Executable executable = must(compile(built.graph, tpu(), options));
   const std::string& warnings = executable.program.info().warnings;

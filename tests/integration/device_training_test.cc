@@ -20,17 +20,17 @@ void build_cnn(Graph& graph) {
   const Tensor image(&graph, graph.add_input({DType::kF32, {kBatch, 14, 14, 1}}, Role::kFeed, "image"));
   const Tensor label(&graph, graph.add_input({DType::kI32, {kBatch}}, Role::kFeed, "label"));
   Tensor x = max_pool2d(conv2d(image, {.filters = 16, .kernel = 3, .padding = same, .activation = relu}), 2);
-  x = batch_normalization(conv2d(x, {.filters = 24, .kernel = 3}), Mode::kTrain, {.activation = relu});
+  x = batch_normalization(conv2d(x, {.filters = 24, .kernel = 3}), {.activation = relu});
   // As many units as make cpu.so consume the gradient in the update.
-  x = dropout(dense(flatten(x), {.units = 1024, .activation = relu}), 0.25, Mode::kTrain);
-  const Tensor loss = softmax_cross_entropy(dense(x, {.units = 10}), label);
+  x = dropout(dense(flatten(x), {.units = 1024, .activation = relu}), 0.25);
+  const Tensor loss = sparse_categorical_crossentropy(label, dense(x, {.units = 10}), {.from_logits = true});
   minimize(Adam(1e-2), loss);
   graph.results.push_back({loss.id(), ResultMode::kEach, -1, false, "loss"});
   add_state_results(graph);
 }
 
 // First values without a random number: slots and counters 0, scales and variances 1.
-op_testing::Feed first_value(const Graph& graph, const Input& input, int seed) {
+op_testing::Feed first_value(const Graph& graph, const GraphInput& input, int seed) {
   const Type& type = graph.type(input.value);
   const bool weight = input.name.find("kernel") != std::string::npos && input.name.find("Adam") == std::string::npos;
   if (weight) return random_feed(type.dtype, type.shape, seed, -0.2, 0.2);
@@ -43,7 +43,7 @@ class Training : public tenon::Feed {
   explicit Training(std::shared_ptr<Device> device) : device_(std::move(device)) {
     Graph graph;
     build_cnn(graph);
-    CompileOptions options;
+    ProgramOptions options;
     options.max_iterations = kCall;
     executable_.emplace(must(compile(graph, device_, options)));
     queue_ = must(device_->create_queue());
@@ -103,7 +103,7 @@ class Training : public tenon::Feed {
   }
 
   void add_input(size_t i) {
-    const Input& input = executable_->graph.inputs[i];
+    const GraphInput& input = executable_->graph.inputs[i];
     const Type& type = executable_->graph.type(input.value);
     if (input.role == Role::kScalar) {
       for (int k = 0; k < kCall; ++k) {

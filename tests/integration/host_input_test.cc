@@ -41,10 +41,10 @@ Dataset whole() {
 
 EstimatorSpec regression(const Features& features, const Tensor& labels, Mode mode, const Params&) {
   Tensor x = dense(features["x"], {.units = 8, .activation = relu});
-  x = dense(dropout(x, 0.25, mode), {.units = 1});
+  x = dense(dropout(x, 0.25), {.units = 1});
   EstimatorSpec spec{.mode = mode, .predictions = {{"y", x}}};
   if (mode == Mode::kPredict) return spec;
-  spec.loss = mean_squared_error(reshape(x, labels.shape()), labels);
+  spec.loss = mean_squared_error(labels, reshape(x, labels.shape()));
   if (mode == Mode::kTrain) spec.train_op = minimize(Adam(LearningRate(0.01)), spec.loss);
   return spec;
 }

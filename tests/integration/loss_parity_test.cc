@@ -11,7 +11,8 @@
 
 #include "backend/registry.h"
 #include "models/models.h"
-#include "train/mode_program.h"
+#include "step/program.h"
+#include "train/model_function.h"
 
 namespace tenon {
 namespace {
@@ -169,7 +170,7 @@ class CyclingFeed : public Feed {
   // Batches of each FEED input of the executable, made by their formulas.
   Status create(const Executable& executable) {
     batches_.resize(kBatches);
-    for (const Input& input : executable.graph.inputs) {
+    for (const GraphInput& input : executable.graph.inputs) {
       if (input.role != Role::kFeed) continue;
       const Type& type = executable.graph.type(input.value);
       for (int k = 0; k < kBatches; ++k) {
@@ -213,11 +214,11 @@ class Training {
   // The losses of `n` batches in a mode.
   std::vector<float> run(Mode mode, int n) {
     const std::vector<FeatureSpec> specs{{"image", {DType::kF32, case_.image}}, {"label", {DType::kI32, {}}}};
-    ModeGraph graph = build_mode_graph(case_.model, case_.params, specs, case_.batch, mode).take();
+    const Trace graph = trace_model(case_.model, case_.params, specs, case_.batch, mode).take();
     for (Variable& v : graph.graph->variables)
       if (v.name.ends_with("/kernel"))
         v.initializer = kernel(v.name, graph.graph->type(graph.graph->inputs[v.input].value).shape);
-    const auto program = ModeProgram::create(std::move(graph), device_, RunConfig{}, n).take();
+    const auto program = StepProgram::create(graph, device_, compile_options({}, n), 0).take();
     check(states_->provide(program->executable().graph, nullptr));
     program->bind(*states_);
     CyclingFeed feed;
@@ -232,7 +233,7 @@ class Training {
   Case case_;
   std::shared_ptr<Device> device_;
   Queue queue_;
-  std::optional<StateStore> states_;
+  std::optional<VariableStore> states_;
 };
 
 class LossParity : public testing::TestWithParam<Case> {};

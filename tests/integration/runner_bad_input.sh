@@ -46,6 +46,10 @@ expect 1 "device 'tpu-emulator:v2-99'" "${train[@]}" --data_dir "$data" --tpu v2
 expect 2 '--tpu v2-8 and --nouse_tpu contradict' "$tenon" evaluate mlp --data_dir "$data" --model_dir "$model" --tpu v2-8 --nouse_tpu
 expect 2 'exclude each other' "${train[@]}" --data_dir "$data" --save_checkpoints_steps 5 --save_checkpoints_secs 5
 
+echo '# what is not kept is said'
+expect 0 '' "$tenon" train mlp --hidden 4 --data_dir "$data" --train_steps 1 --train_batch_size 16 --noevaluate --device cpu
+grep -q 'nothing of this training is kept' "$work/out" || complain "train without --model_dir: $(cat "$work/out")"
+
 echo '# files and devices'
 expect 1 "no directory '$work/none'" "${train[@]}" --data_dir "$work/none"
 expect 1 "device 'abacus'" "${train[@]}" --data_dir "$data" --device abacus
@@ -70,7 +74,7 @@ expect 1 '/dev/null' "$tenon" convert idx --input "$work/idx" --output /dev/null
 expect 1 "$data" "$tenon" convert idx --input "$work/idx" --output "$data"
 expect 1 'is nan at step' "$tenon" train mlp --hidden 16 --data_dir "$data" --model_dir "$model" --train_steps 400 --optimizer sgd \
   --learning_rate 1e30 --train_batch_size 16
-expect 1 'expected 1 to 3, the number of classes, found 4' "${train[@]}" --data_dir "$data" --num_classes 3
+expect 1 'expected 1 to 3, the number of classes (--num_classes), found 4' "${train[@]}" --data_dir "$data" --num_classes 3
 [ "$(cd "$model" && cat -- * | cksum)" = "$before" ] || complain 'the model directory has changed'
 
 echo '# without its backend'

@@ -56,6 +56,45 @@ if make_cgroup; then
   train_within 8000 LD_PRELOAD="$shim" TEST_NO_CGROUPS=1
   code=$?
   [ "$code" -eq 137 ] || complain "control: exit code $code without a look at the cgroup, expected 137"
+
+  echo '# memory in a cgroup: records and images that take more than there is, alone or together'
+  within() { # [NAME=VALUE..] COMMAND..: as expect, in the cgroup
+    { (echo 0 >"$cgroup/cgroup.procs" && exec env "$@" >"$work/out" 2>"$work/err"); } 2>/dev/null
+  }
+  killed() { # COMMAND..: the control
+    within LD_PRELOAD="$shim" TEST_NO_CGROUPS=1 "$@"
+    code=$?
+    [ "$code" -eq 137 ] || complain "control: $*: exit code $code without a look at the cgroup, expected 137"
+  }
+  # One record of 512 MiB in a file that takes no room.
+  mkdir "$work/sparse" "$work/png"
+  printf '\0\0\0\x20\0\0\0\0\xd8\x19\x3e\xb2' >"$work/sparse/train-00000-of-00001"
+  truncate -s $((12 + (512 << 20) + 4)) "$work/sparse/train-00000-of-00001"
+  lacks="at byte 0: no memory for a record: it takes "
+  expect 1 "$lacks" within "$tenon" inspect records "$work/sparse/train-00000-of-00001"
+  expect 0 '' within "$tenon" inspect records "$work/sparse/train-00000-of-00001" --skip_corrupt
+  grep -q '^0 records, .* 1 damaged' "$work/out" || complain "the record is not counted: $(cat "$work/out")"
+  killed "$tenon" inspect records "$work/sparse/train-00000-of-00001"
+  data=(--data_dir "$work/sparse" --device cpu --train_steps 2 --train_batch_size 1 --noevaluate)
+  expect 1 'record at offset 0: no memory for a record' within "$tenon" train mlp "${data[@]}" --json
+  killed "$tenon" train mlp "${data[@]}"
+
+  # Images of 60 MB each: one thread after another has room for its own.
+  base64 -d <<<'H4sIAAAAAAACA5Pv5mAAASbmt3f26zUHShx4GLx2yawtqocOJG3cwdTtsnRp7Cy3rGMZG27fylDJ0TvwgCvixk0ettn2k12SDiUYLPz1lSnmQPm8dGt1y9PW+yx/ym6dlX30kI9iS0DOldWvFaf4O8+wOdPPkyfm56bvVFGZG6L9du/y7a990gpu2v6z/X9CnR9oe0PIa7tvm04aKZz5+j48Whoo4nArd7r3zodBD6qLtyXJAAUmVLF7dz8+LM80f+7dOYUgFa98a231+csZzf+e7txWCRax5WAD0SEszEBKQa+JEUgJiB8EebCjJwFEHXE1AFGPlCRAVKEgD8j2ExBtMWWnlm5MEZ/w++Ue8c2MP66HPs2zS1lWvX3rkysrTFena0f/rn/2UmuS/BMGBgB2YUeBNwEAAA==' | gzip -dc | gzip -dc >"$work/png/a.png"
+  for i in $(seq 24); do
+    ln "$work/png/a.png" "$work/png/$i.png"
+    echo "$i.png,$((i % 2))" >>"$work/png/train.csv"
+  done
+  printf '0\n1\n' >"$work/png/labels.txt"
+  convert=(convert images --train_csv "$work/png/train.csv" --labels "$work/png/labels.txt" --threads 16)
+  expect 0 '' within "$tenon" "${convert[@]}" --output "$work/png/data"
+  killed "$tenon" "${convert[@]}" --output "$work/png/more"
+  for channels in 1 3; do
+    train=(train flowers --data_dir "$work/png/data" --device cpu --train_steps 1 --train_batch_size 16 --noevaluate
+      --height 28 --width 28 --channels $channels --threads 16)
+    expect 0 '' within "$tenon" "${train[@]}" --json
+    killed "$tenon" "${train[@]}"
+  done
 else
   left_out+=("memory: no cgroup can be made here, which takes root")
 fi

@@ -55,6 +55,10 @@ if [ "$size" = all ]; then
   trained resnet --depth 50 --height 64 --width 64 --train_batch_size 4 --train_steps 1
 fi
 
+# Products of bf16, with the processor's instruction for them, where it has one, and without.
+runs=("${some[@]}" "avx512_bf16 2")
+trained mlp "${gray[@]}" --train_batch_size 33 --train_steps 20 --hidden 50,37 --dtype_policy mixed_bfloat16
+
 # Predictions, whose batch norms are within the convolutions.
 "$tenon" train resnet --synthetic --noevaluate --train_batch_size 16 --train_steps 40 --optimizer sgd \
   --learning_rate 0.001 --model_dir "$work/resnet" --device cpu >"$work/out" || complain "$(cat "$work/out")"

@@ -12,7 +12,7 @@ EstimatorSpec model_fn(const Features& features, const Tensor& labels, Mode mode
   const Tensor y = dense(features["features"], {.units = 1, .kernel_initializer = zeros()});
   EstimatorSpec spec{.mode = mode, .predictions = {{"predictions", y}}};
   if (mode == Mode::kPredict) return spec;
-  spec.loss = mean_squared_error(y, labels);
+  spec.loss = mean_squared_error(labels, y);
   AdagradOptions adagrad;
   adagrad.learning_rate = 0.05;
   if (mode == Mode::kTrain) spec.train_op = minimize(CrossShard(Adagrad(adagrad)), spec.loss);

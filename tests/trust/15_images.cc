@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/room.h"
 #include "data/image.h"
 #include "unit/data/jpeg_writer.h"
 
@@ -286,7 +287,8 @@ Cost cost_of(const std::string& bytes, int channels, int64_t limit) {
     Image image;
     for (const std::string& small :
          {*encode_jpeg(smooth_pixels(8, 8, 3).data(), 8, 8, 3), *encode_png(smooth_pixels(8, 8, 3).data(), 8, 8, 3)})
-      (void)decode_image(small, {}, &image);  // the libraries' code is there before it is measured
+      (void)decode_image(small, {}, &image);    // the libraries' code is there before it is measured,
+    (void)take_room(kRoomGranule, "an image");  // and that which asks what is left
     image = {};
     ::getrusage(RUSAGE_SELF, &before);
     const Status status = decode_image(bytes, {.channels = channels, .max_bytes = limit}, &image);

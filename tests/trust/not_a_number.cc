@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "base/text.h"
+#include "checkpoint/tensor_bundle.h"
 #include "tenon/estimator.h"
-#include "train/tensor_bundle.h"
 #include "unit/data/temporary_directory.h"
 
 namespace tenon {
@@ -28,15 +28,15 @@ struct Site {
 const std::vector<std::string> kLayers = {"dense",   "relu",    "tanh",    "layer_norm", "batch_norm",
                                           "softmax", "reshape", "dropout", "sigmoid"};
 
-Tensor layer(const std::string& kind, const Tensor& x, Mode mode) {
+Tensor layer(const std::string& kind, const Tensor& x) {
   if (kind == "dense") return dense(x, {.units = kInputs});
-  if (kind == "relu") return activate(x, relu);
+  if (kind == "relu") return relu(x);
   if (kind == "tanh") return tanh(x);
-  if (kind == "sigmoid") return activate(x, sigmoid);
+  if (kind == "sigmoid") return sigmoid(x);
   if (kind == "layer_norm") return layer_normalization(x);
-  if (kind == "batch_norm") return batch_normalization(x, mode);
+  if (kind == "batch_norm") return batch_normalization(x);
   if (kind == "softmax") return softmax(x);
-  if (kind == "dropout") return dropout(x, 0.25, mode);
+  if (kind == "dropout") return dropout(x, 0.25);
   return reshape(x, {x.shape()[0], kInputs});
 }
 
@@ -70,13 +70,13 @@ EstimatorSpec chain(const Features& features, const Tensor& labels, Mode mode, c
   Tensor x = features["x"];
   const Tensor spoil = features["spoil"];
   for (const std::string& kind : kLayers) {
-    x = layer(kind, x, mode);
+    x = layer(kind, x);
     if (site == "after " + kind) x = x * factor(spoil, static_cast<float>(params.get<double>("value")));
   }
   const Tensor y = dense(x, {.units = 1});
   EstimatorSpec spec{.mode = mode, .predictions = {{"y", y}}};
   if (mode == Mode::kPredict) return spec;
-  spec.loss = mean_squared_error(y, labels);
+  spec.loss = mean_squared_error(labels, y);
   if (blind) spec.loss = reduce_mean(square(dense(features["steady"], {.units = 1})));
   if (mode == Mode::kTrain) {
     const LearningRate rate = site == "rate" && !blind ? late_rate(params.get<double>("value")) : LearningRate(0.01);

@@ -21,7 +21,7 @@ ConvLayerOptions conv_options(A& a) {
   o.strides = extent(a, 1);
   o.dilation = extent(a, 1);
   o.groups = a.size(1);
-  o.activation = a.one_of(relu);
+  o.activation = a.one_of(Activation::kRelu);
   o.kernel_regularizer = regularizer(a);
   return o;
 }
@@ -38,33 +38,35 @@ const std::vector<Function> kLayers = {
        auto x = a.floats({2, 3});
        DenseOptions o;
        o.units = a.size(4);
-       o.activation = a.one_of(relu);
+       o.activation = a.one_of(Activation::kRelu);
        o.kernel_regularizer = regularizer(a);
        dense(x, o);
      }},
     {"dropout",
      [](A& a) {
        auto x = a.floats({2, 3});
-       dropout(x, a.within(0.5, {-0.5, 2}), Mode::kTrain);
+       dropout(x, a.within(0.5, {-0.5, 2}));
      }},
     {"dropout in evaluation",
      [](A& a) {
        auto x = a.any({2, 3});
-       dropout(x, a.within(0.5, {-0.5, 2}), Mode::kEval);
+       a.graph().mode = Mode::kEval;
+       dropout(x, a.within(0.5, {-0.5, 2}));
      }},
     {"spatial_dropout2d",
      [](A& a) {
        auto x = a.floats({2, 3, 3, 1}, false);
-       spatial_dropout2d(x, a.within(0.5, {-0.5, 2}), Mode::kTrain);
+       spatial_dropout2d(x, a.within(0.5, {-0.5, 2}));
      }},
     {"flatten",
      [](A& a) {
        flatten(a.any({2, 3}));
      }},
-    {"reshape_layer",
+    {"reshape of examples",
      [](A& a) {
        auto x = a.any({2, 6});
-       reshape_layer(x, a.list({2, 3}, {{-1, -1}, {7}, {kMost, kMost}, {0}, {-2, 3}, {kLeast}}));
+       reshape(x,
+               ReshapeOptions{.target_shape = a.list({2, 3}, {{-1, -1}, {7}, {kMost, kMost}, {0}, {-2, 3}, {kLeast}})});
      }},
     {"permute",
      [](A& a) {
@@ -87,7 +89,7 @@ const std::vector<Function> kLayers = {
        o.key_dim = a.size(4);
        o.dropout = a.rate(0.1);
        o.kernel_regularizer = regularizer(a);
-       multi_head_attention(q, v, Mode::kTrain, o);
+       multi_head_attention(q, v, o);
      }},
     {"conv1d",
      [](A& a) {
@@ -108,7 +110,8 @@ const std::vector<Function> kLayers = {
        ConvLayerOptions o;
        o.kernel = extent(a, 3);
        o.strides = extent(a, 1);
-       depthwise_conv2d(x, o, a.size(2));
+       o.depth_multiplier = a.size(2);
+       depthwise_conv2d(x, o);
      }},
     {"separable_conv2d",
      [](A& a) {
@@ -116,7 +119,8 @@ const std::vector<Function> kLayers = {
        ConvLayerOptions o;
        o.filters = a.size(4);
        o.kernel = extent(a, 3);
-       separable_conv2d(x, o, a.size(2));
+       o.depth_multiplier = a.size(2);
+       separable_conv2d(x, o);
      }},
     {"conv2d_transpose",
      [](A& a) {
@@ -166,8 +170,8 @@ const std::vector<Function> kLayers = {
        BatchNormOptions o;
        o.momentum = a.within(0.9, {-1, 1.5});
        o.epsilon = a.within(1e-3, {-1});
-       o.activation = a.one_of(relu);
-       batch_normalization(x, Mode::kTrain, o);
+       o.activation = a.one_of(Activation::kRelu);
+       batch_normalization(x, o);
      }},
     {"layer_normalization",
      [](A& a) {
@@ -199,32 +203,36 @@ const std::vector<Function> kLayers = {
     {"activate",
      [](A& a) {
        auto x = a.floats({2, 8});
-       auto act = a.one_of(elu);
-       activate(x, act, a.finite(1));
+       activate(x, a.one_of(Activation::kElu));
      }},
-    {"relu_layer",
+    {"elu",
+     [](A& a) {
+       auto x = a.floats({2, 8});
+       elu(x, a.within(1, {-1}));
+     }},
+    {"relu",
      [](A& a) {
        auto x = a.floats({2, 8});
        ReluOptions o;
        o.max_value = a.no_nan(6);
        o.negative_slope = a.within(0.1, {-1});
        o.threshold = a.within(0.1, {-1});
-       relu_layer(x, o);
+       relu(x, o);
      }},
-    {"leaky_relu_layer",
+    {"leaky_relu",
      [](A& a) {
        auto x = a.floats({2, 8});
-       leaky_relu_layer(x, a.within(0.3, {-1}));
+       leaky_relu(x, a.within(0.3, {-1}));
      }},
     {"prelu",
      [](A& a) {
        auto x = a.floats({2, 8, 3});
        prelu(x, {.shared_axes = a.list({1}, {{0}, {9}, {-1}, {kMost}})});
      }},
-    {"add_layers",
+    {"add of several",
      [](A& a) {
        auto x = a.numbers({2, 8});
-       add_layers({x, a.tensor(DType::kF32, {2, 8}, {DType::kBool, DType::kI32})});
+       add({x, a.tensor(DType::kF32, {2, 8}, {DType::kBool, DType::kI32})});
      }},
     {"concatenate",
      [](A& a) {

@@ -9,7 +9,7 @@ using A = Arguments;
 
 #define LOSS(f)                                                              \
   {                                                                          \
-#f, [](A& a) { auto x = a.floats({2, 3}, true); f(x, a.any({2, 3}, true)); } \
+#f, [](A& a) { auto x = a.floats({2, 3}, true); f(a.any({2, 3}, true), x); } \
   }  // labels of any dtype are numbers
 
 const std::vector<Function> kLosses = {
@@ -24,32 +24,32 @@ const std::vector<Function> kLosses = {
     LOSS(hinge),
     LOSS(squared_hinge),
     LOSS(categorical_hinge),
-    LOSS(categorical_cross_entropy),
-    LOSS(binary_cross_entropy),
+    LOSS(categorical_crossentropy),
+    LOSS(binary_crossentropy),
     {"huber",
      [](A& a) {
        auto x = a.floats({2, 3}, true), y = a.any({2, 3}, true);
-       huber(x, y, a.positive(1));
+       huber(y, x, {.delta = a.positive(1)});
      }},
-    {"softmax_cross_entropy",
+    {"sparse_categorical_crossentropy from logits",
      [](A& a) {
        auto x = a.floats({4, 3}), l = a.tensor(DType::kI32, {4}, {DType::kBool}, true);
-       LossOptions o;
+       LossOptions o{.from_logits = true};
        o.label_smoothing = a.within(0.1, {-1, 1.5});
-       softmax_cross_entropy(x, l, o);
+       sparse_categorical_crossentropy(l, x, o);
      }},
-    {"sparse_categorical_cross_entropy",
+    {"sparse_categorical_crossentropy",
      [](A& a) {
        auto x = a.floats({4, 3});
-       sparse_categorical_cross_entropy(x, a.indices({4}, true));
+       sparse_categorical_crossentropy(a.indices({4}, true), x);
      }},
-    {"binary_focal_cross_entropy",
+    {"binary_focal_crossentropy",
      [](A& a) {
        auto x = a.floats({4, 3}, true), l = a.any({4, 3}, true);
        FocalOptions f;
        f.alpha = a.within(0.25, {-1});
        f.gamma = a.within(2, {-1});
-       binary_focal_cross_entropy(x, l, f);
+       binary_focal_crossentropy(l, x, f);
      }},
     {"accuracy",
      [](A& a) {

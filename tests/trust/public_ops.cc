@@ -157,7 +157,7 @@ const std::vector<Function> kOps = {
     {"dot",
      [](A& a) {
        auto x = a.floats({2, 3}, true), y = a.floats({3, 5});
-       dot(x, y, {.precision = a.one_of(Precision::kHigh)});
+       dot(x, y, {.precision = a.one_of(MathPrecision::kHigh)});
      }},
     {"conv",
      [](A& a) {

@@ -17,6 +17,9 @@ Options common(A& a) {
   o.learning_rate = a.within(0.01, {-1});
   o.weight_decay = a.within(0.01, {-1});
   o.clipnorm = a.within(1, {-1});
+  o.use_ema = true;
+  o.ema_momentum = a.within(0.9, {-1, 1.5});
+  o.loss_scale_factor = a.within(64, {-1});
   return o;
 }
 AdamOptions adam(A& a) {
@@ -104,6 +107,31 @@ const std::vector<Function> kOptimizers = {
        o.epsilon_1 = a.within(1e-30, {-1});
        o.epsilon_2 = a.within(1e-3, {-1});
        train(a, Adafactor(o));
+     }},
+    {"Muon",
+     [](A& a) {
+       auto o = common<MuonOptions>(a);
+       o.adam_beta_1 = a.rate(0.9);
+       o.adam_beta_2 = a.rate(0.99);
+       o.epsilon = a.within(1e-7, {-1});
+       o.adam_weight_decay = a.within(0.01, {-1});
+       o.adam_lr_ratio = a.within(1, {-1});
+       o.momentum = a.within(0.9, {-1, 1.5});
+       o.rms_rate = a.within(0.2, {-1});
+       o.muon_a = a.finite(3.4445);
+       o.muon_b = a.finite(-4.775);
+       o.muon_c = a.finite(2.0315);
+       train(a, Muon(o));
+     }},
+    {"LossScaleOptimizer",
+     [](A& a) {
+       train(a, LossScaleOptimizer(SGD(0.1), {.initial_scale = a.within(8, {-1, 0})}));
+     }},
+    {"LearningRate::variable", [](A& a) { train(a, SGD(LearningRate::variable(a.within(0.1, {-1})))); }},
+    {"LinearCosineDecay",
+     [](A& a) {
+       auto i = a.within(0.1, {-1}), s = a.positive(10), n = a.finite(0.5), alpha = a.finite(0);
+       follow(a, LinearCosineDecay(i, s, n, alpha, a.finite(0.001)));
      }},
     {"ExponentialDecay",
      [](A& a) {

@@ -25,67 +25,27 @@
 #include <variant>
 #include <vector>
 
-#include "tenon/input.h"
+#include "tenon/callback.h"
+#include "tenon/features.h"
 #include "tenon/layers.h"
 #include "tenon/losses.h"
 #include "tenon/metrics.h"
 #include "tenon/optimizers.h"
+#include "tenon/params.h"
+#include "tenon/train_input.h"
 
 namespace tenon {
-
-// The batch by feature name.
-class Features {
- public:
-  void set(std::string name, Tensor tensor) { tensors_[std::move(name)] = tensor; }
-  // Throws Error naming what there is when there is none of that name.
-  Tensor operator[](std::string_view name) const;
-  bool has(std::string_view name) const { return tensors_.contains(std::string(name)); }
-  const std::map<std::string, Tensor>& all() const { return tensors_; }
-
- private:
-  std::map<std::string, Tensor> tensors_;
-};
-
-// Hyperparameters by name. "dtype_policy" is Keras's: "float32"; "mixed_bfloat16", which gives the model its float
-// features as bf16 and keeps variables in f32; "bfloat16", which has variables in bf16 too. "batch_size" is set by the Estimator: the examples of a step; on a
-// device of several units as TPUConfig::per_host_input_for_training says, all of them (4, 5), those of a host (2) or of
-// a unit (1, 3).
-class Params {
- public:
-  using Value = std::variant<int64_t, double, bool, std::string>;
-  Params() = default;
-  Params(std::initializer_list<std::pair<const std::string, Value>> values) : values_(values) {}
-
-  void set(std::string name, Value value) { values_[std::move(name)] = std::move(value); }
-  bool has(std::string_view name) const { return values_.contains(std::string(name)); }
-  // Converts between numbers; throws Error when it is missing or of another kind.
-  template <class T>
-  T get(std::string_view name) const;
-  // `missing` when there is none of that name.
-  template <class T>
-  T get(std::string_view name, T missing) const {
-    return has(name) ? get<T>(name) : missing;
-  }
-  const std::map<std::string, Value>& all() const { return values_; }
-
- private:
-  std::map<std::string, Value> values_;
-};
 
 struct EstimatorSpec {
   Mode mode = Mode::kTrain;
   Tensor loss = {};       // scalar; training and evaluation
   TrainOp train_op = {};  // training
   std::vector<std::pair<std::string, Tensor>> predictions = {};
-  std::vector<std::pair<std::string, Metric>> eval_metrics = {};
+  std::vector<std::pair<std::string, MetricOp>> eval_metrics = {};
 };
 
 using ModelFn =
     std::function<EstimatorSpec(const Features& features, const Tensor& labels, Mode mode, const Params& params)>;
-
-// How many input pipelines feed a device of several units, and what params["batch_size"] says: one for each unit (1), one
-// for each host with batches for all of its units (2) or for one of them (3), one for all (4, 5).
-enum class InputPipelineConfig : int { kPerShardV1 = 1, kPerHostV1 = 2, kPerHostV2 = 3, kBroadcast = 4, kSliced = 5 };
 
 // What TPUEstimator's users tell of an accelerator or a device of several units; others ignore it.
 struct TPUConfig {
@@ -139,59 +99,34 @@ struct RunEvents {
   bool device_details = false;
 };
 
-struct TrainingSite;  // what the core's own hooks look into
-
-// Called around the loop; the seam for hooks (logging, early stopping, profiling).
-class TrainingHook {
+// Callbacks by the names of an Estimator's hooks. In fit() each epoch begins and ends one.
+class TrainingHook : public Callback {
  public:
-  virtual ~TrainingHook() = default;
-  // Once the program is compiled, before begin(). An error is train()'s. The site lives until end(), or until train()
-  // returns with an error.
+  // Once the program is compiled, before begin(). An error is train()'s. The site lives until end(). Not in fit().
   virtual Status attach(TrainingSite& /*site*/) { return {}; }
-  // How many steps the next call of the device, from this step on, may do at most; 1 or more.
-  virtual int64_t most_steps(int64_t /*step*/) const { return std::numeric_limits<int64_t>::max(); }
   virtual void begin(int64_t /*step*/) {}
   // After each call of the device, with the losses of the steps that it did. Returns false to stop.
   virtual bool after_run(int64_t /*step*/, std::span<const float> /*losses*/) { return true; }
+  // However training ends, and where evaluation comes between.
   virtual void end(int64_t /*step*/) {}
-};
 
-// What an input function is told of the pipeline that it makes.
-struct InputContext {
-  int input_pipeline_id = 0;    // 0 .. num_input_pipelines - 1, in the order of the units that they feed
-  int num_input_pipelines = 1;  // as TPUConfig::per_host_input_for_training says; 1 on one unit
-  int host = 0;                 // whose units it feeds
-  int num_hosts = 1;
-  int num_replicas_in_sync = 1;
-  int64_t batch_size = 0;  // that its Dataset has to have: params["batch_size"]
-};
-
-// Called for each pipeline at the beginning of train(), on its thread. Which part of the data a pipeline reads is the
-// function's to decide: InputOptions::shard_index and shard_count.
-using InputFn = std::function<Result<Dataset>(const InputContext& context, const Params& params)>;
-
-// What is trained on: a Dataset, whose batch is that of a step on all units and which one pipeline reads, or a function for
-// as many pipelines as the device has, and the batch of a step.
-class TrainInput {
- public:
-  TrainInput(Dataset data) : data_(std::move(data)) {}
-  TrainInput(InputFn function, int64_t batch_size) : function_(std::move(function)), batch_size_(batch_size) {}
-
-  const Dataset* data() const { return data_ ? &*data_ : nullptr; }  // or else a function
-  const InputFn& function() const { return function_; }
-  int64_t batch_size() const { return data_ ? data_->options().batch_size : batch_size_; }
+  void on_epoch_begin(TrainingRun& run, int epoch) override;
+  void on_train_batch_end(TrainingRun& run, int64_t batch, const Logs& logs) override;
+  void on_test_begin(TrainingRun& run) override;
+  void on_epoch_end(TrainingRun& run, int epoch, Logs& logs) override;
+  void on_train_end(TrainingRun& run, const Logs& logs) override;
+  void on_train_error(TrainingRun& run, const Status& why) override;
 
  private:
-  std::optional<Dataset> data_;
-  InputFn function_;
-  int64_t batch_size_ = 0;
+  void leave(const TrainingRun& run);
+  bool begun_ = false;
 };
 
 struct TrainOptions {
   TrainInput input;
   int64_t steps = 0;      // this many more; or
   int64_t max_steps = 0;  // until global_step is this; both 0: to the end of the input
-  std::vector<TrainingHook*> hooks = {};
+  Callbacks hooks = {};   // Keras's callbacks, Estimator's hooks, one's own; this is one epoch to them
 };
 
 struct EvalOptions {
@@ -230,7 +165,8 @@ class Estimator {
   // step, the feature or variable that is no number, and the checkpoint from which training goes on: weights that hold NaN
   // or infinity are neither saved nor restored. A checkpoint whose first step has no finite loss on other batches than the
   // one that failed, where first values have one, is set aside: model.ckpt-N is renamed to diverged.ckpt-N, in the place
-  // of nothing. The last one is only set aside where its weights are absurd by themselves.
+  // of nothing. The last one is only set aside where its weights are absurd by themselves. With a callback that
+  // ends_at_bad_loss(), as TerminateOnNaN, all of that is told, and the call ends without an error.
   Result<TrainResult> train(const TrainOptions& options);
   Result<EvalResult> evaluate(const EvalOptions& options);
   // Predictions as f32; integers are converted. Of the first `examples` of the input, 0: of all.
@@ -261,10 +197,13 @@ class Estimator {
 
  private:
   struct Impl;
+  class Run;
   class Training;
   class Inference;
   class Divergence;
-  Result<TrainResult> train_on_device(const TrainOptions& options);
+  Result<TrainResult> train(const TrainOptions& options, Run& run);
+  Result<TrainResult> train_on_device(const TrainOptions& options, Run& run);
+  Status save_changes();
   Result<EvalResult> evaluate_on_device(const EvalOptions& options);
   Status predict_on_device(const Dataset& input, const PredictRow& row, const std::string& checkpoint,
                            int64_t examples);
@@ -278,7 +217,7 @@ struct TrainSpec {
   TrainInput input;
   int64_t max_steps = 0;
   int64_t steps_between_evals = 1000;
-  std::vector<TrainingHook*> hooks = {};
+  Callbacks hooks = {};  // an epoch is what lies between two evaluations, whose results are its val_loss and so on
 };
 
 struct EvalSpec {

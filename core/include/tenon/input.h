@@ -195,6 +195,8 @@ class Dataset {
   // 0 where examples are a function's.
   uint64_t data_fingerprint() const;
   PipelineState epoch(uint64_t epoch) const;  // the state at which an epoch begins
+  // Whether the other is a copy of this one.
+  bool same(const Dataset& other) const { return impl_ == other.impl_; }
 
   struct Impl;
 

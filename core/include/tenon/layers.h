@@ -1,43 +1,25 @@
 // Layers with Keras's names, defaults and formulas, as functions that build a graph.
 //
 //   Tensor x = max_pool2d(conv2d(features["image"], {.filters = 32, .kernel = 3, .activation = relu}), 2);
-//   x = dropout(dense(flatten(x), {.units = 128, .activation = relu}), 0.25, mode);
+//   x = dropout(dense(flatten(x), {.units = 128, .activation = relu}), 0.25);
 //   Tensor logits = dense(x, {.units = 10});
 //
 // A layer makes its variables ("conv2d/kernel", "conv2d_1/kernel", ..., or under `name`) in the graph of
-// its input and returns its output. Images are NHWC, kernels HWIO; any float dtype, f32 by default.
-// Mistakes throw tenon::Error: `conv2d 'block3/a': input has 64 channels, filter expects 32`.
+// its input and returns its output. Whether it is being trained it asks the graph (mode_of). Images are NHWC, kernels
+// HWIO; any float dtype, f32 by default. Mistakes throw tenon::Error: `conv2d 'block3/a': input has 64 channels, filter expects 32`.
 #pragma once
 
 #include <functional>
 #include <optional>
 #include <string>
 
+#include "tenon/activations.h"
+#include "tenon/constraints.h"
 #include "tenon/initializer.h"
 #include "tenon/ops.h"
 #include "tenon/variables.h"
 
 namespace tenon {
-
-// Training draws dropout and uses batch moments; evaluation and prediction do not.
-enum class Mode : uint8_t { kTrain, kEval, kPredict };
-
-// Activations that layers take; tanh, a function of ops.h, is Activation::kTanh here. As a layer's activation
-// leaky_relu has slope 0.2 below 0 and elu alpha 1, as Keras's functions have.
-inline constexpr Activation linear = Activation::kNone;
-inline constexpr Activation relu = Activation::kRelu;
-inline constexpr Activation relu6 = Activation::kRelu6;
-inline constexpr Activation leaky_relu = Activation::kLeakyRelu;
-inline constexpr Activation elu = Activation::kElu;
-inline constexpr Activation selu = Activation::kSelu;
-inline constexpr Activation sigmoid = Activation::kSigmoid;
-inline constexpr Activation softplus = Activation::kSoftplus;
-inline constexpr Activation gelu = Activation::kGelu;
-inline constexpr Activation gelu_tanh = Activation::kGeluTanh;  // Keras's gelu(approximate=True)
-inline constexpr Activation silu = Activation::kSilu;
-inline constexpr Activation mish = Activation::kMish;
-inline constexpr Activation hard_sigmoid = Activation::kHardSigmoid;
-inline constexpr Activation hard_swish = Activation::kHardSwish;
 
 enum class Padding : uint8_t { kValid, kSame, kCausal };
 inline constexpr Padding valid = Padding::kValid;
@@ -60,6 +42,9 @@ class InitializerRule {
 struct Regularizer {
   double l1 = 0, l2 = 0;
 };
+inline Regularizer L1(double l1 = 0.01) { return {l1, 0}; }
+inline Regularizer L2(double l2 = 0.01) { return {0, l2}; }
+inline Regularizer L1L2(double l1 = 0, double l2 = 0) { return {l1, l2}; }
 
 // Height and width (or any spatial sizes): `3` means 3 in each dimension.
 class Extent {
@@ -78,30 +63,48 @@ class Extent {
 // ---- core ----
 struct DenseOptions {
   int64_t units = 0;
-  Activation activation = linear;
+  ActivationRule activation = linear;
   bool use_bias = true;
   InitializerRule kernel_initializer = &glorot_uniform;
   InitializerRule bias_initializer = zeros();
   Regularizer kernel_regularizer = {};
+  Constraint kernel_constraint = {};
   bool trainable = true;
   std::string name = "dense";
 };
 // x[.., C] -> [.., units].
 Tensor dense(Tensor x, const DenseOptions& options);
 
-// Keras's rate, 0 to 1: each element is 0 with probability `rate`, else divided by 1 - rate; identity unless
-// training. Then the residual, of x's type, is added where there is one: one op while training.
-Tensor dropout(Tensor x, double rate, Mode mode, std::string_view name = "dropout", Tensor residual = {});
+struct DropoutOptions {
+  double rate = 0;       // 0 to 1
+  Tensor residual = {};  // of x's type; added afterwards, while training in the same op
+  std::string name = "dropout";
+};
+// Each element is 0 with probability `rate`, else divided by 1 - rate; identity unless training.
+Tensor dropout(Tensor x, const DropoutOptions& options);
+Tensor dropout(Tensor x, double rate);
+struct SpatialDropoutOptions {
+  double rate = 0;
+  std::string name = "spatial_dropout2d";
+};
 // The same with one draw for each sample and channel: x[B,H,W,C] loses whole maps.
-Tensor spatial_dropout2d(Tensor x, double rate, Mode mode, std::string_view name = "spatial_dropout2d");
+Tensor spatial_dropout2d(Tensor x, const SpatialDropoutOptions& options);
+Tensor spatial_dropout2d(Tensor x, double rate);
 Tensor flatten(Tensor x);  // [B, ..] -> [B, n]; [B] -> [B, 1]
-// [B, ..] -> [B, target..]; one size of the target may be -1: what is left.
-Tensor reshape_layer(Tensor x, const Ints& target);
+struct ReshapeOptions {
+  Ints target_shape;  // of an example; one size may be -1: what is left
+  std::string name = "reshape";
+};
+// [B, ..] -> [B, target_shape..]: reshape(x, ReshapeOptions{.target_shape = {6, -1}}) or Reshape({6, -1})(x). In braces
+// alone are the sizes of the op of this name, the batch among them.
+Tensor reshape(Tensor x, const ReshapeOptions& options);
 // [B, ..] with its other axes in another order, numbered from 1 as Keras does: {2, 1} swaps the two of [B, T, C].
 Tensor permute(Tensor x, const Ints& dims);
 struct EmbeddingOptions {
   int64_t input_dim = 0, output_dim = 0;
   InitializerRule embeddings_initializer = random_uniform();
+  Regularizer embeddings_regularizer = {};
+  Constraint embeddings_constraint = {};
   bool trainable = true;
   std::string name = "embedding";
 };
@@ -119,6 +122,7 @@ struct MultiHeadAttentionOptions {
   InitializerRule kernel_initializer = &glorot_uniform;
   InitializerRule bias_initializer = zeros();
   Regularizer kernel_regularizer = {};
+  Constraint kernel_constraint = {};
   bool trainable = true;
   std::string name = "multi_head_attention";
   // Of the call.
@@ -130,7 +134,7 @@ struct MultiHeadAttentionOptions {
 // Variables query/kernel [C, heads, key_dim], query/bias [heads, key_dim], key/.., value/.., attention_output/kernel
 // [heads, value_dim, output_shape], attention_output/bias. A kernel initializer sees the matrix [in, out] that a kernel
 // is, heads times size as one. A query that may see no key sees all of them alike, as in Keras.
-Tensor multi_head_attention(Tensor query, Tensor value, Mode mode, const MultiHeadAttentionOptions& options);
+Tensor multi_head_attention(Tensor query, Tensor value, const MultiHeadAttentionOptions& options);
 
 // ---- convolution ----
 struct ConvLayerOptions {
@@ -140,22 +144,24 @@ struct ConvLayerOptions {
   Padding padding = valid;
   Extent dilation = 1;
   int64_t groups = 1;
-  Activation activation = linear;
+  int64_t depth_multiplier = 1;  // of the two depthwise ones
+  ActivationRule activation = linear;
   bool use_bias = true;
   InitializerRule kernel_initializer = &glorot_uniform;
   InitializerRule bias_initializer = zeros();
   Regularizer kernel_regularizer = {};
+  Constraint kernel_constraint = {};
   bool trainable = true;
   std::string name = {};  // "conv2d", ...
 };
 Tensor conv1d(Tensor x, const ConvLayerOptions& options);
 Tensor conv2d(Tensor x, const ConvLayerOptions& options);
 // filters is ignored: channels * depth_multiplier. Kernel [h, w, C, depth_multiplier].
-Tensor depthwise_conv2d(Tensor x, const ConvLayerOptions& options, int64_t depth_multiplier = 1);
+Tensor depthwise_conv2d(Tensor x, const ConvLayerOptions& options);
 // A depthwise convolution (strides, dilation, padding; variable depthwise_kernel [h, w, C, m]), then a 1x1 convolution
 // (pointwise_kernel [1, 1, C m, filters]) with bias and activation. kernel_initializer and kernel_regularizer are
 // those of both kernels.
-Tensor separable_conv2d(Tensor x, const ConvLayerOptions& options, int64_t depth_multiplier = 1);
+Tensor separable_conv2d(Tensor x, const ConvLayerOptions& options);
 struct ConvTransposeOptions {
   int64_t filters = 0;
   Extent kernel = 1;
@@ -164,11 +170,12 @@ struct ConvTransposeOptions {
   Extent dilation = 1;
   // Rows and columns that the result has more; none given: as many as valid or same imply.
   std::optional<Extent> output_padding = {};
-  Activation activation = linear;
+  ActivationRule activation = linear;
   bool use_bias = true;
   InitializerRule kernel_initializer = &glorot_uniform;
   InitializerRule bias_initializer = zeros();
   Regularizer kernel_regularizer = {};
+  Constraint kernel_constraint = {};
   bool trainable = true;
   std::string name = "conv2d_transpose";
 };
@@ -182,6 +189,7 @@ struct PoolLayerOptions {
   Extent pool_size = 2;
   std::optional<Extent> strides = {};  // pool_size
   Padding padding = valid;
+  std::string name = {};  // "max_pooling2d", ...
 };
 Tensor max_pool2d(Tensor x, const PoolLayerOptions& options = {});
 Tensor max_pool2d(Tensor x, int64_t pool_size);
@@ -201,7 +209,7 @@ struct BatchNormOptions {
   double epsilon = 1e-3;
   bool center = true, scale = true;
   // Fused: act(normalized + residual).
-  Activation activation = linear;
+  ActivationRule activation = linear;
   Tensor residual = {};
   bool trainable = true;
   std::string name = "batch_normalization";
@@ -209,7 +217,7 @@ struct BatchNormOptions {
 // Training: batch moments (population variance), moving = momentum * moving + (1 - momentum) * batch.
 // Otherwise, or not trainable: the moving ones. Variables gamma, beta, moving_mean, moving_variance, in f32
 // whatever x is.
-Tensor batch_normalization(Tensor x, Mode mode, const BatchNormOptions& options = {});
+Tensor batch_normalization(Tensor x, const BatchNormOptions& options = {});
 struct LayerNormOptions {
   Ints axes = {-1};  // of the mean and the variance; gamma and beta have their sizes
   double epsilon = 1e-3;
@@ -238,19 +246,7 @@ Tensor rms_normalization(Tensor x, const RmsNormOptions& options = {});
 // x divided by its Euclidean norm over the last axis, which counts as 1e-12 at least.
 Tensor unit_normalization(Tensor x);
 
-// ---- activations ----
-// alpha: the slope of leaky_relu (0: 0.2), the scale of elu (0: 1).
-Tensor activate(Tensor x, Activation activation, double alpha = 0);
-// By name: "relu", "gelu_tanh", ...; throws Error for an unknown one, naming the nearest.
-Tensor activate(Tensor x, std::string_view activation);
-struct ReluOptions {
-  std::optional<double> max_value = {};
-  double negative_slope = 0;
-  double threshold = 0;
-};
-// Keras's ReLU: max_value from there on, x from the threshold on, negative_slope (x - threshold) below.
-Tensor relu_layer(Tensor x, const ReluOptions& options = {});
-Tensor leaky_relu_layer(Tensor x, double negative_slope = 0.3);
+// ---- activations that learn ----
 struct PreluOptions {
   Ints shared_axes = {};  // from 1; alpha has size 1 there
   InitializerRule alpha_initializer = zeros();
@@ -261,7 +257,13 @@ struct PreluOptions {
 Tensor prelu(Tensor x, const PreluOptions& options = {});
 
 // ---- merging, shaping ----
-Tensor add_layers(const Tensors& xs);  // Keras's Add
+// Elementwise, of tensors whose shapes NumPy's rule broadcasts.
+Tensor add(const Tensors& xs);
+Tensor subtract(const Tensors& xs);  // the second from the first
+Tensor multiply(const Tensors& xs);
+Tensor average(const Tensors& xs);
+Tensor maximum(const Tensors& xs);
+Tensor minimum(const Tensors& xs);
 Tensor concatenate(const Tensors& xs, int64_t axis = -1);
 // x scale + offset. Integers (pixels) become f32.
 Tensor rescaling(Tensor x, double scale, double offset = 0);
@@ -269,5 +271,7 @@ Tensor rescaling(Tensor x, double scale, double offset = 0);
 Tensor zero_padding2d(Tensor x, const Extent& padding = 1);
 Tensor cropping2d(Tensor x, const Extent& cropping);
 Tensor up_sampling2d(Tensor x, const Extent& size = 2);  // repeats rows and columns: "nearest"
+// The same, or between them the bilinear mix (half-pixel centres).
+Tensor up_sampling2d(Tensor x, const Extent& size, ResizeMethod interpolation);
 
 }  // namespace tenon

@@ -7,10 +7,12 @@
 // broadcast that is needed. All throw tenon::Error, naming op, node, expected and found.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "tenon/array.h"
 #include "tenon/tensor.h"
 
 namespace tenon {
@@ -22,7 +24,7 @@ enum class ScatterKind : int { kAdd, kSet };
 // The least precision of f32 dots and convolutions: one bf16 pass, three, six. CPUs and GPUs compute in
 // f32 whatever it is; below kHighest cpu.so may take Winograd's convolutions, whose error is some ten times that of
 // plain sums (below 16 * 2^-23 of the sum of the products' sizes).
-enum class Precision : int { kDefault, kHigh, kHighest };
+enum class MathPrecision : int { kDefault, kHigh, kHighest };
 enum class Activation : int {
   kNone,
   kRelu,
@@ -53,11 +55,15 @@ using Ints = std::vector<int64_t>;
 // ---- sources ----
 // Dense row-major bytes of the value, or of one element that fills it.
 Tensor constant(Graph& graph, const Type& type, std::string_view bytes);
+// The same in the function that is being traced: constant({1.0f, 2.0f}), constant({table, {10, 4}}), constant(vector).
+Tensor constant(const Array& value);
 // `value` converted to the dtype, filling the shape.
 Tensor full(Graph& graph, DType dtype, const Shape& shape, double value);
 // The same, rank 0, in `like`'s graph and dtype.
 Tensor scalar_like(Tensor like, double value);
 Tensor full_like(Tensor like, double value);
+inline Tensor zeros_like(Tensor like) { return full_like(like, 0); }
+inline Tensor ones_like(Tensor like) { return full_like(like, 1); }
 Tensor iota(Graph& graph, DType dtype, const Shape& shape, int64_t axis);
 // Uniform in [0, 1): Philox4x32-10 keyed by seed (i64 scalar), stream and step (i64 scalar).
 Tensor random(Tensor seed, Tensor step, int64_t stream, const Shape& shape, bool per_replica = false);
@@ -87,9 +93,11 @@ Tensor atan2(Tensor a, Tensor b);
 Tensor compare(Tensor a, Tensor b, CompareKind kind);
 Tensor select(Tensor condition, Tensor a, Tensor b);
 Tensor cast(Tensor x, DType to);  // x itself when it is of that dtype already
+Tensor stop_gradient(Tensor x);   // x, through which no gradient flows
 
 // ---- shape ----
 Tensor reshape(Tensor x, const Shape& shape);
+Tensor reshape(Tensor x, std::initializer_list<int64_t> shape);
 Tensor transpose(Tensor x, const Ints& perm);
 // x's axis i becomes axis dims[i] of the result; sizes are equal or 1.
 Tensor broadcast(Tensor x, const Shape& shape, const Ints& dims);
@@ -108,14 +116,14 @@ Sorted sort(Tensor x, int64_t k, bool descending);
 Tensor reduce(Tensor x, const Ints& axes, ReduceKind kind);
 struct DotOptions {
   bool ta = false, tb = false;
-  Precision precision = Precision::kDefault;
+  MathPrecision precision = MathPrecision::kDefault;
   DType out = DType::kNone;  // the operands'
 };
 Tensor dot(Tensor a, Tensor b, const DotOptions& options = {});
 struct ConvOptions {
   Ints strides, low, high, dilation;  // one a spatial dimension; empty: 1, 0, 0, 1
   int64_t groups = 1;
-  Precision precision = Precision::kDefault;
+  MathPrecision precision = MathPrecision::kDefault;
   DType out = DType::kNone;
 };
 Tensor conv(Tensor x, Tensor w, const ConvOptions& options);
@@ -185,7 +193,7 @@ struct CrossEntropy {
   Tensor loss, lse;
 };
 // x[.., V]; label I[..] or F[.., V]; loss and lse [..].
-// The op softmax_cross_entropy; the loss of that name (losses.h) is its mean.
+// The op softmax_cross_entropy; the mean of its loss is a loss of losses.h: categorical_crossentropy, or the sparse one.
 CrossEntropy softmax_cross_entropy_per_example(Tensor x, Tensor label, const CrossEntropyOptions& options = {});
 Tensor softmax_cross_entropy_grad(Tensor dloss, Tensor x, Tensor label, Tensor lse, const CrossEntropyOptions& options);
 Tensor dropout(Tensor x, Tensor seed, Tensor step, Tensor residual, double rate, int64_t stream);

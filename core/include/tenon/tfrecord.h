@@ -40,7 +40,8 @@ struct RecordReaderOptions {
 // the longest one. Movable; one thread at a time.
 //
 // What can be wrong, and what skip_corrupt makes of it:
-//   checksum of the data is wrong    one record skipped, goes on with the next
+//   checksum of the data is wrong,
+//   no memory for so long a record   one record skipped, goes on with the next
 //   checksum of the length is wrong, length beyond the end of the file, file ends inside a record,
 //   broken compression               nothing after it can be found: counts as one, the file ends
 // An error of the system (the disk) is never skipped. An error names file and byte offset and stays:

@@ -35,6 +35,14 @@ constexpr bool is_float(DType t) {
 }
 constexpr bool is_integer(DType t) { return t == DType::kI32 || t == DType::kI64; }
 
+// What a graph is built for. Training draws dropout and uses batch moments; evaluation and prediction do not.
+enum class Mode : uint8_t { kTrain, kEval, kPredict };
+std::string_view mode_name(Mode mode);  // "train", "eval", "predict"
+
+// How a result of several steps of one call is kept: the last step's, each step's, or a bool that ends the call once
+// true.
+enum class ResultMode : uint8_t { kLast, kEach, kUntil };
+
 constexpr int kMaxRank = 8;
 
 // Dimensions of a tensor, outermost first; rank 0 is a scalar. A value type without allocation. Each is less than 2^60,

@@ -11,7 +11,7 @@ namespace {
 // 4 numbers to 3 classes.
 EstimatorSpec small(const Features& features, const Tensor& labels, Mode mode, const Params&) {
   const Tensor logits = dense(features["point"], {.units = 3});
-  EstimatorSpec spec{.mode = mode, .loss = softmax_cross_entropy(logits, labels)};
+  EstimatorSpec spec{.mode = mode, .loss = sparse_categorical_crossentropy(labels, logits, {.from_logits = true})};
   if (mode == Mode::kTrain) spec.train_op = minimize(Adam(0.01), spec.loss);
   return spec;
 }
@@ -145,7 +145,7 @@ EstimatorSpec wide(const Features& features, const Tensor& labels, Mode mode, co
   Tensor x = features["point"];
   for (int64_t i = 0; i < params.get<int64_t>("layers"); ++i) x = dense(x, {.units = 4096, .activation = relu});
   const Tensor logits = dense(x, {.units = 128});
-  EstimatorSpec spec{.mode = mode, .loss = softmax_cross_entropy(logits, labels)};
+  EstimatorSpec spec{.mode = mode, .loss = sparse_categorical_crossentropy(labels, logits, {.from_logits = true})};
   if (mode == Mode::kTrain) spec.train_op = minimize(Adam(0.01), spec.loss);
   return spec;
 }

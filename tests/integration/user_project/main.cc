@@ -16,7 +16,7 @@ EstimatorSpec circle(const Features& features, const Tensor& labels, Mode mode, 
   Tensor logits = dense(x, {.units = 2});
   EstimatorSpec spec{.mode = mode, .predictions = {{"probabilities", softmax(logits)}}};
   if (mode == Mode::kPredict) return spec;
-  spec.loss = softmax_cross_entropy(logits, labels);
+  spec.loss = sparse_categorical_crossentropy(labels, logits, {.from_logits = true});
   spec.eval_metrics = {{"accuracy", sparse_categorical_accuracy(labels, logits)}};
   if (mode == Mode::kTrain) spec.train_op = minimize(Adam(params.get<double>("learning_rate")), spec.loss);
   return spec;

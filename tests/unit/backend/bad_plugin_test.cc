@@ -82,6 +82,7 @@ TEST_F(PluginTest, AnUnknownDeviceIsAnErrorThatSaysWhereWasLookedAndWhatIsNear) 
   add("specimen");
   EXPECT_TRUE(refusal("nope").starts_with("device 'nope': no nope.so in " + directory_.path() + ", "));
   EXPECT_TRUE(contains(refusal("specimn"), "did you mean 'specimen'?"));
+  EXPECT_TRUE(contains(refusal("men"), "did you mean 'specimen'?"));  // as gpu is a part of opencl-gpu
 }
 
 TEST_F(PluginTest, ANameThatIsAPathIsNoName) {

@@ -145,7 +145,7 @@ TEST(DirectoryLock, KnowsThatTheDirectoryWasRenamed) {
 }
 
 TEST(DirectoryLock, LetsAFileOfTheUsersAlone) {
-  for (const std::string& text : {"4711\n", "12345 notes that matter\n", "17 host", "x 17\n", "17 two words\n"}) {
+  for (const std::string text : {"4711\n", "12345 notes that matter\n", "17 host", "x 17\n", "17 two words\n"}) {
     TemporaryDirectory dir;
     dir.write(".lock", text);
     { const DirectoryLock held = take(dir.path()).take(); }

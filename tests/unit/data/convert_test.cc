@@ -329,7 +329,7 @@ TEST(ConvertImages, RefusesToMixWithOldRecordsUnlessToldToReplaceThem) {
   ASSERT_TRUE(flowers.convert().ok());
   EXPECT_EQ(flowers.error(), "output '" + flowers.options.output + "': expected no records, found " +
                                  flowers.options.output +
-                                 "/train-00000-of-00001; choose another directory or ask to overwrite");
+                                 "/train-00000-of-00001; choose another directory, or overwrite them (--overwrite)");
   flowers.options.overwrite = true;
   flowers.options.shard_bytes = 2500;
   const Result<ConvertSummary> summary = flowers.convert();

@@ -292,7 +292,7 @@ TEST(InputImages, ALabelOutsideTheClassesIsAnErrorEvenWhenDamageIsSkipped) {
   for (bool skip : {false, true})
     for (int64_t label : {int64_t{0}, int64_t{6}, int64_t{-1}, int64_t{1} << 40})
       EXPECT_EQ(images_error({{"PNG", 8, 8, 3, label}}, skip),
-                "image/class/label: expected 1 to 5, the number of classes, found " + std::to_string(label));
+                "image/class/label: expected 1 to 5, the number of classes (--num_classes), found " + std::to_string(label));
 }
 
 TEST(InputImages, WhatIsNoImageIsAnErrorThatNamesTheRecord) {

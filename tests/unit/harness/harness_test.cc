@@ -1,8 +1,10 @@
 // What the conformance suite says of tests that pass, fail, crash, exit, hang and print.
 #include "conformance/harness.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -71,6 +73,28 @@ TEST(Harness, GoesOnBehindACrashAnExitAndAHang) {
                       make("c", "2", pass)}),
             (Words{"pass", "fail: died of signal 11 (SIGSEGV)", "pass", "fail: exited with 3", "fail: exited with 0",
                    "fail: ran past 0.5 s", "pass"}));
+}
+
+// They hold the end of a pipe for writing: its end can be read when none of them is left.
+TEST(Harness, EndsWhatABackendStartsInASessionOfItsOwn) {
+  int held[2];
+  ASSERT_EQ(pipe(held), 0);
+  const conformance::Test starter = make("a", "1", [&](Subject&) {
+    const pid_t between = fork();
+    if (between == 0) {
+      setsid();
+      if (fork() == 0)
+        for (;;) pause();
+      _exit(0);
+    }
+    ASSERT_EQ(waitpid(between, nullptr, 0), between);
+  });
+  EXPECT_EQ(outcomes({starter}), Words{"pass"});
+  close(held[1]);
+  ASSERT_EQ(fcntl(held[0], F_SETFL, O_NONBLOCK), 0);
+  char byte;
+  EXPECT_EQ(read(held[0], &byte, 1), 0) << "a process still runs";
+  close(held[0]);
 }
 
 TEST(Harness, ScalesTimeLimits) {

@@ -24,12 +24,12 @@ using BuildActivation = std::function<Tensor(Tensor)>;
 // The activation of a row; nothing for those that Tenon does not have.
 BuildActivation activation_of(const std::string& name, const std::string& arguments) {
   if (arguments == "negative_slope=0.1, max_value=2.0, threshold=0.5")
-    return [](Tensor x) { return relu_layer(x, {.max_value = 2, .negative_slope = 0.1, .threshold = 0.5}); };
-  if (arguments == "approximate=True") return [](Tensor x) { return activate(x, gelu_tanh); };
+    return [](Tensor x) { return relu(x, {.max_value = 2, .negative_slope = 0.1, .threshold = 0.5}); };
+  if (arguments == "approximate=True") return [](Tensor x) { return gelu_tanh(x); };
   if (arguments == "Keras 2" || name == "celu") return {};
   if (name == "softmax") return [](Tensor x) { return softmax(x); };
   if (name == "log_softmax") return [](Tensor x) { return log_softmax(x); };
-  if (name == "hard_silu") return [](Tensor x) { return activate(x, hard_swish); };
+  if (name == "hard_silu") return [](Tensor x) { return hard_swish(x); };
   for (const char* ours : {"elu", "gelu", "hard_sigmoid", "leaky_relu", "linear", "mish", "relu", "relu6", "selu",
                            "sigmoid", "silu", "softplus", "tanh"})
     if (name == ours) return [name](Tensor x) { return activate(x, name); };
@@ -84,7 +84,7 @@ const Fused kFused[] = {
        return conv2d_transpose(reshape(x, {11, 1, 1, 1}), {.filters = 1, .activation = a, .kernel_initializer = &one});
      }},
     {"batch_normalization",
-     [](Tensor x, Activation a) { return batch_normalization(x, Mode::kPredict, {.epsilon = 0, .activation = a}); }},
+     [](Tensor x, Activation a) { return batch_normalization(x, {.epsilon = 0, .activation = a}); }},
 };
 
 TEST(Activations, AreTheSameInsideLayers) {
@@ -94,6 +94,7 @@ TEST(Activations, AreTheSameInsideLayers) {
     for (const Fused& fused : kFused) {
       SCOPED_TRACE(cat(fused.name, " ", name, " ", row.at("kind")));
       Graph graph;
+      graph.mode = Mode::kPredict;
       const Tensor x = feed(graph, "x", {11, 1});
       Tensor y = fused.layer(x, activation_from_name(name));
       if (row.at("kind") == "gradient") y = gradients(reduce_sum(y), {x})[0];
@@ -107,7 +108,7 @@ TEST(Activations, LayersHaveTheirOwnSlopes) {
   const Tensor x = feed(graph, "x", {1, 2});
   const Tensor learned = prelu(x, {.alpha_initializer = constant_initializer(0.25)});
   const Tensor alpha(&graph, graph.variable_value(0));
-  Session session(graph, {leaky_relu_layer(x), relu_layer(x), learned, gradients(reduce_sum(learned), {alpha})[0]});
+  Session session(graph, {leaky_relu(x, 0.3), relu(x), learned, gradients(reduce_sum(learned), {alpha})[0]});
   const auto y = session.run({{"x", {-2, 3}}});
   golden::expect_near(y[0], {-0.6, 3}, 1e-6);
   golden::expect_near(y[1], {0, 3}, 0);

@@ -35,7 +35,7 @@ Numbers attended(const Shape& mask_shape, const Numbers& mask, bool causal = fal
   o.key = feed(graph, "k", {1, 3, 3});
   o.use_causal_mask = causal;
   if (!mask.empty()) o.attention_mask = feed(graph, "m", mask_shape, DType::kI32);
-  Session session(graph, {multi_head_attention(query, value, Mode::kPredict, o)});
+  Session session(graph, {multi_head_attention(query, value, o)});
   Numbers key = golden_input(9);
   for (double& x : key) x /= 2;
   return session.run({{"q", golden_input(4)}, {"v", golden_input(6)}, {"k", key}, {"m", mask}})[0];
@@ -69,7 +69,7 @@ TEST(MultiHeadAttention, HidesTheFutureUnderACausalMask) {
   const Tensor x = feed(graph, "x", {2, 4, 6});
   MultiHeadAttentionOptions o = golden_attention(2, 3);
   o.use_causal_mask = true;
-  Session session(graph, {multi_head_attention(x, x, Mode::kPredict, o)});
+  Session session(graph, {multi_head_attention(x, x, o)});
   const Numbers before = golden_input(48), y = session.run({{"x", before}})[0];
   Numbers after = before;
   for (size_t i = 0; i < 48; ++i)
@@ -81,10 +81,11 @@ TEST(MultiHeadAttention, HidesTheFutureUnderACausalMask) {
 TEST(MultiHeadAttention, DropsWeightsWhileTrainingOnly) {
   const auto run = [](Mode mode, double rate, double seed) {
     Graph graph;
+    graph.mode = mode;
     const Tensor x = feed(graph, "x", {2, 4, 6});
     MultiHeadAttentionOptions o = golden_attention(2, 3);
     o.dropout = rate;
-    Session session(graph, {multi_head_attention(x, x, mode, o)});
+    Session session(graph, {multi_head_attention(x, x, o)});
     return session.run({{"x", golden_input(48)}, {"seed", {seed}}, {"global_step", {0}}})[0];
   };
   const Numbers plain = run(Mode::kTrain, 0, 1), dropped = run(Mode::kTrain, 0.5, 1);
@@ -98,8 +99,8 @@ TEST(MultiHeadAttention, DropsWeightsWhileTrainingOnly) {
 TEST(MultiHeadAttention, NamesItsVariablesAsKerasDoes) {
   Graph graph;
   const Tensor x = feed(graph, "x", {2, 4, 6});
-  multi_head_attention(x, x, Mode::kTrain, golden_attention(2, 3));
-  multi_head_attention(x, x, Mode::kTrain, golden_attention(2, 3));
+  multi_head_attention(x, x, golden_attention(2, 3));
+  multi_head_attention(x, x, golden_attention(2, 3));
   std::vector<std::string> names;
   for (const Variable& v : graph.variables) names.push_back(v.name);
   ASSERT_EQ(names.size(), 16u);
@@ -115,7 +116,7 @@ TEST(MultiHeadAttention, TakesSixteenBits) {
   const Tensor x = feed(graph, "x", {1, 3, 4}, DType::kBF16);
   MultiHeadAttentionOptions o = golden_attention(2, 2);
   o.attention_mask = full(graph, DType::kBool, {3, 3}, 1);
-  const Tensor y = multi_head_attention(x, x, Mode::kTrain, o);
+  const Tensor y = multi_head_attention(x, x, o);
   EXPECT_EQ(y.type(), (Type{DType::kBF16, {1, 3, 4}}));
   // MultiHeadAttention(2, 2) of layer_values.csv; bf16 has 8 bits
   const Numbers f32{-0.2946015, 0.08330987, -0.1976365, 0.2059984,  -0.2511789, 0.06565683,
@@ -129,7 +130,7 @@ TEST(SequenceLoss, IsTheMeanOverAllTokens) {
   for (const Shape& rows : {Shape{1, 3}, Shape{3, 1}}) {
     Graph graph;
     const Tensor x = feed(graph, "x", {rows[0], rows[1], 3}), y = feed(graph, "y", rows, DType::kI32);
-    Session session(graph, {softmax_cross_entropy(x, y)});
+    Session session(graph, {sparse_categorical_crossentropy(y, x, {.from_logits = true})});
     const double loss = session.run({{"x", {1, 2, 0.5, -1, 0, 3, 0, 4, -2}}, {"y", {1, 2, 0}}})[0][0];
     EXPECT_NEAR(loss, 1.51694453, 1e-6);
   }

@@ -14,8 +14,9 @@ using model_testing::Session;
 
 Numbers dropped(double rate, Mode mode, double seed, double step, const char* name = "dropout") {
   Graph graph;
+  graph.mode = mode;
   const Tensor x = feed(graph, "x", {100, 100});
-  Session session(graph, {dropout(x, rate, mode, name)});
+  Session session(graph, {dropout(x, {.rate = rate, .name = name})});
   return session.run({{"x", Numbers(10000, 1)}, {"seed", {seed}}, {"global_step", {step}}})[0];
 }
 
@@ -51,8 +52,9 @@ TEST(Dropout, OfRateOneDropsEverything) { EXPECT_EQ(dropped(1, Mode::kTrain, 1, 
 TEST(Dropout, AddsAResidualAfterwardsInEveryMode) {
   for (const Mode mode : {Mode::kTrain, Mode::kEval}) {
     Graph graph;
+    graph.mode = mode;
     const Tensor x = feed(graph, "x", {100, 100}), r = feed(graph, "r", {100, 100});
-    Session session(graph, {dropout(x, 0.5, mode, "dropout", r)});
+    Session session(graph, {dropout(x, {.rate = 0.5, .residual = r})});
     const Numbers dry = dropped(0.5, mode, 1, 0);
     const Numbers y =
         session.run({{"x", Numbers(10000, 1)}, {"r", Numbers(10000, 0.25)}, {"seed", {1}}, {"global_step", {0}}})[0];
@@ -63,7 +65,7 @@ TEST(Dropout, AddsAResidualAfterwardsInEveryMode) {
 TEST(SpatialDropout, DropsWholeMaps) {
   Graph graph;
   const Tensor x = feed(graph, "x", {50, 2, 2, 40});
-  Session session(graph, {spatial_dropout2d(x, 0.5, Mode::kTrain)});
+  Session session(graph, {spatial_dropout2d(x, 0.5)});
   const Numbers y = session.run({{"x", Numbers(8000, 1)}, {"seed", {3}}, {"global_step", {0}}})[0];
   int zeros = 0;
   for (size_t n = 0; n < 50; ++n)

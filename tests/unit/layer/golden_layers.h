@@ -13,6 +13,8 @@ namespace tenon::golden {
 
 using Layer = std::function<Tensor(Tensor x)>;
 const std::map<std::string, Layer>& layers();
+// Those of golden_more_layers.cc.
+void add_more_layers(std::map<std::string, Layer>& layers);
 // Rows of layers that Tenon does not have, by the beginning of their spelling.
 bool is_absent(const std::string& layer);
 

@@ -61,7 +61,7 @@ TEST(Initializers, OfLayersSeeTheShapeThatKerasSees) {
   Graph graph;
   const Tensor x = feed(graph, "x", {2, 8, 8, 16});
   conv2d(x, {.filters = 32, .kernel = 3, .groups = 4});
-  depthwise_conv2d(x, {.kernel = 3}, 2);
+  depthwise_conv2d(x, {.kernel = 3, .depth_multiplier = 2});
   separable_conv2d(x, {.filters = 32, .kernel = 3});
   conv2d_transpose(x, {.filters = 32, .kernel = 3});
   expect_limits(initializer_of(graph, "conv2d/kernel"), 0.136082763);
@@ -83,7 +83,7 @@ TEST(Initializers, OfAttentionSeeMatrices) {
       const auto drawn_by = [&](InitializerRule rule) {
         Graph graph;
         const Tensor x = feed(graph, "x", {2, 5, 32});
-        multi_head_attention(x, x, Mode::kTrain, {.num_heads = 4, .key_dim = 8, .kernel_initializer = rule});
+        multi_head_attention(x, x, {.num_heads = 4, .key_dim = 8, .kernel_initializer = rule});
         return initializer_of(graph, ("multi_head_attention/" + part + "/kernel").c_str());
       };
       expect_limits(drawn_by(&glorot_uniform), n("glorot_uniform_limit"));

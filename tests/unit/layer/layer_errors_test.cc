@@ -53,7 +53,7 @@ TEST_F(LayerErrors, OfConvolutions) {
               conv2d(f32({8, 8, 3}), {.filters = 8});
             }),
             "conv2d 'conv2d': input is f32[8,8,3], expected a float of rank 4");
-  EXPECT_EQ(error_of([&] { depthwise_conv2d(x, {.kernel = 3}, 0); }),
+  EXPECT_EQ(error_of([&] { depthwise_conv2d(x, {.kernel = 3, .depth_multiplier = 0}); }),
             "depthwise_conv2d 'depthwise_conv2d': depth_multiplier is 0, expected 1 or more");
   EXPECT_EQ(error_of([&] { conv2d_transpose(x, {.filters = 2, .kernel = 3, .strides = 2, .output_padding = 2}); }),
             "conv2d_transpose 'conv2d_transpose': output_padding is 2, expected less than the stride 2");
@@ -80,7 +80,7 @@ TEST_F(LayerErrors, OfAttention) {
     if (key.rank() > 0) o.key = feed(graph, "k", key);
     if (mask.rank() > 0) o.attention_mask = feed(graph, "m", mask, DType::kBool);
     o.name = "a";
-    return error_of([&] { multi_head_attention(x, feed(graph, "v", value), Mode::kTrain, o); });
+    return error_of([&] { multi_head_attention(x, feed(graph, "v", value), o); });
   };
   const Shape v{2, 4, 3};
   EXPECT_EQ(attend(v, {}, {}, {.key_dim = 4}), "multi_head_attention 'a': num_heads is 0, expected 1 or more");
@@ -97,9 +97,9 @@ TEST_F(LayerErrors, OfAttention) {
 
 TEST_F(LayerErrors, OfTheOthers) {
   const Tensor x = f32({2, 4, 6});
-  EXPECT_EQ(error_of([&] { dropout(x, 1.5, Mode::kPredict); }), "dropout 'dropout': rate is 1.5, expected 0 to 1");
+  EXPECT_EQ(error_of([&] { dropout(x, 1.5); }), "dropout 'dropout': rate is 1.5, expected 0 to 1");
   EXPECT_EQ(error_of([&] {
-              dropout(x, 0.5, Mode::kTrain, "d", f32({2, 4}));
+              dropout(x, {.rate = 0.5, .residual = f32({2, 4}), .name = "d"});
             }),
             "dropout 'd': residual is f32[2,4], expected f32[2,4,6]");
   EXPECT_EQ(error_of([&] { embedding(x, {.input_dim = 5, .output_dim = 2}); }),
@@ -111,11 +111,11 @@ TEST_F(LayerErrors, OfTheOthers) {
   EXPECT_EQ(error_of([&] { layer_normalization(x, {.axes = {3}}); }),
             "layer_normalization 'layer_normalization': axis 3 is out of range for f32[2,4,6]");
   EXPECT_EQ(error_of([&] {
-              reshape_layer(x, {5, -1});
+              reshape(x, ReshapeOptions{.target_shape = {5, -1}});
             }),
             "reshape 'reshape': cannot give f32[2,4,6] the shape [2,5,-1]");
   EXPECT_EQ(error_of([&] {
-              reshape_layer(x, {-1, -1});
+              reshape(x, ReshapeOptions{.target_shape = {-1, -1}});
             }),
             "reshape 'reshape_1': target has 2 sizes of -1, expected one at most");
   EXPECT_EQ(error_of([&] { permute(x, {1, 1}); }), "permute 'permute': dims [1,1], expected each of 1 to 2 once");
@@ -128,7 +128,7 @@ TEST_F(LayerErrors, OfTheOthers) {
             }),
             "zero_padding2d 'zero_padding2d': padding has 3 numbers, expected 1, 2 or 4");
   EXPECT_EQ(error_of([&] { concatenate({x}, 3); }), "concatenate 'concatenate': axis 3 is out of range for f32[2,4,6]");
-  EXPECT_EQ(error_of([&] { add_layers({}); }), "add: has no inputs");
+  EXPECT_EQ(error_of([&] { add({}); }), "add: has no inputs");
 }
 
 TEST_F(LayerErrors, LeaveTheScopeAsItWas) {

@@ -40,7 +40,7 @@ class Session {
 
   std::vector<Numbers> run(const Feeds& feeds = {}) {
     std::vector<reference::Tensor> inputs, results;
-    for (const Input& input : lowered_.inputs) inputs.push_back(input_value(input, feeds));
+    for (const GraphInput& input : lowered_.inputs) inputs.push_back(input_value(input, feeds));
     const std::string error = reference::evaluate_graph(*image_->flat(), inputs, reference::Rounding::kDtype, results);
     EXPECT_EQ(error, "");
     std::vector<Numbers> out;
@@ -73,7 +73,7 @@ class Session {
     return Numbers(init.values.begin(), init.values.end());
   }
 
-  reference::Tensor input_value(const Input& input, const Feeds& feeds) const {
+  reference::Tensor input_value(const GraphInput& input, const Feeds& feeds) const {
     const Type& type = lowered_.type(input.value);
     reference::Tensor t = reference::zeros(static_cast<int32_t>(type.dtype), type.shape.vec());
     Numbers values;

@@ -204,7 +204,7 @@ TEST(Epilogue, GradientsOfMixedPrecisionHaveTheOperandsDtypes) {
 
 TEST(Epilogue, KeepsDtypesThroughLowering) {
   const Build f = [](const Tensors& in) {
-    const DotOptions to_f32{false, false, Precision::kDefault, DType::kF32};
+    const DotOptions to_f32{false, false, MathPrecision::kDefault, DType::kF32};
     const BiasActGrad d = bias_act_grad(in[0], in[0], Activation::kSelu);
     return Tensors{dot_bias_act(in[0], in[1], in[2], Tensor(), Activation::kGelu),
                    dot_bias_act(in[0], in[1], Tensor(), Tensor(), Activation::kRelu, 0, to_f32),

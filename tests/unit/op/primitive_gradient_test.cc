@@ -187,7 +187,7 @@ TEST(PrimitiveGradient, OfMixedPrecisionHasTheOperandsDtype) {
   Graph graph;
   const Tensor a(&graph, graph.add_input({DType::kBF16, {2, 3}}, Role::kFeed, "a"));
   const Tensor b(&graph, graph.add_input({DType::kBF16, {3, 4}}, Role::kFeed, "b"));
-  const Tensor y = dot(a, b, {false, false, Precision::kDefault, DType::kF32});
+  const Tensor y = dot(a, b, {false, false, MathPrecision::kDefault, DType::kF32});
   for (const Tensor& g : gradients(reduce_sum(y), {a, b})) EXPECT_EQ(g.dtype(), DType::kBF16);
 }
 

@@ -1,4 +1,4 @@
-// One variable whose gradient is fed, trained by minimize().
+// One variable whose gradient is fed.
 #pragma once
 
 #include "tenon/optimizers.h"
@@ -20,7 +20,7 @@ inline Numbers trained(const Optimizer& optimizer, const Shape& shape, const Num
                        const std::vector<Numbers>& gradients) {
   Graph graph;
   const Tensor g = feed(graph, "g", shape), w = variable(g, "w", shape, values(start));
-  minimize(optimizer, reduce_sum(w * g));
+  optimizer.apply({g}, {w});
   Session session(graph, {});
   Numbers out;
   for (const Numbers& each : gradients) {

@@ -4,7 +4,7 @@
 
 #include "checkpoint_test_util.h"
 #include "tenon/checkpoint.h"
-#include "train/tensor_bundle_table.h"
+#include "checkpoint/tensor_bundle_table.h"
 
 namespace tenon {
 namespace {

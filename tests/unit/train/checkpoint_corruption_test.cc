@@ -2,7 +2,7 @@
 
 #include "base/crc32c.h"
 #include "checkpoint_test_util.h"
-#include "train/tensor_bundle_table.h"
+#include "checkpoint/tensor_bundle_table.h"
 
 namespace tenon {
 namespace {

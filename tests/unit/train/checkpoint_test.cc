@@ -5,7 +5,7 @@
 
 #include "checkpoint_io_faults.h"
 #include "checkpoint_test_util.h"
-#include "train/checkpoint_state.h"
+#include "checkpoint/checkpoint_state.h"
 
 namespace tenon {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "train/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 
 namespace tenon::testing {
 

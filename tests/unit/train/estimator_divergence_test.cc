@@ -11,7 +11,7 @@ EstimatorSpec diverging_line(const Features& features, const Tensor& labels, Mod
   const Tensor y = dense(features["x"], {.units = 1, .kernel_initializer = constant_initializer(0.5)});
   EstimatorSpec spec{.mode = mode, .predictions = {{"y", y}}};
   if (mode == Mode::kPredict) return spec;
-  spec.loss = mean_squared_error(y, labels) + params.get<double>("add", 0);
+  spec.loss = mean_squared_error(labels, y) + params.get<double>("add", 0);
   // The same number with a gradient that is none: 0 * (1 / 0) behind a select.
   if (params.get<bool>("bad_gradient", false)) spec.loss = spec.loss + sqrt(reduce_sum(square(y - y)));
   if (mode == Mode::kTrain) spec.train_op = minimize(SGD({.learning_rate = params.get<double>("rate")}), spec.loss);

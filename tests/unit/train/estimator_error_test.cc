@@ -131,7 +131,7 @@ TEST(EstimatorError, AnIndexOutOfRangeIsNamedAndAnIgnoredLabelIsNot) {
     const Tensor logits = dense(x, {.units = kClasses});
     EstimatorSpec spec{.mode = mode, .predictions = {{"classid", argmax(logits)}}};
     if (mode == Mode::kPredict) return spec;
-    spec.loss = softmax_cross_entropy(logits, labels, {.ignore_class = 255});
+    spec.loss = sparse_categorical_crossentropy(labels, logits, {.from_logits = true, .ignore_class = 255});
     if (mode == Mode::kTrain) spec.train_op = minimize(SGD(0.1), spec.loss);
     return spec;
   };
@@ -223,7 +223,8 @@ TEST(EstimatorError, MistakesOfTheModelFunctionAreErrorsOfTheCall) {
   EXPECT_MESSAGE(status_of([](const Features&, const Tensor&, Mode, const Params&) { return EstimatorSpec{}; }),
                  "loss");
   EXPECT_MESSAGE(status_of([](const Features& f, const Tensor& labels, Mode, const Params&) {
-                   return EstimatorSpec{.loss = softmax_cross_entropy(dense(f["x"], {.units = 3}), labels)};
+                   return EstimatorSpec{.loss = sparse_categorical_crossentropy(labels, dense(f["x"], {.units = 3}),
+                                                                                {.from_logits = true})};
                  }),
                  "train_op");
   EXPECT_MESSAGE(status_of([](const Features& f, const Tensor&, Mode, const Params&) {

@@ -6,7 +6,7 @@
 
 #include "backend/device_log.h"
 #include "tenon/devices.h"
-#include "train/mode_program.h"
+#include "train/model_function.h"
 #include "unit/train/estimator_testing.h"
 
 namespace tenon {

@@ -77,10 +77,10 @@ TEST(EstimatorReplicas, PredictionHasARowForEveryExample) {
 
 // Each unit normalises by the moments of its share; what stays are means over the units.
 EstimatorSpec normed(const Features& features, const Tensor& labels, Mode mode, const Params&) {
-  const Tensor y = batch_normalization(features["x"], mode, {.momentum = 0.75, .epsilon = 0.5, .name = "norm"});
+  const Tensor y = batch_normalization(features["x"], {.momentum = 0.75, .epsilon = 0.5, .name = "norm"});
   EstimatorSpec spec{.mode = mode, .predictions = {{"y", y}}};
   if (mode == Mode::kPredict) return spec;
-  spec.loss = mean_squared_error(reduce_sum(y, {1}), cast(labels, DType::kF32));
+  spec.loss = mean_squared_error(cast(labels, DType::kF32), reduce_sum(y, {1}));
   if (mode == Mode::kTrain) spec.train_op = minimize(SGD({.learning_rate = 0.0}), spec.loss);
   return spec;
 }
@@ -119,7 +119,7 @@ EstimatorSpec remembering(DType dtype, const Features& features, const Tensor& l
   const Tensor y = dense(features["x"], {.units = 1});
   EstimatorSpec spec{.mode = mode, .predictions = {{"y", y}}};
   if (mode == Mode::kPredict) return spec;
-  spec.loss = mean_squared_error(reshape(y, labels.shape()), cast(labels, DType::kF32));
+  spec.loss = mean_squared_error(cast(labels, DType::kF32), reshape(y, labels.shape()));
   const Tensor seen = variable(y, "seen", {}, zeros(), false, dtype);
   if (mode == Mode::kTrain) {
     assign(seen, cast(reduce_max(labels), dtype));
@@ -153,7 +153,7 @@ EstimatorSpec logarithm(const Features& features, const Tensor& labels, Mode mod
       .predictions = {{"y", y}},
   };
   if (mode == Mode::kPredict) return spec;
-  spec.loss = mean_squared_error(reshape(y, labels.shape()), cast(labels, DType::kF32));
+  spec.loss = mean_squared_error(cast(labels, DType::kF32), reshape(y, labels.shape()));
   if (mode == Mode::kTrain) spec.train_op = minimize(SGD({.learning_rate = 1e-6}), spec.loss);
   return spec;
 }
@@ -202,7 +202,7 @@ EstimatorSpec minor(const Features& features, const Tensor& labels, Mode mode, c
   const Tensor y = reduce_sum(features["x"], {0}) * w;  // [inputs, batch] -> [batch]
   EstimatorSpec spec{.mode = mode, .predictions = {{"y", y}}};
   if (mode == Mode::kPredict) return spec;
-  spec.loss = mean_squared_error(y, cast(labels, DType::kF32));
+  spec.loss = mean_squared_error(cast(labels, DType::kF32), y);
   if (mode == Mode::kTrain) spec.train_op = minimize(SGD({.learning_rate = 0.0}), spec.loss);
   return spec;
 }

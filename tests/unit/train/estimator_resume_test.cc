@@ -1,5 +1,5 @@
 // Training that is taken up again ends with the bits of training that was never interrupted.
-#include "train/tensor_bundle.h"
+#include "checkpoint/tensor_bundle.h"
 #include "unit/train/estimator_testing.h"
 
 namespace tenon {

@@ -59,7 +59,7 @@ inline std::vector<double> known_probabilities(int64_t example) {
 inline EstimatorSpec classify(const Tensor& logits, const Tensor& labels, Mode mode, const Optimizer& optimizer) {
   EstimatorSpec spec{.mode = mode, .predictions = {{"probabilities", softmax(logits)}, {"classid", argmax(logits)}}};
   if (mode == Mode::kPredict) return spec;
-  spec.loss = softmax_cross_entropy(logits, labels);
+  spec.loss = sparse_categorical_crossentropy(labels, logits, {.from_logits = true});
   spec.eval_metrics = {{"accuracy", accuracy(labels, argmax(logits))}};
   if (mode == Mode::kTrain) spec.train_op = minimize(optimizer, spec.loss);
   return spec;
@@ -68,7 +68,7 @@ inline EstimatorSpec classify(const Tensor& logits, const Tensor& labels, Mode m
 // Hidden layer of params "units", dropout, Adam.
 inline EstimatorSpec small_model(const Features& features, const Tensor& labels, Mode mode, const Params& params) {
   Tensor x = dense(features["x"], {.units = params.get<int64_t>("units", 8), .activation = relu});
-  x = dropout(x, 0.25, mode);
+  x = dropout(x, 0.25);
   return classify(dense(x, {.units = kClasses}), labels, mode, Adam(LearningRate(0.01)));
 }
 

@@ -9,7 +9,7 @@ EstimatorSpec line(const Features& features, const Tensor& labels, Mode mode, co
   const Tensor y = dense(features["x"], {.units = 1, .use_bias = false, .kernel_initializer = zeros()});
   EstimatorSpec spec{.mode = mode, .predictions = {{"y", y}}};
   if (mode == Mode::kPredict) return spec;
-  spec.loss = mean_squared_error(y, labels);
+  spec.loss = mean_squared_error(labels, y);
   if (mode == Mode::kTrain) spec.train_op = minimize(SGD({.learning_rate = 0.125}), spec.loss);
   return spec;
 }

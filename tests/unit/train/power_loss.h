@@ -5,7 +5,7 @@
 #include <functional>
 #include <map>
 
-#include "train/checkpoint_state.h"
+#include "checkpoint/checkpoint_state.h"
 #include "unit/train/checkpoint_io_faults.h"
 #include "unit/train/checkpoint_test_util.h"
 

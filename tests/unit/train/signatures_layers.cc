@@ -1,11 +1,17 @@
 // The defaults of layers.
+#include "tenon/augmentation.h"
+#include "tenon/layer_classes.h"
+#include "tenon/preprocessing.h"
+#include "tenon/recurrent.h"
 #include "unit/train/signatures_testing.h"
 
 namespace tenon::signatures {
 namespace {
 
 Default padding(Padding p) { return text(p == Padding::kValid ? "valid" : "other"); }
-Default act(Activation a) { return a == linear ? text("None") : text(std::string(activation_name(a))); }
+Default act(const ActivationRule& a) {
+  return a.fused() == linear ? text("None") : text(std::string(activation_name(a.fused())));
+}
 Default extent(const Extent& e) { return e.count() == 1 ? number(static_cast<double>(e.of(1)[0])) : text("several"); }
 Default penalty(const Regularizer& r) { return none(r.l1 == 0 && r.l2 == 0); }
 
@@ -33,7 +39,7 @@ Ours pooling() {
 // Kernels are drawn as the matrices that they are: with one head, key_dim 4 and 4 inputs, 4 by 4.
 Ours attention(const Shape& sequence) {
   const MultiHeadAttentionOptions o{.num_heads = 1, .key_dim = 4};
-  const auto build = [=](Tensor x) { multi_head_attention(x, x, Mode::kTrain, o); };
+  const auto build = [=](Tensor x) { multi_head_attention(x, x, o); };
   const Default kernel{"what the layer does", [=](const std::string& golden) {
                          const Graph graph = graph_of(build, sequence);
                          const Variable* v = graph.find_variable("multi_head_attention/query/kernel");
@@ -46,6 +52,53 @@ Ours attention(const Shape& sequence) {
           {"kernel_initializer", kernel},
           {"bias_initializer", first_value("bias", build, sequence)},
           {"kernel_regularizer", penalty(o.kernel_regularizer)}};
+}
+
+// Of the three recurrent layers.
+template <class Options>
+Ours cell(const Options& o) {
+  return {{"activation", text(std::string(activation_name(o.activation.fused())))},
+          {"use_bias", flag(o.use_bias)},
+          {"dropout", number(o.dropout)},
+          {"recurrent_dropout", number(o.recurrent_dropout)},
+          {"return_sequences", flag(o.return_sequences)},
+          {"return_state", flag(o.return_state)},
+          {"go_backwards", flag(o.go_backwards)}};
+}
+
+template <class Options>
+Ours places(const Options& o) {
+  return {{"fill_mode", text(o.fill_mode == FillMode::kReflect ? "reflect" : "other")},
+          {"interpolation", text(o.interpolation == ResizeMethod::kBilinear ? "bilinear" : "other")},
+          {"fill_value", number(o.fill_value)}};
+}
+
+void add_new_layers(Table& t) {
+  const LSTMOptions lstm;
+  const GRUOptions gru;
+  const NormalizationOptions norm;
+  const ResizingOptions size;
+  const RandomZoomOptions zoom;
+  const auto gated = [](const auto& o) {
+    return Ours{{"recurrent_activation", text(std::string(activation_name(o.recurrent_activation.fused())))}};
+  };
+  t["SimpleRNN"] = cell(SimpleRNNOptions());
+  t["LSTM"] = cell(lstm) + gated(lstm) + Ours{{"unit_forget_bias", flag(lstm.unit_forget_bias)}};
+  t["GRU"] = cell(gru) + gated(gru) + Ours{{"reset_after", flag(gru.reset_after)}};
+  t["Bidirectional"] = {
+      {"merge_mode", text(BidirectionalOptions().merge_mode == MergeMode::kConcat ? "concat" : "other")}};
+  t["Normalization"] = {{"axis", number(static_cast<double>(norm.axis.at(0)))},
+                        {"mean", none(norm.mean.empty())},
+                        {"variance", none(norm.variance.empty())},
+                        {"invert", flag(norm.invert)}};
+  t["Resizing"] = {{"interpolation", text(size.interpolation == Interpolation::kBilinear ? "bilinear" : "other")},
+                   {"crop_to_aspect_ratio", flag(size.crop_to_aspect_ratio)},
+                   {"pad_to_aspect_ratio", flag(size.pad_to_aspect_ratio)},
+                   {"fill_value", number(size.fill_value)},
+                   {"antialias", flag(size.antialias)}};
+  t["RandomRotation"] = places(RandomRotationOptions());
+  t["RandomTranslation"] = places(RandomTranslationOptions());
+  t["RandomZoom"] = places(zoom) + Ours{{"width_factor", none(!zoom.width_factor)}};
 }
 
 }  // namespace
@@ -61,15 +114,7 @@ Table layers() {
   const BatchNormOptions bn;
   const LayerNormOptions ln;
   const GroupNormOptions gn{.groups = 2};
-  const auto depthwise = +[](Tensor x, const ConvLayerOptions& o) { return depthwise_conv2d(x, o); };
-  const auto separable = +[](Tensor x, const ConvLayerOptions& o) { return separable_conv2d(x, o); };
-  const auto multiplied = [=](auto layer) {
-    return call([=](Tensor x) { layer(x, conv); },
-                [=](Tensor x, double m) { layer(x, conv, static_cast<int64_t>(m)); });
-  };
-  const auto depth = [](Tensor x, const ConvLayerOptions& o, auto... m) { depthwise_conv2d(x, o, m...); };
-  const auto both = [](Tensor x, const ConvLayerOptions& o, auto... m) { separable_conv2d(x, o, m...); };
-  const auto batch_norm = [](Tensor x) { batch_normalization(x, Mode::kTrain); };
+  const auto batch_norm = [](Tensor x) { batch_normalization(x); };
   const auto layer_norm = [](Tensor x) { layer_normalization(x); };
   const auto group_norm = [=](Tensor x) { group_normalization(x, gn); };
   const auto scaled = [](const auto& norm) -> Ours {
@@ -80,6 +125,11 @@ Table layers() {
   Table t{
       {"Activation", {}},
       {"Add", {}},
+      {"Average", {}},
+      {"Maximum", {}},
+      {"Minimum", {}},
+      {"Multiply", {}},
+      {"Subtract", {}},
       {"Flatten", {}},
       {"Permute", {}},
       {"Reshape", {}},
@@ -89,12 +139,14 @@ Table layers() {
       {"UnitNormalization", {{"axis", number(-1)}}},
       {"Conv1D", convolution},
       {"Conv2D", convolution},
-      {"DepthwiseConv2D", moved(conv) + weights(conv, depthwise, {2, 8, 8, 4}, "kernel", "depthwise_initializer") +
-                              Ours{{"depth_multiplier", multiplied(depth)}}},
+      {"DepthwiseConv2D", moved(conv) +
+                              weights(conv, depthwise_conv2d, {2, 8, 8, 4}, "kernel", "depthwise_initializer") +
+                              Ours{{"depth_multiplier", number(static_cast<double>(conv.depth_multiplier))}}},
       {"SeparableConv2D",
-       moved(conv) + weights(conv, separable, {2, 8, 8, 4}, "depthwise_kernel", "depthwise_initializer") +
-           Ours{{"pointwise_initializer", first_value("pointwise_kernel", [=](Tensor x) { separable(x, conv); })},
-                {"depth_multiplier", multiplied(both)}}},
+       moved(conv) + weights(conv, separable_conv2d, {2, 8, 8, 4}, "depthwise_kernel", "depthwise_initializer") +
+           Ours{
+               {"pointwise_initializer", first_value("pointwise_kernel", [=](Tensor x) { separable_conv2d(x, conv); })},
+               {"depth_multiplier", number(static_cast<double>(conv.depth_multiplier))}}},
       {"Conv2DTranspose", moved(transposed) + weights(transposed, conv2d_transpose) +
                               Ours{{"output_padding", none(!transposed.output_padding)}}},
       {"Dense", weights(fc, dense)},
@@ -109,8 +161,11 @@ Table layers() {
        {{"max_value", none(!re.max_value)},
         {"negative_slope", number(re.negative_slope)},
         {"threshold", number(re.threshold)}}},
-      {"LeakyReLU", {{"negative_slope", numbered([](Tensor x, auto... v) { leaky_relu_layer(x, v...); })}}},
-      {"ELU", {{"alpha", numbered([](Tensor x, auto... v) { activate(x, elu, v...); })}}},
+      {"LeakyReLU", {{"negative_slope", numbered([](Tensor x, auto... v) { LeakyReLU(v...)(x); })}}},
+      {"ELU", {{"alpha", numbered([](Tensor x, auto... v) {
+                  ELU(v...)
+                  (x);
+                })}}},
       {"PReLU",
        {{"shared_axes", none(pre.shared_axes.empty())},
         {"alpha_initializer", first_value("alpha", [](Tensor x) { prelu(x); })}}},
@@ -153,6 +208,7 @@ Table layers() {
   t["GlobalMaxPooling1D"] = keep(global_max_pool1d, sequence);
   t["GlobalAveragePooling2D"] = keep(global_average_pool2d, {2, 8, 8, 4});
   t["GlobalMaxPooling2D"] = keep(global_max_pool2d, {2, 8, 8, 4});
+  add_new_layers(t);
   return t;
 }
 

@@ -1,5 +1,5 @@
 // Input of several hosts: who is called for what, and where the rows go.
-#include "train/step_input.h"
+#include "step/step_input.h"
 
 #include <stdexcept>
 

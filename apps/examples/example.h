@@ -1,0 +1,24 @@
+// The command line of the examples: NAME [--device DEVICE] [--seed N] [--json].
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tenon::examples {
+
+struct Flags {
+  std::string device = "auto";
+  uint64_t seed = 0;
+  bool json = false;  // the result alone, as one line
+};
+
+// What came out, by name.
+using Figures = std::vector<std::pair<std::string, double>>;
+
+// Runs the example and prints its figures. An Error is a line on stderr. Returns the exit code.
+int run(int argc, char** argv, const std::function<Figures(const Flags&)>& example, const Flags& defaults = {});
+
+}  // namespace tenon::examples

@@ -1,0 +1,27 @@
+// Scalars over steps as TensorBoard reads them: TFRecords of TensorFlow's Event message.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/descriptor.h"
+#include "tenon/callback.h"
+
+namespace tenon {
+
+// DIRECTORY/events.out.tfevents.*, a new file. It grows by whole records, each with its checksums, so that what reads it
+// while training goes on, or after it was killed, takes every one that is complete. All functions throw Error.
+class EventFile {
+ public:
+  explicit EventFile(const std::string& directory);
+  // At this step of training, by tag.
+  void add(int64_t step, const Logs& scalars);
+  const std::string& path() const { return path_; }
+
+ private:
+  void write(std::string_view event);
+  std::string path_;
+  Descriptor file_;
+};
+
+}  // namespace tenon

@@ -1,0 +1,19 @@
+// Numbers as Python prints them, for texts and files that are Keras's and TensorFlow's to the character.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tenon {
+
+// The shortest digits that give the number again: "0.0", "1e-05", "1e+16", "nan", "inf".
+std::string python_text(double value);
+// An f32 as NumPy prints it: its own shortest digits.
+std::string python_text(float value);
+
+// By a format specification of whole numbers ("", "d", "02d") or others (".2f", "8.3e", "g"). None where it is none of these.
+std::optional<std::string> python_format(int64_t value, std::string_view specification);
+std::optional<std::string> python_format(double value, std::string_view specification);
+
+}  // namespace tenon

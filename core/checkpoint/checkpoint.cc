@@ -1,0 +1,198 @@
+#include "checkpoint/checkpoint.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+
+#include "base/text.h"
+#include "checkpoint/checkpoint_state.h"
+#include "checkpoint/within_memory.h"
+
+namespace tenon {
+namespace {
+
+// Index first: what is half removed must not look whole.
+Status remove_checkpoint(const std::string& prefix) {
+  TENON_TRY(remove_file(bundle_index_path(prefix)));
+  return remove_file(bundle_data_path(prefix));
+}
+
+// Names oldest first: those that `checkpoint` does not list, then its list.
+Result<std::vector<std::string>> names_by_age(const std::string& model_dir) {
+  TENON_ASSIGN(const auto present, list_checkpoints(model_dir));
+  CheckpointState state;
+  if (Result<CheckpointState> read = read_checkpoint_state(model_dir); read.ok()) state = read.take();
+  std::set<std::string> unlisted, left;
+  for (const CheckpointName& name : present) left.insert(name.str());
+  unlisted = left;
+  for (const std::string& name : state.all) unlisted.erase(name);
+  std::vector<std::string> names;
+  for (const CheckpointName& name : present)
+    if (unlisted.contains(name.str())) names.push_back(name.str());
+  for (const std::string& name : state.all)
+    if (left.erase(name) > 0) names.push_back(name);
+  return names;
+}
+
+// A second name for a file; false when something has it already. Never takes the place of anything.
+Result<bool> link_new(const std::string& from, const std::string& to) {
+  if (::link(from.c_str(), to.c_str()) == 0) return true;
+  if (errno == EEXIST) return false;
+  return file_error(cat("cannot link '", from, "' to"), to, errno);
+}
+
+// "diverged.ckpt-30" for "model.ckpt-30".
+std::string set_aside_name(std::string_view name) { return cat("diverged.", name.substr(name.find('.') + 1)); }
+
+Result<std::string> fingerprint_of(const std::string& prefix) {
+  TENON_ASSIGN(const BundleReader reader, BundleReader::open(prefix));
+  return reader.fingerprint();
+}
+
+bool same_state(const std::string& prefix, const std::string& fingerprint) {
+  Result<BundleReader> reader = BundleReader::open(prefix);
+  return reader.ok() && reader->fingerprint() == fingerprint && reader->verify().ok();
+}
+
+}  // namespace
+
+Result<CheckpointManager> CheckpointManager::open(const std::string& model_dir, int keep) {
+  return within_memory("open model directory", model_dir, [&]() -> Result<CheckpointManager> {
+    TENON_TRY(make_directories(model_dir));
+    // Told now, and not when the first checkpoint is due.
+    if (::faccessat(AT_FDCWD, model_dir.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
+      return file_error("cannot write in model directory", model_dir, errno);
+    TENON_ASSIGN(DirectoryLock lock, DirectoryLock::take(model_dir, "model directory", "trainer"));
+    CheckpointManager manager(model_dir, keep, std::move(lock));
+    TENON_TRY(manager.clean());
+    TENON_TRY(AtomicFile::create(checkpoint_state_path(model_dir)).status());
+    return manager;
+  });
+}
+
+// Under the lock every temporary is a dead trainer's, whoever has its process number by now.
+Status CheckpointManager::clean() const {
+  for (const char* pattern : {"model.ckpt-*", "checkpoint"}) TENON_TRY(remove_temporaries(model_dir_, pattern));
+  return remove_orphans();
+}
+
+// Data without an index: killed, or failed, between the two renames.
+Status CheckpointManager::remove_orphans() const {
+  const std::string suffix = bundle_data_path("");
+  TENON_ASSIGN(const auto files, list_files(model_dir_, cat("model.ckpt-*", suffix)));
+  for (const std::string& file : files) {
+    const std::string prefix = file.substr(0, file.size() - suffix.size());
+    CheckpointName name;
+    if (parse_checkpoint_name(name_of(prefix), name) && !file_exists(bundle_index_path(prefix)))
+      TENON_TRY(remove_file(file));
+  }
+  return {};
+}
+
+// Returns the name of the new checkpoint, or of one that holds the very same state.
+Result<std::string> CheckpointManager::write(int64_t step, const FillBundle& fill) const {
+  CheckpointName name{step, 0};
+  std::string before;
+  for (; file_exists(bundle_index_path(cat(model_dir_, "/", name.str()))); ++name.copy) before = name.str();
+  TENON_ASSIGN(BundleWriter writer, BundleWriter::create(cat(model_dir_, "/", name.str())));
+  TENON_TRY(fill(writer));
+  if (!writer.has("global_step")) TENON_TRY(writer.add_scalar("global_step", step));
+  TENON_ASSIGN(const std::string fingerprint, writer.finish());
+  if (!before.empty() && same_state(cat(model_dir_, "/", before), fingerprint)) return before;
+  TENON_TRY(writer.commit());
+  return name.str();
+}
+
+// Names it in `checkpoint`, then removes what is too old.
+Status CheckpointManager::acknowledge(const std::string& name) const {
+  TENON_ASSIGN(std::vector<std::string> names, names_by_age(model_dir_));
+  names.erase(std::remove(names.begin(), names.end(), name), names.end());
+  names.push_back(name);
+  const size_t excess = keep_ > 0 && names.size() > static_cast<size_t>(keep_) ? names.size() - keep_ : 0;
+  const CheckpointState state{name, {names.begin() + static_cast<int64_t>(excess), names.end()}};
+  TENON_TRY(atomic_write(checkpoint_state_path(model_dir_), format_checkpoint_state(state)));
+  // The state is safe; what cannot be removed now is tried again at the next save.
+  for (size_t i = 0; i < excess; ++i) (void)remove_checkpoint(cat(model_dir_, "/", names[i])).ok();
+  return {};
+}
+
+Result<std::string> CheckpointManager::save(int64_t step, const FillBundle& fill) {
+  if (step < 0) return invalid("checkpoint in '", model_dir_, "': step is ", step, ", expected 0 or more");
+  return within_memory("save a checkpoint in", model_dir_, [&]() -> Result<std::string> {
+    TENON_TRY(lock_.check());
+    Result<std::string> name = write(step, fill);
+    TENON_TRY(lock_.check());
+    if (!name.ok()) {
+      (void)remove_orphans().ok();
+      return name;
+    }
+    TENON_TRY(acknowledge(*name));
+    return cat(model_dir_, "/", *name);
+  });
+}
+
+// Both files have their new names before they lose the old ones, so that a kill at any point leaves a checkpoint whole.
+// One that was set aside before, by the same training on the same data, needs no second copy.
+Result<std::string> CheckpointManager::set_aside(const std::string& name) const {
+  const std::string from = cat(model_dir_, "/", name);
+  TENON_ASSIGN(const std::string fingerprint, fingerprint_of(from));
+  for (int copy = 1;; ++copy) {
+    const std::string now = copy == 1 ? set_aside_name(name) : cat(set_aside_name(name), ".", copy);
+    const std::string to = cat(model_dir_, "/", now);
+    TENON_ASSIGN(const bool data, link_new(bundle_data_path(from), bundle_data_path(to)));
+    if (data) {
+      TENON_ASSIGN(const bool index, link_new(bundle_index_path(from), bundle_index_path(to)));
+      if (!index) {
+        TENON_TRY(remove_file(bundle_data_path(to)));
+        continue;
+      }
+      TENON_TRY(sync_directory(model_dir_));
+    } else if (!same_state(to, fingerprint)) {
+      continue;
+    }
+    TENON_TRY(remove_checkpoint(from));
+    return now;
+  }
+}
+
+// First `checkpoint` stops naming them, so that whatever happens behind that leaves a directory that is right.
+Result<std::vector<std::string>> CheckpointManager::set_aside(const std::vector<std::string>& prefixes) {
+  TENON_TRY(lock_.check());
+  TENON_ASSIGN(std::vector<std::string> names, names_by_age(model_dir_));
+  std::vector<std::string> gone, now;
+  for (const std::string& prefix : prefixes) {
+    const auto it = std::find(names.begin(), names.end(), name_of(prefix));
+    if (it == names.end()) continue;
+    gone.push_back(*it);
+    names.erase(it);
+  }
+  if (names.empty())
+    TENON_TRY(remove_file(checkpoint_state_path(model_dir_)));
+  else
+    TENON_TRY(atomic_write(checkpoint_state_path(model_dir_), format_checkpoint_state({names.back(), names})));
+  for (const std::string& name : gone) {
+    TENON_ASSIGN(std::string moved, set_aside(name));
+    now.push_back(std::move(moved));
+  }
+  TENON_TRY(sync_directory(model_dir_));
+  return now;
+}
+
+Status check_variable(const BundleReader& checkpoint, std::string_view name, const Type& type) {
+  const BundleEntry* entry = checkpoint.find(name);
+  if (!entry) return invalid("checkpoint ", checkpoint.prefix(), " has no variable '", name, "'");
+  if (!entry->sliced && entry->dtype == type.dtype && entry->shape == type.shape) return {};
+  return invalid("checkpoint ", checkpoint.prefix(), ": variable '", name, "' is ",
+                 entry->sliced ? "a partitioned " : "", entry->str(), ", model expects ", type.str());
+}
+
+Status restore(const BundleReader& checkpoint, std::span<const RestoreTarget> targets) {
+  for (const RestoreTarget& target : targets) TENON_TRY(check_variable(checkpoint, target.name, target.type));
+  for (const RestoreTarget& target : targets) TENON_TRY(checkpoint.read(target.name, target.bytes));
+  return {};
+}
+
+}  // namespace tenon

@@ -1,0 +1,34 @@
+#include "graph/object_names.h"
+
+#include "base/text.h"
+
+namespace tenon {
+namespace {
+
+bool same(const std::weak_ptr<const void>& a, const std::shared_ptr<const void>& b) {
+  return !a.owner_before(b) && !b.owner_before(a);
+}
+
+}  // namespace
+
+bool ObjectNames::taken(const std::string& name) const {
+  const auto it = owners_.find(name);
+  return it != owners_.end() && !it->second.gone();
+}
+
+bool ObjectNames::is_first(const std::string& kind, const Object& object) {
+  Owner& first = first_[kind];
+  if (first.gone()) first = {object.identity, object.passing};
+  return same(first.identity, object.identity);
+}
+
+std::string ObjectNames::name_of(const Object& object, std::string_view base) {
+  for (const auto& [name, owner] : owners_)
+    if (same(owner.identity, object.identity)) return name;
+  std::string name(base);
+  for (int n = 1; taken(name); ++n) name = cat(base, "_", n);
+  owners_[name] = {object.identity, object.passing};
+  return name;
+}
+
+}  // namespace tenon

@@ -1,0 +1,120 @@
+// Random changes of images, with Keras's names, defaults and formulas, as functions and as objects. Only while training:
+// otherwise images pass as they are (random_crop: cut in the middle). Images are [B,H,W,C] and integers (pixels) become
+// f32; each image has draws of its own. Draws depend on the seed, the step and the layer's name alone, not on the device.
+// All functions throw tenon::Error.
+//
+//   Sequential augment({RandomFlip({.mode = FlipMode::kHorizontal}), RandomRotation({.factor = 0.1})});
+//
+// Unlike Keras 3, the two axes of a flip are drawn apart, the contrast may get lower too, and a crop is one at inference.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tenon/layer_classes.h"
+
+namespace tenon {
+
+// Where a number is drawn from: f means [-f, f].
+struct Factor {
+  Factor(double f) : low(-f), high(f) {}  // NOLINT: implicit by design
+  Factor(double from, double to) : low(from), high(to) {}
+  double low, high;
+};
+// Both ends of what pixels may be.
+struct ValueRange {
+  double low = 0, high = 255;
+};
+
+enum class FlipMode : uint8_t { kHorizontal, kVertical, kHorizontalAndVertical };
+struct RandomFlipOptions {
+  FlipMode mode = FlipMode::kHorizontalAndVertical;
+  std::string name = "random_flip";
+};
+// Half of the images mirrored left to right, half of them, drawn apart, upside down.
+Tensor random_flip(Tensor x, const RandomFlipOptions& options = {});
+
+// FillMode says what is outside of an image: fill_value (kConstant), the edge (kNearest), the mirrored image, whose edge is
+// there twice (kReflect), or the repeated one (kWrap).
+struct RandomRotationOptions {
+  Factor factor = 0;  // turns, counter-clockwise
+  FillMode fill_mode = FillMode::kReflect;
+  ResizeMethod interpolation = ResizeMethod::kBilinear;
+  double fill_value = 0;
+  std::string name = "random_rotation";
+};
+// About the middle.
+Tensor random_rotation(Tensor x, const RandomRotationOptions& options);
+
+struct RandomZoomOptions {
+  Factor height_factor = 0;                 // 0.2: the image shows 1.2 times as much; -1 or less shows nothing
+  std::optional<Factor> width_factor = {};  // none: the height's draw
+  FillMode fill_mode = FillMode::kReflect;
+  ResizeMethod interpolation = ResizeMethod::kBilinear;
+  double fill_value = 0;
+  std::string name = "random_zoom";
+};
+Tensor random_zoom(Tensor x, const RandomZoomOptions& options);
+
+struct RandomTranslationOptions {
+  Factor height_factor = 0, width_factor = 0;  // of the image's size, down and to the right
+  FillMode fill_mode = FillMode::kReflect;
+  ResizeMethod interpolation = ResizeMethod::kBilinear;
+  double fill_value = 0;
+  std::string name = "random_translation";
+};
+Tensor random_translation(Tensor x, const RandomTranslationOptions& options);
+
+struct RandomContrastOptions {
+  Factor factor = 0;  // f: u in [1 - f, 1 + f]; {a, b}: in [1 - a, 1 + b], 0 to 1 each
+  ValueRange value_range = {};
+  std::string name = "random_contrast";
+};
+// (x - m) u + m, m the mean of each channel of the image, within value_range.
+Tensor random_contrast(Tensor x, const RandomContrastOptions& options);
+
+struct RandomBrightnessOptions {
+  Factor factor = 0;  // -1 to 1
+  ValueRange value_range = {};
+  std::string name = "random_brightness";
+};
+// x + u (high - low), within value_range.
+Tensor random_brightness(Tensor x, const RandomBrightnessOptions& options);
+
+struct RandomCropOptions {
+  int64_t height = 0, width = 0;
+  std::string name = "random_crop";
+};
+// One place for all images of a batch. Smaller images, and all that is no training, as center_crop has them.
+Tensor random_crop(Tensor x, const RandomCropOptions& options);
+
+class RandomFlip : public FunctionLayer<RandomFlip, RandomFlipOptions, random_flip> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+class RandomRotation : public FunctionLayer<RandomRotation, RandomRotationOptions, random_rotation> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+class RandomZoom : public FunctionLayer<RandomZoom, RandomZoomOptions, random_zoom> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+class RandomTranslation : public FunctionLayer<RandomTranslation, RandomTranslationOptions, random_translation> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+class RandomContrast : public FunctionLayer<RandomContrast, RandomContrastOptions, random_contrast> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+class RandomBrightness : public FunctionLayer<RandomBrightness, RandomBrightnessOptions, random_brightness> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+class RandomCrop : public FunctionLayer<RandomCrop, RandomCropOptions, random_crop> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+
+}  // namespace tenon

@@ -1,0 +1,149 @@
+// What Model's compile, fit, evaluate and predict take and give: Keras's arguments, with its names and defaults.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tenon/callback.h"
+#include "tenon/input.h"
+#include "tenon/losses.h"
+#include "tenon/metrics.h"
+#include "tenon/optimizers.h"
+#include "tenon/strategy.h"
+
+namespace tenon {
+
+// Something for each output of a model: one for the only output, one after the other, or by the output's name.
+template <class T>
+class ForOutputs {
+ public:
+  ForOutputs() = default;
+  template <class V>
+  requires(std::convertible_to<V, T> && !std::same_as<std::remove_cvref_t<V>, ForOutputs>) ForOutputs(V&& only)
+      : all_{{"", T(std::forward<V>(only))}} {}  // NOLINT: implicit by design
+  ForOutputs(std::initializer_list<T> in_order) {
+    for (const T& value : in_order) all_.emplace_back("", value);
+  }
+  ForOutputs(std::initializer_list<std::pair<std::string, T>> by_name) : all_(by_name) {}
+  const std::vector<std::pair<std::string, T>>& all() const {
+    return all_;
+  }  // names are empty where they stand in order
+
+ private:
+  std::vector<std::pair<std::string, T>> all_;
+};
+
+// Metrics of the only output, `{"accuracy", AUC()}`, or those of each output by its name.
+class MetricList {
+ public:
+  MetricList() = default;
+  MetricList(std::initializer_list<Metric> metrics) : all_{{"", metrics}} {}
+  MetricList(std::vector<Metric> metrics) : all_{{"", std::move(metrics)}} {}  // NOLINT: implicit by design
+  MetricList(std::initializer_list<std::pair<std::string, std::vector<Metric>>> by_output) : all_(by_output) {}
+  const std::vector<std::pair<std::string, std::vector<Metric>>>& all() const { return all_; }
+
+ private:
+  std::vector<std::pair<std::string, std::vector<Metric>>> all_;
+};
+
+struct CompileOptions {
+  std::optional<Optimizer> optimizer = {};  // RMSprop()
+  ForOutputs<Loss> loss = {};               // none: only what layers add to the loss
+  ForOutputs<double> loss_weights = {};     // 1 each
+  MetricList metrics = {};                  // sample weights do not count
+  MetricList weighted_metrics = {};
+  int steps_per_execution = 1;            // batches that one call of the device takes
+  std::optional<Strategy> strategy = {};  // Strategy("auto")
+};
+
+// Inputs, or targets, of all examples in memory: an array with an example a row, several in the order of the model's inputs
+// (outputs), or by their names.
+class Examples {
+ public:
+  Examples() = default;
+  Examples(Array only) { all_.emplace_back("", std::move(only)); }  // NOLINT: implicit by design
+  Examples(std::vector<Array> in_order) {                           // NOLINT
+    for (Array& array : in_order) all_.emplace_back("", std::move(array));
+  }
+  Examples(const Arrays& by_name) : all_(by_name.begin(), by_name.end()) {}  // NOLINT
+  const std::vector<std::pair<std::string, Array>>& all() const { return all_; }
+  bool empty() const { return all_.empty(); }
+
+ private:
+  std::vector<std::pair<std::string, Array>> all_;
+};
+
+// A data set, or examples in memory. A data set's features are
+// - the model's inputs, by the names of its Input()s; unnamed ones are called x_0, x_1, ..; a model with one input takes the
+//   only feature that is left, whatever its name; a model with a call() of its own those that are left, by their names' order;
+// - the targets, by the names that the outputs' layers were given, or y_0, y_1, ..; of a model with one output "y", "label" or
+//   "labels";
+// - "sample_weight", a number an example.
+class FitData {
+ public:
+  FitData() = default;
+  FitData(Dataset data) : data_(std::move(data)) {}  // NOLINT: implicit by design
+  FitData(Examples x, Examples y, Array sample_weight = {})
+      : x_(std::move(x)), y_(std::move(y)), sample_weight_(std::move(sample_weight)) {}
+  const Dataset* dataset() const { return data_ ? &*data_ : nullptr; }  // or else the examples
+  const Examples& x() const { return x_; }
+  const Examples& y() const { return y_; }
+  const Array& sample_weight() const { return sample_weight_; }  // empty: all 1
+  bool empty() const { return !data_ && x_.empty(); }
+
+ private:
+  std::optional<Dataset> data_;
+  Examples x_, y_;
+  Array sample_weight_;
+};
+
+// What is shown: kAuto is a bar on a terminal and a line an epoch elsewhere.
+enum class Verbose : uint8_t { kAuto, kSilent, kBar, kLine };
+
+struct FitOptions {
+  int64_t batch_size = 32;  // of examples in memory; a Dataset has its own
+  int epochs = 1;           // the last one's number: training goes from initial_epoch to it
+  Verbose verbose = Verbose::kAuto;
+  Callbacks callbacks = {};
+  double validation_split = 0;  // this part of the examples in memory, the last ones, is for validation
+  FitData validation_data = {};
+  bool shuffle = true;                          // examples in memory, in each epoch anew
+  std::map<int64_t, double> class_weight = {};  // of integer or one-hot targets; missing ones are 1
+  int initial_epoch = 0;
+  int64_t steps_per_epoch = 0;             // 0: to the end of the data; else epochs go on where the last one stopped
+  int64_t validation_steps = 0;            // 0: all
+  int64_t validation_batch_size = 0;       // 0: batch_size
+  std::vector<int> validation_freq = {1};  // every so many epochs; or, of several numbers, after these, from 1
+};
+
+struct EvaluateOptions {
+  int64_t batch_size = 32;
+  Verbose verbose = Verbose::kAuto;
+  int64_t steps = 0;  // batches; 0: all
+  Callbacks callbacks = {};
+};
+
+struct PredictOptions {
+  int64_t batch_size = 32;
+  Verbose verbose = Verbose::kSilent;
+  int64_t steps = 0;
+  Callbacks callbacks = {};
+};
+
+// What fit() saw: the logs of each epoch.
+struct History {
+  std::vector<int> epoch;  // from 0
+  std::map<std::string, std::vector<double>> history;
+  // Throws Error naming what there is when there is none of that name.
+  const std::vector<double>& operator[](std::string_view name) const;
+};
+
+}  // namespace tenon

@@ -1,0 +1,94 @@
+// Layers as objects: called again, they share their weights, in one function or in several.
+//
+//   Dense hidden({.units = 64, .activation = relu});
+//   Tensor a = hidden(x), b = hidden(y);          // one kernel, one bias
+//
+//   struct Residual : Layer {                     // a layer of one's own: members, and call()
+//     Conv2D a{{.filters = 64, .kernel = 3, .padding = same}}, b{{.filters = 64, .kernel = 3, .padding = same}};
+//     Tensor call(Tensor x) override { return relu(b(relu(a(x))) + x); }
+//   };
+//
+// A layer is a value, and its copies are the same layer: they share name and weights. It gets its name when it is called
+// first: that of its class, "dense", or dense_1, dense_2, .. where living layers of the same Strategy have that; inside
+// another layer's call() under the other's name, "residual/conv2d". Its variables are "dense/kernel", "dense/bias". Weights are
+// made in the first function that calls it, by the shapes that it is called with. All functions throw tenon::Error.
+#pragma once
+
+#include <concepts>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tenon/tensor.h"
+
+namespace tenon {
+
+class Layer {
+ public:
+  // `name`: what it is to be called; empty: by its class.
+  explicit Layer(std::string name = {});
+  virtual ~Layer() = default;
+  Layer(const Layer&) = default;
+  Layer& operator=(const Layer&) = default;
+
+  Tensor operator()(Tensor x);
+  // Of several tensors, as attention and merging layers take them. Both throw Error where it gives several.
+  Tensor operator()(const Tensors& xs);
+  // All that it gives.
+  Tensors all(const Tensors& xs);
+
+  // Its name; before the first call what it is to be called, "" where that is not said.
+  const std::string& name() const;
+  // What it does: of one tensor, of several, or giving several. One of them is overridden.
+  virtual Tensor call(Tensor x);
+  virtual Tensor call(const Tensors& xs);
+  virtual Tensors call_all(const Tensors& xs);
+
+  // Whether what it builds from now on is trained: its weights, and those of layers that it calls. A frozen batch
+  // normalization uses its moving averages. Functions that were traced already stay as they are.
+  void set_trainable(bool trainable);
+  bool trainable() const;
+
+  // Its weights in the function that is being traced, those of layers that it calls among them: of what it has built
+  // there so far. Moving averages are not trainable, nor is what a layer with trainable = false has.
+  Tensors trainable_variables() const;
+  Tensors variables() const;
+
+ protected:
+  // The name of a layer of this class: "dense". By default that of the class in snake case.
+  virtual std::string kind() const;
+  // Whether call() is one function of layers.h, which names its own parts.
+  virtual bool is_function() const { return false; }
+  // Whether it keeps the plain names of its layers ("dense/kernel") where it is the only one of its kind.
+  virtual bool is_model() const { return false; }
+  // The types of an example of each tensor that a model was called on last; empty of other layers.
+  const std::vector<Type>& examples() const;
+
+ private:
+  struct Identity;
+  Tensors called(const Tensors& xs);
+  void note_examples(const Tensors& xs);
+  std::string scope_in(Graph& graph) const;
+  std::shared_ptr<Identity> identity_;
+};
+
+class Symbol;
+
+// Any layer, kept by value. Called on symbols (tenon/model.h) it becomes a part of a model.
+class AnyLayer {
+ public:
+  template <std::derived_from<Layer> T>
+  AnyLayer(T layer) : layer_(std::make_shared<T>(std::move(layer))) {}  // NOLINT: implicit by design
+  // An Input(), which a Sequential may begin with.
+  AnyLayer(const Symbol& input);  // NOLINT: implicit by design
+  Layer& operator*() const { return *layer_; }
+  Layer* operator->() const { return layer_.get(); }
+  Symbol operator()(const Symbol& x) const;
+  Symbol operator()(const std::vector<Symbol>& xs) const;
+
+ private:
+  std::shared_ptr<Layer> layer_;
+};
+
+}  // namespace tenon

@@ -1,0 +1,166 @@
+// Models of layers: one behind the other, or by the way that values take through them.
+//
+//   Sequential mlp({Flatten(), Dense({.units = 128, .activation = relu}), Dense({.units = 10})});
+//
+//   Symbol image = Input({28, 28, 1}), text = Input({64}, DType::kI32);
+//   Symbol words = GlobalAveragePooling1D()(Embedding({.input_dim = 1000, .output_dim = 8})(text));
+//   Model both({image, text}, {Dense({.units = 3})(Concatenate()({Flatten()(image), words}))});
+//
+// A model is a layer: it is called on tensors, and may be a part of another. The first model of a Strategy keeps the plain
+// names of its layers, "dense/kernel"; others put their own before them, "model_1/dense/kernel".
+//
+//   both.compile({.optimizer = Adam(1e-3), .loss = SparseCategoricalCrossentropy({.from_logits = true}), .metrics = {"accuracy"}});
+//   History h = both.fit(train, {.epochs = 20, .validation_data = test, .callbacks = {EarlyStopping({.patience = 3})}});
+//
+// All functions throw tenon::Error.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tenon/fit.h"
+#include "tenon/layer.h"
+
+namespace tenon {
+
+// A value of a model that is being put together: an input, or what a layer makes of others. Nothing is computed, and no
+// shape is known but those of inputs. A small value; copies are the same.
+class Symbol {
+ public:
+  struct Node;
+  explicit Symbol(std::shared_ptr<const Node> node, size_t result = 0) : node_(std::move(node)), result_(result) {}
+  const Node& node() const { return *node_; }
+  // Which of the results of a layer that gives several.
+  size_t result() const { return result_; }
+  Symbol of(size_t result) const { return Symbol(node_, result); }
+
+ private:
+  std::shared_ptr<const Node> node_;
+  size_t result_;
+};
+
+// Of the shape of an example, without the batch.
+Symbol Input(const Shape& shape, DType dtype = DType::kF32, std::string name = {});
+
+Symbol operator+(const Symbol& a, const Symbol& b);
+Symbol operator-(const Symbol& a, const Symbol& b);
+Symbol operator*(const Symbol& a, const Symbol& b);
+
+// A function of tensors as a layer without weights.
+class Lambda : public Layer {
+ public:
+  using Function = std::function<Tensor(const Tensors&)>;
+  explicit Lambda(Function function, std::string name = {}) : Layer(std::move(name)), function_(std::move(function)) {}
+  Tensor call(const Tensors& xs) override { return function_(xs); }
+
+ private:
+  Function function_;
+};
+
+struct SummaryOptions {
+  int line_length = 0;          // columns; 0: as Keras chooses them by the terminal
+  bool expand_nested = false;   // the layers of models that are layers
+  bool show_trainable = false;  // a column of Y, N or -
+};
+
+class ModelTraining;
+struct SummaryTable;
+
+class Model : public Layer {
+ public:
+  // What is on the way from the inputs to the outputs. Throws Error where an output needs another input.
+  Model(std::vector<Symbol> inputs, std::vector<Symbol> outputs, std::string name = {});
+  // A model of one's own derives from Model and overrides call().
+  explicit Model(std::string name = {}) : Layer(std::move(name)) {}
+  Tensors call_all(const Tensors& xs) override;
+  // Those that Input() was given, x or x_0, x_1, .. of others; the layers that give the outputs, "" before they have a name.
+  // Empty where call() is one's own.
+  std::vector<std::string> input_names() const;
+  std::vector<std::string> output_names() const;
+
+  // ---- training, as Keras does it (tenon/fit.h) ----
+  // Copies of a model, which is a layer, are the same one: they are compiled together. What was trained stays when a model
+  // is compiled again with the same strategy. An error in the data, or of a callback, ends the call; what was trained
+  // until then stays as it is.
+  void compile(const CompileOptions& options);
+  bool compiled() const { return compiled_->training != nullptr; }
+  // Trains, and gives the logs of the epochs: "loss", the mean over the examples with what layers add to it, the metrics of
+  // the epoch, and those of validation, "val_loss".
+  History fit(const FitData& data, const FitOptions& options = {});
+  History fit(const Examples& x, const Examples& y, const FitOptions& options = {});
+  // The loss and the metrics, with the weights as they are.
+  Logs evaluate(const FitData& data, const EvaluateOptions& options = {});
+  Logs evaluate(const Examples& x, const Examples& y, const EvaluateOptions& options = {});
+  // The outputs, a row an example. A model that was never compiled predicts on Strategy("auto").
+  std::vector<Array> predict(const Dataset& data, const PredictOptions& options = {});
+  std::vector<Array> predict(const Examples& x, const PredictOptions& options = {});
+  // One step on one batch; the loss and the metrics of that batch.
+  Logs train_on_batch(const Examples& x, const Examples& y, const Array& sample_weight = {},
+                      const std::map<int64_t, double>& class_weight = {});
+  Logs test_on_batch(const Examples& x, const Examples& y, const Array& sample_weight = {});
+  std::vector<Array> predict_on_batch(const Examples& x);
+
+  // To files and back, in the safetensors format where the path ends with ".safetensors", else as TensorFlow's checkpoints,
+  // PATH.index and PATH.data-00000-of-00001. Files are there whole or not at all; NaN and infinity are an error.
+  // Everything that training needs to go on with the same bits: all variables of the strategy, weights, optimizers' slots and
+  // counters, the learning rate. What is loaded before a model was called waits for it (Strategy::load).
+  void save(const std::string& path);
+  void load(const std::string& path);
+  // The weights alone, moving averages among them. Those of the file have to be the model's, by names and types; of a model
+  // whose weights are not there yet this is checked when they are made.
+  void save_weights(const std::string& path);
+  void load_weights(const std::string& path);
+
+  // Keras's table of the layers, their shapes and parameters, to stdout or as text. Throws Error while the shapes of the inputs
+  // are not known: before the first call of a model without Input().
+  void summary(const SummaryOptions& options = {});
+  std::string summary_text(const SummaryOptions& options = {});
+
+  // Where its variables are; throws Error before compile().
+  Strategy& strategy();
+  // The weights' names in the order of their making, moving averages among them; empty before compile(), and of a model
+  // without Input() before the first call of fit, evaluate or predict.
+  std::vector<std::string> weights();
+
+ protected:
+  bool is_model() const override { return true; }
+  bool has_inputs() const { return !inputs_.empty(); }
+  void set_input(Symbol input) { inputs_ = {std::move(input)}; }
+  // Throws Error unless x is a batch of what input i is given.
+  void expect_fits(size_t i, Tensor x) const;
+
+ private:
+  friend class ModelSummary;
+  // The types of an example of each input; empty where neither Input() nor a call has said them.
+  std::vector<Type> example_types() const;
+  void build();
+  SummaryTable summarized(const SummaryOptions& options);
+  ModelTraining& training();
+  ModelTraining& compiled_training(const char* what);
+
+  std::vector<Symbol> inputs_, outputs_;
+  std::vector<const Symbol::Node*> order_;  // of what is between, as it was put together
+  struct Compiled {
+    std::shared_ptr<ModelTraining> training;
+  };
+  std::shared_ptr<Compiled> compiled_ = std::make_shared<Compiled>();  // of all copies
+};
+
+class Sequential : public Model {
+ public:
+  // May begin with an Input(): then the weights are there, and summary() is, before the first fit.
+  Sequential(std::initializer_list<AnyLayer> layers = {}, std::string name = {});
+  // Throws Error when it is an Input() that is not the first.
+  void add(AnyLayer layer);
+  const std::vector<AnyLayer>& layers() const { return layers_; }
+  Tensors call_all(const Tensors& xs) override;
+
+ private:
+  std::vector<AnyLayer> layers_;
+};
+
+}  // namespace tenon

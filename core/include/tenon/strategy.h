@@ -1,0 +1,146 @@
+// Any function of tensors as a program of any device.
+//
+//   Strategy strategy("tpu-emulator:v2-8");
+//   Function train = strategy.function([&](const Features& in) {
+//     Tensor loss = mean_squared_error(in["y"], dense(in["x"], {.units = 1}));
+//     minimize(SGD(0.1), loss);
+//     return Outputs{{"loss", loss}};
+//   }, {.mode = Mode::kTrain, .steps_per_call = 10});
+//   for (int epoch = 0; epoch < 5; ++epoch) print(train(data)["loss"].mean());   // ten batches, one call of the device
+//   std::vector<float> w = strategy.read<float>("dense/kernel");
+//
+// The function is called once for each signature, the names and types of what it is given, and builds the graph of one
+// step; the device compiles it, and runs it from then on. Variables belong to the strategy by name: all its functions
+// share them, and they are made when the first function that has them is traced. On a device of several units each has
+// its share of a batch and the same variables (tenon/outputs.h says how results become one).
+//
+// Mistakes throw tenon::Error, before the first step where they can. A Strategy and its Functions are used by one thread at
+// a time. Copies are handles to the same.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tenon/array.h"
+#include "tenon/features.h"
+#include "tenon/input.h"
+#include "tenon/outputs.h"
+
+namespace tenon {
+
+using TensorFunction = std::function<Outputs(const Features& features)>;
+
+struct StrategyOptions {
+  uint64_t seed = 0;                     // of first values, of what is drawn
+  std::string dtype_policy = "float32";  // or "mixed_bfloat16", "bfloat16", "mixed_float16" with a LossScaleOptimizer
+  bool deterministic = false;            // no kernel is chosen by the clock
+  bool soft_placement = false;           // the device may leave ops that it lacks to the host, where it can
+};
+
+// What becomes of a batch of a Dataset whose rows cannot be dealt equally over the units: an error; its last rows, fewer
+// than there are units, are left out; or rows of zeros are added, and what they give is left out.
+enum class Remainder : uint8_t { kRefuse, kDrop, kPad };
+
+struct FunctionOptions {
+  Mode mode = Mode::kPredict;     // what layers do: only training draws dropout
+  int steps_per_call = 1;         // the most batches that one call of the device takes
+  std::string name = "function";  // for messages
+  Remainder remainder = Remainder::kRefuse;
+};
+
+// What a call gave, by the names of Outputs.
+class Results {
+ public:
+  Results() = default;
+  Results(Arrays values, int64_t steps, int64_t examples)
+      : values_(std::move(values)), steps_(steps), examples_(examples) {}
+
+  // Of a result that is kept each step: with steps_per_call 1 what the step gave, else a row a step. Throws Error naming
+  // what there is when there is none of that name.
+  const Array& operator[](std::string_view name) const;
+  const Arrays& all() const { return values_; }
+  // That were done: fewer than asked for where the data ended or a result said stop; then there are no rows of the rest.
+  int64_t steps() const { return steps_; }
+  int64_t examples() const { return examples_; }
+  explicit operator bool() const { return steps_ > 0; }
+
+ private:
+  Arrays values_;
+  int64_t steps_ = 0, examples_ = 0;
+};
+
+class Function {
+ public:
+  // Takes up to steps_per_call batches, or `most_steps` if that is fewer (0: no limit), from where its last call with these
+  // data stopped. At their end there are no steps, and the next call begins their next epoch. A last batch with fewer rows
+  // is a step of its own: it is another signature.
+  Results operator()(const Dataset& data, int most_steps = 0);
+  // One step. An input of rank 1 or more is dealt over the units along axis 0.
+  Results operator()(const Arrays& inputs = {});
+  // So many steps in one call, each on the same inputs.
+  Results repeat(int steps, const Arrays& inputs = {});
+
+  // Begins the next epoch of the data with the next call, where a call has begun one.
+  void next_epoch();
+  // Begins data at the beginning of their first epoch with the next call.
+  void rewind();
+  // How often the function was traced: once for each signature.
+  int traces() const;
+
+ private:
+  friend class Strategy;
+  struct Impl;
+  explicit Function(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<Impl> impl_;
+};
+
+class Strategy {
+ public:
+  // Opens the device: "auto", "cpu", "tpu-emulator:v3-8", .. (tenon/devices.h).
+  explicit Strategy(const std::string& device = "auto", const StrategyOptions& options = {});
+
+  // Throws Error when steps_per_call is less than 1.
+  Function function(TensorFunction function, const FunctionOptions& options = {}) const;
+
+  const std::string& device() const;  // as it was found: "cpu"
+  const std::string& dtype_policy() const;
+  int num_replicas_in_sync() const;  // units, each of which has a share of the batch
+
+  struct VariableInfo {
+    std::string name;
+    Type type;
+  };
+  // Of all functions that were traced, in the order of names; optimizers' slots and counters among them.
+  std::vector<VariableInfo> variables() const;
+  // Throws Error when there is no such variable.
+  Array read(std::string_view variable) const;
+  template <class T>
+  std::vector<T> read(std::string_view variable) const {
+    return read(variable).to<T>();
+  }
+  // Before any function was traced, the value waits for the function that has the variable, which begins with it; later
+  // there has to be such a variable. Throws Error when there is none, or its type is another.
+  void write(std::string_view variable, const Array& value);
+
+  // All variables, to be taken up again: in the safetensors format where the path ends with ".safetensors", else as
+  // TensorFlow's checkpoints, PATH.index and PATH.data-00000-of-00001. The files are there whole or not at all; a variable
+  // that holds NaN or infinity is an error.
+  void save(const std::string& path) const;
+  // Every variable that is here has to be in the file with its type, and the file's others wait for the functions that have
+  // them. While there are such, a function with a variable that the file does not have is an error: it would begin anew in
+  // silence. On an error all stays as it was.
+  void load(const std::string& path);
+  // The names of values that wait for a function.
+  std::vector<std::string> waiting() const;
+
+  struct Impl;
+  Impl& impl() const { return *impl_; }  // of the library's own use
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace tenon

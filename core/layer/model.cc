@@ -1,0 +1,154 @@
+// Models of layers.
+#include "tenon/model.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <optional>
+
+#include "base/text.h"
+#include "layer/symbol.h"
+#include "tenon/ops.h"
+
+namespace tenon {
+
+namespace {
+
+uint64_t next_number() {
+  static std::atomic<uint64_t> count{0};
+  return count++;
+}
+
+// What the outputs are made of, inputs first met included, in the order in which it was put together.
+std::vector<const Symbol::Node*> nodes_behind(const std::vector<Symbol>& outputs) {
+  std::vector<const Symbol::Node*> found;
+  const auto visit = [&](const Symbol& s, const auto& self) -> void {
+    if (std::find(found.begin(), found.end(), &s.node()) != found.end()) return;
+    found.push_back(&s.node());
+    for (const Symbol& from : s.node().from) self(from, self);
+  };
+  for (const Symbol& s : outputs) visit(s, visit);
+  std::sort(found.begin(), found.end(), [](const auto* a, const auto* b) { return a->number < b->number; });
+  return found;
+}
+
+bool fits(const Type& example, Tensor batch) {
+  const auto dims = batch.shape().dims();
+  return batch.dtype() == example.dtype && batch.rank() == example.shape.rank() + 1 &&
+         std::equal(dims.begin() + 1, dims.end(), example.shape.begin());
+}
+
+// What operators of symbols are, called as Keras calls them.
+namespace operators {
+struct Add : Lambda {
+  Add() : Lambda([](const Tensors& xs) { return add(xs[0], xs[1]); }) {}
+};
+struct Subtract : Lambda {
+  Subtract() : Lambda([](const Tensors& xs) { return sub(xs[0], xs[1]); }) {}
+};
+struct Multiply : Lambda {
+  Multiply() : Lambda([](const Tensors& xs) { return mul(xs[0], xs[1]); }) {}
+};
+}  // namespace operators
+
+Symbol merged(const AnyLayer& layer, const Symbol& a, const Symbol& b) { return layer(std::vector<Symbol>{a, b}); }
+
+}  // namespace
+
+AnyLayer::AnyLayer(const Symbol& input) : layer_(std::make_shared<InputLayer>(input)) {
+  if (input.node().layer) fail("a symbol that a layer gives is no layer; expected a layer or Input()");
+}
+Symbol AnyLayer::operator()(const Symbol& x) const { return (*this)(std::vector<Symbol>{x}); }
+Symbol AnyLayer::operator()(const std::vector<Symbol>& xs) const {
+  if (xs.empty()) fail("a layer is called on no symbols");
+  return Symbol(std::make_shared<const Symbol::Node>(Symbol::Node{next_number(), *this, xs}));
+}
+
+Symbol Input(const Shape& shape, DType dtype, std::string name) {
+  return Symbol(std::make_shared<const Symbol::Node>(
+      Symbol::Node{next_number(), std::nullopt, {}, Type{dtype, shape}, std::move(name)}));
+}
+
+Symbol operator+(const Symbol& a, const Symbol& b) { return merged(operators::Add(), a, b); }
+Symbol operator-(const Symbol& a, const Symbol& b) { return merged(operators::Subtract(), a, b); }
+Symbol operator*(const Symbol& a, const Symbol& b) { return merged(operators::Multiply(), a, b); }
+
+Model::Model(std::vector<Symbol> inputs, std::vector<Symbol> outputs, std::string name)
+    : Layer(std::move(name)), inputs_(std::move(inputs)), outputs_(std::move(outputs)) {
+  if (inputs_.empty() || outputs_.empty()) fail("a model needs an input and an output");
+  for (const Symbol& input : inputs_)
+    if (input.node().layer) fail("a model's input is what a layer gives, expected Input()");
+  for (const Symbol::Node* node : nodes_behind(outputs_)) {
+    const bool given = std::any_of(inputs_.begin(), inputs_.end(), [&](const Symbol& s) { return &s.node() == node; });
+    if (!given && !node->layer)
+      fail("an output of the model needs an input '", node->name, "' ", node->example.str(), " that is none of its ",
+           inputs_.size());
+    if (!given) order_.push_back(node);
+  }
+}
+
+std::vector<std::string> Model::input_names() const {
+  std::vector<std::string> names;
+  for (const Symbol& input : inputs_) {
+    const std::string& given = input.node().name;
+    names.push_back(!given.empty() ? given : inputs_.size() == 1 ? "x" : cat("x_", names.size()));
+  }
+  return names;
+}
+
+std::vector<std::string> Model::output_names() const {
+  std::vector<std::string> names;
+  for (const Symbol& output : outputs_) names.push_back(output.node().layer ? (*output.node().layer)->name() : "");
+  return names;
+}
+
+Tensors Model::call_all(const Tensors& xs) {
+  if (outputs_.empty()) return Layer::call_all(xs);
+  if (xs.size() != inputs_.size()) fail("model '", name(), "' has ", inputs_.size(), " inputs, given ", xs.size());
+  std::map<const Symbol::Node*, Tensors> values;
+  for (size_t i = 0; i < xs.size(); ++i) {
+    expect_fits(i, xs[i]);
+    values[&inputs_[i].node()] = {xs[i]};
+  }
+  const auto value_of = [&](const Symbol& s) {
+    const Tensors& all = values.at(&s.node());
+    if (s.result() >= all.size())
+      fail("model '", name(), "': a layer gives ", all.size(), " tensors, asked for number ", s.result());
+    return all[s.result()];
+  };
+  for (const Symbol::Node* node : order_) {
+    Tensors from;
+    for (const Symbol& s : node->from) from.push_back(value_of(s));
+    values[node] = (*node->layer)->all(from);
+  }
+  Tensors out;
+  for (const Symbol& s : outputs_) out.push_back(value_of(s));
+  return out;
+}
+
+void Model::expect_fits(size_t i, Tensor x) const {
+  const Type& example = inputs_[i].node().example;
+  if (!fits(example, x))
+    fail("model '", name(), "': input ", i, " is ", x.type().str(), ", expected a batch of ", example.str());
+}
+
+Sequential::Sequential(std::initializer_list<AnyLayer> layers, std::string name) : Model(std::move(name)) {
+  for (const AnyLayer& layer : layers) add(layer);
+}
+
+void Sequential::add(AnyLayer layer) {
+  const auto* input = dynamic_cast<const InputLayer*>(&*layer);
+  if (!input) return layers_.push_back(std::move(layer));
+  if (!layers_.empty() || has_inputs()) fail("Input() has its place at the beginning of a model");
+  set_input(input->input());
+}
+
+Tensors Sequential::call_all(const Tensors& xs) {
+  if (layers_.empty()) fail("model '", name(), "' has no layers");
+  if (has_inputs() && xs.size() == 1) expect_fits(0, xs[0]);
+  Tensors values = xs;
+  for (const AnyLayer& layer : layers_) values = layer->all(values);
+  return values;
+}
+
+}  // namespace tenon

@@ -1,0 +1,58 @@
+// GaussianNoise, GaussianDropout, AlphaDropout, ActivityRegularization.
+#include "tenon/noise.h"
+
+#include <cmath>
+
+#include "layer/draws.h"
+
+namespace tenon {
+namespace {
+
+void expect_noise_rate(const LayerScope& scope, double rate) {
+  scope.expect(rate >= 0 && rate < 1, "rate is ", rate, ", expected 0 to less than 1");
+}
+
+bool disturbs(Tensor x, double amount) { return mode_of(x) == Mode::kTrain && amount > 0; }
+
+}  // namespace
+
+Tensor gaussian_noise(Tensor x, const GaussianNoiseOptions& o) {
+  const LayerScope scope(x, "gaussian_noise", o.name);
+  scope.expect_number("stddev", o.stddev, 0);
+  scope.expect_float(x, 0);
+  return disturbs(x, o.stddev) ? x + cast(normal(scope, x, x.shape()) * o.stddev, x.dtype()) : x;
+}
+
+Tensor gaussian_dropout(Tensor x, const GaussianDropoutOptions& o) {
+  const LayerScope scope(x, "gaussian_dropout", o.name);
+  expect_noise_rate(scope, o.rate);
+  scope.expect_float(x, 0);
+  if (!disturbs(x, o.rate)) return x;
+  return x * cast(normal(scope, x, x.shape()) * std::sqrt(o.rate / (1 - o.rate)) + 1, x.dtype());
+}
+
+Tensor alpha_dropout(Tensor x, const AlphaDropoutOptions& o) {
+  constexpr double kLimit = -1.6732632423543772 * 1.0507009873554805;  // -alpha scale of selu
+  const LayerScope scope(x, "alpha_dropout", o.name);
+  expect_noise_rate(scope, o.rate);
+  scope.expect_float(x, 0);
+  if (!disturbs(x, o.rate)) return x;
+  const Tensor draw = uniform(scope, x, x.shape());
+  const Tensor kept = compare(draw, scalar_like(draw, o.rate), CompareKind::kGe);
+  const double a = 1 / std::sqrt((1 - o.rate) * (1 + o.rate * kLimit * kLimit));
+  return select(kept, x, scalar_like(x, kLimit)) * a - a * kLimit * o.rate;
+}
+
+Tensor activity_regularization(Tensor x, const ActivityRegularizationOptions& o) {
+  const LayerScope scope(x, "activity_regularization", o.name);
+  scope.expect_number("l1", o.l1, 0);
+  scope.expect_number("l2", o.l2, 0);
+  scope.expect_float(x, 1);
+  const Tensor wide = cast(x, DType::kF32);
+  const double each = 1 / static_cast<double>(x.dim(0));
+  if (o.l1 != 0) add_loss(reduce_sum(abs(wide)) * (o.l1 * each));
+  if (o.l2 != 0) add_loss(reduce_sum(square(wide)) * (o.l2 * each));
+  return x;
+}
+
+}  // namespace tenon

@@ -1,0 +1,155 @@
+// Layers as objects.
+#include <cctype>
+#include <typeinfo>
+
+#include "base/class_name.h"
+#include "base/text.h"
+#include "graph/graph.h"
+#include "layer/layer_calls.h"
+#include "tenon/layer.h"
+#include "tenon/variables.h"
+
+namespace tenon {
+
+struct Layer::Identity {
+  std::string asked_for;  // the name
+  std::string name;       // once it was called
+  bool trainable = true;
+  bool passing = graph_being_built() != nullptr;  // made inside a traced function
+  std::vector<std::string> variables;             // that it has built, by name
+  std::vector<Type> examples;                     // of a model: rows of what it was called on last
+};
+
+namespace {
+
+std::string class_of(const Layer& layer) {
+  const std::string name = class_name(typeid(layer));
+  return name.substr(0, name.find('<'));
+}
+
+// As Keras does it: "Conv2DTranspose" -> "conv2d_transpose", "ReLU" -> "re_lu".
+std::string snake_case(const std::string& name) {
+  const auto upper = [&](size_t i) { return i < name.size() && std::isupper(static_cast<unsigned char>(name[i])); };
+  const auto lower = [&](size_t i) { return i < name.size() && std::islower(static_cast<unsigned char>(name[i])); };
+  std::string out;
+  for (size_t i = 0; i < name.size(); ++i) {
+    if (i > 0 && upper(i) && (lower(i + 1) || lower(i - 1))) out += '_';
+    out += static_cast<char>(std::tolower(static_cast<unsigned char>(name[i])));
+  }
+  return out;
+}
+
+// While a layer builds: its scope, what it shares and freezes; as before when it ends.
+class Entered {
+ public:
+  Entered(Graph& graph, const std::string& scope, bool is_function, bool trainable, std::vector<std::string>& names)
+      : graph_(graph), scope_(graph.scope()), of_object_(graph.of_object), frozen_(graph.frozen) {
+    graph.set_scope(scope);
+    graph.of_object = &names_of_call_;
+    graph.entered = is_function;
+    graph.frozen = frozen_ || !trainable;
+    graph.builders.push_back(&names);
+  }
+  ~Entered() {
+    graph_.builders.pop_back();
+    graph_.frozen = frozen_;
+    graph_.entered = false;
+    graph_.of_object = of_object_;
+    graph_.set_scope(scope_);
+  }
+  Entered(const Entered&) = delete;
+  Entered& operator=(const Entered&) = delete;
+
+ private:
+  Graph& graph_;
+  std::string scope_;
+  std::unordered_map<std::string, int>* of_object_;
+  bool frozen_;
+  std::unordered_map<std::string, int> names_of_call_;
+};
+
+}  // namespace
+
+Layer::Layer(std::string name) : identity_(std::make_shared<Identity>()) { identity_->asked_for = std::move(name); }
+
+std::string Layer::kind() const { return snake_case(class_of(*this)); }
+const std::string& Layer::name() const { return identity_->name.empty() ? identity_->asked_for : identity_->name; }
+void Layer::set_trainable(bool trainable) { identity_->trainable = trainable; }
+bool Layer::trainable() const { return identity_->trainable; }
+
+Tensor Layer::call(Tensor x) { return call(Tensors{x}); }
+Tensor Layer::call(const Tensors& xs) {
+  fail("layer '", kind(), "' has no call() of ", xs.size(), xs.size() == 1 ? " tensor" : " tensors");
+}
+
+Tensors Layer::call_all(const Tensors& xs) { return {xs.size() == 1 ? call(xs[0]) : call(xs)}; }
+
+Tensor Layer::operator()(Tensor x) { return (*this)(Tensors{x}); }
+Tensor Layer::operator()(const Tensors& xs) {
+  const Tensors out = called(xs);
+  if (out.size() != 1) fail("layer '", identity_->name, "' gives ", out.size(), " tensors: all() has them");
+  return out[0];
+}
+Tensors Layer::all(const Tensors& xs) { return called(xs); }
+
+// The name goes with the object wherever it is called; where it is called first is whose part it is.
+std::string Layer::scope_in(Graph& graph) const {
+  Identity& me = *identity_;
+  const std::string outer = graph.of_object && !graph.scope().empty() ? cat(graph.scope(), "/") : std::string();
+  const std::string base = cat(outer, me.asked_for.empty() ? kind() : me.asked_for);
+  const ObjectNames::Object object{identity_, me.passing};
+  me.name = graph.objects->name_of(object, base);
+  if (me.passing) graph.seen.push_back(identity_);
+  if (!me.asked_for.empty() && me.name != base && !me.name.ends_with(me.asked_for))
+    fail("layer '", base, "': there is a layer of that name already");
+  const bool plain = is_model() && !graph.of_object && graph.objects->is_first("model", object);
+  return plain ? std::string() : me.name;
+}
+
+Tensors Layer::called(const Tensors& xs) {
+  for (const Tensor& x : xs)
+    if (!x) fail("layer '", kind(), "': an input was never set");
+  if (xs.empty()) fail("layer '", kind(), "': no input is given");
+  Graph& graph = *xs[0].graph();
+  for (const Tensor& x : xs)
+    if (x.graph() != &graph) fail("layer '", kind(), "': its inputs are tensors of two functions");
+  if (is_model()) note_examples(xs);
+  const auto depth = static_cast<int>(graph.builders.size());
+  const bool trainable = identity_->trainable && !graph.frozen;
+  const Entered entered(graph, scope_in(graph), is_function(), identity_->trainable, identity_->variables);
+  const Tensors out = call_all(xs);
+  if (std::vector<LayerCall>* calls = NotedCalls::noting()) {
+    calls->push_back({identity_->name, class_of(*this), depth, {}, identity_->variables, trainable});
+    for (const Tensor& y : out) calls->back().results.push_back(y.type());
+  }
+  return out;
+}
+
+void Layer::note_examples(const Tensors& xs) {
+  identity_->examples.clear();
+  for (const Tensor& x : xs) {
+    const auto dims = x.shape().dims();
+    identity_->examples.push_back({x.dtype(), dims.empty() ? Shape() : Shape(dims.subspan(1))});
+  }
+}
+
+const std::vector<Type>& Layer::examples() const { return identity_->examples; }
+
+Tensors Layer::variables() const {
+  Graph* graph = graph_being_built();
+  if (!graph) fail("the variables of layer '", kind(), "' are tensors of a function, and none is being traced");
+  Tensors out;
+  for (const std::string& name : identity_->variables)
+    if (const Variable* v = graph->find_variable(name))
+      out.push_back(current(Tensor(graph, graph->inputs[static_cast<size_t>(v->input)].value)));
+  return out;
+}
+
+Tensors Layer::trainable_variables() const {
+  Tensors out;
+  for (const Tensor& v : variables())
+    if (v.graph()->variables[static_cast<size_t>(v.graph()->variable_of(v.id()))].trainable) out.push_back(v);
+  return out;
+}
+
+}  // namespace tenon

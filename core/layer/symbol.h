@@ -1,0 +1,32 @@
+// The inside of a Symbol.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tenon/model.h"
+
+namespace tenon {
+
+// An input, or a layer and what it is called on.
+struct Symbol::Node {
+  uint64_t number;  // in the order in which they were made
+  std::optional<AnyLayer> layer;
+  std::vector<Symbol> from;
+  Type example = {};  // of an input
+  std::string name = {};
+};
+
+// The place of an Input() in a Sequential: it takes a batch of such examples and gives it as it is.
+class InputLayer : public Layer {
+ public:
+  explicit InputLayer(Symbol input) : input_(std::move(input)) {}
+  const Symbol& input() const { return input_; }
+  Tensor call(Tensor x) override { return x; }
+
+ private:
+  Symbol input_;
+};
+
+}  // namespace tenon

@@ -1,0 +1,75 @@
+// Which features of a batch are a model's inputs, targets and weights.
+#include <algorithm>
+
+#include "base/text.h"
+#include "model/model_training.h"
+
+namespace tenon {
+namespace {
+
+constexpr std::string_view kWeight = "sample_weight";
+const std::vector<std::string> kTargets = {"y", "label", "labels"};
+
+bool has(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool all_in(const std::vector<std::string>& names, const std::vector<std::string>& features) {
+  return !names.empty() &&
+         std::all_of(names.begin(), names.end(), [&](const std::string& n) { return has(features, n); });
+}
+
+// y_0, y_1, .., as many as there are.
+std::vector<std::string> numbered(const std::vector<std::string>& features) {
+  std::vector<std::string> found;
+  while (has(features, cat("y_", found.size()))) found.push_back(cat("y_", found.size()));
+  return found;
+}
+
+std::vector<std::string> find_targets(const std::vector<std::string>& features,
+                                      const std::vector<std::string>& outputs) {
+  const std::vector<std::string> in_order = numbered(features);
+  if (!in_order.empty()) return in_order;
+  if (outputs.size() > 1 && all_in(outputs, features)) return outputs;
+  std::vector<std::string> found;
+  for (const std::string& name : kTargets)
+    if (has(features, name)) found.push_back(name);
+  if (found.size() > 1) fail("the data have the features '", found[0], "' and '", found[1], "': which is the target?");
+  if (outputs.size() > 1)
+    fail("the data have no targets of the model's ", outputs.size(),
+         " outputs, which are called as the outputs or y_0, y_1, ..; there are the features ", join(features));
+  if (found.empty() && all_in(outputs, features)) return outputs;
+  if (found.empty()) fail("the data have no target: none of the features ", join(features), " is called y or label");
+  return found;
+}
+
+// A model with one input takes the only feature that is left, whatever its name.
+std::vector<std::string> find_inputs(const std::vector<std::string>& rest, const std::vector<std::string>& wanted) {
+  if (wanted.empty() || (wanted.size() == 1 && rest.size() == 1)) return rest;
+  for (const std::string& name : wanted)
+    if (!has(rest, name))
+      fail("the model's input '", name, "' is none of the features ", rest.empty() ? "that are left" : join(rest));
+  return wanted;
+}
+
+}  // namespace
+
+BatchRoles batch_roles(const std::vector<std::string>& features, const Model& model, Mode mode) {
+  BatchRoles roles;
+  const std::vector<std::string> inputs = model.input_names();
+  const bool named = all_in(inputs, features);  // what the model names is its input, whatever the name
+  std::vector<std::string> rest;
+  for (const std::string& name : features)
+    if (!named || !has(inputs, name)) rest.push_back(name);
+  if (has(rest, std::string(kWeight))) roles.sample_weight = kWeight;
+  std::erase(rest, kWeight);
+  if (mode != Mode::kPredict) roles.targets = find_targets(rest, model.output_names());
+  std::erase_if(rest, [&](const std::string& name) {
+    return mode == Mode::kPredict ? has(kTargets, name) : has(roles.targets, name);
+  });
+  roles.inputs = named ? inputs : find_inputs(rest, inputs);
+  if (roles.inputs.empty()) fail("the data have no feature for the model's input");
+  return roles;
+}
+
+}  // namespace tenon

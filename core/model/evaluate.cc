@@ -1,0 +1,126 @@
+// Evaluation and prediction, and steps on single batches.
+#include <algorithm>
+
+#include "base/text.h"
+#include "model/model_data.h"
+#include "model/model_run.h"
+#include "model/model_training.h"
+
+namespace tenon {
+namespace {
+
+// Arrays that follow one another along axis 0.
+class Joined {
+ public:
+  void add(const Array& part) {
+    if (part.shape().rank() == 0) fail("predict: an output of the model is a scalar, expected a row an example");
+    type_ = part.type();
+    rows_ += part.dim(0);
+    bytes_.insert(bytes_.end(), part.bytes().begin(), part.bytes().end());
+  }
+  Array take() {
+    type_.shape.set(0, rows_);
+    return Array(type_, std::move(bytes_));
+  }
+
+ private:
+  Type type_;
+  int64_t rows_ = 0;
+  std::vector<std::byte> bytes_;
+};
+
+std::vector<Array> outputs_of(const Results& results) {
+  std::vector<Array> out;
+  for (size_t i = 0; i < results.all().size(); ++i) out.push_back(results[cat("output_", i)]);
+  return out;
+}
+
+Logs logs_of(const MeasuredStep& step, const Results& results) {
+  Measured measured;
+  measured.add(step.measures, results["row"], 1, results.examples());
+  Logs logs;
+  measured.to_logs(step.measures, &logs);
+  return logs;
+}
+
+}  // namespace
+
+void Model::compile(const CompileOptions& options) { compiled_->training = std::make_shared<ModelTraining>(options); }
+
+// A model that was never compiled can predict.
+ModelTraining& Model::training() {
+  if (!compiled_->training) compile({});
+  return *compiled_->training;
+}
+
+ModelTraining& Model::compiled_training(const char* what) {
+  if (!compiled_->training) fail(what, ": the model was not compiled: compile() says loss and optimizer");
+  return *compiled_->training;
+}
+
+Strategy& Model::strategy() { return compiled_training("strategy").strategy; }
+
+Logs Model::evaluate(const FitData& data, const EvaluateOptions& options) {
+  if (options.steps < 0) fail("evaluate: steps is ", options.steps, ", expected 0 or more");
+  ModelTraining& t = compiled_training("evaluate");
+  ModelRun run(*this, t, options.callbacks, options.verbose);
+  const Dataset batches = to_dataset(data, *this, {options.batch_size, t.strategy.num_replicas_in_sync()}, "evaluate");
+  run.bar().begin(options.steps > 0 ? options.steps : batches.batches());
+  return run.test(batches, options.steps, &run.bar());
+}
+
+Logs Model::evaluate(const Examples& x, const Examples& y, const EvaluateOptions& options) {
+  return evaluate(FitData(x, y), options);
+}
+
+std::vector<Array> Model::predict(const Dataset& data, const PredictOptions& options) {
+  if (options.steps < 0) fail("predict: steps is ", options.steps, ", expected 0 or more");
+  if (options.steps == 0 && data.options().repeat)
+    fail("predict: the data repeat for ever: steps says how many batches to take");
+  ModelTraining& t = training();
+  ModelRun run(*this, t, options.callbacks, options.verbose);
+  Function& step = t.predict(*this);
+  step.rewind();  // where an error ended the last pass
+  std::vector<Joined> joined;
+  run.bar().begin(options.steps > 0 ? options.steps : data.batches());
+  run.call([&](Callback& c) { c.on_predict_begin(run); });
+  int64_t done = 0;
+  while (options.steps == 0 || done < options.steps) {
+    const Results results = step(data);
+    if (!results) break;
+    const std::vector<Array> parts = outputs_of(results);
+    joined.resize(parts.size());
+    for (size_t i = 0; i < parts.size(); ++i) joined[i].add(parts[i]);
+    run.call([&](Callback& c) { c.on_predict_batch_end(run, done); });
+    run.bar().update(++done, {});
+  }
+  step.rewind();
+  if (done == 0) fail("predict: the data gave no batch of ", data.options().batch_size);
+  run.bar().finish(done, {});
+  run.call([&](Callback& c) { c.on_predict_end(run); });
+  std::vector<Array> out;
+  for (Joined& j : joined) out.push_back(j.take());
+  return out;
+}
+
+std::vector<Array> Model::predict(const Examples& x, const PredictOptions& options) {
+  const MemoryOptions batches{options.batch_size, training().strategy.num_replicas_in_sync()};
+  return predict(to_dataset(FitData(x, {}), *this, batches, "predict"), options);
+}
+
+Logs Model::train_on_batch(const Examples& x, const Examples& y, const Array& sample_weight,
+                           const std::map<int64_t, double>& class_weight) {
+  MeasuredStep& step = compiled_training("train_on_batch").train_on_batch(*this, class_weight);
+  return logs_of(step, (*step.run)(to_arrays(FitData(x, y, sample_weight), *this, "train_on_batch")));
+}
+
+Logs Model::test_on_batch(const Examples& x, const Examples& y, const Array& sample_weight) {
+  MeasuredStep& step = compiled_training("test_on_batch").test_on_batch(*this);
+  return logs_of(step, (*step.run)(to_arrays(FitData(x, y, sample_weight), *this, "test_on_batch")));
+}
+
+std::vector<Array> Model::predict_on_batch(const Examples& x) {
+  return outputs_of(training().predict(*this)(to_arrays(FitData(x, {}), *this, "predict_on_batch")));
+}
+
+}  // namespace tenon

@@ -1,0 +1,164 @@
+// Training by epochs.
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "model/model_data.h"
+#include "model/model_run.h"
+#include "model/model_training.h"
+
+namespace tenon {
+namespace {
+
+void check_options(const FitOptions& o) {
+  if (o.epochs < 1) fail("fit: epochs is ", o.epochs, ", expected 1 or more");
+  if (o.initial_epoch < 0) fail("fit: initial_epoch is ", o.initial_epoch, ", expected 0 or more");
+  if (o.steps_per_epoch < 0) fail("fit: steps_per_epoch is ", o.steps_per_epoch, ", expected 0 or more");
+  if (o.validation_steps < 0) fail("fit: validation_steps is ", o.validation_steps, ", expected 0 or more");
+  if (o.validation_freq.empty()) fail("fit: validation_freq is empty");
+  for (const int n : o.validation_freq)
+    if (n < 1) fail("fit: validation_freq is ", n, ", expected 1 or more");
+  if (o.validation_batch_size < 0)
+    fail("fit: validation_batch_size is ", o.validation_batch_size, ", expected 0 or more");
+  if (o.validation_split != 0 && !o.validation_data.empty())
+    fail("fit: both validation_split and validation_data are given");
+}
+
+// `epoch` from 0.
+bool validates_after(int epoch, const std::vector<int>& frequency) {
+  if (frequency.size() == 1) return (epoch + 1) % frequency[0] == 0;
+  return std::find(frequency.begin(), frequency.end(), epoch + 1) != frequency.end();
+}
+
+// Steps of an epoch; 0: not known before it has ended.
+int64_t steps_of_epoch(const Dataset& data, const FitOptions& o) {
+  if (o.steps_per_epoch > 0) return o.steps_per_epoch;
+  if (data.options().repeat) fail("fit: the data repeat for ever: steps_per_epoch says where an epoch ends");
+  if (data.batches() < 1) fail("fit: the data have no batch of ", data.options().batch_size);
+  return data.batches();
+}
+
+class Fitting {
+ public:
+  Fitting(Model& model, ModelTraining& training, FitData data, const FitOptions& options)
+      : model_(model),
+        training_(training),
+        options_(options),
+        run_(model, training, options.callbacks, options.verbose) {
+    FitData validation = options.validation_data;
+    if (options.validation_split != 0)
+      std::tie(data, validation) = split_examples(data, model, options.validation_split);
+    const uint64_t seed = static_cast<uint64_t>(training.epochs_done);
+    data_.emplace(to_dataset(data, model, {options.batch_size, 1, options.shuffle, seed}, "fit"));
+    if (validation.empty()) return;
+    const int64_t batch = options.validation_batch_size > 0 ? options.validation_batch_size : options.batch_size;
+    validation_.emplace(
+        to_dataset(validation, model, {batch, training.strategy.num_replicas_in_sync()}, "fit: validation_data"));
+  }
+
+  History run() {
+    run_.guarded([&] { do_epochs(); });
+    return std::move(history_);
+  }
+
+ private:
+  void do_epochs() {
+    const int64_t steps = steps_of_epoch(*data_, options_);
+    training_.train(model_, options_.class_weight).run->next_epoch();  // where the last call was stopped within one
+    run_.begin_fit(options_.initial_epoch, options_.epochs, steps);
+    for (int epoch = run_.initial_epoch(); epoch < options_.epochs && !run_.stopped(); ++epoch) do_epoch(epoch, steps);
+    training_.take_averages();
+    run_.call([&](Callback& c) { c.on_train_end(run_, last_); });
+  }
+
+  void do_epoch(int epoch, int64_t steps) {
+    run_.call([&](Callback& c) { c.on_epoch_begin(run_, epoch); });
+    run_.bar().line(cat("Epoch ", epoch + 1, "/", options_.epochs));
+    run_.bar().begin(steps);
+    int64_t done = 0;
+    Logs logs = train_epoch(steps, &done);
+    if (done == 0) return;  // stopped before its first batch
+    if (validation_ && !run_.stopped() && validates_after(epoch, options_.validation_freq)) validate(&logs);
+    run_.call([&](Callback& c) { c.on_epoch_end(run_, epoch, logs); });
+    run_.bar().finish(done, logs);
+    ++training_.epochs_done;
+    note(epoch, logs);
+  }
+
+  Logs train_epoch(int64_t steps, int64_t* done) {
+    MeasuredStep& step = training_.train(model_, options_.class_weight);
+    const bool bounded = options_.steps_per_epoch > 0;
+    measured_.reset();
+    Logs logs;
+    bool began_anew = false;
+    while (!run_.stopped() && !(bounded && *done >= steps)) {
+      const int64_t most =
+          std::min(run_.most_steps(), bounded ? steps - *done : training_.options().steps_per_execution);
+      run_.call([&](Callback& c) { c.on_train_batch_begin(run_, *done); });
+      const Results results = (*step.run)(*data_, static_cast<int>(most));
+      if (!results) {
+        if (*done == 0 && !std::exchange(began_anew, true)) continue;  // the end that the last epoch did not come to
+        if (!bounded) break;
+        run_.say(cat("fit: the data ended after ", *done, " of ", steps, " steps of the epoch; it begins again"));
+        break;
+      }
+      *done += results.steps();
+      account(step.measures, results, *done, &logs);
+    }
+    if (measured_.examples() == 0 && !run_.stopped()) fail("fit: the data gave no batch");
+    if (measured_.examples() > 0) measured_.to_logs(step.measures, &logs);
+    return logs;
+  }
+
+  void account(const std::vector<Measure>& measures, const Results& results, int64_t done, Logs* logs) {
+    const Array& rows = results["row"];
+    measured_.add(measures, rows, results.steps(), results.examples());
+    if (const auto rate = results.all().find("learning_rate"); rate != results.all().end())
+      training_.note_learning_rate(rate->second.item());
+    run_.did(rows, results.steps());
+    if (run_.has_callbacks() || run_.bar().due()) measured_.to_logs(measures, logs);
+    run_.call([&](Callback& c) { c.on_train_batch_end(run_, done - 1, *logs); });
+    run_.bar().update(done, *logs);
+  }
+
+  void validate(Logs* logs) {
+    const Logs found = run_.test(*validation_, options_.validation_steps);
+    for (const auto& [name, value] : found) (*logs)["val_" + name] = value;
+  }
+
+  void note(int epoch, const Logs& logs) {
+    history_.epoch.push_back(epoch);
+    for (const auto& [name, value] : logs) history_.history[name].push_back(value);
+    last_ = logs;
+  }
+
+  Model& model_;
+  ModelTraining& training_;
+  const FitOptions& options_;
+  ModelRun run_;
+  std::optional<Dataset> data_, validation_;
+  Measured measured_;
+  History history_;
+  Logs last_;
+};
+
+}  // namespace
+
+const std::vector<double>& History::operator[](std::string_view name) const {
+  const auto found = history.find(std::string(name));
+  if (found != history.end()) return found->second;
+  std::vector<std::string_view> names;
+  for (const auto& entry : history) names.push_back(entry.first);
+  fail("the history has no '", name, "'; it has: ", join(names));
+}
+
+History Model::fit(const FitData& data, const FitOptions& options) {
+  check_options(options);
+  return Fitting(*this, compiled_training("fit"), data, options).run();
+}
+
+History Model::fit(const Examples& x, const Examples& y, const FitOptions& options) {
+  return fit(FitData(x, y), options);
+}
+
+}  // namespace tenon

@@ -1,0 +1,78 @@
+#include "model/model_run.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/text.h"
+
+namespace tenon {
+ModelRun::ModelRun(Model& model, ModelTraining& training, const Callbacks& callbacks, Verbose verbose)
+    : model_(model), training_(training), callbacks_(callbacks), bar_(stdout, verbose), step_(training.steps()) {}
+
+std::vector<std::string> ModelRun::variables() const {
+  std::vector<std::string> names;
+  for (const auto& v : training_.strategy.variables()) names.push_back(v.name);
+  return names;
+}
+
+void ModelRun::say(const std::string& line) {
+  if (!bar_.silent()) std::fprintf(stderr, "%s\n", line.c_str());
+}
+
+void ModelRun::begin_fit(int initial_epoch, int epochs, int64_t steps_per_epoch) {
+  initial_epoch_ = initial_epoch;
+  epochs_ = epochs;
+  steps_per_epoch_ = steps_per_epoch;
+  call([&](Callback& c) { c.on_train_begin(*this); });
+}
+
+int64_t ModelRun::most_steps() const {
+  const int64_t most = training_.options().steps_per_execution;
+  return callbacks_.empty() ? most : std::min(most, callbacks_.most_steps(step_));
+}
+
+void ModelRun::did(const Array& rows, int64_t steps) {
+  const auto* values = reinterpret_cast<const float*>(rows.bytes().data());
+  const int64_t size = rows.elements() / steps;
+  losses_.resize(static_cast<size_t>(steps));
+  for (int64_t i = 0; i < steps; ++i) losses_[static_cast<size_t>(i)] = values[i * size];
+  step_ += steps;
+}
+
+// What is fewer than the units of the device at the end of the data.
+void ModelRun::say_left_out(const Dataset& data, int64_t steps, int64_t examples) {
+  const int units = training_.strategy.num_replicas_in_sync();
+  if (units == 1 || steps > 0 || examples >= data.size()) return;
+  say(cat("evaluate: left out ", data.size() - examples, " of ", data.size(), " examples: the ", units, " units of ",
+          device(), " take a multiple of their number"));
+}
+
+Logs ModelRun::test(const Dataset& data, int64_t steps, ProgressBar* bar) {
+  if (steps == 0 && data.options().repeat)
+    fail("evaluate: the data repeat for ever: steps says how many batches to take");
+  MeasuredStep& step = training_.test(model_);
+  Function& function = *step.run;
+  function.rewind();  // where an error ended the last pass
+  Measured measured;
+  call([&](Callback& c) { c.on_test_begin(*this); });
+  Logs logs;
+  int64_t done = 0;
+  while (steps == 0 || done < steps) {
+    const Results results = function(data, static_cast<int>(steps > 0 ? std::min<int64_t>(steps - done, 1 << 30) : 0));
+    if (!results) break;
+    measured.add(step.measures, results["row"], results.steps(), results.examples());
+    done += results.steps();
+    if (has_callbacks() || (bar && bar->due())) measured.to_logs(step.measures, &logs);
+    call([&](Callback& c) { c.on_test_batch_end(*this, done - 1, logs); });
+    if (bar) bar->update(done, logs);
+  }
+  function.rewind();
+  if (measured.examples() == 0) fail("evaluate: the data gave no batch of ", data.options().batch_size);
+  say_left_out(data, steps, measured.examples());
+  measured.to_logs(step.measures, &logs);
+  call([&](Callback& c) { c.on_test_end(*this, logs); });
+  if (bar) bar->finish(done, logs);
+  return logs;
+}
+
+}  // namespace tenon

@@ -1,0 +1,114 @@
+// What compile() makes of a model: the functions that train, test and predict with it, and what they measure.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "step/loaded_tensors.h"
+#include "tenon/model.h"
+
+namespace tenon {
+
+// Which features of a batch are what.
+struct BatchRoles {
+  std::vector<std::string> inputs, targets;
+  std::string sample_weight;  // "": there is none
+};
+// By the names of the features (FitData). `targets` are expected of so many outputs; none while predicting. Throws Error.
+BatchRoles batch_roles(const std::vector<std::string>& features, const Model& model, Mode mode);
+
+// What each step of a function measures: sums that are added up, and what becomes of them.
+struct Measure {
+  std::string name;
+  size_t first = 0;           // in the row of a step
+  std::vector<size_t> sizes;  // of the sums, one after the other
+  bool is_mean = false;       // over a step's examples: weighted by them
+  MetricOp metric;            // of which `value` alone is used
+};
+
+// The sums of many steps.
+class Measured {
+ public:
+  void reset();
+  // The rows of a call: each the loss, the losses of outputs, the sums. `examples` a row.
+  void add(const std::vector<Measure>& measures, const Array& rows, int64_t steps, int64_t examples);
+  void to_logs(const std::vector<Measure>& measures, Logs* logs, const std::string& prefix = {}) const;
+  int64_t examples() const { return examples_; }
+
+ private:
+  std::vector<double> sums_;
+  int64_t examples_ = 0;
+};
+
+// A function that measures what it does. Its trace has these class weights.
+struct MeasuredStep {
+  std::optional<Function> run;
+  std::map<int64_t, double> class_weight;
+  std::vector<Measure> measures;  // once it was traced
+};
+
+class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
+ public:
+  explicit ModelTraining(const CompileOptions& options);
+
+  Strategy strategy;
+  int64_t epochs_done = 0;  // of data in memory, which each epoch shuffles anew
+
+  // The functions, traced with this model.
+  MeasuredStep& train(Model& model, const std::map<int64_t, double>& class_weight);
+  MeasuredStep& test(Model& model);
+  Function& predict(Model& model);
+  MeasuredStep& train_on_batch(Model& model, const std::map<int64_t, double>& class_weight);
+  MeasuredStep& test_on_batch(Model& model);
+
+  const CompileOptions& options() const { return options_; }
+  int64_t steps() const;  // updates done
+  double learning_rate() const;
+  void set_learning_rate(double value);
+  void note_learning_rate(double of_a_schedule) { scheduled_rate_ = of_a_schedule; }
+  void take_averages();
+  const std::vector<std::string>& weights() const { return weights_; }
+  void set_weights(std::vector<std::string> names) { weights_ = std::move(names); }
+  // Slots, counters and learning rate of the optimizer; empty before it was traced.
+  std::vector<std::string> optimizer_variables() const;
+  // Gives weights to the model; where they are not made yet, the check that they are its own waits for that.
+  void load_weights(LoadedTensors loaded);
+  // Finds the counter and the learning rate that a file brought before the optimizer was traced.
+  void find_counters();
+  // REQUIRED: a model is being traced, and the weights are known.
+  void check_loaded(const Graph& graph);
+
+ private:
+  struct Computed {
+    Tensor loss;  // with what layers add
+    Tensor row;   // what is measured
+  };
+  class Row;
+  struct Compared;
+  Compared compare(const Features& in, const std::map<int64_t, double>& class_weight, Mode mode);
+  Tensor add_losses(const Compared& compared, Row& row) const;
+  void add_metrics(const Compared& compared, const MetricList& list, bool weighted, Row& row) const;
+  Computed compute(const Features& in, Mode mode, MeasuredStep& step);
+  Outputs train_step(const Features& in, MeasuredStep& step);
+  Outputs test_step(const Features& in, MeasuredStep& step);
+  Outputs predict_step(const Features& in);
+  Tensors call_model(const Features& in, const BatchRoles& roles);
+  bool has(const std::string& variable) const;
+  MeasuredStep& measured(std::shared_ptr<MeasuredStep>& step, const std::map<int64_t, double>& class_weight, Mode mode,
+                         int steps_per_call, const char* name);
+
+  CompileOptions options_;
+  Optimizer optimizer_;
+  Model* model_ = nullptr;
+  std::shared_ptr<MeasuredStep> train_, test_, train_on_batch_, test_on_batch_;
+  std::optional<Function> predict_;
+  std::vector<std::string> weights_;
+  std::optional<TensorTypes> loaded_;  // weights of a file that are still to be held against the model's
+  std::optional<double> scheduled_rate_;
+  std::string iterations_, learning_rate_;  // variables of the optimizer, once it was traced
+};
+
+}  // namespace tenon

@@ -1,0 +1,207 @@
+// What is done around the update of each variable: gradients become those that it takes, and what it gave is kept or not.
+#include <algorithm>
+
+#include "base/text.h"
+#include "op/rules.h"
+#include "optimizer/averages.h"
+#include "optimizer/constraints.h"
+#include "optimizer/loss_scale.h"
+#include "optimizer/update.h"
+
+namespace tenon {
+namespace {
+
+Tensor learning_rate_tensor(Graph& graph, const LearningRate& rate, Tensor calls, const std::string& name) {
+  if (rate.is_variable()) return own_slot(graph, name, {DType::kF32, {}}, rate.initial());
+  if (rate.is_fixed()) {
+    const ValueId id = graph.named_input({DType::kF32, {}}, Role::kScalar, name);
+    graph.inputs[graph.values[id].index].scalar = rate.fixed();
+    return Tensor(&graph, id);
+  }
+  const Tensor lr = rate(cast(calls, DType::kF32));
+  if (!(lr.type() == Type{DType::kF32, {}})) fail("learning rate schedule gave ", lr.type().str(), ", expected f32[]");
+  return lr;
+}
+
+// min(1, limit / norm), 1 for a zero norm; an f32 scalar, as updates take it.
+Tensor clip_scale(Tensor norm, double limit) {
+  return cast(div(scalar_like(norm, limit), maximum(norm, scalar_like(norm, limit))), DType::kF32);
+}
+
+// a b, where either may be absent and counts as 1.
+Tensor product(Tensor a, Tensor b) { return a && b ? mul(a, b) : a ? a : b; }
+
+// a and b, where either may be absent and counts as true.
+Tensor both(Tensor a, Tensor b) { return a && b ? minimum(a, b) : a ? a : b; }
+
+struct Trained {
+  int variable;
+  Tensor value, gradient;
+};
+
+Tensors gradients_of(const std::vector<Trained>& all) {
+  Tensors out;
+  for (const Trained& t : all) out.push_back(t.gradient);
+  return out;
+}
+
+class Applier {
+ public:
+  Applier(Graph& graph, const Optimizer& optimizer)
+      : graph_(graph), optimizer_(optimizer), options_(optimizer.options), names_(graph, optimizer) {}
+
+  void update_all(std::vector<Trained> all) {
+    calls_ = own_counter(graph_, names_);
+    updates_ = updates_of(options_, calls_);
+    lr_ = learning_rate_tensor(graph_, optimizer_.learning_rate, calls_, names_.of("learning_rate"));
+    if (optimizer_.cross_shard || graph_.replicas > 1) sum_over_replicas(all);
+    unscale(all);
+    if (options_.gradient_accumulation_steps > 1) accumulate(all);
+    const Tensor scale = global_scale(all);
+    for (Trained& t : all) update(t, scale);
+    assign(calls_, gated(finite_, add(calls_, scalar_like(calls_, 1)), calls_));
+  }
+
+ private:
+  const std::string& name_of(const Trained& t) const { return graph_.variables[static_cast<size_t>(t.variable)].name; }
+
+  // Gradients become sums, and scale_ has what makes a mean of a sum: the updates' scale does it without a pass.
+  void sum_over_replicas(std::vector<Trained>& all) {
+    const Tensors grads = all_reduce(gradients_of(all), ReduceKind::kSum);
+    for (size_t i = 0; i < all.size(); ++i) all[i].gradient = grads[i];
+    scale_ = full(graph_, DType::kF32, {}, 1.0 / graph_.replicas);
+  }
+
+  void unscale(const std::vector<Trained>& all) {
+    if (options_.loss_scale_factor > 0)
+      scale_ = product(scale_, full(graph_, DType::kF32, {}, 1 / options_.loss_scale_factor));
+    if (!optimizer_.loss_scale) return;
+    const DynamicLossScale loss_scale(graph_, names_, *optimizer_.loss_scale);
+    gate_ = finite_ = all_finite(gradients_of(all));
+    scale_ = product(scale_, 1.0 / loss_scale.scale());
+    loss_scale.adjust(finite_);
+  }
+
+  // Gradients become the mean of this call's and those before it, and updates are made in each n-th call.
+  void accumulate(std::vector<Trained>& all) {
+    const int n = options_.gradient_accumulation_steps;
+    const Tensor due = is_multiple(add(calls_, scalar_like(calls_, 1)), n);
+    for (Trained& t : all) {
+      graph_.origin = name_of(t);
+      Tensor g = widened(t.gradient);
+      if (scale_) g = mul(g, cast(scale_, g.dtype()));
+      const Tensor before = own_slot(graph_, names_.slot(name_of(t), "gradient_accumulator"), g.type(), 0);
+      const Tensor sum = add(before, g);
+      assign(before, gated(finite_, select(due, scalar_like(sum, 0), sum), before));
+      t.gradient = cast(div(sum, scalar_like(sum, n)), t.gradient.dtype());
+    }
+    scale_ = {};
+    gate_ = both(gate_, due);
+  }
+
+  // What the norm of gradients is once they are scaled.
+  Tensor scaled(Tensor norm) const { return scale_ ? mul(norm, cast(scale_, norm.dtype())) : norm; }
+
+  Tensor global_scale(const std::vector<Trained>& all) const {
+    if (options_.global_clipnorm <= 0) return scale_;
+    return product(scale_, clip_scale(scaled(global_norm(gradients_of(all))), options_.global_clipnorm));
+  }
+
+  void update(const Trained& t, Tensor scale) {
+    Update::Inside in{.graph = graph_,
+                      .names = names_,
+                      .optimizer = optimizer_.name,
+                      .name = name_of(t),
+                      .target = t.value,
+                      .value = t.value,
+                      .gradient = t.gradient,
+                      .rate = lr_,
+                      .step = updates_,
+                      .scale = scale,
+                      .gate = gate_};
+    graph_.origin = in.name;
+    clip(in);
+    decay(in);
+    Update update(in);
+    optimizer_.update(update);
+    if (!in.assigned) fail(optimizer_.name, ": the update of '", in.name, "' assigns no next value to it");
+    if (options_.use_ema) move_average(graph_, names_, options_, t.variable, updates_, gate_);
+    constrain(t);
+  }
+
+  void clip(Update::Inside& in) const {
+    if (options_.clipvalue > 0) {
+      if (scale_) in.gradient = mul(in.gradient, cast(scale_, in.gradient.dtype()));
+      in.gradient = clamp(in.gradient, -options_.clipvalue, options_.clipvalue);
+      in.scale = {};
+    }
+    if (options_.clipnorm > 0)
+      in.scale = product(scale_, clip_scale(scaled(global_norm({in.gradient})), options_.clipnorm));
+  }
+
+  void decay(Update::Inside& in) const {
+    in.decays =
+        !any_found(options_.exclude_from_weight_decay, in.name, cat(optimizer_.name, ": exclude_from_weight_decay"));
+    if (!in.decays || options_.weight_decay <= 0) return;
+    const Tensor p = in.value, rate = cast(mul(lr_, scalar_like(lr_, options_.weight_decay)), p.dtype());
+    in.value = gated(gate_, sub(p, mul(p, rate)), p);
+  }
+
+  void constrain(const Trained& t) const {
+    const Tensor next(&graph_, graph_.variables[static_cast<size_t>(t.variable)].next);
+    const Tensor kept = constrained(graph_, t.variable, next);
+    if (kept.id() != next.id()) assign(t.value, gated(gate_, kept, next));
+  }
+
+  Graph& graph_;
+  const Optimizer& optimizer_;
+  const OptimizerOptions& options_;
+  OptimizerNames names_;
+  Tensor calls_, updates_, lr_;
+  Tensor scale_, finite_, gate_;  // absent: 1, true, true
+};
+
+Trained checked(const Optimizer& optimizer, Tensor gradient, Tensor variable) {
+  Graph& graph = *variable.graph();
+  const int index = variable_for(optimizer, variable);
+  const std::string& name = graph.variables[static_cast<size_t>(index)].name;
+  if (gradient.graph() != &graph) fail(optimizer.name, ": the gradient of '", name, "' is of another function");
+  if (!(gradient.type() == variable.type()))
+    fail(optimizer.name, ": the gradient of '", name, "' is ", gradient.type().str(), ", expected ",
+         variable.type().str());
+  return {index, current(variable), gradient};
+}
+
+}  // namespace
+
+void Optimizer::apply(const Tensors& gradients, const Tensors& variables) const {
+  if (!update) fail("an optimizer is applied that was never set");
+  if (gradients.size() != variables.size())
+    fail(name, ": ", gradients.size(), " gradients are given for ", variables.size(), " variables");
+  std::vector<Trained> all;
+  for (size_t i = 0; i < variables.size(); ++i) {
+    if (!variables[i]) fail(name, ": variable ", i, " was never set");
+    if (gradients[i]) all.push_back(checked(*this, gradients[i], variables[i]));
+  }
+  if (all.empty()) fail(name, ": none of ", variables.size(), " variables has a gradient");
+  Graph& graph = *variables[0].graph();
+  const Updating updating(graph);
+  Applier(graph, *this).update_all(std::move(all));
+}
+
+Tensor Optimizer::iterations(Graph& graph) const {
+  const Updating updating(graph);
+  return own_counter(graph, OptimizerNames(graph, *this));
+}
+
+Tensor Optimizer::current_learning_rate(Graph& graph) const {
+  const Updating updating(graph);
+  const OptimizerNames names(graph, *this);
+  return learning_rate_tensor(graph, learning_rate, own_counter(graph, names), names.of("learning_rate"));
+}
+
+std::string Optimizer::learning_rate_name(Graph& graph) const {
+  return OptimizerNames(graph, *this).of("learning_rate");
+}
+
+}  // namespace tenon

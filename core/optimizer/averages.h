@@ -1,0 +1,18 @@
+// Moving averages of variables (use_ema).
+#pragma once
+
+#include "optimizer/optimizer_names.h"
+
+namespace tenon {
+
+// Moves the average of a variable towards its next value, unless the gate is there and false; where it is due the average
+// becomes that value. `updates`: made before this one, i64.
+void move_average(Graph& graph, const OptimizerNames& names, const OptimizerOptions& options, int variable,
+                  Tensor updates, Tensor gate);
+
+// Whether the count is a multiple of n, bool[].
+Tensor is_multiple(Tensor count, int n);
+// Updates made in so many calls of apply().
+Tensor updates_of(const OptimizerOptions& options, Tensor calls);
+
+}  // namespace tenon

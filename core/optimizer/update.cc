@@ -1,0 +1,101 @@
+#include "optimizer/update.h"
+
+#include <regex>
+
+#include "base/text.h"
+#include "op/rules.h"
+
+namespace tenon {
+namespace {
+
+// Row and column means for rank 2 and more, else the plain mean.
+Tensors factored_slots(Update::Inside& in) {
+  const Type& type = in.value.type();
+  if (type.shape.rank() < 2) return {in.slot("Adafactor", type, 0)};
+  std::vector<int64_t> rows = type.shape.vec(), columns = rows;
+  rows.pop_back();
+  columns.erase(columns.end() - 2);
+  return {in.slot("Adafactor", {type.dtype, Shape(rows)}, 0), in.slot("Adafactor_1", {type.dtype, Shape(columns)}, 0)};
+}
+
+Tensors slots_of(const FusedUpdate& fused, Update::Inside& in) {
+  if (fused.op == "adafactor_update") return factored_slots(in);
+  const Type& type = in.value.type();
+  Tensors slots;
+  for (const FusedUpdate::Slot& s : fused.slots)
+    slots.push_back(in.slot(s.name, {type.dtype, s.scalar ? Shape() : type.shape}, s.initial));
+  return slots;
+}
+
+// What was computed, as the tensor that is assigned to takes it.
+Tensor rounded(const Update::Inside& in, std::string_view what, Tensor next, Tensor old) {
+  if (!next) fail(in.optimizer, ": the next value of ", what, " was never set");
+  if (next.graph() != &in.graph) fail(in.optimizer, ": the next value of ", what, " is a tensor of another function");
+  if (!is_float(next.dtype()) || next.shape() != old.shape())
+    fail(in.optimizer, ": the next value of ", what, " is ", next.type().str(), ", expected ", old.type().str());
+  return gated(in.gate, cast(next, old.dtype()), old);
+}
+
+}  // namespace
+
+Tensor Update::Inside::slot(std::string_view slot, const Type& type, double initial) {
+  const Tensor value = own_slot(graph, names.slot(name, slot), type, initial);
+  slots[std::string(slot)] = value;
+  return value;
+}
+
+Tensor gated(Tensor gate, Tensor next, Tensor old) { return gate ? select(gate, next, old) : next; }
+
+Tensor Update::gradient() const {
+  const Tensor g = widened(inside_->gradient);
+  return inside_->scale ? mul(g, cast(inside_->scale, g.dtype())) : g;
+}
+
+Tensor Update::variable() const { return widened(inside_->value); }
+Tensor Update::learning_rate() const { return cast(inside_->rate, variable().dtype()); }
+Tensor Update::step() const { return cast(inside_->step, variable().dtype()); }
+const std::string& Update::name() const { return inside_->name; }
+
+Tensor Update::slot(std::string_view name, double initial) { return slot(name, inside_->value.shape(), initial); }
+
+Tensor Update::slot(std::string_view name, const Shape& shape, double initial) {
+  return widened(inside_->slot(name, {inside_->value.dtype(), shape}, initial));
+}
+
+void Update::assign(Tensor next) {
+  tenon::assign(inside_->target, rounded(*inside_, cat("'", inside_->name, "'"), next, inside_->value));
+  inside_->assigned = true;
+}
+
+void Update::assign(std::string_view slot, Tensor next) {
+  const auto it = inside_->slots.find(slot);
+  if (it == inside_->slots.end())
+    fail(inside_->optimizer, ": slot '", slot, "' of '", inside_->name,
+         "' is assigned, and slot() was not called for it before");
+  tenon::assign(it->second,
+                rounded(*inside_, cat("slot '", it->first, "' of '", inside_->name, "'"), next, it->second));
+}
+
+void update_by_op(const FusedUpdate& fused, Update& update) {
+  Update::Inside& in = update.inside();
+  const Tensors slots = slots_of(fused, in);
+  Tensors operands{in.value, in.gradient, in.rate, in.step, in.scale, in.gate, {}};
+  operands.insert(operands.end(), slots.begin(), slots.end());
+  const Tensors next = emit(in.graph, fused.op, operands, fused.attrs, cat(in.name, "/update"));
+  assign(in.target, next[0]);
+  for (size_t i = 0; i < slots.size(); ++i) assign(slots[i], next[i + 1]);
+  in.assigned = true;
+}
+
+bool any_found(const std::vector<std::string>& patterns, const std::string& name, std::string_view what) {
+  for (const std::string& pattern : patterns) {
+    try {
+      if (std::regex_search(name, std::regex(pattern))) return true;
+    } catch (const std::regex_error&) {
+      fail(what, ": '", abbreviated(pattern), "' is no regular expression");
+    }
+  }
+  return false;
+}
+
+}  // namespace tenon

@@ -1,0 +1,15 @@
+#include "tenon/features.h"
+
+#include "base/text.h"
+
+namespace tenon {
+
+Tensor Features::operator[](std::string_view name) const {
+  const auto it = tensors_.find(std::string(name));
+  if (it != tensors_.end()) return it->second;
+  std::vector<std::string_view> names;
+  for (const auto& entry : tensors_) names.push_back(entry.first);
+  fail("the input has no feature '", name, "'; it has: ", join(names));
+}
+
+}  // namespace tenon

@@ -1,0 +1,93 @@
+#include "step/loaded_tensors.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/room.h"
+#include "base/text.h"
+#include "checkpoint/tensor_file.h"
+
+namespace tenon {
+namespace {
+
+constexpr size_t kMostNames = 8;  // in a message
+
+std::string some_of(const std::vector<std::string>& names) {
+  const std::vector<std::string> first(names.begin(), names.begin() + std::min(kMostNames, names.size()));
+  return cat(join(first), names.size() > kMostNames ? cat(" and ", names.size() - kMostNames, " more") : "");
+}
+
+// What is wrong, by kind; "" when nothing is.
+struct Differences {
+  std::vector<std::string> missing, other, surplus;
+
+  std::string text() const {
+    std::vector<std::string> parts;
+    if (!missing.empty()) parts.push_back(cat("it lacks ", some_of(missing)));
+    if (!other.empty()) parts.push_back(some_of(other));
+    if (!surplus.empty()) parts.push_back(cat("it has ", some_of(surplus), ", which is not here"));
+    return join(parts, "; ");
+  }
+};
+
+Differences compared(const Types& found, const Types& wanted) {
+  Differences out;
+  for (const auto& [name, type] : wanted) {
+    const auto it = found.find(name);
+    if (it == found.end()) {
+      out.missing.push_back(cat("'", name, "' ", type.str()));
+    } else if (!(it->second == type)) {
+      out.other.push_back(cat("its '", name, "' is ", it->second.str(), ", expected ", type.str()));
+    }
+  }
+  return out;
+}
+
+Status status_of(const std::string& path, const Differences& differences) {
+  const std::string text = differences.text();
+  return text.empty() ? Status() : invalid("'", path, "' does not fit: ", text);
+}
+
+}  // namespace
+
+Result<LoadedTensors> LoadedTensors::read(const std::string& path) {
+  TENON_ASSIGN(const TensorFile file, TensorFile::open(path));
+  uint64_t bytes = 0;
+  for (const auto& entry : file.tensors()) bytes += static_cast<uint64_t>(entry.second.bytes());
+  TENON_TRY(room_for(bytes, cat("the tensors of '", file.path(), "'")));
+  Arrays tensors;
+  for (const auto& [name, type] : file.tensors()) {
+    if (name.starts_with("tenon/")) continue;  // where training of an Estimator stood
+    Array value(type);
+    TENON_TRY(file.read(name, value.bytes()));
+    if (!all_finite(type.dtype, value.bytes()))
+      return invalid("'", file.path(), "': tensor '", abbreviated(name),
+                     "' holds nan or infinity, expected finite numbers");
+    tensors.emplace(name, std::move(value));
+  }
+  return LoadedTensors(file.path(), std::move(tensors));
+}
+
+TensorTypes LoadedTensors::types() const {
+  Types types;
+  for (const auto& [name, value] : tensors_) types.emplace(name, value.type());
+  return TensorTypes(path_, std::move(types));
+}
+
+Status TensorTypes::check_has(const Types& wanted) const { return status_of(path_, compared(types_, wanted)); }
+
+Status TensorTypes::check_is(const Types& wanted) const {
+  Differences differences = compared(types_, wanted);
+  for (const auto& entry : types_)
+    if (wanted.find(entry.first) == wanted.end()) differences.surplus.push_back(cat("'", entry.first, "'"));
+  return status_of(path_, differences);
+}
+
+Status LoadedTensors::give(VariableStore& store, bool whole) {
+  for (auto& [name, value] : tensors_) TENON_TRY(store.give(name, std::move(value), whole ? path_ : std::string()));
+  tensors_.clear();
+  return {};
+}
+
+}  // namespace tenon

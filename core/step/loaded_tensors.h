@@ -1,0 +1,45 @@
+// What a file of variables holds, read as a whole before any of it is used.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "step/variable_store.h"
+#include "tenon/array.h"
+
+namespace tenon {
+
+using Types = std::map<std::string, Type, std::less<>>;
+
+// What is in a file.
+class TensorTypes {
+ public:
+  TensorTypes(std::string path, Types types) : path_(std::move(path)), types_(std::move(types)) {}
+  const std::string& path() const { return path_; }
+  // One line that names what the file lacks, or has with another type.
+  Status check_has(const Types& wanted) const;
+  // The same, and what it has beside it.
+  Status check_is(const Types& wanted) const;
+
+ private:
+  std::string path_;
+  Types types_;
+};
+
+class LoadedTensors {
+ public:
+  // NaN and infinity are refused.
+  static Result<LoadedTensors> read(const std::string& path);
+
+  TensorTypes types() const;
+  // Gives all of it to the variables of those names. `whole`: as what the file says of all variables that there are
+  // (VariableStore::provide). Afterwards it is empty.
+  Status give(VariableStore& store, bool whole);
+
+ private:
+  LoadedTensors(std::string path, Arrays tensors) : path_(std::move(path)), tensors_(std::move(tensors)) {}
+  std::string path_;
+  Arrays tensors_;
+};
+
+}  // namespace tenon

@@ -1,0 +1,49 @@
+// The program of one step: a traced function, compiled, with the buffers of its results.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compile/compile.h"
+#include "step/trace.h"
+#include "step/variable_store.h"
+
+namespace tenon {
+
+class StepProgram {
+ public:
+  // For at most options.max_iterations steps a call. `seed` keys what is drawn at random.
+  static Result<std::unique_ptr<StepProgram>> create(const Trace& trace, const std::shared_ptr<Device>& device,
+                                                     const ProgramOptions& options, uint64_t seed);
+
+  const Executable& executable() const { return executable_; }
+  const std::vector<IndexRange>& indices() const { return indices_; }
+  // Names the variables' buffers; before the first run.
+  void bind(const VariableStore& states);
+  // Feeds that are given instead of pulled, in the order of FEED inputs.
+  void bind_feeds(const std::vector<const Buffer*>& feeds);
+
+  Result<uint32_t> run(Queue& queue, uint32_t iterations, Feed* feed) { return queue.run(launch_, iterations, feed); }
+
+  // Result r of the graph, of a call that did `steps` steps: of mode EACH [steps, ..].
+  Result<Array> read(Queue& queue, size_t r, uint32_t steps) const;
+  // Rows 0..n-1 of a result of mode EACH that is f32, one behind the other.
+  Status read_rows(Queue& queue, std::string_view result, uint32_t n, std::vector<float>& out) const;
+  // A result of mode LAST, as f32.
+  Status read_floats(Queue& queue, std::string_view result, std::vector<float>& out) const;
+  const Type& result_type(std::string_view result) const;
+
+ private:
+  StepProgram(Executable executable, std::vector<IndexRange> indices)
+      : executable_(std::move(executable)), indices_(std::move(indices)), launch_(executable_.make_launch()) {}
+  Status allocate_results();
+  void set_scalars(uint64_t seed);
+
+  Executable executable_;
+  std::vector<IndexRange> indices_;
+  Launch launch_;
+  std::vector<Buffer> results_;  // empty for aliased ones
+};
+
+}  // namespace tenon

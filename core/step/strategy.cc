@@ -1,0 +1,59 @@
+#include "tenon/strategy.h"
+
+#include "backend/registry.h"
+#include "base/text.h"
+#include "step/function_impl.h"
+#include "step/loaded_tensors.h"
+
+namespace tenon {
+Strategy::Strategy(const std::string& device, const StrategyOptions& options) : impl_(std::make_shared<Impl>()) {
+  impl_->options = options;
+  impl_->policy = Policy::named(options.dtype_policy).take();
+  impl_->device = open_device(device).take();
+  impl_->queue = impl_->device->create_queue().take();
+  impl_->variables = std::make_unique<VariableStore>(impl_->device, impl_->queue, options.seed);
+}
+
+Function Strategy::function(TensorFunction function, const FunctionOptions& options) const {
+  if (!function) fail(options.name, " is no function");
+  if (options.steps_per_call < 1)
+    fail(options.name, ": steps_per_call is ", options.steps_per_call, ", expected 1 or more");
+  return Function(std::make_shared<Function::Impl>(impl_, std::move(function), options));
+}
+
+const std::string& Strategy::device() const { return impl_->device->name(); }
+const std::string& Strategy::dtype_policy() const { return impl_->options.dtype_policy; }
+int Strategy::num_replicas_in_sync() const { return impl_->device->replicas(); }
+
+std::vector<Strategy::VariableInfo> Strategy::variables() const {
+  std::vector<VariableInfo> out;
+  for (const auto& [name, buffer] : impl_->variables->all()) out.push_back({name, buffer.type()});
+  return out;
+}
+
+Array Strategy::read(std::string_view variable) const { return impl_->variables->read(variable).take(); }
+
+void Strategy::write(std::string_view variable, const Array& value) {
+  VariableStore& store = *impl_->variables;
+  const bool waits = store.waiting().count(variable) > 0;
+  check(waits || store.empty() ? store.give(std::string(variable), value) : store.write(variable, value));
+}
+
+void Strategy::save(const std::string& path) const { check(write_tensor_file(path, impl_->variables->sources())); }
+
+void Strategy::load(const std::string& path) {
+  VariableStore& store = *impl_->variables;
+  LoadedTensors loaded = LoadedTensors::read(path).take();
+  Types here;
+  for (const auto& [name, buffer] : store.all()) here.emplace(name, buffer.type());
+  check(loaded.types().check_has(here));
+  check(loaded.give(store, true));
+}
+
+std::vector<std::string> Strategy::waiting() const {
+  std::vector<std::string> names;
+  for (const auto& entry : impl_->variables->waiting()) names.push_back(entry.first);
+  return names;
+}
+
+}  // namespace tenon

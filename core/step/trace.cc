@@ -1,0 +1,141 @@
+#include "step/trace.h"
+
+#include "base/text.h"
+#include "compile/rewrite.h"
+#include "op/op.h"
+#include "op/replicas.h"
+#include "tenon/variables.h"
+
+namespace tenon {
+namespace {
+
+Features make_inputs(Graph& graph, const std::vector<TraceInput>& inputs) {
+  Features features;
+  for (const TraceInput& input : inputs) {
+    const ValueId id = graph.add_input(input.type, Role::kFeed, input.name);
+    graph.inputs.back().split = input.split;
+    features.set(input.name, Tensor(&graph, id));
+  }
+  return features;
+}
+
+void check_output(const Graph& graph, const std::string& name, const OutputValue& value, std::string_view what) {
+  if (!value.tensor) fail(what, " gave '", name, "' that was never set");
+  if (value.tensor.graph() != &graph) fail(what, " gave '", name, "', a tensor of another function");
+  if (value.mode == ResultMode::kUntil && !(value.tensor.type() == Type{DType::kBool, {}}))
+    fail(what, " gave '", name, "' to stop by, which is ", value.tensor.type().str(), ", expected bool[]");
+}
+
+// What the units' parts of a result are as one, as Joining says.
+class Joiner {
+ public:
+  Joiner(Graph& graph, const TraceOptions& options)
+      : graph_(graph), options_(options), varying_(varying_values(graph)) {}
+
+  void add(const std::string& name, const OutputValue& value) {
+    Tensor x = value.tensor;
+    const bool several = graph_.replicas > 1, varies = several && varying_[static_cast<size_t>(x.id())];
+    const bool rows = several && x.rank() > 0 && (varies || value.joining == Joining::kRows);
+    if (varies && x.rank() == 0) x = joined(name, x);
+    const bool last = rows && value.mode == ResultMode::kEach && options_.one_step;
+    if (rows && value.mode == ResultMode::kEach && !last)
+      fail(options_.what, " gave '", name, "', ", x.type().str(), " on each of ", graph_.replicas,
+           " units: the rows of several steps cannot be kept, only the last ones (last(", name, ")), or their mean");
+    graph_.results.push_back({x.id(), last ? ResultMode::kLast : value.mode, -1, rows, name});
+  }
+
+ private:
+  Tensor joined(const std::string& name, Tensor x) const {
+    if (is_float(x.dtype())) return mean_over_replicas(x);
+    fail(options_.what, " gave '", name, "', ", x.type().str(), ", which would differ between the ", graph_.replicas,
+         " units; expected a float, whose mean is taken, or one value for each example");
+  }
+
+  Graph& graph_;
+  const TraceOptions& options_;
+  std::vector<bool> varying_;
+};
+
+void add_results(Graph& graph, const Outputs& outputs, const TraceOptions& options) {
+  const std::string_view what = options.what;
+  for (const auto& [name, value] : outputs.all()) check_output(graph, name, value, what);
+  for (size_t i = 0; i < outputs.all().size(); ++i)
+    for (size_t k = 0; k < i; ++k)
+      if (outputs.all()[i].first == outputs.all()[k].first)
+        fail(what, " gave two results '", outputs.all()[i].first, "'");
+  Joiner joiner(graph, options);
+  for (const auto& [name, value] : outputs.all()) joiner.add(name, value);
+}
+
+// A step that drew is counted, where no optimizer does.
+void count_draws(Graph& graph) {
+  const Variable* draws = graph.find_variable(graph.draws_by);
+  if (!draws || draws->kind != VariableKind::kCounter || graph.draws_by == "global_step") return;
+  const Tensor now(&graph, graph.inputs[static_cast<size_t>(draws->input)].value);
+  assign(now, now + scalar_like(now, 1));
+}
+
+// Next values of variables that replicas would not agree on become the mean.
+void agree_on_states(Graph& graph) {
+  if (graph.replicas == 1) return;
+  const std::vector<bool> varying = varying_values(graph);
+  std::vector<size_t> which;
+  Tensors next;
+  for (size_t i = 0; i < graph.variables.size(); ++i) {
+    const Variable& v = graph.variables[i];
+    if (v.next == kAbsent || !varying[v.next]) continue;
+    if (!is_float(graph.type(v.next).dtype))
+      fail("variable '", v.name, "' would differ between the ", graph.replicas, " replicas and is ",
+           graph.type(v.next).str(), ", expected a float, whose mean is taken");
+    which.push_back(i);
+    next.emplace_back(&graph, v.next);
+  }
+  const Tensors means = means_over_replicas(next);
+  for (size_t i = 0; i < which.size(); ++i) graph.variables[which[i]].next = means[i].id();
+}
+
+}  // namespace
+
+Result<Policy> Policy::named(std::string_view name) {
+  if (name == "float32") return Policy{};
+  if (name == "mixed_bfloat16") return Policy{DType::kBF16, DType::kF32};
+  if (name == "mixed_float16") return Policy{DType::kF16, DType::kF32};
+  if (name == "bfloat16") return Policy{DType::kBF16, DType::kBF16};
+  return invalid("dtype_policy is '", name, "', expected float32, mixed_bfloat16, mixed_float16 or bfloat16");
+}
+
+std::vector<TraceInput> batch_inputs(const std::vector<FeatureSpec>& features, int64_t batch_size, int replicas) {
+  std::vector<TraceInput> out;
+  for (const FeatureSpec& spec : features) out.push_back({spec.name, spec.batch_type(batch_size / replicas), true});
+  return out;
+}
+
+Result<Trace> trace(const TensorFunction& function, const std::vector<TraceInput>& inputs,
+                    const TraceOptions& options) {
+  try {
+    Trace out;
+    out.graph = std::make_unique<Graph>();
+    Graph& graph = *out.graph;
+    graph.replicas = options.replicas;
+    graph.mode = options.mode;
+    graph.draws_by = options.draws_by;
+    if (options.objects) graph.objects = options.objects;
+    graph.compute_dtype = options.policy.compute;
+    graph.variable_dtype = options.policy.variable;
+    const Building building(graph);
+    const Outputs outputs = function(make_inputs(graph, inputs));
+    count_draws(graph);
+    add_results(graph, outputs, options);
+    agree_on_states(graph);
+    add_state_results(graph);
+    if (options.mode == Mode::kPredict) graph = prune_inputs(graph, true);
+    out.indices = index_ranges(graph);
+    return out;
+  } catch (const Error& e) {
+    return e.status();
+  } catch (const std::exception& e) {
+    return invalid(options.what, " threw: ", e.what());
+  }
+}
+
+}  // namespace tenon

@@ -1,0 +1,49 @@
+// A function of tensors becomes the graph of one step.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/graph.h"
+#include "step/feed_check.h"
+#include "tenon/strategy.h"
+
+namespace tenon {
+
+// What layers compute in, and what variables are kept in, by the name of Keras's dtype policy.
+struct Policy {
+  DType compute = DType::kF32, variable = DType::kF32;
+  static Result<Policy> named(std::string_view name);  // "float32", "mixed_bfloat16", "mixed_float16", "bfloat16"
+};
+
+struct TraceOptions {
+  Mode mode = Mode::kPredict;
+  int replicas = 1;
+  Policy policy = {};
+  std::string_view draws_by = "global_step";  // the counter that random numbers are keyed by; any other counts itself
+  bool one_step = false;                      // of each call
+  std::shared_ptr<ObjectNames> objects = nullptr;  // of the store of variables; none: names of this trace
+  std::string_view what = "the function";          // for messages
+};
+
+struct Trace {
+  std::unique_ptr<Graph> graph;
+  std::vector<IndexRange> indices;  // what the host has to hold features against before it feeds them
+};
+
+// An input of a traced function on one replica; `split`: each has another part of the whole.
+struct TraceInput {
+  std::string name;
+  Type type;
+  bool split = false;
+};
+std::vector<TraceInput> batch_inputs(const std::vector<FeatureSpec>& features, int64_t batch_size, int replicas);
+
+// The graph of the function on these inputs. Its
+// results are the function's, then the next values of its variables: those that replicas would not agree on, as moving averages of
+// their own batches, become the mean. In prediction, features that it does not use are no inputs.
+Result<Trace> trace(const TensorFunction& function, const std::vector<TraceInput>& inputs, const TraceOptions& options);
+
+}  // namespace tenon

@@ -1,0 +1,259 @@
+#include "step/variable_store.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "base/room.h"
+#include "base/text.h"
+#include "checkpoint/tensor_bundle_types.h"
+#include "step/initialize.h"
+
+namespace tenon {
+
+namespace {
+
+// Elements whose exponent is all ones: infinity and NaN.
+template <class Bits>
+bool all_finite(std::span<const std::byte> piece, Bits exponent) {
+  for (size_t at = 0; at + sizeof(Bits) <= piece.size(); at += sizeof(Bits)) {
+    Bits bits;
+    std::memcpy(&bits, &piece[at], sizeof bits);
+    if ((bits & exponent) == exponent) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool all_finite(DType dtype, std::span<const std::byte> piece) {
+  switch (dtype) {
+    case DType::kF32:
+      return all_finite<uint32_t>(piece, 0x7f800000);
+    case DType::kF64:
+      return all_finite<uint64_t>(piece, 0x7ff0000000000000);
+    case DType::kBF16:
+      return all_finite<uint16_t>(piece, 0x7f80);
+    case DType::kF16:
+      return all_finite<uint16_t>(piece, 0x7c00);
+    default:
+      return true;
+  }
+}
+
+Status VariableStore::fill(const std::string& name, const Buffer& buffer, const Variable* variable,
+                           const BundleReader* checkpoint) {
+  const auto size = static_cast<size_t>(buffer.type().bytes());
+  if (scratch_.size() < size) {
+    scratch_ = {};
+    TENON_TRY(room_for(size, cat("variable '", name, "' on its way to the device")));
+    scratch_.resize(size);
+  }
+  const std::span<std::byte> bytes = std::span(scratch_).first(size);
+  if (checkpoint) {
+    TENON_TRY(check_variable(*checkpoint, name, buffer.type()));
+    TENON_TRY(checkpoint->read(name, bytes));
+  } else {
+    TENON_TRY(initialize(variable->initializer, buffer.type(), name, seed_, bytes));
+  }
+  if (!all_finite(buffer.type().dtype, bytes))
+    return invalid(checkpoint ? cat("checkpoint ", checkpoint->prefix()) : "first values", ": variable '", name,
+                   "' holds nan or infinity, expected finite numbers");
+  return queue_.write(buffer, bytes.data(), bytes.size());
+}
+
+Status VariableStore::provide(const Graph& graph, const BundleReader* checkpoint) {
+  if (checkpoint)  // all are checked before the first is read
+    for (const Variable& v : graph.variables)
+      if (const Status s = check_variable(*checkpoint, v.name, graph.type(graph.inputs[v.input].value)); !s.ok())
+        return Status(s.code(), cat(s.message(), "; was it trained by another model or optimizer?"));
+  TENON_TRY(check_waiting(graph));
+  for (const Variable& v : graph.variables) {
+    const Type& type = graph.type(graph.inputs[v.input].value);
+    if (const auto it = variables_.find(v.name); it != variables_.end()) {
+      if (!(it->second.type() == type))
+        return invalid("variable '", v.name, "' is ", it->second.type().str(), " here and ", type.str(),
+                       " in another mode of the model");
+      continue;
+    }
+    TENON_TRY(make(v, type, checkpoint));
+  }
+  scratch_ = {};
+  return {};
+}
+
+Status VariableStore::make(const Variable& variable, const Type& type, const BundleReader* checkpoint) {
+  const std::string& name = variable.name;
+  TENON_ASSIGN(Buffer buffer, device_->allocate(type));
+  const auto given = waiting_.find(name);
+  if (given == waiting_.end()) {
+    TENON_TRY(fill(name, buffer, &variable, checkpoint));
+  } else {
+    TENON_TRY(queue_.write(buffer, given->second.value.bytes().data(), given->second.value.bytes().size()));
+    waiting_.erase(given);
+  }
+  variables_.emplace(name, std::move(buffer));
+  return {};
+}
+
+// Before anything is made, so that the store stays as it was.
+Status VariableStore::check_waiting(const Graph& graph) const {
+  const Variable* missing = nullptr;
+  size_t taken = 0;
+  for (const Variable& v : graph.variables) {
+    if (variables_.count(v.name)) continue;
+    const Type& type = graph.type(graph.inputs[v.input].value);
+    const auto given = waiting_.find(v.name);
+    if (given == waiting_.end()) {
+      if (!missing) missing = &v;
+      continue;
+    }
+    ++taken;
+    const auto& [value, from] = given->second;
+    if (!(value.type() == type))
+      return invalid("variable '", v.name, "' is ", type.str(), ", and the value that waits for it ",
+                     value.type().str(), from.empty() ? "" : cat(", of '", from, "'"));
+  }
+  if (!missing || taken == waiting_.size()) return {};
+  for (const auto& [name, value] : waiting_)
+    if (!value.from.empty() && !graph.find_variable(name))
+      return invalid("variable '", missing->name, "' is not in '", value.from,
+                     "', which was loaded; nothing has had its '", name, "' yet");
+  return {};
+}
+
+Status VariableStore::give(const std::string& name, Array value, const std::string& from) {
+  const auto found = variables_.find(name);
+  if (found == variables_.end()) return waiting_.insert_or_assign(name, Waiting{std::move(value), from}), Status();
+  if (!(found->second.type() == value.type()))
+    return invalid("variable '", name, "' is ", found->second.type().str(), ", given ", value.type().str());
+  return queue_.write(found->second, value.bytes().data(), value.bytes().size());
+}
+
+Status VariableStore::reload(const BundleReader& checkpoint) {
+  for (const auto& [name, buffer] : variables_) TENON_TRY(fill(name, buffer, nullptr, &checkpoint));
+  scratch_ = {};
+  return {};
+}
+
+Status VariableStore::load(const BundleReader& checkpoint, const std::vector<std::string>& required) {
+  for (const std::string& name : required)
+    TENON_TRY(check_variable(checkpoint, name, variables_.find(name)->second.type()));
+  for (const auto& [name, buffer] : variables_)
+    if (checkpoint.find(name)) TENON_TRY(check_variable(checkpoint, name, buffer.type()));
+  for (const auto& [name, buffer] : variables_)
+    if (checkpoint.find(name)) TENON_TRY(fill(name, buffer, nullptr, &checkpoint));
+  scratch_ = {};
+  return {};
+}
+
+Result<const Buffer*> VariableStore::find(std::string_view name) const {
+  const auto it = variables_.find(name);
+  if (it != variables_.end()) return &it->second;
+  std::vector<std::string_view> names;
+  for (const auto& entry : variables_) names.push_back(entry.first);
+  if (names.empty()) return invalid("there is no variable '", name, "' yet: no function with variables was called");
+  const std::string_view meant = nearest(name, names);
+  return invalid("there is no variable '", name, "'",
+                 meant.empty() ? cat("; there are: ", join(names)) : cat("; did you mean '", meant, "'?"));
+}
+
+Result<Array> VariableStore::read(std::string_view name) const {
+  if (const auto it = waiting_.find(name); it != waiting_.end()) return it->second.value;
+  TENON_ASSIGN(const Buffer* buffer, find(name));
+  Array out(buffer->type());
+  TENON_TRY(queue_.read(*buffer, out.bytes().data(), out.bytes().size()));
+  return out;
+}
+
+Status VariableStore::write(std::string_view name, const Array& value) {
+  TENON_ASSIGN(const Buffer* buffer, find(name));
+  if (!(buffer->type() == value.type()))
+    return invalid("variable '", name, "' is ", buffer->type().str(), ", given ", value.type().str());
+  return queue_.write(*buffer, value.bytes().data(), value.bytes().size());
+}
+
+// Gives a variable's bytes from the first on.
+FillBytes VariableStore::bytes_of(const std::string& name, const Buffer& buffer, bool* finite) const {
+  return [this, &name, &buffer, finite, offset = uint64_t{0}](std::span<std::byte> piece) mutable -> Status {
+    TENON_TRY(queue_.read(buffer, piece.data(), piece.size(), offset));
+    offset += piece.size();
+    if (all_finite(buffer.type().dtype, piece)) return {};
+    if (finite) *finite = false;
+    return invalid("variable '", name, "' holds nan or infinity, expected finite numbers");
+  };
+}
+
+Status VariableStore::save(BundleWriter& writer, bool* finite, const std::vector<std::string>* only) const {
+  for (const auto& [name, buffer] : variables_)
+    if (!only || std::find(only->begin(), only->end(), name) != only->end())
+      TENON_TRY(writer.add(name, buffer.type(), bytes_of(name, buffer, finite)));
+  return {};
+}
+
+std::vector<TensorSource> VariableStore::sources() const {
+  std::vector<TensorSource> out;
+  for (const auto& [name, buffer] : variables_) out.push_back({name, buffer.type(), bytes_of(name, buffer, nullptr)});
+  for (const auto& [name, kept] : waiting_) {
+    const auto fill = [bytes = kept.value.bytes()](std::span<std::byte> piece) mutable {
+      std::memcpy(piece.data(), bytes.data(), piece.size());
+      bytes = bytes.subspan(piece.size());
+      return Status();
+    };
+    out.push_back({name, kept.value.type(), fill});
+  }
+  return out;
+}
+
+Result<std::string> VariableStore::not_finite() const {
+  std::vector<std::byte> bytes;
+  for (const auto& [name, buffer] : variables_) {
+    bytes.resize(static_cast<size_t>(buffer.type().bytes()));
+    TENON_TRY(queue_.read(buffer, bytes.data(), bytes.size()));
+    if (!all_finite(buffer.type().dtype, bytes)) return name;
+  }
+  return std::string();
+}
+
+Result<Arrays> VariableStore::keep() const {
+  Arrays out;
+  for (const auto& [name, buffer] : variables_) {
+    TENON_TRY(room_for(static_cast<size_t>(buffer.type().bytes()), cat("a copy of variable '", name, "'")));
+    Array kept(buffer.type());
+    TENON_TRY(queue_.read(buffer, kept.bytes().data(), kept.bytes().size()));
+    out.emplace(name, std::move(kept));
+  }
+  return out;
+}
+
+Status VariableStore::put(const Arrays& kept) {
+  for (const auto& [name, value] : kept) {
+    TENON_ASSIGN(Buffer buffer, device_->allocate(value.type()));
+    TENON_TRY(queue_.write(buffer, value.bytes().data(), value.bytes().size()));
+    variables_.emplace(name, std::move(buffer));
+  }
+  return {};
+}
+
+Result<std::string> VariableStore::hash() const {
+  uint64_t h = 0xcbf29ce484222325ull;
+  const auto mix = [&](const void* data, size_t n) {
+    for (size_t i = 0; i < n; ++i) h = (h ^ static_cast<const uint8_t*>(data)[i]) * 0x100000001b3ull;
+  };
+  std::vector<std::byte> piece;
+  for (const auto& [name, buffer] : variables_) {
+    mix(name.data(), name.size());
+    const auto size = static_cast<uint64_t>(buffer.type().bytes());
+    for (uint64_t at = 0; at < size; at += piece.size()) {
+      piece.resize(static_cast<size_t>(std::min<uint64_t>(size - at, kBundlePieceBytes)));
+      TENON_TRY(queue_.read(buffer, piece.data(), piece.size(), at));
+      mix(piece.data(), piece.size());
+    }
+  }
+  char text[20];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(h));
+  return std::string(text);
+}
+
+}  // namespace tenon

@@ -1,0 +1,80 @@
+// The variables of a model on one device, by name: shared by the programs of all modes.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/device.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/tensor_file.h"
+#include "graph/graph.h"
+#include "tenon/array.h"
+
+namespace tenon {
+
+// Whether none of a tensor's elements is infinity or NaN.
+bool all_finite(DType dtype, std::span<const std::byte> bytes);
+
+class VariableStore {
+ public:
+  VariableStore(std::shared_ptr<Device> device, Queue& queue, uint64_t seed)
+      : device_(std::move(device)), queue_(queue), seed_(seed) {}
+
+  // Makes the variables of `graph` that are not here yet: from the checkpoint when there is one
+  // (each must be in it with the same type), else by what waits for them or their initializers. NaN and infinity are refused.
+  // While a file's values wait that the graph does not have, a variable that is not in the file either is an error.
+  Status provide(const Graph& graph, const BundleReader* checkpoint);
+  // Reads every variable that is here again from the checkpoint.
+  Status reload(const BundleReader& checkpoint);
+  // Reads those that the checkpoint has. All are checked before the first is read; `required` have to be there.
+  Status load(const BundleReader& checkpoint, const std::vector<std::string>& required);
+
+  // A value for a variable that need not be here yet: then it waits, and the first graph that has the variable takes it.
+  // `from` is the file that it is from, "": none. An error when the variable is here with another type.
+  Status give(const std::string& name, Array value, const std::string& from = {});
+  struct Waiting {
+    Array value;
+    std::string from;
+  };
+  const std::map<std::string, Waiting, std::less<>>& waiting() const { return waiting_; }
+
+  // REQUIRED: provide() was called with a graph that has it.
+  const Buffer& buffer(const std::string& name) const { return variables_.at(name); }
+  bool empty() const { return variables_.empty(); }
+  const std::map<std::string, Buffer, std::less<>>& all() const { return variables_; }
+
+  // By name; errors say what there is when there is none of that name, and when a value's type is not the variable's.
+  Result<Array> read(std::string_view name) const;
+  Status write(std::string_view name, const Array& value);
+
+  // The first variable, by name, that holds NaN or infinity; "" when there is none.
+  Result<std::string> not_finite() const;
+  // Adds every variable, or those of `only`, to a checkpoint, in pieces. NaN and infinity are refused: a checkpoint with them would fail for
+  // ever. *finite becomes false then.
+  Status save(BundleWriter& writer, bool* finite, const std::vector<std::string>* only = nullptr) const;
+  // What save() writes, and the values that wait. The store has to outlive it.
+  std::vector<TensorSource> sources() const;
+  // All values, dense, and back: for the time in which there is no device. REQUIRED of put: empty().
+  Result<Arrays> keep() const;
+  Status put(const Arrays& kept);
+  // FNV-1a over names and bytes, in the order of names.
+  Result<std::string> hash() const;
+
+ private:
+  Result<const Buffer*> find(std::string_view name) const;
+  FillBytes bytes_of(const std::string& name, const Buffer& buffer, bool* finite) const;
+  Status check_waiting(const Graph& graph) const;
+  Status make(const Variable& variable, const Type& type, const BundleReader* checkpoint);
+  Status fill(const std::string& name, const Buffer& buffer, const Variable* variable, const BundleReader* checkpoint);
+
+  std::shared_ptr<Device> device_;
+  Queue& queue_;
+  uint64_t seed_;
+  std::map<std::string, Buffer, std::less<>> variables_;
+  std::map<std::string, Waiting, std::less<>> waiting_;
+  std::vector<std::byte> scratch_;  // of fill(): fresh memory for each variable would cost more than its numbers
+};
+
+}  // namespace tenon

@@ -1,0 +1,148 @@
+#include "train/estimator_run.h"
+
+#include <numeric>
+
+#include "base/file.h"
+
+namespace tenon {
+namespace {
+
+constexpr std::string_view kLearningRate = "learning_rate", kStepCounter = "global_step";
+
+}  // namespace
+
+Status Estimator::Run::begin(Stretch stretch) {
+  site_ = &stretch.site;
+  save_ = std::move(stretch.save);
+  device_ = m_.device->name();
+  steps_ = stretch.steps;
+  step_ = m_.step;
+  batch_ = 0;
+  loss_sum_ = 0;
+  losses_.clear();
+  weights_.clear();
+  for (const Variable& v : stretch.graph.variables)
+    if (v.kind == VariableKind::kWeight) weights_.push_back(v.name);
+  if (!std::exchange(begun_, true)) TENON_TRY(callbacks_.each([&](Callback& c) { c.on_train_begin(*this); }));
+  return callbacks_.each([&](Callback& c) { c.on_epoch_begin(*this, epoch_); });
+}
+
+Logs Estimator::Run::means() const {
+  if (batch_ == 0) return {};
+  return {{"loss", loss_sum_ / static_cast<double>(batch_)}};
+}
+
+Status Estimator::Run::after_call(int64_t step, std::span<const float> losses) {
+  if (callbacks_.empty()) return {};
+  step_ = step;
+  losses_.assign(losses.begin(), losses.end());
+  loss_sum_ = std::accumulate(losses.begin(), losses.end(), loss_sum_);
+  batch_ += std::ssize(losses);
+  const Logs logs = means();
+  return callbacks_.each([&](Callback& c) { c.on_train_batch_end(*this, batch_ - 1, logs); });
+}
+
+void Estimator::Run::leave() {
+  site_ = nullptr;
+  save_ = {};
+}
+
+Status Estimator::Run::end() {
+  Logs logs = means();
+  TENON_TRY(callbacks_.each([&](Callback& c) { c.on_epoch_end(*this, epoch_, logs); }));
+  TENON_TRY(callbacks_.each([&](Callback& c) { c.on_train_end(*this, logs); }));
+  leave();
+  begun_ = false;
+  return {};
+}
+
+Status Estimator::Run::before_evaluation() {
+  TENON_TRY(callbacks_.each([&](Callback& c) { c.on_test_begin(*this); }));
+  leave();
+  return {};
+}
+
+// The step is in the EvalResult too, which is no result of evaluation to callbacks.
+Status Estimator::Run::evaluated(const EvalResult& result) {
+  if (!begun_) return {};  // nothing was trained
+  Logs all = means(), measured(result.begin(), result.end());
+  measured.erase(std::string(kStepCounter));
+  for (const auto& [name, value] : measured) all[cat("val_", name)] = value;
+  TENON_TRY(callbacks_.each([&](Callback& c) { c.on_test_end(*this, measured); }));
+  TENON_TRY(callbacks_.each([&](Callback& c) { c.on_epoch_end(*this, epoch_, all); }));
+  ++epoch_;
+  return {};
+}
+
+Status Estimator::Run::end_training() {
+  if (!begun_) return {};
+  const Logs logs = means();
+  return callbacks_.each([&](Callback& c) { c.on_train_end(*this, logs); });
+}
+
+Status Estimator::Run::failed(Status why) {
+  if (std::exchange(begun_, false)) callbacks_.on_train_error(*this, why);
+  leave();
+  return why;
+}
+
+VariableStore& Estimator::Run::states() const {
+  if (diverged_) fail("variables cannot be reached after a loss that is not finite: they are given up");
+  if (!m_.states)
+    fail("variables cannot be reached while the device is closed, as it is between calls with LogLines::kEstimator");
+  return *m_.states;
+}
+
+std::vector<std::string> Estimator::Run::variables() const {
+  std::vector<std::string> out;
+  for (const auto& entry : states().all()) out.push_back(entry.first);
+  return out;
+}
+
+Array Estimator::Run::read(std::string_view variable) const { return states().read(variable).take(); }
+
+void Estimator::Run::write(std::string_view variable, const Array& value) {
+  check(states().write(variable, value));
+  m_.dirty = true;
+}
+
+double Estimator::Run::learning_rate() const {
+  if (!states().all().contains(kLearningRate))
+    fail("the learning rate is fixed in the graph that the model function built, and can be neither read nor set: ",
+         "there is no variable '", kLearningRate, "'");
+  return read(kLearningRate).item();
+}
+
+void Estimator::Run::set_learning_rate(double value) {
+  (void)learning_rate();
+  write(kLearningRate, Array(static_cast<float>(value)));
+}
+
+void Estimator::Run::write_bundle(const std::string& path, const std::vector<std::string>& names) {
+  check(make_directories(directory_of(path)));
+  BundleWriter writer = BundleWriter::create(path).take();
+  bool finite = true;
+  check(states().save(writer, &finite, &names));
+  check(writer.commit());
+}
+
+void Estimator::Run::save(const std::string& path) {
+  if (diverged_) return;
+  if (save_ && directory_of(path) == m_.config.model_dir)
+    check(save_());
+  else
+    write_bundle(path, variables());
+}
+
+void Estimator::Run::save_weights(const std::string& path) {
+  if (!diverged_) write_bundle(path, weights_);
+}
+
+void Estimator::Run::load(const std::string& path) {
+  const BundleReader reader = open_checkpoint(path).take();
+  check(states().load(reader, weights_));
+  if (reader.find(kStepCounter)) m_.step = reader.read_scalar(kStepCounter).take();
+  m_.dirty = true;
+}
+
+}  // namespace tenon

@@ -1,0 +1,87 @@
+// What callbacks see of an Estimator's training, and what they ask of it.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "callback/callback_list.h"
+#include "train/estimator_impl.h"
+
+namespace tenon {
+
+// One call of train(), or of train_and_evaluate(), of which each stretch between evaluations is an epoch. The loop calls
+// the functions that return a Status; callbacks the others, which throw.
+class Estimator::Run final : public TrainingRun {
+ public:
+  // `epochs` 0: of train(), which is one epoch that nothing evaluates.
+  Run(Impl& m, const Callbacks& callbacks, int epochs) : m_(m), callbacks_(callbacks), epochs_(epochs) {}
+
+  // A stretch of training, as long as its program is there.
+  struct Stretch {
+    const Graph& graph;
+    TrainingSite& site;
+    int64_t steps;                 // that it does at most; 0: not known
+    std::function<Status()> save;  // a checkpoint of model_dir; empty: there is none
+  };
+  Status begin(Stretch stretch);
+  int64_t most_steps() const { return callbacks_.most_steps(m_.step); }
+  bool ends_at_bad_loss() const { return callbacks_.ends_at_bad_loss(); }
+  Status before_call() {
+    return callbacks_.each([&](Callback& c) { c.on_train_batch_begin(*this, batch_); });
+  }
+  // After a call of the device that led to this step.
+  Status after_call(int64_t step, std::span<const float> losses);
+  // Training has come to its end with this stretch; or evaluation follows.
+  Status end();
+  Status before_evaluation();
+  Status evaluated(const EvalResult& result);
+  Status end_training();  // of train_and_evaluate()
+  // The end of the call by an error, which this returns; callbacks are told once. REQUIRED: the stretch's site is there still.
+  Status failed(Status why);
+  bool stopped() const { return stopped_; }
+  // A loss was bad, and that is the end of training: nothing is saved any more.
+  void diverge() { stopped_ = diverged_ = true; }
+  bool diverged() const { return diverged_; }
+  bool evaluates() const { return epochs_ > 0; }
+
+  int64_t step() const override { return m_.step >= 0 ? m_.step : step_; }
+  int epochs() const override { return std::max(epochs_, 1); }
+  int64_t steps_per_epoch() const override { return steps_; }
+  std::span<const float> losses() const override { return losses_; }
+  const std::string& device() const override { return device_; }
+  void stop() override { stopped_ = true; }
+  std::vector<std::string> variables() const override;
+  std::vector<std::string> weights() const override { return weights_; }
+  Array read(std::string_view variable) const override;
+  void write(std::string_view variable, const Array& value) override;
+  double learning_rate() const override;
+  void set_learning_rate(double value) override;
+  // Checkpoints in TensorFlow's format, of which the path is the prefix; in model_dir the Estimator's own.
+  void save(const std::string& path) override;
+  void save_weights(const std::string& path) override;
+  void load(const std::string& path) override;
+  void say(const std::string& line) override { m_.info(line); }
+  TrainingSite* site() override { return site_; }
+
+ private:
+  VariableStore& states() const;
+  void leave();  // the program goes
+  Logs means() const;
+  void write_bundle(const std::string& path, const std::vector<std::string>& names);
+
+  Impl& m_;
+  CallbackList callbacks_;
+  int epochs_, epoch_ = 0;
+  bool begun_ = false, stopped_ = false, diverged_ = false;
+  TrainingSite* site_ = nullptr;
+  std::function<Status()> save_;
+  std::vector<std::string> weights_;
+  std::string device_;
+  int64_t steps_ = 0, step_ = 0, batch_ = 0;
+  std::vector<float> losses_;
+  double loss_sum_ = 0;
+};
+
+}  // namespace tenon

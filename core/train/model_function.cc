@@ -1,0 +1,126 @@
+#include "train/model_function.h"
+
+#include "base/text.h"
+#include "op/op.h"
+#include "op/replicas.h"
+
+namespace tenon {
+namespace {
+
+constexpr std::string_view kLabel = "label", kPredict = "predict/";
+
+void expect_scalar(const Tensor& t, std::string_view what) {
+  if (!t) fail("the model function gave no ", what);
+  if (t.rank() != 0 || t.dtype() != DType::kF32)
+    fail("the model function's ", what, " is ", t.type().str(), ", expected f32[]");
+}
+
+void expect_sums(const std::string& name, const MetricOp& metric) {
+  if (metric.sums.size() < (metric.result || metric.several ? 1 : 2))
+    fail("the model function's metric '", name, "' has ", metric.sums.size(), " sums, expected a total and a count");
+  for (const Tensor& sum : metric.sums)
+    if (!sum || sum.dtype() != DType::kF32)
+      fail("the model function's metric '", name, "' has a sum ", sum ? sum.type().str() : "that was never set",
+           ", expected f32");
+}
+
+Outputs training_outputs(const EstimatorSpec& spec) {
+  expect_scalar(spec.loss, "loss");
+  if (!spec.train_op) fail("the model function gave no train_op for training; minimize() makes one");
+  const Tensor loss = mean_over_replicas(spec.loss), difference = sub(loss, loss);  // 0, or NaN where it is not finite
+  return {{"loss", each(loss)}, {"stop", until(compare(difference, scalar_like(difference, 0), CompareKind::kNe))}};
+}
+
+Outputs evaluation_outputs(const EstimatorSpec& spec) {
+  expect_scalar(spec.loss, "loss");
+  const Tensor loss = mean_over_replicas(spec.loss);
+  Tensors parts;
+  for (const auto& [name, metric] : spec.eval_metrics) {
+    expect_sums(name, metric);
+    parts.insert(parts.end(), metric.sums.begin(), metric.sums.end());
+  }
+  const Tensors sums = sums_over_replicas(parts);
+  Outputs out{{"loss", loss}};
+  size_t next = 0;
+  for (const auto& [name, metric] : spec.eval_metrics)
+    for (size_t i = 0; i < metric.sums.size(); ++i) out.add(sum_name(name, i), sums[next++]);
+  return out;
+}
+
+Outputs prediction_outputs(const EstimatorSpec& spec) {
+  if (spec.predictions.empty()) fail("the model function gave no predictions");
+  Outputs out;
+  for (const auto& [name, tensor] : spec.predictions) {
+    if (!tensor) fail("the model function's prediction '", name, "' was never set");
+    out.add(cat(kPredict, name), {tensor, ResultMode::kLast, Joining::kRows});
+  }
+  return out;
+}
+
+Outputs outputs_of(const EstimatorSpec& spec, Mode mode) {
+  if (mode == Mode::kTrain) return training_outputs(spec);
+  return mode == Mode::kEval ? evaluation_outputs(spec) : prediction_outputs(spec);
+}
+
+// The model gets its float features in what it computes in.
+EstimatorSpec call(const ModelFn& model, const std::vector<FeatureSpec>& specs, const Features& given, Mode mode,
+                   const Params& params) {
+  Features features;
+  Tensor labels;
+  for (const FeatureSpec& spec : specs) {
+    const Tensor t = given[spec.name];
+    if (spec.name == kLabel)
+      labels = t;
+    else
+      features.set(spec.name, is_float(t.dtype()) ? cast(t, t.graph()->compute_dtype) : t);
+  }
+  return model(features, labels, mode, params);
+}
+
+}  // namespace
+
+Result<Trace> trace_model(const ModelFn& model, const Params& params, const std::vector<FeatureSpec>& specs,
+                          int64_t batch_size, Mode mode, const Spread& spread, EvalMetrics* metrics) {
+  TENON_TRY(spread.check_batch(batch_size, mode));
+  TENON_ASSIGN(const Policy policy, Policy::named(params.get<std::string>("dtype_policy", "float32")));
+  Params with_batch = params;
+  with_batch.set("batch_size", spread.params_batch_size(batch_size));
+  const TensorFunction function = [&](const Features& features) {
+    const EstimatorSpec spec = call(model, specs, features, mode, with_batch);
+    if (metrics) *metrics = spec.eval_metrics;
+    return outputs_of(spec, mode);
+  };
+  return trace(function, batch_inputs(specs, batch_size, spread.replicas),
+               {.mode = mode, .replicas = spread.replicas, .policy = policy, .what = "the model function"});
+}
+
+std::string sum_name(const std::string& metric, size_t sum) { return cat("metric/", metric, "/", sum); }
+
+std::vector<std::string> prediction_names(const Graph& graph) {
+  std::vector<std::string> out;
+  for (const Output& result : graph.results)
+    if (result.name.starts_with(kPredict)) out.push_back(result.name.substr(kPredict.size()));
+  return out;
+}
+
+int64_t count_parameters(const Graph& graph) {
+  int64_t count = 0;
+  for (const Variable& v : graph.variables)
+    if (v.kind == VariableKind::kWeight) count += graph.type(graph.inputs[v.input].value).shape.elements();
+  return count;
+}
+
+Spread spread_over(const Device& device, const RunConfig& config) {
+  return Spread::over(device, config.tpu ? config.tpu->per_host_input_for_training : InputPipelineConfig::kPerHostV1);
+}
+
+ProgramOptions compile_options(const RunConfig& config, int max_iterations) {
+  ProgramOptions options;
+  options.deterministic = config.deterministic;
+  options.trace = config.trace;
+  options.max_iterations = max_iterations;
+  if (config.soft_placement) options.settings = "soft_placement=1";
+  return options;
+}
+
+}  // namespace tenon

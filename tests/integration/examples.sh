@@ -1,0 +1,37 @@
+#!/bin/bash
+# Each example on every device by flag alone: it ends, and its figures are what it is for.
+#   examples.sh EXAMPLES PLUGINS     the directory of the programs, that of the backends
+. "$(dirname "$0")/runner_lib.sh"
+examples=$1
+export TENON_PLUGIN_PATH=$2
+
+# figure NAME: of the JSON line that the example printed.
+figure() { sed -n 's/.*"'"$1"'": \([^,}]*\).*/\1/p' "$work/out"; }
+# holds CONDITION: of figures a and b.
+holds() { awk -v a="$(figure "$1")" -v b="$(figure "${2-$1}")" "BEGIN { exit !($3) }" || complain "$example on $device: $(cat "$work/out")"; }
+
+try() {
+  example=$1 device=$2
+  expect 0 '' "$examples/$example" --device "$device" --json
+  case $example in
+    custom_loop) holds loss loss 'a < 1e-3' ;;
+    char_rnn) holds accuracy accuracy 'a > 0.5' ;;
+    gan) holds radius radius 'a > 0.8 && a < 1.2' ;;             # points of the unit circle
+    gradient_penalty) holds distance apart 'a / b > 0.98 && a / b < 1.02' ;;
+    own_layer | siamese) holds accuracy accuracy 'a > 0.95' ;;
+    own_optimizer) holds loss built_in_loss 'a / b > 0.9999 && a / b < 1.0001' ;;
+    toy_keras) holds loss loss 'a < 1e-8' ;;
+  esac
+}
+
+for device in cpu tpu-emulator:v2-8 opencl-gpu; do
+  "$examples/custom_loop" --device "$device" --json >/dev/null 2>"$work/err" || {
+    [ "$device" = opencl-gpu ] && grep -q 'no OpenCL' "$work/err" && continue  # nothing to open here
+    complain "$device: $(cat "$work/err")"
+  }
+  for program in "$examples"/*; do try "$(basename "$program")" "$device"; done
+done
+
+expect 1 'unknown flag --colour' "$examples/gan" --colour red
+expect 1 "device 'toaster': no toaster.so" "$examples/gan" --device toaster --json
+finish

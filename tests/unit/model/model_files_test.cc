@@ -1,0 +1,174 @@
+// Models to files and back, in both formats.
+#include <gtest/gtest.h>
+
+#include "unit/data/temporary_directory.h"
+#include "unit/model/model_data_testing.h"
+#include "unit/step/step_testing.h"
+
+namespace tenon {
+namespace {
+
+using namespace model_testing;
+
+Sequential layers(int64_t units = 5) {
+  return Sequential(
+      {Dense({.units = units, .activation = tanh}), BatchNormalization(), Dropout(0.25), Dense({.units = 3})});
+}
+
+Sequential compiled(uint64_t seed = 0) {
+  Sequential model = layers();
+  model.compile({.optimizer = Adam(0.01),
+                 .loss = SparseCategoricalCrossentropy({.from_logits = true}),
+                 .strategy = Strategy("cpu", {.seed = seed})});
+  return model;
+}
+
+void train(Model& model, int epochs) {
+  model.fit(first_input(), labels(), {.batch_size = 8, .epochs = epochs, .verbose = Verbose::kSilent});
+}
+
+Arrays values(Model& model) {
+  Arrays out;
+  for (const auto& v : model.strategy().variables()) out.emplace(v.name, model.strategy().read(v.name));
+  return out;
+}
+
+void expect_same_bits(const Arrays& a, const Arrays& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (const auto& [name, value] : a)
+    EXPECT_TRUE(std::equal(value.bytes().begin(), value.bytes().end(), b.at(name).bytes().begin())) << name;
+}
+
+class ModelFiles : public ::testing::TestWithParam<const char*> {
+ protected:
+  std::string path() const { return directory_ / GetParam(); }
+  TemporaryDirectory directory_;
+};
+INSTANTIATE_TEST_SUITE_P(Formats, ModelFiles, ::testing::Values("model", "model.safetensors"));
+
+TEST_P(ModelFiles, TrainingGoesOnWithTheSameBits) {
+  Sequential one = compiled();
+  train(one, 2);
+  one.save(path());
+  train(one, 2);
+
+  Sequential other = compiled();
+  other.load(path());
+  train(other, 2);
+  expect_same_bits(values(one), values(other));
+}
+
+TEST_P(ModelFiles, AModelThatIsLoadedMayBeEvaluatedBeforeItIsTrained) {
+  Sequential one = compiled();
+  train(one, 2);
+  one.save(path());
+  const EvaluateOptions silent{.verbose = Verbose::kSilent};
+  const double loss = one.evaluate(first_input(), labels(), silent).at("loss");
+  train(one, 1);
+
+  Sequential other = compiled();
+  other.load(path());
+  EXPECT_EQ(other.evaluate(first_input(), labels(), silent).at("loss"), loss);
+  train(other, 1);
+  expect_same_bits(values(one), values(other));
+}
+
+TEST_P(ModelFiles, WeightsAloneMakeTheSamePredictions) {
+  Sequential one = compiled();
+  train(one, 1);
+  one.save_weights(path());
+  Sequential other = compiled(9);
+  other.load_weights(path());
+  EXPECT_EQ(other.predict(first_input())[0].to<float>(), one.predict(first_input())[0].to<float>());
+  EXPECT_EQ(names(other.strategy()), (Names{"batch_normalization/beta", "batch_normalization/gamma",
+                                            "batch_normalization/moving_mean", "batch_normalization/moving_variance",
+                                            "dense/bias", "dense/kernel", "dense_1/bias", "dense_1/kernel"}));
+}
+
+TEST_P(ModelFiles, WeightsThatAreNotTheModelsAreNamed) {
+  Sequential one = layers(4);
+  one.compile({.strategy = Strategy("cpu")});
+  one.predict(first_input());
+  one.save_weights(path());
+
+  Sequential other({Dense({.units = 5, .activation = tanh, .name = "first"}), Dense({.units = 3})});
+  other.compile({.strategy = Strategy("cpu")});
+  const std::string expected =
+      "'" + path() +
+      "' does not fit: it lacks 'first/bias' f32[5], 'first/kernel' f32[4,5]; its 'dense/bias' is f32[4], "
+      "expected f32[3], its 'dense/kernel' is f32[4,4], expected f32[5,3]; it has 'batch_normalization/beta', "
+      "'batch_normalization/gamma', 'batch_normalization/moving_mean', 'batch_normalization/moving_variance', "
+      "'dense_1/bias', 'dense_1/kernel', which is not here";
+  other.load_weights(path());  // its own are not known yet
+  EXPECT_EQ(message_of([&] { other.predict(first_input()); }), expected);
+
+  Sequential built({Dense({.units = 5, .activation = tanh, .name = "first"}), Dense({.units = 3})});
+  built.compile({.strategy = Strategy("cpu")});
+  const std::vector<float> before = built.predict(first_input())[0].to<float>();
+  EXPECT_EQ(message_of([&] { built.load_weights(path()); }), expected);
+  EXPECT_EQ(built.predict(first_input())[0].to<float>(), before);
+}
+
+TEST_P(ModelFiles, AModelWithAnInputHasItsWeightsAtOnce) {
+  Sequential one({Input({4}), Dense({.units = 2})});
+  one.compile({.strategy = Strategy("cpu")});
+  one.save_weights(path());
+  Sequential other({Input({4}), Dense({.units = 2})});
+  other.compile({.strategy = Strategy("cpu", {.seed = 3})});
+  other.load_weights(path());
+  EXPECT_EQ(other.strategy().read<float>("dense/kernel"), one.strategy().read<float>("dense/kernel"));
+}
+
+TEST_P(ModelFiles, AnotherOptimizersStateIsNotTakenUpInSilence) {
+  Sequential one = compiled();
+  train(one, 1);
+  one.save(path());
+  Sequential other = layers();
+  other.compile({.optimizer = SGD({.learning_rate = 0.1, .momentum = 0.9}),
+                 .loss = SparseCategoricalCrossentropy({.from_logits = true}),
+                 .strategy = Strategy("cpu")});
+  other.load(path());
+  const std::string message = message_of([&] { train(other, 1); });
+  EXPECT_NE(message.find("/Momentum' is not in '" + path() + "', which was loaded; nothing has had its "),
+            std::string::npos)
+      << message;
+}
+
+struct AtTheBeginning : Callback {
+  void on_train_begin(TrainingRun& run) override {
+    step = run.step();
+    rate = run.learning_rate();
+  }
+  int64_t step = 0;
+  double rate = 0;
+};
+
+TEST_P(ModelFiles, StepsAndLearningRateGoOn) {
+  Sequential one = compiled();
+  train(one, 2);  // 3 steps each
+  one.strategy().write("learning_rate", Array(0.125f));
+  one.save(path());
+  Sequential other = compiled();
+  other.load(path());
+  AtTheBeginning seen;
+  other.fit(first_input(), labels(), {.batch_size = 8, .verbose = Verbose::kSilent, .callbacks = {seen}});
+  EXPECT_EQ(seen.step, 6);
+  EXPECT_EQ(seen.rate, 0.125);
+  EXPECT_EQ(other.strategy().read("learning_rate").item(), 0.125);
+  EXPECT_EQ(other.strategy().read("global_step").item(), 9);
+}
+
+TEST(ModelFilesErrors, SaysWhatIsMissing) {
+  TemporaryDirectory directory;
+  Sequential model = compiled();
+  EXPECT_EQ(message_of([&] { model.save(directory / "a"); }),
+            "save: the model has no weights yet: it was neither trained nor called, and has no Input()");
+  EXPECT_EQ(message_of([&] { model.save_weights(directory / "a"); }),
+            "save_weights: the model has no weights yet: it was neither trained nor called, and has no Input()");
+  EXPECT_NE(message_of([&] { model.load_weights(directory / "a.safetensors"); }).find("a.safetensors"),
+            std::string::npos);
+  EXPECT_EQ(directory.entries(), 0u);
+}
+
+}  // namespace
+}  // namespace tenon

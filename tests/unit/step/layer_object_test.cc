@@ -1,0 +1,184 @@
+#include <gtest/gtest.h>
+
+#include "tenon/gradients.h"
+#include "tenon/layer_classes.h"
+#include "tenon/model.h"
+#include "tenon/optimizers.h"
+#include "tenon/strategy.h"
+#include "unit/step/step_testing.h"
+
+namespace tenon {
+namespace {
+
+const Arrays kX{{"x", Array({1.0f, 2.0f}, {1, 2})}};
+
+struct Residual : Layer {
+  Dense a{{.units = 2}}, b{{.units = 2}};
+  Tensor call(Tensor x) override { return b(a(x)) + x; }
+};
+
+TEST(LayerObject, CalledTwiceSharesItsWeights) {
+  Strategy strategy("cpu");
+  Dense layer({.units = 1, .kernel_initializer = ones()});
+  Function f = strategy.function([&](const Features& in) {
+    return Outputs{{"y", layer(in["x"]) + layer(in["x"] * 2.0)}};
+  });
+  EXPECT_EQ(f(kX)["y"].item(), 9);
+  EXPECT_EQ(names(strategy), (Names{"dense/bias", "dense/kernel"}));
+  EXPECT_EQ(layer.name(), "dense");
+}
+
+TEST(LayerObject, KeepsItsNameInEachFunction) {
+  Strategy strategy("cpu");
+  Dense first({.units = 1}), second({.units = 1});
+  Function both = strategy.function([&](const Features& in) {
+    const Tensor a = second(in["x"]), b = first(in["x"]);
+    return Outputs{{"y", a - b}};
+  });
+  Function one = strategy.function([&](const Features& in) { return Outputs{{"y", first(in["x"])}}; });
+  both(kX);
+  one(kX);
+  EXPECT_EQ(second.name(), "dense");
+  EXPECT_EQ(first.name(), "dense_1");
+  EXPECT_EQ(names(strategy), (Names{"dense/bias", "dense/kernel", "dense_1/bias", "dense_1/kernel"}));
+  strategy.write("dense_1/kernel", Array({3.0f, 4.0f}, {2, 1}));
+  EXPECT_EQ(one(kX)["y"].item(), 11);
+}
+
+TEST(LayerObject, CopiesAreTheSameLayer) {
+  Strategy strategy("cpu");
+  const Dense layer({.units = 2});
+  Sequential model({layer, layer});
+  Function f = strategy.function([&](const Features& in) { return Outputs{{"y", model(in["x"])}}; });
+  f(kX);
+  EXPECT_EQ(names(strategy), (Names{"dense/bias", "dense/kernel"}));
+}
+
+TEST(LayerObject, ModelsAfterTheFirstPrefixTheirVariables) {
+  Strategy strategy("cpu");
+  Sequential a({Dense({.units = 2})}), b({Dense({.units = 2}), Residual()});
+  Function f = strategy.function([&](const Features& in) { return Outputs{{"y", b(a(in["x"]))}}; });
+  f(kX);
+  EXPECT_EQ(names(strategy),
+            (Names{"dense/bias", "dense/kernel", "sequential_1/dense/bias", "sequential_1/dense/kernel",
+                   "sequential_1/residual/dense/bias", "sequential_1/residual/dense/kernel",
+                   "sequential_1/residual/dense_1/bias", "sequential_1/residual/dense_1/kernel"}));
+}
+
+TEST(LayerObject, LayersMadeInsideAFunctionAreTheSameInEachTrace) {
+  Strategy strategy("cpu");
+  Function f = strategy.function([](const Features& in) { return Outputs{{"y", Dense({.units = 1})(in["x"])}}; });
+  f(kX);
+  f({{"x", Array({1.0f, 2.0f, 3.0f, 4.0f}, {2, 2})}});
+  EXPECT_EQ(f.traces(), 2);
+  EXPECT_EQ(names(strategy), (Names{"dense/bias", "dense/kernel"}));
+}
+
+TEST(LayerObject, AModelThatIsGoneLeavesItsWeightsToNoOther) {
+  Strategy strategy("cpu");
+  const auto run = [&](Sequential model) {
+    strategy.function([&](const Features& in) { return Outputs{{"y", model(in["x"])}}; })(kX);
+  };
+  run(Sequential({Dense({.units = 1})}));
+  run(Sequential({Dense({.units = 1})}));
+  EXPECT_EQ(names(strategy),
+            (Names{"dense/bias", "dense/kernel", "sequential_1/dense/bias", "sequential_1/dense/kernel"}));
+}
+
+TEST(LayerObject, FunctionsBesideObjectsGetOtherNames) {
+  Strategy strategy("cpu");
+  Dense layer({.units = 2});
+  Function f = strategy.function([&](const Features& in) {
+    return Outputs{{"y", dense(layer(in["x"]), {.units = 2})}};
+  });
+  f(kX);
+  EXPECT_EQ(names(strategy), (Names{"dense/bias", "dense/kernel", "dense_1/bias", "dense_1/kernel"}));
+}
+
+TEST(LayerObject, AFrozenLayerIsNotTrained) {
+  Strategy strategy("cpu");
+  Residual frozen;
+  Dense head({.units = 1});
+  frozen.set_trainable(false);
+  size_t trained = 0, all = 0;
+  Function f = strategy.function(
+      [&](const Features& in) {
+        const Tensor loss = reduce_sum(head(frozen(in["x"])));
+        trained = head.trainable_variables().size() + frozen.trainable_variables().size();
+        all = frozen.variables().size();
+        minimize(SGD(0.5), loss);
+        return Outputs{{"loss", loss}};
+      },
+      {.mode = Mode::kTrain});
+  f(kX);
+  EXPECT_EQ(trained, 2u);
+  EXPECT_EQ(all, 4u);
+  const auto before = strategy.read<float>("residual/dense/kernel"), head_before = strategy.read<float>("dense/kernel");
+  f(kX);
+  EXPECT_EQ(strategy.read<float>("residual/dense/kernel"), before);
+  EXPECT_NE(strategy.read<float>("dense/kernel"), head_before);
+}
+
+// moving = 0.5 moving + 0.5 batch, twice: of batches with means 2 and 6 from 0: 1, then 3.5.
+TEST(LayerObject, ANormalizationThatIsCalledTwiceTracksBothBatches) {
+  Strategy strategy("cpu");
+  BatchNormalization norm({.momentum = 0.5});
+  Function f = strategy.function(
+      [&](const Features& in) {
+        const Tensor x = in["x"];
+        const Tensor first = norm(x), second = norm(x + 4.0);
+        return Outputs{{"y", reduce_sum(first + second)}};
+      },
+      {.mode = Mode::kTrain});
+  f({{"x", Array({1.0f, 3.0f}, {2, 1})}});
+  EXPECT_FLOAT_EQ(strategy.read<float>("batch_normalization/moving_mean")[0], 3.5f);
+}
+
+TEST(LayerObject, DropsOtherElementsInEachCall) {
+  Strategy strategy("cpu");
+  Dropout drop(0.5);
+  Function f = strategy.function(
+      [&](const Features& in) {
+        return Outputs{{"a", drop(in["x"])}, {"b", drop(in["x"])}};
+      },
+      {.mode = Mode::kTrain});
+  const Results r = f({{"x", std::vector<float>(256, 1.0f)}});
+  EXPECT_NE(r["a"].to<float>(), r["b"].to<float>());
+  const Results next = f({{"x", std::vector<float>(256, 1.0f)}});
+  EXPECT_NE(r["a"].to<float>(), next["a"].to<float>());
+  EXPECT_EQ(strategy.read("draws").item(), 2);
+}
+
+TEST(LayerObject, NamesThatAreAskedForAreKeptOrRefused) {
+  Strategy strategy("cpu");
+  Dense tower({.units = 2, .name = "tower"}), other({.units = 2, .name = "tower"});
+  const auto call = [&](Dense& layer) {
+    return message_of([&] {
+      strategy.function([&](const Features& in) { return Outputs{{"y", layer(in["x"])}}; })(kX);
+    });
+  };
+  EXPECT_EQ(call(tower), "no error");
+  EXPECT_EQ(call(other), "layer 'tower': there is a layer of that name already");
+  EXPECT_EQ(names(strategy), (Names{"tower/bias", "tower/kernel"}));
+}
+
+TEST(LayerObject, SaysWhatIsWrong) {
+  Strategy strategy("cpu");
+  Dense layer({.units = 2});
+  struct Empty : Layer {
+  } empty;
+  const auto of = [&](const std::function<Tensor(Tensor)>& f) {
+    return message_of([&] { strategy.function([&](const Features& in) { return Outputs{{"y", f(in["x"])}}; })(kX); });
+  };
+  EXPECT_EQ(of([&](Tensor x) {
+              return layer(concat({layer(x), x}, 1));
+            }),
+            "variable 'dense/kernel' is f32[2,2], expected f32[4,2] where its layer is called again");
+  EXPECT_EQ(of([&](Tensor x) { return empty(x); }), "layer 'empty' has no call() of 1 tensor");
+  EXPECT_EQ(of([&](Tensor) { return layer(Tensor()); }), "layer 'dense': an input was never set");
+  EXPECT_EQ(message_of([&] { layer.variables(); }),
+            "the variables of layer 'dense' are tensors of a function, and none is being traced");
+}
+
+}  // namespace
+}  // namespace tenon

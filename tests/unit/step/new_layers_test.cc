@@ -1,0 +1,80 @@
+// Layers that have states, moments of data or draws, as parts of functions and models on a device.
+#include <gtest/gtest.h>
+
+#include "tenon/augmentation.h"
+#include "tenon/gradients.h"
+#include "tenon/losses.h"
+#include "tenon/optimizers.h"
+#include "tenon/preprocessing.h"
+#include "tenon/recurrent.h"
+#include "tenon/strategy.h"
+#include "unit/step/step_testing.h"
+
+namespace tenon {
+namespace {
+
+TEST(NewLayers, NormalizationTakesItsMomentsFromAnArray) {
+  Strategy strategy("cpu");
+  Normalization layer;
+  layer.adapt(Array({1.0f, 3.0f}, {2, 1}));
+  Function f = strategy.function([&](const Features& in) { return Outputs{{"y", layer(in["x"])}}; });
+  EXPECT_FLOAT_EQ(static_cast<float>(f({{"x", Array({5.0f}, {1, 1})}})["y"].item()), 3);
+  EXPECT_EQ(strategy.read<float>("normalization/mean"), std::vector<float>{2});
+}
+
+// An encoder's states start the decoder, by symbols.
+TEST(NewLayers, StatesGoFromLayerToLayerInAModel) {
+  const Symbol x = Input({3, 2}), y = Input({4, 2});
+  const Symbol encoded = LSTM({.units = 5, .return_state = true})(x);
+  const Symbol out = LSTM({.units = 5, .return_sequences = true})(std::vector<Symbol>{y, encoded.of(1), encoded.of(2)});
+  Model model({x, y}, {TimeDistributed(Dense({.units = 1}))(out)});
+  Strategy strategy("cpu");
+  Function f = strategy.function([&](const Features& in) { return Outputs{{"y", model.all({in["a"], in["b"]})[0]}}; });
+  const Results r =
+      f({{"a", Array(std::vector<float>(6, 1), {1, 3, 2})}, {"b", Array(std::vector<float>(8, 1), {1, 4, 2})}});
+  EXPECT_EQ(r["y"].shape(), (Shape{1, 4, 1}));
+  EXPECT_EQ(names(strategy).front(), "lstm/lstm_cell/bias");
+}
+
+class OnDevice : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(NewLayers, OnDevice, ::testing::Values("cpu", "tpu-emulator"));
+
+// The sum of four numbers, by what a recurrent layer remembers.
+TEST_P(OnDevice, ARecurrentModelLearns) {
+  Strategy strategy(GetParam(), {.seed = 3});
+  Sequential model({Bidirectional(GRU({.units = 8})), Dense({.units = 1})});
+  const Optimizer adam = Adam(0.02);
+  Function train = strategy.function(
+      [&](const Features& in) {
+        const Tensor loss = mean_squared_error(in["y"], model(in["x"]));
+        const Tensors weights = model.trainable_variables();
+        adam.apply(gradients(loss, weights), weights);
+        return Outputs{{"loss", loss}};
+      },
+      {.mode = Mode::kTrain});
+  std::vector<float> x, y;
+  for (int i = 0; i < 64; ++i) {
+    y.push_back(0);
+    for (int t = 0; t < 4; ++t)
+      x.push_back(static_cast<float>((37 * (4 * i + t)) % 101 - 50) / 100), y.back() += x.back();
+  }
+  const Arrays data{{"x", Array(x, {64, 4, 1})}, {"y", Array(y, {64, 1})}};
+  const double first = train(data)["loss"].item();
+  double last = first;
+  for (int step = 0; step < 200; ++step) last = train(data)["loss"].item();
+  EXPECT_LT(last, first / 50);
+}
+
+TEST(NewLayers, AugmentationIsPartOfAModel) {
+  Strategy strategy("cpu");
+  Sequential augment({RandomFlip(), RandomRotation({.factor = 0.1}), RandomCrop({.height = 4, .width = 4})});
+  const auto made = [&](Mode mode) {
+    return strategy.function([&](const Features& in) { return Outputs{{"y", augment(in["x"])}}; }, {.mode = mode});
+  };
+  const Arrays images{{"x", Array(std::vector<uint8_t>(8 * 6 * 6 * 3, 7), {8, 6, 6, 3})}};
+  EXPECT_EQ(made(Mode::kTrain)(images)["y"].shape(), (Shape{8, 4, 4, 3}));
+  EXPECT_EQ(made(Mode::kEval)(images)["y"].to<float>(), std::vector<float>(8 * 4 * 4 * 3, 7));
+}
+
+}  // namespace
+}  // namespace tenon
