@@ -63,8 +63,8 @@ RecordRef Order::read() {
 
 RecordRef Order::draw() {
   while (read_ < size_ && buffer_.size() < static_cast<size_t>(options_.shuffle_buffer)) buffer_.push_back(read());
-  const uint64_t bits = philox_bits64(options_.seed, kShuffleStream, epoch_, delivered_);
-  std::swap(buffer_[scale_bits(bits, buffer_.size())], buffer_.back());
+  if (delivered_ % 2 == 0) drawn_ = philox_pair(options_.seed, kShuffleStream, epoch_, delivered_ / 2);
+  std::swap(buffer_[scale_bits(drawn_[delivered_ % 2], buffer_.size())], buffer_.back());
   const RecordRef ref = buffer_.back();
   buffer_.pop_back();
   return ref;

@@ -1,6 +1,7 @@
 // The order in which the records of many files are delivered: integers only, no data.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -56,6 +57,7 @@ class Order {
   std::vector<Reader> cycle_;  // the parts read in turn
   size_t turn_ = 0;
   std::vector<RecordRef> buffer_;
+  std::array<uint64_t, 2> drawn_ = {};  // for an even sample of the epoch and the next one
 };
 
 }  // namespace tenon

@@ -334,8 +334,8 @@ int64_t InputPipeline::corrupt_records() const {
 std::vector<std::string> InputPipeline::lost() const { return impl_->data.source->lost(); }
 
 int64_t InputPipeline::position(const Batch& batch, int64_t row) const {
-  return static_cast<int64_t>(impl_->slots[static_cast<size_t>(batch.slot)]->source_of(row).sample.index %
-                              impl_->data.size);
+  const Sample& sample = impl_->slots[static_cast<size_t>(batch.slot)]->source_of(row).sample;
+  return static_cast<int64_t>(sample.index - sample.epoch * impl_->data.size);
 }
 
 std::string InputPipeline::where(const Batch& batch, int64_t row) const {

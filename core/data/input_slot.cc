@@ -55,7 +55,8 @@ void InputSlot::fill(size_t row) noexcept {
   std::array<void*, kMaxFeatures> pointers;
   for (size_t i = 0; i < rows_memory_.size(); ++i) pointers[i] = row_of(i, row);
   Slots out({pointers.data(), rows_memory_.size()}, data_.bytes);
-  rows[row].status = caught([&] { return fill_or_name(*data_.source, rows[row].ref, rows[row].sample, out); });
+  Status status = caught([&] { return fill_or_name(*data_.source, rows[row].ref, rows[row].sample, out); });
+  if (!status.ok() || !rows[row].status.ok()) rows[row].status = std::move(status);
 }
 
 void InputSlot::copy_row(size_t from, size_t to) {
