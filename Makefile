@@ -19,7 +19,7 @@ TENON := $(RELEASE)/bin/tenon
 # Kept by hand: sdk/example, to be read on few pages, and the ABI with its history, which is read line by line.
 SOURCES = git ls-files -- '*.c' '*.cc' '*.h' ':!sdk/example/*' ':!sdk/include/tenon/abi/*' ':!sdk/abi-history/*'
 
-.PHONY: help quickstart build check check-trust check-sanitizers check-mutants check-interop check-opencl check-compiler install bench bench-peers format tidy deb clean packages configure
+.PHONY: help quickstart build check check-trust check-sanitizers check-mutants check-interop check-opencl check-compiler installed install bench bench-peers format tidy deb clean packages configure
 
 help:
 	@echo 'make quickstart          train a convolutional network on Fashion-MNIST, from nothing'
@@ -99,7 +99,11 @@ endif
 	@python3 tests/conformance/mutants/generated/check.py . $(RELEASE) --jobs $(JOBS) $(if $(FULL),--full) \
 	  $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(if $(SITES),--sites '$(SITES)')
 
-install: build
+# What is installed, without the tests.
+installed: configure
+	@cmake --build $(RELEASE) --parallel $(JOBS) --target core/all sdk/all plugins/all apps/tenon/all
+
+install: installed
 	@cmake --install $(RELEASE)
 
 bench: build
@@ -134,7 +138,7 @@ endif
 	@run-clang-tidy -quiet -p build/debug -j $(JOBS) '^(?!.*\.(pb\.cc|S)$$).*/(core|sdk|plugins|apps)/'
 
 deb: PREFIX = /usr
-deb: build
+deb: installed
 ifneq ($(PACKAGES),no)
 	@share/install_packages.sh deb
 endif
