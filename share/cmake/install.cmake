@@ -20,13 +20,35 @@ install(DIRECTORY core/include/tenon DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FIL
 install(FILES share/cmake/installed_backends.cc.in DESTINATION ${packages}/Tenon RENAME installed_backends.cc)
 install_package(Tenon share/cmake ${CMAKE_INSTALL_DEFAULT_COMPONENT_NAME})
 
+# install_pkg_config(IN COMPONENT): IN/NAME.pc.in, for any place that the prefix is moved to.
+function(install_pkg_config in component)
+  file(RELATIVE_PATH up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+  string(REGEX REPLACE "/$" "" up "${up}")
+  get_filename_component(name ${in} NAME_WLE)
+  configure_file(${in} ${CMAKE_BINARY_DIR}/${name} @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/${name} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT ${component})
+endfunction()
+install_pkg_config(core/tenon.pc.in ${CMAKE_INSTALL_DEFAULT_COMPONENT_NAME})
+
 # The runner with its page and completion. The backends install themselves: plugins/CMakeLists.txt.
 if(EXISTS ${CMAKE_SOURCE_DIR}/apps/tenon/CMakeLists.txt)
   install(PROGRAMS ${CMAKE_BINARY_DIR}/bin/tenon DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 install(FILES share/man/tenon.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES share/completion/tenon.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME tenon)
-install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tenon)  # the package's name
+
+# share/doc/tenon, as the package is called: the documents, and the sources of models and examples as a project of its own.
+set(guides backend-author conformance abi-reference abi-stability validation plugin-interfaces)  # the SDK's
+list(TRANSFORM guides PREPEND share/doc/)
+list(TRANSFORM guides APPEND .md)
+file(GLOB documents RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS share/doc/*.md)
+list(REMOVE_ITEM documents ${guides})
+include(share/cmake/install_documents.cmake)
+install_documents(tenon ${CMAKE_INSTALL_DEFAULT_COMPONENT_NAME} README.md ${documents})
+install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tenon)
+install(DIRECTORY share/doc/adr tests/integration/user_project DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tenon)
+install(DIRECTORY apps/models apps/examples DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tenon/apps)
+install(FILES apps/CMakeLists.txt DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tenon/apps)
 
 include(share/cmake/install_sdk.cmake)
 include(share/cmake/debian.cmake)

@@ -15,11 +15,7 @@ install(FILES sdk/conformance/reference/reference.h sdk/conformance/reference/er
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tenon-sdk/conformance/reference COMPONENT sdk)
 install_package(TenonSDK sdk/cmake sdk sdk/cmake/TenonAddBackend.cmake sdk/cmake/backend.map)
 
-# pkg-config: tenon-sdk, wherever the prefix is moved to.
-file(RELATIVE_PATH up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-string(REGEX REPLACE "/$" "" up "${up}")
-configure_file(sdk/tenon-sdk.pc.in ${CMAKE_BINARY_DIR}/tenon-sdk.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/tenon-sdk.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT sdk)
+install_pkg_config(sdk/tenon-sdk.pc.in sdk)
 
 # What an author reads and copies, and the program that writes the first project.
 install(DIRECTORY sdk/example sdk/example-compiler DESTINATION ${sdk_data} COMPONENT sdk)
@@ -30,7 +26,5 @@ file(CREATE_LINK ${template} ${CMAKE_BINARY_DIR}/tenon-new-backend SYMBOLIC)
 install(FILES ${CMAKE_BINARY_DIR}/tenon-new-backend DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT sdk)
 install(FILES share/completion/tenon.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
   RENAME tenon-conform COMPONENT sdk)
-set(guides backend-author conformance abi-reference abi-stability validation plugin-interfaces)
-list(TRANSFORM guides PREPEND share/doc/)
-list(TRANSFORM guides APPEND .md)
-install(FILES LICENSE sdk/README.md ${guides} DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tenon-sdk COMPONENT sdk)
+install_documents(tenon-sdk sdk sdk/README.md ${guides})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tenon-sdk COMPONENT sdk)
