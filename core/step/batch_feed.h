@@ -31,6 +31,8 @@ class BatchFeed : public Feed {
   void release(uint64_t i) override;
 
   const Status& status() const { return status_; }
+  // next() will give nothing more, as there is nothing or after an error.
+  bool ended() const { return ended_; }
   // An interruption ended it where the input goes on.
   bool stopped() const { return stopped_; }
   // The batch that next() stopped at (0 rows: none); its feature buffers. next() goes on once it is released.
@@ -51,7 +53,7 @@ class BatchFeed : public Feed {
 
   // Where a new feed would go on after what was released.
   PipelineState state() const { return state_; }
-  StepPipeline& pipeline() { return *pipeline_; }
+  StepPipeline& pipeline() const { return *pipeline_; }
 
  private:
   BatchFeed(int64_t batch_size, int replicas)

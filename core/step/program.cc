@@ -1,39 +1,8 @@
 #include "step/program.h"
 
-#include <cstring>
-
-#include "base/half.h"
-#include "base/text.h"
 #include "op/replicas.h"
 
 namespace tenon {
-namespace {
-
-float as_float(DType dtype, const std::byte* p) {
-  const auto read = [p](auto value) {
-    std::memcpy(&value, p, sizeof value);
-    return value;
-  };
-  switch (dtype) {
-    case DType::kF32:
-      return read(float{});
-    case DType::kF64:
-      return static_cast<float>(read(double{}));
-    case DType::kBF16:
-      return from_bf16(read(uint16_t{}));
-    case DType::kF16:
-      return from_f16(read(uint16_t{}));
-    case DType::kI32:
-      return static_cast<float>(read(int32_t{}));
-    case DType::kI64:
-      return static_cast<float>(read(int64_t{}));
-    default:
-      return static_cast<float>(read(uint8_t{}));
-  }
-}
-
-}  // namespace
-
 Result<std::unique_ptr<StepProgram>> StepProgram::create(const Trace& trace, const std::shared_ptr<Device>& device,
                                                          const ProgramOptions& options, uint64_t seed) {
   TENON_ASSIGN(Executable executable, compile(*trace.graph, device, options));
@@ -94,10 +63,6 @@ void StepProgram::bind_feeds(const std::vector<const Buffer*>& feeds) {
     if (graph.inputs[i].role == Role::kFeed) launch_.set_input(executable_.slot[i], *feeds[next++]);
 }
 
-const Type& StepProgram::result_type(std::string_view result) const {
-  return executable_.graph.type(executable_.graph.results[executable_.find_result(result)].value);
-}
-
 Result<Array> StepProgram::read(Queue& queue, size_t r, uint32_t steps) const {
   const Buffer& buffer = results_[r];
   Type type = buffer.type();
@@ -105,22 +70,6 @@ Result<Array> StepProgram::read(Queue& queue, size_t r, uint32_t steps) const {
   Array out(type);
   TENON_TRY(queue.read(buffer, out.bytes().data(), out.bytes().size()));
   return out;
-}
-
-Status StepProgram::read_rows(Queue& queue, std::string_view result, uint32_t n, std::vector<float>& out) const {
-  out.resize(n * static_cast<size_t>(result_type(result).shape.elements()));
-  return queue.read(results_[executable_.find_result(result)], out.data(), out.size() * sizeof(float));
-}
-
-Status StepProgram::read_floats(Queue& queue, std::string_view result, std::vector<float>& out) const {
-  const Buffer& buffer = results_[executable_.find_result(result)];
-  const Type& type = buffer.type();
-  std::vector<std::byte> bytes(static_cast<size_t>(type.bytes()));
-  TENON_TRY(queue.read(buffer, bytes.data(), bytes.size()));
-  const auto size = static_cast<size_t>(dtype_bytes(type.dtype));
-  out.resize(bytes.size() / size);
-  for (size_t i = 0; i < out.size(); ++i) out[i] = as_float(type.dtype, &bytes[i * size]);
-  return {};
 }
 
 }  // namespace tenon

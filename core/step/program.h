@@ -28,11 +28,6 @@ class StepProgram {
 
   // Result r of the graph, of a call that did `steps` steps: of mode EACH [steps, ..].
   Result<Array> read(Queue& queue, size_t r, uint32_t steps) const;
-  // Rows 0..n-1 of a result of mode EACH that is f32, one behind the other.
-  Status read_rows(Queue& queue, std::string_view result, uint32_t n, std::vector<float>& out) const;
-  // A result of mode LAST, as f32.
-  Status read_floats(Queue& queue, std::string_view result, std::vector<float>& out) const;
-  const Type& result_type(std::string_view result) const;
 
  private:
   StepProgram(Executable executable, std::vector<IndexRange> indices)

@@ -69,11 +69,11 @@ Result<bool> has_absurd_weights(const std::string& prefix, const Graph& graph) {
 
 }  // namespace
 
-// The judgement after one failure. The program is one of training; its states are not those of before.
+// The judgement after one failure. The function is one of training; its states are not those of before.
 class Estimator::Divergence {
  public:
-  Divergence(Impl& m, StepProgram& program, const StepInput& data, std::optional<PipelineState> failed)
-      : m_(m), program_(program), data_(data), failed_(failed) {}
+  Divergence(Impl& m, TracedFunction& function, const StepInput& data, std::optional<PipelineState> failed)
+      : m_(m), function_(function), data_(data), failed_(failed) {}
 
   // The feature that made the batch fail because it is no finite number; "" when all are.
   std::string bad_feature() {
@@ -102,24 +102,24 @@ class Estimator::Divergence {
 
   Status read_failed() {
     if (!failed_) return {};
-    TENON_ASSIGN(const std::unique_ptr<BatchFeed> feed, BatchFeed::create(program_, data_, *failed_));
-    std::vector<Buffer*> feeds(static_cast<size_t>(program_.executable().n_feeds));
-    if (feed->next(0, feeds)) farthest_ = feed->farthest();
-    return feed->status();
+    TENON_TRY(function_.open(data_, *failed_));
+    BatchFeed& feed = *function_.feed();
+    std::vector<Buffer*> feeds(static_cast<size_t>(function_.executable().n_feeds));
+    if (feed.next(0, feeds)) farthest_ = feed.farthest();
+    return feed.status();
   }
 
   // Of one step on the batch at `at` from a checkpoint's states, or from first values.
   Result<float> first_loss(const PipelineState& at, const BundleReader* checkpoint) {
     VariableStore trial(m_.device, m_.queue, m_.config.seed);
-    TENON_TRY(trial.provide(program_.executable().graph, checkpoint));
-    program_.bind(trial);
-    TENON_ASSIGN(const std::unique_ptr<BatchFeed> feed, BatchFeed::create(program_, data_, at));
-    TENON_ASSIGN(const uint32_t done, program_.run(m_.queue, 1, feed.get()));
-    TENON_TRY(feed->status());
-    if (done == 0) return Status(Code::kUnavailable, "the input has ended");
-    std::vector<float> loss;
-    TENON_TRY(program_.read_rows(m_.queue, "loss", 1, loss));
-    return loss[0];
+    TENON_TRY(trial.provide(function_.executable().graph, checkpoint));
+    TENON_TRY(function_.bind(trial));
+    TENON_TRY(function_.open(data_, at));
+    TENON_ASSIGN(const StepCall call, function_.take_whole(1));
+    TENON_TRY(function_.feed()->status());
+    if (call.steps == 0) return Status(Code::kUnavailable, "the input has ended");
+    TENON_ASSIGN(const Array loss, function_.result(call, "loss"));
+    return static_cast<float>(loss.item());
   }
 
   Status call_witnesses(const std::string& newest) {
@@ -187,7 +187,7 @@ class Estimator::Divergence {
   Result<std::vector<std::string>> absurd(const std::vector<std::string>& bad) const {
     std::vector<std::string> out;
     for (const std::string& prefix : bad) {
-      TENON_ASSIGN(const bool absurd, has_absurd_weights(prefix, program_.executable().graph));
+      TENON_ASSIGN(const bool absurd, has_absurd_weights(prefix, function_.executable().graph));
       if (absurd) out.push_back(prefix);
     }
     return out;
@@ -209,16 +209,16 @@ class Estimator::Divergence {
   }
 
   Impl& m_;
-  StepProgram& program_;
+  TracedFunction& function_;
   const StepInput& data_;
   std::optional<PipelineState> failed_;
   BatchFeed::FarFeature farthest_;
   std::vector<Witness> witnesses_;
 };
 
-std::string Estimator::Impl::judge(StepProgram& program, const StepInput& data, CheckpointManager* manager,
+std::string Estimator::Impl::judge(TracedFunction& function, const StepInput& data, CheckpointManager* manager,
                                    std::optional<PipelineState> failed, const std::string& variable) {
-  Divergence judgement(*this, program, data, failed);
+  Divergence judgement(*this, function, data, failed);
   std::string out = judgement.bad_feature();
   if (out.empty() && !variable.empty()) out = cat("; variable '", variable, "' holds nan or infinity behind it");
   if (!manager) return out;
@@ -233,7 +233,7 @@ Status Estimator::Impl::judged(const Status& why, const TrainInput& input) {
   if (!manager.ok()) return why;
   Result<StepInput> data = step_input(input);
   if (!data.ok()) return why;
-  Result<std::unique_ptr<StepProgram>> train = program(data->specs(), data->batch_size, Mode::kTrain, 1);
+  Result<std::unique_ptr<TracedFunction>> train = function(data->specs(), data->batch_size, Mode::kTrain, 1);
   return train.ok() ? with(judge(**train, *data, &*manager, {}, {})) : why;
 }
 

@@ -57,8 +57,7 @@ Result<std::optional<BundleReader>> Estimator::Impl::newest(bool required) {
 
 // Puts the program's states on the device: those that training left there, or the newest checkpoint's, which another
 // process may have written, or first values.
-Status Estimator::Impl::provide(const StepProgram& program, bool required) {
-  const Graph& graph = program.executable().graph;
+Status Estimator::Impl::provide(const Graph& graph, bool required) {
   if (dirty) return states->provide(graph, nullptr);
   TENON_ASSIGN(const std::optional<BundleReader> reader, newest(required));
   if (!reader) {
@@ -99,9 +98,9 @@ Result<PipelineState> Estimator::Impl::input_of(const BundleReader& reader) {
   return PipelineState{static_cast<uint64_t>(samples), static_cast<uint64_t>(fingerprint), static_cast<uint64_t>(data)};
 }
 
-Result<InferenceStates> Estimator::Impl::provide(const StepProgram& program, const std::string& prefix) {
+Result<InferenceStates> Estimator::Impl::provide(const Graph& graph, const std::string& prefix) {
   if (prefix.empty()) {
-    TENON_TRY(provide(program, true));
+    TENON_TRY(provide(graph, true));
     return InferenceStates{nullptr, states.get(), step};
   }
   TENON_ASSIGN(const BundleReader reader, open_checkpoint(prefix));
@@ -109,7 +108,7 @@ Result<InferenceStates> Estimator::Impl::provide(const StepProgram& program, con
   log(cat("Restoring parameters from ", reader.prefix()));
   InferenceStates out{std::make_unique<VariableStore>(device, queue, config.seed)};
   out.states = out.own.get();
-  TENON_TRY(out.own->provide(program.executable().graph, &reader));
+  TENON_TRY(out.own->provide(graph, &reader));
   TENON_ASSIGN(out.step, reader.read_scalar("global_step"));
   return out;
 }

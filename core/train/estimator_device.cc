@@ -110,26 +110,40 @@ Result<StepInput> Estimator::Impl::step_input(const TrainInput& input) {
   return StepInput::make(input, spread_over(*device, config), params);
 }
 
-Result<std::unique_ptr<StepProgram>> Estimator::Impl::program(const std::vector<FeatureSpec>& specs, int64_t batch,
-                                                              Mode mode, int max_iterations, bool told) {
-  TENON_TRY(open());
-  const bool says = told && estimator_log();
-  if (says) {
+// The lines of its first call.
+TensorFunction Estimator::Impl::with_lines(TensorFunction function, Mode mode) const {
+  return [this, function = std::move(function), mode, first = true](const Features& features) mutable {
+    if (!std::exchange(first, false)) return function(features);
     log("Calling model_fn.");
     if (on_tpu() && mode == Mode::kTrain) log("Bypassing TPUEstimator hook");
     if (!on_tpu() && mode == Mode::kTrain) log("Running train on CPU/GPU");
     if (!on_tpu() && mode == Mode::kEval) log("Running eval on CPU/GPU");
-  }
-  TENON_ASSIGN(const Trace traced, trace_model(model, params, specs, batch, mode, spread_over(*device, config),
-                                               mode == Mode::kEval ? &metrics : nullptr));
-  if (says) log("Done calling model_fn.");
-  if (says && mode == Mode::kTrain && !config.model_dir.empty()) log("Create CheckpointSaverHook.");
-  if (says && mode == Mode::kEval) log(cat("Starting evaluation at ", estimator_log::now()));
-  TENON_ASSIGN(std::unique_ptr<StepProgram> out,
-               StepProgram::create(traced, device, compile_options(config, max_iterations), config.seed));
-  warn(out->executable().program.info().warnings);
-  if (says && on_tpu()) log("TPU job name worker");
-  if (says) log("Graph was finalized.");
+    Outputs out = function(features);
+    log("Done calling model_fn.");
+    if (mode == Mode::kTrain && !config.model_dir.empty()) log("Create CheckpointSaverHook.");
+    if (mode == Mode::kEval) log(cat("Starting evaluation at ", estimator_log::now()));
+    return out;
+  };
+}
+
+Result<std::unique_ptr<TracedFunction>> Estimator::Impl::function(const std::vector<FeatureSpec>& specs, int64_t batch,
+                                                                  Mode mode, int max_iterations, bool told) {
+  TENON_TRY(open());
+  const Spread spread = spread_over(*device, config);
+  TENON_TRY(spread.check_batch(batch, mode));
+  TENON_ASSIGN(const TraceOptions tracing, model_tracing(params, mode, spread.replicas));
+  TensorFunction traced = model_function(model, params, specs, mode, spread, mode == Mode::kEval ? &metrics : nullptr);
+  auto out = std::make_unique<TracedFunction>(
+      told ? with_lines(std::move(traced), mode) : std::move(traced), device, queue,
+      TracedFunctionOptions{
+          .tracing = tracing,
+          .compile = compile_options(config, max_iterations),
+          .seed = config.seed,
+          .remainder = mode == Mode::kPredict ? Remainder::kPad : Remainder::kDrop,
+          .compiled = [this](const Graph&, const Executable& program) { warn(program.program.info().warnings); }});
+  TENON_TRY(out->prepare(specs, batch));
+  if (told && on_tpu()) log("TPU job name worker");
+  if (told) log("Graph was finalized.");
   return out;
 }
 

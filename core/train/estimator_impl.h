@@ -12,8 +12,7 @@
 #include "backend/device_log.h"
 #include "base/text.h"
 #include "checkpoint/checkpoint.h"
-#include "step/batch_feed.h"
-#include "step/program.h"
+#include "step/traced_function.h"
 #include "tenon/estimator.h"
 #include "train/model_function.h"
 
@@ -27,7 +26,7 @@ inline double seconds_since(Clock::time_point start) {
 // The states that evaluation and prediction run on.
 struct InferenceStates {
   std::unique_ptr<VariableStore> own;  // of a checkpoint that was named
-  const VariableStore* states = nullptr;
+  VariableStore* states = nullptr;
   int64_t step = 0;
 };
 
@@ -62,9 +61,10 @@ struct Estimator::Impl {
   Status park();  // keeps states that no checkpoint has
   void device_line(const std::string& line, bool detail);
   bool on_tpu() const { return device && device->units()[0].kind == "accelerator"; }
-  // With `told`, the lines of calling the model function.
-  Result<std::unique_ptr<StepProgram>> program(const std::vector<FeatureSpec>& specs, int64_t batch, Mode mode,
-                                               int max_iterations, bool told = false);
+  // Of a mode, and compiled for such batches. With `told`, the lines of calling the model function.
+  Result<std::unique_ptr<TracedFunction>> function(const std::vector<FeatureSpec>& specs, int64_t batch, Mode mode,
+                                                   int max_iterations, bool told = false);
+  TensorFunction with_lines(TensorFunction function, Mode mode) const;
   // Opens the device, whose hosts decide how many pipelines there are.
   Result<StepInput> step_input(const TrainInput& input);
   void warn(const std::string& lines);  // each line once
@@ -89,10 +89,10 @@ struct Estimator::Impl {
   }
   void report_corrupt(const StepPipeline& pipeline) const;
   Result<std::optional<BundleReader>> newest(bool required);
-  Status provide(const StepProgram& program, bool required);
+  Status provide(const Graph& graph, bool required);
   Status restore(const Graph& graph, const BundleReader& reader);
   // For evaluation and prediction; a checkpoint that is named leaves the states of training as they are.
-  Result<InferenceStates> provide(const StepProgram& program, const std::string& prefix);
+  Result<InferenceStates> provide(const Graph& graph, const std::string& prefix);
   // The states on the device are spoilt: the next call starts from the newest checkpoint.
   void discard();
   // `finite` becomes false where that is why it failed: the states are not to be used.
@@ -101,10 +101,10 @@ struct Estimator::Impl {
   static Result<PipelineState> input_of(const BundleReader& reader);
 
   // divergence.cc. What to say after a loss that is not finite, or states that cannot be saved: which feature or variable
-  // holds no number, which checkpoints have diverged and are set aside, and from which training goes on. The program is one
+  // holds no number, which checkpoints have diverged and are set aside, and from which training goes on. The function is one
   // of training; `failed` is where its last batch stands, `variable` one that is known to be no number. Without a
   // manager nothing is said of checkpoints. REQUIRED: discard() was called.
-  std::string judge(StepProgram& program, const StepInput& data, CheckpointManager* manager,
+  std::string judge(TracedFunction& function, const StepInput& data, CheckpointManager* manager,
                     std::optional<PipelineState> failed, const std::string& variable);
   // The same for a loss of evaluation; `input` is what it is trained on. Returns `why` with that text.
   Status judged(const Status& why, const TrainInput& input);

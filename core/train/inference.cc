@@ -13,20 +13,16 @@ class Totals {
  public:
   explicit Totals(EvalMetrics metrics) : metrics_(std::move(metrics)), sums_(metrics_.size()) {}
 
-  Status add(StepProgram& program, Queue& queue, uint32_t batches, int64_t rows) {
-    std::vector<float> values;
-    TENON_TRY(program.read_rows(queue, "loss", batches, values));
-    for (float v : values) loss_ += static_cast<double>(v) * static_cast<double>(rows);
-    rows_ += static_cast<int64_t>(batches) * rows;
+  void add(const Results& batches) {
+    const double rows = static_cast<double>(batches.examples()) / static_cast<double>(batches.steps());
+    for (float v : batches["loss"].to<float>()) loss_ += static_cast<double>(v) * rows;
+    rows_ += batches.examples();
     for (size_t i = 0; i < metrics_.size(); ++i) {
       const auto& [name, metric] = metrics_[i];
       sums_[i].resize(metric.sums.size());
-      for (size_t k = 0; k < metric.sums.size(); ++k) {
-        TENON_TRY(program.read_rows(queue, sum_name(name, k), batches, values));
-        add_rows(values, batches, sums_[i][k]);
-      }
+      for (size_t k = 0; k < metric.sums.size(); ++k)
+        add_rows(batches[sum_name(name, k)].to<float>(), static_cast<size_t>(batches.steps()), sums_[i][k]);
     }
-    return {};
   }
 
   EvalResult result(int64_t step) const {
@@ -39,7 +35,7 @@ class Totals {
   int64_t rows() const { return rows_; }
 
  private:
-  static void add_rows(const std::vector<float>& values, uint32_t rows, std::vector<double>& sum) {
+  static void add_rows(const std::vector<float>& values, size_t rows, std::vector<double>& sum) {
     sum.resize(values.size() / rows);
     for (size_t i = 0; i < values.size(); ++i) sum[i % sum.size()] += values[i];
   }
@@ -50,19 +46,18 @@ class Totals {
   int64_t rows_ = 0;
 };
 
-// The first `rows` rows of a program's `computed`. Those whose place is behind the first `most` examples are left out.
-Status emit_rows(StepProgram& program, Queue& queue, int64_t rows, int64_t computed, const BatchFeed& feed,
-                 int64_t most, const PredictRow& row) {
+// Those rows of a call whose place is among the first `most` examples.
+Status emit_rows(const Results& call, const BatchFeed& feed, int64_t most, const PredictRow& row) {
   std::map<std::string, std::vector<float>> values;
-  for (const std::string& name : prediction_names(program.executable().graph)) {
-    TENON_TRY(program.read_floats(queue, cat("predict/", name), values[name]));
-    if (program.result_type(cat("predict/", name)).shape.rank() == 0)
-      return invalid("prediction '", name, "' is a scalar, expected one value a row");
+  for (const auto& [result, value] : call.all()) {
+    const std::string name = prediction_name(result);
+    if (value.shape().rank() == 0) return invalid("prediction '", name, "' is a scalar, expected one value a row");
+    values[name] = value.to<float>();
   }
-  for (int64_t i = 0; i < rows && feed.position(i) < most; ++i) {
+  for (int64_t i = 0; i < call.examples() && feed.position(i) < most; ++i) {
     std::map<std::string, std::span<const float>> one;
     for (const auto& [name, all] : values) {
-      const size_t n = all.size() / static_cast<size_t>(computed);
+      const size_t n = all.size() / static_cast<size_t>(call.examples());
       one[name] = std::span<const float>(all).subspan(static_cast<size_t>(i) * n, n);
     }
     TENON_TRY(row(feed.position(i), one));
@@ -72,79 +67,54 @@ Status emit_rows(StepProgram& program, Queue& queue, int64_t rows, int64_t compu
 
 }  // namespace
 
-// A pass over the input with the states of one checkpoint; a batch with fewer rows runs in a program of its size.
+// A pass over the input with the states of one checkpoint; a batch with fewer rows runs in a program of its size. Several units
+// run a multiple of their number: evaluation leaves rows out, prediction adds rows of zeros.
 class Estimator::Inference {
  public:
   Inference(Impl& m, const Dataset& data, Mode mode) : m_(m), data_(data), mode_(mode) {}
 
   Status prepare(const std::string& checkpoint, int64_t most) {
-    TENON_ASSIGN(program_, m_.program(data_.specs(), data_.options().batch_size, mode_, static_cast<int>(most), true));
-    TENON_ASSIGN(at_, m_.provide(*program_, checkpoint));
+    TENON_ASSIGN(function_,
+                 m_.function(data_.specs(), data_.options().batch_size, mode_, static_cast<int>(most), true));
+    TENON_ASSIGN(at_, m_.provide(function_->executable().graph, checkpoint));
     if (!m_.on_tpu()) m_.log("Running local_init_op.");
-    program_->bind(*at_.states);
+    TENON_TRY(function_->bind(*at_.states));
     if (!m_.on_tpu()) m_.log("Done running local_init_op.");
     const auto start = Clock::now();
-    TENON_ASSIGN(feed_, BatchFeed::create(*program_, StepInput(data_), {}, m_.config.interrupted));
+    TENON_TRY(function_->open(StepInput(data_), {}, m_.config.interrupted));
     if (m_.on_tpu())
       m_.before_feed = cat("Initialized dataset iterators in ", static_cast<int64_t>(seconds_since(start)), " seconds");
     return {};
   }
 
-  // Whole batches, at most n; fewer before a smaller one and at the end of the input.
-  Result<uint32_t> run(uint32_t n) {
+  // Up to n batches, or the smaller one that comes next. No steps: the input has ended.
+  Result<Results> run(uint32_t n) {
     TENON_TRY(m_.interruption());
-    TENON_ASSIGN(const uint32_t done, program_->run(m_.queue, n, feed_.get()));
+    TENON_ASSIGN(const StepCall call, function_->take(n));
     if (!m_.before_feed.empty()) m_.log(std::exchange(m_.before_feed, {}));
-    TENON_TRY(feed_->status());
-    if (feed_->stopped()) return m_.interrupted_here();
-    return done;
+    TENON_TRY(feed().status());
+    if (feed().stopped()) return m_.interrupted_here();
+    left_out_ += call.left_out;
+    return function_->results(call);
   }
 
-  // The rows of the smaller batch that run() stopped at; 0 at the end of the input.
-  int64_t partial_rows() const { return feed_->partial().rows; }
-  // Runs that batch in small(). Several units run a multiple of their number: evaluation leaves rows out, prediction adds
-  // rows of zeros. The result is how many ran.
-  Result<int64_t> run_partial() {
-    const int64_t units = m_.device->replicas();
-    const int64_t rows = (partial_rows() + (mode_ == Mode::kPredict ? units - 1 : 0)) / units * units;
-    left_out_ += std::max<int64_t>(partial_rows() - rows, 0);
-    if (rows > 0) TENON_TRY(run_small(rows));
-    feed_->release_partial();
-    return rows;
-  }
-
-  StepProgram& program() { return *program_; }
-  StepProgram& small() { return *small_; }
-  const BatchFeed& feed() const { return *feed_; }
+  bool ended() const { return feed().ended(); }
+  const BatchFeed& feed() const { return *function_->feed(); }
   int64_t step() const { return at_.step; }
   void report() const {
-    m_.report_corrupt(feed_->pipeline());
+    m_.report_corrupt(feed().pipeline());
     if (left_out_ > 0)
       m_.info(cat("left out ", left_out_, left_out_ == 1 ? " example" : " examples", ": the ", m_.device->replicas(),
                   " units of ", m_.device->name(), " take a multiple of their number"));
   }
 
  private:
-  Status run_small(int64_t rows) {
-    if (rows != small_rows_) {
-      TENON_ASSIGN(small_, m_.program(data_.specs(), rows, mode_, 1));
-      small_->bind(*at_.states);
-      small_rows_ = rows;
-    }
-    TENON_ASSIGN(const std::vector<Buffer> buffers, feed_->partial_buffers(*small_, m_.queue, rows));
-    std::vector<const Buffer*> feeds;
-    for (const Buffer& b : buffers) feeds.push_back(&b);
-    small_->bind_feeds(feeds);
-    return small_->run(m_.queue, 1, nullptr).status();
-  }
-
   Impl& m_;
   const Dataset& data_;
   Mode mode_;
-  std::unique_ptr<StepProgram> program_, small_;
-  int64_t small_rows_ = 0, left_out_ = 0;
   InferenceStates at_;
-  std::unique_ptr<BatchFeed> feed_;
+  std::unique_ptr<TracedFunction> function_;
+  int64_t left_out_ = 0;
 };
 
 Result<EvalResult> Estimator::evaluate(const EvalOptions& options) {
@@ -182,20 +152,15 @@ Result<EvalResult> Estimator::evaluate_on_device(const EvalOptions& options) {
       m.log(line);
     done_so_far += batches;
   };
-  for (int64_t left = options.steps > 0 ? options.steps : INT64_MAX; left > 0;) {
+  for (int64_t left = options.steps > 0 ? options.steps : INT64_MAX; left > 0 && !pass.ended();) {
     const auto n = static_cast<uint32_t>(std::min(left, length.batches()));
     const auto start = Clock::now();
-    TENON_ASSIGN(const uint32_t done, pass.run(n));
+    TENON_ASSIGN(const Results done, pass.run(n));
+    if (!done) break;
     length.took(n, seconds_since(start));
-    if (done > 0) TENON_TRY(totals.add(pass.program(), m.queue, done, batch));
-    left -= done;
-    if (m.estimator_log()) count(done);
-    if (done == n) continue;
-    if (pass.partial_rows() == 0) break;
-    TENON_ASSIGN(const int64_t rows, pass.run_partial());
-    if (rows > 0) TENON_TRY(totals.add(pass.small(), m.queue, 1, rows));
-    if (rows > 0 && m.estimator_log()) count(1);
-    --left;
+    totals.add(done);
+    left -= done.steps();
+    if (m.estimator_log()) count(done.steps());
   }
   if (totals.rows() == 0 && m.device->replicas() == 1) return invalid("evaluation: the input has no batch of ", batch);
   if (totals.rows() == 0)
@@ -223,18 +188,12 @@ Status Estimator::predict_on_device(const Dataset& input, const PredictRow& row,
                                     int64_t examples) {
   Inference pass(*impl_, input, Mode::kPredict);
   TENON_TRY(pass.prepare(checkpoint, 1));
-  const int64_t batch = input.options().batch_size, most = examples > 0 ? examples : INT64_MAX;
+  const int64_t most = examples > 0 ? examples : INT64_MAX;
   for (int64_t next = 0; next < most;) {
-    TENON_ASSIGN(const uint32_t done, pass.run(1));
-    int64_t rows = batch, computed = batch;
-    if (done == 0) {
-      rows = pass.partial_rows();
-      if (rows == 0) break;
-      TENON_ASSIGN(computed, pass.run_partial());
-    }
-    StepProgram& program = done ? pass.program() : pass.small();
-    TENON_TRY(emit_rows(program, impl_->queue, rows, computed, pass.feed(), most, row));
-    next = pass.feed().position(rows - 1) + 1;
+    TENON_ASSIGN(const Results done, pass.run(1));
+    if (!done) break;
+    TENON_TRY(emit_rows(done, pass.feed(), most, row));
+    next = pass.feed().position(done.examples() - 1) + 1;
   }
   pass.report();
   return {};

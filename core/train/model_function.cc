@@ -77,31 +77,40 @@ EstimatorSpec call(const ModelFn& model, const std::vector<FeatureSpec>& specs, 
   return model(features, labels, mode, params);
 }
 
+// Examples of a batch on one replica.
+int64_t batch_of(const Features& features, const std::vector<FeatureSpec>& specs) {
+  return features[specs.at(0).name].dim(specs[0].batch_minor ? -1 : 0);
+}
+
 }  // namespace
 
-Result<Trace> trace_model(const ModelFn& model, const Params& params, const std::vector<FeatureSpec>& specs,
-                          int64_t batch_size, Mode mode, const Spread& spread, EvalMetrics* metrics) {
-  TENON_TRY(spread.check_batch(batch_size, mode));
-  TENON_ASSIGN(const Policy policy, Policy::named(params.get<std::string>("dtype_policy", "float32")));
-  Params with_batch = params;
-  with_batch.set("batch_size", spread.params_batch_size(batch_size));
-  const TensorFunction function = [&](const Features& features) {
+TensorFunction model_function(const ModelFn& model, const Params& params, const std::vector<FeatureSpec>& specs,
+                              Mode mode, const Spread& spread, EvalMetrics* metrics) {
+  return [=](const Features& features) {
+    Params with_batch = params;
+    with_batch.set("batch_size", spread.params_batch_size(batch_of(features, specs) * spread.replicas));
     const EstimatorSpec spec = call(model, specs, features, mode, with_batch);
     if (metrics) *metrics = spec.eval_metrics;
     return outputs_of(spec, mode);
   };
-  return trace(function, batch_inputs(specs, batch_size, spread.replicas),
-               {.mode = mode, .replicas = spread.replicas, .policy = policy, .what = "the model function"});
+}
+
+Result<TraceOptions> model_tracing(const Params& params, Mode mode, int replicas) {
+  TENON_ASSIGN(const Policy policy, Policy::named(params.get<std::string>("dtype_policy", "float32")));
+  return TraceOptions{.mode = mode, .replicas = replicas, .policy = policy, .what = "the model function"};
+}
+
+Result<Trace> trace_model(const ModelFn& model, const Params& params, const std::vector<FeatureSpec>& specs,
+                          int64_t batch_size, Mode mode, const Spread& spread) {
+  TENON_TRY(spread.check_batch(batch_size, mode));
+  TENON_ASSIGN(const TraceOptions tracing, model_tracing(params, mode, spread.replicas));
+  return trace(model_function(model, params, specs, mode, spread), batch_inputs(specs, batch_size, spread.replicas),
+               tracing);
 }
 
 std::string sum_name(const std::string& metric, size_t sum) { return cat("metric/", metric, "/", sum); }
 
-std::vector<std::string> prediction_names(const Graph& graph) {
-  std::vector<std::string> out;
-  for (const Output& result : graph.results)
-    if (result.name.starts_with(kPredict)) out.push_back(result.name.substr(kPredict.size()));
-  return out;
-}
+std::string prediction_name(std::string_view result) { return std::string(result.substr(kPredict.size())); }
 
 int64_t count_parameters(const Graph& graph) {
   int64_t count = 0;

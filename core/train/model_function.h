@@ -11,17 +11,22 @@
 
 namespace tenon {
 
-// The trace of the model function for batches of `batch_size` of these features, of which each replica gets its share. Its
+// The model function as a function of tensors, for batches of these features, of which each replica gets its share. Its
 // results, each the same on all replicas but for predictions: training "loss" (each step) and "stop" (until);
 // evaluation "loss" and the sums of metrics, "metric/NAME/0", .. (each batch); prediction "predict/NAME".
 // With `metrics` they are told what the model function measures.
 using EvalMetrics = std::vector<std::pair<std::string, MetricOp>>;
+TensorFunction model_function(const ModelFn& model, const Params& params, const std::vector<FeatureSpec>& specs,
+                              Mode mode, const Spread& spread, EvalMetrics* metrics = nullptr);
+// How it is traced, on so many replicas.
+Result<TraceOptions> model_tracing(const Params& params, Mode mode, int replicas);
+// Its graph alone.
 Result<Trace> trace_model(const ModelFn& model, const Params& params, const std::vector<FeatureSpec>& specs,
-                          int64_t batch_size, Mode mode, const Spread& spread = {}, EvalMetrics* metrics = nullptr);
+                          int64_t batch_size, Mode mode, const Spread& spread = {});
 
 std::string sum_name(const std::string& metric, size_t sum);
-// The names of the predictions, in the model function's order.
-std::vector<std::string> prediction_names(const Graph& graph);
+// The name of a prediction, of that of its result.
+std::string prediction_name(std::string_view result);
 
 // The elements of all weights, moving averages among them.
 int64_t count_parameters(const Graph& graph);

@@ -1,45 +1,28 @@
 #include "tenon/step_runner.h"
 
 #include <chrono>
+#include <optional>
 
 #include "backend/registry.h"
 #include "base/text.h"
-#include "step/batch_feed.h"
-#include "step/program.h"
+#include "step/traced_function.h"
 #include "train/model_function.h"
 #include "train/node_times.h"
 
 namespace tenon {
 namespace {
 
-Status check_indices(const StepProgram& program, const MemoryFeature& f, int64_t batch_size) {
-  const int64_t share = batch_size / program.executable().graph.replicas;
-  for (const IndexRange& range : program.indices()) {
-    if (range.feature != f.spec.name) continue;
-    const Outside found = find_outside(range, f.data.data(), f.spec.type.dtype, batch_size,
-                                       f.spec.type.shape.elements(), f.spec.batch_minor ? share : 0);
-    if (found.row >= 0) return invalid("example ", found.row, ": ", outside_message(range, found.value));
-  }
-  return {};
-}
-
-// HOST buffers with the batch, one a FEED input of the program.
-Result<std::vector<Buffer>> place(const StepProgram& program, const std::vector<MemoryFeature>& batch,
-                                  int64_t batch_size, Queue& queue) {
-  const Executable& executable = program.executable();
-  std::vector<Buffer> out;
-  for (const GraphInput& input : executable.graph.inputs) {
-    if (input.role != Role::kFeed) continue;
-    for (const MemoryFeature& f : batch) {
-      if (f.spec.name != input.name) continue;
-      const Type type = dealt_type(f.spec, batch_size, executable.graph.replicas);
-      if (static_cast<int64_t>(f.data.size()) != type.bytes())
-        return invalid("feature '", f.spec.name, "' has ", f.data.size(), " bytes, expected ", type.bytes());
-      TENON_TRY(check_indices(program, f, batch_size));
-      TENON_ASSIGN(Buffer buffer, executable.device->allocate(type, true, input.split));
-      TENON_TRY(queue.write(buffer, f.data.data(), f.data.size()));
-      out.push_back(std::move(buffer));
-    }
+// The batch of each feature, which the units share.
+Result<std::vector<GivenInput>> given(const std::vector<MemoryFeature>& batch, int64_t batch_size, int replicas) {
+  std::vector<GivenInput> out;
+  for (const MemoryFeature& f : batch) {
+    const Type type = dealt_type(f.spec, batch_size, replicas);
+    if (static_cast<int64_t>(f.data.size()) != type.bytes())
+      return invalid("feature '", f.spec.name, "' has ", f.data.size(), " bytes, expected ", type.bytes());
+    out.push_back({{f.spec.name, f.spec.batch_type(batch_size / replicas), true},
+                   type,
+                   f.data,
+                   f.spec.batch_minor ? batch_size / replicas : 0});
   }
   return out;
 }
@@ -50,8 +33,8 @@ struct StepRunner::Impl {
   std::shared_ptr<Device> device;
   Queue queue;
   std::unique_ptr<VariableStore> states;
-  std::unique_ptr<StepProgram> program;
-  std::vector<Buffer> feeds;
+  std::optional<TracedFunction> step;
+  const Graph* graph = nullptr;  // as the device has it
   int64_t parameters = 0;
   Mode mode = Mode::kTrain;
 };
@@ -69,29 +52,32 @@ Result<StepRunner> StepRunner::create(const ModelFn& model, const Params& params
   for (const MemoryFeature& f : batch) specs.push_back(f.spec);
   TENON_ASSIGN(impl->device, open_device(config.device));
   TENON_ASSIGN(impl->queue, impl->device->create_queue());
-  TENON_ASSIGN(const Trace traced,
-               trace_model(model, params, specs, batch_size, mode, spread_over(*impl->device, config)));
-  impl->parameters = count_parameters(*traced.graph);
-  TENON_ASSIGN(impl->program,
-               StepProgram::create(traced, impl->device, compile_options(config, max_steps), config.seed));
   impl->states = std::make_unique<VariableStore>(impl->device, impl->queue, config.seed);
-  TENON_TRY(impl->states->provide(impl->program->executable().graph, nullptr));
-  impl->program->bind(*impl->states);
-  TENON_ASSIGN(impl->feeds, place(*impl->program, batch, batch_size, impl->queue));
-  std::vector<const Buffer*> feeds;
-  for (const Buffer& b : impl->feeds) feeds.push_back(&b);
-  impl->program->bind_feeds(feeds);
+  const Spread spread = spread_over(*impl->device, config);
+  TENON_TRY(spread.check_batch(batch_size, mode));
+  TENON_ASSIGN(const TraceOptions tracing, model_tracing(params, mode, spread.replicas));
+  const auto compiled = [m = impl.get()](const Graph& traced, const Executable& program) {
+    m->parameters = count_parameters(traced);
+    m->graph = &program.graph;
+  };
+  impl->step.emplace(model_function(model, params, specs, mode, spread), impl->device, impl->queue,
+                     TracedFunctionOptions{.tracing = tracing,
+                                           .compile = compile_options(config, max_steps),
+                                           .seed = config.seed,
+                                           .variables = impl->states.get(),
+                                           .compiled = compiled});
+  TENON_ASSIGN(const std::vector<GivenInput> inputs, given(batch, batch_size, spread.replicas));
+  TENON_TRY(impl->step->place(inputs));
   return StepRunner(std::move(impl));
 }
 
 Result<float> StepRunner::run(int steps) {
   const auto n = static_cast<uint32_t>(steps);
-  TENON_ASSIGN(const uint32_t done, impl_->program->run(impl_->queue, n, nullptr));
-  if (done < n) return invalid("the loss is not finite at step ", done, " of ", steps);
+  TENON_ASSIGN(const StepCall call, impl_->step->repeat(n));
+  if (call.steps < n) return invalid("the loss is not finite at step ", call.steps, " of ", steps);
   if (impl_->mode == Mode::kPredict) return 0.0f;
-  std::vector<float> losses;
-  TENON_TRY(impl_->program->read_rows(impl_->queue, "loss", n, losses));
-  return losses.back();
+  TENON_ASSIGN(const Array losses, impl_->step->result(call, "loss"));
+  return static_cast<float>(losses.row(losses.dim(0) - 1).item());
 }
 
 Result<StepProfile> StepRunner::profile(int calls, int steps) {
@@ -105,7 +91,7 @@ Result<StepProfile> StepRunner::profile(int calls, int steps) {
   TENON_TRY(impl_->device->end_trace());
   TENON_TRY(status);
   const int n = calls * steps;
-  StepProfile out{predicted, taken.count() / n, times.means(impl_->program->executable().graph, n)};
+  StepProfile out{predicted, taken.count() / n, times.means(*impl_->graph, n)};
   if (!predicted) return out;
   out.step_ms = 0;
   for (const NodeTime& node : out.nodes) out.step_ms += node.ms;

@@ -106,15 +106,15 @@ class Estimator::Training {
     TENON_ASSIGN(StepInput input, m_.step_input(options_.input));
     input_.emplace(std::move(input));
     const int64_t most = batches_per_call(m_.config), batch = input_->batch_size;
-    TENON_ASSIGN(program_, m_.program(input_->specs(), batch, Mode::kTrain, static_cast<int>(most), true));
-    TENON_TRY(m_.provide(*program_, false));
+    TENON_ASSIGN(function_, m_.function(input_->specs(), batch, Mode::kTrain, static_cast<int>(most), true));
+    TENON_TRY(m_.provide(executable().graph, false));
     m_.log("Running local_init_op.");
-    program_->bind(*m_.states);
+    TENON_TRY(function_->bind(*m_.states));
     m_.log("Done running local_init_op.");
     log_.emplace(m_.config.log_step_count_steps, m_.on_tpu(), batch);
-    site_.emplace(TrainingSite{program_->executable(), m_.config.trace});
+    site_.emplace(TrainingSite{executable(), m_.config.trace});
     result_.global_step = m_.step;
-    result_.predicted_step_ms = predicted_step_ms(program_->executable());
+    result_.predicted_step_ms = predicted_step_ms(executable());
     target_ = options_.max_steps > 0 ? options_.max_steps : options_.steps > 0 ? m_.step + options_.steps : 0;
     return {};
   }
@@ -123,7 +123,7 @@ class Estimator::Training {
     std::function<Status()> save_here;
     if (manager_) save_here = [this] { return m_.dirty || m_.loaded.empty() ? save() : Status(); };
     const int64_t steps = target_ > 0 ? target_ - m_.step : 0;
-    TENON_TRY(run_.begin({program_->executable().graph, *site_, steps, save_here}));
+    TENON_TRY(run_.begin({executable().graph, *site_, steps, save_here}));
     result_.global_step = m_.step;  // a callback may have loaded another state
     if (options_.max_steps == 0 && options_.steps > 0) target_ = m_.step + options_.steps;
     pace_.emplace(m_.config, m_.step, target_, batches_per_call(m_.config));
@@ -138,14 +138,16 @@ class Estimator::Training {
           "beginning");
       m_.input = {};
     }
-    TENON_ASSIGN(feed_, BatchFeed::create(*program_, *input_, m_.input, m_.config.interrupted));
+    TENON_TRY(function_->open(*input_, m_.input, m_.config.interrupted));
     if (m_.on_tpu())
       m_.log(cat("Initialized dataset iterators in ", static_cast<int64_t>(seconds_since(start)), " seconds"));
     if (m_.config.tpu && m_.on_tpu()) sleep_first(m_.config.tpu->initial_infeed_sleep_secs);
-    if (m_.input.samples > 0 && !feed_->pipeline().resumed_exactly())
+    if (m_.input.samples > 0 && !function_->feed()->pipeline().resumed_exactly())
       m_.info("the input is not the one that the checkpoint was trained on; its order starts elsewhere");
     return {};
   }
+
+  const Executable& executable() const { return function_->executable(); }
 
   void sleep_first(double seconds) const {
     const auto start = Clock::now();
@@ -157,11 +159,11 @@ class Estimator::Training {
     while (!run_.stopped() && !pace_->done(m_.step) && !(interrupted_ = m_.interrupted())) {
       const auto n = static_cast<uint32_t>(steps());
       TENON_TRY(run_.before_call());
-      TENON_ASSIGN(const uint32_t done, call(n));
-      if (done > 0) TENON_TRY(account(done));
+      TENON_ASSIGN(const StepCall done, call(n));
+      if (done.steps > 0) TENON_TRY(account(done));
       if (m_.step < 0) break;  // its loss was bad, and a callback takes that for the end
-      TENON_TRY(feed_->status());
-      if (done < n) break;  // the end of the input, or an interruption
+      TENON_TRY(function_->feed()->status());
+      if (done.steps < n) break;  // the end of the input, or an interruption
       if (manager_ && pace_->save_due(m_.step) && !pace_->done(m_.step)) {
         TENON_TRY(save());
         pace_->saved();
@@ -172,12 +174,9 @@ class Estimator::Training {
 
   int64_t steps() const { return std::max<int64_t>(std::min(pace_->steps(m_.step), run_.most_steps()), 1); }
 
-  Result<uint32_t> call(uint32_t n) {
+  Result<StepCall> call(uint32_t n) {
     const auto start = Clock::now();
-    Result<uint32_t> done = [&] {
-      WatchedFeed feed(*feed_, site_->watch);
-      return program_->run(m_.queue, n, &feed);
-    }();
+    Result<StepCall> done = function_->take_whole(n, site_->watch);
     if (!done.ok())
       m_.discard();
     else
@@ -185,16 +184,17 @@ class Estimator::Training {
     return done;
   }
 
-  Status account(uint32_t done) {
+  Status account(const StepCall& done) {
     m_.dirty = true;
-    TENON_TRY(program_->read_rows(m_.queue, "loss", done, losses_));
+    TENON_ASSIGN(const Array losses, function_->result(done, "loss"));
+    losses_ = losses.to<float>();
     result_.loss = losses_.back();
     const auto bad = std::find_if(losses_.begin(), losses_.end(), [](float loss) { return !std::isfinite(loss); });
     if (bad != losses_.end()) return end_at_bad_loss(bad - losses_.begin());
     if (m_.estimator_log())
       for (const std::string& line : log_->after_call(m_.step, losses_)) m_.log(line);
-    m_.step += done;
-    m_.input = feed_->state();
+    m_.step += done.steps;
+    m_.input = function_->feed()->state();
     result_.global_step = m_.step;
     TENON_TRY(run_.after_call(m_.step, losses_));
     if (m_.events.on_log && pace_->log_due(m_.step)) m_.events.on_log(m_.step, losses_.back(), pace_->logged(m_.step));
@@ -218,7 +218,7 @@ class Estimator::Training {
 
   Status save() {
     bool finite = true;
-    const Status status = m_.save(*manager_, feed_->state(), &finite);
+    const Status status = m_.save(*manager_, function_->feed()->state(), &finite);
     return finite ? status : spoilt(status, m_.input.samples - static_cast<uint64_t>(input_->batch_size));
   }
 
@@ -227,17 +227,18 @@ class Estimator::Training {
     const PipelineState failed{batch, m_.input.fingerprint, m_.input.data};
     const Result<std::string> variable = m_.states->not_finite();
     m_.discard();
-    feed_.reset();
-    return Status(why.code(), cat(why.message(), m_.judge(*program_, *input_, manager_ ? &*manager_ : nullptr, failed,
+    function_->close();
+    return Status(why.code(), cat(why.message(), m_.judge(*function_, *input_, manager_ ? &*manager_ : nullptr, failed,
                                                           variable.ok() ? *variable : "")));
   }
 
   // Saves what was done, also when the input or a callback failed on the way.
   Status finish(Status status) {
-    const bool cut = feed_->stopped() || interrupted_ || (status.ok() && !pace_->done(m_.step) && m_.interrupted());
+    const bool cut =
+        function_->feed()->stopped() || interrupted_ || (status.ok() && !pace_->done(m_.step) && m_.interrupted());
     if (status.ok() && result_.global_step == 0 && losses_.empty() && !cut && !run_.stopped())
       status = invalid("the input has fewer than ", input_->batch_size, " examples, one batch");
-    m_.report_corrupt(feed_->pipeline());
+    m_.report_corrupt(function_->feed()->pipeline());
     if (status.ok() && !cut && !run_.evaluates()) status = run_.end();
     if (manager_ && m_.dirty) {
       const Status saved = save();
@@ -257,8 +258,7 @@ class Estimator::Training {
   std::optional<CheckpointManager> manager_;
   Run& run_;
   std::optional<StepInput> input_;
-  std::unique_ptr<StepProgram> program_;
-  std::unique_ptr<BatchFeed> feed_;
+  std::unique_ptr<TracedFunction> function_;
   std::optional<TrainingPace> pace_;
   std::optional<TrainingSite> site_;
   std::optional<estimator_log::Losses> log_;

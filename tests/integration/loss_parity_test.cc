@@ -224,9 +224,8 @@ class Training {
     CyclingFeed feed;
     check(feed.create(program->executable()));
     EXPECT_EQ(program->run(queue_, static_cast<uint32_t>(n), &feed).take(), static_cast<uint32_t>(n));
-    std::vector<float> losses;
-    check(program->read_rows(queue_, "loss", static_cast<uint32_t>(n), losses));
-    return losses;
+    const auto loss = static_cast<size_t>(program->executable().find_result("loss"));
+    return program->read(queue_, loss, static_cast<uint32_t>(n)).take().to<float>();
   }
 
  private:

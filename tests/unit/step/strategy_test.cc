@@ -124,6 +124,15 @@ TEST(Strategy, TakesBatchesOfDataAndTheirSmallerLastOne) {
   EXPECT_EQ(sum(data)["sum"].to<float>(), (std::vector<float>{6, 22}));
 }
 
+TEST(Strategy, TakesBatchesOfDataAfterArraysOfTheirShape) {
+  Strategy strategy("cpu");
+  Function sum = strategy.function([](const Features& in) { return Outputs{{"sum", reduce_sum(in["x"])}}; });
+  EXPECT_EQ(sum({{"x", {1.0f, 1.0f}}})["sum"].item(), 2);
+  EXPECT_EQ(sum(numbers(4, 2))["sum"].item(), 1);
+  EXPECT_EQ(sum({{"x", {2.0f, 1.0f}}})["sum"].item(), 3);
+  EXPECT_EQ(sum.traces(), 1);
+}
+
 TEST(Strategy, UnitsShareABatchAndAgree) {
   Strategy units("tpu-emulator:v2-8"), one("cpu");
   ASSERT_EQ(units.num_replicas_in_sync(), 8);

@@ -1,0 +1,182 @@
+#include "step/traced_function.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "op/replicas.h"
+
+namespace tenon {
+namespace {
+
+bool same_inputs(const std::vector<TraceInput>& a, const std::vector<TraceInput>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const TraceInput& x, const TraceInput& y) {
+    return x.name == y.name && x.type == y.type && x.split == y.split;
+  });
+}
+
+// Examples of all units; 1 of what is no batch.
+int64_t rows_of(const GivenInput& given, int replicas) {
+  if (given.batch_if_minor > 0) return given.batch_if_minor * replicas;
+  return given.type.shape.rank() == 0 ? 1 : given.type.shape[0];
+}
+
+Status check_range(const StepProgram& program, const GivenInput& given, int64_t rows) {
+  for (const IndexRange& range : program.indices()) {
+    if (range.feature != given.input.name) continue;
+    const Outside found = find_outside(range, given.bytes.data(), given.type.dtype, rows,
+                                       given.type.shape.elements() / rows, given.batch_if_minor);
+    if (found.row >= 0) return invalid("example ", found.row, ": ", outside_message(range, found.value));
+  }
+  return {};
+}
+
+}  // namespace
+
+TracedFunction::TracedFunction(TensorFunction function, std::shared_ptr<Device> device, Queue& queue,
+                               TracedFunctionOptions options)
+    : function_(std::move(function)),
+      device_(std::move(device)),
+      queue_(queue),
+      options_(std::move(options)),
+      most_(options_.compile.max_iterations),
+      variables_(options_.variables) {}
+
+Result<TracedFunction::Compiled*> TracedFunction::compiled_for(const std::vector<TraceInput>& signature, int steps) {
+  for (const auto& compiled : programs_)
+    if (compiled->steps >= steps && same_inputs(compiled->signature, signature)) return compiled.get();
+  TENON_ASSIGN(std::unique_ptr<Compiled> made, compile(signature, steps));
+  programs_.push_back(std::move(made));
+  return programs_.back().get();
+}
+
+Result<std::unique_ptr<TracedFunction::Compiled>> TracedFunction::compile(const std::vector<TraceInput>& signature,
+                                                                          int steps) const {
+  TENON_ASSIGN(const Trace traced, trace(function_, signature, options_.tracing));
+  ProgramOptions compile = options_.compile;
+  compile.max_iterations = steps;
+  auto out = std::make_unique<Compiled>(Compiled{signature, steps, nullptr, {}});
+  TENON_ASSIGN(out->program, StepProgram::create(traced, device_, compile, options_.seed));
+  if (options_.compiled) options_.compiled(*traced.graph, out->program->executable());
+  if (!variables_) return out;
+  TENON_TRY(variables_->provide(out->program->executable().graph, nullptr));
+  out->program->bind(*variables_);
+  return out;
+}
+
+Status TracedFunction::prepare(const std::vector<FeatureSpec>& features, int64_t batch_size) {
+  TENON_ASSIGN(whole_, compiled_for(batch_inputs(features, batch_size, device_->replicas()), most_));
+  specs_ = features;
+  batch_size_ = batch_size;
+  return {};
+}
+
+Status TracedFunction::bind(VariableStore& variables) {
+  variables_ = &variables;
+  for (const auto& compiled : programs_) {
+    TENON_TRY(variables.provide(compiled->program->executable().graph, nullptr));
+    compiled->program->bind(variables);
+  }
+  return {};
+}
+
+Status TracedFunction::open(const StepInput& input, const PipelineState& from, std::function<bool()> interrupted) {
+  close();
+  TENON_TRY(prepare(input.specs(), input.batch_size));
+  TENON_ASSIGN(feed_, BatchFeed::create(*whole_->program, input, from, std::move(interrupted)));
+  return {};
+}
+
+Result<StepCall> TracedFunction::take_whole(uint32_t steps, HostWatch* watch) {
+  std::optional<WatchedFeed> watched;
+  if (watch) watched.emplace(*feed_, *watch);
+  Feed* const feed = watched ? static_cast<Feed*>(&*watched) : feed_.get();
+  TENON_ASSIGN(const uint32_t done, whole_->program->run(queue_, steps, feed));
+  return StepCall{whole_->program.get(), done, batch_size_, batch_size_};
+}
+
+Result<StepCall> TracedFunction::take(uint32_t steps) {
+  if (feed_->partial().rows > 0) return take_partial();
+  TENON_ASSIGN(const StepCall call, take_whole(steps));
+  return call.steps == 0 && feed_->partial().rows > 0 ? take_partial() : Result<StepCall>(call);
+}
+
+// Of a batch with so many rows.
+Result<int64_t> TracedFunction::rows_to_compute(int64_t rows) const {
+  const int64_t replicas = device_->replicas();
+  if (options_.remainder == Remainder::kRefuse && rows % replicas != 0)
+    return invalid(options_.tracing.what, ": a batch has ", rows,
+                   " rows, which must be divisible by number of replicas ", replicas,
+                   "; drop_remainder leaves such batches out");
+  return (rows + (options_.remainder == Remainder::kPad ? replicas - 1 : 0)) / replicas * replicas;
+}
+
+// The batch with fewer rows that the feed stopped at.
+Result<StepCall> TracedFunction::take_partial() {
+  const int64_t given = feed_->partial().rows;
+  TENON_ASSIGN(const int64_t computed, rows_to_compute(given));
+  StepCall call{nullptr, 0, std::min(given, computed), computed, std::max<int64_t>(given - computed, 0)};
+  if (computed == 0) return feed_->release_partial(), call;
+  TENON_ASSIGN(Compiled * small, compiled_for(batch_inputs(specs_, computed, device_->replicas()), 1));
+  TENON_ASSIGN(small->inputs, feed_->partial_buffers(*small->program, queue_, computed));
+  feed_->release_partial();
+  use_inputs(*small);
+  call.program = small->program.get();
+  TENON_ASSIGN(call.steps, small->program->run(queue_, 1, nullptr));
+  return call;
+}
+
+Status TracedFunction::place(const std::vector<GivenInput>& inputs) {
+  std::vector<TraceInput> signature;
+  for (const GivenInput& given : inputs) signature.push_back(given.input);
+  TENON_ASSIGN(placed_, compiled_for(signature, most_));
+  placed_rows_ = 1;
+  const auto batch = std::find_if(inputs.begin(), inputs.end(), [](const GivenInput& g) { return g.input.split; });
+  if (batch != inputs.end()) placed_rows_ = rows_of(*batch, device_->replicas());
+  std::vector<Buffer>& memory = placed_->inputs;
+  size_t next = 0;
+  for (const GraphInput& input : placed_->program->executable().graph.inputs) {
+    if (input.role != Role::kFeed) continue;
+    const auto given =
+        std::find_if(inputs.begin(), inputs.end(), [&](const GivenInput& g) { return g.input.name == input.name; });
+    TENON_TRY(check_range(*placed_->program, *given, rows_of(*given, device_->replicas())));
+    if (next == memory.size()) {
+      TENON_ASSIGN(Buffer buffer, device_->allocate(given->type, true, input.split));
+      memory.push_back(std::move(buffer));
+    }
+    TENON_TRY(queue_.write(memory[next++], given->bytes.data(), given->bytes.size()));
+  }
+  use_inputs(*placed_);
+  return {};
+}
+
+void TracedFunction::use_inputs(Compiled& compiled) {
+  std::vector<const Buffer*> feeds;
+  for (const Buffer& buffer : compiled.inputs) feeds.push_back(&buffer);
+  compiled.program->bind_feeds(feeds);
+}
+
+Result<StepCall> TracedFunction::repeat(uint32_t steps) {
+  TENON_ASSIGN(const uint32_t done, placed_->program->run(queue_, steps, nullptr));
+  return StepCall{placed_->program.get(), done, placed_rows_, placed_rows_};
+}
+
+Result<Array> TracedFunction::result(const StepCall& call, std::string_view name) const {
+  return call.program->read(queue_, static_cast<size_t>(call.program->executable().find_result(name)), call.steps);
+}
+
+Result<Results> TracedFunction::results(const StepCall& call) const {
+  if (call.steps == 0) return Results();
+  Arrays values;
+  const Graph& graph = call.program->executable().graph;
+  for (size_t r = 0; r < graph.results.size(); ++r) {
+    const Output& result = graph.results[r];
+    if (result.alias >= 0 || result.mode == ResultMode::kUntil) continue;
+    TENON_ASSIGN(Array value, call.program->read(queue_, r, call.steps));
+    if (result.mode == ResultMode::kEach && most_ == 1) value = value.row(0);
+    const bool more = call.rows < call.computed && result.split && value.dim(0) == call.computed;
+    values.emplace(result.name, more ? value.rows(0, call.rows) : std::move(value));
+  }
+  return Results(std::move(values), call.steps, int64_t{call.steps} * call.rows);
+}
+
+}  // namespace tenon

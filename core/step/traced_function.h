@@ -1,0 +1,112 @@
+// A function of tensors that runs on a device: the one way to trace, compile, bind, feed and read. Function is the handle of
+// one; the Estimator's modes and StepRunner have theirs.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "step/batch_feed.h"
+#include "step/host_watch.h"
+#include "step/program.h"
+#include "step/trace.h"
+#include "step/variable_store.h"
+#include "tenon/strategy.h"
+
+namespace tenon {
+
+struct TracedFunctionOptions {
+  TraceOptions tracing = {};
+  ProgramOptions compile = {};         // max_iterations: the most steps of a call
+  uint64_t seed = 0;                   // keys what is drawn at random
+  VariableStore* variables = nullptr;  // or bind() says before the first step
+  Remainder remainder = Remainder::kRefuse;
+  std::function<void(const Graph& traced, const Executable&)> compiled = {};  // told of each program
+};
+
+// A value that an input keeps for all steps of a call.
+struct GivenInput {
+  TraceInput input;  // on one unit
+  Type type;         // of all units together, their shares one after the other
+  std::span<const std::byte> bytes;
+  int64_t batch_if_minor = 0;  // examples of a share where they are the last axis
+};
+
+// What one call of the device did.
+struct StepCall {
+  const StepProgram* program = nullptr;
+  uint32_t steps = 0;
+  int64_t rows = 0;      // examples of a step
+  int64_t computed = 0;  // rows of a result that has one for each: more than `rows` where the units needed them
+  int64_t left_out = 0;  // examples that the units could not share
+};
+
+class TracedFunction {
+ public:
+  TracedFunction(TensorFunction function, std::shared_ptr<Device> device, Queue& queue, TracedFunctionOptions options);
+
+  // Compiles it for batches of these features, unless it was.
+  Status prepare(const std::vector<FeatureSpec>& features, int64_t batch_size);
+  // For whole batches. REQUIRED: prepare() or open().
+  const Executable& executable() const { return whole_->program->executable(); }
+  int programs() const { return static_cast<int>(programs_.size()); }
+
+  // The store has its variables from now on: those of the programs that there are, and it makes what others need.
+  Status bind(VariableStore& variables);
+
+  // Takes batches from there on; prepares for them. `interrupted` as of BatchFeed::create.
+  Status open(const StepInput& input, const PipelineState& from, std::function<bool()> interrupted = {});
+  void close() { feed_.reset(); }
+  // Null where it is not open. Its status says why a call did fewer steps than were asked for.
+  BatchFeed* feed() { return feed_.get(); }
+  const BatchFeed* feed() const { return feed_.get(); }
+  // Up to `steps` steps on whole batches.
+  Result<StepCall> take_whole(uint32_t steps, HostWatch* watch = nullptr);
+  // The same, or one step on the smaller batch that comes next. No steps: the input is at its end, or what it still has is
+  // left out.
+  Result<StepCall> take(uint32_t steps);
+
+  // Steps on the inputs that are placed: memory for them is made once.
+  Status place(const std::vector<GivenInput>& inputs);
+  Result<StepCall> repeat(uint32_t steps);
+
+  // What a call gave: rows of results kept each step are of its steps. REQUIRED: it was the program's last.
+  Result<Array> result(const StepCall& call, std::string_view name) const;
+  // All but those that end a call; of a function that does one step a call, without the axis of steps.
+  Result<Results> results(const StepCall& call) const;
+
+ private:
+  // For one signature.
+  struct Compiled {
+    std::vector<TraceInput> signature;
+    int steps;
+    std::unique_ptr<StepProgram> program;
+    std::vector<Buffer> inputs;  // HOST memory of a FEED input each, where they do not come from a feed
+  };
+  Result<Compiled*> compiled_for(const std::vector<TraceInput>& signature, int steps);
+  Result<std::unique_ptr<Compiled>> compile(const std::vector<TraceInput>& signature, int steps) const;
+  Result<int64_t> rows_to_compute(int64_t rows) const;
+  Result<StepCall> take_partial();
+  static void use_inputs(Compiled& compiled);
+
+  TensorFunction function_;
+  std::shared_ptr<Device> device_;
+  Queue& queue_;
+  TracedFunctionOptions options_;
+  int most_;  // steps of a call
+  VariableStore* variables_;
+  std::vector<std::unique_ptr<Compiled>> programs_;
+  // Of what it takes batches from.
+  std::vector<FeatureSpec> specs_;
+  int64_t batch_size_ = 0;
+  Compiled* whole_ = nullptr;
+  std::unique_ptr<BatchFeed> feed_;
+  // Of what is placed.
+  Compiled* placed_ = nullptr;
+  int64_t placed_rows_ = 0;
+};
+
+}  // namespace tenon
