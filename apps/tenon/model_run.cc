@@ -169,7 +169,7 @@ RunConfig ModelRun::run_config() const {
   c.iterations_per_loop = flags_.integer("iterations_per_loop");
   c.deterministic = flags_.boolean("deterministic");
   c.soft_placement = flags_.boolean("soft_placement");
-  c.log_lines = estimator_log() ? LogLines::kEstimator : LogLines::kTenon;
+  c.log_lines = estimator_log() ? LogLines::kEstimator : quiet() ? LogLines::kWarnings : LogLines::kTenon;
   c.tpu = TPUConfig{.iterations_per_loop = c.iterations_per_loop,
                     .num_shards = static_cast<int>(flags_.integer("num_shards")),
                     .per_host_input_for_training = input_pipelines(flags_.text("per_host_input_for_training"))};
@@ -177,6 +177,7 @@ RunConfig ModelRun::run_config() const {
   return c;
 }
 
+bool ModelRun::quiet() const { return flags_.has("quiet") && flags_.boolean("quiet"); }
 bool ModelRun::estimator_log() const { return flags_.has("log") && flags_.text("log") == "estimator"; }
 
 void ModelRun::print_info(const std::string& line) const {
@@ -192,7 +193,8 @@ RunEvents ModelRun::events() const {
   e.on_info = [this](const std::string& line) { print_info(line); };
   if (json_) e.on_device_log = to_stderr;
   e.device_details = flags_.boolean("verbose");
-  if (estimator_log()) e.on_info = to_stderr;
+  if (quiet() || estimator_log()) e.on_info = to_stderr;
+  if (quiet()) return e;
   const bool verbose = flags_.boolean("verbose"), json = json_;
   e.on_checkpoint = [verbose, json](int64_t step, const std::string& path) {
     if (json)

@@ -50,6 +50,7 @@ class ModelRun {
   // those of the device, on standard error.
   RunEvents events() const;
   bool estimator_log() const;
+  bool quiet() const;  // the result alone is printed, and warnings on standard error
   // With `step`, where it is printed as the loss of training.
   void print_info(const std::string& line) const;
 

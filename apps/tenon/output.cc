@@ -1,5 +1,6 @@
 #include "output.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -97,6 +98,11 @@ void print_data(const std::string& line) {
 }
 void draw_line(const std::string& line) { put("\r" + terminal_text(line) + "\033[K", true); }
 
+size_t terminal_columns() {
+  winsize size{};
+  return ::ioctl(::fileno(standard_output()), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
 void print_error(std::string_view text, Lines lines) {
   const std::string line = terminal_text(text, lines) + "\n";
   if (std::fwrite(line.data(), 1, line.size(), stderr) != line.size() && lost == 0) lost = errno;
@@ -121,6 +127,11 @@ std::string with_commas(int64_t n) {
 std::string counted(int64_t n, const char* thing) { return with_commas(n) + " " + thing + (n == 1 ? "" : "s"); }
 
 std::string number_text(double value) { return format(std::fabs(value) < 1e5 ? "%.4f" : "%.4g", value); }
+
+std::string rate_text(double rate) {
+  if (!(rate < 1e15)) return "?";
+  return rate < 99.95 ? format(rate < 9.995 ? "%.2f" : "%.1f", rate) : with_commas(std::llround(rate));
+}
 
 std::string bytes_text(double bytes) {
   const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "output.h"
 #include "process.h"
@@ -10,11 +11,19 @@
 namespace tenon::runner {
 namespace {
 
+constexpr double kBetweenDraws = 0.05, kBetweenLines = 10;  // seconds
+
 double seconds_between(std::chrono::steady_clock::time_point a, std::chrono::steady_clock::time_point b) {
   return std::max(std::chrono::duration<double>(b - a).count(), 1e-9);
 }
 
-long as_long(int64_t n) { return static_cast<long>(n); }
+// As many of the parts as there is room for, the first of them in any case.
+std::string fitting(const std::vector<std::string>& parts, size_t columns) {
+  std::string line = parts[0];
+  for (size_t i = 1; i < parts.size() && line.size() + 2 + parts[i].size() < columns; ++i) line += "  " + parts[i];
+  if (line.size() >= columns) line.resize(columns - 1);
+  return line;
+}
 
 }  // namespace
 
@@ -28,38 +37,48 @@ Progress::~Progress() { clear(); }
 void Progress::begin(int64_t step) {
   first_ = last_ = written_ = step;
   begun_ = written_at_ = Clock::now();
+  losses_ = 0;
+  loss_sum_ = 0;
+}
+
+bool Progress::line_due(int64_t step, Clock::time_point now) const {
+  return every_ > 0 && (step / every_ > written_ / every_ || seconds_between(written_at_, now) >= kBetweenLines);
 }
 
 bool Progress::after_run(int64_t step, std::span<const float> losses) {
   const auto now = Clock::now();
+  losses_ += std::ssize(losses);
+  loss_sum_ = std::accumulate(losses.begin(), losses.end(), loss_sum_);
   if (terminal_) {
-    if (seconds_between(drawn_, now) >= 0.05 || step >= target_) draw(step, losses.back());
-  } else if (every_ > 0 && step / every_ > written_ / every_) {
-    write(step, losses.back());
+    if (seconds_between(drawn_, now) >= kBetweenDraws || step >= target_) draw(step);
+  } else if (line_due(step, now)) {
+    write(step);
   }
   last_ = step;
   return true;
 }
 
-void Progress::draw(int64_t step, float loss) {
+double Progress::take_mean_loss() {
+  return std::exchange(loss_sum_, 0) / static_cast<double>(std::exchange(losses_, 0));
+}
+
+void Progress::draw(int64_t step) {
   drawn_ = Clock::now();
   const double rate = static_cast<double>(step - first_) / seconds_between(begun_, drawn_);
-  const std::string line = format("step %ld/%ld  loss %s  %.4g steps/s  ETA %s", as_long(step), as_long(target_),
-                                  number_text(static_cast<double>(loss)).c_str(), rate,
-                                  duration_text(static_cast<double>(target_ - step) / std::max(rate, 1e-9)).c_str());
-  draw_line(line);
+  draw_line(fitting({"step " + with_commas(step) + "/" + with_commas(target_), "loss " + number_text(take_mean_loss()),
+                     "ETA " + duration_text(static_cast<double>(target_ - step) / std::max(rate, 1e-9)),
+                     rate_text(rate) + " steps/s"},
+                    terminal_columns()));
   line_open_ = true;
 }
 
-void Progress::write(int64_t step, float loss) {
+void Progress::write(int64_t step) {
   const auto now = Clock::now();
-  const double rate = static_cast<double>(step - written_) / seconds_between(written_at_, now);
+  const double rate = static_cast<double>(step - written_) / seconds_between(written_at_, now), loss = take_mean_loss();
   if (json_)
-    print_line(
-        Json("step").add("step", step).add("loss", static_cast<double>(loss)).add("steps_per_second", rate).str());
+    print_line(Json("step").add("step", step).add("loss", loss).add("steps_per_second", rate).str());
   else
-    print_line(
-        format("step %ld  loss %s  %.4g steps/s", as_long(step), number_text(static_cast<double>(loss)).c_str(), rate));
+    print_line("step " + with_commas(step) + "  loss " + number_text(loss) + "  " + rate_text(rate) + " steps/s");
   written_ = step;
   written_at_ = now;
 }

@@ -9,7 +9,9 @@ namespace tenon::runner {
 
 class Progress : public TrainingHook {
  public:
-  // Plain and JSON lines come every `every` steps; 0: never. `quiet`: nothing is shown, as another log is.
+  // Plain and JSON lines come every `every` steps, and where those take long every ten seconds; 0: never. What a line says
+  // of loss and speed is of all steps since the line before. `quiet`: nothing but
+  // JSON is shown, as another log is.
   Progress(bool json, int64_t every, int64_t target, bool quiet = false);
   ~Progress() override;
 
@@ -25,13 +27,15 @@ class Progress : public TrainingHook {
 
  private:
   using Clock = std::chrono::steady_clock;
-  void draw(int64_t step, float loss);
-  void write(int64_t step, float loss);
+  bool line_due(int64_t step, Clock::time_point now) const;
+  double take_mean_loss();  // of the steps since it was taken last
+  void draw(int64_t step);
+  void write(int64_t step);
 
   bool json_, terminal_;
   int64_t every_, target_;
-  int64_t first_ = 0, last_ = 0, written_ = 0, steps_ = 0;
-  double seconds_ = 0;
+  int64_t first_ = 0, last_ = 0, written_ = 0, steps_ = 0, losses_ = 0;
+  double seconds_ = 0, loss_sum_ = 0;
   Clock::time_point begun_, drawn_, written_at_;
   bool line_open_ = false;
 };

@@ -22,13 +22,18 @@ void declare_train(Flags& flags, const std::vector<std::string>& words) {
   flags.integer("save_checkpoints_steps", 0, "steps between checkpoints; 0: by time", 0, 1e15);
   flags.number("save_checkpoints_secs", 600, "seconds between checkpoints; 0: only at the end", 0, 1e9);
   flags.integer("keep_checkpoint_max", 5, "newest checkpoints to keep; 0: all", 0, 1e6);
-  flags.integer("log_step_count_steps", 100, "steps between lines of the log", 0, 1e15);
+  flags.integer("log_step_count_steps", 100, "steps between lines of the log, which come every ten seconds too", 0,
+                1e15);
+  flags.boolean("quiet", false, "print the result alone");
   add_profile_flags(flags);
 }
 
 RunConfig config_of(const Flags& flags, const ModelRun& model) {
   if (flags.given("save_checkpoints_steps") && flags.given("save_checkpoints_secs"))
     throw UsageError{"--save_checkpoints_steps and --save_checkpoints_secs exclude each other"};
+  for (const char* shown : {"log", "log_step_count_steps", "verbose"})
+    if (flags.boolean("quiet") && flags.given(shown))
+      throw UsageError{std::string("--quiet and --") + shown + " exclude each other"};
   RunConfig c = model.run_config();
   c.save_checkpoints_steps = flags.integer("save_checkpoints_steps");
   c.save_checkpoints_secs = flags.number("save_checkpoints_secs");
@@ -46,7 +51,8 @@ class Training {
         steps_(flags.integer("train_steps")),
         batch_(flags.integer("train_batch_size")),
         estimator_(model_.estimator(config_of(flags, model_))),
-        progress_(flags.boolean("json"), flags.integer("log_step_count_steps"), steps_, model_.estimator_log()) {}
+        progress_(flags.boolean("json"), model_.quiet() ? 0 : flags.integer("log_step_count_steps"), steps_,
+                  model_.quiet() || model_.estimator_log()) {}
 
   int run() {
     set_stdout(Stdout::kLog);
@@ -56,7 +62,7 @@ class Training {
     set_events();
     parameters_ = estimator_.count_parameters(train).take();
     profile_.emplace(flags_, steps_ - estimator_.global_step().take());
-    announce(train);
+    if (!model_.quiet()) announce(train);
     if (eval.empty())
       train_only(model_.train_input(train));
     else
@@ -72,7 +78,7 @@ class Training {
     RunEvents e = model_.events();
     const auto info = e.on_info;
     e.on_info = [this, info](const std::string& line) { progress_.clear(), info(line); };
-    e.on_evaluate = [this](int64_t step, const EvalResult& r) { print_evaluation(step, r); };
+    if (!model_.quiet()) e.on_evaluate = [this](int64_t step, const EvalResult& r) { print_evaluation(step, r); };
     estimator_.set_events(e);
   }
 
@@ -163,7 +169,8 @@ class Training {
     if (predicted())
       print("predicted for the device that is emulated: %.4g ms a step; measured here: %.4g ms\n",
             result_.train.predicted_step_ms, step_ms());
-    print("%.4g examples/s, %s in all; hash %s\n", rate, duration_text(elapsed()).c_str(), hash.c_str());
+    print("%s examples/s, %s in all; hash %s\n", rate_text(rate).c_str(), duration_text(elapsed()).c_str(),
+          hash.c_str());
     for (const auto& [name, value] : result_.eval)
       if (name != "global_step") print("%s %s\n", name.c_str(), number_text(value).c_str());
     if (!evaluated && progress_.steps() > 0) print("loss %s\n", number_text(result_.train.loss).c_str());

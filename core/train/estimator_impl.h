@@ -79,10 +79,10 @@ struct Estimator::Impl {
     if (device_log) device_log->flush();
     if (events.on_info) events.on_info(line);
   }
-  // Lines that only one of the two ways to log has.
+  // Lines that only one of the ways to log has.
   bool estimator_log() const { return config.log_lines == LogLines::kEstimator; }
   void tenon_line(const std::string& line) const {
-    if (!estimator_log()) info(line);
+    if (config.log_lines == LogLines::kTenon) info(line);
   }
   void log(const std::string& line) const {
     if (estimator_log()) info(line);

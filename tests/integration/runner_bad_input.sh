@@ -39,6 +39,7 @@ for huge in 'exp 1000000000x1000000000' 'batch_norm 1000000000x1000000000x100000
   expect 1 "--shapes: '${huge#* }' takes " "$tenon" bench op ${huge% *} --shapes "${huge#* }"
 done
 expect 1 'is smaller than the window 3' "$tenon" bench op max_pool_grad --shapes 1x2x2x1x3
+expect 2 '--quiet and --log_step_count_steps exclude each other' "${train[@]}" --data_dir "$data" --quiet --log_step_count_steps 5
 expect 2 '--use_tpu and --device cpu contradict each other' "${train[@]}" --data_dir "$data" --use_tpu --device cpu
 expect 2 '--tpu v2-99 and --device cpu contradict' "${train[@]}" --data_dir "$data" --use_tpu --tpu v2-99 --device cpu
 expect 2 '--tpu v2-8 and --device tpu-emulator:v3-8 contradict' "${train[@]}" --data_dir "$data" --tpu v2-8 --device tpu-emulator:v3-8

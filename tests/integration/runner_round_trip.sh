@@ -70,8 +70,8 @@ done
 expect 0 '' "${train[@]}" --model_dir "$work/other" --train_steps 60 --seed 1
 [ "$(result hash)" != "$hash" ] || complain 'another seed gave the same hash'
 
-echo '# stopped by a signal, then resumed'
-"${train[@]}" --model_dir "$work/stopped" --train_steps 100000000 --noevaluate --log_step_count_steps 10 >"$work/log" 2>"$work/err" &
+echo '# stopped by a signal, then resumed; where so many steps take long, a line says how far it is'
+"${train[@]}" --model_dir "$work/stopped" --train_steps 100000000 --noevaluate --log_step_count_steps 100000000 >"$work/log" 2>"$work/err" &
 pid=$!
 until grep -qs '"event": "step"' "$work/log" || ! kill -0 $pid 2>/dev/null; do :; done
 kill -TERM $pid

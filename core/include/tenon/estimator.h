@@ -57,8 +57,8 @@ struct TPUConfig {
 };
 
 // What is told by RunEvents::on_info: Tenon's own lines, or those that TensorFlow's Estimator logs, in its words and
-// order. With the latter the device is closed at the end of each call, before the lines that follow there.
-enum class LogLines : uint8_t { kTenon, kEstimator };
+// order, or warnings alone. With kEstimator the device is closed at the end of each call, before the lines that follow there.
+enum class LogLines : uint8_t { kTenon, kEstimator, kWarnings };
 
 struct RunConfig {
   std::string model_dir = {};   // empty: nothing is kept
