@@ -73,7 +73,7 @@ class Fitting {
 
   void do_epoch(int epoch, int64_t steps) {
     run_.call([&](Callback& c) { c.on_epoch_begin(run_, epoch); });
-    run_.bar().line(cat("Epoch ", epoch + 1, "/", options_.epochs));
+    if (options_.epochs > 1) run_.bar().line(cat("Epoch ", epoch + 1, "/", options_.epochs));
     run_.bar().begin(steps);
     int64_t done = 0;
     Logs logs = train_epoch(steps, &done);

@@ -3,7 +3,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 
 #include "base/text.h"
@@ -11,7 +13,7 @@
 namespace tenon {
 namespace {
 
-constexpr int kCells = 20;
+constexpr size_t kCells = 20;
 constexpr double kBetweenDraws = 0.05;  // seconds
 
 template <class... Args>
@@ -47,16 +49,22 @@ std::string count_of(int64_t done, int64_t target) {
 
 bool of_validation(const std::string& name) { return name.starts_with("val_"); }
 
+// Of the terminal now; more than any line has where there is none, or it does not say.
 size_t columns_of(std::FILE* to) {
   winsize size{};
-  return ioctl(fileno(to), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+  return ioctl(fileno(to), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : SIZE_MAX;
 }
 
 // Characters on the screen: a UTF-8 sequence is one.
+bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
 size_t characters(const std::string& text) {
-  size_t n = 0;
-  for (const char c : text) n += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
-  return n;
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), begins_character));
+}
+
+std::string cut(const std::string& text, size_t most) {
+  size_t end = 0;
+  for (size_t n = 0; end < text.size() && (n += begins_character(text[end])) <= most;) ++end;
+  return text.substr(0, end);
 }
 
 }  // namespace
@@ -75,7 +83,6 @@ ProgressBar::ProgressBar(std::FILE* to, Verbose verbose) : to_(to), verbose_(ver
   if (verbose_ == Verbose::kAuto) verbose_ = terminal ? Verbose::kBar : Verbose::kLine;
   const char* no_color = std::getenv("NO_COLOR");
   colours_ = !(no_color && *no_color);
-  if (terminal) columns_ = columns_of(to);
 }
 
 void ProgressBar::line(const std::string& text) {
@@ -126,27 +133,33 @@ std::string ProgressBar::painted(const char* paint, const std::string& text, siz
   return cat(paint, text, "\x1b[0m");
 }
 
-std::string ProgressBar::cells(int64_t done, size_t* invisible) const {
-  const auto full = static_cast<int>(kCells * std::min(static_cast<double>(done) / static_cast<double>(target_), 1.0));
+std::string ProgressBar::cells(int64_t done, size_t count, size_t* invisible) const {
+  const double part = std::min(static_cast<double>(done) / static_cast<double>(target_), 1.0);
+  const auto full = static_cast<size_t>(static_cast<double>(count) * part);
   std::string green, grey;
-  for (int i = 0; i < kCells; ++i) (i < full ? green : grey) += "━";
-  std::string out = painted("\x1b[1m", count_of(done, target_), invisible) + " ";
-  if (full > 0) out += painted("\x1b[32m", green, invisible);
-  return out + painted("\x1b[37m", colours_ ? grey : std::string(static_cast<size_t>(kCells - full), ' '), invisible);
+  for (size_t i = 0; i < count; ++i) (i < full ? green : grey) += "━";
+  std::string out = full > 0 ? painted("\x1b[32m", green, invisible) : "";
+  return out + painted("\x1b[37m", colours_ ? grey : std::string(count - full, ' '), invisible);
 }
 
 void ProgressBar::draw(int64_t done, const Logs& logs, bool last) {
   const auto now = Clock::now();
   const double each = seconds_a_step(done, now);
-  size_t invisible = 0;
-  std::string text = target_ > 0 ? cells(done, &invisible) : printed("%7lld/Unknown", static_cast<long long>(done));
   const std::string clock = target_ > 0 && !last ? time_left(each * static_cast<double>(target_ - done))
                                                  : printed("%.0fs", seconds_between(start_, now));
+  const size_t room = columns_of(to_) - 1;
+  size_t invisible = 0;
+  std::string text = printed("%7lld/Unknown", static_cast<long long>(done));
+  if (target_ > 0) {
+    const std::string count = count_of(done, target_);
+    const size_t others = count.size() + clock.size() + 2;
+    text = painted("\x1b[1m", count, &invisible) + " ";
+    text += cells(done, room > others ? std::min(kCells, room - others) : 0, &invisible);
+  }
   text += " " + painted("\x1b[1m", clock, &invisible);
-  std::string info = step_time(each) + logs_text(logs);
   const size_t before = characters(text) - invisible;
-  if (columns_ > before && before + info.size() > columns_ - 1) info.resize(columns_ - 1 - before);
-  const size_t width = before + info.size();
+  const std::string info = cut(step_time(each) + logs_text(logs), room - std::min(room, before));
+  const size_t width = before + characters(info);
   std::string out(width_before_, '\b');
   out += "\r" + text + info;
   if (width_before_ > width) out.append(width_before_ - width, ' ');

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """What training shows on a terminal and in a pipe, captured from a pseudo-terminal.
 
-  screen_test.py TENON
+  screen_test.py TENON BAR_PROGRAM TOY_KERAS FIXTURES
 
 Standard library alone.
 """
 import fcntl
 import os
+import pathlib
 import pty
 import re
 import struct
@@ -15,16 +16,22 @@ import sys
 import termios
 import unittest
 
-TENON = sys.argv[1]
-del sys.argv[1]
+TENON, BAR_PROGRAM, TOY_KERAS, FIXTURES = sys.argv[1:5]
+del sys.argv[1:5]
+sys.dont_write_bytecode = True
+sys.path.insert(0, FIXTURES)
+
+from make_bars import frames  # noqa: E402
+
 STEPS = ["--synthetic", "--hidden", "8", "--train_batch_size", "8", "--device", "cpu"]
 
 
-def on_terminal(columns, *command):
+def on_terminal(columns, *command, **environment):
     """What the command writes to a terminal that wide."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs)
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs,
+                               env={**os.environ, **environment})
     os.close(theirs)
     out = b""
     while True:
@@ -45,14 +52,73 @@ def in_pipe(*command):
     return subprocess.run(command, capture_output=True, text=True, check=True)
 
 
+def of_keras(name):
+    """The frames that Keras drew, a list for each line that it ended."""
+    text = (pathlib.Path(FIXTURES) / "bars.txt").read_text().replace("<ESC>", "\x1b")
+    return lines_of(re.search(f"^== {name}\n([^=]*)", text, re.M)[1])
+
+
+def lines_of(drawn):
+    return [line.strip("\n").split("\n") for line in drawn.split("<LF>\n") if line]
+
+
+def visible(frame):
+    return re.sub(r"\x1b\[\d+m", "", frame)
+
+
+class KerassBar(unittest.TestCase):
+    def assert_drawn_as(self, ours, theirs):
+        """Which redraws are left out between the first and the last of a line is a matter of the clock."""
+        self.assertEqual(len(ours), len(theirs))
+        for drawn, all_of_it in zip(ours, theirs):
+            self.assertEqual((drawn[0], drawn[-1]), (all_of_it[0], all_of_it[-1]))
+            rest = iter(all_of_it)
+            for frame in drawn:
+                self.assertIn(frame, rest)
+
+    def test_is_drawn_character_for_character(self):
+        for columns in (0, 120):
+            self.assert_drawn_as(lines_of(frames(on_terminal(columns, BAR_PROGRAM))), of_keras("a bar"))
+
+    def test_of_the_toy_program_too(self):
+        def without_numbers(lines):
+            return [[re.sub(r": [^ ]+", ": N", frame) for frame in line] for line in lines]
+
+        text = on_terminal(0, TOY_KERAS, "--device", "cpu")
+        bars, figures = text.rsplit("\n", 2)[:2]
+        self.assertRegex(figures, "^loss .*prediction")
+        self.assert_drawn_as(without_numbers(lines_of(frames(bars + "\n"))), without_numbers(of_keras("toy_keras")))
+
+    def test_takes_back_just_what_it_drew(self):
+        for line in on_terminal(0, BAR_PROGRAM).split("\n"):
+            width = 0
+            for back, frame in re.findall(r"(\x08*)\r([^\r\x08]*)", line):
+                self.assertEqual(len(back), width)
+                self.assertGreaterEqual(len(visible(frame)), width)
+                width = len(visible(frame).rstrip())
+
+    def test_is_no_wider_than_the_terminal(self):
+        for columns in (12, 30, 59, 80):
+            drawn = frames(on_terminal(columns, BAR_PROGRAM)).replace("<LF>", "").split("\n")
+            for frame in drawn:
+                self.assertLess(len(visible(frame)), columns)
+            self.assertIn("3/3", visible(drawn[-2]))
+
+    def test_has_no_colours_where_they_are_not_wanted(self):
+        self.assertNotIn("\x1b", on_terminal(0, BAR_PROGRAM, NO_COLOR="1"))
+
+    def test_is_a_line_an_epoch_in_a_pipe(self):
+        self.assertEqual(lines_of(frames(in_pipe(BAR_PROGRAM).stdout)), of_keras("lines"))
+
+
 class RunnersLine(unittest.TestCase):
-    def frames(self, columns):
+    def drawn(self, columns):
         text = on_terminal(columns, TENON, "train", "mlp", *STEPS, "--train_steps", "2000", "--noevaluate")
         return re.findall(r"\r(step [^\x1b]*)\x1b\[K", text)
 
     def test_stays_within_the_terminal(self):
         for columns in (20, 59, 200):
-            frames = self.frames(columns)
+            frames = self.drawn(columns)
             self.assertGreater(len(frames), 0)
             for frame in frames:
                 self.assertLess(len(frame), columns)
@@ -60,7 +126,7 @@ class RunnersLine(unittest.TestCase):
 
     def test_names_step_loss_rate_and_what_is_left(self):
         pattern = r"step [\d,]+/2,000  loss \d+\.\d{4}  ETA [\d:]+s?  [\d,]+(\.\d+)? steps/s"
-        for frame in self.frames(200):
+        for frame in self.drawn(200):
             self.assertRegex(frame, pattern)
 
 
