@@ -3,7 +3,9 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "command.h"
@@ -44,7 +46,9 @@ class ModelRun {
   // Random images and labels: shapes without data, for benchmarks and for looking at a model.
   Dataset synthetic(int64_t batch_size, bool training) const;
 
-  Estimator estimator(const RunConfig& config) const { return Estimator(info_->model, config, params_); }
+  Estimator estimator(const RunConfig& config, std::optional<WarmStartSettings> warm_start = {}) const {
+    return Estimator(info_->model, config, params_, std::move(warm_start));
+  }
   RunConfig run_config() const;
   // Tells about devices, restored checkpoints and the like, in text or JSON; lines of the Estimator's log, and with --json
   // those of the device, on standard error.

@@ -1,5 +1,6 @@
 // tenon train MODEL: trains from the newest checkpoint, or from the start, and evaluates.
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "model_run.h"
@@ -25,7 +26,39 @@ void declare_train(Flags& flags, const std::vector<std::string>& words) {
   flags.integer("log_step_count_steps", 100, "steps between lines of the log, which come every ten seconds too", 0,
                 1e15);
   flags.boolean("quiet", false, "print the result alone");
+  flags.text("warm_start_from", "",
+             "begin with the values that this checkpoint has: a prefix, a directory, a .safetensors file; one in model_dir "
+             "wins");
+  flags.text("vars_to_warm_start", ".*", "with --warm_start_from: of weights whose names begin with a match of this "
+             "regular expression");
+  flags.text("var_name_to_prev_var_name", "",
+             "with --warm_start_from: NAME=ITS_NAME_THERE,..; names that end with / stand for all below them");
+  flags.boolean("skip_mismatch", false, "with --warm_start_from: weights that have another shape there begin anew");
   add_profile_flags(flags);
+}
+
+std::map<std::string, std::string> renames_of(const std::string& text) {
+  std::map<std::string, std::string> out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size()), equals = text.find('=', at);
+    if (equals >= end) throw UsageError{"--var_name_to_prev_var_name is '" + text + "', expected NAME=ITS_NAME_THERE,.."};
+    out[text.substr(at, equals - at)] = text.substr(equals + 1, end - equals - 1);
+    at = end + 1;
+  }
+  return out;
+}
+
+std::optional<WarmStartSettings> warm_start_of(const Flags& flags) {
+  if (flags.text("warm_start_from").empty()) {
+    for (const char* name : {"vars_to_warm_start", "var_name_to_prev_var_name", "skip_mismatch"})
+      if (flags.given(name)) throw UsageError{format("--%s needs --warm_start_from CHECKPOINT", name)};
+    return std::nullopt;
+  }
+  return WarmStartSettings{
+      .ckpt_to_initialize_from = flags.text("warm_start_from"),
+      .vars_to_warm_start = {std::vector{flags.text("vars_to_warm_start")}, VarsToWarmStart::Among::kWeights},
+      .var_name_to_prev_var_name = renames_of(flags.text("var_name_to_prev_var_name")),
+      .skip_mismatch = flags.boolean("skip_mismatch")};
 }
 
 RunConfig config_of(const Flags& flags, const ModelRun& model) {
@@ -50,7 +83,7 @@ class Training {
         model_(flags, words),
         steps_(flags.integer("train_steps")),
         batch_(flags.integer("train_batch_size")),
-        estimator_(model_.estimator(config_of(flags, model_))),
+        estimator_(model_.estimator(config_of(flags, model_), warm_start_of(flags))),
         progress_(flags.boolean("json"), model_.quiet() ? 0 : flags.integer("log_step_count_steps"), steps_,
                   model_.quiet() || model_.estimator_log()) {}
 

@@ -17,7 +17,7 @@
 namespace tenon {
 
 // A checkpoint ("DIR/model.ckpt-30") that is named by itself, by its PREFIX.index, or by its directory: then the newest
-// there that is whole.
+// there that is whole. Its tensors have their variables' names (BundleReader::name_by_objects).
 Result<BundleReader> open_checkpoint(const std::string& path);
 
 // Adds the tensors of a state to a bundle.

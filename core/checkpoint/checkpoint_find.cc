@@ -73,6 +73,7 @@ Result<int64_t> step_of(const BundleReader& reader) {
 Result<FoundCheckpoint> verified(const std::string& prefix) {
   TENON_ASSIGN(BundleReader reader, BundleReader::open(prefix));
   TENON_TRY(reader.verify());
+  TENON_TRY(reader.name_by_objects());
   TENON_ASSIGN(const int64_t step, step_of(reader));
   return FoundCheckpoint{prefix, std::move(reader), step, {}};
 }
@@ -124,9 +125,13 @@ Result<std::vector<std::string>> CheckpointManager::prefixes() const {
 
 Result<BundleReader> open_checkpoint(const std::string& path) {
   constexpr std::string_view kIndex = ".index";
-  if (path.ends_with(kIndex)) return BundleReader::open(path.substr(0, path.size() - kIndex.size()));
   std::error_code error;
-  if (!std::filesystem::is_directory(path, error)) return BundleReader::open(path);
+  if (path.ends_with(kIndex) || !std::filesystem::is_directory(path, error)) {
+    TENON_ASSIGN(BundleReader reader,
+                 BundleReader::open(path.ends_with(kIndex) ? path.substr(0, path.size() - kIndex.size()) : path));
+    TENON_TRY(reader.name_by_objects());
+    return reader;
+  }
   TENON_ASSIGN(std::optional<FoundCheckpoint> found, latest_checkpoint(path));
   if (!found) return Status(Code::kUnavailable, cat(path, ": has no checkpoint"));
   return std::move(found->reader);

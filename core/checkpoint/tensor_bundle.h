@@ -3,7 +3,9 @@
 // round.
 //
 // Names are TF1 style: variables by name, `global_step`, optimizer slots as `VAR/Momentum`. What only
-// Tenon understands goes under `tenon/`; TensorFlow leaves such names alone.
+// Tenon understands goes under `tenon/`; TensorFlow leaves such names alone. tf.train.Checkpoint names tensors by the way to
+// them through Python's objects, "model/layer_with_weights-0/kernel/.ATTRIBUTES/VARIABLE_VALUE"; open_checkpoint()
+// finds their variables' names in what the file says of its objects.
 #pragma once
 
 #include <cstddef>
@@ -92,6 +94,11 @@ class BundleWriter {
 class BundleReader {
  public:
   static Result<BundleReader> open(const std::string& prefix);
+
+  // Of a file of tf.train.Checkpoint: from now on its tensors have their variables' names, "dense/kernel", without that of a
+  // model that all begin with; optimizers' slots and counters have those of TensorFlow 1, where they mean the same there.
+  // Where two have one name, both keep the way to them. Nothing happens to other files.
+  Status name_by_objects();
 
   const std::string& prefix() const { return prefix_; }
   const std::map<std::string, BundleEntry, std::less<>>& entries() const { return entries_; }

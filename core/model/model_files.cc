@@ -96,6 +96,15 @@ void Model::load_weights(const std::string& path) {
   t.load_weights(LoadedTensors::read(path).take());
 }
 
+WarmStartReport Model::load_weights(const std::string& path, const LoadWeightsOptions& options) {
+  ModelTraining& t = training();
+  build();
+  if (!options.by_name && !options.skip_mismatch) return load_weights(path), WarmStartReport();
+  return t.strategy.warm_start({.ckpt_to_initialize_from = path,
+                                .vars_to_warm_start = {{".*"}, VarsToWarmStart::Among::kWeights},
+                                .skip_mismatch = options.skip_mismatch});
+}
+
 void ModelTraining::load_weights(LoadedTensors loaded) {
   VariableStore& store = *strategy.impl().variables;
   const Types here = types_of(store, weights_);

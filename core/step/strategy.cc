@@ -48,6 +48,17 @@ void Strategy::load(const std::string& path) {
   for (const auto& [name, buffer] : store.all()) here.emplace(name, buffer.type());
   check(loaded.types().check_has(here));
   check(loaded.give(store, true));
+  store.end_warm_start();
+}
+
+WarmStartReport Strategy::warm_start(const WarmStartSettings& settings) {
+  check(impl_->variables->warm_start(WarmStart::open(settings).take()));
+  return warm_started();
+}
+
+WarmStartReport Strategy::warm_started() const {
+  const WarmStart* warm = impl_->variables->warm_started();
+  return warm ? warm->report() : WarmStartReport();
 }
 
 std::vector<std::string> Strategy::waiting() const {

@@ -63,11 +63,26 @@ Status VariableStore::fill(const std::string& name, const Buffer& buffer, const 
   return queue_.write(buffer, bytes.data(), bytes.size());
 }
 
-Status VariableStore::provide(const Graph& graph, const BundleReader* checkpoint) {
-  if (checkpoint)  // all are checked before the first is read
-    for (const Variable& v : graph.variables)
-      if (const Status s = check_variable(*checkpoint, v.name, graph.type(graph.inputs[v.input].value)); !s.ok())
-        return Status(s.code(), cat(s.message(), "; was it trained by another model or optimizer?"));
+Status VariableStore::write(const Buffer& buffer, const Array& value) const {
+  return queue_.write(buffer, value.bytes().data(), value.bytes().size());
+}
+
+// All are checked before the first is read.
+Status VariableStore::check_restores(const Graph& graph, const BundleReader& checkpoint,
+                                     std::vector<std::string>* anew) {
+  for (const Variable& v : graph.variables) {
+    if (v.kind != VariableKind::kWeight && !checkpoint.find(v.name)) {
+      if (anew) anew->push_back(v.name);
+      continue;
+    }
+    if (const Status s = check_variable(checkpoint, v.name, graph.type(graph.inputs[v.input].value)); !s.ok())
+      return Status(s.code(), cat(s.message(), "; was it trained by another model?"));
+  }
+  return {};
+}
+
+Status VariableStore::provide(const Graph& graph, const BundleReader* checkpoint, std::vector<std::string>* anew) {
+  TENON_TRY(checkpoint ? check_restores(graph, *checkpoint, anew) : check_warm(graph));
   TENON_TRY(check_waiting(graph));
   for (const Variable& v : graph.variables) {
     const Type& type = graph.type(graph.inputs[v.input].value);
@@ -85,15 +100,58 @@ Status VariableStore::provide(const Graph& graph, const BundleReader* checkpoint
 
 Status VariableStore::make(const Variable& variable, const Type& type, const BundleReader* checkpoint) {
   const std::string& name = variable.name;
+  const VariableRole role{variable.kind, variable.trainable};
   TENON_ASSIGN(Buffer buffer, device_->allocate(type));
-  const auto given = waiting_.find(name);
-  if (given == waiting_.end()) {
-    TENON_TRY(fill(name, buffer, &variable, checkpoint));
-  } else {
-    TENON_TRY(queue_.write(buffer, given->second.value.bytes().data(), given->second.value.bytes().size()));
+  if (const auto given = waiting_.find(name); given != waiting_.end()) {
+    TENON_TRY(write(buffer, given->second.value));
     waiting_.erase(given);
+  } else if (checkpoint) {
+    TENON_TRY(fill(name, buffer, &variable, checkpoint->find(name) ? checkpoint : nullptr));
+  } else {
+    TENON_TRY(begin(variable, buffer));
   }
   variables_.emplace(name, std::move(buffer));
+  roles_[name] = {variable.kind, variable.trainable};
+  return {};
+}
+
+// With what a warm start has for it, or with its first value.
+Status VariableStore::begin(const Variable& variable, const Buffer& buffer) {
+  if (!warm_) return fill(variable.name, buffer, &variable, nullptr);
+  TENON_ASSIGN(const WarmStart::Source source,
+               warm_->source_of(variable.name, buffer.type(), {variable.kind, variable.trainable}));
+  if (source.tensor.empty()) {
+    TENON_TRY(fill(variable.name, buffer, &variable, nullptr));
+  } else {
+    TENON_ASSIGN(const Array value, warm_->read(source.tensor, buffer.type()));
+    TENON_TRY(write(buffer, value));
+  }
+  warm_->note(variable.name, source);
+  return {};
+}
+
+Status VariableStore::check_warm(const Graph& graph) const {
+  if (!warm_) return {};
+  for (const Variable& v : graph.variables)
+    if (!variables_.count(v.name) && !waiting_.count(v.name))
+      TENON_TRY(warm_->source_of(v.name, graph.type(graph.inputs[v.input].value), {v.kind, v.trainable}).status());
+  return {};
+}
+
+Status VariableStore::warm_start(WarmStart from) {
+  std::map<std::string, WarmStart::Source> sources;
+  Arrays values;  // all are read before the first is written
+  for (const auto& [name, buffer] : variables_) {
+    TENON_ASSIGN(const WarmStart::Source source, from.source_of(name, buffer.type(), roles_[name]));
+    if (!source.tensor.empty()) {
+      TENON_ASSIGN(Array value, from.read(source.tensor, buffer.type()));
+      values.emplace(name, std::move(value));
+    }
+    sources.emplace(name, source);
+  }
+  for (const auto& [name, value] : values) TENON_TRY(write(variables_.at(name), value));
+  for (const auto& [name, source] : sources) from.note(name, source);
+  warm_.emplace(std::move(from));
   return {};
 }
 

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/tensor_file.h"
 #include "graph/graph.h"
+#include "step/warm_start.h"
 #include "tenon/array.h"
 
 namespace tenon {
@@ -22,10 +24,16 @@ class VariableStore {
   VariableStore(std::shared_ptr<Device> device, Queue& queue, uint64_t seed)
       : device_(std::move(device)), queue_(queue), seed_(seed) {}
 
-  // Makes the variables of `graph` that are not here yet: from the checkpoint when there is one
-  // (each must be in it with the same type), else by what waits for them or their initializers. NaN and infinity are refused.
+  // Makes the variables of `graph` that are not here yet: from the checkpoint when there is one (each weight must be in it,
+  // and what is in it have its type), else by what waits for them, a warm start or their initializers. NaN and infinity are
+  // refused. Slots and counters that the checkpoint does not have begin anew; `anew` gets their names.
   // While a file's values wait that the graph does not have, a variable that is not in the file either is an error.
-  Status provide(const Graph& graph, const BundleReader* checkpoint);
+  Status provide(const Graph& graph, const BundleReader* checkpoint, std::vector<std::string>* anew = nullptr);
+  // Variables that are here take what the checkpoint has for them, all or none; those that are made from now on begin with
+  // it, unless a value waits for them, until load(), or another warm start takes its place.
+  Status warm_start(WarmStart from);
+  const WarmStart* warm_started() const { return warm_ ? &*warm_ : nullptr; }
+  void end_warm_start() { warm_.reset(); }
   // Reads every variable that is here again from the checkpoint.
   Status reload(const BundleReader& checkpoint);
   // Reads those that the checkpoint has. All are checked before the first is read; `required` have to be there.
@@ -67,13 +75,19 @@ class VariableStore {
   FillBytes bytes_of(const std::string& name, const Buffer& buffer, bool* finite) const;
   Status check_waiting(const Graph& graph) const;
   Status make(const Variable& variable, const Type& type, const BundleReader* checkpoint);
+  static Status check_restores(const Graph& graph, const BundleReader& checkpoint, std::vector<std::string>* anew);
+  Status begin(const Variable& variable, const Buffer& buffer);
+  Status check_warm(const Graph& graph) const;
   Status fill(const std::string& name, const Buffer& buffer, const Variable* variable, const BundleReader* checkpoint);
+  Status write(const Buffer& buffer, const Array& value) const;
 
   std::shared_ptr<Device> device_;
   Queue& queue_;
   uint64_t seed_;
   std::map<std::string, Buffer, std::less<>> variables_;
+  std::map<std::string, VariableRole, std::less<>> roles_;
   std::map<std::string, Waiting, std::less<>> waiting_;
+  std::optional<WarmStart> warm_;
   std::vector<std::byte> scratch_;  // of fill(): fresh memory for each variable would cost more than its numbers
 };
 

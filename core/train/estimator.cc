@@ -17,12 +17,19 @@ std::string unused_variable(const Graph& graph, const BundleReader& reader) {
   return {};
 }
 
+// Files of weights alone do not say it.
+Result<int64_t> step_of(const BundleReader& reader) {
+  return reader.find("global_step") ? reader.read_scalar("global_step") : int64_t{0};
+}
+
 }  // namespace
 
-Estimator::Estimator(ModelFn model, RunConfig config, Params params) : impl_(std::make_unique<Impl>()) {
+Estimator::Estimator(ModelFn model, RunConfig config, Params params, std::optional<WarmStartSettings> warm_start_from)
+    : impl_(std::make_unique<Impl>()) {
   impl_->model = std::move(model);
   impl_->config = std::move(config);
   impl_->params = std::move(params);
+  impl_->warm_start_from = std::move(warm_start_from);
 }
 Estimator::~Estimator() = default;
 Estimator::Estimator(Estimator&&) noexcept = default;
@@ -62,12 +69,14 @@ Status Estimator::Impl::provide(const Graph& graph, bool required) {
   TENON_ASSIGN(const std::optional<BundleReader> reader, newest(required));
   if (!reader) {
     step = std::max<int64_t>(step, 0);
-    return states->provide(graph, nullptr);
+    return warm_start_from && states->empty() ? warm_start(graph) : states->provide(graph, nullptr);
   }
   if (reader->prefix() == loaded) {
     log(cat("Restoring parameters from ", loaded));
     return states->provide(graph, &*reader);
   }
+  if (warm_start_from && states->empty())
+    tenon_line(cat("no warm start from ", warm_start_from->ckpt_to_initialize_from, ": the directory has a checkpoint"));
   const Status status = restore(graph, *reader);
   if (!status.ok()) discard();
   return status;
@@ -80,10 +89,28 @@ Status Estimator::Impl::restore(const Graph& graph, const BundleReader& reader) 
     info(cat(reader.prefix(), " has variables that this model and optimizer do not use, '", name,
              "' is one; they are not carried over"));
   TENON_TRY(states->reload(reader));
-  TENON_TRY(states->provide(graph, &reader));
-  TENON_ASSIGN(step, reader.read_scalar("global_step"));
+  std::vector<std::string> anew;
+  TENON_TRY(states->provide(graph, &reader, &anew));
+  if (!anew.empty()) info(cat(reader.prefix(), " lacks what the optimizer keeps: ", some_names(anew), " begin anew"));
+  TENON_ASSIGN(step, step_of(reader));
   TENON_ASSIGN(input, input_of(reader));
   loaded = reader.prefix();
+  return {};
+}
+
+Status Estimator::Impl::warm_start(const Graph& graph) {
+  TENON_ASSIGN(WarmStart from, WarmStart::open(*warm_start_from));
+  Status status = states->warm_start(std::move(from));
+  if (status.ok()) status = states->provide(graph, nullptr);
+  if (status.ok()) status = states->warm_started()->finish();
+  if (!status.ok()) return discard(), status;
+  const WarmStartReport report = states->warm_started()->report();
+  states->end_warm_start();
+  info(report.text());
+  if (report.loaded.contains("global_step")) {
+    TENON_ASSIGN(const Array value, states->read("global_step"));
+    step = static_cast<int64_t>(value.item());
+  }
   return {};
 }
 
@@ -109,7 +136,7 @@ Result<InferenceStates> Estimator::Impl::provide(const Graph& graph, const std::
   InferenceStates out{std::make_unique<VariableStore>(device, queue, config.seed)};
   out.states = out.own.get();
   TENON_TRY(out.own->provide(graph, &reader));
-  TENON_ASSIGN(out.step, reader.read_scalar("global_step"));
+  TENON_ASSIGN(out.step, step_of(reader));
   return out;
 }
 
@@ -147,7 +174,7 @@ Result<int64_t> Estimator::global_step() const {
   if (impl_->dirty) return impl_->step;
   TENON_ASSIGN(const std::optional<BundleReader> reader, impl_->newest(false));
   if (!reader) return std::max<int64_t>(impl_->step, 0);
-  return reader->read_scalar("global_step");
+  return step_of(*reader);
 }
 
 Result<std::vector<Estimator::VariableInfo>> Estimator::variables(const Dataset& input) {

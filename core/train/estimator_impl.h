@@ -34,6 +34,7 @@ struct Estimator::Impl {
   ModelFn model;
   RunConfig config;
   Params params;
+  std::optional<WarmStartSettings> warm_start_from;
   RunEvents events;
   std::shared_ptr<Device> device;
   Queue queue;
@@ -91,6 +92,7 @@ struct Estimator::Impl {
   Result<std::optional<BundleReader>> newest(bool required);
   Status provide(const Graph& graph, bool required);
   Status restore(const Graph& graph, const BundleReader& reader);
+  Status warm_start(const Graph& graph);
   // For evaluation and prediction; a checkpoint that is named leaves the states of training as they are.
   Result<InferenceStates> provide(const Graph& graph, const std::string& prefix);
   // The states on the device are spoilt: the next call starts from the newest checkpoint.

@@ -1,5 +1,5 @@
-// A checkpoint's index, checksums off: the table, its protocol buffers, and reading every tensor that it names from a data
-// file of 64 bytes.
+// A checkpoint's index, checksums off: the table, its protocol buffers, names by objects, and reading every tensor that it
+// names from a data file of 64 bytes.
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -33,6 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (reader.ok()) {
     for (const auto& [name, entry] : reader->entries()) read_entry(*reader, name, entry);
     (void)reader->verify();
+    (void)reader->name_by_objects();
   }
   fuzz::remove_files();
   return 0;

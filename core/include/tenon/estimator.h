@@ -33,6 +33,7 @@
 #include "tenon/optimizers.h"
 #include "tenon/params.h"
 #include "tenon/train_input.h"
+#include "tenon/warm_start.h"
 
 namespace tenon {
 
@@ -153,14 +154,17 @@ struct TrainAndEvaluateResult;
 
 class Estimator {
  public:
-  Estimator(ModelFn model, RunConfig config, Params params = {});
+  // With `warm_start_from`, training that finds no checkpoint in model_dir begins with the values that this one has; it is
+  // told which, and that none is there for any variable is an error.
+  Estimator(ModelFn model, RunConfig config, Params params = {}, std::optional<WarmStartSettings> warm_start_from = {});
   ~Estimator();
   Estimator(Estimator&&) noexcept;
 
   void set_events(RunEvents events);
   const RunConfig& config() const;
 
-  // Goes on from the newest checkpoint, with the next unseen example; where the input holds other data than the checkpoint
+  // Goes on from the newest checkpoint, with the next unseen example. Slots and counters that it does not have (of another
+  // optimizer, of a layer that was frozen, of a file of weights alone) begin anew, which is told; where the input holds other data than the checkpoint
   // was trained on, from its beginning, which is told. A loss that is not finite ends the call with an error that names the
   // step, the feature or variable that is no number, and the checkpoint from which training goes on: weights that hold NaN
   // or infinity are neither saved nor restored. A checkpoint whose first step has no finite loss on other batches than the

@@ -67,6 +67,12 @@ struct SummaryOptions {
   bool show_trainable = false;  // a column of Y, N or -
 };
 
+// Keras's, of a file that is not the model's own. Neither: the file has to be the model's own.
+struct LoadWeightsOptions {
+  bool by_name = false;        // weights that the file lacks stay as they are; an error where one has another type
+  bool skip_mismatch = false;  // the same, and so do those that have another type
+};
+
 class ModelTraining;
 struct SummaryTable;
 
@@ -114,6 +120,8 @@ class Model : public Layer {
   // whose weights are not there yet this is checked when they are made.
   void save_weights(const std::string& path);
   void load_weights(const std::string& path);
+  // Those that both have; the report names the others. A model whose weights are not there yet takes them when they are made.
+  WarmStartReport load_weights(const std::string& path, const LoadWeightsOptions& options);
 
   // Keras's table of the layers, their shapes and parameters, to stdout or as text. Throws Error while the shapes of the inputs
   // are not known: before the first call of a model without Input().

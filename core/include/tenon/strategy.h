@@ -28,6 +28,7 @@
 #include "tenon/features.h"
 #include "tenon/input.h"
 #include "tenon/outputs.h"
+#include "tenon/warm_start.h"
 
 namespace tenon {
 
@@ -133,6 +134,11 @@ class Strategy {
   // them. While there are such, a function with a variable that the file does not have is an error: it would begin anew in
   // silence. On an error all stays as it was.
   void load(const std::string& path);
+  // Variables that are here take what the checkpoint has for them, all or, on an error, none; those that are made later
+  // begin with what it has, until load() or another warm start. The report is of the variables that there are; the
+  // function without arguments gives it anew, after more functions were traced. It is empty where there was no warm start.
+  WarmStartReport warm_start(const WarmStartSettings& settings);
+  WarmStartReport warm_started() const;
   // The names of values that wait for a function.
   std::vector<std::string> waiting() const;
 

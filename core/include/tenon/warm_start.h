@@ -1,0 +1,64 @@
+// Warm start: the variables of a model begin with a checkpoint's values.
+//
+//   strategy.warm_start({.ckpt_to_initialize_from = "pretrained/model.ckpt-9000", .vars_to_warm_start = "conv.*"});
+//
+// What the checkpoint has under a variable's name is loaded; what it lacks begins anew; the report names both, and what of
+// the checkpoint was left over. The file may be of another model, optimizer or program: one of Tenon's or TensorFlow's, of a
+// Saver or of tf.train.Checkpoint (whose "model/layer_with_weights-0/kernel/.ATTRIBUTES/VARIABLE_VALUE" is found by the
+// variable's name, "dense/kernel"), or one in the safetensors format. Names are those of TensorFlow's Estimator.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace tenon {
+
+// Which variables: those whose names begin with what one of the regular expressions (ECMAScript's) matches, as in Python's
+// re.match: "conv" means "conv2d/kernel" too, "^conv$" none but "conv", "(?!head/)" all that do not begin with "head/".
+class VarsToWarmStart {
+ public:
+  // Trained weights; weights with moving averages; these with optimizers' slots and counters, "global_step" among them.
+  enum class Among : uint8_t { kTrainable, kWeights, kAll };
+
+  // One expression: among what is trained; a list: among all, as in TensorFlow.
+  VarsToWarmStart(const char* expression) : VarsToWarmStart(std::string(expression)) {}
+  VarsToWarmStart(std::string expression) : expressions_{std::move(expression)} {}
+  VarsToWarmStart(std::initializer_list<std::string> expressions) : expressions_(expressions), among_(Among::kAll) {}
+  VarsToWarmStart(std::vector<std::string> expressions, Among among)
+      : expressions_(std::move(expressions)), among_(among) {}
+
+  const std::vector<std::string>& expressions() const { return expressions_; }
+  Among among() const { return among_; }
+
+ private:
+  std::vector<std::string> expressions_;
+  Among among_ = Among::kTrainable;
+};
+
+struct WarmStartSettings {
+  // A prefix, PREFIX.index, a directory (its newest checkpoint), or a path that ends with ".safetensors".
+  std::string ckpt_to_initialize_from;
+  VarsToWarmStart vars_to_warm_start = ".*";
+  // The checkpoint's name of a variable that has another name here. Where both end with "/" they stand for all names that
+  // begin so; "" stands for all names: {{"", "encoder/"}} finds "dense/kernel" as "encoder/dense/kernel". One that is
+  // of no use is an error.
+  std::map<std::string, std::string> var_name_to_prev_var_name = {};
+  // A variable that the checkpoint has with another shape or dtype begins anew; else it is an error.
+  bool skip_mismatch = false;
+};
+
+struct WarmStartReport {
+  std::string checkpoint;                     // the prefix or the file
+  std::map<std::string, std::string> loaded;  // variables, and the tensors of the checkpoint that they have begun with
+  std::vector<std::string> fresh;       // variables that begin anew, or stay as they are where they were there before
+  std::vector<std::string> mismatched;  // those of them that skip_mismatch left out
+  std::vector<std::string> left_over;   // tensors of the checkpoint that no variable has begun with
+
+  // One line: "warm start from a/model.ckpt-9: 4 variables; begin anew: 'dense/bias'; left over: .."; long lists are cut.
+  std::string text() const;
+};
+
+}  // namespace tenon

@@ -1,0 +1,136 @@
+#include "step/warm_start.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/room.h"
+#include "base/text.h"
+#include "step/variable_store.h"
+
+namespace tenon {
+namespace {
+
+using Among = VarsToWarmStart::Among;
+
+// Where training of an Estimator or of fit() stood; not a variable.
+bool is_note(std::string_view tensor) { return tensor.starts_with("tenon/"); }
+
+bool is_prefix(const std::string& name) { return name.empty() || name.ends_with('/'); }
+
+std::vector<std::string> listed(const std::set<std::string>& names) { return {names.begin(), names.end()}; }
+
+}  // namespace
+
+std::string some_names(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 8;
+  std::string out;
+  for (size_t i = 0; i < std::min(kMost, names.size()); ++i)
+    append(out, cat(i ? ", '" : "'", abbreviated(names[i]), "'"));
+  if (names.size() > kMost) append(out, cat(" and ", names.size() - kMost, " more"));
+  return out;
+}
+
+std::string WarmStartReport::text() const {
+  std::string out =
+      cat("warm start from ", checkpoint, ": ", loaded.size(), loaded.size() == 1 ? " variable" : " variables");
+  if (!fresh.empty()) append(out, cat("; ", fresh.size(), " begin anew: ", some_names(fresh)));
+  if (!mismatched.empty()) append(out, cat("; of another type in it: ", some_names(mismatched)));
+  if (!left_over.empty()) append(out, cat("; ", left_over.size(), " of it left over: ", some_names(left_over)));
+  return out;
+}
+
+Result<WarmStart> WarmStart::open(WarmStartSettings settings) {
+  if (settings.ckpt_to_initialize_from.empty()) return invalid("warm start: ckpt_to_initialize_from is empty");
+  TENON_ASSIGN(TensorFile file, TensorFile::open(settings.ckpt_to_initialize_from));
+  WarmStart out(std::move(settings), std::move(file));
+  for (const std::string& e : out.settings_.vars_to_warm_start.expressions()) try {
+      out.expressions_.emplace_back(e, std::regex::ECMAScript | std::regex::optimize);
+    } catch (const std::regex_error& error) {
+      return invalid("vars_to_warm_start: '", e, "' is no regular expression: ", error.what());
+    }
+  TENON_TRY(out.check_renames());
+  return out;
+}
+
+Status WarmStart::check_renames() const {
+  for (const auto& [name, previous] : settings_.var_name_to_prev_var_name) {
+    if (is_prefix(name) != is_prefix(previous))
+      return invalid("var_name_to_prev_var_name: '", name, "' and '", previous,
+                     "': expected two names, or two prefixes that end with '/'");
+    const auto at = file_.tensors().lower_bound(previous);
+    const bool has =
+        at != file_.tensors().end() && (is_prefix(previous) ? at->first.starts_with(previous) : at->first == previous);
+    if (!has)
+      return invalid("var_name_to_prev_var_name: '", file_.path(), "' has no ",
+                     is_prefix(previous) ? "names under '" : "'", previous, "'");
+  }
+  return {};
+}
+
+bool WarmStart::is_selected(const std::string& variable, const VariableRole& role) const {
+  const Among among = settings_.vars_to_warm_start.among();
+  if (among != Among::kAll && role.kind != VariableKind::kWeight) return false;
+  if (among == Among::kTrainable && !role.trainable) return false;
+  return std::any_of(expressions_.begin(), expressions_.end(), [&](const std::regex& e) {
+    return std::regex_search(variable, e, std::regex_constants::match_continuous);
+  });
+}
+
+// By its own name, else by the longest prefix.
+const WarmStart::Rename* WarmStart::rename_of(const std::string& variable) const {
+  const auto& renames = settings_.var_name_to_prev_var_name;
+  if (const auto found = renames.find(variable); found != renames.end()) return &*found;
+  const Rename* best = nullptr;  // in the order of names a longer prefix comes later
+  for (const Rename& rename : renames)
+    if (is_prefix(rename.first) && variable.starts_with(rename.first)) best = &rename;
+  return best;
+}
+
+Result<WarmStart::Source> WarmStart::source_of(const std::string& variable, const Type& type,
+                                               const VariableRole& role) const {
+  if (!is_selected(variable, role)) return Source();
+  const Rename* rename = rename_of(variable);
+  const std::string name = rename ? rename->second + variable.substr(rename->first.size()) : variable;
+  const auto found = file_.tensors().find(name);
+  if (found == file_.tensors().end() || is_note(name)) return Source();
+  if (found->second == type) return Source{name};
+  if (settings_.skip_mismatch) return Source{{}, true};
+  return invalid("'", file_.path(), "': its '", name, "' is ", found->second.str(), ", variable '", variable, "' is ",
+                 type.str(), "; skip_mismatch lets it begin anew");
+}
+
+Result<Array> WarmStart::read(const std::string& tensor, const Type& type) const {
+  TENON_TRY(room_for(static_cast<uint64_t>(type.bytes()), cat("'", tensor, "' of '", file_.path(), "'")));
+  Array value(type);
+  TENON_TRY(file_.read(tensor, value.bytes()));
+  if (all_finite(type.dtype, value.bytes())) return value;
+  return invalid("'", file_.path(), "': '", abbreviated(tensor), "' holds nan or infinity, expected finite numbers");
+}
+
+void WarmStart::note(const std::string& variable, const Source& source) {
+  if (!source.tensor.empty()) return void(loaded_[variable] = source.tensor);
+  fresh_.insert(variable);
+  if (source.mismatched) mismatched_.insert(variable);
+}
+
+WarmStartReport WarmStart::report() const {
+  std::set<std::string> left;
+  for (const auto& entry : file_.tensors())
+    if (!is_note(entry.first)) left.insert(entry.first);
+  for (const auto& entry : loaded_) left.erase(entry.second);
+  return {file_.path(), loaded_, listed(fresh_), listed(mismatched_), listed(left)};
+}
+
+Status WarmStart::finish() const {
+  const WarmStartReport all = report();
+  if (loaded_.empty())
+    return invalid("no variable begins with a value of '", all.checkpoint, "'; variables: ", some_names(all.fresh),
+                   "; it has: ", some_names(all.left_over));
+  for (const Rename& rename : settings_.var_name_to_prev_var_name)
+    if (std::none_of(loaded_.begin(), loaded_.end(), [&](const auto& v) { return rename_of(v.first) == &rename; }))
+      return invalid("var_name_to_prev_var_name: no variable '", rename.first, "' begins with the '", rename.second,
+                     "' of '", all.checkpoint, "'");
+  return {};
+}
+
+}  // namespace tenon

@@ -1,0 +1,61 @@
+// A checkpoint that variables begin with, as far as it has them (tenon/warm_start.h).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "checkpoint/tensor_file.h"
+#include "graph/graph.h"
+#include "tenon/array.h"
+#include "tenon/warm_start.h"
+
+namespace tenon {
+
+// "'a', 'b' and 9 more"
+std::string some_names(const std::vector<std::string>& names);
+
+// What a variable is to a model and its training.
+struct VariableRole {
+  VariableKind kind = VariableKind::kWeight;
+  bool trainable = true;
+};
+
+class WarmStart {
+ public:
+  // Opens the file. Errors: a regular expression that is none, a rename to what the file does not have.
+  static Result<WarmStart> open(WarmStartSettings settings);
+
+  // What a variable begins with; `tensor` is empty where it begins anew.
+  struct Source {
+    std::string tensor;
+    bool mismatched = false;  // it has another type there, which skip_mismatch lets pass; else that is an error
+  };
+  Result<Source> source_of(const std::string& variable, const Type& type, const VariableRole& role) const;
+  // A tensor of that type. NaN and infinity are refused.
+  Result<Array> read(const std::string& tensor, const Type& type) const;
+
+  void note(const std::string& variable, const Source& source);
+
+  WarmStartReport report() const;
+  // After all variables were asked for: an error when nothing was loaded, or a rename is of no use.
+  Status finish() const;
+
+ private:
+  WarmStart(WarmStartSettings settings, TensorFile file) : settings_(std::move(settings)), file_(std::move(file)) {}
+  bool is_selected(const std::string& variable, const VariableRole& role) const;
+  using Rename = std::pair<const std::string, std::string>;
+  const Rename* rename_of(const std::string& variable) const;
+  Status check_renames() const;
+
+  WarmStartSettings settings_;
+  TensorFile file_;
+  std::vector<std::regex> expressions_;
+  std::map<std::string, std::string> loaded_;
+  std::set<std::string> fresh_, mismatched_;
+};
+
+}  // namespace tenon

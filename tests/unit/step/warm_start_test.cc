@@ -1,0 +1,159 @@
+// Variables that begin with what a checkpoint has for them, and the report of it.
+#include <gtest/gtest.h>
+
+#include "tenon/layers.h"
+#include "tenon/losses.h"
+#include "tenon/optimizers.h"
+#include "tenon/strategy.h"
+#include "unit/data/temporary_directory.h"
+#include "unit/step/step_testing.h"
+
+namespace tenon {
+namespace {
+
+using Among = VarsToWarmStart::Among;
+
+const Arrays kPoint = {{"x", Array({1.0f, 2.0f}, {2, 1})}};
+
+// Two layers, a moving mean, an optimizer.
+TensorFunction two_layers(const Optimizer& optimizer, int64_t units = 1, const char* first = "first") {
+  return [=](const Features& in) {
+    Tensor y = dense(in["x"], {.units = 2, .name = first});
+    y = dense(batch_normalization(y, {.name = "norm"}), {.units = units, .name = "second"});
+    const Tensor loss = reduce_mean(y * y);
+    minimize(optimizer, loss);
+    return Outputs{{"loss", loss}};
+  };
+}
+
+void run(const Strategy& strategy, const TensorFunction& function) {
+  strategy.function(function, {.mode = Mode::kTrain})(kPoint);
+}
+
+class WarmStarts : public ::testing::TestWithParam<const char*> {
+ protected:
+  WarmStarts() {
+    run(source_, two_layers(Adam(0.1)));
+    source_.save(path());
+  }
+  std::string path() const { return directory_ / GetParam(); }
+  std::vector<float> saved(const char* name) const { return source_.read<float>(name); }
+
+  TemporaryDirectory directory_;
+  Strategy source_{"cpu", {.seed = 3}};
+  Strategy strategy_{"cpu"};
+};
+INSTANTIATE_TEST_SUITE_P(Formats, WarmStarts, ::testing::Values("state", "state.safetensors"));
+
+// Loaded before a step, which the loss of a function without an optimizer shows.
+TEST_P(WarmStarts, WhatIsTrainedBeginsWithTheFilesValuesAndTheRestAnew) {
+  strategy_.warm_start({.ckpt_to_initialize_from = path()});
+  run(strategy_, two_layers(SGD({.learning_rate = 0, .momentum = 0.9})));
+  for (const char* name : {"first/kernel", "first/bias", "second/kernel", "norm/gamma"})
+    EXPECT_EQ(strategy_.read<float>(name), saved(name)) << name;
+  const WarmStartReport report = strategy_.warm_started();
+  EXPECT_EQ(report.checkpoint, path());
+  EXPECT_EQ(report.loaded.size(), 6u);
+  EXPECT_EQ(report.fresh, (Names{"first/bias/Momentum", "first/kernel/Momentum", "global_step", "norm/beta/Momentum",
+                                 "norm/gamma/Momentum", "norm/moving_mean", "norm/moving_variance",
+                                 "second/bias/Momentum", "second/kernel/Momentum"}));
+  EXPECT_EQ(report.left_over.size(), 12u + 3u);  // Adam's slots; global_step and moving averages
+  EXPECT_EQ(strategy_.read("global_step").item(), 1);
+}
+
+TEST_P(WarmStarts, AListMeansAllVariables) {
+  strategy_.warm_start({.ckpt_to_initialize_from = path(), .vars_to_warm_start = {".*"}});
+  run(strategy_, two_layers(Adam(0.1)));
+  EXPECT_EQ(strategy_.warm_started().fresh, Names{});
+  EXPECT_EQ(strategy_.warm_started().left_over, Names{});
+  EXPECT_EQ(strategy_.read("global_step").item(), 2);
+}
+
+TEST_P(WarmStarts, WeightsMayBeAskedForWithTheirMovingAverages) {
+  strategy_.warm_start({.ckpt_to_initialize_from = path(), .vars_to_warm_start = {{".*"}, Among::kWeights}});
+  run(strategy_, two_layers(SGD(0.0)));
+  EXPECT_EQ(strategy_.warm_started().loaded.size(), 8u);
+  EXPECT_EQ(strategy_.warm_started().fresh, Names{"global_step"});
+}
+
+TEST_P(WarmStarts, ExpressionsMatchTheBeginningsOfNames) {
+  strategy_.warm_start({.ckpt_to_initialize_from = path(), .vars_to_warm_start = "econd|fir"});
+  run(strategy_, two_layers(SGD(0.0)));
+  const auto loaded = strategy_.warm_started().loaded;
+  EXPECT_EQ(loaded,
+            (std::map<std::string, std::string>{{"first/bias", "first/bias"}, {"first/kernel", "first/kernel"}}));
+}
+
+TEST_P(WarmStarts, VariablesThatAreThereTakeTheValuesToo) {
+  run(strategy_, two_layers(Adam(0.1)));
+  const std::vector<float> before = strategy_.read<float>("second/kernel");
+  const WarmStartReport report =
+      strategy_.warm_start({.ckpt_to_initialize_from = path(), .vars_to_warm_start = "first"});
+  EXPECT_EQ(report.loaded.size(), 2u);
+  EXPECT_EQ(strategy_.read<float>("first/kernel"), saved("first/kernel"));
+  EXPECT_EQ(strategy_.read<float>("second/kernel"), before);
+}
+
+TEST_P(WarmStarts, NamesAreFoundUnderThoseTheyHadBefore) {
+  strategy_.warm_start({.ckpt_to_initialize_from = path(),
+                        .var_name_to_prev_var_name = {{"encoder/", "first/"}, {"encoder/bias", "second/bias"}},
+                        .skip_mismatch = true});
+  run(strategy_, two_layers(SGD(0.0), 1, "encoder"));
+  EXPECT_EQ(strategy_.read<float>("encoder/kernel"), saved("first/kernel"));
+  EXPECT_EQ(strategy_.warm_started().mismatched, Names{"encoder/bias"});
+}
+
+TEST_P(WarmStarts, AnotherShapeIsAnErrorThatChangesNothingUnlessItIsSkipped) {
+  const WarmStartSettings settings{.ckpt_to_initialize_from = path()};
+  strategy_.warm_start(settings);
+  EXPECT_EQ(message_of([&] { run(strategy_, two_layers(SGD(0.0), 3)); }),
+            "'" + path() +
+                "': its 'second/kernel' is f32[2,1], variable 'second/kernel' is f32[2,3]; skip_mismatch lets it begin "
+                "anew");
+  EXPECT_TRUE(strategy_.variables().empty());
+  strategy_.warm_start({.ckpt_to_initialize_from = path(), .skip_mismatch = true});
+  run(strategy_, two_layers(SGD(0.0), 3));
+  EXPECT_EQ(strategy_.warm_started().mismatched, (Names{"second/bias", "second/kernel"}));
+}
+
+TEST_P(WarmStarts, TheReportIsOneLine) {
+  strategy_.warm_start(
+      {.ckpt_to_initialize_from = path(), .vars_to_warm_start = {"first", "second/.*", "global_step"}});
+  run(strategy_, two_layers(SGD(0.0)));
+  EXPECT_EQ(strategy_.warm_started().text(),
+            "warm start from " + path() +
+                ": 5 variables; 4 begin anew: 'norm/beta', 'norm/gamma', 'norm/moving_mean', 'norm/moving_variance'; "
+                "16 of it left over: 'first/bias/Adam', 'first/bias/Adam_1', 'first/kernel/Adam', "
+                "'first/kernel/Adam_1', 'norm/beta', 'norm/beta/Adam', 'norm/beta/Adam_1', 'norm/gamma' and 8 more");
+}
+
+TEST_P(WarmStarts, WhatCannotBeMeantIsRefused) {
+  const auto why = [&](WarmStartSettings s) {
+    if (s.ckpt_to_initialize_from.empty()) s.ckpt_to_initialize_from = path();
+    return message_of([&] { strategy_.warm_start(s); });
+  };
+  EXPECT_TRUE(why({.vars_to_warm_start = "(a"}).starts_with("vars_to_warm_start: '(a' is no regular expression: "));
+  EXPECT_EQ(why({.var_name_to_prev_var_name = {{"a/b", "first/weight"}}}),
+            "var_name_to_prev_var_name: '" + path() + "' has no 'first/weight'");
+  EXPECT_EQ(why({.var_name_to_prev_var_name = {{"a/", "encoder/"}}}),
+            "var_name_to_prev_var_name: '" + path() + "' has no names under 'encoder/'");
+  EXPECT_EQ(why({.var_name_to_prev_var_name = {{"a/", "first/bias"}}}),
+            "var_name_to_prev_var_name: 'a/' and 'first/bias': expected two names, or two prefixes that end with '/'");
+  EXPECT_EQ(message_of([&] { strategy_.warm_start({}); }), "warm start: ckpt_to_initialize_from is empty");
+  EXPECT_NE(why({.ckpt_to_initialize_from = directory_ / "none"}).find("none"), std::string::npos);
+}
+
+TEST(WarmStartAndLoad, LoadTakesItsPlace) {
+  TemporaryDirectory directory;
+  Strategy source("cpu", {.seed = 3}), strategy("cpu");
+  run(source, two_layers(SGD(0.0)));
+  source.save(directory / "a");
+  strategy.warm_start({.ckpt_to_initialize_from = directory / "a"});
+  strategy.load(directory / "a");
+  run(strategy, two_layers(SGD(0.0)));
+  EXPECT_EQ(strategy.warm_started().checkpoint, "");
+  EXPECT_EQ(strategy.read("global_step").item(), 2);
+}
+
+}  // namespace
+}  // namespace tenon
