@@ -94,7 +94,7 @@ struct Variable {
   Initializer initializer;
   bool trainable = true;
   VariableKind kind = VariableKind::kWeight;
-  ValueId next = kAbsent;           // its value after the step, which was assigned last; absent: unchanged
+  ValueId next = kAbsent;  // its value after the step, which was assigned last; absent: unchanged
   std::function<Tensor(Tensor)> constraint = {};  // what an optimizer keeps it to after each update; empty: to nothing
   std::vector<ValueId> reads = {};  // what it was read as after assignments: `next` of then, behind a stopped gradient
 };
@@ -124,6 +124,8 @@ class Graph {
   std::string draws_by = "global_step";  // the counter that random numbers are keyed by
   // Values that builders of the model remember by topic (terms to add to the loss).
   std::map<std::string, std::vector<ValueId>> notes;
+  // Which steps of a value count (tenon/masking.h): bools along its first axes.
+  std::unordered_map<ValueId, ValueId> masks;
 
   ValueId add_input(Type type, Role role, std::string name);
   // Appends a node whose result types are already inferred. An empty name takes the op's; the name is

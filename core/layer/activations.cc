@@ -1,5 +1,7 @@
 // Activations as functions and as options of layers; PReLU.
 #include "layer/layer.h"
+#include "layer/masks.h"
+#include "tenon/layer_classes.h"
 
 namespace tenon {
 namespace {
@@ -33,12 +35,14 @@ ActivationRule::ActivationRule(Tensor (*of_axis)(Tensor x, int64_t axis))
 
 Tensor ActivationRule::after(Tensor y) const { return own_ ? own_(y) : y; }
 Tensor ActivationRule::operator()(Tensor x) const {
-  return own_ ? own_(x) : activation(x, fused_, default_alpha(fused_));
+  return with_mask_of(x, own_ ? own_(x) : activation(x, fused_, default_alpha(fused_)));
 }
 
 Tensor activate(Tensor x, const ActivationRule& rule) { return rule(x); }
 
-Tensor ActivationFunction::operator()(Tensor x) const { return activation(x, which_, default_alpha(which_)); }
+Tensor ActivationFunction::operator()(Tensor x) const {
+  return with_mask_of(x, activation(x, which_, default_alpha(which_)));
+}
 
 Tensor ReluFunction::with(Tensor x, const ReluOptions& o) {
   const LayerScope scope(x, "re_lu", o.name);
@@ -46,25 +50,33 @@ Tensor ReluFunction::with(Tensor x, const ReluOptions& o) {
   scope.expect_number("negative_slope", o.negative_slope, 0);
   scope.expect_number("threshold", o.threshold, 0);
   scope.expect(!o.max_value || *o.max_value >= 0, "max_value is ", o.max_value.value_or(0), ", expected 0 or more");
-  if (!o.max_value && o.threshold == 0 && o.negative_slope == 0) return activation(x, relu);
+  if (!o.max_value && o.threshold == 0 && o.negative_slope == 0) return with_mask_of(x, activation(x, relu));
   const auto passes = [&](double limit, CompareKind kind) { return compare(x, scalar_like(x, limit), kind); };
   const Tensor below = (x - o.threshold) * o.negative_slope;
-  const Tensor y = select(passes(o.threshold, o.threshold == 0 ? CompareKind::kGt : CompareKind::kGe), x, below);
-  return o.max_value ? select(passes(*o.max_value, CompareKind::kGe), scalar_like(x, *o.max_value), y) : y;
+  Tensor y = select(passes(o.threshold, o.threshold == 0 ? CompareKind::kGt : CompareKind::kGe), x, below);
+  if (o.max_value) y = select(passes(*o.max_value, CompareKind::kGe), scalar_like(x, *o.max_value), y);
+  return with_mask_of(x, y);
 }
 
 Tensor LeakyReluFunction::with(Tensor x, double negative_slope) {
   const LayerScope scope(x, "leaky_re_lu", "leaky_re_lu");
   scope.expect_float(x, 0);
   scope.expect_number("negative_slope", negative_slope, 0);
-  return activation(x, Activation::kLeakyRelu, negative_slope);
+  return with_mask_of(x, activation(x, Activation::kLeakyRelu, negative_slope));
 }
 
 Tensor EluFunction::with(Tensor x, double alpha) {
   const LayerScope scope(x, "elu", "elu");
   scope.expect_float(x, 0);
   scope.expect_number("alpha", alpha, 0);
-  return activation(x, Activation::kElu, alpha);
+  return with_mask_of(x, activation(x, Activation::kElu, alpha));
+}
+
+Tensor masked_softmax(Tensor x, int64_t axis) {
+  const Tensor mask = mask_of(x);
+  if (!mask || !(mask.shape() == x.shape())) return with_mask_of(x, softmax(x, axis));
+  const double hidden = x.dtype() == DType::kF16 ? -3e4 : -1e9;
+  return with_mask_of(x, select(mask, softmax(select(mask, x, scalar_like(x, hidden)), axis), scalar_like(x, 0)));
 }
 
 Tensor prelu(Tensor x, const PreluOptions& o) {
@@ -77,7 +89,7 @@ Tensor prelu(Tensor x, const PreluOptions& o) {
   }
   const Tensor alpha = weight(x, "alpha", Shape(dims), o.alpha_initializer, o.trainable);
   const Tensor positive = compare(x, scalar_like(x, 0), CompareKind::kGt);
-  return select(positive, x, broadcast_to(alpha, x.shape()) * x);
+  return with_mask_of(x, select(positive, x, broadcast_to(alpha, x.shape()) * x));
 }
 
 }  // namespace tenon

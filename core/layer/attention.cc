@@ -3,6 +3,7 @@
 
 #include "base/crc32c.h"
 #include "layer/layer.h"
+#include "layer/masks.h"
 #include "tenon/layer_classes.h"
 
 namespace tenon {
@@ -39,6 +40,25 @@ Tensor mask_by_head(const LayerScope& scope, Tensor mask, const Shape& scores) {
   scope.expect(fits, "attention_mask is ", mask.type().str(), ", expected [", scores[0], ",", scores[2], ",", scores[3],
                "], or 1 where it repeats");
   return cast(reshape(mask, Shape(dims)), DType::kBool);
+}
+
+Tensor both_see(Tensor a, Tensor b) {
+  if (!a || !b) return a ? a : b;
+  const Shape both = broadcast_shapes(a.shape(), b.shape());
+  return minimum(broadcast_to(a, both), broadcast_to(b, both));
+}
+
+// Steps that count, of queries and of keys: [B,1,T,1], [B,1,1,S] or both; absent where no tensor has a mask.
+Tensor seen_by_steps(Tensor query, Tensor value, Tensor key) {
+  const auto along = [](Tensor x, int axis) {
+    const Tensor mask = mask_of(x);
+    if (!mask) return Tensor();
+    if (mask.rank() != 2) fail("multi_head_attention: the mask of ", x.type().str(), " is ", mask.type().str());
+    std::vector<int64_t> dims{mask.dim(0), 1, 1, 1};
+    dims[static_cast<size_t>(axis)] = mask.dim(1);
+    return reshape(mask, Shape(dims));
+  };
+  return both_see(along(query, 2), both_see(along(value, 3), along(key, 3)));
 }
 
 // 0 where a query sees a key, else what makes its share of the softmax 0.
@@ -81,14 +101,13 @@ Tensor multi_head_attention(Tensor query, Tensor value, const MultiHeadAttention
   const Tensor v = by_head(value, "value", value_dim);
 
   Graph& graph = *query.graph();
-  Tensor mask = o.attention_mask;
-  if (mask) mask = mask_by_head(scope, mask, {query.dim(0), heads, queries, keys});
-  // The op counts from the last of both, Keras from the first.
-  const bool own_mask = o.use_causal_mask && queries != keys;
+  const Shape scores{query.dim(0), heads, queries, keys};
+  Tensor mask = both_see(seen_by_steps(query, value, o.key),
+                         o.attention_mask ? mask_by_head(scope, o.attention_mask, scores) : Tensor());
+  // The op counts from the last of both, Keras from the first; and a query that does not count sees all keys alike.
+  const bool own_mask = o.use_causal_mask && (queries != keys || mask_of(query));
   if (own_mask) {
-    const Tensor seen = seen_by_causal_query(graph, queries, keys);
-    const Shape both = mask ? broadcast_shapes(mask.shape(), seen.shape()) : seen.shape();
-    mask = mask ? minimum(broadcast_to(mask, both), broadcast_to(seen, both)) : seen;
+    mask = both_see(mask, seen_by_causal_query(graph, queries, keys));
   }
   const bool drops = mode_of(query) == Mode::kTrain && o.dropout > 0;
   const Tensor y = attention(q, k, v, mask ? mask_bias(mask, q.dtype()) : Tensor(),
@@ -98,7 +117,7 @@ Tensor multi_head_attention(Tensor query, Tensor value, const MultiHeadAttention
                               .rate = drops ? o.dropout : 0,
                               .stream = drops ? crc32c(scope.call()) : 0})
                        .y;
-  return attention_projection(y, "attention_output", {heads, value_dim, out}, {out}, o);
+  return with_mask_of(query, attention_projection(y, "attention_output", {heads, value_dim, out}, {out}, o));
 }
 
 Tensor MultiHeadAttention::call(const Tensors& xs) {

@@ -1,6 +1,7 @@
 // Dense, Dropout, SpatialDropout2D, Embedding.
 #include "base/crc32c.h"
 #include "layer/layer.h"
+#include "layer/masks.h"
 
 namespace tenon {
 namespace {
@@ -23,7 +24,8 @@ Tensor dense(Tensor x, const DenseOptions& o) {
   out.back() = o.units;
   const Tensor rows = reshape(x, {x.elements() / in, in});
   const Activation act = o.activation.fused();
-  return o.activation.after(reshape(dot_bias_act(rows, kernel, bias, {}, act, default_alpha(act)), Shape(out)));
+  const Tensor y = reshape(dot_bias_act(rows, kernel, bias, {}, act, default_alpha(act)), Shape(out));
+  return with_mask_of(x, o.activation.after(y));
 }
 
 Tensor dropout(Tensor x, double rate) { return dropout(x, DropoutOptions{.rate = rate}); }
@@ -34,9 +36,9 @@ Tensor dropout(Tensor x, const DropoutOptions& o) {
   scope.expect_float(x, 0);
   if (o.residual)
     scope.expect(o.residual.type() == x.type(), "residual is ", o.residual.type().str(), ", expected ", x.type().str());
-  if (mode_of(x) != Mode::kTrain || o.rate == 0) return o.residual ? add(x, o.residual) : x;
+  if (mode_of(x) != Mode::kTrain || o.rate == 0) return o.residual ? with_mask_of(x, add(x, o.residual)) : x;
   Graph& graph = *x.graph();
-  return dropout(x, seed_input(graph), draw_step(graph), o.residual, o.rate, crc32c(scope.call()));
+  return with_mask_of(x, dropout(x, seed_input(graph), draw_step(graph), o.residual, o.rate, crc32c(scope.call())));
 }
 
 Tensor spatial_dropout2d(Tensor x, double rate) { return spatial_dropout2d(x, SpatialDropoutOptions{.rate = rate}); }
@@ -51,7 +53,7 @@ Tensor spatial_dropout2d(Tensor x, const SpatialDropoutOptions& o) {
   const Tensor draw = random(seed_input(graph), draw_step(graph), crc32c(scope.call()), {x.dim(0), x.dim(3)}, true);
   const Tensor kept = compare(draw, scalar_like(draw, rate), CompareKind::kGe);
   const Tensor scaled = rate < 1 ? x * (1 / (1 - rate)) : x;
-  return select(broadcast(kept, x.shape(), {0, 3}), scaled, scalar_like(x, 0));
+  return with_mask_of(x, select(broadcast(kept, x.shape(), {0, 3}), scaled, scalar_like(x, 0)));
 }
 
 Tensor embedding(Tensor indices, const EmbeddingOptions& o) {
@@ -63,7 +65,9 @@ Tensor embedding(Tensor indices, const EmbeddingOptions& o) {
   const Tensor rows = gather(parameter(indices, "embeddings", shape, o.embeddings_initializer, o.trainable,
                                        o.embeddings_regularizer, o.embeddings_constraint),
                              indices, 0);
-  return cast(rows, compute_dtype(indices));
+  const Tensor y = cast(rows, compute_dtype(indices));
+  if (o.mask_zero) set_mask(y, indices);
+  return y;
 }
 
 }  // namespace tenon

@@ -3,6 +3,8 @@
 
 #include <cctype>
 
+#include "layer/masks.h"
+
 namespace tenon {
 namespace {
 
@@ -133,7 +135,9 @@ Loss::Loss(std::function<Tensor(Tensor, Tensor)> per_sample, const LossOptions& 
 
 Tensor Loss::operator()(Tensor y_true, Tensor y_pred, Tensor sample_weight) const {
   if (!impl_) fail("a loss was called that was never set");
-  return impl_->call(y_true, y_pred, sample_weight, impl_->options.reduction);
+  const Reduction reduction = impl_->options.reduction;
+  if (const Tensor mask = mask_of(y_pred)) sample_weight = masked_weight(impl_->name, mask, sample_weight, reduction);
+  return impl_->call(y_true, y_pred, sample_weight, reduction);
 }
 const std::string& Loss::name() const {
   static const std::string none;

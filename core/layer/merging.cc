@@ -1,5 +1,6 @@
 // Add, Subtract, Multiply, Average, Maximum, Minimum.
 #include "layer/layer.h"
+#include "layer/masks.h"
 
 namespace tenon {
 namespace {
@@ -14,6 +15,7 @@ Tensor folded(const char* layer, const Tensors& xs, Merge two) {
     scope.expect(static_cast<bool>(xs[i]), "input ", i, " was never set");
     out = two(out, xs[i]);
   }
+  if (xs.size() > 1) set_mask(out, merged_mask(xs));
   return out;
 }
 
@@ -38,7 +40,7 @@ Tensor subtract(const Tensors& xs) {
 
 Tensor average(const Tensors& xs) {
   const Tensor sum = folded("average", xs, operator+);
-  return sum / static_cast<double>(xs.size());
+  return with_mask_of(sum, sum / static_cast<double>(xs.size()));
 }
 
 }  // namespace tenon

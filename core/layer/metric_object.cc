@@ -1,4 +1,5 @@
 // Metrics as objects, and their names.
+#include "layer/masks.h"
 #include "layer/metrics.h"
 
 namespace tenon {
@@ -111,6 +112,8 @@ Metric::Metric(std::string name, Function function) {
 
 MetricOp Metric::operator()(Tensor y_true, Tensor y_pred, Tensor sample_weight) const {
   if (!impl_) fail("a metric was called that was never set");
+  if (const Tensor mask = mask_of(y_pred))
+    sample_weight = masked_weight(impl_->name, mask, sample_weight, Reduction::kSum);
   MetricOp op = impl_->function(y_true, y_pred, sample_weight);
   if (op.sums.empty()) fail("metric '", impl_->name, "' gave no sums");
   for (const Tensor& s : op.sums)

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "layer/draws.h"
+#include "layer/masks.h"
 
 namespace tenon {
 namespace {
@@ -20,7 +21,8 @@ Tensor gaussian_noise(Tensor x, const GaussianNoiseOptions& o) {
   const LayerScope scope(x, "gaussian_noise", o.name);
   scope.expect_number("stddev", o.stddev, 0);
   scope.expect_float(x, 0);
-  return disturbs(x, o.stddev) ? x + cast(normal(scope, x, x.shape()) * o.stddev, x.dtype()) : x;
+  if (!disturbs(x, o.stddev)) return x;
+  return with_mask_of(x, x + cast(normal(scope, x, x.shape()) * o.stddev, x.dtype()));
 }
 
 Tensor gaussian_dropout(Tensor x, const GaussianDropoutOptions& o) {
@@ -28,7 +30,8 @@ Tensor gaussian_dropout(Tensor x, const GaussianDropoutOptions& o) {
   expect_noise_rate(scope, o.rate);
   scope.expect_float(x, 0);
   if (!disturbs(x, o.rate)) return x;
-  return x * cast(normal(scope, x, x.shape()) * std::sqrt(o.rate / (1 - o.rate)) + 1, x.dtype());
+  const Tensor factor = normal(scope, x, x.shape()) * std::sqrt(o.rate / (1 - o.rate)) + 1;
+  return with_mask_of(x, x * cast(factor, x.dtype()));
 }
 
 Tensor alpha_dropout(Tensor x, const AlphaDropoutOptions& o) {
@@ -40,7 +43,7 @@ Tensor alpha_dropout(Tensor x, const AlphaDropoutOptions& o) {
   const Tensor draw = uniform(scope, x, x.shape());
   const Tensor kept = compare(draw, scalar_like(draw, o.rate), CompareKind::kGe);
   const double a = 1 / std::sqrt((1 - o.rate) * (1 + o.rate * kLimit * kLimit));
-  return select(kept, x, scalar_like(x, kLimit)) * a - a * kLimit * o.rate;
+  return with_mask_of(x, select(kept, x, scalar_like(x, kLimit)) * a - a * kLimit * o.rate);
 }
 
 Tensor activity_regularization(Tensor x, const ActivityRegularizationOptions& o) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "layer/layer.h"
+#include "layer/masks.h"
 
 namespace tenon {
 namespace {
@@ -33,6 +34,18 @@ Ints normalized_axes(const LayerScope& scope, Tensor x, const Ints& axes) {
   return out;
 }
 
+// Of the steps that count, as Keras divides.
+Normalized masked_moments(Tensor x) {
+  const Tensor wide = cast(x, DType::kF32), mask = mask_over(x, DType::kBool), zero = scalar_like(wide, 0);
+  Ints axes;
+  for (int i = 0; i + 1 < x.rank(); ++i) axes.push_back(i);
+  const Tensor count = reduce_sum(cast(mask, DType::kF32), axes) + 1e-7;
+  Normalized n;
+  n.mean = reduce_sum(select(mask, wide, zero), axes) / count;
+  n.var = reduce_sum(square(select(mask, wide - n.mean, zero)), axes) / count;
+  return n;
+}
+
 }  // namespace
 
 Tensor batch_normalization(Tensor x, const BatchNormOptions& o) {
@@ -50,11 +63,14 @@ Tensor batch_normalization(Tensor x, const BatchNormOptions& o) {
   options.act = o.activation.fused();
   options.alpha = default_alpha(options.act);
   if (mode_of(x) != Mode::kTrain || !o.trainable || is_frozen(x))
-    return o.activation.after(batch_norm_apply(x, gamma, beta, moving_mean, moving_variance, o.residual, options));
-  const Normalized n = batch_norm(x, gamma, beta, o.residual, options);
+    return with_mask_of(
+        x, o.activation.after(batch_norm_apply(x, gamma, beta, moving_mean, moving_variance, o.residual, options)));
+  const bool masked = static_cast<bool>(mask_of(x));
+  Normalized n = masked ? masked_moments(x) : batch_norm(x, gamma, beta, o.residual, options);
+  if (masked) n.y = batch_norm_apply(x, gamma, beta, n.mean, n.var, o.residual, options);
   track(moving_mean, n.mean, o.momentum);
   track(moving_variance, n.var, o.momentum);
-  return o.activation.after(n.y);
+  return with_mask_of(x, o.activation.after(n.y));
 }
 
 Tensor layer_normalization(Tensor x, const LayerNormOptions& o) {
@@ -68,11 +84,11 @@ Tensor layer_normalization(Tensor x, const LayerNormOptions& o) {
   const Tensor gamma = scale_or(o.scale, x, "gamma", shape, ones(), o.trainable);
   const Tensor beta = o.center ? parameter(x, "beta", shape, zeros(), o.trainable) : Tensor();
   if (axes.front() == x.rank() - static_cast<int64_t>(axes.size()))
-    return layer_norm(x, gamma, beta, axes, o.epsilon).y;
+    return with_mask_of(x, layer_norm(x, gamma, beta, axes, o.epsilon).y);
   // axes that are not the last ones: the op's gamma would have other dimensions
   Tensor y = layer_norm(x, full(*x.graph(), variable_dtype(x), {}, 1), {}, axes, o.epsilon).y;
   y = y * broadcast(cast(gamma, y.dtype()), y.shape(), axes);
-  return beta ? y + broadcast(cast(beta, y.dtype()), y.shape(), axes) : y;
+  return with_mask_of(x, beta ? y + broadcast(cast(beta, y.dtype()), y.shape(), axes) : y);
 }
 
 Tensor group_normalization(Tensor x, const GroupNormOptions& o) {
@@ -87,7 +103,7 @@ Tensor group_normalization(Tensor x, const GroupNormOptions& o) {
   const Tensor split = reshape(x, {x.dim(0), x.elements() / x.dim(0) / channels, groups, channels / groups});
   const Tensor y =
       layer_norm(split, reshape(gamma, grouped), beta ? reshape(beta, grouped) : beta, {1, 3}, o.epsilon).y;
-  return reshape(y, x.shape());
+  return with_mask_of(x, reshape(y, x.shape()));
 }
 
 Tensor rms_normalization(Tensor x, const RmsNormOptions& o) {
@@ -95,14 +111,14 @@ Tensor rms_normalization(Tensor x, const RmsNormOptions& o) {
   scope.expect_float(x, 2);
   expect_epsilon(scope, o.epsilon);
   const Tensor scale = parameter(x, "scale", {x.dim(-1)}, ones(), o.trainable);
-  return layer_norm(x, scale, {}, {x.rank() - 1}, o.epsilon, false).y;
+  return with_mask_of(x, layer_norm(x, scale, {}, {x.rank() - 1}, o.epsilon, false).y);
 }
 
 Tensor unit_normalization(Tensor x) {
   const LayerScope scope(x, "unit_normalization", "unit_normalization");
   scope.expect_float(x, 2);
   const Tensor squares = reduce_sum(square(x), {-1}, true);
-  return x / sqrt(maximum(squares, scalar_like(squares, 1e-24)));
+  return with_mask_of(x, x / sqrt(maximum(squares, scalar_like(squares, 1e-24))));
 }
 
 }  // namespace tenon

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "layer/layer.h"
+#include "layer/masks.h"
 #include "op/rules.h"
 #include "tenon/preprocessing.h"
 
@@ -91,7 +92,7 @@ Tensor normalization(Tensor x, const NormalizationOptions& o) {
     variable(x, "count", {}, constant_initializer(static_cast<double>(o.adapted_count)), false, DType::kI32);
   const Tensor deviation = cast(maximum(sqrt(variance), scalar_like(variance, 1e-7)), values.dtype());
   const Tensor middle = cast(mean, values.dtype());
-  return o.invert ? values * deviation + middle : (values - middle) / deviation;
+  return with_mask_of(x, o.invert ? values * deviation + middle : (values - middle) / deviation);
 }
 
 void Normalization::adapt(std::vector<double> values, const Shape& shape) {

@@ -1,5 +1,6 @@
 // MaxPooling, AveragePooling and the global ones, over images and sequences.
 #include "layer/layer.h"
+#include "layer/masks.h"
 
 namespace tenon {
 namespace {
@@ -38,6 +39,13 @@ Tensor global_pooling(Tensor x, bool keepdims, int spatial, std::string_view lay
   return reduce_axes(x, spatial_axes(x), keepdims);
 }
 
+// Where no step counts, 0.
+Tensor mean_of_counted(Tensor x, const Ints& axes, bool keepdims) {
+  if (!mask_of(x)) return reduce_mean(x, axes, keepdims);
+  const Tensor count = reduce_sum(mask_over(x, x.dtype()), axes, keepdims);
+  return reduce_sum(counted_steps(x), axes, keepdims) / maximum(count, scalar_like(count, 1));
+}
+
 }  // namespace
 
 Tensor max_pool2d(Tensor x, const PoolLayerOptions& o) { return max_pooling(x, o, 2, "max_pooling2d"); }
@@ -57,7 +65,7 @@ Tensor global_max_pool2d(Tensor x, bool keepdims) {
   return global_pooling(x, keepdims, 2, "global_max_pooling2d", reduce_max);
 }
 Tensor global_average_pool1d(Tensor x, bool keepdims) {
-  return global_pooling(x, keepdims, 1, "global_average_pooling1d", reduce_mean);
+  return global_pooling(x, keepdims, 1, "global_average_pooling1d", mean_of_counted);
 }
 Tensor global_max_pool1d(Tensor x, bool keepdims) {
   return global_pooling(x, keepdims, 1, "global_max_pooling1d", reduce_max);

@@ -3,6 +3,7 @@
 
 #include "base/crc32c.h"
 #include "layer/layer.h"
+#include "layer/masks.h"
 
 namespace tenon {
 namespace {
@@ -11,10 +12,11 @@ namespace {
 struct Start {
   Tensor x;  // [B,T,C]
   Tensors states;
+  Tensor mask = {};  // [B,T], where steps do not all count
 };
-// What its steps give: the outputs of all, where they are asked for, and the last states, the output first.
+// What its steps give: the outputs of all, where they are asked for, the last one, and the last states.
 struct Ran {
-  Tensor sequence;
+  Tensor sequence, last;
   Tensors states;
 };
 
@@ -35,7 +37,11 @@ Start started(const LayerScope& scope, const Tensors& xs, size_t states, const O
   for (size_t i = 1; i < xs.size(); ++i)
     scope.expect(xs[i] && xs[i].type() == state, "state ", i - 1, " is ", xs[i] ? xs[i].type().str() : "nothing",
                  ", expected ", state.str());
-  Start s{o.go_backwards ? reverse(x, {1}) : x, Tensors(xs.begin() + 1, xs.end())};
+  Tensor mask = mask_of(x);
+  if (mask && mask.rank() == 3) mask = reduce_max(mask, {-1});
+  scope.expect(!mask || mask.rank() == 2, "the mask is ", mask ? mask.type().str() : "", ", expected a bool a step");
+  const auto in_order = [&](Tensor t) { return t && o.go_backwards ? reverse(t, {1}) : t; };
+  Start s{in_order(x), Tensors(xs.begin() + 1, xs.end()), in_order(mask)};
   while (s.states.size() < states) s.states.push_back(full(*x.graph(), state.dtype, state.shape, 0));
   return s;
 }
@@ -100,34 +106,47 @@ Tensor input_of(Tensor inputs, int64_t t) {
   return reshape(slice(inputs, {0, t, 0}, {batch, t + 1, n}, {}), {batch, n});
 }
 
-// `step` makes of a step's input and the states the next states, the output first.
-template <class Step>
-Ran unrolled(Tensor inputs, Tensors states, bool all, Step step) {
+// Where step t counts: [B,n].
+Tensor counts_at(Tensor mask, int64_t t, Tensor like) {
+  return broadcast(slice(mask, {0, t}, {mask.dim(0), t + 1}, {}), like.shape(), {0, 1});
+}
+
+// `step` makes of a step's input and the states the next states, the output first. A step that does not count leaves them.
+template <class Options, class Step>
+Ran unrolled(Tensor inputs, const Start& s, const Options& o, Step step) {
+  Ran ran{{}, {}, s.states};
   Tensors ys;
   for (int64_t t = 0; t < inputs.dim(1); ++t) {
-    states = step(input_of(inputs, t), states);
-    if (all) ys.push_back(reshape(states[0], {inputs.dim(0), 1, states[0].dim(1)}));
+    Tensors next = step(input_of(inputs, t), ran.states);
+    const Tensor counts = s.mask ? counts_at(s.mask, t, next[0]) : Tensor();
+    for (size_t i = 0; counts && i < next.size(); ++i) next[i] = select(counts, next[i], ran.states[i]);
+    ran.states = next;
+    ran.last = counts && o.zero_output_for_mask ? select(counts, next[0], scalar_like(next[0], 0)) : next[0];
+    if (o.return_sequences) ys.push_back(reshape(ran.last, {inputs.dim(0), 1, ran.last.dim(1)}));
   }
-  return {all ? concat(ys, 1) : Tensor(), states};
+  if (o.return_sequences) ran.sequence = concat(ys, 1);
+  return ran;
 }
 
 Ran of_op(Tensor sequence, const Tensors& other_states) {
-  Ran ran{sequence, {input_of(sequence, sequence.dim(1) - 1)}};
+  const Tensor last = input_of(sequence, sequence.dim(1) - 1);
+  Ran ran{sequence, last, {last}};
   ran.states.insert(ran.states.end(), other_states.begin(), other_states.end());
   return ran;
 }
 
 template <class Options>
-Tensors results_of(const Ran& ran, const Options& o) {
-  Tensors out{o.return_sequences ? ran.sequence : ran.states[0]};
+Tensors results_of(const Start& s, const Ran& ran, const Options& o) {
+  Tensors out{o.return_sequences ? ran.sequence : ran.last};
+  if (o.return_sequences) set_mask(out[0], s.mask);
   if (o.return_state) out.insert(out.end(), ran.states.begin(), ran.states.end());
   return out;
 }
 
 // Whether the backend's op is what is asked for.
 template <class Options>
-bool is_plain(const Options& o, const Tensors& masks) {
-  return masks.empty() && o.activation.fused() == Activation::kTanh &&
+bool is_plain(const Start& s, const Options& o, const Tensors& masks) {
+  return masks.empty() && !s.mask && o.activation.fused() == Activation::kTanh &&
          o.recurrent_activation.fused() == Activation::kSigmoid;
 }
 
@@ -161,13 +180,13 @@ Initializer unit_forget_bias(const LayerScope& scope, const InitializerRule& rul
 Ran run_lstm(const LayerScope& scope, const Start& s, const CellWeights& w, const LSTMOptions& o) {
   const Tensors inputs = input_masks(scope, s.x, 4, o);
   const Tensors masks = drop_masks(scope, "recurrent_dropout", s.x, o.units, o.recurrent_dropout, 4);
-  if (is_plain(o, masks)) {
+  if (is_plain(s, o, masks)) {
     const Recurrent r = lstm(masked_input(s.x, inputs), s.states[0], s.states[1], w.kernel, w.recurrent,
                              bias_or_zeros(w.bias, w.kernel));
     return of_op(r.y, {r.c});
   }
   const auto gated = [&](Tensor z, int64_t i) { return activate(gate(z, i, o.units), o.recurrent_activation); };
-  return unrolled(all_inputs(s.x, w, w.bias, inputs), s.states, o.return_sequences, [&](Tensor in, const Tensors& at) {
+  return unrolled(all_inputs(s.x, w, w.bias, inputs), s, o, [&](Tensor in, const Tensors& at) {
     const Tensor z = in + masked_product(at[0], w.recurrent, masks);
     const Tensor c = gated(z, 1) * at[1] + gated(z, 0) * activate(gate(z, 2, o.units), o.activation);
     return Tensors{gated(z, 3) * activate(c, o.activation), c};
@@ -189,12 +208,12 @@ Ran run_gru_after(const LayerScope& scope, const Start& s, const CellWeights& w,
   const Tensors inputs = input_masks(scope, s.x, 3, o);
   const Tensors masks = drop_masks(scope, "recurrent_dropout", s.x, o.units, o.recurrent_dropout, 3);
   const Tensor b = gru_bias(w.bias, 0), rb = gru_bias(w.bias, 1);
-  if (is_plain(o, masks))
+  if (is_plain(s, o, masks))
     return of_op(gru(masked_input(s.x, inputs), s.states[0], w.kernel, w.recurrent, bias_or_zeros(b, w.kernel),
                      bias_or_zeros(rb, w.kernel))
                      .y,
                  {});
-  return unrolled(all_inputs(s.x, w, b, inputs), s.states, o.return_sequences, [&](Tensor in, const Tensors& at) {
+  return unrolled(all_inputs(s.x, w, b, inputs), s, o, [&](Tensor in, const Tensors& at) {
     const Tensor dots = masked_product(at[0], w.recurrent, masks), rec = rb ? dots + rb : dots;
     const auto gated = [&](int64_t i) {
       return activate(gate(in, i, o.units) + gate(rec, i, o.units), o.recurrent_activation);
@@ -208,7 +227,7 @@ Ran run_gru_before(const LayerScope& scope, const Start& s, const CellWeights& w
   const Tensors masks = drop_masks(scope, "recurrent_dropout", s.x, o.units, o.recurrent_dropout, 3);
   const Tensors of_gates(masks.begin(), masks.begin() + (masks.empty() ? 0 : 2));
   const Tensor for_gates = columns_of(w.recurrent, 0, 2 * o.units), for_candidate = gate(w.recurrent, 2, o.units);
-  return unrolled(all_inputs(s.x, w, w.bias, inputs), s.states, o.return_sequences, [&](Tensor in, const Tensors& at) {
+  return unrolled(all_inputs(s.x, w, w.bias, inputs), s, o, [&](Tensor in, const Tensors& at) {
     const Tensor rec = masked_product(at[0], for_gates, of_gates);
     const auto gated = [&](int64_t i) {
       return activate(gate(in, i, o.units) + gate(rec, i, o.units), o.recurrent_activation);
@@ -226,10 +245,10 @@ Tensors simple_rnn(const Tensors& xs, const SimpleRNNOptions& o) {
   const CellWeights w = weights_of(s.x, "simple_rnn_cell", 1, {o.units}, o.bias_initializer, o);
   const Tensors masks = drop_masks(scope, "recurrent_dropout", s.x, o.units, o.recurrent_dropout, 1);
   const Tensor inputs = all_inputs(s.x, w, w.bias, input_masks(scope, s.x, 1, o));
-  const Ran ran = unrolled(inputs, s.states, o.return_sequences, [&](Tensor in, const Tensors& at) {
+  const Ran ran = unrolled(inputs, s, o, [&](Tensor in, const Tensors& at) {
     return Tensors{activate(in + masked_product(at[0], w.recurrent, masks), o.activation)};
   });
-  return results_of(ran, o);
+  return results_of(s, ran, o);
 }
 
 Tensors lstm(const Tensors& xs, const LSTMOptions& o) {
@@ -238,7 +257,7 @@ Tensors lstm(const Tensors& xs, const LSTMOptions& o) {
   const InitializerRule bias =
       o.use_bias && o.unit_forget_bias ? unit_forget_bias(scope, o.bias_initializer, o.units) : o.bias_initializer;
   const CellWeights w = weights_of(s.x, "lstm_cell", 4, {4 * o.units}, bias, o);
-  return results_of(run_lstm(scope, s, w, o), o);
+  return results_of(s, run_lstm(scope, s, w, o), o);
 }
 
 Tensors gru(const Tensors& xs, const GRUOptions& o) {
@@ -246,7 +265,7 @@ Tensors gru(const Tensors& xs, const GRUOptions& o) {
   const Start s = started(scope, xs, 1, o);
   const Shape bias = o.reset_after ? Shape{2, 3 * o.units} : Shape{3 * o.units};
   const CellWeights w = weights_of(s.x, "gru_cell", 3, bias, o.bias_initializer, o);
-  return results_of(o.reset_after ? run_gru_after(scope, s, w, o) : run_gru_before(scope, s, w, o), o);
+  return results_of(s, o.reset_after ? run_gru_after(scope, s, w, o) : run_gru_before(scope, s, w, o), o);
 }
 
 Tensor simple_rnn(Tensor x, const SimpleRNNOptions& o) { return simple_rnn(Tensors{x}, o)[0]; }

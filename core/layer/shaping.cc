@@ -1,5 +1,6 @@
 // Flatten, Reshape, Permute, Concatenate, Rescaling, ZeroPadding2D, Cropping2D, UpSampling2D.
 #include "layer/layer.h"
+#include "layer/masks.h"
 
 namespace tenon {
 namespace {
@@ -75,7 +76,10 @@ Tensor concatenate(const Tensors& xs, int64_t axis) {
   const LayerScope scope(xs[0], "concatenate", "concatenate");
   const int rank = xs[0].rank();
   scope.expect(axis >= -rank && axis < rank, "axis ", axis, " is out of range for ", xs[0].type().str());
-  return concat(xs, axis < 0 ? axis + rank : axis);
+  const int64_t along = axis < 0 ? axis + rank : axis;
+  const Tensor y = concat(xs, along);
+  set_mask(y, concatenated_mask(xs, along));
+  return y;
 }
 
 Tensor rescaling(Tensor x, double scale, double offset) {
@@ -83,7 +87,7 @@ Tensor rescaling(Tensor x, double scale, double offset) {
   scope.expect_number("scale", scale);
   scope.expect_number("offset", offset);
   const Tensor scaled = (is_float(x.dtype()) ? x : cast(x, DType::kF32)) * scale;
-  return offset == 0 ? scaled : scaled + offset;
+  return with_mask_of(x, offset == 0 ? scaled : scaled + offset);
 }
 
 Tensor zero_padding2d(Tensor x, const Extent& padding) {

@@ -1,5 +1,6 @@
 // Bidirectional, TimeDistributed.
 #include "layer/layer.h"
+#include "layer/masks.h"
 #include "tenon/recurrent.h"
 
 namespace tenon {
@@ -45,6 +46,8 @@ Tensors Bidirectional::call_all(const Tensors& xs) {
   other.insert(other.end(), xs.begin() + 1 + half, xs.end());
   const Tensors a = forward_->all(one), b = backward_->all(other);
   Tensors out = merged_ways(a[0], given_.sequences ? reverse(b[0], {1}) : b[0], merge_mode_);
+  if (given_.sequences)
+    for (const Tensor& y : out) set_mask(y, mask_of(xs[0]));
   out.insert(out.end(), a.begin() + 1, a.end());
   out.insert(out.end(), b.begin() + 1, b.end());
   return out;
@@ -58,14 +61,21 @@ Tensor time_distributed(Tensor x, const std::function<Tensor(Tensor)>& layer) {
   const int64_t batch = dims[0], steps = dims[1];
   dims.erase(dims.begin());
   dims[0] = batch * steps;
-  const Tensor y = layer(reshape(x, Shape(dims)));
+  const Tensor each = reshape(x, Shape(dims)), mask = mask_of(x);
+  if (mask && mask.rank() > 1) {
+    std::vector<int64_t> of_each = mask.shape().vec();
+    of_each.erase(of_each.begin());
+    of_each[0] = batch * steps;
+    set_mask(each, reshape(mask, Shape(of_each)));
+  }
+  const Tensor y = layer(each);
   dims = y.shape().vec();
   if (dims.empty() || dims[0] != batch * steps)
     fail("time_distributed: the layer gives ", y.type().str(), ", expected a result for each of ", batch * steps,
          " steps");
   dims[0] = steps;
   dims.insert(dims.begin(), batch);
-  return reshape(y, Shape(dims));
+  return with_mask_of(x, reshape(y, Shape(dims)));
 }
 
 Tensor TimeDistributed::call(Tensor x) {

@@ -285,7 +285,9 @@ class PReLU : public FunctionLayer<PReLU, PreluOptions, prelu> {
  public:
   using FunctionLayer::FunctionLayer;
 };
-class Softmax : public ValueLayer<Softmax, int64_t, softmax> {
+// softmax(); where x has a mask of its own shape, over what counts, and 0 elsewhere.
+Tensor masked_softmax(Tensor x, int64_t axis);
+class Softmax : public ValueLayer<Softmax, int64_t, masked_softmax> {
  public:
   explicit Softmax(int64_t axis = -1, std::string name = {}) : ValueLayer(axis, std::move(name)) {}
 };

@@ -105,6 +105,7 @@ struct EmbeddingOptions {
   InitializerRule embeddings_initializer = random_uniform();
   Regularizer embeddings_regularizer = {};
   Constraint embeddings_constraint = {};
+  bool mask_zero = false;  // 0 pads: such steps do not count (tenon/masking.h)
   bool trainable = true;
   std::string name = "embedding";
 };

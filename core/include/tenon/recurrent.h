@@ -23,7 +23,8 @@ namespace tenon {
 // Common to the options below: `dropout` zeroes inputs and `recurrent_dropout` states with that probability, 0 to less
 // than 1, while training; the draw is the same for all steps. `go_backwards` starts at the last step and gives outputs in
 // the order in which they are computed. Results are the output, with `return_sequences` those of all steps, and with
-// `return_state` the states behind it.
+// `return_state` the states behind it. A step that does not count (tenon/masking.h) leaves the states as they are, and its
+// output is that of the step before, or 0 with `zero_output_for_mask`. Outputs of all steps have x's mask, in their order.
 struct SimpleRNNOptions {
   int64_t units = 0;
   ActivationRule activation = Activation::kTanh;
@@ -35,6 +36,7 @@ struct SimpleRNNOptions {
   Constraint kernel_constraint = {}, recurrent_constraint = {}, bias_constraint = {};
   double dropout = 0, recurrent_dropout = 0;
   bool return_sequences = false, return_state = false, go_backwards = false;
+  bool zero_output_for_mask = false;
   bool trainable = true;
   std::string name = "simple_rnn";
 };
@@ -51,6 +53,7 @@ struct LSTMOptions {
   Constraint kernel_constraint = {}, recurrent_constraint = {}, bias_constraint = {};
   double dropout = 0, recurrent_dropout = 0;
   bool return_sequences = false, return_state = false, go_backwards = false;
+  bool zero_output_for_mask = false;
   bool trainable = true;
   std::string name = "lstm";
 };
@@ -66,6 +69,7 @@ struct GRUOptions {
   Constraint kernel_constraint = {}, recurrent_constraint = {}, bias_constraint = {};
   double dropout = 0, recurrent_dropout = 0;
   bool return_sequences = false, return_state = false, go_backwards = false;
+  bool zero_output_for_mask = false;
   bool reset_after = true;  // the reset gate comes after the state's product; bias [2, 3 units], else [3 units]
   bool trainable = true;
   std::string name = "gru";
@@ -109,7 +113,8 @@ struct BidirectionalOptions {
 };
 // A recurrent layer and one like it, with weights of its own, that goes the other way: "bidirectional/forward_lstm/..",
 // "bidirectional/backward_lstm/..". Outputs of the second are put into the order of the first and merged. States, where
-// there are any, are those of the first, then those of the second.
+// there are any, are those of the first, then those of the second. Made of one layer that returns sequences, its outputs
+// are 0 at steps that do not count.
 class Bidirectional : public LayerOf<Bidirectional> {
  public:
   template <std::derived_from<Layer> R>
@@ -130,6 +135,7 @@ class Bidirectional : public LayerOf<Bidirectional> {
     auto options = layer.options();
     options.name = prefix + options.name;
     options.go_backwards = options.go_backwards != other;
+    options.zero_output_for_mask = options.return_sequences;
     return R(options);
   }
   template <class R>

@@ -57,7 +57,7 @@ void add_activations(std::map<std::string, Call>& m) {
   m["PReLU(shared_axes=[1])"] = one([](Tensor x) { return prelu(x, {.shared_axes = {1}}); });
   m["LeakyReLU(0.1)"] = one([](Tensor x) { return leaky_relu(x, 0.1); });
   m["ELU(0.5)"] = one([](Tensor x) { return elu(x, 0.5); });
-  m["Softmax()"] = one([](Tensor x) { return softmax(x); });
+  m["Softmax()"] = one([](Tensor x) { return Softmax()(x); });
 }
 
 void add_merging(std::map<std::string, Call>& m) {

@@ -33,6 +33,7 @@ void add_cells(std::map<std::string, Call>& m) {
           .units = 2, .activation = kSigmoid, .use_bias = false, .return_sequences = true, .go_backwards = true});
   m["SimpleRNN(2, return_state=True)"] = with(SimpleRNNOptions{.units = 2, .return_state = true});
   m["LSTM(2)"] = with(LSTMOptions{.units = 2});
+  m["LSTM(2, return_sequences=True)"] = with(LSTMOptions{.units = 2, .return_sequences = true});
   m["LSTM(2, use_bias=False, return_sequences=True)"] =
       with(LSTMOptions{.units = 2, .use_bias = false, .return_sequences = true});
   m["LSTM(2, go_backwards=True, return_sequences=True)"] =
@@ -42,6 +43,9 @@ void add_cells(std::map<std::string, Call>& m) {
   m["LSTM(2, return_state=True)"] = with(LSTMOptions{.units = 2, .return_state = true});
   m["LSTM(2, return_state=True, return_sequences=True)"] =
       with(LSTMOptions{.units = 2, .return_sequences = true, .return_state = true});
+  m["LSTM(2, return_sequences=True, zero_output_for_mask=True)"] =
+      with(LSTMOptions{.units = 2, .return_sequences = true, .zero_output_for_mask = true});
+  m["LSTM(2, zero_output_for_mask=True)"] = with(LSTMOptions{.units = 2, .zero_output_for_mask = true});
   m["GRU(2)"] = with(GRUOptions{.units = 2});
   m["GRU(2, use_bias=False, return_sequences=True)"] =
       with(GRUOptions{.units = 2, .use_bias = false, .return_sequences = true});
