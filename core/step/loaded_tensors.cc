@@ -75,6 +75,12 @@ TensorTypes LoadedTensors::types() const {
   return TensorTypes(path_, std::move(types));
 }
 
+int64_t LoadedTensors::scalar(std::string_view name, int64_t missing) const {
+  const auto found = tensors_.find(std::string(name));
+  if (found == tensors_.end() || !(found->second.type() == Type{DType::kI64, {}})) return missing;
+  return found->second.to<int64_t>()[0];
+}
+
 Status TensorTypes::check_has(const Types& wanted) const { return status_of(path_, compared(types_, wanted)); }
 
 Status TensorTypes::check_is(const Types& wanted) const {
@@ -86,6 +92,17 @@ Status TensorTypes::check_is(const Types& wanted) const {
 
 Status LoadedTensors::give(VariableStore& store, bool whole) {
   for (auto& [name, value] : tensors_) TENON_TRY(store.give(name, std::move(value), whole ? path_ : std::string()));
+  tensors_.clear();
+  return {};
+}
+
+Status LoadedTensors::give_known(VariableStore& store, const std::vector<std::string>& required) {
+  Types wanted;
+  for (const auto& [name, buffer] : store.all())
+    if (tensors_.count(name)) wanted.emplace(name, buffer.type());
+  for (const std::string& name : required) wanted.emplace(name, store.buffer(name).type());
+  TENON_TRY(types().check_has(wanted));
+  for (const auto& entry : wanted) TENON_TRY(store.give(entry.first, std::move(tensors_.at(entry.first))));
   tensors_.clear();
   return {};
 }

@@ -32,9 +32,13 @@ class LoadedTensors {
   static Result<LoadedTensors> read(const std::string& path);
 
   TensorTypes types() const;
+  // `missing` where there is no i64 scalar of that name.
+  int64_t scalar(std::string_view name, int64_t missing) const;
   // Gives all of it to the variables of those names. `whole`: as what the file says of all variables that there are
   // (VariableStore::provide). Afterwards it is empty.
   Status give(VariableStore& store, bool whole);
+  // Gives those that the store has variables for; `required` ones have to be there. On an error the store stays as it was.
+  Status give_known(VariableStore& store, const std::vector<std::string>& required);
 
  private:
   LoadedTensors(std::string path, Arrays tensors) : path_(std::move(path)), tensors_(std::move(tensors)) {}

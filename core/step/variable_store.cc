@@ -195,17 +195,6 @@ Status VariableStore::reload(const BundleReader& checkpoint) {
   return {};
 }
 
-Status VariableStore::load(const BundleReader& checkpoint, const std::vector<std::string>& required) {
-  for (const std::string& name : required)
-    TENON_TRY(check_variable(checkpoint, name, variables_.find(name)->second.type()));
-  for (const auto& [name, buffer] : variables_)
-    if (checkpoint.find(name)) TENON_TRY(check_variable(checkpoint, name, buffer.type()));
-  for (const auto& [name, buffer] : variables_)
-    if (checkpoint.find(name)) TENON_TRY(fill(name, buffer, nullptr, &checkpoint));
-  scratch_ = {};
-  return {};
-}
-
 Result<const Buffer*> VariableStore::find(std::string_view name) const {
   const auto it = variables_.find(name);
   if (it != variables_.end()) return &it->second;

@@ -36,8 +36,6 @@ class VariableStore {
   void end_warm_start() { warm_.reset(); }
   // Reads every variable that is here again from the checkpoint.
   Status reload(const BundleReader& checkpoint);
-  // Reads those that the checkpoint has. All are checked before the first is read; `required` have to be there.
-  Status load(const BundleReader& checkpoint, const std::vector<std::string>& required);
 
   // A value for a variable that need not be here yet: then it waits, and the first graph that has the variable takes it.
   // `from` is the file that it is from, "": none. An error when the variable is here with another type.

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "base/file.h"
+#include "step/loaded_tensors.h"
 
 namespace tenon {
 namespace {
@@ -139,9 +140,10 @@ void Estimator::Run::save_weights(const std::string& path) {
 }
 
 void Estimator::Run::load(const std::string& path) {
-  const BundleReader reader = open_checkpoint(path).take();
-  check(states().load(reader, weights_));
-  if (reader.find(kStepCounter)) m_.step = reader.read_scalar(kStepCounter).take();
+  LoadedTensors loaded = LoadedTensors::read(path).take();
+  const int64_t step = loaded.scalar(kStepCounter, m_.step);
+  check(loaded.give_known(states(), weights_));
+  m_.step = step;
   m_.dirty = true;
 }
 

@@ -1,6 +1,7 @@
 // Callbacks and hooks around an Estimator's training: what they see, what they may do, and what is left when they fail.
 #include <regex>
 
+#include "checkpoint/tensor_file.h"
 #include "tenon/callbacks.h"
 #include "tenon/hooks.h"
 #include "tenon/variables.h"
@@ -222,8 +223,12 @@ TEST(EstimatorCallbacks, WhatACallbackSavesLoads) {
     check(other.train({.input = two_points(), .steps = 1, .hooks = {load}}).status());
   }
   EXPECT_EQ(weights, (std::vector<double>{1.89453125, 1.89453125}));  // the third step's
-  LambdaCallback wrong({.on_train_begin = [&](TrainingRun& r) { r.load(dir / "none"); }});
-  EXPECT_MESSAGE(other.train({.input = two_points(), .steps = 1, .hooks = {wrong}}).status(), dir / "none");
+  LambdaCallback none({.on_train_begin = [&](TrainingRun& r) { r.load(dir / "none"); }});
+  EXPECT_MESSAGE(other.train({.input = two_points(), .steps = 1, .hooks = {none}}).status(), dir / "none");
+  check(write_tensor_file(dir / "other", {{"dense/kernel", {DType::kF32, {2, 1}}, [](auto) { return Status(); }}}));
+  LambdaCallback wrong({.on_train_begin = [&](TrainingRun& r) { r.load(dir / "other"); }});
+  EXPECT_MESSAGE(other.train({.input = two_points(), .steps = 1, .hooks = {wrong}}).status(),
+                 "/other' does not fit: its 'dense/kernel' is f32[2,1], expected f32[1,1]");
 }
 
 EstimatorSpec diverging(const Features& features, const Tensor& labels, Mode mode, const Params&) {
