@@ -43,10 +43,9 @@ examples::Figures train(const examples::Flags& flags) {
   model.compile({.optimizer = Adam(5e-3),
                  .loss = SparseCategoricalCrossentropy({.from_logits = true}),
                  .metrics = {"accuracy"},
-                 .strategy = Strategy(flags.device, {.seed = flags.seed})});
-  const History h =
-      model.fit(Array(x, {windows, kLength}), Array(next, {windows, kLength}),
-                {.batch_size = 64, .epochs = 40, .verbose = flags.json ? Verbose::kSilent : Verbose::kAuto});
+                 .strategy = flags.strategy()});
+  const History h = model.fit(Array(x, {windows, kLength}), Array(next, {windows, kLength}),
+                              {.batch_size = 64, .epochs = 40, .verbose = flags.verbose()});
   if (!flags.json && model.strategy().num_replicas_in_sync() == 1)
     std::printf("%s\n", written(model, text.substr(text.find("This program"), kLength), 200).c_str());
   return {{"loss", h["loss"].back()}, {"accuracy", h["accuracy"].back()}};

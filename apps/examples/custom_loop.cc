@@ -18,14 +18,12 @@ Dataset line() {
     x.insert(x.end(), {a, b});
     y.push_back(2 * a - b + 0.5f);
   }
-  return Dataset::from_memory(
-             {memory_feature<float>("x", DType::kF32, {2}, x), memory_feature<float>("y", DType::kF32, {1}, y)},
-             {.batch_size = 8, .training = true, .repeat = true})
-      .take();
+  return Dataset::from_arrays({{"x", Array(x, {40, 2})}, {"y", Array(y, {40, 1})}},
+                              {.batch_size = 8, .training = true, .repeat = true});
 }
 
 examples::Figures train(const examples::Flags& flags) {
-  Strategy strategy(flags.device, {.seed = flags.seed});
+  Strategy strategy = flags.strategy();
   Sequential model({Dense({.units = 16, .activation = relu}), Dense({.units = 1})});
   const Optimizer adam = Adam(0.05);
   Function step = strategy.function(

@@ -7,12 +7,17 @@
 #include <utility>
 #include <vector>
 
+#include "tenon/fit.h"
+
 namespace tenon::examples {
 
 struct Flags {
   std::string device = "auto";
   uint64_t seed = 0;
   bool json = false;  // the result alone, as one line
+
+  Strategy strategy() const { return Strategy(device, {.seed = seed}); }
+  Verbose verbose() const { return json ? Verbose::kSilent : Verbose::kAuto; }
 };
 
 // What came out, by name.

@@ -20,9 +20,8 @@ Dataset ring(uint64_t seed) {
     const double angle = 2 * std::acos(-1.0) * i / kPoints;
     points.insert(points.end(), {static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))});
   }
-  return Dataset::from_memory({memory_feature<float>("point", DType::kF32, {2}, points)},
-                              {.batch_size = kBatch, .training = true, .repeat = true, .seed = seed})
-      .take();
+  return Dataset::from_arrays({{"point", Array(points, {kPoints, 2})}},
+                              {.batch_size = kBatch, .training = true, .repeat = true, .seed = seed});
 }
 
 Sequential layers(int64_t units, int64_t outputs) {
@@ -31,7 +30,7 @@ Sequential layers(int64_t units, int64_t outputs) {
 }
 
 examples::Figures train(const examples::Flags& flags) {
-  Strategy strategy(flags.device, {.seed = flags.seed});
+  Strategy strategy = flags.strategy();
   Sequential generator = layers(32, 2), discriminator = layers(32, 1);
   const Optimizer of_generator = Adam({.learning_rate = 1e-3, .beta_1 = 0.5}),
                   of_discriminator = Adam({.learning_rate = 1e-3, .beta_1 = 0.5});

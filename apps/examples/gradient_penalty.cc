@@ -15,7 +15,7 @@ constexpr int64_t kBatch = 256;
 constexpr double kApart = 3;
 
 examples::Figures train(const examples::Flags& flags) {
-  Strategy strategy(flags.device, {.seed = flags.seed});
+  Strategy strategy = flags.strategy();
   Sequential critic({Dense({.units = 64, .activation = tanh}), Dense({.units = 64, .activation = tanh}), Dense(1)});
   const Optimizer adam = Adam({.learning_rate = 1e-3, .beta_1 = 0.5, .beta_2 = 0.9});
   Function step = strategy.function(

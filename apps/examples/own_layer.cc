@@ -25,9 +25,8 @@ examples::Figures train(const examples::Flags& flags) {
   model.compile({.optimizer = Adam(3e-3),
                  .loss = SparseCategoricalCrossentropy({.from_logits = true}),
                  .metrics = {"accuracy"},
-                 .strategy = Strategy(flags.device, {.seed = flags.seed})});
-  const History h = model.fit(Array(points, {kPoints, 2}), Array(arm),
-                              {.epochs = 60, .verbose = flags.json ? Verbose::kSilent : Verbose::kAuto});
+                 .strategy = flags.strategy()});
+  const History h = model.fit(Array(points, {kPoints, 2}), Array(arm), {.epochs = 60, .verbose = flags.verbose()});
   return {{"loss", h["loss"].back()}, {"accuracy", h["accuracy"].back()}};
 }
 

@@ -36,10 +36,9 @@ examples::Figures train(const examples::Flags& flags) {
   model.compile({.optimizer = Adam(0.01),
                  .loss = BinaryCrossentropy({.from_logits = true}),
                  .metrics = {BinaryAccuracy({.threshold = 0})},
-                 .strategy = Strategy(flags.device, {.seed = flags.seed})});
+                 .strategy = flags.strategy()});
   const Arrays x{{"left", Array(a, {kPairs, 4})}, {"right", Array(b, {kPairs, 4})}};
-  const History h =
-      model.fit(x, Array(same, {kPairs, 1}), {.epochs = 20, .verbose = flags.json ? Verbose::kSilent : Verbose::kAuto});
+  const History h = model.fit(x, Array(same, {kPairs, 1}), {.epochs = 20, .verbose = flags.verbose()});
   return {{"loss", h["loss"].back()}, {"accuracy", h["binary_accuracy"].back()}};
 }
 

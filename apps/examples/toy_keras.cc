@@ -9,17 +9,8 @@
 using namespace tenon;
 
 Dataset pairs() {
-  const std::vector<float> x = {1.0f, 1.5f}, y = {0.3f};
-  std::vector<float> features, labels;
-  for (int i = 0; i < 16; ++i) {
-    features.insert(features.end(), x.begin(), x.end());
-    labels.insert(labels.end(), y.begin(), y.end());
-  }
-  return Dataset::from_memory(
-             {memory_feature<float>("x", DType::kF32, {2}, features),
-              memory_feature<float>("y", DType::kF32, {1}, labels)},
-             {.batch_size = 8, .training = true, .repeat = true, .drop_remainder = true, .shuffle_buffer = 10})
-      .take();
+  return Dataset::from_arrays({{"x", Array({1.0f, 1.5f}, {1, 2})}, {"y", Array({0.3f}, {1, 1})}},
+                              {.batch_size = 8, .repeat = true});
 }
 
 examples::Figures train(const examples::Flags& flags) {
@@ -28,10 +19,9 @@ examples::Figures train(const examples::Flags& flags) {
                  .loss = "mse",
                  .metrics = {"mae"},
                  .steps_per_execution = 10,
-                 .strategy = Strategy(flags.device, {.seed = flags.seed})});
-  const Verbose verbose = flags.json ? Verbose::kSilent : Verbose::kAuto;
-  const History history = model.fit(pairs(), {.epochs = 5, .verbose = verbose, .steps_per_epoch = 10});
-  const Logs found = model.evaluate(pairs(), {.verbose = verbose, .steps = 10});
+                 .strategy = flags.strategy()});
+  const History history = model.fit(pairs(), {.epochs = 5, .verbose = flags.verbose(), .steps_per_epoch = 10});
+  const Logs found = model.evaluate(pairs(), {.verbose = flags.verbose(), .steps = 10});
   const Array prediction = model.predict(Array({1.0f, 1.5f}, {1, 2}))[0];
   return {{"loss", history["loss"].back()}, {"eval_loss", found.at("loss")}, {"prediction", prediction.item()}};
 }

@@ -29,6 +29,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tenon/array.h"
 #include "tenon/status.h"
 #include "tenon/types.h"
 
@@ -178,7 +179,10 @@ class Dataset {
   static Result<Dataset> from_records(InputOptions options, std::vector<FeatureSpec> specs, MapFn map,
                                       ThreadPool* pool = nullptr);
 
-  // Arrays of equally many examples.
+  // Arrays by the features' names, with an example a row, of which each has as many. Throws Error where they have not.
+  static Dataset from_arrays(const Arrays& features, InputOptions options = {});
+
+  // The same with types of one's own. Nothing is thrown.
   static Result<Dataset> from_memory(std::vector<MemoryFeature> features, InputOptions options);
 
   // Examples 0 .. size-1 that `example` makes one at a time.

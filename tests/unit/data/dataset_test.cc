@@ -105,6 +105,25 @@ TEST(Dataset, MemoryFeaturesMustAgree) {
   EXPECT_EQ(error({memory_feature<int32_t>("y", DType::kI32, {}, std::vector<int32_t>{})}), "no examples in memory");
 }
 
+TEST(Dataset, ArraysHaveAnExampleARow) {
+  const Dataset data =
+      Dataset::from_arrays({{"x", Array({1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f}, {3, 2})}, {"y", Array({7, 8, 9})}});
+  EXPECT_EQ(data.size(), 3);
+  ASSERT_EQ(data.specs().size(), 2u);
+  EXPECT_EQ(data.specs()[0].type.str() + " " + data.specs()[1].type.str(), "f32[2] i32[]");
+  const auto error = [](const Arrays& arrays) -> std::string {
+    try {
+      Dataset::from_arrays(arrays);
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(error({{"x", Array({1.0f, 2.0f})}, {"y", Array({7, 8, 9})}}), "feature 'y' has 3 examples, 'x' has 2");
+  EXPECT_EQ(error({{"x", Array(1.0f)}}), "from_arrays: feature 'x' is f32[], expected an example a row");
+  EXPECT_NE(error({}), "");
+}
+
 TEST(InputPipeline, SlotsMustFitTheDataset) {
   const std::vector<int32_t> y(4);
   InputOptions options;
