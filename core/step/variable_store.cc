@@ -100,7 +100,6 @@ Status VariableStore::provide(const Graph& graph, const BundleReader* checkpoint
 
 Status VariableStore::make(const Variable& variable, const Type& type, const BundleReader* checkpoint) {
   const std::string& name = variable.name;
-  const VariableRole role{variable.kind, variable.trainable};
   TENON_ASSIGN(Buffer buffer, device_->allocate(type));
   if (const auto given = waiting_.find(name); given != waiting_.end()) {
     TENON_TRY(write(buffer, given->second.value));
