@@ -36,6 +36,8 @@ ModelCheckpoint::ModelCheckpoint(std::string filepath, ModelCheckpointOptions op
       filepath_(std::move(filepath)),
       options_(std::move(options)),
       count_("ModelCheckpoint: save_freq", options_.save_freq) {
+  if (const std::string& mode = options_.mode; mode != "auto" && mode != "min" && mode != "max")
+    fail("ModelCheckpoint: mode is '", mode, "', expected min, max or auto");
   if (filepath_.empty()) fail("ModelCheckpoint: filepath is '', expected a path");
   if (options_.initial_value_threshold)
     expect_number("ModelCheckpoint: initial_value_threshold", *options_.initial_value_threshold);

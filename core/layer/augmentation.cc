@@ -35,6 +35,7 @@ Tensor drawn(const LayerScope& scope, Tensor images, const Factor& f, const char
 
 Tensor random_flip(Tensor x, const RandomFlipOptions& o) {
   const LayerScope scope(x, "random_flip", o.name);
+  scope.expect_value_of("mode", o.mode, FlipMode::kHorizontalAndVertical);
   Tensor images = float_images(scope, x);
   if (mode_of(x) != Mode::kTrain) return images;
   if (o.mode != FlipMode::kVertical) images = flipped(scope, images, 2, "horizontal");

@@ -52,6 +52,9 @@ Tensor class_numbers(Tensor x, bool sparse) {
 // How often each label [C] met each prediction [C].
 Tensor confusion(const char* metric, Tensor y, Tensor p, Tensor w, const IoUOptions& o) {
   if (!y || !p) fail(metric, ": labels or predictions were never set");
+  for (const auto& [x, sparse] : {std::pair(y, o.sparse_y_true), std::pair(p, o.sparse_y_pred)})
+    if (!sparse && (x.rank() < 1 || x.dim(-1) != o.num_classes))
+      fail(metric, ": expected scores of ", o.num_classes, " classes, found ", x.type().str());
   const Tensor labels = class_numbers(y, o.sparse_y_true), predictions = class_numbers(p, o.sparse_y_pred);
   if (!(labels.shape() == predictions.shape()))
     fail(metric, ": labels are ", y.type().str(), ", predictions ", p.type().str(), ", expected one class for each");
@@ -109,8 +112,10 @@ IoUOptions of_one_hot(IoUOptions o) {
 
 Metric FBetaScore(const FBetaOptions& o) {
   expect_choice("fbeta_score: average", o.average, {"", "micro", "macro", "weighted"});
-  expect_number("fbeta_score: beta", o.beta, 0);
+  expect_number("fbeta_score: beta", o.beta);
+  if (!(o.beta > 0)) fail("fbeta_score: beta is ", o.beta, ", expected more than 0");
   if (o.threshold) expect_number("fbeta_score: threshold", *o.threshold, 0, 1);
+  if (o.threshold && !(*o.threshold > 0)) fail("fbeta_score: threshold is 0, expected more, to 1");
   return {o.name, [o](Tensor y, Tensor p, Tensor w) {
             MetricOp op;
             op.sums = score_sums(y, p, w, o.threshold);

@@ -115,6 +115,8 @@ Tensor with_bias(const LayerScope& scope, Tensor y, const Equation& e, const Ein
   size_t first = e.y.size();
   for (const char c : o.bias_axes) {
     scope.expect(has(e.y, c), "bias_axes has '", std::string(1, c), "', which the result lacks");
+    scope.expect(std::count(o.bias_axes.begin(), o.bias_axes.end(), c) == 1, "bias_axes has '", std::string(1, c),
+                 "' twice");
     first = std::min(first, e.y.find(c));
   }
   std::vector<int64_t> dims;

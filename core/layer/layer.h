@@ -35,6 +35,12 @@ class LayerScope {
   void expect_number(std::string_view what, double value, double low = kLowestNumber) const {
     ::tenon::expect_number(cat(layer_, " '", name_, "': ", what), value, low);
   }
+  // Throws unless it is a value of its enum, which begins with 0 and ends with `last`.
+  template <class Enum>
+  void expect_value_of(std::string_view what, Enum value, Enum last) const {
+    expect(value <= last, what, " is value ", static_cast<int>(value), " of its enum, expected 0 to ",
+           static_cast<int>(last));
+  }
   // x is a float of rank `low` to `high` without an empty dimension.
   void expect_float(Tensor x, int low, int high = kMaxRank) const;
   // One size a dimension, each at least `least`.

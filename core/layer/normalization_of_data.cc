@@ -84,6 +84,8 @@ Tensor normalization(Tensor x, const NormalizationOptions& o) {
                ", expected numbers of rank 1 or more");
   scope.expect(o.mean.empty() == o.variance.empty(), o.mean.empty() ? "variance" : "mean",
                " is given alone, expected mean and variance or neither");
+  for (const float m : o.mean) scope.expect_number("mean", m);
+  for (const float v : o.variance) scope.expect_number("variance", v, 0);
   const MomentShapes shapes = moment_shapes(x.shape(), o.axis, "normalization '" + scope.name() + "'");
   const Tensor values = is_float(x.dtype()) ? x : cast(x, DType::kF32);
   const Tensor mean = moment(scope, x, "mean", shapes, o.mean, starting_at(o.adapted_mean, 0));
@@ -99,6 +101,7 @@ void Normalization::adapt(std::vector<double> values, const Shape& shape) {
   if (shape.rank() < 1 || values.empty()) fail("normalization: adapt() has no data");
   if (shape.elements() != static_cast<int64_t>(values.size()))
     fail("normalization: adapt() has ", values.size(), " values, expected ", shape.str());
+  for (const double v : values) expect_number("normalization: adapt(): a value", v);
   const MomentShapes shapes = moment_shapes(shape, options_.axis, "normalization: adapt()");
   const std::vector<size_t> groups = moment_of_element(shape, shapes.beside_x);
   const auto count = static_cast<size_t>(shapes.own.elements());
@@ -112,6 +115,7 @@ void Normalization::adapt(std::vector<double> values, const Shape& shape) {
 
 Tensor category_encoding(Tensor indices, const CategoryEncodingOptions& o) {
   const LayerScope scope(indices, "category_encoding", o.name);
+  scope.expect_value_of("output_mode", o.output_mode, OutputMode::kCount);
   scope.expect(is_integer(indices.dtype()), "indices are ", indices.type().str(), ", expected i32 or i64");
   scope.expect(o.num_tokens >= 1 && o.num_tokens <= INT32_MAX, "num_tokens is ", o.num_tokens, ", expected 1 or more");
   scope.expect(indices.rank() >= 1 && indices.elements() > 0, "indices are ", indices.type().str(),

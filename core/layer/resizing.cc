@@ -60,6 +60,7 @@ Tensor padded_to_proportions(Tensor x, int64_t height, int64_t width, double val
 
 Tensor resizing(Tensor x, const ResizingOptions& o) {
   const LayerScope scope(x, "resizing", o.name);
+  scope.expect_value_of("interpolation", o.interpolation, Interpolation::kBicubic);
   expect_image_size(scope, o.height, o.width);
   scope.expect_number("fill_value", o.fill_value);
   scope.expect(!(o.crop_to_aspect_ratio && o.pad_to_aspect_ratio),

@@ -50,6 +50,8 @@ Scored flat(const Scored& s) {
   return {reshape(s.positive, shape), reshape(s.negative, shape), reshape(s.score, shape)};
 }
 
+constexpr int64_t kMostThresholds = 1 << 20;
+
 // Sums of values [N..] over N where the score is above each of T thresholds, [T..], and over all.
 // TP, FP, positives, negatives.
 Tensors threshold_sums(const Scored& s, const std::vector<double>& thresholds) {
@@ -99,7 +101,7 @@ Metric of_counts(const char* name, const PrecisionOptions& o, OfCounts of) {
 // The best `wanted` of the thresholds whose `held` is `least` or more.
 Metric best_where(const char* name, double least, const AtOptions& o, OfCounts wanted, OfCounts held) {
   expect_number(cat(name, ": its argument"), least, 0, 1);
-  if (o.num_thresholds < 1) fail(name, ": num_thresholds is ", o.num_thresholds, ", expected 1 or more");
+  expect_number(cat(name, ": num_thresholds"), static_cast<double>(o.num_thresholds), 1, kMostThresholds);
   const std::vector<double> thresholds =
       o.num_thresholds == 1 ? std::vector<double>{0.5} : even_thresholds(o.num_thresholds, 0);
   return {o.name.empty() ? name : o.name, [=](Tensor y, Tensor p, Tensor w) {
@@ -178,7 +180,7 @@ Metric AUC(const AUCOptions& o) {
   expect_choice("auc: curve", o.curve, {"ROC", "PR"});
   expect_choice("auc: summation_method", o.summation_method, {"interpolation", "minoring", "majoring"});
   expect_thresholds("auc", o.thresholds);
-  if (o.num_thresholds < 2) fail("auc: num_thresholds is ", o.num_thresholds, ", expected 2 or more");
+  expect_number("auc: num_thresholds", static_cast<double>(o.num_thresholds), 2, kMostThresholds);
   if (!o.label_weights.empty() && !o.multi_label) fail("auc: label_weights are for multi_label");
   for (const double w : o.label_weights) expect_number("auc: a label's weight", w, 0);
   std::vector<double> thresholds = even_thresholds(o.num_thresholds, losses::kEpsilon);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/number.h"
 #include "base/text.h"
 #include "graph/graph.h"
 #include "model/for_outputs.h"
@@ -27,6 +28,7 @@ Tensor class_weights(Tensor target, const std::map<int64_t, double>& weights) {
   const int64_t classes = weights.rbegin()->first + 1;
   if (classes > kMostClasses) fail("class_weight: class ", classes - 1, " is more than ", kMostClasses - 1);
   std::vector<float> table(static_cast<size_t>(classes) + 1, 1.0f);  // the last: of all classes beyond
+  for (const auto& [which, weight] : weights) expect_number(cat("class_weight of class ", which), weight);
   for (const auto& [which, weight] : weights) table[static_cast<size_t>(which)] = static_cast<float>(weight);
   Tensor which = target.rank() == 2 && target.dim(1) > 1 ? argmax(target, -1) : reshape(target, Shape{target.dim(0)});
   if (which.rank() != 1) fail("class_weight: the targets are ", target.type().str(), ", expected a class an example");
@@ -99,6 +101,7 @@ ModelTraining::ModelTraining(const CompileOptions& options)
       optimizer_(options.optimizer ? *options.optimizer : RMSprop()) {
   if (options.steps_per_execution < 1)
     fail("compile: steps_per_execution is ", options.steps_per_execution, ", expected 1 or more");
+  for (const auto& [output, weight] : options.loss_weights.all()) expect_number("compile: a loss weight", weight);
   if (optimizer_.learning_rate.is_fixed())
     optimizer_.learning_rate = LearningRate::variable(optimizer_.learning_rate.fixed());
   if (strategy.dtype_policy() == "mixed_float16" && !optimizer_.loss_scale && !optimizer_.options.loss_scale_factor)

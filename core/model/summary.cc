@@ -161,6 +161,7 @@ SummaryLayout layout_of_stdout(const SummaryOptions& options) {
 }  // namespace
 
 SummaryTable Model::summarized(const SummaryOptions& options) {
+  if (options.line_length < 0) fail("summary: line_length is ", options.line_length, ", expected 0 or more");
   const std::vector<Type> examples = example_types();
   if (examples.empty())
     fail(

@@ -2,6 +2,7 @@
 #include <numbers>
 
 #include "base/crc32c.h"
+#include "base/number.h"
 #include "base/text.h"
 #include "graph/graph.h"
 #include "op/normal.h"
@@ -22,6 +23,8 @@ Tensor drawn(const char* what, const Shape& shape) {
 }  // namespace
 
 Tensor draw_uniform(const Shape& shape, double low, double high) {
+  expect_number("draw_uniform: low", low);
+  expect_number("draw_uniform: high", high);
   if (!(low < high)) fail("draw_uniform: expected low < high, found ", low, " and ", high);
   return drawn("draw_uniform", shape) * (high - low) + low;
 }
@@ -29,7 +32,8 @@ Tensor draw_uniform(const Shape& shape, double low, double high) {
 Tensor normal_of(Tensor u, Tensor v) { return sqrt(log(1 - u) * -2.0) * cos(v * (2 * std::numbers::pi)); }
 
 Tensor draw_normal(const Shape& shape, double mean, double stddev) {
-  if (!(stddev >= 0)) fail("draw_normal: stddev is ", stddev, ", expected 0 or more");
+  expect_number("draw_normal: mean", mean);
+  expect_number("draw_normal: stddev", stddev, 0);
   const Tensor u = drawn("draw_normal", shape);
   return normal_of(u, drawn("draw_normal", shape)) * stddev + mean;
 }

@@ -91,7 +91,9 @@ int main(int argc, char**) {
   using namespace tenon::public_arguments;
   Counts counts;
   const bool control = argc > 1;
-  for (const auto* part : {&op_functions(), &layer_functions(), &loss_functions(), &optimizer_functions()})
+  for (const auto* part :
+       {&op_functions(), &layer_functions(), &sequence_functions(), &image_functions(), &loss_functions(),
+        &metric_functions(), &optimizer_functions(), &callback_functions(), &training_functions()})
     for (const Function& f : *part)
       if (!control) try_function(f, counts);
   for (const Function& f : believing_functions())

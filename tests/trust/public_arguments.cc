@@ -21,26 +21,34 @@ int Arguments::next(int n) {
   return at == slot_ ? which_ : -1;
 }
 
-Tensor Arguments::tensor(DType dtype, const Shape& shape, const std::vector<DType>& wrong, bool exact) {
+Tensor Arguments::feed(DType dtype, const Shape& shape, const std::vector<DType>& wrong, int other_shapes) {
   const int n = static_cast<int>(wrong.size());
-  const int way = next(1 + n + (exact ? 3 : 0));
-  const auto feed = [&](DType d, const Shape& s) {
+  const int way = next(1 + n + other_shapes);
+  const auto made = [&](DType d, const Shape& s) {
     if (way >= 0) changed_ = "argument " + std::to_string(slot_) + " of " + Type{d, s}.str();
     return Tensor(&graph_, graph_.add_input({d, s}, Role::kFeed, "x" + std::to_string(ways_.size())));
   };
-  if (way < 0) return feed(dtype, shape);
+  if (way < 0) return made(dtype, shape);
   if (way == 0) {
     changed_ = "argument " + std::to_string(slot_) + " missing";
     return {};
   }
-  if (way <= n) return feed(wrong[static_cast<size_t>(way - 1)], shape);
+  if (way <= n) return made(wrong[static_cast<size_t>(way - 1)], shape);
   Ints dims = shape.vec();
-  if (way == n + 1) return feed(dtype, Shape(Ints(8, 13)));
-  if (way == n + 2) return feed(dtype, dims.empty() ? Shape{3} : Shape{});
+  if (way == n + 1) return made(dtype, Shape(Ints(8, 13)));
+  if (way == n + 2) return made(dtype, dims.empty() ? Shape{3} : Shape{});
   dims.empty() ? dims.push_back(13) : void(dims.back() = 13);
-  return feed(dtype, Shape(dims));
+  return made(dtype, Shape(dims));
 }
 
+Tensor Arguments::tensor(DType dtype, const Shape& shape, const std::vector<DType>& wrong, bool exact) {
+  return feed(dtype, shape, wrong, exact ? 3 : 0);
+}
+Tensor Arguments::ranked(const Shape& shape, bool or_integers) {
+  std::vector<DType> wrong = {DType::kBool};
+  if (!or_integers) wrong.push_back(DType::kI32);
+  return feed(DType::kF32, shape, wrong, 2);
+}
 Tensor Arguments::floats(const Shape& shape, bool exact) {
   return tensor(DType::kF32, shape, {DType::kBool, DType::kI32}, exact);
 }

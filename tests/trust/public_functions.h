@@ -26,6 +26,10 @@ class Arguments {
   Tensor numbers(const Shape& shape, bool exact = false);  // f32; no bool
   Tensor indices(const Shape& shape, bool exact = false);  // i32; no f32, no bool
   Tensor any(const Shape& shape, bool exact = false);
+  // f32, of no other rank; no bool, and no i32 unless it is a number like others.
+  Tensor ranked(const Shape& shape, bool or_integers = false);
+  int64_t number(int64_t good, const std::vector<int64_t>& bad);
+  int count(int good) { return static_cast<int>(number(good, {-1, INT32_MIN})); }  // 0 or more
   int64_t size(int64_t good);                                  // 1 or more, and such that a product of it is no number
   int64_t axis(int64_t good);                                  // far out of range otherwise
   double within(double good, const std::vector<double>& bad);  // NaN and infinity are bad too
@@ -35,6 +39,7 @@ class Arguments {
   double no_nan(double good);                                      // infinity is one
   Ints list(const Ints& good, const std::vector<Ints>& bad);
   Shape shape(const Shape& good, const std::vector<Ints>& bad);
+  const char* word(const char* good, const char* bad) { return number(0, {1}) == 0 ? good : bad; }
   template <class Enum>
   Enum one_of(Enum good) {
     return static_cast<Enum>(number(static_cast<int64_t>(good), {-1, 77}));
@@ -44,7 +49,7 @@ class Arguments {
   const std::string& changed() const { return changed_; }
 
  private:
-  int64_t number(int64_t good, const std::vector<int64_t>& bad);
+  Tensor feed(DType dtype, const Shape& shape, const std::vector<DType>& wrong, int other_shapes);
   // Counts a slot of `n` wrong ways; the way to take, or -1 for the good one.
   int next(int n);
 
@@ -61,7 +66,12 @@ struct Function {
 
 const std::vector<Function>& op_functions();
 const std::vector<Function>& layer_functions();
-const std::vector<Function>& loss_functions();       // and metrics
-const std::vector<Function>& optimizer_functions();  // and schedules, initializers
+const std::vector<Function>& sequence_functions();   // recurrent layers, noise, sums of products
+const std::vector<Function>& image_functions();      // preparation and augmentation
+const std::vector<Function>& loss_functions();       // and metrics as functions
+const std::vector<Function>& optimizer_functions();  // and schedules, initializers, constraints
+const std::vector<Function>& metric_functions();     // Keras's classes
+const std::vector<Function>& callback_functions();   // and hooks
+const std::vector<Function>& training_functions();   // models, compile, fit, evaluate, predict, strategies, data
 
 }  // namespace tenon::public_arguments

@@ -1,4 +1,5 @@
 #include "public_functions.h"
+#include "tenon/constraints.h"
 #include "tenon/optimizers.h"
 
 namespace tenon::public_arguments {
@@ -28,6 +29,13 @@ AdamOptions adam(A& a) {
   o.beta_2 = a.rate(0.99);
   o.epsilon = a.within(1e-7, {-1});
   return o;
+}
+// A weight that is kept to the constraint.
+void constrained(A& a, const Constraint& constraint) {
+  Tensor like(&a.graph(), a.graph().add_input({DType::kF32, {2}}, Role::kFeed, "x"));
+  Tensor w = variable(like, "w", {2, 3}, zeros());
+  constrain(w, constraint);
+  minimize(SGD(0.1), reduce_sum(w * w));
 }
 // A schedule's values are looked at where it is made or where it is used.
 void follow(A& a, const LearningRate& rate) { train(a, SGD(rate)); }
@@ -122,6 +130,31 @@ const std::vector<Function> kOptimizers = {
        o.muon_b = a.finite(-4.775);
        o.muon_c = a.finite(2.0315);
        train(a, Muon(o));
+     }},
+    {"MaxNorm",
+     [](A& a) {
+       MaxNormOptions o;
+       o.max_value = a.within(2, {-1});
+       o.axis = a.list({0}, {{2}, {-3}, {0, 0}, {kMost}});
+       constrained(a, MaxNorm(o));
+     }},
+    {"UnitNorm",
+     [](A& a) {
+       constrained(a, UnitNorm({.axis = a.list({0}, {{2}, {-3}, {0, 0}, {kMost}})}));
+     }},
+    {"MinMaxNorm",
+     [](A& a) {
+       MinMaxNormOptions o;
+       o.min_value = a.within(0.5, {-1, 2});
+       o.max_value = a.within(1, {-1});
+       o.rate = a.within(0.5, {-0.5, 1.5});
+       o.axis = a.list({0}, {{2}, {-3}, {0, 0}, {kMost}});
+       constrained(a, MinMaxNorm(o));
+     }},
+    {"constrain to another type",
+     [](A& a) {
+       const bool good = a.number(0, {1}) == 0;
+       constrained(a, {[good](Tensor w) { return good ? w : reduce_sum(w); }});
      }},
     {"LossScaleOptimizer",
      [](A& a) {
