@@ -1,24 +1,38 @@
-"""One step of training and one of evaluation (toy_estimator.cc), of which Keras has no Estimator any more."""
+"""TPUEstimator's first program (toy_estimator.cc), which TensorFlow 2.15 was the last to have: pip install tensorflow==2.15."""
+
 from example import run
 
-import keras
-import numpy as np
+import tensorflow.compat.v1 as tf
 
 
-def input_fn(batch_size):
-    return np.tile([[1.0, 1.5]], (batch_size, 1)).astype("float32"), np.full((batch_size, 1), 0.3, "float32")
+def model_fn(features, labels, mode, params):
+    y = tf.layers.dense(features["features"], 1)
+    if mode == tf.estimator.ModeKeys.PREDICT:
+        return tf.estimator.tpu.TPUEstimatorSpec(mode, predictions={"predictions": y})
+    loss = tf.losses.mean_squared_error(labels, y)
+    if mode == tf.estimator.ModeKeys.EVAL:
+        return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss)
+    optimizer = tf.train.AdagradOptimizer(0.05)
+    if params["use_tpu"]:
+        optimizer = tf.tpu.CrossShardOptimizer(optimizer)
+    train_op = optimizer.minimize(loss, tf.train.get_or_create_global_step())
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+def input_fn(params):
+    data = tf.data.Dataset.from_tensors(({"features": [1.0, 1.5]}, [0.3]))
+    return data.repeat().batch(params["batch_size"], drop_remainder=True)
 
 
 def train(flags):
-    keras.utils.set_random_seed(flags.seed)
-    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, kernel_initializer="zeros")])
-    model.compile(optimizer=keras.optimizers.Adagrad(0.05), loss="mse")
-    features, labels = input_fn(8)
-    steps = 1
-    model.fit(features, labels, batch_size=8, epochs=1, steps_per_epoch=steps, verbose=0)
-    found = model.evaluate(features, labels, batch_size=8, steps=1, verbose=0, return_dict=True)
-    prediction = model.predict(features[:1], verbose=0)
-    return {"loss": found["loss"], "global_step": model.optimizer.iterations, "prediction": prediction[0, 0]}
+    tpu_config = tf.estimator.tpu.TPUConfig(iterations_per_loop=1)
+    config = tf.estimator.tpu.RunConfig(tf_random_seed=flags.seed, tpu_config=tpu_config)
+    estimator = tf.estimator.tpu.TPUEstimator(
+        model_fn, config=config, params={"use_tpu": False}, use_tpu=False, train_batch_size=8, eval_batch_size=8
+    )
+    estimator.train(input_fn, steps=1)
+    result = estimator.evaluate(input_fn, steps=1)
+    return {"loss": result["loss"], "global_step": result["global_step"]}
 
 
 if __name__ == "__main__":
