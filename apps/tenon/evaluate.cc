@@ -8,6 +8,7 @@ namespace {
 void declare_evaluate(Flags& flags, const std::vector<std::string>& words) {
   add_model_flags(flags, words);
   add_data_flags(flags);
+  add_eval_flags(flags);
   add_run_flags(flags);
   flags.text("checkpoint", "", "prefix of a checkpoint, or a model directory; empty: the newest in model_dir");
 }
@@ -21,12 +22,17 @@ int run_evaluate(const Flags& flags, const std::vector<std::string>& words) {
   estimator.set_events(events);
   watch_interrupts();
   const auto begun = std::chrono::steady_clock::now();
-  const int64_t steps = model.eval_steps(data, events.on_info);
-  const EvalResult result =
-      estimator.evaluate({.input = data, .steps = steps, .checkpoint = flags.text("checkpoint")}).take();
+  const EvalSpec spec = model.eval_spec(data);
+  const EvalResult result = estimator
+                                .evaluate({.input = data,
+                                           .examples = spec.examples,
+                                           .drop_remainder = spec.drop_remainder,
+                                           .checkpoint = flags.text("checkpoint")})
+                                .take();
   check(estimator.close());
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   if (!flags.boolean("json")) {
+    print("examples %ld\n", static_cast<long>(result.examples));
     for (const auto& [name, value] : result)
       if (name != "global_step") print("%s %s\n", name.c_str(), number_text(value).c_str());
     print("global_step %.0f\n", result.at("global_step"));

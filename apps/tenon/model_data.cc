@@ -109,18 +109,10 @@ int64_t ModelRun::eval_batch(int64_t examples, const Say& say) const {
   return std::max(std::min({int64_t{1024}, limit, fitting}) / units, int64_t{1}) * units;
 }
 
-int64_t ModelRun::eval_steps(const Dataset& data, const Say& say) const {
-  const int64_t wanted = flags_.integer("num_eval_images"), batch = data.options().batch_size;
-  if (wanted == 0 || wanted >= data.size()) return 0;
-  const int64_t steps = wanted / batch;
-  if (steps == 0)  // the batch is as small as the units allow
-    throw Error(
-        Status(Code::kInvalid, format("--num_eval_images %ld is fewer than the %ld units of %s, one for each",
-                                      static_cast<long>(wanted), static_cast<long>(batch), device_of(flags_).c_str())));
-  if (const int64_t left = wanted - steps * batch; left > 0)
-    say(format("left out %ld of the %ld examples of --num_eval_images: evaluation takes whole batches of %ld",
-               static_cast<long>(left), static_cast<long>(wanted), static_cast<long>(batch)));
-  return steps;
+EvalSpec ModelRun::eval_spec(const Dataset& data) const {
+  const bool on_tpu = resolve_device(device_of(flags_)).take().kind == "accelerator";
+  const bool drop = flags_.given("eval_drop_remainder") ? flags_.boolean("eval_drop_remainder") : on_tpu;
+  return {.input = data, .examples = flags_.integer("num_eval_images"), .drop_remainder = drop};
 }
 
 Dataset ModelRun::eval_data(const Say& say, bool in_order) const {

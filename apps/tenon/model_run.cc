@@ -104,6 +104,11 @@ void add_data_flags(Flags& flags) {
   flags.boolean("synthetic", false, "random images and labels instead of data");
 }
 
+void add_eval_flags(Flags& flags) {
+  flags.boolean("eval_drop_remainder", false,
+                "leave out the last examples that the units cannot share, as on a TPU unless --noeval_drop_remainder");
+}
+
 void add_run_flags(Flags& flags) {
   flags.text("model_dir", "", "directory of checkpoints; empty: nothing is kept");
   flags.alias("output_dir", "model_dir");

@@ -20,6 +20,7 @@ void add_model_flags(Flags& flags, const std::vector<std::string>& words);
 void add_training_flags(Flags& flags, const std::vector<std::string>& words);
 void add_data_flags(Flags& flags);
 void add_shape_flags(Flags& flags);  // part of them: height, width, channels, num_classes
+void add_eval_flags(Flags& flags);   // of what evaluates
 void add_run_flags(Flags& flags);
 
 // A model with everything that its flags say.
@@ -41,8 +42,9 @@ class ModelRun {
   // least one for each; `say` hears it when that changes what was asked for. In order: files one after the other, so that
   // the n-th example is the n-th record; else they are read in turn.
   Dataset eval_data(const Say& say, bool in_order = false) const;
-  // Batches of this data that --num_eval_images asks for; 0: all. `say` hears of examples that fill no batch.
-  int64_t eval_steps(const Dataset& data, const Say& say) const;
+  // All that --num_eval_images asks for; on a TPU without the last ones that its cores cannot share, as the original does,
+  // unless --eval_drop_remainder says otherwise.
+  EvalSpec eval_spec(const Dataset& data) const;
   // Random images and labels: shapes without data, for benchmarks and for looking at a model.
   Dataset synthetic(int64_t batch_size, bool training) const;
 

@@ -15,6 +15,7 @@ void declare_train(Flags& flags, const std::vector<std::string>& words) {
   add_model_flags(flags, words);
   add_training_flags(flags, words);
   add_data_flags(flags);
+  add_eval_flags(flags);
   add_run_flags(flags);
   flags.boolean("augment", true, "augment training images as the model asks; --noaugment does not");
   flags.integer("num_train_images", 0, "examples in an epoch, for the log; 0: as many as there are", 0, 1e15);
@@ -152,7 +153,7 @@ class Training {
                                   .max_steps = steps_,
                                   .steps_between_evals = flags_.integer("steps_between_evals"),
                                   .hooks = profile_->with({&progress_})},
-                                 {.input = eval, .steps = model_.eval_steps(eval, model_.events().on_info)})
+                                 model_.eval_spec(eval))
                   .take();
   }
 
@@ -168,8 +169,8 @@ class Training {
         if (name != "global_step") json.add(name, value);
       return print_line(json.str());
     }
-    std::string line =
-        format("evaluation at step %ld, %s elapsed:", static_cast<long>(step), duration_text(elapsed()).c_str());
+    std::string line = format("evaluation of %s examples at step %ld, %s elapsed:", with_commas(r.examples).c_str(),
+                              static_cast<long>(step), duration_text(elapsed()).c_str());
     for (const auto& [name, value] : r)
       if (name != "global_step") line += "  " + name + " " + number_text(value);
     print_line(line);

@@ -39,14 +39,6 @@ void ModelRun::did(const Array& rows, int64_t steps) {
   step_ += steps;
 }
 
-// What is fewer than the units of the device at the end of the data.
-void ModelRun::say_left_out(const Dataset& data, int64_t steps, int64_t examples) {
-  const int units = training_.strategy.num_replicas_in_sync();
-  if (units == 1 || steps > 0 || examples >= data.size()) return;
-  say(cat("evaluate: left out ", data.size() - examples, " of ", data.size(), " examples: the ", units, " units of ",
-          device(), " take a multiple of their number"));
-}
-
 Logs ModelRun::test(const Dataset& data, int64_t steps, ProgressBar* bar) {
   if (steps == 0 && data.options().repeat)
     fail("evaluate: the data repeat for ever: steps says how many batches to take");
@@ -61,6 +53,7 @@ Logs ModelRun::test(const Dataset& data, int64_t steps, ProgressBar* bar) {
     const Results results = function(data, static_cast<int>(steps > 0 ? std::min<int64_t>(steps - done, 1 << 30) : 0));
     if (!results) break;
     measured.add(step.measures, results["row"], results.steps(), results.examples());
+    if (results.rest_follows()) continue;
     done += results.steps();
     if (has_callbacks() || (bar && bar->due())) measured.to_logs(step.measures, &logs);
     call([&](Callback& c) { c.on_test_batch_end(*this, done - 1, logs); });
@@ -68,7 +61,6 @@ Logs ModelRun::test(const Dataset& data, int64_t steps, ProgressBar* bar) {
   }
   function.rewind();
   if (measured.examples() == 0) fail("evaluate: the data gave no batch of ", data.options().batch_size);
-  say_left_out(data, steps, measured.examples());
   measured.to_logs(step.measures, &logs);
   call([&](Callback& c) { c.on_test_end(*this, logs); });
   if (bar) bar->finish(done, logs);

@@ -61,8 +61,6 @@ class ModelRun : public TrainingRun {
   Logs test(const Dataset& data, int64_t steps, ProgressBar* bar = nullptr);
 
  private:
-  void say_left_out(const Dataset& data, int64_t steps, int64_t examples);
-
   Model& model_;
   ModelTraining& training_;
   const std::shared_ptr<ModelTraining> held_ = training_.shared_from_this();  // a callback may compile the model again

@@ -221,8 +221,10 @@ MeasuredStep& ModelTraining::measured(std::shared_ptr<MeasuredStep>& step,
   const auto once = [this, its, mode](const Features& in) {
     return mode == Mode::kTrain ? train_step(in, *its) : test_step(in, *its);
   };
-  step->run = strategy.function(
-      once, {.mode = mode, .steps_per_call = steps_per_call, .name = name, .remainder = Remainder::kDrop});
+  step->run = strategy.function(once, {.mode = mode,
+                                       .steps_per_call = steps_per_call,
+                                       .name = name,
+                                       .remainder = mode == Mode::kTrain ? Remainder::kDrop : Remainder::kRepeat});
   return *step;
 }
 

@@ -72,15 +72,18 @@ Result<std::unique_ptr<BatchFeed>> BatchFeed::create(const StepProgram& program,
 }
 
 bool BatchFeed::next(uint64_t i, std::span<Buffer*> feeds) {
-  if (ended_ || stopped_ || partial_.rows > 0) return false;
+  if (ended_ || stopped_ || partial_.rows > 0 || left_ == 0) return false;
   stopped_ = i > 0 && interrupted_ && interrupted_();
   if (stopped_) return false;
   const Result<Batch> batch = pipeline_->next();
   status_ = batch.ok() ? take(*batch) : batch.status();
   ended_ = !status_.ok() || batch->end();
   if (ended_) return false;
-  if (batch->rows < batch_size_) {
+  const int64_t rows = std::min<int64_t>(batch->rows, left_);
+  left_ -= rows;
+  if (rows < batch_size_) {
     partial_ = *batch;
+    partial_.rows = rows;
     return false;
   }
   held_.push_back(*batch);
@@ -121,33 +124,36 @@ BatchFeed::FarFeature BatchFeed::farthest() const {
   return out;
 }
 
-Result<std::vector<Buffer>> BatchFeed::partial_buffers(const StepProgram& program, Queue& queue, int64_t rows) const {
+Result<std::vector<Buffer>> BatchFeed::partial_buffers(const StepProgram& program, Queue& queue, int64_t first,
+                                                       int64_t rows) const {
   const Executable& small = program.executable();
   std::vector<Buffer> out;
   for (const GraphInput& input : small.graph.inputs) {
     if (input.role != Role::kFeed) continue;
     TENON_ASSIGN(Buffer buffer,
                  small.device->allocate(joined_type(small.graph, input.value, input.split), true, input.split));
-    TENON_TRY(write_partial(queue, out.size(), buffer, rows));
+    TENON_TRY(write_partial(queue, out.size(), buffer, first, rows / small.graph.replicas));
     out.push_back(std::move(buffer));
   }
   return out;
 }
 
-Status BatchFeed::write_partial(Queue& queue, size_t feed, const Buffer& to, int64_t rows) const {
+// Rows from `first`, `share` to each part of the buffer.
+Status BatchFeed::write_partial(Queue& queue, size_t feed, const Buffer& to, int64_t first, int64_t share) const {
   const FeatureSpec& spec = specs_[feature_of_feed_[feed]];
   const auto* from = static_cast<const std::byte*>(slots_[partial_.slot][feature_of_feed_[feed]].host());
   const auto bytes = static_cast<uint64_t>(to.type().bytes());
-  if (!spec.batch_minor) return queue.write(to, from, bytes);
   const auto size = static_cast<size_t>(dtype_bytes(spec.type.dtype));
-  const int64_t elements = spec.type.shape.elements(), old_share = batch_size_ / replicas_, share = rows / replicas_;
+  const int64_t elements = spec.type.shape.elements(), old_share = batch_size_ / replicas_;
+  if (!spec.batch_minor) return queue.write(to, from + static_cast<size_t>(first * elements) * size, bytes);
   const auto place = [&](int64_t row, int64_t e, int64_t part) {
     return static_cast<size_t>((row / part * elements + e) * part + row % part) * size;
   };
   std::vector<std::byte> packed(bytes);
+  const int64_t rows = static_cast<int64_t>(bytes / size) / elements;
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t e = 0; e < elements; ++e)
-      std::memcpy(&packed[place(row, e, share)], from + place(row, e, old_share), size);
+      std::memcpy(&packed[place(row, e, share)], from + place(first + row, e, old_share), size);
   return queue.write(to, packed.data(), bytes);
 }
 

@@ -37,10 +37,13 @@ class BatchFeed : public Feed {
   bool stopped() const { return stopped_; }
   // The batch that next() stopped at (0 rows: none); its feature buffers. next() goes on once it is released.
   const Batch& partial() const { return partial_; }
-  // Its first `rows` rows, one buffer a FEED input of a program for so many; those behind the last one are zero.
-  // REQUIRED: a multiple of the replicas, at most the batch size.
-  Result<std::vector<Buffer>> partial_buffers(const StepProgram& program, Queue& queue, int64_t rows) const;
+  // Its rows [first, first + rows), one buffer a FEED input of a program for so many; those behind the last one are zero.
+  // REQUIRED: a multiple of the program's replicas, at most the batch size.
+  Result<std::vector<Buffer>> partial_buffers(const StepProgram& program, Queue& queue, int64_t first,
+                                              int64_t rows) const;
   void release_partial();
+  // The stream ends behind so many rows more; a batch that reaches across is a partial one.
+  void limit(int64_t rows) { left_ = rows; }
   // Where the rows of the last batch stand in their epoch, from 0.
   int64_t position(int64_t row) const { return positions_[static_cast<size_t>(row)]; }
 
@@ -60,7 +63,7 @@ class BatchFeed : public Feed {
       : batch_size_(batch_size), replicas_(replicas), positions_(static_cast<size_t>(batch_size)) {}
   Status take(const Batch& batch);
   Status check(const Batch& batch) const;
-  Status write_partial(Queue& queue, size_t feed, const Buffer& to, int64_t rows) const;
+  Status write_partial(Queue& queue, size_t feed, const Buffer& to, int64_t first, int64_t share) const;
 
   struct Checked {
     size_t feature;
@@ -68,6 +71,7 @@ class BatchFeed : public Feed {
   };
   int64_t batch_size_;
   int replicas_;
+  int64_t left_ = INT64_MAX;
   std::vector<FeatureSpec> specs_;
   std::vector<Checked> checked_;
   std::vector<int64_t> positions_;

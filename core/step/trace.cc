@@ -110,6 +110,12 @@ std::vector<TraceInput> batch_inputs(const std::vector<FeatureSpec>& features, i
   return out;
 }
 
+std::vector<TraceInput> whole_inputs(const std::vector<FeatureSpec>& features, int64_t rows) {
+  std::vector<TraceInput> out;
+  for (const FeatureSpec& spec : features) out.push_back({spec.name, spec.batch_type(rows), false});
+  return out;
+}
+
 Result<Trace> trace(const TensorFunction& function, const std::vector<TraceInput>& inputs,
                     const TraceOptions& options) {
   try {

@@ -40,6 +40,8 @@ struct TraceInput {
   bool split = false;
 };
 std::vector<TraceInput> batch_inputs(const std::vector<FeatureSpec>& features, int64_t batch_size, int replicas);
+// Of a few rows that each unit has all of, so that they compute the same: the function is traced for one replica.
+std::vector<TraceInput> whole_inputs(const std::vector<FeatureSpec>& features, int64_t rows);
 
 // The graph of the function on these inputs. Its
 // results are the function's, then the next values of its variables: those that replicas would not agree on, as moving averages of

@@ -41,20 +41,23 @@ TracedFunction::TracedFunction(TensorFunction function, std::shared_ptr<Device> 
       most_(options_.compile.max_iterations),
       variables_(options_.variables) {}
 
-Result<TracedFunction::Compiled*> TracedFunction::compiled_for(const std::vector<TraceInput>& signature, int steps) {
+Result<TracedFunction::Compiled*> TracedFunction::compiled_for(const std::vector<TraceInput>& signature, int steps, bool repeated) {
   for (const auto& compiled : programs_)
-    if (compiled->steps >= steps && same_inputs(compiled->signature, signature)) return compiled.get();
-  TENON_ASSIGN(std::unique_ptr<Compiled> made, compile(signature, steps));
+    if (compiled->steps >= steps && compiled->repeated == repeated && same_inputs(compiled->signature, signature))
+      return compiled.get();
+  TENON_ASSIGN(std::unique_ptr<Compiled> made, compile(signature, steps, repeated));
   programs_.push_back(std::move(made));
   return programs_.back().get();
 }
 
 Result<std::unique_ptr<TracedFunction::Compiled>> TracedFunction::compile(const std::vector<TraceInput>& signature,
-                                                                          int steps) const {
-  TENON_ASSIGN(const Trace traced, trace(function_, signature, options_.tracing));
+                                                                          int steps, bool repeated) const {
+  TraceOptions tracing = options_.tracing;
+  if (repeated) tracing.replicas = 1;
+  TENON_ASSIGN(const Trace traced, trace(function_, signature, tracing));
   ProgramOptions compile = options_.compile;
   compile.max_iterations = steps;
-  auto out = std::make_unique<Compiled>(Compiled{signature, steps, nullptr, {}});
+  auto out = std::make_unique<Compiled>(Compiled{signature, steps, repeated, nullptr, {}});
   TENON_ASSIGN(out->program, StepProgram::create(traced, device_, compile, options_.seed));
   if (options_.compiled) options_.compiled(*traced.graph, out->program->executable());
   if (!variables_) return out;
@@ -110,19 +113,35 @@ Result<int64_t> TracedFunction::rows_to_compute(int64_t rows) const {
   return (rows + (options_.remainder == Remainder::kPad ? replicas - 1 : 0)) / replicas * replicas;
 }
 
-// The batch with fewer rows that the feed stopped at.
+// The batch with fewer rows that the feed stopped at, or what is left of it.
 Result<StepCall> TracedFunction::take_partial() {
   const int64_t given = feed_->partial().rows;
   TENON_ASSIGN(const int64_t computed, rows_to_compute(given));
-  StepCall call{nullptr, 0, std::min(given, computed), computed, std::max<int64_t>(given - computed, 0)};
-  if (computed == 0) return feed_->release_partial(), call;
-  TENON_ASSIGN(Compiled * small, compiled_for(batch_inputs(specs_, computed, device_->replicas()), 1));
-  TENON_ASSIGN(small->inputs, feed_->partial_buffers(*small->program, queue_, computed));
-  feed_->release_partial();
+  const int64_t rest = std::max<int64_t>(given - computed, 0);
+  const bool repeats = rest > 0 && options_.remainder == Remainder::kRepeat;
+  StepCall call{nullptr, 0, std::min(given, computed), computed, repeats ? 0 : rest};
+  if (repeats && std::exchange(dealt_, computed) == computed) {
+    call.rows = call.computed = rest;
+    TENON_TRY(run_partial(call, computed, true));
+    dealt_ = 0;
+  } else if (computed > 0) {
+    TENON_TRY(run_partial(call, 0, false));
+    call.rest_follows = repeats;
+  }
+  if (!call.rest_follows) feed_->release_partial();
+  return call;
+}
+
+// One step on those rows of it, dealt over the units or whole on each.
+Status TracedFunction::run_partial(StepCall& call, int64_t first, bool repeated) {
+  const auto signature =
+      repeated ? whole_inputs(specs_, call.computed) : batch_inputs(specs_, call.computed, device_->replicas());
+  TENON_ASSIGN(Compiled * small, compiled_for(signature, 1, repeated));
+  TENON_ASSIGN(small->inputs, feed_->partial_buffers(*small->program, queue_, first, call.computed));
   use_inputs(*small);
   call.program = small->program.get();
   TENON_ASSIGN(call.steps, small->program->run(queue_, 1, nullptr));
-  return call;
+  return {};
 }
 
 Status TracedFunction::place(const std::vector<GivenInput>& inputs) {
@@ -176,7 +195,7 @@ Result<Results> TracedFunction::results(const StepCall& call) const {
     const bool more = call.rows < call.computed && result.split && value.dim(0) == call.computed;
     values.emplace(result.name, more ? value.rows(0, call.rows) : std::move(value));
   }
-  return Results(std::move(values), call.steps, int64_t{call.steps} * call.rows);
+  return Results(std::move(values), call.steps, int64_t{call.steps} * call.rows, call.rest_follows);
 }
 
 }  // namespace tenon

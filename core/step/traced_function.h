@@ -42,6 +42,7 @@ struct StepCall {
   int64_t rows = 0;      // examples of a step
   int64_t computed = 0;  // rows of a result that has one for each: more than `rows` where the units needed them
   int64_t left_out = 0;  // examples that the units could not share
+  bool rest_follows = false;  // those come with the next call (Remainder::kRepeat)
 };
 
 class TracedFunction {
@@ -59,7 +60,10 @@ class TracedFunction {
 
   // Takes batches from there on; prepares for them. `interrupted` as of BatchFeed::create.
   Status open(const StepInput& input, const PipelineState& from, std::function<bool()> interrupted = {});
-  void close() { feed_.reset(); }
+  void close() {
+    feed_.reset();
+    dealt_ = 0;
+  }
   // Null where it is not open. Its status says why a call did fewer steps than were asked for.
   BatchFeed* feed() { return feed_.get(); }
   const BatchFeed* feed() const { return feed_.get(); }
@@ -83,13 +87,15 @@ class TracedFunction {
   struct Compiled {
     std::vector<TraceInput> signature;
     int steps;
+    bool repeated;  // each unit has all rows
     std::unique_ptr<StepProgram> program;
     std::vector<Buffer> inputs;  // HOST memory of a FEED input each, where they do not come from a feed
   };
-  Result<Compiled*> compiled_for(const std::vector<TraceInput>& signature, int steps);
-  Result<std::unique_ptr<Compiled>> compile(const std::vector<TraceInput>& signature, int steps) const;
+  Result<Compiled*> compiled_for(const std::vector<TraceInput>& signature, int steps, bool repeated = false);
+  Result<std::unique_ptr<Compiled>> compile(const std::vector<TraceInput>& signature, int steps, bool repeated) const;
   Result<int64_t> rows_to_compute(int64_t rows) const;
   Result<StepCall> take_partial();
+  Status run_partial(StepCall& call, int64_t first, bool repeated);
   static void use_inputs(Compiled& compiled);
 
   TensorFunction function_;
@@ -104,6 +110,7 @@ class TracedFunction {
   int64_t batch_size_ = 0;
   Compiled* whole_ = nullptr;
   std::unique_ptr<BatchFeed> feed_;
+  int64_t dealt_ = 0;  // rows of its partial batch that were computed
   // Of what is placed.
   Compiled* placed_ = nullptr;
   int64_t placed_rows_ = 0;

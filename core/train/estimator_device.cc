@@ -127,7 +127,8 @@ TensorFunction Estimator::Impl::with_lines(TensorFunction function, Mode mode) c
 }
 
 Result<std::unique_ptr<TracedFunction>> Estimator::Impl::function(const std::vector<FeatureSpec>& specs, int64_t batch,
-                                                                  Mode mode, int max_iterations, bool told) {
+                                                                  Mode mode, int max_iterations, bool told,
+                                                                  Remainder remainder) {
   TENON_TRY(open());
   const Spread spread = spread_over(*device, config);
   TENON_TRY(spread.check_batch(batch, mode));
@@ -139,7 +140,7 @@ Result<std::unique_ptr<TracedFunction>> Estimator::Impl::function(const std::vec
           .tracing = tracing,
           .compile = compile_options(config, max_iterations),
           .seed = config.seed,
-          .remainder = mode == Mode::kPredict ? Remainder::kPad : Remainder::kDrop,
+          .remainder = remainder,
           .compiled = [this](const Graph&, const Executable& program) { warn(program.program.info().warnings); }});
   TENON_TRY(out->prepare(specs, batch));
   if (told && on_tpu()) log("TPU job name worker");

@@ -64,7 +64,8 @@ struct Estimator::Impl {
   bool on_tpu() const { return device && device->units()[0].kind == "accelerator"; }
   // Of a mode, and compiled for such batches. With `told`, the lines of calling the model function.
   Result<std::unique_ptr<TracedFunction>> function(const std::vector<FeatureSpec>& specs, int64_t batch, Mode mode,
-                                                   int max_iterations, bool told = false);
+                                                   int max_iterations, bool told = false,
+                                                   Remainder remainder = Remainder::kDrop);
   TensorFunction with_lines(TensorFunction function, Mode mode) const;
   // Opens the device, whose hosts decide how many pipelines there are.
   Result<StepInput> step_input(const TrainInput& input);

@@ -67,15 +67,15 @@ Status emit_rows(const Results& call, const BatchFeed& feed, int64_t most, const
 
 }  // namespace
 
-// A pass over the input with the states of one checkpoint; a batch with fewer rows runs in a program of its size. Several units
-// run a multiple of their number: evaluation leaves rows out, prediction adds rows of zeros.
+// A pass over the input with the states of one checkpoint; a batch with fewer rows runs in programs of its size.
 class Estimator::Inference {
  public:
-  Inference(Impl& m, const Dataset& data, Mode mode) : m_(m), data_(data), mode_(mode) {}
+  Inference(Impl& m, const Dataset& data, Mode mode, Remainder remainder)
+      : m_(m), data_(data), mode_(mode), remainder_(remainder) {}
 
   Status prepare(const std::string& checkpoint, int64_t most) {
-    TENON_ASSIGN(function_,
-                 m_.function(data_.specs(), data_.options().batch_size, mode_, static_cast<int>(most), true));
+    TENON_ASSIGN(function_, m_.function(data_.specs(), data_.options().batch_size, mode_, static_cast<int>(most), true,
+                                        remainder_));
     TENON_ASSIGN(at_, m_.provide(function_->executable().graph, checkpoint));
     if (!m_.on_tpu()) m_.log("Running local_init_op.");
     TENON_TRY(function_->bind(*at_.states));
@@ -98,9 +98,13 @@ class Estimator::Inference {
     return function_->results(call);
   }
 
+  // It ends behind so many examples more.
+  void limit(int64_t examples) { function_->feed()->limit(examples); }
+
   bool ended() const { return feed().ended(); }
   const BatchFeed& feed() const { return *function_->feed(); }
   int64_t step() const { return at_.step; }
+  int64_t left_out() const { return left_out_; }
   void report() const {
     m_.report_corrupt(feed().pipeline());
     if (left_out_ > 0)
@@ -112,6 +116,7 @@ class Estimator::Inference {
   Impl& m_;
   const Dataset& data_;
   Mode mode_;
+  Remainder remainder_;
   InferenceStates at_;
   std::unique_ptr<TracedFunction> function_;
   int64_t left_out_ = 0;
@@ -142,13 +147,15 @@ Result<EvalResult> Estimator::evaluate_on_device(const EvalOptions& options) {
   m.bad_loss = false;
   TENON_TRY(m.open());
   const int64_t batch = options.input.options().batch_size, most = batches_per_call(m.config);
-  Inference pass(m, options.input, Mode::kEval);
+  Inference pass(m, options.input, Mode::kEval, options.drop_remainder ? Remainder::kDrop : Remainder::kRepeat);
   TENON_TRY(pass.prepare(options.checkpoint, most));
+  if (options.examples > 0) pass.limit(options.examples);
+  const int64_t known = options.steps > 0 ? options.steps : (options.examples + batch - 1) / batch;
   Totals totals(m.metrics);
   CallLength length(m.config, most);
   int64_t done_so_far = 0;
   const auto count = [&](int64_t batches) {
-    for (const std::string& line : estimator_log::evaluations(done_so_far, done_so_far + batches, options.steps))
+    for (const std::string& line : estimator_log::evaluations(done_so_far, done_so_far + batches, known))
       m.log(line);
     done_so_far += batches;
   };
@@ -159,10 +166,11 @@ Result<EvalResult> Estimator::evaluate_on_device(const EvalOptions& options) {
     if (!done) break;
     length.took(n, seconds_since(start));
     totals.add(done);
+    if (done.rest_follows()) continue;
     left -= done.steps();
     if (m.estimator_log()) count(done.steps());
   }
-  if (totals.rows() == 0 && m.device->replicas() == 1) return invalid("evaluation: the input has no batch of ", batch);
+  if (totals.rows() == 0 && pass.left_out() == 0) return invalid("evaluation: the input has no batch of ", batch);
   if (totals.rows() == 0)
     return invalid("evaluation: the input has fewer than ", m.device->replicas(), " examples, one for each unit");
   pass.report();
@@ -186,7 +194,7 @@ Status Estimator::predict(const Dataset& input, const PredictRow& row, const std
 
 Status Estimator::predict_on_device(const Dataset& input, const PredictRow& row, const std::string& checkpoint,
                                     int64_t examples) {
-  Inference pass(*impl_, input, Mode::kPredict);
+  Inference pass(*impl_, input, Mode::kPredict, Remainder::kPad);
   TENON_TRY(pass.prepare(checkpoint, 1));
   const int64_t most = examples > 0 ? examples : INT64_MAX;
   for (int64_t next = 0; next < most;) {

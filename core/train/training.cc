@@ -327,7 +327,8 @@ Result<TrainAndEvaluateResult> train_and_evaluate(Estimator& estimator, const Tr
     const int64_t target = std::min(step + between, train.max_steps);
     TENON_ASSIGN(result.train, estimator.train({.input = train.input, .max_steps = target}, run));
     if (run.diverged()) return result;
-    Result<EvalResult> evaluated = estimator.evaluate({.input = eval.input, .steps = eval.steps});
+    Result<EvalResult> evaluated = estimator.evaluate(
+        {.input = eval.input, .steps = eval.steps, .examples = eval.examples, .drop_remainder = eval.drop_remainder});
     if (!evaluated.ok()) return failed(estimator.judged(evaluated.status(), train.input));
     result.eval = evaluated.take();
     if (const Status status = run.evaluated(result.eval); !status.ok()) return failed(status);

@@ -41,6 +41,16 @@ for line in 'Found TPU system:' 'Init TPU system' 'Initialized TPU in [0-9]* sec
   grep -q "^$line\$" "$work/out" || complain "--verbose: no '$line' in: $(cat "$work/out")"
 done
 # What was trained there goes on here.
+# What is evaluated is what was asked for, but for the last ones that the eight cores cannot share.
+# evaluated EXAMPLES LEFT FLAGS..
+evaluated() {
+  expect 0 '' "$tenon" evaluate fashion --data_dir "$work/data" --model_dir "$work/tpu" --device tpu-emulator:v3-8 "${@:3}"
+  grep -q "^examples $1\$" "$work/out" || complain "evaluate ${*:3}: expected $1 examples: $(cat "$work/out")"
+  [ "$(sed -n 's/^left out \([0-9]*\) .*/\1/p' "$work/out")" = "$2" ] || complain "evaluate ${*:3}: $(cat "$work/out")"
+}
+evaluated 88 '' --num_eval_images 88 --eval_batch_size 24
+evaluated 88 2 --num_eval_images 90
+evaluated 90 '' --num_eval_images 90 --noeval_drop_remainder
 expect 0 '' "$tenon" evaluate fashion --data_dir "$work/data" --model_dir "$work/tpu" --device cpu --json
 
 # In bf16, with variables in f32 or bf16, it learns too.

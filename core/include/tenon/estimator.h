@@ -132,7 +132,9 @@ struct TrainOptions {
 
 struct EvalOptions {
   Dataset input;
-  int64_t steps = 0;  // batches; 0: all
+  int64_t steps = 0;            // batches; 0: all
+  int64_t examples = 0;         // the first ones; 0: all. Each counts once, on several units too, unless
+  bool drop_remainder = false;  // those at the end that the units cannot share are left out, which is told
   std::string name = {};
   std::string checkpoint = {};  // a prefix, or a directory: its newest; empty: the newest of model_dir
 };
@@ -226,7 +228,8 @@ struct TrainSpec {
 
 struct EvalSpec {
   Dataset input;
-  int64_t steps = 0;  // batches; 0: all
+  int64_t steps = 0, examples = 0;  // as EvalOptions has them
+  bool drop_remainder = false;
 };
 
 struct TrainAndEvaluateResult {

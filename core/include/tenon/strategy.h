@@ -42,8 +42,9 @@ struct StrategyOptions {
 };
 
 // What becomes of a batch of a Dataset whose rows cannot be dealt equally over the units: an error; its last rows, fewer
-// than there are units, are left out; or rows of zeros are added, and what they give is left out.
-enum class Remainder : uint8_t { kRefuse, kDrop, kPad };
+// than there are units, are left out; rows of zeros are added, and what they give is left out; or those last rows are a
+// step of their own, in which each unit has all of them, so that each example counts once whatever is measured.
+enum class Remainder : uint8_t { kRefuse, kDrop, kPad, kRepeat };
 
 struct FunctionOptions {
   Mode mode = Mode::kPredict;     // what layers do: only training draws dropout
@@ -56,8 +57,8 @@ struct FunctionOptions {
 class Results {
  public:
   Results() = default;
-  Results(Arrays values, int64_t steps, int64_t examples)
-      : values_(std::move(values)), steps_(steps), examples_(examples) {}
+  Results(Arrays values, int64_t steps, int64_t examples, bool rest_follows = false)
+      : values_(std::move(values)), steps_(steps), examples_(examples), rest_follows_(rest_follows) {}
 
   // Of a result that is kept each step: with steps_per_call 1 what the step gave, else a row a step. Throws Error naming
   // what there is when there is none of that name.
@@ -66,11 +67,14 @@ class Results {
   // That were done: fewer than asked for where the data ended or a result said stop; then there are no rows of the rest.
   int64_t steps() const { return steps_; }
   int64_t examples() const { return examples_; }
+  // The last rows of this batch come with the next call (Remainder::kRepeat).
+  bool rest_follows() const { return rest_follows_; }
   explicit operator bool() const { return steps_ > 0; }
 
  private:
   Arrays values_;
   int64_t steps_ = 0, examples_ = 0;
+  bool rest_follows_ = false;
 };
 
 class Function {

@@ -253,6 +253,23 @@ TEST(Fit, OnSeveralUnitsGivesTheSame) {
   expect_near(losses[1], losses[0]);
 }
 
+// The last examples, fewer than there are units, are measured on each of them.
+TEST(Evaluate, OnSeveralUnitsCountsEachExampleOnce) {
+  for (const int64_t rows : {1, 5, 10, 19}) {
+    std::vector<Logs> found;
+    for (const char* device : {"cpu", "cpu:units=4"}) {
+      Sequential model = regularized();
+      CompileOptions options = sgd(0.1);
+      options.strategy = Strategy(device);
+      model.compile(options);
+      EvaluateOptions evaluate{.batch_size = 8, .verbose = Verbose::kSilent};
+      evaluate.steps = (rows + 7) / 8;
+      found.push_back(model.evaluate(first_input().rows(0, rows), labels().rows(0, rows), evaluate));
+    }
+    for (const auto& [name, value] : found[0]) EXPECT_NEAR(found[1].at(name), value, kTolerance) << name << rows;
+  }
+}
+
 TEST(Fit, KeepsEachFunctionsClassWeights) {
   Sequential model = regularized();
   model.compile(sgd(0));

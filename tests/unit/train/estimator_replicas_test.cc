@@ -28,6 +28,15 @@ TEST(EstimatorReplicas, ABatchThatDoesNotDivideIsRefusedInEachMode) {
             "predict batch size 100 must be divisible by number of replicas 8");
 }
 
+double accuracy_over(int64_t n) {
+  double right = 0;
+  for (int64_t example = 0; example < n; ++example) {
+    const auto p = known_probabilities(example);
+    right += std::max_element(p.begin(), p.end()) - p.begin() == label_value(example);
+  }
+  return right / static_cast<double>(n);
+}
+
 double loss_over(int64_t n) {
   double loss = 0;
   for (int64_t example = 0; example < n; ++example)
@@ -35,7 +44,26 @@ double loss_over(int64_t n) {
   return loss / static_cast<double>(n);
 }
 
-TEST(EstimatorReplicas, EvaluationLeavesOutWhatDoesNotFillTheUnits) {
+// Twelve, of 1026 in batches of 48, stand in a batch of their own: eight are dealt, four are with every unit.
+TEST(EstimatorReplicas, EvaluationCountsEachExampleOnce) {
+  for (const char* device : {"cpu", kEight}) {
+    Estimator estimator(known_model, on(device));
+    check(estimator.train({.input = examples(16, training_input(16)), .max_steps = 1}).status());
+    std::vector<std::string> lines;
+    estimator.set_events({.on_info = [&](const std::string& line) { lines.push_back(line); }});
+    for (const int64_t asked : {0, 1, 7, 8, 15, 48, 49, 1000, 1019, 1024, 1025, 1026, 2000}) {
+      const EvalResult r =
+          estimator.evaluate({.input = examples(1026, evaluation_input(48)), .examples = asked}).take();
+      const int64_t n = asked == 0 ? 1026 : std::min<int64_t>(asked, 1026);
+      EXPECT_EQ(r.examples, n) << device << " " << asked;
+      EXPECT_NEAR(r.at("loss"), loss_over(n), 1e-6) << device << " " << asked;
+      EXPECT_NEAR(r.at("accuracy"), accuracy_over(n), 1e-6) << device << " " << asked;
+    }
+    EXPECT_EQ(lines, std::vector<std::string>());
+  }
+}
+
+TEST(EstimatorReplicas, EvaluationLeavesOutWhatDoesNotFillTheUnitsWhereThatIsAskedFor) {
   Estimator estimator(known_model, on(kEight));
   check(estimator.train({.input = examples(16, training_input(16)), .max_steps = 1}).status());
   std::vector<std::string> lines;
@@ -43,7 +71,8 @@ TEST(EstimatorReplicas, EvaluationLeavesOutWhatDoesNotFillTheUnits) {
   const std::map<int64_t, int64_t> evaluated{{1026, 1024}, {1024, 1024}, {1000, 1000}, {70, 64}, {15, 8}};
   for (const auto& [n, expected] : evaluated) {
     lines.clear();
-    const EvalResult r = estimator.evaluate({.input = examples(n, evaluation_input(64))}).take();
+    const EvalResult r =
+        estimator.evaluate({.input = examples(n, evaluation_input(64)), .drop_remainder = true}).take();
     EXPECT_EQ(r.examples, expected) << n;
     EXPECT_NEAR(r.at("loss"), loss_over(expected), 1e-6) << n;
     std::vector<std::string> told;
@@ -52,12 +81,13 @@ TEST(EstimatorReplicas, EvaluationLeavesOutWhatDoesNotFillTheUnits) {
               " examples: the 8 units of cpu:units=8 take a multiple of their number"};
     EXPECT_EQ(lines, told) << n;
   }
-  const auto none = estimator.evaluate({.input = examples(7, evaluation_input(64))});
+  const auto none = estimator.evaluate({.input = examples(7, evaluation_input(64)), .drop_remainder = true});
   EXPECT_EQ(none.status().message(), "evaluation: the input has fewer than 8 examples, one for each unit");
   // One unit takes any.
   Estimator one(known_model, on("cpu"));
   check(one.train({.input = examples(16, training_input(16)), .max_steps = 1}).status());
-  EXPECT_EQ(one.evaluate({.input = examples(1026, evaluation_input(1024))}).take().examples, 1026);
+  EXPECT_EQ(one.evaluate({.input = examples(1026, evaluation_input(1024)), .drop_remainder = true}).take().examples,
+            1026);
 }
 
 TEST(EstimatorReplicas, PredictionHasARowForEveryExample) {
@@ -216,17 +246,17 @@ TEST(EstimatorReplicas, BatchMinorFeaturesAreDealtByExamples) {
     return {};
   };
   double sum = 0;
-  for (int64_t e = 0; e < 24; ++e) {
+  for (int64_t e = 0; e < 29; ++e) {
     double y = -label_value(e);
     for (int i = 0; i < kInputs; ++i) y += static_cast<double>(input_value(e, i));
-    sum += y * y / 24;
+    sum += y * y / 29;
   }
   for (const char* device : {"cpu", kEight}) {
     Estimator estimator(minor, on(device));
-    const Dataset data = Dataset::from_function(24, specs, fill, {.batch_size = 16}).take();
+    const Dataset data = Dataset::from_function(29, specs, fill, {.batch_size = 16}).take();
     check(estimator.train({.input = data, .steps = 1}).status());
-    const EvalResult r = estimator.evaluate({.input = data}).take();  // 16 and 8
-    EXPECT_EQ(r.examples, 24) << device;
+    const EvalResult r = estimator.evaluate({.input = data}).take();  // 16, then 8 that eight units share, and 5
+    EXPECT_EQ(r.examples, 29) << device;
     EXPECT_NEAR(r.at("loss"), sum, 1e-5) << device;
     int64_t rows = 0;
     check(estimator.predict(data, [&](int64_t row, const auto& values) {
@@ -236,7 +266,7 @@ TEST(EstimatorReplicas, BatchMinorFeaturesAreDealtByExamples) {
       ++rows;
       return Status();
     }));
-    EXPECT_EQ(rows, 24) << device;
+    EXPECT_EQ(rows, 29) << device;
   }
 }
 
