@@ -147,6 +147,10 @@ class Graph {
   std::string unique_name(std::string_view base);
   // The same for a layer: while an object builds, unique in this call of it.
   std::string unique_layer(std::string_view base);
+  // What a layer of that name is, "conv2d": the first that noted it.
+  const std::string& kind_of_layer(const std::string& name, std::string_view kind) {
+    return kinds_.try_emplace(name, kind).first->second;
+  }
   // Of the first call of a layer its name, of others NAME#1, NAME#2, ...
   std::string unique_call(const std::string& layer);
   // Notes that a name, copied from another graph, is in use.
@@ -162,6 +166,7 @@ class Graph {
 
  private:
   std::unordered_map<std::string, int> names_, calls_;
+  std::unordered_map<std::string, std::string> kinds_;
   std::string scope_;
 };
 

@@ -16,6 +16,11 @@ bool ObjectNames::taken(const std::string& name) const {
   return it != owners_.end() && !it->second.gone();
 }
 
+std::string ObjectNames::kind_of(const std::string& name) const {
+  const auto it = owners_.find(name);
+  return it == owners_.end() ? "" : it->second.kind;
+}
+
 bool ObjectNames::is_first(const std::string& kind, const Object& object) {
   Owner& first = first_[kind];
   if (first.gone()) first = {object.identity, object.passing};
@@ -27,7 +32,7 @@ std::string ObjectNames::name_of(const Object& object, std::string_view base) {
     if (same(owner.identity, object.identity)) return name;
   std::string name(base);
   for (int n = 1; taken(name); ++n) name = cat(base, "_", n);
-  owners_[name] = {object.identity, object.passing};
+  owners_[name] = {object.identity, object.passing, object.kind};
   return name;
 }
 

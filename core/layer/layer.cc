@@ -13,17 +13,23 @@ Graph& graph_of(Tensor x, std::string_view layer, std::string_view name) {
   return *x.graph();
 }
 
+std::string under(const std::string& scope, std::string_view name) {
+  return scope.empty() ? std::string(name) : cat(scope, "/", name);
+}
+
 }  // namespace
 
 LayerScope::LayerScope(Tensor x, std::string_view layer, std::string_view name)
     : graph_(graph_of(x, layer, name)), saved_(graph_.scope()), layer_(layer) {
-  name_ = std::exchange(graph_.entered, false) ? saved_ : graph_.unique_layer(name);
+  const bool of_object = std::exchange(graph_.entered, false);
+  name_ = of_object ? saved_ : graph_.unique_layer(name);
   graph_.set_scope(name_);
   call_ = graph_.unique_call(name_);
-  const bool asked_for = name != layer && !graph_.of_object;
-  if (asked_for && name_ != (saved_.empty() ? std::string(name) : cat(saved_, "/", name)))
-    ::tenon::fail(layer, " '", name,
-                  "': there is a layer of that name already; a layer that is called twice is an object");
+  const std::string asked_for = of_object ? name_ : under(saved_, name);
+  const std::string& there = graph_.kind_of_layer(asked_for, layer);
+  if (name != layer && name_ != asked_for)
+    ::tenon::fail(layer, " '", name, "': there is a layer of that name already, ", there, " '", asked_for,
+                  "'; a layer that is called twice is an object");
 }
 
 void LayerScope::expect_float(Tensor x, int low, int high) const {

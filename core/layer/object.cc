@@ -97,11 +97,12 @@ std::string Layer::scope_in(Graph& graph) const {
   Identity& me = *identity_;
   const std::string outer = graph.of_object && !graph.scope().empty() ? cat(graph.scope(), "/") : std::string();
   const std::string base = cat(outer, me.asked_for.empty() ? kind() : me.asked_for);
-  const ObjectNames::Object object{identity_, me.passing};
+  const ObjectNames::Object object{identity_, me.passing, kind()};
   me.name = graph.objects->name_of(object, base);
   if (me.passing) graph.seen.push_back(identity_);
   if (!me.asked_for.empty() && me.name != base && !me.name.ends_with(me.asked_for))
-    fail("layer '", base, "': there is a layer of that name already");
+    fail(kind(), " '", base, "': there is a layer of that name already, ", graph.objects->kind_of(base), " '", base,
+         "'; a layer that is called twice is one object");
   const bool plain = is_model() && !graph.of_object && graph.objects->is_first("model", object);
   return plain ? std::string() : me.name;
 }

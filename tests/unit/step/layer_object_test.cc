@@ -158,8 +158,35 @@ TEST(LayerObject, NamesThatAreAskedForAreKeptOrRefused) {
     });
   };
   EXPECT_EQ(call(tower), "no error");
-  EXPECT_EQ(call(other), "layer 'tower': there is a layer of that name already");
+  EXPECT_EQ(call(other),
+            "dense 'tower': there is a layer of that name already, dense 'tower'; a layer that is called twice is one "
+            "object");
   EXPECT_EQ(names(strategy), (Names{"tower/bias", "tower/kernel"}));
+}
+
+// Where a name is asked for twice Keras refuses the model; the message names both layers.
+TEST(LayerObject, TwoLayersOfOneNameAreRefusedWhereverTheyAre) {
+  const auto of = [](const std::function<Tensor(Tensor)>& f) {
+    Strategy strategy("cpu");
+    return message_of([&] { strategy.function([&](const Features& in) { return Outputs{{"y", f(in["x"])}}; })(kX); });
+  };
+  struct Towers : Layer {
+    Tensor call(Tensor x) override {
+      return dense(dense(x, {.units = 2, .name = "tower"}), {.units = 2, .name = "tower"});
+    }
+  };
+  const std::string tail = "; a layer that is called twice is an object";
+  EXPECT_EQ(of([](Tensor x) { return Towers()(x); }),
+            "dense 'tower': there is a layer of that name already, dense 'towers/tower'" + tail);
+  EXPECT_EQ(
+      of([](Tensor x) { return dense(dropout(x, {.rate = 0.5, .name = "tower"}), {.units = 2, .name = "tower"}); }),
+      "dense 'tower': there is a layer of that name already, dropout 'tower'" + tail);
+  EXPECT_EQ(
+      of([](Tensor x) {
+        return Sequential({Dense({.units = 2, .name = "tower"}), Dropout({.rate = 0.5, .name = "tower"})})(x);
+      }),
+      "dropout 'tower': there is a layer of that name already, dense 'tower'; a layer that is called twice is one "
+      "object");
 }
 
 TEST(LayerObject, SaysWhatIsWrong) {
