@@ -166,6 +166,12 @@ void ModelRun::read_shape() {
   if (labels_.size() != static_cast<size_t>(shape_.classes)) labels_.clear();
 }
 
+Estimator ModelRun::estimator(const RunConfig& config, std::optional<WarmStartSettings> warm_start) const {
+  Estimator out(info_->model, config, params_, std::move(warm_start));
+  out.set_events({});
+  return out;
+}
+
 RunConfig ModelRun::run_config() const {
   RunConfig c;
   c.model_dir = flags_.text("model_dir");
@@ -178,7 +184,6 @@ RunConfig ModelRun::run_config() const {
   c.tpu = TPUConfig{.iterations_per_loop = c.iterations_per_loop,
                     .num_shards = static_cast<int>(flags_.integer("num_shards")),
                     .per_host_input_for_training = input_pipelines(flags_.text("per_host_input_for_training"))};
-  c.interrupted = interrupted;
   return c;
 }
 

@@ -48,9 +48,8 @@ class ModelRun {
   // Random images and labels: shapes without data, for benchmarks and for looking at a model.
   Dataset synthetic(int64_t batch_size, bool training) const;
 
-  Estimator estimator(const RunConfig& config, std::optional<WarmStartSettings> warm_start = {}) const {
-    return Estimator(info_->model, config, params_, std::move(warm_start));
-  }
+  Estimator estimator(const RunConfig& config,
+                      std::optional<WarmStartSettings> warm_start = {}) const;  // which tells nothing
   RunConfig run_config() const;
   // Tells about devices, restored checkpoints and the like, in text or JSON; lines of the Estimator's log, and with --json
   // those of the device, on standard error.

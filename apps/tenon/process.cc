@@ -6,10 +6,10 @@
 #include <cerrno>
 #include <csignal>
 
+#include "tenon/interrupts.h"
+
 namespace tenon::runner {
 namespace {
-
-volatile std::sig_atomic_t signalled = 0;  // the signal's number
 
 std::FILE* output = nullptr;
 
@@ -18,18 +18,6 @@ void set_handler(int number, void (*handler)(int)) {
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
   ::sigaction(number, &action, nullptr);
-}
-
-bool is_ignored(int number) {
-  struct sigaction action {};
-  return ::sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
-}
-
-void on_interrupt(int number) {
-  if (signalled == 0) signalled = number;
-  if (number != SIGINT && number != SIGTERM) return;
-  set_handler(SIGINT, SIG_DFL);
-  set_handler(SIGTERM, SIG_DFL);
 }
 
 // Unlike an ignored signal, it is not handed on to programs that a backend starts.
@@ -62,17 +50,16 @@ void let_writes_fail() {
 }
 
 void watch_interrupts() {
-  // Also where a script's shell ignores it in the background: who sends it there means it.
-  set_handler(SIGINT, on_interrupt);
-  set_handler(SIGTERM, on_interrupt);
-  for (const int number : {SIGHUP, SIGXCPU, SIGUSR1, SIGUSR2})
-    if (!is_ignored(number)) set_handler(number, on_interrupt);
+  // Also where a script's shell ignores these two in the background: who sends one there means it.
+  for (const int number : {SIGINT, SIGTERM}) set_handler(number, SIG_DFL);
+  static const InterruptWatch watch({SIGINT, SIGTERM, SIGHUP, SIGXCPU, SIGUSR1, SIGUSR2});
 }
 
-bool interrupted() { return signalled != 0; }
+bool interrupted() { return InterruptWatch::interrupted(); }
 
 int exit_code_of(const Status& error) {
-  return signalled != 0 && error.code() == Code::kInterrupted ? 128 + signalled : 1;
+  const int signal = InterruptWatch::signal();
+  return signal != 0 && error.code() == Code::kInterrupted ? 128 + signal : 1;
 }
 
 }  // namespace tenon::runner

@@ -30,6 +30,7 @@ Estimator::Estimator(ModelFn model, RunConfig config, Params params, std::option
   impl_->config = std::move(config);
   impl_->params = std::move(params);
   impl_->warm_start_from = std::move(warm_start_from);
+  impl_->events = console_events(impl_->config.log_lines);
 }
 Estimator::~Estimator() = default;
 Estimator::Estimator(Estimator&&) noexcept = default;

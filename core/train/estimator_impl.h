@@ -14,6 +14,7 @@
 #include "checkpoint/checkpoint.h"
 #include "step/traced_function.h"
 #include "tenon/estimator.h"
+#include "tenon/interrupts.h"
 #include "train/model_function.h"
 
 namespace tenon {
@@ -71,7 +72,10 @@ struct Estimator::Impl {
   Result<StepInput> step_input(const TrainInput& input);
   void warn(const std::string& lines);  // each line once
 
-  bool interrupted() const { return config.interrupted && config.interrupted(); }
+  bool interrupted() const { return (config.interrupted && config.interrupted()) || InterruptWatch::interrupted(); }
+  void watch_signals(std::optional<InterruptWatch>& watch) const {
+    if (config.handle_signals) watch.emplace();
+  }
   // `kept`: what became of the work done so far.
   Status interruption(const std::string& kept = {}) const { return interrupted() ? interrupted_here(kept) : Status(); }
   Status interrupted_here(const std::string& kept = {}) const {

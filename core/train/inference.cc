@@ -81,7 +81,7 @@ class Estimator::Inference {
     TENON_TRY(function_->bind(*at_.states));
     if (!m_.on_tpu()) m_.log("Done running local_init_op.");
     const auto start = Clock::now();
-    TENON_TRY(function_->open(StepInput(data_), {}, m_.config.interrupted));
+    TENON_TRY(function_->open(StepInput(data_), {}, [this] { return m_.interrupted(); }));
     if (m_.on_tpu())
       m_.before_feed = cat("Initialized dataset iterators in ", static_cast<int64_t>(seconds_since(start)), " seconds");
     return {};

@@ -138,7 +138,7 @@ class Estimator::Training {
           "beginning");
       m_.input = {};
     }
-    TENON_TRY(function_->open(*input_, m_.input, m_.config.interrupted));
+    TENON_TRY(function_->open(*input_, m_.input, [this] { return m_.interrupted(); }));
     if (m_.on_tpu())
       m_.log(cat("Initialized dataset iterators in ", static_cast<int64_t>(seconds_since(start)), " seconds"));
     if (m_.config.tpu && m_.on_tpu()) sleep_first(m_.config.tpu->initial_infeed_sleep_secs);
@@ -275,6 +275,8 @@ Result<TrainResult> Estimator::train(const TrainOptions& options) {
 
 Result<TrainResult> Estimator::train(const TrainOptions& options, Run& run) {
   const Impl::Listening listening(*impl_);
+  std::optional<InterruptWatch> watch;
+  impl_->watch_signals(watch);
   Result<TrainResult> result = train_on_device(options, run);
   if (!impl_->estimator_log()) return result;
   const Status closed = impl_->close();
@@ -317,6 +319,8 @@ Status Estimator::save_changes() {
 Result<TrainAndEvaluateResult> train_and_evaluate(Estimator& estimator, const TrainSpec& train, const EvalSpec& eval) {
   if (train.max_steps <= 0)
     return invalid("train_and_evaluate: max_steps is ", train.max_steps, ", expected 1 or more");
+  std::optional<InterruptWatch> watch;
+  estimator.impl_->watch_signals(watch);
   TrainAndEvaluateResult result;
   TENON_ASSIGN(int64_t step, estimator.global_step());
   const int64_t between = std::max<int64_t>(train.steps_between_evals, 1);

@@ -79,6 +79,9 @@ struct RunConfig {
   // Asked before each batch, at a step boundary, one at a time, perhaps on a thread of the device's. True ends training
   // (which saves first), evaluation or prediction with an error of code kInterrupted.
   std::function<bool()> interrupted = {};
+  // SIGINT and SIGTERM while training end it the same way (tenon/interrupts.h), where the program has no handler of its own
+  // for them; false: what they do is the program's affair.
+  bool handle_signals = true;
 };
 
 // "loss", "global_step", the metrics.
@@ -87,7 +90,8 @@ struct EvalResult : std::map<std::string, double> {
   int64_t examples = 0;  // that were measured
 };
 
-// What is told while training and evaluating; every member is optional. Called on the caller's thread.
+// What is told while training and evaluating; every member is optional. Called on the caller's thread. An Estimator begins
+// with console_events(); set_events({}) has it say nothing.
 struct RunEvents {
   // Every log_step_count_steps steps and at the end: the step just done, its loss, steps a second.
   std::function<void(int64_t step, double loss, double steps_per_second)> on_log;
@@ -99,6 +103,10 @@ struct RunEvents {
   // Details (what backends log for debugging) too, such as a TPU system's coming and going; with LogLines::kEstimator always.
   bool device_details = false;
 };
+
+// Lines on standard error: what is told by on_info and, of LogLines::kTenon, the loss each log_step_count_steps steps,
+// checkpoints and evaluations, which the Estimator's own lines have among them.
+RunEvents console_events(LogLines lines = LogLines::kTenon);
 
 // Callbacks by the names of an Estimator's hooks. In fit() each epoch begins and ends one.
 class TrainingHook : public Callback {

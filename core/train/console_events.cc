@@ -1,0 +1,38 @@
+// What an Estimator says unless its program says something else.
+#include <cstdio>
+
+#include "base/text.h"
+#include "tenon/estimator.h"
+#include "tenon/text.h"
+#include "train/estimator_log.h"
+
+namespace tenon {
+namespace {
+
+void say(const std::string& line) { std::fprintf(stderr, "%s\n", terminal_text(line).c_str()); }
+
+std::string rate_text(double steps_per_second) {
+  char text[32];
+  std::snprintf(text, sizeof text, steps_per_second < 10 ? "%.2f" : "%.0f", steps_per_second);
+  return text;
+}
+
+}  // namespace
+
+RunEvents console_events(LogLines lines) {
+  RunEvents out{.on_info = say};
+  if (lines == LogLines::kEstimator) return out;
+  out.on_log = [](int64_t step, double loss, double steps_per_second) {
+    say(cat("step ", step, "  loss ", estimator_log::number(loss), "  ", rate_text(steps_per_second), " steps/s"));
+  };
+  out.on_checkpoint = [](int64_t step, const std::string& path) { say(cat("saved step ", step, " to ", path)); };
+  out.on_evaluate = [](int64_t step, const EvalResult& results) {
+    std::string line = cat("evaluation of ", results.examples, " examples at step ", step, ":");
+    for (const auto& [name, value] : results)
+      if (name != "global_step") append(line, cat("  ", name, " ", estimator_log::number(value)));
+    say(line);
+  };
+  return out;
+}
+
+}  // namespace tenon
