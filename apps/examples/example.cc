@@ -44,8 +44,11 @@ Flags parse(int argc, char** argv, Flags flags) {
       flags.device = value;
     else if (name == "--seed")
       flags.seed = number(value);
+    else if (name == "--model_dir" && flags.model_dir)
+      flags.model_dir = value;
     else
-      misused("unknown flag " + name + ", expected --device, --seed or --json");
+      misused("unknown flag " + name + ", expected --device, --seed " +
+              (flags.model_dir ? "--model_dir or --json" : "or --json"));
   }
   return flags;
 }

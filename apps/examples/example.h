@@ -1,8 +1,10 @@
-// The command line of the examples: NAME [--device DEVICE] [--seed N] [--json].
+// The command line of the examples: NAME [--device DEVICE] [--seed N] [--json], and of those that keep what they trained
+// [--model_dir DIRECTORY].
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,7 +16,8 @@ namespace tenon::examples {
 struct Flags {
   std::string device = "auto";
   uint64_t seed = 0;
-  bool json = false;  // the result alone, as one line
+  bool json = false;                          // the result alone, as one line
+  std::optional<std::string> model_dir = {};  // none: there is no such flag
 
   Strategy strategy() const { return Strategy(device, {.seed = seed}); }
   Verbose verbose() const { return json ? Verbose::kSilent : Verbose::kAuto; }

@@ -47,11 +47,11 @@ InputContext context_of(const Spread& spread, int pipeline, int64_t rows) {
 
 }  // namespace
 
-Result<StepInput> StepInput::make(const TrainInput& input, const Spread& spread, const Params& params) {
+Result<StepInput> StepInput::make(const TrainInput& input, const Spread& spread, const Params& params, Mode mode) {
   if (input.data()) return StepInput(*input.data());
   const int64_t batch = input.batch_size();
-  if (batch < 1) return invalid("train batch size ", batch, ", expected 1 or more");
-  TENON_TRY(spread.check_batch(batch, Mode::kTrain));
+  if (batch < 1) return invalid(mode_name(mode), " batch size ", batch, ", expected 1 or more");
+  TENON_TRY(spread.check_batch(batch, mode));
   if (spread.pipelines() > 1 && spread.replicas % spread.hosts != 0)
     return invalid("input for each host: expected as many cores on each, found ", spread.replicas, " on ", spread.hosts,
                    " hosts");

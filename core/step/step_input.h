@@ -12,9 +12,10 @@ namespace tenon {
 
 struct StepInput {
   explicit StepInput(Dataset data) : batch_size(data.options().batch_size), datasets{std::move(data)} {}
-  // Of training. An input function is called for each pipeline of `spread`, in order. Errors: a batch that does not divide
+  // An input function is called for each pipeline of `spread`, in order. Errors: a batch that does not divide
   // by the units, a function that fails or gives other batches than it was asked for.
-  static Result<StepInput> make(const TrainInput& input, const Spread& spread, const Params& params);
+  static Result<StepInput> make(const TrainInput& input, const Spread& spread, const Params& params,
+                                Mode mode = Mode::kTrain);
 
   const std::vector<FeatureSpec>& specs() const { return datasets[0].specs(); }
   uint64_t data_fingerprint() const;  // of all pipelines' data; 0: unknown

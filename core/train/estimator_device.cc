@@ -29,6 +29,9 @@ Status Estimator::Impl::check_tpu_config() const {
                  ", expected 0 or 1: a model is not dealt over cores");
   const int input = static_cast<int>(t.per_host_input_for_training);
   if (input < 1 || input > 5) return wrong("per_host_input_for_training is ", input, ", expected 1 to 5");
+  const auto eval = static_cast<int>(t.eval_training_input_configuration);
+  if (eval != 2 && eval != 5)
+    return wrong("eval_training_input_configuration is ", eval, ", expected 2 (as in training) or 5 (sliced)");
   if (t.iterations_per_loop < 0) return wrong("iterations_per_loop is ", t.iterations_per_loop, ", expected 0 or more");
   if (!(t.initial_infeed_sleep_secs >= 0 && t.initial_infeed_sleep_secs <= 3600))
     return wrong("initial_infeed_sleep_secs is ", t.initial_infeed_sleep_secs, ", expected 0 to 3600");
@@ -105,9 +108,19 @@ void Estimator::Impl::warn(const std::string& lines) {
   }
 }
 
-Result<StepInput> Estimator::Impl::step_input(const TrainInput& input) {
+Result<StepInput> Estimator::Impl::step_input(const TrainInput& input, Mode mode) {
   TENON_TRY(open());
-  return StepInput::make(input, spread_over(*device, config), params);
+  Spread spread = spread_over(*device, config);
+  const bool sliced = config.tpu && config.tpu->eval_training_input_configuration == InputPipelineConfig::kSliced;
+  if (mode == Mode::kPredict || (mode == Mode::kEval && sliced)) spread.input = InputPipelineConfig::kSliced;
+  if (input.data() || input.batch_size() > 0) return StepInput::make(input, spread, params, mode);
+  const int64_t batch = mode == Mode::kTrain  ? config.train_batch_size
+                        : mode == Mode::kEval ? config.eval_batch_size
+                                              : config.predict_batch_size;
+  if (batch < 1)
+    return invalid("the input function was given no batch size, and RunConfig.", mode_name(mode), "_batch_size is ",
+                   batch, ", expected 1 or more");
+  return StepInput::make(TrainInput(input.function(), batch), spread, params, mode);
 }
 
 // The lines of its first call.

@@ -69,7 +69,7 @@ struct Estimator::Impl {
                                                    Remainder remainder = Remainder::kDrop);
   TensorFunction with_lines(TensorFunction function, Mode mode) const;
   // Opens the device, whose hosts decide how many pipelines there are.
-  Result<StepInput> step_input(const TrainInput& input);
+  Result<StepInput> step_input(const TrainInput& input, Mode mode = Mode::kTrain);
   void warn(const std::string& lines);  // each line once
 
   bool interrupted() const { return (config.interrupted && config.interrupted()) || InterruptWatch::interrupted(); }

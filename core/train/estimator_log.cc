@@ -35,6 +35,7 @@ std::string config(const RunConfig& c) {
     append(out, cat(", '_tpu_config': TPUConfig(iterations_per_loop=", t->iterations_per_loop, ", num_shards=",
                     or_none(t->num_shards), ", num_cores_per_replica=", or_none(t->num_cores_per_replica),
                     ", per_host_input_for_training=", static_cast<int>(t->per_host_input_for_training),
+                    ", eval_training_input_configuration=", static_cast<int>(t->eval_training_input_configuration),
                     ", initial_infeed_sleep_secs=", or_none(t->initial_infeed_sleep_secs), ")"));
   return out + "}";
 }

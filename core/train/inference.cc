@@ -70,18 +70,18 @@ Status emit_rows(const Results& call, const BatchFeed& feed, int64_t most, const
 // A pass over the input with the states of one checkpoint; a batch with fewer rows runs in programs of its size.
 class Estimator::Inference {
  public:
-  Inference(Impl& m, const Dataset& data, Mode mode, Remainder remainder)
-      : m_(m), data_(data), mode_(mode), remainder_(remainder) {}
+  Inference(Impl& m, StepInput data, Mode mode, Remainder remainder)
+      : m_(m), data_(std::move(data)), mode_(mode), remainder_(remainder) {}
 
   Status prepare(const std::string& checkpoint, int64_t most) {
-    TENON_ASSIGN(function_, m_.function(data_.specs(), data_.options().batch_size, mode_, static_cast<int>(most), true,
+    TENON_ASSIGN(function_, m_.function(data_.specs(), data_.batch_size, mode_, static_cast<int>(most), true,
                                         remainder_));
     TENON_ASSIGN(at_, m_.provide(function_->executable().graph, checkpoint));
     if (!m_.on_tpu()) m_.log("Running local_init_op.");
     TENON_TRY(function_->bind(*at_.states));
     if (!m_.on_tpu()) m_.log("Done running local_init_op.");
     const auto start = Clock::now();
-    TENON_TRY(function_->open(StepInput(data_), {}, [this] { return m_.interrupted(); }));
+    TENON_TRY(function_->open(data_, {}, [this] { return m_.interrupted(); }));
     if (m_.on_tpu())
       m_.before_feed = cat("Initialized dataset iterators in ", static_cast<int64_t>(seconds_since(start)), " seconds");
     return {};
@@ -114,7 +114,7 @@ class Estimator::Inference {
 
  private:
   Impl& m_;
-  const Dataset& data_;
+  StepInput data_;
   Mode mode_;
   Remainder remainder_;
   InferenceStates at_;
@@ -145,9 +145,9 @@ Result<EvalResult> Estimator::evaluate(const EvalOptions& options) {
 Result<EvalResult> Estimator::evaluate_on_device(const EvalOptions& options) {
   Impl& m = *impl_;
   m.bad_loss = false;
-  TENON_TRY(m.open());
-  const int64_t batch = options.input.options().batch_size, most = batches_per_call(m.config);
-  Inference pass(m, options.input, Mode::kEval, options.drop_remainder ? Remainder::kDrop : Remainder::kRepeat);
+  TENON_ASSIGN(const StepInput input, m.step_input(options.input, Mode::kEval));
+  const int64_t batch = input.batch_size, most = batches_per_call(m.config);
+  Inference pass(m, input, Mode::kEval, options.drop_remainder ? Remainder::kDrop : Remainder::kRepeat);
   TENON_TRY(pass.prepare(options.checkpoint, most));
   if (options.examples > 0) pass.limit(options.examples);
   const int64_t known = options.steps > 0 ? options.steps : (options.examples + batch - 1) / batch;
@@ -183,7 +183,7 @@ Result<EvalResult> Estimator::evaluate_on_device(const EvalOptions& options) {
   return result;
 }
 
-Status Estimator::predict(const Dataset& input, const PredictRow& row, const std::string& checkpoint,
+Status Estimator::predict(const TrainInput& input, const PredictRow& row, const std::string& checkpoint,
                           int64_t examples) {
   const Impl::Listening listening(*impl_);
   Status status = predict_on_device(input, row, checkpoint, examples);
@@ -192,9 +192,10 @@ Status Estimator::predict(const Dataset& input, const PredictRow& row, const std
   return status.ok() ? closed : status;
 }
 
-Status Estimator::predict_on_device(const Dataset& input, const PredictRow& row, const std::string& checkpoint,
+Status Estimator::predict_on_device(const TrainInput& input, const PredictRow& row, const std::string& checkpoint,
                                     int64_t examples) {
-  Inference pass(*impl_, input, Mode::kPredict, Remainder::kPad);
+  TENON_ASSIGN(const StepInput data, impl_->step_input(input, Mode::kPredict));
+  Inference pass(*impl_, data, Mode::kPredict, Remainder::kPad);
   TENON_TRY(pass.prepare(checkpoint, 1));
   const int64_t most = examples > 0 ? examples : INT64_MAX;
   for (int64_t next = 0; next < most;) {

@@ -54,6 +54,8 @@ struct TPUConfig {
   int num_shards = 0;               // 0: the cores of the device; any other number is an error
   int num_cores_per_replica = 0;    // 0 or 1: a model is not dealt over cores
   InputPipelineConfig per_host_input_for_training = InputPipelineConfig::kPerHostV1;
+  // Of evaluation with an input function: as training's, or kSliced, one pipeline for all. Several give whole batches only.
+  InputPipelineConfig eval_training_input_configuration = InputPipelineConfig::kPerHostV1;
   double initial_infeed_sleep_secs = 0;  // before the first batch of train()
 };
 
@@ -73,6 +75,8 @@ struct RunConfig {
   int64_t iterations_per_loop = 0;  // steps in one call of the device; 0: as many as take about half a second
   bool deterministic = false;       // no kernel is chosen by the clock
   bool trace = false;               // compile so that a StepRunner or a ProfilerHook can tell where time goes
+  // Of input functions that come without one: examples of a step on all units.
+  int64_t train_batch_size = 0, eval_batch_size = 0, predict_batch_size = 0;
   std::optional<TPUConfig> tpu = {};
   bool soft_placement = false;  // the device may leave ops that it lacks to the host, where it can; it says which
   LogLines log_lines = LogLines::kTenon;
@@ -139,7 +143,7 @@ struct TrainOptions {
 };
 
 struct EvalOptions {
-  Dataset input;
+  TrainInput input;
   int64_t steps = 0;            // batches; 0: all
   int64_t examples = 0;         // the first ones; 0: all. Each counts once, on several units too, unless
   bool drop_remainder = false;  // those at the end that the units cannot share are left out, which is told
@@ -183,8 +187,8 @@ class Estimator {
   // ends_at_bad_loss(), as TerminateOnNaN, all of that is told, and the call ends without an error.
   Result<TrainResult> train(const TrainOptions& options);
   Result<EvalResult> evaluate(const EvalOptions& options);
-  // Predictions as f32; integers are converted. Of the first `examples` of the input, 0: of all.
-  Status predict(const Dataset& input, const PredictRow& row, const std::string& checkpoint = {}, int64_t examples = 0);
+  // Predictions as f32; integers are converted. Of the first `examples` of the input, 0: of all. One pipeline reads it.
+  Status predict(const TrainInput& input, const PredictRow& row, const std::string& checkpoint = {}, int64_t examples = 0);
 
   // Closes the device, whose last lines are told; the next call opens it again and goes on. The destructor closes it too,
   // and tells nothing.
@@ -219,7 +223,7 @@ class Estimator {
   Result<TrainResult> train_on_device(const TrainOptions& options, Run& run);
   Status save_changes();
   Result<EvalResult> evaluate_on_device(const EvalOptions& options);
-  Status predict_on_device(const Dataset& input, const PredictRow& row, const std::string& checkpoint,
+  Status predict_on_device(const TrainInput& input, const PredictRow& row, const std::string& checkpoint,
                            int64_t examples);
   Status judged(const Status& why, const TrainInput& train);
   friend Result<TrainAndEvaluateResult> train_and_evaluate(Estimator& estimator, const TrainSpec& train,
@@ -235,7 +239,7 @@ struct TrainSpec {
 };
 
 struct EvalSpec {
-  Dataset input;
+  TrainInput input;
   int64_t steps = 0, examples = 0;  // as EvalOptions has them
   bool drop_remainder = false;
 };

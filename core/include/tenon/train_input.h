@@ -1,4 +1,4 @@
-// What training reads: a Dataset, or a function that makes one for each input pipeline of the device.
+// What training, evaluation and prediction read: a Dataset, or a function that makes one for each input pipeline of the device.
 #pragma once
 
 #include <cstdint>
@@ -25,16 +25,16 @@ struct InputContext {
   int64_t batch_size = 0;  // that its Dataset has to have: params["batch_size"]
 };
 
-// Called for each pipeline at the beginning of train(), on its thread. Which part of the data a pipeline reads is the
+// Called for each pipeline at the beginning of train(), evaluate() and predict(), on its thread. Which part of the data a pipeline reads is the
 // function's to decide: InputOptions::shard_index and shard_count.
 using InputFn = std::function<Result<Dataset>(const InputContext& context, const Params& params)>;
 
-// What is trained on: a Dataset, whose batch is that of a step on all units and which one pipeline reads, or a function for
-// as many pipelines as the device has, and the batch of a step.
+// A Dataset, whose batch is that of a step on all units and which one pipeline reads, or a function for as many pipelines as
+// the device has, and the batch of a step; 0: that of RunConfig.
 class TrainInput {
  public:
   TrainInput(Dataset data) : data_(std::move(data)) {}
-  TrainInput(InputFn function, int64_t batch_size) : function_(std::move(function)), batch_size_(batch_size) {}
+  TrainInput(InputFn function, int64_t batch_size = 0) : function_(std::move(function)), batch_size_(batch_size) {}
 
   const Dataset* data() const { return data_ ? &*data_ : nullptr; }  // or else a function
   const InputFn& function() const { return function_; }
