@@ -1,38 +1,11 @@
 #include "autodiff/gradient.h"
 
-#include <new>
-
+#include "op/bounded.h"
+#include "op/decompose.h"
 #include "op/rules.h"
 
 namespace tenon {
 namespace {
-
-// Restores what a Graph stamps on new nodes.
-class Stamp {
- public:
-  explicit Stamp(Graph& graph)
-      : graph_(graph),
-        phase_(graph.phase),
-        forward_(graph.forward_of),
-        origin_(graph.origin),
-        composite_(graph.composite_of),
-        scope_(graph.scope()) {}
-  ~Stamp() {
-    graph_.phase = phase_;
-    graph_.forward_of = forward_;
-    graph_.origin = origin_;
-    graph_.composite_of = composite_;
-    graph_.set_scope(scope_);
-  }
-  Stamp(const Stamp&) = delete;
-  Stamp& operator=(const Stamp&) = delete;
-
- private:
-  Graph& graph_;
-  Phase phase_;
-  NodeId forward_;
-  std::string origin_, composite_, scope_;
-};
 
 Tensors tensors(Graph& graph, const std::vector<ValueId>& ids) {
   Tensors out;
@@ -147,6 +120,7 @@ class Backward {
   void accumulate(const Node& node, ValueId id, Tensor g) {
     if (!(g.type() == graph_.type(id)))
       fail(describe(node), ": gradient is ", g.type().str(), ", expected ", graph_.type(id).str());
+    g = gradient_of(g, Tensor(&graph_, id));
     const Tensor sum = grads_[id] ? gradient_sum(grads_[id], g) : g;
     grads_[id] = sum;
   }
@@ -186,28 +160,6 @@ Tensors gradients(Tensor loss, const Tensors& by) {
   Tensors out;
   for (const Tensor& x : by) out.push_back(backward.gradient(reads_of(x)));
   return out;
-}
-
-Tensors decompose_node(Graph& graph, const OpDef& op, const Node& node, const Tensors& operands) {
-  const Stamp stamp(graph);
-  graph.phase = node.phase;
-  graph.forward_of = node.forward_of;
-  graph.origin = node.origin;
-  graph.composite_of = node.op;
-  graph.set_scope(node.name);
-  const Decompose context(graph, node.attrs, operands, {});
-  const size_t first = graph.nodes.size();
-  Tensors results = [&] {
-    try {
-      return op.decompose(context);
-    } catch (const std::bad_alloc&) {  // a table of constants for each place of what is enormous
-      fail(describe(node), ": no memory for the constants of its decomposition");
-    }
-  }();
-  for (size_t i = first; i < graph.nodes.size(); ++i) graph.nodes[i].keep = node.keep;
-  if (results.size() != node.results.size())
-    fail(describe(node), ": decomposes to ", results.size(), " results, expected ", node.results.size());
-  return results;
 }
 
 }  // namespace tenon

@@ -4,11 +4,3 @@
 
 #include "op/op.h"
 #include "tenon/gradients.h"
-
-namespace tenon {
-
-// The composite's decomposition as nodes of `graph`: one tensor a result. Names are put under the
-// node's name; the new nodes carry its phase, origin and composite_of.
-Tensors decompose_node(Graph& graph, const OpDef& op, const Node& node, const Tensors& operands);
-
-}  // namespace tenon

@@ -2,9 +2,9 @@
 
 #include <numeric>
 
-#include "autodiff/gradient.h"
 #include "base/text.h"
 #include "compile/rewrite.h"
+#include "op/decompose.h"
 
 namespace tenon {
 namespace {

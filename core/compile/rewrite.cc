@@ -35,7 +35,7 @@ Tensors Rewrite::copy(const Node& node, const Tensors& operands) {
   Tensors out;
   for (size_t i = 0; i < node.results.size(); ++i) {
     copied.results.push_back(static_cast<ValueId>(to_.values.size()));
-    to_.values.push_back({from_.type(node.results[i]), id, static_cast<int>(i)});
+    to_.values.push_back({from_.type(node.results[i]), id, static_cast<int>(i), {}});
     out.emplace_back(&to_, copied.results.back());
   }
   to_.nodes.push_back(std::move(copied));

@@ -9,9 +9,13 @@ namespace tenon {
 
 ValueId Graph::add_input(Type type, Role role, std::string name) {
   const ValueId id = static_cast<ValueId>(values.size());
-  values.push_back({type, -1, static_cast<int>(inputs.size())});
+  values.push_back({type, -1, static_cast<int>(inputs.size()), {}});
   inputs.push_back({id, role, false, std::move(name)});
   return id;
+}
+
+void Graph::set_bounds(ValueId id, Bounds bounds) {
+  values[id].bounds = is_dynamic(bounds) ? std::make_shared<const Bounds>(std::move(bounds)) : nullptr;
 }
 
 NodeId Graph::add_node(Node node, const std::vector<Type>& result_types) {
@@ -24,7 +28,7 @@ NodeId Graph::add_node(Node node, const std::vector<Type>& result_types) {
   node.results.clear();
   for (size_t i = 0; i < result_types.size(); ++i) {
     node.results.push_back(static_cast<ValueId>(values.size()));
-    values.push_back({result_types[i], id, static_cast<int>(i)});
+    values.push_back({result_types[i], id, static_cast<int>(i), {}});
   }
   nodes.push_back(std::move(node));
   return id;

@@ -10,12 +10,15 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <variant>
 #include <vector>
 
+#include "graph/bounds.h"
 #include "graph/object_names.h"
 #include "tenon/initializer.h"
 #include "tenon/tensor.h"
@@ -44,8 +47,9 @@ using Attrs = std::vector<Attr>;
 
 struct Value {
   Type type;
-  NodeId node = -1;  // that defines it; -1: a graph input
-  int index = 0;     // which of the node's results, or which input
+  NodeId node = -1;                           // that defines it; -1: a graph input
+  int index = 0;                              // which of the node's results, or which input
+  std::shared_ptr<const Bounds> bounds = {};  // none: no dimension is dynamic
 };
 
 enum class Phase : uint8_t { kForward, kBackward, kUpdate };
@@ -122,6 +126,10 @@ class Graph {
   bool frozen = false;
   bool entered = false;                  // the scope that is set is the one that the object's function would open
   std::string draws_by = "global_step";  // the counter that random numbers are keyed by
+  std::vector<DynamicDim> dynamic_dims;
+  // What was masked along which axes with which neutral element, and what it is since: nothing is masked twice.
+  std::map<std::tuple<ValueId, std::vector<int64_t>, double>, ValueId> masked;
+  std::set<ValueId> undefined;  // values of a last step that is not known, as the steps' number is dynamic
   // Values that builders of the model remember by topic (terms to add to the loss).
   std::map<std::string, std::vector<ValueId>> notes;
   // Which steps of a value count (tenon/masking.h): bools along its first axes.
@@ -141,6 +149,13 @@ class Graph {
   ValueId named_input(Type type, Role role, const std::string& name);
 
   const Type& type(ValueId id) const { return values[id].type; }
+  // Of each axis of the value.
+  Bounds bounds(ValueId id) const { return values[id].bounds ? *values[id].bounds : static_bounds(type(id).shape); }
+  void set_bounds(ValueId id, Bounds bounds);
+  // "f32[<=8,3]"
+  std::string type_text(ValueId id) const {
+    return values[id].bounds ? bounded_text(type(id), *values[id].bounds) : type(id).str();
+  }
   const Node* defining_node(ValueId id) const { return values[id].node < 0 ? nullptr : &nodes[values[id].node]; }
 
   // "dense" -> "scope/dense", "scope/dense_1", ...; none that a living object has, but for what it builds itself.

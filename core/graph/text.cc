@@ -22,7 +22,7 @@ std::string ids(const std::vector<ValueId>& values) {
 
 std::string types(const Graph& graph, const std::vector<ValueId>& values) {
   std::vector<std::string> names;
-  for (ValueId id : values) names.push_back(graph.type(id).str());
+  for (ValueId id : values) names.push_back(graph.type_text(id));
   return join(names);
 }
 
@@ -50,7 +50,7 @@ std::string to_text(const AttrValue& value) { return std::visit(AttrText(), valu
 std::string to_text(const Graph& graph) {
   std::string out;
   for (const GraphInput& i : graph.inputs)
-    append(out, cat("%", i.value, " = ", kRoles[static_cast<int>(i.role)], " ", graph.type(i.value).str(), " '", i.name,
+    append(out, cat("%", i.value, " = ", kRoles[static_cast<int>(i.role)], " ", graph.type_text(i.value), " '", i.name,
                     "'\n"));
   for (const Node& n : graph.nodes)
     append(out, cat(ids(n.results), " = ", n.op, "(", ids(n.operands), ")", attributes(n.attrs), " : ",

@@ -3,6 +3,8 @@
 #include <limits>
 #include <numeric>
 
+#include "op/bounded.h"
+
 namespace tenon {
 namespace metrics {
 
@@ -10,8 +12,7 @@ MetricOp weighted(const char* metric, Tensor values, Tensor weight) {
   if (!values) fail(metric, ": the values were never set");
   values = cast(values, DType::kF32);
   if (!weight) {
-    const double n = static_cast<double>(values.elements());
-    return {reduce_sum(values), full(*values.graph(), DType::kF32, {}, n)};
+    return {reduce_sum(values), element_count(values)};
   }
   weight = sample_weights(metric, weight, values);
   // select: a NaN in the padding does not count

@@ -5,6 +5,7 @@
 
 #include "layer/draws.h"
 #include "layer/masks.h"
+#include "op/bounded.h"
 
 namespace tenon {
 namespace {
@@ -52,9 +53,8 @@ Tensor activity_regularization(Tensor x, const ActivityRegularizationOptions& o)
   scope.expect_number("l2", o.l2, 0);
   scope.expect_float(x, 1);
   const Tensor wide = cast(x, DType::kF32);
-  const double each = 1 / static_cast<double>(x.dim(0));
-  if (o.l1 != 0) add_loss(reduce_sum(abs(wide)) * (o.l1 * each));
-  if (o.l2 != 0) add_loss(reduce_sum(square(wide)) * (o.l2 * each));
+  if (o.l1 != 0) add_loss(reduce_sum(abs(wide)) * inverse_count(x, {0}, wide, o.l1));
+  if (o.l2 != 0) add_loss(reduce_sum(square(wide)) * inverse_count(x, {0}, wide, o.l2));
   return x;
 }
 

@@ -128,8 +128,15 @@ Ran unrolled(Tensor inputs, const Start& s, const Options& o, Step step) {
   return ran;
 }
 
+// The last step that is there.
+Tensor last_of(Tensor sequence) {
+  if (!sequence.graph()->values[sequence.id()].bounds) return input_of(sequence, sequence.dim(1) - 1);
+  const Tensor last = reshape(dimension_size(sequence, 1) - 1.0, {1});
+  return reshape(gather(sequence, last, 1), {sequence.dim(0), sequence.dim(2)});
+}
+
 Ran of_op(Tensor sequence, const Tensors& other_states) {
-  const Tensor last = input_of(sequence, sequence.dim(1) - 1);
+  const Tensor last = last_of(sequence);
   Ran ran{sequence, last, {last}};
   ran.states.insert(ran.states.end(), other_states.begin(), other_states.end());
   return ran;

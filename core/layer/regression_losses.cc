@@ -1,7 +1,9 @@
 // Losses of two tensors of one shape: errors, divergences, hinges.
 #include "base/number.h"
 #include "layer/losses.h"
+#include "op/bounded.h"
 #include "op/replicas.h"
+#include "op/rules.h"
 
 namespace tenon {
 namespace losses {
@@ -25,7 +27,7 @@ Tensor reduced(const char* loss, Tensor per_sample, const LossOptions& o, Tensor
     divisor = reduce_sum(counted ? weights * counted : weights);
   else if (counted)
     divisor = reduce_sum(counted);
-  if (!divisor) return cast(sum * (1 / static_cast<double>(per_sample.elements())), DType::kF32);
+  if (!divisor) return cast(sum * inverse_count(per_sample, leading_axes(per_sample.rank() + 1), sum), DType::kF32);
   divisor = mean_over_replicas(divisor);  // what counts in the whole batch, not in this part
   const Tensor zero = scalar_like(divisor, 0), some = compare(divisor, zero, CompareKind::kNe);
   return cast(select(some, div(sum, select(some, divisor, scalar_like(divisor, 1))), zero), DType::kF32);

@@ -5,6 +5,7 @@
 
 #include "base/half.h"
 #include "base/number.h"
+#include "op/bounded.h"
 #include "op/rules.h"
 
 namespace tenon {
@@ -95,7 +96,10 @@ Tensor scalar_like(Tensor like, double value) {
 }
 Tensor full_like(Tensor like, double value) {
   const Type type = like.type();
-  return full(*like.graph(), type.dtype, type.shape, value);
+  Graph& graph = *like.graph();
+  const Tensor y = full(graph, type.dtype, type.shape, value);
+  graph.set_bounds(y.id(), graph.bounds(like.id()));
+  return y;
 }
 
 Shape broadcast_shapes(const Shape& a, const Shape& b) {
@@ -128,8 +132,8 @@ Tensor reduce_min(Tensor x, const Ints& axes, bool keepdims) { return reduced(x,
 
 Tensor reduce_mean(Tensor x, const Ints& axes, bool keepdims) {
   const Tensor sum = reduce_sum(x, axes, keepdims);
-  const double count = static_cast<double>(x.elements()) / static_cast<double>(sum.elements());
-  return count == 1 ? sum : mul(sum, scalar_like(sum, 1 / count));
+  if (x.elements() == sum.elements()) return sum;
+  return mul(sum, inverse_count(x, axes.empty() ? all_axes(x) : positive_axes(x, axes), sum));
 }
 
 Tensor square(Tensor x) { return mul(x, x); }

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "op/bounded.h"
 #include "op/signature.h"
 
 namespace tenon {
@@ -204,6 +205,8 @@ Tensors emit(Graph& graph, std::string_view op, const Tensors& operands, Attrs a
   node.name = graph.scope().empty() ? shown : cat(graph.scope(), "/", shown);  // for messages
   count_replicas(graph, node);
   const std::vector<Type> types = infer(graph, node);
+  if (!graph.dynamic_dims.empty() && has_dynamic_operand(graph, node))
+    return emit_bounded(graph, std::move(node), types, shown);
   node.name = shown;
   const NodeId id = graph.add_node(std::move(node), types);
   Tensors results;

@@ -6,6 +6,7 @@
 
 #include "autodiff/gradient.h"
 #include "compile/rewrite.h"
+#include "op/decompose.h"
 #include "op/op.h"
 
 using namespace tenon;

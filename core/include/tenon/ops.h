@@ -242,6 +242,9 @@ Tensor reduce_sum(Tensor x, const Ints& axes = {}, bool keepdims = false);  // n
 Tensor reduce_mean(Tensor x, const Ints& axes = {}, bool keepdims = false);
 Tensor reduce_max(Tensor x, const Ints& axes = {}, bool keepdims = false);
 Tensor reduce_min(Tensor x, const Ints& axes = {}, bool keepdims = false);
+// How many elements there are along the axis, an i32 scalar: of a dynamic dimension (tenon/strategy.h) known when the
+// program runs, else a constant.
+Tensor dimension_size(Tensor x, int64_t axis);
 Tensor square(Tensor x);
 Tensor sign(Tensor x);
 Tensor clamp(Tensor x, double low, double high);

@@ -1,0 +1,31 @@
+#include "op/decompose.h"
+
+#include <new>
+
+#include "base/text.h"
+
+namespace tenon {
+
+Tensors decompose_node(Graph& graph, const OpDef& op, const Node& node, const Tensors& operands) {
+  const Stamp stamp(graph);
+  graph.phase = node.phase;
+  graph.forward_of = node.forward_of;
+  graph.origin = node.origin;
+  graph.composite_of = node.op;
+  graph.set_scope(node.name);
+  const Decompose context(graph, node.attrs, operands, {});
+  const size_t first = graph.nodes.size();
+  Tensors results = [&] {
+    try {
+      return op.decompose(context);
+    } catch (const std::bad_alloc&) {  // a table of constants for each place of what is enormous
+      fail(describe(node), ": no memory for the constants of its decomposition");
+    }
+  }();
+  for (size_t i = first; i < graph.nodes.size(); ++i) graph.nodes[i].keep = node.keep;
+  if (results.size() != node.results.size())
+    fail(describe(node), ": decomposes to ", results.size(), " results, expected ", node.results.size());
+  return results;
+}
+
+}  // namespace tenon

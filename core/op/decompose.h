@@ -1,0 +1,41 @@
+// A composite as the primitives that define it.
+#pragma once
+
+#include <string>
+
+#include "op/op.h"
+
+namespace tenon {
+
+// Restores what a graph stamps on new nodes when it ends.
+class Stamp {
+ public:
+  explicit Stamp(Graph& graph)
+      : graph_(graph),
+        phase_(graph.phase),
+        forward_(graph.forward_of),
+        origin_(graph.origin),
+        composite_(graph.composite_of),
+        scope_(graph.scope()) {}
+  ~Stamp() {
+    graph_.phase = phase_;
+    graph_.forward_of = forward_;
+    graph_.origin = origin_;
+    graph_.composite_of = composite_;
+    graph_.set_scope(scope_);
+  }
+  Stamp(const Stamp&) = delete;
+  Stamp& operator=(const Stamp&) = delete;
+
+ private:
+  Graph& graph_;
+  Phase phase_;
+  NodeId forward_;
+  std::string origin_, composite_, scope_;
+};
+
+// The composite's decomposition as nodes of `graph`: one tensor a result. Names are put under the
+// node's name; the new nodes carry its phase, origin and composite_of.
+Tensors decompose_node(Graph& graph, const OpDef& op, const Node& node, const Tensors& operands);
+
+}  // namespace tenon
