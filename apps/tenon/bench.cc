@@ -25,6 +25,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 void declare_bench(Flags& flags, const std::vector<std::string>& words) {
+  flags.leave_out({"verbose"});
   if (!words.empty() && words[0] == "op") return declare_bench_op(flags);
   if (!words.empty() && words[0] == "fit") return declare_bench_fit(flags);
   flags.integer("steps", 0, "steps in a round, whose mean is one measurement; 0: about a quarter of a second's", 0,

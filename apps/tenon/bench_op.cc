@@ -118,7 +118,7 @@ NodeTime measure(StepRunner& runner, const std::string& op, double seconds) {
 void print_measured(const std::string& op, const std::string& shape, const NodeTime& node, const MachineLimits& limits,
                     bool json) {
   const double gflops = node.flops / node.ms * 1e-6, gb = node.bytes / node.ms * 1e-6;
-  const double least_ms = std::max(node.flops / limits.flops, node.bytes / limits.bytes) * 1e3;
+  const double percent = percent_of_limit(limits, node.flops, node.bytes, node.ms);
   if (json)
     print_line(Json("op")
                    .add("op", op)
@@ -126,10 +126,10 @@ void print_measured(const std::string& op, const std::string& shape, const NodeT
                    .add("ms", node.ms)
                    .add("gflops", gflops)
                    .add("gbytes", gb)
-                   .add("limit", least_ms / node.ms)
+                   .add("limit", percent / 100)
                    .str());
   else
-    print("%-30s %10.4f %10.1f %8.1f %6.0f%%\n", shape.c_str(), node.ms, gflops, gb, 100 * least_ms / node.ms);
+    print("%-30s %10.4f %10.1f %8.1f %6.0f%%\n", shape.c_str(), node.ms, gflops, gb, percent);
 }
 
 }  // namespace

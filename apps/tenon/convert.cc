@@ -20,6 +20,7 @@ void declare_images(Flags& flags) {
 }
 
 void declare_convert(Flags& flags, const std::vector<std::string>& words) {
+  flags.leave_out({"device", "verbose"});
   const bool images = !words.empty() && words[0] == "images", idx = !words.empty() && words[0] == "idx";
   flags.text("output", "", "directory for the records; made when missing");
   flags.alias("output_dir", "output");

@@ -13,7 +13,7 @@ bool exists(const std::string& directory) {
   return std::filesystem::exists(directory, ignored);
 }
 
-void declare_devices(Flags&, const std::vector<std::string>&) {}
+void declare_devices(Flags& flags, const std::vector<std::string>&) { flags.leave_out({"threads", "seed", "verbose"}); }
 
 std::string unit_json(const UnitInfo& u) {
   return Json()

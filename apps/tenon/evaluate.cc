@@ -6,6 +6,7 @@ namespace tenon::runner {
 namespace {
 
 void declare_evaluate(Flags& flags, const std::vector<std::string>& words) {
+  flags.leave_out({"train_data_path", "per_host_input_for_training"});
   add_model_flags(flags, words);
   add_data_flags(flags);
   add_eval_flags(flags);
@@ -49,7 +50,13 @@ int run_evaluate(const Flags& flags, const std::vector<std::string>& words) {
 
 }  // namespace
 
-const Command kEvaluate{"evaluate", "MODEL --data_dir DIR --model_dir DIR [FLAGS]",
-                        "Measures a checkpoint on the test records", declare_evaluate, run_evaluate};
+const Command kEvaluate{
+    .name = "evaluate",
+    .arguments = "MODEL --data_dir DIR --model_dir DIR [FLAGS]",
+    .summary = "Measures a checkpoint on the test records",
+    .declare = declare_evaluate,
+    .run = run_evaluate,
+    .details = list_of_models,
+};
 
 }  // namespace tenon::runner

@@ -110,7 +110,7 @@ std::string help_line(const Flags::Flag& flag) {
   line += line.size() < 34 ? std::string(34 - line.size(), ' ') : "\n" + std::string(34, ' ');
   line += flag.help;
   if (listed(flag.choices).size() >= 24) line += "; " + listed(flag.choices);
-  const std::string value = std::visit(Shown(), flag.value);
+  const std::string value = flag.by_model ? "the model's" : std::visit(Shown(), flag.value);
   if (!value.empty() && value != "false") line += " [" + value + "]";
   return line + "\n";
 }
@@ -132,6 +132,7 @@ std::string listed(const std::vector<std::string>& words) {
 }
 
 void Flags::add(Flag flag) {
+  if (left_out_.contains(flag.name)) return;
   for (Flag& f : flags_)
     if (f.name == flag.name) return void(f = std::move(flag));
   flags_.push_back(std::move(flag));
@@ -169,7 +170,7 @@ const std::string& Flags::required(std::string_view name) const {
 
 Flags::Flag& Flags::named(const std::string& argument, std::string_view name, bool* negated) {
   std::string wanted = with_underscores(name);
-  if (const auto it = aliases_.find(wanted); it != aliases_.end()) wanted = it->second;
+  if (const auto it = aliases_.find(wanted); it != aliases_.end() && has(it->second)) wanted = it->second;
   *negated = false;
   if (has(wanted)) return find(wanted);
   if (wanted.starts_with("no")) {
@@ -182,7 +183,8 @@ Flags::Flag& Flags::named(const std::string& argument, std::string_view name, bo
   }
   std::vector<std::string> names;
   for (const Flag& f : flags_) names.push_back(f.name);
-  for (const auto& [alias, of] : aliases_) names.push_back(alias);
+  for (const auto& [alias, of] : aliases_)
+    if (has(of)) names.push_back(alias);
   const std::string near = nearest_word(wanted, names);
   throw UsageError{"unknown flag " + argument +
                    (near.empty() ? "; --help lists them" : "; did you mean --" + near + "?")};

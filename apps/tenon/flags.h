@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,7 +30,8 @@ class Flags {
     double low = 0, high = 0;               // of numbers
     std::vector<std::string> choices = {};  // of strings; empty: any
     bool given = false;
-    bool common = false;  // listed after the subcommand's own
+    bool common = false;    // listed after the subcommand's own
+    bool by_model = false;  // its default is the model's, which is not known
   };
 
   // Numbers take ranges; both ends are allowed.
@@ -38,6 +40,8 @@ class Flags {
   void boolean(const std::string& name, bool value, const std::string& help);
   void text(const std::string& name, const std::string& value, const std::string& help,
             std::vector<std::string> choices = {});
+  // Flags that mean nothing here, which are not added.
+  void leave_out(const std::vector<std::string>& names) { left_out_.insert(names.begin(), names.end()); }
   // In the place of a flag that has the name already, such as a model's where the subcommand has one of its own.
   void add(Flag flag);
   // Another spelling of a flag.
@@ -50,6 +54,10 @@ class Flags {
   const T& get(std::string_view name) const {
     return std::get<T>(find(name).value);
   }
+  template <class T>
+  T get_or(std::string_view name, T otherwise) const {
+    return has(name) ? get<T>(name) : otherwise;
+  }
   int64_t integer(std::string_view name) const { return get<int64_t>(name); }
   double number(std::string_view name) const { return get<double>(name); }
   bool boolean(std::string_view name) const { return get<bool>(name); }
@@ -60,6 +68,7 @@ class Flags {
   bool has(std::string_view name) const;
   void set(std::string_view name, Params::Value value) { find(name).value = std::move(value); }
   const std::vector<Flag>& all() const { return flags_; }
+  void mark_by_model(std::string_view name) { find(name).by_model = true; }
   // Those from index `first` on are listed apart in the help.
   void mark_common(size_t first) {
     for (size_t i = first; i < flags_.size(); ++i) flags_[i].common = true;
@@ -74,6 +83,7 @@ class Flags {
 
   std::vector<Flag> flags_;
   std::map<std::string, std::string> aliases_;
+  std::set<std::string, std::less<>> left_out_;
 };
 
 // The candidate nearest to `word` when it is close enough to be meant, else "".

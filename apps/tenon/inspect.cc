@@ -10,18 +10,23 @@ const std::vector<std::string> kThings = {"graph", "model", "records", "checkpoi
 
 void declare_inspect(Flags& flags, const std::vector<std::string>& words) {
   const std::string what = words.empty() ? "" : words[0];
-  if (what == "graph" || what == "model" || what.empty()) {
-    add_model_flags(flags, words);
-    add_training_flags(flags, words);
-    add_data_flags(flags);
-    add_run_flags(flags);
+  flags.leave_out({"threads", "seed"});
+  if (what != "ops") flags.leave_out({"verbose"});
+  if (what != "graph") flags.leave_out({"device"});
+  if (what == "graph" || what == "model") add_model_flags(flags, words);
+  if (what == "model") {
+    add_dtype_flag(flags);
+    add_data_dir_flags(flags);
   }
-  if (what == "graph" || what.empty()) {
+  if (what == "graph") {
+    add_training_flags(flags, words);
+    add_data_dir_flags(flags);
+    add_device_flags(flags);
     flags.text("mode", "train", "which graph of the model", {"train", "eval", "predict"});
     flags.integer("batch_size", 0, "of the graph; 0: train_batch_size", 0, 1 << 24);
   }
   if (what == "records") flags.boolean("skip_corrupt", false, "pass over damaged records and count them");
-  if (what == "checkpoint" || what.empty()) flags.text("values", "", "print the values of this tensor");
+  if (what == "checkpoint") flags.text("values", "", "print the values of this tensor");
 }
 
 Mode mode_of(const std::string& name) {
@@ -45,7 +50,7 @@ int inspect_graph(const Flags& flags, const std::vector<std::string>& words) {
 
 int inspect_model(const Flags& flags, const std::vector<std::string>& words) {
   const ModelRun model(flags, words);
-  Estimator estimator = model.estimator(model.run_config());
+  Estimator estimator = model.estimator(RunConfig());
   int64_t total = 0, trainable = 0;
   std::string json;
   for (const Estimator::VariableInfo& v : estimator.variables(model.synthetic(1, true)).take()) {
@@ -93,8 +98,13 @@ int run_inspect(const Flags& flags, const std::vector<std::string>& words) {
 
 }  // namespace
 
-const Command kInspect{"inspect", "graph|model MODEL | records FILE.. | checkpoint PREFIX|DIR | ops [NAME..]",
-                       "Shows what is in a graph, a model, records, a checkpoint, the op set", declare_inspect,
-                       run_inspect};
+const Command kInspect{
+    .name = "inspect",
+    .arguments = "graph|model MODEL | records FILE.. | checkpoint PREFIX|DIR | ops [NAME..]",
+    .summary = "Shows what is in a graph, a model, records, a checkpoint, the op set",
+    .declare = declare_inspect,
+    .run = run_inspect,
+    .details = [] { return "Each has flags of its own: `tenon inspect graph --help`.\n" + list_of_models(); },
+};
 
 }  // namespace tenon::runner

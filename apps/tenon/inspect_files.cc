@@ -141,6 +141,9 @@ int inspect_records(const Flags& flags, const std::vector<std::string>& files) {
 
 int inspect_checkpoint(const Flags& flags, const std::string& path) {
   const CheckpointFile checkpoint = CheckpointFile::open(path).take();
+  if (!checkpoint.skipped().empty())
+    throw Error(
+        Status(Code::kInvalid, checkpoint.skipped().front() + "; the newest that is whole is " + checkpoint.prefix()));
   const bool json = flags.boolean("json");
   if (!flags.text("values").empty()) return print_values(checkpoint, flags.text("values"), json), 0;
   check(checkpoint.verify());

@@ -98,6 +98,12 @@ double best_rate(int threads, double work_of_one, Work work) {
 
 }  // namespace
 
+double percent_of_limit(const MachineLimits& limits, double flops, double bytes, double ms) {
+  if (ms <= 0) return 0;
+  const double arithmetic = 1e5 * flops / limits.flops / ms, memory = 1e5 * bytes / limits.bytes / ms;
+  return std::min(memory > 100 ? arithmetic : std::max(arithmetic, memory), 100.0);
+}
+
 MachineLimits measure_limits(int threads) {
   const Multiply multiply = widest();
   MachineLimits limits;

@@ -59,7 +59,7 @@ int run_command(const Command& command, const std::vector<std::string>& args) {
     return 0;
   }
   words = flags.parse(args);
-  set_process_threads(static_cast<int>(flags.integer("threads")));
+  if (flags.has("threads")) set_process_threads(static_cast<int>(flags.integer("threads")));
   return command.run(flags, words);
 }
 

@@ -135,7 +135,7 @@ Dataset ModelRun::synthetic(int64_t batch_size, bool training) const {
   InputOptions o;
   o.batch_size = batch_size;
   o.training = o.repeat = training;
-  o.seed = static_cast<uint64_t>(flags_.integer("seed"));
+  o.seed = static_cast<uint64_t>(flags_.get_or<int64_t>("seed", 0));
   return made_up(o);
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "process.h"
+#include "tenon/devices.h"
 #include "tenon/text_file.h"
 
 namespace tenon::runner {
@@ -63,6 +64,18 @@ void add_model_flags(Flags& flags, const std::vector<std::string>& words) {
   for (const models::ModelFlag& f : model->flags) flags.add({f.name, f.value, f.help, f.low, f.high, f.choices});
 }
 
+std::string list_of_models() {
+  std::string out = "Models, each with flags of its own, which --help lists behind its name:\n";
+  for (const models::ModelInfo& m : models::all_models()) out += format("  %-10s %s\n", m.name, m.description);
+  return out;
+}
+
+void add_dtype_flag(Flags& flags) {
+  flags.text("dtype_policy", "float32",
+             "what layers compute in, as Keras names it; with bfloat16 variables are bf16 too",
+             {"float32", "mixed_bfloat16", "bfloat16"});
+}
+
 void add_training_flags(Flags& flags, const std::vector<std::string>& words) {
   const models::ModelInfo* named = model_among(words);
   const models::ModelInfo& m = named ? *named : models::all_models()[0];
@@ -74,13 +87,14 @@ void add_training_flags(Flags& flags, const std::vector<std::string>& words) {
   flags.number("warmup_steps", 0, "steps in which the learning rate rises from 0", 0, 1e9);
   flags.text("optimizer", m.optimizer, "with Keras's defaults", models::optimizer_names());
   flags.number("momentum", 0.9, "of the optimizers momentum and rmsprop_momentum", 0, 1);
-  flags.boolean("nesterov", false, "Nesterov's form of momentum");
+  flags.boolean("nesterov", false, "Nesterov's form, of the optimizer momentum");
   flags.number("weight_decay", 0, "decoupled: w -= learning_rate * weight_decay * w; adamw: 0.004 unless given", 0, 10);
-  flags.text("dtype_policy", "float32",
-             "what layers compute in, as Keras names it; with bfloat16 variables are bf16 too",
-             {"float32", "mixed_bfloat16", "bfloat16"});
+  add_dtype_flag(flags);
   flags.number("clipnorm", 0, "limit of each gradient's norm; 0: none");
   flags.number("global_clipnorm", 0, "limit of the norm of all gradients; 0: none");
+  if (named) return;
+  for (const char* name : {"train_steps", "train_batch_size", "learning_rate", "learning_rate_schedule", "optimizer"})
+    flags.mark_by_model(name);
 }
 
 void add_shape_flags(Flags& flags) {
@@ -90,8 +104,13 @@ void add_shape_flags(Flags& flags) {
   flags.integer("num_classes", 0, "0: as labels.txt or the model say", 0, 1 << 24);
 }
 
-void add_data_flags(Flags& flags) {
+void add_data_dir_flags(Flags& flags) {
   flags.text("data_dir", "", "records as `tenon convert` writes them");
+  add_shape_flags(flags);
+}
+
+void add_data_flags(Flags& flags) {
+  add_data_dir_flags(flags);
   flags.text("train_data_path", "", "training records elsewhere: a directory, or a pattern of files");
   flags.text("eval_data_path", "", "the same for evaluation");
   flags.integer("eval_batch_size", 0,
@@ -99,7 +118,6 @@ void add_data_flags(Flags& flags) {
                 "num_eval_images), fewer when images are large",
                 0, 1 << 24);
   flags.integer("num_eval_images", 0, "examples to evaluate or to predict, the first ones; 0: all", 0, 1e15);
-  add_shape_flags(flags);
   flags.boolean("skip_corrupt", false, "leave out damaged records and count them, where the default is to stop");
   flags.boolean("synthetic", false, "random images and labels instead of data");
 }
@@ -113,15 +131,19 @@ void add_run_flags(Flags& flags) {
   flags.text("model_dir", "", "directory of checkpoints; empty: nothing is kept");
   flags.alias("output_dir", "model_dir");
   flags.integer("iterations_per_loop", 0, "steps in one call of the device; 0: about half a second's", 0, 1e5);
-  flags.boolean("deterministic", false, "let backends choose no kernel by the clock; cpu never does");
-  flags.boolean("soft_placement", false, "let the device leave ops that it lacks to the host, at a cost that it tells");
-  flags.integer("num_shards", 0, "cores that a device of several has to have; 0: any number", 0, 65536);
+  flags.integer("num_shards", 0, "cores that the device has to have; 0: any number", 0, 65536);
   flags.text("per_host_input_for_training", "true",
              "on a device of several hosts, who reads training data: true (per_host): each host a part of them; false "
              "(per_shard): each core; per_host_v2: each host, a core's batch at a time; broadcast, sliced: one for all",
              input_pipeline_names());
   flags.text("log", "tenon", "whose lines: Tenon's, or on standard error those of TensorFlow's Estimator",
              {"tenon", "estimator"});
+  add_device_flags(flags);
+}
+
+void add_device_flags(Flags& flags) {
+  flags.boolean("deterministic", false, "let backends choose no kernel by the clock; cpu never does");
+  flags.boolean("soft_placement", false, "let the device leave ops that it lacks to the host, at a cost that it tells");
   flags.boolean("use_tpu", false, "the same as --device tpu-emulator");
   flags.text("tpu", "", "NAME, as v3-8: the same as --device tpu-emulator:NAME");
 }
@@ -140,14 +162,42 @@ ModelRun::ModelRun(const Flags& flags, const std::vector<std::string>& words)
       if (g.name == name) params_.set(name, g.value);
   if (flags.has("weight_decay") && flags.given("weight_decay"))
     params_.set("weight_decay", flags.number("weight_decay"));
+  check_optimizer();
   read_shape();
   params_.set("num_classes", static_cast<int64_t>(shape_.classes));
+}
+
+// Flags that do nothing with this optimizer.
+void ModelRun::check_optimizer() const {
+  if (!flags_.has("optimizer")) return;
+  const std::string& optimizer = flags_.text("optimizer");
+  const auto only_for = [&](const char* flag, const std::vector<std::string>& those) {
+    if (flags_.given(flag) && std::find(those.begin(), those.end(), optimizer) == those.end())
+      throw UsageError{format("--%s does nothing with the optimizer %s; it is for %s", flag, optimizer.c_str(),
+                              listed(those).c_str())};
+  };
+  only_for("momentum", {"momentum", "rmsprop_momentum"});
+  if (flags_.boolean("nesterov")) only_for("nesterov", {"momentum"});
+}
+
+// Flags of several cores or hosts, on a device that has one.
+void ModelRun::check_units(const std::string& device) const {
+  const bool shards = flags_.get_or<int64_t>("num_shards", 0) > 1;
+  const bool pipelines = flags_.has("per_host_input_for_training") && flags_.given("per_host_input_for_training");
+  if (!shards && !pipelines) return;
+  const ResolvedDevice found = resolve_device(device).take();
+  if (found.replicas == 1)
+    throw UsageError{format("--%s is for a device of several cores; '%s' has one",
+                            shards ? "num_shards" : "per_host_input_for_training", found.device.c_str())};
 }
 
 // Flags first, then what the data say of themselves, then the model.
 void ModelRun::read_shape() {
   shape_ = info_->image(params_);
   if (!flags_.has("data_dir")) return;
+  for (const char* name : {"height", "width", "channels"})
+    if (shape_.vector && flags_.given(name))
+      throw UsageError{format("--%s is for images; this model takes vectors", name)};
   const std::string& dir = flags_.text("data_dir");
   const std::string info_path = dir + "/info.json", labels_path = dir + "/labels.txt";
   const std::string info = is_there(info_path) ? read_text_file(info_path).take() : "";
@@ -174,16 +224,18 @@ Estimator ModelRun::estimator(const RunConfig& config, std::optional<WarmStartSe
 
 RunConfig ModelRun::run_config() const {
   RunConfig c;
-  c.model_dir = flags_.text("model_dir");
+  c.model_dir = flags_.get_or("model_dir", std::string());
   c.device = device_of(flags_);
-  c.seed = static_cast<uint64_t>(flags_.integer("seed"));
-  c.iterations_per_loop = flags_.integer("iterations_per_loop");
+  check_units(c.device);
+  c.seed = static_cast<uint64_t>(flags_.get_or<int64_t>("seed", 0));
+  c.iterations_per_loop = flags_.get_or<int64_t>("iterations_per_loop", 0);
   c.deterministic = flags_.boolean("deterministic");
   c.soft_placement = flags_.boolean("soft_placement");
   c.log_lines = estimator_log() ? LogLines::kEstimator : quiet() ? LogLines::kWarnings : LogLines::kTenon;
   c.tpu = TPUConfig{.iterations_per_loop = c.iterations_per_loop,
-                    .num_shards = static_cast<int>(flags_.integer("num_shards")),
-                    .per_host_input_for_training = input_pipelines(flags_.text("per_host_input_for_training"))};
+                    .num_shards = static_cast<int>(flags_.get_or<int64_t>("num_shards", 0)),
+                    .per_host_input_for_training =
+                        input_pipelines(flags_.get_or("per_host_input_for_training", std::string("true")))};
   return c;
 }
 

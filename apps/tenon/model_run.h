@@ -18,10 +18,15 @@ std::vector<std::string> model_names();
 // The flags of the model that `words` name (none: the first model's are left out), with its defaults.
 void add_model_flags(Flags& flags, const std::vector<std::string>& words);
 void add_training_flags(Flags& flags, const std::vector<std::string>& words);
+void add_dtype_flag(Flags& flags);  // part of them
 void add_data_flags(Flags& flags);
-void add_shape_flags(Flags& flags);  // part of them: height, width, channels, num_classes
-void add_eval_flags(Flags& flags);   // of what evaluates
+void add_data_dir_flags(Flags& flags);  // part of them: data_dir and
+void add_shape_flags(Flags& flags);     // height, width, channels, num_classes
+void add_eval_flags(Flags& flags);       // of what evaluates
 void add_run_flags(Flags& flags);
+void add_device_flags(Flags& flags);  // part of them
+// "Models:" and a line for each; for --help.
+std::string list_of_models();
 
 // A model with everything that its flags say.
 class ModelRun {
@@ -60,6 +65,8 @@ class ModelRun {
   void print_info(const std::string& line) const;
 
  private:
+  void check_optimizer() const;
+  void check_units(const std::string& device) const;
   void read_shape();
   void try_device() const;  // before the pool has threads
   Dataset train_part(const InputContext& context) const;

@@ -11,6 +11,7 @@ namespace tenon::runner {
 namespace {
 
 void declare_predict(Flags& flags, const std::vector<std::string>& words) {
+  flags.leave_out({"train_data_path", "per_host_input_for_training"});
   add_model_flags(flags, words);
   add_data_flags(flags);
   add_run_flags(flags);
@@ -145,7 +146,13 @@ int run_predict(const Flags& flags, const std::vector<std::string>& words) { ret
 
 }  // namespace
 
-const Command kPredict{"predict", "MODEL --data_dir DIR --model_dir DIR [--output FILE.csv] [FLAGS]",
-                       "Writes what a checkpoint says of each example", declare_predict, run_predict};
+const Command kPredict{
+    .name = "predict",
+    .arguments = "MODEL --data_dir DIR --model_dir DIR [--output FILE.csv] [FLAGS]",
+    .summary = "Writes what a checkpoint says of each example",
+    .declare = declare_predict,
+    .run = run_predict,
+    .details = list_of_models,
+};
 
 }  // namespace tenon::runner

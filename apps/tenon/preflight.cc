@@ -15,6 +15,7 @@ namespace {
 constexpr const char* kEmulator = "tpu-emulator";
 
 void declare_preflight(Flags& flags, const std::vector<std::string>& words) {
+  flags.leave_out({"seed", "verbose"});
   flags.text("tpu", "", "the machine, as v3-8");
   flags.integer("top", 10, "rows of the tables of kernels and allocations", 0, 1e6);
   flags.number("price_per_hour", 0, "of the whole machine, for the cost of the run");
@@ -117,6 +118,7 @@ const Command kPreflight{
     .summary = "Says whether a machine takes a model, and predicts memory, time and cost there",
     .declare = declare_preflight,
     .run = run_preflight,
+    .details = list_of_models,
 };
 
 }  // namespace tenon::runner

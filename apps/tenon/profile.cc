@@ -36,12 +36,6 @@ std::vector<Line> lines_of(const StepProfile& profile, bool by_node) {
   return lines;
 }
 
-// Percent; 0 where nothing is to be done.
-double of_limit(const Line& line, const MachineLimits& limits) {
-  const double least_ms = std::max(line.flops / limits.flops, line.bytes / limits.bytes) * 1e3;
-  return line.ms > 0 ? 100 * least_ms / line.ms : 0;
-}
-
 double a_second(double amount, double ms) { return ms > 0 ? amount / ms * 1e-6 : 0; }
 
 void print_head(const StepProfile& profile, const MachineLimits& limits, bool by_node) {
@@ -61,7 +55,7 @@ void print_profile(const StepProfile& profile, const MachineLimits& limits, bool
   for (const Line& line : lines_of(profile, by_node)) {
     const double share = 100 * line.ms / profile.step_ms;
     const double gflops = a_second(line.flops, line.ms), gbytes = a_second(line.bytes, line.ms);
-    const double percent = of_limit(line, limits);
+    const double percent = percent_of_limit(limits, line.flops, line.bytes, line.ms);
     if (json) {
       Json out(by_node ? "node" : "op");
       out.add("name", line.name).add("op", line.op).add("nodes", static_cast<int64_t>(line.nodes));

@@ -27,10 +27,12 @@ void declare_train(Flags& flags, const std::vector<std::string>& words) {
   flags.integer("log_step_count_steps", 100, "steps between lines of the log, which come every ten seconds too", 0,
                 1e15);
   flags.boolean("quiet", false, "print the result alone");
-  flags.text("warm_start_from", "",
-             "begin with the values that this checkpoint has: a prefix, a directory, a .safetensors file; one in model_dir "
-             "wins");
-  flags.text("vars_to_warm_start", ".*", "with --warm_start_from: of weights whose names begin with a match of this "
+  flags.text(
+      "warm_start_from", "",
+      "begin with the values that this checkpoint has: a prefix, a directory, a .safetensors file; one in model_dir "
+      "wins");
+  flags.text("vars_to_warm_start", ".*",
+             "with --warm_start_from: of weights whose names begin with a match of this "
              "regular expression");
   flags.text("var_name_to_prev_var_name", "",
              "with --warm_start_from: NAME=ITS_NAME_THERE,..; names that end with / stand for all below them");
@@ -42,7 +44,8 @@ std::map<std::string, std::string> renames_of(const std::string& text) {
   std::map<std::string, std::string> out;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find(',', at), text.size()), equals = text.find('=', at);
-    if (equals >= end) throw UsageError{"--var_name_to_prev_var_name is '" + text + "', expected NAME=ITS_NAME_THERE,.."};
+    if (equals >= end)
+      throw UsageError{"--var_name_to_prev_var_name is '" + text + "', expected NAME=ITS_NAME_THERE,.."};
     out[text.substr(at, equals - at)] = text.substr(equals + 1, end - equals - 1);
     at = end + 1;
   }
@@ -223,7 +226,8 @@ class Training {
 };
 
 std::string train_details() {
-  return "SIGINT, SIGTERM, SIGHUP, SIGXCPU, SIGUSR1 and SIGUSR2 save first and end it with exit code 128 + number; a "
+  return list_of_models() +
+         "\nSIGINT, SIGTERM, SIGHUP, SIGXCPU, SIGUSR1 and SIGUSR2 save first and end it with exit code 128 + number; a "
          "second SIGINT or SIGTERM at once.\n";
 }
 

@@ -18,7 +18,8 @@ namespace tenon {
 
 // A checkpoint ("DIR/model.ckpt-30") that is named by itself, by its PREFIX.index, or by its directory: then the newest
 // there that is whole. Its tensors have their variables' names (BundleReader::name_by_objects).
-Result<BundleReader> open_checkpoint(const std::string& path);
+// `skipped` gets a line for each newer one that does not load.
+Result<BundleReader> open_checkpoint(const std::string& path, std::vector<std::string>* skipped = nullptr);
 
 // Adds the tensors of a state to a bundle.
 using FillBundle = std::function<Status(BundleWriter&)>;

@@ -40,6 +40,7 @@ double number(DType dtype, const std::byte* p) {
 struct CheckpointFile::Impl {
   BundleReader reader;
   std::vector<CheckpointTensor> tensors;
+  std::vector<std::string> skipped;
 };
 
 CheckpointFile::CheckpointFile(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -48,15 +49,17 @@ CheckpointFile& CheckpointFile::operator=(CheckpointFile&&) noexcept = default;
 CheckpointFile::~CheckpointFile() = default;
 
 Result<CheckpointFile> CheckpointFile::open(const std::string& path) {
-  TENON_ASSIGN(BundleReader reader, open_checkpoint(path));
+  std::vector<std::string> skipped;
+  TENON_ASSIGN(BundleReader reader, open_checkpoint(path, &skipped));
   std::vector<CheckpointTensor> tensors;
   for (const auto& [name, entry] : reader.entries())
     tensors.push_back({name, {entry.dtype, entry.shape}, entry.str(), entry.size});
-  return CheckpointFile(std::unique_ptr<Impl>(new Impl{std::move(reader), std::move(tensors)}));
+  return CheckpointFile(std::unique_ptr<Impl>(new Impl{std::move(reader), std::move(tensors), std::move(skipped)}));
 }
 
 const std::string& CheckpointFile::prefix() const { return impl_->reader.prefix(); }
 const std::vector<CheckpointTensor>& CheckpointFile::tensors() const { return impl_->tensors; }
+const std::vector<std::string>& CheckpointFile::skipped() const { return impl_->skipped; }
 Result<int64_t> CheckpointFile::global_step() const { return impl_->reader.read_scalar("global_step"); }
 Status CheckpointFile::verify() const { return impl_->reader.verify(); }
 

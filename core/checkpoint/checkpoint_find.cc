@@ -123,7 +123,7 @@ Result<std::vector<std::string>> CheckpointManager::prefixes() const {
   return std::move(found.prefixes);
 }
 
-Result<BundleReader> open_checkpoint(const std::string& path) {
+Result<BundleReader> open_checkpoint(const std::string& path, std::vector<std::string>* skipped) {
   constexpr std::string_view kIndex = ".index";
   std::error_code error;
   if (path.ends_with(kIndex) || !std::filesystem::is_directory(path, error)) {
@@ -134,6 +134,7 @@ Result<BundleReader> open_checkpoint(const std::string& path) {
   }
   TENON_ASSIGN(std::optional<FoundCheckpoint> found, latest_checkpoint(path));
   if (!found) return Status(Code::kUnavailable, cat(path, ": has no checkpoint"));
+  if (skipped) *skipped = std::move(found->warnings);
   return std::move(found->reader);
 }
 

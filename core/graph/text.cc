@@ -26,10 +26,42 @@ std::string types(const Graph& graph, const std::vector<ValueId>& values) {
   return join(names);
 }
 
-std::string attributes(const Attrs& attrs) {
+// Of enum attributes, from number 0 on.
+struct EnumNames {
+  std::string_view op, attribute;  // no op: of any
+  std::vector<std::string_view> names;
+};
+
+const std::vector<EnumNames>& enum_names() {
+  static const std::vector<EnumNames> table = {
+      {"compare", "kind", {"eq", "ne", "lt", "le", "gt", "ge"}},
+      {"scatter", "kind", {"add", "set"}},
+      {"", "kind", {"sum", "prod", "max", "min"}},
+      {"", "precision", {"default", "high", "highest"}},
+      {"",
+       "act",
+       {"none", "relu", "relu6", "leaky_relu", "elu", "selu", "sigmoid", "tanh", "softplus", "gelu", "gelu_tanh",
+        "silu", "mish", "hard_sigmoid", "hard_swish"}},
+      {"", "method", {"nearest", "bilinear"}},
+      {"", "coords", {"legacy", "half_pixel", "align_corners"}},
+      {"", "fill", {"constant", "nearest", "reflect", "wrap"}},
+  };
+  return table;
+}
+
+std::string value_text(const std::string& op, const Attr& a) {
+  const Enum* value = std::get_if<Enum>(&a.value);
+  if (!value) return to_text(a.value);
+  for (const EnumNames& e : enum_names())
+    if (e.attribute == a.name && (e.op.empty() || e.op == op) && static_cast<size_t>(value->number) < e.names.size())
+      return std::string(e.names[static_cast<size_t>(value->number)]);
+  return to_text(a.value);
+}
+
+std::string attributes(const std::string& op, const Attrs& attrs) {
   if (attrs.empty()) return "";
   std::vector<std::string> parts;
-  for (const Attr& a : attrs) parts.push_back(cat(a.name, "=", to_text(a.value)));
+  for (const Attr& a : attrs) parts.push_back(cat(a.name, "=", value_text(op, a)));
   return cat(" {", join(parts), "}");
 }
 
@@ -53,7 +85,7 @@ std::string to_text(const Graph& graph) {
     append(out, cat("%", i.value, " = ", kRoles[static_cast<int>(i.role)], " ", graph.type_text(i.value), " '", i.name,
                     "'\n"));
   for (const Node& n : graph.nodes)
-    append(out, cat(ids(n.results), " = ", n.op, "(", ids(n.operands), ")", attributes(n.attrs), " : ",
+    append(out, cat(ids(n.results), " = ", n.op, "(", ids(n.operands), ")", attributes(n.op, n.attrs), " : ",
                     types(graph, n.results), " '", n.name, "'\n"));
   for (const Output& r : graph.results) {
     append(out, cat("result %", r.value, " ", kModes[static_cast<int>(r.mode)]));

@@ -1,4 +1,25 @@
 # bash completion of tenon and tenon-conform: subcommands, models, and the flags that `tenon SUBCOMMAND --help` lists.
+# A model has flags of its own: `tenon train flowers --help`.
+_tenon_help() {
+  "${COMP_WORDS[0]}" "${COMP_WORDS[1]}" $([[ ${COMP_WORDS[2]} == -* ]] || echo "${COMP_WORDS[2]}") --help 2>/dev/null
+}
+
+# Whether a flag takes a value that is no file; its choices go to `words`: "--log tenon|estimator", or "..; a, b, c [a]".
+_tenon_value() {
+  local help kind
+  help=$(_tenon_help | awk -v flag="$1" '$1 == flag { found = 1; print; next } found && /^   / { print; next } { found = 0 }' | tr '\n' ' ')
+  kind=$(awk '{ print $2 }' <<<"$help")
+  case $kind in
+    N | X) return 0 ;;
+    *'|'*) words=${kind//|/ } ;;
+    TEXT)
+      [[ $help == *'; '*', '*' ['* ]] || return 1
+      words=$(sed 's/.*; //; s/ \[.*//; s/,//g' <<<"$help")
+      ;;
+    *) return 1 ;;
+  esac
+}
+
 _tenon() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command=${COMP_WORDS[1]} words=
@@ -9,18 +30,15 @@ _tenon() {
     words="$commands --help --version"
   elif [[ $previous == --device || $previous == --devices ]]; then
     words='auto cpu opencl-gpu tpu-emulator tpu-emulator:v2-8 tpu-emulator:v3-8 tpu-emulator:v4-8'
-  elif [[ $previous == --profile_by ]]; then
-    words='op node'
-  elif [[ $previous == --per_host_input_for_training ]]; then
-    words='true false per_shard per_host per_host_v2 broadcast sliced'
-  elif [[ $previous == --dtype_policy ]]; then
-    words='float32 mixed_bfloat16 bfloat16'
+  elif [[ $previous == --tpu ]]; then
+    words=$("${COMP_WORDS[0]}" preflight mlp --tpu . 2>&1 | sed -n 's/.*known are //p' | tr -d ,)
   elif [[ $previous == --*dir || $previous == --*path || $previous == --input || $previous == --output || $previous == --profile || $previous == --jobs ]]; then
     COMPREPLY=($(compgen -f -- "$current"))
     return
   elif [[ $current == -* ]]; then
-    # A model has flags of its own: `tenon train flowers --help`.
-    words=$("${COMP_WORDS[0]}" "$command" $([[ ${COMP_WORDS[2]} == -* ]] || echo "${COMP_WORDS[2]}") --help 2>/dev/null | grep -oE -- '--[a-z][a-z0-9_-]*' | sort -u)
+    words=$(_tenon_help | grep -oE -- '^  --[a-z][a-z0-9_-]*')
+  elif [[ $previous == --* ]] && _tenon_value "$previous"; then
+    [[ -n $words ]] || return
   elif ((COMP_CWORD == 2)); then
     case $command in
       convert) words='idx images' ;;

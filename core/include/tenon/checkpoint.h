@@ -37,6 +37,8 @@ class CheckpointFile {
 
   const std::string& prefix() const;
   const std::vector<CheckpointTensor>& tensors() const;  // by name
+  // Of a directory: a line for each newer checkpoint, which is damaged.
+  const std::vector<std::string>& skipped() const;
   Result<int64_t> global_step() const;
   // The values of a numeric tensor, row-major, as f64. Checks the tensor's checksum.
   Result<std::vector<double>> read(std::string_view name) const;
