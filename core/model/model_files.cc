@@ -84,10 +84,7 @@ void Model::save_weights(const std::string& path) {
   const std::vector<std::string> names = weights();
   if (names.empty())
     fail("save_weights: the model has no weights yet: it was neither trained nor called, and has no Input()");
-  std::vector<TensorSource> chosen;
-  for (TensorSource& source : t.strategy.impl().variables->sources())
-    if (std::find(names.begin(), names.end(), source.name) != names.end()) chosen.push_back(std::move(source));
-  check(write_tensor_file(path, std::move(chosen)));
+  check(write_tensor_file(path, t.strategy.impl().variables->sources(&names)));
 }
 
 void Model::load_weights(const std::string& path) {

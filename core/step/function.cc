@@ -29,7 +29,7 @@ TracedFunctionOptions options_of(const Strategy::Impl& s, const FunctionOptions&
                             .remainder = o.remainder};
   out.compile.deterministic = s.options.deterministic;
   out.compile.max_iterations = o.steps_per_call;
-  if (s.options.soft_placement) out.compile.settings = "soft_placement=1";
+  if (s.options.soft_placement) out.compile.settings = kSoftPlacement;
   return out;
 }
 

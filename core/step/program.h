@@ -11,6 +11,9 @@
 
 namespace tenon {
 
+// A setting of a program (ProgramOptions): what the device lacks may stay on the host.
+inline constexpr const char* kSoftPlacement = "soft_placement=1";
+
 class StepProgram {
  public:
   // For at most options.max_iterations steps a call. `seed` keys what is drawn at random.

@@ -41,7 +41,8 @@ TracedFunction::TracedFunction(TensorFunction function, std::shared_ptr<Device> 
       most_(options_.compile.max_iterations),
       variables_(options_.variables) {}
 
-Result<TracedFunction::Compiled*> TracedFunction::compiled_for(const std::vector<TraceInput>& signature, int steps, bool repeated) {
+Result<TracedFunction::Compiled*> TracedFunction::compiled_for(const std::vector<TraceInput>& signature, int steps,
+                                                               bool repeated) {
   for (const auto& compiled : programs_)
     if (compiled->steps >= steps && compiled->repeated == repeated && same_inputs(compiled->signature, signature))
       return compiled.get();

@@ -39,9 +39,9 @@ struct GivenInput {
 struct StepCall {
   const StepProgram* program = nullptr;
   uint32_t steps = 0;
-  int64_t rows = 0;      // examples of a step
-  int64_t computed = 0;  // rows of a result that has one for each: more than `rows` where the units needed them
-  int64_t left_out = 0;  // examples that the units could not share
+  int64_t rows = 0;           // examples of a step
+  int64_t computed = 0;       // rows of a result that has one for each: more than `rows` where the units needed them
+  int64_t left_out = 0;       // examples that the units could not share
   bool rest_follows = false;  // those come with the next call (Remainder::kRepeat)
 };
 

@@ -42,8 +42,8 @@ bool all_finite(DType dtype, std::span<const std::byte> piece) {
   }
 }
 
-Status VariableStore::fill(const std::string& name, const Buffer& buffer, const Variable* variable,
-                           const BundleReader* checkpoint) {
+Status VariableStore::fill(const Variable& variable, const Buffer& buffer, const BundleReader* checkpoint) {
+  const std::string& name = variable.name;
   const auto size = static_cast<size_t>(buffer.type().bytes());
   if (scratch_.size() < size) {
     scratch_ = {};
@@ -55,7 +55,7 @@ Status VariableStore::fill(const std::string& name, const Buffer& buffer, const 
     TENON_TRY(check_variable(*checkpoint, name, buffer.type()));
     TENON_TRY(checkpoint->read(name, bytes));
   } else {
-    TENON_TRY(initialize(variable->initializer, buffer.type(), name, seed_, bytes));
+    TENON_TRY(initialize(variable.initializer, buffer.type(), name, seed_, bytes));
   }
   if (!all_finite(buffer.type().dtype, bytes))
     return invalid(checkpoint ? cat("checkpoint ", checkpoint->prefix()) : "first values", ": variable '", name,
@@ -105,7 +105,7 @@ Status VariableStore::make(const Variable& variable, const Type& type, const Bun
     TENON_TRY(write(buffer, given->second.value));
     waiting_.erase(given);
   } else if (checkpoint) {
-    TENON_TRY(fill(name, buffer, &variable, checkpoint->find(name) ? checkpoint : nullptr));
+    TENON_TRY(fill(variable, buffer, checkpoint->find(name) ? checkpoint : nullptr));
   } else {
     TENON_TRY(begin(variable, buffer));
   }
@@ -116,11 +116,11 @@ Status VariableStore::make(const Variable& variable, const Type& type, const Bun
 
 // With what a warm start has for it, or with its first value.
 Status VariableStore::begin(const Variable& variable, const Buffer& buffer) {
-  if (!warm_) return fill(variable.name, buffer, &variable, nullptr);
+  if (!warm_) return fill(variable, buffer, nullptr);
   TENON_ASSIGN(const WarmStart::Source source,
                warm_->source_of(variable.name, buffer.type(), {variable.kind, variable.trainable}));
   if (source.tensor.empty()) {
-    TENON_TRY(fill(variable.name, buffer, &variable, nullptr));
+    TENON_TRY(fill(variable, buffer, nullptr));
   } else {
     TENON_ASSIGN(const Array value, warm_->read(source.tensor, buffer.type()));
     TENON_TRY(write(buffer, value));
@@ -188,12 +188,6 @@ Status VariableStore::give(const std::string& name, Array value, const std::stri
   return queue_.write(found->second, value.bytes().data(), value.bytes().size());
 }
 
-Status VariableStore::reload(const BundleReader& checkpoint) {
-  for (const auto& [name, buffer] : variables_) TENON_TRY(fill(name, buffer, nullptr, &checkpoint));
-  scratch_ = {};
-  return {};
-}
-
 Result<const Buffer*> VariableStore::find(std::string_view name) const {
   const auto it = variables_.find(name);
   if (it != variables_.end()) return &it->second;
@@ -231,14 +225,13 @@ FillBytes VariableStore::bytes_of(const std::string& name, const Buffer& buffer,
   };
 }
 
-Status VariableStore::save(BundleWriter& writer, bool* finite, const std::vector<std::string>* only) const {
+Status VariableStore::save(BundleWriter& writer, bool* finite) const {
   for (const auto& [name, buffer] : variables_)
-    if (!only || std::find(only->begin(), only->end(), name) != only->end())
-      TENON_TRY(writer.add(name, buffer.type(), bytes_of(name, buffer, finite)));
+    TENON_TRY(writer.add(name, buffer.type(), bytes_of(name, buffer, finite)));
   return {};
 }
 
-std::vector<TensorSource> VariableStore::sources() const {
+std::vector<TensorSource> VariableStore::sources(const std::vector<std::string>* only) const {
   std::vector<TensorSource> out;
   for (const auto& [name, buffer] : variables_) out.push_back({name, buffer.type(), bytes_of(name, buffer, nullptr)});
   for (const auto& [name, kept] : waiting_) {
@@ -249,6 +242,9 @@ std::vector<TensorSource> VariableStore::sources() const {
     };
     out.push_back({name, kept.value.type(), fill});
   }
+  if (only)
+    std::erase_if(out,
+                  [&](const TensorSource& s) { return std::find(only->begin(), only->end(), s.name) == only->end(); });
   return out;
 }
 

@@ -34,8 +34,6 @@ class VariableStore {
   Status warm_start(WarmStart from);
   const WarmStart* warm_started() const { return warm_ ? &*warm_ : nullptr; }
   void end_warm_start() { warm_.reset(); }
-  // Reads every variable that is here again from the checkpoint.
-  Status reload(const BundleReader& checkpoint);
 
   // A value for a variable that need not be here yet: then it waits, and the first graph that has the variable takes it.
   // `from` is the file that it is from, "": none. An error when the variable is here with another type.
@@ -57,11 +55,11 @@ class VariableStore {
 
   // The first variable, by name, that holds NaN or infinity; "" when there is none.
   Result<std::string> not_finite() const;
-  // Adds every variable, or those of `only`, to a checkpoint, in pieces. NaN and infinity are refused: a checkpoint with them would fail for
+  // Adds every variable to a checkpoint, in pieces. NaN and infinity are refused: a checkpoint with them would fail for
   // ever. *finite becomes false then.
-  Status save(BundleWriter& writer, bool* finite, const std::vector<std::string>* only = nullptr) const;
-  // What save() writes, and the values that wait. The store has to outlive it.
-  std::vector<TensorSource> sources() const;
+  Status save(BundleWriter& writer, bool* finite) const;
+  // What save() writes, and the values that wait; or those of `only`. The store has to outlive it.
+  std::vector<TensorSource> sources(const std::vector<std::string>* only = nullptr) const;
   // All values, dense, and back: for the time in which there is no device. REQUIRED of put: empty().
   Result<Arrays> keep() const;
   Status put(const Arrays& kept);
@@ -76,7 +74,7 @@ class VariableStore {
   static Status check_restores(const Graph& graph, const BundleReader& checkpoint, std::vector<std::string>* anew);
   Status begin(const Variable& variable, const Buffer& buffer);
   Status check_warm(const Graph& graph) const;
-  Status fill(const std::string& name, const Buffer& buffer, const Variable* variable, const BundleReader* checkpoint);
+  Status fill(const Variable& variable, const Buffer& buffer, const BundleReader* checkpoint);
   Status write(const Buffer& buffer, const Array& value) const;
 
   std::shared_ptr<Device> device_;

@@ -77,7 +77,8 @@ Status Estimator::Impl::provide(const Graph& graph, bool required) {
     return states->provide(graph, &*reader);
   }
   if (warm_start_from && states->empty())
-    tenon_line(cat("no warm start from ", warm_start_from->ckpt_to_initialize_from, ": the directory has a checkpoint"));
+    tenon_line(
+        cat("no warm start from ", warm_start_from->ckpt_to_initialize_from, ": the directory has a checkpoint"));
   const Status status = restore(graph, *reader);
   if (!status.ok()) discard();
   return status;
@@ -89,7 +90,7 @@ Status Estimator::Impl::restore(const Graph& graph, const BundleReader& reader) 
   if (const std::string name = unused_variable(graph, reader); !name.empty())
     info(cat(reader.prefix(), " has variables that this model and optimizer do not use, '", name,
              "' is one; they are not carried over"));
-  TENON_TRY(states->reload(reader));
+  discard();
   std::vector<std::string> anew;
   TENON_TRY(states->provide(graph, &reader, &anew));
   if (!anew.empty()) info(cat(reader.prefix(), " lacks what the optimizer keeps: ", some_names(anew), " begin anew"));

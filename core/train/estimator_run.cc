@@ -88,7 +88,7 @@ Status Estimator::Run::failed(Status why) {
 }
 
 VariableStore& Estimator::Run::states() const {
-  if (diverged_) fail("variables cannot be reached after a loss that is not finite: they are given up");
+  if (diverged_ || m_.step < 0) fail("variables cannot be reached after a loss that is not finite: they are given up");
   if (!m_.states)
     fail("variables cannot be reached while the device is closed, as it is between calls with LogLines::kEstimator");
   return *m_.states;
@@ -119,24 +119,22 @@ void Estimator::Run::set_learning_rate(double value) {
   write(kLearningRate, Array(static_cast<float>(value)));
 }
 
-void Estimator::Run::write_bundle(const std::string& path, const std::vector<std::string>& names) {
+void Estimator::Run::write_file(const std::string& path, const std::vector<std::string>* only) {
   check(make_directories(directory_of(path)));
-  BundleWriter writer = BundleWriter::create(path).take();
-  bool finite = true;
-  check(states().save(writer, &finite, &names));
-  check(writer.commit());
+  check(write_tensor_file(path, states().sources(only)));
 }
 
 void Estimator::Run::save(const std::string& path) {
   if (diverged_) return;
+  (void)states();  // they are there
   if (save_ && directory_of(path) == m_.config.model_dir)
     check(save_());
   else
-    write_bundle(path, variables());
+    write_file(path, nullptr);
 }
 
 void Estimator::Run::save_weights(const std::string& path) {
-  if (!diverged_) write_bundle(path, weights_);
+  if (!diverged_) write_file(path, &weights_);
 }
 
 void Estimator::Run::load(const std::string& path) {

@@ -58,7 +58,7 @@ class Estimator::Run final : public TrainingRun {
   void write(std::string_view variable, const Array& value) override;
   double learning_rate() const override;
   void set_learning_rate(double value) override;
-  // Checkpoints in TensorFlow's format, of which the path is the prefix; in model_dir the Estimator's own.
+  // Files as Model::save writes them; in model_dir the Estimator's own checkpoints.
   void save(const std::string& path) override;
   void save_weights(const std::string& path) override;
   void load(const std::string& path) override;
@@ -69,7 +69,7 @@ class Estimator::Run final : public TrainingRun {
   VariableStore& states() const;
   void leave();  // the program goes
   Logs means() const;
-  void write_bundle(const std::string& path, const std::vector<std::string>& names);
+  void write_file(const std::string& path, const std::vector<std::string>* only);
 
   Impl& m_;
   CallbackList callbacks_;

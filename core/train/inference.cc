@@ -155,8 +155,7 @@ Result<EvalResult> Estimator::evaluate_on_device(const EvalOptions& options) {
   CallLength length(m.config, most);
   int64_t done_so_far = 0;
   const auto count = [&](int64_t batches) {
-    for (const std::string& line : estimator_log::evaluations(done_so_far, done_so_far + batches, known))
-      m.log(line);
+    for (const std::string& line : estimator_log::evaluations(done_so_far, done_so_far + batches, known)) m.log(line);
     done_so_far += batches;
   };
   for (int64_t left = options.steps > 0 ? options.steps : INT64_MAX; left > 0 && !pass.ended();) {

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "op/op.h"
 #include "op/replicas.h"
+#include "step/program.h"
 
 namespace tenon {
 namespace {
@@ -128,7 +129,7 @@ ProgramOptions compile_options(const RunConfig& config, int max_iterations) {
   options.deterministic = config.deterministic;
   options.trace = config.trace;
   options.max_iterations = max_iterations;
-  if (config.soft_placement) options.settings = "soft_placement=1";
+  if (config.soft_placement) options.settings = kSoftPlacement;
   return options;
 }
 

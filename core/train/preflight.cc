@@ -5,6 +5,7 @@
 #include "backend/forecast.h"
 #include "backend/registry.h"
 #include "base/text.h"
+#include "step/program.h"
 #include "train/model_function.h"
 
 namespace tenon {
@@ -148,7 +149,7 @@ Result<Preflight> Preflighter::run(const ModelFn& model, const Params& params, c
   ProgramOptions compile;
   compile.deterministic = true;  // no kernel is tried by the clock
   compile.max_iterations = options.iterations_per_loop;
-  compile.settings = cat(kForecastOnly, options.soft_placement ? ",soft_placement=1" : "");
+  compile.settings = options.soft_placement ? cat(kForecastOnly, ",", kSoftPlacement) : kForecastOnly;
   TENON_TRY(ask(*traced.graph, impl_->device, compile, out));
   return out;
 }

@@ -251,6 +251,20 @@ TEST(EstimatorCallbacks, ABadLossIsAnErrorUnlessACallbackIsThereForIt) {
   }
 }
 
+struct SaveAtError : Callback {
+  std::string path;
+  void on_train_error(TrainingRun& run, const Status&) override { run.save(path); }
+};
+
+TEST(EstimatorCallbacks, WhatIsSavedAfterABadLossIsNoCheckpoint) {
+  TemporaryDirectory dir;
+  Estimator estimator(diverging, cpu(dir.path()));
+  SaveAtError save;
+  save.path = dir / "last";
+  EXPECT_MESSAGE(estimator.train({.input = two_points(), .steps = 9, .hooks = {save}}).status(), "the loss is");
+  EXPECT_EQ(Estimator(diverging, cpu(dir.path())).global_step().take(), 0);
+}
+
 TEST(EstimatorCallbacks, HooksOfTheEstimatorWork) {
   TemporaryDirectory dir;
   Estimator estimator(fixed_rate, cpu(dir / "m"));
