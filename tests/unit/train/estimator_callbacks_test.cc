@@ -210,19 +210,20 @@ TEST(EstimatorCallbacks, WhatACallbackSavesLoads) {
   LambdaCallback save({.on_train_end = [&](TrainingRun& r, const Logs&) {
     r.save(dir / "new/all");
     r.save_weights(dir / "weights");
+    r.save(dir / "all.safetensors");
   }});
   check(estimator.train({.input = two_points(), .steps = 2, .hooks = {save}}).status());
   EXPECT_EQ(estimator.evaluate({.input = two_points(false), .checkpoint = dir / "new/all"}).take().at("global_step"),
             2);
   Estimator other(fixed_rate, cpu(""));
   std::vector<double> weights;
-  for (const std::string name : {"new/all", "weights"}) {
+  for (const std::string name : {"new/all", "weights", "all.safetensors"}) {
     LambdaCallback load(
         {.on_train_begin = [&](TrainingRun& r) { r.load(dir / name); },
          .on_train_end = [&](TrainingRun& r, const Logs&) { weights.push_back(r.read("dense/kernel").item()); }});
     check(other.train({.input = two_points(), .steps = 1, .hooks = {load}}).status());
   }
-  EXPECT_EQ(weights, (std::vector<double>{1.89453125, 1.89453125}));  // the third step's
+  EXPECT_EQ(weights, (std::vector<double>{1.89453125, 1.89453125, 1.89453125}));  // the third step's
   LambdaCallback none({.on_train_begin = [&](TrainingRun& r) { r.load(dir / "none"); }});
   EXPECT_MESSAGE(other.train({.input = two_points(), .steps = 1, .hooks = {none}}).status(), dir / "none");
   check(write_tensor_file(dir / "other", {{"dense/kernel", {DType::kF32, {2, 1}}, [](auto) { return Status(); }}}));
