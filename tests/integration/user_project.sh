@@ -21,6 +21,9 @@ step() {
   exit 1
 }
 
+# `make install` builds what is installed, not the tests.
+built=$(make -s -C "$project/../../.." -n PACKAGES=no install | sed -n 's/^cmake --build .*--target //p')
+[ "$built" = "core/all sdk/all plugins/all apps/tenon/all" ] || fail "make install builds '$built'"
 step install "$cmake" --install "$build" --prefix "$work/prefix"
 cp -r "$project" "$work/project"
 step configure "$cmake" -S "$work/project" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" "$@"

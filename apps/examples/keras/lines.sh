@@ -1,5 +1,6 @@
 #!/bin/bash
-# Lines of each example beside those of its Keras form; fails where an example has more than 1.3 times as many.
+# Lines of each example beside those of its Keras form; fails where an example has more than 1.3 times as many, or speaks of
+# graphs and buffers, which a user of Keras has not. (Slots of an optimizer he knows; slots of batches he does not.)
 #   lines.sh [NAME..]     with names: the counted lines themselves, side by side
 # A line counts unless it is empty, a comment, an include or import, `using namespace`, or the call of what handles the flags:
 # `int main` there, `if __name__` and `run(..)` here. Both are formatted to 120 columns.
@@ -27,6 +28,10 @@ for example in "$keras"/../*.cc; do
   name=$(basename "$example" .cc)
   [ "$name" != example ] || continue  # what handles the flags
   [ -f "$keras/$name.py" ] || { echo "lines.sh: apps/examples/$name.cc has no apps/examples/keras/$name.py" >&2; failed=1; continue; }
+  if counted "$example" | grep -niE '\b(graphs?|buffers?|batchslots?|slots)\b' >&2; then
+    echo "lines.sh: $name: the lines above speak of graphs, buffers or slots" >&2
+    failed=1
+  fi
   awk -v name="$name" -v ours="$(counted "$example" | wc -l)" -v theirs="$(counted "$keras/$name.py" | wc -l)" 'BEGIN {
     printf "%-18s %4d %6d %6.2f\n", name, ours, theirs, ours / theirs
     exit ours > 1.3 * theirs
