@@ -15,15 +15,8 @@ EstimatorSpec model_fn(const Features& features, const Tensor& labels, Mode mode
 }
 
 Result<Dataset> input_fn(const InputContext&, const Params& params) {
-  const int64_t batch = params.get<int64_t>("batch_size");
-  std::vector<float> features, labels;
-  for (int64_t i = 0; i < batch; ++i) {
-    features.insert(features.end(), {1.0f, 1.5f});
-    labels.push_back(0.3f);
-  }
-  return Dataset::from_memory({memory_feature<float>("features", DType::kF32, {2}, features),
-                               memory_feature<float>("label", DType::kF32, {1}, labels)},
-                              {.batch_size = batch, .repeat = true, .drop_remainder = true});
+  return Dataset::from_arrays({{"features", Array({1.0f, 1.5f}, {1, 2})}, {"label", Array({0.3f}, {1, 1})}},
+                              {.batch_size = params.get<int64_t>("batch_size"), .repeat = true});
 }
 
 examples::Figures train(const examples::Flags& flags) {

@@ -274,6 +274,11 @@ const std::vector<Function> kOps = {
        auto x = a.numbers({4, 3});
        argmax(x, a.axis(1));
      }},
+    {"dimension_size",
+     [](A& a) {
+       auto x = a.any({4, 3});
+       dimension_size(x, a.axis(1));
+     }},
     {"cumsum",
      [](A& a) {
        auto x = a.numbers({4, 3});

@@ -1,6 +1,7 @@
 #include "public_functions.h"
 #include "tenon/batch_dot.h"
 #include "tenon/einsum_dense.h"
+#include "tenon/masking.h"
 #include "tenon/noise.h"
 #include "tenon/random.h"
 #include "tenon/recurrent.h"
@@ -71,6 +72,18 @@ const std::vector<Function> kSequences = {
        back.go_backwards = a.number(1, {0}) == 1;
        back.return_sequences = a.number(0, {1}) == 1;
        Bidirectional(LSTM({.units = 4}), LSTM(back))(x);
+     }},
+    {"masking",
+     [](A& a) {
+       auto x = a.ranked({2, 5, 3}, true);
+       masking(x, {.mask_value = a.finite(0)});
+     }},
+    {"set_mask",
+     [](A& a) {
+       auto x = a.any({2, 5, 3});
+       const Shape shape = a.shape({2, 5}, {{2, 4}, {3, 5}, {2, 5, 3, 1}});
+       set_mask(x, Tensor(&a.graph(), a.graph().add_input({DType::kBool, shape}, Role::kFeed, "mask")));
+       lstm(x, {.units = 4});
      }},
     {"time_distributed",
      [](A& a) {

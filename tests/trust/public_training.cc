@@ -126,6 +126,27 @@ const std::vector<Function> kTraining = {
      }},
     {"Strategy", [](A& a) { Strategy(a.word("cpu", "no such device")); }},
     {"dtype policy", [](A& a) { Strategy("cpu", {.dtype_policy = a.word("mixed_bfloat16", "float33")}); }},
+    {"Strategy::warm_start",
+     [](A& a) {
+       const std::string path = "/tmp/public_arguments." + std::to_string(getpid()) + ".safetensors";
+       Sequential saved = compiled();
+       saved.predict(halves(1, 3));
+       saved.save_weights(path);
+       const char* expression = a.word("dense", "dense(");
+       const char* renamed = a.word("dense/kernel", "no/kernel");
+       const int64_t columns = a.number(3, {2});
+       Sequential model = compiled();
+       try {
+         model.strategy().warm_start({.ckpt_to_initialize_from = a.word(path.c_str(), "/nowhere/at/all"),
+                                      .vars_to_warm_start = expression,
+                                      .var_name_to_prev_var_name = {{"dense/kernel", renamed}}});
+         model.predict(halves(1, columns));
+       } catch (const Error&) {
+         unlink(path.c_str());
+         throw;
+       }
+       unlink(path.c_str());
+     }},
     {"Strategy::function",
      [](A& a) {
        const Strategy strategy("cpu");
