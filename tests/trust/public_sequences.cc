@@ -75,7 +75,7 @@ const std::vector<Function> kSequences = {
      }},
     {"masking",
      [](A& a) {
-       auto x = a.ranked({2, 5, 3}, true);
+       auto x = a.any({2, 5, 3});
        masking(x, {.mask_value = a.finite(0)});
      }},
     {"set_mask",
