@@ -55,7 +55,8 @@ in_package() {
   done
 }
 lib='lib(/[a-z0-9_-]+-linux-gnu)?'
-in_package tenon bin/tenon "$lib/tenon/cpu\\.so" "$lib/libtenon\\.a" include/tenon/estimator\\.h "$lib/pkgconfig/tenon\\.pc" share/doc/tenon/writing_a_model\\.md \
+in_package tenon bin/tenon "$lib/tenon/cpu\\.so" "$lib/libtenon\\.a" include/tenon/estimator\\.h \
+  "$lib/pkgconfig/tenon\\.pc" share/doc/tenon/writing_a_model\\.md share/doc/tenon/apps/models/fashion\\.cc \
   "$lib/cmake/Tenon/TenonConfig\\.cmake" share/man/man1/tenon\\.1 share/bash-completion/completions/tenon \
   share/doc/tenon/README\\.md share/doc/tenon/LICENSE
 in_package sdk bin/tenon-conform bin/tenon-new-backend include/tenon/abi/plugin\\.h include/tenon/plugin/kernel\\.h \
