@@ -124,6 +124,8 @@ class Graph {
   // Lists that the names of variables are added to, those of the objects that build; and what they freeze.
   std::vector<std::vector<std::string>*> builders;
   bool frozen = false;
+  // By an object's name, whether it was trainable in an earlier graph and is in this one whatever it says now; null: asked.
+  std::map<std::string, bool>* trainable_before = nullptr;
   bool entered = false;                  // the scope that is set is the one that the object's function would open
   std::string draws_by = "global_step";  // the counter that random numbers are keyed by
   std::vector<DynamicDim> dynamic_dims;

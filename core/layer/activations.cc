@@ -87,7 +87,8 @@ Tensor prelu(Tensor x, const PreluOptions& o) {
     scope.expect(axis >= 1 && axis < x.rank(), "shared axis is ", axis, ", expected 1 to ", x.rank() - 1);
     dims[static_cast<size_t>(axis - 1)] = 1;
   }
-  const Tensor alpha = weight(x, "alpha", Shape(dims), o.alpha_initializer, o.trainable);
+  const Tensor alpha =
+      weight(x, "alpha", Shape(dims), o.alpha_initializer, o.trainable, o.alpha_regularizer, o.alpha_constraint);
   const Tensor positive = compare(x, scalar_like(x, 0), CompareKind::kGt);
   return with_mask_of(x, select(positive, x, broadcast_to(alpha, x.shape()) * x));
 }

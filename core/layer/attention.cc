@@ -16,12 +16,12 @@ Tensor attention_projection(Tensor x, std::string_view name, const Shape& kernel
   const int64_t out = bias.elements(), in = kernel.elements() / out;
   const Tensor w = weight(x, "kernel", kernel, o.kernel_initializer({in, out}), o.trainable, o.kernel_regularizer,
                           o.kernel_constraint);
-  const Tensor b = o.use_bias ? weight(x, "bias", bias, o.bias_initializer, o.trainable) : Tensor();
+  const Tensor b = bias_of(x, bias, o);
   const Tensor y = dot_bias_act(reshape(x, {x.elements() / in, in}), reshape(w, {in, out}),
                                 b ? reshape(b, {out}) : Tensor(), {}, linear);
   std::vector<int64_t> dims{x.dim(0), x.dim(1)};
   dims.insert(dims.end(), bias.begin(), bias.end());
-  return reshape(y, Shape(dims));
+  return penalized(reshape(y, Shape(dims)), o);
 }
 
 // True where key j is not after query i, counted from the first of both: [1,1,T,S].

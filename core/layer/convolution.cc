@@ -39,8 +39,9 @@ ConvOptions conv_options(const LayerScope& scope, Tensor x, Padding padding, con
   return options;
 }
 
-Tensor activated_conv(Tensor x, Tensor w, Tensor bias, const ActivationRule& rule, const ConvOptions& options) {
-  return rule.after(conv_bias_act(x, w, bias, {}, rule.fused(), default_alpha(rule.fused()), options));
+Tensor activated_conv(Tensor x, Tensor w, Tensor bias, const ConvLayerOptions& o, const ConvOptions& options) {
+  const Activation act = o.activation.fused();
+  return penalized(o.activation.after(conv_bias_act(x, w, bias, {}, act, default_alpha(act), options)), o);
 }
 
 Tensor convolve(Tensor x, const ConvLayerOptions& o, int spatial, std::string_view layer) {
@@ -56,8 +57,8 @@ Tensor convolve(Tensor x, const ConvLayerOptions& o, int spatial, std::string_vi
   const Shape shape = kernel_shape(s.kernel, channels / o.groups, o.filters);
   const Tensor w =
       weight(x, "kernel", shape, o.kernel_initializer, o.trainable, o.kernel_regularizer, o.kernel_constraint);
-  const Tensor bias = o.use_bias ? weight(x, "bias", {o.filters}, o.bias_initializer, o.trainable) : Tensor();
-  return activated_conv(x, w, bias, o.activation, options);
+  const Tensor bias = bias_of(x, {o.filters}, o);
+  return activated_conv(x, w, bias, o, options);
 }
 
 // The variable [spatial.., C, m] as a kernel with one input channel a group, which is the same numbers.
@@ -112,8 +113,8 @@ Tensor convolve_by_channel(Tensor x, const ConvLayerOptions& o, int spatial, std
   const ConvOptions options = conv_options(scope, x, o.padding, s, x.dim(-1));
   const Tensor w = depthwise_kernel(x, "kernel", s.kernel, o);
   const Shape filters{x.dim(-1) * o.depth_multiplier};
-  const Tensor bias = o.use_bias ? weight(x, "bias", filters, o.bias_initializer, o.trainable) : Tensor();
-  return activated_conv(x, w, bias, o.activation, options);
+  const Tensor bias = bias_of(x, filters, o);
+  return activated_conv(x, w, bias, o, options);
 }
 
 Tensor convolve_separably(Tensor x, const ConvLayerOptions& o, int spatial, std::string_view layer) {
@@ -126,8 +127,8 @@ Tensor convolve_separably(Tensor x, const ConvLayerOptions& o, int spatial, std:
   const Shape point = kernel_shape(Ints(s.kernel.size(), 1), x.dim(-1) * o.depth_multiplier, o.filters);
   const Tensor wide = weight(x, "pointwise_kernel", point, o.kernel_initializer, o.trainable, o.kernel_regularizer,
                              o.kernel_constraint);
-  const Tensor bias = o.use_bias ? weight(x, "bias", {o.filters}, o.bias_initializer, o.trainable) : Tensor();
-  return activated_conv(conv(x, deep, options), wide, bias, o.activation, {});
+  const Tensor bias = bias_of(x, {o.filters}, o);
+  return activated_conv(conv(x, deep, options), wide, bias, o, {});
 }
 
 Tensor convolve_transposed(Tensor x, const ConvTransposeOptions& o, int spatial, std::string_view layer) {
@@ -145,8 +146,8 @@ Tensor convolve_transposed(Tensor x, const ConvTransposeOptions& o, int spatial,
   options.low = t.low;
   options.high = t.high;
   Tensor y = conv_grad_input(x, w, t.size, options);
-  if (o.use_bias) y = y + weight(x, "bias", {o.filters}, o.bias_initializer, o.trainable);
-  return activate(y, o.activation);
+  if (const Tensor bias = bias_of(x, {o.filters}, o)) y = y + bias;
+  return penalized(activate(y, o.activation), o);
 }
 
 }  // namespace

@@ -19,13 +19,13 @@ Tensor dense(Tensor x, const DenseOptions& o) {
   const int64_t in = x.dim(-1);
   const Tensor kernel =
       weight(x, "kernel", {in, o.units}, o.kernel_initializer, o.trainable, o.kernel_regularizer, o.kernel_constraint);
-  const Tensor bias = o.use_bias ? weight(x, "bias", {o.units}, o.bias_initializer, o.trainable) : Tensor();
+  const Tensor bias = bias_of(x, {o.units}, o);
   std::vector<int64_t> out = x.shape().vec();
   out.back() = o.units;
   const Tensor rows = reshape(x, {x.elements() / in, in});
   const Activation act = o.activation.fused();
   const Tensor y = reshape(dot_bias_act(rows, kernel, bias, {}, act, default_alpha(act)), Shape(out));
-  return with_mask_of(x, o.activation.after(y));
+  return with_mask_of(x, penalized(o.activation.after(y), o));
 }
 
 Tensor dropout(Tensor x, double rate) { return dropout(x, DropoutOptions{.rate = rate}); }

@@ -141,7 +141,7 @@ Tensor einsum_dense(Tensor x, const EinsumDenseOptions& o) {
   const int64_t columns = product_of(out, e.kernel, sizes);
   const Initializer first = o.kernel_initializer({shape.elements() / columns, columns});
   const Tensor kernel = weight(x, "kernel", shape, first, o.trainable, o.kernel_regularizer, o.kernel_constraint);
-  return activate(with_bias(scope, einsum(x, kernel, e), e, o), o.activation);
+  return penalized(activate(with_bias(scope, einsum(x, kernel, e), e, o), o.activation), o);
 }
 
 }  // namespace tenon

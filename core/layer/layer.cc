@@ -10,6 +10,8 @@ namespace {
 
 Graph& graph_of(Tensor x, std::string_view layer, std::string_view name) {
   if (!x) fail(layer, " '", name, "': the input was never set");
+  if (Graph* traced = graph_being_built(); traced && x.graph() != traced)
+    fail(layer, " '", name, "': the input is a tensor of another function");
   return *x.graph();
 }
 
@@ -52,21 +54,17 @@ Ints LayerScope::sizes(std::string_view what, const Extent& extent, int dimensio
 }
 
 Tensor parameter(Tensor x, std::string_view name, const Shape& shape, const InitializerRule& rule, bool trainable,
-                 Regularizer regularizer, const Constraint& constraint) {
-  expect_number(cat("the l1 regularizer of '", name, "'"), regularizer.l1, 0);
-  expect_number(cat("the l2 regularizer of '", name, "'"), regularizer.l2, 0);
+                 const Regularizer& regularizer, const Constraint& constraint) {
   const bool again = has_variable(x, name);
   const Tensor w = variable(x, name, shape, rule(shape), trainable);
   if (again) return w;  // the penalty is there
   if (constraint.project) constrain(w, constraint);
-  const Tensor wide = cast(w, DType::kF32);
-  if (regularizer.l1 != 0) add_loss(reduce_sum(abs(wide)) * regularizer.l1);
-  if (regularizer.l2 != 0) add_loss(reduce_sum(square(wide)) * regularizer.l2);
+  if (regularizer) add_penalty(cat("'", name, "'"), w, regularizer);
   return w;
 }
 
 Tensor weight(Tensor x, std::string_view name, const Shape& shape, const InitializerRule& rule, bool trainable,
-              Regularizer regularizer, const Constraint& constraint) {
+              const Regularizer& regularizer, const Constraint& constraint) {
   return cast(parameter(x, name, shape, rule, trainable, regularizer, constraint), x.dtype());
 }
 

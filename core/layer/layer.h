@@ -55,10 +55,29 @@ class LayerScope {
 bool has_variable(Tensor like, std::string_view name);
 // A trainable or frozen variable with an optional penalty on the loss and constraint, in f32.
 Tensor parameter(Tensor x, std::string_view name, const Shape& shape, const InitializerRule& rule, bool trainable,
-                 Regularizer regularizer = {}, const Constraint& constraint = {});
+                 const Regularizer& regularizer = {}, const Constraint& constraint = {});
 // The same in x's dtype.
 Tensor weight(Tensor x, std::string_view name, const Shape& shape, const InitializerRule& rule, bool trainable,
-              Regularizer regularizer = {}, const Constraint& constraint = {});
+              const Regularizer& regularizer = {}, const Constraint& constraint = {});
+// The penalty on x, called `what`, is added to the loss: all of it, or what an example of the batch has of it. Throws Error
+// where the penalty is none.
+enum class Share : uint8_t { kAll, kExample };
+void add_penalty(std::string_view what, Tensor x, const Regularizer& regularizer, Share share = Share::kAll);
+// What a layer gives, which its activity_regularizer penalizes.
+template <class Options>
+Tensor penalized(Tensor y, const Options& o) {
+  if (o.activity_regularizer) add_penalty("the activity", y, o.activity_regularizer, Share::kExample);
+  return y;
+}
+// The variable "bias", absent unless used.
+template <class Options>
+Tensor bias_of(Tensor x, const Shape& shape, const Options& o) {
+  if (!o.use_bias) return {};
+  return weight(x, "bias", shape, o.bias_initializer, o.trainable, o.bias_regularizer, o.bias_constraint);
+}
+
+// How the states of stateful recurrent layers are called, the second followed by "_1".
+inline constexpr std::string_view kRnnState = "rnn_state";
 
 // The slope or scale that Keras's function of that name has.
 double default_alpha(Activation activation);

@@ -5,7 +5,6 @@
 
 #include "layer/draws.h"
 #include "layer/masks.h"
-#include "op/bounded.h"
 
 namespace tenon {
 namespace {
@@ -52,9 +51,7 @@ Tensor activity_regularization(Tensor x, const ActivityRegularizationOptions& o)
   scope.expect_number("l1", o.l1, 0);
   scope.expect_number("l2", o.l2, 0);
   scope.expect_float(x, 1);
-  const Tensor wide = cast(x, DType::kF32);
-  if (o.l1 != 0) add_loss(reduce_sum(abs(wide)) * inverse_count(x, {0}, wide, o.l1));
-  if (o.l2 != 0) add_loss(reduce_sum(square(wide)) * inverse_count(x, {0}, wide, o.l2));
+  add_penalty("the activity", x, {.l1 = o.l1, .l2 = o.l2}, Share::kExample);
   return x;
 }
 

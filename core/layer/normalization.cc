@@ -10,11 +10,18 @@ namespace {
 // moving = momentum * moving + (1 - momentum) * batch
 void track(Tensor moving, Tensor batch, double momentum) { assign(moving, moving + (batch - moving) * (1 - momentum)); }
 
-// A variable of that name, or a constant where none is wanted.
-Tensor scale_or(bool wanted, Tensor x, std::string_view name, const Shape& shape, const Initializer& init,
-                bool trainable) {
-  if (wanted) return parameter(x, name, shape, init, trainable);
-  return full(*x.graph(), variable_dtype(x), shape, init.a);
+// The variable, or ones where none is wanted.
+template <class Options>
+Tensor gamma_of(Tensor x, const Shape& shape, const Options& o) {
+  if (!o.scale) return full(*x.graph(), variable_dtype(x), shape, 1);
+  return parameter(x, "gamma", shape, ones(), o.trainable, o.gamma_regularizer, o.gamma_constraint);
+}
+
+// Absent where none is wanted.
+template <class Options>
+Tensor beta_of(Tensor x, const Shape& shape, const Options& o) {
+  if (!o.center) return {};
+  return parameter(x, "beta", shape, zeros(), o.trainable, o.beta_regularizer, o.beta_constraint);
 }
 
 void expect_epsilon(const LayerScope& scope, double epsilon) {
@@ -54,8 +61,8 @@ Tensor batch_normalization(Tensor x, const BatchNormOptions& o) {
   expect_epsilon(scope, o.epsilon);
   scope.expect(o.momentum >= 0 && o.momentum <= 1, "momentum is ", o.momentum, ", expected 0 to 1");
   const Shape channels{x.dim(-1)};
-  const Tensor gamma = scale_or(o.scale, x, "gamma", channels, ones(), o.trainable);
-  const Tensor beta = scale_or(o.center, x, "beta", channels, zeros(), o.trainable);
+  const Tensor gamma = gamma_of(x, channels, o), shift = beta_of(x, channels, o);
+  const Tensor beta = shift ? shift : full(*x.graph(), variable_dtype(x), channels, 0);
   const Tensor moving_mean = variable(x, "moving_mean", channels, zeros(), false);
   const Tensor moving_variance = variable(x, "moving_variance", channels, ones(), false);
   NormOptions options;
@@ -81,8 +88,7 @@ Tensor layer_normalization(Tensor x, const LayerNormOptions& o) {
   std::vector<int64_t> dims;
   for (int64_t a : axes) dims.push_back(x.dim(static_cast<int>(a)));
   const Shape shape(dims);
-  const Tensor gamma = scale_or(o.scale, x, "gamma", shape, ones(), o.trainable);
-  const Tensor beta = o.center ? parameter(x, "beta", shape, zeros(), o.trainable) : Tensor();
+  const Tensor gamma = gamma_of(x, shape, o), beta = beta_of(x, shape, o);
   if (axes.front() == x.rank() - static_cast<int64_t>(axes.size()))
     return with_mask_of(x, layer_norm(x, gamma, beta, axes, o.epsilon).y);
   // axes that are not the last ones: the op's gamma would have other dimensions
@@ -97,8 +103,7 @@ Tensor group_normalization(Tensor x, const GroupNormOptions& o) {
   expect_epsilon(scope, o.epsilon);
   const int64_t channels = x.dim(-1), groups = o.groups == -1 ? channels : o.groups;
   scope.expect(groups >= 1 && channels % groups == 0, "groups ", groups, " do not divide ", channels, " channels");
-  const Tensor gamma = scale_or(o.scale, x, "gamma", {channels}, ones(), o.trainable);
-  const Tensor beta = o.center ? parameter(x, "beta", {channels}, zeros(), o.trainable) : Tensor();
+  const Tensor gamma = gamma_of(x, {channels}, o), beta = beta_of(x, {channels}, o);
   const Shape grouped{groups, channels / groups};
   const Tensor split = reshape(x, {x.dim(0), x.elements() / x.dim(0) / channels, groups, channels / groups});
   const Tensor y =

@@ -111,13 +111,19 @@ Tensors Layer::called(const Tensors& xs) {
   for (const Tensor& x : xs)
     if (!x) fail("layer '", kind(), "': an input was never set");
   if (xs.empty()) fail("layer '", kind(), "': no input is given");
+  Graph* const traced = graph_being_built();  // another one may be gone: it is not looked at
+  if (traced && xs[0].graph() != traced) fail("layer '", kind(), "': its input is a tensor of another function");
   Graph& graph = *xs[0].graph();
   for (const Tensor& x : xs)
     if (x.graph() != &graph) fail("layer '", kind(), "': its inputs are tensors of two functions");
   if (is_model()) note_examples(xs);
   const auto depth = static_cast<int>(graph.builders.size());
-  const bool trainable = identity_->trainable && !graph.frozen;
-  const Entered entered(graph, scope_in(graph), is_function(), identity_->trainable, identity_->variables);
+  const std::string scope = scope_in(graph);
+  const bool own = graph.trainable_before
+                       ? graph.trainable_before->try_emplace(identity_->name, identity_->trainable).first->second
+                       : identity_->trainable;
+  const bool trainable = own && !graph.frozen;
+  const Entered entered(graph, scope, is_function(), own, identity_->variables);
   const Tensors out = call_all(xs);
   if (std::vector<LayerCall>* calls = NotedCalls::noting()) {
     calls->push_back({identity_->name, class_of(*this), depth, {}, identity_->variables, trainable});

@@ -12,7 +12,8 @@ namespace {
 struct Start {
   Tensor x;  // [B,T,C]
   Tensors states;
-  Tensor mask = {};  // [B,T], where steps do not all count
+  Tensor mask = {};   // [B,T], where steps do not all count
+  Tensors kept = {};  // variables that the last states become
 };
 // What its steps give: the outputs of all, where they are asked for, the last one, and the last states.
 struct Ran {
@@ -23,6 +24,17 @@ struct Ran {
 Tensor first_of(const Tensors& xs, const char* layer) {
   if (xs.empty()) fail(layer, ": has no inputs");
   return xs[0];
+}
+
+Tensors kept_states(const LayerScope& scope, Tensor x, size_t count, int64_t units) {
+  const int replicas = x.graph()->replicas;
+  scope.expect(replicas == 1, "is stateful, on ", replicas,
+               " units that each have other rows of a batch; expected one");
+  Tensors kept;
+  for (size_t i = 0; i < count; ++i)
+    kept.push_back(
+        variable(x, i == 0 ? std::string(kRnnState) : cat(kRnnState, "_", i), {x.dim(0), units}, zeros(), false));
+  return kept;
 }
 
 template <class Options>
@@ -42,6 +54,8 @@ Start started(const LayerScope& scope, const Tensors& xs, size_t states, const O
   scope.expect(!mask || mask.rank() == 2, "the mask is ", mask ? mask.type().str() : "", ", expected a bool a step");
   const auto in_order = [&](Tensor t) { return t && o.go_backwards ? reverse(t, {1}) : t; };
   Start s{in_order(x), Tensors(xs.begin() + 1, xs.end()), in_order(mask)};
+  if (o.stateful) s.kept = kept_states(scope, x, states, o.units);
+  while (s.kept.size() > s.states.size()) s.states.push_back(cast(current(s.kept[s.states.size()]), x.dtype()));
   while (s.states.size() < states) s.states.push_back(full(*x.graph(), state.dtype, state.shape, 0));
   return s;
 }
@@ -146,7 +160,9 @@ template <class Options>
 Tensors results_of(const Start& s, const Ran& ran, const Options& o) {
   Tensors out{o.return_sequences ? ran.sequence : ran.last};
   if (o.return_sequences) set_mask(out[0], s.mask);
+  for (size_t i = 0; i < s.kept.size(); ++i) assign(s.kept[i], cast(ran.states[i], s.kept[i].dtype()));
   if (o.return_state) out.insert(out.end(), ran.states.begin(), ran.states.end());
+  for (const Tensor& y : out) penalized(y, o);
   return out;
 }
 

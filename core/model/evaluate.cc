@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "layer/layer.h"
 #include "model/model_data.h"
 #include "model/model_run.h"
 #include "model/model_training.h"
@@ -59,6 +60,16 @@ ModelTraining& Model::compiled_training(const char* what) {
 }
 
 Strategy& Model::strategy() { return compiled_training("strategy").strategy; }
+
+void Model::reset_states() {
+  ModelTraining& t = compiled_training("reset_states");
+  for (const Strategy::VariableInfo& v : t.strategy.variables()) {
+    const std::string name = v.name.substr(v.name.rfind('/') + 1);
+    const bool is_state = name == kRnnState || name == cat(kRnnState, "_1");
+    const std::vector<std::string>& own = t.weights();
+    if (is_state && std::find(own.begin(), own.end(), v.name) != own.end()) t.strategy.write(v.name, Array(v.type));
+  }
+}
 
 Logs Model::evaluate(const FitData& data, const EvaluateOptions& options) {
   if (options.steps < 0) fail("evaluate: steps is ", options.steps, ", expected 0 or more");

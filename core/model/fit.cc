@@ -48,8 +48,8 @@ class Fitting {
     FitData validation = options.validation_data;
     if (options.validation_split != 0)
       std::tie(data, validation) = split_examples(data, model, options.validation_split);
-    const uint64_t seed = static_cast<uint64_t>(training.epochs_done);
-    data_.emplace(to_dataset(data, model, {options.batch_size, 1, options.shuffle, seed}, "fit"));
+    in_memory_ = !data.dataset();
+    data_.emplace(to_dataset(data, model, {options.batch_size, 1, options.shuffle}, "fit"));
     if (validation.empty()) return;
     const int64_t batch = options.validation_batch_size > 0 ? options.validation_batch_size : options.batch_size;
     validation_.emplace(
@@ -64,11 +64,22 @@ class Fitting {
  private:
   void do_epochs() {
     const int64_t steps = steps_of_epoch(*data_, options_);
-    training_.train(model_, options_.class_weight).run->next_epoch();  // where the last call was stopped within one
     run_.begin_fit(options_.initial_epoch, options_.epochs, steps);
+    begin_data();
     for (int epoch = run_.initial_epoch(); epoch < options_.epochs && !run_.stopped(); ++epoch) do_epoch(epoch, steps);
     training_.take_averages();
     run_.call([&](Callback& c) { c.on_train_end(run_, last_); });
+  }
+
+  // At an epoch that was not begun before, so that training in two calls is as in one: that which is asked for, or of data
+  // in memory, which are another Dataset in each call, the next one.
+  void begin_data() {
+    const auto asked_for = static_cast<uint64_t>(run_.initial_epoch());
+    const auto done = static_cast<uint64_t>(training_.epochs_done);
+    const uint64_t least = options_.steps_per_epoch > 0 && !in_memory_ ? 0
+                           : in_memory_                                ? std::max(done, asked_for)
+                                                                       : asked_for;
+    training_.train(model_, options_.class_weight).run->next_epoch(least);
   }
 
   void do_epoch(int epoch, int64_t steps) {
@@ -137,6 +148,7 @@ class Fitting {
   const FitOptions& options_;
   ModelRun run_;
   std::optional<Dataset> data_, validation_;
+  bool in_memory_ = false;
   Measured measured_;
   History history_;
   Logs last_;

@@ -83,7 +83,6 @@ Dataset to_dataset(const FitData& data, const Model& model, const MemoryOptions&
   const int64_t batch = std::min(options.batch_size, all[0].array->dim(0)), of = options.multiple_of;
   input.batch_size = (batch + of - 1) / of * of;
   input.training = options.shuffle;
-  input.seed = options.seed;
   return Dataset::from_memory(std::move(features), input).take();
 }
 

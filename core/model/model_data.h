@@ -9,7 +9,6 @@ struct MemoryOptions {
   int64_t batch_size = 32;
   int64_t multiple_of = 1;  // the batch becomes the next multiple
   bool shuffle = false;
-  uint64_t seed = 0;
 };
 
 // The features are named as batch_roles finds them. Throws Error: arrays of different lengths, none, another number of them than the

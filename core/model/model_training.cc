@@ -114,11 +114,14 @@ Tensors ModelTraining::call_model(const Features& in, const BatchRoles& roles) {
     const Tensor x = in[name];
     xs.push_back(is_float(x.dtype()) ? cast(x, x.graph()->compute_dtype) : x);
   }
+  Graph& graph = *graph_being_built();
+  graph.trainable_before = &trainable_;
   Tensors ys = model_->all(xs);
+  graph.trainable_before = nullptr;
   weights_.clear();
   for (const Tensor& v : model_->variables())
     weights_.push_back(v.graph()->variables[static_cast<size_t>(v.graph()->variable_of(v.id()))].name);
-  check_loaded(*ys[0].graph());
+  check_loaded(graph);
   return ys;
 }
 
@@ -145,6 +148,25 @@ ModelTraining::Compared ModelTraining::compare(const Features& in, const std::ma
   return c;
 }
 
+// Does what concerns one output, which an error names.
+template <class Work>
+auto ModelTraining::of_output(const Compared& c, size_t i, const std::string& what, const Work& work) {
+  try {
+    return work();
+  } catch (const Error& e) {
+    const std::string& name = c.outputs[i];
+    fail("the model's output", name.empty() ? std::string() : cat(" '", name, "'"), ", ", c.predictions[i].type().str(),
+         " for targets ", c.targets[i].type().str(), ", by '", what, "': ", e.what());
+  }
+}
+
+Tensor ModelTraining::loss_of(const Loss& loss, const Compared& c, size_t i) {
+  const Tensor value = loss(c.targets[i], c.predictions[i], c.weights[i]);
+  if (value.rank() > 0)
+    fail("the loss is ", value.type().str(), ", expected a scalar: what is trained for has a reduction, not kNone");
+  return value;
+}
+
 // The loss, with what layers add to it, and the losses of the outputs.
 Tensor ModelTraining::add_losses(const Compared& c, Row& row) const {
   const auto losses = for_outputs(options_.loss, c.outputs, "loss");
@@ -152,7 +174,8 @@ Tensor ModelTraining::add_losses(const Compared& c, Row& row) const {
   Tensor total;
   Tensors each;
   for (size_t i = 0; i < c.outputs.size(); ++i) {
-    each.push_back(losses[i] ? (*losses[i])(c.targets[i], c.predictions[i], c.weights[i]) : Tensor());
+    each.push_back(losses[i] ? of_output(c, i, losses[i]->name(), [&] { return loss_of(*losses[i], c, i); })
+                             : Tensor());
     if (each[i]) total = sum_of(total, shares[i] ? mul(each[i], scalar_like(each[i], *shares[i])) : each[i]);
   }
   total = sum_of(total, added_losses(*c.predictions[0].graph()));
@@ -167,8 +190,10 @@ void ModelTraining::add_metrics(const Compared& c, const MetricList& list, bool 
   const auto found = for_outputs(list, c.outputs, weighted ? "weighted_metrics" : "metrics");
   for (size_t i = 0; i < c.outputs.size(); ++i)
     for (const Metric& metric : found[i])
-      row.add_metric(c.outputs.size() > 1 ? cat(c.outputs[i], "_", metric.name()) : metric.name(),
-                     metric(c.targets[i], c.predictions[i], weighted ? c.weights[i] : Tensor()));
+      of_output(c, i, metric.name(), [&] {
+        row.add_metric(c.outputs.size() > 1 ? cat(c.outputs[i], "_", metric.name()) : metric.name(),
+                       metric(c.targets[i], c.predictions[i], weighted ? c.weights[i] : Tensor()));
+      });
 }
 
 ModelTraining::Computed ModelTraining::compute(const Features& in, Mode mode, MeasuredStep& step) {

@@ -89,6 +89,9 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
   class Row;
   struct Compared;
   Compared compare(const Features& in, const std::map<int64_t, double>& class_weight, Mode mode);
+  template <class Work>
+  static auto of_output(const Compared& compared, size_t i, const std::string& what, const Work& work);
+  static Tensor loss_of(const Loss& loss, const Compared& compared, size_t i);
   Tensor add_losses(const Compared& compared, Row& row) const;
   void add_metrics(const Compared& compared, const MetricList& list, bool weighted, Row& row) const;
   Computed compute(const Features& in, Mode mode, MeasuredStep& step);
@@ -100,6 +103,7 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
   MeasuredStep& measured(std::shared_ptr<MeasuredStep>& step, const std::map<int64_t, double>& class_weight, Mode mode,
                          int steps_per_call, const char* name);
 
+  std::map<std::string, bool> trainable_;  // of layers, as the model was first called with
   CompileOptions options_;
   Optimizer optimizer_;
   Model* model_ = nullptr;

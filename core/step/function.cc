@@ -47,7 +47,7 @@ const Array& Results::operator[](std::string_view name) const {
 Results Function::operator()(const Dataset& data, int most_steps) { return impl_->take(data, most_steps).take(); }
 Results Function::operator()(const Arrays& inputs) { return impl_->repeat(1, inputs).take(); }
 Results Function::repeat(int steps, const Arrays& inputs) { return impl_->repeat(steps, inputs).take(); }
-void Function::next_epoch() { impl_->next_epoch(); }
+void Function::next_epoch(uint64_t least) { impl_->next_epoch(least); }
 void Function::rewind() { impl_->rewind(); }
 int Function::traces() const { return impl_->traces(); }
 
@@ -65,7 +65,7 @@ Status Function::Impl::open(const Dataset& data) {
     const int64_t batch = data.options().batch_size;
     if (batch % replicas != 0)
       return invalid(options_.name, ": batches of ", batch, " rows must be divisible by number of replicas ", replicas);
-    stream_.emplace(Stream{data});
+    stream_.emplace(Stream{data, least_});
   }
   return traced_.open(StepInput(data), data.epoch(stream_->epoch));
 }

@@ -1,6 +1,7 @@
 // The inside of Strategy and Function: what they share, and a function's data.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -34,8 +35,10 @@ struct Function::Impl {
 
   Result<Results> take(const Dataset& data, int most_steps);
   Result<Results> repeat(int steps, const Arrays& inputs);
-  void next_epoch() {
+  void next_epoch(uint64_t least) {
     if (traced_.feed()) end_epoch();
+    if (stream_) stream_->epoch = std::max(stream_->epoch, least);
+    least_ = least;
   }
   void rewind() {
     traced_.close();
@@ -59,6 +62,7 @@ struct Function::Impl {
   FunctionOptions options_;
   TracedFunction traced_;
   std::optional<Stream> stream_;
+  uint64_t least_ = 0;  // the first epoch of other data
 };
 
 }  // namespace tenon

@@ -16,7 +16,7 @@ struct EinsumDenseOptions {
   std::string bias_axes = {};                            // letters of the result that the bias has; none: no bias
   InitializerRule kernel_initializer = &glorot_uniform;  // sees a matrix: x's letters by the result's
   InitializerRule bias_initializer = zeros();
-  Regularizer kernel_regularizer = {}, bias_regularizer = {};
+  Regularizer kernel_regularizer = {}, bias_regularizer = {}, activity_regularizer = {};
   Constraint kernel_constraint = {}, bias_constraint = {};
   bool trainable = true;
   std::string name = "einsum_dense";

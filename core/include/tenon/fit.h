@@ -117,10 +117,10 @@ struct FitOptions {
   FitData validation_data = {};
   bool shuffle = true;                          // examples in memory, in each epoch anew
   std::map<int64_t, double> class_weight = {};  // of integer or one-hot targets; missing ones are 1
-  int initial_epoch = 0;
-  int64_t steps_per_epoch = 0;             // 0: to the end of the data; else epochs go on where the last one stopped
-  int64_t validation_steps = 0;            // 0: all
-  int64_t validation_batch_size = 0;       // 0: batch_size
+  int initial_epoch = 0;              // training goes on from it with the order of the data, and the bits, of one call
+  int64_t steps_per_epoch = 0;        // 0: to the end of the data; else epochs go on where the last one stopped
+  int64_t validation_steps = 0;       // 0: all
+  int64_t validation_batch_size = 0;  // 0: batch_size
   std::vector<int> validation_freq = {1};  // every so many epochs; or, of several numbers, after these, from 1
 };
 

@@ -46,7 +46,9 @@ class Layer {
   virtual Tensors call_all(const Tensors& xs);
 
   // Whether what it builds from now on is trained: its weights, and those of layers that it calls. A frozen batch
-  // normalization uses its moving averages. Functions that were traced already stay as they are.
+  // normalization uses its moving averages. Functions that were traced already stay as they are, and so does a model that
+  // trained, was evaluated or predicted since it was compiled, for batches of any size: a change counts once it is compiled
+  // again, as in Keras.
   void set_trainable(bool trainable);
   bool trainable() const;
 

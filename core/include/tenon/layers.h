@@ -38,13 +38,17 @@ class InitializerRule {
   std::function<Initializer(const Shape&)> rule_;
 };
 
-// A penalty added to the loss: l1 * sum |w| + l2 * sum w^2.
+// A penalty added to the loss: l1 * sum |w| + l2 * sum w^2, and one's own. That of an activation is divided by the batch.
 struct Regularizer {
   double l1 = 0, l2 = 0;
+  std::function<Tensor(Tensor w)> own = {};  // of f32: a scalar
+  explicit operator bool() const { return l1 != 0 || l2 != 0 || own; }
 };
 inline Regularizer L1(double l1 = 0.01) { return {l1, 0}; }
 inline Regularizer L2(double l2 = 0.01) { return {0, l2}; }
 inline Regularizer L1L2(double l1 = 0, double l2 = 0) { return {l1, l2}; }
+// factor times the mean |cosine| of the angles between each two "rows" or "columns" of a matrix.
+Regularizer OrthogonalRegularizer(double factor = 0.01, const std::string& mode = "rows");
 
 // Height and width (or any spatial sizes): `3` means 3 in each dimension.
 class Extent {
@@ -67,8 +71,8 @@ struct DenseOptions {
   bool use_bias = true;
   InitializerRule kernel_initializer = &glorot_uniform;
   InitializerRule bias_initializer = zeros();
-  Regularizer kernel_regularizer = {};
-  Constraint kernel_constraint = {};
+  Regularizer kernel_regularizer = {}, bias_regularizer = {}, activity_regularizer = {};
+  Constraint kernel_constraint = {}, bias_constraint = {};
   bool trainable = true;
   std::string name = "dense";
 };
@@ -122,8 +126,8 @@ struct MultiHeadAttentionOptions {
   int64_t output_shape = 0;  // the last size of the result; 0: the query's
   InitializerRule kernel_initializer = &glorot_uniform;
   InitializerRule bias_initializer = zeros();
-  Regularizer kernel_regularizer = {};
-  Constraint kernel_constraint = {};
+  Regularizer kernel_regularizer = {}, bias_regularizer = {}, activity_regularizer = {};
+  Constraint kernel_constraint = {}, bias_constraint = {};
   bool trainable = true;
   std::string name = "multi_head_attention";
   // Of the call.
@@ -150,8 +154,8 @@ struct ConvLayerOptions {
   bool use_bias = true;
   InitializerRule kernel_initializer = &glorot_uniform;
   InitializerRule bias_initializer = zeros();
-  Regularizer kernel_regularizer = {};
-  Constraint kernel_constraint = {};
+  Regularizer kernel_regularizer = {}, bias_regularizer = {}, activity_regularizer = {};
+  Constraint kernel_constraint = {}, bias_constraint = {};
   bool trainable = true;
   std::string name = {};  // "conv2d", ...
 };
@@ -175,8 +179,8 @@ struct ConvTransposeOptions {
   bool use_bias = true;
   InitializerRule kernel_initializer = &glorot_uniform;
   InitializerRule bias_initializer = zeros();
-  Regularizer kernel_regularizer = {};
-  Constraint kernel_constraint = {};
+  Regularizer kernel_regularizer = {}, bias_regularizer = {}, activity_regularizer = {};
+  Constraint kernel_constraint = {}, bias_constraint = {};
   bool trainable = true;
   std::string name = "conv2d_transpose";
 };
@@ -209,6 +213,8 @@ struct BatchNormOptions {
   double momentum = 0.99;
   double epsilon = 1e-3;
   bool center = true, scale = true;
+  Regularizer beta_regularizer = {}, gamma_regularizer = {};
+  Constraint beta_constraint = {}, gamma_constraint = {};
   // Fused: act(normalized + residual).
   ActivationRule activation = linear;
   Tensor residual = {};
@@ -223,6 +229,8 @@ struct LayerNormOptions {
   Ints axes = {-1};  // of the mean and the variance; gamma and beta have their sizes
   double epsilon = 1e-3;
   bool center = true, scale = true;
+  Regularizer beta_regularizer = {}, gamma_regularizer = {};
+  Constraint beta_constraint = {}, gamma_constraint = {};
   bool trainable = true;
   std::string name = "layer_normalization";
 };
@@ -232,6 +240,8 @@ struct GroupNormOptions {
   int64_t groups = 32;  // of channels; -1: each channel is one
   double epsilon = 1e-3;
   bool center = true, scale = true;
+  Regularizer beta_regularizer = {}, gamma_regularizer = {};
+  Constraint beta_constraint = {}, gamma_constraint = {};
   bool trainable = true;
   std::string name = "group_normalization";
 };
@@ -251,6 +261,8 @@ Tensor unit_normalization(Tensor x);
 struct PreluOptions {
   Ints shared_axes = {};  // from 1; alpha has size 1 there
   InitializerRule alpha_initializer = zeros();
+  Regularizer alpha_regularizer = {};
+  Constraint alpha_constraint = {};
   bool trainable = true;
   std::string name = "p_re_lu";
 };

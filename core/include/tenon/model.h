@@ -128,6 +128,9 @@ class Model : public Layer {
   void summary(const SummaryOptions& options = {});
   std::string summary_text(const SummaryOptions& options = {});
 
+  // The states of stateful recurrent layers become 0 again. Throws Error before compile().
+  void reset_states();
+
   // Where its variables are; throws Error before compile().
   Strategy& strategy();
   // The weights' names in the order of their making, moving averages among them; empty before compile(), and of a model

@@ -25,6 +25,9 @@ namespace tenon {
 // the order in which they are computed. Results are the output, with `return_sequences` those of all steps, and with
 // `return_state` the states behind it. A step that does not count (tenon/masking.h) leaves the states as they are, and its
 // output is that of the step before, or 0 with `zero_output_for_mask`. Outputs of all steps have x's mask, in their order.
+// With `stateful` a call begins with the states that the last one in any function ended with, in the variables
+// NAME/rnn_state and rnn_state_1 [B, units], row by row, unless it is given states; Model::reset_states() begins anew. All
+// calls have the same batch then, and the device one unit.
 struct SimpleRNNOptions {
   int64_t units = 0;
   ActivationRule activation = Activation::kTanh;
@@ -32,11 +35,11 @@ struct SimpleRNNOptions {
   InitializerRule kernel_initializer = &glorot_uniform;
   InitializerRule recurrent_initializer = orthogonal();
   InitializerRule bias_initializer = zeros();
-  Regularizer kernel_regularizer = {}, recurrent_regularizer = {}, bias_regularizer = {};
+  Regularizer kernel_regularizer = {}, recurrent_regularizer = {}, bias_regularizer = {}, activity_regularizer = {};
   Constraint kernel_constraint = {}, recurrent_constraint = {}, bias_constraint = {};
   double dropout = 0, recurrent_dropout = 0;
   bool return_sequences = false, return_state = false, go_backwards = false;
-  bool zero_output_for_mask = false;
+  bool stateful = false, zero_output_for_mask = false;
   bool trainable = true;
   std::string name = "simple_rnn";
 };
@@ -49,11 +52,11 @@ struct LSTMOptions {
   InitializerRule recurrent_initializer = orthogonal();
   InitializerRule bias_initializer = zeros();
   bool unit_forget_bias = true;  // the forget gate's biases start at 1; the others have to start at given numbers
-  Regularizer kernel_regularizer = {}, recurrent_regularizer = {}, bias_regularizer = {};
+  Regularizer kernel_regularizer = {}, recurrent_regularizer = {}, bias_regularizer = {}, activity_regularizer = {};
   Constraint kernel_constraint = {}, recurrent_constraint = {}, bias_constraint = {};
   double dropout = 0, recurrent_dropout = 0;
   bool return_sequences = false, return_state = false, go_backwards = false;
-  bool zero_output_for_mask = false;
+  bool stateful = false, zero_output_for_mask = false;
   bool trainable = true;
   std::string name = "lstm";
 };
@@ -65,11 +68,11 @@ struct GRUOptions {
   InitializerRule kernel_initializer = &glorot_uniform;
   InitializerRule recurrent_initializer = orthogonal();
   InitializerRule bias_initializer = zeros();
-  Regularizer kernel_regularizer = {}, recurrent_regularizer = {}, bias_regularizer = {};
+  Regularizer kernel_regularizer = {}, recurrent_regularizer = {}, bias_regularizer = {}, activity_regularizer = {};
   Constraint kernel_constraint = {}, recurrent_constraint = {}, bias_constraint = {};
   double dropout = 0, recurrent_dropout = 0;
   bool return_sequences = false, return_state = false, go_backwards = false;
-  bool zero_output_for_mask = false;
+  bool stateful = false, zero_output_for_mask = false;
   bool reset_after = true;  // the reset gate comes after the state's product; bias [2, 3 units], else [3 units]
   bool trainable = true;
   std::string name = "gru";

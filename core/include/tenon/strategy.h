@@ -88,8 +88,8 @@ class Function {
   // So many steps in one call, each on the same inputs.
   Results repeat(int steps, const Arrays& inputs = {});
 
-  // Begins the next epoch of the data with the next call, where a call has begun one.
-  void next_epoch();
+  // Begins the next epoch of the data with the next call, where a call has begun one, and none before `least`, counted from 0.
+  void next_epoch(uint64_t least = 0);
   // Begins data at the beginning of their first epoch with the next call.
   void rewind();
   // How often the function was traced: once for each signature.

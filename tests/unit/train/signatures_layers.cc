@@ -13,7 +13,8 @@ Default act(const ActivationRule& a) {
   return a.fused() == linear ? text("None") : text(std::string(activation_name(a.fused())));
 }
 Default extent(const Extent& e) { return e.count() == 1 ? number(static_cast<double>(e.of(1)[0])) : text("several"); }
-Default penalty(const Regularizer& r) { return none(r.l1 == 0 && r.l2 == 0); }
+Default penalty(const Regularizer& r) { return none(!r); }
+Default limit(const Constraint& c) { return none(!c.project); }
 
 template <class Options>
 Ours weights(Options o, Tensor (*layer)(Tensor, const Options&), const Shape& shape = {2, 8, 8, 4},

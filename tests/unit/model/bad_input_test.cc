@@ -1,0 +1,175 @@
+// What goes wrong around a model is one line that names what it is about, and what was there stays usable.
+#include <gtest/gtest.h>
+
+#include "tenon/gradients.h"
+#include "unit/model/model_data_testing.h"
+#include "unit/step/step_testing.h"
+
+namespace tenon {
+namespace {
+
+using namespace model_testing;
+
+FitOptions quietly(int epochs = 1) { return {.batch_size = 6, .epochs = epochs, .verbose = Verbose::kSilent}; }
+
+// Behind every mistake the model trains, measures and predicts as if nothing had been.
+class BadInput : public ::testing::Test {
+ protected:
+  BadInput() : model_({Dense(tanh_of(5)), Dense(dense_of(3, "kind"))}) { compile({"accuracy"}); }
+  void compile(std::vector<Metric> metrics) {
+    model_.compile({.optimizer = SGD(0),
+                    .loss = SparseCategoricalCrossentropy({.from_logits = true}),
+                    .metrics = std::move(metrics),
+                    .strategy = strategy_});
+  }
+  double loss() { return model_.evaluate(first_input(), labels(), {.verbose = Verbose::kSilent}).at("loss"); }
+  void expect(const std::string& line, const std::function<void()>& work) {
+    const double before = loss();
+    EXPECT_EQ(message_of(work), line);
+    compile({"accuracy"});
+    EXPECT_EQ(loss(), before);
+    EXPECT_NEAR(model_.fit(first_input(), labels(), quietly())["loss"][0], before, 1e-6);
+  }
+
+  Strategy strategy_ = Strategy("cpu");
+  Sequential model_;
+};
+
+TEST_F(BadInput, ACallbackThatThrowsIsNamed) {
+  struct Throws : Callback {
+    void on_train_batch_end(TrainingRun&, int64_t batch, const Logs&) override {
+      if (batch == 2) throw std::runtime_error("the disk is gone");
+    }
+  };
+  expect("Throws: the disk is gone", [&] {
+    FitOptions o = quietly();
+    o.callbacks = {Throws()};
+    model_.fit(first_input(), labels(), o);
+  });
+}
+
+TEST_F(BadInput, AMetricOfAnotherShapeNamesItAndTheOutput) {
+  expect(
+      "the model's output, f32[6,3] for targets i32[6], by 'mean_squared_error': mean_squared_error: prediction is "
+      "f32[6,3], target i32[6], expected one shape",
+      [&] {
+        compile({"mean_squared_error"});
+        model_.fit(first_input(), labels(), quietly());
+      });
+}
+
+TEST_F(BadInput, TargetsOfAnotherShapeNameTheOutput) {
+  expect(
+      "the model's output, f32[6,3] for targets f32[6,2], by 'sparse_categorical_crossentropy': "
+      "sparse_categorical_crossentropy: labels are f32[6,2], expected shape [6] for scores f32[6,3]",
+      [&] {
+        model_.fit(first_input(), Array(std::vector<float>(48), {24, 2}), quietly());
+      });
+}
+
+TEST_F(BadInput, ALossThatIsNotReducedNamesTheOutput) {
+  expect(
+      "the model's output, f32[6,3] for targets i32[6], by 'sparse_categorical_crossentropy': the loss is "
+      "f32[6], expected a scalar: what is trained for has a reduction, not kNone",
+      [&] {
+        model_.compile({.loss = SparseCategoricalCrossentropy({.from_logits = true, .reduction = Reduction::kNone}),
+                        .strategy = strategy_});
+        model_.fit(first_input(), labels(), quietly());
+      });
+}
+
+TEST_F(BadInput, AnotherNumberOfFeaturesNamesTheLayer) {
+  expect("variable 'dense/kernel' was made as f32[4,5], and what is called now needs f32[3,5]",
+         [&] { model_.fit(second_input(), labels(), quietly()); });
+}
+
+TEST_F(BadInput, TargetsOfAnotherLengthAreCounted) {
+  expect("fit: 'x' has 24 examples, and 'y' has 23",
+         [&] { model_.fit(first_input(), labels().rows(0, 23), quietly()); });
+  expect("train_on_batch: 'x' has 8 examples, and 'y' has 6",
+         [&] { model_.train_on_batch(first_input().rows(0, 8), labels().rows(0, 6)); });
+}
+
+TEST_F(BadInput, DataThatEndBeforeAnEpochDoBeginAgainAndSaySo) {
+  FitOptions o = quietly(2);
+  o.steps_per_epoch = 5;  // of four batches
+  o.verbose = Verbose::kLine;
+  testing::internal::CaptureStderr();
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(model_.fit(first_input(), labels(), o).epoch.size(), 2u);
+  testing::internal::GetCapturedStdout();
+  EXPECT_NE(testing::internal::GetCapturedStderr().find(
+                "fit: the data ended after 4 of 5 steps of the epoch; it begins again"),
+            std::string::npos);
+}
+
+TEST_F(BadInput, DataWithoutAnExampleSaySo) {
+  expect("fit: 'x' has no examples", [&] {
+    model_.fit(Array(Type{DType::kF32, {0, 4}}), Array(Type{DType::kI32, {0}}), quietly());
+  });
+  expect("evaluate: 'x' has no examples", [&] {
+    model_.evaluate(Array(Type{DType::kF32, {0, 4}}), Array(Type{DType::kI32, {0}}), {.verbose = Verbose::kSilent});
+  });
+  InputOptions whole;
+  whole.batch_size = 6;
+  whole.drop_remainder = true;
+  std::vector<MemoryFeature> two{{{"x", {DType::kF32, {4}}}, std::vector<std::byte>(2 * 16)},
+                                 {{"y", {DType::kI32, {}}}, std::vector<std::byte>(2 * 4)}};
+  EXPECT_EQ(message_of([&] { Dataset::from_memory(two, whole).take(); }),
+            "batch size 6 is larger than the 2 examples in memory");
+}
+
+TEST_F(BadInput, AVariableOfAnotherShapeIsNamed) {
+  loss();
+  expect("variable 'kind/bias' is f32[3], given f32[2]", [&] { strategy_.write("kind/bias", {1.0f, 2.0f}); });
+}
+
+TEST_F(BadInput, ALayerOnATensorOfAnotherFunctionIsNamed) {
+  const Arrays x{{"x", first_input()}};
+  expect("layer 'dense': its input is a tensor of another function", [&] {
+    Dense layer({.units = 2});
+    strategy_.function([&](const Features& outer) {
+      strategy_.function([&](const Features&) { return Outputs{{"y", layer(outer["x"])}}; })(x);
+      return Outputs{{"x", outer["x"]}};
+    })(x);
+  });
+}
+
+TEST_F(BadInput, TwoModelsOfOneNameAreTold) {
+  loss();
+  expect("layer 'twin': there is a layer of that name already", [&] {
+    Sequential one({Dense(dense_of(2))}, "twin"), two({Dense(dense_of(2))}, "twin");
+    strategy_.function([&](const Features& in) {
+      return Outputs{{"y", one(in["x"]) + two(in["x"])}};
+    })({{"x", first_input()}});
+  });
+}
+
+TEST_F(BadInput, AFunctionMayBeGivenAnotherSignatureAtTheTenthCall) {
+  Dense layer({.units = 2, .kernel_initializer = &patterned, .name = "tenth"});
+  Function f = strategy_.function([&](const Features& in) { return Outputs{{"y", reduce_sum(layer(in["x"]))}}; });
+  double first = 0;
+  for (int i = 0; i < 9; ++i) first = f({{"x", first_input()}})["y"].item();
+  EXPECT_EQ(f.traces(), 1);
+  EXPECT_NE(f({{"x", first_input().rows(0, 3)}})["y"].item(), first);  // other rows: another program, the same layer
+  EXPECT_EQ(f.traces(), 2);
+  expect("variable 'tenth/kernel' was made as f32[4,2], and what is called now needs f32[3,2]", [&] {
+    f({{"x", second_input()}});
+  });  // other features do not fit its kernel
+  EXPECT_EQ(f({{"x", first_input()}})["y"].item(), first);
+}
+
+TEST_F(BadInput, AGradientOfWhatDoesNotDependOnTheLossIsTold) {
+  expect("SGD: none of 1 variables has a gradient", [&] {
+    strategy_.function(
+        [&](const Features& in) {
+          const Tensor loss = reduce_sum(in["x"]), w = variable(loss, "unused", {2}, zeros());
+          SGD(0.1).apply(gradients(loss, {w}), {w});
+          return Outputs{{"loss", loss}};
+        },
+        {.mode = Mode::kTrain})({{"x", first_input()}});
+  });
+}
+
+}  // namespace
+}  // namespace tenon
