@@ -17,14 +17,30 @@ Default penalty(const Regularizer& r) { return none(!r); }
 Default limit(const Constraint& c) { return none(!c.project); }
 
 template <class Options>
+Ours penalties(const Options& o) {
+  return {{"kernel_regularizer", penalty(o.kernel_regularizer)},
+          {"bias_regularizer", penalty(o.bias_regularizer)},
+          {"activity_regularizer", penalty(o.activity_regularizer)},
+          {"kernel_constraint", limit(o.kernel_constraint)},
+          {"bias_constraint", limit(o.bias_constraint)}};
+}
+template <class Options>
+Ours norm_penalties(const Options& o) {
+  return {{"beta_regularizer", penalty(o.beta_regularizer)},
+          {"gamma_regularizer", penalty(o.gamma_regularizer)},
+          {"beta_constraint", limit(o.beta_constraint)},
+          {"gamma_constraint", limit(o.gamma_constraint)}};
+}
+
+template <class Options>
 Ours weights(Options o, Tensor (*layer)(Tensor, const Options&), const Shape& shape = {2, 8, 8, 4},
              const std::string& kernel = "kernel", const std::string& as = "kernel_initializer") {
   const auto build = [=](Tensor x) { layer(x, o); };
-  return {{"use_bias", flag(o.use_bias)},
-          {"activation", act(o.activation)},
-          {as, first_value(kernel, build, shape)},
-          {"bias_initializer", first_value("bias", build, shape)},
-          {"kernel_regularizer", penalty(o.kernel_regularizer)}};
+  return Ours{{"use_bias", flag(o.use_bias)},
+              {"activation", act(o.activation)},
+              {as, first_value(kernel, build, shape)},
+              {"bias_initializer", first_value("bias", build, shape)}} +
+         penalties(o);
 }
 
 template <class Options>
@@ -46,13 +62,10 @@ Ours attention(const Shape& sequence) {
                          const Variable* v = graph.find_variable("multi_head_attention/query/kernel");
                          return golden == "glorot_uniform" && v && same(v->initializer, glorot_uniform({4, 4}));
                        }};
-  return {{"value_dim", none(o.value_dim == 0)},
-          {"dropout", number(o.dropout)},
-          {"use_bias", flag(o.use_bias)},
-          {"output_shape", none(o.output_shape == 0)},
-          {"kernel_initializer", kernel},
-          {"bias_initializer", first_value("bias", build, sequence)},
-          {"kernel_regularizer", penalty(o.kernel_regularizer)}};
+  return Ours{{"value_dim", none(o.value_dim == 0)}, {"dropout", number(o.dropout)},
+              {"use_bias", flag(o.use_bias)},        {"output_shape", none(o.output_shape == 0)},
+              {"kernel_initializer", kernel},        {"bias_initializer", first_value("bias", build, sequence)}} +
+         penalties(o);
 }
 
 // Of the three recurrent layers.
@@ -64,7 +77,8 @@ Ours cell(const Options& o) {
           {"recurrent_dropout", number(o.recurrent_dropout)},
           {"return_sequences", flag(o.return_sequences)},
           {"return_state", flag(o.return_state)},
-          {"go_backwards", flag(o.go_backwards)}};
+          {"go_backwards", flag(o.go_backwards)},
+          {"stateful", flag(o.stateful)}};
 }
 
 template <class Options>
@@ -152,7 +166,10 @@ Table layers() {
                               Ours{{"output_padding", none(!transposed.output_padding)}}},
       {"Dense", weights(fc, dense)},
       {"Embedding",
-       {{"embeddings_initializer",
+       {{"mask_zero", flag(rows.mask_zero)},
+        {"embeddings_regularizer", penalty(rows.embeddings_regularizer)},
+        {"embeddings_constraint", limit(rows.embeddings_constraint)},
+        {"embeddings_initializer",
          first_value("embeddings", [=](Tensor x) { embedding(cast(x, DType::kI32), rows); })}}},
       {"AveragePooling1D", pooling()},
       {"AveragePooling2D", pooling()},
@@ -169,6 +186,8 @@ Table layers() {
                 })}}},
       {"PReLU",
        {{"shared_axes", none(pre.shared_axes.empty())},
+        {"alpha_regularizer", penalty(pre.alpha_regularizer)},
+        {"alpha_constraint", limit(pre.alpha_constraint)},
         {"alpha_initializer", first_value("alpha", [](Tensor x) { prelu(x); })}}},
       {"Softmax", {{"axis", numbered([](Tensor x, auto... v) { softmax(x, static_cast<int64_t>(v)...); })}}},
       {"Concatenate", {{"axis", numbered([](Tensor x, auto... v) {
@@ -180,24 +199,25 @@ Table layers() {
         {"interpolation", text("nearest")}}},
       {"ZeroPadding2D",
        {{"padding", numbered([](Tensor x, auto... v) { zero_padding2d(x, static_cast<int64_t>(v)...); })}}},
-      {"BatchNormalization",
-       scaled(batch_norm) + Ours{{"axis", number(-1)},
-                                 {"momentum", number(bn.momentum)},
-                                 {"epsilon", number(bn.epsilon)},
-                                 {"center", flag(bn.center)},
-                                 {"scale", flag(bn.scale)},
-                                 {"moving_mean_initializer", first_value("moving_mean", batch_norm)},
-                                 {"moving_variance_initializer", first_value("moving_variance", batch_norm)}}},
-      {"LayerNormalization", scaled(layer_norm) + Ours{{"axis", number(static_cast<double>(ln.axes.at(0)))},
-                                                       {"epsilon", number(ln.epsilon)},
-                                                       {"center", flag(ln.center)},
-                                                       {"scale", flag(ln.scale)}}},
-      {"GroupNormalization",
-       scaled(group_norm) + Ours{{"groups", number(static_cast<double>(GroupNormOptions().groups))},
-                                 {"axis", number(-1)},
-                                 {"epsilon", number(gn.epsilon)},
-                                 {"center", flag(gn.center)},
-                                 {"scale", flag(gn.scale)}}},
+      {"BatchNormalization", scaled(batch_norm) + norm_penalties(bn) +
+                                 Ours{{"axis", number(-1)},
+                                      {"momentum", number(bn.momentum)},
+                                      {"epsilon", number(bn.epsilon)},
+                                      {"center", flag(bn.center)},
+                                      {"scale", flag(bn.scale)},
+                                      {"moving_mean_initializer", first_value("moving_mean", batch_norm)},
+                                      {"moving_variance_initializer", first_value("moving_variance", batch_norm)}}},
+      {"LayerNormalization", scaled(layer_norm) + norm_penalties(ln) +
+                                 Ours{{"axis", number(static_cast<double>(ln.axes.at(0)))},
+                                      {"epsilon", number(ln.epsilon)},
+                                      {"center", flag(ln.center)},
+                                      {"scale", flag(ln.scale)}}},
+      {"GroupNormalization", scaled(group_norm) + norm_penalties(gn) +
+                                 Ours{{"groups", number(static_cast<double>(GroupNormOptions().groups))},
+                                      {"axis", number(-1)},
+                                      {"epsilon", number(gn.epsilon)},
+                                      {"center", flag(gn.center)},
+                                      {"scale", flag(gn.scale)}}},
       {"RMSNormalization", {{"axis", number(-1)}, {"epsilon", number(RmsNormOptions().epsilon)}}},
   };
   const Shape sequence{2, 8, 4};
