@@ -25,6 +25,12 @@ std::string fitting(const std::vector<std::string>& parts, size_t columns) {
   return line;
 }
 
+// "input 1,240, device 310 examples/s (device is the limit)"
+std::string limit_text(const Throughput& t) {
+  return "input " + rate_text(t.input_rate()) + ", device " + rate_text(t.device_rate()) + " examples/s (" +
+         (t.input_is_limit() ? "input" : "device") + " is the limit)";
+}
+
 }  // namespace
 
 Progress::Progress(bool json, int64_t every, int64_t target, bool quiet)
@@ -33,6 +39,11 @@ Progress::Progress(bool json, int64_t every, int64_t target, bool quiet)
       every_(quiet && !json ? 0 : every),
       target_(target) {}
 Progress::~Progress() { clear(); }
+
+void Progress::on_train_batch_end(TrainingRun& run, int64_t batch, const Logs& logs) {
+  now_ = run.throughput();
+  TrainingHook::on_train_batch_end(run, batch, logs);
+}
 
 void Progress::begin(int64_t step) {
   first_ = last_ = written_ = step;
@@ -67,7 +78,7 @@ void Progress::draw(int64_t step) {
   const double rate = static_cast<double>(step - first_) / seconds_between(begun_, drawn_);
   draw_line(fitting({"step " + with_commas(step) + "/" + with_commas(target_), "loss " + number_text(take_mean_loss()),
                      "ETA " + duration_text(static_cast<double>(target_ - step) / std::max(rate, 1e-9)),
-                     rate_text(rate) + " steps/s"},
+                     rate_text(rate) + " steps/s", limit_text(now_)},
                     terminal_columns()));
   line_open_ = true;
 }
@@ -75,10 +86,18 @@ void Progress::draw(int64_t step) {
 void Progress::write(int64_t step) {
   const auto now = Clock::now();
   const double rate = static_cast<double>(step - written_) / seconds_between(written_at_, now), loss = take_mean_loss();
+  const Throughput done = now_ - std::exchange(written_then_, now_);
   if (json_)
-    print_line(Json("step").add("step", step).add("loss", loss).add("steps_per_second", rate).str());
+    print_line(Json("step")
+                   .add("step", step)
+                   .add("loss", loss)
+                   .add("steps_per_second", rate)
+                   .add("input_examples_per_second", done.input_rate())
+                   .add("device_examples_per_second", done.device_rate())
+                   .str());
   else
-    print_line("step " + with_commas(step) + "  loss " + number_text(loss) + "  " + rate_text(rate) + " steps/s");
+    print_line("step " + with_commas(step) + "  loss " + number_text(loss) + "  " + rate_text(rate) + " steps/s  " +
+               limit_text(done));
   written_ = step;
   written_at_ = now;
 }

@@ -15,6 +15,7 @@ class Progress : public TrainingHook {
   Progress(bool json, int64_t every, int64_t target, bool quiet = false);
   ~Progress() override;
 
+  void on_train_batch_end(TrainingRun& run, int64_t batch, const Logs& logs) override;
   void begin(int64_t step) override;
   bool after_run(int64_t step, std::span<const float> losses) override;
   void end(int64_t step) override;
@@ -36,6 +37,7 @@ class Progress : public TrainingHook {
   int64_t every_, target_;
   int64_t first_ = 0, last_ = 0, written_ = 0, steps_ = 0, losses_ = 0;
   double seconds_ = 0, loss_sum_ = 0;
+  Throughput now_, written_then_;  // of the whole call, and when the last line was written
   Clock::time_point begun_, drawn_, written_at_;
   bool line_open_ = false;
 };

@@ -19,6 +19,9 @@ int rank_of(const UnitInfo& unit) {
   return unit.kind == "accelerator" ? kBest : unit.kind == "gpu" ? 2 : 1;
 }
 
+// 0: no kind.
+int rank_of_kind(std::string_view name) { return name == "tpu" ? kBest : name == "gpu" ? 2 : name == "cpu" ? 1 : 0; }
+
 struct Choice {
   int rank;
   Candidate backend;
@@ -64,6 +67,14 @@ class Chooser {
     for (const Cause& c : causes_) out.passed_over.push_back({c.path, c.text, c.rank <= choices_[0].rank});
     return out;
   }
+
+  // The best of one rank.
+  Result<ResolvedDevice> best_of(int rank) const {
+    for (const Choice& c : choices_)
+      if (c.rank == rank) return resolved(c.backend.name, c.units);
+    return Status(Code::kUnavailable, "there is none");
+  }
+  std::string found() const { return join(found_); }
 
   // The first that opens, best first.
   Result<std::shared_ptr<Device>> open(const SearchPath& search) {
@@ -132,6 +143,27 @@ Result<ResolvedDevice> resolve_device(std::string_view device) {
   const Result<std::vector<UnitInfo>> units = enumerate_units(*backend, named.spec);
   if (!units.ok()) return with_device(named.name, named.spec, units.status());
   return resolved(std::string(device), *units);
+}
+
+Result<ResolvedDevice> resolve_device(std::initializer_list<std::string_view> wanted) {
+  const std::vector<std::string_view> names(wanted);
+  const Chooser here = choices(search_path());
+  const std::string searched = cat("looked for ", join(names), "; found ", here.found());
+  std::vector<Refusal> passed_over;
+  for (const std::string_view name : names) {
+    const int rank = rank_of_kind(name);
+    Result<ResolvedDevice> device = rank > 0 ? here.best_of(rank) : resolve_device(name);
+    if (device.ok()) {
+      device->searched = searched;
+      device->passed_over = std::move(passed_over);
+      return device;
+    }
+    if (device.status().code() != Code::kUnavailable) return device;
+    passed_over.push_back({std::string(name), device.status().message(), rank > 0});
+  }
+  std::string text = searched;
+  for (const Refusal& r : passed_over) text += cat("; ", r.path, ": ", r.cause);
+  return Status(Code::kUnavailable, std::move(text));
 }
 
 Result<std::shared_ptr<Device>> open_device(std::string_view device) {

@@ -15,8 +15,12 @@
 namespace tenon {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr int64_t kTaskBytes = 64 << 10;       // what one task reads and writes, about
 constexpr int64_t kImmediateBytes = 64 << 10;  // a batch in memory that the consumer copies itself
+
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 }  // namespace
 
@@ -27,6 +31,29 @@ struct InputPipeline::Impl {
     Impl* pipeline;
     uint32_t slot, begin, end;
     bool transposes;
+  };
+
+  // How long at least one of several threads was at work.
+  class BusyClock {
+   public:
+    void begin() {
+      const std::lock_guard lock(mutex_);
+      if (running_++ == 0) since_ = Clock::now();
+    }
+    void end() {
+      const std::lock_guard lock(mutex_);
+      if (--running_ == 0) seconds_ += seconds_since(since_);
+    }
+    double seconds() {
+      const std::lock_guard lock(mutex_);
+      return seconds_ + (running_ > 0 ? seconds_since(since_) : 0);
+    }
+
+   private:
+    std::mutex mutex_;
+    int running_ = 0;
+    Clock::time_point since_;
+    double seconds_ = 0;
   };
 
   Impl(Dataset d, ThreadPool& p)
@@ -78,6 +105,7 @@ struct InputPipeline::Impl {
   std::mutex mutex;
   std::condition_variable changed;
   uint64_t changes = 0;
+  BusyClock busy;
 };
 
 void InputPipeline::Impl::add_slots(std::vector<BatchSlot> memory) {
@@ -165,13 +193,16 @@ bool InputPipeline::Impl::submit(Task* task) {
 
 void InputPipeline::Impl::run(const Task& task) noexcept {
   InputSlot& slot = *slots[task.slot];
+  busy.begin();
   if (task.transposes) {
     slot.transpose(task.begin, task.end);
+    busy.end();
     if (slot.tasks_left.fetch_sub(1, std::memory_order_acq_rel) == 1) finish(slot);
     return;
   }
   const uint32_t end = std::min(task.end, static_cast<uint32_t>(slot.planned));
   for (uint32_t row = task.begin; row < end; ++row) slot.fill(row);
+  busy.end();
   if (slot.tasks_left.fetch_sub(1, std::memory_order_acq_rel) == 1) finish_rows(task.slot);
 }
 
@@ -280,12 +311,12 @@ Result<Batch> InputPipeline::Impl::next() {
     const uint32_t index = p.pending.front();
     InputSlot& slot = *p.slots[index];
     if (!slot.ready.load(std::memory_order_acquire)) {
-      const auto begin = std::chrono::steady_clock::now();
+      const auto begin = Clock::now();
       // The first batch is always waited for; a later one means that too few were made ahead.
       if (p.warm && p.data.options.prefetch == 0 && p.target < p.slots.size()) ++p.target;
       p.schedule();
       p.wait(slot);
-      p.waited += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      p.waited += seconds_since(begin);
     } else {
       p.wait(slot);
     }
@@ -345,5 +376,7 @@ std::string InputPipeline::where(const Batch& batch, int64_t row) const {
 int InputPipeline::prefetch() const { return static_cast<int>(std::min(impl_->target, impl_->slots.size())); }
 
 double InputPipeline::wait_seconds() const { return impl_->waited; }
+
+double InputPipeline::busy_seconds() const { return impl_->busy.seconds(); }
 
 }  // namespace tenon

@@ -87,6 +87,13 @@ struct Output {
   std::string name;
 };
 
+// What print() or check_numerics() shows of a value in each step (tenon/debug.h).
+struct Watch {
+  ValueId value;
+  std::string name;
+  bool check;
+};
+
 // Weights are the model's parameters, moving averages among them; slots belong to an optimizer; counters
 // are global_step and its like.
 enum class VariableKind : uint8_t { kWeight, kSlot, kCounter };
@@ -136,6 +143,7 @@ class Graph {
   std::map<std::string, std::vector<ValueId>> notes;
   // Which steps of a value count (tenon/masking.h): bools along its first axes.
   std::unordered_map<ValueId, ValueId> masks;
+  std::vector<Watch> watches;
 
   ValueId add_input(Type type, Role role, std::string name);
   // Appends a node whose result types are already inferred. An empty name takes the op's; the name is

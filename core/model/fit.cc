@@ -64,7 +64,8 @@ class Fitting {
  private:
   void do_epochs() {
     const int64_t steps = steps_of_epoch(*data_, options_);
-    run_.begin_fit(options_.initial_epoch, options_.epochs, steps);
+    const Function& step = *training_.train(model_, options_.class_weight).run;
+    run_.begin_fit(options_.initial_epoch, options_.epochs, steps, step);
     begin_data();
     for (int epoch = run_.initial_epoch(); epoch < options_.epochs && !run_.stopped(); ++epoch) do_epoch(epoch, steps);
     training_.take_averages();
@@ -87,13 +88,16 @@ class Fitting {
     if (options_.epochs > 1) run_.bar().line(cat("Epoch ", epoch + 1, "/", options_.epochs));
     run_.bar().begin(steps);
     int64_t done = 0;
+    const Throughput before = run_.throughput();
     Logs logs = train_epoch(steps, &done);
     if (done == 0) return;  // stopped before its first batch
+    const Throughput throughput = run_.throughput() - before;
     if (validation_ && !run_.stopped() && validates_after(epoch, options_.validation_freq)) validate(&logs);
     run_.call([&](Callback& c) { c.on_epoch_end(run_, epoch, logs); });
     run_.bar().finish(done, logs);
     ++training_.epochs_done;
     note(epoch, logs);
+    history_.throughput.push_back(throughput);
   }
 
   Logs train_epoch(int64_t steps, int64_t* done) {

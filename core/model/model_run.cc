@@ -19,7 +19,9 @@ void ModelRun::say(const std::string& line) {
   if (!bar_.silent()) std::fprintf(stderr, "%s\n", line.c_str());
 }
 
-void ModelRun::begin_fit(int initial_epoch, int epochs, int64_t steps_per_epoch) {
+void ModelRun::begin_fit(int initial_epoch, int epochs, int64_t steps_per_epoch, const Function& step) {
+  step_of_fit_ = step;
+  before_ = step.throughput();
   initial_epoch_ = initial_epoch;
   epochs_ = epochs;
   steps_per_epoch_ = steps_per_epoch;

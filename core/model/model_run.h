@@ -1,6 +1,7 @@
 // A call of fit, evaluate or predict, as its callbacks see it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,8 @@ class ModelRun : public TrainingRun {
   void say(const std::string& line) override;
 
   // Epochs [initial_epoch(), epochs) are to be done.
-  void begin_fit(int initial_epoch, int epochs, int64_t steps_per_epoch);
+  void begin_fit(int initial_epoch, int epochs, int64_t steps_per_epoch, const Function& step);
+  Throughput throughput() const override { return step_of_fit_ ? step_of_fit_->throughput() - before_ : Throughput(); }
   int initial_epoch() const { return initial_epoch_; }
   void set_initial_epoch(int epoch) override { initial_epoch_ = epoch; }
   bool stopped() const { return stopped_; }
@@ -66,6 +68,8 @@ class ModelRun : public TrainingRun {
   const std::shared_ptr<ModelTraining> held_ = training_.shared_from_this();  // a callback may compile the model again
   CallbackList callbacks_;
   ProgressBar bar_;
+  std::optional<Function> step_of_fit_;
+  Throughput before_;  // of earlier calls
   int64_t step_ = 0, steps_per_epoch_ = 0;
   int epochs_ = 1, initial_epoch_ = 0;
   bool stopped_ = false;

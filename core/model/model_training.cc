@@ -95,8 +95,18 @@ class ModelTraining::Row {
   size_t size_ = 0, means_ = 0;
 };
 
+namespace {
+
+Strategy strategy_of(const CompileOptions& options) {
+  if (options.strategy) return *options.strategy;
+  const std::optional<Strategy> in_scope = Strategy::Scope::innermost();
+  return in_scope ? *in_scope : Strategy();
+}
+
+}  // namespace
+
 ModelTraining::ModelTraining(const CompileOptions& options)
-    : strategy(options.strategy ? *options.strategy : Strategy()),
+    : strategy(strategy_of(options)),
       options_(options),
       optimizer_(options.optimizer ? *options.optimizer : RMSprop()) {
   if (options.steps_per_execution < 1)

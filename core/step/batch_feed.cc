@@ -71,11 +71,22 @@ Result<std::unique_ptr<BatchFeed>> BatchFeed::create(const StepProgram& program,
   return feed;
 }
 
+Result<uint32_t> BatchFeed::run(StepProgram& program, Queue& queue, uint32_t n, Feed* around) {
+  const auto begin = Clock::now();
+  waited_ = {};
+  Result<uint32_t> done = program.run(queue, n, around ? around : this);
+  device_seconds_ += std::chrono::duration<double>(Clock::now() - begin - waited_).count();
+  if (done.ok()) examples_ += *done * batch_size_;
+  return done;
+}
+
 bool BatchFeed::next(uint64_t i, std::span<Buffer*> feeds) {
   if (ended_ || stopped_ || partial_.rows > 0 || left_ == 0) return false;
   stopped_ = i > 0 && interrupted_ && interrupted_();
   if (stopped_) return false;
+  const auto asked = Clock::now();
   const Result<Batch> batch = pipeline_->next();
+  waited_ += Clock::now() - asked;
   status_ = batch.ok() ? take(*batch) : batch.status();
   ended_ = !status_.ok() || batch->end();
   if (ended_) return false;
@@ -164,7 +175,9 @@ void BatchFeed::release_partial() {
 
 void BatchFeed::release(uint64_t) {
   state_ = pipeline_->state_after(held_.front());
-  pipeline_->release(held_.front().slot);
+  const auto given = Clock::now();
+  pipeline_->release(held_.front().slot);  // which may make a batch at once
+  waited_ += Clock::now() - given;
   held_.erase(held_.begin());
 }
 

@@ -2,6 +2,7 @@
 // and the device reads in place.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "backend/device.h"
 #include "step/program.h"
 #include "step/step_input.h"
+#include "tenon/throughput.h"
 
 namespace tenon {
 
@@ -23,6 +25,11 @@ class BatchFeed : public Feed {
   // `interrupted`, if set, is asked before every batch of a call of the device but its first.
   static Result<std::unique_ptr<BatchFeed>> create(const StepProgram& program, const StepInput& input,
                                                    const PipelineState& from, std::function<bool()> interrupted = {});
+
+  // Up to n steps in one call of the device; its time is taken. `around`: what the device is to ask in the place of this.
+  Result<uint32_t> run(StepProgram& program, Queue& queue, uint32_t n, Feed* around = nullptr);
+  // Of all that run() did.
+  Throughput throughput() const { return {examples_, pipeline_->busy_seconds(), device_seconds_}; }
 
   // The next full batch for iteration i of a call. False at the end of the input, at a batch with fewer rows (the last
   // one, or one that lost damaged records), which partial() then holds, after an error: status(), and for good once it
@@ -61,6 +68,7 @@ class BatchFeed : public Feed {
  private:
   BatchFeed(int64_t batch_size, int replicas)
       : batch_size_(batch_size), replicas_(replicas), positions_(static_cast<size_t>(batch_size)) {}
+  using Clock = std::chrono::steady_clock;
   Status take(const Batch& batch);
   Status check(const Batch& batch) const;
   Status write_partial(Queue& queue, size_t feed, const Buffer& to, int64_t first, int64_t share) const;
@@ -84,6 +92,9 @@ class BatchFeed : public Feed {
   Status status_;
   std::function<bool()> interrupted_;
   bool ended_ = false, stopped_ = false;
+  int64_t examples_ = 0;
+  double device_seconds_ = 0;
+  Clock::duration waited_{};  // for the pipeline, in the call of the device
 };
 
 }  // namespace tenon

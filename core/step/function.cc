@@ -50,6 +50,7 @@ Results Function::repeat(int steps, const Arrays& inputs) { return impl_->repeat
 void Function::next_epoch(uint64_t least) { impl_->next_epoch(least); }
 void Function::rewind() { impl_->rewind(); }
 int Function::traces() const { return impl_->traces(); }
+Throughput Function::throughput() const { return impl_->throughput(); }
 
 Function::Impl::Impl(const std::shared_ptr<Strategy::Impl>& strategy, TensorFunction function,
                      const FunctionOptions& options)
@@ -77,6 +78,12 @@ Result<Results> Function::Impl::take(const Dataset& data, int most_steps) {
   TENON_ASSIGN(const StepCall call, traced_.take(static_cast<uint32_t>(most)));
   TENON_TRY(traced_.feed()->status());
   if (call.steps == 0) end_epoch();
+  return results_of(call);
+}
+
+Result<Results> Function::Impl::results_of(const StepCall& call) {
+  const Status shown = traced_.show_watched(call, std::exchange(steps_done_, steps_done_ + call.steps));
+  if (!shown.ok()) return Status(shown.code(), cat(options_.name, ": ", shown.message()));
   return traced_.results(call);
 }
 
@@ -87,7 +94,7 @@ Result<Results> Function::Impl::repeat(int steps, const Arrays& inputs) {
   TENON_ASSIGN(const std::vector<GivenInput> values, given(inputs, strategy_->device->replicas()));
   TENON_TRY(traced_.place(values));
   TENON_ASSIGN(const StepCall call, traced_.repeat(static_cast<uint32_t>(steps)));
-  return traced_.results(call);
+  return results_of(call);
 }
 
 }  // namespace tenon

@@ -45,6 +45,7 @@ struct Function::Impl {
     stream_.reset();
   }
   int traces() const { return traced_.programs(); }
+  Throughput throughput() const { return traced_.throughput(); }
 
  private:
   // Data that calls take batches from.
@@ -53,6 +54,7 @@ struct Function::Impl {
     uint64_t epoch = 0;
   };
   Status open(const Dataset& data);
+  Result<Results> results_of(const StepCall& call);
   void end_epoch() {
     traced_.close();
     ++stream_->epoch;
@@ -63,6 +65,7 @@ struct Function::Impl {
   TracedFunction traced_;
   std::optional<Stream> stream_;
   uint64_t least_ = 0;  // the first epoch of other data
+  int64_t steps_done_ = 0;
 };
 
 }  // namespace tenon

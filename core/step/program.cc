@@ -3,10 +3,19 @@
 #include "op/replicas.h"
 
 namespace tenon {
+StepProgram::StepProgram(Executable executable, const Trace& trace)
+    : executable_(std::move(executable)),
+      indices_(trace.indices),
+      watched_(trace.watched),
+      launch_(executable_.make_launch()) {
+  for (const Output& result : executable_.graph.results) function_results_ += result.alias < 0;
+  function_results_ -= watched_.size();
+}
+
 Result<std::unique_ptr<StepProgram>> StepProgram::create(const Trace& trace, const std::shared_ptr<Device>& device,
                                                          const ProgramOptions& options, uint64_t seed) {
   TENON_ASSIGN(Executable executable, compile(*trace.graph, device, options));
-  std::unique_ptr<StepProgram> program(new StepProgram(std::move(executable), trace.indices));
+  std::unique_ptr<StepProgram> program(new StepProgram(std::move(executable), trace));
   TENON_TRY(program->allocate_results());
   program->set_scalars(seed);
   return program;
@@ -70,6 +79,18 @@ Result<Array> StepProgram::read(Queue& queue, size_t r, uint32_t steps) const {
   Array out(type);
   TENON_TRY(queue.read(buffer, out.bytes().data(), out.bytes().size()));
   return out;
+}
+
+Status StepProgram::show_watched(Queue& queue, uint32_t steps, int64_t before) const {
+  std::vector<Array> values;
+  for (size_t k = 0; k < watched_.size(); ++k) {
+    TENON_ASSIGN(Array rows, read(queue, function_results_ + k, steps));
+    values.push_back(std::move(rows));
+  }
+  for (uint32_t i = 0; i < steps; ++i)
+    for (size_t k = 0; k < watched_.size(); ++k)
+      TENON_TRY(tenon::show_watched(watched_[k], values[k].row(i), before + i + 1));
+  return {};
 }
 
 }  // namespace tenon

@@ -31,15 +31,20 @@ class StepProgram {
 
   // Result r of the graph, of a call that did `steps` steps: of mode EACH [steps, ..].
   Result<Array> read(Queue& queue, size_t r, uint32_t steps) const;
+  // Those of the traced function come first: so many.
+  size_t results() const { return function_results_; }
+  // After a call that did `steps` steps behind step `before`: what print() shows of each; an error of check_numerics().
+  Status show_watched(Queue& queue, uint32_t steps, int64_t before) const;
 
  private:
-  StepProgram(Executable executable, std::vector<IndexRange> indices)
-      : executable_(std::move(executable)), indices_(std::move(indices)), launch_(executable_.make_launch()) {}
+  StepProgram(Executable executable, const Trace& trace);
   Status allocate_results();
   void set_scalars(uint64_t seed);
 
   Executable executable_;
   std::vector<IndexRange> indices_;
+  std::vector<Watched> watched_;
+  size_t function_results_ = 0;
   Launch launch_;
   std::vector<Buffer> results_;  // empty for aliased ones
 };

@@ -181,6 +181,12 @@ int64_t StepPipeline::corrupt_records() const {
   return sum;
 }
 
+double StepPipeline::busy_seconds() const {
+  double most = 0;
+  for (const auto& pipeline : pipelines_) most = std::max(most, pipeline->busy_seconds());
+  return most;
+}
+
 std::vector<std::string> StepPipeline::lost() const {
   std::vector<std::string> out;
   for (const auto& pipeline : pipelines_)

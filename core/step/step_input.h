@@ -44,6 +44,7 @@ class StepPipeline {
   int64_t position(const Batch& batch, int64_t row) const;
   std::string where(const Batch& batch, int64_t row) const;
   int64_t corrupt_records() const;
+  double busy_seconds() const;  // of the slowest
   std::vector<std::string> lost() const;
 
  private:

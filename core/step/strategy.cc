@@ -25,6 +25,33 @@ const std::string& Strategy::device() const { return impl_->device->name(); }
 const std::string& Strategy::dtype_policy() const { return impl_->options.dtype_policy; }
 int Strategy::num_replicas_in_sync() const { return impl_->device->replicas(); }
 
+std::vector<UnitInfo> Strategy::logical_devices() const { return impl_->device->units(); }
+
+namespace {
+
+thread_local const Strategy::Scope* innermost_scope = nullptr;
+
+}  // namespace
+
+Strategy::Scope Strategy::scope() const { return Scope(*this); }
+Strategy::Scope::Scope(Strategy strategy)
+    : strategy_(std::make_unique<Strategy>(std::move(strategy))), outer_(std::exchange(innermost_scope, this)) {}
+Strategy::Scope::~Scope() { innermost_scope = outer_; }
+std::optional<Strategy> Strategy::Scope::innermost() {
+  return innermost_scope ? std::optional<Strategy>(*innermost_scope->strategy_) : std::nullopt;
+}
+
+OneDeviceStrategy::OneDeviceStrategy(const std::string& device, const StrategyOptions& options)
+    : Strategy(device, options) {
+  if (num_replicas_in_sync() != 1)
+    fail("OneDeviceStrategy: ", this->device(), " has ", num_replicas_in_sync(), " units, expected 1");
+}
+
+TPUStrategy::TPUStrategy(const std::string& device, const StrategyOptions& options) : Strategy(device, options) {
+  const std::string kind = logical_devices()[0].kind;
+  if (kind != "accelerator") fail("TPUStrategy: ", this->device(), " is a ", kind, ", expected a TPU");
+}
+
 std::vector<Strategy::VariableInfo> Strategy::variables() const {
   std::vector<VariableInfo> out;
   for (const auto& [name, buffer] : impl_->variables->all()) out.push_back({name, buffer.type()});

@@ -132,6 +132,7 @@ Result<Trace> trace(const TensorFunction& function, const std::vector<TraceInput
     const Outputs outputs = function(make_inputs(graph, inputs));
     count_draws(graph);
     add_results(graph, outputs, options);
+    out.watched = add_watches(graph);
     agree_on_states(graph);
     add_state_results(graph);
     if (options.mode == Mode::kPredict) graph = prune_inputs(graph, true);

@@ -8,6 +8,7 @@
 
 #include "graph/graph.h"
 #include "step/feed_check.h"
+#include "step/watched.h"
 #include "tenon/strategy.h"
 
 namespace tenon {
@@ -30,6 +31,7 @@ struct TraceOptions {
 
 struct Trace {
   std::unique_ptr<Graph> graph;
+  std::vector<Watched> watched;
   std::vector<IndexRange> indices;  // what the host has to hold features against before it feeds them
 };
 
@@ -44,7 +46,7 @@ std::vector<TraceInput> batch_inputs(const std::vector<FeatureSpec>& features, i
 std::vector<TraceInput> whole_inputs(const std::vector<FeatureSpec>& features, int64_t rows);
 
 // The graph of the function on these inputs. Its
-// results are the function's, then the next values of its variables: those that replicas would not agree on, as moving averages of
+// results are the function's, then what is watched of it, then the next values of its variables: those that replicas would not agree on, as moving averages of
 // their own batches, become the mean. In prediction, features that it does not use are no inputs.
 Result<Trace> trace(const TensorFunction& function, const std::vector<TraceInput>& inputs, const TraceOptions& options);
 

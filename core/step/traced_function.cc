@@ -94,7 +94,7 @@ Result<StepCall> TracedFunction::take_whole(uint32_t steps, HostWatch* watch) {
   std::optional<WatchedFeed> watched;
   if (watch) watched.emplace(*feed_, *watch);
   Feed* const feed = watched ? static_cast<Feed*>(&*watched) : feed_.get();
-  TENON_ASSIGN(const uint32_t done, whole_->program->run(queue_, steps, feed));
+  TENON_ASSIGN(const uint32_t done, feed_->run(*whole_->program, queue_, steps, feed));
   return StepCall{whole_->program.get(), done, batch_size_, batch_size_};
 }
 
@@ -184,13 +184,17 @@ Result<Array> TracedFunction::result(const StepCall& call, std::string_view name
   return call.program->read(queue_, static_cast<size_t>(call.program->executable().find_result(name)), call.steps);
 }
 
+Status TracedFunction::show_watched(const StepCall& call, int64_t before) const {
+  return call.steps > 0 ? call.program->show_watched(queue_, call.steps, before) : Status();
+}
+
 Result<Results> TracedFunction::results(const StepCall& call) const {
   if (call.steps == 0) return Results();
   Arrays values;
   const Graph& graph = call.program->executable().graph;
-  for (size_t r = 0; r < graph.results.size(); ++r) {
+  for (size_t r = 0; r < call.program->results(); ++r) {
     const Output& result = graph.results[r];
-    if (result.alias >= 0 || result.mode == ResultMode::kUntil) continue;
+    if (result.mode == ResultMode::kUntil) continue;
     TENON_ASSIGN(Array value, call.program->read(queue_, r, call.steps));
     if (result.mode == ResultMode::kEach && most_ == 1) value = value.row(0);
     const bool more = call.rows < call.computed && result.split && value.dim(0) == call.computed;

@@ -61,12 +61,15 @@ class TracedFunction {
   // Takes batches from there on; prepares for them. `interrupted` as of BatchFeed::create.
   Status open(const StepInput& input, const PipelineState& from, std::function<bool()> interrupted = {});
   void close() {
+    past_ = throughput();
     feed_.reset();
     dealt_ = 0;
   }
   // Null where it is not open. Its status says why a call did fewer steps than were asked for.
   BatchFeed* feed() { return feed_.get(); }
   const BatchFeed* feed() const { return feed_.get(); }
+  // Of all whole batches so far.
+  Throughput throughput() const { return feed_ ? past_ + feed_->throughput() : past_; }
   // Up to `steps` steps on whole batches.
   Result<StepCall> take_whole(uint32_t steps, HostWatch* watch = nullptr);
   // The same, or one step on the smaller batch that comes next. No steps: the input is at its end, or what it still has is
@@ -79,6 +82,8 @@ class TracedFunction {
 
   // What a call gave: rows of results kept each step are of its steps. REQUIRED: it was the program's last.
   Result<Array> result(const StepCall& call, std::string_view name) const;
+  // What print() and check_numerics() have to say of its steps, which are those behind step `before`.
+  Status show_watched(const StepCall& call, int64_t before) const;
   // All but those that end a call; of a function that does one step a call, without the axis of steps.
   Result<Results> results(const StepCall& call) const;
 
@@ -110,6 +115,7 @@ class TracedFunction {
   int64_t batch_size_ = 0;
   Compiled* whole_ = nullptr;
   std::unique_ptr<BatchFeed> feed_;
+  Throughput past_;    // of feeds that are closed
   int64_t dealt_ = 0;  // rows of its partial batch that were computed
   // Of what is placed.
   Compiled* placed_ = nullptr;

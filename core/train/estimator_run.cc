@@ -15,6 +15,7 @@ constexpr std::string_view kLearningRate = "learning_rate", kStepCounter = "glob
 Status Estimator::Run::begin(Stretch stretch) {
   site_ = &stretch.site;
   save_ = std::move(stretch.save);
+  throughput_ = std::move(stretch.throughput);
   device_ = m_.device->name();
   steps_ = stretch.steps;
   step_ = m_.step;
@@ -46,6 +47,8 @@ Status Estimator::Run::after_call(int64_t step, std::span<const float> losses) {
 void Estimator::Run::leave() {
   site_ = nullptr;
   save_ = {};
+  past_ = throughput();
+  throughput_ = {};
 }
 
 Status Estimator::Run::end() {

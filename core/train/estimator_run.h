@@ -24,6 +24,7 @@ class Estimator::Run final : public TrainingRun {
     TrainingSite& site;
     int64_t steps;                 // that it does at most; 0: not known
     std::function<Status()> save;  // a checkpoint of model_dir; empty: there is none
+    std::function<Throughput()> throughput;
   };
   Status begin(Stretch stretch);
   int64_t most_steps() const { return callbacks_.most_steps(m_.step); }
@@ -51,6 +52,7 @@ class Estimator::Run final : public TrainingRun {
   int64_t steps_per_epoch() const override { return steps_; }
   std::span<const float> losses() const override { return losses_; }
   const std::string& device() const override { return device_; }
+  Throughput throughput() const override { return throughput_ ? past_ + throughput_() : past_; }
   void stop() override { stopped_ = true; }
   std::vector<std::string> variables() const override;
   std::vector<std::string> weights() const override { return weights_; }
@@ -77,6 +79,8 @@ class Estimator::Run final : public TrainingRun {
   bool begun_ = false, stopped_ = false, diverged_ = false;
   TrainingSite* site_ = nullptr;
   std::function<Status()> save_;
+  std::function<Throughput()> throughput_;
+  Throughput past_;  // of the stretches before
   std::vector<std::string> weights_;
   std::string device_;
   int64_t steps_ = 0, step_ = 0, batch_ = 0;

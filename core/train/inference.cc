@@ -74,8 +74,8 @@ class Estimator::Inference {
       : m_(m), data_(std::move(data)), mode_(mode), remainder_(remainder) {}
 
   Status prepare(const std::string& checkpoint, int64_t most) {
-    TENON_ASSIGN(function_, m_.function(data_.specs(), data_.batch_size, mode_, static_cast<int>(most), true,
-                                        remainder_));
+    TENON_ASSIGN(function_,
+                 m_.function(data_.specs(), data_.batch_size, mode_, static_cast<int>(most), true, remainder_));
     TENON_ASSIGN(at_, m_.provide(function_->executable().graph, checkpoint));
     if (!m_.on_tpu()) m_.log("Running local_init_op.");
     TENON_TRY(function_->bind(*at_.states));
@@ -95,6 +95,7 @@ class Estimator::Inference {
     TENON_TRY(feed().status());
     if (feed().stopped()) return m_.interrupted_here();
     left_out_ += call.left_out;
+    TENON_TRY(function_->show_watched(call, std::exchange(batches_, batches_ + call.steps)));
     return function_->results(call);
   }
 
@@ -119,7 +120,7 @@ class Estimator::Inference {
   Remainder remainder_;
   InferenceStates at_;
   std::unique_ptr<TracedFunction> function_;
-  int64_t left_out_ = 0;
+  int64_t left_out_ = 0, batches_ = 0;
 };
 
 Result<EvalResult> Estimator::evaluate(const EvalOptions& options) {

@@ -123,7 +123,7 @@ class Estimator::Training {
     std::function<Status()> save_here;
     if (manager_) save_here = [this] { return m_.dirty || m_.loaded.empty() ? save() : Status(); };
     const int64_t steps = target_ > 0 ? target_ - m_.step : 0;
-    TENON_TRY(run_.begin({executable().graph, *site_, steps, save_here}));
+    TENON_TRY(run_.begin({executable().graph, *site_, steps, save_here, [this] { return function_->throughput(); }}));
     result_.global_step = m_.step;  // a callback may have loaded another state
     if (options_.max_steps == 0 && options_.steps > 0) target_ = m_.step + options_.steps;
     pace_.emplace(m_.config, m_.step, target_, batches_per_call(m_.config));
@@ -186,6 +186,8 @@ class Estimator::Training {
 
   Status account(const StepCall& done) {
     m_.dirty = true;
+    if (const Status shown = function_->show_watched(done, m_.step); !shown.ok())
+      return spoilt(shown, m_.input.samples);
     TENON_ASSIGN(const Array losses, function_->result(done, "loss"));
     losses_ = losses.to<float>();
     result_.loss = losses_.back();

@@ -27,6 +27,7 @@
 
 #include "tenon/array.h"
 #include "tenon/status.h"
+#include "tenon/throughput.h"
 
 namespace tenon {
 
@@ -46,6 +47,8 @@ class TrainingRun {
   // Each step's loss in the last call of the device.
   virtual std::span<const float> losses() const = 0;
   virtual const std::string& device() const = 0;
+  // Of this call of fit() or train() so far, without evaluation: what is the limit, the input or the device.
+  virtual Throughput throughput() const { return {}; }
 
   // Ends training at this step boundary; of fit() the epoch too, without validation.
   virtual void stop() = 0;

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,5 +75,11 @@ struct ResolvedDevice {
 
 // Loads what it has to. kUnavailable: there is nothing of that name, or nothing at all. Thread safe.
 Result<ResolvedDevice> resolve_device(std::string_view device = "auto");
+
+// The first of these that is here: kinds, "tpu" (any accelerator), "gpu", "cpu", of which the best that is not emulated is
+// taken, or devices by name. What was passed over says why.
+//   Strategy strategy(resolve_device({"tpu", "gpu", "cpu"}).take().device);
+// Errors: kUnavailable where none of them is here.
+Result<ResolvedDevice> resolve_device(std::initializer_list<std::string_view> wanted);
 
 }  // namespace tenon

@@ -61,7 +61,7 @@ struct CompileOptions {
   MetricList metrics = {};                  // sample weights do not count
   MetricList weighted_metrics = {};
   int steps_per_execution = 1;            // batches that one call of the device takes
-  std::optional<Strategy> strategy = {};  // Strategy("auto")
+  std::optional<Strategy> strategy = {};  // that of Strategy::scope(), or else Strategy("auto")
 };
 
 // Inputs, or targets, of all examples in memory: an array with an example a row, several in the order of the model's inputs
@@ -142,6 +142,7 @@ struct PredictOptions {
 struct History {
   std::vector<int> epoch;  // from 0
   std::map<std::string, std::vector<double>> history;
+  std::vector<Throughput> throughput;  // of each epoch's training
   // Throws Error naming what there is when there is none of that name.
   const std::vector<double>& operator[](std::string_view name) const;
 };

@@ -263,6 +263,7 @@ class InputPipeline {
   std::vector<std::string> lost() const;
   int prefetch() const;         // batches made ahead at present
   double wait_seconds() const;  // spent waiting in next() so far
+  double busy_seconds() const;  // in which a batch was being made, so far
 
  private:
   struct Impl;

@@ -20,14 +20,17 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tenon/array.h"
+#include "tenon/devices.h"
 #include "tenon/features.h"
 #include "tenon/input.h"
 #include "tenon/outputs.h"
+#include "tenon/throughput.h"
 #include "tenon/warm_start.h"
 
 namespace tenon {
@@ -94,6 +97,8 @@ class Function {
   void rewind();
   // How often the function was traced: once for each signature.
   int traces() const;
+  // Of all calls with data so far.
+  Throughput throughput() const;
 
  private:
   friend class Strategy;
@@ -113,6 +118,17 @@ class Strategy {
   const std::string& device() const;  // as it was found: "cpu"
   const std::string& dtype_policy() const;
   int num_replicas_in_sync() const;  // units, each of which has a share of the batch
+  // Those units, in order, as TensorFlow lists logical devices.
+  std::vector<UnitInfo> logical_devices() const;
+  // A batch of so many examples on each of them, and the learning rate for it: with n times the batch n times the rate.
+  int64_t global_batch_size(int64_t per_replica) const { return per_replica * num_replicas_in_sync(); }
+  double scaled_learning_rate(double of_one_replica) const { return of_one_replica * num_replicas_in_sync(); }
+
+  // While this lives, models that are compiled on this thread without a strategy have this one:
+  //   const auto scope = strategy.scope();
+  //   model.compile({.optimizer = Adam(), .loss = "mse"});
+  class Scope;
+  [[nodiscard]] Scope scope() const;
 
   struct VariableInfo {
     std::string name;
@@ -151,6 +167,32 @@ class Strategy {
 
  private:
   std::shared_ptr<Impl> impl_;
+};
+
+class Strategy::Scope {
+ public:
+  ~Scope();
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+  // The strategy of the innermost one of this thread; none outside all.
+  static std::optional<Strategy> innermost();
+
+ private:
+  friend class Strategy;
+  explicit Scope(Strategy strategy);
+  std::unique_ptr<Strategy> strategy_;
+  const Scope* outer_;
+};
+
+// By TensorFlow's names. Each throws Error where the device is another: one with several units, or no TPU, a real one or
+// by its name an emulated one. "tpu" alone falls back to what there is; resolve_device() says in which order.
+class OneDeviceStrategy : public Strategy {
+ public:
+  explicit OneDeviceStrategy(const std::string& device = "auto", const StrategyOptions& options = {});
+};
+class TPUStrategy : public Strategy {
+ public:
+  explicit TPUStrategy(const std::string& device = "tpu", const StrategyOptions& options = {});
 };
 
 }  // namespace tenon

@@ -1,0 +1,23 @@
+// Looking into a function of tensors while it runs. Both give x itself: values and gradients are as without them.
+#pragma once
+
+#include <string_view>
+
+#include "tenon/tensor.h"
+
+namespace tenon {
+
+// Shows x in each step, on standard error, once the call of the device that did the step has ended:
+//   step 12: after dense, f32[64,10]: [[0.1 0.25 -3 ... 0 0 1]
+//    ...
+// the first three and the last three along each axis. Of several units the parts stand one after the other; what is a scalar
+// on each of them is a row of theirs. Without a name it has that of the op that gives it. Steps are those of the Function, from 1,
+// or of the Estimator.
+Tensor print(Tensor x, std::string_view name = {});
+
+// A step in which x holds NaN or infinity ends the call with an error: "check_numerics: after dense ('dense/relu'), f32[64,10],
+// holds NaN at step 12". That call of the device was done to its end, and variables are as it left them. Throws Error where
+// x is not of floats.
+Tensor check_numerics(Tensor x, std::string_view message);
+
+}  // namespace tenon
