@@ -113,7 +113,7 @@ counts trainable_parameters 272474 resnet --depth 20
 counts trainable_parameters 11689512 resnet --depth 18
 
 echo '# help, devices'
-for command in devices convert train evaluate predict inspect bench; do
+for command in devices train evaluate predict 'inspect graph' preflight bench; do
   expect 0 '' "$tenon" $command --help
   grep -q -- '--device' "$work/out" || complain "$command --help lists no --device"
 done
