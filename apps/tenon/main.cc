@@ -47,7 +47,10 @@ int run_command(const Command& command, const std::vector<std::string>& args) {
   Flags flags;
   std::vector<std::string> words;  // what a flag table may depend on: everything that does not look like a flag
   for (const std::string& a : args)
-    if (!a.starts_with("-")) words.push_back(a);
+    if (!a.starts_with("-"))
+      words.push_back(a);
+    else if (const size_t equals = a.find('='); equals != a.npos)
+      words.push_back(a.substr(equals + 1));
   bool help = false;
   for (const std::string& a : args) help |= a == "--help" || a == "-h";
   command.declare(flags, words);

@@ -126,6 +126,12 @@ Dataset ModelRun::eval_data(const Say& say, bool in_order) const {
   return Dataset::images(o, &process_pool()).take();
 }
 
+Dataset ModelRun::image_data(const std::vector<std::string>& paths, const Say& say) const {
+  if (shape_.vector) throw UsageError{"this model takes vectors, which images are not"};
+  try_device();
+  return Dataset::image_files(paths, image_options(eval_batch(static_cast<int64_t>(paths.size()), say), false)).take();
+}
+
 std::vector<FeatureSpec> ModelRun::features() const {
   const Type one_hot{DType::kF32, {shape_.classes}}, number{DType::kI32, {}};
   return {{"image", {DType::kF32, shape_.example()}}, {"label", shape_.vector ? one_hot : number}};

@@ -12,11 +12,23 @@
 namespace tenon::runner {
 namespace {
 
-// The model that is named among the words, which may hold values of flags too.
+// The model that is named among the words, which may hold values of flags too, or that a directory among them remembers.
 const models::ModelInfo* model_among(const std::vector<std::string>& words) {
   for (const std::string& w : words)
     if (const models::ModelInfo* m = models::find_model(w)) return m;
+  for (const std::string& w : words) try {
+      if (const auto record = read_model_record(w)) return models::find_model(record->model);
+    } catch (const Error&) {  // not a directory of ours, or said later
+    }
   return nullptr;
+}
+
+// Of the directory that flags name, or of the checkpoint's.
+std::optional<ModelRecord> remembered(const Flags& flags) {
+  for (const char* place : {"checkpoint", "model_dir"})
+    if (const std::string path = flags.get_or(place, std::string()); !path.empty())
+      if (auto record = read_model_record(path)) return record;
+  return std::nullopt;
 }
 
 // "DIR/info.json" as `tenon convert` writes it; an absent file or number is absent.
@@ -148,23 +160,51 @@ void add_device_flags(Flags& flags) {
   flags.text("tpu", "", "NAME, as v3-8: the same as --device tpu-emulator:NAME");
 }
 
-ModelRun::ModelRun(const Flags& flags, const std::vector<std::string>& words)
-    : flags_(flags), info_(models::find_model(only_word(words, "model", model_names()))), json_(flags.boolean("json")) {
-  for (const models::ModelFlag& f : info_->flags) {
-    for (const Flags::Flag& g : flags.all())
-      if (g.name == f.name && g.value.index() == f.value.index()) params_.set(f.name, g.value);
+ModelRun::ModelRun(const Flags& flags, const std::vector<std::string>& words, Contradiction contradiction)
+    : flags_(flags),
+      contradiction_(contradiction),
+      record_(remembered(flags)),
+      info_(models::find_model(words.empty() && record_ ? record_->model : only_word(words, "model", model_names()))),
+      json_(flags.boolean("json")) {
+  if (record_ && record_->model != info_->name) {
+    if (contradiction_ == Contradiction::kRefuse)
+      throw UsageError{record_->path + " says that the model is '" + record_->model + "', not '" + info_->name + "'"};
+    record_.reset();
   }
+  for (const models::ModelFlag& f : info_->flags) params_.set(f.name, value_of({f.name, f.value, f.help}));
+  for (const models::ModelFlag& f : info_->flags)
+    for (const Flags::Flag& g : flags.all())
+      if (g.name == f.name && g.value.index() == f.value.index()) params_.set(f.name, value_of(g));
   params_.set("optimizer", std::string(info_->optimizer));
   params_.set("learning_rate", info_->learning_rate);
+  if (record_ && record_->flags.contains("dtype_policy")) params_.set("dtype_policy", record_->flags["dtype_policy"]);
   for (const char* name : {"train_steps", "learning_rate", "learning_rate_schedule", "warmup_steps", "optimizer",
                            "momentum", "nesterov", "clipnorm", "global_clipnorm", "dtype_policy"})
     for (const Flags::Flag& g : flags.all())
-      if (g.name == name) params_.set(name, g.value);
+      if (g.name == name) params_.set(name, value_of(g));
   if (flags.has("weight_decay") && flags.given("weight_decay"))
     params_.set("weight_decay", flags.number("weight_decay"));
   check_optimizer();
   read_shape();
   params_.set("num_classes", static_cast<int64_t>(shape_.classes));
+}
+
+// What was given, else what the model directory remembers, else the default.
+Params::Value ModelRun::value_of(const Flags::Flag& flag) const {
+  if (!record_) return flag.value;
+  const auto found = record_->flags.find(flag.name);
+  if (found == record_->flags.end() || found->second.index() != flag.value.index()) return flag.value;
+  if (!flag.given) return found->second;
+  if (!(found->second == flag.value) && contradiction_ == Contradiction::kRefuse)
+    throw UsageError{"--" + flag.name + " is not what " + record_->path + " says"};
+  return flag.value;
+}
+
+ModelRecord ModelRun::record() const {
+  ModelRecord out{{}, info_->name, {}, shape_, labels_};
+  for (const models::ModelFlag& f : info_->flags) out.flags[f.name] = params_.all().at(f.name);
+  out.flags["dtype_policy"] = params_.get<std::string>("dtype_policy");
+  return out;
 }
 
 // Flags that do nothing with this optimizer.
@@ -200,19 +240,21 @@ void ModelRun::read_shape() {
       throw UsageError{format("--%s is for images; this model takes vectors", name)};
   const std::string& dir = flags_.text("data_dir");
   const std::string info_path = dir + "/info.json", labels_path = dir + "/labels.txt";
-  const std::string info = is_there(info_path) ? read_text_file(info_path).take() : "";
-  if (is_there(labels_path)) labels_ = read_text_lines(labels_path).take();
-  const auto choose = [&](const char* name, int& value) {
+  const std::string info = !dir.empty() && is_there(info_path) ? read_text_file(info_path).take() : "";
+  if (!dir.empty() && is_there(labels_path)) labels_ = read_text_lines(labels_path).take();
+  const auto choose = [&](const char* name, int& value, int remembered) {
     if (shape_.vector) return;
     if (const auto n = info_number(info, name); n && *n > 0 && *n < 1 << 14) value = static_cast<int>(*n);
-    if (flags_.given(name)) value = static_cast<int>(flags_.integer(name));
+    value = chosen(name, value, remembered);
   };
-  choose("height", shape_.height);
-  choose("width", shape_.width);
-  choose("channels", shape_.channels);
+  const models::ImageShape kept = record_ ? record_->shape : models::ImageShape{0, 0, 0, 0};
+  choose("height", shape_.height, kept.height);
+  choose("width", shape_.width, kept.width);
+  choose("channels", shape_.channels, kept.channels);
   if (!labels_.empty()) shape_.classes = static_cast<int>(labels_.size());
   if (const int64_t output = params_.get<int64_t>("output", 0); output > 0) shape_.classes = static_cast<int>(output);
-  if (flags_.integer("num_classes") > 0) shape_.classes = static_cast<int>(flags_.integer("num_classes"));
+  shape_.classes = chosen("num_classes", shape_.classes, kept.classes);
+  if (labels_.empty() && record_) labels_ = record_->labels;
   if (labels_.size() != static_cast<size_t>(shape_.classes)) labels_.clear();
 }
 
@@ -220,6 +262,14 @@ Estimator ModelRun::estimator(const RunConfig& config, std::optional<WarmStartSe
   Estimator out(info_->model, config, params_, std::move(warm_start));
   out.set_events({});
   return out;
+}
+
+// What was given, else what the model directory remembers, else `value`. 0 is neither.
+int ModelRun::chosen(const char* name, int value, int remembered) const {
+  const int given = static_cast<int>(flags_.integer(name));
+  if (given > 0 && remembered > 0 && given != remembered && contradiction_ == Contradiction::kRefuse)
+    throw UsageError{format("--%s is %d; %s says %d", name, given, record_->path.c_str(), remembered)};
+  return given > 0 ? given : remembered > 0 ? remembered : value;
 }
 
 RunConfig ModelRun::run_config() const {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "command.h"
+#include "model_record.h"
 #include "models/models.h"
 
 namespace tenon::runner {
@@ -28,10 +29,17 @@ void add_device_flags(Flags& flags);  // part of them
 // "Models:" and a line for each; for --help.
 std::string list_of_models();
 
-// A model with everything that its flags say.
+// What becomes of a flag that says another thing than the model directory remembers.
+enum class Contradiction : uint8_t { kRefuse, kOverride };
+
+// A model with everything that its flags and the model directory say.
 class ModelRun {
  public:
-  ModelRun(const Flags& flags, const std::vector<std::string>& words);
+  // The model is the only word, or the one that the model directory remembers.
+  ModelRun(const Flags& flags, const std::vector<std::string>& words,
+           Contradiction contradiction = Contradiction::kRefuse);
+  // The only thing of it that later runs in the directory need.
+  ModelRecord record() const;
 
   const models::ModelInfo& info() const { return *info_; }
   const Params& params() const { return params_; }
@@ -47,6 +55,8 @@ class ModelRun {
   // least one for each; `say` hears it when that changes what was asked for. In order: files one after the other, so that
   // the n-th example is the n-th record; else they are read in turn.
   Dataset eval_data(const Say& say, bool in_order = false) const;
+  // Image files in order, without labels.
+  Dataset image_data(const std::vector<std::string>& paths, const Say& say) const;
   // All that --num_eval_images asks for; on a TPU without the last ones that its cores cannot share, as the original does,
   // unless --eval_drop_remainder says otherwise.
   EvalSpec eval_spec(const Dataset& data) const;
@@ -65,8 +75,10 @@ class ModelRun {
   void print_info(const std::string& line) const;
 
  private:
+  Params::Value value_of(const Flags::Flag& flag) const;
   void check_optimizer() const;
   void check_units(const std::string& device) const;
+  int chosen(const char* name, int value, int remembered) const;
   void read_shape();
   void try_device() const;  // before the pool has threads
   Dataset train_part(const InputContext& context) const;
@@ -76,6 +88,8 @@ class ModelRun {
   int64_t eval_batch(int64_t examples, const Say& say) const;
 
   const Flags& flags_;
+  Contradiction contradiction_;
+  std::optional<ModelRecord> record_;
   const models::ModelInfo* info_;
   Params params_;
   models::ImageShape shape_;

@@ -55,12 +55,21 @@ std::string output_of(const Flags& flags) {
 class Prediction {
  public:
   Prediction(const Flags& flags, const std::vector<std::string>& words)
-      : flags_(flags), model_(flags, words), json_(flags.boolean("json")), output_(output_of(flags)) {}
+      : flags_(flags),
+        images_(images_in(words)),
+        model_(flags, {words.begin(), words.end() - static_cast<int64_t>(images_.size())}),
+        json_(flags.boolean("json")),
+        output_(output_of(flags)) {
+    if (images_.empty()) return;
+    for (const char* other : {"eval_data_path", "num_eval_images", "synthetic"})
+      if (flags.given(other)) throw UsageError{format("--%s and images to predict exclude each other", other)};
+  }
 
   int run() {
     if (flags_.text("checkpoint").empty()) flags_.required("model_dir");
     if (!output_.empty()) set_stdout(Stdout::kLog);
-    const Dataset data = model_.eval_data(events().on_info, true);
+    const Dataset data =
+        images_.empty() ? model_.eval_data(events().on_info, true) : model_.image_data(images_, events().on_info);
     Output output(output_);
     Estimator estimator = model_.estimator(model_.run_config());
     estimator.set_events(events());
@@ -82,17 +91,26 @@ class Prediction {
  private:
   using Values = std::map<std::string, std::span<const float>>;
 
+  // What is behind the model's name, which the model directory may know.
+  static std::vector<std::string> images_in(const std::vector<std::string>& words) {
+    const bool named = !words.empty() && models::find_model(words[0]);
+    return {words.begin() + (named ? 1 : 0), words.end()};
+  }
   std::string name_of(int64_t classid) const {
     return static_cast<size_t>(classid) < model_.labels().size() ? model_.labels()[static_cast<size_t>(classid)]
                                                                  : std::to_string(classid);
   }
   std::string header() const {
+    if (!images_.empty()) return "image,class,probability";
     std::string line = "row,classid,class";
     for (int c = 0; c < model_.shape().classes; ++c) line += "," + csv_field("probability_" + name_of(c));
     return line;
   }
   std::string csv_row(int64_t i, const Values& values) const {
     const auto classid = static_cast<int64_t>(values.at("classid")[0]);
+    if (!images_.empty())
+      return format("%s,%s,%.6g", csv_field(image(i)).c_str(), csv_field(name_of(classid)).c_str(),
+                    static_cast<double>(values.at("probabilities")[static_cast<size_t>(classid)]));
     std::string line =
         format("%ld,%ld,%s", static_cast<long>(i), static_cast<long>(classid), csv_field(name_of(classid)).c_str());
     for (const float p : values.at("probabilities")) line += format(",%.6g", static_cast<double>(p));
@@ -105,13 +123,11 @@ class Prediction {
       if (!list.empty()) list += ", ";
       list += std::isfinite(p) ? format("%.6g", static_cast<double>(p)) : "null";
     }
-    return Json("prediction")
-        .add("row", i)
-        .add("classid", classid)
-        .add("class", name_of(classid))
-        .raw("probabilities", json_list(list))
-        .str();
+    Json json("prediction");
+    images_.empty() ? json.add("row", i) : json.add("image", image(i));
+    return json.add("classid", classid).add("class", name_of(classid)).raw("probabilities", json_list(list)).str();
   }
+  const std::string& image(int64_t row) const { return images_[static_cast<size_t>(row)]; }
   // CSV on standard output is not to be mixed with anything.
   RunEvents events() const {
     RunEvents events = model_.events();
@@ -136,6 +152,7 @@ class Prediction {
   }
 
   const Flags& flags_;
+  std::vector<std::string> images_;  // files; empty: records
   ModelRun model_;
   bool json_;
   std::string output_;  // empty: standard output
@@ -148,8 +165,8 @@ int run_predict(const Flags& flags, const std::vector<std::string>& words) { ret
 
 const Command kPredict{
     .name = "predict",
-    .arguments = "MODEL --data_dir DIR --model_dir DIR [--output FILE.csv] [FLAGS]",
-    .summary = "Writes what a checkpoint says of each example",
+    .arguments = "MODEL --model_dir DIR --data_dir DIR|IMAGE.. [--output FILE.csv] [FLAGS]",
+    .summary = "Writes what a checkpoint says of each example, or of JPEG and PNG files",
     .declare = declare_predict,
     .run = run_predict,
     .details = list_of_models,

@@ -80,11 +80,25 @@ RunConfig config_of(const Flags& flags, const ModelRun& model) {
   return c;
 }
 
+// Notes what the model is once its states are there, before the first step.
+class Remember : public TrainingHook {
+ public:
+  Remember(std::string model_dir, ModelRecord record) : model_dir_(std::move(model_dir)), record_(std::move(record)) {}
+  void begin(int64_t) override {
+    if (!model_dir_.empty()) write_model_record(model_dir_, record_);
+  }
+
+ private:
+  std::string model_dir_;
+  ModelRecord record_;
+};
+
 class Training {
  public:
   Training(const Flags& flags, const std::vector<std::string>& words)
       : flags_(flags),
-        model_(flags, words),
+        model_(flags, words, Contradiction::kOverride),
+        remember_(flags.text("model_dir"), model_.record()),
         steps_(flags.integer("train_steps")),
         batch_(flags.integer("train_batch_size")),
         estimator_(model_.estimator(config_of(flags, model_), warm_start_of(flags))),
@@ -147,7 +161,8 @@ class Training {
 
   void train_only(const TrainInput& train) {
     result_.train =
-        estimator_.train({.input = train, .max_steps = steps_, .hooks = profile_->with({&progress_})}).take();
+        estimator_.train({.input = train, .max_steps = steps_, .hooks = profile_->with({&remember_, &progress_})})
+            .take();
   }
 
   void train_and_test(const TrainInput& train, const Dataset& eval) {
@@ -155,7 +170,7 @@ class Training {
                                  {.input = train,
                                   .max_steps = steps_,
                                   .steps_between_evals = flags_.integer("steps_between_evals"),
-                                  .hooks = profile_->with({&progress_})},
+                                  .hooks = profile_->with({&remember_, &progress_})},
                                  model_.eval_spec(eval))
                   .take();
   }
@@ -216,6 +231,7 @@ class Training {
 
   const Flags& flags_;
   ModelRun model_;
+  Remember remember_;
   int64_t steps_, batch_;
   Estimator estimator_;
   Progress progress_;

@@ -75,7 +75,7 @@ Result<CheckpointManager> CheckpointManager::open(const std::string& model_dir, 
 
 // Under the lock every temporary is a dead trainer's, whoever has its process number by now.
 Status CheckpointManager::clean() const {
-  for (const char* pattern : {"model.ckpt-*", "checkpoint"}) TENON_TRY(remove_temporaries(model_dir_, pattern));
+  for (const char* pattern : {"model.ckpt-*", "checkpoint", "model.json"}) TENON_TRY(remove_temporaries(model_dir_, pattern));
   return remove_orphans();
 }
 

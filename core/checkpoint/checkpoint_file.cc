@@ -60,7 +60,9 @@ Result<CheckpointFile> CheckpointFile::open(const std::string& path) {
 const std::string& CheckpointFile::prefix() const { return impl_->reader.prefix(); }
 const std::vector<CheckpointTensor>& CheckpointFile::tensors() const { return impl_->tensors; }
 const std::vector<std::string>& CheckpointFile::skipped() const { return impl_->skipped; }
-Result<int64_t> CheckpointFile::global_step() const { return impl_->reader.read_scalar("global_step"); }
+Result<int64_t> CheckpointFile::global_step() const {
+  return impl_->reader.find("global_step") ? impl_->reader.read_scalar("global_step") : int64_t{0};
+}
 Status CheckpointFile::verify() const { return impl_->reader.verify(); }
 
 Result<std::vector<double>> CheckpointFile::read(std::string_view name) const {

@@ -2,6 +2,7 @@
 #include <cctype>
 #include <utility>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "data/augment.h"
 #include "data/image.h"
@@ -59,7 +60,23 @@ class ImageMap {
     return status;
   }
 
+  // The bytes of a JPEG or PNG file, into the only feature.
+  Status file(std::string_view bytes, Slots& out) const {
+    thread_local Image decoded;
+    const Status status = show(bytes, {grid_height_, grid_width_, 0, 0, o_.height, o_.width, false}, {}, out, &decoded);
+    decoded.free_large();
+    return status;
+  }
+
  private:
+  Status show(std::string_view bytes, const ResizeWindow& window, ColourChange change, Slots& out,
+              Image* decoded) const {
+    if (o_.range == PixelRange::kMinusOneToOne) change.scale = 2, change.offset = -1;
+    TENON_ASSIGN(const PixelView pixels, pixels_in(bytes, window, decoded));
+    resize_and_colour(pixels, window, change, out.get<float>(0).data());
+    return {};
+  }
+
   Status map(std::string_view record, const Sample& sample, Slots& out, Image* decoded) const {
     thread_local Example example;
     TENON_TRY(example.parse(record));
@@ -88,6 +105,10 @@ class ImageMap {
     const Feature* format = example.find("image/format");
     if (format && format->kind() == Feature::Kind::kBytes && format->size() == 1 && is_raw(format->bytes()))
       return raw_pixels(example, bytes, o_.channels);
+    return pixels_in(bytes, window, decoded);
+  }
+
+  Result<PixelView> pixels_in(std::string_view bytes, const ResizeWindow& window, Image* decoded) const {
     TENON_ASSIGN(const ImageInfo info, read_image_info(bytes));
     DecodeOptions options{.channels = o_.channels};
     // What augmentation changes at random need not be exact before.
@@ -138,5 +159,21 @@ Result<std::vector<FeatureSpec>> image_specs(const InputOptions& o) {
 }
 
 MapFn image_map(const InputOptions& options) { return ImageMap(options); }
+
+Result<Dataset> Dataset::image_files(std::vector<std::string> paths, InputOptions options) {
+  options.training = false;
+  options.num_classes = std::max(options.num_classes, 1);  // there are no labels
+  TENON_ASSIGN(std::vector<FeatureSpec> specs, image_specs(options));
+  specs.pop_back();
+  const auto count = static_cast<int64_t>(paths.size());
+  const ExampleFn example = [map = ImageMap(options), paths = std::move(paths)](int64_t i, const Sample&,
+                                                                                Slots& out) -> Status {
+    const std::string& path = paths[static_cast<size_t>(i)];
+    TENON_ASSIGN(const std::string bytes, read_file(path));
+    const Status status = map.file(bytes, out);
+    return status.ok() ? status : Status(status.code(), cat(path, ": ", status.message()));
+  };
+  return from_function(count, std::move(specs), example, options);
+}
 
 }  // namespace tenon

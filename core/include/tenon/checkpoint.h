@@ -39,7 +39,7 @@ class CheckpointFile {
   const std::vector<CheckpointTensor>& tensors() const;  // by name
   // Of a directory: a line for each newer checkpoint, which is damaged.
   const std::vector<std::string>& skipped() const;
-  Result<int64_t> global_step() const;
+  Result<int64_t> global_step() const;  // 0 in a file of weights alone
   // The values of a numeric tensor, row-major, as f64. Checks the tensor's checksum.
   Result<std::vector<double>> read(std::string_view name) const;
   // The same, in order, some at a time, for tensors that need not be held as a whole. What `take` was given is right only if

@@ -175,6 +175,9 @@ class Dataset {
   // the files are indexed in parallel.
   static Result<Dataset> images(InputOptions options, ThreadPool* pool = nullptr);
 
+  // JPEG or PNG files, in order, without labels: "image" alone, as records have it when not training. Errors name the file.
+  static Result<Dataset> image_files(std::vector<std::string> paths, InputOptions options);
+
   // TFRecord files whose records `map` turns into `specs`.
   static Result<Dataset> from_records(InputOptions options, std::vector<FeatureSpec> specs, MapFn map,
                                       ThreadPool* pool = nullptr);

@@ -1,0 +1,28 @@
+// What a model directory remembers of its model, in MODEL_DIR/model.json: `tenon train` writes it, what works on the directory
+// later takes from it what its flags do not say.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/models.h"
+
+namespace tenon::runner {
+
+struct ModelRecord {
+  std::string path;                            // of the file
+  std::string model;                           // "flowers"
+  std::map<std::string, Params::Value> flags;  // the model's own, and dtype_policy
+  models::ImageShape shape;
+  std::vector<std::string> labels;  // class names; empty: unknown
+};
+
+// Of a model directory, or of the one that a checkpoint is in; none where it has no such file. Throws Error where the file is
+// damaged.
+std::optional<ModelRecord> read_model_record(const std::string& place);
+// Whole or not at all; a file that says the same is left as it is. Throws Error.
+void write_model_record(const std::string& model_dir, const ModelRecord& record);
+
+}  // namespace tenon::runner

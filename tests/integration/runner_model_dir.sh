@@ -1,0 +1,72 @@
+#!/bin/bash
+# What a model directory remembers of its model, and prediction of image files.
+. "$(dirname "$0")/runner_lib.sh"
+data=$work/data
+make_idx "$work/idx" 256 70
+expect 0 '' "$tenon" convert idx --input "$work/idx" --output "$data"
+
+# A gray PNG of 8x8 pixels as make_idx has them for class $2, without noise.
+make_png() {
+  perl -e '
+    my ($c) = @ARGV;
+    binmode STDOUT;
+    sub crc {
+      my $r = 0xffffffff;
+      for my $b (unpack("C*", $_[0])) {
+        $r ^= $b;
+        $r = $r & 1 ? ($r >> 1) ^ 0xedb88320 : $r >> 1 for 1 .. 8;
+      }
+      return $r ^ 0xffffffff;
+    }
+    sub chunk { my ($t, $d) = @_; print pack("N", length $d), $t, $d, pack("N", crc($t . $d)) }
+    my $raw = join "", map { "\0" . chr($_ == 2 * $c ? 190 : 50) x 8 } 0 .. 7;
+    my ($a, $b) = (1, 0);
+    for (unpack("C*", $raw)) { $a = ($a + $_) % 65521; $b = ($b + $a) % 65521 }
+    print "\x89PNG\r\n\x1a\n";
+    chunk("IHDR", pack("NNCCCCC", 8, 8, 8, 0, 0, 0, 0));
+    chunk("IDAT", "\x78\x01\x01" . pack("vv", length $raw, ~length($raw) & 0xffff) . $raw . pack("N", $b << 16 | $a));
+    chunk("IEND", "")' "$2" >"$1"
+}
+
+echo '# what a model directory remembers'
+wide=$work/wide
+expect 0 '' "$tenon" train mlp --hidden 24,8 --dropout 0.25 --learning_rate 0.01 --train_batch_size 16 --train_steps 60 --data_dir "$data" --device cpu --model_dir "$wide"
+for what in '"model": "mlp"' '"hidden": "24,8"' '"dropout": 0.25' '"height": 8' '"num_classes": 4'; do
+  grep -qF "$what" "$wide/model.json" || complain "model.json lacks $what: $(cat "$wide/model.json")"
+done
+there=(--data_dir "$data" --model_dir "$wide" --device cpu)
+measured() { "$tenon" evaluate "$@" | grep -E '^(accuracy|loss) '; }
+named=$(measured mlp "${there[@]}")
+[ -n "$named" ] || complain 'evaluate does not take the flags from the directory'
+[ "$(measured "${there[@]}")" = "$named" ] || complain 'evaluate does not take the model from the directory'
+[ "$(measured --data_dir "$data" --checkpoint "$wide/model.ckpt-60" --device cpu)" = "$named" ] || complain 'a checkpoint does not know its model'
+[ "$(measured "--model_dir=$wide" --data_dir "$data" --hidden 24,8 --device cpu)" = "$named" ] || complain 'the same flag is refused'
+expect 0 '' "$tenon" train "${there[@]}" --train_batch_size 16 --train_steps 62
+expect 2 "--hidden is not what $wide/model.json says" "$tenon" evaluate mlp "${there[@]}" --hidden 16
+expect 2 "--num_classes is 5; $wide/model.json says 4" "$tenon" predict "${there[@]}" --num_classes 5
+expect 2 "$wide/model.json says that the model is 'mlp', not 'fashion'" "$tenon" evaluate fashion "${there[@]}"
+kept=$(cksum <"$wide/model.json")
+expect 1 "'dense/kernel'" "$tenon" train mlp "${there[@]}" --hidden 17 --train_batch_size 16 --train_steps 70
+[ "$(cksum <"$wide/model.json")" = "$kept" ] || complain 'training that failed changed model.json'
+expect 0 '' "$tenon" train "${there[@]}" --dropout 0.5 --train_batch_size 16 --train_steps 64  # given flags win in training
+grep -qF '"dropout": 0.5' "$wide/model.json" || complain 'a flag that was given to train is not remembered'
+expect 2 'expected one model' "$tenon" evaluate --data_dir "$data" --model_dir "$work/none"
+echo '{' >"$work/broken.json" && mkdir "$work/broken" && mv "$work/broken.json" "$work/broken/model.json"
+expect 1 "$work/broken/model.json: is no record of a model" "$tenon" evaluate --data_dir "$data" --model_dir "$work/broken"
+
+echo '# images without a CSV'
+echo P5 8 8 255 >"$work/no.pgm"
+for c in 0 1 2 3; do make_png "$work/class $c.png" "$c"; done
+expect 0 '' "$tenon" predict --model_dir "$wide" --device cpu "$work"/class\ [0-3].png --output "$work/p.csv"
+expected=$(for c in 0 1 2 3; do echo "$work/class $c.png,$c"; done)
+[ "$(head -1 "$work/p.csv")" = 'image,class,probability' ] || complain "predict IMAGE: $(cat "$work/p.csv")"
+[ "$(tail -n +2 "$work/p.csv" | cut -d, -f 1,2)" = "$expected" ] || complain "predict of images of four classes: $(cat "$work/p.csv")"
+awk -F, 'NR > 1 && !($3 > 0.25 && $3 <= 1) { exit 1 }' "$work/p.csv" || complain "probabilities: $(cat "$work/p.csv")"
+"$tenon" predict mlp --model_dir "$wide" --device cpu "$work/class 2.png" --json 2>/dev/null | grep -q "\"image\": \"$work/class 2.png\", \"classid\": " ||
+  complain 'predict IMAGE --json'
+"$tenon" predict --model_dir "$wide" --device cpu "$work/no.pgm" >/dev/null 2>"$work/err"
+[ $? -eq 1 ] && grep -qF "$work/no.pgm" "$work/err" || complain "predict of what is no image: $(cat "$work/err")"
+"$tenon" predict --model_dir "$wide" --device cpu "$work/none.png" >/dev/null 2>"$work/err"
+[ $? -eq 1 ] && grep -qF "$work/none.png" "$work/err" || complain "predict of no file: $(cat "$work/err")"
+expect 2 '--synthetic and images to predict exclude each other' "$tenon" predict --model_dir "$wide" "$work/class 0.png" --synthetic
+finish
