@@ -1,6 +1,7 @@
 #include "checkpoint/checkpoint.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,13 +21,24 @@ Status remove_checkpoint(const std::string& prefix) {
   return remove_file(bundle_data_path(prefix));
 }
 
-// Names oldest first: those that `checkpoint` does not list, then its list.
+// Seconds since 1970; 0 where it is gone.
+int64_t time_of(const std::string& prefix) {
+  struct stat info {};
+  return ::stat(bundle_index_path(prefix).c_str(), &info) == 0 ? static_cast<int64_t>(info.st_mtim.tv_sec) : 0;
+}
+
+CheckpointState state_of(const std::string& model_dir) {
+  Result<CheckpointState> read = read_checkpoint_state(model_dir);
+  return read.ok() ? read.take() : CheckpointState();
+}
+
+// Names oldest first: those that `checkpoint` does not list, but for what it keeps for good, then its list.
 Result<std::vector<std::string>> names_by_age(const std::string& model_dir) {
   TENON_ASSIGN(const auto present, list_checkpoints(model_dir));
-  CheckpointState state;
-  if (Result<CheckpointState> read = read_checkpoint_state(model_dir); read.ok()) state = read.take();
+  const CheckpointState state = state_of(model_dir);
   std::set<std::string> unlisted, left;
   for (const CheckpointName& name : present) left.insert(name.str());
+  for (const std::string& name : state.preserved) left.erase(name);
   unlisted = left;
   for (const std::string& name : state.all) unlisted.erase(name);
   std::vector<std::string> names;
@@ -59,14 +71,14 @@ bool same_state(const std::string& prefix, const std::string& fingerprint) {
 
 }  // namespace
 
-Result<CheckpointManager> CheckpointManager::open(const std::string& model_dir, int keep) {
+Result<CheckpointManager> CheckpointManager::open(const std::string& model_dir, int keep, double every_n_hours) {
   return within_memory("open model directory", model_dir, [&]() -> Result<CheckpointManager> {
     TENON_TRY(make_directories(model_dir));
     // Told now, and not when the first checkpoint is due.
     if (::faccessat(AT_FDCWD, model_dir.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
       return file_error("cannot write in model directory", model_dir, errno);
     TENON_ASSIGN(DirectoryLock lock, DirectoryLock::take(model_dir, "model directory", "trainer"));
-    CheckpointManager manager(model_dir, keep, std::move(lock));
+    CheckpointManager manager(model_dir, keep, every_n_hours, std::move(lock));
     TENON_TRY(manager.clean());
     TENON_TRY(AtomicFile::create(checkpoint_state_path(model_dir)).status());
     return manager;
@@ -106,16 +118,33 @@ Result<std::string> CheckpointManager::write(int64_t step, const FillBundle& fil
   return name.str();
 }
 
+// Of checkpoints that are too old, takes out those that are kept for good. Time counts from the first checkpoint that was made.
+void CheckpointManager::preserve(std::vector<std::string>& old, CheckpointState& state) const {
+  if (every_n_hours_ <= 0) return;
+  if (state.last_preserved == 0) state.last_preserved = time_of(cat(model_dir_, "/", state.latest));
+  std::erase_if(old, [&](const std::string& name) {
+    const int64_t time = time_of(cat(model_dir_, "/", name));
+    if (static_cast<double>(time - state.last_preserved) < every_n_hours_ * 3600) return false;
+    state.last_preserved = time;
+    state.preserved.push_back(name);
+    return true;
+  });
+}
+
 // Names it in `checkpoint`, then removes what is too old.
 Status CheckpointManager::acknowledge(const std::string& name) const {
   TENON_ASSIGN(std::vector<std::string> names, names_by_age(model_dir_));
   names.erase(std::remove(names.begin(), names.end(), name), names.end());
   names.push_back(name);
   const size_t excess = keep_ > 0 && names.size() > static_cast<size_t>(keep_) ? names.size() - keep_ : 0;
-  const CheckpointState state{name, {names.begin() + static_cast<int64_t>(excess), names.end()}};
+  CheckpointState state = state_of(model_dir_);
+  state.latest = name;
+  state.all = {names.begin() + static_cast<int64_t>(excess), names.end()};
+  names.resize(excess);
+  preserve(names, state);
   TENON_TRY(atomic_write(checkpoint_state_path(model_dir_), format_checkpoint_state(state)));
   // The state is safe; what cannot be removed now is tried again at the next save.
-  for (size_t i = 0; i < excess; ++i) (void)remove_checkpoint(cat(model_dir_, "/", names[i])).ok();
+  for (const std::string& old : names) (void)remove_checkpoint(cat(model_dir_, "/", old)).ok();
   return {};
 }
 
@@ -162,6 +191,7 @@ Result<std::string> CheckpointManager::set_aside(const std::string& name) const 
 Result<std::vector<std::string>> CheckpointManager::set_aside(const std::vector<std::string>& prefixes) {
   TENON_TRY(lock_.check());
   TENON_ASSIGN(std::vector<std::string> names, names_by_age(model_dir_));
+  const CheckpointState state = state_of(model_dir_);
   std::vector<std::string> gone, now;
   for (const std::string& prefix : prefixes) {
     const auto it = std::find(names.begin(), names.end(), name_of(prefix));
@@ -172,7 +202,8 @@ Result<std::vector<std::string>> CheckpointManager::set_aside(const std::vector<
   if (names.empty())
     TENON_TRY(remove_file(checkpoint_state_path(model_dir_)));
   else
-    TENON_TRY(atomic_write(checkpoint_state_path(model_dir_), format_checkpoint_state({names.back(), names})));
+    TENON_TRY(atomic_write(checkpoint_state_path(model_dir_),
+                           format_checkpoint_state({names.back(), names, state.preserved, state.last_preserved})));
   for (const std::string& name : gone) {
     TENON_ASSIGN(std::string moved, set_aside(name));
     now.push_back(std::move(moved));

@@ -25,12 +25,14 @@ Result<BundleReader> open_checkpoint(const std::string& path, std::vector<std::s
 using FillBundle = std::function<Status(BundleWriter&)>;
 
 // The one writer of a model directory. Movable; one thread at a time.
+struct CheckpointState;
+
 class CheckpointManager {
  public:
   // Locks the directory (made where it is missing) and removes what a killed trainer left half
-  // written. Keeps the newest `keep` checkpoints; 0 keeps all. The directory's model.ckpt-* files
-  // belong to the manager.
-  static Result<CheckpointManager> open(const std::string& model_dir, int keep = 5);
+  // written. Keeps the newest `keep` checkpoints (0: all), and of those that it would remove one for every so many hours
+  // for good, `every_n_hours` 0: none. The directory's model.ckpt-* files belong to the manager.
+  static Result<CheckpointManager> open(const std::string& model_dir, int keep = 5, double every_n_hours = 0);
 
   // Saves a state and returns its prefix, MODEL_DIR/model.ckpt-STEP. When it returns ok the state survives
   // kill -9 and power loss and is what latest_checkpoint() finds; on an error the one before is. Adds the
@@ -47,16 +49,18 @@ class CheckpointManager {
   const std::string& model_dir() const { return model_dir_; }
 
  private:
-  CheckpointManager(std::string model_dir, int keep, DirectoryLock lock)
-      : model_dir_(std::move(model_dir)), keep_(keep), lock_(std::move(lock)) {}
+  CheckpointManager(std::string model_dir, int keep, double every_n_hours, DirectoryLock lock)
+      : model_dir_(std::move(model_dir)), keep_(keep), every_n_hours_(every_n_hours), lock_(std::move(lock)) {}
   Status clean() const;
   Status remove_orphans() const;
   Result<std::string> write(int64_t step, const FillBundle& fill) const;
   Status acknowledge(const std::string& name) const;
+  void preserve(std::vector<std::string>& old, CheckpointState& state) const;
   Result<std::string> set_aside(const std::string& name) const;
 
   std::string model_dir_;
   int keep_;
+  double every_n_hours_;
   DirectoryLock lock_;
 };
 

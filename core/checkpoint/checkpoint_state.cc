@@ -14,7 +14,7 @@
 namespace tenon {
 namespace {
 
-constexpr std::string_view kSum = "# crc32c ";
+constexpr std::string_view kSum = "# crc32c ", kPreserved = "# preserved: ";
 
 std::string quote(std::string_view text) {
   std::string out = "\"";
@@ -69,13 +69,19 @@ std::string_view trim(std::string_view line) {
 // KEY: VALUE; other keys (timestamps) are TensorFlow's own.
 bool parse_line(std::string_view line, CheckpointState& state) {
   line = trim(line);
+  if (line.starts_with(kPreserved)) {
+    state.preserved.emplace_back();
+    return unquote(trim(line.substr(kPreserved.size())), state.preserved.back());
+  }
   if (line.empty() || line.front() == '#') return true;
   const size_t colon = line.find(':');
   if (colon == std::string_view::npos) return false;
   const std::string_view key = line.substr(0, colon);
   const std::string_view value = trim(line.substr(colon + 1));
   std::string path;
-  if (key == "all_model_checkpoint_timestamps" || key == "last_preserved_timestamp") return !value.empty();
+  if (key == "all_model_checkpoint_timestamps") return !value.empty();
+  if (key == "last_preserved_timestamp")
+    return std::from_chars(value.data(), value.data() + value.size(), state.last_preserved).ec == std::errc();
   if (key != "model_checkpoint_path" && key != "all_model_checkpoint_paths") return false;
   if (!unquote(value, path) || path.find('\0') != std::string::npos) return false;
   if (key == "all_model_checkpoint_paths")
@@ -109,6 +115,8 @@ Result<CheckpointState> read_checkpoint_state(const std::string& model_dir) {
 std::string format_checkpoint_state(const CheckpointState& state) {
   std::string out = cat("model_checkpoint_path: ", quote(state.latest), "\n");
   for (const std::string& path : state.all) out += cat("all_model_checkpoint_paths: ", quote(path), "\n");
+  if (state.last_preserved > 0) out += cat("last_preserved_timestamp: ", state.last_preserved, ".0\n");
+  for (const std::string& path : state.preserved) out += cat(kPreserved, quote(path), "\n");
   return out + sum_line(out);
 }
 

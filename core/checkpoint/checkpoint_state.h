@@ -11,8 +11,10 @@
 namespace tenon {
 
 struct CheckpointState {
-  std::string latest;            // as written: relative to the directory, or absolute
-  std::vector<std::string> all;  // oldest first
+  std::string latest;                       // as written: relative to the directory, or absolute
+  std::vector<std::string> all;             // oldest first
+  std::vector<std::string> preserved = {};  // kept for good; in comments, as TensorFlow does not list them
+  int64_t last_preserved = 0;               // the time of the last one, or from which time counts: seconds since 1970
 };
 
 // Ends with a comment that holds the checksum of the lines before it: a flipped bit could otherwise

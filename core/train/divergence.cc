@@ -229,7 +229,7 @@ std::string Estimator::Impl::judge(TracedFunction& function, const StepInput& da
 Status Estimator::Impl::judged(const Status& why, const TrainInput& input) {
   const auto with = [&](const std::string& more) { return Status(why.code(), cat(why.message(), more)); };
   discard();
-  Result<CheckpointManager> manager = CheckpointManager::open(config.model_dir, config.keep_checkpoint_max);
+  Result<CheckpointManager> manager = open_checkpoints(config);
   if (!manager.ok()) return why;
   Result<StepInput> data = step_input(input);
   if (!data.ok()) return why;

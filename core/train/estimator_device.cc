@@ -18,6 +18,25 @@ void Estimator::Impl::device_line(const std::string& line, bool detail) {
   if (tell) tell(line);
 }
 
+Status Estimator::Impl::check_config() const {
+  const auto wrong = [](const auto&... parts) { return invalid("RunConfig.", parts...); };
+  const RunConfig& c = config;
+  if (c.save_checkpoints_steps > 0 && c.save_checkpoints_secs.value_or(0) > 0)
+    return wrong("save_checkpoints_steps ", c.save_checkpoints_steps, " and save_checkpoints_secs ",
+                 *c.save_checkpoints_secs, " exclude each other; one of them says when");
+  if (!(c.save_checkpoints_secs.value_or(0) >= 0))
+    return wrong("save_checkpoints_secs is ", *c.save_checkpoints_secs, ", expected 0 or more");
+  if (!(c.keep_checkpoint_every_n_hours >= 0))
+    return wrong("keep_checkpoint_every_n_hours is ", c.keep_checkpoint_every_n_hours, ", expected 0 or more");
+  for (const auto& [name, value] : {std::pair<const char*, int64_t>("save_checkpoints_steps", c.save_checkpoints_steps),
+                                    {"keep_checkpoint_max", c.keep_checkpoint_max},
+                                    {"log_step_count_steps", c.log_step_count_steps},
+                                    {"save_summary_steps", c.save_summary_steps},
+                                    {"iterations_per_loop", c.iterations_per_loop}})
+    if (value < 0) return wrong(name, " is ", value, ", expected 0 or more");
+  return {};
+}
+
 Status Estimator::Impl::check_tpu_config() const {
   if (!config.tpu || (device->replicas() == 1 && !on_tpu())) return {};
   const TPUConfig& t = *config.tpu;
@@ -40,6 +59,7 @@ Status Estimator::Impl::check_tpu_config() const {
 
 Status Estimator::Impl::open() {
   if (device) return {};
+  TENON_TRY(check_config());
   TENON_ASSIGN(const ResolvedDevice found, resolve_device(config.device));
   if (!configured) log(cat("Using config: ", estimator_log::config(config)));
   if (!configured && found.kind == "accelerator") log("_TPUContext: eval_on_tpu True");

@@ -16,6 +16,7 @@
 #include "tenon/estimator.h"
 #include "tenon/interrupts.h"
 #include "train/model_function.h"
+#include "train/summaries.h"
 
 namespace tenon {
 
@@ -52,10 +53,12 @@ struct Estimator::Impl {
   bool configured = false;          // the configuration was told
   bool reopening = false;           // what the device says then was said before
   EvalMetrics metrics;              // of the evaluation that was traced last; their tensors are gone
-  std::string before_feed;          // a line of the Estimator's that comes before the device's of its first batch
+  Summaries summaries;
+  std::string before_feed;  // a line of the Estimator's that comes before the device's of its first batch
 
   // estimator_device.cc
   Status open();
+  Status check_config() const;
   // The configuration's words for a TPU against the device.
   Status check_tpu_config() const;
   // Closes the device; the next call opens it again and goes on. REQUIRED: no program is there.
@@ -71,6 +74,9 @@ struct Estimator::Impl {
   // Opens the device, whose hosts decide how many pipelines there are.
   Result<StepInput> step_input(const TrainInput& input, Mode mode = Mode::kTrain);
   void warn(const std::string& lines);  // each line once
+  void warn(const Status& status) {
+    if (!status.ok()) warn(status.message());
+  }
 
   bool interrupted() const { return (config.interrupted && config.interrupted()) || InterruptWatch::interrupted(); }
   void watch_signals(std::optional<InterruptWatch>& watch) const {
@@ -132,6 +138,15 @@ struct Estimator::Impl {
     DeviceLog log_;
   };
 };
+
+// Between checkpoints; 0: not by time.
+inline double save_secs(const RunConfig& config) {
+  return config.save_checkpoints_steps > 0 ? 0 : config.save_checkpoints_secs.value_or(600);
+}
+
+inline Result<CheckpointManager> open_checkpoints(const RunConfig& config) {
+  return CheckpointManager::open(config.model_dir, config.keep_checkpoint_max, config.keep_checkpoint_every_n_hours);
+}
 
 // The most batches that one call of the device may take.
 inline int64_t batches_per_call(const RunConfig& config) {

@@ -25,12 +25,14 @@ std::string or_none(double value) { return value > 0 ? cat(value) : "None"; }
 std::string number(double value) { return python_text(static_cast<float>(value)); }
 
 std::string config(const RunConfig& c) {
-  std::string out =
-      cat("{'_model_dir': '", c.model_dir, "', '_tf_random_seed': ", c.seed,
-          ", '_save_checkpoints_steps': ", or_none(static_cast<double>(c.save_checkpoints_steps)),
-          ", '_save_checkpoints_secs': ", c.save_checkpoints_steps > 0 ? "None" : or_none(c.save_checkpoints_secs),
-          ", '_keep_checkpoint_max': ", c.keep_checkpoint_max, ", '_log_step_count_steps': ", c.log_step_count_steps,
-          ", '_device': '", c.device, "'");
+  std::string out = cat("{'_model_dir': '", c.model_dir, "', '_tf_random_seed': ", c.seed,
+                        ", '_save_checkpoints_steps': ", or_none(static_cast<double>(c.save_checkpoints_steps)),
+                        ", '_save_checkpoints_secs': ",
+                        c.save_checkpoints_steps > 0 ? "None" : or_none(c.save_checkpoints_secs.value_or(600)),
+                        ", '_keep_checkpoint_max': ", c.keep_checkpoint_max,
+                        ", '_keep_checkpoint_every_n_hours': ", c.keep_checkpoint_every_n_hours,
+                        ", '_save_summary_steps': ", c.save_summary_steps,
+                        ", '_log_step_count_steps': ", c.log_step_count_steps, ", '_device': '", c.device, "'");
   if (const auto& t = c.tpu)
     append(out, cat(", '_tpu_config': TPUConfig(iterations_per_loop=", t->iterations_per_loop, ", num_shards=",
                     or_none(t->num_shards), ", num_cores_per_replica=", or_none(t->num_cores_per_replica),

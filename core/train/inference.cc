@@ -179,6 +179,7 @@ Result<EvalResult> Estimator::evaluate_on_device(const EvalOptions& options) {
   if (m.bad_loss)
     return invalid("evaluation: the loss is ", std::isnan(result.at("loss")) ? "nan" : "infinite", " at global step ",
                    pass.step(), ", expected a finite number");
+  m.warn(m.summaries.evaluated(m.config, options.name, pass.step(), result));
   if (m.events.on_evaluate) m.events.on_evaluate(pass.step(), result);
   return result;
 }

@@ -32,7 +32,8 @@ class TrainingPace {
   bool done(int64_t step) const { return target_ > 0 && step >= target_; }
   bool save_due(int64_t step) const {
     if (config_.save_checkpoints_steps > 0) return step % config_.save_checkpoints_steps == 0;
-    return config_.save_checkpoints_secs > 0 && seconds_since(last_save_) >= config_.save_checkpoints_secs;
+    const double secs = save_secs(config_);
+    return secs > 0 && seconds_since(last_save_) >= secs;
   }
   void saved() { last_save_ = Clock::now(); }
   bool log_due(int64_t step) const {
@@ -195,6 +196,7 @@ class Estimator::Training {
     if (bad != losses_.end()) return end_at_bad_loss(bad - losses_.begin());
     if (m_.estimator_log())
       for (const std::string& line : log_->after_call(m_.step, losses_)) m_.log(line);
+    m_.warn(m_.summaries.after_call(m_.config, m_.step, losses_));
     m_.step += done.steps;
     m_.input = function_->feed()->state();
     result_.global_step = m_.step;
@@ -293,7 +295,7 @@ Result<TrainResult> Estimator::train_on_device(const TrainOptions& options, Run&
   const auto train = [&]() -> Result<TrainResult> {
     std::optional<CheckpointManager> manager;
     if (!impl_->config.model_dir.empty()) {
-      TENON_ASSIGN(manager, CheckpointManager::open(impl_->config.model_dir, impl_->config.keep_checkpoint_max));
+      TENON_ASSIGN(manager, open_checkpoints(impl_->config));
     }
     return Training(*impl_, options, std::move(manager), run).run();
   };
@@ -310,8 +312,7 @@ Status Estimator::judged(const Status& why, const TrainInput& train) {
 Status Estimator::save_changes() {
   if (!impl_->dirty || impl_->config.model_dir.empty()) return {};
   TENON_TRY(impl_->open());
-  TENON_ASSIGN(CheckpointManager manager,
-               CheckpointManager::open(impl_->config.model_dir, impl_->config.keep_checkpoint_max));
+  TENON_ASSIGN(CheckpointManager manager, open_checkpoints(impl_->config));
   bool finite = true;
   const Status status = impl_->save(manager, impl_->input, &finite);
   if (!finite) impl_->discard();
@@ -333,8 +334,11 @@ Result<TrainAndEvaluateResult> train_and_evaluate(Estimator& estimator, const Tr
     const int64_t target = std::min(step + between, train.max_steps);
     TENON_ASSIGN(result.train, estimator.train({.input = train.input, .max_steps = target}, run));
     if (run.diverged()) return result;
-    Result<EvalResult> evaluated = estimator.evaluate(
-        {.input = eval.input, .steps = eval.steps, .examples = eval.examples, .drop_remainder = eval.drop_remainder});
+    Result<EvalResult> evaluated = estimator.evaluate({.input = eval.input,
+                                                       .steps = eval.steps,
+                                                       .examples = eval.examples,
+                                                       .drop_remainder = eval.drop_remainder,
+                                                       .name = eval.name});
     if (!evaluated.ok()) return failed(estimator.judged(evaluated.status(), train.input));
     result.eval = evaluated.take();
     if (const Status status = run.evaluated(result.eval); !status.ok()) return failed(status);

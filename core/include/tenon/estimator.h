@@ -67,11 +67,16 @@ struct RunConfig {
   std::string model_dir = {};   // empty: nothing is kept
   std::string device = "auto";  // "cpu", "tpu-emulator:v3-8", "tpu", ... (tenon/devices.h)
   uint64_t seed = 0;            // of initial weights, dropout
-  // Checkpoints: every so many steps, or else seconds; always one at the end. 0: neither.
+  // Checkpoints: every so many steps, or else seconds, of which 600 are meant where neither is said; always one at the end.
+  // Both above 0 are an error, and 0 seconds mean the one at the end alone.
   int64_t save_checkpoints_steps = 0;
-  double save_checkpoints_secs = 600;
-  int keep_checkpoint_max = 5;  // 0: all
+  std::optional<double> save_checkpoints_secs = {};
+  int keep_checkpoint_max = 5;                   // 0: all
+  double keep_checkpoint_every_n_hours = 10000;  // one that would be removed is kept for good; 0: none
   int64_t log_step_count_steps = 100;
+  // The loss for TensorBoard, every so many steps, and what evaluation gives: files events.out.tfevents.* in model_dir and in
+  // its `eval`, or `eval_NAME` (EvalOptions); 0: none.
+  int64_t save_summary_steps = 100;
   int64_t iterations_per_loop = 0;  // steps in one call of the device; 0: as many as take about half a second
   bool deterministic = false;       // no kernel is chosen by the clock
   bool trace = false;               // compile so that a StepRunner or a ProfilerHook can tell where time goes
@@ -147,7 +152,7 @@ struct EvalOptions {
   int64_t steps = 0;            // batches; 0: all
   int64_t examples = 0;         // the first ones; 0: all. Each counts once, on several units too, unless
   bool drop_remainder = false;  // those at the end that the units cannot share are left out, which is told
-  std::string name = {};
+  std::string name = {};        // of several evaluations of one model, for their summaries
   std::string checkpoint = {};  // a prefix, or a directory: its newest; empty: the newest of model_dir
 };
 
@@ -188,7 +193,8 @@ class Estimator {
   Result<TrainResult> train(const TrainOptions& options);
   Result<EvalResult> evaluate(const EvalOptions& options);
   // Predictions as f32; integers are converted. Of the first `examples` of the input, 0: of all. One pipeline reads it.
-  Status predict(const TrainInput& input, const PredictRow& row, const std::string& checkpoint = {}, int64_t examples = 0);
+  Status predict(const TrainInput& input, const PredictRow& row, const std::string& checkpoint = {},
+                 int64_t examples = 0);
 
   // Closes the device, whose last lines are told; the next call opens it again and goes on. The destructor closes it too,
   // and tells nothing.
@@ -242,6 +248,7 @@ struct EvalSpec {
   TrainInput input;
   int64_t steps = 0, examples = 0;  // as EvalOptions has them
   bool drop_remainder = false;
+  std::string name = {};
 };
 
 struct TrainAndEvaluateResult {

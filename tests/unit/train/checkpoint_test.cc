@@ -3,9 +3,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "checkpoint/checkpoint_state.h"
 #include "checkpoint_io_faults.h"
 #include "checkpoint_test_util.h"
-#include "checkpoint/checkpoint_state.h"
 
 namespace tenon {
 namespace {
@@ -38,6 +38,26 @@ TEST(Checkpoint, SaveNamesTheFilesAsTensorFlowDoes) {
   EXPECT_TRUE(slurp(dir / "checkpoint")
                   .starts_with("model_checkpoint_path: \"model.ckpt-30\"\n"
                                "all_model_checkpoint_paths: \"model.ckpt-30\"\n"));
+}
+
+// Its time is what makes a checkpoint one that is kept; here it is set, as if hours had passed.
+TEST(Checkpoint, KeepsOneForEverySoManyHoursForGood) {
+  Directory dir;
+  const auto now = std::filesystem::file_time_type::clock::now();
+  const auto save = [&](int64_t step, int hours) {
+    CheckpointManager manager = CheckpointManager::open(dir.path(), 2, 3.0).take();  // another process each time
+    check(save_state(manager, step).status());
+    std::filesystem::last_write_time(cat(dir.path(), "/model.ckpt-", step, ".index"), now + std::chrono::hours(hours));
+  };
+  for (int hour = 0; hour <= 10; ++hour) save(10 + hour, hour);
+  std::vector<std::string> kept;
+  for (const std::string& name : names(dir))
+    if (name.ends_with(".index")) kept.push_back(name.substr(0, name.size() - 6));
+  EXPECT_EQ(kept, (std::vector<std::string>{"model.ckpt-13", "model.ckpt-16", "model.ckpt-19", "model.ckpt-20"}));
+  EXPECT_EQ(latest(dir).step, 20);
+  const std::string state = slurp(dir / "checkpoint");
+  EXPECT_EQ(state.find("all_model_checkpoint_paths: \"model.ckpt-13\""), std::string::npos) << state;
+  EXPECT_NE(state.find("last_preserved_timestamp: "), std::string::npos) << state;
 }
 
 TEST(Checkpoint, LatestIsEmptyWhereNothingWasSaved) {

@@ -203,9 +203,11 @@ Table estimator() {
             {"tf_random_seed", deviates("0: the same bits each time")},
             {"keep_checkpoint_max", number(run.keep_checkpoint_max)},
             {"log_step_count_steps", number(static_cast<double>(run.log_step_count_steps))},
+            {"save_summary_steps", number(static_cast<double>(run.save_summary_steps))},
+            {"keep_checkpoint_every_n_hours", number(run.keep_checkpoint_every_n_hours)},
             // Neither given: every 600 seconds.
             {"save_checkpoints_steps", text(run.save_checkpoints_steps == 0 ? "UNSET" : "set")},
-            {"save_checkpoints_secs", text(run.save_checkpoints_secs == 600 ? "UNSET" : "other")}}},
+            {"save_checkpoints_secs", text(run.save_checkpoints_secs ? "other" : "UNSET")}}},
           {"TrainSpec", {{"max_steps", none(true)}}},
           {"EvalSpec", {{"steps", deviates("all of the input")}}},
           {"train", limits},
