@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "checkpoint/checkpoint_state.h"
 #include "checkpoint_io_faults.h"
 #include "checkpoint_test_util.h"
