@@ -2,6 +2,7 @@
 #include "layer/masks.h"
 
 #include "layer/layer.h"
+#include "op/bounded.h"
 #include "op/replicas.h"
 
 namespace tenon {
@@ -88,7 +89,7 @@ Tensor masked_weight(std::string_view what, Tensor mask, Tensor weight, Reductio
   if (reduction == Reduction::kSumOverBatchSize) {
     const Tensor found = mean_over_replicas(reduce_sum(counts));
     const double least = 1.0 / mask.graph()->replicas;  // where there is none, nothing is weighed by it
-    counts = counts * (static_cast<double>(mask.elements()) / maximum(found, scalar_like(found, least)));
+    counts = counts * (element_count(mask) / maximum(found, scalar_like(found, least)));
   }
   if (!weight) return counts;
   return weight.rank() > counts.rank() ? cast(weight, DType::kF32) * sample_weights(what, counts, weight)

@@ -88,8 +88,8 @@ Status VariableStore::provide(const Graph& graph, const BundleReader* checkpoint
     const Type& type = graph.type(graph.inputs[v.input].value);
     if (const auto it = variables_.find(v.name); it != variables_.end()) {
       if (!(it->second.type() == type))
-        return invalid("variable '", v.name, "' was made as ", it->second.type().str(), ", and what is called now needs ",
-                       type.str());
+        return invalid("variable '", v.name, "' was made as ", it->second.type().str(),
+                       "; this input, or another mode of the model, needs ", type.str());
       continue;
     }
     TENON_TRY(make(v, type, checkpoint));

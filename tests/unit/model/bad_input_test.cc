@@ -79,7 +79,7 @@ TEST_F(BadInput, ALossThatIsNotReducedNamesTheOutput) {
 }
 
 TEST_F(BadInput, AnotherNumberOfFeaturesNamesTheLayer) {
-  expect("variable 'dense/kernel' was made as f32[4,5], and what is called now needs f32[3,5]",
+  expect("variable 'dense/kernel' was made as f32[4,5]; this input, or another mode of the model, needs f32[3,5]",
          [&] { model_.fit(second_input(), labels(), quietly()); });
 }
 
@@ -137,12 +137,15 @@ TEST_F(BadInput, ALayerOnATensorOfAnotherFunctionIsNamed) {
 
 TEST_F(BadInput, TwoModelsOfOneNameAreTold) {
   loss();
-  expect("layer 'twin': there is a layer of that name already", [&] {
-    Sequential one({Dense(dense_of(2))}, "twin"), two({Dense(dense_of(2))}, "twin");
-    strategy_.function([&](const Features& in) {
-      return Outputs{{"y", one(in["x"]) + two(in["x"])}};
-    })({{"x", first_input()}});
-  });
+  expect(
+      "sequential 'twin': there is a layer of that name already, sequential 'twin'; a layer that is called twice is "
+      "one object",
+      [&] {
+        Sequential one({Dense(dense_of(2))}, "twin"), two({Dense(dense_of(2))}, "twin");
+        strategy_.function([&](const Features& in) {
+          return Outputs{{"y", one(in["x"]) + two(in["x"])}};
+        })({{"x", first_input()}});
+      });
 }
 
 TEST_F(BadInput, AFunctionMayBeGivenAnotherSignatureAtTheTenthCall) {
@@ -153,7 +156,7 @@ TEST_F(BadInput, AFunctionMayBeGivenAnotherSignatureAtTheTenthCall) {
   EXPECT_EQ(f.traces(), 1);
   EXPECT_NE(f({{"x", first_input().rows(0, 3)}})["y"].item(), first);  // other rows: another program, the same layer
   EXPECT_EQ(f.traces(), 2);
-  expect("variable 'tenth/kernel' was made as f32[4,2], and what is called now needs f32[3,2]", [&] {
+  expect("variable 'tenth/kernel' was made as f32[4,2]; this input, or another mode of the model, needs f32[3,2]", [&] {
     f({{"x", second_input()}});
   });  // other features do not fit its kernel
   EXPECT_EQ(f({{"x", first_input()}})["y"].item(), first);
