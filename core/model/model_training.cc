@@ -259,7 +259,8 @@ MeasuredStep& ModelTraining::measured(std::shared_ptr<MeasuredStep>& step,
   step->run = strategy.function(once, {.mode = mode,
                                        .steps_per_call = steps_per_call,
                                        .name = name,
-                                       .remainder = mode == Mode::kTrain ? Remainder::kDrop : Remainder::kRepeat});
+                                       .remainder = mode == Mode::kTrain ? Remainder::kDrop : Remainder::kRepeat,
+                                       .max_batch = options_.bounded_batch ? kBatchOfData : 0});
   return *step;
 }
 
@@ -287,7 +288,10 @@ Function& ModelTraining::predict(Model& model) {
   model_ = &model;
   if (!predict_)
     predict_ = strategy.function([this](const Features& in) { return predict_step(in); },
-                                 {.mode = Mode::kPredict, .name = "predict", .remainder = Remainder::kPad});
+                                 {.mode = Mode::kPredict,
+                                  .name = "predict",
+                                  .remainder = Remainder::kPad,
+                                  .max_batch = options_.bounded_batch ? kBatchOfData : 0});
   return *predict_;
 }
 

@@ -1,23 +1,24 @@
 // Calls of traced functions.
 #include <algorithm>
 
+#include "backend/forecast.h"
 #include "base/text.h"
 #include "step/function_impl.h"
 
 namespace tenon {
 namespace {
 
-// What is not a scalar is a batch, which the units share.
-Result<std::vector<GivenInput>> given(const Arrays& inputs, int replicas) {
+// The arrays as their signature says; those that have to grow for it are kept in `wide`.
+std::vector<GivenInput> values_of(const Arrays& inputs, const std::vector<TraceInput>& signature, int replicas,
+                                  std::vector<Array>& wide) {
   std::vector<GivenInput> out;
-  for (const auto& [name, array] : inputs) {
-    TraceInput input{name, array.type(), array.shape().rank() > 0};
-    if (array.elements() == 0) return invalid("input '", name, "' is ", array.type().str(), ", which is empty");
-    if (input.split && array.dim(0) % replicas != 0)
-      return invalid("input '", name, "' has ", array.dim(0), " rows, which must be divisible by number of replicas ",
-                     replicas);
-    if (input.split) input.type.shape.set(0, array.dim(0) / replicas);
-    out.push_back({std::move(input), array.type(), array.bytes()});
+  wide.reserve(inputs.size());
+  for (const TraceInput& input : signature) {
+    const Array* array = &inputs.at(input.name);
+    Type type = input.type;
+    if (input.split) type.shape.set(0, type.shape[0] * replicas);
+    if (!(array->type() == type)) array = &wide.emplace_back(resized(*array, type.shape, replicas, 0));
+    out.push_back({input, type, array->bytes()});
   }
   return out;
 }
@@ -26,7 +27,8 @@ TracedFunctionOptions options_of(const Strategy::Impl& s, const FunctionOptions&
   TracedFunctionOptions out{.tracing = s.tracing(o.mode, o.name, o.steps_per_call == 1),
                             .seed = s.options.seed,
                             .variables = s.variables.get(),
-                            .remainder = o.remainder};
+                            .remainder = o.remainder,
+                            .bounded_batch = o.max_batch != 0};
   out.compile.deterministic = s.options.deterministic;
   out.compile.max_iterations = o.steps_per_call;
   if (s.options.soft_placement) out.compile.settings = kSoftPlacement;
@@ -47,6 +49,7 @@ const Array& Results::operator[](std::string_view name) const {
 Results Function::operator()(const Dataset& data, int most_steps) { return impl_->take(data, most_steps).take(); }
 Results Function::operator()(const Arrays& inputs) { return impl_->repeat(1, inputs).take(); }
 Results Function::repeat(int steps, const Arrays& inputs) { return impl_->repeat(steps, inputs).take(); }
+std::optional<PredictedStep> Function::forecast(const Arrays& inputs) { return impl_->forecast(inputs).take(); }
 void Function::next_epoch(uint64_t least) { impl_->next_epoch(least); }
 void Function::rewind() { impl_->rewind(); }
 int Function::traces() const { return impl_->traces(); }
@@ -66,6 +69,11 @@ Status Function::Impl::open(const Dataset& data) {
     const int64_t batch = data.options().batch_size;
     if (batch % replicas != 0)
       return invalid(options_.name, ": batches of ", batch, " rows must be divisible by number of replicas ", replicas);
+    if (options_.max_batch > 0 && batch != options_.max_batch)
+      return invalid(options_.name, ": batches have ", batch, " rows, expected max_batch ", options_.max_batch);
+    if (!options_.dynamic_shapes.empty())
+      return invalid(options_.name,
+                     ": dynamic_shapes are of arrays, the features of data have one size; max_batch is of both");
     stream_.emplace(Stream{data, least_});
   }
   return traced_.open(StepInput(data), data.epoch(stream_->epoch));
@@ -91,10 +99,20 @@ Result<Results> Function::Impl::repeat(int steps, const Arrays& inputs) {
   if (steps < 1 || steps > options_.steps_per_call)
     return invalid(options_.name, ": ", steps, " steps in a call, expected 1 to steps_per_call ",
                    options_.steps_per_call);
-  TENON_ASSIGN(const std::vector<GivenInput> values, given(inputs, strategy_->device->replicas()));
-  TENON_TRY(traced_.place(values));
+  const int replicas = strategy_->device->replicas();
+  TENON_ASSIGN(const GivenInputs given, given_inputs(inputs, options_, replicas));
+  std::vector<Array> wide;
+  TENON_TRY(traced_.place(values_of(inputs, given.signature, replicas, wide), given.sizes, given.rows));
   TENON_ASSIGN(const StepCall call, traced_.repeat(static_cast<uint32_t>(steps)));
   return results_of(call);
+}
+
+Result<std::optional<PredictedStep>> Function::Impl::forecast(const Arrays& inputs) {
+  const Device& device = *strategy_->device;
+  if (!offers_forecast(device)) return std::optional<PredictedStep>();
+  TENON_ASSIGN(const GivenInputs given, given_inputs(inputs, options_, device.replicas()));
+  TENON_ASSIGN(PredictedStep step, traced_.forecast(given.signature));
+  return std::optional(std::move(step));
 }
 
 }  // namespace tenon

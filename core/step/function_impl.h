@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "step/dynamic_inputs.h"
 #include "step/traced_function.h"
 
 namespace tenon {
@@ -35,6 +36,7 @@ struct Function::Impl {
 
   Result<Results> take(const Dataset& data, int most_steps);
   Result<Results> repeat(int steps, const Arrays& inputs);
+  Result<std::optional<PredictedStep>> forecast(const Arrays& inputs);
   void next_epoch(uint64_t least) {
     if (traced_.feed()) end_epoch();
     if (stream_) stream_->epoch = std::max(stream_->epoch, least);

@@ -7,6 +7,7 @@ StepProgram::StepProgram(Executable executable, const Trace& trace)
     : executable_(std::move(executable)),
       indices_(trace.indices),
       watched_(trace.watched),
+      dims_(trace.dims),
       launch_(executable_.make_launch()) {
   for (const Output& result : executable_.graph.results) function_results_ += result.alias < 0;
   function_results_ -= watched_.size();
@@ -63,6 +64,16 @@ void StepProgram::bind(const VariableStore& states) {
   for (size_t r = 0; r < graph.results.size(); ++r)
     if (const int alias = graph.results[r].alias; alias >= 0)
       launch_.set_result(static_cast<int>(r), states.buffer(graph.inputs[alias].name));
+}
+
+void StepProgram::set_sizes(const DimensionSizes& sizes) {
+  if (sizes_ == sizes) return;
+  sizes_ = sizes;
+  for (const auto& [dim, size] : sizes) {
+    const int input = executable_.find_input(size_input(dim));
+    for (int k = 0; input >= 0 && k < executable_.max_iterations; ++k)  // none: nothing depends on it
+      launch_.set_scalar(k, executable_.slot[static_cast<size_t>(input)], size);
+  }
 }
 
 void StepProgram::bind_feeds(const std::vector<const Buffer*>& feeds) {

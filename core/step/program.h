@@ -24,6 +24,11 @@ class StepProgram {
   const std::vector<IndexRange>& indices() const { return indices_; }
   // Names the variables' buffers; before the first run.
   void bind(const VariableStore& states);
+  // Of every step from now on.
+  void set_sizes(const DimensionSizes& sizes);
+  const DimensionSizes& sizes() const { return sizes_; }
+  // Of result r of the function: axes that are dynamic, and their names.
+  const std::map<int, std::string>& dims(size_t r) const { return dims_[r]; }
   // Feeds that are given instead of pulled, in the order of FEED inputs.
   void bind_feeds(const std::vector<const Buffer*>& feeds);
 
@@ -45,6 +50,8 @@ class StepProgram {
   std::vector<IndexRange> indices_;
   std::vector<Watched> watched_;
   size_t function_results_ = 0;
+  std::vector<std::map<int, std::string>> dims_;
+  DimensionSizes sizes_;
   Launch launch_;
   std::vector<Buffer> results_;  // empty for aliased ones
 };

@@ -18,6 +18,7 @@ Function Strategy::function(TensorFunction function, const FunctionOptions& opti
   if (!function) fail(options.name, " is no function");
   if (options.steps_per_call < 1)
     fail(options.name, ": steps_per_call is ", options.steps_per_call, ", expected 1 or more");
+  check(check_dynamic(options, impl_->device->replicas()));
   return Function(std::make_shared<Function::Impl>(impl_, std::move(function), options));
 }
 

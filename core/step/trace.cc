@@ -9,11 +9,37 @@
 namespace tenon {
 namespace {
 
+// The dimension of that name, made when it is not there yet.
+int dynamic_dim(Graph& graph, const std::string& name, int64_t bound) {
+  for (size_t i = 0; i < graph.dynamic_dims.size(); ++i)
+    if (const DynamicDim& dim = graph.dynamic_dims[i]; dim.name == name) {
+      if (dim.bound != bound)
+        fail("the dynamic dimension '", name, "' holds at most ", dim.bound, " in one input and ", bound,
+             " in another");
+      return static_cast<int>(i);
+    }
+  const ValueId size = graph.named_input({DType::kI32, {}}, Role::kScalar, size_input(name));
+  graph.inputs.back().scalar = static_cast<double>(bound);
+  graph.dynamic_dims.push_back({name, bound, size});
+  return static_cast<int>(graph.dynamic_dims.size()) - 1;
+}
+
+void set_dims(Graph& graph, ValueId id, const std::map<int, std::string>& dims) {
+  Bounds bounds = graph.bounds(id);
+  for (const auto& [axis, name] : dims) {
+    const int64_t bound = graph.type(id).shape[axis];
+    const int dim = dynamic_dim(graph, name, bound);
+    if (bound > 1) bounds[static_cast<size_t>(axis)] = {{bound, dim}};
+  }
+  graph.set_bounds(id, std::move(bounds));
+}
+
 Features make_inputs(Graph& graph, const std::vector<TraceInput>& inputs) {
   Features features;
   for (const TraceInput& input : inputs) {
     const ValueId id = graph.add_input(input.type, Role::kFeed, input.name);
     graph.inputs.back().split = input.split;
+    set_dims(graph, id, input.dims);
     features.set(input.name, Tensor(&graph, id));
   }
   return features;
@@ -24,6 +50,28 @@ void check_output(const Graph& graph, const std::string& name, const OutputValue
   if (value.tensor.graph() != &graph) fail(what, " gave '", name, "', a tensor of another function");
   if (value.mode == ResultMode::kUntil && !(value.tensor.type() == Type{DType::kBool, {}}))
     fail(what, " gave '", name, "' to stop by, which is ", value.tensor.type().str(), ", expected bool[]");
+}
+
+// The dynamic axes of a result; a function cannot give what ends in several places.
+std::map<int, std::string> result_dims(const Graph& graph, const std::string& name, Tensor x, std::string_view what) {
+  std::map<int, std::string> out;
+  if (graph.undefined.count(x.id()) != 0)
+    fail(what, " gave '", name, "', the state after the last of a dynamic number of steps");
+  const Bounds bounds = graph.bounds(x.id());
+  for (size_t a = 0; a < bounds.size(); ++a) {
+    if (!is_dynamic(bounds[a])) continue;
+    if (bounds[a].size() > 1)
+      fail(what, " gave '", name, "', ", graph.type_text(x.id()), ", whose dimension ", a,
+           " is a dynamic one and another in one; reshape takes them apart");
+    out[static_cast<int>(a)] = graph.dynamic_dims[static_cast<size_t>(bounds[a][0].dim)].name;
+  }
+  return out;
+}
+
+void expect_static_variables(const Graph& graph) {
+  for (const Variable& v : graph.variables)
+    if (v.next != kAbsent && graph.values[v.next].bounds)
+      fail("variable '", v.name, "' was assigned ", graph.type_text(v.next), ", which has a dynamic dimension");
 }
 
 // What the units' parts of a result are as one, as Joining says.
@@ -104,15 +152,21 @@ Result<Policy> Policy::named(std::string_view name) {
   return invalid("dtype_policy is '", name, "', expected float32, mixed_bfloat16, mixed_float16 or bfloat16");
 }
 
-std::vector<TraceInput> batch_inputs(const std::vector<FeatureSpec>& features, int64_t batch_size, int replicas) {
+std::vector<TraceInput> batch_inputs(const std::vector<FeatureSpec>& features, int64_t batch_size, int replicas,
+                                     bool dynamic) {
   std::vector<TraceInput> out;
-  for (const FeatureSpec& spec : features) out.push_back({spec.name, spec.batch_type(batch_size / replicas), true});
+  for (const FeatureSpec& spec : features) {
+    out.push_back({spec.name, spec.batch_type(batch_size / replicas), true, {}});
+    if (dynamic) out.back().dims[spec.batch_minor ? spec.type.shape.rank() : 0] = "batch";
+  }
   return out;
 }
 
+std::string size_input(const std::string& dim) { return cat("size of ", dim); }
+
 std::vector<TraceInput> whole_inputs(const std::vector<FeatureSpec>& features, int64_t rows) {
   std::vector<TraceInput> out;
-  for (const FeatureSpec& spec : features) out.push_back({spec.name, spec.batch_type(rows), false});
+  for (const FeatureSpec& spec : features) out.push_back({spec.name, spec.batch_type(rows), false, {}});
   return out;
 }
 
@@ -132,6 +186,9 @@ Result<Trace> trace(const TensorFunction& function, const std::vector<TraceInput
     const Outputs outputs = function(make_inputs(graph, inputs));
     count_draws(graph);
     add_results(graph, outputs, options);
+    for (const Output& result : graph.results)
+      out.dims.push_back(result_dims(graph, result.name, Tensor(&graph, result.value), options.what));
+    expect_static_variables(graph);
     out.watched = add_watches(graph);
     agree_on_states(graph);
     add_state_results(graph);

@@ -1,6 +1,7 @@
 // A function of tensors becomes the graph of one step.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -32,7 +33,8 @@ struct TraceOptions {
 struct Trace {
   std::unique_ptr<Graph> graph;
   std::vector<Watched> watched;
-  std::vector<IndexRange> indices;  // what the host has to hold features against before it feeds them
+  std::vector<IndexRange> indices;               // what the host has to hold features against before it feeds them
+  std::vector<std::map<int, std::string>> dims;  // of the function's results: axes that are dynamic, and their names
 };
 
 // An input of a traced function on one replica; `split`: each has another part of the whole.
@@ -40,8 +42,15 @@ struct TraceInput {
   std::string name;
   Type type;
   bool split = false;
+  std::map<int, std::string> dims = {};  // axes that are dynamic, and their names; the type has their bounds
 };
-std::vector<TraceInput> batch_inputs(const std::vector<FeatureSpec>& features, int64_t batch_size, int replicas);
+// `dynamic`: the axis of the batch is the dimension "batch".
+std::vector<TraceInput> batch_inputs(const std::vector<FeatureSpec>& features, int64_t batch_size, int replicas,
+                                     bool dynamic = false);
+// Of each dynamic dimension, on one unit.
+using DimensionSizes = std::map<std::string, int64_t>;
+// The scalar input that says how many elements a dynamic dimension has.
+std::string size_input(const std::string& dim);
 // Of a few rows that each unit has all of, so that they compute the same: the function is traced for one replica.
 std::vector<TraceInput> whole_inputs(const std::vector<FeatureSpec>& features, int64_t rows);
 

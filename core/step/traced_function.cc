@@ -2,17 +2,33 @@
 
 #include <algorithm>
 
+#include "backend/forecast.h"
 #include "base/text.h"
 #include "op/replicas.h"
+#include "step/dynamic_inputs.h"
 
 namespace tenon {
 namespace {
 
 bool same_inputs(const std::vector<TraceInput>& a, const std::vector<TraceInput>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const TraceInput& x, const TraceInput& y) {
-    return x.name == y.name && x.type == y.type && x.split == y.split;
+    return x.name == y.name && x.type == y.type && x.split == y.split && x.dims == y.dims;
   });
 }
+
+// A step's inputs that lie ready.
+class OneBatch : public Feed {
+ public:
+  explicit OneBatch(std::vector<Buffer>& inputs) : inputs_(inputs) {}
+  bool next(uint64_t i, std::span<Buffer*> feeds) override {
+    for (size_t k = 0; k < feeds.size(); ++k) feeds[k] = &inputs_[k];
+    return i == 0;
+  }
+  void release(uint64_t) override {}
+
+ private:
+  std::vector<Buffer>& inputs_;
+};
 
 // Examples of all units; 1 of what is no batch.
 int64_t rows_of(const GivenInput& given, int replicas) {
@@ -68,7 +84,8 @@ Result<std::unique_ptr<TracedFunction::Compiled>> TracedFunction::compile(const 
 }
 
 Status TracedFunction::prepare(const std::vector<FeatureSpec>& features, int64_t batch_size) {
-  TENON_ASSIGN(whole_, compiled_for(batch_inputs(features, batch_size, device_->replicas()), most_));
+  TENON_ASSIGN(whole_,
+               compiled_for(batch_inputs(features, batch_size, device_->replicas(), options_.bounded_batch), most_));
   specs_ = features;
   batch_size_ = batch_size;
   return {};
@@ -93,6 +110,7 @@ Status TracedFunction::open(const StepInput& input, const PipelineState& from, s
 Result<StepCall> TracedFunction::take_whole(uint32_t steps, HostWatch* watch) {
   std::optional<WatchedFeed> watched;
   if (watch) watched.emplace(*feed_, *watch);
+  if (options_.bounded_batch) whole_->program->set_sizes(batch_of(batch_size_));
   Feed* const feed = watched ? static_cast<Feed*>(&*watched) : feed_.get();
   TENON_ASSIGN(const uint32_t done, feed_->run(*whole_->program, queue_, steps, feed));
   return StepCall{whole_->program.get(), done, batch_size_, batch_size_};
@@ -133,8 +151,18 @@ Result<StepCall> TracedFunction::take_partial() {
   return call;
 }
 
+DimensionSizes TracedFunction::batch_of(int64_t rows) const { return {{"batch", rows / device_->replicas()}}; }
+
 // One step on those rows of it, dealt over the units or whole on each.
 Status TracedFunction::run_partial(StepCall& call, int64_t first, bool repeated) {
+  if (options_.bounded_batch && !repeated) {
+    call.program = whole_->program.get();
+    whole_->program->set_sizes(batch_of(call.computed));
+    TENON_ASSIGN(std::vector<Buffer> inputs, feed_->partial_buffers(*call.program, queue_, first, call.computed));
+    OneBatch batch(inputs);
+    TENON_ASSIGN(call.steps, whole_->program->run(queue_, 1, &batch));
+    return {};
+  }
   const auto signature =
       repeated ? whole_inputs(specs_, call.computed) : batch_inputs(specs_, call.computed, device_->replicas());
   TENON_ASSIGN(Compiled * small, compiled_for(signature, 1, repeated));
@@ -145,13 +173,15 @@ Status TracedFunction::run_partial(StepCall& call, int64_t first, bool repeated)
   return {};
 }
 
-Status TracedFunction::place(const std::vector<GivenInput>& inputs) {
+Status TracedFunction::place(const std::vector<GivenInput>& inputs, const DimensionSizes& sizes, int64_t rows) {
   std::vector<TraceInput> signature;
   for (const GivenInput& given : inputs) signature.push_back(given.input);
   TENON_ASSIGN(placed_, compiled_for(signature, most_));
+  placed_->program->set_sizes(sizes);
   placed_rows_ = 1;
   const auto batch = std::find_if(inputs.begin(), inputs.end(), [](const GivenInput& g) { return g.input.split; });
   if (batch != inputs.end()) placed_rows_ = rows_of(*batch, device_->replicas());
+  if (rows > 0) placed_rows_ = rows;
   std::vector<Buffer>& memory = placed_->inputs;
   size_t next = 0;
   for (const GraphInput& input : placed_->program->executable().graph.inputs) {
@@ -180,6 +210,22 @@ Result<StepCall> TracedFunction::repeat(uint32_t steps) {
   return StepCall{placed_->program.get(), done, placed_rows_, placed_rows_};
 }
 
+Result<PredictedStep> TracedFunction::forecast(const std::vector<TraceInput>& signature) {
+  TENON_ASSIGN(const Compiled* compiled, compiled_for(signature, most_));
+  return tenon::forecast(*device_, compiled->program->executable().program);
+}
+
+// A result as far as its dynamic dimensions go.
+Array TracedFunction::as_it_is(Array value, const StepProgram& program, size_t result) const {
+  const Output& output = program.executable().graph.results[result];
+  const int units = output.split ? device_->replicas() : 1;
+  const int lead = output.mode == ResultMode::kEach && most_ > 1 ? 1 : 0;
+  Shape shape = value.shape();
+  for (const auto& [axis, dim] : program.dims(result))
+    shape.set(axis + lead, program.sizes().at(dim) * (axis == 0 ? units : 1));
+  return resized(std::move(value), shape, units, 0);
+}
+
 Result<Array> TracedFunction::result(const StepCall& call, std::string_view name) const {
   return call.program->read(queue_, static_cast<size_t>(call.program->executable().find_result(name)), call.steps);
 }
@@ -197,6 +243,7 @@ Result<Results> TracedFunction::results(const StepCall& call) const {
     if (result.mode == ResultMode::kUntil) continue;
     TENON_ASSIGN(Array value, call.program->read(queue_, r, call.steps));
     if (result.mode == ResultMode::kEach && most_ == 1) value = value.row(0);
+    value = as_it_is(std::move(value), *call.program, r);
     const bool more = call.rows < call.computed && result.split && value.dim(0) == call.computed;
     values.emplace(result.name, more ? value.rows(0, call.rows) : std::move(value));
   }

@@ -24,6 +24,7 @@ struct TracedFunctionOptions {
   uint64_t seed = 0;                   // keys what is drawn at random
   VariableStore* variables = nullptr;  // or bind() says before the first step
   Remainder remainder = Remainder::kRefuse;
+  bool bounded_batch = false;  // batches with fewer rows run in the program of whole ones
   std::function<void(const Graph& traced, const Executable&)> compiled = {};  // told of each program
 };
 
@@ -77,8 +78,12 @@ class TracedFunction {
   Result<StepCall> take(uint32_t steps);
 
   // Steps on the inputs that are placed: memory for them is made once.
-  Status place(const std::vector<GivenInput>& inputs);
+  // Those with dynamic dimensions are of their bounds, and have these sizes and so many rows.
+  Status place(const std::vector<GivenInput>& inputs, const DimensionSizes& sizes = {}, int64_t rows = 0);
   Result<StepCall> repeat(uint32_t steps);
+
+  // Of a step with such inputs. REQUIRED: the device predicts.
+  Result<PredictedStep> forecast(const std::vector<TraceInput>& signature);
 
   // What a call gave: rows of results kept each step are of its steps. REQUIRED: it was the program's last.
   Result<Array> result(const StepCall& call, std::string_view name) const;
@@ -101,6 +106,8 @@ class TracedFunction {
   Result<int64_t> rows_to_compute(int64_t rows) const;
   Result<StepCall> take_partial();
   Status run_partial(StepCall& call, int64_t first, bool repeated);
+  DimensionSizes batch_of(int64_t rows) const;
+  Array as_it_is(Array value, const StepProgram& program, size_t result) const;
   static void use_inputs(Compiled& compiled);
 
   TensorFunction function_;

@@ -16,6 +16,11 @@ try() {
   case $example in
     custom_loop) holds loss loss 'a < 1e-3' ;;
     char_rnn) holds accuracy accuracy 'a > 0.5' ;;
+    dynamic_shapes)
+      holds loss apart 'a < 0.3 && b < 1e-5'
+      holds traces static_traces 'a == 1 && b == 3'
+      case $device in tpu*) holds bounded_device_ms_24x14 static_device_ms_24x14 'a > 0 && b > 0' ;; esac
+      ;;
     gan) holds radius radius 'a > 0.8 && a < 1.2' ;;             # points of the unit circle
     gradient_penalty) holds distance apart 'a / b > 0.98 && a / b < 1.02' ;;
     own_layer | siamese) holds accuracy accuracy 'a > 0.95' ;;

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +29,7 @@
 #include "tenon/array.h"
 #include "tenon/devices.h"
 #include "tenon/features.h"
+#include "tenon/forecast.h"
 #include "tenon/input.h"
 #include "tenon/outputs.h"
 #include "tenon/throughput.h"
@@ -49,11 +51,32 @@ struct StrategyOptions {
 // step of their own, in which each unit has all of them, so that each example counts once whatever is measured.
 enum class Remainder : uint8_t { kRefuse, kDrop, kPad, kRepeat };
 
+// A dimension of inputs whose size is known when the function is called: 1 to `max`. Axes of that name are of one size.
+//
+// A program with such dimensions is compiled once, for their bounds, and runs with all sizes: what is behind the end of
+// the rows or steps that a call has is left out of every sum, mean, maximum, softmax, moment and gradient, so that losses,
+// metrics and updates are those of a program compiled for these sizes. It computes the whole bound each time, and some
+// masks. What cannot do without a static size is refused when the function is traced: convolutions and pools over such a
+// dimension ("Dynamic Spatial Convolution is not supported: lhs shape is f32[<=8,<=274,<=286,3]"), a part of one, and
+// variables with one. Shapes show the bound; dimension_size(x, axis) of ops.h is the size.
+struct BoundedDim {
+  std::string name;  // "batch", "time"
+  int64_t max = 0;   // of all units together, where the dimension is dealt over them
+};
+// {{"tokens", {{0, batch}, {1, time}}}, {"label", {{0, batch}}}}: by input and axis.
+using DynamicShapes = std::map<std::string, std::map<int, BoundedDim>>;
+
+inline constexpr int64_t kBatchOfData = -1;  // of max_batch: each Dataset's own batch size; arrays have none
+
 struct FunctionOptions {
   Mode mode = Mode::kPredict;     // what layers do: only training draws dropout
   int steps_per_call = 1;         // the most batches that one call of the device takes
   std::string name = "function";  // for messages
   Remainder remainder = Remainder::kRefuse;
+  // Not 0: axis 0 of every input of rank 1 or more is BoundedDim{"batch", max_batch}. Batches of a Dataset are of so many
+  // rows, and a last one with fewer is no program of its own.
+  int64_t max_batch = 0;
+  DynamicShapes dynamic_shapes = {};  // of arrays; other axes of a Dataset's features have one size
 };
 
 // What a call gave, by the names of Outputs.
@@ -84,12 +107,16 @@ class Function {
  public:
   // Takes up to steps_per_call batches, or `most_steps` if that is fewer (0: no limit), from where its last call with these
   // data stopped. At their end there are no steps, and the next call begins their next epoch. A last batch with fewer rows
-  // is a step of its own: it is another signature.
+  // is a step of its own: it is another signature, unless there is a max_batch.
   Results operator()(const Dataset& data, int most_steps = 0);
   // One step. An input of rank 1 or more is dealt over the units along axis 0.
   Results operator()(const Arrays& inputs = {});
   // So many steps in one call, each on the same inputs.
   Results repeat(int steps, const Arrays& inputs = {});
+
+  // What the device predicts for a step on inputs of these shapes on the machine that it stands for, in its bounded form
+  // where dimensions are dynamic; nothing runs. Kernels have no names. Nothing where the device does not predict.
+  std::optional<PredictedStep> forecast(const Arrays& inputs);
 
   // Begins the next epoch of the data with the next call, where a call has begun one, and none before `least`, counted from 0.
   void next_epoch(uint64_t least = 0);
@@ -112,7 +139,7 @@ class Strategy {
   // Opens the device: "auto", "cpu", "tpu-emulator:v3-8", .. (tenon/devices.h).
   explicit Strategy(const std::string& device = "auto", const StrategyOptions& options = {});
 
-  // Throws Error when steps_per_call is less than 1.
+  // Throws Error when steps_per_call is less than 1, or bounds do not divide by the units.
   Function function(TensorFunction function, const FunctionOptions& options = {}) const;
 
   const std::string& device() const;  // as it was found: "cpu"

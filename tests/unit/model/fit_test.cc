@@ -73,6 +73,30 @@ TEST(Fit, WithAPartialLastBatchAndASplitAsKeras) {
   expect_near(predicted[0].to<double>(), {-0.100453, -0.020281, 0.161514, -0.043197, 0.070776, 0.102897});
 }
 
+TEST(Fit, ABoundedBatchGivesKerassNumbersInOneProgramAFunction) {
+  for (const bool bounded : {false, true}) {
+    int traces = 0;
+    DenseOptions first = dense_of(5), last = dense_of(3);
+    first.activation = [&](Tensor x) { return ++traces, tanh(x); };
+    last.kernel_regularizer = {.l2 = 0.01};
+    Sequential model({Dense(first), Dense(last)});
+    CompileOptions compile = sgd(0.1);
+    compile.bounded_batch = bounded;
+    model.compile(compile);
+    FitOptions options = epochs(3);
+    options.validation_split = 0.25;
+    const History h = model.fit(first_input(), labels(), options);
+    expect_near(h["loss"], {1.1186285, 1.1157812, 1.1130962});
+    expect_near(h["accuracy"], {0.3333333, 0.2777778, 0.2777778});
+    expect_near(h["wce"], {1.1085061, 1.10579, 1.1032233});
+    const Logs found = model.evaluate(first_input(), labels(), {.batch_size = 10, .verbose = Verbose::kSilent});
+    expect_near({found.at("loss"), found.at("accuracy"), found.at("wce")}, {1.1168958, 0.2916667, 1.1071008});
+    EXPECT_EQ(model.predict(first_input(), {.batch_size = 10})[0].shape(), (Shape{24, 3}));
+    // Validation has one batch of 6; evaluation 10, 10 and 4; training 10 and 8; prediction as evaluation.
+    EXPECT_EQ(traces, bounded ? 1 + 1 + 1 + 1 : 1 + 2 + 2 + 2);
+  }
+}
+
 TEST(Fit, WithSampleWeightsAsKeras) {
   Sequential model = regularized();
   model.compile(sgd(0.1));
