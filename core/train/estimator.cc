@@ -1,5 +1,6 @@
 // What all of the Estimator's modes share: the device, programs, states, checkpoints; inspection.
 #include "train/estimator_impl.h"
+#include "train/export_outputs.h"
 
 namespace tenon {
 namespace {
@@ -177,6 +178,12 @@ Result<int64_t> Estimator::global_step() const {
   TENON_ASSIGN(const std::optional<BundleReader> reader, impl_->newest(false));
   if (!reader) return std::max<int64_t>(impl_->step, 0);
   return step_of(*reader);
+}
+
+Result<std::vector<ExportSignature>> Estimator::signatures(const Dataset& input) {
+  TENON_ASSIGN(ExportTrace exported,
+               trace_exports(impl_->model, impl_->params, input.specs(), input.options().batch_size));
+  return std::move(exported.signatures);
 }
 
 Result<std::vector<Estimator::VariableInfo>> Estimator::variables(const Dataset& input) {

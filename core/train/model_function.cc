@@ -4,6 +4,7 @@
 #include "op/op.h"
 #include "op/replicas.h"
 #include "step/program.h"
+#include "train/export_outputs.h"
 
 namespace tenon {
 namespace {
@@ -50,6 +51,7 @@ Outputs evaluation_outputs(const EstimatorSpec& spec) {
 
 Outputs prediction_outputs(const EstimatorSpec& spec) {
   if (spec.predictions.empty()) fail("the model function gave no predictions");
+  (void)export_outputs(spec);  // throws where they are wrong
   Outputs out;
   for (const auto& [name, tensor] : spec.predictions) {
     if (!tensor) fail("the model function's prediction '", name, "' was never set");
@@ -85,12 +87,17 @@ int64_t batch_of(const Features& features, const std::vector<FeatureSpec>& specs
 
 }  // namespace
 
+EstimatorSpec call_model(const ModelFn& model, const Params& params, const std::vector<FeatureSpec>& specs,
+                         const Features& features, Mode mode, const Spread& spread) {
+  Params with_batch = params;
+  with_batch.set("batch_size", spread.params_batch_size(batch_of(features, specs) * spread.replicas));
+  return call(model, specs, features, mode, with_batch);
+}
+
 TensorFunction model_function(const ModelFn& model, const Params& params, const std::vector<FeatureSpec>& specs,
                               Mode mode, const Spread& spread, EvalMetrics* metrics) {
   return [=](const Features& features) {
-    Params with_batch = params;
-    with_batch.set("batch_size", spread.params_batch_size(batch_of(features, specs) * spread.replicas));
-    const EstimatorSpec spec = call(model, specs, features, mode, with_batch);
+    const EstimatorSpec spec = call_model(model, params, specs, features, mode, spread);
     if (metrics) *metrics = spec.eval_metrics;
     return outputs_of(spec, mode);
   };

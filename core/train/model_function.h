@@ -18,6 +18,9 @@ namespace tenon {
 using EvalMetrics = std::vector<std::pair<std::string, MetricOp>>;
 TensorFunction model_function(const ModelFn& model, const Params& params, const std::vector<FeatureSpec>& specs,
                               Mode mode, const Spread& spread, EvalMetrics* metrics = nullptr);
+// The model function itself on the inputs of a graph.
+EstimatorSpec call_model(const ModelFn& model, const Params& params, const std::vector<FeatureSpec>& specs,
+                         const Features& features, Mode mode, const Spread& spread);
 // How it is traced, on so many replicas.
 Result<TraceOptions> model_tracing(const Params& params, Mode mode, int replicas);
 // Its graph alone.

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "tenon/callback.h"
+#include "tenon/export_output.h"
 #include "tenon/features.h"
 #include "tenon/layers.h"
 #include "tenon/losses.h"
@@ -43,8 +44,10 @@ struct EstimatorSpec {
   TrainOp train_op = {};  // training
   std::vector<std::pair<std::string, Tensor>> predictions = {};
   std::vector<std::pair<std::string, MetricOp>> eval_metrics = {};
+  ExportOutputs export_outputs = {};  // prediction: what the exported model answers; empty: its predictions
 };
 
+// A function whose features are one Tensor is one, too.
 using ModelFn =
     std::function<EstimatorSpec(const Features& features, const Tensor& labels, Mode mode, const Params& params)>;
 
@@ -207,6 +210,8 @@ class Estimator {
     int64_t trainable = 0, total = 0;
   };
   Result<ParameterCount> count_parameters(const Dataset& input);
+  // What the model takes and answers when it is exported: of the features that it uses.
+  Result<std::vector<ExportSignature>> signatures(const Dataset& input);
   // The model's weights and moving averages, in the order in which the model makes them.
   struct VariableInfo {
     std::string name;
