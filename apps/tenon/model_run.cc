@@ -274,6 +274,7 @@ int ModelRun::chosen(const char* name, int value, int remembered) const {
 
 RunConfig ModelRun::run_config() const {
   RunConfig c;
+  c.save_summary_steps = 0;  // unless training is told otherwise
   c.model_dir = flags_.get_or("model_dir", std::string());
   c.device = device_of(flags_);
   check_units(c.device);
