@@ -91,10 +91,10 @@ void expect_one_program(const std::string& device, const TensorFunction& step, F
   }
 }
 
-const char* const kDevices[] = {"cpu", "tpu-emulator:v3-8"};
+const char* const kDynamicOn[] = {"cpu", "tpu-emulator:v3-8"};
 
 TEST(DynamicShapes, RaggedBatchesTrainAsStaticOnes) {
-  for (const char* device : kDevices) {
+  for (const char* device : kDynamicOn) {
     expect_one_program(device, dense_net, {.max_batch = 64},
                        {rows(64, {5}, 1), rows(40, {5}, 2), rows(8, {5}, 3), rows(64, {5}, 4)});
     expect_one_program(device, image_net, {.max_batch = 32},
@@ -105,7 +105,7 @@ TEST(DynamicShapes, RaggedBatchesTrainAsStaticOnes) {
 TEST(DynamicShapes, SentencesTrainAsStaticOnes) {
   const BoundedDim batch{"batch", 16}, time{"time", 7};
   const FunctionOptions options{.dynamic_shapes = {{"x", {{0, batch}, {1, time}}}, {"y", {{0, batch}}}}};
-  for (const char* device : kDevices)
+  for (const char* device : kDynamicOn)
     for (const TensorFunction net : {sentence_net, recurrent_net})
       expect_one_program(device, net, options,
                          {sentences(16, 7, 1), sentences(8, 3, 2), sentences(16, 1, 3), sentences(8, 5, 4)});
@@ -125,7 +125,7 @@ Dataset counted(int64_t count, int64_t batch) {
 }
 
 TEST(DynamicShapes, ALastBatchOfADatasetIsTheSameProgram) {
-  for (const char* device : kDevices) {
+  for (const char* device : kDynamicOn) {
     const Strategy strategy(device);
     Function mean = strategy.function(
         [](const Features& in) {
@@ -208,7 +208,7 @@ TEST(DynamicShapes, BothFormsHaveAForecast) {
 
 // In the words of a TPU, and with the layer's name.
 TEST(DynamicShapes, AConvolutionOverOneIsRefusedOnEveryDevice) {
-  for (const char* device : kDevices) {
+  for (const char* device : kDynamicOn) {
     const BoundedDim height{"height", 274}, width{"width", 286};
     Function f = Strategy(device).function(
         [](const Features& in) {
