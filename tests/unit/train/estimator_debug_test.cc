@@ -24,6 +24,7 @@ struct Watches : Callback {
 
 TEST(EstimatorDebug, PrintsEachStepByItsNumber) {
   Estimator estimator(counting, {.device = "cpu", .iterations_per_loop = 2});
+  estimator.set_events({});
   testing::internal::CaptureStderr();
   const Result<TrainResult> result = estimator.train({.input = examples(60, training_input(6)), .max_steps = 3});
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
