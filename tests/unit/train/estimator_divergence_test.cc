@@ -26,7 +26,9 @@ Dataset four_points(bool repeat) {
       .take();
 }
 
-RunConfig every_step(const std::string& dir) { return cpu(dir, {.save_checkpoints_steps = 1}); }
+RunConfig every_step(const std::string& dir) {
+  return cpu(dir, {.save_checkpoints_steps = 1, .save_summary_steps = 0});
+}
 
 Result<TrainResult> train(const std::string& dir, double rate, int64_t steps, Params more = {}) {
   more.set("rate", rate);
