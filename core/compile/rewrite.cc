@@ -11,6 +11,7 @@ Rewrite::Rewrite(const Graph& from) : from_(from), map_(from.values.size()), nod
   }
   to_.variables = from.variables;
   to_.replicas = from.replicas;
+  to_.mode = from.mode;
   for (const Node& node : from.nodes) to_.unique_name_taken(node.name);
 }
 

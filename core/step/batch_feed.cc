@@ -44,6 +44,7 @@ Result<std::unique_ptr<BatchFeed>> BatchFeed::create(const StepProgram& program,
   const int64_t batch = input.batch_size;
   const int replicas = executable.graph.replicas;
   std::unique_ptr<BatchFeed> feed(new BatchFeed(batch, replicas));
+  if (executable.graph.mode != Mode::kTrain) feed->positions_.resize(static_cast<size_t>(batch));
   TENON_ASSIGN(feed->feature_of_feed_, match_feeds(executable.graph, input.specs()));
   feed->specs_ = input.specs();
   for (const IndexRange& range : program.indices())
@@ -104,7 +105,8 @@ bool BatchFeed::next(uint64_t i, std::span<Buffer*> feeds) {
 
 // Takes note of a batch, or gives it back with an error.
 Status BatchFeed::take(const Batch& batch) {
-  for (int64_t row = 0; row < batch.rows; ++row) positions_[static_cast<size_t>(row)] = pipeline_->position(batch, row);
+  for (int64_t row = 0; !positions_.empty() && row < batch.rows; ++row)
+    positions_[static_cast<size_t>(row)] = pipeline_->position(batch, row);
   const Status status = check(batch);
   if (!status.ok()) pipeline_->release(batch.slot);
   return status;

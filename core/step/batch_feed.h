@@ -51,7 +51,7 @@ class BatchFeed : public Feed {
   void release_partial();
   // The stream ends behind so many rows more; a batch that reaches across is a partial one.
   void limit(int64_t rows) { left_ = rows; }
-  // Where the rows of the last batch stand in their epoch, from 0.
+  // Where the rows of the last batch stand in their epoch, from 0. Not of training, which asks for none.
   int64_t position(int64_t row) const { return positions_[static_cast<size_t>(row)]; }
 
   // The float of the batch that next() gave last that is farthest from 0, or the first that is no finite number.
@@ -66,8 +66,7 @@ class BatchFeed : public Feed {
   StepPipeline& pipeline() const { return *pipeline_; }
 
  private:
-  BatchFeed(int64_t batch_size, int replicas)
-      : batch_size_(batch_size), replicas_(replicas), positions_(static_cast<size_t>(batch_size)) {}
+  BatchFeed(int64_t batch_size, int replicas) : batch_size_(batch_size), replicas_(replicas) {}
   using Clock = std::chrono::steady_clock;
   Status take(const Batch& batch);
   Status check(const Batch& batch) const;
@@ -82,7 +81,7 @@ class BatchFeed : public Feed {
   int64_t left_ = INT64_MAX;
   std::vector<FeatureSpec> specs_;
   std::vector<Checked> checked_;
-  std::vector<int64_t> positions_;
+  std::vector<int64_t> positions_;  // empty: none are asked for
   std::vector<std::vector<Buffer>> slots_;  // [slot][feature]
   std::vector<size_t> feature_of_feed_;
   std::unique_ptr<StepPipeline> pipeline_;
