@@ -4,8 +4,10 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <numeric>
 
 #include "base/text.h"
+#include "op/bounded.h"
 #include "op/replicas.h"
 #include "tenon/ops.h"
 #include "tenon/text.h"
@@ -42,9 +44,17 @@ Tensor not_finite(Tensor x) {
                 0);
 }
 
+// What lies behind the ends of dynamic dimensions is 0.
+Tensor padded(Tensor x) {
+  Ints axes(static_cast<size_t>(x.rank()));
+  std::iota(axes.begin(), axes.end(), 0);
+  return with_bounds(masked(x, axes, 0), static_bounds(x.shape()));
+}
+
 // The type of what all units have together.
 Tensor shown(Tensor x, bool varies, Type* whole) {
   if (x.dtype() == DType::kBool) x = cast(x, DType::kI32);
+  x = padded(x);
   if (x.dtype() == DType::kBF16 || x.dtype() == DType::kF16) x = cast(x, DType::kF32);
   if (!varies) return edges_of(x);
   if (x.rank() == 0) x = reshape(x, {1});

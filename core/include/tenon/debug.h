@@ -11,8 +11,8 @@ namespace tenon {
 //   step 12: after dense, f32[64,10]: [[0.1 0.25 -3 ... 0 0 1]
 //    ...
 // the first three and the last three along each axis. Of several units the parts stand one after the other; what is a scalar
-// on each of them is a row of theirs. Without a name it has that of the op that gives it. Steps are those of the Function, from 1,
-// or of the Estimator.
+// on each of them is a row of theirs; what lies behind the end of a dynamic dimension is shown as 0. Without a name it has
+// that of the op that gives it. Steps are those of the Function, from 1, or of the Estimator.
 Tensor print(Tensor x, std::string_view name = {});
 
 // A step in which x holds NaN or infinity ends the call with an error: "check_numerics: after dense ('dense/relu'), f32[64,10],

@@ -62,6 +62,19 @@ TEST(Print, ShowsTheEdgesOfLongAxesOfAllUnitsTogether) {
   }
 }
 
+TEST(Print, ShowsWhatIsThereOfDynamicDimensions) {
+  Strategy strategy("cpu");
+  Function show = strategy.function(
+      [](const Features& in) {
+        print(in["x"] + 1.0);
+        return Outputs{{"sum", reduce_sum(check_numerics(1.0 / (in["x"] + 1.0), "inverses"))}};
+      },
+      {.dynamic_shapes = {{"x", {{0, {"rows", 8}}}}}});
+  EXPECT_EQ(shown_by([&] { show({{"x", counted({4})}}); }), "step 1: add, f32[8]: [1 2 3 ... 0 0 0]\n");
+  EXPECT_EQ(shown_by([&] { show({{"x", counted({7})}}); }), "step 2: add, f32[8]: [1 2 3 ... 6 7 0]\n");
+  EXPECT_EQ(show.traces(), 1);
+}
+
 TEST(Print, ShowsNumbersOfEveryKind) {
   Strategy strategy("cpu");
   Function show = strategy.function([](const Features& in) {
