@@ -30,7 +30,7 @@ void print_overview() {
   print_text("usage: tenon SUBCOMMAND ARGUMENTS\n\nTrains neural networks on any device that has a backend.\n\n");
   for (const Command* c : kCommands) print("  %-10s %s\n", c->name, c->summary);
   print("\n`tenon SUBCOMMAND --help` lists its flags.\n");
-  print(
+  print_text(
       "Exit codes: 0 done, 1 failed, 2 wrong usage; 130, 143, 129 ended in order by SIGINT, SIGTERM, SIGHUP;\n"
       "152, 138, 140 by SIGXCPU, SIGUSR1, SIGUSR2.\n");
 }

@@ -62,6 +62,11 @@ TEST(Print, ShowsTheEdgesOfLongAxesOfAllUnitsTogether) {
   }
 }
 
+TEST(Print, NothingIsNoTensor) {
+  EXPECT_THROW(print(Tensor{}), Error);
+  EXPECT_THROW(check_numerics(Tensor{}, "nothing"), Error);
+}
+
 TEST(Print, ShowsWhatIsThereOfDynamicDimensions) {
   Strategy strategy("cpu");
   Function show = strategy.function(
