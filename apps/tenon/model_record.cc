@@ -31,6 +31,16 @@ Params::Value of_kind(const Params::Value& value, const Params::Value& kind) {
   return value;
 }
 
+// 0: it was not said.
+int size_of(const std::string& path, const nlohmann::json& json, const char* key) {
+  constexpr int64_t kMost = 1 << 24;
+  const nlohmann::json& value = json.at(key);
+  if (!value.is_number_integer() || value.get<double>() < 0 || value.get<double>() > static_cast<double>(kMost))
+    throw Error(Status(Code::kInvalid, format("%s: %s is %s, expected a whole number from 0 to %d", path.c_str(), key,
+                                              value.dump().c_str(), static_cast<int>(kMost))));
+  return value.get<int>();
+}
+
 ModelRecord parsed(const std::string& path, const nlohmann::json& json) {
   ModelRecord record{
       path, json.at("model").get<std::string>(), {}, {}, json.at("labels").get<std::vector<std::string>>()};
@@ -41,10 +51,10 @@ ModelRecord parsed(const std::string& path, const nlohmann::json& json) {
     if (const auto found = record.flags.find(f.name); found != record.flags.end())
       found->second = of_kind(found->second, f.value);
   models::ImageShape& s = record.shape;
-  s.height = json.at("height").get<int>();
-  s.width = json.at("width").get<int>();
-  s.channels = json.at("channels").get<int>();
-  s.classes = json.at("num_classes").get<int>();
+  s.height = size_of(path, json, "height");
+  s.width = size_of(path, json, "width");
+  s.channels = size_of(path, json, "channels");
+  s.classes = size_of(path, json, "num_classes");
   return record;
 }
 

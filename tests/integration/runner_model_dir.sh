@@ -53,6 +53,10 @@ grep -qF '"dropout": 0.5' "$wide/model.json" || complain 'a flag that was given 
 expect 2 'expected one model' "$tenon" evaluate --data_dir "$data" --model_dir "$work/none"
 echo '{' >"$work/broken.json" && mkdir "$work/broken" && mv "$work/broken.json" "$work/broken/model.json"
 expect 1 "$work/broken/model.json: is no record of a model" "$tenon" evaluate --data_dir "$data" --model_dir "$work/broken"
+for height in 8.5 -3 1e+99 '"8"'; do
+  sed "s/\"height\": [0-9]*/\"height\": $height/" "$wide/model.json" >"$work/broken/model.json"
+  expect 1 "model.json: height is $height, expected a whole number" "$tenon" evaluate --data_dir "$data" --model_dir "$work/broken"
+done
 
 echo '# images without a CSV'
 echo P5 8 8 255 >"$work/no.pgm"
