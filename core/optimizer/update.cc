@@ -1,7 +1,6 @@
 #include "optimizer/update.h"
 
-#include <regex>
-
+#include "base/name_expression.h"
 #include "base/text.h"
 #include "op/rules.h"
 
@@ -89,11 +88,9 @@ void update_by_op(const FusedUpdate& fused, Update& update) {
 
 bool any_found(const std::vector<std::string>& patterns, const std::string& name, std::string_view what) {
   for (const std::string& pattern : patterns) {
-    try {
-      if (std::regex_search(name, std::regex(pattern))) return true;
-    } catch (const std::regex_error&) {
-      fail(what, ": '", abbreviated(pattern), "' is no regular expression");
-    }
+    const Result<NameExpression> expression = NameExpression::make(pattern);
+    if (!expression.ok()) fail(what, ": ", expression.status().message());
+    if (expression->is_in(name)) return true;
   }
   return false;
 }

@@ -43,11 +43,11 @@ Result<WarmStart> WarmStart::open(WarmStartSettings settings) {
   if (settings.ckpt_to_initialize_from.empty()) return invalid("warm start: ckpt_to_initialize_from is empty");
   TENON_ASSIGN(TensorFile file, TensorFile::open(settings.ckpt_to_initialize_from));
   WarmStart out(std::move(settings), std::move(file));
-  for (const std::string& e : out.settings_.vars_to_warm_start.expressions()) try {
-      out.expressions_.emplace_back(e, std::regex::ECMAScript | std::regex::optimize);
-    } catch (const std::regex_error& error) {
-      return invalid("vars_to_warm_start: '", e, "' is no regular expression: ", error.what());
-    }
+  for (const std::string& text : out.settings_.vars_to_warm_start.expressions()) {
+    Result<NameExpression> expression = NameExpression::make(text);
+    if (!expression.ok()) return invalid("vars_to_warm_start: ", expression.status().message());
+    out.expressions_.push_back(expression.take());
+  }
   TENON_TRY(out.check_renames());
   return out;
 }
@@ -71,9 +71,8 @@ bool WarmStart::is_selected(const std::string& variable, const VariableRole& rol
   const Among among = settings_.vars_to_warm_start.among();
   if (among != Among::kAll && role.kind != VariableKind::kWeight) return false;
   if (among == Among::kTrainable && !role.trainable) return false;
-  return std::any_of(expressions_.begin(), expressions_.end(), [&](const std::regex& e) {
-    return std::regex_search(variable, e, std::regex_constants::match_continuous);
-  });
+  return std::any_of(expressions_.begin(), expressions_.end(),
+                     [&](const NameExpression& e) { return e.begins(variable); });
 }
 
 // By its own name, else by the longest prefix.

@@ -3,11 +3,11 @@
 
 #include <map>
 #include <memory>
-#include <regex>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "base/name_expression.h"
 #include "checkpoint/tensor_file.h"
 #include "graph/graph.h"
 #include "tenon/array.h"
@@ -53,7 +53,7 @@ class WarmStart {
 
   WarmStartSettings settings_;
   TensorFile file_;
-  std::vector<std::regex> expressions_;
+  std::vector<NameExpression> expressions_;
   std::map<std::string, std::string> loaded_;
   std::set<std::string> fresh_, mismatched_;
 };

@@ -17,7 +17,9 @@
 namespace tenon {
 
 // Which variables: those whose names begin with what one of the regular expressions (ECMAScript's) matches, as in Python's
-// re.match: "conv" means "conv2d/kernel" too, "^conv$" none but "conv", "(?!head/)" all that do not begin with "head/".
+// re.match: "conv" means "conv2d/kernel" too, "^conv$" none but "conv", "(?!head/)" all that do not begin with "head/". One
+// without back references and of at most 4000 characters, times the counts of its {..}, looking ahead at most 4 times: no
+// expression takes the stack, or time that doubles with each character of a name.
 class VarsToWarmStart {
  public:
   // Trained weights; weights with moving averages; these with optimizers' slots and counters, "global_step" among them.

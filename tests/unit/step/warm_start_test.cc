@@ -133,6 +133,11 @@ TEST_P(WarmStarts, WhatCannotBeMeantIsRefused) {
     return message_of([&] { strategy_.warm_start(s); });
   };
   EXPECT_TRUE(why({.vars_to_warm_start = "(a"}).starts_with("vars_to_warm_start: '(a' is no regular expression: "));
+  EXPECT_EQ(
+      why({.vars_to_warm_start = std::string(20000, '(')}),
+      "vars_to_warm_start: '" + std::string(80, '(') +
+          ".. (20000 bytes)' is too long a regular expression: expected at most 4000 characters, times the counts of "
+          "its {..}, found 20000");
   EXPECT_EQ(why({.var_name_to_prev_var_name = {{"a/b", "first/weight"}}}),
             "var_name_to_prev_var_name: '" + path() + "' has no 'first/weight'");
   EXPECT_EQ(why({.var_name_to_prev_var_name = {{"a/", "encoder/"}}}),
