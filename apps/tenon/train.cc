@@ -48,7 +48,9 @@ std::map<std::string, std::string> renames_of(const std::string& text) {
     const size_t end = std::min(text.find(',', at), text.size()), equals = text.find('=', at);
     if (equals >= end)
       throw UsageError{"--var_name_to_prev_var_name is '" + text + "', expected NAME=ITS_NAME_THERE,.."};
-    out[text.substr(at, equals - at)] = text.substr(equals + 1, end - equals - 1);
+    const std::string name = text.substr(at, equals - at);
+    if (!out.emplace(name, text.substr(equals + 1, end - equals - 1)).second)
+      throw UsageError{"--var_name_to_prev_var_name renames '" + name + "' twice"};
     at = end + 1;
   }
   return out;

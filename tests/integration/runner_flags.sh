@@ -100,4 +100,6 @@ rm -rf "$work/warm"
 expect 0 '' "${warm[@]}" --hidden 16,16 --vars_to_warm_start 'dense_2/' --var_name_to_prev_var_name dense_2/=dense_1/
 expect 1 "has no names under 'head/'" "${warm[@]}" --model_dir "$work/warm2" --var_name_to_prev_var_name dense/=head/
 expect 2 'expected NAME=ITS_NAME_THERE' "${warm[@]}" --var_name_to_prev_var_name dense
+expect 2 "--var_name_to_prev_var_name renames 'dense/' twice" "${warm[@]}" --var_name_to_prev_var_name dense/=dense_1/,a=b,dense/=dense_2/
+expect 1 "(((.. (20000 bytes)' is too long a regular expression" "${warm[@]}" --model_dir "$work/warm2" --vars_to_warm_start "$(printf '(%.0s' {1..20000})"
 finish
