@@ -23,7 +23,7 @@ void add_dtype_flag(Flags& flags);  // part of them
 void add_data_flags(Flags& flags);
 void add_data_dir_flags(Flags& flags);  // part of them: data_dir and
 void add_shape_flags(Flags& flags);     // height, width, channels, num_classes
-void add_eval_flags(Flags& flags);       // of what evaluates
+void add_eval_flags(Flags& flags);      // of what evaluates
 void add_run_flags(Flags& flags);
 void add_device_flags(Flags& flags);  // part of them
 // "Models:" and a line for each; for --help.
@@ -40,6 +40,7 @@ class ModelRun {
            Contradiction contradiction = Contradiction::kRefuse);
   // The only thing of it that later runs in the directory need.
   ModelRecord record() const;
+  bool remembers() const { return record_.has_value(); }  // whether the model directory has one
 
   const models::ModelInfo& info() const { return *info_; }
   const Params& params() const { return params_; }

@@ -63,6 +63,10 @@ class Prediction {
     if (images_.empty()) return;
     for (const char* other : {"eval_data_path", "num_eval_images", "synthetic"})
       if (flags.given(other)) throw UsageError{format("--%s and images to predict exclude each other", other)};
+    // Without a record it says how large images are and what the classes are called.
+    if (flags.given("data_dir") && model_.remembers())
+      throw UsageError{
+          "--data_dir and images to predict exclude each other: the model directory knows sizes and classes"};
   }
 
   int run() {

@@ -73,4 +73,9 @@ awk -F, 'NR > 1 && !($3 > 0.25 && $3 <= 1) { exit 1 }' "$work/p.csv" || complain
 "$tenon" predict --model_dir "$wide" --device cpu "$work/none.png" >/dev/null 2>"$work/err"
 [ $? -eq 1 ] && grep -qF "$work/none.png" "$work/err" || complain "predict of no file: $(cat "$work/err")"
 expect 2 '--synthetic and images to predict exclude each other' "$tenon" predict --model_dir "$wide" "$work/class 0.png" --synthetic
+expect 2 '--data_dir and images to predict exclude each other' "$tenon" predict --model_dir "$wide" "$work/class 0.png" --data_dir "$data"
+mkdir "$work/bare" && cp "$wide"/checkpoint "$wide"/model.ckpt-64.* "$work/bare"  # as of another program: names and sizes are the data's
+cp -r "$data" "$work/named" && printf 'north\neast\nsouth\nwest\n' >"$work/named/labels.txt"
+"$tenon" predict mlp --hidden 24,8 --model_dir "$work/bare" --device cpu --data_dir "$work/named" "$work/class 2.png" >"$work/p.csv" 2>"$work/err"
+[ "$(tail -1 "$work/p.csv" | cut -d, -f 1,2)" = "$work/class 2.png,south" ] || complain "predict IMAGE --data_dir: $(cat "$work/p.csv" "$work/err")"
 finish
