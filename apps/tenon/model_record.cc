@@ -1,5 +1,6 @@
 #include "model_record.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -17,45 +18,124 @@ bool has_record(const std::string& directory) {
   return std::filesystem::is_regular_file(directory + "/" + kFile, error);
 }
 
-Params::Value value_of(const nlohmann::json& json) {
-  if (json.is_boolean()) return json.get<bool>();
-  if (json.is_number_integer()) return json.get<int64_t>();
-  if (json.is_number()) return json.get<double>();
+[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+  throw Error(Status(Code::kInvalid, path + ": " + why));
+}
+
+// A value as a message shows it; lists and objects may be of any size and depth.
+std::string shown(const nlohmann::json& json) {
+  constexpr size_t kMost = 80;
+  if (json.is_structured()) return json.is_array() ? "a list" : "an object";
+  const std::string text = json.dump();
+  return text.size() > kMost ? "a text of " + std::to_string(text.size()) + " bytes" : text;
+}
+
+[[noreturn]] void refuse(const std::string& path, const std::string& key, const nlohmann::json& found,
+                         const std::string& expected) {
+  refuse(path, key + " is " + shown(found) + ", expected " + expected);
+}
+
+const nlohmann::json& member(const std::string& path, const nlohmann::json& json, const char* key) {
+  const auto found = json.find(key);
+  if (found == json.end()) refuse(path, std::string("expected '") + key + "', found none");
+  return *found;
+}
+
+bool is_integer(const nlohmann::json& json) {
+  return json.is_number_integer() && (!json.is_number_unsigned() || json.get<uint64_t>() <= uint64_t{INT64_MAX});
+}
+
+// Of the kind that the model's flag has; a number that a float flag has may be whole in the file.
+Params::Value flag_of(const std::string& path, const std::string& name, const nlohmann::json& json,
+                      const Params::Value& kind) {
+  const std::string key = "flags." + name;
+  if (std::holds_alternative<bool>(kind))
+    return json.is_boolean() ? json.get<bool>() : (refuse(path, key, json, "true or false"), false);
+  if (std::holds_alternative<int64_t>(kind))
+    return is_integer(json) ? json.get<int64_t>() : (refuse(path, key, json, "a whole number"), 0);
+  if (std::holds_alternative<double>(kind))
+    return json.is_number() ? json.get<double>() : (refuse(path, key, json, "a number"), 0.0);
+  if (!json.is_string()) refuse(path, key, json, "a text");
   return json.get<std::string>();
 }
 
-// A number that a float flag has is one in the file, whole or not.
-Params::Value of_kind(const Params::Value& value, const Params::Value& kind) {
-  if (std::holds_alternative<double>(kind) && std::holds_alternative<int64_t>(value))
-    return static_cast<double>(std::get<int64_t>(value));
-  return value;
+std::map<std::string, Params::Value> flags_of(const std::string& path, const nlohmann::json& json,
+                                              const models::ModelInfo& model) {
+  if (!json.is_object()) refuse(path, "flags", json, "an object");
+  std::map<std::string, Params::Value> kinds{{"dtype_policy", std::string()}}, out;
+  for (const models::ModelFlag& f : model.flags) kinds[f.name] = f.value;
+  for (const auto& [name, value] : json.items()) {
+    const auto kind = kinds.find(name);
+    if (kind == kinds.end())
+      refuse(path, "flags has " + shown(name) + ", which the model '" + model.name + "' does not have");
+    out[name] = flag_of(path, name, value, kind->second);
+  }
+  return out;
 }
 
 // 0: it was not said.
 int size_of(const std::string& path, const nlohmann::json& json, const char* key) {
   constexpr int64_t kMost = 1 << 24;
-  const nlohmann::json& value = json.at(key);
-  if (!value.is_number_integer() || value.get<double>() < 0 || value.get<double>() > static_cast<double>(kMost))
-    throw Error(Status(Code::kInvalid, format("%s: %s is %s, expected a whole number from 0 to %d", path.c_str(), key,
-                                              value.dump().c_str(), static_cast<int>(kMost))));
+  const nlohmann::json& value = member(path, json, key);
+  if (!is_integer(value) || value.get<int64_t>() < 0 || value.get<int64_t>() > kMost)
+    refuse(path, key, value, "a whole number from 0 to " + std::to_string(kMost));
   return value.get<int>();
 }
 
+// As many as classes, or none.
+std::vector<std::string> labels_of(const std::string& path, const nlohmann::json& json, int classes) {
+  if (!json.is_array()) refuse(path, "labels", json, "a list of texts");
+  std::vector<std::string> out;
+  for (const nlohmann::json& label : json) {
+    if (!label.is_string()) refuse(path, "labels[" + std::to_string(out.size()) + "]", label, "a text");
+    out.push_back(label.get<std::string>());
+  }
+  if (!out.empty() && out.size() != static_cast<size_t>(classes))
+    refuse(path, "labels has " + counted(static_cast<int64_t>(out.size()), "name") + ", expected num_classes, " +
+                     std::to_string(classes));
+  return out;
+}
+
 ModelRecord parsed(const std::string& path, const nlohmann::json& json) {
-  ModelRecord record{
-      path, json.at("model").get<std::string>(), {}, {}, json.at("labels").get<std::vector<std::string>>()};
-  const models::ModelInfo* info = models::find_model(record.model);
-  if (!info) throw Error(Status(Code::kInvalid, path + ": no model '" + record.model + "'"));
-  for (const auto& [name, value] : json.at("flags").items()) record.flags[name] = value_of(value);
-  for (const models::ModelFlag& f : info->flags)
-    if (const auto found = record.flags.find(f.name); found != record.flags.end())
-      found->second = of_kind(found->second, f.value);
+  if (!json.is_object()) refuse(path, "the file", json, "an object");
+  const nlohmann::json& model = member(path, json, "model");
+  if (!model.is_string()) refuse(path, "model", model, "a text");
+  const models::ModelInfo* info = models::find_model(model.get<std::string>());
+  if (!info) refuse(path, "no model " + shown(model));
+  ModelRecord record{path, info->name, flags_of(path, member(path, json, "flags"), *info), {}, {}};
   models::ImageShape& s = record.shape;
   s.height = size_of(path, json, "height");
   s.width = size_of(path, json, "width");
   s.channels = size_of(path, json, "channels");
   s.classes = size_of(path, json, "num_classes");
+  record.labels = labels_of(path, member(path, json, "labels"), s.classes);
   return record;
+}
+
+// "expected ':', found a number": what the parser says as "unexpected number literal; expected ':'", the only place where
+// it says it. Behind another mistake it is the character at which it stopped.
+std::string expectation(std::string_view what, const std::string& stopped_at) {
+  constexpr std::string_view kFound = "unexpected ", kExpected = "; expected ", kLiteral = " literal";
+  const size_t found = what.rfind(kFound), expected = what.rfind(kExpected);
+  if (found == what.npos || what.find("; last read: ") != what.npos) return "expected JSON, found " + stopped_at;
+  const auto plain = [&](std::string_view token) -> std::string {
+    if (token == "end of input") return "the end of the file";
+    if (token.ends_with(kLiteral)) return "a " + std::string(token.substr(0, token.size() - kLiteral.size()));
+    return std::string(token);
+  };
+  const std::string_view token = what.substr(found + kFound.size(), expected - found - kFound.size());
+  return "expected " + (expected == what.npos ? "a value" : plain(what.substr(expected + kExpected.size()))) +
+         ", found " + plain(token);
+}
+
+[[noreturn]] void refuse_damaged(const std::string& path, std::string_view text, const nlohmann::json::parse_error& e) {
+  const size_t at = e.byte > 0 ? e.byte - 1 : 0;  // of the last that it read
+  const std::string_view before = text.substr(0, at);
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const size_t column = 1 + before.size() - (before.rfind('\n') + 1);  // npos + 1 is 0
+  const std::string stopped_at = at < text.size() ? std::string("'") + text[at] + "'" : "the end of the file";
+  refuse(path + ":" + std::to_string(line) + ":" + std::to_string(column),
+         "is damaged: " + expectation(e.what(), stopped_at));
 }
 
 std::string text_of(const ModelRecord& record) {
@@ -79,8 +159,10 @@ std::optional<ModelRecord> read_model_record(const std::string& place) {
   const std::string path = directory + "/" + kFile, text = read_text_file(path).take();
   try {
     return parsed(path, nlohmann::json::parse(text));
-  } catch (const nlohmann::json::exception& e) {
-    throw Error(Status(Code::kInvalid, path + ": is no record of a model: " + e.what()));
+  } catch (const nlohmann::json::parse_error& e) {
+    refuse_damaged(path, text, e);
+  } catch (const nlohmann::json::out_of_range&) {
+    refuse(path, "is damaged: expected numbers of at most 1.8e308, found a larger one");
   }
 }
 

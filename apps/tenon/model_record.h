@@ -20,7 +20,7 @@ struct ModelRecord {
 };
 
 // Of a model directory, or of the one that a checkpoint is in; none where it has no such file. Throws Error where the file is
-// damaged.
+// damaged (which names line and column), or says what the model does not have or in another kind (which names the key).
 std::optional<ModelRecord> read_model_record(const std::string& place);
 // Whole or not at all; a file that says the same is left as it is. Throws Error.
 void write_model_record(const std::string& model_dir, const ModelRecord& record);

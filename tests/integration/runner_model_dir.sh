@@ -51,12 +51,37 @@ expect 1 "'dense/kernel'" "$tenon" train mlp "${there[@]}" --hidden 17 --train_b
 expect 0 '' "$tenon" train "${there[@]}" --dropout 0.5 --train_batch_size 16 --train_steps 64  # given flags win in training
 grep -qF '"dropout": 0.5' "$wide/model.json" || complain 'a flag that was given to train is not remembered'
 expect 2 'expected one model' "$tenon" evaluate --data_dir "$data" --model_dir "$work/none"
-echo '{' >"$work/broken.json" && mkdir "$work/broken" && mv "$work/broken.json" "$work/broken/model.json"
-expect 1 "$work/broken/model.json: is no record of a model" "$tenon" evaluate --data_dir "$data" --model_dir "$work/broken"
-for height in 8.5 -3 1e+99 '"8"'; do
-  sed "s/\"height\": [0-9]*/\"height\": $height/" "$wide/model.json" >"$work/broken/model.json"
-  expect 1 "model.json: height is $height, expected a whole number" "$tenon" evaluate --data_dir "$data" --model_dir "$work/broken"
+mkdir "$work/broken"
+says() { # TEXT WHAT MODEL.JSON: that evaluate says of such a file
+  printf '%s' "$3" >"$work/broken/model.json"
+  expect 1 "$work/broken/model.json$1" "$tenon" evaluate --data_dir "$data" --model_dir "$work/broken"
+  [ "$(wc -l <"$work/err")" = 1 ] && ! grep -q 'json\.exception' "$work/err" || complain "$2: $(cat "$work/err")"
+}
+changed() { sed -z "$1" "$wide/model.json"; }
+says ':1:2: is damaged: expected a string, found the end of the file' 'a file that is cut' '{'
+says ":2:13: is damaged: expected ':', found a string" 'a colon that lacks' $'{\n"model" "mlp"}'
+says ":1:1: is damaged: expected JSON, found 'm'" 'what is no JSON' 'mlp'
+says ':1:8: is damaged: expected JSON, found the end of the file' 'a text that is cut' '{"model'
+says ':1:26: is damaged: expected JSON, found the end of the file' 'words of the parser' '["unexpected ; expected x'
+says ': is damaged: expected numbers of at most 1.8e308, found a larger one' 'an enormous number' "$(changed 's/"height": [0-9]*/"height": 1e999/')"
+says ': the file is a list, expected an object' 'a list' '[]'
+says ': the file is a list, expected an object' 'a deep list' "$(printf '[%.0s' {1..100000})$(printf ']%.0s' {1..100000})"
+says ": expected 'model', found none" 'an empty object' '{}'
+says ': no model "mlp2"' 'another model' "$(changed 's/"model": "mlp"/"model": "mlp2"/')"
+says ': model is 3, expected a text' 'a number for a model' "$(changed 's/"model": "mlp"/"model": 3/')"
+says ": flags has \"hiden\", which the model 'mlp' does not have" 'an unknown flag' "$(changed 's/"hidden"/"hiden"/')"
+says ': flags.hidden is 24, expected a text' 'a number for a text' "$(changed 's/"hidden": "24,8"/"hidden": 24/')"
+says ': flags.dropout is "0.25", expected a number' 'a text for a number' "$(changed 's/"dropout": [0-9.]*/"dropout": "0.25"/')"
+says ': flags.dropout is a list, expected a number' 'a list for a number' "$(changed 's/"dropout": [0-9.]*/"dropout": [0.25]/')"
+says ': flags.dtype_policy is null, expected a text' 'null for a text' "$(changed 's/"dtype_policy": "[a-z0-9]*"/"dtype_policy": null/')"
+says ': labels is an object, expected a list of texts' 'no labels' "$(changed 's/"labels": \[[^]]*\]/"labels": {}/')"
+says ': labels has 3 names, expected num_classes, 4' 'fewer labels' "$(changed 's/"labels": \[[^]]*\]/"labels": ["a", "b", "c"]/')"
+says ': labels[1] is 2, expected a text' 'a number among labels' "$(changed 's/"labels": \[[^]]*\]/"labels": ["a", 2]/')"
+for height in 8.5 -3 1e+99 '"8"' 18446744073709551615; do
+  says ": height is $height, expected a whole number" "height $height" "$(changed "s/\"height\": [0-9]*/\"height\": $height/")"
 done
+changed 's/"dropout": [0-9.]*/"dropout": 0/; s/"labels": \[[^]]*\]/"labels": ["a", "b", "c", "d"]/' >"$work/broken/model.json"  # which is right
+expect 1 'has no checkpoint' "$tenon" evaluate --data_dir "$data" --model_dir "$work/broken"
 
 echo '# images without a CSV'
 echo P5 8 8 255 >"$work/no.pgm"
