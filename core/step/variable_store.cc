@@ -141,7 +141,7 @@ Status VariableStore::warm_start(WarmStart from) {
   std::map<std::string, WarmStart::Source> sources;
   Arrays values;  // all are read before the first is written
   for (const auto& [name, buffer] : variables_) {
-    TENON_ASSIGN(const WarmStart::Source source, from.source_of(name, buffer.type(), roles_[name]));
+    TENON_ASSIGN(const WarmStart::Source source, from.source_of(name, buffer.type(), roles_.at(name)));
     if (!source.tensor.empty()) {
       TENON_ASSIGN(Array value, from.read(source.tensor, buffer.type()));
       values.emplace(name, std::move(value));
@@ -258,22 +258,23 @@ Result<std::string> VariableStore::not_finite() const {
   return std::string();
 }
 
-Result<Arrays> VariableStore::keep() const {
-  Arrays out;
+Result<VariableStore::AllKept> VariableStore::keep() const {
+  AllKept out;
   for (const auto& [name, buffer] : variables_) {
     TENON_TRY(room_for(static_cast<size_t>(buffer.type().bytes()), cat("a copy of variable '", name, "'")));
-    Array kept(buffer.type());
-    TENON_TRY(queue_.read(buffer, kept.bytes().data(), kept.bytes().size()));
-    out.emplace(name, std::move(kept));
+    Array value(buffer.type());
+    TENON_TRY(queue_.read(buffer, value.bytes().data(), value.bytes().size()));
+    out.emplace(name, Kept{std::move(value), roles_.at(name)});
   }
   return out;
 }
 
-Status VariableStore::put(const Arrays& kept) {
-  for (const auto& [name, value] : kept) {
-    TENON_ASSIGN(Buffer buffer, device_->allocate(value.type()));
-    TENON_TRY(queue_.write(buffer, value.bytes().data(), value.bytes().size()));
+Status VariableStore::put(const AllKept& kept) {
+  for (const auto& [name, was] : kept) {
+    TENON_ASSIGN(Buffer buffer, device_->allocate(was.value.type()));
+    TENON_TRY(write(buffer, was.value));
     variables_.emplace(name, std::move(buffer));
+    roles_[name] = was.role;
   }
   return {};
 }

@@ -60,9 +60,14 @@ class VariableStore {
   Status save(BundleWriter& writer, bool* finite) const;
   // What save() writes, and the values that wait; or those of `only`. The store has to outlive it.
   std::vector<TensorSource> sources(const std::vector<std::string>* only = nullptr) const;
-  // All values, dense, and back: for the time in which there is no device. REQUIRED of put: empty().
-  Result<Arrays> keep() const;
-  Status put(const Arrays& kept);
+  // All variables, dense, and back: for the time in which there is no device. REQUIRED of put: empty().
+  struct Kept {
+    Array value;
+    VariableRole role;
+  };
+  using AllKept = std::map<std::string, Kept>;
+  Result<AllKept> keep() const;
+  Status put(const AllKept& kept);
   // FNV-1a over names and bytes, in the order of names.
   Result<std::string> hash() const;
 

@@ -90,7 +90,7 @@ Status Estimator::Impl::open() {
 }
 
 Status Estimator::Impl::park() {
-  Result<Arrays> kept = states->keep();
+  Result<VariableStore::AllKept> kept = states->keep();
   if (kept.ok())
     parked = kept.take();
   else

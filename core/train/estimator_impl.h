@@ -48,7 +48,7 @@ struct Estimator::Impl {
   std::set<std::string> warned;     // of damaged checkpoints: said once
   bool bad_loss = false;            // the last evaluation failed because its loss was not finite
   DeviceLog* device_log = nullptr;  // while a call is in progress
-  Arrays parked;                    // the states, where the device was closed before they were saved
+  VariableStore::AllKept parked;    // the states, where the device was closed before they were saved
   std::string hash;                 // of the states when the device was closed
   bool configured = false;          // the configuration was told
   bool reopening = false;           // what the device says then was said before

@@ -1,6 +1,7 @@
 // Variables that begin with what a checkpoint has for them, and the report of it.
 #include <gtest/gtest.h>
 
+#include "step/function_impl.h"
 #include "tenon/layers.h"
 #include "tenon/losses.h"
 #include "tenon/optimizers.h"
@@ -146,6 +147,28 @@ TEST_P(WarmStarts, WhatCannotBeMeantIsRefused) {
             "var_name_to_prev_var_name: 'a/' and 'first/bias': expected two names, or two prefixes that end with '/'");
   EXPECT_EQ(message_of([&] { strategy_.warm_start({}); }), "warm start: ckpt_to_initialize_from is empty");
   EXPECT_NE(why({.ckpt_to_initialize_from = directory_ / "none"}).find("none"), std::string::npos);
+}
+
+// The device may be closed and opened again between two calls.
+TEST(WarmStartAndKeep, VariablesThatWereKeptAreStillSlotsAndCounters) {
+  TemporaryDirectory directory;
+  Strategy source("cpu", {.seed = 3}), strategy("cpu");
+  const TensorFunction training = two_layers(Adam(0.1));
+  for (int i = 0; i < 2; ++i) run(source, training);
+  source.save(directory / "a");
+  run(strategy, two_layers(Adam(0.1)));
+  const Strategy::Impl& inside = strategy.impl();
+  VariableStore again(inside.device, const_cast<Queue&>(inside.queue), 0);
+  check(again.put(inside.variables->keep().take()));
+  check(again.warm_start(WarmStart::open({.ckpt_to_initialize_from = directory / "a"}).take()));
+  const WarmStartReport report = again.warm_started()->report();
+  EXPECT_EQ(report.loaded.size(), 6u);  // kernels, biases, gamma, beta
+  EXPECT_TRUE(report.loaded.contains("first/kernel"));
+  for (const char* name : {"first/kernel/Adam", "norm/moving_mean", "global_step"}) {
+    EXPECT_FALSE(report.loaded.contains(name)) << name;
+    EXPECT_EQ(again.read(name)->to<float>(), strategy.read(name).to<float>()) << name;
+    EXPECT_NE(again.read(name)->to<float>(), source.read(name).to<float>()) << name;
+  }
 }
 
 TEST(WarmStartAndLoad, LoadTakesItsPlace) {
