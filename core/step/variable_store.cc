@@ -117,15 +117,15 @@ Status VariableStore::make(const Variable& variable, const Type& type, const Bun
 // With what a warm start has for it, or with its first value.
 Status VariableStore::begin(const Variable& variable, const Buffer& buffer) {
   if (!warm_) return fill(variable, buffer, nullptr);
-  TENON_ASSIGN(const WarmStart::Source source,
-               warm_->source_of(variable.name, buffer.type(), {variable.kind, variable.trainable}));
+  const VariableRole role{variable.kind, variable.trainable};
+  TENON_ASSIGN(const WarmStart::Source source, warm_->source_of(variable.name, buffer.type(), role));
   if (source.tensor.empty()) {
     TENON_TRY(fill(variable, buffer, nullptr));
   } else {
     TENON_ASSIGN(const Array value, warm_->read(source.tensor, buffer.type()));
     TENON_TRY(write(buffer, value));
   }
-  warm_->note(variable.name, source);
+  warm_->note(variable.name, role, source);
   return {};
 }
 
@@ -149,7 +149,7 @@ Status VariableStore::warm_start(WarmStart from) {
     sources.emplace(name, source);
   }
   for (const auto& [name, value] : values) TENON_TRY(write(variables_.at(name), value));
-  for (const auto& [name, source] : sources) from.note(name, source);
+  for (const auto& [name, source] : sources) from.note(name, roles_.at(name), source);
   warm_.emplace(std::move(from));
   return {};
 }

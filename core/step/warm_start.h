@@ -38,22 +38,28 @@ class WarmStart {
   // A tensor of that type. NaN and infinity are refused.
   Result<Array> read(const std::string& tensor, const Type& type) const;
 
-  void note(const std::string& variable, const Source& source);
+  void note(const std::string& variable, const VariableRole& role, const Source& source);
 
   WarmStartReport report() const;
+  // Whether vars_to_warm_start chooses it.
+  bool selects(const std::string& variable, const VariableRole& role) const;
+  // After all variables were asked for: whether all that were chosen, by all expressions, were loaded.
+  bool is_whole() const;
   // After all variables were asked for: an error when nothing was loaded, or a rename is of no use.
   Status finish() const;
 
  private:
   WarmStart(WarmStartSettings settings, TensorFile file) : settings_(std::move(settings)), file_(std::move(file)) {}
-  bool is_selected(const std::string& variable, const VariableRole& role) const;
+  bool is_among(const VariableRole& role) const;
   using Rename = std::pair<const std::string, std::string>;
   const Rename* rename_of(const std::string& variable) const;
+  std::vector<std::string> unmatched() const;
   Status check_renames() const;
 
   WarmStartSettings settings_;
   TensorFile file_;
   std::vector<NameExpression> expressions_;
+  std::map<std::string, VariableRole> noted_;
   std::map<std::string, std::string> loaded_;
   std::set<std::string> fresh_, mismatched_;
 };

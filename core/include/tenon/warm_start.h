@@ -45,8 +45,9 @@ struct WarmStartSettings {
   std::string ckpt_to_initialize_from;
   VarsToWarmStart vars_to_warm_start = ".*";
   // The checkpoint's name of a variable that has another name here. Where both end with "/" they stand for all names that
-  // begin so; "" stands for all names: {{"", "encoder/"}} finds "dense/kernel" as "encoder/dense/kernel". One that is
-  // of no use is an error.
+  // begin so; "" stands for all names: {{"", "encoder/"}} finds "dense/kernel" as "encoder/dense/kernel". One whose name
+  // the checkpoint does not have is an error; one that no variable takes is to an Estimator, as in TensorFlow, and is told
+  // by WarmStartReport::unmatched elsewhere, where functions may still come.
   std::map<std::string, std::string> var_name_to_prev_var_name = {};
   // A variable that the checkpoint has with another shape or dtype begins anew; else it is an error.
   bool skip_mismatch = false;
@@ -58,6 +59,8 @@ struct WarmStartReport {
   std::vector<std::string> fresh;       // variables that begin anew, or stay as they are where they were there before
   std::vector<std::string> mismatched;  // those of them that skip_mismatch left out
   std::vector<std::string> left_over;   // tensors of the checkpoint that no variable has begun with
+  // Expressions of vars_to_warm_start that match no variable, and names of var_name_to_prev_var_name that none has.
+  std::vector<std::string> unmatched;
 
   // One line: "warm start from a/model.ckpt-9: 4 variables; begin anew: 'dense/bias'; left over: .."; long lists are cut.
   std::string text() const;

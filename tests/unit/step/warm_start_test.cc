@@ -128,6 +128,24 @@ TEST_P(WarmStarts, TheReportIsOneLine) {
                 "'first/kernel/Adam_1', 'norm/beta', 'norm/beta/Adam', 'norm/beta/Adam_1', 'norm/gamma' and 8 more");
 }
 
+TEST_P(WarmStarts, ExpressionsAndRenamesThatNoVariableMatchesAreTold) {
+  const WarmStartReport before =
+      strategy_.warm_start({.ckpt_to_initialize_from = path(),
+                            .vars_to_warm_start = {{"first", "secnd", "norm/moving_mean"}, Among::kTrainable},
+                            .var_name_to_prev_var_name = {{"encoder/", "first/"}, {"first/bias", "first/bias"}}});
+  EXPECT_EQ(before.unmatched, Names{});  // functions may still come
+  run(strategy_, two_layers(SGD(0.0)));
+  const WarmStartReport report = strategy_.warm_started();
+  EXPECT_EQ(report.loaded.size(), 2u);
+  EXPECT_EQ(report.unmatched, (Names{"secnd", "norm/moving_mean", "encoder/"}));  // a moving mean is not trained
+  EXPECT_TRUE(report.text().ends_with("; no variable matches 'secnd', 'norm/moving_mean', 'encoder/'"))
+      << report.text();
+  EXPECT_EQ(
+      strategy_.warm_start({.ckpt_to_initialize_from = path(), .vars_to_warm_start = {"first", "norm/moving_mean"}})
+          .unmatched,
+      Names{});
+}
+
 TEST_P(WarmStarts, WhatCannotBeMeantIsRefused) {
   const auto why = [&](WarmStartSettings s) {
     if (s.ckpt_to_initialize_from.empty()) s.ckpt_to_initialize_from = path();

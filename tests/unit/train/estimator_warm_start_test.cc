@@ -86,7 +86,12 @@ TEST(EstimatorWarmStart, ThatNothingFitsIsAnError) {
   pretrain(before.path(), with_adam());
   Estimator estimator(with_adam(), cpu(now.path()), {},
                       WarmStartSettings{.ckpt_to_initialize_from = before.path(), .vars_to_warm_start = "encoder"});
-  EXPECT_TRUE(train(estimator, 1).status().message().starts_with("no variable begins with a value of '"));
+  EXPECT_TRUE(train(estimator, 1)
+                  .status()
+                  .message()
+                  .starts_with("no variable begins with a value of '" + before.path() +
+                               "/model.ckpt-20': no trained variable matches 'encoder'; variables: 'dense/bias', "))
+      << train(estimator, 1).status().message();
   Estimator renamed(with_adam(), cpu(now.path()), {},
                     WarmStartSettings{.ckpt_to_initialize_from = before.path(),
                                       .var_name_to_prev_var_name = {{"encoder/kernel", "dense/kernel"}}});
