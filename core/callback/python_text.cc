@@ -23,6 +23,12 @@ std::string shortest(T value) {
   return fixed && out.find('.') == std::string::npos ? out + ".0" : out;
 }
 
+std::string escaped(unsigned char c) {
+  char text[8];
+  std::snprintf(text, sizeof text, "\\x%02x", c);
+  return text;
+}
+
 constexpr size_t kMostDigits = 2;  // of a width or a precision
 
 // [0][WIDTH][.PRECISION][TYPE], where `types` has the types; printf's form of it, without a type.
@@ -46,6 +52,25 @@ std::string formatted(const std::string& form, T value) {
 }
 
 }  // namespace
+
+std::string python_repr(std::string_view text) {
+  const char quote = text.find('\'') != text.npos && text.find('"') == text.npos ? '"' : '\'';
+  std::string out(1, quote);
+  while (!text.empty()) {
+    const size_t size = utf8_sequence(text);
+    const char c = text[0];
+    if (size > 1)
+      out += text.substr(0, size);
+    else if (c == quote || c == '\\')
+      out += {'\\', c};
+    else if (c == '\n' || c == '\t' || c == '\r')
+      out += {'\\', c == '\n' ? 'n' : c == '\t' ? 't' : 'r'};
+    else
+      out += size == 0 || c < ' ' || c == '\x7f' ? escaped(static_cast<unsigned char>(c)) : std::string(1, c);
+    text.remove_prefix(std::max<size_t>(size, 1));
+  }
+  return out + quote;
+}
 
 std::string python_text(double value) { return shortest(value); }
 std::string python_text(float value) { return shortest(value); }

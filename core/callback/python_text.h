@@ -1,4 +1,4 @@
-// Numbers as Python prints them, for texts and files that are Keras's and TensorFlow's to the character.
+// Numbers and texts as Python prints them, for texts and files that are Keras's and TensorFlow's to the character.
 #pragma once
 
 #include <optional>
@@ -11,6 +11,9 @@ namespace tenon {
 std::string python_text(double value);
 // An f32 as NumPy prints it: its own shortest digits.
 std::string python_text(float value);
+
+// A text as repr() prints it: "'a'", "'it\\'s'", "\"it's\"" for one with ' and without ".
+std::string python_repr(std::string_view text);
 
 // By a format specification of whole numbers ("", "d", "02d") or others (".2f", "8.3e", "g"). None where it is none of these.
 std::optional<std::string> python_format(int64_t value, std::string_view specification);

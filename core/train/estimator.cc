@@ -1,5 +1,6 @@
 // What all of the Estimator's modes share: the device, programs, states, checkpoints; inspection.
 #include "train/estimator_impl.h"
+#include "train/estimator_log.h"
 #include "train/export_outputs.h"
 
 namespace tenon {
@@ -101,6 +102,23 @@ Status Estimator::Impl::restore(const Graph& graph, const BundleReader& reader) 
   return {};
 }
 
+// What cannot be opened is provide()'s to tell.
+void Estimator::Impl::log_warm_start(const Graph& graph) {
+  if (!warm_start_from || dirty || !states->empty()) return;
+  const Result<std::optional<BundleReader>> own = newest(false);
+  if (!own.ok() || *own) return;
+  log(cat("Warm-starting with WarmStartSettings: ", estimator_log::warm_start(*warm_start_from)));
+  log(cat("Warm-starting from: ", warm_start_from->ckpt_to_initialize_from));
+  if (warm_start_from->vars_to_warm_start.among() == VarsToWarmStart::Among::kTrainable)
+    log("Warm-starting variables only in TRAINABLE_VARIABLES.");
+  const Result<WarmStart> from = WarmStart::open(*warm_start_from);
+  if (!from.ok()) return;
+  const auto chosen = std::count_if(graph.variables.begin(), graph.variables.end(), [&](const Variable& v) {
+    return from->selects(v.name, {v.kind, v.trainable});
+  });
+  log(cat("Warm-started ", chosen, " variables."));
+}
+
 Status Estimator::Impl::warm_start(const Graph& graph) {
   TENON_ASSIGN(WarmStart from, WarmStart::open(*warm_start_from));
   Status status = states->warm_start(std::move(from));
@@ -108,8 +126,8 @@ Status Estimator::Impl::warm_start(const Graph& graph) {
   if (status.ok()) status = states->warm_started()->finish();
   if (!status.ok()) return discard(), status;
   const WarmStartReport report = states->warm_started()->report();
+  if (!estimator_log() || !states->warm_started()->is_whole()) info(report.text());
   states->end_warm_start();
-  info(report.text());
   if (report.loaded.contains("global_step")) {
     TENON_ASSIGN(const Array value, states->read("global_step"));
     step = static_cast<int64_t>(value.item());

@@ -144,7 +144,7 @@ Result<StepInput> Estimator::Impl::step_input(const TrainInput& input, Mode mode
 }
 
 // The lines of its first call.
-TensorFunction Estimator::Impl::with_lines(TensorFunction function, Mode mode) const {
+TensorFunction Estimator::Impl::with_lines(TensorFunction function, Mode mode) {
   return [this, function = std::move(function), mode, first = true](const Features& features) mutable {
     if (!std::exchange(first, false)) return function(features);
     log("Calling model_fn.");
@@ -153,6 +153,7 @@ TensorFunction Estimator::Impl::with_lines(TensorFunction function, Mode mode) c
     if (!on_tpu() && mode == Mode::kEval) log("Running eval on CPU/GPU");
     Outputs out = function(features);
     log("Done calling model_fn.");
+    if (mode == Mode::kTrain && estimator_log()) log_warm_start(*features.all().begin()->second.graph());
     if (mode == Mode::kTrain && !config.model_dir.empty()) log("Create CheckpointSaverHook.");
     if (mode == Mode::kEval) log(cat("Starting evaluation at ", estimator_log::now()));
     return out;

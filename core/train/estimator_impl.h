@@ -70,7 +70,7 @@ struct Estimator::Impl {
   Result<std::unique_ptr<TracedFunction>> function(const std::vector<FeatureSpec>& specs, int64_t batch, Mode mode,
                                                    int max_iterations, bool told = false,
                                                    Remainder remainder = Remainder::kDrop);
-  TensorFunction with_lines(TensorFunction function, Mode mode) const;
+  TensorFunction with_lines(TensorFunction function, Mode mode);
   // Opens the device, whose hosts decide how many pipelines there are.
   Result<StepInput> step_input(const TrainInput& input, Mode mode = Mode::kTrain);
   void warn(const std::string& lines);  // each line once
@@ -104,6 +104,8 @@ struct Estimator::Impl {
   Status provide(const Graph& graph, bool required);
   Status restore(const Graph& graph, const BundleReader& reader);
   Status warm_start(const Graph& graph);
+  // The lines of a warm start of this graph's variables, which provide() is about to do.
+  void log_warm_start(const Graph& graph);
   // For evaluation and prediction; a checkpoint that is named leaves the states of training as they are.
   Result<InferenceStates> provide(const Graph& graph, const std::string& prefix);
   // The states on the device are spoilt: the next call starts from the newest checkpoint.

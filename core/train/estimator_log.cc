@@ -42,6 +42,18 @@ std::string config(const RunConfig& c) {
   return out + "}";
 }
 
+std::string warm_start(const WarmStartSettings& settings) {
+  const VarsToWarmStart& vars = settings.vars_to_warm_start;
+  std::vector<std::string> expressions, renames;
+  for (const std::string& e : vars.expressions()) expressions.push_back(python_repr(e));
+  for (const auto& [name, previous] : settings.var_name_to_prev_var_name)
+    renames.push_back(cat(python_repr(name), ": ", python_repr(previous)));
+  const std::string all = join(expressions);
+  return cat("WarmStartSettings(ckpt_to_initialize_from=", python_repr(settings.ckpt_to_initialize_from),
+             ", vars_to_warm_start=", vars.among() == VarsToWarmStart::Among::kTrainable ? all : cat("[", all, "]"),
+             ", var_name_to_vocab_info={}, var_name_to_prev_var_name={", join(renames), "})");
+}
+
 std::string now(char separator) {
   const std::time_t time = std::time(nullptr);
   std::tm parts{};

@@ -15,6 +15,8 @@ namespace tenon::estimator_log {
 std::string number(double value);
 // "{'_model_dir': '/tmp/m', ...}"
 std::string config(const RunConfig& config);
+// "WarmStartSettings(ckpt_to_initialize_from='/tmp/m', ..)"
+std::string warm_start(const WarmStartSettings& settings);
 // Local time: "2026-11-21T02:59:34"; with another separator before the hours.
 std::string now(char separator = 'T');
 // "Saving dict for global step 30: global_step = 30, loss = 0.29, mae = 0.44"

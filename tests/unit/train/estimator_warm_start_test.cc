@@ -1,6 +1,9 @@
 // An Estimator that begins with another checkpoint's values, or goes on from one that lacks some.
+#include <fstream>
+
 #include "checkpoint/tensor_bundle.h"
 #include "tenon/layer_classes.h"
+#include "train/estimator_log.h"
 #include "unit/train/estimator_testing.h"
 
 namespace tenon {
@@ -98,6 +101,94 @@ TEST(EstimatorWarmStart, ThatNothingFitsIsAnError) {
   EXPECT_EQ(train(renamed, 1).status().message(),
             "var_name_to_prev_var_name: no variable 'encoder/kernel' begins with the 'dense/kernel' of '" +
                 before.path() + "/model.ckpt-20'");
+}
+
+TEST(EstimatorWarmStart, AnExpressionOfSeveralThatMatchesNothingIsTold) {
+  TemporaryDirectory before;
+  pretrain(before.path(), with_adam());
+  for (const char* other : {"dense_1/", "dence_1/"}) {
+    TemporaryDirectory now;
+    Told told;
+    Estimator estimator(
+        with_adam(), cpu(now.path()), {},
+        WarmStartSettings{.ckpt_to_initialize_from = before.path(), .vars_to_warm_start = {"dense/", other}});
+    estimator.set_events(told.events());
+    check(train(estimator, 1).status());
+    EXPECT_EQ(told.has("no variable matches"), std::string(other) == "dence_1/");
+    EXPECT_EQ(told.has("; no variable matches 'dence_1/'"), std::string(other) == "dence_1/");
+  }
+}
+
+// What TensorFlow 2.15 logs, of golden/estimator_log.txt, between calling the model function and the first step.
+std::vector<std::string> golden_lines(const std::string& from) {
+  constexpr std::string_view kInfo = "INFO:tensorflow:", kPlace = "MODEL_DIR";
+  std::ifstream file(std::string(TENON_GOLDEN) + "/estimator_log.txt");
+  std::vector<std::string> out;
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("== ")) inside = line.starts_with("== WarmStartSettings(");
+    if (!inside || !line.starts_with(kInfo)) continue;
+    line.erase(0, kInfo.size());
+    if (const size_t at = line.find(kPlace); at != line.npos) line.replace(at, kPlace.size(), from);
+    out.push_back(line);
+  }
+  return out;
+}
+
+// A layer "fc" and one that is not chosen.
+EstimatorSpec with_fc(const Features& in, const Tensor& labels, Mode mode, const Params&) {
+  const Tensor x = dense(in["x"], {.units = 8, .activation = relu, .name = "other"});
+  return classify(dense(x, {.units = kClasses, .name = "fc"}), labels, mode, Adam(0.01));
+}
+
+std::vector<std::string> estimators_lines(const std::string& dir, const WarmStartSettings& settings) {
+  RunConfig config = cpu(dir);
+  config.log_lines = LogLines::kEstimator;
+  Estimator estimator(with_fc, config, {}, settings);
+  Told told;
+  estimator.set_events(told.events());
+  check(train(estimator, 1).status());
+  const auto begin = std::find(told.lines.begin(), told.lines.end(), "Calling model_fn.");
+  std::vector<std::string> out(begin, std::find(begin, told.lines.end(), "Done running local_init_op.") + 1);
+  std::erase(out, "Running train on CPU/GPU");  // a TPUEstimator's
+  return out;
+}
+
+TEST(EstimatorWarmStart, SaysWhatTensorFlowsEstimatorSays) {
+  TemporaryDirectory before, now;
+  pretrain(before.path(), with_fc);
+  const std::vector<std::string> expected = golden_lines(before.path());
+  ASSERT_EQ(expected.size(), 10u);
+  const WarmStartSettings settings{.ckpt_to_initialize_from = before.path(), .vars_to_warm_start = "fc.*"};
+  EXPECT_EQ(estimators_lines(now.path(), settings), expected);
+  const std::vector<std::string> resumed = estimators_lines(now.path(), settings);
+  EXPECT_FALSE(std::any_of(resumed.begin(), resumed.end(), [](const auto& l) { return l.starts_with("Warm-start"); }));
+}
+
+TEST(EstimatorWarmStart, SaysBesidesWhatBeginsAnewThoughItWasChosen) {
+  TemporaryDirectory before, now;
+  pretrain(before.path(), with_adam());  // has no "fc" and no "other"
+  const std::vector<std::string> lines =
+      estimators_lines(now.path(), {.ckpt_to_initialize_from = before.path(),
+                                    .vars_to_warm_start = "other",
+                                    .var_name_to_prev_var_name = {{"other/kernel", "dense/kernel"}}});
+  EXPECT_NE(std::find(lines.begin(), lines.end(), "Warm-started 2 variables."), lines.end());
+  EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), [&](const auto& l) {
+    return l.starts_with("warm start from " + before.path() + "/model.ckpt-20: 1 variable; ");
+  }));
+}
+
+// Printed by TensorFlow 2.15: str(tf.estimator.WarmStartSettings(..)).
+TEST(EstimatorWarmStart, SettingsArePrintedAsPythonPrintsThem) {
+  EXPECT_EQ(estimator_log::warm_start(
+                {.ckpt_to_initialize_from = "/tmp/wA/model.ckpt-2", .vars_to_warm_start = {"fc1.*", "bn"}}),
+            "WarmStartSettings(ckpt_to_initialize_from='/tmp/wA/model.ckpt-2', vars_to_warm_start=['fc1.*', 'bn'], "
+            "var_name_to_vocab_info={}, var_name_to_prev_var_name={})");
+  EXPECT_EQ(estimator_log::warm_start({.ckpt_to_initialize_from = "/tmp/wA",
+                                       .vars_to_warm_start = "it's \"a\" \\d\t\u00e9|fc",
+                                       .var_name_to_prev_var_name = {{"fc1/bias", "bn/gamma"}, {"fc1/kernel", "k"}}}),
+            "WarmStartSettings(ckpt_to_initialize_from='/tmp/wA', vars_to_warm_start='it\\'s \"a\" \\\\d\\t\u00e9|fc', "
+            "var_name_to_vocab_info={}, var_name_to_prev_var_name={'fc1/bias': 'bn/gamma', 'fc1/kernel': 'k'})");
 }
 
 TEST(EstimatorResumeOfAnother, SlotsOfAnotherOptimizerBeginAnewAndAreNamed) {
