@@ -1,6 +1,7 @@
 // The names of tensors in files of tf.train.Checkpoint.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -16,34 +17,47 @@ using ObjectGraph = bundle::TrackableObjectGraph;
 constexpr const char* kObjectGraph = "_CHECKPOINTABLE_OBJECT_GRAPH";
 constexpr std::string_view kValue = "VARIABLE_VALUE";
 
-// Slots that hold the same numbers as TensorFlow 1's: Keras's momentum holds the learning rate, TensorFlow 1's does not.
+// Slots that hold the same numbers here, by the names of Keras 2, of its optimizers of before 2.11, and of Keras 3. Those
+// of the optimizer are "RMSprop", "rmsprop" and "rm_sprop", by version.
 struct SlotName {
   std::string_view optimizer, slot;
   const char* name;
 };
 constexpr SlotName kSlots[] = {
-    // Keras 2
-    {"Adam", "m", "Adam"},
-    {"Adam", "v", "Adam_1"},
-    {"Adam", "vhat", "Adam_2"},
-    {"AdamW", "m", "Adam"},
-    {"AdamW", "v", "Adam_1"},
-    {"AdamW", "vhat", "Adam_2"},
-    {"Adagrad", "accumulator", "Adagrad"},
-    // Keras 3
+    {"adam", "m", "Adam"},
     {"adam", "momentum", "Adam"},
+    {"adam", "v", "Adam_1"},
     {"adam", "velocity", "Adam_1"},
+    {"adam", "vhat", "Adam_2"},
     {"adam", "velocity_hat", "Adam_2"},
+    {"adamw", "m", "Adam"},
     {"adamw", "momentum", "Adam"},
+    {"adamw", "v", "Adam_1"},
     {"adamw", "velocity", "Adam_1"},
+    {"adamw", "vhat", "Adam_2"},
     {"adamw", "velocity_hat", "Adam_2"},
     {"adagrad", "accumulator", "Adagrad"},
+    {"sgd", "m", "Momentum"},
+    {"sgd", "momentum", "Momentum"},
+    {"rmsprop", "rms", "RMSProp"},
+    {"rmsprop", "velocity", "RMSProp"},
+    {"rmsprop", "mg", "RMSProp_1"},
+    {"rmsprop", "average_gradient", "RMSProp_1"},
+    {"rmsprop", "momentum", "RMSProp_2"},
 };
 
 std::string_view up_to_slash(std::string_view text) { return text.substr(0, text.find('/')); }
 std::string_view behind_slash(std::string_view text) {
   const size_t slash = text.find('/');
   return slash == text.npos ? std::string_view() : text.substr(slash + 1);
+}
+
+// "rmsprop" for "rm_sprop/momentum/dense/bias".
+std::string optimizer_of(std::string_view name) {
+  std::string out;
+  for (const char c : up_to_slash(name))
+    if (c != '_') out += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return out;
 }
 
 // Of objects, without what tf.train.Checkpoint adds.
@@ -67,6 +81,7 @@ class Names {
     for (const auto& [key, name] : names_)
       if (!own_.contains(key)) renamed[key] = optimizers_name(key, name);
     name_slots(graph, renamed);
+    count_rmsprops_slots(renamed);
     names_ = std::move(renamed);
   }
 
@@ -101,7 +116,8 @@ class Names {
   std::string optimizers_name(const std::string& key, const std::string& name) const {
     if (ends_with_any(way_to(key), {"/_iterations", "/iter"})) return "global_step";
     if (ends_with_any(way_to(key), {"/_learning_rate", "/learning_rate"})) return "learning_rate";
-    const std::string_view optimizer = up_to_slash(name), inner = behind_slash(name);
+    const std::string optimizer = optimizer_of(name);
+    const std::string_view inner = behind_slash(name);
     for (const SlotName& s : kSlots) {
       if (s.optimizer != optimizer) continue;
       if (up_to_slash(inner) == s.slot && !behind_slash(inner).empty()) return cat(behind_slash(inner), "/", s.name);
@@ -124,10 +140,24 @@ class Names {
       for (const auto& s : node.slot_variables()) {
         const std::string *of = key_of(s.original_variable_node_id()), *key = key_of(s.slot_variable_node_id());
         if (!of || !key) continue;
+        const std::string optimizer = optimizer_of(names_.at(*key));
         for (const SlotName& known : kSlots)
-          if (known.optimizer == up_to_slash(names_.at(*key)) && known.slot == s.slot_name())
+          if (known.optimizer == optimizer && known.slot == s.slot_name())
             renamed[*key] = cat(renamed[*of], "/", known.name);
       }
+  }
+
+  // RMSprop's momentum is its second slot where it keeps no means of gradients.
+  static void count_rmsprops_slots(std::map<std::string, std::string>& renamed) {
+    constexpr std::string_view kSecond = "/RMSProp_1", kThird = "/RMSProp_2";
+    std::set<std::string> seconds;
+    for (const auto& [key, name] : renamed)
+      if (name.ends_with(kSecond)) seconds.insert(name);
+    for (auto& [key, name] : renamed) {
+      if (!name.ends_with(kThird)) continue;
+      const std::string second = cat(name.substr(0, name.size() - kThird.size()), kSecond);
+      if (!seconds.contains(second)) name = second;
+    }
   }
 
   std::map<std::string, std::string> names_, own_;

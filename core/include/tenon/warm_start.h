@@ -5,7 +5,8 @@
 // What the checkpoint has under a variable's name is loaded; what it lacks begins anew; the report names both, and what of
 // the checkpoint was left over. The file may be of another model, optimizer or program: one of Tenon's or TensorFlow's, of a
 // Saver or of tf.train.Checkpoint (whose "model/layer_with_weights-0/kernel/.ATTRIBUTES/VARIABLE_VALUE" is found by the
-// variable's name, "dense/kernel"), or one in the safetensors format. Names are those of TensorFlow's Estimator.
+// variable's name, "dense/kernel", and the slots of Keras's Adam, AdamW, Adagrad, SGD and RMSprop by theirs,
+// "dense/kernel/Momentum"), or one in the safetensors format. Names are those of TensorFlow's Estimator.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // Files of tf.train.Checkpoint, which Keras 2 and 3 wrote (tests/fixtures/checkpoints), begin models of the same layers.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 #include <sstream>
 
@@ -31,13 +32,13 @@ std::vector<double> numbers_of(const std::string& name) {
   return out;
 }
 
-Sequential small_keras_model(int64_t outputs = 2, bool with_input = true) {
+Sequential small_keras_model(int64_t outputs = 2, bool with_input = true, const Optimizer& optimizer = Adam(0.01)) {
   Sequential model;
   if (with_input) model.add(Input({4}));
   model.add(Dense({.units = 3, .activation = tanh}));
   model.add(BatchNormalization());
   model.add(Dense({.units = outputs}));
-  model.compile({.optimizer = Adam(0.01), .loss = MeanSquaredError(), .strategy = Strategy("cpu")});
+  model.compile({.optimizer = optimizer, .loss = MeanSquaredError(), .strategy = Strategy("cpu")});
   return model;
 }
 
@@ -78,6 +79,43 @@ TEST_P(KerasCheckpoint, TrainingGoesOnWithAdamsMomentsAndSteps) {
   const WarmStartReport report = model.strategy().warm_started();
   EXPECT_EQ(report.loaded.at("dense_1/bias/Adam_1"), "dense_1/bias/Adam_1");
   EXPECT_EQ(report.fresh, std::vector<std::string>());
+}
+
+// The losses of two steps, which the file's Keras had as well where the slots are loaded too.
+void expect_going_on(const std::string& name, const Optimizer& optimizer, const std::vector<std::string>& slots) {
+  const std::vector<double> expected = numbers_of(name);
+  ASSERT_EQ(expected.size(), 18u) << name;
+  for (const bool whole : {true, false}) {
+    Sequential model = small_keras_model(2, true, optimizer);
+    const auto among = whole ? VarsToWarmStart::Among::kAll : VarsToWarmStart::Among::kWeights;
+    model.strategy().warm_start({.ckpt_to_initialize_from = kDirectory + name, .vars_to_warm_start = {{".*"}, among}});
+    const double tolerance = 3e-6 * expected[17];
+    EXPECT_NEAR(model.train_on_batch(kX, kY).at("loss"), expected[16], tolerance) << name;
+    const double second = model.train_on_batch(kX, kY).at("loss");
+    if (!whole) {
+      EXPECT_GT(std::fabs(second - expected[17]), 100 * tolerance) << name << " without slots";
+      continue;
+    }
+    EXPECT_NEAR(second, expected[17], tolerance) << name;
+    const WarmStartReport report = model.strategy().warm_started();
+    EXPECT_EQ(report.fresh, std::vector<std::string>()) << name;
+    for (const std::string& slot : slots) {
+      EXPECT_EQ(report.loaded.at("dense/kernel/" + slot), "dense/kernel/" + slot) << name;
+      EXPECT_EQ(report.loaded.at("dense_1/bias/" + slot), "dense_1/bias/" + slot) << name;
+    }
+  }
+}
+
+TEST_P(KerasCheckpoint, TrainingGoesOnWithSgdsMomentum) {
+  expect_going_on(GetParam() + std::string("_sgd"), SGD({.learning_rate = 0.05, .momentum = 0.9}), {"Momentum"});
+}
+
+TEST_P(KerasCheckpoint, TrainingGoesOnWithRmspropsMeansAndMomentum) {
+  expect_going_on(GetParam() + std::string("_rmsprop"), RMSprop({.learning_rate = 0.01, .momentum = 0.5}),
+                  {"RMSProp", "RMSProp_1"});
+  expect_going_on(GetParam() + std::string("_centered"),
+                  RMSprop({.learning_rate = 0.01, .momentum = 0.5, .centered = true}),
+                  {"RMSProp", "RMSProp_1", "RMSProp_2"});
 }
 
 TEST_P(KerasCheckpoint, AHeadOfAnotherSizeBeginsAnewAndIsNamed) {
