@@ -41,7 +41,9 @@ std::string pooled_define(const char* name, int64_t value) {
   return std::string(" -D ") + name + "=" + std::to_string(value);
 }
 
-std::string pooled_text(const char* file) { return std::string(kernel_source("pooled")) + kernel_source(file); }
+std::string pooled_text(const char* file) {
+  return std::string(kernel_source("pooled")) + kernel_source("largest") + kernel_source(file);
+}
 
 bool is_short(const Pooled& s) { return s.run < kShortRun; }
 

@@ -32,7 +32,8 @@ struct Parameters {
 int64_t depth_of(int64_t k) { return k <= 32 ? 32 : k <= 64 ? 64 : k <= 128 ? 128 : 256; }
 
 std::string text_of() {
-  return std::string(kernel_source("product")) + kernel_source("product_tile") + kernel_source("product_winograd");
+  return std::string(kernel_source("product")) + kernel_source("product_tile") + kernel_source("largest") +
+         kernel_source("product_winograd");
 }
 
 std::string options_of(const Parameters& p) {

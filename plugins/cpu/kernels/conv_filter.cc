@@ -16,20 +16,11 @@ constexpr int64_t kCells = 8;
 // As copy_halo, words of the elements of two images, of which the second may be missing.
 void copy_pairs(const uint16_t* low, const uint16_t* high, const Point& size, int64_t c, const Point& first,
                 const Point& extent, int64_t pitch, float* to) {
-  const int64_t left = std::clamp<int64_t>(-first[2], 0, extent[2]);
-  const int64_t end = std::clamp<int64_t>(size[2] - first[2], left, extent[2]);
-  for (int64_t i = 0; i < extent[0]; ++i)
-    for (int64_t j = 0; j < extent[1]; ++j, to += extent[2] * pitch) {
-      const int64_t z = first[0] + i, y = first[1] + j;
-      if (z < 0 || z >= size[0] || y < 0 || y >= size[1]) {
-        std::fill(to, to + extent[2] * pitch, 0.0f);
-        continue;
-      }
-      const int64_t from = ((z * size[1] + y) * size[2] + first[2] + left) * c;
-      std::fill(to, to + left * pitch, 0.0f);
-      pair_points(low + from, high ? high + from : nullptr, end - left, c, pitch, to + left * pitch);
-      std::fill(to + end * pitch, to + extent[2] * pitch, 0.0f);
-    }
+  const auto pair = [&](int64_t z, int64_t y, int64_t x, int64_t n, float* line) __attribute__((always_inline)) {
+    const int64_t from = ((z * size[1] + y) * size[2] + x) * c;
+    pair_points(low + from, high ? high + from : nullptr, n, c, pitch, line);
+  };
+  for_halo_lines(size, first, extent, pitch, to, pair);
 }
 
 }  // namespace

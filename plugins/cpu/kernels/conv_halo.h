@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernels/kernels.h"
+#include "kernels/simd.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
@@ -18,10 +19,11 @@ struct Point {
 // The first axis that has more than one point: the one that images are cut along.
 inline int block_axis(const Point& size) { return size[0] > 1 ? 0 : size[1] > 1 ? 1 : 2; }
 
-// image [size0, size1, size2, c] -> to [extent0, extent1, extent2, pitch], pitch >= c: the points from
-// `first` on, which may lie outside the image: those are zero. What is beyond c is left alone.
-inline void copy_halo(const float* image, const Point& size, int64_t c, const Point& first, const Point& extent,
-                      int64_t pitch, float* to) {
+// Fills to [extent0, extent1, extent2, pitch], which are the points of an image [size0, size1, size2] from `first` on:
+// line(z, y, x, n, to) writes n of them from (z, y, x) on, and what lies outside the image is zero.
+template <class Line>
+TENON_INLINE void for_halo_lines(const Point& size, const Point& first, const Point& extent, int64_t pitch, float* to,
+                                 Line line) {
   const int64_t left = std::clamp<int64_t>(-first[2], 0, extent[2]);
   const int64_t end = std::clamp<int64_t>(size[2] - first[2], left, extent[2]);
   for (int64_t i = 0; i < extent[0]; ++i)
@@ -31,15 +33,24 @@ inline void copy_halo(const float* image, const Point& size, int64_t c, const Po
         std::fill(to, to + extent[2] * pitch, 0.0f);
         continue;
       }
-      const float* from = image + ((z * size[1] + y) * size[2] + first[2] + left) * c;
       std::fill(to, to + left * pitch, 0.0f);
-      if (pitch == c)
-        std::memcpy(to + left * c, from, static_cast<size_t>((end - left) * c) * sizeof(float));
-      else
-        for (int64_t p = left; p < end; ++p, from += c)
-          std::memcpy(to + p * pitch, from, static_cast<size_t>(c) * sizeof(float));
+      line(z, y, first[2] + left, end - left, to + left * pitch);
       std::fill(to + end * pitch, to + extent[2] * pitch, 0.0f);
     }
+}
+
+// The same of image [size0, size1, size2, c], pitch >= c. Of points that lie in it, what is beyond c is left alone.
+inline void copy_halo(const float* image, const Point& size, int64_t c, const Point& first, const Point& extent,
+                      int64_t pitch, float* to) {
+  const auto copy = [&](int64_t z, int64_t y, int64_t x, int64_t n, float* line) __attribute__((always_inline)) {
+    const float* from = image + ((z * size[1] + y) * size[2] + x) * c;
+    if (pitch == c)
+      std::memcpy(line, from, static_cast<size_t>(n * c) * sizeof(float));
+    else
+      for (int64_t p = 0; p < n; ++p)
+        std::memcpy(line + p * pitch, from + p * c, static_cast<size_t>(c) * sizeof(float));
+  };
+  for_halo_lines(size, first, extent, pitch, to, copy);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

@@ -91,22 +91,12 @@ void pool_rows(const float* map, int64_t width, int64_t pitch, int64_t c, int64_
 
 void unpool_halo(const float* pooled, const uint8_t* winner, const Point& size, int64_t c, const Point& first,
                  const Point& extent, int64_t pitch, float* to) {
-  const Point windows = pooled_size(size);
-  const int64_t left = std::clamp<int64_t>(-first[2], 0, extent[2]);
-  const int64_t end = std::clamp<int64_t>(windows[2] * 2 - first[2], left, extent[2]);
-  for (int64_t i = 0; i < extent[0]; ++i)
-    for (int64_t j = 0; j < extent[1]; ++j, to += extent[2] * pitch) {
-      const int64_t z = first[0] + i, y = first[1] + j;
-      if (z < 0 || z >= size[0] || y < 0 || y >= windows[1] * 2) {
-        std::fill(to, to + extent[2] * pitch, 0.0f);
-        continue;
-      }
-      const int64_t from = (z * windows[1] + y / 2) * windows[2] * c;
-      std::fill(to, to + left * pitch, 0.0f);
-      unpool_points({pooled + from, winner + from, c, static_cast<int>(y & 1), first[2] + left, first[2] + end, pitch,
-                     to + left * pitch});
-      std::fill(to + end * pitch, to + extent[2] * pitch, 0.0f);
-    }
+  const Point windows = pooled_size(size), seen{{size[0], windows[1] * 2, windows[2] * 2}};
+  const auto unpool = [&](int64_t z, int64_t y, int64_t x, int64_t n, float* line) __attribute__((always_inline)) {
+    const int64_t from = (z * windows[1] + y / 2) * windows[2] * c;
+    unpool_points({pooled + from, winner + from, c, static_cast<int>(y & 1), x, x + n, pitch, line});
+  };
+  for_halo_lines(seen, first, extent, pitch, to, unpool);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

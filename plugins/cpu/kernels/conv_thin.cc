@@ -41,15 +41,10 @@ __attribute__((noinline)) void pool_row(const WindowRow& row) {
       for (int v = 0; v < kRun; ++v)
 #pragma GCC unroll 4
         for (int p = 0; p < 4; ++p) sum[p] += Lanes::splat(at[p][r * row.pitch + v]) * w[r * kRun + v];
-    Vector top = Lanes::max(floor, sum[0]);
-    Ints who = {};
-#pragma GCC unroll 3
-    for (int p = 1; p < 4; ++p) {
-      const Vector v = Lanes::max(floor, sum[p]);
-      const Ints wins = ~(top >= v) & (top == top);  // NaN wins, but not over NaN
-      top = wins ? v : top;
-      who = wins ? Ints{} + p : who;
-    }
+#pragma GCC unroll 4
+    for (int p = 0; p < 4; ++p) sum[p] = Lanes::max(floor, sum[p]);
+    Ints who;
+    const Vector top = largest<Lanes>(sum, who);
     Lanes::store(row.pooled + i * row.o, top);
     Lanes::store_u8(row.winner + i * row.o, who);
   }

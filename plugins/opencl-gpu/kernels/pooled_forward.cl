@@ -1,15 +1,8 @@
-// The convolution of few channels, bias, ReLU and pool; after pooled.cl. A work item takes a row of windows: it copies
+// The convolution of few channels, bias, ReLU and pool; after pooled.cl and largest.cl. A work item takes a row of windows: it copies
 // the x below it, with zeros around, and adds up two windows and NV vectors of filters in registers. -D NV.
 #define NR (VW * NV)
 #define WINDOWS 2
 #define PLACES (4 * WINDOWS)
-
-// Largest of four and which it is: the first of equals, or the first NaN.
-INLINE void keep_largest(V v, int place, V* best, I* winner) {
-  const I takes = ~(*best >= v) & (*best == *best);
-  *best = takes ? v : *best;
-  *winner = takes ? (I)(place) : *winner;
-}
 
 // x: the first tap of the first of two windows. w: [taps][n] from a panel's first filter on.
 INLINE void two_windows(const Pooled* s, From x, From w, From bias, long pitch, long count, Room p,

@@ -139,14 +139,13 @@ typedef struct {
 
 #ifdef POOLED
 INLINE void put_pooled(V (*v)[2], V bias, V floor, __global float* p, __global uchar* winner) {
-  V best = -INFINITY;
+  V best = v[0][0] + bias;
+  best = best < floor ? floor : best;
   JOIN(int, VW) wins = 0;
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    const V sum = v[i / 2][i % 2] + bias, x = sum < floor ? floor : sum;
-    const JOIN(int, VW) takes = i == 0 ? (JOIN(int, VW))(-1) : ~(best >= x) & (best == best);
-    best = takes ? x : best;
-    wins = takes ? (JOIN(int, VW))(i) : wins;
+  for (int i = 1; i < 4; ++i) {
+    const V sum = v[i / 2][i % 2] + bias;
+    keep_largest(sum < floor ? floor : sum, i, &best, &wins);
   }
   PUT(best, 0, p);
   JOIN(vstore, VW)(JOIN(convert_uchar, VW)(wins), 0, winner);
