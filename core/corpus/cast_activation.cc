@@ -76,6 +76,11 @@ void add_activation(Cases& cases, Activation act) {
   for (DType t : kFloats) both(t, {67});
   forward("far", values(DType::kF32, {17}, {-2000, -90, -20, -3, 0, 3, 20, 90, 2000}));
   forward("NaN", values(DType::kF32, {17}, {kNaN, 1, kInf}));
+  // The slope at NaN is NaN or that of one of the sides (0 of relu), on all devices the same.
+  add_op(cases, {"activation_grad",
+                 cat(name, " NaN"),
+                 {uniform(DType::kF32, {17}, 2, -2, 2), values(DType::kF32, {17}, {0.5, kNaN, -1})},
+                 [=](const Tensors& in) { return Tensors{activation_grad(in[0], in[1], act, alpha)}; }});
 }
 
 }  // namespace

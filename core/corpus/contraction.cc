@@ -243,6 +243,13 @@ void add_bias_grads(Cases& cases) {
                          return Tensors{g.dz, g.dbias};
                        }});
       }
+  add_op(cases, {"bias_act_grad",
+                 "relu of NaN",
+                 {uniform(DType::kF32, {5, 33}, 1), values(DType::kF32, {5, 33}, {1, kNaN, 0, 2, -1})},
+                 [](const Tensors& x) {
+                   const BiasActGrad g = bias_act_grad(x[0], x[1], Activation::kRelu);
+                   return Tensors{g.dz, g.dbias};
+                 }});
 }
 
 }  // namespace

@@ -138,8 +138,9 @@ Tensor mish_slope(Tensor t) {
 }
 
 Tensor hard_swish_slope(Tensor t) {
+  const Tensor left = compare(t, scalar_like(t, -3), CompareKind::kLe);
   const Tensor right = compare(t, scalar_like(t, 3), CompareKind::kGe);
-  return select(inside(t, -3, 3), (2 * t + 3) / 6, cast(right, t.dtype()));
+  return select(left, scalar_like(t, 0), select(right, scalar_like(t, 1), (2 * t + 3) / 6));
 }
 
 // The slope from the argument t.

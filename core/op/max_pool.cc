@@ -60,12 +60,16 @@ Tensors decompose_rule(const Decompose& n) {
   const Tensor x = n.in(0), y = n.in(1), dy = widened(n.in(2)), zero = scalar_like(dy, 0);
   const Window w = read_window(n, n.list("window"));
   const Tensor padded = pad_spatial(x, w, std::numeric_limits<double>::quiet_NaN());  // equal to no maximum
+  const Tensor lost = pad_spatial(compare(x, x, CompareKind::kNe), w, 0);             // NaN, of which a pad is none
   Tensor free, dx;
   Ints offset(w.spatial(), 0);
   do {
-    Tensor element = padded;
-    for (int d = 0; d < w.spatial(); ++d) element = take_offset(element, w, d, offset[d], y.dim(d + 1));
-    const Tensor hit = compare(element, y, CompareKind::kEq);
+    Tensor element = padded, nan = lost;
+    for (int d = 0; d < w.spatial(); ++d) {
+      element = take_offset(element, w, d, offset[d], y.dim(d + 1));
+      nan = take_offset(nan, w, d, offset[d], y.dim(d + 1));
+    }
+    const Tensor hit = maximum(compare(element, y, CompareKind::kEq), nan);
     Tensor part = select(free ? minimum(hit, free) : hit, dy, zero);
     for (int d = w.spatial(); d-- > 0;) part = put_offset(part, w, d, offset[d], padded.dim(d + 1));
     dx = dx ? add(dx, part) : part;
@@ -82,7 +86,7 @@ const OpDef kMaxPoolGrad = {
     "max_pool_grad",
     "x:F y:F dy:F ; window:list strides:list= low:list= high:list= -> dx",
     "The gradient of max_pool by x: each window's dy goes to its first element, in row-major order, that equals "
-    "y. A window whose maximum is NaN gives none.",
+    "y or is NaN: the first NaN or, where there is none, the first of the largest.",
     max_pool_grad_op::shape_rule,
     max_pool_grad_op::decompose_rule,
 };

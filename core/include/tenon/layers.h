@@ -196,6 +196,7 @@ struct PoolLayerOptions {
   Padding padding = valid;
   std::string name = {};  // "max_pooling2d", ...
 };
+// NaN is the largest. The gradient goes to a window's first NaN or, where there is none, to the first of the largest.
 Tensor max_pool2d(Tensor x, const PoolLayerOptions& options = {});
 Tensor max_pool2d(Tensor x, int64_t pool_size);
 Tensor average_pool2d(Tensor x, const PoolLayerOptions& options = {});

@@ -143,7 +143,7 @@ void sum_point(const WindowTaps& taps, const typename L::T* x, int64_t c, typena
       });
 }
 
-// dy to the first of the window's elements that equals y.
+// dy to the first of the window's elements that equals y or is NaN.
 template <class L, bool kApart>
 void max_grad_point(const WindowTaps& taps, const typename L::T* x, const typename L::T* y, const typename L::T* dy,
                     Slice channels, typename L::T* dx) {
@@ -154,7 +154,8 @@ void max_grad_point(const WindowTaps& taps, const typename L::T* x, const typena
         V g = get<L>(dy + at, left);
         for (int64_t t = 0; t < taps.count; ++t) {
           const int64_t to = taps.base + taps.offsets[t] + at;
-          const typename L::M hit = get<L>(x + to, left) == top;
+          const V v = get<L>(x + to, left);
+          const typename L::M hit = (v == top) | (v != v);
           const V part = hit ? g : zero;
           put_max<L>(dx + to, kApart ? part : get<L>(dx + to, left) + part, left);
           g = hit ? zero : g;

@@ -129,6 +129,11 @@ __kernel void avg_pool_grad(Pool s, MEM(dy), MEM(dx)) {
 }
 #endif
 
+#ifdef KERNEL_max_pool_grad
+// Whether x is what a window with the maximum y sends its dy to, unless an earlier one is.
+INLINE int is_winner(W x, W y) { return (x == y) | (x != x); }
+#endif
+
 #if defined(KERNEL_max_pool_grad) && defined(DISJOINT)
 // No point is in two windows, and none before the first: each window sees to the points up to the next one.
 __kernel void max_pool_grad(Pool s, MEM(x), MEM(y), MEM(dy), MEM(dx)) {
@@ -138,13 +143,13 @@ __kernel void max_pool_grad(Pool s, MEM(x), MEM(y), MEM(dy), MEM(dx)) {
   const Span points[3] = {points_of(&s, 0, o0), points_of(&s, 1, o1), points_of(&s, 2, o2)};
   const Span owned[3] = {own_points(&s, 0, o0), own_points(&s, 1, o1), own_points(&s, 2, o2)};
   From top = y + at * s.c + c0, g = dy + at * s.c + c0;
-  int open[BLOCK];  // the first that equals y is still to come
+  int open[BLOCK];  // the winner is still to come
   WHOLE_LANES open[l] = 1;
   EACH_OF(owned, i, j, k) {
     const long to = X_AT(i, j, k) + c0;
     const int in_window = i < points[0].last && j < points[1].last && k < points[2].last;
     FOLD({
-      const int takes = in_window & open[l] & (LOAD(T, x, to + l) == LOAD(T, top, l));
+      const int takes = in_window & open[l] & is_winner(LOAD(T, x, to + l), LOAD(T, top, l));
       open[l] &= !takes;
       const W v = LOAD(T, g, l);
       STORE(T, dx, to + l, takes ? v : 0);
@@ -153,7 +158,7 @@ __kernel void max_pool_grad(Pool s, MEM(x), MEM(y), MEM(dy), MEM(dx)) {
   END_POINT
 }
 #elif defined(KERNEL_max_pool_grad)
-// A window's dy goes to its first point that equals y: a point takes it where no earlier one of the window does.
+// A window's dy goes to the first winner: a point takes it where no earlier one of the window does.
 __kernel void max_pool_grad(Pool s, MEM(x), MEM(y), MEM(dy), MEM(dx)) {
   From x = POINTER(const STORED(T), x), y = POINTER(const STORED(T), y), dy = POINTER(const STORED(T), dy);
   __global STORED(T)* dx = POINTER(STORED(T), dx);
@@ -166,11 +171,11 @@ __kernel void max_pool_grad(Pool s, MEM(x), MEM(y), MEM(dy), MEM(dx)) {
     const Span points[3] = {points_of(&s, 0, i), points_of(&s, 1, j), points_of(&s, 2, k)};
     const long window = Y_AT(i, j, k) + c0;
     int takes[BLOCK];
-    FOLD({ takes[l] = LOAD(T, mine, l) == LOAD(T, y, window + l); })
+    FOLD({ takes[l] = is_winner(LOAD(T, mine, l), LOAD(T, y, window + l)); })
     EACH_OF(points, a, b, c) {
       const long from = X_AT(a, b, c) + c0;
       if (from >= (long)(at * s.c) + c0) break;
-      FOLD({ takes[l] &= LOAD(T, x, from + l) != LOAD(T, y, window + l); })
+      FOLD({ takes[l] &= !is_winner(LOAD(T, x, from + l), LOAD(T, y, window + l)); })
     }
     FOLD({
       const W g = LOAD(T, dy, window + l);

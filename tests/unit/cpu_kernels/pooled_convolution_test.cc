@@ -146,15 +146,48 @@ TEST_P(PooledConvolution, IsWinogradsFor3x3And5x5) {
 }
 
 TEST_P(PooledConvolution, FirstOfEqualsWinsAndNaNBeforeAll) {
-  const Floats x = {1, 1, 0, kNaN, 0, 1, 2, 3}, w = {1};  // 2 x 4: windows {1 1 / 0 1} and {0 NaN / 2 3}
+  // 2 x 8: windows {1 1 / 0 1}, {0 NaN / 2 3}, {inf 0 / NaN NaN}, {3 2 / 1 NaN}
+  const Floats x = {1, 1, 0, kNaN, kInf, 0, 3, 2, 0, 1, 2, 3, kNaN, kNaN, 1, kNaN}, w = {1};
   const Results found = run(2, [&](NodeRun& n) {
-    n.in(TENON_F32, {1, 2, 4, 1}, x).in(TENON_F32, {1, 1, 1, 1}, w);
-    n.out(TENON_F32, {1, 1, 2, 1}).out(TENON_U8, {1, 1, 2, 1});
-    convolve(n.op("cpu.conv_pool"), {{1, 2, 4, 1}, {1, 1, 1, 1}, 0, 1, false, false});
+    n.in(TENON_F32, {1, 2, 8, 1}, x).in(TENON_F32, {1, 1, 1, 1}, w);
+    n.out(TENON_F32, {1, 1, 4, 1}).out(TENON_U8, {1, 1, 4, 1});
+    convolve(n.op("cpu.conv_pool"), {{1, 2, 8, 1}, {1, 1, 1, 1}, 0, 1, false, false});
   });
   EXPECT_EQ(found.get(0)[0], 1);
-  EXPECT_TRUE(std::isnan(found.get(0)[1]));
-  EXPECT_EQ(found.get<uint8_t>(1), (std::vector<uint8_t>{0, 1}));
+  for (const size_t window : {1, 2, 3}) EXPECT_TRUE(std::isnan(found.get(0)[window]));
+  EXPECT_EQ(found.get<uint8_t>(1), (std::vector<uint8_t>{0, 1, 2, 3}));
+}
+
+// A bias of NaN makes a channel's map NaN: the first of each window has won, and the other channels are as they were.
+TEST_P(PooledConvolution, OfNaNAloneTheFirstWins) {
+  for (const int precision : {TENON_PRECISION_HIGHEST, TENON_PRECISION_DEFAULT})
+    for (const Case& c : kCases) {
+      SCOPED_TRACE(::testing::PrintToString(c.x));
+      const Floats x = random(product(c.x)), w = random(product(c.w));
+      const auto pooled = [&](const Floats& bias) {
+        return run(2, [&](NodeRun& n) {
+          n.in(TENON_F32, c.x, x).in(TENON_F32, c.w, w).in(TENON_F32, {c.w[3]}, bias);
+          n.out(TENON_F32, c.pooled()).out(TENON_U8, c.pooled());
+          plugin::GraphBuilder& node = n.op("cpu.conv_pool");
+          convolve(node, c, precision);
+          node.attr_enum("act", c.relu ? TENON_ACT_RELU : TENON_ACT_NONE);
+        });
+      };
+      Floats bias(static_cast<size_t>(c.w[3]), 0.25f);
+      const Results good = pooled(bias);
+      for (size_t o = 1; o < bias.size(); o += 3) bias[o] = kNaN;
+      const Results found = pooled(bias);
+      const Floats expected = good.get(0), p = found.get(0);
+      const std::vector<uint8_t> expected_winner = good.get<uint8_t>(1), winner = found.get<uint8_t>(1);
+      for (size_t i = 0; i < p.size(); ++i)
+        if (std::isnan(bias[i % bias.size()])) {
+          ASSERT_TRUE(std::isnan(p[i])) << i;
+          ASSERT_EQ(winner[i], 0) << i;
+        } else {
+          ASSERT_EQ(p[i], expected[i]) << i;
+          ASSERT_EQ(winner[i], expected_winner[i]) << i;
+        }
+    }
 }
 
 std::vector<uint16_t> in_bf16(const Floats& x) {

@@ -101,7 +101,18 @@ TEST(MaxPool, NanWinsAndMinusInfinityIsNoPad) {
   };
   const auto r = evaluate(f, {f64({1, 5, 1}, {-kInf, 1, kNaN, kNaN, 2})});
   expect_near(r[0].values, {-kInf, kNaN, kNaN});
-  expect_near(r[1].values, {1, 0, 0, 0, 0});
+  expect_near(r[1].values, {1, 0, 1, 1, 0});
+}
+
+TEST(MaxPool, GradientGoesToTheFirstNaN) {
+  const PoolOptions o{{2, 2}, {2, 2}, {0, 0}, {0, 0}}, apart{{2}, {1}, {1}, {0}};
+  const auto gradient_of = [](const PoolOptions& p) {
+    return [=](const Tensors& in) { return Tensors{max_pool_grad(in[0], max_pool(in[0], p), in[1], p)}; };
+  };
+  expect_near(value(gradient_of(o),
+                    {f64({1, 2, 4, 1}, {kInf, 5, kNaN, 3, kNaN, kNaN, kNaN, kInf}), f64({1, 1, 2, 1}, {10, 20})}),
+              {0, 0, 20, 0, 10, 0, 0, 0});
+  expect_near(value(gradient_of(apart), {f64({1, 3, 1}, {kNaN, 1, kNaN}), f64({1, 3, 1}, {1, 10, 100})}), {11, 0, 100});
 }
 
 TEST(AvgPool, GradientIsLinearAndDifferentiable) {

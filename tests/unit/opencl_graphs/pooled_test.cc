@@ -84,7 +84,7 @@ Expected expected_of(const Case& c, const std::vector<Tensor>& in) {
   Tensor map = evaluated(c, "conv", in[0], in[1], c.y());
   for (size_t i = 0; i < map.f.size(); ++i) {
     if (c.bias) map.f[i] += in[2].f[i % static_cast<size_t>(c.w[3])];
-    if (c.relu) map.f[i] = std::max(map.f[i], 0.0);
+    if (c.relu && map.f[i] < 0) map.f[i] = 0;
   }
   Expected e{reference::zeros(TENON_F32, c.pooled()), {}, {}};
   Tensor dmap = reference::zeros(TENON_F32, c.y());
@@ -95,8 +95,8 @@ Expected expected_of(const Case& c, const std::vector<Tensor>& in) {
       return static_cast<size_t>(((image * y[1] + row * 2 + place / 2) * y[2] + column * 2 + place % 2) * y[3] + o);
     };
     int winner = 0;
-    for (int place = 1; place < 4; ++place)
-      if (map.f[at(place)] > map.f[at(winner)]) winner = place;
+    for (int place = 1; place < 4; ++place)  // NaN wins, but not over NaN
+      if (!(map.f[at(place)] <= map.f[at(winner)]) && !std::isnan(map.f[at(winner)])) winner = place;
     e.p.f[static_cast<size_t>(i)] = map.f[at(winner)];
     dmap.f[at(winner)] = in.back().f[static_cast<size_t>(i)];
   }
@@ -111,7 +111,10 @@ void expect_near(const Tensor& found, const Tensor& expected, const std::string&
   for (double v : expected.f) largest = std::max(largest, std::abs(v));
   ASSERT_EQ(found.f.size(), expected.f.size()) << what;
   for (size_t i = 0; i < expected.f.size(); ++i)
-    ASSERT_NEAR(found.f[i], expected.f[i], 2e-5 * largest) << what << " at " << i;
+    if (std::isnan(expected.f[i]))
+      ASSERT_TRUE(std::isnan(found.f[i])) << what << " at " << i;
+    else
+      ASSERT_NEAR(found.f[i], expected.f[i], 2e-5 * largest) << what << " at " << i;
 }
 
 // Of halves, where few are: equal elements in one window are common, and sums exact. Else no two sums are near each other.
@@ -144,6 +147,20 @@ TEST_F(OpenclPools, AreConvolutionThenPoolAndItsGradients) {
     expect_near(found[2], e.dw, "dw");
     const std::vector<Tensor> again = run_graph(*opencl(), *whole(c, false).graph(), in);
     for (size_t r = 0; r < found.size(); ++r) EXPECT_EQ(found[r].f, again[r].f) << "result " << r;
+  }
+}
+
+TEST_F(OpenclPools, SendTheGradientOfNaNToTheFirst) {
+  for (const Case& c : kCases) {
+    if (!c.bias) continue;
+    SCOPED_TRACE(testing::PrintToString(c.x) + " by " + testing::PrintToString(c.w));
+    std::vector<Tensor> in = inputs_of(c, 5);
+    for (size_t o = 0; o < in[2].f.size(); o += 5) in[2].f[o] = NAN;  // the channel's map is NaN
+    const Expected e = expected_of(c, in);
+    const std::vector<Tensor> found = run_graph(*opencl(), *whole(c, false).graph(), in);
+    expect_near(found[0], e.p, "p");
+    expect_near(found[1], e.dx, "dx");
+    expect_near(found[2], e.dw, "dw");
   }
 }
 
