@@ -137,12 +137,18 @@ int Executable::find_result(std::string_view name) const {
   return -1;
 }
 
-Result<Executable> compile(const Graph& graph, const std::shared_ptr<Device>& device, const ProgramOptions& options) {
+Result<Executable> compile(const Graph& graph, const std::shared_ptr<Device>& device, const ProgramOptions& options,
+                           Untaken* untaken) {
   Executable out;
   out.device = device;
   out.max_iterations = options.max_iterations;
   TENON_ASSIGN(out.graph, lower(graph, *device, options));
-  TENON_ASSIGN(out.program, device->compile(flatten(out.graph), options));
+  Result<Program> program = device->compile(flatten(out.graph), options, untaken ? &untaken->info : nullptr);
+  if (!program.ok()) {
+    if (untaken) untaken->graph = std::move(out.graph);
+    return program.status();
+  }
+  out.program = program.take();
   for (const GraphInput& input : out.graph.inputs) {
     out.slot.push_back(input.role == Role::kScalar ? out.n_scalars++ : out.n_buffers++);
     out.n_feeds += input.role == Role::kFeed;

@@ -28,11 +28,17 @@ struct Executable {
   }
 };
 
+// What is known of a graph that the device did not compile.
+struct Untaken {
+  Graph graph;       // as the device got it; without nodes where one of them was refused
+  ProgramInfo info;  // on kOutOfMemory what would be needed
+};
+
 // Verifies, simplifies, lowers what the device does not take whole, and compiles. The graph's results
 // decide what is computed. An op that the device cannot do is an error listing op, node and reason of
-// every one.
+// every one. `untaken` is set when there is no program.
 Result<Executable> compile(const Graph& graph, const std::shared_ptr<Device>& device,
-                           const ProgramOptions& options = {});
+                           const ProgramOptions& options = {}, Untaken* untaken = nullptr);
 
 // The lowered graph without compiling it: what `tenon inspect graph --device` shows.
 Result<Graph> lower(const Graph& graph, Device& device, const ProgramOptions& options = {});

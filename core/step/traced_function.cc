@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "backend/forecast.h"
 #include "base/text.h"
 #include "op/replicas.h"
 #include "step/dynamic_inputs.h"
@@ -57,11 +56,18 @@ TracedFunction::TracedFunction(TensorFunction function, std::shared_ptr<Device> 
       most_(options_.compile.max_iterations),
       variables_(options_.variables) {}
 
-Result<TracedFunction::Compiled*> TracedFunction::compiled_for(const std::vector<TraceInput>& signature, int steps,
-                                                               bool repeated) {
+// Null where there is none.
+TracedFunction::Compiled* TracedFunction::find(const std::vector<TraceInput>& signature, int steps,
+                                               bool repeated) const {
   for (const auto& compiled : programs_)
     if (compiled->steps >= steps && compiled->repeated == repeated && same_inputs(compiled->signature, signature))
       return compiled.get();
+  return nullptr;
+}
+
+Result<TracedFunction::Compiled*> TracedFunction::compiled_for(const std::vector<TraceInput>& signature, int steps,
+                                                               bool repeated) {
+  if (Compiled* const compiled = find(signature, steps, repeated)) return compiled;
   TENON_ASSIGN(std::unique_ptr<Compiled> made, compile(signature, steps, repeated));
   programs_.push_back(std::move(made));
   return programs_.back().get();
@@ -210,9 +216,16 @@ Result<StepCall> TracedFunction::repeat(uint32_t steps) {
   return StepCall{placed_->program.get(), done, placed_rows_, placed_rows_};
 }
 
-Result<PredictedStep> TracedFunction::forecast(const std::vector<TraceInput>& signature) {
-  TENON_ASSIGN(const Compiled* compiled, compiled_for(signature, most_));
-  return tenon::forecast(*device_, compiled->program->executable().program);
+Result<ProgramPlan> TracedFunction::plan(const std::vector<TraceInput>& signature) const {
+  TENON_ASSIGN(Trace traced, trace(function_, signature, options_.tracing));
+  return plan_program(std::move(traced), device_, options_.compile);
+}
+
+Result<PredictedStep> TracedFunction::forecast(const std::vector<TraceInput>& signature) const {
+  if (const Compiled* compiled = find(signature, most_, false)) return predicted_step(compiled->program->executable());
+  TENON_ASSIGN(ProgramPlan planned, plan(signature));
+  TENON_TRY(planned.refused);
+  return std::move(planned.step);
 }
 
 // A result as far as its dynamic dimensions go.

@@ -12,6 +12,7 @@
 #include "step/batch_feed.h"
 #include "step/host_watch.h"
 #include "step/program.h"
+#include "step/program_plan.h"
 #include "step/trace.h"
 #include "step/variable_store.h"
 #include "tenon/strategy.h"
@@ -82,8 +83,10 @@ class TracedFunction {
   Status place(const std::vector<GivenInput>& inputs, const DimensionSizes& sizes = {}, int64_t rows = 0);
   Result<StepCall> repeat(uint32_t steps);
 
-  // Of a step with such inputs. REQUIRED: the device predicts.
-  Result<PredictedStep> forecast(const std::vector<TraceInput>& signature);
+  // What the device would make of a program with such inputs, which is not kept. REQUIRED: the device predicts.
+  Result<ProgramPlan> plan(const std::vector<TraceInput>& signature) const;
+  // Of a step of that program, or of the one that there is already.
+  Result<PredictedStep> forecast(const std::vector<TraceInput>& signature) const;
 
   // What a call gave: rows of results kept each step are of its steps. REQUIRED: it was the program's last.
   Result<Array> result(const StepCall& call, std::string_view name) const;
@@ -101,6 +104,7 @@ class TracedFunction {
     std::unique_ptr<StepProgram> program;
     std::vector<Buffer> inputs;  // HOST memory of a FEED input each, where they do not come from a feed
   };
+  Compiled* find(const std::vector<TraceInput>& signature, int steps, bool repeated) const;
   Result<Compiled*> compiled_for(const std::vector<TraceInput>& signature, int steps, bool repeated = false);
   Result<std::unique_ptr<Compiled>> compile(const std::vector<TraceInput>& signature, int steps, bool repeated) const;
   Result<int64_t> rows_to_compute(int64_t rows) const;

@@ -7,6 +7,7 @@
 #include "backend/forecast.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "step/program_plan.h"
 #include "tenon/profiler.h"
 #include "train/profile_planes.h"
 
@@ -81,7 +82,7 @@ struct ProfilerHook::Impl {
     source.ops = profile_ops(site->program.graph);
     source.host = host_name();
     if (!is_predicted(source) || !offers_forecast(*device)) return {};
-    TENON_ASSIGN(source.forecast, forecast(*device, site->program.program));
+    TENON_ASSIGN(source.forecast, predicted_step(site->program));
     return {};
   }
 

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "backend/forecast.h"
+#include "step/program_plan.h"
 #include "train/estimator_impl.h"
 #include "train/estimator_log.h"
 #include "train/estimator_run.h"
@@ -72,7 +73,7 @@ double predicted_step_ms(const Executable& executable) {
   const Device& device = *executable.device;
   if (!device.units()[0].emulated) return 0;
   if (offers_forecast(device))
-    if (const Result<PredictedStep> step = forecast(device, executable.program); step.ok()) return step->step_ms;
+    if (const Result<PredictedStep> step = predicted_step(executable); step.ok()) return step->step_ms;
   const ProgramInfo& info = executable.program.info();
   return static_cast<double>(std::max(info.device_ns, info.feed_ns) + info.host_ns) * 1e-6;
 }

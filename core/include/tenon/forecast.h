@@ -1,5 +1,5 @@
 // What a device says that a step would take on the machine that it stands for, kernel by kernel. Predicted, never
-// measured: nothing has run. Plain data; tenon/preflight.h makes it.
+// measured: nothing has run. Plain data; tenon/preflight.h and Function::forecast make it.
 #pragma once
 
 #include <cstdint>
@@ -46,6 +46,22 @@ struct PredictedStep {
     const double most = peak_flops * step_ms * 1e-3;
     return most > 0 ? static_cast<double>(flops) / most : 0;
   }
+};
+
+// A piece of the memory plan.
+struct PlannedAllocation {
+  std::string name, op;  // of the node that first writes it; empty: an argument, or the device does not say
+  std::string type;      // "f32[128,1000]", where it is clear
+  uint64_t bytes = 0, dense_bytes = 0;  // padded, and without padding; dense 0: unknown
+  uint64_t offset = 0;
+};
+
+// Of one unit, in bytes; 0 where the device does not say.
+struct PlannedMemory {
+  uint64_t capacity = 0;  // that programs may use
+  uint64_t peak = 0;      // at once
+  uint64_t arguments = 0, results = 0, workspace = 0, code = 0, reserved = 0;
+  std::vector<PlannedAllocation> allocations;  // largest first
 };
 
 }  // namespace tenon

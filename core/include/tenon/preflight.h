@@ -22,22 +22,6 @@ namespace tenon {
 enum class Verdict { kAccepted, kRefused, kOutOfMemory };
 std::string_view verdict_name(Verdict verdict);  // "accepted", "refused", "oom"
 
-// A piece of the memory plan.
-struct PlannedAllocation {
-  std::string name, op;  // of the node that first writes it; empty: an argument, or the device does not say
-  std::string type;      // "f32[128,1000]", where it is clear
-  uint64_t bytes = 0, dense_bytes = 0;  // padded, and without padding; dense 0: unknown
-  uint64_t offset = 0;
-};
-
-// Of one unit, in bytes; 0 where the device does not say.
-struct PlannedMemory {
-  uint64_t capacity = 0;  // that programs may use
-  uint64_t peak = 0;      // at once
-  uint64_t arguments = 0, results = 0, workspace = 0, code = 0, reserved = 0;
-  std::vector<PlannedAllocation> allocations;  // largest first
-};
-
 struct PreflightOptions {
   int64_t batch_size = 128;       // of all units together
   int iterations_per_loop = 100;  // steps in one call of the device

@@ -115,14 +115,14 @@ class Function {
   Results repeat(int steps, const Arrays& inputs = {});
 
   // What the device predicts for a step on inputs of these shapes on the machine that it stands for, in its bounded form
-  // where dimensions are dynamic; nothing runs. Kernels have no names. Nothing where the device does not predict.
+  // where dimensions are dynamic; nothing runs, and no variable is made. Nothing where the device does not predict.
   std::optional<PredictedStep> forecast(const Arrays& inputs);
 
   // Begins the next epoch of the data with the next call, where a call has begun one, and none before `least`, counted from 0.
   void next_epoch(uint64_t least = 0);
   // Begins data at the beginning of their first epoch with the next call.
   void rewind();
-  // How often the function was traced: once for each signature.
+  // How often the function was traced to be run: once for each signature.
   int traces() const;
   // Of all calls with data so far.
   Throughput throughput() const;
