@@ -76,6 +76,19 @@ void print_advice(const PredictedStep& s) {
   for (const std::string& line : advice) print("  %s\n", line.c_str());
 }
 
+void print_padding(const PredictedStep& s, int top) {
+  if (s.padded_layers.empty() || top == 0) return;
+  print("\nlayers and inputs whose sizes fill no whole tiles, %s; the share that is padding:\n",
+        with_commas(static_cast<int64_t>(s.padded_layers.size())).c_str());
+  print("  %7s %7s  %-24s %-32s %s\n", "memory", "matrix", "result", "layer", "sizes, and what would cost no more");
+  for (size_t i = 0; i < s.padded_layers.size() && i < static_cast<size_t>(top); ++i) {
+    const PaddedLayer& l = s.padded_layers[i];
+    print("  %5.1f %% %7s  %-24s %-32s %s\n", percent(l.memory_padding()),
+          l.flops ? format("%.1f %%", percent(l.matrix_padding())).c_str() : "", l.type.c_str(), l.name.c_str(),
+          l.sizes_text().c_str());
+  }
+}
+
 std::string kernel_name(const PredictedKernel& k) {
   return k.name + (k.nodes > 1 ? format(" and %d more", k.nodes - 1) : "");
 }
@@ -173,6 +186,24 @@ std::string advice_json(const std::string& text) {
 std::string run_json(const PredictedStep& s, const PlannedRun& run) {
   Json json;
   json.add("steps", run.steps).add("predicted_seconds", run.seconds(s.step_ms));
+std::string padding_json(const PredictedStep& s) {
+  std::string rows;
+  for (const PaddedLayer& l : s.padded_layers) {
+    std::string sizes;
+    for (const PaddedSize& z : l.sizes)
+      sizes +=
+          (sizes.empty() ? "" : ", ") + Json().add("what", z.what).add("size", z.size).add("padded", z.padded).str();
+    rows += (rows.empty() ? "" : ", ") + Json()
+                                             .add("layer", l.name)
+                                             .add("type", l.type)
+                                             .raw("sizes", json_list(sizes))
+                                             .add("memory_padding", l.memory_padding())
+                                             .add("matrix_padding", l.matrix_padding())
+                                             .str();
+  }
+  return json_list(rows);
+}
+
   if (run.price_per_hour > 0) json.add("price_per_hour", run.price_per_hour).add("cost", run.cost(s.step_ms));
   return json.str();
 }
@@ -229,3 +260,6 @@ void print_preflight_json(const std::string& model, const std::string& device, c
 }
 
 }  // namespace tenon::runner
+  print_padding(p.step, run.top);
+  const Preflight& p = found.fixed;
+        .raw("padded_layers", padding_json(p.step))

@@ -12,7 +12,7 @@
 namespace tenon {
 namespace {
 
-constexpr uint32_t kMaxKernels = 1 << 20;
+constexpr uint32_t kMaxRows = 1 << 20;
 
 // What the backend set of the table; the rest is zero.
 std::optional<tenon_forecast> find_forecast(const tenon_backend& backend, std::string_view name) {
@@ -33,7 +33,7 @@ double milliseconds(uint64_t ns) { return static_cast<double>(ns) * 1e-6; }
 PredictedKernel kernel_of(const tenon_forecast_kernel& k) {
   PredictedKernel out;
   out.node = k.node;
-  out.nodes = static_cast<int>(std::min<uint32_t>(k.n_nodes, kMaxKernels));
+  out.nodes = static_cast<int>(std::min<uint32_t>(k.n_nodes, kMaxRows));
   out.category = printable(k.category);
   out.bound = printable(k.bound);
   out.start_ms = static_cast<double>(k.start_ps) * 1e-9;
@@ -45,28 +45,23 @@ PredictedKernel kernel_of(const tenon_forecast_kernel& k) {
   return out;
 }
 
-std::vector<PredictedKernel> kernels_of(const tenon_forecast_step& s) {
-  std::vector<PredictedKernel> out;
-  if (!s.kernels) return out;
-  for (uint32_t i = 0; i < std::min(s.n_kernels, kMaxKernels); ++i) {
-    tenon_forecast_kernel k{};
-    std::memcpy(&k, reinterpret_cast<const uint8_t*>(s.kernels) + i * s.kernel_stride,
-                std::min<uint64_t>(s.kernel_stride, sizeof k));
-    out.push_back(kernel_of(k));
+// The rows of a backend's table, as far as they go.
+template <class Row, class Make>
+auto rows_of(const Row* rows, uint64_t n, uint64_t stride, Make make) {
+  std::vector<decltype(make(*rows))> out;
+  for (uint64_t i = 0; rows && i < std::min<uint64_t>(n, kMaxRows); ++i) {
+    Row row{};
+    std::memcpy(&row, reinterpret_cast<const uint8_t*>(rows) + i * stride, std::min<uint64_t>(stride, sizeof row));
+    out.push_back(make(row));
   }
   return out;
 }
 
-std::vector<PredictedArgument> arguments_of(const tenon_forecast_step& s) {
-  std::vector<PredictedArgument> out;
-  if (!s.arguments) return out;
-  for (uint32_t i = 0; i < std::min(s.n_arguments, kMaxKernels); ++i) {
-    tenon_forecast_argument a{};
-    std::memcpy(&a, reinterpret_cast<const uint8_t*>(s.arguments) + i * s.argument_stride,
-                std::min<uint64_t>(s.argument_stride, sizeof a));
-    out.push_back({a.input, a.bytes, a.dense_bytes});
-  }
-  return out;
+PredictedArgument argument_of(const tenon_forecast_argument& a) { return {a.input, a.bytes, a.dense_bytes}; }
+
+PredictedPadding padding_of(const tenon_forecast_padding& p) {
+  return {p.node == TENON_NONE ? -1 : int64_t{p.node}, p.index, p.axis, static_cast<int64_t>(p.size),
+          static_cast<int64_t>(p.padded)};
 }
 
 PredictedStep step_of(const tenon_forecast_step& s) {
@@ -76,8 +71,8 @@ PredictedStep step_of(const tenon_forecast_step& s) {
   out.validated = s.validated != 0;
   out.bottleneck = printable(s.bottleneck);
   out.advice = printable(s.advice, kMaxReport);
-  out.units = static_cast<int>(std::min<uint32_t>(s.units, kMaxKernels));
-  out.hosts = static_cast<int>(std::min<uint32_t>(s.hosts, kMaxKernels));
+  out.units = static_cast<int>(std::min<uint32_t>(s.units, kMaxRows));
+  out.hosts = static_cast<int>(std::min<uint32_t>(s.hosts, kMaxRows));
   out.step_ms = milliseconds(s.step_ns);
   out.device_ms = milliseconds(s.device_ns);
   out.infeed_ms = milliseconds(s.infeed_ns);
@@ -88,8 +83,9 @@ PredictedStep step_of(const tenon_forecast_step& s) {
   out.flops = s.flops;
   out.peak_flops = static_cast<double>(s.peak_flops);
   out.peak_bytes = static_cast<double>(s.peak_bytes);
-  out.kernels = kernels_of(s);
-  out.arguments = arguments_of(s);
+  out.kernels = rows_of(s.kernels, s.n_kernels, s.kernel_stride, kernel_of);
+  out.arguments = rows_of(s.arguments, s.n_arguments, s.argument_stride, argument_of);
+  out.paddings = rows_of(s.paddings, s.n_paddings, s.padding_stride, padding_of);
   return out;
 }
 

@@ -33,14 +33,6 @@ GraphImage::Role image_role(Role role) {
   return GraphImage::Role::kScalar;
 }
 
-// The nodes that become nodes of the image, in its order: constants are values there.
-std::vector<uint32_t> image_nodes(const Graph& graph) {
-  std::vector<uint32_t> out;
-  for (uint32_t i = 0; i < graph.nodes.size(); ++i)
-    if (graph.nodes[i].op != "constant") out.push_back(i);
-  return out;
-}
-
 // Replaces the nodes that `expand` names by their decomposition.
 Graph expand(const Graph& graph, const std::vector<bool>& expand) {
   Rewrite rewrite(graph);
@@ -52,7 +44,7 @@ Graph expand(const Graph& graph, const std::vector<bool>& expand) {
 
 // Marks what must be decomposed; appends a line a refused node.
 Result<bool> ask(const Graph& graph, Device& device, const ProgramOptions& options, std::vector<bool>& to_expand) {
-  const std::vector<uint32_t> nodes = image_nodes(graph);
+  const std::vector<NodeId> nodes = image_nodes(graph);
   std::vector<uint32_t> which(nodes.size());
   std::iota(which.begin(), which.end(), 0u);
   TENON_ASSIGN(const std::vector<NodeVerdict> verdicts, device.supports(flatten(graph), which, options));
@@ -97,6 +89,13 @@ GraphImage flatten(const Graph& graph) {
   for (const Output& r : graph.results)
     image.result(static_cast<uint32_t>(map[r.value]), static_cast<GraphImage::Mode>(r.mode), r.alias, r.split);
   image.finish();
+std::vector<NodeId> image_nodes(const Graph& graph) {
+  std::vector<NodeId> out;
+  for (size_t i = 0; i < graph.nodes.size(); ++i)
+    if (graph.nodes[i].op != "constant") out.push_back(static_cast<NodeId>(i));
+  return out;
+}
+
   return image;
 }
 

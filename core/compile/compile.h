@@ -47,5 +47,7 @@ Result<Graph> lower(const Graph& graph, Device& device, const ProgramOptions& op
 Graph lower_to_primitives(const Graph& graph);
 
 GraphImage flatten(const Graph& graph);
+// The nodes of that image, by the numbers that a device knows them by: constants are values there.
+std::vector<NodeId> image_nodes(const Graph& graph);
 
 }  // namespace tenon

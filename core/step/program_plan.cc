@@ -4,19 +4,19 @@
 
 #include "backend/forecast.h"
 #include "base/text.h"
+#include "step/padded_layers.h"
 
 namespace tenon {
 namespace {
 
-// Nodes by the numbers that the device knows them by: constants are no nodes there.
+// Nodes by the numbers that the device knows them by.
 class DeviceNodes {
  public:
-  explicit DeviceNodes(const Graph& graph) : graph_(graph) {
-    for (const Node& node : graph.nodes)
-      if (node.op != "constant") nodes_.push_back(&node);
-  }
+  explicit DeviceNodes(const Graph& graph) : graph_(graph), nodes_(image_nodes(graph)) {}
 
-  const Node* find(uint32_t number) const { return number < nodes_.size() ? nodes_[number] : nullptr; }
+  const Node* find(uint32_t number) const {
+    return number < nodes_.size() ? &graph_.nodes[static_cast<size_t>(nodes_[number])] : nullptr;
+  }
 
   // Of the node's result that has so many bytes.
   std::string type_of(const Node& node, uint64_t bytes) const {
@@ -27,7 +27,7 @@ class DeviceNodes {
 
  private:
   const Graph& graph_;
-  std::vector<const Node*> nodes_;
+  std::vector<NodeId> nodes_;
 };
 
 void add_allocations(PlannedMemory& memory, const ProgramInfo& info, const Graph& graph) {
@@ -79,6 +79,7 @@ Result<PredictedStep> predicted_step(const Executable& executable) {
       k.name = node->name;
       k.op = node->op;
     }
+  step.padded_layers = padded_layers(step, executable.graph);
   return step;
 }
 

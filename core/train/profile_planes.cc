@@ -292,6 +292,10 @@ class Maker {
     stats.emplace_back("machine", source_.forecast->machine);
     stats.emplace_back("software", source_.forecast->software);
     stats.emplace_back("advice", source_.forecast->advice);
+    std::string padded;
+    for (const PaddedLayer& layer : source_.forecast->padded_layers)
+      append(padded, cat(layer.name, ": ", layer.sizes_text(), "\n"));
+    stats.emplace_back("padded_layers", padded);
   }
 
   const ProfileRecorder& recorder_;

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "backend/forecast.h"
+#include "base/text.h"
 #include "step/program_plan.h"
 #include "train/estimator_impl.h"
 #include "train/estimator_log.h"
@@ -68,14 +69,27 @@ bool holds_other_data(const PipelineState& before, uint64_t now) {
   return before.data != 0 && now != 0 && before.data != now;
 }
 
-// As the device forecasts it; one that only gives the parts feeds while it computes, and the host's part comes on top.
-double predicted_step_ms(const Executable& executable) {
+// As the device forecasts it, where it stands for another machine. One that only gives the parts feeds while it computes,
+// and the host's part comes on top.
+PredictedStep predicted(const Executable& executable) {
   const Device& device = *executable.device;
-  if (!device.units()[0].emulated) return 0;
+  if (!device.units()[0].emulated) return {};
   if (offers_forecast(device))
-    if (const Result<PredictedStep> step = predicted_step(executable); step.ok()) return step->step_ms;
+    if (Result<PredictedStep> step = predicted_step(executable); step.ok()) return step.take();
   const ProgramInfo& info = executable.program.info();
-  return static_cast<double>(std::max(info.device_ns, info.feed_ns) + info.host_ns) * 1e-6;
+  PredictedStep out;
+  out.step_ms = static_cast<double>(std::max(info.device_ns, info.feed_ns) + info.host_ns) * 1e-6;
+  return out;
+}
+
+std::string padding_text(const PredictedStep& step) {
+  constexpr size_t kMost = 3;
+  std::vector<std::string> worst;
+  for (size_t i = 0; i < std::min(kMost, step.padded_layers.size()); ++i)
+    worst.push_back(cat(step.padded_layers[i].name, " (", step.padded_layers[i].sizes_text(), ")"));
+  const size_t more = step.padded_layers.size() - worst.size();
+  return cat("sizes that fill no whole tiles of a ", step.machine, ": ", join(worst),
+             more > 0 ? cat(" and ", more, " more, which preflight lists") : "");
 }
 
 }  // namespace
@@ -116,7 +130,10 @@ class Estimator::Training {
     log_.emplace(m_.config.log_step_count_steps, m_.on_tpu(), batch);
     site_.emplace(TrainingSite{executable(), m_.config.trace});
     result_.global_step = m_.step;
-    result_.predicted_step_ms = predicted_step_ms(executable());
+    const PredictedStep step = predicted(executable());
+    result_.predicted_step_ms = step.step_ms;
+    if (!step.padded_layers.empty())
+      if (const std::string line = padding_text(step); m_.warned.insert(line).second) m_.tenon_line(line);
     target_ = options_.max_steps > 0 ? options_.max_steps : options_.steps > 0 ? m_.step + options_.steps : 0;
     return {};
   }

@@ -7,7 +7,7 @@
 
 namespace tpu {
 
-// What padding wastes and which dimension to change to what, worst first; then what would lift the bottleneck.
-std::string advice(const tenon::plugin::GraphView& graph, const Machine& machine, const Forecast& forecast);
+// What would lift the bottleneck, and how much of the matrix unit's work is padding.
+std::string advice(const Machine& machine, const Forecast& forecast);
 
 }  // namespace tpu

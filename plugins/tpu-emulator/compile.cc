@@ -174,6 +174,24 @@ void list_arguments(Program& program, const GraphView& graph) {
       program.arguments.push_back({input_of[a.value], 0, a.layout.bytes, a.layout.dense_bytes});
 }
 
+void list_paddings(Program& program, const GraphView& graph) {
+  const auto list = [&](uint32_t value, uint32_t node, uint32_t index) {
+    const ValueView view = graph.value(value);
+    const std::vector<int64_t>& padded = program.forecast.layouts[value].padded;
+    for (int axis = 0; axis < view.rank(); ++axis)
+      if (const auto room = static_cast<uint64_t>(padded[static_cast<size_t>(axis)]),
+          size = static_cast<uint64_t>(view.dim(axis));
+          room != size)
+        program.paddings.push_back({node, index, static_cast<uint32_t>(axis), 0, size, room});
+  };
+  for (uint32_t i = 0; i < graph.n_inputs(); ++i) list(graph.input(i).value, TENON_NONE, i);
+  for (uint32_t n = 0; n < graph.n_nodes(); ++n) {
+    const NodeView node = graph.node(n);
+    for (int r = 0; r < node.results(); ++r)
+      if (node.has_result(r)) list(node.result_id(r), n, static_cast<uint32_t>(r));
+  }
+}
+
 void list_kernels(Program& program, const GraphView& graph) {
   const auto ps = [](double seconds) { return static_cast<uint64_t>(seconds * 1e12); };
   for (const Kernel& k : program.forecast.kernels) {
@@ -317,7 +335,8 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
     if (settings.soft_placement) place_softly(*program, view, device.machine);
     list_arguments(*program, view);
     list_kernels(*program, view);
-    program->advice = advice(view, device.machine, program->forecast);
+    list_paddings(*program, view);
+    program->advice = advice(device.machine, program->forecast);
     if (!settings.forecast_only) compile_inner(*program, *graph, options);
     if (info) give(info_of(*program), info);
     *out = reinterpret_cast<tenon_program*>(program.release());

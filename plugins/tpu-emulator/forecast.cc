@@ -28,12 +28,13 @@ const char* bound_name(Bound bound) {
 }
 
 Forecast forecast(const GraphView& graph, const Machine& machine, const ForecastOptions& options) {
-  const StepGraph program = lower(graph);
+  StepGraph program = lower(graph);
   const std::vector<FusedKernel> fused = fuse(program);
   Forecast out;
   for (uint32_t k : schedule(program, fused)) out.kernels.push_back(time_kernel(program, fused[k], machine, options));
   time_step(graph, machine, options, out);
   out.memory = plan_memory(program, out.kernels, machine);
+  out.layouts = std::move(program.layouts);
   return out;
 }
 

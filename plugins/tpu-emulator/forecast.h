@@ -52,6 +52,7 @@ struct MemoryPlan {
 struct Forecast {
   std::vector<Kernel> kernels;  // in the order in which they run
   MemoryPlan memory;
+  std::vector<Layout> layouts;  // of each value
   // Of one step (iteration), seconds.
   double device_s = 0;      // of which:
   double collective_s = 0;  //   all-reduces

@@ -35,6 +35,9 @@ tenon_status step(const tenon_program* handle, tenon_forecast_step* out) {
     step.argument_stride = sizeof(tenon_forecast_argument);
     step.n_arguments = static_cast<uint32_t>(program.arguments.size());
     step.peak_bytes = static_cast<uint64_t>(device.machine.hbm_peak_bytes_per_s);
+    step.paddings = program.paddings.data();
+    step.padding_stride = sizeof(tenon_forecast_padding);
+    step.n_paddings = program.paddings.size();
     tenon::plugin::give(step, out);
   });
 }

@@ -28,7 +28,19 @@ for model in mlp fashion flowers resnet; do
     'kernels that take longest' 'whole run, predicted:' 'held against measurements'
 done
 expect 0 '' "${preflight[@]}" resnet --depth 50 --device tpu-emulator:v3-8 --batch 1024 --train_steps 1000 --price_per_hour 8 --top 3
-says '25,636,712 parameters' 'cost ' 'at 8 an hour' 'padding'
+says '25,636,712 parameters' 'cost ' 'at 8 an hour'
+
+echo '# layers whose sizes fill no tiles'
+# 1024 on 8 cores: the batch of 128 lies in lanes, and 1 channel in 8 sublanes; 10 classes in 128 lanes.
+expect 0 '' "${preflight[@]}" fashion --tpu v3-8 --batch 1024
+grep -qE '^   87\.5 % +f32\[128,28,28,1\] +image +features 1 take 8$' "$work/out" || complain "no padded image: $(cat "$work/out")"
+grep -qE '^   92\.2 % +[0-9.]+ % +f32\[128,10\] +dense +features 10 take 128$' "$work/out" || complain "no padded layer: $(cat "$work/out")"
+grep -q 'conv2d .*features 32' "$work/out" && complain "32 channels fill 4 sublanes of 8: $(cat "$work/out")"
+expect 0 '' "${preflight[@]}" fashion --tpu v3-8 --batch 1024 --json --top 0
+says '"padded_layers": [{"layer": "image"' '"sizes": [{"what": "features", "size": 10, "padded": 128}]'
+# 128 numbers to 1,024 and 256 classes, 64 a core: nothing is padded.
+expect 0 '' "${mlp[@]}" --layers 2 --nodes 1024 --input 128 --output 256 --batch 512
+grep -q 'no whole tiles' "$work/out" && complain "nothing is padded, yet: $(cat "$work/out")"
 
 echo '# as JSON'
 expect 0 '' "${preflight[@]}" fashion --tpu v3-8 --batch 1024 --train_steps 3600 --price_per_hour 1000 --json

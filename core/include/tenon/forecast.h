@@ -25,13 +25,45 @@ struct PredictedArgument {
   uint64_t bytes = 0, dense_bytes = 0;
 };
 
+// A dimension that memory pads, of a result of a node or of an input, numbered as the device got them.
+struct PredictedPadding {
+  int64_t node = -1;  // -1: of an input
+  uint32_t index = 0, axis = 0;
+  int64_t size = 0, padded = 0;
+};
+
+// A size that fills no whole tiles of memory and matrix units (8 and 128 on a TPU): `padded` would cost no more.
+struct PaddedSize {
+  std::string what;  // "batch", "features", "dimension 1"
+  int64_t size = 0, padded = 0;
+};
+
+// A layer with weights, or a feature that is fed, one or more of whose sizes are padded. On one unit.
+struct PaddedLayer {
+  std::string name, type;  // "dense_1" and what it gives, "f32[128,10]"; of several calls the one that is padded most
+  std::vector<PaddedSize> sizes;
+  uint64_t bytes = 0, dense_bytes = 0;  // of that
+  // On matrix units in the kernels that its nodes and their gradients give a name: asked for, and done on padded operands.
+  uint64_t flops = 0, padded_flops = 0;
+
+  // The part that holds nothing, or is done for nothing, 0 to 1.
+  double memory_padding() const { return padding(dense_bytes, bytes); }
+  double matrix_padding() const { return padding(flops, padded_flops); }
+  std::string sizes_text() const;  // "batch 12 takes 16, features 10 take 128"
+
+ private:
+  static double padding(uint64_t used, uint64_t all) {
+    return all > used ? 1 - static_cast<double>(used) / static_cast<double>(all) : 0;
+  }
+};
+
 // One step of one unit. Times lie side by side: a step takes less than their sum.
 struct PredictedStep {
   std::string machine;     // "v3-8"
   std::string software;    // whose speed is modelled
   bool validated = false;  // the model of this machine was held against measurements
   std::string bottleneck;  // "infeed", "host", or a kernel's `bound`
-  std::string advice;      // lines: what would lift it; which dimension to change to what
+  std::string advice;      // lines: what would lift it
   int units = 1, hosts = 1;
   double step_ms = 0, device_ms = 0, infeed_ms = 0, outfeed_ms = 0, host_ms = 0;
   double collective_ms = 0, update_ms = 0;  // of device_ms
@@ -40,6 +72,8 @@ struct PredictedStep {
   double peak_bytes = 0;                    // a second, of one unit's memory; 0: unknown
   std::vector<PredictedKernel> kernels;     // in the order in which they run
   std::vector<PredictedArgument> arguments;
+  std::vector<PredictedPadding> paddings;
+  std::vector<PaddedLayer> padded_layers;  // most memory that holds nothing first
 
   // Of what the matrix units could do in the time of a step, 0 to 1.
   double matrix_utilisation() const {

@@ -17,6 +17,7 @@ struct tenon_program {
   std::vector<tenon_allocation> allocations;
   std::vector<tenon_forecast_kernel> kernels;
   std::vector<tenon_forecast_argument> arguments;
+  std::vector<tenon_forecast_padding> paddings;
   uint32_t iterations = 0;
 };
 
@@ -56,13 +57,24 @@ tenon_status supports(tenon_device* device, const tenon_graph* graph, const teno
   return kOk;
 }
 
-// What the first node makes, after something smaller; every input at twice its size.
+// What the first node makes, after something smaller; every input at twice its size. That result has rows of 4, and one
+// row of the first input is 8; other rows are of nothing that there is.
 void plan(const GraphView& view, tenon_program& program) {
   for (uint32_t i = 0; i < view.n_inputs(); ++i) {
     const auto dense = static_cast<uint64_t>(view.value(view.input(i).value).bytes());
     program.arguments.push_back({i, 0, 2 * dense, dense});
   }
   const auto made = static_cast<uint64_t>(view.node(0).out(0).bytes());
+  const auto size = [&](int axis) { return static_cast<uint64_t>(view.node(0).out(0).dim(axis)); };
+  const auto fed = static_cast<uint64_t>(view.value(view.input(0).value).dim(1));
+  program.paddings = {{0, 0, 1, 0, size(1), 4},
+                      {0, 0, 0, 0, size(0), 2 * size(0)},
+                      {TENON_NONE, 0, 1, 0, fed, 2 * fed},
+                      {0, 0, 7, 0, 1, 2},
+                      {0, 9, 0, 0, 1, 2},
+                      {1u << 30, 0, 0, 0, 1, 2},
+                      {0, 0, 1, 0, size(1) + 1, 9},
+                      {0, 0, 1, 0, size(1), 1}};
   program.allocations = {{1, 0, 1 << 10, 1, 0, 0, 0}, {0, 0, 1 << 20, made, 1 << 10, 0, 0}};
 }
 
@@ -117,6 +129,9 @@ tenon_status forecast_step(const tenon_program* program, tenon_forecast_step* ou
   s.arguments = program->arguments.data();
   s.n_arguments = static_cast<uint32_t>(program->arguments.size());
   s.argument_stride = sizeof(tenon_forecast_argument);
+  s.paddings = program->paddings.data();
+  s.n_paddings = program->paddings.size();
+  s.padding_stride = sizeof(tenon_forecast_padding);
   s.struct_size = std::min<uint64_t>(out->struct_size, sizeof s);
   std::memcpy(out, &s, s.struct_size);
   return kOk;

@@ -89,6 +89,21 @@ TEST(Preflight, TellsTheMemoryPlanLargestFirst) {
   EXPECT_EQ(find_allocation(p, "dense/kernel/Adam_1")->dense_bytes, 48u);
 }
 
+TEST(Preflight, NamesTheLayersThatArePadded) {
+  const Preflight p = preflight(small, {}, kPoint, "oracle", {.batch_size = 16}).take();
+  ASSERT_EQ(p.step.padded_layers.size(), 2u);
+  const PaddedLayer& dense = p.step.padded_layers[0];
+  EXPECT_EQ(dense.name, "dense");
+  EXPECT_EQ(dense.type, "f32[8,3]");
+  EXPECT_EQ(dense.sizes_text(), "features 3 take 4, batch 8 takes 16");
+  EXPECT_DOUBLE_EQ(dense.memory_padding(), 1 - 24.0 / 64);
+  EXPECT_DOUBLE_EQ(dense.matrix_padding(), 0.5);  // 4,000 of 8,000 operations
+  const PaddedLayer& point = p.step.padded_layers[1];
+  EXPECT_EQ(point.name, "point");
+  EXPECT_EQ(point.sizes_text(), "features 4 take 8");
+  EXPECT_EQ(point.flops, 0u);
+}
+
 TEST(Preflight, KeepsTheLinesOfAnOutOfMemoryReport) {
   const Preflight p = preflight(small, {}, kPoint, "oracle:full", {.batch_size = 16}).take();
   EXPECT_EQ(p.verdict, Verdict::kOutOfMemory);
@@ -165,6 +180,41 @@ TEST(PreflightOnATpu, PredictsNoLessThanTheArithmeticTakes) {
   EXPECT_NEAR(static_cast<double>(p.step.flops), flops, 0.001 * flops);
   EXPECT_GT(p.step.step_ms, flops / p.step.peak_flops * 1e3);
   EXPECT_GT(p.step.collective_ms, 0);
+}
+
+std::string padding_of(const Preflight& p) {
+  std::string out;
+  for (const PaddedLayer& layer : p.step.padded_layers)
+    out += layer.name + " " + layer.type + ": " + layer.sizes_text() + "\n";
+  return out;
+}
+
+// By hand, of 8 x 128 and of 16 or 128 examples a core: images have the batch in lanes where that pads less.
+EstimatorSpec sizes(const Features& features, const Tensor& labels, Mode mode, const Params& params) {
+  const int64_t units = params.get<int64_t>("units");
+  const Tensor pixels = conv2d(features["image"], {.filters = 20, .kernel = 3, .padding = same});
+  const Tensor hidden = dense(flatten(max_pool2d(pixels, {.pool_size = 2})), {.units = units, .activation = relu});
+  const Tensor logits = dense(hidden, {.units = 256});
+  EstimatorSpec spec{.mode = mode, .loss = sparse_categorical_crossentropy(labels, logits, {.from_logits = true})};
+  if (mode == Mode::kTrain) spec.train_op = minimize(Adam(0.01), spec.loss);
+  return spec;
+}
+
+TEST(PreflightOnATpu, ListsLayersWhoseSizesFillNoTiles) {
+  const std::vector<FeatureSpec> images{{"image", {DType::kF32, {8, 8, 3}}}, {"label", {DType::kI32, {}}}};
+  const auto padding = [&](int64_t units, int64_t batch) {
+    return padding_of(
+        preflight(sizes, {{"units", units}}, images, "tpu-emulator:v3-8", {.batch_size = 8 * batch}).take());
+  };
+  EXPECT_EQ(padding(100, 128),
+            "image f32[128,8,8,3]: features 3 take 8\n"
+            "conv2d f32[128,8,8,20]: features 20 take 24\n"
+            "dense f32[128,100]: features 100 take 128\n");
+  EXPECT_EQ(padding(128, 12),
+            "conv2d f32[12,8,8,20]: batch 12 takes 16, features 20 take 128\n"
+            "image f32[12,8,8,3]: batch 12 takes 128, features 3 take 8\n"
+            "dense_1 f32[12,256]: batch 12 takes 16\n"
+            "dense f32[12,128]: batch 12 takes 16\n");
 }
 
 TEST(PreflightOnATpu, RunsOutOfMemoryWithTheWholeReport) {

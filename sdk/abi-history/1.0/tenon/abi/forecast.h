@@ -32,6 +32,15 @@ typedef struct tenon_forecast_argument {
   uint64_t bytes, dense_bytes;
 } tenon_forecast_argument;
 
+/* A dimension that memory pads, of a value that the graph has: its size fills no whole tiles. An element of an array. */
+typedef struct tenon_forecast_padding {
+  uint32_t node;  /* whose result it is; TENON_NONE: it is an input */
+  uint32_t index; /* of the result, or of the input */
+  uint32_t axis;
+  uint32_t reserved;
+  uint64_t size, padded; /* elements along it, and how many there is room for */
+} tenon_forecast_padding;
+
 /* Of one unit and one iteration, times in nanoseconds. Pointers belong to the program. */
 typedef struct tenon_forecast_step {
   uint64_t struct_size;
@@ -39,7 +48,7 @@ typedef struct tenon_forecast_step {
   const char* machine;    /* "v3-8" */
   const char* software;   /* whose speed is modelled */
   const char* bottleneck; /* "infeed", "host", or a `bound` */
-  const char* advice;     /* lines: what would lift it, what padding wastes and which dimension to change to what; or NULL */
+  const char* advice;     /* lines: what would lift it; or NULL */
   uint32_t validated;     /* 1: the model of this machine was held against measurements */
   uint32_t units, hosts;  /* of the whole machine */
   uint32_t n_kernels;
@@ -54,6 +63,9 @@ typedef struct tenon_forecast_step {
   uint32_t n_arguments;
   uint32_t reserved;
   uint64_t peak_bytes;    /* a second, from and to the memory of one unit; 0 unknown */
+  const tenon_forecast_padding* paddings; /* of the results that nodes have in memory or would have, and of inputs */
+  uint64_t padding_stride;
+  uint64_t n_paddings;
 } tenon_forecast_step;
 
 typedef struct tenon_forecast {

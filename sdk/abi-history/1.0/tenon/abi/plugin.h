@@ -68,7 +68,7 @@ struct tenon_backend {
   tenon_status (*queue_create)(tenon_device* device, uint64_t flags, tenon_queue** out);
   void (*queue_destroy)(tenon_queue* queue);
   tenon_status (*copy)(tenon_queue* queue, const tenon_copy* copy, uint64_t* ticket);
-  /* *done: iterations completed or submitted. */
+  /* *done: iterations completed or submitted; 0 where run is refused. */
   tenon_status (*run)(tenon_queue* queue, const tenon_run* run, uint64_t* ticket, uint32_t* done);
   /* This and all earlier tickets. 0 polls, UINT64_MAX waits for ever, else TENON_TIMEOUT. */
   tenon_status (*wait)(tenon_queue* queue, uint64_t ticket, uint64_t timeout_ns);
