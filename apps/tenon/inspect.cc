@@ -24,6 +24,7 @@ void declare_inspect(Flags& flags, const std::vector<std::string>& words) {
     add_device_flags(flags);
     flags.text("mode", "train", "which graph of the model", {"train", "eval", "predict"});
     flags.integer("batch_size", 0, "of the graph; 0: train_batch_size", 0, 1 << 24);
+    flags.boolean("bounded_batch", false, "the graph for batches of up to that size, with its masks");
   }
   if (what == "records") flags.boolean("skip_corrupt", false, "pass over damaged records and count them");
   if (what == "checkpoint") flags.text("values", "", "print the values of this tensor");
@@ -39,8 +40,10 @@ int inspect_graph(const Flags& flags, const std::vector<std::string>& words) {
       flags.integer("batch_size") > 0 ? flags.integer("batch_size") : flags.integer("train_batch_size");
   Estimator estimator = model.estimator(model.run_config());
   const bool lowered = flags.given("device") || flags.boolean("use_tpu") || flags.given("tpu");
-  const std::string text =
-      estimator.graph_text(model.synthetic(batch, true), mode_of(flags.text("mode")), lowered).take();
+  const std::string text = estimator
+                               .graph_text(model.synthetic(batch, true), mode_of(flags.text("mode")), lowered,
+                                           flags.boolean("bounded_batch"))
+                               .take();
   if (flags.boolean("json"))
     print_line(Json("result").add("model", model.info().name).add("graph", text).str());
   else

@@ -23,6 +23,8 @@ void declare_preflight(Flags& flags, const std::vector<std::string>& words) {
   flags.text("jobs", "",
              "CSV file of layers,nodes,input,output,batch; the rows come back with predicted_ms and verdict");
   flags.integer("iterations_per_loop", 100, "steps in one call of the device", 1, 1e5);
+  flags.boolean("bounded_batch", false,
+                "predict a program for all batches of up to that size too, beside the static one");
   flags.boolean("soft_placement", false, "leave ops that the machine lacks to the host; tells which and at what cost");
   add_model_flags(flags, words);
   add_training_flags(flags, words);
@@ -60,17 +62,23 @@ int refuse(const Preflight& found) {
 }
 
 int run_one(const Flags& flags, const ModelRun& model, const Preflighter& machine, const PlannedRun& run) {
-  const Preflight found = preflight_batch(flags, model, machine, flags.integer("train_batch_size"));
+  const int64_t batch = flags.integer("train_batch_size");
+  BothForms found{preflight_batch(flags, model, machine, batch)};
+  if (flags.boolean("bounded_batch")) found.bounded = preflight_batch(flags, model, machine, batch, true);
   if (flags.boolean("json"))
     print_preflight_json(model.info().name, machine.device(), found, run);
   else
     print_preflight(std::string(model.info().name) + " on " + machine.device(), found, run);
-  return found.verdict == Verdict::kAccepted ? 0 : refuse(found);
+  if (found.fixed.verdict != Verdict::kAccepted) return refuse(found.fixed);
+  return found.bounded && found.bounded->verdict != Verdict::kAccepted ? refuse(*found.bounded) : 0;
 }
 
 int run_preflight(const Flags& flags, const std::vector<std::string>& words) {
   if (!flags.text("sweep").empty() && !flags.text("jobs").empty())
     throw UsageError{"--sweep and --jobs exclude each other"};
+  for (const char* table : {"sweep", "jobs"})
+    if (flags.boolean("bounded_batch") && !flags.text(table).empty())
+      throw UsageError{std::string("--bounded_batch and --") + table + " exclude each other"};
   if (!flags.text("sweep").empty()) (void)sweep_sizes(flags.text("sweep"));
   const ModelRun model(flags, words);
   const Preflighter machine = Preflighter::open(device_for(flags)).take();
@@ -83,9 +91,10 @@ int run_preflight(const Flags& flags, const std::vector<std::string>& words) {
 
 }  // namespace
 
-Preflight preflight_batch(const Flags& flags, const ModelRun& model, const Preflighter& machine, int64_t batch) {
+Preflight preflight_batch(const Flags& flags, const ModelRun& model, const Preflighter& machine, int64_t batch,
+                          bool bounded) {
   const PreflightOptions options{batch, static_cast<int>(flags.integer("iterations_per_loop")),
-                                 flags.boolean("soft_placement")};
+                                 flags.boolean("soft_placement"), bounded};
   return machine.run(model.info().model, model.params(), model.features(), options).take();
 }
 

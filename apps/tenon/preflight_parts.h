@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "model_run.h"
 #include "tenon/preflight.h"
@@ -18,9 +19,14 @@ struct PlannedRun {
   double cost(double step_ms) const { return seconds(step_ms) / 3600 * price_per_hour; }
 };
 
+// What was found of a program for batches of one size and, where it was asked for, of one for all up to that size.
+struct BothForms {
+  Preflight fixed;
+  std::optional<Preflight> bounded = {};
+};
 // Prints what was found, in text or as one JSON object. The message of a refusal is not part of the text.
-void print_preflight(const std::string& title, const Preflight& found, const PlannedRun& run);
-void print_preflight_json(const std::string& model, const std::string& device, const Preflight& found,
+void print_preflight(const std::string& title, const BothForms& found, const PlannedRun& run);
+void print_preflight_json(const std::string& model, const std::string& device, const BothForms& found,
                           const PlannedRun& run);
 // "v3-8 as TensorFlow 1.12 drove it (not held against measurements)"
 std::string machine_text(const PredictedStep& step);
@@ -39,7 +45,8 @@ std::vector<int64_t> sweep_sizes(const std::string& text);
 // fn(0) .. fn(n - 1) on all cores. Throws what the first of them threw, in order.
 void for_each_core(size_t n, const std::function<void(size_t i)>& fn);
 
-// Of one model and batch; mistakes of the model throw.
-Preflight preflight_batch(const Flags& flags, const ModelRun& model, const Preflighter& machine, int64_t batch);
+// Of one model and batch, or of batches of up to that size; mistakes of the model throw.
+Preflight preflight_batch(const Flags& flags, const ModelRun& model, const Preflighter& machine, int64_t batch,
+                          bool bounded = false);
 
 }  // namespace tenon::runner

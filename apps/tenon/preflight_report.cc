@@ -114,7 +114,35 @@ void print_run(const PredictedStep& s, const PlannedRun& run) {
   print("; without start, evaluation and checkpoints\n");
 }
 
+std::string inputs_text(const Preflight& p) {
+  std::string out;
+  for (const Preflight::Input& input : p.inputs) out += (out.empty() ? "" : ", ") + input.name + " " + input.type;
+  return out;
+}
+
+std::string beside(const std::string& bounded, const std::string& fixed) { return bounded + " (" + fixed + ")"; }
+
+// Of one program for all batches, beside what the static form takes.
+void print_bounded(const Preflight& fixed, const Preflight& p) {
+  print("\none program for batches of up to %s, in parentheses the static form: %s\n",
+        with_commas(p.batch_size).c_str(),
+        p.verdict == Verdict::kOutOfMemory ? "out of memory" : std::string(verdict_name(p.verdict)).c_str());
+  if (!p.inputs.empty()) print("  inputs of a core: %s\n", inputs_text(p).c_str());
+  if (p.verdict != Verdict::kAccepted) return;
+  print("  predicted step: %s, device %s\n", beside(ms_text(p.step.step_ms), ms_text(fixed.step.step_ms)).c_str(),
+        beside(ms_text(p.step.device_ms), ms_text(fixed.step.device_ms)).c_str());
+  print("  memory of a core: %s\n", beside(size_text(p.memory.peak), size_text(fixed.memory.peak)).c_str());
+  print("  a smaller batch takes as long; of the static form it is a program of its own\n");
+}
+
 // ---- JSON ----
+
+std::string inputs_json(const Preflight& p) {
+  std::string rows;
+  for (const Preflight::Input& input : p.inputs)
+    rows += (rows.empty() ? "" : ", ") + Json().add("name", input.name).add("type", input.type).str();
+  return json_list(rows);
+}
 
 std::string memory_json(const PlannedMemory& m) {
   std::string rows;
@@ -158,6 +186,24 @@ std::string kernels_json(const PredictedStep& s) {
   return json_list(rows);
 }
 
+std::string padding_json(const PredictedStep& s) {
+  std::string rows;
+  for (const PaddedLayer& l : s.padded_layers) {
+    std::string sizes;
+    for (const PaddedSize& z : l.sizes)
+      sizes +=
+          (sizes.empty() ? "" : ", ") + Json().add("what", z.what).add("size", z.size).add("padded", z.padded).str();
+    rows += (rows.empty() ? "" : ", ") + Json()
+                                             .add("layer", l.name)
+                                             .add("type", l.type)
+                                             .raw("sizes", json_list(sizes))
+                                             .add("memory_padding", l.memory_padding())
+                                             .add("matrix_padding", l.matrix_padding())
+                                             .str();
+  }
+  return json_list(rows);
+}
+
 std::string step_json(const Preflight& p) {
   const PredictedStep& s = p.step;
   return Json()
@@ -177,6 +223,14 @@ std::string step_json(const Preflight& p) {
       .str();
 }
 
+std::string bounded_json(const Preflight& p) {
+  Json json;
+  json.add("verdict", verdict_name(p.verdict)).add("message", p.status.message()).raw("inputs", inputs_json(p));
+  json.raw("memory", memory_json(p.memory));
+  if (p.verdict == Verdict::kAccepted) json.raw("step", step_json(p));
+  return json.str();
+}
+
 std::string advice_json(const std::string& text) {
   std::string out;
   for (const std::string& line : lines(text)) out += (out.empty() ? "" : ", ") + json_string(line);
@@ -186,24 +240,6 @@ std::string advice_json(const std::string& text) {
 std::string run_json(const PredictedStep& s, const PlannedRun& run) {
   Json json;
   json.add("steps", run.steps).add("predicted_seconds", run.seconds(s.step_ms));
-std::string padding_json(const PredictedStep& s) {
-  std::string rows;
-  for (const PaddedLayer& l : s.padded_layers) {
-    std::string sizes;
-    for (const PaddedSize& z : l.sizes)
-      sizes +=
-          (sizes.empty() ? "" : ", ") + Json().add("what", z.what).add("size", z.size).add("padded", z.padded).str();
-    rows += (rows.empty() ? "" : ", ") + Json()
-                                             .add("layer", l.name)
-                                             .add("type", l.type)
-                                             .raw("sizes", json_list(sizes))
-                                             .add("memory_padding", l.memory_padding())
-                                             .add("matrix_padding", l.matrix_padding())
-                                             .str();
-  }
-  return json_list(rows);
-}
-
   if (run.price_per_hour > 0) json.add("price_per_hour", run.price_per_hour).add("cost", run.cost(s.step_ms));
   return json.str();
 }
@@ -219,24 +255,29 @@ std::string machine_text(const PredictedStep& step) {
                 step.validated ? "held against measurements of such machines" : "never held against measurements");
 }
 
-void print_preflight(const std::string& title, const Preflight& p, const PlannedRun& run) {
+void print_preflight(const std::string& title, const BothForms& found, const PlannedRun& run) {
+  const Preflight& p = found.fixed;
   print("%s: %s\n", title.c_str(),
         p.verdict == Verdict::kOutOfMemory ? "out of memory" : std::string(verdict_name(p.verdict)).c_str());
   if (p.verdict == Verdict::kAccepted) print("modelled: %s\n", machine_text(p.step).c_str());
   if (p.unit_batch_size > 0)
     print("batch %s, %s a core; %s\n", with_commas(p.batch_size).c_str(), with_commas(p.unit_batch_size).c_str(),
           counted(p.parameters, "parameter").c_str());
+  if (!p.inputs.empty()) print("inputs of a core: %s\n", inputs_text(p).c_str());
   for (const std::string& line : lines(p.warnings)) print("note: %s\n", line.c_str());
   print_memory(p.memory, run.top);
   if (p.verdict != Verdict::kAccepted) return;
   print_step(p);
+  print_padding(p.step, run.top);
   print_advice(p.step);
   print_kernels(p.step, run.top);
   print_run(p.step, run);
+  if (found.bounded) print_bounded(p, *found.bounded);
 }
 
-void print_preflight_json(const std::string& model, const std::string& device, const Preflight& p,
+void print_preflight_json(const std::string& model, const std::string& device, const BothForms& found,
                           const PlannedRun& run) {
+  const Preflight& p = found.fixed;
   Json json("result");
   json.add("model", model)
       .add("device", device)
@@ -245,6 +286,7 @@ void print_preflight_json(const std::string& model, const std::string& device, c
       .add("batch_size", p.batch_size)
       .add("core_batch_size", p.unit_batch_size)
       .add("parameters", p.parameters)
+      .raw("inputs", inputs_json(p))
       .raw("warnings", advice_json(p.warnings))
       .raw("memory", memory_json(p.memory));
   if (p.verdict == Verdict::kAccepted)
@@ -254,12 +296,11 @@ void print_preflight_json(const std::string& model, const std::string& device, c
         .add("cores", p.step.units)
         .add("hosts", p.step.hosts)
         .raw("step", step_json(p))
+        .raw("padded_layers", padding_json(p.step))
         .raw("advice", advice_json(p.step.advice))
         .raw("run", run_json(p.step, run));
+  if (found.bounded) json.raw("bounded_batch", bounded_json(*found.bounded));
   print_line(json.str());
 }
 
 }  // namespace tenon::runner
-  print_padding(p.step, run.top);
-  const Preflight& p = found.fixed;
-        .raw("padded_layers", padding_json(p.step))

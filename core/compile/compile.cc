@@ -1,5 +1,6 @@
 #include "compile/compile.h"
 
+#include <map>
 #include <numeric>
 
 #include "base/text.h"
@@ -67,7 +68,33 @@ Result<bool> ask(const Graph& graph, Device& device, const ProgramOptions& optio
   return any;
 }
 
+// Which dimensions of inputs, and of nodes that are still there, have a bound. For readers: nothing is masked by it any more.
+Graph with_bounds(Graph lowered, const Graph& graph) {
+  if (graph.dynamic_dims.empty()) return lowered;
+  std::map<std::string_view, ValueId> inputs;
+  std::map<std::string_view, const Node*> nodes;
+  for (const GraphInput& input : graph.inputs) inputs.emplace(input.name, input.value);
+  for (const Node& node : graph.nodes) nodes.emplace(node.name, &node);
+  const auto take = [&](ValueId to, ValueId from) {
+    if (lowered.type(to) == graph.type(from)) lowered.values[to].bounds = graph.values[from].bounds;
+  };
+  for (const GraphInput& input : lowered.inputs)
+    if (const auto found = inputs.find(input.name); found != inputs.end()) take(input.value, found->second);
+  for (const Node& node : lowered.nodes)
+    if (const auto found = nodes.find(node.name); found != nodes.end())
+      for (size_t r = 0; r < std::min(node.results.size(), found->second->results.size()); ++r)
+        take(node.results[r], found->second->results[r]);
+  return lowered;
+}
+
 }  // namespace
+
+std::vector<NodeId> image_nodes(const Graph& graph) {
+  std::vector<NodeId> out;
+  for (size_t i = 0; i < graph.nodes.size(); ++i)
+    if (graph.nodes[i].op != "constant") out.push_back(static_cast<NodeId>(i));
+  return out;
+}
 
 GraphImage flatten(const Graph& graph) {
   GraphImage image;
@@ -89,13 +116,6 @@ GraphImage flatten(const Graph& graph) {
   for (const Output& r : graph.results)
     image.result(static_cast<uint32_t>(map[r.value]), static_cast<GraphImage::Mode>(r.mode), r.alias, r.split);
   image.finish();
-std::vector<NodeId> image_nodes(const Graph& graph) {
-  std::vector<NodeId> out;
-  for (size_t i = 0; i < graph.nodes.size(); ++i)
-    if (graph.nodes[i].op != "constant") out.push_back(static_cast<NodeId>(i));
-  return out;
-}
-
   return image;
 }
 
@@ -116,7 +136,7 @@ Result<Graph> lower(const Graph& graph, Device& device, const ProgramOptions& op
     for (;;) {
       std::vector<bool> to_expand(current.nodes.size(), false);
       TENON_ASSIGN(const bool any, ask(current, device, options, to_expand));
-      if (!any) return prune_inputs(current);
+      if (!any) return with_bounds(prune_inputs(current), graph);
       current = simplify(expand(current, to_expand));
     }
   } catch (const Error& e) {

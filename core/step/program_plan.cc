@@ -21,7 +21,7 @@ class DeviceNodes {
   // Of the node's result that has so many bytes.
   std::string type_of(const Node& node, uint64_t bytes) const {
     for (const ValueId v : node.results)
-      if (static_cast<uint64_t>(graph_.type(v).bytes()) == bytes) return graph_.type(v).str();
+      if (static_cast<uint64_t>(graph_.type(v).bytes()) == bytes) return graph_.type_text(v);
     return {};
   }
 
@@ -49,7 +49,7 @@ void add_arguments(PlannedMemory& memory, const PredictedStep& step, const Graph
     const GraphInput& input = graph.inputs[a.input];
     PlannedAllocation p{.bytes = a.bytes, .dense_bytes = a.dense_bytes};
     p.name = input.name;
-    p.type = graph.type(input.value).str();
+    p.type = graph.type_text(input.value);
     memory.allocations.push_back(std::move(p));
   }
 }

@@ -225,12 +225,12 @@ Result<Estimator::ParameterCount> Estimator::count_parameters(const Dataset& inp
   return count;
 }
 
-Result<std::string> Estimator::graph_text(const Dataset& input, Mode mode, bool lowered) {
+Result<std::string> Estimator::graph_text(const Dataset& input, Mode mode, bool lowered, bool bounded_batch) {
   Impl& m = *impl_;
   if (lowered) TENON_TRY(m.open());
   const Spread spread = lowered ? spread_over(*m.device, m.config) : Spread();
   TENON_ASSIGN(const Trace built,
-               trace_model(m.model, m.params, input.specs(), input.options().batch_size, mode, spread));
+               trace_model(m.model, m.params, input.specs(), input.options().batch_size, mode, spread, bounded_batch));
   if (!lowered) return to_text(*built.graph);
   TENON_ASSIGN(const Graph graph, lower(*built.graph, *m.device, compile_options(m.config, 1)));
   return to_text(graph);

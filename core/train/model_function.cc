@@ -109,11 +109,11 @@ Result<TraceOptions> model_tracing(const Params& params, Mode mode, int replicas
 }
 
 Result<Trace> trace_model(const ModelFn& model, const Params& params, const std::vector<FeatureSpec>& specs,
-                          int64_t batch_size, Mode mode, const Spread& spread) {
+                          int64_t batch_size, Mode mode, const Spread& spread, bool bounded_batch) {
   TENON_TRY(spread.check_batch(batch_size, mode));
   TENON_ASSIGN(const TraceOptions tracing, model_tracing(params, mode, spread.replicas));
-  return trace(model_function(model, params, specs, mode, spread), batch_inputs(specs, batch_size, spread.replicas),
-               tracing);
+  return trace(model_function(model, params, specs, mode, spread),
+               batch_inputs(specs, batch_size, spread.replicas, bounded_batch), tracing);
 }
 
 std::string sum_name(const std::string& metric, size_t sum) { return cat("metric/", metric, "/", sum); }

@@ -25,7 +25,7 @@ EstimatorSpec call_model(const ModelFn& model, const Params& params, const std::
 Result<TraceOptions> model_tracing(const Params& params, Mode mode, int replicas);
 // Its graph alone.
 Result<Trace> trace_model(const ModelFn& model, const Params& params, const std::vector<FeatureSpec>& specs,
-                          int64_t batch_size, Mode mode, const Spread& spread = {});
+                          int64_t batch_size, Mode mode, const Spread& spread = {}, bool bounded_batch = false);
 
 std::string sum_name(const std::string& metric, size_t sum);
 // The name of a prediction, of that of its result.

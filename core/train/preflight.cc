@@ -63,8 +63,12 @@ Result<Preflight> Preflighter::run(const ModelFn& model, const Params& params, c
   if (options.soft_placement) step.compile.settings = kSoftPlacement;
   Queue none;
   const TracedFunction train(model_function(model, params, features, Mode::kTrain, spread), impl_->device, none, step);
-  TENON_ASSIGN(ProgramPlan planned, train.plan(batch_inputs(features, options.batch_size, replicas)));
-  out.parameters = count_parameters(*planned.traced.graph);
+  TENON_ASSIGN(ProgramPlan planned,
+               train.plan(batch_inputs(features, options.batch_size, replicas, options.bounded_batch)));
+  const Graph& graph = *planned.traced.graph;
+  for (const GraphInput& input : graph.inputs)
+    if (input.role == Role::kFeed) out.inputs.push_back({input.name, graph.type_text(input.value)});
+  out.parameters = count_parameters(graph);
   out.verdict = verdict_of(planned.refused);
   out.status = std::move(planned.refused);
   out.memory = std::move(planned.memory);

@@ -73,6 +73,24 @@ lines 1 'Ran out of memory' "${mlp[@]}" --layers 64 --nodes 8192 --input 2000 --
 [ "$(wc -l <"$work/out")" -eq 1 ] || complain 'a refusal is not one object of JSON'
 says '"verdict": "oom"' '\nTotal hbm usage >= '
 
+echo '# a batch with a bound'
+expect 0 '' "${preflight[@]}" fashion --tpu v3-8 --batch 1024 --bounded_batch
+says 'inputs of a core: image f32[128,28,28,1], label i32[128]' 'one program for batches of up to 1,024' \
+  'inputs of a core: image f32[<=128,28,28,1], label i32[<=128]'
+# Masks are work that the static form has not; a batch of one size is never slower.
+perl -0ne '/device ([0-9.]+) ms \(([0-9.]+) ms\)/; exit($1 > $2 && $2 > 0 ? 0 : 1)' "$work/out" ||
+  complain "the bounded form costs nothing: $(cat "$work/out")"
+expect 0 '' "${preflight[@]}" fashion --tpu v3-8 --batch 1024 --bounded_batch --json
+says '"bounded_batch": {"verdict": "accepted"' '"type": "f32[<=128,28,28,1]"' '"type": "f32[<=128,28,28,32]"'
+expect 0 '' "${preflight[@]}" fashion --tpu v3-8 --batch 1024 --json
+grep -q '<=' "$work/out" && complain "a bound that nobody asked for: $(cut -c1-2000 "$work/out")"
+lines 1 'Ran out of memory' "${mlp[@]}" --layers 64 --nodes 8192 --input 2000 --output 1000 --batch 1024 --bounded_batch
+expect 2 '--bounded_batch and --sweep exclude each other' "${preflight[@]}" fashion --tpu v3-8 --sweep batch=64 --bounded_batch
+expect 0 '' "$tenon" inspect graph mlp --bounded_batch --batch_size 64
+says "feed f32[<=64,28,28,1] 'image'" "f32[<=64,10] 'dense_1/dot_bias_act'" "'size of batch'"
+expect 0 '' "$tenon" inspect graph mlp --bounded_batch --batch_size 64 --device tpu-emulator:v3-8
+says "feed f32[<=8,28,28,1] 'image'"
+
 echo '# sweeps'
 expect 0 '' "${preflight[@]}" fashion --tpu v3-8 --sweep batch=64..1024 --price_per_hour 8
 [ "$(grep -c ' accepted ' "$work/out")" -eq 5 ] || complain "expected 5 rows, found: $(cat "$work/out")"

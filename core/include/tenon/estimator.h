@@ -219,8 +219,9 @@ class Estimator {
     bool trainable = true;
   };
   Result<std::vector<VariableInfo>> variables(const Dataset& input);
-  // The graph of a mode as text, as the device gets it when `lowered`.
-  Result<std::string> graph_text(const Dataset& input, Mode mode, bool lowered);
+  // The graph of a mode as text, as the device gets it when `lowered`; of batches of up to the input's batch size when
+  // `bounded_batch`, as tenon/strategy.h says.
+  Result<std::string> graph_text(const Dataset& input, Mode mode, bool lowered, bool bounded_batch = false);
   // A hash of all variables of the newest state, for comparing runs bit by bit.
   Result<std::string> variables_hash() const;
 

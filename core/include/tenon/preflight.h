@@ -26,6 +26,8 @@ struct PreflightOptions {
   int64_t batch_size = 128;       // of all units together
   int iterations_per_loop = 100;  // steps in one call of the device
   bool soft_placement = false;    // ops that the device lacks may stay on the host, where it can; `warnings` say which
+  // One program for all batches of up to batch_size rows (BoundedDim of tenon/strategy.h) instead of batches of that size.
+  bool bounded_batch = false;
 };
 
 struct Preflight {
@@ -33,9 +35,13 @@ struct Preflight {
   Status status;  // why not, in the device's own words, which may have several lines; ok when accepted
   int64_t batch_size = 0, unit_batch_size = 0;
   int64_t parameters = 0;  // all of them, moving averages included
-  PlannedMemory memory;    // when accepted and on kOutOfMemory
-  PredictedStep step;      // when accepted
-  std::string warnings;    // lines of the compiler
+  struct Input {
+    std::string name, type;
+  };
+  std::vector<Input> inputs;  // on one unit: "image", "f32[128,28,28,1]", or "f32[<=128,28,28,1]" of a bounded batch
+  PlannedMemory memory;       // when accepted and on kOutOfMemory
+  PredictedStep step;         // when accepted
+  std::string warnings;       // lines of the compiler
   double examples_per_second() const {
     return step.step_ms > 0 ? static_cast<double>(batch_size) * 1e3 / step.step_ms : 0;
   }
