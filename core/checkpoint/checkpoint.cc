@@ -59,6 +59,10 @@ Result<bool> link_new(const std::string& from, const std::string& to) {
 // "diverged.ckpt-30" for "model.ckpt-30".
 std::string set_aside_name(std::string_view name) { return cat("diverged.", name.substr(name.find('.') + 1)); }
 
+bool has(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 Result<std::string> fingerprint_of(const std::string& prefix) {
   TENON_ASSIGN(const BundleReader reader, BundleReader::open(prefix));
   return reader.fingerprint();
@@ -87,7 +91,8 @@ Result<CheckpointManager> CheckpointManager::open(const std::string& model_dir, 
 
 // Under the lock every temporary is a dead trainer's, whoever has its process number by now.
 Status CheckpointManager::clean() const {
-  for (const char* pattern : {"model.ckpt-*", "checkpoint", "model.json"}) TENON_TRY(remove_temporaries(model_dir_, pattern));
+  for (const char* pattern : {"model.ckpt-*", "checkpoint", "model.json"})
+    TENON_TRY(remove_temporaries(model_dir_, pattern));
   return remove_orphans();
 }
 
@@ -123,6 +128,7 @@ void CheckpointManager::preserve(std::vector<std::string>& old, CheckpointState&
   if (every_n_hours_ <= 0) return;
   if (state.last_preserved == 0) state.last_preserved = time_of(cat(model_dir_, "/", state.latest));
   std::erase_if(old, [&](const std::string& name) {
+    if (has(state.suspect, name)) return false;
     const int64_t time = time_of(cat(model_dir_, "/", name));
     if (static_cast<double>(time - state.last_preserved) < every_n_hours_ * 3600) return false;
     state.last_preserved = time;
@@ -131,24 +137,30 @@ void CheckpointManager::preserve(std::vector<std::string>& old, CheckpointState&
   });
 }
 
-// Names it in `checkpoint`, then removes what is too old.
-Status CheckpointManager::acknowledge(const std::string& name) const {
+// Names it in `checkpoint`, then removes what is too many beside it: those that need not be sound, then the oldest.
+Status CheckpointManager::acknowledge(const std::string& name, bool sound) const {
   TENON_ASSIGN(std::vector<std::string> names, names_by_age(model_dir_));
-  names.erase(std::remove(names.begin(), names.end(), name), names.end());
-  names.push_back(name);
-  const size_t excess = keep_ > 0 && names.size() > static_cast<size_t>(keep_) ? names.size() - keep_ : 0;
+  std::erase(names, name);
   CheckpointState state = state_of(model_dir_);
+  std::erase(state.suspect, name);
+  std::vector<std::string> gone = names;
+  std::stable_partition(gone.begin(), gone.end(), [&](const std::string& n) { return has(state.suspect, n); });
+  gone.resize(keep_ > 0 && gone.size() >= static_cast<size_t>(keep_) ? gone.size() + 1 - static_cast<size_t>(keep_)
+                                                                     : 0);
+  std::erase_if(names, [&](const std::string& n) { return has(gone, n); });
+  names.push_back(name);
+  if (!sound) state.suspect.push_back(name);
   state.latest = name;
-  state.all = {names.begin() + static_cast<int64_t>(excess), names.end()};
-  names.resize(excess);
-  preserve(names, state);
+  state.all = names;
+  preserve(gone, state);
+  std::erase_if(state.suspect, [&](const std::string& n) { return !has(names, n); });
   TENON_TRY(atomic_write(checkpoint_state_path(model_dir_), format_checkpoint_state(state)));
   // The state is safe; what cannot be removed now is tried again at the next save.
-  for (const std::string& old : names) (void)remove_checkpoint(cat(model_dir_, "/", old)).ok();
+  for (const std::string& old : gone) (void)remove_checkpoint(cat(model_dir_, "/", old)).ok();
   return {};
 }
 
-Result<std::string> CheckpointManager::save(int64_t step, const FillBundle& fill) {
+Result<std::string> CheckpointManager::save(int64_t step, const FillBundle& fill, bool sound) {
   if (step < 0) return invalid("checkpoint in '", model_dir_, "': step is ", step, ", expected 0 or more");
   return within_memory("save a checkpoint in", model_dir_, [&]() -> Result<std::string> {
     TENON_TRY(lock_.check());
@@ -158,7 +170,7 @@ Result<std::string> CheckpointManager::save(int64_t step, const FillBundle& fill
       (void)remove_orphans().ok();
       return name;
     }
-    TENON_TRY(acknowledge(*name));
+    TENON_TRY(acknowledge(*name, sound));
     return cat(model_dir_, "/", *name);
   });
 }
@@ -191,7 +203,7 @@ Result<std::string> CheckpointManager::set_aside(const std::string& name) const 
 Result<std::vector<std::string>> CheckpointManager::set_aside(const std::vector<std::string>& prefixes) {
   TENON_TRY(lock_.check());
   TENON_ASSIGN(std::vector<std::string> names, names_by_age(model_dir_));
-  const CheckpointState state = state_of(model_dir_);
+  CheckpointState state = state_of(model_dir_);
   std::vector<std::string> gone, now;
   for (const std::string& prefix : prefixes) {
     const auto it = std::find(names.begin(), names.end(), name_of(prefix));
@@ -199,11 +211,13 @@ Result<std::vector<std::string>> CheckpointManager::set_aside(const std::vector<
     gone.push_back(*it);
     names.erase(it);
   }
+  std::erase_if(state.suspect, [&](const std::string& n) { return has(gone, n); });
+  state.latest = names.empty() ? "" : names.back();
+  state.all = names;
   if (names.empty())
     TENON_TRY(remove_file(checkpoint_state_path(model_dir_)));
   else
-    TENON_TRY(atomic_write(checkpoint_state_path(model_dir_),
-                           format_checkpoint_state({names.back(), names, state.preserved, state.last_preserved})));
+    TENON_TRY(atomic_write(checkpoint_state_path(model_dir_), format_checkpoint_state(state)));
   for (const std::string& name : gone) {
     TENON_ASSIGN(std::string moved, set_aside(name));
     now.push_back(std::move(moved));

@@ -36,8 +36,9 @@ class CheckpointManager {
 
   // Saves a state and returns its prefix, MODEL_DIR/model.ckpt-STEP. When it returns ok the state survives
   // kill -9 and power loss and is what latest_checkpoint() finds; on an error the one before is. Adds the
-  // i64 `global_step` unless `fill` did. Older checkpoints go only after the new one is safe.
-  Result<std::string> save(int64_t step, const FillBundle& fill);
+  // i64 `global_step` unless `fill` did. Older checkpoints go only after the new one is safe; of more than are kept those
+  // that need not be `sound` go before the others.
+  Result<std::string> save(int64_t step, const FillBundle& fill, bool sound = true);
 
   // Where latest_checkpoint() would look, newest first, whether they load or not.
   Result<std::vector<std::string>> prefixes() const;
@@ -54,7 +55,7 @@ class CheckpointManager {
   Status clean() const;
   Status remove_orphans() const;
   Result<std::string> write(int64_t step, const FillBundle& fill) const;
-  Status acknowledge(const std::string& name) const;
+  Status acknowledge(const std::string& name, bool sound) const;
   void preserve(std::vector<std::string>& old, CheckpointState& state) const;
   Result<std::string> set_aside(const std::string& name) const;
 

@@ -14,7 +14,7 @@
 namespace tenon {
 namespace {
 
-constexpr std::string_view kSum = "# crc32c ", kPreserved = "# preserved: ";
+constexpr std::string_view kSum = "# crc32c ", kPreserved = "# preserved: ", kSuspect = "# suspect: ";
 
 std::string quote(std::string_view text) {
   std::string out = "\"";
@@ -69,10 +69,8 @@ std::string_view trim(std::string_view line) {
 // KEY: VALUE; other keys (timestamps) are TensorFlow's own.
 bool parse_line(std::string_view line, CheckpointState& state) {
   line = trim(line);
-  if (line.starts_with(kPreserved)) {
-    state.preserved.emplace_back();
-    return unquote(trim(line.substr(kPreserved.size())), state.preserved.back());
-  }
+  for (const auto& [key, names] : {std::pair(kPreserved, &state.preserved), {kSuspect, &state.suspect}})
+    if (line.starts_with(key)) return unquote(trim(line.substr(key.size())), names->emplace_back());
   if (line.empty() || line.front() == '#') return true;
   const size_t colon = line.find(':');
   if (colon == std::string_view::npos) return false;
@@ -117,6 +115,7 @@ std::string format_checkpoint_state(const CheckpointState& state) {
   for (const std::string& path : state.all) out += cat("all_model_checkpoint_paths: ", quote(path), "\n");
   if (state.last_preserved > 0) out += cat("last_preserved_timestamp: ", state.last_preserved, ".0\n");
   for (const std::string& path : state.preserved) out += cat(kPreserved, quote(path), "\n");
+  for (const std::string& path : state.suspect) out += cat(kSuspect, quote(path), "\n");
   return out + sum_line(out);
 }
 

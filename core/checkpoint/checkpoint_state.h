@@ -14,6 +14,7 @@ struct CheckpointState {
   std::string latest;                       // as written: relative to the directory, or absolute
   std::vector<std::string> all;             // oldest first
   std::vector<std::string> preserved = {};  // kept for good; in comments, as TensorFlow does not list them
+  std::vector<std::string> suspect = {};    // of `all`, those that need not be sound; in comments
   int64_t last_preserved = 0;               // the time of the last one, or from which time counts: seconds since 1970
 };
 

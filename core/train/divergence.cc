@@ -13,13 +13,8 @@
 namespace tenon {
 namespace {
 
-constexpr double kAbsurdLoss = 1e6;  // times that of first values, or times 1
 constexpr double kAbsurdWeight = 1e6;
 constexpr size_t kWitnesses = 3;
-
-bool is_absurd(float loss, float reference) {
-  return !std::isfinite(loss) || std::fabs(loss) > kAbsurdLoss * std::max(std::fabs(double{reference}), 1.0);
-}
 
 std::vector<std::string> base_names(std::vector<std::string> prefixes) {
   for (std::string& prefix : prefixes) prefix = name_of(prefix);
@@ -68,6 +63,11 @@ Result<bool> has_absurd_weights(const std::string& prefix, const Graph& graph) {
 }
 
 }  // namespace
+
+bool is_absurd(float loss, float reference) {
+  constexpr double kMost = 1e6;  // times the reference, or times 1
+  return !std::isfinite(loss) || std::fabs(loss) > kMost * std::max(std::fabs(double{reference}), 1.0);
+}
 
 // The judgement after one failure. The function is one of training; its states are not those of before.
 class Estimator::Divergence {

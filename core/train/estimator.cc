@@ -183,7 +183,7 @@ Status Estimator::Impl::save(CheckpointManager& manager, const PipelineState& at
   const std::string names = cat(config.model_dir, "/model.ckpt");
   log(cat("Calling checkpoint listeners before saving checkpoint ", step, "..."));
   log(cat("Saving checkpoints for ", step, " into ", names, "."));
-  TENON_ASSIGN(const std::string path, manager.save(step, fill));
+  TENON_ASSIGN(const std::string path, manager.save(step, fill, sound));
   log(cat("Calling checkpoint listeners after saving checkpoint ", step, "..."));
   dirty = false;
   loaded = path;

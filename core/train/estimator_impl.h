@@ -32,6 +32,9 @@ struct InferenceStates {
   int64_t step = 0;
 };
 
+// Whether a loss is one of weights that have diverged, beside one of weights that have not (divergence.cc).
+bool is_absurd(float loss, float reference);
+
 struct Estimator::Impl {
   ModelFn model;
   RunConfig config;
@@ -49,6 +52,8 @@ struct Estimator::Impl {
   bool bad_loss = false;            // the last evaluation failed because its loss was not finite
   DeviceLog* device_log = nullptr;  // while a call is in progress
   VariableStore::AllKept parked;    // the states, where the device was closed before they were saved
+  std::optional<float> first_loss;  // of its training
+  bool sound = true;                // whether the last loss is none of weights that have diverged, beside that
   std::string hash;                 // of the states when the device was closed
   bool configured = false;          // the configuration was told
   bool reopening = false;           // what the device says then was said before

@@ -212,6 +212,8 @@ class Estimator::Training {
     result_.loss = losses_.back();
     const auto bad = std::find_if(losses_.begin(), losses_.end(), [](float loss) { return !std::isfinite(loss); });
     if (bad != losses_.end()) return end_at_bad_loss(bad - losses_.begin());
+    if (!m_.first_loss) m_.first_loss = losses_.front();
+    m_.sound = !is_absurd(losses_.back(), *m_.first_loss);
     if (m_.estimator_log())
       for (const std::string& line : log_->after_call(m_.step, losses_)) m_.log(line);
     m_.warn(m_.summaries.after_call(m_.config, m_.step, losses_));

@@ -74,7 +74,9 @@ struct RunConfig {
   // Both above 0 are an error, and 0 seconds mean the one at the end alone.
   int64_t save_checkpoints_steps = 0;
   std::optional<double> save_checkpoints_secs = {};
-  int keep_checkpoint_max = 5;                   // 0: all
+  // The newest so many; 0: all. Of those saved where the loss had grown a million times over that of the first step, which is
+  // no training any more, only the newest stays, so that there are older ones to go on from.
+  int keep_checkpoint_max = 5;
   double keep_checkpoint_every_n_hours = 10000;  // one that would be removed is kept for good; 0: none
   int64_t log_step_count_steps = 100;
   // The loss for TensorBoard, every so many steps, and what evaluation gives: files events.out.tfevents.* in model_dir and in

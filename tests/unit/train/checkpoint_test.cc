@@ -61,6 +61,34 @@ TEST(Checkpoint, KeepsOneForEverySoManyHoursForGood) {
   EXPECT_NE(state.find("last_preserved_timestamp: "), std::string::npos) << state;
 }
 
+// Whether they are sound is known to the next process too.
+TEST(Checkpoint, ThoseThatNeedNotBeSoundGoBeforeTheOthers) {
+  Directory dir;
+  const auto save = [&](int64_t step, bool sound) {
+    CheckpointManager manager = CheckpointManager::open(dir.path(), 3).take();
+    check(manager
+              .save(
+                  step, [](BundleWriter&) { return Status(); }, sound)
+              .status());
+  };
+  const auto kept = [&] {
+    std::vector<int64_t> steps;
+    for (const CheckpointName& name : list_checkpoints(dir.path()).take()) steps.push_back(name.step);
+    return steps;
+  };
+  using Steps = std::vector<int64_t>;
+  for (const int64_t step : {1, 2, 3}) save(step, true);
+  for (const int64_t step : {4, 5, 6}) save(step, false);
+  EXPECT_EQ(kept(), (Steps{2, 3, 6}));
+  EXPECT_EQ(latest(dir).step, 6);
+  CheckpointManager::open(dir.path(), 3).take().set_aside(std::vector{dir / "model.ckpt-6"}).take();
+  save(6, true);
+  EXPECT_EQ(kept(), (Steps{2, 3, 6}));
+  for (const int64_t step : {7, 8}) save(step, true);
+  EXPECT_EQ(kept(), (Steps{6, 7, 8}));
+  EXPECT_EQ(slurp(dir / "checkpoint").find("suspect"), std::string::npos);
+}
+
 TEST(Checkpoint, LatestIsEmptyWhereNothingWasSaved) {
   Directory dir;
   EXPECT_FALSE(latest_checkpoint(dir.path()).take().has_value());

@@ -75,6 +75,31 @@ TEST(EstimatorDivergence, ADivergedCheckpointIsSetAsideAndTheOneBeforeIsNewest) 
   EXPECT_EQ(train(dir.path(), 0.01, 9).take().loss, train(whole.path(), 0.01, 9).take().loss);
 }
 
+// Each step multiplies the loss by some thousands; it is no finite number after some twelve.
+TEST(EstimatorDivergence, CheckpointsOfAnAbsurdLossDoNotPushOutSoundOnes) {
+  for (const double rate : {5.0, 0.01}) {
+    TemporaryDirectory dir;
+    check(train(dir.path(), 0.01, 3).status());
+    RunConfig config = every_step(dir.path());
+    config.keep_checkpoint_max = 3;
+    Estimator estimator(diverging_line, config, {{"rate", rate}});
+    const double loss = estimator.train({.input = four_points(true), .max_steps = 10}).take().loss;
+    if (rate < 1) {
+      EXPECT_EQ(saved_steps(dir.path()), (std::vector<int64_t>{8, 9, 10}));
+      continue;
+    }
+    EXPECT_GT(loss, 1e12);
+    const std::vector<int64_t> saved = saved_steps(dir.path());
+    ASSERT_EQ(saved.size(), 3u);
+    EXPECT_LE(saved[1], 6);  // those of the newest losses that are not yet absurd
+    EXPECT_EQ(saved[2], 10);
+    const auto r = estimator.train({.input = four_points(true), .max_steps = 100});
+    ASSERT_FALSE(r.ok());
+    EXPECT_MESSAGE(r.status(), "training goes on from " + (dir / ("model.ckpt-" + std::to_string(saved[0]))));
+    EXPECT_TRUE(recovers(dir.path()));
+  }
+}
+
 TEST(EstimatorDivergence, WithoutASoundCheckpointItStartsAnew) {
   TemporaryDirectory dir;
   check(train(dir.path(), 1e25, 1).status());
