@@ -118,6 +118,10 @@ TEST_P(KerasCheckpoint, TrainingGoesOnWithRmspropsMeansAndMomentum) {
                   {"RMSProp", "RMSProp_1", "RMSProp_2"});
 }
 
+TEST(Keras3Checkpoint, TrainingGoesOnWithAdamWUnderItsNewName) {
+  expect_going_on("keras3_adamw", AdamW({.learning_rate = 0.01}), {"Adam", "Adam_1"});
+}
+
 TEST_P(KerasCheckpoint, AHeadOfAnotherSizeBeginsAnewAndIsNamed) {
   Sequential model = small_keras_model(5);
   EXPECT_EQ(message_of([&] { model.load_weights(path(), {.by_name = true}); }),
