@@ -9,7 +9,7 @@ namespace {
 
 void append_part(AxisBounds& axis, AxisPart f) {
   if (f.size == 1) return;  // one element is always there
-  if (f.dim == kStatic && !axis.empty() && axis.back().dim == kStatic)
+  if (!f.dynamic() && !axis.empty() && axis.back().dim == f.dim)
     axis.back().size *= f.size;
   else
     axis.push_back(f);
@@ -17,7 +17,7 @@ void append_part(AxisBounds& axis, AxisPart f) {
 
 AxisBounds completed(AxisBounds axis) { return axis.empty() ? static_axis(1) : axis; }
 
-// Takes parts off the front of an axis, static ones in parts.
+// Takes parts off the front of an axis, those that are not dynamic in parts.
 class AxisParts {
  public:
   explicit AxisParts(AxisBounds axis) : left_(std::move(axis)) {}
@@ -27,7 +27,7 @@ class AxisParts {
   bool take(int64_t size) {
     AxisPart& f = left_[next_];
     if (f.size == size) return ++next_, true;
-    if (f.dim != kStatic || f.size % size != 0) return false;
+    if (f.dynamic() || f.size % size != 0) return false;
     f.size /= size;
     return true;
   }
@@ -61,28 +61,43 @@ Bounds static_bounds(const Shape& shape) {
 }
 
 bool is_dynamic(const AxisBounds& axis) {
-  return std::any_of(axis.begin(), axis.end(), [](const AxisPart& f) { return f.dim != kStatic; });
+  return std::any_of(axis.begin(), axis.end(), [](const AxisPart& f) { return f.dynamic(); });
 }
 
 bool is_dynamic(const Bounds& bounds) {
   return std::any_of(bounds.begin(), bounds.end(), [](const AxisBounds& axis) { return is_dynamic(axis); });
 }
 
-std::optional<AxisBounds> meet(const AxisBounds& a, const AxisBounds& b) {
-  if (a == b) return a;
+AxisBounds ends_of(const AxisBounds& axis) {
+  AxisBounds out;
+  for (const AxisPart& f : axis) append_part(out, {f.size, f.dynamic() ? f.dim : kStatic});
+  return completed(std::move(out));
+}
+
+Bounds ends_of(const Bounds& bounds) {
+  Bounds out;
+  for (const AxisBounds& axis : bounds) out.push_back(ends_of(axis));
+  return out;
+}
+
+namespace {
+
+// Nothing where parts differ in kind, or, `torn`, where the one's would have to be taken apart.
+std::optional<AxisBounds> met_parts(const AxisBounds& a, const AxisBounds& b, bool& torn) {
   AxisBounds out;
   AxisParts x(a), y(b);
   while (!x.empty() && !y.empty()) {
     const AxisPart f = x.front(), g = y.front();
     const int64_t part = std::min(f.size, g.size);
-    if (f.dim != kStatic && g.dim != kStatic && f.dim != g.dim) return {};
-    if (!x.take(part) || !y.take(part)) return {};
+    if (f.dim != g.dim && (f.dynamic() || g.dynamic()) && f.dim != kStatic && g.dim != kStatic) return {};
+    torn = !x.take(part) || !y.take(part);
+    if (torn) return {};
     append_part(out, {part, f.dim != kStatic ? f.dim : g.dim});
   }
   return completed(std::move(out));
 }
 
-std::optional<Bounds> regrouped(const Bounds& bounds, const Shape& shape) {
+std::optional<Bounds> regrouped_parts(const Bounds& bounds, const Shape& shape) {
   AxisBounds all;
   for (const AxisBounds& axis : bounds)
     for (const AxisPart& f : axis) append_part(all, f);
@@ -94,6 +109,20 @@ std::optional<Bounds> regrouped(const Bounds& bounds, const Shape& shape) {
     out.push_back(std::move(*axis));
   }
   return out;
+}
+
+}  // namespace
+
+std::optional<AxisBounds> meet(const AxisBounds& a, const AxisBounds& b) {
+  if (a == b) return a;
+  bool torn = false;
+  std::optional<AxisBounds> out = met_parts(a, b, torn);
+  return torn ? met_parts(ends_of(a), ends_of(b), torn) : out;
+}
+
+std::optional<Bounds> regrouped(const Bounds& bounds, const Shape& shape) {
+  std::optional<Bounds> out = regrouped_parts(bounds, shape);
+  return out ? out : regrouped_parts(ends_of(bounds), shape);
 }
 
 std::string bounded_text(const Type& type, const Bounds& bounds) {

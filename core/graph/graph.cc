@@ -15,7 +15,8 @@ ValueId Graph::add_input(Type type, Role role, std::string name) {
 }
 
 void Graph::set_bounds(ValueId id, Bounds bounds) {
-  values[id].bounds = is_dynamic(bounds) ? std::make_shared<const Bounds>(std::move(bounds)) : nullptr;
+  const bool plain = bounds == static_bounds(type(id).shape);
+  values[id].bounds = plain ? nullptr : std::make_shared<const Bounds>(std::move(bounds));
 }
 
 NodeId Graph::add_node(Node node, const std::vector<Type>& result_types) {

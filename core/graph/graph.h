@@ -49,7 +49,7 @@ struct Value {
   Type type;
   NodeId node = -1;                           // that defines it; -1: a graph input
   int index = 0;                              // which of the node's results, or which input
-  std::shared_ptr<const Bounds> bounds = {};  // none: no dimension is dynamic
+  std::shared_ptr<const Bounds> bounds = {};  // none: all are static
 };
 
 enum class Phase : uint8_t { kForward, kBackward, kUpdate };
@@ -136,6 +136,7 @@ class Graph {
   bool entered = false;                  // the scope that is set is the one that the object's function would open
   std::string draws_by = "global_step";  // the counter that random numbers are keyed by
   std::vector<DynamicDim> dynamic_dims;
+  std::vector<InputAxis> fixed_axes;  // those of inputs that are not dynamic; none where no input is
   // What was masked along which axes with which neutral element, and what it is since: nothing is masked twice.
   std::map<std::tuple<ValueId, std::vector<int64_t>, double>, ValueId> masked;
   std::set<ValueId> undefined;  // values of a last step that is not known, as the steps' number is dynamic
@@ -162,6 +163,7 @@ class Graph {
   // Of each axis of the value.
   Bounds bounds(ValueId id) const { return values[id].bounds ? *values[id].bounds : static_bounds(type(id).shape); }
   void set_bounds(ValueId id, Bounds bounds);
+  bool is_dynamic(ValueId id) const { return values[id].bounds && tenon::is_dynamic(*values[id].bounds); }
   // "f32[<=8,3]"
   std::string type_text(ValueId id) const {
     return values[id].bounds ? bounded_text(type(id), *values[id].bounds) : type(id).str();

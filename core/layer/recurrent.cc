@@ -144,7 +144,7 @@ Ran unrolled(Tensor inputs, const Start& s, const Options& o, Step step) {
 
 // The last step that is there.
 Tensor last_of(Tensor sequence) {
-  if (!sequence.graph()->values[sequence.id()].bounds) return input_of(sequence, sequence.dim(1) - 1);
+  if (!sequence.graph()->is_dynamic(sequence.id())) return input_of(sequence, sequence.dim(1) - 1);
   const Tensor last = reshape(dimension_size(sequence, 1) - 1.0, {1});
   return reshape(gather(sequence, last, 1), {sequence.dim(0), sequence.dim(2)});
 }

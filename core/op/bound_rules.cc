@@ -39,7 +39,8 @@ void broadcast_rule(BoundedNode& n) {
   Bounds y = static_bounds(n.type(0).shape);
   const Ints& dims = n.list("dims");
   for (size_t a = 0; a < dims.size(); ++a)
-    if (n.is_dynamic(0, static_cast<int>(a))) y[static_cast<size_t>(dims[a])] = n.axis(0, static_cast<int>(a));
+    if (const int i = static_cast<int>(a); n.type(0).shape[static_cast<int>(dims[a])] == n.shape(0)[i])
+      y[static_cast<size_t>(dims[a])] = n.axis(0, i);
   n.result(0, y);
 }
 
@@ -47,14 +48,13 @@ void broadcast_rule(BoundedNode& n) {
 void slice_rule(BoundedNode& n) {
   Bounds y = static_bounds(n.type(0).shape);
   const Ints &start = n.list("start"), &limit = n.list("limit");
-  for (int64_t a : n.dynamic_axes(0)) {
+  for (int a = 0; a < n.rank(0); ++a) {
     const auto at = static_cast<size_t>(a);
-    const bool whole = start[at] == 0 && n.type(0).shape[static_cast<int>(a)] == n.shape(0)[static_cast<int>(a)];
+    const bool whole = start[at] == 0 && n.type(0).shape[a] == n.shape(0)[a];
     const bool first = start[at] == 0 && limit[at] == 1;
-    if (whole) y[at] = n.axis(0, static_cast<int>(a));
-    if (!whole && !first)
-      n.refuse(0, static_cast<int>(a),
-               "a part of it may not be there; gather(.., dimension_size(..) - 1, ..) takes its last");
+    if (whole) y[at] = n.axis(0, a);
+    if (!whole && !first && n.is_dynamic(0, a))
+      n.refuse(0, a, "a part of it may not be there; gather(.., dimension_size(..) - 1, ..) takes its last");
   }
   n.result(0, y);
 }
@@ -65,7 +65,8 @@ void pad_rule(BoundedNode& n) {
       n.refuse(0, static_cast<int>(a), "pads would stand behind what is not there");
   Bounds y = n.bounds(0);
   for (size_t a = 0; a < y.size(); ++a)
-    if (!is_dynamic(y[a])) y[a] = static_axis(n.type(0).shape[static_cast<int>(a)]);
+    if (const int64_t size = n.type(0).shape[static_cast<int>(a)]; size != n.shape(0)[static_cast<int>(a)])
+      y[a] = static_axis(size);
   n.result(0, y);
 }
 
@@ -74,12 +75,8 @@ void concat_rule(BoundedNode& n) {
   Bounds y = static_bounds(n.type(0).shape);
   for (int i = 0; i < n.operands(); ++i) {
     n.expect_static(i, axis, "what is not there would stand between the parts");
-    for (int a = 0; a < n.rank(i); ++a) {
-      if (a == axis) continue;
-      const std::optional<AxisBounds> both = meet(y[static_cast<size_t>(a)], n.axis(i, a));
-      if (!both) n.refuse(i, a, "that of another operand is another");
-      y[static_cast<size_t>(a)] = *both;
-    }
+    for (int a = 0; a < n.rank(i); ++a)
+      if (a != axis) y[static_cast<size_t>(a)] = n.met(y[static_cast<size_t>(a)], {i, a});
   }
   n.result(0, y);
 }

@@ -33,6 +33,7 @@ void expect_static_weights(const BoundedNode& n, int i) {
 void dot(BoundedNode& n) {
   const int r = n.rank(0), ka = n.flag("ta") ? r - 2 : r - 1, kb = n.flag("tb") ? r - 1 : r - 2;
   const int rows = n.flag("ta") ? r - 1 : r - 2, columns = n.flag("tb") ? r - 2 : r - 1;
+  n.common({{0, ka}, {1, kb}});
   n.mask(0, {ka}, 0);
   n.mask(1, {kb}, 0);
   Bounds y;
@@ -155,7 +156,8 @@ void attention(BoundedNode& n) {
   for (int i = 0; i < 3; ++i) expect_static_heads(n, i);
   const AxisBounds batch = n.common({{0, 0}, {1, 0}, {2, 0}, {3, 0}}), queries = n.common({{0, 1}, {3, 2}}),
                    keys = n.common({{1, 1}, {2, 1}, {3, 3}});
-  if (n.flag("causal") && queries != keys) n.refuse(0, 1, "causal attention takes as many queries as keys");
+  if (n.flag("causal") && ends_of(queries) != ends_of(keys))
+    n.refuse(0, 1, "causal attention takes as many queries as keys");
   if (is_dynamic(keys)) {
     for (int i : {1, 2}) {
       Bounds own = n.bounds(i);

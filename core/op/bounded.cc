@@ -18,7 +18,7 @@ Tensor elements_there(Graph& graph, const AxisBounds& axis) {
   const Shape parts(dims);
   Tensor all;
   for (size_t i = 0; i < axis.size(); ++i) {
-    if (axis[i].dim == kStatic) continue;
+    if (!axis[i].dynamic()) continue;
     const Tensor size(&graph, graph.dynamic_dims[static_cast<size_t>(axis[i].dim)].size);
     const Tensor there = compare(iota(graph, DType::kI32, parts, static_cast<int64_t>(i)), size, CompareKind::kLt);
     all = all ? minimum(all, there) : there;
@@ -58,7 +58,7 @@ Ints dynamic_among(const Bounds& bounds, const Ints& axes) {
 std::string names_of(const Graph& graph, const AxisBounds& axis) {
   std::vector<std::string> names;
   for (const AxisPart& f : axis)
-    if (f.dim != kStatic) names.push_back(cat("'", graph.dynamic_dims[static_cast<size_t>(f.dim)].name, "'"));
+    if (f.dynamic()) names.push_back(cat("'", graph.dynamic_dims[static_cast<size_t>(f.dim)].name, "'"));
   return join(names, " and ");
 }
 
@@ -99,23 +99,36 @@ AxisBounds BoundedNode::common(std::initializer_list<Place> places) const {
       out = here;
       continue;
     }
-    const std::optional<AxisBounds> both = meet(out, here);
-    if (!both) refuse(p.operand, p.axis, cat("that of another operand is ", names_of(graph_, out)));
-    out = *both;
+    out = met(out, p);
   }
   return out;
+}
+
+AxisBounds BoundedNode::met(const AxisBounds& so_far, Place place) const {
+  const AxisBounds here = axis(place.operand, place.axis);
+  if (std::optional<AxisBounds> both = meet(so_far, here)) return *std::move(both);
+  if (!tenon::is_dynamic(here)) expect_no_input(here, so_far);
+  if (!tenon::is_dynamic(so_far)) expect_no_input(so_far, here);
+  refuse(place.operand, place.axis, cat("that of another operand is ", names_of(graph_, so_far)));
+}
+
+// Both as the function's inputs have them.
+void BoundedNode::expect_no_input(const AxisBounds& fixed, const AxisBounds& dynamic) const {
+  const auto always = std::find_if(fixed.begin(), fixed.end(), [](const AxisPart& f) { return f.fixed(); });
+  const auto most = std::find_if(dynamic.begin(), dynamic.end(), [](const AxisPart& f) { return f.dynamic(); });
+  if (always == fixed.end() || most == dynamic.end()) return;
+  const InputAxis& one = graph_.fixed_axes[always->fixed_index()];
+  const DynamicDim& dim = graph_.dynamic_dims[static_cast<size_t>(most->dim)];
+  fail("axis ", one.axis, " of input '", one.input, "' has ", one.size, " elements always, axis ", dim.from.axis,
+       " of input '", dim.from.input, "' has at most ", dim.from.size, " ('", dim.name, "'); expected '", dim.name,
+       "' of both in dynamic_shapes");
 }
 
 Bounds BoundedNode::together(int result) const {
   Bounds out = static_bounds(type(result).shape);
   for (int i = 0; i < operands(); ++i) {
     if (!has(i) || !(shape(i) == type(result).shape)) continue;
-    const Bounds own = bounds(i);
-    for (size_t a = 0; a < out.size(); ++a) {
-      const std::optional<AxisBounds> both = meet(out[a], own[a]);
-      if (!both) refuse(i, static_cast<int>(a), cat("that of another operand is ", names_of(graph_, out[a])));
-      out[a] = *both;
-    }
+    for (size_t a = 0; a < out.size(); ++a) out[a] = met(out[a], {i, static_cast<int>(a)});
   }
   return out;
 }
@@ -131,9 +144,19 @@ void BoundedNode::refuse(int i, int axis, std::string_view why) const {
 }
 
 bool has_dynamic_operand(const Graph& graph, const Node& node) {
-  return std::any_of(node.operands.begin(), node.operands.end(), [&](ValueId id) {
-    return id >= 0 && (graph.values[id].bounds != nullptr || graph.undefined.count(id) != 0);
-  });
+  return std::any_of(node.operands.begin(), node.operands.end(),
+                     [&](ValueId id) { return id >= 0 && (graph.is_dynamic(id) || graph.undefined.count(id) != 0); });
+}
+
+std::vector<Bounds> fixed_bounds(Graph& graph, Node& node, const std::vector<Type>& types) {
+  BoundedNode b(graph, node, types);
+  const bool any = std::any_of(node.operands.begin(), node.operands.end(),
+                               [&](ValueId id) { return id >= 0 && graph.values[id].bounds; });
+  const BoundRule rule = any ? bound_rule(node.op) : nullptr;
+  if (rule) rule(b);
+  if (any && (!rule || b.decomposes()))
+    for (size_t r = 0; r < types.size(); ++r) b.result(static_cast<int>(r), b.together(static_cast<int>(r)));
+  return b.results();
 }
 
 Tensors emit_bounded(Graph& graph, Node node, const std::vector<Type>& types, const std::string& name) {
@@ -191,7 +214,7 @@ Tensor masked(Tensor x, const Ints& axes, double neutral) {
 
 Tensor with_bounds(Tensor x, Bounds bounds) {
   Graph& graph = *x.graph();
-  if (graph.bounds(x.id()) == bounds) return x;
+  if (ends_of(graph.bounds(x.id())) == ends_of(bounds)) return x;
   const Tensor y = emit1("reshape", {x}, {{"shape", x.shape().vec()}});
   graph.set_bounds(y.id(), std::move(bounds));
   return y;
@@ -199,8 +222,8 @@ Tensor with_bounds(Tensor x, Bounds bounds) {
 
 Tensor gradient_of(Tensor g, Tensor of) {
   Graph& graph = *of.graph();
-  if (!graph.values[g.id()].bounds && !graph.values[of.id()].bounds) return g;
-  const Bounds have = graph.bounds(g.id()), want = graph.bounds(of.id());
+  if (!graph.is_dynamic(g.id()) && !graph.is_dynamic(of.id())) return g;
+  const Bounds have = ends_of(graph.bounds(g.id())), want = ends_of(graph.bounds(of.id()));
   Ints foreign;
   for (size_t a = 0; a < have.size(); ++a) {
     const std::optional<AxisBounds> both = meet(have[a], want[a]);
@@ -216,7 +239,7 @@ Tensor dimension_size(Tensor x, int64_t axis) {
   Tensor size;
   const Bounds bounds = graph.bounds(x.id());
   for (const AxisPart& f : bounds[at]) {
-    if (f.dim == kStatic) {
+    if (!f.dynamic()) {
       fixed *= f.size;
       continue;
     }

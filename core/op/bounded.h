@@ -37,6 +37,8 @@ class BoundedNode : public AttrReader {
   };
   // Of an axis that these have in common; operands that are absent or have one element there do not count.
   AxisBounds common(std::initializer_list<Place> places) const;
+  // The axis, of which `so_far` is said already.
+  AxisBounds met(const AxisBounds& so_far, Place place) const;
   // Of a result of elements that operands of its shape have in common.
   Bounds together(int result) const;
   // As one of the operands.
@@ -58,6 +60,9 @@ class BoundedNode : public AttrReader {
   bool decomposes() const { return decompose_; }
 
  private:
+  // To be elements of that dynamic axis.
+  void expect_no_input(const AxisBounds& fixed, const AxisBounds& dynamic) const;
+
   Graph& graph_;
   Node& node_;
   const std::vector<Type>& types_;
@@ -72,6 +77,8 @@ BoundRule bound_rule(std::string_view op);
 
 // Whether an operand has dynamic dimensions.
 bool has_dynamic_operand(const Graph& graph, const Node& node);
+// Of the results of a node that has none: where the axes of inputs go that are of one size.
+std::vector<Bounds> fixed_bounds(Graph& graph, Node& node, const std::vector<Type>& types);
 // Adds a node that has them, under `name`; the node's own is for messages. Its results.
 Tensors emit_bounded(Graph& graph, Node node, const std::vector<Type>& types, const std::string& name);
 

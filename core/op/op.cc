@@ -205,12 +205,17 @@ Tensors emit(Graph& graph, std::string_view op, const Tensors& operands, Attrs a
   node.name = graph.scope().empty() ? shown : cat(graph.scope(), "/", shown);  // for messages
   count_replicas(graph, node);
   const std::vector<Type> types = infer(graph, node);
-  if (!graph.dynamic_dims.empty() && has_dynamic_operand(graph, node))
-    return emit_bounded(graph, std::move(node), types, shown);
+  const bool bounded = !graph.dynamic_dims.empty();
+  if (bounded && has_dynamic_operand(graph, node)) return emit_bounded(graph, std::move(node), types, shown);
+  std::vector<Bounds> bounds;
+  if (bounded) bounds = fixed_bounds(graph, node, types);
   node.name = shown;
   const NodeId id = graph.add_node(std::move(node), types);
   Tensors results;
-  for (ValueId v : graph.nodes[id].results) results.emplace_back(&graph, v);
+  for (ValueId v : graph.nodes[id].results) {
+    if (bounded) graph.set_bounds(v, std::move(bounds[results.size()]));
+    results.emplace_back(&graph, v);
+  }
   return results;
 }
 

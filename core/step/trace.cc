@@ -1,5 +1,7 @@
 #include "step/trace.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "compile/rewrite.h"
 #include "op/op.h"
@@ -9,8 +11,13 @@
 namespace tenon {
 namespace {
 
+InputAxis axis_of_all_units(const Graph& graph, const GraphInput& input, int axis) {
+  const int64_t size = graph.type(input.value).shape[axis];
+  return {input.name, axis, axis == 0 && input.split ? size * graph.replicas : size};
+}
+
 // The dimension of that name, made when it is not there yet.
-int dynamic_dim(Graph& graph, const std::string& name, int64_t bound) {
+int dynamic_dim(Graph& graph, const std::string& name, int64_t bound, const InputAxis& from) {
   for (size_t i = 0; i < graph.dynamic_dims.size(); ++i)
     if (const DynamicDim& dim = graph.dynamic_dims[i]; dim.name == name) {
       if (dim.bound != bound)
@@ -20,26 +27,33 @@ int dynamic_dim(Graph& graph, const std::string& name, int64_t bound) {
     }
   const ValueId size = graph.named_input({DType::kI32, {}}, Role::kScalar, size_input(name));
   graph.inputs.back().scalar = static_cast<double>(bound);
-  graph.dynamic_dims.push_back({name, bound, size});
+  graph.dynamic_dims.push_back({name, bound, size, from});
   return static_cast<int>(graph.dynamic_dims.size()) - 1;
 }
 
-void set_dims(Graph& graph, ValueId id, const std::map<int, std::string>& dims) {
-  Bounds bounds = graph.bounds(id);
-  for (const auto& [axis, name] : dims) {
-    const int64_t bound = graph.type(id).shape[axis];
-    const int dim = dynamic_dim(graph, name, bound);
+void set_dims(Graph& graph, GraphInput input, const std::map<int, std::string>& dims) {
+  Bounds bounds = graph.bounds(input.value);
+  for (int axis = 0; axis < static_cast<int>(bounds.size()); ++axis) {
+    const int64_t bound = graph.type(input.value).shape[axis];
+    const InputAxis from = axis_of_all_units(graph, input, axis);
+    const auto dynamic = dims.find(axis);
+    int dim = fixed_dim(graph.fixed_axes.size());
+    if (dynamic != dims.end())
+      dim = dynamic_dim(graph, dynamic->second, bound, from);
+    else
+      graph.fixed_axes.push_back(from);
     if (bound > 1) bounds[static_cast<size_t>(axis)] = {{bound, dim}};
   }
-  graph.set_bounds(id, std::move(bounds));
+  graph.set_bounds(input.value, std::move(bounds));
 }
 
 Features make_inputs(Graph& graph, const std::vector<TraceInput>& inputs) {
   Features features;
+  const bool dynamic = std::any_of(inputs.begin(), inputs.end(), [](const TraceInput& i) { return !i.dims.empty(); });
   for (const TraceInput& input : inputs) {
     const ValueId id = graph.add_input(input.type, Role::kFeed, input.name);
     graph.inputs.back().split = input.split;
-    set_dims(graph, id, input.dims);
+    if (dynamic) set_dims(graph, graph.inputs.back(), input.dims);
     features.set(input.name, Tensor(&graph, id));
   }
   return features;
@@ -70,7 +84,7 @@ std::map<int, std::string> result_dims(const Graph& graph, const std::string& na
 
 void expect_static_variables(const Graph& graph) {
   for (const Variable& v : graph.variables)
-    if (v.next != kAbsent && graph.values[v.next].bounds)
+    if (v.next != kAbsent && graph.is_dynamic(v.next))
       fail("variable '", v.name, "' was assigned ", graph.type_text(v.next), ", which has a dynamic dimension");
 }
 

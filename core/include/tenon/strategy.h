@@ -52,6 +52,8 @@ struct StrategyOptions {
 enum class Remainder : uint8_t { kRefuse, kDrop, kPad, kRepeat };
 
 // A dimension of inputs whose size is known when the function is called: 1 to `max`. Axes of that name are of one size.
+// An axis of another input that always has `max` elements is another dimension: to add the two is an error. What is no input,
+// a variable or a constant, may have as many: of such a table the first elements are taken.
 //
 // A program with such dimensions is compiled once, for their bounds, and runs with all sizes: what is behind the end of
 // the rows or steps that a call has is left out of every sum, mean, maximum, softmax, moment and gradient, so that losses,

@@ -191,6 +191,89 @@ TEST(DynamicShapes, TellsWhatDoesNotFitInOneLine) {
             "train: max_batch is 12, expected a number of rows that is divisible by number of replicas 8");
 }
 
+const BoundedDim kRows{"rows", 16};
+
+// Of a function of x[<=16,3], z[16,3] and w[16] on so many of x.
+std::string error_beside_one_size(const std::string& device, const std::function<Tensor(Tensor, Tensor)>& both,
+                                  bool z_is_dynamic = false, int64_t rows = 8) {
+  FunctionOptions options{.name = "both", .dynamic_shapes = {{"x", {{0, kRows}}}}};
+  if (z_is_dynamic) options.dynamic_shapes["z"] = {{0, kRows}};
+  Function f = Strategy(device).function(
+      [&](const Features& in) {
+        return Outputs{{"y", reduce_mean(both(in["x"], in["z"]))}};
+      },
+      options);
+  return message_of([&] {
+    f({{"x", Array(wave(rows * 3, 1), {rows, 3})},
+       {"z", Array(wave((z_is_dynamic ? rows : 16) * 3, 2), {z_is_dynamic ? rows : 16, 3})}});
+  });
+}
+
+// Its first rows are no batch: who forgot an input in dynamic_shapes is told.
+TEST(DynamicShapes, AnInputOfOneSizeIsNoPartOfADynamicDimension) {
+  const std::vector<std::function<Tensor(Tensor, Tensor)>> wrong = {
+      [](Tensor x, Tensor z) { return x + z; },
+      [](Tensor x, Tensor z) { return mean_squared_error(z, x); },
+      [](Tensor x, Tensor z) { return relu(x) * relu(z * 2 + 1); },
+      [](Tensor x, Tensor z) { return x - expand_dims(reduce_sum(z, {1}), -1); },
+      [](Tensor x, Tensor z) {
+        return dot(transpose(z, {1, 0}), x);
+      },
+      [](Tensor x, Tensor z) {
+        return concat({x, z}, 1);
+      },
+      [](Tensor x, Tensor z) { return reshape(reshape(z, {z.elements()}), z.shape()) / x; },
+      [](Tensor x, Tensor z) { return dense(z, {.units = 3}) + dense(x, {.units = 3}); },
+      [](Tensor x, Tensor z) { return batch_normalization(z) + x; },
+      [](Tensor x, Tensor z) { return select(compare(z, x, CompareKind::kGt), x, scalar_like(x, 0)); },
+  };
+  for (const char* device : kDynamicOn)
+    for (size_t i = 0; i < wrong.size(); ++i) {
+      SCOPED_TRACE(i);
+      const std::string error = error_beside_one_size(device, wrong[i]);
+      EXPECT_NE(error.find(": axis 0 of input 'z' has 16 elements always, axis 0 of input 'x' has at most 16 ('rows'); "
+                           "expected 'rows' of both in dynamic_shapes"),
+                std::string::npos)
+          << error;
+      EXPECT_EQ(error.find('\n'), std::string::npos);
+      EXPECT_EQ(error_beside_one_size(device, wrong[i], true), "no error");
+    }
+}
+
+// What is one for all rows, or belongs to places as a table does, is taken as it is.
+TEST(DynamicShapes, AnInputOfOneSizeMayStandBesideADynamicDimension) {
+  const std::vector<std::function<Tensor(Tensor, Tensor)>> right = {
+      [](Tensor x, Tensor z) {
+        return x + slice(z, {0, 0}, {1, 3}, {});
+      },
+      [](Tensor x, Tensor z) { return x * reduce_mean(z * z); },
+      [](Tensor x, Tensor z) {
+        return dot(x, transpose(z, {1, 0}));
+      },
+      [](Tensor x, Tensor z) { return x + gather(z, iota(*x.graph(), DType::kI32, {x.dim(0)}, 0), 0); },
+      [](Tensor x, Tensor z) {
+        return x + variable(z, "table", {x.dim(0), 3}, ones());
+      },
+      [](Tensor x, Tensor z) { return softmax(z + z * z, 0) * reduce_sum(x); },
+  };
+  for (const char* device : kDynamicOn)
+    for (size_t i = 0; i < right.size(); ++i)
+      EXPECT_EQ(error_beside_one_size(device, right[i]), "no error") << device << " " << i;
+}
+
+TEST(DynamicShapes, PaddedStepsAreNoDynamicStepsEither) {
+  Function f = Strategy("cpu").function(
+      [](const Features& in) {
+        return Outputs{{"y", reduce_mean(in["x"] * in["mask"])}};
+      },
+      {.max_batch = 4, .dynamic_shapes = {{"x", {{1, {"time", 6}}}}}});
+  EXPECT_EQ(message_of([&] {
+              f({{"x", Array(wave(8, 1), {2, 4})}, {"mask", Array(wave(12, 2), {2, 6})}});
+            }),
+            "mul 'mul': axis 1 of input 'mask' has 6 elements always, axis 1 of input 'x' has at most 6 ('time'); "
+            "expected 'time' of both in dynamic_shapes");
+}
+
 // The emulator of a TPU predicts both forms; the bounded one computes its bound whatever there is.
 TEST(DynamicShapes, BothFormsHaveAForecast) {
   EXPECT_FALSE(Strategy("cpu").function(dense_net, {.max_batch = 8}).forecast(rows(8, {5}, 1)));
