@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "base/text.h"
 
@@ -25,11 +26,40 @@ Status check_size(const std::string& input, const Array& array, int axis, const 
                  dim.max);
 }
 
-Status add_size(GivenInputs& out, const std::string& input, const std::string& dim, int64_t size) {
-  const auto [entry, fresh] = out.sizes.try_emplace(dim, size);
-  if (fresh || entry->second == size) return {};
-  return invalid("input '", input, "' has ", size, " of the dynamic dimension '", dim, "' a unit, another input has ",
-                 entry->second);
+constexpr int64_t kMostElements = std::numeric_limits<int32_t>::max();  // a size is an i32 input of the program
+
+// The axes of each name, the first that was seen for all that follow: of arrays, how many elements those have.
+using FirstOfName = std::map<std::string, InputAxis>;
+
+Status expect_one_size(FirstOfName& first, const std::string& dim, const InputAxis& here) {
+  const InputAxis& before = first.try_emplace(dim, here).first->second;
+  if (before.size == here.size) return {};
+  return invalid("input '", here.input, "' has ", here.size, " of the dynamic dimension '", dim, "', input '",
+                 before.input, "' has ", before.size);
+}
+
+Status expect_one_bound(FirstOfName& first, const std::string& dim, const InputAxis& here, int replicas) {
+  const InputAxis& before = first.try_emplace(dim, here).first->second;
+  if (before.size != here.size)
+    return invalid("'", dim, "' is at most ", before.size, " in input '", before.input, "' and ", here.size,
+                   " in input '", here.input, "', expected one number");
+  if (replicas > 1 && (before.axis == 0) != (here.axis == 0))
+    return invalid("'", dim, "' is axis ", before.axis, " of input '", before.input, "' and axis ", here.axis,
+                   " of input '", here.input, "', of which ", replicas, " units share axis 0 only");
+  return {};
+}
+
+Status check_dim(const FunctionOptions& options, const InputAxis& at, const BoundedDim& dim, int replicas) {
+  if (dim.max < 1 || dim.max > kMostElements || dim.name.empty())
+    return invalid("axis ", at.axis, " is '", dim.name, "' of at most ", dim.max, ", expected a name and 1 to ",
+                   kMostElements);
+  if (at.axis != 0) return {};
+  if (dim.max % replicas != 0)
+    return invalid("axis 0 holds at most ", dim.max, ", which must be divisible by number of replicas ", replicas);
+  if (options.max_batch > 0 && (dim.name != "batch" || dim.max != options.max_batch))
+    return invalid("axis 0 is '", dim.name, "' of at most ", dim.max, ", expected 'batch' of max_batch ",
+                   options.max_batch);
+  return {};
 }
 
 // Where the bytes of whole lines, along the last axis that differs, go.
@@ -71,14 +101,16 @@ Status check_dynamic(const FunctionOptions& options, int replicas) {
   if (options.max_batch != kBatchOfData && (options.max_batch < 0 || options.max_batch % replicas != 0))
     return invalid(options.name, ": max_batch is ", options.max_batch,
                    ", expected a number of rows that is divisible by number of replicas ", replicas);
+  if (options.max_batch > kMostElements)
+    return invalid(options.name, ": max_batch is ", options.max_batch, ", expected at most ", kMostElements);
+  FirstOfName first;
   for (const auto& [input, dims] : options.dynamic_shapes)
     for (const auto& [axis, dim] : dims) {
-      if (dim.max < 1 || dim.name.empty())
-        return invalid(options.name, ": dynamic_shapes of '", input, "': axis ", axis, " is '", dim.name,
-                       "' of at most ", dim.max, ", expected a name and 1 or more");
-      if (axis == 0 && dim.max % replicas != 0)
-        return invalid(options.name, ": dynamic_shapes of '", input, "': axis 0 holds at most ", dim.max,
-                       ", which must be divisible by number of replicas ", replicas);
+      const InputAxis here{input, axis, dim.max};
+      if (const Status fits = check_dim(options, here, dim, replicas); !fits.ok())
+        return invalid(options.name, ": dynamic_shapes of '", input, "': ", fits.message());
+      if (const Status one = expect_one_bound(first, dim.name, here, replicas); !one.ok())
+        return invalid(options.name, ": dynamic_shapes: ", one.message());
     }
   return {};
 }
@@ -89,6 +121,7 @@ Result<GivenInputs> given_inputs(const Arrays& inputs, const FunctionOptions& op
     if (inputs.count(entry.first) == 0)
       return invalid(options.name, ": dynamic_shapes names the input '", entry.first, "', which is not given");
   GivenInputs out;
+  FirstOfName first;
   for (const auto& [name, array] : inputs) {
     TraceInput input{name, array.type(), array.shape().rank() > 0, {}};
     if (array.elements() == 0) return invalid("input '", name, "' is ", array.type().str(), ", which is empty");
@@ -101,8 +134,10 @@ Result<GivenInputs> given_inputs(const Arrays& inputs, const FunctionOptions& op
       return invalid("input '", name, "' has ", array.dim(0), " rows, which must be divisible by number of replicas ",
                      replicas);
     if (input.split) input.type.shape.set(0, input.type.shape[0] / replicas);
-    for (const auto& [axis, dim] : input.dims)
-      TENON_TRY(add_size(out, name, dim, axis == 0 ? array.dim(0) / replicas : array.dim(axis)));
+    for (const auto& [axis, dim] : input.dims) {
+      TENON_TRY(expect_one_size(first, dim, {name, axis, array.dim(axis)}));
+      out.sizes[dim] = axis == 0 ? array.dim(0) / replicas : array.dim(axis);
+    }
     if (input.split && out.rows == 1) out.rows = array.dim(0);
     out.signature.push_back(std::move(input));
   }

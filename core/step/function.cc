@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "backend/forecast.h"
+#include "base/room.h"
 #include "base/text.h"
 #include "step/function_impl.h"
 
@@ -9,15 +10,19 @@ namespace tenon {
 namespace {
 
 // The arrays as their signature says; those that have to grow for it are kept in `wide`.
-std::vector<GivenInput> values_of(const Arrays& inputs, const std::vector<TraceInput>& signature, int replicas,
-                                  std::vector<Array>& wide) {
+Result<std::vector<GivenInput>> values_of(const Arrays& inputs, const std::vector<TraceInput>& signature, int replicas,
+                                          std::vector<Array>& wide) {
   std::vector<GivenInput> out;
   wide.reserve(inputs.size());
   for (const TraceInput& input : signature) {
     const Array* array = &inputs.at(input.name);
     Type type = input.type;
     if (input.split) type.shape.set(0, type.shape[0] * replicas);
-    if (!(array->type() == type)) array = &wide.emplace_back(resized(*array, type.shape, replicas, 0));
+    if (!(array->type() == type)) {
+      TENON_TRY(room_for(static_cast<uint64_t>(type.bytes()),
+                         cat("input '", input.name, "' at its bounds, ", type.str())));
+      array = &wide.emplace_back(resized(*array, type.shape, replicas, 0));
+    }
     out.push_back({input, type, array->bytes()});
   }
   return out;
@@ -102,7 +107,8 @@ Result<Results> Function::Impl::repeat(int steps, const Arrays& inputs) {
   const int replicas = strategy_->device->replicas();
   TENON_ASSIGN(const GivenInputs given, given_inputs(inputs, options_, replicas));
   std::vector<Array> wide;
-  TENON_TRY(traced_.place(values_of(inputs, given.signature, replicas, wide), given.sizes, given.rows));
+  TENON_ASSIGN(const std::vector<GivenInput> values, values_of(inputs, given.signature, replicas, wide));
+  TENON_TRY(traced_.place(values, given.sizes, given.rows));
   TENON_ASSIGN(const StepCall call, traced_.repeat(static_cast<uint32_t>(steps)));
   return results_of(call);
 }

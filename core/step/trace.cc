@@ -19,12 +19,7 @@ InputAxis axis_of_all_units(const Graph& graph, const GraphInput& input, int axi
 // The dimension of that name, made when it is not there yet.
 int dynamic_dim(Graph& graph, const std::string& name, int64_t bound, const InputAxis& from) {
   for (size_t i = 0; i < graph.dynamic_dims.size(); ++i)
-    if (const DynamicDim& dim = graph.dynamic_dims[i]; dim.name == name) {
-      if (dim.bound != bound)
-        fail("the dynamic dimension '", name, "' holds at most ", dim.bound, " in one input and ", bound,
-             " in another");
-      return static_cast<int>(i);
-    }
+    if (graph.dynamic_dims[i].name == name) return static_cast<int>(i);
   const ValueId size = graph.named_input({DType::kI32, {}}, Role::kScalar, size_input(name));
   graph.inputs.back().scalar = static_cast<double>(bound);
   graph.dynamic_dims.push_back({name, bound, size, from});

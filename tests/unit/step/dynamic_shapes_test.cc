@@ -177,7 +177,7 @@ TEST(DynamicShapes, TellsWhatDoesNotFitInOneLine) {
   EXPECT_EQ(message_of([&] {
               f({{"x", Array(Type{DType::kF32, {8, 2}})}, {"y", Array(Type{DType::kF32, {7}})}});
             }),
-            "input 'y' has 7 of the dynamic dimension 'batch' a unit, another input has 8");
+            "input 'y' has 7 of the dynamic dimension 'batch', input 'x' has 8");
   EXPECT_EQ(f({{"x", Array({1.0f, 2.0f}, {2, 1})}})["sum"].item(), 3);  // all is as before
   Function g = strategy.function(
       [](const Features& in) {
@@ -189,6 +189,47 @@ TEST(DynamicShapes, TellsWhatDoesNotFitInOneLine) {
             "sum: dynamic_shapes are of arrays, the features of data have one size; max_batch is of both");
   EXPECT_EQ(message_of([&] { Strategy("tpu-emulator:v3-8").function(dense_net, {.name = "train", .max_batch = 12}); }),
             "train: max_batch is 12, expected a number of rows that is divisible by number of replicas 8");
+}
+
+TEST(DynamicShapes, RefusesBoundsThatAreNone) {
+  const auto refused = [](const FunctionOptions& options, const char* device = "cpu") {
+    return message_of([&] { Strategy(device).function(dense_net, options); });
+  };
+  const int64_t huge = int64_t{1} << 40;
+  EXPECT_EQ(refused({.name = "f", .dynamic_shapes = {{"x", {{0, {"rows", huge}}}}}}),
+            "f: dynamic_shapes of 'x': axis 0 is 'rows' of at most 1099511627776, expected a name and 1 to 2147483647");
+  EXPECT_EQ(refused({.name = "f", .dynamic_shapes = {{"x", {{1, {"time", 0}}}}}}),
+            "f: dynamic_shapes of 'x': axis 1 is 'time' of at most 0, expected a name and 1 to 2147483647");
+  EXPECT_EQ(refused({.name = "f", .max_batch = huge}), "f: max_batch is 1099511627776, expected at most 2147483647");
+  EXPECT_EQ(refused({.name = "f", .dynamic_shapes = {{"x", {{0, {"rows", 8}}}}, {"y", {{0, {"rows", 16}}}}}}),
+            "f: dynamic_shapes: 'rows' is at most 8 in input 'x' and 16 in input 'y', expected one number");
+  const DynamicShapes both_axes = {{"x", {{0, {"rows", 8}}}}, {"y", {{1, {"rows", 8}}}}};
+  EXPECT_EQ(refused({.name = "f", .dynamic_shapes = both_axes}, "tpu-emulator:v3-8"),
+            "f: dynamic_shapes: 'rows' is axis 0 of input 'x' and axis 1 of input 'y', of which 8 units share axis 0 "
+            "only");
+  EXPECT_EQ(refused({.name = "f", .dynamic_shapes = both_axes}), "no error");
+  EXPECT_EQ(refused({.name = "f", .max_batch = 8, .dynamic_shapes = {{"x", {{0, {"rows", 16}}}}}}),
+            "f: dynamic_shapes of 'x': axis 0 is 'rows' of at most 16, expected 'batch' of max_batch 8");
+}
+
+// No machine has 2^47 bytes of memory.
+TEST(DynamicShapes, ABoundForWhichThereIsNoMemoryIsAnErrorOfOneLine) {
+  const auto sum = [](const Features& in) { return Outputs{{"sum", reduce_sum(in["x"])}}; };
+  Function f = Strategy("cpu").function(sum, {.dynamic_shapes = {{"x", {{0, {"rows", INT32_MAX}}}}}});
+  const std::string error = message_of([&] { f({{"x", Array(wave(1 << 14, 1), {1, 1 << 14})}}); });
+  EXPECT_TRUE(error.starts_with(
+      "no memory for input 'x' at its bounds, f32[2147483647,16384]: it takes 140737488289792 bytes, "))
+      << error;
+  Function small = Strategy("cpu").function(sum, {.dynamic_shapes = {{"x", {{0, {"rows", 1 << 14}}}}}});
+  EXPECT_EQ(small({{"x", Array({1.0f, 2.0f}, {1, 2})}})["sum"].item(), 3);
+}
+
+TEST(DynamicShapes, TellsTheSizesOfAllUnitsTogether) {
+  Function f = Strategy("tpu-emulator:v3-8").function(dense_net, {.mode = Mode::kTrain, .max_batch = 64});
+  EXPECT_EQ(message_of([&] {
+              f({{"x", Array(wave(32 * 5, 1), {32, 5})}, {"y", Array(classes(16, 4, 1))}});
+            }),
+            "input 'y' has 16 of the dynamic dimension 'batch', input 'x' has 32");
 }
 
 const BoundedDim kRows{"rows", 16};
