@@ -6,6 +6,7 @@
 #pragma once
 
 #include <compare>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,9 @@ struct DynamicDim {
   int32_t size = -1;    // the value
   InputAxis from = {};  // the first that has it
 };
+
+// Of each dynamic dimension, on one unit.
+using DimensionSizes = std::map<std::string, int64_t>;
 
 constexpr int kStatic = -1;
 // The part of an input's axis that has one size: Graph::fixed_axes[index].

@@ -100,7 +100,7 @@ Status StepProgram::show_watched(Queue& queue, uint32_t steps, int64_t before) c
   }
   for (uint32_t i = 0; i < steps; ++i)
     for (size_t k = 0; k < watched_.size(); ++k)
-      TENON_TRY(tenon::show_watched(watched_[k], values[k].row(i), before + i + 1));
+      TENON_TRY(tenon::show_watched(watched_[k], values[k].row(i), before + i + 1, sizes_));
   return {};
 }
 

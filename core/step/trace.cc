@@ -151,6 +151,16 @@ void agree_on_states(Graph& graph) {
   for (size_t i = 0; i < which.size(); ++i) graph.variables[which[i]].next = means[i].id();
 }
 
+// What of the message is a shape is one of a unit, and the user gave that of all.
+Status of_all_units(const Status& status, const std::vector<TraceInput>& inputs, int replicas) {
+  const auto shared = std::find_if(inputs.begin(), inputs.end(), [](const TraceInput& i) { return i.split; });
+  if (replicas == 1 || shared == inputs.end() || status.message().find('[') == std::string::npos) return status;
+  Type whole = shared->type;
+  whole.shape.set(0, whole.shape[0] * replicas);
+  return Status(status.code(), cat(status.message(), " (on each of ", replicas, " units, where input '", shared->name,
+                                   "' is ", shared->type.str(), " of ", whole.str(), ")"));
+}
+
 }  // namespace
 
 Result<Policy> Policy::named(std::string_view name) {
@@ -205,7 +215,7 @@ Result<Trace> trace(const TensorFunction& function, const std::vector<TraceInput
     out.indices = index_ranges(graph);
     return out;
   } catch (const Error& e) {
-    return e.status();
+    return of_all_units(e.status(), inputs, options.replicas);
   } catch (const std::exception& e) {
     return invalid(options.what, " threw: ", e.what());
   }

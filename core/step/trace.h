@@ -47,8 +47,6 @@ struct TraceInput {
 // `dynamic`: the axis of the batch is the dimension "batch".
 std::vector<TraceInput> batch_inputs(const std::vector<FeatureSpec>& features, int64_t batch_size, int replicas,
                                      bool dynamic = false);
-// Of each dynamic dimension, on one unit.
-using DimensionSizes = std::map<std::string, int64_t>;
 // The scalar input that says how many elements a dynamic dimension has.
 std::string size_input(const std::string& dim);
 // Of a few rows that each unit has all of, so that they compute the same: the function is traced for one replica.

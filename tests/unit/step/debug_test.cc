@@ -75,9 +75,74 @@ TEST(Print, ShowsWhatIsThereOfDynamicDimensions) {
         return Outputs{{"sum", reduce_sum(check_numerics(1.0 / (in["x"] + 1.0), "inverses"))}};
       },
       {.dynamic_shapes = {{"x", {{0, {"rows", 8}}}}}});
-  EXPECT_EQ(shown_by([&] { show({{"x", counted({4})}}); }), "step 1: add, f32[8]: [1 2 3 ... 0 0 0]\n");
-  EXPECT_EQ(shown_by([&] { show({{"x", counted({7})}}); }), "step 2: add, f32[8]: [1 2 3 ... 6 7 0]\n");
+  EXPECT_EQ(shown_by([&] { show({{"x", counted({4})}}); }), "step 1: add, f32[4]: [1 2 3 4]\n");
+  EXPECT_EQ(shown_by([&] { show({{"x", counted({7})}}); }), "step 2: add, f32[7]: [1 2 3 ... 5 6 7]\n");
+  EXPECT_EQ(shown_by([&] { show({{"x", counted({1})}}); }), "step 3: add, f32[1]: [1]\n");
   EXPECT_EQ(show.traces(), 1);
+}
+
+// As a program of that very size shows it, of any rank, in one axis with another, of few rows a unit and of many.
+TEST(Print, ShowsOfSeveralUnitsTheRowsThatAreThere) {
+  const TensorFunction look = [](const Features& in) {
+    const Tensor x = in["x"];
+    print(x, "all");
+    print(cast(x, DType::kBF16), "half");
+    print(compare(x, scalar_like(x, 40), CompareKind::kGt), "above 40");
+    print(reshape(x, {x.dim(0) * x.dim(1), x.dim(2)}), "steps");
+    print(transpose(x, {1, 2, 0}), "rows last");
+    check_numerics(x, "all");
+    return Outputs{};
+  };
+  const BoundedDim batch{"batch", 64}, time{"time", 9};
+  for (const std::string& device : kDevices) {
+    Function bounded = Strategy(device).function(look, {.dynamic_shapes = {{"x", {{0, batch}, {1, time}}}}});
+    Function fixed = Strategy(device).function(look);
+    for (const auto& [rows, steps] : {std::pair<int64_t, int64_t>{64, 9}, {8, 1}, {16, 4}, {40, 7}, {8, 8}, {24, 3}}) {
+      const Arrays x{{"x", counted({rows, steps, 2})}};
+      EXPECT_EQ(shown_by([&] { bounded(x); }), shown_by([&] { fixed(x); })) << device << " " << rows << " " << steps;
+    }
+    EXPECT_EQ(bounded.traces(), 1);
+  }
+}
+
+TEST(CheckNumerics, LooksAtWhatIsThereOnly) {
+  for (const std::string& device : kDevices) {
+    Strategy strategy(device);
+    Function inverse = strategy.function(
+        [](const Features& in) {
+          check_numerics(1.0 / in["x"], "inverses");  // infinite behind the end
+          return Outputs{};
+        },
+        {.name = "f", .max_batch = 32});
+    EXPECT_EQ(message_of([&] { inverse({{"x", std::vector<float>(8, 2.0f)}}); }), "no error") << device;
+    EXPECT_EQ(message_of([&] {
+                inverse({{"x", std::vector<float>(16, 0.0f)}});
+              }),
+              "f: check_numerics: inverses ('div'), f32[16], holds infinity at step 2")
+        << device;
+  }
+}
+
+// All steps of the call were done, and the first that is wrong is named.
+TEST(CheckNumerics, NamesTheFirstStepOfACallThatIsDoneToItsEnd) {
+  Strategy strategy("cpu");
+  Function count = strategy.function(
+      [](const Features& in) {
+        const Tensor n = variable(in["by"], "n", {}, zeros());
+        check_numerics(1.0 / (2.0 - print(n, "n")), "what is left");
+        check_numerics(1.0 / (1.0 - n), "what was left");
+        assign(n, n + in["by"]);
+        return Outputs{};
+      },
+      {.steps_per_call = 5, .name = "count"});
+  const std::string text = shown_by([&] {
+    EXPECT_EQ(message_of([&] {
+                count.repeat(5, {{"by", Array(1.0f)}});
+              }),
+              "count: check_numerics: what was left ('div_1'), f32[], holds infinity at step 2");
+  });
+  EXPECT_EQ(text, "step 1: n, f32[]: 0\nstep 2: n, f32[]: 1\n");
+  EXPECT_EQ(strategy.read<float>("n")[0], 5);
 }
 
 TEST(Print, ShowsNumbersOfEveryKind) {
