@@ -1,11 +1,58 @@
 #include "graph/graph.h"
 
 #include <algorithm>
+#include <mutex>
+#include <unordered_set>
 #include <utility>
 
 #include "base/text.h"
 
 namespace tenon {
+namespace {
+
+// The numbers of graphs that there are.
+class LivingGraphs {
+ public:
+  uint64_t add() {
+    const std::lock_guard lock(mutex_);
+    numbers_.insert(++last_);
+    return last_;
+  }
+  void remove(uint64_t number) {
+    const std::lock_guard lock(mutex_);
+    numbers_.erase(number);
+  }
+  bool has(uint64_t number) {
+    const std::lock_guard lock(mutex_);
+    return numbers_.count(number) != 0;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_set<uint64_t> numbers_;
+  uint64_t last_ = 0;  // 0: of none
+};
+
+LivingGraphs& living_graphs() {
+  static LivingGraphs& graphs = *new LivingGraphs;  // a graph may outlive static objects
+  return graphs;
+}
+
+}  // namespace
+
+GraphSerial::GraphSerial() : number_(living_graphs().add()) {}
+GraphSerial::~GraphSerial() { living_graphs().remove(number_); }
+bool GraphSerial::is_alive(uint64_t number) { return living_graphs().has(number); }
+
+Tensor::Tensor(Graph* graph, int32_t id) : graph_(graph), serial_(graph ? graph->serial.number() : 0), id_(id) {}
+
+Graph* Tensor::graph() const {
+  if (graph_ && !GraphSerial::is_alive(serial_))
+    fail("a tensor of a function that was traced before is used; each time it is traced it has tensors of its own");
+  return graph_;
+}
+
+bool Tensor::is_of(const Graph& graph) const { return graph_ == &graph && serial_ == graph.serial.number(); }
 
 ValueId Graph::add_input(Type type, Role role, std::string name) {
   const ValueId id = static_cast<ValueId>(values.size());

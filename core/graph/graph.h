@@ -110,8 +110,23 @@ struct Variable {
   std::vector<ValueId> reads = {};  // what it was read as after assignments: `next` of then, behind a stopped gradient
 };
 
+// Of one graph, and of no other one that may lie in its place later. Copies of the graph have their own.
+class GraphSerial {
+ public:
+  GraphSerial();
+  GraphSerial(const GraphSerial&) : GraphSerial() {}
+  GraphSerial& operator=(const GraphSerial&) { return *this; }
+  ~GraphSerial();
+  uint64_t number() const { return number_; }
+  static bool is_alive(uint64_t number);  // thread safe
+
+ private:
+  uint64_t number_;
+};
+
 class Graph {
  public:
+  GraphSerial serial;
   std::deque<Value> values;  // a deque: a reference to a type stays good while the graph grows
   std::vector<Node> nodes;
   std::vector<GraphInput> inputs;

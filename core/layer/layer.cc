@@ -10,7 +10,7 @@ namespace {
 
 Graph& graph_of(Tensor x, std::string_view layer, std::string_view name) {
   if (!x) fail(layer, " '", name, "': the input was never set");
-  if (Graph* traced = graph_being_built(); traced && x.graph() != traced)
+  if (Graph* traced = graph_being_built(); traced && !x.is_of(*traced))
     fail(layer, " '", name, "': the input is a tensor of another function");
   return *x.graph();
 }

@@ -112,10 +112,10 @@ Tensors Layer::called(const Tensors& xs) {
     if (!x) fail("layer '", kind(), "': an input was never set");
   if (xs.empty()) fail("layer '", kind(), "': no input is given");
   Graph* const traced = graph_being_built();  // another one may be gone: it is not looked at
-  if (traced && xs[0].graph() != traced) fail("layer '", kind(), "': its input is a tensor of another function");
+  if (traced && !xs[0].is_of(*traced)) fail("layer '", kind(), "': its input is a tensor of another function");
   Graph& graph = *xs[0].graph();
   for (const Tensor& x : xs)
-    if (x.graph() != &graph) fail("layer '", kind(), "': its inputs are tensors of two functions");
+    if (!x.is_of(graph)) fail("layer '", kind(), "': its inputs are tensors of two functions");
   if (is_model()) note_examples(xs);
   const auto depth = static_cast<int>(graph.builders.size());
   const std::string scope = scope_in(graph);

@@ -194,7 +194,7 @@ Tensors emit(Graph& graph, std::string_view op, const Tensors& operands, Attrs a
   node.attrs = std::move(attrs);
   node.name = name;
   for (const Tensor& t : operands) {
-    if (t && t.graph() != &graph) fail(op, ": operands are of different graphs");
+    if (t && !t.is_of(graph)) fail(op, ": operands are of different graphs");
     node.operands.push_back(t ? t.id() : kAbsent);
   }
   // Optional ones at the end are left out; one of many is never optional.
@@ -231,7 +231,7 @@ Tensor emit1(std::string_view op, const Tensors& operands, Attrs attrs, std::str
 
 const Type& Tensor::type() const {
   if (!graph_) fail("a tensor that was never set is used");
-  return graph_->type(id_);
+  return graph()->type(id_);
 }
 
 namespace {

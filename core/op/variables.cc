@@ -72,7 +72,7 @@ bool has_variable(Tensor like, std::string_view name) {
 void assign(Tensor variable, Tensor next) {
   Graph& graph = graph_of(variable, "assign");
   if (!next) fail("assign: the next value was never set");
-  if (next.graph() != &graph) fail("assign: the next value is a tensor of another function");
+  if (!next.is_of(graph)) fail("assign: the next value is a tensor of another function");
   Variable& v = graph.variables[static_cast<size_t>(variable_index("assign", variable))];
   if (!(next.type() == variable.type()))
     fail("assign: variable '", v.name, "' is ", variable.type().str(), ", its next value ", next.type().str());

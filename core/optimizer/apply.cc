@@ -165,7 +165,7 @@ Trained checked(const Optimizer& optimizer, Tensor gradient, Tensor variable) {
   Graph& graph = *variable.graph();
   const int index = variable_for(optimizer, variable);
   const std::string& name = graph.variables[static_cast<size_t>(index)].name;
-  if (gradient.graph() != &graph) fail(optimizer.name, ": the gradient of '", name, "' is of another function");
+  if (!gradient.is_of(graph)) fail(optimizer.name, ": the gradient of '", name, "' is of another function");
   if (!(gradient.type() == variable.type()))
     fail(optimizer.name, ": the gradient of '", name, "' is ", gradient.type().str(), ", expected ",
          variable.type().str());

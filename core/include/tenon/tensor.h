@@ -2,10 +2,12 @@
 //
 // Nothing is computed while a model is built: operations add nodes to the graph, and each checks its
 // operands at once (it throws tenon::Error naming the op, what was expected and what was found). A
-// Tensor is a small value; it is valid as long as its graph. A graph is built by one thread at a time: so
-// are all functions that take tensors (ops.h, layers.h, losses.h, metrics.h, optimizers.h).
+// Tensor is a small value; it is valid as long as its graph, and to use one that was kept for longer throws
+// Error. A graph is built by one thread at a time: so are all functions that take tensors (ops.h, layers.h,
+// losses.h, metrics.h, optimizers.h).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,11 +20,14 @@ class Graph;
 class Tensor {
  public:
   Tensor() = default;
-  Tensor(Graph* graph, int32_t id) : graph_(graph), id_(id) {}
+  Tensor(Graph* graph, int32_t id);
 
   // False for an absent optional operand.
   explicit operator bool() const { return graph_ != nullptr; }
-  Graph* graph() const { return graph_; }
+  // Throws Error where it is no more.
+  Graph* graph() const;
+  // False for one that lay where this graph lies.
+  bool is_of(const Graph& graph) const;
   int32_t id() const { return id_; }
 
   const Type& type() const;
@@ -36,6 +41,7 @@ class Tensor {
 
  private:
   Graph* graph_ = nullptr;
+  uint64_t serial_ = 0;  // of the graph
   int32_t id_ = -1;
 };
 

@@ -1,5 +1,7 @@
 // What emit() and verify() say of a wrong graph, and the table of ops.
+#include <functional>
 #include <limits>
+#include <optional>
 #include <set>
 
 #include "unit/op/op_testing.h"
@@ -101,6 +103,38 @@ TEST(Emit, RefusesTensorsOfTwoGraphsAndTensorsNeverSet) {
   EXPECT_EQ(error_of([&](const Tensors& in) { return Tensors{add(in[0], y)}; }, {{DType::kF32, {2}}}),
             "add: operands are of different graphs");
   EXPECT_EQ(error_of([](const Tensors&) { return Tensors{neg(Tensor())}; }, {}), "neg: has no operands");
+}
+
+// A graph in the place of one that is gone has another number.
+TEST(Emit, RefusesTensorsOfAGraphThatLayInTheSamePlace) {
+  const auto input = [](Graph& graph) { return Tensor(&graph, graph.add_input({DType::kF32, {2}}, Role::kFeed, "x")); };
+  std::optional<Graph> place(std::in_place);
+  const Graph* const before = &*place;
+  const Tensor old = input(*place);
+  EXPECT_EQ(add(old, old).rank(), 1);
+  place.emplace();
+  ASSERT_EQ(&*place, before);
+  const Tensor now = input(*place);
+  EXPECT_EQ(old.id(), now.id());
+  EXPECT_FALSE(old == now);
+  EXPECT_FALSE(old.is_of(*place));
+  EXPECT_TRUE(now.is_of(*place));
+  const auto message = [](const std::function<void()>& call) -> std::string {
+    try {
+      call();
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(message([&] { emit_all("add", {now, old}); }), "add: operands are of different graphs");
+  const std::string gone =
+      "a tensor of a function that was traced before is used; each time it is traced it has tensors of its own";
+  EXPECT_EQ(message([&] { old.type(); }), gone);
+  EXPECT_EQ(message([&] { emit_all("neg", {old}); }), gone);
+  EXPECT_EQ(message([&] { emit_all("neg", {now}); }), "no error");
+  const Graph copy = *place;
+  EXPECT_FALSE(now.is_of(copy));
 }
 
 TEST(Emit, RefusesResultsTooLargeToCount) {

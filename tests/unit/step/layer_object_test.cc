@@ -207,5 +207,34 @@ TEST(LayerObject, SaysWhatIsWrong) {
             "the variables of layer 'dense' are tensors of a function, and none is being traced");
 }
 
+// Functions that are traced one after the other often lie in the same place.
+TEST(LayerObject, ATensorThatAFunctionTracedBeforeLeftIsRefused) {
+  const std::string gone =
+      "a tensor of a function that was traced before is used; each time it is traced it has tensors of its own";
+  Strategy strategy("cpu");
+  Tensor kept;
+  const auto error = [&](const std::function<Tensor(Tensor)>& f) {
+    const Arrays x{{"x", Array({1.0f, 2.0f}, {1, 2})}};
+    strategy.function([&](const Features& in) {
+      kept = in["x"];
+      return Outputs{{"x", kept}};
+    })(x);
+    return message_of([&] {
+      strategy.function([&](const Features& in) { return Outputs{{"y", f(in["x"])}}; }, {.name = "f"})(x);
+    });
+  };
+  Dense layer({.units = 1});
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_EQ(error([&](Tensor) { return layer(kept); }), "layer 'dense': its input is a tensor of another function");
+    EXPECT_EQ(error([&](Tensor) { return dense(kept, {.units = 1}); }),
+              "dense 'dense': the input is a tensor of another function");
+    EXPECT_EQ(error([&](Tensor) { return kept; }), "f gave 'y', a tensor of another function");
+    EXPECT_EQ(error([&](Tensor x) { return add(x, kept); }), "add: operands are of different graphs");
+    EXPECT_EQ(error([&](Tensor x) { return kept + x; }), gone);
+    EXPECT_EQ(error([&](Tensor) { return relu(kept); }), gone);
+    EXPECT_EQ(error([&](Tensor x) { return layer(x); }), "no error");
+  }
+}
+
 }  // namespace
 }  // namespace tenon
