@@ -4,6 +4,7 @@
 #include "base/crc32c.h"
 #include "layer/layer.h"
 #include "layer/masks.h"
+#include "op/bounded.h"
 
 namespace tenon {
 namespace {
@@ -24,6 +25,26 @@ struct Ran {
 Tensor first_of(const Tensors& xs, const char* layer) {
   if (xs.empty()) fail(layer, ": has no inputs");
   return xs[0];
+}
+
+AxisBounds steps_of(Tensor x) { return x.graph()->bounds(x.id())[1]; }
+
+Tensor with_steps(Tensor x, const AxisBounds& steps) {
+  Bounds bounds = x.graph()->bounds(x.id());
+  bounds[1] = steps;
+  return with_bounds(x, std::move(bounds));
+}
+
+// All steps of a bound, 0 behind the end of x[B,T,..].
+Tensor bound_of(Tensor x) { return with_steps(masked(x, {1}, 0), static_axis(x.dim(1))); }
+
+// Bools [B,T] that end where x does, true unless the mask says otherwise.
+Tensor counted_of(Tensor x, Tensor mask) {
+  Graph& graph = *x.graph();
+  const Bounds bounds = graph.bounds(x.id());
+  const Tensor all = full(graph, DType::kBool, {x.dim(0), x.dim(1)}, 1);
+  graph.set_bounds(all.id(), {bounds[0], bounds[1]});
+  return mask ? minimum(all, mask) : all;
 }
 
 Tensors kept_states(const LayerScope& scope, Tensor x, size_t count, int64_t units) {
@@ -52,6 +73,7 @@ Start started(const LayerScope& scope, const Tensors& xs, size_t states, const O
   Tensor mask = mask_of(x);
   if (mask && mask.rank() == 3) mask = reduce_max(mask, {-1});
   scope.expect(!mask || mask.rank() == 2, "the mask is ", mask ? mask.type().str() : "", ", expected a bool a step");
+  if (mask && is_dynamic(steps_of(x))) mask = counted_of(x, mask);
   const auto in_order = [&](Tensor t) { return t && o.go_backwards ? reverse(t, {1}) : t; };
   Start s{in_order(x), Tensors(xs.begin() + 1, xs.end()), in_order(mask)};
   if (o.stateful) s.kept = kept_states(scope, x, states, o.units);
@@ -125,28 +147,34 @@ Tensor counts_at(Tensor mask, int64_t t, Tensor like) {
   return broadcast(slice(mask, {0, t}, {mask.dim(0), t + 1}, {}), like.shape(), {0, 1});
 }
 
-// `step` makes of a step's input and the states the next states, the output first. A step that does not count leaves them.
-template <class Options, class Step>
-Ran unrolled(Tensor inputs, const Start& s, const Options& o, Step step) {
-  Ran ran{{}, {}, s.states};
-  Tensors ys;
-  for (int64_t t = 0; t < inputs.dim(1); ++t) {
-    Tensors next = step(input_of(inputs, t), ran.states);
-    const Tensor counts = s.mask ? counts_at(s.mask, t, next[0]) : Tensor();
-    for (size_t i = 0; counts && i < next.size(); ++i) next[i] = select(counts, next[i], ran.states[i]);
-    ran.states = next;
-    ran.last = counts && o.zero_output_for_mask ? select(counts, next[0], scalar_like(next[0], 0)) : next[0];
-    if (o.return_sequences) ys.push_back(reshape(ran.last, {inputs.dim(0), 1, ran.last.dim(1)}));
-  }
-  if (o.return_sequences) ran.sequence = concat(ys, 1);
-  return ran;
-}
-
 // The last step that is there.
 Tensor last_of(Tensor sequence) {
   if (!sequence.graph()->is_dynamic(sequence.id())) return input_of(sequence, sequence.dim(1) - 1);
   const Tensor last = reshape(dimension_size(sequence, 1) - 1.0, {1});
   return reshape(gather(sequence, last, 1), {sequence.dim(0), sequence.dim(2)});
+}
+
+// `step` makes of a step's input and the states the next states, the output first. A step that does not count leaves them,
+// and so does one behind the end of a dynamic number of steps: the last states are those of the last step that is there.
+template <class Options, class Step>
+Ran unrolled(Tensor each, const Start& s, const Options& o, Step step) {
+  const AxisBounds steps = steps_of(each);
+  const bool dynamic = is_dynamic(steps), last_in_sequence = dynamic && o.zero_output_for_mask;
+  const Tensor inputs = dynamic ? bound_of(each) : each;
+  const Tensor mask = dynamic ? bound_of(s.mask ? s.mask : counted_of(each, {})) : s.mask;
+  Ran ran{{}, {}, s.states};
+  Tensors ys;
+  for (int64_t t = 0; t < inputs.dim(1); ++t) {
+    Tensors next = step(input_of(inputs, t), ran.states);
+    const Tensor counts = mask ? counts_at(mask, t, next[0]) : Tensor();
+    for (size_t i = 0; counts && i < next.size(); ++i) next[i] = select(counts, next[i], ran.states[i]);
+    ran.states = next;
+    ran.last = counts && o.zero_output_for_mask ? select(counts, next[0], scalar_like(next[0], 0)) : next[0];
+    if (o.return_sequences || last_in_sequence) ys.push_back(reshape(ran.last, {inputs.dim(0), 1, ran.last.dim(1)}));
+  }
+  if (!ys.empty()) ran.sequence = with_steps(concat(ys, 1), steps);
+  if (last_in_sequence) ran.last = last_of(ran.sequence);
+  return ran;
 }
 
 Ran of_op(Tensor sequence, const Tensors& other_states) {
@@ -203,7 +231,8 @@ Initializer unit_forget_bias(const LayerScope& scope, const InitializerRule& rul
 Ran run_lstm(const LayerScope& scope, const Start& s, const CellWeights& w, const LSTMOptions& o) {
   const Tensors inputs = input_masks(scope, s.x, 4, o);
   const Tensors masks = drop_masks(scope, "recurrent_dropout", s.x, o.units, o.recurrent_dropout, 4);
-  if (is_plain(s, o, masks)) {
+  const bool last_cell = o.return_state || o.stateful;  // the op has none after a dynamic number of steps
+  if (is_plain(s, o, masks) && !(last_cell && is_dynamic(steps_of(s.x)))) {
     const Recurrent r = lstm(masked_input(s.x, inputs), s.states[0], s.states[1], w.kernel, w.recurrent,
                              bias_or_zeros(w.bias, w.kernel));
     return of_op(r.y, {r.c});

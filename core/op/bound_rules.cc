@@ -81,9 +81,27 @@ void concat_rule(BoundedNode& n) {
   n.result(0, y);
 }
 
+// From the last element that is there; behind the first one the indices are negative, which read 0.
+Tensor reversed_to_its_end(Tensor x, int64_t axis) {
+  const AxisBounds ends = x.graph()->bounds(x.id())[static_cast<size_t>(axis)];
+  const Tensor i = iota(*x.graph(), DType::kI32, {x.dim(static_cast<int>(axis))}, 0);
+  return gather(x, with_bounds((dimension_size(x, axis) - 1.0) - i, {ends}), axis);
+}
+
 void reverse_rule(BoundedNode& n) {
-  for (int64_t a : n.list("axes")) n.expect_static(0, static_cast<int>(a), "its end is not known");
-  n.result(0, n.bounds(0));
+  Ints fixed;
+  Tensor y = n.in(0);
+  for (int64_t a : n.list("axes")) {
+    const int axis = static_cast<int>(a);
+    if (!n.is_dynamic(0, axis))
+      fixed.push_back(a);
+    else if (n.axis(0, axis).size() > 1)
+      n.refuse(0, axis, "it is made of several; reshape takes them apart");
+    else
+      y = reversed_to_its_end(y, a);
+  }
+  if (y == n.in(0)) return n.result(0, n.bounds(0));
+  n.instead({fixed.empty() ? y : reverse(y, fixed)});
 }
 
 // y[b,p,j,s] = x[b,p,i[b,j],s]; an index outside reads 0, and so does one of what is not there.

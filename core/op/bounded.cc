@@ -172,6 +172,7 @@ Tensors emit_bounded(Graph& graph, Node node, const std::vector<Type>& types, co
     for (int i = 0; i < b.operands(); ++i)
       if (b.has(i) && !b.dynamic_axes(i).empty())
         b.refuse(i, static_cast<int>(b.dynamic_axes(i)[0]), cat(node.op, " takes static ones"));
+  if (!b.instead().empty()) return b.instead();
   if (b.decomposes()) {
     node.name = graph.unique_name(name);
     node.phase = graph.phase;

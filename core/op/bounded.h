@@ -53,11 +53,14 @@ class BoundedNode : public AttrReader {
   // The result is the value after steps whose number is dynamic: nobody may use it.
   void result_undefined(int r) { undefined_ = r; }
   void decompose() { decompose_ = true; }
+  // The node is not added: these are its results.
+  void instead(Tensors results) { instead_ = std::move(results); }
 
   // What the rule said.
   const std::vector<Bounds>& results() const { return results_; }
   int undefined() const { return undefined_; }
   bool decomposes() const { return decompose_; }
+  const Tensors& instead() const { return instead_; }
 
  private:
   // To be elements of that dynamic axis.
@@ -69,6 +72,7 @@ class BoundedNode : public AttrReader {
   std::vector<Bounds> results_;
   int undefined_ = -1;
   bool decompose_ = false;
+  Tensors instead_;
 };
 
 // nullptr: none.

@@ -19,8 +19,8 @@ Result<std::vector<GivenInput>> values_of(const Arrays& inputs, const std::vecto
     Type type = input.type;
     if (input.split) type.shape.set(0, type.shape[0] * replicas);
     if (!(array->type() == type)) {
-      TENON_TRY(room_for(static_cast<uint64_t>(type.bytes()),
-                         cat("input '", input.name, "' at its bounds, ", type.str())));
+      TENON_TRY(
+          room_for(static_cast<uint64_t>(type.bytes()), cat("input '", input.name, "' at its bounds, ", type.str())));
       array = &wide.emplace_back(resized(*array, type.shape, replicas, 0));
     }
     out.push_back({input, type, array->bytes()});

@@ -51,16 +51,27 @@ struct StrategyOptions {
 // step of their own, in which each unit has all of them, so that each example counts once whatever is measured.
 enum class Remainder : uint8_t { kRefuse, kDrop, kPad, kRepeat };
 
-// A dimension of inputs whose size is known when the function is called: 1 to `max`. Axes of that name are of one size.
+// A dimension of inputs whose size is known when the function is called: 1 to `max`, which is less than 2^31. Axes of that name are of one size.
 // An axis of another input that always has `max` elements is another dimension: to add the two is an error. What is no input,
 // a variable or a constant, may have as many: of such a table the first elements are taken.
 //
 // A program with such dimensions is compiled once, for their bounds, and runs with all sizes: what is behind the end of
 // the rows or steps that a call has is left out of every sum, mean, maximum, softmax, moment and gradient, so that losses,
 // metrics and updates are those of a program compiled for these sizes. It computes the whole bound each time, and some
-// masks. What cannot do without a static size is refused when the function is traced: convolutions and pools over such a
-// dimension ("Dynamic Spatial Convolution is not supported: lhs shape is f32[<=8,<=274,<=286,3]"), a part of one, and
-// variables with one. Shapes show the bound; dimension_size(x, axis) of ops.h is the size.
+// masks. Layers over steps end, and those that go backwards begin, with the last step that is there, whatever mask they have.
+// Shapes show the bound; dimension_size(x, axis) of ops.h is the size.
+//
+// Refused when the function is traced, in one line with the op's name:
+//   convolutions, pools and resizing along it, as on a TPU ("Dynamic Spatial Convolution is not supported: lhs shape is
+//     f32[<=8,<=274,<=286,3]");
+//   dynamic weights, channels of batch normalization, classes, features of LSTM and GRU, and heads; causal attention whose
+//     queries and keys are of two dimensions;
+//   a part of it but for the first element (gather(x, dimension_size(x, axis) - 1, axis) takes the last), pad and concat along
+//     it, a reshape that takes it apart, a reverse of two dimensions that a reshape made one;
+//   sort from the smallest on, top_k with k other than 1 or all, reduce_scatter along it;
+//   elements of two dimensions together, or of one and of an input of one size;
+//   c of the op lstm, the cell after the last step (the layer LSTM gives its last states);
+//   a variable that would have one, as those of a stateful layer whose batch is dynamic, and a result with two in one axis.
 struct BoundedDim {
   std::string name;  // "batch", "time"
   int64_t max = 0;   // of all units together, where the dimension is dealt over them

@@ -70,6 +70,17 @@ TEST(Bounded, MovesTakeTheDimensionAlong) {
   expect_equal_when_bounded(moves, {noise({2, 3, 6}, 4)}, {{0, 0, 0}, {0, 1, 1}}, {4, 5});
 }
 
+TEST(Bounded, AReversalBeginsAtTheLastElementThatIsThere) {
+  const auto turned = [](const Tensors& in) {
+    const Tensor x = in[0], y = reverse(x, {1}), z = reverse(x, {0, 1, 2});
+    const Tensor loss = reduce_mean(cumsum(y, 1) * y) + reduce_sum(cumsum(z, 0) * z);
+    return Tensors{y, z, reverse(y, {1}), slice(y, {0, 0, 0}, {x.dim(0), 1, 6}, {}), gradients(loss, {x})[0]};
+  };
+  expect_equal_when_bounded(turned, {noise({2, 3, 6}, 4)}, {{0, 0, 0}, {0, 1, 1}}, {4, 5});
+  expect_equal_when_bounded(turned, {noise({1, 1, 6}, 5)}, {{0, 0, 0}, {0, 1, 1}}, {4, 5});
+  expect_equal_when_bounded(turned, {noise({4, 5, 6}, 6)}, {{0, 0, 0}, {0, 1, 1}}, {4, 5});  // full
+}
+
 TEST(Bounded, GatherReadsAndScatterWritesWhatIsThere) {
   const auto indexed = [](const Tensors& in) {
     const Tensor rows = gather(in[0], in[1], 0);  // [batch, steps, 5]
@@ -207,8 +218,10 @@ TEST(Bounded, WhatHasNoEndIsRefusedByName) {
             }),
             "slice 'slice': dimension 0 of operand 0 f32[<=8,4] is dynamic ('d0'): a part of it may not be there; "
             "gather(.., dimension_size(..) - 1, ..) takes its last");
-  EXPECT_EQ(error([](Tensor x) { return reverse(x, {0}); }),
-            "reverse 'reverse': dimension 0 of operand 0 f32[<=8,4] is dynamic ('d0'): its end is not known");
+  const Build merged = [](const Tensors& in) { return Tensors{reverse(reshape(in[0], {32}), {0})}; };
+  EXPECT_EQ(error_when_bounded(merged, {rows}, {{0, 0, 0}, {0, 1, 1}}),
+            "reverse 'reverse': dimension 0 of operand 0 f32[<=32] is dynamic ('d0' and 'd1'): it is made of several; "
+            "reshape takes them apart");
   EXPECT_EQ(
       error([](Tensor x) {
         return concat({x, x}, 0);

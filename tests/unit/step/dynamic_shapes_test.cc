@@ -8,23 +8,10 @@
 #include "tenon/losses.h"
 #include "tenon/optimizers.h"
 #include "tenon/recurrent.h"
-#include "tenon/strategy.h"
-#include "unit/step/step_testing.h"
+#include "unit/step/dynamic_testing.h"
 
 namespace tenon {
 namespace {
-
-// Numbers that look random, the same for the same seed.
-std::vector<float> wave(int64_t count, int seed) {
-  std::vector<float> out;
-  for (int64_t i = 0; i < count; ++i) out.push_back(std::sin(static_cast<float>(i * 7 + seed * 13) * 0.7f));
-  return out;
-}
-std::vector<int32_t> classes(int64_t count, int32_t limit, int seed) {
-  std::vector<int32_t> out;
-  for (int64_t i = 0; i < count; ++i) out.push_back(static_cast<int32_t>((i * 5 + i / 3 + seed) % limit));
-  return out;
-}
 
 Outputs trained(Tensor loss, Tensor scores) {
   minimize(SGD({.learning_rate = 0.1, .momentum = 0.9}), loss);
@@ -91,8 +78,6 @@ void expect_one_program(const std::string& device, const TensorFunction& step, F
   }
 }
 
-const char* const kDynamicOn[] = {"cpu", "tpu-emulator:v3-8"};
-
 TEST(DynamicShapes, RaggedBatchesTrainAsStaticOnes) {
   for (const char* device : kDynamicOn) {
     expect_one_program(device, dense_net, {.max_batch = 64},
@@ -111,17 +96,83 @@ TEST(DynamicShapes, SentencesTrainAsStaticOnes) {
                          {sentences(16, 7, 1), sentences(8, 3, 2), sentences(16, 1, 3), sentences(8, 5, 4)});
 }
 
-// n = 0, 1, .. as "x", and n, 3 n as "minor", whose batch stands last.
-Dataset counted(int64_t count, int64_t batch) {
-  const auto fill = [](int64_t example, const Sample&, Slots& out) -> Status {
-    const auto n = static_cast<float>(example);
-    out.get<float>(0)[0] = n;
-    out.get<float>(1)[0] = n, out.get<float>(1)[1] = 3 * n;
-    return {};
+// Sentences whose words end with zeros or have some between them; those of row 2 are none.
+Arrays padded_sentences(int64_t n, int64_t length, int seed) {
+  std::vector<int32_t> words = classes(n * length, 11, seed);
+  for (int64_t r = 0; r < n; ++r)
+    for (int64_t t = 0; t < length; ++t)
+      if (t >= 1 + (r * 3 + seed) % (length + 1) || r == 2 || (r + t) % 5 == 4)
+        words[static_cast<size_t>(r * length + t)] = 0;
+  return {{"x", Array(words, {n, length})}, {"y", Array(classes(n, 4, seed))}};
+}
+
+// What a layer over steps gives, sequences or not, decides on the class.
+TensorFunction classified_by(std::function<Tensor(Tensor)> layer, bool mask) {
+  return [layer, mask](const Features& in) {
+    const Tensor y = layer(embedding(in["x"], {.input_dim = 11, .output_dim = 6, .mask_zero = mask}));
+    const Tensor pooled = y.rank() == 3 ? reduce_max(y, {1}) + reduce_mean(y, {1}) : y;
+    const Tensor logits = dense(pooled, {.units = 4});
+    return trained(sparse_categorical_crossentropy(in["y"], logits, {.from_logits = true}), softmax(logits));
   };
-  return Dataset::from_function(count, {{"x", {DType::kF32, {1}}}, {"minor", {DType::kF32, {2}}, true}}, fill,
-                                {.batch_size = batch})
-      .take();
+}
+
+template <class Layer, class Options>
+void expect_one_program_of(const Options& given) {
+  const BoundedDim batch{"batch", 16}, time{"time", 7};
+  const FunctionOptions dynamic{.dynamic_shapes = {{"x", {{0, batch}, {1, time}}}, {"y", {{0, batch}}}}};
+  for (const char* device : kDynamicOn)
+    for (int which = 0; which < 8; ++which) {
+      Options o = given;
+      const bool mask = which & 1;
+      o.return_sequences = which & 2;
+      o.go_backwards = which & 4;
+      SCOPED_TRACE(which);
+      expect_one_program(device, classified_by([o](Tensor x) { return Layer(o)(x); }, mask), dynamic,
+                         {padded_sentences(16, 7, 1), padded_sentences(8, 3, 2), padded_sentences(16, 1, 3),
+                          padded_sentences(8, 5, 4)});
+    }
+}
+
+TEST(DynamicShapes, LayersOverStepsEndWithTheSentenceAndHeedItsMask) {
+  expect_one_program_of<SimpleRNN>(SimpleRNNOptions{.units = 5});
+  expect_one_program_of<LSTM>(LSTMOptions{.units = 5});
+  expect_one_program_of<GRU>(GRUOptions{.units = 5});
+  expect_one_program_of<GRU>(GRUOptions{.units = 5, .reset_after = false});
+  expect_one_program_of<LSTM>(LSTMOptions{.units = 5, .zero_output_for_mask = true});
+}
+
+TEST(DynamicShapes, TheLastStatesAreThoseOfTheLastStepThatIsThere) {
+  const auto states = [](Tensor x) {
+    const Tensors out = LSTM({.units = 4, .return_state = true}).all({x});
+    const Tensors more = GRU({.units = 4, .return_state = true}).all({x, out[1]});
+    return concat({out[0], out[1], out[2], more[0], more[1]}, 1);
+  };
+  const auto both_ways = [](Tensor x) {
+    const Tensor ways = Bidirectional(LSTM({.units = 3, .return_sequences = true}))(x);
+    return Bidirectional(GRU({.units = 3}))(ways);
+  };
+  const BoundedDim batch{"batch", 16}, time{"time", 7};
+  const FunctionOptions dynamic{.dynamic_shapes = {{"x", {{0, batch}, {1, time}}}, {"y", {{0, batch}}}}};
+  for (const char* device : kDynamicOn)
+    for (const bool mask : {false, true})
+      for (const std::function<Tensor(Tensor)>& layer :
+           {std::function<Tensor(Tensor)>(states), std::function<Tensor(Tensor)>(both_ways)})
+        expect_one_program(device, classified_by(layer, mask), dynamic,
+                           {padded_sentences(16, 7, 1), padded_sentences(8, 2, 2), padded_sentences(16, 6, 3)});
+}
+
+// Words behind the end of the array, but for its mask, would be the first that a layer sees which goes backwards.
+TEST(DynamicShapes, BackwardsBeginsAtTheRealEnd) {
+  const BoundedDim batch{"batch", 8}, time{"time", 9};
+  Function last = Strategy("cpu").function(
+      [](const Features& in) {
+        const Tensor x = reverse(in["x"], {1});
+        return Outputs{{"x", x}, {"first", slice(x, {0, 0, 0}, {x.dim(0), 1, 1}, {})}};
+      },
+      {.dynamic_shapes = {{"x", {{0, batch}, {1, time}}}}});
+  const Results r = last({{"x", Array({1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f}, {2, 3, 1})}});
+  EXPECT_EQ(r["x"].to<float>(), (std::vector<float>{3, 2, 1, 6, 5, 4}));
+  EXPECT_EQ(r["first"].to<float>(), (std::vector<float>{3, 6}));
 }
 
 TEST(DynamicShapes, ALastBatchOfADatasetIsTheSameProgram) {
@@ -134,7 +185,7 @@ TEST(DynamicShapes, ALastBatchOfADatasetIsTheSameProgram) {
                          {"double", {in["x"] * 2, ResultMode::kEach, Joining::kRows}}};
         },
         {.max_batch = 16});
-    const Dataset data = counted(40, 16);
+    const Dataset data = counted_data(40, 16);
     for (int epoch = 0; epoch < 2; ++epoch) {
       EXPECT_EQ(mean(data)["mean"].item(), 7.5);
       EXPECT_EQ(mean(data)["mean"].item(), 23.5);
@@ -147,172 +198,6 @@ TEST(DynamicShapes, ALastBatchOfADatasetIsTheSameProgram) {
     }
     EXPECT_EQ(mean.traces(), 1);
   }
-}
-
-TEST(DynamicShapes, TellsWhatDoesNotFitInOneLine) {
-  const Strategy strategy("cpu");
-  const BoundedDim time{"time", 4};
-  Function f = strategy.function(
-      [](const Features& in) {
-        return Outputs{{"sum", reduce_sum(in["x"])}};
-      },
-      {.name = "sum", .max_batch = 8, .dynamic_shapes = {{"x", {{1, time}}}}});
-  EXPECT_EQ(f({{"x", Array({1.0f, 2.0f, 3.0f}, {1, 3})}})["sum"].item(), 6);
-  EXPECT_EQ(message_of([&] {
-              f({{"x", Array(Type{DType::kF32, {9, 4}})}});
-            }),
-            "input 'x' is f32[9,4], axis 0 ('batch') holds at most 8");
-  EXPECT_EQ(message_of([&] {
-              f({{"x", Array(Type{DType::kF32, {8, 5}})}});
-            }),
-            "input 'x' is f32[8,5], axis 1 ('time') holds at most 4");
-  EXPECT_EQ(message_of([&] {
-              f({{"x", Array(Type{DType::kF32, {8}})}});
-            }),
-            "input 'x' is f32[8], which has no axis 1 to be dynamic");
-  EXPECT_EQ(message_of([&] {
-              f({{"z", Array(Type{DType::kF32, {8, 2}})}});
-            }),
-            "sum: dynamic_shapes names the input 'x', which is not given");
-  EXPECT_EQ(message_of([&] {
-              f({{"x", Array(Type{DType::kF32, {8, 2}})}, {"y", Array(Type{DType::kF32, {7}})}});
-            }),
-            "input 'y' has 7 of the dynamic dimension 'batch', input 'x' has 8");
-  EXPECT_EQ(f({{"x", Array({1.0f, 2.0f}, {2, 1})}})["sum"].item(), 3);  // all is as before
-  Function g = strategy.function(
-      [](const Features& in) {
-        return Outputs{{"x", in["x"]}};
-      },
-      {.name = "copy", .max_batch = 8});
-  EXPECT_EQ(message_of([&] { g(counted(40, 16)); }), "copy: batches have 16 rows, expected max_batch 8");
-  EXPECT_EQ(message_of([&] { f(counted(40, 8)); }),
-            "sum: dynamic_shapes are of arrays, the features of data have one size; max_batch is of both");
-  EXPECT_EQ(message_of([&] { Strategy("tpu-emulator:v3-8").function(dense_net, {.name = "train", .max_batch = 12}); }),
-            "train: max_batch is 12, expected a number of rows that is divisible by number of replicas 8");
-}
-
-TEST(DynamicShapes, RefusesBoundsThatAreNone) {
-  const auto refused = [](const FunctionOptions& options, const char* device = "cpu") {
-    return message_of([&] { Strategy(device).function(dense_net, options); });
-  };
-  const int64_t huge = int64_t{1} << 40;
-  EXPECT_EQ(refused({.name = "f", .dynamic_shapes = {{"x", {{0, {"rows", huge}}}}}}),
-            "f: dynamic_shapes of 'x': axis 0 is 'rows' of at most 1099511627776, expected a name and 1 to 2147483647");
-  EXPECT_EQ(refused({.name = "f", .dynamic_shapes = {{"x", {{1, {"time", 0}}}}}}),
-            "f: dynamic_shapes of 'x': axis 1 is 'time' of at most 0, expected a name and 1 to 2147483647");
-  EXPECT_EQ(refused({.name = "f", .max_batch = huge}), "f: max_batch is 1099511627776, expected at most 2147483647");
-  EXPECT_EQ(refused({.name = "f", .dynamic_shapes = {{"x", {{0, {"rows", 8}}}}, {"y", {{0, {"rows", 16}}}}}}),
-            "f: dynamic_shapes: 'rows' is at most 8 in input 'x' and 16 in input 'y', expected one number");
-  const DynamicShapes both_axes = {{"x", {{0, {"rows", 8}}}}, {"y", {{1, {"rows", 8}}}}};
-  EXPECT_EQ(refused({.name = "f", .dynamic_shapes = both_axes}, "tpu-emulator:v3-8"),
-            "f: dynamic_shapes: 'rows' is axis 0 of input 'x' and axis 1 of input 'y', of which 8 units share axis 0 "
-            "only");
-  EXPECT_EQ(refused({.name = "f", .dynamic_shapes = both_axes}), "no error");
-  EXPECT_EQ(refused({.name = "f", .max_batch = 8, .dynamic_shapes = {{"x", {{0, {"rows", 16}}}}}}),
-            "f: dynamic_shapes of 'x': axis 0 is 'rows' of at most 16, expected 'batch' of max_batch 8");
-}
-
-// No machine has 2^47 bytes of memory.
-TEST(DynamicShapes, ABoundForWhichThereIsNoMemoryIsAnErrorOfOneLine) {
-  const auto sum = [](const Features& in) { return Outputs{{"sum", reduce_sum(in["x"])}}; };
-  Function f = Strategy("cpu").function(sum, {.dynamic_shapes = {{"x", {{0, {"rows", INT32_MAX}}}}}});
-  const std::string error = message_of([&] { f({{"x", Array(wave(1 << 14, 1), {1, 1 << 14})}}); });
-  EXPECT_TRUE(error.starts_with(
-      "no memory for input 'x' at its bounds, f32[2147483647,16384]: it takes 140737488289792 bytes, "))
-      << error;
-  Function small = Strategy("cpu").function(sum, {.dynamic_shapes = {{"x", {{0, {"rows", 1 << 14}}}}}});
-  EXPECT_EQ(small({{"x", Array({1.0f, 2.0f}, {1, 2})}})["sum"].item(), 3);
-}
-
-TEST(DynamicShapes, TellsTheSizesOfAllUnitsTogether) {
-  Function f = Strategy("tpu-emulator:v3-8").function(dense_net, {.mode = Mode::kTrain, .max_batch = 64});
-  EXPECT_EQ(message_of([&] {
-              f({{"x", Array(wave(32 * 5, 1), {32, 5})}, {"y", Array(classes(16, 4, 1))}});
-            }),
-            "input 'y' has 16 of the dynamic dimension 'batch', input 'x' has 32");
-}
-
-const BoundedDim kRows{"rows", 16};
-
-// Of a function of x[<=16,3], z[16,3] and w[16] on so many of x.
-std::string error_beside_one_size(const std::string& device, const std::function<Tensor(Tensor, Tensor)>& both,
-                                  bool z_is_dynamic = false, int64_t rows = 8) {
-  FunctionOptions options{.name = "both", .dynamic_shapes = {{"x", {{0, kRows}}}}};
-  if (z_is_dynamic) options.dynamic_shapes["z"] = {{0, kRows}};
-  Function f = Strategy(device).function(
-      [&](const Features& in) {
-        return Outputs{{"y", reduce_mean(both(in["x"], in["z"]))}};
-      },
-      options);
-  return message_of([&] {
-    f({{"x", Array(wave(rows * 3, 1), {rows, 3})},
-       {"z", Array(wave((z_is_dynamic ? rows : 16) * 3, 2), {z_is_dynamic ? rows : 16, 3})}});
-  });
-}
-
-// Its first rows are no batch: who forgot an input in dynamic_shapes is told.
-TEST(DynamicShapes, AnInputOfOneSizeIsNoPartOfADynamicDimension) {
-  const std::vector<std::function<Tensor(Tensor, Tensor)>> wrong = {
-      [](Tensor x, Tensor z) { return x + z; },
-      [](Tensor x, Tensor z) { return mean_squared_error(z, x); },
-      [](Tensor x, Tensor z) { return relu(x) * relu(z * 2 + 1); },
-      [](Tensor x, Tensor z) { return x - expand_dims(reduce_sum(z, {1}), -1); },
-      [](Tensor x, Tensor z) {
-        return dot(transpose(z, {1, 0}), x);
-      },
-      [](Tensor x, Tensor z) {
-        return concat({x, z}, 1);
-      },
-      [](Tensor x, Tensor z) { return reshape(reshape(z, {z.elements()}), z.shape()) / x; },
-      [](Tensor x, Tensor z) { return dense(z, {.units = 3}) + dense(x, {.units = 3}); },
-      [](Tensor x, Tensor z) { return batch_normalization(z) + x; },
-      [](Tensor x, Tensor z) { return select(compare(z, x, CompareKind::kGt), x, scalar_like(x, 0)); },
-  };
-  for (const char* device : kDynamicOn)
-    for (size_t i = 0; i < wrong.size(); ++i) {
-      SCOPED_TRACE(i);
-      const std::string error = error_beside_one_size(device, wrong[i]);
-      EXPECT_NE(error.find(": axis 0 of input 'z' has 16 elements always, axis 0 of input 'x' has at most 16 ('rows'); "
-                           "expected 'rows' of both in dynamic_shapes"),
-                std::string::npos)
-          << error;
-      EXPECT_EQ(error.find('\n'), std::string::npos);
-      EXPECT_EQ(error_beside_one_size(device, wrong[i], true), "no error");
-    }
-}
-
-// What is one for all rows, or belongs to places as a table does, is taken as it is.
-TEST(DynamicShapes, AnInputOfOneSizeMayStandBesideADynamicDimension) {
-  const std::vector<std::function<Tensor(Tensor, Tensor)>> right = {
-      [](Tensor x, Tensor z) {
-        return x + slice(z, {0, 0}, {1, 3}, {});
-      },
-      [](Tensor x, Tensor z) { return x * reduce_mean(z * z); },
-      [](Tensor x, Tensor z) {
-        return dot(x, transpose(z, {1, 0}));
-      },
-      [](Tensor x, Tensor z) { return x + gather(z, iota(*x.graph(), DType::kI32, {x.dim(0)}, 0), 0); },
-      [](Tensor x, Tensor z) {
-        return x + variable(z, "table", {x.dim(0), 3}, ones());
-      },
-      [](Tensor x, Tensor z) { return softmax(z + z * z, 0) * reduce_sum(x); },
-  };
-  for (const char* device : kDynamicOn)
-    for (size_t i = 0; i < right.size(); ++i)
-      EXPECT_EQ(error_beside_one_size(device, right[i]), "no error") << device << " " << i;
-}
-
-TEST(DynamicShapes, PaddedStepsAreNoDynamicStepsEither) {
-  Function f = Strategy("cpu").function(
-      [](const Features& in) {
-        return Outputs{{"y", reduce_mean(in["x"] * in["mask"])}};
-      },
-      {.max_batch = 4, .dynamic_shapes = {{"x", {{1, {"time", 6}}}}}});
-  EXPECT_EQ(message_of([&] {
-              f({{"x", Array(wave(8, 1), {2, 4})}, {"mask", Array(wave(12, 2), {2, 6})}});
-            }),
-            "mul 'mul': axis 1 of input 'mask' has 6 elements always, axis 1 of input 'x' has at most 6 ('time'); "
-            "expected 'time' of both in dynamic_shapes");
 }
 
 // The emulator of a TPU predicts both forms; the bounded one computes its bound whatever there is.
@@ -329,40 +214,6 @@ TEST(DynamicShapes, BothFormsHaveAForecast) {
   EXPECT_TRUE(bounded.variables().empty());  // asking made nothing
   EXPECT_EQ(one.traces(), 0);
   EXPECT_EQ(one.forecast(rows(8, {5}, 1))->kernels.at(0).name.empty(), false);
-}
-
-// In the words of a TPU, and with the layer's name.
-TEST(DynamicShapes, AConvolutionOverOneIsRefusedOnEveryDevice) {
-  for (const char* device : kDynamicOn) {
-    const BoundedDim height{"height", 274}, width{"width", 286};
-    Function f = Strategy(device).function(
-        [](const Features& in) {
-          return Outputs{{"y", conv2d(in["x"], {.filters = 4, .kernel = 3})}};
-        },
-        {.max_batch = 64, .dynamic_shapes = {{"x", {{1, height}, {2, width}}}}});
-    const std::string error = message_of([&] { f({{"x", Array(Type{DType::kF32, {8, 30, 40, 3}})}}); });
-    const std::string rows = device == std::string("cpu") ? "64" : "8";
-    EXPECT_NE(error.find("'conv2d"), std::string::npos) << error;
-    EXPECT_NE(
-        error.find("Dynamic Spatial Convolution is not supported: lhs shape is f32[<=" + rows + ",<=274,<=286,3]"),
-        std::string::npos)
-        << error;
-  }
-}
-
-TEST(DynamicShapes, AVariableHasNone) {
-  const Strategy strategy("cpu");
-  Function keep = strategy.function(
-      [](const Features& in) {
-        const Tensor last = variable(in["x"], "last", {4}, zeros(), false);
-        assign(last, in["x"]);
-        return Outputs{};
-      },
-      {.max_batch = 4});
-  EXPECT_EQ(message_of([&] {
-              keep({{"x", {1.0f, 2.0f}}});
-            }),
-            "variable 'last' was assigned f32[<=4], which has a dynamic dimension");
 }
 
 }  // namespace
