@@ -67,9 +67,16 @@ void Chains::find_spreads() {
     if (!is_static(node) || node.operands() < 1 || node.in(0).has_extents()) continue;
     if (is_only_a_name(node))
       spreads_[node.result_id(0)] = spreads_[node.operand_id(0)];
-    else if (node.op() == "broadcast")
-      spreads_[node.result_id(0)] = {node.operand_id(0), spread_of(node)};
+    else if (node.op() == "broadcast" || node.op() == "slice")
+      read_by_index(node);
   }
+}
+
+// What is side by side in a chain's result has to be one element there, or side by side too.
+void Chains::read_by_index(const NodeView& node) {
+  const Spread spread = spread_of(node);
+  if (spread.stride.back() == 0 || spread.stride.back() == 1)
+    spreads_[node.result_id(0)] = {node.operand_id(0), spread};
 }
 
 // Whether the chain may move behind everything before node i.
@@ -133,7 +140,7 @@ void Chains::give_to_reduce(uint32_t i) {
   chain_of_[i] = chain;
 }
 
-// A broadcast by index, where the chain's other operands and the kernel's arguments leave room for that.
+// A broadcast or slice by index, where the chain's other operands and the kernel's arguments leave room for that.
 Chain::Operand Chains::operand_of(Chain& chain, uint32_t value) const {
   const Chain::Operand& spread = spreads_[value];
   if (std::count(chain.operands.begin(), chain.operands.end(), spread)) return spread;

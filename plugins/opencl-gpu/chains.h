@@ -11,7 +11,7 @@ namespace opencl_gpu {
 struct Chain {
   struct Operand {
     uint32_t value;
-    Spread spread;  // of a broadcast that is not stored
+    Spread spread;  // of a broadcast or slice that is not stored
     bool operator==(const Operand& o) const { return value == o.value && spread == o.spread; }
   };
   std::vector<uint32_t> nodes;   // in order; the chain stands where its last one stood
@@ -27,7 +27,7 @@ struct Chain {
 };
 
 // A node that any order of its neighbours in the graph suits joins the chains of its operands where nothing between
-// them and it reads what they make. A broadcast is read by index in the chains that it reaches, if what lies side by
+// them and it reads what they make. A broadcast or slice is read by index in the chains that it reaches, if what lies side by
 // side there is `run` elements or more. Then each reduce takes the chain that makes its operand, where the same holds.
 class Chains {
  public:
@@ -35,15 +35,16 @@ class Chains {
 
   // The chain that a node is part of, as a map or a reduce; nullptr: the node stays.
   const Chain* chain_of(uint32_t node) const;
-  // A broadcast or reshape that nothing reads any more.
+  // A broadcast, slice or reshape that nothing reads any more.
   bool is_left_out(uint32_t node) const { return left_out_[node]; }
   bool any() const;
-  // What a broadcast's result is read from; value TENON_NONE: the value itself.
+  // What the result of a broadcast or slice is read from; value TENON_NONE: the value itself.
   const Chain::Operand& source_of(uint32_t value) const { return spreads_[value]; }
 
  private:
   void find_readers();
   void find_spreads();
+  void read_by_index(const tenon::plugin::NodeView& node);
   void find_left_out();
   void join(uint32_t i);
   void merge(uint32_t from, uint32_t to);
@@ -59,7 +60,7 @@ class Chains {
   std::vector<std::vector<uint32_t>> readers_;  // of each value; TENON_NONE: it is a result
   std::vector<uint32_t> maker_;                 // of each value
   std::vector<uint32_t> chain_of_;              // of each node
-  std::vector<Chain::Operand> spreads_;         // of each value that a broadcast made: what it is read from
+  std::vector<Chain::Operand> spreads_;         // of each value: what it is read from by index, if it is
   std::vector<Chain> chains_;
   std::vector<bool> left_out_;
 };

@@ -17,7 +17,7 @@ using tenon::plugin::Rewritten;
 
 constexpr char kChain[] = "opencl-gpu.chain";
 
-// A value as a chain reads it: of a broadcast that is not stored, its operand's name.
+// A value as a chain reads it: of a broadcast or slice that is not stored, its operand's name.
 class Names {
  public:
   Names(const Chains& chains, const Chain& chain) : chains_(chains) {
@@ -76,6 +76,12 @@ std::vector<int64_t> strides_of(const GraphView& graph, const Chain& chain) {
   return all;
 }
 
+std::vector<int64_t> starts_of(const Chain& chain) {
+  std::vector<int64_t> all;
+  for (const Chain::Operand& o : chain.operands) all.push_back(o.spread.start);
+  return all;
+}
+
 void add_chain(const GraphView& graph, const Chains& chains, const Chain& chain, Rewrite& rewrite) {
   std::vector<uint32_t> operands, results;
   for (const Chain::Operand& o : chain.operands) operands.push_back(rewrite.value(o.value));
@@ -87,6 +93,7 @@ void add_chain(const GraphView& graph, const Chains& chains, const Chain& chain,
   GraphBuilder& node = rewrite.add(folds ? kFoldedMap : kChain, operands, results, last);
   node.attr_bytes("body", body.data(), body.size());
   node.attr_list("axes", chain.axes.sizes()).attr_list("strides", strides_of(graph, chain));
+  node.attr_list("starts", starts_of(chain));
   if (!folds) return;
   node.attr_enum("kind", last.enumerator("kind"));
   node.attr_list("dims", last.in(0).dims().vec()).attr_list("folded", last.list("axes").vec());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "spread.h"
 #include "table.h"
 #include "tenon/plugin/geometry.h"
 #include "tenon/plugin/typed_table.h"
@@ -17,7 +18,8 @@ using tenon::plugin::Walk;
 
 namespace {
 
-struct Box {  // kernels/movement.cl
+constexpr int kMostJoined = 8;  // kernels/movement.cl
+struct Box {                    // the same
   cl_ulong n[8];
   cl_long y_stride[8], x_stride[8];
   cl_long y_start, x_start;
@@ -123,13 +125,8 @@ Kernel broadcast(Driver& driver, const NodeView& node) {
 }
 
 Kernel slice(Driver& driver, const NodeView& node) {
-  Dims strides = strides_of(node.in(0));
-  int64_t start = 0;
-  for (size_t d = 0; d < strides.size(); ++d) {
-    start += item(node, "start", d, 0) * strides[d];
-    strides[d] *= item(node, "stride", d, 1);
-  }
-  return move_kernel(driver, node, strides, start);
+  const SlicedFrom from = sliced_from(node);
+  return move_kernel(driver, node, from.strides, from.start);
 }
 
 Kernel reverse(Driver& driver, const NodeView& node) {
@@ -170,14 +167,34 @@ Kernel pad(Driver& driver, const NodeView& node) {
   return kernel_of(std::move(launches));
 }
 
+// Operands `first` to `last`, which have the same dims: the walk is the first one's.
+Launch join_launch(Driver& driver, const Walk<2>& walk, int64_t element_bytes, int first, int last, int64_t apart) {
+  const Box b = box_of(walk);
+  Launch launch(driver, "movement", "join", std::string("-D E=") + element_type(element_bytes));
+  launch.out(0);
+  for (int k = 0; k < kMostJoined; ++k) launch.in(std::min(first + k, last));
+  const uint64_t boxes = static_cast<uint64_t>(last - first + 1), rows = rows_above(b, 7);
+  launch.bytes(&b, sizeof b).value<cl_ulong>(boxes).value<cl_ulong>(static_cast<cl_ulong>(apart));
+  return launch.value<cl_ulong>(rows).items(boxes * rows * b.n[7]);
+}
+
 Kernel concat(Driver& driver, const NodeView& node) {
   const int axis = static_cast<int>(node.i64("axis"));
   const Dims strides = strides_of(node.out(0));
+  const int64_t width = dtype_bytes(node.out(0).dtype());
   std::vector<Launch> launches;
   int64_t before = 0;
-  for (int i = 0; i < node.operands(); before += node.in(i++).dim(axis)) {
+  for (int i = 0; i < node.operands();) {
+    int last = i;
+    while (last + 1 < node.operands() && last - i + 1 < kMostJoined &&
+           node.in(last + 1).dim(axis) == node.in(i).dim(axis))
+      ++last;
     const Walk<2> walk(node.in(i).dims(), {strides_of(node.in(i)), strides}, {0, before * strides[axis]});
-    launches.push_back(move_launch(driver, walk, dtype_bytes(node.out(0).dtype()), i));
+    const int64_t each = node.in(i).dim(axis);
+    launches.push_back(last > i ? join_launch(driver, walk, width, i, last, each * strides[axis])
+                                : move_launch(driver, walk, width, i));
+    before += each * (last - i + 1);
+    i = last + 1;
   }
   return kernel_of(std::move(launches));
 }

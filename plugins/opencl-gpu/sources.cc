@@ -20,12 +20,14 @@ std::string dense_load(size_t k, const std::string& d, const std::string& at) {
 Sources::Sources(const NodeView& node, uint64_t elements, const std::string& body, int first) : first_(first) {
   find_operands(node, elements);
   for (int k = first; k < node.results(); ++k) results_.push_back(node.out(k).dtype());
-  write(body, elements < UINT32_MAX);
+  int64_t most = static_cast<int64_t>(elements);
+  for (int k = 0; k < node.operands(); ++k) most = std::max(most, node.in(k).elements());
+  write(body, most < UINT32_MAX);
 }
 
 void Sources::find_operands(const NodeView& node, uint64_t elements) {
   axes_ = node.list("axes").vec();
-  const auto strides = node.list("strides");
+  const auto strides = node.list("strides"), starts = node.list("starts");
   if (strides.empty()) axes_ = {static_cast<int64_t>(elements)};
   std::vector<int64_t> dense(axes_.size(), 1);
   for (size_t d = axes_.size() - 1; d-- > 0;) dense[d] = dense[d + 1] * axes_[d + 1];
@@ -36,8 +38,10 @@ void Sources::find_operands(const NodeView& node, uint64_t elements) {
     else
       o.stride.assign(strides.begin() + static_cast<size_t>(k) * axes_.size(),
                       strides.begin() + static_cast<size_t>(k + 1) * axes_.size());
-    o.dense = elements == 1 || o.stride == dense;
-    o.once = !o.dense && std::all_of(o.stride.begin(), o.stride.end(), [](int64_t s) { return s == 0; });
+    if (!starts.empty()) o.start = starts[static_cast<size_t>(k)];
+    o.dense = o.start == 0 && (elements == 1 || o.stride == dense);
+    o.once =
+        !o.dense && o.start == 0 && std::all_of(o.stride.begin(), o.stride.end(), [](int64_t s) { return s == 0; });
     any_indexed_ |= is_indexed(o);
     operands_.push_back(std::move(o));
   }
@@ -72,11 +76,10 @@ void Sources::write(const std::string& body, bool narrow) {
     if (o.once) pointers += dense_load(k, d, "0");
     if (o.dense) values += dense_load(k, d, "(i) + (k)");
     if (!is_indexed(o)) continue;
-    std::string at;
+    std::string at = "(INDEX)axes.start[" + number(indexed) + "]";
     for (size_t axis = 0; axis < axes_.size(); ++axis)
       if (o.stride[axis])
-        at += (at.empty() ? "i" : " + i") + number(axis) + " * (INDEX)axes.stride[" +
-              number(indexed * axes_.size() + axis) + "]";
+        at += " + i" + number(axis) + " * (INDEX)axes.stride[" + number(indexed * axes_.size() + axis) + "]";
     bases += "const ulong b" + i + " = " + at + "; ";
     (o.stride.back() ? values : bases) += dense_load(k, d, o.stride.back() ? "b" + i + " + (k)" : "b" + i);
     ++indexed;
@@ -85,7 +88,7 @@ void Sources::write(const std::string& body, bool narrow) {
     parameters += ", Axes axes";
     bases = "const INDEX from_ = (INDEX)(i); " + indices() + bases;
     text_ = "typedef struct { ulong n[" + number(axes_.size()) + "], stride[" + number(indexed * axes_.size()) +
-            "]; } Axes;\n#define INDEX " + (narrow ? "uint" : "ulong") +
+            "], start[" + number(indexed) + "]; } Axes;\n#define INDEX " + (narrow ? "uint" : "ulong") +
             "\n#define RUN(at, left) min((ulong)(left), axes.n[" + number(axes_.size() - 1) + "] - (at) % axes.n[" +
             number(axes_.size() - 1) + "])\n";
   } else {
@@ -104,6 +107,8 @@ void Sources::add(Launch& launch) const {
   std::vector<cl_ulong> axes(axes_.begin(), axes_.end());
   for (const Operand& o : operands_)
     if (is_indexed(o)) axes.insert(axes.end(), o.stride.begin(), o.stride.end());
+  for (const Operand& o : operands_)
+    if (is_indexed(o)) axes.push_back(static_cast<cl_ulong>(o.start));
   launch.bytes(axes.data(), axes.size() * sizeof(cl_ulong));
 }
 

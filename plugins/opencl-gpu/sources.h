@@ -10,7 +10,7 @@
 namespace opencl_gpu {
 
 // Of a node whose operands x0, x1, .. have its elements, or are read by index as its attributes "axes" (sizes,
-// outermost first) and "strides" (of each operand along each of them) say. `body` is OpenCL C: it reads x0, x1, .. and
+// outermost first), "strides" (of each operand along each of them) and "starts" (the first element of each) say. `body` is OpenCL C: it reads x0, x1, .. and
 // defines y0, y1, .., which are the node's results from number `first` on.
 class Sources {
  public:
@@ -28,6 +28,7 @@ class Sources {
     int32_t dtype;
     bool dense, once;  // element i; the same for all
     std::vector<int64_t> stride;
+    int64_t start = 0;
   };
   bool is_indexed(const Operand& o) const { return !o.dense && !o.once; }
   void find_operands(const NodeView& node, uint64_t elements);

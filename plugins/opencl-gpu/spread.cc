@@ -1,21 +1,43 @@
 #include "spread.h"
 
+#include "tenon/plugin/geometry.h"
 #include "tenon/plugin/strided.h"
 
 namespace opencl_gpu {
 
 using tenon::plugin::Dims;
+using tenon::plugin::item;
 using tenon::plugin::NodeView;
 using tenon::plugin::strides_of;
 using tenon::plugin::Walk;
 
-Spread spread_of(const NodeView& node) {
+namespace {
+
+Walk<1> walk_of_broadcast(const NodeView& node) {
   const Dims from = strides_of(node.in(0));
   Dims strides(static_cast<size_t>(node.out(0).rank()));
   for (int i = 0; i < node.in(0).rank(); ++i)
     if (node.in(0).dim(i) != 1) strides[node.list("dims")[i]] = from[i];
-  const Walk<1> walk(node.out(0).dims(), {strides});
-  Spread spread;
+  return {node.out(0).dims(), {strides}};
+}
+
+}  // namespace
+
+SlicedFrom sliced_from(const NodeView& slice) {
+  SlicedFrom out{strides_of(slice.in(0)), 0};
+  for (size_t d = 0; d < out.strides.size(); ++d) {
+    out.start += item(slice, "start", d, 0) * out.strides[d];
+    out.strides[d] *= item(slice, "stride", d, 1);
+  }
+  return out;
+}
+
+Spread spread_of(const NodeView& node) {
+  SlicedFrom part;
+  if (node.op() == "slice") part = sliced_from(node);
+  const Walk<1> walk =
+      node.op() == "slice" ? Walk<1>(node.out(0).dims(), {part.strides}, {part.start}) : walk_of_broadcast(node);
+  Spread spread{{}, {}, part.start};
   for (const auto& axis : walk.axes()) {
     spread.n.push_back(axis.n);
     spread.stride.push_back(axis.stride[0]);

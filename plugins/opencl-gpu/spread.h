@@ -1,4 +1,4 @@
-// Values that are read by index arithmetic where they would be broadcast.
+// Values that are read by index arithmetic where they would be broadcast, or a part of them would be copied.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,23 @@
 
 namespace opencl_gpu {
 
-// An element of a value by the row-major index i of one that has more: the sum over axes, outermost first, of the index
+// An element of a value by the row-major index i of another: `start`, and the sum over axes, outermost first, of the index
 // along that axis times its stride. No axes: element i.
 struct Spread {
   std::vector<int64_t> n, stride;
-  bool operator==(const Spread& o) const { return n == o.n && stride == o.stride; }
+  int64_t start = 0;
+  bool operator==(const Spread& o) const { return n == o.n && stride == o.stride && start == o.start; }
 };
 
-// How a broadcast's result is read from its operand.
-Spread spread_of(const tenon::plugin::NodeView& broadcast);
+// How the result of a broadcast or a slice is read from its operand.
+Spread spread_of(const tenon::plugin::NodeView& node);
+
+// Where the elements of a slice lie in its operand: strides along its axes, and the first one.
+struct SlicedFrom {
+  std::vector<int64_t> strides;
+  int64_t start = 0;
+};
+SlicedFrom sliced_from(const tenon::plugin::NodeView& slice);
 
 // The axes that some spreads of one index have in common: each of theirs is one of these or several neighbours.
 class JointAxes {

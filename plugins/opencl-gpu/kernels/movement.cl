@@ -21,7 +21,32 @@ static inline void row_start(const Box* b, ulong r, long* y, long* x) {
 }
 
 #ifdef E
+// Boxes that are alike go side by side in y, `apart` elements from one to the next.
+#define MOST_JOINED 8
+#define JOINED_PARAMETERS                                                                                 \
+  MEM(y), MEM(x0), MEM(x1), MEM(x2), MEM(x3), MEM(x4), MEM(x5), MEM(x6), MEM(x7), Box b, ulong boxes, ulong apart
+#define JOINED_SOURCES                                                                                   \
+  const __global E* const sources[MOST_JOINED] = {                                                       \
+      POINTER(const E, x0), POINTER(const E, x1), POINTER(const E, x2), POINTER(const E, x3),            \
+      POINTER(const E, x4), POINTER(const E, x5), POINTER(const E, x6), POINTER(const E, x7)};
 #ifdef SHAPE_CPU
+__kernel void join(JOINED_PARAMETERS, ulong rows) {
+  JOINED_SOURCES
+  const long step_y = b.y_stride[7], step_x = b.x_stride[7];
+  EACH(i, rows * boxes) {
+    long at_y, at_x;
+    row_start(&b, i / boxes, &at_y, &at_x);
+    __global E* y = POINTER(E, y) + at_y + (long)(i % boxes * apart);
+    const __global E* x = sources[i % boxes] + at_x;
+    if (step_y == 1 && step_x == 1) {
+      INDEPENDENT
+      for (ulong k = 0; k < b.n[7]; ++k) y[k] = x[k];
+    } else {
+      for (ulong k = 0; k < b.n[7]; ++k) y[(long)k * step_y] = x[(long)k * step_x];
+    }
+  }
+}
+
 // Rows are cut in `cuts` parts of `part` elements.
 __kernel void move(MEM(y), MEM(x), Box b, ulong rows, ulong cuts, ulong part) {
   const long step_y = b.y_stride[7], step_x = b.x_stride[7];
@@ -63,6 +88,18 @@ __kernel void move_tiles(MEM(y), MEM(x), Box b, ulong outer) {
   }
 }
 #else
+__kernel void join(JOINED_PARAMETERS, ulong rows) {
+  JOINED_SOURCES
+  const ulong n = b.n[7];
+  EACH(i, rows * n * boxes) {
+    const ulong box = i / (rows * n), element = i % (rows * n);
+    long at_y, at_x;
+    row_start(&b, element / n, &at_y, &at_x);
+    (POINTER(E, y))[at_y + (long)(element % n) * b.y_stride[7] + (long)(box * apart)] =
+        sources[box][at_x + (long)(element % n) * b.x_stride[7]];
+  }
+}
+
 __kernel void move(MEM(y), MEM(x), Box b, ulong rows, ulong cuts, ulong part) {
   __global E* y = POINTER(E, y);
   const __global E* x = POINTER(const E, x);

@@ -48,6 +48,21 @@ struct Maker {
     b.attr_list("shape", to);
     return y;
   }
+  // Elements start, start + stride, .. below limit of each axis.
+  uint32_t slice(uint32_t x, const Dims& start, const Dims& limit, const Dims& stride) {
+    Dims to;
+    for (size_t d = 0; d < start.size(); ++d) to.push_back((limit[d] - start[d] - 1) / stride[d] + 1);
+    const uint32_t y = node("slice", {x}, to);
+    b.attr_list("start", start).attr_list("limit", limit).attr_list("stride", stride);
+    return y;
+  }
+  uint32_t concat(const std::vector<uint32_t>& xs, int64_t axis) {
+    Dims to = dims[xs[0]];
+    for (size_t k = 1; k < xs.size(); ++k) to[static_cast<size_t>(axis)] += dims[xs[k]][static_cast<size_t>(axis)];
+    const uint32_t y = node("concat", xs, to);
+    b.attr_i64("axis", axis);
+    return y;
+  }
   uint32_t reduce(uint32_t x, const Dims& axes, int64_t kind) {
     Dims left;
     for (size_t d = 0; d < dims[x].size(); ++d)
@@ -94,6 +109,49 @@ TEST_F(OpenclChains, ReadBroadcastsByIndex) {
   const uint32_t product = m.map("mul", {sum, m.broadcast(column, dims, {0})});
   m.b.result(m.map("sub", {product, m.broadcast(one, dims, {})}));
   EXPECT_LT(workspace(m.b.build()), uint64_t{1} << 12);
+}
+
+// The gates of a recurrent cell.
+TEST_F(OpenclChains, ReadSlicesByIndex) {
+  Maker m(TENON_F32);
+  const uint32_t z = m.input({1 << 8, 1 << 10});
+  const auto gate = [&](int64_t i) { return m.slice(z, {0, i << 8}, {1 << 8, (i + 1) << 8}, {1, 1}); };
+  m.b.result(m.map("add", {m.map("mul", {gate(0), gate(1)}), m.map("mul", {gate(2), gate(3)})}));
+  EXPECT_LT(workspace(m.b.build()), uint64_t{1} << 12);  // a gate has 1 << 18 bytes
+}
+
+TEST_F(OpenclChains, SlicesGiveTheirElements) {
+  std::mt19937 random(5);
+  const Dims none{1, 1, 1};
+  for (const Dims& stride : {none, Dims{2, 1, 1}, Dims{1, 2, 1}, Dims{1, 1, 2}}) {
+    Maker m(TENON_I32);
+    const uint32_t x = m.input({6, 5, 48}), row = m.input({1, 1, 16});
+    const uint32_t a = m.slice(x, {1, 2, 16}, {5, 4, 48}, stride), b = m.slice(x, {0, 0, 0}, {4, 2, 32}, stride);
+    m.b.result(m.map("sub", {m.map("mul", {a, b}), m.map("neg", {b})}));
+    m.b.result(m.reduce(m.map("sub", {b, a}), {0}, TENON_SUM));
+    m.b.result(m.reshape(m.slice(x, {3, 0, 0}, {4, 5, 48}, none), {5, 48}));  // not of a chain
+    m.b.result(m.map("neg", {m.slice(row, {0, 0, 7}, {1, 1, 8}, none)}));
+    expect_reference(m.b.build(), {numbers(TENON_I32, {6, 5, 48}, random), numbers(TENON_I32, {1, 1, 16}, random)},
+                     "stride " + std::to_string(stride[0]) + std::to_string(stride[1]) + std::to_string(stride[2]));
+  }
+}
+
+// More operands than one kernel takes, some of another size.
+TEST_F(OpenclChains, AreJoined) {
+  std::mt19937 random(6);
+  for (const int64_t axis : {0, 1, 2}) {
+    Maker m(TENON_I32);
+    std::vector<uint32_t> xs;
+    std::vector<Tensor> inputs;
+    for (size_t k = 0; k < 21; ++k) {
+      Dims dims{3, 4, 5};
+      if (k == 2 || k > 18) dims[static_cast<size_t>(axis)] = 2;
+      xs.push_back(m.input(dims));
+      inputs.push_back(numbers(TENON_I32, dims, random));
+    }
+    m.b.result(m.concat(xs, axis));
+    expect_reference(m.b.build(), inputs, "axis " + std::to_string(axis));
+  }
 }
 
 TEST_F(OpenclChains, AreStoredAndFoldedAtOnce) {
@@ -154,7 +212,11 @@ class RandomGraph {
   void add() {
     const uint32_t x = recent();
     const Dims dims = m_.dims[x];
-    switch (pick(8)) {
+    switch (pick(9)) {
+      case 8:
+        if (dims.size() < 3) return;
+        m_.slice(x, {static_cast<int64_t>(pick(dims[0])), 0, 0}, dims, {1, 1, 1});
+        return;
       case 0:
         m_.map(pick(2) ? "neg" : "abs", {x});
         return;
