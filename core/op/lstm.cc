@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "op/recurrent.h"
 
 namespace tenon {
@@ -13,20 +15,27 @@ void shape_rule(Infer& c) {
   c.result(dtype, {s.B, s.T, s.columns});
 }
 
+// Which columns of z are the candidate's g, which has a tanh: all gates of a step are one map.
+Tensor are_candidates(Graph& graph, const Shape& z, int64_t units) {
+  std::string is(static_cast<size_t>(4 * units), 0);
+  std::fill_n(is.begin() + 2 * units, units, 1);
+  return broadcast_trailing(constant(graph, {DType::kBool, {4 * units}}, is), z);
+}
+
 Tensors decompose_rule(const Decompose& n) {
   const Tensor x = n.in(0), r = n.in(4);
   const int64_t units = r.dim(0);
+  const Tensor candidates = are_candidates(n.graph(), {x.dim(0), 4 * units}, units);
   const Tensor steps = all_steps(x, n.in(3), n.in(5));
   Tensor h = n.in(1), c = widened(n.in(2));
   Tensors ys, gates;
   for (int64_t t = 0; t < x.dim(1); ++t) {
     const Tensor z = step_of(steps, t) + wide_dot(h, r);
-    const Tensor i = sigmoid(gate_of(z, 0, units)), f = sigmoid(gate_of(z, 1, units));
-    const Tensor g = tanh(gate_of(z, 2, units)), o = sigmoid(gate_of(z, 3, units));
-    c = f * c + i * g;
-    h = o * tanh(c);
+    gates.push_back(select(candidates, tanh(z), sigmoid(z)));
+    const auto gate = [&](int64_t k) { return gate_of(gates.back(), k, units); };
+    c = gate(1) * c + gate(0) * gate(2);
+    h = gate(3) * tanh(c);
     ys.push_back(h);
-    gates.push_back(concat({i, f, g, o}, 1));
   }
   return {stacked(ys, x.dtype()), cast(c, x.dtype()), stacked(gates, x.dtype())};
 }
@@ -80,8 +89,8 @@ Tensors cells(const Decompose& n) {
   const int64_t units = n.in(kR).dim(0);
   Tensors c{widened(n.in(kC))};
   for (int64_t t = 0; t < n.in(kX).dim(1); ++t) {
-    const Tensor z = step_of(n.in(kGates), t);
-    c.push_back(gate_of(z, 1, units) * c.back() + gate_of(z, 0, units) * gate_of(z, 2, units));
+    const auto gate = [&](int64_t k) { return gate_of_step(n.in(kGates), t, k, units); };
+    c.push_back(gate(1) * c.back() + gate(0) * gate(2));
   }
   return c;
 }
@@ -94,8 +103,8 @@ Tensors decompose_rule(const Decompose& n) {
   Tensor dh, dc = widened(n.in(kDc));
   for (int64_t t = T - 1; t >= 0; --t) {
     const size_t k = static_cast<size_t>(t);
-    const Tensor z = step_of(n.in(kGates), t), dy = step_of(n.in(kDy), t);
-    const Tensor i = gate_of(z, 0, units), f = gate_of(z, 1, units), g = gate_of(z, 2, units), o = gate_of(z, 3, units);
+    const auto gate = [&](int64_t j) { return gate_of_step(n.in(kGates), t, j, units); };
+    const Tensor dy = step_of(n.in(kDy), t), i = gate(0), f = gate(1), g = gate(2), o = gate(3);
     dh = dh ? dy + dh : dy;
     const Tensor out = tanh(c[k + 1]);
     dc = dc + dh * o * (1 - square(out));

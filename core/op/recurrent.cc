@@ -16,6 +16,10 @@ Tensor all_steps(Tensor x, Tensor w, Tensor b) {
 
 Tensor gate_of(Tensor z, int64_t i, int64_t units) { return slice(z, {0, i * units}, {z.dim(0), (i + 1) * units}, {}); }
 
+Tensor gate_of_step(Tensor z, int64_t t, int64_t i, int64_t units) {
+  return widened(reshape(slice(z, {0, t, i * units}, {z.dim(0), t + 1, (i + 1) * units}, {}), {z.dim(0), units}));
+}
+
 Tensor sigmoid(Tensor x) { return activation(x, Activation::kSigmoid); }
 
 Tensor stacked(const Tensors& steps, DType dtype) {

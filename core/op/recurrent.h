@@ -13,6 +13,8 @@ Tensor step_of(Tensor x, int64_t t);
 Tensor all_steps(Tensor x, Tensor w, Tensor b);
 // Gate i of z[B,k U]: [B,U].
 Tensor gate_of(Tensor z, int64_t i, int64_t units);
+// The same of step t of z[B,T,k U], wide.
+Tensor gate_of_step(Tensor z, int64_t t, int64_t i, int64_t units);
 Tensor sigmoid(Tensor x);
 // One tensor [B,n] a step -> [B,T,n] in `dtype`.
 Tensor stacked(const Tensors& steps, DType dtype);
