@@ -21,11 +21,10 @@ examples::Figures train(const examples::Flags& flags) {
     points.insert(points.end(), {t / 3 * std::cos(t + turn), t / 3 * std::sin(t + turn)});
     arm.push_back(i % 2);
   }
+  const auto scope = flags.strategy().scope();
   Sequential model({Dense({.units = 32, .activation = relu}), Residual(), Residual(), Dense(2)});
-  model.compile({.optimizer = Adam(3e-3),
-                 .loss = SparseCategoricalCrossentropy({.from_logits = true}),
-                 .metrics = {"accuracy"},
-                 .strategy = flags.strategy()});
+  model.compile(
+      {.optimizer = Adam(3e-3), .loss = SparseCategoricalCrossentropy({.from_logits = true}), .metrics = {"accuracy"}});
   const History h = model.fit(Array(points, {kPoints, 2}), Array(arm), {.epochs = 60, .verbose = flags.verbose()});
   return {{"loss", h["loss"].back()}, {"accuracy", h["accuracy"].back()}};
 }

@@ -11,12 +11,9 @@ Dataset pairs() {
 }
 
 examples::Figures train(const examples::Flags& flags) {
+  const auto scope = flags.strategy().scope();
   Sequential model({Dense(1)});
-  model.compile({.optimizer = Adagrad(0.05),
-                 .loss = "mse",
-                 .metrics = {"mae"},
-                 .steps_per_execution = 10,
-                 .strategy = flags.strategy()});
+  model.compile({.optimizer = Adagrad(0.05), .loss = "mse", .metrics = {"mae"}, .steps_per_execution = 10});
   const History history = model.fit(pairs(), {.epochs = 5, .verbose = flags.verbose(), .steps_per_epoch = 10});
   const Logs found = model.evaluate(pairs(), {.verbose = flags.verbose(), .steps = 10});
   const Array prediction = model.predict(Array({1.0f, 1.5f}, {1, 2}))[0];
