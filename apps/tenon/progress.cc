@@ -11,7 +11,7 @@
 namespace tenon::runner {
 namespace {
 
-constexpr double kBetweenDraws = 0.05, kBetweenLines = 10;  // seconds
+constexpr double kBetweenDraws = 0.05;  // seconds
 
 double seconds_between(std::chrono::steady_clock::time_point a, std::chrono::steady_clock::time_point b) {
   return std::max(std::chrono::duration<double>(b - a).count(), 1e-9);
@@ -33,10 +33,10 @@ std::string limit_text(const Throughput& t) {
 
 }  // namespace
 
-Progress::Progress(bool json, int64_t every, int64_t target, bool quiet)
+Progress::Progress(bool json, const LogPace& pace, int64_t target, bool quiet)
     : json_(json),
       terminal_(!json && !quiet && isatty(::fileno(standard_output()))),
-      every_(quiet && !json ? 0 : every),
+      pace_(quiet && !json ? LogPace(0) : pace),
       target_(target) {}
 Progress::~Progress() { clear(); }
 
@@ -46,23 +46,19 @@ void Progress::on_train_batch_end(TrainingRun& run, int64_t batch, const Logs& l
 }
 
 void Progress::begin(int64_t step) {
-  first_ = last_ = written_ = step;
-  begun_ = written_at_ = Clock::now();
+  first_ = last_ = step;
+  begun_ = Clock::now();
+  pace_.begin(step);
   losses_ = 0;
   loss_sum_ = 0;
 }
 
-bool Progress::line_due(int64_t step, Clock::time_point now) const {
-  return every_ > 0 && (step / every_ > written_ / every_ || seconds_between(written_at_, now) >= kBetweenLines);
-}
-
 bool Progress::after_run(int64_t step, std::span<const float> losses) {
-  const auto now = Clock::now();
   losses_ += std::ssize(losses);
   loss_sum_ = std::accumulate(losses.begin(), losses.end(), loss_sum_);
   if (terminal_) {
-    if (seconds_between(drawn_, now) >= kBetweenDraws || step >= target_) draw(step);
-  } else if (line_due(step, now)) {
+    if (seconds_between(drawn_, Clock::now()) >= kBetweenDraws || step >= target_) draw(step);
+  } else if (pace_.due(step)) {
     write(step);
   }
   last_ = step;
@@ -84,8 +80,7 @@ void Progress::draw(int64_t step) {
 }
 
 void Progress::write(int64_t step) {
-  const auto now = Clock::now();
-  const double rate = static_cast<double>(step - written_) / seconds_between(written_at_, now), loss = take_mean_loss();
+  const double rate = pace_.wrote(step), loss = take_mean_loss();
   const Throughput done = now_ - std::exchange(written_then_, now_);
   if (json_)
     print_line(Json("step")
@@ -98,11 +93,10 @@ void Progress::write(int64_t step) {
   else
     print_line("step " + with_commas(step) + "  loss " + number_text(loss) + "  " + rate_text(rate) + " steps/s  " +
                limit_text(done));
-  written_ = step;
-  written_at_ = now;
 }
 
 void Progress::end(int64_t) {
+  if (!terminal_ && pace_.left(last_)) write(last_);
   steps_ += last_ - first_;
   seconds_ += seconds_between(begun_, Clock::now());
   first_ = last_;

@@ -4,15 +4,15 @@
 #include <chrono>
 
 #include "tenon/estimator.h"
+#include "tenon/log_pace.h"
 
 namespace tenon::runner {
 
 class Progress : public TrainingHook {
  public:
-  // Plain and JSON lines come every `every` steps, and where those take long every ten seconds; 0: never. What a line says
-  // of loss and speed is of all steps since the line before. `quiet`: nothing but
-  // JSON is shown, as another log is.
-  Progress(bool json, int64_t every, int64_t target, bool quiet = false);
+  // Plain and JSON lines come at this pace and at the end. What a line says of loss and speed is of all steps since the
+  // line before. `quiet`: nothing but JSON is shown, as another log is.
+  Progress(bool json, const LogPace& pace, int64_t target, bool quiet = false);
   ~Progress() override;
 
   void on_train_batch_end(TrainingRun& run, int64_t batch, const Logs& logs) override;
@@ -28,17 +28,17 @@ class Progress : public TrainingHook {
 
  private:
   using Clock = std::chrono::steady_clock;
-  bool line_due(int64_t step, Clock::time_point now) const;
   double take_mean_loss();  // of the steps since it was taken last
   void draw(int64_t step);
   void write(int64_t step);
 
   bool json_, terminal_;
-  int64_t every_, target_;
-  int64_t first_ = 0, last_ = 0, written_ = 0, steps_ = 0, losses_ = 0;
+  LogPace pace_;
+  int64_t target_;
+  int64_t first_ = 0, last_ = 0, steps_ = 0, losses_ = 0;
   double seconds_ = 0, loss_sum_ = 0;
   Throughput now_, written_then_;  // of the whole call, and when the last line was written
-  Clock::time_point begun_, drawn_, written_at_;
+  Clock::time_point begun_, drawn_;
   bool line_open_ = false;
 };
 

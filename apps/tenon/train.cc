@@ -24,8 +24,9 @@ void declare_train(Flags& flags, const std::vector<std::string>& words) {
   flags.integer("save_checkpoints_steps", 0, "steps between checkpoints; 0: by time", 0, 1e15);
   flags.number("save_checkpoints_secs", 600, "seconds between checkpoints; 0: only at the end", 0, 1e9);
   flags.integer("keep_checkpoint_max", 5, "newest checkpoints to keep; 0: all", 0, 1e6);
-  flags.integer("log_step_count_steps", 100, "steps between lines of the log, which come every ten seconds too", 0,
-                1e15);
+  flags.integer("log_step_count_steps", 100,
+                "steps between lines of the log, which come every ten seconds too; unless given once a second at most",
+                0, 1e15);
   flags.boolean("quiet", false, "print the result alone");
   flags.text(
       "warm_start_from", "",
@@ -86,6 +87,11 @@ RunConfig config_of(const Flags& flags, const ModelRun& model) {
   return c;
 }
 
+// Who says how many steps gets them all.
+LogPace pace_of(const Flags& flags) {
+  return LogPace(flags.integer("log_step_count_steps"), flags.given("log_step_count_steps") ? 0 : LogPace::kAtLeast);
+}
+
 // Notes what the model is once its states are there, before the first step.
 class Remember : public TrainingHook {
  public:
@@ -108,7 +114,7 @@ class Training {
         steps_(flags.integer("train_steps")),
         batch_(flags.integer("train_batch_size")),
         estimator_(model_.estimator(config_of(flags, model_), warm_start_of(flags))),
-        progress_(flags.boolean("json"), model_.quiet() ? 0 : flags.integer("log_step_count_steps"), steps_,
+        progress_(flags.boolean("json"), model_.quiet() ? LogPace(0) : pace_of(flags), steps_,
                   model_.quiet() || model_.estimator_log()) {}
 
   int run() {

@@ -22,6 +22,7 @@ std::string rate_text(double steps_per_second) {
 RunEvents console_events(LogLines lines) {
   RunEvents out{.on_info = say};
   if (lines != LogLines::kTenon) return out;
+  out.log_by_clock = true;
   out.on_log = [](int64_t step, double loss, double steps_per_second) {
     say(cat("step ", step, "  loss ", estimator_log::number(loss), "  ", rate_text(steps_per_second), " steps/s"));
   };

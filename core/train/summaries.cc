@@ -15,13 +15,16 @@ Status Summaries::add(const std::string& directory, int64_t step, const Logs& sc
   }
 }
 
+constexpr int64_t kLossesOfADistance = 10000;
+
 // After a call that did the steps behind `step`: of the first step, and of each so many after it.
 Status Summaries::after_call(const RunConfig& config, int64_t step, std::span<const float> losses) {
   if (config.model_dir.empty() || config.save_summary_steps <= 0) return {};
   for (size_t i = 0; i < losses.size(); ++i) {
     const int64_t at = step + 1 + static_cast<int64_t>(i);
-    if (saved_ >= 0 && at > saved_ && at - saved_ < config.save_summary_steps) continue;
+    if (saved_ >= 0 && at > saved_ && at - saved_ < config.save_summary_steps * doubled_) continue;
     saved_ = at;
+    if (++losses_ % kLossesOfADistance == 0) doubled_ *= 2;
     TENON_TRY(add(config.model_dir, at, {{"loss", losses[i]}}));
   }
   return {};

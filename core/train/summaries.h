@@ -22,6 +22,7 @@ class Summaries {
   Status add(const std::string& directory, int64_t step, const Logs& scalars);
   std::map<std::string, std::unique_ptr<EventFile>> files_;  // by directory
   int64_t saved_ = -1;                                       // the last step with a loss
+  int64_t losses_ = 0, doubled_ = 1;                         // that were written; the distance, in save_summary_steps
 };
 
 }  // namespace tenon

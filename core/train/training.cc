@@ -5,6 +5,7 @@
 #include "backend/forecast.h"
 #include "base/text.h"
 #include "step/program_plan.h"
+#include "tenon/log_pace.h"
 #include "train/estimator_impl.h"
 #include "train/estimator_log.h"
 #include "train/estimator_run.h"
@@ -15,13 +16,8 @@ namespace tenon {
 // The length of each call of training, so that logs and checkpoints fall where they are due.
 class TrainingPace {
  public:
-  TrainingPace(const RunConfig& config, int64_t step, int64_t target, int64_t most)
-      : config_(config),
-        target_(target),
-        length_(config, most),
-        last_save_(Clock::now()),
-        last_log_(Clock::now()),
-        logged_(step) {}
+  TrainingPace(const RunConfig& config, int64_t target, int64_t most)
+      : config_(config), target_(target), length_(config, most), last_save_(Clock::now()) {}
 
   int64_t steps(int64_t step) const {
     int64_t n = length_.batches();
@@ -38,23 +34,12 @@ class TrainingPace {
     return secs > 0 && seconds_since(last_save_) >= secs;
   }
   void saved() { last_save_ = Clock::now(); }
-  bool log_due(int64_t step) const {
-    return config_.log_step_count_steps > 0 && step % config_.log_step_count_steps == 0;
-  }
-  // Steps a second since the last log.
-  double logged(int64_t step) {
-    const double rate = static_cast<double>(step - logged_) / std::max(seconds_since(last_log_), 1e-9);
-    logged_ = step;
-    last_log_ = Clock::now();
-    return rate;
-  }
 
  private:
   const RunConfig& config_;
   int64_t target_;
   CallLength length_;
-  Clock::time_point last_save_, last_log_;
-  int64_t logged_;
+  Clock::time_point last_save_;
 };
 
 namespace {
@@ -62,6 +47,12 @@ namespace {
 Status not_finite(float loss, int64_t step) {
   return invalid("the loss is ", std::isnan(loss) ? "nan" : "infinite", " at step ", step,
                  ", expected a finite number");
+}
+
+// That of on_log: by steps alone, or by the clock too.
+LogPace log_pace(const RunConfig& config, const RunEvents& events) {
+  const int64_t every = config.log_step_count_steps;
+  return events.log_by_clock ? LogPace(every) : LogPace(every, 0, std::numeric_limits<double>::infinity());
 }
 
 // Known to be other data.
@@ -98,7 +89,7 @@ std::string padding_text(const PredictedStep& step) {
 class Estimator::Training {
  public:
   Training(Impl& m, const TrainOptions& options, std::optional<CheckpointManager> manager, Run& run)
-      : m_(m), options_(options), manager_(std::move(manager)), run_(run) {}
+      : m_(m), options_(options), manager_(std::move(manager)), run_(run), lines_(log_pace(m.config, m.events)) {}
 
   Result<TrainResult> run() {
     const auto start = Clock::now();
@@ -145,7 +136,8 @@ class Estimator::Training {
     TENON_TRY(run_.begin({executable().graph, *site_, steps, save_here, [this] { return function_->throughput(); }}));
     result_.global_step = m_.step;  // a callback may have loaded another state
     if (options_.max_steps == 0 && options_.steps > 0) target_ = m_.step + options_.steps;
-    pace_.emplace(m_.config, m_.step, target_, batches_per_call(m_.config));
+    pace_.emplace(m_.config, target_, batches_per_call(m_.config));
+    lines_.begin(m_.step);
     return {};
   }
 
@@ -221,9 +213,11 @@ class Estimator::Training {
     m_.input = function_->feed()->state();
     result_.global_step = m_.step;
     TENON_TRY(run_.after_call(m_.step, losses_));
-    if (m_.events.on_log && pace_->log_due(m_.step)) m_.events.on_log(m_.step, losses_.back(), pace_->logged(m_.step));
+    if (m_.events.on_log && lines_.due(m_.step)) say_loss();
     return {};
   }
+
+  void say_loss() { m_.events.on_log(m_.step, losses_.back(), lines_.wrote(m_.step)); }
 
   // The loss of step i of the call. An error, unless a callback is there for it.
   Status end_at_bad_loss(int64_t i) {
@@ -263,6 +257,7 @@ class Estimator::Training {
     if (status.ok() && result_.global_step == 0 && losses_.empty() && !cut && !run_.stopped())
       status = invalid("the input has fewer than ", input_->batch_size, " examples, one batch");
     m_.report_corrupt(function_->feed()->pipeline());
+    if (m_.events.on_log && !losses_.empty() && lines_.left(m_.step)) say_loss();
     if (status.ok() && !cut && !run_.evaluates()) status = run_.end();
     if (manager_ && m_.dirty) {
       const Status saved = save();
@@ -284,6 +279,7 @@ class Estimator::Training {
   std::optional<StepInput> input_;
   std::unique_ptr<TracedFunction> function_;
   std::optional<TrainingPace> pace_;
+  LogPace lines_;
   std::optional<TrainingSite> site_;
   std::optional<estimator_log::Losses> log_;
   int64_t target_ = 0;

@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import termios
+import time
 import unittest
 
 TENON, BAR_PROGRAM, TOY_KERAS, FIXTURES = sys.argv[1:5]
@@ -139,6 +140,14 @@ class RunnersLog(unittest.TestCase):
         self.assertEqual([line.split()[1] for line in lines], ["1,000", "2,000", "3,000"])
         self.assertNotRegex(out, r"\de[+-]\d")
         self.assertNotIn("\r", out)
+
+    def test_of_short_steps_has_the_first_and_the_last_and_no_more_than_a_line_a_second(self):
+        start = time.monotonic()
+        out = in_pipe(TENON, "train", "mlp", *STEPS, "--train_steps", "5050", "--noevaluate").stdout
+        seconds = time.monotonic() - start
+        steps = [line.split()[1] for line in re.findall(r"^step .*", out, re.M)]
+        self.assertEqual((steps[0], steps[-1]), ("100", "5,050"))
+        self.assertLessEqual(len(steps), 2 + seconds)
 
     def test_has_the_mean_loss_since_the_line_before(self):
         def losses(every):

@@ -80,7 +80,8 @@ struct RunConfig {
   double keep_checkpoint_every_n_hours = 10000;  // one that would be removed is kept for good; 0: none
   int64_t log_step_count_steps = 100;
   // The loss for TensorBoard, every so many steps, and what evaluation gives: files events.out.tfevents.* in model_dir and in
-  // its `eval`, or `eval_NAME` (EvalOptions); 0: none.
+  // its `eval`, or `eval_NAME` (EvalOptions); 0: none. The distance doubles after each 10,000 losses of an Estimator, so that
+  // a file of millions of short steps stays small.
   int64_t save_summary_steps = 100;
   int64_t iterations_per_loop = 0;  // steps in one call of the device; 0: as many as take about half a second
   bool deterministic = false;       // no kernel is chosen by the clock
@@ -107,7 +108,8 @@ struct EvalResult : std::map<std::string, double> {
 // What is told while training and evaluating; every member is optional. Called on the caller's thread. An Estimator begins
 // with console_events(); set_events({}) has it say nothing.
 struct RunEvents {
-  // Every log_step_count_steps steps and at the end: the step just done, its loss, steps a second.
+  // Every log_step_count_steps steps and at the end of training: the step just done, its loss, steps a second since the
+  // call before; 0 steps: never.
   std::function<void(int64_t step, double loss, double steps_per_second)> on_log;
   std::function<void(int64_t step, const std::string& path)> on_checkpoint;
   std::function<void(const std::string& line)> on_info;  // warnings of the device's compiler among them, each once
@@ -116,10 +118,13 @@ struct RunEvents {
   std::function<void(const std::string& line)> on_device_log = {};
   // Details (what backends log for debugging) too, such as a TPU system's coming and going; with LogLines::kEstimator always.
   bool device_details = false;
+  // on_log comes once a second at most, but for the first and the last of a training, and after ten seconds in any case,
+  // however long steps take (tenon/log_pace.h).
+  bool log_by_clock = false;
 };
 
-// Lines on standard error: what is told by on_info and, of LogLines::kTenon, the loss each log_step_count_steps steps,
-// checkpoints and evaluations, which the Estimator's own lines have among them.
+// Lines on standard error: what is told by on_info and, of LogLines::kTenon, the loss each log_step_count_steps steps, once
+// a second at most (log_by_clock), checkpoints and evaluations, which the Estimator's own lines have among them.
 RunEvents console_events(LogLines lines = LogLines::kTenon);
 
 // Callbacks by the names of an Estimator's hooks. In fit() each epoch begins and ends one.

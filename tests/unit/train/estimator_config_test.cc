@@ -1,4 +1,5 @@
 // RunConfig: what contradicts itself, batch sizes of input functions, summaries.
+#include "train/summaries.h"
 #include "unit/callback/event_testing.h"
 #include "unit/train/estimator_testing.h"
 
@@ -74,6 +75,22 @@ TEST(EstimatorConfig, WritesSummariesOfTrainingAndEvaluation) {
             .status());
   for (const auto& file : std::filesystem::directory_iterator(none.path()))
     EXPECT_EQ(file.path().filename().string().find("events"), std::string::npos);
+}
+
+// Losses of a day of short steps: each of the first 10,000, each second of the next, each fourth of the next.
+TEST(EstimatorConfig, KeepsSummariesOfManyStepsSmall) {
+  TemporaryDirectory dir;
+  Summaries summaries;
+  const std::vector<float> losses(50000, 1.0f);
+  check(summaries.after_call({.model_dir = dir.path(), .save_summary_steps = 1}, 0, losses));
+  std::vector<int64_t> steps;
+  for (const Scalar& s : scalars_in(dir.path())) steps.push_back(s.step);
+  ASSERT_EQ(steps.size(), 25000u);
+  EXPECT_EQ(steps[9999], 10000);
+  EXPECT_EQ(steps[10000], 10002);
+  EXPECT_EQ(steps[19999], 30000);
+  EXPECT_EQ(steps[20000], 30004);
+  EXPECT_EQ(steps.back(), 50000);
 }
 
 }  // namespace

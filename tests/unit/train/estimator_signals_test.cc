@@ -1,5 +1,6 @@
 // Signals while an Estimator trains, and what it says by itself.
 #include <csignal>
+#include <sstream>
 
 #include "tenon/interrupts.h"
 #include "unit/train/estimator_testing.h"
@@ -113,6 +114,29 @@ TEST(EstimatorConsole, SaysWhereItIsUnlessToldNotTo) {
         "saved step 2 to " + dir / "model.ckpt-2\n", std::string("evaluation of 10 examples at step 2:  accuracy 0.")})
     EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
   EXPECT_EQ(said(true), "");
+}
+
+// Steps of microseconds: a line a second, where each step has one that a program of one's own asks for.
+TEST(EstimatorConsole, SaysNoMoreThanSomebodyReads) {
+  constexpr int64_t kSteps = 400;
+  Estimator estimator(known_model, cpu("", {.log_step_count_steps = 1}));
+  testing::internal::CaptureStderr();
+  const double seconds = estimator.train({.input = examples(8, training_input(4)), .max_steps = kSteps}).take().seconds;
+  const std::string text = testing::internal::GetCapturedStderr();
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("step ")) lines.push_back(line);
+  ASSERT_GE(lines.size(), 2u) << text;
+  EXPECT_LE(static_cast<double>(lines.size()), 2 + seconds);
+  EXPECT_TRUE(lines.front().starts_with("step 1  loss ")) << text;
+  EXPECT_TRUE(lines.back().starts_with("step 400  loss ")) << text;
+
+  Estimator own(known_model, cpu("", {.log_step_count_steps = 1}));
+  int64_t told = 0;
+  own.set_events({.on_log = [&](int64_t, double, double) { ++told; }});
+  check(own.train({.input = examples(8, training_input(4)), .max_steps = kSteps}).status());
+  EXPECT_EQ(told, kSteps);
 }
 
 }  // namespace
