@@ -52,6 +52,15 @@ Initializer orthogonal(double gain) {
   expect_number("orthogonal: gain", gain);
   return of(Initializer::Kind::kOrthogonal, gain, 0);
 }
+Initializer identity_initializer(const Shape& matrix, double gain) {
+  expect_number("identity_initializer: gain", gain);
+  if (matrix.rank() != 2) fail("identity_initializer: the variable is ", matrix.str(), ", expected a matrix");
+  std::vector<float> values(static_cast<size_t>(matrix.elements()));
+  for (int64_t i = 0; i < std::min(matrix[0], matrix[1]); ++i)
+    values[static_cast<size_t>(i * matrix[1] + i)] = static_cast<float>(gain);
+  return values_initializer(std::move(values));
+}
+Initializer identity_initializer(const Shape& matrix) { return identity_initializer(matrix, 1); }
 
 Initializer variance_scaling(double scale, FanMode mode, Distribution distribution, const Shape& kernel) {
   if (scale <= 0) fail("variance_scaling: scale is ", scale, ", expected more than 0");

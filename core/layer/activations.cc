@@ -1,24 +1,14 @@
 // Activations as functions and as options of layers; PReLU.
+#include "layer/composed_activations.h"
 #include "layer/layer.h"
 #include "layer/masks.h"
 #include "tenon/layer_classes.h"
 
 namespace tenon {
-namespace {
-
-using OfAxis = Tensor (*)(Tensor, int64_t);
-
-// Those by name that no op fuses.
-OfAxis unfused(std::string_view name) {
-  if (name == "softmax") return softmax;
-  return name == "log_softmax" ? log_softmax : nullptr;
-}
-
-}  // namespace
 
 ActivationRule::ActivationRule(const std::string& name) {
-  if (const OfAxis function = unfused(name))
-    *this = ActivationRule(function);
+  if (const auto function = composed_activation(name))
+    own_ = function;
   else
     fused_ = activation_from_name(name);
 }

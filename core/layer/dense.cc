@@ -1,4 +1,4 @@
-// Dense, Dropout, SpatialDropout2D, Embedding.
+// Dense, Dropout, SpatialDropout1D, SpatialDropout2D, Embedding.
 #include "base/crc32c.h"
 #include "layer/layer.h"
 #include "layer/masks.h"
@@ -8,6 +8,20 @@ namespace {
 
 void expect_rate(const LayerScope& scope, double rate) {
   scope.expect(rate >= 0 && rate <= 1, "rate is ", rate, ", expected 0 to 1");
+}
+
+// x of that rank, with one draw for each sample and channel.
+Tensor channel_dropout(Tensor x, const char* layer, int rank, const SpatialDropoutOptions& o) {
+  const LayerScope scope(x, layer, o.name.empty() ? layer : o.name.c_str());
+  const double rate = o.rate;
+  expect_rate(scope, rate);
+  scope.expect_float(x, rank, rank);
+  if (mode_of(x) != Mode::kTrain || rate == 0) return x;
+  Graph& graph = *x.graph();
+  const Tensor draw = random(seed_input(graph), draw_step(graph), crc32c(scope.call()), {x.dim(0), x.dim(-1)}, true);
+  const Tensor kept = compare(draw, scalar_like(draw, rate), CompareKind::kGe);
+  const Tensor scaled = rate < 1 ? x * (1 / (1 - rate)) : x;
+  return with_mask_of(x, select(broadcast(kept, x.shape(), {0, rank - 1}), scaled, scalar_like(x, 0)));
 }
 
 }  // namespace
@@ -41,19 +55,16 @@ Tensor dropout(Tensor x, const DropoutOptions& o) {
   return with_mask_of(x, dropout(x, seed_input(graph), draw_step(graph), o.residual, o.rate, crc32c(scope.call())));
 }
 
+Tensor spatial_dropout1d(Tensor x, double rate) { return spatial_dropout1d(x, SpatialDropoutOptions{.rate = rate}); }
+
+Tensor spatial_dropout1d(Tensor x, const SpatialDropoutOptions& o) {
+  return channel_dropout(x, "spatial_dropout1d", 3, o);
+}
+
 Tensor spatial_dropout2d(Tensor x, double rate) { return spatial_dropout2d(x, SpatialDropoutOptions{.rate = rate}); }
 
 Tensor spatial_dropout2d(Tensor x, const SpatialDropoutOptions& o) {
-  const LayerScope scope(x, "spatial_dropout2d", o.name);
-  const double rate = o.rate;
-  expect_rate(scope, rate);
-  scope.expect_float(x, 4, 4);
-  if (mode_of(x) != Mode::kTrain || rate == 0) return x;
-  Graph& graph = *x.graph();
-  const Tensor draw = random(seed_input(graph), draw_step(graph), crc32c(scope.call()), {x.dim(0), x.dim(3)}, true);
-  const Tensor kept = compare(draw, scalar_like(draw, rate), CompareKind::kGe);
-  const Tensor scaled = rate < 1 ? x * (1 / (1 - rate)) : x;
-  return with_mask_of(x, select(broadcast(kept, x.shape(), {0, 3}), scaled, scalar_like(x, 0)));
+  return channel_dropout(x, "spatial_dropout2d", 4, o);
 }
 
 Tensor embedding(Tensor indices, const EmbeddingOptions& o) {

@@ -11,7 +11,7 @@
 
 namespace tenon {
 
-struct Layer::Identity {
+struct Layer::Inside {
   std::string asked_for;  // the name
   std::string name;       // once it was called
   bool trainable = true;
@@ -70,7 +70,7 @@ class Entered {
 
 }  // namespace
 
-Layer::Layer(std::string name) : identity_(std::make_shared<Identity>()) { identity_->asked_for = std::move(name); }
+Layer::Layer(std::string name) : identity_(std::make_shared<Inside>()) { identity_->asked_for = std::move(name); }
 
 std::string Layer::kind() const { return snake_case(class_of(*this)); }
 const std::string& Layer::name() const { return identity_->name.empty() ? identity_->asked_for : identity_->name; }
@@ -94,7 +94,7 @@ Tensors Layer::all(const Tensors& xs) { return called(xs); }
 
 // The name goes with the object wherever it is called; where it is called first is whose part it is.
 std::string Layer::scope_in(Graph& graph) const {
-  Identity& me = *identity_;
+  Inside& me = *identity_;
   const std::string outer = graph.of_object && !graph.scope().empty() ? cat(graph.scope(), "/") : std::string();
   const std::string base = cat(outer, me.asked_for.empty() ? kind() : me.asked_for);
   const ObjectNames::Object object{identity_, me.passing, kind()};

@@ -67,9 +67,29 @@ inline constexpr ActivationFunction softplus{Activation::kSoftplus};
 inline constexpr ActivationFunction gelu{Activation::kGelu};
 inline constexpr ActivationFunction gelu_tanh{Activation::kGeluTanh};  // Keras's gelu(approximate=True)
 inline constexpr ActivationFunction silu{Activation::kSilu};
+inline constexpr ActivationFunction swish = silu;
 inline constexpr ActivationFunction mish{Activation::kMish};
 inline constexpr ActivationFunction hard_sigmoid{Activation::kHardSigmoid};
 inline constexpr ActivationFunction hard_swish{Activation::kHardSwish};
+inline constexpr ActivationFunction hard_silu = hard_swish;
+
+// Made of ops, which backends fuse with what is around them. Options with further numbers than their defaults are functions
+// of one's own: `.activation = [](Tensor x) { return celu(x, 2); }`.
+Tensor celu(Tensor x, double alpha = 1);               // x, or alpha (e^(x / alpha) - 1) below 0
+Tensor exponential(Tensor x);                          // e^x
+Tensor glu(Tensor x, int64_t axis = -1);               // the first half of the axis times the sigmoid of the second
+Tensor hard_shrink(Tensor x, double threshold = 0.5);  // x where |x| is more, else 0
+Tensor hard_tanh(Tensor x);                            // x within [-1, 1]
+Tensor log_sigmoid(Tensor x);                          // log(1 / (1 + e^-x)), without overflow
+Tensor soft_shrink(Tensor x, double threshold = 0.5);  // x moved towards 0 by that much
+Tensor softsign(Tensor x);                             // x / (1 + |x|)
+Tensor sparse_plus(Tensor x);                          // 0 up to -1, (x + 1)^2 / 4 up to 1, then x
+Tensor sparse_sigmoid(Tensor x);                       // 0 up to -1, (x + 1) / 2 up to 1, then 1
+// The nearest point with sum 1 and nothing below 0, along the axis (Martins and Astudillo 2016).
+Tensor sparsemax(Tensor x, int64_t axis = -1);
+Tensor squareplus(Tensor x, double b = 4);                           // (x + sqrt(x^2 + b)) / 2
+Tensor tanh_shrink(Tensor x);                                        // x - tanh(x)
+Tensor threshold(Tensor x, double threshold, double default_value);  // x where it is more, else default_value
 
 // What an option `.activation` holds: one of those above, a name, or any function of one tensor.
 class ActivationRule {

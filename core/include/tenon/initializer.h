@@ -29,13 +29,16 @@ struct Initializer {
 
 Initializer zeros();
 Initializer ones();
-Initializer constant_initializer(double value);
+Initializer constant_initializer(double value = 0);
 // The numbers themselves, row-major; their count must be the variable's.
 Initializer values_initializer(std::vector<float> values);
 Initializer random_uniform(double low = -0.05, double high = 0.05);
 Initializer random_normal(double mean = 0, double stddev = 0.05);
 Initializer truncated_normal(double mean = 0, double stddev = 0.05);
 Initializer orthogonal(double gain = 1);
+// gain on the diagonal of a matrix, 0 elsewhere. Throws Error for another rank.
+Initializer identity_initializer(const Shape& matrix, double gain);
+Initializer identity_initializer(const Shape& matrix);  // of gain 1
 
 // VarianceScaling: variance scale / fan. fan_in and fan_out of a kernel whose last two axes are
 // (in, out) are those times the product of the axes before them.

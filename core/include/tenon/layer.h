@@ -68,11 +68,11 @@ class Layer {
   const std::vector<Type>& examples() const;
 
  private:
-  struct Identity;
+  struct Inside;
   Tensors called(const Tensors& xs);
   void note_examples(const Tensors& xs);
   std::string scope_in(Graph& graph) const;
-  std::shared_ptr<Identity> identity_;
+  std::shared_ptr<Inside> identity_;
 };
 
 class Symbol;

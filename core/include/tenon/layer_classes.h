@@ -91,6 +91,11 @@ class Dropout : public FunctionLayer<Dropout, DropoutOptions, dropout> {
   using FunctionLayer::FunctionLayer;
   explicit Dropout(double rate) : FunctionLayer({.rate = rate}) {}
 };
+class SpatialDropout1D : public FunctionLayer<SpatialDropout1D, SpatialDropoutOptions, spatial_dropout1d> {
+ public:
+  using FunctionLayer::FunctionLayer;
+  explicit SpatialDropout1D(double rate) : FunctionLayer({.rate = rate}) {}
+};
 class SpatialDropout2D : public FunctionLayer<SpatialDropout2D, SpatialDropoutOptions, spatial_dropout2d> {
  public:
   using FunctionLayer::FunctionLayer;
@@ -130,6 +135,13 @@ class MultiHeadAttention : public LayerOf<MultiHeadAttention> {
 
  private:
   MultiHeadAttentionOptions options_;
+};
+
+// Gives x, whose mask stays.
+class Identity : public LayerOf<Identity> {
+ public:
+  explicit Identity(std::string name = {}) : LayerOf(std::move(name)) {}
+  Tensor call(Tensor x) override { return x; }
 };
 
 // ---- merging ----

@@ -89,11 +89,13 @@ Tensor dropout(Tensor x, const DropoutOptions& options);
 Tensor dropout(Tensor x, double rate);
 struct SpatialDropoutOptions {
   double rate = 0;
-  std::string name = "spatial_dropout2d";
+  std::string name = {};  // "spatial_dropout1d", "spatial_dropout2d"
 };
 // The same with one draw for each sample and channel: x[B,H,W,C] loses whole maps.
 Tensor spatial_dropout2d(Tensor x, const SpatialDropoutOptions& options);
 Tensor spatial_dropout2d(Tensor x, double rate);
+Tensor spatial_dropout1d(Tensor x, const SpatialDropoutOptions& options);  // x[B,T,C]
+Tensor spatial_dropout1d(Tensor x, double rate);
 Tensor flatten(Tensor x);  // [B, ..] -> [B, n]; [B] -> [B, 1]
 struct ReshapeOptions {
   Ints target_shape;  // of an example; one size may be -1: what is left
