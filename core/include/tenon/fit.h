@@ -136,7 +136,7 @@ struct EvaluateOptions {
 
 struct PredictOptions {
   int64_t batch_size = 32;
-  Verbose verbose = Verbose::kSilent;
+  Verbose verbose = Verbose::kSilent;  // Keras draws a bar: a program prints what it predicts itself
   int64_t steps = 0;
   Callbacks callbacks = {};
 };

@@ -83,6 +83,10 @@ TEST_F(PluginTest, AnUnknownDeviceIsAnErrorThatSaysWhereWasLookedAndWhatIsNear) 
   EXPECT_TRUE(refusal("nope").starts_with("device 'nope': no nope.so in " + directory_.path() + ", "));
   EXPECT_TRUE(contains(refusal("specimn"), "did you mean 'specimen'?"));
   EXPECT_TRUE(contains(refusal("men"), "did you mean 'specimen'?"));  // as gpu is a part of opencl-gpu
+  EXPECT_TRUE(contains(refusal("nope"), "there are: ")) << refusal("nope");
+  add("cpu");
+  EXPECT_FALSE(contains(refusal("gpu"), "mean 'cpu'")) << refusal("gpu");
+  EXPECT_TRUE(contains(refusal("cpi"), "mean 'cpu'"));
 }
 
 TEST_F(PluginTest, ANameThatIsAPathIsNoName) {

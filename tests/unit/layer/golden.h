@@ -82,9 +82,11 @@ inline std::string trimmed(const std::string& text) {
 inline Arguments arguments(const std::string& text) {
   std::vector<std::string> parts(1);
   int depth = 0;
+  bool quoted = false;
   for (char c : text) {
+    quoted ^= c == '\'';
     depth += (c == '(' || c == '[') - (c == ')' || c == ']');
-    if (c == ',' && depth == 0)
+    if (c == ',' && depth == 0 && !quoted)
       parts.emplace_back();
     else
       parts.back() += c;

@@ -1,43 +1,32 @@
 // The defaults of layers.
-#include "tenon/augmentation.h"
+#include "tenon/batch_dot.h"
+#include "tenon/einsum_dense.h"
 #include "tenon/layer_classes.h"
-#include "tenon/preprocessing.h"
+#include "tenon/noise.h"
 #include "tenon/recurrent.h"
+#include "tenon/sequences.h"
 #include "unit/train/signatures_testing.h"
 
 namespace tenon::signatures {
 namespace {
 
-Default padding(Padding p) { return text(p == Padding::kValid ? "valid" : "other"); }
-Default act(const ActivationRule& a) {
-  return a.fused() == linear ? text("None") : text(std::string(activation_name(a.fused())));
-}
-Default extent(const Extent& e) { return e.count() == 1 ? number(static_cast<double>(e.of(1)[0])) : text("several"); }
-Default penalty(const Regularizer& r) { return none(!r); }
-Default limit(const Constraint& c) { return none(!c.project); }
-
 template <class Options>
 Ours penalties(const Options& o) {
-  return {{"kernel_regularizer", penalty(o.kernel_regularizer)},
-          {"bias_regularizer", penalty(o.bias_regularizer)},
-          {"activity_regularizer", penalty(o.activity_regularizer)},
-          {"kernel_constraint", limit(o.kernel_constraint)},
-          {"bias_constraint", limit(o.bias_constraint)}};
+  return {TENON_FIELD(o, kernel_regularizer), TENON_FIELD(o, bias_regularizer), TENON_FIELD(o, activity_regularizer),
+          TENON_FIELD(o, kernel_constraint), TENON_FIELD(o, bias_constraint)};
 }
 template <class Options>
 Ours norm_penalties(const Options& o) {
-  return {{"beta_regularizer", penalty(o.beta_regularizer)},
-          {"gamma_regularizer", penalty(o.gamma_regularizer)},
-          {"beta_constraint", limit(o.beta_constraint)},
-          {"gamma_constraint", limit(o.gamma_constraint)}};
+  return {TENON_FIELD(o, beta_regularizer), TENON_FIELD(o, gamma_regularizer), TENON_FIELD(o, beta_constraint),
+          TENON_FIELD(o, gamma_constraint)};
 }
 
 template <class Options>
 Ours weights(Options o, Tensor (*layer)(Tensor, const Options&), const Shape& shape = {2, 8, 8, 4},
              const std::string& kernel = "kernel", const std::string& as = "kernel_initializer") {
   const auto build = [=](Tensor x) { layer(x, o); };
-  return Ours{{"use_bias", flag(o.use_bias)},
-              {"activation", act(o.activation)},
+  return Ours{TENON_FIELD(o, use_bias),
+              TENON_FIELD(o, activation),
               {as, first_value(kernel, build, shape)},
               {"bias_initializer", first_value("bias", build, shape)}} +
          penalties(o);
@@ -45,12 +34,15 @@ Ours weights(Options o, Tensor (*layer)(Tensor, const Options&), const Shape& sh
 
 template <class Options>
 Ours moved(const Options& o) {
-  return {{"strides", extent(o.strides)}, {"padding", padding(o.padding)}, {"dilation_rate", extent(o.dilation)}};
+  return {TENON_FIELD(o, strides),
+          TENON_FIELD(o, padding),
+          {"kernel_size", named("kernel", needed())},
+          {"dilation_rate", named("dilation", own(o.dilation))}};
 }
 
 Ours pooling() {
   const PoolLayerOptions o;
-  return {{"strides", none(!o.strides)}, {"padding", padding(o.padding)}};
+  return {TENON_FIELD(o, strides), TENON_FIELD(o, padding)};
 }
 
 // Kernels are drawn as the matrices that they are: with one head, key_dim 4 and 4 inputs, 4 by 4.
@@ -62,58 +54,95 @@ Ours attention(const Shape& sequence) {
                          const Variable* v = graph.find_variable("multi_head_attention/query/kernel");
                          return golden == "glorot_uniform" && v && same(v->initializer, glorot_uniform({4, 4}));
                        }};
-  return Ours{{"value_dim", none(o.value_dim == 0)}, {"dropout", number(o.dropout)},
-              {"use_bias", flag(o.use_bias)},        {"output_shape", none(o.output_shape == 0)},
-              {"kernel_initializer", kernel},        {"bias_initializer", first_value("bias", build, sequence)}} +
+  return Ours{TENON_NEEDED(o, num_heads),     TENON_NEEDED(o, key_dim),
+              TENON_OR_NONE(o, value_dim),    TENON_FIELD(o, dropout),
+              TENON_FIELD(o, use_bias),       TENON_OR_NONE(o, output_shape),
+              {"kernel_initializer", kernel}, {"bias_initializer", first_value("bias", build, sequence)}} +
          penalties(o);
+}
+
+Initializer an_orthogonal(const Shape&) { return orthogonal(); }
+Initializer nothing(const Shape&) { return zeros(); }
+
+Default drawn_as(const InitializerRule& ours, Initializer (*theirs)(const Shape&), const char* name) {
+  return {name, [=](const std::string& golden) { return golden == name && same(ours({6, 8}), theirs({6, 8})); }};
 }
 
 // Of the three recurrent layers.
 template <class Options>
 Ours cell(const Options& o) {
-  return {{"activation", text(std::string(activation_name(o.activation.fused())))},
-          {"use_bias", flag(o.use_bias)},
-          {"dropout", number(o.dropout)},
-          {"recurrent_dropout", number(o.recurrent_dropout)},
-          {"return_sequences", flag(o.return_sequences)},
-          {"return_state", flag(o.return_state)},
-          {"go_backwards", flag(o.go_backwards)},
-          {"stateful", flag(o.stateful)}};
-}
-
-template <class Options>
-Ours places(const Options& o) {
-  return {{"fill_mode", text(o.fill_mode == FillMode::kReflect ? "reflect" : "other")},
-          {"interpolation", text(o.interpolation == ResizeMethod::kBilinear ? "bilinear" : "other")},
-          {"fill_value", number(o.fill_value)}};
+  return {TENON_NEEDED(o, units),
+          TENON_FIELD(o, activation),
+          TENON_FIELD(o, use_bias),
+          TENON_FIELD(o, dropout),
+          TENON_FIELD(o, recurrent_dropout),
+          TENON_FIELD(o, return_sequences),
+          TENON_FIELD(o, return_state),
+          TENON_FIELD(o, go_backwards),
+          TENON_FIELD(o, stateful),
+          TENON_FIELD(o, kernel_regularizer),
+          TENON_FIELD(o, recurrent_regularizer),
+          TENON_FIELD(o, bias_regularizer),
+          TENON_FIELD(o, activity_regularizer),
+          TENON_FIELD(o, kernel_constraint),
+          TENON_FIELD(o, recurrent_constraint),
+          TENON_FIELD(o, bias_constraint),
+          {"kernel_initializer", drawn_as(o.kernel_initializer, glorot_uniform, "glorot_uniform")},
+          {"recurrent_initializer", drawn_as(o.recurrent_initializer, an_orthogonal, "orthogonal")},
+          {"bias_initializer", drawn_as(o.bias_initializer, nothing, "zeros")}};
 }
 
 void add_new_layers(Table& t) {
   const LSTMOptions lstm;
   const GRUOptions gru;
-  const NormalizationOptions norm;
-  const ResizingOptions size;
-  const RandomZoomOptions zoom;
-  const auto gated = [](const auto& o) {
-    return Ours{{"recurrent_activation", text(std::string(activation_name(o.recurrent_activation.fused())))}};
-  };
+  const auto gated = [](const auto& o) { return Ours{TENON_FIELD(o, recurrent_activation)}; };
   t["SimpleRNN"] = cell(SimpleRNNOptions());
-  t["LSTM"] = cell(lstm) + gated(lstm) + Ours{{"unit_forget_bias", flag(lstm.unit_forget_bias)}};
-  t["GRU"] = cell(gru) + gated(gru) + Ours{{"reset_after", flag(gru.reset_after)}};
+  t["LSTM"] = cell(lstm) + gated(lstm) + Ours{TENON_FIELD(lstm, unit_forget_bias)};
+  t["GRU"] = cell(gru) + gated(gru) + Ours{TENON_FIELD(gru, reset_after)};
   t["Bidirectional"] = {
       {"merge_mode", text(BidirectionalOptions().merge_mode == MergeMode::kConcat ? "concat" : "other")}};
-  t["Normalization"] = {{"axis", number(static_cast<double>(norm.axis.at(0)))},
-                        {"mean", none(norm.mean.empty())},
-                        {"variance", none(norm.variance.empty())},
-                        {"invert", flag(norm.invert)}};
-  t["Resizing"] = {{"interpolation", text(size.interpolation == Interpolation::kBilinear ? "bilinear" : "other")},
-                   {"crop_to_aspect_ratio", flag(size.crop_to_aspect_ratio)},
-                   {"pad_to_aspect_ratio", flag(size.pad_to_aspect_ratio)},
-                   {"fill_value", number(size.fill_value)},
-                   {"antialias", flag(size.antialias)}};
-  t["RandomRotation"] = places(RandomRotationOptions());
-  t["RandomTranslation"] = places(RandomTranslationOptions());
-  t["RandomZoom"] = places(zoom) + Ours{{"width_factor", none(!zoom.width_factor)}};
+  t["TimeDistributed"] = {};
+}
+
+template <class Options>
+Ours pointwise(Options o, Tensor (*layer)(Tensor, const Options&), const Shape& shape) {
+  return moved(o) + weights(o, layer, shape, "depthwise_kernel", "depthwise_initializer") +
+         Ours{{"pointwise_initializer", first_value(
+                                            "pointwise_kernel", [=](Tensor x) { layer(x, o); }, shape)},
+              TENON_FIELD(o, depth_multiplier)};
+}
+
+// Sequences, noise, and what needs no more than its name.
+void add_sequence_layers(Table& t) {
+  const Shape sequence{2, 8, 4};
+  const ConvLayerOptions conv{.filters = 4};
+  const ConvTransposeOptions transposed{.filters = 4};
+  const EinsumDenseOptions sum{.equation = "ab,bc->ac", .output_shape = {4}};
+  EinsumDenseOptions biased = sum;
+  biased.bias_axes = "c";
+  const auto summed = [=](Tensor x) { einsum_dense(x, biased); };
+  const auto one = [=](auto layer) { return numbered(layer, sequence); };
+  t["Conv1DTranspose"] = moved(transposed) + weights(transposed, conv1d_transpose, sequence) +
+                         Ours{TENON_FIELD(transposed, output_padding)};
+  t["DepthwiseConv1D"] = moved(conv) + weights(conv, depthwise_conv1d, sequence, "kernel", "depthwise_initializer") +
+                         Ours{TENON_FIELD(conv, depth_multiplier)};
+  t["SeparableConv1D"] = pointwise(conv, separable_conv1d, sequence);
+  t["Cropping1D"] = {{"cropping", one([](Tensor x, auto... v) { cropping1d(x, static_cast<int64_t>(v)...); })}};
+  t["ZeroPadding1D"] = {{"padding", one([](Tensor x, auto... v) { zero_padding1d(x, static_cast<int64_t>(v)...); })}};
+  t["UpSampling1D"] = {{"size", one([](Tensor x, auto... v) { up_sampling1d(x, static_cast<int64_t>(v)...); })}};
+  t["EinsumDense"] = Ours{TENON_NEEDED(sum, equation),
+                          TENON_NEEDED(sum, output_shape),
+                          TENON_FIELD(sum, activation),
+                          TENON_FIELD(sum, bias_axes),
+                          {"kernel_initializer", first_value("kernel", summed, {2, 4})},
+                          {"bias_initializer", first_value("bias", summed, {2, 4})}} +
+                     penalties(sum);
+  t["Dot"] = {TENON_NEEDED(BatchDotOptions(), axes), TENON_FIELD(BatchDotOptions(), normalize)};
+  t["GaussianNoise"] = {TENON_NEEDED(GaussianNoiseOptions(), stddev)};
+  t["GaussianDropout"] = {TENON_NEEDED(GaussianDropoutOptions(), rate)};
+  for (const char* name :
+       {"AdaptiveAveragePooling2D", "AdaptiveMaxPooling2D", "Identity", "Input", "Layer", "RepeatVector"})
+    t[name];
 }
 
 }  // namespace
@@ -136,7 +165,7 @@ Table layers() {
     return {{"beta_initializer", first_value("beta", norm)}, {"gamma_initializer", first_value("gamma", norm)}};
   };
   Ours convolution = moved(conv) + weights(conv, conv2d);
-  convolution["groups"] = number(static_cast<double>(conv.groups));
+  convolution.insert({TENON_FIELD(conv, groups), TENON_NEEDED(conv, filters)});
   Table t{
       {"Activation", {}},
       {"Add", {}},
@@ -147,47 +176,43 @@ Table layers() {
       {"Subtract", {}},
       {"Flatten", {}},
       {"Permute", {}},
-      {"Reshape", {}},
-      {"Dropout", {}},
-      {"SpatialDropout2D", {}},
-      {"Cropping2D", {}},
+      {"Reshape", {TENON_NEEDED(ReshapeOptions(), target_shape)}},
+      {"Dropout", {TENON_NEEDED(DropoutOptions(), rate)}},
+      {"SpatialDropout1D", {TENON_NEEDED(SpatialDropoutOptions(), rate)}},
+      {"SpatialDropout2D", {TENON_NEEDED(SpatialDropoutOptions(), rate)}},
+      {"Cropping2D", {{"cropping", numbered([](Tensor x, auto... v) { Cropping2D(static_cast<int64_t>(v)...)(x); })}}},
       {"UnitNormalization", {{"axis", number(-1)}}},
       {"Conv1D", convolution},
       {"Conv2D", convolution},
       {"DepthwiseConv2D", moved(conv) +
                               weights(conv, depthwise_conv2d, {2, 8, 8, 4}, "kernel", "depthwise_initializer") +
-                              Ours{{"depth_multiplier", number(static_cast<double>(conv.depth_multiplier))}}},
-      {"SeparableConv2D",
-       moved(conv) + weights(conv, separable_conv2d, {2, 8, 8, 4}, "depthwise_kernel", "depthwise_initializer") +
-           Ours{
-               {"pointwise_initializer", first_value("pointwise_kernel", [=](Tensor x) { separable_conv2d(x, conv); })},
-               {"depth_multiplier", number(static_cast<double>(conv.depth_multiplier))}}},
-      {"Conv2DTranspose", moved(transposed) + weights(transposed, conv2d_transpose) +
-                              Ours{{"output_padding", none(!transposed.output_padding)}}},
-      {"Dense", weights(fc, dense)},
+                              Ours{TENON_FIELD(conv, depth_multiplier)}},
+      {"SeparableConv2D", pointwise(conv, separable_conv2d, {2, 8, 8, 4})},
+      {"Conv2DTranspose",
+       moved(transposed) + weights(transposed, conv2d_transpose) + Ours{TENON_FIELD(transposed, output_padding)}},
+      {"Dense", weights(fc, dense) + Ours{TENON_NEEDED(fc, units)}},
       {"Embedding",
-       {{"mask_zero", flag(rows.mask_zero)},
-        {"embeddings_regularizer", penalty(rows.embeddings_regularizer)},
-        {"embeddings_constraint", limit(rows.embeddings_constraint)},
+       {TENON_NEEDED(rows, input_dim),
+        TENON_NEEDED(rows, output_dim),
+        TENON_FIELD(rows, mask_zero),
+        TENON_FIELD(rows, embeddings_regularizer),
+        TENON_FIELD(rows, embeddings_constraint),
         {"embeddings_initializer",
          first_value("embeddings", [=](Tensor x) { embedding(cast(x, DType::kI32), rows); })}}},
       {"AveragePooling1D", pooling()},
       {"AveragePooling2D", pooling()},
-      {"MaxPooling1D", pooling() + Ours{{"pool_size", extent(PoolLayerOptions().pool_size)}}},
-      {"MaxPooling2D", pooling() + Ours{{"pool_size", extent(PoolLayerOptions().pool_size)}}},
-      {"ReLU",
-       {{"max_value", none(!re.max_value)},
-        {"negative_slope", number(re.negative_slope)},
-        {"threshold", number(re.threshold)}}},
+      {"MaxPooling1D", pooling() + Ours{TENON_FIELD(PoolLayerOptions(), pool_size)}},
+      {"MaxPooling2D", pooling() + Ours{TENON_FIELD(PoolLayerOptions(), pool_size)}},
+      {"ReLU", {TENON_FIELD(re, max_value), TENON_FIELD(re, negative_slope), TENON_FIELD(re, threshold)}},
       {"LeakyReLU", {{"negative_slope", numbered([](Tensor x, auto... v) { LeakyReLU(v...)(x); })}}},
       {"ELU", {{"alpha", numbered([](Tensor x, auto... v) {
                   ELU(v...)
                   (x);
                 })}}},
       {"PReLU",
-       {{"shared_axes", none(pre.shared_axes.empty())},
-        {"alpha_regularizer", penalty(pre.alpha_regularizer)},
-        {"alpha_constraint", limit(pre.alpha_constraint)},
+       {TENON_FIELD(pre, shared_axes),
+        TENON_FIELD(pre, alpha_regularizer),
+        TENON_FIELD(pre, alpha_constraint),
         {"alpha_initializer", first_value("alpha", [](Tensor x) { prelu(x); })}}},
       {"Softmax", {{"axis", numbered([](Tensor x, auto... v) { softmax(x, static_cast<int64_t>(v)...); })}}},
       {"Concatenate", {{"axis", numbered([](Tensor x, auto... v) {
@@ -201,24 +226,24 @@ Table layers() {
        {{"padding", numbered([](Tensor x, auto... v) { zero_padding2d(x, static_cast<int64_t>(v)...); })}}},
       {"BatchNormalization", scaled(batch_norm) + norm_penalties(bn) +
                                  Ours{{"axis", number(-1)},
-                                      {"momentum", number(bn.momentum)},
-                                      {"epsilon", number(bn.epsilon)},
-                                      {"center", flag(bn.center)},
-                                      {"scale", flag(bn.scale)},
+                                      TENON_FIELD(bn, momentum),
+                                      TENON_FIELD(bn, epsilon),
+                                      TENON_FIELD(bn, center),
+                                      TENON_FIELD(bn, scale),
                                       {"moving_mean_initializer", first_value("moving_mean", batch_norm)},
                                       {"moving_variance_initializer", first_value("moving_variance", batch_norm)}}},
       {"LayerNormalization", scaled(layer_norm) + norm_penalties(ln) +
-                                 Ours{{"axis", number(static_cast<double>(ln.axes.at(0)))},
-                                      {"epsilon", number(ln.epsilon)},
-                                      {"center", flag(ln.center)},
-                                      {"scale", flag(ln.scale)}}},
+                                 Ours{{"axis", named("axes", own(ln.axes))},
+                                      TENON_FIELD(ln, epsilon),
+                                      TENON_FIELD(ln, center),
+                                      TENON_FIELD(ln, scale)}},
       {"GroupNormalization", scaled(group_norm) + norm_penalties(gn) +
-                                 Ours{{"groups", number(static_cast<double>(GroupNormOptions().groups))},
+                                 Ours{TENON_FIELD(GroupNormOptions(), groups),
                                       {"axis", number(-1)},
-                                      {"epsilon", number(gn.epsilon)},
-                                      {"center", flag(gn.center)},
-                                      {"scale", flag(gn.scale)}}},
-      {"RMSNormalization", {{"axis", number(-1)}, {"epsilon", number(RmsNormOptions().epsilon)}}},
+                                      TENON_FIELD(gn, epsilon),
+                                      TENON_FIELD(gn, center),
+                                      TENON_FIELD(gn, scale)}},
+      {"RMSNormalization", {{"axis", number(-1)}, TENON_FIELD(RmsNormOptions(), epsilon)}},
   };
   const Shape sequence{2, 8, 4};
   t["MultiHeadAttention"] = attention(sequence);
@@ -230,6 +255,7 @@ Table layers() {
   t["GlobalAveragePooling2D"] = keep(global_average_pool2d, {2, 8, 8, 4});
   t["GlobalMaxPooling2D"] = keep(global_max_pool2d, {2, 8, 8, 4});
   add_new_layers(t);
+  add_sequence_layers(t);
   return t;
 }
 
