@@ -164,11 +164,11 @@ Status check_same_name(const LoadedBackend& backend, const std::string& name) {
   return Status(Code::kAbi, cat("is '", backend.name, "', which is loaded already, the file's name is '", name, "'"));
 }
 
-// "gpu" means "opencl-gpu", not "cpu".
+// "gpu" means "opencl-gpu", and never "cpu", which is a letter away.
 std::string_view meant_by(std::string_view name, const std::vector<std::string>& names) {
   for (const std::string& n : names)
     if (!name.empty() && n.find(name) != std::string::npos) return n;
-  return nearest(name, names);
+  return name == "cpu" || name == "gpu" || name == "tpu" ? std::string_view() : nearest(name, names);
 }
 
 Status not_found(const SearchPath& search, std::string_view name) {
@@ -179,6 +179,7 @@ Status not_found(const SearchPath& search, std::string_view name) {
   std::string text = cat("device '", name, "': no ", name, ".so in ", join(search.directories));
   for (const Refusal& r : search.refusals) text += cat("; not searched: ", r.path, " ", r.cause);
   if (!near.empty()) text += cat("; did you mean '", near, "'?");
+  if (near.empty() && !names.empty()) text += cat("; there are: ", join(names));
   return Status(Code::kUnavailable, std::move(text));
 }
 
