@@ -1,4 +1,4 @@
-// MultiHeadAttention.
+// MultiHeadAttention, GroupQueryAttention.
 #include <cmath>
 
 #include "base/crc32c.h"
@@ -86,19 +86,18 @@ void check_attention(const LayerScope& scope, Tensor query, Tensor key, Tensor v
   expect_beside("key", key, value.dim(1));
 }
 
-}  // namespace
-
-Tensor multi_head_attention(Tensor query, Tensor value, const MultiHeadAttentionOptions& o) {
-  const LayerScope scope(query, "multi_head_attention", o.name);
+// Keys and values have `shared` heads, each for several of the queries'.
+Tensor attended(const LayerScope& scope, Tensor query, Tensor value, const MultiHeadAttentionOptions& o,
+                int64_t shared) {
   const Tensor key = o.key ? o.key : value;
   check_attention(scope, query, key, value, o);
   const int64_t heads = o.num_heads, value_dim = o.value_dim ? o.value_dim : o.key_dim;
   const int64_t queries = query.dim(1), keys = key.dim(1), out = o.output_shape ? o.output_shape : query.dim(2);
-  const auto by_head = [&](Tensor x, const char* name, int64_t size) {
-    return attention_projection(x, name, {x.dim(2), heads, size}, {heads, size}, o);
+  const auto by_head = [&](Tensor x, const char* name, int64_t each, int64_t size) {
+    return attention_projection(x, name, {x.dim(2), each, size}, {each, size}, o);
   };
-  const Tensor q = by_head(query, "query", o.key_dim), k = by_head(key, "key", o.key_dim);
-  const Tensor v = by_head(value, "value", value_dim);
+  const Tensor q = by_head(query, "query", heads, o.key_dim), k = by_head(key, "key", shared, o.key_dim);
+  const Tensor v = by_head(value, "value", shared, value_dim);
 
   Graph& graph = *query.graph();
   const Shape scores{query.dim(0), heads, queries, keys};
@@ -120,14 +119,54 @@ Tensor multi_head_attention(Tensor query, Tensor value, const MultiHeadAttention
   return with_mask_of(query, attention_projection(y, "attention_output", {heads, value_dim, out}, {out}, o));
 }
 
-Tensor MultiHeadAttention::call(const Tensors& xs) {
+// What an object is called with beside the query and the value.
+template <class Options>
+Options with_inputs(const char* layer, const std::string& name, const Tensors& xs, Options o) {
   if (xs.size() < 2 || xs.size() > 4)
-    fail("multi_head_attention '", name(), "': is called with ", xs.size(), xs.size() == 1 ? " tensor" : " tensors",
+    fail(layer, " '", name, "': is called with ", xs.size(), xs.size() == 1 ? " tensor" : " tensors",
          ", expected {query, value}, a key or not, a mask or not");
-  MultiHeadAttentionOptions o = options_;
   if (xs.size() > 2) o.key = xs[2];
   if (xs.size() > 3) o.attention_mask = xs[3];
+  return o;
+}
+
+}  // namespace
+
+Tensor multi_head_attention(Tensor query, Tensor value, const MultiHeadAttentionOptions& o) {
+  return attended(LayerScope(query, "multi_head_attention", o.name), query, value, o, o.num_heads);
+}
+
+Tensor group_query_attention(Tensor query, Tensor value, const GroupQueryAttentionOptions& o) {
+  const LayerScope scope(query, "group_query_attention", o.name);
+  scope.expect(o.num_key_value_heads >= 1 && o.num_query_heads % o.num_key_value_heads == 0, "num_query_heads is ",
+               o.num_query_heads, ", expected a multiple of num_key_value_heads, ", o.num_key_value_heads);
+  return attended(scope, query, value,
+                  {.num_heads = o.num_query_heads,
+                   .key_dim = o.head_dim,
+                   .dropout = o.dropout,
+                   .use_bias = o.use_bias,
+                   .kernel_initializer = o.kernel_initializer,
+                   .bias_initializer = o.bias_initializer,
+                   .kernel_regularizer = o.kernel_regularizer,
+                   .bias_regularizer = o.bias_regularizer,
+                   .activity_regularizer = o.activity_regularizer,
+                   .kernel_constraint = o.kernel_constraint,
+                   .bias_constraint = o.bias_constraint,
+                   .trainable = o.trainable,
+                   .key = o.key,
+                   .attention_mask = o.attention_mask,
+                   .use_causal_mask = o.use_causal_mask},
+                  o.num_key_value_heads);
+}
+
+Tensor MultiHeadAttention::call(const Tensors& xs) {
+  const MultiHeadAttentionOptions o = with_inputs("multi_head_attention", name(), xs, options_);
   return multi_head_attention(xs[0], xs[1], o);
+}
+
+Tensor GroupQueryAttention::call(const Tensors& xs) {
+  const GroupQueryAttentionOptions o = with_inputs("group_query_attention", name(), xs, options_);
+  return group_query_attention(xs[0], xs[1], o);
 }
 
 }  // namespace tenon

@@ -137,6 +137,19 @@ class MultiHeadAttention : public LayerOf<MultiHeadAttention> {
   MultiHeadAttentionOptions options_;
 };
 
+class GroupQueryAttention : public LayerOf<GroupQueryAttention> {
+ public:
+  explicit GroupQueryAttention(const GroupQueryAttentionOptions& options)
+      : LayerOf(options.name == GroupQueryAttentionOptions{}.name ? std::string() : options.name), options_(options) {}
+  Tensor call(const Tensors& xs) override;
+
+ protected:
+  bool is_function() const override { return true; }
+
+ private:
+  GroupQueryAttentionOptions options_;
+};
+
 // Gives x, whose mask stays.
 class Identity : public LayerOf<Identity> {
  public:

@@ -142,6 +142,25 @@ struct MultiHeadAttentionOptions {
 // [heads, value_dim, output_shape], attention_output/bias. A kernel initializer sees the matrix [in, out] that a kernel
 // is, heads times size as one. A query that may see no key sees all of them alike, as in Keras.
 Tensor multi_head_attention(Tensor query, Tensor value, const MultiHeadAttentionOptions& options);
+struct GroupQueryAttentionOptions {
+  int64_t head_dim = 0;
+  int64_t num_query_heads = 0, num_key_value_heads = 0;  // the first a multiple of the second
+  double dropout = 0;
+  bool use_bias = true;
+  InitializerRule kernel_initializer = &glorot_uniform;
+  InitializerRule bias_initializer = zeros();
+  Regularizer kernel_regularizer = {}, bias_regularizer = {}, activity_regularizer = {};
+  Constraint kernel_constraint = {}, bias_constraint = {};
+  bool trainable = true;
+  std::string name = "group_query_attention";
+  // Of the call, as above.
+  Tensor key = {};
+  Tensor attention_mask = {};
+  bool use_causal_mask = false;
+};
+// The same with fewer heads of keys and values than of queries: each serves as many queries' heads in turn, the first those
+// from 0 on (Ainslie et al. 2023). Kernels of key and value are [C, num_key_value_heads, head_dim].
+Tensor group_query_attention(Tensor query, Tensor value, const GroupQueryAttentionOptions& options);
 
 // ---- convolution ----
 struct ConvLayerOptions {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
-#include "tenon/layers.h"
+#include "tenon/layer_classes.h"
 #include "tenon/losses.h"
 #include "unit/layer/golden.h"
 #include "unit/layer/model_testing.h"
@@ -134,6 +134,54 @@ TEST(SequenceLoss, IsTheMeanOverAllTokens) {
     const double loss = session.run({{"x", {1, 2, 0.5, -1, 0, 3, 0, 4, -2}}, {"y", {1, 2, 0}}})[0][0];
     EXPECT_NEAR(loss, 1.51694453, 1e-6);
   }
+}
+
+// Of two heads A and B as {2,4}, and each of them twice, A A B B, as {2,8}; [8, 2] is another kernel.
+Initializer heads_in_pairs(const Shape& matrix) {
+  if (matrix[0] != 2) return golden_kernel(matrix);
+  const int64_t columns = matrix[1], times = columns / 4;
+  std::vector<float> out;
+  for (int64_t i = 0; i < 2; ++i)
+    for (int64_t c = 0; c < columns; ++c) {
+      const int64_t head = c / 2 / times;
+      out.push_back(0.3f * static_cast<float>(i) - 0.2f * static_cast<float>(c % 2) + 0.5f * static_cast<float>(head));
+    }
+  return values_initializer(out);
+}
+
+// Two heads of keys and values for four of queries do what four heads do that are the same two by two.
+TEST(GroupQueryAttention, SharesKeysAndValuesAmongNeighbouringHeads) {
+  Graph graph;
+  const Tensor query = feed(graph, "q", {1, 2, 2}), value = feed(graph, "v", {1, 3, 2});
+  const auto all = [&](bool causal) {
+    return multi_head_attention(
+        query, value, {.num_heads = 4, .key_dim = 2, .kernel_initializer = &heads_in_pairs, .use_causal_mask = causal});
+  };
+  const auto grouped = [&](bool causal) {
+    return GroupQueryAttention({.head_dim = 2,
+                                .num_query_heads = 4,
+                                .num_key_value_heads = 2,
+                                .kernel_initializer = &heads_in_pairs,
+                                .use_causal_mask = causal})({query, value});
+  };
+  Session session(graph, {grouped(false), all(false), grouped(true), all(true)});
+  const auto y = session.run({{"q", golden_input(4)}, {"v", golden_input(6)}});
+  golden::expect_near(y[0], y[1], 1e-6);
+  golden::expect_near(y[2], y[3], 1e-6);
+  EXPECT_GT(std::fabs(y[0][0] - y[2][0]), 1e-3);  // the mask counts
+  const Variable* key = graph.find_variable("group_query_attention/key/kernel");
+  ASSERT_NE(key, nullptr);
+  EXPECT_EQ(graph.type(graph.inputs[static_cast<size_t>(key->input)].value).shape.vec(),
+            (std::vector<int64_t>{2, 2, 2}));
+}
+
+TEST(GroupQueryAttention, SaysWhatDoesNotDivide) {
+  Graph graph;
+  const Tensor x = feed(graph, "x", {1, 2, 4});
+  EXPECT_EQ(model_testing::error_of(
+                [&] { group_query_attention(x, x, {.head_dim = 2, .num_query_heads = 3, .num_key_value_heads = 2}); }),
+            "group_query_attention 'group_query_attention': num_query_heads is 3, expected a multiple of "
+            "num_key_value_heads, 2");
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Dropout: how much it drops, what it does to the rest, and when it draws alike.
 #include <gtest/gtest.h>
 
-#include "tenon/layers.h"
+#include "tenon/layer_classes.h"
 #include "unit/layer/golden.h"
 #include "unit/layer/model_testing.h"
 
@@ -76,6 +76,23 @@ TEST(SpatialDropout, DropsWholeMaps) {
       for (size_t p = 1; p < 4; ++p) EXPECT_EQ(y[n * 160 + p * 40 + c], first);
     }
   EXPECT_NEAR(zeros, 1000, 4 * std::sqrt(2000 * 0.25));
+}
+
+TEST(SpatialDropout, OfSequencesDropsAChannelOfAllSteps) {
+  Graph graph;
+  const Tensor x = feed(graph, "x", {50, 4, 40});
+  Session session(graph, {SpatialDropout1D(0.5)(x)});
+  const Numbers y = session.run({{"x", Numbers(8000, 1)}, {"seed", {3}}, {"global_step", {0}}})[0];
+  int zeros = 0;
+  for (size_t n = 0; n < 50; ++n)
+    for (size_t c = 0; c < 40; ++c) {
+      const double first = y[n * 160 + c];
+      EXPECT_TRUE(first == 0 || first == 2) << first;
+      zeros += first == 0;
+      for (size_t t = 1; t < 4; ++t) EXPECT_EQ(y[n * 160 + t * 40 + c], first);
+    }
+  EXPECT_NEAR(zeros, 1000, 4 * std::sqrt(2000 * 0.25));
+  EXPECT_THROW(spatial_dropout1d(feed(graph, "image", {2, 2, 2, 2}), 0.5), Error);
 }
 
 }  // namespace

@@ -50,6 +50,15 @@ TEST(Initializers, TakeTheirScaleAndFan) {
   EXPECT_EQ(variance_scaling(1, FanMode::kFanIn, Distribution::kUntruncatedNormal, {}).b, 1);
 }
 
+TEST(Initializers, IdentityIsOnTheDiagonal) {
+  EXPECT_EQ(identity_initializer({2, 3}, 0.5).values, (std::vector<float>{0.5, 0, 0, 0, 0.5, 0}));
+  EXPECT_EQ(identity_initializer({2, 2}).values, (std::vector<float>{1, 0, 0, 1}));
+  Graph graph;
+  dense(feed(graph, "x", {1, 2}), {.units = 2, .kernel_initializer = identity_initializer});
+  EXPECT_EQ(graph.find_variable("dense/kernel")->initializer.values, (std::vector<float>{1, 0, 0, 1}));
+  EXPECT_THROW(identity_initializer({2, 2, 2}), Error);
+}
+
 const Initializer& initializer_of(const Graph& graph, const char* name) {
   const Variable* v = graph.find_variable(name);
   EXPECT_NE(v, nullptr) << name;
