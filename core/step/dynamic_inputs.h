@@ -11,7 +11,7 @@
 
 namespace tenon {
 
-// An error for bounds that are less than 1 or do not divide by the units.
+// An error for bounds that are no sizes, do not divide by the units, or differ where they have one name.
 Status check_dynamic(const FunctionOptions& options, int replicas);
 
 // The signature of arrays, and the sizes that they have.

@@ -151,10 +151,16 @@ void agree_on_states(Graph& graph) {
   for (size_t i = 0; i < which.size(); ++i) graph.variables[which[i]].next = means[i].id();
 }
 
+bool names_a_size(const std::string& message) {
+  for (size_t at = message.find('['); at != std::string::npos; at = message.find('[', at + 1))
+    if (const char next = message[at + 1]; next == '<' || (next >= '0' && next <= '9')) return true;
+  return false;
+}
+
 // What of the message is a shape is one of a unit, and the user gave that of all.
 Status of_all_units(const Status& status, const std::vector<TraceInput>& inputs, int replicas) {
   const auto shared = std::find_if(inputs.begin(), inputs.end(), [](const TraceInput& i) { return i.split; });
-  if (replicas == 1 || shared == inputs.end() || status.message().find('[') == std::string::npos) return status;
+  if (replicas == 1 || shared == inputs.end() || !names_a_size(status.message())) return status;
   Type whole = shared->type;
   whole.shape.set(0, whole.shape[0] * replicas);
   return Status(status.code(), cat(status.message(), " (on each of ", replicas, " units, where input '", shared->name,

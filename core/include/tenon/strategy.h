@@ -152,7 +152,8 @@ class Strategy {
   // Opens the device: "auto", "cpu", "tpu-emulator:v3-8", .. (tenon/devices.h).
   explicit Strategy(const std::string& device = "auto", const StrategyOptions& options = {});
 
-  // Throws Error when steps_per_call is less than 1, or bounds do not divide by the units.
+  // Throws Error when steps_per_call is less than 1, or bounds are no sizes, do not divide by the
+  // units or differ under one name.
   Function function(TensorFunction function, const FunctionOptions& options = {}) const;
 
   const std::string& device() const;  // as it was found: "cpu"
