@@ -226,18 +226,4 @@ Result<std::vector<std::string>> CheckpointManager::set_aside(const std::vector<
   return now;
 }
 
-Status check_variable(const BundleReader& checkpoint, std::string_view name, const Type& type) {
-  const BundleEntry* entry = checkpoint.find(name);
-  if (!entry) return invalid("checkpoint ", checkpoint.prefix(), " has no variable '", name, "'");
-  if (!entry->sliced && entry->dtype == type.dtype && entry->shape == type.shape) return {};
-  return invalid("checkpoint ", checkpoint.prefix(), ": variable '", name, "' is ",
-                 entry->sliced ? "a partitioned " : "", entry->str(), ", model expects ", type.str());
-}
-
-Status restore(const BundleReader& checkpoint, std::span<const RestoreTarget> targets) {
-  for (const RestoreTarget& target : targets) TENON_TRY(check_variable(checkpoint, target.name, target.type));
-  for (const RestoreTarget& target : targets) TENON_TRY(checkpoint.read(target.name, target.bytes));
-  return {};
-}
-
 }  // namespace tenon

@@ -7,7 +7,6 @@
 
 #include <functional>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -77,19 +76,5 @@ struct FoundCheckpoint {
 // missing directory; an error when there are some and none of them loads. A trainer may save and remove checkpoints
 // meanwhile.
 Result<std::optional<FoundCheckpoint>> latest_checkpoint(const std::string& model_dir);
-
-// "ok" when the checkpoint has a variable of that name and type, else one line that says what it has.
-Status check_variable(const BundleReader& checkpoint, std::string_view name, const Type& type);
-
-// Where a variable goes: `bytes` is dense, row-major and of the type's size.
-struct RestoreTarget {
-  std::string name;
-  Type type;
-  std::span<std::byte> bytes;
-};
-
-// Reads each target by name. Names and types of all are checked before the first byte is written;
-// variables that nobody asks for are left alone.
-Status restore(const BundleReader& checkpoint, std::span<const RestoreTarget> targets);
 
 }  // namespace tenon

@@ -1,8 +1,40 @@
 #include "checkpoint/tensor_file.h"
 
+#include <cstring>
+
+#include "base/text.h"
 #include "checkpoint/checkpoint.h"
 
 namespace tenon {
+namespace {
+
+// Elements whose exponent is all ones: infinity and NaN.
+template <class Bits>
+bool all_finite(std::span<const std::byte> piece, Bits exponent) {
+  for (size_t at = 0; at + sizeof(Bits) <= piece.size(); at += sizeof(Bits)) {
+    Bits bits;
+    std::memcpy(&bits, &piece[at], sizeof bits);
+    if ((bits & exponent) == exponent) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool all_finite(DType dtype, std::span<const std::byte> piece) {
+  switch (dtype) {
+    case DType::kF32:
+      return all_finite<uint32_t>(piece, 0x7f800000);
+    case DType::kF64:
+      return all_finite<uint64_t>(piece, 0x7ff0000000000000);
+    case DType::kBF16:
+      return all_finite<uint16_t>(piece, 0x7f80);
+    case DType::kF16:
+      return all_finite<uint16_t>(piece, 0x7c00);
+    default:
+      return true;
+  }
+}
 
 bool is_safetensors(std::string_view path) { return path.ends_with(".safetensors"); }
 
@@ -12,7 +44,7 @@ TensorFile::TensorFile(std::string path, SafetensorsReader reader)
     if (entry.dtype != DType::kNone) tensors_.emplace(name, Type{entry.dtype, entry.shape});
 }
 
-TensorFile::TensorFile(std::string path, BundleReader reader) : path_(std::move(path)), reader_(std::move(reader)) {
+TensorFile::TensorFile(BundleReader reader) : path_(reader.prefix()), reader_(std::move(reader)) {
   for (const auto& [name, entry] : std::get<BundleReader>(reader_).entries())
     if (entry.dtype != DType::kNone && !entry.sliced) tensors_.emplace(name, Type{entry.dtype, entry.shape});
 }
@@ -23,12 +55,36 @@ Result<TensorFile> TensorFile::open(const std::string& path) {
     return TensorFile(path, std::move(reader));
   }
   TENON_ASSIGN(BundleReader reader, open_checkpoint(path));
-  std::string prefix = reader.prefix();
-  return TensorFile(std::move(prefix), std::move(reader));
+  return TensorFile(std::move(reader));
 }
 
 Status TensorFile::read(std::string_view name, std::span<std::byte> out) const {
-  return std::visit([&](const auto& reader) { return reader.read(name, out); }, reader_);
+  TENON_TRY(std::visit([&](const auto& reader) { return reader.read(name, out); }, reader_));
+  const auto found = tensors_.find(name);
+  if (found == tensors_.end() || all_finite(found->second.dtype, out)) return {};
+  return invalid("'", path_, "': '", abbreviated(name), "' holds nan or infinity, expected finite numbers");
+}
+
+Result<int64_t> TensorFile::scalar(std::string_view name, int64_t missing) const {
+  const auto found = tensors_.find(name);
+  if (found == tensors_.end()) return missing;
+  const Type& type = found->second;
+  int64_t value = 0;
+  int32_t narrow = 0;
+  const bool wide = type.dtype == DType::kI64;
+  if (type.shape.elements() != 1 || (!wide && type.dtype != DType::kI32))
+    return invalid("'", path_, "': '", abbreviated(name), "' is ", type.str(), ", expected one i64");
+  TENON_TRY(
+      read(name, wide ? std::as_writable_bytes(std::span(&value, 1)) : std::as_writable_bytes(std::span(&narrow, 1))));
+  return wide ? value : int64_t{narrow};
+}
+
+Status check_variable(const TensorFile& file, std::string_view name, const Type& type) {
+  const auto found = file.tensors().find(name);
+  if (found == file.tensors().end()) return invalid("checkpoint ", file.path(), " has no variable '", name, "'");
+  if (found->second == type) return {};
+  return invalid("checkpoint ", file.path(), ": variable '", name, "' is ", found->second.str(), ", model expects ",
+                 type.str());
 }
 
 Status write_tensor_file(const std::string& path, std::vector<TensorSource> tensors) {

@@ -21,21 +21,29 @@ class TensorFile {
  public:
   // A bundle is named by its prefix, its PREFIX.index, or the directory of which it is the newest.
   static Result<TensorFile> open(const std::string& path);
+  explicit TensorFile(BundleReader reader);
 
   const std::string& path() const { return path_; }
   // Those of numeric types that Tenon has; strings and partitioned variables are passed over.
   const std::map<std::string, Type, std::less<>>& tensors() const { return tensors_; }
-  // REQUIRED: out has the size of the tensor's type. On an error `out` is unspecified.
+  // REQUIRED: out has the size of the tensor's type. NaN and infinity are refused. On an error `out` is unspecified.
   Status read(std::string_view name, std::span<std::byte> out) const;
+  // An i64 or i32 of one element; `missing` where there is no tensor of that name.
+  Result<int64_t> scalar(std::string_view name, int64_t missing) const;
 
  private:
   TensorFile(std::string path, SafetensorsReader reader);
-  TensorFile(std::string path, BundleReader reader);
 
   std::string path_;
   std::map<std::string, Type, std::less<>> tensors_;
   std::variant<SafetensorsReader, BundleReader> reader_;
 };
+
+// "ok" when the file has a variable of that name and type, else one line that says what it has.
+Status check_variable(const TensorFile& file, std::string_view name, const Type& type);
+
+// Whether none of a tensor's elements is infinity or NaN.
+bool all_finite(DType dtype, std::span<const std::byte> bytes);
 
 // The file, or both of a bundle, are there whole or not at all.
 Status write_tensor_file(const std::string& path, std::vector<TensorSource> tensors);

@@ -24,11 +24,7 @@ TensorSource scalar_source(const char* name, int64_t value) {
 // Files of others do not have it.
 Result<int64_t> epochs_in(const std::string& path) {
   TENON_ASSIGN(const TensorFile file, TensorFile::open(path));
-  int64_t epochs = 0;
-  const auto found = file.tensors().find(kEpochs);
-  if (found == file.tensors().end() || !(found->second == Type{DType::kI64, {}})) return epochs;
-  TENON_TRY(file.read(kEpochs, std::as_writable_bytes(std::span(&epochs, 1))));
-  return epochs;
+  return file.scalar(kEpochs, 0);
 }
 
 // The types of the weights that are there; fewer than names where some are not.

@@ -61,9 +61,6 @@ Result<LoadedTensors> LoadedTensors::read(const std::string& path) {
     if (name.starts_with("tenon/")) continue;  // where training of an Estimator stood
     Array value(type);
     TENON_TRY(file.read(name, value.bytes()));
-    if (!all_finite(type.dtype, value.bytes()))
-      return invalid("'", file.path(), "': tensor '", abbreviated(name),
-                     "' holds nan or infinity, expected finite numbers");
     tensors.emplace(name, std::move(value));
   }
   return LoadedTensors(file.path(), std::move(tensors));

@@ -12,37 +12,9 @@
 
 namespace tenon {
 
-namespace {
-
-// Elements whose exponent is all ones: infinity and NaN.
-template <class Bits>
-bool all_finite(std::span<const std::byte> piece, Bits exponent) {
-  for (size_t at = 0; at + sizeof(Bits) <= piece.size(); at += sizeof(Bits)) {
-    Bits bits;
-    std::memcpy(&bits, &piece[at], sizeof bits);
-    if ((bits & exponent) == exponent) return false;
-  }
-  return true;
-}
-
-}  // namespace
-
-bool all_finite(DType dtype, std::span<const std::byte> piece) {
-  switch (dtype) {
-    case DType::kF32:
-      return all_finite<uint32_t>(piece, 0x7f800000);
-    case DType::kF64:
-      return all_finite<uint64_t>(piece, 0x7ff0000000000000);
-    case DType::kBF16:
-      return all_finite<uint16_t>(piece, 0x7f80);
-    case DType::kF16:
-      return all_finite<uint16_t>(piece, 0x7c00);
-    default:
-      return true;
-  }
-}
-
-Status VariableStore::fill(const Variable& variable, const Buffer& buffer, const BundleReader* checkpoint) {
+// With a tensor of the file, or without one with the variable's first value.
+Status VariableStore::fill(const Variable& variable, const Buffer& buffer, const TensorFile* file,
+                           const std::string& tensor) {
   const std::string& name = variable.name;
   const auto size = static_cast<size_t>(buffer.type().bytes());
   if (scratch_.size() < size) {
@@ -51,15 +23,13 @@ Status VariableStore::fill(const Variable& variable, const Buffer& buffer, const
     scratch_.resize(size);
   }
   const std::span<std::byte> bytes = std::span(scratch_).first(size);
-  if (checkpoint) {
-    TENON_TRY(check_variable(*checkpoint, name, buffer.type()));
-    TENON_TRY(checkpoint->read(name, bytes));
+  if (file) {
+    TENON_TRY(file->read(tensor, bytes));
   } else {
     TENON_TRY(initialize(variable.initializer, buffer.type(), name, seed_, bytes));
+    if (!all_finite(buffer.type().dtype, bytes))
+      return invalid("first values: variable '", name, "' holds nan or infinity, expected finite numbers");
   }
-  if (!all_finite(buffer.type().dtype, bytes))
-    return invalid(checkpoint ? cat("checkpoint ", checkpoint->prefix()) : "first values", ": variable '", name,
-                   "' holds nan or infinity, expected finite numbers");
   return queue_.write(buffer, bytes.data(), bytes.size());
 }
 
@@ -68,10 +38,9 @@ Status VariableStore::write(const Buffer& buffer, const Array& value) const {
 }
 
 // All are checked before the first is read.
-Status VariableStore::check_restores(const Graph& graph, const BundleReader& checkpoint,
-                                     std::vector<std::string>* anew) {
+Status VariableStore::check_restores(const Graph& graph, const TensorFile& checkpoint, std::vector<std::string>* anew) {
   for (const Variable& v : graph.variables) {
-    if (v.kind != VariableKind::kWeight && !checkpoint.find(v.name)) {
+    if (v.kind != VariableKind::kWeight && !checkpoint.tensors().contains(v.name)) {
       if (anew) anew->push_back(v.name);
       continue;
     }
@@ -81,7 +50,7 @@ Status VariableStore::check_restores(const Graph& graph, const BundleReader& che
   return {};
 }
 
-Status VariableStore::provide(const Graph& graph, const BundleReader* checkpoint, std::vector<std::string>* anew) {
+Status VariableStore::provide(const Graph& graph, const TensorFile* checkpoint, std::vector<std::string>* anew) {
   TENON_TRY(checkpoint ? check_restores(graph, *checkpoint, anew) : check_warm(graph));
   TENON_TRY(check_waiting(graph));
   for (const Variable& v : graph.variables) {
@@ -98,14 +67,14 @@ Status VariableStore::provide(const Graph& graph, const BundleReader* checkpoint
   return {};
 }
 
-Status VariableStore::make(const Variable& variable, const Type& type, const BundleReader* checkpoint) {
+Status VariableStore::make(const Variable& variable, const Type& type, const TensorFile* checkpoint) {
   const std::string& name = variable.name;
   TENON_ASSIGN(Buffer buffer, device_->allocate(type));
   if (const auto given = waiting_.find(name); given != waiting_.end()) {
     TENON_TRY(write(buffer, given->second.value));
     waiting_.erase(given);
   } else if (checkpoint) {
-    TENON_TRY(fill(variable, buffer, checkpoint->find(name) ? checkpoint : nullptr));
+    TENON_TRY(fill(variable, buffer, checkpoint->tensors().contains(name) ? checkpoint : nullptr, name));
   } else {
     TENON_TRY(begin(variable, buffer));
   }
@@ -116,15 +85,10 @@ Status VariableStore::make(const Variable& variable, const Type& type, const Bun
 
 // With what a warm start has for it, or with its first value.
 Status VariableStore::begin(const Variable& variable, const Buffer& buffer) {
-  if (!warm_) return fill(variable, buffer, nullptr);
+  if (!warm_) return fill(variable, buffer);
   const VariableRole role{variable.kind, variable.trainable};
   TENON_ASSIGN(const WarmStart::Source source, warm_->source_of(variable.name, buffer.type(), role));
-  if (source.tensor.empty()) {
-    TENON_TRY(fill(variable, buffer, nullptr));
-  } else {
-    TENON_ASSIGN(const Array value, warm_->read(source.tensor, buffer.type()));
-    TENON_TRY(write(buffer, value));
-  }
+  TENON_TRY(fill(variable, buffer, source.tensor.empty() ? nullptr : &warm_->file(), source.tensor));
   warm_->note(variable.name, role, source);
   return {};
 }

@@ -16,9 +16,6 @@
 
 namespace tenon {
 
-// Whether none of a tensor's elements is infinity or NaN.
-bool all_finite(DType dtype, std::span<const std::byte> bytes);
-
 class VariableStore {
  public:
   VariableStore(std::shared_ptr<Device> device, Queue& queue, uint64_t seed)
@@ -28,7 +25,7 @@ class VariableStore {
   // and what is in it have its type), else by what waits for them, a warm start or their initializers. NaN and infinity are
   // refused. Slots and counters that the checkpoint does not have begin anew; `anew` gets their names.
   // While a file's values wait that the graph does not have, a variable that is not in the file either is an error.
-  Status provide(const Graph& graph, const BundleReader* checkpoint, std::vector<std::string>* anew = nullptr);
+  Status provide(const Graph& graph, const TensorFile* checkpoint, std::vector<std::string>* anew = nullptr);
   // Variables that are here take what the checkpoint has for them, all or none; those that are made from now on begin with
   // it, unless a value waits for them, until load(), or another warm start takes its place.
   Status warm_start(WarmStart from);
@@ -75,11 +72,12 @@ class VariableStore {
   Result<const Buffer*> find(std::string_view name) const;
   FillBytes bytes_of(const std::string& name, const Buffer& buffer, bool* finite) const;
   Status check_waiting(const Graph& graph) const;
-  Status make(const Variable& variable, const Type& type, const BundleReader* checkpoint);
-  static Status check_restores(const Graph& graph, const BundleReader& checkpoint, std::vector<std::string>* anew);
+  Status make(const Variable& variable, const Type& type, const TensorFile* checkpoint);
+  static Status check_restores(const Graph& graph, const TensorFile& checkpoint, std::vector<std::string>* anew);
   Status begin(const Variable& variable, const Buffer& buffer);
   Status check_warm(const Graph& graph) const;
-  Status fill(const Variable& variable, const Buffer& buffer, const BundleReader* checkpoint);
+  Status fill(const Variable& variable, const Buffer& buffer, const TensorFile* file = nullptr,
+              const std::string& tensor = {});
   Status write(const Buffer& buffer, const Array& value) const;
 
   std::shared_ptr<Device> device_;

@@ -35,7 +35,8 @@ class WarmStart {
     bool mismatched = false;  // it has another type there, which skip_mismatch lets pass; else that is an error
   };
   Result<Source> source_of(const std::string& variable, const Type& type, const VariableRole& role) const;
-  // A tensor of that type. NaN and infinity are refused.
+  const TensorFile& file() const { return file_; }
+  // A tensor of that type.
   Result<Array> read(const std::string& tensor, const Type& type) const;
 
   void note(const std::string& variable, const VariableRole& role, const Source& source);

@@ -110,7 +110,7 @@ class Estimator::Divergence {
   }
 
   // Of one step on the batch at `at` from a checkpoint's states, or from first values.
-  Result<float> first_loss(const PipelineState& at, const BundleReader* checkpoint) {
+  Result<float> first_loss(const PipelineState& at, const TensorFile* checkpoint) {
     VariableStore trial(m_.device, m_.queue, m_.config.seed);
     TENON_TRY(trial.provide(function_.executable().graph, checkpoint));
     TENON_TRY(function_.bind(trial));
@@ -123,8 +123,8 @@ class Estimator::Divergence {
   }
 
   Status call_witnesses(const std::string& newest) {
-    TENON_ASSIGN(const BundleReader reader, BundleReader::open(newest));
-    TENON_ASSIGN(const PipelineState at, Impl::input_of(reader));
+    TENON_ASSIGN(const TensorFile checkpoint, TensorFile::open(newest));
+    TENON_ASSIGN(const PipelineState at, Impl::input_of(checkpoint));
     const auto failed = failed_ ? std::optional(failed_->samples) : std::nullopt;
     for (const uint64_t place : places_of_witnesses(at.samples, failed, static_cast<uint64_t>(data_.batch_size))) {
       if (witnesses_.size() == kWitnesses) break;
@@ -150,11 +150,11 @@ class Estimator::Divergence {
 
   // Whether all witnesses speak against it. One that is damaged, or of another model, is not for us to judge.
   Result<bool> has_diverged(const std::string& prefix) {
-    const Result<BundleReader> reader = BundleReader::open(prefix);
-    if (!reader.ok()) return reader.status();
+    const Result<TensorFile> checkpoint = TensorFile::open(prefix);
+    if (!checkpoint.ok()) return checkpoint.status();
     for (const Witness& witness : witnesses_) {
       TENON_TRY(m_.interruption());
-      TENON_ASSIGN(const float loss, first_loss(witness.at, &*reader));
+      TENON_ASSIGN(const float loss, first_loss(witness.at, &*checkpoint));
       if (!is_absurd(loss, witness.reference)) return false;
     }
     return true;

@@ -11,18 +11,16 @@ constexpr std::string_view kFingerprint = "tenon/input_fingerprint";
 constexpr std::string_view kData = "tenon/input_data";  // checkpoints of before it was written have none
 
 // Of a graph that trains: a variable of the checkpoint that it would leave behind, or "".
-std::string unused_variable(const Graph& graph, const BundleReader& reader) {
+std::string unused_variable(const Graph& graph, const TensorFile& file) {
   const auto trains = [](const Variable& v) { return v.kind == VariableKind::kCounter; };
   if (std::none_of(graph.variables.begin(), graph.variables.end(), trains)) return {};
-  for (const auto& [name, entry] : reader.entries())
+  for (const auto& [name, type] : file.tensors())
     if (!name.starts_with("tenon/") && !graph.find_variable(name)) return name;
   return {};
 }
 
 // Files of weights alone do not say it.
-Result<int64_t> step_of(const BundleReader& reader) {
-  return reader.find("global_step") ? reader.read_scalar("global_step") : int64_t{0};
-}
+Result<int64_t> step_of(const TensorFile& file) { return file.scalar("global_step", 0); }
 
 }  // namespace
 
@@ -49,7 +47,7 @@ void Estimator::Impl::report_corrupt(const StepPipeline& pipeline) const {
 }
 
 // The newest checkpoint of model_dir.
-Result<std::optional<BundleReader>> Estimator::Impl::newest(bool required) {
+Result<std::optional<TensorFile>> Estimator::Impl::newest(bool required) {
   std::optional<FoundCheckpoint> found;
   if (!config.model_dir.empty()) {
     TENON_ASSIGN(found, latest_checkpoint(config.model_dir));
@@ -57,48 +55,48 @@ Result<std::optional<BundleReader>> Estimator::Impl::newest(bool required) {
   if (found) {
     for (const std::string& warning : found->warnings)
       if (warned.insert(warning).second) info(warning);
-    return std::optional<BundleReader>(std::move(found->reader));
+    return std::optional<TensorFile>(std::in_place, std::move(found->reader));
   }
   if (required)
     return Status(Code::kUnavailable, config.model_dir.empty() ? "the model was not trained and has no model_dir"
                                                                : cat(config.model_dir, ": has no checkpoint"));
-  return std::optional<BundleReader>();
+  return std::optional<TensorFile>();
 }
 
 // Puts the program's states on the device: those that training left there, or the newest checkpoint's, which another
 // process may have written, or first values.
 Status Estimator::Impl::provide(const Graph& graph, bool required) {
   if (dirty) return states->provide(graph, nullptr);
-  TENON_ASSIGN(const std::optional<BundleReader> reader, newest(required));
-  if (!reader) {
+  TENON_ASSIGN(const std::optional<TensorFile> checkpoint, newest(required));
+  if (!checkpoint) {
     step = std::max<int64_t>(step, 0);
     return warm_start_from && states->empty() ? warm_start(graph) : states->provide(graph, nullptr);
   }
-  if (reader->prefix() == loaded) {
+  if (checkpoint->path() == loaded) {
     log(cat("Restoring parameters from ", loaded));
-    return states->provide(graph, &*reader);
+    return states->provide(graph, &*checkpoint);
   }
   if (warm_start_from && states->empty())
     tenon_line(
         cat("no warm start from ", warm_start_from->ckpt_to_initialize_from, ": the directory has a checkpoint"));
-  const Status status = restore(graph, *reader);
+  const Status status = restore(graph, *checkpoint);
   if (!status.ok()) discard();
   return status;
 }
 
-Status Estimator::Impl::restore(const Graph& graph, const BundleReader& reader) {
-  tenon_line(cat("restoring ", reader.prefix()));
-  log(cat("Restoring parameters from ", reader.prefix()));
-  if (const std::string name = unused_variable(graph, reader); !name.empty())
-    info(cat(reader.prefix(), " has variables that this model and optimizer do not use, '", name,
+Status Estimator::Impl::restore(const Graph& graph, const TensorFile& checkpoint) {
+  tenon_line(cat("restoring ", checkpoint.path()));
+  log(cat("Restoring parameters from ", checkpoint.path()));
+  if (const std::string name = unused_variable(graph, checkpoint); !name.empty())
+    info(cat(checkpoint.path(), " has variables that this model and optimizer do not use, '", name,
              "' is one; they are not carried over"));
   discard();
   std::vector<std::string> anew;
-  TENON_TRY(states->provide(graph, &reader, &anew));
-  if (!anew.empty()) info(cat(reader.prefix(), " lacks what the optimizer keeps: ", some_names(anew), " begin anew"));
-  TENON_ASSIGN(step, step_of(reader));
-  TENON_ASSIGN(input, input_of(reader));
-  loaded = reader.prefix();
+  TENON_TRY(states->provide(graph, &checkpoint, &anew));
+  if (!anew.empty()) info(cat(checkpoint.path(), " lacks what the optimizer keeps: ", some_names(anew), " begin anew"));
+  TENON_ASSIGN(step, step_of(checkpoint));
+  TENON_ASSIGN(input, input_of(checkpoint));
+  loaded = checkpoint.path();
   return {};
 }
 
@@ -135,14 +133,10 @@ Status Estimator::Impl::warm_start(const Graph& graph) {
   return {};
 }
 
-Result<PipelineState> Estimator::Impl::input_of(const BundleReader& reader) {
-  if (!reader.find(kSamples)) return PipelineState();
-  TENON_ASSIGN(const int64_t samples, reader.read_scalar(kSamples));
-  TENON_ASSIGN(const int64_t fingerprint, reader.read_scalar(kFingerprint));
-  int64_t data = 0;
-  if (reader.find(kData)) {
-    TENON_ASSIGN(data, reader.read_scalar(kData));
-  }
+Result<PipelineState> Estimator::Impl::input_of(const TensorFile& checkpoint) {
+  TENON_ASSIGN(const int64_t samples, checkpoint.scalar(kSamples, 0));
+  TENON_ASSIGN(const int64_t fingerprint, checkpoint.scalar(kFingerprint, 0));
+  TENON_ASSIGN(const int64_t data, checkpoint.scalar(kData, 0));
   return PipelineState{static_cast<uint64_t>(samples), static_cast<uint64_t>(fingerprint), static_cast<uint64_t>(data)};
 }
 
@@ -151,13 +145,13 @@ Result<InferenceStates> Estimator::Impl::provide(const Graph& graph, const std::
     TENON_TRY(provide(graph, true));
     return InferenceStates{nullptr, states.get(), step};
   }
-  TENON_ASSIGN(const BundleReader reader, open_checkpoint(prefix));
-  tenon_line(cat("restoring ", reader.prefix()));
-  log(cat("Restoring parameters from ", reader.prefix()));
+  TENON_ASSIGN(const TensorFile checkpoint, TensorFile::open(prefix));
+  tenon_line(cat("restoring ", checkpoint.path()));
+  log(cat("Restoring parameters from ", checkpoint.path()));
   InferenceStates out{std::make_unique<VariableStore>(device, queue, config.seed)};
   out.states = out.own.get();
-  TENON_TRY(out.own->provide(graph, &reader));
-  TENON_ASSIGN(out.step, step_of(reader));
+  TENON_TRY(out.own->provide(graph, &checkpoint));
+  TENON_ASSIGN(out.step, step_of(checkpoint));
   return out;
 }
 
@@ -193,9 +187,9 @@ Status Estimator::Impl::save(CheckpointManager& manager, const PipelineState& at
 
 Result<int64_t> Estimator::global_step() const {
   if (impl_->dirty) return impl_->step;
-  TENON_ASSIGN(const std::optional<BundleReader> reader, impl_->newest(false));
-  if (!reader) return std::max<int64_t>(impl_->step, 0);
-  return step_of(*reader);
+  TENON_ASSIGN(const std::optional<TensorFile> checkpoint, impl_->newest(false));
+  if (!checkpoint) return std::max<int64_t>(impl_->step, 0);
+  return step_of(*checkpoint);
 }
 
 Result<std::vector<ExportSignature>> Estimator::signatures(const Dataset& input) {

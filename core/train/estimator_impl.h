@@ -105,9 +105,9 @@ struct Estimator::Impl {
     if (estimator_log()) info(line);
   }
   void report_corrupt(const StepPipeline& pipeline) const;
-  Result<std::optional<BundleReader>> newest(bool required);
+  Result<std::optional<TensorFile>> newest(bool required);
   Status provide(const Graph& graph, bool required);
-  Status restore(const Graph& graph, const BundleReader& reader);
+  Status restore(const Graph& graph, const TensorFile& checkpoint);
   Status warm_start(const Graph& graph);
   // The lines of a warm start of this graph's variables, which provide() is about to do.
   void log_warm_start(const Graph& graph);
@@ -118,7 +118,7 @@ struct Estimator::Impl {
   // `finite` becomes false where that is why it failed: the states are not to be used.
   Status save(CheckpointManager& manager, const PipelineState& at, bool* finite);
   // Where the training that left a checkpoint stood in its input; the beginning where it does not say.
-  static Result<PipelineState> input_of(const BundleReader& reader);
+  static Result<PipelineState> input_of(const TensorFile& checkpoint);
 
   // divergence.cc. What to say after a loss that is not finite, or states that cannot be saved: which feature or variable
   // holds no number, which checkpoints have diverged and are set aside, and from which training goes on. The function is one

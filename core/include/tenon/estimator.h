@@ -163,7 +163,7 @@ struct EvalOptions {
   int64_t examples = 0;         // the first ones; 0: all. Each counts once, on several units too, unless
   bool drop_remainder = false;  // those at the end that the units cannot share are left out, which is told
   std::string name = {};        // of several evaluations of one model, for their summaries
-  std::string checkpoint = {};  // a prefix, or a directory: its newest; empty: the newest of model_dir
+  std::string checkpoint = {};  // a prefix, a .safetensors file, or a directory: its newest; empty: of model_dir
 };
 
 struct TrainResult {

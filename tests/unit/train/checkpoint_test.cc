@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "checkpoint/checkpoint_state.h"
+#include "checkpoint/tensor_file.h"
 #include "checkpoint_io_faults.h"
 #include "checkpoint_test_util.h"
 
@@ -323,19 +324,18 @@ TEST(Checkpoint, TheDirectoryOfAnotherModelIsRefusedByVariable) {
   Directory dir;
   CheckpointManager manager = open(dir);
   const std::string prefix = save_state(manager, 30).take();
-  const BundleReader reader = BundleReader::open(prefix).take();
-  std::vector<float> memory(6, -1);
-  const auto bytes = std::as_writable_bytes(std::span(memory));
-  const RestoreTarget wrong_shape{"dense/kernel", {DType::kF32, {2, 3}}, bytes};
-  EXPECT_EQ(restore(reader, {&wrong_shape, 1}).message(),
+  const TensorFile file = TensorFile::open(prefix).take();
+  EXPECT_EQ(check_variable(file, "dense/kernel", {DType::kF32, {2, 3}}).message(),
             "checkpoint " + prefix + ": variable 'dense/kernel' is f32[3,2], model expects f32[2,3]");
-  const RestoreTarget wrong_type{"dense/kernel", {DType::kI32, {3, 2}}, bytes};
-  EXPECT_EQ(restore(reader, {&wrong_type, 1}).message(),
+  EXPECT_EQ(check_variable(file, "dense/kernel", {DType::kI32, {3, 2}}).message(),
             "checkpoint " + prefix + ": variable 'dense/kernel' is f32[3,2], model expects i32[3,2]");
-  // Nothing is touched when one of several does not fit.
-  const RestoreTarget two[] = {{"dense/kernel", {DType::kF32, {3, 2}}, bytes}, {"x", {DType::kF32, {3, 2}}, bytes}};
-  EXPECT_EQ(restore(reader, two).message(), "checkpoint " + prefix + " has no variable 'x'");
-  EXPECT_EQ(memory, std::vector<float>(6, -1));
+  EXPECT_EQ(check_variable(file, "x", {DType::kF32, {3, 2}}).message(),
+            "checkpoint " + prefix + " has no variable 'x'");
+  EXPECT_TRUE(check_variable(file, "dense/kernel", {DType::kF32, {3, 2}}).ok());
+  EXPECT_EQ(file.scalar("global_step", 7).take(), 30);
+  EXPECT_EQ(file.scalar("no_step", 7).take(), 7);
+  EXPECT_EQ(file.scalar("dense/kernel", 7).status().message(),
+            "'" + prefix + "': 'dense/kernel' is f32[3,2], expected one i64");
 }
 
 TEST(CheckpointState, ReadsWhatTensorFlowWrites) {

@@ -68,8 +68,7 @@ inline std::string difference(const std::string& prefix, int64_t step) {
   Result<BundleReader> reader = BundleReader::open(prefix);
   if (!reader.ok()) return reader.status().message();
   std::vector<float> kernel(6);
-  const RestoreTarget target{"dense/kernel", {DType::kF32, {3, 2}}, std::as_writable_bytes(std::span(kernel))};
-  if (Status s = restore(*reader, {&target, 1}); !s.ok()) return s.message();
+  if (Status s = reader->read("dense/kernel", std::as_writable_bytes(std::span(kernel))); !s.ok()) return s.message();
   if (kernel != kernel_at(step)) return "other values";
   Result<std::vector<std::string>> input = reader->read_strings("tenon/input");
   if (!input.ok()) return input.status().message();
