@@ -18,7 +18,6 @@ const Reasons& absent_rows() {
   static const Reasons all{
       {"layers.Attention", "multi_head_attention, and the op attention(), do it"},
       {"layers.CutMix", kMoreAugmentation},
-      {"layers.GroupQueryAttention", "the op attention() takes fewer heads of keys than of queries; no layer does yet"},
       {"layers.InputLayer", "Input() makes symbols; nothing needs a layer of them"},
       {"layers.MixUp", kMoreAugmentation},
       {"layers.RandAugment", kMoreAugmentation},

@@ -61,14 +61,27 @@ Ours attention(const Shape& sequence) {
          penalties(o);
 }
 
-Initializer an_orthogonal(const Shape&) { return orthogonal(); }
-Initializer nothing(const Shape&) { return zeros(); }
-
 Default drawn_as(const InitializerRule& ours, Initializer (*theirs)(const Shape&), const char* name) {
   return {name, [=](const std::string& golden) { return golden == name && same(ours({6, 8}), theirs({6, 8})); }};
 }
 
+Ours group_attention(const Shape& sequence) {
+  const GroupQueryAttentionOptions o{.head_dim = 4, .num_query_heads = 1, .num_key_value_heads = 1};
+  const auto build = [=](Tensor x) { group_query_attention(x, x, o); };
+  return Ours{TENON_NEEDED(o, head_dim),
+              TENON_NEEDED(o, num_query_heads),
+              TENON_NEEDED(o, num_key_value_heads),
+              TENON_FIELD(o, dropout),
+              TENON_FIELD(o, use_bias),
+              {"kernel_initializer", drawn_as(o.kernel_initializer, glorot_uniform, "glorot_uniform")},
+              {"bias_initializer", first_value("bias", build, sequence)}} +
+         penalties(o);
+}
+
 // Of the three recurrent layers.
+Initializer an_orthogonal(const Shape&) { return orthogonal(); }
+Initializer nothing(const Shape&) { return zeros(); }
+
 template <class Options>
 Ours cell(const Options& o) {
   return {TENON_NEEDED(o, units),
@@ -247,6 +260,7 @@ Table layers() {
   };
   const Shape sequence{2, 8, 4};
   t["MultiHeadAttention"] = attention(sequence);
+  t["GroupQueryAttention"] = group_attention(sequence);
   const auto keep = [](auto pool, const Shape& shape) -> Ours {
     return {{"keepdims", call([=](Tensor x) { pool(x, false); }, [=](Tensor x, double v) { pool(x, v != 0); }, shape)}};
   };

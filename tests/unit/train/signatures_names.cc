@@ -61,6 +61,7 @@ const std::map<std::string, std::string>& names() {
       TENON_SAME("layers", GlobalMaxPooling1D),
       TENON_SAME("layers", GlobalMaxPooling2D),
       TENON_SAME("layers", GroupNormalization),
+      TENON_SAME("layers", GroupQueryAttention),
       TENON_SAME("layers", Identity),
       TENON_SAME("layers", Input),
       TENON_SAME("layers", LSTM),
