@@ -60,9 +60,6 @@ Kernel kernel_in(Driver& driver, const FilterGrad& s, const ProductKind& kind) {
   const int64_t sums_size = up(taps * up(s.c_part, kRows) * s.n, 16), y_size = up(s.rows * s.to[2] * s.n, 16);
   const int64_t room = sums_size + y_size + up(s.rows * s.from[2] * kRows, 16);
   const uint64_t parts_at = up(items * room * 4, 64);
-  const auto define = [](const char* name, int64_t value) {
-    return std::string(" -D ") + name + "=" + std::to_string(value);
-  };
   Launch sums = Launch::of_text(
       driver, std::string(kernel_source("product")) + kernel_source("product_tile") + kernel_source("product_filter"),
       "filter_grad",

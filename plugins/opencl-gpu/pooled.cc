@@ -37,10 +37,6 @@ constexpr int64_t kMostTaps = 32;        // of short runs: sums in registers
 constexpr int64_t kNear = 8 * 1024;      // floats of x in the nearest cache
 constexpr int64_t kMostImage = 1 << 20;  // floats of x's gradient that a work item holds
 
-std::string pooled_define(const char* name, int64_t value) {
-  return std::string(" -D ") + name + "=" + std::to_string(value);
-}
-
 std::string pooled_text(const char* file) {
   return std::string(kernel_source("pooled")) + kernel_source("largest") + kernel_source(file);
 }
@@ -78,7 +74,7 @@ PooledCut tap_cut_of(const Driver& driver, Pooled& s) {
 int64_t lists_size(const Pooled& s) { return up(s.n, 16) + s.n * (s.band * s.columns + 1) * 2; }  // in floats
 
 std::string pooled_options(const Driver& driver, const PooledCut& cut) {
-  return pooled_define("VW", lanes_of(driver)) + pooled_define("R", cut.rows) + pooled_define("RV", cut.vectors);
+  return define("VW", lanes_of(driver)) + define("R", cut.rows) + define("RV", cut.vectors);
 }
 
 bool has_highest_precision(const NodeView& node, const Env& env) {
@@ -105,7 +101,7 @@ Kernel make_conv_pool(const NodeView& node, const Env& env) {
   const int64_t room = up(s.rows_of(1) * s.columns_of(up(s.columns, 2)) * s.c, 16);
   const int64_t items = std::min<int64_t>(s.images * s.rows, 4 * driver.compute_units());
   Launch launch = Launch::of_text(driver, pooled_text("pooled_forward"), "pooled_forward",
-                                  pooled_define("VW", lanes) + pooled_define("NV", vectors));
+                                  define("VW", lanes) + define("NV", vectors));
   launch.value(s).value<cl_long>(room).in(0).in(1).in(bias ? 2 : 1).out(0).out(1).scratch();
   launch.groups({static_cast<size_t>(items)});
   return kernel_of({launch}, static_cast<uint64_t>(items * room) * 4);
@@ -136,8 +132,7 @@ Kernel make_pooled_grad_filter(const NodeView& node, const Env& env) {
   std::string options = pooled_options(driver, cut);
   if (places) {
     const int64_t rows = s.tap_rows * s.run <= kMostTaps ? s.tap_rows : 1;
-    options = pooled_define("VW", lanes_of(driver)) + pooled_define("R", rows) + pooled_define("RUN", s.run) +
-              " -D PLACES_OF";
+    options = define("VW", lanes_of(driver)) + define("R", rows) + define("RUN", s.run) + " -D PLACES_OF";
   }
   const int64_t size = places ? s.tap_rows * s.run * s.n : s.n * s.tap_rows * s.padded;
   const int64_t source = up(s.rows_of(s.band) * s.columns_of(s.columns) * s.c + s.padded, 16);

@@ -73,8 +73,6 @@ Cut cut_of(const Driver& driver, const Product& s, const ProductKind& kind, cons
   return cut;
 }
 
-std::string define(const char* name, int value) { return std::string(" -D ") + name + "=" + std::to_string(value); }
-
 std::string same(const ProductKind& kind) { return stays(kind) ? " -D SAME_DTYPE" : ""; }
 
 std::string options_of(const Registers& r, const ProductKind& kind, bool packs) {

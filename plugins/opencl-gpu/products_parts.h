@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
 
 #include "products.h"
 
@@ -13,6 +14,11 @@ inline int64_t up(int64_t n, int64_t unit) { return pieces(n, unit) * unit; }
 
 // Floats of a vector of kernels/product_tile.cl.
 inline int64_t lanes_of(const Driver& driver) { return std::clamp<uint32_t>(driver.float_width(), 4, 16); }
+
+// An option that defines `name`, behind others.
+inline std::string define(const char* name, int64_t value) {
+  return std::string(" -D ") + name + "=" + std::to_string(value);
+}
 
 // Options that name the operands' dtype and what a is; and those of kernels that end as `kind` says.
 std::string product_options(const ProductKind& kind);

@@ -37,9 +37,6 @@ std::string text_of() {
 }
 
 std::string options_of(const Parameters& p) {
-  const auto define = [](const char* name, int64_t value) {
-    return std::string(" -D ") + name + "=" + std::to_string(value);
-  };
   return "-D T=f32 -D A_IS=0 -D W_VECTOR=float -D NV=2" + define("VW", p.lanes) + define("MR", p.rows) +
          define("BLOCK", p.block) + define("KC", p.depth);
 }

@@ -115,6 +115,21 @@ TEST(MaxPool, GradientGoesToTheFirstNaN) {
   expect_near(value(gradient_of(apart), {f64({1, 3, 1}, {kNaN, 1, kNaN}), f64({1, 3, 1}, {1, 10, 100})}), {11, 0, 100});
 }
 
+// simplify() puts the one in the place of the other.
+TEST(MaxPool, GradientOfNaNIsTheSameBehindTheActivationsAndBeforeIt) {
+  const PoolOptions o{{2}, {2}, {0}, {0}};
+  const auto gradients_of = [&](Activation act) {
+    return [=](const Tensors& in) {
+      const Tensor x = activation(in[0], act, 1), y = max_pool(x, o);
+      return Tensors{activation_grad(max_pool_grad(x, y, in[1], o), x, act, 1),
+                     max_pool_grad(x, y, activation_grad(in[1], y, act, 1), o)};
+    };
+  };
+  const std::vector<Feed> feeds{f64({1, 4, 1}, {-1, kNaN, 2, 3}), f64({1, 2, 1}, {10, 20})};
+  for (const Evaluated& dx : evaluate(gradients_of(Activation::kRelu), feeds)) expect_near(dx.values, {0, 0, 0, 20});
+  for (const Evaluated& dx : evaluate(gradients_of(Activation::kElu), feeds)) expect_near(dx.values, {0, 10, 0, 20});
+}
+
 TEST(AvgPool, GradientIsLinearAndDifferentiable) {
   const PoolOptions o{{3, 2}, {2, 1}, {1, 1}, {0, 0}};
   expect_gradients(
