@@ -10,7 +10,6 @@ namespace tenon::signatures {
 namespace {
 
 Default own(const FitData& data) { return none(data.empty()); }
-Default own(const Examples& examples) { return none(examples.empty()); }
 Default own(const MetricList& metrics) { return none(metrics.all().empty()); }
 Default own(const ExportOutputs& outputs) { return none(outputs.empty()); }
 Default own(const Tensor& tensor) { return none(!tensor); }
