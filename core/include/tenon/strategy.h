@@ -51,9 +51,10 @@ struct StrategyOptions {
 // step of their own, in which each unit has all of them, so that each example counts once whatever is measured.
 enum class Remainder : uint8_t { kRefuse, kDrop, kPad, kRepeat };
 
-// A dimension of inputs whose size is known when the function is called: 1 to `max`, which is less than 2^31. Axes of that name are of one size.
-// An axis of another input that always has `max` elements is another dimension: to add the two is an error. What is no input,
-// a variable or a constant, may have as many: of such a table the first elements are taken.
+// A dimension of inputs whose size is known when the function is called: 1 to `max`, which is less than 2^31. Axes of that
+// name have one `max` and are of one size. An axis of another input that always has `max` elements is another dimension: to
+// add the two is an error. What is no input, a variable or a constant, may have as many: of such a table the first elements
+// are taken.
 //
 // A program with such dimensions is compiled once, for their bounds, and runs with all sizes: what is behind the end of
 // the rows or steps that a call has is left out of every sum, mean, maximum, softmax, moment and gradient, so that losses,
