@@ -18,6 +18,8 @@ std::string bytes_of(T value) {
   return out;
 }
 
+}  // namespace
+
 std::string element(DType dtype, double value) {
   if (!fits(dtype, value)) fail("constant: ", value, " is outside ", dtype_name(dtype));
   switch (dtype) {
@@ -42,6 +44,8 @@ std::string element(DType dtype, double value) {
   }
   fail("constant: no dtype");
 }
+
+namespace {
 
 Ints all_axes(Tensor x) {
   Ints axes(x.rank());

@@ -1,5 +1,5 @@
 // What dot_bias_act, conv_bias_act and batch normalisation do after their sums.
-#include <cstring>
+#include <cmath>
 
 #include "op/rules.h"
 
@@ -18,14 +18,8 @@ Tensor wide_dot(Tensor a, Tensor b, bool ta, bool tb) {
 }
 
 Tensor constant_of(Graph& graph, DType dtype, const Shape& shape, const std::vector<double>& values) {
-  std::string bytes(values.size() * static_cast<size_t>(dtype_bytes(dtype)), '\0');
-  for (size_t i = 0; i < values.size(); ++i) {
-    const float narrow = static_cast<float>(values[i]);
-    if (dtype == DType::kF64)
-      std::memcpy(bytes.data() + i * sizeof(double), &values[i], sizeof(double));
-    else
-      std::memcpy(bytes.data() + i * sizeof narrow, &narrow, sizeof narrow);
-  }
+  std::string bytes;
+  for (const double value : values) bytes += element(dtype, value);
   return constant(graph, {dtype, shape}, bytes);
 }
 

@@ -64,7 +64,9 @@ DType compute_dtype(DType dtype);
 Tensor widened(Tensor x);
 // dot in b's compute dtype, a rounded to b's dtype first; ta, tb as of dot.
 Tensor wide_dot(Tensor a, Tensor b, bool ta = false, bool tb = false);
-// A constant of f32 or f64 with these elements; one fills the shape.
+// The bytes of one element; fails where it is outside the dtype.
+std::string element(DType dtype, double value);
+// A constant with these elements; one fills the shape.
 Tensor constant_of(Graph& graph, DType dtype, const Shape& shape, const std::vector<double>& values);
 
 // The activation of `act` and `alpha`; fails where they are no published number or no sensible slope.

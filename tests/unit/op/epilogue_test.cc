@@ -1,6 +1,7 @@
 // activation, dot_bias_act, conv_bias_act and bias_act_grad against formulas and other ops.
 #include <cmath>
 
+#include "op/rules.h"
 #include "unit/op/op_testing.h"
 
 namespace tenon::op_testing {
@@ -214,6 +215,19 @@ TEST(Epilogue, KeepsDtypesThroughLowering) {
                    d.dbias};
   };
   expect_types_survive_lowering(f, {{DType::kF64, {2, 3}}, {DType::kF64, {3, 4}}, {DType::kF64, {4}}});
+}
+
+// 1.5 in each dtype: bf16 0x3fc0, f16 0x3e00, integers toward zero.
+TEST(ConstantOf, HoldsElementsOfItsDtype) {
+  const auto bytes = [](DType dtype, const Doubles& values) {
+    Graph graph;
+    const Tensor c = constant_of(graph, dtype, {static_cast<int64_t>(values.size())}, values);
+    return std::get<std::string>(*find_attr(graph.defining_node(c.id())->attrs, "value"));
+  };
+  EXPECT_EQ(bytes(DType::kBool, {1, 0, 1}), std::string("\1\0\1", 3));
+  EXPECT_EQ(bytes(DType::kBF16, {1.5, -1.5}), std::string("\xc0\x3f\xc0\xbf", 4));
+  EXPECT_EQ(bytes(DType::kF16, {1.5}), std::string("\x00\x3e", 2));
+  EXPECT_EQ(bytes(DType::kI64, {-2}), std::string("\xfe\xff\xff\xff\xff\xff\xff\xff", 8));
 }
 
 }  // namespace
