@@ -103,7 +103,7 @@ Status Estimator::Impl::restore(const Graph& graph, const TensorFile& checkpoint
 // What cannot be opened is provide()'s to tell.
 void Estimator::Impl::log_warm_start(const Graph& graph) {
   if (!warm_start_from || dirty || !states->empty()) return;
-  const Result<std::optional<BundleReader>> own = newest(false);
+  const Result<std::optional<TensorFile>> own = newest(false);
   if (!own.ok() || *own) return;
   log(cat("Warm-starting with WarmStartSettings: ", estimator_log::warm_start(*warm_start_from)));
   log(cat("Warm-starting from: ", warm_start_from->ckpt_to_initialize_from));
