@@ -8,14 +8,6 @@
 namespace tenon {
 namespace {
 
-void expect_values(const LayerScope& scope, const ValueRange& r) {
-  scope.expect_number("the low end of value_range", r.low);
-  scope.expect_number("the high end of value_range", r.high, r.low);
-}
-
-// A number of each image [B], in images' dtype, for all of its elements.
-Tensor for_each_pixel(Tensor each, Tensor images) { return broadcast(cast(each, images.dtype()), images.shape(), {0}); }
-
 Tensor flipped(const LayerScope& scope, Tensor x, int64_t axis, const char* what) {
   const Tensor draw = uniform(scope, x, {x.dim(0)}, what);
   const Tensor flips = compare(draw, scalar_like(draw, 0.5), CompareKind::kLt);
@@ -32,6 +24,20 @@ void expect_factor(const LayerScope& scope, const char* what, const Factor& f, d
 Tensor drawn(const LayerScope& scope, Tensor images, const Factor& f, const char* what) {
   return uniform(scope, images, {images.dim(0)}, what) * (f.high - f.low) + f.low;
 }
+
+Factor from_zero(const Factor& f) { return f.low == -f.high ? Factor(0, f.high) : f; }
+
+Tensor either_sign(const LayerScope& scope, Tensor images) {
+  const Tensor draw = uniform(scope, images, {images.dim(0)}, "sign");
+  return select(compare(draw, scalar_like(draw, 0.5), CompareKind::kLt), full_like(draw, -1), full_like(draw, 1));
+}
+
+void expect_values(const LayerScope& scope, const ValueRange& r) {
+  scope.expect_number("the low end of value_range", r.low);
+  scope.expect_number("the high end of value_range", r.high, r.low);
+}
+
+Tensor for_each_pixel(Tensor each, Tensor images) { return broadcast(cast(each, images.dtype()), images.shape(), {0}); }
 
 Tensor random_flip(Tensor x, const RandomFlipOptions& o) {
   const LayerScope scope(x, "random_flip", o.name);

@@ -1,4 +1,4 @@
-// RandomRotation, RandomZoom, RandomTranslation: where the result's pixels lie in the image.
+// RandomRotation, RandomZoom, RandomTranslation, RandomShear: where the result's pixels lie in the image.
 #include <numbers>
 
 #include "layer/augmentation.h"
@@ -65,6 +65,19 @@ Tensor random_translation(Tensor x, const RandomTranslationOptions& o) {
   const Tensor right = drawn(scope, images, o.width_factor, "width") * static_cast<double>(images.dim(2));
   const Tensor zero = full_like(down, 0), one = full_like(down, 1);
   return moved(images, {one, zero, -right, zero, one, -down}, o);
+}
+
+Tensor random_shear(Tensor x, const RandomShearOptions& o) {
+  const LayerScope scope(x, "random_shear", o.name);
+  expect_factor(scope, "x_factor", o.x_factor, -1, 1);
+  expect_factor(scope, "y_factor", o.y_factor, -1, 1);
+  scope.expect_number("fill_value", o.fill_value);
+  const Tensor images = float_images(scope, x);
+  if (mode_of(x) != Mode::kTrain) return images;
+  const Tensor sign = either_sign(scope, images);
+  const Tensor u = drawn(scope, images, o.x_factor, "x") * sign, v = drawn(scope, images, o.y_factor, "y") * sign;
+  const Tensor zero = full_like(u, 0), one = full_like(u, 1);
+  return moved(images, {one, u, zero, v, one, zero}, o);
 }
 
 }  // namespace tenon

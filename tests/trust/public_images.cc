@@ -111,6 +111,41 @@ const std::vector<Function> kImages = {
        transform(a, o);
        random_translation(x, o);
      }},
+    {"random_shear",
+     [](A& a) {
+       auto x = images(a);
+       RandomShearOptions o;
+       o.x_factor = factor(a, 0.1, {kMuch});
+       o.y_factor = factor(a, 0.1, {kMuch});
+       transform(a, o);
+       random_shear(x, o);
+     }},
+    {"random_hue",
+     [](A& a) {
+       auto x = images(a);
+       RandomHueOptions o;
+       o.factor = {a.within(0.1, {-2, 2}), a.within(0.5, {-1, 2})};
+       o.value_range = value_range(a);
+       random_hue(x, o);
+     }},
+    {"random_saturation",
+     [](A& a) {
+       auto x = images(a);
+       RandomSaturationOptions o;
+       o.factor = {a.within(0.1, {-2, 2}), a.within(0.5, {-1, 2})};
+       o.value_range = value_range(a);
+       random_saturation(x, o);
+     }},
+    {"random_erasing",
+     [](A& a) {
+       auto x = images(a);
+       RandomErasingOptions o;
+       o.factor = {a.within(0.1, {-2, 2}), a.within(0.5, {-1, 2})};
+       o.scale = {a.within(0.1, {-2, 2}), a.within(0.5, {-1, 2})};
+       o.fill_value = std::vector<double>(static_cast<size_t>(a.number(3, {2, 4})), a.finite(1));
+       o.value_range = value_range(a);
+       random_erasing(x, o);
+     }},
     {"random_contrast",
      [](A& a) {
        auto x = images(a);

@@ -5,11 +5,14 @@
 //
 //   Sequential augment({RandomFlip({.mode = FlipMode::kHorizontal}), RandomRotation({.factor = 0.1})});
 //
-// Unlike Keras 3, the two axes of a flip are drawn apart, the contrast may get lower too, and a crop is one at inference.
+// Unlike Keras 3, the two axes of a flip are drawn apart, the contrast may get lower too, a crop is one at inference, a
+// saturation ends at that of pure colours, where Keras lets it grow up to the end of value_range, and a rectangle has the
+// pixels whose centres lie in it, where Keras's all but never has those of the first row or column.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tenon/layer_classes.h"
 
@@ -65,6 +68,17 @@ struct RandomTranslationOptions {
 };
 Tensor random_translation(Tensor x, const RandomTranslationOptions& options);
 
+struct RandomShearOptions {
+  Factor x_factor = 0, y_factor = 0;  // -1 to 1
+  ResizeMethod interpolation = ResizeMethod::kBilinear;
+  FillMode fill_mode = FillMode::kReflect;
+  double fill_value = 0;
+  std::string name = "random_shear";
+};
+// Pixel (x, y), counted from the upper left corner, is the image's at (x + u y, y + v x), u of x_factor and v of y_factor,
+// in half of the images both with the other sign.
+Tensor random_shear(Tensor x, const RandomShearOptions& options);
+
 struct RandomContrastOptions {
   Factor factor = 0;  // f: u in [1 - f, 1 + f]; {a, b}: in [1 - a, 1 + b], 0 to 1 each
   ValueRange value_range = {};
@@ -80,6 +94,32 @@ struct RandomBrightnessOptions {
 };
 // x + u (high - low), within value_range.
 Tensor random_brightness(Tensor x, const RandomBrightnessOptions& options);
+
+struct RandomHueOptions {
+  Factor factor = 0;  // f: [0, f]; 0 to 1: colours are turned by half of it, a whole turn being 1, in either direction
+  ValueRange value_range = {};
+  std::string name = "random_hue";
+};
+// Another hue, the same saturation and value (HSV), of images with three channels: red, green, blue.
+Tensor random_hue(Tensor x, const RandomHueOptions& options);
+
+struct RandomSaturationOptions {
+  Factor factor = 0;  // f: [0, f]; 0 to 1: 0 makes images grey, 0.5 leaves them, 1 makes all of their colours pure
+  ValueRange value_range = {};
+  std::string name = "random_saturation";
+};
+// The saturation times u / (1 - u), the same hue and value (HSV), of images with three channels: red, green, blue.
+Tensor random_saturation(Tensor x, const RandomSaturationOptions& options);
+
+struct RandomErasingOptions {
+  Factor factor = 1;            // the probability, drawn for each image; f: of [0, f], so f / 2 on the whole
+  Factor scale = {0.02, 0.33};  // the square of the rectangle's share of the height, and of the width, drawn apart
+  std::vector<double> fill_value = {};  // one number, or one a channel; none: normal with deviation value_range.high
+  ValueRange value_range = {};          // what is filled in is within it
+  std::string name = "random_erasing";
+};
+// A rectangle of the image filled with something else (Zhong et al. 2017).
+Tensor random_erasing(Tensor x, const RandomErasingOptions& options = {});
 
 struct RandomCropOptions {
   int64_t height = 0, width = 0;
@@ -104,11 +144,27 @@ class RandomTranslation : public FunctionLayer<RandomTranslation, RandomTranslat
  public:
   using FunctionLayer::FunctionLayer;
 };
+class RandomShear : public FunctionLayer<RandomShear, RandomShearOptions, random_shear> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
 class RandomContrast : public FunctionLayer<RandomContrast, RandomContrastOptions, random_contrast> {
  public:
   using FunctionLayer::FunctionLayer;
 };
 class RandomBrightness : public FunctionLayer<RandomBrightness, RandomBrightnessOptions, random_brightness> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+class RandomHue : public FunctionLayer<RandomHue, RandomHueOptions, random_hue> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+class RandomSaturation : public FunctionLayer<RandomSaturation, RandomSaturationOptions, random_saturation> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+class RandomErasing : public FunctionLayer<RandomErasing, RandomErasingOptions, random_erasing> {
  public:
   using FunctionLayer::FunctionLayer;
 };

@@ -35,12 +35,23 @@ Numbers augmented(const Augment& layer, int64_t h, int64_t w, Mode mode = Mode::
   return session.run({{"x", counted_images(h, w)}, {"seed", {1}}, {"global_step", {step}}})[0];
 }
 
+// Images of three channels, and the second of them.
+Tensor coloured(Tensor x) { return concat({zeros_like(x), x, full_like(x, 6)}, 3); }
+Tensor grey(Tensor x) { return slice(x, {0, 0, 0, 1}, {x.dim(0), x.dim(1), x.dim(2), 2}, {}); }
+
 const std::map<std::string, Augment>& all() {
   static const std::map<std::string, Augment> layers{
       {"flip", [](Tensor x) { return random_flip(x); }},
       {"rotation", [](Tensor x) { return random_rotation(x, {.factor = 0.2}); }},
       {"zoom", [](Tensor x) { return random_zoom(x, {.height_factor = 0.5}); }},
       {"translation", [](Tensor x) { return random_translation(x, {.height_factor = 0.3, .width_factor = 0.3}); }},
+      {"shear", [](Tensor x) { return random_shear(x, {.x_factor = 0.3}); }},
+      {"hue", [](Tensor x) { return grey(random_hue(coloured(x), {.factor = 0.5})); }},
+      {"saturation", [](Tensor x) { return grey(random_saturation(coloured(x), {.factor = 0.5})); }},
+      {"erasing",
+       [](Tensor x) {
+         return random_erasing(x, {.factor = {1, 1}, .scale = {0.3, 0.6}});
+       }},
       {"contrast", [](Tensor x) { return random_contrast(x, {.factor = 0.5}); }},
       {"brightness", [](Tensor x) { return random_brightness(x, {.factor = 0.2}); }},
   };
@@ -137,6 +148,74 @@ TEST(RandomContrast, MovesAwayFromTheMeanOrTowardsIt) {
   EXPECT_LE(upper, 1.4 + 1e-4);
 }
 
+// Of each image of h x w: rows, columns and number of pixels that are `mark`.
+struct Erased {
+  std::set<size_t> rows, columns;
+  size_t pixels = 0;
+};
+std::vector<Erased> erased(const Numbers& y, size_t h, size_t w, double mark) {
+  std::vector<Erased> out(y.size() / (h * w));
+  for (size_t i = 0; i < y.size(); ++i) {
+    if (y[i] != mark) continue;
+    Erased& e = out[i / (h * w)];
+    e.rows.insert(i % (h * w) / w), e.columns.insert(i % w), ++e.pixels;
+  }
+  return out;
+}
+
+Augment erasing(const RandomErasingOptions& o) {
+  return [=](Tensor x) { return random_erasing(x, o); };
+}
+
+TEST(RandomErasing, FillsOneRectangleOfTheSizeThatIsAskedFor) {
+  // The square root of a quarter: half of 6 rows and half of 8 columns.
+  const Numbers y = augmented(erasing({.factor = {1, 1}, .scale = {0.25, 0.25}, .fill_value = {200}}), 6, 8);
+  std::set<std::pair<size_t, size_t>> corners;
+  for (const Erased& e : erased(y, 6, 8, 200)) {
+    EXPECT_EQ(e.pixels, 12u);
+    EXPECT_EQ(e.rows.size(), 3u);
+    EXPECT_EQ(e.columns.size(), 4u);
+    EXPECT_EQ(*e.rows.rbegin() - *e.rows.begin(), 2u);
+    EXPECT_EQ(*e.columns.rbegin() - *e.columns.begin(), 3u);
+    corners.insert({*e.rows.begin(), *e.columns.begin()});
+  }
+  EXPECT_EQ(corners.size(), 20u);  // 4 x 5: all places
+}
+
+TEST(RandomErasing, LeavesWhatIsOutsideAndHasItsProbability) {
+  const auto count = [](Factor factor) {
+    const Numbers y = augmented(erasing({.factor = factor, .scale = {0.25, 0.25}, .fill_value = {200}}), 6, 8);
+    const Numbers x = counted_images(6, 8);
+    int64_t images = 0;
+    for (const Erased& e : erased(y, 6, 8, 200)) images += e.pixels > 0;
+    for (size_t i = 0; i < y.size(); ++i) EXPECT_TRUE(y[i] == x[i] || y[i] == 200);
+    return images;
+  };
+  EXPECT_EQ(count({0, 0}), 0);
+  EXPECT_NEAR(static_cast<double>(count({0.3, 0.3})), 0.3 * kImages, 4 * std::sqrt(kImages * 0.3 * 0.7));
+  EXPECT_NEAR(static_cast<double>(count(1)), 0.5 * kImages, 4 * std::sqrt(kImages * 0.25));  // p of [0, 1]
+}
+
+TEST(RandomErasing, FillsWithANumberAChannelWithinTheRangeOrWithNoise) {
+  const auto filled = [](std::vector<double> fill) {
+    return augmented(
+        [=](Tensor x) {
+          const Tensor two = concat({x, x}, 3);
+          return random_erasing(two, {.factor = {1, 1}, .scale = {1, 1}, .fill_value = fill, .value_range = {0, 10}});
+        },
+        2, 2);
+  };
+  Numbers expected;
+  for (int64_t i = 0; i < kImages * 4; ++i) expected.insert(expected.end(), {3, 10});
+  EXPECT_EQ(filled({3, 12}), expected);
+  const Numbers noise = filled({});  // normal with deviation 10, kept to [0, 10]: half of it is 0, 16 % are 10
+  const auto share = [&](double v) {
+    return static_cast<double>(std::count(noise.begin(), noise.end(), v)) / static_cast<double>(noise.size());
+  };
+  EXPECT_NEAR(share(0), 0.5, 0.04);
+  EXPECT_NEAR(share(10), 0.159, 0.03);
+}
+
 TEST(RandomCrop, CutsOnePlaceOfABatch) {
   std::set<double> corners;
   for (int step = 0; step < 40; ++step) {
@@ -173,6 +252,16 @@ TEST(Augmentation, SaysWhatIsWrong) {
               random_zoom(x, {.height_factor = {0.5, 0.2}, .name = "z"});
             }),
             "random_zoom 'z': height_factor is 0.5 to 0.2, expected two numbers from -1 to 1");
+  EXPECT_EQ(error_of([&] { random_shear(x, {.x_factor = 2}); }),
+            "random_shear 'random_shear': x_factor is -2 to 2, expected two numbers from -1 to 1");
+  EXPECT_EQ(error_of([&] {
+              random_erasing(x, {.scale = {-0.5, 0.2}});
+            }),
+            "random_erasing 'random_erasing': scale is -0.5 to 0.2, expected two numbers from 0 to 1");
+  EXPECT_EQ(error_of([&] {
+              random_erasing(x, {.fill_value = {1, 2}, .name = "e"});
+            }),
+            "random_erasing 'e': fill_value has 2 numbers, expected one, or one for each of 3 channels");
   EXPECT_EQ(error_of([&] { random_crop(x, {.height = 0, .width = 2, .name = "c"}); }),
             "random_crop 'c': size is 0x2, expected 1 or more");
 }

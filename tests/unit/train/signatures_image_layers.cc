@@ -15,6 +15,15 @@ Default own(const ValueRange& r) {
   const std::string ours = "(" + std::to_string(std::lround(r.low)) + ", " + std::to_string(std::lround(r.high)) + ")";
   return {ours, [ours](const std::string& golden) { return golden == ours; }};
 }
+// A number f is [-f, f].
+Default own(const Factor& f) {
+  return {std::to_string(f.low) + " to " + std::to_string(f.high), [f](std::string golden) {
+            if (golden.starts_with('(')) golden = golden.substr(1, golden.size() - 2);
+            const std::vector<double> both = golden::listed(golden);
+            const Factor theirs = both.size() == 2 ? Factor(both[0], both[1]) : Factor(both.at(0));
+            return f.low == theirs.low && f.high == theirs.high;
+          }};
+}
 Default own(const std::optional<Factor>& f) { return none(!f); }
 using signatures::own;
 
@@ -33,6 +42,10 @@ Table image_layers() {
   const RandomZoomOptions zoom;
   const RandomContrastOptions contrast;
   const RandomBrightnessOptions brightness;
+  const RandomShearOptions shear;
+  const RandomHueOptions hue;
+  const RandomSaturationOptions saturation;
+  const RandomErasingOptions erasing;
   const CategoryEncodingOptions tokens;
   const auto measures = [](const auto& o) { return Ours{TENON_NEEDED(o, height), TENON_NEEDED(o, width)}; };
   return {
@@ -49,6 +62,12 @@ Table image_layers() {
       {"RandomTranslation", places(move) + Ours{TENON_NEEDED(move, height_factor), TENON_NEEDED(move, width_factor)}},
       {"RandomZoom", places(zoom) + Ours{TENON_NEEDED(zoom, height_factor), TENON_FIELD(zoom, width_factor)}},
       {"RandomContrast", {TENON_NEEDED(contrast, factor), TENON_FIELD(contrast, value_range)}},
+      {"RandomShear", places(shear) + Ours{TENON_FIELD(shear, x_factor), TENON_FIELD(shear, y_factor)}},
+      {"RandomHue", {TENON_NEEDED(hue, factor), TENON_FIELD(hue, value_range)}},
+      {"RandomSaturation", {TENON_NEEDED(saturation, factor), TENON_FIELD(saturation, value_range)}},
+      {"RandomErasing",
+       {TENON_FIELD(erasing, factor), TENON_FIELD(erasing, scale), TENON_FIELD(erasing, fill_value),
+        TENON_FIELD(erasing, value_range)}},
       {"RandomBrightness", {TENON_NEEDED(brightness, factor), TENON_FIELD(brightness, value_range)}},
   };
 }
