@@ -6,6 +6,7 @@
 #include "model/model_data.h"
 #include "model/model_run.h"
 #include "model/model_training.h"
+#include "step/function_impl.h"
 
 namespace tenon {
 namespace {
@@ -90,14 +91,13 @@ std::vector<Array> Model::predict(const Dataset& data, const PredictOptions& opt
     fail("predict: the data repeat for ever: steps says how many batches to take");
   ModelTraining& t = training();
   ModelRun run(*this, t, options.callbacks, options.verbose);
-  Function& step = t.predict(*this);
-  step.rewind();  // where an error ended the last pass
+  DataPass step(t.predict(*this), data);
   std::vector<Joined> joined;
   run.bar().begin(options.steps > 0 ? options.steps : data.batches());
   run.call([&](Callback& c) { c.on_predict_begin(run); });
   int64_t done = 0;
   while (options.steps == 0 || done < options.steps) {
-    const Results results = step(data);
+    const Results results = step();
     if (!results) break;
     const std::vector<Array> parts = outputs_of(results);
     joined.resize(parts.size());
@@ -105,7 +105,6 @@ std::vector<Array> Model::predict(const Dataset& data, const PredictOptions& opt
     run.call([&](Callback& c) { c.on_predict_batch_end(run, done); });
     run.bar().update(++done, {});
   }
-  step.rewind();
   if (done == 0) fail("predict: the data gave no batch of ", data.options().batch_size);
   run.bar().finish(done, {});
   run.call([&](Callback& c) { c.on_predict_end(run); });

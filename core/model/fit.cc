@@ -6,6 +6,7 @@
 #include "model/model_data.h"
 #include "model/model_run.h"
 #include "model/model_training.h"
+#include "step/function_impl.h"
 
 namespace tenon {
 namespace {
@@ -56,6 +57,12 @@ class Fitting {
         to_dataset(validation, model, {batch, training.strategy.num_replicas_in_sync()}, "fit: validation_data"));
   }
 
+  ~Fitting() {
+    if (pass_ && !in_memory_) training_.note_epochs(*data_, pass_->next_epoch());
+  }
+  Fitting(const Fitting&) = delete;
+  Fitting& operator=(const Fitting&) = delete;
+
   History run() {
     run_.guarded([&] { do_epochs(); });
     return std::move(history_);
@@ -66,21 +73,18 @@ class Fitting {
     const int64_t steps = steps_of_epoch(*data_, options_);
     const Function& step = *training_.train(model_, options_.class_weight).run;
     run_.begin_fit(options_.initial_epoch, options_.epochs, steps, step);
-    begin_data();
+    pass_.emplace(step, *data_, first_epoch());
     for (int epoch = run_.initial_epoch(); epoch < options_.epochs && !run_.stopped(); ++epoch) do_epoch(epoch, steps);
     training_.take_averages();
     run_.call([&](Callback& c) { c.on_train_end(run_, last_); });
   }
 
-  // At an epoch that was not begun before, so that training in two calls is as in one: that which is asked for, or of data
-  // in memory, which are another Dataset in each call, the next one.
-  void begin_data() {
+  // Of the data: one that was not begun before, so that training in two calls is as in one: that which is asked for, or of
+  // data in memory, which are another Dataset in each call, the next one.
+  uint64_t first_epoch() const {
     const auto asked_for = static_cast<uint64_t>(run_.initial_epoch());
-    const auto done = static_cast<uint64_t>(training_.epochs_done);
-    const uint64_t least = options_.steps_per_epoch > 0 && !in_memory_ ? 0
-                           : in_memory_                                ? std::max(done, asked_for)
-                                                                       : asked_for;
-    training_.train(model_, options_.class_weight).run->next_epoch(least);
+    if (in_memory_) return std::max(static_cast<uint64_t>(training_.epochs_done), asked_for);
+    return std::max(training_.epochs_of(*data_), options_.steps_per_epoch > 0 ? 0 : asked_for);
   }
 
   void do_epoch(int epoch, int64_t steps) {
@@ -110,7 +114,7 @@ class Fitting {
       const int64_t most =
           std::min(run_.most_steps(), bounded ? steps - *done : training_.options().steps_per_execution);
       run_.call([&](Callback& c) { c.on_train_batch_begin(run_, *done); });
-      const Results results = (*step.run)(*data_, static_cast<int>(most));
+      const Results results = (*pass_)(static_cast<int>(most));
       if (!results) {
         if (*done == 0 && !std::exchange(began_anew, true)) continue;  // the end that the last epoch did not come to
         if (!bounded) break;
@@ -152,6 +156,7 @@ class Fitting {
   const FitOptions& options_;
   ModelRun run_;
   std::optional<Dataset> data_, validation_;
+  std::optional<DataPass> pass_;
   bool in_memory_ = false;
   Measured measured_;
   History history_;

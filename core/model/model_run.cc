@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/text.h"
+#include "step/function_impl.h"
 
 namespace tenon {
 ModelRun::ModelRun(Model& model, ModelTraining& training, const Callbacks& callbacks, Verbose verbose)
@@ -45,14 +46,13 @@ Logs ModelRun::test(const Dataset& data, int64_t steps, ProgressBar* bar) {
   if (steps == 0 && data.options().repeat)
     fail("evaluate: the data repeat for ever: steps says how many batches to take");
   MeasuredStep& step = training_.test(model_);
-  Function& function = *step.run;
-  function.rewind();  // where an error ended the last pass
+  DataPass pass(*step.run, data);
   Measured measured;
   call([&](Callback& c) { c.on_test_begin(*this); });
   Logs logs;
   int64_t done = 0;
   while (steps == 0 || done < steps) {
-    const Results results = function(data, static_cast<int>(steps > 0 ? std::min<int64_t>(steps - done, 1 << 30) : 0));
+    const Results results = pass(static_cast<int>(steps > 0 ? std::min<int64_t>(steps - done, 1 << 30) : 0));
     if (!results) break;
     measured.add(step.measures, results["row"], results.steps(), results.examples());
     if (results.rest_follows()) continue;
@@ -61,7 +61,6 @@ Logs ModelRun::test(const Dataset& data, int64_t steps, ProgressBar* bar) {
     call([&](Callback& c) { c.on_test_batch_end(*this, done - 1, logs); });
     if (bar) bar->update(done, logs);
   }
-  function.rewind();
   if (measured.examples() == 0) fail("evaluate: the data gave no batch of ", data.options().batch_size);
   measured.to_logs(step.measures, &logs);
   call([&](Callback& c) { c.on_test_end(*this, logs); });

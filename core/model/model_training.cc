@@ -118,6 +118,19 @@ ModelTraining::ModelTraining(const CompileOptions& options)
     optimizer_ = LossScaleOptimizer(optimizer_);
 }
 
+uint64_t ModelTraining::epochs_of(const Dataset& data) const {
+  for (const auto& [known, epochs] : epochs_)
+    if (known.same(data)) return epochs;
+  return 0;
+}
+
+void ModelTraining::note_epochs(const Dataset& data, uint64_t begun) {
+  constexpr size_t kMost = 4;
+  std::erase_if(epochs_, [&](const auto& entry) { return entry.first.same(data); });
+  if (epochs_.size() == kMost) epochs_.erase(epochs_.begin());
+  epochs_.emplace_back(data, begun);
+}
+
 Tensors ModelTraining::call_model(const Features& in, const BatchRoles& roles) {
   Tensors xs;
   for (const std::string& name : roles.inputs) {

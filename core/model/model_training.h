@@ -56,6 +56,9 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
 
   Strategy strategy;
   int64_t epochs_done = 0;  // of data in memory, which each epoch shuffles anew
+  // How many epochs of the Dataset fit() has begun; of the last few that it was given.
+  uint64_t epochs_of(const Dataset& data) const;
+  void note_epochs(const Dataset& data, uint64_t begun);
 
   // The functions, traced with this model.
   MeasuredStep& train(Model& model, const std::map<int64_t, double>& class_weight);
@@ -103,7 +106,8 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
   MeasuredStep& measured(std::shared_ptr<MeasuredStep>& step, const std::map<int64_t, double>& class_weight, Mode mode,
                          int steps_per_call, const char* name);
 
-  std::map<std::string, bool> trainable_;  // of layers, as the model was first called with
+  std::vector<std::pair<Dataset, uint64_t>> epochs_;  // the last one last
+  std::map<std::string, bool> trainable_;             // of layers, as the model was first called with
   CompileOptions options_;
   Optimizer optimizer_;
   Model* model_ = nullptr;

@@ -66,31 +66,78 @@ Function::Impl::Impl(const std::shared_ptr<Strategy::Impl>& strategy, TensorFunc
       options_(options),
       traced_(std::move(function), strategy->device, strategy->queue, options_of(*strategy, options_)) {}
 
-Status Function::Impl::open(const Dataset& data) {
-  if (stream_ && stream_->data.same(data) && traced_.feed()) return {};
-  if (!stream_ || !stream_->data.same(data)) {
-    rewind();
-    const int replicas = strategy_->device->replicas();
-    const int64_t batch = data.options().batch_size;
-    if (batch % replicas != 0)
-      return invalid(options_.name, ": batches of ", batch, " rows must be divisible by number of replicas ", replicas);
-    if (options_.max_batch > 0 && batch != options_.max_batch)
-      return invalid(options_.name, ": batches have ", batch, " rows, expected max_batch ", options_.max_batch);
-    if (!options_.dynamic_shapes.empty())
-      return invalid(options_.name,
-                     ": dynamic_shapes are of arrays, the features of data have one size; max_batch is of both");
-    stream_.emplace(Stream{data, least_});
+Function::Impl::Stream& Function::Impl::stream_of(const Dataset& data) {
+  constexpr size_t kMost = 4;  // each has batches made ahead
+  const auto found = std::find_if(streams_.begin(), streams_.end(), [&](const Stream& s) { return s.data.same(data); });
+  if (found != streams_.end()) {
+    streams_.splice(streams_.begin(), streams_, found);
+    return streams_.front();
   }
-  return traced_.open(StepInput(data), data.epoch(stream_->epoch));
+  if (streams_.size() == kMost) {
+    leave(streams_.back());
+    streams_.pop_back();
+  }
+  return streams_.emplace_front(Stream{data, least_});
 }
 
-Result<Results> Function::Impl::take(const Dataset& data, int most_steps) {
+// What is taken from now on comes from there.
+void Function::Impl::turn_to(Stream& stream) {
+  if (of_last_ == &stream) return;
+  if (of_last_) of_last_->taking = traced_.set_aside();
+  traced_.go_on(std::exchange(stream.taking, {}));
+  of_last_ = &stream;
+}
+
+void Function::Impl::leave(Stream& stream) {
+  stream.taking = {};
+  if (of_last_ != &stream) return;
+  traced_.set_aside();
+  of_last_ = nullptr;
+}
+
+void Function::Impl::end_epoch(Stream& stream) {
+  const bool begun = of_last_ == &stream ? traced_.feed() != nullptr : stream.taking.feed != nullptr;
+  if (!begun) return;
+  leave(stream);
+  ++stream.epoch;
+}
+
+void Function::Impl::next_epoch(uint64_t least) {
+  for (Stream& stream : streams_) {
+    end_epoch(stream);
+    stream.epoch = std::max(stream.epoch, least);
+  }
+  least_ = least;
+}
+
+void Function::Impl::rewind() {
+  for (Stream& stream : streams_) leave(stream);
+  streams_.clear();
+}
+
+Status Function::Impl::open(Stream& stream) {
+  turn_to(stream);
+  if (traced_.feed()) return {};
+  const Dataset& data = stream.data;
+  const int replicas = strategy_->device->replicas();
+  const int64_t batch = data.options().batch_size;
+  if (batch % replicas != 0)
+    return invalid(options_.name, ": batches of ", batch, " rows must be divisible by number of replicas ", replicas);
+  if (options_.max_batch > 0 && batch != options_.max_batch)
+    return invalid(options_.name, ": batches have ", batch, " rows, expected max_batch ", options_.max_batch);
+  if (!options_.dynamic_shapes.empty())
+    return invalid(options_.name,
+                   ": dynamic_shapes are of arrays, the features of data have one size; max_batch is of both");
+  return traced_.open(StepInput(data), data.epoch(stream.epoch));
+}
+
+Result<Results> Function::Impl::take(Stream& stream, int most_steps) {
   if (most_steps < 0) return invalid(options_.name, ": most_steps is ", most_steps, ", expected 0 or more");
-  TENON_TRY(open(data));
+  TENON_TRY(open(stream));
   const int most = most_steps > 0 ? std::min(most_steps, options_.steps_per_call) : options_.steps_per_call;
   TENON_ASSIGN(const StepCall call, traced_.take(static_cast<uint32_t>(most)));
   TENON_TRY(traced_.feed()->status());
-  if (call.steps == 0) end_epoch();
+  if (call.steps == 0) end_epoch(stream);
   return results_of(call);
 }
 

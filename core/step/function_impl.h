@@ -2,8 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <list>
 #include <memory>
-#include <optional>
 
 #include "step/dynamic_inputs.h"
 #include "step/traced_function.h"
@@ -32,42 +32,64 @@ struct Strategy::Impl {
 
 struct Function::Impl {
  public:
-  Impl(const std::shared_ptr<Strategy::Impl>& strategy, TensorFunction function, const FunctionOptions& options);
-
-  Result<Results> take(const Dataset& data, int most_steps);
-  Result<Results> repeat(int steps, const Arrays& inputs);
-  Result<std::optional<PredictedStep>> forecast(const Arrays& inputs);
-  void next_epoch(uint64_t least) {
-    if (traced_.feed()) end_epoch();
-    if (stream_) stream_->epoch = std::max(stream_->epoch, least);
-    least_ = least;
-  }
-  void rewind() {
-    traced_.close();
-    stream_.reset();
-  }
-  int traces() const { return traced_.programs(); }
-  Throughput throughput() const { return traced_.throughput(); }
-
- private:
   // Data that calls take batches from.
   struct Stream {
     Dataset data;
     uint64_t epoch = 0;
+    TracedFunction::Taking taking = {};  // empty while the last call was of it
   };
-  Status open(const Dataset& data);
+
+  Impl(const std::shared_ptr<Strategy::Impl>& strategy, TensorFunction function, const FunctionOptions& options);
+
+  Result<Results> take(const Dataset& data, int most_steps) { return take(stream_of(data), most_steps); }
+  Result<Results> take(Stream& stream, int most_steps);
+  Result<Results> repeat(int steps, const Arrays& inputs);
+  Result<std::optional<PredictedStep>> forecast(const Arrays& inputs);
+  void next_epoch(uint64_t least);
+  void rewind();
+  // Where a call has begun an epoch of it.
+  void end_epoch(Stream& stream);
+  // REQUIRED: before the stream goes.
+  void leave(Stream& stream);
+  int traces() const { return traced_.programs(); }
+  Throughput throughput() const { return traced_.throughput(); }
+
+ private:
+  Stream& stream_of(const Dataset& data);
+  void turn_to(Stream& stream);
+  Status open(Stream& stream);
   Result<Results> results_of(const StepCall& call);
-  void end_epoch() {
-    traced_.close();
-    ++stream_->epoch;
-  }
 
   std::shared_ptr<Strategy::Impl> strategy_;
   FunctionOptions options_;
   TracedFunction traced_;
-  std::optional<Stream> stream_;
-  uint64_t least_ = 0;  // the first epoch of other data
+  std::list<Stream> streams_;  // of calls with a Dataset, the last one's first
+  Stream* of_last_ = nullptr;  // the stream of the last call; one of these or of a DataPass
+  uint64_t least_ = 0;         // the first epoch of other data
   int64_t steps_done_ = 0;
+};
+
+// Takes batches of data for itself, whatever else takes from them: a call within a callback leaves the place of the one
+// around it.
+class DataPass {
+ public:
+  DataPass(const Function& function, const Dataset& data, uint64_t epoch = 0)
+      : impl_(function.impl_), stream_{data, epoch} {}
+  ~DataPass() { impl_->leave(stream_); }
+  DataPass(const DataPass&) = delete;
+  DataPass& operator=(const DataPass&) = delete;
+
+  // As Function's.
+  Results operator()(int most_steps = 0) { return impl_->take(stream_, most_steps).take(); }
+  // Ends the epoch; the first that no call has begun.
+  uint64_t next_epoch() {
+    impl_->end_epoch(stream_);
+    return stream_.epoch;
+  }
+
+ private:
+  std::shared_ptr<Function::Impl> impl_;
+  Function::Impl::Stream stream_;
 };
 
 }  // namespace tenon

@@ -90,10 +90,10 @@ Result<std::unique_ptr<TracedFunction::Compiled>> TracedFunction::compile(const 
 }
 
 Status TracedFunction::prepare(const std::vector<FeatureSpec>& features, int64_t batch_size) {
-  TENON_ASSIGN(whole_,
+  TENON_ASSIGN(taking_.whole,
                compiled_for(batch_inputs(features, batch_size, device_->replicas(), options_.bounded_batch), most_));
-  specs_ = features;
-  batch_size_ = batch_size;
+  taking_.specs = features;
+  taking_.batch_size = batch_size;
   return {};
 }
 
@@ -109,23 +109,34 @@ Status TracedFunction::bind(VariableStore& variables) {
 Status TracedFunction::open(const StepInput& input, const PipelineState& from, std::function<bool()> interrupted) {
   close();
   TENON_TRY(prepare(input.specs(), input.batch_size));
-  TENON_ASSIGN(feed_, BatchFeed::create(*whole_->program, input, from, std::move(interrupted)));
+  TENON_ASSIGN(taking_.feed, BatchFeed::create(*taking_.whole->program, input, from, std::move(interrupted)));
   return {};
+}
+
+TracedFunction::Taking TracedFunction::set_aside() {
+  past_ = throughput();
+  return std::exchange(taking_, {});
+}
+
+void TracedFunction::go_on(Taking taking) {
+  close();
+  taking_ = std::move(taking);
+  if (taking_.feed) past_ = past_ - taking_.feed->throughput();
 }
 
 Result<StepCall> TracedFunction::take_whole(uint32_t steps, HostWatch* watch) {
   std::optional<WatchedFeed> watched;
-  if (watch) watched.emplace(*feed_, *watch);
-  if (options_.bounded_batch) whole_->program->set_sizes(batch_of(batch_size_));
-  Feed* const feed = watched ? static_cast<Feed*>(&*watched) : feed_.get();
-  TENON_ASSIGN(const uint32_t done, feed_->run(*whole_->program, queue_, steps, feed));
-  return StepCall{whole_->program.get(), done, batch_size_, batch_size_};
+  if (watch) watched.emplace(*taking_.feed, *watch);
+  if (options_.bounded_batch) taking_.whole->program->set_sizes(batch_of(taking_.batch_size));
+  Feed* const feed = watched ? static_cast<Feed*>(&*watched) : taking_.feed.get();
+  TENON_ASSIGN(const uint32_t done, taking_.feed->run(*taking_.whole->program, queue_, steps, feed));
+  return StepCall{taking_.whole->program.get(), done, taking_.batch_size, taking_.batch_size};
 }
 
 Result<StepCall> TracedFunction::take(uint32_t steps) {
-  if (feed_->partial().rows > 0) return take_partial();
+  if (taking_.feed->partial().rows > 0) return take_partial();
   TENON_ASSIGN(const StepCall call, take_whole(steps));
-  return call.steps == 0 && feed_->partial().rows > 0 ? take_partial() : Result<StepCall>(call);
+  return call.steps == 0 && taking_.feed->partial().rows > 0 ? take_partial() : Result<StepCall>(call);
 }
 
 // Of a batch with so many rows.
@@ -140,20 +151,20 @@ Result<int64_t> TracedFunction::rows_to_compute(int64_t rows) const {
 
 // The batch with fewer rows that the feed stopped at, or what is left of it.
 Result<StepCall> TracedFunction::take_partial() {
-  const int64_t given = feed_->partial().rows;
+  const int64_t given = taking_.feed->partial().rows;
   TENON_ASSIGN(const int64_t computed, rows_to_compute(given));
   const int64_t rest = std::max<int64_t>(given - computed, 0);
   const bool repeats = rest > 0 && options_.remainder == Remainder::kRepeat;
   StepCall call{nullptr, 0, std::min(given, computed), computed, repeats ? 0 : rest};
-  if (repeats && std::exchange(dealt_, computed) == computed) {
+  if (repeats && std::exchange(taking_.dealt, computed) == computed) {
     call.rows = call.computed = rest;
     TENON_TRY(run_partial(call, computed, true));
-    dealt_ = 0;
+    taking_.dealt = 0;
   } else if (computed > 0) {
     TENON_TRY(run_partial(call, 0, false));
     call.rest_follows = repeats;
   }
-  if (!call.rest_follows) feed_->release_partial();
+  if (!call.rest_follows) taking_.feed->release_partial();
   return call;
 }
 
@@ -162,17 +173,18 @@ DimensionSizes TracedFunction::batch_of(int64_t rows) const { return {{"batch", 
 // One step on those rows of it, dealt over the units or whole on each.
 Status TracedFunction::run_partial(StepCall& call, int64_t first, bool repeated) {
   if (options_.bounded_batch && !repeated) {
-    call.program = whole_->program.get();
-    whole_->program->set_sizes(batch_of(call.computed));
-    TENON_ASSIGN(std::vector<Buffer> inputs, feed_->partial_buffers(*call.program, queue_, first, call.computed));
+    call.program = taking_.whole->program.get();
+    taking_.whole->program->set_sizes(batch_of(call.computed));
+    TENON_ASSIGN(std::vector<Buffer> inputs,
+                 taking_.feed->partial_buffers(*call.program, queue_, first, call.computed));
     OneBatch batch(inputs);
-    TENON_ASSIGN(call.steps, whole_->program->run(queue_, 1, &batch));
+    TENON_ASSIGN(call.steps, taking_.whole->program->run(queue_, 1, &batch));
     return {};
   }
-  const auto signature =
-      repeated ? whole_inputs(specs_, call.computed) : batch_inputs(specs_, call.computed, device_->replicas());
+  const auto signature = repeated ? whole_inputs(taking_.specs, call.computed)
+                                  : batch_inputs(taking_.specs, call.computed, device_->replicas());
   TENON_ASSIGN(Compiled * small, compiled_for(signature, 1, repeated));
-  TENON_ASSIGN(small->inputs, feed_->partial_buffers(*small->program, queue_, first, call.computed));
+  TENON_ASSIGN(small->inputs, taking_.feed->partial_buffers(*small->program, queue_, first, call.computed));
   use_inputs(*small);
   call.program = small->program.get();
   TENON_ASSIGN(call.steps, small->program->run(queue_, 1, nullptr));

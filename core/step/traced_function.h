@@ -48,13 +48,15 @@ struct StepCall {
 };
 
 class TracedFunction {
+  struct Compiled;
+
  public:
   TracedFunction(TensorFunction function, std::shared_ptr<Device> device, Queue& queue, TracedFunctionOptions options);
 
   // Compiles it for batches of these features, unless it was.
   Status prepare(const std::vector<FeatureSpec>& features, int64_t batch_size);
   // For whole batches. REQUIRED: prepare() or open().
-  const Executable& executable() const { return whole_->program->executable(); }
+  const Executable& executable() const { return taking_.whole->program->executable(); }
   int programs() const { return static_cast<int>(programs_.size()); }
 
   // The store has its variables from now on: those of the programs that there are, and it makes what others need.
@@ -64,14 +66,25 @@ class TracedFunction {
   Status open(const StepInput& input, const PipelineState& from, std::function<bool()> interrupted = {});
   void close() {
     past_ = throughput();
-    feed_.reset();
-    dealt_ = 0;
+    taking_.feed.reset();
+    taking_.dealt = 0;
   }
+  // Data that batches are taken from, and how far.
+  struct Taking {
+    std::vector<FeatureSpec> specs;
+    int64_t batch_size = 0;
+    Compiled* whole = nullptr;
+    std::unique_ptr<BatchFeed> feed;
+    int64_t dealt = 0;  // rows of its partial batch that were computed
+  };
+  // Takes from nothing until open() or go_on(); what is given may be dropped, or gone on with.
+  Taking set_aside();
+  void go_on(Taking taking);
   // Null where it is not open. Its status says why a call did fewer steps than were asked for.
-  BatchFeed* feed() { return feed_.get(); }
-  const BatchFeed* feed() const { return feed_.get(); }
+  BatchFeed* feed() { return taking_.feed.get(); }
+  const BatchFeed* feed() const { return taking_.feed.get(); }
   // Of all whole batches so far.
-  Throughput throughput() const { return feed_ ? past_ + feed_->throughput() : past_; }
+  Throughput throughput() const { return taking_.feed ? past_ + taking_.feed->throughput() : past_; }
   // Up to `steps` steps on whole batches.
   Result<StepCall> take_whole(uint32_t steps, HostWatch* watch = nullptr);
   // The same, or one step on the smaller batch that comes next. No steps: the input is at its end, or what it still has is
@@ -121,13 +134,8 @@ class TracedFunction {
   int most_;  // steps of a call
   VariableStore* variables_;
   std::vector<std::unique_ptr<Compiled>> programs_;
-  // Of what it takes batches from.
-  std::vector<FeatureSpec> specs_;
-  int64_t batch_size_ = 0;
-  Compiled* whole_ = nullptr;
-  std::unique_ptr<BatchFeed> feed_;
-  Throughput past_;    // of feeds that are closed
-  int64_t dealt_ = 0;  // rows of its partial batch that were computed
+  Taking taking_;
+  Throughput past_;  // of feeds that are closed or set aside
   // Of what is placed.
   Compiled* placed_ = nullptr;
   int64_t placed_rows_ = 0;

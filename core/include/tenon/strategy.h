@@ -119,9 +119,10 @@ class Results {
 
 class Function {
  public:
-  // Takes up to steps_per_call batches, or `most_steps` if that is fewer (0: no limit), from where its last call with these
-  // data stopped. At their end there are no steps, and the next call begins their next epoch. A last batch with fewer rows
-  // is a step of its own: it is another signature, unless there is a max_batch.
+  // Takes up to steps_per_call batches, or `most_steps` if that is fewer (0: no limit), from where its last call with this
+  // Dataset, or a copy of it, stopped. Four in turn keep their places; one of more, whose last call is longest ago, begins anew. At
+  // their end there are no steps, and the next call begins their next epoch. A last batch with fewer rows is a step of its
+  // own: it is another signature, unless there is a max_batch.
   Results operator()(const Dataset& data, int most_steps = 0);
   // One step. An input of rank 1 or more is dealt over the units along axis 0.
   Results operator()(const Arrays& inputs = {});
@@ -132,9 +133,9 @@ class Function {
   // where dimensions are dynamic; nothing runs, and no variable is made. Nothing where the device does not predict.
   std::optional<PredictedStep> forecast(const Arrays& inputs);
 
-  // Begins the next epoch of the data with the next call, where a call has begun one, and none before `least`, counted from 0.
+  // Begins the next epoch of all data with their next call, where a call has begun one, and none before `least`, counted from 0.
   void next_epoch(uint64_t least = 0);
-  // Begins data at the beginning of their first epoch with the next call.
+  // Begins all data at the beginning of their first epoch with their next call.
   void rewind();
   // How often the function was traced to be run: once for each signature.
   int traces() const;
@@ -143,6 +144,7 @@ class Function {
 
  private:
   friend class Strategy;
+  friend class DataPass;
   struct Impl;
   explicit Function(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
   std::shared_ptr<Impl> impl_;

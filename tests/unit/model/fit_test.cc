@@ -348,6 +348,40 @@ TEST(Fit, BeginsAnewWhereACallWasStopped) {
   EXPECT_NEAR(model.fit(data, epochs(1))["loss"][0], all, kTolerance);
 }
 
+// Each call within a callback has a place of its own in the data, the same data too.
+TEST(Fit, AndEvaluateWithinACallbackLeaveTheCallAroundThemWhereItIs) {
+  struct Nests : Callback {
+    explicit Nests(std::function<void()> call) : nested(std::move(call)) {}
+    void on_train_batch_end(TrainingRun&, int64_t batch, const Logs&) override { nest(batch); }
+    void on_test_batch_end(TrainingRun&, int64_t batch, const Logs&) override { nest(batch); }
+    void nest(int64_t batch) {
+      if (nesting) return;
+      batches.push_back(batch);
+      if (batches.size() > 9) throw std::runtime_error("this does not end");
+      nesting = true;
+      nested();
+      nesting = false;
+    }
+    std::function<void()> nested;
+    bool nesting = false;
+    std::vector<int64_t> batches;
+  };
+  Sequential model = regularized();
+  model.compile(sgd(0));
+  const Dataset data = batches_of_six();
+  const double all = model.evaluate(data, {.verbose = Verbose::kSilent}).at("loss");
+  Nests evaluates([&] { model.evaluate(data, {.verbose = Verbose::kSilent}); });
+  EXPECT_EQ(model.evaluate(data, {.verbose = Verbose::kSilent, .callbacks = {evaluates}}).at("loss"), all);
+  EXPECT_EQ(evaluates.batches, (std::vector<int64_t>{0, 1, 2, 3}));
+  for (const bool same : {true, false}) {
+    Nests fits([&] { same ? model.fit(data, epochs(1)) : model.fit(first_input(), labels(), epochs(1)); });
+    FitOptions fit = epochs(2);
+    fit.callbacks = {fits};
+    EXPECT_NEAR(model.fit(data, fit)["loss"][1], all, kTolerance);
+    EXPECT_EQ(fits.batches, (std::vector<int64_t>{0, 1, 2, 3, 0, 1, 2, 3}));
+  }
+}
+
 TEST(Fit, MeasuresBehindACallThatFailed) {
   Sequential model = regularized();
   model.compile(sgd(0));

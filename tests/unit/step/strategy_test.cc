@@ -124,6 +124,35 @@ TEST(Strategy, TakesBatchesOfDataAndTheirSmallerLastOne) {
   EXPECT_EQ(sum(data)["sum"].to<float>(), (std::vector<float>{6, 22}));
 }
 
+// The end of an epoch is -1.
+TEST(Strategy, GoesOnWithEachOfTheDataThatItTakesInTurn) {
+  Strategy strategy("cpu");
+  Function sum = strategy.function([](const Features& in) { return Outputs{{"sum", reduce_sum(in["x"])}}; });
+  const auto next = [&](const Dataset& data) {
+    const Results r = sum(data);
+    return r ? r["sum"].item() : -1;
+  };
+  const Dataset three = numbers(12, 4), two = numbers(4, 2), again = numbers(12, 4);
+  std::vector<double> of_three, of_two, of_again;
+  for (int i = 0; i < 5; ++i) {
+    of_three.push_back(next(three));
+    of_two.push_back(next(two));
+    of_again.push_back(next(again));
+  }
+  EXPECT_EQ(of_three, (std::vector<double>{6, 22, 38, -1, 6}));
+  EXPECT_EQ(of_two, (std::vector<double>{1, 5, -1, 1, 5}));
+  EXPECT_EQ(of_again, of_three);
+  sum.next_epoch();
+  EXPECT_EQ(next(three), 6);
+  EXPECT_EQ(next(two), 1);
+  EXPECT_EQ(next(three), 22);
+  // Only four keep their places: the one that was taken from longest ago begins anew.
+  for (const Dataset& other : {numbers(4, 4), numbers(4, 4), numbers(4, 4)}) next(other);
+  EXPECT_EQ(next(three), 38);
+  EXPECT_EQ(next(two), 1);
+  EXPECT_EQ(sum.throughput().examples, 11 * 4 + 6 * 2 + 3 * 4);
+}
+
 TEST(Strategy, TakesBatchesOfDataAfterArraysOfTheirShape) {
   Strategy strategy("cpu");
   Function sum = strategy.function([](const Features& in) { return Outputs{{"sum", reduce_sum(in["x"])}}; });
