@@ -111,16 +111,16 @@ class Fitting {
     Logs logs;
     bool began_anew = false;
     while (!run_.stopped() && !(bounded && *done >= steps)) {
-      const int64_t most =
-          std::min(run_.most_steps(), bounded ? steps - *done : training_.options().steps_per_execution);
-      run_.call([&](Callback& c) { c.on_train_batch_begin(run_, *done); });
-      const Results results = (*pass_)(static_cast<int>(most));
-      if (!results) {
+      if (!pass_->more()) {
         if (*done == 0 && !std::exchange(began_anew, true)) continue;  // the end that the last epoch did not come to
         if (!bounded) break;
         run_.say(cat("fit: the data ended after ", *done, " of ", steps, " steps of the epoch; it begins again"));
         break;
       }
+      const int64_t most =
+          std::min(run_.most_steps(), bounded ? steps - *done : training_.options().steps_per_execution);
+      run_.call([&](Callback& c) { c.on_train_batch_begin(run_, *done); });
+      const Results results = (*pass_)(static_cast<int>(most));
       *done += results.steps();
       account(step.measures, results, *done, &logs);
     }

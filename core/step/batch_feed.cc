@@ -81,12 +81,26 @@ Result<uint32_t> BatchFeed::run(StepProgram& program, Queue& queue, uint32_t n, 
   return done;
 }
 
+bool BatchFeed::more() {
+  if (ended_ || stopped_ || left_ == 0) return false;
+  if (partial_.rows > 0) return true;
+  if (!seen_) seen_ = pipeline_->next();
+  return !seen_->ok() || !(*seen_)->end();
+}
+
+Result<Batch> BatchFeed::next_batch() {
+  if (!seen_) return pipeline_->next();
+  const Result<Batch> seen = *seen_;
+  seen_.reset();
+  return seen;
+}
+
 bool BatchFeed::next(uint64_t i, std::span<Buffer*> feeds) {
   if (ended_ || stopped_ || partial_.rows > 0 || left_ == 0) return false;
   stopped_ = i > 0 && interrupted_ && interrupted_();
   if (stopped_) return false;
   const auto asked = Clock::now();
-  const Result<Batch> batch = pipeline_->next();
+  const Result<Batch> batch = next_batch();
   waited_ += Clock::now() - asked;
   status_ = batch.ok() ? take(*batch) : batch.status();
   ended_ = !status_.ok() || batch->end();

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "backend/device.h"
@@ -35,6 +36,8 @@ class BatchFeed : public Feed {
   // one, or one that lost damaged records), which partial() then holds, after an error: status(), and for good once it
   // was interrupted: stopped(). Labels and indices out of range are errors.
   bool next(uint64_t i, std::span<Buffer*> feeds) override;
+  // Whether a batch of any size, or an error, comes next or lies in partial(). Waits for it.
+  bool more();
   void release(uint64_t i) override;
 
   const Status& status() const { return status_; }
@@ -68,6 +71,7 @@ class BatchFeed : public Feed {
  private:
   BatchFeed(int64_t batch_size, int replicas) : batch_size_(batch_size), replicas_(replicas) {}
   using Clock = std::chrono::steady_clock;
+  Result<Batch> next_batch();
   Status take(const Batch& batch);
   Status check(const Batch& batch) const;
   Status write_partial(Queue& queue, size_t feed, const Buffer& to, int64_t first, int64_t share, int parts) const;
@@ -81,11 +85,12 @@ class BatchFeed : public Feed {
   int64_t left_ = INT64_MAX;
   std::vector<FeatureSpec> specs_;
   std::vector<Checked> checked_;
-  std::vector<int64_t> positions_;  // empty: none are asked for
+  std::vector<int64_t> positions_;          // empty: none are asked for
   std::vector<std::vector<Buffer>> slots_;  // [slot][feature]
   std::vector<size_t> feature_of_feed_;
   std::unique_ptr<StepPipeline> pipeline_;
-  std::vector<Batch> held_;  // by the device, in order: as many as its feed_depth
+  std::vector<Batch> held_;            // by the device, in order: as many as its feed_depth
+  std::optional<Result<Batch>> seen_;  // by more(), and not taken yet
   Batch partial_;
   PipelineState state_;
   Status status_;

@@ -131,6 +131,13 @@ Status Function::Impl::open(Stream& stream) {
   return traced_.open(StepInput(data), data.epoch(stream.epoch));
 }
 
+Result<bool> Function::Impl::more(Stream& stream) {
+  TENON_TRY(open(stream));
+  const bool more = traced_.feed()->more();
+  if (!more) end_epoch(stream);
+  return more;
+}
+
 Result<Results> Function::Impl::take(Stream& stream, int most_steps) {
   if (most_steps < 0) return invalid(options_.name, ": most_steps is ", most_steps, ", expected 0 or more");
   TENON_TRY(open(stream));

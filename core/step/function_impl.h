@@ -43,6 +43,8 @@ struct Function::Impl {
 
   Result<Results> take(const Dataset& data, int most_steps) { return take(stream_of(data), most_steps); }
   Result<Results> take(Stream& stream, int most_steps);
+  // Whether its epoch, which it begins where there is none, has a batch left; ends it where it has none.
+  Result<bool> more(Stream& stream);
   Result<Results> repeat(int steps, const Arrays& inputs);
   Result<std::optional<PredictedStep>> forecast(const Arrays& inputs);
   void next_epoch(uint64_t least);
@@ -79,6 +81,8 @@ class DataPass {
   DataPass(const DataPass&) = delete;
   DataPass& operator=(const DataPass&) = delete;
 
+  // Whether a call will have a batch. At the end of an epoch that is false once.
+  bool more() { return impl_->more(stream_).take(); }
   // As Function's.
   Results operator()(int most_steps = 0) { return impl_->take(stream_, most_steps).take(); }
   // Ends the epoch; the first that no call has begun.

@@ -187,6 +187,33 @@ TEST(Fit, CallsBackOnceAnExecution) {
   EXPECT_EQ(h["added"], std::vector<double>{7});
 }
 
+// Keras's: on_train_batch_begin has the first batch of an execution, on_train_batch_end the last.
+TEST(Fit, BeginsNoBatchThatIsNotThere) {
+  struct Begins : Callback {
+    void on_train_batch_begin(TrainingRun&, int64_t batch) override { seen += "(" + std::to_string(batch); }
+    void on_train_batch_end(TrainingRun&, int64_t batch, const Logs&) override { seen += std::to_string(batch) + ")"; }
+    std::string seen;
+  };
+  const auto seen = [](int steps_per_execution, int64_t rows, int64_t steps_per_epoch) {
+    Sequential model = regularized();
+    CompileOptions options = sgd(0.1);
+    options.steps_per_execution = steps_per_execution;
+    model.compile(options);
+    Begins begins;
+    FitOptions fit = epochs(2);
+    fit.batch_size = 8;
+    fit.callbacks = {begins};
+    fit.steps_per_epoch = steps_per_epoch;
+    model.fit(first_input().rows(0, rows), labels().rows(0, rows), fit);
+    return begins.seen;
+  };
+  EXPECT_EQ(seen(1, 24, 0), "(00)(11)(22)(00)(11)(22)");
+  EXPECT_EQ(seen(1, 20, 0), "(00)(11)(22)(00)(11)(22)");
+  EXPECT_EQ(seen(2, 24, 0), "(01)(22)(01)(22)");
+  EXPECT_EQ(seen(1, 24, 3), "(00)(11)(22)(00)(11)(22)");
+  EXPECT_EQ(seen(1, 24, 2), "(00)(11)(00)");  // the data end
+}
+
 TEST(Fit, StopsWhereACallbackSaysSo) {
   struct Stop : Callback {
     void on_train_batch_end(TrainingRun& run, int64_t, const Logs&) override { run.stop(); }
