@@ -135,6 +135,7 @@ class Graph {
   // Units that run this graph, each on its part of the batch; set before the graph is built. Shapes are those of one.
   int replicas = 1;
   Mode mode = Mode::kTrain;  // what it is built for; layers ask
+  bool same_draws = false;   // units that run it draw the same numbers, not each its own
   // What layers compute in where the features do not say, and what variables are.
   DType compute_dtype = DType::kF32, variable_dtype = DType::kF32;
   // Of layers and their like, which find their variables under their names; shared by the graphs of a store of variables.

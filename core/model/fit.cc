@@ -50,11 +50,12 @@ class Fitting {
     if (options.validation_split != 0)
       std::tie(data, validation) = split_examples(data, model, options.validation_split);
     in_memory_ = !data.dataset();
-    data_.emplace(to_dataset(data, model, {options.batch_size, 1, options.shuffle}, "fit"));
+    const int units = training.strategy.num_replicas_in_sync();
+    data_.emplace(to_dataset(data, model, {options.batch_size, units, true, options.shuffle}, "fit"));
     if (validation.empty()) return;
     const int64_t batch = options.validation_batch_size > 0 ? options.validation_batch_size : options.batch_size;
     validation_.emplace(
-        to_dataset(validation, model, {batch, training.strategy.num_replicas_in_sync()}, "fit: validation_data"));
+        to_dataset(validation, model, {batch, units}, "fit: validation_data"));
   }
 
   ~Fitting() {

@@ -80,9 +80,10 @@ Dataset to_dataset(const FitData& data, const Model& model, const MemoryOptions&
   std::vector<MemoryFeature> features;
   for (const Named& n : all) features.push_back(feature_of(n));
   InputOptions input;
-  const int64_t batch = std::min(options.batch_size, all[0].array->dim(0)), of = options.multiple_of;
-  input.batch_size = (batch + of - 1) / of * of;
-  input.training = options.shuffle;
+  const int64_t examples = all[0].array->dim(0), of = options.multiple_of;
+  input.batch_size = std::min(options.batch_size, examples);
+  if (examples <= options.batch_size || !options.exact) input.batch_size = (input.batch_size + of - 1) / of * of;
+  input.training = options.shuffle && input.batch_size <= examples;  // one batch that is not full needs no order
   return Dataset::from_memory(std::move(features), input).take();
 }
 

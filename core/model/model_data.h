@@ -8,6 +8,7 @@ namespace tenon {
 struct MemoryOptions {
   int64_t batch_size = 32;
   int64_t multiple_of = 1;  // the batch becomes the next multiple
+  bool exact = false;       // only that of examples that are one batch
   bool shuffle = false;
 };
 

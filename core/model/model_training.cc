@@ -272,7 +272,7 @@ MeasuredStep& ModelTraining::measured(std::shared_ptr<MeasuredStep>& step,
   step->run = strategy.function(once, {.mode = mode,
                                        .steps_per_call = steps_per_call,
                                        .name = name,
-                                       .remainder = mode == Mode::kTrain ? Remainder::kDrop : Remainder::kRepeat,
+                                       .remainder = mode == Mode::kTrain ? Remainder::kWhole : Remainder::kRepeat,
                                        .max_batch = options_.bounded_batch ? kBatchOfData : 0});
   return *step;
 }

@@ -173,16 +173,7 @@ Tensors emit_bounded(Graph& graph, Node node, const std::vector<Type>& types, co
       if (b.has(i) && !b.dynamic_axes(i).empty())
         b.refuse(i, static_cast<int>(b.dynamic_axes(i)[0]), cat(node.op, " takes static ones"));
   if (!b.instead().empty()) return b.instead();
-  if (b.decomposes()) {
-    node.name = graph.unique_name(name);
-    node.phase = graph.phase;
-    node.forward_of = graph.forward_of;
-    node.origin = graph.origin.empty() ? node.name : graph.origin;
-    node.results.resize(types.size());
-    Tensors operands;
-    for (ValueId id : node.operands) operands.push_back(id < 0 ? Tensor() : Tensor(&graph, id));
-    return decompose_node(graph, op, node, operands);
-  }
+  if (b.decomposes()) return emit_decomposed(graph, op, std::move(node), types, name);
   node.name = name;
   const NodeId id = graph.add_node(std::move(node), types);
   Tensors out;

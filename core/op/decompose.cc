@@ -28,4 +28,16 @@ Tensors decompose_node(Graph& graph, const OpDef& op, const Node& node, const Te
   return results;
 }
 
+Tensors emit_decomposed(Graph& graph, const OpDef& op, Node node, const std::vector<Type>& types,
+                        const std::string& name) {
+  node.name = graph.unique_name(name);
+  node.phase = graph.phase;
+  node.forward_of = graph.forward_of;
+  node.origin = graph.origin.empty() ? node.name : graph.origin;
+  node.results.resize(types.size());
+  Tensors operands;
+  for (ValueId id : node.operands) operands.push_back(id < 0 ? Tensor() : Tensor(&graph, id));
+  return decompose_node(graph, op, node, operands);
+}
+
 }  // namespace tenon

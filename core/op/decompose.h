@@ -38,4 +38,8 @@ class Stamp {
 // node's name; the new nodes carry its phase, origin and composite_of.
 Tensors decompose_node(Graph& graph, const OpDef& op, const Node& node, const Tensors& operands);
 
+// The same in the place of a node that is not in the graph yet, of results of these types. `name`: of the node, in its scope.
+Tensors emit_decomposed(Graph& graph, const OpDef& op, Node node, const std::vector<Type>& types,
+                        const std::string& name);
+
 }  // namespace tenon

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "op/bounded.h"
+#include "op/decompose.h"
 #include "op/signature.h"
 
 namespace tenon {
@@ -186,6 +187,11 @@ void count_replicas(const Graph& graph, Node& node) {
   node.attrs.push_back({"replicas", size});
 }
 
+// Composites whose kernels draw for each unit; what they are made of need not.
+bool draws_apart(const Node& node) {
+  return node.op == "dropout" || (node.op == "attention" && AttrReader(node.attrs).f64("rate") > 0);
+}
+
 }  // namespace
 
 Tensors emit(Graph& graph, std::string_view op, const Tensors& operands, Attrs attrs, std::string_view name) {
@@ -207,6 +213,7 @@ Tensors emit(Graph& graph, std::string_view op, const Tensors& operands, Attrs a
   const std::vector<Type> types = infer(graph, node);
   const bool bounded = !graph.dynamic_dims.empty();
   if (bounded && has_dynamic_operand(graph, node)) return emit_bounded(graph, std::move(node), types, shown);
+  if (graph.same_draws && draws_apart(node)) return emit_decomposed(graph, *def, std::move(node), types, shown);
   std::vector<Bounds> bounds;
   if (bounded) bounds = fixed_bounds(graph, node, types);
   node.name = shown;

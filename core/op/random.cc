@@ -27,6 +27,7 @@ const OpDef kRandom = {
 };
 
 Tensor random(Tensor seed, Tensor step, int64_t stream, const Shape& shape, bool per_replica) {
+  if (seed) per_replica = per_replica && !seed.graph()->same_draws;
   return emit1("random", {seed, step}, {{"stream", stream}, {"shape", shape.vec()}, {"per_replica", per_replica}});
 }
 

@@ -204,6 +204,7 @@ Result<Trace> trace(const TensorFunction& function, const std::vector<TraceInput
     graph.replicas = options.replicas;
     graph.mode = options.mode;
     graph.draws_by = options.draws_by;
+    graph.same_draws = options.same_draws;
     if (options.objects) graph.objects = options.objects;
     graph.compute_dtype = options.policy.compute;
     graph.variable_dtype = options.policy.variable;

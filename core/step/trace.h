@@ -26,6 +26,7 @@ struct TraceOptions {
   Policy policy = {};
   std::string_view draws_by = "global_step";  // the counter that random numbers are keyed by; any other counts itself
   bool one_step = false;                      // of each call
+  bool same_draws = false;                    // each unit draws the same, as it has the same inputs
   std::shared_ptr<ObjectNames> objects = nullptr;  // of the store of variables; none: names of this trace
   std::string_view what = "the function";          // for messages
 };
@@ -49,7 +50,8 @@ std::vector<TraceInput> batch_inputs(const std::vector<FeatureSpec>& features, i
                                      bool dynamic = false);
 // The scalar input that says how many elements a dynamic dimension has.
 std::string size_input(const std::string& dim);
-// Of a few rows that each unit has all of, so that they compute the same: the function is traced for one replica.
+// Of a few rows that each unit has all of, so that they compute the same: the function is traced for one replica, with
+// same_draws.
 std::vector<TraceInput> whole_inputs(const std::vector<FeatureSpec>& features, int64_t rows);
 
 // The graph of the function on these inputs. Its

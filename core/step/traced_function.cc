@@ -76,7 +76,7 @@ Result<TracedFunction::Compiled*> TracedFunction::compiled_for(const std::vector
 Result<std::unique_ptr<TracedFunction::Compiled>> TracedFunction::compile(const std::vector<TraceInput>& signature,
                                                                           int steps, bool repeated) const {
   TraceOptions tracing = options_.tracing;
-  if (repeated) tracing.replicas = 1;
+  if (repeated) tracing.replicas = 1, tracing.same_draws = true;
   TENON_ASSIGN(const Trace traced, trace(function_, signature, tracing));
   ProgramOptions compile = options_.compile;
   compile.max_iterations = steps;
@@ -152,6 +152,12 @@ Result<int64_t> TracedFunction::rows_to_compute(int64_t rows) const {
 // The batch with fewer rows that the feed stopped at, or what is left of it.
 Result<StepCall> TracedFunction::take_partial() {
   const int64_t given = taking_.feed->partial().rows;
+  if (options_.remainder == Remainder::kWhole && given % device_->replicas() != 0) {
+    StepCall whole{nullptr, 0, given, given};
+    TENON_TRY(run_partial(whole, 0, true));
+    taking_.feed->release_partial();
+    return whole;
+  }
   TENON_ASSIGN(const int64_t computed, rows_to_compute(given));
   const int64_t rest = std::max<int64_t>(given - computed, 0);
   const bool repeats = rest > 0 && options_.remainder == Remainder::kRepeat;

@@ -112,8 +112,10 @@ class FitData {
 enum class Verbose : uint8_t { kAuto, kSilent, kBar, kLine };
 
 struct FitOptions {
-  int64_t batch_size = 32;  // of examples in memory; a Dataset has its own
-  int epochs = 1;           // the last one's number: training goes from initial_epoch to it
+  // Of examples in memory; a Dataset has its own. On several units it has to divide by them; a last batch, or examples that are
+  // one, need not: each unit has all of it then, which trains what one unit would, and takes its time and memory.
+  int64_t batch_size = 32;
+  int epochs = 1;  // the last one's number: training goes from initial_epoch to it
   Verbose verbose = Verbose::kAuto;
   Callbacks callbacks = {};
   double validation_split = 0;  // this part of the examples in memory, the last ones, is for validation

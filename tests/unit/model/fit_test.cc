@@ -1,35 +1,13 @@
 // Losses, metrics and predictions of fit, evaluate and predict against Keras 3.15.1 (JAX, f32) on the same data and first weights.
 #include <gtest/gtest.h>
 
-#include "unit/model/model_data_testing.h"
+#include "unit/model/fit_testing.h"
+#include "unit/step/step_testing.h"
 
 namespace tenon {
 namespace {
 
 using namespace model_testing;
-
-constexpr double kTolerance = 1e-5;
-
-void expect_near(const std::vector<double>& found, const std::vector<double>& expected) {
-  ASSERT_EQ(found.size(), expected.size());
-  for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], kTolerance) << "number " << i;
-}
-
-Sequential regularized() {
-  DenseOptions last = dense_of(3);
-  last.kernel_regularizer = {.l2 = 0.01};
-  return Sequential({Dense(tanh_of(5)), Dense(last)});
-}
-
-CompileOptions sgd(double rate) {
-  return {.optimizer = SGD(rate),
-          .loss = SparseCategoricalCrossentropy({.from_logits = true}),
-          .metrics = {"accuracy"},
-          .weighted_metrics = {SparseCategoricalCrossentropy({.from_logits = true, .name = "wce"})},
-          .strategy = Strategy("cpu")};
-}
-
-FitOptions epochs(int n) { return {.batch_size = 10, .epochs = n, .verbose = Verbose::kSilent, .shuffle = false}; }
 
 TEST(Fit, OfTwoInputsAsKeras) {
   const Symbol a = Input({4}, DType::kF32, "a"), b = Input({3}, DType::kF32, "b");
@@ -187,33 +165,6 @@ TEST(Fit, CallsBackOnceAnExecution) {
   EXPECT_EQ(h["added"], std::vector<double>{7});
 }
 
-// Keras's: on_train_batch_begin has the first batch of an execution, on_train_batch_end the last.
-TEST(Fit, BeginsNoBatchThatIsNotThere) {
-  struct Begins : Callback {
-    void on_train_batch_begin(TrainingRun&, int64_t batch) override { seen += "(" + std::to_string(batch); }
-    void on_train_batch_end(TrainingRun&, int64_t batch, const Logs&) override { seen += std::to_string(batch) + ")"; }
-    std::string seen;
-  };
-  const auto seen = [](int steps_per_execution, int64_t rows, int64_t steps_per_epoch) {
-    Sequential model = regularized();
-    CompileOptions options = sgd(0.1);
-    options.steps_per_execution = steps_per_execution;
-    model.compile(options);
-    Begins begins;
-    FitOptions fit = epochs(2);
-    fit.batch_size = 8;
-    fit.callbacks = {begins};
-    fit.steps_per_epoch = steps_per_epoch;
-    model.fit(first_input().rows(0, rows), labels().rows(0, rows), fit);
-    return begins.seen;
-  };
-  EXPECT_EQ(seen(1, 24, 0), "(00)(11)(22)(00)(11)(22)");
-  EXPECT_EQ(seen(1, 20, 0), "(00)(11)(22)(00)(11)(22)");
-  EXPECT_EQ(seen(2, 24, 0), "(01)(22)(01)(22)");
-  EXPECT_EQ(seen(1, 24, 3), "(00)(11)(22)(00)(11)(22)");
-  EXPECT_EQ(seen(1, 24, 2), "(00)(11)(00)");  // the data end
-}
-
 TEST(Fit, StopsWhereACallbackSaysSo) {
   struct Stop : Callback {
     void on_train_batch_end(TrainingRun& run, int64_t, const Logs&) override { run.stop(); }
@@ -288,39 +239,6 @@ TEST(Fit, TellsTheRateOfASchedule) {
   EXPECT_NEAR(rates[1] / rates[0], 0.5, 1e-6);
 }
 
-// On units of a device a batch is dealt over them, and what is left over of the last one is left out of training.
-TEST(Fit, OnSeveralUnitsGivesTheSame) {
-  std::vector<double> losses[2];
-  for (const char* device : {"cpu", "cpu:units=2"}) {
-    Sequential model = regularized();
-    CompileOptions options = sgd(0.1);
-    options.strategy = Strategy(device);
-    model.compile(options);
-    FitOptions fit = epochs(3);
-    fit.batch_size = 8;
-    losses[options.strategy->num_replicas_in_sync() - 1] = model.fit(first_input(), labels(), fit)["loss"];
-    EXPECT_EQ(model.predict(first_input().rows(0, 3))[0].shape(), (Shape{3, 3}));
-  }
-  expect_near(losses[1], losses[0]);
-}
-
-// The last examples, fewer than there are units, are measured on each of them.
-TEST(Evaluate, OnSeveralUnitsCountsEachExampleOnce) {
-  for (const int64_t rows : {1, 5, 10, 19}) {
-    std::vector<Logs> found;
-    for (const char* device : {"cpu", "cpu:units=4"}) {
-      Sequential model = regularized();
-      CompileOptions options = sgd(0.1);
-      options.strategy = Strategy(device);
-      model.compile(options);
-      EvaluateOptions evaluate{.batch_size = 8, .verbose = Verbose::kSilent};
-      evaluate.steps = (rows + 7) / 8;
-      found.push_back(model.evaluate(first_input().rows(0, rows), labels().rows(0, rows), evaluate));
-    }
-    for (const auto& [name, value] : found[0]) EXPECT_NEAR(found[1].at(name), value, kTolerance) << name << rows;
-  }
-}
-
 TEST(Fit, KeepsEachFunctionsClassWeights) {
   Sequential model = regularized();
   model.compile(sgd(0));
@@ -335,14 +253,6 @@ TEST(Fit, KeepsEachFunctionsClassWeights) {
   EXPECT_GT(batch, 5 * once);
   EXPECT_NEAR(model.train_on_batch(first_input(), labels()).at("wce"), plain, kTolerance);
   EXPECT_NEAR(fitted(epochs(1)), once, kTolerance);
-}
-
-Dataset batches_of_six() {
-  const auto features = [](const Array& a) { return std::vector<std::byte>(a.bytes().begin(), a.bytes().end()); };
-  return Dataset::from_memory(
-             {{{"x", {DType::kF32, {4}}}, features(first_input())}, {{"y", {DType::kI32, {}}}, features(labels())}},
-             {.batch_size = 6})
-      .take();
 }
 
 TEST(Fit, CountsEpochsWhoseStepsDivideTheData) {
@@ -373,40 +283,6 @@ TEST(Fit, BeginsAnewWhereACallWasStopped) {
   stopped.callbacks = {StopsAt()};
   model.fit(data, stopped);
   EXPECT_NEAR(model.fit(data, epochs(1))["loss"][0], all, kTolerance);
-}
-
-// Each call within a callback has a place of its own in the data, the same data too.
-TEST(Fit, AndEvaluateWithinACallbackLeaveTheCallAroundThemWhereItIs) {
-  struct Nests : Callback {
-    explicit Nests(std::function<void()> call) : nested(std::move(call)) {}
-    void on_train_batch_end(TrainingRun&, int64_t batch, const Logs&) override { nest(batch); }
-    void on_test_batch_end(TrainingRun&, int64_t batch, const Logs&) override { nest(batch); }
-    void nest(int64_t batch) {
-      if (nesting) return;
-      batches.push_back(batch);
-      if (batches.size() > 9) throw std::runtime_error("this does not end");
-      nesting = true;
-      nested();
-      nesting = false;
-    }
-    std::function<void()> nested;
-    bool nesting = false;
-    std::vector<int64_t> batches;
-  };
-  Sequential model = regularized();
-  model.compile(sgd(0));
-  const Dataset data = batches_of_six();
-  const double all = model.evaluate(data, {.verbose = Verbose::kSilent}).at("loss");
-  Nests evaluates([&] { model.evaluate(data, {.verbose = Verbose::kSilent}); });
-  EXPECT_EQ(model.evaluate(data, {.verbose = Verbose::kSilent, .callbacks = {evaluates}}).at("loss"), all);
-  EXPECT_EQ(evaluates.batches, (std::vector<int64_t>{0, 1, 2, 3}));
-  for (const bool same : {true, false}) {
-    Nests fits([&] { same ? model.fit(data, epochs(1)) : model.fit(first_input(), labels(), epochs(1)); });
-    FitOptions fit = epochs(2);
-    fit.callbacks = {fits};
-    EXPECT_NEAR(model.fit(data, fit)["loss"][1], all, kTolerance);
-    EXPECT_EQ(fits.batches, (std::vector<int64_t>{0, 1, 2, 3, 0, 1, 2, 3}));
-  }
 }
 
 TEST(Fit, MeasuresBehindACallThatFailed) {
@@ -452,15 +328,6 @@ TEST(Fit, EndsQuietlyWhereItIsStoppedBeforeTheFirstBatch) {
   FitOptions fit = epochs(3);
   fit.callbacks = {Stop()};
   EXPECT_TRUE(model.fit(first_input(), labels(), fit).epoch.empty());
-}
-
-std::string message_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& e) {
-    return e.status().message();
-  }
-  return "no error";
 }
 
 TEST(FitErrors, NameWhatIsWrong) {

@@ -1,0 +1,80 @@
+// What callbacks see of fit, evaluate and predict, and what they may call.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tenon/callbacks.h"
+#include "tenon/metrics.h"
+#include "tenon/variables.h"
+#include "unit/data/temporary_directory.h"
+#include "unit/model/fit_testing.h"
+#include "unit/step/step_testing.h"
+
+namespace tenon {
+namespace {
+
+using namespace model_testing;
+
+// Each call within a callback has a place of its own in the data, the same data too.
+TEST(Fit, AndEvaluateWithinACallbackLeaveTheCallAroundThemWhereItIs) {
+  struct Nests : Callback {
+    explicit Nests(std::function<void()> call) : nested(std::move(call)) {}
+    void on_train_batch_end(TrainingRun&, int64_t batch, const Logs&) override { nest(batch); }
+    void on_test_batch_end(TrainingRun&, int64_t batch, const Logs&) override { nest(batch); }
+    void nest(int64_t batch) {
+      if (nesting) return;
+      batches.push_back(batch);
+      if (batches.size() > 9) throw std::runtime_error("this does not end");
+      nesting = true;
+      nested();
+      nesting = false;
+    }
+    std::function<void()> nested;
+    bool nesting = false;
+    std::vector<int64_t> batches;
+  };
+  Sequential model = regularized();
+  model.compile(sgd(0));
+  const Dataset data = batches_of_six();
+  const double all = model.evaluate(data, {.verbose = Verbose::kSilent}).at("loss");
+  Nests evaluates([&] { model.evaluate(data, {.verbose = Verbose::kSilent}); });
+  EXPECT_EQ(model.evaluate(data, {.verbose = Verbose::kSilent, .callbacks = {evaluates}}).at("loss"), all);
+  EXPECT_EQ(evaluates.batches, (std::vector<int64_t>{0, 1, 2, 3}));
+  for (const bool same : {true, false}) {
+    Nests fits([&] { same ? model.fit(data, epochs(1)) : model.fit(first_input(), labels(), epochs(1)); });
+    FitOptions fit = epochs(2);
+    fit.callbacks = {fits};
+    EXPECT_NEAR(model.fit(data, fit)["loss"][1], all, kTolerance);
+    EXPECT_EQ(fits.batches, (std::vector<int64_t>{0, 1, 2, 3, 0, 1, 2, 3}));
+  }
+}
+
+// Keras's: on_train_batch_begin has the first batch of an execution, on_train_batch_end the last.
+TEST(Fit, BeginsNoBatchThatIsNotThere) {
+  struct Begins : Callback {
+    void on_train_batch_begin(TrainingRun&, int64_t batch) override { seen += "(" + std::to_string(batch); }
+    void on_train_batch_end(TrainingRun&, int64_t batch, const Logs&) override { seen += std::to_string(batch) + ")"; }
+    std::string seen;
+  };
+  const auto seen = [](int steps_per_execution, int64_t rows, int64_t steps_per_epoch) {
+    Sequential model = regularized();
+    CompileOptions options = sgd(0.1);
+    options.steps_per_execution = steps_per_execution;
+    model.compile(options);
+    Begins begins;
+    FitOptions fit = epochs(2);
+    fit.batch_size = 8;
+    fit.callbacks = {begins};
+    fit.steps_per_epoch = steps_per_epoch;
+    model.fit(first_input().rows(0, rows), labels().rows(0, rows), fit);
+    return begins.seen;
+  };
+  EXPECT_EQ(seen(1, 24, 0), "(00)(11)(22)(00)(11)(22)");
+  EXPECT_EQ(seen(1, 20, 0), "(00)(11)(22)(00)(11)(22)");
+  EXPECT_EQ(seen(2, 24, 0), "(01)(22)(01)(22)");
+  EXPECT_EQ(seen(1, 24, 3), "(00)(11)(22)(00)(11)(22)");
+  EXPECT_EQ(seen(1, 24, 2), "(00)(11)(00)");  // the data end
+}
+
+}  // namespace
+}  // namespace tenon
