@@ -143,6 +143,14 @@ void Sequential::add(AnyLayer layer) {
   set_input(input->input());
 }
 
+// Of a model that is the last layer, its own.
+std::vector<std::string> Sequential::output_names() const {
+  if (layers_.empty()) return {};
+  const auto* last = dynamic_cast<const Model*>(&*layers_.back());
+  const std::vector<std::string> inner = last ? last->output_names() : std::vector<std::string>();
+  return inner.empty() ? std::vector<std::string>{layers_.back()->name()} : inner;
+}
+
 Tensors Sequential::call_all(const Tensors& xs) {
   if (layers_.empty()) fail("model '", name(), "' has no layers");
   if (has_inputs() && xs.size() == 1) expect_fits(0, xs[0]);

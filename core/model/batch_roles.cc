@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "model/for_outputs.h"
 #include "model/model_training.h"
 
 namespace tenon {
@@ -26,23 +27,6 @@ std::vector<std::string> numbered(const std::vector<std::string>& features) {
   return found;
 }
 
-std::vector<std::string> find_targets(const std::vector<std::string>& features,
-                                      const std::vector<std::string>& outputs) {
-  const std::vector<std::string> in_order = numbered(features);
-  if (!in_order.empty()) return in_order;
-  if (outputs.size() > 1 && all_in(outputs, features)) return outputs;
-  std::vector<std::string> found;
-  for (const std::string& name : kTargets)
-    if (has(features, name)) found.push_back(name);
-  if (found.size() > 1) fail("the data have the features '", found[0], "' and '", found[1], "': which is the target?");
-  if (outputs.size() > 1)
-    fail("the data have no targets of the model's ", outputs.size(),
-         " outputs, which are called as the outputs or y_0, y_1, ..; there are the features ", join(features));
-  if (found.empty() && all_in(outputs, features)) return outputs;
-  if (found.empty()) fail("the data have no target: none of the features ", join(features), " is called y or label");
-  return found;
-}
-
 // A model with one input takes the only feature that is left, whatever its name.
 std::vector<std::string> find_inputs(const std::vector<std::string>& rest, const std::vector<std::string>& wanted) {
   if (wanted.empty() || (wanted.size() == 1 && rest.size() == 1)) return rest;
@@ -54,20 +38,45 @@ std::vector<std::string> find_inputs(const std::vector<std::string>& rest, const
 
 }  // namespace
 
-BatchRoles batch_roles(const std::vector<std::string>& features, const Model& model, Mode mode) {
+std::vector<std::string> find_targets(const std::vector<std::string>& features, const std::vector<std::string>& outputs,
+                                      bool wanted) {
+  const std::vector<std::string> in_order = numbered(features);
+  if (!in_order.empty()) return in_order;
+  if (outputs.size() > 1 && all_in(outputs, features)) return outputs;
+  std::vector<std::string> found;
+  for (const std::string& name : kTargets)
+    if (has(features, name)) found.push_back(name);
+  if (found.size() > 1) fail("the data have the features '", found[0], "' and '", found[1], "': which is the target?");
+  if (outputs.size() > 1 && wanted)
+    fail("the data have no targets of the model's ", outputs.size(), " outputs, ", join(outputs),
+         ", which are called as the outputs or y_0, y_1, ..; there are ",
+         features.empty() ? "none" : cat("the features ", join(features)));
+  if (found.empty() && all_in(outputs, features)) return outputs;
+  if (found.empty() && wanted && features.empty()) fail("the data have no target, which loss and metrics need");
+  if (found.empty() && wanted)
+    fail("the data have no target: none of the features ", join(features), " is called y or label");
+  return found;
+}
+
+BatchRoles batch_roles(const std::vector<std::string>& features, const Model& model, Mode mode, bool wants_targets) {
   BatchRoles roles;
   const std::vector<std::string> inputs = model.input_names();
   const bool named = all_in(inputs, features);  // what the model names is its input, whatever the name
-  std::vector<std::string> rest;
+  std::vector<std::string>& rest = roles.others;
   for (const std::string& name : features)
     if (!named || !has(inputs, name)) rest.push_back(name);
   if (has(rest, std::string(kWeight))) roles.sample_weight = kWeight;
   std::erase(rest, kWeight);
-  if (mode != Mode::kPredict) roles.targets = find_targets(rest, model.output_names());
-  std::erase_if(rest, [&](const std::string& name) {
-    return mode == Mode::kPredict ? has(kTargets, name) : has(roles.targets, name);
-  });
-  roles.inputs = named ? inputs : find_inputs(rest, inputs);
+  if (named) {
+    roles.inputs = inputs;
+    return roles;
+  }
+  std::vector<std::string> left = rest;
+  const std::vector<std::string> targets =
+      mode == Mode::kPredict ? kTargets
+                             : find_targets(rest, output_names(model, model.output_names().size()), wants_targets);
+  std::erase_if(left, [&](const std::string& name) { return has(targets, name); });
+  roles.inputs = find_inputs(left, inputs);
   if (roles.inputs.empty()) fail("the data have no feature for the model's input");
   return roles;
 }

@@ -23,7 +23,8 @@ std::vector<std::vector<T>> dealt(const std::vector<std::pair<std::string, T>>& 
     const auto at = in_order ? outputs.begin() + static_cast<std::ptrdiff_t>(i)
                              : std::find(outputs.begin(), outputs.end(), given[i].first);
     if (at == outputs.end())
-      fail("compile: ", what, " names the output '", given[i].first, "'; the model has ", join(outputs));
+      fail("compile: ", what, " names the output '", given[i].first, "'; the model has ",
+           outputs == std::vector<std::string>{""} ? "one, which has no name" : join(outputs));
     out[static_cast<size_t>(at - outputs.begin())].push_back(given[i].second);
   }
   return out;

@@ -154,17 +154,35 @@ struct ModelTraining::Compared {
   Tensors predictions, targets, weights;
 };
 
+// What is given for outputs is compared with targets.
+bool ModelTraining::wants_targets() const {
+  const auto any = [](const MetricList& list) {
+    return std::any_of(list.all().begin(), list.all().end(), [](const auto& entry) { return !entry.second.empty(); });
+  };
+  return !options_.loss.all().empty() || any(options_.metrics) || any(options_.weighted_metrics);
+}
+
 ModelTraining::Compared ModelTraining::compare(const Features& in, const std::map<int64_t, double>& class_weight,
                                                Mode mode) {
-  const BatchRoles roles = batch_roles(names_of(in), *model_, mode);
+  const BatchRoles roles = batch_roles(names_of(in), *model_, mode, wants_targets());
   Compared c;
   c.predictions = call_model(in, roles);
   c.outputs = output_names(*model_, c.predictions.size());
-  if (roles.targets.size() != c.outputs.size())
-    fail("the model gives ", c.outputs.size(), " outputs, and the data have ", roles.targets.size(), " targets");
+  if (!class_weight.empty() && c.outputs.size() > 1)
+    fail("class_weight is for a model with one output, and this one has ", c.outputs.size(),
+         "; a sample_weight weighs the examples of all");
+  const std::vector<std::string> targets = find_targets(roles.others, c.outputs, wants_targets());
   const Tensor given = roles.sample_weight.empty() ? Tensor() : in[roles.sample_weight];
+  if (targets.empty() && !class_weight.empty()) fail("class_weight is of targets, and the data have none");
+  if (targets.size() != c.outputs.size()) {
+    if (wants_targets())
+      fail("the model gives ", c.outputs.size(), " outputs, and the data have ", targets.size(), " targets");
+    c.targets.resize(c.outputs.size());
+    c.weights.assign(c.outputs.size(), given);
+    return c;
+  }
   for (size_t i = 0; i < c.outputs.size(); ++i) {
-    const Tensor target = in[roles.targets[i]];
+    const Tensor target = in[targets[i]];
     c.targets.push_back(as_prediction(target, c.predictions[i]));
     c.weights.push_back(mode == Mode::kTrain ? product_of(given, class_weights(target, class_weight)) : given);
   }
@@ -253,7 +271,7 @@ Outputs ModelTraining::test_step(const Features& in, MeasuredStep& step) {
 Outputs ModelTraining::predict_step(const Features& in) {
   Outputs out;
   size_t i = 0;
-  for (const Tensor& y : call_model(in, batch_roles(names_of(in), *model_, Mode::kPredict)))
+  for (const Tensor& y : call_model(in, batch_roles(names_of(in), *model_, Mode::kPredict, false)))
     out.add(cat("output_", i++), {y, ResultMode::kLast, Joining::kRows});
   return out;
 }

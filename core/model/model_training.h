@@ -14,11 +14,16 @@ namespace tenon {
 
 // Which features of a batch are what.
 struct BatchRoles {
-  std::vector<std::string> inputs, targets;
-  std::string sample_weight;  // "": there is none
+  std::vector<std::string> inputs;
+  std::vector<std::string> others;  // among which are the targets
+  std::string sample_weight;        // "": there is none
 };
-// By the names of the features (FitData). `targets` are expected of so many outputs; none while predicting. Throws Error.
-BatchRoles batch_roles(const std::vector<std::string>& features, const Model& model, Mode mode);
+// By the names of the features (FitData). Throws Error.
+BatchRoles batch_roles(const std::vector<std::string>& features, const Model& model, Mode mode, bool wants_targets);
+// Of each output; the layers that give the outputs have their names once the model was called. Throws Error; none where there
+// are none and none are wanted.
+std::vector<std::string> find_targets(const std::vector<std::string>& features, const std::vector<std::string>& outputs,
+                                      bool wanted);
 
 // What each step of a function measures: sums that are added up, and what becomes of them.
 struct Measure {
@@ -91,6 +96,7 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
   };
   class Row;
   struct Compared;
+  bool wants_targets() const;
   Compared compare(const Features& in, const std::map<int64_t, double>& class_weight, Mode mode);
   template <class Work>
   static auto of_output(const Compared& compared, size_t i, const std::string& what, const Work& work);

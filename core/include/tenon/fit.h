@@ -87,8 +87,8 @@ class Examples {
 // A data set, or examples in memory. A data set's features are
 // - the model's inputs, by the names of its Input()s; unnamed ones are called x_0, x_1, ..; a model with one input takes the
 //   only feature that is left, whatever its name; a model with a call() of its own those that are left, by their names' order;
-// - the targets, by the names that the outputs' layers were given, or y_0, y_1, ..; of a model with one output "y", "label" or
-//   "labels";
+// - the targets, by the names of the layers that give the outputs, or y_0, y_1, ..; of a model with one output "y", "label" or
+//   "labels"; none where compile() was given no loss and no metric, and only layers add to the loss;
 // - "sample_weight", a number an example.
 class FitData {
  public:
@@ -121,7 +121,7 @@ struct FitOptions {
   double validation_split = 0;  // this part of the examples in memory, the last ones, is for validation
   FitData validation_data = {};
   bool shuffle = true;                          // examples in memory, in each epoch anew
-  std::map<int64_t, double> class_weight = {};  // of integer or one-hot targets; missing ones are 1
+  std::map<int64_t, double> class_weight = {};  // of integer or one-hot targets of the only output; missing ones are 1
   int initial_epoch = 0;              // training goes on from it with the order of the data, and the bits, of one call
   int64_t steps_per_epoch = 0;        // 0: to the end of the data; else epochs go on where the last one stopped
   int64_t validation_steps = 0;       // 0: all

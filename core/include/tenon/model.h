@@ -86,7 +86,7 @@ class Model : public Layer {
   // Those that Input() was given, x or x_0, x_1, .. of others; the layers that give the outputs, "" before they have a name.
   // Empty where call() is one's own.
   std::vector<std::string> input_names() const;
-  std::vector<std::string> output_names() const;
+  virtual std::vector<std::string> output_names() const;
 
   // ---- training, as Keras does it (tenon/fit.h) ----
   // Copies of a model, which is a layer, are the same one: they are compiled together. What was trained stays when a model
@@ -168,6 +168,7 @@ class Sequential : public Model {
   // Throws Error when it is an Input() that is not the first.
   void add(AnyLayer layer);
   const std::vector<AnyLayer>& layers() const { return layers_; }
+  std::vector<std::string> output_names() const override;
   Tensors call_all(const Tensors& xs) override;
 
  private:

@@ -50,7 +50,8 @@ TEST_F(BadInput, ACallbackThatThrowsIsNamed) {
 
 TEST_F(BadInput, AMetricOfAnotherShapeNamesItAndTheOutput) {
   expect(
-      "the model's output, f32[6,3] for targets i32[6], by 'mean_squared_error': mean_squared_error: prediction is "
+      "the model's output 'kind', f32[6,3] for targets i32[6], by 'mean_squared_error': mean_squared_error: prediction "
+      "is "
       "f32[6,3], target i32[6], expected one shape",
       [&] {
         compile({"mean_squared_error"});
@@ -60,7 +61,7 @@ TEST_F(BadInput, AMetricOfAnotherShapeNamesItAndTheOutput) {
 
 TEST_F(BadInput, TargetsOfAnotherShapeNameTheOutput) {
   expect(
-      "the model's output, f32[6,3] for targets f32[6,2], by 'sparse_categorical_crossentropy': "
+      "the model's output 'kind', f32[6,3] for targets f32[6,2], by 'sparse_categorical_crossentropy': "
       "sparse_categorical_crossentropy: labels are f32[6,2], expected shape [6] for scores f32[6,3]",
       [&] {
         model_.fit(first_input(), Array(std::vector<float>(48), {24, 2}), quietly());
@@ -69,7 +70,7 @@ TEST_F(BadInput, TargetsOfAnotherShapeNameTheOutput) {
 
 TEST_F(BadInput, ALossThatIsNotReducedNamesTheOutput) {
   expect(
-      "the model's output, f32[6,3] for targets i32[6], by 'sparse_categorical_crossentropy': the loss is "
+      "the model's output 'kind', f32[6,3] for targets i32[6], by 'sparse_categorical_crossentropy': the loss is "
       "f32[6], expected a scalar: what is trained for has a reduction, not kNone",
       [&] {
         model_.compile({.loss = SparseCategoricalCrossentropy({.from_logits = true, .reduction = Reduction::kNone}),

@@ -1,0 +1,118 @@
+// Which features are the targets, by name, and what is trained where there are none.
+#include <gtest/gtest.h>
+
+#include "tenon/variables.h"
+#include "unit/model/fit_testing.h"
+#include "unit/step/step_testing.h"
+
+namespace tenon {
+namespace {
+
+using namespace model_testing;
+
+Array squares() { return Array(pattern(kExamples, 3, 7, 3, 4), {kExamples, 1}); }
+
+double mean_square(const Array& a) {
+  double sum = 0;
+  for (const double v : a.to<double>()) sum += v * v / static_cast<double>(a.elements());
+  return sum;
+}
+
+DenseOptions zeros_of(std::string name) { return {.units = 1, .kernel_initializer = zeros(), .name = std::move(name)}; }
+
+// Every prediction is 0: the loss is the mean square of the targets.
+TEST(Targets, OfASequentialHaveTheNameOfItsLastLayer) {
+  for (const bool input : {false, true})
+    for (const std::string name : {"out", ""}) {
+      Sequential model;
+      if (input) model.add(Input({4}));
+      model.add(Dense(zeros_of(name)));
+      const std::string called = name.empty() ? "dense" : name;
+      model.compile({.optimizer = SGD(0), .loss = {{called, "mse"}}, .strategy = Strategy("cpu")});
+      EXPECT_NEAR(model.fit(first_input(), squares(), epochs(1))["loss"][0], mean_square(squares()), kTolerance);
+      EXPECT_EQ(model.output_names(), std::vector<std::string>{called});
+      if (input || !name.empty())
+        EXPECT_NEAR(model.fit(first_input(), Arrays{{called, squares()}}, epochs(1))["loss"][0], mean_square(squares()),
+                    kTolerance);
+      model.compile({.loss = {{"other", "mse"}}, .strategy = model.strategy()});
+      EXPECT_EQ(message_of([&] { model.fit(first_input(), squares(), epochs(1)); }),
+                "compile: loss names the output 'other'; the model has " + called);
+    }
+}
+
+TEST(Targets, AreFoundByTheNamesThatLayersGetThemselves) {
+  const Symbol x = Input({4});
+  Model model({x}, {Dense(zeros_of(""))(x), Dense(zeros_of(""))(x)});
+  model.compile({.optimizer = SGD(0), .loss = {{"dense", "mse"}, {"dense_1", "mae"}}, .strategy = Strategy("cpu")});
+  const Array ones(std::vector<float>(kExamples, 1.0f), {kExamples, 1});
+  const History h = model.fit(first_input(), Arrays{{"dense", squares()}, {"dense_1", ones}}, epochs(1));
+  EXPECT_NEAR(h["dense_loss"][0], mean_square(squares()), kTolerance);
+  EXPECT_NEAR(h["dense_1_loss"][0], 1, kTolerance);
+  EXPECT_EQ(
+      message_of([&] {
+        model.fit(first_input(), Arrays{{"dense", squares()}, {"dense_2", ones}}, epochs(1));
+      }),
+      "the data have no targets of the model's 2 outputs, dense, dense_1, which are called as the outputs or y_0, "
+      "y_1, ..; there are the features dense, dense_2");
+}
+
+// An autoencoder that says itself what it is trained for: with a kernel of 0 the mean square of its input, and from there
+// each step of gradient descent makes it less.
+struct Autoencoder : Layer {
+  Dense code{{.units = 4, .kernel_initializer = zeros()}};
+  Tensor call(Tensor x) override {
+    const Tensor y = code(x);
+    add_loss(reduce_mean(square(y - x)));
+    return y;
+  }
+};
+
+TEST(Targets, AreNotNeededWhereLayersAddTheLoss) {
+  const Dataset data = Dataset::from_arrays({{"features", first_input()}}, {.batch_size = 12});
+  for (const bool in_memory : {true, false}) {
+    Sequential model({Autoencoder()});
+    model.compile({.optimizer = SGD(0.1), .strategy = Strategy("cpu")});
+    const EvaluateOptions silent{.batch_size = 12, .verbose = Verbose::kSilent};
+    const auto measured = [&] {
+      return (in_memory ? model.evaluate(first_input(), {}, silent) : model.evaluate(data, silent)).at("loss");
+    };
+    EXPECT_NEAR(measured(), mean_square(first_input()), kTolerance);
+    const History h = in_memory ? model.fit(first_input(), {}, epochs(5)) : model.fit(data, epochs(5));
+    EXPECT_EQ(h.history.size(), 1u);
+    EXPECT_LT(h["loss"][4], 0.9 * mean_square(first_input()));
+    EXPECT_LT(measured(), h["loss"][4]);
+    EXPECT_EQ(model.train_on_batch(first_input(), {}).size(), 1u);
+    EXPECT_EQ(message_of([&] {
+                model.train_on_batch(first_input(), {}, {}, {{0, 2.0}});
+              }),
+              "class_weight is of targets, and the data have none");
+  }
+}
+
+TEST(Targets, AreNeededByALossAndAMetric) {
+  Sequential model({Dense(zeros_of("out"))});
+  model.compile({.loss = "mse", .strategy = Strategy("cpu")});
+  EXPECT_EQ(message_of([&] { model.fit(first_input(), {}, epochs(1)); }),
+            "the data have no target: none of the features x is called y or label");
+  Sequential measured({Autoencoder()});
+  measured.compile({.metrics = {"mae"}, .strategy = Strategy("cpu")});
+  EXPECT_EQ(message_of([&] { measured.fit(first_input(), {}, epochs(1)); }),
+            "the data have no target: none of the features x is called y or label");
+}
+
+// As Keras refuses it.
+TEST(Targets, OfSeveralOutputsHaveNoClassWeights) {
+  const Symbol x = Input({4});
+  Model model({x}, {Dense(dense_of(3, "a"))(x), Dense(dense_of(3, "b"))(x)});
+  model.compile({.loss = SparseCategoricalCrossentropy({.from_logits = true}), .strategy = Strategy("cpu")});
+  FitOptions fit = epochs(1);
+  fit.class_weight = {{0, 5.0}};
+  EXPECT_EQ(
+      message_of([&] {
+        model.fit(first_input(), std::vector<Array>{labels(), labels()}, fit);
+      }),
+      "class_weight is for a model with one output, and this one has 2; a sample_weight weighs the examples of all");
+}
+
+}  // namespace
+}  // namespace tenon
