@@ -89,6 +89,7 @@ class Fitting {
   }
 
   void do_epoch(int epoch, int64_t steps) {
+    run_.count_steps();
     run_.call([&](Callback& c) { c.on_epoch_begin(run_, epoch); });
     if (options_.epochs > 1) run_.bar().line(cat("Epoch ", epoch + 1, "/", options_.epochs));
     run_.bar().begin(steps);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "base/text.h"
 #include "step/function_impl.h"
@@ -39,7 +40,10 @@ void ModelRun::did(const Array& rows, int64_t steps) {
   const int64_t size = rows.elements() / steps;
   losses_.resize(static_cast<size_t>(steps));
   for (int64_t i = 0; i < steps; ++i) losses_[static_cast<size_t>(i)] = values[i * size];
-  step_ += steps;
+  if (std::exchange(counted_, true))
+    step_ += steps;
+  else
+    count_steps();  // the optimizer may have been found only now
 }
 
 Logs ModelRun::test(const Dataset& data, int64_t steps, ProgressBar* bar) {

@@ -29,7 +29,10 @@ class ModelRun : public TrainingRun {
   void set_learning_rate(double value) override { training_.set_learning_rate(value); }
   void save(const std::string& path) override { model_.save(path); }
   void save_weights(const std::string& path) override { model_.save_weights(path); }
-  void load(const std::string& path) override { model_.load(path); }
+  void load(const std::string& path) override {
+    model_.load(path);
+    count_steps();
+  }
   void say(const std::string& line) override;
 
   // Epochs [initial_epoch(), epochs) are to be done.
@@ -37,6 +40,8 @@ class ModelRun : public TrainingRun {
   Throughput throughput() const override { return step_of_fit_ ? step_of_fit_->throughput() - before_ : Throughput(); }
   int initial_epoch() const { return initial_epoch_; }
   void set_initial_epoch(int epoch) override { initial_epoch_ = epoch; }
+  // Takes over how many updates there were: a callback may have loaded others, or trained.
+  void count_steps() { step_ = training_.steps(); }
   bool stopped() const { return stopped_; }
   bool has_callbacks() const { return !callbacks_.empty(); }
   ProgressBar& bar() { return bar_; }
@@ -72,7 +77,7 @@ class ModelRun : public TrainingRun {
   Throughput before_;  // of earlier calls
   int64_t step_ = 0, steps_per_epoch_ = 0;
   int epochs_ = 1, initial_epoch_ = 0;
-  bool stopped_ = false;
+  bool stopped_ = false, counted_ = false;
   std::vector<float> losses_;
 };
 

@@ -76,5 +76,46 @@ TEST(Fit, BeginsNoBatchThatIsNotThere) {
   EXPECT_EQ(seen(1, 24, 2), "(00)(11)(00)");  // the data end
 }
 
+// The number of updates that the backup is of, and that a file is of, is the run's.
+TEST(FitCalls, CountStepsFromWhatWasLoaded) {
+  const TemporaryDirectory directory;
+  struct Steps : Callback {
+    explicit Steps(int last) : last_epoch(last) {}
+    void on_epoch_begin(TrainingRun& run, int epoch) override {
+      steps.push_back(run.step());
+      if (epoch == last_epoch) throw std::runtime_error("power is gone");
+    }
+    int last_epoch;
+    std::vector<int64_t> steps;
+  };
+  Steps first(2), second(-1);
+  for (Steps* steps : {&first, &second}) {
+    Sequential model = regularized();
+    model.compile(sgd(0.1));
+    FitOptions fit = epochs(4);  // of three batches
+    fit.callbacks = {BackupAndRestore(directory / "backup"), steps};
+    message_of([&] { model.fit(first_input(), labels(), fit); });
+  }
+  EXPECT_EQ(first.steps, (std::vector<int64_t>{0, 3, 6}));
+  EXPECT_EQ(second.steps, (std::vector<int64_t>{6, 9}));
+  struct Loads : Callback {
+    explicit Loads(std::string p) : path(std::move(p)) {}
+    void on_epoch_end(TrainingRun& run, int epoch, Logs&) override {
+      if (epoch == 0) run.save(path);
+      if (epoch == 1) run.load(path);
+      steps = run.step();
+    }
+    std::string path;
+    int64_t steps = 0;
+  };
+  Sequential model = regularized();
+  model.compile(sgd(0.1));
+  Loads loads(directory / "file");
+  FitOptions fit = epochs(2);
+  fit.callbacks = {loads};
+  model.fit(first_input(), labels(), fit);
+  EXPECT_EQ(loads.steps, 3);
+}
+
 }  // namespace
 }  // namespace tenon
