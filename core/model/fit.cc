@@ -134,8 +134,6 @@ class Fitting {
   void account(const std::vector<Measure>& measures, const Results& results, int64_t done, Logs* logs) {
     const Array& rows = results["row"];
     measured_.add(measures, rows, results.steps(), results.examples());
-    if (const auto rate = results.all().find("learning_rate"); rate != results.all().end())
-      training_.note_learning_rate(rate->second.item());
     run_.did(rows, results.steps());
     if (run_.has_callbacks() || run_.bar().due()) measured_.to_logs(measures, logs);
     run_.call([&](Callback& c) { c.on_train_batch_end(run_, done - 1, *logs); });

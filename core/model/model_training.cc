@@ -256,12 +256,8 @@ Outputs ModelTraining::train_step(const Features& in, MeasuredStep& step) {
   optimizer_.apply(gradients(optimizer_.scale_loss(computed.loss), weights), weights);
   Graph& graph = *computed.loss.graph();
   iterations_ = graph.variables[static_cast<size_t>(graph.variable_of(optimizer_.iterations(graph).id()))].name;
-  Outputs out{{"row", computed.row}};
-  if (optimizer_.learning_rate.is_variable())
-    learning_rate_ = optimizer_.learning_rate_name(graph);
-  else
-    out.add("learning_rate", last(optimizer_.current_learning_rate(graph)));
-  return out;
+  if (optimizer_.learning_rate.is_variable()) learning_rate_ = optimizer_.learning_rate_name(graph);
+  return {{"row", computed.row}};
 }
 
 Outputs ModelTraining::test_step(const Features& in, MeasuredStep& step) {
@@ -335,12 +331,16 @@ int64_t ModelTraining::steps() const {
   return has(iterations_) ? static_cast<int64_t>(strategy.read(iterations_).item()) : 0;
 }
 
-double ModelTraining::learning_rate() const {
-  if (!optimizer_.learning_rate.is_variable()) {
-    if (!scheduled_rate_) fail("the learning rate is a schedule, which has no value before the first step");
-    return *scheduled_rate_;
-  }
-  return has(learning_rate_) ? strategy.read(learning_rate_).item() : optimizer_.learning_rate.initial();
+double ModelTraining::learning_rate() {
+  const LearningRate& rate = optimizer_.learning_rate;
+  if (rate.is_variable()) return has(learning_rate_) ? strategy.read(learning_rate_).item() : rate.initial();
+  if (!scheduled_rate_)
+    scheduled_rate_ = strategy.function(
+        [rate](const Features& in) {
+          return Outputs{{"rate", rate(in["step"])}};
+        },
+        {.name = "the learning rate schedule"});
+  return (*scheduled_rate_)({{"step", Array(static_cast<float>(steps()))}})["rate"].item();
 }
 
 // Before the first step there is no variable yet: it will begin with the value.

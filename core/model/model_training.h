@@ -74,9 +74,8 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
 
   const CompileOptions& options() const { return options_; }
   int64_t steps() const;  // updates done
-  double learning_rate() const;
+  double learning_rate();
   void set_learning_rate(double value);
-  void note_learning_rate(double of_a_schedule) { scheduled_rate_ = of_a_schedule; }
   void take_averages();
   const std::vector<std::string>& weights() const { return weights_; }
   void set_weights(std::vector<std::string> names) { weights_ = std::move(names); }
@@ -118,10 +117,9 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
   Optimizer optimizer_;
   Model* model_ = nullptr;
   std::shared_ptr<MeasuredStep> train_, test_, train_on_batch_, test_on_batch_;
-  std::optional<Function> predict_;
+  std::optional<Function> predict_, scheduled_rate_;
   std::vector<std::string> weights_;
-  std::optional<TensorTypes> loaded_;  // weights of a file that are still to be held against the model's
-  std::optional<double> scheduled_rate_;
+  std::optional<TensorTypes> loaded_;       // weights of a file that are still to be held against the model's
   std::string iterations_, learning_rate_;  // variables of the optimizer, once it was traced
 };
 

@@ -117,5 +117,24 @@ TEST(FitCalls, CountStepsFromWhatWasLoaded) {
   EXPECT_EQ(loads.steps, 3);
 }
 
+// ExponentialDecay: 0.1 0.5^(step / 3).
+TEST(FitCalls, ReadTheRateOfAScheduleBeforeTheFirstStep) {
+  Sequential model = regularized();
+  CompileOptions options = sgd(0.1);
+  options.optimizer = SGD(ExponentialDecay(0.1, 3, 0.5));
+  model.compile(options);
+  std::vector<double> rates;
+  FitOptions fit = epochs(2);
+  const auto note = [&](TrainingRun& run) { rates.push_back(run.learning_rate()); };
+  fit.callbacks = {LambdaCallback({.on_train_begin = note,
+                                   .on_train_end = [&](TrainingRun& run, const Logs&) { note(run); },
+                                   .on_epoch_end = [&](TrainingRun& run, int, Logs&) { note(run); }})};
+  model.fit(first_input(), labels(), fit);
+  expect_near(rates, {0.1, 0.05, 0.025, 0.025});
+  fit.callbacks = {LearningRateScheduler([](int, double rate) { return rate / 2; })};
+  EXPECT_EQ(message_of([&] { model.fit(first_input(), labels(), fit); }),
+            "LearningRateScheduler: the learning rate is a schedule, and cannot be set");
+}
+
 }  // namespace
 }  // namespace tenon
