@@ -34,14 +34,16 @@ CallbackList::CallbackList(Callbacks callbacks) : all_(std::move(callbacks)) {
     if (all_[i].operator->() == nullptr) fail("callback ", i, " is null");
 }
 
-int64_t CallbackList::most_steps(int64_t step) const {
+Result<int64_t> CallbackList::most_steps(int64_t step) const {
   int64_t most = std::numeric_limits<int64_t>::max();
-  for (const AnyCallback& callback : all_) most = std::min(most, callback->most_steps(step));
+  TENON_TRY(each([&](const Callback& c) { most = std::min(most, c.most_steps(step)); }));
   return std::max<int64_t>(most, 1);
 }
 
-bool CallbackList::ends_at_bad_loss() const {
-  return std::any_of(all_.begin(), all_.end(), [](const AnyCallback& c) { return c->ends_at_bad_loss(); });
+Result<bool> CallbackList::ends_at_bad_loss() const {
+  bool any = false;
+  TENON_TRY(each([&](const Callback& c) { any = any || c.ends_at_bad_loss(); }));
+  return any;
 }
 
 void CallbackList::on_train_error(TrainingRun& run, const Status& why) const {

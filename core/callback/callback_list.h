@@ -18,8 +18,8 @@ class CallbackList {
   explicit CallbackList(Callbacks callbacks);  // throws Error where one is null
   bool empty() const { return all_.empty(); }
 
-  int64_t most_steps(int64_t step) const;  // 1 or more
-  bool ends_at_bad_loss() const;
+  Result<int64_t> most_steps(int64_t step) const;  // 1 or more
+  Result<bool> ends_at_bad_loss() const;
 
   // Calls each: `list.each([&](Callback& c) { c.on_epoch_begin(run, epoch); })`.
   Status each(const std::function<void(Callback&)>& call) const;

@@ -3,6 +3,7 @@
 #include <typeinfo>
 
 #include "base/class_name.h"
+#include "base/named_throw.h"
 #include "base/text.h"
 #include "graph/graph.h"
 #include "layer/layer_calls.h"
@@ -124,7 +125,7 @@ Tensors Layer::called(const Tensors& xs) {
                        : identity_->trainable;
   const bool trainable = own && !graph.frozen;
   const Entered entered(graph, scope, is_function(), own, identity_->variables);
-  const Tensors out = call_all(xs);
+  const Tensors out = named_throw([&] { return call_all(xs); }, [&] { return cat("layer '", identity_->name, "'"); });
   if (std::vector<LayerCall>* calls = NotedCalls::noting()) {
     calls->push_back({identity_->name, class_of(*this), depth, {}, identity_->variables, trainable});
     for (const Tensor& y : out) calls->back().results.push_back(y.type());

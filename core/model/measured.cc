@@ -1,6 +1,7 @@
 // What the steps of an epoch measured together.
 #include <numeric>
 
+#include "base/named_throw.h"
 #include "base/text.h"
 #include "model/model_training.h"
 
@@ -45,7 +46,7 @@ void Measured::to_logs(const std::vector<Measure>& measures, Logs* logs, const s
                           sums_.begin() + static_cast<std::ptrdiff_t>(at + n));
         at += n;
       }
-      value = m.metric.value(sums);
+      value = named_throw([&] { return m.metric.value(sums); }, [&] { return cat("metric '", m.name, "'"); });
     }
     (*logs)[prefix + m.name] = value;
   }

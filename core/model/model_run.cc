@@ -32,7 +32,7 @@ void ModelRun::begin_fit(int initial_epoch, int epochs, int64_t steps_per_epoch,
 
 int64_t ModelRun::most_steps() const {
   const int64_t most = training_.options().steps_per_execution;
-  return callbacks_.empty() ? most : std::min(most, callbacks_.most_steps(step_));
+  return callbacks_.empty() ? most : std::min(most, callbacks_.most_steps(step_).take());
 }
 
 void ModelRun::did(const Array& rows, int64_t steps) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/caught.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "graph/graph.h"
@@ -194,10 +195,12 @@ template <class Work>
 auto ModelTraining::of_output(const Compared& c, size_t i, const std::string& what, const Work& work) {
   try {
     return work();
-  } catch (const Error& e) {
+  } catch (...) {
+    const Status why = status_of_exception();
     const std::string& name = c.outputs[i];
-    fail("the model's output", name.empty() ? std::string() : cat(" '", name, "'"), ", ", c.predictions[i].type().str(),
-         " for targets ", c.targets[i].type().str(), ", by '", what, "': ", e.what());
+    throw Error(Status(why.code(), cat("the model's output", name.empty() ? std::string() : cat(" '", name, "'"), ", ",
+                                       c.predictions[i].type().str(), " for targets ", c.targets[i].type().str(),
+                                       ", by '", what, "': ", why.message())));
   }
 }
 

@@ -1,6 +1,7 @@
 // What is done around the update of each variable: gradients become those that it takes, and what it gave is kept or not.
 #include <algorithm>
 
+#include "base/named_throw.h"
 #include "base/text.h"
 #include "op/rules.h"
 #include "optimizer/averages.h"
@@ -18,7 +19,8 @@ Tensor learning_rate_tensor(Graph& graph, const LearningRate& rate, Tensor calls
     graph.inputs[graph.values[id].index].scalar = rate.fixed();
     return Tensor(&graph, id);
   }
-  const Tensor lr = rate(cast(calls, DType::kF32));
+  const Tensor steps = cast(calls, DType::kF32);
+  const Tensor lr = named_throw([&] { return rate(steps); }, [] { return "the learning rate schedule"; });
   if (!(lr.type() == Type{DType::kF32, {}})) fail("learning rate schedule gave ", lr.type().str(), ", expected f32[]");
   return lr;
 }
@@ -123,7 +125,8 @@ class Applier {
     clip(in);
     decay(in);
     Update update(in);
-    optimizer_.update(update);
+    named_throw([&] { optimizer_.update(update); },
+                [&] { return cat(optimizer_.name, ": the update of '", in.name, "'"); });
     if (!in.assigned) fail(optimizer_.name, ": the update of '", in.name, "' assigns no next value to it");
     if (options_.use_ema) move_average(graph_, names_, options_, t.variable, updates_, gate_);
     constrain(t);

@@ -27,8 +27,8 @@ class Estimator::Run final : public TrainingRun {
     std::function<Throughput()> throughput;
   };
   Status begin(Stretch stretch);
-  int64_t most_steps() const { return callbacks_.most_steps(m_.step); }
-  bool ends_at_bad_loss() const { return callbacks_.ends_at_bad_loss(); }
+  Result<int64_t> most_steps() const { return callbacks_.most_steps(m_.step); }
+  Result<bool> ends_at_bad_loss() const { return callbacks_.ends_at_bad_loss(); }
   Status before_call() {
     return callbacks_.each([&](Callback& c) { c.on_train_batch_begin(*this, batch_); });
   }

@@ -168,7 +168,7 @@ class Estimator::Training {
 
   Status loop() {
     while (!run_.stopped() && !pace_->done(m_.step) && !(interrupted_ = m_.interrupted())) {
-      const auto n = static_cast<uint32_t>(steps());
+      TENON_ASSIGN(const uint32_t n, steps());
       TENON_TRY(run_.before_call());
       TENON_ASSIGN(const StepCall done, call(n));
       if (done.steps > 0) TENON_TRY(account(done));
@@ -183,7 +183,10 @@ class Estimator::Training {
     return {};
   }
 
-  int64_t steps() const { return std::max<int64_t>(std::min(pace_->steps(m_.step), run_.most_steps()), 1); }
+  Result<uint32_t> steps() const {
+    TENON_ASSIGN(const int64_t most, run_.most_steps());
+    return static_cast<uint32_t>(std::max<int64_t>(std::min(pace_->steps(m_.step), most), 1));
+  }
 
   Result<StepCall> call(uint32_t n) {
     const auto start = Clock::now();
@@ -224,7 +227,8 @@ class Estimator::Training {
     const int64_t step = m_.step + 1 + i;
     const float loss = losses_[static_cast<size_t>(i)];
     const Status why = spoilt(not_finite(loss, step), m_.input.samples + static_cast<uint64_t>(i * input_->batch_size));
-    if (!run_.ends_at_bad_loss()) return why;
+    TENON_ASSIGN(const bool ends, run_.ends_at_bad_loss());
+    if (!ends) return why;
     m_.info(why.message());
     losses_.resize(static_cast<size_t>(i) + 1);
     result_.loss = static_cast<double>(loss);

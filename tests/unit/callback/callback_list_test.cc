@@ -46,10 +46,10 @@ TEST(CallbackList, WhatACallbackThrowsIsOneLineThatNamesIt) {
 TEST(CallbackList, TheShortestCallIsTakenAndOneStepAtLeast) {
   Counting five, none;
   five.most = 5;
-  EXPECT_EQ(CallbackList({none, five}).most_steps(0), 5);
+  EXPECT_EQ(CallbackList({none, five}).most_steps(0).take(), 5);
   five.most = -3;
-  EXPECT_EQ(CallbackList({none, five}).most_steps(0), 1);
-  EXPECT_EQ(CallbackList({}).most_steps(0), std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(CallbackList({none, five}).most_steps(0).take(), 1);
+  EXPECT_EQ(CallbackList({}).most_steps(0).take(), std::numeric_limits<int64_t>::max());
 }
 
 TEST(CallbackList, ValuesAreKeptAndVariablesOfTheCallerBorrowed) {

@@ -136,5 +136,40 @@ TEST(FitCalls, ReadTheRateOfAScheduleBeforeTheFirstStep) {
             "LearningRateScheduler: the learning rate is a schedule, and cannot be set");
 }
 
+TEST(FitCalls, NameWhatThrows) {
+  const auto fitted = [](Sequential model, CompileOptions options, Callbacks callbacks = {}) {
+    return message_of([&] {
+      options.strategy = Strategy("cpu");
+      model.compile(options);
+      FitOptions fit = epochs(1);
+      fit.callbacks = std::move(callbacks);
+      model.fit(first_input(), Array(pattern(kExamples, 3, 7, 3, 4), {kExamples, 1}), fit);
+    });
+  };
+  const auto plain = [] { return Sequential({Dense(dense_of(1, "out"))}); };
+  struct Allows : Callback {
+    int64_t most_steps(int64_t) const override { throw std::runtime_error("no steps"); }
+  };
+  EXPECT_EQ(fitted(plain(), {.loss = "mse"}, {Allows()}), "Allows: no steps");
+  const auto throws = [](const Tensors&) -> Tensor { throw std::out_of_range("oops"); };
+  EXPECT_EQ(fitted(Sequential({Dense(dense_of(1)), Lambda(throws, "mine")}), {.loss = "mse"}),
+            "layer 'mine' threw: oops");
+  const Loss loss = [](Tensor, Tensor) -> Tensor { throw std::runtime_error("no loss"); };
+  EXPECT_EQ(fitted(plain(), {.loss = loss}),
+            "the model's output 'out', f32[10,1] for targets f32[10,1], by 'loss': no loss");
+  const Metric traced("mine", [](Tensor, Tensor, Tensor) -> MetricOp { throw std::runtime_error("no metric"); });
+  EXPECT_EQ(fitted(plain(), {.loss = "mse", .metrics = {traced}}),
+            "the model's output 'out', f32[10,1] for targets f32[10,1], by 'mine': no metric");
+  const Metric late("late", [](Tensor y, Tensor p, Tensor) {
+    return MetricOp({reduce_sum(y - p)}, [](const MetricOp::Sums&) -> double { throw std::runtime_error("no value"); });
+  });
+  EXPECT_EQ(fitted(plain(), {.loss = "mse", .metrics = {late}}), "metric 'late' threw: no value");
+  const auto update = [](Update&) { throw std::runtime_error("no update"); };
+  EXPECT_EQ(fitted(plain(), {.optimizer = CustomOptimizer({.name = "lazy", .update = update}), .loss = "mse"}),
+            "lazy: the update of 'out/kernel' threw: no update");
+  const LearningRate rate([](Tensor) -> Tensor { throw std::runtime_error("no rate"); });
+  EXPECT_EQ(fitted(plain(), {.optimizer = SGD(rate), .loss = "mse"}), "the learning rate schedule threw: no rate");
+}
+
 }  // namespace
 }  // namespace tenon
