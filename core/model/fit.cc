@@ -12,7 +12,7 @@ namespace tenon {
 namespace {
 
 void check_options(const FitOptions& o) {
-  if (o.epochs < 1) fail("fit: epochs is ", o.epochs, ", expected 1 or more");
+  if (o.epochs < 0) fail("fit: epochs is ", o.epochs, ", expected 0 or more");
   if (o.initial_epoch < 0) fail("fit: initial_epoch is ", o.initial_epoch, ", expected 0 or more");
   if (o.steps_per_epoch < 0) fail("fit: steps_per_epoch is ", o.steps_per_epoch, ", expected 0 or more");
   if (o.validation_steps < 0) fail("fit: validation_steps is ", o.validation_steps, ", expected 0 or more");

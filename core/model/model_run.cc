@@ -17,9 +17,7 @@ std::vector<std::string> ModelRun::variables() const {
   return names;
 }
 
-void ModelRun::say(const std::string& line) {
-  if (!bar_.silent()) std::fprintf(stderr, "%s\n", line.c_str());
-}
+void ModelRun::say(const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }
 
 void ModelRun::begin_fit(int initial_epoch, int epochs, int64_t steps_per_epoch, const Function& step) {
   step_of_fit_ = step;

@@ -67,14 +67,18 @@ std::string cut(const std::string& text, size_t most) {
   return text.substr(0, end);
 }
 
+std::string number_text(double value) {
+  if (std::isnan(value)) return "nan";  // without its sign
+  return printed(std::fabs(value) > 1e-3 ? "%.4f" : "%.4e", value);
+}
+
 }  // namespace
 
 std::string logs_text(const Logs& logs) {
   std::string out;
   for (const bool validation : {false, true})
     for (const auto& [name, value] : logs)
-      if (of_validation(name) == validation)
-        out += cat(" - ", name, ": ", printed(std::fabs(value) > 1e-3 ? "%.4f" : "%.4e", value));
+      if (of_validation(name) == validation) out += cat(" - ", name, ": ", number_text(value));
   return out;
 }
 

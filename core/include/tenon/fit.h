@@ -108,14 +108,15 @@ class FitData {
   Array sample_weight_;
 };
 
-// What is shown: kAuto is a bar on a terminal and a line an epoch elsewhere.
+// What is shown: kAuto is a bar on a terminal and a line an epoch elsewhere. Callbacks say what their own `verbose` asks for in any
+// case.
 enum class Verbose : uint8_t { kAuto, kSilent, kBar, kLine };
 
 struct FitOptions {
   // Of examples in memory; a Dataset has its own. On several units it has to divide by them; a last batch, or examples that are
   // one, need not: each unit has all of it then, which trains what one unit would, and takes its time and memory.
   int64_t batch_size = 32;
-  int epochs = 1;  // the last one's number: training goes from initial_epoch to it
+  int epochs = 1;  // the last one's number: training goes from initial_epoch to it, and does nothing with 0
   Verbose verbose = Verbose::kAuto;
   Callbacks callbacks = {};
   double validation_split = 0;  // this part of the examples in memory, the last ones, is for validation

@@ -171,5 +171,44 @@ TEST(FitCalls, NameWhatThrows) {
   EXPECT_EQ(fitted(plain(), {.optimizer = SGD(rate), .loss = "mse"}), "the learning rate schedule threw: no rate");
 }
 
+TEST(FitCalls, SayWhatCallbacksAreAskedForWhereFitIsSilent) {
+  Sequential model = regularized();
+  model.compile(sgd(0.1));
+  FitOptions fit = epochs(1);
+  for (const int verbose : {1, 0}) {
+    fit.callbacks = {LearningRateScheduler([](int) { return 0.25; }, {.verbose = verbose})};
+    testing::internal::CaptureStderr();
+    model.fit(first_input(), labels(), fit);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(),
+              verbose ? "\nEpoch 1: LearningRateScheduler setting learning rate to 0.25.\n" : "");
+  }
+}
+
+TEST(FitCalls, ShowALossThatIsNoNumberWithoutASign) {
+  Sequential model({Dense(dense_of(1))});
+  model.compile({.optimizer = SGD(0),
+                 .loss = [](Tensor, Tensor p) { return reduce_sum(p) * -std::numeric_limits<double>::quiet_NaN(); },
+                 .strategy = Strategy("cpu")});
+  FitOptions fit = epochs(1);
+  fit.verbose = Verbose::kLine;
+  testing::internal::CaptureStdout();
+  model.fit(first_input(), labels(), fit);
+  const std::string line = testing::internal::GetCapturedStdout();
+  EXPECT_NE(line.find(" - loss: nan\n"), std::string::npos) << line;
+}
+
+TEST(FitCalls, OfNoEpochsDoNothing) {
+  Sequential model = regularized();
+  model.compile(sgd(0.1));
+  std::string seen;
+  FitOptions fit = epochs(0);
+  fit.callbacks = {LambdaCallback({.on_train_begin = [&](TrainingRun&) { seen += "begin "; },
+                                   .on_train_end = [&](TrainingRun&, const Logs&) { seen += "end"; }})};
+  const History h = model.fit(first_input(), labels(), fit);
+  EXPECT_TRUE(h.epoch.empty());
+  EXPECT_TRUE(h.history.empty());
+  EXPECT_EQ(seen, "begin end");
+}
+
 }  // namespace
 }  // namespace tenon

@@ -342,7 +342,7 @@ TEST(FitErrors, NameWhatIsWrong) {
   EXPECT_EQ(fit(FitData(first_input(), labels().rows(0, 20))), "fit: 'x' has 24 examples, and 'y' has 20");
   EXPECT_EQ(fit(FitData(Array(std::vector<float>{}, {0, 4}), Array(std::vector<int32_t>{}))),
             "fit: 'x' has no examples");
-  EXPECT_EQ(fit(FitData(first_input(), labels()), {.epochs = 0}), "fit: epochs is 0, expected 1 or more");
+  EXPECT_EQ(fit(FitData(first_input(), labels()), {.epochs = -1}), "fit: epochs is -1, expected 0 or more");
   EXPECT_EQ(fit(FitData(first_input(), labels()), {.validation_split = 1}),
             "fit: validation_split is 1, expected 0 to less than 1");
   EXPECT_EQ(fit(FitData(first_input(), labels().rows(0, 20)), {.validation_split = 0.5}),
