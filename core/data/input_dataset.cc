@@ -118,7 +118,7 @@ class MemorySource : public Source {
     const auto example = static_cast<size_t>(part_.record(ref));
     for (size_t i = 0; i < features_.size(); ++i) {
       const auto row = out.get<std::byte>(i);
-      std::memcpy(row.data(), features_[i].data.data() + example * row.size(), row.size());
+      std::memcpy(row.data(), features_[i].bytes().data() + example * row.size(), row.size());
     }
     return {};
   }
@@ -134,7 +134,7 @@ class MemorySource : public Source {
     constexpr size_t kEnd = 1 << 20;  // of a feature, what is looked at
     uint64_t hash = 0;
     for (const MemoryFeature& feature : features_) {
-      const std::span<const std::byte> data(feature.data), end = data.last(std::min(data.size(), kEnd));
+      const std::span<const std::byte> data = feature.bytes(), end = data.last(std::min(data.size(), kEnd));
       hash = mix(mix(hash, data.size()), crc32c(data.data(), std::min(data.size(), kEnd)));
       hash = mix(mix(hash, crc32c(end.data(), end.size())), crc32c(feature.spec.name));
     }
@@ -247,12 +247,12 @@ Result<Parts> read_parts(const InputOptions& o, ThreadPool* pool) {
 Status check_memory(const std::vector<MemoryFeature>& features) {
   for (const MemoryFeature& feature : features) {
     const size_t bytes = static_cast<size_t>(feature.spec.type.bytes());
-    const size_t first = features[0].data.size() / static_cast<size_t>(features[0].spec.type.bytes());
-    if (feature.data.size() % bytes != 0)
-      return invalid("feature '", feature.spec.name, "': ", feature.data.size(), " bytes are no multiple of the ",
+    const size_t first = features[0].bytes().size() / static_cast<size_t>(features[0].spec.type.bytes());
+    if (feature.bytes().size() % bytes != 0)
+      return invalid("feature '", feature.spec.name, "': ", feature.bytes().size(), " bytes are no multiple of the ",
                      bytes, " of ", feature.spec.type.str());
-    if (feature.data.size() / bytes != first)
-      return invalid("feature '", feature.spec.name, "' has ", feature.data.size() / bytes, " examples, '",
+    if (feature.bytes().size() / bytes != first)
+      return invalid("feature '", feature.spec.name, "' has ", feature.bytes().size() / bytes, " examples, '",
                      features[0].spec.name, "' has ", first);
   }
   return {};
@@ -302,7 +302,7 @@ Result<Dataset> Dataset::from_memory(std::vector<MemoryFeature> features, InputO
     TENON_TRY(check_options(options));
     TENON_TRY(check_specs(specs));
     TENON_TRY(check_memory(features));
-    const uint64_t size = features[0].data.size() / static_cast<size_t>(specs[0].type.bytes());
+    const uint64_t size = features[0].bytes().size() / static_cast<size_t>(specs[0].type.bytes());
     TENON_TRY(check_count(size));
     auto source = std::make_unique<MemorySource>(stride_part(0, 0, size, options), std::move(features));
     TENON_ASSIGN(auto impl, finish(std::move(options), std::move(specs), std::move(source), "memory"));

@@ -14,10 +14,12 @@ namespace {
 // Arrays that follow one another along axis 0.
 class Joined {
  public:
-  void add(const Array& part) {
-    if (part.shape().rank() == 0) fail("predict: an output of the model is a scalar, expected a row an example");
-    type_ = part.type();
-    rows_ += part.dim(0);
+  // `by_step`: a row of it is one.
+  void add(const Array& part, bool by_step) {
+    const std::span<const int64_t> dims = part.shape().dims().subspan(by_step ? 1 : 0);
+    if (dims.empty()) fail("predict: an output of the model is a scalar, expected a row an example");
+    type_ = {part.dtype(), Shape(dims)};
+    rows_ += dims[0] * (by_step ? part.dim(0) : 1);
     bytes_.insert(bytes_.end(), part.bytes().begin(), part.bytes().end());
   }
   Array take() {
@@ -31,9 +33,12 @@ class Joined {
   std::vector<std::byte> bytes_;
 };
 
-std::vector<Array> outputs_of(const Results& results) {
+std::vector<Array> outputs_of(const Results& results, bool by_step) {
   std::vector<Array> out;
-  for (size_t i = 0; i < results.all().size(); ++i) out.push_back(results[cat("output_", i)]);
+  for (size_t i = 0; i < results.all().size(); ++i) {
+    const Array& output = results[cat("output_", i)];
+    out.push_back(by_step ? output.row(0) : output);
+  }
   return out;
 }
 
@@ -43,6 +48,14 @@ Logs logs_of(const MeasuredStep& step, const Results& results) {
   Logs logs;
   measured.to_logs(step.measures, &logs);
   return logs;
+}
+
+Logs evaluated(Model& model, ModelTraining& t, const GivenData& data, const EvaluateOptions& options) {
+  if (options.steps < 0) fail("evaluate: steps is ", options.steps, ", expected 0 or more");
+  ModelRun run(model, t, options.callbacks, options.verbose);
+  const Dataset batches = to_dataset(data, model, {options.batch_size, t.strategy.num_replicas_in_sync()}, "evaluate");
+  run.bar().begin(options.steps > 0 ? options.steps : batches.batches());
+  return run.test(batches, options.steps, &run.bar());
 }
 
 }  // namespace
@@ -73,16 +86,11 @@ void Model::reset_states() {
 }
 
 Logs Model::evaluate(const FitData& data, const EvaluateOptions& options) {
-  if (options.steps < 0) fail("evaluate: steps is ", options.steps, ", expected 0 or more");
-  ModelTraining& t = compiled_training("evaluate");
-  ModelRun run(*this, t, options.callbacks, options.verbose);
-  const Dataset batches = to_dataset(data, *this, {options.batch_size, t.strategy.num_replicas_in_sync()}, "evaluate");
-  run.bar().begin(options.steps > 0 ? options.steps : batches.batches());
-  return run.test(batches, options.steps, &run.bar());
+  return evaluated(*this, compiled_training("evaluate"), data, options);
 }
 
 Logs Model::evaluate(const Examples& x, const Examples& y, const EvaluateOptions& options) {
-  return evaluate(FitData(x, y), options);
+  return evaluated(*this, compiled_training("evaluate"), {x, y}, options);
 }
 
 std::vector<Array> Model::predict(const Dataset& data, const PredictOptions& options) {
@@ -97,13 +105,15 @@ std::vector<Array> Model::predict(const Dataset& data, const PredictOptions& opt
   run.call([&](Callback& c) { c.on_predict_begin(run); });
   int64_t done = 0;
   while (options.steps == 0 || done < options.steps) {
-    const Results results = step();
+    t.use(*this);
+    const Results results =
+        step(static_cast<int>(options.steps > 0 ? std::min<int64_t>(options.steps - done, 1 << 30) : 0));
     if (!results) break;
-    const std::vector<Array> parts = outputs_of(results);
-    joined.resize(parts.size());
-    for (size_t i = 0; i < parts.size(); ++i) joined[i].add(parts[i]);
-    run.call([&](Callback& c) { c.on_predict_batch_end(run, done); });
-    run.bar().update(++done, {});
+    joined.resize(results.all().size());
+    for (size_t i = 0; i < joined.size(); ++i) joined[i].add(results[cat("output_", i)], t.steps_of_prediction() > 1);
+    done += results.steps();
+    run.call([&](Callback& c) { c.on_predict_batch_end(run, done - 1); });
+    run.bar().update(done, {});
   }
   if (done == 0) fail("predict: the data gave no batch of ", data.options().batch_size);
   run.bar().finish(done, {});
@@ -115,22 +125,24 @@ std::vector<Array> Model::predict(const Dataset& data, const PredictOptions& opt
 
 std::vector<Array> Model::predict(const Examples& x, const PredictOptions& options) {
   const MemoryOptions batches{options.batch_size, training().strategy.num_replicas_in_sync()};
-  return predict(to_dataset(FitData(x, {}), *this, batches, "predict"), options);
+  return predict(to_dataset({x, Examples()}, *this, batches, "predict"), options);
 }
 
 Logs Model::train_on_batch(const Examples& x, const Examples& y, const Array& sample_weight,
                            const std::map<int64_t, double>& class_weight) {
-  MeasuredStep& step = compiled_training("train_on_batch").train_on_batch(*this, class_weight);
-  return logs_of(step, (*step.run)(to_arrays(FitData(x, y, sample_weight), *this, "train_on_batch")));
+  const auto step = compiled_training("train_on_batch").train_on_batch(*this, class_weight);
+  return logs_of(*step, (*step->run)(to_arrays({x, y, &sample_weight}, *this, "train_on_batch")));
 }
 
 Logs Model::test_on_batch(const Examples& x, const Examples& y, const Array& sample_weight) {
-  MeasuredStep& step = compiled_training("test_on_batch").test_on_batch(*this);
-  return logs_of(step, (*step.run)(to_arrays(FitData(x, y, sample_weight), *this, "test_on_batch")));
+  const auto step = compiled_training("test_on_batch").test_on_batch(*this);
+  return logs_of(*step, (*step->run)(to_arrays({x, y, &sample_weight}, *this, "test_on_batch")));
 }
 
 std::vector<Array> Model::predict_on_batch(const Examples& x) {
-  return outputs_of(training().predict(*this)(to_arrays(FitData(x, {}), *this, "predict_on_batch")));
+  ModelTraining& t = training();
+  const Results results = t.predict(*this)(to_arrays({x, Examples()}, *this, "predict_on_batch"));
+  return outputs_of(results, t.steps_of_prediction() > 1);
 }
 
 }  // namespace tenon

@@ -41,21 +41,21 @@ int64_t steps_of_epoch(const Dataset& data, const FitOptions& o) {
 
 class Fitting {
  public:
-  Fitting(Model& model, ModelTraining& training, FitData data, const FitOptions& options)
+  Fitting(Model& model, ModelTraining& training, GivenData data, const FitOptions& options)
       : model_(model),
         training_(training),
         options_(options),
         run_(model, training, options.callbacks, options.verbose) {
-    FitData validation = options.validation_data;
+    std::optional<GivenData> validation;
+    if (!options.validation_data.empty()) validation = options.validation_data;
     if (options.validation_split != 0)
       std::tie(data, validation) = split_examples(data, model, options.validation_split);
-    in_memory_ = !data.dataset();
+    in_memory_ = !data.dataset;
     const int units = training.strategy.num_replicas_in_sync();
     data_.emplace(to_dataset(data, model, {options.batch_size, units, true, options.shuffle}, "fit"));
-    if (validation.empty()) return;
+    if (!validation) return;
     const int64_t batch = options.validation_batch_size > 0 ? options.validation_batch_size : options.batch_size;
-    validation_.emplace(
-        to_dataset(validation, model, {batch, units}, "fit: validation_data"));
+    validation_.emplace(to_dataset(*validation, model, {batch, units}, "fit: validation_data"));
   }
 
   ~Fitting() {
@@ -72,9 +72,9 @@ class Fitting {
  private:
   void do_epochs() {
     const int64_t steps = steps_of_epoch(*data_, options_);
-    const Function& step = *training_.train(model_, options_.class_weight).run;
-    run_.begin_fit(options_.initial_epoch, options_.epochs, steps, step);
-    pass_.emplace(step, *data_, first_epoch());
+    step_ = training_.train(model_, options_.class_weight);
+    run_.begin_fit(options_.initial_epoch, options_.epochs, steps, *step_->run);
+    pass_.emplace(*step_->run, *data_, first_epoch());
     for (int epoch = run_.initial_epoch(); epoch < options_.epochs && !run_.stopped(); ++epoch) do_epoch(epoch, steps);
     training_.take_averages();
     run_.call([&](Callback& c) { c.on_train_end(run_, last_); });
@@ -107,7 +107,6 @@ class Fitting {
   }
 
   Logs train_epoch(int64_t steps, int64_t* done) {
-    MeasuredStep& step = training_.train(model_, options_.class_weight);
     const bool bounded = options_.steps_per_epoch > 0;
     measured_.reset();
     Logs logs;
@@ -122,20 +121,21 @@ class Fitting {
       const int64_t most =
           std::min(run_.most_steps(), bounded ? steps - *done : training_.options().steps_per_execution);
       run_.call([&](Callback& c) { c.on_train_batch_begin(run_, *done); });
+      training_.use(model_);
       const Results results = (*pass_)(static_cast<int>(most));
       *done += results.steps();
-      account(step.measures, results, *done, &logs);
+      account(results, *done, &logs);
     }
     if (measured_.examples() == 0 && !run_.stopped()) fail("fit: the data gave no batch");
-    if (measured_.examples() > 0) measured_.to_logs(step.measures, &logs);
+    if (measured_.examples() > 0) measured_.to_logs(step_->measures, &logs);
     return logs;
   }
 
-  void account(const std::vector<Measure>& measures, const Results& results, int64_t done, Logs* logs) {
+  void account(const Results& results, int64_t done, Logs* logs) {
     const Array& rows = results["row"];
-    measured_.add(measures, rows, results.steps(), results.examples());
+    measured_.add(step_->measures, rows, results.steps(), results.examples());
     run_.did(rows, results.steps());
-    if (run_.has_callbacks() || run_.bar().due()) measured_.to_logs(measures, logs);
+    if (run_.has_callbacks() || run_.bar().due()) measured_.to_logs(step_->measures, logs);
     run_.call([&](Callback& c) { c.on_train_batch_end(run_, done - 1, *logs); });
     run_.bar().update(done, *logs);
   }
@@ -156,6 +156,7 @@ class Fitting {
   const FitOptions& options_;
   ModelRun run_;
   std::optional<Dataset> data_, validation_;
+  std::shared_ptr<MeasuredStep> step_;
   std::optional<DataPass> pass_;
   bool in_memory_ = false;
   Measured measured_;
@@ -179,7 +180,8 @@ History Model::fit(const FitData& data, const FitOptions& options) {
 }
 
 History Model::fit(const Examples& x, const Examples& y, const FitOptions& options) {
-  return fit(FitData(x, y), options);
+  check_options(options);
+  return Fitting(*this, compiled_training("fit"), {x, y}, options).run();
 }
 
 }  // namespace tenon

@@ -32,11 +32,11 @@ void name_targets(const Examples& y, std::vector<Named>* out) {
   }
 }
 
-std::vector<Named> named(const FitData& data, const Model& model, const char* what) {
+std::vector<Named> named(const GivenData& data, const Model& model, const char* what) {
   std::vector<Named> out;
-  name_inputs(data.x(), model, what, &out);
-  name_targets(data.y(), &out);
-  if (data.sample_weight().elements() > 0) out.push_back({"sample_weight", &data.sample_weight()});
+  name_inputs(*data.x, model, what, &out);
+  name_targets(*data.y, &out);
+  if (data.sample_weight && data.sample_weight->elements() > 0) out.push_back({"sample_weight", data.sample_weight});
   if (out.empty()) fail(what, ": no data are given");
   for (const Named& n : out) {
     if (n.array->shape().rank() == 0) fail(what, ": '", n.name, "' is a scalar, expected a row an example");
@@ -48,59 +48,50 @@ std::vector<Named> named(const FitData& data, const Model& model, const char* wh
   return out;
 }
 
-MemoryFeature feature_of(const Named& n) {
+// Its examples from `begin` on.
+MemoryFeature feature_of(const Named& n, int64_t begin, int64_t count) {
   const auto dims = n.array->shape().dims();
-  const auto bytes = n.array->bytes();
-  return {{n.name, {n.array->dtype(), Shape(dims.subspan(1))}}, std::vector<std::byte>(bytes.begin(), bytes.end())};
-}
-
-Examples part_of(const Examples& all, int64_t begin, int64_t count) {
-  Arrays named;
-  std::vector<Array> in_order;
-  for (const auto& [name, array] : all.all())
-    if (name.empty())
-      in_order.push_back(array.rows(begin, count));
-    else
-      named.emplace(name, array.rows(begin, count));
-  return in_order.empty() ? Examples(named) : Examples(std::move(in_order));
-}
-
-FitData part_of(const FitData& all, int64_t begin, int64_t count) {
-  const Array& weight = all.sample_weight();
-  return FitData(part_of(all.x(), begin, count), part_of(all.y(), begin, count),
-                 weight.elements() > 0 ? weight.rows(begin, count) : Array());
+  const Type example{n.array->dtype(), Shape(dims.subspan(1))};
+  const auto bytes = static_cast<size_t>(example.bytes());
+  return {{n.name, example},
+          {},
+          n.array->bytes().subspan(static_cast<size_t>(begin) * bytes, static_cast<size_t>(count) * bytes)};
 }
 
 }  // namespace
 
-Dataset to_dataset(const FitData& data, const Model& model, const MemoryOptions& options, const char* what) {
-  if (data.dataset()) return *data.dataset();
+Dataset to_dataset(const GivenData& data, const Model& model, const MemoryOptions& options, const char* what) {
+  if (data.dataset) return *data.dataset;
   const std::vector<Named> all = named(data, model, what);
   if (options.batch_size < 1) fail(what, ": batch_size is ", options.batch_size, ", expected 1 or more");
+  const int64_t examples = data.count < 0 ? all[0].array->dim(0) : data.count, of = options.multiple_of;
   std::vector<MemoryFeature> features;
-  for (const Named& n : all) features.push_back(feature_of(n));
+  for (const Named& n : all) features.push_back(feature_of(n, data.begin, examples));
   InputOptions input;
-  const int64_t examples = all[0].array->dim(0), of = options.multiple_of;
   input.batch_size = std::min(options.batch_size, examples);
   if (examples <= options.batch_size || !options.exact) input.batch_size = (input.batch_size + of - 1) / of * of;
   input.training = options.shuffle && input.batch_size <= examples;  // one batch that is not full needs no order
   return Dataset::from_memory(std::move(features), input).take();
 }
 
-Arrays to_arrays(const FitData& data, const Model& model, const char* what) {
+Arrays to_arrays(const GivenData& data, const Model& model, const char* what) {
   Arrays out;
   for (const Named& n : named(data, model, what)) out.emplace(n.name, *n.array);
   return out;
 }
 
-std::pair<FitData, FitData> split_examples(const FitData& data, const Model& model, double validation) {
+std::pair<GivenData, GivenData> split_examples(const GivenData& data, const Model& model, double validation) {
   if (!(validation > 0 && validation < 1)) fail("fit: validation_split is ", validation, ", expected 0 to less than 1");
-  if (data.dataset()) fail("fit: validation_split is for examples in memory; a Dataset needs validation_data");
+  if (data.dataset) fail("fit: validation_split is for examples in memory; a Dataset needs validation_data");
   const int64_t n = named(data, model, "fit")[0].array->dim(0);
   const auto train = static_cast<int64_t>(std::floor(static_cast<double>(n) * (1 - validation)));
   if (train == 0 || train == n)
     fail("fit: validation_split ", validation, " leaves no examples of ", n, " on one side");
-  return {part_of(data, 0, train), part_of(data, train, n - train)};
+  std::pair<GivenData, GivenData> parts(data, data);
+  parts.first.count = train;
+  parts.second.begin = train;
+  parts.second.count = n - train;
+  return parts;
 }
 
 }  // namespace tenon

@@ -47,24 +47,25 @@ void ModelRun::did(const Array& rows, int64_t steps) {
 Logs ModelRun::test(const Dataset& data, int64_t steps, ProgressBar* bar) {
   if (steps == 0 && data.options().repeat)
     fail("evaluate: the data repeat for ever: steps says how many batches to take");
-  MeasuredStep& step = training_.test(model_);
-  DataPass pass(*step.run, data);
+  const std::shared_ptr<MeasuredStep> step = training_.test(model_);
+  DataPass pass(*step->run, data);
   Measured measured;
   call([&](Callback& c) { c.on_test_begin(*this); });
   Logs logs;
   int64_t done = 0;
   while (steps == 0 || done < steps) {
+    training_.use(model_);
     const Results results = pass(static_cast<int>(steps > 0 ? std::min<int64_t>(steps - done, 1 << 30) : 0));
     if (!results) break;
-    measured.add(step.measures, results["row"], results.steps(), results.examples());
+    measured.add(step->measures, results["row"], results.steps(), results.examples());
     if (results.rest_follows()) continue;
     done += results.steps();
-    if (has_callbacks() || (bar && bar->due())) measured.to_logs(step.measures, &logs);
+    if (has_callbacks() || (bar && bar->due())) measured.to_logs(step->measures, &logs);
     call([&](Callback& c) { c.on_test_batch_end(*this, done - 1, logs); });
     if (bar) bar->update(done, logs);
   }
   if (measured.examples() == 0) fail("evaluate: the data gave no batch of ", data.options().batch_size);
-  measured.to_logs(step.measures, &logs);
+  measured.to_logs(step->measures, &logs);
   call([&](Callback& c) { c.on_test_end(*this, logs); });
   if (bar) bar->finish(done, logs);
   return logs;

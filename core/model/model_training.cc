@@ -271,16 +271,24 @@ Outputs ModelTraining::predict_step(const Features& in) {
   Outputs out;
   size_t i = 0;
   for (const Tensor& y : call_model(in, batch_roles(names_of(in), *model_, Mode::kPredict, false)))
-    out.add(cat("output_", i++), {y, ResultMode::kLast, Joining::kRows});
+    out.add(cat("output_", i++),
+            {y, steps_of_prediction() > 1 ? ResultMode::kEach : ResultMode::kLast, Joining::kRows});
   return out;
 }
 
-// The step of that name, made where there is none with these class weights.
-MeasuredStep& ModelTraining::measured(std::shared_ptr<MeasuredStep>& step,
-                                      const std::map<int64_t, double>& class_weight, Mode mode, int steps_per_call,
-                                      const char* name) {
-  if (step && step->class_weight == class_weight) return *step;
-  step = std::make_shared<MeasuredStep>();
+// The step of that name, made where there is none with these class weights. A few are kept for others.
+std::shared_ptr<MeasuredStep> ModelTraining::measured(MeasuredSteps& steps,
+                                                      const std::map<int64_t, double>& class_weight, Mode mode,
+                                                      int steps_per_call, const char* name) {
+  constexpr size_t kMost = 4;
+  const auto found =
+      std::find_if(steps.begin(), steps.end(), [&](const auto& step) { return step->class_weight == class_weight; });
+  if (found != steps.end()) {
+    std::rotate(found, found + 1, steps.end());
+    return steps.back();
+  }
+  if (steps.size() == kMost) steps.erase(steps.begin());
+  const auto step = steps.emplace_back(std::make_shared<MeasuredStep>());
   step->class_weight = class_weight;
   MeasuredStep* const its = step.get();  // it holds the function, and lives as long
   const auto once = [this, its, mode](const Features& in) {
@@ -291,25 +299,26 @@ MeasuredStep& ModelTraining::measured(std::shared_ptr<MeasuredStep>& step,
                                        .name = name,
                                        .remainder = mode == Mode::kTrain ? Remainder::kWhole : Remainder::kRepeat,
                                        .max_batch = options_.bounded_batch ? kBatchOfData : 0});
-  return *step;
+  return step;
 }
 
-MeasuredStep& ModelTraining::train(Model& model, const std::map<int64_t, double>& class_weight) {
+std::shared_ptr<MeasuredStep> ModelTraining::train(Model& model, const std::map<int64_t, double>& class_weight) {
   model_ = &model;
   return measured(train_, class_weight, Mode::kTrain, options_.steps_per_execution, "fit");
 }
 
-MeasuredStep& ModelTraining::train_on_batch(Model& model, const std::map<int64_t, double>& class_weight) {
+std::shared_ptr<MeasuredStep> ModelTraining::train_on_batch(Model& model,
+                                                            const std::map<int64_t, double>& class_weight) {
   model_ = &model;
   return measured(train_on_batch_, class_weight, Mode::kTrain, 1, "train_on_batch");
 }
 
-MeasuredStep& ModelTraining::test(Model& model) {
+std::shared_ptr<MeasuredStep> ModelTraining::test(Model& model) {
   model_ = &model;
   return measured(test_, {}, Mode::kEval, options_.steps_per_execution, "evaluate");
 }
 
-MeasuredStep& ModelTraining::test_on_batch(Model& model) {
+std::shared_ptr<MeasuredStep> ModelTraining::test_on_batch(Model& model) {
   model_ = &model;
   return measured(test_on_batch_, {}, Mode::kEval, 1, "test_on_batch");
 }
@@ -319,6 +328,7 @@ Function& ModelTraining::predict(Model& model) {
   if (!predict_)
     predict_ = strategy.function([this](const Features& in) { return predict_step(in); },
                                  {.mode = Mode::kPredict,
+                                  .steps_per_call = steps_of_prediction(),
                                   .name = "predict",
                                   .remainder = Remainder::kPad,
                                   .max_batch = options_.bounded_batch ? kBatchOfData : 0});

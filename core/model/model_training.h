@@ -66,12 +66,16 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
   void note_epochs(const Dataset& data, uint64_t begun);
 
   // The functions, traced with this model.
-  MeasuredStep& train(Model& model, const std::map<int64_t, double>& class_weight);
-  MeasuredStep& test(Model& model);
+  std::shared_ptr<MeasuredStep> train(Model& model, const std::map<int64_t, double>& class_weight);
+  std::shared_ptr<MeasuredStep> test(Model& model);
   Function& predict(Model& model);
-  MeasuredStep& train_on_batch(Model& model, const std::map<int64_t, double>& class_weight);
-  MeasuredStep& test_on_batch(Model& model);
+  // Batches of a call that predicts; with more than one, outputs have an axis of batches in front.
+  int steps_of_prediction() const { return strategy.num_replicas_in_sync() == 1 ? options_.steps_per_execution : 1; }
+  std::shared_ptr<MeasuredStep> train_on_batch(Model& model, const std::map<int64_t, double>& class_weight);
+  std::shared_ptr<MeasuredStep> test_on_batch(Model& model);
 
+  // Which copy of the model is traced from now on; a callback may have had another for a while.
+  void use(Model& model) { model_ = &model; }
   const CompileOptions& options() const { return options_; }
   int64_t steps() const;  // updates done
   double learning_rate();
@@ -108,15 +112,16 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
   Outputs predict_step(const Features& in);
   Tensors call_model(const Features& in, const BatchRoles& roles);
   bool has(const std::string& variable) const;
-  MeasuredStep& measured(std::shared_ptr<MeasuredStep>& step, const std::map<int64_t, double>& class_weight, Mode mode,
-                         int steps_per_call, const char* name);
+  using MeasuredSteps = std::vector<std::shared_ptr<MeasuredStep>>;  // by their class weights, the last one last
+  std::shared_ptr<MeasuredStep> measured(MeasuredSteps& steps, const std::map<int64_t, double>& class_weight, Mode mode,
+                                         int steps_per_call, const char* name);
 
   std::vector<std::pair<Dataset, uint64_t>> epochs_;  // the last one last
   std::map<std::string, bool> trainable_;             // of layers, as the model was first called with
   CompileOptions options_;
   Optimizer optimizer_;
   Model* model_ = nullptr;
-  std::shared_ptr<MeasuredStep> train_, test_, train_on_batch_, test_on_batch_;
+  MeasuredSteps train_, test_, train_on_batch_, test_on_batch_;
   std::optional<Function> predict_, scheduled_rate_;
   std::vector<std::string> weights_;
   std::optional<TensorTypes> loaded_;       // weights of a file that are still to be held against the model's

@@ -150,6 +150,8 @@ using ExampleFn = std::function<Status(int64_t example, const Sample& sample, Sl
 struct MemoryFeature {
   FeatureSpec spec;
   std::vector<std::byte> data;
+  std::span<const std::byte> lent = {};  // in its place: the caller's, who keeps it while there is a Dataset of it
+  std::span<const std::byte> bytes() const { return lent.empty() ? std::span<const std::byte>(data) : lent; }
 };
 
 // REQUIRED: T has the size of the dtype.

@@ -105,6 +105,19 @@ TEST(Dataset, MemoryFeaturesMustAgree) {
   EXPECT_EQ(error({memory_feature<int32_t>("y", DType::kI32, {}, std::vector<int32_t>{})}), "no examples in memory");
 }
 
+TEST(Dataset, ReadsMemoryThatIsLent) {
+  const std::vector<float> x = {1, 2, 3, 4, 5, 6};
+  const MemoryFeature lent{{"x", {DType::kF32, {2}}}, {}, std::as_bytes(std::span(x))};
+  InputOptions options;
+  options.batch_size = 2;
+  const Dataset data = Dataset::from_memory({lent}, options).take();
+  EXPECT_EQ(data.size(), 3);
+  EXPECT_EQ(data.fingerprint(),
+            Dataset::from_memory({memory_feature<float>("x", DType::kF32, {2}, x)}, options).take().fingerprint());
+  EXPECT_EQ(data.data_fingerprint(),
+            Dataset::from_memory({memory_feature<float>("x", DType::kF32, {2}, x)}, options).take().data_fingerprint());
+}
+
 TEST(Dataset, ArraysHaveAnExampleARow) {
   const Dataset data =
       Dataset::from_arrays({{"x", Array({1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f}, {3, 2})}, {"y", Array({7, 8, 9})}});

@@ -171,6 +171,34 @@ TEST(FitCalls, NameWhatThrows) {
   EXPECT_EQ(fitted(plain(), {.optimizer = SGD(rate), .loss = "mse"}), "the learning rate schedule threw: no rate");
 }
 
+// Three batches of 8 and one of 4, two of which one call takes.
+TEST(FitCalls, OfPredictTakeSeveralBatchesEach) {
+  Sequential model = regularized();
+  model.compile(sgd(0.1));
+  const Array x(pattern(28 * 4, 7, 11, 5, 4), {28, 4});
+  const std::vector<float> expected = model.predict(x, {.batch_size = 8})[0].to<float>();
+  struct Counts : Callback {
+    void on_predict_batch_end(TrainingRun&, int64_t batch) override { batches.push_back(batch); }
+    std::vector<int64_t> batches;
+  };
+  for (const bool bounded : {false, true}) {
+    CompileOptions options = sgd(0.1);
+    options.steps_per_execution = 2;
+    options.bounded_batch = bounded;
+    options.strategy = model.strategy();
+    model.compile(options);
+    Counts counts, some;
+    EXPECT_EQ(model.predict(x, {.batch_size = 8, .callbacks = {counts}})[0].to<float>(), expected);
+    EXPECT_EQ(counts.batches, (std::vector<int64_t>{1, 2, 3}));
+    const Array three = model.predict(x, {.batch_size = 8, .steps = 3, .callbacks = {some}})[0];
+    EXPECT_EQ(three.shape(), (Shape{24, 3}));
+    EXPECT_EQ(some.batches, (std::vector<int64_t>{1, 2}));
+    const Array batch = model.predict_on_batch(x.rows(0, 8))[0];
+    EXPECT_EQ(batch.to<float>(), std::vector<float>(expected.begin(), expected.begin() + 24));
+    EXPECT_EQ(batch.shape(), (Shape{8, 3}));
+  }
+}
+
 TEST(FitCalls, SayWhatCallbacksAreAskedForWhereFitIsSilent) {
   Sequential model = regularized();
   model.compile(sgd(0.1));

@@ -114,5 +114,16 @@ TEST(Targets, OfSeveralOutputsHaveNoClassWeights) {
       "class_weight is for a model with one output, and this one has 2; a sample_weight weighs the examples of all");
 }
 
+// A layer is traced once for each program.
+TEST(Targets, WithClassWeightsInTurnAreTracedOnceForEach) {
+  int traces = 0;
+  DenseOptions counting = dense_of(3);
+  counting.activation = [&](Tensor t) { return ++traces, t; };
+  Sequential model({Dense(counting)});
+  model.compile(sgd(0));
+  for (int i = 0; i < 6; ++i) model.train_on_batch(first_input(), labels(), {}, {{0, 1.0 + i % 2}});
+  EXPECT_EQ(traces, 2);
+}
+
 }  // namespace
 }  // namespace tenon
