@@ -60,7 +60,8 @@ bool leads_out(const struct stat& s, int fd, const std::vector<struct stat>& str
                      [&](const struct stat& other) { return s.st_dev == other.st_dev && s.st_ino == other.st_ino; });
 }
 
-// The standard streams and their kin: the program may have copies of them, and whoever reads one waits until the last is closed.
+// The standard streams and their kin: the program may have copies of them, and whoever reads one waits until the last is
+// closed.
 void silence() {
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   if (null < 0) return;

@@ -5,7 +5,8 @@
 
 namespace tenon {
 
-// Exit handlers run last in, first out, and those of others destroy what is in use: where there is a guard, it goes first again.
+// Exit handlers run last in, first out, and those of others destroy what is in use: where there is a guard, it goes first
+// again.
 void renew_exit_guard();
 
 }  // namespace tenon

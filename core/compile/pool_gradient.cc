@@ -4,7 +4,8 @@
 //   dz = activation_grad(dx, x)      ->      dz  = max_pool_grad(x, y, dy')
 //
 // The gradient goes to elements of x that equal their window's y, or are NaN as it is, so what the activation's gradient
-// reads there is y: the same numbers, from a map that is a quarter as large in most models. A bias's gradient, the sum of dz, is that of dy'.
+// reads there is y: the same numbers, from a map that is a quarter as large in most models. A bias's gradient, the sum of
+// dz, is that of dy'.
 #include <map>
 #include <vector>
 

@@ -25,8 +25,8 @@ struct MemoryOptions {
   bool shuffle = false;
 };
 
-// The features are named as batch_roles finds them. Throws Error: arrays of different lengths, none, another number of them than the
-// model has inputs or outputs. `what` is for messages. Reads the examples where they are.
+// The features are named as batch_roles finds them. Throws Error: arrays of different lengths, none, another number of them
+// than the model has inputs or outputs. `what` is for messages. Reads the examples where they are.
 Dataset to_dataset(const GivenData& data, const Model& model, const MemoryOptions& options, const char* what);
 // All of a batch, by the same names.
 Arrays to_arrays(const GivenData& data, const Model& model, const char* what);

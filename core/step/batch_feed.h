@@ -47,8 +47,8 @@ class BatchFeed : public Feed {
   bool stopped() const { return stopped_; }
   // The batch that next() stopped at (0 rows: none); its feature buffers. next() goes on once it is released.
   const Batch& partial() const { return partial_; }
-  // Its rows [first, first + rows), one buffer a FEED input of a program for so many or more; those behind the last one are zero.
-  // REQUIRED: a multiple of the program's replicas, at most the batch size.
+  // Its rows [first, first + rows), one buffer a FEED input of a program for so many or more; those behind the last one are
+  // zero. REQUIRED: a multiple of the program's replicas, at most the batch size.
   Result<std::vector<Buffer>> partial_buffers(const StepProgram& program, Queue& queue, int64_t first,
                                               int64_t rows) const;
   void release_partial();

@@ -27,7 +27,8 @@ struct IndexRange {
 std::vector<IndexRange> index_ranges(const Graph& graph);
 
 // Holds a batch of the feature against the range: `rows` examples of `elements` integers (u8, i32 or i64), dense, or in
-// shares of `batch_if_minor` examples with the batch as the last axis, one after the other. The first row that has a value outside and that value, or row -1.
+// shares of `batch_if_minor` examples with the batch as the last axis, one after the other. The first row that has a value
+// outside and that value, or row -1.
 struct Outside {
   int64_t row = -1, value = 0;
 };

@@ -54,9 +54,9 @@ std::string size_input(const std::string& dim);
 // same_draws.
 std::vector<TraceInput> whole_inputs(const std::vector<FeatureSpec>& features, int64_t rows);
 
-// The graph of the function on these inputs. Its
-// results are the function's, then what is watched of it, then the next values of its variables: those that replicas would not agree on, as moving averages of
-// their own batches, become the mean. In prediction, features that it does not use are no inputs.
+// The graph of the function on these inputs. Its results are the function's, then what is watched of it, then the next
+// values of its variables: those that replicas would not agree on, as moving averages of their own batches, become the
+// mean. In prediction, features that it does not use are no inputs.
 Result<Trace> trace(const TensorFunction& function, const std::vector<TraceInput>& inputs, const TraceOptions& options);
 
 }  // namespace tenon

@@ -98,7 +98,8 @@ class Callback {
   virtual void on_epoch_begin(TrainingRun& /*run*/, int /*epoch*/) {}
   // What is added to logs is in the History, and later callbacks see it.
   virtual void on_epoch_end(TrainingRun& /*run*/, int /*epoch*/, Logs& /*logs*/) {}
-  // Once a call of the device. `batch`: the first, or the last, batch of it, in its epoch, from 0; logs are means of the epoch so far.
+  // Once a call of the device. `batch`: the first, or the last, batch of it, in its epoch, from 0; logs are means of the
+  // epoch so far.
   virtual void on_train_batch_begin(TrainingRun& /*run*/, int64_t /*batch*/) {}
   virtual void on_train_batch_end(TrainingRun& /*run*/, int64_t /*batch*/, const Logs& /*logs*/) {}
 

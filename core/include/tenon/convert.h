@@ -26,7 +26,7 @@ namespace tenon {
 class ThreadPool;  // tenon/threads.h
 
 struct ConvertOptions {
-  std::string output;              // a directory; made when missing
+  std::string output = {};         // a directory; made when missing
   uint64_t seed = 0;               // of the order of the training records
   bool overwrite = false;          // replace the records that `output` holds already; else an error
   int64_t shard_bytes = 32 << 20;  // aimed at; a file has 10 to 100 MB unless the data are fewer

@@ -110,10 +110,10 @@ struct EvalResult : std::map<std::string, double> {
 struct RunEvents {
   // Every log_step_count_steps steps and at the end of training: the step just done, its loss, steps a second since the
   // call before; 0 steps: never.
-  std::function<void(int64_t step, double loss, double steps_per_second)> on_log;
-  std::function<void(int64_t step, const std::string& path)> on_checkpoint;
-  std::function<void(const std::string& line)> on_info;  // warnings of the device's compiler among them, each once
-  std::function<void(int64_t step, const EvalResult& results)> on_evaluate;
+  std::function<void(int64_t step, double loss, double steps_per_second)> on_log = {};
+  std::function<void(int64_t step, const std::string& path)> on_checkpoint = {};
+  std::function<void(const std::string& line)> on_info = {};  // warnings of the device's compiler among them, each once
+  std::function<void(int64_t step, const EvalResult& results)> on_evaluate = {};
   // What the backend logs while a call is in progress, in order with on_info, which gets it unless this is set.
   std::function<void(const std::string& line)> on_device_log = {};
   // Details (what backends log for debugging) too, such as a TPU system's coming and going; with LogLines::kEstimator always.
@@ -193,13 +193,14 @@ class Estimator {
   const RunConfig& config() const;
 
   // Goes on from the newest checkpoint, with the next unseen example. Slots and counters that it does not have (of another
-  // optimizer, of a layer that was frozen, of a file of weights alone) begin anew, which is told; where the input holds other data than the checkpoint
-  // was trained on, from its beginning, which is told. A loss that is not finite ends the call with an error that names the
-  // step, the feature or variable that is no number, and the checkpoint from which training goes on: weights that hold NaN
-  // or infinity are neither saved nor restored. A checkpoint whose first step has no finite loss on other batches than the
-  // one that failed, where first values have one, is set aside: model.ckpt-N is renamed to diverged.ckpt-N, in the place
-  // of nothing. The last one is only set aside where its weights are absurd by themselves. With a callback that
-  // ends_at_bad_loss(), as TerminateOnNaN, all of that is told, and the call ends without an error.
+  // optimizer, of a layer that was frozen, of a file of weights alone) begin anew, which is told; where the input holds
+  // other data than the checkpoint was trained on, from its beginning, which is told. A loss that is not finite ends the
+  // call with an error that names the step, the feature or variable that is no number, and the checkpoint from which
+  // training goes on: weights that hold NaN or infinity are neither saved nor restored. A checkpoint whose first step has
+  // no finite loss on other batches than the one that failed, where first values have one, is set aside: model.ckpt-N is
+  // renamed to diverged.ckpt-N, in the place of nothing. The last one is only set aside where its weights are absurd by
+  // themselves. With a callback that ends_at_bad_loss(), as TerminateOnNaN, all of that is told, and the call ends without
+  // an error.
   Result<TrainResult> train(const TrainOptions& options);
   Result<EvalResult> evaluate(const EvalOptions& options);
   // Predictions as f32; integers are converted. Of the first `examples` of the input, 0: of all. One pipeline reads it.

@@ -58,9 +58,9 @@ enum class PixelRange {
 struct InputOptions {
   // Which files: a directory and a split ("train", "validation": DIR/SPLIT-00000-of-0000N, all N of them), or
   // a pattern as the shell knows them. Unused for data in memory.
-  std::string data_dir;
-  std::string split;
-  std::string file_pattern;
+  std::string data_dir = {};
+  std::string split = {};
+  std::string file_pattern = {};
 
   int64_t batch_size = 32;
   bool training = false;          // shuffles and augments
@@ -85,15 +85,15 @@ struct InputOptions {
   // large photos, and smoother than the resize alone.
   bool scale_decode = false;
   bool transpose = false;  // the batch of images is [height, width, channels, batch]
-  Augmentation augmentation;
+  Augmentation augmentation = {};
   PixelRange range = PixelRange::kMinusOneToOne;
 };
 
 // One feature of an example: "image", f32[28,28,1]. A batch of it is [batch, ...shape], or [...shape, batch]
 // when it is batch_minor.
 struct FeatureSpec {
-  std::string name;
-  Type type;
+  std::string name = {};
+  Type type = {};
   bool batch_minor = false;
 
   Type batch_type(int64_t batch) const;

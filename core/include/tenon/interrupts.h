@@ -6,10 +6,10 @@
 
 namespace tenon {
 
-// While one lives, these signals are noted instead of ending the process; after the first SIGINT or SIGTERM a second one ends it.
-// Those that are ignored, or that the program handles itself, are left alone. With its end what it took has its default
-// action again. An Estimator has one while it trains (RunConfig::handle_signals); in the time of another one only the
-// signals are added that it does not watch. Made and ended by one thread at a time; the functions are for any.
+// While one lives, these signals are noted instead of ending the process; after the first SIGINT or SIGTERM a second one
+// ends it. Those that are ignored, or that the program handles itself, are left alone. With its end what it took has its
+// default action again. An Estimator has one while it trains (RunConfig::handle_signals); in the time of another one only
+// the signals are added that it does not watch. Made and ended by one thread at a time; the functions are for any.
 class InterruptWatch {
  public:
   explicit InterruptWatch(const std::vector<int>& signals = {SIGINT, SIGTERM});

@@ -6,7 +6,8 @@
 //
 // A layer makes its variables ("conv2d/kernel", "conv2d_1/kernel", ..., or under `name`) in the graph of
 // its input and returns its output. Whether it is being trained it asks the graph (mode_of). Images are NHWC, kernels
-// HWIO; any float dtype, f32 by default. Mistakes throw tenon::Error: `conv2d 'block3/a': input has 64 channels, filter expects 32`.
+// HWIO; any float dtype, f32 by default. Mistakes throw tenon::Error: `conv2d 'block3/a': input has 64 channels, filter
+// expects 32`.
 #pragma once
 
 #include <functional>
@@ -98,7 +99,7 @@ Tensor spatial_dropout1d(Tensor x, const SpatialDropoutOptions& options);  // x[
 Tensor spatial_dropout1d(Tensor x, double rate);
 Tensor flatten(Tensor x);  // [B, ..] -> [B, n]; [B] -> [B, 1]
 struct ReshapeOptions {
-  Ints target_shape;  // of an example; one size may be -1: what is left
+  Ints target_shape = {};  // of an example; one size may be -1: what is left
   std::string name = "reshape";
 };
 // [B, ..] -> [B, target_shape..]: reshape(x, ReshapeOptions{.target_shape = {6, -1}}) or Reshape({6, -1})(x). In braces

@@ -121,7 +121,7 @@ struct DotOptions {
 };
 Tensor dot(Tensor a, Tensor b, const DotOptions& options = {});
 struct ConvOptions {
-  Ints strides, low, high, dilation;  // one a spatial dimension; empty: 1, 0, 0, 1
+  Ints strides = {}, low = {}, high = {}, dilation = {};  // one a spatial dimension; empty: 1, 0, 0, 1
   int64_t groups = 1;
   MathPrecision precision = MathPrecision::kDefault;
   DType out = DType::kNone;
@@ -147,7 +147,7 @@ struct BiasActGrad {
 BiasActGrad bias_act_grad(Tensor g, Tensor t, Activation act, double alpha = 0);
 
 struct PoolOptions {
-  Ints window, strides, low, high;
+  Ints window = {}, strides = {}, low = {}, high = {};
   bool count_pad = false;  // average: pads count
 };
 Tensor max_pool(Tensor x, const PoolOptions& options);

@@ -128,7 +128,7 @@ struct Optimizer {
 struct CustomOptimizerOptions {
   std::string name = "CustomOptimizer";
   LearningRate learning_rate = 0.001;
-  std::function<void(Update&)> update;
+  std::function<void(Update&)> update = {};
   TENON_OPTIMIZER_OPTIONS(0);
 };
 Optimizer CustomOptimizer(const CustomOptimizerOptions& options);

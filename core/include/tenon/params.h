@@ -13,7 +13,7 @@ namespace tenon {
 
 // Hyperparameters by name. "dtype_policy" is Keras's: "float32"; "mixed_bfloat16", which gives the model its float
 // features as bf16 and keeps variables in f32; "mixed_float16", which does so with f16 and wants a LossScaleOptimizer;
-// "bfloat16", which has variables in bf16 too; "mixed_float16", which wants a LossScaleOptimizer. "batch_size" is set by the Estimator: the examples of a step; on a
+// "bfloat16", which has variables in bf16 too. "batch_size" is set by the Estimator: the examples of a step; on a
 // device of several units as TPUConfig::per_host_input_for_training says, all of them (4, 5), those of a host (2) or of
 // a unit (1, 3).
 class Params {

@@ -7,9 +7,9 @@
 //   Tensor both = Bidirectional(GRU({.units = 32}))(x);                  // [B,64]
 //
 // Inputs of all steps go through the kernel as one product; then each step adds its state's. Steps are unrolled, so that a
-// program is compiled for each T, or for a bound of T (BoundedDim in tenon/strategy.h). LSTM and GRU with the default activations and no recurrent dropout are one op of the
-// backend. Variables: NAME/lstm_cell/kernel [C, gates units], recurrent_kernel [units, gates units] and bias. All functions
-// throw tenon::Error.
+// program is compiled for each T, or for a bound of T (BoundedDim in tenon/strategy.h). LSTM and GRU with the default
+// activations and no recurrent dropout are one op of the backend. Variables: NAME/lstm_cell/kernel [C, gates units],
+// recurrent_kernel [units, gates units] and bias. All functions throw tenon::Error.
 #pragma once
 
 #include <concepts>

@@ -23,15 +23,16 @@ struct NodeTime {
 struct StepProfile {
   // The device stands for another machine, whose times these are: nothing was measured.
   bool predicted = false;
-  double step_ms = 0;           // by the clock, of the steps that were profiled; of what is predicted, the sum of `nodes`
+  double step_ms = 0;  // by the clock, of the steps that were profiled; of what is predicted, the sum of `nodes`
   std::vector<NodeTime> nodes;  // in the order in which they run; their times add up to a little less than step_ms
 };
 
 class StepRunner {
  public:
   // `batch` holds batch_size examples of each feature in HOST memory ("label" among them); each step reads the same
-  // ones. On a device of several units each has its share; of batch-minor features the shares stand one after the other. At most max_steps in one call of run(). Of the configuration device, seed, deterministic and trace count. A
-  // step trains, evaluates or predicts, by `mode`.
+  // ones. On a device of several units each has its share; of batch-minor features the shares stand one after the other. At
+  // most max_steps in one call of run(). Of the configuration device, seed, deterministic and trace count. A step trains,
+  // evaluates or predicts, by `mode`.
   static Result<StepRunner> create(const ModelFn& model, const Params& params, const std::vector<MemoryFeature>& batch,
                                    int64_t batch_size, const RunConfig& config, int max_steps,
                                    Mode mode = Mode::kTrain);

@@ -25,8 +25,8 @@ struct InputContext {
   int64_t batch_size = 0;  // that its Dataset has to have: params["batch_size"]
 };
 
-// Called for each pipeline at the beginning of train(), evaluate() and predict(), on its thread. Which part of the data a pipeline reads is the
-// function's to decide: InputOptions::shard_index and shard_count.
+// Called for each pipeline at the beginning of train(), evaluate() and predict(), on its thread. Which part of the data a
+// pipeline reads is the function's to decide: InputOptions::shard_index and shard_count.
 using InputFn = std::function<Result<Dataset>(const InputContext& context, const Params& params)>;
 
 // A Dataset, whose batch is that of a step on all units and which one pipeline reads, or a function for as many pipelines as

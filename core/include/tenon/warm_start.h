@@ -43,7 +43,7 @@ class VarsToWarmStart {
 
 struct WarmStartSettings {
   // A prefix, PREFIX.index, a directory (its newest checkpoint), or a path that ends with ".safetensors".
-  std::string ckpt_to_initialize_from;
+  std::string ckpt_to_initialize_from = {};
   VarsToWarmStart vars_to_warm_start = ".*";
   // The checkpoint's name of a variable that has another name here. Where both end with "/" they stand for all names that
   // begin so; "" stands for all names: {{"", "encoder/"}} finds "dense/kernel" as "encoder/dense/kernel". One whose name

@@ -1,5 +1,6 @@
-// Large products with A transposed, as gradients of weights are, with vectors of 16 lanes: both operands are packed, slab by slab of K, and 12 rows x 32 columns of sums
-// are in registers. Sums are in the order of k, as everywhere, so the bits are those of the other kernels.
+// Large products with A transposed, as gradients of weights are, with vectors of 16 lanes: both operands are packed, slab
+// by slab of K, and 12 rows x 32 columns of sums are in registers. Sums are in the order of k, as everywhere, so the bits
+// are those of the other kernels.
 #pragma once
 
 #include "kernels/gemm.h"

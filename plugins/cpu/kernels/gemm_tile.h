@@ -3,8 +3,9 @@
 // C[r, n] = sum over runs i and k < run_length of A(r, i, k) W(i * run_length + k, n), for a list of
 // rows r and a panel of at most kMostColumns columns n. A row of A or C is an offset in a table, so the rows of
 // a matrix, the pixels of a padded image and the taps of a filter are all the same to it. Up to 6 rows
-// x 16 columns of sums (with vectors of 16 lanes: 6 x 64) stay in registers for the whole of k, in the order of k: no bit of a result
-// depends on how rows were grouped. Of bf16 the elements of A and W are words of two that lie side by side in the order of k.
+// x 16 columns of sums (with vectors of 16 lanes: 6 x 64) stay in registers for the whole of k, in the order of k: no bit
+// of a result depends on how rows were grouped. Of bf16 the elements of A and W are words of two that lie side by side in
+// the order of k.
 #pragma once
 
 #include "kernels/simd.h"

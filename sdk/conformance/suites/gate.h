@@ -7,9 +7,9 @@
 
 namespace tenon::conformance {
 
-// Memory of the host that a copy is made from, or that a result is written to: who touches it waits until it is opened. A queue that such a copy was
-// submitted to is held from there on. Where the copy is made on the thread that submits it there is nothing to hold: the
-// memory opens at once. At most kMost live at a time.
+// Memory of the host that a copy is made from, or that a result is written to: who touches it waits until it is opened. A
+// queue that such a copy was submitted to is held from there on. Where the copy is made on the thread that submits it there
+// is nothing to hold: the memory opens at once. At most kMost live at a time.
 class Gate {
  public:
   static constexpr int kMost = 16;
