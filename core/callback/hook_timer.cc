@@ -16,7 +16,7 @@ HookTimer::HookTimer(const std::string& owner, const std::string& steps_name, in
 bool HookTimer::due(int64_t step) const {
   if (!last_step_) return true;
   if (step == *last_step_) return false;
-  if (steps_ > 0) return step >= *last_step_ + steps_;
+  if (steps_ > 0) return step - *last_step_ >= steps_;
   return std::chrono::duration<double>(Clock::now() - last_time_).count() >= secs_;
 }
 
@@ -32,7 +32,7 @@ std::optional<HookTimer::Elapsed> HookTimer::trigger(int64_t step) {
 int64_t HookTimer::most_steps(int64_t step) const {
   if (!last_step_) return 1;
   if (steps_ == 0) return std::numeric_limits<int64_t>::max();
-  return std::max<int64_t>(*last_step_ + steps_ - step, 1);
+  return std::max<int64_t>(steps_ - (step - *last_step_), 1);
 }
 
 }  // namespace tenon

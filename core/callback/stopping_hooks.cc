@@ -20,7 +20,8 @@ StopAtStepHook::StopAtStepHook(StopAtStepHookOptions options) : options_(options
 }
 
 void StopAtStepHook::on_train_begin(TrainingRun& run) {
-  last_ = options_.last_step > 0 ? options_.last_step : run.step() + options_.num_steps;
+  last_ =
+      options_.last_step > 0 ? options_.last_step : run.step() + std::min(options_.num_steps, INT64_MAX - run.step());
   if (run.step() >= last_) run.stop();
 }
 

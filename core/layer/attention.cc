@@ -70,10 +70,10 @@ Tensor mask_bias(Tensor mask, DType dtype) {
 
 void check_attention(const LayerScope& scope, Tensor query, Tensor key, Tensor value,
                      const MultiHeadAttentionOptions& o) {
-  scope.expect(o.num_heads >= 1, "num_heads is ", o.num_heads, ", expected 1 or more");
-  scope.expect(o.key_dim >= 1, "key_dim is ", o.key_dim, ", expected 1 or more");
-  scope.expect(o.value_dim >= 0, "value_dim is ", o.value_dim, ", expected 1 or more, or 0 for key_dim");
-  scope.expect(o.output_shape >= 0, "output_shape is ", o.output_shape, ", expected 1 or more, or 0 for the query's");
+  scope.expect_size("num_heads", o.num_heads);
+  scope.expect_size("key_dim", o.key_dim);
+  scope.expect_size("value_dim", o.value_dim, 0);  // 0: key_dim
+  scope.expect_size("output_shape", o.output_shape, 0);
   scope.expect(o.dropout >= 0 && o.dropout < 1, "dropout is ", o.dropout, ", expected 0 to less than 1");
   scope.expect_float(query, 3, 3);
   const auto expect_beside = [&](const char* what, Tensor x, int64_t length) {
@@ -138,8 +138,11 @@ Tensor multi_head_attention(Tensor query, Tensor value, const MultiHeadAttention
 
 Tensor group_query_attention(Tensor query, Tensor value, const GroupQueryAttentionOptions& o) {
   const LayerScope scope(query, "group_query_attention", o.name);
-  scope.expect(o.num_key_value_heads >= 1 && o.num_query_heads % o.num_key_value_heads == 0, "num_query_heads is ",
-               o.num_query_heads, ", expected a multiple of num_key_value_heads, ", o.num_key_value_heads);
+  scope.expect_size("head_dim", o.head_dim);
+  scope.expect_size("num_query_heads", o.num_query_heads);
+  scope.expect_size("num_key_value_heads", o.num_key_value_heads);
+  scope.expect(o.num_query_heads % o.num_key_value_heads == 0, "num_query_heads is ", o.num_query_heads,
+               ", expected a multiple of num_key_value_heads, ", o.num_key_value_heads);
   return attended(scope, query, value,
                   {.num_heads = o.num_query_heads,
                    .key_dim = o.head_dim,

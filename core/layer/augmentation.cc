@@ -51,6 +51,7 @@ Tensor random_flip(Tensor x, const RandomFlipOptions& o) {
 
 Tensor random_contrast(Tensor x, const RandomContrastOptions& o) {
   const LayerScope scope(x, "random_contrast", o.name);
+  scope.expect(o.factor.high >= 0, "factor is ", o.factor.high, ", expected 0 to 1");
   const Factor apart(o.factor.low < 0 ? o.factor.low : -o.factor.low, o.factor.high);
   expect_factor(scope, "factor", apart, -1, 1);
   expect_values(scope, o.value_range);

@@ -83,8 +83,13 @@ double mean_iou(const std::vector<double>& matrix, const std::vector<int64_t>& c
   return ratio(sum, valid);
 }
 
+// The sums are a matrix of all classes by all.
+void expect_classes(const char* name, const IoUOptions& o) {
+  expect_number(cat(name, ": num_classes"), static_cast<double>(o.num_classes), 1, 1 << 14);
+}
+
 Metric intersections(const char* name, IoUOptions o) {
-  if (o.num_classes < 1) fail(name, ": num_classes is ", o.num_classes, ", expected 1 or more");
+  expect_classes(name, o);
   if (o.target_class_ids.empty()) fail(name, ": there are no target_class_ids, expected 1 or more");
   for (const int64_t c : o.target_class_ids)
     if (c < 0 || c >= o.num_classes) fail(name, ": target class is ", c, ", expected 0 to ", o.num_classes - 1);
@@ -97,7 +102,7 @@ Metric intersections(const char* name, IoUOptions o) {
 
 IoUOptions of_all_classes(const char* name, IoUOptions o) {
   if (!o.target_class_ids.empty()) fail(name, ": target_class_ids are for IoU");
-  if (o.num_classes < 1) fail(name, ": num_classes is ", o.num_classes, ", expected 1 or more");
+  expect_classes(name, o);
   o.target_class_ids.resize(static_cast<size_t>(o.num_classes));
   std::iota(o.target_class_ids.begin(), o.target_class_ids.end(), 0);
   return o;

@@ -48,7 +48,7 @@ Tensor convolve(Tensor x, const ConvLayerOptions& o, int spatial, std::string_vi
   const LayerScope scope(x, layer, o.name.empty() ? layer : std::string_view(o.name));
   scope.expect_float(x, spatial + 2, spatial + 2);
   const int64_t channels = x.dim(-1);
-  scope.expect(o.filters >= 1, "filters is ", o.filters, ", expected 1 or more");
+  scope.expect_size("filters", o.filters);
   scope.expect(o.groups >= 1 && channels % o.groups == 0 && o.filters % o.groups == 0, "groups ", o.groups,
                " do not divide ", channels, " channels and ", o.filters, " filters");
   scope.expect(o.depth_multiplier == 1, "depth_multiplier is ", o.depth_multiplier, ", which depthwise ones have");
@@ -72,7 +72,7 @@ Tensor depthwise_kernel(Tensor x, std::string_view name, const Ints& size, const
 void expect_depthwise(const LayerScope& scope, Tensor x, int spatial, const ConvLayerOptions& o) {
   const int64_t multiplier = o.depth_multiplier;
   scope.expect_float(x, spatial + 2, spatial + 2);
-  scope.expect(multiplier >= 1 && multiplier <= INT32_MAX, "depth_multiplier is ", multiplier, ", expected 1 or more");
+  scope.expect_size("depth_multiplier", multiplier);
 }
 
 // Padding at the low end of each dimension, and size, of the result of a transposed convolution.
@@ -120,7 +120,7 @@ Tensor convolve_by_channel(Tensor x, const ConvLayerOptions& o, int spatial, std
 Tensor convolve_separably(Tensor x, const ConvLayerOptions& o, int spatial, std::string_view layer) {
   const LayerScope scope(x, layer, o.name.empty() ? layer : std::string_view(o.name));
   expect_depthwise(scope, x, spatial, o);
-  scope.expect(o.filters >= 1, "filters is ", o.filters, ", expected 1 or more");
+  scope.expect_size("filters", o.filters);
   const Spatial s = spatial_sizes(scope, o.kernel, o.strides, o.dilation, spatial);
   const ConvOptions options = conv_options(scope, x, o.padding, s, x.dim(-1));
   const Tensor deep = depthwise_kernel(x, "depthwise_kernel", s.kernel, o);
@@ -134,7 +134,7 @@ Tensor convolve_separably(Tensor x, const ConvLayerOptions& o, int spatial, std:
 Tensor convolve_transposed(Tensor x, const ConvTransposeOptions& o, int spatial, std::string_view layer) {
   const LayerScope scope(x, layer, o.name == ConvTransposeOptions{}.name ? layer : std::string_view(o.name));
   scope.expect_float(x, spatial + 2, spatial + 2);
-  scope.expect(o.filters >= 1, "filters is ", o.filters, ", expected 1 or more");
+  scope.expect_size("filters", o.filters);
   const Spatial s = spatial_sizes(scope, o.kernel, o.strides, o.dilation, spatial);
   const Transposed t = transposed(scope, x, o, s);
   const Shape shape = kernel_shape(s.kernel, o.filters, x.dim(-1));

@@ -28,7 +28,7 @@ Tensor channel_dropout(Tensor x, const char* layer, int rank, const SpatialDropo
 
 Tensor dense(Tensor x, const DenseOptions& o) {
   const LayerScope scope(x, "dense", o.name);
-  scope.expect(o.units >= 1, "units is ", o.units, ", expected 1 or more");
+  scope.expect_size("units", o.units);
   scope.expect_float(x, 2);
   const int64_t in = x.dim(-1);
   const Tensor kernel =
@@ -70,8 +70,8 @@ Tensor spatial_dropout2d(Tensor x, const SpatialDropoutOptions& o) {
 Tensor embedding(Tensor indices, const EmbeddingOptions& o) {
   const LayerScope scope(indices, "embedding", o.name);
   scope.expect(is_integer(indices.dtype()), "indices are ", indices.type().str(), ", expected i32 or i64");
-  scope.expect(o.input_dim >= 1 && o.output_dim >= 1, "input_dim ", o.input_dim, " and output_dim ", o.output_dim,
-               ", expected 1 or more");
+  scope.expect_size("input_dim", o.input_dim);
+  scope.expect_size("output_dim", o.output_dim);
   const Shape shape{o.input_dim, o.output_dim};
   const Tensor rows = gather(parameter(indices, "embeddings", shape, o.embeddings_initializer, o.trainable,
                                        o.embeddings_regularizer, o.embeddings_constraint),

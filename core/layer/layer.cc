@@ -48,8 +48,7 @@ Ints LayerScope::sizes(std::string_view what, const Extent& extent, int dimensio
   expect(extent.count() == 1 || extent.count() == n, what, " has ", extent.count(), " numbers, expected 1",
          n == 1 ? "" : cat(" or ", n));
   Ints out = extent.of(dimensions);
-  for (int64_t v : out) expect(v >= least, what, " is ", v, ", expected ", least, " or more");
-  for (int64_t v : out) expect(v <= INT32_MAX, what, " is ", v, ", expected less than 2^31");
+  for (int64_t v : out) expect_size(what, v, least);
   return out;
 }
 

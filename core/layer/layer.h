@@ -35,6 +35,11 @@ class LayerScope {
   void expect_number(std::string_view what, double value, double low = kLowestNumber) const {
     ::tenon::expect_number(cat(layer_, " '", name_, "': ", what), value, low);
   }
+  // Throws unless it can be the size of a weight: `least` or more, and less than 2^31.
+  void expect_size(std::string_view what, int64_t value, int64_t least = 1) const {
+    expect(value >= least, what, " is ", value, ", expected ", least, " or more");
+    expect(value <= INT32_MAX, what, " is ", value, ", expected less than 2^31");
+  }
   // Throws unless it is a value of its enum, which begins with 0 and ends with `last`.
   template <class Enum>
   void expect_value_of(std::string_view what, Enum value, Enum last) const {

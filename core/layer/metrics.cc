@@ -95,7 +95,8 @@ MetricOp in_top_k(const char* metric, Tensor label, Tensor scores, int64_t k, Te
   const Tensor rank = reduce_sum(cast(above, DType::kI32), {-1});
   const Tensor is_number = compare(own, own, CompareKind::kEq);
   const Tensor inside = reduce_max(at_label, {-1});
-  const Tensor high = compare(rank, scalar_like(rank, static_cast<double>(k)), CompareKind::kLt);
+  const auto most = static_cast<double>(std::min<int64_t>(k, INT32_MAX));
+  const Tensor high = compare(rank, scalar_like(rank, most), CompareKind::kLt);
   return weighted(metric, minimum(minimum(high, is_number), inside), weight);
 }
 

@@ -24,9 +24,7 @@ Tensor beta_of(Tensor x, const Shape& shape, const Options& o) {
   return parameter(x, "beta", shape, zeros(), o.trainable, o.beta_regularizer, o.beta_constraint);
 }
 
-void expect_epsilon(const LayerScope& scope, double epsilon) {
-  scope.expect(epsilon >= 0, "epsilon is ", epsilon, ", expected 0 or more");
-}
+void expect_epsilon(const LayerScope& scope, double epsilon) { scope.expect_number("epsilon", epsilon, 0); }
 
 // Sorted axes counted from 0.
 Ints normalized_axes(const LayerScope& scope, Tensor x, const Ints& axes) {

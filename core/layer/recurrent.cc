@@ -60,7 +60,7 @@ Tensors kept_states(const LayerScope& scope, Tensor x, size_t count, int64_t uni
 
 template <class Options>
 Start started(const LayerScope& scope, const Tensors& xs, size_t states, const Options& o) {
-  scope.expect(o.units >= 1 && o.units <= INT32_MAX, "units is ", o.units, ", expected 1 or more");
+  scope.expect_size("units", o.units);
   for (const double rate : {o.dropout, o.recurrent_dropout})
     scope.expect(rate >= 0 && rate < 1, "dropout is ", rate, ", expected 0 to less than 1");
   const Tensor x = xs[0];

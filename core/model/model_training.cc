@@ -110,8 +110,7 @@ ModelTraining::ModelTraining(const CompileOptions& options)
     : strategy(strategy_of(options)),
       options_(options),
       optimizer_(options.optimizer ? *options.optimizer : RMSprop()) {
-  if (options.steps_per_execution < 1)
-    fail("compile: steps_per_execution is ", options.steps_per_execution, ", expected 1 or more");
+  expect_number("compile: steps_per_execution", options.steps_per_execution, 1, kMostStepsPerCall);
   for (const auto& [output, weight] : options.loss_weights.all()) expect_number("compile: a loss weight", weight);
   if (optimizer_.learning_rate.is_fixed())
     optimizer_.learning_rate = LearningRate::variable(optimizer_.learning_rate.fixed());

@@ -39,7 +39,9 @@ double step_size(const MuonOptions& o, const Shape& shape) {
 
 void check_muon(const MuonOptions& o) {
   expect_number("Muon: momentum", o.momentum, 0, 1);
-  expect_number("Muon: ns_steps", o.ns_steps, 0);
+  expect_number("Muon: ns_steps", o.ns_steps, 0, 100);  // each is a node of the graph
+  expect_number("Muon: adam_beta_1", o.adam_beta_1, 0, 1);
+  expect_number("Muon: adam_beta_2", o.adam_beta_2, 0, 1);
   expect_number("Muon: adam_weight_decay", o.adam_weight_decay, 0);
   expect_number("Muon: adam_lr_ratio", o.adam_lr_ratio, 0);
   expect_number("Muon: rms_rate", o.rms_rate.value_or(0), 0);

@@ -14,6 +14,9 @@ namespace tenon {
 // A setting of a program (ProgramOptions): what the device lacks may stay on the host.
 inline constexpr const char* kSoftPlacement = "soft_placement=1";
 
+// Steps of one call of the device: it keeps a row of results, and the host scalars, for each.
+inline constexpr int kMostStepsPerCall = 1 << 20;
+
 class StepProgram {
  public:
   // For at most options.max_iterations steps a call. `seed` keys what is drawn at random.

@@ -1,6 +1,7 @@
 #include "tenon/strategy.h"
 
 #include "backend/registry.h"
+#include "base/number.h"
 #include "base/text.h"
 #include "step/function_impl.h"
 #include "step/loaded_tensors.h"
@@ -16,8 +17,7 @@ Strategy::Strategy(const std::string& device, const StrategyOptions& options) : 
 
 Function Strategy::function(TensorFunction function, const FunctionOptions& options) const {
   if (!function) fail(options.name, " is no function");
-  if (options.steps_per_call < 1)
-    fail(options.name, ": steps_per_call is ", options.steps_per_call, ", expected 1 or more");
+  expect_number(cat(options.name, ": steps_per_call"), options.steps_per_call, 1, kMostStepsPerCall);
   check(check_dynamic(options, impl_->device->replicas()));
   return Function(std::make_shared<Function::Impl>(impl_, std::move(function), options));
 }

@@ -18,45 +18,6 @@ void Estimator::Impl::device_line(const std::string& line, bool detail) {
   if (tell) tell(line);
 }
 
-Status Estimator::Impl::check_config() const {
-  const auto wrong = [](const auto&... parts) { return invalid("RunConfig.", parts...); };
-  const RunConfig& c = config;
-  if (c.save_checkpoints_steps > 0 && c.save_checkpoints_secs.value_or(0) > 0)
-    return wrong("save_checkpoints_steps ", c.save_checkpoints_steps, " and save_checkpoints_secs ",
-                 *c.save_checkpoints_secs, " exclude each other; one of them says when");
-  if (!(c.save_checkpoints_secs.value_or(0) >= 0))
-    return wrong("save_checkpoints_secs is ", *c.save_checkpoints_secs, ", expected 0 or more");
-  if (!(c.keep_checkpoint_every_n_hours >= 0))
-    return wrong("keep_checkpoint_every_n_hours is ", c.keep_checkpoint_every_n_hours, ", expected 0 or more");
-  for (const auto& [name, value] : {std::pair<const char*, int64_t>("save_checkpoints_steps", c.save_checkpoints_steps),
-                                    {"keep_checkpoint_max", c.keep_checkpoint_max},
-                                    {"log_step_count_steps", c.log_step_count_steps},
-                                    {"save_summary_steps", c.save_summary_steps},
-                                    {"iterations_per_loop", c.iterations_per_loop}})
-    if (value < 0) return wrong(name, " is ", value, ", expected 0 or more");
-  return {};
-}
-
-Status Estimator::Impl::check_tpu_config() const {
-  if (!config.tpu || (device->replicas() == 1 && !on_tpu())) return {};
-  const TPUConfig& t = *config.tpu;
-  const auto wrong = [](const auto&... parts) { return invalid("TPUConfig.", parts...); };
-  if (t.num_shards != 0 && t.num_shards != device->replicas())
-    return wrong("num_shards is ", t.num_shards, ", device '", device->name(), "' has ", device->replicas(), " cores");
-  if (t.num_cores_per_replica < 0 || t.num_cores_per_replica > 1)
-    return wrong("num_cores_per_replica is ", t.num_cores_per_replica,
-                 ", expected 0 or 1: a model is not dealt over cores");
-  const int input = static_cast<int>(t.per_host_input_for_training);
-  if (input < 1 || input > 5) return wrong("per_host_input_for_training is ", input, ", expected 1 to 5");
-  const auto eval = static_cast<int>(t.eval_training_input_configuration);
-  if (eval != 2 && eval != 5)
-    return wrong("eval_training_input_configuration is ", eval, ", expected 2 (as in training) or 5 (sliced)");
-  if (t.iterations_per_loop < 0) return wrong("iterations_per_loop is ", t.iterations_per_loop, ", expected 0 or more");
-  if (!(t.initial_infeed_sleep_secs >= 0 && t.initial_infeed_sleep_secs <= 3600))
-    return wrong("initial_infeed_sleep_secs is ", t.initial_infeed_sleep_secs, ", expected 0 to 3600");
-  return {};
-}
-
 Status Estimator::Impl::open() {
   if (device) return {};
   TENON_TRY(check_config());
@@ -133,7 +94,7 @@ Result<StepInput> Estimator::Impl::step_input(const TrainInput& input, Mode mode
   Spread spread = spread_over(*device, config);
   const bool sliced = config.tpu && config.tpu->eval_training_input_configuration == InputPipelineConfig::kSliced;
   if (mode == Mode::kPredict || (mode == Mode::kEval && sliced)) spread.input = InputPipelineConfig::kSliced;
-  if (input.data() || input.batch_size() > 0) return StepInput::make(input, spread, params, mode);
+  if (input.data() || input.batch_size() != 0) return StepInput::make(input, spread, params, mode);
   const int64_t batch = mode == Mode::kTrain  ? config.train_batch_size
                         : mode == Mode::kEval ? config.eval_batch_size
                                               : config.predict_batch_size;

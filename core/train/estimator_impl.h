@@ -1,5 +1,5 @@
-// Inside of the Estimator, shared by its parts: training.cc, inference.cc, estimator.cc, estimator_device.cc,
-// divergence.cc.
+// Inside of the Estimator, shared by its parts: training.cc, inference.cc, estimator.cc, estimator_checks.cc,
+// estimator_device.cc, divergence.cc.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include "backend/device_log.h"
 #include "base/text.h"
 #include "checkpoint/checkpoint.h"
+#include "step/program.h"
 #include "step/traced_function.h"
 #include "tenon/estimator.h"
 #include "tenon/interrupts.h"
@@ -61,11 +62,17 @@ struct Estimator::Impl {
   Summaries summaries;
   std::string before_feed;  // a line of the Estimator's that comes before the device's of its first batch
 
-  // estimator_device.cc
-  Status open();
+  // estimator_checks.cc
   Status check_config() const;
   // The configuration's words for a TPU against the device.
   Status check_tpu_config() const;
+  static Status check(const TrainOptions& options);
+  static Status check(const EvalOptions& options);
+  static Status check(const TrainSpec& train, const EvalSpec& eval);
+  static Status check_examples(int64_t predicted);
+
+  // estimator_device.cc
+  Status open();
   // Closes the device; the next call opens it again and goes on. REQUIRED: no program is there.
   Status close();
   Status park();  // keeps states that no checkpoint has

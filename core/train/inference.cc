@@ -146,12 +146,13 @@ Result<EvalResult> Estimator::evaluate(const EvalOptions& options) {
 Result<EvalResult> Estimator::evaluate_on_device(const EvalOptions& options) {
   Impl& m = *impl_;
   m.bad_loss = false;
+  TENON_TRY(Impl::check(options));
   TENON_ASSIGN(const StepInput input, m.step_input(options.input, Mode::kEval));
   const int64_t batch = input.batch_size, most = batches_per_call(m.config);
   Inference pass(m, input, Mode::kEval, options.drop_remainder ? Remainder::kDrop : Remainder::kRepeat);
   TENON_TRY(pass.prepare(options.checkpoint, most));
   if (options.examples > 0) pass.limit(options.examples);
-  const int64_t known = options.steps > 0 ? options.steps : (options.examples + batch - 1) / batch;
+  const int64_t known = options.steps > 0 ? options.steps : options.examples / batch + (options.examples % batch != 0);
   Totals totals(m.metrics);
   CallLength length(m.config, most);
   int64_t done_so_far = 0;
@@ -195,6 +196,7 @@ Status Estimator::predict(const TrainInput& input, const PredictRow& row, const 
 
 Status Estimator::predict_on_device(const TrainInput& input, const PredictRow& row, const std::string& checkpoint,
                                     int64_t examples) {
+  TENON_TRY(Impl::check_examples(examples));
   TENON_ASSIGN(const StepInput data, impl_->step_input(input, Mode::kPredict));
   Inference pass(*impl_, data, Mode::kPredict, Remainder::kPad);
   TENON_TRY(pass.prepare(checkpoint, 1));

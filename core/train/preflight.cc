@@ -43,8 +43,9 @@ int Preflighter::units() const { return impl_->device->replicas(); }
 Result<Preflight> Preflighter::run(const ModelFn& model, const Params& params, const std::vector<FeatureSpec>& features,
                                    const PreflightOptions& options) const {
   if (options.batch_size < 1) return invalid("preflight: batch_size is ", options.batch_size, ", expected 1 or more");
-  if (options.iterations_per_loop < 1)
-    return invalid("preflight: iterations_per_loop is ", options.iterations_per_loop, ", expected 1 or more");
+  if (options.iterations_per_loop < 1 || options.iterations_per_loop > kMostStepsPerCall)
+    return invalid("preflight: iterations_per_loop is ", options.iterations_per_loop, ", expected 1 to ",
+                   kMostStepsPerCall);
   const int replicas = units();
   Preflight out;
   out.batch_size = options.batch_size;

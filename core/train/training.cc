@@ -125,8 +125,14 @@ class Estimator::Training {
     result_.predicted_step_ms = step.step_ms;
     if (!step.padded_layers.empty())
       if (const std::string line = padding_text(step); m_.warned.insert(line).second) m_.tenon_line(line);
-    target_ = options_.max_steps > 0 ? options_.max_steps : options_.steps > 0 ? m_.step + options_.steps : 0;
+    target_ = target();
     return {};
+  }
+
+  // 0: the end of the input.
+  int64_t target() const {
+    if (options_.steps == 0) return options_.max_steps;
+    return m_.step + std::min(options_.steps, INT64_MAX - m_.step);
   }
 
   Status begin() {
@@ -135,7 +141,7 @@ class Estimator::Training {
     const int64_t steps = target_ > 0 ? target_ - m_.step : 0;
     TENON_TRY(run_.begin({executable().graph, *site_, steps, save_here, [this] { return function_->throughput(); }}));
     result_.global_step = m_.step;  // a callback may have loaded another state
-    if (options_.max_steps == 0 && options_.steps > 0) target_ = m_.step + options_.steps;
+    target_ = target();
     pace_.emplace(m_.config, target_, batches_per_call(m_.config));
     lines_.begin(m_.step);
     return {};
@@ -313,6 +319,7 @@ Result<TrainResult> Estimator::train(const TrainOptions& options, Run& run) {
 
 Result<TrainResult> Estimator::train_on_device(const TrainOptions& options, Run& run) {
   const auto train = [&]() -> Result<TrainResult> {
+    TENON_TRY(Impl::check(options));
     std::optional<CheckpointManager> manager;
     if (!impl_->config.model_dir.empty()) {
       TENON_ASSIGN(manager, open_checkpoints(impl_->config));
@@ -340,18 +347,18 @@ Status Estimator::save_changes() {
 }
 
 Result<TrainAndEvaluateResult> train_and_evaluate(Estimator& estimator, const TrainSpec& train, const EvalSpec& eval) {
-  if (train.max_steps <= 0)
-    return invalid("train_and_evaluate: max_steps is ", train.max_steps, ", expected 1 or more");
+  TENON_TRY(Estimator::Impl::check(train, eval));
   std::optional<InterruptWatch> watch;
   estimator.impl_->watch_signals(watch);
   TrainAndEvaluateResult result;
   TENON_ASSIGN(int64_t step, estimator.global_step());
-  const int64_t between = std::max<int64_t>(train.steps_between_evals, 1);
-  const int64_t epochs = std::max<int64_t>((train.max_steps - step + between - 1) / between, 1);
+  const int64_t between = train.steps_between_evals;
+  const int64_t epochs = step < train.max_steps ? (train.max_steps - step - 1) / between + 1 : 1;
   Estimator::Run run(*estimator.impl_, train.hooks, static_cast<int>(std::min<int64_t>(epochs, INT_MAX)));
   const auto failed = [&](const Status& why) { return run.failed(why); };
   do {
-    const int64_t target = std::min(step + between, train.max_steps);
+    const int64_t target =
+        step < train.max_steps - std::min(between, train.max_steps) ? step + between : train.max_steps;
     TENON_ASSIGN(result.train, estimator.train({.input = train.input, .max_steps = target}, run));
     if (run.diverged()) return result;
     Result<EvalResult> evaluated = estimator.evaluate({.input = eval.input,

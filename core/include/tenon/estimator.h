@@ -83,9 +83,10 @@ struct RunConfig {
   // its `eval`, or `eval_NAME` (EvalOptions); 0: none. The distance doubles after each 10,000 losses of an Estimator, so that
   // a file of millions of short steps stays small.
   int64_t save_summary_steps = 100;
-  int64_t iterations_per_loop = 0;  // steps in one call of the device; 0: as many as take about half a second
-  bool deterministic = false;       // no kernel is chosen by the clock
-  bool trace = false;               // compile so that a StepRunner or a ProfilerHook can tell where time goes
+  // Steps in one call of the device, up to 2^20; 0: as many as take about half a second.
+  int64_t iterations_per_loop = 0;
+  bool deterministic = false;  // no kernel is chosen by the clock
+  bool trace = false;          // compile so that a StepRunner or a ProfilerHook can tell where time goes
   // Of input functions that come without one: examples of a step on all units.
   int64_t train_batch_size = 0, eval_batch_size = 0, predict_batch_size = 0;
   std::optional<TPUConfig> tpu = {};
@@ -150,6 +151,7 @@ class TrainingHook : public Callback {
   bool begun_ = false;
 };
 
+// Numbers of options below 0, of steps both, and a "batch_size" among the Params are errors of the call, before it begins.
 struct TrainOptions {
   TrainInput input;
   int64_t steps = 0;      // this many more; or
@@ -254,7 +256,7 @@ class Estimator {
 struct TrainSpec {
   TrainInput input;
   int64_t max_steps = 0;
-  int64_t steps_between_evals = 1000;
+  int64_t steps_between_evals = 1000;  // 1 or more
   Callbacks hooks = {};  // an epoch is what lies between two evaluations, whose results are its val_loss and so on
 };
 
