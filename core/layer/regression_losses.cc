@@ -10,6 +10,16 @@ namespace losses {
 
 Tensor sample_mean(Tensor values) { return values.rank() <= 1 ? values : reduce_mean(values, {-1}); }
 
+namespace {
+
+// Losses, and gradients, are means over the units: of this the mean is the sum over the whole batch.
+Tensor sum_of_all_parts(Tensor sum) {
+  const int replicas = sum.graph()->replicas;
+  return replicas > 1 ? sum * replicas : sum;
+}
+
+}  // namespace
+
 Tensor reduced(const char* loss, Tensor per_sample, const LossOptions& o, Tensor counted) {
   if (per_sample.dtype() != DType::kF64) per_sample = cast(per_sample, DType::kF32);
   const DType dtype = per_sample.dtype();
@@ -18,7 +28,7 @@ Tensor reduced(const char* loss, Tensor per_sample, const LossOptions& o, Tensor
   if (weights) per_sample = per_sample * weights;
   if (o.reduction == Reduction::kNone) return cast(per_sample, DType::kF32);
   const Tensor sum = reduce_sum(per_sample);
-  if (o.reduction == Reduction::kSum) return cast(sum, DType::kF32);
+  if (o.reduction == Reduction::kSum) return cast(sum_of_all_parts(sum), DType::kF32);
   if (counted) counted = cast(counted, dtype);
   Tensor divisor;
   if (o.reduction == Reduction::kSumByNonzeroWeights && weights)

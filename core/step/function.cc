@@ -34,6 +34,7 @@ TracedFunctionOptions options_of(const Strategy::Impl& s, const FunctionOptions&
                             .variables = s.variables.get(),
                             .remainder = o.remainder,
                             .bounded_batch = o.max_batch != 0};
+  out.tracing.pads = o.remainder == Remainder::kPad;
   out.compile.deterministic = s.options.deterministic;
   out.compile.max_iterations = o.steps_per_call;
   if (s.options.soft_placement) out.compile.settings = kSoftPlacement;

@@ -94,14 +94,20 @@ class Joiner {
     const bool several = graph_.replicas > 1, varies = several && varying_[static_cast<size_t>(x.id())];
     const bool rows = several && x.rank() > 0 && (varies || value.joining == Joining::kRows);
     if (varies && x.rank() == 0) x = joined(name, x);
-    const bool last = rows && value.mode == ResultMode::kEach && options_.one_step;
-    if (rows && value.mode == ResultMode::kEach && !last)
+    if (!rows || value.mode != ResultMode::kEach) return push(name, x, value.mode, rows);
+    if (options_.one_step) return push(name, x, ResultMode::kLast, true);
+    if (options_.pads)
       fail(options_.what, " gave '", name, "', ", x.type().str(), " on each of ", graph_.replicas,
-           " units: the rows of several steps cannot be kept, only the last ones (last(", name, ")), or their mean");
-    graph_.results.push_back({x.id(), last ? ResultMode::kLast : value.mode, -1, rows, name});
+           " units: with Remainder::kPad the rows of several steps cannot be kept, only the last ones (last(", name,
+           "))");
+    push(name, all_gather(x, 0), ResultMode::kEach, false);  // devices keep the steps of what is the same on all units
   }
 
  private:
+  void push(const std::string& name, Tensor x, ResultMode mode, bool split) {
+    graph_.results.push_back({x.id(), mode, -1, split, name});
+  }
+
   Tensor joined(const std::string& name, Tensor x) const {
     if (is_float(x.dtype())) return mean_over_replicas(x);
     fail(options_.what, " gave '", name, "', ", x.type().str(), ", which would differ between the ", graph_.replicas,

@@ -27,6 +27,7 @@ struct TraceOptions {
   std::string_view draws_by = "global_step";  // the counter that random numbers are keyed by; any other counts itself
   bool one_step = false;                      // of each call
   bool same_draws = false;                    // each unit draws the same, as it has the same inputs
+  bool pads = false;                          // batches that cannot be dealt over the units get rows of zeros
   std::shared_ptr<ObjectNames> objects = nullptr;  // of the store of variables; none: names of this trace
   std::string_view what = "the function";          // for messages
 };

@@ -27,7 +27,8 @@ namespace tenon {
 // that are not 0.
 //
 // On a device of several units each has a part of the batch, and the loss is the mean of theirs: means are those of the
-// whole batch, whatever the weights; a kSum is the mean of the parts' sums.
+// whole batch, whatever the weights, and a kSum is the sum of the whole batch, as in Keras under a strategy, for which each
+// unit's is its part's sum times the number of units.
 enum class Reduction : uint8_t { kSumOverBatchSize, kSum, kMeanWithSampleWeight, kNone, kSumByNonzeroWeights };
 
 struct LossOptions {
