@@ -5,8 +5,10 @@
 #include <atomic>
 #include <map>
 #include <optional>
+#include <typeinfo>
 
 #include "base/text.h"
+#include "graph/graph.h"
 #include "layer/symbol.h"
 #include "tenon/ops.h"
 
@@ -32,26 +34,16 @@ std::vector<const Symbol::Node*> nodes_behind(const std::vector<Symbol>& outputs
   return found;
 }
 
-bool fits(const Type& example, Tensor batch) {
-  const auto dims = batch.shape().dims();
-  return batch.dtype() == example.dtype && batch.rank() == example.shape.rank() + 1 &&
-         std::equal(dims.begin() + 1, dims.end(), example.shape.begin());
+bool fits(const Shape& example, const Shape& batch) {
+  const auto dims = batch.dims();
+  return batch.rank() == example.rank() + 1 && std::equal(dims.begin() + 1, dims.end(), example.begin());
 }
 
-// What operators of symbols are, called as Keras calls them.
-namespace operators {
-struct Add : Lambda {
-  Add() : Lambda([](const Tensors& xs) { return add(xs[0], xs[1]); }) {}
-};
-struct Subtract : Lambda {
-  Subtract() : Lambda([](const Tensors& xs) { return sub(xs[0], xs[1]); }) {}
-};
-struct Multiply : Lambda {
-  Multiply() : Lambda([](const Tensors& xs) { return mul(xs[0], xs[1]); }) {}
-};
-}  // namespace operators
-
-Symbol merged(const AnyLayer& layer, const Symbol& a, const Symbol& b) { return layer(std::vector<Symbol>{a, b}); }
+template <class Own, class Given>
+void expect_own(const Given& model) {
+  if (typeid(model) != typeid(Own))
+    fail("model '", model.name(), "' of a class of one's own is called on symbols as AnyLayer(model)(x)");
+}
 
 }  // namespace
 
@@ -68,10 +60,6 @@ Symbol Input(const Shape& shape, DType dtype, std::string name) {
   return Symbol(std::make_shared<const Symbol::Node>(
       Symbol::Node{next_number(), std::nullopt, {}, Type{dtype, shape}, std::move(name)}));
 }
-
-Symbol operator+(const Symbol& a, const Symbol& b) { return merged(operators::Add(), a, b); }
-Symbol operator-(const Symbol& a, const Symbol& b) { return merged(operators::Subtract(), a, b); }
-Symbol operator*(const Symbol& a, const Symbol& b) { return merged(operators::Multiply(), a, b); }
 
 Model::Model(std::vector<Symbol> inputs, std::vector<Symbol> outputs, std::string name)
     : Layer(std::move(name)), inputs_(std::move(inputs)), outputs_(std::move(outputs)) {
@@ -107,8 +95,7 @@ Tensors Model::call_all(const Tensors& xs) {
   if (xs.size() != inputs_.size()) fail("model '", name(), "' has ", inputs_.size(), " inputs, given ", xs.size());
   std::map<const Symbol::Node*, Tensors> values;
   for (size_t i = 0; i < xs.size(); ++i) {
-    expect_fits(i, xs[i]);
-    values[&inputs_[i].node()] = {xs[i]};
+    values[&inputs_[i].node()] = {as_input(i, xs[i])};
   }
   const auto value_of = [&](const Symbol& s) {
     const Tensors& all = values.at(&s.node());
@@ -126,10 +113,22 @@ Tensors Model::call_all(const Tensors& xs) {
   return out;
 }
 
-void Model::expect_fits(size_t i, Tensor x) const {
+Tensor Model::as_input(size_t i, Tensor x) const {
   const Type& example = inputs_[i].node().example;
-  if (!fits(example, x))
+  if (!fits(example.shape, x.shape()))
     fail("model '", name(), "': input ", i, " is ", x.type().str(), ", expected a batch of ", example.str());
+  if (x.dtype() == example.dtype) return x;
+  return cast(x, is_float(example.dtype) ? x.graph()->compute_dtype : example.dtype);
+}
+
+AnyLayer Model::kept() const {
+  expect_own<Model>(*this);
+  return AnyLayer(*this);
+}
+
+AnyLayer Sequential::kept() const {
+  expect_own<Sequential>(*this);
+  return AnyLayer(*this);
 }
 
 Sequential::Sequential(std::initializer_list<AnyLayer> layers, std::string name) : Model(std::move(name)) {
@@ -153,8 +152,8 @@ std::vector<std::string> Sequential::output_names() const {
 
 Tensors Sequential::call_all(const Tensors& xs) {
   if (layers_.empty()) fail("model '", name(), "' has no layers");
-  if (has_inputs() && xs.size() == 1) expect_fits(0, xs[0]);
   Tensors values = xs;
+  if (has_inputs() && xs.size() == 1) values = {as_input(0, xs[0])};
   for (const AnyLayer& layer : layers_) values = layer->all(values);
   return values;
 }

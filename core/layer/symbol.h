@@ -21,7 +21,8 @@ struct Symbol::Node {
 // The place of an Input() in a Sequential: it takes a batch of such examples and gives it as it is.
 class InputLayer : public Layer {
  public:
-  explicit InputLayer(Symbol input) : input_(std::move(input)) {}
+  explicit InputLayer(Symbol input)
+      : Layer(input.node().name.empty() ? "input_layer" : input.node().name), input_(std::move(input)) {}
   const Symbol& input() const { return input_; }
   Tensor call(Tensor x) override { return x; }
 

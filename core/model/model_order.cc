@@ -7,21 +7,19 @@
 namespace tenon {
 namespace {
 
-using Node = Symbol::Node;
-
 // Depths count from the outputs; among layers of one depth the one comes first that is met first from the outputs.
 class Ordering {
  public:
-  explicit Ordering(const std::function<std::string(const Node&)>& key_of) : key_of_(key_of) {}
+  explicit Ordering(const std::function<std::string(const Symbol::Node&)>& key_of) : key_of_(key_of) {}
 
-  void visit(const Node* node) {
+  void visit(const Symbol::Node* node) {
     if (!seen_.insert(node).second) return;
     index_.emplace(key_of_(*node), static_cast<int>(index_.size()));
     for (const Symbol& from : node->from) visit(&from.node());
     finished_.push_back(node);
   }
   // An input that no output needs stands at the end.
-  void add_unused(const Node* input) {
+  void add_unused(const Symbol::Node* input) {
     if (!seen_.insert(input).second) return;
     index_.emplace(key_of_(*input), -1);
     finished_.insert(finished_.begin(), input);
@@ -31,7 +29,7 @@ class Ordering {
     find_depths();
     ModelOrder out;
     std::map<std::string, OrderedLayer> layers;
-    for (const Node* node : finished_) layers[key_of_(*node)].calls.push_back(node);
+    for (const Symbol::Node* node : finished_) layers[key_of_(*node)].calls.push_back(node);
     std::map<int, int> at_depth;
     for (const auto& [node, depth] : depth_)
       out.branching = out.branching || ++at_depth[depth] > 1 || node->from.size() > 1;
@@ -58,11 +56,11 @@ class Ordering {
     }
   }
 
-  const std::function<std::string(const Node&)>& key_of_;
-  std::set<const Node*> seen_;
-  std::vector<const Node*> finished_;  // each behind what it is made of
+  const std::function<std::string(const Symbol::Node&)>& key_of_;
+  std::set<const Symbol::Node*> seen_;
+  std::vector<const Symbol::Node*> finished_;  // each behind what it is made of
   std::map<std::string, int> index_, layer_depth_;
-  std::map<const Node*, int> depth_;
+  std::map<const Symbol::Node*, int> depth_;
 };
 
 }  // namespace

@@ -19,12 +19,15 @@
 
 namespace tenon {
 
+class Symbol;  // tenon/model.h
+
 // One of those that ops fuse: called on a tensor it applies itself.
 class ActivationFunction {
  public:
   constexpr explicit ActivationFunction(Activation which) : which_(which) {}
   constexpr operator Activation() const { return which_; }  // NOLINT: implicit by design
   Tensor operator()(Tensor x) const;
+  Symbol operator()(const Symbol& x) const;
 
  private:
   Activation which_;

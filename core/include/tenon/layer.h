@@ -7,6 +7,7 @@
 //     Conv2D a{{.filters = 64, .kernel = 3, .padding = same}}, b{{.filters = 64, .kernel = 3, .padding = same}};
 //     Tensor call(Tensor x) override { return relu(b(relu(a(x))) + x); }
 //   };
+//   struct Residual : LayerOf<Residual> { .. };   // that can be called on symbols, too (tenon/layer_classes.h)
 //
 // A layer is a value, and its copies are the same layer: they share name and weights. It gets its name when it is called
 // first: that of its class, "dense", or dense_1, dense_2, .. where living layers of the same Strategy have that; inside
@@ -24,6 +25,8 @@
 
 namespace tenon {
 
+class Symbol;
+
 class Layer {
  public:
   // `name`: what it is to be called; empty: by its class.
@@ -37,6 +40,16 @@ class Layer {
   Tensor operator()(const Tensors& xs);
   // All that it gives.
   Tensors all(const Tensors& xs);
+  // A model keeps the layers that it is put together of by value, for which it has to know their class.
+  template <std::same_as<Symbol> S>
+  S operator()(const S& x) const {
+    static_assert(!std::same_as<S, S>,
+                  "a layer of one's own that is called on symbols derives from LayerOf<its class> of "
+                  "tenon/layer_classes.h, or is called as AnyLayer(layer)(x)");
+    return x;
+  }
+  // Whether both are the same layer: one is a copy of the other.
+  bool is(const Layer& other) const { return identity_ == other.identity_; }
 
   // Its name; before the first call what it is to be called, "" where that is not said.
   const std::string& name() const;
@@ -74,8 +87,6 @@ class Layer {
   std::string scope_in(Graph& graph) const;
   std::shared_ptr<Inside> identity_;
 };
-
-class Symbol;
 
 // Any layer, kept by value. Called on symbols (tenon/model.h) it becomes a part of a model.
 class AnyLayer {

@@ -7,16 +7,6 @@
 
 namespace tenon {
 
-// What can be called on symbols as it is: a layer of one's own that derives from LayerOf<its class>, too.
-template <class Self>
-class LayerOf : public Layer {
- public:
-  using Layer::Layer;
-  using Layer::operator();
-  Symbol operator()(const Symbol& x) const { return AnyLayer(static_cast<const Self&>(*this))(x); }
-  Symbol operator()(const std::vector<Symbol>& xs) const { return AnyLayer(static_cast<const Self&>(*this))(xs); }
-};
-
 // A layer whose call() is a function of one tensor and options.
 template <class Self, class Options, Tensor (*function)(Tensor, const Options&)>
 class FunctionLayer : public LayerOf<Self> {

@@ -19,6 +19,8 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -46,18 +48,56 @@ class Symbol {
 // Of the shape of an example, without the batch.
 Symbol Input(const Shape& shape, DType dtype = DType::kF32, std::string name = {});
 
+// As on tensors: `relu(x) * 2 + 1 / exp(-y)`. Activations are called on symbols too; other functions are Lambda(function)(x).
 Symbol operator+(const Symbol& a, const Symbol& b);
 Symbol operator-(const Symbol& a, const Symbol& b);
 Symbol operator*(const Symbol& a, const Symbol& b);
+Symbol operator/(const Symbol& a, const Symbol& b);
+Symbol operator+(const Symbol& a, double b);
+Symbol operator-(const Symbol& a, double b);
+Symbol operator*(const Symbol& a, double b);
+Symbol operator/(const Symbol& a, double b);
+Symbol operator+(double a, const Symbol& b);
+Symbol operator-(double a, const Symbol& b);
+Symbol operator*(double a, const Symbol& b);
+Symbol operator/(double a, const Symbol& b);
+Symbol operator-(const Symbol& x);
+Symbol tanh(const Symbol& x);
+Symbol softmax(const Symbol& x, int64_t axis = -1);
+Symbol exp(const Symbol& x);
+Symbol log(const Symbol& x);
+Symbol sqrt(const Symbol& x);
+Symbol square(const Symbol& x);
+Symbol abs(const Symbol& x);
 
-// A function of tensors as a layer without weights.
-class Lambda : public Layer {
+// What can be called on symbols as it is: a layer of one's own that derives from LayerOf<its class>, too.
+template <class Self>
+class LayerOf : public Layer {
+ public:
+  using Layer::Layer;
+  using Layer::operator();
+  Symbol operator()(const Symbol& x) const { return AnyLayer(static_cast<const Self&>(*this))(x); }
+  Symbol operator()(const std::vector<Symbol>& xs) const { return AnyLayer(static_cast<const Self&>(*this))(xs); }
+};
+
+// A function of one tensor, or of several, as a layer without weights.
+class Lambda : public LayerOf<Lambda> {
  public:
   using Function = std::function<Tensor(const Tensors&)>;
-  explicit Lambda(Function function, std::string name = {}) : Layer(std::move(name)), function_(std::move(function)) {}
+  explicit Lambda(Function function, std::string name = {})
+      : LayerOf(std::move(name)), function_(std::move(function)) {}
+  template <class F>
+  requires(std::is_invocable_r_v<Tensor, const F&, Tensor> &&
+           !std::is_invocable_v<const F&, const Tensors&>) explicit Lambda(F of_one, std::string name = {})
+      : Lambda(Function([of_one = std::move(of_one)](const Tensors& xs) {
+                 if (xs.size() != 1) throw Error(one_of_several(xs.size()));
+                 return of_one(xs[0]);
+               }),
+               std::move(name)) {}
   Tensor call(const Tensors& xs) override { return function_(xs); }
 
  private:
+  static Status one_of_several(size_t given);
   Function function_;
 };
 
@@ -83,6 +123,21 @@ class Model : public Layer {
   // A model of one's own derives from Model and overrides call().
   explicit Model(std::string name = {}) : Layer(std::move(name)) {}
   Tensors call_all(const Tensors& xs) override;
+  using Layer::operator();
+  // As a part of another model. A class of one's own that derives from Model is called as AnyLayer(model)(x).
+  Symbol operator()(const Symbol& x) const { return kept()(x); }
+  Symbol operator()(const std::vector<Symbol>& xs) const { return kept()(xs); }
+
+  // Its layers in Keras's order, each once, an Input() in front among those of a model that is put together of symbols.
+  // Throws Error where call() is one's own.
+  virtual std::vector<AnyLayer> layers() const;
+  // The layer of that name ("dense_1"), or of that number, from the end if negative. Names are there once shapes are: with
+  // Input(), or after the first call. Throws Error naming the layers that there are.
+  AnyLayer get_layer(std::string_view name);
+  AnyLayer get_layer(int64_t index) const;
+  // The number of its weights' elements, as summary() has it. Throws Error where summary() does.
+  int64_t count_params();
+
   // Those that Input() was given, x or x_0, x_1, .. of others; the layers that give the outputs, "" before they have a name.
   // Empty where call() is one's own.
   std::vector<std::string> input_names() const;
@@ -141,8 +196,10 @@ class Model : public Layer {
   bool is_model() const override { return true; }
   bool has_inputs() const { return !inputs_.empty(); }
   void set_input(Symbol input) { inputs_ = {std::move(input)}; }
-  // Throws Error unless x is a batch of what input i is given.
-  void expect_fits(size_t i, Tensor x) const;
+  // x as input i is said to be, numbers of another kind converted as Keras does. Throws Error unless it is a batch of that shape.
+  Tensor as_input(size_t i, Tensor x) const;
+  // As a part of another model. Throws Error of a class that derives from this one.
+  virtual AnyLayer kept() const;
 
  private:
   friend class ModelSummary;
@@ -167,9 +224,12 @@ class Sequential : public Model {
   Sequential(std::initializer_list<AnyLayer> layers = {}, std::string name = {});
   // Throws Error when it is an Input() that is not the first.
   void add(AnyLayer layer);
-  const std::vector<AnyLayer>& layers() const { return layers_; }
+  std::vector<AnyLayer> layers() const override { return layers_; }
   std::vector<std::string> output_names() const override;
   Tensors call_all(const Tensors& xs) override;
+
+ protected:
+  AnyLayer kept() const override;
 
  private:
   std::vector<AnyLayer> layers_;

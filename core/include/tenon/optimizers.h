@@ -90,6 +90,10 @@ struct LossScaleOptions {
 // Strategy, or of an Estimator's model, has the plain names of TensorFlow 1: global_step, VARIABLE/SLOT; others
 // NAME/iterations and VARIABLE/NAME/SLOT, where NAME is "Adam", or Adam_1, .. if that is taken.
 struct Optimizer {
+  Optimizer() = default;
+  // By Keras's names, with all by default: "adam", "SGD", .. Throws Error naming the nearest.
+  Optimizer(const char* name) : Optimizer(std::string(name)) {}  // NOLINT: implicit by design
+  Optimizer(const std::string& name);                            // NOLINT: implicit by design
   // Updates each of `variables` by its gradient; those without one stay as they are. Then the number of calls grows by one.
   // May be called as often as one likes, in one function or in several: each goes on from what the one before assigned.
   // Throws Error when there are not as many gradients as variables, one has another type, or none has a gradient.

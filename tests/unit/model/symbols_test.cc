@@ -1,0 +1,139 @@
+// Models put together of symbols: what is called on tensors is called on symbols, and layers are found by name and number.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tenon/layer_classes.h"
+
+namespace tenon {
+namespace {
+
+const std::vector<float> kX = {-1, 0.5f, 2, 3};
+
+// What a model of one input of two numbers gives for kX.
+std::vector<float> given(const Symbol& input, const Symbol& output) {
+  Model model({input}, {output});
+  model.compile({.strategy = Strategy("cpu")});
+  return model.predict(Array(kX, {2, 2}))[0].to<float>();
+}
+
+void expect(const std::function<Symbol(Symbol)>& f, const std::function<double(double)>& number) {
+  const Symbol x = Input({2});
+  const std::vector<float> found = given(x, f(x));
+  ASSERT_EQ(found.size(), kX.size());
+  for (size_t i = 0; i < kX.size(); ++i) EXPECT_NEAR(found[i], number(kX[i]), 1e-5) << "of " << kX[i];
+}
+
+TEST(Symbols, TakeTheOperatorsOfTensors) {
+  expect([](Symbol x) { return x / (x + 4); }, [](double x) { return x / (x + 4); });
+  expect([](Symbol x) { return -x * 2 - 1; }, [](double x) { return -x * 2 - 1; });
+  expect([](Symbol x) { return 2 * x + 1 / (3 - x / 8) - (1 + x); },
+         [](double x) { return 2 * x + 1 / (3 - x / 8) - (1 + x); });
+}
+
+TEST(Symbols, TakeTheFunctionsOfTensors) {
+  expect([](Symbol x) { return relu(x) + sigmoid(x) * tanh(x); },
+         [](double x) { return std::max(x, 0.0) + std::tanh(x) / (1 + std::exp(-x)); });
+  expect([](Symbol x) { return sqrt(exp(log(square(x) + 1))) - abs(x); },
+         [](double x) { return std::sqrt(x * x + 1) - std::abs(x); });
+  const Symbol x = Input({2});
+  const std::vector<float> shares = given(x, softmax(x));
+  EXPECT_NEAR(shares[0], 1 / (1 + std::exp(1.5)), 1e-6);
+}
+
+struct Halved : LayerOf<Halved> {
+  Tensor call(Tensor x) override { return x / 2; }
+};
+
+TEST(Symbols, GoThroughLambdasOwnLayersAndModels) {
+  expect([](Symbol x) { return Lambda([](Tensor t) { return t * t; })(x); }, [](double x) { return x * x; });
+  expect([](Symbol x) { return Halved()(x); }, [](double x) { return x / 2; });
+  expect([](Symbol x) { return Sequential({Halved(), Halved()})(x); }, [](double x) { return x / 4; });
+  const auto twice = [] {
+    const Symbol in = Input({2});
+    return Model({in}, {in * 2});
+  };
+  expect([&](Symbol x) { return twice()(x) + x; }, [](double x) { return 3 * x; });
+  struct Own : Model {
+    Tensor call(Tensor x) override { return x + 1; }
+  };
+  expect([](Symbol x) { return AnyLayer(Own())(x); }, [](double x) { return x + 1; });
+  try {
+    (void)Own()(Input({2}));
+    FAIL() << "a model of one's own would lose its call()";
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(), "model '' of a class of one's own is called on symbols as AnyLayer(model)(x)");
+  }
+}
+
+// In Keras: [l.name for l in model.layers] is ['a', 'b', 'dense', 'shared', 'concatenate', 'dense_1'] with names and order
+// of its summary; count_params() is 9 + 9 + 7.
+TEST(Symbols, FindLayersByNameAndNumber) {
+  const Symbol a = Input({2}, DType::kF32, "a"), b = Input({2}, DType::kF32, "b");
+  const Dense shared({.units = 3, .name = "shared"});
+  Model model({a, b}, {Dense(1)(Concatenate()({shared(a), shared(b)}))});
+  std::vector<std::string> names;
+  EXPECT_EQ(model.count_params(), 9 + 7);
+  for (const AnyLayer& layer : model.layers()) names.push_back(layer->name());
+  EXPECT_EQ(names, (std::vector<std::string>{"a", "b", "shared", "concatenate", "dense"}));
+  EXPECT_TRUE(model.get_layer("shared")->is(shared));
+  EXPECT_TRUE(model.get_layer(2)->is(shared));
+  EXPECT_EQ(model.get_layer(-1)->name(), "dense");
+  EXPECT_FALSE(model.get_layer("dense")->is(shared));
+  const auto message = [](const std::function<void()>& f) {
+    try {
+      f();
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(message([&] { (void)model.get_layer("dens"); }),
+            "model 'model' has no layer 'dens'; it has a, b, shared, concatenate, dense");
+  EXPECT_EQ(message([&] { (void)model.get_layer(5); }), "model 'model' has 5 layers, asked for number 5");
+  Sequential row({Flatten(), Dense(3)});
+  EXPECT_EQ(
+      message([&] { (void)row.get_layer("dense"); }),
+      "model '' has no layer 'dense'; layers get their names when the shapes of the inputs are known: begin it with "
+      "Input(), or call it first");
+  model.get_layer("shared")->set_trainable(false);
+  EXPECT_FALSE(shared.trainable());
+}
+
+TEST(Symbols, NameTheOptimizer) {
+  const auto trained = [](const Optimizer& optimizer) {
+    Sequential model({Input({2}), Dense({.units = 1, .kernel_initializer = ones()})});
+    model.compile({.optimizer = optimizer, .loss = "mse", .strategy = Strategy("cpu")});
+    model.fit(Array(kX, {2, 2}), Array({1.0f, 2.0f}, {2, 1}), {.verbose = Verbose::kSilent});
+    return model.strategy().read<float>("dense/kernel");
+  };
+  Sequential model({Input({2}), Dense(1)});
+  model.compile({.optimizer = "adam", .loss = "mse", .strategy = Strategy("cpu")});
+  EXPECT_EQ(trained("adam"), trained(Adam()));
+  EXPECT_EQ(trained("SGD"), trained(SGD()));
+  EXPECT_NE(trained("sgd"), trained(Adam()));
+  try {
+    (void)Optimizer("adm");
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(), "no optimizer of name 'adm'; did you mean 'adam'?");
+  }
+}
+
+// Keras converts what a model is given to the dtype of its Input().
+TEST(Symbols, ConvertDataToTheInputsDtype) {
+  const auto sums = [](const Array& x, DType dtype) {
+    Sequential model({Input({2}, dtype), Lambda([](Tensor t) { return cast(t, DType::kF32) * 0.5; })});
+    model.compile({.strategy = Strategy("cpu")});
+    return model.predict(x)[0].to<float>();
+  };
+  const std::vector<float> expected = {0.5f, 1, 1.5f, 100};
+  EXPECT_EQ(sums(Array(std::vector<int32_t>{1, 2, 3, 200}, {2, 2}), DType::kF32), expected);
+  EXPECT_EQ(sums(Array(std::vector<uint8_t>{1, 2, 3, 200}, {2, 2}), DType::kF32), expected);
+  EXPECT_EQ(sums(Array(std::vector<int64_t>{1, 2, 3, 200}, {2, 2}), DType::kF32), expected);
+  EXPECT_EQ(sums(Array(std::vector<double>{1, 2, 3, 200}, {2, 2}), DType::kF32), expected);
+  EXPECT_EQ(sums(Array(std::vector<float>{1, 2, 3, 200}, {2, 2}), DType::kI32), expected);
+}
+
+}  // namespace
+}  // namespace tenon
