@@ -146,6 +146,20 @@ const std::vector<Function> kImages = {
        o.value_range = value_range(a);
        random_erasing(x, o);
      }},
+    {"mix_up",
+     [](A& a) {
+       auto x = images(a);
+       auto y = a.floats({2, 3});
+       mix_up({x, y}, {.alpha = a.positive(0.2)});
+     }},
+    {"cut_mix",
+     [](A& a) {
+       auto x = images(a);
+       auto y = a.floats({2, 3});
+       CutMixOptions o;
+       o.factor = {a.within(0.1, {-2, 2}), a.within(0.5, {-1, 2})};
+       cut_mix({x, y}, o);
+     }},
     {"random_contrast",
      [](A& a) {
        auto x = images(a);

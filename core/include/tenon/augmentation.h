@@ -128,6 +128,27 @@ struct RandomCropOptions {
 // One place for all images of a batch. Smaller images, and all that is no training, as center_crop has them.
 Tensor random_crop(Tensor x, const RandomCropOptions& options);
 
+// Of {images} or {images, labels, ..}: all of them, each example mixed with another one of the batch, of which each is taken
+// once. Labels are floats with the batch first: one_hot() of classes. On several units, the examples of each are mixed
+// among themselves.
+struct MixUpOptions {
+  double alpha = 0.2;
+  std::string name = "mix_up";
+};
+// w of it and 1 - w of the other, w of Beta(alpha, alpha) for each example (Zhang et al. 2018).
+Tensors mix_up(const Tensors& images_and_labels, const MixUpOptions& options = {});
+Tensor mix_up(Tensor images, const MixUpOptions& options = {});
+
+struct CutMixOptions {
+  Factor factor = 1;  // f: [0, f]; 0 to 1
+  std::string name = "cut_mix";
+};
+// A rectangle of the other one in it, and labels in proportion to the pixels (Yun et al. 2019; Keras takes the rectangle's
+// size before it is cut to pixels). The rectangle has 1 - w of the area, w of Beta(a, a), a drawn from the
+// factor for the whole batch.
+Tensors cut_mix(const Tensors& images_and_labels, const CutMixOptions& options = {});
+Tensor cut_mix(Tensor images, const CutMixOptions& options = {});
+
 class RandomFlip : public FunctionLayer<RandomFlip, RandomFlipOptions, random_flip> {
  public:
   using FunctionLayer::FunctionLayer;
@@ -171,6 +192,16 @@ class RandomErasing : public FunctionLayer<RandomErasing, RandomErasingOptions, 
 class RandomCrop : public FunctionLayer<RandomCrop, RandomCropOptions, random_crop> {
  public:
   using FunctionLayer::FunctionLayer;
+};
+class MixUp : public FunctionLayer<MixUp, MixUpOptions, mix_up> {
+ public:
+  using FunctionLayer::FunctionLayer;
+  Tensors call_all(const Tensors& xs) override { return mix_up(xs, options()); }
+};
+class CutMix : public FunctionLayer<CutMix, CutMixOptions, cut_mix> {
+ public:
+  using FunctionLayer::FunctionLayer;
+  Tensors call_all(const Tensors& xs) override { return cut_mix(xs, options()); }
 };
 
 }  // namespace tenon

@@ -65,6 +65,8 @@ Table image_layers() {
       {"RandomShear", places(shear) + Ours{TENON_FIELD(shear, x_factor), TENON_FIELD(shear, y_factor)}},
       {"RandomHue", {TENON_NEEDED(hue, factor), TENON_FIELD(hue, value_range)}},
       {"RandomSaturation", {TENON_NEEDED(saturation, factor), TENON_FIELD(saturation, value_range)}},
+      {"MixUp", {TENON_FIELD(MixUpOptions(), alpha)}},
+      {"CutMix", {TENON_FIELD(CutMixOptions(), factor)}},
       {"RandomErasing",
        {TENON_FIELD(erasing, factor), TENON_FIELD(erasing, scale), TENON_FIELD(erasing, fill_value),
         TENON_FIELD(erasing, value_range)}},
