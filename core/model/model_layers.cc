@@ -17,6 +17,7 @@ std::string short_name(const Layer& layer, const Model& model) {
 }  // namespace
 
 std::vector<AnyLayer> Model::layers() const {
+  if (const std::vector<AnyLayer>* all = added()) return *all;
   if (outputs_.empty()) fail("model '", name(), "' has a call() of its own: its layers are its members");
   std::vector<const Symbol::Node*> known;  // the first node of each layer
   const auto key_of = [&](const Symbol::Node& node) {

@@ -130,7 +130,7 @@ class Model : public Layer {
 
   // Its layers in Keras's order, each once, an Input() in front among those of a model that is put together of symbols.
   // Throws Error where call() is one's own.
-  virtual std::vector<AnyLayer> layers() const;
+  std::vector<AnyLayer> layers() const;
   // The layer of that name ("dense_1"), or of that number, from the end if negative. Names are there once shapes are: with
   // Input(), or after the first call. Throws Error naming the layers that there are.
   AnyLayer get_layer(std::string_view name);
@@ -200,6 +200,8 @@ class Model : public Layer {
   Tensor as_input(size_t i, Tensor x) const;
   // As a part of another model. Throws Error of a class that derives from this one.
   virtual AnyLayer kept() const;
+  // Layers that were added one by one; none where the model is put together of symbols, or has a call() of its own.
+  virtual const std::vector<AnyLayer>* added() const { return nullptr; }
 
  private:
   friend class ModelSummary;
@@ -224,12 +226,12 @@ class Sequential : public Model {
   Sequential(std::initializer_list<AnyLayer> layers = {}, std::string name = {});
   // Throws Error when it is an Input() that is not the first.
   void add(AnyLayer layer);
-  std::vector<AnyLayer> layers() const override { return layers_; }
   std::vector<std::string> output_names() const override;
   Tensors call_all(const Tensors& xs) override;
 
  protected:
   AnyLayer kept() const override;
+  const std::vector<AnyLayer>* added() const override { return &layers_; }
 
  private:
   std::vector<AnyLayer> layers_;
