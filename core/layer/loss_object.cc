@@ -33,6 +33,7 @@ const KnownLoss kLosses[] = {
      by_default<GeneralizedOptions, categorical_generalized_cross_entropy>},
     {"categorical_hinge", "CategoricalHinge", "", categorical_hinge},
     {"cosine_similarity", "CosineSimilarity", "", cosine_similarity},
+    {"ctc", "CTC", "", by_default<CtcOptions, ctc>},
     {"dice", "Dice", "", by_default<OverlapOptions, dice>},
     {"hinge", "Hinge", "", hinge},
     {"huber_loss", "Huber", "huber", by_default<HuberOptions, huber>},
@@ -111,6 +112,7 @@ Loss::Loss(Function function, const LossOptions& options) {
   if (!function) fail("loss: the function is null");
   auto impl = std::make_shared<Impl>(made(function, options, name_of(function)).impl());
   if (function == cosine_similarity) impl->metric_sign = -1;
+  impl->heeds_mask = function == Function(by_default<CtcOptions, ctc>);
   impl_ = std::move(impl);
 }
 
@@ -136,7 +138,8 @@ Loss::Loss(std::function<Tensor(Tensor, Tensor)> per_sample, const LossOptions& 
 Tensor Loss::operator()(Tensor y_true, Tensor y_pred, Tensor sample_weight) const {
   if (!impl_) fail("a loss was called that was never set");
   const Reduction reduction = impl_->options.reduction;
-  if (const Tensor mask = mask_of(y_pred)) sample_weight = masked_weight(impl_->name, mask, sample_weight, reduction);
+  const Tensor mask = impl_->heeds_mask ? Tensor() : mask_of(y_pred);
+  if (mask) sample_weight = masked_weight(impl_->name, mask, sample_weight, reduction);
   return impl_->call(y_true, y_pred, sample_weight, reduction);
 }
 const std::string& Loss::name() const {
@@ -157,6 +160,10 @@ Loss CategoricalGeneralizedCrossEntropy(const GeneralizedOptions& o) {
 }
 Loss CategoricalHinge(const LossOptions& o) { return Loss(categorical_hinge, o); }
 Loss CosineSimilarity(const LossOptions& o) { return Loss(cosine_similarity, o); }
+Loss CTC(const LossOptions& o) {
+  expect_plain("ctc", o);
+  return Loss(by_default<CtcOptions, ctc>, o);
+}
 Loss Dice(const OverlapOptions& o) { return made(dice, o, "dice"); }
 Loss Hinge(const LossOptions& o) { return Loss(hinge, o); }
 Loss Huber(const HuberOptions& o) { return made(huber, o, "huber_loss"); }

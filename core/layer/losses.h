@@ -15,7 +15,8 @@ struct Loss::Impl {
   LossOptions options;  // reduction, ignore_class
   // The loss with this weight and reduction.
   std::function<Tensor(Tensor y_true, Tensor y_pred, Tensor sample_weight, Reduction reduction)> call;
-  double metric_sign = 1;  // a metric of it is that much of the per-sample losses
+  double metric_sign = 1;   // a metric of it is that much of the per-sample losses
+  bool heeds_mask = false;  // the function itself takes the mask of the predictions
 };
 
 namespace losses {

@@ -51,6 +51,14 @@ const std::vector<Function> kLosses = {
        f.gamma = a.within(2, {-1});
        binary_focal_crossentropy(l, x, f);
      }},
+    {"ctc",
+     [](A& a) {
+       auto x = a.floats({2, 4, 3}), y = a.indices({2, 2});
+       CtcOptions o;
+       o.label_length = a.indices({2}, true);
+       o.input_length = a.indices({2}, true);
+       ctc(y, x, o);
+     }},
     {"accuracy",
      [](A& a) {
        auto x = a.any({4}, true);

@@ -114,6 +114,18 @@ Tensor dice(Tensor y_true, Tensor y_pred, const OverlapOptions& options = {});
 // 1 - (TP + 1e-7) / (TP + alpha FP + beta FN + 1e-7) (Salehi et al. 2017). Keras has alpha and beta the other way round.
 Tensor tversky(Tensor y_true, Tensor y_pred, const OverlapOptions& options = {});
 
+// Connectionist temporal classification: -log of the probability of the labels in whatever alignment (Graves et al. 2006).
+// y_true[B,N] integers, 0 for blank and behind the labels; y_pred[B,T,V] logits. [B] losses. A label that takes more steps
+// than there are, repeated ones with a blank in between, costs some 1e5, as in Keras, and not infinity.
+struct CtcOptions {
+  Tensor label_length = {};  // [B] integers; none: the number of labels that are not 0
+  Tensor input_length = {};  // [B] integers; none: as many steps as count by the mask of y_pred, or all
+  Tensor sample_weight = {};
+  Reduction reduction = Reduction::kSumOverBatchSize;
+  std::string name = {};
+};
+Tensor ctc(Tensor y_true, Tensor y_pred, const CtcOptions& options = {});
+
 // A loss as a value: what is trained for. Copies are the same.
 class Loss {
  public:
@@ -152,6 +164,8 @@ Loss CategoricalFocalCrossentropy(const FocalOptions& options = {});
 Loss CategoricalGeneralizedCrossEntropy(const GeneralizedOptions& options = {});
 Loss CategoricalHinge(const LossOptions& options = {});
 Loss CosineSimilarity(const LossOptions& options = {});
+// Of the function's options it takes lengths only by labels that are 0 and by the mask of the predictions.
+Loss CTC(const LossOptions& options = {});
 Loss Dice(const OverlapOptions& options = {});
 Loss Hinge(const LossOptions& options = {});
 Loss Huber(const HuberOptions& options = {});

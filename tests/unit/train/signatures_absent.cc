@@ -20,7 +20,6 @@ const Reasons& absent_rows() {
       {"layers.RandAugment",
        "six of its eleven changes are not there: colour degeneration, sharpness, posterization, solarization, "
        "automatic contrast, equalization"},
-      {"losses.CTC", "its recursion over time needs a loop of the device that trains"},
       {"losses.Circle",
        "it takes one-hot labels of embeddings' classes over the whole batch, which units do not share"},
       {"optimizers.ScheduleFreeAdamW", "it evaluates with other weights than it trains; Keras's own has a wart there"},

@@ -91,8 +91,8 @@ Table losses() {
       {"Tversky", masks + Ours{TENON_FIELD(overlap, alpha), TENON_FIELD(overlap, beta)}},
   };
   for (const char* name :
-       {"CategoricalHinge", "Hinge", "KLDivergence", "LogCosh", "MeanAbsoluteError", "MeanAbsolutePercentageError",
-        "MeanSquaredError", "MeanSquaredLogarithmicError", "Poisson", "SquaredHinge"})
+       {"CTC", "CategoricalHinge", "Hinge", "KLDivergence", "LogCosh", "MeanAbsoluteError",
+        "MeanAbsolutePercentageError", "MeanSquaredError", "MeanSquaredLogarithmicError", "Poisson", "SquaredHinge"})
     t[name] = all;
   return t;
 }

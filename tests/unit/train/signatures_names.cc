@@ -112,6 +112,7 @@ const std::map<std::string, std::string>& names() {
       // ---- losses ----
       TENON_SAME("losses", BinaryCrossentropy),
       TENON_SAME("losses", BinaryFocalCrossentropy),
+      TENON_SAME("losses", CTC),
       TENON_SAME("losses", CategoricalCrossentropy),
       TENON_SAME("losses", CategoricalFocalCrossentropy),
       TENON_SAME("losses", CategoricalGeneralizedCrossEntropy),
