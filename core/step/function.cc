@@ -28,6 +28,13 @@ Result<std::vector<GivenInput>> values_of(const Arrays& inputs, const std::vecto
   return out;
 }
 
+// Whether units can share what is given along axis 0.
+bool divides(const Arrays& inputs, int units) {
+  return std::all_of(inputs.begin(), inputs.end(), [&](const auto& entry) {
+    return entry.second.shape().rank() == 0 || entry.second.dim(0) % units == 0;
+  });
+}
+
 TracedFunctionOptions options_of(const Strategy::Impl& s, const FunctionOptions& o) {
   TracedFunctionOptions out{.tracing = s.tracing(o.mode, o.name, o.steps_per_call == 1),
                             .seed = s.options.seed,
@@ -159,11 +166,13 @@ Result<Results> Function::Impl::repeat(int steps, const Arrays& inputs) {
   if (steps < 1 || steps > options_.steps_per_call)
     return invalid(options_.name, ": ", steps, " steps in a call, expected 1 to steps_per_call ",
                    options_.steps_per_call);
-  const int replicas = strategy_->device->replicas();
-  TENON_ASSIGN(const GivenInputs given, given_inputs(inputs, options_, replicas));
+  const bool whole = takes_whole() && !divides(inputs, strategy_->device->replicas());
+  const int replicas = whole ? 1 : strategy_->device->replicas();
+  TENON_ASSIGN(GivenInputs given, given_inputs(inputs, options_, replicas));
+  for (TraceInput& input : given.signature) input.split = input.split && !whole;
   std::vector<Array> wide;
   TENON_ASSIGN(const std::vector<GivenInput> values, values_of(inputs, given.signature, replicas, wide));
-  TENON_TRY(traced_.place(values, given.sizes, given.rows));
+  TENON_TRY(traced_.place(values, given.sizes, given.rows, whole));
   TENON_ASSIGN(const StepCall call, traced_.repeat(static_cast<uint32_t>(steps)));
   return results_of(call);
 }

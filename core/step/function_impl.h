@@ -60,6 +60,11 @@ struct Function::Impl {
   Stream& stream_of(const Dataset& data);
   void turn_to(Stream& stream);
   Status open(Stream& stream);
+  // Whether each unit gets all of arrays that cannot be shared.
+  bool takes_whole() const {
+    const bool is_static = options_.max_batch <= 0 && options_.dynamic_shapes.empty();
+    return is_static && options_.remainder != Remainder::kRefuse && options_.remainder != Remainder::kDrop;
+  }
   Result<Results> results_of(const StepCall& call);
 
   std::shared_ptr<Strategy::Impl> strategy_;

@@ -197,10 +197,11 @@ Status TracedFunction::run_partial(StepCall& call, int64_t first, bool repeated)
   return {};
 }
 
-Status TracedFunction::place(const std::vector<GivenInput>& inputs, const DimensionSizes& sizes, int64_t rows) {
+Status TracedFunction::place(const std::vector<GivenInput>& inputs, const DimensionSizes& sizes, int64_t rows,
+                             bool repeated) {
   std::vector<TraceInput> signature;
   for (const GivenInput& given : inputs) signature.push_back(given.input);
-  TENON_ASSIGN(placed_, compiled_for(signature, most_));
+  TENON_ASSIGN(placed_, compiled_for(signature, most_, repeated));
   placed_->program->set_sizes(sizes);
   placed_rows_ = 1;
   const auto batch = std::find_if(inputs.begin(), inputs.end(), [](const GivenInput& g) { return g.input.split; });

@@ -92,8 +92,9 @@ class TracedFunction {
   Result<StepCall> take(uint32_t steps);
 
   // Steps on the inputs that are placed: memory for them is made once.
-  // Those with dynamic dimensions are of their bounds, and have these sizes and so many rows.
-  Status place(const std::vector<GivenInput>& inputs, const DimensionSizes& sizes = {}, int64_t rows = 0);
+  // Those with dynamic dimensions are of their bounds, and have these sizes and so many rows. `repeated`: each unit has all.
+  Status place(const std::vector<GivenInput>& inputs, const DimensionSizes& sizes = {}, int64_t rows = 0,
+               bool repeated = false);
   Result<StepCall> repeat(uint32_t steps);
 
   // What the device would make of a program with such inputs, which is not kept. REQUIRED: the device predicts.

@@ -126,7 +126,8 @@ class Function {
   // their end there are no steps, and the next call begins their next epoch. A last batch with fewer rows is a step of its
   // own: it is another signature, unless there is a max_batch.
   Results operator()(const Dataset& data, int most_steps = 0);
-  // One step. An input of rank 1 or more is dealt over the units along axis 0.
+  // One step. An input of rank 1 or more is dealt over the units along axis 0. Where one does not divide, each unit has all of
+  // all inputs if `remainder` is kPad, kRepeat or kWhole; otherwise, and with dynamic dimensions, that is an error.
   Results operator()(const Arrays& inputs = {});
   // So many steps in one call, each on the same inputs.
   Results repeat(int steps, const Arrays& inputs = {});

@@ -74,6 +74,25 @@ TEST(Fit, OnSeveralUnitsDropsInALastBatchWhatOneUnitDrops) {
   EXPECT_NE(one[1], one[0]);
 }
 
+TEST(OnBatch, OnSeveralUnitsTakesAnyNumberOfRows) {
+  const auto seen = [](const std::string& device) {
+    Sequential model({Dense(tanh_of(6)), Dropout(0.4), Dense(dense_of(3))});
+    CompileOptions compile = sgd(0.1);
+    compile.strategy = Strategy(device, {.seed = 3});
+    compile.steps_per_execution = 2;
+    model.compile(compile);
+    std::vector<double> out;
+    for (const int64_t rows : {5, 8, 1, 5, 7}) {
+      const Array x = first_input().rows(0, rows), y = labels().rows(0, rows);
+      for (const Logs& logs : {model.train_on_batch(x, y), model.test_on_batch(x, y)})
+        for (const auto& [name, value] : logs) out.push_back(value);
+      for (const double value : model.predict_on_batch(x)[0].to<double>()) out.push_back(value);
+    }
+    return out;
+  };
+  expect_near(seen("cpu:units=4"), seen("cpu"));
+}
+
 TEST(Fit, OnSeveralUnitsShufflesAndWantsBatchesThatDivide) {
   const auto losses = [](const std::string& device, int64_t batch, int64_t rows) {
     Sequential model = regularized();
