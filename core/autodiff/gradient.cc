@@ -148,7 +148,8 @@ Tensors gradients(Tensor loss, const Tensors& by) {
     fail("gradients: the loss is ", loss.type().str(), ", expected a float scalar");
   Graph& graph = *loss.graph();
   for (size_t i = 0; i < by.size(); ++i)
-    if (!by[i].is_of(graph)) fail("gradients: variable ", i, by[i] ? " is of another graph" : " was never set");
+    if (!by[i] || !by[i].is_of(graph))
+      fail("gradients: variable ", i, by[i] ? cat(" is ", foreign_text(by[i])) : " was never set");
   Tensors all;
   for (const Tensor& x : by)
     for (const Tensor& read : reads_of(x)) all.push_back(read);

@@ -10,6 +10,8 @@
 namespace tenon {
 namespace {
 
+constexpr const char* kTensorsOfItsOwn = "; each time it is traced it has tensors of its own";
+
 // The numbers of graphs that there are.
 class LivingGraphs {
  public:
@@ -42,13 +44,34 @@ LivingGraphs& living_graphs() {
 
 GraphSerial::GraphSerial() : number_(living_graphs().add()) {}
 GraphSerial::~GraphSerial() { living_graphs().remove(number_); }
+void GraphSerial::renew() {
+  living_graphs().remove(number_);
+  number_ = living_graphs().add();
+}
 bool GraphSerial::is_alive(uint64_t number) { return living_graphs().has(number); }
 
 Tensor::Tensor(Graph* graph, int32_t id) : graph_(graph), serial_(graph ? graph->serial.number() : 0), id_(id) {}
 
+std::string foreign_text(const Tensor& x) {
+  return x.is_left_over() ? cat("a tensor of a function that was traced before", kTensorsOfItsOwn)
+                          : "a tensor of another function";
+}
+
+int variable_index(std::string_view who, const Tensor& x) {
+  const Graph& graph = *x.graph();
+  const int index = graph.variable_of(x.id());
+  if (index >= 0) return index;
+  const Value& value = graph.values[x.id()];
+  fail(who, ": what ",
+       value.node >= 0 ? cat("'", graph.nodes[value.node].name, "' gives")
+                       : cat("input '", graph.inputs[value.index].name, "' holds"),
+       ", ", x.type().str(), ", is no variable; expected one of a layer, or of variable()");
+}
+
+bool Tensor::is_left_over() const { return graph_ && !GraphSerial::is_alive(serial_); }
+
 Graph* Tensor::graph() const {
-  if (graph_ && !GraphSerial::is_alive(serial_))
-    fail("a tensor of a function that was traced before is used; each time it is traced it has tensors of its own");
+  if (is_left_over()) fail("a tensor of a function that was traced before is used", kTensorsOfItsOwn);
   return graph_;
 }
 

@@ -110,19 +110,29 @@ struct Variable {
   std::vector<ValueId> reads = {};  // what it was read as after assignments: `next` of then, behind a stopped gradient
 };
 
-// Of one graph, and of no other one that may lie in its place later. Copies of the graph have their own.
+// Of one graph, and of no other one that may lie in its place later, be it assigned there. Copies of the graph have their own.
 class GraphSerial {
  public:
   GraphSerial();
   GraphSerial(const GraphSerial&) : GraphSerial() {}
-  GraphSerial& operator=(const GraphSerial&) { return *this; }
+  GraphSerial& operator=(const GraphSerial&) {
+    renew();
+    return *this;
+  }
   ~GraphSerial();
   uint64_t number() const { return number_; }
+  // Tensors that there are belong to no graph from now on.
+  void renew();
   static bool is_alive(uint64_t number);  // thread safe
 
  private:
   uint64_t number_;
 };
+
+// What a tensor of another graph is, for messages: "a tensor of another function".
+std::string foreign_text(const Tensor& x);
+// Which of its graph's variables it is, or is a value of; throws Error that begins with `who` where it is none.
+int variable_index(std::string_view who, const Tensor& x);
 
 class Graph {
  public:

@@ -45,9 +45,7 @@ Constraint MinMaxNorm(const MinMaxNormOptions& o) {
 void constrain(Tensor variable, const Constraint& constraint) {
   if (!variable) fail("constrain: a tensor that was never set is given");
   Graph& graph = *variable.graph();
-  const int index = graph.variable_of(variable.id());
-  if (index < 0) fail("constrain: %", variable.id(), " is no variable");
-  graph.variables[static_cast<size_t>(index)].constraint = constraint.project;
+  graph.variables[static_cast<size_t>(variable_index("constrain", variable))].constraint = constraint.project;
 }
 
 }  // namespace tenon

@@ -10,8 +10,8 @@ namespace {
 
 Graph& graph_of(Tensor x, std::string_view layer, std::string_view name) {
   if (!x) fail(layer, " '", name, "': the input was never set");
-  if (Graph* traced = graph_being_built(); traced && !x.is_of(*traced))
-    fail(layer, " '", name, "': the input is a tensor of another function");
+  const Graph* const traced = graph_being_built();
+  if (x.is_left_over() || (traced && !x.is_of(*traced))) fail(layer, " '", name, "': the input is ", foreign_text(x));
   return *x.graph();
 }
 

@@ -30,7 +30,7 @@ void set_mask(Tensor x, Tensor mask) {
     masks.erase(x.id());
     return;
   }
-  if (!mask.is_of(*x.graph())) fail("set_mask: the mask is a tensor of another function");
+  if (!mask.is_of(*x.graph())) fail("set_mask: the mask is ", foreign_text(mask));
   bool fits = mask.rank() >= 1 && mask.rank() <= x.rank();
   for (int i = 0; fits && i < mask.rank(); ++i) fits = mask.dim(i) == x.dim(i);
   if (!fits) fail("set_mask: the mask is ", mask.type().str(), ", expected the first sizes of ", x.type().str());

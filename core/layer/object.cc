@@ -69,6 +69,17 @@ class Entered {
   std::unordered_map<std::string, int> names_of_call_;
 };
 
+// One that names the layer that it comes from; those around it add nothing.
+struct ErrorOfLayer : Error {
+  using Error::Error;
+};
+
+// Whether it names the layer, a part of it or one of its variables.
+bool has_name(const std::string& message, const std::string& layer) {
+  return message.find(cat("'", layer, "'")) != std::string::npos ||
+         message.find(cat("'", layer, "/")) != std::string::npos;
+}
+
 }  // namespace
 
 Layer::Layer(std::string name) : identity_(std::make_shared<Inside>()) { identity_->asked_for = std::move(name); }
@@ -80,7 +91,7 @@ bool Layer::trainable() const { return identity_->trainable; }
 
 Tensor Layer::call(Tensor x) { return call(Tensors{x}); }
 Tensor Layer::call(const Tensors& xs) {
-  fail("layer '", kind(), "' has no call() of ", xs.size(), xs.size() == 1 ? " tensor" : " tensors");
+  fail(title(), " has no call() of ", xs.size(), xs.size() == 1 ? " tensor" : " tensors");
 }
 
 Tensors Layer::call_all(const Tensors& xs) { return {xs.size() == 1 ? call(xs[0]) : call(xs)}; }
@@ -88,7 +99,7 @@ Tensors Layer::call_all(const Tensors& xs) { return {xs.size() == 1 ? call(xs[0]
 Tensor Layer::operator()(Tensor x) { return (*this)(Tensors{x}); }
 Tensor Layer::operator()(const Tensors& xs) {
   const Tensors out = called(xs);
-  if (out.size() != 1) fail("layer '", identity_->name, "' gives ", out.size(), " tensors: all() has them");
+  if (out.size() != 1) fail(title(), " gives ", out.size(), " tensors: all() has them");
   return out[0];
 }
 Tensors Layer::all(const Tensors& xs) { return called(xs); }
@@ -102,21 +113,29 @@ std::string Layer::scope_in(Graph& graph) const {
   me.name = graph.objects->name_of(object, base);
   if (me.passing) graph.seen.push_back(identity_);
   if (!me.asked_for.empty() && me.name != base && !me.name.ends_with(me.asked_for))
-    fail(kind(), " '", base, "': there is a layer of that name already, ", graph.objects->kind_of(base), " '", base,
-         "'; a layer that is called twice is one object");
+    throw ErrorOfLayer(invalid(kind(), " '", base, "': there is a layer of that name already, ",
+                               graph.objects->kind_of(base), " '", base,
+                               "'; a layer that is called twice is one object"));
   const bool plain = is_model() && !graph.of_object && graph.objects->is_first("model", object);
   return plain ? std::string() : me.name;
 }
 
+std::string Layer::title() const { return cat("layer '", name().empty() ? kind() : name(), "'"); }
+
+// Of the function that is being traced, or that of the first input where none is.
+Graph& Layer::graph_of(const Tensors& xs) const {
+  if (xs.empty()) fail(title(), ": no input is given");
+  const Graph* const traced = graph_being_built();
+  for (const Tensor& x : xs) {
+    if (!x) fail(title(), ": an input was never set");
+    if (x.is_left_over() || !x.is_of(traced ? *traced : *xs[0].graph()))
+      fail(title(), ": its input is ", foreign_text(x));
+  }
+  return *xs[0].graph();
+}
+
 Tensors Layer::called(const Tensors& xs) {
-  for (const Tensor& x : xs)
-    if (!x) fail("layer '", kind(), "': an input was never set");
-  if (xs.empty()) fail("layer '", kind(), "': no input is given");
-  Graph* const traced = graph_being_built();  // another one may be gone: it is not looked at
-  if (traced && !xs[0].is_of(*traced)) fail("layer '", kind(), "': its input is a tensor of another function");
-  Graph& graph = *xs[0].graph();
-  for (const Tensor& x : xs)
-    if (!x.is_of(graph)) fail("layer '", kind(), "': its inputs are tensors of two functions");
+  Graph& graph = graph_of(xs);
   if (is_model()) note_examples(xs);
   const auto depth = static_cast<int>(graph.builders.size());
   const std::string scope = scope_in(graph);
@@ -125,12 +144,27 @@ Tensors Layer::called(const Tensors& xs) {
                        : identity_->trainable;
   const bool trainable = own && !graph.frozen;
   const Entered entered(graph, scope, is_function(), own, identity_->variables);
-  const Tensors out = named_throw([&] { return call_all(xs); }, [&] { return cat("layer '", identity_->name, "'"); });
+  const Tensors out = results_of(graph, xs);
   if (std::vector<LayerCall>* calls = NotedCalls::noting()) {
     calls->push_back({identity_->name, class_of(*this), depth, {}, identity_->variables, trainable});
     for (const Tensor& y : out) calls->back().results.push_back(y.type());
   }
   return out;
+}
+
+// What it gives for them, in the graph; what goes wrong names the innermost layer.
+Tensors Layer::results_of(const Graph& graph, const Tensors& xs) {
+  try {
+    Tensors out = named_throw([&] { return call_all(xs); }, [&] { return title(); });
+    for (const Tensor& y : out)
+      if (!y || !y.is_of(graph)) fail("call() gives ", y ? foreign_text(y) : "a tensor that was never set");
+    return out;
+  } catch (const ErrorOfLayer&) {
+    throw;
+  } catch (const Error& e) {
+    const std::string& message = e.status().message();
+    throw ErrorOfLayer(has_name(message, name()) ? e.status() : Status(e.status().code(), cat(title(), ": ", message)));
+  }
 }
 
 void Layer::note_examples(const Tensors& xs) {

@@ -63,10 +63,22 @@ Tensor reduced(Tensor x, const Ints& axes, bool keepdims, ReduceKind kind) {
 
 using Binary = Tensor (*)(Tensor, Tensor);
 
+// `who`: what begins a message, "add: ".
+Shape joint_shape(std::string_view who, const Shape& a, const Shape& b) {
+  const int rank = std::max(a.rank(), b.rank());
+  std::vector<int64_t> dims(rank);
+  for (int i = 1; i <= rank; ++i) {
+    const int64_t x = i <= a.rank() ? a[-i] : 1, y = i <= b.rank() ? b[-i] : 1;
+    if (x != y && x != 1 && y != 1) fail(who, "shapes ", a.str(), " and ", b.str(), " do not broadcast");
+    dims[rank - i] = std::max(x, y);
+  }
+  return Shape(dims);
+}
+
 // Rank 0 beside any shape needs no broadcast of its own.
-Tensor broadcasting(Binary op, Tensor a, Tensor b) {
+Tensor broadcasting(std::string_view who, Binary op, Tensor a, Tensor b) {
   if (a.shape() == b.shape() || a.rank() == 0 || b.rank() == 0) return op(a, b);
-  const Shape shape = broadcast_shapes(a.shape(), b.shape());
+  const Shape shape = joint_shape(who, a.shape(), b.shape());
   return op(broadcast_to(a, shape), broadcast_to(b, shape));
 }
 
@@ -106,16 +118,7 @@ Tensor full_like(Tensor like, double value) {
   return y;
 }
 
-Shape broadcast_shapes(const Shape& a, const Shape& b) {
-  const int rank = std::max(a.rank(), b.rank());
-  std::vector<int64_t> dims(rank);
-  for (int i = 1; i <= rank; ++i) {
-    const int64_t x = i <= a.rank() ? a[-i] : 1, y = i <= b.rank() ? b[-i] : 1;
-    if (x != y && x != 1 && y != 1) fail("shapes ", a.str(), " and ", b.str(), " do not broadcast");
-    dims[rank - i] = std::max(x, y);
-  }
-  return Shape(dims);
-}
+Shape broadcast_shapes(const Shape& a, const Shape& b) { return joint_shape("", a, b); }
 
 Tensor broadcast_to(Tensor x, const Shape& shape) {
   if (!(broadcast_shapes(x.shape(), shape) == shape)) fail("cannot broadcast ", x.type().str(), " to ", shape.str());
@@ -166,10 +169,10 @@ Tensor one_hot(Tensor indices, int64_t depth, DType dtype) {
 
 Sorted top_k(Tensor x, int64_t k) { return sort(x, k, true); }
 
-Tensor operator+(Tensor a, Tensor b) { return broadcasting(add, a, b); }
-Tensor operator-(Tensor a, Tensor b) { return broadcasting(sub, a, b); }
-Tensor operator*(Tensor a, Tensor b) { return broadcasting(mul, a, b); }
-Tensor operator/(Tensor a, Tensor b) { return broadcasting(div, a, b); }
+Tensor operator+(Tensor a, Tensor b) { return broadcasting("add: ", add, a, b); }
+Tensor operator-(Tensor a, Tensor b) { return broadcasting("sub: ", sub, a, b); }
+Tensor operator*(Tensor a, Tensor b) { return broadcasting("mul: ", mul, a, b); }
+Tensor operator/(Tensor a, Tensor b) { return broadcasting("div: ", div, a, b); }
 Tensor operator+(Tensor a, double b) { return add(a, scalar_like(a, b)); }
 Tensor operator-(Tensor a, double b) { return sub(a, scalar_like(a, b)); }
 Tensor operator*(Tensor a, double b) { return mul(a, scalar_like(a, b)); }

@@ -192,17 +192,20 @@ bool draws_apart(const Node& node) {
   return node.op == "dropout" || (node.op == "attention" && AttrReader(node.attrs).f64("rate") > 0);
 }
 
+void check_all_of(const Graph& graph, std::string_view op, const Tensors& operands) {
+  for (size_t i = 0; i < operands.size(); ++i)
+    if (operands[i] && !operands[i].is_of(graph)) fail(op, ": operand ", i, " is ", foreign_text(operands[i]));
+}
+
 }  // namespace
 
 Tensors emit(Graph& graph, std::string_view op, const Tensors& operands, Attrs attrs, std::string_view name) {
+  check_all_of(graph, op, operands);
   Node node;
   node.op = op;
   node.attrs = std::move(attrs);
   node.name = name;
-  for (const Tensor& t : operands) {
-    if (t && !t.is_of(graph)) fail(op, ": operands are of different graphs");
-    node.operands.push_back(t ? t.id() : kAbsent);
-  }
+  for (const Tensor& t : operands) node.operands.push_back(t ? t.id() : kAbsent);
   // Optional ones at the end are left out; one of many is never optional.
   const OpDef* def = find_op(op, node.version);
   const bool variadic = def && !signature_of(*def).operands.empty() && signature_of(*def).operands.back().variadic;
@@ -227,8 +230,11 @@ Tensors emit(Graph& graph, std::string_view op, const Tensors& operands, Attrs a
 }
 
 Tensors emit_all(std::string_view op, const Tensors& operands, Attrs attrs, std::string_view name) {
-  for (const Tensor& t : operands)
-    if (t) return emit(*t.graph(), op, operands, std::move(attrs), name);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (!operands[i]) continue;
+    if (operands[i].is_left_over()) fail(op, ": operand ", i, " is ", foreign_text(operands[i]));
+    return emit(*operands[i].graph(), op, operands, std::move(attrs), name);
+  }
   fail(op, ": has no operands");
 }
 

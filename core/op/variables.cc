@@ -17,12 +17,6 @@ Graph& graph_of(Tensor like, const char* function) {
   return *like.graph();
 }
 
-int variable_index(const char* function, Tensor variable) {
-  const int index = variable.graph()->variable_of(variable.id());
-  if (index < 0) fail(function, ": %", variable.id(), " is no variable");
-  return index;
-}
-
 void tell_builders(Graph& graph, const std::string& name) {
   for (std::vector<std::string>* names : graph.builders)
     if (std::find(names->begin(), names->end(), name) == names->end()) names->push_back(name);
@@ -72,7 +66,7 @@ bool has_variable(Tensor like, std::string_view name) {
 void assign(Tensor variable, Tensor next) {
   Graph& graph = graph_of(variable, "assign");
   if (!next) fail("assign: the next value was never set");
-  if (!next.is_of(graph)) fail("assign: the next value is a tensor of another function");
+  if (!next.is_of(graph)) fail("assign: the next value is ", foreign_text(next));
   Variable& v = graph.variables[static_cast<size_t>(variable_index("assign", variable))];
   if (!(next.type() == variable.type()))
     fail("assign: variable '", v.name, "' is ", variable.type().str(), ", its next value ", next.type().str());

@@ -29,7 +29,7 @@ Tensors slots_of(const FusedUpdate& fused, Update::Inside& in) {
 // What was computed, as the tensor that is assigned to takes it.
 Tensor rounded(const Update::Inside& in, std::string_view what, Tensor next, Tensor old) {
   if (!next) fail(in.optimizer, ": the next value of ", what, " was never set");
-  if (!next.is_of(in.graph)) fail(in.optimizer, ": the next value of ", what, " is a tensor of another function");
+  if (!next.is_of(in.graph)) fail(in.optimizer, ": the next value of ", what, " is ", foreign_text(next));
   if (!is_float(next.dtype()) || next.shape() != old.shape())
     fail(in.optimizer, ": the next value of ", what, " is ", next.type().str(), ", expected ", old.type().str());
   return gated(in.gate, cast(next, old.dtype()), old);

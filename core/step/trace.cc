@@ -56,7 +56,7 @@ Features make_inputs(Graph& graph, const std::vector<TraceInput>& inputs) {
 
 void check_output(const Graph& graph, const std::string& name, const OutputValue& value, std::string_view what) {
   if (!value.tensor) fail(what, " gave '", name, "' that was never set");
-  if (!value.tensor.is_of(graph)) fail(what, " gave '", name, "', a tensor of another function");
+  if (!value.tensor.is_of(graph)) fail(what, " gave '", name, "', ", foreign_text(value.tensor));
   if (value.mode == ResultMode::kUntil && !(value.tensor.type() == Type{DType::kBool, {}}))
     fail(what, " gave '", name, "' to stop by, which is ", value.tensor.type().str(), ", expected bool[]");
 }
@@ -226,6 +226,7 @@ Result<Trace> trace(const TensorFunction& function, const std::vector<TraceInput
     add_state_results(graph);
     if (options.mode == Mode::kPredict) graph = prune_inputs(graph, true);
     out.indices = index_ranges(graph);
+    graph.serial.renew();  // a tensor that the function kept is of none
     return out;
   } catch (const Error& e) {
     return of_all_units(e.status(), inputs, options.replicas);

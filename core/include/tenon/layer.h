@@ -12,7 +12,8 @@
 // A layer is a value, and its copies are the same layer: they share name and weights. It gets its name when it is called
 // first: that of its class, "dense", or dense_1, dense_2, .. where living layers of the same Strategy have that; inside
 // another layer's call() under the other's name, "residual/conv2d". Its variables are "dense/kernel", "dense/bias". Weights are
-// made in the first function that calls it, by the shapes that it is called with. All functions throw tenon::Error.
+// made in the first function that calls it, by the shapes that it is called with. All functions throw tenon::Error; one that
+// comes out of call() names the innermost layer that it comes from: "layer 'residual': add: shapes [32,4] and [3] ..".
 #pragma once
 
 #include <concepts>
@@ -81,8 +82,12 @@ class Layer {
   const std::vector<Type>& examples() const;
 
  private:
+  friend class Model;
   struct Inside;
   Tensors called(const Tensors& xs);
+  Graph& graph_of(const Tensors& xs) const;
+  Tensors results_of(const Graph& graph, const Tensors& xs);
+  std::string title() const;  // "layer 'dense'", for messages
   void note_examples(const Tensors& xs);
   std::string scope_in(Graph& graph) const;
   std::shared_ptr<Inside> identity_;

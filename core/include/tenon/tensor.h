@@ -2,7 +2,7 @@
 //
 // Nothing is computed while a model is built: operations add nodes to the graph, and each checks its
 // operands at once (it throws tenon::Error naming the op, what was expected and what was found). A
-// Tensor is a small value; it is valid as long as its graph, and to use one that was kept for longer throws
+// Tensor is a small value; it is valid while its function is traced, and to use one that was kept for longer throws
 // Error. A graph is built by one thread at a time: so are all functions that take tensors (ops.h, layers.h,
 // losses.h, metrics.h, optimizers.h).
 #pragma once
@@ -24,9 +24,11 @@ class Tensor {
 
   // False for an absent optional operand.
   explicit operator bool() const { return graph_ != nullptr; }
-  // Throws Error where it is no more.
+  // Throws Error where is_left_over().
   Graph* graph() const;
-  // False for one that lay where this graph lies.
+  // Whether it was kept for longer than its function was traced.
+  bool is_left_over() const;
+  // False for one of a graph that lay where this one lies.
   bool is_of(const Graph& graph) const;
   int32_t id() const { return id_; }
 

@@ -1,7 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <stdexcept>
+
 #include "tenon/gradients.h"
 #include "tenon/layer_classes.h"
+#include "tenon/masking.h"
 #include "tenon/model.h"
 #include "tenon/optimizers.h"
 #include "tenon/strategy.h"
@@ -202,6 +206,13 @@ TEST(LayerObject, SaysWhatIsWrong) {
             }),
             "variable 'dense/kernel' is f32[2,2], expected f32[4,2] where its layer is called again");
   EXPECT_EQ(of([&](Tensor x) { return empty(x); }), "layer 'empty' has no call() of 1 tensor");
+  EXPECT_EQ(
+      of([](Tensor x) { return Sequential({Lambda([](const Tensors&) { return Tensor(); }, "mine")}, "net")(x); }),
+      "layer 'mine': call() gives a tensor that was never set");
+  EXPECT_EQ(of([](Tensor x) {
+              return Lambda([](const Tensors&) -> Tensor { throw std::out_of_range("no third"); }, "mine")(x);
+            }),
+            "layer 'mine' threw: no third");
   EXPECT_EQ(of([&](Tensor) { return layer(Tensor()); }), "layer 'dense': an input was never set");
   EXPECT_EQ(message_of([&] { layer.variables(); }),
             "the variables of layer 'dense' are tensors of a function, and none is being traced");
@@ -209,6 +220,8 @@ TEST(LayerObject, SaysWhatIsWrong) {
 
 // Functions that are traced one after the other often lie in the same place.
 TEST(LayerObject, ATensorThatAFunctionTracedBeforeLeftIsRefused) {
+  const std::string left =
+      "a tensor of a function that was traced before; each time it is traced it has tensors of its own";
   const std::string gone =
       "a tensor of a function that was traced before is used; each time it is traced it has tensors of its own";
   Strategy strategy("cpu");
@@ -225,15 +238,88 @@ TEST(LayerObject, ATensorThatAFunctionTracedBeforeLeftIsRefused) {
   };
   Dense layer({.units = 1});
   for (int i = 0; i < 8; ++i) {
-    EXPECT_EQ(error([&](Tensor) { return layer(kept); }), "layer 'dense': its input is a tensor of another function");
-    EXPECT_EQ(error([&](Tensor) { return dense(kept, {.units = 1}); }),
-              "dense 'dense': the input is a tensor of another function");
-    EXPECT_EQ(error([&](Tensor) { return kept; }), "f gave 'y', a tensor of another function");
-    EXPECT_EQ(error([&](Tensor x) { return add(x, kept); }), "add: operands are of different graphs");
+    EXPECT_EQ(error([&](Tensor) { return layer(kept); }), "layer 'dense': its input is " + left);
+    EXPECT_EQ(error([&](Tensor) { return dense(kept, {.units = 1}); }), "dense 'dense': the input is " + left);
+    EXPECT_EQ(error([&](Tensor) { return kept; }), "f gave 'y', " + left);
+    EXPECT_EQ(error([&](Tensor x) { return add(x, kept); }), "add: operand 1 is " + left);
     EXPECT_EQ(error([&](Tensor x) { return kept + x; }), gone);
-    EXPECT_EQ(error([&](Tensor) { return relu(kept); }), gone);
+    EXPECT_EQ(error([&](Tensor) { return relu(kept); }), "activation: operand 0 is " + left);
+    EXPECT_EQ(error([&](Tensor x) { return gradients(reduce_sum(x), {kept})[0]; }), "gradients: variable 0 is " + left);
+    EXPECT_EQ(error([&](Tensor x) { return set_mask(x, kept), x; }), "set_mask: the mask is " + left);
     EXPECT_EQ(error([&](Tensor x) { return layer(x); }), "no error");
   }
+}
+
+// While the strategy lives its programs do, and the tensor is refused as if they did not.
+TEST(LayerObject, ATensorIsRefusedOnceItsFunctionWasTraced) {
+  const std::string left =
+      "a tensor of a function that was traced before; each time it is traced it has tensors of its own";
+  const std::string gone =
+      "a tensor of a function that was traced before is used; each time it is traced it has tensors of its own";
+  for (const Mode mode : {Mode::kTrain, Mode::kEval, Mode::kPredict}) {
+    Strategy strategy("cpu");
+    Tensor kept;
+    Function f = strategy.function(
+        [&](const Features& in) {
+          kept = in["x"] * 100.0;
+          return Outputs{{"x", in["x"]}};
+        },
+        {.mode = mode});
+    f({{"x", Array({1.0f, 2.0f}, {2, 1})}});
+    Dense layer({.units = 1, .name = "head"});
+    Sequential model({layer}, "net");
+    EXPECT_EQ(message_of([&] { kept.shape(); }), gone);
+    EXPECT_EQ(message_of([&] { kept.graph(); }), gone);
+    EXPECT_EQ(message_of([&] { mode_of(kept); }), gone);
+    EXPECT_EQ(message_of([&] { relu(kept * 2.0); }), gone);
+    EXPECT_EQ(message_of([&] { neg(kept); }), "neg: operand 0 is " + left);
+    EXPECT_EQ(message_of([&] { gradients(kept, {kept}); }), gone);
+    EXPECT_EQ(message_of([&] { dense(kept, {.units = 1}); }), "dense 'dense': the input is " + left);
+    EXPECT_EQ(message_of([&] { layer(kept); }), "layer 'head': its input is " + left);
+    EXPECT_EQ(message_of([&] { model(kept); }), "layer 'net': its input is " + left);
+  }
+}
+
+// The innermost, whatever it is in, and once.
+TEST(LayerObject, WhatGoesWrongInACallNamesTheLayer) {
+  struct Biased : LayerOf<Biased> {
+    Tensor call(Tensor x) override { return x + variable(x, "b", {3}, zeros()); }
+  };
+  struct Outer : LayerOf<Outer> {
+    Biased inner;
+    Tensor call(Tensor x) override { return inner(x); }
+  };
+  Strategy strategy("cpu");
+  const auto of = [&](AnyLayer layer) {
+    return message_of([&] {
+      strategy.function([&](const Features& in) { return Outputs{{"y", (*layer)(in["x"])}}; })(kX);
+    });
+  };
+  const std::string wrong = "add: shapes [1,2] and [3] do not broadcast";
+  EXPECT_EQ(of(Biased()), "layer 'biased': " + wrong);
+  EXPECT_EQ(of(Outer()), "layer 'outer/biased': " + wrong);
+  EXPECT_EQ(of(Sequential({Dense(2), Biased()})), "layer 'biased_1': " + wrong);
+  EXPECT_EQ(of(Reshape({.target_shape = {5}, .name = "five"})), "reshape 'five': cannot give f32[1,2] the shape [1,5]");
+}
+
+// The layer of one call has the tensor of another.
+TEST(LayerObject, ALayerThatKeepsATensorIsNamed) {
+  struct Cached : LayerOf<Cached> {
+    std::shared_ptr<Tensor> last = std::make_shared<Tensor>();
+    Tensor call(Tensor x) override {
+      const Tensor y = *last ? x + *last : x;
+      *last = y;
+      return y;
+    }
+  } cached;
+  Strategy strategy("cpu");
+  Function f = strategy.function([&](const Features& in) { return Outputs{{"y", cached(in["x"])}}; });
+  EXPECT_EQ(f({{"x", Array({1.0f, 2.0f}, {2, 1})}})["y"].dim(0), 2);
+  EXPECT_EQ(message_of([&] {
+              f({{"x", Array({1.0f}, {1, 1})}});
+            }),
+            "layer 'cached': a tensor of a function that was traced before is used; each time it is traced it has "
+            "tensors of its own");
 }
 
 }  // namespace
