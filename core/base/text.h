@@ -55,6 +55,19 @@ std::string join(const Range& items, std::string_view separator = ", ") {
   return out;
 }
 
+// "a, b, c and 5 more": the first few alone, so that a message stays a line.
+template <class Range>
+std::string join_first(const Range& items, size_t most, std::string_view separator = ", ") {
+  std::string out;
+  size_t n = 0;
+  for (const auto& item : items) {
+    if (n++ >= most) continue;
+    if (n > 1) out += separator;
+    append(out, item);
+  }
+  return n > most ? cat(out, " and ", n - most, " more") : out;
+}
+
 // Bytes of the well-formed UTF-8 sequence at the start of `text`, 0 when there is none: not overlong, no surrogate.
 size_t utf8_sequence(std::string_view text);
 

@@ -68,11 +68,19 @@ Model::Model(std::vector<Symbol> inputs, std::vector<Symbol> outputs, std::strin
     if (input.node().layer) fail("a model's input is what a layer gives, expected Input()");
   for (const Symbol::Node* node : nodes_behind(outputs_)) {
     const bool given = std::any_of(inputs_.begin(), inputs_.end(), [&](const Symbol& s) { return &s.node() == node; });
-    if (!given && !node->layer)
-      fail("an output of the model needs an input '", node->name, "' ", node->example.str(), " that is none of its ",
-           inputs_.size());
+    if (!given && !node->layer) fail_of_input(*node);
     if (!given) order_.push_back(node);
   }
+}
+
+// An input that the model was not told of, and what is made of it.
+void Model::fail_of_input(const Symbol::Node& input) const {
+  std::string who = "an output of the model is ";
+  for (const Symbol::Node* node : nodes_behind(outputs_))
+    for (const Symbol& from : node->from)
+      if (&from.node() == &input) who = cat((*node->layer)->title(), " is called on ");
+  fail(who, input.name.empty() ? "the Input() " : cat("the Input() '", input.name, "' "), input.example.str(),
+       ", which is none of the model's ", inputs_.size(), " inputs");
 }
 
 std::vector<std::string> Model::input_names() const {

@@ -12,6 +12,8 @@
 namespace tenon {
 namespace {
 
+constexpr size_t kMostNames = 4;  // in a message
+
 Tensor learning_rate_tensor(Graph& graph, const LearningRate& rate, Tensor calls, const std::string& name) {
   if (rate.is_variable()) return own_slot(graph, name, {DType::kF32, {}}, rate.initial());
   if (rate.is_fixed()) {
@@ -166,13 +168,22 @@ class Applier {
 
 Trained checked(const Optimizer& optimizer, Tensor gradient, Tensor variable) {
   Graph& graph = *variable.graph();
-  const int index = variable_for(optimizer, variable);
+  const int index = variable_index(optimizer.name, variable);
   const std::string& name = graph.variables[static_cast<size_t>(index)].name;
-  if (!gradient.is_of(graph)) fail(optimizer.name, ": the gradient of '", name, "' is of another function");
+  if (!gradient.is_of(graph)) fail(optimizer.name, ": the gradient of '", name, "' is ", foreign_text(gradient));
   if (!(gradient.type() == variable.type()))
     fail(optimizer.name, ": the gradient of '", name, "' is ", gradient.type().str(), ", expected ",
          variable.type().str());
   return {index, current(variable), gradient};
+}
+
+std::string without_gradient_text(const std::string& optimizer, const Tensors& variables) {
+  if (variables.empty()) return "there are no variables to train";
+  std::vector<std::string> names;
+  for (const Tensor& v : variables)
+    names.push_back(cat("'", v.graph()->variables[static_cast<size_t>(variable_index(optimizer, v))].name, "'"));
+  return cat(names.size() > 1 ? "none of " : "", join_first(names, kMostNames), " has ", names.size() > 1 ? "a" : "no",
+             " gradient: the loss does not depend on ", names.size() > 1 ? "them" : "it");
 }
 
 }  // namespace
@@ -186,7 +197,7 @@ void Optimizer::apply(const Tensors& gradients, const Tensors& variables) const 
     if (!variables[i]) fail(name, ": variable ", i, " was never set");
     if (gradients[i]) all.push_back(checked(*this, gradients[i], variables[i]));
   }
-  if (all.empty()) fail(name, ": none of ", variables.size(), " variables has a gradient");
+  if (all.empty()) fail(name, ": ", without_gradient_text(name, variables));
   Graph& graph = *variables[0].graph();
   const Updating updating(graph);
   Applier(graph, *this).update_all(std::move(all));

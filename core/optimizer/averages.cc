@@ -29,7 +29,7 @@ std::vector<Averaged> averaged(const Optimizer& optimizer, const Tensors& variab
     Graph& graph = *variable.graph();
     const Updating updating(graph);
     const OptimizerNames names(graph, optimizer);
-    const int index = variable_for(optimizer, variable);
+    const int index = variable_index(optimizer.name, variable);
     const Tensor value = current(variable), slot = average_of(graph, names, index);
     const Tensor none = is_zero(updates_of(optimizer.options, own_counter(graph, names)));
     out.push_back({value, select(none, value, cast(slot, value.dtype())), slot});

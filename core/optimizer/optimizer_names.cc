@@ -43,12 +43,6 @@ Tensor own_counter(Graph& graph, const OptimizerNames& names) {
   return own_variable_of_optimizer(graph, names.counter(), {DType::kI64, {}}, VariableKind::kCounter, 0);
 }
 
-int variable_for(const Optimizer& optimizer, Tensor variable) {
-  const int index = variable.graph()->variable_of(variable.id());
-  if (index < 0) fail(optimizer.name, ": %", variable.id(), " is no variable");
-  return index;
-}
-
 Updating::Updating(Graph& graph) : graph_(graph), scope_(graph.scope()), origin_(graph.origin), phase_(graph.phase) {
   graph.set_scope("");
   graph.phase = Phase::kUpdate;

@@ -33,9 +33,6 @@ inline Tensor own_slot(Graph& graph, const std::string& name, const Type& type, 
 // How often the optimizer was applied, i64.
 Tensor own_counter(Graph& graph, const OptimizerNames& names);
 
-// The variable, or a value of it, as an index of the graph's; throws Error naming the optimizer where it is none.
-int variable_for(const Optimizer& optimizer, Tensor variable);
-
 // Without scope, in the phase of updates, for as long as it lives.
 class Updating {
  public:

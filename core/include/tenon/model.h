@@ -211,6 +211,7 @@ class Model : public Layer {
   SummaryTable summarized(const SummaryOptions& options);
   ModelTraining& training();
   ModelTraining& compiled_training(const char* what);
+  [[noreturn]] void fail_of_input(const Symbol::Node& input) const;
 
   std::vector<Symbol> inputs_, outputs_;
   std::vector<const Symbol::Node*> order_;  // of what is between, as it was put together

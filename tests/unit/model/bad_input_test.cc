@@ -164,7 +164,7 @@ TEST_F(BadInput, AFunctionMayBeGivenAnotherSignatureAtTheTenthCall) {
 }
 
 TEST_F(BadInput, AGradientOfWhatDoesNotDependOnTheLossIsTold) {
-  expect("SGD: none of 1 variables has a gradient", [&] {
+  expect("SGD: 'unused' has no gradient: the loss does not depend on it", [&] {
     strategy_.function(
         [&](const Features& in) {
           const Tensor loss = reduce_sum(in["x"]), w = variable(loss, "unused", {2}, zeros());

@@ -186,7 +186,8 @@ TEST(Averages, NeedUseEma) {
   Graph graph;
   const Tensor g = feed(graph, "g", {1}), w = variable(g, "w", {1}, ones());
   EXPECT_EQ(error_of([&] { SGD(0.1).assign_averages({w}); }), "SGD: keeps no averages, as use_ema is not set");
-  EXPECT_EQ(error_of([&] { SGD({.use_ema = true}).averages({g}); }), "SGD: %0 is no variable");
+  EXPECT_EQ(error_of([&] { SGD({.use_ema = true}).averages({g}); }),
+            "SGD: what input 'g' holds, f32[1], is no variable; expected one of a layer, or of variable()");
 }
 
 // What is not finite changes nothing but the scale, whichever gradient it is in.

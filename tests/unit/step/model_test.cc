@@ -64,7 +64,13 @@ TEST(Model, IsALayerOfAnotherModel) {
 TEST(Model, SaysWhatIsWrong) {
   const Symbol a = Input({2}, DType::kF32, "a"), b = Input({2}, DType::kF32, "b");
   EXPECT_EQ(message_of([&] { Model({a}, {Dense({.units = 1})(a + b)}); }),
-            "an output of the model needs an input 'b' f32[2] that is none of its 1");
+            "layer 'add' is called on the Input() 'b' f32[2], which is none of the model's 1 inputs");
+  EXPECT_EQ(message_of([&] {
+              Model({a}, {Concatenate(-1, "both")({a, Input({3})})});
+            }),
+            "layer 'both' is called on the Input() f32[3], which is none of the model's 1 inputs");
+  EXPECT_EQ(message_of([&] { Model({a}, {b}); }),
+            "an output of the model is the Input() 'b' f32[2], which is none of the model's 1 inputs");
   EXPECT_EQ(message_of([&] { Model({a + b}, {a}); }), "a model's input is what a layer gives, expected Input()");
   Strategy strategy("cpu");
   Model model({a}, {Dense({.units = 1})(a)});

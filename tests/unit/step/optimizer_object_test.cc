@@ -105,8 +105,21 @@ TEST(OptimizerObject, SaysWhatIsWrong) {
   EXPECT_EQ(of([&](const Features& in) { sgd.apply({}, {one(in, "w")}); }),
             "SGD: 0 gradients are given for 1 variables");
   EXPECT_EQ(of([&](const Features& in) { sgd.apply({Tensor()}, {one(in, "w")}); }),
-            "SGD: none of 1 variables has a gradient");
-  EXPECT_EQ(of([&](const Features& in) { sgd.apply({in["x"]}, {in["x"]}); }), "SGD: %0 is no variable");
+            "SGD: 'w' has no gradient: the loss does not depend on it");
+  EXPECT_EQ(of([&](const Features& in) {
+              Tensors all;
+              for (const char* name : {"a", "b", "c", "d", "e", "f"}) all.push_back(one(in, name));
+              sgd.apply(Tensors(6), all);
+            }),
+            "SGD: none of 'a', 'b', 'c', 'd' and 2 more has a gradient: the loss does not depend on them");
+  EXPECT_EQ(of([&](const Features&) { sgd.apply({}, {}); }), "SGD: there are no variables to train");
+  EXPECT_EQ(of([&](const Features& in) { sgd.apply({in["x"]}, {in["x"]}); }),
+            "SGD: what input 'x' holds, f32[], is no variable; expected one of a layer, or of variable()");
+  EXPECT_EQ(of([&](const Features& in) {
+              const Tensor y = in["x"] * in["x"];
+              sgd.apply({y}, {y});
+            }),
+            "SGD: what 'mul' gives, f32[], is no variable; expected one of a layer, or of variable()");
   EXPECT_EQ(of([&](const Features& in) { sgd.apply({reshape(in["x"], {1})}, {one(in, "w")}); }),
             "SGD: the gradient of 'w' is f32[1], expected f32[]");
 }
