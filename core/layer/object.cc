@@ -23,6 +23,8 @@ struct Layer::Inside {
 
 namespace {
 
+constexpr int kMostNested = 200;  // calls of layers inside one another, which a stack of 1 MiB has room for
+
 std::string class_of(const Layer& layer) {
   const std::string name = class_name(typeid(layer));
   return name.substr(0, name.find('<'));
@@ -138,6 +140,9 @@ Tensors Layer::called(const Tensors& xs) {
   Graph& graph = graph_of(xs);
   if (is_model()) note_examples(xs);
   const auto depth = static_cast<int>(graph.builders.size());
+  if (depth >= kMostNested)
+    throw ErrorOfLayer(invalid(title(), ": it is called inside ", depth,
+                               " calls of layers, the most there may be; does a call() call itself?"));
   const std::string scope = scope_in(graph);
   const bool own = graph.trainable_before
                        ? graph.trainable_before->try_emplace(identity_->name, identity_->trainable).first->second

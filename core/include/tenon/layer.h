@@ -13,7 +13,8 @@
 // first: that of its class, "dense", or dense_1, dense_2, .. where living layers of the same Strategy have that; inside
 // another layer's call() under the other's name, "residual/conv2d". Its variables are "dense/kernel", "dense/bias". Weights are
 // made in the first function that calls it, by the shapes that it is called with. All functions throw tenon::Error; one that
-// comes out of call() names the innermost layer that it comes from: "layer 'residual': add: shapes [32,4] and [3] ..".
+// comes out of call() names the innermost layer that it comes from: "layer 'residual': add: shapes [32,4] and [3] ..". At most
+// 200 calls of layers may be inside one another.
 #pragma once
 
 #include <concepts>

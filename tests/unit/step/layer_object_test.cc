@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <functional>
 #include <stdexcept>
@@ -20,6 +21,18 @@ struct Residual : Layer {
   Dense a{{.units = 2}}, b{{.units = 2}};
   Tensor call(Tensor x) override { return b(a(x)) + x; }
 };
+
+// Runs it on a thread that has so many bytes of stack.
+void run_on_stack_of(size_t bytes, const std::function<void()>& work) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  ASSERT_EQ(pthread_attr_setstacksize(&attributes, bytes), 0);
+  pthread_t thread;
+  const auto run = [](void* f) -> void* { return (*static_cast<const std::function<void()>*>(f))(), nullptr; };
+  ASSERT_EQ(pthread_create(&thread, &attributes, run, const_cast<std::function<void()>*>(&work)), 0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+}
 
 TEST(LayerObject, CalledTwiceSharesItsWeights) {
   Strategy strategy("cpu");
@@ -300,6 +313,46 @@ TEST(LayerObject, WhatGoesWrongInACallNamesTheLayer) {
   EXPECT_EQ(of(Outer()), "layer 'outer/biased': " + wrong);
   EXPECT_EQ(of(Sequential({Dense(2), Biased()})), "layer 'biased_1': " + wrong);
   EXPECT_EQ(of(Reshape({.target_shape = {5}, .name = "five"})), "reshape 'five': cannot give f32[1,2] the shape [1,5]");
+}
+
+// On a thread whose stack is 1 MiB; sanitizers want more of it.
+TEST(LayerObject, ALayerThatCallsItselfIsRefused) {
+  struct Endless : LayerOf<Endless> {
+    Tensor call(Tensor x) override { return (*this)(x) + 1.0; }
+  };
+  struct Deep : LayerOf<Deep> {
+    int left = 0;
+    Tensor call(Tensor x) override {
+      if (left == 0) return x;
+      Deep next;
+      next.left = left - 1;
+      return next(x);
+    }
+  };
+  std::string endless, deep;
+  const auto work = [&] {
+    Strategy strategy("cpu");
+    const auto run = [&](Layer& layer) {
+      return message_of([&] {
+        strategy.function([&](const Features& in) { return Outputs{{"y", layer(in["x"])}}; })(kX);
+      });
+    };
+    Endless own;
+    endless = run(own);
+    Deep outer;
+    outer.left = 150;
+    deep = run(outer);
+  };
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr size_t kStack = size_t{8} << 20;
+#else
+  constexpr size_t kStack = size_t{1} << 20;
+#endif
+  run_on_stack_of(kStack, work);
+  EXPECT_EQ(
+      endless,
+      "layer 'endless': it is called inside 200 calls of layers, the most there may be; does a call() call itself?");
+  EXPECT_EQ(deep, "no error");
 }
 
 // The layer of one call has the tensor of another.
