@@ -151,7 +151,7 @@ void ProgressBar::draw(int64_t done, const Logs& logs, bool last) {
   const double each = seconds_a_step(done, now);
   const std::string clock = target_ > 0 && !last ? time_left(each * static_cast<double>(target_ - done))
                                                  : printed("%.0fs", seconds_between(start_, now));
-  const size_t room = columns_of(to_) - 1;
+  const size_t room = last ? SIZE_MAX : columns_of(to_) - 1;  // what stays is whole: the terminal wraps it
   size_t invisible = 0;
   std::string text = printed("%7lld/Unknown", static_cast<long long>(done));
   if (target_ > 0) {

@@ -1,5 +1,5 @@
 // Keras's progress bar: twenty cells, the time left, the time of a step and the logs, redrawn in place, no wider than
-// the terminal is then; or one line at the end.
+// the terminal is then, and at the end whole; or one line at the end.
 #pragma once
 
 #include <chrono>

@@ -98,12 +98,13 @@ class KerassBar(unittest.TestCase):
                 self.assertGreaterEqual(len(visible(frame)), width)
                 width = len(visible(frame).rstrip())
 
-    def test_is_no_wider_than_the_terminal(self):
+    def test_is_no_wider_than_the_terminal_while_it_is_redrawn_and_whole_at_the_end(self):
         for columns in (12, 30, 59, 80):
-            drawn = frames(on_terminal(columns, BAR_PROGRAM)).replace("<LF>", "").split("\n")
-            for frame in drawn:
-                self.assertLess(len(visible(frame)), columns)
-            self.assertIn("3/3", visible(drawn[-2]))
+            drawn, keras = lines_of(frames(on_terminal(columns, BAR_PROGRAM))), of_keras("a bar")
+            self.assertEqual([line[-1] for line in drawn], [line[-1] for line in keras])
+            for line in drawn:
+                for frame in line[:-1]:
+                    self.assertLess(len(visible(frame)), columns)
 
     def test_has_no_colours_where_they_are_not_wanted(self):
         self.assertNotIn("\x1b", on_terminal(0, BAR_PROGRAM, NO_COLOR="1"))
