@@ -8,6 +8,9 @@
 namespace tenon {
 namespace {
 
+constexpr std::string_view kForms =
+    "expected NAME.safetensors, or NAME for TensorFlow's NAME.index and NAME.data-00000-of-00001";
+
 // Elements whose exponent is all ones: infinity and NaN.
 template <class Bits>
 bool all_finite(std::span<const std::byte> piece, Bits exponent) {
@@ -49,7 +52,25 @@ TensorFile::TensorFile(BundleReader reader) : path_(reader.prefix()), reader_(st
     if (entry.dtype != DType::kNone && !entry.sliced) tensors_.emplace(name, Type{entry.dtype, entry.shape});
 }
 
+namespace {
+
+// Names that other libraries' formats have are no prefixes of a bundle.
+Status check_form(std::string_view path) {
+  for (const std::string_view foreign : {".keras", ".h5", ".hdf5", ".npz", ".pt", ".pth"})
+    if (path.ends_with(foreign))
+      return invalid("'", path, "': files of ", foreign, " are neither written nor read; ", kForms);
+  return {};
+}
+
+Status check_is_name(std::string_view path) {
+  if (path.empty() || path.ends_with('/')) return invalid("'", path, "' names no file; ", kForms);
+  return check_form(path);
+}
+
+}  // namespace
+
 Result<TensorFile> TensorFile::open(const std::string& path) {
+  TENON_TRY(check_form(path));
   if (is_safetensors(path)) {
     TENON_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(path));
     return TensorFile(path, std::move(reader));
@@ -88,6 +109,7 @@ Status check_variable(const TensorFile& file, std::string_view name, const Type&
 }
 
 Status write_tensor_file(const std::string& path, std::vector<TensorSource> tensors) {
+  TENON_TRY(check_is_name(path));
   if (is_safetensors(path)) return write_safetensors(path, std::move(tensors));
   TENON_ASSIGN(BundleWriter writer, BundleWriter::create(path));
   for (const TensorSource& tensor : tensors) TENON_TRY(writer.add(tensor.name, tensor.type, tensor.fill));

@@ -1,5 +1,5 @@
 // A file of named tensors in either format that Tenon writes: safetensors, where its name ends with ".safetensors", or else a
-// TensorBundle, which is named by its prefix.
+// TensorBundle, which is named by its prefix. Names that end as those of other formats do (".keras", ".h5") are an error.
 #pragma once
 
 #include <map>

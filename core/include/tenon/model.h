@@ -166,7 +166,8 @@ class Model : public Layer {
   std::vector<Array> predict_on_batch(const Examples& x);
 
   // To files and back, in the safetensors format where the path ends with ".safetensors", else as TensorFlow's checkpoints,
-  // PATH.index and PATH.data-00000-of-00001. Files are there whole or not at all; NaN and infinity are an error.
+  // PATH.index and PATH.data-00000-of-00001; Keras's .keras and .h5 are an error. Files are there whole or not at all; NaN and
+  // infinity are an error.
   // Everything that training needs to go on with the same bits: all variables of the strategy, weights, optimizers' slots and
   // counters, the learning rate. What is loaded before a model was called waits for it (Strategy::load).
   void save(const std::string& path);

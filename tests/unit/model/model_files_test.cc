@@ -158,6 +158,28 @@ TEST_P(ModelFiles, StepsAndLearningRateGoOn) {
   EXPECT_EQ(other.strategy().read("global_step").item(), 9);
 }
 
+// Keras's names and directories: the error says which forms there are, and nothing is written.
+TEST(ModelFilesErrors, NamesOfOtherFormatsAreRefused) {
+  TemporaryDirectory directory;
+  const std::string forms =
+      "expected NAME.safetensors, or NAME for TensorFlow's NAME.index and NAME.data-00000-of-00001";
+  const auto foreign = [&](const std::string& path, const std::string& ending) {
+    return "'" + path + "': files of " + ending + " are neither written nor read; " + forms;
+  };
+  Sequential model = compiled();
+  train(model, 1);
+  const std::string keras = directory / "m.keras", h5 = directory / "m.weights.h5", none = directory.path() + "/";
+  EXPECT_EQ(message_of([&] { model.save(keras); }), foreign(keras, ".keras"));
+  EXPECT_EQ(message_of([&] { model.load(keras); }), foreign(keras, ".keras"));
+  EXPECT_EQ(message_of([&] { model.save_weights(h5); }), foreign(h5, ".h5"));
+  EXPECT_EQ(message_of([&] { model.load_weights(h5); }), foreign(h5, ".h5"));
+  EXPECT_EQ(message_of([&] { model.strategy().save(h5); }), foreign(h5, ".h5"));
+  EXPECT_EQ(message_of([&] { model.save(none); }), "'" + none + "' names no file; " + forms);
+  EXPECT_EQ(message_of([&] { model.save(""); }), "'' names no file; " + forms);
+  EXPECT_EQ(directory.entries(), 0u);
+  EXPECT_EQ(message_of([&] { model.save(directory / "m.v2"); }), "no error");  // a prefix may have dots
+}
+
 TEST(ModelFilesErrors, SaysWhatIsMissing) {
   TemporaryDirectory directory;
   Sequential model = compiled();
