@@ -5,6 +5,7 @@
 #include "layer/layer.h"
 #include "model/model_data.h"
 #include "model/model_run.h"
+#include "model/model_trace.h"
 #include "model/model_training.h"
 #include "step/function_impl.h"
 
@@ -60,7 +61,12 @@ Logs evaluated(Model& model, ModelTraining& t, const GivenData& data, const Eval
 
 }  // namespace
 
-void Model::compile(const CompileOptions& options) { compiled_->training = std::make_shared<ModelTraining>(options); }
+void Model::compile(const CompileOptions& options) {
+  const auto training = std::make_shared<ModelTraining>(options);
+  if (has_inputs())
+    trace_model(*this, example_types(), training->strategy.impl().tracing(Mode::kEval, "compile", false));
+  compiled_->training = training;
+}
 
 // A model that was never compiled can predict.
 ModelTraining& Model::training() {

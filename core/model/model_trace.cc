@@ -1,6 +1,7 @@
 #include "model/model_trace.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/text.h"
 #include "graph/graph.h"
@@ -59,12 +60,80 @@ std::vector<int64_t> shape_of(const Shape& a, const Shape* b) {
   return dims;
 }
 
+// Batches that nobody has asked for; layers that take parts of them can.
+constexpr int64_t kLarger = 48, kSmaller = 24;
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Its numbers and what is between them, in turn, beginning with text.
+std::vector<std::string> parts_of(const std::string& message) {
+  std::vector<std::string> parts(1);
+  for (char c : message) {
+    if (is_digit(c) != (parts.size() % 2 == 0)) parts.emplace_back();
+    parts.back() += c;
+  }
+  return parts;
+}
+
+// The number that is `larger` in the larger batch and `smaller` in the other: "batch", "4*batch", "2*batch+1", "batch/8"; ""
+// where it is none of these.
+std::string in_batches(const std::string& larger, const std::string& smaller) {
+  int64_t x = 0, y = 0;
+  std::from_chars(larger.data(), larger.data() + larger.size(), x);
+  std::from_chars(smaller.data(), smaller.data() + smaller.size(), y);
+  constexpr int64_t kMore = kLarger - kSmaller;
+  if (x <= y) return "";
+  if (x * kSmaller == y * kLarger && kLarger % x == 0 && x < kLarger) return cat("batch/", kLarger / x);
+  const int64_t each = (x - y) / kMore, rest = x - each * kLarger;
+  if ((x - y) % kMore != 0) return "";
+  return cat(each == 1 ? "" : cat(each, "*"), "batch", rest > 0 ? "+" : "", rest == 0 ? "" : cat(rest));
+}
+
+// What two messages say that differ by the size of the batch alone; the first where they are others.
+std::string of_any_batch(const std::string& larger, const std::string& smaller) {
+  const std::vector<std::string> a = parts_of(larger), b = parts_of(smaller);
+  if (a.size() != b.size()) return larger;
+  std::string out;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == b[i]) {
+      out += a[i];
+      continue;
+    }
+    const std::string both = i % 2 == 1 ? in_batches(a[i], b[i]) : "";
+    if (both.empty()) return larger;
+    out += both;
+  }
+  return out;
+}
+
+template <class Work>
+Status tried(const Work& work, int64_t rows) {
+  try {
+    work(rows);
+  } catch (const Error& e) {
+    return e.status();
+  }
+  return {};
+}
+
+// Does it with both batches. An error says "batch" for their sizes, unless one alone is wrong.
+template <class Work>
+void with_both_batches(const Work& work) {
+  const Status larger = tried(work, kLarger), smaller = tried(work, kSmaller);
+  if (larger.ok() && smaller.ok()) return;
+  const Status& wrong = larger.ok() ? smaller : larger;
+  throw Error(Status(wrong.code(), larger.ok() || smaller.ok() ? cat(wrong.message(), " (with a batch of ",
+                                                                     larger.ok() ? kSmaller : kLarger, ")")
+                                                               : of_any_batch(larger.message(), smaller.message())));
+}
+
 }  // namespace
 
 ModelTrace trace_model(Model& model, const std::vector<Type>& examples, const TraceOptions& options) {
   ModelTrace out;
-  const std::vector<LayerCall> larger = trace_once(model, examples, 3, options, &out);
-  const std::vector<LayerCall> calls = trace_once(model, examples, 2, options, &out);
+  std::vector<LayerCall> larger, calls;
+  with_both_batches(
+      [&](int64_t rows) { (rows == kLarger ? larger : calls) = trace_once(model, examples, rows, options, &out); });
   for (size_t i = 0; i < calls.size(); ++i) {
     const LayerCall& call = calls[i];
     out.layers.push_back({call.name, call.class_name, call.depth, {}, call.variables, call.trainable});

@@ -146,7 +146,8 @@ class Model : public Layer {
   // ---- training, as Keras does it (tenon/fit.h) ----
   // Copies of a model, which is a layer, are the same one: they are compiled together. What was trained stays when a model
   // is compiled again with the same strategy. An error in the data, or of a callback, ends the call; what was trained
-  // until then stays as it is.
+  // until then stays as it is. Of a model whose inputs are known by Input() the layers are checked here: an error says "batch"
+  // where the size of one would stand.
   void compile(const CompileOptions& options);
   bool compiled() const { return compiled_->training != nullptr; }
   // Trains, and gives the logs of the epochs: "loss", the mean over the examples with what layers add to it, the metrics of

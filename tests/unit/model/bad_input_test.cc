@@ -163,6 +163,38 @@ TEST_F(BadInput, AFunctionMayBeGivenAnotherSignatureAtTheTenthCall) {
   EXPECT_EQ(f({{"x", first_input()}})["y"].item(), first);
 }
 
+// Of a model that begins with Input(): without data, and without the size of a batch that nobody has asked for.
+TEST(BadModels, AreToldWhenTheyAreCompiled) {
+  const auto of = [](auto model) {
+    const std::string said = message_of([&] { model.compile({.loss = "mse", .strategy = Strategy("cpu")}); });
+    EXPECT_FALSE(model.compiled());
+    EXPECT_EQ(message_of([&] { model.summary_text(); }), said);
+    return said;
+  };
+  EXPECT_EQ(of(Sequential({Input({4}), Reshape({.target_shape = {3, -1}, .name = "a"})})),
+            "reshape 'a': cannot give f32[batch,4] the shape [batch,3,-1]");
+  EXPECT_EQ(of(Sequential({Input({4, 4, 1}), Conv2D({.filters = 2, .kernel = 7, .name = "b"})})),
+            "conv2d 'b': input f32[batch,4,4,1] is smaller than the kernel, 7 in spatial dimension 0");
+  const Symbol x = Input({4, 48});
+  const auto functional = [&](const Lambda::Function& f) { return Model({x}, {AnyLayer(Lambda(f, "c"))(x)}); };
+  EXPECT_EQ(of(functional([](const Tensors& xs) {
+              return reshape(xs[0], Shape{5, xs[0].dim(0)});
+            })),
+            "reshape 'c/reshape': cannot give f32[batch,4,48] the shape [5,batch]: 192*batch elements, expected "
+            "5*batch");
+  EXPECT_EQ(of(functional([](const Tensors& xs) {
+              return broadcast_to(xs[0], {1, xs[0].dim(0) + 1, 1});
+            })),
+            "layer 'c': shapes [batch,4,48] and [1,batch+1,1] do not broadcast");
+}
+
+// Parts of a batch are a matter of its size.
+TEST(BadModels, ALayerThatTakesPartsOfABatchIsNone) {
+  Sequential model({Input({4}), Lambda([](const Tensors& xs) { return reshape(xs[0], Shape{xs[0].dim(0) / 8, 32}); })});
+  model.compile({.loss = "mse", .strategy = Strategy("cpu")});
+  EXPECT_EQ(model.predict(Array(std::vector<float>(64), {16, 4}))[0].dim(0), 2);
+}
+
 TEST_F(BadInput, AGradientOfWhatDoesNotDependOnTheLossIsTold) {
   expect("SGD: 'unused' has no gradient: the loss does not depend on it", [&] {
     strategy_.function(
