@@ -43,7 +43,21 @@ Graph expand(const Graph& graph, const std::vector<bool>& expand) {
   });
 }
 
-// Marks what must be decomposed; appends a line a refused node.
+// Backends say why in their own lines.
+std::string in_one_line(const std::string& text) {
+  std::string out;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = trimmed(std::string_view(text).substr(at, end - at));
+    if (!line.empty()) append(out, cat(out.empty() ? "" : " ", line));
+    at = end + 1;
+  }
+  return out;
+}
+
+constexpr size_t kMostRefused = 3;  // that a message has
+
+// Marks what must be decomposed.
 Result<bool> ask(const Graph& graph, Device& device, const ProgramOptions& options, std::vector<bool>& to_expand) {
   const std::vector<NodeId> nodes = image_nodes(graph);
   std::vector<uint32_t> which(nodes.size());
@@ -60,11 +74,11 @@ Result<bool> ask(const Graph& graph, Device& device, const ProgramOptions& optio
       continue;
     }
     refused.push_back(cat(describe(node), node.origin == node.name ? "" : cat(" (of '", node.origin, "')"), ": ",
-                          verdicts[i].reason.empty() ? "not supported" : verdicts[i].reason));
+                          verdicts[i].reason.empty() ? "not supported" : in_one_line(verdicts[i].reason)));
   }
   if (!refused.empty())
     return Status(Code::kUnsupported, cat(device.name(), " cannot run ", refused.size(), " of ", nodes.size(),
-                                          " nodes: ", join(refused, "; ")));
+                                          " nodes: ", join_first(refused, kMostRefused, "; ")));
   return any;
 }
 

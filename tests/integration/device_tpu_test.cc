@@ -163,15 +163,33 @@ TEST(TpuRefusals, ProjectiveTransformation) {
       "tpu-emulator:v3-8 cannot run 1 of 1 nodes: affine_image 'affine_image': Compilation failure: Detected "
       "unsupported operations when trying to compile graph tenon_step[] on XLA_TPU_JIT: ImageProjectiveTransformV3 (No "
       "registered 'ImageProjectiveTransformV3' OpKernel for XLA_TPU_JIT devices compatible with node {{node "
-      "affine_image}})\n    One approach is to outside compile the unsupported ops to run on CPUs by enabling soft "
-      "placement (--soft_placement). This has a potential performance penalty.\n    TPU compilation failed");
+      "affine_image}}) One approach is to outside compile the unsupported ops to run on CPUs by enabling soft "
+      "placement (--soft_placement). This has a potential performance penalty. TPU compilation failed");
 }
 
 TEST(TpuRefusals, Double) {
   EXPECT_EQ(refusal_of([](const Tensors& x) { return Tensors{dot(x[0], x[1])}; },
                        {random_feed(DType::kF64, {2, 3}, 1), random_feed(DType::kF64, {3, 4}, 2)}),
             "tpu-emulator:v3-8 cannot run 1 of 1 nodes: dot 'dot': Value for attr 'T' of double is not in the list of "
-            "allowed values: bfloat16, float32, int32, uint32\n    ; NodeDef: {{node dot}}; Op<name=MatMul>");
+            "allowed values: bfloat16, float32, int32, uint32 ; NodeDef: {{node dot}}; Op<name=MatMul>");
+}
+
+TEST(TpuRefusals, NameTheFirstThreeNodes) {
+  const std::string text = refusal_of(
+      [](const Tensors& x) {
+        Tensor y = x[0];
+        for (int i = 0; i < 5; ++i) y = dot(y, x[0], false, true);
+        return Tensors{y};
+      },
+      {random_feed(DType::kF16, {3, 3}, 1)});
+  EXPECT_TRUE(
+      text.starts_with("tpu-emulator:v3-8 cannot run 5 of 5 nodes: dot 'dot': Value for attr 'T' of half is not"))
+      << text;
+  EXPECT_TRUE(
+      text.ends_with("; dot 'dot_2': Value for attr 'T' of half is not in the list of allowed values: bfloat16, "
+                     "float32, int32, uint32 ; NodeDef: {{node dot_2}}; Op<name=MatMul> and 2 more"))
+      << text;
+  EXPECT_EQ(text.find('\n'), std::string::npos);
 }
 
 TEST(TpuRefusals, Bytes) {
@@ -179,7 +197,7 @@ TEST(TpuRefusals, Bytes) {
       refusal_of([](const Tensors& x) { return Tensors{cast(x[0], DType::kF32)}; },
                  {random_feed(DType::kU8, {2, 3}, 1)}),
       "tpu-emulator:v3-8 cannot run 1 of 1 nodes: cast 'cast': Compilation failure: Invalid HLO for TPU: U8 and S8 "
-      "types are not supported: %cast = u8[2,3] cast(...)\n    TPU compilation failed");
+      "types are not supported: %cast = u8[2,3] cast(...) TPU compilation failed");
 }
 
 TEST(TpuRefusals, SoftPlacementRunsTheOpAndSaysSo) {
