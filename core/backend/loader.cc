@@ -180,6 +180,7 @@ Status not_found(const SearchPath& search, std::string_view name) {
   for (const Refusal& r : search.refusals) text += cat("; not searched: ", r.path, " ", r.cause);
   if (!near.empty()) text += cat("; did you mean '", near, "'?");
   if (near.empty() && !names.empty()) text += cat("; there are: ", join(names));
+  if (near.empty()) text += "; TENON_PLUGIN_PATH names other folders to look in";
   return Status(Code::kUnavailable, std::move(text));
 }
 

@@ -1,6 +1,8 @@
 #include "backend/search_path.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <link.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 
 #include "backend/abi.h"
 #include "backend/trust.h"
@@ -60,16 +63,20 @@ class Builder {
   std::vector<std::string> reals_;
 };
 
+std::vector<std::string> entries_of(std::string_view path) {
+  std::vector<std::string> out;
+  for (;;) {
+    const size_t colon = path.find(':');
+    out.emplace_back(path.substr(0, colon));
+    if (colon == std::string_view::npos) return out;
+    path.remove_prefix(colon + 1);
+  }
+}
+
 void add_plugin_path(Builder& builder) {
   const char* path = ::secure_getenv("TENON_PLUGIN_PATH");
   if (!path || !*path) return;
-  std::string_view rest = path;
-  for (;;) {
-    const size_t colon = rest.find(':');
-    builder.add(std::string(rest.substr(0, colon)));
-    if (colon == std::string_view::npos) return;
-    rest.remove_prefix(colon + 1);
-  }
+  for (const std::string& entry : entries_of(path)) builder.add(entry);
 }
 
 // The base directory specification says that relative values are to be ignored.
@@ -91,6 +98,24 @@ void add_beside_program(Builder& builder) {
   const std::filesystem::path bin = std::filesystem::path(std::string(path, static_cast<size_t>(n))).parent_path();
   builder.add((bin / "../lib/tenon").string());
   builder.add((bin / "../lib64/tenon").string());
+}
+
+// Those of the RUNPATH that the package's pkg-config file gives a program.
+void add_run_path(Builder& builder) {
+  static const char here = 0;
+  Dl_info info;
+  link_map* map = nullptr;
+  if (::dladdr1(&here, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 || !map || !map->l_ld) return;
+  std::optional<ElfW(Xword)> offset;
+  ElfW(Addr) table = 0;
+  for (const ElfW(Dyn)* d = map->l_ld; d->d_tag != DT_NULL; ++d) {
+    if (d->d_tag == DT_STRTAB) table = d->d_un.d_ptr;
+    if (d->d_tag == DT_RUNPATH || d->d_tag == DT_RPATH) offset = d->d_un.d_val;
+  }
+  if (!table || !offset) return;
+  const char* const text = reinterpret_cast<const char*>(table < map->l_addr ? table + map->l_addr : table) + *offset;
+  for (const std::string& entry : entries_of(text))
+    if (entry.starts_with('/') && std::filesystem::path(entry).filename() == "tenon") builder.add(entry);
 }
 
 // Of a directory that is not there, none; one that cannot be listed is refused.
@@ -121,6 +146,7 @@ SearchPath search_path() {
   add_plugin_path(builder);
   add_user(builder);
   add_beside_program(builder);
+  add_run_path(builder);
   if (&tenon_installed_backends) builder.add(tenon_installed_backends);
 #ifdef TENON_INSTALLED_BACKENDS
   builder.add(TENON_INSTALLED_BACKENDS);

@@ -45,7 +45,7 @@ if command -v pkg-config >/dev/null; then
   export PKG_CONFIG_PATH="$work/$PKG_CONFIG_PATH"
   # shellcheck disable=SC2046,SC2086
   step "compile by pkg-config" "$cxx" -std=c++20 $flags project/main.cc -o plain $(pkg-config --cflags --libs tenon)
-  TENON_PLUGIN_PATH=$(pkg-config --variable=backends tenon) step "train what pkg-config built" ./plain model_of_plain
+  step "train what pkg-config built" ./plain model_of_plain
 fi
 
 # Documents: each link of theirs, and each file of the models' and examples' that they name.

@@ -4,7 +4,8 @@
 //   1. those of TENON_PLUGIN_PATH: absolute, separated by ':' (ignored in set-uid programs);
 //   2. the user's: $XDG_DATA_HOME/tenon/plugins, or ~/.local/share/tenon/plugins;
 //   3. lib/tenon and lib64/tenon beside the running program's directory;
-//   4. where Tenon was installed.
+//   4. where Tenon was installed: as find_package(Tenon) or pkg-config found it (directories named "tenon" of the program's
+//      RUNPATH), then as it was built for.
 // Never the current directory, never a directory or file that others than root and the user may write or exchange, itself or
 // what lies above it; a group that has its owner's number counts as the owner's own.
 //

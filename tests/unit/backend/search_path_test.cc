@@ -48,6 +48,18 @@ TEST_F(SearchPathTest, TheCurrentDirectoryIsNotSearched) {
   expect_never_loaded("evil", "no evil.so in ");
 }
 
+// What the package's pkg-config file links a program with; this one has both (tests/CMakeLists.txt).
+TEST_F(SearchPathTest, DirectoriesOfTheRunPathAreSearchedThatAreNamedTenon) {
+  const auto& found = search_path().directories;
+  EXPECT_EQ(std::count(found.begin(), found.end(), "/nowhere/package/lib/tenon"), 1);
+  EXPECT_EQ(std::count(found.begin(), found.end(), "/nowhere/package/lib"), 0);
+}
+
+TEST_F(SearchPathTest, TheVariableIsNamedWhereNoBackendIsMeant) {
+  const std::string text = refusal("nope");
+  EXPECT_TRUE(text.ends_with("; TENON_PLUGIN_PATH names other folders to look in")) << text;
+}
+
 TEST_F(SearchPathTest, RelativeAndEmptyEntriesAreRefused) {
   add_to(home_ / "here", "evil");
   fs::current_path(home_.path());
