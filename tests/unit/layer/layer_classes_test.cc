@@ -170,7 +170,7 @@ TEST(LayerClasses, OfMergingSayWhatTheyMiss) {
   Graph graph;
   const Tensor x = feed(graph, "x", {1, 2});
   Subtract difference;
-  EXPECT_EQ(error_of([&] { difference(Tensors{x, x, x}); }), "subtract: has 3 inputs, expected 2");
+  EXPECT_EQ(error_of([&] { difference(Tensors{x, x, x}); }), "layer 'subtract': subtract: has 3 inputs, expected 2");
 }
 
 }  // namespace
