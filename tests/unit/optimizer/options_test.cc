@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "tenon/constraints.h"
 #include "unit/optimizer/optimizer_testing.h"
 
 namespace tenon {
