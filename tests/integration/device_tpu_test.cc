@@ -178,7 +178,7 @@ TEST(TpuRefusals, NameTheFirstThreeNodes) {
   const std::string text = refusal_of(
       [](const Tensors& x) {
         Tensor y = x[0];
-        for (int i = 0; i < 5; ++i) y = dot(y, x[0], false, true);
+        for (int i = 0; i < 5; ++i) y = dot(y, x[0]);
         return Tensors{y};
       },
       {random_feed(DType::kF16, {3, 3}, 1)});
