@@ -31,9 +31,13 @@ std::vector<std::pair<std::string, std::string>> SwapEMAWeights::pairs(const Tra
     for (const std::string& name : {weight, average})
       if (!there(all, name)) fail("averages has '", name, "', which is no variable of the model or its optimizer");
   std::vector<std::pair<std::string, std::string>> out(options_.averages.begin(), options_.averages.end());
-  for (const std::string& weight : weights)
-    if (!options_.averages.contains(weight) && there(all, weight + options_.suffix))
-      out.emplace_back(weight, weight + options_.suffix);
+  const bool by_optimizer = options_.suffix == SwapEMAWeightsOptions().suffix;
+  const auto own = by_optimizer ? run.averages() : std::nullopt;
+  for (const std::string& weight : weights) {
+    if (options_.averages.contains(weight)) continue;
+    if (!own && there(all, weight + options_.suffix)) out.emplace_back(weight, weight + options_.suffix);
+    if (own && own->contains(weight)) out.emplace_back(weight, own->at(weight));
+  }
   if (out.empty())
     fail("no weight has a moving average: expected a variable of a weight's name and '", options_.suffix,
          "', as an optimizer with use_ema has them");

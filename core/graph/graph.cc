@@ -147,10 +147,19 @@ std::string Graph::unique_name(std::string_view base) {
   }
 }
 
+void ObjectCall::take(Variable& variable) const {
+  variable.owner = owner;
+  const std::string inside = scope.empty() ? std::string() : cat(scope, "/");
+  if (!store_before || !variable.name.starts_with(inside)) return;
+  const std::string name = variable.name.substr(inside.size());
+  variable.store_before = store_before;
+  variable.name_before = scope_before.empty() ? name : cat(scope_before, "/", name);
+}
+
 std::string Graph::unique_layer(std::string_view base) {
   if (!of_object) return unique_name(base);
   const std::string name = cat(scope_, "/", base);
-  const int before = (*of_object)[name]++;
+  const int before = of_object->layers[name]++;
   return before == 0 ? name : cat(name, "_", before);
 }
 

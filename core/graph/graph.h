@@ -15,6 +15,7 @@
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -108,6 +109,31 @@ struct Variable {
   ValueId next = kAbsent;  // its value after the step, which was assigned last; absent: unchanged
   std::function<Tensor(Tensor)> constraint = {};  // what an optimizer keeps it to after each update; empty: to nothing
   std::vector<ValueId> reads = {};  // what it was read as after assignments: `next` of then, behind a stopped gradient
+  std::weak_ptr<const void> owner = {};  // the object that has it; none: whatever has its name
+  // The store that its object had it in before, and its name there.
+  std::weak_ptr<ObjectNames> store_before = {};
+  std::string name_before = {};
+};
+
+// A call of an object that builds.
+struct ObjectCall {
+  std::string scope;                  // of its variables
+  std::shared_ptr<const void> owner;  // of its variables; null: those of a function, which are its by name
+  // The store that it had its variables in before, where that is another one, and their scope there.
+  std::shared_ptr<ObjectNames> store_before = {};
+  std::string scope_before = {};
+  std::unordered_map<std::string, int> layers = {};  // how often each name was asked for
+  std::unordered_set<std::string> variables = {};    // whose names were asked for
+
+  void take(Variable& variable) const;
+};
+
+class LoadedTensors;  // core/step
+// Values that an object was given before it had its variables, by the names that it has for them.
+struct GivenValues {
+  std::shared_ptr<LoadedTensors> values;
+  std::string object;
+  std::vector<std::string> variables;  // of the object in this graph
 };
 
 // Of one graph, and of no other one that may lie in its place later, be it assigned there. Copies of the graph have their own.
@@ -151,9 +177,12 @@ class Graph {
   // Of layers and their like, which find their variables under their names; shared by the graphs of a store of variables.
   std::shared_ptr<ObjectNames> objects = std::make_shared<ObjectNames>();
   std::vector<std::shared_ptr<const void>> seen;  // objects that keep their names while the graph is built
-  // Set while an object builds: how often each name was asked for in this call of it. A variable that is there already is
-  // its own then.
-  std::unordered_map<std::string, int>* of_object = nullptr;
+  // Set while an object builds. A variable that is there already is its own then.
+  ObjectCall* of_object = nullptr;
+  std::weak_ptr<const void> optimizer;  // that makes slots and counters now, as their owner
+  // What the objects were given, and what they are told once their variables are there.
+  std::vector<GivenValues> given;
+  std::vector<std::function<void()>> when_made;
   // Lists that the names of variables are added to, those of the objects that build; and what they freeze.
   std::vector<std::vector<std::string>*> builders;
   bool frozen = false;

@@ -121,6 +121,13 @@ Tensors Model::call_all(const Tensors& xs) {
   return out;
 }
 
+std::shared_ptr<ObjectNames> Model::home() const {
+  if (compiled_->home) return compiled_->home;
+  std::shared_ptr<ObjectNames> found = Layer::home();
+  for (size_t i = 0; !found && i < order_.size(); ++i) found = (*order_[i]->layer)->home();
+  return found;
+}
+
 Tensor Model::as_input(size_t i, Tensor x) const {
   const Type& example = inputs_[i].node().example;
   if (!fits(example.shape, x.shape()))
@@ -156,6 +163,12 @@ std::vector<std::string> Sequential::output_names() const {
   const auto* last = dynamic_cast<const Model*>(&*layers_.back());
   const std::vector<std::string> inner = last ? last->output_names() : std::vector<std::string>();
   return inner.empty() ? std::vector<std::string>{layers_.back()->name()} : inner;
+}
+
+std::shared_ptr<ObjectNames> Sequential::home() const {
+  std::shared_ptr<ObjectNames> found = Model::home();
+  for (size_t i = 0; !found && i < layers_.size(); ++i) found = layers_[i]->home();
+  return found;
 }
 
 Tensors Sequential::call_all(const Tensors& xs) {

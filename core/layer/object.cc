@@ -1,5 +1,6 @@
 // Layers as objects.
 #include <cctype>
+#include <map>
 #include <typeinfo>
 
 #include "base/class_name.h"
@@ -17,8 +18,18 @@ struct Layer::Inside {
   std::string name;       // once it was called
   bool trainable = true;
   bool passing = graph_being_built() != nullptr;  // made inside a traced function
-  std::vector<std::string> variables;             // that it has built, by name
-  std::vector<Type> examples;                     // of a model: rows of what it was called on last
+  // That it has built, by name, in each store of variables.
+  std::map<std::weak_ptr<const ObjectNames>, std::vector<std::string>, std::owner_less<>> variables;
+  std::vector<Type> examples;  // of a model: rows of what it was called on last
+  // Where its variables are: they live as long as it does.
+  std::shared_ptr<ObjectNames> home;
+  std::string scope_at_home;
+  std::shared_ptr<LoadedTensors> values;  // that they are to begin with
+
+  std::vector<std::string>& variables_in(const Graph& graph) {
+    std::erase_if(variables, [](const auto& entry) { return entry.first.expired(); });
+    return variables[graph.objects];
+  }
 };
 
 namespace {
@@ -45,10 +56,14 @@ std::string snake_case(const std::string& name) {
 // While a layer builds: its scope, what it shares and freezes; as before when it ends.
 class Entered {
  public:
-  Entered(Graph& graph, const std::string& scope, bool is_function, bool trainable, std::vector<std::string>& names)
-      : graph_(graph), scope_(graph.scope()), of_object_(graph.of_object), frozen_(graph.frozen) {
-    graph.set_scope(scope);
-    graph.of_object = &names_of_call_;
+  Entered(Graph& graph, ObjectCall call, bool is_function, bool trainable, std::vector<std::string>& names)
+      : graph_(graph),
+        scope_(graph.scope()),
+        of_object_(graph.of_object),
+        frozen_(graph.frozen),
+        call_(std::move(call)) {
+    graph.set_scope(call_.scope);
+    graph.of_object = &call_;
     graph.entered = is_function;
     graph.frozen = frozen_ || !trainable;
     graph.builders.push_back(&names);
@@ -66,9 +81,9 @@ class Entered {
  private:
   Graph& graph_;
   std::string scope_;
-  std::unordered_map<std::string, int>* of_object_;
+  ObjectCall* of_object_;
   bool frozen_;
-  std::unordered_map<std::string, int> names_of_call_;
+  ObjectCall call_;
 };
 
 // One that names the layer that it comes from; those around it add nothing.
@@ -112,13 +127,13 @@ std::string Layer::scope_in(Graph& graph) const {
   const std::string outer = graph.of_object && !graph.scope().empty() ? cat(graph.scope(), "/") : std::string();
   const std::string base = cat(outer, me.asked_for.empty() ? kind() : me.asked_for);
   const ObjectNames::Object object{identity_, me.passing, kind()};
+  const bool plain = is_model() && !graph.of_object && graph.objects->is_first("model", object);
   me.name = graph.objects->name_of(object, base);
   if (me.passing) graph.seen.push_back(identity_);
   if (!me.asked_for.empty() && me.name != base && !me.name.ends_with(me.asked_for))
     throw ErrorOfLayer(invalid(kind(), " '", base, "': there is a layer of that name already, ",
                                graph.objects->kind_of(base), " '", base,
                                "'; a layer that is called twice is one object"));
-  const bool plain = is_model() && !graph.of_object && graph.objects->is_first("model", object);
   return plain ? std::string() : me.name;
 }
 
@@ -136,6 +151,21 @@ Graph& Layer::graph_of(const Tensors& xs) const {
   return *xs[0].graph();
 }
 
+void Layer::tell_when_made(Graph& graph, const std::string& scope) const {
+  const std::vector<std::string>& variables = identity_->variables_in(graph);
+  if (variables.empty()) return;
+  const std::shared_ptr<LoadedTensors>& values = identity_->values;
+  if (values) graph.given.push_back({values, identity_->name, variables});
+  if (!graph.objects->keeps_variables()) return;
+  graph.when_made.push_back([weak = std::weak_ptr(identity_), home = graph.objects, scope, values] {
+    const std::shared_ptr<Inside> me = weak.lock();
+    if (!me) return;
+    me->home = home;
+    me->scope_at_home = scope;
+    if (me->values == values) me->values.reset();
+  });
+}
+
 Tensors Layer::called(const Tensors& xs) {
   Graph& graph = graph_of(xs);
   if (is_model()) note_examples(xs);
@@ -148,10 +178,18 @@ Tensors Layer::called(const Tensors& xs) {
                        ? graph.trainable_before->try_emplace(identity_->name, identity_->trainable).first->second
                        : identity_->trainable;
   const bool trainable = own && !graph.frozen;
-  const Entered entered(graph, scope, is_function(), own, identity_->variables);
+  ObjectCall call{scope, identity_};
+  if (identity_->passing) call.owner = graph.of_object ? graph.of_object->owner : nullptr;
+  if (identity_->home != graph.objects) {
+    call.store_before = identity_->home;
+    call.scope_before = identity_->scope_at_home;
+  }
+  std::vector<std::string>& names = identity_->variables_in(graph);
+  const Entered entered(graph, std::move(call), is_function(), own, names);
   const Tensors out = results_of(graph, xs);
+  tell_when_made(graph, scope);
   if (std::vector<LayerCall>* calls = NotedCalls::noting()) {
-    calls->push_back({identity_->name, class_of(*this), depth, {}, identity_->variables, trainable});
+    calls->push_back({identity_->name, class_of(*this), depth, {}, names, trainable});
     for (const Tensor& y : out) calls->back().results.push_back(y.type());
   }
   return out;
@@ -181,12 +219,14 @@ void Layer::note_examples(const Tensors& xs) {
 }
 
 const std::vector<Type>& Layer::examples() const { return identity_->examples; }
+std::shared_ptr<ObjectNames> Layer::home() const { return identity_->home; }
+void Layer::begin_with(std::shared_ptr<LoadedTensors> values) { identity_->values = std::move(values); }
 
 Tensors Layer::variables() const {
   Graph* graph = graph_being_built();
   if (!graph) fail("the variables of layer '", kind(), "' are tensors of a function, and none is being traced");
   Tensors out;
-  for (const std::string& name : identity_->variables)
+  for (const std::string& name : identity_->variables_in(*graph))
     if (const Variable* v = graph->find_variable(name))
       out.push_back(current(Tensor(graph, graph->inputs[static_cast<size_t>(v->input)].value)));
   return out;

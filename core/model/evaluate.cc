@@ -61,16 +61,33 @@ Logs evaluated(Model& model, ModelTraining& t, const GivenData& data, const Eval
 
 }  // namespace
 
+namespace {
+
+// A model stays where its weights are, unless it is sent elsewhere.
+Strategy strategy_of(const CompileOptions& options, const Model& model) {
+  if (options.strategy) return *options.strategy;
+  if (const std::optional<Strategy> in_scope = Strategy::Scope::innermost()) return *in_scope;
+  const auto home = std::dynamic_pointer_cast<Strategy::Impl>(model.home());
+  return home ? Strategy(home) : Strategy();
+}
+
+}  // namespace
+
 void Model::compile(const CompileOptions& options) {
-  const auto training = std::make_shared<ModelTraining>(options);
+  const auto training = std::make_shared<ModelTraining>(options, strategy_of(options, *this));
   if (has_inputs())
     trace_model(*this, example_types(), training->strategy.impl().tracing(Mode::kEval, "compile", false));
+  if (compiled_->training) training->follow(*compiled_->training);
   compiled_->training = training;
+  compiled_->home = training->strategy.impl().shared_from_this();
 }
 
 // A model that was never compiled can predict.
 ModelTraining& Model::training() {
-  if (!compiled_->training) compile({});
+  if (!compiled_->training) {
+    compile({});
+    compiled_->training->by_itself = true;
+  }
   return *compiled_->training;
 }
 

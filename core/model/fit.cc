@@ -96,6 +96,7 @@ class Fitting {
     int64_t done = 0;
     const Throughput before = run_.throughput();
     Logs logs = train_epoch(steps, &done);
+    if (epoch == run_.initial_epoch()) tell_waiting();
     if (done == 0) return;  // stopped before its first batch
     const Throughput throughput = run_.throughput() - before;
     if (validation_ && !run_.stopped() && validates_after(epoch, options_.validation_freq)) validate(&logs);
@@ -104,6 +105,19 @@ class Fitting {
     ++training_.epochs_done;
     note(epoch, logs);
     history_.throughput.push_back(throughput);
+  }
+
+  // Now that all of the model and its optimizer is there.
+  void tell_waiting() {
+    std::vector<std::string> names;
+    std::string file;
+    for (const auto& [name, value] : training_.strategy.impl().variables->waiting()) {
+      if (value.from.empty()) continue;
+      file = value.from;
+      names.push_back(name);
+    }
+    if (!names.empty())
+      run_.say(cat("fit: '", file, "', which was loaded, has values that nothing has taken: ", some_names(names)));
   }
 
   Logs train_epoch(int64_t steps, int64_t* done) {

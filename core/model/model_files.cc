@@ -7,7 +7,7 @@
 #include "layer/symbol.h"
 #include "model/model_trace.h"
 #include "model/model_training.h"
-#include "step/function_impl.h"
+#include "step/make_variables.h"
 
 namespace tenon {
 namespace {
@@ -27,14 +27,6 @@ Result<int64_t> epochs_in(const std::string& path) {
   return file.scalar(kEpochs, 0);
 }
 
-// The types of the weights that are there; fewer than names where some are not.
-Types types_of(const VariableStore& store, const std::vector<std::string>& names) {
-  Types out;
-  for (const std::string& name : names)
-    if (const auto it = store.all().find(name); it != store.all().end()) out.emplace(name, it->second.type());
-  return out;
-}
-
 }  // namespace
 
 std::vector<Type> Model::example_types() const {
@@ -48,9 +40,9 @@ void Model::build() {
   if (!compiled_->training || !compiled_->training->weights().empty() || example_types().empty()) return;
   Strategy::Impl& strategy = compiled_->training->strategy.impl();
   const ModelTrace traced = trace_model(*this, example_types(), strategy.tracing(Mode::kEval, "build", false));
+  compiled_->training->move_weights(*traced.graph);
+  check(make_variables(*traced.graph, *traced.graph, *strategy.variables));
   compiled_->training->set_weights(traced.order);
-  compiled_->training->check_loaded(*traced.graph);
-  check(strategy.variables->provide(*traced.graph, nullptr));
 }
 
 std::vector<std::string> Model::weights() {
@@ -78,7 +70,7 @@ void Model::load(const std::string& path) {
 void Model::save_weights(const std::string& path) {
   ModelTraining& t = training();
   const std::vector<std::string> names = weights();
-  if (names.empty())
+  if (t.types_of_weights().empty())
     fail("save_weights: the model has no weights yet: it was neither trained nor called, and has no Input()");
   check(write_tensor_file(path, t.strategy.impl().variables->sources(&names)));
 }
@@ -86,7 +78,10 @@ void Model::save_weights(const std::string& path) {
 void Model::load_weights(const std::string& path) {
   ModelTraining& t = training();
   build();
-  t.load_weights(LoadedTensors::read(path).take());
+  auto loaded = std::make_shared<LoadedTensors>(LoadedTensors::read(path).take());
+  const Types types = t.types_of_weights();
+  if (types.empty()) return begin_with(std::move(loaded));
+  check(loaded->give_to(*t.strategy.impl().variables, name(), types));
 }
 
 WarmStartReport Model::load_weights(const std::string& path, const LoadWeightsOptions& options) {
@@ -98,15 +93,15 @@ WarmStartReport Model::load_weights(const std::string& path, const LoadWeightsOp
                                 .skip_mismatch = options.skip_mismatch});
 }
 
-void ModelTraining::load_weights(LoadedTensors loaded) {
-  VariableStore& store = *strategy.impl().variables;
-  const Types here = types_of(store, weights_);
-  const TensorTypes types = loaded.types();
-  const bool made = !here.empty() && here.size() == weights_.size();
-  if (made) check(types.check_is(here));
-  check(loaded.give(store, false));
-  loaded_.reset();
-  if (!made) loaded_ = types;
+Types ModelTraining::types_of_weights() const {
+  const auto& all = strategy.impl().variables->all();
+  Types out;
+  for (const std::string& name : weights_) {
+    const auto found = all.find(name);
+    if (found == all.end()) return {};
+    out.emplace(name, found->second->type());
+  }
+  return out;
 }
 
 // By the names that the first optimizer of a strategy has.
@@ -115,30 +110,10 @@ void ModelTraining::find_counters() {
   if (learning_rate_.empty() && has("learning_rate")) learning_rate_ = "learning_rate";
 }
 
-void ModelTraining::check_loaded(const Graph& graph) {
-  if (!loaded_) return;
-  Types wanted;
-  for (const std::string& name : weights_) {
-    const Variable* v = graph.find_variable(name);
-    if (v) wanted.emplace(name, graph.type(graph.inputs[static_cast<size_t>(v->input)].value));
-  }
-  const Status fits = loaded_->check_is(wanted);
-  if (!fits.ok()) weights_.clear();  // they are not made
-  check(fits);
-  loaded_.reset();
-}
-
 std::vector<std::string> ModelTraining::optimizer_variables() const {
   std::vector<std::string> out;
-  const size_t slash = iterations_.find('/');
-  const std::string own = slash == std::string::npos ? std::string() : iterations_.substr(0, slash + 1);
-  for (const auto& v : strategy.variables()) {
-    const std::string& name = v.name;
-    const bool slot = std::any_of(weights_.begin(), weights_.end(),
-                                  [&](const std::string& weight) { return name.starts_with(weight + "/"); });
-    if (slot || name == iterations_ || name == learning_rate_ || (!own.empty() && name.starts_with(own)))
-      out.push_back(name);
-  }
+  for (const std::string& name : optimizer_variables_)
+    if (strategy.impl().variables->all().contains(name)) out.push_back(name);
   return out;
 }
 

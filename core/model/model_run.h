@@ -25,6 +25,7 @@ class ModelRun : public TrainingRun {
   std::vector<std::string> weights() const override { return training_.weights(); }
   Array read(std::string_view variable) const override { return training_.strategy.read(variable); }
   void write(std::string_view variable, const Array& value) override { training_.strategy.write(variable, value); }
+  std::optional<std::map<std::string, std::string>> averages() const override { return training_.averages(); }
   double learning_rate() const override { return training_.learning_rate(); }
   void set_learning_rate(double value) override { training_.set_learning_rate(value); }
   void save(const std::string& path) override { model_.save(path); }

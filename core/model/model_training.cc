@@ -9,6 +9,7 @@
 #include "model/for_outputs.h"
 #include "op/replicas.h"
 #include "op/rules.h"
+#include "optimizer/averages.h"
 #include "step/function_impl.h"
 #include "tenon/gradients.h"
 
@@ -98,24 +99,53 @@ class ModelTraining::Row {
 
 namespace {
 
-Strategy strategy_of(const CompileOptions& options) {
-  if (options.strategy) return *options.strategy;
-  const std::optional<Strategy> in_scope = Strategy::Scope::innermost();
-  return in_scope ? *in_scope : Strategy();
+std::shared_ptr<const void> training_by(const Optimizer& optimizer, Strategy::Impl& strategy) {
+  std::weak_ptr<const void>& known = strategy.optimizers[optimizer.identity.get()];
+  std::shared_ptr<const void> out = known.lock();
+  if (!out) known = out = std::make_shared<int>();
+  std::erase_if(strategy.optimizers, [](const auto& entry) { return entry.second.expired(); });
+  return out;
 }
 
 }  // namespace
 
-ModelTraining::ModelTraining(const CompileOptions& options)
-    : strategy(strategy_of(options)),
-      options_(options),
-      optimizer_(options.optimizer ? *options.optimizer : RMSprop()) {
+ModelTraining::ModelTraining(const CompileOptions& options, Strategy its)
+    : strategy(std::move(its)), options_(options), optimizer_(options.optimizer ? *options.optimizer : RMSprop()) {
   expect_number("compile: steps_per_execution", options.steps_per_execution, 1, kMostStepsPerCall);
   for (const auto& [output, weight] : options.loss_weights.all()) expect_number("compile: a loss weight", weight);
   if (optimizer_.learning_rate.is_fixed())
     optimizer_.learning_rate = LearningRate::variable(optimizer_.learning_rate.fixed());
   if (strategy.dtype_policy() == "mixed_float16" && !optimizer_.loss_scale && !optimizer_.options.loss_scale_factor)
     optimizer_ = LossScaleOptimizer(optimizer_);
+  training_by_it_ = training_by(optimizer_, strategy.impl());
+}
+
+void ModelTraining::follow(ModelTraining& before) {
+  Strategy::Impl& there = before.strategy.impl();
+  const bool stays = &there == &strategy.impl(), same_optimizer = optimizer_.identity == before.optimizer_.identity;
+  if (stays) {
+    weights_ = before.weights_;
+    moves_from_ = before.moves_from_;
+  } else {
+    moves_from_ = there.shared_from_this();
+  }
+  if (stays && same_optimizer) {
+    iterations_ = before.iterations_;
+    learning_rate_ = before.learning_rate_;
+    optimizer_variables_ = before.optimizer_variables_;
+    averages_ = before.averages_;
+    of_others_ = before.of_others_;
+    return;
+  }
+  if (before.by_itself) {
+    epochs_done = before.epochs_done;  // of a file
+  } else if (stays) {
+    there.variables->no_longer_whole();
+    for (const auto& entry : there.variables->waiting()) of_others_.push_back(entry.first);
+  }
+  if (before.training_by_it_.use_count() > 1) return;
+  there.variables->drop(before.optimizer_variables_);
+  there.forget(before.optimizer_.identity);
 }
 
 uint64_t ModelTraining::epochs_of(const Dataset& data) const {
@@ -144,8 +174,19 @@ Tensors ModelTraining::call_model(const Features& in, const BatchRoles& roles) {
   weights_.clear();
   for (const Tensor& v : model_->variables())
     weights_.push_back(v.graph()->variables[static_cast<size_t>(v.graph()->variable_of(v.id()))].name);
-  check_loaded(graph);
+  move_weights(graph);
+  if (moves_from_) graph.when_made.push_back([this] { moves_from_.reset(); });
   return ys;
+}
+
+// The model may have been here before it was trained elsewhere.
+void ModelTraining::move_weights(const Graph& graph) {
+  if (!moves_from_) return;
+  VariableStore& store = *strategy.impl().variables;
+  for (const Variable& v : graph.variables)
+    if (v.store_before.lock() == moves_from_ && moves_from_->variables->has(v.name_before) &&
+        store.all().contains(v.name))
+      check(store.give(v.name, moves_from_->variables->read(v.name_before).take()));
 }
 
 // What one batch is measured by, an entry for each output of the model.
@@ -257,9 +298,36 @@ Outputs ModelTraining::train_step(const Features& in, MeasuredStep& step) {
   if (weights.empty()) fail("the model has no trainable weights");
   optimizer_.apply(gradients(optimizer_.scale_loss(computed.loss), weights), weights);
   Graph& graph = *computed.loss.graph();
-  iterations_ = graph.variables[static_cast<size_t>(graph.variable_of(optimizer_.iterations(graph).id()))].name;
+  note_optimizer(graph);
   if (optimizer_.learning_rate.is_variable()) learning_rate_ = optimizer_.learning_rate_name(graph);
   return {{"row", computed.row}};
+}
+
+void ModelTraining::note_optimizer(Graph& graph) {
+  iterations_ = graph.variables[static_cast<size_t>(graph.variable_of(optimizer_.iterations(graph).id()))].name;
+  optimizer_variables_.clear();
+  averages_.clear();
+  for (const Variable& v : graph.variables)
+    if (v.kind != VariableKind::kWeight && v.name != graph.draws_by) optimizer_variables_.push_back(v.name);
+  const OptimizerNames names(graph, optimizer_);
+  for (const std::string& weight : weights_)
+    if (const std::string average = average_name(names, weight); graph.find_variable(average))
+      averages_[weight] = average;
+  forget_waiting_slots();
+}
+
+// What a file had for an optimizer that another one has taken the place of.
+void ModelTraining::forget_waiting_slots() {
+  VariableStore& store = *strategy.impl().variables;
+  const auto is_slot = [&](const std::string& name) {
+    return std::find(optimizer_variables_.begin(), optimizer_variables_.end(), name) != optimizer_variables_.end() ||
+           std::any_of(weights_.begin(), weights_.end(),
+                       [&](const std::string& w) { return name.starts_with(w + "/"); });
+  };
+  std::vector<std::string> stale;
+  for (const std::string& name : std::exchange(of_others_, {}))
+    if (store.waiting().contains(name) && is_slot(name)) stale.push_back(name);
+  store.drop(stale);
 }
 
 Outputs ModelTraining::test_step(const Features& in, MeasuredStep& step) {
@@ -334,11 +402,6 @@ Function& ModelTraining::predict(Model& model) {
   return *predict_;
 }
 
-bool ModelTraining::has(const std::string& variable) const {
-  const VariableStore& store = *strategy.impl().variables;
-  return store.all().count(variable) > 0 || store.waiting().count(variable) > 0;
-}
-
 int64_t ModelTraining::steps() const {
   return has(iterations_) ? static_cast<int64_t>(strategy.read(iterations_).item()) : 0;
 }
@@ -366,12 +429,8 @@ void ModelTraining::set_learning_rate(double value) {
 
 // Keras leaves the averages in the model when fit() ends.
 void ModelTraining::take_averages() {
-  if (!optimizer_.options.use_ema) return;
-  constexpr std::string_view kAverage = "/ExponentialMovingAverage";
-  const auto all = strategy.variables();
-  for (const std::string& weight : weights_)
-    for (const auto& v : all)
-      if (v.name.starts_with(weight + "/") && v.name.ends_with(kAverage)) strategy.write(weight, strategy.read(v.name));
+  for (const auto& [weight, average] : averages_)
+    if (has(average)) strategy.write(weight, strategy.read(average));  // not where a callback compiled the model again
 }
 
 }  // namespace tenon

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "step/function_impl.h"
 #include "step/loaded_tensors.h"
 #include "tenon/model.h"
 
@@ -57,9 +58,13 @@ struct MeasuredStep {
 
 class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
  public:
-  explicit ModelTraining(const CompileOptions& options);
+  ModelTraining(const CompileOptions& options, Strategy its);
+  // It takes the place of `before`, of the same model: the weights stay, and what the optimizer kept goes with it, unless it is
+  // the same one, or trains another model too.
+  void follow(ModelTraining& before);
 
   Strategy strategy;
+  bool by_itself = false;   // nobody has compiled the model: nothing is said of the optimizer yet
   int64_t epochs_done = 0;  // of data in memory, which each epoch shuffles anew
   // How many epochs of the Dataset fit() has begun; of the last few that it was given.
   uint64_t epochs_of(const Dataset& data) const;
@@ -81,16 +86,18 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
   double learning_rate();
   void set_learning_rate(double value);
   void take_averages();
+  // The variables that hold the averages of weights, by the weights; empty before the first step and without use_ema.
+  const std::map<std::string, std::string>& averages() const { return averages_; }
   const std::vector<std::string>& weights() const { return weights_; }
   void set_weights(std::vector<std::string> names) { weights_ = std::move(names); }
   // Slots, counters and learning rate of the optimizer; empty before it was traced.
   std::vector<std::string> optimizer_variables() const;
-  // Gives weights to the model; where they are not made yet, the check that they are its own waits for that.
-  void load_weights(LoadedTensors loaded);
+  // The types of the weights; empty where they are not made yet.
+  Types types_of_weights() const;
+  // Weights that the model had elsewhere replace those of a time before, where it has come back. REQUIRED: it was traced.
+  void move_weights(const Graph& graph);
   // Finds the counter and the learning rate that a file brought before the optimizer was traced.
   void find_counters();
-  // REQUIRED: a model is being traced, and the weights are known.
-  void check_loaded(const Graph& graph);
 
  private:
   struct Computed {
@@ -115,6 +122,8 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
   using MeasuredSteps = std::vector<std::shared_ptr<MeasuredStep>>;  // by their class weights, the last one last
   std::shared_ptr<MeasuredStep> measured(MeasuredSteps& steps, const std::map<int64_t, double>& class_weight, Mode mode,
                                          int steps_per_call, const char* name);
+  void note_optimizer(Graph& graph);
+  void forget_waiting_slots();
 
   std::vector<std::pair<Dataset, uint64_t>> epochs_;  // the last one last
   std::map<std::string, bool> trainable_;             // of layers, as the model was first called with
@@ -124,8 +133,13 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
   MeasuredSteps train_, test_, train_on_batch_, test_on_batch_;
   std::optional<Function> predict_, scheduled_rate_;
   std::vector<std::string> weights_;
-  std::optional<TensorTypes> loaded_;       // weights of a file that are still to be held against the model's
-  std::string iterations_, learning_rate_;  // variables of the optimizer, once it was traced
+  std::shared_ptr<Strategy::Impl> moves_from_;  // where the model was trained before, until its weights are here
+  // Variables of the optimizer, once it was traced.
+  std::string iterations_, learning_rate_;
+  std::vector<std::string> optimizer_variables_;
+  std::map<std::string, std::string> averages_;
+  std::vector<std::string> of_others_;          // names that waited for an optimizer before this one
+  std::shared_ptr<const void> training_by_it_;  // shared by the models that the optimizer trains
 };
 
 }  // namespace tenon

@@ -33,6 +33,13 @@ Tensor counter(Graph& graph, const std::string& name) {
   return Tensor(&graph, graph.variable_value(v));
 }
 
+// A second one would be the first, whatever it asks for.
+void expect_once(Graph& graph, std::string_view name) {
+  if (graph.of_object->variables.insert(cat(graph.scope(), "/", name)).second) return;
+  fail("layer '", graph.scope(), "' asks for variable '", name,
+       "' twice in one call; it is there already: expected another name, or the tensor kept");
+}
+
 // That of the object that builds, where it has built before in this graph.
 Tensor own_variable(Graph& graph, std::string_view name, const Type& type) {
   const Variable* v = graph.of_object ? graph.find_variable(cat(graph.scope(), "/", name)) : nullptr;
@@ -52,8 +59,10 @@ Tensor variable(Tensor like, std::string_view name, const Shape& shape, Initiali
   Graph& graph = graph_of(like, "variable");
   if (shape.elements() > int64_t{1} << 56) fail("variable '", name, "': no memory holds ", shape.str());
   if (dtype == DType::kNone) dtype = graph.variable_dtype;
+  if (graph.of_object) expect_once(graph, name);
   if (const Tensor own = own_variable(graph, name, {dtype, shape})) return own;
   const int v = graph.add_variable(name, {dtype, shape}, std::move(initializer), trainable && !graph.frozen);
+  if (graph.of_object) graph.of_object->take(graph.variables[static_cast<size_t>(v)]);
   tell_builders(graph, graph.variables[static_cast<size_t>(v)].name);
   return Tensor(&graph, graph.variable_value(v));
 }

@@ -199,17 +199,17 @@ void Optimizer::apply(const Tensors& gradients, const Tensors& variables) const 
   }
   if (all.empty()) fail(name, ": ", without_gradient_text(name, variables));
   Graph& graph = *variables[0].graph();
-  const Updating updating(graph);
+  const Updating updating(graph, *this);
   Applier(graph, *this).update_all(std::move(all));
 }
 
 Tensor Optimizer::iterations(Graph& graph) const {
-  const Updating updating(graph);
+  const Updating updating(graph, *this);
   return own_counter(graph, OptimizerNames(graph, *this));
 }
 
 Tensor Optimizer::current_learning_rate(Graph& graph) const {
-  const Updating updating(graph);
+  const Updating updating(graph, *this);
   const OptimizerNames names(graph, *this);
   return learning_rate_tensor(graph, learning_rate, own_counter(graph, names), names.of("learning_rate"));
 }

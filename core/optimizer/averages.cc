@@ -12,7 +12,7 @@ Tensor average_of(Graph& graph, const OptimizerNames& names, int variable) {
   const Variable& v = graph.variables[static_cast<size_t>(variable)];
   const Type& type = graph.type(graph.inputs[static_cast<size_t>(v.input)].value);
   const DType dtype = type.dtype == DType::kF64 ? DType::kF64 : DType::kF32;
-  return own_slot(graph, names.slot(v.name, "ExponentialMovingAverage"), {dtype, type.shape}, 0);
+  return own_slot(graph, average_name(names, v.name), {dtype, type.shape}, 0);
 }
 
 Tensor is_zero(Tensor count) { return compare(count, scalar_like(count, 0), CompareKind::kEq); }
@@ -27,7 +27,7 @@ std::vector<Averaged> averaged(const Optimizer& optimizer, const Tensors& variab
   for (const Tensor& variable : variables) {
     if (!variable) fail(optimizer.name, ": a variable was never set");
     Graph& graph = *variable.graph();
-    const Updating updating(graph);
+    const Updating updating(graph, optimizer);
     const OptimizerNames names(graph, optimizer);
     const int index = variable_index(optimizer.name, variable);
     const Tensor value = current(variable), slot = average_of(graph, names, index);

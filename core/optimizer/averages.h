@@ -10,6 +10,10 @@ namespace tenon {
 void move_average(Graph& graph, const OptimizerNames& names, const OptimizerOptions& options, int variable,
                   Tensor updates, Tensor gate);
 
+inline std::string average_name(const OptimizerNames& names, const std::string& variable) {
+  return names.slot(variable, "ExponentialMovingAverage");
+}
+
 // Whether the count is a multiple of n, bool[].
 Tensor is_multiple(Tensor count, int n);
 // Updates made in so many calls of apply().

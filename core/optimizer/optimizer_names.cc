@@ -13,7 +13,7 @@ std::shared_ptr<const Optimizer::Identity> Optimizer::make_identity() { return s
 OptimizerNames::OptimizerNames(Graph& graph, const Optimizer& optimizer) {
   const ObjectNames::Object object{optimizer.identity, optimizer.identity->passing};
   graph.seen.push_back(optimizer.identity);
-  plain_ = graph.objects->is_first("optimizer", object);
+  plain_ = graph.objects->is_first("optimizer", object);  // asked before it has a name
   name_ = graph.objects->name_of(object, optimizer.name);
 }
 
@@ -35,7 +35,9 @@ Tensor own_variable_of_optimizer(Graph& graph, const std::string& name, const Ty
   graph.set_scope("");
   const int made = graph.add_variable(name, type, constant_initializer(initial), false);
   graph.set_scope(scope);
-  graph.variables[static_cast<size_t>(made)].kind = kind;
+  Variable& v = graph.variables[static_cast<size_t>(made)];
+  v.kind = kind;
+  v.owner = graph.optimizer;
   return Tensor(&graph, graph.variable_value(made));
 }
 
@@ -43,12 +45,15 @@ Tensor own_counter(Graph& graph, const OptimizerNames& names) {
   return own_variable_of_optimizer(graph, names.counter(), {DType::kI64, {}}, VariableKind::kCounter, 0);
 }
 
-Updating::Updating(Graph& graph) : graph_(graph), scope_(graph.scope()), origin_(graph.origin), phase_(graph.phase) {
+Updating::Updating(Graph& graph, const Optimizer& optimizer)
+    : graph_(graph), scope_(graph.scope()), origin_(graph.origin), phase_(graph.phase) {
+  if (!optimizer.identity->passing) graph.optimizer = optimizer.identity;
   graph.set_scope("");
   graph.phase = Phase::kUpdate;
 }
 
 Updating::~Updating() {
+  graph_.optimizer.reset();
   graph_.set_scope(scope_);
   graph_.origin = origin_;
   graph_.phase = phase_;

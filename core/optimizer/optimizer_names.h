@@ -33,10 +33,10 @@ inline Tensor own_slot(Graph& graph, const std::string& name, const Type& type, 
 // How often the optimizer was applied, i64.
 Tensor own_counter(Graph& graph, const OptimizerNames& names);
 
-// Without scope, in the phase of updates, for as long as it lives.
+// Without scope, in the phase of updates, for as long as it lives; variables are the optimizer's.
 class Updating {
  public:
-  explicit Updating(Graph& graph);
+  Updating(Graph& graph, const Optimizer& optimizer);
   ~Updating();
   Updating(const Updating&) = delete;
   Updating& operator=(const Updating&) = delete;

@@ -35,7 +35,7 @@ bool divides(const Arrays& inputs, int units) {
   });
 }
 
-TracedFunctionOptions options_of(const Strategy::Impl& s, const FunctionOptions& o) {
+TracedFunctionOptions options_of(Strategy::Impl& s, const FunctionOptions& o) {
   TracedFunctionOptions out{.tracing = s.tracing(o.mode, o.name, o.steps_per_call == 1),
                             .seed = s.options.seed,
                             .variables = s.variables.get(),

@@ -10,22 +10,25 @@
 
 namespace tenon {
 
-struct Strategy::Impl {
+struct Strategy::Impl : ObjectNames, std::enable_shared_from_this<Strategy::Impl> {
+  bool keeps_variables() const override { return true; }
+
   StrategyOptions options;
   Policy policy;
   std::shared_ptr<Device> device;
   Queue queue;
   std::unique_ptr<VariableStore> variables;
-  std::shared_ptr<ObjectNames> objects = std::make_shared<ObjectNames>();
+  // What each optimizer trains models with: shared by these models.
+  std::map<const void*, std::weak_ptr<const void>> optimizers;
 
   // How its functions are traced. `what`, for messages, has to live until they were.
-  TraceOptions tracing(Mode mode, std::string_view what, bool one_step) const {
+  TraceOptions tracing(Mode mode, std::string_view what, bool one_step) {
     return {.mode = mode,
             .replicas = device->replicas(),
             .policy = policy,
             .draws_by = "draws",
             .one_step = one_step,
-            .objects = objects,
+            .objects = shared_from_this(),
             .what = what};
   }
 };

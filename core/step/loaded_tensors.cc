@@ -93,11 +93,33 @@ Status LoadedTensors::give(VariableStore& store, bool whole) {
   return {};
 }
 
+std::map<std::string, std::string> LoadedTensors::names_of(const std::string& object, const Types& variables) const {
+  const std::string scope = object + "/";
+  std::map<std::string, std::string> out;
+  for (const auto& entry : variables) {
+    const std::string& name = entry.first;
+    const std::string inside = name.starts_with(scope) ? name.substr(scope.size()) : name;
+    const bool by_it = tensors_.contains(inside) && (inside == name || !variables.contains(inside));
+    out.emplace(by_it ? inside : name, name);
+  }
+  return out;
+}
+
+Status LoadedTensors::give_to(VariableStore& store, const std::string& object, const Types& variables) {
+  const std::map<std::string, std::string> names = names_of(object, variables);
+  Types wanted;
+  for (const auto& [own, name] : names) wanted.emplace(own, variables.at(name));
+  TENON_TRY(types().check_is(wanted));
+  for (const auto& [own, name] : names) TENON_TRY(store.give(name, std::move(tensors_.at(own))));
+  tensors_.clear();
+  return {};
+}
+
 Status LoadedTensors::give_known(VariableStore& store, const std::vector<std::string>& required) {
   Types wanted;
   for (const auto& [name, buffer] : store.all())
-    if (tensors_.count(name)) wanted.emplace(name, buffer.type());
-  for (const std::string& name : required) wanted.emplace(name, store.buffer(name).type());
+    if (tensors_.count(name)) wanted.emplace(name, buffer->type());
+  for (const std::string& name : required) wanted.emplace(name, store.buffer(name)->type());
   TENON_TRY(types().check_has(wanted));
   for (const auto& entry : wanted) TENON_TRY(store.give(entry.first, std::move(tensors_.at(entry.first))));
   tensors_.clear();

@@ -37,10 +37,16 @@ class LoadedTensors {
   // Gives all of it to the variables of those names. `whole`: as what the file says of all variables that there are
   // (VariableStore::provide). Afterwards it is empty.
   Status give(VariableStore& store, bool whole);
+  // Gives it to an object's variables: it has all of them and nothing else, by their names or those behind "OBJECT/". On an
+  // error the store stays as it was.
+  Status give_to(VariableStore& store, const std::string& object, const Types& variables);
+  bool empty() const { return tensors_.empty(); }
   // Gives those that the store has variables for; `required` ones have to be there. On an error the store stays as it was.
   Status give_known(VariableStore& store, const std::vector<std::string>& required);
 
  private:
+  // The variables' names by those in the file.
+  std::map<std::string, std::string> names_of(const std::string& object, const Types& variables) const;
   LoadedTensors(std::string path, Arrays tensors) : path_(std::move(path)), tensors_(std::move(tensors)) {}
   std::string path_;
   Arrays tensors_;

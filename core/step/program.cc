@@ -56,14 +56,19 @@ void StepProgram::set_scalars(uint64_t seed) {
   }
 }
 
+const Buffer& StepProgram::borrow(const VariableStore& states, const std::string& variable) {
+  return *states_.emplace_back(states.buffer(variable));
+}
+
 void StepProgram::bind(const VariableStore& states) {
+  states_.clear();
   const Graph& graph = executable_.graph;
   for (size_t i = 0; i < graph.inputs.size(); ++i)
     if (graph.inputs[i].role == Role::kState)
-      launch_.set_input(executable_.slot[i], states.buffer(graph.inputs[i].name));
+      launch_.set_input(executable_.slot[i], borrow(states, graph.inputs[i].name));
   for (size_t r = 0; r < graph.results.size(); ++r)
     if (const int alias = graph.results[r].alias; alias >= 0)
-      launch_.set_result(static_cast<int>(r), states.buffer(graph.inputs[alias].name));
+      launch_.set_result(static_cast<int>(r), borrow(states, graph.inputs[alias].name));
 }
 
 void StepProgram::set_sizes(const DimensionSizes& sizes) {

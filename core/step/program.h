@@ -47,6 +47,7 @@ class StepProgram {
  private:
   StepProgram(Executable executable, const Trace& trace);
   Status allocate_results();
+  const Buffer& borrow(const VariableStore& states, const std::string& variable);
   void set_scalars(uint64_t seed);
 
   Executable executable_;
@@ -56,7 +57,8 @@ class StepProgram {
   std::vector<std::map<int, std::string>> dims_;
   DimensionSizes sizes_;
   Launch launch_;
-  std::vector<Buffer> results_;  // empty for aliased ones
+  std::vector<VariableStore::SharedBuffer> states_;  // that it is bound to: a store may drop them
+  std::vector<Buffer> results_;                      // empty for aliased ones
 };
 
 }  // namespace tenon

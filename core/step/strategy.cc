@@ -55,7 +55,7 @@ TPUStrategy::TPUStrategy(const std::string& device, const StrategyOptions& optio
 
 std::vector<Strategy::VariableInfo> Strategy::variables() const {
   std::vector<VariableInfo> out;
-  for (const auto& [name, buffer] : impl_->variables->all()) out.push_back({name, buffer.type()});
+  for (const auto& [name, buffer] : impl_->variables->all()) out.push_back({name, buffer->type()});
   return out;
 }
 
@@ -72,8 +72,9 @@ void Strategy::save(const std::string& path) const { check(write_tensor_file(pat
 void Strategy::load(const std::string& path) {
   VariableStore& store = *impl_->variables;
   LoadedTensors loaded = LoadedTensors::read(path).take();
+  store.drop_dead();
   Types here;
-  for (const auto& [name, buffer] : store.all()) here.emplace(name, buffer.type());
+  for (const auto& [name, buffer] : store.all()) here.emplace(name, buffer->type());
   check(loaded.types().check_has(here));
   check(loaded.give(store, true));
   store.end_warm_start();

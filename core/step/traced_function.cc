@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "op/replicas.h"
 #include "step/dynamic_inputs.h"
+#include "step/make_variables.h"
 
 namespace tenon {
 namespace {
@@ -84,7 +85,7 @@ Result<std::unique_ptr<TracedFunction::Compiled>> TracedFunction::compile(const 
   TENON_ASSIGN(out->program, StepProgram::create(traced, device_, compile, options_.seed));
   if (options_.compiled) options_.compiled(*traced.graph, out->program->executable());
   if (!variables_) return out;
-  TENON_TRY(variables_->provide(out->program->executable().graph, nullptr));
+  TENON_TRY(make_variables(*traced.graph, out->program->executable().graph, *variables_));
   out->program->bind(*variables_);
   return out;
 }

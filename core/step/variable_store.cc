@@ -56,8 +56,8 @@ Status VariableStore::provide(const Graph& graph, const TensorFile* checkpoint, 
   for (const Variable& v : graph.variables) {
     const Type& type = graph.type(graph.inputs[v.input].value);
     if (const auto it = variables_.find(v.name); it != variables_.end()) {
-      if (!(it->second.type() == type))
-        return invalid("variable '", v.name, "' was made as ", it->second.type().str(),
+      if (!(it->second->type() == type))
+        return invalid("variable '", v.name, "' was made as ", it->second->type().str(),
                        "; this input, or another mode of the model, needs ", type.str());
       continue;
     }
@@ -78,15 +78,15 @@ Status VariableStore::make(const Variable& variable, const Type& type, const Ten
   } else {
     TENON_TRY(begin(variable, buffer));
   }
-  variables_.emplace(name, std::move(buffer));
-  roles_[name] = {variable.kind, variable.trainable};
+  variables_.emplace(name, std::make_shared<const Buffer>(std::move(buffer)));
+  roles_[name] = VariableRole::of(variable);
   return {};
 }
 
 // With what a warm start has for it, or with its first value.
 Status VariableStore::begin(const Variable& variable, const Buffer& buffer) {
   if (!warm_) return fill(variable, buffer);
-  const VariableRole role{variable.kind, variable.trainable};
+  const VariableRole role = VariableRole::of(variable);
   TENON_ASSIGN(const WarmStart::Source source, warm_->source_of(variable.name, buffer.type(), role));
   TENON_TRY(fill(variable, buffer, source.tensor.empty() ? nullptr : &warm_->file(), source.tensor));
   warm_->note(variable.name, role, source);
@@ -97,7 +97,7 @@ Status VariableStore::check_warm(const Graph& graph) const {
   if (!warm_) return {};
   for (const Variable& v : graph.variables)
     if (!variables_.count(v.name) && !waiting_.count(v.name))
-      TENON_TRY(warm_->source_of(v.name, graph.type(graph.inputs[v.input].value), {v.kind, v.trainable}).status());
+      TENON_TRY(warm_->source_of(v.name, graph.type(graph.inputs[v.input].value), VariableRole::of(v)).status());
   return {};
 }
 
@@ -105,14 +105,14 @@ Status VariableStore::warm_start(WarmStart from) {
   std::map<std::string, WarmStart::Source> sources;
   Arrays values;  // all are read before the first is written
   for (const auto& [name, buffer] : variables_) {
-    TENON_ASSIGN(const WarmStart::Source source, from.source_of(name, buffer.type(), roles_.at(name)));
+    TENON_ASSIGN(const WarmStart::Source source, from.source_of(name, buffer->type(), roles_.at(name)));
     if (!source.tensor.empty()) {
-      TENON_ASSIGN(Array value, from.read(source.tensor, buffer.type()));
+      TENON_ASSIGN(Array value, from.read(source.tensor, buffer->type()));
       values.emplace(name, std::move(value));
     }
     sources.emplace(name, source);
   }
-  for (const auto& [name, value] : values) TENON_TRY(write(variables_.at(name), value));
+  for (const auto& [name, value] : values) TENON_TRY(write(*variables_.at(name), value));
   for (const auto& [name, source] : sources) from.note(name, roles_.at(name), source);
   warm_.emplace(std::move(from));
   return {};
@@ -121,7 +121,6 @@ Status VariableStore::warm_start(WarmStart from) {
 // Before anything is made, so that the store stays as it was.
 Status VariableStore::check_waiting(const Graph& graph) const {
   const Variable* missing = nullptr;
-  size_t taken = 0;
   for (const Variable& v : graph.variables) {
     if (variables_.count(v.name)) continue;
     const Type& type = graph.type(graph.inputs[v.input].value);
@@ -130,31 +129,76 @@ Status VariableStore::check_waiting(const Graph& graph) const {
       if (!missing) missing = &v;
       continue;
     }
-    ++taken;
     const auto& [value, from] = given->second;
     if (!(value.type() == type))
       return invalid("variable '", v.name, "' is ", type.str(), ", and the value that waits for it ",
                      value.type().str(), from.empty() ? "" : cat(", of '", from, "'"));
   }
-  if (!missing || taken == waiting_.size()) return {};
-  for (const auto& [name, value] : waiting_)
-    if (!value.from.empty() && !graph.find_variable(name))
-      return invalid("variable '", missing->name, "' is not in '", value.from,
-                     "', which was loaded; nothing has had its '", name, "' yet");
-  return {};
+  if (!missing) return {};
+  const std::string* file = nullptr;
+  const std::string* left = nullptr;  // of what waits: the graph does not have it either
+  for (const auto& [name, value] : waiting_) {
+    if (value.from.empty()) continue;
+    file = &value.from;
+    if (!graph.find_variable(name)) left = &name;
+    if (left) break;
+  }
+  if (!file) return {};
+  return invalid("variable '", missing->name, "' is not in '", *file, "', which was loaded",
+                 left ? cat("; nothing has had its '", *left, "' yet") : "; load_weights takes weights alone");
+}
+
+void VariableStore::no_longer_whole() {
+  for (auto& entry : waiting_) entry.second.from.clear();
+}
+
+void VariableStore::drop(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    variables_.erase(name);
+    roles_.erase(name);
+    waiting_.erase(name);
+  }
+}
+
+bool VariableStore::is_dead(const std::string& name) const {
+  const auto role = roles_.find(name);
+  return role != roles_.end() && role->second.owned && role->second.owner.expired();
+}
+
+// A weight's slots say nothing of another weight of its name.
+void VariableStore::drop_with_slots(const std::vector<std::string>& names) {
+  std::vector<std::string> all = names;
+  for (const std::string& name : names)
+    for (const auto& [slot, role] : roles_)
+      if (role.kind == VariableKind::kSlot && slot.starts_with(name + "/")) all.push_back(slot);
+  drop(all);
+}
+
+void VariableStore::drop_dead() {
+  std::vector<std::string> names;
+  for (const auto& entry : variables_)
+    if (is_dead(entry.first)) names.push_back(entry.first);
+  drop_with_slots(names);
+}
+
+void VariableStore::drop_dead(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const Variable& v : graph.variables)
+    if (!v.owner.expired() && is_dead(v.name)) names.push_back(v.name);
+  drop_with_slots(names);
 }
 
 Status VariableStore::give(const std::string& name, Array value, const std::string& from) {
   const auto found = variables_.find(name);
   if (found == variables_.end()) return waiting_.insert_or_assign(name, Waiting{std::move(value), from}), Status();
-  if (!(found->second.type() == value.type()))
-    return invalid("variable '", name, "' is ", found->second.type().str(), ", given ", value.type().str());
-  return queue_.write(found->second, value.bytes().data(), value.bytes().size());
+  if (!(found->second->type() == value.type()))
+    return invalid("variable '", name, "' is ", found->second->type().str(), ", given ", value.type().str());
+  return queue_.write(*found->second, value.bytes().data(), value.bytes().size());
 }
 
 Result<const Buffer*> VariableStore::find(std::string_view name) const {
   const auto it = variables_.find(name);
-  if (it != variables_.end()) return &it->second;
+  if (it != variables_.end()) return it->second.get();
   std::vector<std::string_view> names;
   for (const auto& entry : variables_) names.push_back(entry.first);
   if (names.empty()) return invalid("there is no variable '", name, "' yet: no function with variables was called");
@@ -191,13 +235,13 @@ FillBytes VariableStore::bytes_of(const std::string& name, const Buffer& buffer,
 
 Status VariableStore::save(BundleWriter& writer, bool* finite) const {
   for (const auto& [name, buffer] : variables_)
-    TENON_TRY(writer.add(name, buffer.type(), bytes_of(name, buffer, finite)));
+    TENON_TRY(writer.add(name, buffer->type(), bytes_of(name, *buffer, finite)));
   return {};
 }
 
 std::vector<TensorSource> VariableStore::sources(const std::vector<std::string>* only) const {
   std::vector<TensorSource> out;
-  for (const auto& [name, buffer] : variables_) out.push_back({name, buffer.type(), bytes_of(name, buffer, nullptr)});
+  for (const auto& [name, buffer] : variables_) out.push_back({name, buffer->type(), bytes_of(name, *buffer, nullptr)});
   for (const auto& [name, kept] : waiting_) {
     const auto fill = [bytes = kept.value.bytes()](std::span<std::byte> piece) mutable {
       std::memcpy(piece.data(), bytes.data(), piece.size());
@@ -215,9 +259,9 @@ std::vector<TensorSource> VariableStore::sources(const std::vector<std::string>*
 Result<std::string> VariableStore::not_finite() const {
   std::vector<std::byte> bytes;
   for (const auto& [name, buffer] : variables_) {
-    bytes.resize(static_cast<size_t>(buffer.type().bytes()));
-    TENON_TRY(queue_.read(buffer, bytes.data(), bytes.size()));
-    if (!all_finite(buffer.type().dtype, bytes)) return name;
+    bytes.resize(static_cast<size_t>(buffer->type().bytes()));
+    TENON_TRY(queue_.read(*buffer, bytes.data(), bytes.size()));
+    if (!all_finite(buffer->type().dtype, bytes)) return name;
   }
   return std::string();
 }
@@ -225,9 +269,9 @@ Result<std::string> VariableStore::not_finite() const {
 Result<VariableStore::AllKept> VariableStore::keep() const {
   AllKept out;
   for (const auto& [name, buffer] : variables_) {
-    TENON_TRY(room_for(static_cast<size_t>(buffer.type().bytes()), cat("a copy of variable '", name, "'")));
-    Array value(buffer.type());
-    TENON_TRY(queue_.read(buffer, value.bytes().data(), value.bytes().size()));
+    TENON_TRY(room_for(static_cast<size_t>(buffer->type().bytes()), cat("a copy of variable '", name, "'")));
+    Array value(buffer->type());
+    TENON_TRY(queue_.read(*buffer, value.bytes().data(), value.bytes().size()));
     out.emplace(name, Kept{std::move(value), roles_.at(name)});
   }
   return out;
@@ -237,7 +281,7 @@ Status VariableStore::put(const AllKept& kept) {
   for (const auto& [name, was] : kept) {
     TENON_ASSIGN(Buffer buffer, device_->allocate(was.value.type()));
     TENON_TRY(write(buffer, was.value));
-    variables_.emplace(name, std::move(buffer));
+    variables_.emplace(name, std::make_shared<const Buffer>(std::move(buffer)));
     roles_[name] = was.role;
   }
   return {};
@@ -251,10 +295,10 @@ Result<std::string> VariableStore::hash() const {
   std::vector<std::byte> piece;
   for (const auto& [name, buffer] : variables_) {
     mix(name.data(), name.size());
-    const auto size = static_cast<uint64_t>(buffer.type().bytes());
+    const auto size = static_cast<uint64_t>(buffer->type().bytes());
     for (uint64_t at = 0; at < size; at += piece.size()) {
       piece.resize(static_cast<size_t>(std::min<uint64_t>(size - at, kBundlePieceBytes)));
-      TENON_TRY(queue_.read(buffer, piece.data(), piece.size(), at));
+      TENON_TRY(queue_.read(*buffer, piece.data(), piece.size(), at));
       mix(piece.data(), piece.size());
     }
   }

@@ -40,11 +40,22 @@ class VariableStore {
     std::string from;
   };
   const std::map<std::string, Waiting, std::less<>>& waiting() const { return waiting_; }
+  // What waits is no longer all that a file has to say: variables that it does not have may begin anew.
+  void no_longer_whole();
+
+  // Variables, and values that wait, are here no more. Programs that have such variables keep them for themselves.
+  void drop(const std::vector<std::string>& names);
+  // The same of what objects had that are gone: all, or where the graph has others of these names.
+  void drop_dead();
+  void drop_dead(const Graph& graph);
 
   // REQUIRED: provide() was called with a graph that has it.
-  const Buffer& buffer(const std::string& name) const { return variables_.at(name); }
+  using SharedBuffer = std::shared_ptr<const Buffer>;
+  const SharedBuffer& buffer(const std::string& name) const { return variables_.at(name); }
   bool empty() const { return variables_.empty(); }
-  const std::map<std::string, Buffer, std::less<>>& all() const { return variables_; }
+  const std::map<std::string, SharedBuffer, std::less<>>& all() const { return variables_; }
+  // Whether read() has a value of that name.
+  bool has(std::string_view name) const { return variables_.contains(name) || waiting_.contains(name); }
 
   // By name; errors say what there is when there is none of that name, and when a value's type is not the variable's.
   Result<Array> read(std::string_view name) const;
@@ -83,7 +94,9 @@ class VariableStore {
   std::shared_ptr<Device> device_;
   Queue& queue_;
   uint64_t seed_;
-  std::map<std::string, Buffer, std::less<>> variables_;
+  bool is_dead(const std::string& name) const;
+  void drop_with_slots(const std::vector<std::string>& names);
+  std::map<std::string, SharedBuffer, std::less<>> variables_;
   std::map<std::string, VariableRole, std::less<>> roles_;
   std::map<std::string, Waiting, std::less<>> waiting_;
   std::optional<WarmStart> warm_;

@@ -22,6 +22,9 @@ std::string some_names(const std::vector<std::string>& names);
 struct VariableRole {
   VariableKind kind = VariableKind::kWeight;
   bool trainable = true;
+  bool owned = false;                    // by an object, a layer or an optimizer
+  std::weak_ptr<const void> owner = {};  // that object
+  static VariableRole of(const Variable& v) { return {v.kind, v.trainable, !v.owner.expired(), v.owner}; }
 };
 
 class WarmStart {

@@ -18,6 +18,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,6 +59,10 @@ class TrainingRun {
   virtual std::vector<std::string> weights() const = 0;
   virtual Array read(std::string_view variable) const = 0;
   virtual void write(std::string_view variable, const Array& value) = 0;
+
+  // The optimizer's averages, as variables by the weights that they are of: none without use_ema. Nothing where the run does
+  // not know.
+  virtual std::optional<std::map<std::string, std::string>> averages() const { return std::nullopt; }
 
   // The optimizer's, as the next step uses it. A schedule gives its value and cannot be set.
   virtual double learning_rate() const = 0;

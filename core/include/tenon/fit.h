@@ -64,7 +64,7 @@ struct CompileOptions {
   // A last batch with fewer rows runs in the program of the whole ones, whose sums then cost a mask each, instead of
   // being compiled for itself (BoundedDim of tenon/strategy.h). Of fit, evaluate and predict.
   bool bounded_batch = false;
-  std::optional<Strategy> strategy = {};  // that of Strategy::scope(), or else Strategy("auto")
+  std::optional<Strategy> strategy = {};  // that of Strategy::scope(), the model's (model.h), or else Strategy("auto")
 };
 
 // Inputs, or targets, of all examples in memory: an array with an example a row, several in the order of the model's inputs

@@ -12,7 +12,9 @@
 // A layer is a value, and its copies are the same layer: they share name and weights. It gets its name when it is called
 // first: that of its class, "dense", or dense_1, dense_2, .. where living layers of the same Strategy have that; inside
 // another layer's call() under the other's name, "residual/conv2d". Its variables are "dense/kernel", "dense/bias". Weights are
-// made in the first function that calls it, by the shapes that it is called with. All functions throw tenon::Error; one that
+// made in the first function that calls it, by the shapes that it is called with, and live as long as the layer and its
+// Strategy do; a function of another Strategy begins with what they are then. In one call a layer asks for a variable of a
+// name once. When a layer is gone, a new one may get its name; it begins anew. All functions throw tenon::Error; one that
 // comes out of call() names the innermost layer that it comes from: "layer 'residual': add: shapes [32,4] and [3] ..". At most
 // 200 calls of layers may be inside one another.
 #pragma once
@@ -27,6 +29,8 @@
 
 namespace tenon {
 
+class LoadedTensors;
+class ObjectNames;
 class Symbol;
 
 class Layer {
@@ -72,6 +76,9 @@ class Layer {
   Tensors trainable_variables() const;
   Tensors variables() const;
 
+  // What keeps its variables: that of the last function that was run with it; null before. Of the library's own use.
+  virtual std::shared_ptr<ObjectNames> home() const;
+
  protected:
   // The name of a layer of this class: "dense". By default that of the class in snake case.
   virtual std::string kind() const;
@@ -81,6 +88,8 @@ class Layer {
   virtual bool is_model() const { return false; }
   // The types of an example of each tensor that a model was called on last; empty of other layers.
   const std::vector<Type>& examples() const;
+  // Its variables begin with these values once they are made.
+  void begin_with(std::shared_ptr<LoadedTensors> values);
 
  private:
   friend class Model;
@@ -91,6 +100,7 @@ class Layer {
   std::string title() const;  // "layer 'dense'", for messages
   void note_examples(const Tensors& xs);
   std::string scope_in(Graph& graph) const;
+  void tell_when_made(Graph& graph, const std::string& scope) const;
   std::shared_ptr<Inside> identity_;
 };
 

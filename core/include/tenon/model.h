@@ -142,12 +142,16 @@ class Model : public Layer {
   // Empty where call() is one's own.
   std::vector<std::string> input_names() const;
   virtual std::vector<std::string> output_names() const;
+  // That of its strategy, or else of the first of its layers that has one.
+  std::shared_ptr<ObjectNames> home() const override;
 
   // ---- training, as Keras does it (tenon/fit.h) ----
-  // Copies of a model, which is a layer, are the same one: they are compiled together. What was trained stays when a model
-  // is compiled again with the same strategy. An error in the data, or of a callback, ends the call; what was trained
-  // until then stays as it is. Of a model whose inputs are known by Input() the layers are checked here: an error says "batch"
-  // where the size of one would stand.
+  // Copies of a model, which is a layer, are the same one: they are compiled together. Its weights stay when a model is
+  // compiled again. Where no strategy is given it stays with the one that it has, or that one of its layers has, so that a
+  // part of a model shares its weights; to another one it takes them along. What the optimizer kept is given up, as in
+  // Keras, unless it is the same one, or trains another model of the strategy. An error in the data, or of a callback, ends
+  // the call; what was trained until then stays as it is. Of a model whose inputs are known by Input() the layers are checked
+  // here: an error says "batch" where the size of one would stand.
   void compile(const CompileOptions& options);
   bool compiled() const { return compiled_->training != nullptr; }
   // Trains, and gives the logs of the epochs: "loss", the mean over the examples with what layers add to it, the metrics of
@@ -157,7 +161,7 @@ class Model : public Layer {
   // The loss and the metrics, with the weights as they are.
   Logs evaluate(const FitData& data, const EvaluateOptions& options = {});
   Logs evaluate(const Examples& x, const Examples& y, const EvaluateOptions& options = {});
-  // The outputs, a row an example. A model that was never compiled predicts on Strategy("auto").
+  // The outputs, a row an example. A model that was never compiled predicts with the strategy that compile({}) gives it.
   std::vector<Array> predict(const Dataset& data, const PredictOptions& options = {});
   std::vector<Array> predict(const Examples& x, const PredictOptions& options = {});
   // One step on one batch; the loss and the metrics of that batch.
@@ -170,11 +174,13 @@ class Model : public Layer {
   // PATH.index and PATH.data-00000-of-00001; Keras's .keras and .h5 are an error. Files are there whole or not at all; NaN and
   // infinity are an error.
   // Everything that training needs to go on with the same bits: all variables of the strategy, weights, optimizers' slots and
-  // counters, the learning rate. What is loaded before a model was called waits for it (Strategy::load).
+  // counters, the learning rate. What is loaded before a model was called waits for it (Strategy::load); fit() names what
+  // still waits then. A file of weights alone is an error, at the latest in fit().
   void save(const std::string& path);
   void load(const std::string& path);
   // The weights alone, moving averages among them. Those of the file have to be the model's, by names and types; of a model
-  // whose weights are not there yet this is checked when they are made.
+  // whose weights are not there yet this is checked when they are made, in whatever model it is a part of then. The names
+  // are those of save_weights(), or those behind the model's own, "base/dense/kernel".
   void save_weights(const std::string& path);
   void load_weights(const std::string& path);
   // Those that both have; the report names the others. A model whose weights are not there yet takes them when they are made.
@@ -219,6 +225,7 @@ class Model : public Layer {
   std::vector<const Symbol::Node*> order_;  // of what is between, as it was put together
   struct Compiled {
     std::shared_ptr<ModelTraining> training;
+    std::shared_ptr<ObjectNames> home;
   };
   std::shared_ptr<Compiled> compiled_ = std::make_shared<Compiled>();  // of all copies
 };
@@ -231,6 +238,7 @@ class Sequential : public Model {
   void add(AnyLayer layer);
   std::vector<std::string> output_names() const override;
   Tensors call_all(const Tensors& xs) override;
+  std::shared_ptr<ObjectNames> home() const override;
 
  protected:
   AnyLayer kept() const override;

@@ -181,7 +181,8 @@ class Strategy {
     std::string name;
     Type type;
   };
-  // Of all functions that were traced, in the order of names; optimizers' slots and counters among them.
+  // Of all functions that were traced, in the order of names; optimizers' slots and counters among them. Those of a layer or
+  // an optimizer that is gone are here until another one takes its name.
   std::vector<VariableInfo> variables() const;
   // Throws Error when there is no such variable.
   Array read(std::string_view variable) const;
@@ -199,7 +200,7 @@ class Strategy {
   void save(const std::string& path) const;
   // Every variable that is here has to be in the file with its type, and the file's others wait for the functions that have
   // them. While there are such, a function with a variable that the file does not have is an error: it would begin anew in
-  // silence. On an error all stays as it was.
+  // silence. Variables of layers and optimizers that are gone are given up. On an error the others stay as they were.
   void load(const std::string& path);
   // Variables that are here take what the checkpoint has for them, all or, on an error, none; those that are made later
   // begin with what it has, until load() or another warm start. The report is of the variables that there are; the
@@ -209,8 +210,9 @@ class Strategy {
   // The names of values that wait for a function.
   std::vector<std::string> waiting() const;
 
-  struct Impl;
-  Impl& impl() const { return *impl_; }  // of the library's own use
+  struct Impl;  // of the library's own use, as what has to do with it
+  explicit Strategy(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  Impl& impl() const { return *impl_; }
 
  private:
   std::shared_ptr<Impl> impl_;

@@ -134,6 +134,23 @@ TEST_P(ModelFiles, AnotherOptimizersStateIsNotTakenUpInSilence) {
       << message;
 }
 
+// Slots that begin anew in silence are not what load() promises, whether the model is there already or not.
+TEST_P(ModelFiles, AFileOfWeightsIsNotTakenForAllThatTrainingNeeds) {
+  Sequential one = compiled();
+  train(one, 1);
+  one.save_weights(path());
+  Sequential other = compiled();
+  other.load(path());
+  const std::string message = message_of([&] { train(other, 1); });
+  EXPECT_NE(message.find("' is not in '" + path() + "', which was loaded; load_weights takes weights alone"),
+            std::string::npos)
+      << message;
+  other.load_weights(path());
+  Sequential trained = compiled();
+  train(trained, 1);
+  EXPECT_EQ(message_of([&] { trained.load(path()); }).substr(0, path().size() + 2), "'" + path() + "'");
+}
+
 struct AtTheBeginning : Callback {
   void on_train_begin(TrainingRun& run) override {
     step = run.step();

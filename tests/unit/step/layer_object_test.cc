@@ -4,6 +4,8 @@
 #include <functional>
 #include <stdexcept>
 
+#include <memory>
+
 #include "tenon/gradients.h"
 #include "tenon/layer_classes.h"
 #include "tenon/masking.h"
@@ -91,15 +93,68 @@ TEST(LayerObject, LayersMadeInsideAFunctionAreTheSameInEachTrace) {
   EXPECT_EQ(names(strategy), (Names{"dense/bias", "dense/kernel"}));
 }
 
-TEST(LayerObject, AModelThatIsGoneLeavesItsWeightsToNoOther) {
+TEST(LayerObject, AModelThatIsGoneLeavesItsNamesAndNotItsWeights) {
   Strategy strategy("cpu");
   const auto run = [&](Sequential model) {
-    strategy.function([&](const Features& in) { return Outputs{{"y", model(in["x"])}}; })(kX);
+    return strategy.function([&](const Features& in) { return Outputs{{"y", model(in["x"])}}; })(kX)["y"].item();
   };
-  run(Sequential({Dense({.units = 1})}));
-  run(Sequential({Dense({.units = 1})}));
-  EXPECT_EQ(names(strategy),
-            (Names{"dense/bias", "dense/kernel", "sequential_1/dense/bias", "sequential_1/dense/kernel"}));
+  const double fresh = run(Sequential({Dense({.units = 1})}));
+  strategy.write("dense/kernel", Array({3.0f, 4.0f}, {2, 1}));
+  EXPECT_EQ(run(Sequential({Dense({.units = 1})})), fresh);
+  EXPECT_EQ(names(strategy), (Names{"dense/bias", "dense/kernel"}));
+  run(Sequential({Dense({.units = 1, .use_bias = false})}));
+  EXPECT_EQ(strategy.read("dense/kernel").shape(), (Shape{2, 1}));
+}
+
+// What is traced again, and what runs, goes on with what it had.
+TEST(LayerObject, AFunctionKeepsTheWeightsOfLayersThatAreGone) {
+  Strategy strategy("cpu");
+  auto model = std::make_unique<Sequential>(Sequential({Dense({.units = 1})}));
+  Function f = strategy.function([&](const Features& in) { return Outputs{{"y", (*model)(in["x"])}}; });
+  f(kX);
+  strategy.write("dense/kernel", Array({3.0f, 4.0f}, {2, 1}));
+  model.reset();
+  Sequential other({Dense({.units = 1})});
+  Function g = strategy.function([&](const Features& in) { return Outputs{{"y", other(in["x"])}}; });
+  const double fresh = g(kX)["y"].item();
+  EXPECT_EQ(f(kX)["y"].item(), 11);
+  EXPECT_NE(fresh, 11);
+  EXPECT_EQ(g(kX)["y"].item(), fresh);
+}
+
+TEST(LayerObject, ALayerHasItsWeightsInAnotherStrategyToo) {
+  Strategy one("cpu"), other("cpu", {.seed = 3});
+  Dense layer({.units = 1});
+  const TensorFunction call = [&](const Features& in) { return Outputs{{"y", layer(in["x"])}}; };
+  one.function(call)(kX);
+  one.write("dense/kernel", Array({3.0f, 4.0f}, {2, 1}));
+  EXPECT_EQ(other.function(call)(kX)["y"].item(), 11);
+  EXPECT_EQ(message_of([&] {
+              Strategy("cpu").function(call)({{"x", Array({1.0f, 2.0f, 3.0f}, {1, 3})}});
+            }),
+            "variable 'dense/kernel' is f32[3,1], and in the strategy that its layer was in before f32[2,1]");
+}
+
+// The second would be the first, with other values than it asks for.
+TEST(LayerObject, AsksOnceForAVariableInACall) {
+  struct Twice : Layer {
+    explicit Twice(std::string second) : second(std::move(second)) {}
+    Tensor call(Tensor x) override {
+      const Tensor a = variable(x, "w", {2}, zeros()), b = variable(x, second, {2}, ones());
+      return x + a + b;
+    }
+    std::string second;
+  };
+  Strategy strategy("cpu");
+  const auto error = [&](Twice layer) {
+    return message_of([&] {
+      strategy.function([&](const Features& in) { return Outputs{{"y", layer(layer(in["x"]))}}; })(kX);
+    });
+  };
+  EXPECT_EQ(error(Twice("w")),
+            "layer 'twice' asks for variable 'w' twice in one call; it is there already: expected another name, or the "
+            "tensor kept");
+  EXPECT_EQ(error(Twice("v")), "no error");
 }
 
 TEST(LayerObject, FunctionsBesideObjectsGetOtherNames) {
