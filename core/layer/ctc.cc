@@ -7,7 +7,7 @@
 namespace tenon {
 namespace {
 
-constexpr const char* kName = "ctc";
+constexpr const char* kCtc = "ctc";
 constexpr double kNever = -1e5;  // log of no probability, as Keras has it: infinity would make gradients NaN
 
 Tensor between(Tensor x, int64_t axis, int64_t from, int64_t to) {
@@ -45,7 +45,7 @@ Tensor summed(const Tensors& logs) {
 
 Tensor integers(const char* what, Tensor x, const Shape& expected) {
   if (!(x.shape() == expected) || !(is_integer(x.dtype()) || x.dtype() == DType::kU8))
-    fail(kName, ": ", what, " are ", x.type().str(), ", expected integers ", expected.str());
+    fail(kCtc, ": ", what, " are ", x.type().str(), ", expected integers ", expected.str());
   return cast(x, DType::kI32);
 }
 
@@ -55,12 +55,12 @@ struct Sequences {
 };
 
 Sequences checked(Tensor y_true, Tensor y_pred, const CtcOptions& o) {
-  if (!y_true || !y_pred) fail(kName, ": labels or predictions were never set");
+  if (!y_true || !y_pred) fail(kCtc, ": labels or predictions were never set");
   if (y_pred.rank() != 3 || !is_float(y_pred.dtype()) || y_pred.elements() < 1)
-    fail(kName, ": predictions are ", y_pred.type().str(), ", expected floats [batch, steps, classes]");
+    fail(kCtc, ": predictions are ", y_pred.type().str(), ", expected floats [batch, steps, classes]");
   const Shape each{y_pred.dim(0)};
   if (y_true.rank() != 2 || y_true.elements() < 1)
-    fail(kName, ": labels are ", y_true.type().str(), ", expected integers [", each[0], ",n]");
+    fail(kCtc, ": labels are ", y_true.type().str(), ", expected integers [", each[0], ",n]");
   Sequences s{integers("labels", y_true, {each[0], y_true.dim(1)}), widened(y_pred), o.label_length, o.input_length};
   if (s.label_length)
     s.label_length = integers("label lengths", s.label_length, each);
@@ -111,7 +111,7 @@ Tensor ctc(Tensor y_true, Tensor y_pred, const CtcOptions& o) {
   const Tensor ended = select(ends, at, full_like(at, kNever));
   const Tensor most = stop_gradient(reduce_max(ended, {1}, true));
   const Tensor total = log(reduce_sum(exp(ended - most), {1})) + reshape(most, {at.dim(0)});
-  return losses::reduced(kName, -total, losses::common(o));
+  return losses::reduced(kCtc, -total, losses::common(o));
 }
 
 }  // namespace tenon

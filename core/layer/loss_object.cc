@@ -32,6 +32,7 @@ const KnownLoss kLosses[] = {
     {"categorical_generalized_cross_entropy", "CategoricalGeneralizedCrossEntropy", "",
      by_default<GeneralizedOptions, categorical_generalized_cross_entropy>},
     {"categorical_hinge", "CategoricalHinge", "", categorical_hinge},
+    {"circle", "Circle", "", by_default<CircleOptions, circle>},
     {"cosine_similarity", "CosineSimilarity", "", cosine_similarity},
     {"ctc", "CTC", "", by_default<CtcOptions, ctc>},
     {"dice", "Dice", "", by_default<OverlapOptions, dice>},
@@ -159,6 +160,7 @@ Loss CategoricalGeneralizedCrossEntropy(const GeneralizedOptions& o) {
   return made(categorical_generalized_cross_entropy, o, "categorical_generalized_cross_entropy");
 }
 Loss CategoricalHinge(const LossOptions& o) { return Loss(categorical_hinge, o); }
+Loss Circle(const CircleOptions& o) { return made(circle, o, "circle"); }
 Loss CosineSimilarity(const LossOptions& o) { return Loss(cosine_similarity, o); }
 Loss CTC(const LossOptions& o) {
   expect_plain("ctc", o);

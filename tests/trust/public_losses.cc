@@ -51,6 +51,11 @@ const std::vector<Function> kLosses = {
        f.gamma = a.within(2, {-1});
        binary_focal_crossentropy(l, x, f);
      }},
+    {"circle",
+     [](A& a) {
+       auto x = a.floats({4, 3}), y = a.indices({4}, true);
+       circle(y, x, {.gamma = a.within(80, {-1}), .margin = a.finite(0.4)});
+     }},
     {"ctc",
      [](A& a) {
        auto x = a.floats({2, 4, 3}), y = a.indices({2, 2});

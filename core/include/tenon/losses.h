@@ -114,6 +114,19 @@ Tensor dice(Tensor y_true, Tensor y_pred, const OverlapOptions& options = {});
 // 1 - (TP + 1e-7) / (TP + alpha FP + beta FN + 1e-7) (Salehi et al. 2017). Keras has alpha and beta the other way round.
 Tensor tversky(Tensor y_true, Tensor y_pred, const OverlapOptions& options = {});
 
+// Of embeddings y_pred[B,D] of length 1 and y_true[B] or [B,1] integers, their classes: brings those of one class near each
+// other and those of others apart (Sun et al. 2020). Each example is compared with the whole batch, on several units with
+// those of all of them. An example that is alone in its class, or whose class is all of the batch, costs nothing and, as in
+// Keras, is not counted.
+struct CircleOptions {
+  double gamma = 80, margin = 0.4;
+  bool remove_diagonal = true;  // an example is not compared with itself
+  Tensor sample_weight = {};
+  Reduction reduction = Reduction::kSumOverBatchSize;
+  std::string name = {};
+};
+Tensor circle(Tensor y_true, Tensor y_pred, const CircleOptions& options = {});
+
 // Connectionist temporal classification: -log of the probability of the labels in whatever alignment (Graves et al. 2006).
 // y_true[B,N] integers, 0 for blank and behind the labels; y_pred[B,T,V] logits. [B] losses. A label that takes more steps
 // than there are, repeated ones with a blank in between, costs some 1e5, as in Keras, and not infinity.
@@ -163,6 +176,7 @@ Loss CategoricalCrossentropy(const LossOptions& options = {});
 Loss CategoricalFocalCrossentropy(const FocalOptions& options = {});
 Loss CategoricalGeneralizedCrossEntropy(const GeneralizedOptions& options = {});
 Loss CategoricalHinge(const LossOptions& options = {});
+Loss Circle(const CircleOptions& options = {});
 Loss CosineSimilarity(const LossOptions& options = {});
 // Of the function's options it takes lengths only by labels that are 0 and by the mask of the predictions.
 Loss CTC(const LossOptions& options = {});

@@ -15,14 +15,14 @@ using model_testing::error_of;
 using model_testing::feed;
 using model_testing::Session;
 
-struct Part {
+struct CtcPart {
   Shape shape;
   Numbers values;
 };
-using Case = std::map<std::string, Part>;
+using CtcCase = std::map<std::string, CtcPart>;
 
-std::map<std::string, Case> cases() {
-  std::map<std::string, Case> out;
+std::map<std::string, CtcCase> ctc_cases() {
+  std::map<std::string, CtcCase> out;
   for (const golden::Row& row : golden::rows("../fixtures/numbers.csv"))
     if (row.at("case").starts_with("ctc"))
       out[row.at("case")][row.at("part")] = {Shape(golden::integers(row.at("shape"))),
@@ -31,10 +31,10 @@ std::map<std::string, Case> cases() {
 }
 
 // The loss of each example, and the gradient of their sum.
-struct Found {
+struct CtcFound {
   Numbers each, gradient;
 };
-Found found(const Case& c, bool lengths) {
+CtcFound ctc_of(const CtcCase& c, bool lengths) {
   Graph graph;
   const Tensor x = feed(graph, "x", c.at("logits").shape), y = feed(graph, "y", c.at("labels").shape, DType::kI32);
   CtcOptions o{.reduction = Reduction::kNone};
@@ -56,13 +56,13 @@ Found found(const Case& c, bool lengths) {
 
 TEST(Ctc, GivesKerasLossesAndGradients) {
   int tried = 0;
-  for (const auto& [name, c] : cases()) {
+  for (const auto& [name, c] : ctc_cases()) {
     SCOPED_TRACE(name);
     const bool plain = name.find("plain") != std::string::npos;
     if (c.at("each").values[0] > 1e4) continue;  // no alignment
     for (const bool lengths : {false, true}) {
       if (!lengths && !plain) continue;
-      const Found f = found(c, lengths);
+      const CtcFound f = ctc_of(c, lengths);
       golden::expect_near(f.each, c.at("each").values, 2e-6);
       golden::expect_near(f.gradient, c.at("gradient of the sum").values, 5e-6);
       ++tried;
@@ -73,9 +73,9 @@ TEST(Ctc, GivesKerasLossesAndGradients) {
 
 TEST(Ctc, WithoutTheLengthsGivesOtherLosses) {
   int tried = 0;
-  for (const auto& [name, c] : cases()) {
+  for (const auto& [name, c] : ctc_cases()) {
     if (name.find("lengths") == std::string::npos) continue;
-    EXPECT_GT(std::fabs(found(c, false).each[0] - c.at("each").values[0]), 0.1) << name;
+    EXPECT_GT(std::fabs(ctc_of(c, false).each[0] - c.at("each").values[0]), 0.1) << name;
     ++tried;
   }
   EXPECT_EQ(tried, 2);
@@ -83,9 +83,9 @@ TEST(Ctc, WithoutTheLengthsGivesOtherLosses) {
 
 TEST(Ctc, OfALabelWithoutAlignmentIsLargeAndFinite) {
   int tried = 0;
-  for (const auto& [name, c] : cases()) {
+  for (const auto& [name, c] : ctc_cases()) {
     if (c.at("each").values[0] < 1e4) continue;
-    const Found f = found(c, false);
+    const CtcFound f = ctc_of(c, false);
     golden::expect_near(f.each, c.at("each").values, 1e-4);
     for (const double g : f.gradient) EXPECT_LE(std::fabs(g), 2);
     ++tried;

@@ -20,8 +20,6 @@ const Reasons& absent_rows() {
       {"layers.RandAugment",
        "six of its eleven changes are not there: colour degeneration, sharpness, posterization, solarization, "
        "automatic contrast, equalization"},
-      {"losses.Circle",
-       "it takes one-hot labels of embeddings' classes over the whole batch, which units do not share"},
       {"optimizers.ScheduleFreeAdamW", "it evaluates with other weights than it trains; Keras's own has a wart there"},
       {"callbacks.ProgbarLogger", "fit's verbose says which bar there is"},
       {"utils.Progbar", "fit draws it"},

@@ -67,6 +67,7 @@ Table losses() {
   const LossOptions o;
   const FocalOptions focal;
   const OverlapOptions overlap;
+  const CircleOptions circle;
   const auto logits = [](Loss::Function loss) {
     return call([=](Tensor x) { loss(x, x, {}); }, [=](Tensor x, double v) { loss(x, x, {.from_logits = v != 0}); });
   };
@@ -86,6 +87,9 @@ Table losses() {
       {"CategoricalGeneralizedCrossEntropy",
        {TENON_FIELD(GeneralizedOptions(), q), TENON_FIELD(GeneralizedOptions(), reduction)}},
       {"Huber", {TENON_FIELD(HuberOptions(), delta), TENON_FIELD(HuberOptions(), reduction)}},
+      {"Circle",
+       {TENON_FIELD(circle, gamma), TENON_FIELD(circle, margin), TENON_FIELD(circle, remove_diagonal),
+        TENON_FIELD(circle, reduction)}},
       {"CosineSimilarity", all + axis},
       {"Dice", masks},
       {"Tversky", masks + Ours{TENON_FIELD(overlap, alpha), TENON_FIELD(overlap, beta)}},

@@ -117,6 +117,7 @@ const std::map<std::string, std::string>& names() {
       TENON_SAME("losses", CategoricalFocalCrossentropy),
       TENON_SAME("losses", CategoricalGeneralizedCrossEntropy),
       TENON_SAME("losses", CategoricalHinge),
+      TENON_SAME("losses", Circle),
       TENON_SAME("losses", CosineSimilarity),
       TENON_SAME("losses", Dice),
       TENON_SAME("losses", Hinge),
