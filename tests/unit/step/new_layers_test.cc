@@ -1,6 +1,8 @@
 // Layers that have states, moments of data or draws, as parts of functions and models on a device.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tenon/augmentation.h"
 #include "tenon/gradients.h"
 #include "tenon/losses.h"
@@ -74,6 +76,35 @@ TEST(NewLayers, AugmentationIsPartOfAModel) {
   const Arrays images{{"x", Array(std::vector<uint8_t>(8 * 6 * 6 * 3, 7), {8, 6, 6, 3})}};
   EXPECT_EQ(made(Mode::kTrain)(images)["y"].shape(), (Shape{8, 4, 4, 3}));
   EXPECT_EQ(made(Mode::kEval)(images)["y"].to<float>(), std::vector<float>(8 * 4 * 4 * 3, 7));
+}
+
+// Each example is compared with those of the other unit too, so that loss and gradients are those of the whole batch.
+TEST(NewLayers, TheCircleLossIsThatOfTheWholeBatchOnSeveralUnits) {
+  const auto trained = [](const char* device) {
+    Strategy strategy(device, {.seed = 3});
+    Sequential model({Dense({.units = 3, .use_bias = false}), UnitNormalization()});
+    const Optimizer sgd = SGD(0.01);
+    Function train = strategy.function(
+        [&](const Features& in) {
+          const Tensor loss = circle(in["y"], model(in["x"]), {.gamma = 2});
+          const Tensors weights = model.trainable_variables();
+          sgd.apply(gradients(loss, weights), weights);
+          return Outputs{{"loss", loss}};
+        },
+        {.mode = Mode::kTrain});
+    std::vector<float> x;
+    for (int i = 0; i < 32; ++i) x.push_back(static_cast<float>((37 * i) % 101 - 50) / 25);
+    const Array labels(std::vector<int32_t>{0, 1, 0, 1, 2, 0, 1, 0}, {8});
+    std::vector<float> out;
+    for (int step = 0; step < 3; ++step)
+      out.push_back(static_cast<float>(train({{"x", Array(x, {8, 4})}, {"y", labels}})["loss"].mean()));
+    const std::vector<float> kernel = strategy.read<float>("dense/kernel");
+    out.insert(out.end(), kernel.begin(), kernel.end());
+    return out;
+  };
+  const std::vector<float> one = trained("cpu"), two = trained("cpu:units=2");
+  ASSERT_EQ(one.size(), two.size());
+  for (size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(one[i], two[i], 1e-5f * std::max(1.0f, std::fabs(one[i]))) << i;
 }
 
 }  // namespace
