@@ -130,7 +130,8 @@ class Applier {
     named_throw([&] { optimizer_.update(update); },
                 [&] { return cat(optimizer_.name, ": the update of '", in.name, "'"); });
     if (!in.assigned) fail(optimizer_.name, ": the update of '", in.name, "' assigns no next value to it");
-    if (options_.use_ema) move_average(graph_, names_, options_, t.variable, updates_, gate_);
+    if (options_.use_ema && !optimizer_.averages_itself)
+      move_average(graph_, names_, options_, t.variable, updates_, gate_);
     constrain(t);
   }
 

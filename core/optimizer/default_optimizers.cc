@@ -51,6 +51,9 @@ Optimizer Ftrl(LearningRate rate) { return Ftrl(FtrlOptions{.learning_rate = std
 Optimizer Lion(LearningRate rate) { return Lion(LionOptions{.learning_rate = std::move(rate)}); }
 Optimizer Adafactor(LearningRate rate) { return Adafactor(AdafactorOptions{.learning_rate = std::move(rate)}); }
 Optimizer Muon(LearningRate rate) { return Muon(MuonOptions{.learning_rate = std::move(rate)}); }
+Optimizer ScheduleFreeAdamW(LearningRate rate) {
+  return ScheduleFreeAdamW(ScheduleFreeAdamWOptions{.learning_rate = std::move(rate)});
+}
 Optimizer Adamax(LearningRate rate) { return Adamax(AdamOptions{.learning_rate = std::move(rate)}); }
 Optimizer Nadam(LearningRate rate) { return Nadam(AdamOptions{.learning_rate = std::move(rate)}); }
 Optimizer Lamb(LearningRate rate) { return Lamb(AdamOptions{.learning_rate = std::move(rate)}); }

@@ -5,6 +5,7 @@
 
 #include "base/number.h"
 #include "optimizer/muon.h"
+#include "optimizer/schedule_free.h"
 #include "optimizer/update.h"
 
 namespace tenon {
@@ -217,6 +218,15 @@ Optimizer Muon(const MuonOptions& o) {
     update_by_op(in.decays ? decaying : still, u);
   };
   out.options.weight_decay = 0;  // its own, of two strengths
+  return out;
+}
+
+Optimizer ScheduleFreeAdamW(const ScheduleFreeAdamWOptions& o) {
+  check_schedule_free(o);
+  Optimizer out = base("ScheduleFreeAdamW", o);
+  out.update = [o](Update& u) { update_schedule_free(o, u); };
+  out.options.weight_decay = 0;  // of y, in the step of z
+  out.options.use_ema = out.averages_itself = true;
   return out;
 }
 

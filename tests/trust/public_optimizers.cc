@@ -131,6 +131,16 @@ const std::vector<Function> kOptimizers = {
        o.muon_c = a.finite(2.0315);
        train(a, Muon(o));
      }},
+    {"ScheduleFreeAdamW",
+     [](A& a) {
+       auto o = common<ScheduleFreeAdamWOptions>(a);
+       o.use_ema = false;
+       o.beta_1 = a.within(0.9, {-1, 1.5});
+       o.beta_2 = a.rate(0.99);
+       o.epsilon = a.within(1e-8, {-1});
+       o.warmup_steps = a.count(3);
+       train(a, ScheduleFreeAdamW(o));
+     }},
     {"MaxNorm",
      [](A& a) {
        MaxNormOptions o;

@@ -12,7 +12,8 @@
 // An optimizer is a function that makes one update of one variable; apply() calls it for each of them, and does around it
 // what options ask for. Slots are variables named VARIABLE/SLOT in TensorFlow 1's style ("dense/kernel/Adam"): Momentum;
 // Adam, Adam_1 (means of g and g^2), Adam_2 (amsgrad); Adagrad; RMSProp (mean of g^2), RMSProp_1 (momentum; with
-// centered the mean of g, and RMSProp_2 the momentum); Adadelta, Adadelta_1; Ftrl, Ftrl_1; Muon. Momentum holds Keras's
+// centered the mean of g, and RMSProp_2 the momentum); Adadelta, Adadelta_1; Ftrl, Ftrl_1; Muon; ScheduleFreeAdamW, ScheduleFreeAdamW_1,
+// ScheduleFreeAdamW_2 (z, mean of g^2, sum of weights). Momentum holds Keras's
 // m = mu m - lr g, where TensorFlow 1 leaves -lr out. The number of calls of apply() is the variable global_step.
 #pragma once
 
@@ -121,7 +122,8 @@ struct Optimizer {
   std::function<void(Update&)> update;
   OptimizerOptions options;
   std::optional<LossScaleOptions> loss_scale;
-  bool cross_shard = false;  // gradients are the mean over the replicas
+  bool cross_shard = false;      // gradients are the mean over the replicas
+  bool averages_itself = false;  // `update` keeps the averages that use_ema stands for
 
  private:
   static std::shared_ptr<const Identity> make_identity();
@@ -232,6 +234,20 @@ struct MuonOptions {
 };
 Optimizer Muon(const MuonOptions& options = {});
 Optimizer Muon(LearningRate learning_rate);
+
+// AdamW without a schedule (Defazio et al. 2024): steps are made of z, gradients are taken at y = (1 - beta_1) z + beta_1 x,
+// which is what the variables hold while training, and x, the mean of all z weighed by the square of the rate they were
+// made with, is what to evaluate and to keep: it is the average that use_ema gives of other optimizers. fit() leaves it in
+// the model, SwapEMAWeights evaluates it, assign_averages() and swap_averages() are for loops of one's own. The rate grows
+// from 0 in the first warmup_steps. Keras, whose weights are all alike, decays x; on TensorFlow it reads z too late.
+struct ScheduleFreeAdamWOptions {
+  LearningRate learning_rate = 0.0025;
+  double beta_1 = 0.9, beta_2 = 0.999, epsilon = 1e-8;
+  int warmup_steps = 0;
+  TENON_OPTIMIZER_OPTIONS(0);  // use_ema has to be left alone
+};
+Optimizer ScheduleFreeAdamW(const ScheduleFreeAdamWOptions& options = {});
+Optimizer ScheduleFreeAdamW(LearningRate learning_rate);
 #undef TENON_OPTIMIZER_OPTIONS
 
 // The optimizer with a loss scale that finds itself, for layers that compute in f16: where a gradient is no finite number,

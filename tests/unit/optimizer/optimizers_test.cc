@@ -101,7 +101,7 @@ std::optional<Optimizer> keras(const std::string& name, const Arguments& a) {
   if (name == "Lion") return Lion(common<LionOptions>(a));
   if (name == "Muon") return muon(a);
   if (name == "LossScaleOptimizer") return scaled_sgd(a);
-  return {};  // ScheduleFreeAdamW
+  return {};  // ScheduleFreeAdamW: schedule_free_test.cc
 }
 
 // TensorFlow 1's optimizers in ours, which are Keras's.
@@ -137,7 +137,7 @@ std::optional<Optimizer> optimizer_of(const golden::Row& row) {
   return api == "tf1" ? tf1(name, a) : api == "keras2_legacy" ? legacy(name, a) : keras(name, a);
 }
 
-// Checks every row but ScheduleFreeAdamW's, which is not there; returns their number.
+// Checks every row but ScheduleFreeAdamW's, which on TensorFlow reads its momentum too late; returns their number.
 int check_rows(const std::string& file, const Shape& shape, const Numbers& start,
                const std::vector<Numbers>& gradients) {
   int seen = 0;

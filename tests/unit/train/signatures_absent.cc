@@ -20,7 +20,6 @@ const Reasons& absent_rows() {
       {"layers.RandAugment",
        "six of its eleven changes are not there: colour degeneration, sharpness, posterization, solarization, "
        "automatic contrast, equalization"},
-      {"optimizers.ScheduleFreeAdamW", "it evaluates with other weights than it trains; Keras's own has a wart there"},
       {"callbacks.ProgbarLogger", "fit's verbose says which bar there is"},
       {"utils.Progbar", "fit draws it"},
       {"utils.image_dataset_from_directory", kDatasets},

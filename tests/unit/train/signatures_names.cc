@@ -193,6 +193,7 @@ const std::map<std::string, std::string>& names() {
       TENON_SAME("optimizers", Nadam),
       TENON_SAME("optimizers", RMSprop),
       TENON_SAME("optimizers", SGD),
+      TENON_SAME("optimizers", ScheduleFreeAdamW),
       // ---- optimizers.schedules ----
       TENON_SAME("optimizers.schedules", CosineDecay),
       TENON_SAME("optimizers.schedules", CosineDecayRestarts),
