@@ -26,29 +26,27 @@ uint64_t number(const std::string& text) {
 }
 
 Flags parse(int argc, char** argv, Flags flags) {
+  std::string seed;
   for (int i = 1; i < argc; ++i) {
-    std::string name = argv[i], value;
-    if (name == "--json") {
+    const std::string given = argv[i], name = given.substr(0, given.find('='));
+    if (given == "--json") {
       flags.json = true;
       continue;
     }
-    if (const size_t equals = name.find('='); equals != std::string::npos) {
-      value = name.substr(equals + 1);
-      name.resize(equals);
-    } else if (i + 1 < argc) {
-      value = argv[++i];
-    } else {
-      misused(name + ": expected a value");
-    }
-    if (name == "--device")
-      flags.device = value;
-    else if (name == "--seed")
-      flags.seed = number(value);
-    else if (name == "--model_dir" && flags.model_dir)
-      flags.model_dir = value;
-    else
+    std::string* const value = name == "--device"                         ? &flags.device
+                               : name == "--seed"                         ? &seed
+                               : name == "--model_dir" && flags.model_dir ? &*flags.model_dir
+                                                                          : nullptr;
+    if (!value)
       misused("unknown flag " + name + ", expected --device, --seed " +
               (flags.model_dir ? "--model_dir or --json" : "or --json"));
+    if (name.size() < given.size())
+      *value = given.substr(name.size() + 1);
+    else if (i + 1 < argc)
+      *value = argv[++i];
+    else
+      misused(name + ": expected a value");
+    if (value == &seed) flags.seed = number(seed);
   }
   return flags;
 }

@@ -38,9 +38,14 @@ std::optional<T> parse_number(std::string_view text) {
   return value;
 }
 
+// Whole numbers without an exponent: 100000.
 std::string plain(double value) {
   char digits[40];
-  return std::string(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+  char* const end = digits + sizeof digits;
+  const bool whole = std::abs(value) < 1e18 && value == std::floor(value);
+  return std::string(
+      digits,
+      (whole ? std::to_chars(digits, end, value, std::chars_format::fixed) : std::to_chars(digits, end, value)).ptr);
 }
 
 std::string range(const Flags::Flag& flag) {

@@ -39,5 +39,6 @@ for device in cpu tpu-emulator:v2-8 opencl-gpu; do
 done
 
 expect 1 'unknown flag --colour' "$examples/gan" --colour red
+expect 1 'unknown flag --help, expected --device, --seed or --json' "$examples/gan" --help
 expect 1 "device 'toaster': no toaster.so" "$examples/gan" --device toaster --json
 finish

@@ -16,6 +16,7 @@ expect 2 "--train_steps: expected an integer of 1 or more, found 'many'" "$tenon
 expect 2 "--dropout: expected a number from 0 to 0.999, found '1.5'" "$tenon" train mlp --dropout=1.5
 expect 2 "--optimizer: expected one of sgd" "$tenon" train mlp --optimizer best
 expect 2 "--json: expected true or false, found 'maybe'" "$tenon" train mlp --json=maybe
+expect 2 "--iterations_per_loop: expected an integer from 0 to 100000, found '1000000'" "$tenon" train mlp --iterations_per_loop 1000000
 expect 2 '--train_steps: expected a value' "$tenon" train mlp --train_steps
 expect 2 "did you mean 'mlp'?" "$tenon" train mpl
 expect 2 'expected one model' "$tenon" train

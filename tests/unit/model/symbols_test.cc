@@ -8,36 +8,36 @@
 namespace tenon {
 namespace {
 
-const std::vector<float> kX = {-1, 0.5f, 2, 3};
+const std::vector<float> kSymbolX = {-1, 0.5f, 2, 3};
 
-// What a model of one input of two numbers gives for kX.
-std::vector<float> given(const Symbol& input, const Symbol& output) {
+// What a model of one input of two numbers gives for kSymbolX.
+std::vector<float> given_by(const Symbol& input, const Symbol& output) {
   Model model({input}, {output});
   model.compile({.strategy = Strategy("cpu")});
-  return model.predict(Array(kX, {2, 2}))[0].to<float>();
+  return model.predict(Array(kSymbolX, {2, 2}))[0].to<float>();
 }
 
-void expect(const std::function<Symbol(Symbol)>& f, const std::function<double(double)>& number) {
+void expect_of(const std::function<Symbol(Symbol)>& f, const std::function<double(double)>& number) {
   const Symbol x = Input({2});
-  const std::vector<float> found = given(x, f(x));
-  ASSERT_EQ(found.size(), kX.size());
-  for (size_t i = 0; i < kX.size(); ++i) EXPECT_NEAR(found[i], number(kX[i]), 1e-5) << "of " << kX[i];
+  const std::vector<float> found = given_by(x, f(x));
+  ASSERT_EQ(found.size(), kSymbolX.size());
+  for (size_t i = 0; i < kSymbolX.size(); ++i) EXPECT_NEAR(found[i], number(kSymbolX[i]), 1e-5) << "of " << kSymbolX[i];
 }
 
 TEST(Symbols, TakeTheOperatorsOfTensors) {
-  expect([](Symbol x) { return x / (x + 4); }, [](double x) { return x / (x + 4); });
-  expect([](Symbol x) { return -x * 2 - 1; }, [](double x) { return -x * 2 - 1; });
-  expect([](Symbol x) { return 2 * x + 1 / (3 - x / 8) - (1 + x); },
-         [](double x) { return 2 * x + 1 / (3 - x / 8) - (1 + x); });
+  expect_of([](Symbol x) { return x / (x + 4); }, [](double x) { return x / (x + 4); });
+  expect_of([](Symbol x) { return -x * 2 - 1; }, [](double x) { return -x * 2 - 1; });
+  expect_of([](Symbol x) { return 2 * x + 1 / (3 - x / 8) - (1 + x); },
+            [](double x) { return 2 * x + 1 / (3 - x / 8) - (1 + x); });
 }
 
 TEST(Symbols, TakeTheFunctionsOfTensors) {
-  expect([](Symbol x) { return relu(x) + sigmoid(x) * tanh(x); },
-         [](double x) { return std::max(x, 0.0) + std::tanh(x) / (1 + std::exp(-x)); });
-  expect([](Symbol x) { return sqrt(exp(log(square(x) + 1))) - abs(x); },
-         [](double x) { return std::sqrt(x * x + 1) - std::abs(x); });
+  expect_of([](Symbol x) { return relu(x) + sigmoid(x) * tanh(x); },
+            [](double x) { return std::max(x, 0.0) + std::tanh(x) / (1 + std::exp(-x)); });
+  expect_of([](Symbol x) { return sqrt(exp(log(square(x) + 1))) - abs(x); },
+            [](double x) { return std::sqrt(x * x + 1) - std::abs(x); });
   const Symbol x = Input({2});
-  const std::vector<float> shares = given(x, softmax(x));
+  const std::vector<float> shares = given_by(x, softmax(x));
   EXPECT_NEAR(shares[0], 1 / (1 + std::exp(1.5)), 1e-6);
 }
 
@@ -46,18 +46,18 @@ struct Halved : LayerOf<Halved> {
 };
 
 TEST(Symbols, GoThroughLambdasOwnLayersAndModels) {
-  expect([](Symbol x) { return Lambda([](Tensor t) { return t * t; })(x); }, [](double x) { return x * x; });
-  expect([](Symbol x) { return Halved()(x); }, [](double x) { return x / 2; });
-  expect([](Symbol x) { return Sequential({Halved(), Halved()})(x); }, [](double x) { return x / 4; });
+  expect_of([](Symbol x) { return Lambda([](Tensor t) { return t * t; })(x); }, [](double x) { return x * x; });
+  expect_of([](Symbol x) { return Halved()(x); }, [](double x) { return x / 2; });
+  expect_of([](Symbol x) { return Sequential({Halved(), Halved()})(x); }, [](double x) { return x / 4; });
   const auto twice = [] {
     const Symbol in = Input({2});
     return Model({in}, {in * 2});
   };
-  expect([&](Symbol x) { return twice()(x) + x; }, [](double x) { return 3 * x; });
+  expect_of([&](Symbol x) { return twice()(x) + x; }, [](double x) { return 3 * x; });
   struct Own : Model {
     Tensor call(Tensor x) override { return x + 1; }
   };
-  expect([](Symbol x) { return AnyLayer(Own())(x); }, [](double x) { return x + 1; });
+  expect_of([](Symbol x) { return AnyLayer(Own())(x); }, [](double x) { return x + 1; });
   try {
     (void)Own()(Input({2}));
     FAIL() << "a model of one's own would lose its call()";
@@ -100,11 +100,28 @@ TEST(Symbols, FindLayersByNameAndNumber) {
   EXPECT_FALSE(shared.trainable());
 }
 
+TEST(Symbols, NameTheLayerWhoseShapesDoNotFit) {
+  const Symbol a = Input({2}), b = Input({3});
+  Model model({a, b}, {a + b});
+  try {
+    model.summary();
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(), "layer 'add': shapes [3,2] and [3,3] do not broadcast");
+  }
+  try {
+    const Model lacking({a}, {Dense(1)(b)});
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(), "an output of the model needs an input f32[3] that is none of its 1");
+  }
+}
+
 TEST(Symbols, NameTheOptimizer) {
   const auto trained = [](const Optimizer& optimizer) {
     Sequential model({Input({2}), Dense({.units = 1, .kernel_initializer = ones()})});
     model.compile({.optimizer = optimizer, .loss = "mse", .strategy = Strategy("cpu")});
-    model.fit(Array(kX, {2, 2}), Array({1.0f, 2.0f}, {2, 1}), {.verbose = Verbose::kSilent});
+    model.fit(Array(kSymbolX, {2, 2}), Array({1.0f, 2.0f}, {2, 1}), {.verbose = Verbose::kSilent});
     return model.strategy().read<float>("dense/kernel");
   };
   Sequential model({Input({2}), Dense(1)});
