@@ -7,9 +7,9 @@
 namespace tenon {
 namespace {
 
-const char* const kDevices[] = {"cpu", "cpu:units=8"};
+const char* const kUnitDevices[] = {"cpu", "cpu:units=8"};
 
-Array x() {
+Array sixteen() {
   std::vector<float> v;
   for (int i = 0; i < 16; ++i) v.push_back(static_cast<float>(i % 5) - 2);
   return Array(v, {16, 1});
@@ -18,22 +18,23 @@ Array x() {
 // Of y = w x with w = 1 and targets 0: the sum of x^2 is 34, its gradient 68. Keras under a strategy sums over the whole
 // batch: it divides means by the number of replicas, not sums, and adds up gradients.
 TEST(Units, SumALossOverTheWholeBatch) {
-  for (const char* device : kDevices) {
+  for (const char* device : kUnitDevices) {
     Sequential model({Dense({.units = 1, .use_bias = false, .kernel_initializer = ones()})});
     model.compile({.optimizer = SGD(0.001),
                    .loss = MeanSquaredError({.reduction = Reduction::kSum}),
                    .strategy = Strategy(device)});
     const Array zero(std::vector<float>(16), {16, 1});
-    EXPECT_NEAR(model.fit(x(), zero, {.batch_size = 16, .verbose = Verbose::kSilent})["loss"][0], 34, 1e-4) << device;
+    EXPECT_NEAR(model.fit(sixteen(), zero, {.batch_size = 16, .verbose = Verbose::kSilent})["loss"][0], 34, 1e-4)
+        << device;
     EXPECT_NEAR(model.strategy().read<float>("dense/kernel")[0], 1 - 0.068, 1e-6) << device;
-    EXPECT_NEAR(model.evaluate(x(), zero, {.batch_size = 16, .verbose = Verbose::kSilent}).at("loss"),
+    EXPECT_NEAR(model.evaluate(sixteen(), zero, {.batch_size = 16, .verbose = Verbose::kSilent}).at("loss"),
                 34 * 0.932 * 0.932, 1e-3)
         << device;
   }
 }
 
 TEST(Units, KeepTheRowsOfSeveralSteps) {
-  for (const char* device : kDevices) {
+  for (const char* device : kUnitDevices) {
     const Strategy strategy(device);
     Function f = strategy.function(
         [](const Features& in) {
@@ -43,9 +44,9 @@ TEST(Units, KeepTheRowsOfSeveralSteps) {
                          {"positive", compare(in["x"], zeros_like(in["x"]), CompareKind::kGt)}};
         },
         {.steps_per_call = 4});
-    const Results found = f.repeat(3, {{"x", x()}});
+    const Results found = f.repeat(3, {{"x", sixteen()}});
     ASSERT_EQ(found["rows"].shape(), (Shape{3, 16, 1})) << device;
-    const std::vector<float> rows = found["rows"].to<float>(), one = x().to<float>();
+    const std::vector<float> rows = found["rows"].to<float>(), one = sixteen().to<float>();
     for (size_t i = 0; i < rows.size(); ++i)
       EXPECT_EQ(rows[i], one[i % 16] * static_cast<float>(i / 16 + 1)) << device << " " << i;
     EXPECT_EQ(found["positive"].shape(), (Shape{3, 16, 1})) << device;
@@ -60,7 +61,7 @@ TEST(Units, SayThatPaddedRowsOfSeveralStepsCannotBeKept) {
       },
       {.steps_per_call = 4, .remainder = Remainder::kPad});
   try {
-    (void)f.repeat(2, {{"x", x()}});
+    (void)f.repeat(2, {{"x", sixteen()}});
     FAIL();
   } catch (const Error& e) {
     EXPECT_TRUE(

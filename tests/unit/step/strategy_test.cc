@@ -207,7 +207,7 @@ TEST(Strategy, SaysWhatIsWrong) {
             }),
             "function gave 'y' to stop by, which is f32[1], expected bool[]");
   EXPECT_EQ(call([](const Features&) -> Outputs { throw std::runtime_error("no"); }), "function threw: no");
-  EXPECT_EQ(call(sum_of, {.steps_per_call = 0}), "function: steps_per_call is 0, expected 1 or more");
+  EXPECT_EQ(call(sum_of, {.steps_per_call = 0}), "function: steps_per_call is 0, expected 1 to 1048576");
   Tensor kept;
   call([&](const Features& in) { return Outputs{{"y", kept = in["x"]}}; });
   EXPECT_EQ(message_of([&] { strategy.function([](const Features&) { return Outputs{}; })(x)["y"]; }),

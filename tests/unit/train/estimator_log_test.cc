@@ -130,7 +130,7 @@ TEST(TpuConfig, IsHeldAgainstADeviceOfSeveralUnits) {
   EXPECT_EQ(trained("cpu:units=2", {.per_host_input_for_training = static_cast<InputPipelineConfig>(6)}),
             "TPUConfig.per_host_input_for_training is 6, expected 1 to 5");
   EXPECT_EQ(trained("cpu:units=2", {.iterations_per_loop = -1}),
-            "TPUConfig.iterations_per_loop is -1, expected 0 or more");
+            "TPUConfig.iterations_per_loop is -1, expected 0 to 1048576");
 }
 
 TEST(SoftPlacement, IsASettingOfTheCompiler) {
