@@ -79,6 +79,14 @@ TEST_F(BadInput, ALossThatIsNotReducedNamesTheOutput) {
       });
 }
 
+TEST_F(BadInput, ALossThatThrowsIsNamedWithTheOutput) {
+  expect("the model's output, f32[6,3] for targets i32[6], by 'loss': no such table", [&] {
+    model_.compile({.loss = [](Tensor, Tensor) -> Tensor { throw std::runtime_error("no such table"); },
+                    .strategy = strategy_});
+    model_.fit(first_input(), labels(), quietly());
+  });
+}
+
 TEST_F(BadInput, AnotherNumberOfFeaturesNamesTheLayer) {
   expect("variable 'dense/kernel' was made as f32[4,5]; this input, or another mode of the model, needs f32[3,5]",
          [&] { model_.fit(second_input(), labels(), quietly()); });
