@@ -127,13 +127,27 @@ void with_both_batches(const Work& work) {
                                                                : of_any_batch(larger.message(), smaller.message())));
 }
 
+// States that have a row an example, as stateful layers have, are made when a batch says how many.
+void leave_out_rows(const ModelTrace& other, ModelTrace* out) {
+  for (const auto& [name, weight] : other.weights) {
+    const auto found = out->weights.find(name);
+    if (found == out->weights.end() || found->second.type == weight.type) continue;
+    out->weights.erase(found);
+    std::erase(out->order, name);
+    std::erase_if(out->graph->variables, [&](const Variable& v) { return v.name == name; });
+  }
+}
+
 }  // namespace
 
 ModelTrace trace_model(Model& model, const std::vector<Type>& examples, const TraceOptions& options) {
-  ModelTrace out;
+  ModelTrace other, out;
   std::vector<LayerCall> larger, calls;
-  with_both_batches(
-      [&](int64_t rows) { (rows == kLarger ? larger : calls) = trace_once(model, examples, rows, options, &out); });
+  with_both_batches([&](int64_t rows) {
+    const bool is_larger = rows == kLarger;
+    (is_larger ? larger : calls) = trace_once(model, examples, rows, options, is_larger ? &other : &out);
+  });
+  leave_out_rows(other, &out);
   for (size_t i = 0; i < calls.size(); ++i) {
     const LayerCall& call = calls[i];
     out.layers.push_back({call.name, call.class_name, call.depth, {}, call.variables, call.trainable});

@@ -27,6 +27,7 @@ struct TracedWeight {
   bool trainable = true;
 };
 
+// Without states that have a row an example.
 struct ModelTrace {
   std::vector<TracedLayer> layers;  // calls, as they end
   std::map<std::string, TracedWeight> weights;

@@ -78,6 +78,16 @@ TEST(Stateful, TrainsAndIsSavedWithItsStates) {
   EXPECT_NE(model.strategy().read<float>("gru/rnn_state"), state);
 }
 
+// A state has a row an example of the batch, which a model's Input() does not say.
+TEST(Stateful, AnInputLeavesTheBatchToTheFirstCall) {
+  Sequential model({Input({3, 2}), LSTM(stateful_of<LSTMOptions>(2))});
+  model.compile({.loss = "mse", .strategy = Strategy("cpu")});
+  EXPECT_EQ(model.weights().size(), 3u);
+  model.summary_text();
+  expect_close(model.predict_on_batch(two_sequences())[0], {-0.10720319f, -0.02231998f, -0.0980906f, 0.01647227f});
+  expect_close(model.predict_on_batch(two_sequences())[0], {-0.16694595f, -0.03446335f, -0.15033169f, 0.01832542f});
+}
+
 TEST(Stateful, SaysWhatItCannotDo) {
   Sequential model = compiled(LSTM(stateful_of<LSTMOptions>(2)));
   const auto message = [](const std::function<void()>& work) {
