@@ -118,7 +118,7 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
   Outputs test_step(const Features& in, MeasuredStep& step);
   Outputs predict_step(const Features& in);
   Tensors call_model(const Features& in, const BatchRoles& roles);
-  bool has(const std::string& variable) const;
+  bool has(const std::string& variable) const { return strategy.impl().variables->has(variable); }
   using MeasuredSteps = std::vector<std::shared_ptr<MeasuredStep>>;  // by their class weights, the last one last
   std::shared_ptr<MeasuredStep> measured(MeasuredSteps& steps, const std::map<int64_t, double>& class_weight, Mode mode,
                                          int steps_per_call, const char* name);
