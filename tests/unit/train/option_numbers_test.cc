@@ -1,9 +1,8 @@
-// Numbers that nobody means, in all that an Estimator, a Model, a Strategy, data and callbacks are given.
+// Numbers that nobody means, in all that an Estimator, a Strategy, data and callbacks are given.
 #include "unit/train/option_numbers.h"
 
 #include "tenon/callbacks.h"
 #include "tenon/hooks.h"
-#include "tenon/layer_classes.h"
 #include "unit/train/estimator_testing.h"
 
 namespace tenon {
@@ -102,45 +101,6 @@ TEST(OptionNumbers, OfData) {
   TENON_EXPECT_REFUSED(options, prefetch, "negative", trained(cpu(""), {.input = examples(8, o), .max_steps = 1}));
   TENON_EXPECT_REFUSED_AS("index", options, shard_index, "negative huge", made(o));
   TENON_EXPECT_REFUSED_AS("shard", options, shard_count, "negative zero huge", made(o));
-}
-
-class Fits : public testing::Test {
- protected:
-  Fits() { compile({}); }
-  void compile(CompileOptions options) {
-    options.optimizer = SGD(0.0);
-    options.loss = "mse";
-    options.strategy = strategy_;
-    model_.compile(options);
-  }
-  void fit(FitOptions o) {
-    o.verbose = Verbose::kSilent;
-    model_.fit(x_, y_, o);
-  }
-  Strategy strategy_{"cpu"};
-  Sequential model_{Dense(1)};
-  Array x_ = Array(std::vector<float>(8), {4, 2}), y_ = Array(std::vector<float>(4), {4, 1});
-};
-
-TEST_F(Fits, OptionNumbers) {
-  const FitOptions fitting;
-  TENON_EXPECT_REFUSED(fitting, batch_size, "negative zero", fit(o));
-  TENON_EXPECT_REFUSED(fitting, epochs, "negative zero", o.epochs > 100 ? void() : fit(o));
-  TENON_EXPECT_REFUSED(fitting, validation_split, "negative huge infinite nan", fit(o));
-  TENON_EXPECT_REFUSED(fitting, initial_epoch, "negative", fit(o));
-  TENON_EXPECT_REFUSED(fitting, steps_per_epoch, "negative", o.steps_per_epoch > 100 ? void() : fit(o));
-  TENON_EXPECT_REFUSED(fitting, validation_steps, "negative", fit(o));
-  TENON_EXPECT_REFUSED(fitting, validation_batch_size, "negative", fit(o));
-  const EvaluateOptions evaluating{.verbose = Verbose::kSilent};
-  TENON_EXPECT_REFUSED(evaluating, batch_size, "negative zero", (void)model_.evaluate(x_, y_, o));
-  TENON_EXPECT_REFUSED(evaluating, steps, "negative", (void)model_.evaluate(x_, y_, o));
-  const PredictOptions predicting;
-  TENON_EXPECT_REFUSED(predicting, batch_size, "negative zero", (void)model_.predict(x_, o));
-  TENON_EXPECT_REFUSED(predicting, steps, "negative", (void)model_.predict(x_, o));
-  const CompileOptions compiling;
-  TENON_EXPECT_REFUSED(compiling, steps_per_execution, "negative zero huge", (compile(o), fit({})));
-  const SummaryOptions summary;
-  TENON_EXPECT_REFUSED(summary, line_length, "negative", o.line_length > 200 ? void() : (void)model_.summary_text(o));
 }
 
 TEST(OptionNumbers, OfFunctions) {
