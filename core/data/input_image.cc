@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <utility>
 
 #include "base/file.h"
@@ -151,9 +152,11 @@ Result<std::vector<FeatureSpec>> image_specs(const InputOptions& o) {
   if (o.num_classes < 1) return invalid("num_classes: expected at least 1, found ", o.num_classes);
   if (a.crop_pad < 0 || a.crop_pad > kMaxSide)
     return invalid("crop_pad: expected 0 to ", kMaxSide, ", found ", a.crop_pad);
-  if (!(a.brightness >= 0)) return invalid("brightness: expected at least 0, found ", a.brightness);
-  if (!(a.contrast_lower >= 0 && a.contrast_upper >= a.contrast_lower))
-    return invalid("contrast: expected 0 <= lower <= upper, found ", a.contrast_lower, " and ", a.contrast_upper);
+  if (!(a.brightness >= 0 && std::isfinite(a.brightness)))
+    return invalid("brightness: expected a finite number of at least 0, found ", a.brightness);
+  if (!(a.contrast_lower >= 0 && a.contrast_upper >= a.contrast_lower && std::isfinite(a.contrast_upper)))
+    return invalid("contrast: expected 0 <= lower <= upper, both finite, found ", a.contrast_lower, " and ",
+                   a.contrast_upper);
   return std::vector<FeatureSpec>{{"image", {DType::kF32, {o.height, o.width, o.channels}}, o.transpose},
                                   {"label", {DType::kI32, {}}}};
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "data/image.h"
@@ -291,8 +292,9 @@ std::string images_error(const std::vector<Stored>& images, bool skip = false) {
 TEST(InputImages, ALabelOutsideTheClassesIsAnErrorEvenWhenDamageIsSkipped) {
   for (bool skip : {false, true})
     for (int64_t label : {int64_t{0}, int64_t{6}, int64_t{-1}, int64_t{1} << 40})
-      EXPECT_EQ(images_error({{"PNG", 8, 8, 3, label}}, skip),
-                "image/class/label: expected 1 to 5, the number of classes (--num_classes), found " + std::to_string(label));
+      EXPECT_EQ(
+          images_error({{"PNG", 8, 8, 3, label}}, skip),
+          "image/class/label: expected 1 to 5, the number of classes (--num_classes), found " + std::to_string(label));
 }
 
 TEST(InputImages, WhatIsNoImageIsAnErrorThatNamesTheRecord) {
@@ -337,6 +339,13 @@ TEST(InputImages, BadSizesAreRefused) {
   options.height = 8;
   options.augmentation.contrast_lower = 3;
   EXPECT_NE(Dataset::images(options).status().message(), "");
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();  // gave pixels of NaN
+  options.augmentation = {.brightness = kInfinity};
+  EXPECT_EQ(Dataset::images(options).status().message(),
+            "brightness: expected a finite number of at least 0, found inf");
+  options.augmentation = {.contrast_upper = kInfinity};
+  EXPECT_EQ(Dataset::images(options).status().message(),
+            "contrast: expected 0 <= lower <= upper, both finite, found 0.2 and inf");
 }
 
 }  // namespace
