@@ -152,5 +152,15 @@ TEST(Symbols, ConvertDataToTheInputsDtype) {
   EXPECT_EQ(sums(Array(std::vector<float>{1, 2, 3, 200}, {2, 2}), DType::kI32), expected);
 }
 
+// A policy of 16 bits gives the model its features in them, whatever its Input() says.
+TEST(Symbols, TakeInputsUnderEveryPolicy) {
+  for (const char* policy : {"float32", "mixed_bfloat16", "mixed_float16", "bfloat16"}) {
+    Sequential model({Input({2}), Dense({.units = 1, .use_bias = false, .kernel_initializer = ones()})});
+    model.compile({.optimizer = SGD(0.0), .loss = "mse", .strategy = Strategy("cpu", {.dtype_policy = policy})});
+    model.fit(Array(kSymbolX, {2, 2}), Array({0.0f, 0.0f}, {2, 1}), {.verbose = Verbose::kSilent});
+    EXPECT_EQ(model.predict(Array(kSymbolX, {2, 2}))[0].to<float>(), (std::vector<float>{-0.5f, 5})) << policy;
+  }
+}
+
 }  // namespace
 }  // namespace tenon
