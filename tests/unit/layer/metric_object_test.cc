@@ -80,7 +80,7 @@ TEST(MetricObject, SaysWhatDoesNotFit) {
   const Tensor x = feed(graph, "x", {2, 3});
   EXPECT_EQ(error_of([] { Metric("acuracy"); }), "no metric of name 'acuracy'; did you mean 'accuracy'?");
   EXPECT_EQ(error_of([] { AUC({.curve = "roc"}); }), "auc: curve is 'roc', expected one of 'ROC', 'PR'");
-  EXPECT_EQ(error_of([] { MeanIoU({}); }), "mean_io_u: num_classes is 0, expected 1 or more");
+  EXPECT_EQ(error_of([] { MeanIoU({}); }), "mean_io_u: num_classes is 0, expected 1 to 16384");
   EXPECT_EQ(error_of([&] { AUC()
                            (x, reduce_sum(x, {0})); }),
             "auc: labels are f32[2,3], predictions f32[3], expected one shape");
