@@ -80,7 +80,7 @@ TEST_F(BadInput, ALossThatIsNotReducedNamesTheOutput) {
 }
 
 TEST_F(BadInput, ALossThatThrowsIsNamedWithTheOutput) {
-  expect("the model's output, f32[6,3] for targets i32[6], by 'loss': no such table", [&] {
+  expect("the model's output 'kind', f32[6,3] for targets i32[6], by 'loss': no such table", [&] {
     model_.compile(
         {.loss = [](Tensor, Tensor) -> Tensor { throw std::runtime_error("no such table"); }, .strategy = strategy_});
     model_.fit(first_input(), labels(), quietly());

@@ -26,7 +26,7 @@ class FitNumbers : public testing::Test {
 TEST_F(FitNumbers, AreRefusedByName) {
   const FitOptions fitting;
   TENON_EXPECT_REFUSED(fitting, batch_size, "negative zero", fit(o));
-  TENON_EXPECT_REFUSED(fitting, epochs, "negative zero", o.epochs > 100 ? void() : fit(o));
+  TENON_EXPECT_REFUSED(fitting, epochs, "negative", o.epochs > 100 ? void() : fit(o));
   TENON_EXPECT_REFUSED(fitting, validation_split, "negative huge infinite nan", fit(o));
   TENON_EXPECT_REFUSED(fitting, initial_epoch, "negative", fit(o));
   TENON_EXPECT_REFUSED(fitting, steps_per_epoch, "negative", o.steps_per_epoch > 100 ? void() : fit(o));

@@ -107,13 +107,13 @@ TEST(Symbols, NameTheLayerWhoseShapesDoNotFit) {
     model.summary();
     FAIL();
   } catch (const Error& e) {
-    EXPECT_STREQ(e.what(), "layer 'add': shapes [3,2] and [3,3] do not broadcast");
+    EXPECT_STREQ(e.what(), "layer 'add': add: shapes [batch,2] and [batch,3] do not broadcast");
   }
   try {
     const Model lacking({a}, {Dense(1)(b)});
     FAIL();
   } catch (const Error& e) {
-    EXPECT_STREQ(e.what(), "an output of the model needs an input f32[3] that is none of its 1");
+    EXPECT_STREQ(e.what(), "layer 'dense' is called on the Input() f32[3], which is none of the model's 1 inputs");
   }
 }
 

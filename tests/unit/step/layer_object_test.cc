@@ -366,7 +366,7 @@ TEST(LayerObject, WhatGoesWrongInACallNamesTheLayer) {
   const std::string wrong = "add: shapes [1,2] and [3] do not broadcast";
   EXPECT_EQ(of(Biased()), "layer 'biased': " + wrong);
   EXPECT_EQ(of(Outer()), "layer 'outer/biased': " + wrong);
-  EXPECT_EQ(of(Sequential({Dense(2), Biased()})), "layer 'biased_1': " + wrong);
+  EXPECT_EQ(of(Sequential({Dense(2), Biased()})), "layer 'biased': " + wrong);
   EXPECT_EQ(of(Reshape({.target_shape = {5}, .name = "five"})), "reshape 'five': cannot give f32[1,2] the shape [1,5]");
 }
 
