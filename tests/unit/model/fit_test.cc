@@ -225,6 +225,19 @@ TEST(Fit, LeavesTheAveragesInTheModel) {
   EXPECT_EQ(kernels[1], kernels[0]);
 }
 
+// What it trains is between the average and the steps, and is not what fit() leaves.
+TEST(Fit, LeavesTheAverageOfScheduleFreeTrainingInTheModel) {
+  Sequential model = regularized();
+  CompileOptions options = sgd(0.1);
+  options.optimizer = ScheduleFreeAdamW(0.1);
+  model.compile(options);
+  const std::vector<double> losses = model.fit(first_input(), labels(), epochs(4))["loss"];
+  EXPECT_LT(losses.back(), losses.front());
+  const auto read = [&](const char* name) { return model.strategy().read<float>(name); };
+  EXPECT_EQ(read("dense/kernel"), read("dense/kernel/ExponentialMovingAverage"));
+  EXPECT_NE(read("dense/kernel"), read("dense/kernel/ScheduleFreeAdamW"));
+}
+
 TEST(Fit, TellsTheRateOfASchedule) {
   struct Rates : Callback {
     void on_epoch_end(TrainingRun& run, int, Logs& logs) override { logs["learning_rate"] = run.learning_rate(); }

@@ -67,9 +67,68 @@ TEST_P(OnDevice, ARecurrentModelLearns) {
   EXPECT_LT(last, first / 50);
 }
 
+// Which of three symbols each of four blocks of steps shows, by labels without their places.
+TEST_P(OnDevice, AModelLearnsByConnectionistTemporalClassification) {
+  constexpr int64_t kExamples = 16, kSteps = 8, kSymbols = 3;
+  Strategy strategy(GetParam(), {.seed = 3});
+  Sequential model({Dense({.units = kSymbols + 1})});
+  const Optimizer adam = Adam(0.1);
+  Function train = strategy.function(
+      [&](const Features& in) {
+        const Tensor loss = CTC()(in["y"], model(in["x"]));
+        const Tensors weights = model.trainable_variables();
+        adam.apply(gradients(loss, weights), weights);
+        return Outputs{{"loss", loss}};
+      },
+      {.mode = Mode::kTrain});
+  std::vector<float> x(kExamples * kSteps * kSymbols, 0);
+  std::vector<int32_t> y;
+  for (int64_t i = 0; i < kExamples; ++i)
+    for (int64_t block = 0; block < 2; ++block) {
+      const int64_t symbol = (i + block * (1 + i / kSymbols % 2)) % kSymbols;
+      for (int64_t t = 4 * block; t < 4 * block + 3; ++t) x[(i * kSteps + t) * kSymbols + symbol] = 1;
+      y.push_back(static_cast<int32_t>(symbol + 1));
+    }
+  const Arrays data{{"x", Array(x, {kExamples, kSteps, kSymbols})}, {"y", Array(y, {kExamples, 2})}};
+  const double first = train(data)["loss"].item();
+  double last = first;
+  for (int step = 0; step < 100; ++step) last = train(data)["loss"].item();
+  EXPECT_LT(last, first / 20);
+}
+
+// Eight units of the emulator have eight of the examples each.
+TEST_P(OnDevice, ImagesAreChangedAndMixedWithTheirLabels) {
+  Strategy strategy(GetParam());
+  Sequential augment(
+      {RandomHue({.factor = 0.2}), RandomSaturation({.factor = {0.4, 0.6}}), RandomErasing({.fill_value = {0}})});
+  MixUp mix;
+  CutMix cut;
+  const auto made = [&](Mode mode) {
+    return strategy.function(
+        [&](const Features& in) {
+          const Tensors all = cut.all(mix.all({augment(in["x"]), in["y"]}));
+          return Outputs{{"x", all[0]}, {"y", reduce_sum(all[1], {1})}, {"first", all[1]}};
+        },
+        {.mode = mode});
+  };
+  std::vector<float> pixels;
+  for (int i = 0; i < 64 * 6 * 6 * 3; ++i) pixels.push_back(static_cast<float>(37 * i % 251));
+  std::vector<float> labels(64 * 64, 0);
+  for (size_t i = 0; i < 64; ++i) labels[65 * i] = 1;
+  const Arrays data{{"x", Array(pixels, {64, 6, 6, 3})}, {"y", Array(labels, {64, 64})}};
+  const Results changed = made(Mode::kTrain)(data), same = made(Mode::kEval)(data);
+  EXPECT_EQ(same["x"].to<float>(), pixels);
+  EXPECT_EQ(same["first"].to<float>(), labels);
+  EXPECT_NE(changed["x"].to<float>(), same["x"].to<float>());
+  EXPECT_NE(changed["first"].to<float>(), labels);
+  for (const float sum : changed["y"].to<float>()) EXPECT_NEAR(sum, 1, 1e-5);
+  for (const float pixel : changed["x"].to<float>()) EXPECT_TRUE(pixel >= -1e-3f && pixel <= 255.001f) << pixel;
+}
+
 TEST(NewLayers, AugmentationIsPartOfAModel) {
   Strategy strategy("cpu");
-  Sequential augment({RandomFlip(), RandomRotation({.factor = 0.1}), RandomCrop({.height = 4, .width = 4})});
+  Sequential augment({RandomFlip(), RandomRotation({.factor = 0.1}), RandomShear({.x_factor = 0.1}),
+                      RandomCrop({.height = 4, .width = 4})});
   const auto made = [&](Mode mode) {
     return strategy.function([&](const Features& in) { return Outputs{{"y", augment(in["x"])}}; }, {.mode = mode});
   };
