@@ -18,10 +18,13 @@ Tensor symmetric_beta(const LayerScope& scope, Tensor images, Tensor a) {
   return activation(odds, Activation::kSigmoid);
 }
 
-// Numbers from 0 to B - 1 in any order, i32[B].
+// Numbers from 0 to B - 1 in any order, i32[B]. Of a dynamic batch those of the examples that are there come first.
 Tensor permutation(const LayerScope& scope, Tensor images) {
   const int64_t batch = images.dim(0);
-  return sort(uniform(scope, images, {batch}, "order"), batch, false).indices;
+  const Tensor draws = uniform(scope, images, {batch}, "order");
+  const Tensor number = iota(*images.graph(), DType::kI32, {batch}, 0);
+  const Tensor there = compare(number, dimension_size(images, 0), CompareKind::kLt);
+  return sort(select(there, draws, full_like(draws, -1)), batch, true).indices;
 }
 
 // Each w of it and 1 - w of the other one.

@@ -116,8 +116,8 @@ Tensor tversky(Tensor y_true, Tensor y_pred, const OverlapOptions& options = {})
 
 // Of embeddings y_pred[B,D] of length 1 and y_true[B] or [B,1] integers, their classes: brings those of one class near each
 // other and those of others apart (Sun et al. 2020). Each example is compared with the whole batch, on several units with
-// those of all of them. An example that is alone in its class, or whose class is all of the batch, costs nothing and, as in
-// Keras, is not counted.
+// those of all of them, for which the batch must not be dynamic. An example that is alone in its class, or whose class is
+// all of the batch, costs nothing and, as in Keras, is not counted.
 struct CircleOptions {
   double gamma = 80, margin = 0.4;
   bool remove_diagonal = true;  // an example is not compared with itself
@@ -128,8 +128,9 @@ struct CircleOptions {
 Tensor circle(Tensor y_true, Tensor y_pred, const CircleOptions& options = {});
 
 // Connectionist temporal classification: -log of the probability of the labels in whatever alignment (Graves et al. 2006).
-// y_true[B,N] integers, 0 for blank and behind the labels; y_pred[B,T,V] logits. [B] losses. A label that takes more steps
-// than there are, repeated ones with a blank in between, costs some 1e5, as in Keras, and not infinity.
+// y_true[B,N] integers, 0 for blank and behind the labels; y_pred[B,T,V] logits, whose steps must not be dynamic: shorter ones
+// have lengths. [B] losses. A label that takes more steps than there are, repeated ones with a blank in between, costs some
+// 1e5, as in Keras, and not infinity.
 struct CtcOptions {
   Tensor label_length = {};  // [B] integers; none: the number of labels that are not 0
   Tensor input_length = {};  // [B] integers; none: as many steps as count by the mask of y_pred, or all

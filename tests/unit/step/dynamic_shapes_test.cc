@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "tenon/augmentation.h"
 #include "tenon/gradients.h"
 #include "tenon/layer_classes.h"
 #include "tenon/losses.h"
@@ -84,6 +85,45 @@ TEST(DynamicShapes, RaggedBatchesTrainAsStaticOnes) {
                        {rows(64, {5}, 1), rows(40, {5}, 2), rows(8, {5}, 3), rows(64, {5}, 4)});
     expect_one_program(device, image_net, {.max_batch = 32},
                        {rows(24, {6, 6, 2}, 1), rows(32, {6, 6, 2}, 2), rows(16, {6, 6, 2}, 3)});
+  }
+}
+
+Outputs circle_net(const Features& in) {
+  const Tensor points = unit_normalization(dense(in["x"], {.units = 3}));
+  return trained(circle(in["y"], points, {.gamma = 2}), points);
+}
+
+Outputs ctc_net(const Features& in) {
+  const Tensor logits = dense(in["x"], {.units = 4});
+  return trained(ctc(reshape(in["y"], {in["y"].dim(0), 1}), logits), softmax(logits));
+}
+
+// On several units the circle loss takes no dynamic batch: rows of other units are not in one place.
+TEST(DynamicShapes, RaggedBatchesCostWhatStaticOnesDo) {
+  expect_one_program("cpu", circle_net, {.max_batch = 64}, {rows(64, {5}, 1), rows(40, {5}, 2), rows(8, {5}, 3)});
+  for (const char* device : kDynamicOn)
+    expect_one_program(device, ctc_net, {.max_batch = 32},
+                       {rows(24, {6, 2}, 1), rows(32, {6, 2}, 2), rows(16, {6, 2}, 3)});
+}
+
+// What is behind the examples of a ragged batch is mixed into none of them.
+TEST(DynamicShapes, RaggedBatchesAreMixedAmongThemselves) {
+  for (const char* device : kDynamicOn) {
+    const Strategy strategy(device);
+    Function mix = strategy.function(
+        [](const Features& in) {
+          const Tensors all = cut_mix(mix_up({in["x"], in["y"]}, {.alpha = 1}));
+          return Outputs{{"x", {all[0], ResultMode::kEach, Joining::kRows}},
+                         {"y", {all[1], ResultMode::kEach, Joining::kRows}}};
+        },
+        {.mode = Mode::kTrain, .max_batch = 64});
+    for (const int64_t n : {64, 40, 24}) {
+      const Array images(std::vector<float>(static_cast<size_t>(n * 9), 5), {n, 3, 3, 1});
+      const Results mixed = mix({{"x", images}, {"y", Array(std::vector<float>(static_cast<size_t>(n), 1), {n, 1})}});
+      ASSERT_EQ(mixed["y"].shape(), (Shape{n, 1}));
+      for (const float x : mixed["x"].to<float>()) EXPECT_NEAR(x, 5, 1e-5);
+      for (const float y : mixed["y"].to<float>()) EXPECT_NEAR(y, 1, 1e-6);
+    }
   }
 }
 
