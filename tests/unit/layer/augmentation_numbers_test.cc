@@ -1,6 +1,7 @@
 // Changes of images whose factor is given: what Keras gives for them (tests/fixtures/numbers.csv), in either direction.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 

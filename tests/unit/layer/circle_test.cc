@@ -1,6 +1,8 @@
 // The circle loss beside Keras's (tests/fixtures/numbers.csv): values, means over those that count, gradients.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "autodiff/gradient.h"
 #include "tenon/losses.h"
 #include "unit/layer/golden.h"

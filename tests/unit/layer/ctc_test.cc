@@ -1,6 +1,8 @@
 // Connectionist temporal classification beside Keras's (tests/fixtures/numbers.csv): values, gradients, lengths.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "autodiff/gradient.h"
 #include "tenon/losses.h"
 #include "tenon/masking.h"
