@@ -10,7 +10,7 @@
 using namespace tenon;
 
 // features["point"] is f32[batch, 2]; labels i32[batch], 1 inside the circle.
-EstimatorSpec circle(const Features& features, const Tensor& labels, Mode mode, const Params& params) {
+EstimatorSpec circle_model(const Features& features, const Tensor& labels, Mode mode, const Params& params) {
   Tensor x = dense(features["point"], {.units = 32, .activation = relu});
   x = dense(x, {.units = 32, .activation = relu});
   Tensor logits = dense(x, {.units = 2});
@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
   if (!train.ok()) return failed(train.status());
   if (!test.ok()) return failed(test.status());
 
-  Estimator estimator(circle, {.model_dir = argv[1], .seed = 7}, {{"learning_rate", 0.01}});
+  Estimator estimator(circle_model, {.model_dir = argv[1], .seed = 7}, {{"learning_rate", 0.01}});
   Result<TrainAndEvaluateResult> result =
       train_and_evaluate(estimator, {.input = *train, .max_steps = 600, .steps_between_evals = 600}, {.input = *test});
   if (!result.ok()) return failed(result.status());
