@@ -83,7 +83,7 @@ Status TensorFile::read(std::string_view name, std::span<std::byte> out) const {
   TENON_TRY(std::visit([&](const auto& reader) { return reader.read(name, out); }, reader_));
   const auto found = tensors_.find(name);
   if (found == tensors_.end() || all_finite(found->second.dtype, out)) return {};
-  return invalid("'", path_, "': '", abbreviated(name), "' holds nan or infinity, expected finite numbers");
+  return invalid("'", path_, "': variable '", abbreviated(name), "' holds nan or infinity, expected finite numbers");
 }
 
 Result<int64_t> TensorFile::scalar(std::string_view name, int64_t missing) const {
