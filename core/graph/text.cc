@@ -1,6 +1,9 @@
 // The readable form of a graph.
 #include "base/text.h"
 #include "graph/graph.h"
+#include "tenon/op/enumerations.h"
+#include "tenon/op/signature.h"
+#include "tenon/op/table.h"
 
 namespace tenon {
 namespace {
@@ -26,36 +29,20 @@ std::string types(const Graph& graph, const std::vector<ValueId>& values) {
   return join(names);
 }
 
-// Of enum attributes, from number 0 on.
-struct EnumNames {
-  std::string_view op, attribute;  // no op: of any
-  std::vector<std::string_view> names;
-};
-
-const std::vector<EnumNames>& enum_names() {
-  static const std::vector<EnumNames> table = {
-      {"compare", "kind", {"eq", "ne", "lt", "le", "gt", "ge"}},
-      {"scatter", "kind", {"add", "set"}},
-      {"", "kind", {"sum", "prod", "max", "min"}},
-      {"", "precision", {"default", "high", "highest"}},
-      {"",
-       "act",
-       {"none", "relu", "relu6", "leaky_relu", "elu", "selu", "sigmoid", "tanh", "softplus", "gelu", "gelu_tanh",
-        "silu", "mish", "hard_sigmoid", "hard_swish"}},
-      {"", "method", {"nearest", "bilinear"}},
-      {"", "coords", {"legacy", "half_pixel", "align_corners"}},
-      {"", "fill", {"constant", "nearest", "reflect", "wrap"}},
-  };
-  return table;
+// Of an enum attribute of a published op.
+std::string_view enumerator(std::string_view op, const Attr& a, Enum value) {
+  const op::Row* row = op::find(op);
+  if (!row) return {};
+  const op::Signature signature = op::parse(row->signature);
+  const op::Signature::Attribute* attribute = signature.attribute(a.name);
+  const op::Enumeration* numbers = attribute ? op::enumeration(attribute->enumeration) : nullptr;
+  return numbers ? numbers->text(value.number) : std::string_view();
 }
 
 std::string value_text(const std::string& op, const Attr& a) {
   const Enum* value = std::get_if<Enum>(&a.value);
-  if (!value) return to_text(a.value);
-  for (const EnumNames& e : enum_names())
-    if (e.attribute == a.name && (e.op.empty() || e.op == op) && static_cast<size_t>(value->number) < e.names.size())
-      return std::string(e.names[static_cast<size_t>(value->number)]);
-  return to_text(a.value);
+  const std::string_view name = value ? enumerator(op, a, *value) : std::string_view();
+  return name.empty() ? to_text(a.value) : std::string(name);
 }
 
 std::string attributes(const std::string& op, const Attrs& attrs) {

@@ -12,14 +12,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace abs_op
 
 extern const OpDef kAbs;
-const OpDef kAbs = {
-    "abs",
-    "x:N -> y",
-    "The absolute value of each element; the most negative integer stays itself. Its gradient at 0 is 0.",
-    infer_same,
-    nullptr,
-    abs_op::gradient_rule,
-};
+constexpr OpDef kAbs = {"abs", infer_same, nullptr, abs_op::gradient_rule};
 
 Tensor abs(Tensor x) { return emit1("abs", {x}); }
 

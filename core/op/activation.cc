@@ -70,16 +70,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace activation_op
 
 extern const OpDef kActivation;
-const OpDef kActivation = {
-    "activation",
-    "x:F ; act:enum alpha:f64=0 -> y",
-    "Applies one function to each element: none, relu, relu6, leaky_relu (slope alpha below 0), elu (alpha "
-    "(exp(x) - 1) below 0), selu, sigmoid, tanh, softplus, gelu, gelu_tanh, silu, mish, hard_sigmoid "
-    "(relu6(x + 3) / 6) or hard_swish. NaN stays NaN; alpha is 0 or more.",
-    activation_op::shape_rule,
-    activation_op::decompose_rule,
-    activation_op::gradient_rule,
-};
+constexpr OpDef kActivation = {"activation", activation_op::shape_rule, activation_op::decompose_rule, activation_op::gradient_rule};
 
 Tensor activation(Tensor x, Activation act, double alpha) {
   if (act == Activation::kNone) return x;
@@ -182,15 +173,7 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace activation_grad_op
 
 extern const OpDef kActivationGrad;
-const OpDef kActivationGrad = {
-    "activation_grad",
-    "g:F t:F ; act:enum alpha:f64=0 -> dx",
-    "g times the slope of an activation. t is its result for none, relu (slope 0 at 0), relu6, leaky_relu, "
-    "elu, selu, sigmoid, tanh and softplus, and its argument for gelu, gelu_tanh, silu, mish, hard_sigmoid "
-    "and hard_swish.",
-    activation_grad_op::shape_rule,
-    activation_grad_op::decompose_rule,
-};
+constexpr OpDef kActivationGrad = {"activation_grad", activation_grad_op::shape_rule, activation_grad_op::decompose_rule};
 
 Tensor activation_grad(Tensor g, Tensor t, Activation act, double alpha) {
   if (act == Activation::kNone) return g;

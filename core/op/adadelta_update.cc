@@ -16,13 +16,6 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace adadelta_update_op
 
 extern const OpDef kAdadeltaUpdate;
-const OpDef kAdadeltaUpdate = {
-    "adadelta_update",
-    "p:F g:F lr:F step:I [scale:F] [gate:B] [rows:I] s:F e:F ; l2:f64=0 rho:f64 eps:f64 -> p s e",
-    "s' = rho s + (1 - rho) G^2, d = G sqrt(e + eps) / sqrt(s' + eps), e' = rho e + (1 - rho) d^2, p' = p - "
-    "lr d; G, rows and gate as in sgd_update (Zeiler 2012).",
-    adadelta_update_op::shape_rule,
-    adadelta_update_op::decompose_rule,
-};
+constexpr OpDef kAdadeltaUpdate = {"adadelta_update", adadelta_update_op::shape_rule, adadelta_update_op::decompose_rule};
 
 }  // namespace tenon

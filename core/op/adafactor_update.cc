@@ -53,16 +53,6 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace adafactor_update_op
 
 extern const OpDef kAdafactorUpdate;
-const OpDef kAdafactorUpdate = {
-    "adafactor_update",
-    "p:F g:F lr:F step:I [scale:F] [gate:B] [rows:I] r:F [c:F] ; l2:f64=0 eps1:f64=1e-30 eps2:f64=0.001 -> p r "
-    "[c]",
-    "Shazeer and Stern 2018: from rank 2 on r' and c' are running means, by 1 - t^-0.8, of G^2 + eps1 over "
-    "the last and the second last axis, v = r' c' / mean(r'); below, r is v itself, of p's shape. u = G / "
-    "sqrt(v), divided by max(1, rms(u)); p' = p - max(eps2, rms(p)) min(lr, t^-0.5) u. G, rows and gate as in "
-    "sgd_update.",
-    adafactor_update_op::shape_rule,
-    adafactor_update_op::decompose_rule,
-};
+constexpr OpDef kAdafactorUpdate = {"adafactor_update", adafactor_update_op::shape_rule, adafactor_update_op::decompose_rule};
 
 }  // namespace tenon

@@ -14,12 +14,6 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace adagrad_update_op
 
 extern const OpDef kAdagradUpdate;
-const OpDef kAdagradUpdate = {
-    "adagrad_update",
-    "p:F g:F lr:F step:I [scale:F] [gate:B] [rows:I] s:F ; l2:f64=0 eps:f64 -> p s",
-    "s' = s + G^2, p' = p - lr G / sqrt(s' + eps); G, rows and gate as in sgd_update (Duchi et al. 2011).",
-    adagrad_update_op::shape_rule,
-    adagrad_update_op::decompose_rule,
-};
+constexpr OpDef kAdagradUpdate = {"adagrad_update", adagrad_update_op::shape_rule, adagrad_update_op::decompose_rule};
 
 }  // namespace tenon

@@ -20,15 +20,6 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace adam_update_op
 
 extern const OpDef kAdamUpdate;
-const OpDef kAdamUpdate = {
-    "adam_update",
-    "p:F g:F lr:F step:I [scale:F] [gate:B] [rows:I] m:F v:F [vmax:F] ; l2:f64=0 b1:f64 b2:f64 eps:f64 "
-    "amsgrad:bool=false -> p m v [vmax]",
-    "m and v become running means of G and G^2; p' = p - lr sqrt(1 - b2^t) / (1 - b1^t) m' / (sqrt(v') + "
-    "eps), t = step + 1 (Kingma and Ba 2015, the form at the end of section 2). amsgrad divides by the "
-    "largest v so far, vmax. G, rows and gate as in sgd_update; moments decay in rows without a gradient too.",
-    adam_update_op::shape_rule,
-    adam_update_op::decompose_rule,
-};
+constexpr OpDef kAdamUpdate = {"adam_update", adam_update_op::shape_rule, adam_update_op::decompose_rule};
 
 }  // namespace tenon

@@ -16,13 +16,6 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace adamax_update_op
 
 extern const OpDef kAdamaxUpdate;
-const OpDef kAdamaxUpdate = {
-    "adamax_update",
-    "p:F g:F lr:F step:I [scale:F] [gate:B] [rows:I] m:F u:F ; l2:f64=0 b1:f64 b2:f64 eps:f64 -> p m u",
-    "m' is the running mean of G, u' = max(b2 u, |G|); p' = p - lr / (1 - b1^t) m' / (u' + eps), t = step + 1 "
-    "(Kingma and Ba 2015, section 7.1). G, rows and gate as in sgd_update.",
-    adamax_update_op::shape_rule,
-    adamax_update_op::decompose_rule,
-};
+constexpr OpDef kAdamaxUpdate = {"adamax_update", adamax_update_op::shape_rule, adamax_update_op::decompose_rule};
 
 }  // namespace tenon

@@ -20,14 +20,6 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace adamw_update_op
 
 extern const OpDef kAdamwUpdate;
-const OpDef kAdamwUpdate = {
-    "adamw_update",
-    "p:F g:F lr:F step:I [scale:F] [gate:B] [rows:I] m:F v:F [vmax:F] ; l2:f64=0 b1:f64 b2:f64 eps:f64 "
-    "amsgrad:bool=false wd:f64=0 -> p m v [vmax]",
-    "adam_update after p has been multiplied by 1 - lr wd: decoupled weight decay (Loshchilov and Hutter "
-    "2019).",
-    adamw_update_op::shape_rule,
-    adamw_update_op::decompose_rule,
-};
+constexpr OpDef kAdamwUpdate = {"adamw_update", adamw_update_op::shape_rule, adamw_update_op::decompose_rule};
 
 }  // namespace tenon

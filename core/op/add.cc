@@ -10,9 +10,7 @@ Tensors gradient_rule(const Gradient& n) { return {unbroadcast(n.g(0), n.in(0)),
 }  // namespace add_op
 
 extern const OpDef kAdd;
-const OpDef kAdd = {
-    "add", "a:N b:N -> y", "a + b; integers wrap.", add_op::shape_rule, nullptr, add_op::gradient_rule,
-};
+constexpr OpDef kAdd = {"add", add_op::shape_rule, nullptr, add_op::gradient_rule};
 
 Tensor add(Tensor a, Tensor b) { return emit1("add", {a, b}); }
 

@@ -104,16 +104,7 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace affine_image_op
 
 extern const OpDef kAffineImage;
-const OpDef kAffineImage = {
-    "affine_image",
-    "x:A theta:F ; h:i64 w:i64 method:enum=1 fill:enum=0 -> y",
-    "Images x[N,H,W,C] read through theta[N,8] = a0 a1 a2 b0 b1 b2 c0 c1: pixel (x, y) of the h x w result lies at "
-    "((a0 x + a1 y + a2) / k, (b0 x + b1 y + b2) / k), k = c0 x + c1 y + 1, and is the nearest pixel (halves up) or "
-    "the bilinear mix. fill says what is outside: 0, the edge, the mirrored or the repeated image; k = 0 gives 0 "
-    "(TensorFlow's ImageProjectiveTransformV3). Integers are mixed in f32 and truncated.",
-    affine_image_op::shape_rule,
-    affine_image_op::decompose_rule,
-};
+constexpr OpDef kAffineImage = {"affine_image", affine_image_op::shape_rule, affine_image_op::decompose_rule};
 
 Tensor affine_image(Tensor x, Tensor theta, int64_t h, int64_t w, ResizeMethod method, FillMode fill) {
   return emit1("affine_image", {x, theta},

@@ -23,15 +23,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace all_gather_op
 
 extern const OpDef kAllGather;
-const OpDef kAllGather = {
-    "all_gather",
-    "x:A ; axis:i64 group:i64=0 replicas:i64=1 -> y",
-    "Joins the replicas' tensors along one axis in replica order. `group` replicas in a row belong "
-    "together (0: all); `replicas` is how many take part.",
-    all_gather_op::shape_rule,
-    nullptr,
-    all_gather_op::gradient_rule,
-};
+constexpr OpDef kAllGather = {"all_gather", all_gather_op::shape_rule, nullptr, all_gather_op::gradient_rule};
 
 Tensor all_gather(Tensor x, int64_t axis, int64_t group) {
   return emit1("all_gather", {x}, {{"axis", axis}, {"group", group}});

@@ -45,15 +45,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace all_reduce_op
 
 extern const OpDef kAllReduce;
-const OpDef kAllReduce = {
-    "all_reduce",
-    "x:N.. ; kind:enum=0 group:i64=0 replicas:i64=1 -> y",
-    "Folds each operand over the replicas by sum, prod, max or min, in replica order; every replica gets the result. "
-    "`group` replicas in a row belong together (0: all); `replicas` is how many take part. One result an operand.",
-    all_reduce_op::shape_rule,
-    all_reduce_op::decompose_rule,
-    all_reduce_op::gradient_rule,
-};
+constexpr OpDef kAllReduce = {"all_reduce", all_reduce_op::shape_rule, all_reduce_op::decompose_rule, all_reduce_op::gradient_rule};
 
 Tensors all_reduce(const Tensors& xs, ReduceKind kind, int64_t group) {
   return emit_all("all_reduce", xs, {{"kind", number_of(kind)}, {"group", group}});
@@ -98,15 +90,7 @@ Tensors gradient_rule(const Gradient& n) { return {emit1("all_gather", {n.g(0)},
 }  // namespace reduce_scatter_op
 
 extern const OpDef kReduceScatter;
-const OpDef kReduceScatter = {
-    "reduce_scatter",
-    "x:N ; axis:i64 group:i64=0 replicas:i64=1 -> y",
-    "Sums over the replicas of a group in replica order and gives each its part, in order, along one axis, whose size "
-    "divides by `replicas`, the number that take part.",
-    reduce_scatter_op::shape_rule,
-    reduce_scatter_op::decompose_rule,
-    reduce_scatter_op::gradient_rule,
-};
+constexpr OpDef kReduceScatter = {"reduce_scatter", reduce_scatter_op::shape_rule, reduce_scatter_op::decompose_rule, reduce_scatter_op::gradient_rule};
 
 Tensor reduce_scatter(Tensor x, int64_t axis, int64_t group) {
   const int64_t which = axis_of(x, axis);

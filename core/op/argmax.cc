@@ -28,14 +28,7 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace argmax_op
 
 extern const OpDef kArgmax;
-const OpDef kArgmax = {
-    "argmax",
-    "x:N ; axis:i64 kind:enum=2 -> y",
-    "The lowest i32 index along one axis of the largest element (kind max) or the smallest (min). The first NaN "
-    "wins.",
-    argmax_op::shape_rule,
-    argmax_op::decompose_rule,
-};
+constexpr OpDef kArgmax = {"argmax", argmax_op::shape_rule, argmax_op::decompose_rule};
 
 Tensor argmax(Tensor x, int64_t axis, ReduceKind kind) {
   const int64_t which = axis_of(x, axis);

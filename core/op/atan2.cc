@@ -15,14 +15,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace atan2_op
 
 extern const OpDef kAtan2;
-const OpDef kAtan2 = {
-    "atan2",
-    "a:F b:F -> y",
-    "The angle of the point (b, a) from the positive first axis, in (-pi, pi].",
-    atan2_op::shape_rule,
-    nullptr,
-    atan2_op::gradient_rule,
-};
+constexpr OpDef kAtan2 = {"atan2", atan2_op::shape_rule, nullptr, atan2_op::gradient_rule};
 
 Tensor atan2(Tensor a, Tensor b) { return emit1("atan2", {a, b}); }
 

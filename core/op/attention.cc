@@ -110,17 +110,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace attention_op
 
 extern const OpDef kAttention;
-const OpDef kAttention = {
-    "attention",
-    "q:F k:F v:F [bias:F] [seed:I] [step:I] ; scale:f64=1 causal:bool=false rate:f64=0 stream:i64=0 -> y lse",
-    "dropout(softmax(scale q k' + bias)) v a head, of q[B,T,N,D], k[B,S,M,D] and v[B,S,M,E]: query head n reads head "
-    "n M / N. bias is [B,N,T,S] with 1 where it repeats. causal: query i sees keys j <= i + S - T; one that sees none "
-    "gives 0. lse[B,N,T], in f32 or f64, is the log of the sum of the exponents, -inf for none. Scores are kept in f32 "
-    "for bf16 and f16; rate is below 1, and dropout needs seed and step.",
-    attention_op::shape_rule,
-    attention_op::decompose_rule,
-    attention_op::gradient_rule,
-};
+constexpr OpDef kAttention = {"attention", attention_op::shape_rule, attention_op::decompose_rule, attention_op::gradient_rule};
 
 Attention attention(Tensor q, Tensor k, Tensor v, Tensor bias, Tensor seed, Tensor step, const AttentionOptions& o) {
   const Tensors r = emit_all("attention", {q, k, v, bias, seed, step},

@@ -59,16 +59,7 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace attention_grad_op
 
 extern const OpDef kAttentionGrad;
-const OpDef kAttentionGrad = {
-    "attention_grad",
-    "dy:F q:F k:F v:F y:F lse:F [bias:F] [seed:I] [step:I] ; scale:f64=1 causal:bool=false rate:f64=0 stream:i64=0 "
-    "dbias:bool=false -> dq dk dv [dbias]",
-    "The gradients of attention: P = exp(scale q k' + bias - lse), dv = dropout(P)' dy, dS = P (dropout(dy v') - "
-    "sum(dy y)), dq = scale dS k, dk = scale dS' q, and dS, summed to the bias's shape, where `dbias` asks for it. The "
-    "dropout draws what the forward pass drew.",
-    attention_grad_op::shape_rule,
-    attention_grad_op::decompose_rule,
-};
+constexpr OpDef kAttentionGrad = {"attention_grad", attention_grad_op::shape_rule, attention_grad_op::decompose_rule};
 
 AttentionGrad attention_grad(Tensor dy, Tensor q, Tensor k, Tensor v, Tensor bias, Tensor seed, Tensor step, Tensor y,
                              Tensor lse, const AttentionOptions& o) {

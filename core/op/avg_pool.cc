@@ -55,15 +55,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace avg_pool_op
 
 extern const OpDef kAvgPool;
-const OpDef kAvgPool = {
-    "avg_pool",
-    "x:F ; window:list strides:list= low:list= high:list= count_pad:bool=false -> y",
-    "The mean of each window of x[N,S..,C], 1 to 3 spatial dimensions. Pads are zeros that the mean counts only "
-    "with count_pad; they are narrower than the window.",
-    avg_pool_op::shape_rule,
-    avg_pool_op::decompose_rule,
-    avg_pool_op::gradient_rule,
-};
+constexpr OpDef kAvgPool = {"avg_pool", avg_pool_op::shape_rule, avg_pool_op::decompose_rule, avg_pool_op::gradient_rule};
 
 Tensor avg_pool(Tensor x, const PoolOptions& o) {
   Attrs attrs = pool_attrs(o);
@@ -108,15 +100,7 @@ Tensors gradient_rule(const Gradient& n) { return {avg_pool(n.g(0), pool_options
 }  // namespace avg_pool_grad_op
 
 extern const OpDef kAvgPoolGrad;
-const OpDef kAvgPoolGrad = {
-    "avg_pool_grad",
-    "dy:F ; size:list window:list strides:list= low:list= high:list= count_pad:bool=false -> dx",
-    "The gradient of avg_pool by x, whose spatial sizes are `size`: each window's dy over its count goes to all "
-    "its elements.",
-    avg_pool_grad_op::shape_rule,
-    avg_pool_grad_op::decompose_rule,
-    avg_pool_grad_op::gradient_rule,
-};
+constexpr OpDef kAvgPoolGrad = {"avg_pool_grad", avg_pool_grad_op::shape_rule, avg_pool_grad_op::decompose_rule, avg_pool_grad_op::gradient_rule};
 
 Tensor avg_pool_grad(Tensor dy, const Ints& size, const PoolOptions& o) {
   Attrs attrs = pool_attrs(o);

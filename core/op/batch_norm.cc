@@ -63,16 +63,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace batch_norm_op
 
 extern const OpDef kBatchNorm;
-const OpDef kBatchNorm = {
-    "batch_norm",
-    "x:F gamma:F beta:F [residual:F] ; eps:f64=0.001 act:enum=0 alpha:f64=0 group:i64=1 -> y mean var",
-    "act((x - mean) / sqrt(var + eps) gamma + beta + residual) with the mean and biased variance of x over all "
-    "axes but the last, and over the replicas of a group (0: all). mean and var are in gamma's dtype and computed in "
-    "f32 (f64 for f64).",
-    batch_norm_op::shape_rule,
-    batch_norm_op::decompose_rule,
-    batch_norm_op::gradient_rule,
-};
+constexpr OpDef kBatchNorm = {"batch_norm", batch_norm_op::shape_rule, batch_norm_op::decompose_rule, batch_norm_op::gradient_rule};
 
 Normalized batch_norm(Tensor x, Tensor gamma, Tensor beta, Tensor residual, const NormOptions& o) {
   const Tensors r = emit_all("batch_norm", {x, gamma, beta, residual},
@@ -102,14 +93,7 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace batch_norm_apply_op
 
 extern const OpDef kBatchNormApply;
-const OpDef kBatchNormApply = {
-    "batch_norm_apply",
-    "x:F gamma:F beta:F mean:F var:F [residual:F] ; eps:f64=0.001 act:enum=0 alpha:f64=0 -> y",
-    "act((x - mean) / sqrt(var + eps) gamma + beta + residual) with a mean and a variance that are given: "
-    "batch_norm when serving, or frozen.",
-    batch_norm_apply_op::shape_rule,
-    batch_norm_apply_op::decompose_rule,
-};
+constexpr OpDef kBatchNormApply = {"batch_norm_apply", batch_norm_apply_op::shape_rule, batch_norm_apply_op::decompose_rule};
 
 Tensor batch_norm_apply(Tensor x, Tensor gamma, Tensor beta, Tensor mean, Tensor var, Tensor residual,
                         const NormOptions& o) {

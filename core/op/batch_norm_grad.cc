@@ -39,16 +39,7 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace batch_norm_grad_op
 
 extern const OpDef kBatchNormGrad;
-const OpDef kBatchNormGrad = {
-    "batch_norm_grad",
-    "dy:F x:F gamma:F mean:F var:F [y:F] ; eps:f64=0.001 act:enum=0 alpha:f64=0 group:i64=1 residual:bool=false -> "
-    "dx dgamma dbeta [dresidual]",
-    "The gradient of batch_norm's y: dz = activation_grad(dy, y), xh = (x - mean) / s, dx = gamma/s (dz - mean dz - "
-    "xh mean(dz xh)) with means over the group's replicas too, dgamma = sum(dz xh) and dbeta = sum(dz) of this "
-    "replica, dresidual = dz. y is needed with an activation.",
-    batch_norm_grad_op::shape_rule,
-    batch_norm_grad_op::decompose_rule,
-};
+constexpr OpDef kBatchNormGrad = {"batch_norm_grad", batch_norm_grad_op::shape_rule, batch_norm_grad_op::decompose_rule};
 
 BatchNormGrad batch_norm_grad(Tensor dy, Tensor x, Tensor gamma, Tensor mean, Tensor var, Tensor y, bool with_residual,
                               const NormOptions& o) {

@@ -20,14 +20,7 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace bias_act_grad_op
 
 extern const OpDef kBiasActGrad;
-const OpDef kBiasActGrad = {
-    "bias_act_grad",
-    "g:F t:F ; act:enum=0 alpha:f64=0 -> dz dbias",
-    "What a bias and an activation do backwards: dz = activation_grad(g, t), dbias = its sum over all axes but "
-    "the last.",
-    bias_act_grad_op::shape_rule,
-    bias_act_grad_op::decompose_rule,
-};
+constexpr OpDef kBiasActGrad = {"bias_act_grad", bias_act_grad_op::shape_rule, bias_act_grad_op::decompose_rule};
 
 BiasActGrad bias_act_grad(Tensor g, Tensor t, Activation act, double alpha) {
   const Tensors r = emit_all("bias_act_grad", {g, t}, {{"act", number_of(act)}, {"alpha", alpha}});

@@ -30,15 +30,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace broadcast_op
 
 extern const OpDef kBroadcast;
-const OpDef kBroadcast = {
-    "broadcast",
-    "x:A ; shape:list dims:list= -> y",
-    "Repeats x: its axis i becomes axis dims[i] of the result, whose size there is equal, or any if x's "
-    "is 1. dims increase; the other axes of the result are new.",
-    broadcast_op::shape_rule,
-    nullptr,
-    broadcast_op::gradient_rule,
-};
+constexpr OpDef kBroadcast = {"broadcast", broadcast_op::shape_rule, nullptr, broadcast_op::gradient_rule};
 
 Tensor broadcast(Tensor x, const Shape& shape, const Ints& dims) {
   return x.shape() == shape ? x : emit1("broadcast", {x}, {{"shape", shape.vec()}, {"dims", dims}});

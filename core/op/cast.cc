@@ -16,15 +16,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace cast_op
 
 extern const OpDef kCast;
-const OpDef kCast = {
-    "cast",
-    "x:A ; to:dtype -> y",
-    "Converts to another dtype. To a narrower float: nearest even, overflow to infinity. Float to "
-    "integer: toward 0, saturating, NaN to 0. To a narrower integer: the low bits. To bool: x != 0.",
-    cast_op::shape_rule,
-    nullptr,
-    cast_op::gradient_rule,
-};
+constexpr OpDef kCast = {"cast", cast_op::shape_rule, nullptr, cast_op::gradient_rule};
 
 Tensor cast(Tensor x, DType to) { return x.dtype() == to ? x : emit1("cast", {x}, {{"to", to}}); }
 

@@ -11,14 +11,7 @@ void shape_rule(Infer& c) {
 }  // namespace compare_op
 
 extern const OpDef kCompare;
-const OpDef kCompare = {
-    "compare",
-    "a:A b:A ; kind:enum -> y",
-    "Compares element by element: eq ne lt le gt ge. Of NaN only ne holds.",
-    compare_op::shape_rule,
-    nullptr,
-    nullptr,
-};
+constexpr OpDef kCompare = {"compare", compare_op::shape_rule, nullptr, nullptr};
 
 Tensor compare(Tensor a, Tensor b, CompareKind kind) { return emit1("compare", {a, b}, {{"kind", number_of(kind)}}); }
 

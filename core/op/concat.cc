@@ -35,14 +35,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace concat_op
 
 extern const OpDef kConcat;
-const OpDef kConcat = {
-    "concat",
-    "x:A.. ; axis:i64 -> y",
-    "Joins tensors along one axis; the other axes are equal.",
-    concat_op::shape_rule,
-    nullptr,
-    concat_op::gradient_rule,
-};
+constexpr OpDef kConcat = {"concat", concat_op::shape_rule, nullptr, concat_op::gradient_rule};
 
 Tensor concat(const Tensors& parts, int64_t axis) {
   if (parts.empty()) fail("concat: has no operands");

@@ -15,15 +15,7 @@ void shape_rule(Infer& c) {
 }  // namespace constant_op
 
 extern const OpDef kConstant;
-const OpDef kConstant = {
-    "constant",
-    "; value:bytes shape:list dtype:dtype -> y",
-    "A value known when the graph is built: its dense row-major bytes, or those of one element that fills "
-    "the shape.",
-    constant_op::shape_rule,
-    nullptr,
-    nullptr,
-};
+constexpr OpDef kConstant = {"constant", constant_op::shape_rule, nullptr, nullptr};
 
 Tensor constant(Graph& graph, const Type& type, std::string_view bytes) {
   return emit(graph, "constant", {},

@@ -20,16 +20,7 @@ Tensors conv_gradients(const Gradient& n, Tensor grad) {
 }
 
 extern const OpDef kConv;
-const OpDef kConv = {
-    "conv",
-    "x:F w:F ; strides:list= low:list= high:list= dilation:list= groups:i64=1 precision:enum=0 out:dtype=none -> y",
-    "Convolution of x[N,S..,C] with w[K..,C/G,O] over 1 to 3 spatial dimensions: y[n,o,k] = sum over t, c "
-    "of x[n, o stride + t dilation - low, group(k) C/G + c] w[t,c,k], 0 outside. Size floor((S + low + "
-    "high - (K-1) dilation - 1)/stride) + 1.",
-    conv_op::shape_rule,
-    nullptr,
-    conv_op::gradient_rule,
-};
+constexpr OpDef kConv = {"conv", conv_op::shape_rule, nullptr, conv_op::gradient_rule};
 
 Tensor conv(Tensor x, Tensor w, const ConvOptions& o) { return emit1("conv", {x, w}, conv_attrs(o)); }
 

@@ -27,16 +27,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace conv_bias_act_op
 
 extern const OpDef kConvBiasAct;
-const OpDef kConvBiasAct = {
-    "conv_bias_act",
-    "x:F w:F [bias:F] [residual:F] ; act:enum=0 alpha:f64=0 strides:list= low:list= high:list= dilation:list= "
-    "groups:i64=1 precision:enum=0 out:dtype=none -> y",
-    "act(conv(x, w) + bias + residual), rounded once. bias has one number a filter, residual the result's shape, "
-    "both its dtype. Gradients are taken from y where the activation allows it, else the convolution is done again.",
-    conv_bias_act_op::shape_rule,
-    conv_bias_act_op::decompose_rule,
-    conv_bias_act_op::gradient_rule,
-};
+constexpr OpDef kConvBiasAct = {"conv_bias_act", conv_bias_act_op::shape_rule, conv_bias_act_op::decompose_rule, conv_bias_act_op::gradient_rule};
 
 Tensor conv_bias_act(Tensor x, Tensor w, Tensor bias, Tensor residual, Activation act, double alpha,
                      const ConvOptions& o) {

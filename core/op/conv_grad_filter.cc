@@ -36,16 +36,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace conv_grad_filter_op
 
 extern const OpDef kConvGradFilter;
-const OpDef kConvGradFilter = {
-    "conv_grad_filter",
-    "x:F dy:F ; size:list strides:list= low:list= high:list= dilation:list= groups:i64=1 precision:enum=0 "
-    "out:dtype=none -> dw",
-    "conv's loop with the sum going into the filter, whose spatial sizes are `size`: the gradient of conv "
-    "by w.",
-    conv_grad_filter_op::shape_rule,
-    nullptr,
-    conv_grad_filter_op::gradient_rule,
-};
+constexpr OpDef kConvGradFilter = {"conv_grad_filter", conv_grad_filter_op::shape_rule, nullptr, conv_grad_filter_op::gradient_rule};
 
 Tensor conv_grad_filter(Tensor x, Tensor dy, const Ints& size, const ConvOptions& o) {
   Attrs attrs = conv_attrs(o);

@@ -37,16 +37,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace conv_grad_input_op
 
 extern const OpDef kConvGradInput;
-const OpDef kConvGradInput = {
-    "conv_grad_input",
-    "dy:F w:F ; size:list strides:list= low:list= high:list= dilation:list= groups:i64=1 precision:enum=0 "
-    "out:dtype=none -> dx",
-    "conv's loop with the sum going into the input, whose spatial sizes are `size`: the gradient of conv "
-    "by x, and the transposed convolution.",
-    conv_grad_input_op::shape_rule,
-    nullptr,
-    conv_grad_input_op::gradient_rule,
-};
+constexpr OpDef kConvGradInput = {"conv_grad_input", conv_grad_input_op::shape_rule, nullptr, conv_grad_input_op::gradient_rule};
 
 Tensor conv_grad_input(Tensor dy, Tensor w, const Ints& size, const ConvOptions& o) {
   Attrs attrs = conv_attrs(o);

@@ -7,6 +7,7 @@
 #include "base/number.h"
 #include "op/bounded.h"
 #include "op/rules.h"
+#include "tenon/op/enumerations.h"
 
 namespace tenon {
 namespace {
@@ -82,25 +83,31 @@ Tensor broadcasting(std::string_view who, Binary op, Tensor a, Tensor b) {
   return op(broadcast_to(a, shape), broadcast_to(b, shape));
 }
 
-constexpr std::string_view kActivations[] = {"linear",    "relu",    "relu6", "leaky_relu",   "elu",
-                                             "selu",      "sigmoid", "tanh",  "softplus",     "gelu",
-                                             "gelu_tanh", "silu",    "mish",  "hard_sigmoid", "hard_swish"};
+// In Keras's words, number 0 is "linear".
+std::vector<std::string_view> activation_names() {
+  const auto& names = op::enumeration("act")->values;
+  std::vector<std::string_view> out(names.begin(), names.end());
+  out[0] = "linear";
+  return out;
+}
 
 }  // namespace
 
 Activation activation_from_name(std::string_view name) {
-  for (size_t i = 0; i < std::size(kActivations); ++i)
-    if (kActivations[i] == name) return static_cast<Activation>(i);
+  const std::vector<std::string_view> names = activation_names();
+  for (size_t i = 0; i < names.size(); ++i)
+    if (names[i] == name) return static_cast<Activation>(i);
   if (name == "none" || name.empty()) return Activation::kNone;
   if (name == "swish") return Activation::kSilu;
   if (name == "hard_silu") return Activation::kHardSwish;
-  const std::string_view near = nearest(name, kActivations);
+  const std::string_view near = nearest(name, names);
   fail("no activation of name '", name, "'", near.empty() ? "" : cat("; did you mean '", near, "'?"));
 }
 
 std::string_view activation_name(Activation a) {
-  const auto i = static_cast<size_t>(a);
-  return i < std::size(kActivations) ? kActivations[i] : "unknown activation";
+  if (a == Activation::kNone) return "linear";
+  const std::string_view name = op::enumeration("act")->text(static_cast<int>(a));
+  return name.empty() ? "unknown activation" : name;
 }
 
 Tensor full(Graph& graph, DType dtype, const Shape& shape, double value) {

@@ -28,14 +28,7 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace crop_flip_op
 
 extern const OpDef kCropFlip;
-const OpDef kCropFlip = {
-    "crop_flip",
-    "x:A top:I left:I flip:B ; h:i64 w:i64 -> y",
-    "Cuts h x w pixels out of each image of x[N,H,W,C] at its own top[N] and left[N], mirrored left to right where "
-    "flip[N]; what lies outside the image is 0.",
-    crop_flip_op::shape_rule,
-    crop_flip_op::decompose_rule,
-};
+constexpr OpDef kCropFlip = {"crop_flip", crop_flip_op::shape_rule, crop_flip_op::decompose_rule};
 
 Tensor crop_flip(Tensor x, Tensor top, Tensor left, Tensor flip, int64_t h, int64_t w) {
   return emit1("crop_flip", {x, top, left, flip}, {{"h", h}, {"w", w}});

@@ -37,15 +37,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace cumsum_op
 
 extern const OpDef kCumsum;
-const OpDef kCumsum = {
-    "cumsum",
-    "x:N ; axis:i64 exclusive:bool=false reverse:bool=false -> y",
-    "Sums of the elements up to each one along an axis: with it, or before it when exclusive; from the end when "
-    "reverse. bf16 and f16 are summed in f32.",
-    cumsum_op::shape_rule,
-    cumsum_op::decompose_rule,
-    cumsum_op::gradient_rule,
-};
+constexpr OpDef kCumsum = {"cumsum", cumsum_op::shape_rule, cumsum_op::decompose_rule, cumsum_op::gradient_rule};
 
 Tensor cumsum(Tensor x, int64_t axis, bool exclusive, bool reverse) {
   const int64_t which = axis_of(x, axis);

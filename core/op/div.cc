@@ -14,14 +14,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace div_op
 
 extern const OpDef kDiv;
-const OpDef kDiv = {
-    "div",
-    "a:N b:N -> y",
-    "a / b. Integers truncate toward 0; divided by 0, and the most negative one by -1, give a.",
-    div_op::shape_rule,
-    nullptr,
-    div_op::gradient_rule,
-};
+constexpr OpDef kDiv = {"div", div_op::shape_rule, nullptr, div_op::gradient_rule};
 
 Tensor div(Tensor a, Tensor b) { return emit1("div", {a, b}); }
 

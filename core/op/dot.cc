@@ -22,16 +22,7 @@ Tensors dot_gradients(const Gradient& n, Tensor grad) {
 }
 
 extern const OpDef kDot;
-const OpDef kDot = {
-    "dot",
-    "a:F b:F ; ta:bool=false tb:bool=false precision:enum=0 out:dtype=none -> y",
-    "Matrix product over the last two axes, y[p,m,n] = sum over k of a[p,m,k] b[p,k,n]; ta and tb swap "
-    "the last two axes of a and b first. Leading axes are equal. Accumulates in f32 (f64 for f64); `out` "
-    "is the operands' dtype or f32.",
-    dot_op::shape_rule,
-    nullptr,
-    dot_op::gradient_rule,
-};
+constexpr OpDef kDot = {"dot", dot_op::shape_rule, nullptr, dot_op::gradient_rule};
 
 Tensor dot(Tensor a, Tensor b, const DotOptions& o) {
   return emit1("dot", {a, b}, {{"ta", o.ta}, {"tb", o.tb}, {"precision", number_of(o.precision)}, {"out", o.out}});

@@ -27,16 +27,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace dot_bias_act_op
 
 extern const OpDef kDotBiasAct;
-const OpDef kDotBiasAct = {
-    "dot_bias_act",
-    "a:F b:F [bias:F] [residual:F] ; act:enum=0 alpha:f64=0 ta:bool=false tb:bool=false precision:enum=0 "
-    "out:dtype=none -> y",
-    "act(dot(a, b) + bias + residual), rounded once. bias has the size of the last axis, residual the result's "
-    "shape, both its dtype. Gradients are taken from y where the activation allows it, else the dot is done again.",
-    dot_bias_act_op::shape_rule,
-    dot_bias_act_op::decompose_rule,
-    dot_bias_act_op::gradient_rule,
-};
+constexpr OpDef kDotBiasAct = {"dot_bias_act", dot_bias_act_op::shape_rule, dot_bias_act_op::decompose_rule, dot_bias_act_op::gradient_rule};
 
 Tensor dot_bias_act(Tensor a, Tensor b, Tensor bias, Tensor residual, Activation act, double alpha,
                     const DotOptions& o) {

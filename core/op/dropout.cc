@@ -31,15 +31,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace dropout_op
 
 extern const OpDef kDropout;
-const OpDef kDropout = {
-    "dropout",
-    "x:F seed:I step:I [residual:F] ; rate:f64 stream:i64 -> y",
-    "x / (1 - rate) where random(seed, step, stream), per replica, is at least rate, 0 elsewhere; then adds the "
-    "residual. Its gradient is dropout with the same draws, so no mask is stored. Rate 1 drops everything.",
-    dropout_op::shape_rule,
-    dropout_op::decompose_rule,
-    dropout_op::gradient_rule,
-};
+constexpr OpDef kDropout = {"dropout", dropout_op::shape_rule, dropout_op::decompose_rule, dropout_op::gradient_rule};
 
 Tensor dropout(Tensor x, Tensor seed, Tensor step, Tensor residual, double rate, int64_t stream) {
   return emit1("dropout", {x, seed, step, residual}, {{"rate", rate}, {"stream", stream}});

@@ -12,10 +12,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace erf_op
 
 extern const OpDef kErf;
-const OpDef kErf = {
-    "erf",      "x:F -> y", "The error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to x.",
-    infer_same, nullptr,    erf_op::gradient_rule,
-};
+constexpr OpDef kErf = {"erf", infer_same, nullptr, erf_op::gradient_rule};
 
 Tensor erf(Tensor x) { return emit1("erf", {x}); }
 

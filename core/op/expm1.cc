@@ -8,9 +8,7 @@ Tensors gradient_rule(const Gradient& n) { return {mul(n.g(0), add(n.out(0), sca
 }  // namespace expm1_op
 
 extern const OpDef kExpm1;
-const OpDef kExpm1 = {
-    "expm1", "x:F -> y", "exp(x) - 1, accurate near 0.", infer_same, nullptr, expm1_op::gradient_rule,
-};
+constexpr OpDef kExpm1 = {"expm1", infer_same, nullptr, expm1_op::gradient_rule};
 
 Tensor expm1(Tensor x) { return emit1("expm1", {x}); }
 

@@ -21,15 +21,6 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace ftrl_update_op
 
 extern const OpDef kFtrlUpdate;
-const OpDef kFtrlUpdate = {
-    "ftrl_update",
-    "p:F g:F lr:F step:I [scale:F] [gate:B] [rows:I] n:F z:F ; l2:f64=0 lr_power:f64=-0.5 l1:f64=0 l2_reg:f64=0 "
-    "shrink:f64=0 beta:f64=0 -> p n z",
-    "Follow the regularised leader (McMahan et al. 2013): n' = n + G^2, z' = z + G + 2 shrink p - (n'^k - "
-    "n^k) / lr p, p' = (clip(z', -l1, l1) - z') / (n'^k / lr + 2 l2_reg + beta / lr), k = -lr_power. n starts "
-    "above 0. G, rows and gate as in sgd_update.",
-    ftrl_update_op::shape_rule,
-    ftrl_update_op::decompose_rule,
-};
+constexpr OpDef kFtrlUpdate = {"ftrl_update", ftrl_update_op::shape_rule, ftrl_update_op::decompose_rule};
 
 }  // namespace tenon

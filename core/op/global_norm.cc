@@ -40,15 +40,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace global_norm_op
 
 extern const OpDef kGlobalNorm;
-const OpDef kGlobalNorm = {
-    "global_norm",
-    "x:F.. -> y",
-    "The square root of the sum of the squares of all elements of all operands, a scalar: f64 if one of them is, else "
-    "f32. Its gradient at all zeros is 0.",
-    global_norm_op::shape_rule,
-    global_norm_op::decompose_rule,
-    global_norm_op::gradient_rule,
-};
+constexpr OpDef kGlobalNorm = {"global_norm", global_norm_op::shape_rule, global_norm_op::decompose_rule, global_norm_op::gradient_rule};
 
 Tensor global_norm(const Tensors& xs) { return emit1("global_norm", xs); }
 

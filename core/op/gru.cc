@@ -42,18 +42,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace gru_op
 
 extern const OpDef kGru;
-const OpDef kGru = {
-    "gru",
-    "x:F h:F w:F r:F b:F rb:F -> y gates",
-    "Gated recurrent units over all steps of x[B,T,I] from the state h[B,U]: with columns z r n of x W[I,3U] + b[3U] "
-    "and of h R[U,3U] + rb[3U], z and r are sigmoids of their sums, n = tanh(x W + b + r q), q = h R + rb, and h = z h "
-    "+ "
-    "(1 - z) n. Results: h of every step y[B,T,U] and gates[B,T,4U] = z r n q for the gradient (Cho et al. 2014; the "
-    "reset comes after the product, as in cuDNN and Keras).",
-    gru_op::shape_rule,
-    gru_op::decompose_rule,
-    gru_op::gradient_rule,
-};
+constexpr OpDef kGru = {"gru", gru_op::shape_rule, gru_op::decompose_rule, gru_op::gradient_rule};
 
 Recurrent gru(Tensor x, Tensor h, Tensor w, Tensor r, Tensor b, Tensor rb) {
   const Tensors out = emit_all("gru", {x, h, w, r, b, rb});
@@ -100,12 +89,6 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace gru_grad_op
 
 extern const OpDef kGruGrad;
-const OpDef kGruGrad = {
-    "gru_grad",
-    "dy:F x:F h:F w:F r:F b:F rb:F y:F gates:F -> dx dh dw dr db drb",
-    "The gradients of gru from that of y, back through all steps.",
-    gru_grad_op::shape_rule,
-    gru_grad_op::decompose_rule,
-};
+constexpr OpDef kGruGrad = {"gru_grad", gru_grad_op::shape_rule, gru_grad_op::decompose_rule};
 
 }  // namespace tenon

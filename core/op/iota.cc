@@ -15,14 +15,7 @@ void shape_rule(Infer& c) {
 }  // namespace iota_op
 
 extern const OpDef kIota;
-const OpDef kIota = {
-    "iota",
-    "; shape:list axis:i64 dtype:dtype -> y",
-    "The index along one axis: y[i] = i[axis].",
-    iota_op::shape_rule,
-    nullptr,
-    nullptr,
-};
+constexpr OpDef kIota = {"iota", iota_op::shape_rule, nullptr, nullptr};
 
 Tensor iota(Graph& graph, DType dtype, const Shape& shape, int64_t axis) {
   return emit(graph, "iota", {}, {{"shape", shape.vec()}, {"axis", axis}, {"dtype", dtype}})[0];

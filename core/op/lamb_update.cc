@@ -22,14 +22,6 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace lamb_update_op
 
 extern const OpDef kLambUpdate;
-const OpDef kLambUpdate = {
-    "lamb_update",
-    "p:F g:F lr:F step:I [scale:F] [gate:B] [rows:I] m:F v:F ; l2:f64=0 b1:f64 b2:f64 eps:f64 wd:f64=0 -> p m v",
-    "Adam's direction r = m' / (1 - b1^t) / (sqrt(v' / (1 - b2^t)) + eps) + wd p, scaled to the variable: p' "
-    "= p - lr norm(p) / norm(r) r, the ratio 1 if a norm is 0 (You et al. 2020). G, rows and gate as in "
-    "sgd_update.",
-    lamb_update_op::shape_rule,
-    lamb_update_op::decompose_rule,
-};
+constexpr OpDef kLambUpdate = {"lamb_update", lamb_update_op::shape_rule, lamb_update_op::decompose_rule};
 
 }  // namespace tenon

@@ -86,26 +86,10 @@ Tensors grad_decompose_rule(const Decompose& n) {
 }  // namespace layer_norm_op
 
 extern const OpDef kLayerNorm;
-const OpDef kLayerNorm = {
-    "layer_norm",
-    "x:F gamma:F [beta:F] ; eps:f64=0.001 axes:list center:bool=true -> y mean var",
-    "(x - mean) / sqrt(var + eps) gamma + beta with the mean and biased variance of x over `axes`; gamma and beta "
-    "have x's trailing dimensions. The last axes make it layer norm, the spatial ones instance norm, a reshaped x "
-    "group norm. center false is RMS norm: mean 0, var = mean of x^2. Moments are in gamma's dtype.",
-    layer_norm_op::shape_rule,
-    layer_norm_op::decompose_rule,
-    layer_norm_op::gradient_rule,
-};
+constexpr OpDef kLayerNorm = {"layer_norm", layer_norm_op::shape_rule, layer_norm_op::decompose_rule, layer_norm_op::gradient_rule};
 
 extern const OpDef kLayerNormGrad;
-const OpDef kLayerNormGrad = {
-    "layer_norm_grad",
-    "dy:F x:F gamma:F mean:F var:F ; eps:f64=0.001 axes:list center:bool=true beta:bool=false -> dx dgamma [dbeta]",
-    "The gradient of layer_norm's y: g = dy gamma, xh = (x - mean) / s, dx = (g - mean g - xh mean(g xh)) / s "
-    "(without mean g when not centred), dgamma = sum(dy xh), dbeta = sum(dy).",
-    layer_norm_op::grad_shape_rule,
-    layer_norm_op::grad_decompose_rule,
-};
+constexpr OpDef kLayerNormGrad = {"layer_norm_grad", layer_norm_op::grad_shape_rule, layer_norm_op::grad_decompose_rule};
 
 Normalized layer_norm(Tensor x, Tensor gamma, Tensor beta, const Ints& axes, double eps, bool center) {
   const Tensors r =

@@ -53,16 +53,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace lstm_op
 
 extern const OpDef kLstm;
-const OpDef kLstm = {
-    "lstm",
-    "x:F h:F c:F w:F r:F b:F -> y c gates",
-    "Long short-term memory over all steps of x[B,T,I] from the states h and c[B,U]: i f g o = sigmoid, sigmoid, tanh, "
-    "sigmoid of x W[I,4U] + h R[U,4U] + b[4U]; c = f c + i g, h = o tanh(c). Results: h of every step y[B,T,U], the "
-    "last c and the gates[B,T,4U] for the gradient (Hochreiter and Schmidhuber 1997, Keras's order of gates).",
-    lstm_op::shape_rule,
-    lstm_op::decompose_rule,
-    lstm_op::gradient_rule,
-};
+constexpr OpDef kLstm = {"lstm", lstm_op::shape_rule, lstm_op::decompose_rule, lstm_op::gradient_rule};
 
 Recurrent lstm(Tensor x, Tensor h, Tensor c, Tensor w, Tensor r, Tensor b) {
   const Tensors out = emit_all("lstm", {x, h, c, w, r, b});
@@ -121,14 +112,6 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace lstm_grad_op
 
 extern const OpDef kLstmGrad;
-const OpDef kLstmGrad = {
-    "lstm_grad",
-    "dy:F dc:F x:F h:F c:F w:F r:F b:F y:F gates:F -> dx dh dc0 dw dr db",
-    "The gradients of lstm from those of y and of the last c, back through all steps; the cells are computed again "
-    "from "
-    "the gates.",
-    lstm_grad_op::shape_rule,
-    lstm_grad_op::decompose_rule,
-};
+constexpr OpDef kLstmGrad = {"lstm_grad", lstm_grad_op::shape_rule, lstm_grad_op::decompose_rule};
 
 }  // namespace tenon

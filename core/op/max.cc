@@ -10,14 +10,7 @@ Tensors gradient_rule(const Gradient& n) { return gradient_to_winner(n, CompareK
 }  // namespace max_op
 
 extern const OpDef kMax;
-const OpDef kMax = {
-    "max",
-    "a:M b:M -> y",
-    "The larger of a and b, either of two zeros; of bools, or. NaN wins.",
-    max_op::shape_rule,
-    nullptr,
-    max_op::gradient_rule,
-};
+constexpr OpDef kMax = {"max", max_op::shape_rule, nullptr, max_op::gradient_rule};
 
 Tensor maximum(Tensor a, Tensor b) { return emit1("max", {a, b}); }
 

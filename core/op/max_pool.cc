@@ -24,15 +24,7 @@ Tensors gradient_rule(const Gradient& n) { return {max_pool_grad(n.in(0), n.out(
 }  // namespace max_pool_op
 
 extern const OpDef kMaxPool;
-const OpDef kMaxPool = {
-    "max_pool",
-    "x:F ; window:list strides:list= low:list= high:list= -> y",
-    "The largest element of each window of x[N,S..,C], 1 to 3 spatial dimensions; NaN wins. Pads are no elements "
-    "and are narrower than the window.",
-    max_pool_op::shape_rule,
-    max_pool_op::decompose_rule,
-    max_pool_op::gradient_rule,
-};
+constexpr OpDef kMaxPool = {"max_pool", max_pool_op::shape_rule, max_pool_op::decompose_rule, max_pool_op::gradient_rule};
 
 Tensor max_pool(Tensor x, const PoolOptions& o) { return emit1("max_pool", {x}, pool_attrs(o)); }
 
@@ -82,14 +74,7 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace max_pool_grad_op
 
 extern const OpDef kMaxPoolGrad;
-const OpDef kMaxPoolGrad = {
-    "max_pool_grad",
-    "x:F y:F dy:F ; window:list strides:list= low:list= high:list= -> dx",
-    "The gradient of max_pool by x: each window's dy goes to its first element, in row-major order, that equals "
-    "y or is NaN: the first NaN or, where there is none, the first of the largest.",
-    max_pool_grad_op::shape_rule,
-    max_pool_grad_op::decompose_rule,
-};
+constexpr OpDef kMaxPoolGrad = {"max_pool_grad", max_pool_grad_op::shape_rule, max_pool_grad_op::decompose_rule};
 
 Tensor max_pool_grad(Tensor x, Tensor y, Tensor dy, const PoolOptions& o) {
   return emit1("max_pool_grad", {x, y, dy}, pool_attrs(o));

@@ -10,14 +10,7 @@ Tensors gradient_rule(const Gradient& n) { return gradient_to_winner(n, CompareK
 }  // namespace min_op
 
 extern const OpDef kMin;
-const OpDef kMin = {
-    "min",
-    "a:M b:M -> y",
-    "The smaller of a and b, either of two zeros; of bools, and. NaN wins.",
-    min_op::shape_rule,
-    nullptr,
-    min_op::gradient_rule,
-};
+constexpr OpDef kMin = {"min", min_op::shape_rule, nullptr, min_op::gradient_rule};
 
 Tensor minimum(Tensor a, Tensor b) { return emit1("min", {a, b}); }
 

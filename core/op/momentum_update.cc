@@ -15,13 +15,6 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace momentum_update_op
 
 extern const OpDef kMomentumUpdate;
-const OpDef kMomentumUpdate = {
-    "momentum_update",
-    "p:F g:F lr:F step:I [scale:F] [gate:B] [rows:I] m:F ; l2:f64=0 mu:f64 nesterov:bool=false -> p m",
-    "m' = mu m - lr G, p' = p + m', or with nesterov p + mu m' - lr G; G, rows and gate as in sgd_update "
-    "(Sutskever et al. 2013, in Keras's form).",
-    momentum_update_op::shape_rule,
-    momentum_update_op::decompose_rule,
-};
+constexpr OpDef kMomentumUpdate = {"momentum_update", momentum_update_op::shape_rule, momentum_update_op::decompose_rule};
 
 }  // namespace tenon

@@ -13,9 +13,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace mul_op
 
 extern const OpDef kMul;
-const OpDef kMul = {
-    "mul", "a:N b:N -> y", "a * b; integers wrap.", mul_op::shape_rule, nullptr, mul_op::gradient_rule,
-};
+constexpr OpDef kMul = {"mul", mul_op::shape_rule, nullptr, mul_op::gradient_rule};
 
 Tensor mul(Tensor a, Tensor b) { return emit1("mul", {a, b}); }
 

@@ -27,14 +27,6 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace nadam_update_op
 
 extern const OpDef kNadamUpdate;
-const OpDef kNadamUpdate = {
-    "nadam_update",
-    "p:F g:F lr:F step:I [scale:F] [gate:B] [rows:I] m:F v:F q:F ; l2:f64=0 b1:f64 b2:f64 eps:f64 -> p m v q",
-    "Adam with Nesterov momentum (Dozat 2016): c_t = b1 (1 - 0.96^t / 2), q' = q c_t, the product of all of "
-    "them (q starts at 1), p' = p - lr (c_{t+1} m' / (1 - q' c_{t+1}) + (1 - c_t) G / (1 - q')) / (sqrt(v' / "
-    "(1 - b2^t)) + eps). G, rows and gate as in sgd_update.",
-    nadam_update_op::shape_rule,
-    nadam_update_op::decompose_rule,
-};
+constexpr OpDef kNadamUpdate = {"nadam_update", nadam_update_op::shape_rule, nadam_update_op::decompose_rule};
 
 }  // namespace tenon

@@ -8,10 +8,7 @@ Tensors gradient_rule(const Gradient& n) { return {neg(n.g(0))}; }
 }  // namespace neg_op
 
 extern const OpDef kNeg;
-const OpDef kNeg = {
-    "neg",      "x:N -> y", "The negative of each element, of zeros too; integers wrap.",
-    infer_same, nullptr,    neg_op::gradient_rule,
-};
+constexpr OpDef kNeg = {"neg", infer_same, nullptr, neg_op::gradient_rule};
 
 Tensor neg(Tensor x) { return emit1("neg", {x}); }
 

@@ -99,7 +99,7 @@ struct Registry {
   Registry() {
     for (const OpDef* op : all_ops()) {
       ops.emplace(cat(op->name, "@", op->version), op);
-      signatures.emplace(op, parse_signature(op->signature));
+      signatures.emplace(op, parse_signature(op->row.signature));
     }
   }
 };

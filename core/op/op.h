@@ -1,7 +1,7 @@
 // What the core knows of an op: its signature, shape rule, decomposition, gradient and documentation.
 //
 // One op, one file: core/op/NAME.cc defines `extern const OpDef kOpName` (an op and its gradient op may
-// share a file), core/op/table.cc lists it. Rules throw tenon::Error through the context's fail(), which
+// share a file), core/op/table.cc lists it, tenon/op/table.h says what it is. Rules throw tenon::Error through the context's fail(), which
 // names the op and the node.
 #pragma once
 
@@ -12,6 +12,8 @@
 
 #include "base/text.h"
 #include "graph/graph.h"
+#include "tenon/op/signature.h"
+#include "tenon/op/table.h"
 #include "tenon/tensor.h"
 
 namespace tenon {
@@ -123,18 +125,9 @@ class Gradient : public NodeContext {
   std::vector<bool> needed_;
 };
 
-// Operand and attribute names of an op, parsed from its signature:
-//   "x:F w:F [bias:F] rest:A.. ; strides:list groups:i64=1 act:enum=0 -> y mean [var]"
-// Classes: F float, I i32 i64, N = F + I, B bool, A = N + B + u8, M = N + B. `[x]` is optional, `x..`
-// takes one or more. Attribute types: i64 f64 bool dtype enum bytes list; a default after '='; an
-// attribute without one is required; "list=" is the empty list.
+// The signature of an op (tenon/op/signature.h), with the values that absent attributes have.
 struct Signature {
-  struct Operand {
-    std::string name;
-    char dtypes;
-    bool optional = false;
-    bool variadic = false;
-  };
+  using Operand = op::Signature::Operand;
   struct Attribute {
     std::string name;
     std::string type;
@@ -143,18 +136,25 @@ struct Signature {
   };
   std::vector<Operand> operands;
   std::vector<Attribute> attributes;
-  std::vector<std::string> results;
+  std::vector<op::Signature::Result> results;
 };
 
+// What the core does with an op beside its row of the table of ops (tenon/op/table.h), whose name it has: a name that has no
+// row does not compile.
 struct OpDef {
-  const char* name;
-  const char* signature;
-  const char* doc;  // one paragraph: what it computes, its edges
-  void (*infer)(Infer&);
-  // Null: a primitive.
-  Tensors (*decompose)(const Decompose&) = nullptr;
-  // Null: not differentiable (a primitive), or differentiated through its decomposition (a composite).
-  Tensors (*gradient)(const Gradient&) = nullptr;
+  using InferRule = void (*)(Infer&);
+  using DecomposeRule = Tensors (*)(const Decompose&);
+  using GradientRule = Tensors (*)(const Gradient&);
+
+  constexpr OpDef(std::string_view op, InferRule infer, DecomposeRule decompose = nullptr,
+                  GradientRule gradient = nullptr)
+      : row(op::row(op)), name(row.name), infer(infer), decompose(decompose), gradient(gradient) {}
+
+  const op::Row& row;
+  std::string_view name;
+  InferRule infer;
+  DecomposeRule decompose;  // null: a primitive
+  GradientRule gradient;    // null: not differentiable (a primitive), or through its decomposition (a composite)
   int version = 1;
 
   bool primitive() const { return decompose == nullptr; }

@@ -6,7 +6,9 @@ namespace tenon {
 
 std::vector<OpSummary> op_summaries() {
   std::vector<OpSummary> out;
-  for (const OpDef* op : all_ops()) out.push_back({op->name, op->version, !op->primitive(), op->signature, op->doc});
+  for (const OpDef* op : all_ops())
+    out.push_back({std::string(op->name), op->version, !op->primitive(), std::string(op->row.signature),
+                   std::string(op->row.doc)});
   return out;
 }
 

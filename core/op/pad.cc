@@ -37,15 +37,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace pad_op
 
 extern const OpDef kPad;
-const OpDef kPad = {
-    "pad",
-    "x:A ; low:list high:list interior:list= value:f64=0 -> y",
-    "Puts `low` elements before, `high` after and `interior` between those of each axis, all of one "
-    "value.",
-    pad_op::shape_rule,
-    nullptr,
-    pad_op::gradient_rule,
-};
+constexpr OpDef kPad = {"pad", pad_op::shape_rule, nullptr, pad_op::gradient_rule};
 
 Tensor pad(Tensor x, const Ints& low, const Ints& high, const Ints& interior, double value) {
   return emit1("pad", {x}, {{"low", low}, {"high", high}, {"interior", interior}, {"value", value}});

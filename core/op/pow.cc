@@ -24,14 +24,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace pow_op
 
 extern const OpDef kPow;
-const OpDef kPow = {
-    "pow",
-    "a:F b:F -> y",
-    "a to the power b, as C's pow: NaN for a negative a and a b that is no integer.",
-    pow_op::shape_rule,
-    nullptr,
-    pow_op::gradient_rule,
-};
+constexpr OpDef kPow = {"pow", pow_op::shape_rule, nullptr, pow_op::gradient_rule};
 
 Tensor pow(Tensor a, Tensor b) { return emit1("pow", {a, b}); }
 

@@ -15,16 +15,7 @@ void shape_rule(Infer& c) {
 }  // namespace random_op
 
 extern const OpDef kRandom;
-const OpDef kRandom = {
-    "random",
-    "seed:I step:I ; stream:i64 shape:list per_replica:bool=false -> y",
-    "Uniform f32 numbers in [0, 1), multiples of 2^-24: element e is word e mod 4 of Philox4x32-10 with "
-    "counter (e / 4, stream, step low, step high) and key (seed low, seed high), shifted right by 8. With "
-    "per_replica, e counts on over the replicas.",
-    random_op::shape_rule,
-    nullptr,
-    nullptr,
-};
+constexpr OpDef kRandom = {"random", random_op::shape_rule, nullptr, nullptr};
 
 Tensor random(Tensor seed, Tensor step, int64_t stream, const Shape& shape, bool per_replica) {
   if (seed) per_replica = per_replica && !seed.graph()->same_draws;

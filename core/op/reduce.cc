@@ -71,15 +71,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace reduce_op
 
 extern const OpDef kReduce;
-const OpDef kReduce = {
-    "reduce",
-    "x:M ; axes:list kind:enum -> y",
-    "Folds the axes away by sum, prod, max or min; of bools max is or, min is and. Nothing folded is a "
-    "copy; sums of bf16 and f16 accumulate in f32. NaN wins max and min.",
-    reduce_op::shape_rule,
-    nullptr,
-    reduce_op::gradient_rule,
-};
+constexpr OpDef kReduce = {"reduce", reduce_op::shape_rule, nullptr, reduce_op::gradient_rule};
 
 Tensor reduce(Tensor x, const Ints& axes, ReduceKind kind) {
   return axes.empty() ? x : emit1("reduce", {x}, {{"axes", positive_axes(x, axes)}, {"kind", number_of(kind)}});

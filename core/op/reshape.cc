@@ -15,14 +15,7 @@ Tensors gradient_rule(const Gradient& n) { return {reshape(n.g(0), n.in(0).shape
 }  // namespace reshape_op
 
 extern const OpDef kReshape;
-const OpDef kReshape = {
-    "reshape",
-    "x:A ; shape:list -> y",
-    "The same elements in row-major order under another shape.",
-    reshape_op::shape_rule,
-    nullptr,
-    reshape_op::gradient_rule,
-};
+constexpr OpDef kReshape = {"reshape", reshape_op::shape_rule, nullptr, reshape_op::gradient_rule};
 
 Tensor reshape(Tensor x, std::initializer_list<int64_t> shape) { return reshape(x, Shape(shape)); }
 

@@ -76,15 +76,7 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace resize_op
 
 extern const OpDef kResize;
-const OpDef kResize = {
-    "resize",
-    "x:F ; h:i64 w:i64 method:enum=1 coords:enum=1 -> y",
-    "Images x[N,H,W,C] made [N,h,w,C]: the nearest pixel or the bilinear mix of four. Result i of an axis lies at "
-    "i H/h (legacy, whose nearest rounds down), (i + 0.5) H/h - 0.5 (half_pixel) or i (H-1)/(h-1) (align_corners); "
-    "places outside take the edge. Nothing is averaged when an image gets smaller.",
-    resize_op::shape_rule,
-    resize_op::decompose_rule,
-};
+constexpr OpDef kResize = {"resize", resize_op::shape_rule, resize_op::decompose_rule};
 
 Tensor resize(Tensor x, int64_t h, int64_t w, ResizeMethod method, Coordinates coords) {
   return emit1("resize", {x}, {{"h", h}, {"w", w}, {"method", number_of(method)}, {"coords", number_of(coords)}});

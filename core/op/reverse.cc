@@ -13,10 +13,7 @@ Tensors gradient_rule(const Gradient& n) { return {reverse(n.g(0), n.list("axes"
 }  // namespace reverse_op
 
 extern const OpDef kReverse;
-const OpDef kReverse = {
-    "reverse", "x:A ; axes:list -> y",    "Reverses the order of the elements along the axes.", reverse_op::shape_rule,
-    nullptr,   reverse_op::gradient_rule,
-};
+constexpr OpDef kReverse = {"reverse", reverse_op::shape_rule, nullptr, reverse_op::gradient_rule};
 
 Tensor reverse(Tensor x, const Ints& axes) { return emit1("reverse", {x}, {{"axes", positive_axes(x, axes)}}); }
 

@@ -28,15 +28,6 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace rmsprop_update_op
 
 extern const OpDef kRmspropUpdate;
-const OpDef kRmspropUpdate = {
-    "rmsprop_update",
-    "p:F g:F lr:F step:I [scale:F] [gate:B] [rows:I] v:F [u:F] [a:F] ; l2:f64=0 rho:f64 mu:f64=0 eps:f64 "
-    "centered:bool=false -> p v [u] [a]",
-    "v' = rho v + (1 - rho) G^2, u' = mu u + lr G / sqrt(v' + eps), p' = p - u'; centered subtracts the "
-    "square of a', the running mean of G, from v' below the root. Slots by position: u may be absent when mu "
-    "is 0, unless centered asks for a after it. G, rows and gate as in sgd_update (Tieleman and Hinton 2012).",
-    rmsprop_update_op::shape_rule,
-    rmsprop_update_op::decompose_rule,
-};
+constexpr OpDef kRmspropUpdate = {"rmsprop_update", rmsprop_update_op::shape_rule, rmsprop_update_op::decompose_rule};
 
 }  // namespace tenon

@@ -25,15 +25,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace scatter_op
 
 extern const OpDef kScatter;
-const OpDef kScatter = {
-    "scatter",
-    "x:A i:I u:A ; axis:i64 batch:i64=0 kind:enum=0 -> y",
-    "x with updates put in along one axis, gather's transpose: y[b,p,i[b,j],s] += or = u[b,p,j,s], as if "
-    "in row-major order of u. An index outside [0, n) writes nothing; for set, the last wins.",
-    scatter_op::shape_rule,
-    nullptr,
-    scatter_op::gradient_rule,
-};
+constexpr OpDef kScatter = {"scatter", scatter_op::shape_rule, nullptr, scatter_op::gradient_rule};
 
 Tensor scatter(Tensor x, Tensor indices, Tensor updates, int64_t axis, int64_t batch, ScatterKind kind) {
   return emit1("scatter", {x, indices, updates}, {{"axis", axis}, {"batch", batch}, {"kind", number_of(kind)}});

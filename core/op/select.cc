@@ -23,14 +23,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace select_op
 
 extern const OpDef kSelect;
-const OpDef kSelect = {
-    "select",
-    "c:B a:A b:A -> y",
-    "a where c is true, b elsewhere. Each of the three may be a scalar beside the others' shape.",
-    select_op::shape_rule,
-    nullptr,
-    select_op::gradient_rule,
-};
+constexpr OpDef kSelect = {"select", select_op::shape_rule, nullptr, select_op::gradient_rule};
 
 Tensor select(Tensor condition, Tensor a, Tensor b) { return emit1("select", {condition, a, b}); }
 

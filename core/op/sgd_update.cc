@@ -13,13 +13,6 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace sgd_update_op
 
 extern const OpDef kSgdUpdate;
-const OpDef kSgdUpdate = {
-    "sgd_update",
-    "p:F g:F lr:F step:I [scale:F] [gate:B] [rows:I] ; l2:f64=0 -> p",
-    "p' = p - lr G with G = scale g + l2 p. With rows, g holds the gradients of those rows of p: repeated "
-    "rows add, rows out of range are dropped. A false gate returns the inputs.",
-    sgd_update_op::shape_rule,
-    sgd_update_op::decompose_rule,
-};
+constexpr OpDef kSgdUpdate = {"sgd_update", sgd_update_op::shape_rule, sgd_update_op::decompose_rule};
 
 }  // namespace tenon

@@ -1,14 +1,11 @@
-// Parses the signature text of an op (op/op.h describes it).
+// Values of attributes from the text of a signature.
 #pragma once
 
 #include "op/op.h"
 
 namespace tenon {
 
-// Throws Error when the text is malformed.
+// Throws Error for a type of attribute that there is not.
 Signature parse_signature(std::string_view text);
-
-// "conv_bias_act(x:F, w:F, [bias:F]; strides:list, groups:i64=1) -> y", for documentation.
-std::string to_text(const OpDef& op);
 
 }  // namespace tenon

@@ -34,14 +34,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace slice_op
 
 extern const OpDef kSlice;
-const OpDef kSlice = {
-    "slice",
-    "x:A ; start:list limit:list stride:list= -> y",
-    "Elements start, start + stride, .. below limit of each axis.",
-    slice_op::shape_rule,
-    nullptr,
-    slice_op::gradient_rule,
-};
+constexpr OpDef kSlice = {"slice", slice_op::shape_rule, nullptr, slice_op::gradient_rule};
 
 Tensor slice(Tensor x, const Ints& start, const Ints& limit, const Ints& stride) {
   return emit1("slice", {x}, {{"start", start}, {"limit", limit}, {"stride", stride}});

@@ -54,39 +54,13 @@ Attrs axis_attribute(Tensor x, int64_t axis) { return {{"axis", axis_of(x, axis)
 
 extern const OpDef kSoftmax, kSoftmaxGrad, kLogSoftmax, kLogSoftmaxGrad;
 
-const OpDef kSoftmax = {
-    "softmax",
-    "x:F ; axis:i64 -> y",
-    "exp(x - max) over its sum along one axis. A row of -inf alone, or with a NaN or +inf, is NaN.",
-    softmax_op::shape_rule,
-    softmax_op::decompose_rule,
-    softmax_op::gradient_rule,
-};
+constexpr OpDef kSoftmax = {"softmax", softmax_op::shape_rule, softmax_op::decompose_rule, softmax_op::gradient_rule};
 
-const OpDef kSoftmaxGrad = {
-    "softmax_grad",
-    "dy:F y:F ; axis:i64 -> dx",
-    "The gradient of softmax from its result: y (dy - sum of dy y along the axis).",
-    softmax_op::grad_shape_rule,
-    softmax_op::grad_decompose_rule,
-};
+constexpr OpDef kSoftmaxGrad = {"softmax_grad", softmax_op::grad_shape_rule, softmax_op::grad_decompose_rule};
 
-const OpDef kLogSoftmax = {
-    "log_softmax",
-    "x:F ; axis:i64 -> y",
-    "The logarithm of softmax: x - max - log of the sum of exp(x - max) along one axis.",
-    softmax_op::shape_rule,
-    softmax_op::log_decompose_rule,
-    softmax_op::log_gradient_rule,
-};
+constexpr OpDef kLogSoftmax = {"log_softmax", softmax_op::shape_rule, softmax_op::log_decompose_rule, softmax_op::log_gradient_rule};
 
-const OpDef kLogSoftmaxGrad = {
-    "log_softmax_grad",
-    "dy:F y:F ; axis:i64 -> dx",
-    "The gradient of log_softmax from its result: dy - exp(y) times the sum of dy along the axis.",
-    softmax_op::grad_shape_rule,
-    softmax_op::log_grad_decompose_rule,
-};
+constexpr OpDef kLogSoftmaxGrad = {"log_softmax_grad", softmax_op::grad_shape_rule, softmax_op::log_grad_decompose_rule};
 
 Tensor softmax(Tensor x, int64_t axis) { return emit1("softmax", {x}, softmax_op::axis_attribute(x, axis)); }
 Tensor log_softmax(Tensor x, int64_t axis) { return emit1("log_softmax", {x}, softmax_op::axis_attribute(x, axis)); }

@@ -94,16 +94,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace softmax_cross_entropy_op
 
 extern const OpDef kSoftmaxCrossEntropy;
-const OpDef kSoftmaxCrossEntropy = {
-    "softmax_cross_entropy",
-    "x:F label:N ; on:f64=1 off:f64=0 ignore:i64=-9223372036854775808 -> loss lse",
-    "The cross entropy of each row of logits x[..,V]: sum(t) lse - sum(t x), lse = log(sum(exp(x))), in f32 (f64 "
-    "for f64). An integer label[..] stands for t = on at the label and off elsewhere; its loss is 0 for the label "
-    "`ignore`, NaN outside of [0, V). A float label[..,V] of x's dtype is t itself.",
-    softmax_cross_entropy_op::shape_rule,
-    softmax_cross_entropy_op::decompose_rule,
-    softmax_cross_entropy_op::gradient_rule,
-};
+constexpr OpDef kSoftmaxCrossEntropy = {"softmax_cross_entropy", softmax_cross_entropy_op::shape_rule, softmax_cross_entropy_op::decompose_rule, softmax_cross_entropy_op::gradient_rule};
 
 namespace softmax_cross_entropy_op {
 
@@ -145,14 +136,7 @@ Tensors grad_decompose_rule(const Decompose& n) {
 }  // namespace softmax_cross_entropy_op
 
 extern const OpDef kSoftmaxCrossEntropyGrad;
-const OpDef kSoftmaxCrossEntropyGrad = {
-    "softmax_cross_entropy_grad",
-    "dloss:F x:F label:N lse:F ; on:f64=1 off:f64=0 ignore:i64=-9223372036854775808 -> dx",
-    "The gradient of softmax_cross_entropy's loss by x: dloss (sum(t) exp(x - lse) - t). 0 in the rows of the label "
-    "`ignore`, NaN where the label is outside of [0, V).",
-    softmax_cross_entropy_op::grad_shape_rule,
-    softmax_cross_entropy_op::grad_decompose_rule,
-};
+constexpr OpDef kSoftmaxCrossEntropyGrad = {"softmax_cross_entropy_grad", softmax_cross_entropy_op::grad_shape_rule, softmax_cross_entropy_op::grad_decompose_rule};
 
 CrossEntropy softmax_cross_entropy_per_example(Tensor x, Tensor label, const CrossEntropyOptions& o) {
   const Tensors r = emit_all("softmax_cross_entropy", {x, label}, softmax_cross_entropy_op::attributes(o));

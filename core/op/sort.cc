@@ -22,15 +22,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace sort_op
 
 extern const OpDef kSort;
-const OpDef kSort = {
-    "sort",
-    "x:N ; k:i64 descending:bool=false -> values indices",
-    "The first k of each row of the last axis in order, stable, and their i32 positions. NaN sorts above "
-    "+inf.",
-    sort_op::shape_rule,
-    nullptr,
-    sort_op::gradient_rule,
-};
+constexpr OpDef kSort = {"sort", sort_op::shape_rule, nullptr, sort_op::gradient_rule};
 
 Sorted sort(Tensor x, int64_t k, bool descending) {
   const Tensors r = emit_all("sort", {x}, {{"k", k}, {"descending", descending}});

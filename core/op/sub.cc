@@ -12,9 +12,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace sub_op
 
 extern const OpDef kSub;
-const OpDef kSub = {
-    "sub", "a:N b:N -> y", "a - b; integers wrap.", sub_op::shape_rule, nullptr, sub_op::gradient_rule,
-};
+constexpr OpDef kSub = {"sub", sub_op::shape_rule, nullptr, sub_op::gradient_rule};
 
 Tensor sub(Tensor a, Tensor b) { return emit1("sub", {a, b}); }
 

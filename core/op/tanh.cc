@@ -11,9 +11,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace tanh_op
 
 extern const OpDef kTanh;
-const OpDef kTanh = {
-    "tanh", "x:F -> y", "The hyperbolic tangent of each element.", infer_same, nullptr, tanh_op::gradient_rule,
-};
+constexpr OpDef kTanh = {"tanh", infer_same, nullptr, tanh_op::gradient_rule};
 
 Tensor tanh(Tensor x) { return emit1("tanh", {x}); }
 

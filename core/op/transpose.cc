@@ -26,14 +26,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace transpose_op
 
 extern const OpDef kTranspose;
-const OpDef kTranspose = {
-    "transpose",
-    "x:A ; perm:list -> y",
-    "Reorders the axes: axis i of the result is axis perm[i] of x.",
-    transpose_op::shape_rule,
-    nullptr,
-    transpose_op::gradient_rule,
-};
+constexpr OpDef kTranspose = {"transpose", transpose_op::shape_rule, nullptr, transpose_op::gradient_rule};
 
 Tensor transpose(Tensor x, const Ints& perm) { return emit1("transpose", {x}, {{"perm", perm}}); }
 

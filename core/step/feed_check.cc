@@ -6,14 +6,15 @@
 
 #include "base/half.h"
 #include "base/text.h"
+#include "tenon/op/table.h"
 
 namespace tenon {
 namespace {
 
 // Ops whose result holds only values of their first operand.
 bool moves(const Node& node) {
-  constexpr std::string_view kMoves[] = {"reshape", "transpose", "broadcast", "slice", "reverse", "cast"};
-  return std::find(std::begin(kMoves), std::end(kMoves), node.op) != std::end(kMoves);
+  const op::Row* row = op::find(node.op);
+  return node.op == "cast" || (row && row->values == op::Values::kMoved);
 }
 
 struct Use {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "tenon/op/table.h"
 
 namespace tenon {
 namespace {
@@ -17,19 +18,32 @@ std::string shape_with_layout(const Type& type) {
   return cat(dtype_name(type.dtype), "[", join(type.shape.vec(), ","), "]{", join(order, ","), "}");
 }
 
+// As XLA's profiles name kinds of work.
 std::string category_of(std::string_view op) {
-  const auto has = [op](std::string_view part) { return op.find(part) != std::string_view::npos; };
-  if (op == "all_reduce" || op == "reduce_scatter") return "all-reduce";
-  if (op == "all_gather") return "all-gather";
-  if (op.ends_with("_update")) return "update";
-  if (op.starts_with("conv") && !op.starts_with("convert")) return "convolution";
-  if (op.starts_with("dot") || has("attention") || op == "lstm" || op == "gru") return "dot";
-  if (has("reduce") || has("pool") || has("norm") || has("softmax") || op == "argmax" || op == "cumsum")
-    return "reduce";
-  for (const char* moves :
-       {"reshape", "transpose", "concat", "slice", "pad", "broadcast", "gather", "scatter", "reverse"})
-    if (op == moves) return "data formatting";
-  return "fusion";
+  using op::Category;
+  const op::Row* row = op::find(op);
+  if (!row) return "fusion";
+  switch (row->category) {
+    case Category::kCollective:
+      return op == "all_gather" ? "all-gather" : "all-reduce";
+    case Category::kUpdate:
+      return "update";
+    case Category::kConvolution:
+      return "convolution";
+    case Category::kProduct:
+    case Category::kAttention:
+    case Category::kRecurrent:
+      return "dot";
+    case Category::kReduction:
+    case Category::kPooling:
+    case Category::kNormalization:
+    case Category::kSoftmax:
+      return "reduce";
+    case Category::kMovement:
+      return "data formatting";
+    default:
+      return "fusion";
+  }
 }
 
 // The steps of one unit, found among its kernels.

@@ -5,6 +5,8 @@
 #include <map>
 #include <unordered_map>
 
+#include "tenon/op/table.h"
+
 namespace tpu {
 namespace {
 
@@ -29,11 +31,9 @@ int32_t precision_of(const NodeView& node, int32_t least) { return std::max(leas
 
 // Ops that only move values: what comes out went in, and is no new subnormal.
 bool only_moves(const NodeView& node) {
-  const std::string_view op = node.op();
-  for (const char* name : {"reshape", "transpose", "slice", "concat", "reverse", "broadcast", "gather", "pad", "select",
-                           "max_pool", "neg", "abs", "sort", "all_gather"})
-    if (op == name) return true;
-  return op == "scatter" && node.enumerator("kind") == TENON_SCATTER_SET;
+  if (node.op() == "scatter") return node.enumerator("kind") == TENON_SCATTER_SET;
+  const tenon::op::Row* row = tenon::op::find(node.op());
+  return row && row->values != tenon::op::Values::kComputed;
 }
 
 class Rounding {

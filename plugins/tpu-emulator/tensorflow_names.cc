@@ -1,85 +1,13 @@
 #include "tensorflow_names.h"
 
 #include <algorithm>
-#include <utility>
+
+#include "tenon/op/table.h"
 
 namespace tpu {
 namespace {
 
 using tenon::plugin::NodeView;
-
-constexpr std::pair<std::string_view, std::string_view> kNames[] = {
-    {"abs", "Abs"},
-    {"activation", "Relu"},
-    {"activation_grad", "ReluGrad"},
-    {"add", "AddV2"},
-    {"affine_image", "ImageProjectiveTransformV3"},
-    {"all_gather", "AllToAll"},
-    {"all_reduce", "CrossReplicaSum"},
-    {"argmax", "ArgMax"},
-    {"atan2", "Atan2"},
-    {"avg_pool", "AvgPool"},
-    {"avg_pool_grad", "AvgPoolGrad"},
-    {"batch_norm", "FusedBatchNormV3"},
-    {"batch_norm_apply", "FusedBatchNormV3"},
-    {"batch_norm_grad", "FusedBatchNormGradV3"},
-    {"bias_act_grad", "BiasAddGrad"},
-    {"broadcast", "BroadcastTo"},
-    {"cast", "Cast"},
-    {"concat", "ConcatV2"},
-    {"conv_bias_act", "Conv2D"},
-    {"cos", "Cos"},
-    {"crop_flip", "RandomCrop"},
-    {"cumsum", "Cumsum"},
-    {"div", "RealDiv"},
-    {"dot_bias_act", "MatMul"},
-    {"dropout", "RandomUniform"},
-    {"erf", "Erf"},
-    {"exp", "Exp"},
-    {"expm1", "Expm1"},
-    {"floor", "Floor"},
-    {"gather", "GatherV2"},
-    {"global_norm", "L2Loss"},
-    {"iota", "Range"},
-    {"log", "Log"},
-    {"log1p", "Log1p"},
-    {"log_softmax", "LogSoftmax"},
-    {"max", "Maximum"},
-    {"max_pool", "MaxPool"},
-    {"max_pool_grad", "MaxPoolGrad"},
-    {"min", "Minimum"},
-    {"mul", "Mul"},
-    {"neg", "Neg"},
-    {"pad", "PadV2"},
-    {"pow", "Pow"},
-    {"random", "RandomUniform"},
-    {"reduce_scatter", "CrossReplicaSum"},
-    {"replica_id", "TPUReplicaId"},
-    {"reshape", "Reshape"},
-    {"reverse", "ReverseV2"},
-    {"round", "Round"},
-    {"scatter", "TensorScatterAdd"},
-    {"select", "SelectV2"},
-    {"sin", "Sin"},
-    {"slice", "StridedSlice"},
-    {"softmax", "Softmax"},
-    {"softmax_cross_entropy", "SparseSoftmaxCrossEntropyWithLogits"},
-    {"sort", "TopKV2"},
-    {"sqrt", "Sqrt"},
-    {"sub", "Sub"},
-    {"tanh", "Tanh"},
-    {"transpose", "Transpose"},
-    // optimizers
-    {"adadelta_update", "ResourceApplyAdadelta"},
-    {"adagrad_update", "ResourceApplyAdagrad"},
-    {"adam_update", "ResourceApplyAdam"},
-    {"adamax_update", "ResourceApplyAdaMax"},
-    {"adamw_update", "ResourceApplyAdam"},
-    {"ftrl_update", "ResourceApplyFtrlV2"},
-    {"momentum_update", "ResourceApplyKerasMomentum"},
-    {"rmsprop_update", "ResourceApplyRMSProp"},
-    {"sgd_update", "ResourceApplyGradientDescent"},
-};
 
 // What depends on more than the op's name.
 std::string special_name(const NodeView& node) {
@@ -124,9 +52,8 @@ std::string camel(std::string_view op) {
 
 std::string tensorflow_op(const NodeView& node) {
   if (std::string name = special_name(node); !name.empty()) return name;
-  for (const auto& [op, name] : kNames)
-    if (op == node.op()) return std::string(name);
-  return camel(node.op());
+  const tenon::op::Row* row = tenon::op::find(node.op());
+  return row && !row->tensorflow.empty() ? std::string(row->tensorflow) : camel(node.op());
 }
 
 const char* tensorflow_dtype(int32_t dtype) {

@@ -1,7 +1,7 @@
 #include "runtime/backend_table.h"
 
 #include "tenon/plugin/entry.h"
-#include "tenon/plugin/op_attributes.h"
+#include "tenon/op/table.h"
 
 namespace tenon::plugin {
 
@@ -9,7 +9,7 @@ void check_ops(const char* backend, const KernelTable& table) {
   std::string found;  // the first by name
   for (const std::string& op : table.ops()) {
     const bool own = op.find('.') != std::string::npos || (backend && op.rfind(backend, 0) == 0);
-    if (!own && !is_published(op) && (found.empty() || op < found)) found = op;
+    if (!own && !op::find(op) && (found.empty() || op < found)) found = op;
   }
   if (!found.empty())
     throw Error(TENON_INVALID, "tenon_backend_init: the table has op '" + found + "', which is none of Tenon's");

@@ -1,7 +1,10 @@
 #include "runtime/replica_rules.h"
 
 #include <algorithm>
+#include <unordered_map>
 
+#include "tenon/op/signature.h"
+#include "tenon/op/table.h"
 #include "tenon/plugin/geometry.h"
 
 namespace tenon::plugin {
@@ -9,6 +12,7 @@ namespace {
 
 using Dims = std::vector<int64_t>;
 using Facts = ReplicaFacts;
+using op::Units;
 
 bool is_same(const NodeView& node, int k, const Facts& facts) { return !node.has(k) || facts.same[node.operand_id(k)]; }
 bool is_summed(const NodeView& node, int k, const Facts& facts) {
@@ -24,11 +28,10 @@ Merging joined(uint32_t whole = 0, uint32_t sums = 0) { return {Merging::kJoined
 Merging stacked(uint32_t whole = 0, uint32_t sums = 0) { return {Merging::kStacked, whole, sums}; }
 Merging unless_first(bool first) { return first ? stacked() : joined(); }
 
-// ---- ops whose rule needs a look at the node; `rule.whole` and `rule.sums` as in the table below ----
+// ---- the rules that the table of ops names (tenon/op/row.h), each with the masks of its operands and results ----
 
 struct Rule {
-  std::string_view op;
-  Merging (*merge)(const Rule& rule, const NodeView& node, const Facts& facts);
+  Merging (*merge)(const Rule& rule, const NodeView& node, const Facts& facts) = nullptr;
   uint32_t whole = 0, sums = 0;
 };
 
@@ -115,76 +118,74 @@ Merging attention(const Rule& rule, const NodeView& node, const Facts&) {
   return joined(rule.whole | 1u << bias, node.flag("dbias") ? rule.sums : 0);
 }
 
-constexpr Rule kRules[] = {
-    {"neg", elementwise},
-    {"abs", elementwise},
-    {"floor", elementwise},
-    {"round", elementwise},
-    {"exp", elementwise},
-    {"expm1", elementwise},
-    {"log", elementwise},
-    {"log1p", elementwise},
-    {"sqrt", elementwise},
-    {"sin", elementwise},
-    {"cos", elementwise},
-    {"tanh", elementwise},
-    {"erf", elementwise},
-    {"add", elementwise},
-    {"sub", elementwise},
-    {"mul", elementwise},
-    {"div", elementwise},
-    {"max", elementwise},
-    {"min", elementwise},
-    {"pow", elementwise},
-    {"atan2", elementwise},
-    {"compare", elementwise},
-    {"select", elementwise},
-    {"cast", elementwise},
-    {"activation", elementwise},
-    {"activation_grad", elementwise},
-    {"reshape", rowwise},
-    {"transpose", transpose},
-    {"broadcast", broadcast},
-    {"slice", slice},
-    {"pad", pad},
-    {"concat", by_axis},
-    {"reverse", by_axes},
-    {"gather", gather},
-    {"scatter", scatter},
-    {"sort", last_axis},
-    {"reduce", reduce},
-    {"argmax", by_axis},
-    {"cumsum", by_axis},
-    {"softmax", by_axis},
-    {"softmax_grad", by_axis},
-    {"log_softmax", by_axis},
-    {"log_softmax_grad", by_axis},
-    {"softmax_cross_entropy", last_axis},
-    {"softmax_cross_entropy_grad", last_axis},
-    {"dot", dot, 0b10},
-    {"dot_bias_act", dot, 0b0110},
-    {"conv", rowwise, 0b10},
-    {"conv_bias_act", rowwise, 0b0110},
-    {"conv_grad_input", rowwise, 0b10},
-    {"conv_grad_filter", rowwise, 0, 0b1},
-    {"bias_act_grad", bias_act_grad, 0, 0b10},
-    {"max_pool", rowwise},
-    {"max_pool_grad", rowwise},
-    {"avg_pool", rowwise},
-    {"avg_pool_grad", rowwise},
-    {"batch_norm_apply", rowwise, 0b011110},
-    {"layer_norm", layer_norm, 0b110},
-    {"layer_norm_grad", layer_norm, 0b00100, 0b110},
-    {"attention", attention, 0b110000},
-    {"attention_grad", attention, 0b110000000, 0b1000},
-    {"lstm", rowwise, 0b111000},
-    {"lstm_grad", rowwise, 0b0011100000, 0b111000},
-    {"gru", rowwise, 0b111100},
-    {"gru_grad", rowwise, 0b001111000, 0b111100},
-    {"resize", rowwise},
-    {"affine_image", rowwise},
-    {"crop_flip", rowwise},
-};
+// Never merged: the units' parts are another's to join.
+Merging never(const Rule&, const NodeView&, const Facts&) { return apart(); }
+
+using MergeFunction = decltype(Rule::merge);
+
+MergeFunction function_of(Units::Rule rule) {
+  switch (rule) {
+    case Units::kApart:
+      return never;
+    case Units::kElements:
+      return elementwise;
+    case Units::kRows:
+      return rowwise;
+    case Units::kAxis:
+      return by_axis;
+    case Units::kAxes:
+      return by_axes;
+    case Units::kLastAxis:
+      return last_axis;
+    case Units::kTranspose:
+      return transpose;
+    case Units::kBroadcast:
+      return broadcast;
+    case Units::kSlice:
+      return slice;
+    case Units::kPad:
+      return pad;
+    case Units::kReduce:
+      return reduce;
+    case Units::kGather:
+      return gather;
+    case Units::kScatter:
+      return scatter;
+    case Units::kDot:
+      return dot;
+    case Units::kBiasActGrad:
+      return bias_act_grad;
+    case Units::kLayerNorm:
+      return layer_norm;
+    case Units::kAttention:
+      return attention;
+  }
+  return never;
+}
+
+// Bit k: entry k is named, "w bias".
+template <class Entries>
+uint32_t mask_of(std::string_view names, const Entries& entries) {
+  uint32_t mask = 0;
+  for (const std::string_view name : op::words(names))
+    for (size_t k = 0; k < entries.size(); ++k)
+      if (entries[k].name == name) mask |= 1u << k;
+  return mask;
+}
+
+const std::unordered_map<std::string_view, Rule>& rules() {
+  static const auto* all = [] {
+    auto* table = new std::unordered_map<std::string_view, Rule>;
+    for (const op::Row* row : op::kRows) {
+      const op::Signature s = op::parse(row->signature);
+      const Units& units = row->units;
+      table->emplace(row->name,
+                     Rule{function_of(units.rule), mask_of(units.whole, s.operands), mask_of(units.sums, s.results)});
+    }
+    return table;
+  }();
+  return *all;
+}
 
 bool fits(const NodeView& node, const Merging& m, const Facts& facts) {
   const auto has_room = [&](const ValueView& v) { return m.form != Merging::kStacked || v.rank() < TENON_MAX_RANK; };
@@ -224,12 +225,10 @@ Dims stacked_list(const NodeView& node, std::string_view name, const Merging& m,
 
 Merging merging_of(const NodeView& node, const ReplicaFacts& facts) {
   if (node.version() != 1) return apart();
-  for (const Rule& rule : kRules) {
-    if (rule.op != node.op()) continue;
-    const Merging m = rule.merge(rule, node, facts);
-    return fits(node, m, facts) ? m : apart();
-  }
-  return apart();
+  const auto rule = rules().find(node.op());
+  if (rule == rules().end()) return apart();
+  const Merging m = rule->second.merge(rule->second, node, facts);
+  return fits(node, m, facts) ? m : apart();
 }
 
 void write_attributes(GraphBuilder& builder, const NodeView& node, const Merging& m, uint32_t units) {

@@ -4,7 +4,7 @@
 
 #include "tenon/plugin/cost.h"
 #include "tenon/plugin/fuser.h"
-#include "tenon/plugin/op_attributes.h"
+#include "tenon/op/table.h"
 
 namespace tenon::plugin {
 
@@ -30,7 +30,7 @@ class JoinedFlops {
       : planned_(known.n_nodes(), false), owner_(known.n_nodes(), TENON_NONE), flops_(known.n_nodes(), 0) {
     for (uint32_t i = 0; i < graph.n_nodes(); ++i) {
       planned_[origins[i].node] = true;
-      if (!is_published(graph.node(i).op())) owner_[origins[i].node] = origins[i].node;
+      if (!op::find(graph.node(i).op())) owner_[origins[i].node] = origins[i].node;
     }
     const std::vector<std::vector<uint32_t>> readers = readers_of(known);
     const auto each_reader = [&](uint32_t i, const auto& what) {
@@ -72,7 +72,7 @@ StepEvents::StepEvents(const GraphView& graph, const Plan& plan, tenon_program* 
     event.name = names_.back().c_str();
     event.node = copies ? step.node : origins[step.node].node;
     event.unit = copies ? 0 : origins[step.node].unit;
-    const bool own = !copies && !is_published(graph.node(step.node).op());
+    const bool own = !copies && !op::find(graph.node(step.node).op());
     Cost cost = copies ? Cost{} : cost_of(graph.node(step.node));
     if (own) cost.flops = joined.of(event.node);
     const uint32_t lanes = step.kernel.threads <= 1 ? 1 : plan.threads;

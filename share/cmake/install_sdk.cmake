@@ -11,6 +11,7 @@ set_target_properties(tenon_sdk_validation PROPERTIES EXPORT_NAME sdk_validation
 install(TARGETS tenon_sdk_headers tenon_sdk_runtime tenon_sdk_reference tenon_sdk_validation EXPORT TenonSDKTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT sdk)
 install(DIRECTORY sdk/include/tenon DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT sdk FILES_MATCHING PATTERN "*.h")
+install(FILES ${CMAKE_BINARY_DIR}/sdk/include/tenon/op/names.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tenon/op COMPONENT sdk)
 install(FILES sdk/conformance/reference/reference.h sdk/conformance/reference/error_bound.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tenon-sdk/conformance/reference COMPONENT sdk)
 install_package(TenonSDK sdk/cmake sdk sdk/cmake/TenonAddBackend.cmake sdk/cmake/backend.map)

@@ -73,7 +73,7 @@ void add_input(Graph& graph, Bytes& in) {
 Node node_of(const Graph& graph, Bytes& in) {
   const auto ops = all_ops();
   const OpDef& op = *ops[in.byte() % ops.size()];
-  Node node{.op = op.name, .version = op.version};
+  Node node{.op = std::string(op.name), .version = op.version};
   const size_t operands = signature_of(op).operands.size() + (in.byte() % 16 == 0);
   for (size_t i = 0; i < operands; ++i)
     node.operands.push_back(static_cast<ValueId>(in.byte() % (graph.values.size() + 1)) - 1);

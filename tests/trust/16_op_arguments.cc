@@ -166,7 +166,7 @@ const Examples& valid_examples() {
 }
 
 std::string text_of(const OpDef& op, const Graph& graph, const Node& node) {
-  std::string text = op.name;
+  std::string text(op.name);
   for (const ValueId v : node.operands) text += " " + (v < 0 ? std::string("absent") : graph.type(v).str());
   for (const Attr& a : node.attrs) {
     text += " " + a.name + "=";
@@ -265,7 +265,7 @@ Node node_of_example(const OpDef& op, Graph& graph, Arguments& arguments, uint64
   Node node;
   node.op = op.name;
   node.name = "bad";
-  const auto found = valid_examples().find(op.name);
+  const auto found = valid_examples().find(std::string(op.name));
   if (found == valid_examples().end()) fail("no example");
   Example example = found->second[which % found->second.size()];
   const size_t operands = example.operands.size(), all = operands + example.attrs.size();
@@ -330,7 +330,7 @@ void try_one(const OpDef& op, uint64_t seed, bool unprotected, Progress& progres
     for (progress.sets = 0; progress.sets < sets; ++progress.sets)
       try_one(op, progress.sets + 1, unprotected, progress);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: %s throws, but no tenon::Error: %s\n", op.name, progress.what, error.what());
+    std::fprintf(stderr, "%s: %s throws, but no tenon::Error: %s\n", std::string(op.name).c_str(), progress.what, error.what());
     std::_Exit(3);
   }
   std::_Exit(0);
@@ -352,11 +352,11 @@ int run(uint64_t sets, bool unprotected) {
     refused += progress->refused, accepted += progress->accepted;
     reached += progress->started != 0;
     if (!unprotected && progress->started == 0)
-      std::fprintf(stderr, "%s: no valid example is accepted\n", op->name), ++wrong;
+      std::fprintf(stderr, "%s: no valid example is accepted\n", std::string(op->name).c_str()), ++wrong;
     if (status == 0) continue;
     ++wrong;
     if (!unprotected)
-      std::fprintf(stderr, "%s: %s %d: %s\n", op->name, WIFSIGNALED(status) ? "signal" : "exit code",
+      std::fprintf(stderr, "%s: %s %d: %s\n", std::string(op->name).c_str(), WIFSIGNALED(status) ? "signal" : "exit code",
                    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), progress->what);
   }
   std::printf(

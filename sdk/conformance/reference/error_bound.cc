@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "conformance/reference/ops.h"
+#include "tenon/op/table.h"
 
 namespace tenon::reference {
 namespace {
@@ -176,12 +177,11 @@ Tensor bound(const NodeView& node, const std::vector<const Tensor*>& in, const s
 }
 
 bool keeps_zero_signs(const NodeView& node) {
-  static constexpr std::string_view kKeep[] = {"neg",   "abs", "select", "reshape", "transpose", "broadcast",
-                                               "slice", "pad", "concat", "reverse", "gather",    "all_gather"};
   const std::string_view op = node.op();
   if (op == "cast") return plugin::is_float(node.in(0).dtype()) && plugin::is_float(node.out(0).dtype());
   if (op == "scatter") return node.enumerator("kind") == TENON_SCATTER_SET;
-  return std::find(std::begin(kKeep), std::end(kKeep), op) != std::end(kKeep);
+  const op::Row* row = op::find(op);
+  return row && (row->values == op::Values::kMoved || row->values == op::Values::kTaken);
 }
 
 std::string mismatch(const Tensor& got, const Tensor& expected, const Tensor& tolerance, bool zero_signs) {

@@ -1,23 +1,12 @@
-// The runtime's list of ops is the op set's, and what is read of a node's attributes.
+// What is read of a node's attributes.
 #include "tenon/plugin/op_attributes.h"
 
 #include <gtest/gtest.h>
 
-#include "tenon/op_list.h"
 #include "tenon/plugin/graph_builder.h"
 
 namespace tenon::plugin {
 namespace {
-
-TEST(OpSignatures, AreThoseOfTheOpSet) {
-  int ops = 0;
-  for (const OpSummary& op : op_summaries()) {
-    if (op.name == "constant") continue;  // no node in a graph
-    EXPECT_EQ(signature_of(op.name), op.signature) << op.name;
-    ++ops;
-  }
-  EXPECT_EQ(ops, 91);
-}
 
 // The header's promise: of another kind, the default; never the bits of the one as the other.
 TEST(NodeView, GivesTheDefaultForAnAttributeOfAnotherKind) {

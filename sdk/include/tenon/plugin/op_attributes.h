@@ -5,17 +5,13 @@
 #include <string>
 #include <string_view>
 
+#include "tenon/op/signature.h"
 #include "tenon/plugin/graph.h"
 
 namespace tenon::plugin {
 
-// Whether it is one of Tenon's ops.
-bool is_published(std::string_view op);
-
-// The signature of an op of version 1, "x:F w:F [bias:F] ; groups:i64=1 precision:enum -> y"; empty for ops that are
-// not published. Operands in brackets may be absent, `x..` is one or more; F: floats, I: i32 i64, N: F and I, B: bool,
-// M: N and B, A: all. An attribute without a default is there.
-std::string_view signature_of(std::string_view op);
+// Of a row of the table of ops (tenon/op/table.h); nullptr for an op that has none, or of another version.
+const op::Signature* signature_of(const NodeView& node);
 
 // The first attribute of a node of a published op that is neither its op's nor a hint; empty when there is none.
 std::string_view unknown_attribute(const NodeView& node);
