@@ -70,7 +70,8 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace activation_op
 
 extern const OpDef kActivation;
-constexpr OpDef kActivation = {"activation", activation_op::shape_rule, activation_op::decompose_rule, activation_op::gradient_rule};
+constexpr OpDef kActivation = {"activation", activation_op::shape_rule, activation_op::decompose_rule,
+                               activation_op::gradient_rule};
 
 Tensor activation(Tensor x, Activation act, double alpha) {
   if (act == Activation::kNone) return x;
@@ -173,7 +174,8 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace activation_grad_op
 
 extern const OpDef kActivationGrad;
-constexpr OpDef kActivationGrad = {"activation_grad", activation_grad_op::shape_rule, activation_grad_op::decompose_rule};
+constexpr OpDef kActivationGrad = {"activation_grad", activation_grad_op::shape_rule,
+                                   activation_grad_op::decompose_rule};
 
 Tensor activation_grad(Tensor g, Tensor t, Activation act, double alpha) {
   if (act == Activation::kNone) return g;

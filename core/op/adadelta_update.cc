@@ -16,6 +16,7 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace adadelta_update_op
 
 extern const OpDef kAdadeltaUpdate;
-constexpr OpDef kAdadeltaUpdate = {"adadelta_update", adadelta_update_op::shape_rule, adadelta_update_op::decompose_rule};
+constexpr OpDef kAdadeltaUpdate = {"adadelta_update", adadelta_update_op::shape_rule,
+                                   adadelta_update_op::decompose_rule};
 
 }  // namespace tenon

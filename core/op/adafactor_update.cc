@@ -53,6 +53,7 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace adafactor_update_op
 
 extern const OpDef kAdafactorUpdate;
-constexpr OpDef kAdafactorUpdate = {"adafactor_update", adafactor_update_op::shape_rule, adafactor_update_op::decompose_rule};
+constexpr OpDef kAdafactorUpdate = {"adafactor_update", adafactor_update_op::shape_rule,
+                                    adafactor_update_op::decompose_rule};
 
 }  // namespace tenon

@@ -45,7 +45,8 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace all_reduce_op
 
 extern const OpDef kAllReduce;
-constexpr OpDef kAllReduce = {"all_reduce", all_reduce_op::shape_rule, all_reduce_op::decompose_rule, all_reduce_op::gradient_rule};
+constexpr OpDef kAllReduce = {"all_reduce", all_reduce_op::shape_rule, all_reduce_op::decompose_rule,
+                              all_reduce_op::gradient_rule};
 
 Tensors all_reduce(const Tensors& xs, ReduceKind kind, int64_t group) {
   return emit_all("all_reduce", xs, {{"kind", number_of(kind)}, {"group", group}});
@@ -90,7 +91,8 @@ Tensors gradient_rule(const Gradient& n) { return {emit1("all_gather", {n.g(0)},
 }  // namespace reduce_scatter_op
 
 extern const OpDef kReduceScatter;
-constexpr OpDef kReduceScatter = {"reduce_scatter", reduce_scatter_op::shape_rule, reduce_scatter_op::decompose_rule, reduce_scatter_op::gradient_rule};
+constexpr OpDef kReduceScatter = {"reduce_scatter", reduce_scatter_op::shape_rule, reduce_scatter_op::decompose_rule,
+                                  reduce_scatter_op::gradient_rule};
 
 Tensor reduce_scatter(Tensor x, int64_t axis, int64_t group) {
   const int64_t which = axis_of(x, axis);

@@ -110,7 +110,8 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace attention_op
 
 extern const OpDef kAttention;
-constexpr OpDef kAttention = {"attention", attention_op::shape_rule, attention_op::decompose_rule, attention_op::gradient_rule};
+constexpr OpDef kAttention = {"attention", attention_op::shape_rule, attention_op::decompose_rule,
+                              attention_op::gradient_rule};
 
 Attention attention(Tensor q, Tensor k, Tensor v, Tensor bias, Tensor seed, Tensor step, const AttentionOptions& o) {
   const Tensors r = emit_all("attention", {q, k, v, bias, seed, step},

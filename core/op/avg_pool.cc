@@ -55,7 +55,8 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace avg_pool_op
 
 extern const OpDef kAvgPool;
-constexpr OpDef kAvgPool = {"avg_pool", avg_pool_op::shape_rule, avg_pool_op::decompose_rule, avg_pool_op::gradient_rule};
+constexpr OpDef kAvgPool = {"avg_pool", avg_pool_op::shape_rule, avg_pool_op::decompose_rule,
+                            avg_pool_op::gradient_rule};
 
 Tensor avg_pool(Tensor x, const PoolOptions& o) {
   Attrs attrs = pool_attrs(o);
@@ -100,7 +101,8 @@ Tensors gradient_rule(const Gradient& n) { return {avg_pool(n.g(0), pool_options
 }  // namespace avg_pool_grad_op
 
 extern const OpDef kAvgPoolGrad;
-constexpr OpDef kAvgPoolGrad = {"avg_pool_grad", avg_pool_grad_op::shape_rule, avg_pool_grad_op::decompose_rule, avg_pool_grad_op::gradient_rule};
+constexpr OpDef kAvgPoolGrad = {"avg_pool_grad", avg_pool_grad_op::shape_rule, avg_pool_grad_op::decompose_rule,
+                                avg_pool_grad_op::gradient_rule};
 
 Tensor avg_pool_grad(Tensor dy, const Ints& size, const PoolOptions& o) {
   Attrs attrs = pool_attrs(o);

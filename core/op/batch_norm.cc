@@ -63,7 +63,8 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace batch_norm_op
 
 extern const OpDef kBatchNorm;
-constexpr OpDef kBatchNorm = {"batch_norm", batch_norm_op::shape_rule, batch_norm_op::decompose_rule, batch_norm_op::gradient_rule};
+constexpr OpDef kBatchNorm = {"batch_norm", batch_norm_op::shape_rule, batch_norm_op::decompose_rule,
+                              batch_norm_op::gradient_rule};
 
 Normalized batch_norm(Tensor x, Tensor gamma, Tensor beta, Tensor residual, const NormOptions& o) {
   const Tensors r = emit_all("batch_norm", {x, gamma, beta, residual},
@@ -93,7 +94,8 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace batch_norm_apply_op
 
 extern const OpDef kBatchNormApply;
-constexpr OpDef kBatchNormApply = {"batch_norm_apply", batch_norm_apply_op::shape_rule, batch_norm_apply_op::decompose_rule};
+constexpr OpDef kBatchNormApply = {"batch_norm_apply", batch_norm_apply_op::shape_rule,
+                                   batch_norm_apply_op::decompose_rule};
 
 Tensor batch_norm_apply(Tensor x, Tensor gamma, Tensor beta, Tensor mean, Tensor var, Tensor residual,
                         const NormOptions& o) {

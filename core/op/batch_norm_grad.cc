@@ -39,7 +39,8 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace batch_norm_grad_op
 
 extern const OpDef kBatchNormGrad;
-constexpr OpDef kBatchNormGrad = {"batch_norm_grad", batch_norm_grad_op::shape_rule, batch_norm_grad_op::decompose_rule};
+constexpr OpDef kBatchNormGrad = {"batch_norm_grad", batch_norm_grad_op::shape_rule,
+                                  batch_norm_grad_op::decompose_rule};
 
 BatchNormGrad batch_norm_grad(Tensor dy, Tensor x, Tensor gamma, Tensor mean, Tensor var, Tensor y, bool with_residual,
                               const NormOptions& o) {

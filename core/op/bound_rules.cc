@@ -263,21 +263,6 @@ constexpr Named kRules[] = {
     {"gru_grad", recurrent_grad},
 };
 
-constexpr std::string_view kElementwise[] = {"neg",        "abs",
-                                             "floor",      "round",
-                                             "exp",        "expm1",
-                                             "log",        "log1p",
-                                             "sqrt",       "sin",
-                                             "cos",        "tanh",
-                                             "erf",        "add",
-                                             "sub",        "mul",
-                                             "div",        "max",
-                                             "min",        "pow",
-                                             "atan2",      "compare",
-                                             "select",     "cast",
-                                             "activation", "activation_grad",
-                                             "dropout"};
-
 }  // namespace
 }  // namespace tenon::bound_rules
 
@@ -285,7 +270,8 @@ namespace tenon {
 
 BoundRule bound_rule(std::string_view op) {
   using namespace bound_rules;
-  if (std::find(std::begin(kElementwise), std::end(kElementwise), op) != std::end(kElementwise)) return elementwise;
+  const op::Row* row = op::find(op);
+  if (op == "dropout" || (row && row->category == op::Category::kElementwise)) return elementwise;
   for (const Named& named : kRules)
     if (named.op == op) return named.rule;
   return nullptr;

@@ -27,7 +27,8 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace conv_bias_act_op
 
 extern const OpDef kConvBiasAct;
-constexpr OpDef kConvBiasAct = {"conv_bias_act", conv_bias_act_op::shape_rule, conv_bias_act_op::decompose_rule, conv_bias_act_op::gradient_rule};
+constexpr OpDef kConvBiasAct = {"conv_bias_act", conv_bias_act_op::shape_rule, conv_bias_act_op::decompose_rule,
+                                conv_bias_act_op::gradient_rule};
 
 Tensor conv_bias_act(Tensor x, Tensor w, Tensor bias, Tensor residual, Activation act, double alpha,
                      const ConvOptions& o) {

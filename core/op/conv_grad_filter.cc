@@ -36,7 +36,8 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace conv_grad_filter_op
 
 extern const OpDef kConvGradFilter;
-constexpr OpDef kConvGradFilter = {"conv_grad_filter", conv_grad_filter_op::shape_rule, nullptr, conv_grad_filter_op::gradient_rule};
+constexpr OpDef kConvGradFilter = {"conv_grad_filter", conv_grad_filter_op::shape_rule, nullptr,
+                                   conv_grad_filter_op::gradient_rule};
 
 Tensor conv_grad_filter(Tensor x, Tensor dy, const Ints& size, const ConvOptions& o) {
   Attrs attrs = conv_attrs(o);

@@ -37,7 +37,8 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace conv_grad_input_op
 
 extern const OpDef kConvGradInput;
-constexpr OpDef kConvGradInput = {"conv_grad_input", conv_grad_input_op::shape_rule, nullptr, conv_grad_input_op::gradient_rule};
+constexpr OpDef kConvGradInput = {"conv_grad_input", conv_grad_input_op::shape_rule, nullptr,
+                                  conv_grad_input_op::gradient_rule};
 
 Tensor conv_grad_input(Tensor dy, Tensor w, const Ints& size, const ConvOptions& o) {
   Attrs attrs = conv_attrs(o);

@@ -27,7 +27,8 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace dot_bias_act_op
 
 extern const OpDef kDotBiasAct;
-constexpr OpDef kDotBiasAct = {"dot_bias_act", dot_bias_act_op::shape_rule, dot_bias_act_op::decompose_rule, dot_bias_act_op::gradient_rule};
+constexpr OpDef kDotBiasAct = {"dot_bias_act", dot_bias_act_op::shape_rule, dot_bias_act_op::decompose_rule,
+                               dot_bias_act_op::gradient_rule};
 
 Tensor dot_bias_act(Tensor a, Tensor b, Tensor bias, Tensor residual, Activation act, double alpha,
                     const DotOptions& o) {

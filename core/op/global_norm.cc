@@ -40,7 +40,8 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace global_norm_op
 
 extern const OpDef kGlobalNorm;
-constexpr OpDef kGlobalNorm = {"global_norm", global_norm_op::shape_rule, global_norm_op::decompose_rule, global_norm_op::gradient_rule};
+constexpr OpDef kGlobalNorm = {"global_norm", global_norm_op::shape_rule, global_norm_op::decompose_rule,
+                               global_norm_op::gradient_rule};
 
 Tensor global_norm(const Tensors& xs) { return emit1("global_norm", xs); }
 

@@ -86,10 +86,12 @@ Tensors grad_decompose_rule(const Decompose& n) {
 }  // namespace layer_norm_op
 
 extern const OpDef kLayerNorm;
-constexpr OpDef kLayerNorm = {"layer_norm", layer_norm_op::shape_rule, layer_norm_op::decompose_rule, layer_norm_op::gradient_rule};
+constexpr OpDef kLayerNorm = {"layer_norm", layer_norm_op::shape_rule, layer_norm_op::decompose_rule,
+                              layer_norm_op::gradient_rule};
 
 extern const OpDef kLayerNormGrad;
-constexpr OpDef kLayerNormGrad = {"layer_norm_grad", layer_norm_op::grad_shape_rule, layer_norm_op::grad_decompose_rule};
+constexpr OpDef kLayerNormGrad = {"layer_norm_grad", layer_norm_op::grad_shape_rule,
+                                  layer_norm_op::grad_decompose_rule};
 
 Normalized layer_norm(Tensor x, Tensor gamma, Tensor beta, const Ints& axes, double eps, bool center) {
   const Tensors r =

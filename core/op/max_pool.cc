@@ -24,7 +24,8 @@ Tensors gradient_rule(const Gradient& n) { return {max_pool_grad(n.in(0), n.out(
 }  // namespace max_pool_op
 
 extern const OpDef kMaxPool;
-constexpr OpDef kMaxPool = {"max_pool", max_pool_op::shape_rule, max_pool_op::decompose_rule, max_pool_op::gradient_rule};
+constexpr OpDef kMaxPool = {"max_pool", max_pool_op::shape_rule, max_pool_op::decompose_rule,
+                            max_pool_op::gradient_rule};
 
 Tensor max_pool(Tensor x, const PoolOptions& o) { return emit1("max_pool", {x}, pool_attrs(o)); }
 

@@ -15,6 +15,7 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace momentum_update_op
 
 extern const OpDef kMomentumUpdate;
-constexpr OpDef kMomentumUpdate = {"momentum_update", momentum_update_op::shape_rule, momentum_update_op::decompose_rule};
+constexpr OpDef kMomentumUpdate = {"momentum_update", momentum_update_op::shape_rule,
+                                   momentum_update_op::decompose_rule};
 
 }  // namespace tenon

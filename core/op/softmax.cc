@@ -58,9 +58,11 @@ constexpr OpDef kSoftmax = {"softmax", softmax_op::shape_rule, softmax_op::decom
 
 constexpr OpDef kSoftmaxGrad = {"softmax_grad", softmax_op::grad_shape_rule, softmax_op::grad_decompose_rule};
 
-constexpr OpDef kLogSoftmax = {"log_softmax", softmax_op::shape_rule, softmax_op::log_decompose_rule, softmax_op::log_gradient_rule};
+constexpr OpDef kLogSoftmax = {"log_softmax", softmax_op::shape_rule, softmax_op::log_decompose_rule,
+                               softmax_op::log_gradient_rule};
 
-constexpr OpDef kLogSoftmaxGrad = {"log_softmax_grad", softmax_op::grad_shape_rule, softmax_op::log_grad_decompose_rule};
+constexpr OpDef kLogSoftmaxGrad = {"log_softmax_grad", softmax_op::grad_shape_rule,
+                                   softmax_op::log_grad_decompose_rule};
 
 Tensor softmax(Tensor x, int64_t axis) { return emit1("softmax", {x}, softmax_op::axis_attribute(x, axis)); }
 Tensor log_softmax(Tensor x, int64_t axis) { return emit1("log_softmax", {x}, softmax_op::axis_attribute(x, axis)); }

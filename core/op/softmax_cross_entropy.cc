@@ -94,7 +94,9 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace softmax_cross_entropy_op
 
 extern const OpDef kSoftmaxCrossEntropy;
-constexpr OpDef kSoftmaxCrossEntropy = {"softmax_cross_entropy", softmax_cross_entropy_op::shape_rule, softmax_cross_entropy_op::decompose_rule, softmax_cross_entropy_op::gradient_rule};
+constexpr OpDef kSoftmaxCrossEntropy = {"softmax_cross_entropy", softmax_cross_entropy_op::shape_rule,
+                                        softmax_cross_entropy_op::decompose_rule,
+                                        softmax_cross_entropy_op::gradient_rule};
 
 namespace softmax_cross_entropy_op {
 
@@ -136,7 +138,8 @@ Tensors grad_decompose_rule(const Decompose& n) {
 }  // namespace softmax_cross_entropy_op
 
 extern const OpDef kSoftmaxCrossEntropyGrad;
-constexpr OpDef kSoftmaxCrossEntropyGrad = {"softmax_cross_entropy_grad", softmax_cross_entropy_op::grad_shape_rule, softmax_cross_entropy_op::grad_decompose_rule};
+constexpr OpDef kSoftmaxCrossEntropyGrad = {"softmax_cross_entropy_grad", softmax_cross_entropy_op::grad_shape_rule,
+                                            softmax_cross_entropy_op::grad_decompose_rule};
 
 CrossEntropy softmax_cross_entropy_per_example(Tensor x, Tensor label, const CrossEntropyOptions& o) {
   const Tensors r = emit_all("softmax_cross_entropy", {x, label}, softmax_cross_entropy_op::attributes(o));

@@ -1,5 +1,7 @@
 // Samples of the primitives of one element in, one element out.
 #include "conformance/sampler.h"
+#include "tenon/op/signature.h"
+#include "tenon/op/table.h"
 
 namespace tenon::conformance {
 namespace {
@@ -27,7 +29,7 @@ Operands operands(Sampler& s, Drawing& d, int32_t dtype, size_t n) {
   return out;
 }
 
-SampledOp map(const char* op, size_t n, const std::vector<int32_t>& of) {
+SampledOp map(std::string_view op, size_t n, const std::vector<int32_t>& of) {
   return {op, of, [=](Sampler& s, int32_t dtype) {
             Drawing d(op);
             const Operands x = operands(s, d, dtype, n);
@@ -82,12 +84,9 @@ Drawn draw_cast(Sampler& s, int32_t dtype) {
 
 std::vector<SampledOp> elementwise_samples() {
   std::vector<SampledOp> out;
-  for (const char* op : {"neg", "abs"}) out.push_back(map(op, 1, dtypes::kNumbers));
-  for (const char* op : {"floor", "round", "exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tanh", "erf"})
-    out.push_back(map(op, 1, dtypes::kFloats));
-  for (const char* op : {"add", "sub", "mul", "div"}) out.push_back(map(op, 2, dtypes::kNumbers));
-  for (const char* op : {"max", "min"}) out.push_back(map(op, 2, dtypes::kNumbersAndBool));
-  for (const char* op : {"pow", "atan2"}) out.push_back(map(op, 2, dtypes::kFloats));
+  for (const op::Row* row : op::kRows)
+    if (const int operands = op::arithmetic_operands(*row))
+      out.push_back(map(row->name, operands, dtypes::of_class(op::parse(row->signature).operands[0].dtypes)));
   out.push_back({"compare", dtypes::kAll, draw_compare});
   out.push_back({"select", dtypes::kAll, draw_select});
   out.push_back({"cast", dtypes::kAll, draw_cast});

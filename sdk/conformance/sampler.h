@@ -98,7 +98,7 @@ std::string text_of(const std::vector<int64_t>& list);
 
 // One primitive's samples, of operands of a dtype.
 struct SampledOp {
-  const char* op;
+  std::string_view op;
   std::vector<int32_t> dtypes;
   std::function<Drawn(Sampler&, int32_t dtype)> draw;
 };
@@ -109,6 +109,10 @@ const std::vector<int32_t> kNumbersAndBool{TENON_F32, TENON_BF16, TENON_F16, TEN
                                            TENON_I32, TENON_I64,  TENON_BOOL};
 const std::vector<int32_t> kAll{TENON_F32, TENON_BF16, TENON_F16, TENON_F64,
                                 TENON_I32, TENON_I64,  TENON_U8,  TENON_BOOL};
+// As signatures name classes.
+inline const std::vector<int32_t>& of_class(char name) {
+  return name == 'F' ? kFloats : name == 'N' ? kNumbers : name == 'M' ? kNumbersAndBool : kAll;
+}
 }  // namespace dtypes
 // Those of one element in, one element out; those that move elements; those that add up.
 std::vector<SampledOp> elementwise_samples();

@@ -1,7 +1,7 @@
 #include "runtime/backend_table.h"
 
-#include "tenon/plugin/entry.h"
 #include "tenon/op/table.h"
+#include "tenon/plugin/entry.h"
 
 namespace tenon::plugin {
 

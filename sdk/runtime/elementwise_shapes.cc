@@ -169,8 +169,7 @@ void replica_id(const Asked& a) { a.out_is(0, {}), a.out_dtype(0, TENON_I32); }
 void global_norm(const Asked& a) { a.out_is(0, {}); }
 
 constexpr ShapeRule kElementwiseRules[] = {
-    {" neg abs floor round exp expm1 log log1p sqrt sin cos tanh erf activation activation_grad ", all_alike},
-    {" add sub mul div max min pow atan2 ", binary},
+    {" activation activation_grad ", all_alike},
     {" compare ", compare},
     {" select ", select},
     {" cast ", cast},
@@ -197,6 +196,8 @@ constexpr ShapeRule kElementwiseRules[] = {
 };
 
 }  // namespace
+
+void arithmetic_rule(const Asked& a, int operands) { operands == 1 ? all_alike(a) : binary(a); }
 
 Span<ShapeRule> elementwise_rules() { return {kElementwiseRules, std::size(kElementwiseRules)}; }
 

@@ -46,7 +46,8 @@ std::string_view unknown_attribute(const NodeView& node) {
   const op::Signature* signature = signature_of(node);
   if (!signature) return {};
   for (int i = 0; i < node.attributes(); ++i)
-    if (const std::string_view name = node.attribute_name(i); !is_hint(name) && !signature->attribute(name)) return name;
+    if (const std::string_view name = node.attribute_name(i); !is_hint(name) && !signature->attribute(name))
+      return name;
   return {};
 }
 

@@ -132,7 +132,9 @@ struct ShapeRule {
   void (*check)(const Asked&);
 };
 
-// Of elements one by one, and of what moves them.
+// Of op::arithmetic_operands.
+void arithmetic_rule(const Asked& a, int operands);
+// Of other elements one by one, and of what moves them.
 Span<ShapeRule> elementwise_rules();
 // Of products, convolutions and pools.
 Span<ShapeRule> contraction_rules();

@@ -2,9 +2,9 @@
 
 #include <chrono>
 
+#include "tenon/op/table.h"
 #include "tenon/plugin/cost.h"
 #include "tenon/plugin/fuser.h"
-#include "tenon/op/table.h"
 
 namespace tenon::plugin {
 

@@ -330,7 +330,8 @@ void try_one(const OpDef& op, uint64_t seed, bool unprotected, Progress& progres
     for (progress.sets = 0; progress.sets < sets; ++progress.sets)
       try_one(op, progress.sets + 1, unprotected, progress);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: %s throws, but no tenon::Error: %s\n", std::string(op.name).c_str(), progress.what, error.what());
+    std::fprintf(stderr, "%s: %s throws, but no tenon::Error: %s\n", std::string(op.name).c_str(), progress.what,
+                 error.what());
     std::_Exit(3);
   }
   std::_Exit(0);
@@ -356,7 +357,8 @@ int run(uint64_t sets, bool unprotected) {
     if (status == 0) continue;
     ++wrong;
     if (!unprotected)
-      std::fprintf(stderr, "%s: %s %d: %s\n", std::string(op->name).c_str(), WIFSIGNALED(status) ? "signal" : "exit code",
+      std::fprintf(stderr, "%s: %s %d: %s\n", std::string(op->name).c_str(),
+                   WIFSIGNALED(status) ? "signal" : "exit code",
                    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), progress->what);
   }
   std::printf(

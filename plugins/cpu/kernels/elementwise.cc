@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernels/activation.h"
+#include "tenon/op/table.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
@@ -114,8 +115,9 @@ Verdict check_operands(const NodeView& node, int operands, int first = 0) {
   return plugin::take();
 }
 
-Verdict accept_arithmetic(const NodeView& node, int operands) {
-  Verdict v = check_operands(node, operands);
+// REQUIRED: a row with arithmetic operands.
+Verdict accept_arithmetic(const NodeView& node) {
+  Verdict v = check_operands(node, op::arithmetic_operands(op::row(node.op())));
   if (v.answer != TENON_TAKE) return v;
   const int32_t dtype = node.in(0).dtype();
   if (!arithmetic_loop(node.op(), dtype)) return refusal(node, std::string("no ") + plugin::dtype_name(dtype));
@@ -192,13 +194,8 @@ Kernel make_activation_grad(const NodeView& node, const Env&) {
 }  // namespace
 
 void add_elementwise(KernelTable& table) {
-  for (const char* op :
-       {"neg", "abs", "floor", "round", "exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tanh", "erf"})
-    table.add(
-        op, [](const NodeView& node) { return accept_arithmetic(node, 1); }, make_arithmetic);
-  for (const char* op : {"add", "sub", "mul", "div", "max", "min", "pow", "atan2"})
-    table.add(
-        op, [](const NodeView& node) { return accept_arithmetic(node, 2); }, make_arithmetic);
+  for (const op::Row* row : op::kRows)
+    if (op::arithmetic_operands(*row)) table.add(row->name, accept_arithmetic, make_arithmetic);
   table.add("compare", accept_compare, make_compare);
   table.add("select", accept_select, make_select);
   table.add("activation", accept_activation<1>, make_activation);

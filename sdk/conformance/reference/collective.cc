@@ -1,7 +1,10 @@
 // What one replica alone sees of the collectives.
+#include <iterator>
+
 #include "conformance/reference/ops.h"
 
 namespace tenon::reference {
+namespace {
 
 // Concatenation in replica order: of one, a copy. group: 0 all, else runs of that many replicas.
 void all_gather(const NodeView& node, const Operands& in, Results& out) {
@@ -11,5 +14,11 @@ void all_gather(const NodeView& node, const Operands& in, Results& out) {
 }
 
 void replica_id(const NodeView&, const Operands&, Results& out) { out = {zeros(TENON_I32, {})}; }
+
+constexpr Primitive kCollectivePrimitives[] = {{"all_gather", all_gather}, {"replica_id", replica_id}};
+
+}  // namespace
+
+Span<Primitive> collective_primitives() { return {kCollectivePrimitives, std::size(kCollectivePrimitives)}; }
 
 }  // namespace tenon::reference

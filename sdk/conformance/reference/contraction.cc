@@ -1,5 +1,6 @@
 // Sums of products. `precision` is a licence to err (error_bound.h); the meaning is the exact sum.
 #include <functional>
+#include <iterator>
 
 #include "conformance/reference/ops.h"
 
@@ -87,8 +88,6 @@ void for_each_product(const Conv& c, const std::function<void(int64_t, int64_t, 
   } while (next(y, c.y));
 }
 
-}  // namespace
-
 // y[p, m, n] = sum_k a[p, m, k] b[p, k, n]; ta, tb: that operand's last two axes are swapped.
 void dot(const NodeView& node, const Operands& in, Results& out) {
   const Tensor &a = *in[0], &b = *in[1];
@@ -154,5 +153,12 @@ void conv_grad_filter(const NodeView& node, const Operands& in, Results& out) {
   for_each_product(c, [&](int64_t at_x, int64_t at_w, int64_t at_y) { dw.f[at_w] += x.f[at_x] * dy.f[at_y]; });
   out = {dw};
 }
+
+constexpr Primitive kContractionPrimitives[] = {
+    {"dot", dot}, {"conv", conv}, {"conv_grad_input", conv_grad_input}, {"conv_grad_filter", conv_grad_filter}};
+
+}  // namespace
+
+Span<Primitive> contraction_primitives() { return {kContractionPrimitives, std::size(kContractionPrimitives)}; }
 
 }  // namespace tenon::reference

@@ -1,5 +1,6 @@
 // M: y[i] = f(a[i], b[i], ..). Operands have one shape and dtype; a rank-0 operand serves every i.
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "conformance/reference/ops.h"
@@ -72,8 +73,6 @@ bool compares(int32_t kind, T a, T b) {
       throw std::runtime_error("unknown compare kind");
   }
 }
-
-}  // namespace
 
 void neg(const NodeView&, const Operands& in, Results& out) {
   out = {unary(
@@ -227,5 +226,15 @@ void cast(const NodeView& node, const Operands& in, Results& out) {
   }
   out = {y};
 }
+
+constexpr Primitive kElementwisePrimitives[] = {
+    {"neg", neg}, {"abs", abs},     {"floor", floor}, {"round", round},     {"exp", exp},       {"expm1", expm1},
+    {"log", log}, {"log1p", log1p}, {"sqrt", sqrt},   {"sin", sin},         {"cos", cos},       {"tanh", tanh},
+    {"erf", erf}, {"add", add},     {"sub", sub},     {"mul", mul},         {"div", div},       {"max", max},
+    {"min", min}, {"pow", pow},     {"atan2", atan2}, {"compare", compare}, {"select", select}, {"cast", cast}};
+
+}  // namespace
+
+Span<Primitive> elementwise_primitives() { return {kElementwisePrimitives, std::size(kElementwisePrimitives)}; }
 
 }  // namespace tenon::reference

@@ -1,4 +1,6 @@
 // V: y[i] = x[src(i)] or a fill. Nothing is computed, so results are exact.
+#include <iterator>
+
 #include "conformance/reference/ops.h"
 
 namespace tenon::reference {
@@ -47,8 +49,6 @@ void fill_with_value(const NodeView& node, Tensor& y) {
   for (double& v : y.f) v = as_float;
   for (int64_t& v : y.i) v = as_int;
 }
-
-}  // namespace
 
 // y[i] = i[axis]
 void iota(const NodeView& node, const Operands&, Results& out) {
@@ -225,5 +225,13 @@ void scatter(const NodeView& node, const Operands& in, Results& out) {
   } while (next(bpjs, u.dims));
   out = {y};
 }
+
+constexpr Primitive kMovementPrimitives[] = {
+    {"iota", iota}, {"reshape", reshape}, {"transpose", transpose}, {"broadcast", broadcast}, {"slice", slice},
+    {"pad", pad},   {"concat", concat},   {"reverse", reverse},     {"gather", gather},       {"scatter", scatter}};
+
+}  // namespace
+
+Span<Primitive> movement_primitives() { return {kMovementPrimitives, std::size(kMovementPrimitives)}; }
 
 }  // namespace tenon::reference

@@ -1,8 +1,11 @@
 // Uniform numbers in [0, 1), the same on every device.
+#include <iterator>
+
 #include "conformance/reference/ops.h"
 #include "conformance/reference/philox.h"
 
 namespace tenon::reference {
+namespace {
 
 // e is the row-major index (per_replica adds replica * size, and this is replica 0);
 // word e & 3 of Philox(counter {e >> 2, stream, step low, step high}, key {seed low, seed high}), its upper
@@ -21,5 +24,11 @@ void random(const NodeView& node, const Operands& in, Results& out) {
   }
   out = {y};
 }
+
+constexpr Primitive kRandomPrimitives[] = {{"random", random}};
+
+}  // namespace
+
+Span<Primitive> random_primitives() { return {kRandomPrimitives, std::size(kRandomPrimitives)}; }
 
 }  // namespace tenon::reference

@@ -1,6 +1,7 @@
 // R: y = identity; for i: y[drop(i)] = f(y, x[i]). And sort.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "conformance/reference/ops.h"
@@ -58,8 +59,6 @@ bool before(const Tensor& x, int64_t a, int64_t b, bool descending) {
   return std::isnan(x.f[b]) || x.f[a] < x.f[b];
 }
 
-}  // namespace
-
 // The last axis, stable, its first k: the values and, as i32, where they were.
 void sort(const NodeView& node, const Operands& in, Results& out) {
   const Tensor& x = *in[0];
@@ -112,5 +111,11 @@ void reduce(const NodeView& node, const Operands& in, Results& out) {
   } while (next(i, x.dims));
   out = {y};
 }
+
+constexpr Primitive kReductionPrimitives[] = {{"sort", sort}, {"reduce", reduce}};
+
+}  // namespace
+
+Span<Primitive> reduction_primitives() { return {kReductionPrimitives, std::size(kReductionPrimitives)}; }
 
 }  // namespace tenon::reference

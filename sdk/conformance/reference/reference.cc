@@ -3,74 +3,43 @@
 
 #include <algorithm>
 #include <exception>
+#include <stdexcept>
+#include <unordered_map>
 
 #include "conformance/reference/ops.h"
+#include "tenon/op/signature.h"
+#include "tenon/op/table.h"
 
 namespace tenon::reference {
 namespace {
 
-struct Primitive {
-  std::string_view name;
-  int operands;  // -1: any number
-  void (*evaluate)(const NodeView&, const Operands&, Results&);
-};
-
 void constant(const NodeView&, const Operands&, Results&) {
   throw std::runtime_error("a constant is an entry of the graph's constants, not a node");
 }
+constexpr Primitive kConstant = {"constant", constant};
 
-const Primitive kPrimitives[] = {
-    {"constant", 0, constant},
-    {"iota", 0, iota},
-    {"random", 2, random},
-    {"neg", 1, neg},
-    {"abs", 1, abs},
-    {"floor", 1, floor},
-    {"round", 1, round},
-    {"exp", 1, exp},
-    {"expm1", 1, expm1},
-    {"log", 1, log},
-    {"log1p", 1, log1p},
-    {"sqrt", 1, sqrt},
-    {"sin", 1, sin},
-    {"cos", 1, cos},
-    {"tanh", 1, tanh},
-    {"erf", 1, erf},
-    {"add", 2, add},
-    {"sub", 2, sub},
-    {"mul", 2, mul},
-    {"div", 2, div},
-    {"max", 2, max},
-    {"min", 2, min},
-    {"pow", 2, pow},
-    {"atan2", 2, atan2},
-    {"compare", 2, compare},
-    {"select", 3, select},
-    {"cast", 1, cast},
-    {"reshape", 1, reshape},
-    {"transpose", 1, transpose},
-    {"broadcast", 1, broadcast},
-    {"slice", 1, slice},
-    {"pad", 1, pad},
-    {"concat", -1, concat},
-    {"reverse", 1, reverse},
-    {"gather", 2, gather},
-    {"scatter", 3, scatter},
-    {"sort", 1, sort},
-    {"reduce", 1, reduce},
-    {"dot", 2, dot},
-    {"conv", 2, conv},
-    {"conv_grad_input", 2, conv_grad_input},
-    {"conv_grad_filter", 2, conv_grad_filter},
-    {"all_gather", 1, all_gather},
-    {"replica_id", 0, replica_id},
-};
+using Primitives = std::unordered_map<std::string_view, const Primitive*>;
+
+const Primitives& table() {
+  static const Primitives* all = [] {
+    auto* found = new Primitives{{kConstant.name, &kConstant}};
+    for (const Span<Primitive>& family : {elementwise_primitives(), movement_primitives(), reduction_primitives(),
+                                          contraction_primitives(), random_primitives(), collective_primitives()})
+      for (const Primitive& p : family) found->emplace(p.name, &p);
+    return found;
+  }();
+  return *all;
+}
 
 const Primitive* find(std::string_view op) {
-  for (const Primitive& p : kPrimitives) {
-    if (p.name == op) return &p;
-  }
-  return nullptr;
+  const auto found = table().find(op);
+  return found == table().end() ? nullptr : found->second;
+}
+
+// -1: any number.
+int operands_of(std::string_view op) {
+  const auto operands = op::parse(op::row(op).signature).operands;
+  return !operands.empty() && operands.back().variadic ? -1 : static_cast<int>(operands.size());
 }
 
 std::string text(int32_t dtype, const Dims& dims) {
@@ -91,8 +60,8 @@ std::string differs(const std::string& what, const plugin::ValueView& declared, 
   return {};
 }
 
-std::string check_operands(const NodeView& node, const Primitive& primitive, const Operands& in) {
-  const int expected = primitive.operands < 0 ? node.operands() : primitive.operands;
+std::string check_operands(const NodeView& node, const Operands& in) {
+  const int operands = operands_of(node.op()), expected = operands < 0 ? node.operands() : operands;
   if (node.operands() != expected || static_cast<int>(in.size()) != expected) {
     return "has " + std::to_string(node.operands()) + " operands and " + std::to_string(in.size()) +
            " tensors, expected " + std::to_string(expected);
@@ -121,7 +90,7 @@ std::string check_results(const NodeView& node, const Results& out) {
 std::string evaluate(const NodeView& node, const Operands& in, Results& out) {
   const Primitive* primitive = find(node.op());
   if (!primitive || node.version() != 1) return "is no primitive of this version";
-  const std::string wrong = check_operands(node, *primitive, in);
+  const std::string wrong = check_operands(node, in);
   if (!wrong.empty()) return wrong;
   try {
     primitive->evaluate(node, in, out);
@@ -207,7 +176,8 @@ size_t axis_of(const NodeView& node, size_t rank) {
 
 std::vector<std::string_view> primitives() {
   std::vector<std::string_view> names;
-  for (const Primitive& p : kPrimitives) names.push_back(p.name);
+  for (const op::Row* row : op::kRows)
+    if (is_primitive(row->name)) names.push_back(row->name);
   return names;
 }
 

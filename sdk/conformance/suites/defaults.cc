@@ -1,39 +1,27 @@
 // Part of the op suite: an attribute that is left out is its default.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "conformance/suites/one_node.h"
 #include "conformance/suites/parts.h"
 #include "conformance/suites/support.h"
+#include "tenon/op/signature.h"
+#include "tenon/op/table.h"
 
 namespace tenon::conformance {
 namespace {
 
 using plugin::NodeView;
 
-// Of primitives: the op set's defaults. A list that is left out has this number for every axis.
-struct Default {
-  const char* op;
-  std::vector<std::pair<const char*, double>> attributes;
-};
-
-const std::vector<Default>& defaults() {
-  static const auto& all = *new std::vector<Default>{
-      {"random", {{"per_replica", 0}}},
-      {"slice", {{"stride", 1}}},
-      {"pad", {{"interior", 0}, {"value", 0}}},
-      {"gather", {{"batch", 0}}},
-      {"scatter", {{"batch", 0}, {"kind", TENON_SCATTER_ADD}}},
-      {"sort", {{"descending", 0}}},
-      {"dot", {{"ta", 0}, {"tb", 0}, {"precision", TENON_PRECISION_DEFAULT}}},
-      {"conv", {{"strides", 1}, {"low", 0}, {"high", 0}, {"dilation", 1}, {"groups", 1}, {"precision", 0}}},
-      {"conv_grad_input", {{"strides", 1}, {"low", 0}, {"high", 0}, {"dilation", 1}, {"groups", 1}, {"precision", 0}}},
-      {"conv_grad_filter",
-       {{"strides", 1}, {"low", 0}, {"high", 0}, {"dilation", 1}, {"groups", 1}, {"precision", 0}}}};
-  return all;
+// What the table of ops says that absence means; not of a dtype, which is another's.
+std::optional<double> number_of(const op::Signature::Attribute& a) {
+  if (a.required || a.missing.empty() || a.type == "dtype") return {};
+  if (a.type == "bool") return a.missing == "true";
+  return std::stod(std::string(a.missing));
 }
 
-bool is_default(const NodeView& node, const char* attribute, double value) {
+bool is_default(const NodeView& node, std::string_view attribute, double value) {
   const tenon_attr* a = node.find(attribute);
   if (!a) return false;
   if (a->type == TENON_ATTR_F64) return node.f64(attribute, value + 1) == value;
@@ -65,9 +53,9 @@ std::vector<std::vector<uint8_t>> bytes_of_run(Subject& s, const plugin::FlatGra
   return out;
 }
 
-void leaves_out(Subject& s, const char* op, const char* attribute, double value) {
+void leaves_out(Subject& s, std::string_view op, std::string_view attribute, double value) {
   int tried = 0;
-  for (const Sample& sample : samples().at(op)) {
+  for (const Sample& sample : samples().at(std::string(op))) {
     if (tried == 3 || !is_default(sample.view(), attribute, value)) continue;
     Change change;
     change.less = attribute;
@@ -75,28 +63,30 @@ void leaves_out(Subject& s, const char* op, const char* attribute, double value)
     if (answers(s, s.device(), *whole.graph()).at(0).answer != TENON_TAKE) continue;
     const Answer answer = answers(s, s.device(), *less.graph()).at(0);
     const std::string what =
-        std::string(op) + " without '" + attribute + "', whose default is " + std::to_string(value);
+        std::string(op) + " without '" + std::string(attribute) + "', whose default is " + std::to_string(value);
     expect(answer.answer == TENON_TAKE, what + ": it is taken with it, and not without: " + answer.reason);
     expect(bytes_of_run(s, less) == bytes_of_run(s, whole), what + ": other numbers than with it");
     ++tried;
   }
-  if (tried == 0) throw Unsupported{std::string("no node of ") + op + " with this default is taken"};
+  if (tried == 0) throw Unsupported{std::string("no node of ") + std::string(op) + " with this default is taken"};
 }
 
 }  // namespace
 
 void add_default_tests(Tests& tests) {
-  for (const Default& d : defaults()) {
-    if (!samples().count(d.op)) continue;
-    for (const auto& [attribute, value] : d.attributes) {
-      const auto& all = samples().at(d.op);
-      const bool has = std::any_of(all.begin(), all.end(), [&, name = attribute, number = value](const Sample& sample) {
-        return is_default(sample.view(), name, number);
-      });
+  for (const std::string_view op : reference::primitives()) {
+    const auto of_op = samples().find(std::string(op));
+    if (of_op == samples().end()) continue;
+    for (const op::Signature::Attribute& a : op::parse(op::row(op).signature).attributes) {
+      const std::optional<double> value = number_of(a);
+      const auto& all = of_op->second;
+      const bool has = value && std::any_of(all.begin(), all.end(), [&](const Sample& sample) {
+                         return is_default(sample.view(), a.name, *value);
+                       });
       if (!has) continue;
       add_test(
-          tests, "op", d.op, std::string("without ") + attribute,
-          [op = d.op, name = attribute, number = value](Subject& s) { leaves_out(s, op, name, number); }, 2)
+          tests, "op", std::string(op), "without " + std::string(a.name),
+          [op, name = a.name, number = *value](Subject& s) { leaves_out(s, op, name, number); }, 2)
           .required = false;
     }
   }

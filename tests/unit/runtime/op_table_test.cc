@@ -13,7 +13,7 @@ namespace tenon::op {
 namespace {
 
 TEST(Signature, IsReadAsItIsWritten) {
-  const Signature s = parse("x:F w:N.. [bias:A] ; strides:list= groups:i64=1 act:enum(act) -> y [var]");
+  const Signature s = parse("x:F w:N.. [bias:A] ; strides:list=1 groups:i64=1 act:enum(act) -> y [var]");
   ASSERT_EQ(s.operands.size(), 3u);
   EXPECT_EQ(s.operands[0].name, "x");
   EXPECT_EQ(s.operands[0].dtypes, 'F');
@@ -23,7 +23,7 @@ TEST(Signature, IsReadAsItIsWritten) {
   EXPECT_TRUE(s.operands[2].optional);
   ASSERT_EQ(s.attributes.size(), 3u);
   EXPECT_FALSE(s.attribute("strides")->required);
-  EXPECT_EQ(s.attribute("strides")->missing, "");
+  EXPECT_EQ(s.attribute("strides")->missing, "1");
   EXPECT_EQ(s.attribute("groups")->missing, "1");
   EXPECT_TRUE(s.attribute("act")->required);
   EXPECT_EQ(s.attribute("act")->type, "enum");

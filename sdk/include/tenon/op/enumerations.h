@@ -9,7 +9,7 @@ namespace tenon::op {
 
 struct Enumeration {
   std::string_view name;
-  int32_t first;                             // number of values[0]
+  int32_t first;                            // number of values[0]
   std::array<std::string_view, 15> values;  // those behind the last are empty
 
   constexpr std::string_view text(int64_t number) const {

@@ -22,11 +22,11 @@ inline constexpr Row kMovementOps[] = {
      "Repeats x: its axis i becomes axis dims[i] of the result, whose size there is equal, or any if x's is 1. dims "
      "increase; the other axes of the result are new."},
     {"slice",
-     "x:A ; start:list limit:list stride:list= -> y",
+     "x:A ; start:list limit:list stride:list=1 -> y",
      Category::kMovement, Values::kMoved, {Units::kSlice}, 1, "StridedSlice",
      "Elements start, start + stride, .. below limit of each axis."},
     {"pad",
-     "x:A ; low:list high:list interior:list= value:f64=0 -> y",
+     "x:A ; low:list high:list interior:list=0 value:f64=0 -> y",
      Category::kMovement, Values::kTaken, {Units::kPad}, 1, "PadV2",
      "Puts `low` elements before, `high` after and `interior` between those of each axis, all of one value."},
     {"concat",

@@ -15,20 +15,20 @@ inline constexpr Row kNetworkOps[] = {
      "two axes of a and b first. Leading axes are equal. Accumulates in f32 (f64 for f64); `out` is the operands' "
      "dtype or f32."},
     {"conv",
-     "x:F w:F ; strides:list= low:list= high:list= dilation:list= groups:i64=1 precision:enum(precision)=0 "
+     "x:F w:F ; strides:list=1 low:list=0 high:list=0 dilation:list=1 groups:i64=1 precision:enum(precision)=0 "
      "out:dtype=none -> y",
      Category::kConvolution, Values::kComputed, {Units::kRows, "w"}, 0, "",
      "Convolution of x[N,S..,C] with w[K..,C/G,O] over 1 to 3 spatial dimensions: y[n,o,k] = sum over t, c of x[n, "
      "o stride + t dilation - low, group(k) C/G + c] w[t,c,k], 0 outside. Size floor((S + low + high - (K-1) "
      "dilation - 1)/stride) + 1."},
     {"conv_grad_input",
-     "dy:F w:F ; size:list strides:list= low:list= high:list= dilation:list= groups:i64=1 "
+     "dy:F w:F ; size:list strides:list=1 low:list=0 high:list=0 dilation:list=1 groups:i64=1 "
      "precision:enum(precision)=0 out:dtype=none -> dx",
      Category::kConvolution, Values::kComputed, {Units::kRows, "w"}, 0, "",
      "conv's loop with the sum going into the input, whose spatial sizes are `size`: the gradient of conv by x, and "
      "the transposed convolution."},
     {"conv_grad_filter",
-     "x:F dy:F ; size:list strides:list= low:list= high:list= dilation:list= groups:i64=1 "
+     "x:F dy:F ; size:list strides:list=1 low:list=0 high:list=0 dilation:list=1 groups:i64=1 "
      "precision:enum(precision)=0 out:dtype=none -> dw",
      Category::kConvolution, Values::kComputed, {Units::kRows, "", "dw"}, 0, "",
      "conv's loop with the sum going into the filter, whose spatial sizes are `size`: the gradient of conv by w."},
@@ -39,7 +39,7 @@ inline constexpr Row kNetworkOps[] = {
      "act(dot(a, b) + bias + residual), rounded once. bias has the size of the last axis, residual the result's "
      "shape, both its dtype. Gradients are taken from y where the activation allows it, else the dot is done again."},
     {"conv_bias_act",
-     "x:F w:F [bias:F] [residual:F] ; act:enum(act)=0 alpha:f64=0 strides:list= low:list= high:list= dilation:list= "
+     "x:F w:F [bias:F] [residual:F] ; act:enum(act)=0 alpha:f64=0 strides:list=1 low:list=0 high:list=0 dilation:list=1 "
      "groups:i64=1 precision:enum(precision)=0 out:dtype=none -> y",
      Category::kConvolution, Values::kComputed, {Units::kRows, "w bias"}, 0, "Conv2D",
      "act(conv(x, w) + bias + residual), rounded once. bias has one number a filter, residual the result's shape, "
@@ -51,22 +51,22 @@ inline constexpr Row kNetworkOps[] = {
      "What a bias and an activation do backwards: dz = activation_grad(g, t), dbias = its sum over all axes but the "
      "last."},
     {"max_pool",
-     "x:F ; window:list strides:list= low:list= high:list= -> y",
+     "x:F ; window:list strides:list=1 low:list=0 high:list=0 -> y",
      Category::kPooling, Values::kChosen, {Units::kRows}, 2, "",
      "The largest element of each window of x[N,S..,C], 1 to 3 spatial dimensions; NaN wins. Pads are no elements "
      "and are narrower than the window."},
     {"max_pool_grad",
-     "x:F y:F dy:F ; window:list strides:list= low:list= high:list= -> dx",
+     "x:F y:F dy:F ; window:list strides:list=1 low:list=0 high:list=0 -> dx",
      Category::kPooling, Values::kComputed, {Units::kRows}, 4, "",
      "The gradient of max_pool by x: each window's dy goes to its first element, in row-major order, that equals y or "
      "is NaN: the first NaN or, where there is none, the first of the largest."},
     {"avg_pool",
-     "x:F ; window:list strides:list= low:list= high:list= count_pad:bool=false -> y",
+     "x:F ; window:list strides:list=1 low:list=0 high:list=0 count_pad:bool=false -> y",
      Category::kPooling, Values::kComputed, {Units::kRows}, 2, "",
      "The mean of each window of x[N,S..,C], 1 to 3 spatial dimensions. Pads are zeros that the mean counts only "
      "with count_pad; they are narrower than the window."},
     {"avg_pool_grad",
-     "dy:F ; size:list window:list strides:list= low:list= high:list= count_pad:bool=false -> dx",
+     "dy:F ; size:list window:list strides:list=1 low:list=0 high:list=0 count_pad:bool=false -> dx",
      Category::kPooling, Values::kComputed, {Units::kRows}, 2, "",
      "The gradient of avg_pool by x, whose spatial sizes are `size`: each window's dy over its count goes to all "
      "its elements."},

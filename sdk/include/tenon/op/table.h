@@ -36,6 +36,15 @@ constexpr const Row* find(std::string_view name) {
   return nullptr;
 }
 
+// Operands of an op that makes each element of one element of each operand, with no attributes, such as exp and add: 1 or
+// 2. 0: another op.
+constexpr int arithmetic_operands(const Row& row) {
+  const bool plain = row.category == Category::kElementwise && row.signature.find(';') == std::string_view::npos;
+  if (!plain) return 0;
+  const std::string_view first = row.signature.substr(0, 2);
+  return first == "x:" ? 1 : first == "a:" ? 2 : 0;
+}
+
 // REQUIRED: there is one. In a constant expression a wrong name does not compile.
 constexpr const Row& row(std::string_view name) { return *find(name); }
 
