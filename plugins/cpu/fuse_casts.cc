@@ -1,90 +1,62 @@
-#include <map>
-#include <set>
-
-#include "fuser.h"
+#include "patterns.h"
 #include "tenon/abi/optimizer.h"
+#include "tenon/op/names.h"
 
 namespace tenon::cpu {
 namespace {
 
-using plugin::GraphView;
-using plugin::NodeView;
-using plugin::Rewrite;
+bool is_of(const NodeView& cast, int32_t from, int32_t to) {
+  return cast.in(0).dtype() == from && cast.out(0).dtype() == to;
+}
+bool is_cast(const std::optional<NodeView>& node) { return node && node->op() == "cast"; }
 
-// Casts beside kernels that widen what they read, or round what they give, while it is in a cache: of logits to f32 and of
-// their gradient to bf16, and of gradients of weights.
-class CastFuser : public Fuser {
- public:
-  explicit CastFuser(const GraphView& graph) : graph_(graph), uses_(graph) {
-    for (uint32_t i = 0; i < graph.n_nodes(); ++i) {
-      const NodeView node = graph.node(i);
-      if (node.op() != "cast") continue;
-      if (is_of(node, TENON_BF16, TENON_F32)) find_readers(node);
-      if (is_of(node, TENON_F32, TENON_BF16)) find_maker(node);
-    }
-  }
+// Where a kernel reads numbers of bf16 as it does those of f32; -1: nowhere.
+int widened_operand(const NodeView& node) {
+  if (node.op() == "softmax_cross_entropy") return op::softmax_cross_entropy::x;
+  if (node.op() == "softmax_cross_entropy_grad") return op::softmax_cross_entropy_grad::x;
+  const bool update =
+      takes_blocks(node.op()) && !node.has(TENON_UPDATE_ROWS) && node.in(TENON_UPDATE_P).dtype() == TENON_F32;
+  return update ? TENON_UPDATE_G : -1;
+}
 
-  bool empty() const override { return gone_.empty(); }
-  bool replaces(uint32_t node) const override { return gone_.count(node) || changed_.count(node); }
+// Whether the node reads the value once, and may as well read it as bf16.
+bool widens(const NodeView& node, uint32_t value) {
+  const int at = widened_operand(node);
+  for (int k = 0; k < node.operands(); ++k)
+    if (node.has(k) && (node.operand_id(k) == value) != (k == at)) return false;
+  return at >= 0;
+}
 
-  void replace(uint32_t node, Rewrite& rewrite) override {
-    if (gone_.count(node)) return;
-    const NodeView n = graph_.node(node);
-    std::vector<uint32_t> operands, results;
-    for (int k = 0; k < n.operands(); ++k) operands.push_back(n.has(k) ? of(rewrite, n.operand_id(k)) : TENON_NONE);
-    for (int k = 0; k < n.results(); ++k) results.push_back(n.has_result(k) ? of(rewrite, n.result_id(k)) : TENON_NONE);
-    copy_attributes(rewrite.add(n.op(), operands, results, n, n.version()), n);
-  }
+Match left_out(const NodeView& cast, uint32_t value, uint32_t other) {
+  Match match({cast.index()});
+  match.instead = {{value, other}};
+  return match;
+}
 
- private:
-  uint32_t of(Rewrite& rewrite, uint32_t value) const {
-    const auto other = instead_.find(value);
-    return rewrite.value(other == instead_.end() ? value : other->second);
-  }
-  static bool is_of(const NodeView& cast, int32_t from, int32_t to) {
-    return cast.in(0).dtype() == from && cast.out(0).dtype() == to;
-  }
-  bool is_cast(uint32_t node) const { return node != TENON_NONE && graph_.node(node).op() == "cast"; }
+// Of logits, and of gradients of weights. A pair of casts there and back is a rounding (fuse_rounding.cc).
+std::optional<Match> widening(const Matching& m, const NodeView& cast) {
+  const uint32_t value = cast.result_id(0);
+  if (is_cast(m.maker(cast.operand_id(0))) || m.readers(value).empty()) return {};
+  for (const uint32_t r : m.readers(value))
+    if (r == TENON_NONE || !widens(m.graph().node(r), value)) return {};
+  return left_out(cast, value, cast.operand_id(0));
+}
 
-  // A pair of casts there and back is a rounding (fuse_rounding.cc).
-  void find_readers(const NodeView& widening) {
-    const uint32_t value = widening.result_id(0);
-    if (is_cast(uses_.maker(widening.operand_id(0))) || uses_.readers(value).empty()) return;
-    for (uint32_t r : uses_.readers(value))
-      if (r == TENON_NONE || !widens(graph_.node(r), value)) return;
-    gone_.insert(widening.index());
-    instead_[value] = widening.operand_id(0);
-    changed_.insert(uses_.readers(value).begin(), uses_.readers(value).end());
-  }
-  // Whether the node reads the value once, and may as well read it as bf16.
-  static bool widens(const NodeView& node, uint32_t value) {
-    int at = node.op() == "softmax_cross_entropy" ? 0 : node.op() == "softmax_cross_entropy_grad" ? 1 : -1;
-    if (takes_blocks(node.op()) && !node.has(TENON_UPDATE_ROWS) && node.in(TENON_UPDATE_P).dtype() == TENON_F32)
-      at = TENON_UPDATE_G;
-    for (int k = 0; k < node.operands(); ++k)
-      if (node.has(k) && (node.operand_id(k) == value) != (k == at)) return false;
-    return at >= 0;
-  }
-
-  void find_maker(const NodeView& narrowing) {
-    const uint32_t value = narrowing.operand_id(0), maker = uses_.maker(value), rounded = narrowing.result_id(0);
-    if (maker == TENON_NONE || graph_.node(maker).op() != "softmax_cross_entropy_grad") return;
-    if (!uses_.is_only_reader(value, narrowing.index())) return;
-    for (uint32_t r : uses_.readers(rounded))
-      if (is_cast(r)) return;
-    gone_.insert(narrowing.index());
-    instead_[value] = rounded;
-    changed_.insert(maker);
-  }
-
-  GraphView graph_;
-  Uses uses_;
-  std::map<uint32_t, uint32_t> instead_;  // of values
-  std::set<uint32_t> gone_, changed_;
-};
+// Of the gradient of logits.
+std::optional<Match> narrowing(const Matching& m, const NodeView& cast) {
+  const uint32_t value = cast.operand_id(0);
+  const std::optional<NodeView> maker = m.maker(value);
+  if (!maker || maker->op() != "softmax_cross_entropy_grad" || !m.is_only_reader(value, cast.index())) return {};
+  for (const uint32_t r : m.readers(cast.result_id(0)))
+    if (r != TENON_NONE && m.graph().node(r).op() == "cast") return {};
+  return left_out(cast, value, cast.result_id(0));
+}
 
 }  // namespace
 
-std::unique_ptr<Fuser> fuse_casts(const GraphView& graph) { return std::make_unique<CastFuser>(graph); }
+std::optional<Match> cast_in_kernel(const Matching& m, const NodeView& cast) {
+  if (is_of(cast, TENON_BF16, TENON_F32)) return widening(m, cast);
+  return is_of(cast, TENON_F32, TENON_BF16) ? narrowing(m, cast) : std::nullopt;
+}
 
 }  // namespace tenon::cpu

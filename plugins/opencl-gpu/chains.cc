@@ -6,7 +6,6 @@
 
 namespace opencl_gpu {
 
-using tenon::plugin::GraphView;
 using tenon::plugin::NodeView;
 
 namespace {
@@ -25,16 +24,15 @@ bool is_only_a_name(const NodeView& node) {
   return node.op() == "reshape" || (node.op() == "broadcast" && node.in(0).elements() == node.out(0).elements());
 }
 
-Chains::Chains(const GraphView& graph, int64_t run)
-    : graph_(graph), run_(run), readers_(graph.n_values()), maker_(graph.n_values(), TENON_NONE) {
-  chain_of_.assign(graph.n_nodes(), TENON_NONE);
-  left_out_.assign(graph.n_nodes(), false);
-  find_readers();
+Chains::Chains(const tenon::plugin::Matching& matching, int64_t run)
+    : index_(matching), graph_(matching.graph()), run_(run) {
+  chain_of_.assign(graph_.n_nodes(), TENON_NONE);
+  left_out_.assign(graph_.n_nodes(), false);
   find_spreads();
-  for (uint32_t i = 0; i < graph.n_nodes(); ++i)
-    if (may_join(graph.node(i))) join(i);
-  for (uint32_t i = 0; i < graph.n_nodes(); ++i)
-    if (graph.node(i).op() == "reduce") give_to_reduce(i);
+  for (uint32_t i = 0; i < graph_.n_nodes(); ++i)
+    if (matching.is_free(i) && may_join(graph_.node(i))) join(i);
+  for (uint32_t i = 0; i < graph_.n_nodes(); ++i)
+    if (matching.is_free(i) && graph_.node(i).op() == "reduce") give_to_reduce(i);
   for (Chain& chain : chains_) find_interface(chain);
   find_left_out();
 }
@@ -43,21 +41,6 @@ const Chain* Chains::chain_of(uint32_t node) const {
   if (chain_of_[node] == TENON_NONE) return nullptr;
   const Chain& chain = chains_[chain_of_[node]];
   return chain.is_plain() ? nullptr : &chain;
-}
-
-bool Chains::any() const {
-  return std::any_of(chains_.begin(), chains_.end(), [](const Chain& c) { return !c.is_plain(); });
-}
-
-void Chains::find_readers() {
-  for (uint32_t i = 0; i < graph_.n_nodes(); ++i) {
-    const NodeView node = graph_.node(i);
-    for (int k = 0; k < node.operands(); ++k)
-      if (node.has(k)) readers_[node.operand_id(k)].push_back(i);
-    for (int k = 0; k < node.results(); ++k)
-      if (node.has_result(k)) maker_[node.result_id(k)] = i;
-  }
-  for (uint32_t r = 0; r < graph_.n_results(); ++r) readers_[graph_.result(r).value].push_back(TENON_NONE);
 }
 
 void Chains::find_spreads() {
@@ -82,7 +65,7 @@ void Chains::read_by_index(const NodeView& node) {
 // Whether the chain may move behind everything before node i.
 bool Chains::may_move_to(uint32_t chain, uint32_t i) const {
   for (uint32_t member : chains_[chain].nodes)
-    for (uint32_t reader : readers_[graph_.node(member).result_id(0)])
+    for (uint32_t reader : index_.readers(graph_.node(member).result_id(0)))
       if (reader < i && !in_chain(reader, chain)) return false;
   return true;
 }
@@ -92,13 +75,17 @@ bool Chains::fits(uint32_t chain, const NodeView& node) const {
   return c.nodes.size() < kMostNodes && graph_.node(c.nodes[0]).out(0).elements() == node.out(0).elements();
 }
 
+uint32_t Chains::chain_that_makes(uint32_t value) const {
+  const auto maker = index_.maker(value);
+  return maker ? chain_of_[maker->index()] : TENON_NONE;
+}
+
 void Chains::join(uint32_t i) {
   const NodeView node = graph_.node(i);
   uint32_t mine = TENON_NONE;
   for (int k = 0; k < node.operands(); ++k) {
-    const uint32_t maker = maker_[node.operand_id(k)];
-    if (maker == TENON_NONE || chain_of_[maker] == TENON_NONE) continue;
-    const uint32_t chain = chain_of_[maker];
+    const uint32_t chain = chain_that_makes(node.operand_id(k));
+    if (chain == TENON_NONE) continue;
     if (chain == mine || !fits(chain, node) || !may_move_to(chain, i)) continue;
     if (mine == TENON_NONE) {
       Chain with = chains_[chain];
@@ -129,9 +116,8 @@ void Chains::merge(uint32_t from, uint32_t to) {
 
 void Chains::give_to_reduce(uint32_t i) {
   const NodeView node = graph_.node(i);
-  const uint32_t maker = maker_[node.operand_id(0)];
-  if (!is_static(node) || maker == TENON_NONE || chain_of_[maker] == TENON_NONE) return;
-  const uint32_t chain = chain_of_[maker];
+  const uint32_t chain = is_static(node) ? chain_that_makes(node.operand_id(0)) : TENON_NONE;
+  if (chain == TENON_NONE) return;
   if (chains_[chain].reduce != TENON_NONE || !may_move_to(chain, i)) return;
   Chain with = chains_[chain];
   with.reduce = i;
@@ -166,12 +152,13 @@ bool Chains::find_interface(Chain& chain) const {
     const NodeView node = graph_.node(i);
     for (int k = 0; k < node.operands(); ++k) {
       const uint32_t v = node.operand_id(k);
-      if (maker_[v] != TENON_NONE && inside(maker_[v])) continue;
+      if (const auto maker = index_.maker(v); maker && inside(maker->index())) continue;
       const Chain::Operand operand = operand_of(chain, v);
       if (!std::count(chain.operands.begin(), chain.operands.end(), operand)) chain.operands.push_back(operand);
     }
     const uint32_t y = node.result_id(0);
-    if (!std::all_of(readers_[y].begin(), readers_[y].end(), inside) || readers_[y].empty()) chain.results.push_back(y);
+    const std::vector<uint32_t>& readers = index_.readers(y);
+    if (!std::all_of(readers.begin(), readers.end(), inside) || readers.empty()) chain.results.push_back(y);
   }
   return chain.operands.size() + chain.results.size() + (chain.reduce != TENON_NONE) <= kMostMemories;
 }

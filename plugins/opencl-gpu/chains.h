@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "spread.h"
-#include "tenon/plugin/graph.h"
+#include "tenon/plugin/matcher.h"
 
 namespace opencl_gpu {
 
@@ -31,18 +31,18 @@ struct Chain {
 // side there is `run` elements or more. Then each reduce takes the chain that makes its operand, where the same holds.
 class Chains {
  public:
-  Chains(const tenon::plugin::GraphView& graph, int64_t run);
+  Chains(const tenon::plugin::Matching& matching, int64_t run);
+
+  const std::vector<Chain>& all() const { return chains_; }  // plain ones, and such as others took in, among them
 
   // The chain that a node is part of, as a map or a reduce; nullptr: the node stays.
   const Chain* chain_of(uint32_t node) const;
   // A broadcast, slice or reshape that nothing reads any more.
   bool is_left_out(uint32_t node) const { return left_out_[node]; }
-  bool any() const;
   // What the result of a broadcast or slice is read from; value TENON_NONE: the value itself.
   const Chain::Operand& source_of(uint32_t value) const { return spreads_[value]; }
 
  private:
-  void find_readers();
   void find_spreads();
   void read_by_index(const tenon::plugin::NodeView& node);
   void find_left_out();
@@ -50,17 +50,17 @@ class Chains {
   void merge(uint32_t from, uint32_t to);
   void give_to_reduce(uint32_t i);
   bool in_chain(uint32_t node, uint32_t chain) const { return node != TENON_NONE && chain_of_[node] == chain; }
+  uint32_t chain_that_makes(uint32_t value) const;  // TENON_NONE: none
   bool may_move_to(uint32_t chain, uint32_t i) const;
   bool fits(uint32_t chain, const tenon::plugin::NodeView& node) const;
   bool find_interface(Chain& chain) const;
   Chain::Operand operand_of(Chain& chain, uint32_t value) const;
 
-  tenon::plugin::GraphView graph_;
+  const tenon::plugin::GraphIndex& index_;
+  const tenon::plugin::GraphView& graph_;
   int64_t run_;
-  std::vector<std::vector<uint32_t>> readers_;  // of each value; TENON_NONE: it is a result
-  std::vector<uint32_t> maker_;                 // of each value
-  std::vector<uint32_t> chain_of_;              // of each node
-  std::vector<Chain::Operand> spreads_;         // of each value: what it is read from by index, if it is
+  std::vector<uint32_t> chain_of_;       // of each node
+  std::vector<Chain::Operand> spreads_;  // of each value: what it is read from by index, if it is
   std::vector<Chain> chains_;
   std::vector<bool> left_out_;
 };

@@ -1,6 +1,7 @@
 #include "fuse_chains.h"
 
 #include <map>
+#include <memory>
 
 #include "chains.h"
 #include "elementwise.h"
@@ -12,6 +13,9 @@ namespace {
 using tenon::plugin::GraphBuilder;
 using tenon::plugin::GraphView;
 using tenon::plugin::KernelTable;
+using tenon::plugin::Match;
+using tenon::plugin::Matching;
+using tenon::plugin::Pattern;
 using tenon::plugin::Rewrite;
 using tenon::plugin::Rewritten;
 
@@ -99,20 +103,25 @@ void add_chain(const GraphView& graph, const Chains& chains, const Chain& chain,
   node.attr_list("dims", last.in(0).dims().vec()).attr_list("folded", last.list("axes").vec());
 }
 
+void join_maps(Matching& m, int64_t run) {
+  const auto chains = std::make_shared<const Chains>(m, run);
+  bool any = false;
+  for (const Chain& chain : chains->all()) {
+    if (chain.is_plain()) continue;
+    any = true;
+    Match match(chain.nodes, chain.place(),
+                [&graph = m.graph(), chains, &chain](Rewrite& to) { add_chain(graph, *chains, chain, to); });
+    if (chain.reduce != TENON_NONE) match.nodes.push_back(chain.reduce);
+    m.claim(std::move(match));
+  }
+  for (uint32_t i = 0; any && i < m.graph().n_nodes(); ++i)
+    if (chains->is_left_out(i)) m.claim(Match({i}));
+}
+
 }  // namespace
 
 Rewritten fuse_chains(const GraphView& graph, int64_t run) {
-  const Chains chains(graph, run);
-  if (!chains.any()) return {};
-  Rewrite rewrite(graph);
-  for (uint32_t i = 0; i < graph.n_nodes(); ++i) {
-    const Chain* chain = chains.chain_of(i);
-    if (chain && chain->place() == i)
-      add_chain(graph, chains, *chain, rewrite);
-    else if (!chain && !chains.is_left_out(i))
-      rewrite.copy(graph.node(i));
-  }
-  return rewrite.finish();
+  return tenon::plugin::rewrite(graph, {Pattern([run](Matching& m) { join_maps(m, run); })});
 }
 
 Rewritten fuse_chains_for(const GraphView& graph, const Env& env) {

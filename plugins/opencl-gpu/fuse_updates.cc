@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <vector>
 
 #include "tenon/abi/optimizer.h"
@@ -10,7 +9,8 @@
 namespace opencl_gpu {
 namespace {
 
-using tenon::plugin::GraphView;
+using tenon::plugin::Match;
+using tenon::plugin::Matching;
 using tenon::plugin::NodeView;
 using tenon::plugin::Rewrite;
 
@@ -56,79 +56,62 @@ bool alike(const NodeView& a, const NodeView& b) {
   return same_attributes(a, b);
 }
 
-class UpdateJoiner : public tenon::plugin::Fuser {
- public:
-  explicit UpdateJoiner(const GraphView& graph) : graph_(graph), readers_(tenon::plugin::readers_of(graph)) {
-    for (uint32_t i = 0; i < graph.n_nodes(); ++i)
-      if (suits(graph.node(i))) join(i);
-    for (const std::vector<uint32_t>& group : groups_)
-      if (group.size() > 1)
-        for (uint32_t node : group) group_of_[node] = &group;
+using Group = std::vector<NodeView>;
+
+bool may_be_joined(const NodeView& node) {
+  return is_update_by_element(node.op()) && node.version() == 1 && !node.has(TENON_UPDATE_ROWS) &&
+         node.out(0).elements() <= kMostElements && !node.out(0).has_extents();
+}
+
+// Nothing before node i reads what the group's members make.
+bool may_move_to(const Matching& m, const Group& group, uint32_t i) {
+  for (const NodeView& node : group)
+    for (int r = 0; r < node.results(); ++r)
+      if (node.has_result(r))
+        for (const uint32_t reader : m.readers(node.result_id(r)))
+          if (reader <= i) return false;
+  return true;
+}
+
+void join(const Matching& m, const NodeView& node, std::vector<Group>& groups) {
+  for (Group& group : groups) {
+    const bool room = kSharedBytes + (group.size() + 1) * bytes_of(node) <= kMostBytes;
+    if (room && alike(group[0], node) && may_move_to(m, group, node.index())) return group.push_back(node);
   }
+  groups.push_back({node});
+}
 
-  bool empty() const override { return group_of_.empty(); }
-  bool replaces(uint32_t node) const override { return group_of_.count(node) != 0; }
-
-  // Where the last one stood.
-  void replace(uint32_t node, Rewrite& rewrite) override {
-    const std::vector<uint32_t>& group = *group_of_.at(node);
-    if (node != group.back()) return;
-    std::vector<uint32_t> operands, results;
-    const NodeView last = graph_.node(node);
-    for (int i : {TENON_UPDATE_LR, TENON_UPDATE_STEP, TENON_UPDATE_SCALE, TENON_UPDATE_GATE})
-      operands.push_back(last.has(i) ? rewrite.value(last.operand_id(i)) : TENON_NONE);
-    for (uint32_t i : group) {
-      const NodeView member = graph_.node(i);
-      for (int k : {TENON_UPDATE_P, TENON_UPDATE_G}) operands.push_back(rewrite.value(member.operand_id(k)));
-      results.push_back(rewrite.value(member.result_id(0)));
-      for (int k = 0; k < kMostSlots; ++k) {
-        const bool there = has_slot(member, k);
-        operands.push_back(there ? rewrite.value(member.operand_id(TENON_UPDATE_SLOTS + k)) : TENON_NONE);
-        results.push_back(there ? rewrite.value(member.result_id(1 + k)) : TENON_NONE);
-      }
+// Where the last one stood.
+void add_group(const Group& group, Rewrite& to) {
+  std::vector<uint32_t> operands, results;
+  const NodeView& last = group.back();
+  for (int i : {TENON_UPDATE_LR, TENON_UPDATE_STEP, TENON_UPDATE_SCALE, TENON_UPDATE_GATE})
+    operands.push_back(to.operand(last, i));
+  for (const NodeView& member : group) {
+    for (int k : {TENON_UPDATE_P, TENON_UPDATE_G}) operands.push_back(to.operand(member, k));
+    results.push_back(to.result(member, 0));
+    for (int k = 0; k < kMostSlots; ++k) {
+      operands.push_back(to.operand(member, TENON_UPDATE_SLOTS + k));
+      results.push_back(has_slot(member, k) ? to.result(member, 1 + k) : TENON_NONE);
     }
-    tenon::plugin::GraphBuilder& to = rewrite.add(kUpdates, operands, results, last);
-    tenon::plugin::copy_attributes(to, last);
-    to.attr_bytes("op", last.op().data(), last.op().size()).attr_i64("members", static_cast<int64_t>(group.size()));
   }
-
- private:
-  static bool suits(const NodeView& node) {
-    return is_update_by_element(node.op()) && node.version() == 1 && !node.has(TENON_UPDATE_ROWS) &&
-           node.out(0).elements() <= kMostElements && !node.out(0).has_extents();
-  }
-
-  // Nothing before node i reads what the group's members make.
-  bool may_move_to(const std::vector<uint32_t>& group, uint32_t i) const {
-    for (uint32_t member : group) {
-      const NodeView node = graph_.node(member);
-      for (int r = 0; r < node.results(); ++r)
-        if (node.has_result(r))
-          for (uint32_t reader : readers_[node.result_id(r)])
-            if (reader <= i) return false;
-    }
-    return true;
-  }
-
-  void join(uint32_t i) {
-    const NodeView node = graph_.node(i);
-    for (std::vector<uint32_t>& group : groups_) {
-      const bool room = kSharedBytes + (group.size() + 1) * bytes_of(node) <= kMostBytes;
-      if (room && alike(graph_.node(group[0]), node) && may_move_to(group, i)) return group.push_back(i);
-    }
-    groups_.push_back({i});
-  }
-
-  GraphView graph_;
-  std::vector<std::vector<uint32_t>> readers_;
-  std::vector<std::vector<uint32_t>> groups_;
-  std::map<uint32_t, const std::vector<uint32_t>*> group_of_;
-};
+  tenon::plugin::GraphBuilder& node = to.add(kUpdates, operands, results, last);
+  tenon::plugin::copy_attributes(node, last);
+  node.attr_bytes("op", last.op().data(), last.op().size()).attr_i64("members", static_cast<int64_t>(group.size()));
+}
 
 }  // namespace
 
-std::unique_ptr<tenon::plugin::Fuser> fuse_updates(const GraphView& graph) {
-  return std::make_unique<UpdateJoiner>(graph);
+void join_updates(Matching& m) {
+  std::vector<Group> groups;
+  for (uint32_t i = 0; i < m.graph().n_nodes(); ++i)
+    if (const NodeView node = m.graph().node(i); m.is_free(i) && may_be_joined(node)) join(m, node, groups);
+  for (const Group& group : groups) {
+    if (group.size() < 2) continue;
+    Match match({}, group.back().index(), [group](Rewrite& to) { add_group(group, to); });
+    for (const NodeView& node : group) match.nodes.push_back(node.index());
+    m.claim(std::move(match));
+  }
 }
 
 }  // namespace opencl_gpu

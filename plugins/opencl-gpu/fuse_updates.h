@@ -6,10 +6,9 @@
 // Attributes are those of the update, with `op`, its name, and `members`, how many there are.
 #pragma once
 
-#include <memory>
 #include <string_view>
 
-#include "tenon/plugin/fuser.h"
+#include "tenon/plugin/matcher.h"
 
 namespace opencl_gpu {
 
@@ -20,6 +19,7 @@ constexpr int kSharedOperands = 4, kMemberOperands = 2 + kMostSlots, kMemberResu
 // Whether an op is an update whose rule looks at one element at a time (updates.cc).
 bool is_update_by_element(std::string_view op);
 
-std::unique_ptr<tenon::plugin::Fuser> fuse_updates(const tenon::plugin::GraphView& graph);
+// A pattern (tenon/plugin/matcher.h).
+void join_updates(tenon::plugin::Matching& m);
 
 }  // namespace opencl_gpu

@@ -22,13 +22,11 @@ std::unique_ptr<tenon::plugin::DeviceDriver> open_device(const std::string& spec
 }
 
 Rewritten rewrite(const GraphView& given, const Env& env) {
-  std::vector<std::unique_ptr<tenon::plugin::Fuser>> fusers;
-  fusers.push_back(
-      tenon::plugin::fuse_pools(given, kOwn, [&](const NodeView& conv) { return pooled_suits(conv, env); }));
-  fusers.push_back(fuse_updates(given));
-  Rewritten fused = tenon::plugin::replace(given, fusers);
-  const GraphView graph = fused.origins.empty() ? given : GraphView(*fused.graph.graph());
-  Rewritten chained = fuse_chains_for(graph, env);
+  std::vector<tenon::plugin::Pattern> patterns =
+      tenon::plugin::pool_patterns(kOwn, [&](const NodeView& conv) { return pooled_suits(conv, env); });
+  patterns.emplace_back(join_updates);
+  Rewritten fused = tenon::plugin::rewrite(given, patterns);
+  Rewritten chained = fuse_chains_for(tenon::plugin::graph_after(fused, given), env);
   return tenon::plugin::joined(std::move(fused), std::move(chained));
 }
 

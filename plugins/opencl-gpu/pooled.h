@@ -1,8 +1,8 @@
-// Convolutions behind which a 2 x 2 max-pool stands, as one node each, on CPU devices (tenon/plugin/fuser.h): the map
+// Convolutions behind which a 2 x 2 max-pool stands, as one node each, on CPU devices (tenon/plugin/pool_patterns.h): the map
 // between the two, by far the largest value of such a step, and its gradient are never in memory.
 #pragma once
 
-#include "tenon/plugin/fuser.h"
+#include "tenon/plugin/pool_patterns.h"
 #include "tenon/plugin/kernel.h"
 
 namespace opencl_gpu {

@@ -15,7 +15,7 @@ Kernel winograd_kernel(Driver& driver, const tenon::plugin::ConvShape& s, const 
                        double alpha);
 
 // The same of a convolution in f32, its bias (operand 2) and ReLU, and a 2 x 2 max-pool of the even size that shape.out
-// is; result 1: the winners (tenon/plugin/fuser.h).
+// is; result 1: the winners (tenon/plugin/pool_patterns.h).
 Kernel winograd_pooled_kernel(Driver& driver, const tenon::plugin::ConvShape& s, bool bias, bool relu);
 
 // The same of conv_grad_filter; operands x, dy.

@@ -4,7 +4,7 @@
 
 #include "tenon/op/table.h"
 #include "tenon/plugin/cost.h"
-#include "tenon/plugin/fuser.h"
+#include "tenon/plugin/matcher.h"
 
 namespace tenon::plugin {
 
@@ -32,11 +32,11 @@ class JoinedFlops {
       planned_[origins[i].node] = true;
       if (!op::find(graph.node(i).op())) owner_[origins[i].node] = origins[i].node;
     }
-    const std::vector<std::vector<uint32_t>> readers = readers_of(known);
+    const GraphIndex index(known);
     const auto each_reader = [&](uint32_t i, const auto& what) {
       for (int k = 0; k < known.node(i).results(); ++k)
         if (known.node(i).has_result(k))
-          for (const uint32_t reader : readers[known.node(i).result_id(k)])
+          for (const uint32_t reader : index.readers(known.node(i).result_id(k)))
             if (reader != TENON_NONE) what(reader);
     };
     for (uint32_t i = known.n_nodes(); i-- > 0;) each_reader(i, [&](uint32_t reader) { give(i, reader); });

@@ -47,6 +47,11 @@ class Rewrite {
     copy_extents(old);
     return ids_[old];
   }
+  // Of an operand or result of the given graph, which may be absent.
+  uint32_t operand(const NodeView& node, int k) { return node.has(k) ? value(node.operand_id(k)) : TENON_NONE; }
+  uint32_t result(const NodeView& node, int k) { return node.has_result(k) ? value(node.result_id(k)) : TENON_NONE; }
+  // Who reads or makes `old` has `other`, another value of the given graph, from here on. Before either was asked for.
+  void put_instead(uint32_t old, uint32_t other) { ids_[old] = value(other); }
   // A value that the given graph does not have.
   uint32_t fresh(int32_t dtype, const std::vector<int64_t>& dims) { return to_.value(dtype, dims); }
   // A constant that it does not have, as GraphBuilder takes one.

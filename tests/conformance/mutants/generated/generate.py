@@ -19,8 +19,8 @@ RUNTIME = ['arena_layout.cc', 'arena_layout.h', 'backend_table.cc', 'backend_tab
            'views.cc']
 # Compiled as they are: what the example never runs, fusion and replicas, and what checks graphs, which the suite's are not
 # wrong in (tests/trust has those).
-PLAIN = ['contraction_shapes.cc', 'elementwise_shapes.cc', 'fuse_pools.cc', 'fuser.cc', 'graph_check.cc', 'graph_structure.cc',
-         'network_shapes.cc', 'node_check.cc', 'replica_facts.cc', 'replica_rules.cc',
+PLAIN = ['contraction_shapes.cc', 'elementwise_shapes.cc', 'matcher.cc', 'graph_check.cc', 'graph_structure.cc',
+         'network_shapes.cc', 'node_check.cc', 'pool_patterns.cc', 'replica_facts.cc', 'replica_rules.cc',
          'replica_values.cc', 'replicas.cc', 'shape_check.cc', 'update_shapes.cc']
 # Queues with threads, so that their code is reached.
 ALWAYS = {'sdk/example/table.cc': ('TENON_CPU, example::fill_table, false,', 'TENON_CPU, example::fill_table, true,')}

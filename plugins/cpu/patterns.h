@@ -1,0 +1,36 @@
+// The patterns of nodes that one node of cpu.so's own stands for (rewrite.h has the list), a function each: asked of the
+// node that the name ends with.
+#pragma once
+
+#include <string_view>
+
+#include "tenon/plugin/matcher.h"
+
+namespace tenon::cpu {
+
+using plugin::copy_attributes;
+using plugin::Match;
+using plugin::Matching;
+using plugin::NodeView;
+using plugin::Rewrite;
+
+std::optional<Match> pad_of_reader(const Matching& m, const NodeView& pad);
+std::optional<Match> rounding(const Matching& m, const NodeView& narrowing);
+std::optional<Match> cast_in_kernel(const Matching& m, const NodeView& cast);
+std::optional<Match> conv_batch_norm(const Matching& m, const NodeView& norm);
+std::optional<Match> grad_input_batch_norm_grad(const Matching& m, const NodeView& norm);
+std::optional<Match> conv_norm(const Matching& m, const NodeView& norm);
+std::optional<Match> update_of_product(const Matching& m, const NodeView& dot);
+std::optional<Match> product_dropout(const Matching& m, const NodeView& dropout);
+std::optional<Match> product_with_residual(const Matching& m, const NodeView& sum);
+
+// Updates by rules that take an element at a time, whatever the others are.
+bool takes_blocks(std::string_view op);
+
+// A convolution, maybe with a bias, of whose sums nothing else is made.
+inline bool is_bare_conv(const NodeView& node) {
+  return (node.op() == "conv" || node.op() == "conv_bias_act") && node.enumerator("act") == TENON_ACT_NONE &&
+         !node.has(3);
+}
+
+}  // namespace tenon::cpu
