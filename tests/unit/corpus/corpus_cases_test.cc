@@ -71,7 +71,7 @@ TEST(Corpus, HasACaseOfEveryOp) {
     EXPECT_TRUE(there) << name_of(c);
     found.insert(c.op);
   }
-  for (const OpDef* op : all_ops()) EXPECT_TRUE(found.count(op->name)) << op->name;
+  for (const OpDef* op : all_ops()) EXPECT_TRUE(found.count(std::string(op->name))) << op->name;
 }
 
 TEST(Corpus, NamesEachCaseOnce) {

@@ -64,7 +64,7 @@ TEST(CorpusGradients, AreThereForEveryOpThatHasOne) {
   std::set<std::string> found;
   for (const Case& c : built_in_corpus())
     if (c.kind == Case::kGradient) found.insert(c.op);
-  for (const OpDef* op : all_ops()) EXPECT_TRUE(!op->gradient || found.count(op->name)) << op->name;
+  for (const OpDef* op : all_ops()) EXPECT_TRUE(!op->gradient || found.count(std::string(op->name))) << op->name;
 }
 
 }  // namespace

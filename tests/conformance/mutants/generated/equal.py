@@ -20,7 +20,7 @@ class Prover:
     def command(self, folder, *more):
         root = self.generator.root
         return [os.environ.get('CXX', 'g++'), *FLAGS, '-I', folder, '-I', self.here, '-I', os.path.join(root, 'sdk'),
-                '-I', os.path.join(root, 'sdk/include'), *more]
+                '-I', os.path.join(root, 'sdk/include'), '-I', os.path.join(self.generator.out, '../sdk/include'), *more]
 
     def units_of(self, path):
         """The sources that are compiled with this file in them."""

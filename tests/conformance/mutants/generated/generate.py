@@ -117,7 +117,7 @@ class Generator:
     def compile(self, unit, *flags):
         here = os.path.dirname(os.path.abspath(__file__))
         command = [os.environ.get('CXX', 'g++'), *FLAGS, '-I', self.out, '-I', here, '-I', os.path.join(self.root, 'sdk'), '-I',
-                   os.path.join(self.root, 'sdk/include'), *flags, unit]
+                   os.path.join(self.root, 'sdk/include'), '-I', os.path.join(self.out, '../sdk/include'), *flags, unit]
         return subprocess.run(command, stderr=subprocess.PIPE, text=True)
 
     def units(self):
