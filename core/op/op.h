@@ -1,8 +1,7 @@
 // What the core knows of an op: its signature, shape rule, decomposition, gradient and documentation.
 //
-// One op, one file: core/op/NAME.cc defines `extern const OpDef kOpName` (an op and its gradient op may
-// share a file), core/op/table.cc lists it, tenon/op/table.h says what it is. Rules throw tenon::Error through the context's fail(), which
-// names the op and the node.
+// One op, one file: core/op/NAME.cc defines `extern const OpDef kOpName` of a row of tenon/op/table.h (an op and its
+// gradient op may share a file). Rules throw tenon::Error through the context's fail(), which names the op and the node.
 #pragma once
 
 #include <span>
