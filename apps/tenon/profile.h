@@ -1,7 +1,7 @@
 // Where the time of a step goes, beside what the machine could do.
 #pragma once
 
-#include "machine_limits.h"
+#include "bench/machine_limits.h"
 #include "tenon/step_runner.h"
 
 namespace tenon::runner {

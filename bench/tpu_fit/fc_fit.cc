@@ -16,12 +16,12 @@
 #include <vector>
 
 #include "bench/tpu_fit/fc_graph.h"
-#include "plugins/tpu-emulator/forecast.h"
-#include "plugins/tpu-emulator/fusion.h"
-#include "plugins/tpu-emulator/kernel_time.h"
-#include "plugins/tpu-emulator/pieces.h"
-#include "plugins/tpu-emulator/schedule.h"
-#include "plugins/tpu-emulator/step_time.h"
+#include "plugins/tpu-emulator/forecast/forecast.h"
+#include "plugins/tpu-emulator/time/fusion.h"
+#include "plugins/tpu-emulator/time/kernel_time.h"
+#include "plugins/tpu-emulator/machine/pieces.h"
+#include "plugins/tpu-emulator/time/schedule.h"
+#include "plugins/tpu-emulator/time/step_time.h"
 
 namespace {
 

@@ -7,9 +7,9 @@
 #include <cstring>
 
 #include "backend/abi.h"
-#include "backend/dependencies.h"
+#include "backend/load/dependencies.h"
+#include "backend/load/table_check.h"
 #include "backend/process_state.h"
-#include "backend/table_check.h"
 #include "base/text.h"
 #include "tenon/plugin/validation.h"
 

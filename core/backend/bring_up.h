@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "backend/elf_check.h"
-#include "backend/probe.h"
-#include "backend/sealed_copy.h"
+#include "backend/load/elf_check.h"
+#include "backend/load/probe.h"
+#include "backend/load/sealed_copy.h"
 #include "tenon/abi/plugin.h"
 
 namespace tenon {

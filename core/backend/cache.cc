@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/crc32c.h"
-#include "base/descriptor.h"
-#include "base/file.h"
+#include "base/file/descriptor.h"
+#include "base/file/file.h"
 #include "base/text.h"
 
 namespace tenon {

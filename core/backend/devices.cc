@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "backend/loader.h"
-#include "backend/search_path.h"
+#include "backend/load/loader.h"
+#include "backend/load/search_path.h"
 #include "backend/units.h"
 
 namespace tenon {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "backend/abi.h"
-#include "backend/loader.h"
+#include "backend/load/loader.h"
 #include "base/text.h"
 #include "tenon/abi/forecast.h"
 

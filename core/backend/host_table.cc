@@ -9,8 +9,8 @@
 
 #include "backend/abi.h"
 #include "backend/device_log.h"
-#include "backend/loader.h"
-#include "base/process_pool.h"
+#include "backend/load/loader.h"
+#include "base/process/process_pool.h"
 #include "base/text.h"
 
 namespace tenon {

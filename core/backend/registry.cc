@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "backend/abi.h"
-#include "backend/loader.h"
-#include "backend/search_path.h"
+#include "backend/load/loader.h"
+#include "backend/load/search_path.h"
 #include "backend/units.h"
 #include "base/text.h"
 

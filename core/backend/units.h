@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "backend/device.h"
-#include "backend/loader.h"
+#include "backend/load/loader.h"
 #include "tenon/abi/plugin.h"
 
 namespace tenon {

@@ -2,7 +2,7 @@
 #include <charconv>
 #include <filesystem>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/text.h"
 #include "tenon/callbacks.h"
 

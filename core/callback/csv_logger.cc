@@ -1,4 +1,4 @@
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/text.h"
 #include "callback/python_text.h"
 #include "tenon/callbacks.h"

@@ -6,10 +6,10 @@
 #include <cerrno>
 #include <chrono>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/text.h"
-#include "data/record_format.h"
-#include "data/wire.h"
+#include "data/record/record_format.h"
+#include "data/record/wire.h"
 
 namespace tenon {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/descriptor.h"
+#include "base/file/descriptor.h"
 #include "tenon/callback.h"
 
 namespace tenon {

@@ -1,4 +1,4 @@
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "callback/file_template.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "callback/python_text.h"

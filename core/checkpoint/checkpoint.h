@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "base/directory_lock.h"
+#include "base/file/directory_lock.h"
 #include "checkpoint/tensor_bundle.h"
 
 namespace tenon {

@@ -8,7 +8,7 @@
 #include <cstdio>
 
 #include "base/crc32c.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/text.h"
 
 namespace tenon {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "checkpoint/tensor_bundle.h"
 #include "tenon/types.h"
 

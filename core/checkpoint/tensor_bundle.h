@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "tenon/types.h"
 
 namespace tenon {

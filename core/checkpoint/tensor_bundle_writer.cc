@@ -6,7 +6,7 @@
 #include "checkpoint/tensor_bundle.h"
 #include "checkpoint/tensor_bundle_table.h"
 #include "checkpoint/tensor_bundle_types.h"
-#include "data/wire.h"
+#include "data/record/wire.h"
 #include "tensor_bundle.pb.h"
 
 namespace tenon {

@@ -1,4 +1,4 @@
-// From a few lines about an op to a case of the conformance suite's corpus (sdk/conformance/corpus.h).
+// From a few lines about an op to a case of the conformance suite's corpus (sdk/conformance/corpus/corpus.h).
 //
 // Everything throws tenon::Error naming the case.
 #pragma once
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "conformance/corpus.h"
+#include "conformance/corpus/corpus.h"
 #include "graph/graph.h"
 #include "tenon/ops.h"
 

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "base/caught.h"
-#include "base/thread_pool.h"
+#include "base/process/thread_pool.h"
 
 namespace tenon {
 namespace {

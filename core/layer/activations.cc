@@ -1,7 +1,7 @@
 // Activations as functions and as options of layers; PReLU.
 #include "layer/composed_activations.h"
-#include "layer/layer.h"
-#include "layer/masks.h"
+#include "layer/object/layer.h"
+#include "layer/object/masks.h"
 #include "tenon/layer_classes.h"
 
 namespace tenon {

@@ -1,7 +1,7 @@
 // AdaptiveAveragePooling2D, AdaptiveMaxPooling2D.
 #include "tenon/adaptive_pooling.h"
 
-#include "layer/images.h"
+#include "layer/image/images.h"
 
 namespace tenon {
 namespace {

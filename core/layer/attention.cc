@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "base/crc32c.h"
-#include "layer/layer.h"
-#include "layer/masks.h"
+#include "layer/object/layer.h"
+#include "layer/object/masks.h"
 #include "tenon/layer_classes.h"
 
 namespace tenon {

@@ -1,7 +1,7 @@
 // Dot.
 #include "tenon/batch_dot.h"
 
-#include "layer/layer.h"
+#include "layer/object/layer.h"
 
 namespace tenon {
 namespace {

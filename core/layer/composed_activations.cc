@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/text.h"
-#include "layer/masks.h"
+#include "layer/object/masks.h"
 #include "tenon/activations.h"
 
 namespace tenon {

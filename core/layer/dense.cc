@@ -1,7 +1,7 @@
 // Dense, Dropout, SpatialDropout1D, SpatialDropout2D, Embedding.
 #include "base/crc32c.h"
-#include "layer/layer.h"
-#include "layer/masks.h"
+#include "layer/object/layer.h"
+#include "layer/object/masks.h"
 
 namespace tenon {
 namespace {

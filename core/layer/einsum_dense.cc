@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "layer/layer.h"
+#include "layer/object/layer.h"
 
 namespace tenon {
 namespace {

@@ -1,6 +1,6 @@
 // Add, Subtract, Multiply, Average, Maximum, Minimum.
-#include "layer/layer.h"
-#include "layer/masks.h"
+#include "layer/object/layer.h"
+#include "layer/object/masks.h"
 
 namespace tenon {
 namespace {

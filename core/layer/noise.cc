@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "layer/draws.h"
-#include "layer/masks.h"
+#include "layer/image/draws.h"
+#include "layer/object/masks.h"
 
 namespace tenon {
 namespace {

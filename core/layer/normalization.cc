@@ -1,8 +1,8 @@
 // BatchNormalization, LayerNormalization, GroupNormalization, RMSNormalization, UnitNormalization.
 #include <algorithm>
 
-#include "layer/layer.h"
-#include "layer/masks.h"
+#include "layer/object/layer.h"
+#include "layer/object/masks.h"
 
 namespace tenon {
 namespace {

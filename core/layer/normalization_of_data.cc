@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "layer/layer.h"
-#include "layer/masks.h"
+#include "layer/object/layer.h"
+#include "layer/object/masks.h"
 #include "op/rules.h"
 #include "tenon/preprocessing.h"
 

@@ -1,6 +1,6 @@
 // MaxPooling, AveragePooling and the global ones, over images and sequences.
-#include "layer/layer.h"
-#include "layer/masks.h"
+#include "layer/object/layer.h"
+#include "layer/object/masks.h"
 
 namespace tenon {
 namespace {

@@ -1,5 +1,5 @@
 // Penalties on weights and activations.
-#include "layer/layer.h"
+#include "layer/object/layer.h"
 #include "op/bounded.h"
 
 namespace tenon {

@@ -1,6 +1,6 @@
 // Flatten, Reshape, Permute, Concatenate, Rescaling, ZeroPadding2D, Cropping2D, UpSampling2D.
-#include "layer/layer.h"
-#include "layer/masks.h"
+#include "layer/object/layer.h"
+#include "layer/object/masks.h"
 
 namespace tenon {
 namespace {

@@ -1,6 +1,6 @@
 // Bidirectional, TimeDistributed.
-#include "layer/layer.h"
-#include "layer/masks.h"
+#include "layer/object/layer.h"
+#include "layer/object/masks.h"
 #include "tenon/recurrent.h"
 
 namespace tenon {

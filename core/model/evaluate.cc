@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "layer/layer.h"
+#include "layer/object/layer.h"
 #include "model/model_data.h"
 #include "model/model_run.h"
 #include "model/model_trace.h"

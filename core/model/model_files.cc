@@ -4,10 +4,10 @@
 
 #include "base/text.h"
 #include "checkpoint/tensor_file.h"
-#include "layer/symbol.h"
+#include "layer/object/symbol.h"
 #include "model/model_trace.h"
 #include "model/model_training.h"
-#include "step/make_variables.h"
+#include "step/variables/make_variables.h"
 
 namespace tenon {
 namespace {

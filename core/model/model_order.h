@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "layer/symbol.h"
+#include "layer/object/symbol.h"
 
 namespace tenon {
 

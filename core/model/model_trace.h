@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "layer/layer_calls.h"
+#include "layer/object/layer_calls.h"
 #include "step/trace.h"
 #include "tenon/model.h"
 

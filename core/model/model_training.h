@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "step/function_impl.h"
-#include "step/loaded_tensors.h"
+#include "step/variables/loaded_tensors.h"
 #include "tenon/model.h"
 
 namespace tenon {

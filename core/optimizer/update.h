@@ -12,7 +12,7 @@
 
 namespace tenon {
 
-// Tensors of the variable's own dtype, and operands as the update ops take them (op/update_rules.h).
+// Tensors of the variable's own dtype, and operands as the update ops take them (op/update/update_rules.h).
 struct Update::Inside {
   Graph& graph;
   const OptimizerNames& names;

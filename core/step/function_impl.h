@@ -5,7 +5,7 @@
 #include <list>
 #include <memory>
 
-#include "step/dynamic_inputs.h"
+#include "step/feed/dynamic_inputs.h"
 #include "step/traced_function.h"
 
 namespace tenon {

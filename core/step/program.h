@@ -7,7 +7,7 @@
 
 #include "compile/compile.h"
 #include "step/trace.h"
-#include "step/variable_store.h"
+#include "step/variables/variable_store.h"
 
 namespace tenon {
 

@@ -4,7 +4,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "step/function_impl.h"
-#include "step/loaded_tensors.h"
+#include "step/variables/loaded_tensors.h"
 
 namespace tenon {
 Strategy::Strategy(const std::string& device, const StrategyOptions& options) : impl_(std::make_shared<Impl>()) {

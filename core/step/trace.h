@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "step/feed_check.h"
+#include "step/feed/feed_check.h"
 #include "step/watched.h"
 #include "tenon/strategy.h"
 

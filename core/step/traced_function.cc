@@ -4,8 +4,8 @@
 
 #include "base/text.h"
 #include "op/replicas.h"
-#include "step/dynamic_inputs.h"
-#include "step/make_variables.h"
+#include "step/feed/dynamic_inputs.h"
+#include "step/variables/make_variables.h"
 
 namespace tenon {
 namespace {

@@ -9,12 +9,12 @@
 #include <string_view>
 #include <vector>
 
-#include "step/batch_feed.h"
-#include "step/host_watch.h"
+#include "step/feed/batch_feed.h"
+#include "step/feed/host_watch.h"
 #include "step/program.h"
 #include "step/program_plan.h"
 #include "step/trace.h"
-#include "step/variable_store.h"
+#include "step/variables/variable_store.h"
 #include "tenon/strategy.h"
 
 namespace tenon {

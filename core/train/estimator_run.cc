@@ -2,8 +2,8 @@
 
 #include <numeric>
 
-#include "base/file.h"
-#include "step/loaded_tensors.h"
+#include "base/file/file.h"
+#include "step/variables/loaded_tensors.h"
 
 namespace tenon {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "compile/compile.h"
-#include "step/spread.h"
+#include "step/feed/spread.h"
 #include "step/trace.h"
 #include "tenon/estimator.h"
 

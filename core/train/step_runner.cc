@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "step/traced_function.h"
 #include "train/model_function.h"
-#include "train/node_times.h"
+#include "train/profile/node_times.h"
 
 namespace tenon {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "compile/compile.h"
-#include "step/host_watch.h"
+#include "step/feed/host_watch.h"
 
 namespace tenon {
 

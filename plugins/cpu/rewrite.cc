@@ -1,6 +1,6 @@
 #include "rewrite.h"
 
-#include "patterns.h"
+#include "fuse/patterns.h"
 #include "tenon/plugin/pool_patterns.h"
 
 namespace tenon::cpu {

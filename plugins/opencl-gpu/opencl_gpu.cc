@@ -1,10 +1,10 @@
 // opencl-gpu.so: any OpenCL 1.2 device.
-#include "devices.h"
-#include "driver.h"
-#include "fuse_chains.h"
-#include "fuse_updates.h"
-#include "pooled.h"
-#include "table.h"
+#include "device/devices.h"
+#include "device/driver.h"
+#include "device/table.h"
+#include "fuse/fuse_chains.h"
+#include "fuse/fuse_updates.h"
+#include "products/pooled.h"
 #include "tenon/plugin/device_backend.h"
 #include "tenon/plugin/host_backend.h"
 

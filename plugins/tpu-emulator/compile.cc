@@ -4,9 +4,9 @@
 #include <cstring>
 #include <numeric>
 
-#include "advice.h"
+#include "forecast/advice.h"
+#include "forecast/report.h"
 #include "handles.h"
-#include "report.h"
 #include "rounding.h"
 #include "rules.h"
 #include "tenon/plugin/graph_check.h"

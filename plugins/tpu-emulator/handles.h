@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "forecast.h"
-#include "machine.h"
-#include "spec.h"
+#include "forecast/forecast.h"
+#include "machine/machine.h"
+#include "machine/spec.h"
 #include "system_log.h"
 #include "tenon/abi/forecast.h"
 #include "tenon/plugin/entry.h"

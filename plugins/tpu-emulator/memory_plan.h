@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "forecast.h"
-#include "pieces.h"
+#include "forecast/forecast.h"
+#include "machine/pieces.h"
 
 namespace tpu {
 

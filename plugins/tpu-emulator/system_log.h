@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "machine.h"
+#include "machine/machine.h"
 #include "tenon/abi/plugin.h"
 
 namespace tpu {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "conformance/host/subject.h"
 #include "conformance/reference/error_bound.h"
-#include "conformance/subject.h"
 
 namespace tenon::conformance {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "conformance/evaluation.h"
-#include "conformance/lowering.h"
+#include "conformance/host/lowering.h"
 #include "conformance/reference/error_bound.h"
 
 namespace tenon::conformance {

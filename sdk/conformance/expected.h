@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "conformance/corpus.h"
+#include "conformance/corpus/corpus.h"
 #include "conformance/reference/reference.h"
 
 namespace tenon::conformance {

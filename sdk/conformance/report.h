@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "conformance/harness.h"
+#include "conformance/host/harness.h"
 
 namespace tenon::conformance {
 

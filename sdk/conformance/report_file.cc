@@ -13,8 +13,8 @@
 #include <string_view>
 #include <utility>
 
+#include "conformance/host/system_call.h"
 #include "conformance/report.h"
-#include "conformance/system_call.h"
 
 namespace tenon::conformance {
 namespace {

@@ -1,7 +1,7 @@
 // Where the threads of a gang have to meet between the steps of a plan.
 #pragma once
 
-#include "runtime/planner.h"
+#include "runtime/plan/planner.h"
 
 namespace tenon::plugin {
 

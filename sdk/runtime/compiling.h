@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/planner.h"
+#include "runtime/plan/planner.h"
 #include "tenon/plugin/cost.h"
 #include "tenon/plugin/entry.h"
 #include "tenon/plugin/replicas.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/memory.h"
-#include "runtime/planner.h"
+#include "runtime/plan/planner.h"
 #include "runtime/trace.h"
 
 namespace tenon::plugin {

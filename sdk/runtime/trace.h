@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/planner.h"
+#include "runtime/plan/planner.h"
 #include "tenon/plugin/replicas.h"
 
 namespace tenon::plugin {

@@ -1,7 +1,7 @@
 // IDX files, plain and gzipped.
 #include <cstdlib>
 
-#include "data/idx.h"
+#include "data/convert/idx.h"
 
 using namespace tenon;
 

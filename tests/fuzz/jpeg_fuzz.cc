@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "data/image.h"
+#include "data/image/image.h"
 
 using namespace tenon;
 

@@ -1,7 +1,7 @@
 // Machine files of the TPU emulator: one JSON object each.
 #include <cstdlib>
 
-#include "plugins/tpu-emulator/machine.h"
+#include "plugins/tpu-emulator/machine/machine.h"
 #include "tenon/plugin/entry.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

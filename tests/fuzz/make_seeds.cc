@@ -5,11 +5,11 @@
 #include <fstream>
 #include <vector>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "checkpoint/checkpoint_state.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/tensor_bundle.h"
-#include "data/image.h"
+#include "data/image/image.h"
 #include "tenon/example.h"
 #include "tenon/tfrecord.h"
 

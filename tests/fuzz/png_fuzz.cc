@@ -1,7 +1,7 @@
 // PNG: the first byte picks the channels. Checksums of chunks stay on: libpng's own fuzzing has them off.
 #include <cstdlib>
 
-#include "data/image.h"
+#include "data/image/image.h"
 
 using namespace tenon;
 

@@ -3,8 +3,8 @@
 
 #include <cstdlib>
 
-#include "conformance/corpus.h"
-#include "conformance/subject.h"
+#include "conformance/corpus/corpus.h"
+#include "conformance/host/subject.h"
 
 namespace tenon::conformance {
 namespace {

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "backend/registry.h"
-#include "base/thread_pool.h"
+#include "base/process/thread_pool.h"
 #include "tenon/abi/plugin.h"
 
 namespace tenon::device_testing {

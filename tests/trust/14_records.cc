@@ -11,7 +11,7 @@
 #include <random>
 
 #include "base/crc32c.h"
-#include "base/thread_pool.h"
+#include "base/process/thread_pool.h"
 #include "tenon/input.h"
 #include "tenon/tfrecord.h"
 #include "unit/data/temporary_directory.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/room.h"
-#include "data/image.h"
+#include "data/image/image.h"
 #include "unit/data/jpeg_writer.h"
 
 using namespace tenon;

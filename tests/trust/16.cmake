@@ -17,7 +17,7 @@ if(TARGET tenon_conformance_corpus AND TARGET example)
   target_link_libraries(run_time_values PRIVATE tenon_conformance)
 
   # The example on a runtime that checks no graph: under its own name, in a folder of its own.
-  file(GLOB unchecked CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/sdk/runtime/*.cc)
+  file(GLOB_RECURSE unchecked CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/sdk/runtime/*.cc)
   list(FILTER unchecked EXCLUDE REGEX "/graph_check\\.cc$")
   add_library(unchecked MODULE ${CMAKE_SOURCE_DIR}/sdk/example/table.cc ${CMAKE_CURRENT_LIST_DIR}/16_unchecked.cc ${unchecked})
   set_target_properties(unchecked PROPERTIES PREFIX "" OUTPUT_NAME example LIBRARY_OUTPUT_DIRECTORY

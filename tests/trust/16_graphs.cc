@@ -15,8 +15,8 @@
 #include <ctime>
 #include <set>
 
-#include "conformance/corpus.h"
-#include "conformance/session.h"
+#include "conformance/corpus/corpus.h"
+#include "conformance/host/session.h"
 #include "damaged_graph.h"
 #include "tenon/plugin/graph.h"
 

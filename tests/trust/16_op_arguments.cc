@@ -17,7 +17,7 @@
 
 #include "autodiff/gradient.h"
 #include "compile/compile.h"
-#include "conformance/corpus.h"
+#include "conformance/corpus/corpus.h"
 #include "op/op.h"
 #include "tenon/plugin/graph.h"
 

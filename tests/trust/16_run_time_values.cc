@@ -6,7 +6,7 @@
 #include <functional>
 #include <limits>
 
-#include "conformance/session.h"
+#include "conformance/host/session.h"
 #include "conformance/validator.h"
 
 namespace tenon::conformance {

@@ -1,7 +1,7 @@
 // Parts of add_reduction, one for each file.
 #pragma once
 
-#include "kernels/strided_copy.h"
+#include "kernels/movement/strided_copy.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 

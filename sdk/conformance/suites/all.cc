@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <map>
 
-#include "conformance/harness.h"
+#include "conformance/host/harness.h"
 #include "conformance/sanitizer.h"
-#include "conformance/suites/parts.h"
+#include "conformance/suites/values/parts.h"
 
 namespace tenon::conformance {
 

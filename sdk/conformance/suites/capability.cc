@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <chrono>
 
-#include "conformance/suites/endless.h"
-#include "conformance/suites/one_node.h"
+#include "conformance/suites/run/endless.h"
 #include "conformance/suites/support.h"
+#include "conformance/suites/values/one_node.h"
 
 namespace tenon::conformance {
 namespace {

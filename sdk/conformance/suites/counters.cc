@@ -1,8 +1,8 @@
 // Part of the memory suite: what a device says of its memory, while buffers of many sizes come and go.
 #include <memory>
 
-#include "conformance/suites/parts.h"
 #include "conformance/suites/support.h"
+#include "conformance/suites/values/parts.h"
 
 namespace tenon::conformance {
 namespace {

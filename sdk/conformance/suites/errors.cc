@@ -6,8 +6,8 @@
 #include <fstream>
 
 #include "conformance/sanitizer.h"
-#include "conformance/suites/parts.h"
 #include "conformance/suites/support.h"
+#include "conformance/suites/values/parts.h"
 
 namespace tenon::conformance {
 namespace {

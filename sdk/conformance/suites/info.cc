@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "conformance/suites/parts.h"
 #include "conformance/suites/support.h"
+#include "conformance/suites/values/parts.h"
 
 namespace tenon::conformance {
 namespace {

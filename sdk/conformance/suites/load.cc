@@ -8,7 +8,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "conformance/elf_note.h"
+#include "conformance/host/elf_note.h"
 #include "conformance/suites/support.h"
 
 namespace tenon::conformance {

@@ -1,9 +1,9 @@
 // Structs of older and newer hosts, read and filled within their sizes: what lets the contract grow.
 #include <cstring>
 
-#include "conformance/suites/calls.h"
-#include "conformance/suites/parts.h"
+#include "conformance/suites/run/calls.h"
 #include "conformance/suites/support.h"
+#include "conformance/suites/values/parts.h"
 
 namespace tenon::conformance {
 namespace {

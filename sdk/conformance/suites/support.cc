@@ -6,7 +6,7 @@
 #include <mutex>
 #include <system_error>
 
-#include "conformance/lowering.h"
+#include "conformance/host/lowering.h"
 
 namespace tenon::conformance {
 

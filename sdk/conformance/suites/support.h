@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "conformance/harness.h"
-#include "conformance/subject.h"
+#include "conformance/host/harness.h"
+#include "conformance/host/subject.h"
 
 namespace tenon::conformance {
 

@@ -5,8 +5,8 @@
 #include <functional>
 #include <memory>
 
-#include "conformance/suites/parts.h"
 #include "conformance/suites/support.h"
+#include "conformance/suites/values/parts.h"
 
 namespace tenon::conformance {
 namespace {

@@ -4,9 +4,9 @@
 #include <mutex>
 #include <tuple>
 
-#include "conformance/suites/endless.h"
-#include "conformance/suites/parts.h"
+#include "conformance/suites/run/endless.h"
 #include "conformance/suites/support.h"
+#include "conformance/suites/values/parts.h"
 
 namespace tenon::conformance {
 namespace {

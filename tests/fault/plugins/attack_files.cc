@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "attack.h"
-#include "backend/loader.h"
+#include "backend/load/loader.h"
 #include "backend/registry.h"
 #include "elf_patch.h"
 #include "unit/backend/plugin_testing.h"

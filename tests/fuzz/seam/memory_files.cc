@@ -1,4 +1,4 @@
-// What core/base/file.h promises its readers, over a table of strings. It stands in for file.cc when fuzz targets are linked.
+// What core/base/file/file.h promises its readers, over a table of strings. It stands in for file.cc when fuzz targets are linked.
 #include "memory_files.h"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/text.h"
 
 namespace tenon {

@@ -1,4 +1,4 @@
-// Files in memory, in place of those of core/base/file.cc: a fuzz target that wrote to a disk would be a hundred times
+// Files in memory, in place of those of core/base/file/file.cc: a fuzz target that wrote to a disk would be a hundred times
 // slower.
 #pragma once
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <functional>
 
-#include "backend/elf_check.h"
+#include "backend/load/elf_check.h"
 #include "fault/plugins/elf_patch.h"
 #include "unit/backend/plugin_testing.h"
 

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "backend/abi.h"
-#include "backend/sealed_copy.h"
+#include "backend/load/sealed_copy.h"
 #include "unit/backend/plugin_testing.h"
 
 namespace tenon {

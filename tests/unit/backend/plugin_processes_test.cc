@@ -13,7 +13,7 @@
 #include <fstream>
 #include <vector>
 
-#include "base/descriptor.h"
+#include "base/file/descriptor.h"
 #include "unit/backend/plugin_testing.h"
 
 namespace {

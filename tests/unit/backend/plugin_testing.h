@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "backend/loader.h"
+#include "backend/load/loader.h"
 #include "backend/registry.h"
 #include "unit/data/temporary_directory.h"
 

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "backend/search_path.h"
+#include "backend/load/search_path.h"
 #include "unit/backend/plugin_testing.h"
 
 namespace tenon {

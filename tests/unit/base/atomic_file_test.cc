@@ -8,7 +8,7 @@
 
 #include <thread>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "unit/data/temporary_directory.h"
 
 namespace tenon {

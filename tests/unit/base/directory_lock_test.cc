@@ -1,4 +1,4 @@
-#include "base/directory_lock.h"
+#include "base/file/directory_lock.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

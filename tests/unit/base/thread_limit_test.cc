@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "base/thread_pool.h"
+#include "base/process/thread_pool.h"
 #include "unit/thread_limit.h"
 
 namespace tenon {

@@ -1,5 +1,5 @@
 // Gangs and tasks at once: what every thread sees of the others. Worth most under ThreadSanitizer.
-#include "base/thread_pool.h"
+#include "base/process/thread_pool.h"
 
 #include <gtest/gtest.h>
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "conformance/expected.h"
-#include "conformance/harness.h"
-#include "conformance/lowering.h"
+#include "conformance/host/harness.h"
+#include "conformance/host/lowering.h"
 
 namespace tenon::conformance {
 

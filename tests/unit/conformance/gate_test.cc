@@ -1,5 +1,5 @@
 // Gates hold whoever touches their memory, also while others come and go.
-#include "conformance/suites/gate.h"
+#include "conformance/suites/run/gate.h"
 
 #include <gtest/gtest.h>
 

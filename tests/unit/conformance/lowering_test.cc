@@ -1,4 +1,4 @@
-#include "conformance/lowering.h"
+#include "conformance/host/lowering.h"
 
 #include "unit/conformance/cases.h"
 

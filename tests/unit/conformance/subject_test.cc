@@ -1,4 +1,4 @@
-#include "conformance/subject.h"
+#include "conformance/host/subject.h"
 
 #include <unistd.h>
 
@@ -8,9 +8,9 @@
 #include <fstream>
 #include <iterator>
 
-#include "conformance/elf_note.h"
-#include "conformance/gang.h"
-#include "conformance/session.h"
+#include "conformance/host/elf_note.h"
+#include "conformance/host/gang.h"
+#include "conformance/host/session.h"
 #include "unit/conformance/cases.h"
 
 namespace tenon::conformance {

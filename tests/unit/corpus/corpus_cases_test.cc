@@ -5,8 +5,8 @@
 #include <cmath>
 #include <set>
 
-#include "conformance/corpus.h"
-#include "conformance/lowering.h"
+#include "conformance/corpus/corpus.h"
+#include "conformance/host/lowering.h"
 #include "op/op.h"
 #include "tenon/plugin/graph.h"
 #include "tenon/plugin/graph_check.h"

@@ -7,7 +7,7 @@
 #include <random>
 #include <stdexcept>
 
-#include "conformance/corpus.h"
+#include "conformance/corpus/corpus.h"
 #include "corpus/corpus.h"
 
 namespace tenon::conformance {

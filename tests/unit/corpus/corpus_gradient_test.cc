@@ -5,7 +5,7 @@
 #include <cmath>
 #include <set>
 
-#include "conformance/corpus.h"
+#include "conformance/corpus/corpus.h"
 #include "op/op.h"
 #include "tenon/plugin/graph.h"
 

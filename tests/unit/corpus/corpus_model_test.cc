@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "conformance/corpus.h"
+#include "conformance/corpus/corpus.h"
 #include "tenon/plugin/graph.h"
 
 namespace tenon::conformance {

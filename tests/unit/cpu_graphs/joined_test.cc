@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <random>
 
-#include "conformance/subject.h"
+#include "conformance/host/subject.h"
 
 namespace tenon::conformance {
 namespace {

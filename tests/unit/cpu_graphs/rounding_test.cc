@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "conformance/subject.h"
+#include "conformance/host/subject.h"
 
 namespace tenon::conformance {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/thread_pool.h"
+#include "base/process/thread_pool.h"
 #include "tenon/convert.h"
 #include "tenon/example.h"
 #include "tenon/tfrecord.h"

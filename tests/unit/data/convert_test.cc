@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "base/thread_pool.h"
-#include "data/image.h"
+#include "base/process/thread_pool.h"
+#include "data/image/image.h"
 #include "tenon/example.h"
 #include "tenon/tfrecord.h"
 #include "unit/data/jpeg_writer.h"

@@ -1,5 +1,5 @@
 // What a killed conversion left is known by its marker: what is others' is let alone, whatever it is called.
-#include "data/generation.h"
+#include "data/convert/generation.h"
 
 #include <fnmatch.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "data/idx.h"
+#include "data/convert/idx.h"
 
 #include <gtest/gtest.h>
 

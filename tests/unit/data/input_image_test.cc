@@ -6,7 +6,7 @@
 #include <limits>
 #include <set>
 
-#include "data/image.h"
+#include "data/image/image.h"
 #include "tenon/example.h"
 #include "unit/data/input_testing.h"
 

@@ -1,4 +1,4 @@
-#include "data/input_order.h"
+#include "data/input/input_order.h"
 
 #include <gtest/gtest.h>
 

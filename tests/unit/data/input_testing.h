@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "base/thread_pool.h"
+#include "base/process/thread_pool.h"
 #include "tenon/input.h"
 #include "tenon/tfrecord.h"
 #include "unit/data/temporary_directory.h"

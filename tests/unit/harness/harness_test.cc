@@ -1,5 +1,5 @@
 // What the conformance suite says of tests that pass, fail, crash, exit, hang and print.
-#include "conformance/harness.h"
+#include "conformance/host/harness.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "conformance/subject.h"
+#include "conformance/host/subject.h"
 
 namespace tenon::conformance {
 namespace {

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "conformance/subject.h"
+#include "conformance/host/subject.h"
 
 namespace tenon::conformance {
 

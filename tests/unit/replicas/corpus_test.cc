@@ -6,9 +6,9 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "conformance/corpus.h"
-#include "conformance/lowering.h"
-#include "conformance/subject.h"
+#include "conformance/corpus/corpus.h"
+#include "conformance/host/lowering.h"
+#include "conformance/host/subject.h"
 #include "tenon/plugin/replicas.h"
 
 namespace tenon::conformance {

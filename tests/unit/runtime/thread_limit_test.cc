@@ -1,7 +1,7 @@
 // Queues with a thread of their own where the system has none to give.
 #include <gtest/gtest.h>
 
-#include "sdk/runtime/host_queue.h"
+#include "sdk/runtime/host/host_queue.h"
 #include "tenon/plugin/entry.h"
 #include "unit/thread_limit.h"
 

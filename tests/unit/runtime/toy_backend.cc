@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/thread_pool.h"
+#include "base/process/thread_pool.h"
 
 namespace tenon::plugin::testing {
 namespace {

@@ -1,4 +1,4 @@
-#include "plugins/tpu-emulator/forecast.h"
+#include "plugins/tpu-emulator/forecast/forecast.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 
 #include "bench/tpu_fit/fc_graph.h"
-#include "plugins/tpu-emulator/matrix_time.h"
+#include "plugins/tpu-emulator/time/matrix_time.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "plugins/tpu-emulator/layout.h"
+#include "plugins/tpu-emulator/machine/layout.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "plugins/tpu-emulator/machine.h"
+#include "plugins/tpu-emulator/machine/machine.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

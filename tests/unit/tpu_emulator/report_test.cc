@@ -1,5 +1,5 @@
 // The whole text of a TPU's compiler that ran out of memory, in the columns in which XLA prints it.
-#include "report.h"
+#include "forecast/report.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "spec.h"
+#include "machine/spec.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "conformance/subject.h"
+#include "conformance/host/subject.h"
 
 namespace tenon::conformance {
 namespace {

@@ -1,5 +1,5 @@
 // The numbers of initial values against Random123's Philox and the C library's functions.
-#include "step/draw.h"
+#include "step/variables/draw.h"
 
 #include <gtest/gtest.h>
 

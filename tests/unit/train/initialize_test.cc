@@ -1,5 +1,5 @@
 // The numbers that variables start with: bounds, moments, bits that depend on seed and name alone.
-#include "step/initialize.h"
+#include "step/variables/initialize.h"
 
 #include <gtest/gtest.h>
 

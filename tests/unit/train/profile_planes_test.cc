@@ -1,4 +1,4 @@
-#include "train/profile_planes.h"
+#include "train/profile/profile_planes.h"
 
 #include "unit/data/temporary_directory.h"
 #include "unit/train/profile_testing.h"

@@ -1,4 +1,4 @@
-#include "train/profile_space.h"
+#include "train/profile/profile_space.h"
 
 #include "unit/data/temporary_directory.h"
 #include "unit/train/profile_testing.h"

@@ -1,5 +1,5 @@
 // Input of several hosts: who is called for what, and where the rows go.
-#include "step/step_input.h"
+#include "step/feed/step_input.h"
 
 #include <stdexcept>
 

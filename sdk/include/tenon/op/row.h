@@ -27,7 +27,7 @@ enum class Category {
 };
 
 // How the nodes that several units of one device have become one node (tenon/plugin/replicas.h), and on which operands:
-// the rules are functions in sdk/runtime/replica_rules.cc.
+// the rules are functions in sdk/runtime/replicas/replica_rules.cc.
 struct Units {
   enum Rule {
     kApart,     // each unit has its own node

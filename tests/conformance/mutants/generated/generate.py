@@ -13,15 +13,16 @@ import sites
 
 EXAMPLE = ['sdk/example/table.cc', 'sdk/example/loops.h']
 HEADERS = ['element', 'entry', 'geometry', 'graph', 'inline_program', 'kernel', 'philox', 'strided', 'typed_table']
-RUNTIME = ['arena_layout.cc', 'arena_layout.h', 'backend_table.cc', 'backend_table.h', 'barriers.cc', 'compiling.cc',
-           'compiling.h', 'executor.cc', 'executor.h', 'host_backend.cc', 'host_compile.cc', 'host_handles.h', 'host_queue.cc',
-           'host_queue.h', 'host_submit.cc', 'memory.cc', 'memory.h', 'op_attributes.cc', 'planner.cc', 'trace.cc', 'trace.h',
-           'views.cc']
+RUNTIME = ['plan/arena_layout.cc', 'plan/arena_layout.h', 'backend_table.cc', 'backend_table.h', 'barriers.cc',
+           'compiling.cc', 'compiling.h', 'executor.cc', 'executor.h', 'host/host_backend.cc', 'host/host_compile.cc',
+           'host/host_handles.h', 'host/host_queue.cc', 'host/host_queue.h', 'host/host_submit.cc', 'memory.cc',
+           'memory.h', 'check/op_attributes.cc', 'plan/planner.cc', 'trace.cc', 'trace.h', 'plan/views.cc']
 # Compiled as they are: what the example never runs, fusion and replicas, and what checks graphs, which the suite's are not
 # wrong in (tests/trust has those).
-PLAIN = ['contraction_shapes.cc', 'elementwise_shapes.cc', 'matcher.cc', 'graph_check.cc', 'graph_structure.cc',
-         'network_shapes.cc', 'node_check.cc', 'pool_patterns.cc', 'replica_facts.cc', 'replica_rules.cc',
-         'replica_values.cc', 'replicas.cc', 'shape_check.cc', 'update_shapes.cc']
+PLAIN = ['check/contraction_shapes.cc', 'check/elementwise_shapes.cc', 'matcher.cc', 'check/graph_check.cc',
+         'check/graph_structure.cc', 'check/network_shapes.cc', 'check/node_check.cc', 'pool_patterns.cc',
+         'replicas/replica_facts.cc', 'replicas/replica_rules.cc', 'replicas/replica_values.cc',
+         'replicas/replicas.cc', 'check/shape_check.cc', 'check/update_shapes.cc']
 # Queues with threads, so that their code is reached.
 ALWAYS = {'sdk/example/table.cc': ('TENON_CPU, example::fill_table, false,', 'TENON_CPU, example::fill_table, true,')}
 FLAGS = ['-std=c++20', '-O1', '-fPIC', '-fvisibility=hidden', '-fvisibility-inlines-hidden', '-w', '-pthread']

@@ -29,7 +29,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "conformance/harness.h"
+#include "conformance/host/harness.h"
 #include "recorder.h"
 
 namespace tenon::conformance {

@@ -1,0 +1,113 @@
+// tenon inspect: what is in a graph, a model, records, a checkpoint, the op set.
+#include "inspect/inspect.h"
+
+#include "model_run.h"
+
+namespace tenon::runner {
+namespace {
+
+const std::vector<std::string> kThings = {"graph", "model", "records", "checkpoint", "ops"};
+
+void declare_inspect(Flags& flags, const std::vector<std::string>& words) {
+  const std::string what = words.empty() ? "" : words[0];
+  flags.leave_out({"threads", "seed"});
+  if (what != "ops") flags.leave_out({"verbose"});
+  if (what != "graph") flags.leave_out({"device"});
+  if (what == "graph" || what == "model") add_model_flags(flags, words);
+  if (what == "model") {
+    add_dtype_flag(flags);
+    add_data_dir_flags(flags);
+  }
+  if (what == "graph") {
+    add_training_flags(flags, words);
+    add_data_dir_flags(flags);
+    add_device_flags(flags);
+    flags.text("mode", "train", "which graph of the model", {"train", "eval", "predict"});
+    flags.integer("batch_size", 0, "of the graph; 0: train_batch_size", 0, 1 << 24);
+    flags.boolean("bounded_batch", false, "the graph for batches of up to that size, with its masks");
+  }
+  if (what == "records") flags.boolean("skip_corrupt", false, "pass over damaged records and count them");
+  if (what == "checkpoint") flags.text("values", "", "print the values of this tensor");
+}
+
+Mode mode_of(const std::string& name) {
+  return name == "train" ? Mode::kTrain : name == "eval" ? Mode::kEval : Mode::kPredict;
+}
+
+int inspect_graph(const Flags& flags, const std::vector<std::string>& words) {
+  const ModelRun model(flags, words);
+  const int64_t batch =
+      flags.integer("batch_size") > 0 ? flags.integer("batch_size") : flags.integer("train_batch_size");
+  Estimator estimator = model.estimator(model.run_config());
+  const bool lowered = flags.given("device") || flags.boolean("use_tpu") || flags.given("tpu");
+  const std::string text = estimator
+                               .graph_text(model.synthetic(batch, true), mode_of(flags.text("mode")), lowered,
+                                           flags.boolean("bounded_batch"))
+                               .take();
+  if (flags.boolean("json"))
+    print_line(Json("result").add("model", model.info().name).add("graph", text).str());
+  else
+    print_text(text);
+  return 0;
+}
+
+int inspect_model(const Flags& flags, const std::vector<std::string>& words) {
+  const ModelRun model(flags, words);
+  Estimator estimator = model.estimator(RunConfig());
+  int64_t total = 0, trainable = 0;
+  std::string json;
+  for (const Estimator::VariableInfo& v : estimator.variables(model.synthetic(1, true)).take()) {
+    const int64_t n = v.type.shape.elements();
+    total += n;
+    if (v.trainable) trainable += n;
+    if (flags.boolean("json"))
+      json += (json.empty() ? "" : ", ") +
+              Json().add("name", v.name).add("type", v.type.str()).add("trainable", v.trainable).str();
+    else
+      print("%-44s %-22s %14s%s\n", v.name.c_str(), v.type.str().c_str(), with_commas(n).c_str(),
+            v.trainable ? "" : "  not trained");
+  }
+  const models::ImageShape& s = model.shape();
+  if (flags.boolean("json"))
+    print_line(Json("result")
+                   .add("model", model.info().name)
+                   .add("parameters", total)
+                   .add("trainable_parameters", trainable)
+                   .add("height", s.height)
+                   .add("width", s.width)
+                   .add("channels", s.channels)
+                   .add("classes", s.classes)
+                   .raw("variables", json_list(json))
+                   .str());
+  else
+    print("%s for %s and %d classes: %s parameters, %s of them trained\n", model.info().name,
+          s.vector ? format("vectors of %d", s.width).c_str()
+                   : format("images of %dx%dx%d", s.height, s.width, s.channels).c_str(),
+          s.classes, with_commas(total).c_str(), with_commas(trainable).c_str());
+  return 0;
+}
+
+int run_inspect(const Flags& flags, const std::vector<std::string>& words) {
+  if (words.empty()) throw UsageError{"expected what to inspect: " + listed(kThings)};
+  const std::string what = words[0] == "record" ? "records" : only_word({words[0]}, "thing to inspect", kThings);
+  const std::vector<std::string> rest(words.begin() + 1, words.end());
+  if (what == "graph") return inspect_graph(flags, rest);
+  if (what == "model") return inspect_model(flags, rest);
+  if (what == "ops") return inspect_ops(flags, rest);
+  if (what == "records") return inspect_records(flags, rest);
+  expect_words(rest, 1, 1, "a checkpoint: PREFIX or a model directory");
+  return inspect_checkpoint(flags, rest[0]);
+}
+
+}  // namespace
+
+const Command kInspect{
+    .name = "inspect",
+    .arguments = "graph|model MODEL | records FILE.. | checkpoint PREFIX|DIR | ops [NAME..]",
+    .summary = "Shows what is in a graph, a model, records, a checkpoint, the op set",
+    .declare = declare_inspect,
+    .run = run_inspect,
+    .details = [] { return "Each has flags of its own: `tenon inspect graph --help`.\n" + list_of_models(); },
+};
+
+}  // namespace tenon::runner

@@ -1,0 +1,193 @@
+// Records, checkpoints and the op set, looked into.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "inspect/inspect.h"
+#include "tenon/checkpoint.h"
+#include "tenon/example.h"
+#include "tenon/op_list.h"
+#include "tenon/tfrecord.h"
+
+namespace tenon::runner {
+namespace {
+
+struct Field {
+  Feature::Kind kind = Feature::Kind::kNone;
+  int64_t records = 0;
+  size_t least = SIZE_MAX, most = 0;  // values in its list
+  std::string first;                  // the first value that was seen
+  int64_t low = INT64_MAX, high = INT64_MIN;
+};
+
+const char* kind_name(Feature::Kind kind) {
+  switch (kind) {
+    case Feature::Kind::kBytes:
+      return "bytes";
+    case Feature::Kind::kFloat:
+      return "float";
+    case Feature::Kind::kInt64:
+      return "int64";
+    case Feature::Kind::kNone:
+      break;
+  }
+  return "empty";
+}
+
+std::string shown(const Feature& f) {
+  if (f.size() == 0) return "";
+  if (f.kind() == Feature::Kind::kFloat) return format("%g", static_cast<double>(f.float32()));
+  if (f.kind() == Feature::Kind::kInt64) return std::to_string(f.int64());
+  const std::string_view bytes = f.bytes();
+  const bool text =
+      bytes.size() <= 60 && std::all_of(bytes.begin(), bytes.end(), [](unsigned char c) { return c >= 32 && c < 127; });
+  return text ? "'" + std::string(bytes) + "'" : format("<%zu bytes>", bytes.size());
+}
+
+void note(const Feature& f, Field& field) {
+  if (field.records++ == 0) field.first = shown(f);
+  if (f.kind() != Feature::Kind::kNone) field.kind = f.kind();
+  field.least = std::min(field.least, f.size());
+  field.most = std::max(field.most, f.size());
+  if (f.kind() != Feature::Kind::kInt64 || f.size() != 1) return;
+  field.low = std::min(field.low, f.int64());
+  field.high = std::max(field.high, f.int64());
+}
+
+struct Survey {
+  int64_t records = 0, bytes = 0, skipped = 0;
+  std::map<std::string, Field> fields;
+};
+
+int64_t survey(const std::string& path, bool skip_corrupt, Survey& out) {
+  RecordReader reader = RecordReader::open(path, {.skip_corrupt = skip_corrupt}).take();
+  Example example;
+  std::string_view record;
+  int64_t n = 0;
+  for (; reader.next(&record).take(); ++n) {
+    if (const Status s = example.parse(record); !s.ok())
+      throw Error(Status(s.code(), path + ": record " + std::to_string(n) + ": " + s.message()));
+    for (const Example::Named& f : example.features()) note(f.feature, out.fields[std::string(f.name)]);
+    out.bytes += static_cast<int64_t>(record.size());
+  }
+  out.records += n;
+  out.skipped += static_cast<int64_t>(reader.skipped());
+  return n;
+}
+
+std::string counts(const Field& f) {
+  return f.least == f.most ? std::to_string(f.most) : std::to_string(f.least) + " to " + std::to_string(f.most);
+}
+
+void print_survey(const Survey& s) {
+  print("%s, %s%s\n", counted(s.records, "record").c_str(), bytes_text(static_cast<double>(s.bytes)).c_str(),
+        s.skipped ? (", " + std::to_string(s.skipped) + " damaged").c_str() : "");
+  for (const auto& [name, f] : s.fields)
+    print("  %-28s %-6s x %-8s in %-10s first %s%s\n", name.c_str(), kind_name(f.kind), counts(f).c_str(),
+          with_commas(f.records).c_str(), f.first.c_str(),
+          f.low <= f.high ? format(", %ld to %ld", static_cast<long>(f.low), static_cast<long>(f.high)).c_str() : "");
+}
+
+std::string json_of(const Survey& s) {
+  std::string fields;
+  for (const auto& [name, f] : s.fields)
+    fields += (fields.empty() ? "" : ", ") + Json()
+                                                 .add("name", name)
+                                                 .add("kind", kind_name(f.kind))
+                                                 .add("records", f.records)
+                                                 .add("least", static_cast<int64_t>(f.least))
+                                                 .add("most", static_cast<int64_t>(f.most))
+                                                 .str();
+  return Json("result")
+      .add("records", s.records)
+      .add("bytes", s.bytes)
+      .add("damaged", s.skipped)
+      .raw("fields", json_list(fields))
+      .str();
+}
+
+void print_values(const CheckpointFile& checkpoint, const std::string& name, bool json) {
+  const std::vector<double> values = checkpoint.read(name).take();
+  if (!json) {
+    for (const double v : values) print("%.9g\n", v);
+    return;
+  }
+  std::string list;
+  for (const double v : values) {
+    if (!list.empty()) list += ", ";
+    list += std::isfinite(v) ? format("%.9g", v) : "null";
+  }
+  print_line(Json("result").add("name", name).raw("values", json_list(list)).str());
+}
+
+}  // namespace
+
+int inspect_records(const Flags& flags, const std::vector<std::string>& files) {
+  expect_words(files, 1, SIZE_MAX, "record files");
+  Survey all;
+  for (const std::string& path : files) {
+    const int64_t n = survey(path, flags.boolean("skip_corrupt"), all);
+    if (flags.boolean("json"))
+      print_line(Json("file").add("path", path).add("records", n).str());
+    else
+      print("%s: %s\n", path.c_str(), counted(n, "record").c_str());
+  }
+  if (flags.boolean("json"))
+    print_line(json_of(all));
+  else
+    print_survey(all);
+  return 0;
+}
+
+int inspect_checkpoint(const Flags& flags, const std::string& path) {
+  const CheckpointFile checkpoint = CheckpointFile::open(path).take();
+  if (!checkpoint.skipped().empty())
+    throw Error(
+        Status(Code::kInvalid, checkpoint.skipped().front() + "; the newest that is whole is " + checkpoint.prefix()));
+  const bool json = flags.boolean("json");
+  if (!flags.text("values").empty()) return print_values(checkpoint, flags.text("values"), json), 0;
+  check(checkpoint.verify());
+  int64_t bytes = 0;
+  std::string list;
+  for (const CheckpointTensor& t : checkpoint.tensors()) {
+    bytes += t.bytes;
+    if (json)
+      list += (list.empty() ? "" : ", ") + Json().add("name", t.name).add("type", t.text).add("bytes", t.bytes).str();
+    else
+      print("%-52s %s\n", t.name.c_str(), t.text.c_str());
+  }
+  if (json)
+    print_line(
+        Json("result").add("prefix", checkpoint.prefix()).add("bytes", bytes).raw("tensors", json_list(list)).str());
+  else
+    print("%s: %s, %s, all checksums right\n", checkpoint.prefix().c_str(),
+          counted(static_cast<int64_t>(checkpoint.tensors().size()), "tensor").c_str(),
+          bytes_text(static_cast<double>(bytes)).c_str());
+  return 0;
+}
+
+int inspect_ops(const Flags& flags, const std::vector<std::string>& names) {
+  const std::vector<OpSummary> ops = op_summaries();
+  std::vector<std::string> known;
+  for (const OpSummary& op : ops) known.push_back(op.name);
+  for (const std::string& name : names) only_word({name}, "op", known);
+  for (const OpSummary& op : ops) {
+    if (!names.empty() && std::find(names.begin(), names.end(), op.name) == names.end()) continue;
+    if (flags.boolean("json")) {
+      print_line(Json("op")
+                     .add("name", op.name)
+                     .add("version", op.version)
+                     .add("composite", op.composite)
+                     .add("signature", op.signature)
+                     .add("doc", op.doc)
+                     .str());
+      continue;
+    }
+    print("%s  %s\n", op.name.c_str(), op.composite ? "composite" : "primitive");
+    print("    %s\n", op.signature.c_str());
+    if (!names.empty() || flags.boolean("verbose")) print("    %s\n", op.doc.c_str());
+  }
+  return 0;
+}
+
+}  // namespace tenon::runner

@@ -1,0 +1,306 @@
+// What `tenon preflight` says of one model on one machine.
+#include <algorithm>
+
+#include "preflight/preflight_parts.h"
+
+namespace tenon::runner {
+namespace {
+
+double share(uint64_t part, uint64_t whole) {
+  return whole ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+double percent(double of_one) { return 100 * of_one; }
+std::string size_text(uint64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
+std::string ms_text(double ms) { return format(ms < 10 ? "%.3f ms" : ms < 1000 ? "%.2f ms" : "%.1f ms", ms); }
+
+std::vector<std::string> lines(const std::string& text) {
+  std::vector<std::string> out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    if (end > at) out.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return out;
+}
+
+// The kernels that take longest first.
+std::vector<PredictedKernel> by_time(const PredictedStep& step) {
+  std::vector<PredictedKernel> out = step.kernels;
+  std::stable_sort(out.begin(), out.end(),
+                   [](const PredictedKernel& a, const PredictedKernel& b) { return a.ms > b.ms; });
+  return out;
+}
+
+std::string expansion_text(const PlannedAllocation& a) {
+  return a.dense_bytes ? format("%.1fx", share(a.bytes, a.dense_bytes)) : "";
+}
+
+std::string allocation_name(const PlannedAllocation& a) {
+  if (!a.op.empty()) return a.name;
+  return a.name.empty() ? "argument" : "argument " + a.name;
+}
+
+void print_memory(const PlannedMemory& m, int top) {
+  if (m.peak == 0 && m.allocations.empty()) return;
+  print("\nmemory of a core, planned: %s", size_text(m.peak).c_str());
+  if (m.capacity) print(" of %s, %.1f %%", size_text(m.capacity).c_str(), percent(share(m.peak, m.capacity)));
+  print("\n");
+  print("  arguments %s, temporaries %s, code %s, reserved %s\n", size_text(m.arguments).c_str(),
+        size_text(m.workspace).c_str(), size_text(m.code).c_str(), size_text(m.reserved).c_str());
+  if (m.allocations.empty() || top == 0) return;
+  print("  %12s %12s %8s  %-24s %s\n", "size", "unpadded", "padding", "type", "largest allocations");
+  for (size_t i = 0; i < m.allocations.size() && i < static_cast<size_t>(top); ++i) {
+    const PlannedAllocation& a = m.allocations[i];
+    print("  %12s %12s %8s  %-24s %s\n", size_text(a.bytes).c_str(),
+          a.dense_bytes ? size_text(a.dense_bytes).c_str() : "", expansion_text(a).c_str(), a.type.c_str(),
+          allocation_name(a).c_str());
+  }
+}
+
+void print_step(const Preflight& p) {
+  const PredictedStep& s = p.step;
+  print("\npredicted step: %s, %s examples/s; what it waits for: %s\n", ms_text(s.step_ms).c_str(),
+        with_commas(static_cast<int64_t>(p.examples_per_second())).c_str(), s.bottleneck.c_str());
+  print("  device %s, of which exchange of gradients %s and optimizer %s\n", ms_text(s.device_ms).c_str(),
+        ms_text(s.collective_ms).c_str(), ms_text(s.update_ms).c_str());
+  print("  infeed %s, outfeed %s, host %s\n", ms_text(s.infeed_ms).c_str(), ms_text(s.outfeed_ms).c_str(),
+        ms_text(s.host_ms).c_str());
+  print("  matrix units: %.1f %% of their %.1f TFLOP/s a core\n", percent(s.matrix_utilisation()),
+        s.peak_flops * 1e-12);
+}
+
+void print_advice(const PredictedStep& s) {
+  const std::vector<std::string> advice = lines(s.advice);
+  if (advice.empty()) return;
+  print("\nwhat would help:\n");
+  for (const std::string& line : advice) print("  %s\n", line.c_str());
+}
+
+void print_padding(const PredictedStep& s, int top) {
+  if (s.padded_layers.empty() || top == 0) return;
+  print("\nlayers and inputs whose sizes fill no whole tiles, %s; the share that is padding:\n",
+        with_commas(static_cast<int64_t>(s.padded_layers.size())).c_str());
+  print("  %7s %7s  %-24s %-32s %s\n", "memory", "matrix", "result", "layer", "sizes, and what would cost no more");
+  for (size_t i = 0; i < s.padded_layers.size() && i < static_cast<size_t>(top); ++i) {
+    const PaddedLayer& l = s.padded_layers[i];
+    print("  %5.1f %% %7s  %-24s %-32s %s\n", percent(l.memory_padding()),
+          l.flops ? format("%.1f %%", percent(l.matrix_padding())).c_str() : "", l.type.c_str(), l.name.c_str(),
+          l.sizes_text().c_str());
+  }
+}
+
+std::string kernel_name(const PredictedKernel& k) {
+  return k.name + (k.nodes > 1 ? format(" and %d more", k.nodes - 1) : "");
+}
+
+void print_kernels(const PredictedStep& s, int top) {
+  if (s.kernels.empty() || top == 0) return;
+  const std::vector<PredictedKernel> kernels = by_time(s);
+  print("\nkernels that take longest, of %s:\n", with_commas(static_cast<int64_t>(kernels.size())).c_str());
+  print("  %9s %6s  %-12s %-13s %9s %12s  %s\n", "ms", "%", "kind", "waits for", "GFLOP", "moved", "nodes");
+  for (size_t i = 0; i < kernels.size() && i < static_cast<size_t>(top); ++i) {
+    const PredictedKernel& k = kernels[i];
+    print("  %9.4f %6.1f  %-12s %-13s %9.3f %12s  %s\n", k.ms, s.device_ms > 0 ? percent(k.ms / s.device_ms) : 0,
+          k.category.c_str(), k.bound.c_str(), static_cast<double>(k.flops) * 1e-9, size_text(k.padded_bytes).c_str(),
+          kernel_name(k).c_str());
+  }
+}
+
+void print_run(const PredictedStep& s, const PlannedRun& run) {
+  print("\nwhole run, predicted: %s in %s", counted(run.steps, "step").c_str(),
+        time_text(run.seconds(s.step_ms)).c_str());
+  if (run.price_per_hour > 0)
+    print(", cost %s at %g an hour", cost_text(run.cost(s.step_ms)).c_str(), run.price_per_hour);
+  print("; without start, evaluation and checkpoints\n");
+}
+
+std::string inputs_text(const Preflight& p) {
+  std::string out;
+  for (const Preflight::Input& input : p.inputs) out += (out.empty() ? "" : ", ") + input.name + " " + input.type;
+  return out;
+}
+
+std::string beside(const std::string& bounded, const std::string& fixed) { return bounded + " (" + fixed + ")"; }
+
+// Of one program for all batches, beside what the static form takes.
+void print_bounded(const Preflight& fixed, const Preflight& p) {
+  print("\none program for batches of up to %s, in parentheses the static form: %s\n",
+        with_commas(p.batch_size).c_str(),
+        p.verdict == Verdict::kOutOfMemory ? "out of memory" : std::string(verdict_name(p.verdict)).c_str());
+  if (!p.inputs.empty()) print("  inputs of a core: %s\n", inputs_text(p).c_str());
+  if (p.verdict != Verdict::kAccepted) return;
+  print("  predicted step: %s, device %s\n", beside(ms_text(p.step.step_ms), ms_text(fixed.step.step_ms)).c_str(),
+        beside(ms_text(p.step.device_ms), ms_text(fixed.step.device_ms)).c_str());
+  print("  memory of a core: %s\n", beside(size_text(p.memory.peak), size_text(fixed.memory.peak)).c_str());
+  print("  a smaller batch takes as long; of the static form it is a program of its own\n");
+}
+
+// ---- JSON ----
+
+std::string inputs_json(const Preflight& p) {
+  std::string rows;
+  for (const Preflight::Input& input : p.inputs)
+    rows += (rows.empty() ? "" : ", ") + Json().add("name", input.name).add("type", input.type).str();
+  return json_list(rows);
+}
+
+std::string memory_json(const PlannedMemory& m) {
+  std::string rows;
+  for (const PlannedAllocation& a : m.allocations)
+    rows += (rows.empty() ? "" : ", ") + Json()
+                                             .add("node", a.name)
+                                             .add("op", a.op)
+                                             .add("type", a.type)
+                                             .add("bytes", a.bytes)
+                                             .add("unpadded_bytes", a.dense_bytes)
+                                             .add("offset", a.offset)
+                                             .str();
+  return Json()
+      .add("capacity_bytes", m.capacity)
+      .add("peak_bytes", m.peak)
+      .add("argument_bytes", m.arguments)
+      .add("result_bytes", m.results)
+      .add("workspace_bytes", m.workspace)
+      .add("code_bytes", m.code)
+      .add("reserved_bytes", m.reserved)
+      .raw("allocations", json_list(rows))
+      .str();
+}
+
+std::string kernels_json(const PredictedStep& s) {
+  std::string rows;
+  for (const PredictedKernel& k : s.kernels)
+    rows += (rows.empty() ? "" : ", ") + Json()
+                                             .add("node", k.name)
+                                             .add("op", k.op)
+                                             .add("nodes", k.nodes)
+                                             .add("category", k.category)
+                                             .add("bound", k.bound)
+                                             .add("start_ms", k.start_ms)
+                                             .add("ms", k.ms)
+                                             .add("flops", k.flops)
+                                             .add("padded_flops", k.padded_flops)
+                                             .add("bytes", k.bytes)
+                                             .add("padded_bytes", k.padded_bytes)
+                                             .str();
+  return json_list(rows);
+}
+
+std::string padding_json(const PredictedStep& s) {
+  std::string rows;
+  for (const PaddedLayer& l : s.padded_layers) {
+    std::string sizes;
+    for (const PaddedSize& z : l.sizes)
+      sizes +=
+          (sizes.empty() ? "" : ", ") + Json().add("what", z.what).add("size", z.size).add("padded", z.padded).str();
+    rows += (rows.empty() ? "" : ", ") + Json()
+                                             .add("layer", l.name)
+                                             .add("type", l.type)
+                                             .raw("sizes", json_list(sizes))
+                                             .add("memory_padding", l.memory_padding())
+                                             .add("matrix_padding", l.matrix_padding())
+                                             .str();
+  }
+  return json_list(rows);
+}
+
+std::string step_json(const Preflight& p) {
+  const PredictedStep& s = p.step;
+  return Json()
+      .add("predicted_ms", s.step_ms)
+      .add("device_ms", s.device_ms)
+      .add("infeed_ms", s.infeed_ms)
+      .add("outfeed_ms", s.outfeed_ms)
+      .add("host_ms", s.host_ms)
+      .add("collective_ms", s.collective_ms)
+      .add("update_ms", s.update_ms)
+      .add("bottleneck", s.bottleneck)
+      .add("examples_per_second", p.examples_per_second())
+      .add("matrix_utilisation", s.matrix_utilisation())
+      .add("flops", s.flops)
+      .add("peak_flops", s.peak_flops)
+      .raw("kernels", kernels_json(s))
+      .str();
+}
+
+std::string bounded_json(const Preflight& p) {
+  Json json;
+  json.add("verdict", verdict_name(p.verdict)).add("message", p.status.message()).raw("inputs", inputs_json(p));
+  json.raw("memory", memory_json(p.memory));
+  if (p.verdict == Verdict::kAccepted) json.raw("step", step_json(p));
+  return json.str();
+}
+
+std::string advice_json(const std::string& text) {
+  std::string out;
+  for (const std::string& line : lines(text)) out += (out.empty() ? "" : ", ") + json_string(line);
+  return json_list(out);
+}
+
+std::string run_json(const PredictedStep& s, const PlannedRun& run) {
+  Json json;
+  json.add("steps", run.steps).add("predicted_seconds", run.seconds(s.step_ms));
+  if (run.price_per_hour > 0) json.add("price_per_hour", run.price_per_hour).add("cost", run.cost(s.step_ms));
+  return json.str();
+}
+
+}  // namespace
+
+std::string time_text(double seconds) { return seconds < 60 ? format("%.3g s", seconds) : duration_text(seconds); }
+std::string cost_text(double cost) { return format(cost < 1 ? "%.2g" : "%.2f", cost); }
+
+std::string machine_text(const PredictedStep& step) {
+  return format("%s, %s on %s, as fast as with %s; %s", step.machine.c_str(), counted(step.units, "core").c_str(),
+                counted(step.hosts, "host").c_str(), step.software.c_str(),
+                step.validated ? "held against measurements of such machines" : "never held against measurements");
+}
+
+void print_preflight(const std::string& title, const BothForms& found, const PlannedRun& run) {
+  const Preflight& p = found.fixed;
+  print("%s: %s\n", title.c_str(),
+        p.verdict == Verdict::kOutOfMemory ? "out of memory" : std::string(verdict_name(p.verdict)).c_str());
+  if (p.verdict == Verdict::kAccepted) print("modelled: %s\n", machine_text(p.step).c_str());
+  if (p.unit_batch_size > 0)
+    print("batch %s, %s a core; %s\n", with_commas(p.batch_size).c_str(), with_commas(p.unit_batch_size).c_str(),
+          counted(p.parameters, "parameter").c_str());
+  if (!p.inputs.empty()) print("inputs of a core: %s\n", inputs_text(p).c_str());
+  for (const std::string& line : lines(p.warnings)) print("note: %s\n", line.c_str());
+  print_memory(p.memory, run.top);
+  if (p.verdict != Verdict::kAccepted) return;
+  print_step(p);
+  print_padding(p.step, run.top);
+  print_advice(p.step);
+  print_kernels(p.step, run.top);
+  print_run(p.step, run);
+  if (found.bounded) print_bounded(p, *found.bounded);
+}
+
+void print_preflight_json(const std::string& model, const std::string& device, const BothForms& found,
+                          const PlannedRun& run) {
+  const Preflight& p = found.fixed;
+  Json json("result");
+  json.add("model", model)
+      .add("device", device)
+      .add("verdict", verdict_name(p.verdict))
+      .add("message", p.status.message())
+      .add("batch_size", p.batch_size)
+      .add("core_batch_size", p.unit_batch_size)
+      .add("parameters", p.parameters)
+      .raw("inputs", inputs_json(p))
+      .raw("warnings", advice_json(p.warnings))
+      .raw("memory", memory_json(p.memory));
+  if (p.verdict == Verdict::kAccepted)
+    json.add("machine", p.step.machine)
+        .add("software", p.step.software)
+        .add("validated", p.step.validated)
+        .add("cores", p.step.units)
+        .add("hosts", p.step.hosts)
+        .raw("step", step_json(p))
+        .raw("padded_layers", padding_json(p.step))
+        .raw("advice", advice_json(p.step.advice))
+        .raw("run", run_json(p.step, run));
+  if (found.bounded) json.raw("bounded_batch", bounded_json(*found.bounded));
+  print_line(json.str());
+}
+
+}  // namespace tenon::runner

@@ -1,5 +1,0 @@
-// The process's one thread pool, shared by input pipelines and backends: tenon/threads.h and the pool's type.
-#pragma once
-
-#include "base/thread_pool.h"
-#include "tenon/threads.h"

@@ -1,0 +1,255 @@
+#include "data/image/augment.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <vector>
+
+namespace tenon {
+namespace {
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#ifdef __clang__  // has no optimize, and vectorises at -O2
+#define TENON_AVX2 [[gnu::target("avx2,fma")]]
+#else
+#define TENON_AVX2 [[gnu::target("avx2,fma"), gnu::optimize("O3")]]
+#endif
+bool has_avx2() {
+  static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  return has;
+}
+#else
+#define TENON_AVX2
+bool has_avx2() { return false; }
+#endif
+#define TENON_INLINE [[gnu::always_inline]] inline
+
+using Float4 = float __attribute__((vector_size(16)));
+
+TENON_INLINE Float4 load4(const float* from) {
+  Float4 v;
+  std::memcpy(&v, from, sizeof v);
+  return v;
+}
+
+struct Place {
+  int lower;
+  float weight;  // of the pixel after it
+};
+
+// Legacy sampling in f32, as TensorFlow computes it.
+TENON_INLINE Place place_of(int in, float step, int i) {
+  const float at = static_cast<float>(i) * step;
+  const int lower = std::min(static_cast<int>(at), in - 1);
+  return {lower, at - static_cast<float>(lower)};
+}
+
+float step_of(int in, int grid) { return static_cast<float>(in) / static_cast<float>(grid); }
+
+// One axis of the window: for each output, the two inputs and the weight of the second.
+struct Axis {
+  std::vector<int> lower, upper;
+  std::vector<float> weight;
+  AxisRange range;
+
+  void set(int in, int grid, int first, int count, bool reverse) {
+    lower.resize(static_cast<size_t>(count));
+    upper.resize(lower.size());
+    weight.resize(lower.size());
+    const float step = step_of(in, grid);
+    for (int i = 0; i < count; ++i) {
+      const Place place = place_of(in, step, first + i);
+      const size_t o = static_cast<size_t>(reverse ? count - 1 - i : i);
+      lower[o] = place.lower;
+      upper[o] = std::min(place.lower + 1, in - 1);
+      weight[o] = place.weight;
+    }
+    range = touched(in, grid, first, count);
+  }
+
+  // From input pixels to offsets of values in a row that begins at range.begin.
+  void to_offsets(int channels) {
+    for (int& at : lower) at = (at - range.begin) * channels;
+    for (int& at : upper) at = (at - range.begin) * channels;
+  }
+};
+
+struct Scratch {
+  Axis rows, columns;
+  std::vector<float> row;
+};
+
+// out[n] = (a + (b - a) * weight) * scale + offset
+TENON_INLINE void blend_rows(const uint8_t* a, const uint8_t* b, float weight, float scale, float offset, int n,
+                             float* __restrict out) {
+  const float wb = weight * scale, wa = scale - wb;
+  for (int i = 0; i < n; ++i) out[i] = static_cast<float>(a[i]) * wa + (static_cast<float>(b[i]) * wb + offset);
+}
+
+// in: a row of pixels of 3 values and one value more, out: [count, 3]. Four values at a time; the fourth is
+// overwritten by the next pixel, so the last pixel goes value by value. Returns the sums of the channels.
+TENON_INLINE Float4 blend_columns3(const float* in, const Axis& columns, int count, float* out) {
+  const int* lower = columns.lower.data();
+  const int* upper = columns.upper.data();
+  const float* weight = columns.weight.data();
+  const auto blend = [&](int x) {
+    const Float4 low = load4(in + lower[x]), high = load4(in + upper[x]);
+    return low + (high - low) * weight[x];
+  };
+  Float4 sum = {0, 0, 0, 0};
+  for (int x = 0; x + 1 < count; ++x) {
+    const Float4 value = blend(x);
+    sum += value;
+    std::memcpy(out + 3 * x, &value, sizeof value);
+  }
+  const Float4 last = blend(count - 1);
+  for (int c = 0; c < 3; ++c) out[3 * (count - 1) + c] = last[c];
+  return sum + last;
+}
+
+TENON_INLINE float blend_columns1(const float* in, const Axis& columns, int count, float* out) {
+  for (int x = 0; x < count; ++x) {
+    const float low = in[columns.lower[static_cast<size_t>(x)]], high = in[columns.upper[static_cast<size_t>(x)]];
+    out[x] = low + (high - low) * columns.weight[static_cast<size_t>(x)];
+  }
+  float sum[4] = {0, 0, 0, 0};
+  for (int x = 0; x < count; ++x) sum[x & 3] += out[x];
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+// out: [height, width, C]; sums: C.
+template <int C>
+TENON_INLINE void resize_rows(const PixelView& image, Scratch& s, int height, int width, float scale, float offset,
+                              float* out, double* sums) {
+  const int n = (s.columns.range.end - s.columns.range.begin) * C;
+  const size_t stride = static_cast<size_t>(image.stored) * C;
+  const uint8_t* first = image.data + static_cast<size_t>(s.columns.range.begin - image.x) * C;
+  for (int y = 0; y < height; ++y, out += width * C) {
+    const size_t i = static_cast<size_t>(y);
+    const uint8_t* row = first + static_cast<size_t>(s.rows.lower[i] - image.y) * stride;
+    const uint8_t* next = first + static_cast<size_t>(s.rows.upper[i] - image.y) * stride;
+    blend_rows(row, next, s.rows.weight[i], scale, offset, n, s.row.data());
+    if constexpr (C == 3) {
+      const Float4 sum = blend_columns3(s.row.data(), s.columns, width, out);
+      for (int c = 0; c < 3; ++c) sums[c] += sum[c];
+    } else {
+      sums[0] += blend_columns1(s.row.data(), s.columns, width, out);
+    }
+  }
+}
+
+template <int C>
+TENON_AVX2 void resize_rows_avx2(const PixelView& image, Scratch& s, int height, int width, float scale, float offset,
+                                 float* out, double* sums) {
+  resize_rows<C>(image, s, height, width, scale, offset, out, sums);
+}
+
+template <int C>
+void resize_rows_any(const PixelView& image, Scratch& s, int height, int width, float scale, float offset, float* out,
+                     double* sums) {
+  resize_rows<C>(image, s, height, width, scale, offset, out, sums);
+}
+
+template <int C>
+void resize(const PixelView& image, const ResizeWindow& w, float scale, float offset, float* out, double* sums) {
+  thread_local Scratch s;
+  s.rows.set(image.height, w.grid_height, w.top, w.height, false);
+  s.columns.set(image.width, w.grid_width, w.left, w.width, w.flip);
+  const size_t values = static_cast<size_t>(s.columns.range.end - s.columns.range.begin) * C;
+  if (s.row.size() < values + 1) s.row.resize(values + 1);
+  s.columns.to_offsets(C);
+  const auto run = has_avx2() ? resize_rows_avx2<C> : resize_rows_any<C>;
+  run(image, s, w.height, w.width, scale, offset, out, sums);
+}
+
+TENON_INLINE void scale_bytes(const uint8_t* in, int n, float scale, float offset, float* __restrict out) {
+  for (int i = 0; i < n; ++i) out[i] = static_cast<float>(in[i]) * scale + offset;
+}
+TENON_AVX2 void scale_bytes_avx2(const uint8_t* in, int n, float scale, float offset, float* out) {
+  scale_bytes(in, n, scale, offset, out);
+}
+void scale_bytes_any(const uint8_t* in, int n, float scale, float offset, float* out) {
+  scale_bytes(in, n, scale, offset, out);
+}
+
+// The grid is the image itself: a window of it, without arithmetic between pixels.
+template <int C>
+void copy_window(const PixelView& image, const ResizeWindow& w, float scale, float offset, float* out, double* sums) {
+  const auto convert = has_avx2() ? scale_bytes_avx2 : scale_bytes_any;
+  const size_t stride = static_cast<size_t>(image.stored) * C;
+  const uint8_t* row =
+      image.data + static_cast<size_t>(w.top - image.y) * stride + static_cast<size_t>(w.left - image.x) * C;
+  uint64_t totals[3] = {0, 0, 0};
+  for (int y = 0; y < w.height; ++y, out += w.width * C, row += stride) {
+    for (int x = 0; sums && x < w.width; ++x)
+      for (int c = 0; c < C; ++c) totals[c] += row[x * C + c];
+    if (!w.flip) {
+      convert(row, w.width * C, scale, offset, out);
+      continue;
+    }
+    for (int x = 0; x < w.width; ++x)
+      for (int c = 0; c < C; ++c) out[x * C + c] = static_cast<float>(row[(w.width - 1 - x) * C + c]) * scale + offset;
+  }
+  const double count = static_cast<double>(w.height) * w.width;
+  for (int c = 0; sums && c < C; ++c) sums[c] = static_cast<double>(totals[c]) * scale + count * offset;
+}
+
+template <int C>
+void window_of(const PixelView& image, const ResizeWindow& w, float scale, float offset, float* out, float* means) {
+  double sums[3] = {0, 0, 0};
+  if (w.grid_height == image.height && w.grid_width == image.width)
+    copy_window<C>(image, w, scale, offset, out, means ? sums : nullptr);
+  else
+    resize<C>(image, w, scale, offset, out, sums);
+  for (int c = 0; means && c < C; ++c)
+    means[c] = static_cast<float>(sums[c] / (static_cast<double>(w.height) * w.width));
+}
+
+// values: n floats; a, b: factors and summands that repeat after 24 values, which is whole vectors and whole pixels.
+TENON_INLINE void scale_values(float* __restrict values, int64_t n, const float* __restrict a,
+                               const float* __restrict b) {
+  int64_t i = 0;
+  for (; i + 24 <= n; i += 24)
+    for (int j = 0; j < 24; ++j) values[i + j] = values[i + j] * a[j] + b[j];
+  for (int j = 0; i + j < n; ++j) values[i + j] = values[i + j] * a[j] + b[j];
+}
+TENON_AVX2 void scale_values_avx2(float* values, int64_t n, const float* a, const float* b) {
+  scale_values(values, n, a, b);
+}
+void scale_values_any(float* values, int64_t n, const float* a, const float* b) { scale_values(values, n, a, b); }
+
+}  // namespace
+
+AxisRange touched(int in, int grid, int first, int count) {
+  const float step = step_of(in, grid);
+  const int last = place_of(in, step, first + count - 1).lower;
+  return {place_of(in, step, first).lower, std::min(last + 1, in - 1) + 1};
+}
+
+void resize_window(const PixelView& image, const ResizeWindow& window, float scale, float offset, float* out,
+                   float* means) {
+  (image.channels == 3 ? window_of<3> : window_of<1>)(image, window, scale, offset, out, means);
+}
+
+void scale_channels(float* values, int64_t count, int channels, const float* scale, const float* offset) {
+  float a[24], b[24];
+  for (int j = 0; j < 24; ++j) a[j] = scale[j % channels], b[j] = offset[j % channels];
+  (has_avx2() ? scale_values_avx2 : scale_values_any)(values, count * channels, a, b);
+}
+
+void resize_and_colour(const PixelView& image, const ResizeWindow& window, const ColourChange& change, float* out) {
+  if (change.contrast == 1.0f) {  // one pass
+    resize_window(image, window, change.scale / 255.0f, change.brightness * change.scale + change.offset, out, nullptr);
+    return;
+  }
+  float means[3] = {}, scale[3] = {}, offset[3] = {};
+  resize_window(image, window, 1.0f / 255.0f, 0.0f, out, means);
+  // Brightness moves the mean too, so that the contrast does not scale it.
+  for (int c = 0; c < image.channels; ++c) {
+    scale[c] = change.contrast * change.scale;
+    offset[c] = (means[c] - means[c] * change.contrast + change.brightness) * change.scale + change.offset;
+  }
+  scale_channels(out, int64_t{window.height} * window.width, image.channels, scale, offset);
+}
+
+}  // namespace tenon

@@ -1,0 +1,341 @@
+#include "data/input/input_dataset.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/caught.h"
+#include "base/crc32c.h"
+#include "base/room.h"
+#include "base/text.h"
+#include "data/input/input_files.h"
+#include "data/philox.h"
+
+namespace tenon {
+namespace {
+
+// One worker's part of a file: records first, first + stride, ...
+struct Part {
+  uint32_t file;
+  uint32_t first;
+  uint32_t stride;
+  uint32_t count;
+
+  int64_t record(const RecordRef& ref) const { return first + int64_t{ref.record} * stride; }
+};
+
+Status with_place(const Status& status, const std::string& place) {
+  return Status(status.code(), cat(place, ": ", status.message()));
+}
+
+template <class Fn, class... Args>
+Status call_user(const Fn& fn, Args&&... args) {
+  try {
+    return fn(std::forward<Args>(args)...);
+  } catch (...) {
+    const Status thrown = status_of_exception();
+    if (thrown.code() == Code::kOutOfMemory) return thrown;
+    return Status(Code::kInternal, cat("the map function threw: ", thrown.message()));
+  }
+}
+
+uint64_t mix(uint64_t hash, uint64_t value) {
+  const auto block = philox(hash, static_cast<uint32_t>(value), static_cast<uint32_t>(value >> 32), 0, 0);
+  return block[0] | static_cast<uint64_t>(block[1]) << 32;
+}
+
+class RecordSource : public Source {
+ public:
+  RecordSource(std::vector<RecordFile> files, std::vector<Part> parts, std::vector<std::string> lost, MapFn map)
+      : files_(std::move(files)), parts_(std::move(parts)), lost_(std::move(lost)), map_(std::move(map)) {
+    for (const RecordFile& file : files_.files()) records_ += file.records();
+  }
+
+  Status fill(const RecordRef& ref, const Sample& sample, Slots& out) const override {
+    ItemRoom room;
+    const Status status = room.run([&] { return fill_once(ref, sample, out); });
+    return status.ok() ? status : with_place(status, where(ref));
+  }
+  std::string where(const RecordRef& ref) const override {
+    const Part& part = parts_[ref.part];
+    return files_.where(part.file, part.record(ref));
+  }
+  std::vector<uint32_t> counts() const override {
+    std::vector<uint32_t> counts;
+    for (const Part& part : parts_) counts.push_back(part.count);
+    return counts;
+  }
+  int64_t bytes_per_example() const override { return files_.bytes() / std::max<int64_t>(records_, 1); }
+  std::vector<std::string> lost() const override { return lost_; }
+  uint64_t fingerprint() const override {
+    uint64_t hash = 0;
+    for (const RecordFile& file : files_.files()) {
+      const std::string name = name_of(file.path);
+      for (uint64_t value : {uint64_t{crc32c(name)}, static_cast<uint64_t>(file.offsets.back()),
+                             static_cast<uint64_t>(file.records()), uint64_t{file.sample}})
+        hash = mix(hash, value);
+    }
+    return hash | 1;
+  }
+
+ private:
+  Status fill_once(const RecordRef& ref, const Sample& sample, Slots& out) const {
+    const Part& part = parts_[ref.part];
+    std::unique_ptr<char[]> large;
+    TENON_ASSIGN(const std::string_view data, files_.read(part.file, part.record(ref), sample.epoch, &large));
+    return call_user(map_, data, sample, out);
+  }
+
+  RecordFiles files_;
+  std::vector<Part> parts_;
+  int64_t records_ = 0;
+  std::vector<std::string> lost_;
+  MapFn map_;
+};
+
+class FunctionSource : public Source {
+ public:
+  FunctionSource(Part part, ExampleFn fn) : part_(part), fn_(std::move(fn)) {}
+  Status fill(const RecordRef& ref, const Sample& sample, Slots& out) const override {
+    const Status status = call_user(fn_, part_.record(ref), sample, out);
+    return status.ok() ? status : with_place(status, where(ref));
+  }
+  std::string where(const RecordRef& ref) const override { return cat("example ", part_.record(ref)); }
+  std::vector<uint32_t> counts() const override { return {part_.count}; }
+  int64_t bytes_per_example() const override { return 32 << 10; }
+
+ private:
+  Part part_;
+  ExampleFn fn_;
+};
+
+class MemorySource : public Source {
+ public:
+  MemorySource(Part part, std::vector<MemoryFeature> features) : part_(part), features_(std::move(features)) {
+    for (const MemoryFeature& feature : features_) bytes_.push_back(feature.spec.type.bytes());
+  }
+  Status fill(const RecordRef& ref, const Sample&, Slots& out) const override {
+    const auto example = static_cast<size_t>(part_.record(ref));
+    for (size_t i = 0; i < features_.size(); ++i) {
+      const auto row = out.get<std::byte>(i);
+      std::memcpy(row.data(), features_[i].bytes().data() + example * row.size(), row.size());
+    }
+    return {};
+  }
+  std::string where(const RecordRef& ref) const override { return cat("example ", part_.record(ref)); }
+  std::vector<uint32_t> counts() const override { return {part_.count}; }
+  int64_t bytes_per_example() const override {
+    int64_t sum = 1;
+    for (int64_t bytes : bytes_) sum += bytes;
+    return sum;
+  }
+  bool immediate() const override { return true; }
+  uint64_t fingerprint() const override {
+    constexpr size_t kEnd = 1 << 20;  // of a feature, what is looked at
+    uint64_t hash = 0;
+    for (const MemoryFeature& feature : features_) {
+      const std::span<const std::byte> data = feature.bytes(), end = data.last(std::min(data.size(), kEnd));
+      hash = mix(mix(hash, data.size()), crc32c(data.data(), std::min(data.size(), kEnd)));
+      hash = mix(mix(hash, crc32c(end.data(), end.size())), crc32c(feature.spec.name));
+    }
+    return hash | 1;
+  }
+
+ private:
+  Part part_;
+  std::vector<MemoryFeature> features_;
+  std::vector<int64_t> bytes_;
+};
+
+// The part of `records` records, numbered from `base` in all the data, that belongs to this worker.
+Part stride_part(uint32_t file, uint64_t base, uint64_t records, const InputOptions& o) {
+  const uint64_t stride = static_cast<uint64_t>(o.shard_count);
+  const uint64_t first = (static_cast<uint64_t>(o.shard_index) + stride - base % stride) % stride;
+  const uint64_t count = first < records ? (records - first + stride - 1) / stride : 0;
+  return {file, static_cast<uint32_t>(first), static_cast<uint32_t>(stride), static_cast<uint32_t>(count)};
+}
+
+uint64_t fingerprint_of(const OrderOptions& order, const InputOptions& options, const std::vector<uint32_t>& counts) {
+  uint64_t hash = mix(0x7e4014, order.seed);
+  for (uint64_t value : {static_cast<uint64_t>(order.shuffle), static_cast<uint64_t>(order.shuffle_buffer),
+                         static_cast<uint64_t>(order.interleave), static_cast<uint64_t>(options.shard_index),
+                         static_cast<uint64_t>(options.shard_count)})
+    hash = mix(hash, value);
+  for (uint32_t count : counts) hash = mix(hash, count);
+  return hash | 1;  // never 0, which means unknown
+}
+
+Status check_options(const InputOptions& o) {
+  if (o.batch_size < 1) return invalid("batch size: expected at least 1, found ", o.batch_size);
+  if (o.batch_size > 1 << 24) return invalid("batch size: expected at most ", 1 << 24, ", found ", o.batch_size);
+  if (o.shard_count < 1 || o.shard_index < 0 || o.shard_index >= o.shard_count)
+    return invalid("input shard: expected 0 <= index < count, found index ", o.shard_index, " of ", o.shard_count);
+  if (o.interleave < 1) return invalid("interleave: expected at least 1 file, found ", o.interleave);
+  if (o.shuffle_buffer < 0 || o.prefetch < 0) return invalid("shuffle_buffer and prefetch cannot be negative");
+  return {};
+}
+
+Status check_specs(const std::vector<FeatureSpec>& specs) {
+  if (specs.empty()) return invalid("a dataset needs at least one feature");
+  if (specs.size() > kMaxFeatures) return invalid("at most ", kMaxFeatures, " features, found ", specs.size());
+  for (size_t i = 0; i < specs.size(); ++i) {
+    if (dtype_bytes(specs[i].type.dtype) <= 0 || specs[i].type.shape.elements() <= 0)
+      return invalid("feature '", specs[i].name, "' has no elements: ", specs[i].type.str());
+    for (size_t j = 0; j < i; ++j)
+      if (specs[i].name == specs[j].name) return invalid("feature '", specs[i].name, "' is there twice");
+  }
+  return {};
+}
+
+Status check_size(uint64_t size, const InputOptions& o, const std::string& name) {
+  const std::string place = o.shard_count > 1 ? cat(name, " (shard ", o.shard_index, " of ", o.shard_count, ")") : name;
+  if (size == 0) return invalid("no examples in ", place);
+  if ((o.training || o.drop_remainder) && static_cast<uint64_t>(o.batch_size) > size)
+    return invalid("batch size ", o.batch_size, " is larger than the ", size, " examples in ", place);
+  return {};
+}
+
+Result<std::shared_ptr<const Dataset::Impl>> finish(InputOptions options, std::vector<FeatureSpec> specs,
+                                                    std::unique_ptr<const Source> source, const std::string& name) {
+  auto impl = std::make_shared<Dataset::Impl>();
+  const std::vector<uint32_t> counts = source->counts();
+  for (uint32_t count : counts) impl->size += count;
+  TENON_TRY(check_size(impl->size, options, name));
+  impl->order = {options.training, options.shuffle_buffer, options.interleave, options.seed};
+  // Data in memory: drawing from all of it costs no more than from a part.
+  if (source->immediate() && options.shuffle_buffer > 1) impl->order.shuffle_buffer = static_cast<int64_t>(impl->size);
+  impl->fingerprint = fingerprint_of(impl->order, options, counts);
+  impl->data_fingerprint = source->fingerprint();
+  for (const FeatureSpec& spec : specs) impl->bytes.push_back(static_cast<size_t>(spec.type.bytes()));
+  impl->options = std::move(options);
+  impl->specs = std::move(specs);
+  impl->source = std::move(source);
+  return std::shared_ptr<const Dataset::Impl>(std::move(impl));
+}
+
+struct Parts {
+  std::vector<RecordFile> files;
+  std::vector<Part> parts;
+  std::vector<std::string> lost;
+};
+
+// Whole files when there is one for each worker, else every shard_count-th record of all files.
+Result<Parts> read_parts(const InputOptions& o, ThreadPool* pool) {
+  TENON_ASSIGN(std::vector<std::string> paths, find_input_files(o));
+  const bool by_file = paths.size() >= static_cast<size_t>(o.shard_count);
+  if (by_file) {
+    std::vector<std::string> mine;
+    for (size_t i = static_cast<size_t>(o.shard_index); i < paths.size(); i += static_cast<size_t>(o.shard_count))
+      mine.push_back(paths[i]);
+    paths = std::move(mine);
+  }
+  Parts out;
+  TENON_ASSIGN(out.files, index_files(paths, o.skip_corrupt, pool));
+  uint64_t base = 0;
+  for (uint32_t i = 0; i < out.files.size(); ++i) {
+    const uint64_t records = static_cast<uint64_t>(out.files[i].records());
+    out.parts.push_back(by_file ? Part{i, 0, 1, static_cast<uint32_t>(records)} : stride_part(i, base, records, o));
+    base += records;
+    // The broken frame belongs to the worker whose record it would have been.
+    const uint64_t owner = by_file ? static_cast<uint64_t>(o.shard_index) : base % static_cast<uint64_t>(o.shard_count);
+    if (out.files[i].lost_bytes > 0 && owner == static_cast<uint64_t>(o.shard_index))
+      out.lost.push_back(out.files[i].lost());
+  }
+  return out;
+}
+
+Status check_memory(const std::vector<MemoryFeature>& features) {
+  for (const MemoryFeature& feature : features) {
+    const size_t bytes = static_cast<size_t>(feature.spec.type.bytes());
+    const size_t first = features[0].bytes().size() / static_cast<size_t>(features[0].spec.type.bytes());
+    if (feature.bytes().size() % bytes != 0)
+      return invalid("feature '", feature.spec.name, "': ", feature.bytes().size(), " bytes are no multiple of the ",
+                     bytes, " of ", feature.spec.type.str());
+    if (feature.bytes().size() / bytes != first)
+      return invalid("feature '", feature.spec.name, "' has ", feature.bytes().size() / bytes, " examples, '",
+                     features[0].spec.name, "' has ", first);
+  }
+  return {};
+}
+
+Status check_count(uint64_t size) {
+  if (size > std::numeric_limits<uint32_t>::max()) return invalid("at most 2^32 - 1 examples, found ", size);
+  return {};
+}
+
+}  // namespace
+
+Type FeatureSpec::batch_type(int64_t batch) const {
+  std::vector<int64_t> dims = type.shape.vec();
+  dims.insert(batch_minor ? dims.end() : dims.begin(), batch);
+  return {type.dtype, Shape(dims)};
+}
+
+// Memory that runs out is an error here too.
+
+Result<Dataset> Dataset::from_records(InputOptions options, std::vector<FeatureSpec> specs, MapFn map,
+                                      ThreadPool* pool) {
+  return caught([&]() -> Result<Dataset> {
+    TENON_TRY(check_options(options));
+    TENON_TRY(check_specs(specs));
+    TENON_ASSIGN(Parts parts, read_parts(options, pool));
+    const std::string name = input_name(options);
+    auto source = std::make_unique<RecordSource>(std::move(parts.files), std::move(parts.parts), std::move(parts.lost),
+                                                 std::move(map));
+    TENON_ASSIGN(auto impl, finish(std::move(options), std::move(specs), std::move(source), name));
+    return Dataset(std::move(impl));
+  });
+}
+
+Result<Dataset> Dataset::images(InputOptions options, ThreadPool* pool) {
+  return caught([&]() -> Result<Dataset> {
+    TENON_ASSIGN(std::vector<FeatureSpec> specs, image_specs(options));
+    MapFn map = image_map(options);
+    return from_records(std::move(options), std::move(specs), std::move(map), pool);
+  });
+}
+
+Result<Dataset> Dataset::from_memory(std::vector<MemoryFeature> features, InputOptions options) {
+  return caught([&]() -> Result<Dataset> {
+    std::vector<FeatureSpec> specs;
+    for (const MemoryFeature& feature : features) specs.push_back(feature.spec);
+    TENON_TRY(check_options(options));
+    TENON_TRY(check_specs(specs));
+    TENON_TRY(check_memory(features));
+    const uint64_t size = features[0].bytes().size() / static_cast<size_t>(specs[0].type.bytes());
+    TENON_TRY(check_count(size));
+    auto source = std::make_unique<MemorySource>(stride_part(0, 0, size, options), std::move(features));
+    TENON_ASSIGN(auto impl, finish(std::move(options), std::move(specs), std::move(source), "memory"));
+    return Dataset(std::move(impl));
+  });
+}
+
+Result<Dataset> Dataset::from_function(int64_t size, std::vector<FeatureSpec> specs, ExampleFn example,
+                                       InputOptions options) {
+  return caught([&]() -> Result<Dataset> {
+    TENON_TRY(check_options(options));
+    TENON_TRY(check_specs(specs));
+    TENON_TRY(check_count(static_cast<uint64_t>(size)));
+    auto source =
+        std::make_unique<FunctionSource>(stride_part(0, 0, static_cast<uint64_t>(size), options), std::move(example));
+    TENON_ASSIGN(auto impl, finish(std::move(options), std::move(specs), std::move(source), "the function"));
+    return Dataset(std::move(impl));
+  });
+}
+
+const std::vector<FeatureSpec>& Dataset::specs() const { return impl_->specs; }
+const InputOptions& Dataset::options() const { return impl_->options; }
+int64_t Dataset::size() const { return static_cast<int64_t>(impl_->size); }
+uint64_t Dataset::fingerprint() const { return impl_->fingerprint; }
+uint64_t Dataset::data_fingerprint() const { return impl_->data_fingerprint; }
+
+int64_t Dataset::batches() const {
+  const int64_t batch = options().batch_size;
+  return options().drop_remainder ? size() / batch : (size() + batch - 1) / batch;
+}
+
+PipelineState Dataset::epoch(uint64_t epoch) const {
+  return {epoch * impl_->size, impl_->fingerprint, impl_->data_fingerprint};
+}
+
+}  // namespace tenon

@@ -1,0 +1,50 @@
+// What a Dataset is inside: a source of examples at random, and the numbers that decide their order.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/input/input_order.h"
+#include "tenon/input.h"
+
+namespace tenon {
+
+constexpr size_t kMaxFeatures = 64;  // of one dataset
+
+// Examples at random. Thread safe and immutable.
+class Source {
+ public:
+  virtual ~Source() = default;
+  // Fills one row. Errors say which example, with its place.
+  virtual Status fill(const RecordRef& ref, const Sample& sample, Slots& out) const = 0;
+  // Names one for messages: "FILE: record at offset N", "example N".
+  virtual std::string where(const RecordRef& ref) const = 0;
+  // How many examples of each part there are.
+  virtual std::vector<uint32_t> counts() const = 0;
+  // About what an example costs to read, in bytes; decides how many one task makes.
+  virtual int64_t bytes_per_example() const = 0;
+  // Whether a small batch is made faster by the consumer itself than by asking the pool.
+  virtual bool immediate() const { return false; }
+  // Dataset::data_fingerprint().
+  virtual uint64_t fingerprint() const { return 0; }
+  // What indexing already had to leave out, a text for each file whose rest is lost.
+  virtual std::vector<std::string> lost() const { return {}; }
+};
+
+struct Dataset::Impl {
+  InputOptions options;
+  std::vector<FeatureSpec> specs;
+  std::vector<size_t> bytes;  // of one example of each feature
+  std::unique_ptr<const Source> source;
+  OrderOptions order;
+  uint64_t size = 0;
+  uint64_t fingerprint = 0, data_fingerprint = 0;
+};
+
+// The map function of Dataset::images and its specs.
+Result<std::vector<FeatureSpec>> image_specs(const InputOptions& options);
+MapFn image_map(const InputOptions& options);
+
+}  // namespace tenon

@@ -1,0 +1,130 @@
+#include "data/input/input_slot.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include "base/caught.h"
+#include "base/text.h"
+
+namespace tenon {
+namespace {
+
+// in: [batch, elements], out: [elements, batch], for elements begin .. end-1. Tiles of 16 x 16 touch each cache line
+// of either side once while it is there.
+template <class T>
+void transpose_elements(const char* in, char* out, size_t batch, size_t elements, size_t begin, size_t end) {
+  constexpr size_t kTile = 16;
+  const T* from = reinterpret_cast<const T*>(in);
+  T* to = reinterpret_cast<T*>(out);
+  for (size_t e0 = begin; e0 < end; e0 += kTile)
+    for (size_t b0 = 0; b0 < batch; b0 += kTile)
+      for (size_t e = e0; e < std::min(e0 + kTile, end); ++e)
+        for (size_t b = b0; b < std::min(b0 + kTile, batch); ++b) to[e * batch + b] = from[b * elements + e];
+}
+
+// What the source throws gets the example's place.
+Status fill_or_name(const Source& source, const RecordRef& ref, const Sample& sample, Slots& out) {
+  try {
+    return source.fill(ref, sample, out);
+  } catch (...) {
+    const Status thrown = status_of_exception();
+    return Status(thrown.code(), cat(source.where(ref), ": ", thrown.message()));
+  }
+}
+
+}  // namespace
+
+InputSlot::InputSlot(const Dataset::Impl& data, BatchSlot memory) : data_(data), memory_(std::move(memory)) {
+  const size_t batch = static_cast<size_t>(data.options.batch_size);
+  rows.resize(batch);
+  kept_.resize(batch);
+  for (size_t i = 0; i < data.specs.size(); ++i) {
+    if (data.specs[i].batch_minor) {
+      staging_.emplace_back(batch * data.bytes[i]);
+      rows_memory_.push_back(staging_.back().data());
+    } else {
+      rows_memory_.push_back(static_cast<char*>(memory_.features[i]));
+    }
+  }
+}
+
+void InputSlot::fill(size_t row) noexcept {
+  std::array<void*, kMaxFeatures> pointers;
+  for (size_t i = 0; i < rows_memory_.size(); ++i) pointers[i] = row_of(i, row);
+  Slots out({pointers.data(), rows_memory_.size()}, data_.bytes);
+  Status status = caught([&] { return fill_or_name(*data_.source, rows[row].ref, rows[row].sample, out); });
+  if (!status.ok() || !rows[row].status.ok()) rows[row].status = std::move(status);
+}
+
+void InputSlot::copy_row(size_t from, size_t to) {
+  for (size_t i = 0; i < rows_memory_.size(); ++i) std::memcpy(row_of(i, to), row_of(i, from), data_.bytes[i]);
+}
+
+// The batch's next good row, counted around its end, stands in for a missing one.
+Status InputSlot::replace_missing() {
+  const size_t count = static_cast<size_t>(planned);
+  for (size_t row = 0; row < count; ++row) {
+    if (rows[row].status.ok()) continue;
+    size_t from = (row + 1) % count;
+    while (from != row && !rows[from].status.ok()) from = (from + 1) % count;
+    if (from == row)
+      return invalid("all ", planned, " records of a batch are damaged; the first: ", rows[0].status.message());
+    copy_row(from, row);
+    kept_[row] = static_cast<uint32_t>(from);
+  }
+  return {};
+}
+
+void InputSlot::compact() {
+  size_t to = 0;
+  for (size_t row = 0; row < static_cast<size_t>(planned); ++row) {
+    if (!rows[row].status.ok()) continue;
+    if (to != row) copy_row(row, to);
+    kept_[to++] = static_cast<uint32_t>(row);
+  }
+  valid = static_cast<int64_t>(to);
+}
+
+Status InputSlot::settle() noexcept {
+  return caught([&] { return settle_rows(); });
+}
+
+Status InputSlot::settle_rows() {
+  valid = planned;
+  std::iota(kept_.begin(), kept_.end(), 0u);
+  const InputOptions& options = data_.options;
+  for (int64_t row = 0; row < planned; ++row) {
+    const Status& status = rows[static_cast<size_t>(row)].status;
+    if (!status.ok() && (!options.skip_corrupt || status.code() != Code::kInvalid)) return status;
+  }
+  if (options.training || options.drop_remainder)
+    TENON_TRY(replace_missing());
+  else
+    compact();
+  const size_t missing = rows.size() - static_cast<size_t>(valid);
+  for (size_t i = 0; missing && i < rows_memory_.size(); ++i)
+    std::memset(row_of(i, static_cast<size_t>(valid)), 0, missing * data_.bytes[i]);
+  return {};
+}
+
+void InputSlot::transpose(size_t part, size_t parts) {
+  for (size_t i = 0; i < data_.specs.size(); ++i) {
+    if (!data_.specs[i].batch_minor) continue;
+    const size_t size = static_cast<size_t>(dtype_bytes(data_.specs[i].type.dtype));
+    const size_t elements = data_.bytes[i] / size;
+    const size_t begin = elements * part / parts, end = elements * (part + 1) / parts;
+    char* out = static_cast<char*>(memory_.features[i]);
+    const auto run = size == 8   ? transpose_elements<uint64_t>
+                     : size == 4 ? transpose_elements<uint32_t>
+                     : size == 2 ? transpose_elements<uint16_t>
+                                 : transpose_elements<uint8_t>;
+    const size_t share = rows.size() / static_cast<size_t>(memory_.blocks), bytes = share * data_.bytes[i];
+    for (size_t at = 0; at < rows.size() * data_.bytes[i]; at += bytes)
+      run(rows_memory_[i] + at, out + at, share, elements, begin, end);
+  }
+}
+
+}  // namespace tenon

@@ -1,0 +1,60 @@
+// One batch under construction: which examples it holds and the memory they go to.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "data/input/input_dataset.h"
+
+namespace tenon {
+
+// rows x features; every row is written by one task, so only the counters are shared.
+class InputSlot {
+ public:
+  InputSlot(const Dataset::Impl& data, BatchSlot memory);
+
+  struct Row {
+    RecordRef ref;
+    Sample sample;
+    Status status;  // why the row is missing
+  };
+
+  // Fills row `row` from the source; an error stays in the row, and so does what the source throws.
+  void fill(size_t row) noexcept;
+
+  // Once all rows are filled: deals with the missing ones and clears what lies behind the last one.
+  Status settle() noexcept;
+
+  // After settle(): the one of `rows` that row `row` of the batch is.
+  const Row& source_of(int64_t row) const { return rows[kept_[static_cast<size_t>(row)]]; }
+
+  // Writes part `part` of `parts` of the batch-minor features. REQUIRED: settle() was ok.
+  void transpose(size_t part, size_t parts);
+  bool has_transpose() const { return !staging_.empty(); }
+
+  std::vector<Row> rows;  // batch_size of them
+  int64_t planned = 0;    // how many of them this batch asks for
+  int64_t valid = 0;      // how many it got, after settle()
+  uint64_t end_sample = 0;
+
+  // Owned by the pipeline.
+  std::atomic<uint32_t> tasks_left{0};
+  std::atomic<bool> ready{false};
+  Status failure;
+
+ private:
+  char* row_of(size_t feature, size_t row) const { return rows_memory_[feature] + row * data_.bytes[feature]; }
+  void copy_row(size_t from, size_t to);
+  Status settle_rows();
+  Status replace_missing();
+  void compact();
+
+  const Dataset::Impl& data_;
+  std::vector<char*> rows_memory_;  // row-major: the caller's memory, or staging for batch-minor features
+  std::vector<std::vector<char>> staging_;
+  BatchSlot memory_;
+  std::vector<uint32_t> kept_;
+};
+
+}  // namespace tenon

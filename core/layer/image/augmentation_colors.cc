@@ -1,0 +1,81 @@
+// RandomHue, RandomSaturation: changes of colour in terms of HSV, without its saturation where red, green and blue do.
+#include "layer/image/augmentation.h"
+#include "layer/image/images.h"
+#include "op/rules.h"
+
+namespace tenon {
+namespace {
+
+// Each [B,H,W,1].
+struct Colour {
+  Tensor value, range;  // the greatest of red, green and blue, and how much the least is below it
+  Tensor coloured;      // whether it is
+  Tensor safe_range;    // to divide by
+};
+
+Colour colour_of(Tensor rgb) {
+  const Tensor value = reduce_max(rgb, {-1}, true), range = value - reduce_min(rgb, {-1}, true);
+  const Tensor coloured = compare(range, scalar_like(range, 0), CompareKind::kGt);
+  return {value, range, coloured, select(coloured, range, full_like(range, 1))};
+}
+
+Tensor channel(Tensor rgb, int64_t c) {
+  return slice(rgb, {0, 0, 0, c}, {rgb.dim(0), rgb.dim(1), rgb.dim(2), c + 1}, {});
+}
+
+// Turns: 0 is red, a third green. Below 0 between red and blue.
+Tensor hue_of(Tensor rgb, const Colour& c) {
+  const Tensor r = channel(rgb, 0), g = channel(rgb, 1), b = channel(rgb, 2), turn = c.safe_range * 6.0;
+  const auto most = [&](Tensor x) { return compare(x, c.value, CompareKind::kEq); };
+  const Tensor other = select(most(g), (b - r) / turn + 1.0 / 3, (r - g) / turn + 2.0 / 3);
+  return select(c.coloured, select(most(r), (g - b) / turn, other), full_like(turn, 0));
+}
+
+// How much of red, green and blue a pure colour has.
+Tensor pure(Tensor hue) {
+  const Tensor sixth = (hue - floor(hue)) * 6.0;
+  const auto far = [&](double from) { return abs(sixth - from); };
+  return concat({clamp(far(3) - 1.0, 0, 1), clamp(2.0 - far(2), 0, 1), clamp(2.0 - far(4), 0, 1)}, 3);
+}
+
+void expect_colours(const LayerScope& scope, Tensor images) {
+  scope.expect(images.dim(3) == 3, "input is ", images.type().str(), ", expected 3 channels: red, green, blue");
+}
+
+}  // namespace
+
+Tensor random_hue(Tensor x, const RandomHueOptions& o) {
+  const LayerScope scope(x, "random_hue", o.name);
+  const Factor factor = from_zero(o.factor);
+  expect_factor(scope, "factor", factor, 0, 1);
+  expect_values(scope, o.value_range);
+  const Tensor images = float_images(scope, x);
+  expect_colours(scope, images);
+  if (mode_of(x) != Mode::kTrain) return images;
+  const Tensor rgb = widened(images);
+  const Colour colour = colour_of(rgb);
+  const Tensor by = drawn(scope, images, factor, "hue") * either_sign(scope, images) * 0.5;
+  const Tensor turned = pure(hue_of(rgb, colour) + for_each_pixel(by, colour.value));
+  const Tensor changed = colour.value - colour.range * (1.0 - turned);
+  return cast(clamp(changed, o.value_range.low, o.value_range.high), images.dtype());
+}
+
+// The distance of a channel from the value is in proportion to the saturation, so HSV itself is not needed.
+Tensor random_saturation(Tensor x, const RandomSaturationOptions& o) {
+  const LayerScope scope(x, "random_saturation", o.name);
+  const Factor factor = from_zero(o.factor);
+  expect_factor(scope, "factor", factor, 0, 1);
+  expect_values(scope, o.value_range);
+  const Tensor images = float_images(scope, x);
+  expect_colours(scope, images);
+  if (mode_of(x) != Mode::kTrain) return images;
+  const Tensor rgb = widened(images), u = drawn(scope, images, factor, "saturation");
+  const Colour colour = colour_of(rgb);
+  const Tensor most =
+      (colour.value - o.value_range.low) / colour.safe_range;  // then the least channel is at the low end
+  const Tensor times = minimum(for_each_pixel(u / (1.0 - u + 1e-7), colour.value), most);
+  const Tensor changed = colour.value - (colour.value - rgb) * times;
+  return cast(clamp(changed, o.value_range.low, o.value_range.high), images.dtype());
+}
+
+}  // namespace tenon

@@ -1,0 +1,53 @@
+#include "op/network/batch_norm.h"
+
+namespace tenon {
+namespace batch_norm_grad_op {
+
+void shape_rule(Infer& c) {
+  check_channels(c, 1, 2, 4);
+  c.expect_same_type(1, 0);
+  const Activation act = checked_activation(c);
+  c.expect(gradient_from_result(act), "activation ", activation_name(act), " has no gradient from the result y");
+  c.expect(c.has(5) || act == Activation::kNone, "operand 5 'y' is missing, the gradient of ", activation_name(act),
+           " needs it");
+  if (c.has(5)) c.expect_same_type(1, 5);
+  c.expect(c.i64("group") >= 0, "group is ", c.i64("group"), ", expected 0 (all replicas) or more");
+  c.result(c.in(1));
+  c.result(c.in(2));
+  c.result(c.in(2));
+  if (c.flag("residual")) c.result(c.in(1));
+}
+
+Tensor sum_channels(Tensor x) { return reduce(x, leading_axes(x.rank()), ReduceKind::kSum); }
+
+Tensors decompose_rule(const Decompose& n) {
+  const DType compute = norm_dtype(n.in(1), n.in(2)), stored = n.in(2).dtype();
+  const auto wide = [&](int i) { return cast(n.in(i), compute); };
+  const Tensor x = wide(1), inverse = inverse_deviation(wide(4), n.f64("eps"));
+  const Tensor dz = n.has(5) ? activation_grad(wide(0), wide(5), activation_of(n), n.f64("alpha")) : wide(0);
+  const Tensor normal = (x - per_channel(wide(3), x)) * per_channel(inverse, x);
+  const Tensor slope = dz * normal;
+  const int64_t group = n.i64("group");
+  const Tensor centred =
+      dz - per_channel(channel_mean(dz, group), x) - normal * per_channel(channel_mean(slope, group), x);
+  const Tensor dx = per_channel(wide(2) * inverse, x) * centred;
+  Tensors out{cast(dx, n.in(1).dtype()), cast(sum_channels(slope), stored), cast(sum_channels(dz), stored)};
+  if (n.flag("residual")) out.push_back(cast(dz, n.in(1).dtype()));
+  return out;
+}
+
+}  // namespace batch_norm_grad_op
+
+extern const OpDef kBatchNormGrad;
+constexpr OpDef kBatchNormGrad = {"batch_norm_grad", batch_norm_grad_op::shape_rule,
+                                  batch_norm_grad_op::decompose_rule};
+
+BatchNormGrad batch_norm_grad(Tensor dy, Tensor x, Tensor gamma, Tensor mean, Tensor var, Tensor y, bool with_residual,
+                              const NormOptions& o) {
+  const Tensors r = emit_all(
+      "batch_norm_grad", {dy, x, gamma, mean, var, y},
+      {{"eps", o.eps}, {"act", number_of(o.act)}, {"alpha", o.alpha}, {"group", o.group}, {"residual", with_residual}});
+  return {r[0], r[1], r[2], with_residual ? r[3] : Tensor()};
+}
+
+}  // namespace tenon

@@ -1,0 +1,94 @@
+#include "op/network/recurrent.h"
+
+namespace tenon {
+namespace gru_op {
+
+using namespace recurrent_op;
+
+void shape_rule(Infer& c) {
+  const CellShape s = check_cell(c, 0, 1, 2, 2, 3);
+  c.result(c.in(0).dtype, {s.B, s.T, s.U});
+  c.result(c.in(0).dtype, {s.B, s.T, 4 * s.U});
+}
+
+Tensors decompose_rule(const Decompose& n) {
+  const Tensor x = n.in(0), weights = n.in(3), bias = widened(n.in(5));
+  const int64_t units = weights.dim(0);
+  const Tensor steps = all_steps(x, n.in(2), n.in(4));
+  Tensor h = n.in(1);
+  Tensors ys, gates;
+  for (int64_t t = 0; t < x.dim(1); ++t) {
+    const Tensor in = step_of(steps, t), dots = wide_dot(h, weights);
+    const Tensor rec = dots + broadcast_trailing(bias, dots.shape());
+    const Tensor z = sigmoid(gate_of(in, 0, units) + gate_of(rec, 0, units));
+    const Tensor r = sigmoid(gate_of(in, 1, units) + gate_of(rec, 1, units)), q = gate_of(rec, 2, units);
+    const Tensor candidate = tanh(gate_of(in, 2, units) + r * q);
+    h = candidate + z * (widened(h) - candidate);
+    ys.push_back(h);
+    gates.push_back(concat({z, r, candidate, q}, 1));
+  }
+  return {stacked(ys, x.dtype()), stacked(gates, x.dtype())};
+}
+
+Tensors gradient_rule(const Gradient& n) {
+  if (!n.g(0) || n.g(1)) return {};
+  Tensors operands{n.g(0)};
+  operands.insert(operands.end(), n.inputs().begin(), n.inputs().end());
+  operands.push_back(n.out(0));
+  operands.push_back(n.out(1));
+  return emit(n.graph(), "gru_grad", operands);
+}
+
+}  // namespace gru_op
+
+extern const OpDef kGru;
+constexpr OpDef kGru = {"gru", gru_op::shape_rule, gru_op::decompose_rule, gru_op::gradient_rule};
+
+Recurrent gru(Tensor x, Tensor h, Tensor w, Tensor r, Tensor b, Tensor rb) {
+  const Tensors out = emit_all("gru", {x, h, w, r, b, rb});
+  return {out[0], Tensor(), out[1]};
+}
+
+namespace gru_grad_op {
+
+using namespace recurrent_op;
+
+enum { kDy, kX, kH, kW, kR, kB, kRb, kY, kGates };
+
+void shape_rule(Infer& c) {
+  const CellShape s = check_cell(c, kX, 1, kW, 2, 3);
+  for (int i : {kDy, kY, kGates}) c.expect_same_dtype(kX, i);
+  for (int i : {kDy, kY}) c.expect_shape(i, {s.B, s.T, s.U});
+  c.expect_shape(kGates, {s.B, s.T, 4 * s.U});
+  for (int i : {kX, kH, kW, kR, kB, kRb}) c.result(c.in(i));
+}
+
+Tensors decompose_rule(const Decompose& n) {
+  const Tensor x = n.in(kX), weights = n.in(kR), before = states_before(n.in(kH), n.in(kY));
+  const int64_t units = weights.dim(0), T = x.dim(1);
+  Tensors dz(static_cast<size_t>(T)), drec = dz;
+  Tensor dh;
+  for (int64_t t = T - 1; t >= 0; --t) {
+    const size_t k = static_cast<size_t>(t);
+    const Tensor gates = step_of(n.in(kGates), t), dy = step_of(n.in(kDy), t);
+    const Tensor z = gate_of(gates, 0, units), r = gate_of(gates, 1, units);
+    const Tensor candidate = gate_of(gates, 2, units), q = gate_of(gates, 3, units);
+    dh = dh ? dy + dh : dy;
+    const Tensor for_z = dh * (step_of(before, t) - candidate) * z * (1 - z);
+    const Tensor for_n = dh * (1 - z) * (1 - square(candidate));
+    const Tensor for_r = for_n * q * r * (1 - r);
+    dz[k] = concat({for_z, for_r, for_n}, 1);
+    drec[k] = concat({for_z, for_r, for_n * r}, 1);
+    dh = dh * z + wide_dot(drec[k], weights, false, true);
+  }
+  const WeightGrads w =
+      weight_gradients(x, n.in(kH), n.in(kY), n.in(kW), stacked(dz, dh.dtype()), stacked(drec, dh.dtype()));
+  return {w.dx, cast(dh, x.dtype()), w.dw, w.dr, w.db, w.drb};
+}
+
+}  // namespace gru_grad_op
+
+extern const OpDef kGruGrad;
+constexpr OpDef kGruGrad = {"gru_grad", gru_grad_op::shape_rule, gru_grad_op::decompose_rule};
+
+}  // namespace tenon

@@ -1,0 +1,109 @@
+#include "op/network/batch_norm.h"
+
+namespace tenon {
+namespace layer_norm_op {
+
+// Operands x and gamma (and beta, when it is there) and the axes fit; returns the shape of the moments.
+Shape moments_shape(Infer& c, int x, int gamma, int beta) {
+  const Shape &shape = c.shape(x), &scale = c.shape(gamma);
+  c.expect_rank(x, 1, kMaxRank);
+  c.expect_rank(gamma, 0, shape.rank());
+  c.expect_shape(gamma, Shape(std::vector<int64_t>(shape.end() - scale.rank(), shape.end())));
+  if (beta >= 0 && c.has(beta)) c.expect_same_type(gamma, beta);
+  const Ints axes = checked_axes(c, c.list("axes"), shape.rank());
+  c.expect(!axes.empty(), "attribute 'axes' is empty");
+  expect_finite(c, "eps", 0);
+  std::vector<int64_t> dims;
+  for (int64_t a : other_axes(axes, shape.rank())) dims.push_back(shape[static_cast<int>(a)]);
+  return Shape(dims);
+}
+
+void shape_rule(Infer& c) {
+  const Shape moments = moments_shape(c, 0, 1, 2);
+  c.result(c.in(0));
+  c.result(c.in(1).dtype, moments);
+  c.result(c.in(1).dtype, moments);
+}
+
+void grad_shape_rule(Infer& c) {
+  const Shape moments = moments_shape(c, 1, 2, -1);
+  c.expect_same_type(1, 0);
+  for (int i : {3, 4}) {
+    c.expect_same_dtype(2, i);
+    c.expect_shape(i, moments);
+  }
+  c.result(c.in(1));
+  c.result(c.in(2));
+  if (c.flag("beta")) c.result(c.in(2));
+}
+
+Tensor repeated(const AttrReader& a, Tensor moment, Tensor x) {
+  return expand_reduced(moment, x.shape(), a.list("axes"));
+}
+
+Tensors decompose_rule(const Decompose& n) {
+  const DType compute = norm_dtype(n.in(0), n.in(1)), stored = n.in(1).dtype();
+  const Ints& axes = n.list("axes");
+  const Tensor x = cast(n.in(0), compute);
+  Tensor centred = x, mean;
+  if (n.flag("center")) {
+    mean = reduce_mean(x, axes);
+    centred = x - repeated(n, mean, x);
+  }
+  const Tensor var = reduce_mean(square(centred), axes);
+  if (!mean) mean = full_like(var, 0);
+  const Tensor normal = centred * repeated(n, inverse_deviation(var, n.f64("eps")), x);
+  Tensor y = normal * broadcast_trailing(cast(n.in(1), compute), x.shape());
+  if (n.has(2)) y = y + broadcast_trailing(cast(n.in(2), compute), x.shape());
+  return {cast(y, n.in(0).dtype()), cast(mean, stored), cast(var, stored)};
+}
+
+Tensors gradient_rule(const Gradient& n) {
+  if (n.g(1) || n.g(2)) return {};
+  const LayerNormGrad d = layer_norm_grad(n.g(0), n.in(0), n.in(1), n.out(1), n.out(2), n.list("axes"), n.f64("eps"),
+                                          n.flag("center"), n.needs(2));
+  return {d.dx, d.dgamma, d.dbeta};
+}
+
+Tensors grad_decompose_rule(const Decompose& n) {
+  const DType compute = norm_dtype(n.in(1), n.in(2)), stored = n.in(2).dtype();
+  const Ints& axes = n.list("axes");
+  const auto wide = [&](int i) { return cast(n.in(i), compute); };
+  const Tensor dy = wide(0), x = wide(1), gamma = wide(2);
+  const Tensor inverse = repeated(n, inverse_deviation(wide(4), n.f64("eps")), x);
+  const Tensor normal = (n.flag("center") ? x - repeated(n, wide(3), x) : x) * inverse;
+  const Tensor g = dy * broadcast_trailing(gamma, x.shape());
+  Tensor centred = g - normal * repeated(n, reduce_mean(g * normal, axes), x);
+  if (n.flag("center")) centred = centred - repeated(n, reduce_mean(g, axes), x);
+  Ints leading;
+  for (int i = 0; i < x.rank() - gamma.rank(); ++i) leading.push_back(i);
+  const auto sum = [&](Tensor t) { return cast(reduce(t, leading, ReduceKind::kSum), stored); };
+  Tensors out{cast(centred * inverse, n.in(1).dtype()), sum(dy * normal)};
+  if (n.flag("beta")) out.push_back(sum(dy));
+  return out;
+}
+
+}  // namespace layer_norm_op
+
+extern const OpDef kLayerNorm;
+constexpr OpDef kLayerNorm = {"layer_norm", layer_norm_op::shape_rule, layer_norm_op::decompose_rule,
+                              layer_norm_op::gradient_rule};
+
+extern const OpDef kLayerNormGrad;
+constexpr OpDef kLayerNormGrad = {"layer_norm_grad", layer_norm_op::grad_shape_rule,
+                                  layer_norm_op::grad_decompose_rule};
+
+Normalized layer_norm(Tensor x, Tensor gamma, Tensor beta, const Ints& axes, double eps, bool center) {
+  const Tensors r =
+      emit_all("layer_norm", {x, gamma, beta}, {{"eps", eps}, {"axes", positive_axes(x, axes)}, {"center", center}});
+  return {r[0], r[1], r[2]};
+}
+
+LayerNormGrad layer_norm_grad(Tensor dy, Tensor x, Tensor gamma, Tensor mean, Tensor var, const Ints& axes, double eps,
+                              bool center, bool with_beta) {
+  const Tensors r = emit_all("layer_norm_grad", {dy, x, gamma, mean, var},
+                             {{"eps", eps}, {"axes", positive_axes(x, axes)}, {"center", center}, {"beta", with_beta}});
+  return {r[0], r[1], with_beta ? r[2] : Tensor()};
+}
+
+}  // namespace tenon

@@ -1,0 +1,22 @@
+#include "op/update/update_rules.h"
+
+namespace tenon {
+namespace adadelta_update_op {
+
+void shape_rule(Infer& c) { infer_pointwise_update(c, 2); }
+
+Tensors decompose_rule(const Decompose& n) {
+  const UpdateStep s(n);
+  const double rho = n.f64("rho"), eps = n.f64("eps");
+  const Tensor sum = s.mean(0, rho, square(s.g()));
+  const Tensor d = s.g() * sqrt(s.slot(1) + eps) / sqrt(sum + eps);
+  return s.results({s.p() - s.lr() * d, sum, s.mean(1, rho, square(d))});
+}
+
+}  // namespace adadelta_update_op
+
+extern const OpDef kAdadeltaUpdate;
+constexpr OpDef kAdadeltaUpdate = {"adadelta_update", adadelta_update_op::shape_rule,
+                                   adadelta_update_op::decompose_rule};
+
+}  // namespace tenon

@@ -1,0 +1,59 @@
+#include "op/update/update_rules.h"
+
+namespace tenon {
+namespace adafactor_update_op {
+
+// p's shape without one axis.
+Shape without(const Shape& p, int axis) {
+  std::vector<int64_t> dims = p.vec();
+  dims.erase(dims.end() + axis);
+  return Shape(dims);
+}
+
+void shape_rule(Infer& c) {
+  const Shape& p = c.shape(0);
+  const int slots = p.rank() >= 2 ? 2 : 1;
+  infer_update(c, slots, slots);
+  if (slots == 1) return infer_slot(c, 0, p);
+  infer_slot(c, 0, without(p, -1));
+  infer_slot(c, 1, without(p, -2));
+}
+
+Tensor mean_square(Tensor x) { return reduce_mean(square(x)); }
+
+// The means of squared gradients by row and column, which stand for their product over the mean of the rows.
+Tensor factored(Tensor row, Tensor column, const Shape& shape) {
+  const int rank = shape.rank();
+  const Tensor mean = reduce_mean(row, {rank - 2}, true);
+  const Tensor share = row / broadcast_to(mean, row.shape());
+  return expand_reduced(share, shape, {rank - 1}) * expand_reduced(column, shape, {rank - 2});
+}
+
+Tensors decompose_rule(const Decompose& n) {
+  const UpdateStep s(n);
+  const Tensor p = s.p(), keep = pow(s.t(), scalar_like(s.t(), -0.8));  // 1 - beta
+  const Tensor squares = square(s.g()) + n.f64("eps1");
+  const auto moved = [&](int k, Tensor to) { return s.slot(k) + keep * (to - s.slot(k)); };
+  Tensors next{Tensor()};
+  Tensor v;
+  if (p.rank() < 2) {
+    next.push_back(v = moved(0, squares));
+  } else {
+    next.push_back(moved(0, reduce_mean(squares, {-1})));
+    next.push_back(moved(1, reduce_mean(squares, {-2})));
+    v = factored(next[1], next[2], p.shape());
+  }
+  const Tensor u = s.g() / sqrt(v), one = scalar_like(p, 1);
+  const Tensor clip = maximum(one, sqrt(mean_square(u)));
+  const Tensor size = maximum(scalar_like(p, n.f64("eps2")), sqrt(mean_square(p)));
+  next[0] = p - size * minimum(s.lr(), one / sqrt(s.t())) / clip * u;
+  return s.results(next);
+}
+
+}  // namespace adafactor_update_op
+
+extern const OpDef kAdafactorUpdate;
+constexpr OpDef kAdafactorUpdate = {"adafactor_update", adafactor_update_op::shape_rule,
+                                    adafactor_update_op::decompose_rule};
+
+}  // namespace tenon

@@ -1,0 +1,21 @@
+#include "op/update/update_rules.h"
+
+namespace tenon {
+namespace adamax_update_op {
+
+void shape_rule(Infer& c) { infer_pointwise_update(c, 2); }
+
+Tensors decompose_rule(const Decompose& n) {
+  const UpdateStep s(n);
+  const double b1 = n.f64("b1");
+  const Tensor m = s.mean(0, b1, s.g());
+  const Tensor u = maximum(n.f64("b2") * s.slot(1), abs(s.g()));
+  return s.results({s.p() - s.lr() / s.unbias(b1) * m / (u + n.f64("eps")), m, u});
+}
+
+}  // namespace adamax_update_op
+
+extern const OpDef kAdamaxUpdate;
+constexpr OpDef kAdamaxUpdate = {"adamax_update", adamax_update_op::shape_rule, adamax_update_op::decompose_rule};
+
+}  // namespace tenon

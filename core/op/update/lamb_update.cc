@@ -1,0 +1,27 @@
+#include "op/update/update_rules.h"
+
+namespace tenon {
+namespace lamb_update_op {
+
+void shape_rule(Infer& c) { infer_pointwise_update(c, 2); }
+
+Tensor norm(Tensor x) { return sqrt(reduce_sum(square(x))); }
+Tensor is_zero(Tensor x) { return compare(x, scalar_like(x, 0), CompareKind::kEq); }
+
+Tensors decompose_rule(const Decompose& n) {
+  const UpdateStep s(n);
+  const double b1 = n.f64("b1"), b2 = n.f64("b2"), wd = n.f64("wd");
+  const Tensor m = s.mean(0, b1, s.g()), v = s.mean(1, b2, square(s.g()));
+  Tensor r = m / s.unbias(b1) / (sqrt(v / s.unbias(b2)) + n.f64("eps"));
+  if (wd != 0) r = r + wd * s.p();
+  const Tensor of_p = norm(s.p()), of_r = norm(r);
+  const Tensor ratio = select(maximum(is_zero(of_p), is_zero(of_r)), scalar_like(of_p, 1), of_p / of_r);
+  return s.results({s.p() - s.lr() * ratio * r, m, v});
+}
+
+}  // namespace lamb_update_op
+
+extern const OpDef kLambUpdate;
+constexpr OpDef kLambUpdate = {"lamb_update", lamb_update_op::shape_rule, lamb_update_op::decompose_rule};
+
+}  // namespace tenon

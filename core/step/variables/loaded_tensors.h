@@ -1,0 +1,55 @@
+// What a file of variables holds, read as a whole before any of it is used.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "step/variables/variable_store.h"
+#include "tenon/array.h"
+
+namespace tenon {
+
+using Types = std::map<std::string, Type, std::less<>>;
+
+// What is in a file.
+class TensorTypes {
+ public:
+  TensorTypes(std::string path, Types types) : path_(std::move(path)), types_(std::move(types)) {}
+  const std::string& path() const { return path_; }
+  // One line that names what the file lacks, or has with another type.
+  Status check_has(const Types& wanted) const;
+  // The same, and what it has beside it.
+  Status check_is(const Types& wanted) const;
+
+ private:
+  std::string path_;
+  Types types_;
+};
+
+class LoadedTensors {
+ public:
+  // NaN and infinity are refused.
+  static Result<LoadedTensors> read(const std::string& path);
+
+  TensorTypes types() const;
+  // `missing` where there is no i64 scalar of that name.
+  int64_t scalar(std::string_view name, int64_t missing) const;
+  // Gives all of it to the variables of those names. `whole`: as what the file says of all variables that there are
+  // (VariableStore::provide). Afterwards it is empty.
+  Status give(VariableStore& store, bool whole);
+  // Gives it to an object's variables: it has all of them and nothing else, by their names or those behind "OBJECT/". On an
+  // error the store stays as it was.
+  Status give_to(VariableStore& store, const std::string& object, const Types& variables);
+  bool empty() const { return tensors_.empty(); }
+  // Gives those that the store has variables for; `required` ones have to be there. On an error the store stays as it was.
+  Status give_known(VariableStore& store, const std::vector<std::string>& required);
+
+ private:
+  // The variables' names by those in the file.
+  std::map<std::string, std::string> names_of(const std::string& object, const Types& variables) const;
+  LoadedTensors(std::string path, Arrays tensors) : path_(std::move(path)), tensors_(std::move(tensors)) {}
+  std::string path_;
+  Arrays tensors_;
+};
+
+}  // namespace tenon

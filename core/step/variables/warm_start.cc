@@ -1,0 +1,166 @@
+#include "step/variables/warm_start.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/room.h"
+#include "base/text.h"
+#include "step/variables/variable_store.h"
+
+namespace tenon {
+namespace {
+
+using Among = VarsToWarmStart::Among;
+
+// Where training of an Estimator or of fit() stood; not a variable.
+bool is_note(std::string_view tensor) { return tensor.starts_with("tenon/"); }
+
+bool is_prefix(const std::string& name) { return name.empty() || name.ends_with('/'); }
+
+const char* thing(Among among) {
+  return among == Among::kTrainable ? "trained variable" : among == Among::kWeights ? "weight" : "variable";
+}
+
+std::vector<std::string> listed(const std::set<std::string>& names) { return {names.begin(), names.end()}; }
+
+}  // namespace
+
+std::string some_names(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 8;
+  std::string out;
+  for (size_t i = 0; i < std::min(kMost, names.size()); ++i)
+    append(out, cat(i ? ", '" : "'", abbreviated(names[i]), "'"));
+  if (names.size() > kMost) append(out, cat(" and ", names.size() - kMost, " more"));
+  return out;
+}
+
+std::string WarmStartReport::text() const {
+  std::string out =
+      cat("warm start from ", checkpoint, ": ", loaded.size(), loaded.size() == 1 ? " variable" : " variables");
+  if (!fresh.empty()) append(out, cat("; ", fresh.size(), " begin anew: ", some_names(fresh)));
+  if (!mismatched.empty()) append(out, cat("; of another type in it: ", some_names(mismatched)));
+  if (!left_over.empty()) append(out, cat("; ", left_over.size(), " of it left over: ", some_names(left_over)));
+  if (!unmatched.empty()) append(out, cat("; no variable matches ", some_names(unmatched)));
+  return out;
+}
+
+Result<WarmStart> WarmStart::open(WarmStartSettings settings) {
+  if (settings.ckpt_to_initialize_from.empty()) return invalid("warm start: ckpt_to_initialize_from is empty");
+  TENON_ASSIGN(TensorFile file, TensorFile::open(settings.ckpt_to_initialize_from));
+  WarmStart out(std::move(settings), std::move(file));
+  for (const std::string& text : out.settings_.vars_to_warm_start.expressions()) {
+    Result<NameExpression> expression = NameExpression::make(text);
+    if (!expression.ok()) return invalid("vars_to_warm_start: ", expression.status().message());
+    out.expressions_.push_back(expression.take());
+  }
+  TENON_TRY(out.check_renames());
+  return out;
+}
+
+Status WarmStart::check_renames() const {
+  for (const auto& [name, previous] : settings_.var_name_to_prev_var_name) {
+    if (is_prefix(name) != is_prefix(previous))
+      return invalid("var_name_to_prev_var_name: '", abbreviated(name), "' and '", abbreviated(previous),
+                     "': expected two names, or two prefixes that end with '/'");
+    const auto at = file_.tensors().lower_bound(previous);
+    const bool has =
+        at != file_.tensors().end() && (is_prefix(previous) ? at->first.starts_with(previous) : at->first == previous);
+    if (!has)
+      return invalid("var_name_to_prev_var_name: '", file_.path(), "' has no ",
+                     is_prefix(previous) ? "names under '" : "'", abbreviated(previous), "'");
+  }
+  return {};
+}
+
+bool WarmStart::is_among(const VariableRole& role) const {
+  const Among among = settings_.vars_to_warm_start.among();
+  if (among != Among::kAll && role.kind != VariableKind::kWeight) return false;
+  return among != Among::kTrainable || role.trainable;
+}
+
+bool WarmStart::selects(const std::string& variable, const VariableRole& role) const {
+  return is_among(role) && std::any_of(expressions_.begin(), expressions_.end(),
+                                       [&](const NameExpression& e) { return e.begins(variable); });
+}
+
+// By its own name, else by the longest prefix.
+const WarmStart::Rename* WarmStart::rename_of(const std::string& variable) const {
+  const auto& renames = settings_.var_name_to_prev_var_name;
+  if (const auto found = renames.find(variable); found != renames.end()) return &*found;
+  const Rename* best = nullptr;  // in the order of names a longer prefix comes later
+  for (const Rename& rename : renames)
+    if (is_prefix(rename.first) && variable.starts_with(rename.first)) best = &rename;
+  return best;
+}
+
+Result<WarmStart::Source> WarmStart::source_of(const std::string& variable, const Type& type,
+                                               const VariableRole& role) const {
+  if (!selects(variable, role)) return Source();
+  const Rename* rename = rename_of(variable);
+  const std::string name = rename ? rename->second + variable.substr(rename->first.size()) : variable;
+  const auto found = file_.tensors().find(name);
+  if (found == file_.tensors().end() || is_note(name)) return Source();
+  if (found->second == type) return Source{name};
+  if (settings_.skip_mismatch) return Source{{}, true};
+  return invalid("'", file_.path(), "': its '", name, "' is ", found->second.str(), ", variable '", variable, "' is ",
+                 type.str(), "; skip_mismatch lets it begin anew");
+}
+
+Result<Array> WarmStart::read(const std::string& tensor, const Type& type) const {
+  TENON_TRY(room_for(static_cast<uint64_t>(type.bytes()), cat("'", tensor, "' of '", file_.path(), "'")));
+  Array value(type);
+  TENON_TRY(file_.read(tensor, value.bytes()));
+  return value;
+}
+
+void WarmStart::note(const std::string& variable, const VariableRole& role, const Source& source) {
+  noted_[variable] = role;
+  if (!source.tensor.empty()) return void(loaded_[variable] = source.tensor);
+  fresh_.insert(variable);
+  if (source.mismatched) mismatched_.insert(variable);
+}
+
+// Nothing is said before there is a variable.
+std::vector<std::string> WarmStart::unmatched() const {
+  std::vector<std::string> out;
+  if (noted_.empty()) return out;
+  for (const NameExpression& e : expressions_)
+    if (std::none_of(noted_.begin(), noted_.end(),
+                     [&](const auto& v) { return is_among(v.second) && e.begins(v.first); }))
+      out.push_back(e.text());
+  for (const Rename& rename : settings_.var_name_to_prev_var_name)
+    if (std::none_of(noted_.begin(), noted_.end(), [&](const auto& v) { return rename_of(v.first) == &rename; }))
+      out.push_back(rename.first);
+  return out;
+}
+
+WarmStartReport WarmStart::report() const {
+  std::set<std::string> left;
+  for (const auto& entry : file_.tensors())
+    if (!is_note(entry.first)) left.insert(entry.first);
+  for (const auto& entry : loaded_) left.erase(entry.second);
+  return {file_.path(), loaded_, listed(fresh_), listed(mismatched_), listed(left), unmatched()};
+}
+
+bool WarmStart::is_whole() const {
+  return unmatched().empty() && std::all_of(noted_.begin(), noted_.end(), [&](const auto& v) {
+           return loaded_.contains(v.first) || !selects(v.first, v.second);
+         });
+}
+
+Status WarmStart::finish() const {
+  const WarmStartReport all = report();
+  if (loaded_.empty())
+    return invalid("no variable begins with a value of '", all.checkpoint, "'",
+                   all.unmatched.empty() ? ""
+                                         : cat(": no ", thing(settings_.vars_to_warm_start.among()), " matches ",
+                                               some_names(all.unmatched)),
+                   "; variables: ", some_names(all.fresh), "; it has: ", some_names(all.left_over));
+  for (const Rename& rename : settings_.var_name_to_prev_var_name)
+    if (std::none_of(loaded_.begin(), loaded_.end(), [&](const auto& v) { return rename_of(v.first) == &rename; }))
+      return invalid("var_name_to_prev_var_name: no variable '", abbreviated(rename.first), "' begins with the '",
+                     abbreviated(rename.second), "' of '", all.checkpoint, "'");
+  return {};
+}
+
+}  // namespace tenon

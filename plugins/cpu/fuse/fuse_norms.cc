@@ -1,0 +1,38 @@
+#include "fuse/patterns.h"
+#include "tenon/op/names.h"
+
+namespace tenon::cpu {
+namespace {
+
+using norm_op = op::batch_norm_apply;
+
+bool is_f32(const NodeView& node) {
+  for (int k = 0; k < node.operands(); ++k)
+    if (node.has(k) && node.in(k).dtype() != TENON_F32) return false;
+  return node.out(0).dtype() == TENON_F32;
+}
+
+void add_conv_norm(const NodeView& conv, const NodeView& norm, Rewrite& to) {
+  std::vector<uint32_t> operands{to.operand(conv, 0), to.operand(conv, 1), to.operand(conv, 2),
+                                 to.operand(norm, norm_op::residual)};
+  for (int k : {norm_op::gamma, norm_op::beta, norm_op::mean, norm_op::var}) operands.push_back(to.operand(norm, k));
+  plugin::GraphBuilder& fused = to.add("cpu.conv_norm", operands, {to.result(norm, 0)}, conv);
+  for (int i = 0; i < conv.attributes(); ++i)
+    if (conv.attribute_name(i) != "act" && conv.attribute_name(i) != "alpha")
+      fused.attr(conv.graph(), conv.attribute(i));
+  for (int i = 0; i < norm.attributes(); ++i)
+    for (const char* name : {"eps", "act", "alpha"})
+      if (norm.attribute_name(i) == name) fused.attr(norm.graph(), norm.attribute(i));
+}
+
+}  // namespace
+
+// Where the norm stood: its residual may have been computed after the convolution.
+std::optional<Match> conv_norm(const Matching& m, const NodeView& norm) {
+  const std::optional<NodeView> conv = m.sole_maker(norm.operand_id(norm_op::x), norm);
+  if (!conv || !is_f32(norm) || !is_bare_conv(*conv) || !is_f32(*conv)) return {};
+  return Match({norm.index(), conv->index()}, norm.index(),
+               [conv, norm](Rewrite& to) { add_conv_norm(*conv, norm, to); });
+}
+
+}  // namespace tenon::cpu

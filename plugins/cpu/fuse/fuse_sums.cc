@@ -1,0 +1,64 @@
+#include "fuse/patterns.h"
+
+namespace tenon::cpu {
+namespace {
+
+constexpr int64_t kFewRows = 32;  // of products that stream their weights (kernels/gemm_thin.h), and take no residual
+
+// A product of matrices of f32, or of bf16, without an activation or a residual.
+bool takes_residual(const NodeView& product, const plugin::ValueView& sum) {
+  const int32_t dtype = product.out(0).dtype();
+  const bool biased = product.op() == "dot_bias_act" && product.enumerator("act") == TENON_ACT_NONE &&
+                      !product.has(3) && (!product.has(2) || product.in(2).dtype() == dtype);
+  return (product.op() == "dot" || biased) && product.in(0).rank() == 2 && product.in(0).dtype() == dtype &&
+         product.in(1).rank() == 2 && product.in(1).dtype() == dtype && (dtype == TENON_F32 || dtype == TENON_BF16) &&
+         product.out(0).dim(0) > kFewRows && sum.rank() > 0 && sum.dim(-1) == product.out(0).dim(-1);
+}
+
+struct Product {
+  NodeView node;
+  std::optional<NodeView> reshape;  // between the product and the sum
+};
+
+// What makes the value, if the sum alone reads it.
+std::optional<Product> product_behind(const Matching& m, uint32_t value, const NodeView& sum) {
+  std::optional<NodeView> maker = m.sole_maker(value, sum), reshape;
+  if (maker && maker->op() == "reshape") {
+    reshape = maker;
+    maker = m.sole_maker(reshape->operand_id(0), *reshape);
+  }
+  if (!maker || !takes_residual(*maker, m.graph().value(value))) return {};
+  return Product{*maker, reshape};
+}
+
+void add_with_residual(const NodeView& product, uint32_t residual, const NodeView& sum, Rewrite& to) {
+  plugin::GraphBuilder& fused = to.add(
+      "dot_bias_act", {to.operand(product, 0), to.operand(product, 1), to.operand(product, 2), to.value(residual)},
+      {to.result(sum, 0)}, product);
+  copy_attributes(fused, product);
+  if (product.op() == "dot") fused.attr_enum("act", TENON_ACT_NONE).attr_f64("alpha", 0);
+}
+
+}  // namespace
+
+// Where the addition stood: what is added may have been computed after the product.
+std::optional<Match> product_with_residual(const Matching& m, const NodeView& sum) {
+  if (!sum.has(0) || !sum.has(1) || sum.operand_id(0) == sum.operand_id(1)) return {};
+  for (int k = 0; k < 2; ++k)
+    if (sum.in(k).elements() != sum.out(0).elements()) return {};
+  // Of two products the later one, so that the other one is there already.
+  std::optional<Product> product;
+  int at = 0;
+  for (int k = 0; k < 2; ++k) {
+    const std::optional<Product> found = product_behind(m, sum.operand_id(k), sum);
+    if (found && (!product || found->node.index() > product->node.index())) product = found, at = k;
+  }
+  if (!product || m.changes_between(product->node, sum)) return {};
+  const uint32_t residual = sum.operand_id(1 - at);
+  Match match({sum.index(), product->node.index()}, sum.index(),
+              [=](Rewrite& to) { add_with_residual(product->node, residual, sum, to); });
+  if (product->reshape) match.nodes.push_back(product->reshape->index());
+  return match;
+}
+
+}  // namespace tenon::cpu

@@ -1,0 +1,282 @@
+// cpu.batch_norm.conv (x, w, [bias O], gamma, beta, [residual as y]) -> t, y, mean, var
+//   t = conv(x, w) + bias, then batch_norm of t
+// cpu.batch_norm.grad_input (dy, w, [other as dx], x, gamma, mean, var, [y], [beta])
+//     -> dx, dgamma, dbeta, [dresidual], [dbias]
+//   conv_grad_input(dy, w) + other, then batch_norm_grad of it; the ReLU's mask by y or, where there was no residual, by
+//   x and beta; dbias[c] is the sum of dx's rows
+// What has rows, w, bias and dbias are f32 or bf16, the rest is f32.
+// Sums are taken of each part of the convolution's result while it is in cache, and added in the order of the parts,
+// which the shape alone cuts. A second pass over memory then makes y, or dx.
+#include "kernels/conv/conv_batch_norm.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/conv/conv_taken.h"
+#include "kernels/norm/normalization.h"
+
+namespace tenon::cpu::TENON_CPU_ISA {
+namespace {
+
+// What both directions have in common.
+struct NormedConv {
+  ConvWork work;
+  int64_t rows, c;        // of what is normalized
+  int64_t piece, pieces;  // rows of a piece of the second pass
+  int64_t parts;          // of the sums
+  float eps;
+  bool relu;
+  uint64_t room;  // of this kernel, behind the convolution's own
+};
+
+NormedConv normed_conv(const NodeView& node, const Env& env, ConvShape s, bool gradient) {
+  const bool exact = std::max(node.enumerator("precision"), env.precision) >= TENON_PRECISION_HIGHEST;
+  s.bias = !gradient && node.has(2);
+  NormedConv n;
+  n.work = conv_work(s, gradient, exact, node.in(0).dtype());
+  n.rows = s.batch * (gradient ? s.x_points() : s.y_points());
+  n.c = gradient ? s.c : s.o;
+  n.piece = piece_rows(n.rows, n.c);
+  n.pieces = pieces_of(n.rows, n.piece);
+  n.parts = n.work.parts > 0 ? n.work.parts : n.pieces;
+  n.eps = static_cast<float>(node.f64("eps", 1e-3));
+  n.relu = node.enumerator("act") == TENON_ACT_RELU;
+  n.room = static_cast<uint64_t>(round_up(static_cast<int64_t>(n.work.scratch_bytes()), 64));
+  return n;
+}
+
+// The two sums of each part, its rows, three vectors of channels, and of the gradient dbias's sums of each piece.
+struct NormSums {
+  double* count;
+  float *partial, *scale, *slope, *shift, *bias;
+};
+NormSums sums_of(const NormedConv& n, const Call& call) {
+  NormSums s;
+  s.count = reinterpret_cast<double*>(static_cast<char*>(call.scratch) + n.room);
+  s.partial = reinterpret_cast<float*>(s.count + n.parts);
+  s.scale = s.partial + 2 * n.parts * n.c;
+  s.slope = s.scale + n.c;
+  s.shift = s.slope + n.c;
+  s.bias = s.shift + n.c;
+  return s;
+}
+
+Kernel kernel_for(const NormedConv& n) {
+  Kernel k = kernel_of(&n.work);
+  k.threads = std::max(k.threads, threads_for(n.rows * n.c));
+  k.scratch_bytes = n.room + static_cast<uint64_t>(n.parts) * sizeof(double) +
+                    static_cast<uint64_t>((2 * n.parts + 3) * n.c) * sizeof(float);
+  return k;
+}
+
+// The convolution, whose result the taker gets, by itself or piece by piece afterwards.
+void run_convolution(const NormedConv& n, const Call& call, GatherData data, const ResultTaker& taker) {
+  if (n.work.parts > 0) data.take = &taker;
+  n.work.run(call, data);
+  call.barrier();
+  if (n.work.parts > 0) return;
+  const Slice mine = call.share(n.pieces);
+  for (int64_t p = mine.begin; p < mine.end; ++p) {
+    const PointRun run{p * n.piece, std::min(n.piece, n.rows - p * n.piece)};
+    taker.take(taker.context, p, &run, 1, {0, n.c});
+  }
+  call.barrier();
+}
+
+// Calls f(first row, rows) for this thread's pieces, the last first: they are still in cache.
+template <class F>
+void each_piece(const NormedConv& n, const Call& call, F f) {
+  const Slice mine = call.share(n.pieces);
+  for (int64_t p = mine.end; p-- > mine.begin;) f(p * n.piece, std::min(n.piece, n.rows - p * n.piece));
+}
+
+// ---- forward ----
+
+template <class T>
+struct MomentsTaken {
+  const T* t;
+  int64_t c;
+  NormSums sums;
+};
+
+// Moments of some rows of t: two passes, and the mean's own error taken out of both moments.
+template <class T>
+void take_moments(const void* context, int64_t part, const PointRun* runs, int64_t count, Slice channels) {
+  constexpr int64_t kColumns = 64;  // at once
+  const auto& m = *static_cast<const MomentsTaken<T>*>(context);
+  int64_t rows = 0;
+  for (int64_t i = 0; i < count; ++i) rows += runs[i].length;
+  const float each = 1.f / static_cast<float>(rows);
+  for (int64_t j = channels.begin; j < channels.end; j += kColumns) {
+    const int64_t n = std::min(kColumns, channels.end - j);
+    float *const mean = m.sums.partial + 2 * part * m.c + j, *const square = mean + m.c, rest[kColumns] = {};
+    std::fill_n(mean, n, 0.f);
+    std::fill_n(square, n, 0.f);
+    for (int64_t i = 0; i < count; ++i) add_columns(m.t + runs[i].first * m.c + j, runs[i].length, n, m.c, mean);
+    for (int64_t i = 0; i < n; ++i) mean[i] *= each;
+    for (int64_t i = 0; i < count; ++i)
+      add_squares(m.t + runs[i].first * m.c + j, runs[i].length, n, m.c, mean, square, rest);
+    for (int64_t i = 0; i < n; ++i) {
+      const float error = rest[i] * each;
+      mean[i] += error;
+      square[i] -= rest[i] * error;
+    }
+  }
+  if (channels.begin == 0) m.sums.count[part] = static_cast<double>(rows);
+}
+
+constexpr int64_t kMerged = 16;  // channels at once
+
+void merge_parts(const NormedConv& n, const Call& call, const NormSums& sums, const float* gamma, float* mean,
+                 float* var) {
+  const Slice mine = call.share(ceil_div(n.c, kMerged));
+  for (int64_t b = mine.begin; b < mine.end; ++b) {
+    const Slice channels{b * kMerged, std::min(n.c, (b + 1) * kMerged)};
+    double m[kMerged], square[kMerged];
+    merge_moments(sums.partial, n.parts, sums.count, n.c, channels, m, square);
+    for (int64_t i = channels.begin; i < channels.end; ++i) {
+      mean[i] = static_cast<float>(m[i - channels.begin]);
+      var[i] = static_cast<float>(square[i - channels.begin] / static_cast<double>(n.rows));
+      sums.scale[i] = gamma[i] / std::sqrt(var[i] + n.eps);
+    }
+  }
+  call.barrier();
+}
+
+// A convolution's data, as any dtype.
+GatherData data_of(const void* from, const void* weights, const void* bias, void* to) {
+  return {static_cast<const float*>(from), static_cast<const float*>(weights), static_cast<const float*>(bias), nullptr,
+          static_cast<float*>(to)};
+}
+
+template <class T>
+Kernel make_normed_conv(const NodeView& node, const Env& env) {
+  const bool bias = node.has(2), residual = node.has(5);
+  auto n = std::make_shared<NormedConv>(normed_conv(node, env, conv_shape(node), false));
+  Kernel k = kernel_for(*n);
+  if (residual) k.in_place = {{5, 1}};
+  k.run = [=](const Call& call) {
+    T *const t = call.out<T>(0), *const y = call.out<T>(1);
+    float* const mean = call.out(2);
+    const MomentsTaken<T> moments{t, n->c, sums_of(*n, call)};
+    run_convolution(*n, call, data_of(call.in<T>(0), call.in<T>(1), bias ? call.in<T>(2) : nullptr, t),
+                    {&moments, take_moments<T>});
+    merge_parts(*n, call, moments.sums, call.in(3), mean, call.out(3));
+    each_piece(*n, call, [&](int64_t row, int64_t rows) {
+      const int64_t at = row * n->c;
+      apply_columns(t + at, residual ? call.in<T>(5) + at : nullptr, rows, n->c, mean, moments.sums.scale, call.in(4),
+                    n->relu, y + at);
+    });
+  };
+  return k;
+}
+
+// ---- backward ----
+
+template <class T>
+struct DotsTaken {
+  T* dz;
+  const T* x;
+  const float* mean;
+  IncomingGradient<T> from;
+  int64_t c;
+  NormSums sums;
+};
+
+template <class T>
+void take_dots(const void* context, int64_t part, const PointRun* runs, int64_t count, Slice channels) {
+  const auto& g = *static_cast<const DotsTaken<T>*>(context);
+  const int64_t n = channels.end - channels.begin;
+  float *const sum = g.sums.partial + 2 * part * g.c + channels.begin, *const dot = sum + g.c;
+  std::fill_n(sum, n, 0.f);
+  std::fill_n(dot, n, 0.f);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t at = runs[i].first * g.c + channels.begin;
+    IncomingGradient<T> from = g.from;
+    if (from.other) from.other += at;
+    if (from.y) from.y += at;
+    if (from.scale) from.scale += channels.begin, from.beta += channels.begin;
+    take_gradient(g.dz + at, g.x + at, from, g.mean + channels.begin, runs[i].length, n, g.c, sum, dot);
+  }
+}
+
+struct GradIn {
+  enum { kDy, kWeights, kOther, kX, kGamma, kMean, kVar, kY, kBeta };
+};
+
+void scale_by(const NormedConv& n, const Call& call, float* scale) {
+  const Slice channels = call.share(n.c, 16);
+  for (int64_t i = channels.begin; i < channels.end; ++i)
+    scale[i] = call.in(GradIn::kGamma)[i] / std::sqrt(call.in(GradIn::kVar)[i] + n.eps);
+  call.barrier();
+}
+
+// dgamma and dbeta of all parts, and what the second pass needs of them.
+void add_dots(const NormedConv& n, const Call& call, const NormSums& s) {
+  float *const dgamma = call.out(1), *const dbeta = call.out(2);
+  const Slice channels = call.share(n.c, 16);
+  add_pieces(s.partial, n.parts, 2 * n.c, channels, dbeta);
+  add_pieces(s.partial + n.c, n.parts, 2 * n.c, channels, dgamma);
+  const float each = 1.f / static_cast<float>(n.rows);
+  for (int64_t i = channels.begin; i < channels.end; ++i) {
+    const float inverse = 1.f / std::sqrt(call.in(GradIn::kVar)[i] + n.eps);
+    s.slope[i] = s.scale[i] * dgamma[i] * inverse * inverse * each;
+    s.shift[i] = s.scale[i] * dbeta[i] * each;
+    dgamma[i] *= inverse;
+  }
+  call.barrier();
+}
+
+// dx, and dbias unless it is nullptr.
+template <class T>
+void give_gradient(const NormedConv& n, const Call& call, const DotsTaken<T>& g, T* dx, T* dbias) {
+  const NormSums& s = g.sums;
+  each_piece(n, call, [&](int64_t row, int64_t rows) {
+    const int64_t at = row * n.c;
+    if (!dbias) return grad_columns(g.dz + at, g.x + at, rows, n.c, g.mean, s.scale, s.slope, s.shift, dx + at);
+    float* const sum = s.bias + row / n.piece * n.c;
+    std::fill_n(sum, n.c, 0.f);
+    grad_columns(g.dz + at, g.x + at, rows, n.c, g.mean, s.scale, s.slope, s.shift, dx + at, sum);
+  });
+  if (!dbias) return;
+  call.barrier();
+  add_pieces(s.bias, n.pieces, n.c, call.share(n.c, 16), dbias);
+}
+
+template <class T>
+Kernel make_normed_grad(const NodeView& node, const Env& env) {
+  const bool other = node.has(GradIn::kOther), y = node.has(GradIn::kY), dresidual = node.has_result(3);
+  const bool dbias = node.has_result(4);
+  auto n = std::make_shared<NormedConv>(normed_conv(node, env, conv_shape(node), true));
+  Kernel k = kernel_for(*n);
+  if (dresidual) k.in_place = {{GradIn::kX, 0}};
+  if (dbias) k.scratch_bytes += static_cast<uint64_t>(n->pieces * n->c) * sizeof(float);
+  k.run = [=](const Call& call) {
+    T* const dx = call.out<T>(0);
+    DotsTaken<T> g{
+        dresidual ? call.out<T>(3) : dx, call.in<T>(GradIn::kX), call.in(GradIn::kMean), {}, n->c, sums_of(*n, call)};
+    scale_by(*n, call, g.sums.scale);
+    g.from.other = other ? call.in<T>(GradIn::kOther) : nullptr;
+    if (n->relu && y) g.from.y = call.in<T>(GradIn::kY);
+    if (n->relu && !y) g.from.scale = g.sums.scale, g.from.beta = call.in(GradIn::kBeta);
+    run_convolution(*n, call, data_of(call.in<T>(GradIn::kDy), call.in<T>(GradIn::kWeights), nullptr, g.dz),
+                    {&g, take_dots<T>});
+    add_dots(*n, call, g.sums);
+    give_gradient(*n, call, g, dx, dbias ? call.out<T>(4) : nullptr);
+  };
+  return k;
+}
+
+}  // namespace
+
+void add_normed_convolution(KernelTable& table) {
+  const auto is_bf16 = [](const NodeView& node) { return node.in(0).dtype() == TENON_BF16; };
+  table.add_own("cpu.batch_norm.conv", [=](const NodeView& node, const Env& env) {
+    return is_bf16(node) ? make_normed_conv<Bfloat>(node, env) : make_normed_conv<float>(node, env);
+  });
+  table.add_own("cpu.batch_norm.grad_input", [=](const NodeView& node, const Env& env) {
+    return is_bf16(node) ? make_normed_grad<Bfloat>(node, env) : make_normed_grad<float>(node, env);
+  });
+}
+
+}  // namespace tenon::cpu::TENON_CPU_ISA

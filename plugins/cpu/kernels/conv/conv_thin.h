@@ -1,0 +1,30 @@
+// A convolution of images of 1 or 3 channels by 3 x 3 filters, ReLU and max-pool in registers: the filters' weights stay
+// there for a row of windows, and so do a window's four sums. For vectors of 16 lanes, of which there are 32. Sums are taken
+// in the order of conv_gather.h: the bits are the same.
+#pragma once
+
+#include "kernels/conv/conv_gather.h"
+#include "kernels/conv/conv_shape.h"
+
+namespace tenon::cpu::TENON_CPU_ISA {
+
+class ThinPooled {
+ public:
+  static bool suits(const ConvShape& shape);
+
+  explicit ThinPooled(const ConvShape& shape);
+
+  uint64_t scratch_bytes() const { return 0; }
+  uint64_t thread_scratch_bytes() const { return static_cast<uint64_t>(source_) * sizeof(float); }
+  uint32_t threads() const { return plugin::kAllThreads; }
+  // Called by every thread of the gang; pooled: data.to and data.to_winner.
+  void run(const Call& call, const GatherData& data) const;
+
+ private:
+  ConvShape s_;
+  int64_t rows_ = 1, blocks_ = 1;   // rows of windows in a unit; units of an image
+  int64_t height_ = 0, width_ = 0;  // of the copy of x
+  int64_t source_ = 0;              // floats
+};
+
+}  // namespace tenon::cpu::TENON_CPU_ISA

@@ -1,0 +1,135 @@
+// softmax           y = exp(x - max) / sum          log_softmax       y = x - max - log(sum)
+// softmax_grad      dx = y (dy - sum dy y)          log_softmax_grad  dx = dy - exp(y) sum dy
+// x [outer, n, inner], along n. Rows lie whole where inner is 1; else columns go in blocks.
+#include "kernels/norm/softmax.h"
+
+#include <algorithm>
+
+#include "kernels/gemm/narrow.h"
+#include "kernels/reduction.h"
+
+namespace tenon::cpu::TENON_CPU_ISA {
+
+namespace {
+
+constexpr int64_t kLineColumns = 64;
+
+void softmax_row(const float* x, int64_t n, float* y) {
+  const float sum = row_exp(x, n, row_max(x, n), y);
+  const Lanes::Vector scale = Lanes::splat(1.f / sum);
+  for (int64_t i = 0; i < n; i += Lanes::kLanes) put<Lanes>(y, i, n, row<Lanes>(y, i, n, 0) * scale);
+}
+
+void log_softmax_row(const float* x, int64_t n, float* y) {
+  const float max = row_max(x, n), log_sum = std::log(row_exp<false>(x, n, max, nullptr));
+  for (int64_t i = 0; i < n; i += Lanes::kLanes) put<Lanes>(y, i, n, (row<Lanes>(x, i, n, 0) - max) - log_sum);
+}
+
+void softmax_grad_row(const float* dy, const float* y, int64_t n, float* dx) {
+  const float sum = row_sum(n, [=](int64_t i) { return row8(dy, i, n, 0) * row8(y, i, n, 0); });
+  for (int64_t i = 0; i < n; i += 8) put8(dx, i, n, row8(y, i, n, 0) * (row8(dy, i, n, 0) - sum));
+}
+
+void log_softmax_grad_row(const float* dy, const float* y, int64_t n, float* dx) {
+  const float sum = row_sum(n, [=](int64_t i) { return row8(dy, i, n, 0); });
+  for (int64_t i = 0; i < n; i += 8) put8(dx, i, n, row8(dy, i, n, 0) - vexp(row8(y, i, n, 0)) * sum);
+}
+
+// `width` columns of a matrix whose rows are `step` apart.
+void softmax_columns(const float* x, int64_t n, int64_t step, int64_t width, bool log, float* y) {
+  float max[kLineColumns], sum[kLineColumns];
+  std::fill_n(max, kLineColumns, -kInf);
+  std::fill_n(sum, kLineColumns, 0.f);
+  for (int64_t k = 0; k < n; ++k)
+    for (int64_t i = 0; i < width; i += 8) store8(max + i, max8_nan(load8(max + i), row8(x + k * step, i, width, 0)));
+  for (int64_t k = 0; k < n; ++k)
+    for (int64_t i = 0; i < width; i += 8) {
+      const f32x8 e = exp_low(row8(x + k * step, i, width, 0) - load8(max + i));
+      store8(sum + i, load8(sum + i) + e);
+      if (!log) put8(y + k * step, i, width, e);
+    }
+  for (int64_t i = 0; i < kLineColumns; i += 8) store8(sum + i, log ? vlog(load8(sum + i)) : 1.f / load8(sum + i));
+  for (int64_t k = 0; k < n; ++k)
+    for (int64_t i = 0; i < width; i += 8) {
+      const f32x8 v = row8((log ? x : y) + k * step, i, width, 0);
+      put8(y + k * step, i, width, log ? (v - load8(max + i)) - load8(sum + i) : v * load8(sum + i));
+    }
+}
+
+void softmax_grad_columns(const float* dy, const float* y, int64_t n, int64_t step, int64_t width, bool log,
+                          float* dx) {
+  float sum[kLineColumns] = {};
+  for (int64_t k = 0; k < n; ++k)
+    for (int64_t i = 0; i < width; i += 8) {
+      const f32x8 g = row8(dy + k * step, i, width, 0);
+      store8(sum + i, load8(sum + i) + (log ? g : g * row8(y + k * step, i, width, 0)));
+    }
+  for (int64_t k = 0; k < n; ++k)
+    for (int64_t i = 0; i < width; i += 8) {
+      const f32x8 g = row8(dy + k * step, i, width, 0), v = row8(y + k * step, i, width, 0), s = load8(sum + i);
+      put8(dx + k * step, i, width, log ? g - vexp(v) * s : v * (g - s));
+    }
+}
+
+// Calls row(at) or columns(at, width) for this thread's share of [outer, n, inner].
+template <class Row, class Columns>
+void each_line(const Call& call, const AxisView& v, Row row, Columns columns) {
+  const int64_t blocks = v.inner == 1 ? 1 : (v.inner + kLineColumns - 1) / kLineColumns;
+  const Slice s = call.share(v.outer * blocks);
+  for (int64_t u = s.begin; u < s.end; ++u) {
+    const int64_t from = u % blocks * kLineColumns, at = u / blocks * v.n * v.inner + from;
+    if (v.inner == 1)
+      row(at);
+    else
+      columns(at, std::min(kLineColumns, v.inner - from));
+  }
+}
+
+Kernel make_softmax(const NodeView& node, bool log) {
+  const AxisView v = axis_view(node.in(0), node.i64("axis", -1));
+  Kernel k;
+  k.threads = threads_for(node.in(0).elements() * 4);
+  k.in_place = {{0, 0}};
+  k.run = [=](const Call& call) {
+    const float* x = call.in(0);
+    float* y = call.out(0);
+    each_line(
+        call, v, [&](int64_t at) { log ? log_softmax_row(x + at, v.n, y + at) : softmax_row(x + at, v.n, y + at); },
+        [&](int64_t at, int64_t width) { softmax_columns(x + at, v.n, v.inner, width, log, y + at); });
+  };
+  return narrowed(node, std::move(k));
+}
+
+Kernel make_softmax_grad(const NodeView& node, bool log) {
+  const AxisView v = axis_view(node.in(0), node.i64("axis", -1));
+  Kernel k;
+  k.threads = threads_for(node.in(0).elements() * (log ? 4 : 2));
+  k.in_place = {{0, 0}, {1, 0}};
+  k.run = [=](const Call& call) {
+    const float *dy = call.in(0), *y = call.in(1);
+    float* dx = call.out(0);
+    each_line(
+        call, v, [&](int64_t at) { (log ? log_softmax_grad_row : softmax_grad_row)(dy + at, y + at, v.n, dx + at); },
+        [&](int64_t at, int64_t width) { softmax_grad_columns(dy + at, y + at, v.n, v.inner, width, log, dx + at); });
+  };
+  return narrowed(node, std::move(k));
+}
+
+plugin::Verdict accept_softmax(const NodeView& node) {
+  const int32_t t = node.in(0).dtype();
+  if (!plugin::is_float(t)) return plugin::refuse("softmax: the operand must be float");
+  return t == TENON_F64 || node.in(0).rank() == 0 ? plugin::decompose() : plugin::take();
+}
+
+}  // namespace
+
+void add_softmax(KernelTable& table) {
+  table.add("softmax", accept_softmax, [](const NodeView& n, const Env&) { return make_softmax(n, false); });
+  table.add("log_softmax", accept_softmax, [](const NodeView& n, const Env&) { return make_softmax(n, true); });
+  table.add("softmax_grad", accept_softmax, [](const NodeView& n, const Env&) { return make_softmax_grad(n, false); });
+  table.add("log_softmax_grad", accept_softmax,
+            [](const NodeView& n, const Env&) { return make_softmax_grad(n, true); });
+  add_softmax_loss(table);
+}
+
+}  // namespace tenon::cpu::TENON_CPU_ISA

@@ -1,0 +1,73 @@
+#include <cmath>
+
+#include "device/kernel_sources.h"
+#include "device/launch.h"
+#include "device/table.h"
+#include "tenon/plugin/graph.h"
+
+namespace opencl_gpu {
+namespace {
+
+constexpr int64_t kMostElements = int64_t{1} << 34;  // the counter's first word
+
+std::string random_source() { return std::string(kernel_source("philox")) + kernel_source("random"); }
+
+Verdict accept_stream(const NodeView& node, int seed) {
+  for (int i = seed; i < seed + 2; ++i)
+    if (!node.has(i) || node.in(i).dtype() != TENON_I64 || node.in(i).elements() != 1)
+      return refuse(std::string(node.op()) + ": seed and step must be i64 scalars");
+  if (node.out(0).elements() > kMostElements) return refuse(std::string(node.op()) + ": more than 2^34 elements");
+  return tenon::plugin::take();
+}
+
+Verdict accept_random(const NodeView& node) {
+  if (node.operands() != 2 || node.out(0).dtype() != TENON_F32)
+    return refuse("random: expected seed and step, and an f32 result");
+  return accept_stream(node, 0);
+}
+
+Kernel random_kernel(const NodeView& node, const Env& env) {
+  const uint64_t n = static_cast<uint64_t>(node.out(0).elements());
+  Launch launch = Launch::of_text(driver_of(*env.device), random_source(), "uniform");
+  launch.out(0).in(0).in(1).value<cl_ulong>(n).value<cl_uint>(static_cast<cl_uint>(node.i64("stream")));
+  return kernel_of({launch.items(n)});
+}
+
+Verdict accept_dropout(const NodeView& node) {
+  if (node.operands() < 3 || !node.has(0)) return refuse("dropout: expected x, seed, step and perhaps a residual");
+  if (!tenon::plugin::is_float(node.in(0).dtype()))
+    return refuse(std::string("dropout: no kernel for ") + dtype_name(node.in(0).dtype()));
+  const double rate = node.f64("rate");
+  if (!(rate >= 0 && rate <= 1)) return refuse("dropout: rate " + std::to_string(rate) + " is outside [0, 1]");
+  return accept_stream(node, 1);
+}
+
+Kernel dropout_kernel(const NodeView& node, const Env& env) {
+  const uint64_t n = static_cast<uint64_t>(node.out(0).elements());
+  const int32_t dtype = node.out(0).dtype();
+  const double rate = node.f64("rate"), scale = 1 / (1 - rate);
+  const bool residual = node.has(3);
+  Launch launch = Launch::of_text(driver_of(*env.device), random_source(), "dropout",
+                                  std::string("-D D=") + dtype_name(dtype) + (residual ? " -D RESIDUAL" : ""));
+  launch.out(0).in(0).in(1).in(2).in(residual ? 3 : 0);
+  launch.value<cl_ulong>(n).value<cl_uint>(static_cast<cl_uint>(node.i64("stream")));
+  // k 2^-24 < rate as f32 exactly where k < ceil(2^24 rate).
+  launch.value<cl_uint>(static_cast<cl_uint>(std::ceil(static_cast<float>(rate) * 0x1p24f)));
+  if (dtype == TENON_F64)
+    launch.value<cl_double>(scale);
+  else
+    launch.value<cl_float>(static_cast<float>(scale));
+  Kernel kernel = kernel_of({launch.items(n)});
+  kernel.in_place = {{0, 0}};
+  if (residual) kernel.in_place.push_back({3, 0});
+  return kernel;
+}
+
+}  // namespace
+
+void add_random(KernelTable& table) {
+  table.add("random", accept_random, random_kernel);
+  table.add("dropout", accept_dropout, dropout_kernel);
+}
+
+}  // namespace opencl_gpu

@@ -1,0 +1,207 @@
+// The X_update ops whose rule looks at one element at a time, in place. Those of norms (lamb, adafactor) and nadam,
+// whose third slot is a scalar, go as primitives.
+#include <algorithm>
+#include <cmath>
+
+#include "device/kernel_sources.h"
+#include "device/table.h"
+#include "fuse/fuse_updates.h"
+#include "ops/indexing.h"
+#include "ops/shapes.h"
+#include "tenon/abi/optimizer.h"
+#include "tenon/plugin/graph.h"
+
+namespace opencl_gpu {
+namespace {
+
+using tenon::plugin::IndexShape;
+
+struct Rule {
+  const char* op;
+  const char* name;  // RULE_name of kernels/updates.cl
+  int slots;         // without the optional ones
+};
+const Rule kRules[] = {
+    {"sgd_update", "sgd", 0},         {"momentum_update", "momentum", 1}, {"adam_update", "adam", 2},
+    {"adamw_update", "adam", 2},      {"adamax_update", "adamax", 2},     {"adagrad_update", "adagrad", 1},
+    {"rmsprop_update", "rmsprop", 1}, {"adadelta_update", "adadelta", 2}, {"ftrl_update", "ftrl", 2},
+    {"lion_update", "lion", 1},
+};
+
+bool needs_slot(const NodeView& node, const Rule& rule, int k) {
+  if (k < rule.slots) return true;
+  return k == 2 && (node.flag("amsgrad") || node.flag("centered"));
+}
+
+// Hyper of kernels/updates.cl; what the step does not change is worked out here, in double.
+template <class T>
+struct UpdateHyper {
+  T l2, c1, c2, b1, b2, log_b1, log_b2, eps, wd, mu, l1, l2_reg, shrink, beta, power;
+
+  explicit UpdateHyper(const NodeView& n) {
+    const auto of = [&](const char* name) { return static_cast<T>(n.f64(name)); };
+    const double first = n.find("rho") ? n.f64("rho") : n.f64("b1");
+    l2 = of("l2"), c1 = static_cast<T>(1 - first), c2 = static_cast<T>(1 - n.f64("b2"));
+    b1 = of("b1"), b2 = of("b2"), eps = of("eps"), wd = of("wd"), mu = of("mu"), l1 = of("l1"), l2_reg = of("l2_reg");
+    log_b1 = static_cast<T>(std::log(n.f64("b1"))), log_b2 = static_cast<T>(std::log(n.f64("b2")));
+    shrink = of("shrink"), beta = of("beta"), power = static_cast<T>(-n.f64("lr_power", -0.5));
+  }
+};
+
+// Those that a node has, the first at that operand.
+std::vector<int> slots_of(const NodeView& node, int first) {
+  std::vector<int> slots;
+  for (int k = 0; k < kMostSlots; ++k)
+    if (node.has(first + k)) slots.push_back(k);
+  return slots;
+}
+
+std::string update_options(const Rule& rule, int32_t dtype, int32_t gradient, const std::vector<int>& slots) {
+  std::string options =
+      std::string("-D RULE_") + rule.name + " -D D=" + dtype_name(dtype) + " -D G=" + dtype_name(gradient);
+  for (int k : slots) options += " -D SLOT_" + std::to_string(k);
+  return options;
+}
+
+// A gradient given by rows, added up into scratch as one of the variable's shape.
+void add_rows(std::vector<Launch>& launches, Driver& driver, const NodeView& node) {
+  const ValueView p = node.out(0), rows = node.in(TENON_UPDATE_ROWS);
+  const int32_t sums = sum_dtype(p.dtype());
+  const bool wide = dtype_bytes(sums) == 8;
+  const uint64_t n = static_cast<uint64_t>(p.elements());
+  Launch zero(driver, "movement", "fill", wide ? "-D E=ulong" : "-D E=uint");
+  zero.scratch().value<cl_ulong>(n);
+  if (wide)
+    zero.value<cl_ulong>(0);
+  else
+    zero.value<cl_uint>(0);
+  launches.push_back(zero.items(n));
+  IndexShape shape;
+  shape.n = p.dim(0), shape.j = rows.elements(), shape.s = p.elements() / p.dim(0);
+  Launch add = scatter_launch(driver, rows.dtype(), p.dtype(), sums, true);
+  launches.push_back(finish_scatter(add.scratch().in(TENON_UPDATE_ROWS).in(TENON_UPDATE_G), driver, shape));
+}
+
+// The kernel of so many variables.
+std::string text_of_updates(size_t members) {
+  std::string parameters, body;
+  for (size_t m = 0; m < members; ++m) {
+    const std::string number = std::to_string(m);
+    parameters += "MEMBER(" + number + "), ";
+    body += " UPDATE(" + number + ")";
+  }
+  return std::string(kernel_source("updates")) + "__kernel void update(" + parameters + "MEMBERS_SHARE) { BEGIN" +
+         body + " }\n";
+}
+
+// Where a variable's operands and results are in a node.
+struct Member {
+  int p, g, slots, results;  // of the first slot, of p'
+  bool by_rows = false;      // its gradient is in scratch
+};
+
+// shared: what is added to the places of lr, step, scale and gate.
+Kernel joint_kernel(Driver& driver, const NodeView& node, const Rule& rule, const std::vector<Member>& members,
+                    int shared, std::vector<Launch> launches) {
+  const int32_t dtype = node.out(0).dtype();
+  const std::vector<int> slots = slots_of(node, members[0].slots);
+  const int32_t gradient = members[0].by_rows ? sum_dtype(dtype) : dtype;
+  Launch launch =
+      Launch::of_text(driver, text_of_updates(members.size()), "update", update_options(rule, dtype, gradient, slots));
+  uint64_t most = 1;
+  Kernel kernel;
+  for (const Member& m : members) {
+    const uint64_t n = static_cast<uint64_t>(node.out(m.results).elements());
+    launch.out(m.results).in(m.p);
+    m.by_rows ? launch.scratch() : launch.in(m.g);
+    kernel.in_place.push_back({m.p, m.results});
+    for (int k : slots) {
+      launch.out(m.results + 1 + k).in(m.slots + k);
+      kernel.in_place.push_back({m.slots + k, m.results + 1 + k});
+    }
+    launch.value<cl_ulong>(n);
+    most = std::max(most, n);
+  }
+  const auto has = [&](int operand) { return node.has(shared + operand); };
+  for (int i : {TENON_UPDATE_LR, TENON_UPDATE_STEP, TENON_UPDATE_SCALE, TENON_UPDATE_GATE})
+    launch.in(has(i) ? shared + i : members[0].p);
+  launch.value<cl_int>(has(TENON_UPDATE_SCALE)).value<cl_int>(has(TENON_UPDATE_GATE));
+  launch.value<cl_int>(node.flag("nesterov"));
+  if (dtype == TENON_F64)
+    launch.value(UpdateHyper<double>(node));
+  else
+    launch.value(UpdateHyper<float>(node));
+  launches.push_back(launch.items(most));
+  Kernel run = kernel_of(std::move(launches));
+  kernel.run = std::move(run.run);
+  return kernel;
+}
+
+Kernel update_kernel(Driver& driver, const NodeView& node, const Rule& rule) {
+  const bool by_rows = node.has(TENON_UPDATE_ROWS);
+  std::vector<Launch> launches;
+  if (by_rows) add_rows(launches, driver, node);
+  const Member member{TENON_UPDATE_P, TENON_UPDATE_G, TENON_UPDATE_SLOTS, 0, by_rows};
+  Kernel kernel = joint_kernel(driver, node, rule, {member}, 0, std::move(launches));
+  if (by_rows)
+    kernel.scratch_bytes = static_cast<uint64_t>(node.out(0).elements()) *
+                           static_cast<uint64_t>(dtype_bytes(sum_dtype(node.out(0).dtype())));
+  return kernel;
+}
+
+// fuse_updates.h has the operands.
+Kernel updates_kernel(const NodeView& node, const Env& env) {
+  const tenon_attr& op = *node.find("op");
+  const std::string name(reinterpret_cast<const char*>(node.graph().attr_data(op)), op.count);
+  std::vector<Member> members;
+  for (int i = 0; i < static_cast<int>(node.i64("members")); ++i) {
+    const int first = kSharedOperands + i * kMemberOperands;
+    members.push_back({first, first + 1, first + 2, i * kMemberResults});
+  }
+  for (const Rule& rule : kRules)
+    if (name == rule.op) return joint_kernel(driver_of(*env.device), node, rule, members, -TENON_UPDATE_LR, {});
+  throw tenon::plugin::Error(TENON_INTERNAL, "no kernel joins updates of " + name);
+}
+
+Verdict accept_update(const NodeView& node, const Rule& rule) {
+  const std::string op(node.op());
+  for (int i = 0; i < TENON_UPDATE_SCALE; ++i)
+    if (!node.has(i)) return refuse(op + ": operand " + std::to_string(i) + " is absent");
+  const ValueView p = node.in(TENON_UPDATE_P), g = node.in(TENON_UPDATE_G);
+  if (!tenon::plugin::is_float(p.dtype())) return refuse(op + ": no kernel for " + dtype_name(p.dtype()));
+  if (g.dtype() != p.dtype())
+    return refuse(op + ": the gradient is " + dtype_name(g.dtype()) + ", the variable " + dtype_name(p.dtype()));
+  for (int k = 0; k < kMostSlots; ++k) {
+    const int at = TENON_UPDATE_SLOTS + k;
+    if (!node.has(at) && !needs_slot(node, rule, k)) continue;
+    if (!node.has(at) || !node.has_result(1 + k))
+      return refuse(op + ": slot " + std::to_string(k) + " or its result is absent");
+    if (node.in(at).dtype() != p.dtype() || node.in(at).elements() != p.elements())
+      return refuse(op + ": slot " + std::to_string(k) + " has the wrong dtype or size");
+  }
+  if (!node.has(TENON_UPDATE_ROWS)) {
+    if (p.dims().vec() != g.dims().vec()) return refuse(op + ": the gradient has another shape than the variable");
+    return tenon::plugin::take();
+  }
+  const ValueView rows = node.in(TENON_UPDATE_ROWS);
+  const bool fit = p.rank() > 0 && g.rank() > 0 && rows.elements() == g.dim(0) &&
+                   g.elements() / g.dim(0) == p.elements() / p.dim(0) &&
+                   (rows.dtype() == TENON_I32 || rows.dtype() == TENON_I64);
+  return fit ? tenon::plugin::take() : refuse(op + ": rows must be integers, one for each row of the gradient");
+}
+
+}  // namespace
+
+bool is_update_by_element(std::string_view op) {
+  return std::any_of(std::begin(kRules), std::end(kRules), [&](const Rule& rule) { return op == rule.op; });
+}
+
+void add_updates(KernelTable& table) {
+  for (const Rule& rule : kRules)
+    table.add(
+        rule.op, [&rule](const NodeView& node) { return accept_update(node, rule); },
+        [&rule](const NodeView& node, const Env& env) { return update_kernel(driver_of(*env.device), node, rule); });
+  table.add_own(kUpdates, updates_kernel);
+}
+
+}  // namespace opencl_gpu

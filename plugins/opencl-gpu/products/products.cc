@@ -1,0 +1,111 @@
+// dot: a [P.., M, K] (ta: [P.., K, M]), b [P.., K, N] (tb: [P.., N, K]) -> [P.., M, N].
+// dot_bias_act: act(dot(a, b) + bias [N] + residual [P.., M, N]).
+#include <limits>
+
+#include "device/kernel_sources.h"
+#include "device/table.h"
+#include "products/products_parts.h"
+#include "tenon/plugin/typed_table.h"
+
+namespace opencl_gpu {
+
+namespace {
+
+Product product_of(const NodeView& node) {
+  const ValueView a = node.in(0), y = node.out(0);
+  const bool ta = node.flag("ta"), tb = node.flag("tb");
+  Product s;
+  s.m = y.dim(-2), s.n = y.dim(-1), s.k = a.dim(ta ? -2 : -1);
+  s.batch = y.elements() / (s.m * s.n);
+  s.a_batch = s.m * s.k, s.b_batch = s.k * s.n, s.c_batch = s.m * s.n;
+  s.a_row = ta ? 1 : s.k, s.a_column = ta ? s.m : 1;
+  s.b_inner = s.k, s.b_row = tb ? 1 : s.n, s.b_column = tb ? s.k : 1;
+  s.c_row = s.n;
+  s.set_alpha(node.f64("alpha"));
+  return s;
+}
+
+Kernel plain_kernel(Driver& driver, const Product& s, const ProductKind& kind) {
+  Launch launch =
+      Launch::of_text(driver, ending_text("product_plain"), "product_plain", product_options(kind) + end_options(kind));
+  launch.value(ended(s, kind)).in(0).in(1);
+  add_epilogue(launch, kind);
+  launch.out(0).items(static_cast<uint64_t>(s.batch * s.m * s.n));
+  return kernel_of({launch});
+}
+
+}  // namespace
+
+std::string ending_text(const char* file) {
+  return std::string(kernel_source("product")) + kernel_source("activation") + kernel_source("product_end") +
+         kernel_source(file);
+}
+
+std::string product_options(const ProductKind& kind) {
+  return std::string("-D T=") + dtype_name(kind.dtype) + " -D A_IS=" + std::to_string(static_cast<int>(kind.a));
+}
+
+std::string end_options(const ProductKind& kind) {
+  return std::string(" -D R=") + dtype_name(kind.result) + " -D ACT=" + std::to_string(kind.act);
+}
+
+bool ends_at_once(const ProductKind& kind) { return kind.result == kind.wide() && kind.act <= TENON_ACT_RELU; }
+
+void add_epilogue(Launch& launch, const ProductKind& kind) {
+  kind.bias ? launch.in(2) : launch.out(0);
+  kind.residual ? launch.in(3) : launch.out(0);
+}
+
+Product ended(Product s, const ProductKind& kind) {
+  s.bias = kind.bias, s.residual = kind.residual;
+  s.floor = kind.act == TENON_ACT_RELU ? 0 : -std::numeric_limits<float>::infinity();
+  return s;
+}
+
+Product in_parts(Product s, int64_t chunks) {
+  s.chunks = static_cast<cl_int>(chunks);
+  s.c_row = s.n, s.c_batch = s.m * s.n;
+  s.floor = -std::numeric_limits<float>::infinity();
+  return s;
+}
+
+Launch sum_of_parts(Driver& driver, const Product& s, const ProductKind& kind, int64_t chunks, uint64_t parts_at) {
+  Product whole = ended(s, kind);
+  whole.chunks = static_cast<cl_int>(chunks);
+  ProductKind any = kind;
+  any.a = AIs::kMatrix;
+  Launch sum =
+      Launch::of_text(driver, ending_text("product_parts"), "sum_parts", product_options(any) + end_options(kind));
+  sum.value(whole).scratch(parts_at);
+  add_epilogue(sum, kind);
+  sum.out(0).items(static_cast<uint64_t>(s.batch * s.m * s.n), 1);
+  return sum;
+}
+
+ProductKind kind_of(const NodeView& node, AIs a) {
+  ProductKind kind;
+  kind.a = a;
+  kind.dtype = node.in(0).dtype(), kind.result = node.out(0).dtype();
+  if (node.op() != "dot_bias_act" && node.op() != "conv_bias_act") return kind;
+  kind.act = node.enumerator("act");
+  kind.bias = node.has(2), kind.residual = node.has(3);
+  return kind;
+}
+
+Kernel product_kernel(const NodeView& node, const Env& env, const Product& s, const ProductKind& kind) {
+  Driver& driver = driver_of(*env.device);
+  constexpr int64_t kFew = 1 << 14;
+  if (s.batch * s.m * s.n * s.k <= kFew) return plain_kernel(driver, s, kind);
+  return driver.shape() == Shape::kCpu ? cpu_product_kernel(node, env, s, kind)
+                                       : gpu_product_kernel(node, env, s, kind);
+}
+
+void add_products(KernelTable& table) {
+  const auto make = [](const NodeView& node, const Env& env) {
+    const AIs a = node.flag("ta") ? AIs::kTransposedMatrix : AIs::kMatrix;
+    return product_kernel(node, env, product_of(node), kind_of(node, a));
+  };
+  for (const char* op : {"dot", "dot_bias_act"}) table.add(op, tenon::plugin::takes<tenon::plugin::Floats>(), make);
+}
+
+}  // namespace opencl_gpu

@@ -1,0 +1,13 @@
+// How long a kernel takes: the slowest of matrix units, vector unit and memory, and its launch.
+#pragma once
+
+#include "forecast/forecast.h"
+#include "time/fusion.h"
+
+namespace tpu {
+
+// Everything of a Kernel but start_s.
+Kernel time_kernel(const StepGraph& program, const FusedKernel& fused, const Machine& machine,
+                   const ForecastOptions& options);
+
+}  // namespace tpu

@@ -1,0 +1,83 @@
+#include "time/matrix_time.h"
+
+#include <algorithm>
+
+#include "tenon/plugin/cost.h"
+
+namespace tpu {
+namespace {
+
+using tenon::plugin::NodeView;
+using tenon::plugin::ValueView;
+
+constexpr int64_t kSide = 128;
+
+double tiles(int64_t n) { return static_cast<double>((n + kSide - 1) / kSide); }
+double rows(int64_t n) { return static_cast<double>(std::max<int64_t>((n + 7) / 8 * 8, kSide)); }
+
+double passes(const NodeView& node, int32_t precision) {
+  const int32_t asked = std::max(precision, node.enumerator("precision"));
+  if (node.in(0).dtype() != TENON_F32 || asked <= TENON_PRECISION_DEFAULT) return 1;
+  return asked == TENON_PRECISION_HIGH ? 3 : 6;
+}
+
+double dot_cycles(const NodeView& node) {
+  const ValueView a = node.in(0), y = node.out(0);
+  const int64_t m = y.dim(-2), n = y.dim(-1), k = node.flag("ta") ? a.dim(-2) : a.dim(-1);
+  return product_cycles(m, k, n) * static_cast<double>(y.elements() / (m * n));
+}
+
+// `filter` [K.., C/G, O]; `pixels`: positions of the smaller image, over the batch. Forward and the input's gradient
+// contract channels, packed with the taps where they are fewer than a tile; the filter's gradient contracts pixels.
+double convolution_cycles(const NodeView& node, const ValueView& filter, int64_t pixels, bool to_input,
+                          bool to_filter) {
+  const int64_t in = filter.dim(-2), out_all = filter.dim(-1);
+  const int64_t groups = std::max<int64_t>(node.i64("groups", 1), 1);
+  const int64_t taps = filter.elements() / (in * out_all);
+  // Groups lie in blocks of a tile on the diagonal.
+  const int64_t per_block = std::clamp<int64_t>(kSide / std::max<int64_t>(in, 1), 1, groups);
+  const double blocks = static_cast<double>((groups + per_block - 1) / per_block);
+  const int64_t c = in * per_block, o = out_all / groups * per_block;
+  const auto packed = [&](int64_t contracted, int64_t kept) {
+    if (contracted < kSide) return product_cycles(pixels, taps * contracted, kept);
+    return static_cast<double>(taps) * product_cycles(pixels, contracted, kept);
+  };
+  if (to_filter) {
+    const double each = static_cast<double>(taps) * product_cycles(c, pixels, o);
+    return blocks * (c < kSide ? std::min(each, product_cycles(taps * c, pixels, o)) : each);
+  }
+  return blocks * (to_input ? packed(o, c) : packed(c, o));
+}
+
+int64_t pixels_of(const ValueView& image) { return image.elements() / image.dim(-1); }
+
+}  // namespace
+
+double product_cycles(int64_t m, int64_t k, int64_t n) {
+  const double by_b = tiles(k) * tiles(n) * rows(m);
+  const double by_a = tiles(k) * tiles(m) * rows(n);
+  const double by_y = tiles(m) * tiles(n) * rows(k);
+  return std::min({by_b, by_a, by_y});
+}
+
+MatrixWork matrix_work(const NodeView& node, int32_t precision) {
+  MatrixWork work;
+  work.flops = tenon::plugin::cost_of(node).flops;
+  const std::string_view op = node.op();
+  if (op == "dot" || op == "dot_bias_act") {
+    work.cycles = dot_cycles(node);
+  } else if (op == "conv" || op == "conv_bias_act") {
+    work.cycles = convolution_cycles(node, node.in(1), pixels_of(node.out(0)), false, false);
+  } else if (op == "conv_grad_input") {
+    work.cycles = convolution_cycles(node, node.in(1), pixels_of(node.in(0)), true, false);
+  } else if (op == "conv_grad_filter") {
+    work.cycles = convolution_cycles(node, node.out(0), pixels_of(node.in(1)), false, true);
+  } else {  // composites that are mostly products
+    work.cycles = static_cast<double>(work.flops) / (2.0 * kSide * kSide);
+  }
+  work.cycles *= passes(node, precision);
+  work.padded_flops = static_cast<uint64_t>(work.cycles * 2.0 * kSide * kSide);
+  return work;
+}
+
+}  // namespace tpu
