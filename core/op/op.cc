@@ -72,6 +72,16 @@ void check_operands(const Graph& graph, const Node& node, const Signature& s) {
     if (!s.operands[i].optional) fail(describe(node), ": operand ", i, " '", s.operands[i].name, "' is missing");
 }
 
+void check_enumerator(const Node& node, const Signature::Attribute& spec, int32_t number) {
+  if (spec.numbers->has(number)) return;
+  const int32_t first = spec.numbers->first;
+  int32_t last = first;
+  while (spec.numbers->has(last + 1)) ++last;
+  const auto named = [&](int32_t i) { return cat(i, " (", spec.numbers->text(i), ")"); };
+  fail(describe(node), ": attribute '", spec.name, "' is ", number, ", expected ", named(first),
+       last == first + 1 ? " or " : " to ", named(last));
+}
+
 void check_attributes(Node& node, const Signature& s) {
   for (const Attr& a : node.attrs) {
     if (a.name.starts_with("tenon.")) continue;
@@ -86,6 +96,7 @@ void check_attributes(Node& node, const Signature& s) {
       const DType* dtype = std::get_if<DType>(value);
       if (dtype && dtype_bytes(*dtype) == 0 && (spec.required || *dtype != DType::kNone))
         fail(describe(node), ": attribute '", spec.name, "' is dtype ", static_cast<int>(*dtype), ", which is none");
+      if (spec.numbers) check_enumerator(node, spec, std::get<Enum>(*value).number);
       continue;
     }
     if (spec.required) fail(describe(node), ": attribute '", spec.name, "' is missing");
@@ -99,7 +110,7 @@ struct Registry {
   Registry() {
     for (const OpDef* op : all_ops()) {
       ops.emplace(cat(op->name, "@", op->version), op);
-      signatures.emplace(op, parse_signature(op->row.signature));
+      signatures.emplace(op, read_signature(op->row));
     }
   }
 };
@@ -119,59 +130,70 @@ const OpDef* find_op(std::string_view name, int version) {
 
 const Signature& signature_of(const OpDef& op) { return registry().signatures.at(&op); }
 
-std::string Infer::operand(int i) const {
-  const OpDef* op = find_op(node_.op, node_.version);
-  const Signature::Operand* spec = op ? operand_at(signature_of(*op), static_cast<size_t>(i)) : nullptr;
-  return spec ? cat("operand ", i, " '", spec->name, "'") : cat("operand ", i);
-}
-
-void Infer::expect_same_dtype(int i, int j) const {
-  if (in(i).dtype != in(j).dtype)
-    fail(operand(j), " is ", in(j).str(), ", expected ", dtype_name(in(i).dtype), " as ", operand(i));
-}
-
-void Infer::expect_same_type(int i, int j) const {
-  if (!(in(i) == in(j))) fail(operand(j), " is ", in(j).str(), ", expected ", in(i).str(), " as ", operand(i));
-}
-
-void Infer::expect_shape(int i, const Shape& expected) const {
-  if (!(shape(i) == expected)) fail(operand(i), " has shape ", shape(i).str(), ", expected ", expected.str());
-}
-
-void Infer::expect_rank(int i, int low, int high) const {
-  const int rank = shape(i).rank();
-  if (rank < low || rank > high)
-    fail(operand(i), " is ", in(i).str(), ", expected rank ", low == high ? cat(low) : cat(low, " to ", high));
-}
-
 namespace {
 
-// What a shape says of its sizes, it says without the op whose rule made it.
-[[noreturn]] void throw_named(const Error& error, const std::string& name) {
-  const std::string& message = error.status().message();
-  if (message.starts_with(name)) throw error;
-  throw Error(Status(error.status().code(), cat(name, ": ", message)));
+// A node's attributes as rules ask for them; defaults are filled in.
+class NodeAttributes : public op::Attributes, private AttrReader {
+ public:
+  using AttrReader::AttrReader;
+  int64_t number(std::string_view name) const override {
+    const AttrValue* value = find_attr(attrs(), name);
+    if (value && std::holds_alternative<bool>(*value)) return flag(name);
+    if (value && std::holds_alternative<DType>(*value)) return static_cast<int64_t>(dtype(name));
+    if (value && std::holds_alternative<Enum>(*value)) return enumerator(name);
+    return i64(name);
+  }
+  double f64(std::string_view name) const override { return AttrReader::f64(name); }
+  op::Ints list(std::string_view name) const override { return AttrReader::list(name); }
+  uint64_t bytes(std::string_view name) const override { return AttrReader::bytes(name).size(); }
+};
+
+std::vector<op::Type> operand_types(const Graph& graph, const Node& node) {
+  std::vector<op::Type> out;
+  out.reserve(node.operands.size());
+  for (const ValueId id : node.operands) {
+    if (id < 0) {
+      out.emplace_back();
+      continue;
+    }
+    const Type& type = graph.type(id);
+    out.push_back({static_cast<int32_t>(type.dtype), op::Shape(type.shape.begin(), type.shape.end())});
+  }
+  return out;
+}
+
+std::vector<Type> result_types(const std::vector<op::Type>& inferred) {
+  std::vector<Type> out;
+  for (const op::Type& t : inferred) {
+    t.shape.elements();
+    if (std::any_of(t.shape.begin(), t.shape.end(), [](int64_t d) { return d < 1; }))
+      op::fail("result ", t.str(), " has an empty dimension");
+    out.push_back({static_cast<DType>(t.dtype), Shape(std::span(t.shape.begin(), t.shape.end()))});
+  }
+  return out;
 }
 
 }  // namespace
 
-std::vector<Type> infer(const Graph& graph, Node& node) {
-  const OpDef* op = find_op(node.op, node.version);
-  if (!op) fail(describe(node), ": no op of name ", node.op, " and version ", node.version);
-  const Signature& s = signature_of(*op);
-  check_operands(graph, node, s);
-  check_attributes(node, s);
-  Infer context(graph, node);
+std::vector<Type> infer_by_rule(const Graph& graph, const Node& node, const Signature& signature) {
+  const std::vector<op::Type> operands = operand_types(graph, node);
+  const NodeAttributes attributes(node.attrs);
+  op::Infer context(signature.operands, operands, attributes);
   try {
-    op->infer(context);
-    for (const Type& t : context.results()) t.shape.elements();
-  } catch (const Error& error) {
-    throw_named(error, describe(node));
+    signature.shape_rule(context);
+    return result_types(context.results());
+  } catch (const op::Wrong& wrong) {
+    fail(describe(node), ": ", wrong.text);
   }
-  for (const Type& t : context.results())
-    for (int64_t d : t.shape)
-      if (d < 1) fail(describe(node), ": result ", t.str(), " has an empty dimension");
-  return context.results();
+}
+
+std::vector<Type> infer(const Graph& graph, Node& node) {
+  const OpDef* def = find_op(node.op, node.version);
+  if (!def) fail(describe(node), ": no op of name ", node.op, " and version ", node.version);
+  const Signature& signature = signature_of(*def);
+  check_operands(graph, node, signature);
+  check_attributes(node, signature);
+  return infer_by_rule(graph, node, signature);
 }
 
 namespace {

@@ -1,6 +1,7 @@
-// What the core knows of an op: its signature, shape rule, decomposition, gradient and documentation.
+// What the core knows of an op beside its row of the table of ops and its rule of shapes (tenon/op/infer.h): decomposition
+// and gradient.
 //
-// One op, one file: core/op/NAME.cc defines `extern const OpDef kOpName` of a row of tenon/op/table.h (an op and its
+// One op, one file: core/op/*/NAME.cc defines `extern const OpDef kOpName` of a row of tenon/op/table.h (an op and its
 // gradient op may share a file). Rules throw tenon::Error through the context's fail(), which names the op and the node.
 #pragma once
 
@@ -11,6 +12,8 @@
 
 #include "base/text.h"
 #include "graph/graph.h"
+#include "tenon/op/enumerations.h"
+#include "tenon/op/infer.h"
 #include "tenon/op/signature.h"
 #include "tenon/op/table.h"
 #include "tenon/tensor.h"
@@ -42,44 +45,6 @@ class AttrReader {
     return *typed;
   }
   const Attrs& attrs_;
-};
-
-// Given to a shape rule. It appends the results' types.
-class Infer : public AttrReader {
- public:
-  Infer(const Graph& graph, const Node& node) : AttrReader(node.attrs), graph_(graph), node_(node) {}
-
-  int operands() const { return static_cast<int>(node_.operands.size()); }
-  bool has(int i) const { return i < operands() && node_.operands[i] >= 0; }
-  const Type& in(int i) const { return graph_.type(node_.operands[i]); }
-  const Shape& shape(int i) const { return in(i).shape; }
-
-  void result(DType dtype, const Shape& shape) { results_.push_back({dtype, shape}); }
-  void result(const Type& type) { results_.push_back(type); }
-  const std::vector<Type>& results() const { return results_; }
-
-  // Throws "op 'node': " followed by the parts.
-  template <class... Parts>
-  [[noreturn]] void fail(const Parts&... parts) const {
-    ::tenon::fail(describe(node_), ": ", parts...);
-  }
-  template <class... Parts>
-  void expect(bool condition, const Parts&... parts) const {
-    if (!condition) fail(parts...);
-  }
-  // Operands i and j have the same dtype ...
-  void expect_same_dtype(int i, int j) const;
-  // ... and the same shape.
-  void expect_same_type(int i, int j) const;
-  void expect_shape(int i, const Shape& shape) const;
-  void expect_rank(int i, int low, int high) const;
-  // "operand 1 'w'", as messages name an operand.
-  std::string operand(int i) const;
-
- private:
-  const Graph& graph_;
-  const Node& node_;
-  std::vector<Type> results_;
 };
 
 // A node seen from outside, with tensors to go on with.
@@ -132,26 +97,25 @@ struct Signature {
     std::string type;
     bool required = true;
     AttrValue missing;
+    const op::Enumeration* numbers = nullptr;  // of an enum
   };
   std::vector<Operand> operands;
   std::vector<Attribute> attributes;
   std::vector<op::Signature::Result> results;
+  op::ShapeRule shape_rule = nullptr;
 };
 
 // What the core does with an op beside its row of the table of ops (tenon/op/table.h), whose name it has: a name that has no
 // row does not compile.
 struct OpDef {
-  using InferRule = void (*)(Infer&);
   using DecomposeRule = Tensors (*)(const Decompose&);
   using GradientRule = Tensors (*)(const Gradient&);
 
-  constexpr OpDef(std::string_view op, InferRule infer, DecomposeRule decompose = nullptr,
-                  GradientRule gradient = nullptr)
-      : row(op::row(op)), name(row.name), infer(infer), decompose(decompose), gradient(gradient) {}
+  constexpr OpDef(std::string_view op, DecomposeRule decompose = nullptr, GradientRule gradient = nullptr)
+      : row(op::row(op)), name(row.name), decompose(decompose), gradient(gradient) {}
 
   const op::Row& row;
   std::string_view name;
-  InferRule infer;
   DecomposeRule decompose;  // null: a primitive
   GradientRule gradient;    // null: not differentiable (a primitive), or through its decomposition (a composite)
   int version = 1;
@@ -168,6 +132,8 @@ const Signature& signature_of(const OpDef& op);
 // Checks operands and attributes against the signature, fills in defaults and infers the results.
 // Throws Error naming op and node.
 std::vector<Type> infer(const Graph& graph, Node& node);
+// The last step of it. REQUIRED: operands and attributes are those of the signature.
+std::vector<Type> infer_by_rule(const Graph& graph, const Node& node, const Signature& signature);
 
 // Adds a node and returns its results. `operands` may contain empty tensors for absent optional ones.
 Tensors emit(Graph& graph, std::string_view op, const Tensors& operands, Attrs attrs = {}, std::string_view name = {});

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "tenon/op/enumerations.h"
+
 namespace tenon {
 namespace {
 
@@ -20,11 +22,12 @@ AttrValue parse_value(std::string_view type, std::string_view text) {
 
 }  // namespace
 
-Signature parse_signature(std::string_view text) {
-  op::Signature parsed = op::parse(text);
-  Signature s{std::move(parsed.operands), {}, std::move(parsed.results)};
+Signature read_signature(const op::Row& row) {
+  op::Signature parsed = op::parse(row.signature);
+  Signature s{std::move(parsed.operands), {}, std::move(parsed.results), op::shape_rule(row)};
   for (const op::Signature::Attribute& a : parsed.attributes)
-    s.attributes.push_back({std::string(a.name), std::string(a.type), a.required, parse_value(a.type, a.missing)});
+    s.attributes.push_back({std::string(a.name), std::string(a.type), a.required, parse_value(a.type, a.missing),
+                            op::enumeration(a.enumeration)});
   return s;
 }
 

@@ -1,4 +1,4 @@
-// Values of attributes from the text of a signature.
+// What a row of the table of ops says, with values of attributes.
 #pragma once
 
 #include "op/op.h"
@@ -6,6 +6,6 @@
 namespace tenon {
 
 // Throws Error for a type of attribute that there is not.
-Signature parse_signature(std::string_view text);
+Signature read_signature(const op::Row& row);
 
 }  // namespace tenon

@@ -5,10 +5,11 @@ set(sdk_data ${CMAKE_INSTALL_DATADIR}/tenon)
 # find_package(TenonSDK): Tenon::sdk (headers), Tenon::sdk_runtime (planner and executor), Tenon::sdk_reference,
 # Tenon::sdk_validation.
 set_target_properties(tenon_sdk_headers PROPERTIES EXPORT_NAME sdk)
+set_target_properties(tenon_sdk_op PROPERTIES EXPORT_NAME sdk_op)
 set_target_properties(tenon_sdk_runtime PROPERTIES EXPORT_NAME sdk_runtime)
 set_target_properties(tenon_sdk_reference PROPERTIES EXPORT_NAME sdk_reference)
 set_target_properties(tenon_sdk_validation PROPERTIES EXPORT_NAME sdk_validation)
-install(TARGETS tenon_sdk_headers tenon_sdk_runtime tenon_sdk_reference tenon_sdk_validation EXPORT TenonSDKTargets
+install(TARGETS tenon_sdk_headers tenon_sdk_op tenon_sdk_runtime tenon_sdk_reference tenon_sdk_validation EXPORT TenonSDKTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT sdk)
 install(DIRECTORY sdk/include/tenon DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT sdk FILES_MATCHING PATTERN "*.h")
 install(FILES ${CMAKE_BINARY_DIR}/sdk/include/tenon/op/names.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tenon/op COMPONENT sdk)

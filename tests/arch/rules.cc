@@ -50,7 +50,7 @@ const std::vector<Rule>& rules() {
       {"core/corpus", {"public", "core/", "sdk/"}},
       {"sdk/abi", {}, true},
       {"sdk/abi-history", {"sdk/abi"}, true},  // copies of it
-      {"sdk/op", {}},
+      {"sdk/op", {"sdk/abi"}},
       {"sdk/plugin", {"sdk/abi", "sdk/op", "sdk/runtime"}},
       {"sdk/runtime", {"sdk/abi", "sdk/op", "sdk/plugin"}},
       {"sdk/conformance", {"sdk/abi", "sdk/op", "sdk/plugin", "sdk/runtime"}},

@@ -60,7 +60,7 @@ in_package tenon bin/tenon "$lib/tenon/cpu\\.so" "$lib/libtenon\\.a" include/ten
   "$lib/cmake/Tenon/TenonConfig\\.cmake" share/man/man1/tenon\\.1 share/bash-completion/completions/tenon \
   share/doc/tenon/README\\.md share/doc/tenon/LICENSE
 in_package sdk bin/tenon-conform bin/tenon-new-backend include/tenon/abi/plugin\\.h include/tenon/plugin/kernel\\.h \
-  "$lib/libtenon_sdk_runtime\\.a" "$lib/cmake/TenonSDK/TenonSDKConfig\\.cmake" "$lib/pkgconfig/tenon-sdk\\.pc" \
+  "$lib/libtenon_sdk_op\\.a" "$lib/libtenon_sdk_runtime\\.a" "$lib/cmake/TenonSDK/TenonSDKConfig\\.cmake" "$lib/pkgconfig/tenon-sdk\\.pc" \
   share/tenon/template/new-backend share/tenon/example/table\\.cc share/tenon/example-compiler/emit\\.cc \
   share/bash-completion/completions/tenon-conform share/doc/tenon-sdk/backend-author\\.md \
   share/doc/tenon-sdk/abi-reference\\.md share/doc/tenon-sdk/LICENSE

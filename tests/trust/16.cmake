@@ -23,5 +23,5 @@ if(TARGET tenon_conformance_corpus AND TARGET example)
   set_target_properties(unchecked PROPERTIES PREFIX "" OUTPUT_NAME example LIBRARY_OUTPUT_DIRECTORY
                         ${CMAKE_BINARY_DIR}/lib/trust/unchecked)
   target_include_directories(unchecked PRIVATE ${CMAKE_SOURCE_DIR}/sdk/example ${CMAKE_SOURCE_DIR}/sdk)
-  target_link_libraries(unchecked PRIVATE tenon_sdk_headers Threads::Threads)
+  target_link_libraries(unchecked PRIVATE tenon_sdk_op Threads::Threads)
 endif()

@@ -305,8 +305,7 @@ void try_one(const OpDef& op, uint64_t seed, bool unprotected, Progress& progres
     std::snprintf(progress.what, sizeof progress.what, "set %llu: %s", static_cast<unsigned long long>(seed),
                   text_of(op, graph, node).c_str());
     if (unprotected) {
-      Infer rule(graph, node);
-      op.infer(rule);
+      infer_by_rule(graph, node, signature_of(op));
     } else {
       Node checked = node;
       infer(graph, checked);

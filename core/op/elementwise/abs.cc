@@ -12,7 +12,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace abs_op
 
 extern const OpDef kAbs;
-constexpr OpDef kAbs = {"abs", infer_same, nullptr, abs_op::gradient_rule};
+constexpr OpDef kAbs = {"abs", nullptr, abs_op::gradient_rule};
 
 Tensor abs(Tensor x) { return emit1("abs", {x}); }
 

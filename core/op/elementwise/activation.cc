@@ -8,11 +8,6 @@ constexpr double kSeluAlpha = 1.6732632423543772848;
 constexpr double kRootTwoOverPi = 0.79788456080286535588;
 constexpr double kGeluCubic = 0.044715;
 
-void shape_rule(Infer& c) {
-  checked_activation(c);
-  c.result(c.in(0));
-}
-
 Tensor sigmoid(Tensor x) { return 1 / (1 + exp(-x)); }
 Tensor softplus(Tensor x) { return maximum(x, scalar_like(x, 0)) + log1p(exp(-abs(x))); }
 Tensor below_zero(Tensor x) { return expm1(minimum(x, scalar_like(x, 0))); }  // of an argument that cannot overflow
@@ -70,8 +65,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace activation_op
 
 extern const OpDef kActivation;
-constexpr OpDef kActivation = {"activation", activation_op::shape_rule, activation_op::decompose_rule,
-                               activation_op::gradient_rule};
+constexpr OpDef kActivation = {"activation", activation_op::decompose_rule, activation_op::gradient_rule};
 
 Tensor activation(Tensor x, Activation act, double alpha) {
   if (act == Activation::kNone) return x;
@@ -83,12 +77,6 @@ bool gradient_from_result(Activation act) { return act <= Activation::kSoftplus;
 namespace activation_grad_op {
 
 using namespace activation_op;
-
-void shape_rule(Infer& c) {
-  checked_activation(c);
-  c.expect_same_type(0, 1);
-  c.result(c.in(0));
-}
 
 Tensor inside(Tensor t, double low, double high) {
   return minimum(compare(t, scalar_like(t, low), CompareKind::kGt), compare(t, scalar_like(t, high), CompareKind::kLt));
@@ -174,8 +162,7 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace activation_grad_op
 
 extern const OpDef kActivationGrad;
-constexpr OpDef kActivationGrad = {"activation_grad", activation_grad_op::shape_rule,
-                                   activation_grad_op::decompose_rule};
+constexpr OpDef kActivationGrad = {"activation_grad", activation_grad_op::decompose_rule};
 
 Tensor activation_grad(Tensor g, Tensor t, Activation act, double alpha) {
   if (act == Activation::kNone) return g;

@@ -3,14 +3,12 @@
 namespace tenon {
 namespace add_op {
 
-void shape_rule(Infer& c) { infer_binary(c); }
-
 Tensors gradient_rule(const Gradient& n) { return {unbroadcast(n.g(0), n.in(0)), unbroadcast(n.g(0), n.in(1))}; }
 
 }  // namespace add_op
 
 extern const OpDef kAdd;
-constexpr OpDef kAdd = {"add", add_op::shape_rule, nullptr, add_op::gradient_rule};
+constexpr OpDef kAdd = {"add", nullptr, add_op::gradient_rule};
 
 Tensor add(Tensor a, Tensor b) { return emit1("add", {a, b}); }
 

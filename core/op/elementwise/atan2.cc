@@ -3,8 +3,6 @@
 namespace tenon {
 namespace atan2_op {
 
-void shape_rule(Infer& c) { infer_binary(c); }
-
 Tensors gradient_rule(const Gradient& n) {
   const Tensor g = n.g(0), a = n.in(0), b = n.in(1);
   const Tensor scaled = div(g, add(mul(a, a), mul(b, b)));
@@ -15,7 +13,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace atan2_op
 
 extern const OpDef kAtan2;
-constexpr OpDef kAtan2 = {"atan2", atan2_op::shape_rule, nullptr, atan2_op::gradient_rule};
+constexpr OpDef kAtan2 = {"atan2", nullptr, atan2_op::gradient_rule};
 
 Tensor atan2(Tensor a, Tensor b) { return emit1("atan2", {a, b}); }
 

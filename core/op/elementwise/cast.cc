@@ -3,11 +3,6 @@
 namespace tenon {
 namespace cast_op {
 
-void shape_rule(Infer& c) {
-  c.expect(c.dtype("to") != DType::kNone, "attribute 'to' is no dtype");
-  c.result(c.dtype("to"), c.shape(0));
-}
-
 Tensors gradient_rule(const Gradient& n) {
   if (!is_float(n.in(0).dtype()) || !is_float(n.dtype("to"))) return {Tensor()};
   return {cast(n.g(0), n.in(0).dtype())};
@@ -16,7 +11,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace cast_op
 
 extern const OpDef kCast;
-constexpr OpDef kCast = {"cast", cast_op::shape_rule, nullptr, cast_op::gradient_rule};
+constexpr OpDef kCast = {"cast", nullptr, cast_op::gradient_rule};
 
 Tensor cast(Tensor x, DType to) { return x.dtype() == to ? x : emit1("cast", {x}, {{"to", to}}); }
 

@@ -3,8 +3,6 @@
 namespace tenon {
 namespace div_op {
 
-void shape_rule(Infer& c) { infer_binary(c); }
-
 Tensors gradient_rule(const Gradient& n) {
   const Tensor da = div(n.g(0), n.in(1));
   return {n.needs(0) ? unbroadcast(da, n.in(0)) : Tensor(),
@@ -14,7 +12,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace div_op
 
 extern const OpDef kDiv;
-constexpr OpDef kDiv = {"div", div_op::shape_rule, nullptr, div_op::gradient_rule};
+constexpr OpDef kDiv = {"div", nullptr, div_op::gradient_rule};
 
 Tensor div(Tensor a, Tensor b) { return emit1("div", {a, b}); }
 

@@ -12,7 +12,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace erf_op
 
 extern const OpDef kErf;
-constexpr OpDef kErf = {"erf", infer_same, nullptr, erf_op::gradient_rule};
+constexpr OpDef kErf = {"erf", nullptr, erf_op::gradient_rule};
 
 Tensor erf(Tensor x) { return emit1("erf", {x}); }
 

@@ -8,7 +8,7 @@ Tensors gradient_rule(const Gradient& n) { return {mul(n.g(0), n.out(0))}; }
 }  // namespace exp_op
 
 extern const OpDef kExp;
-constexpr OpDef kExp = {"exp", infer_same, nullptr, exp_op::gradient_rule};
+constexpr OpDef kExp = {"exp", nullptr, exp_op::gradient_rule};
 
 Tensor exp(Tensor x) { return emit1("exp", {x}); }
 

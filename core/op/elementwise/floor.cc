@@ -1,8 +1,9 @@
 #include "op/rules.h"
 
 namespace tenon {
+
 extern const OpDef kFloor;
-constexpr OpDef kFloor = {"floor", infer_same, nullptr, nullptr};
+constexpr OpDef kFloor = {"floor"};
 
 Tensor floor(Tensor x) { return emit1("floor", {x}); }
 

@@ -8,7 +8,7 @@ Tensors gradient_rule(const Gradient& n) { return {div(n.g(0), add(n.in(0), scal
 }  // namespace log1p_op
 
 extern const OpDef kLog1p;
-constexpr OpDef kLog1p = {"log1p", infer_same, nullptr, log1p_op::gradient_rule};
+constexpr OpDef kLog1p = {"log1p", nullptr, log1p_op::gradient_rule};
 
 Tensor log1p(Tensor x) { return emit1("log1p", {x}); }
 

@@ -3,14 +3,12 @@
 namespace tenon {
 namespace max_op {
 
-void shape_rule(Infer& c) { infer_binary(c); }
-
 Tensors gradient_rule(const Gradient& n) { return gradient_to_winner(n, CompareKind::kGt); }
 
 }  // namespace max_op
 
 extern const OpDef kMax;
-constexpr OpDef kMax = {"max", max_op::shape_rule, nullptr, max_op::gradient_rule};
+constexpr OpDef kMax = {"max", nullptr, max_op::gradient_rule};
 
 Tensor maximum(Tensor a, Tensor b) { return emit1("max", {a, b}); }
 

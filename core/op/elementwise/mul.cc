@@ -3,8 +3,6 @@
 namespace tenon {
 namespace mul_op {
 
-void shape_rule(Infer& c) { infer_binary(c); }
-
 Tensors gradient_rule(const Gradient& n) {
   return {n.needs(0) ? unbroadcast(mul(n.g(0), n.in(1)), n.in(0)) : Tensor(),
           n.needs(1) ? unbroadcast(mul(n.g(0), n.in(0)), n.in(1)) : Tensor()};
@@ -13,7 +11,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace mul_op
 
 extern const OpDef kMul;
-constexpr OpDef kMul = {"mul", mul_op::shape_rule, nullptr, mul_op::gradient_rule};
+constexpr OpDef kMul = {"mul", nullptr, mul_op::gradient_rule};
 
 Tensor mul(Tensor a, Tensor b) { return emit1("mul", {a, b}); }
 

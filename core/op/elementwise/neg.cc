@@ -8,7 +8,7 @@ Tensors gradient_rule(const Gradient& n) { return {neg(n.g(0))}; }
 }  // namespace neg_op
 
 extern const OpDef kNeg;
-constexpr OpDef kNeg = {"neg", infer_same, nullptr, neg_op::gradient_rule};
+constexpr OpDef kNeg = {"neg", nullptr, neg_op::gradient_rule};
 
 Tensor neg(Tensor x) { return emit1("neg", {x}); }
 

@@ -3,8 +3,6 @@
 namespace tenon {
 namespace pow_op {
 
-void shape_rule(Infer& c) { infer_binary(c); }
-
 Tensors gradient_rule(const Gradient& n) {
   const Tensor g = n.g(0), a = n.in(0), b = n.in(1);
   const Tensor zero = scalar_like(a, 0), one = scalar_like(a, 1);
@@ -24,7 +22,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace pow_op
 
 extern const OpDef kPow;
-constexpr OpDef kPow = {"pow", pow_op::shape_rule, nullptr, pow_op::gradient_rule};
+constexpr OpDef kPow = {"pow", nullptr, pow_op::gradient_rule};
 
 Tensor pow(Tensor a, Tensor b) { return emit1("pow", {a, b}); }
 

@@ -3,17 +3,6 @@
 namespace tenon {
 namespace select_op {
 
-void shape_rule(Infer& c) {
-  c.expect_same_dtype(1, 2);
-  Shape shape = c.shape(0);
-  for (int i = 1; i < 3; ++i) {
-    if (c.shape(i).rank() == 0) continue;
-    if (shape.rank() == 0) shape = c.shape(i);
-    c.expect_shape(i, shape);
-  }
-  c.result(c.in(1).dtype, shape);
-}
-
 Tensors gradient_rule(const Gradient& n) {
   const Tensor condition = n.in(0), g = n.g(0), zero = scalar_like(g, 0);
   return {Tensor(), n.needs(1) ? unbroadcast(select(condition, g, zero), n.in(1)) : Tensor(),
@@ -23,7 +12,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace select_op
 
 extern const OpDef kSelect;
-constexpr OpDef kSelect = {"select", select_op::shape_rule, nullptr, select_op::gradient_rule};
+constexpr OpDef kSelect = {"select", nullptr, select_op::gradient_rule};
 
 Tensor select(Tensor condition, Tensor a, Tensor b) { return emit1("select", {condition, a, b}); }
 

@@ -8,7 +8,7 @@ Tensors gradient_rule(const Gradient& n) { return {div(n.g(0), mul(n.out(0), sca
 }  // namespace sqrt_op
 
 extern const OpDef kSqrt;
-constexpr OpDef kSqrt = {"sqrt", infer_same, nullptr, sqrt_op::gradient_rule};
+constexpr OpDef kSqrt = {"sqrt", nullptr, sqrt_op::gradient_rule};
 
 Tensor sqrt(Tensor x) { return emit1("sqrt", {x}); }
 

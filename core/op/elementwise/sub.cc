@@ -3,8 +3,6 @@
 namespace tenon {
 namespace sub_op {
 
-void shape_rule(Infer& c) { infer_binary(c); }
-
 Tensors gradient_rule(const Gradient& n) {
   return {unbroadcast(n.g(0), n.in(0)), n.needs(1) ? unbroadcast(neg(n.g(0)), n.in(1)) : Tensor()};
 }
@@ -12,7 +10,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace sub_op
 
 extern const OpDef kSub;
-constexpr OpDef kSub = {"sub", sub_op::shape_rule, nullptr, sub_op::gradient_rule};
+constexpr OpDef kSub = {"sub", nullptr, sub_op::gradient_rule};
 
 Tensor sub(Tensor a, Tensor b) { return emit1("sub", {a, b}); }
 

@@ -11,7 +11,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace tanh_op
 
 extern const OpDef kTanh;
-constexpr OpDef kTanh = {"tanh", infer_same, nullptr, tanh_op::gradient_rule};
+constexpr OpDef kTanh = {"tanh", nullptr, tanh_op::gradient_rule};
 
 Tensor tanh(Tensor x) { return emit1("tanh", {x}); }
 

@@ -3,21 +3,6 @@
 namespace tenon {
 namespace affine_image_op {
 
-void shape_rule(Infer& c) {
-  c.expect_rank(0, 4, 4);
-  const Shape& x = c.shape(0);
-  c.expect_shape(1, {x[0], 8});
-  const int64_t h = c.i64("h"), w = c.i64("w");
-  c.expect(h >= 1 && w >= 1, "size is ", h, "x", w, ", expected 1 or more");
-  c.expect(x[1] >= 1 && x[2] >= 1, c.in(0).str(), " has no pixels");
-  c.expect(x[1] <= INT32_MAX / x[2], c.in(0).str(), " has more than 2^31 pixels");
-  const int method = c.enumerator("method"), fill = c.enumerator("fill");
-  c.expect(method >= 0 && method <= 1, "attribute 'method' is ", method, ", expected 0 or 1");
-  c.expect(fill >= 0 && fill <= 3, "attribute 'fill' is ", fill, ", expected 0 to 3");
-  c.expect(method == 0 || c.in(0).dtype != DType::kBool, "cannot interpolate between bools");
-  c.result(c.in(0).dtype, {x[0], h, w, x[3]});
-}
-
 Tensor less(Tensor a, Tensor b) { return compare(a, b, CompareKind::kLt); }
 Tensor both(Tensor a, Tensor b) { return minimum(a, b); }
 
@@ -104,7 +89,7 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace affine_image_op
 
 extern const OpDef kAffineImage;
-constexpr OpDef kAffineImage = {"affine_image", affine_image_op::shape_rule, affine_image_op::decompose_rule};
+constexpr OpDef kAffineImage = {"affine_image", affine_image_op::decompose_rule};
 
 Tensor affine_image(Tensor x, Tensor theta, int64_t h, int64_t w, ResizeMethod method, FillMode fill) {
   return emit1("affine_image", {x, theta},

@@ -3,20 +3,6 @@
 namespace tenon {
 namespace all_reduce_op {
 
-void check_replicas(Infer& c) {
-  const int64_t group = c.i64("group"), replicas = c.i64("replicas");
-  c.expect(group >= 0, "group is ", group, ", expected 0 (all replicas) or more");
-  c.expect(replicas >= 1 && replicas <= 65536, "replicas is ", replicas, ", expected 1 to 65536");
-}
-
-void shape_rule(Infer& c) {
-  const int kind = c.enumerator("kind");
-  c.expect(kind >= 0 && kind <= 3, "attribute 'kind' is ", kind, ", expected 0 to 3");
-  c.expect(c.operands() >= 1, "has no operands");
-  check_replicas(c);
-  for (int i = 0; i < c.operands(); ++i) c.result(c.in(i));
-}
-
 Tensor gathered(Tensor x, const AttrReader& a) {
   const Tensor row = reshape(x, {1, x.elements()});
   return emit1("all_gather", {row}, {{"axis", int64_t{0}}, {"group", a.i64("group")}, {"replicas", a.i64("replicas")}});
@@ -45,25 +31,13 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace all_reduce_op
 
 extern const OpDef kAllReduce;
-constexpr OpDef kAllReduce = {"all_reduce", all_reduce_op::shape_rule, all_reduce_op::decompose_rule,
-                              all_reduce_op::gradient_rule};
+constexpr OpDef kAllReduce = {"all_reduce", all_reduce_op::decompose_rule, all_reduce_op::gradient_rule};
 
 Tensors all_reduce(const Tensors& xs, ReduceKind kind, int64_t group) {
   return emit_all("all_reduce", xs, {{"kind", number_of(kind)}, {"group", group}});
 }
 
 namespace reduce_scatter_op {
-
-void shape_rule(Infer& c) {
-  const int64_t axis = c.i64("axis"), replicas = c.i64("replicas");
-  c.expect(axis >= 0 && axis < c.shape(0).rank(), "axis ", axis, " is out of range for ", c.in(0).str());
-  all_reduce_op::check_replicas(c);
-  Shape y = c.shape(0);
-  const int a = static_cast<int>(axis);
-  c.expect(y[a] % replicas == 0, "axis ", axis, " of ", c.in(0).str(), " does not divide by ", replicas, " replicas");
-  y.set(a, y[a] / replicas);
-  c.result(c.in(0).dtype, y);
-}
 
 // This replica's place in its group.
 Tensor place_in_group(Graph& graph, int64_t replicas) {
@@ -91,7 +65,7 @@ Tensors gradient_rule(const Gradient& n) { return {emit1("all_gather", {n.g(0)},
 }  // namespace reduce_scatter_op
 
 extern const OpDef kReduceScatter;
-constexpr OpDef kReduceScatter = {"reduce_scatter", reduce_scatter_op::shape_rule, reduce_scatter_op::decompose_rule,
+constexpr OpDef kReduceScatter = {"reduce_scatter", reduce_scatter_op::decompose_rule,
                                   reduce_scatter_op::gradient_rule};
 
 Tensor reduce_scatter(Tensor x, int64_t axis, int64_t group) {

@@ -3,15 +3,6 @@
 namespace tenon {
 namespace crop_flip_op {
 
-void shape_rule(Infer& c) {
-  c.expect_rank(0, 4, 4);
-  const Shape& x = c.shape(0);
-  for (int i = 1; i < 4; ++i) c.expect_shape(i, {x[0]});
-  const int64_t h = c.i64("h"), w = c.i64("w");
-  c.expect(h >= 1 && w >= 1, "size is ", h, "x", w, ", expected 1 or more");
-  c.result(c.in(0).dtype, {x[0], h, w, x[3]});
-}
-
 // [N, size]: 0, 1, .. in each row, in offset's dtype.
 Tensor counted(Tensor offset, int64_t size) { return iota(*offset.graph(), offset.dtype(), {offset.dim(0), size}, 1); }
 Tensor rows_of(Tensor x, int64_t size) { return broadcast(x, {x.dim(0), size}, {0}); }
@@ -28,7 +19,7 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace crop_flip_op
 
 extern const OpDef kCropFlip;
-constexpr OpDef kCropFlip = {"crop_flip", crop_flip_op::shape_rule, crop_flip_op::decompose_rule};
+constexpr OpDef kCropFlip = {"crop_flip", crop_flip_op::decompose_rule};
 
 Tensor crop_flip(Tensor x, Tensor top, Tensor left, Tensor flip, int64_t h, int64_t w) {
   return emit1("crop_flip", {x, top, left, flip}, {{"h", h}, {"w", w}});

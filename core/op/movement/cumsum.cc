@@ -3,12 +3,6 @@
 namespace tenon {
 namespace cumsum_op {
 
-void shape_rule(Infer& c) {
-  const int64_t axis = c.i64("axis");
-  c.expect(axis >= 0 && axis < c.shape(0).rank(), "axis ", axis, " is out of range for ", c.in(0).str());
-  c.result(c.in(0));
-}
-
 // x moved by `by` along the axis towards its end (its start when `back`), zeros moving in.
 Tensor shifted(Tensor x, int axis, int64_t by, bool back) {
   Ints low(x.rank(), 0), high(x.rank(), 0), start(x.rank(), 0), limit = x.shape().vec();
@@ -37,7 +31,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace cumsum_op
 
 extern const OpDef kCumsum;
-constexpr OpDef kCumsum = {"cumsum", cumsum_op::shape_rule, cumsum_op::decompose_rule, cumsum_op::gradient_rule};
+constexpr OpDef kCumsum = {"cumsum", cumsum_op::decompose_rule, cumsum_op::gradient_rule};
 
 Tensor cumsum(Tensor x, int64_t axis, bool exclusive, bool reverse) {
   const int64_t which = axis_of(x, axis);

@@ -9,14 +9,6 @@ DType result_dtype(const Tensors& xs) {
   return DType::kF32;
 }
 
-void shape_rule(Infer& c) {
-  c.expect(c.operands() >= 1, "has no operands");
-  DType dtype = DType::kF32;
-  for (int i = 0; i < c.operands(); ++i)
-    if (c.in(i).dtype == DType::kF64) dtype = DType::kF64;
-  c.result(dtype, {});
-}
-
 Tensors decompose_rule(const Decompose& n) {
   const DType dtype = result_dtype(n.inputs());
   Tensor sum;
@@ -40,8 +32,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace global_norm_op
 
 extern const OpDef kGlobalNorm;
-constexpr OpDef kGlobalNorm = {"global_norm", global_norm_op::shape_rule, global_norm_op::decompose_rule,
-                               global_norm_op::gradient_rule};
+constexpr OpDef kGlobalNorm = {"global_norm", global_norm_op::decompose_rule, global_norm_op::gradient_rule};
 
 Tensor global_norm(const Tensors& xs) { return emit1("global_norm", xs); }
 

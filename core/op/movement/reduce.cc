@@ -38,17 +38,6 @@ Tensor product_of_others(Tensor x, const Ints& axes) {
   return transpose(others, inverse);
 }
 
-void shape_rule(Infer& c) {
-  const Shape& x = c.shape(0);
-  const Ints axes = checked_axes(c, c.list("axes"), x.rank());
-  const int kind = c.enumerator("kind");
-  c.expect(kind >= 0 && kind <= 3, "attribute 'kind' is ", kind, ", expected 0 to 3");
-  c.expect(c.in(0).dtype != DType::kBool || kind >= 2, "cannot add or multiply bools");
-  std::vector<int64_t> dims;
-  for (int64_t a : other_axes(axes, x.rank())) dims.push_back(x[static_cast<int>(a)]);
-  c.result(c.in(0).dtype, Shape(dims));
-}
-
 Tensors gradient_rule(const Gradient& n) {
   const Tensor x = n.in(0), g = n.g(0);
   const Ints& axes = n.list("axes");
@@ -71,7 +60,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace reduce_op
 
 extern const OpDef kReduce;
-constexpr OpDef kReduce = {"reduce", reduce_op::shape_rule, nullptr, reduce_op::gradient_rule};
+constexpr OpDef kReduce = {"reduce", nullptr, reduce_op::gradient_rule};
 
 Tensor reduce(Tensor x, const Ints& axes, ReduceKind kind) {
   return axes.empty() ? x : emit1("reduce", {x}, {{"axes", positive_axes(x, axes)}, {"kind", number_of(kind)}});

@@ -3,19 +3,12 @@
 namespace tenon {
 namespace reshape_op {
 
-void shape_rule(Infer& c) {
-  const Shape shape(c.list("shape"));
-  c.expect(shape.elements() == c.shape(0).elements(), "cannot give ", c.in(0).str(), " the shape ", shape.str(), ": ",
-           c.shape(0).elements(), " elements, expected ", shape.elements());
-  c.result(c.in(0).dtype, shape);
-}
-
 Tensors gradient_rule(const Gradient& n) { return {reshape(n.g(0), n.in(0).shape())}; }
 
 }  // namespace reshape_op
 
 extern const OpDef kReshape;
-constexpr OpDef kReshape = {"reshape", reshape_op::shape_rule, nullptr, reshape_op::gradient_rule};
+constexpr OpDef kReshape = {"reshape", nullptr, reshape_op::gradient_rule};
 
 Tensor reshape(Tensor x, std::initializer_list<int64_t> shape) { return reshape(x, Shape(shape)); }
 

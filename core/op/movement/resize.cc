@@ -7,23 +7,6 @@
 namespace tenon {
 namespace resize_op {
 
-// The weights of an axis are a matrix of constants, from x to: what is more than any image is refused, not allocated.
-constexpr int64_t kMostSide = 1 << 16, kMostWeights = 1 << 26;
-
-void shape_rule(Infer& c) {
-  c.expect_rank(0, 4, 4);
-  const int64_t h = c.i64("h"), w = c.i64("w");
-  c.expect(h >= 1 && w >= 1 && h <= kMostSide && w <= kMostSide, "size is ", h, "x", w, ", expected 1 to ", kMostSide);
-  const int method = c.enumerator("method"), coords = c.enumerator("coords");
-  c.expect(method >= 0 && method <= 1, "attribute 'method' is ", method, ", expected 0 or 1");
-  c.expect(coords >= 0 && coords <= 2, "attribute 'coords' is ", coords, ", expected 0 to 2");
-  const Shape& x = c.shape(0);
-  for (const auto& [from, to] : {std::pair(x[1], h), std::pair(x[2], w)})
-    c.expect(method == static_cast<int>(ResizeMethod::kNearest) || from <= kMostWeights / to, "an axis of ", from,
-             " cannot become one of ", to, ": more than ", kMostWeights, " weights");
-  c.result(c.in(0).dtype, {x[0], h, w, x[3]});
-}
-
 // Where element i of `to` lies among `from`.
 double place(Coordinates coords, int64_t i, int64_t from, int64_t to) {
   const double in = static_cast<double>(from), out = static_cast<double>(to), k = static_cast<double>(i);
@@ -76,7 +59,7 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace resize_op
 
 extern const OpDef kResize;
-constexpr OpDef kResize = {"resize", resize_op::shape_rule, resize_op::decompose_rule};
+constexpr OpDef kResize = {"resize", resize_op::decompose_rule};
 
 Tensor resize(Tensor x, int64_t h, int64_t w, ResizeMethod method, Coordinates coords) {
   return emit1("resize", {x}, {{"h", h}, {"w", w}, {"method", number_of(method)}, {"coords", number_of(coords)}});

@@ -3,17 +3,12 @@
 namespace tenon {
 namespace reverse_op {
 
-void shape_rule(Infer& c) {
-  checked_axes(c, c.list("axes"), c.shape(0).rank());
-  c.result(c.in(0));
-}
-
 Tensors gradient_rule(const Gradient& n) { return {reverse(n.g(0), n.list("axes"))}; }
 
 }  // namespace reverse_op
 
 extern const OpDef kReverse;
-constexpr OpDef kReverse = {"reverse", reverse_op::shape_rule, nullptr, reverse_op::gradient_rule};
+constexpr OpDef kReverse = {"reverse", nullptr, reverse_op::gradient_rule};
 
 Tensor reverse(Tensor x, const Ints& axes) { return emit1("reverse", {x}, {{"axes", positive_axes(x, axes)}}); }
 

@@ -3,17 +3,6 @@
 namespace tenon {
 namespace scatter_op {
 
-void shape_rule(Infer& c) {
-  c.expect_same_dtype(0, 2);
-  const Shape expected = gather_shape(c);
-  c.expect_shape(2, expected);
-  const int kind = c.enumerator("kind");
-  c.expect(kind == 0 || kind == 1, "attribute 'kind' is ", kind, ", expected 0 (add) or 1 (set)");
-  c.expect(kind == 1 || (c.in(0).dtype != DType::kBool && c.in(0).dtype != DType::kU8), "cannot add ",
-           dtype_name(c.in(0).dtype));
-  c.result(c.in(0));
-}
-
 Tensors gradient_rule(const Gradient& n) {
   const Tensor g = n.g(0), i = n.in(1), u = n.in(2);
   const int64_t axis = n.i64("axis"), batch = n.i64("batch");
@@ -25,7 +14,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace scatter_op
 
 extern const OpDef kScatter;
-constexpr OpDef kScatter = {"scatter", scatter_op::shape_rule, nullptr, scatter_op::gradient_rule};
+constexpr OpDef kScatter = {"scatter", nullptr, scatter_op::gradient_rule};
 
 Tensor scatter(Tensor x, Tensor indices, Tensor updates, int64_t axis, int64_t batch, ScatterKind kind) {
   return emit1("scatter", {x, indices, updates}, {{"axis", axis}, {"batch", batch}, {"kind", number_of(kind)}});

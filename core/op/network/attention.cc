@@ -3,49 +3,6 @@
 namespace tenon {
 namespace attention_op {
 
-Sizes sizes_of(const Shape& q, const Shape& k, const Shape& v) { return {q[0], q[1], q[2], q[3], k[1], k[2], v[3]}; }
-
-Type check(Infer& c, int q, int k, int v, int bias) {
-  for (int i : {q, k, v}) {
-    c.expect_same_dtype(q, i);
-    c.expect_rank(i, 4, 4);
-  }
-  const Sizes s = sizes_of(c.shape(q), c.shape(k), c.shape(v));
-  c.expect(c.shape(k)[0] == s.B && c.shape(k)[3] == s.D, c.operand(k), " is ", c.in(k).str(), ", expected ", s.B,
-           " examples of size ", s.D, " as ", c.operand(q));
-  c.expect_shape(v, {s.B, s.S, s.M, s.Dv});
-  c.expect(s.N >= 1 && s.M >= 1 && s.T >= 1 && s.S >= 1, c.operand(q), " is ", c.in(q).str(), " and ", c.operand(k),
-           " is ", c.in(k).str(), ", expected heads and positions");
-  c.expect(s.N % s.M == 0, c.operand(q), " has ", s.N, " heads, expected a multiple of the ", s.M, " of ",
-           c.operand(k));
-  check_bias(c, s, q, bias);
-  check_dropout(c, s, bias + 1);
-  return {c.in(q).dtype, {s.B, s.T, s.N, s.Dv}};
-}
-
-void check_bias(Infer& c, const Sizes& s, int q, int bias) {
-  if (!c.has(bias)) return;
-  c.expect_same_dtype(q, bias);
-  c.expect_rank(bias, 4, 4);
-  const Shape full{s.B, s.N, s.T, s.S};
-  for (int i = 0; i < 4; ++i)
-    c.expect(c.shape(bias)[i] == full[i] || c.shape(bias)[i] == 1, c.operand(bias), " is ", c.in(bias).str(),
-             ", expected ", full.str(), " or 1 in its place");
-}
-
-void check_dropout(Infer& c, const Sizes& s, int seed) {
-  expect_finite(c, "scale");
-  const double rate = c.f64("rate");
-  c.expect(rate >= 0 && rate < 1, "rate is ", rate, ", expected 0 to less than 1");
-  c.expect(c.i64("stream") >= 0 && c.i64("stream") <= UINT32_MAX, "stream ", c.i64("stream"), ", expected 0 to 2^32-1");
-  for (int i = seed; i < seed + 2; ++i) {
-    c.expect(rate == 0 || c.has(i), "dropout needs ", c.operand(i));
-    if (c.has(i)) c.expect(c.in(i) == Type{DType::kI64, {}}, c.operand(i), " is ", c.in(i).str(), ", expected i64[]");
-  }
-  c.expect(rate == 0 || Shape{s.B, s.N, s.T, s.S}.elements() <= (int64_t{1} << 34),
-           "drops out of more than 2^34 scores");
-}
-
 Tensor by_head(Tensor x, int64_t heads) {
   const Shape& s = x.shape();
   return reshape(transpose(x, {0, 2, 1, 3}), {s[0], heads, s[2] / heads * s[1], s[3]});
@@ -73,12 +30,6 @@ Tensor hide_future(Tensor x, double hidden) {
 
 Tensor dropped(Tensor x, const AttrReader& a, Tensor seed, Tensor step) {
   return a.f64("rate") > 0 ? dropout(x, seed, step, Tensor(), a.f64("rate"), a.i64("stream")) : x;
-}
-
-void shape_rule(Infer& c) {
-  const Type y = check(c, 0, 1, 2, 3);
-  c.result(y);
-  c.result(compute_dtype(y.dtype), {y.shape[0], y.shape[2], y.shape[1]});
 }
 
 Tensors decompose_rule(const Decompose& n) {
@@ -110,8 +61,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace attention_op
 
 extern const OpDef kAttention;
-constexpr OpDef kAttention = {"attention", attention_op::shape_rule, attention_op::decompose_rule,
-                              attention_op::gradient_rule};
+constexpr OpDef kAttention = {"attention", attention_op::decompose_rule, attention_op::gradient_rule};
 
 Attention attention(Tensor q, Tensor k, Tensor v, Tensor bias, Tensor seed, Tensor step, const AttentionOptions& o) {
   const Tensors r = emit_all("attention", {q, k, v, bias, seed, step},

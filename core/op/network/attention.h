@@ -7,17 +7,6 @@
 
 namespace tenon::attention_op {
 
-// q[B,T,N,D], k[B,S,M,D], v[B,S,M,Dv].
-struct Sizes {
-  int64_t B, T, N, D, S, M, Dv;
-};
-Sizes sizes_of(const Shape& q, const Shape& k, const Shape& v);
-
-// Checks q, k, v and bias, with seed and step after it, at these positions; returns the type of y.
-Type check(Infer& c, int q, int k, int v, int bias);
-void check_bias(Infer& c, const Sizes& s, int q, int bias);
-void check_dropout(Infer& c, const Sizes& s, int seed);
-
 // [B,T,N,D] -> [B,heads,N/heads T,D]: the queries that share a head of k stand below each other.
 Tensor by_head(Tensor x, int64_t heads);
 // [B,heads,N/heads T,D] -> [B,T,N,D].

@@ -7,19 +7,6 @@ using namespace attention_op;
 
 enum { kDy, kQ, kK, kV, kY, kLse, kBias, kSeed, kStep };
 
-void shape_rule(Infer& c) {
-  const Type y = check(c, kQ, kK, kV, kBias);
-  for (int i : {kDy, kY}) {
-    c.expect_same_dtype(kQ, i);
-    c.expect_shape(i, y.shape);
-  }
-  const Type lse{compute_dtype(y.dtype), {y.shape[0], y.shape[2], y.shape[1]}};
-  c.expect(c.in(kLse) == lse, c.operand(kLse), " is ", c.in(kLse).str(), ", expected ", lse.str());
-  c.expect(c.has(kBias) || !c.flag("dbias"), "dbias needs ", c.operand(kBias));
-  for (int i : {kQ, kK, kV}) c.result(c.in(i));
-  if (c.flag("dbias")) c.result(c.in(kBias));
-}
-
 // The softmax, from its lse; 0 for keys that are hidden and for queries that saw none.
 Tensor probabilities(const Decompose& n) {
   const Tensor s = scores(n.in(kQ), n.in(kK), n.in(kBias), n.f64("scale")), lse = n.in(kLse);
@@ -59,7 +46,7 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace attention_grad_op
 
 extern const OpDef kAttentionGrad;
-constexpr OpDef kAttentionGrad = {"attention_grad", attention_grad_op::shape_rule, attention_grad_op::decompose_rule};
+constexpr OpDef kAttentionGrad = {"attention_grad", attention_grad_op::decompose_rule};
 
 AttentionGrad attention_grad(Tensor dy, Tensor q, Tensor k, Tensor v, Tensor bias, Tensor seed, Tensor step, Tensor y,
                              Tensor lse, const AttentionOptions& o) {

@@ -5,8 +5,6 @@
 namespace tenon {
 namespace avg_pool_op {
 
-void shape_rule(Infer& c) { c.result(c.in(0).dtype, pool_shape(c, c.shape(0))); }
-
 // How many elements window o of dimension d averages.
 int64_t elements_of(const Window& w, int d, int64_t o, int64_t size) {
   const int64_t begin = o * w.stride[d] - w.low[d];
@@ -55,8 +53,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace avg_pool_op
 
 extern const OpDef kAvgPool;
-constexpr OpDef kAvgPool = {"avg_pool", avg_pool_op::shape_rule, avg_pool_op::decompose_rule,
-                            avg_pool_op::gradient_rule};
+constexpr OpDef kAvgPool = {"avg_pool", avg_pool_op::decompose_rule, avg_pool_op::gradient_rule};
 
 Tensor avg_pool(Tensor x, const PoolOptions& o) {
   Attrs attrs = pool_attrs(o);
@@ -65,22 +62,6 @@ Tensor avg_pool(Tensor x, const PoolOptions& o) {
 }
 
 namespace avg_pool_grad_op {
-
-void shape_rule(Infer& c) {
-  const Shape& dy = c.shape(0);
-  const Ints& size = c.list("size");
-  c.expect_rank(0, 3, 5);
-  c.expect(static_cast<int>(size.size()) == dy.rank() - 2, "attribute 'size' has ", size.size(), " numbers, expected ",
-           dy.rank() - 2);
-  Shape x = dy;
-  for (int d = 0; d + 2 < dy.rank(); ++d) {
-    c.expect(size[d] >= 1, "input size ", size[d], " in spatial dimension ", d, ", expected 1 or more");
-    x.set(d + 1, size[d]);
-  }
-  const Shape expected = pool_shape(c, x);
-  c.expect_shape(0, expected);
-  c.result(c.in(0).dtype, x);
-}
 
 Tensors decompose_rule(const Decompose& n) {
   const Tensor dy = n.in(0);
@@ -101,8 +82,7 @@ Tensors gradient_rule(const Gradient& n) { return {avg_pool(n.g(0), pool_options
 }  // namespace avg_pool_grad_op
 
 extern const OpDef kAvgPoolGrad;
-constexpr OpDef kAvgPoolGrad = {"avg_pool_grad", avg_pool_grad_op::shape_rule, avg_pool_grad_op::decompose_rule,
-                                avg_pool_grad_op::gradient_rule};
+constexpr OpDef kAvgPoolGrad = {"avg_pool_grad", avg_pool_grad_op::decompose_rule, avg_pool_grad_op::gradient_rule};
 
 Tensor avg_pool_grad(Tensor dy, const Ints& size, const PoolOptions& o) {
   Attrs attrs = pool_attrs(o);

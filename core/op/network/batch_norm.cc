@@ -2,14 +2,6 @@
 
 namespace tenon {
 
-void check_channels(Infer& c, int x, int first, int last) {
-  c.expect_rank(x, 2, kMaxRank);
-  for (int i = first; i <= last; ++i) {
-    c.expect_same_dtype(first, i);
-    c.expect_shape(i, {c.shape(x)[-1]});
-  }
-}
-
 DType norm_dtype(Tensor x, Tensor gamma) {
   const bool wide = x.dtype() == DType::kF64 || gamma.dtype() == DType::kF64;
   return wide ? DType::kF64 : DType::kF32;
@@ -26,17 +18,6 @@ Tensor per_channel(Tensor v, Tensor x) { return broadcast_trailing(v, x.shape())
 Tensor inverse_deviation(Tensor var, double eps) { return 1 / sqrt(var + eps); }
 
 namespace batch_norm_op {
-
-void shape_rule(Infer& c) {
-  check_channels(c, 0, 1, 2);
-  checked_activation(c);
-  if (c.has(3)) c.expect_same_type(0, 3);
-  expect_finite(c, "eps", 0);
-  c.expect(c.i64("group") >= 0, "group is ", c.i64("group"), ", expected 0 (all replicas) or more");
-  c.result(c.in(0));
-  c.result(c.in(1));
-  c.result(c.in(1));
-}
 
 Tensors decompose_rule(const Decompose& n) {
   const DType compute = norm_dtype(n.in(0), n.in(1)), stored = n.in(1).dtype();
@@ -63,8 +44,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace batch_norm_op
 
 extern const OpDef kBatchNorm;
-constexpr OpDef kBatchNorm = {"batch_norm", batch_norm_op::shape_rule, batch_norm_op::decompose_rule,
-                              batch_norm_op::gradient_rule};
+constexpr OpDef kBatchNorm = {"batch_norm", batch_norm_op::decompose_rule, batch_norm_op::gradient_rule};
 
 Normalized batch_norm(Tensor x, Tensor gamma, Tensor beta, Tensor residual, const NormOptions& o) {
   const Tensors r = emit_all("batch_norm", {x, gamma, beta, residual},
@@ -73,14 +53,6 @@ Normalized batch_norm(Tensor x, Tensor gamma, Tensor beta, Tensor residual, cons
 }
 
 namespace batch_norm_apply_op {
-
-void shape_rule(Infer& c) {
-  check_channels(c, 0, 1, 4);
-  checked_activation(c);
-  if (c.has(5)) c.expect_same_type(0, 5);
-  expect_finite(c, "eps", 0);
-  c.result(c.in(0));
-}
 
 Tensors decompose_rule(const Decompose& n) {
   const DType compute = norm_dtype(n.in(0), n.in(1));
@@ -94,8 +66,7 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace batch_norm_apply_op
 
 extern const OpDef kBatchNormApply;
-constexpr OpDef kBatchNormApply = {"batch_norm_apply", batch_norm_apply_op::shape_rule,
-                                   batch_norm_apply_op::decompose_rule};
+constexpr OpDef kBatchNormApply = {"batch_norm_apply", batch_norm_apply_op::decompose_rule};
 
 Tensor batch_norm_apply(Tensor x, Tensor gamma, Tensor beta, Tensor mean, Tensor var, Tensor residual,
                         const NormOptions& o) {

@@ -5,8 +5,6 @@
 
 namespace tenon {
 
-// Operands first.. are of one dtype and of shape [C], x's last axis.
-void check_channels(Infer& c, int x, int first, int last);
 // The dtype that statistics are computed in.
 DType norm_dtype(Tensor x, Tensor gamma);
 // The mean of x[.., C] over all axes but the last, and over the replicas of the group.

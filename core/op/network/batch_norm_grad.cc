@@ -3,21 +3,6 @@
 namespace tenon {
 namespace batch_norm_grad_op {
 
-void shape_rule(Infer& c) {
-  check_channels(c, 1, 2, 4);
-  c.expect_same_type(1, 0);
-  const Activation act = checked_activation(c);
-  c.expect(gradient_from_result(act), "activation ", activation_name(act), " has no gradient from the result y");
-  c.expect(c.has(5) || act == Activation::kNone, "operand 5 'y' is missing, the gradient of ", activation_name(act),
-           " needs it");
-  if (c.has(5)) c.expect_same_type(1, 5);
-  c.expect(c.i64("group") >= 0, "group is ", c.i64("group"), ", expected 0 (all replicas) or more");
-  c.result(c.in(1));
-  c.result(c.in(2));
-  c.result(c.in(2));
-  if (c.flag("residual")) c.result(c.in(1));
-}
-
 Tensor sum_channels(Tensor x) { return reduce(x, leading_axes(x.rank()), ReduceKind::kSum); }
 
 Tensors decompose_rule(const Decompose& n) {
@@ -39,8 +24,7 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace batch_norm_grad_op
 
 extern const OpDef kBatchNormGrad;
-constexpr OpDef kBatchNormGrad = {"batch_norm_grad", batch_norm_grad_op::shape_rule,
-                                  batch_norm_grad_op::decompose_rule};
+constexpr OpDef kBatchNormGrad = {"batch_norm_grad", batch_norm_grad_op::decompose_rule};
 
 BatchNormGrad batch_norm_grad(Tensor dy, Tensor x, Tensor gamma, Tensor mean, Tensor var, Tensor y, bool with_residual,
                               const NormOptions& o) {

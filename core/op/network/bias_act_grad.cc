@@ -3,14 +3,6 @@
 namespace tenon {
 namespace bias_act_grad_op {
 
-void shape_rule(Infer& c) {
-  checked_activation(c);
-  c.expect_same_type(0, 1);
-  c.expect_rank(0, 1, kMaxRank);
-  c.result(c.in(0));
-  c.result(c.in(0).dtype, {c.shape(0)[-1]});
-}
-
 Tensors decompose_rule(const Decompose& n) {
   const DType dtype = n.in(0).dtype();
   const Tensor dz = activation_grad(widened(n.in(0)), widened(n.in(1)), activation_of(n), n.f64("alpha"));
@@ -20,7 +12,7 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace bias_act_grad_op
 
 extern const OpDef kBiasActGrad;
-constexpr OpDef kBiasActGrad = {"bias_act_grad", bias_act_grad_op::shape_rule, bias_act_grad_op::decompose_rule};
+constexpr OpDef kBiasActGrad = {"bias_act_grad", bias_act_grad_op::decompose_rule};
 
 BiasActGrad bias_act_grad(Tensor g, Tensor t, Activation act, double alpha) {
   const Tensors r = emit_all("bias_act_grad", {g, t}, {{"act", number_of(act)}, {"alpha", alpha}});

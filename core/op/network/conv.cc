@@ -3,8 +3,6 @@
 namespace tenon {
 namespace conv_op {
 
-void shape_rule(Infer& c) { c.result(conv_shape(c)); }
-
 Tensors gradient_rule(const Gradient& n) { return conv_gradients(n, n.g(0)); }
 
 }  // namespace conv_op
@@ -20,7 +18,7 @@ Tensors conv_gradients(const Gradient& n, Tensor grad) {
 }
 
 extern const OpDef kConv;
-constexpr OpDef kConv = {"conv", conv_op::shape_rule, nullptr, conv_op::gradient_rule};
+constexpr OpDef kConv = {"conv", nullptr, conv_op::gradient_rule};
 
 Tensor conv(Tensor x, Tensor w, const ConvOptions& o) { return emit1("conv", {x, w}, conv_attrs(o)); }
 

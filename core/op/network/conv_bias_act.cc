@@ -3,13 +3,6 @@
 namespace tenon {
 namespace conv_bias_act_op {
 
-void shape_rule(Infer& c) {
-  const Type y = conv_shape(c);
-  checked_activation(c);
-  check_epilogue(c, y, 2, 3);
-  c.result(y);
-}
-
 Tensors decompose_rule(const Decompose& n) {
   ConvOptions o = conv_options(n);
   const DType out = o.out == DType::kNone ? n.in(0).dtype() : o.out;
@@ -27,8 +20,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace conv_bias_act_op
 
 extern const OpDef kConvBiasAct;
-constexpr OpDef kConvBiasAct = {"conv_bias_act", conv_bias_act_op::shape_rule, conv_bias_act_op::decompose_rule,
-                                conv_bias_act_op::gradient_rule};
+constexpr OpDef kConvBiasAct = {"conv_bias_act", conv_bias_act_op::decompose_rule, conv_bias_act_op::gradient_rule};
 
 Tensor conv_bias_act(Tensor x, Tensor w, Tensor bias, Tensor residual, Activation act, double alpha,
                      const ConvOptions& o) {

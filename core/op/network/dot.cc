@@ -3,8 +3,6 @@
 namespace tenon {
 namespace dot_op {
 
-void shape_rule(Infer& c) { c.result(dot_shape(c)); }
-
 Tensors gradient_rule(const Gradient& n) { return dot_gradients(n, n.g(0)); }
 
 }  // namespace dot_op
@@ -22,7 +20,7 @@ Tensors dot_gradients(const Gradient& n, Tensor grad) {
 }
 
 extern const OpDef kDot;
-constexpr OpDef kDot = {"dot", dot_op::shape_rule, nullptr, dot_op::gradient_rule};
+constexpr OpDef kDot = {"dot", nullptr, dot_op::gradient_rule};
 
 Tensor dot(Tensor a, Tensor b, const DotOptions& o) {
   return emit1("dot", {a, b}, {{"ta", o.ta}, {"tb", o.tb}, {"precision", number_of(o.precision)}, {"out", o.out}});

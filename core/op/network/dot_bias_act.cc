@@ -3,13 +3,6 @@
 namespace tenon {
 namespace dot_bias_act_op {
 
-void shape_rule(Infer& c) {
-  const Type y = dot_shape(c);
-  checked_activation(c);
-  check_epilogue(c, y, 2, 3);
-  c.result(y);
-}
-
 Tensors decompose_rule(const Decompose& n) {
   const DType out = n.dtype("out") == DType::kNone ? n.in(0).dtype() : n.dtype("out");
   const MathPrecision precision = static_cast<MathPrecision>(n.enumerator("precision"));
@@ -27,8 +20,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace dot_bias_act_op
 
 extern const OpDef kDotBiasAct;
-constexpr OpDef kDotBiasAct = {"dot_bias_act", dot_bias_act_op::shape_rule, dot_bias_act_op::decompose_rule,
-                               dot_bias_act_op::gradient_rule};
+constexpr OpDef kDotBiasAct = {"dot_bias_act", dot_bias_act_op::decompose_rule, dot_bias_act_op::gradient_rule};
 
 Tensor dot_bias_act(Tensor a, Tensor b, Tensor bias, Tensor residual, Activation act, double alpha,
                     const DotOptions& o) {

@@ -25,26 +25,6 @@ Tensor constant_of(Graph& graph, DType dtype, const Shape& shape, const std::vec
 
 Activation activation_of(const AttrReader& a) { return static_cast<Activation>(a.enumerator("act")); }
 
-Activation checked_activation(Infer& c) {
-  const int act = c.enumerator("act");
-  c.expect(act >= 0 && act <= static_cast<int>(Activation::kHardSwish), "attribute 'act' is ", act, ", expected 0 to ",
-           static_cast<int>(Activation::kHardSwish));
-  const Activation a = static_cast<Activation>(act);
-  // The gradient tells the side of 0 from the result's sign.
-  const bool slope = a == Activation::kLeakyRelu || a == Activation::kElu;
-  c.expect(!slope || (c.f64("alpha") >= 0 && std::isfinite(c.f64("alpha"))), "attribute 'alpha' of ",
-           activation_name(a), " is ", c.f64("alpha"), ", expected 0 or more");
-  return a;
-}
-
-void check_epilogue(Infer& c, const Type& y, int bias, int residual) {
-  for (int i : {bias, residual})
-    c.expect(!c.has(i) || c.in(i).dtype == y.dtype, c.has(i) ? c.operand(i) : "", " is ", c.has(i) ? c.in(i).str() : "",
-             ", expected ", dtype_name(y.dtype), " as the result");
-  if (c.has(bias)) c.expect_shape(bias, {y.shape[-1]});
-  if (c.has(residual)) c.expect_shape(residual, y.shape);
-}
-
 Tensor epilogue(Tensor z, Tensor bias, Tensor residual, const AttrReader& a, DType dtype) {
   const DType compute = compute_dtype(dtype);
   z = cast(z, compute);

@@ -5,12 +5,6 @@ namespace gru_op {
 
 using namespace recurrent_op;
 
-void shape_rule(Infer& c) {
-  const CellShape s = check_cell(c, 0, 1, 2, 2, 3);
-  c.result(c.in(0).dtype, {s.B, s.T, s.U});
-  c.result(c.in(0).dtype, {s.B, s.T, 4 * s.U});
-}
-
 Tensors decompose_rule(const Decompose& n) {
   const Tensor x = n.in(0), weights = n.in(3), bias = widened(n.in(5));
   const int64_t units = weights.dim(0);
@@ -42,7 +36,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace gru_op
 
 extern const OpDef kGru;
-constexpr OpDef kGru = {"gru", gru_op::shape_rule, gru_op::decompose_rule, gru_op::gradient_rule};
+constexpr OpDef kGru = {"gru", gru_op::decompose_rule, gru_op::gradient_rule};
 
 Recurrent gru(Tensor x, Tensor h, Tensor w, Tensor r, Tensor b, Tensor rb) {
   const Tensors out = emit_all("gru", {x, h, w, r, b, rb});
@@ -54,14 +48,6 @@ namespace gru_grad_op {
 using namespace recurrent_op;
 
 enum { kDy, kX, kH, kW, kR, kB, kRb, kY, kGates };
-
-void shape_rule(Infer& c) {
-  const CellShape s = check_cell(c, kX, 1, kW, 2, 3);
-  for (int i : {kDy, kY, kGates}) c.expect_same_dtype(kX, i);
-  for (int i : {kDy, kY}) c.expect_shape(i, {s.B, s.T, s.U});
-  c.expect_shape(kGates, {s.B, s.T, 4 * s.U});
-  for (int i : {kX, kH, kW, kR, kB, kRb}) c.result(c.in(i));
-}
 
 Tensors decompose_rule(const Decompose& n) {
   const Tensor x = n.in(kX), weights = n.in(kR), before = states_before(n.in(kH), n.in(kY));
@@ -89,6 +75,6 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace gru_grad_op
 
 extern const OpDef kGruGrad;
-constexpr OpDef kGruGrad = {"gru_grad", gru_grad_op::shape_rule, gru_grad_op::decompose_rule};
+constexpr OpDef kGruGrad = {"gru_grad", gru_grad_op::decompose_rule};
 
 }  // namespace tenon

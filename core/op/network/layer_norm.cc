@@ -3,40 +3,6 @@
 namespace tenon {
 namespace layer_norm_op {
 
-// Operands x and gamma (and beta, when it is there) and the axes fit; returns the shape of the moments.
-Shape moments_shape(Infer& c, int x, int gamma, int beta) {
-  const Shape &shape = c.shape(x), &scale = c.shape(gamma);
-  c.expect_rank(x, 1, kMaxRank);
-  c.expect_rank(gamma, 0, shape.rank());
-  c.expect_shape(gamma, Shape(std::vector<int64_t>(shape.end() - scale.rank(), shape.end())));
-  if (beta >= 0 && c.has(beta)) c.expect_same_type(gamma, beta);
-  const Ints axes = checked_axes(c, c.list("axes"), shape.rank());
-  c.expect(!axes.empty(), "attribute 'axes' is empty");
-  expect_finite(c, "eps", 0);
-  std::vector<int64_t> dims;
-  for (int64_t a : other_axes(axes, shape.rank())) dims.push_back(shape[static_cast<int>(a)]);
-  return Shape(dims);
-}
-
-void shape_rule(Infer& c) {
-  const Shape moments = moments_shape(c, 0, 1, 2);
-  c.result(c.in(0));
-  c.result(c.in(1).dtype, moments);
-  c.result(c.in(1).dtype, moments);
-}
-
-void grad_shape_rule(Infer& c) {
-  const Shape moments = moments_shape(c, 1, 2, -1);
-  c.expect_same_type(1, 0);
-  for (int i : {3, 4}) {
-    c.expect_same_dtype(2, i);
-    c.expect_shape(i, moments);
-  }
-  c.result(c.in(1));
-  c.result(c.in(2));
-  if (c.flag("beta")) c.result(c.in(2));
-}
-
 Tensor repeated(const AttrReader& a, Tensor moment, Tensor x) {
   return expand_reduced(moment, x.shape(), a.list("axes"));
 }
@@ -86,12 +52,10 @@ Tensors grad_decompose_rule(const Decompose& n) {
 }  // namespace layer_norm_op
 
 extern const OpDef kLayerNorm;
-constexpr OpDef kLayerNorm = {"layer_norm", layer_norm_op::shape_rule, layer_norm_op::decompose_rule,
-                              layer_norm_op::gradient_rule};
+constexpr OpDef kLayerNorm = {"layer_norm", layer_norm_op::decompose_rule, layer_norm_op::gradient_rule};
 
 extern const OpDef kLayerNormGrad;
-constexpr OpDef kLayerNormGrad = {"layer_norm_grad", layer_norm_op::grad_shape_rule,
-                                  layer_norm_op::grad_decompose_rule};
+constexpr OpDef kLayerNormGrad = {"layer_norm_grad", layer_norm_op::grad_decompose_rule};
 
 Normalized layer_norm(Tensor x, Tensor gamma, Tensor beta, const Ints& axes, double eps, bool center) {
   const Tensors r =

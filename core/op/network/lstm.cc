@@ -7,14 +7,6 @@ namespace lstm_op {
 
 using namespace recurrent_op;
 
-void shape_rule(Infer& c) {
-  const CellShape s = check_cell(c, 0, 2, 3, 1, 4);
-  const DType dtype = c.in(0).dtype;
-  c.result(dtype, {s.B, s.T, s.U});
-  c.result(dtype, {s.B, s.U});
-  c.result(dtype, {s.B, s.T, s.columns});
-}
-
 // Which columns of z are the candidate's g, which has a tanh: all gates of a step are one map.
 Tensor are_candidates(Graph& graph, const Shape& z, int64_t units) {
   std::string is(static_cast<size_t>(4 * units), 0);
@@ -53,7 +45,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace lstm_op
 
 extern const OpDef kLstm;
-constexpr OpDef kLstm = {"lstm", lstm_op::shape_rule, lstm_op::decompose_rule, lstm_op::gradient_rule};
+constexpr OpDef kLstm = {"lstm", lstm_op::decompose_rule, lstm_op::gradient_rule};
 
 Recurrent lstm(Tensor x, Tensor h, Tensor c, Tensor w, Tensor r, Tensor b) {
   const Tensors out = emit_all("lstm", {x, h, c, w, r, b});
@@ -65,15 +57,6 @@ namespace lstm_grad_op {
 using namespace recurrent_op;
 
 enum { kDy, kDc, kX, kH, kC, kW, kR, kB, kY, kGates };
-
-void shape_rule(Infer& c) {
-  const CellShape s = check_cell(c, kX, 2, kW, 1, 4);
-  for (int i : {kDy, kDc, kY, kGates}) c.expect_same_dtype(kX, i);
-  for (int i : {kDy, kY}) c.expect_shape(i, {s.B, s.T, s.U});
-  c.expect_shape(kDc, {s.B, s.U});
-  c.expect_shape(kGates, {s.B, s.T, s.columns});
-  for (int i : {kX, kH, kC, kW, kR, kB}) c.result(c.in(i));
-}
 
 // The cell before the first step and after each.
 Tensors cells(const Decompose& n) {
@@ -112,6 +95,6 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace lstm_grad_op
 
 extern const OpDef kLstmGrad;
-constexpr OpDef kLstmGrad = {"lstm_grad", lstm_grad_op::shape_rule, lstm_grad_op::decompose_rule};
+constexpr OpDef kLstmGrad = {"lstm_grad", lstm_grad_op::decompose_rule};
 
 }  // namespace tenon

@@ -5,8 +5,6 @@
 namespace tenon {
 namespace max_pool_op {
 
-void shape_rule(Infer& c) { c.result(c.in(0).dtype, pool_shape(c, c.shape(0))); }
-
 Shape result_shape(Tensor x, const Window& w) {
   Shape y = x.shape();
   for (int d = 0; d < w.spatial(); ++d) y.set(d + 1, window_output(w, d, y[d + 1]));
@@ -24,21 +22,11 @@ Tensors gradient_rule(const Gradient& n) { return {max_pool_grad(n.in(0), n.out(
 }  // namespace max_pool_op
 
 extern const OpDef kMaxPool;
-constexpr OpDef kMaxPool = {"max_pool", max_pool_op::shape_rule, max_pool_op::decompose_rule,
-                            max_pool_op::gradient_rule};
+constexpr OpDef kMaxPool = {"max_pool", max_pool_op::decompose_rule, max_pool_op::gradient_rule};
 
 Tensor max_pool(Tensor x, const PoolOptions& o) { return emit1("max_pool", {x}, pool_attrs(o)); }
 
 namespace max_pool_grad_op {
-
-void shape_rule(Infer& c) {
-  const Shape y = pool_shape(c, c.shape(0));
-  for (int i = 1; i < 3; ++i) {
-    c.expect_same_dtype(0, i);
-    c.expect_shape(i, y);
-  }
-  c.result(c.in(0));
-}
 
 // The next offset in row-major order; false after the last.
 bool advance(Ints& offset, const Ints& size) {
@@ -75,7 +63,7 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace max_pool_grad_op
 
 extern const OpDef kMaxPoolGrad;
-constexpr OpDef kMaxPoolGrad = {"max_pool_grad", max_pool_grad_op::shape_rule, max_pool_grad_op::decompose_rule};
+constexpr OpDef kMaxPoolGrad = {"max_pool_grad", max_pool_grad_op::decompose_rule};
 
 Tensor max_pool_grad(Tensor x, Tensor y, Tensor dy, const PoolOptions& o) {
   return emit1("max_pool_grad", {x, y, dy}, pool_attrs(o));

@@ -4,19 +4,6 @@
 
 namespace tenon {
 
-Shape pool_shape(Infer& c, const Shape& x) {
-  const int rank = x.rank();
-  c.expect(rank >= 3 && rank <= 5, "input has shape ", x.str(), ", expected rank 3 to 5");
-  const Ints& window = c.list("window");
-  c.expect(static_cast<int>(window.size()) == rank - 2, "attribute 'window' has ", window.size(), " numbers, expected ",
-           rank - 2);
-  const Window w = read_window(c, window);
-  for (int d = 0; d < w.spatial(); ++d)
-    c.expect(w.low[d] < w.size[d] && w.high[d] < w.size[d], "padding ", w.low[d], " and ", w.high[d],
-             " in spatial dimension ", d, ", expected less than the window ", w.size[d]);
-  return window_result(c, w, x, x[-1]);
-}
-
 PoolOptions pool_options(const AttrReader& a) {
   const bool counts = find_attr(a.attrs(), "count_pad") && a.flag("count_pad");
   return {a.list("window"), a.list("strides"), a.list("low"), a.list("high"), counts};

@@ -5,8 +5,6 @@
 
 namespace tenon {
 
-// x[N,S..,C] -> [N,out..,C]; checks the window.
-Shape pool_shape(Infer& c, const Shape& x);
 PoolOptions pool_options(const AttrReader& a);
 Attrs pool_attrs(const PoolOptions& o);
 

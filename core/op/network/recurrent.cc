@@ -36,19 +36,6 @@ Tensor states_before(Tensor h, Tensor y) {
 
 Tensor summed(Tensor x) { return reduce_sum(x, {0, 1}); }
 
-CellShape check_cell(Infer& c, int x, int states, int w, int biases, int gates) {
-  c.expect_rank(x, 3, 3);
-  const int h = x + 1;
-  c.expect_rank(h, 2, 2);
-  const int64_t B = c.shape(x)[0], U = c.shape(h)[1], columns = gates * U;
-  for (int i = x; i < w + 2 + biases; ++i) c.expect_same_dtype(x, i);
-  for (int i = h; i < h + states; ++i) c.expect_shape(i, {B, U});
-  c.expect_shape(w, {c.shape(x)[2], columns});
-  c.expect_shape(w + 1, {U, columns});
-  for (int i = w + 2; i < w + 2 + biases; ++i) c.expect_shape(i, {columns});
-  return {B, c.shape(x)[1], U, columns};
-}
-
 WeightGrads weight_gradients(Tensor x, Tensor h, Tensor y, Tensor w, Tensor dz, Tensor drec) {
   const Tensor rounded = cast(flat_steps(dz), x.dtype());
   const Tensor recurrent = dz.id() == drec.id() ? rounded : cast(flat_steps(drec), x.dtype());

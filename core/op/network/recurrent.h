@@ -22,11 +22,6 @@ Tensor stacked(const Tensors& steps, DType dtype);
 Tensor states_before(Tensor h, Tensor y);
 // Sums of x[B,T,n] over examples and steps.
 Tensor summed(Tensor x);
-// x[B,T,I], states [B,U], W [I,gates U], R [U,gates U], and biases [gates U] from `bias` on.
-struct CellShape {
-  int64_t B, T, U, columns;
-};
-CellShape check_cell(Infer& c, int x, int states, int w, int biases, int gates);
 // x, w, r, b gradients from those of x W + b and h R + rb, both [B,T,gates U].
 struct WeightGrads {
   Tensor dx, dw, dr, db, drb;

@@ -3,18 +3,6 @@
 namespace tenon {
 namespace softmax_op {
 
-void shape_rule(Infer& c) {
-  c.expect_rank(0, 1, kMaxRank);
-  c.expect(c.i64("axis") >= 0 && c.i64("axis") < c.shape(0).rank(), "axis ", c.i64("axis"), " is out of range for ",
-           c.in(0).str());
-  c.result(c.in(0));
-}
-
-void grad_shape_rule(Infer& c) {
-  c.expect_same_type(0, 1);
-  shape_rule(c);
-}
-
 // The fold of x along its axis, repeated to x's shape.
 Tensor folded(const AttrReader& a, Tensor x, ReduceKind kind) {
   const Ints axes{a.i64("axis")};
@@ -54,15 +42,13 @@ Attrs axis_attribute(Tensor x, int64_t axis) { return {{"axis", axis_of(x, axis)
 
 extern const OpDef kSoftmax, kSoftmaxGrad, kLogSoftmax, kLogSoftmaxGrad;
 
-constexpr OpDef kSoftmax = {"softmax", softmax_op::shape_rule, softmax_op::decompose_rule, softmax_op::gradient_rule};
+constexpr OpDef kSoftmax = {"softmax", softmax_op::decompose_rule, softmax_op::gradient_rule};
 
-constexpr OpDef kSoftmaxGrad = {"softmax_grad", softmax_op::grad_shape_rule, softmax_op::grad_decompose_rule};
+constexpr OpDef kSoftmaxGrad = {"softmax_grad", softmax_op::grad_decompose_rule};
 
-constexpr OpDef kLogSoftmax = {"log_softmax", softmax_op::shape_rule, softmax_op::log_decompose_rule,
-                               softmax_op::log_gradient_rule};
+constexpr OpDef kLogSoftmax = {"log_softmax", softmax_op::log_decompose_rule, softmax_op::log_gradient_rule};
 
-constexpr OpDef kLogSoftmaxGrad = {"log_softmax_grad", softmax_op::grad_shape_rule,
-                                   softmax_op::log_grad_decompose_rule};
+constexpr OpDef kLogSoftmaxGrad = {"log_softmax_grad", softmax_op::log_grad_decompose_rule};
 
 Tensor softmax(Tensor x, int64_t axis) { return emit1("softmax", {x}, softmax_op::axis_attribute(x, axis)); }
 Tensor log_softmax(Tensor x, int64_t axis) { return emit1("log_softmax", {x}, softmax_op::axis_attribute(x, axis)); }

@@ -6,29 +6,6 @@
 namespace tenon {
 namespace softmax_cross_entropy_op {
 
-// loss, lse and dloss of a row of logits.
-DType loss_dtype(DType logits) { return compute_dtype(logits); }
-
-// Operands `logits` and `label` fit; returns the shape of the rows.
-Shape rows_of(Infer& c, int logits, int label) {
-  c.expect_rank(logits, 1, kMaxRank);
-  const Shape& x = c.shape(logits);
-  const Shape rows(std::vector<int64_t>(x.begin(), x.end() - 1));
-  if (is_float(c.in(label).dtype))
-    c.expect_same_type(logits, label);
-  else
-    c.expect_shape(label, rows);
-  return rows;
-}
-
-void shape_rule(Infer& c) {
-  expect_finite(c, "on");
-  expect_finite(c, "off");
-  const Shape rows = rows_of(c, 0, 1);
-  c.result(loss_dtype(c.in(0).dtype), rows);
-  c.result(loss_dtype(c.in(0).dtype), rows);
-}
-
 Tensor sum_row(Tensor x) { return reduce(x, {x.rank() - 1}, ReduceKind::kSum); }
 Tensor along_row(Tensor row, Tensor x) { return expand_reduced(row, x.shape(), {x.rank() - 1}); }
 
@@ -94,24 +71,12 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace softmax_cross_entropy_op
 
 extern const OpDef kSoftmaxCrossEntropy;
-constexpr OpDef kSoftmaxCrossEntropy = {"softmax_cross_entropy", softmax_cross_entropy_op::shape_rule,
-                                        softmax_cross_entropy_op::decompose_rule,
+constexpr OpDef kSoftmaxCrossEntropy = {"softmax_cross_entropy", softmax_cross_entropy_op::decompose_rule,
                                         softmax_cross_entropy_op::gradient_rule};
 
 namespace softmax_cross_entropy_op {
 
 Attrs attributes(const CrossEntropyOptions& o) { return {{"on", o.on}, {"off", o.off}, {"ignore", o.ignore}}; }
-
-void grad_shape_rule(Infer& c) {
-  expect_finite(c, "on");
-  expect_finite(c, "off");
-  const Shape rows = rows_of(c, 1, 2);
-  for (int i : {0, 3}) {
-    const Type expected{loss_dtype(c.in(1).dtype), rows};
-    c.expect(c.in(i) == expected, c.operand(i), " is ", c.in(i).str(), ", expected ", expected.str());
-  }
-  c.result(c.in(1));
-}
 
 // t of integer labels: on at the label, off elsewhere.
 Tensor dense_label(const AttrReader& a, Tensor label, Tensor x) {
@@ -138,7 +103,7 @@ Tensors grad_decompose_rule(const Decompose& n) {
 }  // namespace softmax_cross_entropy_op
 
 extern const OpDef kSoftmaxCrossEntropyGrad;
-constexpr OpDef kSoftmaxCrossEntropyGrad = {"softmax_cross_entropy_grad", softmax_cross_entropy_op::grad_shape_rule,
+constexpr OpDef kSoftmaxCrossEntropyGrad = {"softmax_cross_entropy_grad",
                                             softmax_cross_entropy_op::grad_decompose_rule};
 
 CrossEntropy softmax_cross_entropy_per_example(Tensor x, Tensor label, const CrossEntropyOptions& o) {

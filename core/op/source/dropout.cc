@@ -3,16 +3,6 @@
 namespace tenon {
 namespace dropout_op {
 
-void shape_rule(Infer& c) {
-  for (int i = 1; i < 3; ++i)
-    c.expect(c.in(i) == Type{DType::kI64, {}}, c.operand(i), " is ", c.in(i).str(), ", expected i64[]");
-  if (c.has(3)) c.expect_same_type(0, 3);
-  c.expect(c.f64("rate") >= 0 && c.f64("rate") <= 1, "rate is ", c.f64("rate"), ", expected 0 to 1");
-  c.expect(c.i64("stream") >= 0 && c.i64("stream") <= UINT32_MAX, "stream ", c.i64("stream"), ", expected 0 to 2^32-1");
-  c.expect(c.shape(0).elements() <= (int64_t{1} << 34), c.in(0).str(), " has more than 2^34 elements");
-  c.result(c.in(0));
-}
-
 Tensors decompose_rule(const Decompose& n) {
   const double rate = n.f64("rate");
   const Tensor x = widened(n.in(0));
@@ -31,7 +21,7 @@ Tensors gradient_rule(const Gradient& n) {
 }  // namespace dropout_op
 
 extern const OpDef kDropout;
-constexpr OpDef kDropout = {"dropout", dropout_op::shape_rule, dropout_op::decompose_rule, dropout_op::gradient_rule};
+constexpr OpDef kDropout = {"dropout", dropout_op::decompose_rule, dropout_op::gradient_rule};
 
 Tensor dropout(Tensor x, Tensor seed, Tensor step, Tensor residual, double rate, int64_t stream) {
   return emit1("dropout", {x, seed, step, residual}, {{"rate", rate}, {"stream", stream}});

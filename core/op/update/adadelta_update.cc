@@ -3,8 +3,6 @@
 namespace tenon {
 namespace adadelta_update_op {
 
-void shape_rule(Infer& c) { infer_pointwise_update(c, 2); }
-
 Tensors decompose_rule(const Decompose& n) {
   const UpdateStep s(n);
   const double rho = n.f64("rho"), eps = n.f64("eps");
@@ -16,7 +14,6 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace adadelta_update_op
 
 extern const OpDef kAdadeltaUpdate;
-constexpr OpDef kAdadeltaUpdate = {"adadelta_update", adadelta_update_op::shape_rule,
-                                   adadelta_update_op::decompose_rule};
+constexpr OpDef kAdadeltaUpdate = {"adadelta_update", adadelta_update_op::decompose_rule};
 
 }  // namespace tenon

@@ -10,15 +10,6 @@ Shape without(const Shape& p, int axis) {
   return Shape(dims);
 }
 
-void shape_rule(Infer& c) {
-  const Shape& p = c.shape(0);
-  const int slots = p.rank() >= 2 ? 2 : 1;
-  infer_update(c, slots, slots);
-  if (slots == 1) return infer_slot(c, 0, p);
-  infer_slot(c, 0, without(p, -1));
-  infer_slot(c, 1, without(p, -2));
-}
-
 Tensor mean_square(Tensor x) { return reduce_mean(square(x)); }
 
 // The means of squared gradients by row and column, which stand for their product over the mean of the rows.
@@ -53,7 +44,6 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace adafactor_update_op
 
 extern const OpDef kAdafactorUpdate;
-constexpr OpDef kAdafactorUpdate = {"adafactor_update", adafactor_update_op::shape_rule,
-                                    adafactor_update_op::decompose_rule};
+constexpr OpDef kAdafactorUpdate = {"adafactor_update", adafactor_update_op::decompose_rule};
 
 }  // namespace tenon

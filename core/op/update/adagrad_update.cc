@@ -3,8 +3,6 @@
 namespace tenon {
 namespace adagrad_update_op {
 
-void shape_rule(Infer& c) { infer_pointwise_update(c, 1); }
-
 Tensors decompose_rule(const Decompose& n) {
   const UpdateStep s(n);
   const Tensor sum = s.slot(0) + square(s.g());
@@ -14,6 +12,6 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace adagrad_update_op
 
 extern const OpDef kAdagradUpdate;
-constexpr OpDef kAdagradUpdate = {"adagrad_update", adagrad_update_op::shape_rule, adagrad_update_op::decompose_rule};
+constexpr OpDef kAdagradUpdate = {"adagrad_update", adagrad_update_op::decompose_rule};
 
 }  // namespace tenon

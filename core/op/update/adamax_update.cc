@@ -3,8 +3,6 @@
 namespace tenon {
 namespace adamax_update_op {
 
-void shape_rule(Infer& c) { infer_pointwise_update(c, 2); }
-
 Tensors decompose_rule(const Decompose& n) {
   const UpdateStep s(n);
   const double b1 = n.f64("b1");
@@ -16,6 +14,6 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace adamax_update_op
 
 extern const OpDef kAdamaxUpdate;
-constexpr OpDef kAdamaxUpdate = {"adamax_update", adamax_update_op::shape_rule, adamax_update_op::decompose_rule};
+constexpr OpDef kAdamaxUpdate = {"adamax_update", adamax_update_op::decompose_rule};
 
 }  // namespace tenon

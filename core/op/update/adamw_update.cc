@@ -3,8 +3,6 @@
 namespace tenon {
 namespace adamw_update_op {
 
-void shape_rule(Infer& c) { infer_pointwise_update(c, c.flag("amsgrad") ? 3 : 2); }
-
 Tensors decompose_rule(const Decompose& n) {
   const UpdateStep s(n);
   const double b1 = n.f64("b1"), b2 = n.f64("b2");
@@ -20,6 +18,6 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace adamw_update_op
 
 extern const OpDef kAdamwUpdate;
-constexpr OpDef kAdamwUpdate = {"adamw_update", adamw_update_op::shape_rule, adamw_update_op::decompose_rule};
+constexpr OpDef kAdamwUpdate = {"adamw_update", adamw_update_op::decompose_rule};
 
 }  // namespace tenon

@@ -3,8 +3,6 @@
 namespace tenon {
 namespace ftrl_update_op {
 
-void shape_rule(Infer& c) { infer_pointwise_update(c, 2); }
-
 Tensor power(Tensor x, double k) { return k == 0.5 ? sqrt(x) : pow(x, scalar_like(x, k)); }
 
 Tensors decompose_rule(const Decompose& n) {
@@ -21,6 +19,6 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace ftrl_update_op
 
 extern const OpDef kFtrlUpdate;
-constexpr OpDef kFtrlUpdate = {"ftrl_update", ftrl_update_op::shape_rule, ftrl_update_op::decompose_rule};
+constexpr OpDef kFtrlUpdate = {"ftrl_update", ftrl_update_op::decompose_rule};
 
 }  // namespace tenon

@@ -3,8 +3,6 @@
 namespace tenon {
 namespace lamb_update_op {
 
-void shape_rule(Infer& c) { infer_pointwise_update(c, 2); }
-
 Tensor norm(Tensor x) { return sqrt(reduce_sum(square(x))); }
 Tensor is_zero(Tensor x) { return compare(x, scalar_like(x, 0), CompareKind::kEq); }
 
@@ -22,6 +20,6 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace lamb_update_op
 
 extern const OpDef kLambUpdate;
-constexpr OpDef kLambUpdate = {"lamb_update", lamb_update_op::shape_rule, lamb_update_op::decompose_rule};
+constexpr OpDef kLambUpdate = {"lamb_update", lamb_update_op::decompose_rule};
 
 }  // namespace tenon

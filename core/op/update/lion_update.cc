@@ -3,8 +3,6 @@
 namespace tenon {
 namespace lion_update_op {
 
-void shape_rule(Infer& c) { infer_pointwise_update(c, 1); }
-
 Tensors decompose_rule(const Decompose& n) {
   const UpdateStep s(n);
   Tensor p = s.p() - s.lr() * sign(s.mean(0, n.f64("b1"), s.g()));
@@ -15,6 +13,6 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace lion_update_op
 
 extern const OpDef kLionUpdate;
-constexpr OpDef kLionUpdate = {"lion_update", lion_update_op::shape_rule, lion_update_op::decompose_rule};
+constexpr OpDef kLionUpdate = {"lion_update", lion_update_op::decompose_rule};
 
 }  // namespace tenon

@@ -3,8 +3,6 @@
 namespace tenon {
 namespace momentum_update_op {
 
-void shape_rule(Infer& c) { infer_pointwise_update(c, 1); }
-
 Tensors decompose_rule(const Decompose& n) {
   const UpdateStep s(n);
   const Tensor d = s.lr() * s.g();
@@ -15,7 +13,6 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace momentum_update_op
 
 extern const OpDef kMomentumUpdate;
-constexpr OpDef kMomentumUpdate = {"momentum_update", momentum_update_op::shape_rule,
-                                   momentum_update_op::decompose_rule};
+constexpr OpDef kMomentumUpdate = {"momentum_update", momentum_update_op::decompose_rule};
 
 }  // namespace tenon

@@ -3,13 +3,6 @@
 namespace tenon {
 namespace nadam_update_op {
 
-void shape_rule(Infer& c) {
-  infer_update(c, 3, 3);
-  infer_slot(c, 0, c.shape(0));
-  infer_slot(c, 1, c.shape(0));
-  infer_slot(c, 2, {});
-}
-
 // b1 (1 - 0.96^t / 2)
 Tensor schedule(Tensor t, double b1) { return b1 * (1 - 0.5 * pow(scalar_like(t, 0.96), t)); }
 
@@ -27,6 +20,6 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace nadam_update_op
 
 extern const OpDef kNadamUpdate;
-constexpr OpDef kNadamUpdate = {"nadam_update", nadam_update_op::shape_rule, nadam_update_op::decompose_rule};
+constexpr OpDef kNadamUpdate = {"nadam_update", nadam_update_op::decompose_rule};
 
 }  // namespace tenon

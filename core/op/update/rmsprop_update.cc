@@ -3,12 +3,6 @@
 namespace tenon {
 namespace rmsprop_update_op {
 
-void shape_rule(Infer& c) {
-  const bool centered = c.flag("centered");
-  infer_update(c, centered ? 3 : c.f64("mu") != 0 ? 2 : 1, centered ? 3 : 2);
-  for (int k = 0; c.has(kUpdateSlots + k); ++k) infer_slot(c, k, c.shape(0));
-}
-
 Tensors decompose_rule(const Decompose& n) {
   const UpdateStep s(n);
   const double rho = n.f64("rho");
@@ -28,6 +22,6 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace rmsprop_update_op
 
 extern const OpDef kRmspropUpdate;
-constexpr OpDef kRmspropUpdate = {"rmsprop_update", rmsprop_update_op::shape_rule, rmsprop_update_op::decompose_rule};
+constexpr OpDef kRmspropUpdate = {"rmsprop_update", rmsprop_update_op::decompose_rule};
 
 }  // namespace tenon

@@ -3,8 +3,6 @@
 namespace tenon {
 namespace sgd_update_op {
 
-void shape_rule(Infer& c) { infer_pointwise_update(c, 0); }
-
 Tensors decompose_rule(const Decompose& n) {
   const UpdateStep s(n);
   return s.results({s.p() - s.lr() * s.g()});
@@ -13,6 +11,6 @@ Tensors decompose_rule(const Decompose& n) {
 }  // namespace sgd_update_op
 
 extern const OpDef kSgdUpdate;
-constexpr OpDef kSgdUpdate = {"sgd_update", sgd_update_op::shape_rule, sgd_update_op::decompose_rule};
+constexpr OpDef kSgdUpdate = {"sgd_update", sgd_update_op::decompose_rule};
 
 }  // namespace tenon

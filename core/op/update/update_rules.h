@@ -8,14 +8,6 @@ namespace tenon {
 
 enum UpdateOperand { kUpdateP, kUpdateG, kUpdateLr, kUpdateStep, kUpdateScale, kUpdateGate, kUpdateRows, kUpdateSlots };
 
-// Checks p, g, lr, step, scale, gate and rows, and that there are `fewest` to `most` slots without a gap;
-// appends the type of p.
-void infer_update(Infer& c, int fewest, int most);
-// The same with slots of p's type; appends theirs.
-void infer_pointwise_update(Infer& c, int slots);
-// Checks slot k against a shape in p's dtype and appends it.
-void infer_slot(Infer& c, int k, const Shape& shape);
-
 // One update, computed in f32 or f64 whatever p's dtype is, so that 16-bit variables round once.
 class UpdateStep {
  public:

@@ -86,7 +86,7 @@ TEST(Activation, RoundsBf16Once) {
 
 TEST(Activation, RefusesAnUnknownNumberAndASlopeThatHidesTheSign) {
   const Build unknown = [](const Tensors& in) { return emit_all("activation", in, {{"act", Enum{15}}}, "a"); };
-  EXPECT_EQ(error_of(unknown, {{DType::kF32, {2}}}), "activation 'a': attribute 'act' is 15, expected 0 to 14");
+  EXPECT_EQ(error_of(unknown, {{DType::kF32, {2}}}), "activation 'a': attribute 'act' is 15, expected 0 (none) to 14 (hard_swish)");
   const Build slope = [](const Tensors& in) { return Tensors{activation(in[0], Activation::kLeakyRelu, -0.5)}; };
   EXPECT_EQ(error_of(slope, {{DType::kF32, {2}}}),
             "activation 'leaky_relu': attribute 'alpha' of leaky_relu is -0.5, expected 0 or more");

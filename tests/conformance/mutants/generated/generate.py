@@ -19,10 +19,11 @@ RUNTIME = ['plan/arena_layout.cc', 'plan/arena_layout.h', 'backend_table.cc', 'b
            'memory.h', 'check/op_attributes.cc', 'plan/planner.cc', 'trace.cc', 'trace.h', 'plan/views.cc']
 # Compiled as they are: what the example never runs, fusion and replicas, and what checks graphs, which the suite's are not
 # wrong in (tests/trust has those).
-PLAIN = ['check/contraction_shapes.cc', 'check/elementwise_shapes.cc', 'matcher.cc', 'check/graph_check.cc',
-         'check/graph_structure.cc', 'check/network_shapes.cc', 'check/node_check.cc', 'pool_patterns.cc',
+PLAIN = ['matcher.cc', 'check/graph_check.cc', 'check/graph_structure.cc', 'check/node_check.cc', 'pool_patterns.cc',
          'replicas/replica_facts.cc', 'replicas/replica_rules.cc', 'replicas/replica_values.cc',
-         'replicas/replicas.cc', 'check/shape_check.cc', 'check/update_shapes.cc']
+         'replicas/replicas.cc', 'check/shape_check.cc', '../op/infer.cc', '../op/shapes/elementwise.cc',
+         '../op/shapes/movement.cc', '../op/shapes/network.cc', '../op/shapes/table.cc', '../op/shapes/update.cc',
+         '../op/shapes/windows.cc']
 # Queues with threads, so that their code is reached.
 ALWAYS = {'sdk/example/table.cc': ('TENON_CPU, example::fill_table, false,', 'TENON_CPU, example::fill_table, true,')}
 FLAGS = ['-std=c++20', '-O1', '-fPIC', '-fvisibility=hidden', '-fvisibility-inlines-hidden', '-w', '-pthread']
