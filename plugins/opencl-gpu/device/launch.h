@@ -5,7 +5,7 @@
 //   kernel.run = [add](const Call& call) { add(call); };
 //
 // The kernel's parameters are those calls in their order: an operand, a result or scratch is a MEM(name) of
-// kernels/prelude.cl (memory and bytes from its start), a value is what it is.
+// kernels/common/prelude.cl (memory and bytes from its start), a value is what it is.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// What a generated kernel reads and writes for each element of a map, as text in front of kernels/map.cl or
+// What a generated kernel reads and writes for each element of a map, as text in front of kernels/element/map.cl or
 // reductions.cl.
 #pragma once
 
@@ -16,7 +16,7 @@ class Sources {
  public:
   Sources(const NodeView& node, uint64_t elements, const std::string& body, int first = 0);
 
-  // Defines PARAMETERS, and POINTERS, RUN, BASES, VALUES, STORES as kernels/map.cl uses them.
+  // Defines PARAMETERS, and POINTERS, RUN, BASES, VALUES, STORES as kernels/element/map.cl uses them.
   const std::string& text() const { return text_; }
   // Adds PARAMETERS to a launch.
   void add(Launch& launch) const;

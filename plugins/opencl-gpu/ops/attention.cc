@@ -11,7 +11,7 @@
 namespace opencl_gpu {
 namespace {
 
-struct Attention {  // kernels/attention.cl
+struct Attention {  // kernels/network/attention.cl
   cl_long B, T, N, D, S, M;
   cl_long block = 0, s_pitch = 0, d_pitch = 0, room = 0;
   cl_long bias_b = 0, bias_n = 0, bias_t = 0;
@@ -89,7 +89,7 @@ Launch& finish(Launch& launch, const NodeView& node, Operands at, const Attentio
   return real(real(launch, wide, node.f64("scale", 1)), wide, 1 / (1 - node.f64("rate")));
 }
 
-// A CPU's rooms, in elements that are computed with; kernels/attention.cl shares them out.
+// A CPU's rooms, in elements that are computed with; kernels/network/attention.cl shares them out.
 void choose_rooms(const Driver& driver, int32_t dtype, bool gradient, Attention& a) {
   constexpr int64_t kBlock = 48, kTile = 4, kDraws = 192;
   const int64_t lanes = vector_lanes(driver, dtype);

@@ -1,4 +1,4 @@
-// Launches of kernels that work on columns (kernels/columns.cl).
+// Launches of kernels that work on columns (kernels/common/columns.cl).
 #pragma once
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 namespace opencl_gpu {
 namespace {
 
-struct Images {  // kernels/images.cl
+struct Images {  // kernels/movement/images.cl
   cl_long n, h, w, c, from_h, from_w;
 };
 
@@ -43,7 +43,7 @@ std::string float_options(const NodeView& node) {
          (node.enumerator("method", TENON_BILINEAR) == TENON_BILINEAR ? "" : " -D NEAREST");
 }
 
-struct Places {  // kernels/images.cl
+struct Places {  // kernels/movement/images.cl
   cl_long up, shift, down;
 };
 

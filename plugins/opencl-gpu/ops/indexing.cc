@@ -17,7 +17,7 @@ namespace {
 
 std::string index_option(int32_t dtype) { return dtype == TENON_I64 ? "-D I=long" : "-D I=int"; }
 
-struct Indexed {  // IndexShape of kernels/indexing.cl
+struct Indexed {  // IndexShape of kernels/movement/indexing.cl
   cl_ulong b, p, j, s, n;
 };
 

@@ -8,7 +8,7 @@
 namespace opencl_gpu {
 namespace {
 
-struct Lines {  // kernels/lines.cl
+struct Lines {  // kernels/element/lines.cl
   cl_ulong a = 1, n = 1, b = 1;
 };
 

@@ -18,7 +18,7 @@ using tenon::plugin::Walk;
 
 namespace {
 
-constexpr int kMostJoined = 8;  // kernels/movement.cl
+constexpr int kMostJoined = 8;  // kernels/movement/movement.cl
 struct Box {                    // the same
   cl_ulong n[8];
   cl_long y_stride[8], x_stride[8];

@@ -7,7 +7,7 @@
 namespace opencl_gpu {
 namespace {
 
-// As kernels/pool.cl has it; of fewer than three spatial axes, the first have size 1.
+// As kernels/pool/pool.cl has it; of fewer than three spatial axes, the first have size 1.
 struct Pool {
   cl_long batch = 1, c = 1;
   cl_long x[3] = {1, 1, 1}, y[3] = {1, 1, 1}, window[3] = {1, 1, 1}, stride[3] = {1, 1, 1}, low[3] = {0, 0, 0};

@@ -37,7 +37,7 @@ std::string identity(const std::string& kind, int32_t dtype) {
   }
 }
 
-struct Stage {  // Shape of kernels/reductions.cl
+struct Stage {  // Shape of kernels/element/reductions.cl
   cl_ulong a, r, b, pieces, length;
 };
 

@@ -1,4 +1,4 @@
-// Launches of kernels that work on rows (kernels/rows.cl), and numbers in the dtype that a kernel computes with.
+// Launches of kernels that work on rows (kernels/common/rows.cl), and numbers in the dtype that a kernel computes with.
 #pragma once
 
 #include <algorithm>

@@ -18,7 +18,7 @@ using tenon::plugin::IndexShape;
 
 struct Rule {
   const char* op;
-  const char* name;  // RULE_name of kernels/updates.cl
+  const char* name;  // RULE_name of kernels/element/updates.cl
   int slots;         // without the optional ones
 };
 const Rule kRules[] = {
@@ -33,7 +33,7 @@ bool needs_slot(const NodeView& node, const Rule& rule, int k) {
   return k == 2 && (node.flag("amsgrad") || node.flag("centered"));
 }
 
-// Hyper of kernels/updates.cl; what the step does not change is worked out here, in double.
+// Hyper of kernels/element/updates.cl; what the step does not change is worked out here, in double.
 template <class T>
 struct UpdateHyper {
   T l2, c1, c2, b1, b2, log_b1, log_b2, eps, wd, mu, l1, l2_reg, shrink, beta, power;

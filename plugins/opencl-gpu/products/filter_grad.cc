@@ -11,7 +11,7 @@ namespace {
 
 using tenon::plugin::ConvShape;
 
-// As kernels/product_filter.cl has it.
+// As kernels/product/product_filter.cl has it.
 struct FilterGrad {
   cl_long images, from[3], to[3], taps[3], stride[3], dilation[3], low[3];
   cl_long c, n;

@@ -6,7 +6,7 @@
 
 namespace opencl_gpu {
 
-// Whether kernels/product_filter.cl computes it: channels in whole vectors.
+// Whether kernels/product/product_filter.cl computes it: channels in whole vectors.
 bool filter_grad_suits(const Driver& driver, const tenon::plugin::ConvShape& s, const ProductKind& kind);
 
 Kernel filter_grad_kernel(const NodeView& node, const Env& env, const tenon::plugin::ConvShape& s,

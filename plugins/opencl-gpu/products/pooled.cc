@@ -13,7 +13,7 @@ namespace {
 
 using tenon::plugin::ConvShape;
 
-// As kernels/pooled.cl has it.
+// As kernels/pool/pooled.cl has it.
 struct Pooled {
   cl_long images, from_rows, from_columns, c;
   cl_long rows, columns, n;

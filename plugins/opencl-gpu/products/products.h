@@ -7,7 +7,7 @@ namespace opencl_gpu {
 
 enum class AIs { kMatrix, kTransposedMatrix, kWindows, kTransposedWindows };
 
-// c[p,m,n] = act(sum_k a(p,m,k) b(p,k,n) + bias + residual); kernels/product.cl has the same struct. In elements.
+// c[p,m,n] = act(sum_k a(p,m,k) b(p,k,n) + bias + residual); kernels/product/product.cl has the same struct. In elements.
 struct Product {
   cl_long batch = 1, m = 1, n = 1, k = 1;
   cl_long a_batch = 0, a_row = 0, a_column = 0;  // a_batch: also of windows, whose p is a group

@@ -1,4 +1,4 @@
-// Products on CPU devices: kernels/product_cpu.cl.
+// Products on CPU devices: kernels/product/product_cpu.cl.
 #include <algorithm>
 
 #include "device/kernel_sources.h"

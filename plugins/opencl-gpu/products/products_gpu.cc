@@ -1,4 +1,4 @@
-// Products on GPUs: kernels/product_gpu.cl.
+// Products on GPUs: kernels/product/product_gpu.cl.
 #include <algorithm>
 #include <utility>
 

@@ -12,7 +12,7 @@ namespace opencl_gpu {
 inline int64_t pieces(int64_t n, int64_t unit) { return (n + unit - 1) / unit; }
 inline int64_t up(int64_t n, int64_t unit) { return pieces(n, unit) * unit; }
 
-// Floats of a vector of kernels/product_tile.cl.
+// Floats of a vector of kernels/product/product_tile.cl.
 inline int64_t lanes_of(const Driver& driver) { return std::clamp<uint32_t>(driver.float_width(), 4, 16); }
 
 // An option that defines `name`, behind others.

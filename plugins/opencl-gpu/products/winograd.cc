@@ -13,7 +13,7 @@ using tenon::plugin::ConvShape;
 
 constexpr int64_t kPlanes = 36, kStep = 4, kFilterRows = 8;
 
-// As kernels/product_winograd.cl has it.
+// As kernels/product/product_winograd.cl has it.
 struct Winograd {
   cl_long images, rows, columns, from_rows, from_columns, low_row, low_column, k, n;
   cl_long tap, k_step, n_step;

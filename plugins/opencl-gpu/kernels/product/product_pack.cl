@@ -1,4 +1,4 @@
-// b as kernels/product_cpu.cl reads it: panels of NR columns, k x NR each; zeros behind the last column. -D NR,
+// b as kernels/product/product_cpu.cl reads it: panels of NR columns, k x NR each; zeros behind the last column. -D NR,
 // SAME_DTYPE.
 #define STEP 16
 #define DEPTH 256

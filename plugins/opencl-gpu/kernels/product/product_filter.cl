@@ -1,6 +1,6 @@
 // Gradients of filters, on CPU devices. For one tap, what rows of y's points met in x are rows of x's points: two
 // matrices, which are copied in panels, MR channels of x and NR of y, points one behind the other. A work item takes a
-// chunk of y's rows and a part of the channels, and adds up dw tile by tile. -D MR, VW, NV (kernels/product_tile.cl).
+// chunk of y's rows and a part of the channels, and adds up dw tile by tile. -D MR, VW, NV (kernels/product/product_tile.cl).
 //
 // Where channels are few, the taps of a row and their channels count as channels of y's point: taps[2] is 1 then.
 
