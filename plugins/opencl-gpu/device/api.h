@@ -15,6 +15,11 @@ namespace opencl_gpu {
 
 using tenon::plugin::Error;
 
+// A kernel that wants more of a device than it has for one work-group: registers, work items, local memory.
+struct TooLarge : Error {
+  using Error::Error;
+};
+
 // "CL_OUT_OF_RESOURCES (-5)"
 std::string error_name(cl_int code);
 
@@ -46,5 +51,13 @@ T device_info(cl_device_id device, cl_device_info what) {
   return value;
 }
 std::string device_text(cl_device_id device, cl_device_info what);
+
+// And of a kernel, built for it.
+template <class T>
+T kernel_info(cl_kernel kernel, cl_device_id device, cl_kernel_work_group_info what) {
+  T value{};
+  clGetKernelWorkGroupInfo(kernel, device, what, sizeof value, &value, nullptr);
+  return value;
+}
 
 }  // namespace opencl_gpu

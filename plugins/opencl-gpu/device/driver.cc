@@ -142,6 +142,12 @@ Shape shape_of(const Found& found, const tenon_host& host) {
   return Shape::kCpu;
 }
 
+uint64_t registers_of(cl_device_id device) {
+  constexpr cl_device_info kRegistersPerBlock = 0x4002;  // of cl_nv_device_attribute_query
+  const bool tells = device_text(device, CL_DEVICE_EXTENSIONS).find("cl_nv_device_attribute_query") != std::string::npos;
+  return tells ? device_info<cl_uint>(device, kRegistersPerBlock) : 0;
+}
+
 // Of the device, or TENON_OPENCL_WIDTH's on CPU shapes.
 uint32_t float_width_of(cl_device_id device, Shape shape) {
   const cl_uint native = device_info<cl_uint>(device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
@@ -161,6 +167,7 @@ Driver::Driver(const Found& found, const tenon_host& host) : found_(found), host
   memory_ = memory_bytes_of(found);
   max_buffer_ = largest_buffer_of(found);
   local_bytes_ = device_info<cl_ulong>(found.device, CL_DEVICE_LOCAL_MEM_SIZE);
+  registers_ = registers_of(found.device);
   compute_units_ = std::max(device_info<cl_uint>(found.device, CL_DEVICE_MAX_COMPUTE_UNITS), cl_uint{1});
   float_width_ = float_width_of(found.device, shape_);
   // PoCL has a cache of its own, of kernels as they run; asking it for a binary costs more than reading that.
@@ -233,6 +240,15 @@ void Driver::release_host(void* host, uint64_t) {
 
 std::unique_ptr<DeviceStream> Driver::open_stream() {
   return std::make_unique<Stream>(device_->context.get(), found_.device);
+}
+
+void Driver::check_group(cl_kernel kernel, const std::string& name, size_t items) const {
+  const auto most = kernel_info<size_t>(kernel, found_.device, CL_KERNEL_WORK_GROUP_SIZE);
+  const auto local = static_cast<uint64_t>(kernel_info<cl_ulong>(kernel, found_.device, CL_KERNEL_LOCAL_MEM_SIZE));
+  if (items <= most && local <= local_bytes_) return;
+  throw TooLarge(TENON_INTERNAL, "kernel '" + name + "' wants work-groups of " + std::to_string(items) + " with " +
+                                     std::to_string(local) + " bytes of local memory; this device has groups of " +
+                                     std::to_string(most) + " for it and " + std::to_string(local_bytes_) + " bytes");
 }
 
 std::string Driver::refusal(const NodeView& node) const {

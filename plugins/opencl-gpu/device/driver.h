@@ -73,6 +73,9 @@ class Driver : public tenon::plugin::DeviceDriver {
   // Into how many parts kernels for CPUs cut long sums: not by compute units, so that bits do not depend on these.
   int64_t sum_parts() const { return 8; }
   uint64_t local_bytes() const { return local_bytes_; }
+  uint64_t registers() const { return registers_; }  // of a work-group, of 32 bits; 0: the device does not say
+  // Throws TooLarge where work-groups of so many items of a kernel cannot be had.
+  void check_group(cl_kernel kernel, const std::string& name, size_t items) const;
   uint32_t float_width() const { return float_width_; }  // floats in a native vector
 
   // A kernel object of its own for who asks, from the text of kernels/FILE.cl or from `text`; programs are made once
@@ -100,7 +103,7 @@ class Driver : public tenon::plugin::DeviceDriver {
   tenon_host host_;
   Shape shape_;
   OpenDevice* device_;
-  uint64_t memory_, max_buffer_, local_bytes_;
+  uint64_t memory_, max_buffer_, local_bytes_, registers_;
   uint32_t compute_units_, float_width_;
   bool has_f64_;
   bool keeps_programs_;               // in the host's cache

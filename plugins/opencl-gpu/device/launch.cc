@@ -41,6 +41,9 @@ Launch& Launch::items(uint64_t n, uint64_t grain) {
 
 Launch& Launch::groups(std::vector<size_t> n, std::vector<size_t> local) {
   local.resize(n.size(), 1);
+  size_t items = 1;
+  for (const size_t along : local) items *= along;
+  driver_->check_group(state_->kernel.get(), state_->name, items);
   for (size_t axis = 0; axis < n.size(); ++axis) n[axis] *= local[axis];
   state_->global = std::move(n);
   state_->local = std::move(local);

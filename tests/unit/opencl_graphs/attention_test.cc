@@ -1,6 +1,4 @@
 // Attention longer than one block of queries, beside cpu.so's in f32.
-#include <random>
-
 #include "conformance/reference/reference.h"
 #include "unit/opencl_graphs/opencl_device.h"
 
@@ -53,26 +51,12 @@ FlatGraph attention_of(const Heads& c, int32_t dtype) {
   return b.build();
 }
 
-std::vector<Tensor> inputs_of(const FlatGraph& flat) {
-  const plugin::GraphView graph(*flat.graph());
-  std::mt19937 random(5);
-  std::vector<Tensor> inputs;
-  for (uint32_t i = 0; i < graph.n_inputs(); ++i) {
-    const plugin::ValueView v = graph.value(graph.input(i).value);
-    inputs.push_back(reference::zeros(v.dtype(), v.dims().vec()));
-    for (double& x : inputs.back().f) x = static_cast<double>(random() % 4001) / 2000 - 1;
-    for (int64_t& x : inputs.back().i) x = 12345;
-    reference::round_to_dtype(inputs.back());
-  }
-  return inputs;
-}
-
 class OpenclAttention : public OnOpencl, public testing::WithParamInterface<Heads> {};
 
 TEST_P(OpenclAttention, IsThatOfCpu) {
   const int32_t dtype = GetParam().dtype;
   const FlatGraph single = attention_of(GetParam(), TENON_F32), graph = attention_of(GetParam(), dtype);
-  std::vector<Tensor> inputs = inputs_of(single);
+  std::vector<Tensor> inputs = drawn_inputs(single);
   Subject cpu(plugin_path("cpu.so"), 1, 2);
   const std::vector<Tensor> expected = run_graph(cpu, *single.graph(), inputs);
   for (Tensor& x : inputs)

@@ -5,10 +5,13 @@
 
 #include <cstdlib>
 #include <memory>
+#include <random>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "conformance/host/subject.h"
+#include "conformance/reference/reference.h"
 
 namespace tenon::conformance {
 
@@ -30,6 +33,21 @@ inline Subject* opencl() {
     }
   }();
   return subject.get();
+}
+
+// Floats in [-1, 1], of few bits, for a graph's inputs; integers are 12345.
+inline std::vector<reference::Tensor> drawn_inputs(const plugin::FlatGraph& flat) {
+  const plugin::GraphView graph(*flat.graph());
+  std::mt19937 random(5);
+  std::vector<reference::Tensor> inputs;
+  for (uint32_t i = 0; i < graph.n_inputs(); ++i) {
+    const plugin::ValueView v = graph.value(graph.input(i).value);
+    inputs.push_back(reference::zeros(v.dtype(), v.dims().vec()));
+    for (double& x : inputs.back().f) x = static_cast<double>(random() % 4001) / 2000 - 1;
+    for (int64_t& x : inputs.back().i) x = 12345;
+    reference::round_to_dtype(inputs.back());
+  }
+  return inputs;
 }
 
 class OnOpencl : public testing::Test {
