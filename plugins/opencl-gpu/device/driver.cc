@@ -144,7 +144,8 @@ Shape shape_of(const Found& found, const tenon_host& host) {
 
 uint64_t registers_of(cl_device_id device) {
   constexpr cl_device_info kRegistersPerBlock = 0x4002;  // of cl_nv_device_attribute_query
-  const bool tells = device_text(device, CL_DEVICE_EXTENSIONS).find("cl_nv_device_attribute_query") != std::string::npos;
+  const bool tells =
+      device_text(device, CL_DEVICE_EXTENSIONS).find("cl_nv_device_attribute_query") != std::string::npos;
   return tells ? device_info<cl_uint>(device, kRegistersPerBlock) : 0;
 }
 

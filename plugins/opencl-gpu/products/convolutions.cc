@@ -1,8 +1,9 @@
 // conv, conv_bias_act: x [N, S.., C], w [K.., C / G, O], [bias O], [residual as y] -> y [N, S'.., O].
-// conv_grad_input: dy, w -> dx. conv_grad_filter: x, dy -> dw. All of them as products, one for each group.
+// conv_grad_input: dy, w -> dx. conv_grad_filter: x, dy -> dw. All of them as products, one for each group where those are few.
 #include <algorithm>
 
 #include "device/table.h"
+#include "products/conv_groups.h"
 #include "products/filter_grad.h"
 #include "products/pooled.h"
 #include "products/products.h"
@@ -74,24 +75,32 @@ Product grad_filter_of(const ConvShape& s) {
   return p;
 }
 
-Kernel make_convolution(const NodeView& node, const Env& env) {
+Kernel product_of_windows(const NodeView& node, const Env& env, const Product& p, const ProductKind& kind) {
+  Driver& driver = driver_of(*env.device);
+  return conv_groups_suits(driver, p, kind) ? conv_groups_kernel(driver, p, kind) : product_kernel(node, env, p, kind);
+}
+
+Kernel make_filter_gradient(const NodeView& node, const Env& env, bool exact) {
   Driver& driver = driver_of(*env.device);
   const ConvShape s = conv_shape(node);
-  const bool input = node.op() == "conv_grad_input";
-  const bool exact = std::max(node.enumerator("precision"), env.precision) >= TENON_PRECISION_HIGHEST;
   const ProductKind kind = kind_of(node, AIs::kWindows);
-  if (!exact && node.op() != "conv_grad_filter" && winograd_suits(driver, s, kind, input))
+  if (!exact && winograd_filter_suits(driver, s, kind)) return winograd_filter_kernel(driver, s, kind);
+  if (filter_grad_suits(driver, s, kind)) return filter_grad_kernel(node, env, s, kind);
+  return product_of_windows(node, env, grad_filter_of(s), kind_of(node, AIs::kTransposedWindows));
+}
+
+Kernel make_convolution(const NodeView& node, const Env& env) {
+  Driver& driver = driver_of(*env.device);
+  const bool exact = std::max(node.enumerator("precision"), env.precision) >= TENON_PRECISION_HIGHEST;
+  if (node.op() == "conv_grad_filter") return make_filter_gradient(node, env, exact);
+  const ConvShape s = conv_shape(node);
+  const bool input = node.op() == "conv_grad_input";
+  const ProductKind kind = kind_of(node, AIs::kWindows);
+  if (!exact && winograd_suits(driver, s, kind, input))
     return winograd_kernel(driver, s, kind, input, node.f64("alpha"));
-  if (input) return product_kernel(node, env, grad_input_of(s), kind);
-  if (!exact && node.op() == "conv_grad_filter" && winograd_filter_suits(driver, s, kind))
-    return winograd_filter_kernel(driver, s, kind);
-  if (node.op() == "conv_grad_filter" && filter_grad_suits(driver, s, kind))
-    return filter_grad_kernel(node, env, s, kind);
-  if (node.op() == "conv_grad_filter")
-    return product_kernel(node, env, grad_filter_of(s), kind_of(node, AIs::kTransposedWindows));
-  Product p = forward_of(s);
-  p.set_alpha(node.f64("alpha"));
-  return product_kernel(node, env, p, kind);
+  Product p = input ? grad_input_of(s) : forward_of(s);
+  if (!input) p.set_alpha(node.f64("alpha"));
+  return product_of_windows(node, env, p, kind);
 }
 
 }  // namespace

@@ -110,6 +110,12 @@ const Windows kWindows[] = {
     {"line", {4, 60, 8}, {5, 8, 12}, 1, 2},
     {"space", {2, 6, 7, 8, 4}, {2, 3, 2, 4, 8}, 1, 1},
     {"groups", {2, 10, 9, 24}, {3, 3, 12, 32}, 1, 1, 1, 2},
+    {"depthwise", {2, 11, 13, 70}, {3, 3, 1, 70}, 1, 1, 1, 70},
+    {"depthwise_apart", {2, 15, 14, 12}, {5, 4, 1, 12}, 2, 2, 1, 12},
+    {"depthwise_twofold", {2, 9, 10, 24}, {3, 3, 1, 48}, 1, 2, 2, 24},
+    {"depthwise_wide", {3, 40, 8}, {11, 1, 8}, 1, 5, 1, 8},  // more taps than are in registers
+    {"depthwise_bf16", {2, 9, 10, 18}, {3, 3, 1, 18}, 1, 1, 1, 18, TENON_BF16},
+    {"narrow_groups", {2, 12, 10, 24}, {3, 3, 6, 16}, 2, 1, 1, 4},
     {"bf16", {2, 10, 9, 16}, {3, 3, 16, 12}, 1, 1, 1, 1, TENON_BF16},
     {"f16_odd", {2, 10, 9, 5}, {3, 3, 5, 7}, 1, 1, 1, 1, TENON_F16},
     {"f64", {2, 10, 9, 4}, {3, 3, 4, 8}, 2, 1, 1, 1, TENON_F64},
@@ -117,7 +123,8 @@ const Windows kWindows[] = {
 
 Dims result_of(const Windows& c) {
   Dims y = c.x;
-  for (size_t d = 1; d + 1 < y.size(); ++d) y[d] = (y[d] + 2 * c.low - (c.w[d - 1] - 1) * c.dilation - 1) / c.stride + 1;
+  for (size_t d = 1; d + 1 < y.size(); ++d)
+    y[d] = (y[d] + 2 * c.low - (c.w[d - 1] - 1) * c.dilation - 1) / c.stride + 1;
   y.back() = c.w.back();
   return y;
 }
