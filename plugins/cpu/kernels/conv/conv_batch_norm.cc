@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/conv/conv_taken.h"
+#include "kernels/conv/conv_algorithm.h"
 #include "kernels/norm/normalization.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -29,19 +29,21 @@ struct NormedConv {
   uint64_t room;  // of this kernel, behind the convolution's own
 };
 
-NormedConv normed_conv(const NodeView& node, const Env& env, ConvShape s, bool gradient) {
-  const bool exact = std::max(node.enumerator("precision"), env.precision) >= TENON_PRECISION_HIGHEST;
-  s.bias = !gradient && node.has(2);
+NormedConv normed_conv(const NodeView& node, const Env& env) {
+  const ConvProblem p = conv_problem(node, env);
+  const ConvShape& s = p.shape;
+  const ConvAlgorithm& algorithm = choose_algorithm(p);
   NormedConv n;
-  n.work = conv_work(s, gradient, exact, node.in(0).dtype());
-  n.rows = s.batch * (gradient ? s.x_points() : s.y_points());
-  n.c = gradient ? s.c : s.o;
+  n.work = algorithm.make(p);
+  if (algorithm.dtype != p.dtype) n.work = with_wide_copies(std::move(n.work), p);
+  n.rows = s.batch * (p.gradient() ? s.x_points() : s.y_points());
+  n.c = p.gradient() ? s.c : s.o;
   n.piece = piece_rows(n.rows, n.c);
   n.pieces = pieces_of(n.rows, n.piece);
   n.parts = n.work.parts > 0 ? n.work.parts : n.pieces;
   n.eps = static_cast<float>(node.f64("eps", 1e-3));
   n.relu = node.enumerator("act") == TENON_ACT_RELU;
-  n.room = static_cast<uint64_t>(round_up(static_cast<int64_t>(n.work.scratch_bytes()), 64));
+  n.room = aligned_room(n.work.scratch_bytes());
   return n;
 }
 
@@ -69,16 +71,16 @@ Kernel kernel_for(const NormedConv& n) {
   return k;
 }
 
-// The convolution, whose result the taker gets, by itself or piece by piece afterwards.
-void run_convolution(const NormedConv& n, const Call& call, GatherData data, const ResultTaker& taker) {
-  if (n.work.parts > 0) data.take = &taker;
+// The convolution, whose result the visitor sees part by part meanwhile, or piece by piece afterwards.
+void run_convolution(const NormedConv& n, const Call& call, ConvData data, const ResultVisitor& visitor) {
+  if (n.work.parts > 0) data.visitor = &visitor;
   n.work.run(call, data);
   call.barrier();
   if (n.work.parts > 0) return;
   const Slice mine = call.share(n.pieces);
   for (int64_t p = mine.begin; p < mine.end; ++p) {
     const PointRun run{p * n.piece, std::min(n.piece, n.rows - p * n.piece)};
-    taker.take(taker.context, p, &run, 1, {0, n.c});
+    visitor.visit(visitor.context, p, &run, 1, {0, n.c});
   }
   call.barrier();
 }
@@ -93,7 +95,7 @@ void each_piece(const NormedConv& n, const Call& call, F f) {
 // ---- forward ----
 
 template <class T>
-struct MomentsTaken {
+struct MomentSums {
   const T* t;
   int64_t c;
   NormSums sums;
@@ -101,9 +103,9 @@ struct MomentsTaken {
 
 // Moments of some rows of t: two passes, and the mean's own error taken out of both moments.
 template <class T>
-void take_moments(const void* context, int64_t part, const PointRun* runs, int64_t count, Slice channels) {
+void add_moments(const void* context, int64_t part, const PointRun* runs, int64_t count, Slice channels) {
   constexpr int64_t kColumns = 64;  // at once
-  const auto& m = *static_cast<const MomentsTaken<T>*>(context);
+  const auto& m = *static_cast<const MomentSums<T>*>(context);
   int64_t rows = 0;
   for (int64_t i = 0; i < count; ++i) rows += runs[i].length;
   const float each = 1.f / static_cast<float>(rows);
@@ -144,7 +146,7 @@ void merge_parts(const NormedConv& n, const Call& call, const NormSums& sums, co
 }
 
 // A convolution's data, as any dtype.
-GatherData data_of(const void* from, const void* weights, const void* bias, void* to) {
+ConvData data_of(const void* from, const void* weights, const void* bias, void* to) {
   return {static_cast<const float*>(from), static_cast<const float*>(weights), static_cast<const float*>(bias), nullptr,
           static_cast<float*>(to)};
 }
@@ -152,15 +154,15 @@ GatherData data_of(const void* from, const void* weights, const void* bias, void
 template <class T>
 Kernel make_normed_conv(const NodeView& node, const Env& env) {
   const bool bias = node.has(2), residual = node.has(5);
-  auto n = std::make_shared<NormedConv>(normed_conv(node, env, conv_shape(node), false));
+  auto n = std::make_shared<NormedConv>(normed_conv(node, env));
   Kernel k = kernel_for(*n);
   if (residual) k.in_place = {{5, 1}};
   k.run = [=](const Call& call) {
     T *const t = call.out<T>(0), *const y = call.out<T>(1);
     float* const mean = call.out(2);
-    const MomentsTaken<T> moments{t, n->c, sums_of(*n, call)};
+    const MomentSums<T> moments{t, n->c, sums_of(*n, call)};
     run_convolution(*n, call, data_of(call.in<T>(0), call.in<T>(1), bias ? call.in<T>(2) : nullptr, t),
-                    {&moments, take_moments<T>});
+                    {&moments, add_moments<T>});
     merge_parts(*n, call, moments.sums, call.in(3), mean, call.out(3));
     each_piece(*n, call, [&](int64_t row, int64_t rows) {
       const int64_t at = row * n->c;
@@ -174,7 +176,7 @@ Kernel make_normed_conv(const NodeView& node, const Env& env) {
 // ---- backward ----
 
 template <class T>
-struct DotsTaken {
+struct DotSums {
   T* dz;
   const T* x;
   const float* mean;
@@ -184,8 +186,8 @@ struct DotsTaken {
 };
 
 template <class T>
-void take_dots(const void* context, int64_t part, const PointRun* runs, int64_t count, Slice channels) {
-  const auto& g = *static_cast<const DotsTaken<T>*>(context);
+void add_dots_of(const void* context, int64_t part, const PointRun* runs, int64_t count, Slice channels) {
+  const auto& g = *static_cast<const DotSums<T>*>(context);
   const int64_t n = channels.end - channels.begin;
   float *const sum = g.sums.partial + 2 * part * g.c + channels.begin, *const dot = sum + g.c;
   std::fill_n(sum, n, 0.f);
@@ -229,7 +231,7 @@ void add_dots(const NormedConv& n, const Call& call, const NormSums& s) {
 
 // dx, and dbias unless it is nullptr.
 template <class T>
-void give_gradient(const NormedConv& n, const Call& call, const DotsTaken<T>& g, T* dx, T* dbias) {
+void give_gradient(const NormedConv& n, const Call& call, const DotSums<T>& g, T* dx, T* dbias) {
   const NormSums& s = g.sums;
   each_piece(n, call, [&](int64_t row, int64_t rows) {
     const int64_t at = row * n.c;
@@ -247,20 +249,20 @@ template <class T>
 Kernel make_normed_grad(const NodeView& node, const Env& env) {
   const bool other = node.has(GradIn::kOther), y = node.has(GradIn::kY), dresidual = node.has_result(3);
   const bool dbias = node.has_result(4);
-  auto n = std::make_shared<NormedConv>(normed_conv(node, env, conv_shape(node), true));
+  auto n = std::make_shared<NormedConv>(normed_conv(node, env));
   Kernel k = kernel_for(*n);
   if (dresidual) k.in_place = {{GradIn::kX, 0}};
   if (dbias) k.scratch_bytes += static_cast<uint64_t>(n->pieces * n->c) * sizeof(float);
   k.run = [=](const Call& call) {
     T* const dx = call.out<T>(0);
-    DotsTaken<T> g{
+    DotSums<T> g{
         dresidual ? call.out<T>(3) : dx, call.in<T>(GradIn::kX), call.in(GradIn::kMean), {}, n->c, sums_of(*n, call)};
     scale_by(*n, call, g.sums.scale);
     g.from.other = other ? call.in<T>(GradIn::kOther) : nullptr;
     if (n->relu && y) g.from.y = call.in<T>(GradIn::kY);
     if (n->relu && !y) g.from.scale = g.sums.scale, g.from.beta = call.in(GradIn::kBeta);
     run_convolution(*n, call, data_of(call.in<T>(GradIn::kDy), call.in<T>(GradIn::kWeights), nullptr, g.dz),
-                    {&g, take_dots<T>});
+                    {&g, add_dots_of<T>});
     add_dots(*n, call, g.sums);
     give_gradient(*n, call, g, dx, dbias ? call.out<T>(4) : nullptr);
   };

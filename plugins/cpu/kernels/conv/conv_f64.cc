@@ -1,6 +1,6 @@
-// Convolutions in f64: plain loops over the definition.
+#include "kernels/conv/conv_f64.h"
+
 #include "kernels/conv/conv_halo.h"
-#include "kernels/conv/conv_shape.h"
 #include "kernels/element/activation.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -32,10 +32,15 @@ int64_t reader(const ConvShape& s, const Point& i, const Point& t) {
   return flatten(at, s.y);
 }
 
-void forward(const ConvShape& s, const Call& call, int64_t r, double* row) {
-  const double *x = call.in<double>(0) + r / s.y_points() * s.x_points() * s.c, *w = call.in<double>(1);
+// As ConvData.
+struct Operands {
+  const double *from, *weights, *bias, *residual;
+};
+
+void forward(const ConvShape& s, const Operands& d, int64_t r, double* row) {
+  const double *x = d.from + r / s.y_points() * s.x_points() * s.c, *w = d.weights;
   const Point p = unflatten(r % s.y_points(), s.y);
-  for (int64_t o = 0; o < s.o; ++o) row[o] = s.bias ? call.in<double>(2)[o] : 0;
+  for (int64_t o = 0; o < s.o; ++o) row[o] = d.bias ? d.bias[o] : 0;
   for (int64_t t = 0; t < s.taps(); ++t) {
     const int64_t at = source(s, p, unflatten(t, s.k));
     if (at < 0) continue;
@@ -44,11 +49,11 @@ void forward(const ConvShape& s, const Call& call, int64_t r, double* row) {
         row[o] += x[at * s.c + o / s.group_o() * s.group_c() + c] * w[(t * s.group_c() + c) * s.o + o];
   }
   for (int64_t o = 0; o < s.o; ++o)
-    row[o] = act_f64(s.act, row[o] + (s.residual ? call.in<double>(3)[r * s.o + o] : 0), s.alpha);
+    row[o] = act_f64(s.act, row[o] + (d.residual ? d.residual[r * s.o + o] : 0), s.alpha);
 }
 
-void grad_input(const ConvShape& s, const Call& call, int64_t r, double* row) {
-  const double *dy = call.in<double>(0) + r / s.x_points() * s.y_points() * s.o, *w = call.in<double>(1);
+void grad_input(const ConvShape& s, const Operands& d, int64_t r, double* row) {
+  const double *dy = d.from + r / s.x_points() * s.y_points() * s.o, *w = d.weights;
   const Point i = unflatten(r % s.x_points(), s.x);
   std::fill(row, row + s.c, 0.0);
   for (int64_t t = 0; t < s.taps(); ++t) {
@@ -60,8 +65,8 @@ void grad_input(const ConvShape& s, const Call& call, int64_t r, double* row) {
   }
 }
 
-void grad_filter(const ConvShape& s, const Call& call, int64_t r, double* row) {
-  const double *x = call.in<double>(0), *dy = call.in<double>(1);
+void grad_filter(const ConvShape& s, const Operands& d, int64_t r, double* row) {
+  const double *x = d.from, *dy = d.weights;
   const Point t = unflatten(r / s.group_c(), s.k);
   std::fill(row, row + s.o, 0.0);
   for (int64_t n = 0; n < s.batch; ++n)
@@ -76,27 +81,28 @@ void grad_filter(const ConvShape& s, const Call& call, int64_t r, double* row) {
 
 }  // namespace
 
-Kernel make_conv_f64(const NodeView& node, const ConvShape& s) {
-  const auto row_of = node.op() == "conv_grad_input"    ? grad_input
-                      : node.op() == "conv_grad_filter" ? grad_filter
-                                                        : forward;
-  const int64_t n = node.out(0).dim(-1), rows = node.out(0).elements() / n;
-  const bool to_f32 = node.out(0).dtype() == TENON_F32;
-  Kernel kernel;
-  kernel.threads = plugin::kAllThreads;
-  kernel.thread_scratch_bytes = static_cast<uint64_t>(n) * sizeof(double);
-  kernel.run = [=](const Call& call) {
+ConvWork convolution_f64(const ConvProblem& p) {
+  const ConvShape s = p.shape;
+  const auto row_of = p.direction == kForward ? forward : p.gradient() ? grad_input : grad_filter;
+  const int64_t n = p.gradient() ? s.c : s.o;
+  const int64_t rows = p.direction == kForward ? s.batch * s.y_points()
+                       : p.gradient()          ? s.batch * s.x_points()
+                                               : s.taps() * s.group_c();
+  const bool to_f32 = p.result_dtype == TENON_F32;
+  const auto doubles = [](const float* of) { return reinterpret_cast<const double*>(of); };
+  const auto run = [=](const Call& call, const ConvData& d) {
     double* const row = static_cast<double*>(call.thread_scratch);
+    const Operands operands{doubles(d.from), doubles(d.weights), doubles(d.bias), doubles(d.residual)};
     const Slice part = call.share(rows);
     for (int64_t r = part.begin; r < part.end; ++r) {
-      row_of(s, call, r, row);
+      row_of(s, operands, r, row);
       if (to_f32)
-        std::copy(row, row + n, call.out<float>(0) + r * n);
+        std::copy(row, row + n, d.to + r * n);
       else
-        std::copy(row, row + n, call.out<double>(0) + r * n);
+        std::copy(row, row + n, reinterpret_cast<double*>(d.to) + r * n);
     }
   };
-  return kernel;
+  return {plugin::kAllThreads, 0, static_cast<uint64_t>(n) * sizeof(double), 0, run};
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

@@ -112,8 +112,8 @@ void FilterGrad::list_cells(int64_t splits) {
     }
 }
 
-void FilterGrad::run(const Call& call, const void* x, const void* dy, float* dw, const uint8_t* winner) const {
-  Data data{x, dy, winner, static_cast<float*>(call.thread_scratch), dw};
+void FilterGrad::run(const Call& call, const ConvData& d) const {
+  Data data{d.from, d.weights, d.winner, static_cast<float*>(call.thread_scratch), d.to};
   const int64_t cells = static_cast<int64_t>(cells_.size());
   if (chunks_ == 1) return chunk(0, units_, call.share(narrow_ > 0 ? 1 : cells), data);
   const Slice part = call.share(chunks_);
@@ -122,7 +122,7 @@ void FilterGrad::run(const Call& call, const void* x, const void* dy, float* dw,
     chunk(units_ * i / chunks_, units_ * (i + 1) / chunks_, {0, cells}, data);
   }
   call.barrier();
-  add_chunks(call, static_cast<const float*>(call.scratch), chunks_, size_, dw);
+  add_chunks(call, static_cast<const float*>(call.scratch), chunks_, size_, d.to);
 }
 
 void FilterGrad::chunk(int64_t first_unit, int64_t last_unit, Slice cells, const Data& data) const {

@@ -3,8 +3,7 @@
 #pragma once
 
 #include "kernels/conv/conv_halo.h"
-#include "kernels/conv/conv_shape.h"
-#include "kernels/gemm/gemm_tile.h"
+#include "kernels/conv/conv_work.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
@@ -20,9 +19,8 @@ class FilterGrad {
     return static_cast<uint64_t>(round_up(source_, 16) + packed_ + map_) * sizeof(float);
   }
   uint32_t threads() const { return threads_; }
-  // Called by every thread of the gang. x [batch, x.., c], dy [batch, y.., o] -> dw [k.., c / groups, o].
-  // winner: [batch, y.. / 2, o], where pooled.
-  void run(const Call& call, const void* x, const void* dy, float* dw, const uint8_t* winner = nullptr) const;
+  // Called by every thread of the gang. x [batch, x.., c], dy [batch, y.., o] -> dw [k.., c / groups, o], which is f32.
+  void run(const Call& call, const ConvData& data) const;
 
  private:
   // Some rows of dw in one panel of its columns.

@@ -224,7 +224,7 @@ void Gather::pack_narrow(const Call& call, const float* weights) const {
   call.barrier();
 }
 
-void Gather::run(const Call& call, const GatherData& d) const {
+void Gather::run(const Call& call, const ConvData& d) const {
   if (weights_ > 0) narrow_ > 0 ? pack_narrow(call, d.weights) : pack(call, d.weights);
   float* const room = static_cast<float*>(call.thread_scratch);
   const Slice part = call.share(p_.batch * blocks_ * parts_);
@@ -248,14 +248,14 @@ void Gather::run(const Call& call, const GatherData& d) const {
     b.next = u + 1 < part.end ? d.weights + panels(p_.to_c) * ((u + 1) % parts_) / parts_ * kPanelColumns : nullptr;
     block(d, b, q);
     if (map_ > 0) p_.pairs ? round(d, b, image, q) : pool(d, b, image, q);
-    if (d.take) hand_over(d, at, image, q, channels(b.part));
+    if (d.visitor) hand_over(d, at, image, q, channels(b.part));
   }
 }
 
-void Gather::fill_source(const GatherData& d, int64_t image, const Point& first, float* room) const {
+void Gather::fill_source(const ConvData& d, int64_t image, const Point& first, float* room) const {
   if (p_.pooled_from) {
     const int64_t at = image * pooled_size(p_.from).product() * p_.from_c;
-    return unpool_halo(d.from + at, d.from_winner + at, p_.from, p_.from_c, first, extent_, p_.from_c, room);
+    return unpool_halo(d.from + at, d.winner + at, p_.from, p_.from_c, first, extent_, p_.from_c, room);
   }
   copy_halo(d.from + image * p_.from.product() * p_.from_c, p_.from, p_.from_c, first, extent_, p_.from_c, room);
 }
@@ -283,13 +283,13 @@ PointRun Gather::points_of(int64_t image, int64_t q) const {
   return {image * p_.to.product() + first * others, (last - first) * others};
 }
 
-void Gather::hand_over(const GatherData& d, int64_t part, int64_t image, int64_t q, Slice channels) const {
+void Gather::hand_over(const ConvData& d, int64_t part, int64_t image, int64_t q, Slice channels) const {
   const PointRun run = points_of(image, q);
-  d.take->take(d.take->context, part, &run, 1, channels);
+  d.visitor->visit(d.visitor->context, part, &run, 1, channels);
 }
 
 // The block's sums as bf16, in the columns of its part.
-void Gather::round(const GatherData& d, const Block& b, int64_t image, int64_t q) const {
+void Gather::round(const ConvData& d, const Block& b, int64_t image, int64_t q) const {
   const auto [first, points] = points_of(image, q);
   const auto [begin, end] = channels(b.part);
   uint16_t* const to = reinterpret_cast<uint16_t*>(d.to) + first * p_.to_c;
@@ -299,7 +299,7 @@ void Gather::round(const GatherData& d, const Block& b, int64_t image, int64_t q
 }
 
 // Pools the rows of a block, which start at row q, in the columns of its part.
-void Gather::pool(const GatherData& d, const Block& b, int64_t image, int64_t q) const {
+void Gather::pool(const ConvData& d, const Block& b, int64_t image, int64_t q) const {
   const int64_t width = p_.to[2], row = width / 2 * p_.to_c;
   const auto [begin, end] = channels(b.part);
   const int64_t rows = std::min(rows_, length_ - q);

@@ -5,8 +5,7 @@
 
 #include "kernels/conv/conv_halo.h"
 #include "kernels/conv/conv_shape.h"
-#include "kernels/conv/conv_taker.h"
-#include "kernels/gemm/gemm_tile.h"
+#include "kernels/conv/conv_work.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
@@ -33,19 +32,6 @@ struct GatherPlan {
   bool pairs = false;
 };
 
-// With pairs `from`, `weights` and `to` point to bf16.
-struct GatherData {
-  const float* from;
-  const float* weights;
-  const float* bias;      // [to_c] or nullptr
-  const float* residual;  // as `to`, or nullptr
-  float* to;
-  const uint8_t* from_winner = nullptr;  // where pooled
-  uint8_t* to_winner = nullptr;
-  ColumnNorm norm = {};               // of columns [0, to_c)
-  const ResultTaker* take = nullptr;  // where the work has parts
-};
-
 class Gather {
  public:
   explicit Gather(GatherPlan plan);
@@ -57,10 +43,10 @@ class Gather {
     return static_cast<uint64_t>(round_up(source_ + fresh_, 16) + map_) * sizeof(float);
   }
   uint32_t threads() const { return threads_; }
-  // In which a taker gets the result: blocks; 0: none.
+  // In which a visitor sees the result: blocks; 0: none.
   int64_t parts() const;
   // Called by every thread of the gang.
-  void run(const Call& call, const GatherData& data) const;
+  void run(const Call& call, const ConvData& data) const;
 
  private:
   // A piece of the sums of one phase whose packed weights fit in half of L1.
@@ -91,23 +77,23 @@ class Gather {
   // Sets low_; returns the highest place that a phase's first point reads.
   Point set_low();
   void choose_blocks();
-  void fill_source(const GatherData& d, int64_t image, const Point& first, float* room) const;
-  void pool(const GatherData& d, const Block& b, int64_t image, int64_t q) const;
+  void fill_source(const ConvData& d, int64_t image, const Point& first, float* room) const;
+  void pool(const ConvData& d, const Block& b, int64_t image, int64_t q) const;
   PointRun points_of(int64_t image, int64_t q) const;
-  void round(const GatherData& d, const Block& b, int64_t image, int64_t q) const;
+  void round(const ConvData& d, const Block& b, int64_t image, int64_t q) const;
   Slice channels(int64_t part) const;
-  void hand_over(const GatherData& d, int64_t part, int64_t image, int64_t q, Slice channels) const;
+  void hand_over(const ConvData& d, int64_t part, int64_t image, int64_t q, Slice channels) const;
   void lay_out(const GatherPhase& g, Phase* phase) const;
   void cut_pieces(Phase* phase) const;
   void list_packs(const GatherPhase& g, const Phase& phase);
   void pack(const Call& call, const float* weights) const;
   void pack_narrow(const Call& call, const float* weights) const;
-  void dense(const Phase& phase, const GatherData& d, const Block& b, int64_t points) const;
-  void dense_fresh(const Phase& phase, const GatherData& d, const Block& b, int64_t points) const;
+  void dense(const Phase& phase, const ConvData& d, const Block& b, int64_t points) const;
+  void dense_fresh(const Phase& phase, const ConvData& d, const Block& b, int64_t points) const;
   void set_piece(const Phase& phase, const Piece& piece, const Block& b, int64_t column, Panel* panel) const;
-  void narrow(const Phase& phase, const GatherData& d, const Block& b, int64_t points) const;
+  void narrow(const Phase& phase, const ConvData& d, const Block& b, int64_t points) const;
   void clear(const Phase& phase, float* to, int64_t points, Slice channels) const;
-  void block(const GatherData& d, const Block& b, int64_t q) const;
+  void block(const ConvData& d, const Block& b, int64_t q) const;
 
   GatherPlan p_;
   std::vector<Phase> phases_;

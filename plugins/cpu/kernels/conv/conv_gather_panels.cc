@@ -3,7 +3,7 @@
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
-void Gather::block(const GatherData& d, const Block& b, int64_t q) const {
+void Gather::block(const ConvData& d, const Block& b, int64_t q) const {
   for (size_t i = 0; i < phases_.size(); ++i) {
     const int64_t rows = std::min(rows_, p_.phases[i].count[axis_] - q), points = rows * phases_[i].points;
     if (points <= 0) continue;
@@ -40,7 +40,7 @@ void Gather::set_piece(const Phase& phase, const Piece& piece, const Block& b, i
   panel->pairs = p_.pairs;
 }
 
-void Gather::dense(const Phase& phase, const GatherData& d, const Block& b, int64_t points) const {
+void Gather::dense(const Phase& phase, const ConvData& d, const Block& b, int64_t points) const {
   const int64_t from_c = p_.from_c / p_.groups, to_c = p_.to_c / p_.groups;
   const auto [first, last] = channels(b.part);
   Panel panel;
@@ -65,7 +65,7 @@ void Gather::dense(const Phase& phase, const GatherData& d, const Block& b, int6
 }
 
 // Packs a piece of the weights of a panel as its first points read it.
-void Gather::dense_fresh(const Phase& phase, const GatherData& d, const Block& b, int64_t points) const {
+void Gather::dense_fresh(const Phase& phase, const ConvData& d, const Block& b, int64_t points) const {
   const auto [first, last] = channels(b.part);
   Panel panel;
   panel.a_rows = phase.from_rows.data();
@@ -99,7 +99,7 @@ void Gather::dense_fresh(const Phase& phase, const GatherData& d, const Block& b
   }
 }
 
-void Gather::narrow(const Phase& phase, const GatherData& d, const Block& b, int64_t points) const {
+void Gather::narrow(const Phase& phase, const ConvData& d, const Block& b, int64_t points) const {
   GroupPanel panel;
   panel.group = narrow_;
   panel.a_rows = phase.from_rows.data();

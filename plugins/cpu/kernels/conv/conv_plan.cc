@@ -37,8 +37,6 @@ void phase_of(const ConvShape& s, int d, int64_t residue, GatherPhase* g) {
   g->step[d] = s.dilation[d] * step / stride;
 }
 
-}  // namespace
-
 GatherPlan forward_plan(const ConvShape& s) {
   GatherPlan p = plan_of(s, false);
   p.from_step = point(s.stride);
@@ -71,6 +69,15 @@ GatherPlan input_gradient_plan(const ConvShape& s) {
         p.phases.push_back(g);
       }
   return p;
+}
+
+}  // namespace
+
+GatherPlan gather_plan(const ConvProblem& p) {
+  GatherPlan plan = p.gradient() ? input_gradient_plan(p.shape) : forward_plan(p.shape);
+  plan.pooled_to = p.pooled && !p.gradient();
+  plan.pooled_from = p.pooled && p.gradient();
+  return plan;
 }
 
 bool is_dense_plane(const GatherPlan& p) {

@@ -1,12 +1,12 @@
-// The gathering (conv_gather.h) that a convolution is, and the one that is its input's gradient.
+// The gathering (conv_gather.h) that computes a convolution or the gradient of its input.
 #pragma once
 
 #include "kernels/conv/conv_gather.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
-GatherPlan forward_plan(const ConvShape& s);
-GatherPlan input_gradient_plan(const ConvShape& s);
+// REQUIRES either direction.
+GatherPlan gather_plan(const ConvProblem& problem);
 
 // One phase of two dimensions, whose every point of the result sums points of the source side by side.
 bool is_dense_plane(const GatherPlan& plan);

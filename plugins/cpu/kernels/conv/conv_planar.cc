@@ -128,7 +128,7 @@ void Planar::pack(const Call& call, const float* weights) const {
 
 // Rows [row, row + rows) of the source with the halo of the result rows that start there. What lies outside of the image
 // to the left and to the right has been 0 all along.
-void Planar::fill_source(const GatherData& d, int64_t image, int64_t row, int64_t rows, const Room& room) const {
+void Planar::fill_source(const ConvData& d, int64_t image, int64_t row, int64_t rows, const Room& room) const {
   const int64_t skipped = std::max<int64_t>(0, g_.first[2]), extent = p_.to[2] + g_.taps[2] - 1;
   const int64_t points = std::clamp<int64_t>(p_.from[2] - skipped, 0, extent - left_);
   int64_t held = -1;  // the row of windows that lies in room.pooled
@@ -140,7 +140,7 @@ void Planar::fill_source(const GatherData& d, int64_t image, int64_t row, int64_
     } else if (p_.pooled_from) {
       const int64_t at = (image * (p_.from[1] / 2) + y / 2) * windows_ * p_.from_c;
       if (held != y / 2)
-        load_windows(d.from + at, d.from_winner + at, windows_, p_.from_c, half_, room.line, room.pooled, room.winner);
+        load_windows(d.from + at, d.winner + at, windows_, p_.from_c, half_, room.line, room.pooled, room.winner);
       held = y / 2;
       for (int64_t c = 0; c < p_.from_c; ++c)
         unpool_plane(room.pooled + c * half_, room.winner + c * half_, windows_, y % 2,
@@ -153,7 +153,7 @@ void Planar::fill_source(const GatherData& d, int64_t image, int64_t row, int64_
 }
 
 // A row of the result, whose first tap is in row `at` of the copied source, as planes.
-void Planar::row(const GatherData& d, const float* weights, int64_t at, const Room& room, float* planes) const {
+void Planar::row(const ConvData& d, const float* weights, int64_t at, const Room& room, float* planes) const {
   Cell c;
   c.x = room.source + at * pitch_;
   c.width = width_;
@@ -172,7 +172,7 @@ void Planar::row(const GatherData& d, const float* weights, int64_t at, const Ro
 }
 
 // Two rows of planes to the row of windows that they are.
-void Planar::pool(const GatherData& d, int64_t row, const Room& room) const {
+void Planar::pool(const ConvData& d, int64_t row, const Room& room) const {
   const int64_t n = windows_ * p_.to_c;
   for (int64_t c = 0; c < p_.to_c; ++c)
     pool_plane(room.planes + c * width_, room.planes + planes_ + c * width_, windows_, room.pooled + c * half_,
@@ -180,7 +180,7 @@ void Planar::pool(const GatherData& d, int64_t row, const Room& room) const {
   store_windows(room.pooled, room.winner, windows_, p_.to_c, half_, room.line, d.to + row * n, d.to_winner + row * n);
 }
 
-void Planar::run(const Call& call, const GatherData& d) const {
+void Planar::run(const Call& call, const ConvData& d) const {
   float* const packed = static_cast<float*>(call.scratch);
   if (call.index == 0 && d.bias)
     for (int64_t o = 0; o < groups_ * filters_; ++o)

@@ -22,7 +22,7 @@ class Planar {
   }
   uint32_t threads() const { return plugin::kAllThreads; }
   // Called by every thread of the gang.
-  void run(const Call& call, const GatherData& data) const;
+  void run(const Call& call, const ConvData& data) const;
 
  private:
   // Floats of a thread.
@@ -36,9 +36,9 @@ class Planar {
   static bool suits(const GatherPlan& plan, int64_t lanes);
   void choose_blocks();
   void pack(const Call& call, const float* weights) const;
-  void fill_source(const GatherData& d, int64_t image, int64_t row, int64_t rows, const Room& room) const;
-  void row(const GatherData& d, const float* weights, int64_t at, const Room& room, float* planes) const;
-  void pool(const GatherData& d, int64_t row, const Room& room) const;
+  void fill_source(const ConvData& d, int64_t image, int64_t row, int64_t rows, const Room& room) const;
+  void row(const ConvData& d, const float* weights, int64_t at, const Room& room, float* planes) const;
+  void pool(const ConvData& d, int64_t row, const Room& room) const;
 
   GatherPlan p_;
   GatherPhase g_;

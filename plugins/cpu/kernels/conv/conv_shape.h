@@ -1,4 +1,4 @@
-// What a convolution node says, as three spatial dimensions (leading ones are 1).
+// What a node asks of a convolution, as three spatial dimensions (leading ones are 1).
 #pragma once
 
 #include <vector>
@@ -27,15 +27,26 @@ struct ConvShape {
   }
 };
 
-// From a node of conv, conv_bias_act, conv_grad_input or conv_grad_filter.
-ConvShape conv_shape(const NodeView& node);
+enum ConvDirection : unsigned { kForward = 1, kInputGradient = 2, kFilterGradient = 4 };
+
+struct ConvProblem {
+  ConvShape shape;
+  ConvDirection direction = kForward;
+  int32_t dtype = TENON_F32;  // of operands and result, but of the filter's gradient; f32 where they differ
+  int32_t result_dtype = TENON_F32;
+  bool pooled = false;  // y, or dy, is in memory as its 2 x 2 max-pooled form (pooled/conv_pool.h)
+  bool exact = false;   // the sums are those of the definition
+
+  bool gradient() const { return direction == kInputGradient; }
+};
+
+// From a node of convolution.cc or conv_batch_norm.cc.
+ConvProblem conv_problem(const NodeView& node, const Env& env);
 
 // Every point of y needs that point of x alone.
 bool is_product(const ConvShape& shape);
 // Every point of y needs one point of x alone; and where these are.
 bool is_strided_product(const ConvShape& shape);
 std::vector<int64_t> points_of_x(const ConvShape& shape);
-// f64, any of the ops.
-Kernel make_conv_f64(const NodeView& node, const ConvShape& shape);
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

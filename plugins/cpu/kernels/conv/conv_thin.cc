@@ -69,7 +69,7 @@ ThinPooled::ThinPooled(const ConvShape& shape) : s_(shape) {
   source_ = round_up(height_ * width_ * s_.c, 16);
 }
 
-void ThinPooled::run(const Call& call, const GatherData& d) const {
+void ThinPooled::run(const Call& call, const ConvData& d) const {
   float* const source = static_cast<float*>(call.thread_scratch);
   const Point size{{1, s_.x[1], s_.x[2]}}, extent{{1, height_, width_}};
   const int64_t all = s_.y[1] / 2, across = s_.y[2] / 2;

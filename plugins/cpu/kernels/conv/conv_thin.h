@@ -18,7 +18,7 @@ class ThinPooled {
   uint64_t thread_scratch_bytes() const { return static_cast<uint64_t>(source_) * sizeof(float); }
   uint32_t threads() const { return plugin::kAllThreads; }
   // Called by every thread of the gang; pooled: data.to and data.to_winner.
-  void run(const Call& call, const GatherData& data) const;
+  void run(const Call& call, const ConvData& data) const;
 
  private:
   ConvShape s_;

@@ -146,15 +146,15 @@ void Gemm::blocks(const Call& call, const GemmData& d) const {
                        d.bias,
                        d.residual ? d.residual + c : nullptr,
                        d.c + c,
-                       d.consume,
+                       d.consumer,
                        d.norm,
-                       d.take};
+                       d.visitor};
     product(one, block, static_cast<float*>(call.thread_scratch));
     u = end;
   }
 }
 
-bool Gemm::is_thin(const GemmData& d) const { return thin_ && !d.residual && !d.norm.scale && !d.take; }
+bool Gemm::is_thin(const GemmData& d) const { return thin_ && !d.residual && !d.norm.scale && !d.visitor; }
 
 void Gemm::thin_columns(const Call& call, const GemmData& d) const {
   const int64_t width = thin_->columns();
@@ -190,10 +190,10 @@ void Gemm::product(const GemmData& d, const Block& block, float* room) const {
       panel.a = packed ? packed_a : d.a + (s_.ta ? k * s_.m + r : s_.a_at.empty() ? r * s_.k + k : k);
       if (!s_.a_at.empty()) panel.a_rows = s_.a_at.data() + r;
       multiply(d, block, k, {r, r + rows}, packed_b, own_c, panel);
-      if (consumed_) d.consume->take(d.consume->context, own_c, own_ld_, r, rows, block.column, block.columns);
-      if (d.take && last) {
+      if (consumed_) d.consumer->consume(d.consumer->context, own_c, own_ld_, r, rows, block.column, block.columns);
+      if (d.visitor && last) {
         const PointRun run{r, rows};
-        d.take->take(d.take->context, r / mc_, &run, 1, {block.column, block.column + block.columns});
+        d.visitor->visit(d.visitor->context, r / mc_, &run, 1, {block.column, block.column + block.columns});
       }
     }
   }

@@ -1,8 +1,9 @@
 // Dense matrix products with sums in f32: C[p, M, N] = act(norm(A[p, M, K] B[p, K, N] + bias[N]) + residual[p, M, N]).
 #pragma once
 
-#include "kernels/conv/conv_taker.h"
 #include "kernels/gemm/gemm_tile.h"
+#include "kernels/gemm/result_visitor.h"
+#include "kernels/work.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
@@ -22,12 +23,12 @@ struct GemmShape {
       {};  // where the rows of A begin, or empty: one after the other. REQUIRES batch 1, n above 1, not ta
 };
 
-// Takes rows [row, row + rows) and columns [column, column + columns) of C, whose rows are `ld` floats apart, while they are
+// Gets rows [row, row + rows) and columns [column, column + columns) of C, whose rows are `ld` floats apart, while they are
 // in cache. Called by all threads, on different elements.
 struct GemmConsumer {
   const void* context;
-  void (*take)(const void* context, const float* c, int64_t ld, int64_t row, int64_t rows, int64_t column,
-               int64_t columns);
+  void (*consume)(const void* context, const float* c, int64_t ld, int64_t row, int64_t rows, int64_t column,
+                  int64_t columns);
 };
 
 struct GemmData {
@@ -36,10 +37,11 @@ struct GemmData {
   const float* bias;      // or nullptr
   const float* residual;  // or nullptr
   float* c;
-  const GemmConsumer* consume = nullptr;  // of a Gemm that is consumed, which writes no c
-  ColumnNorm norm = {};                   // of columns [0, N)
-  const ResultTaker* take = nullptr;      // where it has parts
+  const GemmConsumer* consumer = nullptr;  // of a Gemm that is consumed, which writes no c
+  ColumnNorm norm = {};                    // of columns [0, N)
+  const ResultVisitor* visitor = nullptr;  // where it has parts
 };
+using GemmWork = Work<GemmData>;
 
 class SlabProduct;
 class ThinProduct;
@@ -53,7 +55,7 @@ class Gemm {
   uint32_t threads() const { return threads_; }
   uint64_t scratch_bytes() const;         // shared
   uint64_t thread_scratch_bytes() const;  // each thread's
-  // In which a taker gets C: blocks of rows; 0: none, as rows are few or the sums of K are split.
+  // In which a visitor sees C: blocks of rows; 0: none, as rows are few or the sums of K are split.
   int64_t parts() const {
     return vector_ || streamed_ || chunks_ > 1 || consumed_ || slab_ || thin_ || s_.batch > 1 ? 0 : row_blocks_;
   }

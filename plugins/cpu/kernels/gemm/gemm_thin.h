@@ -18,7 +18,7 @@ class ThinProduct {
   // Columns of C that are a good piece of work, a multiple of a tile.
   int64_t columns() const { return columns_; }
   // Columns [at.begin, at.end) of C, of terms [k, k + depth): all terms if B is transposed, else all columns. No norm,
-  // residual or taker. first: no call of this thread and run came before.
+  // residual or visitor. first: no call of this thread and run came before.
   void run(const GemmData& data, Slice at, int64_t k, int64_t depth, bool first, float* room) const;
 
  private:

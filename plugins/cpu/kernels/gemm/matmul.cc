@@ -82,7 +82,7 @@ plugin::Verdict accept_dot(const NodeView& node) {
 
 Kernel make_dot(const NodeView& node, const Env&) {
   if (node.in(0).dtype() == TENON_F64) return make_f64(node);
-  if (node.in(0).dtype() == TENON_BF16) return make_pair_product(node, gemm_shape_of(node));
+  if (node.in(0).dtype() == TENON_BF16) return make_pair_product(node);
   return narrowed(node, make_f32(node));
 }
 
@@ -97,7 +97,7 @@ struct BlockDropout {
   void apply(int64_t at, int64_t count) const {
     rule.apply(stream, at, y + at, residual ? residual + at : nullptr, y + at, count);
   }
-  static void take(const void* context, int64_t, const PointRun* runs, int64_t count, Slice columns) {
+  static void visit(const void* context, int64_t, const PointRun* runs, int64_t count, Slice columns) {
     const BlockDropout& d = *static_cast<const BlockDropout*>(context);
     const int64_t width = columns.end - columns.begin;
     for (int64_t i = 0; i < count; ++i) {
@@ -111,7 +111,7 @@ struct BlockDropout {
 };
 
 Kernel make_dot_dropout(const NodeView& node, const Env&) {
-  if (node.in(0).dtype() == TENON_BF16) return make_pair_product(node, gemm_shape_of(node));
+  if (node.in(0).dtype() == TENON_BF16) return make_pair_product(node);
   const auto gemm = std::make_shared<Gemm>(gemm_shape_of(node));
   const DropoutRule rule = dropout_rule_of(node);
   const int64_t n = node.out(0).dim(-1), elements = node.out(0).elements();
@@ -121,9 +121,9 @@ Kernel make_dot_dropout(const NodeView& node, const Env&) {
     float* const y = call.out(0);
     const BlockDropout dropout{rule, RandomStream(*call.in<int64_t>(3), *call.in<int64_t>(4), rule.id),
                                residual ? call.in(5) : nullptr, y, n};
-    const ResultTaker taker{&dropout, BlockDropout::take};
+    const ResultVisitor visitor{&dropout, BlockDropout::visit};
     GemmData data{call.in(0), call.in(1), bias ? call.in(2) : nullptr, nullptr, y};
-    if (by_blocks) data.take = &taker;
+    if (by_blocks) data.visitor = &visitor;
     gemm->run(call, data);
     if (by_blocks) return;
     call.barrier();

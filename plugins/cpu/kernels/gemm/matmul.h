@@ -1,7 +1,6 @@
 // dot and dot_bias_act, by dtype.
 #pragma once
 
-#include "kernels/conv/conv_taken.h"
 #include "kernels/gemm/gemm.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -9,10 +8,14 @@ namespace tenon::cpu::TENON_CPU_ISA {
 // Of `dot` and its kin; k counts elements.
 GemmShape gemm_shape_of(const NodeView& node);
 
-// A product of bf16 by pairs (k counts elements), whose result is bf16. REQUIRES k even and has_pair_products()
-// where `a_at` is given.
-ConvWork pair_product_work(const GemmShape& shape, bool bias, bool residual);
-// The same of a node's operands 0 and 1, of bf16 or f32 results, with the rest of what its op (matmul.cc) has.
-Kernel make_pair_product(const NodeView& node, const GemmShape& shape);
+// What follows a product of bf16 by pairs. round: the result is bf16, else f32.
+struct PairEpilogue {
+  bool bias = false, residual = false, round = true;
+};
+// A product of bf16 by pairs; `shape.k` counts elements, and operands, bias and residual are bf16. REQUIRES k even and
+// has_pair_products() where `a_at` is given.
+GemmWork pair_product_work(const GemmShape& shape, const PairEpilogue& epilogue);
+// The kernel of a node of matmul.cc whose operands are bf16, and its result bf16 or f32.
+Kernel make_pair_product(const NodeView& node);
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

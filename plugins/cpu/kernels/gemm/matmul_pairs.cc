@@ -54,11 +54,11 @@ struct Floats {
 // What becomes of sums, a stretch of the result at a time: dropout(x) + residual, rounded once, then maybe handed over.
 struct PairEnd {
   uint16_t* to;
-  int64_t n;                   // columns
-  const uint16_t* residual;    // or nullptr
-  const DropoutRule* rule;     // or nullptr
-  const RandomStream* stream;  // of the rule
-  const ResultTaker* taker;    // or nullptr: of parts of so many rows
+  int64_t n;                     // columns
+  const uint16_t* residual;      // or nullptr
+  const DropoutRule* rule;       // or nullptr
+  const RandomStream* stream;    // of the rule
+  const ResultVisitor* visitor;  // or nullptr: of parts of so many rows
   int64_t part_rows;
 
   // Elements [at, at + count) of the result.
@@ -75,16 +75,16 @@ struct PairEnd {
       narrow(TENON_BF16, sums, to + at + i, m);
     }
   }
-  static void take(const void* context, const float* c, int64_t ld, int64_t row, int64_t rows, int64_t column,
-                   int64_t columns) {
+  static void consume(const void* context, const float* c, int64_t ld, int64_t row, int64_t rows, int64_t column,
+                      int64_t columns) {
     const PairEnd& end = *static_cast<const PairEnd*>(context);
     if (columns == end.n && ld == end.n)
       end.apply(c, row * end.n, rows * end.n);
     else
       for (int64_t i = 0; i < rows; ++i) end.apply(c + i * ld, (row + i) * end.n + column, columns);
-    if (!end.taker) return;
+    if (!end.visitor) return;
     const PointRun run{row, rows};
-    end.taker->take(end.taker->context, row / end.part_rows, &run, 1, {column, column + columns});
+    end.visitor->visit(end.visitor->context, row / end.part_rows, &run, 1, {column, column + columns});
   }
 };
 
@@ -103,42 +103,42 @@ struct PairDot {
   uint64_t thread_scratch_bytes() const { return gemm->thread_scratch_bytes(); }
   int64_t parts() const { return consumed ? ceil_div(m, gemm->block_rows()) : 0; }
   // Where it drops, operands 3 and 4 of the call are seed and step.
-  void run(const Call& call, const GatherData& d) const;
+  void run(const Call& call, const GemmData& d) const;
 
  private:
-  void run(const Call& call, const GatherData& d, const RandomStream* stream) const;
+  void run(const Call& call, const GemmData& d, const RandomStream* stream) const;
 };
 
 const uint16_t* halves(const float* p) { return reinterpret_cast<const uint16_t*>(p); }
 
-void PairDot::run(const Call& call, const GatherData& d) const {
+void PairDot::run(const Call& call, const GemmData& d) const {
   if (!dropout) return run(call, d, nullptr);
   const RandomStream stream(*call.in<int64_t>(3), *call.in<int64_t>(4), dropout->id);
   run(call, d, &stream);
 }
 
-void PairDot::run(const Call& call, const GatherData& d, const RandomStream* stream) const {
-  a.make(call, halves(d.from));
-  b.make(call, halves(d.weights));
+void PairDot::run(const Call& call, const GemmData& d, const RandomStream* stream) const {
+  a.make(call, halves(d.a));
+  b.make(call, halves(d.b));
   if (bias_values.elements > 0) bias_values.make(call, halves(d.bias));
   if (inside) residual_values.make(call, halves(d.residual));
   call.barrier();
   Call inner = call;
   inner.scratch = static_cast<uint8_t*>(call.scratch) + own_scratch;
-  const PairEnd end{reinterpret_cast<uint16_t*>(d.to),
+  const PairEnd end{reinterpret_cast<uint16_t*>(d.c),
                     n,
                     inside ? nullptr : halves(d.residual),
                     dropout ? &*dropout : nullptr,
                     stream,
-                    d.take,
+                    d.visitor,
                     gemm->block_rows()};
-  const GemmConsumer consumer{&end, PairEnd::take};
+  const GemmConsumer consumer{&end, PairEnd::consume};
   {
     const FlushSubnormals here;
     gemm->run(inner,
-              {a.of(call, halves(d.from)), b.of(call, halves(d.weights)),
+              {a.of(call, halves(d.a)), b.of(call, halves(d.b)),
                bias_values.elements > 0 ? bias_values.in(call) : nullptr, inside ? residual_values.in(call) : nullptr,
-               result.elements > 0 ? result.in(call) : d.to, consumed ? &consumer : nullptr});
+               result.elements > 0 ? result.in(call) : d.c, consumed ? &consumer : nullptr});
   }
   if (result.elements == 0) return;
   call.barrier();
@@ -185,18 +185,18 @@ std::shared_ptr<const PairDot> pair_dot(const GemmShape& s, bool bias, bool resi
 
 }  // namespace
 
-ConvWork pair_product_work(const GemmShape& shape, bool bias, bool residual) {
-  const auto dot = pair_dot(shape, bias, residual, true);
-  return work_of(dot, dot->parts());
+GemmWork pair_product_work(const GemmShape& shape, const PairEpilogue& epilogue) {
+  const auto dot = pair_dot(shape, epilogue.bias, epilogue.residual, epilogue.round);
+  return work_of<GemmData>(dot, dot->parts());
 }
 
-Kernel make_pair_product(const NodeView& node, const GemmShape& shape) {
+Kernel make_pair_product(const NodeView& node) {
   const bool drops = node.op() == "cpu.dot_dropout", bias = node.has(2);
   const int added = drops ? 5 : 3;
   const bool residual = node.has(added);
   std::optional<DropoutRule> dropout;
   if (drops) dropout = dropout_rule_of(node);
-  const auto dot = pair_dot(shape, bias, residual, node.out(0).dtype() == TENON_BF16, dropout);
+  const auto dot = pair_dot(gemm_shape_of(node), bias, residual, node.out(0).dtype() == TENON_BF16, dropout);
   Kernel kernel = kernel_of(dot);
   kernel.run = [=](const Call& call) {
     dot->run(call,

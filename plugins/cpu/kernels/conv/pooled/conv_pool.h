@@ -36,7 +36,4 @@ void unpool_halo(const float* pooled, const uint8_t* winner, const Point& size, 
 // The places of a pooled map of a convolution's result of this size.
 inline Point pooled_size(const Point& size) { return {{size[0], size[1] / 2, size[2] / 2}}; }
 
-// cpu.conv_pool and its gradients (rewrite.h).
-void add_pooled_convolution(KernelTable& table);
-
 }  // namespace tenon::cpu::TENON_CPU_ISA

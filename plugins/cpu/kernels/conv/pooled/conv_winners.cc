@@ -90,14 +90,14 @@ WinnerFilterGrad::WinnerFilterGrad(const ConvShape& shape) : s_(shape) {
   chunks_ = std::min(units_, kWinnerChunks);
 }
 
-void WinnerFilterGrad::run(const Call& call, const float* x, const float* dp, const uint8_t* winner, float* dw) const {
+void WinnerFilterGrad::run(const Call& call, const ConvData& d) const {
   float* const room = static_cast<float*>(call.thread_scratch);
-  const Data data{x, dp, winner, room, room + source_};
+  const Data data{d.from, d.weights, d.winner, room, room + source_};
   const Slice part = call.share(chunks_);
   for (int64_t i = part.begin; i < part.end; ++i)
     chunk(units_ * i / chunks_, units_ * (i + 1) / chunks_, data, static_cast<float*>(call.scratch) + i * size_);
   call.barrier();
-  add_up(call, dw);
+  add_up(call, d.to);
 }
 
 void WinnerFilterGrad::chunk(int64_t first_unit, int64_t last_unit, const Data& data, float* sums) const {

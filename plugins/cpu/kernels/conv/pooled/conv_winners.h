@@ -8,7 +8,7 @@
 #pragma once
 
 #include "kernels/conv/conv_halo.h"
-#include "kernels/conv/conv_shape.h"
+#include "kernels/conv/conv_work.h"
 #include "kernels/simd.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -28,7 +28,7 @@ class WinnerFilterGrad {
   }
   uint32_t threads() const { return plugin::kAllThreads; }
   // Called by every thread of the gang. x [batch, x.., c], dp and winner [batch, y.. / 2, o] -> dw [k.., c, o].
-  void run(const Call& call, const float* x, const float* dp, const uint8_t* winner, float* dw) const;
+  void run(const Call& call, const ConvData& data) const;
 
  private:
   struct Data {

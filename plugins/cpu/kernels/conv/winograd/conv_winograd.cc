@@ -38,8 +38,7 @@ bool gains(const ConvShape& s, const int64_t* result) {
 
 }  // namespace
 
-bool winograd_gains(const ConvShape& s, bool gradient) { return gains(s, gradient ? s.x : s.y); }
-bool winograd_filter_gains(const ConvShape& s) { return gains(s, s.y); }
+bool winograd_gains(const ConvProblem& p) { return gains(p.shape, p.gradient() ? p.shape.x : p.shape.y); }
 
 Winograd::Winograd(const ConvShape& s, bool gradient, Form form)
     : gradient_(gradient),
@@ -78,14 +77,14 @@ Winograd::Winograd(const ConvShape& s, bool gradient, Form form)
 Slice Winograd::channels(int64_t chunk) const { return {chunk * chunk_, std::min((chunk + 1) * chunk_, from_.c)}; }
 Slice Winograd::results(int64_t part) const { return {part * part_, std::min((part + 1) * part_, to_.c)}; }
 
-void Winograd::run(const Call& call, const GatherData& d) const {
+void Winograd::run(const Call& call, const ConvData& d) const {
   Room room;
   room.images = static_cast<float*>(call.thread_scratch);
   room.sums = room.images + images_.floats();
   room.mirrored = room.sums + sums_.floats();
   room.points = room.mirrored + mirrored_;
   room.filters = room.points + points_;
-  GatherData data = d;
+  ConvData data = d;
   if (halves_) data.weights = widen_weights(call, d.weights);
   if (shared_) share_filters(call, data.weights, room);
   const Slice mine = call.share(blocks_ * parts_);
@@ -131,7 +130,7 @@ void Winograd::transform(const float* weights, Slice from, Slice to, float* mirr
   transform_filters(mirrored, own, part_, rows, n, filters_, out);
 }
 
-void Winograd::load_tiles(const GatherData& d, Slice tiles, Slice channels, const Room& room) const {
+void Winograd::load_tiles(const ConvData& d, Slice tiles, Slice channels, const Room& room) const {
   const int64_t n = channels.end - channels.begin;
   if (pooled_ && gradient_) return unpool(d, tiles, channels, room);
   if (halves_)
@@ -140,7 +139,7 @@ void Winograd::load_tiles(const GatherData& d, Slice tiles, Slice channels, cons
   transform_images(d.from, from_, grid_, tiles, channels.begin, n, images_, room.images);
 }
 
-void Winograd::store_tiles(const GatherData& d, Slice tiles, Slice channels, const TileEpilogue& e,
+void Winograd::store_tiles(const ConvData& d, Slice tiles, Slice channels, const TileEpilogue& e,
                            const Room& room) const {
   const int64_t n = channels.end - channels.begin;
   if (pooled_ && !gradient_) return pool(d, tiles, channels, e, room);
@@ -149,7 +148,7 @@ void Winograd::store_tiles(const GatherData& d, Slice tiles, Slice channels, con
   restore_images(room.sums, sums_, tiles, grid_, to_, n, e, d.to + channels.begin);
 }
 
-void Winograd::unit(const Call& call, const GatherData& d, int64_t block, int64_t part, Room* room) const {
+void Winograd::unit(const Call& call, const ConvData& d, int64_t block, int64_t part, Room* room) const {
   const Slice tiles{block * tiles_, std::min((block + 1) * tiles_, count_)}, to = results(part);
   for (int64_t i = 0; i < chunks_; ++i) {
     const Slice from = channels(i);
@@ -170,11 +169,11 @@ void Winograd::unit(const Call& call, const GatherData& d, int64_t block, int64_
   e.act = act_;
   e.alpha = alpha_;
   store_tiles(d, tiles, to, e, *room);
-  if (d.take) hand_over(d, block, tiles, to);
+  if (d.visitor) hand_over(d, block, tiles, to);
 }
 
 // The points of some tiles: rows of neighbours, joined where they are whole rows of an image.
-void Winograd::hand_over(const GatherData& d, int64_t block, Slice tiles, Slice channels) const {
+void Winograd::hand_over(const ConvData& d, int64_t block, Slice tiles, Slice channels) const {
   PointRun all[kOwnTiles * kWinogradStep];
   int64_t n = 0;
   for (int64_t t = tiles.begin, some; t < tiles.end; t += some) {
@@ -189,7 +188,7 @@ void Winograd::hand_over(const GatherData& d, int64_t block, Slice tiles, Slice 
         all[n++] = {first, width};
     }
   }
-  d.take->take(d.take->context, block, all, n, channels);
+  d.visitor->visit(d.visitor->context, block, all, n, channels);
 }
 
 // The image of a tile and its first result.
@@ -199,15 +198,14 @@ Point Winograd::place(int64_t tile) const {
 }
 
 // Transforms tiles of the map that is pooled in memory: each is an image of its own.
-void Winograd::unpool(const GatherData& d, Slice tiles, Slice channels, const Room& room) const {
+void Winograd::unpool(const ConvData& d, Slice tiles, Slice channels, const Room& room) const {
   const Point size{{1, from_.h, from_.w}}, extent{{1, 6, 6}};
   for (int64_t t = tiles.begin; t < tiles.end; t += kPooledTiles) {
     const int64_t some = std::min(kPooledTiles, tiles.end - t);
     for (int64_t i = 0; i < some; ++i) {
       const Point p = place(t + i), first{{0, p[1] - from_.low_h, p[2] - from_.low_w}};
       const int64_t at = p[0] * pooled_size(size).product() * from_.c;
-      unpool_halo(d.from + at, d.from_winner + at, size, from_.c, first, extent, from_.c,
-                  room.points + i * 36 * from_.c);
+      unpool_halo(d.from + at, d.winner + at, size, from_.c, first, extent, from_.c, room.points + i * 36 * from_.c);
     }
     transform_images(room.points, {6, 6, from_.c, 0, 0}, {1, 1}, {0, some}, channels.begin,
                      channels.end - channels.begin, images_, room.images + (t - tiles.begin) * images_.pitch);
@@ -215,7 +213,7 @@ void Winograd::unpool(const GatherData& d, Slice tiles, Slice channels, const Ro
 }
 
 // Restores tiles, each as an image of its own, and pools them.
-void Winograd::pool(const GatherData& d, Slice tiles, Slice channels, const TileEpilogue& e, const Room& room) const {
+void Winograd::pool(const ConvData& d, Slice tiles, Slice channels, const TileEpilogue& e, const Room& room) const {
   const int64_t c = to_.c, step = kWinogradStep;
   for (int64_t t = tiles.begin; t < tiles.end; t += kPooledTiles) {
     const int64_t some = std::min(kPooledTiles, tiles.end - t);

@@ -17,8 +17,7 @@
 namespace tenon::cpu::TENON_CPU_ISA {
 
 // Whether the shape allows it and gains by it. One rule for all instruction sets, so that they keep the same bits.
-bool winograd_gains(const ConvShape& shape, bool gradient);
-bool winograd_filter_gains(const ConvShape& shape);
+bool winograd_gains(const ConvProblem& problem);
 
 // The forward pass or the gradient of the input.
 class Winograd {
@@ -35,10 +34,10 @@ class Winograd {
            sizeof(float);
   }
   uint32_t threads() const { return plugin::kAllThreads; }
-  // In which a taker gets the result: blocks of tiles.
+  // In which a visitor sees the result: blocks of tiles.
   int64_t parts() const { return pooled_ ? 0 : blocks_; }
   // Called by every thread of the gang.
-  void run(const Call& call, const GatherData& data) const;
+  void run(const Call& call, const ConvData& data) const;
 
  private:
   // What a thread has in its memory.
@@ -53,13 +52,13 @@ class Winograd {
   float* filters_of(const Call& call) const { return static_cast<float*>(call.scratch) + wide_weights_; }
   void share_filters(const Call& call, const float* weights, const Room& room) const;
   void transform(const float* weights, Slice from, Slice to, float* mirrored, float* out) const;
-  void load_tiles(const GatherData& data, Slice tiles, Slice channels, const Room& room) const;
-  void store_tiles(const GatherData& data, Slice tiles, Slice channels, const TileEpilogue& epilogue,
+  void load_tiles(const ConvData& data, Slice tiles, Slice channels, const Room& room) const;
+  void store_tiles(const ConvData& data, Slice tiles, Slice channels, const TileEpilogue& epilogue,
                    const Room& room) const;
-  void unit(const Call& call, const GatherData& data, int64_t block, int64_t part, Room* room) const;
-  void unpool(const GatherData& data, Slice tiles, Slice channels, const Room& room) const;
-  void pool(const GatherData& data, Slice tiles, Slice channels, const TileEpilogue& epilogue, const Room& room) const;
-  void hand_over(const GatherData& data, int64_t block, Slice tiles, Slice channels) const;
+  void unit(const Call& call, const ConvData& data, int64_t block, int64_t part, Room* room) const;
+  void unpool(const ConvData& data, Slice tiles, Slice channels, const Room& room) const;
+  void pool(const ConvData& data, Slice tiles, Slice channels, const TileEpilogue& epilogue, const Room& room) const;
+  void hand_over(const ConvData& data, int64_t block, Slice tiles, Slice channels) const;
   Point place(int64_t tile) const;
   void multiply(const Room& room, const float* filters, Slice from, Slice to, int64_t tiles) const;
 
@@ -92,8 +91,8 @@ class WinogradFilterGrad {
     return static_cast<uint64_t>(images_.floats() + slopes_.floats() + sums_.floats()) * sizeof(float);
   }
   uint32_t threads() const { return plugin::kAllThreads; }
-  // Called by every thread of the gang. x [batch, x.., c], dy [batch, y.., o] -> dw [k.., c, o].
-  void run(const Call& call, const void* x, const void* dy, float* dw) const;
+  // Called by every thread of the gang. x [batch, x.., c], dy [batch, y.., o] -> dw [k.., c, o], which is f32.
+  void run(const Call& call, const ConvData& data) const;
 
  private:
   // A cell of dw: some channels of x and some of dy.

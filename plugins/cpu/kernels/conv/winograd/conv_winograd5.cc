@@ -135,7 +135,7 @@ void Winograd5::transform_filters(const Call& call, const float* weights) const 
 }
 
 // Every row of the block's source, in its image; what lies outside to the left and to the right has been 0 all along.
-void Winograd5::fill_source(const GatherData& d, const Block& block, const Room& room) const {
+void Winograd5::fill_source(const ConvData& d, const Block& block, const Room& room) const {
   int64_t held = -1;  // the row of windows that lies in room.pooled
   for (int64_t i = 0; i < 2 * (block.rows + 2); ++i) {
     const int64_t y = 2 * block.row + i - low_[0];
@@ -146,7 +146,7 @@ void Winograd5::fill_source(const GatherData& d, const Block& block, const Room&
       } else if (p_.pooled_from) {
         const int64_t at = (block.image * (p_.from[1] / 2) + y / 2) * windows_ * p_.from_c;
         if (held != y / 2)
-          load_windows(d.from + at, d.from_winner + at, windows_, p_.from_c, half_,
+          load_windows(d.from + at, d.winner + at, windows_, p_.from_c, half_,
                        reinterpret_cast<int32_t*>(room.pooled + 2 * p_.from_c * half_), room.pooled,
                        reinterpret_cast<int32_t*>(room.pooled + p_.from_c * half_));
         held = y / 2;
@@ -159,7 +159,7 @@ void Winograd5::fill_source(const GatherData& d, const Block& block, const Room&
 }
 
 // Every second point of a row of the source.
-void Winograd5::copy_row(const GatherData& d, int64_t row, int parity, float* to) const {
+void Winograd5::copy_row(const ConvData& d, int64_t row, int parity, float* to) const {
   const int64_t before = std::max<int64_t>(0, ceil_div(low_[1] - parity, 2)), x = 2 * before + parity - low_[1];
   const int64_t points = std::min(pitch_ - before, ceil_div(p_.from[2] - x, 2));
   if (points > 0)
@@ -181,7 +181,7 @@ void Winograd5::unpool_row(const Room& room, int row, int parity, float* to) con
 }
 
 // Tiles [at, at + kStrip) of the block: transformed, multiplied, transformed back.
-void Winograd5::strip(const GatherData& d, const float* filters, int64_t at, const Room& room) const {
+void Winograd5::strip(const ConvData& d, const float* filters, int64_t at, const Room& room) const {
   const int64_t depth = p_.from_c;
   for (int64_t c = 0; c < depth; ++c)
     for (int64_t v = 0; v < kStrip; v += kLane) {
@@ -200,7 +200,7 @@ void Winograd5::strip(const GatherData& d, const float* filters, int64_t at, con
   }
 }
 
-void Winograd5::restore(const GatherData& d, int64_t group, int64_t at, const Room& room) const {
+void Winograd5::restore(const ConvData& d, int64_t group, int64_t at, const Room& room) const {
   using Vector = Lanes::Vector;
   const Vector floor = Lanes::splat(p_.act == TENON_ACT_RELU ? 0 : -__builtin_inff());
   const int64_t plane = groups_ * group_ * flat_;
@@ -228,7 +228,7 @@ void Winograd5::restore(const GatherData& d, int64_t group, int64_t at, const Ro
   }
 }
 
-void Winograd5::write(const GatherData& d, const Block& block, const Room& room) const {
+void Winograd5::write(const ConvData& d, const Block& block, const Room& room) const {
   const int64_t plane = groups_ * group_ * flat_;
   for (int64_t i = 0; i < block.rows; ++i) {
     const float* const from = room.results + i * pitch_;
@@ -247,7 +247,7 @@ void Winograd5::write(const GatherData& d, const Block& block, const Room& room)
   }
 }
 
-void Winograd5::run(const Call& call, const GatherData& d) const {
+void Winograd5::run(const Call& call, const ConvData& d) const {
   transform_filters(call, d.weights);
   Room room;
   room.source = static_cast<float*>(call.thread_scratch);

@@ -23,8 +23,8 @@ class Winograd5 {
     return static_cast<uint64_t>(source_ + images_ + sums_ + results_ + windows_room_) * sizeof(float);
   }
   uint32_t threads() const { return plugin::kAllThreads; }
-  // Called by every thread of the gang. No residual, norm or taker.
-  void run(const Call& call, const GatherData& data) const;
+  // Called by every thread of the gang. No residual, norm or visitor.
+  void run(const Call& call, const ConvData& data) const;
 
  private:
   // Floats of a thread.
@@ -40,12 +40,12 @@ class Winograd5 {
     int64_t image, row, rows;
   };
   void transform_filters(const Call& call, const float* weights) const;
-  void fill_source(const GatherData& d, const Block& block, const Room& room) const;
-  void copy_row(const GatherData& d, int64_t row, int parity, float* to) const;
+  void fill_source(const ConvData& d, const Block& block, const Room& room) const;
+  void copy_row(const ConvData& d, int64_t row, int parity, float* to) const;
   void unpool_row(const Room& room, int row, int parity, float* to) const;
-  void strip(const GatherData& d, const float* filters, int64_t at, const Room& room) const;
-  void restore(const GatherData& d, int64_t group, int64_t at, const Room& room) const;
-  void write(const GatherData& d, const Block& block, const Room& room) const;
+  void strip(const ConvData& d, const float* filters, int64_t at, const Room& room) const;
+  void restore(const ConvData& d, int64_t group, int64_t at, const Room& room) const;
+  void write(const ConvData& d, const Block& block, const Room& room) const;
 
   GatherPlan p_;
   int64_t low_[2] = {0, 0};         // rows and columns of zeros before the source

@@ -32,18 +32,19 @@ WinogradFilterGrad::WinogradFilterGrad(const ConvShape& s, bool halves)
   }
 }
 
-void WinogradFilterGrad::run(const Call& call, const void* x, const void* dy, float* dw) const {
+void WinogradFilterGrad::run(const Call& call, const ConvData& data) const {
   const int64_t cells = c_parts_ * o_parts_;
-  float* const partial = chunks_ > 1 ? static_cast<float*>(call.scratch) : dw;
+  float* const partial = chunks_ > 1 ? static_cast<float*>(call.scratch) : data.to;
   const Slice mine = call.share(chunks_ * cells);
   for (int64_t u = mine.begin; u < mine.end; ++u) {
     const int64_t chunk = u / cells, c = u % cells / o_parts_ * c_part_, o = u % o_parts_ * o_part_;
     cell({count_ * chunk / chunks_, count_ * (chunk + 1) / chunks_}, {c, std::min(c + c_part_, c_)},
-         {o, std::min(o + o_part_, o_)}, x, dy, static_cast<float*>(call.thread_scratch), partial + chunk * size_);
+         {o, std::min(o + o_part_, o_)}, data.from, data.weights, static_cast<float*>(call.thread_scratch),
+         partial + chunk * size_);
   }
   if (chunks_ == 1) return;
   call.barrier();
-  add_chunks(call, partial, chunks_, size_, dw);
+  add_chunks(call, partial, chunks_, size_, data.to);
 }
 
 template <class T>

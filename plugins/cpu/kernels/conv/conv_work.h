@@ -1,0 +1,34 @@
+// Operands and results of a convolution's algorithm, and what sets one up for another dtype.
+#pragma once
+
+#include "kernels/conv/conv_shape.h"
+#include "kernels/gemm/gemm_tile.h"
+#include "kernels/gemm/result_visitor.h"
+#include "kernels/work.h"
+
+namespace tenon::cpu::TENON_CPU_ISA {
+
+// Pointers are to elements of the algorithm's dtype, whatever their type.
+struct ConvData {
+  const float* from;      // x; for the gradient of the input dy
+  const float* weights;   // w; for the gradient of the filter dy
+  const float* bias;      // [channels of the result] or nullptr
+  const float* residual;  // as `to`, or nullptr
+  float* to;
+  const uint8_t* winner = nullptr;         // of the pooled dy
+  uint8_t* to_winner = nullptr;            // of the pooled y
+  ColumnNorm norm = {};                    // of all channels of the result
+  const ResultVisitor* visitor = nullptr;  // where the work has parts
+};
+using ConvWork = Work<ConvData>;
+
+// `work` with a bias [channels] of f32, for data whose bias is bf16.
+ConvWork with_wide_bias(ConvWork work, int64_t channels);
+
+// `work` of f32, for data of bf16: on copies of operands and result, of which a visitor sees none.
+ConvWork with_wide_copies(ConvWork work, const ConvProblem& problem);
+
+// `work` of a filter's gradient of f32, for a result of bf16.
+ConvWork with_rounded_result(ConvWork work, const ConvProblem& problem);
+
+}  // namespace tenon::cpu::TENON_CPU_ISA

@@ -1,0 +1,24 @@
+// The places of operands and results of cpu.so's own nodes by name, as tenon/op/names.h has those of the ops.
+#pragma once
+
+#include "tenon/op/names.h"
+
+namespace tenon::cpu::own {
+
+struct conv_norm {
+  enum : int { x, w, bias, residual, gamma, beta, mean, var };
+};
+struct conv_pool {
+  enum : int { x, w, bias };
+  struct out {
+    enum : int { pooled, winner };
+  };
+};
+struct pooled_grad_input {
+  enum : int { dp, w, winner };
+};
+struct pooled_grad_filter {
+  enum : int { x, dp, winner };
+};
+
+}  // namespace tenon::cpu::own
