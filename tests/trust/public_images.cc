@@ -22,6 +22,11 @@ ValueRange value_range(A& a) {
   return r;
 }
 template <class Options>
+void of_pixels(A& a, Options& o) {
+  o.factor = {a.within(0.1, {-2, 2}), a.within(0.5, {-1, 2})};
+  o.value_range = value_range(a);
+}
+template <class Options>
 void transform(A& a, Options& o) {
   o.fill_mode = a.one_of(FillMode::kReflect);
   o.interpolation = a.one_of(ResizeMethod::kBilinear);
@@ -124,17 +129,79 @@ const std::vector<Function> kImages = {
      [](A& a) {
        auto x = images(a);
        RandomHueOptions o;
-       o.factor = {a.within(0.1, {-2, 2}), a.within(0.5, {-1, 2})};
-       o.value_range = value_range(a);
+       of_pixels(a, o);
        random_hue(x, o);
      }},
     {"random_saturation",
      [](A& a) {
        auto x = images(a);
        RandomSaturationOptions o;
-       o.factor = {a.within(0.1, {-2, 2}), a.within(0.5, {-1, 2})};
-       o.value_range = value_range(a);
+       of_pixels(a, o);
        random_saturation(x, o);
+     }},
+    {"random_color_degeneration",
+     [](A& a) {
+       auto x = images(a);
+       RandomColorDegenerationOptions o;
+       of_pixels(a, o);
+       random_color_degeneration(x, o);
+     }},
+    {"random_grayscale",
+     [](A& a) {
+       auto x = images(a);
+       random_grayscale(x, {.factor = a.within(0.1, {-2, 2})});
+     }},
+    {"random_invert",
+     [](A& a) {
+       auto x = images(a);
+       RandomInvertOptions o;
+       of_pixels(a, o);
+       random_invert(x, o);
+     }},
+    {"random_sharpness",
+     [](A& a) {
+       auto x = images(a);
+       RandomSharpnessOptions o;
+       of_pixels(a, o);
+       random_sharpness(x, o);
+     }},
+    {"random_posterization",
+     [](A& a) {
+       auto x = images(a);
+       RandomPosterizationOptions o;
+       o.factor = {a.within(2, {-2, 0.5}), a.within(5, {1.5, 9})};
+       o.value_range = value_range(a);
+       random_posterization(x, o);
+     }},
+    {"solarization",
+     [](A& a) {
+       auto x = images(a);
+       SolarizationOptions o;
+       o.addition_factor = {a.within(0.1, {-2, 2}), a.within(0.5, {-1, 2})};
+       o.threshold_factor = {a.within(0.1, {-2, 2}), a.within(0.5, {-1, 2})};
+       o.value_range = value_range(a);
+       solarization(x, o);
+     }},
+    {"auto_contrast",
+     [](A& a) {
+       auto x = images(a);
+       auto_contrast(x, {.value_range = value_range(a)});
+     }},
+    {"equalization",
+     [](A& a) {
+       auto x = images(a);
+       EqualizationOptions o;
+       o.value_range = value_range(a);
+       o.bins = a.number(16, {-1, 1, 100000});
+       equalization(x, o);
+     }},
+    {"rand_augment",
+     [](A& a) {
+       auto x = images(a);
+       RandAugmentOptions o;
+       of_pixels(a, o);
+       o.num_ops = a.number(1, {-1, 0, 1000});
+       rand_augment(x, o);
      }},
     {"random_erasing",
      [](A& a) {

@@ -111,6 +111,80 @@ struct RandomSaturationOptions {
 // The saturation times u / (1 - u), the same hue and value (HSV), of images with three channels: red, green, blue.
 Tensor random_saturation(Tensor x, const RandomSaturationOptions& options);
 
+struct RandomColorDegenerationOptions {
+  Factor factor = 0;  // f: [0, f]; 0 to 1: 1 makes images grey
+  ValueRange value_range = {};
+  std::string name = "random_color_degeneration";
+};
+// x + u (grey - x), within value_range, of images with three channels: red, green, blue.
+Tensor random_color_degeneration(Tensor x, const RandomColorDegenerationOptions& options);
+
+struct RandomGrayscaleOptions {
+  double factor = 0.5;  // the probability
+  std::string name = "random_grayscale";
+};
+// Images with three channels, red, green, blue, or the same brightness without colour.
+Tensor random_grayscale(Tensor x, const RandomGrayscaleOptions& options = {});
+
+struct RandomInvertOptions {
+  Factor factor = 1;  // the probability, drawn for each image; f: of [0, f]
+  ValueRange value_range = {};
+  std::string name = "random_invert";
+};
+// value_range.high - x.
+Tensor random_invert(Tensor x, const RandomInvertOptions& options = {});
+
+struct RandomSharpnessOptions {
+  Factor factor = 0;  // f: [0, f]; 0 to 1: 0 blurs, 0.5 leaves images as they are, 1 sharpens
+  ValueRange value_range = {};
+  std::string name = "random_sharpness";
+};
+// b + 2 u (x - b), within value_range, b the image blurred by a kernel of 3 x 3.
+Tensor random_sharpness(Tensor x, const RandomSharpnessOptions& options);
+
+struct RandomPosterizationOptions {
+  Factor factor = 8;  // f: [1, f]; whole numbers from 1 to 8, both ends drawn: Keras never draws the upper one
+  ValueRange value_range = {};
+  std::string name = "random_posterization";
+};
+// What the upper bits of a pixel of eight bits hold.
+Tensor random_posterization(Tensor x, const RandomPosterizationOptions& options);
+
+struct SolarizationOptions {
+  Factor addition_factor = 0, threshold_factor = 0;  // f: [0, f]; 0 to 1 of value_range
+  ValueRange value_range = {};
+  std::string name = "solarization";
+};
+// x with something added, inverted where it is not below a threshold. Keras takes a lower end for pixels of 0 to 255.
+Tensor solarization(Tensor x, const SolarizationOptions& options = {});
+
+struct AutoContrastOptions {
+  ValueRange value_range = {};
+  std::string name = "auto_contrast";
+};
+// Each channel of an image stretched over value_range, in all modes; one that has a single value is left.
+Tensor auto_contrast(Tensor x, const AutoContrastOptions& options = {});
+
+struct EqualizationOptions {
+  ValueRange value_range = {};
+  int64_t bins = 256;  // 2 to 65536
+  std::string name = "equalization";
+};
+// Values changed so that each channel of an image has as many pixels of each. Keras counts those of the whole batch.
+Tensor equalization(Tensor x, const EqualizationOptions& options = {});
+
+struct RandAugmentOptions {
+  ValueRange value_range = {};
+  int64_t num_ops = 2;
+  Factor factor = 0.5;  // f: [0, f]; 0 to 1
+  ResizeMethod interpolation = ResizeMethod::kBilinear;
+  std::string name = "rand_augment";
+};
+// num_ops changes one after the other, each drawn for each image (Keras: for the batch) of eleven: shear, translation, rotation,
+// brightness, colour degeneration, contrast, sharpness, posterization, solarization, automatic contrast, equalization
+// (Cubuk et al. 2020). All are made and one of them taken, as in Keras. Images have three channels: red, green, blue.
+Tensor rand_augment(Tensor x, const RandAugmentOptions& options = {});
+
 struct RandomErasingOptions {
   Factor factor = 1;            // the probability, drawn for each image; f: of [0, f], so f / 2 on the whole
   Factor scale = {0.02, 0.33};  // the square of the rectangle's share of the height, and of the width, drawn apart
@@ -182,6 +256,44 @@ class RandomHue : public FunctionLayer<RandomHue, RandomHueOptions, random_hue> 
   using FunctionLayer::FunctionLayer;
 };
 class RandomSaturation : public FunctionLayer<RandomSaturation, RandomSaturationOptions, random_saturation> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+class RandomColorDegeneration
+    : public FunctionLayer<RandomColorDegeneration, RandomColorDegenerationOptions, random_color_degeneration> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+class RandomGrayscale : public FunctionLayer<RandomGrayscale, RandomGrayscaleOptions, random_grayscale> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+class RandomInvert : public FunctionLayer<RandomInvert, RandomInvertOptions, random_invert> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+class RandomSharpness : public FunctionLayer<RandomSharpness, RandomSharpnessOptions, random_sharpness> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+class RandomPosterization
+    : public FunctionLayer<RandomPosterization, RandomPosterizationOptions, random_posterization> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+class Solarization : public FunctionLayer<Solarization, SolarizationOptions, solarization> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+class AutoContrast : public FunctionLayer<AutoContrast, AutoContrastOptions, auto_contrast> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+class Equalization : public FunctionLayer<Equalization, EqualizationOptions, equalization> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+class RandAugment : public FunctionLayer<RandAugment, RandAugmentOptions, rand_augment> {
  public:
   using FunctionLayer::FunctionLayer;
 };

@@ -2,7 +2,6 @@
 #include "tenon/augmentation.h"
 
 #include "layer/image/augmentation.h"
-#include "layer/image/images.h"
 #include "tenon/preprocessing.h"
 
 namespace tenon {
@@ -35,6 +34,12 @@ Tensor either_sign(const LayerScope& scope, Tensor images) {
 void expect_values(const LayerScope& scope, const ValueRange& r) {
   scope.expect_number("the low end of value_range", r.low);
   scope.expect_number("the high end of value_range", r.high, r.low);
+}
+
+Tensor happens(const LayerScope& scope, Tensor images, const Factor& probability) {
+  const Tensor draw = uniform(scope, images, {images.dim(0)}, "whether");
+  const Tensor is = compare(draw, drawn(scope, images, probability, "probability"), CompareKind::kLt);
+  return broadcast(is, images.shape(), {0});
 }
 
 Tensor for_each_pixel(Tensor each, Tensor images) { return broadcast(cast(each, images.dtype()), images.shape(), {0}); }

@@ -1,7 +1,6 @@
 // RandomHue, RandomSaturation: changes of colour in terms of HSV, without its saturation where red, green and blue do.
+// RandomColorDegeneration, RandomGrayscale.
 #include "layer/image/augmentation.h"
-#include "layer/image/images.h"
-#include "op/rules.h"
 
 namespace tenon {
 namespace {
@@ -38,44 +37,69 @@ Tensor pure(Tensor hue) {
   return concat({clamp(far(3) - 1.0, 0, 1), clamp(2.0 - far(2), 0, 1), clamp(2.0 - far(4), 0, 1)}, 3);
 }
 
+// As television had it.
+Tensor grey_of(Tensor rgb) {
+  const Tensor grey = channel(rgb, 0) * 0.2989 + channel(rgb, 1) * 0.587 + channel(rgb, 2) * 0.114;
+  return broadcast(reshape(grey, {rgb.dim(0), rgb.dim(1), rgb.dim(2)}), rgb.shape(), {0, 1, 2});
+}
+
+}  // namespace
+
 void expect_colours(const LayerScope& scope, Tensor images) {
   scope.expect(images.dim(3) == 3, "input is ", images.type().str(), ", expected 3 channels: red, green, blue");
+}
+
+namespace {
+
+// Of three channels, by a number u of a factor from 0 to 1.
+template <class Options, class Change>
+Tensor recoloured(Tensor x, const char* layer, const Options& o, const char* draw, Change change) {
+  const Factor factor = from_zero(o.factor);
+  const auto expect = [&](const LayerScope& scope, Tensor images) {
+    expect_factor(scope, "factor", factor, 0, 1);
+    expect_colours(scope, images);
+  };
+  return changed_pixels(x, layer, o, expect, [&](const LayerScope& scope, Tensor rgb) {
+    return change(scope, rgb, drawn(scope, rgb, factor, draw));
+  });
 }
 
 }  // namespace
 
 Tensor random_hue(Tensor x, const RandomHueOptions& o) {
-  const LayerScope scope(x, "random_hue", o.name);
-  const Factor factor = from_zero(o.factor);
-  expect_factor(scope, "factor", factor, 0, 1);
-  expect_values(scope, o.value_range);
-  const Tensor images = float_images(scope, x);
-  expect_colours(scope, images);
-  if (mode_of(x) != Mode::kTrain) return images;
-  const Tensor rgb = widened(images);
-  const Colour colour = colour_of(rgb);
-  const Tensor by = drawn(scope, images, factor, "hue") * either_sign(scope, images) * 0.5;
-  const Tensor turned = pure(hue_of(rgb, colour) + for_each_pixel(by, colour.value));
-  const Tensor changed = colour.value - colour.range * (1.0 - turned);
-  return cast(clamp(changed, o.value_range.low, o.value_range.high), images.dtype());
+  return recoloured(x, "random_hue", o, "hue", [](const LayerScope& scope, Tensor rgb, Tensor u) {
+    const Colour colour = colour_of(rgb);
+    const Tensor by = u * either_sign(scope, rgb) * 0.5;
+    const Tensor turned = pure(hue_of(rgb, colour) + for_each_pixel(by, colour.value));
+    return colour.value - colour.range * (1.0 - turned);
+  });
 }
 
 // The distance of a channel from the value is in proportion to the saturation, so HSV itself is not needed.
 Tensor random_saturation(Tensor x, const RandomSaturationOptions& o) {
-  const LayerScope scope(x, "random_saturation", o.name);
-  const Factor factor = from_zero(o.factor);
-  expect_factor(scope, "factor", factor, 0, 1);
-  expect_values(scope, o.value_range);
+  return recoloured(x, "random_saturation", o, "saturation", [&](const LayerScope&, Tensor rgb, Tensor u) {
+    const Colour colour = colour_of(rgb);
+    // Then the least channel is at the low end.
+    const Tensor most = (colour.value - o.value_range.low) / colour.safe_range;
+    const Tensor times = minimum(for_each_pixel(u / (1.0 - u + 1e-7), colour.value), most);
+    return colour.value - (colour.value - rgb) * times;
+  });
+}
+
+Tensor random_color_degeneration(Tensor x, const RandomColorDegenerationOptions& o) {
+  return recoloured(x, "random_color_degeneration", o, "degeneration", [](const LayerScope&, Tensor rgb, Tensor u) {
+    return rgb + for_each_pixel(u, rgb) * (grey_of(rgb) - rgb);
+  });
+}
+
+Tensor random_grayscale(Tensor x, const RandomGrayscaleOptions& o) {
+  const LayerScope scope(x, "random_grayscale", o.name);
+  expect_factor(scope, "factor", {o.factor, o.factor}, 0, 1);
   const Tensor images = float_images(scope, x);
   expect_colours(scope, images);
   if (mode_of(x) != Mode::kTrain) return images;
-  const Tensor rgb = widened(images), u = drawn(scope, images, factor, "saturation");
-  const Colour colour = colour_of(rgb);
-  const Tensor most =
-      (colour.value - o.value_range.low) / colour.safe_range;  // then the least channel is at the low end
-  const Tensor times = minimum(for_each_pixel(u / (1.0 - u + 1e-7), colour.value), most);
-  const Tensor changed = colour.value - (colour.value - rgb) * times;
-  return cast(clamp(changed, o.value_range.low, o.value_range.high), images.dtype());
+  const Tensor chosen = happens(scope, images, {o.factor, o.factor});
+  return select(chosen, cast(grey_of(widened(images)), images.dtype()), images);
 }
 
 }  // namespace tenon

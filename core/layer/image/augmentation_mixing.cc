@@ -2,8 +2,6 @@
 #include <numbers>
 
 #include "layer/image/augmentation.h"
-#include "layer/image/images.h"
-#include "op/rules.h"
 
 namespace tenon {
 namespace {

@@ -2,8 +2,6 @@
 #include <algorithm>
 
 #include "layer/image/augmentation.h"
-#include "layer/image/images.h"
-#include "op/rules.h"
 
 namespace tenon {
 namespace {
@@ -55,9 +53,7 @@ Tensor random_erasing(Tensor x, const RandomErasingOptions& o) {
   if (mode_of(x) != Mode::kTrain) return images;
   const auto share = [&](const char* what) { return sqrt(drawn(scope, images, scale, what)); };
   const Tensor inside = rectangle(scope, images, share("height"), share("width")).mask(images);
-  const Tensor draw = uniform(scope, images, {images.dim(0)}, "whether");
-  const Tensor erased = compare(draw, drawn(scope, images, factor, "probability"), CompareKind::kLt);
-  return select(both(inside, broadcast(erased, images.shape(), {0})), filling(scope, images, o), images);
+  return select(both(inside, happens(scope, images, factor)), filling(scope, images, o), images);
 }
 
 }  // namespace tenon

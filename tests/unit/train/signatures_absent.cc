@@ -17,9 +17,6 @@ const Reasons& absent_rows() {
   static const Reasons all{
       {"layers.Attention", "multi_head_attention, and the op attention(), do it"},
       {"layers.InputLayer", "Input() makes symbols; nothing needs a layer of them"},
-      {"layers.RandAugment",
-       "six of its eleven changes are not there: colour degeneration, sharpness, posterization, solarization, "
-       "automatic contrast, equalization"},
       {"callbacks.ProgbarLogger", "fit's verbose says which bar there is"},
       {"utils.Progbar", "fit draws it"},
       {"utils.image_dataset_from_directory", kDatasets},

@@ -46,6 +46,7 @@ Table image_layers() {
   const RandomHueOptions hue;
   const RandomSaturationOptions saturation;
   const RandomErasingOptions erasing;
+  const RandAugmentOptions augment;
   const CategoryEncodingOptions tokens;
   const auto measures = [](const auto& o) { return Ours{TENON_NEEDED(o, height), TENON_NEEDED(o, width)}; };
   return {
@@ -65,6 +66,9 @@ Table image_layers() {
       {"RandomShear", places(shear) + Ours{TENON_FIELD(shear, x_factor), TENON_FIELD(shear, y_factor)}},
       {"RandomHue", {TENON_NEEDED(hue, factor), TENON_FIELD(hue, value_range)}},
       {"RandomSaturation", {TENON_NEEDED(saturation, factor), TENON_FIELD(saturation, value_range)}},
+      {"RandAugment",
+       {TENON_FIELD(augment, value_range), TENON_FIELD(augment, num_ops), TENON_FIELD(augment, factor),
+        TENON_FIELD(augment, interpolation)}},
       {"MixUp", {TENON_FIELD(MixUpOptions(), alpha)}},
       {"CutMix", {TENON_FIELD(CutMixOptions(), factor)}},
       {"RandomErasing",

@@ -80,6 +80,7 @@ const std::map<std::string, std::string>& names() {
       TENON_SAME("layers", PReLU),
       TENON_SAME("layers", Permute),
       TENON_SAME("layers", RMSNormalization),
+      TENON_SAME("layers", RandAugment),
       TENON_SAME("layers", RandomBrightness),
       TENON_SAME("layers", RandomContrast),
       TENON_SAME("layers", RandomCrop),
