@@ -5,6 +5,8 @@
 program=$2 steps=$3
 PATH=$(dirname "$tenon"):$PATH
 blocks=$(dirname "$steps")
+[ -x "$program" ] || { complain "there is no program '$program': build documents_test"; finish; }
+[ -s "$steps" ] || { complain "there are no steps in '$steps': build documents_test, which takes the blocks out of the document"; finish; }
 cd "$work" || exit 1
 
 # Each line that the document shows stands in what the command printed, in that order; ".." in a line is anything.

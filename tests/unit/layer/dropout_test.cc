@@ -62,36 +62,30 @@ TEST(Dropout, AddsAResidualAfterwardsInEveryMode) {
   }
 }
 
-TEST(SpatialDropout, DropsWholeMaps) {
+// Of 50 examples of ones, 40 channels each: half of the channels are 0, the others 2, at all places of each.
+void expect_whole_channels(const Shape& shape, Tensor (*dropout)(Tensor, double)) {
   Graph graph;
-  const Tensor x = feed(graph, "x", {50, 2, 2, 40});
-  Session session(graph, {spatial_dropout2d(x, 0.5)});
-  const Numbers y = session.run({{"x", Numbers(8000, 1)}, {"seed", {3}}, {"global_step", {0}}})[0];
+  const Tensor x = feed(graph, "x", shape);
+  Session session(graph, {dropout(x, 0.5)});
+  const auto places = static_cast<size_t>(x.elements() / (50 * 40));
+  const Numbers y = session.run({{"x", Numbers(2000 * places, 1)}, {"seed", {3}}, {"global_step", {0}}})[0];
   int zeros = 0;
   for (size_t n = 0; n < 50; ++n)
     for (size_t c = 0; c < 40; ++c) {
-      const double first = y[n * 160 + c];
+      const double first = y[n * places * 40 + c];
       EXPECT_TRUE(first == 0 || first == 2) << first;
       zeros += first == 0;
-      for (size_t p = 1; p < 4; ++p) EXPECT_EQ(y[n * 160 + p * 40 + c], first);
+      for (size_t p = 1; p < places; ++p) EXPECT_EQ(y[(n * places + p) * 40 + c], first);
     }
   EXPECT_NEAR(zeros, 1000, 4 * std::sqrt(2000 * 0.25));
 }
 
-TEST(SpatialDropout, OfSequencesDropsAChannelOfAllSteps) {
+TEST(SpatialDropout, DropsWholeMaps) { expect_whole_channels({50, 2, 2, 40}, spatial_dropout2d); }
+
+TEST(SpatialDropout, OfSequencesDropsAChannelOfAllSteps) { expect_whole_channels({50, 4, 40}, spatial_dropout1d); }
+
+TEST(SpatialDropout, ExpectsItsRank) {
   Graph graph;
-  const Tensor x = feed(graph, "x", {50, 4, 40});
-  Session session(graph, {SpatialDropout1D(0.5)(x)});
-  const Numbers y = session.run({{"x", Numbers(8000, 1)}, {"seed", {3}}, {"global_step", {0}}})[0];
-  int zeros = 0;
-  for (size_t n = 0; n < 50; ++n)
-    for (size_t c = 0; c < 40; ++c) {
-      const double first = y[n * 160 + c];
-      EXPECT_TRUE(first == 0 || first == 2) << first;
-      zeros += first == 0;
-      for (size_t t = 1; t < 4; ++t) EXPECT_EQ(y[n * 160 + t * 40 + c], first);
-    }
-  EXPECT_NEAR(zeros, 1000, 4 * std::sqrt(2000 * 0.25));
   EXPECT_THROW(spatial_dropout1d(feed(graph, "image", {2, 2, 2, 2}), 0.5), Error);
 }
 
