@@ -122,11 +122,12 @@ namespace {
 tenon_options abi_options(const ProgramOptions& o) {
   tenon_options out{};
   out.struct_size = sizeof out;
-  out.flags = (o.deterministic ? TENON_OPTION_DETERMINISTIC : 0) | (o.trace ? TENON_OPTION_TRACE : 0);
+  out.flags = (o.deterministic ? TENON_OPTION_DETERMINISTIC : 0) | (o.trace ? TENON_OPTION_TRACE : 0) |
+              (o.forecast_only ? TENON_OPTION_FORECAST : 0) |
+              (o.soft_placement ? TENON_OPTION_SOFT_PLACEMENT : 0);
   out.max_iterations = static_cast<uint32_t>(o.max_iterations);
   out.precision = o.precision;
   out.memory_limit = o.memory_limit;
-  out.settings = o.settings.empty() ? nullptr : o.settings.c_str();
   return out;
 }
 

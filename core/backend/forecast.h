@@ -10,10 +10,9 @@
 
 namespace tenon {
 
-// Whether programs of the device can be asked. Those that are only asked, never run, are compiled with kForecastOnly
-// among the settings.
+// Whether programs of the device can be asked. Those that are only asked, never run, are compiled with
+// ProgramOptions::forecast_only.
 bool offers_forecast(const Device& device);
-inline constexpr const char* kForecastOnly = "forecast=1";
 
 // Names and ops of the kernels are left empty: the backend knows nodes by number. REQUIRED: offers_forecast.
 Result<PredictedStep> forecast(const Device& device, const Program& program);

@@ -51,7 +51,6 @@ UnitInfo describe(const tenon_unit& u) {
   info.domain = static_cast<int>(u.domain);
   info.is_inline = u.flags & TENON_UNIT_INLINE;
   info.host_feed = u.flags & TENON_UNIT_HOST_FEED;
-  info.extents = u.flags & TENON_UNIT_EXTENTS;
   info.emulated = u.flags & TENON_UNIT_EMULATED;
   return info;
 }
@@ -71,7 +70,6 @@ Result<tenon_device*> open_which(const LoadedBackend& backend, const std::string
   open.spec = or_null(spec);
   open.units = which.data();
   open.n_units = static_cast<uint32_t>(which.size());
-  open.processes = 1;
   tenon_device* device = nullptr;
   TENON_TRY(call_entry(backend.name, "device_open",
                        [&] { return backend.table.device_open(backend.table.self, &open, &device); }));

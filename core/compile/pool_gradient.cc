@@ -30,9 +30,9 @@ class PoolGradient {
  private:
   // The max_pool_grad whose result this activation's gradient reads at places of the pool's own operand; or nullptr.
   const Node* pool_before(const Node& node) const {
-    if (node.keep || (node.op != "activation_grad" && node.op != "bias_act_grad")) return nullptr;
+    if (node.op != "activation_grad" && node.op != "bias_act_grad") return nullptr;
     const Node* pool = from_.defining_node(node.operands[0]);
-    if (!pool || pool->keep || pool->op != "max_pool_grad" || uses_[node.operands[0]] != 1) return nullptr;
+    if (!pool || pool->op != "max_pool_grad" || uses_[node.operands[0]] != 1) return nullptr;
     const ValueId x = pool->operands[0], y = pool->operands[1];
     const bool smaller = from_.type(y).shape.elements() < from_.type(x).shape.elements();
     return node.operands[1] == x && smaller ? pool : nullptr;

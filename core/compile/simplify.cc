@@ -68,7 +68,7 @@ class Simplifier {
 
   // An exchange in which one replica takes part.
   static bool is_alone(const Node& node) {
-    if (node.keep || (node.op != "all_reduce" && node.op != "all_gather" && node.op != "reduce_scatter")) return false;
+    if (node.op != "all_reduce" && node.op != "all_gather" && node.op != "reduce_scatter") return false;
     const AttrValue* replicas = find_attr(node.attrs, "replicas");
     return replicas && std::get<int64_t>(*replicas) == 1;
   }
@@ -165,7 +165,6 @@ class Simplifier {
 
   // The same op on the same operands computes the same value.
   Tensors merged(const Node& node, const Tensors& operands) {
-    if (node.keep) return rewrite_.copy(node, operands);
     std::string key = cat(node.op, "@", node.version);
     for (const Tensor& t : operands) append(key, cat(" ", t ? t.id() : -1));
     for (const Attr& a : node.attrs) {

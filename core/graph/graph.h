@@ -66,7 +66,6 @@ struct Node {
   Phase phase = Phase::kForward;
   NodeId forward_of = -1;       // the forward node that this one differentiates
   std::string composite_of;     // op of the composite that it was lowered from
-  bool keep = false;            // never merged with an equal node (recomputation)
   bool stops_gradient = false;  // none flows from its results to its operands
 };
 

@@ -14,7 +14,6 @@ Tensors decompose_node(Graph& graph, const OpDef& op, const Node& node, const Te
   graph.composite_of = node.op;
   graph.set_scope(node.name);
   const Decompose context(graph, node.attrs, operands, {});
-  const size_t first = graph.nodes.size();
   Tensors results = [&] {
     try {
       return op.decompose(context);
@@ -22,7 +21,6 @@ Tensors decompose_node(Graph& graph, const OpDef& op, const Node& node, const Te
       fail(describe(node), ": no memory for the constants of its decomposition");
     }
   }();
-  for (size_t i = first; i < graph.nodes.size(); ++i) graph.nodes[i].keep = node.keep;
   if (results.size() != node.results.size())
     fail(describe(node), ": decomposes to ", results.size(), " results, expected ", node.results.size());
   return results;

@@ -44,7 +44,7 @@ TracedFunctionOptions options_of(Strategy::Impl& s, const FunctionOptions& o) {
   out.tracing.pads = o.remainder == Remainder::kPad;
   out.compile.deterministic = s.options.deterministic;
   out.compile.max_iterations = o.steps_per_call;
-  if (s.options.soft_placement) out.compile.settings = kSoftPlacement;
+  out.compile.soft_placement = s.options.soft_placement;
   return out;
 }
 

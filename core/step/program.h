@@ -11,9 +11,6 @@
 
 namespace tenon {
 
-// A setting of a program (ProgramOptions): what the device lacks may stay on the host.
-inline constexpr const char* kSoftPlacement = "soft_placement=1";
-
 // Steps of one call of the device: it keeps a row of results, and the host scalars, for each.
 inline constexpr int kMostStepsPerCall = 1 << 20;
 

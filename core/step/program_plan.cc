@@ -86,7 +86,7 @@ Result<PredictedStep> predicted_step(const Executable& executable) {
 Result<ProgramPlan> plan_program(Trace traced, const std::shared_ptr<Device>& device, const ProgramOptions& options) {
   ProgramPlan out;
   ProgramOptions asked = options;
-  asked.settings = cat(kForecastOnly, options.settings.empty() ? "" : ",", options.settings);
+  asked.forecast_only = true;
   Untaken untaken;
   const Result<Executable> program = compile(*traced.graph, device, asked, &untaken);
   out.traced = std::move(traced);

@@ -136,7 +136,7 @@ ProgramOptions compile_options(const RunConfig& config, int max_iterations) {
   options.deterministic = config.deterministic;
   options.trace = config.trace;
   options.max_iterations = max_iterations;
-  if (config.soft_placement) options.settings = kSoftPlacement;
+  options.soft_placement = config.soft_placement;
   return options;
 }
 

@@ -61,7 +61,7 @@ Result<Preflight> Preflighter::run(const ModelFn& model, const Params& params, c
   TENON_ASSIGN(step.tracing, model_tracing(params, Mode::kTrain, replicas));
   step.compile.deterministic = true;  // no kernel is tried by the clock
   step.compile.max_iterations = options.iterations_per_loop;
-  if (options.soft_placement) step.compile.settings = kSoftPlacement;
+  step.compile.soft_placement = options.soft_placement;
   Queue none;
   const TracedFunction train(model_function(model, params, features, Mode::kTrain, spread), impl_->device, none, step);
   TENON_ASSIGN(ProgramPlan planned,

@@ -18,29 +18,8 @@ namespace {
 
 using namespace tenon::plugin;
 
-constexpr uint64_t kOptions = TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE;
-
-// tenon_options.settings.
-struct Settings {
-  bool forecast_only = false, soft_placement = false;
-};
-
-Settings parse_settings(const char* text) {
-  Settings out;
-  std::string rest = text ? text : "";
-  while (!rest.empty()) {
-    const size_t comma = rest.find(',');
-    const std::string part = rest.substr(0, comma);
-    rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
-    if (part == "forecast=1")
-      out.forecast_only = true;
-    else if (part == "soft_placement=1")
-      out.soft_placement = true;
-    else if (part != "forecast=0" && part != "soft_placement=0" && !part.empty())
-      throw Error(TENON_UNSUPPORTED, "settings: '" + part + "', expected forecast=0|1 or soft_placement=0|1");
-  }
-  return out;
-}
+constexpr uint64_t kOwnOptions = TENON_OPTION_FORECAST | TENON_OPTION_SOFT_PLACEMENT;
+constexpr uint64_t kOptions = TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE | kOwnOptions;
 
 tenon_options checked(const tenon_options* given, const tenon_graph* graph, const char* entry) {
   const tenon_options options = known(given);
@@ -55,8 +34,7 @@ tenon_options checked(const tenon_options* given, const tenon_graph* graph, cons
 // What the backend below is asked with. It may not round on its own what is rounded already.
 tenon_options inner_options(const tenon_options& options, const Device& device) {
   tenon_options out = options;
-  out.flags &= ~static_cast<uint64_t>(TENON_OPTION_TRACE);
-  out.settings = nullptr;
+  out.flags &= ~(TENON_OPTION_TRACE | kOwnOptions);
   out.memory_limit = 0;
   if (device.spec.rounds || options.precision < TENON_PRECISION_HIGH)
     out.precision = std::max<int32_t>(options.precision, TENON_PRECISION_HIGH);
@@ -82,24 +60,11 @@ Answer collective_answer(const NodeView& node, uint32_t units) {
                             ", but the device has " + std::to_string(units) + " cores"};
 }
 
-bool has_extents(const NodeView& node) {
-  for (int i = 0; i < node.operands(); ++i)
-    if (node.has(i) && node.in(i).has_extents()) return true;
-  for (int i = 0; i < node.results(); ++i)
-    if (node.has_result(i) && node.out(i).has_extents()) return true;
-  return false;
-}
-
 // What the emulator itself says of a node; TAKE: the backend below is to be asked.
-Answer own_answer(const NodeView& node, const Device& device, const tenon_options& options, const Settings& settings) {
+Answer own_answer(const NodeView& node, const Device& device, const tenon_options& options) {
   if (const Refusal refusal = refusal_of(node, device.machine.kernels);
-      refusal && !(settings.soft_placement && refusal.can_leave))
+      refusal && !((options.flags & TENON_OPTION_SOFT_PLACEMENT) && refusal.can_leave))
     return {TENON_REFUSE, refusal.text};
-  // A TPU takes them and computes up to the bound, for which they are forecast.
-  if (has_extents(node) && !settings.forecast_only)
-    return {TENON_REFUSE, "'" + std::string(node.name()) +
-                              "' has bounded dimensions, which the emulator forecasts "
-                              "(forecast=1) but does not run"};
   if (device.units > 1 && is_collective(node.op())) return collective_answer(node, device.units);
   const bool hides = device.spec.rounds && hides_dots(node, options.precision);
   return {hides || (device.units > 1 && !unrolls(node)) ? TENON_DECOMPOSE : TENON_TAKE, ""};
@@ -282,7 +247,6 @@ tenon_status supports(tenon_device* handle, const tenon_graph* graph, const teno
   return entry([&] {
     const Device& device = *as(handle);
     const tenon_options options = checked(given, graph, "supports");
-    const Settings settings = parse_settings(options.settings);
     const tenon_options inner = inner_options(options, device);
     std::vector<tenon_verdict> verdicts(n);
     check(device.inner->supports(device.handle, graph, &inner, nodes, n, verdicts.data(), sizeof(tenon_verdict)));
@@ -292,7 +256,7 @@ tenon_status supports(tenon_device* handle, const tenon_graph* graph, const teno
     for (uint32_t i = 0; i < n; ++i) {
       tenon_verdict& verdict = verdicts[i];
       const NodeView node = view.node(nodes[i]);
-      const Answer answer = own_answer(node, device, options, settings);
+      const Answer answer = own_answer(node, device, options);
       if (answer.answer != TENON_TAKE || !answer.asks_below) {
         verdict.answer = answer.answer;
         texts.push_back(answer.reason);
@@ -309,10 +273,9 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
   return entry([&] {
     Device& device = *as(handle);
     const tenon_options options = checked(given, graph, "compile");
-    const Settings settings = parse_settings(options.settings);
     const GraphView view(*graph);
     for (uint32_t i = 0; i < view.n_nodes(); ++i)
-      if (const Answer answer = own_answer(view.node(i), device, options, settings); answer.answer == TENON_REFUSE)
+      if (const Answer answer = own_answer(view.node(i), device, options); answer.answer == TENON_REFUSE)
         throw Error(TENON_UNSUPPORTED, answer.reason);
     auto program = std::make_unique<Program>();
     program->device = &device;
@@ -332,12 +295,12 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
     program->forecast = forecast(view, device.machine, how);
     list_allocations(*program, view.n_nodes());
     check_memory(*program, view, options, info);
-    if (settings.soft_placement) place_softly(*program, view, device.machine);
+    if (options.flags & TENON_OPTION_SOFT_PLACEMENT) place_softly(*program, view, device.machine);
     list_arguments(*program, view);
     list_kernels(*program, view);
     list_paddings(*program, view);
     program->advice = advice(device.machine, program->forecast);
-    if (!settings.forecast_only) compile_inner(*program, *graph, options);
+    if (!(options.flags & TENON_OPTION_FORECAST)) compile_inner(*program, *graph, options);
     if (info) give(info_of(*program), info);
     *out = reinterpret_cast<tenon_program*>(program.release());
   });

@@ -81,16 +81,6 @@ Refusal bad_reduction(const NodeView& node, const ValueView& value) {
 
 bool is_bad(int32_t dtype) { return dtype == TENON_F64 || dtype == TENON_F16 || dtype == TENON_U8; }
 
-bool is_convolution(std::string_view op) {
-  return is_one_of(op, {"conv", "conv_bias_act", "conv_grad_input", "conv_grad_filter"});
-}
-
-bool is_spatially_dynamic(const ValueView& image) {
-  for (int axis = 1; axis + 1 < image.rank(); ++axis)
-    if (image.extent(axis)) return true;
-  return false;
-}
-
 }  // namespace
 
 Refusal refusal_of(const NodeView& node, const std::vector<std::string>& kernels) {
@@ -105,10 +95,6 @@ Refusal refusal_of(const NodeView& node, const std::vector<std::string>& kernels
     for (int i = 0; i < node.operands(); ++i)
       if (node.has(i) && node.in(i).dtype() != TENON_F32 && node.in(i).dtype() != TENON_BF16)
         return bad_reduction(node, node.in(i));
-  if (is_convolution(node.op()) && is_spatially_dynamic(node.in(0)))
-    return {"Compilation failure: Dynamic Spatial Convolution is not supported: lhs shape is " + hlo_shape(node.in(0)) +
-                "\n    TPU compilation failed",
-            false};
   return {};
 }
 

@@ -71,7 +71,6 @@ std::string hlo_shape(const tenon::plugin::ValueView& value) {
   std::string out = std::string(hlo_dtype(value.dtype())) + "[";
   for (int axis = 0; axis < value.rank(); ++axis) {
     if (axis) out += ',';
-    if (value.extent(axis)) out += "<=";
     out += std::to_string(value.dim(axis));
   }
   return out + "]";

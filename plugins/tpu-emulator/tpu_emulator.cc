@@ -63,7 +63,6 @@ Machine opened_part(Machine machine, uint32_t units) {
 }
 
 void check_units(const tenon_open& open, const Machine& machine) {
-  if (open.processes > 1) throw Error(TENON_UNSUPPORTED, "device_open: one process emulates all hosts, expected 1");
   std::vector<bool> taken(static_cast<size_t>(machine.cores), false);
   for (uint32_t i = 0; i < open.n_units && open.units; ++i) {
     const std::string which = "device_open: unit " + std::to_string(open.units[i]);
@@ -91,7 +90,6 @@ tenon_status device_open(void* self, const tenon_open* given, tenon_device** out
     below.struct_size = sizeof below;
     below.units = &first;
     below.n_units = 1;
-    below.processes = 1;
     check(inner.device_open(inner.self, &below, &device->handle));
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun;
     device->log.found(device->machine, taken.count());

@@ -82,9 +82,6 @@ void check_open(const tenon_open& o, const std::vector<tenon_unit>& units) {
     if (std::find(seen.begin(), seen.end(), u) != seen.end()) host_broke("opens unit ", u, " twice");
     seen.push_back(u);
   }
-  if (o.processes > 1 && (!TENON_HAS(&o, tenon_open, exchange) || !o.exchange))
-    host_broke("has ", o.processes, " processes and no exchange");
-  if (o.process >= std::max(o.processes, 1u)) host_broke("is process ", o.process, " of ", o.processes);
 }
 
 void describe(const tenon_open& o, const std::vector<tenon_unit>& units, Device* device) {
@@ -98,21 +95,6 @@ void describe(const tenon_open& o, const std::vector<tenon_unit>& units, Device*
     device->wrap_alignment = std::max<uint64_t>(device->wrap_alignment, u.wrap_alignment);
   }
   if (!units.empty() && units[o.units[0]].wrap_alignment) device->wrap_alignment = units[o.units[0]].wrap_alignment;
-}
-
-// The host's exchange, callable inside device_open only.
-struct Exchange {
-  const tenon_open* open;
-  const std::string* backend;
-};
-
-tenon_status exchange(void* ctx, const void* mine, uint64_t bytes, void* all) {
-  auto& e = *static_cast<Exchange*>(ctx);
-  return checked(*e.backend, "exchange", [&]() -> tenon_status {
-    if (!e.open) backend_broke("called exchange after device_open");
-    if (!mine || !all) backend_broke("exchanges nothing");
-    return e.open->exchange(e.open->ctx, mine, bytes, all);
-  });
 }
 
 }  // namespace
@@ -139,19 +121,16 @@ tenon_status enumerate(Layer& layer, const char* spec, tenon_unit* units, uint64
 
 tenon_status device_open(Layer& layer, const tenon_open* open, tenon_device** out) {
   Call call(layer, "device_open");
-  TENON_VALIDATE_SIZE(open, tenon_open, processes);
+  TENON_VALIDATE_SIZE(open, tenon_open, n_units);
   if (!out) host_broke("passes no place for the device");
   const std::vector<tenon_unit> units = units_of(call, open->spec);
   check_open(*open, units);
   tenon_open inner_open{};
   std::memcpy(&inner_open, open, std::min<uint64_t>(open->struct_size, sizeof inner_open));
-  auto* passed = layer.keep(new Exchange{open, &layer.name});
-  if (inner_open.exchange) inner_open.ctx = passed, inner_open.exchange = exchange;
   const ProcessState before;
   tenon_device* made = nullptr;
   const tenon_status status =
       call.forward(nullptr, [&] { return layer.inner.device_open(layer.inner.self, &inner_open, &made); });
-  passed->open = nullptr;
   if (const char* changed = before.difference()) backend_broke("changed ", changed);
   if (status.code) {
     if (made) backend_broke("gave a device together with an error");

@@ -28,7 +28,6 @@ class SignatureReader {
   Signature run() {
     for (uint32_t i = 0; i < view_.n_inputs(); ++i) read_input(view_.input(i));
     for (uint32_t i = 0; i < view_.n_results(); ++i) read_result(view_.result(i));
-    for (uint32_t i = 0; i < view_.n_values(); ++i) read_extents(view_.value(i));
     return std::move(out_);
   }
 
@@ -59,11 +58,6 @@ class SignatureReader {
     TensorType t = type_of(view_.value(value));
     if (placement == TENON_SPLIT && t.rank > 0) t.dims[0] *= units_;
     return t;
-  }
-
-  void read_extents(const ValueView& value) {
-    for (int axis = 0; axis < value.rank(); ++axis)
-      if (value.extent(axis)) out_.extents.push_back({value.extent(axis) - 1u, value.dim(axis)});
   }
 
   GraphView view_;

@@ -26,14 +26,9 @@ struct Signature {
     int32_t mode, placement;
     uint32_t alias;  // 1 + index in buffers; 0 none
   };
-  struct Extent {
-    uint32_t scalar;
-    int64_t bound;
-  };
   std::vector<Input> buffers;  // the inputs that are no scalars
   std::vector<Result> results;
   std::vector<int32_t> scalars;  // dtypes
-  std::vector<Extent> extents;
   uint32_t n_feeds = 0;
   bool until = false, split = false, half_scalars = false;
 };

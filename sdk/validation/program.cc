@@ -8,10 +8,11 @@
 namespace tenon::plugin::validation {
 namespace {
 
-constexpr uint64_t kKnownOptions = TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE;
+constexpr uint64_t kMustKnow = TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE;
+constexpr uint64_t kKnownOptions = kMustKnow | TENON_OPTION_FORECAST | TENON_OPTION_SOFT_PLACEMENT;
 constexpr int32_t kVerdictGuard = 0x5a5a5a5a;
 
-void check_options(const tenon_options* options) { TENON_VALIDATE_SIZE(options, tenon_options, settings); }
+void check_options(const tenon_options* options) { TENON_VALIDATE_SIZE(options, tenon_options, memory_limit); }
 
 struct Answer {
   int32_t answer;
@@ -135,9 +136,8 @@ void check_info(const tenon_info& info, uint64_t room, const tenon_graph& graph)
 
 // An answer of TAKE is a promise, but for what is no node's: how a run ends, split arguments and the like.
 void check_promise(const Question& q, const Signature& s, int32_t code, const std::string& text) {
-  const bool excused = q.graph->nodes.count == 0 || s.until || s.split || s.half_scalars || !s.extents.empty() ||
-                       (q.options->flags & ~kKnownOptions) || q.options->memory_limit ||
-                       (q.options->settings && *q.options->settings);
+  const bool excused = q.graph->nodes.count == 0 || s.until || s.split || s.half_scalars ||
+                       (q.options->flags & ~kMustKnow) || q.options->memory_limit;
   if (code != TENON_UNSUPPORTED || excused) return;
   std::vector<uint32_t> all(q.graph->nodes.count);
   for (uint32_t i = 0; i < all.size(); ++i) all[i] = i;

@@ -207,7 +207,7 @@ TEST(TpuRefusals, SoftPlacementRunsTheOpAndSaysSo) {
       },
       {op_testing::f32({1, 2, 2, 1}, {1, 2, 3, 4}), op_testing::f32({1, 8}, {1, 0, 0, 0, 1, 0, 0, 0})});
   ProgramOptions options;
-  options.settings = "soft_placement=1";
+  options.soft_placement = true;
   const Executable executable = must(compile(built.graph, tpu(), options));
   const std::string& warnings = executable.program.info().warnings;
   EXPECT_EQ(

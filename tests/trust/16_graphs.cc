@@ -72,7 +72,6 @@ void run_badly(Subject& subject, const tenon_graph& graph, State& state) {
   std::vector<reference::Tensor> inputs;
   for (uint32_t i = 0; i < view.n_inputs(); ++i) {
     const plugin::ValueView value = view.value(view.input(i).value);
-    if (value.has_extents()) return;
     inputs.push_back(make_tensor(value.dtype(), value.dims().vec(), fill));
   }
   Session session(subject, graph, Place::kGuarded);

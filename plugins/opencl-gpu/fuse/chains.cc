@@ -14,7 +14,7 @@ constexpr size_t kMostNodes = 48;     // of a chain: a kernel's text stays small
 constexpr size_t kMostMemories = 20;  // of a chain: every OpenCL device takes so many arguments
 constexpr size_t kMostSpreads = 8;    // the same
 
-bool is_static(const NodeView& node) { return node.version() == 1 && node.has_result(0) && !node.out(0).has_extents(); }
+bool is_static(const NodeView& node) { return node.version() == 1 && node.has_result(0); }
 
 bool may_join(const NodeView& node) { return is_static(node) && (is_elementwise(node.op()) || is_only_a_name(node)); }
 
@@ -47,7 +47,7 @@ void Chains::find_spreads() {
   spreads_.assign(graph_.n_values(), {TENON_NONE, {}});
   for (uint32_t i = 0; i < graph_.n_nodes(); ++i) {
     const NodeView node = graph_.node(i);
-    if (!is_static(node) || node.operands() < 1 || node.in(0).has_extents()) continue;
+    if (!is_static(node) || node.operands() < 1) continue;
     if (is_only_a_name(node))
       spreads_[node.result_id(0)] = spreads_[node.operand_id(0)];
     else if (node.op() == "broadcast" || node.op() == "slice")

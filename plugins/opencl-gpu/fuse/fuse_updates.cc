@@ -60,7 +60,7 @@ using Group = std::vector<NodeView>;
 
 bool may_be_joined(const NodeView& node) {
   return is_update_by_element(node.op()) && node.version() == 1 && !node.has(TENON_UPDATE_ROWS) &&
-         node.out(0).elements() <= kMostElements && !node.out(0).has_extents();
+         node.out(0).elements() <= kMostElements;
 }
 
 // Nothing before node i reads what the group's members make.

@@ -21,7 +21,6 @@ class Copier {
       const plugin::ValueView value = from.value(input.value);
       ids[input.value] = builder_.input(value.dtype(), value.dims().vec(), static_cast<tenon_role>(input.role),
                                         from.value_name(input.value), input.placement);
-      extents(from, input.value, ids[input.value]);
     }
   }
 
@@ -70,14 +69,7 @@ class Copier {
 
   uint32_t value(const GraphView& from, uint32_t id, Ids& ids) {
     const plugin::ValueView v = from.value(id);
-    ids[id] = builder_.value(v.dtype(), v.dims().vec(), from.value_name(id));
-    extents(from, id, ids[id]);
-    return ids[id];
-  }
-
-  void extents(const GraphView& from, uint32_t id, uint32_t to) {
-    for (int d = 0; d < from.value(id).rank(); ++d)
-      if (const uint8_t k = from.value(id).extent(d)) builder_.extent(to, d, k);
+    return ids[id] = builder_.value(v.dtype(), v.dims().vec(), from.value_name(id));
   }
 
   void copy_attr(const GraphView& from, const tenon_attr& attr) {

@@ -87,7 +87,6 @@ tenon_device* Subject::open_device(uint32_t n_units) {
   open.spec = spec();
   open.units = indices.data();
   open.n_units = n_units;
-  open.processes = 1;
   tenon_device* device = nullptr;
   expect_ok(backend_->device_open(backend_->self, &open, &device), "device_open");
   expect(device != nullptr, "device_open: OK without a device");

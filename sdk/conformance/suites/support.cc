@@ -243,7 +243,6 @@ struct Walk {
     open.spec = spec;
     open.units = &unit;
     open.n_units = 1;
-    open.processes = 1;
     check(b.device_open(b.self, &open, &device), "device_open");
     check(b.queue_create(device, 0, &queue), "queue_create");
   }

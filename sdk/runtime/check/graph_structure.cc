@@ -39,7 +39,6 @@ class Structure {
     updated_.assign(view_.n_inputs(), false);
     for (uint32_t i = 0; i < view_.n_values(); ++i) check_value(i);
     for (uint32_t i = 0; i < view_.n_inputs(); ++i) check_input(i);
-    for (uint32_t i = 0; i < view_.n_values(); ++i) check_extents(i);
     for (uint32_t i = 0; i < view_.n_constants(); ++i) check_constant(i);
     for (uint32_t i = 0; i < graph_.attrs.count; ++i) check_attr(i);
     for (uint32_t i = 0; i < view_.n_nodes(); ++i) check_node(i);
@@ -103,13 +102,6 @@ class Structure {
     bytes_ += bytes;
     if (bytes_ > kMostBytes) wrong("value ", i, " and those before it are larger than any memory");
     check_text(value.name, "value", i);
-  }
-
-  void check_extents(uint32_t i) const {
-    const ValueView value = view_.value(i);
-    for (int axis = 0; axis < value.rank(); ++axis)
-      if (value.extent(axis) > scalars_)
-        wrong("value ", i, " has extent ", +value.extent(axis), ", there are ", scalars_, " scalars");
   }
 
   void define(uint32_t id, const char* what, uint32_t i) {

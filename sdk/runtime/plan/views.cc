@@ -65,7 +65,7 @@ class Finder {
 
   bool is_rows(const NodeView& node) const {
     const ValueView x = node.in(0), y = node.out(0);
-    if (shown_[node.result_id(0)] || x.has_extents() || y.has_extents()) return false;
+    if (shown_[node.result_id(0)]) return false;
     for (int d = 0; d < x.rank(); ++d)
       if (item(node, "stride", d, 1) != 1 || (x.dim(d) != y.dim(d) && !is_outermost(y, d))) return false;
     return true;
@@ -87,11 +87,11 @@ class Finder {
   // Each operand is made by a node, to be joined here and nowhere else.
   bool is_join(const NodeView& node) const {
     const ValueView y = node.out(0);
-    if (y.has_extents() || !is_outermost(y, node.i64("axis"))) return false;
+    if (!is_outermost(y, node.i64("axis"))) return false;
     std::vector<uint32_t> makers;
     for (int k = 0; k < node.operands(); ++k) {
       const uint32_t v = maker(node.operand_id(k));
-      if (!made_[v] || views_.root[v] != v || shown_[v] || node.in(k).has_extents()) return false;
+      if (!made_[v] || views_.root[v] != v || shown_[v]) return false;
       makers.push_back(v);
     }
     std::sort(makers.begin(), makers.end());

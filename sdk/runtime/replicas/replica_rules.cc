@@ -191,11 +191,11 @@ bool fits(const NodeView& node, const Merging& m, const Facts& facts) {
   const auto has_room = [&](const ValueView& v) { return m.form != Merging::kStacked || v.rank() < TENON_MAX_RANK; };
   for (int k = 0; k < node.operands(); ++k) {
     if (!node.has(k)) continue;
-    if (m.is_whole(k) ? !is_same(node, k, facts) : !has_room(node.in(k)) || node.in(k).has_extents()) return false;
+    if (m.is_whole(k) ? !is_same(node, k, facts) : !has_room(node.in(k))) return false;
   }
   for (int k = 0; k < node.results(); ++k) {
     if (!node.has_result(k)) continue;
-    if (m.is_sum(k) ? !is_summed(node, k, facts) : !has_room(node.out(k)) || node.out(k).has_extents()) return false;
+    if (m.is_sum(k) ? !is_summed(node, k, facts) : !has_room(node.out(k))) return false;
   }
   return true;
 }

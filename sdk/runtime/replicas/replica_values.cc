@@ -70,11 +70,7 @@ Dims ReplicaValues::stacked_dims(uint32_t v) const {
 // ---- nodes ----
 
 uint32_t ReplicaValues::make(uint32_t v, const Dims& dims) {
-  const uint32_t id = builder_.value(dtype(v), dims, graph_.value_name(v));
-  if (dims.size() != static_cast<size_t>(graph_.value(v).rank())) return id;
-  for (int axis = 0; axis < graph_.value(v).rank(); ++axis)
-    if (graph_.value(v).extent(axis)) builder_.extent(id, axis, graph_.value(v).extent(axis));
-  return id;
+  return builder_.value(dtype(v), dims, graph_.value_name(v));
 }
 
 GraphBuilder& ReplicaValues::start(std::string_view op, const Ids& operands, const Ids& results, uint32_t unit) {

@@ -126,7 +126,7 @@ static tenon_device* open_device(const tenon_backend* t) {
   memset(&open, 0, sizeof(open));
   open.struct_size = sizeof(open);
   open.units = &zero;
-  open.n_units = open.processes = 1;
+  open.n_units = 1;
   tenon_device* device = NULL;
   check(t->device_open(t->self, &open, &device), "device_open");
   return device;

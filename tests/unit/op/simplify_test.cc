@@ -53,21 +53,6 @@ TEST(Simplify, TellsAttributesAndConstantsApart) {
   EXPECT_EQ(count(g, "mul"), 2);
 }
 
-TEST(Simplify, NeverMergesNodesThatAreKept) {
-  Sketch k;
-  const Tensor a = exp(k.x), b = exp(k.x);
-  k.graph.nodes[1].keep = true;
-  EXPECT_EQ(count(k.simplified({a + b}), "exp"), 2);
-}
-
-TEST(Simplify, NeverMergesTheDecompositionOfAKeptComposite) {
-  Sketch k;
-  const Tensor a = softmax(k.x), b = softmax(k.x);
-  k.graph.nodes[1].keep = true;
-  for (const Tensor& t : {a, b}) k.graph.results.push_back({t.id()});
-  EXPECT_EQ(count(lower_to_primitives(k.graph), "exp"), 2);
-}
-
 TEST(Simplify, DropsDeadCode) {
   Sketch k;
   exp(k.x);

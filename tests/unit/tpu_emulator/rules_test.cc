@@ -109,29 +109,6 @@ TEST(Rules, NoBytes) {
       "    TPU compilation failed");
 }
 
-FlatGraph convolution(int dynamic_axis) {
-  GraphBuilder b;
-  const uint32_t x = b.input(TENON_F32, {8, 274, 286, 3}, TENON_ROLE_FEED);
-  const uint32_t w = b.input(TENON_F32, {3, 3, 3, 8}, TENON_ROLE_STATE), y = b.value(TENON_F32, {8, 272, 284, 8});
-  b.extent(x, 0, 1);
-  if (dynamic_axis) b.extent(x, dynamic_axis, 2);
-  if (dynamic_axis == 1) b.extent(x, 2, 3);
-  b.node("conv", {x, w}, {y}).name("stem");
-  b.result(y);
-  return b.build();
-}
-
-TEST(Rules, DynamicSpatialConvolutionIsRefused) {
-  EXPECT_EQ(message_of(convolution(1)),
-            "Compilation failure: Dynamic Spatial Convolution is not supported: lhs shape is f32[<=8,<=274,<=286,3]\n"
-            "    TPU compilation failed");
-}
-
-TEST(Rules, DynamicBatchAndFeaturesAreAllowed) {
-  EXPECT_EQ(message_of(convolution(0)), "");
-  EXPECT_EQ(message_of(convolution(3)), "");
-}
-
 TEST(Rules, WhatModelsUseIsAllowed) {
   for (const char* op : {"dot", "add", "exp", "reduce", "gather", "scatter", "sort", "all_reduce", "softmax"}) {
     GraphBuilder b;
@@ -140,10 +117,6 @@ TEST(Rules, WhatModelsUseIsAllowed) {
     b.result(y);
     EXPECT_EQ(message_of(b.build()), "") << op;
   }
-}
-
-TEST(Rules, SoftPlacementMovesOpsButNoShapes) {
-  EXPECT_FALSE(tpu::refusal_of(GraphView(*convolution(1).graph()).node(0)).can_leave);
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
-// tpu-emulator.so through its table, with graphs that the core does not make: bounded dimensions, and a step that does not
-// fit.
+// tpu-emulator.so through its table, with a graph that the core does not make: a step that does not fit.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -20,81 +19,8 @@ Subject& tpu() {
 tenon_options forecasting() {
   tenon_options options{};
   options.struct_size = sizeof options;
-  options.settings = "forecast=1";
+  options.flags = TENON_OPTION_FORECAST;
   return options;
-}
-
-// conv and ReLU of images f32[8,274,286,3]; dimensions of `bounded` are not fixed.
-FlatGraph convolution(const std::vector<int>& bounded) {
-  GraphBuilder b;
-  const uint32_t x = b.input(TENON_F32, {8, 274, 286, 3}, TENON_ROLE_FEED);
-  const uint32_t w = b.input(TENON_F32, {3, 3, 3, 8}, TENON_ROLE_STATE);
-  const uint32_t y = b.value(TENON_F32, {8, 272, 284, 8}), z = b.value(TENON_F32, {8, 272, 284, 8});
-  uint8_t scalar = 0;
-  for (const int axis : bounded) {
-    b.input(TENON_I64, {}, TENON_ROLE_SCALAR);
-    b.extent(x, axis, ++scalar);
-    if (axis < 3) b.extent(y, axis, scalar), b.extent(z, axis, scalar);
-  }
-  b.node("conv", {x, w}, {y}).name("stem");
-  b.node("relu", {y}, {z}).name("act");
-  b.result(z);
-  return b.build();
-}
-
-tenon_verdict asked(const FlatGraph& graph, const tenon_options& options) {
-  tenon_verdict verdict{};
-  const uint32_t node = 0;
-  expect_ok(tpu().backend().supports(tpu().device(), graph.graph(), &options, &node, 1, &verdict, sizeof verdict),
-            "supports");
-  return verdict;
-}
-
-tenon_info forecast_of(const FlatGraph& graph) {
-  tenon_info info = Program(tpu(), tpu().device(), *graph.graph(), forecasting()).info();
-  info.warnings = nullptr;  // the program's
-  info.allocations = nullptr;
-  return info;
-}
-
-TEST(TpuGraphs, ABoundedBatchOrFeatureDimensionIsForecastAsItsBound) {
-  const tenon_info fixed = forecast_of(convolution({}));
-  EXPECT_GT(fixed.device_ns, 0u);
-  for (const std::vector<int>& bounded : {std::vector<int>{0}, {3}, {0, 3}}) {
-    const FlatGraph graph = convolution(bounded);
-    EXPECT_EQ(asked(graph, forecasting()).answer, TENON_TAKE);
-    const tenon_info info = forecast_of(graph);
-    EXPECT_EQ(info.device_ns, fixed.device_ns);
-    EXPECT_EQ(info.workspace_bytes, fixed.workspace_bytes);
-    EXPECT_EQ(info.flops, fixed.flops);
-  }
-}
-
-TEST(TpuGraphs, ABoundedDimensionIsNotRun) {
-  tenon_options running{};
-  running.struct_size = sizeof running;
-  const FlatGraph graph = convolution({0});
-  const tenon_verdict verdict = asked(graph, running);
-  EXPECT_EQ(verdict.answer, TENON_REFUSE);
-  EXPECT_STREQ(verdict.reason,
-               "'stem' has bounded dimensions, which the emulator forecasts (forecast=1) but does not run");
-  EXPECT_THROW(Program(tpu(), tpu().device(), *graph.graph()), Unsupported);
-}
-
-TEST(TpuGraphs, ADynamicSpatialConvolutionIsRefusedEvenInAForecast) {
-  const FlatGraph graph = convolution({0, 1, 2});
-  const tenon_verdict verdict = asked(graph, forecasting());
-  EXPECT_EQ(verdict.answer, TENON_REFUSE);
-  EXPECT_STREQ(verdict.reason,
-               "Compilation failure: Dynamic Spatial Convolution is not supported: lhs shape is "
-               "f32[<=8,<=274,<=286,3]\n    TPU compilation failed");
-  tenon_program* program = nullptr;
-  tenon_info info{};
-  info.struct_size = sizeof info;
-  const tenon_options options = forecasting();
-  const tenon_status status = tpu().backend().compile(tpu().device(), graph.graph(), &options, &program, &info);
-  EXPECT_EQ(status.code, TENON_UNSUPPORTED);
-  EXPECT_STREQ(status.message, verdict.reason);
 }
 
 TEST(TpuGraphs, AStepThatDoesNotFitListsItsAllocations) {

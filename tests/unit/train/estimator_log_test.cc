@@ -135,9 +135,9 @@ TEST(TpuConfig, IsHeldAgainstADeviceOfSeveralUnits) {
 
 TEST(SoftPlacement, IsASettingOfTheCompiler) {
   RunConfig config;
-  EXPECT_EQ(compile_options(config, 3).settings, "");
+  EXPECT_FALSE(compile_options(config, 3).soft_placement);
   config.soft_placement = true;
-  EXPECT_EQ(compile_options(config, 3).settings, "soft_placement=1");
+  EXPECT_TRUE(compile_options(config, 3).soft_placement);
   EXPECT_EQ(compile_options(config, 3).max_iterations, 3);
 }
 

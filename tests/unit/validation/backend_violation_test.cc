@@ -242,20 +242,6 @@ TEST(BackendViolationInTime, ALostDeviceStaysLost) {
   expect_line("run: answered OK on a device that was lost");
 }
 
-TEST(BackendViolationInTime, ExchangeIsForDeviceOpen) {
-  World world;
-  fake::set_fault("exchange-late");
-  tenon_open o{};
-  o.processes = 2;
-  o.exchange = [](void*, const void*, uint64_t, void*) { return tenon_status{TENON_OK, 0, nullptr}; };
-  tenon_device* mine = world.device;
-  ASSERT_EQ(world.open({1}, o).code, TENON_OK);
-  world.device = mine;
-  EXPECT_TRUE(lines().empty());
-  fake::call_late();
-  expect_line("exchange: called exchange after device_open");
-}
-
 TEST(BackendViolationInTime, TracesAreWholeAndEnd) {
   World world;
   int events = 0;

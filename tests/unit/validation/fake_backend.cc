@@ -124,14 +124,6 @@ tenon_status device_open(void*, const tenon_open* open, tenon_device** out) {
   if (open->flags && !is("device_open-flags")) return error(TENON_UNSUPPORTED, "unknown flags");
   if (is("device_open-null")) return kOk;
   *out = new tenon_device;
-  char mine = 0, all[2];
-  const tenon_open kept = *open;
-  if (open->exchange) (void)open->exchange(open->ctx, &mine, 1, all);
-  if (is("exchange-late"))
-    late = [kept] {
-      char m = 0, a[2];
-      (void)kept.exchange(kept.ctx, &m, 1, a);
-    };
   return is("device_open-both") ? error(TENON_INTERNAL, "broken, but here is one") : kOk;
 }
 

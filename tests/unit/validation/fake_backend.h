@@ -21,7 +21,7 @@ void join();
 tenon_backend make(const char* name);
 tenon_status init(const tenon_host* host, tenon_backend* out);
 
-// What the fault "exchange-late" kept, and traces.
+// What a fault kept that ends in "-late".
 void call_late();
 
 }  // namespace tenon::fake

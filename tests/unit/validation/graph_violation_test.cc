@@ -50,7 +50,6 @@ const Wrong kGraphs[] = {
      [](Spoilt& s) {
        s.values()[1].name = {1, 1000};
      }},
-    {"graph: value 1 has extent 3, there are 1 scalars", [](Spoilt& s) { s.values()[1].extent[0] = 3; }},
     {"graph: input 0 has role 7", [](Spoilt& s) { s.inputs()[0].role = 7; }},
     {"graph: input 0 has placement 2", [](Spoilt& s) { s.inputs()[0].placement = 2; }},
     {"graph: input 1 is a scalar of rank 2", [](Spoilt& s) { s.inputs()[1].role = TENON_ROLE_SCALAR; }},

@@ -113,17 +113,14 @@ void lends_descriptions(Subject& s) {
     if (s.spec()) open.spec = lent.put(s.spec(), std::strlen(s.spec()) + 1, 2048);
     open.units = lent.put(&unit, 1, 1024);
     open.n_units = 1;
-    open.processes = 1;
     expect_ok(s.backend().device_open(s.backend().self, lent.put(&open, 1), &device), "device_open");
   }
   const std::unique_ptr<tenon_device, void (*)(tenon_device*)> owner(device, s.backend().device_close);
   const plugin::FlatGraph graph = sum_graph(kBorrowed);
   std::unique_ptr<Program> program;
   {
-    const Lent lent(4096);
     tenon_options options{};
     options.max_iterations = 2;
-    options.settings = lent.put("", 1, 1024);
     program = std::make_unique<Program>(s, device, *graph.graph(), options);
   }
   Queue queue(s, device);

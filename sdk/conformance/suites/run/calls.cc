@@ -22,7 +22,6 @@ tenon_open plain_open(Subject& s) {
   open.spec = s.spec();
   open.units = &unit;
   open.n_units = 1;
-  open.processes = 1;
   return open;
 }
 

@@ -2,6 +2,7 @@
 #include "conformance/suites/run/calls.h"
 #include "conformance/suites/support.h"
 #include "conformance/suites/values/parts.h"
+#include "tenon/abi/forecast.h"
 
 namespace tenon::conformance {
 namespace {
@@ -29,7 +30,9 @@ void open_flags(Subject& s) {
   });
 }
 
-constexpr uint64_t kOptionFlags = TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE;
+// Which a backend may refuse as it refuses what it does not know.
+constexpr uint64_t kChoice = TENON_OPTION_FORECAST | TENON_OPTION_SOFT_PLACEMENT;
+constexpr uint64_t kOptionFlags = TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE | kChoice;
 
 void supports_flags(Subject& s) {
   const plugin::FlatGraph graph = sum_graph(5);
@@ -73,6 +76,26 @@ void known_option_flags(Subject& s) {
     expect_ok(try_supports(s, *graph.graph(), options), "supports with option flags " + std::to_string(flags));
     expect_ok(try_compile(s, *graph.graph(), options), "compile with option flags " + std::to_string(flags));
   }
+}
+
+// Who takes FORECAST offers the extension, and runs nothing.
+void forecast_flag(Subject& s) {
+  const plugin::FlatGraph graph = sum_graph(8);
+  tenon_options options = plain_options();
+  options.flags = TENON_OPTION_FORECAST;
+  const bool offers = s.backend().struct_size >= TENON_SIZE(tenon_backend, extension) && s.backend().extension &&
+                      s.backend().extension(s.backend().self, TENON_FORECAST, 1);
+  if (!offers) {
+    expect_code(try_supports(s, *graph.graph(), options), TENON_UNSUPPORTED, "supports with FORECAST");
+    return expect_code(try_compile(s, *graph.graph(), options), TENON_UNSUPPORTED, "compile with FORECAST");
+  }
+  Sum sum(s);
+  const Program looked_at(s, s.device(), *graph.graph(), options);
+  tenon_run run = sum.arguments.run(looked_at);
+  uint64_t ticket = 0;
+  uint32_t done = 0;
+  const tenon_status status = s.backend().run(sum.queue.handle(), &run, &ticket, &done);
+  expect(status.code != TENON_OK, "run takes a program that was compiled with FORECAST");
 }
 
 void alloc_flags(Subject& s) {
@@ -153,6 +176,7 @@ void add_flag_tests(Tests& tests) {
   add("flags", "supports", supports_flags);
   add("flags", "compile", compile_flags, 1);
   add("flags", "of options that are known", known_option_flags, 1);
+  add("flags", "FORECAST", forecast_flag, 1);
   add("flags", "buffer_alloc", alloc_flags);
   add("flags", "queue_create", queue_flags);
   add("flags", "copy", copy_flags);

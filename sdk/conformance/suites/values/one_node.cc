@@ -14,8 +14,6 @@ class Maker {
   Maker(const NodeView& node, const Change& change) : node_(node), change_(change) {}
 
   plugin::FlatGraph make() {
-    // Extents are numbers of run-time scalars, which come first.
-    for (uint32_t k = 0; k < most_extent(); ++k) builder_.input(TENON_I64, {}, TENON_ROLE_SCALAR);
     std::vector<uint32_t> operands, results;
     for (int k = 0; k < node_.operands(); ++k) operands.push_back(node_.has(k) ? operand(k) : TENON_NONE);
     for (int k = 0; k < node_.results(); ++k) results.push_back(node_.has_result(k) ? result(k) : TENON_NONE);
@@ -27,42 +25,21 @@ class Maker {
   }
 
  private:
-  uint32_t most_extent() const {
-    uint32_t most = 0;
-    const auto look = [&](const ValueView& v) {
-      for (int d = 0; d < v.rank(); ++d) most = std::max<uint32_t>(most, v.extent(d));
-    };
-    for (int k = 0; k < node_.operands(); ++k)
-      if (node_.has(k)) look(node_.in(k));
-    for (int k = 0; k < node_.results(); ++k)
-      if (node_.has_result(k)) look(node_.out(k));
-    return most;
-  }
-
-  void extents(uint32_t id, const ValueView& v) {
-    for (int d = 0; d < v.rank(); ++d)
-      if (const uint8_t k = v.extent(d)) builder_.extent(id, d, k);
-  }
-
   // An operand that comes twice is one value.
   uint32_t operand(int k) {
     for (int earlier = 0; earlier < k; ++earlier)
       if (node_.has(earlier) && node_.operand_id(earlier) == node_.operand_id(k)) return inputs_[earlier];
     const ValueView v = node_.in(k);
     const int32_t dtype = change_.dtype && k == change_.operand ? change_.dtype : v.dtype();
-    const uint32_t id =
-        builder_.input(dtype, v.dims().vec(), change_.scalars && v.rank() == 0 ? TENON_ROLE_SCALAR : TENON_ROLE_STATE);
-    extents(id, v);
-    return inputs_[k] = id;
+    const tenon_role role = change_.scalars && v.rank() == 0 ? TENON_ROLE_SCALAR : TENON_ROLE_STATE;
+    return inputs_[k] = builder_.input(dtype, v.dims().vec(), role);
   }
 
   uint32_t result(int k) {
     const ValueView v = node_.out(k);
     const bool follows = change_.dtype && change_.operand == 0 && node_.has(0) && v.dtype() == node_.in(0).dtype();
     const int32_t other = change_.result_dtype && k == 0 ? change_.result_dtype : v.dtype();
-    const uint32_t id = builder_.value(follows ? change_.dtype : other, v.dims().vec());
-    extents(id, v);
-    return id;
+    return builder_.value(follows ? change_.dtype : other, v.dims().vec());
   }
 
   void copy_attributes() {

@@ -3,8 +3,18 @@
  * A unit is one core or card. A device is 1..n units of one domain opened together: it owns queues,
  * buffers and programs; one handle, one call, one ticket serve all its units.
  *
- * Any thread may call any entry, but a queue has one submitter at a time, and nobody uses what is
- * being destroyed. `wait` is always allowed, also while `run` is in progress on the same queue.
+ * Any thread may call any entry, but a queue has one submitter at a time. `wait` is always allowed, also
+ * while `run` is in progress on the same queue.
+ *
+ * What is destroyed is in no call, and:
+ *
+ *   program_destroy   no submitted run of it is under way
+ *   buffer_free       no submitted copy or run that uses it is under way
+ *   queue_destroy     nothing of another queue waits for it; its own work is stopped or drained first
+ *   device_close      its buffers, queues and programs are gone
+ *
+ * Work is under way until wait has answered for its ticket, or its queue is gone. These entries ignore NULL and never
+ * fail, on a lost device neither. Buffers and queues of a program outlive it, and the other way round.
  */
 #ifndef TENON_ABI_DEVICE_H
 #define TENON_ABI_DEVICE_H
@@ -15,8 +25,7 @@
 
 #define TENON_UNIT_INLINE (1ull << 0)    /* copy and run work on the calling thread; tickets are complete */
 #define TENON_UNIT_HOST_FEED (1ull << 1) /* HOST inputs are read in place */
-#define TENON_UNIT_EXTENTS (1ull << 2)   /* bounded dimensions are understood */
-#define TENON_UNIT_EMULATED (1ull << 3)  /* never chosen automatically */
+#define TENON_UNIT_EMULATED (1ull << 2)  /* never chosen automatically */
 
 typedef enum tenon_unit_kind { TENON_CPU = 1, TENON_GPU = 2, TENON_ACCELERATOR = 3 } tenon_unit_kind;
 
@@ -41,13 +50,28 @@ typedef struct tenon_open {
   const char* spec; /* what follows `--device=name:`, or NULL */
   const uint32_t* units;
   uint32_t n_units;
-  uint32_t process; /* this one of `processes` */
-  uint32_t processes;
   uint32_t reserved;
-  void* ctx;
-  /* An all-gather of `bytes` bytes among the processes, callable inside device_open; NULL = one process. */
-  tenon_status (*exchange)(void* ctx, const void* mine, uint64_t bytes, void* all);
 } tenon_open;
+
+/* How the times of events relate to the host's CLOCK_MONOTONIC. */
+typedef enum tenon_clock {
+  TENON_CLOCK_OWN = 0,       /* not at all: a clock of the device's */
+  TENON_CLOCK_MONOTONIC = 1, /* they are its times, in picoseconds */
+  TENON_CLOCK_PREDICTED = 2  /* nothing was measured: each program's first iteration begins at about 0 */
+} tenon_clock;
+
+/* What there is to tell of an open device. Strings belong to it and are one line each; NULL: nothing to tell. */
+typedef struct tenon_facts {
+  uint64_t struct_size;
+  uint64_t flags;
+  const char* kind;     /* as profiles call it: "CPU", "GPU", "TPU" */
+  const char* vendor;   /* of the hardware */
+  const char* driver;   /* name and version of what drives it */
+  const char* firmware; /* version */
+  const char* topology; /* of its units: "2x2x1" */
+  int32_t trace_clock;  /* tenon_clock */
+  uint32_t reserved;
+} tenon_facts;
 
 typedef struct tenon_stats {
   uint64_t struct_size;
@@ -57,25 +81,31 @@ typedef struct tenon_stats {
 
 /* ---- memory ---- */
 
-#define TENON_DESC_HOST (1ull << 0) /* dense row-major memory of the host, visible to both sides */
+/* Dense row-major memory of the host, visible to both sides: what the host wrote before a submission the device sees in it,
+ * what the device wrote the host sees behind wait. Any input or result may be HOST. A backend that has no such memory
+ * answers TENON_UNSUPPORTED, for every HOST buffer of the device: the core then copies. */
+#define TENON_DESC_HOST (1ull << 0)
 
 typedef struct tenon_desc {
   uint64_t struct_size;
   uint64_t flags;
   int32_t dtype;
   uint32_t rank;
-  int64_t dims[TENON_MAX_RANK];
-  int32_t placement;
+  int64_t dims[TENON_MAX_RANK]; /* SPLIT: of all units together */
+  int32_t placement;            /* tenon_placement */
   uint32_t reserved;
-  void* host_memory; /* with HOST: wrap this memory, borrowed until buffer_free; never silently copied */
+  /* With HOST: wrap this memory, aligned to wrap_alignment, borrowed until buffer_free; never silently copied. */
+  void* host_memory;
 } tenon_desc;
 
 /* Exactly one of dst, dst_host and one of src, src_host is set. Offsets and bytes are of the dense
- * row-major contents and cover whole rows of axis 0. */
+ * row-major contents and cover whole rows of axis 0. One buffer at least is of the queue's device; from or to another
+ * device TENON_UNSUPPORTED is allowed: the core goes by the host's memory. src_host stays as it is, and dst_host is
+ * written, until the ticket is waited for. */
 typedef struct tenon_copy {
   uint64_t struct_size;
   uint64_t flags;
-  const tenon_point* after;
+  const tenon_point* after; /* queues of this device; a point without a queue is reached */
   uint32_t n_after;
   uint32_t reserved;
   tenon_buffer* dst;
@@ -91,6 +121,9 @@ typedef struct tenon_copy {
 
 #define TENON_OPTION_DETERMINISTIC (1ull << 0) /* no choice by the clock */
 #define TENON_OPTION_TRACE (1ull << 1)         /* the program will be traced */
+/* The program is only looked at (forecast.h): compile takes none of the memory and time that running would, run refuses. */
+#define TENON_OPTION_FORECAST (1ull << 2)
+#define TENON_OPTION_SOFT_PLACEMENT (1ull << 3) /* what the device lacks may stay on the host */
 
 typedef struct tenon_options {
   uint64_t struct_size;
@@ -98,16 +131,18 @@ typedef struct tenon_options {
   uint32_t max_iterations; /* of one run; 0 = 1 */
   int32_t precision;       /* tenon_precision: the least that dots and convolutions get */
   uint64_t memory_limit;   /* bytes; 0 none */
-  const char* settings;    /* the backend's own, "key=value,..." or NULL */
 } tenon_options;
 
+/* TAKE: compile never fails for this node's sake. DECOMPOSE: a composite is asked for again as its primitives; it is the
+ * answer to a name that the backend does not know. A primitive that is not taken is refused, whichever was said. REFUSE:
+ * final, the graph cannot run here. */
 typedef enum tenon_answer { TENON_REFUSE = 0, TENON_DECOMPOSE = 1, TENON_TAKE = 2 } tenon_answer;
 
 typedef struct tenon_verdict {
   int32_t answer;         /* tenon_answer */
   uint32_t deterministic; /* 1: same inputs, same bits */
   uint64_t cost_ns;       /* estimate; 0 unknown */
-  const char* reason;     /* of a refusal; lives as a status message does */
+  const char* reason;     /* a REFUSE has one; lives as a status message does */
 } tenon_verdict;
 
 typedef struct tenon_allocation {
@@ -134,9 +169,11 @@ typedef struct tenon_info {
 
 /* ---- running ---- */
 
-/* Batches, pulled by run on its own thread. next gives iteration i's buffers (one a FEED input, in
- * the order of the inputs) and the point after which they may be read (queue NULL: at once), or
- * returns 0: stop. release gives iteration i back. */
+/* Batches, pulled by run: next and release are called inside it, on its caller's thread, for i = 0, 1, .. in order, with
+ * at most feed_depth unreleased. next gives iteration i's buffers (one a FEED input, in the order of the inputs) and
+ * the point after which they may be read (queue NULL: at once), or returns 0: stop, and is not called again. release
+ * gives iteration i back; those that are left when run returns come back with the ticket. next may block and may submit
+ * to other queues. */
 typedef struct tenon_feed {
   uint64_t struct_size;
   uint64_t flags;
@@ -145,6 +182,9 @@ typedef struct tenon_feed {
   void (*release)(void* ctx, uint64_t i);
 } tenon_feed;
 
+/* Submits 1..max_iterations iterations. Arguments are checked first: an error returned did nothing, and `done` is 0. A
+ * batch that is missing or too small is TENON_INVALID: the first may be so at once, another ends the run, which
+ * answers OK with what was done before it, and then wait fails. */
 typedef struct tenon_run {
   uint64_t struct_size;
   uint64_t flags;
@@ -154,17 +194,32 @@ typedef struct tenon_run {
   uint32_t iterations; /* 1..max_iterations */
   tenon_buffer* const* inputs;  /* one for each input that is no SCALAR, in order; FEED ones may be NULL with feed */
   tenon_buffer* const* results; /* one for each result; the same handle as the input that it aliases */
-  const tenon_scalar* scalars;  /* iterations x number of SCALAR inputs */
+  const tenon_scalar* scalars;  /* iterations x number of SCALAR inputs; run copies them */
   const tenon_feed* feed;       /* or NULL: inputs serve every iteration */
 } tenon_run;
+
+/* ---- failures ---- */
+
+/* The first failure of a queue's work, which sticks to it. */
+typedef struct tenon_error {
+  uint64_t struct_size;
+  uint64_t flags;
+  int32_t code;           /* tenon_code; TENON_OK: the queue has not failed */
+  int32_t native;         /* the vendor's own number; 0 none */
+  uint64_t ticket;        /* of the submission that failed; 0 unknown */
+  tenon_program* program; /* that it ran; NULL: none, or unknown. It may be destroyed by now */
+  uint32_t node;          /* of that program's graph; TENON_NONE unknown */
+  uint32_t iteration;     /* of that run, the first is 0; TENON_NONE unknown */
+  const char* message;    /* what wait answers; lives until queue_destroy */
+} tenon_error;
 
 /* ---- tracing ---- */
 
 typedef struct tenon_event {
   tenon_program* program;
-  const char* name;
+  const char* name; /* for the call */
   uint32_t node, unit, lane, reserved;
-  uint64_t start_ps, duration_ps, flops, bytes;
+  uint64_t start_ps, duration_ps, flops, bytes; /* start_ps of facts.trace_clock */
 } tenon_event;
 
 typedef struct tenon_sink {

@@ -9,7 +9,9 @@
  *    carry their stride, and are stepped by it, never by sizeof.
  *  - `flags` passed in: bits 0-31 must be understood (an unknown one: TENON_UNSUPPORTED), bits 32-63
  *    are hints and may be ignored. Zero in any field means the default or nothing.
- *  - Strings are UTF-8, NUL-terminated, borrowed for the call unless said otherwise.
+ *  - Strings are UTF-8, NUL-terminated. They, structs and arrays that are passed in are borrowed for the call, unless said
+ *    otherwise: `copy`, `run`, `compile` keep no pointer to `after`, `scalars`, handles' arrays, options or graphs.
+ *  - Structs to fill come with struct_size set and zeros behind it.
  *  - Types marked "frozen" never change; everything else only grows at its end.
  */
 #ifndef TENON_ABI_TYPES_H
@@ -39,11 +41,13 @@ typedef enum tenon_code {
   TENON_INTERNAL = 8       /* a bug; codes unknown to the reader count as this one */
 } tenon_code;
 
-/* Frozen. Returned by value. An error returned means that nothing happened. */
+/* Frozen. Returned by value. An error returned means that nothing happened; what fails later shows in wait. */
 typedef struct tenon_status {
   int32_t code;        /* tenon_code */
   int32_t native;      /* the vendor's own number, for the log; 0 none */
-  const char* message; /* one line (then perhaps a report) or NULL; lives until this thread's next call into that backend */
+  /* One line; of compile perhaps a report behind it. An error has one, TENON_TIMEOUT need not. Lives until this thread's
+   * next call into that backend. */
+  const char* message;
 } tenon_status;
 
 /* Element types. The numbers never change. */
@@ -63,7 +67,7 @@ typedef enum tenon_dtype {
 /* Frozen. A run-time scalar of one iteration; the scalar's dtype says which member. */
 typedef union tenon_scalar {
   double f64; /* f32, bf16, f16, f64 */
-  int64_t i64; /* i32, i64, u8, bool, extents */
+  int64_t i64; /* i32, i64, u8, bool */
   uint64_t u64;
 } tenon_scalar;
 

@@ -67,13 +67,6 @@ class ValueView {
   int rank() const { return static_cast<int>(value_->rank); }
   int64_t dim(int axis) const { return value_->dims[axis < 0 ? axis + rank() : axis]; }
   Span<int64_t> dims() const { return {value_->dims, value_->rank}; }
-  // k > 0: the axis holds scalars[k - 1] elements at run time.
-  uint8_t extent(int axis) const { return value_->extent[axis]; }
-  bool has_extents() const {
-    for (int axis = 0; axis < rank(); ++axis)
-      if (extent(axis)) return true;
-    return false;
-  }
   int64_t elements() const {
     int64_t n = 1;
     for (int64_t d : dims()) n *= d;

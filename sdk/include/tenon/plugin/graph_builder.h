@@ -73,7 +73,6 @@ class GraphBuilder {
     return id;
   }
   // Dimension `axis` holds scalars[k - 1] elements at run time; its static size is the bound.
-  void extent(uint32_t value, int axis, uint8_t k) { values_[value].extent[axis] = k; }
   // Returns the result's index. alias: 1 + index of the input that it updates in place, or 0.
   uint32_t result(uint32_t value, tenon_mode mode = TENON_MODE_LAST, uint32_t alias = 0,
                   int32_t placement = TENON_REPLICATED) {

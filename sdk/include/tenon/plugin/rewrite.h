@@ -29,7 +29,6 @@ class Rewrite {
       const tenon_input& input = from.input(i);
       ids_[input.value] = to_.input(from.value(input.value).dtype(), from.value(input.value).dims().vec(),
                                     static_cast<tenon_role>(input.role), from.value_name(input.value), input.placement);
-      copy_extents(input.value);
     }
     for (uint32_t i = 0; i < from.n_constants(); ++i) {
       const tenon_constant& c = from.constant(i);
@@ -44,7 +43,6 @@ class Rewrite {
     if (ids_[old] != TENON_NONE) return ids_[old];
     const ValueView v = from_.value(old);
     ids_[old] = to_.value(v.dtype(), v.dims().vec(), from_.value_name(old));
-    copy_extents(old);
     return ids_[old];
   }
   // Of an operand or result of the given graph, which may be absent.
@@ -82,11 +80,6 @@ class Rewrite {
   }
 
  private:
-  void copy_extents(uint32_t old) {
-    for (int axis = 0; axis < from_.value(old).rank(); ++axis)
-      if (const uint8_t k = from_.value(old).extent(axis)) to_.extent(ids_[old], axis, k);
-  }
-
   GraphView from_;
   GraphBuilder to_;
   std::vector<uint32_t> ids_;

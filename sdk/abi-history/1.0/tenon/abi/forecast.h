@@ -3,8 +3,9 @@
  *
  *   const tenon_forecast* f = backend.extension(backend.self, TENON_FORECAST, 1);   NULL: not offered
  *
- * A program that is only to be looked at is compiled with the setting "forecast=1" (tenon_options.settings): compile then
- * needs none of the memory and time that running would, fills tenon_info as ever, and `run` refuses the program.
+ * A program that is only to be looked at is compiled with the flag TENON_OPTION_FORECAST: compile then
+ * needs none of the memory and time that running would, fills tenon_info as ever, and `run` refuses the program. A backend
+ * that does not predict refuses the flag, as any that it does not know.
  */
 #ifndef TENON_ABI_FORECAST_H
 #define TENON_ABI_FORECAST_H

@@ -3,7 +3,7 @@
  * A graph is one block of bytes (`data`) with arrays in it; everything refers to everything else by
  * index or offset, so that a graph can be hashed, stored and sent as it is. Nodes stand in
  * topological order and each value is defined once: by a graph input, a constant or one node.
- * Shapes are static, rank <= 8, dimensions >= 1. The core has verified all of it.
+ * Shapes are static, rank <= 8, dimensions >= 1, and those of one unit. The core has verified all of it.
  */
 #ifndef TENON_ABI_OP_H
 #define TENON_ABI_OP_H
@@ -31,10 +31,12 @@ typedef struct tenon_value {
   int32_t dtype; /* tenon_dtype */
   uint32_t rank;
   int64_t dims[TENON_MAX_RANK];
-  uint8_t extent[TENON_MAX_RANK]; /* k > 0: this dimension holds scalars[k-1] elements at run time */
   tenon_text name;
 } tenon_value;
 
+/* An attribute that is absent has the op's default; where there is none, the op does without. A dtype attribute of 0 is
+ * as good as absent: dot's `out` is then the operands' dtype. An attribute that neither the op has nor is a hint:
+ * TENON_UNSUPPORTED. */
 typedef struct tenon_node {
   tenon_text op; /* "conv_bias_act" */
   uint32_t version;
@@ -53,8 +55,7 @@ typedef enum tenon_attr_type {
   TENON_ATTR_DTYPE = 4, /* one int64_t, tenon_dtype */
   TENON_ATTR_ENUM = 5,  /* one int64_t, a number of an enum below */
   TENON_ATTR_BYTES = 6, /* count bytes */
-  TENON_ATTR_LIST = 7,  /* count int64_t */
-  TENON_ATTR_GRAPH = 8  /* reserved */
+  TENON_ATTR_LIST = 7   /* count int64_t */
 } tenon_attr_type;
 
 typedef struct tenon_attr {
@@ -72,8 +73,8 @@ typedef enum tenon_role {
 } tenon_role;
 
 typedef enum tenon_placement {
-  TENON_REPLICATED = 0, /* every unit holds the whole */
-  TENON_SPLIT = 1       /* axis 0 dealt in order over the units */
+  TENON_REPLICATED = 0, /* every unit holds the whole; a copy writes all of them and reads that of unit 0 */
+  TENON_SPLIT = 1       /* axis 0 dealt in order over the units: a value has a unit's part, its buffer all of them */
 } tenon_placement;
 
 typedef struct tenon_input {
@@ -86,7 +87,7 @@ typedef struct tenon_input {
 typedef enum tenon_mode {
   TENON_MODE_LAST = 0,  /* the last iteration's value */
   TENON_MODE_EACH = 1,  /* iteration i writes row i of max_iterations rows */
-  TENON_MODE_UNTIL = 2  /* rank-0 bool: run ends after the iteration in which it is true */
+  TENON_MODE_UNTIL = 2  /* rank-0 bool: run ends after the iteration in which it is true, which counts as done */
 } tenon_mode;
 
 typedef struct tenon_result {

@@ -33,7 +33,8 @@ typedef struct tenon_host {
   /* fn(arg, index, count) on count <= want threads that truly run at once; the caller is index 0;
    * returns count. count varies from call to call; results must not depend on it. */
   uint32_t (*gang)(void* ctx, uint32_t want, void (*fn)(void* arg, uint32_t index, uint32_t count), void* arg);
-  /* A small persistent store. get: *bytes is the room in, the size out; TENON_UNAVAILABLE = a miss. */
+  /* A small persistent store for compiled code and what was measured; the core adds the plugin file's hash to the key, the
+   * driver's version and the units belong into it. get: *bytes is the room in, the size out; TENON_UNAVAILABLE = a miss. */
   tenon_status (*cache_get)(void* ctx, const char* key, void* data, uint64_t* bytes);
   tenon_status (*cache_put)(void* ctx, const char* key, const void* data, uint64_t bytes);
   /* Another backend by name, for those that stand on one. No cycles. */
@@ -48,35 +49,50 @@ struct tenon_backend {
   const char* name;    /* "cpu" */
   const char* version; /* "1.0.0" */
 
-  /* Units for `spec` (NULL = default). *count: room in, out how many there are. */
+  /* Units for `spec` (NULL = default). *count: room in, out how many there are; units NULL only counts. None:
+   * TENON_UNAVAILABLE and why. */
   tenon_status (*enumerate)(void* self, const char* spec, tenon_unit* units, uint64_t stride, uint32_t* count);
+  /* May take seconds. The same units can be opened again after device_close; TENON_DEVICE_LOST: not in this process. */
   tenon_status (*device_open)(void* self, const tenon_open* open, tenon_device** out);
   void (*device_close)(tenon_device* device);
 
-  /* Pure: the answer for nodes[i] depends on that node, its attributes and its values alone. */
+  /* Pure: the answer for nodes[i] depends on the options, that node, its attributes and its values alone, and is the same
+   * each time. */
   tenon_status (*supports)(tenon_device* device, const tenon_graph* graph, const tenon_options* options,
                            const uint32_t* nodes, uint32_t n, tenon_verdict* out, uint64_t stride);
-  /* Keeps no pointer into the graph. Reserves all that run needs on one queue. */
+  /* Keeps no pointer into the graph. Reserves all that run needs on one queue; a run on a second one may be serialised, or
+   * its first meet TENON_OUT_OF_MEMORY. */
   tenon_status (*compile)(tenon_device* device, const tenon_graph* graph, const tenon_options* options,
                           tenon_program** out, tenon_info* info);
   void (*program_destroy)(tenon_program* program);
 
-  /* *host: the memory of a HOST buffer, 64-byte aligned, mapped until buffer_free; else NULL. */
+  /* Undefined contents. *host: the memory of a HOST buffer, 64-byte aligned, mapped until buffer_free; else NULL. HOST may
+   * be refused (device.h), all else that fits may not. */
   tenon_status (*buffer_alloc)(tenon_device* device, const tenon_desc* desc, tenon_buffer** out, void** host);
   void (*buffer_free)(tenon_buffer* buffer);
 
+  /* A queue starts and completes its work in order and needs no further call for it. Its tickets grow and are never 0; a
+   * call that fails gives none. A failure of its work sticks: copy, run and wait on it, and what waits for it, answer with
+   * the first cause's code and text from then on, and other queues go on. TENON_DEVICE_LOST sticks to the device. */
   tenon_status (*queue_create)(tenon_device* device, uint64_t flags, tenon_queue** out);
   void (*queue_destroy)(tenon_queue* queue);
   tenon_status (*copy)(tenon_queue* queue, const tenon_copy* copy, uint64_t* ticket);
-  /* *done: iterations completed or submitted; 0 where run is refused. */
+  /* *done: iterations completed or submitted; 0 where run is refused. Less than were asked for: the feed stopped, an UNTIL
+   * came true, or the run fails, as wait then says. With feed or UNTIL run returns when it knows `done`. */
   tenon_status (*run)(tenon_queue* queue, const tenon_run* run, uint64_t* ticket, uint32_t* done);
-  /* This and all earlier tickets. 0 polls, UINT64_MAX waits for ever, else TENON_TIMEOUT. */
+  /* This and all earlier tickets. 0 polls, UINT64_MAX waits for ever, else TENON_TIMEOUT. A ticket that was not given:
+   * TENON_INVALID. */
   tenon_status (*wait)(tenon_queue* queue, uint64_t ticket, uint64_t timeout_ns);
 
-  /* optional */
+  /* optional: NULL where absent */
   tenon_status (*stats)(tenon_device* device, tenon_stats* out);
-  tenon_status (*trace)(tenon_device* device, const tenon_sink* sink); /* NULL flushes and ends */
+  /* Events of programs compiled with TENON_OPTION_TRACE. The sink lives until it is ended: NULL flushes and ends, after
+   * which nothing is emitted. */
+  tenon_status (*trace)(tenon_device* device, const tenon_sink* sink);
   const void* (*extension)(void* self, const char* name, uint32_t version);
+  /* What failed on this queue: code, place and text. Any thread, while the queue lives. */
+  tenon_status (*error_info)(tenon_queue* queue, tenon_error* out);
+  tenon_status (*facts)(tenon_device* device, tenon_facts* out);
 };
 
 #ifdef __cplusplus
