@@ -88,7 +88,8 @@ static void check_sizes_first(void) {
   static const char* const elements[] = {"tenon_unit",   "tenon_verdict", "tenon_allocation", "tenon_event",
                                          "tenon_value",  "tenon_node",    "tenon_attr",       "tenon_input",
                                          "tenon_result", "tenon_constant", "tenon_forecast_kernel",
-                                         "tenon_forecast_argument", "tenon_forecast_padding"};
+                                         "tenon_forecast_argument", "tenon_forecast_padding", "tenon_plan_step",
+                                         "tenon_plan_buffer", "tenon_plan_value"};
   for (int i = 0; i < kEntries; ++i) {
     if (entries[i].kind != STRUCT || is_frozen(entries[i].name)) continue;
     int element = 0;

@@ -127,6 +127,7 @@ struct Kernel {
   uint64_t thread_scratch_bytes = 0;  // 64-byte aligned, for each thread
   // (operand, result) pairs that may be the same memory where they are of one size: elementwise kernels, updates of state.
   std::vector<std::pair<int, int>> in_place;
+  std::string algorithm;  // that was chosen, where there are several: "winograd 3x3"; for `tenon inspect plan`
 };
 
 constexpr uint32_t kAllThreads = UINT32_MAX;

@@ -20,11 +20,16 @@ struct Rewritten {
   FlatGraph graph;  // empty: the given graph stays as it is
   // Of each node of the new graph the node of the given one that stands for it in messages, traces and memory reports.
   std::vector<uint32_t> origins;
+  // Of each node of the given graph the new one that does it. TENON_NONE: nothing is left to do.
+  std::vector<uint32_t> done_by;
+  // Of each value of the new graph that of the given one. TENON_NONE: it does not have it.
+  std::vector<uint32_t> values;
 };
 
 class Rewrite {
  public:
-  explicit Rewrite(const GraphView& from) : from_(from), ids_(from.n_values(), TENON_NONE) {
+  explicit Rewrite(const GraphView& from)
+      : from_(from), ids_(from.n_values(), TENON_NONE), renamed_(from.n_values(), false) {
     for (uint32_t i = 0; i < from.n_inputs(); ++i) {
       const tenon_input& input = from.input(i);
       ids_[input.value] = to_.input(from.value(input.value).dtype(), from.value(input.value).dims().vec(),
@@ -49,7 +54,10 @@ class Rewrite {
   uint32_t operand(const NodeView& node, int k) { return node.has(k) ? value(node.operand_id(k)) : TENON_NONE; }
   uint32_t result(const NodeView& node, int k) { return node.has_result(k) ? value(node.result_id(k)) : TENON_NONE; }
   // Who reads or makes `old` has `other`, another value of the given graph, from here on. Before either was asked for.
-  void put_instead(uint32_t old, uint32_t other) { ids_[old] = value(other); }
+  void put_instead(uint32_t old, uint32_t other) {
+    ids_[old] = value(other);
+    renamed_[old] = true;
+  }
   // A value that the given graph does not have.
   uint32_t fresh(int32_t dtype, const std::vector<int64_t>& dims) { return to_.value(dtype, dims); }
   // A constant that it does not have, as GraphBuilder takes one.
@@ -67,6 +75,11 @@ class Rewrite {
   // A node of the new graph, named after `origin`; attributes may follow by what it returns.
   GraphBuilder& add(std::string_view op, const std::vector<uint32_t>& operands, const std::vector<uint32_t>& results,
                     const NodeView& origin, uint32_t version = 1) {
+    for (const uint32_t made : results) {
+      if (made == TENON_NONE) continue;
+      if (makers_.size() <= made) makers_.resize(made + size_t{1}, TENON_NONE);
+      makers_[made] = static_cast<uint32_t>(origins_.size());
+    }
     origins_.push_back(origin.index());
     return to_.node(op, operands, results, version).name_after(origin.name());
   }
@@ -76,14 +89,39 @@ class Rewrite {
       const tenon_result& r = from_.result(i);
       to_.result(value(r.value), static_cast<tenon_mode>(r.mode), r.alias, r.placement);
     }
-    return {to_.build(), std::move(origins_)};
+    Rewritten out{to_.build(), std::move(origins_), find_doers(), {}};
+    out.values.assign(GraphView(*out.graph.graph()).n_values(), TENON_NONE);
+    for (uint32_t old = 0; old < from_.n_values(); ++old)
+      if (ids_[old] != TENON_NONE && !renamed_[old]) out.values[ids_[old]] = old;
+    return out;
   }
 
  private:
+  uint32_t maker_of(uint32_t old) const {
+    const uint32_t id = renamed_[old] ? TENON_NONE : ids_[old];
+    return id < makers_.size() ? makers_[id] : TENON_NONE;
+  }
+  // A node is done by the one that makes its result; where that is in no memory, by what does its first reader.
+  std::vector<uint32_t> find_doers() const {
+    std::vector<uint32_t> done_by(from_.n_nodes(), TENON_NONE), read_by(from_.n_values(), TENON_NONE);
+    for (uint32_t i = from_.n_nodes(); i-- > 0;) {
+      const NodeView node = from_.node(i);
+      for (int k = 0; k < node.results() && done_by[i] == TENON_NONE; ++k)
+        if (node.has_result(k)) done_by[i] = maker_of(node.result_id(k));
+      for (int k = 0; k < node.results() && done_by[i] == TENON_NONE; ++k)
+        if (node.has_result(k)) done_by[i] = read_by[node.result_id(k)];
+      for (int k = 0; k < node.operands() && done_by[i] != TENON_NONE; ++k)
+        if (node.has(k)) read_by[node.operand_id(k)] = done_by[i];
+    }
+    return done_by;
+  }
+
   GraphView from_;
   GraphBuilder to_;
   std::vector<uint32_t> ids_;
+  std::vector<bool> renamed_;  // of the given graph
   std::vector<uint32_t> origins_;
+  std::vector<uint32_t> makers_;  // of values of the new graph
 };
 
 }  // namespace tenon::plugin

@@ -167,6 +167,58 @@ typedef struct tenon_info {
   uint32_t reserved;
 } tenon_info;
 
+/* ---- what was planned ---- */
+
+/* A piece of work of an iteration. Elements of arrays, as those below: they grow at their end. */
+typedef struct tenon_plan_step {
+  const char* op;         /* of a node, or the backend's own: "cpu.conv_pool" */
+  const char* algorithm;  /* which of several: "winograd 3x3"; NULL: there is one, or the backend does not say */
+  uint32_t node;          /* of the graph, after which it is named; TENON_NONE: a copy to a result's place */
+  uint32_t unit;          /* for which it works; where it works for all, the first */
+  tenon_range nodes;      /* of tenon_plan.nodes: those that it does */
+  uint64_t scratch_bytes; /* that it needs while it runs, of all its threads */
+} tenon_plan_step;
+
+typedef enum tenon_plan_memory {
+  TENON_PLAN_WORKSPACE = 0,
+  TENON_PLAN_INPUT = 1, /* the caller's buffer of an input, updated in place */
+  TENON_PLAN_RESULT = 2,
+  TENON_PLAN_CONSTANT = 3
+} tenon_plan_memory;
+
+/* Memory in one piece, and the steps between which it holds what it is for. Of the workspace, two that are alive at once
+ * lie apart. */
+typedef struct tenon_plan_buffer {
+  int32_t memory; /* tenon_plan_memory */
+  uint32_t index; /* of the input or result */
+  uint32_t first, last;
+  uint64_t bytes, offset; /* offset: in the workspace; else 0 */
+} tenon_plan_buffer;
+
+/* Where a node's result lies. Values of one buffer share its memory: one is computed over the other, or is a part of it. */
+typedef struct tenon_plan_value {
+  uint32_t node;
+  uint32_t result; /* of the node; TENON_NONE: a value that the graph does not have */
+  uint32_t unit;
+  uint32_t buffer;
+  uint64_t bytes, offset; /* offset: in the buffer */
+} tenon_plan_value;
+
+/* Pointers belong to the program. A node is done by one step of a unit at most; by none, where nothing is left to do, or
+ * where other steps compute it as they read it. */
+typedef struct tenon_plan {
+  uint64_t struct_size;
+  uint64_t flags;
+  const tenon_plan_step* steps; /* in the order in which they run */
+  uint64_t step_stride;
+  const tenon_plan_buffer* buffers;
+  uint64_t buffer_stride;
+  const tenon_plan_value* values;
+  uint64_t value_stride;
+  const uint32_t* nodes;
+  uint32_t n_steps, n_buffers, n_values, n_nodes;
+} tenon_plan;
+
 /* ---- running ---- */
 
 /* Batches, pulled by run: next and release are called inside it, on its caller's thread, for i = 0, 1, .. in order, with
@@ -191,7 +243,7 @@ typedef struct tenon_run {
   tenon_program* program;
   const tenon_point* after;
   uint32_t n_after;
-  uint32_t iterations; /* 1..max_iterations */
+  uint32_t iterations;          /* 1..max_iterations */
   tenon_buffer* const* inputs;  /* one for each input that is no SCALAR, in order; FEED ones may be NULL with feed */
   tenon_buffer* const* results; /* one for each result; the same handle as the input that it aliases */
   const tenon_scalar* scalars;  /* iterations x number of SCALAR inputs; run copies them */

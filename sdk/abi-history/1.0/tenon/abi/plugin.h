@@ -93,6 +93,8 @@ struct tenon_backend {
   /* What failed on this queue: code, place and text. Any thread, while the queue lives. */
   tenon_status (*error_info)(tenon_queue* queue, tenon_error* out);
   tenon_status (*facts)(tenon_device* device, tenon_facts* out);
+  /* What compile decided: the steps of an iteration and their memory. Fills *out up to its struct_size. */
+  tenon_status (*describe)(const tenon_program* program, tenon_plan* out);
 };
 
 #ifdef __cplusplus
