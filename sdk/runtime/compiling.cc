@@ -1,6 +1,6 @@
 #include "runtime/compiling.h"
 
-#include <algorithm>
+#include <set>
 #include <utility>
 
 #include "tenon/plugin/op_attributes.h"
@@ -9,7 +9,7 @@ namespace tenon::plugin {
 
 PreparedGraph::PreparedGraph(const tenon_graph& graph, const KernelTable& table, uint32_t units, Rewriter rewrite,
                              const Env& env)
-    : view_(graph) {
+    : given_(graph), spread_(graph), view_(graph) {
   for (uint32_t i = 0; i < view_.n_nodes(); ++i) {
     const NodeView node = view_.node(i);
     const Entry* entry = table.find(node.op(), node.version());
@@ -18,8 +18,10 @@ PreparedGraph::PreparedGraph(const tenon_graph& graph, const KernelTable& table,
   }
   if (units > 1) unroll(table, units);
   cost_ = cost_of(view_);
+  spread_ = view_;
+  spread_origins_ = origins_;
   if (rewrite) rewritten_ = rewrite(view_, env);
-  if (rewritten_.graph.empty()) return;
+  if (!is_rewritten()) return;
   Origins through;
   for (const uint32_t origin : rewritten_.origins) through.push_back(origins_[origin]);
   origins_ = std::move(through);
@@ -38,14 +40,31 @@ void PreparedGraph::unroll(const KernelTable& table, uint32_t units) {
   view_ = GraphView(*unrolled_.graph.graph());
 }
 
-std::vector<tenon_allocation> allocations_of(const Plan& plan, const PreparedGraph::Origins& origins) {
-  std::vector<tenon_allocation> out;
-  // What is alive to the end is so after the last node.
-  const auto given = [&](uint32_t node) { return origins[std::min<size_t>(node, origins.size() - 1)].node; };
-  for (const Allocation& a : plan.allocations) {
-    const auto [first, last] = std::minmax({given(a.first), given(a.last)});
-    out.push_back({given(a.node), 0, a.bytes, a.bytes, a.offset, first, last});
-  }
+std::vector<PreparedGraph::Origins> PreparedGraph::done_nodes() const {
+  std::vector<Origins> out(view_.n_nodes());
+  std::set<std::pair<uint32_t, uint32_t>> seen;
+  // What is written for a node in front of it and behind it counts where the node itself is not among what is written.
+  for (const bool itself : {true, false})
+    for (uint32_t i = 0; i < spread_.n_nodes(); ++i) {
+      const uint32_t by = is_rewritten() ? rewritten_.done_by[i] : i;
+      const UnrolledGraph::Origin& origin = spread_origins_[i];
+      if (by != TENON_NONE && is_given_op(i) == itself && seen.insert({origin.node, origin.unit}).second)
+        out[by].push_back(origin);
+    }
+  return out;
+}
+
+std::vector<PreparedGraph::NodeResult> PreparedGraph::node_results() const {
+  std::vector<NodeResult> spread(spread_.n_values(), {{TENON_NONE, 0}, TENON_NONE});
+  for (uint32_t i = 0; i < spread_.n_nodes(); ++i)
+    for (int k = 0; k < spread_.node(i).results(); ++k)
+      if (spread_.node(i).has_result(k))
+        spread[spread_.node(i).result_id(k)] = {spread_origins_[i],
+                                                is_given_op(i) ? static_cast<uint32_t>(k) : TENON_NONE};
+  if (!is_rewritten()) return spread;
+  std::vector<NodeResult> out;
+  for (const uint32_t value : rewritten_.values)
+    out.push_back(value == TENON_NONE ? NodeResult{{TENON_NONE, 0}, TENON_NONE} : spread[value]);
   return out;
 }
 

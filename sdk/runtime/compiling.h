@@ -23,21 +23,33 @@ class PreparedGraph {
   PreparedGraph(const PreparedGraph&) = delete;
   PreparedGraph& operator=(const PreparedGraph&) = delete;
 
+  const GraphView& given() const { return given_; }
   const GraphView& view() const { return view_; }
   const Origins& origins() const { return origins_; }  // of the view's nodes, in the given graph
   const Cost& cost() const { return cost_; }           // of the given graph, on all units
 
+  // Of each of the view's nodes, those of the given graph that it does; each of them is done once on a unit.
+  std::vector<Origins> done_nodes() const;
+  struct NodeResult {
+    UnrolledGraph::Origin node;
+    uint32_t result;  // TENON_NONE: what the given graph does not have
+  };
+  // Of each of the view's values that a node makes, whose it is in the given graph.
+  std::vector<NodeResult> node_results() const;
+
  private:
   void unroll(const KernelTable& table, uint32_t units);
+  bool is_given_op(uint32_t node) const {
+    return spread_.node(node).op() == given_.node(spread_origins_[node].node).op();
+  }
+  bool is_rewritten() const { return !rewritten_.graph.empty(); }
 
   UnrolledGraph unrolled_;
   Rewritten rewritten_;
-  GraphView view_;
-  Origins origins_;
+  GraphView given_, spread_, view_;  // as it came; for all units; with the backend's own nodes
+  Origins origins_, spread_origins_;
   Cost cost_;
 };
-
-std::vector<tenon_allocation> allocations_of(const Plan& plan, const PreparedGraph::Origins& origins);
 
 // Fills `info`, unless it is NULL. `allocations` is pointed to.
 void give_info(const Plan& plan, const Cost& cost, const std::vector<tenon_allocation>& allocations, uint64_t capacity,

@@ -113,8 +113,14 @@ Rewritten rewrite(const GraphView& graph, const std::vector<Pattern>& patterns) 
 
 Rewritten joined(Rewritten first, Rewritten second) {
   if (second.origins.empty()) return first;
-  if (!first.origins.empty())
-    for (uint32_t& node : second.origins) node = first.origins[node];
+  if (first.origins.empty()) return second;
+  const auto through = [](std::vector<uint32_t>& to, const std::vector<uint32_t>& map) {
+    for (uint32_t& i : to) i = i == TENON_NONE ? i : map[i];
+  };
+  through(second.origins, first.origins);
+  through(second.values, first.values);
+  through(first.done_by, second.done_by);
+  second.done_by = std::move(first.done_by);
   return second;
 }
 

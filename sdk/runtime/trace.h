@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/plan/planner.h"
-#include "tenon/plugin/replicas.h"
+#include "runtime/compiling.h"
 
 namespace tenon::plugin {
 
@@ -26,13 +25,11 @@ class Tracer {
 };
 
 // One event for each step and each thread that has a part in it, in the order of the steps, made when a program is
-// compiled: while it runs the times alone are written. A node's cost is in its first thread's event. `origins`: of the
-// graph's nodes, in the graph `known` to the host, from which the arithmetic of a backend's own nodes is taken: that of all
-// nodes that one of them stands for.
+// compiled: while it runs the times alone are written. A node's cost is in its first thread's event; of a backend's own
+// node the arithmetic is that of all nodes that it does.
 class StepEvents {
  public:
-  StepEvents(const GraphView& graph, const Plan& plan, tenon_program* program, const GraphView& known,
-             const std::vector<UnrolledGraph::Origin>& origins);
+  StepEvents(const PreparedGraph& graph, const Plan& plan, tenon_program* program);
   // Thread `lane` worked on step `step` from start to end.
   void set(size_t step, uint32_t lane, uint64_t start_ps, uint64_t end_ps) {
     tenon_event& event = events_[first_[step] + lane];

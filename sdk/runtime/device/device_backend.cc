@@ -113,6 +113,7 @@ tenon_backend entries() {
   table.wait = wait;
   table.stats = stats;
   table.trace = trace;
+  table.describe = describe;
   return table;
 }
 

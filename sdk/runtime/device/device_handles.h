@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/device/device_executor.h"
+#include "runtime/plan_description.h"
 #include "tenon/plugin/device_backend.h"
 #include "tenon/plugin/entry.h"
 
@@ -26,11 +27,12 @@ struct Device {
 };
 
 struct Program {
-  Program(Plan plan, Device& owner) : device(&owner), executor(std::move(plan), *owner.memory, *owner.arena) {}
+  Program(Plan plan, PlanDescription described, Device& owner)
+      : device(&owner), executor(std::move(plan), *owner.memory, *owner.arena), description(std::move(described)) {}
   Device* device;
   DeviceExecutor executor;
+  PlanDescription description;
   uint32_t max_iterations = 1;
-  std::vector<tenon_allocation> allocations;
 };
 
 inline Device* as_device(tenon_device* d) { return reinterpret_cast<Device*>(d); }
@@ -57,6 +59,7 @@ tenon_status supports(tenon_device* device, const tenon_graph* graph, const teno
 tenon_status compile(tenon_device* device, const tenon_graph* graph, const tenon_options* options, tenon_program** out,
                      tenon_info* info);
 void program_destroy(tenon_program* program);
+tenon_status describe(const tenon_program* program, tenon_plan* out);
 
 // device_submit.cc
 tenon_status queue_create(tenon_device* device, uint64_t flags, tenon_queue** out);

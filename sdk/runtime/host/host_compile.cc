@@ -60,16 +60,17 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
     const Backend& backend = *device.backend;
     const Env env = make_env(device, options);
     const PreparedGraph prepared(*graph, backend.table, device.units, backend.config->rewrite, env);
-    auto program = std::make_unique<Program>(make_plan(prepared.view(), backend.table, env), device);
+    Plan made = make_plan(prepared.view(), backend.table, env);
+    PlanDescription description(prepared, made);
+    made.memory = {};
+    auto program = std::make_unique<Program>(std::move(made), std::move(description), device);
     const Plan& plan = program->executor.plan();
     program->max_iterations = std::max(options.max_iterations, 1u);
-    program->allocations = allocations_of(plan, prepared.origins());
     if (options.flags & TENON_OPTION_TRACE) {
       auto* traced = reinterpret_cast<tenon_program*>(program.get());
-      program->executor.trace(device.tracer, std::make_unique<StepEvents>(prepared.view(), plan, traced,
-                                                                          GraphView(*graph), prepared.origins()));
+      program->executor.trace(device.tracer, std::make_unique<StepEvents>(prepared, plan, traced));
     }
-    give_info(plan, prepared.cost(), program->allocations, Memory::installed(), info);
+    give_info(plan, prepared.cost(), program->description.allocations(), Memory::installed(), info);
     reserve_workspace(plan.arena_bytes, options.memory_limit, info,
                       [&](uint64_t bytes) { return device.arenas.reserve(bytes); });
     *out = reinterpret_cast<tenon_program*>(program.release());
@@ -77,5 +78,10 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
 }
 
 void program_destroy(tenon_program* program) { delete as_program(program); }
+
+tenon_status describe(const tenon_program* program, tenon_plan* out) {
+  reinterpret_cast<const Program*>(program)->description.give(out);
+  return {TENON_OK, 0, nullptr};
+}
 
 }  // namespace tenon::plugin::host_entries

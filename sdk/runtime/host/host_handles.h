@@ -5,6 +5,7 @@
 
 #include "runtime/executor.h"
 #include "runtime/host/host_queue.h"
+#include "runtime/plan_description.h"
 #include "tenon/plugin/cost.h"
 #include "tenon/plugin/host_backend.h"
 
@@ -25,11 +26,14 @@ struct Device {
 };
 
 struct Program {
-  Program(Plan plan, Device& owner) : device(&owner), executor(std::move(plan), &owner.backend->host, owner.arenas) {}
+  Program(Plan plan, PlanDescription described, Device& owner)
+      : device(&owner),
+        executor(std::move(plan), &owner.backend->host, owner.arenas),
+        description(std::move(described)) {}
   Device* device;
   Executor executor;
+  PlanDescription description;
   uint32_t max_iterations = 1;
-  std::vector<tenon_allocation> allocations;
 };
 
 inline Device* as_device(tenon_device* d) { return reinterpret_cast<Device*>(d); }
@@ -43,6 +47,7 @@ tenon_status supports(tenon_device* device, const tenon_graph* graph, const teno
 tenon_status compile(tenon_device* device, const tenon_graph* graph, const tenon_options* options, tenon_program** out,
                      tenon_info* info);
 void program_destroy(tenon_program* program);
+tenon_status describe(const tenon_program* program, tenon_plan* out);
 
 // host_submit.cc
 tenon_status queue_create(tenon_device* device, uint64_t flags, tenon_queue** out);

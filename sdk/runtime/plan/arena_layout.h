@@ -15,6 +15,19 @@ struct Block {
   uint64_t offset = 0;
 };
 
+// Where the values of a graph lie; what plan_description.h is made of.
+struct MemoryLayout {
+  struct Stored {
+    int32_t base = -1;   // as Place::base
+    int32_t block = -1;  // of the arena
+    uint64_t offset = 0;
+  };
+  std::vector<Block> blocks;
+  std::vector<uint32_t> makers;   // of each block: the node that first writes it; TENON_NONE: scratch, a scalar
+  std::vector<Stored> values;     // by their number
+  std::vector<uint32_t> scalars;  // of each block: the input that it holds; TENON_NONE
+};
+
 // Gives each block its offset; returns the bytes that all take up.
 uint64_t place_blocks(std::vector<Block>& blocks);
 

@@ -52,6 +52,7 @@ class Planner {
     fill_steps();
     drop_views();
     add_result_copies();
+    keep_layout();
     add_barriers(graph_, plan_);
     return std::move(plan_);
   }
@@ -132,6 +133,7 @@ class Planner {
         is_buffer_[v] = true;
       } else {
         storage_[v].block = new_block(0, n_, 64);
+        block_scalar_.back() = i;
         scalar_values_.push_back(v);
       }
     }
@@ -205,6 +207,8 @@ class Planner {
 
   int32_t new_block(uint32_t first, uint32_t last, uint64_t bytes) {
     blocks_.push_back({first, last, align_up(bytes)});
+    block_maker_.push_back(TENON_NONE);
+    block_scalar_.push_back(TENON_NONE);
     return static_cast<int32_t>(blocks_.size() - 1);
   }
 
@@ -244,7 +248,7 @@ class Planner {
         const int32_t reuse = reusable_block(node, v, k);
         if (reuse >= 0) blocks_[reuse].last = last;
         storage_[v].block = reuse >= 0 ? reuse : new_block(i, last, static_cast<uint64_t>(graph_.value(v).bytes()));
-        if (reuse < 0) block_node_.push_back({storage_[v].block, i});
+        if (reuse < 0) block_maker_.back() = i;
       }
     }
   }
@@ -262,10 +266,6 @@ class Planner {
     plan_.thread_scratch = place_blocks(blocks_);
     plan_.arena_bytes = plan_.thread_scratch + plan_.thread_scratch_bytes * plan_.threads;
     for (uint32_t v : scalar_values_) plan_.scalars.push_back({place_of(v), graph_.value(v).dtype()});
-    for (const auto& [block, node] : block_node_) {
-      const Block& b = blocks_[block];
-      plan_.allocations.push_back({node, b.first, b.last, b.bytes, b.offset});
-    }
   }
 
   Place place_of(uint32_t v) const {
@@ -320,6 +320,7 @@ class Planner {
       const uint64_t bytes = plan_.result_bytes[r];
       if (is_buffer_[result_value(r)]) {
         const Place stage{kBaseArena, plan_.arena_bytes};
+        blocks_[new_block(n_, n_, bytes)].offset = plan_.arena_bytes;
         plan_.arena_bytes += align_up(bytes);
         add_copy(from, stage, bytes);
         from = stage;
@@ -327,6 +328,18 @@ class Planner {
       last.push_back({from, to, bytes});
     }
     for (const auto& [from, to, bytes] : last) add_copy(from, to, bytes);
+  }
+
+  void keep_layout() {
+    MemoryLayout& to = plan_.memory;
+    for (uint32_t v = 0; v < graph_.n_values(); ++v) {
+      const Storage& s = storage_[views_.root[v]];
+      const uint64_t at = s.block < 0 && s.place.base >= 0 ? s.place.offset : 0;
+      to.values.push_back({s.place.base, s.block, at + views_.offset[v]});
+    }
+    to.blocks = std::move(blocks_);
+    to.makers = std::move(block_maker_);
+    to.scalars = std::move(block_scalar_);
   }
 
   GraphView graph_;
@@ -342,7 +355,7 @@ class Planner {
   std::vector<bool> is_buffer_;  // each value: it is an input's buffer
   std::vector<uint32_t> scalar_values_;
   std::vector<Block> blocks_;
-  std::vector<std::pair<int32_t, uint32_t>> block_node_;
+  std::vector<uint32_t> block_maker_, block_scalar_;  // as in MemoryLayout
   std::vector<int32_t> scratch_;
 };
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/plan/arena_layout.h"
 #include "tenon/plugin/entry.h"
 #include "tenon/plugin/kernel.h"
 
@@ -28,16 +29,11 @@ struct ScalarSlot {
   int32_t dtype;
 };
 
-struct Allocation {
-  uint32_t node, first, last;
-  uint64_t bytes, offset;
-};
-
 struct Plan {
   std::vector<Step> steps;
   std::vector<uint8_t> constants;
   std::vector<ScalarSlot> scalars;
-  std::vector<Allocation> allocations;
+  MemoryLayout memory;                // taken out by compile, which describes it
   uint64_t arena_bytes = 0;           // values, scratch and the threads' own scratch
   uint64_t thread_scratch = 0;        // offset in the arena
   uint64_t thread_scratch_bytes = 0;  // of each thread
