@@ -1,8 +1,11 @@
 // The ABI inside core/backend: nobody outside this folder includes it.
 #pragma once
 
+#include <algorithm>
+#include <cstring>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tenon/abi/plugin.h"
 #include "tenon/status.h"
@@ -50,5 +53,19 @@ std::string printable(const char* text, size_t most = kMaxText);
 
 // The same in one line.
 std::string one_line(std::string_view text);
+
+constexpr uint32_t kMaxRows = 1 << 20;
+
+// The rows of a backend's table, as far as they go.
+template <class Row, class Make>
+auto rows_of(const Row* rows, uint64_t n, uint64_t stride, Make make) {
+  std::vector<decltype(make(*rows))> out;
+  for (uint64_t i = 0; rows && i < std::min<uint64_t>(n, kMaxRows); ++i) {
+    Row row{};
+    std::memcpy(&row, reinterpret_cast<const uint8_t*>(rows) + i * stride, std::min<uint64_t>(stride, sizeof row));
+    out.push_back(make(row));
+  }
+  return out;
+}
 
 }  // namespace tenon

@@ -12,8 +12,6 @@
 namespace tenon {
 namespace {
 
-constexpr uint32_t kMaxRows = 1 << 20;
-
 // What the backend set of the table; the rest is zero.
 std::optional<tenon_forecast> find_forecast(const tenon_backend& backend, std::string_view name) {
   if (!backend.extension) return {};
@@ -42,18 +40,6 @@ PredictedKernel kernel_of(const tenon_forecast_kernel& k) {
   out.padded_flops = k.padded_flops;
   out.bytes = k.bytes;
   out.padded_bytes = k.padded_bytes;
-  return out;
-}
-
-// The rows of a backend's table, as far as they go.
-template <class Row, class Make>
-auto rows_of(const Row* rows, uint64_t n, uint64_t stride, Make make) {
-  std::vector<decltype(make(*rows))> out;
-  for (uint64_t i = 0; rows && i < std::min<uint64_t>(n, kMaxRows); ++i) {
-    Row row{};
-    std::memcpy(&row, reinterpret_cast<const uint8_t*>(rows) + i * stride, std::min<uint64_t>(stride, sizeof row));
-    out.push_back(make(row));
-  }
   return out;
 }
 

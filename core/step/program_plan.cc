@@ -71,6 +71,10 @@ bool is_verdict(Code code) {
 
 }  // namespace
 
+PlannedMemory planned_memory(const Executable& executable) {
+  return memory_of(executable.program.info(), {}, executable.graph);
+}
+
 Result<PredictedStep> predicted_step(const Executable& executable) {
   TENON_ASSIGN(PredictedStep step, forecast(*executable.device, executable.program));
   const DeviceNodes nodes(executable.graph);

@@ -20,6 +20,9 @@ struct ProgramPlan {
 // REQUIRED: the device predicts. What it says of the program is no error; what went wrong otherwise is.
 Result<ProgramPlan> plan_program(Trace traced, const std::shared_ptr<Device>& device, const ProgramOptions& options);
 
+// What the device says of the memory that a program takes.
+PlannedMemory planned_memory(const Executable& executable);
+
 // What the device predicts for a step of a program, with the names of its kernels and of layers that are padded. REQUIRED:
 // the device predicts.
 Result<PredictedStep> predicted_step(const Executable& executable);

@@ -1,4 +1,5 @@
 // What all of the Estimator's modes share: the device, programs, states, checkpoints; inspection.
+#include "step/named_plan.h"
 #include "train/estimator_impl.h"
 #include "train/estimator_log.h"
 #include "train/export_outputs.h"
@@ -228,6 +229,14 @@ Result<std::string> Estimator::graph_text(const Dataset& input, Mode mode, bool 
   if (!lowered) return to_text(*built.graph);
   TENON_ASSIGN(const Graph graph, lower(*built.graph, *m.device, compile_options(m.config, 1)));
   return to_text(graph);
+}
+
+Result<StepPlan> Estimator::plan(const Dataset& input, Mode mode) {
+  Impl& m = *impl_;
+  TENON_TRY(m.open());
+  TENON_ASSIGN(const Trace built, trace_model(m.model, m.params, input.specs(), input.options().batch_size, mode,
+                                              spread_over(*m.device, m.config)));
+  return step_plan(*built.graph, m.device, compile_options(m.config, 1));
 }
 
 Result<std::string> Estimator::variables_hash() const {

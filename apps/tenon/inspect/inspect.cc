@@ -1,4 +1,4 @@
-// tenon inspect: what is in a graph, a model, records, a checkpoint, the op set.
+// tenon inspect: what is in a graph, a plan, a model, records, a checkpoint, the op set.
 #include "inspect/inspect.h"
 
 #include "model_run.h"
@@ -6,48 +6,63 @@
 namespace tenon::runner {
 namespace {
 
-const std::vector<std::string> kThings = {"graph", "model", "records", "checkpoint", "ops"};
+const std::vector<std::string> kThings = {"graph", "plan", "model", "records", "checkpoint", "ops"};
 
 void declare_inspect(Flags& flags, const std::vector<std::string>& words) {
   const std::string what = words.empty() ? "" : words[0];
-  flags.leave_out({"threads", "seed"});
-  if (what != "ops") flags.leave_out({"verbose"});
-  if (what != "graph") flags.leave_out({"device"});
-  if (what == "graph" || what == "model") add_model_flags(flags, words);
+  const bool built = what == "graph" || what == "plan";  // as it is trained
+  flags.leave_out({"seed"});
+  if (what != "plan") flags.leave_out({"threads"});
+  if (what != "plan" && what != "ops") flags.leave_out({"verbose"});
+  if (!built) flags.leave_out({"device"});
+  if (built || what == "model") add_model_flags(flags, words);
   if (what == "model") {
     add_dtype_flag(flags);
     add_data_dir_flags(flags);
   }
-  if (what == "graph") {
+  if (built) {
     add_training_flags(flags, words);
     add_data_dir_flags(flags);
     add_device_flags(flags);
     flags.text("mode", "train", "which graph of the model", {"train", "eval", "predict"});
     flags.integer("batch_size", 0, "of the graph; 0: train_batch_size", 0, 1 << 24);
-    flags.boolean("bounded_batch", false, "the graph for batches of up to that size, with its masks");
+    if (what == "graph")
+      flags.boolean("bounded_batch", false, "the graph for batches of up to that size, with its masks");
   }
   if (what == "records") flags.boolean("skip_corrupt", false, "pass over damaged records and count them");
   if (what == "checkpoint") flags.text("values", "", "print the values of this tensor");
 }
 
-Mode mode_of(const std::string& name) {
+Mode mode_of(const Flags& flags) {
+  const std::string name = flags.text("mode");
   return name == "train" ? Mode::kTrain : name == "eval" ? Mode::kEval : Mode::kPredict;
+}
+
+int64_t batch_of(const Flags& flags) {
+  return flags.integer("batch_size") > 0 ? flags.integer("batch_size") : flags.integer("train_batch_size");
 }
 
 int inspect_graph(const Flags& flags, const std::vector<std::string>& words) {
   const ModelRun model(flags, words);
-  const int64_t batch =
-      flags.integer("batch_size") > 0 ? flags.integer("batch_size") : flags.integer("train_batch_size");
   Estimator estimator = model.estimator(model.run_config());
   const bool lowered = flags.given("device") || flags.boolean("use_tpu") || flags.given("tpu");
-  const std::string text = estimator
-                               .graph_text(model.synthetic(batch, true), mode_of(flags.text("mode")), lowered,
-                                           flags.boolean("bounded_batch"))
-                               .take();
+  const std::string text =
+      estimator
+          .graph_text(model.synthetic(batch_of(flags), true), mode_of(flags), lowered, flags.boolean("bounded_batch"))
+          .take();
   if (flags.boolean("json"))
     print_line(Json("result").add("model", model.info().name).add("graph", text).str());
   else
     print_text(text);
+  return 0;
+}
+
+int inspect_plan(const Flags& flags, const std::vector<std::string>& words) {
+  const ModelRun model(flags, words);
+  Estimator estimator = model.estimator(model.run_config());
+  const int64_t batch = batch_of(flags);
+  const StepPlan plan = estimator.plan(model.synthetic(batch, true), mode_of(flags)).take();
+  print_plan(plan, {model.info().name, flags.text("mode"), batch, flags.boolean("verbose"), flags.boolean("json")});
   return 0;
 }
 
@@ -92,6 +107,7 @@ int run_inspect(const Flags& flags, const std::vector<std::string>& words) {
   const std::string what = words[0] == "record" ? "records" : only_word({words[0]}, "thing to inspect", kThings);
   const std::vector<std::string> rest(words.begin() + 1, words.end());
   if (what == "graph") return inspect_graph(flags, rest);
+  if (what == "plan") return inspect_plan(flags, rest);
   if (what == "model") return inspect_model(flags, rest);
   if (what == "ops") return inspect_ops(flags, rest);
   if (what == "records") return inspect_records(flags, rest);
@@ -103,8 +119,8 @@ int run_inspect(const Flags& flags, const std::vector<std::string>& words) {
 
 const Command kInspect{
     .name = "inspect",
-    .arguments = "graph|model MODEL | records FILE.. | checkpoint PREFIX|DIR | ops [NAME..]",
-    .summary = "Shows what is in a graph, a model, records, a checkpoint, the op set",
+    .arguments = "graph|plan|model MODEL | records FILE.. | checkpoint PREFIX|DIR | ops [NAME..]",
+    .summary = "Shows what is in a graph, a device's plan of it, a model, records, a checkpoint, the op set",
     .declare = declare_inspect,
     .run = run_inspect,
     .details = [] { return "Each has flags of its own: `tenon inspect graph --help`.\n" + list_of_models(); },

@@ -33,6 +33,7 @@
 #include "tenon/metrics.h"
 #include "tenon/optimizers.h"
 #include "tenon/params.h"
+#include "tenon/step_plan.h"
 #include "tenon/train_input.h"
 #include "tenon/warm_start.h"
 
@@ -232,6 +233,9 @@ class Estimator {
   // The graph of a mode as text, as the device gets it when `lowered`; of batches of up to the input's batch size when
   // `bounded_batch`, as tenon/strategy.h says.
   Result<std::string> graph_text(const Dataset& input, Mode mode, bool lowered, bool bounded_batch = false);
+  // What the device decided for a step of a mode, on batches of the input's batch size.
+  // kUnsupported: its backend does not say.
+  Result<StepPlan> plan(const Dataset& input, Mode mode);
   // A hash of all variables of the newest state, for comparing runs bit by bit.
   Result<std::string> variables_hash() const;
 

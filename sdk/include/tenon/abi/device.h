@@ -243,7 +243,7 @@ typedef struct tenon_run {
   tenon_program* program;
   const tenon_point* after;
   uint32_t n_after;
-  uint32_t iterations;          /* 1..max_iterations */
+  uint32_t iterations; /* 1..max_iterations */
   tenon_buffer* const* inputs;  /* one for each input that is no SCALAR, in order; FEED ones may be NULL with feed */
   tenon_buffer* const* results; /* one for each result; the same handle as the input that it aliases */
   const tenon_scalar* scalars;  /* iterations x number of SCALAR inputs; run copies them */
