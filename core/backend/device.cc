@@ -123,8 +123,7 @@ tenon_options abi_options(const ProgramOptions& o) {
   tenon_options out{};
   out.struct_size = sizeof out;
   out.flags = (o.deterministic ? TENON_OPTION_DETERMINISTIC : 0) | (o.trace ? TENON_OPTION_TRACE : 0) |
-              (o.forecast_only ? TENON_OPTION_FORECAST : 0) |
-              (o.soft_placement ? TENON_OPTION_SOFT_PLACEMENT : 0);
+              (o.forecast_only ? TENON_OPTION_FORECAST : 0);
   out.max_iterations = static_cast<uint32_t>(o.max_iterations);
   out.precision = o.precision;
   out.memory_limit = o.memory_limit;
@@ -312,6 +311,19 @@ Status Queue::read(const Buffer& from, void* to, uint64_t bytes, uint64_t offset
   c.src = from.handle_;
   c.src_offset = offset;
   c.dst_host = to;
+  c.bytes = bytes;
+  uint64_t ticket = 0;
+  TENON_TRY(call_entry(device_->name(), "copy", [&] { return device_->backend().copy(handle_, &c, &ticket); }));
+  return wait(ticket, "copy");
+}
+
+Status Queue::copy(const Buffer& to, uint64_t to_offset, const Buffer& from, uint64_t from_offset, uint64_t bytes) {
+  tenon_copy c{};
+  c.struct_size = sizeof c;
+  c.dst = to.handle_;
+  c.dst_offset = to_offset;
+  c.src = from.handle_;
+  c.src_offset = from_offset;
   c.bytes = bytes;
   uint64_t ticket = 0;
   TENON_TRY(call_entry(device_->name(), "copy", [&] { return device_->backend().copy(handle_, &c, &ticket); }));

@@ -77,6 +77,7 @@ struct ProgramOptions {
   int max_iterations = 1;
   int precision = 0;
   uint64_t memory_limit = 0;
+  bool soft_placement = false;  // of compile(): what the device refuses runs on cpu.so. Backends are not told
 };
 
 struct ProgramAllocation {
@@ -195,6 +196,7 @@ class Queue {
   // Copies dense row-major contents and waits for it.
   Status write(const Buffer& to, const void* from, uint64_t bytes, uint64_t offset = 0);
   Status read(const Buffer& from, void* to, uint64_t bytes, uint64_t offset = 0);
+  Status copy(const Buffer& to, uint64_t to_offset, const Buffer& from, uint64_t from_offset, uint64_t bytes);
   // Runs 1..max_iterations steps and waits; the result is how many were done (fewer when the feed
   // stopped or an UNTIL result came true).
   Result<uint32_t> run(Launch& launch, uint32_t iterations, Feed* feed = nullptr);

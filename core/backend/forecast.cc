@@ -69,6 +69,8 @@ PredictedStep step_of(const tenon_forecast_step& s) {
   out.flops = s.flops;
   out.peak_flops = static_cast<double>(s.peak_flops);
   out.peak_bytes = static_cast<double>(s.peak_bytes);
+  out.out_bytes_per_s = static_cast<double>(s.out_bytes);
+  out.back_bytes_per_s = static_cast<double>(s.back_bytes);
   out.kernels = rows_of(s.kernels, s.n_kernels, s.kernel_stride, kernel_of);
   out.arguments = rows_of(s.arguments, s.n_arguments, s.argument_stride, argument_of);
   out.paddings = rows_of(s.paddings, s.n_paddings, s.padding_stride, padding_of);

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "compile/rewrite.h"
+#include "compile/soft_placement.h"
 #include "op/decompose.h"
 
 namespace tenon {
@@ -57,13 +58,13 @@ std::string in_one_line(const std::string& text) {
 
 constexpr size_t kMostRefused = 3;  // that a message has
 
-// Marks what must be decomposed.
-Result<bool> ask(const Graph& graph, Device& device, const ProgramOptions& options, std::vector<bool>& to_expand) {
+// Marks what must be decomposed, and lists what the device refuses.
+Result<bool> ask(const Graph& graph, Device& device, const ProgramOptions& options, std::vector<bool>& to_expand,
+                 std::vector<RefusedNode>& refused) {
   const std::vector<NodeId> nodes = image_nodes(graph);
   std::vector<uint32_t> which(nodes.size());
   std::iota(which.begin(), which.end(), 0u);
   TENON_ASSIGN(const std::vector<NodeVerdict> verdicts, device.supports(flatten(graph), which, options));
-  std::vector<std::string> refused;
   bool any = false;
   for (size_t i = 0; i < nodes.size(); ++i) {
     const Node& node = graph.nodes[nodes[i]];
@@ -73,13 +74,18 @@ Result<bool> ask(const Graph& graph, Device& device, const ProgramOptions& optio
       to_expand[nodes[i]] = any = true;
       continue;
     }
-    refused.push_back(cat(describe(node), node.origin == node.name ? "" : cat(" (of '", node.origin, "')"), ": ",
-                          verdicts[i].reason.empty() ? "not supported" : in_one_line(verdicts[i].reason)));
+    refused.push_back(
+        {nodes[i], cat(describe(node), node.origin == node.name ? "" : cat(" (of '", node.origin, "')"), ": ",
+                       verdicts[i].reason.empty() ? "not supported" : in_one_line(verdicts[i].reason))});
   }
-  if (!refused.empty())
-    return Status(Code::kUnsupported, cat(device.name(), " cannot run ", refused.size(), " of ", nodes.size(),
-                                          " nodes: ", join_first(refused, kMostRefused, "; ")));
   return any;
+}
+
+Status refusal(const Graph& graph, const Device& device, const std::vector<RefusedNode>& refused) {
+  std::vector<std::string> texts;
+  for (const RefusedNode& r : refused) texts.push_back(r.text);
+  return Status(Code::kUnsupported, cat(device.name(), " cannot run ", refused.size(), " of ",
+                                        image_nodes(graph).size(), " nodes: ", join_first(texts, kMostRefused, "; ")));
 }
 
 // Which dimensions of inputs, and of nodes that are still there, have a bound. For readers: nothing is masked by it any more.
@@ -143,13 +149,19 @@ Graph lower_to_primitives(const Graph& graph) {
   }
 }
 
-Result<Graph> lower(const Graph& graph, Device& device, const ProgramOptions& options) {
+namespace {
+
+// `refused`, of the graph that is returned, is empty without soft placement.
+Result<Graph> lower_to(const Graph& graph, Device& device, const ProgramOptions& options,
+                       std::vector<RefusedNode>& refused) {
   try {
     TENON_TRY(verify(graph));
     Graph current = simplify(graph);
     for (;;) {
       std::vector<bool> to_expand(current.nodes.size(), false);
-      TENON_ASSIGN(const bool any, ask(current, device, options, to_expand));
+      refused.clear();
+      TENON_ASSIGN(const bool any, ask(current, device, options, to_expand, refused));
+      if (!refused.empty() && !options.soft_placement) return refusal(current, device, refused);
       if (!any) return with_bounds(prune_inputs(current), graph);
       current = simplify(expand(current, to_expand));
     }
@@ -158,11 +170,22 @@ Result<Graph> lower(const Graph& graph, Device& device, const ProgramOptions& op
   }
 }
 
+}  // namespace
+
+Result<Graph> lower(const Graph& graph, Device& device, const ProgramOptions& options) {
+  std::vector<RefusedNode> refused;
+  TENON_ASSIGN(Graph lowered, lower_to(graph, device, options, refused));
+  if (!refused.empty()) return refusal(lowered, device, refused);
+  return lowered;
+}
+
 int Executable::find_input(std::string_view name) const {
   for (size_t i = 0; i < graph.inputs.size(); ++i)
     if (graph.inputs[i].name == name) return static_cast<int>(i);
   return -1;
 }
+
+const ProgramInfo& Executable::info() const { return soft ? soft->info : program.info(); }
 
 int Executable::find_result(std::string_view name) const {
   for (size_t i = 0; i < graph.results.size(); ++i)
@@ -175,17 +198,23 @@ Result<Executable> compile(const Graph& graph, const std::shared_ptr<Device>& de
   Executable out;
   out.device = device;
   out.max_iterations = options.max_iterations;
-  TENON_ASSIGN(out.graph, lower(graph, *device, options));
+  std::vector<RefusedNode> refused;
+  TENON_ASSIGN(out.graph, lower_to(graph, *device, options, refused));
+  for (const GraphInput& input : out.graph.inputs) {
+    out.slot.push_back(input.role == Role::kScalar ? out.n_scalars++ : out.n_buffers++);
+    out.n_feeds += input.role == Role::kFeed;
+  }
+  if (!refused.empty()) {
+    TENON_ASSIGN(out.soft,
+                 place_softly(out.graph, refused, refusal(out.graph, *device, refused), device, options, untaken));
+    return out;
+  }
   Result<Program> program = device->compile(flatten(out.graph), options, untaken ? &untaken->info : nullptr);
   if (!program.ok()) {
     if (untaken) untaken->graph = std::move(out.graph);
     return program.status();
   }
   out.program = program.take();
-  for (const GraphInput& input : out.graph.inputs) {
-    out.slot.push_back(input.role == Role::kScalar ? out.n_scalars++ : out.n_buffers++);
-    out.n_feeds += input.role == Role::kFeed;
-  }
   return out;
 }
 

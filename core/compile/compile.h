@@ -8,11 +8,14 @@
 
 namespace tenon {
 
+struct SoftPlacement;
+
 // A program and how its arguments are laid out.
 struct Executable {
   std::shared_ptr<Device> device;
-  Graph graph;  // as the device got it: lowered, simplified
-  Program program;
+  Graph graph;                                // as the device got it: lowered, simplified
+  Program program;                            // none where there is a `soft`
+  std::shared_ptr<const SoftPlacement> soft;  // the programs of a graph of which the device does not run all nodes
   // For each input of `graph`: its index among the buffers that a Launch takes, or among its scalars.
   std::vector<int> slot;
   int n_buffers = 0;
@@ -20,9 +23,12 @@ struct Executable {
   int n_feeds = 0;
   int max_iterations = 1;
 
+  // Of the program, or of all.
+  const ProgramInfo& info() const;
   // Index in graph.inputs or graph.results; -1 when there is none of that name.
   int find_input(std::string_view name) const;
   int find_result(std::string_view name) const;
+  // REQUIRED: no `soft`.
   Launch make_launch() const {
     return Launch(program, n_buffers, static_cast<int>(graph.results.size()), n_scalars, max_iterations, n_feeds);
   }
@@ -36,7 +42,7 @@ struct Untaken {
 
 // Verifies, simplifies, lowers what the device does not take whole, and compiles. The graph's results
 // decide what is computed. An op that the device cannot do is an error listing op, node and reason of
-// every one. `untaken` is set when there is no program.
+// every one; with options.soft_placement it runs on cpu.so, if that can. `untaken` is set when there is no program.
 Result<Executable> compile(const Graph& graph, const std::shared_ptr<Device>& device,
                            const ProgramOptions& options = {}, Untaken* untaken = nullptr);
 

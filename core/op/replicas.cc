@@ -36,20 +36,20 @@ bool joins_all(const Graph& graph, const Node& node) {
   return group == 0 || group == graph.replicas;
 }
 
-bool draws(const Node& node) {
+}  // namespace
+
+bool draws_per_replica(const Node& node) {
   const AttrReader attrs(node.attrs);
   if (node.op == "random") return attrs.flag("per_replica");
   if (node.op == "attention" || node.op == "attention_grad") return attrs.f64("rate") > 0;
   return node.op == "dropout" || node.op == "replica_id";
 }
 
-}  // namespace
-
 std::vector<bool> varying_values(const Graph& graph) {
   std::vector<bool> varying(graph.values.size(), false);
   for (const GraphInput& input : graph.inputs) varying[input.value] = input.split;
   for (const Node& node : graph.nodes) {
-    bool any = draws(node);
+    bool any = draws_per_replica(node);
     for (ValueId v : node.operands) any = any || (v >= 0 && varying[v]);
     if (joins_all(graph, node)) any = false;
     for (ValueId v : node.results) varying[v] = any;

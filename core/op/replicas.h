@@ -15,6 +15,9 @@ Tensors sums_over_replicas(const Tensors& xs);
 Tensors means_over_replicas(const Tensors& xs);
 Tensor mean_over_replicas(Tensor x);
 
+// Whether each replica draws numbers of its own in it, or has its number from it.
+bool draws_per_replica(const Node& node);
+
 // For each value, whether it may differ between replicas: it depends on a split input, on numbers that each replica
 // draws for itself, or on the replica's number, with no exchange between all replicas in between.
 std::vector<bool> varying_values(const Graph& graph);

@@ -4,11 +4,8 @@
 
 namespace tenon {
 StepProgram::StepProgram(Executable executable, const Trace& trace)
-    : executable_(std::move(executable)),
-      indices_(trace.indices),
-      watched_(trace.watched),
-      dims_(trace.dims),
-      launch_(executable_.make_launch()) {
+    : executable_(std::move(executable)), indices_(trace.indices), watched_(trace.watched), dims_(trace.dims) {
+  if (!executable_.soft) launch_.emplace(executable_.make_launch());
   for (const Output& result : executable_.graph.results) function_results_ += result.alias < 0;
   function_results_ -= watched_.size();
 }
@@ -17,6 +14,9 @@ Result<std::unique_ptr<StepProgram>> StepProgram::create(const Trace& trace, con
                                                          const ProgramOptions& options, uint64_t seed) {
   TENON_ASSIGN(Executable executable, compile(*trace.graph, device, options));
   std::unique_ptr<StepProgram> program(new StepProgram(std::move(executable), trace));
+  if (program->executable_.soft) {
+    TENON_ASSIGN(program->parted_, PartedLaunch::create(program->executable_));
+  }
   TENON_TRY(program->allocate_results());
   program->set_scalars(seed);
   return program;
@@ -34,10 +34,11 @@ Status StepProgram::allocate_results() {
         type.shape = Shape(dims);
       }
       TENON_ASSIGN(buffer, executable_.device->allocate(type, true, graph.results[r].split));
-      launch_.set_result(static_cast<int>(r), buffer);
     }
     results_.push_back(std::move(buffer));
   }
+  for (size_t r = 0; r < results_.size(); ++r)
+    if (results_[r]) set_arguments([&](auto& launch) { launch.set_result(static_cast<int>(r), results_[r]); });
   return {};
 }
 
@@ -45,14 +46,14 @@ void StepProgram::set_scalars(uint64_t seed) {
   const Graph& graph = executable_.graph;
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
     if (graph.inputs[i].role != Role::kScalar) continue;
-    for (int k = 0; k < executable_.max_iterations; ++k) {
-      if (graph.inputs[i].name == "seed")
-        launch_.set_scalar(k, executable_.slot[i], static_cast<int64_t>(seed));
-      else if (is_float(graph.type(graph.inputs[i].value).dtype))
-        launch_.set_scalar(k, executable_.slot[i], graph.inputs[i].scalar);
-      else
-        launch_.set_scalar(k, executable_.slot[i], static_cast<int64_t>(graph.inputs[i].scalar));
-    }
+    const auto value = graph.inputs[i].scalar;
+    const bool is_seed = graph.inputs[i].name == "seed";
+    const bool is_real = !is_seed && is_float(graph.type(graph.inputs[i].value).dtype);
+    const int64_t whole = is_seed ? static_cast<int64_t>(seed) : is_real ? 0 : static_cast<int64_t>(value);
+    set_arguments([&](auto& launch) {
+      for (int k = 0; k < executable_.max_iterations; ++k)
+        is_real ? launch.set_scalar(k, executable_.slot[i], value) : launch.set_scalar(k, executable_.slot[i], whole);
+    });
   }
 }
 
@@ -65,10 +66,14 @@ void StepProgram::bind(const VariableStore& states) {
   const Graph& graph = executable_.graph;
   for (size_t i = 0; i < graph.inputs.size(); ++i)
     if (graph.inputs[i].role == Role::kState)
-      launch_.set_input(executable_.slot[i], borrow(states, graph.inputs[i].name));
+      set_arguments([&, &state = borrow(states, graph.inputs[i].name)](auto& launch) {
+        launch.set_input(executable_.slot[i], state);
+      });
   for (size_t r = 0; r < graph.results.size(); ++r)
     if (const int alias = graph.results[r].alias; alias >= 0)
-      launch_.set_result(static_cast<int>(r), borrow(states, graph.inputs[alias].name));
+      set_arguments([&, &state = borrow(states, graph.inputs[alias].name)](auto& launch) {
+        launch.set_result(static_cast<int>(r), state);
+      });
 }
 
 void StepProgram::set_sizes(const DimensionSizes& sizes) {
@@ -76,8 +81,10 @@ void StepProgram::set_sizes(const DimensionSizes& sizes) {
   sizes_ = sizes;
   for (const auto& [dim, size] : sizes) {
     const int input = executable_.find_input(size_input(dim));
-    for (int k = 0; input >= 0 && k < executable_.max_iterations; ++k)  // none: nothing depends on it
-      launch_.set_scalar(k, executable_.slot[static_cast<size_t>(input)], size);
+    set_arguments([&, &size = size](auto& launch) {
+      for (int k = 0; input >= 0 && k < executable_.max_iterations; ++k)  // none: nothing depends on it
+        launch.set_scalar(k, executable_.slot[static_cast<size_t>(input)], size);
+    });
   }
 }
 
@@ -85,7 +92,8 @@ void StepProgram::bind_feeds(const std::vector<const Buffer*>& feeds) {
   size_t next = 0;
   const Graph& graph = executable_.graph;
   for (size_t i = 0; i < graph.inputs.size(); ++i)
-    if (graph.inputs[i].role == Role::kFeed) launch_.set_input(executable_.slot[i], *feeds[next++]);
+    if (graph.inputs[i].role == Role::kFeed)
+      set_arguments([&](auto& launch) { launch.set_input(executable_.slot[i], *feeds[next++]); });
 }
 
 Result<Array> StepProgram::read(Queue& queue, size_t r, uint32_t steps) const {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "compile/compile.h"
+#include "step/parted_launch.h"
 #include "step/trace.h"
 #include "step/variables/variable_store.h"
 
@@ -32,7 +34,9 @@ class StepProgram {
   // Feeds that are given instead of pulled, in the order of FEED inputs.
   void bind_feeds(const std::vector<const Buffer*>& feeds);
 
-  Result<uint32_t> run(Queue& queue, uint32_t iterations, Feed* feed) { return queue.run(launch_, iterations, feed); }
+  Result<uint32_t> run(Queue& queue, uint32_t iterations, Feed* feed) {
+    return parted_ ? parted_->run(queue, iterations, feed) : queue.run(*launch_, iterations, feed);
+  }
 
   // Result r of the graph, of a call that did `steps` steps: of mode EACH [steps, ..].
   Result<Array> read(Queue& queue, size_t r, uint32_t steps) const;
@@ -46,6 +50,14 @@ class StepProgram {
   Status allocate_results();
   const Buffer& borrow(const VariableStore& states, const std::string& variable);
   void set_scalars(uint64_t seed);
+  // set(launch): one of the two.
+  template <class Set>
+  void set_arguments(Set set) {
+    if (parted_)
+      set(*parted_);
+    else
+      set(*launch_);
+  }
 
   Executable executable_;
   std::vector<IndexRange> indices_;
@@ -53,7 +65,8 @@ class StepProgram {
   size_t function_results_ = 0;
   std::vector<std::map<int, std::string>> dims_;
   DimensionSizes sizes_;
-  Launch launch_;
+  std::optional<Launch> launch_;
+  std::unique_ptr<PartedLaunch> parted_;             // in its place, where a graph was cut
   std::vector<VariableStore::SharedBuffer> states_;  // that it is bound to: a store may drop them
   std::vector<Buffer> results_;                      // empty for aliased ones
 };

@@ -4,6 +4,7 @@
 
 #include "backend/forecast.h"
 #include "base/text.h"
+#include "compile/soft_placement.h"
 #include "step/padded_layers.h"
 
 namespace tenon {
@@ -64,6 +65,69 @@ PlannedMemory memory_of(const ProgramInfo& info, const PredictedStep& step, cons
   return out;
 }
 
+// Of a program of a soft placement, in the numbers of the whole graph.
+PredictedStep in_whole(PredictedStep step, const PlacedPart& part, const Graph& whole) {
+  const auto node_of = [&](uint32_t n) { return n < part.nodes.size() ? part.nodes[n] : kNoNode; };
+  const auto input_of = [&](uint32_t i) {
+    const ValueId v = i < part.takes.size() ? part.takes[i] : kAbsent;
+    return v < 0 || whole.values[v].node >= 0 ? kNoNode : static_cast<uint32_t>(whole.values[v].index);
+  };
+  for (PredictedKernel& k : step.kernels) k.node = node_of(k.node);
+  for (PredictedArgument& a : step.arguments) a.input = input_of(a.input);
+  for (PredictedPadding& p : step.paddings) {
+    if (p.node >= 0)
+      p.node = node_of(static_cast<uint32_t>(p.node));
+    else
+      p.index = input_of(p.index);
+  }
+  std::erase_if(step.arguments, [](const PredictedArgument& a) { return a.input == kNoNode; });
+  std::erase_if(step.paddings, [](const PredictedPadding& p) { return p.node == kNoNode || p.index == kNoNode; });
+  return step;
+}
+
+// The part runs behind what `all` has. What the longest part waits for is what the step waits for.
+void append(PredictedStep& all, double& longest, PredictedStep part) {
+  const double before = all.device_ms, host_ms = std::max(all.host_ms, part.host_ms);
+  all.step_ms += part.step_ms - all.host_ms - part.host_ms + host_ms;
+  all.host_ms = host_ms;
+  if (part.step_ms > longest) {
+    longest = part.step_ms;
+    all.bottleneck = part.bottleneck;
+    all.advice = part.advice;
+  }
+  for (PredictedKernel& k : part.kernels) k.start_ms += before;
+  for (double PredictedStep::*time : {&PredictedStep::device_ms, &PredictedStep::infeed_ms, &PredictedStep::outfeed_ms,
+                                      &PredictedStep::collective_ms, &PredictedStep::update_ms})
+    all.*time += part.*time;
+  all.flops += part.flops;
+  const auto add = [](auto& to, auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+  add(all.kernels, part.kernels);
+  add(all.arguments, part.arguments);
+  add(all.paddings, part.paddings);
+}
+
+// What crosses does so while neither side computes.
+Result<PredictedStep> forecast_parts(const Executable& executable) {
+  PredictedStep all;
+  double longest = 0;
+  for (const PlacedPart& part : executable.soft->parts) {
+    if (part.moved) continue;
+    TENON_ASSIGN(PredictedStep step, forecast(*executable.device, part.program.program));
+    step = in_whole(std::move(step), part, executable.graph);
+    if (all.machine.empty()) {
+      longest = step.step_ms;
+      all = std::move(step);
+    } else {
+      append(all, longest, std::move(step));
+    }
+  }
+  const double crossing = all.crossing_ms(executable.soft->out_bytes, executable.soft->back_bytes);
+  if (crossing > all.step_ms) all.bottleneck = "host";
+  all.host_ms += crossing;
+  all.step_ms += crossing;
+  return all;
+}
+
 // What a device says of a program, as against what went wrong.
 bool is_verdict(Code code) {
   return code == Code::kInvalid || code == Code::kUnsupported || code == Code::kOutOfMemory;
@@ -76,7 +140,8 @@ PlannedMemory planned_memory(const Executable& executable) {
 }
 
 Result<PredictedStep> predicted_step(const Executable& executable) {
-  TENON_ASSIGN(PredictedStep step, forecast(*executable.device, executable.program));
+  TENON_ASSIGN(PredictedStep step,
+               executable.soft ? forecast_parts(executable) : forecast(*executable.device, executable.program));
   const DeviceNodes nodes(executable.graph);
   for (PredictedKernel& k : step.kernels)
     if (const Node* node = nodes.find(k.node)) {
@@ -102,8 +167,8 @@ Result<ProgramPlan> plan_program(Trace traced, const std::shared_ptr<Device>& de
     return out;
   }
   TENON_ASSIGN(out.step, predicted_step(*program));
-  out.memory = memory_of(program->program.info(), out.step, program->graph);
-  out.warnings = program->program.info().warnings;
+  out.memory = memory_of(program->info(), out.step, program->graph);
+  out.warnings = program->info().warnings;
   return out;
 }
 

@@ -136,7 +136,7 @@ Result<std::unique_ptr<TracedFunction>> Estimator::Impl::function(const std::vec
           .compile = compile_options(config, max_iterations),
           .seed = config.seed,
           .remainder = remainder,
-          .compiled = [this](const Graph&, const Executable& program) { warn(program.program.info().warnings); }});
+          .compiled = [this](const Graph&, const Executable& program) { warn(program.info().warnings); }});
   TENON_TRY(out->prepare(specs, batch));
   if (told && on_tpu()) log("TPU job name worker");
   if (told) log("Graph was finalized.");

@@ -67,7 +67,7 @@ PredictedStep predicted(const Executable& executable) {
   if (!device.units()[0].emulated) return {};
   if (offers_forecast(device))
     if (Result<PredictedStep> step = predicted_step(executable); step.ok()) return step.take();
-  const ProgramInfo& info = executable.program.info();
+  const ProgramInfo& info = executable.info();
   PredictedStep out;
   out.step_ms = static_cast<double>(std::max(info.device_ns, info.feed_ns) + info.host_ns) * 1e-6;
   return out;

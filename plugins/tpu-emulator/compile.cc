@@ -18,8 +18,7 @@ namespace {
 
 using namespace tenon::plugin;
 
-constexpr uint64_t kOwnOptions = TENON_OPTION_FORECAST | TENON_OPTION_SOFT_PLACEMENT;
-constexpr uint64_t kOptions = TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE | kOwnOptions;
+constexpr uint64_t kOptions = TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE | TENON_OPTION_FORECAST;
 
 tenon_options checked(const tenon_options* given, const tenon_graph* graph, const char* entry) {
   const tenon_options options = known(given);
@@ -34,7 +33,7 @@ tenon_options checked(const tenon_options* given, const tenon_graph* graph, cons
 // What the backend below is asked with. It may not round on its own what is rounded already.
 tenon_options inner_options(const tenon_options& options, const Device& device) {
   tenon_options out = options;
-  out.flags &= ~(TENON_OPTION_TRACE | kOwnOptions);
+  out.flags &= ~(TENON_OPTION_TRACE | TENON_OPTION_FORECAST);
   out.memory_limit = 0;
   if (device.spec.rounds || options.precision < TENON_PRECISION_HIGH)
     out.precision = std::max<int32_t>(options.precision, TENON_PRECISION_HIGH);
@@ -62,9 +61,8 @@ Answer collective_answer(const NodeView& node, uint32_t units) {
 
 // What the emulator itself says of a node; TAKE: the backend below is to be asked.
 Answer own_answer(const NodeView& node, const Device& device, const tenon_options& options) {
-  if (const Refusal refusal = refusal_of(node, device.machine.kernels);
-      refusal && !((options.flags & TENON_OPTION_SOFT_PLACEMENT) && refusal.can_leave))
-    return {TENON_REFUSE, refusal.text};
+  if (const std::string refusal = refusal_of(node, device.machine.kernels); !refusal.empty())
+    return {TENON_REFUSE, refusal};
   if (device.units > 1 && is_collective(node.op())) return collective_answer(node, device.units);
   const bool hides = device.spec.rounds && hides_dots(node, options.precision);
   return {hides || (device.units > 1 && !unrolls(node)) ? TENON_DECOMPOSE : TENON_TAKE, ""};
@@ -88,29 +86,6 @@ uint64_t cost_ns(const NodeView& node, const Device& device) {
 }
 
 // ---- what compile fills in ----
-
-// The host's time for ops that soft placement gives it: their values go out and come back through infeed and outfeed.
-void place_softly(Program& program, const GraphView& graph, const Machine& machine) {
-  for (uint32_t i = 0; i < graph.n_nodes(); ++i) {
-    const NodeView node = graph.node(i);
-    if (!refusal_of(node, machine.kernels)) continue;
-    uint64_t out = 0, back = 0;
-    for (int k = 0; k < node.operands(); ++k)
-      if (node.has(k)) out += static_cast<uint64_t>(node.in(k).bytes());
-    for (int k = 0; k < node.results(); ++k)
-      if (node.has_result(k)) back += static_cast<uint64_t>(node.out(k).bytes());
-    const double cores = static_cast<double>(machine.cores) / machine.hosts;  // which share a host's feeds
-    const double seconds = cores * (static_cast<double>(out) / machine.outfeed_bytes_per_s +
-                                    static_cast<double>(back) / machine.infeed_bytes_per_s);
-    char cost[128];
-    std::snprintf(cost, sizeof cost,
-                  ": %s out and %s back a core and step, at least %.3f ms a step beside what it computes",
-                  size_text(out).c_str(), size_text(back).c_str(), seconds * 1e3);
-    program.soft_ns += static_cast<uint64_t>(seconds * 1e9);
-    program.warnings += "soft placement: '" + std::string(node.name()) + "' (" + tensorflow_op(node) +
-                        ") runs on the host" + cost + "\n";
-  }
-}
 
 // What lives within a step, in the places of nodes in the order in which the kernels run. A node that several kernels have
 // fused is at home in the first.
@@ -181,8 +156,7 @@ tenon_info info_of(const Program& program) {
   for (const Kernel& k : f.kernels) info.bytes_moved += k.padded_bytes;
   info.device_ns = ns(f.device_s);
   info.feed_ns = ns(f.infeed_s);
-  info.host_ns = ns(f.host_s) + program.soft_ns;
-  info.warnings = program.warnings.empty() ? nullptr : program.warnings.c_str();
+  info.host_ns = ns(f.host_s);
   info.allocations = program.allocations.data();
   info.allocation_stride = sizeof(tenon_allocation);
   info.n_allocations = static_cast<uint32_t>(program.allocations.size());
@@ -195,7 +169,6 @@ void give_failed(Program& program, tenon_info* info) {
   static thread_local std::vector<tenon_allocation> allocations;
   allocations.swap(program.allocations);
   tenon_info own = info_of(program);
-  own.warnings = nullptr;
   own.allocations = allocations.data();
   own.n_allocations = static_cast<uint32_t>(allocations.size());
   give(own, info);
@@ -295,7 +268,6 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
     program->forecast = forecast(view, device.machine, how);
     list_allocations(*program, view.n_nodes());
     check_memory(*program, view, options, info);
-    if (options.flags & TENON_OPTION_SOFT_PLACEMENT) place_softly(*program, view, device.machine);
     list_arguments(*program, view);
     list_kernels(*program, view);
     list_paddings(*program, view);

@@ -51,8 +51,7 @@ struct Program {
   uint64_t number = 0;  // from 1, among the device's
   bool traced = false;
   uint64_t result_bytes = 0;  // padded
-  uint64_t soft_ns = 0;       // of ops that soft placement runs on the host
-  std::string advice, warnings, bottleneck;
+  std::string advice, bottleneck;
   std::vector<tenon_allocation> allocations;
   std::vector<tenon_forecast_kernel> kernels;
   std::vector<tenon_forecast_argument> arguments;

@@ -27,16 +27,14 @@ int shape_operand(std::string_view tensorflow) {
   return -1;
 }
 
-Refusal no_kernel(const NodeView& node) {
+std::string no_kernel(const NodeView& node) {
   const std::string op = tensorflow_op(node);
-  return {
-      "Compilation failure: Detected unsupported operations when trying to compile graph tenon_step[] on "
-      "XLA_TPU_JIT: " +
-          op + " (No registered '" + op + "' OpKernel for XLA_TPU_JIT devices compatible with node " +
-          placeholder(node) +
-          ")\n    One approach is to outside compile the unsupported ops to run on CPUs by enabling soft placement "
-          "(--soft_placement). This has a potential performance penalty.\n    TPU compilation failed",
-      true};
+  return "Compilation failure: Detected unsupported operations when trying to compile graph tenon_step[] on "
+         "XLA_TPU_JIT: " +
+         op + " (No registered '" + op + "' OpKernel for XLA_TPU_JIT devices compatible with node " +
+         placeholder(node) +
+         ")\n    One approach is to outside compile the unsupported ops to run on CPUs by enabling soft placement "
+         "(--soft_placement). This has a potential performance penalty.\n    TPU compilation failed";
 }
 
 bool is_constant(const NodeView& node, int operand) {
@@ -46,13 +44,12 @@ bool is_constant(const NodeView& node, int operand) {
   return false;
 }
 
-Refusal foreign(const NodeView& node) {
+std::string foreign(const NodeView& node) {
   const std::string op = tensorflow_op(node);
   const int which = shape_operand(op);
   if (which < 0 || !node.has(which) || is_constant(node, which)) return no_kernel(node);
-  return {"Compilation failure: Input " + std::to_string(which) + " to node `" + std::string(node.name()) +
-              "` with op " + op + " must be a compile-time constant.\n    TPU compilation failed",
-          false};
+  return "Compilation failure: Input " + std::to_string(which) + " to node `" + std::string(node.name()) +
+         "` with op " + op + " must be a compile-time constant.\n    TPU compilation failed";
 }
 
 // "%y = u8[8,28,28,1] convert(...)".
@@ -60,30 +57,27 @@ std::string hlo_line(const NodeView& node, const ValueView& value) {
   return "%" + std::string(node.name()) + " = " + hlo_shape(value) + " " + std::string(node.op()) + "(...)";
 }
 
-Refusal bad_dtype(const NodeView& node, const ValueView& value) {
+std::string bad_dtype(const NodeView& node, const ValueView& value) {
   if (value.dtype() == TENON_U8)
-    return {"Compilation failure: Invalid HLO for TPU: U8 and S8 types are not supported: " + hlo_line(node, value) +
-                "\n    TPU compilation failed",
-            true};
-  return {"Value for attr 'T' of " + std::string(tensorflow_dtype(value.dtype())) +
-              " is not in the list of allowed values: bfloat16, float32, int32, uint32\n    ; NodeDef: " +
-              placeholder(node) + "; Op<name=" + tensorflow_op(node) + ">",
-          true};
+    return "Compilation failure: Invalid HLO for TPU: U8 and S8 types are not supported: " + hlo_line(node, value) +
+           "\n    TPU compilation failed";
+  return "Value for attr 'T' of " + std::string(tensorflow_dtype(value.dtype())) +
+         " is not in the list of allowed values: bfloat16, float32, int32, uint32\n    ; NodeDef: " +
+         placeholder(node) + "; Op<name=" + tensorflow_op(node) + ">";
 }
 
 // Sums over replicas take bf16 and f32 alone.
-Refusal bad_reduction(const NodeView& node, const ValueView& value) {
-  return {"Value for attr 'T' of " + std::string(tensorflow_dtype(value.dtype())) +
-              " is not in the list of allowed values: bfloat16, float32\n    ; NodeDef: " + placeholder(node) +
-              "; Op<name=CrossReplicaSum>",
-          false};
+std::string bad_reduction(const NodeView& node, const ValueView& value) {
+  return "Value for attr 'T' of " + std::string(tensorflow_dtype(value.dtype())) +
+         " is not in the list of allowed values: bfloat16, float32\n    ; NodeDef: " + placeholder(node) +
+         "; Op<name=CrossReplicaSum>";
 }
 
 bool is_bad(int32_t dtype) { return dtype == TENON_F64 || dtype == TENON_F16 || dtype == TENON_U8; }
 
 }  // namespace
 
-Refusal refusal_of(const NodeView& node, const std::vector<std::string>& kernels) {
+std::string refusal_of(const NodeView& node, const std::vector<std::string>& kernels) {
   if (node.op() == "foreign") return foreign(node);
   if (has_no_kernel(node) && std::find(kernels.begin(), kernels.end(), tensorflow_op(node)) == kernels.end())
     return no_kernel(node);

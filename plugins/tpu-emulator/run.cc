@@ -34,17 +34,12 @@ struct Infeed {
   }
 };
 
-// With what soft placement adds.
-double step_seconds(const Program& program) {
-  return program.forecast.step_s + static_cast<double>(program.soft_ns) * 1e-9;
-}
-
 // The predicted times of `iterations` steps on every core, one after the other.
 void emit_trace(Program& program, uint32_t iterations) {
   Device& device = *program.device;
   const std::lock_guard lock(device.trace_mutex);
   if (!device.sink.emit) return;
-  const auto step_ps = static_cast<uint64_t>(step_seconds(program) * 1e12);
+  const auto step_ps = static_cast<uint64_t>(program.forecast.step_s * 1e12);
   std::vector<tenon_event> events;
   for (uint32_t i = 0; i < iterations; ++i)
     for (uint32_t unit = 0; unit < device.units; ++unit)
@@ -154,7 +149,7 @@ tenon_status run(tenon_queue* handle, const tenon_run* given, uint64_t* ticket, 
     check(device.inner->run(queue.handle, &run, ticket, &completed));
     if (done) *done = completed;
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun;
-    if (run.feed) device.log.end_call(program.number, completed, step_seconds(program), taken.count());
+    if (run.feed) device.log.end_call(program.number, completed, program.forecast.step_s, taken.count());
     if (program.traced) emit_trace(program, completed);
   });
 }

@@ -200,21 +200,20 @@ TEST(TpuRefusals, Bytes) {
       "types are not supported: %cast = u8[2,3] cast(...) TPU compilation failed");
 }
 
-TEST(TpuRefusals, SoftPlacementRunsTheOpAndSaysSo) {
+TEST(TpuRefusals, SoftPlacementMovesTheOpAndSaysSo) {
   const Built built = build_graph(
       [](const Tensors& x) {
-        return Tensors{affine_image(x[0], x[1], 2, 2, ResizeMethod::kNearest, FillMode::kConstant)};
+        return Tensors{neg(affine_image(neg(x[0]), x[1], 2, 2, ResizeMethod::kNearest, FillMode::kConstant))};
       },
       {op_testing::f32({1, 2, 2, 1}, {1, 2, 3, 4}), op_testing::f32({1, 8}, {1, 0, 0, 0, 1, 0, 0, 0})});
   ProgramOptions options;
   options.soft_placement = true;
   const Executable executable = must(compile(built.graph, tpu(), options));
-  const std::string& warnings = executable.program.info().warnings;
-  EXPECT_EQ(
-      warnings.rfind("soft placement: 'affine_image' (ImageProjectiveTransformV3) runs on the host: 48B out and 16B "
-                     "back a core and step, at least ",
-                     0),
-      0u)
+  const std::string& warnings = executable.info().warnings;
+  EXPECT_EQ(warnings.rfind("soft placement: 1 of 3 nodes run on cpu: affine_image 'affine_image'; 16 bytes leave "
+                           "tpu-emulator:v3-8 and 16 come back in each step, at least ",
+                           0),
+            0u)
       << warnings;
 }
 

@@ -70,11 +70,18 @@ struct PredictedStep {
   uint64_t flops = 0;                       // on the matrix units of one unit
   double peak_flops = 0;                    // a second, of one unit
   double peak_bytes = 0;                    // a second, of one unit's memory; 0: unknown
-  std::vector<PredictedKernel> kernels;     // in the order in which they run
+  // A second, between one unit and its host; 0: unknown.
+  double out_bytes_per_s = 0, back_bytes_per_s = 0;
+  std::vector<PredictedKernel> kernels;  // in the order in which they run
   std::vector<PredictedArgument> arguments;
   std::vector<PredictedPadding> paddings;
   std::vector<PaddedLayer> padded_layers;  // most memory that holds nothing first
 
+  // For so many bytes to leave a unit and come back, as soft placement has it.
+  double crossing_ms(uint64_t out, uint64_t back) const {
+    if (out_bytes_per_s <= 0 || back_bytes_per_s <= 0) return 0;
+    return (static_cast<double>(out) / out_bytes_per_s + static_cast<double>(back) / back_bytes_per_s) * 1e3;
+  }
   // Of what the matrix units could do in the time of a step, 0 to 1.
   double matrix_utilisation() const {
     const double most = peak_flops * step_ms * 1e-3;

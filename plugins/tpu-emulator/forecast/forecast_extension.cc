@@ -20,11 +20,11 @@ tenon_status step(const tenon_program* handle, tenon_forecast_step* out) {
     step.units = static_cast<uint32_t>(device.machine.cores);
     step.hosts = static_cast<uint32_t>(device.machine.hosts);
     step.n_kernels = static_cast<uint32_t>(program.kernels.size());
-    step.step_ns = ns(f.step_s) + program.soft_ns;
+    step.step_ns = ns(f.step_s);
     step.device_ns = ns(f.device_s);
     step.infeed_ns = ns(f.infeed_s);
     step.outfeed_ns = ns(f.outfeed_s);
-    step.host_ns = ns(f.host_s) + program.soft_ns;
+    step.host_ns = ns(f.host_s);
     step.collective_ns = ns(f.collective_s);
     step.update_ns = ns(f.update_s);
     step.flops = f.flops;
@@ -35,6 +35,10 @@ tenon_status step(const tenon_program* handle, tenon_forecast_step* out) {
     step.argument_stride = sizeof(tenon_forecast_argument);
     step.n_arguments = static_cast<uint32_t>(program.arguments.size());
     step.peak_bytes = static_cast<uint64_t>(device.machine.hbm_peak_bytes_per_s);
+    const double cores =
+        static_cast<double>(device.machine.cores) / device.machine.hosts;  // which share a host's feeds
+    step.out_bytes = static_cast<uint64_t>(device.machine.outfeed_bytes_per_s / cores);
+    step.back_bytes = static_cast<uint64_t>(device.machine.infeed_bytes_per_s / cores);
     step.paddings = program.paddings.data();
     step.padding_stride = sizeof(tenon_forecast_padding);
     step.n_paddings = program.paddings.size();

@@ -31,7 +31,7 @@ void open_flags(Subject& s) {
 }
 
 // Which a backend may refuse as it refuses what it does not know.
-constexpr uint64_t kChoice = TENON_OPTION_FORECAST | TENON_OPTION_SOFT_PLACEMENT;
+constexpr uint64_t kChoice = TENON_OPTION_FORECAST;
 constexpr uint64_t kOptionFlags = TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE | kChoice;
 
 void supports_flags(Subject& s) {

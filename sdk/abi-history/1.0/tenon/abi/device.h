@@ -123,7 +123,6 @@ typedef struct tenon_copy {
 #define TENON_OPTION_TRACE (1ull << 1)         /* the program will be traced */
 /* The program is only looked at (forecast.h): compile takes none of the memory and time that running would, run refuses. */
 #define TENON_OPTION_FORECAST (1ull << 2)
-#define TENON_OPTION_SOFT_PLACEMENT (1ull << 3) /* what the device lacks may stay on the host */
 
 typedef struct tenon_options {
   uint64_t struct_size;

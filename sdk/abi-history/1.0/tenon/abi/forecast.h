@@ -67,6 +67,7 @@ typedef struct tenon_forecast_step {
   const tenon_forecast_padding* paddings; /* of the results that nodes have in memory or would have, and of inputs */
   uint64_t padding_stride;
   uint64_t n_paddings;
+  uint64_t out_bytes, back_bytes; /* a second, from one unit to its host and back; 0 unknown */
 } tenon_forecast_step;
 
 typedef struct tenon_forecast {
