@@ -1,6 +1,7 @@
 // Soft placement: nodes that a device refuses run on cpu.so, and functions and models give what they give elsewhere.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 
 #include "backend/registry.h"
@@ -112,10 +113,16 @@ TEST_P(SoftPlacement, WithoutItTheRefusalNamesNodesAndReasons) {
 }
 
 // Units of their own parts of a batch: a value that they differ in crosses for each, a scalar too.
-TEST(SoftPlacementUnits, GiveWhatTheUnitsGiveWithoutIt) {
+class SoftPlacementUnits : public testing::TestWithParam<std::array<const char*, 2>> {};
+INSTANTIATE_TEST_SUITE_P(Of, SoftPlacementUnits,
+                         testing::Values(std::array{"example:units=2", "lacking-example:tanh,units=2"},
+                                         std::array{"tpu-emulator:v2-8,dots=f32",
+                                                    "lacking-tpu-emulator:tanh,v2-8,dots=f32"}));
+
+TEST_P(SoftPlacementUnits, GiveWhatTheyGiveWithoutIt) {
   std::vector<Results> found;
   std::vector<double> kernels;
-  for (const char* device : {"example:units=2", "lacking-example:tanh,units=2"}) {
+  for (const char* device : GetParam()) {
     Strategy strategy(device, {.soft_placement = true});
     const auto f = [](const Features& in) -> Outputs {
       const Tensor x = in["x"], mean = reduce_mean(x);
@@ -125,7 +132,7 @@ TEST(SoftPlacementUnits, GiveWhatTheUnitsGiveWithoutIt) {
       return {{"loss", loss}, {"rows", last(tanh(x))}};
     };
     Function train = strategy.function(f, {.mode = Mode::kTrain, .steps_per_call = 2});
-    found.push_back(train(numbers(8, 4)));
+    found.push_back(train(numbers(32, 16)));
     kernels.push_back(strategy.read("kernel").item());
   }
   EXPECT_EQ(found[1].steps(), 2);
@@ -136,7 +143,7 @@ TEST(SoftPlacementUnits, GiveWhatTheUnitsGiveWithoutIt) {
       EXPECT_NEAR(found[1][name].to<float>()[i], found[0][name].to<float>()[i], 1e-5) << name << i;
 }
 
-TEST(SoftPlacementUnits, NumbersThatEachUnitDrawsAreNotMoved) {
+TEST(SoftPlacementOfUnits, NumbersThatEachUnitDrawsAreNotMoved) {
   Strategy strategy("lacking-example:random,units=2", {.soft_placement = true});
   Function f = strategy.function(
       [](const Features& in) {

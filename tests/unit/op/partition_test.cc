@@ -70,8 +70,8 @@ TEST(Partition, HasTheFewestParts) {
 
 TEST(Partition, AValueCrossesOnceForAllThatReadIt) {
   const Cut cut([](Tensor x) {
-    const Tensor y = tanh(neg(x));
-    return Tensors{add(exp(y), abs(y)), y};
+    const Tensor y = tanh(neg(x)), raised = exp(y);
+    return Tensors{add(raised, abs(y)), y};
   });
   EXPECT_EQ(cut.text(), "neg +tanh exp,abs,add");
   EXPECT_EQ(cut.parts()[1].gives.size(), 1u);
@@ -129,7 +129,7 @@ TEST(Partition, ResultsThatNoNodeMakesAreOfTheDevice) {
 
 TEST(Partition, WhatUnitsDifferInIsSplitBetweenPartsAScalarAsOneElement) {
   const Cut cut([](Tensor x) { return Tensors{neg(tanh(reduce_sum(x)))}; }, "tanh", 4);
-  EXPECT_EQ(cut.text(), "reduce,reshape +tanh reshape,neg");
+  EXPECT_EQ(cut.text(), "reduce,reshape +tanh reshape,neg,reshape");
   const GraphPart &before = cut.parts()[0], &moved = cut.parts()[1], &behind = cut.parts()[2];
   EXPECT_TRUE(before.graph.results[0].split);
   EXPECT_EQ(before.graph.type(before.graph.results[0].value).shape, Shape({1}));
