@@ -73,7 +73,6 @@ struct ProgramOptions {
   bool deterministic = false;
   bool trace = false;           // runs of the program can be traced
   bool forecast_only = false;   // it is looked at (backend/forecast.h), never run
-  bool soft_placement = false;  // what the device lacks may stay on the host
   int max_iterations = 1;
   int precision = 0;
   uint64_t memory_limit = 0;
