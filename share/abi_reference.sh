@@ -15,6 +15,7 @@ cat <<'HEAD'
 
 Made from the headers `tenon/abi/*.h`, which are the document: in `include` of an installed SDK, in `sdk/include` of Tenon's
 sources, where `share/abi_reference.sh` makes this page. Offsets and sizes are in bytes, on 64-bit little-endian machines.
+What each op takes, gives and means: `op-specification.md` beside this page in an installed SDK, and in C `tenon/op/spec.h`.
 How a backend is written from nothing to a level: [backend-author.md](backend-author.md).
 HEAD
 for header in types op device optimizer plugin forecast; do

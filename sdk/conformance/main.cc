@@ -12,14 +12,17 @@
 
 #include "conformance/report.h"
 #include "conformance/suites/support.h"
+#include "op/specification.h"
 
 namespace tenon::conformance {
 namespace {
 
 const char kUsage[] =
     "usage: tenon-conform LIB.so [options]\n"
+    "       tenon-conform ops [NAME]\n"
     "\n"
-    "Runs the conformance suite on a backend, each test in a child process.\n"
+    "Runs the conformance suite on a backend, each test in a child process; or prints the specification of the ops,\n"
+    "or of one.\n"
     "\n"
     "  --level N          leave out tests above level N, and fail below it\n"
     "  --filter RE        only tests whose name has this regular expression (ECMAScript) in it\n"
@@ -187,7 +190,18 @@ int run(const Command& command, const Tests& tests) {
   return summary.good(command.least) ? 0 : 1;
 }
 
+int print_ops(int argc, char** argv) {
+  if (argc > 3) throw UsageError("ops: one op at a time");
+  const op::Row* row = argc == 3 ? op::find(argv[2]) : nullptr;
+  if (argc == 3 && !row) throw UsageError("ops: no op is called '" + std::string(argv[2]) + "'; 'ops' prints all");
+  const std::string text = row ? op::section_of(*row) + op::enumerations_of(*row) : op::document();
+  std::fputs(text.c_str(), stdout);
+  if (std::fflush(stdout) != 0) throw std::runtime_error("standard output cannot be written");
+  return 0;
+}
+
 int run_command(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], "ops") == 0) return print_ops(argc, argv);
   const Command command = parse(argc, argv);
   if (command.help) return std::fputs(kUsage, stdout), 0;
   const Tests tests = all_tests(command.options.samples, command.sdk_runtime);

@@ -12,7 +12,8 @@ set_target_properties(tenon_sdk_validation PROPERTIES EXPORT_NAME sdk_validation
 install(TARGETS tenon_sdk_headers tenon_sdk_op tenon_sdk_runtime tenon_sdk_reference tenon_sdk_validation EXPORT TenonSDKTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT sdk)
 install(DIRECTORY sdk/include/tenon DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT sdk FILES_MATCHING PATTERN "*.h")
-install(FILES ${CMAKE_BINARY_DIR}/sdk/include/tenon/op/names.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tenon/op COMPONENT sdk)
+install(FILES ${CMAKE_BINARY_DIR}/sdk/include/tenon/op/names.h ${CMAKE_BINARY_DIR}/sdk/include/tenon/op/spec.h
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tenon/op COMPONENT sdk)
 install(FILES sdk/conformance/reference/reference.h sdk/conformance/reference/error_bound.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tenon-sdk/conformance/reference COMPONENT sdk)
 install_package(TenonSDK sdk/cmake sdk sdk/cmake/TenonAddBackend.cmake sdk/cmake/backend.map)
@@ -29,4 +30,4 @@ install(FILES ${CMAKE_BINARY_DIR}/tenon-new-backend DESTINATION ${CMAKE_INSTALL_
 install(FILES share/completion/tenon.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
   RENAME tenon-conform COMPONENT sdk)
 install_documents(tenon-sdk sdk sdk/README.md ${guides})
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tenon-sdk COMPONENT sdk)
+install(FILES LICENSE ${CMAKE_BINARY_DIR}/sdk/op-specification.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tenon-sdk COMPONENT sdk)

@@ -67,10 +67,12 @@ _tenon_conform() {
   local current=${COMP_WORDS[COMP_CWORD]}
   if [[ ${COMP_WORDS[COMP_CWORD - 1]} == --level ]]; then
     COMPREPLY=($(compgen -W '0 1 2 3 4' -- "$current"))
+  elif [[ ${COMP_WORDS[1]} == ops && $COMP_CWORD -gt 1 ]]; then
+    COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" ops 2>/dev/null | sed -n 's/^## \([a-z_0-9]*\)$/\1/p')" -- "$current"))
   elif [[ $current == -* ]]; then
     COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" --help 2>/dev/null | grep -oE -- '^  --[a-z-]+')" -- "$current"))
   else
-    COMPREPLY=($(compgen -f -- "$current"))
+    COMPREPLY=($(compgen -W ops -f -- "$current"))
   fi
 }
 complete -o filenames -F _tenon_conform tenon-conform

@@ -48,9 +48,15 @@ step install "$cmake" --install "$build" --prefix "$prefix" --component sdk
   fail "the files above name the source or build tree"
 [ ! -e "$prefix/bin/tenon" ] && [ ! -e "$prefix/lib/libtenon.a" ] || fail "the SDK brings parts of the core"
 docs=$prefix/share/doc/tenon-sdk
-for doc in README backend-author abi-reference abi-stability validation plugin-interfaces; do
+for doc in README op-specification backend-author abi-reference abi-stability validation plugin-interfaces; do
   [ -s "$docs/$doc.md" ] || fail "$docs/$doc.md: missing"
 done
+[ "$("$prefix/bin/tenon-conform" ops | grep -c '^## ')" -eq "$(grep -c '^## ' "$docs/op-specification.md")" ] ||
+  fail "tenon-conform ops and op-specification.md have not the same ops"
+"$prefix/bin/tenon-conform" ops conv_bias_act | grep -q '^| 2  | bias     | f32 bf16 f16 f64, may be absent |$' ||
+  fail "tenon-conform ops conv_bias_act: found $("$prefix/bin/tenon-conform" ops conv_bias_act)"
+"$prefix/bin/tenon-conform" ops convv 2>"$work/log" && fail "tenon-conform ops convv: was not refused"
+grep -q "^tenon-conform: ops: no op is called 'convv'" "$work/log" || fail "tenon-conform ops convv: $(cat "$work/log")"
 # What they link to is there, and so are the files that they name.
 for link in $(grep -oh '](\([a-zA-Z0-9_./-]*\.md\)' "$docs"/*.md | sed 's/^](//' | sort -u); do
   [ -e "$docs/$link" ] || fail "a link of the documents leads nowhere: $link"

@@ -74,6 +74,18 @@ TEST(Corpus, HasACaseOfEveryOp) {
   for (const OpDef* op : all_ops()) EXPECT_TRUE(found.count(std::string(op->name))) << op->name;
 }
 
+TEST(Corpus, InfersWithThePrimitivesOfLevel1Alone) {
+  std::set<std::string_view> used, level_1;
+  for (const Case& c : built_in_corpus()) {
+    if (c.kind != Case::kInference) continue;
+    const GraphView view(*c.lowered.graph());
+    for (uint32_t i = 0; i < view.n_nodes(); ++i) used.insert(op::row(view.node(i).op()).name);
+  }
+  for (const op::Row* row : op::kRows)
+    if (row->level == op::Level::kInfers) level_1.insert(row->name);
+  EXPECT_EQ(used, level_1);
+}
+
 TEST(Corpus, NamesEachCaseOnce) {
   std::set<std::string> names;
   for (const Case& c : built_in_corpus())

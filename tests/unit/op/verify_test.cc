@@ -224,6 +224,7 @@ TEST(Ops, AreTheRowsOfTheTable) {
   std::set<std::string_view> names, rows;
   for (const OpDef* op : all_ops()) {
     EXPECT_TRUE(names.insert(op->name).second) << op->name;
+    EXPECT_EQ(op->primitive(), op->row.level != op::Level::kComposite) << op->name;
     EXPECT_EQ(find_op(op->name), op);
   }
   for (const op::Row* row : op::kRows) rows.insert(row->name);

@@ -1,9 +1,7 @@
 #include "conformance/suites/values/cases.h"
 
-#include <algorithm>
-#include <set>
-
 #include "conformance/host/session.h"
+#include "tenon/op/table.h"
 
 namespace tenon::conformance {
 
@@ -37,17 +35,7 @@ bool is_plain(const tenon_graph& graph) {
   return true;
 }
 
-int level_of_primitive(std::string_view op) {
-  static const auto& inference = *[] {
-    auto* ops = new std::set<std::string, std::less<>>;
-    for (const Case* c : cases_of(Case::kInference)) {
-      const GraphView view(*c->lowered.graph());
-      for (uint32_t i = 0; i < view.n_nodes(); ++i) ops->emplace(view.node(i).op());
-    }
-    return ops;
-  }();
-  return inference.count(op) ? 1 : 2;
-}
+int level_of_primitive(std::string_view op) { return static_cast<int>(op::row(op).level); }
 
 void with_words(const std::string& what, const std::function<void()>& work) {
   try {

@@ -20,7 +20,7 @@ Test test_of(const std::string& suite, const Case& c, int level, bool required, 
 
 // Whether a graph has no dtypes but those that every backend needs: f32, i32, i64 and bool.
 bool is_plain(const tenon_graph& graph);
-// The level that needs a primitive op: 1 if a model's inference does, else 2.
+// The level that needs a primitive op, 1 or 2.
 int level_of_primitive(std::string_view op);
 
 // Runs the graph once on device buffers and once between guard bands, large ones in one of the two places, and

@@ -6,6 +6,13 @@
 
 namespace tenon::op {
 
+// What a backend without the op lacks.
+enum class Level {
+  kComposite = 0,  // nothing: it answers DECOMPOSE, and primitives come in the op's place
+  kInfers = 1,     // a primitive of forward passes
+  kTrains = 2,     // any other primitive
+};
+
 // What kind of work an op is. Profiles, predictions and rewrites that go by kind read it.
 enum class Category {
   kSource,       // makes values of none
@@ -66,6 +73,7 @@ struct Row {
   std::string_view name;
   // Operands, attributes and results by name, "x:F w:F [bias:F] ; groups:i64=1 -> y": tenon/op/signature.h.
   std::string_view signature;
+  Level level;
   Category category;
   Values values;
   Units units;
