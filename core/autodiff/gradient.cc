@@ -1,6 +1,7 @@
 #include "autodiff/gradient.h"
 
 #include "op/bounded.h"
+#include "op/custom_op.h"
 #include "op/decompose.h"
 #include "op/rules.h"
 
@@ -86,7 +87,6 @@ class Backward {
 
   void visit(NodeId i) {
     const Node node = graph_.nodes[i];  // a copy: the graph grows while rules run
-    const OpDef& op = *find_op(node.op, node.version);
     Tensors out_grads;
     for (ValueId id : node.results) out_grads.push_back(grads_[id]);
     std::vector<bool> needs;
@@ -94,21 +94,27 @@ class Backward {
     graph_.forward_of = i;
     graph_.origin = node.origin;
     graph_.set_scope(node.name + "/grad");
-    if (!op.gradient) return visit_decomposition(op, node);
     const Gradient context(graph_, node.attrs, tensors(graph_, node.operands), tensors(graph_, node.results),
                            std::move(out_grads), needs);
-    const Tensors in_grads = op.gradient(context);
-    if (in_grads.empty()) return visit_decomposition(op, node);  // the rule passes
+    const Tensors in_grads = rule(node, context);
+    if (in_grads.empty()) return visit_decomposition(node);
     for (size_t k = 0; k < in_grads.size() && k < needs.size(); ++k)
       if (in_grads[k] && needs[k]) accumulate(node, node.operands[k], in_grads[k]);
   }
 
+  // None at all where there is no rule, or where it passes.
+  static Tensors rule(const Node& node, const Gradient& context) {
+    if (node.custom) return custom_gradient(node, context);
+    const OpDef& op = *find_op(node.op, node.version);
+    return op.gradient ? op.gradient(context) : Tensors();
+  }
+
   // A composite without a rule: its decomposition is added (the compiler merges it with the forward
   // pass where that is lowered too) and differentiated node by node.
-  void visit_decomposition(const OpDef& op, const Node& node) {
-    if (op.primitive()) return;  // floor, round: constant almost everywhere
+  void visit_decomposition(const Node& node) {
+    if (!has_decomposition(node)) return;  // floor, round: constant almost everywhere
     const NodeId first = static_cast<NodeId>(graph_.nodes.size());
-    const Tensors inner = decompose_node(graph_, op, node, tensors(graph_, node.operands));
+    const Tensors inner = decompose_node(graph_, node, tensors(graph_, node.operands));
     const NodeId last = static_cast<NodeId>(graph_.nodes.size()) - 1;
     grow();
     mark_needed(static_cast<size_t>(first));

@@ -40,7 +40,7 @@ Graph expand(const Graph& graph, const std::vector<bool>& expand) {
   Rewrite rewrite(graph);
   return rewrite.run([&](const Node& node, const Tensors& operands) {
     if (!expand[&node - graph.nodes.data()]) return rewrite.copy(node, operands);
-    return decompose_node(rewrite.to(), *find_op(node.op, node.version), node, operands);
+    return decompose_node(rewrite.to(), node, operands);
   });
 }
 
@@ -68,15 +68,17 @@ Result<bool> ask(const Graph& graph, Device& device, const ProgramOptions& optio
   bool any = false;
   for (size_t i = 0; i < nodes.size(); ++i) {
     const Node& node = graph.nodes[nodes[i]];
-    const bool primitive = find_op(node.op, node.version)->primitive();
     if (verdicts[i].answer == NodeVerdict::Answer::kTake) continue;
-    if (verdicts[i].answer == NodeVerdict::Answer::kDecompose && !primitive) {
+    // Whoever does not know a vendor's op does not know either that there is something to take its place.
+    const bool leaves = verdicts[i].answer == NodeVerdict::Answer::kDecompose || node.custom;
+    if (leaves && has_decomposition(node)) {
       to_expand[nodes[i]] = any = true;
       continue;
     }
     refused.push_back(
         {nodes[i], cat(describe(node), node.origin == node.name ? "" : cat(" (of '", node.origin, "')"), ": ",
-                       verdicts[i].reason.empty() ? "not supported" : in_one_line(verdicts[i].reason))});
+                       verdicts[i].reason.empty() ? "not supported" : in_one_line(verdicts[i].reason),
+                       node.custom ? ", and it has no decomposition" : "")});
   }
   return any;
 }
@@ -143,7 +145,7 @@ Graph lower_to_primitives(const Graph& graph) {
   Graph current = simplify(graph);
   for (;;) {
     std::vector<bool> composite;
-    for (const Node& node : current.nodes) composite.push_back(!find_op(node.op, node.version)->primitive());
+    for (const Node& node : current.nodes) composite.push_back(has_decomposition(node));
     if (std::find(composite.begin(), composite.end(), true) == composite.end()) return current;
     current = simplify(expand(current, composite));
   }

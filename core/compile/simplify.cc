@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "compile/rewrite.h"
+#include "op/custom_op.h"
 #include "tenon/ops.h"
 
 namespace tenon {
@@ -167,6 +168,8 @@ class Simplifier {
   Tensors merged(const Node& node, const Tensors& operands) {
     std::string key = cat(node.op, "@", node.version);
     for (const Tensor& t : operands) append(key, cat(" ", t ? t.id() : -1));
+    if (node.custom)
+      for (const Type& t : node.custom->results) append(key, cat(" ", t.str()));
     for (const Attr& a : node.attrs) {
       append(key, cat(" ", a.name, "="));
       if (const auto* bytes = std::get_if<std::string>(&a.value))

@@ -55,6 +55,8 @@ struct Value {
 
 enum class Phase : uint8_t { kForward, kBackward, kUpdate };
 
+struct CustomNode;  // op/custom_op.h
+
 struct Node {
   std::string op;
   int version = 1;
@@ -64,9 +66,10 @@ struct Node {
   std::string name;    // unique: "block3/conv1"
   std::string origin;  // the name of the user's node that it came from
   Phase phase = Phase::kForward;
-  NodeId forward_of = -1;       // the forward node that this one differentiates
-  std::string composite_of;     // op of the composite that it was lowered from
-  bool stops_gradient = false;  // none flows from its results to its operands
+  NodeId forward_of = -1;                         // the forward node that this one differentiates
+  std::string composite_of;                       // op of the composite that it was lowered from
+  bool stops_gradient = false;                    // none flows from its results to its operands
+  std::shared_ptr<const CustomNode> custom = {};  // of an op that is none of Tenon's
 };
 
 enum class Role : uint8_t { kState, kFeed, kScalar };

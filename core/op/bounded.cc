@@ -163,17 +163,16 @@ Tensors emit_bounded(Graph& graph, Node node, const std::vector<Type>& types, co
   BoundedNode b(graph, node, types);
   for (ValueId id : node.operands)
     if (graph.undefined.count(id) != 0) b.fail("uses the state after the last of a dynamic number of steps");
-  const OpDef& op = *find_op(node.op, node.version);
   if (const BoundRule rule = bound_rule(node.op))
     rule(b);
-  else if (!op.primitive())
+  else if (has_decomposition(node))
     b.decompose();
   else
     for (int i = 0; i < b.operands(); ++i)
       if (b.has(i) && !b.dynamic_axes(i).empty())
         b.refuse(i, static_cast<int>(b.dynamic_axes(i)[0]), cat(node.op, " takes static ones"));
   if (!b.instead().empty()) return b.instead();
-  if (b.decomposes()) return emit_decomposed(graph, op, std::move(node), types, name);
+  if (b.decomposes()) return emit_decomposed(graph, std::move(node), types, name);
   node.name = name;
   const NodeId id = graph.add_node(std::move(node), types);
   Tensors out;

@@ -3,20 +3,21 @@
 #include <new>
 
 #include "base/text.h"
+#include "op/custom_op.h"
 
 namespace tenon {
 
-Tensors decompose_node(Graph& graph, const OpDef& op, const Node& node, const Tensors& operands) {
+Tensors decompose_node(Graph& graph, const Node& node, const Tensors& operands) {
   const Stamp stamp(graph);
   graph.phase = node.phase;
   graph.forward_of = node.forward_of;
   graph.origin = node.origin;
   graph.composite_of = node.op;
   graph.set_scope(node.name);
-  const Decompose context(graph, node.attrs, operands, {});
   Tensors results = [&] {
     try {
-      return op.decompose(context);
+      if (node.custom) return decompose_custom(graph, node, operands);
+      return find_op(node.op, node.version)->decompose(Decompose(graph, node.attrs, operands, {}));
     } catch (const std::bad_alloc&) {  // a table of constants for each place of what is enormous
       fail(describe(node), ": no memory for the constants of its decomposition");
     }
@@ -26,8 +27,7 @@ Tensors decompose_node(Graph& graph, const OpDef& op, const Node& node, const Te
   return results;
 }
 
-Tensors emit_decomposed(Graph& graph, const OpDef& op, Node node, const std::vector<Type>& types,
-                        const std::string& name) {
+Tensors emit_decomposed(Graph& graph, Node node, const std::vector<Type>& types, const std::string& name) {
   node.name = graph.unique_name(name);
   node.phase = graph.phase;
   node.forward_of = graph.forward_of;
@@ -35,7 +35,7 @@ Tensors emit_decomposed(Graph& graph, const OpDef& op, Node node, const std::vec
   node.results.resize(types.size());
   Tensors operands;
   for (ValueId id : node.operands) operands.push_back(id < 0 ? Tensor() : Tensor(&graph, id));
-  return decompose_node(graph, op, node, operands);
+  return decompose_node(graph, node, operands);
 }
 
 }  // namespace tenon

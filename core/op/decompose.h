@@ -1,4 +1,4 @@
-// A composite as the primitives that define it.
+// A composite as the primitives that define it, and a vendor's op as what model code said it is.
 #pragma once
 
 #include <string>
@@ -36,10 +36,9 @@ class Stamp {
 
 // The composite's decomposition as nodes of `graph`: one tensor a result. Names are put under the
 // node's name; the new nodes carry its phase, origin and composite_of.
-Tensors decompose_node(Graph& graph, const OpDef& op, const Node& node, const Tensors& operands);
+Tensors decompose_node(Graph& graph, const Node& node, const Tensors& operands);
 
 // The same in the place of a node that is not in the graph yet, of results of these types. `name`: of the node, in its scope.
-Tensors emit_decomposed(Graph& graph, const OpDef& op, Node node, const std::vector<Type>& types,
-                        const std::string& name);
+Tensors emit_decomposed(Graph& graph, Node node, const std::vector<Type>& types, const std::string& name);
 
 }  // namespace tenon

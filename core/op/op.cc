@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "op/bounded.h"
+#include "op/custom_op.h"
 #include "op/decompose.h"
 #include "op/signature.h"
 
@@ -130,6 +131,10 @@ const OpDef* find_op(std::string_view name, int version) {
 
 const Signature& signature_of(const OpDef& op) { return registry().signatures.at(&op); }
 
+bool has_decomposition(const Node& node) {
+  return node.custom ? bool(node.custom->rules.decomposition) : !find_op(node.op, node.version)->primitive();
+}
+
 namespace {
 
 // A node's attributes as rules ask for them; defaults are filled in.
@@ -188,6 +193,7 @@ std::vector<Type> infer_by_rule(const Graph& graph, const Node& node, const Sign
 }
 
 std::vector<Type> infer(const Graph& graph, Node& node) {
+  if (node.custom) return infer_custom(node);
   const OpDef* def = find_op(node.op, node.version);
   if (!def) fail(describe(node), ": no op of name ", node.op, " and version ", node.version);
   const Signature& signature = signature_of(*def);
@@ -222,23 +228,27 @@ void check_all_of(const Graph& graph, std::string_view op, const Tensors& operan
 }  // namespace
 
 Tensors emit(Graph& graph, std::string_view op, const Tensors& operands, Attrs attrs, std::string_view name) {
-  check_all_of(graph, op, operands);
   Node node;
   node.op = op;
   node.attrs = std::move(attrs);
   node.name = name;
+  return emit(graph, std::move(node), operands);
+}
+
+Tensors emit(Graph& graph, Node node, const Tensors& operands) {
+  check_all_of(graph, node.op, operands);
   for (const Tensor& t : operands) node.operands.push_back(t ? t.id() : kAbsent);
   // Optional ones at the end are left out; one of many is never optional.
-  const OpDef* def = find_op(op, node.version);
+  const OpDef* def = find_op(node.op, node.version);
   const bool variadic = def && !signature_of(*def).operands.empty() && signature_of(*def).operands.back().variadic;
-  while (!variadic && !node.operands.empty() && node.operands.back() == kAbsent) node.operands.pop_back();
+  while (def && !variadic && !node.operands.empty() && node.operands.back() == kAbsent) node.operands.pop_back();
   const std::string shown = node.name.empty() ? node.op : node.name;
   node.name = graph.scope().empty() ? shown : cat(graph.scope(), "/", shown);  // for messages
   count_replicas(graph, node);
   const std::vector<Type> types = infer(graph, node);
   const bool bounded = !graph.dynamic_dims.empty();
   if (bounded && has_dynamic_operand(graph, node)) return emit_bounded(graph, std::move(node), types, shown);
-  if (graph.same_draws && draws_apart(node)) return emit_decomposed(graph, *def, std::move(node), types, shown);
+  if (graph.same_draws && draws_apart(node)) return emit_decomposed(graph, std::move(node), types, shown);
   std::vector<Bounds> bounds;
   if (bounded) bounds = fixed_bounds(graph, node, types);
   node.name = shown;

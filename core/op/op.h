@@ -128,6 +128,8 @@ std::span<const OpDef* const> all_ops();
 // nullptr when there is none of that name and version.
 const OpDef* find_op(std::string_view name, int version = 1);
 const Signature& signature_of(const OpDef& op);
+// Whether other nodes can come in the node's place.
+bool has_decomposition(const Node& node);
 
 // Checks operands and attributes against the signature, fills in defaults and infers the results.
 // Throws Error naming op and node.
@@ -135,6 +137,8 @@ std::vector<Type> infer(const Graph& graph, Node& node);
 // The last step of it. REQUIRED: operands and attributes are those of the signature.
 std::vector<Type> infer_by_rule(const Graph& graph, const Node& node, const Signature& signature);
 
+// Adds a node with these operands, and with op, attributes and perhaps a name; its results.
+Tensors emit(Graph& graph, Node node, const Tensors& operands);
 // Adds a node and returns its results. `operands` may contain empty tensors for absent optional ones.
 Tensors emit(Graph& graph, std::string_view op, const Tensors& operands, Attrs attrs = {}, std::string_view name = {});
 // The same for an op of one result; the graph is that of the first operand that is there.

@@ -69,6 +69,8 @@ void fill_table(KernelTable& table) {
   add_typed<Floats>(table, "conv_grad_input", LOOP(conv_grad_input));
   add_typed<Floats>(table, "conv_grad_filter", LOOP(conv_grad_filter));
 
+  // An op of this vendor's own, which models ask for by name (tenon/custom_op.h).
+  add_unary<Floats>(table, "example.softsign", [](auto x) { return x / (1 + std::fabs(x)); });
   // This device is one unit: what it gathers from all replicas is what it has, and it is the first.
   add_by_width(table, "all_gather", LOOP(same));
   add_typed<Types<int32_t>>(table, "replica_id", LOOP(zero));
