@@ -99,6 +99,20 @@ for op in $(sed -n 's/^  for level [123]: //p' log | sed 's/([^)]*)//g; s/,//g')
 done
 for op in add mul dot; do grep -Eq "^op/$op .* pass" log || fail "the template's $op has no passing test"; done
 
+# ---- the template on the bare ABI ----
+step "new-backend --abi" "$prefix/bin/tenon-new-backend" --abi my-device bare
+[ "$(sed -n 1p log)" = "wrote bare: CMakeLists.txt my-device.c program.c queue.c backend.h README.md" ] ||
+  fail "new-backend --abi: printed $(cat log)"
+refused 'NAME DIR' --abi mine
+guide=$(grep -o 'share/doc/tenon-sdk/[a-z-]*\.md' bare/README.md | head -n 1)
+[ -s "$prefix/$guide" ] || fail "the README of --abi names no guide that is there: '$guide'"
+make_project bare -DCMAKE_C_FLAGS="-Wall -Wextra -Werror -pedantic $flags" "$@"
+step "conformance of the bare ABI" "$prefix/bin/tenon-conform" bare/build/my-device.so --validate
+grep -q '^level 0: 0 of ' log || fail "the template on the bare ABI: expected level 0, found $(tail -n 1 log)"
+for group in op/add op/dot feed/batches feed/runs; do
+  grep -Eq "^$group .* pass" log || fail "the template on the bare ABI: $group has no passing test"
+done
+
 # ---- the complete example ----
 cp -r "$prefix/share/tenon/example" example
 make_project example -DCMAKE_PREFIX_PATH="$prefix" "$@"
