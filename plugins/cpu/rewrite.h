@@ -23,7 +23,7 @@
 // A product of matrices that is added to another value takes it as its residual: dot_bias_act, without a bias where it
 // was a dot.
 // Pools are 2 x 2 without pads; the map between convolution and pool, by far the largest value of such a step, and its
-// gradient are never in memory (kernels/conv_pool.h), nor is a dense layer's gradient. Attributes are those of the
+// gradient are never in memory (kernels/conv/pooled/conv_pool.h), nor is a dense layer's gradient. Attributes are those of the
 // convolution, or of the update. A pad of zeros before a convolution, or before a max-pool of values that are not below
 // zero, becomes theirs.
 #pragma once

@@ -34,6 +34,7 @@ const NormedCase kNormedCases[] = {
     {{4, 14, 14, 20}, {1, 1, 20, 36}, 0, 2, false, true, false},  // points of x that no tap reads
     {{1, 1, 4, 2048}, {1, 1, 2048, 16}, 0, 1, false, true, false},
     {{2, 20, 24, 10}, {5, 5, 10, 20}, 2, 1, true, true, false},  // points in vectors
+    {{4, 24, 28, 16}, {5, 5, 16, 24}, 2, 1, true, true, true},   // 5x5 Winograd
     {{5, 33, 6}, {3, 6, 7}, 1, 1, false, true, true},            // one dimension
     {{2, 5, 6, 4, 5}, {3, 3, 3, 5, 9}, 1, 2, false, true, false},
     {{2, 1, 1, 3}, {1, 1, 3, 1}, 0, 1, false, false, true},

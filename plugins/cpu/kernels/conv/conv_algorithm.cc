@@ -1,13 +1,13 @@
 #include "kernels/conv/conv_algorithm.h"
 
 #include "kernels/conv/conv_f64.h"
-#include "kernels/conv/conv_filter.h"
-#include "kernels/conv/conv_groups.h"
 #include "kernels/conv/conv_pairs.h"
-#include "kernels/conv/conv_plan.h"
-#include "kernels/conv/conv_planar.h"
 #include "kernels/conv/conv_products.h"
-#include "kernels/conv/conv_thin.h"
+#include "kernels/conv/direct/conv_groups.h"
+#include "kernels/conv/direct/conv_planar.h"
+#include "kernels/conv/direct/conv_thin.h"
+#include "kernels/conv/gather/conv_filter.h"
+#include "kernels/conv/gather/gather_plan.h"
 #include "kernels/conv/pooled/conv_winners.h"
 #include "kernels/conv/winograd/conv_winograd.h"
 #include "kernels/conv/winograd/conv_winograd5.h"
@@ -143,10 +143,6 @@ const ConvAlgorithm& choose_algorithm(const ConvProblem& p) {
   const ConvAlgorithm* a = kAlgorithms;
   while (a + 1 != std::end(kAlgorithms) && !computes(*a, p)) ++a;
   return *a;
-}
-
-const char* convolution_algorithm(const NodeView& node, const Env& env) {
-  return choose_algorithm(conv_problem(node, env)).name;
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

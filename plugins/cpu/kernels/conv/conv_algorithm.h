@@ -18,7 +18,4 @@ struct ConvAlgorithm {
 // same bits or the dtype is bf16. Where its dtype is not the problem's, it takes copies of f32.
 const ConvAlgorithm& choose_algorithm(const ConvProblem& problem);
 
-// The name of the algorithm that a node of convolution.cc or conv_batch_norm.cc gets.
-const char* convolution_algorithm(const NodeView& node, const Env& env);
-
 }  // namespace tenon::cpu::TENON_CPU_ISA

@@ -20,6 +20,7 @@ namespace {
 
 // What both directions have in common.
 struct NormedConv {
+  const char* algorithm;
   ConvWork work;
   int64_t rows, c;        // of what is normalized
   int64_t piece, pieces;  // rows of a piece of the second pass
@@ -34,6 +35,7 @@ NormedConv normed_conv(const NodeView& node, const Env& env) {
   const ConvShape& s = p.shape;
   const ConvAlgorithm& algorithm = choose_algorithm(p);
   NormedConv n;
+  n.algorithm = algorithm.name;
   n.work = algorithm.make(p);
   if (algorithm.dtype != p.dtype) n.work = with_wide_copies(std::move(n.work), p);
   n.rows = s.batch * (p.gradient() ? s.x_points() : s.y_points());
@@ -65,6 +67,7 @@ NormSums sums_of(const NormedConv& n, const Call& call) {
 
 Kernel kernel_for(const NormedConv& n) {
   Kernel k = kernel_of(&n.work);
+  k.algorithm = n.algorithm;
   k.threads = std::max(k.threads, threads_for(n.rows * n.c));
   k.scratch_bytes = n.room + static_cast<uint64_t>(n.parts) * sizeof(double) +
                     static_cast<uint64_t>((2 * n.parts + 3) * n.c) * sizeof(float);

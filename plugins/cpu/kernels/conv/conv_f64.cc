@@ -1,6 +1,6 @@
 #include "kernels/conv/conv_f64.h"
 
-#include "kernels/conv/conv_halo.h"
+#include "kernels/conv/gather/conv_halo.h"
 #include "kernels/element/activation.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {

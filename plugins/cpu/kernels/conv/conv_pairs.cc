@@ -1,9 +1,9 @@
 #include "kernels/conv/conv_pairs.h"
 
-#include "kernels/conv/conv_filter.h"
-#include "kernels/conv/conv_gather.h"
-#include "kernels/conv/conv_plan.h"
 #include "kernels/conv/conv_products.h"
+#include "kernels/conv/gather/conv_filter.h"
+#include "kernels/conv/gather/conv_gather.h"
+#include "kernels/conv/gather/gather_plan.h"
 #include "kernels/gemm/matmul.h"
 #include "kernels/pairs.h"
 

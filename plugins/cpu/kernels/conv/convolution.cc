@@ -51,6 +51,7 @@ Kernel make_convolution(const NodeView& node, const Env& env) {
   const ConvProblem problem = conv_problem(node, env);
   const ConvAlgorithm& algorithm = choose_algorithm(problem);
   Kernel kernel = kernel_for(problem, algorithm.make(problem));
+  kernel.algorithm = algorithm.name;
   return algorithm.dtype == TENON_F32 ? narrowed(node, std::move(kernel)) : kernel;
 }
 

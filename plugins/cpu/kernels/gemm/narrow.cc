@@ -88,6 +88,7 @@ Kernel narrowed(const NodeView& node, Kernel inner, const OwnPorts& own) {
   outer.threads = inner.threads;
   outer.scratch_bytes = at + inner.scratch_bytes;
   outer.thread_scratch_bytes = inner.thread_scratch_bytes;
+  outer.algorithm = inner.algorithm;
   w->inner_at = at;
   w->inner = std::move(inner);
   outer.run = [w](const Call& call) { run(*w, call); };

@@ -2,7 +2,7 @@
 // Vectors of channels; pads are no elements.
 #include <limits>
 
-#include "kernels/conv/conv_halo.h"
+#include "kernels/conv/gather/conv_halo.h"
 #include "kernels/gemm/narrow.h"
 #include "kernels/simd.h"
 

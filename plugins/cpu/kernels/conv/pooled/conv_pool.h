@@ -3,7 +3,7 @@
 // that equals the maximum, or the first NaN.
 #pragma once
 
-#include "kernels/conv/conv_halo.h"
+#include "kernels/conv/gather/conv_halo.h"
 #include "kernels/simd.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {

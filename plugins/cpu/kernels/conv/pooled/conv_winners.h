@@ -7,8 +7,8 @@
 // others: there what is not finite in x reaches all filters, as it does in the convolution's own gradient.
 #pragma once
 
-#include "kernels/conv/conv_halo.h"
 #include "kernels/conv/conv_work.h"
+#include "kernels/conv/gather/conv_halo.h"
 #include "kernels/simd.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {

@@ -10,8 +10,8 @@
 
 #include <vector>
 
-#include "kernels/conv/conv_gather.h"
 #include "kernels/conv/conv_shape.h"
+#include "kernels/conv/gather/conv_gather.h"
 #include "kernels/conv/winograd/conv_winograd_tiles.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {

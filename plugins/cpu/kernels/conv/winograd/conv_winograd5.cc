@@ -1,7 +1,7 @@
 #include "kernels/conv/winograd/conv_winograd5.h"
 
-#include "kernels/conv/conv_plan.h"
-#include "kernels/conv/conv_planar_step.h"
+#include "kernels/conv/direct/conv_planar_step.h"
+#include "kernels/conv/gather/gather_plan.h"
 #include "kernels/conv/pooled/conv_planar_pool.h"
 #include "kernels/conv/winograd/conv_winograd_rules.h"
 #include "kernels/movement/transpose.h"

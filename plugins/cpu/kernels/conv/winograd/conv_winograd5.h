@@ -7,7 +7,7 @@
 // of tiles is transformed, multiplied and transformed back in cache; a tile's 2 x 2 results are the window of a pool.
 #pragma once
 
-#include "kernels/conv/conv_gather.h"
+#include "kernels/conv/gather/conv_gather.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 

@@ -1,5 +1,5 @@
-#include "kernels/conv/conv_gather.h"
-#include "kernels/conv/conv_groups.h"
+#include "kernels/conv/direct/conv_groups.h"
+#include "kernels/conv/gather/conv_gather.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 

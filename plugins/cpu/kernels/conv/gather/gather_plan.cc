@@ -1,4 +1,4 @@
-#include "kernels/conv/conv_plan.h"
+#include "kernels/conv/gather/gather_plan.h"
 
 #include <numeric>
 

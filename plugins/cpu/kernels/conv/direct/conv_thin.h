@@ -3,8 +3,8 @@
 // in the order of conv_gather.h: the bits are the same.
 #pragma once
 
-#include "kernels/conv/conv_gather.h"
 #include "kernels/conv/conv_shape.h"
+#include "kernels/conv/gather/conv_gather.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 

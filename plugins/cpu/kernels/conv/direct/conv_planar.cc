@@ -1,7 +1,7 @@
-#include "kernels/conv/conv_planar.h"
+#include "kernels/conv/direct/conv_planar.h"
 
-#include "kernels/conv/conv_plan.h"
-#include "kernels/conv/conv_planar_step.h"
+#include "kernels/conv/direct/conv_planar_step.h"
+#include "kernels/conv/gather/gather_plan.h"
 #include "kernels/conv/pooled/conv_planar_pool.h"
 #include "kernels/conv/pooled/conv_pool.h"
 #include "kernels/movement/transpose.h"

@@ -3,7 +3,7 @@
 // way out. Every sum is taken in the order of conv_gather.h: the bits are the same.
 #pragma once
 
-#include "kernels/conv/conv_gather.h"
+#include "kernels/conv/gather/conv_gather.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 

@@ -3,9 +3,9 @@
 // transposed and mirrored), where a stride s makes s x s interleaved results, each with its own taps.
 #pragma once
 
-#include "kernels/conv/conv_halo.h"
 #include "kernels/conv/conv_shape.h"
 #include "kernels/conv/conv_work.h"
+#include "kernels/conv/gather/conv_halo.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 

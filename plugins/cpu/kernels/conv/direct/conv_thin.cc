@@ -1,4 +1,4 @@
-#include "kernels/conv/conv_thin.h"
+#include "kernels/conv/direct/conv_thin.h"
 
 #include "kernels/conv/pooled/conv_pool.h"
 #include "kernels/simd.h"

@@ -1,4 +1,4 @@
-#include "kernels/conv/conv_groups.h"
+#include "kernels/conv/direct/conv_groups.h"
 
 #include <utility>
 

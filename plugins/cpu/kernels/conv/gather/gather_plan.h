@@ -1,7 +1,7 @@
 // The gathering (conv_gather.h) that computes a convolution or the gradient of its input.
 #pragma once
 
-#include "kernels/conv/conv_gather.h"
+#include "kernels/conv/gather/conv_gather.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 

@@ -1,6 +1,6 @@
-#include "kernels/conv/conv_gather.h"
+#include "kernels/conv/gather/conv_gather.h"
 
-#include "kernels/conv/conv_groups.h"
+#include "kernels/conv/direct/conv_groups.h"
 #include "kernels/conv/pooled/conv_pool.h"
 #include "kernels/dtype.h"
 #include "kernels/movement/transpose.h"

@@ -2,8 +2,8 @@
 // dy[p, o]. Taps x channels are the rows and points the sums of the same register tile as everywhere.
 #pragma once
 
-#include "kernels/conv/conv_halo.h"
 #include "kernels/conv/conv_work.h"
+#include "kernels/conv/gather/conv_halo.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 

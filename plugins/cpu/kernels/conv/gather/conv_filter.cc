@@ -1,6 +1,6 @@
-#include "kernels/conv/conv_filter.h"
+#include "kernels/conv/gather/conv_filter.h"
 
-#include "kernels/conv/conv_groups.h"
+#include "kernels/conv/direct/conv_groups.h"
 #include "kernels/conv/pooled/conv_pool.h"
 #include "kernels/pairs.h"
 
