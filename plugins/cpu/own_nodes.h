@@ -20,5 +20,20 @@ struct pooled_grad_input {
 struct pooled_grad_filter {
   enum : int { x, dp, winner };
 };
+struct batch_norm_conv {
+  enum : int { x, w, bias, gamma, beta, residual };
+  struct out {
+    enum : int { t, y, mean, var };
+  };
+};
+struct batch_norm_grad_input {
+  enum : int { dy, w, other, x, gamma, mean, var, y, beta };
+  struct out {
+    enum : int { dx, dgamma, dbeta, dresidual, dbias };
+  };
+};
+struct dot_dropout {
+  enum : int { a, b, bias, seed, step, residual };
+};
 
 }  // namespace tenon::cpu::own

@@ -17,11 +17,11 @@
 //                                                        conv_grad_input, then maybe add, then batch_norm_grad, then
 //                                                        maybe the reduce of dx to a convolution's bias
 //
-// Pools and norms are so of f32 and of bf16.
-// Of softmax_cross_entropy and its gradient logits and dx may be bf16, of an update the gradient, where all else is f32:
-// casts that stood before and behind them.
-// A product of matrices that is added to another value takes it as its residual: dot_bias_act, without a bias where it
-// was a dot.
+// Pools and norms are of f32 or bf16.
+// Casts to f32 of the logits of softmax_cross_entropy and of an update's gradient are left out, and so is the cast of dx to
+// bf16 behind the loss's gradient: these kernels read and write bf16.
+// A product of matrices that is added to another value takes that as its residual and becomes a dot_bias_act; a dot gets no
+// bias.
 // Pools are 2 x 2 without pads; the map between convolution and pool, by far the largest value of such a step, and its
 // gradient are never in memory (kernels/conv/pooled/conv_pool.h), nor is a dense layer's gradient. Attributes are those of the
 // convolution, or of the update. A pad of zeros before a convolution, or before a max-pool of values that are not below

@@ -6,11 +6,11 @@ namespace tenon::cpu {
 namespace {
 
 bool is_of(const NodeView& cast, int32_t from, int32_t to) {
-  return cast.in(0).dtype() == from && cast.out(0).dtype() == to;
+  return cast.in(op::cast::x).dtype() == from && cast.out(0).dtype() == to;
 }
 bool is_cast(const std::optional<NodeView>& node) { return node && node->op() == "cast"; }
 
-// Where a kernel reads numbers of bf16 as it does those of f32; -1: nowhere.
+// The operand that a kernel reads in bf16 or in f32 alike; -1: there is none.
 int widened_operand(const NodeView& node) {
   if (node.op() == "softmax_cross_entropy") return op::softmax_cross_entropy::x;
   if (node.op() == "softmax_cross_entropy_grad") return op::softmax_cross_entropy_grad::x;
@@ -33,18 +33,19 @@ Match left_out(const NodeView& cast, uint32_t value, uint32_t other) {
   return match;
 }
 
-// Of logits, and of gradients of weights. A pair of casts there and back is a rounding (fuse_rounding.cc).
+// Leaves out the cast of logits, or of a weight's gradient, to f32. A pair of casts to bf16 and back is a rounding
+// (fuse_rounding.cc).
 std::optional<Match> widening(const Matching& m, const NodeView& cast) {
   const uint32_t value = cast.result_id(0);
-  if (is_cast(m.maker(cast.operand_id(0))) || m.readers(value).empty()) return {};
+  if (is_cast(m.maker(cast.operand_id(op::cast::x))) || m.readers(value).empty()) return {};
   for (const uint32_t r : m.readers(value))
     if (r == TENON_NONE || !widens(m.graph().node(r), value)) return {};
-  return left_out(cast, value, cast.operand_id(0));
+  return left_out(cast, value, cast.operand_id(op::cast::x));
 }
 
-// Of the gradient of logits.
+// Leaves out the cast of the gradient of logits to bf16.
 std::optional<Match> narrowing(const Matching& m, const NodeView& cast) {
-  const uint32_t value = cast.operand_id(0);
+  const uint32_t value = cast.operand_id(op::cast::x);
   const std::optional<NodeView> maker = m.maker(value);
   if (!maker || maker->op() != "softmax_cross_entropy_grad" || !m.is_only_reader(value, cast.index())) return {};
   for (const uint32_t r : m.readers(cast.result_id(0)))

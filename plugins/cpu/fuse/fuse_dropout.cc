@@ -16,8 +16,8 @@ bool is_plain_product(const NodeView& product) {
   const int32_t dtype = product.out(0).dtype();
   for (int k = 0; k < product.operands(); ++k)
     if (product.has(k) && product.in(k).dtype() != dtype) return false;
-  return !product.has(3) && product.in(0).rank() == 2 && product.in(1).rank() == 2 &&
-         (dtype == TENON_F32 || dtype == TENON_BF16);
+  return !product.has(op::dot_bias_act::residual) && product.in(op::dot_bias_act::a).rank() == 2 &&
+         product.in(op::dot_bias_act::b).rank() == 2 && (dtype == TENON_F32 || dtype == TENON_BF16);
 }
 
 // Elements that one counter decides lie in one row, and of a block's elements few are drawn for in vain.

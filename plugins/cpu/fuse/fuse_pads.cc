@@ -1,6 +1,7 @@
 #include <string_view>
 
 #include "fuse/patterns.h"
+#include "tenon/op/names.h"
 
 namespace tenon::cpu {
 namespace {
@@ -34,9 +35,9 @@ bool is_rectified(const Matching& m, uint32_t value) {
 }
 
 bool can_pad(const Matching& m, const NodeView& reader, const NodeView& pad) {
-  if (reader.operand_id(0) != pad.result_id(0)) return false;
+  if (reader.operand_id(op::pad::x) != pad.result_id(0)) return false;
   if (reader.op() == "conv" || reader.op() == "conv_bias_act") return true;
-  if (reader.op() != "max_pool" || !is_rectified(m, pad.operand_id(0))) return false;
+  if (reader.op() != "max_pool" || !is_rectified(m, pad.operand_id(op::pad::x))) return false;
   for (size_t d = 0; d < reader.list("window").size(); ++d)  // no window lies in pads alone
     for (const char* side : {"low", "high"})
       if (item(reader.list(side), d) + item(pad.list(side), d + 1) >= reader.list("window")[d]) return false;
@@ -44,7 +45,7 @@ bool can_pad(const Matching& m, const NodeView& reader, const NodeView& pad) {
 }
 
 void add_padded(const NodeView& reader, const NodeView& pad, Rewrite& to) {
-  std::vector<uint32_t> operands{to.value(pad.operand_id(0))};
+  std::vector<uint32_t> operands{to.value(pad.operand_id(op::pad::x))};
   for (int k = 1; k < reader.operands(); ++k) operands.push_back(to.operand(reader, k));
   plugin::GraphBuilder& added = to.add(reader.op(), operands, {to.result(reader, 0)}, reader, reader.version());
   for (int i = 0; i < reader.attributes(); ++i)

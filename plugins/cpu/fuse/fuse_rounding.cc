@@ -1,15 +1,16 @@
 #include <cstring>
 
 #include "fuse/patterns.h"
+#include "tenon/op/names.h"
 
 namespace tenon::cpu {
 namespace {
 
 bool is_cast(const NodeView& node, int32_t from, int32_t to) {
-  return node.op() == "cast" && node.in(0).dtype() == from && node.out(0).dtype() == to;
+  return node.op() == "cast" && node.in(op::cast::x).dtype() == from && node.out(0).dtype() == to;
 }
 
-// A constant f32 of this number throughout, the sign of a zero being that of +0.
+// Whether the value is a constant f32 whose every element is this number; -0 is not 0.
 bool is_filled(const Matching& m, uint32_t value, float number) {
   const tenon_constant* c = m.constant(value);
   return c && m.graph().value(value).dtype() == TENON_F32 && c->bytes == sizeof number &&
@@ -22,19 +23,19 @@ struct Flush {
 };
 
 bool is_small(const Matching& m, const NodeView& node, uint32_t size) {
-  return node.op() == "compare" && node.enumerator("kind") == TENON_LT && node.operand_id(0) == size &&
-         is_filled(m, node.operand_id(1), 0x1p-126f);
+  return node.op() == "compare" && node.enumerator("kind") == TENON_LT && node.operand_id(op::compare::a) == size &&
+         is_filled(m, node.operand_id(op::compare::b), 0x1p-126f);
 }
 bool is_zero(const Matching& m, const NodeView& node, uint32_t r) {
-  const int k = node.operand_id(0) == r ? 1 : 0;
+  const int k = node.operand_id(op::mul::a) == r ? 1 : 0;
   return node.operand_id(1 - k) == r && is_filled(m, node.operand_id(k), 0);
 }
 bool chooses(const Flush& f, uint32_t r) {
-  return f.choice->op() == "select" && f.choice->operand_id(0) == f.small->result_id(0) &&
-         f.choice->operand_id(1) == f.zero->result_id(0) && f.choice->operand_id(2) == r;
+  return f.choice->op() == "select" && f.choice->operand_id(op::select::c) == f.small->result_id(0) &&
+         f.choice->operand_id(op::select::a) == f.zero->result_id(0) && f.choice->operand_id(op::select::b) == r;
 }
 
-// Of what `widening` gives, where nothing else reads it.
+// Finds the flush of the result of `widening`, which nothing else may read.
 std::optional<Flush> find_flush(const Matching& m, const NodeView& widening) {
   const uint32_t r = widening.result_id(0);
   if (m.readers(r).size() != 3) return {};

@@ -8,7 +8,8 @@
 namespace tenon::cpu {
 namespace {
 
-// In f32, or of bf16 by numbers of f32, of this process alone, at most a ReLU behind it. x, gamma: their operands.
+// Whether the norm is of f32, or of bf16 with moments of f32, within this process, with at most a ReLU behind it. x and
+// gamma are the places of these operands.
 bool is_plain(const NodeView& norm, int x, int gamma) {
   const int32_t dtype = norm.in(x).dtype();
   return (dtype == TENON_F32 || dtype == TENON_BF16) && norm.in(gamma).dtype() == TENON_F32 &&
@@ -59,7 +60,7 @@ Source find_source(const Matching& m, const NodeView& norm) {
   Source s{sole_grad_input(m, dy, norm), {}};
   if (s.conv) return s;
   const std::optional<NodeView> sum = m.sole_maker(dy, norm);
-  if (!sum || sum->op() != "add" || sum->in(0).elements() != sum->in(1).elements()) return s;
+  if (!sum || sum->op() != "add" || sum->in(op::add::a).elements() != sum->in(op::add::b).elements()) return s;
   for (int k = 0; k < 2 && !s.conv; ++k) {
     s.conv = sole_grad_input(m, sum->operand_id(k), *sum);
     s.other = sum->operand_id(1 - k);
@@ -73,7 +74,7 @@ std::optional<NodeView> find_bias_gradient(const Matching& m, const NodeView& no
   for (const uint32_t r : m.readers(norm.result_id(op::batch_norm_grad::out::dx))) {
     if (r == TENON_NONE || !m.is_free(r)) continue;
     const NodeView node = m.graph().node(r);
-    const plugin::ValueView x = node.in(0);
+    const plugin::ValueView x = node.in(op::reduce::x);
     const auto axes = node.list("axes");
     if (node.op() == "reduce" && node.enumerator("kind") == TENON_SUM && node.out(0).dtype() == x.dtype() &&
         node.out(0).elements() == x.dim(-1) && std::count(axes.begin(), axes.end(), x.rank() - 1) == 0)
@@ -82,7 +83,7 @@ std::optional<NodeView> find_bias_gradient(const Matching& m, const NodeView& no
   return {};
 }
 
-// Of the norm that made y from x alone, so that the ReLU's mask follows from x.
+// The norm that made y from x without a residual: the ReLU's mask then follows from x.
 uint32_t beta_of(const Matching& m, const NodeView& grad) {
   using from = op::batch_norm;
   using to = op::batch_norm_grad;

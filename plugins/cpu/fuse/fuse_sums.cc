@@ -1,17 +1,21 @@
 #include "fuse/patterns.h"
+#include "tenon/op/names.h"
 
 namespace tenon::cpu {
 namespace {
 
-constexpr int64_t kFewRows = 32;  // of products that stream their weights (kernels/gemm_thin.h), and take no residual
+constexpr int64_t kFewRows =
+    32;  // of products that stream their weights (kernels/gemm/gemm_thin.h), and take no residual
 
 // A product of matrices of f32, or of bf16, without an activation or a residual.
 bool takes_residual(const NodeView& product, const plugin::ValueView& sum) {
   const int32_t dtype = product.out(0).dtype();
   const bool biased = product.op() == "dot_bias_act" && product.enumerator("act") == TENON_ACT_NONE &&
-                      !product.has(3) && (!product.has(2) || product.in(2).dtype() == dtype);
-  return (product.op() == "dot" || biased) && product.in(0).rank() == 2 && product.in(0).dtype() == dtype &&
-         product.in(1).rank() == 2 && product.in(1).dtype() == dtype && (dtype == TENON_F32 || dtype == TENON_BF16) &&
+                      !product.has(op::dot_bias_act::residual) &&
+                      (!product.has(op::dot_bias_act::bias) || product.in(op::dot_bias_act::bias).dtype() == dtype);
+  return (product.op() == "dot" || biased) && product.in(op::dot_bias_act::a).rank() == 2 &&
+         product.in(op::dot_bias_act::a).dtype() == dtype && product.in(op::dot_bias_act::b).rank() == 2 &&
+         product.in(op::dot_bias_act::b).dtype() == dtype && (dtype == TENON_F32 || dtype == TENON_BF16) &&
          product.out(0).dim(0) > kFewRows && sum.rank() > 0 && sum.dim(-1) == product.out(0).dim(-1);
 }
 
@@ -25,7 +29,7 @@ std::optional<Product> product_behind(const Matching& m, uint32_t value, const N
   std::optional<NodeView> maker = m.sole_maker(value, sum), reshape;
   if (maker && maker->op() == "reshape") {
     reshape = maker;
-    maker = m.sole_maker(reshape->operand_id(0), *reshape);
+    maker = m.sole_maker(reshape->operand_id(op::reshape::x), *reshape);
   }
   if (!maker || !takes_residual(*maker, m.graph().value(value))) return {};
   return Product{*maker, reshape};
@@ -43,10 +47,11 @@ void add_with_residual(const NodeView& product, uint32_t residual, const NodeVie
 
 // Where the addition stood: what is added may have been computed after the product.
 std::optional<Match> product_with_residual(const Matching& m, const NodeView& sum) {
-  if (!sum.has(0) || !sum.has(1) || sum.operand_id(0) == sum.operand_id(1)) return {};
+  if (!sum.has(op::add::a) || !sum.has(op::add::b) || sum.operand_id(op::add::a) == sum.operand_id(op::add::b))
+    return {};
   for (int k = 0; k < 2; ++k)
     if (sum.in(k).elements() != sum.out(0).elements()) return {};
-  // Of two products the later one, so that the other one is there already.
+  // Where both operands are products, the later one takes the other as its residual.
   std::optional<Product> product;
   int at = 0;
   for (int k = 0; k < 2; ++k) {

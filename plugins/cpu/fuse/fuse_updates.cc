@@ -2,6 +2,7 @@
 
 #include "fuse/patterns.h"
 #include "tenon/abi/optimizer.h"
+#include "tenon/op/names.h"
 
 namespace tenon::cpu {
 namespace {
@@ -11,7 +12,7 @@ constexpr int64_t kLeastElements = 512 * 1024;  // of a variable that caches do 
 constexpr int kSlots = 3;
 
 bool is_large_gradient(const NodeView& dot) {
-  const plugin::ValueView a = dot.in(0), y = dot.out(0);
+  const plugin::ValueView a = dot.in(op::dot::a), y = dot.out(0);
   return a.dtype() == TENON_F32 && y.dtype() == TENON_F32 && a.rank() == 2 && dot.flag("ta") && !dot.flag("tb") &&
          a.dim(0) <= kMostDepth && y.dim(0) > 1 && y.dim(1) > 1 && y.elements() >= kLeastElements;
 }

@@ -1,9 +1,10 @@
-// The patterns of nodes that one node of cpu.so's own stands for (rewrite.h has the list), a function each: asked of the
-// node that the name ends with.
+// The patterns of nodes that one node of cpu.so's own takes the place of (rewrite.h lists them). Each function is asked
+// about the last node of its pattern.
 #pragma once
 
 #include <string_view>
 
+#include "tenon/op/names.h"
 #include "tenon/plugin/matcher.h"
 
 namespace tenon::cpu {
@@ -27,10 +28,10 @@ std::optional<Match> product_with_residual(const Matching& m, const NodeView& su
 // Updates by rules that take an element at a time, whatever the others are.
 bool takes_blocks(std::string_view op);
 
-// A convolution, maybe with a bias, of whose sums nothing else is made.
+// A convolution without activation or residual; it may have a bias.
 inline bool is_bare_conv(const NodeView& node) {
   return (node.op() == "conv" || node.op() == "conv_bias_act") && node.enumerator("act") == TENON_ACT_NONE &&
-         !node.has(3);
+         !node.has(op::conv_bias_act::residual);
 }
 
 }  // namespace tenon::cpu

@@ -9,7 +9,7 @@
 #define TENON_CPU_ISA baseline
 #endif
 
-// Before a loop no iteration of which touches what another one writes. clang finds out by itself.
+// Stands before a loop whose iterations do not touch what others write. clang finds that out by itself.
 #ifdef __clang__
 #define TENON_INDEPENDENT
 #else
@@ -28,7 +28,7 @@ using plugin::Slice;
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 inline int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 
-// A kernel without its run(), as what does its work says.
+// A kernel whose threads and scratch memory are those that `work` asks for, without its run().
 template <class Work>
 Kernel kernel_of(const Work& work) {
   Kernel kernel;
@@ -42,7 +42,7 @@ void add_elementwise(KernelTable& table);    // M primitives, select, compare, c
 void add_movement(KernelTable& table);       // V primitives, gather, scatter, crop_flip, affine_image, resize
 void add_reduction(KernelTable& table);      // reduce, sort, argmax, cumsum, global_norm
 void add_matmul(KernelTable& table);         // dot, dot_bias_act
-void add_convolution(KernelTable& table);    // conv, conv_bias_act, both gradients
+void add_convolution(KernelTable& table);    // conv, conv_bias_act, both gradients, with pools and norms
 void add_pooling(KernelTable& table);        // max_pool, avg_pool and gradients
 void add_normalization(KernelTable& table);  // batch_norm* and its gradient
 void add_layer_norm(KernelTable& table);     // layer_norm and its gradient

@@ -1,9 +1,9 @@
-// Products of bf16. The terms of a sum go by pairs: a word (as wide as a float, and moved as one) holds two that lie side by
-// side in the order of k, the first in its low half. To a sum a pair adds first the product of the high halves, then that of
-// the low ones, each exact and rounded once with the sum; subnormal numbers count as zeros of their sign, and become such.
+// Products of bf16 by pairs of terms. A word, as wide as a float and moved as one, holds two neighbours in the order of k,
+// the first in its low half. A pair adds first the product of the high halves to a sum, then that of the low halves. Each
+// product is exact and rounded once with the sum. Subnormal operands and results are zeros of their sign.
 //
-// That is what the instruction of AVX512_BF16 does (Intel, Software Developer's Manual, VDPBF16PS). By other instructions the
-// bits are the same under FlushSubnormals, where products and sums are one instruction (FMA). There matmul_pairs.cc packs what
+// The instruction of AVX512_BF16 does so (Intel, Software Developer's Manual, VDPBF16PS). Other instructions give the same
+// bits under FlushSubnormals where a product and its sum are one instruction (FMA). There matmul_pairs.cc packs what
 // words hold, widened to f32 in the order of the sum, for the f32 tile; what is small (attention) has words unpacked by the
 // tile.
 #pragma once
@@ -33,7 +33,7 @@ struct Pairs : L {
 };
 
 #ifdef __AVX512BF16__
-// The same by the instruction for it. Only where has_pair_products().
+// The same by the processor's instruction. REQUIRES has_pair_products().
 struct PairProducts8 : Pairs<Lanes8> {
   static TENON_INLINE Vector add_product(Vector sum, Vector a, Vector b) {
     return std::bit_cast<Vector>(
@@ -54,7 +54,7 @@ inline bool has_pair_products() { return pair_products; }
 constexpr bool has_pair_products() { return false; }
 #endif
 
-// This thread's mode while it lives: subnormal operands and results are zeros. Nothing where there is no such mode.
+// While one lives, its thread takes subnormal operands and results for zeros, if the processor has such a mode.
 class FlushSubnormals {
  public:
 #ifdef __SSE2__

@@ -13,6 +13,7 @@
 
 #include "kernels/element.h"
 #include "kernels/simd.h"
+#include "tenon/op/names.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
@@ -137,7 +138,7 @@ struct Plan {
 };
 
 void merge_axes(const NodeView& node, Plan& p) {
-  const auto x = node.in(0);
+  const auto x = node.in(op::reduce::x);
   bool reduced[TENON_MAX_RANK] = {};
   for (int64_t a : node.list("axes")) reduced[a] = true;
   struct Group {
@@ -213,7 +214,7 @@ void reduce_columns(const Plan& p, const T* x, int64_t begin, int64_t end, int64
 
 template <class Op, class A, class T>
 void run_reduce(const Call& call, const Plan& p) {
-  const T* x = call.in<T>(0);
+  const T* x = call.in<T>(op::reduce::x);
   T* y = call.out<T>(0);
   A* partial = static_cast<A*>(call.scratch);
   const int64_t blocks = p.inner_reduced ? 1 : p.cuts;
@@ -300,13 +301,13 @@ Kernel typed_reduce(const Plan& p, int32_t dtype, int32_t kind) {
 
 Kernel make_reduce(const NodeView& node, const Env&) {
   const Plan p = plan_reduce(node);
-  Kernel k = typed_reduce(p, node.in(0).dtype(), node.enumerator("kind"));
-  k.threads = threads_for(node.in(0).elements());
+  Kernel k = typed_reduce(p, node.in(op::reduce::x).dtype(), node.enumerator("kind"));
+  k.threads = threads_for(node.in(op::reduce::x).elements());
   return k;
 }
 
 plugin::Verdict accept_reduce(const NodeView& node) {
-  const int32_t t = node.in(0).dtype(), kind = node.enumerator("kind");
+  const int32_t t = node.in(op::reduce::x).dtype(), kind = node.enumerator("kind");
   if (kind < TENON_SUM || kind > TENON_MIN) return plugin::refuse("reduce: unknown kind");
   if (t == TENON_BOOL && kind < TENON_MAX) return plugin::refuse("reduce: bool has max and min only");
   if (t != TENON_BOOL && !is_number(t)) return plugin::refuse("reduce: not a number or bool");

@@ -4,9 +4,9 @@
 //     -> dx, dgamma, dbeta, [dresidual], [dbias]
 //   conv_grad_input(dy, w) + other, then batch_norm_grad of it; the ReLU's mask by y or, where there was no residual, by
 //   x and beta; dbias[c] is the sum of dx's rows
-// What has rows, w, bias and dbias are f32 or bf16, the rest is f32.
-// Sums are taken of each part of the convolution's result while it is in cache, and added in the order of the parts,
-// which the shape alone cuts. A second pass over memory then makes y, or dx.
+// Values with rows, w, bias and dbias are f32 or bf16; the rest is f32.
+// Each part of the convolution's result is summed while it is in cache. The shape alone cuts the parts, and their sums are
+// added in order. A second pass over memory then makes y, or dx.
 #include "kernels/conv/conv_batch_norm.h"
 
 #include <algorithm>
@@ -14,9 +14,13 @@
 
 #include "kernels/conv/conv_algorithm.h"
 #include "kernels/norm/normalization.h"
+#include "own_nodes.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
+
+using normed = own::batch_norm_conv;
+using input_grad = own::batch_norm_grad_input;
 
 // What both directions have in common.
 struct NormedConv {
@@ -49,7 +53,8 @@ NormedConv normed_conv(const NodeView& node, const Env& env) {
   return n;
 }
 
-// The two sums of each part, its rows, three vectors of channels, and of the gradient dbias's sums of each piece.
+// In scratch memory: the two sums of each part and its rows, three vectors of channels, and for the gradient the sums of
+// each piece for dbias.
 struct NormSums {
   double* count;
   float *partial, *scale, *slope, *shift, *bias;
@@ -88,7 +93,7 @@ void run_convolution(const NormedConv& n, const Call& call, ConvData data, const
   call.barrier();
 }
 
-// Calls f(first row, rows) for this thread's pieces, the last first: they are still in cache.
+// Calls f(first row, rows) for this thread's pieces, the last ones first, as they are still in cache.
 template <class F>
 void each_piece(const NormedConv& n, const Call& call, F f) {
   const Slice mine = call.share(n.pieces);
@@ -104,7 +109,8 @@ struct MomentSums {
   NormSums sums;
 };
 
-// Moments of some rows of t: two passes, and the mean's own error taken out of both moments.
+// Moments of some rows of t, in two passes. The second also sums the mean's own error, by which both moments are
+// corrected.
 template <class T>
 void add_moments(const void* context, int64_t part, const PointRun* runs, int64_t count, Slice channels) {
   constexpr int64_t kColumns = 64;  // at once
@@ -156,21 +162,22 @@ ConvData data_of(const void* from, const void* weights, const void* bias, void* 
 
 template <class T>
 Kernel make_normed_conv(const NodeView& node, const Env& env) {
-  const bool bias = node.has(2), residual = node.has(5);
+  const bool bias = node.has(normed::bias), residual = node.has(normed::residual);
   auto n = std::make_shared<NormedConv>(normed_conv(node, env));
   Kernel k = kernel_for(*n);
-  if (residual) k.in_place = {{5, 1}};
+  if (residual) k.in_place = {{normed::residual, normed::out::y}};
   k.run = [=](const Call& call) {
-    T *const t = call.out<T>(0), *const y = call.out<T>(1);
-    float* const mean = call.out(2);
+    T *const t = call.out<T>(normed::out::t), *const y = call.out<T>(normed::out::y);
+    float* const mean = call.out(normed::out::mean);
     const MomentSums<T> moments{t, n->c, sums_of(*n, call)};
-    run_convolution(*n, call, data_of(call.in<T>(0), call.in<T>(1), bias ? call.in<T>(2) : nullptr, t),
+    run_convolution(*n, call,
+                    data_of(call.in<T>(normed::x), call.in<T>(normed::w), bias ? call.in<T>(normed::bias) : nullptr, t),
                     {&moments, add_moments<T>});
-    merge_parts(*n, call, moments.sums, call.in(3), mean, call.out(3));
+    merge_parts(*n, call, moments.sums, call.in(normed::gamma), mean, call.out(normed::out::var));
     each_piece(*n, call, [&](int64_t row, int64_t rows) {
       const int64_t at = row * n->c;
-      apply_columns(t + at, residual ? call.in<T>(5) + at : nullptr, rows, n->c, mean, moments.sums.scale, call.in(4),
-                    n->relu, y + at);
+      apply_columns(t + at, residual ? call.in<T>(normed::residual) + at : nullptr, rows, n->c, mean,
+                    moments.sums.scale, call.in(normed::beta), n->relu, y + at);
     });
   };
   return k;
@@ -205,26 +212,22 @@ void add_dots_of(const void* context, int64_t part, const PointRun* runs, int64_
   }
 }
 
-struct GradIn {
-  enum { kDy, kWeights, kOther, kX, kGamma, kMean, kVar, kY, kBeta };
-};
-
 void scale_by(const NormedConv& n, const Call& call, float* scale) {
   const Slice channels = call.share(n.c, 16);
   for (int64_t i = channels.begin; i < channels.end; ++i)
-    scale[i] = call.in(GradIn::kGamma)[i] / std::sqrt(call.in(GradIn::kVar)[i] + n.eps);
+    scale[i] = call.in(input_grad::gamma)[i] / std::sqrt(call.in(input_grad::var)[i] + n.eps);
   call.barrier();
 }
 
 // dgamma and dbeta of all parts, and what the second pass needs of them.
 void add_dots(const NormedConv& n, const Call& call, const NormSums& s) {
-  float *const dgamma = call.out(1), *const dbeta = call.out(2);
+  float *const dgamma = call.out(input_grad::out::dgamma), *const dbeta = call.out(input_grad::out::dbeta);
   const Slice channels = call.share(n.c, 16);
   add_pieces(s.partial, n.parts, 2 * n.c, channels, dbeta);
   add_pieces(s.partial + n.c, n.parts, 2 * n.c, channels, dgamma);
   const float each = 1.f / static_cast<float>(n.rows);
   for (int64_t i = channels.begin; i < channels.end; ++i) {
-    const float inverse = 1.f / std::sqrt(call.in(GradIn::kVar)[i] + n.eps);
+    const float inverse = 1.f / std::sqrt(call.in(input_grad::var)[i] + n.eps);
     s.slope[i] = s.scale[i] * dgamma[i] * inverse * inverse * each;
     s.shift[i] = s.scale[i] * dbeta[i] * each;
     dgamma[i] *= inverse;
@@ -250,24 +253,29 @@ void give_gradient(const NormedConv& n, const Call& call, const DotSums<T>& g, T
 
 template <class T>
 Kernel make_normed_grad(const NodeView& node, const Env& env) {
-  const bool other = node.has(GradIn::kOther), y = node.has(GradIn::kY), dresidual = node.has_result(3);
-  const bool dbias = node.has_result(4);
+  const bool other = node.has(input_grad::other), y = node.has(input_grad::y),
+             dresidual = node.has_result(input_grad::out::dresidual);
+  const bool dbias = node.has_result(input_grad::out::dbias);
   auto n = std::make_shared<NormedConv>(normed_conv(node, env));
   Kernel k = kernel_for(*n);
-  if (dresidual) k.in_place = {{GradIn::kX, 0}};
+  if (dresidual) k.in_place = {{input_grad::x, input_grad::out::dx}};
   if (dbias) k.scratch_bytes += static_cast<uint64_t>(n->pieces * n->c) * sizeof(float);
   k.run = [=](const Call& call) {
-    T* const dx = call.out<T>(0);
-    DotSums<T> g{
-        dresidual ? call.out<T>(3) : dx, call.in<T>(GradIn::kX), call.in(GradIn::kMean), {}, n->c, sums_of(*n, call)};
+    T* const dx = call.out<T>(input_grad::out::dx);
+    DotSums<T> g{dresidual ? call.out<T>(input_grad::out::dresidual) : dx,
+                 call.in<T>(input_grad::x),
+                 call.in(input_grad::mean),
+                 {},
+                 n->c,
+                 sums_of(*n, call)};
     scale_by(*n, call, g.sums.scale);
-    g.from.other = other ? call.in<T>(GradIn::kOther) : nullptr;
-    if (n->relu && y) g.from.y = call.in<T>(GradIn::kY);
-    if (n->relu && !y) g.from.scale = g.sums.scale, g.from.beta = call.in(GradIn::kBeta);
-    run_convolution(*n, call, data_of(call.in<T>(GradIn::kDy), call.in<T>(GradIn::kWeights), nullptr, g.dz),
+    g.from.other = other ? call.in<T>(input_grad::other) : nullptr;
+    if (n->relu && y) g.from.y = call.in<T>(input_grad::y);
+    if (n->relu && !y) g.from.scale = g.sums.scale, g.from.beta = call.in(input_grad::beta);
+    run_convolution(*n, call, data_of(call.in<T>(input_grad::dy), call.in<T>(input_grad::w), nullptr, g.dz),
                     {&g, add_dots_of<T>});
     add_dots(*n, call, g.sums);
-    give_gradient(*n, call, g, dx, dbias ? call.out<T>(4) : nullptr);
+    give_gradient(*n, call, g, dx, dbias ? call.out<T>(input_grad::out::dbias) : nullptr);
   };
   return k;
 }

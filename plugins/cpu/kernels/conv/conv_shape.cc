@@ -25,7 +25,7 @@ ConvDirection direction_of(const NodeView& node) {
 
 bool is_pooled(const NodeView& node) { return node.op() == "cpu.conv_pool" || node.op().substr(0, 10) == "cpu.pooled"; }
 
-// Of the first two operands and the first result.
+// What the first two operands and the first result are.
 struct Roles {
   plugin::ValueView x, filter, y;
 };

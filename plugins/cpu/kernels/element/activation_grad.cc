@@ -6,6 +6,7 @@
 #include "kernels/element/activation.h"
 #include "kernels/element/elementwise.h"
 #include "kernels/norm/softmax.h"
+#include "tenon/op/names.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
@@ -68,13 +69,14 @@ struct BiasGrad {
   template <class T>
   void block(const Call& call, GradSum<T> loop, int64_t i, int64_t n, T* sum) const {
     if (!is_half(dtype))
-      return loop(call.in<T>(0) + i, call.in<T>(1) + i, call.out<T>(0) + i, sum, n, static_cast<T>(alpha), act);
+      return loop(call.in<T>(op::bias_act_grad::g) + i, call.in<T>(op::bias_act_grad::t) + i,
+                  call.out<T>(op::bias_act_grad::out::dz) + i, sum, n, static_cast<T>(alpha), act);
     if constexpr (std::is_same_v<T, float>) {
       alignas(64) float g[kBlock], t[kBlock];
-      widen(dtype, call.in<uint16_t>(0) + i, g, n);
-      widen(dtype, call.in<uint16_t>(1) + i, t, n);
+      widen(dtype, call.in<uint16_t>(op::bias_act_grad::g) + i, g, n);
+      widen(dtype, call.in<uint16_t>(op::bias_act_grad::t) + i, t, n);
       loop(g, t, g, sum, n, static_cast<float>(alpha), act);
-      narrow(dtype, g, call.out<uint16_t>(0) + i, n);
+      narrow(dtype, g, call.out<uint16_t>(op::bias_act_grad::out::dz) + i, n);
     }
   }
 
@@ -95,9 +97,9 @@ struct BiasGrad {
       T total = 0;
       for (int64_t i = 0; i < chunks * group; ++i) total += sums[i * columns + c];
       if (!is_half(dtype))
-        call.out<T>(1)[c] = total;
+        call.out<T>(op::bias_act_grad::out::dbias)[c] = total;
       else if constexpr (std::is_same_v<T, float>)
-        narrow(dtype, &total, call.out<uint16_t>(1) + c, 1);
+        narrow(dtype, &total, call.out<uint16_t>(op::bias_act_grad::out::dbias) + c, 1);
     }
   }
 
@@ -107,19 +109,22 @@ struct BiasGrad {
     const Slice s = call.share(chunks);
     for (int64_t k = s.begin; k < s.end; ++k) sum_chunk(call, loop, k, sums + k * run_length());
     call.barrier();
-    if (call.out<uint8_t>(1)) fold(call, sums);
+    if (call.out<uint8_t>(op::bias_act_grad::out::dbias)) fold(call, sums);
   }
 };
 
 plugin::Verdict accept_bias_act_grad(const NodeView& node) {
-  if (node.operands() != 2 || !node.has(0) || !node.has(1) || node.results() != 2 || !node.has_result(0) ||
-      !node.has_result(1))
+  if (node.operands() != 2 || !node.has(op::bias_act_grad::g) || !node.has(op::bias_act_grad::t) ||
+      node.results() != 2 || !node.has_result(op::bias_act_grad::out::dz) ||
+      !node.has_result(op::bias_act_grad::out::dbias))
     return refusal(node, "expected g, t and two results");
-  const plugin::ValueView g = node.in(0), t = node.in(1);
-  if (!plugin::is_float(g.dtype()) || t.dtype() != g.dtype() || node.out(0).dtype() != g.dtype() ||
-      node.out(1).dtype() != g.dtype())
+  const plugin::ValueView g = node.in(op::bias_act_grad::g), t = node.in(op::bias_act_grad::t);
+  if (!plugin::is_float(g.dtype()) || t.dtype() != g.dtype() ||
+      node.out(op::bias_act_grad::out::dz).dtype() != g.dtype() ||
+      node.out(op::bias_act_grad::out::dbias).dtype() != g.dtype())
     return refusal(node, "operands and results must be of one float dtype");
-  if (g.rank() < 1 || !same_shape(g, t) || !same_shape(g, node.out(0)) || node.out(1).elements() != g.dim(-1))
+  if (g.rank() < 1 || !same_shape(g, t) || !same_shape(g, node.out(op::bias_act_grad::out::dz)) ||
+      node.out(op::bias_act_grad::out::dbias).elements() != g.dim(-1))
     return refusal(node, "g, t and dz must share a shape of rank >= 1, dbias its last dimension");
   const int32_t act = node.enumerator("act");
   return act >= 0 && act <= TENON_ACT_HARD_SWISH ? plugin::take()
@@ -141,7 +146,7 @@ Kernel make_bias_act_grad(const NodeView& node, const Env&) {
   BiasGrad b;
   b.act = node.enumerator("act");
   b.alpha = node.f64("alpha");
-  Kernel k = kernel_of(node.in(0), b);
+  Kernel k = kernel_of(node.in(op::bias_act_grad::g), b);
   const auto f32 = with_act(b.act, [](auto a) -> GradSum<float> { return grad_sum<a.value>; });
   if (b.dtype == TENON_F64)
     k.run = [b](const Call& call) { b.run<double>(call, grad_sum_f64); };
@@ -153,7 +158,7 @@ Kernel make_bias_act_grad(const NodeView& node, const Env&) {
 Kernel make_dropout_relu_grad(const NodeView& node, const Env&) {
   BiasGrad b;
   b.alpha = 1 / (1 - node.f64("rate"));
-  Kernel k = kernel_of(node.in(0), b);
+  Kernel k = kernel_of(node.in(op::bias_act_grad::g), b);
   k.run = [b](const Call& call) { b.run<float>(call, dropped_grad_sum); };
   return k;
 }

@@ -6,6 +6,7 @@
 
 #include "kernels/element/elementwise.h"
 #include "kernels/simd.h"
+#include "tenon/op/names.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
@@ -114,7 +115,7 @@ struct Cast {
 
   void run(const Call& call) const {
     const Slice s = call.share(n, kGrain);
-    const uint8_t* x = call.in<uint8_t>(0) + s.begin * plugin::dtype_bytes(from);
+    const uint8_t* x = call.in<uint8_t>(op::cast::x) + s.begin * plugin::dtype_bytes(from);
     uint8_t* y = call.out<uint8_t>(0) + s.begin * plugin::dtype_bytes(to);
     if (from == to) {
       if (x != y) std::memcpy(y, x, static_cast<size_t>((s.end - s.begin) * plugin::dtype_bytes(to)));
@@ -150,14 +151,14 @@ struct Cast {
 
 void add_cast(KernelTable& table) {
   const auto accept = [](const NodeView& node) {
-    if (node.operands() != 1 || !node.has(0) || !same_shape(node.in(0), node.out(0)))
+    if (node.operands() != 1 || !node.has(op::cast::x) || !same_shape(node.in(op::cast::x), node.out(0)))
       return refusal(node, "expected one operand of the result's shape");
     return node.out(0).dtype() == node.enumerator("to", node.out(0).dtype())
                ? plugin::take()
                : refusal(node, "the result is not of the dtype `to`");
   };
   const auto make = [](const NodeView& node, const Env&) {
-    const int32_t from = node.in(0).dtype(), to = node.out(0).dtype();
+    const int32_t from = node.in(op::cast::x).dtype(), to = node.out(0).dtype();
     const Cast c{find_loop(from, to), from, to, node.out(0).elements()};
     Kernel k;
     k.threads = gang_for(c.n);

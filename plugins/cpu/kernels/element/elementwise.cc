@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernels/element/activation.h"
+#include "tenon/op/names.h"
 #include "tenon/op/table.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -132,19 +133,20 @@ Kernel make_arithmetic(const NodeView& node, const Env&) {
 Verdict accept_compare(const NodeView& node) {
   Verdict v = check_operands(node, 2);
   if (v.answer != TENON_TAKE) return v;
-  if (!compare_loop(node.in(0).dtype(), node.enumerator("kind"))) return refusal(node, "unknown kind");
+  if (!compare_loop(node.in(op::compare::a).dtype(), node.enumerator("kind"))) return refusal(node, "unknown kind");
   return node.out(0).dtype() == TENON_BOOL ? plugin::take() : refusal(node, "the result is not bool");
 }
 Kernel make_compare(const NodeView& node, const Env&) {
-  return walk_kernel(node, compare_loop(node.in(0).dtype(), node.enumerator("kind")), true);
+  return walk_kernel(node, compare_loop(node.in(op::compare::a).dtype(), node.enumerator("kind")), true);
 }
 
 Verdict accept_select(const NodeView& node) {
   Verdict v = check_operands(node, 3, 1);
   if (v.answer != TENON_TAKE) return v;
-  if (node.in(0).dtype() != TENON_BOOL) return refusal(node, "the condition is not bool");
-  return node.out(0).dtype() == node.in(1).dtype() ? plugin::take()
-                                                   : refusal(node, "the result has another dtype than the operands");
+  if (node.in(op::select::c).dtype() != TENON_BOOL) return refusal(node, "the condition is not bool");
+  return node.out(0).dtype() == node.in(op::select::a).dtype()
+             ? plugin::take()
+             : refusal(node, "the result has another dtype than the operands");
 }
 Kernel make_select(const NodeView& node, const Env&) {
   return walk_kernel(node, select_loop(node.out(0).dtype()), false);
@@ -155,7 +157,7 @@ template <int kOperands>
 Verdict accept_activation(const NodeView& node) {
   Verdict v = check_operands(node, kOperands);
   if (v.answer != TENON_TAKE) return v;
-  const int32_t dtype = node.in(0).dtype(), act = node.enumerator("act");
+  const int32_t dtype = node.in(op::activation::x).dtype(), act = node.enumerator("act");
   if (!plugin::is_float(dtype) || node.out(0).dtype() != dtype)
     return refusal(node, "operands and result must be of one float dtype");
   if (act < 0 || act > TENON_ACT_HARD_SWISH) return refusal(node, "unknown activation " + std::to_string(act));
@@ -183,12 +185,13 @@ void activation_grad_f32(const void* const* in, void* out, int64_t n, const Loop
 Kernel make_activation(const NodeView& node, const Env&) {
   const LoopParams params{node.f64("alpha"), node.enumerator("act")};
   const Loop f32 = with_act(params.act, [](auto a) -> Loop { return activation_f32<a.value>; });
-  return walk_kernel(node, node.in(0).dtype() == TENON_F64 ? activation_f64 : f32, true, params);
+  return walk_kernel(node, node.in(op::activation::x).dtype() == TENON_F64 ? activation_f64 : f32, true, params);
 }
 Kernel make_activation_grad(const NodeView& node, const Env&) {
   const LoopParams params{node.f64("alpha"), node.enumerator("act")};
   const Loop f32 = with_act(params.act, [](auto a) -> Loop { return activation_grad_f32<a.value>; });
-  return walk_kernel(node, node.in(0).dtype() == TENON_F64 ? activation_grad_f64 : f32, true, params);
+  return walk_kernel(node, node.in(op::activation_grad::g).dtype() == TENON_F64 ? activation_grad_f64 : f32, true,
+                     params);
 }
 
 }  // namespace

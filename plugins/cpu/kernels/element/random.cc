@@ -5,6 +5,7 @@
 
 #include "kernels/dtype.h"
 #include "kernels/element/dropout.h"
+#include "tenon/op/names.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
@@ -37,7 +38,7 @@ plugin::Verdict check_stream(const NodeView& node, int seed) {
 plugin::Verdict accept_random(const NodeView& node) {
   if (node.operands() != 2 || node.out(0).dtype() != TENON_F32)
     return refusal(node, "expected seed and step, and an f32 result");
-  return check_stream(node, 0);
+  return check_stream(node, op::random::seed);
 }
 
 Kernel make_random(const NodeView& node, const Env&) {
@@ -48,7 +49,7 @@ Kernel make_random(const NodeView& node, const Env&) {
   k.run = [n, id](const Call& call) {
     const Slice s = call.share(n, kGrain);
     float* y = call.out(0);
-    for_words(stream_of(call, 0, id), s.begin, s.end, [&](Lanes::Words w, int64_t e) {
+    for_words(stream_of(call, op::random::seed, id), s.begin, s.end, [&](Lanes::Words w, int64_t e) {
       if (e + Lanes::kLanes <= s.end)
         Lanes::store(y + e, to_unit(w));
       else
@@ -75,10 +76,10 @@ struct Dropout {
   }
   void halves(const RandomStream& stream, Slice s, const Call& call, bool has_residual) const {
     alignas(64) float x[kBlock], r[kBlock];
-    const uint16_t* residual = has_residual ? call.in<uint16_t>(3) : nullptr;
+    const uint16_t* residual = has_residual ? call.in<uint16_t>(op::dropout::residual) : nullptr;
     for (int64_t i = s.begin; i < s.end; i += kBlock) {
       const int64_t m = std::min(kBlock, s.end - i);
-      widen(dtype, call.in<uint16_t>(0) + i, x, m);
+      widen(dtype, call.in<uint16_t>(op::dropout::x) + i, x, m);
       if (residual) widen(dtype, residual + i, r, m);
       rule.apply(stream, i, x, residual ? r : nullptr, x, m);
       narrow(dtype, x, call.out<uint16_t>(0) + i, m);
@@ -86,35 +87,37 @@ struct Dropout {
   }
   void run(const Call& call, bool has_residual) const {
     const Slice s = call.share(n, kGrain);
-    const RandomStream stream = stream_of(call, 1, rule.id);
+    const RandomStream stream = stream_of(call, op::dropout::seed, rule.id);
     if (is_half(dtype)) return halves(stream, s, call, has_residual);
-    const auto go = [&](auto zero, auto loop) {
+    const auto run_as = [&](auto zero, auto loop) {
       using T = decltype(zero);
-      const T* residual = has_residual ? call.in<T>(3) + s.begin : nullptr;
-      loop(call.in<T>(0) + s.begin, residual, call.out<T>(0) + s.begin, s.end - s.begin);
+      const T* residual = has_residual ? call.in<T>(op::dropout::residual) + s.begin : nullptr;
+      loop(call.in<T>(op::dropout::x) + s.begin, residual, call.out<T>(0) + s.begin, s.end - s.begin);
     };
     if (dtype == TENON_F64)
-      go(0.0, [&](const double* x, const double* r, double* y, int64_t c) { doubles(stream, s.begin, x, r, y, c); });
+      run_as(0.0,
+             [&](const double* x, const double* r, double* y, int64_t c) { doubles(stream, s.begin, x, r, y, c); });
     else
-      go(0.f, [&](const float* x, const float* r, float* y, int64_t c) { rule.apply(stream, s.begin, x, r, y, c); });
+      run_as(0.f,
+             [&](const float* x, const float* r, float* y, int64_t c) { rule.apply(stream, s.begin, x, r, y, c); });
   }
 };
 
 plugin::Verdict accept_dropout(const NodeView& node) {
-  if (node.operands() < 3 || node.operands() > 4 || !node.has(0))
+  if (node.operands() < 3 || node.operands() > 4 || !node.has(op::dropout::x))
     return refusal(node, "expected x, seed, step and perhaps a residual");
-  const plugin::ValueView x = node.in(0);
+  const plugin::ValueView x = node.in(op::dropout::x);
   if (!plugin::is_float(x.dtype())) return refusal(node, std::string("no ") + plugin::dtype_name(x.dtype()));
-  for (const plugin::ValueView& v : {node.out(0), node.has(3) ? node.in(3) : x})
+  for (const plugin::ValueView& v : {node.out(0), node.has(op::dropout::residual) ? node.in(op::dropout::residual) : x})
     if (v.dtype() != x.dtype() || !same_shape(v, x)) return refusal(node, "x, residual and result must be of one type");
   const double rate = node.f64("rate");
   if (!(rate >= 0 && rate <= 1)) return refusal(node, "rate " + std::to_string(rate) + " is outside [0, 1]");
-  return check_stream(node, 1);
+  return check_stream(node, op::dropout::seed);
 }
 
 Kernel make_dropout(const NodeView& node, const Env&) {
   const Dropout d{node.out(0).elements(), node.out(0).dtype(), dropout_rule_of(node)};
-  const bool residual = node.has(3);
+  const bool residual = node.has(op::dropout::residual);
   Kernel k;
   k.threads = gang_for(d.n * 2);
   k.in_place = {{0, 0}};

@@ -18,7 +18,7 @@ bool pair_products = false;
 void widen_pairs(const uint16_t* from, int64_t n, uint32_t* to) {
   constexpr int64_t kWords = Lanes::kLanes / 2;
   typedef uint64_t Twins __attribute__((vector_size(sizeof(Lanes::Words))));
-  // Of two elements in the low halves of 32 bits each the second comes first, both in the high halves.
+  // Takes two elements from the low halves of two words; returns the second, then the first, each in a high half.
   const auto turn = [](auto two) { return two << 48 | two >> 16; };
   int64_t i = 0;
   for (; i + kWords <= n; i += kWords) {

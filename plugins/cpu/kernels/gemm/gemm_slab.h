@@ -1,6 +1,6 @@
-// Large products with A transposed, as gradients of weights are, with vectors of 16 lanes: both operands are packed, slab
-// by slab of K, and 12 rows x 32 columns of sums are in registers. Sums are in the order of k, as everywhere, so the bits
-// are those of the other kernels.
+// Large products with A transposed, such as gradients of weights, by vectors of 16 lanes. Both operands are packed slab by
+// slab of K, and registers hold 12 rows x 32 columns of sums. Sums go in the order of k, so the bits are those of the other
+// kernels.
 #pragma once
 
 #include "kernels/gemm/gemm.h"
@@ -28,7 +28,7 @@ class SlabProduct {
   void columns(const GemmData& d, const Range& range, float* room) const;
   void block(const GemmData& d, const Range& block, int64_t k, const float* a, const float* b, Fetch& next) const;
   void pack_a(const float* a, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const;
-  // Of bf16 as it lies, for step k.
+  // The first row of bf16 that step k reads.
   int64_t first_row(int64_t k) const { return s_.pairs ? 2 * k : k ^ 1; }
   void pack_halves(const uint16_t* rows, int64_t ld, int64_t n, uint32_t* to) const;
   void pair_a(const uint16_t* a, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const;

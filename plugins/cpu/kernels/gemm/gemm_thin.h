@@ -1,6 +1,6 @@
-// Products whose A has so few rows that B, read once, takes about as long as its sums: C^T = B^T A^T, rows of A in
-// vectors. B is used as it lies, transposed or not, and what comes next of it is fetched meanwhile. Sums are in the order
-// of k, so the bits are those of the other kernels.
+// Products whose A has so few rows that reading B once takes about as long as the sums. They are computed as C^T = B^T A^T
+// with rows of A in vectors. B is not packed, and its next part is fetched meanwhile. Sums go in the order of k, so the bits
+// are those of the other kernels.
 #pragma once
 
 #include "kernels/gemm/gemm.h"
@@ -17,8 +17,8 @@ class ThinProduct {
   uint64_t thread_scratch_bytes() const;
   // Columns of C that are a good piece of work, a multiple of a tile.
   int64_t columns() const { return columns_; }
-  // Columns [at.begin, at.end) of C, of terms [k, k + depth): all terms if B is transposed, else all columns. No norm,
-  // residual or visitor. first: no call of this thread and run came before.
+  // Computes columns [at.begin, at.end) of C from terms [k, k + depth). If B is transposed, these are all terms; else all
+  // columns. data has no norm, residual or visitor. first: this is the thread's first call in this run.
   void run(const GemmData& data, Slice at, int64_t k, int64_t depth, bool first, float* room) const;
 
  private:

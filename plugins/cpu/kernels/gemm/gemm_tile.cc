@@ -138,7 +138,7 @@ void run_panel_of(const Panel& p, int64_t rows) {
   choose<Narrow, Wide, true>(p, rows);
 }
 
-// Of W to come: what a step fetches, evenly over the tiles.
+// How much of the W to come each step fetches, spread evenly over the tiles.
 constexpr int64_t kFetchSteps = 4;                                   // of k, in which
 constexpr int64_t kFetchLines = kPanelColumns >= 32 ? 2 : 1;         // cache lines are fetched
 constexpr int64_t kFetchParts = kPanelColumns / (16 * kFetchLines);  // of a row

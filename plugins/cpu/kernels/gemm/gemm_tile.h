@@ -45,7 +45,7 @@ struct Panel {
   bool pairs = false;  // A and W are words of two bf16 (pairs.h), which k counts
 };
 
-// Of a panel that is followed by others, and of the last one at most.
+// Columns of a panel that is followed by others; and the most that the last one may have.
 constexpr int64_t kPanelColumns = Lanes::kLanes == 16 ? 64 : 16;
 constexpr int64_t kMostColumns = Lanes::kLanes == 16 ? 64 : 24;
 
@@ -63,7 +63,7 @@ inline int64_t packed_columns(int64_t n) {
 
 void run_panel(const Panel& panel, int64_t rows);
 
-// What W is to come, where a product of few rows waits for memory rather than for arithmetic.
+// The W that is read next. A product of few rows waits for memory rather than for arithmetic.
 struct Stream {
   float* packed = nullptr;      // room for W as a packed panel
   const float* next = nullptr;  // the rows that the next panel reads as its W, fetched meanwhile; nullptr: none

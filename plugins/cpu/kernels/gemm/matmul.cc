@@ -6,10 +6,12 @@
 #include "kernels/element/dropout.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/narrow.h"
+#include "own_nodes.h"
+#include "tenon/op/names.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 GemmShape gemm_shape_of(const NodeView& node) {
-  const plugin::ValueView a = node.in(0), c = node.out(0);
+  const plugin::ValueView a = node.in(op::dot_bias_act::a), c = node.out(0);
   GemmShape s;
   s.ta = node.flag("ta");
   s.tb = node.flag("tb");
@@ -27,10 +29,11 @@ namespace {
 Kernel make_f32(const NodeView& node) {
   auto gemm = std::make_shared<Gemm>(gemm_shape_of(node));
   Kernel kernel = kernel_of(gemm);
-  const bool bias = node.has(2), residual = node.has(3);
+  const bool bias = node.has(op::dot_bias_act::bias), residual = node.has(op::dot_bias_act::residual);
   kernel.run = [gemm, bias, residual](const Call& call) {
-    gemm->run(call,
-              {call.in(0), call.in(1), bias ? call.in(2) : nullptr, residual ? call.in(3) : nullptr, call.out(0)});
+    gemm->run(call, {call.in(op::dot_bias_act::a), call.in(op::dot_bias_act::b),
+                     bias ? call.in(op::dot_bias_act::bias) : nullptr,
+                     residual ? call.in(op::dot_bias_act::residual) : nullptr, call.out(0)});
   };
   return kernel;
 }
@@ -49,7 +52,8 @@ void row_f64(const GemmShape& s, const double* a, const double* b, int64_t i, do
 Kernel make_f64(const NodeView& node) {
   const GemmShape s = gemm_shape_of(node);
   const double alpha = node.f64("alpha");
-  const bool bias = node.has(2), residual = node.has(3), to_f32 = node.out(0).dtype() == TENON_F32;
+  const bool bias = node.has(op::dot_bias_act::bias), residual = node.has(op::dot_bias_act::residual),
+             to_f32 = node.out(0).dtype() == TENON_F32;
   Kernel kernel;
   kernel.threads = plugin::kAllThreads;
   kernel.thread_scratch_bytes = static_cast<uint64_t>(s.n) * sizeof(double);
@@ -58,9 +62,11 @@ Kernel make_f64(const NodeView& node) {
     const Slice part = call.share(s.batch * s.m);
     for (int64_t r = part.begin; r < part.end; ++r) {
       const int64_t p = r / s.m;
-      row_f64(s, call.in<double>(0) + p * s.m * s.k, call.in<double>(1) + p * s.k * s.n, r % s.m, row);
+      row_f64(s, call.in<double>(op::dot_bias_act::a) + p * s.m * s.k,
+              call.in<double>(op::dot_bias_act::b) + p * s.k * s.n, r % s.m, row);
       for (int64_t j = 0; j < s.n; ++j) {
-        const double more = (bias ? call.in<double>(2)[j] : 0) + (residual ? call.in<double>(3)[r * s.n + j] : 0);
+        const double more = (bias ? call.in<double>(op::dot_bias_act::bias)[j] : 0) +
+                            (residual ? call.in<double>(op::dot_bias_act::residual)[r * s.n + j] : 0);
         const double y = act_f64(s.act, row[j] + more, alpha);
         if (to_f32)
           call.out<float>(0)[r * s.n + j] = static_cast<float>(y);
@@ -81,12 +87,12 @@ plugin::Verdict accept_dot(const NodeView& node) {
 }
 
 Kernel make_dot(const NodeView& node, const Env&) {
-  if (node.in(0).dtype() == TENON_F64) return make_f64(node);
-  if (node.in(0).dtype() == TENON_BF16) return make_pair_product(node);
+  if (node.in(op::dot_bias_act::a).dtype() == TENON_F64) return make_f64(node);
+  if (node.in(op::dot_bias_act::a).dtype() == TENON_BF16) return make_pair_product(node);
   return narrowed(node, make_f32(node));
 }
 
-// Drops of blocks of a product, while they are in cache.
+// Applies dropout to blocks of a product while they are in cache.
 struct BlockDropout {
   DropoutRule rule;
   RandomStream stream;
@@ -111,18 +117,22 @@ struct BlockDropout {
 };
 
 Kernel make_dot_dropout(const NodeView& node, const Env&) {
-  if (node.in(0).dtype() == TENON_BF16) return make_pair_product(node);
+  if (node.in(own::dot_dropout::a).dtype() == TENON_BF16) return make_pair_product(node);
   const auto gemm = std::make_shared<Gemm>(gemm_shape_of(node));
   const DropoutRule rule = dropout_rule_of(node);
   const int64_t n = node.out(0).dim(-1), elements = node.out(0).elements();
-  const bool bias = node.has(2), residual = node.has(5), by_blocks = gemm->parts() > 0;
+  const bool bias = node.has(own::dot_dropout::bias), residual = node.has(own::dot_dropout::residual),
+             by_blocks = gemm->parts() > 0;
   Kernel kernel = kernel_of(gemm);
   kernel.run = [=](const Call& call) {
     float* const y = call.out(0);
-    const BlockDropout dropout{rule, RandomStream(*call.in<int64_t>(3), *call.in<int64_t>(4), rule.id),
-                               residual ? call.in(5) : nullptr, y, n};
+    const BlockDropout dropout{
+        rule,
+        RandomStream(*call.in<int64_t>(own::dot_dropout::seed), *call.in<int64_t>(own::dot_dropout::step), rule.id),
+        residual ? call.in(own::dot_dropout::residual) : nullptr, y, n};
     const ResultVisitor visitor{&dropout, BlockDropout::visit};
-    GemmData data{call.in(0), call.in(1), bias ? call.in(2) : nullptr, nullptr, y};
+    GemmData data{call.in(own::dot_dropout::a), call.in(own::dot_dropout::b),
+                  bias ? call.in(own::dot_dropout::bias) : nullptr, nullptr, y};
     if (by_blocks) data.visitor = &visitor;
     gemm->run(call, data);
     if (by_blocks) return;

@@ -5,7 +5,7 @@
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
-// Of `dot` and its kin; k counts elements.
+// The shape of a node of matmul.cc; k counts elements.
 GemmShape gemm_shape_of(const NodeView& node);
 
 // What follows a product of bf16 by pairs. round: the result is bf16, else f32.

@@ -4,12 +4,14 @@
 #include "kernels/element/dropout.h"
 #include "kernels/gemm/matmul.h"
 #include "kernels/pairs.h"
+#include "own_nodes.h"
+#include "tenon/op/names.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
-// A matrix [P, R, C] of bf16 whose words go along its rows or its columns, and where they are made: or the floats that they
-// hold, where f32 arithmetic multiplies them.
+// A matrix [P, R, C] of bf16 as words of two elements of a row or of a column, and where in scratch memory they are made.
+// Where f32 arithmetic multiplies them, the floats that the words would hold take their place.
 struct Words {
   int64_t count = 1, rows = 1, columns = 1;
   bool down = false;   // a word holds two elements of a column
@@ -51,7 +53,7 @@ struct Floats {
   }
 };
 
-// What becomes of sums, a stretch of the result at a time: dropout(x) + residual, rounded once, then maybe handed over.
+// The epilogue of a stretch of sums: dropout(x) + residual, rounded once, and shown to the visitor.
 struct PairEnd {
   uint16_t* to;
   int64_t n;                     // columns
@@ -113,7 +115,8 @@ const uint16_t* halves(const float* p) { return reinterpret_cast<const uint16_t*
 
 void PairDot::run(const Call& call, const GemmData& d) const {
   if (!dropout) return run(call, d, nullptr);
-  const RandomStream stream(*call.in<int64_t>(3), *call.in<int64_t>(4), dropout->id);
+  const RandomStream stream(*call.in<int64_t>(own::dot_dropout::seed), *call.in<int64_t>(own::dot_dropout::step),
+                            dropout->id);
   run(call, d, &stream);
 }
 
@@ -191,7 +194,7 @@ GemmWork pair_product_work(const GemmShape& shape, const PairEpilogue& epilogue)
 }
 
 Kernel make_pair_product(const NodeView& node) {
-  const bool drops = node.op() == "cpu.dot_dropout", bias = node.has(2);
+  const bool drops = node.op() == "cpu.dot_dropout", bias = node.has(op::dot_bias_act::bias);
   const int added = drops ? 5 : 3;
   const bool residual = node.has(added);
   std::optional<DropoutRule> dropout;
@@ -200,7 +203,8 @@ Kernel make_pair_product(const NodeView& node) {
   Kernel kernel = kernel_of(dot);
   kernel.run = [=](const Call& call) {
     dot->run(call,
-             {call.in(0), call.in(1), bias ? call.in(2) : nullptr, residual ? call.in(added) : nullptr, call.out(0)});
+             {call.in(op::dot_bias_act::a), call.in(op::dot_bias_act::b),
+              bias ? call.in(op::dot_bias_act::bias) : nullptr, residual ? call.in(added) : nullptr, call.out(0)});
   };
   return kernel;
 }

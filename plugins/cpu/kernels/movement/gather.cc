@@ -5,6 +5,7 @@
 
 #include "kernels/element.h"
 #include "kernels/movement/movement.h"
+#include "tenon/op/names.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
@@ -14,7 +15,7 @@ struct Shape {
 };
 
 Shape shape_of(const NodeView& node) {
-  const auto x = node.in(0), i = node.in(1);
+  const auto x = node.in(op::gather::x), i = node.in(op::gather::i);
   const int axis = static_cast<int>(node.i64("axis")), batch = static_cast<int>(node.i64("batch"));
   Shape sh;
   for (int d = 0; d < batch; ++d) sh.b *= x.dim(d);
@@ -26,7 +27,7 @@ Shape shape_of(const NodeView& node) {
 }
 
 plugin::Verdict accept_gather(const NodeView& node) {
-  const int32_t t = node.in(1).dtype();
+  const int32_t t = node.in(op::gather::i).dtype();
   if (t != TENON_I32 && t != TENON_I64) return plugin::refuse("indices must be i32 or i64");
   return take_any(node);
 }
@@ -47,13 +48,13 @@ inline void copy_run(char* to, const char* from, int64_t bytes) {
 template <class I>
 void run_gather(const Call& call, const Shape& sh, int64_t run) {
   const Slice rows = call.share(sh.b * sh.p * sh.j);
-  const I* index = call.in<I>(1);
+  const I* index = call.in<I>(op::gather::i);
   int64_t j = rows.begin % sh.j, bp = rows.begin / sh.j;
   char* y = call.out<char>(0) + rows.begin * run;
   for (int64_t r = rows.begin; r < rows.end; ++r, y += run) {
     const I k = index[bp / sh.p * sh.j + j];
     if (k >= 0 && k < sh.n)
-      copy_run(y, call.in<char>(0) + (bp * sh.n + k) * run, run);
+      copy_run(y, call.in<char>(op::gather::x) + (bp * sh.n + k) * run, run);
     else
       std::memset(y, 0, static_cast<size_t>(run));
     if (++j == sh.j) j = 0, ++bp;
@@ -62,10 +63,10 @@ void run_gather(const Call& call, const Shape& sh, int64_t run) {
 
 Kernel make_gather(const NodeView& node, const Env&) {
   const Shape sh = shape_of(node);
-  const int64_t run = sh.s * plugin::dtype_bytes(node.in(0).dtype());
+  const int64_t run = sh.s * plugin::dtype_bytes(node.in(op::gather::x).dtype());
   Kernel k;
   k.threads = threads_for(node.out(0).elements());
-  if (node.in(1).dtype() == TENON_I32)
+  if (node.in(op::gather::i).dtype() == TENON_I32)
     k.run = [=](const Call& call) { run_gather<int32_t>(call, sh, run); };
   else
     k.run = [=](const Call& call) { run_gather<int64_t>(call, sh, run); };
@@ -129,21 +130,21 @@ template <class Op, class A, class T>
 void scatter_typed(const Call& call, const Shape& sh, bool wide, const T* u, A* y) {
   const Part part = part_of(call, sh);
   if (wide)
-    scatter_part<Op>(sh, part, call.in<int64_t>(1), u, y);
+    scatter_part<Op>(sh, part, call.in<int64_t>(op::scatter::i), u, y);
   else
-    scatter_part<Op>(sh, part, call.in<int32_t>(1), u, y);
+    scatter_part<Op>(sh, part, call.in<int32_t>(op::scatter::i), u, y);
 }
 
 template <class T, class Op>
 void run_scatter(const Call& call, const Shape& sh, bool wide) {
-  const T* x = call.in<T>(0);
+  const T* x = call.in<T>(op::scatter::x);
   T* y = call.out<T>(0);
   if (x != y) {
     const Slice s = call.share(sh.b * sh.p * sh.n * sh.s, 64);
     if (s.end > s.begin) std::memcpy(y + s.begin, x + s.begin, static_cast<size_t>(s.end - s.begin) * sizeof(T));
     call.barrier();
   }
-  scatter_typed<Op>(call, sh, wide, call.in<T>(2), y);
+  scatter_typed<Op>(call, sh, wide, call.in<T>(op::scatter::u), y);
 }
 
 // 16-bit sums are kept in f32 and rounded once.
@@ -151,9 +152,9 @@ template <class T>
 void run_scatter_narrow(const Call& call, const Shape& sh, bool wide) {
   const Slice s = call.share(sh.b * sh.p * sh.n * sh.s, 64);
   float* sum = static_cast<float*>(call.scratch);
-  for (int64_t i = s.begin; i < s.end; ++i) sum[i] = static_cast<float>(call.in<T>(0)[i]);
+  for (int64_t i = s.begin; i < s.end; ++i) sum[i] = static_cast<float>(call.in<T>(op::scatter::x)[i]);
   call.barrier();
-  scatter_typed<Add>(call, sh, wide, call.in<T>(2), sum);
+  scatter_typed<Add>(call, sh, wide, call.in<T>(op::scatter::u), sum);
   call.barrier();
   for (int64_t i = s.begin; i < s.end; ++i) call.out<T>(0)[i] = static_cast<T>(sum[i]);
 }
@@ -209,11 +210,11 @@ Kernel add_kernel(int32_t dtype, const Shape& sh, bool wide) {
 
 Kernel make_scatter(const NodeView& node, const Env&) {
   const Shape sh = shape_of(node);
-  const bool wide = node.in(1).dtype() == TENON_I64;
-  const int32_t dtype = node.in(0).dtype();
+  const bool wide = node.in(op::scatter::i).dtype() == TENON_I64;
+  const int32_t dtype = node.in(op::scatter::x).dtype();
   Kernel k = node.enumerator("kind") == TENON_SCATTER_SET ? set_kernel(plugin::dtype_bytes(dtype), sh, wide)
                                                           : add_kernel(dtype, sh, wide);
-  k.threads = threads_for(node.in(0).elements() + node.in(2).elements());
+  k.threads = threads_for(node.in(op::scatter::x).elements() + node.in(op::scatter::u).elements());
   k.in_place = {{0, 0}};
   return k;
 }

@@ -9,6 +9,7 @@
 
 #include "kernels/element.h"
 #include "kernels/movement/movement.h"
+#include "tenon/op/names.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
@@ -63,23 +64,25 @@ void crop_row(const Images& im, const char* x, int64_t left, bool flip, int64_t 
 
 Kernel make_crop_flip(const NodeView& node, const Env&) {
   const Images im = images_of(node);
-  const int64_t pixel = im.C * plugin::dtype_bytes(node.in(0).dtype());
-  const bool wide_top = node.in(1).dtype() == TENON_I64, wide_left = node.in(2).dtype() == TENON_I64;
-  const bool flips = node.has(3);
+  const int64_t pixel = im.C * plugin::dtype_bytes(node.in(op::crop_flip::x).dtype());
+  const bool wide_top = node.in(op::crop_flip::top).dtype() == TENON_I64,
+             wide_left = node.in(op::crop_flip::left).dtype() == TENON_I64;
+  const bool flips = node.has(op::crop_flip::flip);
   Kernel k;
   k.threads = threads_for(node.out(0).elements());
   k.run = [=](const Call& call) {
     const Slice s = call.share(im.n * im.h);
     for (int64_t r = s.begin; r < s.end; ++r) {
-      const int64_t n = r / im.h, top = integer(call, 1, wide_top, n), left = integer(call, 2, wide_left, n);
+      const int64_t n = r / im.h, top = integer(call, op::crop_flip::top, wide_top, n),
+                    left = integer(call, op::crop_flip::left, wide_left, n);
       char* y = call.out<char>(0) + r * im.w * pixel;
       // Far offsets are clamped before they are added to, so that nothing overflows.
       const int64_t row = std::clamp<int64_t>(top, -im.h, im.H) + r % im.h;
       if (row < 0 || row >= im.H)
         std::memset(y, 0, static_cast<size_t>(im.w * pixel));
       else
-        crop_row(im, call.in<char>(0) + (n * im.H + row) * im.W * pixel, std::clamp<int64_t>(left, -im.w, im.W),
-                 flips && call.in<uint8_t>(3)[n], pixel, y);
+        crop_row(im, call.in<char>(op::crop_flip::x) + (n * im.H + row) * im.W * pixel,
+                 std::clamp<int64_t>(left, -im.w, im.W), flips && call.in<uint8_t>(op::crop_flip::flip)[n], pixel, y);
     }
   };
   return k;
@@ -162,10 +165,10 @@ void read_theta(const Call& call, int32_t dtype, int64_t image, double* t) {
 Kernel make_affine(const NodeView& node, const Env&) {
   const Images im = images_of(node);
   const int32_t method = node.enumerator("method", TENON_BILINEAR), fill = node.enumerator("fill");
-  const int32_t theta = node.in(1).dtype();
+  const int32_t theta = node.in(op::affine_image::theta).dtype();
   Kernel k;
   k.threads = threads_for(node.out(0).elements() * 4);
-  with_float(node.in(0).dtype(), [&](auto e) {
+  with_float(node.in(op::affine_image::x).dtype(), [&](auto e) {
     using T = decltype(e);
     k.run = [=](const Call& call) {
       const Slice s = call.share(im.n * im.h);
@@ -173,7 +176,7 @@ Kernel make_affine(const NodeView& node, const Env&) {
         const int64_t n = r / im.h;
         double t[8];
         read_theta(call, theta, n, t);
-        affine_row(im, call.in<T>(0) + n * im.H * im.W * im.C, t, r % im.h, method, fill,
+        affine_row(im, call.in<T>(op::affine_image::x) + n * im.H * im.W * im.C, t, r % im.h, method, fill,
                    call.out<T>(0) + r * im.w * im.C);
       }
     };
@@ -182,7 +185,7 @@ Kernel make_affine(const NodeView& node, const Env&) {
 }
 
 plugin::Verdict accept_affine(const NodeView& node) {
-  if (!plugin::is_float(node.in(0).dtype())) return plugin::decompose();
+  if (!plugin::is_float(node.in(op::affine_image::x).dtype())) return plugin::decompose();
   return accept_float_image(node);
 }
 
@@ -247,12 +250,12 @@ Kernel make_resize(const NodeView& node, const Env&) {
   for (int64_t i = 0; i < im.w; ++i) columns->push_back(tap_of(method, coords, i, im.W, im.w));
   Kernel k;
   k.threads = threads_for(node.out(0).elements());
-  with_float(node.in(0).dtype(), [&](auto e) {
+  with_float(node.in(op::resize::x).dtype(), [&](auto e) {
     using T = decltype(e);
     k.run = [=](const Call& call) {
       const Slice s = call.share(im.n * im.h);
       for (int64_t r = s.begin; r < s.end; ++r) {
-        const T* x = call.in<T>(0) + r / im.h * im.H * im.W * im.C;
+        const T* x = call.in<T>(op::resize::x) + r / im.h * im.H * im.W * im.C;
         T* y = call.out<T>(0) + r * im.w * im.C;
         const Tap& row = (*rows)[static_cast<size_t>(r % im.h)];
         method == TENON_BILINEAR ? resize_row(im, x, row, *columns, y) : pick_row(im, x, row, *columns, y);

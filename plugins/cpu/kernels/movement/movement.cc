@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "kernels/element.h"
+#include "tenon/op/names.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
@@ -53,16 +54,16 @@ Kernel make_iota(const NodeView& node, const Env&) {
 }
 
 Kernel make_reshape(const NodeView& node, const Env&) {
-  const int64_t n = node.in(0).bytes();
+  const int64_t n = node.in(op::reshape::x).bytes();
   Kernel k;
   k.threads = threads_for(n / 4);
   k.in_place = {{0, 0}};
-  k.run = [n](const Call& call) { share_bytes(call, call.in<char>(0), call.out<char>(0), n); };
+  k.run = [n](const Call& call) { share_bytes(call, call.in<char>(op::reshape::x), call.out<char>(0), n); };
   return k;
 }
 
 Kernel make_transpose(const NodeView& node, const Env&) {
-  const auto x = node.in(0), y = node.out(0);
+  const auto x = node.in(op::transpose::x), y = node.out(0);
   const auto perm = node.list("perm");
   int64_t in[TENON_MAX_RANK], out[TENON_MAX_RANK];
   dense_strides(x.dims().data(), x.rank(), in);
@@ -73,7 +74,7 @@ Kernel make_transpose(const NodeView& node, const Env&) {
 }
 
 Kernel make_broadcast(const NodeView& node, const Env&) {
-  const auto x = node.in(0), y = node.out(0);
+  const auto x = node.in(op::broadcast::x), y = node.out(0);
   const auto dims = node.list("dims");
   int64_t in[TENON_MAX_RANK], out[TENON_MAX_RANK], of_out[TENON_MAX_RANK] = {};
   dense_strides(x.dims().data(), x.rank(), in);
@@ -86,7 +87,7 @@ Kernel make_broadcast(const NodeView& node, const Env&) {
 }
 
 Kernel make_slice(const NodeView& node, const Env&) {
-  const auto x = node.in(0), y = node.out(0);
+  const auto x = node.in(op::slice::x), y = node.out(0);
   const auto start = node.list("start"), stride = node.list("stride");
   int64_t in[TENON_MAX_RANK], out[TENON_MAX_RANK], at = 0;
   dense_strides(x.dims().data(), x.rank(), in);
@@ -100,7 +101,7 @@ Kernel make_slice(const NodeView& node, const Env&) {
 }
 
 Kernel make_reverse(const NodeView& node, const Env&) {
-  const auto x = node.in(0);
+  const auto x = node.in(op::reverse::x);
   int64_t in[TENON_MAX_RANK], out[TENON_MAX_RANK], at = 0;
   dense_strides(x.dims().data(), x.rank(), out);
   std::copy_n(out, x.rank(), in);
@@ -122,7 +123,7 @@ struct Pad {
 
 // An unpadded dimension joins the one before it when that keeps runs of x together.
 Pad plan_pad(const NodeView& node) {
-  const auto x = node.in(0), y = node.out(0);
+  const auto x = node.in(op::pad::x), y = node.out(0);
   const auto low = node.list("low"), interior = node.list("interior");
   Pad p;
   for (int i = 0; i < x.rank(); ++i) {
@@ -164,7 +165,7 @@ void run_pad(const Call& call, const Pad& p, T value) {
     const int64_t from = source_row(p, r);
     if (from < 0 || step > 1) std::fill_n(y, ny, value);
     if (from < 0) continue;
-    const T* x = call.in<T>(0) + from * nx;
+    const T* x = call.in<T>(op::pad::x) + from * nx;
     if (step > 1) {
       for (int64_t i = 0; i < nx; ++i) y[low + i * step] = x[i];
     } else {
@@ -177,7 +178,7 @@ void run_pad(const Call& call, const Pad& p, T value) {
 
 Kernel make_pad(const NodeView& node, const Env&) {
   const Pad p = plan_pad(node);
-  const int32_t dtype = node.in(0).dtype();
+  const int32_t dtype = node.in(op::pad::x).dtype();
   const tenon_attr* value = node.find("value");
   const ElementBits bits = value && value->type == TENON_ATTR_F64 ? element_of_f64(dtype, node.f64("value"))
                                                                   : element_of_i64(dtype, node.i64("value"));

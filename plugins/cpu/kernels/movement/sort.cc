@@ -9,6 +9,7 @@
 #include "kernels/element.h"
 #include "kernels/reduction.h"
 #include "kernels/simd.h"
+#include "tenon/op/names.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
@@ -82,7 +83,7 @@ void sort_row(const T* x, int64_t n, int64_t k, bool descending, KeyOf<T>* keys,
 }
 
 Kernel make_sort(const NodeView& node, const Env&) {
-  const auto x = node.in(0);
+  const auto x = node.in(op::sort::x);
   const int64_t n = x.rank() ? x.dim(-1) : 1, rows = x.elements() / n, first = node.i64("k", n);
   const bool descending = node.flag("descending");
   Kernel k;
@@ -93,15 +94,15 @@ Kernel make_sort(const NodeView& node, const Env&) {
     k.run = [=](const Call& call) {
       const Slice s = call.share(rows);
       for (int64_t r = s.begin; r < s.end; ++r)
-        sort_row(call.in<T>(0) + r * n, n, first, descending, static_cast<KeyOf<T>*>(call.thread_scratch),
-                 call.out<T>(0) + r * first, call.out<int32_t>(1) + r * first);
+        sort_row(call.in<T>(op::sort::x) + r * n, n, first, descending, static_cast<KeyOf<T>*>(call.thread_scratch),
+                 call.out<T>(op::sort::out::values) + r * first, call.out<int32_t>(op::sort::out::indices) + r * first);
     };
   });
   return k;
 }
 
 plugin::Verdict accept_sort(const NodeView& node) {
-  const auto x = node.in(0);
+  const auto x = node.in(op::sort::x);
   if (x.rank() && x.dim(-1) > INT32_MAX) return plugin::refuse("sort: the last axis exceeds i32 indices");
   return accept_number(node);
 }
@@ -158,7 +159,7 @@ Kernel argmax_kernel(const AxisView& v, bool max) {
   k.run = [=](const Call& call) {
     const Slice s = call.share(v.outer * v.inner);
     for (int64_t r = s.begin; r < s.end; ++r) {
-      const T* x = call.in<T>(0) + r / v.inner * v.n * v.inner + r % v.inner;
+      const T* x = call.in<T>(op::argmax::x) + r / v.inner * v.n * v.inner + r % v.inner;
       call.out<I>(0)[r] = static_cast<I>(max ? arg_of<true>(x, v.n, v.inner) : arg_of<false>(x, v.n, v.inner));
     }
   };
@@ -166,14 +167,14 @@ Kernel argmax_kernel(const AxisView& v, bool max) {
 }
 
 Kernel make_argmax(const NodeView& node, const Env&) {
-  const AxisView v = axis_view(node.in(0), node.i64("axis"));
+  const AxisView v = axis_view(node.in(op::argmax::x), node.i64("axis"));
   const bool max = node.enumerator("kind", TENON_MAX) != TENON_MIN;
   Kernel k;
-  with_number(node.in(0).dtype(), [&](auto e) {
+  with_number(node.in(op::argmax::x).dtype(), [&](auto e) {
     using T = decltype(e);
     k = node.out(0).dtype() == TENON_I64 ? argmax_kernel<T, int64_t>(v, max) : argmax_kernel<T, int32_t>(v, max);
   });
-  k.threads = threads_for(node.in(0).elements());
+  k.threads = threads_for(node.in(op::argmax::x).elements());
   return k;
 }
 
@@ -196,18 +197,18 @@ void cumsum_line(const T* x, int64_t n, int64_t step, bool exclusive, bool rever
 }
 
 Kernel make_cumsum(const NodeView& node, const Env&) {
-  const AxisView v = axis_view(node.in(0), node.i64("axis"));
+  const AxisView v = axis_view(node.in(op::cumsum::x), node.i64("axis"));
   const bool exclusive = node.flag("exclusive"), reverse = node.flag("reverse");
   Kernel k;
-  k.threads = threads_for(node.in(0).elements());
+  k.threads = threads_for(node.in(op::cumsum::x).elements());
   k.in_place = {{0, 0}};
-  with_number(node.in(0).dtype(), [&](auto e) {
+  with_number(node.in(op::cumsum::x).dtype(), [&](auto e) {
     using T = decltype(e);
     k.run = [=](const Call& call) {
       const Slice s = call.share(v.outer * v.inner);
       for (int64_t r = s.begin; r < s.end; ++r) {
         const int64_t at = r / v.inner * v.n * v.inner + r % v.inner;
-        cumsum_line(call.in<T>(0) + at, v.n, v.inner, exclusive, reverse, call.out<T>(0) + at);
+        cumsum_line(call.in<T>(op::cumsum::x) + at, v.n, v.inner, exclusive, reverse, call.out<T>(0) + at);
       }
     };
   });

@@ -8,6 +8,7 @@
 
 #include "kernels/gemm/narrow.h"
 #include "kernels/norm/softmax.h"
+#include "tenon/op/names.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
@@ -96,7 +97,7 @@ void attend(const Attention& a, const AttentionPorts& p, const AttentionRoom& ro
 }
 
 Kernel make_attention(const NodeView& node, const Env&) {
-  const AttentionRef a = attention_of(node, 0, 1, 3);
+  const AttentionRef a = attention_of(node, op::attention::q, op::attention::k, op::attention::bias);
   if (suits_pair_attention(node, *a, 0)) return make_pair_attention(node, a);
   const bool seeded = a->drops();
   Kernel k;
@@ -104,14 +105,14 @@ Kernel make_attention(const NodeView& node, const Env&) {
   k.thread_scratch_bytes = AttentionRoom::bytes(*a);
   k.run = [=](const Call& call) {
     const AttentionRoom room(*a, call.thread_scratch);
-    const AttentionPorts p{call.in(0),
-                           call.in(1),
-                           call.in(2),
-                           a->biased ? call.in(3) : nullptr,
-                           seeded ? call.in<int64_t>(4) : nullptr,
-                           seeded ? call.in<int64_t>(5) : nullptr,
-                           call.out(0),
-                           call.out(1)};
+    const AttentionPorts p{call.in(op::attention::q),
+                           call.in(op::attention::k),
+                           call.in(op::attention::v),
+                           a->biased ? call.in(op::attention::bias) : nullptr,
+                           seeded ? call.in<int64_t>(op::attention::seed) : nullptr,
+                           seeded ? call.in<int64_t>(op::attention::step) : nullptr,
+                           call.out(op::attention::out::y),
+                           call.out(op::attention::out::lse)};
     const Slice s = call.share(a->B * a->N * a->blocks);
     int64_t packed = -1;  // the keys and values that lie in the room
     for (int64_t u = s.begin; u < s.end; ++u) {
@@ -209,7 +210,9 @@ const uint32_t* ScoreDraws::of_row(int64_t row) {
 
 void add_attention(KernelTable& table) {
   table.add(
-      "attention", [](const NodeView& n) { return accept_attention(n, 0, 1, 3); }, make_attention);
+      "attention",
+      [](const NodeView& n) { return accept_attention(n, op::attention::q, op::attention::k, op::attention::bias); },
+      make_attention);
   add_attention_grad(table);
 }
 

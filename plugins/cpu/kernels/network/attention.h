@@ -15,7 +15,6 @@ namespace tenon::cpu::TENON_CPU_ISA {
 void add_attention_grad(KernelTable& table);
 
 constexpr int64_t kQueryBlock = 48;  // rows of scores at a time: whole register tiles
-constexpr int kGradBias = 6;         // the gradient's operand; seed and step follow
 
 struct Attention {
   int64_t B, T, N, D, S, M;
@@ -58,7 +57,7 @@ void score_probabilities(const Attention& a, const float* bias, float lse, const
 // z = dS from P and z = dy v', delta = sum dy y; then scale dS, and dS itself to dbias.
 void score_grads(const Attention& a, float delta, int64_t n, const float* p, float* z, float* dbias);
 
-// Of bf16, by products of pairs (attention_pairs.cc): where words of two fit into rows and columns.
+// Whether attention of bf16 goes by products of pairs (attention_pairs.cc): rows and columns must be whole words.
 bool suits_pair_attention(const NodeView& node, const Attention& a, int q);
 Kernel make_pair_attention(const NodeView& node, const AttentionRef& a);
 Kernel make_pair_attention_grad(const NodeView& node, const AttentionRef& a);

@@ -9,6 +9,7 @@
 #include "kernels/gemm/narrow.h"
 #include "kernels/network/attention.h"
 #include "kernels/norm/softmax.h"
+#include "tenon/op/names.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 void score_probabilities(const Attention& a, const float* bias, float lse, const uint32_t* draws, int64_t n, float* p,
@@ -128,28 +129,29 @@ void head_back(const Attention& a, const AttentionGradPorts& p, const AttentionG
 }
 
 Kernel make_attention_grad(const NodeView& node, const Env&) {
-  const AttentionRef a = attention_of(node, 1, 2, kGradBias);
+  const AttentionRef a = attention_of(node, op::attention_grad::q, op::attention_grad::k, op::attention_grad::bias);
   if (suits_pair_attention(node, *a, 1)) return make_pair_attention_grad(node, a);
-  const bool dbias = node.has_result(3);
+  const bool dbias = node.has_result(op::attention_grad::out::dbias);
   Kernel k;
   k.threads = threads_for(a->B * a->N * a->T * (a->S + a->D));
   k.thread_scratch_bytes = AttentionGradRoom(*a, nullptr).used;
   k.run = [=](const Call& call) {
     const AttentionGradRoom room(*a, call.thread_scratch);
-    AttentionGradPorts p{call.in(0),
-                         call.in(1),
-                         call.in(2),
-                         call.in(3),
-                         a->biased ? call.in(kGradBias) : nullptr,
-                         call.in(4),
-                         call.in(5),
+    AttentionGradPorts p{call.in(op::attention_grad::dy),
+                         call.in(op::attention_grad::q),
+                         call.in(op::attention_grad::k),
+                         call.in(op::attention_grad::v),
+                         a->biased ? call.in(op::attention_grad::bias) : nullptr,
+                         call.in(op::attention_grad::y),
+                         call.in(op::attention_grad::lse),
                          nullptr,
                          nullptr,
-                         call.out(0),
-                         call.out(1),
-                         call.out(2),
-                         dbias ? call.out(3) : nullptr};
-    if (a->drops()) p.seed = call.in<int64_t>(kGradBias + 1), p.step = call.in<int64_t>(kGradBias + 2);
+                         call.out(op::attention_grad::out::dq),
+                         call.out(op::attention_grad::out::dk),
+                         call.out(op::attention_grad::out::dv),
+                         dbias ? call.out(op::attention_grad::out::dbias) : nullptr};
+    if (a->drops())
+      p.seed = call.in<int64_t>(op::attention_grad::seed), p.step = call.in<int64_t>(op::attention_grad::step);
     const Slice s = call.share(a->B * a->M);
     for (int64_t u = s.begin; u < s.end; ++u) head_back(*a, p, room, u / a->M, u % a->M);
   };
@@ -157,10 +159,11 @@ Kernel make_attention_grad(const NodeView& node, const Env&) {
 }
 
 plugin::Verdict accept_grad(const NodeView& node) {
-  const plugin::Verdict v = accept_attention(node, 1, 2, kGradBias);
-  if (v.answer != TENON_TAKE || !node.has_result(3)) return v;
+  const plugin::Verdict v =
+      accept_attention(node, op::attention_grad::q, op::attention_grad::k, op::attention_grad::bias);
+  if (v.answer != TENON_TAKE || !node.has_result(op::attention_grad::out::dbias)) return v;
   // A repeated bias gathers from many heads: left to a reduction.
-  const auto q = node.in(1), bias = node.in(kGradBias);
+  const auto q = node.in(op::attention_grad::q), bias = node.in(op::attention_grad::bias);
   const bool whole = bias.dim(0) == q.dim(0) && bias.dim(1) == q.dim(2) && bias.dim(2) == q.dim(1);
   return whole ? v : plugin::decompose();
 }

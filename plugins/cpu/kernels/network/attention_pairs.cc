@@ -9,6 +9,7 @@
 #include "kernels/network/attention.h"
 #include "kernels/norm/softmax.h"
 #include "kernels/pairs.h"
+#include "tenon/op/names.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
@@ -232,37 +233,46 @@ Kernel make_pair_attention(const NodeView& node, const AttentionRef& a) {
   k.run = [pa](const Call& call) {
     const Attention& a = *pa->a;
     PairPorts p{};
-    p.q = call.in<uint16_t>(0), p.k = call.in<uint16_t>(1), p.v = call.in<uint16_t>(2);
-    if (a.biased) p.bias = call.in(3);
-    if (a.drops()) p.seed = call.in<int64_t>(4), p.step = call.in<int64_t>(5);
-    p.out = call.out<uint16_t>(0), p.lse = call.out(1);
+    p.q = call.in<uint16_t>(op::attention::q), p.k = call.in<uint16_t>(op::attention::k),
+    p.v = call.in<uint16_t>(op::attention::v);
+    if (a.biased) p.bias = call.in(op::attention::bias);
+    if (a.drops()) p.seed = call.in<int64_t>(op::attention::seed), p.step = call.in<int64_t>(op::attention::step);
+    p.out = call.out<uint16_t>(op::attention::out::y), p.lse = call.out(op::attention::out::lse);
     const FlushSubnormals here;
     run_pairs(*pa, p, call);
   };
-  return narrowed(node, std::move(k), {{0, 1, 2}, {0}});
+  return narrowed(node, std::move(k),
+                  {{op::attention::q, op::attention::k, op::attention::v}, {op::attention::out::y}});
 }
 
 Kernel make_pair_attention_grad(const NodeView& node, const AttentionRef& a) {
   const auto pa = std::make_shared<const PairAttention>(a);
-  const bool dbias = node.has_result(3);
+  const bool dbias = node.has_result(op::attention_grad::out::dbias);
   Kernel k;
   k.threads = threads_for(a->B * a->N * a->T * (a->S + a->D));
   k.thread_scratch_bytes = PairRoom(*a, true, nullptr).used;
   k.run = [pa, dbias](const Call& call) {
     const Attention& a = *pa->a;
     PairPorts p{};
-    p.dy = call.in<uint16_t>(0), p.q = call.in<uint16_t>(1), p.k = call.in<uint16_t>(2);
-    p.v = call.in<uint16_t>(3), p.y = call.in<uint16_t>(4), p.lse = const_cast<float*>(call.in(5));
-    if (a.biased) p.bias = call.in(kGradBias);
-    if (a.drops()) p.seed = call.in<int64_t>(kGradBias + 1), p.step = call.in<int64_t>(kGradBias + 2);
-    p.out = call.out<uint16_t>(0), p.dk = call.out<uint16_t>(1), p.dv = call.out<uint16_t>(2);
-    if (dbias) p.dbias = call.out(3);
+    p.dy = call.in<uint16_t>(op::attention_grad::dy), p.q = call.in<uint16_t>(op::attention_grad::q),
+    p.k = call.in<uint16_t>(op::attention_grad::k);
+    p.v = call.in<uint16_t>(op::attention_grad::v), p.y = call.in<uint16_t>(op::attention_grad::y),
+    p.lse = const_cast<float*>(call.in(op::attention_grad::lse));
+    if (a.biased) p.bias = call.in(op::attention_grad::bias);
+    if (a.drops())
+      p.seed = call.in<int64_t>(op::attention_grad::seed), p.step = call.in<int64_t>(op::attention_grad::step);
+    p.out = call.out<uint16_t>(op::attention_grad::out::dq), p.dk = call.out<uint16_t>(op::attention_grad::out::dk),
+    p.dv = call.out<uint16_t>(op::attention_grad::out::dv);
+    if (dbias) p.dbias = call.out(op::attention_grad::out::dbias);
     const FlushSubnormals here;
     const PairRoom room(a, true, call.thread_scratch);
     const Slice s = call.share(a.B * a.M);
     for (int64_t u = s.begin; u < s.end; ++u) head_pairs_back(*pa, p, room, u / a.M, u % a.M);
   };
-  return narrowed(node, std::move(k), {{0, 1, 2, 3, 4}, {0, 1, 2}});
+  return narrowed(node, std::move(k),
+                  {{op::attention_grad::dy, op::attention_grad::q, op::attention_grad::k, op::attention_grad::v,
+                    op::attention_grad::y},
+                   {op::attention_grad::out::dq, op::attention_grad::out::dk, op::attention_grad::out::dv}});
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

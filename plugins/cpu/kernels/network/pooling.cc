@@ -5,6 +5,7 @@
 #include "kernels/conv/gather/conv_halo.h"
 #include "kernels/gemm/narrow.h"
 #include "kernels/simd.h"
+#include "tenon/op/names.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
@@ -187,7 +188,7 @@ void forward(const PoolShape& s, bool max, const Call& call) {
   const Slice part = call.share(s.batch * points);
   for (int64_t i = part.begin; i < part.end; ++i) {
     const WindowTaps taps = taps_of(s, i % points, room);
-    const T* x = call.in<T>(0) + i / points * s.x.product() * s.c;
+    const T* x = call.in<T>(op::max_pool::x) + i / points * s.x.product() * s.c;
     if (max)
       max_point<L>(taps, x, s.c, call.out<T>(0) + i * s.c);
     else
@@ -223,13 +224,16 @@ void backward(const PoolShape& s, bool max, const Call& call) {
       const WindowTaps taps = taps_of(s, p, room);
       const int64_t at = (image * points + p) * s.c;
       if (!max)
-        avg_grad_point<L>(taps, call.in<T>(0) + at, static_cast<T>(count_of(s, taps)), s.apart, channels, dx);
+        avg_grad_point<L>(taps, call.in<T>(op::avg_pool_grad::dy) + at, static_cast<T>(count_of(s, taps)), s.apart,
+                          channels, dx);
       else if (s.apart)
-        max_grad_point<L, true>(taps, call.in<T>(0) + image * s.x.product() * s.c, call.in<T>(1) + at,
-                                call.in<T>(2) + at, channels, dx);
+        max_grad_point<L, true>(taps, call.in<T>(op::max_pool_grad::x) + image * s.x.product() * s.c,
+                                call.in<T>(op::max_pool_grad::y) + at, call.in<T>(op::max_pool_grad::dy) + at, channels,
+                                dx);
       else
-        max_grad_point<L, false>(taps, call.in<T>(0) + image * s.x.product() * s.c, call.in<T>(1) + at,
-                                 call.in<T>(2) + at, channels, dx);
+        max_grad_point<L, false>(taps, call.in<T>(op::max_pool_grad::x) + image * s.x.product() * s.c,
+                                 call.in<T>(op::max_pool_grad::y) + at, call.in<T>(op::max_pool_grad::dy) + at,
+                                 channels, dx);
     }
   }
 }
@@ -244,8 +248,10 @@ plugin::Verdict accept_pool(const NodeView& node) {
 
 Kernel make_pool(const NodeView& node, const Env&) {
   const bool max = node.op().substr(0, 3) == "max", grad = node.op().size() > 8;
-  const plugin::ValueView x = grad ? node.out(0) : node.in(0);
-  const plugin::ValueView y = !grad ? node.out(0) : max ? node.in(1) : node.in(0);
+  const plugin::ValueView x = grad ? node.out(0) : node.in(op::max_pool::x);
+  const plugin::ValueView y = !grad ? node.out(0)
+                              : max ? node.in(op::max_pool_grad::y)
+                                    : node.in(op::avg_pool_grad::dy);
   auto s = std::make_shared<PoolShape>(pool_shape_of(node, x, y));
   const bool doubles = x.dtype() == TENON_F64;
   const auto walk = grad ? (doubles ? backward<F64> : backward<F32>) : (doubles ? forward<F64> : forward<F32>);

@@ -15,6 +15,7 @@
 #include "kernels/gemm/panel_product.h"
 #include "kernels/movement/strided_copy.h"
 #include "kernels/norm/softmax.h"
+#include "tenon/op/names.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
@@ -84,24 +85,25 @@ void lstm_cell(int64_t u, float* gates, float* c, float* y) {
 }
 
 Kernel make_lstm(const NodeView& node, const Env&) {
-  const auto c = cell_of(node, 4, 2, true);
+  const auto c = cell_of(node, 4, op::lstm::out::gates, true);
   const int64_t packed = lines(packed_columns(c->columns()) * c->U);
   Kernel k;
   k.threads = threads_for(c->B * c->T * c->U * (c->I + c->U));
   k.scratch_bytes = static_cast<uint64_t>(packed) * 4 + c->input->scratch_bytes();
   k.thread_scratch_bytes = c->input->thread_scratch_bytes();
   k.run = [=](const Call& call) {
-    float *r = static_cast<float*>(call.scratch), *y = call.out(0), *state = call.out(1), *gates = call.out(2);
+    float *r = static_cast<float*>(call.scratch), *y = call.out(op::lstm::out::y), *state = call.out(op::lstm::out::c),
+          *gates = call.out(op::lstm::out::gates);
     Call gemm = call;
     gemm.scratch = r + packed;
-    c->input->run(gemm, {call.in(0), call.in(3), call.in(5), nullptr, gates});
-    pack_recurrent(call, *c, call.in(4), r);
+    c->input->run(gemm, {call.in(op::lstm::x), call.in(op::lstm::w), call.in(op::lstm::b), nullptr, gates});
+    pack_recurrent(call, *c, call.in(op::lstm::r), r);
     call.barrier();
     const Slice s = call.share(c->B, 6);
     if (s.begin >= s.end) return;
-    std::copy(call.in(2) + s.begin * c->U, call.in(2) + s.end * c->U, state + s.begin * c->U);
+    std::copy(call.in(op::lstm::c) + s.begin * c->U, call.in(op::lstm::c) + s.end * c->U, state + s.begin * c->U);
     for (int64_t t = 0; t < c->T; ++t) {
-      add_state(*c, s, t, call.in(1), y, r, gates + t * c->columns(), true);
+      add_state(*c, s, t, call.in(op::lstm::h), y, r, gates + t * c->columns(), true);
       for (int64_t b = s.begin; b < s.end; ++b)
         lstm_cell(c->U, gates + (b * c->T + t) * c->columns(), state + b * c->U, y + (b * c->T + t) * c->U);
     }
@@ -124,7 +126,7 @@ void gru_cell(int64_t u, const float* x, const float* rec, const float* rb, cons
 
 // scratch: packed R, x W + b of all steps, h R of one step, the product's own
 Kernel make_gru(const NodeView& node, const Env&) {
-  const auto c = cell_of(node, 3, 1, false);
+  const auto c = cell_of(node, 3, op::gru::out::gates, false);
   const int64_t packed = lines(packed_columns(c->columns()) * c->U), steps = lines(c->B * c->T * c->columns());
   const int64_t sums = lines(c->B * c->columns());
   Kernel k;
@@ -132,20 +134,20 @@ Kernel make_gru(const NodeView& node, const Env&) {
   k.scratch_bytes = static_cast<uint64_t>(packed + steps + sums) * 4 + c->input->scratch_bytes();
   k.thread_scratch_bytes = c->input->thread_scratch_bytes();
   k.run = [=](const Call& call) {
-    float *r = static_cast<float*>(call.scratch), *x = r + packed, *rec = x + steps, *y = call.out(0);
+    float *r = static_cast<float*>(call.scratch), *x = r + packed, *rec = x + steps, *y = call.out(op::gru::out::y);
     Call gemm = call;
     gemm.scratch = rec + sums;
-    c->input->run(gemm, {call.in(0), call.in(2), call.in(4), nullptr, x});
-    pack_recurrent(call, *c, call.in(3), r);
+    c->input->run(gemm, {call.in(op::gru::x), call.in(op::gru::w), call.in(op::gru::b), nullptr, x});
+    pack_recurrent(call, *c, call.in(op::gru::r), r);
     call.barrier();
     const Slice s = call.share(c->B, 6);
     for (int64_t t = 0; t < c->T && s.begin < s.end; ++t) {
-      add_state(*c, s, t, call.in(1), y, r, rec, false);
+      add_state(*c, s, t, call.in(op::gru::h), y, r, rec, false);
       for (int64_t b = s.begin; b < s.end; ++b) {
         const int64_t step = b * c->T + t;
-        gru_cell(c->U, x + step * c->columns(), rec + b * c->columns(), call.in(5),
-                 t == 0 ? call.in(1) + b * c->U : y + (step - 1) * c->U, c->width, call.out(1) + step * c->width,
-                 y + step * c->U);
+        gru_cell(c->U, x + step * c->columns(), rec + b * c->columns(), call.in(op::gru::rb),
+                 t == 0 ? call.in(op::gru::h) + b * c->U : y + (step - 1) * c->U, c->width,
+                 call.out(op::gru::out::gates) + step * c->width, y + step * c->U);
       }
     }
   };

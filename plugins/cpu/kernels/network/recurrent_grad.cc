@@ -14,6 +14,7 @@
 #include "kernels/gemm/panel_product.h"
 #include "kernels/movement/strided_copy.h"
 #include "kernels/norm/softmax.h"
+#include "tenon/op/names.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
@@ -203,18 +204,21 @@ Kernel back_kernel(const Back& c) {
 }
 
 Kernel make_lstm_grad(const NodeView& node, const Env&) {
-  const auto c = back_of(node, 2, true);
+  const auto c = back_of(node, op::lstm_grad::x, true);
   Kernel k = back_kernel(*c);
   k.run = [c](const Call& call) {
     float* const room = static_cast<float*>(call.scratch);
-    pack_recurrent_transposed(call, *c, call.in(6), room + c->packed);
+    pack_recurrent_transposed(call, *c, call.in(op::lstm_grad::r), room + c->packed);
     call.barrier();
     const Slice s = call.share(c->B, 6);
-    float *dh = call.out(1) ? call.out(1) : room + c->dh, *dc = call.out(2) ? call.out(2) : room + c->dc;
+    float *dh = call.out(op::lstm_grad::out::dh) ? call.out(op::lstm_grad::out::dh) : room + c->dh,
+          *dc = call.out(op::lstm_grad::out::dc0) ? call.out(op::lstm_grad::out::dc0) : room + c->dc;
     if (s.begin < s.end) lstm_steps(call, *c, s, room, dh, dc);
     call.barrier();
     weight_gradients(call, *c, room,
-                     {call.in(2), call.in(5), call.out(0), call.out(3), call.out(4), call.out(5), nullptr});
+                     {call.in(op::lstm_grad::x), call.in(op::lstm_grad::w), call.out(op::lstm_grad::out::dx),
+                      call.out(op::lstm_grad::out::dw), call.out(op::lstm_grad::out::dr),
+                      call.out(op::lstm_grad::out::db), nullptr});
   };
   return narrowed(node, std::move(k));
 }
@@ -251,17 +255,20 @@ void gru_steps(const Call& call, const Back& c, const Slice& s, float* room, flo
 }
 
 Kernel make_gru_grad(const NodeView& node, const Env&) {
-  const auto c = back_of(node, 1, false);
+  const auto c = back_of(node, op::gru_grad::x, false);
   Kernel k = back_kernel(*c);
   k.run = [c](const Call& call) {
     float* const room = static_cast<float*>(call.scratch);
-    pack_recurrent_transposed(call, *c, call.in(4), room + c->packed);
+    pack_recurrent_transposed(call, *c, call.in(op::gru_grad::r), room + c->packed);
     call.barrier();
     const Slice s = call.share(c->B, 6);
-    if (s.begin < s.end) gru_steps(call, *c, s, room, call.out(1) ? call.out(1) : room + c->dh);
+    if (s.begin < s.end)
+      gru_steps(call, *c, s, room, call.out(op::gru_grad::out::dh) ? call.out(op::gru_grad::out::dh) : room + c->dh);
     call.barrier();
     weight_gradients(call, *c, room,
-                     {call.in(1), call.in(3), call.out(0), call.out(2), call.out(3), call.out(4), call.out(5)});
+                     {call.in(op::gru_grad::x), call.in(op::gru_grad::w), call.out(op::gru_grad::out::dx),
+                      call.out(op::gru_grad::out::dw), call.out(op::gru_grad::out::dr), call.out(op::gru_grad::out::db),
+                      call.out(op::gru_grad::out::drb)});
   };
   return narrowed(node, std::move(k));
 }
@@ -282,9 +289,11 @@ plugin::Verdict accept_gradient(const NodeView& node, int operands, int x_operan
 
 void add_recurrent_grad(KernelTable& table) {
   table.add(
-      "lstm_grad", [](const NodeView& n) { return accept_gradient(n, 10, 2, 9); }, make_lstm_grad);
+      "lstm_grad", [](const NodeView& n) { return accept_gradient(n, 10, op::lstm_grad::x, op::lstm_grad::gates); },
+      make_lstm_grad);
   table.add(
-      "gru_grad", [](const NodeView& n) { return accept_gradient(n, 9, 1, 8); }, make_gru_grad);
+      "gru_grad", [](const NodeView& n) { return accept_gradient(n, 9, op::gru_grad::x, op::gru_grad::gates); },
+      make_gru_grad);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

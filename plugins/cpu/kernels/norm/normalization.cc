@@ -12,6 +12,7 @@
 
 #include "kernels/dtype.h"
 #include "kernels/gemm/narrow.h"
+#include "tenon/op/names.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
@@ -45,7 +46,7 @@ const float* floats(const Norm& n, const void* from, int64_t at, int64_t count, 
   widen(n.dtype, static_cast<const uint16_t*>(from) + at, room, count);
   return room;
 }
-// Where they are computed: where they go, or `room`, from which store() takes them there.
+// Where such elements are computed: in their place, or in `room`, from which store() takes them there.
 float* place(const Norm& n, void* to, int64_t at, float* room) {
   return is_half(n.dtype) ? room : static_cast<float*>(to) + at;
 }
@@ -88,13 +89,15 @@ void apply_pieces(const Call& call, const Norm& n, const float* mean, const floa
     each_tile(n, p, [&](int64_t r, int64_t rows) {
       const int64_t at = r * n.c, count = rows * n.c;
       if (direct)
-        return apply_columns(call.in<Bfloat>(0) + at, rows_at<Bfloat>(residual, at), rows, n.c, mean, scale, call.in(2),
-                             n.act == TENON_ACT_RELU, call.out<Bfloat>(0) + at);
-      float* const y = place(n, call.out(0), at, room);
-      apply_columns(floats(n, call.in(0), at, count, room + size), floats(n, residual, at, count, room + 2 * size),
-                    rows, n.c, mean, scale, call.in(2), n.act == TENON_ACT_RELU, y);
+        return apply_columns(call.in<Bfloat>(op::batch_norm::x) + at, rows_at<Bfloat>(residual, at), rows, n.c, mean,
+                             scale, call.in(op::batch_norm::beta), n.act == TENON_ACT_RELU,
+                             call.out<Bfloat>(op::batch_norm::out::y) + at);
+      float* const y = place(n, call.out(op::batch_norm::out::y), at, room);
+      apply_columns(floats(n, call.in(op::batch_norm::x), at, count, room + size),
+                    floats(n, residual, at, count, room + 2 * size), rows, n.c, mean, scale,
+                    call.in(op::batch_norm::beta), n.act == TENON_ACT_RELU, y);
       if (n.activate) n.activate(y, y, count, n.alpha);
-      store(n, y, call.out(0), at, count);
+      store(n, y, call.out(op::batch_norm::out::y), at, count);
     });
 }
 
@@ -107,15 +110,15 @@ void run_batch_norm(const Call& call, const Norm& n, const void* residual) {
   float* const room = static_cast<float*>(call.thread_scratch);
   float* partial = static_cast<float*>(call.scratch);
   float* scale = partial + 2 * n.pieces * n.c;
-  float *mean = call.out(1), *var = call.out(2);
+  float *mean = call.out(op::batch_norm::out::mean), *var = call.out(op::batch_norm::out::var);
   const Slice s = call.share(n.pieces);
   for (int64_t p = s.begin; p < s.end; ++p) {
     const int64_t at = p * n.piece * n.c, rows = n.rows_of(p);
     float *const first = partial + 2 * p * n.c, *const second = first + n.c;
     if (is_direct_half(n))
-      column_moments(call.in<Bfloat>(0) + at, rows, n.c, first, second);
+      column_moments(call.in<Bfloat>(op::batch_norm::x) + at, rows, n.c, first, second);
     else
-      column_moments(floats(n, call.in(0), at, rows * n.c, room), rows, n.c, first, second);
+      column_moments(floats(n, call.in(op::batch_norm::x), at, rows * n.c, room), rows, n.c, first, second);
   }
   call.barrier();
   const Slice blocks = call.share((n.c + kMergedChannels - 1) / kMergedChannels);
@@ -126,7 +129,7 @@ void run_batch_norm(const Call& call, const Norm& n, const void* residual) {
     for (int64_t i = channels.begin; i < channels.end; ++i) {
       mean[i] = static_cast<float>(m[i - channels.begin]);
       var[i] = static_cast<float>(square[i - channels.begin] / static_cast<double>(n.rows));
-      scale[i] = scale_of(call.in(1)[i], var[i], n.eps);
+      scale[i] = scale_of(call.in(op::batch_norm::gamma)[i], var[i], n.eps);
     }
   }
   call.barrier();
@@ -140,21 +143,23 @@ int64_t room_of(const Norm& n, int64_t tiles, bool piece) {
 }
 
 Kernel make_batch_norm(const NodeView& node, const Env&) {
-  const Norm n = norm_of(node, 0, false);
-  const bool residual = node.has(3);
+  const Norm n = norm_of(node, op::batch_norm::x, false);
+  const bool residual = node.has(op::batch_norm::residual);
   Kernel k;
   k.threads = threads_for(n.rows * n.c);
   k.scratch_bytes = static_cast<uint64_t>((2 * n.pieces + 1) * n.c) * sizeof(float);
   k.thread_scratch_bytes = static_cast<uint64_t>(room_of(n, 3, true)) * sizeof(float);
   k.in_place = {{0, 0}};
   if (residual) k.in_place.push_back({3, 0});
-  k.run = [n, residual](const Call& call) { run_batch_norm(call, n, residual ? call.in(3) : nullptr); };
-  return narrowed(node, std::move(k), {{0, 3}, {0}});
+  k.run = [n, residual](const Call& call) {
+    run_batch_norm(call, n, residual ? call.in(op::batch_norm::residual) : nullptr);
+  };
+  return narrowed(node, std::move(k), {{op::batch_norm::x, op::batch_norm::residual}, {op::batch_norm::out::y}});
 }
 
 Kernel make_batch_norm_apply(const NodeView& node, const Env&) {
-  const Norm n = norm_of(node, 0, false);
-  const bool residual = node.has(5);
+  const Norm n = norm_of(node, op::batch_norm::x, false);
+  const bool residual = node.has(op::batch_norm_apply::residual);
   Kernel k;
   k.threads = threads_for(n.rows * n.c);
   const int64_t room = room_of(n, 3, false);
@@ -163,10 +168,13 @@ Kernel make_batch_norm_apply(const NodeView& node, const Env&) {
   if (residual) k.in_place.push_back({5, 0});
   k.run = [n, room, residual](const Call& call) {
     float *own = static_cast<float*>(call.thread_scratch), *scale = own + room;
-    for (int64_t i = 0; i < n.c; ++i) scale[i] = scale_of(call.in(1)[i], call.in(4)[i], n.eps);
-    apply_pieces(call, n, call.in(3), scale, residual ? call.in(5) : nullptr, own);
+    for (int64_t i = 0; i < n.c; ++i)
+      scale[i] = scale_of(call.in(op::batch_norm_apply::gamma)[i], call.in(op::batch_norm_apply::var)[i], n.eps);
+    apply_pieces(call, n, call.in(op::batch_norm_apply::mean), scale,
+                 residual ? call.in(op::batch_norm_apply::residual) : nullptr, own);
   };
-  return narrowed(node, std::move(k), {{0, 5}, {0}});
+  return narrowed(node, std::move(k),
+                  {{op::batch_norm_apply::x, op::batch_norm_apply::residual}, {op::batch_norm_apply::out::y}});
 }
 
 // ---- batch_norm_grad ----
@@ -241,7 +249,7 @@ void grad_rows(const Norm& n, const GradPorts& g, int64_t p, float* room, const 
 void run_batch_norm_grad(const Call& call, const Norm& n, const GradPorts& g) {
   float *partial = static_cast<float*>(call.scratch), *room = static_cast<float*>(call.thread_scratch);
   float *scale = partial + 2 * n.pieces * n.c, *slope = scale + n.c, *shift = slope + n.c;
-  float *dgamma = call.out(1), *dbeta = call.out(2);
+  float *dgamma = call.out(op::batch_norm_grad::out::dgamma), *dbeta = call.out(op::batch_norm_grad::out::dbeta);
   const Slice s = call.share(n.pieces);
   for (int64_t p = s.begin; p < s.end; ++p) grad_sums(n, g, p, room, partial + 2 * p * n.c);
   call.barrier();
@@ -261,8 +269,8 @@ void run_batch_norm_grad(const Call& call, const Norm& n, const GradPorts& g) {
 }
 
 Kernel make_batch_norm_grad(const NodeView& node, const Env&) {
-  const bool y = node.has(5), dresidual = node.has_result(3);
-  const Norm n = norm_of(node, 1, dresidual || node.enumerator("act") != TENON_ACT_NONE);
+  const bool y = node.has(op::batch_norm_grad::y), dresidual = node.has_result(op::batch_norm_grad::out::dresidual);
+  const Norm n = norm_of(node, op::batch_norm_grad::x, dresidual || node.enumerator("act") != TENON_ACT_NONE);
   Kernel k;
   k.threads = threads_for(n.rows * n.c);
   k.scratch_bytes = static_cast<uint64_t>((2 * n.pieces + 3) * n.c) * sizeof(float);
@@ -271,11 +279,19 @@ Kernel make_batch_norm_grad(const NodeView& node, const Env&) {
   if (dresidual || n.act == TENON_ACT_NONE || !is_direct_half(n)) k.in_place = {{1, 0}};
   k.in_place.push_back({0, dresidual ? 3 : 0});
   k.run = [=](const Call& call) {
-    const GradPorts g{call.in(0), call.in(1),  y ? call.in(5) : nullptr,         call.in(2), call.in(3),
-                      call.in(4), call.out(0), dresidual ? call.out(3) : nullptr};
+    const GradPorts g{call.in(op::batch_norm_grad::dy),
+                      call.in(op::batch_norm_grad::x),
+                      y ? call.in(op::batch_norm_grad::y) : nullptr,
+                      call.in(op::batch_norm_grad::gamma),
+                      call.in(op::batch_norm_grad::mean),
+                      call.in(op::batch_norm_grad::var),
+                      call.out(op::batch_norm_grad::out::dx),
+                      dresidual ? call.out(op::batch_norm_grad::out::dresidual) : nullptr};
     run_batch_norm_grad(call, n, g);
   };
-  return narrowed(node, std::move(k), {{0, 1, 5}, {0, 3}});
+  return narrowed(node, std::move(k),
+                  {{op::batch_norm_grad::dy, op::batch_norm_grad::x, op::batch_norm_grad::y},
+                   {op::batch_norm_grad::out::dx, op::batch_norm_grad::out::dresidual}});
 }
 
 // ---- accept ----
@@ -295,11 +311,14 @@ plugin::Verdict accept_norm(const NodeView& node, int x, int y) {
 
 void add_normalization(KernelTable& table) {
   table.add(
-      "batch_norm", [](const NodeView& n) { return accept_norm(n, 0, -1); }, make_batch_norm);
+      "batch_norm", [](const NodeView& n) { return accept_norm(n, op::batch_norm::x, -1); }, make_batch_norm);
   table.add(
-      "batch_norm_apply", [](const NodeView& n) { return accept_norm(n, 0, -1); }, make_batch_norm_apply);
+      "batch_norm_apply", [](const NodeView& n) { return accept_norm(n, op::batch_norm::x, -1); },
+      make_batch_norm_apply);
   table.add(
-      "batch_norm_grad", [](const NodeView& n) { return accept_norm(n, 1, 5); }, make_batch_norm_grad);
+      "batch_norm_grad",
+      [](const NodeView& n) { return accept_norm(n, op::batch_norm_grad::x, op::batch_norm_grad::y); },
+      make_batch_norm_grad);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

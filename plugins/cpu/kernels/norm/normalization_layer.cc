@@ -12,6 +12,7 @@
 #include "kernels/gemm/narrow.h"
 #include "kernels/norm/normalization.h"
 #include "kernels/norm/softmax.h"
+#include "tenon/op/names.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
@@ -126,8 +127,9 @@ Kernel rows_kernel(const Layer& l, bool has_beta) {
     const int64_t turns = l.parameters / l.n;
     for (int64_t r = s.begin; r < s.end; ++r) {
       const int64_t at = r % turns * l.n;
-      normalize_row(l, l.row_of(call, 0, r, room), call.in(1) + at, has_beta ? call.in(2) + at : nullptr,
-                    l.row_to(call, r, room), call.out(1) + r, call.out(2) + r);
+      normalize_row(l, l.row_of(call, op::layer_norm::x, r, room), call.in(op::layer_norm::gamma) + at,
+                    has_beta ? call.in(op::layer_norm::beta) + at : nullptr, l.row_to(call, r, room),
+                    call.out(op::layer_norm::out::mean) + r, call.out(op::layer_norm::out::var) + r);
       l.end_row(call, r, room);
     }
   };
@@ -170,16 +172,16 @@ Kernel rows_grad_kernel(const Layer& l, bool has_dbeta) {
       std::fill_n(sums, step, 0.f);
       for (int64_t r = p * l.piece; r < std::min(l.outer, (p + 1) * l.piece); ++r) {
         const int64_t at = r % turns * l.n;
-        grad_row(l, l.row_of(call, 0, r, room), l.row_of(call, 1, r, more), call.in(2) + at,
-                 l.center ? call.in(3)[r] : 0.f, call.in(4)[r], l.row_to(call, r, room), sums + at,
-                 sums + l.parameters + at);
+        grad_row(l, l.row_of(call, op::layer_norm_grad::dy, r, room), l.row_of(call, op::layer_norm_grad::x, r, more),
+                 call.in(op::layer_norm_grad::gamma) + at, l.center ? call.in(op::layer_norm_grad::mean)[r] : 0.f,
+                 call.in(op::layer_norm_grad::var)[r], l.row_to(call, r, room), sums + at, sums + l.parameters + at);
         l.end_row(call, r, room);
       }
     }
     call.barrier();
     const Slice range = call.share(l.parameters, 16);
-    add_pieces(partial, l.pieces, step, range, call.out(1));
-    if (has_dbeta) add_pieces(partial + l.parameters, l.pieces, step, range, call.out(2));
+    add_pieces(partial, l.pieces, step, range, call.out(op::layer_norm_grad::out::dgamma));
+    if (has_dbeta) add_pieces(partial + l.parameters, l.pieces, step, range, call.out(op::layer_norm_grad::out::dbeta));
   };
   return k;
 }
@@ -225,18 +227,19 @@ Kernel columns_kernel(const Layer& l, bool has_beta) {
     const auto at = [&](int64_t n, int64_t p) { return (n * l.s + p * l.piece) * c; };
     each_piece(call, l, false, [&](int64_t n, int64_t p, int64_t rows) {
       float* to = partial + n * step + p * 2 * c;
-      column_moments(call.in(0) + at(n, p), rows, c, to, to + c);
+      column_moments(call.in(op::layer_norm::x) + at(n, p), rows, c, to, to + c);
     });
     call.barrier();
     const Slice samples = call.share(l.samples);
     for (int64_t n = samples.begin; n < samples.end; ++n)
-      group_moments(l, partial + n * step, call.in(1), static_cast<double*>(call.thread_scratch),
-                    call.out(1) + n * l.groups, call.out(2) + n * l.groups, channel + 2 * n * c,
-                    channel + (2 * n + 1) * c);
+      group_moments(l, partial + n * step, call.in(op::layer_norm::gamma), static_cast<double*>(call.thread_scratch),
+                    call.out(op::layer_norm::out::mean) + n * l.groups,
+                    call.out(op::layer_norm::out::var) + n * l.groups, channel + 2 * n * c, channel + (2 * n + 1) * c);
     call.barrier();
     each_piece(call, l, true, [&](int64_t n, int64_t p, int64_t rows) {
-      apply_columns(call.in(0) + at(n, p), nullptr, rows, c, channel + 2 * n * c, channel + (2 * n + 1) * c,
-                    has_beta ? call.in(2) : nullptr, false, call.out(0) + at(n, p));
+      apply_columns(call.in(op::layer_norm::x) + at(n, p), nullptr, rows, c, channel + 2 * n * c,
+                    channel + (2 * n + 1) * c, has_beta ? call.in(op::layer_norm::beta) : nullptr, false,
+                    call.out(op::layer_norm::out::y) + at(n, p));
     });
   };
   return k;
@@ -280,27 +283,30 @@ Kernel columns_grad_kernel(const Layer& l, bool has_dbeta) {
     float* mean = static_cast<float*>(call.thread_scratch);
     const auto at = [&](int64_t n, int64_t p) { return (n * l.s + p * l.piece) * c; };
     const auto expand_mean = [&](int64_t n) {
-      for (int64_t i = 0; i < c; ++i) mean[i] = l.center ? call.in(3)[n * l.groups + i / l.d] : 0.f;
+      for (int64_t i = 0; i < c; ++i)
+        mean[i] = l.center ? call.in(op::layer_norm_grad::mean)[n * l.groups + i / l.d] : 0.f;
     };
     each_piece(call, l, false, [&](int64_t n, int64_t p, int64_t rows) {
       float* to = partial + n * step + p * 2 * c;
       std::fill_n(to, 2 * c, 0.f);
       expand_mean(n);
-      column_dots(call.in(0) + at(n, p), call.in(1) + at(n, p), mean, rows, c, to, to + c);
+      column_dots(call.in(op::layer_norm_grad::dy) + at(n, p), call.in(op::layer_norm_grad::x) + at(n, p), mean, rows,
+                  c, to, to + c);
     });
     call.barrier();
     const Slice samples = call.share(l.samples);
     for (int64_t n = samples.begin; n < samples.end; ++n)
-      group_dots(l, partial + n * step, call.in(2), call.in(4) + n * l.groups, ChannelGrad(channel + 5 * n * c, c));
+      group_dots(l, partial + n * step, call.in(op::layer_norm_grad::gamma),
+                 call.in(op::layer_norm_grad::var) + n * l.groups, ChannelGrad(channel + 5 * n * c, c));
     call.barrier();
     const Slice range = call.share(c, 16);
-    add_pieces(channel + c, l.samples, 5 * c, range, call.out(1));
-    if (has_dbeta) add_pieces(channel, l.samples, 5 * c, range, call.out(2));
+    add_pieces(channel + c, l.samples, 5 * c, range, call.out(op::layer_norm_grad::out::dgamma));
+    if (has_dbeta) add_pieces(channel, l.samples, 5 * c, range, call.out(op::layer_norm_grad::out::dbeta));
     each_piece(call, l, true, [&](int64_t n, int64_t p, int64_t rows) {
       const ChannelGrad g(channel + 5 * n * c, c);
       expand_mean(n);
-      grad_columns(call.in(0) + at(n, p), call.in(1) + at(n, p), rows, c, mean, g.scale, g.slope, g.shift,
-                   call.out(0) + at(n, p));
+      grad_columns(call.in(op::layer_norm_grad::dy) + at(n, p), call.in(op::layer_norm_grad::x) + at(n, p), rows, c,
+                   mean, g.scale, g.slope, g.shift, call.out(op::layer_norm_grad::out::dx) + at(n, p));
     });
   };
   return k;
@@ -309,19 +315,25 @@ Kernel columns_grad_kernel(const Layer& l, bool has_dbeta) {
 // ---- both ----
 
 Kernel make_layer_norm(const NodeView& node, const Env&) {
-  const Layer l = layer_of(node, 0);
-  Kernel k = l.rows ? rows_kernel(l, node.has(2)) : columns_kernel(l, node.has(2));
-  k.threads = threads_for(node.in(0).elements());
+  const Layer l = layer_of(node, op::layer_norm::x);
+  Kernel k =
+      l.rows ? rows_kernel(l, node.has(op::layer_norm::beta)) : columns_kernel(l, node.has(op::layer_norm::beta));
+  k.threads = threads_for(node.in(op::layer_norm::x).elements());
   k.in_place = {{0, 0}};
-  return narrowed(node, std::move(k), l.half_rows() ? OwnPorts{{0}, {0}} : OwnPorts{});
+  return narrowed(node, std::move(k),
+                  l.half_rows() ? OwnPorts{{op::layer_norm::x}, {op::layer_norm::out::y}} : OwnPorts{});
 }
 
 Kernel make_layer_norm_grad(const NodeView& node, const Env&) {
-  const Layer l = layer_of(node, 1);
-  Kernel k = l.rows ? rows_grad_kernel(l, node.has_result(2)) : columns_grad_kernel(l, node.has_result(2));
-  k.threads = threads_for(node.in(1).elements());
+  const Layer l = layer_of(node, op::layer_norm_grad::x);
+  Kernel k = l.rows ? rows_grad_kernel(l, node.has_result(op::layer_norm_grad::out::dbeta))
+                    : columns_grad_kernel(l, node.has_result(op::layer_norm_grad::out::dbeta));
+  k.threads = threads_for(node.in(op::layer_norm_grad::x).elements());
   k.in_place = {{0, 0}, {1, 0}};
-  return narrowed(node, std::move(k), l.half_rows() ? OwnPorts{{0, 1}, {0}} : OwnPorts{});
+  return narrowed(node, std::move(k),
+                  l.half_rows()
+                      ? OwnPorts{{op::layer_norm_grad::dy, op::layer_norm_grad::x}, {op::layer_norm_grad::out::dx}}
+                      : OwnPorts{});
 }
 
 plugin::Verdict accept_layer_norm(const NodeView& node, int x) {
@@ -335,9 +347,10 @@ plugin::Verdict accept_layer_norm(const NodeView& node, int x) {
 
 void add_layer_norm(KernelTable& table) {
   table.add(
-      "layer_norm", [](const NodeView& n) { return accept_layer_norm(n, 0); }, make_layer_norm);
+      "layer_norm", [](const NodeView& n) { return accept_layer_norm(n, op::layer_norm::x); }, make_layer_norm);
   table.add(
-      "layer_norm_grad", [](const NodeView& n) { return accept_layer_norm(n, 1); }, make_layer_norm_grad);
+      "layer_norm_grad", [](const NodeView& n) { return accept_layer_norm(n, op::layer_norm_grad::x); },
+      make_layer_norm_grad);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

@@ -7,6 +7,7 @@
 
 #include "kernels/gemm/narrow.h"
 #include "kernels/reduction.h"
+#include "tenon/op/names.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
@@ -86,12 +87,12 @@ void each_line(const Call& call, const AxisView& v, Row row, Columns columns) {
 }
 
 Kernel make_softmax(const NodeView& node, bool log) {
-  const AxisView v = axis_view(node.in(0), node.i64("axis", -1));
+  const AxisView v = axis_view(node.in(op::softmax::x), node.i64("axis", -1));
   Kernel k;
-  k.threads = threads_for(node.in(0).elements() * 4);
+  k.threads = threads_for(node.in(op::softmax::x).elements() * 4);
   k.in_place = {{0, 0}};
   k.run = [=](const Call& call) {
-    const float* x = call.in(0);
+    const float* x = call.in(op::softmax::x);
     float* y = call.out(0);
     each_line(
         call, v, [&](int64_t at) { log ? log_softmax_row(x + at, v.n, y + at) : softmax_row(x + at, v.n, y + at); },
@@ -101,12 +102,12 @@ Kernel make_softmax(const NodeView& node, bool log) {
 }
 
 Kernel make_softmax_grad(const NodeView& node, bool log) {
-  const AxisView v = axis_view(node.in(0), node.i64("axis", -1));
+  const AxisView v = axis_view(node.in(op::softmax_grad::dy), node.i64("axis", -1));
   Kernel k;
-  k.threads = threads_for(node.in(0).elements() * (log ? 4 : 2));
+  k.threads = threads_for(node.in(op::softmax_grad::dy).elements() * (log ? 4 : 2));
   k.in_place = {{0, 0}, {1, 0}};
   k.run = [=](const Call& call) {
-    const float *dy = call.in(0), *y = call.in(1);
+    const float *dy = call.in(op::softmax_grad::dy), *y = call.in(op::softmax_grad::y);
     float* dx = call.out(0);
     each_line(
         call, v, [&](int64_t at) { (log ? log_softmax_grad_row : softmax_grad_row)(dy + at, y + at, v.n, dx + at); },
@@ -116,9 +117,9 @@ Kernel make_softmax_grad(const NodeView& node, bool log) {
 }
 
 plugin::Verdict accept_softmax(const NodeView& node) {
-  const int32_t t = node.in(0).dtype();
+  const int32_t t = node.in(op::softmax::x).dtype();
   if (!plugin::is_float(t)) return plugin::refuse("softmax: the operand must be float");
-  return t == TENON_F64 || node.in(0).rank() == 0 ? plugin::decompose() : plugin::take();
+  return t == TENON_F64 || node.in(op::softmax::x).rank() == 0 ? plugin::decompose() : plugin::take();
 }
 
 }  // namespace

@@ -52,7 +52,8 @@ TENON_INLINE float max_of_lanes(f32x8 v) {
   return max8_nan(v, __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6))[0];
 }
 
-// Sixteen elements in one vector or two: what loops over rows go by, so that sums do not depend on the vectors' width.
+// Sixteen elements in one vector or two. Loops over rows take them together, so that sums do not depend on the vectors'
+// width.
 struct Sixteen {
   static constexpr int kWays = 16 / Lanes::kLanes;
   Lanes::Vector way[kWays];
@@ -116,7 +117,7 @@ TENON_INLINE float row_sum(int64_t n, F f) {
   return sum8(a + b);
 }
 
-// Of two rows, of f32 or of bf16.
+// The dot product of two rows of f32 or of bf16.
 template <class T>
 float row_dot(const T* x, const T* y, int64_t n) {
   return row_sum(n, [=](int64_t i) { return i < n ? row8(x, i, n, 0) * row8(y, i, n, 0) : f32x8{}; });

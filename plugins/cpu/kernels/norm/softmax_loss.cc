@@ -9,6 +9,7 @@
 #include "kernels/gemm/narrow.h"
 #include "kernels/norm/softmax.h"
 #include "kernels/reduction.h"
+#include "tenon/op/names.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
@@ -87,22 +88,24 @@ template <class X>
 void run_loss(const Loss& l, const Call& call) {
   const Slice s = call.share(l.rows);
   for (int64_t r = s.begin; r < s.end; ++r) {
-    const X* x = call.in<X>(0) + r * l.v;
+    const X* x = call.in<X>(op::softmax_cross_entropy::x) + r * l.v;
     const float max = row_max(x, l.v), sum = row_exp<false>(x, l.v, max, nullptr);
     const float lse = max + std::log(sum);
-    call.out(1)[r] = lse;
-    call.out(0)[r] = plugin::is_float(l.label_dtype) ? dense_loss(l, x, call.in(1) + r * l.v, lse)
-                                                     : sparse_loss(l, x, label_at(l, call, 1, r), lse);
+    call.out(op::softmax_cross_entropy::out::lse)[r] = lse;
+    call.out(op::softmax_cross_entropy::out::loss)[r] =
+        plugin::is_float(l.label_dtype)
+            ? dense_loss(l, x, call.in(op::softmax_cross_entropy::label) + r * l.v, lse)
+            : sparse_loss(l, x, label_at(l, call, op::softmax_cross_entropy::label, r), lse);
   }
 }
 
 Kernel make_loss(const NodeView& node, const Env&) {
-  const Loss l = loss_of(node, 0, 1);
+  const Loss l = loss_of(node, op::softmax_cross_entropy::x, op::softmax_cross_entropy::label);
   Kernel k;
   k.threads = threads_for(l.rows * l.v * 2);
-  if (node.in(0).dtype() == TENON_BF16) {
+  if (node.in(op::softmax_cross_entropy::x).dtype() == TENON_BF16) {
     k.run = [l](const Call& call) { run_loss<uint16_t>(l, call); };
-    return narrowed(node, std::move(k), {{0}, {}});
+    return narrowed(node, std::move(k), {{op::softmax_cross_entropy::x}, {}});
   }
   k.run = [l](const Call& call) { run_loss<float>(l, call); };
   return narrowed(node, std::move(k));
@@ -112,19 +115,21 @@ template <class X, class DX>
 void run_loss_grad(const Loss& l, const Call& call) {
   const Slice s = call.share(l.rows);
   for (int64_t r = s.begin; r < s.end; ++r) {
-    const X* x = call.in<X>(1) + r * l.v;
-    const float g = call.in(0)[r], lse = call.in(3)[r];
+    const X* x = call.in<X>(op::softmax_cross_entropy_grad::x) + r * l.v;
+    const float g = call.in(op::softmax_cross_entropy_grad::dloss)[r],
+                lse = call.in(op::softmax_cross_entropy_grad::lse)[r];
     DX* dx = call.out<DX>(0) + r * l.v;
     if (plugin::is_float(l.label_dtype))
-      dense_grad(l, x, call.in(2) + r * l.v, lse, g, dx);
+      dense_grad(l, x, call.in(op::softmax_cross_entropy_grad::label) + r * l.v, lse, g, dx);
     else
-      sparse_grad(l, x, label_at(l, call, 2, r), lse, g, dx);
+      sparse_grad(l, x, label_at(l, call, op::softmax_cross_entropy_grad::label, r), lse, g, dx);
   }
 }
 
 Kernel make_loss_grad(const NodeView& node, const Env&) {
-  const Loss l = loss_of(node, 1, 2);
-  const bool half_x = node.in(1).dtype() == TENON_BF16, half_dx = node.out(0).dtype() == TENON_BF16;
+  const Loss l = loss_of(node, op::softmax_cross_entropy_grad::x, op::softmax_cross_entropy_grad::label);
+  const bool half_x = node.in(op::softmax_cross_entropy_grad::x).dtype() == TENON_BF16,
+             half_dx = node.out(0).dtype() == TENON_BF16;
   Kernel k;
   k.threads = threads_for(l.rows * l.v * 2);
   if (half_x == half_dx) k.in_place = {{1, 0}};
@@ -150,9 +155,15 @@ plugin::Verdict accept_loss(const NodeView& node, int x, int label) {
 
 void add_softmax_loss(KernelTable& table) {
   table.add(
-      "softmax_cross_entropy", [](const NodeView& n) { return accept_loss(n, 0, 1); }, make_loss);
+      "softmax_cross_entropy",
+      [](const NodeView& n) { return accept_loss(n, op::softmax_cross_entropy::x, op::softmax_cross_entropy::label); },
+      make_loss);
   table.add(
-      "softmax_cross_entropy_grad", [](const NodeView& n) { return accept_loss(n, 1, 2); }, make_loss_grad);
+      "softmax_cross_entropy_grad",
+      [](const NodeView& n) {
+        return accept_loss(n, op::softmax_cross_entropy_grad::x, op::softmax_cross_entropy_grad::label);
+      },
+      make_loss_grad);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

@@ -248,7 +248,7 @@ class Pass {
     }
   }
 
-  // Of this step; nadam's h[0] is its q.
+  // The numbers of this step; nadam's h[0] is its q.
   template <class T>
   StepArgs<T> step_args(const Call& call, const Tensors<T>& t, double* h) const {
     const double lr = *call.in<float>(TENON_UPDATE_LR),

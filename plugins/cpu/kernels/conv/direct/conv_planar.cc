@@ -126,8 +126,8 @@ void Planar::pack(const Call& call, const float* weights) const {
   call.barrier();
 }
 
-// Rows [row, row + rows) of the source with the halo of the result rows that start there. What lies outside of the image
-// to the left and to the right has been 0 all along.
+// Copies rows [row, row + rows) of the source with the halo that the result rows from there on need. What lies beside the
+// image on the left and the right is 0 from the start.
 void Planar::fill_source(const ConvData& d, int64_t image, int64_t row, int64_t rows, const Room& room) const {
   const int64_t skipped = std::max<int64_t>(0, g_.first[2]), extent = p_.to[2] + g_.taps[2] - 1;
   const int64_t points = std::clamp<int64_t>(p_.from[2] - skipped, 0, extent - left_);
@@ -171,7 +171,7 @@ void Planar::row(const ConvData& d, const float* weights, int64_t at, const Room
   }
 }
 
-// Two rows of planes to the row of windows that they are.
+// Pools two rows of planes to a row of windows.
 void Planar::pool(const ConvData& d, int64_t row, const Room& room) const {
   const int64_t n = windows_ * p_.to_c;
   for (int64_t c = 0; c < p_.to_c; ++c)

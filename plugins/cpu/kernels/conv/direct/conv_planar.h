@@ -1,6 +1,6 @@
-// Convolution with points in vectors: where results have 10 channels or 20, vectors of channels would be half empty. The
-// source is copied channel by channel, a result row of each channel is summed and pooled, and rows are transposed on the
-// way out. Every sum is taken in the order of conv_gather.h: the bits are the same.
+// Convolution with points in vectors. Where results have 10 or 20 channels, vectors of channels would be half empty. The
+// source is copied channel by channel; a row of each channel's result is summed, maybe pooled, and transposed on its way
+// out. Sums go in the order of conv_gather.h, so the bits are the same.
 #pragma once
 
 #include "kernels/conv/gather/conv_gather.h"
@@ -9,9 +9,9 @@ namespace tenon::cpu::TENON_CPU_ISA {
 
 class Planar {
  public:
-  // Whether it can be done, and is faster.
+  // Whether the plan can be computed so and is faster.
   static bool suits(const GatherPlan& plan);
-  // The same on some machine, with vectors of 8 lanes or of 16.
+  // Whether it suits on some machine, be its vectors of 8 lanes or of 16.
   static bool suits_somewhere(const GatherPlan& plan);
 
   explicit Planar(GatherPlan plan);

@@ -1,6 +1,6 @@
-// A convolution of images of 1 or 3 channels by 3 x 3 filters, ReLU and max-pool in registers: the filters' weights stay
-// there for a row of windows, and so do a window's four sums. For vectors of 16 lanes, of which there are 32. Sums are taken
-// in the order of conv_gather.h: the bits are the same.
+// A convolution of images of 1 or 3 channels by 3 x 3 filters, with ReLU and max-pool in registers. The weights of a vector
+// of filters stay there for a row of windows, and so do a window's four sums. It needs 32 vectors of 16 lanes. Sums go in
+// the order of conv_gather.h, so the bits are the same.
 #pragma once
 
 #include "kernels/conv/conv_shape.h"

@@ -275,7 +275,7 @@ bool Gather::is_whole(const GatherPlan& p) {
 
 int64_t Gather::parts() const { return !p_.pooled_to && is_whole(p_) ? p_.batch * blocks_ : 0; }
 
-// Of a block, which starts at row q of a phase.
+// The points of the result of a block that starts at row q of a phase.
 PointRun Gather::points_of(int64_t image, int64_t q) const {
   int64_t others = 1;
   for (int i = axis_ + 1; i < 3; ++i) others *= p_.to[i];

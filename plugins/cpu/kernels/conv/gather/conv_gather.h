@@ -24,11 +24,11 @@ struct GatherPlan {
   std::vector<GatherPhase> phases;
   int act = TENON_ACT_NONE;
   float alpha = 0;
-  // The source, or the result, is a map of which memory has the 2 x 2 max-pooled form (conv_pool.h). One phase; no
-  // residual; even sizes.
+  // The source, or the result, is in memory as its 2 x 2 max-pooled form (conv_pool.h). Then there is one phase, no residual,
+  // and sizes are even.
   bool pooled_from = false, pooled_to = false;
-  // Source, weights and result are bf16, the channels of the source words of two (pairs.h), of which there are from_c.
-  // One group; no residual.
+  // Source, weights and result are bf16, and from_c counts the source's channels in words of two (pairs.h). Then there is
+  // one group and no residual.
   bool pairs = false;
 };
 

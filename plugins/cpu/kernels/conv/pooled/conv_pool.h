@@ -28,12 +28,12 @@ TENON_INLINE typename V::Vector largest(const typename V::Vector* elements, type
 void pool_rows(const float* map, int64_t width, int64_t pitch, int64_t c, int64_t begin, int64_t end, float* pooled,
                uint8_t* winner);
 
-// As copy_halo (conv_halo.h), of the map [size0, size1, size2, c] that is 0 but at the winners of its windows, which have
-// the values of `pooled` [size0, size1 / 2, size2 / 2, c].
+// As copy_halo (conv_halo.h). The image is the map [size0, size1, size2, c] whose winners have the values of `pooled`
+// [size0, size1 / 2, size2 / 2, c] and whose other elements are 0.
 void unpool_halo(const float* pooled, const uint8_t* winner, const Point& size, int64_t c, const Point& first,
                  const Point& extent, int64_t pitch, float* to);
 
-// The places of a pooled map of a convolution's result of this size.
+// The size of the pooled form of a map of this size.
 inline Point pooled_size(const Point& size) { return {{size[0], size[1] / 2, size[2] / 2}}; }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

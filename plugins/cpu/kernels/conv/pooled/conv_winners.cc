@@ -40,7 +40,7 @@ __attribute__((noinline)) void add_some(int64_t vectors, const float* x, int64_t
   }
 }
 
-// Writes those of a vector of windows whose dy is not 0 one after the other, and maybe others behind them; how many.
+// Writes the windows of a vector whose dy is not 0 one after the other and returns their number. May write more behind.
 TENON_INLINE int64_t keep(Lanes::Vector dy, Lanes::Ints at, float* to_dy, int32_t* to_at) {
 #ifdef __AVX512F__
   const auto mask = static_cast<uint16_t>(~__builtin_ia32_cmpps512_mask(dy, Lanes::Vector{}, 0, 0xffff, 4));
@@ -113,7 +113,8 @@ void WinnerFilterGrad::chunk(int64_t first_unit, int64_t last_unit, const Data& 
 // The rows of windows of the unit.
 int64_t WinnerFilterGrad::rows_of(int64_t unit) const { return std::min(rows_, s_.y[1] / 2 - unit % blocks_ * rows_); }
 
-// What the unit's windows see of x, where it lies or, with a halo, copied: so is its end, past which vectors reach.
+// The part of x that the unit's windows see: in place, or copied with its halo. The end of x is copied too, since vectors
+// read past it.
 const float* WinnerFilterGrad::source_of(const Data& data, int64_t unit) const {
   const int64_t image = unit / blocks_, row = unit % blocks_ * rows_;
   const float* const x = data.x + image * s_.x_points() * s_.c;

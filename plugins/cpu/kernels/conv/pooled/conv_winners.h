@@ -1,10 +1,10 @@
 // The gradient of a convolution's filter behind a 2 x 2 max-pool: dy is 0 but at the windows' winners, a quarter of it at
 // most, and where a ReLU was dead not there either.
 //
-// With many channels, for each filter the winners of a few images are listed, and each adds its dy times the taps that it
-// saw, kernel row by kernel row: vectors are runs of (column, channel) that lie together in x. With few, vectors are
-// filters: each of a window's four places adds a tap times the dy of those filters that it won for, and times 0 for the
-// others: there what is not finite in x reaches all filters, as it does in the convolution's own gradient.
+// With many channels the winners of a few images are listed for each filter. Each adds its dy times the taps that it saw,
+// kernel row by kernel row, in vectors of (column, channel) as they lie in x. With few channels vectors hold filters. Each
+// of a window's four places adds a tap times the dy of the filters that it won for, and times 0 for the others: a value of
+// x that is not finite then reaches all filters, as in the convolution's own gradient.
 #pragma once
 
 #include "kernels/conv/conv_work.h"
@@ -15,7 +15,7 @@ namespace tenon::cpu::TENON_CPU_ISA {
 
 class WinnerFilterGrad {
  public:
-  // Whether it can be done: 2 spatial dimensions, no dilation, one group; and whether there is enough to do.
+  // Whether the shape has 2 spatial dimensions, no dilation and one group, and enough to do.
   static bool suits(const ConvShape& shape);
 
   explicit WinnerFilterGrad(const ConvShape& shape);
@@ -37,7 +37,7 @@ class WinnerFilterGrad {
     float* source;  // room for a copy of x
     float* room;
   };
-  // Of one filter: the first taps that its winners saw, in x or its copy, and their dy.
+  // One filter's winners: the first tap that each saw, in x or its copy, and its dy.
   struct Winners {
     int32_t* at;
     float* dy;

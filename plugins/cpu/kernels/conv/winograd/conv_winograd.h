@@ -4,8 +4,8 @@
 // A thread walks blocks of tiles: transform, 36 small matrix products, transform back, all in its own memory, so that
 // a block stays in the second-level cache. How work is cut does not depend on the number of threads, nor do bits.
 //
-// Errors are some times those of plain sums, and relative to the largest values of a tile's 6 x 6 points; what is not
-// finite spreads over the tile. Not for precision HIGHEST.
+// Errors are a few times those of plain sums, and relative to the largest of a tile's 6 x 6 points. A value that is not
+// finite spreads over its tile. Not for precision HIGHEST.
 #pragma once
 
 #include <vector>
@@ -16,14 +16,14 @@
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
-// Whether the shape allows it and gains by it. One rule for all instruction sets, so that they keep the same bits.
+// Whether the shape allows it and gains by it. All instruction sets have one rule, so that they keep the same bits.
 bool winograd_gains(const ConvProblem& problem);
 
 // The forward pass or the gradient of the input.
 class Winograd {
  public:
-  // f32; f32, of the convolution's result (of its gradient) the 2 x 2 max-pooled form (conv_pool.h); or source, weights and
-  // result bf16, then at most a ReLU and no residual.
+  // kPlain: f32. kPooled: f32, and the result (for the gradient the source) is the 2 x 2 max-pooled form (conv_pool.h).
+  // kHalves: source, weights and result are bf16, with at most a ReLU and no residual.
   enum class Form { kPlain, kPooled, kHalves };
   Winograd(const ConvShape& shape, bool gradient, Form form = Form::kPlain);
 

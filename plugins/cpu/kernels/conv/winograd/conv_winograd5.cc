@@ -49,19 +49,19 @@ void multiply_some(int64_t group, const float* images, const float* filters, int
   }
 }
 
-// Of an image in blocks of so many tile rows.
+// How many strips an image has in blocks of `rows` tile rows.
 int64_t strips_of(const GatherPlan& p, int64_t rows) {
   return ceil_div(ceil_div(p.to[1], 2), rows) * ceil_div(rows * (ceil_div(p.to[2], 2) + 2), kStrip);
 }
 
-// Whether such blocks are worth their transforms: enough of what is multiplied is of the image, 3 in 5 or, of few
-// results, where the source's transform is much of it, 9 in 10.
+// Whether blocks of `rows` tile rows are full enough to be worth their transforms: 3 in 5 of the tiles that are multiplied
+// must lie in the image. With few results the source's transform is much of the work, and it must be 9 in 10.
 bool fills_strips(const GatherPlan& p, int64_t rows) {
   const int64_t tiles = ceil_div(p.to[1], 2) * ceil_div(p.to[2], 2);
   return 10 * tiles >= (p.to_c < kFewResults ? 9 : 6) * strips_of(p, rows) * kStrip;
 }
 
-// Tile rows of a block: about what there is room for, or less, so that there are pieces of work for a few threads.
+// Tile rows of a block: about as many as there is room for, but fewer where threads would lack pieces of work.
 int64_t block_rows(const GatherPlan& p) {
   const int64_t down = ceil_div(p.to[1], 2), pitch = ceil_div(p.to[2], 2) + 2;
   int64_t most = std::clamp<int64_t>(kSourceRoom / (4 * p.from_c * pitch) - 2, 1, down);
@@ -73,7 +73,8 @@ int64_t block_rows(const GatherPlan& p) {
   return best;
 }
 
-// Of more channels beside few results the source's transform would be all there is to do; of few tiles, the filters'.
+// With many more source channels than results, the source's transform would be most of the work; with few tiles, the
+// filters' would be.
 bool worth_transforms(const GatherPlan& p) {
   const bool enough = p.to_c < kFewResults ? p.to_c >= 10 && p.from_c <= 2 * p.to_c : p.from_c <= 4 * p.to_c;
   return enough && p.from_c >= 8 && std::max(p.from_c, p.to_c) >= 16 &&
@@ -134,7 +135,8 @@ void Winograd5::transform_filters(const Call& call, const float* weights) const 
   call.barrier();
 }
 
-// Every row of the block's source, in its image; what lies outside to the left and to the right has been 0 all along.
+// Copies every row of the block's source into one of its four images. What lies beside the source on the left and the
+// right is 0 from the start.
 void Winograd5::fill_source(const ConvData& d, const Block& block, const Room& room) const {
   int64_t held = -1;  // the row of windows that lies in room.pooled
   for (int64_t i = 0; i < 2 * (block.rows + 2); ++i) {
@@ -166,7 +168,7 @@ void Winograd5::copy_row(const ConvData& d, int64_t row, int parity, float* to) 
     transpose(d.from + (row * p_.from[2] + x) * p_.from_c, points, p_.from_c, 2 * p_.from_c, to + before, 4 * phase_);
 }
 
-// The same of row `row` of the windows in room.pooled: winners of one place of them.
+// The same for row `row` of the windows in room.pooled: keeps the winners of one place.
 void Winograd5::unpool_row(const Room& room, int row, int parity, float* to) const {
   const int64_t column = (low_[1] + parity) % 2, before = (column + low_[1]) / 2;
   const int64_t points = std::min(pitch_ - before, windows_);

@@ -2,9 +2,10 @@
 // The forward pass and the gradient of the input. The transforms' points, and what errors follow from them, are those of
 // F(4x4, 3x3) (conv_winograd_tiles.h). Not for precision HIGHEST.
 //
-// Points lie in vectors, so that any number of channels is a good one. The source is copied as four images of every
-// second row and column each: what tiles beside each other have at one place lies side by side, tile rows too. A strip
-// of tiles is transformed, multiplied and transformed back in cache; a tile's 2 x 2 results are the window of a pool.
+// Vectors hold points, so that any number of channels fills them. The source is copied as four images, each of every
+// second row and column: the points at one place of neighbouring tiles then lie side by side, across the ends of tile rows
+// too. A strip of tiles is transformed, multiplied and transformed back in cache. A tile's 2 x 2 results are one window of
+// a pool.
 #pragma once
 
 #include "kernels/conv/gather/conv_gather.h"
@@ -13,7 +14,7 @@ namespace tenon::cpu::TENON_CPU_ISA {
 
 class Winograd5 {
  public:
-  // Whether it can be done, and is faster. One rule for all instruction sets, so that they keep the same bits.
+  // Whether the plan can be computed so and is faster. All instruction sets have one rule, so that they keep the same bits.
   static bool suits(const GatherPlan& plan);
 
   explicit Winograd5(GatherPlan plan);

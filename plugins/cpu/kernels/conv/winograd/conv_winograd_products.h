@@ -17,8 +17,8 @@ struct PlaneProduct {
   bool accumulate = false;
 };
 
-// Whether there is a kernel for it, which depends on strides and columns: whole vectors, where there are 32 registers.
-// Rows are at a distance that is known when it is compiled, so that their addresses cost nothing.
+// Whether there is a kernel for these strides and columns. Kernels need whole vectors and 32 registers; the distance of
+// rows is a constant, so that their addresses cost nothing.
 bool has_plane_kernel(const PlaneProduct& product);
 void multiply_plane(const PlaneProduct& product);
 

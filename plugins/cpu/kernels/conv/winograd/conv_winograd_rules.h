@@ -93,8 +93,8 @@ struct Result5Rule {  // A^T
   }
 };
 
-// Ends what the compiler may draw together: loads, which would spill, and products with the sums that they go into
-// next, which it would contract for one width of vectors and not for another.
+// Keeps the compiler from moving loads together, which would spill, and from contracting a product with the sum that takes
+// it, which it would do for one width of vectors and not for another.
 template <class T>
 TENON_INLINE void settle([[maybe_unused]] T& v) {
 #ifdef __AVX__
