@@ -155,7 +155,7 @@ void add_run_flags(Flags& flags) {
 
 void add_device_flags(Flags& flags) {
   flags.boolean("deterministic", false, "let backends choose no kernel by the clock; cpu never does");
-  flags.boolean("soft_placement", false, "let the device leave ops that it lacks to the host, at a cost that it tells");
+  flags.boolean("soft_placement", false, "run ops that the device lacks on cpu.so; says which, and what crosses in a step");
   flags.boolean("use_tpu", false, "the same as --device tpu-emulator");
   flags.text("tpu", "", "NAME, as v3-8: the same as --device tpu-emulator:NAME");
 }

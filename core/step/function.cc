@@ -1,5 +1,6 @@
 // Calls of traced functions.
 #include <algorithm>
+#include <cstdio>
 
 #include "backend/forecast.h"
 #include "base/room.h"
@@ -45,6 +46,9 @@ TracedFunctionOptions options_of(Strategy::Impl& s, const FunctionOptions& o) {
   out.compile.deterministic = s.options.deterministic;
   out.compile.max_iterations = o.steps_per_call;
   out.compile.soft_placement = s.options.soft_placement;
+  out.compiled = [](const Graph&, const Executable& program) {
+    if (program.soft) std::fputs(program.info().warnings.c_str(), stderr);
+  };
   return out;
 }
 

@@ -25,7 +25,7 @@ void declare_preflight(Flags& flags, const std::vector<std::string>& words) {
   flags.integer("iterations_per_loop", 100, "steps in one call of the device", 1, 1e5);
   flags.boolean("bounded_batch", false,
                 "predict a program for all batches of up to that size too, beside the static one");
-  flags.boolean("soft_placement", false, "leave ops that the machine lacks to the host; tells which and at what cost");
+  flags.boolean("soft_placement", false, "run ops that the machine lacks on cpu.so; says which, and what crosses in a step");
   add_model_flags(flags, words);
   add_training_flags(flags, words);
   flags.text("data_dir", "", "take shapes and classes of these records, which are not read");

@@ -91,7 +91,7 @@ struct RunConfig {
   // Of input functions that come without one: examples of a step on all units.
   int64_t train_batch_size = 0, eval_batch_size = 0, predict_batch_size = 0;
   std::optional<TPUConfig> tpu = {};
-  bool soft_placement = false;  // the device may leave ops that it lacks to the host, where it can; it says which
+  bool soft_placement = false;  // ops that the device lacks run on cpu.so; a warning says which, and at what cost
   LogLines log_lines = LogLines::kTenon;
   // Asked before each batch, at a step boundary, one at a time, perhaps on a thread of the device's. True ends training
   // (which saves first), evaluation or prediction with an error of code kInterrupted.

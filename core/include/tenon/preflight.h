@@ -25,7 +25,7 @@ std::string_view verdict_name(Verdict verdict);  // "accepted", "refused", "oom"
 struct PreflightOptions {
   int64_t batch_size = 128;       // of all units together
   int iterations_per_loop = 100;  // steps in one call of the device
-  bool soft_placement = false;    // ops that the device lacks may stay on the host, where it can; `warnings` say which
+  bool soft_placement = false;    // ops that the device lacks run on cpu.so; `warnings` say which
   // One program for all batches of up to batch_size rows (BoundedDim of tenon/strategy.h) instead of batches of that size.
   bool bounded_batch = false;
 };

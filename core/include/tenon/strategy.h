@@ -43,7 +43,7 @@ struct StrategyOptions {
   uint64_t seed = 0;                     // of first values, of what is drawn
   std::string dtype_policy = "float32";  // or "mixed_bfloat16", "bfloat16", "mixed_float16" with a LossScaleOptimizer
   bool deterministic = false;            // no kernel is chosen by the clock
-  bool soft_placement = false;           // the device may leave ops that it lacks to the host, where it can
+  bool soft_placement = false;           // ops that the device lacks run on cpu.so; standard error says which
 };
 
 // What becomes of a batch of a Dataset whose rows cannot be dealt equally over the units: an error; its last rows, fewer
