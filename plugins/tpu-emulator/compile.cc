@@ -271,6 +271,7 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
     list_arguments(*program, view);
     list_kernels(*program, view);
     list_paddings(*program, view);
+    list_plan(program->plan, view, program->forecast);
     program->advice = advice(device.machine, program->forecast);
     if (!(options.flags & TENON_OPTION_FORECAST)) compile_inner(*program, *graph, options);
     if (info) give(info_of(*program), info);

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,15 @@ struct Device {
   uint64_t trace_ps = 0;  // where the next traced call begins
 };
 
+// What tenon_plan points to.
+struct PlanRows {
+  std::set<std::string> texts;
+  std::vector<tenon_plan_step> steps;
+  std::vector<tenon_plan_buffer> buffers;
+  std::vector<tenon_plan_value> values;
+  std::vector<uint32_t> nodes;
+};
+
 struct Program {
   Device* device;
   tenon_program* handle = nullptr;  // NULL: compiled for its forecast alone
@@ -57,6 +67,7 @@ struct Program {
   std::vector<tenon_forecast_argument> arguments;
   std::vector<tenon_forecast_padding> paddings;
   std::vector<std::string> names;  // of kernels, for traces
+  PlanRows plan;
 };
 
 struct Buffer {
@@ -120,6 +131,10 @@ tenon_status copy(tenon_queue*, const tenon_copy*, uint64_t* ticket);
 tenon_status run(tenon_queue*, const tenon_run*, uint64_t* ticket, uint32_t* done);
 tenon_status wait(tenon_queue*, uint64_t ticket, uint64_t timeout_ns);
 tenon_status trace(tenon_device*, const tenon_sink*);
+
+// forecast/describe.cc
+void list_plan(PlanRows& to, const tenon::plugin::GraphView& graph, const Forecast& forecast);
+tenon_status describe(const tenon_program*, tenon_plan* out);
 
 // forecast_extension.cc
 const void* extension(void* self, const char* name, uint32_t version);

@@ -168,6 +168,7 @@ tenon_status tenon_backend_init(const tenon_host* host, tenon_backend* out) {
     table.stats = tpu::stats;
     table.trace = tpu::trace;
     table.extension = tpu::extension;
+    table.describe = tpu::describe;
     tenon::plugin::give(table, out);
   });
 }

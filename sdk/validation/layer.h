@@ -68,6 +68,7 @@ struct Program : Object {
   Program(tenon_program* p, Device* d) : Object(Kind::kProgram, p, d) {}
   Signature signature;
   uint32_t max_iterations = 1;
+  uint32_t nodes = 0, inputs = 0;  // of its graph
 };
 
 struct Queue;
@@ -221,6 +222,7 @@ tenon_status supports(Layer&, tenon_device*, const tenon_graph*, const tenon_opt
 tenon_status compile(Layer&, tenon_device*, const tenon_graph*, const tenon_options*, tenon_program** out,
                      tenon_info* info);
 void program_destroy(Layer&, tenon_program*);
+tenon_status describe(Layer&, const tenon_program*, tenon_plan* out);
 tenon_status buffer_alloc(Layer&, tenon_device*, const tenon_desc*, tenon_buffer** out, void** host);
 void buffer_free(Layer&, tenon_buffer*);
 tenon_status queue_create(Layer&, tenon_device*, uint64_t flags, tenon_queue** out);

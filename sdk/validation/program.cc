@@ -190,6 +190,8 @@ tenon_status compile(Layer& layer, tenon_device* handle, const tenon_graph* grap
   auto program = std::make_unique<Program>(made, &device);
   program->signature = std::move(signature);
   program->max_iterations = std::max(options->max_iterations, 1u);
+  program->nodes = graph->nodes.count;
+  program->inputs = graph->inputs.count;
   *out = static_cast<tenon_program*>(layer.add(std::move(program)));
   return status;
 }

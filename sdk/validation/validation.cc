@@ -47,6 +47,9 @@ tenon_status on_compile(Layer& l, tenon_device* d, const tenon_graph* graph, con
                         tenon_program** out, tenon_info* info) {
   return enter(l, "compile", [&] { return compile(l, d, graph, options, out, info); });
 }
+tenon_status on_describe(Layer& l, const tenon_program* p, tenon_plan* out) {
+  return enter(l, "describe", [&] { return describe(l, p, out); });
+}
 void on_program_destroy(Layer& l, tenon_program* p) {
   enter_void(l, "program_destroy", [&] { program_destroy(l, p); });
 }
@@ -104,6 +107,7 @@ void fill(tenon_backend* t) {
   t->wait = Through<slot, on_wait>::call;
   t->stats = Through<slot, on_stats>::call;
   t->trace = Through<slot, on_trace>::call;
+  t->describe = Through<slot, on_describe>::call;
 }
 
 using Fill = void (*)(tenon_backend*);
@@ -147,6 +151,7 @@ tenon_status install(const tenon_backend& inner, tenon_backend* out) {
   table[slot](&full);
   if (!in.stats) full.stats = nullptr;
   if (!in.trace) full.trace = nullptr;
+  if (!in.describe) full.describe = nullptr;
   std::memcpy(out, &full, full.struct_size);
   return {TENON_OK, 0, nullptr};
 }

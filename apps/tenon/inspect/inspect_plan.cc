@@ -38,8 +38,9 @@ std::vector<std::string> names_of(const std::vector<PlannedStep::Node>& nodes) {
 // ---- text ----
 
 void print_step(size_t number, const PlannedStep& step) {
-  print("%4zu %-30s %-23s %s\n", number, fitted(step.name, 30).c_str(), fitted(step.op, 23).c_str(),
-        step.scratch_bytes ? format("%10s", size_text(step.scratch_bytes).c_str()).c_str() : "");
+  std::string line = format("%4zu %-30s %-23s", number, fitted(step.name, 30).c_str(), fitted(step.op, 23).c_str());
+  if (step.scratch_bytes) line += format(" %10s", size_text(step.scratch_bytes).c_str());
+  print("%s\n", line.substr(0, line.find_last_not_of(' ') + 1).c_str());
   if (!step.algorithm.empty()) print("       by %s\n", fitted(step.algorithm, kColumns - 10).c_str());
   const bool own = step.nodes.size() > 1 || (step.nodes.size() == 1 && step.nodes[0].op != step.op);
   if (own) print_list("       does", names_of(step.nodes));
@@ -52,13 +53,13 @@ std::string value_text(const PlannedValue& value, size_t width) {
 }
 
 void print_buffer(size_t number, const PlannedBuffer& buffer) {
-  constexpr size_t kWidth = kColumns - 39;
+  constexpr size_t kWidth = kColumns - 40;
   std::vector<std::string> what;
   for (const PlannedValue& value : buffer.values) what.push_back(value_text(value, kWidth));
   if (what.empty()) what.push_back(buffer.name.empty() ? "scratch" : buffer.name);
   print("%4zu %13s %10s %8s  %s\n", number, with_commas(static_cast<int64_t>(buffer.offset)).c_str(),
         size_text(buffer.bytes).c_str(), format("%d-%d", buffer.first, buffer.last).c_str(), what[0].c_str());
-  for (size_t i = 1; i < what.size(); ++i) print("%39s%s\n", "", what[i].c_str());
+  for (size_t i = 1; i < what.size(); ++i) print("%40s%s\n", "", what[i].c_str());
   if (buffer.after.empty()) return;
   std::vector<std::string> after;
   for (const int i : buffer.after) after.push_back(std::to_string(i));
@@ -90,7 +91,7 @@ void print_text_of(const StepPlan& plan, const PlanTitle& title) {
   for (size_t i = 0; i < plan.steps.size(); ++i) print_step(i, plan.steps[i]);
   if (!plan.idle.empty()) {
     print("\n");
-    print_list("left", names_of(plan.idle));
+    print_list("in no step:", names_of(plan.idle));
   }
   print("\nworkspace: where it lies, between which steps, and after which buffers\n");
   for (size_t i = 0; i < plan.buffers.size(); ++i)

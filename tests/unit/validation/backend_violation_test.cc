@@ -81,6 +81,12 @@ tenon_status stats(World& world) {
   return world.t.stats(world.device, &s);
 }
 
+tenon_status describe(World& world) {
+  tenon_plan plan{};
+  plan.struct_size = sizeof plan;
+  return world.t.describe(world.program, &plan);
+}
+
 // Any entry: the status.
 const Case kStatuses[] = {
     CASE(copy_throw, "copy: threw an exception", VIOLATE(copy(world));),
@@ -151,6 +157,14 @@ const Case kPrograms[] = {
     CASE(compile_no_array, "compile: lists 3 allocations with a stride of 0", VIOLATE(compile(world));),
     CASE(compile_wild_array, "compile: lists allocation 0 of node 1000, alive from 0 to 0, of 1 nodes",
          VIOLATE(compile(world));),
+    CASE(describe_size, "describe: set struct_size 96, there was room for 88", VIOLATE(describe(world));),
+    CASE(describe_stride, "describe: lists 1 steps with a stride of 8", VIOLATE(describe(world));),
+    CASE(describe_nameless, "describe: gave step 0 no op", VIOLATE(describe(world));),
+    CASE(describe_wild_node, "describe: says that step 0 does node 7 of 1", VIOLATE(describe(world));),
+    CASE(describe_twice, "describe: says that two steps do node 0", VIOLATE(describe(world));),
+    CASE(describe_endless, "describe: lists buffer 0, alive from 0 to 1, of 1 steps", VIOLATE(describe(world));),
+    CASE(describe_nowhere, "describe: lists value 0 of node 0 of 1 in buffer 1 of 1", VIOLATE(describe(world));),
+    CASE(describe_beyond, "describe: lists value 0, 16 bytes at 56 of a buffer of 64", VIOLATE(describe(world));),
 };
 INSTANTIATE_TEST_SUITE_P(Programs, BackendViolation, testing::ValuesIn(kPrograms), name_of);
 

@@ -171,6 +171,24 @@ tenon_status compile(tenon_device*, const tenon_graph* graph, const tenon_option
   return is("compile-both") ? error(TENON_INTERNAL, "broken, but here is one") : kOk;
 }
 
+tenon_status describe(const tenon_program*, tenon_plan* out) {
+  TENON_FAKE_ENTRY("describe");
+  static uint32_t nodes[] = {0, 0};
+  static tenon_plan_step step;
+  static tenon_plan_buffer buffer;
+  static tenon_plan_value value;
+  step = {is("describe-nameless") ? nullptr : "step", nullptr, 0, 0, {0, is("describe-twice") ? 2u : 1u}, 0};
+  buffer = {TENON_PLAN_WORKSPACE, TENON_NONE, 0, is("describe-endless") ? 1u : 0u, 64, 0};
+  value = {0, 0, 0, is("describe-nowhere") ? 1u : 0u, 16, is("describe-beyond") ? 56u : 0u};
+  nodes[0] = is("describe-wild-node") ? 7 : 0;
+  out->steps = &step, out->step_stride = is("describe-stride") ? 8 : sizeof step, out->n_steps = 1;
+  out->buffers = &buffer, out->buffer_stride = sizeof buffer, out->n_buffers = 1;
+  out->values = &value, out->value_stride = sizeof value, out->n_values = 1;
+  out->nodes = nodes, out->n_nodes = 2;
+  if (is("describe-size")) out->struct_size += 8;
+  return kOk;
+}
+
 void program_destroy(tenon_program* program) {
   count("program_destroy");
   delete program;
@@ -320,7 +338,7 @@ tenon_backend make(const char* name) {
   t.supports = supports, t.compile = compile, t.program_destroy = program_destroy;
   t.buffer_alloc = buffer_alloc, t.buffer_free = buffer_free;
   t.queue_create = queue_create, t.queue_destroy = queue_destroy;
-  t.copy = copy, t.run = run, t.wait = wait, t.stats = stats, t.trace = trace;
+  t.copy = copy, t.run = run, t.wait = wait, t.stats = stats, t.trace = trace, t.describe = describe;
   return t;
 }
 

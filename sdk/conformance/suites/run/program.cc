@@ -282,6 +282,7 @@ void add_program_tests(Tests& tests) {
       add("rank 0", what, [=](Subject& s) { serves_every_element(s, dtype, n); }).required = dtype != TENON_F64;
     }
   add_info_tests(tests);
+  add_description_tests(tests);
   add_beside_tests(tests);
   add("until", "ends the run", ends_when_until_is_true).required = false;
   for (int32_t dtype : {TENON_F32, TENON_I32, TENON_I64, TENON_BOOL, TENON_F64, TENON_BF16, TENON_F16, TENON_U8})

@@ -14,6 +14,7 @@ void add_default_tests(Tests&);        // of the op suite: attributes that are l
 void add_pattern_tests(Tests&);        // of the op suite: casts of every number of 16 bits
 void add_rank_8_tests(Tests&);         // of the op suite: eight axes
 void add_beside_tests(Tests&);         // of the program suite: what lies beside a result
+void add_description_tests(Tests&);    // of the program suite: what describe says of plans
 void add_info_tests(Tests&);           // of the program suite: what compile says of memory and work
 void add_text_tests(Tests&);           // of the errors suite: how long texts live
 void add_fed_until_tests(Tests&);      // of the feed suite: runs that a result ends
