@@ -1,27 +1,20 @@
-// Runs a plan: iterations, feeds, scalars, the gang.
+// Runs a plan: checks the arguments of a run and binds them; GangExecutor and StreamExecutor do the work.
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <vector>
 
-#include "runtime/memory.h"
-#include "runtime/plan/planner.h"
+#include "runtime/plan/plan.h"
+#include "runtime/queue.h"
 #include "runtime/trace.h"
 
 namespace tenon::plugin {
 
-// Memory of the device as the executor sees it.
-struct HostBuffer {
-  uint8_t* data = nullptr;
-  uint64_t bytes = 0;
-  bool wrapped = false;  // borrowed from the caller
-  Memory* memory = nullptr;
-};
-
 class Executor {
  public:
-  Executor(Plan plan, const tenon_host* host, ArenaPool& arenas);
+  virtual ~Executor() = default;
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
 
   const Plan& plan() const { return plan_; }
   // Runs tell `tracer` when each step ran, while it is active. Before the first run.
@@ -30,39 +23,46 @@ class Executor {
     events_ = std::move(events);
   }
 
-  // Waits for a point that a feed gave; what it returns as run does.
-  using PointWaiter = const char* (*)(const tenon_point& point);
+  // Throws INVALID where the arguments are wrong, before anything is done.
+  void check(const tenon_run& run) const;
+  // Runs as tenon_run says, or has that done behind what the queue has begun. REQUIRED: check() found nothing. Throws
+  // what went wrong on the way, after *done iterations. Runs of one executor are serialised.
+  virtual void run(const tenon_run& run, Queue& queue, uint32_t* done) = 0;
 
-  // What is wrong with the arguments, before anything is done; a text that lives for ever, or nullptr.
-  const char* check(const tenon_run& run) const;
-  // Runs as tenon_run says. REQUIRED: check() found nothing. Returns an error text that lives for ever, or
-  // nullptr; *done iterations came before the error. Runs of one executor are serialised.
-  const char* run(const tenon_run& run, PointWaiter wait, uint32_t* done);
-
- private:
-  struct Shared;  // what the threads of one gang share
-  static void gang_entry(void* arg, uint32_t index, uint32_t count);
-  template <bool traced>
-  void walk(uint32_t index, uint32_t count);
-  void begin_iteration(uint64_t i);
-  bool end_iteration();
+ protected:
+  // The offset is added to the base where bases are pointers, and else kept beside it.
+  Executor(Plan plan, bool bases_are_pointers);
+  void set_base(int32_t base, void* memory, uint64_t offset);
+  bool is_fed(const tenon_run& run, int32_t i) const { return run.feed && plan_.is_feed[i]; }
+  // Inputs and results, but what a feed gives.
   void bind(const tenon_run& run);
-  const char* run_fed(const tenon_run& run, PointWaiter wait);
-  const char* bind_batch();
-  uint32_t run_iterations(uint64_t first, uint32_t n);
+  // A batch. Throws INVALID, before anything is bound.
+  void check_batch(tenon_buffer* const* fed) const;
+  void bind_batch(tenon_buffer* const* fed);
+  // This iteration's rows and scalars: set(slot, scalar).
+  template <class Set>
+  void begin_iteration(const tenon_run& run, uint64_t i, Set set);
+  bool traced() const { return events_ && tracer_->active(); }
 
   Plan plan_;
-  const tenon_host* host_;
-  ArenaPool& arenas_;
-  std::mutex mutex_;
   std::vector<uint8_t*> bases_;
-  std::vector<tenon_buffer*> fed_;
-  Barrier steps_barrier_, kernel_barrier_;
-  const tenon_run* current_ = nullptr;
-  uint32_t completed_ = 0;
+  std::vector<uint64_t> base_offsets_;
   const Tracer* tracer_ = nullptr;
   std::unique_ptr<StepEvents> events_;
-  bool traced_ = false;  // the present run
+
+ private:
+  int32_t result_base(int32_t r) const { return kBaseFirstInput + plan_.n_buffers + r; }
+  void bind_row(const tenon_run& run, int32_t r, uint64_t offset);
+
+  const bool bases_are_pointers_;
 };
+
+template <class Set>
+void Executor::begin_iteration(const tenon_run& run, uint64_t i, Set set) {
+  const size_t n = plan_.scalars.size();
+  for (size_t k = 0; k < n; ++k) set(plan_.scalars[k], run.scalars[i * n + k]);
+  for (int32_t r = 0; r < plan_.n_results; ++r)
+    if (plan_.result_mode[r] == TENON_MODE_EACH) bind_row(run, r, i * plan_.result_bytes[r]);
+}
 
 }  // namespace tenon::plugin

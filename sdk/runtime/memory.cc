@@ -1,130 +1,113 @@
 #include "runtime/memory.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
-
-#include "tenon/plugin/host_limits.h"
+#include <string>
 
 namespace tenon::plugin {
-namespace {
 
-constexpr uint64_t kHugePage = 2u << 20;
-
-uint64_t round_up(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
-
-// Fresh mappings are zero already; each thread of a gang has its part.
-struct Pages {
-  uint8_t* p;
-  uint64_t bytes;
-  static void touch(void* arg, uint32_t index, uint32_t count) {
-    const Pages& pages = *static_cast<const Pages*>(arg);
-    const uint64_t huge = pages.bytes / kHugePage + 1;
-    const uint64_t end = std::min(pages.bytes, huge * (index + 1) / count * kHugePage);
-    for (uint64_t at = huge * index / count * kHugePage; at < end; at += 4096)
-      static_cast<volatile uint8_t*>(pages.p)[at] = 0;
+void* Memory::allocate(uint64_t bytes, const char* what) {
+  const uint64_t now = in_use_.fetch_add(bytes) + bytes, all = driver_.memory_bytes();
+  void* memory = nullptr;
+  try {
+    if (bytes <= all && now <= all) memory = driver_.allocate(bytes);
+  } catch (const Error& e) {  // says why, not for what
+    in_use_ -= bytes;
+    throw Error(e.code, std::string(what) + ": " + e.what());
   }
-};
-
-uint8_t* map_huge(uint64_t bytes) {
-  const uint64_t room = round_up(bytes, kHugePage) + kHugePage;  // one more, to align by hand
-  void* p = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (p == MAP_FAILED) return nullptr;
-  const auto start = reinterpret_cast<uintptr_t>(p);
-  const uint64_t before = round_up(start, kHugePage) - start, size = round_up(bytes, kHugePage);
-  uint8_t* aligned = static_cast<uint8_t*>(p) + before;
-  if (before) munmap(p, before);
-  if (const uint64_t after = room - before - size) munmap(aligned + size, after);
-  madvise(aligned, size, MADV_HUGEPAGE);
-  return aligned;
-}
-
-uint8_t* map(uint64_t size) {
-  return size >= kHugePage ? map_huge(size) : static_cast<uint8_t*>(std::aligned_alloc(64, size));
-}
-
-}  // namespace
-
-uint64_t Memory::installed() {
-  static const uint64_t bytes = host_memory().limit;
-  return bytes;
-}
-
-// Pages are made here, never inside a step.
-void Memory::first_touch(uint8_t* p, uint64_t bytes) const {
-  constexpr uint64_t kForAll = 2 * kHugePage;
-  Pages pages{p, bytes};
-  if (bytes < kHugePage)
-    std::memset(p, 0, bytes);
-  else if (bytes >= kForAll && host_ && host_->gang)
-    host_->gang(host_->ctx, host_->threads, Pages::touch, &pages);
-  else
-    Pages::touch(&pages, 0, 1);
-}
-
-// What has none would only swap or kill.
-bool Memory::has_room(uint64_t size) const {
-  const uint64_t used = in_use_.load();
-  return used <= installed() && size <= installed() - used && (size < kHugePage || host_has_room(size));
-}
-
-uint8_t* Memory::allocate(uint64_t bytes) {
-  const uint64_t size = round_up(std::max<uint64_t>(bytes, 64), 64);
-  uint8_t* p = size < bytes || !has_room(size) ? nullptr : map(size);
-  if (!p) return nullptr;
-  first_touch(p, size);
-  const uint64_t now = in_use_.fetch_add(size) + size;
+  if (!memory) {
+    in_use_ -= bytes;
+    throw Error(TENON_OUT_OF_MEMORY, std::string(what) + ": out of memory for " + std::to_string(bytes) + " bytes");
+  }
   for (uint64_t peak = peak_.load(); now > peak && !peak_.compare_exchange_weak(peak, now);) {
   }
-  return p;
+  return memory;
 }
 
-void Memory::release(uint8_t* p, uint64_t bytes) {
-  if (!p) return;
-  const uint64_t size = round_up(std::max<uint64_t>(bytes, 64), 64);
-  in_use_.fetch_sub(size);
-  if (size >= kHugePage)
-    munmap(p, round_up(size, kHugePage));
-  else
-    std::free(p);
+void Memory::release(void* memory, uint64_t bytes) {
+  if (!memory) return;
+  driver_.release(memory, bytes);
+  in_use_ -= bytes;
+}
+
+tenon_stats Memory::stats() const {
+  const uint64_t used = in_use_.load(), all = driver_.memory_bytes(), free = all > used ? all - used : 0;
+  return {sizeof(tenon_stats), 0, used, peak_.load(), free, free};
+}
+
+void wait_behind(DeviceStream& stream, std::shared_ptr<DeviceMark>& mark) {
+  if (!mark) return;
+  try {
+    if (!mark->reached(0)) return stream.after(*mark);
+  } catch (const Error& e) {
+    if (e.code == TENON_DEVICE_LOST) throw;
+  }
+  mark = nullptr;
 }
 
 ArenaPool::~ArenaPool() {
   for (const Arena& a : free_) memory_.release(a.data, a.bytes);
 }
 
-bool ArenaPool::reserve(uint64_t bytes) {
-  const Arena arena = lease(bytes);
-  if (!arena.data) return false;
-  give_back(arena);
-  return true;
+void ArenaPool::release(const Arena& arena) {
+  try {
+    if (arena.last_use) arena.last_use->reached(UINT64_MAX);
+  } catch (const Error&) {  // what failed is told to who waits for it
+  }
+  memory_.release(arena.data, arena.bytes);
 }
 
-ArenaPool::Arena ArenaPool::lease(uint64_t bytes) {
-  std::lock_guard lock(mutex_);
-  for (size_t i = 0; i < free_.size(); ++i)
-    if (free_[i].bytes >= bytes) {
-      const Arena arena = free_[i];
-      free_[i] = free_.back();
+ArenaPool::Arena ArenaPool::lease(uint64_t bytes, const char* what) {
+  bytes = std::max<uint64_t>(bytes, 64);
+  const std::lock_guard lock(mutex_);
+  for (Arena& arena : free_)
+    if (arena.bytes >= bytes) {
+      std::swap(arena, free_.back());
+      Arena found = std::move(free_.back());
       free_.pop_back();
-      return arena;
+      return found;
     }
-  if (free_.empty()) return {memory_.allocate(bytes), bytes};
+  if (free_.empty()) return {memory_.allocate(bytes, what), bytes, nullptr};
   // A free one that is too small gives its memory to the larger one, or comes back when that cannot be had.
-  const Arena small = free_.back();
+  const Arena small = std::move(free_.back());
   free_.pop_back();
-  memory_.release(small.data, small.bytes);
-  const Arena large{memory_.allocate(bytes), bytes};
-  if (large.data) return large;
-  if (uint8_t* again = memory_.allocate(small.bytes)) free_.push_back({again, small.bytes});
-  return large;
+  release(small);
+  try {
+    return {memory_.allocate(bytes, what), bytes, nullptr};
+  } catch (const Error&) {
+    free_.push_back({memory_.allocate(small.bytes, what), small.bytes, nullptr});
+    throw;
+  }
 }
 
 void ArenaPool::give_back(Arena arena) {
-  std::lock_guard lock(mutex_);
-  free_.push_back(arena);
+  const std::lock_guard lock(mutex_);
+  free_.push_back(std::move(arena));
+}
+
+Workspace::Workspace(ArenaPool& pool, uint64_t bytes, DeviceStream* stream)
+    : pool_(pool), stream_(stream), arena_(pool.lease(bytes, "run: the step's workspace")) {
+  if (!stream) return;
+  try {
+    wait_behind(*stream, arena_.last_use);
+  } catch (...) {
+    pool.give_back(std::move(arena_));
+    throw;
+  }
+}
+
+void Workspace::used_until(std::shared_ptr<DeviceMark> mark) {
+  arena_.last_use = std::move(mark);
+  marked_ = true;
+}
+
+Workspace::~Workspace() {
+  if (stream_ && !marked_) {
+    try {
+      arena_.last_use = stream_->submit();
+    } catch (...) {  // the device is lost, or the host's memory: then nothing of it runs on
+    }
+  }
+  pool_.give_back(std::move(arena_));
 }
 
 }  // namespace tenon::plugin

@@ -1,57 +1,77 @@
-// Host memory for buffers and arenas: 64-byte aligned, large blocks in huge pages, touched when made,
-// counted, and kept for reuse.
+// Memory of a device, counted: buffers, constants, and the workspaces that its programs share.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <vector>
 
-#include "tenon/abi/plugin.h"
+#include "tenon/plugin/device_driver.h"
 
 namespace tenon::plugin {
 
+// What is taken of a device. Thread safe.
 class Memory {
  public:
-  // Large blocks are touched by the host's gang from now on: clearing pages is most of what they take. Only where
-  // allocate is called inside an entry.
-  void touch_with(const tenon_host& host) { host_ = &host; }
-  // Zeroed memory, or nullptr. Thread safe.
-  uint8_t* allocate(uint64_t bytes);
-  void release(uint8_t* p, uint64_t bytes);
-  uint64_t in_use() const { return in_use_.load(); }
-  uint64_t peak() const { return peak_.load(); }
-  static uint64_t installed();  // bytes that this process may have: host_memory().limit, as it was at first
+  explicit Memory(DeviceDriver& driver) : driver_(driver) {}
+  // Throws OUT_OF_MEMORY, as `what`; also of more than the device has.
+  void* allocate(uint64_t bytes, const char* what);
+  void release(void* memory, uint64_t bytes);
+  DeviceDriver& driver() { return driver_; }
+  tenon_stats stats() const;
 
  private:
-  bool has_room(uint64_t size) const;
-  void first_touch(uint8_t* p, uint64_t bytes) const;
-
-  const tenon_host* host_ = nullptr;
+  DeviceDriver& driver_;
   std::atomic<uint64_t> in_use_{0}, peak_{0};
 };
 
-// The workspaces of a device's programs. A run leases one; programs that do not run at the same time
-// share.
+// Makes a stream wait for a mark, unless that is past; what failed holds nobody up. Forgets a mark that is past.
+void wait_behind(DeviceStream& stream, std::shared_ptr<DeviceMark>& mark);
+
+// The workspaces of a device's programs. Programs that do not run at the same time share. Thread safe.
 class ArenaPool {
  public:
   explicit ArenaPool(Memory& memory) : memory_(memory) { free_.reserve(64); }
   ~ArenaPool();
 
   struct Arena {
-    uint8_t* data = nullptr;
+    void* data = nullptr;
     uint64_t bytes = 0;
+    std::shared_ptr<DeviceMark> last_use;  // nullptr: it is over
   };
-  // Makes sure that a lease of so many bytes will find one. False: out of memory.
-  bool reserve(uint64_t bytes);
-  // data is nullptr when there is no memory. Does not allocate when a reserved one is free.
-  Arena lease(uint64_t bytes);
+  // Makes sure that a lease of so many bytes will find one. Throws OUT_OF_MEMORY.
+  void reserve(uint64_t bytes) { give_back(lease(bytes, "compile: the step's workspace")); }
+  // Throws OUT_OF_MEMORY, as `what`. Does not allocate when a reserved one is free.
+  Arena lease(uint64_t bytes, const char* what);
   void give_back(Arena arena);
 
  private:
+  void release(const Arena& arena);
+
   Memory& memory_;
   std::mutex mutex_;
   std::vector<Arena> free_;
+};
+
+// An arena, for as long as one run uses it.
+class Workspace {
+ public:
+  // What is enqueued on the stream from now on comes behind the arena's last use. NULL: the work is done when the
+  // workspace ends. Throws OUT_OF_MEMORY.
+  Workspace(ArenaPool& pool, uint64_t bytes, DeviceStream* stream);
+  ~Workspace();
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+  void* data() const { return arena_.data; }
+  // The use is over at this mark; else with all that the stream has.
+  void used_until(std::shared_ptr<DeviceMark> mark);
+
+ private:
+  ArenaPool& pool_;
+  DeviceStream* stream_;
+  ArenaPool::Arena arena_;
+  bool marked_ = false;
 };
 
 }  // namespace tenon::plugin

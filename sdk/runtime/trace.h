@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/compiling.h"
+#include "runtime/prepared_graph.h"
 
 namespace tenon::plugin {
 

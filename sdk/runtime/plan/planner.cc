@@ -29,18 +29,27 @@ Kernel copy_kernel(uint64_t bytes, const Env& env) {
   return k;
 }
 
+// Of each input its index among buffers; -1: a scalar.
+std::vector<int32_t> buffers_of(const GraphView& graph) {
+  std::vector<int32_t> out;
+  for (uint32_t i = 0, n = 0; i < graph.n_inputs(); ++i)
+    out.push_back(graph.input(i).role == TENON_ROLE_SCALAR ? -1 : static_cast<int32_t>(n++));
+  return out;
+}
+
 class Planner {
  public:
   Planner(const GraphView& graph, const KernelTable& table, const Env& env)
       : graph_(graph),
         table_(table),
         env_(env),
+        plan_(interface_of(graph)),
+        buffer_of_(buffers_of(graph)),
         storage_(graph.n_values()),
         readers_(graph.n_values()),
         views_(find_views(graph)) {}
 
   Plan make() {
-    read_interface();
     make_kernels();
     find_readers();
     place_inputs();
@@ -63,29 +72,6 @@ class Planner {
     Place place;
     int32_t block = -1;
   };
-
-  void read_interface() {
-    for (uint32_t i = 0; i < graph_.n_inputs(); ++i) {
-      const tenon_input& input = graph_.input(i);
-      buffer_of_.push_back(input.role == TENON_ROLE_SCALAR ? -1 : plan_.n_buffers);
-      if (input.role == TENON_ROLE_SCALAR) continue;
-      if (input.role == TENON_ROLE_FEED) plan_.feeds.push_back(plan_.n_buffers);
-      plan_.is_feed.push_back(input.role == TENON_ROLE_FEED);
-      const uint64_t bytes = static_cast<uint64_t>(graph_.value(input.value).bytes());
-      plan_.input_bytes.push_back(bytes);
-      plan_.argument_bytes += bytes;
-      ++plan_.n_buffers;
-    }
-    for (uint32_t i = 0; i < graph_.n_results(); ++i) {
-      const tenon_result& r = graph_.result(i);
-      plan_.result_bytes.push_back(static_cast<uint64_t>(graph_.value(r.value).bytes()));
-      plan_.result_mode.push_back(r.mode);
-      plan_.result_alias.push_back(r.alias ? buffer_of_[r.alias - 1] : -1);
-      if (r.mode == TENON_MODE_UNTIL) plan_.until = static_cast<int32_t>(i);
-      if (!r.alias) plan_.results_bytes += plan_.result_bytes.back();
-    }
-    plan_.n_results = static_cast<int32_t>(graph_.n_results());
-  }
 
   bool is_view(const NodeView& node) const { return views_.idle[node.index()]; }
   // The values that a node reads and writes, as memory sees them.
@@ -346,12 +332,12 @@ class Planner {
   const KernelTable& table_;
   const Env& env_;
   Plan plan_;
+  std::vector<int32_t> buffer_of_;
   uint32_t n_ = 0;
   std::vector<Storage> storage_;
   std::vector<std::vector<uint32_t>> readers_;
   std::vector<uint32_t> is_result_;
   Views views_;
-  std::vector<int32_t> buffer_of_;
   std::vector<bool> is_buffer_;  // each value: it is an input's buffer
   std::vector<uint32_t> scalar_values_;
   std::vector<Block> blocks_;
@@ -368,6 +354,30 @@ Verdict answer_of(const NodeView& node, const KernelTable& table) {
   const Entry* entry = table.find(node.op(), node.version());
   if (entry) return entry->accept(node);
   return {TENON_DECOMPOSE, "no kernel for this op"};
+}
+
+Plan interface_of(const GraphView& graph) {
+  Plan plan;
+  for (uint32_t i = 0; i < graph.n_inputs(); ++i) {
+    const tenon_input& input = graph.input(i);
+    if (input.role == TENON_ROLE_SCALAR) continue;
+    if (input.role == TENON_ROLE_FEED) plan.feeds.push_back(plan.n_buffers);
+    plan.is_feed.push_back(input.role == TENON_ROLE_FEED);
+    plan.input_bytes.push_back(static_cast<uint64_t>(graph.value(input.value).bytes()));
+    plan.argument_bytes += plan.input_bytes.back();
+    ++plan.n_buffers;
+  }
+  const std::vector<int32_t> buffers = buffers_of(graph);
+  for (uint32_t i = 0; i < graph.n_results(); ++i) {
+    const tenon_result& r = graph.result(i);
+    plan.result_bytes.push_back(static_cast<uint64_t>(graph.value(r.value).bytes()));
+    plan.result_mode.push_back(r.mode);
+    plan.result_alias.push_back(r.alias ? buffers[r.alias - 1] : -1);
+    if (r.mode == TENON_MODE_UNTIL) plan.until = static_cast<int32_t>(i);
+    if (!r.alias) plan.results_bytes += plan.result_bytes.back();
+  }
+  plan.n_results = static_cast<int32_t>(graph.n_results());
+  return plan;
 }
 
 Plan make_plan(const GraphView& graph, const KernelTable& table, const Env& env) {

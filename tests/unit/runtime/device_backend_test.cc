@@ -202,7 +202,7 @@ TEST_F(FarDevice, SaysHowMuchMemoryThereIsNot) {
   tenon_buffer* out = nullptr;
   const tenon_status s = table.buffer_alloc(device, &desc, &out, nullptr);
   EXPECT_EQ(s.code, TENON_OUT_OF_MEMORY);
-  EXPECT_EQ(text(s), "buffer_alloc: out of device memory for 4194304 bytes");
+  EXPECT_EQ(text(s), "buffer_alloc: out of memory for 4194304 bytes");
 }
 
 TEST_F(FarDevice, RefusesWhatItsDriverDoesNotHave) {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "runtime/compiling.h"
+#include "runtime/host/host_driver.h"
 #include "runtime/trace.h"
 #include "tenon/plugin/host_limits.h"
 #include "unit/runtime/toy_backend.h"
@@ -17,36 +17,45 @@ namespace {
 constexpr uint64_t kHuge = 2u << 20;
 
 // Used memory that comes back is cleared again, to its last byte.
-TEST(Memory, IsZeroed) {
-  Memory memory;
+TEST(HostMemory, IsZeroed) {
+  HostDriver driver(nullptr, false);
   for (const uint64_t bytes : {uint64_t{64}, uint64_t{4096}, uint64_t{100'032}, kHuge - 64, kHuge, kHuge + 64})
     for (int round = 0; round < 3; ++round) {
-      uint8_t* p = memory.allocate(bytes);
+      auto* p = static_cast<uint8_t*>(driver.allocate(bytes));
       ASSERT_NE(p, nullptr);
       EXPECT_EQ(std::count(p, p + bytes, 0), static_cast<std::ptrdiff_t>(bytes)) << bytes << " bytes, round " << round;
       std::fill(p, p + bytes, uint8_t{0xA5});
-      memory.release(p, bytes);
+      driver.release(p, bytes);
     }
-  EXPECT_EQ(memory.in_use(), 0u);
 }
 
-TEST(Memory, OfLargeBlocksBeginsWhereAHugePageMay) {
-  Memory memory;
+TEST(HostMemory, OfLargeBlocksBeginsWhereAHugePageMay) {
+  HostDriver driver(nullptr, false);
   for (const uint64_t bytes : {kHuge, kHuge + 64, 3 * kHuge}) {
-    uint8_t* p = memory.allocate(bytes);
+    void* p = driver.allocate(bytes);
     ASSERT_NE(p, nullptr);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(p) % kHuge, 0u);
-    memory.release(p, bytes);
+    driver.release(p, bytes);
   }
 }
 
 TEST(Memory, IsAllThatTheProcessMayHave) {
-  EXPECT_EQ(Memory::installed(), host_memory().limit);
-  Memory memory;
-  EXPECT_EQ(memory.allocate(Memory::installed() + 64), nullptr);
-  EXPECT_EQ(memory.allocate(UINT64_MAX), nullptr);
-  EXPECT_EQ(memory.allocate(UINT64_MAX - 62), nullptr);
-  EXPECT_EQ(memory.in_use(), 0u);
+  EXPECT_EQ(HostDriver::installed(), host_memory().limit);
+  HostDriver driver(nullptr, false);
+  Memory memory(driver);
+  void* one = memory.allocate(64, "a test");
+  for (const uint64_t bytes : {HostDriver::installed(), HostDriver::installed() + 64, UINT64_MAX, UINT64_MAX - 62})
+    try {
+      memory.allocate(bytes, "a test");
+      FAIL() << "expected OUT_OF_MEMORY";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code, TENON_OUT_OF_MEMORY);
+      EXPECT_EQ(e.what(), "a test: out of memory for " + std::to_string(bytes) + " bytes");
+    }
+  EXPECT_EQ(memory.stats().bytes_in_use, 64u);
+  memory.release(one, 64);
+  EXPECT_EQ(memory.stats().bytes_in_use, 0u);
+  EXPECT_EQ(memory.stats().bytes_peak, 64u);
 }
 
 TEST(Memory, OfADeviceIsInUseOrFree) {
@@ -56,28 +65,37 @@ TEST(Memory, OfADeviceIsInUseOrFree) {
   stats.struct_size = sizeof stats;
   ASSERT_EQ(toy.table.stats(toy.device, &stats).code, TENON_OK);
   EXPECT_GE(stats.bytes_in_use, 24u);
-  EXPECT_EQ(stats.bytes_free, Memory::installed() - stats.bytes_in_use);
+  EXPECT_EQ(stats.bytes_free, HostDriver::installed() - stats.bytes_in_use);
   EXPECT_EQ(stats.bytes_largest_free, stats.bytes_free);
 }
 
+// Of two operations on numbers, the first of which needs a workspace for its result.
+tenon_status compile_with(uint64_t limit, const std::vector<int64_t>& dims) {
+  testing::Toy toy;
+  GraphBuilder b;
+  const uint32_t x = b.input(TENON_I64, dims, TENON_ROLE_FEED), y = b.value(TENON_I64, dims),
+                 z = b.value(TENON_I64, dims);
+  b.node("neg", {x}, {y}).name("first");
+  b.node("reverse", {y}, {z}).name("second").attr_list("axes", {0});
+  b.result(z);
+  tenon_options options{};
+  options.struct_size = sizeof options;
+  options.memory_limit = limit;
+  tenon_program* program = nullptr;
+  const tenon_status status = toy.compile(b, options, &program);
+  toy.table.program_destroy(program);
+  return status;
+}
+
 TEST(Workspace, MayBeAsLargeAsItsLimit) {
-  int reserved = 0;
-  const auto reserve = [&](uint64_t) { return ++reserved > 0; };
-  reserve_workspace(4096, 4096, nullptr, reserve);
-  reserve_workspace(4096, 0, nullptr, reserve);
-  EXPECT_EQ(reserved, 2);
-  EXPECT_THROW(reserve_workspace(4097, 4096, nullptr, reserve), Error);
-  EXPECT_EQ(reserved, 2);
+  EXPECT_EQ(compile_with(4096, {512}).code, TENON_OK);
+  EXPECT_EQ(compile_with(4095, {512}).code, TENON_OUT_OF_MEMORY);
 }
 
 TEST(Workspace, ThatIsNotThereIsToldWithItsSize) {
-  try {
-    reserve_workspace(4096, 0, nullptr, [](uint64_t) { return false; });
-    FAIL() << "expected OUT_OF_MEMORY";
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code, TENON_OUT_OF_MEMORY);
-    EXPECT_STREQ(e.what(), "compile: the step needs a workspace of 4096 bytes; out of memory");
-  }
+  const tenon_status status = compile_with(0, {1 << 30, 1 << 10});
+  EXPECT_EQ(status.code, TENON_OUT_OF_MEMORY);
+  EXPECT_STREQ(status.message, "compile: the step's workspace: out of memory for 8796093022208 bytes");
 }
 
 TEST(Trace, TellsTheTimeOfTheSteadyClockInPicoseconds) {

@@ -325,7 +325,7 @@ TEST(Compile, TellsWhatItNeedsWhenThatIsOverTheLimit) {
   tenon_program* program = nullptr;
   const tenon_status status = toy.compile(b, options, &program, &info);
   EXPECT_EQ(status.code, TENON_OUT_OF_MEMORY);
-  EXPECT_STREQ(status.message, "compile: the step needs a workspace of 128 bytes; more than the limit");
+  EXPECT_STREQ(status.message, "compile: the step needs a workspace of 128 bytes; more than the limit of 64");
   EXPECT_EQ(program, nullptr);
   EXPECT_EQ(info.argument_bytes, 64u);
   EXPECT_EQ(info.result_bytes, 64u);

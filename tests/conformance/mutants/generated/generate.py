@@ -12,18 +12,19 @@ import sys
 import sites
 
 EXAMPLE = ['sdk/example/table.cc', 'sdk/example/loops.h']
-HEADERS = ['element', 'entry', 'geometry', 'graph', 'inline_program', 'kernel', 'philox', 'strided', 'typed_table']
-RUNTIME = ['plan/arena_layout.cc', 'plan/arena_layout.h', 'backend_table.cc', 'backend_table.h', 'barriers.cc',
-           'compiling.cc', 'compiling.h', 'executor.cc', 'executor.h', 'host/host_backend.cc', 'host/host_compile.cc',
-           'host/host_handles.h', 'host/host_queue.cc', 'host/host_queue.h', 'host/host_submit.cc', 'memory.cc',
-           'memory.h', 'check/op_attributes.cc', 'plan/planner.cc', 'trace.cc', 'trace.h', 'plan/views.cc']
-# Compiled as they are: what the example never runs, fusion and replicas, and what checks graphs, which the suite's are not
-# wrong in (tests/trust has those).
-PLAIN = ['matcher.cc', 'check/graph_check.cc', 'check/graph_structure.cc', 'check/node_check.cc', 'pool_patterns.cc',
-         'replicas/replica_facts.cc', 'replicas/replica_rules.cc', 'replicas/replica_values.cc',
-         'replicas/replicas.cc', 'check/shape_check.cc', '../op/infer.cc', '../op/shapes/elementwise.cc',
-         '../op/shapes/movement.cc', '../op/shapes/network.cc', '../op/shapes/table.cc', '../op/shapes/update.cc',
-         '../op/shapes/windows.cc']
+HEADERS = ['element', 'entry', 'geometry', 'graph', 'kernel', 'philox', 'strided', 'typed_table']
+RUNTIME = ['plan/arena_layout.cc', 'plan/arena_layout.h', 'barriers.cc', 'compile.cc', 'entries.cc', 'executor.cc',
+           'executor.h', 'handles.h', 'host/gang_executor.cc', 'host/gang_executor.h', 'host/host_backend.cc',
+           'host/host_driver.cc', 'host/host_driver.h', 'host/host_stream.cc', 'host/host_stream.h', 'memory.cc',
+           'memory.h', 'check/op_attributes.cc', 'plan/planner.cc', 'prepared_graph.cc', 'queue.cc', 'queue.h',
+           'submit.cc', 'trace.cc', 'trace.h', 'plan/views.cc']
+# Compiled as they are: what the example never runs (fusion, replicas, devices with memory of their own), and what checks
+# graphs, which the suite's are not wrong in (tests/trust has those).
+PLAIN = ['device/stream_executor.cc', 'matcher.cc', 'check/graph_check.cc', 'check/graph_structure.cc',
+         'check/node_check.cc', 'pool_patterns.cc', 'replicas/replica_facts.cc', 'replicas/replica_rules.cc',
+         'replicas/replica_values.cc', 'replicas/replicas.cc', 'check/shape_check.cc', 'plan_description.cc',
+         '../op/infer.cc', '../op/shapes/elementwise.cc', '../op/shapes/movement.cc', '../op/shapes/network.cc',
+         '../op/shapes/table.cc', '../op/shapes/update.cc', '../op/shapes/windows.cc']
 # Queues with threads, so that their code is reached.
 ALWAYS = {'sdk/example/table.cc': ('TENON_CPU, example::fill_table, false,', 'TENON_CPU, example::fill_table, true,')}
 FLAGS = ['-std=c++20', '-O1', '-fPIC', '-fvisibility=hidden', '-fvisibility-inlines-hidden', '-w', '-pthread']

@@ -1,24 +1,22 @@
-// What `compile` does for every kind of backend, before its plan is made and after.
+// What `compile` makes of a graph before it is planned.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "runtime/plan/planner.h"
 #include "tenon/plugin/cost.h"
-#include "tenon/plugin/entry.h"
 #include "tenon/plugin/replicas.h"
 #include "tenon/plugin/rewrite.h"
 
 namespace tenon::plugin {
 
-// What is planned for a graph: with several units, and where the backend has nodes of its own, not the graph itself.
+// With several units, and where the backend has nodes of its own, not the graph itself is planned.
 class PreparedGraph {
  public:
   using Origins = std::vector<UnrolledGraph::Origin>;
   using Rewriter = Rewritten (*)(const GraphView& graph, const Env& env);
 
-  // `rewrite` may be NULL. Throws NoKernel for a node that is a backend's own: no host may ask for it.
+  // `rewrite` may be NULL.
   PreparedGraph(const tenon_graph& graph, const KernelTable& table, uint32_t units, Rewriter rewrite, const Env& env);
   PreparedGraph(const PreparedGraph&) = delete;
   PreparedGraph& operator=(const PreparedGraph&) = delete;
@@ -50,24 +48,5 @@ class PreparedGraph {
   Origins origins_, spread_origins_;
   Cost cost_;
 };
-
-// Fills `info`, unless it is NULL. `allocations` is pointed to.
-void give_info(const Plan& plan, const Cost& cost, const std::vector<tenon_allocation>& allocations, uint64_t capacity,
-               tenon_info* info);
-
-// reserve(bytes) says whether there is room for a step, or throws. Throws OUT_OF_MEMORY where there is none, or it is
-// above the limit (0: none); `info` then points to nothing.
-template <class Reserve>
-void reserve_workspace(uint64_t bytes, uint64_t limit, tenon_info* info, Reserve reserve) {
-  try {
-    const bool over = limit && bytes > limit;
-    if (over || !reserve(bytes))
-      throw Error(TENON_OUT_OF_MEMORY, "compile: the step needs a workspace of " + std::to_string(bytes) + " bytes; " +
-                                           (over ? "more than the limit" : "out of memory"));
-  } catch (const Error&) {
-    if (info && TENON_HAS(info, tenon_info, n_allocations)) info->allocations = nullptr, info->n_allocations = 0;
-    throw;
-  }
-}
 
 }  // namespace tenon::plugin

@@ -1,4 +1,4 @@
-// Queues of a device with memory of its own: tickets over the marks of a stream, failures that stick.
+// Queues: tickets over the marks of a stream, and failures that stick.
 #pragma once
 
 #include <atomic>
@@ -11,6 +11,8 @@
 
 namespace tenon::plugin {
 
+struct Device;
+
 // A device that was lost answers everything with what it was lost by. Thread safe.
 class DeviceHealth {
  public:
@@ -21,14 +23,16 @@ class DeviceHealth {
  private:
   mutable std::mutex mutex_;
   std::optional<Error> lost_;
+  std::atomic<bool> is_lost_{false};
 };
 
-class DeviceQueue {
+// One thread at a time submits; any thread may wait, and wait for it.
+class Queue {
  public:
-  DeviceQueue(DeviceDriver& driver, DeviceHealth& health);
-  ~DeviceQueue();
-  DeviceQueue(const DeviceQueue&) = delete;
-  DeviceQueue& operator=(const DeviceQueue&) = delete;
+  explicit Queue(Device& of);
+  ~Queue();
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
 
   // Before something is enqueued: throws the first cause of this queue's failure, or of one that is waited for; work
   // that follows comes after the points.
@@ -41,27 +45,34 @@ class DeviceQueue {
   bool wait(uint64_t ticket, uint64_t timeout_ns);
   // What is reached when the ticket's work is done; nullptr: it is known to be.
   std::shared_ptr<DeviceMark> mark_of(uint64_t ticket);
+  // Until nothing is under way.
+  void drain();
 
   DeviceStream& work() { return *work_; }
-  DeviceStream& transfers() { return *transfers_; }  // batches, ahead of the work that reads them
+  DeviceStream& transfers() {
+    return *transfers_;
+  }  // batches, ahead of the work that reads them; in no ordinary memory
+
+  Device& device;
 
  private:
   struct Pending {
     uint64_t ticket;
     std::shared_ptr<DeviceMark> mark;
   };
-  uint64_t push(std::shared_ptr<DeviceMark> mark);
   void throw_failure();
+  void fail(const Error& e);  // it sticks, unless another did
   // mark.reached(), and what it throws sticks.
   bool reached(DeviceMark& mark, uint64_t timeout_ns);
   void forget_finished();
 
-  DeviceHealth& health_;
   std::unique_ptr<DeviceStream> work_, transfers_;
   std::mutex mutex_;  // of what follows
   std::deque<Pending> pending_;
   uint64_t tickets_ = 0;
   std::optional<Error> failure_;
 };
+
+inline Queue* as_queue(tenon_queue* q) { return reinterpret_cast<Queue*>(q); }
 
 }  // namespace tenon::plugin

@@ -1,4 +1,4 @@
-#include "runtime/compiling.h"
+#include "runtime/prepared_graph.h"
 
 #include <set>
 #include <utility>
@@ -10,12 +10,7 @@ namespace tenon::plugin {
 PreparedGraph::PreparedGraph(const tenon_graph& graph, const KernelTable& table, uint32_t units, Rewriter rewrite,
                              const Env& env)
     : given_(graph), spread_(graph), view_(graph) {
-  for (uint32_t i = 0; i < view_.n_nodes(); ++i) {
-    const NodeView node = view_.node(i);
-    const Entry* entry = table.find(node.op(), node.version());
-    if (entry && entry->own) throw NoKernel(std::string(node.op()) + ": no kernel for this op");
-    origins_.push_back({i, 0});
-  }
+  for (uint32_t i = 0; i < view_.n_nodes(); ++i) origins_.push_back({i, 0});
   if (units > 1) unroll(table, units);
   cost_ = cost_of(view_);
   spread_ = view_;
@@ -66,25 +61,6 @@ std::vector<PreparedGraph::NodeResult> PreparedGraph::node_results() const {
   for (const uint32_t value : rewritten_.values)
     out.push_back(value == TENON_NONE ? NodeResult{{TENON_NONE, 0}, TENON_NONE} : spread[value]);
   return out;
-}
-
-void give_info(const Plan& plan, const Cost& cost, const std::vector<tenon_allocation>& allocations, uint64_t capacity,
-               tenon_info* info) {
-  if (!info) return;
-  tenon_info full{};
-  full.flags = info->flags;
-  full.argument_bytes = plan.argument_bytes;
-  full.result_bytes = plan.results_bytes;
-  full.workspace_bytes = plan.arena_bytes;
-  full.code_bytes = plan.constants.size();
-  full.peak_bytes = plan.argument_bytes + plan.results_bytes + plan.arena_bytes + plan.constants.size();
-  full.capacity_bytes = capacity;
-  full.flops = cost.flops;
-  full.bytes_moved = cost.bytes;
-  full.allocations = allocations.data();
-  full.allocation_stride = sizeof(tenon_allocation);
-  full.n_allocations = static_cast<uint32_t>(allocations.size());
-  give(full, info);
 }
 
 }  // namespace tenon::plugin

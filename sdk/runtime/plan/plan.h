@@ -1,0 +1,54 @@
+// What a program runs: kernels in order, a place for every value, and the buffers that it is called with.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/plan/arena_layout.h"
+#include "tenon/plugin/kernel.h"
+
+namespace tenon::plugin {
+
+// Bases of a run, in the order of Call::bases_.
+enum : int32_t { kBaseArena = 0, kBaseConstants = 1, kBaseFirstInput = 2 };
+
+struct Step {
+  Kernel kernel;
+  std::vector<Place> operands, results;
+  uint64_t scratch = 0;  // offset in the arena
+  uint32_t node = TENON_NONE;
+  bool barrier = false;  // all threads meet before it
+};
+
+// A scalar input: where the executor writes it at the start of each iteration.
+struct ScalarSlot {
+  Place place;
+  int32_t dtype;
+};
+
+struct Plan {
+  std::vector<Step> steps;
+  std::vector<uint8_t> constants;
+  std::vector<ScalarSlot> scalars;
+  MemoryLayout memory;                // taken out by compile, which describes it
+  uint64_t arena_bytes = 0;           // values, scratch and the threads' own scratch
+  uint64_t thread_scratch = 0;        // offset in the arena
+  uint64_t thread_scratch_bytes = 0;  // of each thread
+  uint32_t threads = 1;               // the largest gang that helps
+
+  int32_t n_buffers = 0;  // inputs that are no scalars
+  int32_t n_results = 0;
+  std::vector<int32_t> feeds;          // buffer inputs of role FEED, by their index among buffers
+  std::vector<uint8_t> is_feed;        // of each buffer
+  std::vector<uint64_t> input_bytes;   // of each buffer
+  std::vector<uint64_t> result_bytes;  // of one row
+  std::vector<int32_t> result_mode;
+  std::vector<int32_t> result_alias;  // index among buffers, or -1
+  int32_t until = -1;                 // index of the UNTIL result
+  uint64_t argument_bytes = 0, results_bytes = 0;
+};
+
+// A plan without steps: the inputs and results of a graph.
+Plan interface_of(const GraphView& graph);
+
+}  // namespace tenon::plugin
