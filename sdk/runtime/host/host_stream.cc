@@ -35,7 +35,7 @@ class HostStream::Mark : public DeviceMark {
     constexpr uint64_t kForever = uint64_t{1} << 62;
     if (timeout_ns >= kForever)
       state_->changed.wait(lock, over);
-    else if (!state_->changed.wait_for(lock, std::chrono::nanoseconds(timeout_ns), over))
+    else if (timeout_ns == 0 ? !over() : !state_->changed.wait_for(lock, std::chrono::nanoseconds(timeout_ns), over))
       return false;
     if (state_->failure) throw Error(*state_->failure);
     return true;
