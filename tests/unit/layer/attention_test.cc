@@ -125,7 +125,7 @@ TEST(MultiHeadAttention, TakesSixteenBits) {
   for (size_t i = 0; i < f32.size(); ++i) EXPECT_NEAR(found[i], f32[i], 0x1p-6) << "element " << i;
 }
 
-// The row SX of losses.csv, as one sentence of three tokens and as three of one.
+// The row sparse_logits of losses.csv, as one sentence of three tokens and as three of one.
 TEST(SequenceLoss, IsTheMeanOverAllTokens) {
   for (const Shape& rows : {Shape{1, 3}, Shape{3, 1}}) {
     Graph graph;

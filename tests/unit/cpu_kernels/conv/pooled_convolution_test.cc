@@ -26,95 +26,140 @@ void convolve(plugin::GraphBuilder& node, const Case& c, int precision = TENON_P
   node.attr_list("dilation", {1, 1}).attr_i64("groups", 1).attr_enum("precision", precision);
 }
 
+struct PooledOperands {
+  Floats x, w, bias;
+};
+
+// The gradient of the map: dp at the windows' winners, 0 elsewhere.
+Floats unpooled(const Case& c, const Floats& dp, const std::vector<uint8_t>& winner) {
+  const Dims y = c.y(), windows = c.pooled();
+  Floats dy(static_cast<size_t>(product(y)));
+  for (int64_t i = 0; i < product(windows); ++i) {
+    const int64_t channel = i % windows[3], window = i / windows[3];
+    const int64_t column = window % windows[2] * 2 + winner[i] % 2;
+    const int64_t row = window / windows[2] % windows[1] * 2 + winner[i] / 2;
+    const int64_t image = window / windows[2] / windows[1];
+    dy[((image * y[1] + row) * y[2] + column) * y[3] + channel] = dp[i];
+  }
+  return dy;
+}
+
 class PooledConvolution : public IsaTest {
  protected:
   PooledConvolution() {
     TENON_USE_FAMILY(add_pooling);
     TENON_USE_WIDE_FAMILY(add_convolution);
   }
-  void check(int precision, double tolerance);
   // Some elements are equal, so that windows have ties.
   Floats few(int64_t n) {
     Floats v = random(n, -4, 4);
     for (float& x : v) x = std::nearbyint(x) / 4;
     return v;
   }
+  PooledOperands operands_of(const Case& c) { return {few(product(c.x)), few(product(c.w)), few(c.w[3])}; }
+
+  static void add_operands(NodeRun& n, const Case& c, const PooledOperands& of) {
+    n.in(TENON_F32, c.x, of.x).in(TENON_F32, c.w, of.w);
+    if (c.bias) n.in(TENON_F32, {c.w[3]}, of.bias);
+  }
+  static void add_convolution(NodeRun& n, const char* op, const Case& c, int precision) {
+    plugin::GraphBuilder& node = n.op(op);
+    convolve(node, c, precision);
+    node.attr_enum("act", c.relu ? TENON_ACT_RELU : TENON_ACT_NONE);
+  }
+  Floats map_of(const Case& c, const PooledOperands& of) {
+    const Results found = run(1, [&](NodeRun& n) {
+      add_operands(n, c, of);
+      n.out(TENON_F32, c.y());
+      add_convolution(n, "conv_bias_act", c, TENON_PRECISION_HIGHEST);
+    });
+    return found.get(0);
+  }
+  Floats pool_of(const Case& c, const Floats& map) {
+    const Results found = run(1, [&](NodeRun& n) {
+      n.in(TENON_F32, c.y(), map).out(TENON_F32, c.pooled());
+      n.op("max_pool")
+          .attr_list("window", {2, 2})
+          .attr_list("strides", {2, 2})
+          .attr_list("low", {0, 0})
+          .attr_list("high", {0, 0});
+    });
+    return found.get(0);
+  }
+  Results conv_pool(const Case& c, const PooledOperands& of, int precision) {
+    return run(2, [&](NodeRun& n) {
+      add_operands(n, c, of);
+      n.out(TENON_F32, c.pooled()).out(TENON_U8, c.pooled());
+      add_convolution(n, "cpu.conv_pool", c, precision);
+    });
+  }
+  // The gradient of x or of w from two operands; of the pooled map where there is a winner.
+  Floats gradient(const char* op, const Case& c, const Dims& result, const std::function<void(NodeRun&)>& operands,
+                  int precision) {
+    const Results found = run(1, [&](NodeRun& n) {
+      operands(n);
+      n.out(TENON_F32, result);
+      convolve(n.op(op), c, precision);
+    });
+    return found.get(0);
+  }
+  void check_forward(int precision, double tolerance);
+  void check_gradients(int precision, double tolerance);
 };
 INSTANTIATE_TEST_SUITE_P(Isa, PooledConvolution, ::testing::ValuesIn(wide_isas()),
                          [](const auto& info) { return info.param; });
 
-void PooledConvolution::check(int precision, double tolerance) {
+void PooledConvolution::check_forward(int precision, double tolerance) {
   for (const Case& c : kCases) {
     SCOPED_TRACE(::testing::PrintToString(c.x));
-    const Floats x = few(product(c.x)), w = few(product(c.w)), bias = few(c.w[3]);
-    const auto operands = [&](NodeRun& n) {
-      n.in(TENON_F32, c.x, x).in(TENON_F32, c.w, w);
-      if (c.bias) n.in(TENON_F32, {c.w[3]}, bias);
-    };
-    const auto act = [&](plugin::GraphBuilder& node, int least) {
-      convolve(node, c, least);
-      node.attr_enum("act", c.relu ? TENON_ACT_RELU : TENON_ACT_NONE);
-    };
-    const Floats map = run(1, [&](NodeRun& n) {
-                         operands(n);
-                         n.out(TENON_F32, c.y());
-                         act(n.op("conv_bias_act"), TENON_PRECISION_HIGHEST);
-                       }).get(0);
-    const auto pool = [&](plugin::GraphBuilder& node) {
-      node.attr_list("window", {2, 2}).attr_list("strides", {2, 2}).attr_list("low", {0, 0}).attr_list("high", {0, 0});
-    };
-    const Floats expected = run(1, [&](NodeRun& n) {
-                              n.in(TENON_F32, c.y(), map).out(TENON_F32, c.pooled());
-                              pool(n.op("max_pool"));
-                            }).get(0);
-    const Results found = run(2, [&](NodeRun& n) {
-      operands(n);
-      n.out(TENON_F32, c.pooled()).out(TENON_U8, c.pooled());
-      act(n.op("cpu.conv_pool"), precision);
-    });
-    expect_near(found.get(0), expected, tolerance);
+    const PooledOperands operands = operands_of(c);
+    const Floats map = map_of(c, operands);
 
-    // Gradients, of what the pool's would give.
-    const Floats p = found.get(0), dp = random(product(c.pooled()));
+    const Results found = conv_pool(c, operands, precision);
+
+    const Floats pooled = found.get(0);
     const std::vector<uint8_t> winner = found.get<uint8_t>(1);
-    Floats dmap(static_cast<size_t>(product(c.y())));
-    const Dims y = c.y(), q = c.pooled();
-    for (int64_t i = 0; i < product(q); ++i) {
-      const int64_t o = i % q[3], column = i / q[3] % q[2], row = i / q[3] / q[2] % q[1],
-                    image = i / q[3] / q[2] / q[1];
-      ASSERT_LT(winner[i], 4);
-      const int64_t r = row * 2 + winner[i] / 2, k = column * 2 + winner[i] % 2;
-      const int64_t at = ((image * y[1] + r) * y[2] + k) * y[3] + o;
-      ASSERT_NEAR(map[at], p[i], tolerance * (1 + std::abs(p[i]))) << "the winner is not the largest";
-      dmap[at] = dp[i];
-    }
-    const Floats dx = run(1, [&](NodeRun& n) {
-                        n.in(TENON_F32, y, dmap).in(TENON_F32, c.w, w).out(TENON_F32, c.x);
-                        convolve(n.op("conv_grad_input"), c);
-                      }).get(0);
-    expect_near(run(1,
-                    [&](NodeRun& n) {
-                      n.in(TENON_F32, q, dp).in(TENON_F32, c.w, w).in(TENON_U8, q, winner).out(TENON_F32, c.x);
-                      convolve(n.op("cpu.pooled_grad_input"), c, precision);
-                    })
-                    .get(0),
-                dx, tolerance);
-    const Floats dw = run(1, [&](NodeRun& n) {
-                        n.in(TENON_F32, c.x, x).in(TENON_F32, y, dmap).out(TENON_F32, c.w);
-                        convolve(n.op("conv_grad_filter"), c);
-                      }).get(0);
-    expect_near(run(1,
-                    [&](NodeRun& n) {
-                      n.in(TENON_F32, c.x, x).in(TENON_F32, q, dp).in(TENON_U8, q, winner).out(TENON_F32, c.w);
-                      convolve(n.op("cpu.pooled_grad_filter"), c, precision);
-                    })
-                    .get(0),
-                dw, 2 * tolerance);
+    expect_near(pooled, pool_of(c, map), tolerance);
+    for (const uint8_t place : winner) ASSERT_LT(place, 4);
+    const Floats ones(pooled.size(), 1), won = unpooled(c, ones, winner), values = unpooled(c, pooled, winner);
+    for (size_t i = 0; i < map.size(); ++i)
+      if (won[i] == 1) {
+        ASSERT_NEAR(map[i], values[i], tolerance * (1 + std::abs(values[i]))) << "the winner is not the largest";
+      }
   }
 }
 
-TEST_P(PooledConvolution, IsConvolutionThenPool) { check(TENON_PRECISION_HIGHEST, 1e-5); }
-TEST_P(PooledConvolution, IsNearlySoByWinograd) { check(TENON_PRECISION_DEFAULT, 1e-4); }
+void PooledConvolution::check_gradients(int precision, double tolerance) {
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(::testing::PrintToString(c.x));
+    const PooledOperands operands = operands_of(c);
+    const Floats& x = operands.x;
+    const Floats& w = operands.w;
+    const Dims y = c.y(), windows = c.pooled();
+    const std::vector<uint8_t> winner = conv_pool(c, operands, precision).get<uint8_t>(1);
+    const Floats dp = random(product(windows)), dy = unpooled(c, dp, winner);
+
+    const auto of_input = [&](NodeRun& n) {
+      n.in(TENON_F32, windows, dp).in(TENON_F32, c.w, w).in(TENON_U8, windows, winner);
+    };
+    const auto of_filter = [&](NodeRun& n) {
+      n.in(TENON_F32, c.x, x).in(TENON_F32, windows, dp).in(TENON_U8, windows, winner);
+    };
+    const Floats dx = gradient("cpu.pooled_grad_input", c, c.x, of_input, precision);
+    const Floats dw = gradient("cpu.pooled_grad_filter", c, c.w, of_filter, precision);
+
+    const auto plain_input = [&](NodeRun& n) { n.in(TENON_F32, y, dy).in(TENON_F32, c.w, w); };
+    const auto plain_filter = [&](NodeRun& n) { n.in(TENON_F32, c.x, x).in(TENON_F32, y, dy); };
+    constexpr int exact = TENON_PRECISION_HIGHEST;
+    expect_near(dx, gradient("conv_grad_input", c, c.x, plain_input, exact), tolerance);
+    expect_near(dw, gradient("conv_grad_filter", c, c.w, plain_filter, exact), 2 * tolerance);
+  }
+}
+
+TEST_P(PooledConvolution, IsConvolutionThenPool) { check_forward(TENON_PRECISION_HIGHEST, 1e-5); }
+TEST_P(PooledConvolution, IsNearlySoByWinograd) { check_forward(TENON_PRECISION_DEFAULT, 1e-4); }
+TEST_P(PooledConvolution, GradientsAreThoseOfTheUnpooledMap) { check_gradients(TENON_PRECISION_HIGHEST, 1e-5); }
+TEST_P(PooledConvolution, GradientsAreNearlySoByWinograd) { check_gradients(TENON_PRECISION_DEFAULT, 1e-4); }
 
 // Below HIGHEST other sums are taken, whose bits are not all those of plain sums.
 TEST_P(PooledConvolution, IsWinogradsFor3x3And5x5) {
