@@ -57,8 +57,7 @@ bool suits_half_winograd_filter(const ConvProblem& p) {
 }
 
 ConvWork half_winograd_filter(const ConvProblem& p) {
-  ConvWork work = work_of<ConvData>(std::make_shared<WinogradFilterGrad>(p.shape, true));
-  return p.result_dtype == TENON_BF16 ? with_rounded_result(std::move(work), p) : work;
+  return with_rounded_result(work_of<ConvData>(std::make_shared<WinogradFilterGrad>(p.shape, true)), p);
 }
 
 // ---- products of matrices ----

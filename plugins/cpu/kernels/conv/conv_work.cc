@@ -79,6 +79,7 @@ ConvWork with_wide_copies(ConvWork work, const ConvProblem& p) {
 }
 
 ConvWork with_rounded_result(ConvWork work, const ConvProblem& p) {
+  if (p.result_dtype != TENON_BF16) return work;
   const uint64_t at = aligned_room(work.shared_bytes);
   const int64_t n = filter_elements(p.shape);
   work.shared_bytes = at + bytes_of(n);

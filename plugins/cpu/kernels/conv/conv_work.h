@@ -28,7 +28,7 @@ ConvWork with_wide_bias(ConvWork work, int64_t channels);
 // `work` of f32, for data of bf16: on copies of operands and result, of which a visitor sees none.
 ConvWork with_wide_copies(ConvWork work, const ConvProblem& problem);
 
-// `work` of a filter's gradient of f32, for a result of bf16.
+// `work` of a filter's gradient, which is f32, for the problem's result, which may be bf16.
 ConvWork with_rounded_result(ConvWork work, const ConvProblem& problem);
 
 }  // namespace tenon::cpu::TENON_CPU_ISA
