@@ -35,6 +35,7 @@ Kernel kernel_of(const Work& work) {
   kernel.threads = work->threads();
   kernel.scratch_bytes = work->scratch_bytes();
   kernel.thread_scratch_bytes = work->thread_scratch_bytes();
+  if constexpr (requires { work->algorithm(); }) kernel.algorithm = work->algorithm();
   return kernel;
 }
 

@@ -109,12 +109,18 @@ class Trial {
   tenon::plugin::Place scratch_;
 };
 
+Kernel made(const Way& way) {
+  Kernel kernel = way.make();
+  kernel.algorithm = way.name;
+  return kernel;
+}
+
 // A way that the device cannot go is none; but the first has to.
 std::vector<Kernel> make_all(const std::vector<Way>& ways) {
-  std::vector<Kernel> kernels{ways[0].make()};
+  std::vector<Kernel> kernels{made(ways[0])};
   for (size_t i = 1; i < ways.size(); ++i) {
     try {
-      kernels.push_back(ways[i].make());
+      kernels.push_back(made(ways[i]));
     } catch (const Error& e) {
       if (e.code == TENON_DEVICE_LOST) throw;
       kernels.emplace_back();
@@ -207,16 +213,16 @@ size_t forced_way() {
 
 Kernel soonest(const NodeView& node, const Env& env, const std::vector<Way>& ways, double small) {
   Driver& driver = driver_of(*env.device);
-  if (const size_t forced = forced_way(); forced != kMeasured) return ways[forced % ways.size()].make();
+  if (const size_t forced = forced_way(); forced != kMeasured) return made(ways[forced % ways.size()]);
   if (ways.size() == 1 || env.deterministic || !driver.remembers() ||
       static_cast<double>(tenon::plugin::cost_of(node).flops) < 2 * small)
-    return ways[0].make();
+    return made(ways[0]);
   const std::string key = driver.choice_key(text_of(node));
   if (const size_t known = index_of(ways, driver.choice(key)); known < ways.size()) {
     ++driver.counts().remembered;
-    return ways[known].make();
+    return made(ways[known]);
   }
-  if (!may_fit(driver, node, 0)) return ways[0].make();
+  if (!may_fit(driver, node, 0)) return made(ways[0]);
   const std::vector<Kernel> kernels = make_all(ways);
   const std::vector<double> seconds = measure(driver, node, kernels);
   if (seconds.empty()) {

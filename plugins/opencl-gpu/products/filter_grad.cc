@@ -100,7 +100,9 @@ Kernel filter_grad_kernel(const NodeView& node, const Env& env, const ConvShape&
   for (const FilterGrad& f : parts_like(shape_of(driver, shape)))
     ways.push_back({std::to_string(f.rows) + " rows of " + std::to_string(f.c_part) + " channels",
                     [&driver, kind, f] { return kernel_in(driver, f, kind); }});
-  return soonest(node, env, ways);
+  Kernel kernel = soonest(node, env, ways);
+  kernel.algorithm = "direct, " + kernel.algorithm;
+  return kernel;
 }
 
 }  // namespace opencl_gpu

@@ -95,9 +95,12 @@ ProductKind kind_of(const NodeView& node, AIs a) {
 Kernel product_kernel(const NodeView& node, const Env& env, const Product& s, const ProductKind& kind) {
   Driver& driver = driver_of(*env.device);
   constexpr int64_t kFew = 1 << 14;
-  if (s.batch * s.m * s.n * s.k <= kFew) return plain_kernel(driver, s, kind);
-  return driver.shape() == Shape::kCpu ? cpu_product_kernel(node, env, s, kind)
-                                       : gpu_product_kernel(node, env, s, kind);
+  const bool few = s.batch * s.m * s.n * s.k <= kFew;
+  Kernel kernel = few                             ? plain_kernel(driver, s, kind)
+                  : driver.shape() == Shape::kCpu ? cpu_product_kernel(node, env, s, kind)
+                                                  : gpu_product_kernel(node, env, s, kind);
+  kernel.algorithm = few ? "gemm, an element a work item" : "gemm, " + kernel.algorithm;
+  return kernel;
 }
 
 void add_products(KernelTable& table) {

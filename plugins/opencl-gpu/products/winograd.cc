@@ -83,6 +83,12 @@ Launch filters_launch(Driver& driver, const Winograd& s, const Parameters& p, co
   return filters.groups({static_cast<size_t>(groups)});
 }
 
+Kernel winograd_of(std::vector<Launch> launches, uint64_t scratch_bytes) {
+  Kernel kernel = kernel_of(std::move(launches), scratch_bytes);
+  kernel.algorithm = "winograd 3x3";
+  return kernel;
+}
+
 }  // namespace
 
 bool winograd_suits(const Driver& driver, const ConvShape& s, const ProductKind& kind, bool input) {
@@ -116,7 +122,7 @@ Kernel winograd_kernel(Driver& driver, const ConvShape& shape, const ProductKind
   product.scratch().groups({static_cast<size_t>(b.items)});
   std::vector<Launch> launches{filters_launch(driver, s, p, b), product};
   if (parts) launches.push_back(sum_of_parts(driver, sums, kind, 1, b.end));
-  return kernel_of(std::move(launches), b.end + (parts ? up(sums.m * sums.n * 4, 64) : 0));
+  return winograd_of(std::move(launches), b.end + (parts ? up(sums.m * sums.n * 4, 64) : 0));
 }
 
 Kernel winograd_pooled_kernel(Driver& driver, const ConvShape& shape, bool bias, bool relu) {
@@ -127,7 +133,7 @@ Kernel winograd_pooled_kernel(Driver& driver, const ConvShape& shape, bool bias,
   Launch product = Launch::of_text(driver, text_of(), "winograd", options_of(p) + " -D POOLED");
   product.value(s).value<cl_long>(b.room).in(0).scratch(b.filters_at).in(bias ? 2 : 1).out(1).out(0).scratch();
   product.groups({static_cast<size_t>(b.items)});
-  return kernel_of({filters_launch(driver, s, p, b), product}, b.end);
+  return winograd_of({filters_launch(driver, s, p, b), product}, b.end);
 }
 
 // ---- the filter's gradient ----
@@ -155,11 +161,11 @@ Kernel winograd_filter_kernel(Driver& driver, const ConvShape& shape, const Prod
   sums.value(s).value<cl_long>(chunks).value<cl_long>(c_part).value<cl_long>(room).in(0).in(1);
   chunks > 1 ? sums.scratch(parts_at) : sums.out(0);
   sums.scratch().groups({static_cast<size_t>(items)});
-  if (chunks == 1) return kernel_of({sums}, parts_at);
+  if (chunks == 1) return winograd_of({sums}, parts_at);
   Product whole;
   whole.m = 9 * s.k, whole.n = s.n, whole.c_row = s.n, whole.c_batch = size;
-  return kernel_of({sums, sum_of_parts(driver, whole, kind, chunks, parts_at)},
-                   parts_at + static_cast<uint64_t>(chunks * size) * 4);
+  return winograd_of({sums, sum_of_parts(driver, whole, kind, chunks, parts_at)},
+                     parts_at + static_cast<uint64_t>(chunks * size) * 4);
 }
 
 }  // namespace opencl_gpu

@@ -99,6 +99,14 @@ void Gemm::list_rows() {
   }
 }
 
+const char* Gemm::algorithm() const {
+  if (vector_) return "gemm by vectors";
+  if (chunks_ > 1) return "gemm in parts of K";
+  if (thin_) return "gemm thin";
+  if (slab_) return "gemm slab";
+  return streamed_ ? "gemm streamed" : direct_ ? "gemm direct" : "gemm packed";
+}
+
 uint64_t Gemm::scratch_bytes() const {
   return chunks_ > 1 ? static_cast<uint64_t>(chunks_ * s_.batch * s_.m * s_.n) * sizeof(float) : 0;
 }

@@ -53,6 +53,7 @@ class Gemm {
   explicit Gemm(const GemmShape& shape, bool consumed = false);
 
   uint32_t threads() const { return threads_; }
+  const char* algorithm() const;  // "gemm slab"
   uint64_t scratch_bytes() const;         // shared
   uint64_t thread_scratch_bytes() const;  // each thread's
   // In which a visitor sees C: blocks of rows; 0: none, as rows are few or the sums of K are split.

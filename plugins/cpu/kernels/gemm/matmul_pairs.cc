@@ -201,6 +201,7 @@ Kernel make_pair_product(const NodeView& node) {
   if (drops) dropout = dropout_rule_of(node);
   const auto dot = pair_dot(gemm_shape_of(node), bias, residual, node.out(0).dtype() == TENON_BF16, dropout);
   Kernel kernel = kernel_of(dot);
+  kernel.algorithm = "gemm of bf16 pairs";
   kernel.run = [=](const Call& call) {
     dot->run(call,
              {call.in(op::dot_bias_act::a), call.in(op::dot_bias_act::b),

@@ -230,6 +230,7 @@ Kernel make_pair_attention(const NodeView& node, const AttentionRef& a) {
   Kernel k;
   k.threads = threads_for(a->B * a->N * a->T * (a->S + a->D));
   k.thread_scratch_bytes = PairRoom(*a, false, nullptr).used;
+  k.algorithm = "bf16 pairs";
   k.run = [pa](const Call& call) {
     const Attention& a = *pa->a;
     PairPorts p{};
@@ -251,6 +252,7 @@ Kernel make_pair_attention_grad(const NodeView& node, const AttentionRef& a) {
   Kernel k;
   k.threads = threads_for(a->B * a->N * a->T * (a->S + a->D));
   k.thread_scratch_bytes = PairRoom(*a, true, nullptr).used;
+  k.algorithm = "bf16 pairs";
   k.run = [pa, dbias](const Call& call) {
     const Attention& a = *pa->a;
     PairPorts p{};
