@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include "tenon/op/table.h"
+
 namespace tenon::conformance {
 namespace {
 
@@ -101,6 +103,11 @@ void print_reasons(FILE* out, const Summary& summary, Outcome outcome, const cha
 // ---- levels ----
 
 void print_missing(FILE* out, const Summary& summary) {
+  const std::vector<SharedCause> shared = shared_causes(summary);
+  if (!shared.empty()) std::fprintf(out, "\nA cause that is no op's, what to mend before any op is written:\n");
+  for (const SharedCause& cause : shared)
+    std::fprintf(out, "  %s of %s: '%s'\n", plural(cause.tests, "test").c_str(), plural(cause.ops, "op").c_str(),
+                 cause.text.c_str());
   const auto missing = missing_ops(summary);
   if (!missing.empty()) std::fprintf(out, "\nMissing ops, what to write next first:\n");
   for (const auto& [level, names] : missing)
@@ -119,6 +126,7 @@ void Counts::add(Outcome outcome) {
   ++(outcome == Outcome::kPass          ? pass
      : outcome == Outcome::kFail        ? fail
      : outcome == Outcome::kUnsupported ? unsupported
+     : outcome == Outcome::kDeclined    ? declined
                                         : unavailable);
 }
 
@@ -143,7 +151,7 @@ const char* level_meaning(int level) {
 }
 
 const char* outcome_name(Outcome outcome) {
-  static const char* const names[] = {"pass", "fail", "unsupported", "unavailable"};
+  static const char* const names[] = {"pass", "fail", "unsupported", "unavailable", "declined"};
   return names[static_cast<int>(outcome)];
 }
 
@@ -171,6 +179,24 @@ std::string reproduction(const std::string& library, const RunOptions& options, 
   if (options.validate) text += " --validate";
   if (options.samples != kDrawn) text += " --samples " + std::to_string(options.samples);
   return text + " --seed " + std::to_string(options.seed) + " --filter " + quoted("^" + pattern + "$");
+}
+
+std::vector<SharedCause> shared_causes(const Summary& summary) {
+  // What supports refuses is told with the op first: "add of f32, f32 ('add'): ..".
+  const auto is_of_an_op = [](const std::string& text) { return op::find(text.substr(0, text.find(' '))) != nullptr; };
+  std::map<std::string, std::pair<uint64_t, std::set<std::string>>> causes;
+  for (const Result& r : summary.results) {
+    const bool missing = r.test->suite == "op" && r.test->required && r.outcome == Outcome::kUnsupported;
+    if (!missing || is_of_an_op(r.text)) continue;
+    auto& [tests, ops] = causes[clean(r.text)];
+    ++tests;
+    ops.insert(r.test->group);
+  }
+  std::vector<SharedCause> out;
+  for (const auto& [text, found] : causes)
+    if (found.second.size() > 1) out.push_back({text, found.first, found.second.size()});
+  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.tests > b.tests; });
+  return out;
 }
 
 std::map<int, std::vector<std::string>> missing_ops(const Summary& summary) {
@@ -235,6 +261,7 @@ void Progress::end_group() {
   part(counts_.fail, "FAIL");
   part(counts_.unsupported, "unsupported");
   part(counts_.unavailable, "unavailable");
+  part(counts_.declined, "declined");
   std::fprintf(out_, "%-28s %s\n", group_.c_str(), line.c_str());
   std::fflush(out_);
   counts_ = {};
@@ -246,9 +273,10 @@ void print_summary(FILE* out, const Summary& summary) {
   print_reasons(out, summary, Outcome::kUnavailable, "Not to be tried here:");
   const Counts c = summary.counts();
   if (!summary.filtered()) print_missing(out, summary);
-  std::fprintf(out, "\n%s pass, %s fail, %s unsupported, %s unavailable in %.1f s\n", with_commas(c.pass).c_str(),
+  const std::string declined = c.declined ? ", " + with_commas(c.declined) + " declined" : "";
+  std::fprintf(out, "\n%s pass, %s fail, %s unsupported, %s unavailable%s in %.1f s\n", with_commas(c.pass).c_str(),
                with_commas(c.fail).c_str(), with_commas(c.unsupported).c_str(), with_commas(c.unavailable).c_str(),
-               summary.seconds);
+               declined.c_str(), summary.seconds);
   std::string verdict = "no level, as not all tests ran";
   if (!summary.filtered()) {
     const int level = summary.level();
@@ -259,6 +287,7 @@ void print_summary(FILE* out, const Summary& summary) {
   std::string line = verdict + ": " + with_commas(c.fail) + " of " + plural(c.all(), "test") + " failed";
   if (c.unsupported) line += ", " + with_commas(c.unsupported) + " unsupported";
   if (c.unavailable) line += ", " + with_commas(c.unavailable) + " unavailable";
+  if (c.declined) line += ", " + with_commas(c.declined) + " declined";
   std::fprintf(out, "%s\n", line.c_str());
 }
 

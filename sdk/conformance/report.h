@@ -11,8 +11,8 @@
 namespace tenon::conformance {
 
 struct Counts {
-  uint64_t pass = 0, fail = 0, unsupported = 0, unavailable = 0;
-  uint64_t all() const { return pass + fail + unsupported + unavailable; }
+  uint64_t pass = 0, fail = 0, unsupported = 0, unavailable = 0, declined = 0;
+  uint64_t all() const { return pass + fail + unsupported + unavailable + declined; }
   void add(Outcome outcome);
 };
 
@@ -41,6 +41,13 @@ std::string clean(const std::string& text);
 // The command that runs one test alone.
 std::string reproduction(const std::string& library, const RunOptions& options, const Test& test);
 
+// Why required tests of several ops are unsupported, where that is no op's: a buffer that is not given, a graph that is not
+// compiled. With the number of tests and of ops.
+struct SharedCause {
+  std::string text;
+  uint64_t tests = 0, ops = 0;
+};
+std::vector<SharedCause> shared_causes(const Summary& summary);
 // Ops of which required tests are unsupported, by the level that they stand in the way of: "sort", or "sort (2 of 9)"
 // where others of them pass.
 std::map<int, std::vector<std::string>> missing_ops(const Summary& summary);

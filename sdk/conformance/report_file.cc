@@ -77,7 +77,7 @@ std::string number(double x) {
 std::string json_counts(const Counts& c) {
   return "{\"pass\": " + std::to_string(c.pass) + ", \"fail\": " + std::to_string(c.fail) +
          ", \"unsupported\": " + std::to_string(c.unsupported) + ", \"unavailable\": " + std::to_string(c.unavailable) +
-         "}";
+         ", \"declined\": " + std::to_string(c.declined) + "}";
 }
 
 std::string json_list(const std::vector<std::string>& texts) {
@@ -121,7 +121,7 @@ std::string junit_case(const Summary& s, const Result& r) {
 
 std::string junit_counts(const Counts& c) {
   return " tests=\"" + std::to_string(c.all()) + "\" failures=\"" + std::to_string(c.fail) +
-         "\" errors=\"0\" skipped=\"" + std::to_string(c.unsupported + c.unavailable) + "\"";
+         "\" errors=\"0\" skipped=\"" + std::to_string(c.unsupported + c.unavailable + c.declined) + "\"";
 }
 
 [[noreturn]] void cannot_write(const std::string& path) {

@@ -16,7 +16,8 @@ struct Message {
     kBegin = 1,    // test `index` begins
     kLoaded = 2,   // the library is loaded; `text` describes it
     kRefused = 3,  // it cannot be loaded, `text` says why; the child ends
-    kEnd = 4       // test `index` has ended with `outcome`, `text`, after `seconds`
+    kEnd = 4,      // test `index` has ended with `outcome`, `text`, after `seconds`
+    kDoing = 5     // it does `text` now
   };
   Kind kind = kBegin;
   uint32_t index = 0;

@@ -35,6 +35,8 @@ std::string group_of(const Test& test) { return test.suite + "/" + test.group; }
 
 // ---- in the child ----
 
+const Line* line_of_child = nullptr;
+
 std::string describe(Subject& subject) {
   const tenon_backend& b = subject.backend();
   std::string text = one_line(b.name) + " " + one_line(b.version) + ", ABI " + std::to_string(b.abi_major) + "." +
@@ -75,6 +77,8 @@ Message outcome_of(F run) {
     is(Outcome::kUnsupported, u.reason);
   } catch (const Unavailable& u) {
     is(Outcome::kUnavailable, u.reason);
+  } catch (const Declined& d) {
+    is(Outcome::kDeclined, d.reason);
   } catch (const std::exception& e) {
     is(Outcome::kFail, std::string("an exception: ") + e.what());
   } catch (...) {
@@ -136,6 +140,7 @@ class Loaded {
 
 void work(const std::string& library, const Selection& tests, size_t first, size_t last, const RunOptions& options,
           const Line& line) {
+  line_of_child = &line;
   Loaded loaded(library, options);
   for (size_t i = first; i < last; ++i) {
     const uint32_t index = static_cast<uint32_t>(i);
@@ -232,6 +237,8 @@ class Runner {
       if (event == Child::Event::kTimeout) return hung(at, last, end, seconds, seconds_since(start));
       if (event == Child::Event::kEnded) return ended(child, at, last, end, loaded, seconds_since(start));
       if (message.kind == Message::kRefused) return refused(at, message.text);
+      doing_ = message.kind == Message::kDoing ? ", in " + message.text : "";
+      if (message.kind == Message::kDoing) continue;
       if (message.kind == Message::kLoaded) loaded = true, describe(message.text);
       start = message.kind == Message::kLoaded ? start : Clock::now();
       if (message.kind == Message::kBegin) seconds = tests_[at]->time_limit_s;
@@ -272,14 +279,14 @@ class Runner {
     ++timeouts_;
     if (at == last) return finish(last, end, "ran past " + seconds_text(limit(seconds)));
     ++deaths_[group_of(*tests_[at])];
-    add(at, Outcome::kFail, "ran past " + seconds_text(limit(seconds)), taken);
+    add(at, Outcome::kFail, "ran past " + seconds_text(limit(seconds)) + doing_, taken);
     return at + 1;
   }
 
   size_t ended(Child& child, size_t at, size_t last, const Message& end, bool loaded, double taken) {
     const std::string printed = telling_line(child.take_printed());
     const std::string fate = child.fate();
-    const std::string why = (fate.empty() ? "exited with 0" : fate) + (printed.empty() ? "" : ": " + printed);
+    const std::string why = (fate.empty() ? "exited with 0" : fate) + doing_ + (printed.empty() ? "" : ": " + printed);
     if (at == last) return finish(last, end, fate.empty() ? "" : why);
     if (!loaded && ++early_deaths_ == 2) return refused(at, "loading the library: " + why);
     ++deaths_[group_of(*tests_[at])];
@@ -305,12 +312,17 @@ class Runner {
   std::vector<Result> results_;
   std::map<std::string, int> deaths_;     // by group
   std::map<std::string, bool> given_up_;  // groups of which that was said
+  std::string doing_;                     // what the test does, ", in run without inputs"
   std::string refusal_;                   // why the library cannot be loaded
   int timeouts_ = 0, early_deaths_ = 0;
   bool described_ = false, printed_ = false;
 };
 
 }  // namespace
+
+void doing(const std::string& what) {
+  if (line_of_child) line_of_child->send({Message::kDoing, 0, 0, 0, what});
+}
 
 std::vector<const Test*> selected(const Tests& tests, const RunOptions& options) {
   const std::regex filter(options.filter);

@@ -14,7 +14,8 @@ enum class Outcome {
   kPass,
   kFail,         // the contract is broken; crashes and time limits are failures too
   kUnsupported,  // the backend refuses, with a reason
-  kUnavailable   // it cannot be tried here: one unit only, too little memory
+  kUnavailable,  // it cannot be tried here: one unit only, too little memory
+  kDeclined      // the backend leaves a composite to its decomposition, which has tests of its own
 };
 
 // What a test throws to end early. A test that returns has passed.
@@ -28,6 +29,13 @@ struct Unsupported {
 struct Unavailable {
   std::string reason;
 };
+struct Declined {
+  std::string reason;
+};
+
+// Says what a test does next. Where that ends the process, or runs past its time, the test's result says so: "died of signal
+// 11 (SIGSEGV), in run without inputs". For calls that a backend is likely to end in; one at a time.
+void doing(const std::string& what);
 
 struct Test {
   std::string suite;  // "op"

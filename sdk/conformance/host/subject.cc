@@ -9,17 +9,18 @@
 #include "conformance/host/poison.h"
 
 namespace tenon::conformance {
-namespace {
 
-const char* code_name(int32_t code) {
+std::string code_name(int32_t code) {
   static const char* const names[] = {"OK",          "INVALID", "UNSUPPORTED", "UNAVAILABLE", "OUT_OF_MEMORY",
                                       "DEVICE_LOST", "TIMEOUT", "ABI",         "INTERNAL"};
-  return code >= 0 && code <= TENON_INTERNAL ? names[code] : "an unknown code";
+  return code >= 0 && code <= TENON_INTERNAL ? names[code] : "the unknown code " + std::to_string(code);
 }
+
+namespace {
 
 std::string words(const tenon_status& status) {
   const std::string text = one_line(status.message);
-  return std::string(code_name(status.code)) + (text.empty() ? ", without a message" : ": " + text);
+  return code_name(status.code) + (text.empty() ? ", without a message" : ": " + text);
 }
 
 }  // namespace

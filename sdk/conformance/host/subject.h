@@ -17,6 +17,8 @@
 
 namespace tenon::conformance {
 
+// "INVALID"
+std::string code_name(int32_t code);
 // Throws: `text` as a failure, unless the status is OK; UNSUPPORTED and UNAVAILABLE become what they are.
 void expect_ok(const tenon_status& status, const std::string& what);
 // Throws a failure unless the status has this code and, being an error, a message of one line.

@@ -124,6 +124,7 @@ void keeps_no_argument(Subject& s) {
 void expect_refused(Subject& s, const Queue& queue, const tenon_run& run, const std::string& what) {
   uint64_t ticket = 0;
   uint32_t done = 77;
+  doing(what);
   expect_code(s.backend().run(queue.handle(), &run, &ticket, &done), TENON_INVALID, what);
   expect(done == 0, what + " is refused, and *done says " + std::to_string(done) + ", expected 0");
 }

@@ -39,17 +39,22 @@ std::vector<Sample> some_of(const std::string& op) {
   return some;
 }
 
-// Throws Unsupported unless one sample at least is taken.
+// Throws Unsupported unless one sample at least is taken; of a composite that is left to its decomposition, Declined.
 Sample first_taken(Subject& s, const std::string& op) {
   Answer answer;
-  for (const Sample& sample : some_of(op))
-    if ((answer = answer_of(s, one_node_graph(sample.view()))).answer == TENON_TAKE) return sample;
+  bool left = !reference::is_primitive(op);
+  for (const Sample& sample : some_of(op)) {
+    answer = answer_of(s, one_node_graph(sample.view()));
+    if (answer.answer == TENON_TAKE) return sample;
+    left = left && answer.answer == TENON_DECOMPOSE;
+  }
+  if (left) throw Declined{op + " is left to its decomposition"};
   throw Unsupported{op + ": " + (answer.reason.empty() ? answer_name(answer.answer) : answer.reason)};
 }
 
 void compile_taken(Subject& s, const Sample& sample, const FlatGraph& graph) {
   const tenon_status status = compile_status(s, *graph.graph());
-  expect(status.code == TENON_OK, "supports says TAKE, compile code " + std::to_string(status.code) + ", '" +
+  expect(status.code == TENON_OK, "supports says TAKE, compile " + code_name(status.code) + ", '" +
                                       one_line(status.message) + "', of " + shape_of(sample.view()));
 }
 

@@ -90,11 +90,12 @@ void speaks_of_every_mistake(Subject& s) {
   write(queue, buffer, ramp(16));
   for (int round = 0; round < 3; ++round)
     for (const Named& mistake : mistakes(s, queue, buffer)) {
+      doing(mistake.what);
       const tenon_status status = mistake.make();
       expect(status.code > TENON_OK && status.code <= TENON_INTERNAL,
-             mistake.what + ": found code " + std::to_string(status.code));
+             mistake.what + ": found " + code_name(status.code));
       expect(status.code != TENON_INTERNAL && status.code != TENON_DEVICE_LOST && status.code != TENON_ABI,
-             mistake.what + ": found code " + std::to_string(status.code) +
+             mistake.what + ": found " + code_name(status.code) +
                  ", but it is the caller's mistake or a thing that is not there");
       expect_code(status, status.code, mistake.what);
       expect(std::strlen(status.message) < 1000,
@@ -226,8 +227,8 @@ void refuses_a_workspace_that_is_not_there(Subject& s) {
   if (status.code == TENON_OK && info.workspace_bytes < 1ull << 40)
     throw Unavailable{"the backend needs less than 1 TB for it"};
   expect(status.code == TENON_OUT_OF_MEMORY && !one_line(status.message).empty(),  // a report may follow the line
-         "compile of a step with 16 TB between two of its nodes: expected OUT_OF_MEMORY with a message, found code " +
-             std::to_string(status.code));
+         "compile of a step with 16 TB between two of its nodes: expected OUT_OF_MEMORY with a message, found " +
+             code_name(status.code));
   expect(info.workspace_bytes >= 1ull << 44 || info.peak_bytes >= 1ull << 44,
          "compile of a step with 16 TB between two of its nodes fills no info: workspace " +
              std::to_string(info.workspace_bytes) + ", peak " + std::to_string(info.peak_bytes));
@@ -273,7 +274,7 @@ void survives_no_memory(Subject& s) {
   for (tenon_buffer* buffer : buffers) s.backend().buffer_free(buffer);
   if (code == TENON_OK) throw Unavailable{"the device has more than 6 GB that are not this process's"};
   expect(code == TENON_OUT_OF_MEMORY && told,
-         "buffers of more than all memory: expected OUT_OF_MEMORY with a message, found code " + std::to_string(code));
+         "buffers of more than all memory: expected OUT_OF_MEMORY with a message, found " + code_name(code));
   expect_equal(read(queue, small), ramp(16), "a buffer that was there before memory ran out");
 }
 

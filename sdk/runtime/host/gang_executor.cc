@@ -167,7 +167,8 @@ void GangExecutor::run_now(const tenon_run& run, uint32_t* done) {
 void GangExecutor::run(const tenon_run& run, Queue& queue, uint32_t* done) {
   auto& stream = static_cast<HostStream&>(queue.work());
   if (stream.is_inline()) return run_now(run, done);
-  if (run.feed) {  // batches are pulled on this thread, after all that was submitted
+  // Batches are pulled on this thread, and a result that may end the run tells `done` behind it alone.
+  if (run.feed || plan_.until >= 0) {
     stream.submit()->reached(UINT64_MAX);
     return run_now(run, done);
   }

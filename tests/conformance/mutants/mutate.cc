@@ -11,7 +11,9 @@
 //   behind: const int low = 0;       where the next text occurs more than once: the first behind this one
 //   - low + i                        a text that occurs once in the file: an expression, or statements that end in ;
 //   + low + i + 1                    what stands there in the mutant; empty: nothing, of statements
-// Several entries may change the same text. Lines that start with # are comments.
+// Several entries may change the same text. Entries of one name are one mistake in several places: the first says what
+// catches it. Lines that start with # are comments.
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -81,6 +83,12 @@ std::vector<Mutant> read_list(const fs::path& path) {
   return mutants;
 }
 
+// From 1; entries of one name have one.
+size_t number_of(const std::vector<Mutant>& mutants, const std::string& name) {
+  const auto first = std::find_if(mutants.begin(), mutants.end(), [&](const Mutant& m) { return m.name == name; });
+  return static_cast<size_t>(first - mutants.begin()) + 1;
+}
+
 using Choices = std::vector<std::pair<size_t, const Mutant*>>;  // with their numbers, from 1
 
 // `from`, and in its place the texts of its mutants while they are chosen.
@@ -113,7 +121,7 @@ size_t place_in(const std::string& text, const Mutant& m) {
 std::string mutated(std::string text, const std::string& file, const std::vector<Mutant>& mutants) {
   std::map<size_t, Choices> sites;  // by place
   for (size_t i = 0; i < mutants.size(); ++i)
-    if (mutants[i].file == file) sites[place_in(text, mutants[i])].emplace_back(i + 1, &mutants[i]);
+    if (mutants[i].file == file) sites[place_in(text, mutants[i])].emplace_back(number_of(mutants, mutants[i].name), &mutants[i]);
   size_t end = text.size();
   for (auto it = sites.rbegin(); it != sites.rend(); ++it) {  // from the end, so that places stay what they are
     const Mutant& first = *it->second[0].second;

@@ -42,7 +42,7 @@ std::vector<std::string> outcomes(const Tests& tests, RunOptions options = {},
                                   const std::string& library = cpu_path()) {
   std::vector<std::string> seen;
   const auto words = [](const Result& r) {
-    static const char* const names[] = {"pass", "fail", "unsupported", "unavailable"};
+    static const char* const names[] = {"pass", "fail", "unsupported", "unavailable", "declined"};
     return std::string(names[static_cast<int>(r.outcome)]) + (r.text.empty() ? "" : ": " + r.text);
   };
   const std::vector<Result> results =
@@ -58,9 +58,28 @@ TEST(Harness, TellsWhatTestsThrow) {
   EXPECT_EQ(outcomes({make("a", "1", pass), make("a", "2", [](Subject&) { fail("broken"); }),
                       make("a", "3", [](Subject&) { throw Unsupported{"no f64"}; }),
                       make("a", "4", [](Subject&) { throw Unavailable{"one unit"}; }),
-                      make("a", "5", [](Subject&) { throw std::runtime_error("oh"); }), make("a", "6", pass)}),
+                      make("a", "5", [](Subject&) { throw std::runtime_error("oh"); }),
+                      make("a", "6", [](Subject&) { throw Declined{"left"}; }), make("a", "7", pass)}),
             (Words{"pass", "fail: broken", "unsupported: no f64", "unavailable: one unit", "fail: an exception: oh",
-                   "pass"}));
+                   "declined: left", "pass"}));
+}
+
+TEST(Harness, SaysWhatATestDidThatEndedItsProcess) {
+  conformance::Test hang = make("b", "1", [](Subject&) {
+    doing("wait for nothing");
+    for (;;) pause();
+  });
+  hang.time_limit_s = 5;
+  const auto crashes_later = [](Subject&) {
+    doing("run without a program");
+    doing("run without inputs");
+    die();
+  };
+  EXPECT_EQ(
+      outcomes({make("a", "1", [](Subject&) { doing("run without a program"); }), make("a", "2", crash),
+                make("a", "3", crashes_later), hang}),
+      (Words{"pass", "fail: died of signal 11 (SIGSEGV)", "fail: died of signal 11 (SIGSEGV), in run without inputs",
+             "fail: ran past 5 s, in wait for nothing"}));
 }
 
 TEST(Harness, GoesOnBehindACrashAnExitAndAHang) {

@@ -90,6 +90,30 @@ TEST(Report, GroupsReasonsAndListsMissingOps) {
   EXPECT_FALSE(run.summary.good(1));
 }
 
+TEST(Report, NamesACauseThatIsNoOpsBeforeTheMissingOps) {
+  FakeRun run;
+  const std::string cause = "buffer_alloc of a HOST buffer: UNSUPPORTED: no host memory";
+  for (const char* op : {"add", "sub", "mul"}) run.add("op", op, "f32[7]", Outcome::kUnsupported, cause);
+  run.add("op", "sort", "f32[7]", Outcome::kUnsupported, "sort of f32 ('sort'): no code", 0, 2);
+  run.add("op", "exp", "f32[7]", Outcome::kUnsupported, "sort of f32 ('sort'): no code", 0, 2);
+  run.add("op", "neg", "f32[7]", Outcome::kUnsupported, "compile: UNSUPPORTED: of one op alone");
+  const std::string text = run.text();
+  const std::string shared =
+      "\nA cause that is no op's, what to mend before any op is written:\n  3 tests of 3 ops: '" + cause +
+      "'\n\nMissing ops, what to write next first:\n";
+  EXPECT_TRUE(contains(text, shared)) << text;
+}
+
+TEST(Report, CountsADeclinedCompositeApart) {
+  FakeRun run;
+  run.add("op", "add", "f32[7]", Outcome::kPass);
+  run.add("composite", "softmax", "f32[7]", Outcome::kDeclined, "left to its decomposition", 0, 3);
+  EXPECT_TRUE(contains(run.text(), "1 pass, 0 fail, 0 unsupported, 0 unavailable, 1 declined in")) << run.text();
+  EXPECT_FALSE(contains(run.text(), "left to its decomposition"));
+  EXPECT_EQ(run.last_line(), "level 4: 0 of 2 tests failed, 1 declined");
+  EXPECT_TRUE(contains(to_json(run.summary), "\"declined\": 1}"));
+}
+
 TEST(Report, KnowsNoLevelWithoutAnOp) {
   FakeRun run;
   run.add("load", "file", "note", Outcome::kPass, "", 0, 0);
@@ -131,7 +155,7 @@ TEST(Report, WritesCountsForMachines) {
   EXPECT_TRUE(contains(to_json(run.summary),
                        "\"level\": -1,\n  \"missing\": {\"1\": [\"add\"]},\n  \"lacks\": [\"an op that "
                        "computes\"],\n  \"seconds\": 1.5,\n  \"counts\": {\"pass\": 1, \"fail\": 0, \"unsupported\": "
-                       "1, \"unavailable\": 0},"));
+                       "1, \"unavailable\": 0, \"declined\": 0},"));
   EXPECT_TRUE(contains(to_junit(run.summary),
                        "<testsuite name=\"op\" tests=\"1\" failures=\"0\" errors=\"0\" skipped=\"1\">\n"
                        "    <testcase classname=\"op.add\" name=\"f32[7]\" time=\"0.25\"><skipped "

@@ -4,6 +4,7 @@
 
 #include "conformance/host/lowering.h"
 #include "conformance/reference/philox.h"
+#include "conformance/suites/run/lowered_collectives.h"
 #include "conformance/suites/support.h"
 
 namespace tenon::conformance {
@@ -43,7 +44,7 @@ struct Replicas {
     return *buffers.back();
   }
   void run(const Sketch& sketch, Arguments arguments) {
-    const Program program = compile(s, sketch.builder.build(), 4, device);
+    const Program program = compile(s, lowered_collectives(s, device, sketch.builder.build()), 4, device);
     run_now(queue[0], program, std::move(arguments));
   }
   Floats get(const Buffer& buffer) { return read(queue[0], buffer); }

@@ -150,10 +150,11 @@ tenon_status open_device(Subject& s, const std::vector<uint32_t>& units, const c
 
 void expect_open_refused(Subject& s, const std::vector<uint32_t>& units, const char* spec, const std::string& what) {
   tenon_device* device = nullptr;
+  doing("device_open " + what);
   const tenon_status status = open_device(s, units, spec, &device);
   if (status.code == TENON_OK) s.backend().device_close(device);
   expect(status.code == TENON_INVALID || status.code == TENON_UNAVAILABLE,
-         "device_open " + what + ": expected INVALID or UNAVAILABLE, found code " + std::to_string(status.code));
+         "device_open " + what + ": expected INVALID or UNAVAILABLE, found " + code_name(status.code));
   expect_code(status, status.code, "device_open " + what);
 }
 

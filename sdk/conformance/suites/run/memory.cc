@@ -162,8 +162,8 @@ void refuses_misaligned(Subject& s) {
     const tenon_status status = bad.alloc();
     expect(status.code == TENON_INVALID || status.code == TENON_UNSUPPORTED,
            "buffer_alloc of host_memory " + std::to_string(shift) +
-               " bytes beside a multiple of wrap_alignment: expected INVALID or UNSUPPORTED, found code " +
-               std::to_string(status.code));
+               " bytes beside a multiple of wrap_alignment: expected INVALID or UNSUPPORTED, found " +
+               code_name(status.code));
     expect_code(status, status.code, "buffer_alloc of misaligned host_memory");
   }
 }
@@ -285,7 +285,7 @@ tenon_status alloc(Subject& s, int32_t dtype, uint32_t rank, const Dims& dims, i
 void expect_refused(Subject& s, const tenon_status& status, std::initializer_list<int32_t> codes,
                     const std::string& what) {
   expect(std::count(codes.begin(), codes.end(), status.code) > 0,
-         "buffer_alloc of " + what + ": found code " + std::to_string(status.code));
+         "buffer_alloc of " + what + ": found " + code_name(status.code));
   expect_code(status, status.code, "buffer_alloc of " + what);
   comes_back(s, TENON_F32, {5});
 }
