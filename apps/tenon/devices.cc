@@ -13,7 +13,7 @@ bool exists(const std::string& directory) {
   return std::filesystem::exists(directory, ignored);
 }
 
-void declare_devices(Flags& flags, const std::vector<std::string>&) { flags.leave_out({"threads", "seed", "verbose"}); }
+void declare_devices(Flags& flags, const std::vector<std::string>&) { flags.leave_out({"threads", "seed"}); }
 
 std::string unit_json(const UnitInfo& u) {
   return Json()
@@ -24,6 +24,31 @@ std::string unit_json(const UnitInfo& u) {
       .add("max_buffer_bytes", u.max_buffer_bytes)
       .add("emulated", u.emulated)
       .str();
+}
+
+const char* clock_name(DeviceFacts::Clock clock) {
+  if (clock == DeviceFacts::Clock::kMonotonic) return "monotonic";
+  return clock == DeviceFacts::Clock::kPredicted ? "predicted" : "own";
+}
+
+std::string facts_json(const DeviceFacts& f) {
+  return Json()
+      .add("kind", f.kind)
+      .add("vendor", f.vendor)
+      .add("driver", f.driver)
+      .add("firmware", f.firmware)
+      .add("topology", f.topology)
+      .add("trace_clock", clock_name(f.trace_clock))
+      .str();
+}
+
+// What there is of them: "     kind TPU, topology 2x2x1, trace clock predicted"
+void print_facts(const DeviceFacts& f) {
+  std::string text;
+  for (const auto& [name, fact] : {std::pair("kind", &f.kind), {"vendor", &f.vendor}, {"driver", &f.driver},
+                                   {"firmware", &f.firmware}, {"topology", &f.topology}})
+    if (!fact->empty()) text += std::string(text.empty() ? "" : ", ") + name + " " + *fact;
+  if (!text.empty()) print("     %s, trace clock %s\n", text.c_str(), clock_name(f.trace_clock));
 }
 
 void print_devices_json(const Discovery& found) {
@@ -38,6 +63,7 @@ void print_devices_json(const Discovery& found) {
                    .add("path", b.path)
                    .raw("units", json_list(units))
                    .raw("beside", json_list(beside))
+                   .raw("facts", facts_json(b.facts))
                    .add("error", b.status.message())
                    .str());
   }
@@ -59,7 +85,7 @@ std::string memory_text(const UnitInfo& u) {
   return text;
 }
 
-void print_devices(const Discovery& found) {
+void print_devices(const Discovery& found, bool verbose) {
   for (const BackendInfo& b : found.backends) {
     print("%s %s  %s\n", b.name.c_str(), b.version.c_str(), b.path.c_str());
     if (!b.status.ok()) print("  no device now: %s\n", b.status.message().c_str());
@@ -69,6 +95,7 @@ void print_devices(const Discovery& found) {
             memory_text(u).c_str());
     }
     for (const std::string& line : b.beside) print("     %s\n", line.c_str());
+    if (verbose) print_facts(b.facts);
   }
   for (const Refusal& r : found.refusals) print("refused %s: %s\n", r.path.c_str(), r.cause.c_str());
   print("looked in:\n");
@@ -94,7 +121,7 @@ int run_devices(const Flags& flags, const std::vector<std::string>& words) {
   if (flags.boolean("json"))
     print_devices_json(found);
   else
-    print_devices(found);
+    print_devices(found, flags.boolean("verbose"));
   for (const BackendInfo& b : found.backends)
     if (b.status.ok()) return 0;
   throw Error(Status(Code::kUnavailable, "there is no device to train on"));

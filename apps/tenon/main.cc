@@ -43,7 +43,7 @@ std::string usage(const Command& command, const std::vector<std::string>& words)
   return out;
 }
 
-int run_command(const Command& command, const std::vector<std::string>& args) {
+int run_command(const Command& command, const std::vector<std::string>& args, bool* json) {
   Flags flags;
   std::vector<std::string> words;  // what a flag table may depend on: everything that does not look like a flag
   for (const std::string& a : args)
@@ -62,6 +62,7 @@ int run_command(const Command& command, const std::vector<std::string>& args) {
     return 0;
   }
   words = flags.parse(args);
+  *json = flags.boolean("json");
   if (flags.has("threads")) set_process_threads(static_cast<int>(flags.integer("threads")));
   return command.run(flags, words);
 }
@@ -70,6 +71,17 @@ int fail(const std::string& where, const std::string& message, int code, Lines l
   (void)finish_output(code);
   print_error(where + ": " + message, lines);
   return code;
+}
+
+// {"error": {"code": "device lost", "native": -36, "step": 120, "node": "dense_1/dot", "message": ".."}}; what is not known is null.
+void print_error_json(const Status& status) {
+  const FailurePlace* place = status.place();
+  Json error;
+  error.add("code", code_name(status.code()));
+  place && place->native ? error.add("native", place->native) : error.raw("native", "null");
+  place && place->step ? error.add("step", place->step) : error.raw("step", "null");
+  place && !place->node.empty() ? error.add("node", place->node) : error.raw("node", "null");
+  print_line(Json().raw("error", error.add("message", status.message()).str()).str());
 }
 
 // What a device refuses, it may say in lines: they are kept.
@@ -91,11 +103,13 @@ int run(const std::vector<std::string>& args) {
                 2);
   }
   const std::string where = "tenon " + args[0];
+  bool json = false;
   try {
-    return run_command(*command, {args.begin() + 1, args.end()});
+    return run_command(*command, {args.begin() + 1, args.end()}, &json);
   } catch (const UsageError& e) {
     return fail(where, e.message, 2);
   } catch (const Error& e) {
+    if (json) print_error_json(e.status());
     return fail(where, e.status());
   } catch (const std::bad_alloc&) {
     return fail(where, "out of memory", 1);

@@ -48,6 +48,8 @@ Status from_abi(const tenon_status& s, std::string_view backend, std::string_vie
       cat(backend, ": ", s.message ? printable(s.message, kMaxReport) : cat(entry, " failed with code ", s.code)));
 }
 
+Status broke_abi(std::string_view device, std::string_view what) { return Status(Code::kAbi, cat(device, ": ", what)); }
+
 namespace {
 
 // What a plugin throws may be of a type that this process knows nothing of.

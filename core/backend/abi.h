@@ -15,6 +15,9 @@ namespace tenon {
 // "BACKEND: message". Unknown codes count as kInternal; the text is made printable.
 Status from_abi(const tenon_status& status, std::string_view backend, std::string_view entry);
 
+// kAbi, "DEVICE: what it did".
+Status broke_abi(std::string_view device, std::string_view what);
+
 // "BACKEND: the backend broke the ABI: threw out of `ENTRY`: what()". REQUIRED: an exception is being handled.
 Status thrown_out_of(std::string_view backend, std::string_view entry);
 // The same where there is no status to answer with: one line on stderr, for the first few.

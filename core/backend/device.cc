@@ -1,10 +1,11 @@
 #include "backend/device.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
-#include <exception>
 
 #include "backend/abi.h"
+#include "backend/units.h"
 #include "base/text.h"
 #include "tenon/plugin/graph_builder.h"
 
@@ -78,8 +79,6 @@ Device::Device(const tenon_backend& backend, tenon_device* handle, std::string n
 
 namespace {
 
-Status broken(const std::string& device, std::string_view what) { return Status(Code::kAbi, cat(device, ": ", what)); }
-
 constexpr uintptr_t kHostAlignment = 64;
 
 }  // namespace
@@ -87,6 +86,16 @@ constexpr uintptr_t kHostAlignment = 64;
 Device::~Device() {
   call_void_entry(name_, "device_close", [&] { backend_.device_close(handle_); });
 }
+
+namespace {
+
+// Memory that the device does not see, in the place of a HOST buffer's.
+std::shared_ptr<void> plain_memory(uint64_t bytes) {
+  const uint64_t whole = (bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment;
+  return {std::aligned_alloc(kHostAlignment, std::max<uint64_t>(whole, kHostAlignment)), std::free};
+}
+
+}  // namespace
 
 Result<Buffer> Device::allocate(const Type& type, bool host, bool split) {
   tenon_desc desc{};
@@ -97,22 +106,37 @@ Result<Buffer> Device::allocate(const Type& type, bool host, bool split) {
   std::copy(type.shape.begin(), type.shape.end(), desc.dims);
   desc.placement = split ? TENON_SPLIT : TENON_REPLICATED;
   Buffer buffer;
-  TENON_TRY(call_entry(name_, "buffer_alloc",
-                       [&] { return backend_.buffer_alloc(handle_, &desc, &buffer.handle_, &buffer.host_); }));
+  const auto allocate = [&] {
+    return call_entry(name_, "buffer_alloc",
+                      [&] { return backend_.buffer_alloc(handle_, &desc, &buffer.handle_, &buffer.host_); });
+  };
+  Status status = allocate();
+  const bool staged = host && status.code() == Code::kUnsupported;
+  if (staged) {
+    desc.flags = 0;
+    status = allocate();
+  }
+  TENON_TRY(status);
   buffer.device_ = shared_from_this();
   buffer.type_ = type;
-  if (!buffer.handle_) return broken(name_, "buffer_alloc gave no buffer");
+  if (!buffer.handle_) return broke_abi(name_, "buffer_alloc gave no buffer");
+  if (staged) {
+    buffer.staging_ = plain_memory(static_cast<uint64_t>(type.bytes()));
+    if (!buffer.staging_) return Status(Code::kOutOfMemory, cat(name_, ": no memory of the host for a batch"));
+    buffer.host_ = buffer.staging_.get();
+    return buffer;
+  }
   if (!host)
     buffer.host_ = nullptr;
   else if (!buffer.host_ || reinterpret_cast<uintptr_t>(buffer.host_) % kHostAlignment)
-    return broken(name_, "buffer_alloc gave a HOST buffer without memory that is aligned to 64 bytes");
+    return broke_abi(name_, "buffer_alloc gave a HOST buffer without memory that is aligned to 64 bytes");
   return buffer;
 }
 
 Result<Queue> Device::create_queue() {
   Queue queue;
   TENON_TRY(call_entry(name_, "queue_create", [&] { return backend_.queue_create(handle_, 0, &queue.handle_); }));
-  if (!queue.handle_) return broken(name_, "queue_create gave no queue");
+  if (!queue.handle_) return broke_abi(name_, "queue_create gave no queue");
   queue.device_ = shared_from_this();
   return queue;
 }
@@ -169,7 +193,7 @@ Result<std::vector<NodeVerdict>> Device::supports(const GraphImage& graph, std::
   std::vector<NodeVerdict> out;
   for (const tenon_verdict& v : verdicts) {
     if (v.answer < TENON_REFUSE || v.answer > TENON_TAKE)
-      return broken(name_, cat("supports answered ", v.answer, ", expected 0 to 2"));
+      return broke_abi(name_, cat("supports answered ", v.answer, ", expected 0 to 2"));
     out.push_back({static_cast<NodeVerdict::Answer>(v.answer), v.deterministic != 0, printable(v.reason)});
   }
   return out;
@@ -184,7 +208,7 @@ Result<Program> Device::compile(const GraphImage& graph, const ProgramOptions& o
       name_, "compile", [&] { return backend_.compile(handle_, graph.flat(), &o, &program.handle_, &filled); });
   if (info) *info = info_of(filled);
   TENON_TRY(status);
-  if (!program.handle_) return broken(name_, "compile gave no program");
+  if (!program.handle_) return broke_abi(name_, "compile gave no program");
   program.device_ = shared_from_this();
   program.info_ = info_of(filled);
   return program;
@@ -238,6 +262,8 @@ Status Device::end_trace() {
   return status;
 }
 
+DeviceFacts Device::facts() const { return facts_of(backend_, handle_, name_); }
+
 uint64_t Device::bytes_in_use() const { return read_stats(backend_, handle_, name_).bytes_in_use; }
 uint64_t Device::bytes_peak() const { return read_stats(backend_, handle_, name_).bytes_peak; }
 
@@ -247,6 +273,7 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
   std::swap(device_, other.device_);
   std::swap(handle_, other.handle_);
   std::swap(host_, other.host_);
+  std::swap(staging_, other.staging_);
   std::swap(type_, other.type_);
   return *this;
 }
@@ -270,123 +297,14 @@ Queue& Queue::operator=(Queue&& other) noexcept {
   std::swap(device_, other.device_);
   std::swap(handle_, other.handle_);
   std::swap(last_ticket_, other.last_ticket_);
+  std::swap(failure_, other.failure_);
+  std::swap(feeder_, other.feeder_);
   return *this;
 }
 Queue::~Queue() {
+  feeder_.reset();
   if (handle_ && device_)
     call_void_entry(device_->name(), "queue_destroy", [&] { device_->backend().queue_destroy(handle_); });
-}
-
-// ---- Queue ----
-
-// Tickets grow and are never 0.
-Status Queue::wait(uint64_t ticket, const char* entry) {
-  if (ticket <= last_ticket_)
-    return broken(device_->name(), cat(entry, " gave ticket ", ticket, ", expected more than ", last_ticket_));
-  last_ticket_ = ticket;
-  tenon_status status;
-  try {
-    status = device_->backend().wait(handle_, ticket, UINT64_MAX);
-  } catch (...) {
-    return thrown_out_of(device_->name(), "wait");
-  }
-  return from_abi(status, device_->name(), entry);  // a failure of what was submitted
-}
-
-Status Queue::write(const Buffer& to, const void* from, uint64_t bytes, uint64_t offset) {
-  tenon_copy c{};
-  c.struct_size = sizeof c;
-  c.dst = to.handle_;
-  c.dst_offset = offset;
-  c.src_host = from;
-  c.bytes = bytes;
-  uint64_t ticket = 0;
-  TENON_TRY(call_entry(device_->name(), "copy", [&] { return device_->backend().copy(handle_, &c, &ticket); }));
-  return wait(ticket, "copy");
-}
-
-Status Queue::read(const Buffer& from, void* to, uint64_t bytes, uint64_t offset) {
-  tenon_copy c{};
-  c.struct_size = sizeof c;
-  c.src = from.handle_;
-  c.src_offset = offset;
-  c.dst_host = to;
-  c.bytes = bytes;
-  uint64_t ticket = 0;
-  TENON_TRY(call_entry(device_->name(), "copy", [&] { return device_->backend().copy(handle_, &c, &ticket); }));
-  return wait(ticket, "copy");
-}
-
-Status Queue::copy(const Buffer& to, uint64_t to_offset, const Buffer& from, uint64_t from_offset, uint64_t bytes) {
-  tenon_copy c{};
-  c.struct_size = sizeof c;
-  c.dst = to.handle_;
-  c.dst_offset = to_offset;
-  c.src = from.handle_;
-  c.src_offset = from_offset;
-  c.bytes = bytes;
-  uint64_t ticket = 0;
-  TENON_TRY(call_entry(device_->name(), "copy", [&] { return device_->backend().copy(handle_, &c, &ticket); }));
-  return wait(ticket, "copy");
-}
-
-Launch::Launch(const Program& program, int n_inputs, int n_results, int n_scalars, int max_iterations, int n_feeds)
-    : program_(program.handle_),
-      n_scalars_(n_scalars),
-      inputs_(static_cast<size_t>(n_inputs) + 1),
-      results_(static_cast<size_t>(n_results) + 1),
-      scalars_(static_cast<size_t>(n_scalars) * static_cast<size_t>(max_iterations) + 1),
-      feeds_(static_cast<size_t>(n_feeds)) {}
-
-namespace {
-
-struct FeedBridge {
-  Feed* feed;
-  std::span<Buffer*> buffers;
-  tenon_buffer* (*handle)(const Buffer&);
-  std::exception_ptr thrown{};  // by the feed: the backend must not meet it
-};
-
-int32_t bridge_next(void* ctx, uint64_t i, tenon_buffer** feeds, tenon_point* after) {
-  auto& bridge = *static_cast<FeedBridge*>(ctx);
-  try {
-    if (bridge.thrown || !bridge.feed->next(i, bridge.buffers)) return 0;
-  } catch (...) {
-    bridge.thrown = std::current_exception();
-    return 0;
-  }
-  for (size_t k = 0; k < bridge.buffers.size(); ++k) feeds[k] = bridge.handle(*bridge.buffers[k]);
-  *after = {nullptr, 0};
-  return 1;
-}
-
-void bridge_release(void* ctx, uint64_t i) { static_cast<FeedBridge*>(ctx)->feed->release(i); }
-
-}  // namespace
-
-Result<uint32_t> Queue::run(Launch& launch, uint32_t iterations, Feed* feed) {
-  FeedBridge bridge{feed, launch.feeds_, [](const Buffer& b) { return b.handle_; }};
-  tenon_feed abi_feed{sizeof(tenon_feed), 0, &bridge, bridge_next, bridge_release};
-  static_assert(sizeof(Launch::Number) == sizeof(tenon_scalar));
-  tenon_run run{};
-  run.struct_size = sizeof run;
-  run.program = launch.program_;
-  run.iterations = iterations;
-  run.inputs = launch.inputs_.data();
-  run.results = launch.results_.data();
-  run.scalars = reinterpret_cast<const tenon_scalar*>(launch.scalars_.data());
-  run.feed = feed ? &abi_feed : nullptr;
-  uint64_t ticket = 0;
-  uint32_t done = 0;
-  Status status =
-      call_entry(device_->name(), "run", [&] { return device_->backend().run(handle_, &run, &ticket, &done); });
-  if (status.ok()) status = wait(ticket, "run");
-  if (bridge.thrown) std::rethrow_exception(bridge.thrown);
-  TENON_TRY(status);
-  if (done > iterations)
-    return broken(device_->name(), cat("run did ", done, " iterations, expected at most ", iterations));
-  if (done == 0 && !feed) return broken(device_->name(), "run did no iteration");
-  return done;
 }
 
 }  // namespace tenon

@@ -22,6 +22,7 @@ struct tenon_queue;
 struct tenon_program;
 struct tenon_graph;
 struct tenon_sink;
+struct tenon_status;
 
 namespace tenon {
 
@@ -110,6 +111,13 @@ class TraceSink {
 
 class Device;
 
+// Of a queue's work that failed; -1: unknown.
+struct QueueFailure {
+  int32_t native = 0;
+  int64_t iteration = -1;  // of the run
+  int64_t node = -1;       // of the graph that was compiled
+};
+
 class Buffer {
  public:
   Buffer() = default;
@@ -118,7 +126,8 @@ class Buffer {
   ~Buffer();
 
   const Type& type() const { return type_; }
-  // Memory of a HOST buffer; else nullptr.
+  // Memory of a HOST buffer; else nullptr. Where the device has no such memory it is plain memory, and what a feed gives
+  // is copied.
   void* host() const { return host_; }
   explicit operator bool() const { return handle_ != nullptr; }
 
@@ -126,9 +135,11 @@ class Buffer {
   friend class Device;
   friend class Queue;
   friend class Launch;
+  friend class FeedBridge;
   std::shared_ptr<Device> device_;
   tenon_buffer* handle_ = nullptr;
   void* host_ = nullptr;
+  std::shared_ptr<void> staging_;  // what host_ points to, where the device does not see it
   Type type_;
 };
 
@@ -199,13 +210,20 @@ class Queue {
   // Runs 1..max_iterations steps and waits; the result is how many were done (fewer when the feed
   // stopped or an UNTIL result came true).
   Result<uint32_t> run(Launch& launch, uint32_t iterations, Feed* feed = nullptr);
+  // What the backend says of the failure that the last call met.
+  const QueueFailure& failure() const { return failure_; }
 
  private:
   friend class Device;
-  Status wait(uint64_t ticket, const char* entry);
+  friend class FeedBridge;
+  Status wait(uint64_t ticket, const char* entry, const tenon_program* program = nullptr);
+  void ask_failure(const tenon_status& status, const tenon_program* program);
+  Status stage(const Buffer& buffer, uint64_t* ticket);
   std::shared_ptr<Device> device_;
   tenon_queue* handle_ = nullptr;
   uint64_t last_ticket_ = 0;
+  QueueFailure failure_;
+  std::unique_ptr<Queue> feeder_;  // copies batches of a device that has no HOST memory
 };
 
 class Device : public std::enable_shared_from_this<Device> {
@@ -234,6 +252,8 @@ class Device : public std::enable_shared_from_this<Device> {
   Status end_trace();
   uint64_t bytes_in_use() const;
   uint64_t bytes_peak() const;
+  // As far as the backend tells.
+  DeviceFacts facts() const;
 
   const tenon_backend& backend() const { return backend_; }
 

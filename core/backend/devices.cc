@@ -15,7 +15,7 @@ void list(const Candidate& candidate, const Result<Sighting>& seen, Discovery* o
     out->refusals.push_back({candidate.path, seen.status().message()});
     return;
   }
-  BackendInfo info{candidate.name, seen->version, candidate.path, {}, seen->enumerated, seen->beside};
+  BackendInfo info{candidate.name, seen->version, candidate.path, {}, seen->enumerated, seen->beside, seen->facts};
   if (info.status.ok()) {
     Result<std::vector<UnitInfo>> units = describe_units(candidate.name, seen->units);
     info.status = units.ok() ? seen->opened : units.status();
@@ -38,8 +38,9 @@ Discovery discover_backends(std::string_view device) {
   out.directories = search.directories;
   out.refusals = std::move(search.refusals);
   std::vector<Candidate> candidates = find_candidates(search, &out.refusals);
-  if (name != "auto" && name != "tpu") std::erase_if(candidates, [&](const Candidate& c) { return c.name != name; });
-  const std::vector<Result<Sighting>> seen = see_backends(candidates, {spec, Use::kUnlessEmulated});
+  const bool named = name != "auto" && name != "tpu";
+  if (named) std::erase_if(candidates, [&](const Candidate& c) { return c.name != name; });
+  const auto seen = see_backends(candidates, {spec, named ? Use::kDevice : Use::kUnlessEmulated});
   for (size_t i = 0; i < candidates.size(); ++i) list(candidates[i], seen[i], &out);
   drop_copies();
   return out;

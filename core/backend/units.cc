@@ -77,7 +77,23 @@ Result<tenon_device*> open_which(const LoadedBackend& backend, const std::string
   return device;
 }
 
+std::string fact(const char* text) { return text ? one_line(printable(text)) : std::string(); }
+
+DeviceFacts::Clock clock_of(int32_t clock) {
+  if (clock == TENON_CLOCK_MONOTONIC) return DeviceFacts::Clock::kMonotonic;
+  return clock == TENON_CLOCK_PREDICTED ? DeviceFacts::Clock::kPredicted : DeviceFacts::Clock::kOwn;
+}
+
 }  // namespace
+
+DeviceFacts facts_of(const tenon_backend& backend, tenon_device* device, const std::string& name) {
+  if (!backend.facts) return {};
+  tenon_facts facts{};
+  facts.struct_size = sizeof facts;
+  if (!call_entry(name, "facts", [&] { return backend.facts(device, &facts); }).ok()) return {};
+  return {fact(facts.kind),     fact(facts.vendor),   fact(facts.driver),
+          fact(facts.firmware), fact(facts.topology), clock_of(facts.trace_clock)};
+}
 
 Result<std::vector<tenon_unit>> raw_units(const LoadedBackend& backend, const std::string& spec) {
   uint32_t count = 0;
@@ -106,10 +122,12 @@ Result<std::vector<UnitInfo>> enumerate_units(const LoadedBackend& backend, cons
   return describe_units(backend.name, raw);
 }
 
-Status try_to_open(const LoadedBackend& backend, const std::string& spec, const std::vector<tenon_unit>& units) {
+Result<DeviceFacts> try_to_open(const LoadedBackend& backend, const std::string& spec,
+                                const std::vector<tenon_unit>& units) {
   TENON_ASSIGN(tenon_device* const device, open_which(backend, spec, first_domain(units)));
+  const DeviceFacts facts = facts_of(backend.table, device, backend.name);
   call_void_entry(backend.name, "device_close", [&] { backend.table.device_close(device); });
-  return {};
+  return facts;
 }
 
 Result<std::shared_ptr<Device>> open_units(const LoadedBackend& backend, const std::string& spec) {

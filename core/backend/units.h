@@ -18,8 +18,12 @@ Result<std::vector<UnitInfo>> enumerate_units(const LoadedBackend& backend, cons
 Result<std::vector<tenon_unit>> raw_units(const LoadedBackend& backend, const std::string& spec);
 Result<std::vector<UnitInfo>> describe_units(const std::string& backend, const std::vector<tenon_unit>& units);
 
+// What an open device tells of itself, in printable lines; empty where the backend does not tell.
+DeviceFacts facts_of(const tenon_backend& backend, tenon_device* device, const std::string& name);
+
 // Opens the units of `spec` that belong to the domain of the first, and closes them again.
-Status try_to_open(const LoadedBackend& backend, const std::string& spec, const std::vector<tenon_unit>& units);
+Result<DeviceFacts> try_to_open(const LoadedBackend& backend, const std::string& spec,
+                                const std::vector<tenon_unit>& units);
 
 // Opens the units of `spec` that belong to the domain of the first, as one device.
 Result<std::shared_ptr<Device>> open_units(const LoadedBackend& backend, const std::string& spec);

@@ -154,7 +154,9 @@ Result<Results> Function::Impl::take(Stream& stream, int most_steps) {
   if (most_steps < 0) return invalid(options_.name, ": most_steps is ", most_steps, ", expected 0 or more");
   TENON_TRY(open(stream));
   const int most = most_steps > 0 ? std::min(most_steps, options_.steps_per_call) : options_.steps_per_call;
-  TENON_ASSIGN(const StepCall call, traced_.take(static_cast<uint32_t>(most)));
+  const Result<StepCall> taken = traced_.take(static_cast<uint32_t>(most));
+  if (!taken.ok()) return behind_steps(taken.status(), steps_done_);
+  const StepCall& call = *taken;
   TENON_TRY(traced_.feed()->status());
   if (call.steps == 0) end_epoch(stream);
   return results_of(call);
@@ -177,8 +179,9 @@ Result<Results> Function::Impl::repeat(int steps, const Arrays& inputs) {
   std::vector<Array> wide;
   TENON_ASSIGN(const std::vector<GivenInput> values, values_of(inputs, given.signature, replicas, wide));
   TENON_TRY(traced_.place(values, given.sizes, given.rows, whole));
-  TENON_ASSIGN(const StepCall call, traced_.repeat(static_cast<uint32_t>(steps)));
-  return results_of(call);
+  const Result<StepCall> call = traced_.repeat(static_cast<uint32_t>(steps));
+  if (!call.ok()) return behind_steps(call.status(), steps_done_);
+  return results_of(*call);
 }
 
 Result<std::optional<PredictedStep>> Function::Impl::forecast(const Arrays& inputs) {

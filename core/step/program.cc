@@ -1,8 +1,49 @@
 #include "step/program.h"
 
+#include "base/text.h"
 #include "op/replicas.h"
 
 namespace tenon {
+namespace {
+
+// "cpu: device lost at step 120 in node 'dense_1/dot': the card fell off". With neither it is the device's line alone.
+Status placed(Code code, FailurePlace place) {
+  std::string at;
+  if (place.step > 0) append(at, cat(" at step ", place.step));
+  if (!place.node.empty()) append(at, cat(" in node '", place.node, "'"));
+  if (place.native != 0) append(at, cat(" (code ", place.native, ")"));
+  std::string message = cat(place.device, ": ", at.empty() ? "" : cat(code_name(code), at, ": "), place.text);
+  return Status(code, std::move(message), std::make_shared<const FailurePlace>(std::move(place)));
+}
+
+}  // namespace
+
+Status behind_steps(const Status& status, int64_t before) {
+  if (!status.place() || status.place()->step == 0) return status;
+  FailurePlace place = *status.place();
+  place.step += before;
+  return placed(status.code(), std::move(place));
+}
+
+Status StepProgram::failed(const Status& status, const QueueFailure& where) const {
+  FailurePlace place{.native = where.native, .step = where.iteration + 1, .node = {}, .device = {}, .text = {}};
+  const std::vector<NodeId> nodes = image_nodes(executable_.graph);
+  if (where.node >= 0 && static_cast<size_t>(where.node) < nodes.size())
+    place.node = executable_.graph.nodes[static_cast<size_t>(nodes[static_cast<size_t>(where.node)])].name;
+  if (place.native == 0 && place.step == 0 && place.node.empty()) return status;
+  const std::string& device = executable_.device->name();
+  const bool named = status.message().starts_with(cat(device, ": "));
+  place.device = device;
+  place.text = named ? status.message().substr(device.size() + 2) : status.message();
+  return placed(status.code(), std::move(place));
+}
+
+Result<uint32_t> StepProgram::run(Queue& queue, uint32_t iterations, Feed* feed) {
+  if (parted_) return parted_->run(queue, iterations, feed);
+  Result<uint32_t> done = queue.run(*launch_, iterations, feed);
+  return done.ok() ? std::move(done) : failed(done.status(), queue.failure());
+}
+
 StepProgram::StepProgram(Executable executable, const Trace& trace)
     : executable_(std::move(executable)), indices_(trace.indices), watched_(trace.watched), dims_(trace.dims) {
   if (!executable_.soft) launch_.emplace(executable_.make_launch());

@@ -16,6 +16,9 @@ namespace tenon {
 // Steps of one call of the device: it keeps a row of results, and the host scalars, for each.
 inline constexpr int kMostStepsPerCall = 1 << 20;
 
+// The error of a step that failed behind `before` others: its place is counted from the first of them. Others are as they are.
+Status behind_steps(const Status& status, int64_t before);
+
 class StepProgram {
  public:
   // For at most options.max_iterations steps a call. `seed` keys what is drawn at random.
@@ -34,9 +37,8 @@ class StepProgram {
   // Feeds that are given instead of pulled, in the order of FEED inputs.
   void bind_feeds(const std::vector<const Buffer*>& feeds);
 
-  Result<uint32_t> run(Queue& queue, uint32_t iterations, Feed* feed) {
-    return parted_ ? parted_->run(queue, iterations, feed) : queue.run(*launch_, iterations, feed);
-  }
+  // Of a failure the status has the place (Status::place()), whose step is counted from this call's first, 1.
+  Result<uint32_t> run(Queue& queue, uint32_t iterations, Feed* feed);
 
   // Result r of the graph, of a call that did `steps` steps: of mode EACH [steps, ..].
   Result<Array> read(Queue& queue, size_t r, uint32_t steps) const;
@@ -47,6 +49,7 @@ class StepProgram {
 
  private:
   StepProgram(Executable executable, const Trace& trace);
+  Status failed(const Status& status, const QueueFailure& where) const;
   Status allocate_results();
   const Buffer& borrow(const VariableStore& states, const std::string& variable);
   void set_scalars(uint64_t seed);

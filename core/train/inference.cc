@@ -90,7 +90,9 @@ class Estimator::Inference {
   // Up to n batches, or the smaller one that comes next. No steps: the input has ended.
   Result<Results> run(uint32_t n) {
     TENON_TRY(m_.interruption());
-    TENON_ASSIGN(const StepCall call, function_->take(n));
+    const Result<StepCall> taken = function_->take(n);
+    if (!taken.ok()) return behind_steps(taken.status(), batches_);
+    const StepCall& call = *taken;
     if (!m_.before_feed.empty()) m_.log(std::exchange(m_.before_feed, {}));
     TENON_TRY(feed().status());
     if (feed().stopped()) return m_.interrupted_here();

@@ -197,10 +197,10 @@ class Estimator::Training {
   Result<StepCall> call(uint32_t n) {
     const auto start = Clock::now();
     Result<StepCall> done = function_->take_whole(n, site_->watch);
-    if (!done.ok())
-      m_.discard();
-    else
+    if (done.ok())
       pace_->took(n, seconds_since(start));
+    else
+      done = behind_steps(done.status(), std::max<int64_t>(m_.step, 0)), m_.discard();
     return done;
   }
 

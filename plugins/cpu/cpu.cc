@@ -56,6 +56,19 @@ void fill_table(plugin::KernelTable& table) {
   baseline::fill_table(table);
 }
 
+// As the processor names it: "GenuineIntel".
+const char* vendor() {
+  struct Name {
+    unsigned top = 0, b = 0, d = 0, c = 0, end = 0;
+  };
+  static const Name name = [] {
+    Name n;
+    (void)__get_cpuid(0, &n.top, &n.b, &n.c, &n.d);
+    return n;
+  }();
+  return name.b ? reinterpret_cast<const char*>(&name.b) : nullptr;
+}
+
 }  // namespace
 }  // namespace tenon::cpu
 
@@ -64,6 +77,6 @@ TENON_DECLARE_BACKEND
 tenon_status tenon_backend_init(const tenon_host* host, tenon_backend* out) {
   constexpr uint32_t kMostUnits = 64;  // --device cpu:units=N, to try replicas
   static const tenon::plugin::HostBackend backend{
-      "cpu", "0.1.0", "CPU", TENON_CPU, tenon::cpu::fill_table, false, kMostUnits, tenon::cpu::rewrite};
+      "cpu", "0.1.0", "CPU", TENON_CPU, tenon::cpu::fill_table, false, kMostUnits, tenon::cpu::rewrite, tenon::cpu::vendor};
   return tenon::plugin::init_host_backend(backend, host, out);
 }

@@ -42,6 +42,7 @@ struct Device {
   std::mutex trace_mutex;
   tenon_sink sink{};      // emit NULL: nobody listens
   uint64_t trace_ps = 0;  // where the next traced call begins
+  std::string topology, driver;  // for its facts
 };
 
 // What tenon_plan points to.
@@ -78,6 +79,7 @@ struct Buffer {
 struct Queue {
   Device* device;
   tenon_queue* handle;
+  tenon_program *last = nullptr, *last_below = nullptr;  // that was run
   // Of the run in progress: handles of the backend below. They keep their capacity.
   std::vector<tenon_buffer*> inputs, results;
   std::vector<tenon_point> after;
@@ -93,7 +95,8 @@ inline Queue* as(tenon_queue* p) { return reinterpret_cast<Queue*>(p); }
 // An entry of the backend below failed: its text, which lives as long as this thread's errors do.
 inline void check(const tenon_status& status) {
   if (status.code != TENON_OK)
-    throw tenon::plugin::Error(static_cast<tenon_code>(status.code), status.message ? status.message : "failed");
+    throw tenon::plugin::Error(static_cast<tenon_code>(status.code), status.message ? status.message : "failed",
+                               status.native);
 }
 
 // f() as an entry, whose texts may be long: a TPU's messages have many lines.
@@ -105,7 +108,7 @@ tenon_status entry(F f) noexcept {
     return {TENON_OK, 0, nullptr};
   } catch (const tenon::plugin::Error& e) {
     std::snprintf(message, sizeof message, "%s", e.what());
-    return {e.code, 0, message};
+    return {e.code, e.native, message};
   } catch (const std::bad_alloc&) {
     return {TENON_OUT_OF_MEMORY, 0, "out of host memory"};
   } catch (const std::exception& e) {
@@ -131,6 +134,7 @@ tenon_status copy(tenon_queue*, const tenon_copy*, uint64_t* ticket);
 tenon_status run(tenon_queue*, const tenon_run*, uint64_t* ticket, uint32_t* done);
 tenon_status wait(tenon_queue*, uint64_t ticket, uint64_t timeout_ns);
 tenon_status trace(tenon_device*, const tenon_sink*);
+tenon_status error_info(tenon_queue*, tenon_error* out);
 
 // forecast/describe.cc
 void list_plan(PlanRows& to, const tenon::plugin::GraphView& graph, const Forecast& forecast);

@@ -144,6 +144,8 @@ tenon_status run(tenon_queue* handle, const tenon_run* given, uint64_t* ticket, 
       run.feed = &feed;
       device.log.begin_call(run.iterations);
     }
+    queue.last = given->program;
+    queue.last_below = program.handle;
     const auto begun = std::chrono::steady_clock::now();
     uint32_t completed = 0;
     check(device.inner->run(queue.handle, &run, ticket, &completed));
@@ -157,6 +159,21 @@ tenon_status run(tenon_queue* handle, const tenon_run* given, uint64_t* ticket, 
 tenon_status wait(tenon_queue* handle, uint64_t ticket, uint64_t timeout_ns) {
   Queue& queue = *as(handle);
   return queue.device->inner->wait(queue.handle, ticket, timeout_ns);
+}
+
+// Nodes of the backend below are those of the graph that was written out for it.
+tenon_status error_info(tenon_queue* handle, tenon_error* out) {
+  return entry([&] {
+    const Queue& queue = *as(handle);
+    if (!queue.device->inner->error_info) throw Error(TENON_UNSUPPORTED, "error_info: the backend below does not tell");
+    tenon_error full{};
+    full.struct_size = sizeof full;
+    full.flags = out->flags;
+    check(queue.device->inner->error_info(queue.handle, &full));
+    full.program = full.program && full.program == queue.last_below ? queue.last : nullptr;
+    full.node = TENON_NONE;
+    give(full, out);
+  });
 }
 
 tenon_status trace(tenon_device* handle, const tenon_sink* given) {

@@ -73,6 +73,15 @@ void check_units(const tenon_open& open, const Machine& machine) {
   }
 }
 
+// Chips of a slice in rows and columns: "2x2x1" of four.
+std::string topology_of(const Machine& machine) {
+  const int chips = std::max(machine.cores / machine.cores_per_chip, 1);
+  int rows = 1;
+  for (int i = 1; i * i <= chips; ++i)
+    if (chips % i == 0) rows = i;
+  return std::to_string(rows) + "x" + std::to_string(chips / rows) + "x1";
+}
+
 tenon_status device_open(void* self, const tenon_open* given, tenon_device** out) {
   return entry([&] {
     const auto begun = std::chrono::steady_clock::now();
@@ -85,6 +94,8 @@ tenon_status device_open(void* self, const tenon_open* given, tenon_device** out
     const tenon_backend& inner = backend.open_inner(spec.backend);
     const uint32_t units = open.n_units ? open.n_units : static_cast<uint32_t>(machine.cores);
     auto device = std::make_unique<Device>(&backend, &inner, spec, opened_part(machine, units), units);
+    device->topology = topology_of(device->machine);
+    device->driver = std::string(kName) + " " + kVersion + " over " + spec.backend;
     const uint32_t first = 0;
     tenon_open below{};
     below.struct_size = sizeof below;
@@ -103,6 +114,19 @@ void device_close(tenon_device* handle) {
   device->log.shut_down();
   device->inner->device_close(device->handle);
   delete device;
+}
+
+tenon_status facts(tenon_device* handle, tenon_facts* out) {
+  return entry([&] {
+    check_flags(out->flags, 0, "facts");
+    tenon_facts full{};
+    full.kind = "TPU";
+    full.vendor = "Google";
+    full.driver = as(handle)->driver.c_str();
+    full.topology = as(handle)->topology.c_str();
+    full.trace_clock = TENON_CLOCK_PREDICTED;
+    give(full, out);
+  });
 }
 
 // What the backend below counts; free is no more than the emulated units have.
@@ -169,6 +193,8 @@ tenon_status tenon_backend_init(const tenon_host* host, tenon_backend* out) {
     table.trace = tpu::trace;
     table.extension = tpu::extension;
     table.describe = tpu::describe;
+    table.error_info = tpu::error_info;
+    table.facts = tpu::facts;
     tenon::plugin::give(table, out);
   });
 }

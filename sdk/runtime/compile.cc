@@ -83,14 +83,15 @@ Compiled plan_nodes(Device& device, const tenon_graph& graph, const tenon_option
   Plan made = make_plan(prepared.view(), backend.table, env);
   out.program->description = PlanDescription(prepared, made);
   made.memory = {};
+  std::unique_ptr<StepEvents> events;
+  if (options.flags & TENON_OPTION_TRACE)
+    events = std::make_unique<StepEvents>(prepared, made, reinterpret_cast<tenon_program*>(out.program.get()));
+  for (Step& step : made.steps)
+    if (step.node != TENON_NONE) step.node = prepared.origins()[step.node].node;  // as the host knows it
+  out.code_bytes = made.constants.size();
   out.program->executor = make_executor(device, std::move(made));
-  const Plan& plan = out.program->executor->plan();
-  if (options.flags & TENON_OPTION_TRACE) {
-    auto* traced = reinterpret_cast<tenon_program*>(out.program.get());
-    out.program->executor->trace(device.tracer, std::make_unique<StepEvents>(prepared, plan, traced));
-  }
+  if (events) out.program->executor->trace(device.tracer, std::move(events));
   out.cost = prepared.cost();
-  out.code_bytes = plan.constants.size();
   return out;
 }
 

@@ -89,6 +89,22 @@ tenon_status trace(tenon_device* handle, const tenon_sink* sink) {
   });
 }
 
+tenon_status facts(tenon_device* handle, tenon_facts* out) {
+  return guarded([&] {
+    check_flags(out->flags, 0, "facts");
+    const DeviceFacts& known = as_device(handle).facts;
+    const auto told = [](const std::string& fact) { return fact.empty() ? nullptr : fact.c_str(); };
+    tenon_facts full{};
+    full.kind = told(known.kind);
+    full.vendor = told(known.vendor);
+    full.driver = told(known.driver);
+    full.firmware = told(known.firmware);
+    full.topology = told(known.topology);
+    full.trace_clock = TENON_CLOCK_MONOTONIC;  // a step's time is told by waiting for it
+    give(full, out);
+  });
+}
+
 void check_ops(const char* backend, const KernelTable& table) {
   std::string found;  // the first by name
   for (const std::string& op : table.ops()) {
@@ -136,6 +152,8 @@ tenon_backend make_table(std::unique_ptr<Backend> backend, const tenon_host* hos
   table.run = entries::run;
   table.wait = entries::wait;
   table.stats = entries::stats;
+  table.error_info = entries::error_info;
+  table.facts = entries::facts;
   if (!backend->whole_graphs) table.trace = entries::trace, table.describe = entries::describe;
   table.self = entries::keep_for_ever(std::move(backend));
   return table;

@@ -46,6 +46,7 @@ struct Device {
   const Execution execution;
   const std::unique_ptr<DeviceDriver> driver;
   const uint32_t units;
+  const DeviceFacts facts = driver->facts();
   DeviceHealth health;
   Memory memory{*driver};
   ArenaPool workspaces{memory};
@@ -113,6 +114,7 @@ void queue_destroy(tenon_queue* queue);
 tenon_status copy(tenon_queue* queue, const tenon_copy* what, uint64_t* ticket);
 tenon_status run(tenon_queue* queue, const tenon_run* what, uint64_t* ticket, uint32_t* done);
 tenon_status wait(tenon_queue* queue, uint64_t ticket, uint64_t timeout_ns);
+tenon_status error_info(tenon_queue* queue, tenon_error* out);
 
 }  // namespace entries
 }  // namespace tenon::plugin

@@ -31,22 +31,57 @@ Queue::~Queue() {
 void Queue::throw_failure() {
   device.health.check();
   const std::lock_guard lock(mutex_);
-  if (failure_) throw Error(*failure_);
+  if (failure_) throw Error(failure_->error);
 }
 
-void Queue::fail(const Error& e) {
+void Queue::tell_failure(tenon_error* out) {
+  check_flags(out->flags, 0, "error_info");
+  tenon_error full{};
+  full.node = full.iteration = TENON_NONE;
+  const std::lock_guard lock(mutex_);
+  if (failure_) {
+    const Error& e = failure_->error;
+    full.code = e.code;
+    full.native = e.native;
+    full.ticket = failure_->ticket;
+    full.program = failure_->program;
+    full.node = e.node;
+    full.iteration = e.iteration;
+    full.message = e.what();
+  }
+  give(full, out);
+}
+
+void Queue::fail(const Error& e, uint64_t ticket, tenon_program* program) {
   if (e.code == TENON_DEVICE_LOST) device.health.lost(e);
   const std::lock_guard lock(mutex_);
-  if (!failure_) failure_ = e;
+  if (!failure_) failure_ = Failure{e, ticket, program};
+}
+
+void Queue::fail_pending(const Error& e) {
+  const auto failed = [](const Pending& p) {
+    try {
+      return !p.mark->reached(0);
+    } catch (const Error&) {
+      return true;
+    }
+  };
+  Pending of{};
+  {
+    const std::lock_guard lock(mutex_);
+    const auto first = std::find_if(pending_.begin(), pending_.end(), failed);
+    if (first != pending_.end()) of = *first;
+  }
+  fail(e, of.ticket, of.program);
 }
 
 bool Queue::reached(DeviceMark& mark, uint64_t timeout_ns) {
   try {
     return mark.reached(timeout_ns);
   } catch (const Error& e) {
-    fail(e);
+    fail_pending(e);
     const std::lock_guard lock(mutex_);
-    throw Error(*failure_);
+    throw Error(failure_->error);
   }
 }
 
@@ -91,20 +126,20 @@ void Queue::forget_finished() {
   }
 }
 
-uint64_t Queue::finish() {
+uint64_t Queue::finish(tenon_program* program) {
   std::shared_ptr<DeviceMark> mark = work_->submit();
   uint64_t ticket = 0;
   {
     const std::lock_guard lock(mutex_);
     ticket = ++tickets_;
-    if (mark) pending_.push_back({ticket, std::move(mark)});
+    if (mark) pending_.push_back({ticket, std::move(mark), program});
   }
   forget_finished();
   return ticket;
 }
 
-uint64_t Queue::finish(const Error& failure) {
-  fail(failure);
+uint64_t Queue::finish(const Error& failure, tenon_program* program) {
+  fail(failure, tickets_ + 1, program);  // one thread submits, and no other counts tickets
   const std::lock_guard lock(mutex_);
   return ++tickets_;
 }

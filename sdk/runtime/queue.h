@@ -37,14 +37,16 @@ class Queue {
   // Before something is enqueued: throws the first cause of this queue's failure, or of one that is waited for; work
   // that follows comes after the points.
   void begin(const tenon_point* after, uint32_t n_after);
-  // After it: its ticket. Waits where too much is under way.
-  uint64_t finish();
+  // After it: its ticket. Waits where too much is under way. `program`: what was run, if anything.
+  uint64_t finish(tenon_program* program = nullptr);
   // As finish, of work that failed on the way.
-  uint64_t finish(const Error& failure);
+  uint64_t finish(const Error& failure, tenon_program* program = nullptr);
   // Whether the ticket's work is done within the time. Throws what it, or something before it, failed with.
   bool wait(uint64_t ticket, uint64_t timeout_ns);
   // What is reached when the ticket's work is done; nullptr: it is known to be.
   std::shared_ptr<DeviceMark> mark_of(uint64_t ticket);
+  // What sticks to it, as error_info tells it. The text lives as long as the queue.
+  void tell_failure(tenon_error* out);
   // Until nothing is under way.
   void drain();
 
@@ -59,9 +61,16 @@ class Queue {
   struct Pending {
     uint64_t ticket;
     std::shared_ptr<DeviceMark> mark;
+    tenon_program* program;
+  };
+  struct Failure {
+    Error error;
+    uint64_t ticket;
+    tenon_program* program;
   };
   void throw_failure();
-  void fail(const Error& e);  // it sticks, unless another did
+  void fail(const Error& e, uint64_t ticket, tenon_program* program);  // it sticks, unless another did
+  void fail_pending(const Error& e);                                   // as the first that is under way fails
   // mark.reached(), and what it throws sticks.
   bool reached(DeviceMark& mark, uint64_t timeout_ns);
   void forget_finished();
@@ -70,7 +79,7 @@ class Queue {
   std::mutex mutex_;  // of what follows
   std::deque<Pending> pending_;
   uint64_t tickets_ = 0;
-  std::optional<Error> failure_;
+  std::optional<Failure> failure_;
 };
 
 inline Queue* as_queue(tenon_queue* q) { return reinterpret_cast<Queue*>(q); }

@@ -58,20 +58,20 @@ bool changed_nothing(const Queue& queue, const Error& e) {
 // waited for; only where it refuses before the first iteration, and nothing is under way any more, is it an error of
 // the call.
 template <class F>
-uint64_t stick(Queue& queue, F work, const uint32_t* completed) {
+uint64_t stick(Queue& queue, F work, const uint32_t* completed, tenon_program* program = nullptr) {
   try {
     work();
-    return queue.finish();
+    return queue.finish(program);
   } catch (const Error& e) {
     if (completed && *completed == 0 && changed_nothing(queue, e)) {
       queue.drain();
       throw;
     }
-    return queue.finish(e);
+    return queue.finish(e, program);
   } catch (const std::bad_alloc&) {
-    return queue.finish(Error(TENON_OUT_OF_MEMORY, "out of host memory"));
+    return queue.finish(Error(TENON_OUT_OF_MEMORY, "out of host memory"), program);
   } catch (const std::exception& e) {
-    return queue.finish(Error(TENON_INTERNAL, e.what()));
+    return queue.finish(Error(TENON_INTERNAL, e.what()), program);
   }
 }
 
@@ -117,7 +117,7 @@ tenon_status run(tenon_queue* handle, const tenon_run* given, uint64_t* ticket, 
     program.executor->check(run);
     uint32_t completed = 0;
     *ticket = stick(
-        queue, [&] { program.executor->run(run, queue, &completed); }, &completed);
+        queue, [&] { program.executor->run(run, queue, &completed); }, &completed, run.program);
     if (done) *done = completed;
   });
 }
@@ -127,6 +127,10 @@ tenon_status wait(tenon_queue* handle, uint64_t ticket, uint64_t timeout_ns) {
     if (!as_queue(handle)->wait(ticket, timeout_ns))
       throw Error(TENON_TIMEOUT, "wait: the work is not done within the time");
   });
+}
+
+tenon_status error_info(tenon_queue* queue, tenon_error* out) {
+  return guarded([&] { as_queue(queue)->tell_failure(out); });
 }
 
 }  // namespace tenon::plugin::entries

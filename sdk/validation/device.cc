@@ -176,6 +176,35 @@ tenon_status stats(Layer& layer, tenon_device* handle, tenon_stats* out) {
 
 namespace {
 
+void check_fact(const char* text, const char* field) {
+  if (text && (!*text || quoted(text) != text))
+    backend_broke("tells as ", field, " what is no line: '", quoted(text), "'");
+}
+
+}  // namespace
+
+tenon_status facts(Layer& layer, tenon_device* handle, tenon_facts* out) {
+  Call call(layer, "facts");
+  Device& device = call.device(handle);
+  TENON_VALIDATE_SIZE(out, tenon_facts, trace_clock);
+  check_zeroed(&out->flags, TENON_SIZE(tenon_facts, trace_clock) - sizeof out->struct_size, "tenon_facts");
+  const uint64_t room = out->struct_size;
+  const tenon_status status =
+      call.forward(nullptr, [&] { return layer.inner.facts(static_cast<tenon_device*>(device.inner), out); });
+  if (status.code) return status;
+  if (out->struct_size > room) backend_broke("set struct_size ", out->struct_size, ", there was room for ", room);
+  check_fact(out->kind, "kind");
+  check_fact(out->vendor, "vendor");
+  check_fact(out->driver, "driver");
+  check_fact(out->firmware, "firmware");
+  check_fact(out->topology, "topology");
+  if (out->trace_clock < TENON_CLOCK_OWN || out->trace_clock > TENON_CLOCK_PREDICTED)
+    backend_broke("tells of trace clock ", out->trace_clock, ", expected 0 to 2");
+  return status;
+}
+
+namespace {
+
 void emit(void* ctx, const tenon_event* events, uint32_t n, uint64_t stride) {
   auto& trace = *static_cast<Trace*>(ctx);
   (void)checked(trace.layer->name, "emit", [&]() -> tenon_status {

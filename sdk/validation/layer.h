@@ -230,6 +230,8 @@ void queue_destroy(Layer&, tenon_queue*);
 tenon_status copy(Layer&, tenon_queue*, const tenon_copy*, uint64_t* ticket);
 tenon_status run(Layer&, tenon_queue*, const tenon_run*, uint64_t* ticket, uint32_t* done);
 tenon_status wait(Layer&, tenon_queue*, uint64_t ticket, uint64_t timeout_ns);
+tenon_status error_info(Layer&, tenon_queue*, tenon_error* out);
+tenon_status facts(Layer&, tenon_device*, tenon_facts* out);
 
 // What copy and run have in common.
 void translate_after(Call&, Queue&, const tenon_point* after, uint32_t n);

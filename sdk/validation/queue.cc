@@ -126,6 +126,22 @@ void check_done(Queue& queue, uint64_t ticket) {
   queue.completed = std::max(queue.completed, ticket);
 }
 
+// What error_info tells of a queue is what wait tells of it.
+void check_error(const Queue& queue, const tenon_error& error, uint64_t room) {
+  if (error.struct_size > room) backend_broke("set struct_size ", error.struct_size, ", there was room for ", room);
+  if (error.code < TENON_OK || error.code > TENON_INTERNAL) backend_broke("tells of code ", error.code);
+  if (error.code == TENON_OK && !queue.failure.empty())
+    backend_broke("tells of no failure of queue #", queue.serial, ", which has failed: ", queue.failure);
+  if (error.code == TENON_OK) return;
+  if (!error.message || !*error.message) backend_broke("tells of code ", error.code, " without a message");
+  const std::string text = error.message;
+  if (!queue.failure.empty() && text.find(queue.failure) == std::string::npos)
+    backend_broke("tells '", quoted(error.message), "' of queue #", queue.serial, ", which had failed with '",
+                  quoted(queue.failure.c_str()), "'");
+  if (error.ticket > queue.given)
+    backend_broke("tells of ticket ", error.ticket, " of queue #", queue.serial, ", the last one given is ", queue.given);
+}
+
 // The first cause's text stays.
 void note_failure(Queue& queue, const tenon_status& status) {
   const std::string text = status.message ? status.message : "";
@@ -155,6 +171,21 @@ tenon_status wait(Layer& layer, tenon_queue* handle, uint64_t ticket, uint64_t t
     note_failure(queue, status);
   else
     check_done(queue, ticket);
+  return status;
+}
+
+tenon_status error_info(Layer& layer, tenon_queue* handle, tenon_error* out) {
+  Call call(layer, "error_info");
+  const Queue& queue = call.queue(handle);
+  TENON_VALIDATE_SIZE(out, tenon_error, message);
+  check_zeroed(&out->flags, TENON_SIZE(tenon_error, message) - sizeof out->struct_size, "tenon_error");
+  const uint64_t room = out->struct_size;
+  const tenon_status status = call.forward(  // of a lost device, too
+      nullptr, [&] { return layer.inner.error_info(static_cast<tenon_queue*>(queue.inner), out); });
+  if (status.code) return status;
+  if (out->program) out->program = layer.outer_program(out->program);  // NULL: it was destroyed since
+  const std::lock_guard<std::mutex> lock(layer.mutex);
+  check_error(queue, *out, room);
   return status;
 }
 

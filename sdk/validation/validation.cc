@@ -81,6 +81,13 @@ tenon_status on_trace(Layer& l, tenon_device* d, const tenon_sink* sink) {
   return enter(l, "trace", [&] { return trace(l, d, sink); });
 }
 
+tenon_status on_error_info(Layer& l, tenon_queue* q, tenon_error* out) {
+  return enter(l, "error_info", [&] { return error_info(l, q, out); });
+}
+tenon_status on_facts(Layer& l, tenon_device* d, tenon_facts* out) {
+  return enter(l, "facts", [&] { return facts(l, d, out); });
+}
+
 // ---- a table for each slot ----
 
 template <unsigned slot, auto entry>
@@ -108,6 +115,8 @@ void fill(tenon_backend* t) {
   t->stats = Through<slot, on_stats>::call;
   t->trace = Through<slot, on_trace>::call;
   t->describe = Through<slot, on_describe>::call;
+  t->error_info = Through<slot, on_error_info>::call;
+  t->facts = Through<slot, on_facts>::call;
 }
 
 using Fill = void (*)(tenon_backend*);
@@ -152,6 +161,8 @@ tenon_status install(const tenon_backend& inner, tenon_backend* out) {
   if (!in.stats) full.stats = nullptr;
   if (!in.trace) full.trace = nullptr;
   if (!in.describe) full.describe = nullptr;
+  if (!in.error_info) full.error_info = nullptr;
+  if (!in.facts) full.facts = nullptr;
   std::memcpy(out, &full, full.struct_size);
   return {TENON_OK, 0, nullptr};
 }

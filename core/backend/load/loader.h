@@ -36,6 +36,7 @@ struct Sighting {
   std::vector<std::string> beside;  // printable lines
   bool open_tried = false;
   Status opened;
+  DeviceFacts facts;  // where it was
 };
 
 // Looks at all of them at once; loads none. In order. Within one time limit each (set_probe_limit), all side by side. An

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "backend/abi.h"
@@ -28,6 +29,11 @@ void put_status(std::string& out, const Status& status) {
   put_text(out, status.message());
 }
 
+template <class Facts>
+auto texts_of(Facts& f) {
+  return std::array{&f.kind, &f.vendor, &f.driver, &f.firmware, &f.topology};
+}
+
 std::string encode(const Sighting& s) {
   std::string out;
   put_text(out, s.version);
@@ -37,6 +43,8 @@ std::string encode(const Sighting& s) {
   for (const std::string& line : s.beside) put_text(out, line);
   put_number(out, s.open_tried);
   put_status(out, s.opened);
+  for (const std::string* fact : texts_of(s.facts)) put_text(out, *fact);
+  put_number(out, static_cast<uint64_t>(s.facts.trace_clock));
   return out;
 }
 
@@ -84,6 +92,8 @@ Result<Sighting> decode(std::string_view bytes) {
   for (uint64_t i = 0; i < lines && i < bytes.size(); ++i) out.beside.push_back(one_line(reader.text()));
   out.open_tried = reader.number() != 0;
   out.opened = reader.status();
+  for (std::string* fact : texts_of(out.facts)) *fact = one_line(reader.text());
+  out.facts.trace_clock = static_cast<DeviceFacts::Clock>(std::min<uint64_t>(reader.number(), 2));
   if (!reader.good() || (out.enumerated.ok() && out.units.empty()))
     return Status(Code::kAbi, "said what makes no sense as it was tried");
   return out;
@@ -132,7 +142,9 @@ Sighting look_at(const LoadedBackend& backend, const Use& use, const ProbeStage&
   out.open_tried = true;
   if (!describe_units(backend.name, out.units).ok()) return out;  // nobody will open these
   stage("device_open");
-  out.opened = try_to_open(backend, use.spec, out.units);
+  const Result<DeviceFacts> facts = try_to_open(backend, use.spec, out.units);
+  out.opened = facts.status();
+  if (facts.ok()) out.facts = *facts;
   return out;
 }
 

@@ -36,12 +36,22 @@ struct UnitInfo {
   bool emulated = false;  // never chosen by "auto"
 };
 
+// What a device tells of itself once it is open; empty: nothing.
+struct DeviceFacts {
+  std::string kind;  // as profiles call it: "CPU", "GPU", "TPU"
+  std::string vendor, driver, firmware;
+  std::string topology;  // of its units: "2x2x1"
+  // What the times of its traces are: of a clock of its own, of the host's, or predicted.
+  enum class Clock : uint8_t { kOwn, kMonotonic, kPredicted } trace_clock = Clock::kOwn;
+};
+
 struct BackendInfo {
   std::string name, version, path;
   std::vector<UnitInfo> units;  // of the default SPEC
   Status status;                // why it has no units now, or ok
   // What is listed beside the units, for people: "TPU_SYSTEM:0 of a v3-8, emulated".
   std::vector<std::string> beside = {};
+  DeviceFacts facts = {};  // of its device, where that was opened
 };
 
 struct Refusal {
@@ -59,8 +69,8 @@ struct Discovery {
 
 // Everything that can be found. Each backend is looked at in a child process of its own, all at once, so that one which
 // crashes or hangs costs its own line alone, and some seconds; none is loaded into this process. The device is opened there
-// too, unless it is emulated, which may take long: what is listed can be opened. Thread safe. With a device, NAME[:SPEC],
-// backends of that name only, and their units of SPEC; refusals are all there all the same.
+// too, unless it is emulated, which may take long, and not asked for by name: what is listed can be opened. Thread safe. With a
+// device, NAME[:SPEC], backends of that name only, and their units of SPEC; refusals are all there all the same.
 Discovery discover_backends(std::string_view device = "auto");
 
 // What a device's name stands for here, without opening it.

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -32,19 +33,32 @@ enum class Code : int32_t {
 // "invalid", "unsupported", ...
 std::string_view code_name(Code code);
 
+// Where a step failed on a device, as far as the device says.
+struct FailurePlace {
+  int32_t native = 0;  // the vendor's own number; 0: none
+  int64_t step = 0;    // the first is 1; 0: unknown
+  std::string node;    // of the program that ran; empty: unknown
+  std::string device;  // "cpu"
+  std::string text;    // the device's own line
+};
+
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  Status(Code code, std::string message) : code_(code), message_(std::move(message)) {}
+  Status(Code code, std::string message, std::shared_ptr<const FailurePlace> place = nullptr)
+      : code_(code), message_(std::move(message)), place_(std::move(place)) {}
 
   bool ok() const { return code_ == Code::kOk; }
   Code code() const { return code_; }
   // One line: what, where, expected, found. Empty when ok.
   const std::string& message() const { return message_; }
+  // Of a step that failed on a device; else nullptr.
+  const FailurePlace* place() const { return place_.get(); }
 
  private:
   Code code_ = Code::kOk;
   std::string message_;
+  std::shared_ptr<const FailurePlace> place_;
 };
 
 // Thrown by the model-building functions; what() is the status's message.

@@ -46,6 +46,12 @@ std::string category_of(std::string_view op) {
   }
 }
 
+// As viewers know it: a device that does not say what it is, or says it in other letters than theirs, is CUSTOM.
+std::string device_kind(const DeviceFacts& facts) {
+  const auto known = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; };
+  return !facts.kind.empty() && std::all_of(facts.kind.begin(), facts.kind.end(), known) ? facts.kind : "CUSTOM";
+}
+
 // The steps of one unit, found among its kernels.
 struct UnitStep {
   int64_t number = 0;
@@ -90,17 +96,12 @@ class Maker {
     return out;
   }
 
-  // A device whose clock is the host's stands where it was; another begins with the first call, a prediction at 0.
+  // A device whose clock is the host's stands where it was; another begins with its first kernel.
   void align() {
     if (recorder_.kernels().empty()) return;
-    uint64_t first = ~uint64_t{0}, last = 0;
-    for (const KernelRecord& k : recorder_.kernels()) {
-      first = std::min(first, k.start_ps);
-      last = std::max(last, k.start_ps + k.duration_ps);
-    }
-    constexpr uint64_t kSlack = 1'000'000'000;  // a millisecond
-    const bool same = !predicted_ && first + kSlack >= source_.begin_ps && last <= source_.end_ps + kSlack;
-    zero_ = same ? source_.begin_ps : first;
+    uint64_t first = ~uint64_t{0};
+    for (const KernelRecord& k : recorder_.kernels()) first = std::min(first, k.start_ps);
+    zero_ = source_.facts.trace_clock == DeviceFacts::Clock::kMonotonic ? source_.begin_ps : first;
   }
   uint64_t device_time(uint64_t ps) const { return ps > zero_ ? ps - zero_ : 0; }
   uint64_t host_time(uint64_t ps) const { return ps > source_.begin_ps ? ps - source_.begin_ps : 0; }
@@ -165,7 +166,7 @@ class Maker {
     const bool cpu = info.kind == "cpu";
     if (!cpu || unit > 0)
       space_.planes.push_back(
-          plane(cpu ? cat("/host:CPU:", unit) : cat(info.kind == "gpu" ? "/device:GPU:" : "/device:TPU:", unit)));
+          plane(cpu ? cat("/host:CPU:", unit) : cat("/device:", device_kind(source_.facts), ":", unit)));
     ProfilePlane& to = cpu && unit == 0 ? space_.planes[0] : space_.planes.back();
     to.stats.emplace_back("device_type_string", info.name);
     add_lines(to, steps);

@@ -25,6 +25,7 @@ std::map<std::string, ProfileOp, std::less<>> profile_ops(const Graph& graph);
 struct ProfileSource {
   std::string device;  // "tpu-emulator:v3-8"
   std::vector<UnitInfo> units;
+  DeviceFacts facts;
   std::map<std::string, ProfileOp, std::less<>> ops;  // by the names of nodes
   std::optional<PredictedStep> forecast;              // of a device that predicts
   std::string host;

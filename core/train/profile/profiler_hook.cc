@@ -79,6 +79,7 @@ struct ProfilerHook::Impl {
   Status describe() {
     source.device = device->name();
     source.units = device->units();
+    source.facts = device->facts();
     source.ops = profile_ops(site->program.graph);
     source.host = host_name();
     if (!is_predicted(source) || !offers_forecast(*device)) return {};

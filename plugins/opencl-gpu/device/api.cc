@@ -37,19 +37,19 @@ void check(cl_int code, const char* what) {
     case CL_OUT_OF_HOST_MEMORY:
     case CL_INVALID_BUFFER_SIZE:
     case CL_OUT_OF_RESOURCES:
-      throw Error(TENON_OUT_OF_MEMORY, text);
+      throw Error(TENON_OUT_OF_MEMORY, text, code);
     case CL_DEVICE_NOT_AVAILABLE:
     case CL_INVALID_COMMAND_QUEUE:
-      throw Error(TENON_DEVICE_LOST, text);
+      throw Error(TENON_DEVICE_LOST, text, code);
     default:
-      throw Error(TENON_INTERNAL, text);
+      throw Error(TENON_INTERNAL, text, code);
   }
 }
 
 void check_work(cl_int status) {
   constexpr cl_int kIllegalAccess = -9999;  // NVIDIA's
   if (status == CL_OUT_OF_RESOURCES || status == kIllegalAccess)
-    throw Error(TENON_DEVICE_LOST, "work made the device stop: " + error_name(status));
+    throw Error(TENON_DEVICE_LOST, "work made the device stop: " + error_name(status), status);
   if (status < 0) check(status, "work on the device failed");
 }
 

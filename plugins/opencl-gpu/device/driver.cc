@@ -117,6 +117,15 @@ OpenDevice& OpenDevice::of(const Found& found) {
   return device;
 }
 
+tenon::plugin::DeviceFacts Driver::facts() const {
+  const bool cpu = found_.type & CL_DEVICE_TYPE_CPU, gpu = found_.type & CL_DEVICE_TYPE_GPU;
+  return {cpu   ? "CPU"
+          : gpu ? "GPU"
+                : "",
+          device_text(found_.device, CL_DEVICE_VENDOR), device_text(found_.device, CL_DEVICE_VERSION) + " " + found_.version,
+          "", "1"};
+}
+
 namespace {
 
 // TENON_OPENCL_SHAPE's, or the device's.

@@ -67,6 +67,7 @@ class Driver : public tenon::plugin::DeviceDriver {
   uint64_t largest_buffer() const { return max_buffer_; }
   std::string refusal(const tenon::plugin::NodeView& node) const override;
   void compiled() override;  // tells the host what it took
+  tenon::plugin::DeviceFacts facts() const override;
 
   Shape shape() const { return shape_; }
   uint32_t compute_units() const { return compute_units_; }

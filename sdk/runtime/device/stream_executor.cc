@@ -42,7 +42,7 @@ void StreamExecutor::fetch_results(const tenon_run& run, DeviceStream& stream) {
   }
 }
 
-void StreamExecutor::enqueue_steps(DeviceStream& stream, bool traced) {
+void StreamExecutor::enqueue_steps(uint64_t iteration, DeviceStream& stream, bool traced) {
   Call call;
   call.stream = &stream;
   call.bases_ = bases_.data();
@@ -53,9 +53,15 @@ void StreamExecutor::enqueue_steps(DeviceStream& stream, bool traced) {
     call.results_ = step.results.data();
     call.scratch_address_ = {bases_[kBaseArena], step.scratch};
     const uint64_t start = traced ? now_ps() : 0;
-    step.kernel.run(call);
-    if (!traced) continue;
-    stream.submit()->reached(UINT64_MAX);  // a kernel's time is told by waiting for it
+    try {
+      step.kernel.run(call);
+      if (!traced) continue;
+      stream.submit()->reached(UINT64_MAX);  // a kernel's time is told by waiting for it
+    } catch (Error& e) {
+      e.node = step.node;
+      e.iteration = static_cast<uint32_t>(iteration);
+      throw;
+    }
     events_->set(i, 0, start, now_ps());
   }
 }
@@ -85,7 +91,7 @@ StreamExecutor::Iteration StreamExecutor::iterate(const tenon_run& run, uint64_t
                  static_cast<uint32_t>(dtype_bytes(slot.dtype)));
     });
     const bool tell = traced();
-    enqueue_steps(stream, tell);
+    enqueue_steps(i, stream, tell);
     out.ended = ended(run, stream);
     out.mark = stream.submit();
     workspace.used_until(out.mark);

@@ -20,7 +20,7 @@ class StreamExecutor : public Executor {
  private:
   void send_inputs(const tenon_run& run, DeviceStream& stream);
   void fetch_results(const tenon_run& run, DeviceStream& stream);
-  void enqueue_steps(DeviceStream& stream, bool traced);
+  void enqueue_steps(uint64_t iteration, DeviceStream& stream, bool traced);
   bool ended(const tenon_run& run, DeviceStream& stream);
   struct Iteration {
     std::shared_ptr<DeviceMark> mark;

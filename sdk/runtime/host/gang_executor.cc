@@ -158,10 +158,15 @@ void GangExecutor::run_now(const tenon_run& run, uint32_t* done) {
   current_ = &run;
   completed_ = done;
   traced_ = traced();
-  if (run.feed)
-    run_fed(run);
-  else
-    run_iterations(0, run.iterations);
+  try {
+    if (run.feed)
+      run_fed(run);
+    else
+      run_iterations(0, run.iterations);
+  } catch (Error& e) {
+    e.iteration = *done;
+    throw;
+  }
 }
 
 void GangExecutor::run(const tenon_run& run, Queue& queue, uint32_t* done) {

@@ -41,11 +41,22 @@ std::vector<tenon_unit> host_units(const HostBackend& config, const std::string&
   return units;
 }
 
-std::unique_ptr<Device> open_host(const Backend& backend, bool workers, size_t units) {
-  return std::make_unique<Device>(backend, workers ? Execution::kWorker : Execution::kInline,
-                                  std::make_unique<HostDriver>(workers ? nullptr : &backend.host, workers),
-                                  static_cast<uint32_t>(units));
+// A kind that has no name that everybody knows is not told.
+DeviceFacts facts_of(const HostBackend& config, size_t units) {
+  const char* kind = config.kind == TENON_CPU ? "CPU" : config.kind == TENON_GPU ? "GPU" : "";
+  const char* vendor = config.vendor ? config.vendor() : nullptr;
+  return {kind, vendor ? vendor : "", std::string(config.name) + " " + config.version, "", std::to_string(units)};
 }
+
+std::unique_ptr<Device> open_host(const Backend& backend, const HostBackend& config, size_t units) {
+  const bool workers = config.worker_queues;
+  return std::make_unique<Device>(
+      backend, workers ? Execution::kWorker : Execution::kInline,
+      std::make_unique<HostDriver>(workers ? nullptr : &backend.host, workers, facts_of(config, units)),
+      static_cast<uint32_t>(units));
+}
+
+HostBackend host_backend_of(const InlineBackend& config) { return {config.name, config.version, config.unit_name}; }
 
 }  // namespace
 
@@ -55,7 +66,7 @@ tenon_status init_host_backend(const HostBackend& config, const tenon_host* host
     backend->rewrite = config.rewrite;
     backend->enumerate = [&config](const std::string& spec) { return host_units(config, spec); };
     backend->open = [&config, self = backend.get()](const std::string&, const std::vector<uint32_t>& units) {
-      return open_host(*self, config.worker_queues, units.size());
+      return open_host(*self, config, units.size());
     };
     give(make_table(std::move(backend), host, config.name, config.version, config.fill), out);
   });
@@ -66,12 +77,12 @@ tenon_status init_inline_backend(const InlineBackend& config, const tenon_host* 
     auto backend = std::make_unique<Backend>();
     backend->whole_graphs = &config;
     backend->enumerate = [&config](const std::string& spec) {
-      std::vector<tenon_unit> units = host_units({config.name, config.version, config.unit_name}, spec);
+      std::vector<tenon_unit> units = host_units(host_backend_of(config), spec);
       if (config.check_available) config.check_available();
       return units;
     };
-    backend->open = [self = backend.get()](const std::string&, const std::vector<uint32_t>& units) {
-      return open_host(*self, false, units.size());
+    backend->open = [&config, self = backend.get()](const std::string&, const std::vector<uint32_t>& units) {
+      return open_host(*self, host_backend_of(config), units.size());
     };
     give(make_table(std::move(backend), host, config.name, config.version, nullptr), out);
   });

@@ -11,7 +11,8 @@ class HostDriver : public DeviceDriver {
  public:
   // With a host that has a gang, large blocks are touched by it: clearing pages is most of what they take. Memory is
   // then allocated only inside entries. Each stream of a driver with workers has a thread of its own.
-  HostDriver(const tenon_host* host, bool workers) : host_(host), workers_(workers) {}
+  HostDriver(const tenon_host* host, bool workers, DeviceFacts facts = {})
+      : host_(host), workers_(workers), facts_(std::move(facts)) {}
 
   void* allocate(uint64_t bytes) override;
   void release(void* memory, uint64_t bytes) override;
@@ -20,6 +21,7 @@ class HostDriver : public DeviceDriver {
   std::unique_ptr<DeviceStream> open_stream() override { return std::make_unique<HostStream>(workers_); }
   uint64_t memory_bytes() const override { return installed(); }
   std::string refusal(const NodeView&) const override { return {}; }
+  DeviceFacts facts() const override { return facts_; }
   static uint64_t installed();  // bytes that this process may have: host_memory().limit, as it was at first
 
  private:
@@ -27,6 +29,7 @@ class HostDriver : public DeviceDriver {
 
   const tenon_host* host_;
   bool workers_;
+  DeviceFacts facts_;
 };
 
 }  // namespace tenon::plugin

@@ -16,12 +16,13 @@ struct HostStream::State {
   std::deque<std::function<void()>> items;
   uint64_t enqueued = 0, done = 0;
   std::optional<Error> failure;  // the first cause
+  uint64_t failed = 0;           // the number of the work that failed
   bool closing = false;
 
   void complete(std::optional<Error> outcome) {
     const std::lock_guard lock(mutex);
-    if (!failure) failure = std::move(outcome);
     ++done;
+    if (!failure && outcome) failure = std::move(outcome), failed = done;
     changed.notify_all();
   }
 };
@@ -31,17 +32,19 @@ class HostStream::Mark : public DeviceMark {
   Mark(std::shared_ptr<State> state, uint64_t number) : state_(std::move(state)), number_(number) {}
   bool reached(uint64_t timeout_ns) override {
     std::unique_lock lock(state_->mutex);
-    const auto over = [&] { return state_->done >= number_ || state_->failure; };
+    const auto over = [&] { return state_->done >= number_ || has_failed(); };
     constexpr uint64_t kForever = uint64_t{1} << 62;
     if (timeout_ns >= kForever)
       state_->changed.wait(lock, over);
     else if (timeout_ns == 0 ? !over() : !state_->changed.wait_for(lock, std::chrono::nanoseconds(timeout_ns), over))
       return false;
-    if (state_->failure) throw Error(*state_->failure);
+    if (has_failed()) throw Error(*state_->failure);
     return true;
   }
 
  private:
+  bool has_failed() const { return state_->failure && state_->failed <= number_; }
+
   std::shared_ptr<State> state_;
   uint64_t number_;  // of the work that is to be done
 };

@@ -87,6 +87,18 @@ tenon_status describe(World& world) {
   return world.t.describe(world.program, &plan);
 }
 
+tenon_status error_info(World& world) {
+  tenon_error e{};
+  e.struct_size = sizeof e;
+  return world.t.error_info(world.queue, &e);
+}
+
+tenon_status facts(World& world) {
+  tenon_facts f{};
+  f.struct_size = sizeof f;
+  return world.t.facts(world.device, &f);
+}
+
 // Any entry: the status.
 const Case kStatuses[] = {
     CASE(copy_throw, "copy: threw an exception", VIOLATE(copy(world));),
@@ -131,6 +143,10 @@ const Case kBackendDevices[] = {
     CASE(device_open_flags, "device_open: took a tenon_open with flags 4294967552, of which it cannot know 256",
          VIOLATE(open(world, 0x100000100));),
     CASE(stats_size, "stats: set struct_size 56, there was room for 48", VIOLATE(stats(world));),
+    CASE(facts_size, "facts: set struct_size 72, there was room for 64", VIOLATE(facts(world));),
+    CASE(facts_lines, "facts: tells as kind what is no line: 'A?B'", VIOLATE(facts(world));),
+    CASE(facts_empty, "facts: tells as vendor what is no line: ''", VIOLATE(facts(world));),
+    CASE(facts_clock, "facts: tells of trace clock 9, expected 0 to 2", VIOLATE(facts(world));),
 };
 INSTANTIATE_TEST_SUITE_P(Devices, BackendViolation, testing::ValuesIn(kBackendDevices), name_of);
 
@@ -202,6 +218,14 @@ const Case kBackendQueues[] = {
          ASSERT_EQ(world.submit().code, TENON_OK);
          VIOLATE(t.wait(world.queue, world.ticket, 5));),
 };
+const Case kErrors[] = {
+    CASE(error_info_size, "error_info: set struct_size 64, there was room for 56", VIOLATE(error_info(world));),
+    CASE(error_info_mute, "error_info: tells of code 8 without a message", VIOLATE(error_info(world));),
+    CASE(error_info_ticket, "error_info: tells of ticket 99 of queue #N, the last one given is 0",
+         VIOLATE(error_info(world));),
+};
+INSTANTIATE_TEST_SUITE_P(Errors, BackendViolation, testing::ValuesIn(kErrors), name_of);
+
 INSTANTIATE_TEST_SUITE_P(Queues, BackendViolation, testing::ValuesIn(kBackendQueues), name_of);
 
 // Two entries: `first` makes the state that the second one then denies.
@@ -243,6 +267,27 @@ TEST(BackendViolationInTime, AFailureSticks) {
     fake::set_fault("wait-forgets");
     world.violate([&] { return copy(world); });
     expect_line("copy: took work for queue #N, which has failed: the first cause");
+  }
+}
+
+TEST(BackendViolationInTime, WhatIsToldOfAFailureIsWhatWaitTold) {
+  for (const auto& [fault, line] :
+       {std::pair("error-info-none", "error_info: tells of no failure of queue #N, which has failed: the first cause"),
+        {"error-info-another", "error_info: tells 'another' of queue #N, which had failed with 'the first cause'"}}) {
+    World world;
+    ASSERT_EQ(world.submit().code, TENON_OK);
+    fake::set_fault("wait-fails");
+    EXPECT_EQ(world.t.wait(world.queue, 1, 0).code, TENON_INTERNAL);
+    fake::set_fault("");
+    tenon_error told{};
+    told.struct_size = sizeof told;
+    EXPECT_EQ(world.t.error_info(world.queue, &told).code, TENON_OK);
+    EXPECT_EQ(std::tuple(told.code, told.native, told.ticket, told.node, told.iteration),
+              std::tuple(TENON_INTERNAL, 7, 1u, 3u, 2u));
+    EXPECT_TRUE(lines().empty());
+    fake::set_fault(fault);
+    world.violate([&] { return error_info(world); });
+    expect_line(line);
   }
 }
 

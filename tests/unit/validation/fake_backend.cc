@@ -313,6 +313,26 @@ tenon_status trace(tenon_device*, const tenon_sink* to) {
   return kOk;
 }
 
+tenon_status error_info(tenon_queue* queue, tenon_error* out) {
+  TENON_FAKE_ENTRY("error_info");
+  out->node = out->iteration = TENON_NONE;
+  if (is("error-info-size")) out->struct_size += 8;
+  if (is("error-info-mute")) out->code = TENON_INTERNAL;
+  if (is("error-info-ticket")) *out = {out->struct_size, 0, TENON_INTERNAL, 7, 99, nullptr, 3, 2, "the first cause"};
+  if (queue->failed && !is("error-info-none"))
+    *out = {out->struct_size, 0, TENON_INTERNAL, 7, 1, nullptr, 3, 2, is("error-info-another") ? "another" : queue->failed};
+  return kOk;
+}
+
+tenon_status facts(tenon_device*, tenon_facts* out) {
+  TENON_FAKE_ENTRY("facts");
+  out->kind = is("facts-lines") ? "A\nB" : "FAKE";
+  if (is("facts-empty")) out->vendor = "";
+  out->trace_clock = is("facts-clock") ? 9 : TENON_CLOCK_MONOTONIC;
+  if (is("facts-size")) out->struct_size += 8;
+  return kOk;
+}
+
 }  // namespace
 
 void set_fault(const std::string& name) {
@@ -338,7 +358,8 @@ tenon_backend make(const char* name) {
   t.supports = supports, t.compile = compile, t.program_destroy = program_destroy;
   t.buffer_alloc = buffer_alloc, t.buffer_free = buffer_free;
   t.queue_create = queue_create, t.queue_destroy = queue_destroy;
-  t.copy = copy, t.run = run, t.wait = wait, t.stats = stats, t.trace = trace, t.describe = describe;
+  t.copy = copy, t.run = run, t.wait = wait, t.stats = stats, t.trace = trace;
+  t.error_info = error_info, t.facts = facts, t.describe = describe;
   return t;
 }
 

@@ -24,7 +24,8 @@ struct DeviceAddress {
 class DeviceMark {
  public:
   virtual ~DeviceMark() = default;
-  // Waits for it at most so long; 0 asks. Throws what went wrong on the device before it.
+  // Waits for it at most so long; 0 asks. Throws what went wrong on the device before it, with the vendor's number if it has
+  // one.
   virtual bool reached(uint64_t timeout_ns) = 0;
 };
 
@@ -44,6 +45,11 @@ class DeviceStream {
   virtual void after(DeviceMark& mark) = 0;
   // All that was enqueued begins as soon as it can.
   virtual std::shared_ptr<DeviceMark> submit() = 0;
+};
+
+// What there is to tell of a device (tenon_facts); empty: nothing.
+struct DeviceFacts {
+  std::string kind, vendor, driver, firmware, topology;
 };
 
 // One device, open. Any thread may call anything.
@@ -66,6 +72,7 @@ class DeviceDriver {
   virtual std::string refusal(const NodeView& node) const = 0;
   // A program for it was compiled: what there is to tell of that.
   virtual void compiled() {}
+  virtual DeviceFacts facts() const { return {}; }
 };
 
 }  // namespace tenon::plugin

@@ -16,15 +16,18 @@ namespace tenon::plugin {
 
 // What an entry fails with.
 struct Error : std::runtime_error {
-  Error(tenon_code status, const std::string& text) : std::runtime_error(text), code(status) {}
+  Error(tenon_code status, const std::string& text, int32_t vendors = 0)
+      : std::runtime_error(text), code(status), native(vendors) {}
   tenon_code code;
+  int32_t native;                                          // the vendor's own number; 0: none
+  uint32_t node = TENON_NONE, iteration = TENON_NONE;      // where a run failed, as far as that is known
 };
 
 // The text lives until this thread's next error, and so until its next call into this backend.
-inline tenon_status error(int32_t code, const char* text) {
+inline tenon_status error(int32_t code, const char* text, int32_t native = 0) {
   static thread_local char message[512];
   std::snprintf(message, sizeof message, "%s", text);
-  return {code, 0, message};
+  return {code, native, message};
 }
 
 // f() as an entry: nothing is thrown across the ABI.
@@ -34,7 +37,7 @@ tenon_status guarded(F f) noexcept {
     f();
     return {TENON_OK, 0, nullptr};
   } catch (const Error& e) {
-    return error(e.code, e.what());
+    return error(e.code, e.what(), e.native);
   } catch (const std::bad_alloc&) {
     return error(TENON_OUT_OF_MEMORY, "out of host memory");
   } catch (const std::exception& e) {

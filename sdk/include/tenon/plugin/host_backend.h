@@ -29,6 +29,8 @@ struct HostBackend {
   uint32_t max_units = 1;
   // Called by compile for a graph all of whose nodes are taken: what is to be planned in its place, if anything.
   Rewritten (*rewrite)(const GraphView& graph, const Env& env) = nullptr;
+  // Who made the machine that it computes on, if that is known; the text lives for ever.
+  const char* (*vendor)() = nullptr;
 };
 
 // Fills `out`. `backend` must live for ever. Never throws. Refuses a table with an op that is neither one of Tenon's
