@@ -30,7 +30,7 @@ Arrays hook_values(const std::string& owner, const HookTensors& tensors, const T
 }
 
 std::string hook_text(const Array& value) {
-  if (value.shape().rank() > 0) return to_text(value);
+  if (value.shape().rank() > 0) return numpy_text(value);
   const double number = value.item();
   if (value.dtype() == DType::kF64) return python_text(number);
   if (is_float(value.dtype())) return python_text(static_cast<float>(number));

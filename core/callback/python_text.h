@@ -5,12 +5,17 @@
 #include <string>
 #include <string_view>
 
+#include "tenon/array.h"
+
 namespace tenon {
 
 // The shortest digits that give the number again: "0.0", "1e-05", "1e+16", "nan", "inf".
 std::string python_text(double value);
 // An f32 as NumPy prints it: its own shortest digits.
 std::string python_text(float value);
+
+// An array as NumPy prints it for TensorFlow's hooks: "[-0.001]".
+std::string numpy_text(const Array& array);
 
 // A text as repr() prints it: "'a'", "'it\\'s'", "\"it's\"" for one with ' and without ".
 std::string python_repr(std::string_view text);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/array_dtype.h"
 #include "base/text.h"
 #include "callback/python_text.h"
 #include "tenon/callbacks.h"
@@ -47,9 +48,11 @@ std::vector<std::pair<std::string, std::string>> SwapEMAWeights::pairs(const Tra
 void SwapEMAWeights::swap(TrainingRun& run, bool averages) {
   if (swapped_ == averages) return;
   for (const auto& [weight, average] : pairs(run)) {
-    const Array value = run.read(weight);
-    run.write(weight, run.read(average));
-    run.write(average, value);
+    const Array value = run.read(weight), mean = run.read(average);
+    const bool same = value.dtype() == mean.dtype();  // else the average has more digits, which stay where they are
+    if (!same && averages) kept_[weight] = value;
+    run.write(weight, same || averages ? as_dtype(mean, value.dtype()) : kept_.at(weight));
+    if (same) run.write(average, value);
   }
   swapped_ = averages;
 }

@@ -303,6 +303,7 @@ class SwapEMAWeights : public Callback {
   std::vector<std::pair<std::string, std::string>> pairs(const TrainingRun& run) const;
   SwapEMAWeightsOptions options_;
   bool swapped_ = false;
+  Arrays kept_;  // weights of 16 bits meanwhile, by name
 };
 
 struct LambdaCallbackOptions {

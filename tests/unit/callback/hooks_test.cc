@@ -1,8 +1,10 @@
 // Hooks with the Estimator's names: when they act, what they say, what they refuse.
 #include "tenon/hooks.h"
 
+#include <limits>
 #include <regex>
 
+#include "callback/python_text.h"
 #include "unit/callback/callback_testing.h"
 #include "unit/callback/event_testing.h"
 
@@ -32,6 +34,41 @@ std::vector<std::string> timeless(const std::vector<std::string>& lines) {
   return out;
 }
 
+// NumPy 2.4's str() of them with suppress=True, as the hook sets it.
+TEST(Hooks, ArraysArePrintedAsNumPyPrintsThem) {
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN(), kInf = std::numeric_limits<float>::infinity();
+  const auto counted = [](int n, float by) {
+    std::vector<float> out;
+    for (int i = 0; i < n; ++i) out.push_back(static_cast<float>(i) / by);
+    return out;
+  };
+  std::vector<int32_t> many;
+  for (int32_t i = 0; i < 1200; ++i) many.push_back(i);
+  const std::pair<Array, std::string> cases[] = {
+      {Array({-0.001f}), "[-0.001]"},
+      {Array({1.25f}, {1, 1}), "[[1.25]]"},
+      {Array({1.0f, -2.5f, 0.333333343f}), "[ 1.         -2.5         0.33333334]"},
+      {Array({1e-9f, 1.0f}), "[0. 1.]"},
+      {Array({1.5e8f, 2.0f, 0.1f}), "[1.5e+08 2.0e+00 1.0e-01]"},
+      {Array({kNaN, 1.5f, -kInf}), "[ nan  1.5 -inf]"},
+      {Array({kNaN}), "[nan]"},
+      {Array({1, -20, 300}), "[  1 -20 300]"},
+      {Array({true, false}), "[ True False]"},
+      {Array({123456.789, 0.1}), "[123456.789      0.1  ]"},
+      {Array(Type{DType::kF32, {0, 3}}), "[]"},
+      {Array(counted(24, 8), {2, 3, 4}),
+       "[[[0.    0.125 0.25  0.375]\n  [0.5   0.625 0.75  0.875]\n  [1.    1.125 1.25  1.375]]\n\n"
+       " [[1.5   1.625 1.75  1.875]\n  [2.    2.125 2.25  2.375]\n  [2.5   2.625 2.75  2.875]]]"},
+      {Array(counted(9, 3)),
+       "[0.         0.33333334 0.6666667  1.         1.3333334  1.6666666\n 2.         2.3333333"
+       "  2.6666667 ]"},
+      {Array(many, {3, 400}),
+       "[[   0    1    2 ...  397  398  399]\n [ 400  401  402 ...  797  798  799]\n"
+       " [ 800  801  802 ... 1197 1198 1199]]"},
+  };
+  for (const auto& [array, expected] : cases) EXPECT_EQ(numpy_text(array), expected);
+}
+
 // As golden/estimator_log.txt: of steps 1, 21, 41; time since the last line from the second on.
 TEST(Hooks, LoggingTensorHookLogsTheFirstStepAndEachSoManyAfterIt) {
   TestRun run;
@@ -47,7 +84,7 @@ TEST(Hooks, LoggingTensorHookShowsLogsAndVariablesByTagInOrder) {
   run.values["global_step"] = Array(int64_t{3});
   LoggingTensorHook hook({{"w", "v"}, {"a", "accuracy"}, {"step", "global_step"}}, {.every_n_iter = 5});
   train(run, hook, 2);
-  EXPECT_EQ(run.lines, std::vector<std::string>{"a = 0.5, step = 3, w = f32[2] 1 2"});
+  EXPECT_EQ(run.lines, std::vector<std::string>{"a = 0.5, step = 3, w = [1. 2.]"});
   LoggingTensorHook at_end({{"a", "w"}},
                            {.at_end = true, .formatter = [](const Arrays& v) { return "w is " + to_text(v.at("a")); }});
   train(run, at_end, 40);
