@@ -88,6 +88,11 @@ WarmStartReport Model::load_weights(const std::string& path, const LoadWeightsOp
   ModelTraining& t = training();
   build();
   if (!options.by_name && !options.skip_mismatch) return load_weights(path), WarmStartReport();
+  if (t.types_of_weights().empty()) {  // it may be a part of another model when they are made
+    auto loaded = std::make_shared<LoadedTensors>(LoadedTensors::read(path).take());
+    loaded->let_differ(options.skip_mismatch);
+    begin_with(std::move(loaded));
+  }
   return t.strategy.warm_start({.ckpt_to_initialize_from = path,
                                 .vars_to_warm_start = {{".*"}, VarsToWarmStart::Among::kWeights},
                                 .skip_mismatch = options.skip_mismatch});

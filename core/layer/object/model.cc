@@ -175,6 +175,8 @@ Tensors Sequential::call_all(const Tensors& xs) {
   if (layers_.empty()) fail("model '", name(), "' has no layers");
   Tensors values = xs;
   if (has_inputs() && xs.size() == 1) values = {as_input(0, xs[0])};
+  for (Tensor& x : values)  // pixels; as Keras does
+    if (x.dtype() == DType::kU8) x = cast(x, x.graph()->compute_dtype);
   for (const AnyLayer& layer : layers_) values = layer->all(values);
   return values;
 }

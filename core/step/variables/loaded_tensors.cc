@@ -1,12 +1,14 @@
 #include "step/variables/loaded_tensors.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "base/room.h"
 #include "base/text.h"
 #include "checkpoint/tensor_file.h"
+#include "step/variables/object_names.h"
 
 namespace tenon {
 namespace {
@@ -102,15 +104,51 @@ std::map<std::string, std::string> LoadedTensors::names_of(const std::string& ob
     const bool by_it = tensors_.contains(inside) && (inside == name || !variables.contains(inside));
     out.emplace(by_it ? inside : name, name);
   }
-  return out;
+  const bool all =
+      std::all_of(out.begin(), out.end(), [&](const auto& entry) { return tensors_.contains(entry.first); });
+  std::map<std::string, std::string> found = all ? out : names_by_structure(scope, variables);
+  return found.empty() ? out : found;
+}
+
+// Whatever number the object and its layers had where the file was written. None where it is no file of such an object.
+std::map<std::string, std::string> LoadedTensors::names_by_structure(const std::string& scope,
+                                                                     const Types& variables) const {
+  std::map<std::string, std::string> names;  // of the variables, by those inside of the object
+  std::set<std::string> own, there;
+  for (const auto& entry : variables) {
+    const bool within = entry.first.starts_with(scope);
+    const auto added = own.insert(within ? entry.first.substr(scope.size()) : entry.first);
+    if (!added.second) return {};
+    names.emplace(*added.first, entry.first);
+  }
+  for (const auto& entry : tensors_) there.insert(entry.first);
+  const std::map<std::string, std::string> wanted = by_structure(own);
+  for (; !there.empty(); there = without_first_part(there)) {
+    const std::map<std::string, std::string> found = by_structure(there);
+    const bool same = std::equal(found.begin(), found.end(), wanted.begin(), wanted.end(),
+                                 [](const auto& a, const auto& b) { return a.first == b.first; });
+    if (!same) continue;
+    std::map<std::string, std::string> out;
+    const std::string& any = tensors_.begin()->first;
+    const std::string outer = any.substr(0, any.size() - there.begin()->size());  // of all names of the file
+    for (const auto& [form, name] : found) out.emplace(outer + name, names.at(wanted.at(form)));
+    return out;
+  }
+  return {};
 }
 
 Status LoadedTensors::give_to(VariableStore& store, const std::string& object, const Types& variables) {
   const std::map<std::string, std::string> names = names_of(object, variables);
   Types wanted;
-  for (const auto& [own, name] : names) wanted.emplace(own, variables.at(name));
-  TENON_TRY(types().check_is(wanted));
-  for (const auto& [own, name] : names) TENON_TRY(store.give(name, std::move(tensors_.at(own))));
+  const auto fits = [&](const auto& entry) {
+    const auto found = tensors_.find(entry.first);
+    const bool is_there = found != tensors_.end();
+    return is_there && (!skips_ || found->second.type() == variables.at(entry.second));
+  };
+  for (const auto& entry : names)
+    if (!differs_ || fits(entry)) wanted.emplace(entry.first, variables.at(entry.second));
+  TENON_TRY(differs_ ? types().check_has(wanted) : types().check_is(wanted));
+  for (const auto& entry : wanted) TENON_TRY(store.give(names.at(entry.first), std::move(tensors_.at(entry.first))));
   tensors_.clear();
   return {};
 }

@@ -37,9 +37,12 @@ class LoadedTensors {
   // Gives all of it to the variables of those names. `whole`: as what the file says of all variables that there are
   // (VariableStore::provide). Afterwards it is empty.
   Status give(VariableStore& store, bool whole);
-  // Gives it to an object's variables: it has all of them and nothing else, by their names or those behind "OBJECT/". On an
-  // error the store stays as it was.
+  // Gives it to an object's variables: it has all of them and nothing else, by their names or those behind "OBJECT/", or else by
+  // the structure of their names, whatever numbers they have. On an error the store stays as it was.
   Status give_to(VariableStore& store, const std::string& object, const Types& variables);
+  // give_to() from now on gives what both have; a variable of another type begins anew where `skip_mismatch`, else it is an error.
+  void let_differ(bool skip_mismatch) { differs_ = true, skips_ = skip_mismatch; }
+  bool may_differ() const { return differs_; }
   bool empty() const { return tensors_.empty(); }
   // Gives those that the store has variables for; `required` ones have to be there. On an error the store stays as it was.
   Status give_known(VariableStore& store, const std::vector<std::string>& required);
@@ -47,9 +50,11 @@ class LoadedTensors {
  private:
   // The variables' names by those in the file.
   std::map<std::string, std::string> names_of(const std::string& object, const Types& variables) const;
+  std::map<std::string, std::string> names_by_structure(const std::string& scope, const Types& variables) const;
   LoadedTensors(std::string path, Arrays tensors) : path_(std::move(path)), tensors_(std::move(tensors)) {}
   std::string path_;
   Arrays tensors_;
+  bool differs_ = false, skips_ = false;
 };
 
 }  // namespace tenon

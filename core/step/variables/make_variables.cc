@@ -2,9 +2,9 @@
 
 #include <memory>
 
+#include "base/array_dtype.h"
 #include "base/text.h"
 #include "step/function_impl.h"
-#include "step/variables/initialize.h"
 #include "step/variables/loaded_tensors.h"
 
 namespace tenon {
@@ -14,9 +14,10 @@ const Type& type_of(const Graph& graph, const Variable& variable) {
   return graph.type(graph.inputs[static_cast<size_t>(variable.input)].value);
 }
 
-Status give_loaded(const Graph& traced, VariableStore& store) {
+// Those of files that have to fit, or of those that need not.
+Status give_loaded(const Graph& traced, VariableStore& store, bool differ) {
   for (const GivenValues& given : traced.given) {
-    if (given.values->empty()) continue;  // an earlier call of the object took them
+    if (given.values->empty() || given.values->may_differ() != differ) continue;  // an earlier call took them
     Types wanted;
     for (const std::string& name : given.variables)
       if (const Variable* v = traced.find_variable(name)) wanted.emplace(name, type_of(traced, *v));
@@ -31,9 +32,7 @@ Result<Array> as_type(Array value, const Type& type, const std::string& name) {
   if (!(value.shape() == type.shape) || !is_float(value.dtype()) || !is_float(type.dtype))
     return invalid("variable '", name, "' is ", type.str(), ", and in the strategy that its layer was in before ",
                    value.type().str());
-  Array out(type);
-  TENON_TRY(initialize(values_initializer(value.to<float>()), type, name, 0, out.bytes()));
-  return out;
+  return as_dtype(value, type.dtype);
 }
 
 Status carry_over(const Graph& graph, VariableStore& store) {
@@ -52,9 +51,10 @@ Status carry_over(const Graph& graph, VariableStore& store) {
 
 Status make_variables(const Graph& traced, const Graph& graph, VariableStore& store) {
   store.drop_dead(graph);
-  TENON_TRY(give_loaded(traced, store));
+  TENON_TRY(give_loaded(traced, store, false));
   TENON_TRY(carry_over(graph, store));
   TENON_TRY(store.provide(graph, nullptr));
+  TENON_TRY(give_loaded(traced, store, true));
   for (const auto& made : traced.when_made) made();
   return {};
 }

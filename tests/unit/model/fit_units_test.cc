@@ -93,6 +93,26 @@ TEST(OnBatch, OnSeveralUnitsTakesAnyNumberOfRows) {
   expect_near(seen("cpu:units=4"), seen("cpu"));
 }
 
+// Several batches in a call, of which the last has fewer rows.
+TEST(Predict, OnSeveralUnitsGivesWhatOneUnitGives) {
+  const auto predicted = [](const std::string& device, int steps) {
+    Sequential model({Dense(tanh_of(6)), Dense(dense_of(3))});
+    CompileOptions compile = sgd(0.1);
+    compile.strategy = Strategy(device, {.seed = 3});
+    compile.steps_per_execution = steps;
+    model.compile(compile);
+    const Array all = model.predict(first_input().rows(0, 23), {.batch_size = 4})[0];
+    EXPECT_EQ(all.shape(), (Shape{23, 3}));
+    return all.to<double>();
+  };
+  const std::vector<double> one = predicted("cpu", 1);
+  for (const int steps : {1, 2, 4, 10}) {
+    SCOPED_TRACE(steps);
+    expect_near(predicted("cpu:units=2", steps), one);
+    expect_near(predicted("cpu:units=4", steps), one);
+  }
+}
+
 TEST(Fit, OnSeveralUnitsShufflesAndWantsBatchesThatDivide) {
   const auto losses = [](const std::string& device, int64_t batch, int64_t rows) {
     Sequential model = regularized();

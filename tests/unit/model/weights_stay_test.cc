@@ -186,6 +186,110 @@ TEST_F(PretrainedBase, ThatDoesNotFitIsAnError) {
                                                        "its 'dense/kernel' is f32[4,3], expected f32[4,4]");
 }
 
+// A strategy's second model and the layers of a second part have numbers that another process does not give them.
+TEST(SavedWeights, AreLoadedByTheStructureOfTheirNames) {
+  TemporaryDirectory directory;
+  const std::string path = directory / "w.safetensors", inner = directory / "inner.safetensors";
+  const auto three = [] {
+    return Sequential({Dense({.units = 8, .activation = tanh}), Sequential({Dense(3)}), Dense(1)});
+  };
+  std::vector<float> expected;
+  {
+    const Strategy strategy("cpu", {.seed = 5});
+    Sequential first = three(), second = three();
+    first.compile(adam_on(strategy));
+    second.compile(adam_on(strategy));
+    fit_numbers(first, 1);
+    fit_numbers(second, 1);
+    ASSERT_TRUE(second.weights()[0].starts_with("sequential_")) << second.weights()[0];
+    expected = predictions(second);
+    second.save_weights(path);
+  }
+  Sequential fresh = three(), built = three();
+  fresh.load_weights(path);
+  EXPECT_EQ(predictions(fresh), expected);
+  built.compile(adam_of());
+  fit_numbers(built, 1);
+  built.load_weights(path);
+  EXPECT_EQ(predictions(built), expected);
+  const Strategy strategy("cpu");  // and as the second one of another
+  Sequential other = three(), later = three();
+  other.compile(adam_on(strategy));
+  fit_numbers(other, 1);
+  later.compile(adam_on(strategy));
+  later.load_weights(path);
+  EXPECT_EQ(predictions(later), expected);
+}
+
+TEST(SavedWeights, OfAnotherStructureAreAnError) {
+  TemporaryDirectory directory;
+  const std::string path = directory / "w.safetensors";
+  Sequential two = two_layers(), three({Dense(8), Dense(8), Dense(1)});
+  two.compile(adam_of());
+  fit_numbers(two, 1);
+  two.save_weights(path);
+  three.compile(adam_of());
+  fit_numbers(three, 1);
+  EXPECT_EQ(message_of([&] { three.load_weights(path); }),
+            "'" + path +
+                "' does not fit: it lacks 'dense_2/bias' f32[1], 'dense_2/kernel' f32[8,1]; its 'dense_1/bias' is "
+                "f32[1], expected f32[8], its 'dense_1/kernel' is f32[8,1], expected f32[8,8]");
+}
+
+// By name, too, a base takes what it was told to load when the model around it makes its weights.
+TEST_F(PretrainedBase, IsLoadedByNameBeforeItIsAPartOfAModel) {
+  for (const int way : {0, 1, 2}) {
+    SCOPED_TRACE(way);
+    Sequential loaded = base();
+    loaded.load_weights(path(), {.by_name = true});
+    Sequential top = around(loaded);
+    if (way == 1) top.compile(adam_of());
+    if (way == 2) top.compile(adam_on(Strategy("cpu", {.seed = 3})));
+    EXPECT_EQ(predictions(top), expected_);
+  }
+  Sequential wider({Dense(4)}, "base");
+  wider.load_weights(path(), {.skip_mismatch = true});
+  Sequential top = around(wider);
+  EXPECT_EQ(predictions(top).size(), static_cast<size_t>(kExamples) * 4);
+}
+
+// What an optimizer kept belongs to it: weights that are loaded leave it as it is, and where there was none it begins anew, as in
+// Keras.
+TEST(SavedWeights, LeaveTheOptimizerAsItIs) {
+  TemporaryDirectory directory;
+  const std::string path = directory / "w.safetensors";
+  Sequential one = two_layers();
+  one.compile(adam_of());
+  fit_numbers(one, 2);
+  one.save_weights(path);
+  const Array moment = one.strategy().read("dense/kernel/Adam");
+  one.load_weights(path);
+  const Array after = one.strategy().read("dense/kernel/Adam");
+  EXPECT_TRUE(std::equal(moment.bytes().begin(), moment.bytes().end(), after.bytes().begin()));
+
+  Sequential fresh = two_layers();
+  fresh.compile(adam_of());
+  fresh.load_weights(path);
+  EXPECT_EQ(predictions(fresh), predictions(one));
+  fit_numbers(fresh, 1);
+  EXPECT_EQ(fresh.strategy().read("global_step").item(), 1);  // its own count
+}
+
+TEST(Pixels, OfEightBitsAreFloatsToASequentialWithoutInput) {
+  std::vector<uint8_t> pixels;
+  for (int i = 0; i < 24 * 4; ++i) pixels.push_back(static_cast<uint8_t>(37 * i));
+  const std::vector<float> floats(pixels.begin(), pixels.end());
+  const auto predicted = [](const char* device, const Array& x) {
+    Sequential model({Lambda([](Tensor x) { return x / 255.0; }), Dense({.units = 8, .activation = tanh}), Dense(1)});
+    model.compile(adam_on(Strategy(device)));
+    return model.predict(x)[0].to<float>();
+  };
+  EXPECT_EQ(predicted("cpu", Array(pixels, {24, 4})), predicted("cpu", Array(floats, {24, 4})));
+  const std::string refused = message_of([&] { predicted("tpu-emulator", Array(pixels, {24, 4})); });  // as TPUs do
+  EXPECT_NE(refused.find("U8 and S8 types are not supported"), std::string::npos) << refused;
+  EXPECT_EQ(refused.find('\n'), std::string::npos) << refused;
+}
+
 // Keras's compile() makes a new optimizer of it, with nothing of the last one's.
 TEST(Optimizers, OfBeforeLeaveNothingWhenAModelIsCompiledAgain) {
   TemporaryDirectory directory;
@@ -289,6 +393,22 @@ TEST(Averages, AreThoseOfTheOptimizerThatTrains) {
   model.compile({.optimizer = averaging_adam(), .loss = "mse", .strategy = strategy});
   const History swapped = model.fit(first_input(), numbers(), swapping);
   EXPECT_NEAR(swapped["val_loss"].back(), swapped["loss"].back(), 0.02 * swapped["loss"].back());
+}
+
+TEST(Averages, KeepTheDtypeOfWeightsInBfloat16) {
+  const Strategy strategy("cpu", {.dtype_policy = "bfloat16"});
+  Sequential model({Dense({.units = 1})});
+  model.compile({.optimizer = averaging_adam(), .loss = "mse", .strategy = strategy});
+  FitOptions options{.epochs = 3, .verbose = kNoLines, .callbacks = {SwapEMAWeights()}};
+  options.validation_data = FitData(first_input(), numbers());
+  model.fit(first_input(), numbers(), options);
+  for (const std::string& weight : model.weights()) {
+    const Array value = strategy.read(weight);
+    EXPECT_EQ(value.dtype(), DType::kBF16) << weight;
+    const std::vector<float> averages = strategy.read<float>(weight + "/ExponentialMovingAverage");
+    for (size_t i = 0; i < averages.size(); ++i)  // fit leaves them in the model, rounded
+      EXPECT_NEAR(value.to<float>()[i], averages[i], std::fabs(averages[i]) / 256) << weight;
+  }
 }
 
 // Another model's optimizer keeps averages of the same weights, the one that trains has none.
