@@ -61,12 +61,6 @@ size_t characters(const std::string& text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), begins_character));
 }
 
-std::string cut(const std::string& text, size_t most) {
-  size_t end = 0;
-  for (size_t n = 0; end < text.size() && (n += begins_character(text[end])) <= most;) ++end;
-  return text.substr(0, end);
-}
-
 std::string number_text(double value) {
   if (std::isnan(value)) return "nan";  // without its sign
   return printed(std::fabs(value) > 1e-3 ? "%.4f" : "%.4e", value);
@@ -99,6 +93,7 @@ void ProgressBar::begin(int64_t target) {
   target_ = target;
   start_ = Clock::now();
   width_before_ = 0;
+  lines_before_ = 1;
   has_first_ = has_drawn_ = false;
 }
 
@@ -137,13 +132,13 @@ std::string ProgressBar::painted(const char* paint, const std::string& text, siz
   return cat(paint, text, "\x1b[0m");
 }
 
-std::string ProgressBar::cells(int64_t done, size_t count, size_t* invisible) const {
+std::string ProgressBar::cells(int64_t done, size_t* invisible) const {
   const double part = std::min(static_cast<double>(done) / static_cast<double>(target_), 1.0);
-  const auto full = static_cast<size_t>(static_cast<double>(count) * part);
+  const auto full = static_cast<size_t>(static_cast<double>(kCells) * part);
   std::string green, grey;
-  for (size_t i = 0; i < count; ++i) (i < full ? green : grey) += "━";
+  for (size_t i = 0; i < kCells; ++i) (i < full ? green : grey) += "━";
   std::string out = full > 0 ? painted("\x1b[32m", green, invisible) : "";
-  return out + painted("\x1b[37m", colours_ ? grey : std::string(count - full, ' '), invisible);
+  return out + painted("\x1b[37m", colours_ ? grey : std::string(kCells - full, ' '), invisible);
 }
 
 void ProgressBar::draw(int64_t done, const Logs& logs, bool last) {
@@ -151,22 +146,19 @@ void ProgressBar::draw(int64_t done, const Logs& logs, bool last) {
   const double each = seconds_a_step(done, now);
   const std::string clock = target_ > 0 && !last ? time_left(each * static_cast<double>(target_ - done))
                                                  : printed("%.0fs", seconds_between(start_, now));
-  const size_t room = last ? SIZE_MAX : columns_of(to_) - 1;  // what stays is whole: the terminal wraps it
   size_t invisible = 0;
   std::string text = printed("%7lld/Unknown", static_cast<long long>(done));
   if (target_ > 0) {
-    const std::string count = count_of(done, target_);
-    const size_t others = count.size() + clock.size() + 2;
-    text = painted("\x1b[1m", count, &invisible) + " ";
-    text += cells(done, room > others ? std::min(kCells, room - others) : 0, &invisible);
+    text = painted("\x1b[1m", count_of(done, target_), &invisible) + " ";
+    text += cells(done, &invisible);
   }
-  text += " " + painted("\x1b[1m", clock, &invisible);
-  const size_t before = characters(text) - invisible;
-  const std::string info = cut(step_time(each) + logs_text(logs), room - std::min(room, before));
-  const size_t width = before + characters(info);
-  std::string out(width_before_, '\b');
-  out += "\r" + text + info;
+  text += cat(" ", painted("\x1b[1m", clock, &invisible), step_time(each), logs_text(logs));
+  const size_t width = characters(text) - invisible;
+  std::string out;
+  if (lines_before_ > 1) out = printed("\x1b[%zuA", lines_before_ - 1);  // which a backspace does not go back to
+  out += cat(std::string(width_before_, '\b'), "\r", text);
   if (width_before_ > width) out.append(width_before_ - width, ' ');
+  lines_before_ = (std::max(width, width_before_) - 1) / columns_of(to_) + 1;
   if (last) out += "\n";
   std::fwrite(out.data(), 1, out.size(), to_);
   std::fflush(to_);

@@ -1,5 +1,5 @@
-// Keras's progress bar: twenty cells, the time left, the time of a step and the logs, redrawn in place, no wider than
-// the terminal is then, and at the end whole; or one line at the end.
+// Keras's progress bar: twenty cells, the time left, the time of a step and the logs, redrawn in place, or one line at the end.
+// A narrow terminal has it on several lines, as Keras's, but redrawn in place too.
 #pragma once
 
 #include <chrono>
@@ -29,14 +29,14 @@ class ProgressBar {
   using Clock = std::chrono::steady_clock;
   double seconds_a_step(int64_t done, Clock::time_point now);
   void draw(int64_t done, const Logs& logs, bool last);
-  std::string cells(int64_t done, size_t count, size_t* invisible) const;
+  std::string cells(int64_t done, size_t* invisible) const;
   std::string painted(const char* paint, const std::string& text, size_t* invisible) const;
 
   std::FILE* to_;
   Verbose verbose_;
   bool colours_ = true;
   int64_t target_ = 0;
-  size_t width_before_ = 0;
+  size_t width_before_ = 0, lines_before_ = 1;
   Clock::time_point start_, after_first_, drawn_;
   bool has_first_ = false, has_drawn_ = false;
 };
