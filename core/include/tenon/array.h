@@ -77,6 +77,11 @@ class Array {
   int64_t elements() const { return type_.shape.elements(); }
   std::span<const std::byte> bytes() const { return bytes_; }
   std::span<std::byte> bytes() { return bytes_; }
+  // Its memory, which it gives up.
+  std::vector<std::byte> take_bytes() && {
+    Array gone = std::move(*this);
+    return std::move(gone.bytes_);
+  }
 
   // All elements, converted. Integers beyond T's range throw Error.
   template <class T>

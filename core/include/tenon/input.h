@@ -184,8 +184,9 @@ class Dataset {
   static Result<Dataset> from_records(InputOptions options, std::vector<FeatureSpec> specs, MapFn map,
                                       ThreadPool* pool = nullptr);
 
-  // Arrays by the features' names, with an example a row, of which each has as many. Throws Error where they have not.
-  static Dataset from_arrays(const Arrays& features, InputOptions options = {});
+  // Arrays by the features' names, with an example a row, of which each has as many. Throws Error where they have not. Those that
+  // are moved into it are not copied; MemoryFeature::lent has memory that stays the caller's.
+  static Dataset from_arrays(Arrays features, InputOptions options = {});
 
   // The same with types of one's own. Nothing is thrown.
   static Result<Dataset> from_memory(std::vector<MemoryFeature> features, InputOptions options);

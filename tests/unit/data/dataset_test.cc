@@ -124,6 +124,11 @@ TEST(Dataset, ArraysHaveAnExampleARow) {
   EXPECT_EQ(data.size(), 3);
   ASSERT_EQ(data.specs().size(), 2u);
   EXPECT_EQ(data.specs()[0].type.str() + " " + data.specs()[1].type.str(), "f32[2] i32[]");
+  Arrays moved{{"x", Array({1.0f, 2.0f}, {2, 1})}};
+  const std::byte* const memory = moved.at("x").bytes().data();
+  EXPECT_EQ(Dataset::from_arrays(moved).size(), 2);
+  EXPECT_EQ(moved.at("x").bytes().data(), memory);  // a copy was taken
+  EXPECT_EQ(Dataset::from_arrays(std::move(moved)).size(), 2);
   const auto error = [](const Arrays& arrays) -> std::string {
     try {
       Dataset::from_arrays(arrays);
