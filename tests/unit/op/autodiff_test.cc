@@ -52,6 +52,14 @@ TEST(Gradients, OfRowsAreAddedToADenseGradient) {
   expect_near(value(build, {f64({3, 1}, {1, 2, 3})}), {98 + 196, 196, 294 + 392});
 }
 
+// JAX gives the same, and TensorFlow: a row in which NaN wins has a gradient of NaN, the others keep theirs.
+TEST(Gradients, OfAMaximumThatIsNaNAreNaN) {
+  const Build f = [](const Tensors& in) { return gradients(reduce_sum(reduce_max(in[0], {1})), {in[0]}); };
+  const std::vector<double> g = value(f, {f64({2, 3}, {1, std::nan(""), 2, 1, 3, 3})});
+  for (size_t i = 0; i < 3; ++i) EXPECT_TRUE(std::isnan(g[i])) << i;
+  expect_near({g.begin() + 3, g.end()}, {0, 0.5, 0.5});
+}
+
 TEST(Gradients, OfUnusedVariablesAreEmpty) {
   Graph graph;
   const Tensor x = feed(graph, {DType::kF32, {2}}), unused = feed(graph, {DType::kF32, {2}}, "unused");
