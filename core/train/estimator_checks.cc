@@ -34,6 +34,9 @@ Status Estimator::Impl::check_config() const {
     return invalid(
         "Params has \"batch_size\", which the Estimator says itself; TrainInput, or RunConfig.train_batch_size, ",
         "eval_batch_size and predict_batch_size, say what it is");
+  if (params.has("context"))
+    return invalid(
+        "Params has \"context\", which is TPUEstimator's TPUContext: InputContext says the same to an input function");
   return expect_counts("RunConfig.", {{"save_checkpoints_steps", c.save_checkpoints_steps},
                                       {"keep_checkpoint_max", c.keep_checkpoint_max},
                                       {"log_step_count_steps", c.log_step_count_steps},

@@ -152,7 +152,7 @@ class TrainingHook : public Callback {
   bool begun_ = false;
 };
 
-// Numbers of options below 0, of steps both, and a "batch_size" among the Params are errors of the call, before it begins.
+// Numbers of options below 0, of steps both, and a "batch_size" or "context" among the Params are errors of the call, before it begins.
 struct TrainOptions {
   TrainInput input;
   int64_t steps = 0;      // this many more; or
