@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "op/op.h"
 #include "op/replicas.h"
 #include "tenon/ops.h"
 
@@ -171,13 +172,21 @@ class Partition {
   std::vector<ValueId> map_;                 // of the whole into it
 };
 
+// Why a node of several units cannot move; "" where it can.
+std::string_view why_not(const Node& node) {
+  if (find_op(node.op, node.version)->row.category == op::Category::kCollective) return "works on all of";
+  return draws_per_replica(node) ? "draws numbers of its own on each of" : "";
+}
+
 }  // namespace
 
 Result<std::vector<GraphPart>> partition(const Graph& graph, const std::vector<bool>& moved) {
-  for (size_t n = 0; n < graph.nodes.size(); ++n)
-    if (moved[n] && graph.replicas > 1 && draws_per_replica(graph.nodes[n]))
-      return Status(Code::kUnsupported, cat(describe(graph.nodes[n]), " draws numbers of its own on each of ",
-                                            graph.replicas, " units, which soft placement does not move"));
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (!moved[n] || graph.replicas == 1) continue;
+    if (const std::string_view why = why_not(graph.nodes[n]); !why.empty())
+      return Status(Code::kUnsupported, cat(describe(graph.nodes[n]), " ", why, " ", graph.replicas,
+                                            " units, and moved nodes run for one at a time"));
+  }
   try {
     return Partition(graph, moved).make();
   } catch (const Error& e) {

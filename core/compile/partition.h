@@ -20,7 +20,7 @@ struct GraphPart {
 // runs on all units: what differs between units is split in its inputs and results, and a scalar then has the shape [1]
 // there. Moved parts are graphs of one unit. Results of the whole are results of the part that has them. A state is updated
 // in place by a part that did not move, if no later one reads the state; else its next value is a result like others.
-// An error where units would draw numbers of their own in a moved part. REQUIRED: some node moved.
+// An error where a moved node draws other numbers on each of several units, or works on all of them. REQUIRED: some node moved.
 Result<std::vector<GraphPart>> partition(const Graph& graph, const std::vector<bool>& moved);
 
 }  // namespace tenon

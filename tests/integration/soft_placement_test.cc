@@ -152,9 +152,37 @@ TEST(SoftPlacementOfUnits, NumbersThatEachUnitDrawsAreNotMoved) {
       },
       {.mode = Mode::kTrain});
   const std::string message = message_of([&] { f({{"x", {1.0f, 2.0f}}}); });
-  EXPECT_NE(message.find("draws numbers of its own on each of 2 units, which soft placement does not move"),
+  EXPECT_NE(message.find(" draws numbers of its own on each of 2 units, and moved nodes run for one at a time"),
             std::string::npos)
       << message;
+}
+
+TEST(SoftPlacementOfUnits, WhatUnitsExchangeIsNotMoved) {
+  Strategy strategy("lacking-example:all_reduce,units=2", {.soft_placement = true});
+  const auto train = [](const Features& in) -> Outputs {
+    const Tensor x = in["x"], loss = reduce_mean(x * variable(x, "w", {}, ones()));
+    minimize(SGD(0.1), loss);
+    return {{"loss", last(x)}};
+  };
+  Function f = strategy.function(train, {.mode = Mode::kTrain});
+  EXPECT_EQ(message_of([&] {
+              f({{"x", {1.0f, 2.0f}}});
+            }),
+            "lacking-example:all_reduce,units=2 cannot run 1 of 6 nodes: all_reduce 'all_reduce': lacking on purpose; "
+            "soft placement: all_reduce 'all_reduce' works on all of 2 units, and moved nodes run for one at a time");
+}
+
+// One program for all batches of up to 4 rows: their number goes to both sides.
+TEST_P(SoftPlacement, BatchesOfAnySizeUpToABound) {
+  Strategy strategy(lacking("tanh+reduce"), {.soft_placement = true});
+  Function f = strategy.function(
+      [](const Features& in) {
+        return Outputs{{"y", reduce_sum(tanh(in["x"]) * 2.0)}};
+      },
+      {.max_batch = 4});
+  EXPECT_NEAR(f({{"x", {1.0f, 2.0f, 3.0f}}})["y"].item(), 2 * (std::tanh(1) + std::tanh(2) + std::tanh(3)), 1e-5);
+  EXPECT_NEAR(f({{"x", {1.0f}}})["y"].item(), 2 * std::tanh(1), 1e-5);
+  EXPECT_EQ(f.traces(), 1);
 }
 
 // ---- models ----
