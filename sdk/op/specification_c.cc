@@ -18,9 +18,8 @@ constexpr const char* kHead =
 #ifndef TENON_OP_SPEC_H
 #define TENON_OP_SPEC_H
 
-#include "tenon/abi/op.h"
-
-)";
+)"
+    "#include \"tenon/abi/op.h\"\n\n";
 
 constexpr const char* kTypes =
     R"(#define TENON_OP_OPTIONAL 1u /* may be absent */
