@@ -43,10 +43,10 @@ _tenon() {
     case $command in
       convert) words='idx images' ;;
       train | evaluate | predict | preflight) words=$models ;;
-      inspect) words='graph model records checkpoint ops' ;;
+      inspect) words='graph plan model records checkpoint ops' ;;
       bench) words='step fit op' ;;
     esac
-  elif ((COMP_CWORD == 3)) && [[ $command == inspect && ${COMP_WORDS[2]} == @(graph|model) ]]; then
+  elif ((COMP_CWORD == 3)) && [[ $command == inspect && ${COMP_WORDS[2]} == @(graph|plan|model) ]]; then
     words=$models
   elif ((COMP_CWORD == 3)) && [[ $command == bench && ${COMP_WORDS[2]} == op ]]; then
     words='dot conv conv_grad_input conv_grad_filter max_pool batch_norm layer_norm softmax attention reduce add exp transpose'

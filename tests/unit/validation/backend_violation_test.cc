@@ -144,8 +144,8 @@ const Case kBackendDevices[] = {
          VIOLATE(open(world, 0x100000100));),
     CASE(stats_size, "stats: set struct_size 56, there was room for 48", VIOLATE(stats(world));),
     CASE(facts_size, "facts: set struct_size 72, there was room for 64", VIOLATE(facts(world));),
-    CASE(facts_lines, "facts: tells as kind what is no line: 'A?B'", VIOLATE(facts(world));),
-    CASE(facts_empty, "facts: tells as vendor what is no line: ''", VIOLATE(facts(world));),
+    CASE(facts_kind, "facts: tells as kind what is no line: 'A?B'", VIOLATE(facts(world));),
+    CASE(facts_vendor, "facts: tells as vendor what is no line: ''", VIOLATE(facts(world));),
     CASE(facts_clock, "facts: tells of trace clock 9, expected 0 to 2", VIOLATE(facts(world));),
 };
 INSTANTIATE_TEST_SUITE_P(Devices, BackendViolation, testing::ValuesIn(kBackendDevices), name_of);

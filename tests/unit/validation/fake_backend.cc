@@ -326,8 +326,8 @@ tenon_status error_info(tenon_queue* queue, tenon_error* out) {
 
 tenon_status facts(tenon_device*, tenon_facts* out) {
   TENON_FAKE_ENTRY("facts");
-  out->kind = is("facts-lines") ? "A\nB" : "FAKE";
-  if (is("facts-empty")) out->vendor = "";
+  out->kind = is("facts-kind") ? "A\nB" : "FAKE";
+  if (is("facts-vendor")) out->vendor = "";
   out->trace_clock = is("facts-clock") ? 9 : TENON_CLOCK_MONOTONIC;
   if (is("facts-size")) out->struct_size += 8;
   return kOk;

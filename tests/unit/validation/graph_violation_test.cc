@@ -34,7 +34,7 @@ const Wrong kGraphs[] = {
     {"graph: struct_size 16", [](Spoilt& s) { s.graph.struct_size = 16; }},
     {"graph: data is not 64-byte aligned", [](Spoilt& s) { ++s.graph.data; }},
     {"graph: data is not 64-byte aligned", [](Spoilt& s) { s.graph.data = nullptr; }},
-    {"graph: values have a stride of 8, expected 88 or more", [](Spoilt& s) { s.graph.values.stride = 8; }},
+    {"graph: values have a stride of 8, expected 80 or more", [](Spoilt& s) { s.graph.values.stride = 8; }},
     {"graph: nodes end beyond its ", [](Spoilt& s) { s.graph.nodes.count = 1000000; }},
     {"graph: attrs end beyond its ", [](Spoilt& s) { s.graph.attrs.at = UINT64_MAX - 7; }},
     {"graph: ids are not aligned", [](Spoilt& s) { s.graph.ids.at += 2; }},
