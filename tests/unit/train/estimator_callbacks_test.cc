@@ -278,7 +278,7 @@ TEST(EstimatorCallbacks, HooksOfTheEstimatorWork) {
                               StopAtStepHook({.last_step = 3}), CheckpointSaverHook(dir / "m", {.save_steps = 2}),
                               CheckpointSaverHook(dir / "other", {.save_steps = 2})}})
             .status());
-  EXPECT_EQ(lines.back(), "l = 10.0, w = f32[1,1] 1.25");
+  EXPECT_EQ(lines.back(), "l = 10.0, w = [[1.25]]");
   for (const char* directory : {"m", "other"})
     EXPECT_EQ(saved_steps(dir / directory), (std::vector<int64_t>{0, 2, 3})) << directory;
   EXPECT_EQ(Estimator(fixed_rate, cpu(dir / "other")).evaluate({.input = two_points(false)}).take().at("global_step"),

@@ -34,6 +34,18 @@ TEST(EstimatorConfig, SaysWhatContradictsItself) {
   EXPECT_EQ(refused({.save_summary_steps = -5}), "RunConfig.save_summary_steps is -5, expected 0 or more");
 }
 
+TEST(EstimatorConfig, ReservesWhatTheEstimatorSaysItself) {
+  const auto refused_params = [](const Params& params) {
+    Estimator estimator(small_model, cpu(""), params);
+    return estimator.train({.input = examples(24, training_input(4)), .max_steps = 1}).status().message();
+  };
+  EXPECT_TRUE(
+      refused_params({{"batch_size", 8}}).starts_with("Params has \"batch_size\", which the Estimator says itself"));
+  EXPECT_EQ(
+      refused_params({{"context", "mine"}}),
+      "Params has \"context\", which is TPUEstimator's TPUContext: InputContext says the same to an input function");
+}
+
 TEST(EstimatorConfig, GivesInputFunctionsTheBatchSizeOfTheirMode) {
   std::vector<int64_t> asked;
   const InputFn input = [&](const InputContext& context, const Params& params) -> Result<Dataset> {
