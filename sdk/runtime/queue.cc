@@ -28,10 +28,14 @@ Queue::~Queue() {
   work_.reset();
 }
 
-void Queue::throw_failure() {
+void Queue::throw_first_failure() const {
+  if (failure_) throw Error(failure_->error);
+}
+
+void Queue::check() {
   device.health.check();
   const std::lock_guard lock(mutex_);
-  if (failure_) throw Error(failure_->error);
+  throw_first_failure();
 }
 
 void Queue::tell_failure(tenon_error* out) {
@@ -86,11 +90,11 @@ bool Queue::reached(DeviceMark& mark, uint64_t timeout_ns) {
 }
 
 void Queue::begin(const tenon_point* after, uint32_t n_after) {
-  throw_failure();
+  check();
   for (uint32_t i = 0; i < n_after; ++i) {
     Queue* other = as_queue(after[i].queue);
     if (!other || other == this) continue;
-    other->throw_failure();
+    other->check();
     const auto mark = other->mark_of(after[i].ticket);
     if (!mark) continue;
     work_->after(*mark);
@@ -100,6 +104,10 @@ void Queue::begin(const tenon_point* after, uint32_t n_after) {
 
 std::shared_ptr<DeviceMark> Queue::mark_of(uint64_t ticket) {
   const std::lock_guard lock(mutex_);
+  return pending_mark(ticket);
+}
+
+std::shared_ptr<DeviceMark> Queue::pending_mark(uint64_t ticket) const {
   const auto found =
       std::find_if(pending_.begin(), pending_.end(), [&](const Pending& p) { return p.ticket >= ticket; });
   return found == pending_.end() ? nullptr : found->mark;
@@ -132,7 +140,8 @@ uint64_t Queue::finish(tenon_program* program) {
   {
     const std::lock_guard lock(mutex_);
     ticket = ++tickets_;
-    if (mark) pending_.push_back({ticket, std::move(mark), program});
+    if (!mark) return ticket;
+    pending_.push_back({ticket, std::move(mark), program});
   }
   forget_finished();
   return ticket;
@@ -145,12 +154,14 @@ uint64_t Queue::finish(const Error& failure, tenon_program* program) {
 }
 
 bool Queue::wait(uint64_t ticket, uint64_t timeout_ns) {
+  device.health.check();
+  std::shared_ptr<DeviceMark> mark;
   {
     const std::lock_guard lock(mutex_);
     if (ticket > tickets_) throw Error(TENON_INVALID, "wait: the queue has no such ticket yet");
+    throw_first_failure();
+    mark = pending_mark(ticket);
   }
-  throw_failure();
-  const std::shared_ptr<DeviceMark> mark = mark_of(ticket);
   return !mark || reached(*mark, timeout_ns);
 }
 

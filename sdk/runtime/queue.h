@@ -68,7 +68,10 @@ class Queue {
     uint64_t ticket;
     tenon_program* program;
   };
-  void throw_failure();
+  void check();  // throws what the queue, or the device, failed with
+  // These two under the mutex.
+  void throw_first_failure() const;
+  std::shared_ptr<DeviceMark> pending_mark(uint64_t ticket) const;
   void fail(const Error& e, uint64_t ticket, tenon_program* program);  // it sticks, unless another did
   void fail_pending(const Error& e);                                   // as the first that is under way fails
   // mark.reached(), and what it throws sticks.

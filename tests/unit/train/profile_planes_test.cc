@@ -24,6 +24,9 @@ void emit(ProfileRecorder& r, const char* name, uint32_t unit, uint64_t start, u
 ProfileSource source(std::vector<UnitInfo> units, int64_t steps) {
   ProfileSource s;
   s.device = "tpu-emulator:v3-8";
+  const bool emulated = !units.empty() && units[0].emulated;
+  s.facts.kind = emulated ? "TPU" : "CPU";
+  s.facts.trace_clock = emulated ? DeviceFacts::Clock::kPredicted : DeviceFacts::Clock::kMonotonic;
   s.units = std::move(units);
   s.ops["dense/dot"] = {"dot", "dense", "dot", "f32[8,2]{1,0}"};
   s.ops["dense/add"] = {"add", "dense", "fusion", "f32[8,2]{1,0}"};
