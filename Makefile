@@ -19,7 +19,7 @@ TENON := $(RELEASE)/bin/tenon
 # Kept by hand: sdk/example, to be read on few pages, and the ABI with its history, which is read line by line.
 SOURCES = git ls-files -- '*.c' '*.cc' '*.h' ':!sdk/example/*' ':!sdk/include/tenon/abi/*' ':!sdk/abi-history/*'
 
-.PHONY: help quickstart build check check-trust check-sanitizers check-mutants check-interop check-opencl check-compiler installed install bench bench-peers format tidy deb clean packages configure
+.PHONY: help quickstart build check check-trust check-sanitizers check-mutants check-interop check-opencl check-compiler installed install bench bench-peers format tidy deb kit clean packages configure
 
 help:
 	@echo 'make quickstart          train a convolutional network on Fashion-MNIST, from nothing'
@@ -37,6 +37,7 @@ help:
 	@echo 'make format              rewrite the sources with clang-format'
 	@echo 'make tidy                read the sources with clang-tidy'
 	@echo 'make deb                 a Debian package in $(RELEASE)'
+	@echo 'make kit                 an archive in build/kit that runs wherever it is unpacked, without packages'
 	@echo 'make clean               remove $(RELEASE)'
 
 packages:
@@ -136,6 +137,13 @@ endif
 	@cmake --preset debug --log-level=WARNING
 	@cmake --build build/debug --target tenon_proto fuzz_proto
 	@run-clang-tidy -quiet -p build/debug -j $(JOBS) '^(?!.*\.(pb\.cc|S)$$).*/(core|sdk|plugins|apps)/'
+
+# One archive that runs wherever it is unpacked, and needs no package but a GPU's driver: share/kit/README.
+kit: installed
+ifneq ($(PACKAGES),no)
+	@share/install_packages.sh data
+endif
+	@share/kit/make_kit.sh cmake $(RELEASE) build/kit
 
 deb: PREFIX = /usr
 deb: installed
