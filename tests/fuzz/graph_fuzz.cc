@@ -94,11 +94,10 @@ bool small(const Graph& graph) {
 
 // Puts a composite's decomposition beside it.
 void decompose(Graph& graph, const Node& node) {
-  const OpDef& op = *find_op(node.op, node.version);
-  if (op.primitive()) return;
+  if (!has_decomposition(node)) return;
   Tensors operands;
   for (const ValueId id : node.operands) operands.push_back(id < 0 ? Tensor() : Tensor(&graph, id));
-  const Tensors results = decompose_node(graph, op, node, operands);
+  const Tensors results = decompose_node(graph, node, operands);
   for (size_t i = 0; i < results.size(); ++i)
     if (graph.type(results[i].id()) != graph.type(node.results[i])) std::abort();
 }
