@@ -47,7 +47,7 @@ const NormedCase kNormedCases[] = {
      false},  // points of x that no tap reads, several parts of channels
     {{2, 10, 37, 51}, {1, 1, 51, 34}, 0, 2, false, true, true},
 };
-constexpr double kNormEps = 1e-3;
+constexpr double kNormedEps = 1e-3;
 
 // Mean and variance of t [rows, o], and y, in f64 from the formulas.
 struct NormedSolution {
@@ -62,7 +62,7 @@ NormedSolution solve_norm(const NormedCase& c, const Floats& t, const Floats& ga
   for (size_t i = 0; i < t.size(); ++i) s.var[i % o] += each * std::pow(t[i] - s.mean[i % o], 2);
   for (size_t i = 0; i < t.size(); ++i) {
     const size_t j = i % o;
-    const double normalized = (t[i] - s.mean[j]) / std::sqrt(s.var[j] + kNormEps);
+    const double normalized = (t[i] - s.mean[j]) / std::sqrt(s.var[j] + kNormedEps);
     const double v = normalized * gamma[j] + beta[j] + (c.residual ? residual[i] : 0.0f);
     s.y.push_back(c.relu ? std::max(0.0, v) : v);
   }
@@ -80,7 +80,7 @@ struct GradientSolution {
 GradientSolution solve_gradient(const NormedCase& c, const GradientOperands& g, const Doubles& dt, const Floats& y) {
   const size_t k = g.gamma.size();
   const double rows = static_cast<double>(g.x.size() / k);
-  const auto scale = [&](size_t j) { return std::sqrt(g.var[j] + kNormEps); };
+  const auto scale = [&](size_t j) { return std::sqrt(g.var[j] + kNormedEps); };
   const auto normalized = [&](size_t i) { return (g.x[i] - g.mean[i % k]) / scale(i % k); };
   GradientSolution s{{}, {}, Doubles(k), Doubles(k), Doubles(k)};
   for (size_t i = 0; i < g.x.size(); ++i) {
@@ -108,7 +108,7 @@ class NormedConvolution : public IsaTest {
     node.attr_list("dilation", Dims(n, 1)).attr_i64("groups", 1).attr_enum("precision", precision);
   }
   static void normalize(plugin::GraphBuilder& node, const NormedCase& c) {
-    node.attr_f64("eps", kNormEps).attr_enum("act", c.relu ? TENON_ACT_RELU : TENON_ACT_NONE);
+    node.attr_f64("eps", kNormedEps).attr_enum("act", c.relu ? TENON_ACT_RELU : TENON_ACT_NONE);
   }
   static void add_normed(NodeRun& n, const char* op, const NormedCase& c, int precision) {
     plugin::GraphBuilder& node = n.op(op);
