@@ -21,6 +21,7 @@ void fill_table(KernelTable& table) {
   add_attention(table);
   add_images(table);
   add_lines(table);
+  add_recurrent(table);
 }
 
 }  // namespace opencl_gpu

@@ -32,5 +32,6 @@ void add_layer_norm(KernelTable& table);      // layer_norm and its gradient
 void add_attention(KernelTable& table);       // attention and its gradient
 void add_images(KernelTable& table);          // crop_flip, resize, affine_image
 void add_lines(KernelTable& table);           // argmax, cumsum
+void add_recurrent(KernelTable& table);       // lstm, gru and their gradients
 
 }  // namespace opencl_gpu
