@@ -302,7 +302,7 @@ void add_error_tests(Tests& tests) {
   add("mistakes", "leave the device as it was", goes_on_after_mistakes, 0);
   add_text_tests(tests);
   add("memory", "the limit of a program", keeps_the_memory_limit, 1).own_process = true;
-  add("memory", "a workspace that is not there", refuses_a_workspace_that_is_not_there, 1);
+  add("memory", "a workspace that is not there", refuses_a_workspace_that_is_not_there, 2);  // it sorts
   add("memory", "more than there is", survives_no_memory, 0).own_process = true;
 }
 
