@@ -128,7 +128,7 @@ refused 'tenon_info.reserved lies in what was padding of tenon_info'
 # ---- accepted, under a higher minor version ----
 minor_1; change device.h 's/  const tenon_feed\* feed; .*/&\n  uint64_t deadline_ns;/'
 accepted 'since 1.0: tenon_run.deadline_ns'
-minor_1; change plugin.h 's|  tenon_status (\*facts).*|&\n  tenon_status (*abort)(tenon_queue* queue);|'
+minor_1; change plugin.h 's|  tenon_status (\*describe).*|&\n  tenon_status (*abort)(tenon_queue* queue);|'
 accepted 'since 1.0: tenon_backend.abort'
 minor_1; change op.h 's/TENON_ACT_HARD_SWISH = 14 /TENON_ACT_HARD_SWISH = 14, TENON_ACT_NEW = 15/'
 accepted 'since 1.0: TENON_ACT_NEW'

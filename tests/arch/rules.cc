@@ -31,7 +31,7 @@ const std::vector<Rule>& rules() {
       {"core/op", {"public", "core/base", "core/graph", "sdk/op"}},
       {"core/autodiff", {"public", "core/base", "core/graph", "core/op"}},
       {"core/backend", {"public", "core/base", "sdk/abi", "sdk/plugin"}},
-      {"core/compile", {"public", "core/base", "core/graph", "core/op", "core/autodiff", "core/backend"}},
+      {"core/compile", {"public", "core/base", "core/graph", "core/op", "core/autodiff", "core/backend", "sdk/op"}},
       {"core/data", {"public", "core/base"}},
       {"core/checkpoint", {"public", "core/base", "core/data"}},
       {"core/callback", {"public", "core/base", "core/data", "core/checkpoint"}},

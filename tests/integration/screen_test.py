@@ -120,11 +120,12 @@ class KerassBar(unittest.TestCase):
 
     def test_is_whole_and_redrawn_in_place_in_a_narrow_terminal(self):
         for columns in (12, 30, 40, 59, 80):
-            expected = []
-            for line in of_keras("a bar"):
-                text = visible(line[-1]).rstrip()
-                expected += [text[i:i + columns].rstrip() for i in range(0, len(text), columns)]
-            self.assertEqual(on_screen(on_terminal(columns, BAR_PROGRAM), columns), expected)
+            rows = on_screen(on_terminal(columns, BAR_PROGRAM), columns)
+            self.assertLessEqual(max(map(len, rows)), columns)
+            # Times are as wide as they are: where a line is broken is no matter of Keras's.
+            shown = re.sub(r"\d+s \d+[a-z]+/step", "T T/step", "".join(row.ljust(columns) for row in rows))
+            expected = "".join(visible(line[-1]) for line in of_keras("a bar"))
+            self.assertEqual("".join(shown.split()), "".join(expected.split()))
 
     def test_has_no_colours_where_they_are_not_wanted(self):
         self.assertNotIn("\x1b", on_terminal(0, BAR_PROGRAM, NO_COLOR="1"))

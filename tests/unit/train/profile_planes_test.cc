@@ -25,8 +25,11 @@ ProfileSource source(std::vector<UnitInfo> units, int64_t steps) {
   ProfileSource s;
   s.device = "tpu-emulator:v3-8";
   const bool emulated = !units.empty() && units[0].emulated;
-  s.facts.kind = emulated ? "TPU" : "CPU";
-  s.facts.trace_clock = emulated ? DeviceFacts::Clock::kPredicted : DeviceFacts::Clock::kMonotonic;
+  const bool own_clock = !units.empty() && units[0].kind == "gpu";
+  s.facts.kind = emulated ? "TPU" : own_clock ? "GPU" : "CPU";
+  s.facts.trace_clock = emulated    ? DeviceFacts::Clock::kPredicted
+                        : own_clock ? DeviceFacts::Clock::kOwn
+                                    : DeviceFacts::Clock::kMonotonic;
   s.units = std::move(units);
   s.ops["dense/dot"] = {"dot", "dense", "dot", "f32[8,2]{1,0}"};
   s.ops["dense/add"] = {"add", "dense", "fusion", "f32[8,2]{1,0}"};
