@@ -73,15 +73,16 @@ int fail(const std::string& where, const std::string& message, int code, Lines l
   return code;
 }
 
-// {"error": {"code": "device lost", "native": -36, "step": 120, "node": "dense_1/dot", "message": ".."}}; what is not known is null.
+// {"event": "error", "code": "device lost", "native": -36, "step": 120, "node": "dense_1/dot", "message": ".."}; what is not
+// known is null.
 void print_error_json(const Status& status) {
   const FailurePlace* place = status.place();
   Json error;
-  error.add("code", code_name(status.code()));
+  error.add("event", "error").add("code", code_name(status.code()));
   place && place->native ? error.add("native", place->native) : error.raw("native", "null");
   place && place->step ? error.add("step", place->step) : error.raw("step", "null");
   place && !place->node.empty() ? error.add("node", place->node) : error.raw("node", "null");
-  print_line(Json().raw("error", error.add("message", status.message()).str()).str());
+  print_line(error.add("message", status.message()).str());
 }
 
 // What a device refuses, it may say in lines: they are kept.

@@ -110,6 +110,7 @@ Result<PlacedPart> compile_part(GraphPart part, const std::shared_ptr<Device>& d
   PlacedPart out{part.moved, {}, {}, part.gives, {}};
   ProgramOptions own = options;
   own.soft_placement = own.trace = false;
+  if (part.moved) own.forecast_only = false;  // the host predicts nothing
   TENON_ASSIGN(out.program, compile(part.graph, device, own, untaken));
   out.takes = taken_of(out.program.graph, part);
   return out;
