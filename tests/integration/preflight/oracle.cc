@@ -82,7 +82,7 @@ thread_local tenon_program asked;  // for when there is no program
 
 tenon_status compile(tenon_device* device, const tenon_graph* graph, const tenon_options* options, tenon_program** out,
                      tenon_info* info) {
-  if (options->flags != TENON_OPTION_FORECAST) return kNever;
+  if (!(options->flags & TENON_OPTION_FORECAST)) return kNever;
   const GraphView view(*graph);
   const bool full = device->spec == "full";
   tenon_program* program = full ? &(asked = {}) : new tenon_program;
