@@ -30,8 +30,8 @@ class Tree : public testing::Test {
     write("core/backend/device.h", "#include \"base/text.h\"\n#include \"tenon/abi/types.h\"\n");
     write("core/compile/compile.h", "#include \"autodiff/grad.h\"\n#include \"backend/device.h\"\n");
     write("core/data/image/image.h", "#include <jpeglib.h>\n#include \"base/text.h\"\n");
-    write("core/layer/dense.h", "#include \"compile/compile.h\"\n");
-    write("core/optimizer/sgd.h", "#include \"compile/compile.h\"\n");
+    write("core/layer/dense.h", "#include \"op/op.h\"\n");
+    write("core/optimizer/sgd.h", "#include \"op/op.h\"\n");
     write("core/train/estimator.cc", "#include \"data/image.h\"\n#include \"tenon/estimator.h\"\n");
     write("sdk/include/tenon/abi/types.h", "#include <stddef.h>\n#include <stdint.h>\n");
     write("sdk/include/tenon/abi/op.h", "#include \"tenon/abi/types.h\"\n");
