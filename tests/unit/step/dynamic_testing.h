@@ -3,6 +3,9 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "tenon/input.h"
@@ -35,6 +38,13 @@ inline Dataset counted_data(int64_t count, int64_t batch) {
       .take();
 }
 
-inline const char* const kDynamicOn[] = {"cpu", "tpu-emulator:v3-8"};
+// Those that TENON_TEST_DEVICES names, with commas between them, or else these.
+inline std::vector<std::string> dynamic_devices() {
+  const char* given = std::getenv("TENON_TEST_DEVICES");
+  std::istringstream names(given ? given : "cpu,tpu-emulator:v3-8");
+  std::vector<std::string> out;
+  for (std::string name; std::getline(names, name, ',');) out.push_back(name);
+  return out;
+}
 
 }  // namespace tenon
