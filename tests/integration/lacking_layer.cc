@@ -1,5 +1,5 @@
 // A layer over the backend TENON_INNER that refuses ops. Its spec is their names, with + between them, then perhaps a
-// spec of the backend: "tanh+exp,units=2".
+// spec of the backend: "tanh+exp,units=2". The name HOST stands for memory that the host sees.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -42,19 +42,29 @@ tenon_status device_open(void*, const tenon_open* open, tenon_device** out) {
   return status;
 }
 
+bool lacks(tenon_device* device, std::string_view name) {
+  const std::lock_guard lock(mutex);
+  return lacking[device].find("+" + std::string(name) + "+") != std::string::npos;
+}
+
 tenon_status supports(tenon_device* device, const tenon_graph* graph, const tenon_options* options,
                       const uint32_t* nodes, uint32_t n, tenon_verdict* out, uint64_t stride) {
   const tenon_status status = inner.supports(device, graph, options, nodes, n, out, stride);
   if (status.code) return status;
-  const std::lock_guard lock(mutex);
   const tenon::plugin::GraphView view(*graph);
   for (uint32_t i = 0; i < n; ++i) {
-    if (lacking[device].find("+" + std::string(view.node(nodes[i]).op()) + "+") == std::string::npos) continue;
+    if (!lacks(device, view.node(nodes[i]).op())) continue;
     auto* verdict = reinterpret_cast<tenon_verdict*>(reinterpret_cast<char*>(out) + i * stride);
     verdict->answer = TENON_REFUSE;
     verdict->reason = "lacking on purpose";
   }
   return status;
+}
+
+tenon_status buffer_alloc(tenon_device* device, const tenon_desc* desc, tenon_buffer** out, void** host) {
+  if ((desc->flags & TENON_DESC_HOST) && lacks(device, "HOST"))
+    return {TENON_UNSUPPORTED, 0, "memory that the host sees is lacking on purpose"};
+  return inner.buffer_alloc(device, desc, out, host);
 }
 
 }  // namespace
@@ -67,6 +77,7 @@ tenon_status tenon_backend_init(const tenon_host* host, tenon_backend* out) {
   full.enumerate = enumerate;
   full.device_open = device_open;
   full.supports = supports;
+  full.buffer_alloc = buffer_alloc;
   full.struct_size = std::min<uint64_t>(out->struct_size, sizeof full);
   std::memcpy(out, &full, full.struct_size);
   return {TENON_OK, 0, nullptr};

@@ -244,6 +244,15 @@ TEST_P(SoftPlacement, TrainsEvaluatesPredictsAndGoesOnAsCpuDoes) {
   EXPECT_EQ(moves_in(expected.lines), 0);
 }
 
+// Where a device has no memory that the host sees, batches are filled in plain memory and copied: the numbers are the same.
+TEST_P(SoftPlacement, ADeviceWithoutMemoryThatTheHostSeesTrainsAlike) {
+  const Dataset training = examples(12, training_input(4)), test = examples(10, evaluation_input(4));
+  const Trained expected = train(small_model, training, test, {.device = backend()});
+  const Trained found = train(small_model, training, test, {.device = lacking("HOST")});
+  EXPECT_EQ(found.losses.size(), 9u);
+  expect_near(found, expected, 0);
+}
+
 // What a TPU has no kernel for, in the middle of a model, and bytes and doubles, which it has not.
 EstimatorSpec turned(const Features& features, const Tensor& labels, Mode mode, const Params&) {
   const Tensor x = cast(features["x"], DType::kF32) * (1.0 / 255);
