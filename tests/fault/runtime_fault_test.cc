@@ -87,6 +87,23 @@ TEST(RuntimeFaultOfNone, TheLayerTrainsToTheSameBits) {
   EXPECT_EQ(hash, undisturbed_hash());
 }
 
+// Calls of two steps each: the layer says that the second of them failed.
+TEST(RuntimeFaultOfAStep, NamesTheStepOfTheWholeTrainingAndTheNode) {
+  std::vector<int64_t> steps;
+  for (int k = 1; k < 80 && steps.size() < 2; ++k) {
+    const std::string device = "faulty:wait-lost-" + std::to_string(k);
+    const Status status = train("", device, kAfter);
+    const FailurePlace* place = status.place();
+    if (!place || place->step == 0) continue;
+    steps.push_back(place->step);
+    EXPECT_EQ(place->native, 1);
+    EXPECT_FALSE(place->node.empty());
+    EXPECT_EQ(status.message(), device + ": device lost at step " + std::to_string(place->step) + " in node '" +
+                                    place->node + "' (code 1): the card fell off on purpose");
+  }
+  EXPECT_EQ(steps, (std::vector<int64_t>{2, 4}));
+}
+
 class RuntimeFault : public testing::TestWithParam<const char*> {};
 
 TEST_P(RuntimeFault, EndsTheTrainingCleanlyAndSparesTheCheckpoint) {

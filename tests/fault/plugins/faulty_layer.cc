@@ -24,6 +24,7 @@ std::mutex mutex;
 std::string spec;                  // of the device that was opened last
 std::map<std::string, int> calls;  // of each spec and entry
 bool lost = false;
+tenon_program* running = nullptr;  // what was run last
 std::map<tenon_buffer*, tenon_desc> buffers;
 std::map<tenon_buffer*, void*> host_memory;
 
@@ -141,6 +142,7 @@ tenon_status copy(tenon_queue* queue, const tenon_copy* c, uint64_t* ticket) {
 }
 
 tenon_status run(tenon_queue* queue, const tenon_run* r, uint64_t* ticket, uint32_t* done) {
+  running = r->program;
   TENON_FAULTY_ENTRY("run");
   const tenon_status status = inner.run(queue, r, ticket, done);
   const std::lock_guard lock(mutex);
@@ -155,6 +157,17 @@ tenon_status wait(tenon_queue* queue, uint64_t ticket, uint64_t timeout) {
   TENON_FAULTY_ENTRY("wait");
   if (fault == "wrong") return {TENON_TIMEOUT, 0, nullptr};
   return inner.wait(queue, ticket, timeout);
+}
+
+// What is lost was lost in the second iteration of the last run, in the first node.
+tenon_status error_info(tenon_queue* queue, tenon_error* out) {
+  if (!lost) return inner.error_info(queue, out);
+  out->code = TENON_DEVICE_LOST;
+  out->native = 1;
+  out->program = running;
+  out->node = 0;
+  out->iteration = 1;
+  return kOk;
 }
 
 tenon_status stats(tenon_device* device, tenon_stats* out) {
@@ -180,6 +193,7 @@ tenon_status tenon_backend_init(const tenon_host* host, tenon_backend* out) {
   full.run = run;
   full.wait = wait;
   full.stats = stats;
+  full.error_info = error_info;
   full.struct_size = std::min<uint64_t>(out->struct_size, sizeof full);
   std::memcpy(out, &full, full.struct_size);
   return kOk;
