@@ -5,6 +5,7 @@
 
 #include "backend/abi.h"
 #include "base/text.h"
+#include "tenon/plugin/required_entries.h"
 
 namespace tenon {
 namespace {
@@ -14,30 +15,6 @@ constexpr size_t kMaxString = 256;
 template <class... Parts>
 Status refuse_table(const Parts&... parts) {
   return Status(Code::kAbi, cat("tenon_backend_init ", parts...));
-}
-
-// The name of the first mandatory entry that is missing, or nullptr.
-const char* missing_entry(const tenon_backend& t) {
-  const struct {
-    const char* name;
-    bool there;
-  } entries[] = {{"enumerate", t.enumerate != nullptr},
-                 {"device_open", t.device_open != nullptr},
-                 {"device_close", t.device_close != nullptr},
-                 {"supports", t.supports != nullptr},
-                 {"compile", t.compile != nullptr},
-                 {"program_destroy", t.program_destroy != nullptr},
-                 {"buffer_alloc", t.buffer_alloc != nullptr},
-                 {"buffer_free", t.buffer_free != nullptr},
-                 {"queue_create", t.queue_create != nullptr},
-                 {"queue_destroy", t.queue_destroy != nullptr},
-                 {"copy", t.copy != nullptr},
-                 {"run", t.run != nullptr},
-                 {"wait", t.wait != nullptr}};
-  static_assert(sizeof entries / sizeof entries[0] == 13);
-  for (const auto& e : entries)
-    if (!e.there) return e.name;
-  return nullptr;
 }
 
 Status check_string(const char* text, const char* what) {
@@ -53,7 +30,7 @@ Status check_table(const tenon_backend& t, const std::string& name, const AbiVer
   constexpr uint64_t kLeast = TENON_SIZE(tenon_backend, wait);
   if (t.struct_size < kLeast || t.struct_size > sizeof t)
     return refuse_table("filled ", t.struct_size, " bytes, expected ", kLeast, " to ", sizeof t);
-  if (const char* entry = missing_entry(t)) return refuse_table("left entry ", entry, " empty");
+  if (const char* entry = plugin::missing_entry(t)) return refuse_table("left entry ", entry, " empty");
   if (t.abi_major != version.major)
     return refuse_table("says ABI version ", t.abi_major, ", the file's note says ", version.major);
   TENON_TRY(check_string(t.name, "name"));

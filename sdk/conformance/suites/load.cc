@@ -10,6 +10,7 @@
 
 #include "conformance/host/elf_note.h"
 #include "conformance/suites/support.h"
+#include "tenon/plugin/required_entries.h"
 
 namespace tenon::conformance {
 namespace {
@@ -132,20 +133,8 @@ void needs_nothing_of_tenon(Subject& s) {
 
 void has_mandatory_entries(Subject& s) {
   const tenon_backend& t = s.backend();
-  const std::pair<const char*, bool> entries[] = {{"enumerate", t.enumerate != nullptr},
-                                                  {"device_open", t.device_open != nullptr},
-                                                  {"device_close", t.device_close != nullptr},
-                                                  {"supports", t.supports != nullptr},
-                                                  {"compile", t.compile != nullptr},
-                                                  {"program_destroy", t.program_destroy != nullptr},
-                                                  {"buffer_alloc", t.buffer_alloc != nullptr},
-                                                  {"buffer_free", t.buffer_free != nullptr},
-                                                  {"queue_create", t.queue_create != nullptr},
-                                                  {"queue_destroy", t.queue_destroy != nullptr},
-                                                  {"copy", t.copy != nullptr},
-                                                  {"run", t.run != nullptr},
-                                                  {"wait", t.wait != nullptr}};
-  for (const auto& [name, there] : entries) expect(there, std::string("the table has no ") + name);
+  const char* missing = plugin::missing_entry(t);
+  expect(!missing, std::string("the table has no ") + (missing ? missing : ""));
   expect((t.flags & 0xFFFFFFFFull) == 0,
          "the table's flags have low bits that no version defines: " + std::to_string(t.flags));
 }
