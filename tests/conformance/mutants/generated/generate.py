@@ -181,7 +181,7 @@ class Generator:
             file.write('constexpr unsigned long kTenonSites = %d;\n' % len(self.sites))
         here = os.path.dirname(os.path.abspath(__file__))
         units = [*units, os.path.join(here, 'sites.cc')]
-        made = [os.path.join(self.out, os.path.basename(u) + '.o') for u in units]
+        made = [os.path.join(self.out, '%d-%s.o' % (n, os.path.basename(u))) for n, u in enumerate(units)]  # names repeat
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
             for result in pool.map(lambda u: self.compile(u[0], '-c', '-o', u[1]), zip(units, made)):
                 if result.returncode:
