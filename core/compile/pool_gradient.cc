@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compile/rewrite.h"
+#include "tenon/op/names.h"
 
 namespace tenon {
 namespace {
@@ -28,14 +29,17 @@ class PoolGradient {
   }
 
  private:
+  using Pool = op::max_pool_grad;
+
   // The max_pool_grad whose result this activation's gradient reads at places of the pool's own operand; or nullptr.
   const Node* pool_before(const Node& node) const {
     if (node.op != "activation_grad" && node.op != "bias_act_grad") return nullptr;
-    const Node* pool = from_.defining_node(node.operands[0]);
-    if (!pool || pool->op != "max_pool_grad" || uses_[node.operands[0]] != 1) return nullptr;
-    const ValueId x = pool->operands[0], y = pool->operands[1];
+    const ValueId gradient = node.operands[op::activation_grad::g], place = node.operands[op::activation_grad::t];
+    const Node* pool = from_.defining_node(gradient);
+    if (!pool || pool->op != "max_pool_grad" || uses_[gradient] != 1) return nullptr;
+    const ValueId x = pool->operands[Pool::x], y = pool->operands[Pool::y];
     const bool smaller = from_.type(y).shape.elements() < from_.type(x).shape.elements();
-    return node.operands[1] == x && smaller ? pool : nullptr;
+    return place == x && smaller ? pool : nullptr;
   }
 
   Tensors visit(const Node& node, const Tensors& operands) {
@@ -45,10 +49,11 @@ class PoolGradient {
       if (node.op == "max_pool_grad") operands_of_[&node] = operands;
       return results;
     }
-    const Tensors& given = operands_of_.at(pool);  // x, y, dy
-    Tensors results = rewrite_.copy(node, {given[2], given[1]});
-    rewrite_.to().values[results[0].id()].type = given[1].type();
-    results[0] = rewrite_.copy(*pool, {given[0], given[1], results[0]})[0];
+    const Tensors& given = operands_of_.at(pool);
+    const Tensor x = given[Pool::x], y = given[Pool::y], dy = given[Pool::dy];
+    Tensors results = rewrite_.copy(node, {dy, y});
+    rewrite_.to().values[results[0].id()].type = y.type();
+    results[0] = rewrite_.copy(*pool, {x, y, results[0]})[0];
     return results;
   }
 

@@ -151,12 +151,16 @@ class Simplifier {
       if (const Node* inner = to().defining_node(operands[0].id()); inner && inner->op == "reshape")
         return reshape_of(node, Tensor(&to(), inner->operands[0]));
     if (operands.size() != 2 || !operands[0] || !operands[1]) return {};
-    const auto a = splat(to(), operands[0]), b = splat(to(), operands[1]);
-    const bool left = operands[0].type() == type, right = operands[1].type() == type;
-    if (left && b && *b == 1 && (node.op == "mul" || node.op == "div")) return operands[0];
-    if (left && b && *b == 0 && !std::signbit(*b) && (node.op == "add" || node.op == "sub")) return operands[0];
-    if (right && a && *a == 1 && node.op == "mul") return operands[1];
-    if (right && a && *a == 0 && node.op == "add") return operands[1];
+    const Tensor left = operands[0], right = operands[1];
+    const auto a = splat(to(), left), b = splat(to(), right);
+    if (left.type() == type && b) {
+      if (*b == 1 && (node.op == "mul" || node.op == "div")) return left;
+      if (*b == 0 && !std::signbit(*b) && (node.op == "add" || node.op == "sub")) return left;
+    }
+    if (right.type() == type && a) {
+      if (*a == 1 && node.op == "mul") return right;
+      if (*a == 0 && node.op == "add") return right;
+    }
     return {};
   }
 

@@ -106,34 +106,36 @@ void reverse_rule(BoundedNode& n) {
 
 // y[b,p,j,s] = x[b,p,i[b,j],s]; an index outside reads 0, and so does one of what is not there.
 void gather_rule(BoundedNode& n) {
+  using Op = op::gather;
   const int axis = static_cast<int>(n.i64("axis")), batch = static_cast<int>(n.i64("batch"));
-  n.mask(0, {axis}, 0);
+  n.mask(Op::x, {axis}, 0);
   Bounds y;
-  for (int a = 0; a < axis; ++a) y.push_back(a < batch ? n.common({{0, a}, {1, a}}) : n.axis(0, a));
-  for (int a = batch; a < n.rank(1); ++a) y.push_back(n.axis(1, a));
-  for (int a = axis + 1; a < n.rank(0); ++a) y.push_back(n.axis(0, a));
+  for (int a = 0; a < axis; ++a) y.push_back(a < batch ? n.common({{Op::x, a}, {Op::i, a}}) : n.axis(Op::x, a));
+  for (int a = batch; a < n.rank(Op::i); ++a) y.push_back(n.axis(Op::i, a));
+  for (int a = axis + 1; a < n.rank(Op::x); ++a) y.push_back(n.axis(Op::x, a));
   n.result(0, y);
 }
 
 // y[b,p,i[b,j],s] += or = u[b,p,j,s]; what is not there of j gets the index -1, which writes nothing.
 void scatter_rule(BoundedNode& n) {
+  using Op = op::scatter;
   const int axis = static_cast<int>(n.i64("axis")), batch = static_cast<int>(n.i64("batch"));
-  const int of_i = n.rank(1) - batch;
-  Bounds indices = n.bounds(1);
+  const int of_i = n.rank(Op::i) - batch;
+  Bounds indices = n.bounds(Op::i);
   Ints all;
-  for (int k = batch; k < n.rank(1); ++k) {
-    indices[static_cast<size_t>(k)] = n.common({{1, k}, {2, axis + k - batch}});
+  for (int k = batch; k < n.rank(Op::i); ++k) {
+    indices[static_cast<size_t>(k)] = n.common({{Op::i, k}, {Op::u, axis + k - batch}});
     all.push_back(k);
   }
-  n.replace(1, masked(with_bounds(n.in(1), indices), all, -1));
+  n.replace(Op::i, masked(with_bounds(n.in(Op::i), indices), all, -1));
   Bounds y;
-  for (int a = 0; a < n.rank(0); ++a) {
+  for (int a = 0; a < n.rank(Op::x); ++a) {
     if (a < batch)
-      y.push_back(n.common({{0, a}, {1, a}, {2, a}}));
+      y.push_back(n.common({{Op::x, a}, {Op::i, a}, {Op::u, a}}));
     else if (a == axis)
-      y.push_back(n.axis(0, a));
+      y.push_back(n.axis(Op::x, a));
     else
-      y.push_back(n.common({{0, a}, {2, a < axis ? a : a + of_i - 1}}));
+      y.push_back(n.common({{Op::x, a}, {Op::u, a < axis ? a : a + of_i - 1}}));
   }
   n.result(0, y);
 }
@@ -149,8 +151,8 @@ void sort_rule(BoundedNode& n) {
   } else {
     y[static_cast<size_t>(last)] = static_axis(n.i64("k"));
   }
-  n.result(0, y);
-  n.result(1, y);
+  n.result(op::sort::out::values, y);
+  n.result(op::sort::out::indices, y);
 }
 
 Bounds without(const Bounds& bounds, const Ints& axes) {

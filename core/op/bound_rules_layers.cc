@@ -31,15 +31,16 @@ void expect_static_weights(const BoundedNode& n, int i) {
 
 // y[p..,m,n] = sum over k of a[p..,m,k] b[p..,k,n], + bias[n] + residual
 void dot(BoundedNode& n) {
-  const int r = n.rank(0), ka = n.flag("ta") ? r - 2 : r - 1, kb = n.flag("tb") ? r - 1 : r - 2;
+  using Op = op::dot_bias_act;
+  const int r = n.rank(Op::a), ka = n.flag("ta") ? r - 2 : r - 1, kb = n.flag("tb") ? r - 1 : r - 2;
   const int rows = n.flag("ta") ? r - 1 : r - 2, columns = n.flag("tb") ? r - 2 : r - 1;
-  n.common({{0, ka}, {1, kb}});
-  n.mask(0, {ka}, 0);
-  n.mask(1, {kb}, 0);
+  n.common({{Op::a, ka}, {Op::b, kb}});
+  n.mask(Op::a, {ka}, 0);
+  n.mask(Op::b, {kb}, 0);
   Bounds y;
-  for (int a = 0; a + 2 < r; ++a) y.push_back(n.common({{0, a}, {1, a}, {3, a}}));
-  y.push_back(n.common({{0, rows}, {3, r - 2}}));
-  y.push_back(n.common({{1, columns}, {2, 0}, {3, r - 1}}));
+  for (int a = 0; a + 2 < r; ++a) y.push_back(n.common({{Op::a, a}, {Op::b, a}, {Op::residual, a}}));
+  y.push_back(n.common({{Op::a, rows}, {Op::residual, r - 2}}));
+  y.push_back(n.common({{Op::b, columns}, {Op::bias, 0}, {Op::residual, r - 1}}));
   n.result(0, y);
 }
 
@@ -47,25 +48,27 @@ void dot(BoundedNode& n) {
 void bias_act_grad(BoundedNode& n) {
   for (int i = 0; i < n.operands(); ++i) n.mask(i, leading_axes(n.rank(i)), 0);
   const Bounds y = n.together(0);
-  n.result(0, y);
-  n.result(1, {y.back()});
+  n.result(op::bias_act_grad::out::dz, y);
+  n.result(op::bias_act_grad::out::dbias, {y.back()});
 }
 
 void conv(BoundedNode& n) {
-  expect_static_sizes(n, 0, *n.in(0).graph());
-  for (int i : {1, 2}) expect_static_weights(n, i);
-  n.mask(0, {n.rank(0) - 1}, 0);
+  using Op = op::conv_bias_act;
+  expect_static_sizes(n, Op::x, *n.in(Op::x).graph());
+  for (int i : {Op::w, Op::bias}) expect_static_weights(n, i);
+  n.mask(Op::x, {n.rank(Op::x) - 1}, 0);
   Bounds y = static_bounds(n.type(0).shape);
-  y[0] = n.common({{0, 0}, {3, 0}});
+  y[0] = n.common({{Op::x, 0}, {Op::residual, 0}});
   n.result(0, y);
 }
 
 void conv_grad_input(BoundedNode& n) {
-  expect_static_sizes(n, 0, *n.in(0).graph());
-  expect_static_weights(n, 1);
-  n.expect_static(0, -1, "filters are static");
+  using Op = op::conv_grad_input;
+  expect_static_sizes(n, Op::dy, *n.in(Op::dy).graph());
+  expect_static_weights(n, Op::w);
+  n.expect_static(Op::dy, -1, "filters are static");
   Bounds y = static_bounds(n.type(0).shape);
-  y[0] = n.axis(0, 0);
+  y[0] = n.axis(Op::dy, 0);
   n.result(0, y);
 }
 
@@ -93,40 +96,45 @@ void normalized_apply(BoundedNode& n) {
 
 // Moments over a dynamic dimension count what is there: as primitives.
 void layer_norm(BoundedNode& n) {
-  for (int i : {1, 2}) expect_static_weights(n, i);
+  using Op = op::layer_norm;
+  for (int i : {Op::gamma, Op::beta}) expect_static_weights(n, i);
   const Ints& axes = n.list("axes");
   for (int64_t a : axes)
-    if (n.is_dynamic(0, static_cast<int>(a))) return n.decompose();
-  const Bounds x = n.bounds(0);
+    if (n.is_dynamic(Op::x, static_cast<int>(a))) return n.decompose();
+  const Bounds x = n.bounds(Op::x);
   Bounds moments;
-  for (int64_t a : other_axes(axes, n.rank(0))) moments.push_back(x[static_cast<size_t>(a)]);
-  n.result(0, x);
-  n.result(1, moments);
-  n.result(2, moments);
+  for (int64_t a : other_axes(axes, n.rank(Op::x))) moments.push_back(x[static_cast<size_t>(a)]);
+  n.result(Op::out::y, x);
+  n.result(Op::out::mean, moments);
+  n.result(Op::out::var, moments);
 }
 
 void layer_norm_grad(BoundedNode& n) {
+  using Op = op::layer_norm_grad;
   for (int64_t a : n.list("axes"))
-    if (n.is_dynamic(1, static_cast<int>(a))) return n.decompose();
-  for (int i : {0, 1, 3}) n.mask(i, all_axes_of(n, i), 0);
-  n.mask(4, all_axes_of(n, 4), 1);  // a variance whose root divides
+    if (n.is_dynamic(Op::x, static_cast<int>(a))) return n.decompose();
+  for (int i : {Op::dy, Op::x, Op::mean}) n.mask(i, all_axes_of(n, i), 0);
+  n.mask(Op::var, all_axes_of(n, Op::var), 1);  // a variance whose root divides
   n.result(0, n.together(0));
 }
 
 // x[..,V], label[..] or [..,V]; loss and lse [..].
 void cross_entropy(BoundedNode& n) {
-  n.expect_static(0, -1, "classes are static");
+  using Op = op::softmax_cross_entropy;
+  n.expect_static(Op::x, -1, "classes are static");
   Bounds rows;
-  for (int a = 0; a + 1 < n.rank(0); ++a) rows.push_back(n.common({{0, a}, {1, a}}));
-  n.result(0, rows);
-  n.result(1, rows);
+  for (int a = 0; a + 1 < n.rank(Op::x); ++a) rows.push_back(n.common({{Op::x, a}, {Op::label, a}}));
+  n.result(Op::out::loss, rows);
+  n.result(Op::out::lse, rows);
 }
 
 void cross_entropy_grad(BoundedNode& n) {
-  n.expect_static(1, -1, "classes are static");
+  using Op = op::softmax_cross_entropy_grad;
+  n.expect_static(Op::x, -1, "classes are static");
   Bounds y;
-  for (int a = 0; a + 1 < n.rank(1); ++a) y.push_back(n.common({{1, a}, {0, a}, {2, a}, {3, a}}));
-  y.push_back(static_axis(n.shape(1)[-1]));
+  for (int a = 0; a + 1 < n.rank(Op::x); ++a)
+    y.push_back(n.common({{Op::x, a}, {Op::dloss, a}, {Op::label, a}, {Op::lse, a}}));
+  y.push_back(static_axis(n.shape(Op::x)[-1]));
   n.result(0, y);
 }
 
@@ -153,43 +161,47 @@ Tensor hiding(const BoundedNode& n, int bias, const AxisBounds& keys, Tensor lik
 
 // q[B,T,N,D], k v[B,S,M,D], bias[B,N,T,S] -> y[B,T,N,D], lse[B,N,T]
 void attention(BoundedNode& n) {
-  for (int i = 0; i < 3; ++i) expect_static_heads(n, i);
-  const AxisBounds batch = n.common({{0, 0}, {1, 0}, {2, 0}, {3, 0}}), queries = n.common({{0, 1}, {3, 2}}),
-                   keys = n.common({{1, 1}, {2, 1}, {3, 3}});
+  using Op = op::attention;
+  for (int i : {Op::q, Op::k, Op::v}) expect_static_heads(n, i);
+  const AxisBounds batch = n.common({{Op::q, 0}, {Op::k, 0}, {Op::v, 0}, {Op::bias, 0}}),
+                   queries = n.common({{Op::q, 1}, {Op::bias, 2}}),
+                   keys = n.common({{Op::k, 1}, {Op::v, 1}, {Op::bias, 3}});
   if (n.flag("causal") && ends_of(queries) != ends_of(keys))
-    n.refuse(0, 1, "causal attention takes as many queries as keys");
+    n.refuse(Op::q, 1, "causal attention takes as many queries as keys");
   if (is_dynamic(keys)) {
-    for (int i : {1, 2}) {
+    for (int i : {Op::k, Op::v}) {
       Bounds own = n.bounds(i);
       own[1] = keys;
       n.replace(i, masked(with_bounds(n.in(i), own), {1}, 0));
     }
-    n.replace(3, hiding(n, 3, keys, n.in(1)));
+    n.replace(Op::bias, hiding(n, Op::bias, keys, n.in(Op::k)));
   }
-  Bounds y = static_bounds(n.type(0).shape), lse = static_bounds(n.type(1).shape);
+  Bounds y = static_bounds(n.type(Op::out::y).shape), lse = static_bounds(n.type(Op::out::lse).shape);
   y[0] = lse[0] = batch;
   y[1] = lse[2] = queries;
-  n.result(0, y);
-  n.result(1, lse);
+  n.result(Op::out::y, y);
+  n.result(Op::out::lse, lse);
 }
 
 // dy q k v y lse bias -> dq dk dv [dbias]. Queries that are not there have the weight exp(.. - inf) = 0.
 void attention_grad(BoundedNode& n) {
-  for (int i : {0, 1, 2, 3, 4}) n.mask(i, {0, 1}, 0);
-  n.mask(5, {0, 2}, kInfinity);
-  if (n.has(6)) n.mask(6, {0, 2}, 0);
-  const AxisBounds batch = n.common({{0, 0}, {1, 0}, {2, 0}, {3, 0}, {4, 0}, {6, 0}});
-  const AxisBounds queries = n.common({{0, 1}, {1, 1}, {4, 1}, {6, 2}}), keys = n.common({{2, 1}, {3, 1}, {6, 3}});
+  using Op = op::attention_grad;
+  for (int i : {Op::dy, Op::q, Op::k, Op::v, Op::y}) n.mask(i, {0, 1}, 0);
+  n.mask(Op::lse, {0, 2}, kInfinity);
+  if (n.has(Op::bias)) n.mask(Op::bias, {0, 2}, 0);
+  const AxisBounds batch = n.common({{Op::dy, 0}, {Op::q, 0}, {Op::k, 0}, {Op::v, 0}, {Op::y, 0}, {Op::bias, 0}});
+  const AxisBounds queries = n.common({{Op::dy, 1}, {Op::q, 1}, {Op::y, 1}, {Op::bias, 2}}),
+                   keys = n.common({{Op::k, 1}, {Op::v, 1}, {Op::bias, 3}});
   const auto of = [&](int result, const AxisBounds& length) {
     Bounds y = static_bounds(n.type(result).shape);
     y[0] = batch;
     y[1] = length;
     n.result(result, y);
   };
-  of(0, queries);
-  of(1, keys);
-  of(2, keys);
-  if (n.flag("dbias")) n.result(3, n.bounds(6));
+  of(Op::out::dq, queries);
+  of(Op::out::dk, keys);
+  of(Op::out::dv, keys);
+  if (n.flag("dbias")) n.result(Op::out::dbias, n.bounds(Op::bias));
 }
 
 // x[B,T,I], states [B,U] -> y[B,T,U], of lstm the last c[B,U], gates[B,T,..]. A step sees those before it only.

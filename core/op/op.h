@@ -15,6 +15,7 @@
 #include "tenon/op/enumerations.h"
 #include "tenon/op/infer.h"
 #include "tenon/op/signature.h"
+#include "tenon/op/names.h"
 #include "tenon/op/table.h"
 #include "tenon/tensor.h"
 

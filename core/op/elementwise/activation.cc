@@ -1,7 +1,7 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace activation_op {
+namespace {
 
 constexpr double kSeluScale = 1.0507009873554804934;
 constexpr double kSeluAlpha = 1.6732632423543772848;
@@ -52,20 +52,20 @@ Tensor compute(Tensor x, Activation act, double alpha) {
   fail("activation: no number ", static_cast<int>(act));
 }
 
-Tensors decompose_rule(const Decompose& n) {
+Tensors activation_decomposition(const Decompose& n) {
   const Tensor x = n.in(0);
   return {cast(compute(widened(x), activation_of(n), n.f64("alpha")), x.dtype())};
 }
 
-Tensors gradient_rule(const Gradient& n) {
+Tensors activation_gradient(const Gradient& n) {
   const Activation act = activation_of(n);
   return {activation_grad(n.g(0), gradient_from_result(act) ? n.out(0) : n.in(0), act, n.f64("alpha"))};
 }
 
-}  // namespace activation_op
+}  // namespace
 
 extern const OpDef kActivation;
-constexpr OpDef kActivation = {"activation", activation_op::decompose_rule, activation_op::gradient_rule};
+constexpr OpDef kActivation = {"activation", activation_decomposition, activation_gradient};
 
 Tensor activation(Tensor x, Activation act, double alpha) {
   if (act == Activation::kNone) return x;
@@ -74,9 +74,7 @@ Tensor activation(Tensor x, Activation act, double alpha) {
 
 bool gradient_from_result(Activation act) { return act <= Activation::kSoftplus; }
 
-namespace activation_grad_op {
-
-using namespace activation_op;
+namespace {
 
 Tensor inside(Tensor t, double low, double high) {
   return minimum(compare(t, scalar_like(t, low), CompareKind::kGt), compare(t, scalar_like(t, high), CompareKind::kLt));
@@ -141,9 +139,9 @@ Tensor slope_from_argument(Tensor t, Activation act) {
   }
 }
 
-Tensors decompose_rule(const Decompose& n) {
+Tensors activation_grad_decomposition(const Decompose& n) {
   const Activation act = activation_of(n);
-  const Tensor g = n.in(0), t = widened(n.in(1));
+  const Tensor g = n.in(op::activation_grad::g), t = widened(n.in(op::activation_grad::t));
   if (act == Activation::kNone) return {g};
   const Tensor zero = scalar_like(t, 0), wide = widened(g);
   Tensor dx;
@@ -159,10 +157,10 @@ Tensors decompose_rule(const Decompose& n) {
   return {cast(dx, g.dtype())};
 }
 
-}  // namespace activation_grad_op
+}  // namespace
 
 extern const OpDef kActivationGrad;
-constexpr OpDef kActivationGrad = {"activation_grad", activation_grad_op::decompose_rule};
+constexpr OpDef kActivationGrad = {"activation_grad", activation_grad_decomposition};
 
 Tensor activation_grad(Tensor g, Tensor t, Activation act, double alpha) {
   if (act == Activation::kNone) return g;

@@ -1,17 +1,17 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace cast_op {
+namespace {
 
-Tensors gradient_rule(const Gradient& n) {
+Tensors cast_gradient(const Gradient& n) {
   if (!is_float(n.in(0).dtype()) || !is_float(n.dtype("to"))) return {Tensor()};
   return {cast(n.g(0), n.in(0).dtype())};
 }
 
-}  // namespace cast_op
+}  // namespace
 
 extern const OpDef kCast;
-constexpr OpDef kCast = {"cast", nullptr, cast_op::gradient_rule};
+constexpr OpDef kCast = {"cast", nullptr, cast_gradient};
 
 Tensor cast(Tensor x, DType to) { return x.dtype() == to ? x : emit1("cast", {x}, {{"to", to}}); }
 

@@ -1,14 +1,14 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace cos_op {
+namespace {
 
-Tensors gradient_rule(const Gradient& n) { return {neg(mul(n.g(0), sin(n.in(0))))}; }
+Tensors cos_gradient(const Gradient& n) { return {neg(mul(n.g(0), sin(n.in(0))))}; }
 
-}  // namespace cos_op
+}  // namespace
 
 extern const OpDef kCos;
-constexpr OpDef kCos = {"cos", nullptr, cos_op::gradient_rule};
+constexpr OpDef kCos = {"cos", nullptr, cos_gradient};
 
 Tensor cos(Tensor x) { return emit1("cos", {x}); }
 

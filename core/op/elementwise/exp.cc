@@ -1,14 +1,14 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace exp_op {
+namespace {
 
-Tensors gradient_rule(const Gradient& n) { return {mul(n.g(0), n.out(0))}; }
+Tensors exp_gradient(const Gradient& n) { return {mul(n.g(0), n.out(0))}; }
 
-}  // namespace exp_op
+}  // namespace
 
 extern const OpDef kExp;
-constexpr OpDef kExp = {"exp", nullptr, exp_op::gradient_rule};
+constexpr OpDef kExp = {"exp", nullptr, exp_gradient};
 
 Tensor exp(Tensor x) { return emit1("exp", {x}); }
 

@@ -1,14 +1,14 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace log_op {
+namespace {
 
-Tensors gradient_rule(const Gradient& n) { return {div(n.g(0), n.in(0))}; }
+Tensors log_gradient(const Gradient& n) { return {div(n.g(0), n.in(0))}; }
 
-}  // namespace log_op
+}  // namespace
 
 extern const OpDef kLog;
-constexpr OpDef kLog = {"log", nullptr, log_op::gradient_rule};
+constexpr OpDef kLog = {"log", nullptr, log_gradient};
 
 Tensor log(Tensor x) { return emit1("log", {x}); }
 

@@ -1,14 +1,14 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace log1p_op {
+namespace {
 
-Tensors gradient_rule(const Gradient& n) { return {div(n.g(0), add(n.in(0), scalar_like(n.in(0), 1)))}; }
+Tensors log1p_gradient(const Gradient& n) { return {div(n.g(0), add(n.in(0), scalar_like(n.in(0), 1)))}; }
 
-}  // namespace log1p_op
+}  // namespace
 
 extern const OpDef kLog1p;
-constexpr OpDef kLog1p = {"log1p", nullptr, log1p_op::gradient_rule};
+constexpr OpDef kLog1p = {"log1p", nullptr, log1p_gradient};
 
 Tensor log1p(Tensor x) { return emit1("log1p", {x}); }
 

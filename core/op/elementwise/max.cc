@@ -1,14 +1,14 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace max_op {
+namespace {
 
-Tensors gradient_rule(const Gradient& n) { return gradient_to_winner(n, CompareKind::kGt); }
+Tensors max_gradient(const Gradient& n) { return gradient_to_winner(n, CompareKind::kGt); }
 
-}  // namespace max_op
+}  // namespace
 
 extern const OpDef kMax;
-constexpr OpDef kMax = {"max", nullptr, max_op::gradient_rule};
+constexpr OpDef kMax = {"max", nullptr, max_gradient};
 
 Tensor maximum(Tensor a, Tensor b) { return emit1("max", {a, b}); }
 

@@ -1,14 +1,14 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace min_op {
+namespace {
 
-Tensors gradient_rule(const Gradient& n) { return gradient_to_winner(n, CompareKind::kLt); }
+Tensors min_gradient(const Gradient& n) { return gradient_to_winner(n, CompareKind::kLt); }
 
-}  // namespace min_op
+}  // namespace
 
 extern const OpDef kMin;
-constexpr OpDef kMin = {"min", nullptr, min_op::gradient_rule};
+constexpr OpDef kMin = {"min", nullptr, min_gradient};
 
 Tensor minimum(Tensor a, Tensor b) { return emit1("min", {a, b}); }
 

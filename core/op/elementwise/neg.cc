@@ -1,14 +1,14 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace neg_op {
+namespace {
 
-Tensors gradient_rule(const Gradient& n) { return {neg(n.g(0))}; }
+Tensors neg_gradient(const Gradient& n) { return {neg(n.g(0))}; }
 
-}  // namespace neg_op
+}  // namespace
 
 extern const OpDef kNeg;
-constexpr OpDef kNeg = {"neg", nullptr, neg_op::gradient_rule};
+constexpr OpDef kNeg = {"neg", nullptr, neg_gradient};
 
 Tensor neg(Tensor x) { return emit1("neg", {x}); }
 

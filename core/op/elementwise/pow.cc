@@ -1,9 +1,9 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace pow_op {
+namespace {
 
-Tensors gradient_rule(const Gradient& n) {
+Tensors pow_gradient(const Gradient& n) {
   const Tensor g = n.g(0), a = n.in(0), b = n.in(1);
   const Tensor zero = scalar_like(a, 0), one = scalar_like(a, 1);
   Tensor da, db;
@@ -19,10 +19,10 @@ Tensors gradient_rule(const Gradient& n) {
   return {da, db};
 }
 
-}  // namespace pow_op
+}  // namespace
 
 extern const OpDef kPow;
-constexpr OpDef kPow = {"pow", nullptr, pow_op::gradient_rule};
+constexpr OpDef kPow = {"pow", nullptr, pow_gradient};
 
 Tensor pow(Tensor a, Tensor b) { return emit1("pow", {a, b}); }
 

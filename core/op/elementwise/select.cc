@@ -1,18 +1,19 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace select_op {
+namespace {
 
-Tensors gradient_rule(const Gradient& n) {
-  const Tensor condition = n.in(0), g = n.g(0), zero = scalar_like(g, 0);
-  return {Tensor(), n.needs(1) ? unbroadcast(select(condition, g, zero), n.in(1)) : Tensor(),
-          n.needs(2) ? unbroadcast(select(condition, zero, g), n.in(2)) : Tensor()};
+Tensors select_gradient(const Gradient& n) {
+  using Op = op::select;
+  const Tensor condition = n.in(Op::c), g = n.g(0), zero = scalar_like(g, 0);
+  return {Tensor(), n.needs(Op::a) ? unbroadcast(select(condition, g, zero), n.in(Op::a)) : Tensor(),
+          n.needs(Op::b) ? unbroadcast(select(condition, zero, g), n.in(Op::b)) : Tensor()};
 }
 
-}  // namespace select_op
+}  // namespace
 
 extern const OpDef kSelect;
-constexpr OpDef kSelect = {"select", nullptr, select_op::gradient_rule};
+constexpr OpDef kSelect = {"select", nullptr, select_gradient};
 
 Tensor select(Tensor condition, Tensor a, Tensor b) { return emit1("select", {condition, a, b}); }
 

@@ -1,14 +1,14 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace sin_op {
+namespace {
 
-Tensors gradient_rule(const Gradient& n) { return {mul(n.g(0), cos(n.in(0)))}; }
+Tensors sin_gradient(const Gradient& n) { return {mul(n.g(0), cos(n.in(0)))}; }
 
-}  // namespace sin_op
+}  // namespace
 
 extern const OpDef kSin;
-constexpr OpDef kSin = {"sin", nullptr, sin_op::gradient_rule};
+constexpr OpDef kSin = {"sin", nullptr, sin_gradient};
 
 Tensor sin(Tensor x) { return emit1("sin", {x}); }
 

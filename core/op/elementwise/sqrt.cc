@@ -1,14 +1,14 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace sqrt_op {
+namespace {
 
-Tensors gradient_rule(const Gradient& n) { return {div(n.g(0), mul(n.out(0), scalar_like(n.out(0), 2)))}; }
+Tensors sqrt_gradient(const Gradient& n) { return {div(n.g(0), mul(n.out(0), scalar_like(n.out(0), 2)))}; }
 
-}  // namespace sqrt_op
+}  // namespace
 
 extern const OpDef kSqrt;
-constexpr OpDef kSqrt = {"sqrt", nullptr, sqrt_op::gradient_rule};
+constexpr OpDef kSqrt = {"sqrt", nullptr, sqrt_gradient};
 
 Tensor sqrt(Tensor x) { return emit1("sqrt", {x}); }
 

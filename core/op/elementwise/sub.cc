@@ -1,16 +1,16 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace sub_op {
+namespace {
 
-Tensors gradient_rule(const Gradient& n) {
+Tensors sub_gradient(const Gradient& n) {
   return {unbroadcast(n.g(0), n.in(0)), n.needs(1) ? unbroadcast(neg(n.g(0)), n.in(1)) : Tensor()};
 }
 
-}  // namespace sub_op
+}  // namespace
 
 extern const OpDef kSub;
-constexpr OpDef kSub = {"sub", nullptr, sub_op::gradient_rule};
+constexpr OpDef kSub = {"sub", nullptr, sub_gradient};
 
 Tensor sub(Tensor a, Tensor b) { return emit1("sub", {a, b}); }
 

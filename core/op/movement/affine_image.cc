@@ -1,7 +1,7 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace affine_image_op {
+namespace {
 
 Tensor less(Tensor a, Tensor b) { return compare(a, b, CompareKind::kLt); }
 Tensor both(Tensor a, Tensor b) { return minimum(a, b); }
@@ -76,8 +76,8 @@ Tensor bilinear(Tensor x, const Places& p) {
   return tap(0, 0) + tap(0, 1) + tap(1, 0) + tap(1, 1);
 }
 
-Tensors decompose_rule(const Decompose& n) {
-  const Tensor x = n.in(0);
+Tensors affine_image_decomposition(const Decompose& n) {
+  const Tensor x = n.in(op::affine_image::x);
   const Places p = places_of(n);
   const Shape y{x.dim(0), n.i64("h"), n.i64("w"), x.dim(3)};
   if (static_cast<ResizeMethod>(n.enumerator("method")) == ResizeMethod::kNearest)
@@ -86,10 +86,10 @@ Tensors decompose_rule(const Decompose& n) {
   return {cast(reshape(bilinear(wide, p), y), x.dtype())};
 }
 
-}  // namespace affine_image_op
+}  // namespace
 
 extern const OpDef kAffineImage;
-constexpr OpDef kAffineImage = {"affine_image", affine_image_op::decompose_rule};
+constexpr OpDef kAffineImage = {"affine_image", affine_image_decomposition};
 
 Tensor affine_image(Tensor x, Tensor theta, int64_t h, int64_t w, ResizeMethod method, FillMode fill) {
   return emit1("affine_image", {x, theta},

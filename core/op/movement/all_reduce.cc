@@ -1,14 +1,14 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace all_reduce_op {
+namespace {
 
 Tensor gathered(Tensor x, const AttrReader& a) {
   const Tensor row = reshape(x, {1, x.elements()});
   return emit1("all_gather", {row}, {{"axis", int64_t{0}}, {"group", a.i64("group")}, {"replicas", a.i64("replicas")}});
 }
 
-Tensors decompose_rule(const Decompose& n) {
+Tensors all_reduce_decomposition(const Decompose& n) {
   if (n.i64("replicas") == 1) return n.inputs();
   const auto kind = static_cast<ReduceKind>(n.enumerator("kind"));
   Tensors out;
@@ -16,7 +16,7 @@ Tensors decompose_rule(const Decompose& n) {
   return out;
 }
 
-Tensors gradient_rule(const Gradient& n) {
+Tensors all_reduce_gradient(const Gradient& n) {
   if (static_cast<ReduceKind>(n.enumerator("kind")) != ReduceKind::kSum) return {};
   Tensors grads(n.operands()), given;
   for (int i = 0; i < n.operands(); ++i)
@@ -28,16 +28,16 @@ Tensors gradient_rule(const Gradient& n) {
   return grads;
 }
 
-}  // namespace all_reduce_op
+}  // namespace
 
 extern const OpDef kAllReduce;
-constexpr OpDef kAllReduce = {"all_reduce", all_reduce_op::decompose_rule, all_reduce_op::gradient_rule};
+constexpr OpDef kAllReduce = {"all_reduce", all_reduce_decomposition, all_reduce_gradient};
 
 Tensors all_reduce(const Tensors& xs, ReduceKind kind, int64_t group) {
   return emit_all("all_reduce", xs, {{"kind", number_of(kind)}, {"group", group}});
 }
 
-namespace reduce_scatter_op {
+namespace {
 
 // This replica's place in its group.
 Tensor place_in_group(Graph& graph, int64_t replicas) {
@@ -45,7 +45,7 @@ Tensor place_in_group(Graph& graph, int64_t replicas) {
   return id - id / size * size;
 }
 
-Tensors decompose_rule(const Decompose& n) {
+Tensors reduce_scatter_decomposition(const Decompose& n) {
   const int64_t replicas = n.i64("replicas");
   const Tensor x = n.in(0);
   if (replicas == 1) return {x};
@@ -60,13 +60,12 @@ Tensors decompose_rule(const Decompose& n) {
   return {reshape(gather(parts, place_in_group(n.graph(), replicas), 1), y)};
 }
 
-Tensors gradient_rule(const Gradient& n) { return {emit1("all_gather", {n.g(0)}, n.attrs())}; }
+Tensors reduce_scatter_gradient(const Gradient& n) { return {emit1("all_gather", {n.g(0)}, n.attrs())}; }
 
-}  // namespace reduce_scatter_op
+}  // namespace
 
 extern const OpDef kReduceScatter;
-constexpr OpDef kReduceScatter = {"reduce_scatter", reduce_scatter_op::decompose_rule,
-                                  reduce_scatter_op::gradient_rule};
+constexpr OpDef kReduceScatter = {"reduce_scatter", reduce_scatter_decomposition, reduce_scatter_gradient};
 
 Tensor reduce_scatter(Tensor x, int64_t axis, int64_t group) {
   const int64_t which = axis_of(x, axis);

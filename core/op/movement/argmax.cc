@@ -1,9 +1,9 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace argmax_op {
+namespace {
 
-Tensors decompose_rule(const Decompose& n) {
+Tensors argmax_decomposition(const Decompose& n) {
   const Tensor x = n.in(0);
   const Ints axes{n.i64("axis")};
   const Tensor best = reduce(x, axes, static_cast<ReduceKind>(n.enumerator("kind")));
@@ -13,10 +13,10 @@ Tensors decompose_rule(const Decompose& n) {
   return {reduce(select(hit, index, scalar_like(index, INT32_MAX)), axes, ReduceKind::kMin)};
 }
 
-}  // namespace argmax_op
+}  // namespace
 
 extern const OpDef kArgmax;
-constexpr OpDef kArgmax = {"argmax", argmax_op::decompose_rule};
+constexpr OpDef kArgmax = {"argmax", argmax_decomposition};
 
 Tensor argmax(Tensor x, int64_t axis, ReduceKind kind) {
   const int64_t which = axis_of(x, axis);

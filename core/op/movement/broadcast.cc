@@ -1,9 +1,9 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace broadcast_op {
+namespace {
 
-Tensors gradient_rule(const Gradient& n) {
+Tensors broadcast_gradient(const Gradient& n) {
   const Tensor x = n.in(0);
   const Ints& dims = n.list("dims");
   Ints axes = other_axes(dims, n.g(0).rank());
@@ -12,10 +12,10 @@ Tensors gradient_rule(const Gradient& n) {
   return {reshape(reduce(n.g(0), axes, ReduceKind::kSum), x.shape())};
 }
 
-}  // namespace broadcast_op
+}  // namespace
 
 extern const OpDef kBroadcast;
-constexpr OpDef kBroadcast = {"broadcast", nullptr, broadcast_op::gradient_rule};
+constexpr OpDef kBroadcast = {"broadcast", nullptr, broadcast_gradient};
 
 Tensor broadcast(Tensor x, const Shape& shape, const Ints& dims) {
   return x.shape() == shape ? x : emit1("broadcast", {x}, {{"shape", shape.vec()}, {"dims", dims}});

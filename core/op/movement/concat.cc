@@ -1,9 +1,9 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace concat_op {
+namespace {
 
-Tensors gradient_rule(const Gradient& n) {
+Tensors concat_gradient(const Gradient& n) {
   const int axis = static_cast<int>(n.i64("axis"));
   Tensors grads;
   int64_t at = 0;
@@ -16,10 +16,10 @@ Tensors gradient_rule(const Gradient& n) {
   return grads;
 }
 
-}  // namespace concat_op
+}  // namespace
 
 extern const OpDef kConcat;
-constexpr OpDef kConcat = {"concat", nullptr, concat_op::gradient_rule};
+constexpr OpDef kConcat = {"concat", nullptr, concat_gradient};
 
 Tensor concat(const Tensors& parts, int64_t axis) {
   if (parts.empty()) fail("concat: has no operands");

@@ -1,7 +1,7 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace cumsum_op {
+namespace {
 
 // x moved by `by` along the axis towards its end (its start when `back`), zeros moving in.
 Tensor shifted(Tensor x, int axis, int64_t by, bool back) {
@@ -14,7 +14,7 @@ Tensor shifted(Tensor x, int axis, int64_t by, bool back) {
   return pad(slice(x, start, limit, {}), low, high, {}, 0);
 }
 
-Tensors decompose_rule(const Decompose& n) {
+Tensors cumsum_decomposition(const Decompose& n) {
   const int axis = static_cast<int>(n.i64("axis"));
   const bool back = n.flag("reverse");
   Tensor y = is_float(n.in(0).dtype()) ? widened(n.in(0)) : n.in(0);
@@ -24,14 +24,14 @@ Tensors decompose_rule(const Decompose& n) {
   return {cast(y, n.in(0).dtype())};
 }
 
-Tensors gradient_rule(const Gradient& n) {
+Tensors cumsum_gradient(const Gradient& n) {
   return {cumsum(n.g(0), n.i64("axis"), n.flag("exclusive"), !n.flag("reverse"))};
 }
 
-}  // namespace cumsum_op
+}  // namespace
 
 extern const OpDef kCumsum;
-constexpr OpDef kCumsum = {"cumsum", cumsum_op::decompose_rule, cumsum_op::gradient_rule};
+constexpr OpDef kCumsum = {"cumsum", cumsum_decomposition, cumsum_gradient};
 
 Tensor cumsum(Tensor x, int64_t axis, bool exclusive, bool reverse) {
   const int64_t which = axis_of(x, axis);

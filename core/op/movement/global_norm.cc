@@ -1,7 +1,7 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace global_norm_op {
+namespace {
 
 DType result_dtype(const Tensors& xs) {
   for (const Tensor& x : xs)
@@ -9,7 +9,7 @@ DType result_dtype(const Tensors& xs) {
   return DType::kF32;
 }
 
-Tensors decompose_rule(const Decompose& n) {
+Tensors global_norm_decomposition(const Decompose& n) {
   const DType dtype = result_dtype(n.inputs());
   Tensor sum;
   for (const Tensor& x : n.inputs()) {
@@ -20,7 +20,7 @@ Tensors decompose_rule(const Decompose& n) {
 }
 
 // g x / y, 0 where all of x is.
-Tensors gradient_rule(const Gradient& n) {
+Tensors global_norm_gradient(const Gradient& n) {
   const Tensor y = n.out(0), zero = scalar_like(y, 0);
   const Tensor rate = select(compare(y, zero, CompareKind::kEq), zero, n.g(0) / y);
   Tensors grads;
@@ -29,10 +29,10 @@ Tensors gradient_rule(const Gradient& n) {
   return grads;
 }
 
-}  // namespace global_norm_op
+}  // namespace
 
 extern const OpDef kGlobalNorm;
-constexpr OpDef kGlobalNorm = {"global_norm", global_norm_op::decompose_rule, global_norm_op::gradient_rule};
+constexpr OpDef kGlobalNorm = {"global_norm", global_norm_decomposition, global_norm_gradient};
 
 Tensor global_norm(const Tensors& xs) { return emit1("global_norm", xs); }
 

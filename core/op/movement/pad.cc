@@ -1,9 +1,9 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace pad_op {
+namespace {
 
-Tensors gradient_rule(const Gradient& n) {
+Tensors pad_gradient(const Gradient& n) {
   const Tensor x = n.in(0);
   const Ints& low = n.list("low");
   const Ints interior = n.list("interior").empty() ? Ints(x.rank(), 0) : n.list("interior");
@@ -15,10 +15,10 @@ Tensors gradient_rule(const Gradient& n) {
   return {slice(n.g(0), low, limit, stride)};
 }
 
-}  // namespace pad_op
+}  // namespace
 
 extern const OpDef kPad;
-constexpr OpDef kPad = {"pad", nullptr, pad_op::gradient_rule};
+constexpr OpDef kPad = {"pad", nullptr, pad_gradient};
 
 Tensor pad(Tensor x, const Ints& low, const Ints& high, const Ints& interior, double value) {
   return emit1("pad", {x}, {{"low", low}, {"high", high}, {"interior", interior}, {"value", value}});

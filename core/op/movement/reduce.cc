@@ -3,7 +3,7 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace reduce_op {
+namespace {
 
 // The product of the elements before and after each one, by log2 n shifted products, so that a zero
 // among them does no harm.
@@ -38,7 +38,7 @@ Tensor product_of_others(Tensor x, const Ints& axes) {
   return transpose(others, inverse);
 }
 
-Tensors gradient_rule(const Gradient& n) {
+Tensors reduce_gradient(const Gradient& n) {
   const Tensor x = n.in(0), g = n.g(0);
   const Ints& axes = n.list("axes");
   const Tensor wide = expand_reduced(g, x.shape(), axes);
@@ -57,10 +57,10 @@ Tensors gradient_rule(const Gradient& n) {
   return {div(mul(wide, ones), count)};
 }
 
-}  // namespace reduce_op
+}  // namespace
 
 extern const OpDef kReduce;
-constexpr OpDef kReduce = {"reduce", nullptr, reduce_op::gradient_rule};
+constexpr OpDef kReduce = {"reduce", nullptr, reduce_gradient};
 
 Tensor reduce(Tensor x, const Ints& axes, ReduceKind kind) {
   return axes.empty() ? x : emit1("reduce", {x}, {{"axes", positive_axes(x, axes)}, {"kind", number_of(kind)}});

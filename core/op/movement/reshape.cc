@@ -1,14 +1,14 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace reshape_op {
+namespace {
 
-Tensors gradient_rule(const Gradient& n) { return {reshape(n.g(0), n.in(0).shape())}; }
+Tensors reshape_gradient(const Gradient& n) { return {reshape(n.g(0), n.in(0).shape())}; }
 
-}  // namespace reshape_op
+}  // namespace
 
 extern const OpDef kReshape;
-constexpr OpDef kReshape = {"reshape", nullptr, reshape_op::gradient_rule};
+constexpr OpDef kReshape = {"reshape", nullptr, reshape_gradient};
 
 Tensor reshape(Tensor x, std::initializer_list<int64_t> shape) { return reshape(x, Shape(shape)); }
 

@@ -5,7 +5,7 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace resize_op {
+namespace {
 
 // Where element i of `to` lies among `from`.
 double place(Coordinates coords, int64_t i, int64_t from, int64_t to) {
@@ -46,7 +46,7 @@ Tensor interpolate(Tensor x, int64_t to, Coordinates coords) {
   return reshape(dot(rows, constant_of(*x.graph(), x.dtype(), {from, to}, weights), exact), y);
 }
 
-Tensors decompose_rule(const Decompose& n) {
+Tensors resize_decomposition(const Decompose& n) {
   const auto coords = static_cast<Coordinates>(n.enumerator("coords"));
   const Tensor x = n.in(0);
   if (static_cast<ResizeMethod>(n.enumerator("method")) == ResizeMethod::kNearest)
@@ -56,10 +56,10 @@ Tensors decompose_rule(const Decompose& n) {
   return {cast(transpose(y, {0, 3, 2, 1}), x.dtype())};
 }
 
-}  // namespace resize_op
+}  // namespace
 
 extern const OpDef kResize;
-constexpr OpDef kResize = {"resize", resize_op::decompose_rule};
+constexpr OpDef kResize = {"resize", resize_decomposition};
 
 Tensor resize(Tensor x, int64_t h, int64_t w, ResizeMethod method, Coordinates coords) {
   return emit1("resize", {x}, {{"h", h}, {"w", w}, {"method", number_of(method)}, {"coords", number_of(coords)}});

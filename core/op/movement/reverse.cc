@@ -1,14 +1,14 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace reverse_op {
+namespace {
 
-Tensors gradient_rule(const Gradient& n) { return {reverse(n.g(0), n.list("axes"))}; }
+Tensors reverse_gradient(const Gradient& n) { return {reverse(n.g(0), n.list("axes"))}; }
 
-}  // namespace reverse_op
+}  // namespace
 
 extern const OpDef kReverse;
-constexpr OpDef kReverse = {"reverse", nullptr, reverse_op::gradient_rule};
+constexpr OpDef kReverse = {"reverse", nullptr, reverse_gradient};
 
 Tensor reverse(Tensor x, const Ints& axes) { return emit1("reverse", {x}, {{"axes", positive_axes(x, axes)}}); }
 

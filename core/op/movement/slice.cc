@@ -1,9 +1,9 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace slice_op {
+namespace {
 
-Tensors gradient_rule(const Gradient& n) {
+Tensors slice_gradient(const Gradient& n) {
   const Shape& x = n.in(0).shape();
   const Ints& start = n.list("start");
   const Ints stride = n.list("stride").empty() ? Ints(x.rank(), 1) : n.list("stride");
@@ -15,10 +15,10 @@ Tensors gradient_rule(const Gradient& n) {
   return {pad(n.g(0), start, high, interior, 0)};
 }
 
-}  // namespace slice_op
+}  // namespace
 
 extern const OpDef kSlice;
-constexpr OpDef kSlice = {"slice", nullptr, slice_op::gradient_rule};
+constexpr OpDef kSlice = {"slice", nullptr, slice_gradient};
 
 Tensor slice(Tensor x, const Ints& start, const Ints& limit, const Ints& stride) {
   return emit1("slice", {x}, {{"start", start}, {"limit", limit}, {"stride", stride}});

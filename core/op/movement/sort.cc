@@ -1,19 +1,20 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace sort_op {
+namespace {
 
-Tensors gradient_rule(const Gradient& n) {
-  if (!n.g(0)) return {Tensor()};
+Tensors sort_gradient(const Gradient& n) {
+  using Op = op::sort;
+  if (!n.g(Op::out::values)) return {Tensor()};
   const Tensor x = n.in(0);
   const int axis = x.rank() - 1;
-  return {scatter(full_like(x, 0), n.out(1), n.g(0), axis, axis, ScatterKind::kAdd)};
+  return {scatter(full_like(x, 0), n.out(Op::out::indices), n.g(Op::out::values), axis, axis, ScatterKind::kAdd)};
 }
 
-}  // namespace sort_op
+}  // namespace
 
 extern const OpDef kSort;
-constexpr OpDef kSort = {"sort", nullptr, sort_op::gradient_rule};
+constexpr OpDef kSort = {"sort", nullptr, sort_gradient};
 
 Sorted sort(Tensor x, int64_t k, bool descending) {
   const Tensors r = emit_all("sort", {x}, {{"k", k}, {"descending", descending}});

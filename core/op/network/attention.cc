@@ -1,7 +1,6 @@
 #include "op/network/attention.h"
 
 namespace tenon {
-namespace attention_op {
 
 Tensor by_head(Tensor x, int64_t heads) {
   const Shape& s = x.shape();
@@ -32,9 +31,12 @@ Tensor dropped(Tensor x, const AttrReader& a, Tensor seed, Tensor step) {
   return a.f64("rate") > 0 ? dropout(x, seed, step, Tensor(), a.f64("rate"), a.i64("stream")) : x;
 }
 
-Tensors decompose_rule(const Decompose& n) {
-  const Tensor q = n.in(0), k = n.in(1), v = n.in(2);
-  Tensor s = scores(q, k, n.in(3), n.f64("scale"));
+namespace {
+
+Tensors attention_decomposition(const Decompose& n) {
+  using Op = op::attention;
+  const Tensor q = n.in(Op::q), k = n.in(Op::k), v = n.in(Op::v);
+  Tensor s = scores(q, k, n.in(Op::bias), n.f64("scale"));
   if (n.flag("causal")) s = hide_future(s, -std::numeric_limits<double>::infinity());
   const Tensor top = reduce(s, {3}, ReduceKind::kMax), zero = scalar_like(s, 0), one = scalar_like(s, 1);
   // A query that sees no key: its exponents are of -inf - 0, its sum is 0.
@@ -43,25 +45,28 @@ Tensors decompose_rule(const Decompose& n) {
   const Tensor e = exp(s - expand_reduced(max, s.shape(), {3}));
   const Tensor sum = reduce(e, {3}, ReduceKind::kSum);
   const Tensor divisor = select(compare(sum, zero, CompareKind::kEq), one, sum);
-  const Tensor p = dropped(e / expand_reduced(divisor, s.shape(), {3}), n, n.in(4), n.in(5));
+  const Tensor p = dropped(e / expand_reduced(divisor, s.shape(), {3}), n, n.in(Op::seed), n.in(Op::step));
   const int64_t M = k.dim(2), S = k.dim(1);
   const Tensor y = wide_dot(reshape(p, {q.dim(0), M, q.dim(2) / M * q.dim(1), S}), by_head(v, M));
   return {cast(by_time(y, q.dim(1)), q.dtype()), max + log(sum)};
 }
 
-Tensors gradient_rule(const Gradient& n) {
-  if (!n.g(0) || n.g(1)) return {};
+Tensors attention_gradient(const Gradient& n) {
+  using Op = op::attention;
+  if (!n.g(Op::out::y) || n.g(Op::out::lse)) return {};
   Attrs attrs = n.attrs();
-  attrs.push_back({"dbias", n.needs(3)});
+  attrs.push_back({"dbias", n.needs(Op::bias)});
   const Tensors d = emit(n.graph(), "attention_grad",
-                         {n.g(0), n.in(0), n.in(1), n.in(2), n.out(0), n.out(1), n.in(3), n.in(4), n.in(5)}, attrs);
-  return {d[0], d[1], d[2], n.needs(3) ? d[3] : Tensor()};
+                         {n.g(Op::out::y), n.in(Op::q), n.in(Op::k), n.in(Op::v), n.out(Op::out::y),
+                          n.out(Op::out::lse), n.in(Op::bias), n.in(Op::seed), n.in(Op::step)},
+                         attrs);
+  return {d[0], d[1], d[2], n.needs(Op::bias) ? d[3] : Tensor()};
 }
 
-}  // namespace attention_op
+}  // namespace
 
 extern const OpDef kAttention;
-constexpr OpDef kAttention = {"attention", attention_op::decompose_rule, attention_op::gradient_rule};
+constexpr OpDef kAttention = {"attention", attention_decomposition, attention_gradient};
 
 Attention attention(Tensor q, Tensor k, Tensor v, Tensor bias, Tensor seed, Tensor step, const AttentionOptions& o) {
   const Tensors r = emit_all("attention", {q, k, v, bias, seed, step},

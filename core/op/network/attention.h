@@ -5,7 +5,7 @@
 
 #include "op/rules.h"
 
-namespace tenon::attention_op {
+namespace tenon {
 
 // [B,T,N,D] -> [B,heads,N/heads T,D]: the queries that share a head of k stand below each other.
 Tensor by_head(Tensor x, int64_t heads);
@@ -18,4 +18,4 @@ Tensor hide_future(Tensor x, double hidden);
 // x[B,N,T,S] after the dropout that the attributes ask for.
 Tensor dropped(Tensor x, const AttrReader& a, Tensor seed, Tensor step);
 
-}  // namespace tenon::attention_op
+}  // namespace tenon

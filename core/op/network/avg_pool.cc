@@ -3,7 +3,7 @@
 #include "op/network/pooling.h"
 
 namespace tenon {
-namespace avg_pool_op {
+namespace {
 
 // How many elements window o of dimension d averages.
 int64_t elements_of(const Window& w, int d, int64_t o, int64_t size) {
@@ -37,7 +37,7 @@ Tensor divide_by_count(Tensor z, const Window& w, const Ints& size, bool count_p
   return div(z, broadcast(constant_of(*z.graph(), z.dtype(), Shape(dims), counts), z.shape(), axes));
 }
 
-Tensors decompose_rule(const Decompose& n) {
+Tensors avg_pool_decomposition(const Decompose& n) {
   const Tensor x = n.in(0);
   const Window w = read_window(n, n.list("window"));
   Shape y = x.shape();
@@ -46,14 +46,14 @@ Tensors decompose_rule(const Decompose& n) {
   return {cast(divide_by_count(sum, w, spatial_dims(x.shape()), n.flag("count_pad")), x.dtype())};
 }
 
-Tensors gradient_rule(const Gradient& n) {
+Tensors avg_pool_gradient(const Gradient& n) {
   return {avg_pool_grad(n.g(0), spatial_dims(n.in(0).shape()), pool_options(n))};
 }
 
-}  // namespace avg_pool_op
+}  // namespace
 
 extern const OpDef kAvgPool;
-constexpr OpDef kAvgPool = {"avg_pool", avg_pool_op::decompose_rule, avg_pool_op::gradient_rule};
+constexpr OpDef kAvgPool = {"avg_pool", avg_pool_decomposition, avg_pool_gradient};
 
 Tensor avg_pool(Tensor x, const PoolOptions& o) {
   Attrs attrs = pool_attrs(o);
@@ -61,13 +61,13 @@ Tensor avg_pool(Tensor x, const PoolOptions& o) {
   return emit1("avg_pool", {x}, std::move(attrs));
 }
 
-namespace avg_pool_grad_op {
+namespace {
 
-Tensors decompose_rule(const Decompose& n) {
+Tensors avg_pool_grad_decomposition(const Decompose& n) {
   const Tensor dy = n.in(0);
   const Ints& size = n.list("size");
   const Window w = read_window(n, n.list("window"));
-  Tensor dx = avg_pool_op::divide_by_count(widened(dy), w, size, n.flag("count_pad"));
+  Tensor dx = divide_by_count(widened(dy), w, size, n.flag("count_pad"));
   for (int d = w.spatial(); d-- > 0;) {
     const int64_t padded = w.low[d] + size[d] + w.high[d];
     Tensor sum = put_offset(dx, w, d, 0, padded);
@@ -77,12 +77,12 @@ Tensors decompose_rule(const Decompose& n) {
   return {cast(crop_spatial(dx, w, size), dy.dtype())};
 }
 
-Tensors gradient_rule(const Gradient& n) { return {avg_pool(n.g(0), pool_options(n))}; }
+Tensors avg_pool_grad_gradient(const Gradient& n) { return {avg_pool(n.g(0), pool_options(n))}; }
 
-}  // namespace avg_pool_grad_op
+}  // namespace
 
 extern const OpDef kAvgPoolGrad;
-constexpr OpDef kAvgPoolGrad = {"avg_pool_grad", avg_pool_grad_op::decompose_rule, avg_pool_grad_op::gradient_rule};
+constexpr OpDef kAvgPoolGrad = {"avg_pool_grad", avg_pool_grad_decomposition, avg_pool_grad_gradient};
 
 Tensor avg_pool_grad(Tensor dy, const Ints& size, const PoolOptions& o) {
   Attrs attrs = pool_attrs(o);

@@ -17,34 +17,38 @@ Tensor per_channel(Tensor v, Tensor x) { return broadcast_trailing(v, x.shape())
 
 Tensor inverse_deviation(Tensor var, double eps) { return 1 / sqrt(var + eps); }
 
-namespace batch_norm_op {
+namespace {
 
-Tensors decompose_rule(const Decompose& n) {
-  const DType compute = norm_dtype(n.in(0), n.in(1)), stored = n.in(1).dtype();
-  const Tensor x = cast(n.in(0), compute), gamma = cast(n.in(1), compute), beta = cast(n.in(2), compute);
+Tensors batch_norm_decomposition(const Decompose& n) {
+  using Op = op::batch_norm;
+  const DType compute = norm_dtype(n.in(Op::x), n.in(Op::gamma)), stored = n.in(Op::gamma).dtype();
+  const Tensor x = cast(n.in(Op::x), compute), gamma = cast(n.in(Op::gamma), compute),
+               beta = cast(n.in(Op::beta), compute);
   const Tensor mean = channel_mean(x, n.i64("group"));
   const Tensor centred = x - per_channel(mean, x);
   const Tensor var = channel_mean(square(centred), n.i64("group"));
   Tensor y = centred * per_channel(gamma * inverse_deviation(var, n.f64("eps")), x) + per_channel(beta, x);
-  if (n.has(3)) y = y + cast(n.in(3), compute);
+  if (n.has(Op::residual)) y = y + cast(n.in(Op::residual), compute);
   y = activation(y, activation_of(n), n.f64("alpha"));
-  return {cast(y, n.in(0).dtype()), cast(mean, stored), cast(var, stored)};
+  return {cast(y, n.in(Op::x).dtype()), cast(mean, stored), cast(var, stored)};
 }
 
 // Nothing differentiable but y: a moving average is no loss. Else the primitives are differentiated.
-Tensors gradient_rule(const Gradient& n) {
+Tensors batch_norm_gradient(const Gradient& n) {
+  using Op = op::batch_norm;
   const Activation act = activation_of(n);
-  if (n.g(1) || n.g(2) || !gradient_from_result(act)) return {};
+  if (n.g(Op::out::mean) || n.g(Op::out::var) || !gradient_from_result(act)) return {};
   const NormOptions o{n.f64("eps"), act, n.f64("alpha"), n.i64("group")};
-  const Tensor y = act == Activation::kNone ? Tensor() : n.out(0);
-  const BatchNormGrad d = batch_norm_grad(n.g(0), n.in(0), n.in(1), n.out(1), n.out(2), y, n.needs(3), o);
+  const Tensor y = act == Activation::kNone ? Tensor() : n.out(Op::out::y);
+  const BatchNormGrad d = batch_norm_grad(n.g(Op::out::y), n.in(Op::x), n.in(Op::gamma), n.out(Op::out::mean),
+                                          n.out(Op::out::var), y, n.needs(Op::residual), o);
   return {d.dx, d.dgamma, d.dbeta, d.dresidual};
 }
 
-}  // namespace batch_norm_op
+}  // namespace
 
 extern const OpDef kBatchNorm;
-constexpr OpDef kBatchNorm = {"batch_norm", batch_norm_op::decompose_rule, batch_norm_op::gradient_rule};
+constexpr OpDef kBatchNorm = {"batch_norm", batch_norm_decomposition, batch_norm_gradient};
 
 Normalized batch_norm(Tensor x, Tensor gamma, Tensor beta, Tensor residual, const NormOptions& o) {
   const Tensors r = emit_all("batch_norm", {x, gamma, beta, residual},
@@ -52,21 +56,22 @@ Normalized batch_norm(Tensor x, Tensor gamma, Tensor beta, Tensor residual, cons
   return {r[0], r[1], r[2]};
 }
 
-namespace batch_norm_apply_op {
+namespace {
 
-Tensors decompose_rule(const Decompose& n) {
-  const DType compute = norm_dtype(n.in(0), n.in(1));
+Tensors batch_norm_apply_decomposition(const Decompose& n) {
+  using Op = op::batch_norm_apply;
+  const DType compute = norm_dtype(n.in(Op::x), n.in(Op::gamma));
   const auto wide = [&](int i) { return cast(n.in(i), compute); };
-  const Tensor x = wide(0), scale = wide(1) * inverse_deviation(wide(4), n.f64("eps"));
-  Tensor y = (x - per_channel(wide(3), x)) * per_channel(scale, x) + per_channel(wide(2), x);
-  if (n.has(5)) y = y + wide(5);
-  return {cast(activation(y, activation_of(n), n.f64("alpha")), n.in(0).dtype())};
+  const Tensor x = wide(Op::x), scale = wide(Op::gamma) * inverse_deviation(wide(Op::var), n.f64("eps"));
+  Tensor y = (x - per_channel(wide(Op::mean), x)) * per_channel(scale, x) + per_channel(wide(Op::beta), x);
+  if (n.has(Op::residual)) y = y + wide(Op::residual);
+  return {cast(activation(y, activation_of(n), n.f64("alpha")), n.in(Op::x).dtype())};
 }
 
-}  // namespace batch_norm_apply_op
+}  // namespace
 
 extern const OpDef kBatchNormApply;
-constexpr OpDef kBatchNormApply = {"batch_norm_apply", batch_norm_apply_op::decompose_rule};
+constexpr OpDef kBatchNormApply = {"batch_norm_apply", batch_norm_apply_decomposition};
 
 Tensor batch_norm_apply(Tensor x, Tensor gamma, Tensor beta, Tensor mean, Tensor var, Tensor residual,
                         const NormOptions& o) {

@@ -1,30 +1,32 @@
 #include "op/network/batch_norm.h"
 
 namespace tenon {
-namespace batch_norm_grad_op {
+namespace {
 
 Tensor sum_channels(Tensor x) { return reduce(x, leading_axes(x.rank()), ReduceKind::kSum); }
 
-Tensors decompose_rule(const Decompose& n) {
-  const DType compute = norm_dtype(n.in(1), n.in(2)), stored = n.in(2).dtype();
+Tensors batch_norm_grad_decomposition(const Decompose& n) {
+  using Op = op::batch_norm_grad;
+  const DType compute = norm_dtype(n.in(Op::x), n.in(Op::gamma)), stored = n.in(Op::gamma).dtype();
   const auto wide = [&](int i) { return cast(n.in(i), compute); };
-  const Tensor x = wide(1), inverse = inverse_deviation(wide(4), n.f64("eps"));
-  const Tensor dz = n.has(5) ? activation_grad(wide(0), wide(5), activation_of(n), n.f64("alpha")) : wide(0);
-  const Tensor normal = (x - per_channel(wide(3), x)) * per_channel(inverse, x);
+  const Tensor x = wide(Op::x), inverse = inverse_deviation(wide(Op::var), n.f64("eps"));
+  const Tensor dz =
+      n.has(Op::y) ? activation_grad(wide(Op::dy), wide(Op::y), activation_of(n), n.f64("alpha")) : wide(Op::dy);
+  const Tensor normal = (x - per_channel(wide(Op::mean), x)) * per_channel(inverse, x);
   const Tensor slope = dz * normal;
   const int64_t group = n.i64("group");
   const Tensor centred =
       dz - per_channel(channel_mean(dz, group), x) - normal * per_channel(channel_mean(slope, group), x);
-  const Tensor dx = per_channel(wide(2) * inverse, x) * centred;
-  Tensors out{cast(dx, n.in(1).dtype()), cast(sum_channels(slope), stored), cast(sum_channels(dz), stored)};
-  if (n.flag("residual")) out.push_back(cast(dz, n.in(1).dtype()));
+  const Tensor dx = per_channel(wide(Op::gamma) * inverse, x) * centred;
+  Tensors out{cast(dx, n.in(Op::x).dtype()), cast(sum_channels(slope), stored), cast(sum_channels(dz), stored)};
+  if (n.flag("residual")) out.push_back(cast(dz, n.in(Op::x).dtype()));
   return out;
 }
 
-}  // namespace batch_norm_grad_op
+}  // namespace
 
 extern const OpDef kBatchNormGrad;
-constexpr OpDef kBatchNormGrad = {"batch_norm_grad", batch_norm_grad_op::decompose_rule};
+constexpr OpDef kBatchNormGrad = {"batch_norm_grad", batch_norm_grad_decomposition};
 
 BatchNormGrad batch_norm_grad(Tensor dy, Tensor x, Tensor gamma, Tensor mean, Tensor var, Tensor y, bool with_residual,
                               const NormOptions& o) {

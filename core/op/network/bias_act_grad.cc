@@ -1,18 +1,19 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace bias_act_grad_op {
+namespace {
 
-Tensors decompose_rule(const Decompose& n) {
-  const DType dtype = n.in(0).dtype();
-  const Tensor dz = activation_grad(widened(n.in(0)), widened(n.in(1)), activation_of(n), n.f64("alpha"));
+Tensors bias_act_grad_decomposition(const Decompose& n) {
+  using Op = op::bias_act_grad;
+  const DType dtype = n.in(Op::g).dtype();
+  const Tensor dz = activation_grad(widened(n.in(Op::g)), widened(n.in(Op::t)), activation_of(n), n.f64("alpha"));
   return {cast(dz, dtype), cast(reduce(dz, leading_axes(dz.rank()), ReduceKind::kSum), dtype)};
 }
 
-}  // namespace bias_act_grad_op
+}  // namespace
 
 extern const OpDef kBiasActGrad;
-constexpr OpDef kBiasActGrad = {"bias_act_grad", bias_act_grad_op::decompose_rule};
+constexpr OpDef kBiasActGrad = {"bias_act_grad", bias_act_grad_decomposition};
 
 BiasActGrad bias_act_grad(Tensor g, Tensor t, Activation act, double alpha) {
   const Tensors r = emit_all("bias_act_grad", {g, t}, {{"act", number_of(act)}, {"alpha", alpha}});

@@ -1,26 +1,27 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace conv_bias_act_op {
+namespace {
 
-Tensors decompose_rule(const Decompose& n) {
+Tensors conv_bias_act_decomposition(const Decompose& n) {
+  using Op = op::conv_bias_act;
   ConvOptions o = conv_options(n);
-  const DType out = o.out == DType::kNone ? n.in(0).dtype() : o.out;
+  const DType out = o.out == DType::kNone ? n.in(Op::x).dtype() : o.out;
   o.out = compute_dtype(out);
-  return {epilogue(conv(n.in(0), n.in(1), o), n.in(2), n.in(3), n, out)};
+  return {epilogue(conv(n.in(Op::x), n.in(Op::w), o), n.in(Op::bias), n.in(Op::residual), n, out)};
 }
 
-Tensors gradient_rule(const Gradient& n) {
+Tensors conv_bias_act_gradient(const Gradient& n) {
   if (!gradient_from_result(activation_of(n))) return {};
-  const BiasActGrad d = epilogue_gradient(n, n.needs(2));
+  const BiasActGrad d = epilogue_gradient(n, n.needs(op::conv_bias_act::bias));
   const Tensors operands = conv_gradients(n, d.dz);
   return {operands[0], operands[1], d.dbias, d.dz};
 }
 
-}  // namespace conv_bias_act_op
+}  // namespace
 
 extern const OpDef kConvBiasAct;
-constexpr OpDef kConvBiasAct = {"conv_bias_act", conv_bias_act_op::decompose_rule, conv_bias_act_op::gradient_rule};
+constexpr OpDef kConvBiasAct = {"conv_bias_act", conv_bias_act_decomposition, conv_bias_act_gradient};
 
 Tensor conv_bias_act(Tensor x, Tensor w, Tensor bias, Tensor residual, Activation act, double alpha,
                      const ConvOptions& o) {

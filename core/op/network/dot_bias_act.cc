@@ -1,26 +1,27 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace dot_bias_act_op {
+namespace {
 
-Tensors decompose_rule(const Decompose& n) {
-  const DType out = n.dtype("out") == DType::kNone ? n.in(0).dtype() : n.dtype("out");
+Tensors dot_bias_act_decomposition(const Decompose& n) {
+  using Op = op::dot_bias_act;
+  const DType out = n.dtype("out") == DType::kNone ? n.in(Op::a).dtype() : n.dtype("out");
   const MathPrecision precision = static_cast<MathPrecision>(n.enumerator("precision"));
-  const Tensor z = dot(n.in(0), n.in(1), {n.flag("ta"), n.flag("tb"), precision, compute_dtype(out)});
-  return {epilogue(z, n.in(2), n.in(3), n, out)};
+  const Tensor z = dot(n.in(Op::a), n.in(Op::b), {n.flag("ta"), n.flag("tb"), precision, compute_dtype(out)});
+  return {epilogue(z, n.in(Op::bias), n.in(Op::residual), n, out)};
 }
 
-Tensors gradient_rule(const Gradient& n) {
+Tensors dot_bias_act_gradient(const Gradient& n) {
   if (!gradient_from_result(activation_of(n))) return {};
-  const BiasActGrad d = epilogue_gradient(n, n.needs(2));
+  const BiasActGrad d = epilogue_gradient(n, n.needs(op::dot_bias_act::bias));
   const Tensors operands = dot_gradients(n, d.dz);
   return {operands[0], operands[1], d.dbias, d.dz};
 }
 
-}  // namespace dot_bias_act_op
+}  // namespace
 
 extern const OpDef kDotBiasAct;
-constexpr OpDef kDotBiasAct = {"dot_bias_act", dot_bias_act_op::decompose_rule, dot_bias_act_op::gradient_rule};
+constexpr OpDef kDotBiasAct = {"dot_bias_act", dot_bias_act_decomposition, dot_bias_act_gradient};
 
 Tensor dot_bias_act(Tensor a, Tensor b, Tensor bias, Tensor residual, Activation act, double alpha,
                     const DotOptions& o) {

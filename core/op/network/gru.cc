@@ -1,21 +1,21 @@
 #include "op/network/recurrent.h"
 
 namespace tenon {
-namespace gru_op {
+namespace {
 
-using namespace recurrent_op;
-
-Tensors decompose_rule(const Decompose& n) {
-  const Tensor x = n.in(0), weights = n.in(3), bias = widened(n.in(5));
+Tensors gru_decomposition(const Decompose& n) {
+  using Op = op::gru;
+  const Tensor x = n.in(Op::x), weights = n.in(Op::r), bias = widened(n.in(Op::rb));
   const int64_t units = weights.dim(0);
-  const Tensor steps = all_steps(x, n.in(2), n.in(4));
-  Tensor h = n.in(1);
+  const Tensor steps = all_steps(x, n.in(Op::w), n.in(Op::b));
+  Tensor h = n.in(Op::h);
   Tensors ys, gates;
   for (int64_t t = 0; t < x.dim(1); ++t) {
     const Tensor in = step_of(steps, t), dots = wide_dot(h, weights);
     const Tensor rec = dots + broadcast_trailing(bias, dots.shape());
-    const Tensor z = sigmoid(gate_of(in, 0, units) + gate_of(rec, 0, units));
-    const Tensor r = sigmoid(gate_of(in, 1, units) + gate_of(rec, 1, units)), q = gate_of(rec, 2, units);
+    const Tensor z = activation(gate_of(in, 0, units) + gate_of(rec, 0, units), Activation::kSigmoid);
+    const Tensor r = activation(gate_of(in, 1, units) + gate_of(rec, 1, units), Activation::kSigmoid),
+                 q = gate_of(rec, 2, units);
     const Tensor candidate = tanh(gate_of(in, 2, units) + r * q);
     h = candidate + z * (widened(h) - candidate);
     ys.push_back(h);
@@ -24,39 +24,39 @@ Tensors decompose_rule(const Decompose& n) {
   return {stacked(ys, x.dtype()), stacked(gates, x.dtype())};
 }
 
-Tensors gradient_rule(const Gradient& n) {
-  if (!n.g(0) || n.g(1)) return {};
-  Tensors operands{n.g(0)};
+Tensors gru_gradient(const Gradient& n) {
+  using Op = op::gru;
+  if (!n.g(Op::out::y) || n.g(Op::out::gates)) return {};
+  Tensors operands{n.g(Op::out::y)};
   operands.insert(operands.end(), n.inputs().begin(), n.inputs().end());
-  operands.push_back(n.out(0));
-  operands.push_back(n.out(1));
+  operands.push_back(n.out(Op::out::y));
+  operands.push_back(n.out(Op::out::gates));
   return emit(n.graph(), "gru_grad", operands);
 }
 
-}  // namespace gru_op
+}  // namespace
 
 extern const OpDef kGru;
-constexpr OpDef kGru = {"gru", gru_op::decompose_rule, gru_op::gradient_rule};
+constexpr OpDef kGru = {"gru", gru_decomposition, gru_gradient};
 
 Recurrent gru(Tensor x, Tensor h, Tensor w, Tensor r, Tensor b, Tensor rb) {
   const Tensors out = emit_all("gru", {x, h, w, r, b, rb});
   return {out[0], Tensor(), out[1]};
 }
 
-namespace gru_grad_op {
+namespace {
 
-using namespace recurrent_op;
+using GruGrad = op::gru_grad;
 
-enum { kDy, kX, kH, kW, kR, kB, kRb, kY, kGates };
-
-Tensors decompose_rule(const Decompose& n) {
-  const Tensor x = n.in(kX), weights = n.in(kR), before = states_before(n.in(kH), n.in(kY));
+Tensors gru_grad_decomposition(const Decompose& n) {
+  const Tensor x = n.in(GruGrad::x), weights = n.in(GruGrad::r),
+               before = states_before(n.in(GruGrad::h), n.in(GruGrad::y));
   const int64_t units = weights.dim(0), T = x.dim(1);
   Tensors dz(static_cast<size_t>(T)), drec = dz;
   Tensor dh;
   for (int64_t t = T - 1; t >= 0; --t) {
     const size_t k = static_cast<size_t>(t);
-    const Tensor gates = step_of(n.in(kGates), t), dy = step_of(n.in(kDy), t);
+    const Tensor gates = step_of(n.in(GruGrad::gates), t), dy = step_of(n.in(GruGrad::dy), t);
     const Tensor z = gate_of(gates, 0, units), r = gate_of(gates, 1, units);
     const Tensor candidate = gate_of(gates, 2, units), q = gate_of(gates, 3, units);
     dh = dh ? dy + dh : dy;
@@ -67,14 +67,14 @@ Tensors decompose_rule(const Decompose& n) {
     drec[k] = concat({for_z, for_r, for_n * r}, 1);
     dh = dh * z + wide_dot(drec[k], weights, false, true);
   }
-  const WeightGrads w =
-      weight_gradients(x, n.in(kH), n.in(kY), n.in(kW), stacked(dz, dh.dtype()), stacked(drec, dh.dtype()));
+  const WeightGrads w = weight_gradients(x, n.in(GruGrad::h), n.in(GruGrad::y), n.in(GruGrad::w),
+                                         stacked(dz, dh.dtype()), stacked(drec, dh.dtype()));
   return {w.dx, cast(dh, x.dtype()), w.dw, w.dr, w.db, w.drb};
 }
 
-}  // namespace gru_grad_op
+}  // namespace
 
 extern const OpDef kGruGrad;
-constexpr OpDef kGruGrad = {"gru_grad", gru_grad_op::decompose_rule};
+constexpr OpDef kGruGrad = {"gru_grad", gru_grad_decomposition};
 
 }  // namespace tenon

@@ -1,16 +1,17 @@
 #include "op/network/batch_norm.h"
 
 namespace tenon {
-namespace layer_norm_op {
+namespace {
 
 Tensor repeated(const AttrReader& a, Tensor moment, Tensor x) {
   return expand_reduced(moment, x.shape(), a.list("axes"));
 }
 
-Tensors decompose_rule(const Decompose& n) {
-  const DType compute = norm_dtype(n.in(0), n.in(1)), stored = n.in(1).dtype();
+Tensors layer_norm_decomposition(const Decompose& n) {
+  using Op = op::layer_norm;
+  const DType compute = norm_dtype(n.in(Op::x), n.in(Op::gamma)), stored = n.in(Op::gamma).dtype();
   const Ints& axes = n.list("axes");
-  const Tensor x = cast(n.in(0), compute);
+  const Tensor x = cast(n.in(Op::x), compute);
   Tensor centred = x, mean;
   if (n.flag("center")) {
     mean = reduce_mean(x, axes);
@@ -24,38 +25,41 @@ Tensors decompose_rule(const Decompose& n) {
   return {cast(y, n.in(0).dtype()), cast(mean, stored), cast(var, stored)};
 }
 
-Tensors gradient_rule(const Gradient& n) {
-  if (n.g(1) || n.g(2)) return {};
-  const LayerNormGrad d = layer_norm_grad(n.g(0), n.in(0), n.in(1), n.out(1), n.out(2), n.list("axes"), n.f64("eps"),
-                                          n.flag("center"), n.needs(2));
+Tensors layer_norm_gradient(const Gradient& n) {
+  using Op = op::layer_norm;
+  if (n.g(Op::out::mean) || n.g(Op::out::var)) return {};
+  const LayerNormGrad d =
+      layer_norm_grad(n.g(Op::out::y), n.in(Op::x), n.in(Op::gamma), n.out(Op::out::mean), n.out(Op::out::var),
+                      n.list("axes"), n.f64("eps"), n.flag("center"), n.needs(Op::beta));
   return {d.dx, d.dgamma, d.dbeta};
 }
 
-Tensors grad_decompose_rule(const Decompose& n) {
-  const DType compute = norm_dtype(n.in(1), n.in(2)), stored = n.in(2).dtype();
+Tensors layer_norm_grad_decomposition(const Decompose& n) {
+  using Op = op::layer_norm_grad;
+  const DType compute = norm_dtype(n.in(Op::x), n.in(Op::gamma)), stored = n.in(Op::gamma).dtype();
   const Ints& axes = n.list("axes");
   const auto wide = [&](int i) { return cast(n.in(i), compute); };
-  const Tensor dy = wide(0), x = wide(1), gamma = wide(2);
-  const Tensor inverse = repeated(n, inverse_deviation(wide(4), n.f64("eps")), x);
-  const Tensor normal = (n.flag("center") ? x - repeated(n, wide(3), x) : x) * inverse;
+  const Tensor dy = wide(Op::dy), x = wide(Op::x), gamma = wide(Op::gamma);
+  const Tensor inverse = repeated(n, inverse_deviation(wide(Op::var), n.f64("eps")), x);
+  const Tensor normal = (n.flag("center") ? x - repeated(n, wide(Op::mean), x) : x) * inverse;
   const Tensor g = dy * broadcast_trailing(gamma, x.shape());
   Tensor centred = g - normal * repeated(n, reduce_mean(g * normal, axes), x);
   if (n.flag("center")) centred = centred - repeated(n, reduce_mean(g, axes), x);
   Ints leading;
   for (int i = 0; i < x.rank() - gamma.rank(); ++i) leading.push_back(i);
   const auto sum = [&](Tensor t) { return cast(reduce(t, leading, ReduceKind::kSum), stored); };
-  Tensors out{cast(centred * inverse, n.in(1).dtype()), sum(dy * normal)};
+  Tensors out{cast(centred * inverse, n.in(Op::x).dtype()), sum(dy * normal)};
   if (n.flag("beta")) out.push_back(sum(dy));
   return out;
 }
 
-}  // namespace layer_norm_op
+}  // namespace
 
 extern const OpDef kLayerNorm;
-constexpr OpDef kLayerNorm = {"layer_norm", layer_norm_op::decompose_rule, layer_norm_op::gradient_rule};
+constexpr OpDef kLayerNorm = {"layer_norm", layer_norm_decomposition, layer_norm_gradient};
 
 extern const OpDef kLayerNormGrad;
-constexpr OpDef kLayerNormGrad = {"layer_norm_grad", layer_norm_op::grad_decompose_rule};
+constexpr OpDef kLayerNormGrad = {"layer_norm_grad", layer_norm_grad_decomposition};
 
 Normalized layer_norm(Tensor x, Tensor gamma, Tensor beta, const Ints& axes, double eps, bool center) {
   const Tensors r =

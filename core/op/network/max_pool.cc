@@ -3,7 +3,7 @@
 #include "op/network/pooling.h"
 
 namespace tenon {
-namespace max_pool_op {
+namespace {
 
 Shape result_shape(Tensor x, const Window& w) {
   Shape y = x.shape();
@@ -11,22 +11,22 @@ Shape result_shape(Tensor x, const Window& w) {
   return y;
 }
 
-Tensors decompose_rule(const Decompose& n) {
+Tensors max_pool_decomposition(const Decompose& n) {
   const Tensor x = n.in(0);
   const Window w = read_window(n, n.list("window"));
   return {fold_windows(pad_spatial(x, w, -std::numeric_limits<double>::infinity()), w, result_shape(x, w), maximum)};
 }
 
-Tensors gradient_rule(const Gradient& n) { return {max_pool_grad(n.in(0), n.out(0), n.g(0), pool_options(n))}; }
+Tensors max_pool_gradient(const Gradient& n) { return {max_pool_grad(n.in(0), n.out(0), n.g(0), pool_options(n))}; }
 
-}  // namespace max_pool_op
+}  // namespace
 
 extern const OpDef kMaxPool;
-constexpr OpDef kMaxPool = {"max_pool", max_pool_op::decompose_rule, max_pool_op::gradient_rule};
+constexpr OpDef kMaxPool = {"max_pool", max_pool_decomposition, max_pool_gradient};
 
 Tensor max_pool(Tensor x, const PoolOptions& o) { return emit1("max_pool", {x}, pool_attrs(o)); }
 
-namespace max_pool_grad_op {
+namespace {
 
 // The next offset in row-major order; false after the last.
 bool advance(Ints& offset, const Ints& size) {
@@ -37,8 +37,9 @@ bool advance(Ints& offset, const Ints& size) {
   return false;
 }
 
-Tensors decompose_rule(const Decompose& n) {
-  const Tensor x = n.in(0), y = n.in(1), dy = widened(n.in(2)), zero = scalar_like(dy, 0);
+Tensors max_pool_grad_decomposition(const Decompose& n) {
+  using Op = op::max_pool_grad;
+  const Tensor x = n.in(Op::x), y = n.in(Op::y), dy = widened(n.in(Op::dy)), zero = scalar_like(dy, 0);
   const Window w = read_window(n, n.list("window"));
   const Tensor padded = pad_spatial(x, w, std::numeric_limits<double>::quiet_NaN());  // equal to no maximum
   const Tensor lost = pad_spatial(compare(x, x, CompareKind::kNe), w, 0);             // NaN, of which a pad is none
@@ -60,10 +61,10 @@ Tensors decompose_rule(const Decompose& n) {
   return {cast(crop_spatial(dx, w, spatial_dims(x.shape())), x.dtype())};
 }
 
-}  // namespace max_pool_grad_op
+}  // namespace
 
 extern const OpDef kMaxPoolGrad;
-constexpr OpDef kMaxPoolGrad = {"max_pool_grad", max_pool_grad_op::decompose_rule};
+constexpr OpDef kMaxPoolGrad = {"max_pool_grad", max_pool_grad_decomposition};
 
 Tensor max_pool_grad(Tensor x, Tensor y, Tensor dy, const PoolOptions& o) {
   return emit1("max_pool_grad", {x, y, dy}, pool_attrs(o));

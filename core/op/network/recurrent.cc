@@ -1,6 +1,6 @@
 #include "op/network/recurrent.h"
 
-namespace tenon::recurrent_op {
+namespace tenon {
 
 Tensor flat_steps(Tensor x) { return reshape(x, {x.dim(0) * x.dim(1), x.dim(2)}); }
 
@@ -19,8 +19,6 @@ Tensor gate_of(Tensor z, int64_t i, int64_t units) { return slice(z, {0, i * uni
 Tensor gate_of_step(Tensor z, int64_t t, int64_t i, int64_t units) {
   return widened(reshape(slice(z, {0, t, i * units}, {z.dim(0), t + 1, (i + 1) * units}, {}), {z.dim(0), units}));
 }
-
-Tensor sigmoid(Tensor x) { return activation(x, Activation::kSigmoid); }
 
 Tensor stacked(const Tensors& steps, DType dtype) {
   Tensors rows;
@@ -47,4 +45,4 @@ WeightGrads weight_gradients(Tensor x, Tensor h, Tensor y, Tensor w, Tensor dz, 
           dz.id() == drec.id() ? db : cast(summed(drec), dtype)};
 }
 
-}  // namespace tenon::recurrent_op
+}  // namespace tenon

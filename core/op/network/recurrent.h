@@ -3,7 +3,7 @@
 
 #include "op/rules.h"
 
-namespace tenon::recurrent_op {
+namespace tenon {
 
 // x[B,T,n] -> [B T,n].
 Tensor flat_steps(Tensor x);
@@ -15,7 +15,6 @@ Tensor all_steps(Tensor x, Tensor w, Tensor b);
 Tensor gate_of(Tensor z, int64_t i, int64_t units);
 // The same of step t of z[B,T,k U], wide.
 Tensor gate_of_step(Tensor z, int64_t t, int64_t i, int64_t units);
-Tensor sigmoid(Tensor x);
 // One tensor [B,n] a step -> [B,T,n] in `dtype`.
 Tensor stacked(const Tensors& steps, DType dtype);
 // The states that the steps started from: h[B,U], then y[B,T,U] but its last: [B,T,U].
@@ -28,4 +27,4 @@ struct WeightGrads {
 };
 WeightGrads weight_gradients(Tensor x, Tensor h, Tensor y, Tensor w, Tensor dz, Tensor drec);
 
-}  // namespace tenon::recurrent_op
+}  // namespace tenon

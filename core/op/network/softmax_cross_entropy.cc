@@ -4,7 +4,7 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace softmax_cross_entropy_op {
+namespace {
 
 Tensor sum_row(Tensor x) { return reduce(x, {x.rank() - 1}, ReduceKind::kSum); }
 Tensor along_row(Tensor row, Tensor x) { return expand_reduced(row, x.shape(), {x.rank() - 1}); }
@@ -44,21 +44,23 @@ Tensor sparse_loss(const Decompose& n, Tensor x, Tensor label, Tensor lse) {
   return guarded(n, label, x.dim(-1), loss);
 }
 
-Tensors decompose_rule(const Decompose& n) {
-  const Tensor x = widened(n.in(0)), label = n.in(1), lse = log_sum_exp(x);
+Tensors softmax_cross_entropy_decomposition(const Decompose& n) {
+  const Tensor x = widened(n.in(op::softmax_cross_entropy::x)), label = n.in(op::softmax_cross_entropy::label),
+               lse = log_sum_exp(x);
   if (!is_float(label.dtype())) return {sparse_loss(n, x, label, lse), lse};
   const Tensor t = widened(label);
   return {sum_row(t) * lse - sum_row(t * x), lse};
 }
 
-Tensors gradient_rule(const Gradient& n) {
-  const Tensor x = n.in(0), label = n.in(1), lse = n.out(1);
+Tensors softmax_cross_entropy_gradient(const Gradient& n) {
+  using Op = op::softmax_cross_entropy;
+  const Tensor x = n.in(Op::x), label = n.in(Op::label), lse = n.out(Op::out::lse);
   const CrossEntropyOptions o{n.f64("on"), n.f64("off"), n.i64("ignore")};
   Tensor dx, dlabel;
-  if (n.g(0) && n.needs(0)) dx = softmax_cross_entropy_grad(n.g(0), x, label, lse, o);
-  if (n.g(0) && n.needs(1)) {
+  if (n.g(Op::out::loss) && n.needs(Op::x)) dx = softmax_cross_entropy_grad(n.g(Op::out::loss), x, label, lse, o);
+  if (n.g(Op::out::loss) && n.needs(Op::label)) {
     const Tensor wide = widened(x);
-    dlabel = cast(along_row(n.g(0), wide) * (along_row(lse, wide) - wide), label.dtype());
+    dlabel = cast(along_row(n.g(Op::out::loss), wide) * (along_row(lse, wide) - wide), label.dtype());
   }
   if (n.g(1) && n.needs(0)) {
     const Tensor wide = widened(x);
@@ -68,13 +70,13 @@ Tensors gradient_rule(const Gradient& n) {
   return {dx, dlabel};
 }
 
-}  // namespace softmax_cross_entropy_op
+}  // namespace
 
 extern const OpDef kSoftmaxCrossEntropy;
-constexpr OpDef kSoftmaxCrossEntropy = {"softmax_cross_entropy", softmax_cross_entropy_op::decompose_rule,
-                                        softmax_cross_entropy_op::gradient_rule};
+constexpr OpDef kSoftmaxCrossEntropy = {"softmax_cross_entropy", softmax_cross_entropy_decomposition,
+                                        softmax_cross_entropy_gradient};
 
-namespace softmax_cross_entropy_op {
+namespace {
 
 Attrs attributes(const CrossEntropyOptions& o) { return {{"on", o.on}, {"off", o.off}, {"ignore", o.ignore}}; }
 
@@ -85,8 +87,9 @@ Tensor dense_label(const AttrReader& a, Tensor label, Tensor x) {
   return select(hit, scalar_like(x, a.f64("on")), scalar_like(x, a.f64("off")));
 }
 
-Tensors grad_decompose_rule(const Decompose& n) {
-  const Tensor dloss = n.in(0), x = widened(n.in(1)), label = n.in(2), lse = n.in(3);
+Tensors softmax_cross_entropy_grad_decomposition(const Decompose& n) {
+  using Op = op::softmax_cross_entropy_grad;
+  const Tensor dloss = n.in(Op::dloss), x = widened(n.in(Op::x)), label = n.in(Op::label), lse = n.in(Op::lse);
   const Tensor p = exp(x - along_row(lse, x));
   Tensor dx;
   if (is_float(label.dtype())) {
@@ -100,19 +103,18 @@ Tensors grad_decompose_rule(const Decompose& n) {
   return {cast(dx, n.in(1).dtype())};
 }
 
-}  // namespace softmax_cross_entropy_op
+}  // namespace
 
 extern const OpDef kSoftmaxCrossEntropyGrad;
-constexpr OpDef kSoftmaxCrossEntropyGrad = {"softmax_cross_entropy_grad",
-                                            softmax_cross_entropy_op::grad_decompose_rule};
+constexpr OpDef kSoftmaxCrossEntropyGrad = {"softmax_cross_entropy_grad", softmax_cross_entropy_grad_decomposition};
 
 CrossEntropy softmax_cross_entropy_per_example(Tensor x, Tensor label, const CrossEntropyOptions& o) {
-  const Tensors r = emit_all("softmax_cross_entropy", {x, label}, softmax_cross_entropy_op::attributes(o));
+  const Tensors r = emit_all("softmax_cross_entropy", {x, label}, attributes(o));
   return {r[0], r[1]};
 }
 
 Tensor softmax_cross_entropy_grad(Tensor dloss, Tensor x, Tensor label, Tensor lse, const CrossEntropyOptions& o) {
-  return emit1("softmax_cross_entropy_grad", {dloss, x, label, lse}, softmax_cross_entropy_op::attributes(o));
+  return emit1("softmax_cross_entropy_grad", {dloss, x, label, lse}, attributes(o));
 }
 
 }  // namespace tenon

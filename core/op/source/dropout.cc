@@ -1,27 +1,31 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace dropout_op {
+namespace {
 
-Tensors decompose_rule(const Decompose& n) {
+Tensors dropout_decomposition(const Decompose& n) {
+  using Op = op::dropout;
   const double rate = n.f64("rate");
-  const Tensor x = widened(n.in(0));
-  const Tensor draw = random(n.in(1), n.in(2), n.i64("stream"), x.shape(), true);
+  const Tensor x = widened(n.in(Op::x));
+  const Tensor draw = random(n.in(Op::seed), n.in(Op::step), n.i64("stream"), x.shape(), true);
   const Tensor kept = compare(draw, scalar_like(draw, rate), CompareKind::kGe);
   Tensor y = select(kept, x * (rate < 1 ? 1 / (1 - rate) : 0), scalar_like(x, 0));
-  if (n.has(3)) y = y + widened(n.in(3));
-  return {cast(y, n.in(0).dtype())};
+  if (n.has(Op::residual)) y = y + widened(n.in(Op::residual));
+  return {cast(y, n.in(Op::x).dtype())};
 }
 
-Tensors gradient_rule(const Gradient& n) {
-  const Tensor dx = n.needs(0) ? dropout(n.g(0), n.in(1), n.in(2), Tensor(), n.f64("rate"), n.i64("stream")) : Tensor();
+Tensors dropout_gradient(const Gradient& n) {
+  using Op = op::dropout;
+  const Tensor dx = n.needs(Op::x)
+                        ? dropout(n.g(0), n.in(Op::seed), n.in(Op::step), Tensor(), n.f64("rate"), n.i64("stream"))
+                        : Tensor();
   return {dx, Tensor(), Tensor(), n.g(0)};
 }
 
-}  // namespace dropout_op
+}  // namespace
 
 extern const OpDef kDropout;
-constexpr OpDef kDropout = {"dropout", dropout_op::decompose_rule, dropout_op::gradient_rule};
+constexpr OpDef kDropout = {"dropout", dropout_decomposition, dropout_gradient};
 
 Tensor dropout(Tensor x, Tensor seed, Tensor step, Tensor residual, double rate, int64_t stream) {
   return emit1("dropout", {x, seed, step, residual}, {{"rate", rate}, {"stream", stream}});

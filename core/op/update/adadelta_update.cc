@@ -1,9 +1,9 @@
 #include "op/update/update_rules.h"
 
 namespace tenon {
-namespace adadelta_update_op {
+namespace {
 
-Tensors decompose_rule(const Decompose& n) {
+Tensors adadelta_update_decomposition(const Decompose& n) {
   const UpdateStep s(n);
   const double rho = n.f64("rho"), eps = n.f64("eps");
   const Tensor sum = s.mean(0, rho, square(s.g()));
@@ -11,9 +11,9 @@ Tensors decompose_rule(const Decompose& n) {
   return s.results({s.p() - s.lr() * d, sum, s.mean(1, rho, square(d))});
 }
 
-}  // namespace adadelta_update_op
+}  // namespace
 
 extern const OpDef kAdadeltaUpdate;
-constexpr OpDef kAdadeltaUpdate = {"adadelta_update", adadelta_update_op::decompose_rule};
+constexpr OpDef kAdadeltaUpdate = {"adadelta_update", adadelta_update_decomposition};
 
 }  // namespace tenon

@@ -1,14 +1,7 @@
 #include "op/update/update_rules.h"
 
 namespace tenon {
-namespace adafactor_update_op {
-
-// p's shape without one axis.
-Shape without(const Shape& p, int axis) {
-  std::vector<int64_t> dims = p.vec();
-  dims.erase(dims.end() + axis);
-  return Shape(dims);
-}
+namespace {
 
 Tensor mean_square(Tensor x) { return reduce_mean(square(x)); }
 
@@ -20,7 +13,7 @@ Tensor factored(Tensor row, Tensor column, const Shape& shape) {
   return expand_reduced(share, shape, {rank - 1}) * expand_reduced(column, shape, {rank - 2});
 }
 
-Tensors decompose_rule(const Decompose& n) {
+Tensors adafactor_update_decomposition(const Decompose& n) {
   const UpdateStep s(n);
   const Tensor p = s.p(), keep = pow(s.t(), scalar_like(s.t(), -0.8));  // 1 - beta
   const Tensor squares = square(s.g()) + n.f64("eps1");
@@ -41,9 +34,9 @@ Tensors decompose_rule(const Decompose& n) {
   return s.results(next);
 }
 
-}  // namespace adafactor_update_op
+}  // namespace
 
 extern const OpDef kAdafactorUpdate;
-constexpr OpDef kAdafactorUpdate = {"adafactor_update", adafactor_update_op::decompose_rule};
+constexpr OpDef kAdafactorUpdate = {"adafactor_update", adafactor_update_decomposition};
 
 }  // namespace tenon

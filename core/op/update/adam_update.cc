@@ -1,9 +1,9 @@
 #include "op/update/update_rules.h"
 
 namespace tenon {
-namespace adam_update_op {
+namespace {
 
-Tensors decompose_rule(const Decompose& n) {
+Tensors adam_update_decomposition(const Decompose& n) {
   const UpdateStep s(n);
   const double b1 = n.f64("b1"), b2 = n.f64("b2");
   const Tensor m = s.mean(0, b1, s.g()), v = s.mean(1, b2, square(s.g()));
@@ -15,9 +15,9 @@ Tensors decompose_rule(const Decompose& n) {
   return s.results(slots);
 }
 
-}  // namespace adam_update_op
+}  // namespace
 
 extern const OpDef kAdamUpdate;
-constexpr OpDef kAdamUpdate = {"adam_update", adam_update_op::decompose_rule};
+constexpr OpDef kAdamUpdate = {"adam_update", adam_update_decomposition};
 
 }  // namespace tenon

@@ -1,9 +1,9 @@
 #include "op/update/update_rules.h"
 
 namespace tenon {
-namespace adamax_update_op {
+namespace {
 
-Tensors decompose_rule(const Decompose& n) {
+Tensors adamax_update_decomposition(const Decompose& n) {
   const UpdateStep s(n);
   const double b1 = n.f64("b1");
   const Tensor m = s.mean(0, b1, s.g());
@@ -11,9 +11,9 @@ Tensors decompose_rule(const Decompose& n) {
   return s.results({s.p() - s.lr() / s.unbias(b1) * m / (u + n.f64("eps")), m, u});
 }
 
-}  // namespace adamax_update_op
+}  // namespace
 
 extern const OpDef kAdamaxUpdate;
-constexpr OpDef kAdamaxUpdate = {"adamax_update", adamax_update_op::decompose_rule};
+constexpr OpDef kAdamaxUpdate = {"adamax_update", adamax_update_decomposition};
 
 }  // namespace tenon

@@ -1,9 +1,9 @@
 #include "op/update/update_rules.h"
 
 namespace tenon {
-namespace adamw_update_op {
+namespace {
 
-Tensors decompose_rule(const Decompose& n) {
+Tensors adamw_update_decomposition(const Decompose& n) {
   const UpdateStep s(n);
   const double b1 = n.f64("b1"), b2 = n.f64("b2");
   const Tensor m = s.mean(0, b1, s.g()), v = s.mean(1, b2, square(s.g()));
@@ -15,9 +15,9 @@ Tensors decompose_rule(const Decompose& n) {
   return s.results(slots);
 }
 
-}  // namespace adamw_update_op
+}  // namespace
 
 extern const OpDef kAdamwUpdate;
-constexpr OpDef kAdamwUpdate = {"adamw_update", adamw_update_op::decompose_rule};
+constexpr OpDef kAdamwUpdate = {"adamw_update", adamw_update_decomposition};
 
 }  // namespace tenon

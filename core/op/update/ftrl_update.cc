@@ -1,11 +1,11 @@
 #include "op/update/update_rules.h"
 
 namespace tenon {
-namespace ftrl_update_op {
+namespace {
 
 Tensor power(Tensor x, double k) { return k == 0.5 ? sqrt(x) : pow(x, scalar_like(x, k)); }
 
-Tensors decompose_rule(const Decompose& n) {
+Tensors ftrl_update_decomposition(const Decompose& n) {
   const UpdateStep s(n);
   const double k = -n.f64("lr_power"), l1 = n.f64("l1"), shrink = n.f64("shrink");
   const Tensor sum = s.slot(0) + square(s.g());
@@ -16,9 +16,9 @@ Tensors decompose_rule(const Decompose& n) {
   return s.results({(clamp(z, -l1, l1) - z) / curvature, sum, z});
 }
 
-}  // namespace ftrl_update_op
+}  // namespace
 
 extern const OpDef kFtrlUpdate;
-constexpr OpDef kFtrlUpdate = {"ftrl_update", ftrl_update_op::decompose_rule};
+constexpr OpDef kFtrlUpdate = {"ftrl_update", ftrl_update_decomposition};
 
 }  // namespace tenon

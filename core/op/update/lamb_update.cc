@@ -1,12 +1,12 @@
 #include "op/update/update_rules.h"
 
 namespace tenon {
-namespace lamb_update_op {
+namespace {
 
 Tensor norm(Tensor x) { return sqrt(reduce_sum(square(x))); }
 Tensor is_zero(Tensor x) { return compare(x, scalar_like(x, 0), CompareKind::kEq); }
 
-Tensors decompose_rule(const Decompose& n) {
+Tensors lamb_update_decomposition(const Decompose& n) {
   const UpdateStep s(n);
   const double b1 = n.f64("b1"), b2 = n.f64("b2"), wd = n.f64("wd");
   const Tensor m = s.mean(0, b1, s.g()), v = s.mean(1, b2, square(s.g()));
@@ -17,9 +17,9 @@ Tensors decompose_rule(const Decompose& n) {
   return s.results({s.p() - s.lr() * ratio * r, m, v});
 }
 
-}  // namespace lamb_update_op
+}  // namespace
 
 extern const OpDef kLambUpdate;
-constexpr OpDef kLambUpdate = {"lamb_update", lamb_update_op::decompose_rule};
+constexpr OpDef kLambUpdate = {"lamb_update", lamb_update_decomposition};
 
 }  // namespace tenon

@@ -1,18 +1,18 @@
 #include "op/update/update_rules.h"
 
 namespace tenon {
-namespace lion_update_op {
+namespace {
 
-Tensors decompose_rule(const Decompose& n) {
+Tensors lion_update_decomposition(const Decompose& n) {
   const UpdateStep s(n);
   Tensor p = s.p() - s.lr() * sign(s.mean(0, n.f64("b1"), s.g()));
   if (n.f64("wd") != 0) p = p - n.f64("wd") * s.lr() * s.p();
   return s.results({p, s.mean(0, n.f64("b2"), s.g())});
 }
 
-}  // namespace lion_update_op
+}  // namespace
 
 extern const OpDef kLionUpdate;
-constexpr OpDef kLionUpdate = {"lion_update", lion_update_op::decompose_rule};
+constexpr OpDef kLionUpdate = {"lion_update", lion_update_decomposition};
 
 }  // namespace tenon

@@ -1,12 +1,12 @@
 #include "op/update/update_rules.h"
 
 namespace tenon {
-namespace nadam_update_op {
+namespace {
 
 // b1 (1 - 0.96^t / 2)
 Tensor schedule(Tensor t, double b1) { return b1 * (1 - 0.5 * pow(scalar_like(t, 0.96), t)); }
 
-Tensors decompose_rule(const Decompose& n) {
+Tensors nadam_update_decomposition(const Decompose& n) {
   const UpdateStep s(n);
   const double b1 = n.f64("b1"), b2 = n.f64("b2");
   const Tensor now = schedule(s.t(), b1), next = schedule(s.t() + 1, b1);
@@ -17,9 +17,9 @@ Tensors decompose_rule(const Decompose& n) {
   return s.results({s.p() - (by_m * m + by_g * s.g()) / root, m, v, q});
 }
 
-}  // namespace nadam_update_op
+}  // namespace
 
 extern const OpDef kNadamUpdate;
-constexpr OpDef kNadamUpdate = {"nadam_update", nadam_update_op::decompose_rule};
+constexpr OpDef kNadamUpdate = {"nadam_update", nadam_update_decomposition};
 
 }  // namespace tenon

@@ -1,9 +1,9 @@
 #include "op/update/update_rules.h"
 
 namespace tenon {
-namespace rmsprop_update_op {
+namespace {
 
-Tensors decompose_rule(const Decompose& n) {
+Tensors rmsprop_update_decomposition(const Decompose& n) {
   const UpdateStep s(n);
   const double rho = n.f64("rho");
   Tensors next{Tensor(), s.mean(0, rho, square(s.g()))};
@@ -19,9 +19,9 @@ Tensors decompose_rule(const Decompose& n) {
   return s.results(next);
 }
 
-}  // namespace rmsprop_update_op
+}  // namespace
 
 extern const OpDef kRmspropUpdate;
-constexpr OpDef kRmspropUpdate = {"rmsprop_update", rmsprop_update_op::decompose_rule};
+constexpr OpDef kRmspropUpdate = {"rmsprop_update", rmsprop_update_decomposition};
 
 }  // namespace tenon

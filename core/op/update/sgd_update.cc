@@ -1,16 +1,16 @@
 #include "op/update/update_rules.h"
 
 namespace tenon {
-namespace sgd_update_op {
+namespace {
 
-Tensors decompose_rule(const Decompose& n) {
+Tensors sgd_update_decomposition(const Decompose& n) {
   const UpdateStep s(n);
   return s.results({s.p() - s.lr() * s.g()});
 }
 
-}  // namespace sgd_update_op
+}  // namespace
 
 extern const OpDef kSgdUpdate;
-constexpr OpDef kSgdUpdate = {"sgd_update", sgd_update_op::decompose_rule};
+constexpr OpDef kSgdUpdate = {"sgd_update", sgd_update_decomposition};
 
 }  // namespace tenon

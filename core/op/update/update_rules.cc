@@ -3,7 +3,7 @@
 #include <cmath>
 
 namespace tenon {
-namespace update_rules {
+namespace {
 
 Tensor dense_gradient(const Decompose& n) {
   const Tensor g = widened(n.in(kUpdateG));
@@ -12,9 +12,9 @@ Tensor dense_gradient(const Decompose& n) {
   return scatter(zero, n.in(kUpdateRows), g, 0, 0, ScatterKind::kAdd);
 }
 
-}  // namespace update_rules
+}  // namespace
 
-UpdateStep::UpdateStep(const Decompose& n) : n_(n), p_(widened(n.in(kUpdateP))), g_(update_rules::dense_gradient(n)) {
+UpdateStep::UpdateStep(const Decompose& n) : n_(n), p_(widened(n.in(kUpdateP))), g_(dense_gradient(n)) {
   const DType dtype = p_.dtype();
   if (n.has(kUpdateScale)) g_ = g_ * cast(n.in(kUpdateScale), dtype);
   if (n.f64("l2") != 0) g_ = g_ + n.f64("l2") * p_;

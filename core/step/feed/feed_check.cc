@@ -6,6 +6,7 @@
 
 #include "base/half.h"
 #include "base/text.h"
+#include "tenon/op/names.h"
 #include "tenon/op/table.h"
 
 namespace tenon {
@@ -26,12 +27,14 @@ struct Use {
 // The operand of a node that are indices.
 Use use_of(const Graph& graph, const Node& node) {
   const auto number = [&](std::string_view name) { return std::get_if<int64_t>(find_attr(node.attrs, name)); };
-  const bool takes = node.op == "gather" || node.op == "scatter";
-  const bool loss = node.op == "softmax_cross_entropy";
-  if (!takes && !loss) return {};
-  const Shape& shape = graph.type(node.operands[0]).shape;
-  if (takes) return {node.operands[1], shape[static_cast<int>(*number("axis"))]};
-  return {node.operands[1], shape[-1], number("ignore")};
+  const auto shape_of = [&](int operand) { return graph.type(node.operands[operand]).shape; };
+  if (node.op == "gather" || node.op == "scatter") {  // x and i come first in both
+    using Op = op::gather;
+    return {node.operands[Op::i], shape_of(Op::x)[static_cast<int>(*number("axis"))]};
+  }
+  if (node.op != "softmax_cross_entropy") return {};
+  using Op = op::softmax_cross_entropy;
+  return {node.operands[Op::label], shape_of(Op::x)[-1], number("ignore")};
 }
 
 void narrow(std::vector<IndexRange>& ranges, const std::string& feature, const Use& use, const Node& node) {
