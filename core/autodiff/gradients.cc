@@ -1,5 +1,8 @@
-#include "autodiff/gradient.h"
+// Reverse-mode differentiation: adds the gradient's nodes to the graph. They carry phase kBackward and forward_of. Composites
+// without a gradient rule, or whose rule passes, are differentiated through their decomposition.
+#include "tenon/gradients.h"
 
+#include "graph/graph.h"
 #include "op/bounded.h"
 #include "op/custom_op.h"
 #include "op/decompose.h"
@@ -25,10 +28,10 @@ bool is_zero(const Graph& graph, ValueId id) {
 Tensor scattered_into(Tensor dense, Tensor sparse) {
   Graph& graph = *sparse.graph();
   const Node* node = graph.defining_node(sparse.id());
-  if (!node || node->op != "scatter" || !is_zero(graph, node->operands[0])) return {};
+  if (!node || node->op != "scatter" || !is_zero(graph, node->operands[op::scatter::x])) return {};
   const AttrReader a(node->attrs);
   if (a.enumerator("kind") != static_cast<int>(ScatterKind::kAdd)) return {};
-  const Tensor i(&graph, node->operands[1]), u(&graph, node->operands[2]);
+  const Tensor i(&graph, node->operands[op::scatter::i]), u(&graph, node->operands[op::scatter::u]);
   return scatter(dense, i, u, a.i64("axis"), a.i64("batch"), ScatterKind::kAdd);
 }
 

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
-#include "autodiff/gradient.h"
 #include "base/text.h"
 #include "compile/compile.h"
 #include "compile/rewrite.h"
+#include "op/op.h"
+#include "tenon/gradients.h"
 
 namespace tenon::corpus {
 namespace {

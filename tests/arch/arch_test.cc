@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "rules.h"
@@ -28,7 +29,7 @@ class Tree : public testing::Test {
     write("core/op/op.h", "#include \"graph/graph.h\"\n");
     write("core/autodiff/grad.h", "#include \"op/op.h\"\n");
     write("core/backend/device.h", "#include \"base/text.h\"\n#include \"tenon/abi/types.h\"\n");
-    write("core/compile/compile.h", "#include \"autodiff/grad.h\"\n#include \"backend/device.h\"\n");
+    write("core/compile/compile.h", "#include \"op/op.h\"\n#include \"backend/device.h\"\n");
     write("core/data/image/image.h", "#include <jpeglib.h>\n#include \"base/text.h\"\n");
     write("core/layer/dense.h", "#include \"op/op.h\"\n");
     write("core/optimizer/sgd.h", "#include \"op/op.h\"\n");
@@ -65,6 +66,8 @@ class Tree : public testing::Test {
 TEST(Source, KeepsTheRules) {
   for (const std::string& violation : violations(TENON_SOURCE)) ADD_FAILURE() << violation;
 }
+
+TEST(Source, NeedsEachRule) { EXPECT_EQ(unused_rules(TENON_SOURCE), std::vector<std::string>{}); }
 
 TEST(Source, IsReallyRead) {
   EXPECT_EQ(component_of("core/include/tenon/status.h"), "public");
@@ -158,6 +161,17 @@ const Breach kBreaches[] = {
 
 INSTANTIATE_TEST_SUITE_P(Rules, EachRule, testing::ValuesIn(kBreaches),
                          [](const testing::TestParamInfo<Breach>& info) { return std::string(info.param.name); });
+
+TEST_F(Tree, SaysWhichRulesNothingNeeds) {
+  const std::string rule = "core/layer never includes core/base";
+  const auto says = [&] {
+    const std::vector<std::string> unused = unused_rules(root_);
+    return std::count(unused.begin(), unused.end(), rule) > 0;
+  };
+  EXPECT_TRUE(says());
+  write("core/layer/dense.cc", "#include \"base/text.h\"\n");
+  EXPECT_FALSE(says());
+}
 
 TEST_F(Tree, MissesATopLevelFile) {
   fs::remove(root_ / "LICENSE");

@@ -29,37 +29,36 @@ const std::vector<Rule>& rules() {
       {"core/base", {"public", "sdk/plugin"}},
       {"core/graph", {"public", "core/base", "sdk/op"}},
       {"core/op", {"public", "core/base", "core/graph", "sdk/op"}},
-      {"core/autodiff", {"public", "core/base", "core/graph", "core/op"}},
+      {"core/autodiff", {"public", "core/graph", "core/op"}},
       {"core/backend", {"public", "core/base", "sdk/abi", "sdk/plugin"}},
-      {"core/compile", {"public", "core/base", "core/graph", "core/op", "core/autodiff", "core/backend", "sdk/op"}},
+      {"core/compile", {"public", "core/base", "core/graph", "core/op", "core/backend", "sdk/op"}},
       {"core/data", {"public", "core/base"}},
       {"core/checkpoint", {"public", "core/base", "core/data"}},
-      {"core/callback", {"public", "core/base", "core/data", "core/checkpoint"}},
+      {"core/callback", {"public", "core/base", "core/data"}},
       {"core/step",
-       {"public", "core/base", "core/graph", "core/op", "core/autodiff", "core/backend", "core/compile", "core/data",
-        "core/checkpoint", "sdk/op"}},
+       {"public", "core/base", "core/graph", "core/op", "core/backend", "core/compile", "core/data", "core/checkpoint",
+        "sdk/op"}},
       {"core/layer", {"public", "core/base", "core/graph", "core/op"}},
-      {"core/optimizer", {"public", "core/base", "core/graph", "core/op"}},
+      {"core/optimizer", {"public", "core/base", "core/graph", "core/op", "core/autodiff"}},
       {"core/train",
-       {"public", "core/base", "core/graph", "core/op", "core/autodiff", "core/backend", "core/compile", "core/data",
-        "core/checkpoint", "core/callback", "core/step", "core/layer", "core/optimizer", "sdk/op"}},
+       {"public", "core/base", "core/graph", "core/op", "core/backend", "core/compile", "core/checkpoint",
+        "core/callback", "core/step", "core/layer", "core/optimizer", "sdk/op"}},
       {"core/model",
-       {"public", "core/base", "core/graph", "core/op", "core/compile", "core/data", "core/checkpoint", "core/callback",
-        "core/step", "core/layer", "core/optimizer"}},
+       {"public", "core/base", "core/graph", "core/op", "core/autodiff", "core/checkpoint", "core/callback", "core/step",
+        "core/layer", "core/optimizer"}},
       {"core/corpus", {"public", "core/", "sdk/"}},
       {"sdk/abi", {}, true},
       {"sdk/abi-history", {"sdk/abi"}, true},  // copies of it
       {"sdk/op", {"sdk/abi"}},
-      {"sdk/plugin", {"sdk/abi", "sdk/op", "sdk/runtime"}},
-      {"sdk/runtime", {"sdk/abi", "sdk/op", "sdk/plugin"}},
-      {"sdk/conformance", {"sdk/abi", "sdk/op", "sdk/plugin", "sdk/runtime"}},
-      {"sdk/validation", {"sdk/abi", "sdk/op", "sdk/plugin"}},
-      {"sdk/example", {"sdk/abi", "sdk/op", "sdk/plugin", "sdk/runtime"}},
-      {"sdk/example-compiler", {"sdk/abi", "sdk/op", "sdk/plugin"}},
-      {"sdk/template", {"sdk/abi", "sdk/op", "sdk/plugin", "sdk/runtime"}},
-      {"plugins/", {"sdk/abi", "sdk/op", "sdk/plugin", "sdk/runtime"}},
+      {"sdk/plugin", {"sdk/abi", "sdk/op"}},
+      {"sdk/runtime", {"sdk/op", "sdk/plugin"}},
+      {"sdk/conformance", {"sdk/abi", "sdk/op", "sdk/plugin"}},
+      {"sdk/validation", {"sdk/abi", "sdk/plugin"}},
+      {"sdk/example", {"sdk/plugin"}},
+      {"sdk/example-compiler", {"sdk/abi", "sdk/plugin"}},
+      {"plugins/", {"sdk/abi", "sdk/op", "sdk/plugin"}},
       {"apps/", {"public", "apps/"}},
-      {"bench", {"public", "apps/models", "sdk/abi", "sdk/plugin", "plugins/tpu-emulator"}},
+      {"bench", {"public", "sdk/plugin", "plugins/tpu-emulator"}},
       {"tests", {"public", "core/", "sdk/", "plugins/", "apps/", "bench"}},
   };
   return table;
@@ -84,10 +83,6 @@ const Rule* rule_of(const std::string& component) {
   for (const Rule& rule : rules())
     if (covers(rule.component, component)) return &rule;
   return nullptr;
-}
-
-bool may_include(const Rule& rule, const std::string& component) {
-  return std::any_of(rule.may.begin(), rule.may.end(), [&](const std::string& m) { return covers(m, component); });
 }
 
 bool is_source(const fs::path& path) {
@@ -150,6 +145,12 @@ Text read(const fs::path& path) {
   return text;
 }
 
+// Headers that the build writes, as if they lay beside the ones that are kept.
+bool is_written(const fs::path& path) {
+  static const Names headers = {"sdk/include/tenon/op/names.h", "sdk/include/tenon/op/spec.h"};
+  return headers.count(path.string()) > 0;
+}
+
 // Where an included name lies in the tree, as the compiler's include paths would find it.
 std::optional<fs::path> resolve(const fs::path& root, const fs::path& from, const Include& include) {
   std::vector<fs::path> folders;
@@ -164,7 +165,7 @@ std::optional<fs::path> resolve(const fs::path& root, const fs::path& from, cons
     folders.emplace_back(folder);
   for (const fs::path& folder : folders) {
     fs::path found = (folder / include.name).lexically_normal();
-    if (fs::is_regular_file(root / found) && *found.begin() != "..") return found;
+    if (is_written(found) || (fs::is_regular_file(root / found) && *found.begin() != "..")) return found;
   }
   return std::nullopt;
 }
@@ -209,7 +210,23 @@ class Check {
     return std::move(found_);
   }
 
+  // After run().
+  std::vector<std::string> unused() const {
+    std::vector<std::string> found;
+    for (const Rule& rule : rules())
+      for (const std::string& name : rule.may)
+        if (!used_.count({rule.component, name})) found.push_back(rule.component + " never includes " + name);
+    return found;
+  }
+
  private:
+  // Notes that a rule was needed; returns whether there is one.
+  bool allowed(const Rule& rule, const std::string& component) {
+    for (const std::string& name : rule.may)
+      if (covers(name, component)) return used_.insert({rule.component, name}), true;
+    return false;
+  }
+
   void check_top_level() {
     Names missing = top_level();
     for (const fs::directory_entry& entry : fs::directory_iterator(root_)) {
@@ -242,7 +259,7 @@ class Check {
       return;
     }
     const std::string to = component_of(*target);
-    if (to != component && !may_include(rule, to)) {
+    if (to != component && !allowed(rule, to)) {
       found_.push_back(where + target->string() + ": " + component + " may include only " + list(rule.may));
       return;
     }
@@ -257,7 +274,7 @@ class Check {
     auto theirs = owners_.find(target.string());
     if (theirs == owners_.end() || theirs->second == component || !starts_with(component, "core/")) return;
     const Rule& rule = *rule_of(component);
-    if (!may_include(rule, theirs->second))
+    if (!allowed(rule, theirs->second))
       found_.push_back(where + target.string() + ", which " + theirs->second + " implements: " + component +
                        " may include only " + list(rule.may));
   }
@@ -265,6 +282,7 @@ class Check {
   fs::path root_;
   std::vector<fs::path> files_;
   std::map<std::string, std::string> owners_;
+  std::set<std::pair<std::string, std::string>> used_;  // rules' components and what their files include
   std::vector<std::string> found_;
 };
 
@@ -282,5 +300,11 @@ std::string component_of(const fs::path& path) {
 }
 
 std::vector<std::string> violations(const fs::path& root) { return Check(root).run(); }
+
+std::vector<std::string> unused_rules(const fs::path& root) {
+  Check check(root);
+  check.run();
+  return check.unused();
+}
 
 }  // namespace tenon::arch

@@ -11,6 +11,9 @@ namespace tenon::arch {
 // The order is that of the paths. Build directories and dot files are not looked at.
 std::vector<std::string> violations(const std::filesystem::path& root);
 
+// What the rules let a component include and none of its files does, one line each.
+std::vector<std::string> unused_rules(const std::filesystem::path& root);
+
 // The component that a file belongs to: "public", "core/graph", "sdk/abi", "plugins/cpu", "apps/tenon",
 // ...; `path` is relative to the root. Empty for a file that belongs to none.
 std::string component_of(const std::filesystem::path& path);

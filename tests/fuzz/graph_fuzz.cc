@@ -4,10 +4,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "autodiff/gradient.h"
 #include "compile/rewrite.h"
 #include "op/decompose.h"
 #include "op/op.h"
+#include "tenon/gradients.h"
 
 using namespace tenon;
 

@@ -15,10 +15,10 @@
 #include <map>
 #include <random>
 
-#include "autodiff/gradient.h"
 #include "compile/compile.h"
 #include "conformance/corpus/corpus.h"
 #include "op/op.h"
+#include "tenon/gradients.h"
 #include "tenon/plugin/graph.h"
 
 namespace tenon {

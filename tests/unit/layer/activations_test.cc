@@ -3,8 +3,9 @@
 
 #include <functional>
 
-#include "autodiff/gradient.h"
 #include "base/text.h"
+#include "op/op.h"
+#include "tenon/gradients.h"
 #include "tenon/layers.h"
 #include "unit/layer/golden.h"
 #include "unit/layer/model_testing.h"

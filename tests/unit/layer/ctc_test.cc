@@ -3,7 +3,8 @@
 
 #include <cmath>
 
-#include "autodiff/gradient.h"
+#include "op/op.h"
+#include "tenon/gradients.h"
 #include "tenon/losses.h"
 #include "tenon/masking.h"
 #include "unit/layer/golden.h"

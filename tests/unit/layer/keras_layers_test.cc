@@ -3,7 +3,8 @@
 
 #include <iostream>
 
-#include "autodiff/gradient.h"
+#include "op/op.h"
+#include "tenon/gradients.h"
 #include "tenon/masking.h"
 #include "tenon/ops.h"
 #include "unit/layer/golden.h"

@@ -1,9 +1,10 @@
 // Every loss against tests/golden/losses.csv.
 #include "tenon/losses.h"
+#include "tenon/gradients.h"
 
 #include <gtest/gtest.h>
 
-#include "autodiff/gradient.h"
+#include "op/op.h"
 #include "tenon/layers.h"
 #include "unit/layer/golden.h"
 #include "unit/layer/model_testing.h"

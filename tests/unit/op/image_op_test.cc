@@ -1,8 +1,9 @@
 // Resizing, cropping and projecting images, and the ops over several tensors and replicas.
 #include <cmath>
 
-#include "autodiff/gradient.h"
 #include "compile/compile.h"
+#include "op/op.h"
+#include "tenon/gradients.h"
 #include "unit/op/op_testing.h"
 
 namespace tenon::op_testing {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "autodiff/gradient.h"
 #include "conformance/reference/reference.h"
 #include "op/op.h"
+#include "tenon/gradients.h"
 #include "tenon/ops.h"
 
 namespace tenon::op_testing {
