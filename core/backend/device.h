@@ -111,7 +111,7 @@ class TraceSink {
 
 class Device;
 
-// Of a queue's work that failed; -1: unknown.
+// What a queue says of its work that failed; -1: unknown.
 struct QueueFailure {
   int32_t native = 0;
   int64_t iteration = -1;  // of the run

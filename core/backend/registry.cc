@@ -101,7 +101,7 @@ class Chooser {
     for (const Cause& c : causes_) text += cat("; ", c.path, ": ", c.text);
     return Status(Code::kUnavailable, std::move(text));
   }
-  // Of units that nobody saw it is not known how good they are: one that broke the contract may have been the best.
+  // Nobody knows how good unseen units are: a backend that broke the contract may have had the best.
   void explain(const std::string& path, const Status& status) {
     explain(path, status, status.code() == Code::kUnavailable ? 0 : kBest + 1);
   }

@@ -61,7 +61,7 @@ size_t utf8_sequence(std::string_view text) {
 
 namespace {
 
-// Of a well-formed sequence.
+// Decodes a well-formed sequence.
 char32_t code_point(std::string_view sequence) {
   const auto lead = static_cast<unsigned char>(sequence[0]);
   if (sequence.size() == 1) return lead;

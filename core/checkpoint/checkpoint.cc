@@ -123,7 +123,7 @@ Result<std::string> CheckpointManager::write(int64_t step, const FillBundle& fil
   return name.str();
 }
 
-// Of checkpoints that are too old, takes out those that are kept for good. Time counts from the first checkpoint that was made.
+// Takes out of `old` the checkpoints that are kept for good. Time counts from the first checkpoint that was made.
 void CheckpointManager::preserve(std::vector<std::string>& old, CheckpointState& state) const {
   if (every_n_hours_ <= 0) return;
   if (state.last_preserved == 0) state.last_preserved = time_of(cat(model_dir_, "/", state.latest));

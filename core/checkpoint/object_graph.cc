@@ -60,7 +60,7 @@ std::string optimizer_of(std::string_view name) {
   return out;
 }
 
-// Of objects, without what tf.train.Checkpoint adds.
+// The way from object to object, without what tf.train.Checkpoint adds.
 std::string way_to(const std::string& key) { return key.substr(0, key.find("/.ATTRIBUTES/")); }
 
 bool ends_with_any(std::string_view text, std::initializer_list<const char*> ends) {
@@ -128,7 +128,7 @@ class Names {
     return name;
   }
 
-  // Of the optimizers of before Keras 2.11, which the graph itself tells.
+  // Names the slots of optimizers older than Keras 2.11, which the graph itself tells.
   void name_slots(const ObjectGraph& graph, std::map<std::string, std::string>& renamed) const {
     const auto key_of = [&](int32_t node) -> const std::string* {
       if (node < 0 || node >= graph.nodes_size()) return nullptr;

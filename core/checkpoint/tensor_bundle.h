@@ -95,9 +95,9 @@ class BundleReader {
  public:
   static Result<BundleReader> open(const std::string& prefix);
 
-  // Of a file of tf.train.Checkpoint: from now on its tensors have their variables' names, "dense/kernel", without that of a
-  // model that all begin with; optimizers' slots and counters have those of TensorFlow 1, where they mean the same there.
-  // Where two have one name, both keep the way to them. Nothing happens to other files.
+  // Gives the tensors of a tf.train.Checkpoint the names of their variables, "dense/kernel", without that of a model that all
+  // begin with; optimizers' slots and counters get those of TensorFlow 1 where they mean the same there. Two tensors that
+  // would have one name keep the way to them. Other files stay as they are.
   Status name_by_objects();
 
   const std::string& prefix() const { return prefix_; }
@@ -114,7 +114,7 @@ class BundleReader {
   // Reads everything and checks every checksum.
   Status verify() const;
 
-  // Of the index: equal fingerprints mean equal tensors.
+  // A fingerprint of the index: equal ones mean equal tensors.
   const std::string& fingerprint() const { return fingerprint_; }
 
  private:

@@ -23,7 +23,7 @@ struct Executable {
   int n_feeds = 0;
   int max_iterations = 1;
 
-  // Of the program, or of all.
+  // What is known of the program, or of all parts together.
   const ProgramInfo& info() const;
   // Index in graph.inputs or graph.results; -1 when there is none of that name.
   int find_input(std::string_view name) const;

@@ -62,7 +62,7 @@ void add_info(ProgramInfo& all, const ProgramInfo& part, const std::vector<uint3
   }
 }
 
-// Of one unit.
+// Counts the bytes that move for one unit.
 void count_bytes(SoftPlacement& soft, const Graph& graph) {
   std::set<ValueId> given_there, out, back, updated;
   for (const Output& r : graph.results)

@@ -15,7 +15,7 @@
 
 namespace tenon {
 
-// Of a function; `size` is that of all units together, at most or always.
+// A dynamic axis of a function's input; `size` is that of all units together, at most or always.
 struct InputAxis {
   std::string input;
   int axis = 0;
@@ -30,7 +30,7 @@ struct DynamicDim {
   InputAxis from = {};  // the first that has it
 };
 
-// Of each dynamic dimension, on one unit.
+// The size of each dynamic dimension on one unit.
 using DimensionSizes = std::map<std::string, int64_t>;
 
 constexpr int kStatic = -1;
@@ -57,8 +57,8 @@ bool is_dynamic(const Bounds& bounds);
 AxisBounds ends_of(const AxisBounds& axis);
 Bounds ends_of(const Bounds& bounds);
 
-// Of an axis that elements have in both: dynamic where either is. Nothing where it would be dynamic in two ways, or dynamic
-// and an input's that always has so many.
+// The bounds of an axis that two values share: dynamic where either is. Nothing where the axis would be dynamic in two ways,
+// or is dynamic in one and has an input's fixed size in the other.
 std::optional<AxisBounds> meet(const AxisBounds& a, const AxisBounds& b);
 // The same elements in row-major order under another shape. Nothing where that would tear a dynamic part apart.
 std::optional<Bounds> regrouped(const Bounds& bounds, const Shape& shape);

@@ -138,7 +138,7 @@ struct GivenValues {
   std::vector<std::string> variables;  // of the object in this graph
 };
 
-// Of one graph, and of no other one that may lie in its place later, be it assigned there. Copies of the graph have their own.
+// Tells one graph from any other that comes to lie in its place, by assignment too. Each copy of a graph has a new serial.
 class GraphSerial {
  public:
   GraphSerial();
@@ -176,7 +176,7 @@ class Graph {
   bool same_draws = false;   // units that run it draw the same numbers, not each its own
   // What layers compute in where the features do not say, and what variables are.
   DType compute_dtype = DType::kF32, variable_dtype = DType::kF32;
-  // Of layers and their like, which find their variables under their names; shared by the graphs of a store of variables.
+  // The names by which layers and their like find their variables; the graphs of one store of variables share them.
   std::shared_ptr<ObjectNames> objects = std::make_shared<ObjectNames>();
   std::vector<std::shared_ptr<const void>> seen;  // objects that keep their names while the graph is built
   // Set while an object builds. A variable that is there already is its own then.
@@ -217,7 +217,7 @@ class Graph {
   ValueId named_input(Type type, Role role, const std::string& name);
 
   const Type& type(ValueId id) const { return values[id].type; }
-  // Of each axis of the value.
+  // The bounds of each axis of the value.
   Bounds bounds(ValueId id) const { return values[id].bounds ? *values[id].bounds : static_bounds(type(id).shape); }
   void set_bounds(ValueId id, Bounds bounds);
   bool is_dynamic(ValueId id) const { return values[id].bounds && tenon::is_dynamic(*values[id].bounds); }
@@ -235,7 +235,7 @@ class Graph {
   const std::string& kind_of_layer(const std::string& name, std::string_view kind) {
     return kinds_.try_emplace(name, kind).first->second;
   }
-  // Of the first call of a layer its name, of others NAME#1, NAME#2, ...
+  // The layer's name for its first call, then NAME#1, NAME#2, ..
   std::string unique_call(const std::string& layer);
   // Notes that a name, copied from another graph, is in use.
   void unique_name_taken(const std::string& name) { names_.try_emplace(name, 1); }

@@ -29,7 +29,7 @@ std::string types(const Graph& graph, const std::vector<ValueId>& values) {
   return join(names);
 }
 
-// Of an enum attribute of a published op.
+// The name of an enum attribute's value, for a published op.
 std::string_view enumerator(std::string_view op, const Attr& a, Enum value) {
   const op::Row* row = op::find(op);
   if (!row) return {};

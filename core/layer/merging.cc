@@ -19,7 +19,7 @@ Tensor folded(const char* layer, const Tensors& xs, Merge two) {
   return out;
 }
 
-// Of tensors of one shape, which strict ops take.
+// Repeats both operands to one shape, which strict ops take.
 template <Tensor (*op)(Tensor, Tensor)>
 Tensor broadcasting(Tensor a, Tensor b) {
   const Shape shape = broadcast_shapes(a.shape(), b.shape());

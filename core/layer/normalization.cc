@@ -39,7 +39,7 @@ Ints normalized_axes(const LayerScope& scope, Tensor x, const Ints& axes) {
   return out;
 }
 
-// Of the steps that count, as Keras divides.
+// Mean and variance over the steps that count, divided as Keras does.
 Normalized masked_moments(Tensor x) {
   const Tensor wide = cast(x, DType::kF32), mask = mask_over(x, DType::kBool), zero = scalar_like(wide, 0);
   Ints axes;

@@ -80,8 +80,8 @@ class Fitting {
     run_.call([&](Callback& c) { c.on_train_end(run_, last_); });
   }
 
-  // Of the data: one that was not begun before, so that training in two calls is as in one: that which is asked for, or of
-  // data in memory, which are another Dataset in each call, the next one.
+  // An epoch of the data that no call began before, so that two calls train as one does: the epoch that is asked for, or
+  // the next one where the data are in memory, which are another Dataset in each call.
   uint64_t first_epoch() const {
     const auto asked_for = static_cast<uint64_t>(run_.initial_epoch());
     if (in_memory_) return std::max(static_cast<uint64_t>(training_.epochs_done), asked_for);

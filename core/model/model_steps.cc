@@ -70,7 +70,7 @@ class ModelTraining::Row {
     measures_->back().metric = metric;
     for (const Tensor& sum : metric.sums) append(sum);
   }
-  // Of all units together: the means are means of theirs, the rest is added up.
+  // Joins what the units have: a mean is the mean of theirs, all else is their sum.
   Tensor joined() const {
     Graph& graph = *parts_[0].graph();
     const Tensor row = concat(parts_, 0);

@@ -49,7 +49,7 @@ std::string count_of(int64_t done, int64_t target) {
 
 bool of_validation(const std::string& name) { return name.starts_with("val_"); }
 
-// Of the terminal now; more than any line has where there is none, or it does not say.
+// How wide the terminal is now; wider than any line where there is no terminal, or it does not say.
 size_t columns_of(std::FILE* to) {
   winsize size{};
   return ioctl(fileno(to), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : SIZE_MAX;

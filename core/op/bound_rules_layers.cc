@@ -15,7 +15,7 @@ Ints all_axes_of(const BoundedNode& n, int i) {
   return axes;
 }
 
-// Of [N, sizes.., C], in the words of TPUs; their maps and windows are static.
+// Refuses dynamic sizes of x[N, sizes.., C] in the words of TPUs, whose maps and windows are static.
 void expect_static_sizes(const BoundedNode& n, int x, Graph& graph) {
   for (int a = 1; a + 1 < n.rank(x); ++a)
     if (n.is_dynamic(x, a))

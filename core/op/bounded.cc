@@ -243,7 +243,7 @@ Tensor dimension_size(Tensor x, int64_t axis) {
 
 namespace {
 
-// Of elements along the axes: those of static ones, and of the others as a scalar of the dtype, if there are any.
+// How many elements lie along axes: the number along static ones, and a scalar of the dtype for the others, if any.
 struct Count {
   double fixed = 1;
   Tensor dynamic;

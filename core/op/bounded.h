@@ -35,11 +35,11 @@ class BoundedNode : public AttrReader {
   struct Place {
     int operand, axis;
   };
-  // Of an axis that these have in common; operands that are absent or have one element there do not count.
+  // The bounds of an axis that these operands share; an operand that is absent or has one element there does not count.
   AxisBounds common(std::initializer_list<Place> places) const;
   // The axis, of which `so_far` is said already.
   AxisBounds met(const AxisBounds& so_far, Place place) const;
-  // Of a result of elements that operands of its shape have in common.
+  // The bounds of an elementwise result, which operands of its shape share.
   Bounds together(int result) const;
   // As one of the operands.
   void expect_static(int i, int axis, std::string_view why) const;
@@ -81,7 +81,7 @@ BoundRule bound_rule(std::string_view op);
 
 // Whether an operand has dynamic dimensions.
 bool has_dynamic_operand(const Graph& graph, const Node& node);
-// Of the results of a node that has none: where the axes of inputs go that are of one size.
+// The results' bounds for a node without dynamic operands: where axes of inputs that are of one size go.
 std::vector<Bounds> fixed_bounds(Graph& graph, Node& node, const std::vector<Type>& types);
 // Adds a node that has them, under `name`; the node's own is for messages. Its results.
 Tensors emit_bounded(Graph& graph, Node node, const std::vector<Type>& types, const std::string& name);

@@ -6,7 +6,7 @@
 
 namespace tenon {
 
-// Of one node; its copies in other graphs share it.
+// What a node of a custom op brings along; its copies in other graphs share it.
 struct CustomNode {
   std::vector<Type> results;
   CustomRules rules;

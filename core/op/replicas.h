@@ -22,7 +22,7 @@ bool draws_per_replica(const Node& node);
 // draws for itself, or on the replica's number, with no exchange between all replicas in between.
 std::vector<bool> varying_values(const Graph& graph);
 
-// Of an input or result on all replicas together: axis 0 of what is split is theirs end to end.
+// The type of an input or result over all replicas: axis 0 of what is split holds their parts end to end.
 Type joined_type(const Graph& graph, ValueId value, bool split);
 
 }  // namespace tenon

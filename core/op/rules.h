@@ -31,7 +31,7 @@ Tensor broadcast_trailing(Tensor x, const Shape& shape);
 // All axes but the last.
 Ints leading_axes(int rank);
 
-// Of max and min: the gradient goes to the operand that won, half to each on a tie.
+// The gradient of max and min, which goes to the operand that won, half to each on a tie.
 Tensors gradient_to_winner(const Gradient& n, CompareKind wins);
 
 // What sums and nonlinear functions of a dtype are computed in: f32, f64 for f64.

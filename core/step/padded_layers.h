@@ -8,8 +8,8 @@
 
 namespace tenon {
 
-// Of the graph as the device got it, and what the device said of it. A layer is what its variables say: its sizes are those
-// of what it makes with its kernel. Most memory that holds nothing first.
+// The layers whose values the device pads, by the graph that it got and what it said of it, those with most padding first. A
+// layer is what its variables say: its sizes are those of what it makes with its kernel.
 std::vector<PaddedLayer> padded_layers(const PredictedStep& step, const Graph& graph);
 
 }  // namespace tenon

@@ -227,7 +227,7 @@ Status PartedLaunch::keep(Queue& queue, const Output& output, uint32_t i) {
   return queue.write(to, row_.data(), bytes, i * bytes);
 }
 
-// Of a state, once all parts have read the value before.
+// Writes a state's next value, once all parts have read the one before.
 Status PartedLaunch::update(Queue& queue, const Output& output) {
   const Place& place = places_[output.place];
   const Buffer& state = *arguments_[executable_.slot[graph_.results[output.result].alias]].buffer;

@@ -52,7 +52,7 @@ class PartedLaunch {
     int place = -1;                        // of its copy on the host
     bool feed = false, updated = false;
   };
-  // Of the whole graph; from `place` to the result, or to the state that it is the next value of.
+  // An output of the whole graph: it goes from `place` to the result, or to the state whose next value it is.
   struct Output {
     int place, result;
   };

@@ -29,15 +29,15 @@ class StepProgram {
   const std::vector<IndexRange>& indices() const { return indices_; }
   // Names the variables' buffers; before the first run.
   void bind(const VariableStore& states);
-  // Of every step from now on.
+  // Sets the dynamic sizes of every step from now on.
   void set_sizes(const DimensionSizes& sizes);
   const DimensionSizes& sizes() const { return sizes_; }
-  // Of result r of the function: axes that are dynamic, and their names.
+  // The dynamic axes of result r of the function, and their names.
   const std::map<int, std::string>& dims(size_t r) const { return dims_[r]; }
   // Feeds that are given instead of pulled, in the order of FEED inputs.
   void bind_feeds(const std::vector<const Buffer*>& feeds);
 
-  // Of a failure the status has the place (Status::place()), whose step is counted from this call's first, 1.
+  // A failure's status has its place (Status::place()), whose step counts from this call's first, 1.
   Result<uint32_t> run(Queue& queue, uint32_t iterations, Feed* feed);
 
   // Result r of the graph, of a call that did `steps` steps: of mode EACH [steps, ..].

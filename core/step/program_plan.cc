@@ -19,7 +19,7 @@ class DeviceNodes {
     return number < nodes_.size() ? &graph_.nodes[static_cast<size_t>(nodes_[number])] : nullptr;
   }
 
-  // Of the node's result that has so many bytes.
+  // The type of the node's result that has so many bytes.
   std::string type_of(const Node& node, uint64_t bytes) const {
     for (const ValueId v : node.results)
       if (static_cast<uint64_t>(graph_.type(v).bytes()) == bytes) return graph_.type_text(v);
@@ -65,7 +65,7 @@ PlannedMemory memory_of(const ProgramInfo& info, const PredictedStep& step, cons
   return out;
 }
 
-// Of a program of a soft placement, in the numbers of the whole graph.
+// What a part's program predicts, with the node numbers of the whole graph.
 PredictedStep in_whole(PredictedStep step, const PlacedPart& part, const Graph& whole) {
   const auto node_of = [&](uint32_t n) { return n < part.nodes.size() ? part.nodes[n] : kNoNode; };
   const auto input_of = [&](uint32_t i) {

@@ -51,8 +51,8 @@ std::vector<TraceInput> batch_inputs(const std::vector<FeatureSpec>& features, i
                                      bool dynamic = false);
 // The scalar input that says how many elements a dynamic dimension has.
 std::string size_input(const std::string& dim);
-// Of a few rows that each unit has all of, so that they compute the same: the function is traced for one replica, with
-// same_draws.
+// The inputs for a few rows that each unit gets all of, so that all compute the same: the function is traced for one replica,
+// with same_draws.
 std::vector<TraceInput> whole_inputs(const std::vector<FeatureSpec>& features, int64_t rows);
 
 // The graph of the function on these inputs. Its results are the function's, then what is watched of it, then the next

@@ -140,7 +140,7 @@ Result<StepCall> TracedFunction::take(uint32_t steps) {
   return call.steps == 0 && taking_.feed->partial().rows > 0 ? take_partial() : Result<StepCall>(call);
 }
 
-// Of a batch with so many rows.
+// How many rows a batch of so many is computed with.
 Result<int64_t> TracedFunction::rows_to_compute(int64_t rows) const {
   const int64_t replicas = device_->replicas();
   if (options_.remainder == Remainder::kRefuse && rows % replicas != 0)

@@ -83,7 +83,7 @@ class TracedFunction {
   // Null where it is not open. Its status says why a call did fewer steps than were asked for.
   BatchFeed* feed() { return taking_.feed.get(); }
   const BatchFeed* feed() const { return taking_.feed.get(); }
-  // Of all whole batches so far.
+  // Counts all whole batches so far.
   Throughput throughput() const { return taking_.feed ? past_ + taking_.feed->throughput() : past_; }
   // Up to `steps` steps on whole batches.
   Result<StepCall> take_whole(uint32_t steps, HostWatch* watch = nullptr);
@@ -99,7 +99,7 @@ class TracedFunction {
 
   // What the device would make of a program with such inputs, which is not kept. REQUIRED: the device predicts.
   Result<ProgramPlan> plan(const std::vector<TraceInput>& signature) const;
-  // Of a step of that program, or of the one that there is already.
+  // Predicts a step of that program, or of the one that there is already.
   Result<PredictedStep> forecast(const std::vector<TraceInput>& signature) const;
 
   // What a call gave: rows of results kept each step are of its steps. REQUIRED: it was the program's last.
@@ -137,7 +137,7 @@ class TracedFunction {
   std::vector<std::unique_ptr<Compiled>> programs_;
   Taking taking_;
   Throughput past_;  // of feeds that are closed or set aside
-  // Of what is placed.
+  // The program whose inputs are placed on the device.
   Compiled* placed_ = nullptr;
   int64_t placed_rows_ = 0;
 };

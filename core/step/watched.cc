@@ -98,7 +98,7 @@ std::vector<WatchedAxis> axes_of(Tensor x, bool varies) {
   return out;
 }
 
-// Of all units together.
+// The type over all units.
 Type whole_type(const Watched& watched, const DimensionSizes& sizes) {
   std::vector<int64_t> dims;
   for (const WatchedAxis& axis : watched.axes) {
@@ -159,7 +159,7 @@ class Edges {
   }
 
  private:
-  // Of element i of the axis among the edges: of each unit the first ones stand at the beginning, the last ones at the end.
+  // Where the edges have element i of the axis: they keep the first and the last elements of each unit.
   int64_t place(int axis, int64_t i) const {
     const int64_t units = axis == 0 ? units_ : 1, there = whole_[axis] / units, kept = edges_.dim(axis) / units;
     const int64_t of_unit = i % there;

@@ -11,7 +11,7 @@ namespace tenon::op {
 std::string category_text(Category category);
 std::string values_text(Values values);
 std::string units_text(const Units& units);
-// Of a class of dtypes of a signature, 'F': "f32 bf16 f16 f64".
+// The dtypes of a signature's class, "f32 bf16 f16 f64" for 'F'.
 std::string dtypes_text(char dtypes);
 // "list" -> "TENON_ATTR_LIST".
 std::string attribute_type(std::string_view type);

@@ -20,7 +20,7 @@ TensorType type_of(const ValueView& value) {
   return t;
 }
 
-// Of a graph whose structure is right.
+// Reads the signature of a graph whose structure is right.
 class SignatureReader {
  public:
   SignatureReader(const tenon_graph& graph, uint32_t units) : view_(graph), units_(units) {}
@@ -53,7 +53,7 @@ class SignatureReader {
     out_.results.push_back({buffer_type(r.value, r.placement), r.mode, r.placement, buffer});
   }
 
-  // Of what is dealt over the units a buffer holds all parts.
+  // A buffer of what is dealt over the units holds all parts.
   TensorType buffer_type(uint32_t value, int32_t placement) const {
     TensorType t = type_of(view_.value(value));
     if (placement == TENON_SPLIT && t.rank > 0) t.dims[0] *= units_;

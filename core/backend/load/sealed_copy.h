@@ -14,10 +14,10 @@ namespace tenon {
 // Lives as long as this, and as what the dynamic linker has mapped of it. Movable. A child process inherits it.
 class SealedCopy {
  public:
-  // Of a regular file of at most kMaxLibraryBytes. An error's message is the cause alone.
+  // Copies a regular file of at most kMaxLibraryBytes. An error's message is the cause alone.
   static Result<SealedCopy> make(const std::string& path);
 
-  // Of the file that was copied.
+  // The path of the file that was copied.
   const std::string& path() const { return path_; }
   // By what the copy can be opened in this process and in its children. No two copies have the same.
   const std::string& place() const { return place_; }

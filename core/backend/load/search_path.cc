@@ -118,7 +118,7 @@ void add_run_path(Builder& builder) {
     if (entry.starts_with('/') && std::filesystem::path(entry).filename() == "tenon") builder.add(entry);
 }
 
-// Of a directory that is not there, none; one that cannot be listed is refused.
+// A directory that is not there has none; one that cannot be listed is refused.
 std::vector<std::string> libraries_in(const std::string& directory, std::vector<Refusal>* refusals) {
   const auto files = names_in(open_file(directory, O_RDONLY | O_DIRECTORY));
   if (!files && errno != ENOENT && errno != ENOTDIR)

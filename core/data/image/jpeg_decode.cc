@@ -38,7 +38,7 @@ Decoder& decoder_of(j_common_ptr jpeg) { return *static_cast<Decoder*>(jpeg->cli
   std::longjmp(decoder.escape, 1);
 }
 
-// Of the warnings only those count that mean missing pixels; stray bytes between markers are common.
+// Only warnings that mean missing pixels count; stray bytes between markers are common.
 void warn(j_common_ptr jpeg, int level) {
   if (level >= 0) return;
   const int code = jpeg->err->msg_code;

@@ -202,9 +202,9 @@ struct RandomCropOptions {
 // One place for all images of a batch. Smaller images, and all that is no training, as center_crop has them.
 Tensor random_crop(Tensor x, const RandomCropOptions& options);
 
-// Of {images} or {images, labels, ..}: all of them, each example mixed with another one of the batch, of which each is taken
-// once. Labels are floats with the batch first: one_hot() of classes. On several units, the examples of each are mixed
-// among themselves.
+// Takes {images} or {images, labels, ..} and returns all of them, each example mixed with another one of the batch; each is taken
+// once as the other. Labels are floats with the batch first: one_hot() of classes. On several units, each mixes its own
+// examples.
 struct MixUpOptions {
   double alpha = 0.2;
   std::string name = "mix_up";

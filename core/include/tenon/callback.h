@@ -48,7 +48,7 @@ class TrainingRun {
   // Each step's loss in the last call of the device.
   virtual std::span<const float> losses() const = 0;
   virtual const std::string& device() const = 0;
-  // Of this call of fit() or train() so far, without evaluation: what is the limit, the input or the device.
+  // How fast this call of fit() or train() was so far, without evaluation, and whether the input or the device is the limit.
   virtual Throughput throughput() const { return {}; }
 
   // Ends training at this step boundary; of fit() the epoch too, without validation.

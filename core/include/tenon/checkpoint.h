@@ -37,7 +37,7 @@ class CheckpointFile {
 
   const std::string& prefix() const;
   const std::vector<CheckpointTensor>& tensors() const;  // by name
-  // Of a directory: a line for each newer checkpoint, which is damaged.
+  // A line for each newer checkpoint of the directory that is damaged.
   const std::vector<std::string>& skipped() const;
   Result<int64_t> global_step() const;  // 0 in a file of weights alone
   // The values of a numeric tensor, row-major, as f64. Checks the tensor's checksum.

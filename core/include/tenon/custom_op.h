@@ -2,7 +2,8 @@
 //
 //   Tensor softsign(Tensor x) {
 //     return custom_op("acme.softsign", {x}, {}, {x.type()},
-//                      {.gradient = [](const CustomGradient& g) { return Tensors{g.gradients[0] / square(1 + abs(g.inputs[0]))}; },
+//                      {.gradient =
+//                           [](const CustomGradient& g) { return Tensors{g.gradients[0] / square(1 + abs(g.inputs[0]))}; },
 //                       .decomposition = [](const Tensors& in) { return Tensors{in[0] / (1 + abs(in[0]))}; }})[0];
 //   }
 //

@@ -57,7 +57,7 @@ struct BackendInfo {
 struct Refusal {
   std::string path;   // a file or directory
   std::string cause;  // one line
-  // Of what was passed over: the machine lacks the device, or the one that was taken is as good.
+  // True where passing it over is no fault: the machine lacks the device, or the one that was taken is as good.
   bool expected = false;
 };
 

@@ -58,7 +58,8 @@ struct TPUConfig {
   int num_shards = 0;               // 0: the cores of the device; any other number is an error
   int num_cores_per_replica = 0;    // 0 or 1: a model is not dealt over cores
   InputPipelineConfig per_host_input_for_training = InputPipelineConfig::kPerHostV1;
-  // Of evaluation with an input function: as training's, or kSliced, one pipeline for all. Several give whole batches only.
+  // Who reads in evaluation with an input function: as in training, or kSliced, one pipeline for all. Several pipelines give
+  // whole batches only.
   InputPipelineConfig eval_training_input_configuration = InputPipelineConfig::kPerHostV1;
   double initial_infeed_sleep_secs = 0;  // before the first batch of train()
 };
@@ -88,7 +89,7 @@ struct RunConfig {
   int64_t iterations_per_loop = 0;
   bool deterministic = false;  // no kernel is chosen by the clock
   bool trace = false;          // compile so that a StepRunner or a ProfilerHook can tell where time goes
-  // Of input functions that come without one: examples of a step on all units.
+  // Examples of a step on all units, where the input function has no batch size.
   int64_t train_batch_size = 0, eval_batch_size = 0, predict_batch_size = 0;
   std::optional<TPUConfig> tpu = {};
   bool soft_placement = false;  // ops that the device lacks run on cpu.so; a warning says which, and at what cost
@@ -152,7 +153,8 @@ class TrainingHook : public Callback {
   bool begun_ = false;
 };
 
-// Numbers of options below 0, of steps both, and a "batch_size" or "context" among the Params are errors of the call, before it begins.
+// A negative number, both of the two numbers of steps, and a "batch_size" or "context" among the Params are errors of the call
+// before it begins.
 struct TrainOptions {
   TrainInput input;
   int64_t steps = 0;      // this many more; or

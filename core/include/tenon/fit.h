@@ -108,13 +108,13 @@ class FitData {
   Array sample_weight_;
 };
 
-// What is shown: kAuto is a bar on a terminal and a line an epoch elsewhere. Callbacks say what their own `verbose` asks for in any
-// case.
+// What is shown: kAuto is a bar on a terminal and a line an epoch elsewhere. Callbacks always say what their own `verbose`
+// asks for.
 enum class Verbose : uint8_t { kAuto, kSilent, kBar, kLine };
 
 struct FitOptions {
-  // Of examples in memory; a Dataset has its own. On several units it has to divide by them; a last batch, or examples that are
-  // one, need not: each unit has all of it then, which trains what one unit would, and takes its time and memory.
+  // For examples in memory; a Dataset has its own. It has to divide by the number of units. A last batch, or examples that are
+  // one batch, need not: each unit then has all of it, which trains what one unit would, and takes its time and memory.
   int64_t batch_size = 32;
   int epochs = 1;  // the last one's number: training goes from initial_epoch to it, and does nothing with 0
   Verbose verbose = Verbose::kAuto;

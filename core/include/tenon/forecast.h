@@ -82,7 +82,7 @@ struct PredictedStep {
     if (out_bytes_per_s <= 0 || back_bytes_per_s <= 0) return 0;
     return (static_cast<double>(out) / out_bytes_per_s + static_cast<double>(back) / back_bytes_per_s) * 1e3;
   }
-  // Of what the matrix units could do in the time of a step, 0 to 1.
+  // The share of what the matrix units could do in the time of a step, 0 to 1.
   double matrix_utilisation() const {
     const double most = peak_flops * step_ms * 1e-3;
     return most > 0 ? static_cast<double>(flops) / most : 0;
@@ -97,7 +97,7 @@ struct PlannedAllocation {
   uint64_t offset = 0;
 };
 
-// Of one unit, in bytes; 0 where the device does not say.
+// The memory of one unit in bytes; 0 where the device does not say.
 struct PlannedMemory {
   uint64_t capacity = 0;  // that programs may use
   uint64_t peak = 0;      // at once

@@ -200,9 +200,9 @@ class Dataset {
   int64_t size() const;          // examples in an epoch of this shard
   int64_t batches() const;       // in an epoch that does not repeat
   uint64_t fingerprint() const;  // equal for data and options that give the same order
-  // Of what is read: names, sizes and record counts of the files and some of their records' checksums, or some of what is in
-  // memory. Other data of as many records have another, unless they differ in little else than the records in between.
-  // 0 where examples are a function's.
+  // A fingerprint of what is read: names, sizes and record counts of the files and some of their records' checksums, or some of
+  // what is in memory. Other data of as many records have another, unless they differ in little but the records in between.
+  // 0 where a function makes the examples.
   uint64_t data_fingerprint() const;
   PipelineState epoch(uint64_t epoch) const;  // the state at which an epoch begins
   // Whether the other is a copy of this one.
@@ -219,7 +219,7 @@ class Dataset {
 // Memory for one batch, the caller's: one pointer a feature, each of batch_type(batch_size).bytes() bytes.
 struct BatchSlot {
   std::vector<void*> features;
-  // Of batch-minor features: the batch is dealt to so many blocks, each [...shape, batch / blocks], one after the other.
+  // How many blocks the batch of batch-minor features is dealt to, each [...shape, batch / blocks], one after the other.
   // Must divide the batch size.
   int blocks = 1;
 };
@@ -259,7 +259,7 @@ class InputPipeline {
   // False when `from` was taken from other data or another order: then the place in the stream is only alike.
   bool resumed_exactly() const;
 
-  // Of a batch that is held: where its row stands in the epoch, from 0. Records that were left out count.
+  // Where a row of a batch that is held stands in the epoch, from 0. Records that were left out count.
   int64_t position(const Batch& batch, int64_t row) const;
   // The same for messages: "FILE: record at offset N", "example N".
   std::string where(const Batch& batch, int64_t row) const;

@@ -42,7 +42,7 @@ class Layer {
   Layer& operator=(const Layer&) = default;
 
   Tensor operator()(Tensor x);
-  // Of several tensors, as attention and merging layers take them. Both throw Error where it gives several.
+  // Takes several tensors, as attention and merging layers do. Both throw Error where the layer gives several.
   Tensor operator()(const Tensors& xs);
   // All that it gives.
   Tensors all(const Tensors& xs);

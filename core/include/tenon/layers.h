@@ -133,7 +133,7 @@ struct MultiHeadAttentionOptions {
   Constraint kernel_constraint = {}, bias_constraint = {};
   bool trainable = true;
   std::string name = "multi_head_attention";
-  // Of the call.
+  // What a call takes.
   Tensor key = {};               // [B, S, ..]; the value
   Tensor attention_mask = {};    // [T, S], [B, T, S] or [B, heads, T, S], 1 where it repeats: not 0 where i may see j
   bool use_causal_mask = false;  // query i sees keys j <= i
@@ -154,7 +154,7 @@ struct GroupQueryAttentionOptions {
   Constraint kernel_constraint = {}, bias_constraint = {};
   bool trainable = true;
   std::string name = "group_query_attention";
-  // Of the call, as above.
+  // What a call takes, as above.
   Tensor key = {};
   Tensor attention_mask = {};
   bool use_causal_mask = false;

@@ -114,10 +114,10 @@ Tensor dice(Tensor y_true, Tensor y_pred, const OverlapOptions& options = {});
 // 1 - (TP + 1e-7) / (TP + alpha FP + beta FN + 1e-7) (Salehi et al. 2017). Keras has alpha and beta the other way round.
 Tensor tversky(Tensor y_true, Tensor y_pred, const OverlapOptions& options = {});
 
-// Of embeddings y_pred[B,D] of length 1 and y_true[B] or [B,1] integers, their classes: brings those of one class near each
-// other and those of others apart (Sun et al. 2020). Each example is compared with the whole batch, on several units with
-// those of all of them, for which the batch must not be dynamic. An example that is alone in its class, or whose class is
-// all of the batch, costs nothing and, as in Keras, is not counted.
+// Brings embeddings of one class near each other and those of others apart (Sun et al. 2020). y_pred[B,D] are embeddings of
+// length 1, y_true[B] or [B,1] their classes, integers. Each example is compared with the whole batch of all units, which must
+// not be dynamic where there are several. An example that is alone in its class, or whose class is all of the batch, costs
+// nothing and, as in Keras, is not counted.
 struct CircleOptions {
   double gamma = 80, margin = 0.4;
   bool remove_diagonal = true;  // an example is not compared with itself
@@ -179,7 +179,7 @@ Loss CategoricalGeneralizedCrossEntropy(const GeneralizedOptions& options = {});
 Loss CategoricalHinge(const LossOptions& options = {});
 Loss Circle(const CircleOptions& options = {});
 Loss CosineSimilarity(const LossOptions& options = {});
-// Of the function's options it takes lengths only by labels that are 0 and by the mask of the predictions.
+// As the function, but for lengths: they come from labels that are 0 and from the mask of the predictions alone.
 Loss CTC(const LossOptions& options = {});
 Loss Dice(const OverlapOptions& options = {});
 Loss Hinge(const LossOptions& options = {});

@@ -104,7 +104,7 @@ Metric SparseTopKCategoricalAccuracy(const TopKOptions& options = {});
 
 Metric RootMeanSquaredError(const std::string& name = "root_mean_squared_error");
 Metric LogCoshError(const std::string& name = "logcosh");
-// Of the values of each sample; not a number where they are all the same.
+// The correlation over the values of each sample; not a number where they are all the same.
 Metric PearsonCorrelation(const std::string& name = "pearson_correlation");
 Metric ConcordanceCorrelation(const std::string& name = "concordance_correlation");
 struct R2ScoreOptions {

@@ -9,7 +9,9 @@
 // A model is a layer: it is called on tensors, and may be a part of another. The first model of a Strategy keeps the plain
 // names of its layers, "dense/kernel"; others put their own before them, "model_1/dense/kernel".
 //
-//   both.compile({.optimizer = Adam(1e-3), .loss = SparseCategoricalCrossentropy({.from_logits = true}), .metrics = {"accuracy"}});
+//   both.compile({.optimizer = Adam(1e-3),
+//                 .loss = SparseCategoricalCrossentropy({.from_logits = true}),
+//                 .metrics = {"accuracy"}});
 //   History h = both.fit(train, {.epochs = 20, .validation_data = test, .callbacks = {EarlyStopping({.patience = 3})}});
 //
 // All functions throw tenon::Error.
@@ -45,7 +47,7 @@ class Symbol {
   size_t result_;
 };
 
-// Of the shape of an example, without the batch.
+// `shape` is that of an example, without the batch.
 Symbol Input(const Shape& shape, DType dtype = DType::kF32, std::string name = {});
 
 // As on tensors: `relu(x) * 2 + 1 / exp(-y)`. Activations are called on symbols too; other functions are Lambda(function)(x).

@@ -12,8 +12,8 @@
 // An optimizer is a function that makes one update of one variable; apply() calls it for each of them, and does around it
 // what options ask for. Slots are variables named VARIABLE/SLOT in TensorFlow 1's style ("dense/kernel/Adam"): Momentum;
 // Adam, Adam_1 (means of g and g^2), Adam_2 (amsgrad); Adagrad; RMSProp (mean of g^2), RMSProp_1 (momentum; with
-// centered the mean of g, and RMSProp_2 the momentum); Adadelta, Adadelta_1; Ftrl, Ftrl_1; Muon; ScheduleFreeAdamW, ScheduleFreeAdamW_1,
-// ScheduleFreeAdamW_2 (z, mean of g^2, sum of weights). Momentum holds Keras's
+// centered the mean of g, and RMSProp_2 the momentum); Adadelta, Adadelta_1; Ftrl, Ftrl_1; Muon; ScheduleFreeAdamW,
+// ScheduleFreeAdamW_1, ScheduleFreeAdamW_2 (z, mean of g^2, sum of weights). Momentum holds Keras's
 // m = mu m - lr g, where TensorFlow 1 leaves -lr out. The number of calls of apply() is the variable global_step.
 #pragma once
 

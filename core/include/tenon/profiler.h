@@ -16,8 +16,8 @@ namespace tenon {
 
 struct ProfileOptions {
   std::string directory = {};  // the files are made in plugins/profile/RUN below it; RUN is the time of day
-  // Of the steps of training that the hook sees, counted from 1: traced from the first to the last of these. A call of
-  // the device ends before the one and after the other.
+  // The first and the last step that is traced, counted from 1 among the steps that the hook sees. A call of the device
+  // ends before the one and after the other.
   int64_t first_step = 10, last_step = 20;
 };
 

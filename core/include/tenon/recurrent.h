@@ -80,15 +80,15 @@ struct GRUOptions {
 
 // h' = activation(x W + h R + b).
 Tensor simple_rnn(Tensor x, const SimpleRNNOptions& options);
-// Of {x} or {x, h}, h[B,units] the state to start from: the output, and h with return_state.
+// Takes {x} or {x, h}, where h[B,units] is the state to start from. Returns the output, and h with return_state.
 Tensors simple_rnn(const Tensors& xs, const SimpleRNNOptions& options);
 // Gates i f c o: c' = f c + i activation(..), h' = o activation(c') (Hochreiter and Schmidhuber 1997).
 Tensor lstm(Tensor x, const LSTMOptions& options);
-// Of {x} or {x, h, c}: the output, h and c with return_state.
+// Takes {x} or {x, h, c}. Returns the output, h and c with return_state.
 Tensors lstm(const Tensors& xs, const LSTMOptions& options);
 // Gates z r h: h' = z h + (1 - z) activation(..) (Cho et al. 2014).
 Tensor gru(Tensor x, const GRUOptions& options);
-// Of {x} or {x, h}: the output, and h with return_state.
+// Takes {x} or {x, h}. Returns the output, and h with return_state.
 Tensors gru(const Tensors& xs, const GRUOptions& options);
 // `layer` of each step: x[B,T,..] as [B T,..], and its result as [B,T,..] again.
 Tensor time_distributed(Tensor x, const std::function<Tensor(Tensor)>& layer);

@@ -52,7 +52,7 @@ class [[nodiscard]] Status {
   Code code() const { return code_; }
   // One line: what, where, expected, found. Empty when ok.
   const std::string& message() const { return message_; }
-  // Of a step that failed on a device; else nullptr.
+  // Where a step failed on a device; else nullptr.
   const FailurePlace* place() const { return place_.get(); }
 
  private:

@@ -102,8 +102,8 @@ class Results {
   Results(Arrays values, int64_t steps, int64_t examples, bool rest_follows = false)
       : values_(std::move(values)), steps_(steps), examples_(examples), rest_follows_(rest_follows) {}
 
-  // Of a result that is kept each step: with steps_per_call 1 what the step gave, else a row a step. Throws Error naming
-  // what there is when there is none of that name.
+  // A result by its name. One that is kept each step has a row a step, or just the step's value with steps_per_call 1.
+  // Throws Error naming what there is when there is none of that name.
   const Array& operator[](std::string_view name) const;
   const Arrays& all() const { return values_; }
   // That were done: fewer than asked for where the data ended or a result said stop; then there are no rows of the rest.
@@ -122,9 +122,9 @@ class Results {
 class Function {
  public:
   // Takes up to steps_per_call batches, or `most_steps` if that is fewer (0: no limit), from where its last call with this
-  // Dataset, or a copy of it, stopped. Four in turn keep their places; one of more, whose last call is longest ago, begins anew. At
-  // their end there are no steps, and the next call begins their next epoch. A last batch with fewer rows is a step of its
-  // own: it is another signature, unless there is a max_batch.
+  // Dataset, or a copy of it, stopped. Four Datasets in turn keep their places; with more, the one whose last call is longest
+  // ago begins anew. At the end of the data there are no steps, and the next call begins the next epoch. A last batch with
+  // fewer rows is a step of its own: it is another signature, unless there is a max_batch.
   Results operator()(const Dataset& data, int most_steps = 0);
   // One step. An input of rank 1 or more is dealt over the units along axis 0. Where one does not divide, each unit has all of
   // all inputs if `remainder` is kPad, kRepeat or kWhole; otherwise, and with dynamic dimensions, that is an error.
@@ -142,7 +142,7 @@ class Function {
   void rewind();
   // How often the function was traced to be run: once for each signature.
   int traces() const;
-  // Of all calls with data so far.
+  // Counts all calls with data so far.
   Throughput throughput() const;
 
  private:
@@ -181,8 +181,8 @@ class Strategy {
     std::string name;
     Type type;
   };
-  // Of all functions that were traced, in the order of names; optimizers' slots and counters among them. Those of a layer or
-  // an optimizer that is gone are here until another one takes its name.
+  // The variables of all functions that were traced, in the order of names; optimizers' slots and counters are among them.
+  // A layer or an optimizer that is gone leaves its own here until another one takes its name.
   std::vector<VariableInfo> variables() const;
   // Throws Error when there is no such variable.
   Array read(std::string_view variable) const;

@@ -14,7 +14,8 @@
 namespace tenon {
 
 // A variable of the graph that `like` belongs to: its current value. Name "NAME" under the current scope. Without a dtype it
-// has that of the model's dtype policy. A layer object that is called again gets the one that it has; it asks for each once in a call.
+// has that of the model's dtype policy. A layer object that is called again gets the one that it has; it asks for each once in
+// a call.
 Tensor variable(Tensor like, std::string_view name, const Shape& shape, Initializer initializer, bool trainable = true,
                 DType dtype = DType::kNone);
 // Sets the value that a variable has after the step (a moving average, a counter). Assigned again, it has the last one.

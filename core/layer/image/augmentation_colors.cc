@@ -51,7 +51,7 @@ void expect_colours(const LayerScope& scope, Tensor images) {
 
 namespace {
 
-// Of three channels, by a number u of a factor from 0 to 1.
+// Changes images of three channels, each by a number u that is drawn from a factor from 0 to 1.
 template <class Options, class Change>
 Tensor recoloured(Tensor x, const char* layer, const Options& o, const char* draw, Change change) {
   const Factor factor = from_zero(o.factor);

@@ -6,8 +6,8 @@
 namespace tenon {
 namespace {
 
-// Of Beta(a, a) for each image, f32[B]; a > 0 is f32[B]. Without rejection: Y of Beta(a + 1, a + 1) is a projection of a
-// point of a sphere (Ulrich 1984), and a gamma variate of a is one of a + 1 times U^(1 / a).
+// Draws from Beta(a, a) for each image, f32[B]; a > 0 is f32[B]. Nothing is rejected: Y of Beta(a + 1, a + 1) is a projection
+// of a point of a sphere (Ulrich 1984), and a gamma variate of a is one of a + 1 times U^(1 / a).
 Tensor symmetric_beta(const LayerScope& scope, Tensor images, Tensor a) {
   const auto draw = [&](const char* what) { return 1.0 - uniform(scope, images, a.shape(), what); };  // in (0, 1]
   const Tensor radius = sqrt(1.0 - pow(draw("radius"), 2.0 / (a * 2.0 + 1.0)));

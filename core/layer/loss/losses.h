@@ -45,7 +45,7 @@ void expect_plain(const char* loss, const LossOptions& o);
 std::vector<std::string_view> loss_names();
 bool is_loss(const std::string& name);
 
-// Of options that have these three.
+// Reads the three members that these options share.
 template <class Options>
 LossOptions common(const Options& o) {
   LossOptions out;

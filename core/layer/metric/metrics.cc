@@ -112,7 +112,7 @@ Hits binary(const char* metric, Tensor labels, Tensor predictions, double thresh
           number(compare(m.p, scalar_like(m.p, threshold), CompareKind::kGt))};
 }
 
-// Of the values that are 1 in `base`, the share that is 1 in `values` too.
+// Which share of the values that are 1 in `base` is 1 in `values` too.
 MetricOp share(const char* metric, Tensor values, Tensor base, Tensor weight) {
   if (weight) base = base * sample_weights(metric, weight, base);
   return {reduce_sum(values * base), reduce_sum(base)};

@@ -157,7 +157,7 @@ void Sequential::add(AnyLayer layer) {
   set_input(input->input());
 }
 
-// Of a model that is the last layer, its own.
+// The outputs of the last layer; a model there has names of its own.
 std::vector<std::string> Sequential::output_names() const {
   if (layers_.empty()) return {};
   const auto* last = dynamic_cast<const Model*>(&*layers_.back());

@@ -139,7 +139,7 @@ std::string Layer::scope_in(Graph& graph) const {
 
 std::string Layer::title() const { return cat("layer '", name().empty() ? kind() : name(), "'"); }
 
-// Of the function that is being traced, or that of the first input where none is.
+// The graph of the function that is being traced, else that of the first input.
 Graph& Layer::graph_of(const Tensors& xs) const {
   if (xs.empty()) fail(title(), ": no input is given");
   const Graph* const traced = graph_being_built();

@@ -12,7 +12,7 @@ Attrs pool_attrs(const PoolOptions& o);
 Tensor pad_spatial(Tensor x, const Window& w, double value);
 // The padded gradient without its pads: the inverse of pad_spatial for an input of these sizes.
 Tensor crop_spatial(Tensor dx, const Window& w, const Ints& size);
-// Of the padded x: the elements at `offset` of each window along spatial dimension d.
+// Takes from the padded x the element at `offset` of each window along spatial dimension d.
 Tensor take_offset(Tensor x, const Window& w, int d, int64_t offset, int64_t outputs);
 // Its transpose: puts them back among zeros, `padded` long.
 Tensor put_offset(Tensor y, const Window& w, int d, int64_t offset, int64_t padded);

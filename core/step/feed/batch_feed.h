@@ -15,8 +15,8 @@
 
 namespace tenon {
 
-// Of a feature's buffer that is dealt over the units: the batch, or where that is the minor-most dimension, each unit's
-// share, one after the other.
+// The type of a feature's buffer that is dealt over the units: the whole batch, or each unit's share after the other where
+// the batch is the minor-most dimension.
 Type dealt_type(const FeatureSpec& spec, int64_t batch, int replicas);
 
 class BatchFeed : public Feed {
@@ -29,7 +29,7 @@ class BatchFeed : public Feed {
 
   // Up to n steps in one call of the device; its time is taken. `around`: what the device is to ask in the place of this.
   Result<uint32_t> run(StepProgram& program, Queue& queue, uint32_t n, Feed* around = nullptr);
-  // Of all that run() did.
+  // Counts all that run() did.
   Throughput throughput() const { return {examples_, pipeline_->busy_seconds(), device_seconds_}; }
 
   // The next full batch for iteration i of a call. False at the end of the input, at a batch with fewer rows (the last

@@ -9,7 +9,7 @@
 namespace tenon {
 namespace {
 
-// Of an input, by axis.
+// The dynamic dimensions of an input, by axis.
 std::map<int, BoundedDim> dims_of(const std::string& name, int rank, const FunctionOptions& options) {
   std::map<int, BoundedDim> out;
   const auto own = options.dynamic_shapes.find(name);

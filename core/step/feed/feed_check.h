@@ -22,8 +22,8 @@ struct IndexRange {
   bool allows(int64_t value) const;
 };
 
-// Of each FEED input that reaches a gather, a scatter or a sparse cross entropy by nothing but moves and casts, the
-// narrowest range.
+// The narrowest range of each FEED input that reaches a gather, a scatter or a sparse cross entropy by nothing but moves and
+// casts.
 std::vector<IndexRange> index_ranges(const Graph& graph);
 
 // Holds a batch of the feature against the range: `rows` examples of `elements` integers (u8, i32 or i64), dense, or in

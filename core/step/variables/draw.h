@@ -13,7 +13,7 @@ class Draw {
  public:
   Draw(uint64_t seed, std::string_view variable);
 
-  // Of elements [first, first + out.size()).
+  // Draws elements [first, first + out.size()).
   void uniforms(uint64_t first, std::span<double> out) const;  // [0, 1) in steps of 2^-53; REQUIRES an even first
   void normals(uint64_t first, std::span<double> out) const;   // of mean 0 and deviation 1, by Box and Muller
   void truncated_normals(uint64_t first, std::span<double> out) const;  // drawn again until they are within (-2, 2)

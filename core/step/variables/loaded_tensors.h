@@ -40,7 +40,8 @@ class LoadedTensors {
   // Gives it to an object's variables: it has all of them and nothing else, by their names or those behind "OBJECT/", or else by
   // the structure of their names, whatever numbers they have. On an error the store stays as it was.
   Status give_to(VariableStore& store, const std::string& object, const Types& variables);
-  // give_to() from now on gives what both have; a variable of another type begins anew where `skip_mismatch`, else it is an error.
+  // give_to() from now on gives what both have; a variable of another type begins anew where `skip_mismatch`, else it is an
+  // error.
   void let_differ(bool skip_mismatch) { differs_ = true, skips_ = skip_mismatch; }
   bool may_differ() const { return differs_; }
   bool empty() const { return tensors_.empty(); }

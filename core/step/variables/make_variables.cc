@@ -26,7 +26,7 @@ Status give_loaded(const Graph& traced, VariableStore& store, bool differ) {
   return {};
 }
 
-// Of another dtype where the strategies have other policies.
+// The value in the variable's dtype, which is another where the strategies have other policies.
 Result<Array> as_type(Array value, const Type& type, const std::string& name) {
   if (value.type() == type) return value;
   if (!(value.shape() == type.shape) || !is_float(value.dtype()) || !is_float(type.dtype))

@@ -5,8 +5,8 @@
 
 namespace tenon {
 
-// Makes the variables of `graph`, which is what was traced or what became of it, that the store does not have yet. Those
-// of objects that were given values begin with these, those of objects that had them in another strategy with what they are there.
+// Makes the variables of `graph`, which is what was traced or what became of it, that the store does not have yet. An object
+// that was given values begins with these; one that has variables in another strategy begins with theirs.
 Status make_variables(const Graph& traced, const Graph& graph, VariableStore& store);
 
 }  // namespace tenon

@@ -25,7 +25,7 @@ int32_t activation_number(const Infer& c);
 // Attribute `out` of a product: the operands' dtype, or f32.
 int32_t product_dtype(const Infer& c);
 
-// Of a result y: `bias` for each element of its last axis and `residual` for each element, both optional, and `act`.
+// Checks what follows a sum y: `bias` for each element of its last axis, `residual` for each element, both optional, and `act`.
 void with_epilogue(Infer& c, const Type& y, int bias, int residual);
 
 // A seed and a step, from operand `first` on, and `stream`.

@@ -129,13 +129,13 @@ class Infer {
   static void expect(bool condition, const Parts&... parts) {
     if (!condition) fail(parts...);
   }
-  // Of operands; one that is absent is right.
+  // Checks an operand; an absent one is right.
   void expect_type(int i, const Type& type) const;
   void expect_same_dtype(int i, int j) const;
   void expect_same_type(int i, int j) const;
   void expect_shape(int i, const Shape& shape) const;
   void expect_rank(int i, int low, int high) const;
-  // Of attributes: a number from `low` to `high`, returned.
+  // Returns an attribute, a number from `low` to `high`.
   int64_t expect_number(std::string_view name, int64_t low, int64_t high) const;
   void expect_finite(std::string_view name) const;
   void expect_at_least(std::string_view name, double low) const;

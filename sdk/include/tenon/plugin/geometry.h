@@ -14,8 +14,7 @@ inline int64_t item(const NodeView& node, std::string_view list, size_t i, int64
   return i < items.size() ? items[i] : missing;
 }
 
-// Of gather's y[b,p,j,s] = x[b,p,i[b,j],s] and of scatter: how many there are of each, and of x along the axis
-// that is indexed.
+// The sizes of gather's y[b,p,j,s] = x[b,p,i[b,j],s] and of scatter, with x's along the axis that is indexed, n.
 struct IndexShape {
   int64_t b = 1, p = 1, j = 1, s = 1, n = 1;
 };
@@ -29,15 +28,15 @@ inline IndexShape index_shape(const NodeView& node) {
   return g;
 }
 
-// Of x [batch, size.., c], w [taps.., c/groups, o], y [batch, out.., o] with three spatial axes: of fewer, the first
-// have size 1. x's position of tap t at y's position p is p * stride + t * dilation - low along each axis.
+// The sizes of x [batch, size.., c], w [taps.., c/groups, o], y [batch, out.., o], with three spatial axes: where there are
+// fewer, the first have size 1. x's position of tap t at y's position p is p * stride + t * dilation - low along each axis.
 struct ConvShape {
   using Axes = std::array<int64_t, 3>;
   int64_t batch = 1, c = 1, o = 1, groups = 1;
   Axes size{1, 1, 1}, taps{1, 1, 1}, out{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1}, low{0, 0, 0};
 };
 
-// Of a node with a convolution's attributes whose values these are.
+// Reads a node with a convolution's attributes, whose values these are.
 inline ConvShape conv_shape(const NodeView& node, const ValueView& x, const ValueView& w, const ValueView& y) {
   ConvShape s;
   s.batch = x.dim(0), s.c = x.dim(-1), s.o = y.dim(-1), s.groups = node.i64("groups", 1);
@@ -49,7 +48,7 @@ inline ConvShape conv_shape(const NodeView& node, const ValueView& x, const Valu
   return s;
 }
 
-// Of a node of conv, conv_grad_input or conv_grad_filter.
+// Reads a node of conv, conv_grad_input or conv_grad_filter.
 inline ConvShape conv_shape(const NodeView& node) {
   const bool dx = node.op() == "conv_grad_input", dw = node.op() == "conv_grad_filter";
   return conv_shape(node, dx ? node.out(0) : node.in(0), dw ? node.out(0) : node.in(1),

@@ -31,7 +31,7 @@ struct InlineBackend {
   const char* unit_name;
   // What the backend answers for a node; pure.
   Verdict (*verdict_of)(const NodeView& node) = nullptr;
-  // Of a graph all of whose nodes are taken. Keeps no pointer into it. Throws Error.
+  // Compiles a graph all of whose nodes are taken. Keeps no pointer into it. Throws Error.
   std::unique_ptr<InlineProgram> (*compile)(const GraphView& graph, const tenon_options& options,
                                             const tenon_host& host) = nullptr;
   // Throws UNAVAILABLE where the machine lacks what `compile` needs; may be NULL.

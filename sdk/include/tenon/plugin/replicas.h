@@ -17,8 +17,7 @@
 namespace tenon::plugin {
 
 struct UnrolledGraph {
-  // Of each node: the node of the given graph that it comes from, and the unit it works for; where it works for all,
-  // the first.
+  // Where a node comes from: the node of the given graph, and the unit that it works for; the first where it works for all.
   struct Origin {
     uint32_t node, unit;
   };

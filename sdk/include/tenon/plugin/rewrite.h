@@ -18,11 +18,11 @@ namespace tenon::plugin {
 
 struct Rewritten {
   FlatGraph graph;  // empty: the given graph stays as it is
-  // Of each node of the new graph the node of the given one that stands for it in messages, traces and memory reports.
+  // For each node of the new graph, the node of the given one that stands for it in messages, traces and memory reports.
   std::vector<uint32_t> origins;
-  // Of each node of the given graph the new one that does it. TENON_NONE: nothing is left to do.
+  // For each node of the given graph, the new one that does its work. TENON_NONE: nothing is left to do.
   std::vector<uint32_t> done_by;
-  // Of each value of the new graph that of the given one. TENON_NONE: it does not have it.
+  // For each value of the new graph, that of the given one. TENON_NONE: it has none.
   std::vector<uint32_t> values;
 };
 
@@ -50,7 +50,7 @@ class Rewrite {
     ids_[old] = to_.value(v.dtype(), v.dims().vec(), from_.value_name(old));
     return ids_[old];
   }
-  // Of an operand or result of the given graph, which may be absent.
+  // The new value of an operand or result of the given graph, which may be absent.
   uint32_t operand(const NodeView& node, int k) { return node.has(k) ? value(node.operand_id(k)) : TENON_NONE; }
   uint32_t result(const NodeView& node, int k) { return node.has_result(k) ? value(node.result_id(k)) : TENON_NONE; }
   // Who reads or makes `old` has `other`, another value of the given graph, from here on. Before either was asked for.
