@@ -5,11 +5,13 @@
 #include <map>
 #include <unordered_map>
 
+#include "tenon/op/names.h"
 #include "tenon/op/table.h"
 
 namespace tpu {
 namespace {
 
+using pool_grad = tenon::op::max_pool_grad;
 using tenon::plugin::GraphView;
 using tenon::plugin::NodeView;
 using tenon::plugin::Rewrite;
@@ -88,15 +90,16 @@ class Rounding {
     for (uint32_t i = 0; i < graph_.n_results(); ++i) only_products[graph_.result(i).value] = false;
     for (uint32_t i = 0; i < graph_.n_nodes(); ++i) {
       const NodeView node = graph_.node(i);
-      places_[i] = node.op() == "max_pool_grad" && node.in(2).dtype() == TENON_F32 &&
-                   only_products[node.result_id(0)] && node.list("window").vec() == node.list("strides").vec();
+      places_[i] = node.op() == "max_pool_grad" && node.in(pool_grad::dy).dtype() == TENON_F32 &&
+                   only_products[node.result_id(pool_grad::out::dx)] &&
+                   node.list("window").vec() == node.list("strides").vec();
     }
   }
   void add_placement(const NodeView& node) {
-    const uint32_t result = rewrite_.value(node.result_id(0));
-    const uint32_t dy = terms(node.operand_id(2), 1, node).terms[0];
-    last_ = &rewrite_.add(node.op(), {rewrite_.value(node.operand_id(0)), rewrite_.value(node.operand_id(1)), dy},
-                          {result}, node, node.version());
+    const uint32_t result = rewrite_.value(node.result_id(pool_grad::out::dx));
+    const uint32_t x = rewrite_.value(node.operand_id(pool_grad::x)), y = rewrite_.value(node.operand_id(pool_grad::y));
+    const uint32_t dy = terms(node.operand_id(pool_grad::dy), 1, node).terms[0];
+    last_ = &rewrite_.add(node.op(), {x, y, dy}, {result}, node, node.version());
     copy_attributes(node);
     Made& made = terms_[node.result_id(0)];
     made.terms[0] = result;
@@ -181,6 +184,7 @@ class Rounding {
 
   void add_product(const NodeView& node) {
     const int count = terms_of(node);
+    // The first two operands of every product, whatever they are called.
     const Made a = terms(node.operand_id(0), count, node), b = terms(node.operand_id(1), count, node);
     if (count == 1) return add_with_operands(node, a.terms[0], b.terms[0]);
     uint32_t rest = sum(product(node, a.finite, b.terms[1]), product(node, a.terms[1], b.finite), node);

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <set>
 
+#include "tenon/op/names.h"
 #include "time/op_class.h"
 
 namespace tpu {
 namespace {
 
+namespace op = tenon::op;
 using tenon::plugin::GraphView;
 using tenon::plugin::NodeView;
 using tenon::plugin::ValueView;
@@ -40,7 +42,10 @@ class Images {
       if (!convolution && op.find("_pool") == std::string_view::npos) continue;
       const ValueView image = node.in(0);
       batches_.insert({image.rank(), image.dim(0)});
-      if (convolution) filters_.insert((op == "conv_grad_filter" ? node.out(0) : node.in(1)).dims().vec());
+      if (op == "conv_grad_filter")
+        filters_.insert(node.out(op::conv_grad_filter::out::dw).dims().vec());
+      else if (convolution)
+        filters_.insert(node.in(op::conv::w).dims().vec());  // in one place in all of them
     }
   }
 
@@ -116,33 +121,36 @@ class Lowering {
 
   // Means and variances ride on the convolution before; what they normalise is not written where it is read.
   void batch_norm(const NodeView& node) {
-    add(node, PieceKind::kReduce, 3, {0}, {1, 2});
-    add(node, PieceKind::kElementwise, 4 + activation_ops(node.enumerator("act")), {0, 1, 2, 3}, {0});
+    using norm = op::batch_norm;
+    add(node, PieceKind::kReduce, 3, {norm::x}, {norm::out::mean, norm::out::var});
+    add(node, PieceKind::kElementwise, 4 + activation_ops(node.enumerator("act")), all(node.operands()),
+        {norm::out::y});
     // The statistics come out of the first piece; the second reads them.
-    for (int k : {1, 2}) program_.pieces.back().in.push_back(node.result_id(k));
+    for (int k : {norm::out::mean, norm::out::var}) program_.pieces.back().in.push_back(node.result_id(k));
   }
 
-  // dy x gamma mean var [y] -> dx dgamma dbeta [dresidual]. Where dz is a result, all is made from that.
+  // Where dresidual, the gradient behind the activation, is a result, all else is made from that.
   void batch_norm_grad(const NodeView& node) {
-    const bool has_dz = node.has_result(3);
-    if (has_dz) add(node, PieceKind::kElementwise, 2, {0, 5}, {3});
+    using grad = op::batch_norm_grad;
+    const bool has_dz = node.has_result(grad::out::dresidual);
+    if (has_dz) add(node, PieceKind::kElementwise, 2, {grad::dy, grad::y}, {grad::out::dresidual});
     const auto reading = [&](PieceKind kind, double ops, const std::vector<int>& beside, const std::vector<int>& out) {
       Piece& piece = add(node, kind, ops, beside, out);
-      piece.in.push_back(has_dz ? node.result_id(3) : node.operand_id(0));
-      if (!has_dz && node.has(5)) piece.in.push_back(node.operand_id(5));
+      piece.in.push_back(has_dz ? node.result_id(grad::out::dresidual) : node.operand_id(grad::dy));
+      if (!has_dz && node.has(grad::y)) piece.in.push_back(node.operand_id(grad::y));
       return &piece;
     };
-    reading(PieceKind::kReduce, 5, {1, 3, 4}, {1, 2});
-    Piece* dx = reading(PieceKind::kElementwise, 6, {1, 2, 3, 4}, {0});
-    for (int k : {1, 2}) dx->in.push_back(node.result_id(k));
+    reading(PieceKind::kReduce, 5, {grad::x, grad::mean, grad::var}, {grad::out::dgamma, grad::out::dbeta});
+    Piece* dx = reading(PieceKind::kElementwise, 6, {grad::x, grad::gamma, grad::mean, grad::var}, {grad::out::dx});
+    for (int k : {grad::out::dgamma, grad::out::dbeta}) dx->in.push_back(node.result_id(k));
   }
 
-  // g t -> dz dbias
   void bias_act_grad(const NodeView& node) {
-    add(node, PieceKind::kElementwise, 1 + activation_ops(node.enumerator("act")), {0, 1}, {0});
-    if (node.has_result(1)) {
-      add(node, PieceKind::kReduce, 1, {}, {1});
-      program_.pieces.back().in.push_back(node.result_id(0));
+    using grad = op::bias_act_grad;
+    add(node, PieceKind::kElementwise, 1 + activation_ops(node.enumerator("act")), {grad::g, grad::t}, {grad::out::dz});
+    if (node.has_result(grad::out::dbias)) {
+      add(node, PieceKind::kReduce, 1, {}, {grad::out::dbias});
+      program_.pieces.back().in.push_back(node.result_id(grad::out::dz));
     }
   }
 

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "tenon/op/names.h"
 #include "tenon/plugin/cost.h"
 
 namespace tpu {
 namespace {
 
+namespace op = tenon::op;
 using tenon::plugin::NodeView;
 using tenon::plugin::ValueView;
 
@@ -22,7 +24,7 @@ double passes(const NodeView& node, int32_t precision) {
 }
 
 double dot_cycles(const NodeView& node) {
-  const ValueView a = node.in(0), y = node.out(0);
+  const ValueView a = node.in(op::dot::a), y = node.out(op::dot::out::y);
   const int64_t m = y.dim(-2), n = y.dim(-1), k = node.flag("ta") ? a.dim(-2) : a.dim(-1);
   return product_cycles(m, k, n) * static_cast<double>(y.elements() / (m * n));
 }
@@ -63,15 +65,18 @@ double product_cycles(int64_t m, int64_t k, int64_t n) {
 MatrixWork matrix_work(const NodeView& node, int32_t precision) {
   MatrixWork work;
   work.flops = tenon::plugin::cost_of(node).flops;
-  const std::string_view op = node.op();
-  if (op == "dot" || op == "dot_bias_act") {
+  const std::string_view name = node.op();
+  if (name == "dot" || name == "dot_bias_act") {
     work.cycles = dot_cycles(node);
-  } else if (op == "conv" || op == "conv_bias_act") {
-    work.cycles = convolution_cycles(node, node.in(1), pixels_of(node.out(0)), false, false);
-  } else if (op == "conv_grad_input") {
-    work.cycles = convolution_cycles(node, node.in(1), pixels_of(node.in(0)), true, false);
-  } else if (op == "conv_grad_filter") {
-    work.cycles = convolution_cycles(node, node.out(0), pixels_of(node.in(1)), false, true);
+  } else if (name == "conv" || name == "conv_bias_act") {
+    const ValueView w = node.in(op::conv::w), y = node.out(op::conv::out::y);
+    work.cycles = convolution_cycles(node, w, pixels_of(y), false, false);
+  } else if (name == "conv_grad_input") {
+    const ValueView w = node.in(op::conv_grad_input::w), dy = node.in(op::conv_grad_input::dy);
+    work.cycles = convolution_cycles(node, w, pixels_of(dy), true, false);
+  } else if (name == "conv_grad_filter") {
+    const ValueView dw = node.out(op::conv_grad_filter::out::dw), dy = node.in(op::conv_grad_filter::dy);
+    work.cycles = convolution_cycles(node, dw, pixels_of(dy), false, true);
   } else {  // composites that are mostly products
     work.cycles = static_cast<double>(work.flops) / (2.0 * kSide * kSide);
   }

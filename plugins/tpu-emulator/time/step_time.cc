@@ -4,6 +4,8 @@
 #include <cmath>
 #include <string_view>
 
+#include "tenon/op/names.h"
+
 namespace tpu {
 namespace {
 
@@ -15,9 +17,10 @@ std::vector<double> one_hot_elements(const GraphView& graph) {
   std::vector<double> elements(graph.n_values(), 0);
   for (uint32_t i = 0; i < graph.n_nodes(); ++i) {
     const NodeView node = graph.node(i);
-    if (node.op() != "softmax_cross_entropy" || !node.has(1)) continue;
-    if (tenon::plugin::is_float(node.in(1).dtype()))
-      elements[node.operand_id(1)] = static_cast<double>(node.in(1).elements());
+    constexpr int kLabel = tenon::op::softmax_cross_entropy::label;
+    if (node.op() != "softmax_cross_entropy" || !node.has(kLabel)) continue;
+    if (tenon::plugin::is_float(node.in(kLabel).dtype()))
+      elements[node.operand_id(kLabel)] = static_cast<double>(node.in(kLabel).elements());
   }
   return elements;
 }
