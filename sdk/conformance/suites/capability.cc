@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "conformance/suites/run/endless.h"
+#include "conformance/suites/queue/endless.h"
 #include "conformance/suites/support.h"
 #include "conformance/suites/values/one_node.h"
 

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "conformance/sanitizer.h"
-#include "conformance/suites/run/endless.h"
+#include "conformance/suites/queue/endless.h"
 #include "conformance/suites/support.h"
 
 namespace tenon::conformance {

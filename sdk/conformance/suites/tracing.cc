@@ -4,7 +4,7 @@
 #include <mutex>
 #include <tuple>
 
-#include "conformance/suites/run/endless.h"
+#include "conformance/suites/queue/endless.h"
 #include "conformance/suites/support.h"
 #include "conformance/suites/values/parts.h"
 

@@ -3,7 +3,7 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "conformance/suites/run/endless.h"
+#include "conformance/suites/queue/endless.h"
 #include "conformance/suites/support.h"
 #include "conformance/suites/values/parts.h"
 

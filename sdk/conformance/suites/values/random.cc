@@ -7,7 +7,7 @@
 #include "conformance/host/lowering.h"
 #include "conformance/host/session.h"
 #include "conformance/reference/philox.h"
-#include "conformance/suites/run/folded_memory.h"
+#include "conformance/suites/memory/folded_memory.h"
 #include "conformance/suites/values/cases.h"
 #include "conformance/suites/values/parts.h"
 

@@ -1,7 +1,7 @@
 // Batches that are pulled while a result may end the run: both ends hold.
 #include <algorithm>
 
-#include "conformance/suites/run/pipeline.h"
+#include "conformance/suites/feed/pipeline.h"
 #include "conformance/suites/values/parts.h"
 
 namespace tenon::conformance {

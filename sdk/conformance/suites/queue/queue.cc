@@ -3,7 +3,7 @@
 #include <cmath>
 #include <memory>
 
-#include "conformance/suites/run/endless.h"
+#include "conformance/suites/queue/endless.h"
 #include "conformance/suites/run/gate.h"
 #include "conformance/suites/support.h"
 #include "conformance/suites/values/parts.h"

@@ -1,4 +1,4 @@
-#include "conformance/suites/run/endless.h"
+#include "conformance/suites/queue/endless.h"
 
 #include <chrono>
 

@@ -1,4 +1,4 @@
-#include "conformance/suites/run/folded_memory.h"
+#include "conformance/suites/memory/folded_memory.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // Part of the queue suite: failures stick to their queue and reach who waits for it.
 #include <optional>
 
-#include "conformance/suites/run/endless.h"
+#include "conformance/suites/queue/endless.h"
 #include "conformance/suites/support.h"
 #include "conformance/suites/values/parts.h"
 

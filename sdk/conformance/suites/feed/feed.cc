@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "conformance/suites/run/gate.h"
-#include "conformance/suites/run/pipeline.h"
+#include "conformance/suites/feed/pipeline.h"
 #include "conformance/suites/values/parts.h"
 
 namespace tenon::conformance {
