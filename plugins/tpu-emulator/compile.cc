@@ -20,16 +20,6 @@ using namespace tenon::plugin;
 
 constexpr uint64_t kOptions = TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE | TENON_OPTION_FORECAST;
 
-tenon_options checked(const tenon_options* given, const tenon_graph* graph, const char* entry) {
-  const tenon_options options = known(given);
-  check_graph(graph, entry);
-  check_flags(graph->flags, 0, entry);
-  check_flags(options.flags, kOptions, entry);
-  if (options.precision < TENON_PRECISION_DEFAULT || options.precision > TENON_PRECISION_HIGHEST)
-    throw Error(TENON_UNSUPPORTED, std::string(entry) + ": unknown precision");
-  return options;
-}
-
 // What the backend below is asked with. It may not round on its own what is rounded already.
 tenon_options inner_options(const tenon_options& options, const Device& device) {
   tenon_options out = options;
@@ -46,24 +36,18 @@ struct Answer {
   bool asks_below = true;  // TAKE stands if the backend below takes the node too
 };
 
+// Of several units these never reach the backend below: they become sums and joins there.
 bool is_collective(std::string_view op) {
   return op == "all_gather" || op == "all_reduce" || op == "reduce_scatter" || op == "replica_id";
-}
-
-// Collectives never reach the backend below: they become sums and joins there.
-Answer collective_answer(const NodeView& node, uint32_t units) {
-  const int64_t group = node.i64("group"), size = group == 0 ? units : group;
-  const int64_t replicas = node.op() == "replica_id" ? size : node.i64("replicas", 1);
-  if (size <= units && units % size == 0 && replicas == size) return {TENON_TAKE, "", false};
-  return {TENON_REFUSE, std::to_string(replicas) + " replicas in groups of " + std::to_string(size) +
-                            ", but the device has " + std::to_string(units) + " cores"};
 }
 
 // What the emulator itself says of a node; TAKE: the backend below is to be asked.
 Answer own_answer(const NodeView& node, const Device& device, const tenon_options& options) {
   if (const std::string refusal = refusal_of(node, device.machine.kernels); !refusal.empty())
     return {TENON_REFUSE, refusal};
-  if (device.units > 1 && is_collective(node.op())) return collective_answer(node, device.units);
+  if (std::string refusal = replicas_refusal(node, device.units); !refusal.empty())
+    return {TENON_REFUSE, std::move(refusal)};
+  if (device.units > 1 && is_collective(node.op())) return {TENON_TAKE, "", false};
   const bool hides = device.spec.rounds && hides_dots(node, options.precision);
   return {hides || (device.units > 1 && !unrolls(node)) ? TENON_DECOMPOSE : TENON_TAKE, ""};
 }
@@ -219,7 +203,7 @@ tenon_status supports(tenon_device* handle, const tenon_graph* graph, const teno
                       uint32_t n, tenon_verdict* out, uint64_t stride) {
   return entry([&] {
     const Device& device = *as(handle);
-    const tenon_options options = checked(given, graph, "supports");
+    const tenon_options options = checked_request(graph, given, kOptions, "supports");
     const tenon_options inner = inner_options(options, device);
     std::vector<tenon_verdict> verdicts(n);
     check(device.inner->supports(device.handle, graph, &inner, nodes, n, verdicts.data(), sizeof(tenon_verdict)));
@@ -245,7 +229,7 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
                      tenon_info* info) {
   return entry([&] {
     Device& device = *as(handle);
-    const tenon_options options = checked(given, graph, "compile");
+    const tenon_options options = checked_request(graph, given, kOptions, "compile");
     const GraphView view(*graph);
     for (uint32_t i = 0; i < view.n_nodes(); ++i)
       if (const Answer answer = own_answer(view.node(i), device, options); answer.answer == TENON_REFUSE)

@@ -12,6 +12,8 @@
 namespace tenon::plugin::entries {
 namespace {
 
+constexpr uint64_t kOptions = TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE;
+
 // No host may ask for these.
 bool is_own(const NodeView& node, const Backend& backend) {
   const Entry* entry = backend.table.find(node.op(), node.version());
@@ -21,6 +23,7 @@ bool is_own(const NodeView& node, const Backend& backend) {
 // What the host may ask for. What the collectives are made of is asked for where they are unrolled.
 Verdict answer(const NodeView& node, const Device& device) {
   const Backend& backend = device.backend;
+  if (std::string refusal = replicas_refusal(node, device.units); !refusal.empty()) return refuse(std::move(refusal));
   if (backend.whole_graphs) return backend.whole_graphs->verdict_of(node);
   if (is_own(node, backend)) return {TENON_DECOMPOSE, "no kernel for this op"};
   if (device.units > 1) {
@@ -32,15 +35,6 @@ Verdict answer(const NodeView& node, const Device& device) {
   if (verdict.answer != TENON_TAKE) return verdict;
   if (std::string reason = device.driver->refusal(node); !reason.empty()) return refuse(std::move(reason));
   return verdict;
-}
-
-// Whether the graph means anything, and it and the options ask for nothing that no version known here defines.
-tenon_options checked_request(const tenon_graph* graph, const tenon_options* given, const char* entry) {
-  const tenon_options options = known(given);
-  check_flags(options.flags, TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE, entry);
-  check_graph(graph, entry);
-  check_flags(graph->flags, 0, "the graph");
-  return options;
 }
 
 // Whether there are kernels, the planner finds: views need none.
@@ -152,7 +146,7 @@ tenon_status supports(tenon_device* handle, const tenon_graph* graph, const teno
                       const uint32_t* nodes, uint32_t n, tenon_verdict* out, uint64_t stride) {
   const Device& device = as_device(handle);
   return on_device(as_device(handle), [&] {
-    checked_request(graph, options, "supports");
+    checked_request(graph, options, kOptions, "supports");
     static thread_local std::vector<std::string> reasons;  // live until this thread's next call
     reasons.assign(n, {});
     const GraphView view(*graph);
@@ -169,7 +163,7 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
                      tenon_info* info) {
   Device& device = as_device(handle);
   return on_device(device, [&] {
-    const tenon_options options = checked_request(graph, given, "compile");
+    const tenon_options options = checked_request(graph, given, kOptions, "compile");
     const GraphView view(*graph);
     check_nodes(view, device);
     Compiled made =

@@ -168,12 +168,9 @@ class Unroller {
 
   void add_collective(const NodeView& node) {
     if (node.op() == "replica_id") return add_replica_ids(node);
-    const int64_t group = node.i64("group"), replicas = node.i64("replicas", 1);
-    const int64_t size = group == 0 ? n_ : group;
-    if (size > n_ || n_ % size || replicas != size)
-      throw std::runtime_error(std::string(node.op()) + " '" + std::string(node.name()) +
-                               "': " + std::to_string(replicas) + " replicas in groups of " + std::to_string(size) +
-                               ", but the device has " + std::to_string(n_) + " units");
+    if (const std::string refusal = replicas_refusal(node, n_); !refusal.empty())
+      throw std::runtime_error(std::string(node.op()) + " '" + std::string(node.name()) + "': " + refusal);
+    const int64_t size = node.i64("replicas", 1);
     for (int k = 0; k < node.operands(); ++k) size == n_ ? add_whole(node, k) : add_groups(node, k, size);
   }
   void add_replica_ids(const NodeView& node) {
@@ -284,6 +281,15 @@ UnrolledGraph unroll_replicas(const GraphView& graph, uint32_t units, const Unro
     if (!options.merge || !options.takes) return out;
     if (!find_refused(out, options.takes(GraphView(*out.graph.graph())), apart)) return out;
   }
+}
+
+std::string replicas_refusal(const NodeView& node, uint32_t units) {
+  const std::string_view op = node.op();
+  if (op != "all_gather" && op != "all_reduce" && op != "reduce_scatter") return {};
+  const int64_t group = node.i64("group"), size = group == 0 ? units : group, replicas = node.i64("replicas", 1);
+  if (size >= 1 && size <= units && units % size == 0 && replicas == size) return {};
+  return std::to_string(replicas) + " replicas in groups of " + std::to_string(size) + ", but the device has " +
+         std::to_string(units) + (units == 1 ? " unit" : " units");
 }
 
 bool unrolls(const NodeView& node) {

@@ -6,6 +6,7 @@
 #include "conformance/reference/philox.h"
 #include "conformance/suites/run/lowered_collectives.h"
 #include "conformance/suites/support.h"
+#include "conformance/suites/values/parts.h"
 
 namespace tenon::conformance {
 namespace {
@@ -378,6 +379,7 @@ void add_collective_tests(Tests& tests) {
   add("chance", "random of each replica", [](Subject& s) { draws(s, true); });
   add("chance", "random of all replicas", [](Subject& s) { draws(s, false); });
   add("chance", "dropout", drops_out);
+  add_refused_collective_tests(tests);
 }
 
 }  // namespace tenon::conformance

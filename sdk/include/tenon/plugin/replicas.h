@@ -10,6 +10,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "tenon/plugin/graph_builder.h"
@@ -34,6 +35,10 @@ struct UnrollOptions {
 // REQUIRED: units >= 1; every node is one that a device of several units takes (unrolls). Throws std::runtime_error,
 // naming the node, where a collective asks for replicas that are not there.
 UnrolledGraph unroll_replicas(const GraphView& graph, uint32_t units, const UnrollOptions& options = {});
+
+// Why a device of so many units cannot do the collective: its groups are no equal shares of the units, or it is for another
+// number of replicas than a group has. Empty for what it can do, and for other nodes.
+std::string replicas_refusal(const NodeView& node, uint32_t units);
 
 // Whether unroll_replicas can write the node for several units; a composite that it cannot is to be decomposed.
 bool unrolls(const NodeView& node);
