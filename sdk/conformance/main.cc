@@ -31,6 +31,7 @@ const char kUsage[] =
     "                     the test of more than 2^32 random numbers is left out, which takes up to minutes\n"
     "  --spec SPEC        of the units, as in --device=name:SPEC\n"
     "  --sdk-runtime      also what the planner of the SDK's runtime takes, for a backend that stands on it\n"
+    "  --cache FOLDER     keeps what the backend puts into the host's cache, for the next run; made where it is not there\n"
     "  --validate         puts the validation layer between suite and backend: what it finds fails the test\n"
     "  --timeout-scale X  multiplies every time limit\n"
     "  --json FILE        results as JSON\n"
@@ -76,6 +77,8 @@ void set(Command& command, const std::string& option, const std::string& value) 
     command.json = value;
   else if (option == "--junit")
     command.junit = value;
+  else if (option == "--cache")
+    o.cache = value;
   else if (option == "--spec")
     o.spec = value;
   else if (option == "--seed")
@@ -96,7 +99,7 @@ void set(Command& command, const std::string& option, const std::string& value) 
 
 bool takes_a_value(const std::string& option) {
   for (const char* known :
-       {"--filter", "--json", "--junit", "--spec", "--seed", "--samples", "--timeout-scale", "--level"})
+       {"--cache", "--filter", "--json", "--junit", "--spec", "--seed", "--samples", "--timeout-scale", "--level"})
     if (option == known) return true;
   return false;
 }

@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <mutex>
 
 #include "compiler.h"
 #include "tenon/plugin/entry.h"
@@ -91,42 +93,71 @@ bool run(std::vector<std::string> words, const std::string& log) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-std::string compile(const std::string& source, const Folder& folder) {
-  const std::string cc = find_compiler();
-  if (cc.empty()) check_compiler();
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// Whose code it is, as that compiler says; asked once for each that PATH names.
+std::string version_of(const std::string& cc, const Folder& folder) {
+  static std::mutex mutex;
+  static std::map<std::string, std::string> known;
+  const std::lock_guard lock(mutex);
+  const auto [at, fresh] = known.try_emplace(cc);
+  if (fresh && run({cc, "--version"}, folder.file("log"))) at->second = first_line(read_file(folder.file("log")));
+  return at->second;
+}
+
+std::string compile(const std::string& cc, const std::string& source, const Folder& folder) {
   write_file(folder.file("step.c"), source);
   std::vector<std::string> words = {cc};
   words.insert(words.end(), std::begin(kFlags), std::end(kFlags));
   words.insert(words.end(), {"-o", folder.file("step.so"), folder.file("step.c"), "-lm"});
   const bool good = run(words, folder.file("log"));
   const std::string code = read_file(folder.file("step.so")), log = read_file(folder.file("log"));
-  if (!good || code.empty())
-    throw Error(TENON_INTERNAL, "compile: " + cc + " failed: " + log.substr(0, log.find('\n')));
+  if (!good || code.empty()) throw Error(TENON_INTERNAL, "compile: " + cc + " failed: " + first_line(log));
   return code;
 }
 
-// Two hashes of 64 bits: FNV-1a from two beginnings.
-std::string key_of(const std::string& source) {
-  uint64_t a = 0xCBF29CE484222325, b = 0x9E3779B97F4A7C15;
-  const auto add = [&](const std::string& bytes) {
-    for (unsigned char c : bytes) a = (a ^ c) * 0x100000001B3, b = (b ^ c) * 0x100000001B3 + (b >> 47);
-  };
-  add(source);
-  for (const char* flag : kFlags) add(flag);
+// FNV-1a.
+uint64_t hash(const std::string& bytes, uint64_t h) {
+  for (unsigned char c : bytes) h = (h ^ c) * 0x100000001B3;
+  return h;
+}
+
+// Of all that the code depends on.
+std::string key_of(const std::string& source, const std::string& version) {
+  std::string all = source + '\0' + version;
+  for (const char* flag : kFlags) all += std::string(" ") + flag;
   char key[64];
-  std::snprintf(key, sizeof key, "step-%016llx%016llx", static_cast<unsigned long long>(a),
-                static_cast<unsigned long long>(b));
+  std::snprintf(key, sizeof key, "step-%016llx%016llx", static_cast<unsigned long long>(hash(all, 0xCBF29CE484222325)),
+                static_cast<unsigned long long>(hash(all, 0x9E3779B97F4A7C15)));
   return key;
 }
 
+// An entry of the cache: what the code is to be, and the code.
+struct Seal {
+  char magic[8];
+  uint64_t bytes, hash;
+};
+
+Seal seal_of(const std::string& code) { return {{'c', 'o', 'd', 'e', ' ', '0', '0', '1'}, code.size(), hash(code, 1)}; }
+
+// Empty where there is none, or one that is not what was put.
 std::string cached(const tenon_host& host, const std::string& key) {
   uint64_t bytes = 0;
-  if (!host.cache_get || host.cache_get(host.ctx, key.c_str(), nullptr, &bytes).code == TENON_UNAVAILABLE || bytes == 0)
+  if (!host.cache_get || host.cache_get(host.ctx, key.c_str(), nullptr, &bytes).code != TENON_OK ||
+      bytes <= sizeof(Seal))
     return {};
-  std::string code(bytes, '\0');
-  return host.cache_get(host.ctx, key.c_str(), code.data(), &bytes).code == TENON_OK && bytes == code.size()
-             ? code
-             : std::string();
+  std::string entry(bytes, '\0');
+  if (host.cache_get(host.ctx, key.c_str(), entry.data(), &bytes).code != TENON_OK || bytes != entry.size()) return {};
+  std::string code = entry.substr(sizeof(Seal));
+  const Seal seal = seal_of(code);
+  return std::memcmp(entry.data(), &seal, sizeof seal) == 0 ? code : std::string();
+}
+
+void keep(const tenon_host& host, const std::string& key, const std::string& code) {
+  if (!host.cache_put) return;
+  const Seal seal = seal_of(code);
+  const std::string entry = std::string(reinterpret_cast<const char*>(&seal), sizeof seal) + code;
+  host.cache_put(host.ctx, key.c_str(), entry.data(), entry.size());
 }
 
 }  // namespace
@@ -136,19 +167,20 @@ void check_compiler() {
 }
 
 Code::Code(const tenon_host& host, const std::string& source) {
+  check_compiler();
   const Folder folder;
-  const std::string key = key_of(source);
+  const std::string cc = find_compiler(), key = key_of(source, version_of(cc, folder));
   std::string code = cached(host, key);
   const bool fresh = code.empty();
   if (fresh)
-    code = compile(source, folder);
+    code = compile(cc, source, folder);
   else
     write_file(folder.file("step.so"), code);
   library_ = dlopen(folder.file("step.so").c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library_) step = reinterpret_cast<Step>(dlsym(library_, "tenon_step"));
   if (!step) throw Error(TENON_UNAVAILABLE, std::string("compile: the code cannot be loaded: ") + dlerror());
   bytes = code.size();
-  if (fresh && host.cache_put) host.cache_put(host.ctx, key.c_str(), code.data(), code.size());
+  if (fresh) keep(host, key, code);
 }
 
 Code::~Code() {

@@ -8,6 +8,7 @@
 #include <map>
 #include <regex>
 
+#include "conformance/host/cache.h"
 #include "conformance/host/child.h"
 #include "conformance/host/subject.h"
 #include "conformance/sanitizer.h"
@@ -119,8 +120,10 @@ class Loaded {
   Subject& subject(bool validate) {
     validate_backends(validate);
     std::unique_ptr<Subject>& subject = validate ? validated_ : bare_;
-    if (!subject) subject = std::make_unique<Subject>(library_, options_.seed, 2, options_.spec);
-    return *subject;
+    if (subject) return *subject;
+    auto made = std::make_unique<Subject>(library_, options_.seed, 2, options_.spec);
+    if (!options_.cache.empty()) made->cache().keep_in(options_.cache, library_);
+    return *(subject = std::move(made));
   }
 
   static Message name_violation(Message end, const std::string& line) {

@@ -15,7 +15,7 @@ enum class Outcome {
   kFail,         // the contract is broken; crashes and time limits are failures too
   kUnsupported,  // the backend refuses, with a reason
   kUnavailable,  // it cannot be tried here: one unit only, too little memory
-  kDeclined      // the backend leaves a composite to its decomposition, which has tests of its own
+  kDeclined  // what a backend may do without: a composite that is left to its decomposition, an optional entry, HOST memory
 };
 
 // What a test throws to end early. A test that returns has passed.
@@ -102,6 +102,7 @@ struct RunOptions {
   uint32_t samples = kDrawn;  // what the tests were made with
   double time_scale = 1;      // of every time limit
   std::string spec;           // of the units, as in `--device=name:spec`; empty: the backend's default
+  std::string cache;          // a folder for what the host keeps for backends; empty: it is forgotten with each process
   // With the validation layer between suite and backend, whose findings are failures. Tests that break the contract on
   // purpose, those of the library's own table and of leaks run without.
   bool validate = false;

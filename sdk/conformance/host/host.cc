@@ -11,8 +11,6 @@
 namespace tenon::conformance {
 namespace {
 
-constexpr uint64_t kCacheEntryBytes = 256u << 20;
-
 Host& host_of(void* ctx) { return *static_cast<Host*>(ctx); }
 
 std::string folder_of(const std::string& path) {
@@ -77,26 +75,23 @@ uint32_t Host::on_gang(void* ctx, uint32_t want, Gang::Fn fn, void* arg) {
 tenon_status Host::on_cache_get(void* ctx, const char* key, void* data, uint64_t* bytes) {
   Host& host = host_of(ctx);
   if (!key || !bytes) return error(TENON_INVALID, "cache_get: needs a key and room");
-  std::lock_guard lock(host.mutex_);
-  ++host.log_.cache_gets;
-  const auto found = host.cache_.find(key);
-  if (found == host.cache_.end()) return error(TENON_UNAVAILABLE, "cache: no such entry");
-  const uint64_t room = *bytes;
-  *bytes = found->second.size();
-  if (!data) return {};
-  if (room < *bytes) return error(TENON_INVALID, "cache_get: too little room");
-  std::copy(found->second.begin(), found->second.end(), static_cast<uint8_t*>(data));
-  return {};
+  {
+    const std::lock_guard lock(host.mutex_);
+    ++host.log_.cache_gets;
+  }
+  const tenon_code code = host.cache_.get(key, data, bytes);
+  if (code == TENON_OK) return {};
+  return error(code, code == TENON_UNAVAILABLE ? "cache_get: no such entry" : "cache_get: too little room");
 }
 
 tenon_status Host::on_cache_put(void* ctx, const char* key, const void* data, uint64_t bytes) {
   Host& host = host_of(ctx);
   if (!key || (!data && bytes)) return error(TENON_INVALID, "cache_put: needs a key and data");
-  if (bytes > kCacheEntryBytes) return error(TENON_INVALID, "cache_put: the entry is too large");
-  const auto* first = static_cast<const uint8_t*>(data);
-  std::lock_guard lock(host.mutex_);
-  ++host.log_.cache_puts;
-  host.cache_[key].assign(first, first + bytes);
+  {
+    const std::lock_guard lock(host.mutex_);
+    ++host.log_.cache_puts;
+  }
+  if (host.cache_.put(key, data, bytes) != TENON_OK) return error(TENON_INVALID, "cache_put: the entry is too large");
   return {};
 }
 

@@ -6,12 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "conformance/host/cache.h"
 #include "conformance/host/gang.h"
 #include "conformance/host/subject.h"
 
 namespace tenon::conformance {
 
-// A gang on real threads, a log and a cache in memory, backends that lie beside the one under test. Lives for
+// A gang on real threads, a log, a cache, backends that lie beside the one under test. Lives for
 // ever, as the ABI promises: a backend may keep the table.
 class Host {
  public:
@@ -19,6 +20,7 @@ class Host {
   const tenon_host* table() const { return &table_; }
   const HostLog& log() const { return log_; }
   Gang& gang() { return gang_; }
+  Cache& cache() { return cache_; }
 
  private:
   static void on_log(void* ctx, int32_t level, const char* text);
@@ -29,9 +31,9 @@ class Host {
   const tenon_backend* load(const std::string& name);
 
   std::string folder_;
-  std::mutex mutex_;  // of the log and the cache; never held while a backend runs
+  std::mutex mutex_;  // of the log; never held while a backend runs
   HostLog log_;
-  std::map<std::string, std::vector<uint8_t>> cache_;
+  Cache cache_;
   std::map<std::string, tenon_backend> backends_;  // an entry without name is being loaded, or is the one under test
   Gang gang_;
   tenon_host table_{};

@@ -64,6 +64,8 @@ Subject::~Subject() { close_device(); }
 
 const HostLog& Subject::log() const { return host_->log(); }
 
+Cache& Subject::cache() { return host_->cache(); }
+
 void Subject::limit_gang(uint32_t threads) { host_->gang().set_limit(threads); }
 
 const std::vector<tenon_unit>& Subject::units() {
@@ -99,9 +101,17 @@ tenon_device* Subject::device() {
   return device_;
 }
 
+void Subject::note_host_memory(const tenon_device* device, bool had) {
+  if (device != device_) return;
+  const int now = had ? 1 : -1, before = host_memory_.exchange(now);
+  expect(before == 0 || before == now, std::string("buffer_alloc ") + (had ? "gives" : "refuses") +
+                                           " a HOST buffer, but it did not do so with another one of the device");
+}
+
 void Subject::close_device() {
   poisons_.clear();
   if (device_) backend_->device_close(device_);
+  host_memory_ = 0;
   device_ = nullptr;
 }
 

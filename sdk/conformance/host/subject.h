@@ -5,6 +5,7 @@
 // Split into subject.cc (Subject), host.cc (its host table), handles.cc (owners) and session.cc (runs).
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -37,6 +38,7 @@ struct HostLog {
 };
 
 class Host;
+class Cache;
 
 class Subject {
  public:
@@ -53,6 +55,7 @@ class Subject {
   const char* spec() const { return spec_.empty() ? nullptr : spec_.c_str(); }
   const tenon_backend& backend() const { return *backend_; }
   const HostLog& log() const;
+  Cache& cache();  // what the host keeps for the backend
   // The largest gang from now on; 0: all threads again. Any thread.
   void limit_gang(uint32_t threads);
   const std::vector<tenon_unit>& units();  // of the spec
@@ -62,6 +65,9 @@ class Subject {
   tenon_device* open_device(uint32_t n_units = 1);
   // Closes that device, with what the suite keeps on it; device() then opens another.
   void close_device();
+  // Notes that a HOST buffer of device() was had, or refused; a device does one of the two, and the other is a failure. Any
+  // thread.
+  void note_host_memory(const tenon_device* device, bool had);
   // Leaves a run's worth of NaN in `bytes` of what programs of device() share as workspace, if the backend can.
   void poison(uint64_t bytes);
 
@@ -73,15 +79,16 @@ class Subject {
   std::unique_ptr<tenon_backend> backend_;
   std::vector<tenon_unit> units_;
   tenon_device* device_ = nullptr;
+  std::atomic<int> host_memory_{0};                      // 1: device() has HOST buffers, -1: it refuses them
   std::map<uint64_t, std::unique_ptr<Poison>> poisons_;  // by bytes; null: the backend cannot
 };
 
 // ---- owners of handles ----
 
 struct BufferOptions {
-  bool host = false;     // a HOST buffer
+  bool host = false;     // a HOST buffer, or where the backend has none, one that is filled and read by copies
   bool guarded = false;  // HOST, wrapping memory of the suite between guard bands, at an odd multiple of the
-                         // unit's wrap_alignment; a plain HOST buffer where the backend wraps no memory
+                         // unit's wrap_alignment; where the backend wraps no memory as `host`
   int32_t placement = TENON_REPLICATED;
 };
 
@@ -96,7 +103,7 @@ class Buffer {
   Buffer(Buffer&&) noexcept;
   ~Buffer();
   tenon_buffer* handle() const { return handle_; }
-  uint8_t* host() const { return host_; }
+  uint8_t* host() const { return host_; }  // nullptr: none that the host sees
   uint64_t bytes() const { return bytes_; }
   int32_t dtype() const { return dtype_; }
   const std::vector<int64_t>& dims() const { return dims_; }
@@ -104,6 +111,9 @@ class Buffer {
   void check_guards(const std::string& what) const;
 
  private:
+  // As `desc` asks, or without the memory of the host that the backend refuses; in the end neither.
+  tenon_status allocate(Subject& subject, tenon_device* device, tenon_desc& desc);
+
   const tenon_backend* backend_;
   tenon_buffer* handle_ = nullptr;
   uint8_t* host_ = nullptr;

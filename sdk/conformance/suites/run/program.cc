@@ -281,6 +281,7 @@ void add_program_tests(Tests& tests) {
       add("rank 0", what, [=](Subject& s) { serves_every_element(s, dtype, n); }).required = dtype != TENON_F64;
     }
   add_info_tests(tests);
+  add_cache_tests(tests);
   add_description_tests(tests);
   add_beside_tests(tests);
   add("until", "ends the run", ends_when_until_is_true).required = false;

@@ -25,6 +25,9 @@ void add_counter_tests(Tests&);             // of the memory suite: what a devic
 void add_scalar_tests(Tests&);              // of the program suite: scalars to the last bit
 void add_refused_collective_tests(Tests&);  // of the collectives suite: replicas and groups that are not there
 void add_queue_failure_tests(Tests&);       // of the queue suite: failures that stick and spread
+void add_error_info_tests(Tests&);          // of the queue suite: what a failed queue tells
+void add_fact_tests(Tests&);                // of the device suite: what a device tells of itself
+void add_cache_tests(Tests&);               // of the program suite: what the host kept
 void add_sampled_graph_tests(Tests&, uint32_t samples);  // of the sampled suite: graphs of many nodes
 void add_scratch_tests(Tests&);                          // of the threads suite: what kernels keep while they work
 
