@@ -50,21 +50,36 @@ Buffer::Buffer(Subject& subject, tenon_device* device, int32_t dtype, const std:
     front_ = place_in(block_, bytes_, std::max(subject.units()[0].wrap_alignment, 64u));
     desc.host_memory = block_.data() + front_;
   }
-  void* host = nullptr;
-  tenon_status status = backend_->buffer_alloc(device, &desc, &handle_, &host);
-  if (options.guarded && status.code == TENON_UNSUPPORTED) {
-    block_.clear();
-    desc.host_memory = nullptr;
-    status = backend_->buffer_alloc(device, &desc, &handle_, &host);
-  }
-  expect_ok(status, "buffer_alloc");
+  expect_ok(allocate(subject, device, desc), "buffer_alloc");
   expect(handle_ != nullptr, "buffer_alloc: OK without a buffer");
-  host_ = static_cast<uint8_t*>(host);
   if (!(desc.flags & TENON_DESC_HOST)) return;
   expect(host_ != nullptr, "buffer_alloc: OK for a HOST buffer without its memory");
   expect(block_.empty() || host_ == block_.data() + front_,
          "buffer_alloc: a wrapped buffer's memory is not the one given");
   fill_with_rubbish(host_, bytes_);
+}
+
+tenon_status Buffer::allocate(Subject& subject, tenon_device* device, tenon_desc& desc) {
+  const auto attempt = [&] {
+    void* host = nullptr;
+    const tenon_status status = backend_->buffer_alloc(device, &desc, &handle_, &host);
+    host_ = status.code == TENON_OK ? static_cast<uint8_t*>(host) : nullptr;
+    return status;
+  };
+  tenon_status status = attempt();
+  if (status.code == TENON_UNSUPPORTED && desc.host_memory) {
+    block_.clear();
+    desc.host_memory = nullptr;
+    status = attempt();
+  }
+  if (!(desc.flags & TENON_DESC_HOST)) return status;
+  if (status.code == TENON_OK) subject.note_host_memory(device, true);
+  if (status.code == TENON_OK || status.code == TENON_OUT_OF_MEMORY) return status;
+  expect_code(status, TENON_UNSUPPORTED, "buffer_alloc of a HOST buffer");
+  desc.flags &= ~TENON_DESC_HOST;
+  status = attempt();
+  if (status.code == TENON_OK) subject.note_host_memory(device, false);
+  return status;
 }
 
 Buffer::Buffer(Buffer&& other) noexcept

@@ -1,5 +1,6 @@
 // Structs of older and newer hosts, read and filled within their sizes: what lets the contract grow.
 #include <cstring>
+#include <functional>
 
 #include "conformance/suites/run/calls.h"
 #include "conformance/suites/support.h"
@@ -121,6 +122,33 @@ void fills_stats_within_size(Subject& s) {
   }
 }
 
+// `size` bytes, and how many were said to be filled.
+template <class T>
+void fill_within(uint64_t size, const std::string& entry, const std::function<tenon_status(T*)>& fill) {
+  Marked<T> out(size);
+  expect_ok(fill(out.get()), entry + " into " + std::to_string(size) + " bytes");
+  out.check(entry);
+  const uint64_t filled = out.get()->struct_size;
+  expect(filled <= size,
+         entry + " into " + std::to_string(size) + " bytes says that " + std::to_string(filled) + " are filled");
+}
+
+void fills_error_within_size(Subject& s) {
+  if (s.backend().struct_size < TENON_SIZE(tenon_backend, error_info) || !s.backend().error_info)
+    throw Declined{"the backend does not tell where a queue failed"};
+  const Queue queue(s, s.device());
+  for (uint64_t size = 16; size <= sizeof(tenon_error) + 64; size += 8)
+    fill_within<tenon_error>(size, "error_info",
+                             [&](tenon_error* e) { return s.backend().error_info(queue.handle(), e); });
+}
+
+void fills_facts_within_size(Subject& s) {
+  if (s.backend().struct_size < TENON_SIZE(tenon_backend, facts) || !s.backend().facts)
+    throw Declined{"the backend does not tell what its devices are"};
+  for (uint64_t size = 16; size <= sizeof(tenon_facts) + 64; size += 8)
+    fill_within<tenon_facts>(size, "facts", [&](tenon_facts* f) { return s.backend().facts(s.device(), f); });
+}
+
 // Older verdicts are smaller: answers of several nodes, a stride apart.
 void fills_verdicts_by_stride(Subject& s) {
   Sketch sketch;
@@ -160,6 +188,8 @@ void add_struct_tests(Tests& tests) {
   add("structs", "newer, of programs", reads_newer_graphs_and_runs, 1);
   add("structs", "info is filled within its size", fills_out_structs_within_size, 1);
   add("structs", "stats are filled within their size", fills_stats_within_size);
+  add("structs", "error is filled within its size", fills_error_within_size);
+  add("structs", "facts are filled within their size", fills_facts_within_size);
   add("structs", "verdicts step by the stride", fills_verdicts_by_stride);
 }
 

@@ -56,6 +56,9 @@ Program compile(Subject& subject, const plugin::FlatGraph& graph, uint32_t max_i
 tenon_status compile_status(Subject& subject, const tenon_graph& graph, tenon_info* info = nullptr,
                             const tenon_options* options = nullptr);
 
+// Throws Declined unless the host sees the buffer's memory: for tests that are about nothing else.
+void need_host_memory(const Buffer& buffer);
+
 // A buffer of f32[dims] of subject.device().
 Buffer f32_buffer(Subject& subject, const Dims& dims, BufferOptions options = {});
 void write(Queue& queue, const Buffer& to, const Floats& values);

@@ -74,6 +74,7 @@ void comes_back_when_large(Subject& s) { comes_back(s, TENON_F32, {4099, 4099});
 void host_memory_is_aligned(Subject& s) {
   for (int64_t n : {1, 3, 15, 16, 17, 1000, 100003}) {
     const Buffer host(s, s.device(), TENON_U8, {n}, {.host = true});
+    need_host_memory(host);
     expect(reinterpret_cast<uintptr_t>(host.host()) % 64 == 0,
            "the memory of a HOST buffer of " + std::to_string(n) + " bytes is not 64-byte aligned");
     const Buffer device(s, s.device(), TENON_U8, {n});
@@ -81,9 +82,18 @@ void host_memory_is_aligned(Subject& s) {
   }
 }
 
+// A backend may refuse HOST buffers, for want of such memory alone and all of them.
+void gives_all_host_buffers_or_none(Subject& s) {
+  s.device();
+  for (const int32_t dtype : kDtypes)
+    for (const Dims& dims : {Dims{}, Dims{1}, Dims{17}, Dims{3, 5}, Dims{64, 1024}, Dims{1, 2, 1, 3, 1, 2, 2, 5}})
+      Buffer(s, s.device(), dtype, dims, {.host = true});
+}
+
 void sees_host_writes(Subject& s, const BufferOptions& options) {
   Queue queue(s, s.device());
   const Buffer buffer(s, s.device(), TENON_F32, {13, 7}, options);
+  need_host_memory(buffer);
   for (uint64_t round = 0; round < 3; ++round) {
     const Bytes bits = pattern(buffer.bytes(), TENON_F32, s.seed() + round);
     std::memcpy(buffer.host(), bits.data(), bits.size());
@@ -99,6 +109,7 @@ void runs_on_host_memory(Subject& s, const BufferOptions& options) {
   Queue queue(s, s.device());
   const Program program = compile(s, counter_graph(1001));
   const Buffer state = f32_buffer(s, {1001}, options);
+  need_host_memory(state);
   float* host = reinterpret_cast<float*>(state.host());
   const Floats start = ramp(1001);
   std::copy(start.begin(), start.end(), host);
@@ -356,6 +367,7 @@ void add_memory_tests(Tests& tests) {
     add("comes back", std::string(plugin::dtype_name(dtype)) + " at ranks 0 to 8",
         [dtype](Subject& s) { comes_back_at_each_rank(s, dtype); });
   add("comes back", "64 MB", comes_back_when_large);
+  add("host", "all buffers or none", gives_all_host_buffers_or_none);
   add("host", "memory is aligned", host_memory_is_aligned);
   add("host", "writes are seen both ways", [](Subject& s) { sees_host_writes(s, {.host = true}); });
   add(

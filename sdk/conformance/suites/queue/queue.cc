@@ -1,6 +1,7 @@
 // Queues: tickets, order, waits for other queues, time limits, failures that stick.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <memory>
 
 #include "conformance/suites/queue/endless.h"
@@ -68,6 +69,16 @@ void knows_no_future_ticket(Subject& s) {
   queue.wait(ticket);
 }
 
+// What a HOST buffer holds, or where there is none what a copy that nobody has waited for has brought.
+Floats seen_at_once(Subject& s, Queue& queue, const Buffer& buffer) {
+  Floats values(buffer.bytes() / sizeof(float));
+  if (buffer.host())
+    std::memcpy(values.data(), buffer.host(), buffer.bytes());
+  else
+    submit_copy(s, queue, copy_from(buffer, values.data(), buffer.bytes()));
+  return values;
+}
+
 // What an INLINE unit promises: the work is done when the call returns.
 void is_complete_at_once(Subject& s) {
   if (!is_inline(s)) throw Unavailable{"the unit is not INLINE"};
@@ -77,8 +88,7 @@ void is_complete_at_once(Subject& s) {
   for (int i = 1; i <= 20; ++i) {
     const uint64_t ticket = counter.submit(queue, 100);
     expect_ok(s.backend().wait(queue.handle(), ticket, 0), "a poll of an INLINE unit's ticket");
-    const float* host = reinterpret_cast<const float*>(counter.state().host());
-    expect_equal(Floats(host, host + Counter::kElements), counter.expected(static_cast<float>(100 * i)),
+    expect_equal(seen_at_once(s, queue, counter.state()), counter.expected(static_cast<float>(100 * i)),
                  "an INLINE unit's state before any wait");
   }
 }
@@ -316,6 +326,7 @@ void add_queue_tests(Tests& tests) {
   add("after", "two queues take turns", takes_turns, 1);
   add("after", "three queues", waits_for_several_queues, 1);
   add_queue_failure_tests(tests);
+  add_error_info_tests(tests);
 }
 
 }  // namespace tenon::conformance

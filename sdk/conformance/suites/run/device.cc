@@ -277,6 +277,7 @@ void add_device_tests(Tests& tests) {
   add("process", "is left alone by errors", leaves_the_process_alone_in_errors, 0, true);
   add_flag_tests(tests);
   add_struct_tests(tests);
+  add_fact_tests(tests);
   add_tracing_tests(tests);
 }
 
