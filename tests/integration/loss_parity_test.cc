@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <optional>
@@ -206,7 +207,8 @@ class CyclingFeed : public Feed {
 class Training {
  public:
   explicit Training(const Case& c) : case_(c) {
-    device_ = open_device("cpu").take();
+    const char* given = std::getenv("TENON_TEST_DEVICES");
+    device_ = open_device(given ? given : "cpu").take();
     queue_ = device_->create_queue().take();
     states_.emplace(device_, queue_, 0);
   }

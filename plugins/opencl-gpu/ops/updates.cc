@@ -1,14 +1,13 @@
-// The X_update ops whose rule looks at one element at a time, in place. Those of norms (lamb, adafactor) and nadam,
-// whose third slot is a scalar, go as primitives.
+// The X_update ops whose rule looks at one element at a time, in place.
+#include "ops/updates.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "device/kernel_sources.h"
-#include "device/table.h"
 #include "fuse/fuse_updates.h"
 #include "ops/indexing.h"
 #include "ops/shapes.h"
-#include "tenon/abi/optimizer.h"
 #include "tenon/plugin/graph.h"
 
 namespace opencl_gpu {
@@ -28,12 +27,7 @@ const Rule kRules[] = {
     {"lion_update", "lion", 1},
 };
 
-bool needs_slot(const NodeView& node, const Rule& rule, int k) {
-  if (k < rule.slots) return true;
-  return k == 2 && (node.flag("amsgrad") || node.flag("centered"));
-}
-
-// Hyper of kernels/element/updates.cl; what the step does not change is worked out here, in double.
+// Hyper of kernels/element/update_shared.cl; what the step does not change is worked out here, in double.
 template <class T>
 struct UpdateHyper {
   T l2, c1, c2, b1, b2, log_b1, log_b2, eps, wd, mu, l1, l2_reg, shrink, beta, power;
@@ -57,29 +51,9 @@ std::vector<int> slots_of(const NodeView& node, int first) {
 }
 
 std::string update_options(const Rule& rule, int32_t dtype, int32_t gradient, const std::vector<int>& slots) {
-  std::string options =
-      std::string("-D RULE_") + rule.name + " -D D=" + dtype_name(dtype) + " -D G=" + dtype_name(gradient);
+  std::string options = std::string("-D RULE_") + rule.name + " " + update_dtypes(dtype, gradient);
   for (int k : slots) options += " -D SLOT_" + std::to_string(k);
   return options;
-}
-
-// A gradient given by rows, added up into scratch as one of the variable's shape.
-void add_rows(std::vector<Launch>& launches, Driver& driver, const NodeView& node) {
-  const ValueView p = node.out(0), rows = node.in(TENON_UPDATE_ROWS);
-  const int32_t sums = sum_dtype(p.dtype());
-  const bool wide = dtype_bytes(sums) == 8;
-  const uint64_t n = static_cast<uint64_t>(p.elements());
-  Launch zero(driver, "movement", "fill", wide ? "-D E=ulong" : "-D E=uint");
-  zero.scratch().value<cl_ulong>(n);
-  if (wide)
-    zero.value<cl_ulong>(0);
-  else
-    zero.value<cl_uint>(0);
-  launches.push_back(zero.items(n));
-  IndexShape shape;
-  shape.n = p.dim(0), shape.j = rows.elements(), shape.s = p.elements() / p.dim(0);
-  Launch add = scatter_launch(driver, rows.dtype(), p.dtype(), sums, true);
-  launches.push_back(finish_scatter(add.scratch().in(TENON_UPDATE_ROWS).in(TENON_UPDATE_G), driver, shape));
 }
 
 // The kernel of so many variables.
@@ -90,8 +64,7 @@ std::string text_of_updates(size_t members) {
     parameters += "MEMBER(" + number + "), ";
     body += " UPDATE(" + number + ")";
   }
-  return std::string(kernel_source("updates")) + "__kernel void update(" + parameters + "MEMBERS_SHARE) { BEGIN" +
-         body + " }\n";
+  return update_text("updates") + "__kernel void update(" + parameters + "UPDATE_SHARES) { BEGIN" + body + " }\n";
 }
 
 // Where a variable's operands and results are in a node.
@@ -122,15 +95,7 @@ Kernel joint_kernel(Driver& driver, const NodeView& node, const Rule& rule, cons
     launch.value<cl_ulong>(n);
     most = std::max(most, n);
   }
-  const auto has = [&](int operand) { return node.has(shared + operand); };
-  for (int i : {TENON_UPDATE_LR, TENON_UPDATE_STEP, TENON_UPDATE_SCALE, TENON_UPDATE_GATE})
-    launch.in(has(i) ? shared + i : members[0].p);
-  launch.value<cl_int>(has(TENON_UPDATE_SCALE)).value<cl_int>(has(TENON_UPDATE_GATE));
-  launch.value<cl_int>(node.flag("nesterov"));
-  if (dtype == TENON_F64)
-    launch.value(UpdateHyper<double>(node));
-  else
-    launch.value(UpdateHyper<float>(node));
+  add_shared(launch, node, shared, members[0].p);
   launches.push_back(launch.items(most));
   Kernel run = kernel_of(std::move(launches));
   kernel.run = std::move(run.run);
@@ -143,9 +108,7 @@ Kernel update_kernel(Driver& driver, const NodeView& node, const Rule& rule) {
   if (by_rows) add_rows(launches, driver, node);
   const Member member{TENON_UPDATE_P, TENON_UPDATE_G, TENON_UPDATE_SLOTS, 0, by_rows};
   Kernel kernel = joint_kernel(driver, node, rule, {member}, 0, std::move(launches));
-  if (by_rows)
-    kernel.scratch_bytes = static_cast<uint64_t>(node.out(0).elements()) *
-                           static_cast<uint64_t>(dtype_bytes(sum_dtype(node.out(0).dtype())));
+  if (by_rows) kernel.scratch_bytes = bytes_of_rows(node);
   return kernel;
 }
 
@@ -163,7 +126,56 @@ Kernel updates_kernel(const NodeView& node, const Env& env) {
   throw tenon::plugin::Error(TENON_INTERNAL, "no kernel joins updates of " + name);
 }
 
-Verdict accept_update(const NodeView& node, const Rule& rule) {
+std::vector<int64_t> slots_needed(const NodeView& node, const Rule& rule) {
+  const bool all = node.flag("amsgrad") || node.flag("centered");
+  return std::vector<int64_t>(static_cast<size_t>(all ? kMostSlots : rule.slots),
+                              node.has(TENON_UPDATE_P) ? node.in(TENON_UPDATE_P).elements() : 0);
+}
+
+}  // namespace
+
+std::string update_text(const char* name) { return std::string(kernel_source("update_shared")) + kernel_source(name); }
+
+std::string update_dtypes(int32_t dtype, int32_t gradient) {
+  return std::string("-D D=") + dtype_name(dtype) + " -D G=" + dtype_name(gradient);
+}
+
+void add_rows(std::vector<Launch>& launches, Driver& driver, const NodeView& node) {
+  const ValueView p = node.out(0), rows = node.in(TENON_UPDATE_ROWS);
+  const int32_t sums = sum_dtype(p.dtype());
+  const bool wide = dtype_bytes(sums) == 8;
+  const uint64_t n = static_cast<uint64_t>(p.elements());
+  Launch zero(driver, "movement", "fill", wide ? "-D E=ulong" : "-D E=uint");
+  zero.scratch().value<cl_ulong>(n);
+  if (wide)
+    zero.value<cl_ulong>(0);
+  else
+    zero.value<cl_uint>(0);
+  launches.push_back(zero.items(n));
+  IndexShape shape;
+  shape.n = p.dim(0), shape.j = rows.elements(), shape.s = p.elements() / p.dim(0);
+  Launch add = scatter_launch(driver, rows.dtype(), p.dtype(), sums, true);
+  launches.push_back(finish_scatter(add.scratch().in(TENON_UPDATE_ROWS).in(TENON_UPDATE_G), driver, shape));
+}
+
+uint64_t bytes_of_rows(const NodeView& node) {
+  const ValueView p = node.out(0);
+  return static_cast<uint64_t>(p.elements()) * static_cast<uint64_t>(dtype_bytes(sum_dtype(p.dtype())));
+}
+
+void add_shared(Launch& launch, const NodeView& node, int from, int any) {
+  const auto has = [&](int operand) { return node.has(from + operand); };
+  for (int i : {TENON_UPDATE_LR, TENON_UPDATE_STEP, TENON_UPDATE_SCALE, TENON_UPDATE_GATE})
+    launch.in(has(i) ? from + i : any);
+  launch.value<cl_int>(has(TENON_UPDATE_SCALE)).value<cl_int>(has(TENON_UPDATE_GATE));
+  launch.value<cl_int>(node.flag("nesterov"));
+  if (node.out(0).dtype() == TENON_F64)
+    launch.value(UpdateHyper<double>(node));
+  else
+    launch.value(UpdateHyper<float>(node));
+}
+
+Verdict accept_update(const NodeView& node, const std::vector<int64_t>& slots) {
   const std::string op(node.op());
   for (int i = 0; i < TENON_UPDATE_SCALE; ++i)
     if (!node.has(i)) return refuse(op + ": operand " + std::to_string(i) + " is absent");
@@ -173,10 +185,12 @@ Verdict accept_update(const NodeView& node, const Rule& rule) {
     return refuse(op + ": the gradient is " + dtype_name(g.dtype()) + ", the variable " + dtype_name(p.dtype()));
   for (int k = 0; k < kMostSlots; ++k) {
     const int at = TENON_UPDATE_SLOTS + k;
-    if (!node.has(at) && !needs_slot(node, rule, k)) continue;
+    const bool needed = static_cast<size_t>(k) < slots.size();
+    if (!node.has(at) && !needed) continue;
     if (!node.has(at) || !node.has_result(1 + k))
       return refuse(op + ": slot " + std::to_string(k) + " or its result is absent");
-    if (node.in(at).dtype() != p.dtype() || node.in(at).elements() != p.elements())
+    const int64_t elements = needed ? slots[static_cast<size_t>(k)] : p.elements();
+    if (node.in(at).dtype() != p.dtype() || node.in(at).elements() != elements)
       return refuse(op + ": slot " + std::to_string(k) + " has the wrong dtype or size");
   }
   if (!node.has(TENON_UPDATE_ROWS)) {
@@ -190,8 +204,6 @@ Verdict accept_update(const NodeView& node, const Rule& rule) {
   return fit ? tenon::plugin::take() : refuse(op + ": rows must be integers, one for each row of the gradient");
 }
 
-}  // namespace
-
 bool is_update_by_element(std::string_view op) {
   return std::any_of(std::begin(kRules), std::end(kRules), [&](const Rule& rule) { return op == rule.op; });
 }
@@ -199,9 +211,10 @@ bool is_update_by_element(std::string_view op) {
 void add_updates(KernelTable& table) {
   for (const Rule& rule : kRules)
     table.add(
-        rule.op, [&rule](const NodeView& node) { return accept_update(node, rule); },
+        rule.op, [&rule](const NodeView& node) { return accept_update(node, slots_needed(node, rule)); },
         [&rule](const NodeView& node, const Env& env) { return update_kernel(driver_of(*env.device), node, rule); });
   table.add_own(kUpdates, updates_kernel);
+  add_update_passes(table);
 }
 
 }  // namespace opencl_gpu

@@ -1,19 +1,5 @@
-// Optimizer updates that look at one element at a time. D: dtype of p and the slots, G: of the gradient. SLOT_0.. say which
-// slots there are. RULE_name is the rule. tenon/abi/optimizer.h has the formulas.
-typedef WIDE(D) T;
-
-typedef struct {
-  T l2, c1, c2, b1, b2, log_b1, log_b2, eps, wd, mu, l1, l2_reg, shrink, beta, power;  // c1 = 1 - b1, or 1 - rho
-} Hyper;
-
-static inline T one_minus_power(T log_b, T t) {
-  const T e = t * log_b;
-  return e < -40 ? 1 : -expm1(e);
-}
-
-#define LARGER(a, b) ((a) != (a) || (b) < (a) ? (a) : (b))
-#define TOWARD(mean, x, c) ((mean) + (c) * ((x) - (mean)))
-
+// Optimizer updates that look at one element at a time, behind update_shared.cl. SLOT_0.. say which slots there are.
+// RULE_name is the rule.
 // ONCE: before the elements, from lr, t = step from 1 and h. EACH_ONE: P, the slots S0 S1 S2 of one element by its gradient g.
 #if defined(RULE_sgd)
 #define ONCE
@@ -126,11 +112,6 @@ static inline T one_minus_power(T log_b, T t) {
 #define SLOT_2_POINTERS(m)
 #endif
 
-typedef struct {
-  T lr, t, scale;
-  int open, nesterov;
-} Once;
-
 static inline __attribute__((always_inline)) void update_one(__global STORED(D) * to_p, const __global STORED(D) * p,
                                                              const __global STORED(G) * gradient SLOT_0_OF SLOT_1_OF
                                                                  SLOT_2_OF,
@@ -169,14 +150,9 @@ static inline __attribute__((always_inline)) void update_one(__global STORED(D) 
   }
 }
 
-// The kernel is written for its members (updates.cc): update(MEMBER(0), .., MEMBERS_SHARE) { BEGIN UPDATE(0) .. }
+// The kernel is written for its members (updates.cc): update(MEMBER(0), .., UPDATE_SHARES) { BEGIN UPDATE(0) .. }
 #define MEMBER(m) \
   MEM(to_p_##m), MEM(p_##m), MEM(g_##m) SLOT_0_MEMORY(m) SLOT_1_MEMORY(m) SLOT_2_MEMORY(m), ulong n_##m
-#define MEMBERS_SHARE MEM(lr), MEM(step), MEM(scale), MEM(gate), int has_scale, int has_gate, int nesterov, Hyper h
-#define BEGIN                                                                                               \
-  const Once once = {*POINTER(const float, lr), (T)(*POINTER(const long, step) + 1),                        \
-                     has_scale ? (T)*POINTER(const float, scale) : 1,                                       \
-                     has_gate ? *POINTER(const uchar, gate) != 0 : 1, nesterov};
 #define UPDATE(m)                                                                              \
   update_one(POINTER(STORED(D), to_p_##m), POINTER(const STORED(D), p_##m),                    \
              POINTER(const STORED(G), g_##m) SLOT_0_POINTERS(m) SLOT_1_POINTERS(m) SLOT_2_POINTERS(m), n_##m, once, h);
