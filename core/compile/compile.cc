@@ -35,11 +35,12 @@ GraphImage::Role image_role(Role role) {
   return GraphImage::Role::kScalar;
 }
 
-// Replaces the nodes that `expand` names by their decomposition.
+// Replaces the nodes that `expand` names by their decomposition. An update with rows is asked for once more, without.
 Graph expand(const Graph& graph, const std::vector<bool>& expand) {
   Rewrite rewrite(graph);
   return rewrite.run([&](const Node& node, const Tensors& operands) {
     if (!expand[&node - graph.nodes.data()]) return rewrite.copy(node, operands);
+    if (has_rows(node)) return dense_update(rewrite, node, operands);
     return decompose_node(rewrite.to(), node, operands);
   });
 }
@@ -158,7 +159,7 @@ Result<Graph> lower_to(const Graph& graph, Device& device, const ProgramOptions&
                        std::vector<RefusedNode>& refused) {
   try {
     TENON_TRY(verify(graph));
-    Graph current = simplify(graph);
+    Graph current = simplify(give_rows_to_updates(simplify(graph)));
     for (;;) {
       std::vector<bool> to_expand(current.nodes.size(), false);
       refused.clear();

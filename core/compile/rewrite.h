@@ -36,6 +36,12 @@ Graph simplify(const Graph& graph);
 // Moves the gradients of activations in front of those of max-pools, where there is less to do. Part of simplify.
 Graph activate_before_pooling(const Graph& graph);
 
+// Gives updates the rows that an embedding's gradient has, where nothing else reads that gradient.
+Graph give_rows_to_updates(const Graph& graph);
+// Whether a node is an update with rows; and the same update of a dense gradient, in its place.
+bool has_rows(const Node& node);
+Tensors dense_update(Rewrite& rewrite, const Node& node, const Tensors& operands);
+
 // Leaves out the inputs that nothing uses, and the variables that went with them; or FEED inputs only.
 Graph prune_inputs(const Graph& graph, bool feeds_only = false);
 

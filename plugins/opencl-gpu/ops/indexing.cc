@@ -38,6 +38,14 @@ Kernel gather_kernel(Driver& driver, const NodeView& node) {
 
 }  // namespace
 
+Launch chains_launch(Driver& driver, const NodeView& node, int operand, int64_t n) {
+  const uint64_t parts = (driver.shape() == Shape::kCpu ? 4 : 256) * driver.compute_units();
+  Launch launch(driver, "indexing", "chains", "-D CHAINS " + index_option(node.in(operand).dtype()));
+  launch.scratch().in(operand).value(static_cast<cl_ulong>(n));
+  launch.value(static_cast<cl_ulong>(node.in(operand).elements())).value<cl_ulong>(parts);
+  return launch.items(parts);
+}
+
 Launch scatter_launch(Driver& driver, int32_t index_dtype, int32_t dtype, int32_t sums, bool adds) {
   const std::string d = dtype_name(dtype), y = dtype_name(sums);
   std::string put = "(y, u) (u)";

@@ -11,4 +11,7 @@ namespace opencl_gpu {
 Launch scatter_launch(Driver& driver, int32_t index_dtype, int32_t dtype, int32_t sums, bool adds);
 Launch& finish_scatter(Launch& launch, Driver& driver, const tenon::plugin::IndexShape& shape);
 
+// Into scratch, for `n` rows: head[n] and next[j], the chains of the j indices at `operand` that name a row.
+Launch chains_launch(Driver& driver, const NodeView& node, int operand, int64_t n);
+
 }  // namespace opencl_gpu

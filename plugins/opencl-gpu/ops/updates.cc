@@ -13,8 +13,6 @@
 namespace opencl_gpu {
 namespace {
 
-using tenon::plugin::IndexShape;
-
 struct Rule {
   const char* op;
   const char* name;  // RULE_name of kernels/element/updates.cl
@@ -50,8 +48,9 @@ std::vector<int> slots_of(const NodeView& node, int first) {
   return slots;
 }
 
-std::string update_options(const Rule& rule, int32_t dtype, int32_t gradient, const std::vector<int>& slots) {
-  std::string options = std::string("-D RULE_") + rule.name + " " + update_dtypes(dtype, gradient);
+std::string update_options(const Rule& rule, int32_t dtype, bool by_rows, const std::vector<int>& slots) {
+  std::string options =
+      std::string("-D RULE_") + rule.name + " " + update_dtypes(dtype, dtype) + (by_rows ? " -D BY_ROWS" : "");
   for (int k : slots) options += " -D SLOT_" + std::to_string(k);
   return options;
 }
@@ -70,7 +69,7 @@ std::string text_of_updates(size_t members) {
 // Where a variable's operands and results are in a node.
 struct Member {
   int p, g, slots, results;  // of the first slot, of p'
-  bool by_rows = false;      // its gradient is in scratch
+  bool by_rows = false;      // of its gradient; their chains are in scratch
 };
 
 // shared: what is added to the places of lr, step, scale and gate.
@@ -78,15 +77,15 @@ Kernel joint_kernel(Driver& driver, const NodeView& node, const Rule& rule, cons
                     int shared, std::vector<Launch> launches) {
   const int32_t dtype = node.out(0).dtype();
   const std::vector<int> slots = slots_of(node, members[0].slots);
-  const int32_t gradient = members[0].by_rows ? sum_dtype(dtype) : dtype;
-  Launch launch =
-      Launch::of_text(driver, text_of_updates(members.size()), "update", update_options(rule, dtype, gradient, slots));
+  Launch launch = Launch::of_text(driver, text_of_updates(members.size()), "update",
+                                  update_options(rule, dtype, members[0].by_rows, slots));
   uint64_t most = 1;
   Kernel kernel;
   for (const Member& m : members) {
-    const uint64_t n = static_cast<uint64_t>(node.out(m.results).elements());
-    launch.out(m.results).in(m.p);
-    m.by_rows ? launch.scratch() : launch.in(m.g);
+    const ValueView p = node.out(m.results);
+    const uint64_t n = static_cast<uint64_t>(p.elements());
+    launch.out(m.results).in(m.p).in(m.g);
+    if (m.by_rows) launch.scratch().value(static_cast<cl_ulong>(p.elements() / p.dim(0)));
     kernel.in_place.push_back({m.p, m.results});
     for (int k : slots) {
       launch.out(m.results + 1 + k).in(m.slots + k);
@@ -104,11 +103,11 @@ Kernel joint_kernel(Driver& driver, const NodeView& node, const Rule& rule, cons
 
 Kernel update_kernel(Driver& driver, const NodeView& node, const Rule& rule) {
   const bool by_rows = node.has(TENON_UPDATE_ROWS);
-  std::vector<Launch> launches;
-  if (by_rows) add_rows(launches, driver, node);
   const Member member{TENON_UPDATE_P, TENON_UPDATE_G, TENON_UPDATE_SLOTS, 0, by_rows};
-  Kernel kernel = joint_kernel(driver, node, rule, {member}, 0, std::move(launches));
-  if (by_rows) kernel.scratch_bytes = bytes_of_rows(node);
+  if (!by_rows) return joint_kernel(driver, node, rule, {member}, 0, {});
+  const int64_t n = node.out(0).dim(0), given = node.in(TENON_UPDATE_ROWS).elements();
+  Kernel kernel = joint_kernel(driver, node, rule, {member}, 0, {chains_launch(driver, node, TENON_UPDATE_ROWS, n)});
+  kernel.scratch_bytes = static_cast<uint64_t>(n + given) * sizeof(cl_int);
   return kernel;
 }
 
@@ -201,7 +200,9 @@ Verdict accept_update(const NodeView& node, const std::vector<int64_t>& slots) {
   const bool fit = p.rank() > 0 && g.rank() > 0 && rows.elements() == g.dim(0) &&
                    g.elements() / g.dim(0) == p.elements() / p.dim(0) &&
                    (rows.dtype() == TENON_I32 || rows.dtype() == TENON_I64);
-  return fit ? tenon::plugin::take() : refuse(op + ": rows must be integers, one for each row of the gradient");
+  if (!fit) return refuse(op + ": rows must be integers, one for each row of the gradient");
+  return std::max(p.dim(0), rows.elements()) <= INT32_MAX ? tenon::plugin::take()
+                                                          : refuse(op + ": more than 2^31 rows");
 }
 
 bool is_update_by_element(std::string_view op) {

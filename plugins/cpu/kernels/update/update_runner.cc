@@ -1,6 +1,7 @@
 #include "kernels/update/update_runner.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -151,10 +152,9 @@ class Pass {
     }
     return {head, next};
   }
-  // out[n] = the gradient of elements [from, from + n) of row r.
+  // out[n] += the gradient of elements [from, from + n) of row r.
   template <class T>
-  void gather(const Chains& c, const T* g, int64_t r, int64_t from, int64_t n, T* out) const {
-    std::fill(out, out + n, T(0));
+  void add_rows(const Chains& c, const T* g, int64_t r, int64_t from, int64_t n, T* out) const {
     for (int32_t j = c.head[r]; j >= 0; j = c.next[j]) {
       const T* x = g + j * u_.columns + from;
       TENON_INDEPENDENT
@@ -172,7 +172,8 @@ class Pass {
       const int64_t m = std::min(many, s.end - r);
       for (int64_t from = 0; from < u_.columns; from += width) {
         const int64_t n = std::min(width, u_.columns - from);
-        for (int64_t k = 0; k < m; ++k) gather(c, t.g, r + k, from, n, g + k * n);
+        std::fill(g, g + m * n, T(0));
+        for (int64_t k = 0; k < m; ++k) add_rows(c, t.g, r + k, from, n, g + k * n);
         apply(t, loop, r * u_.columns + from, m * n, g, a);
       }
     }
@@ -194,19 +195,30 @@ class Pass {
       }
     }
   }
-  // Plain sgd without l2 touches the given rows only. Threads share columns, so that any rows are even work.
+  // Whether a row without a gradient stays what it is.
   template <class T>
-  void run_sgd_rows(const Call& call, const Tensors<T>& t, T rate) const {
+  bool keeps_other_rows(const Call& call, const Tensors<T>& t) const {
+    const float lr = *call.in<float>(TENON_UPDATE_LR);
+    return kind_ == UpdateKind::kSgd && u_.hyper.l2 == 0 && lr >= 0 && std::isfinite(lr) && std::isfinite(t.scale);
+  }
+  // Runs the rule on the given rows alone. Threads share wide rows' columns, so that any rows are even work.
+  template <class T>
+  void run_given_rows(const Call& call, const Tensors<T>& t, RuleLoop<T> loop, const StepArgs<T>& a) const {
+    alignas(64) T g[kRowBlock];
+    const Chains c = chain(call);
+    call.barrier();  // the chains of all rows are whole
     const bool by_columns = u_.columns >= 256;
-    const Slice c = by_columns ? call.share(u_.columns, 16) : Slice{0, u_.columns};
-    const Slice s = by_columns ? Slice{0, u_.rows} : call.share(u_.rows);
+    const Slice s = by_columns ? call.share(u_.columns, 16) : Slice{0, u_.columns};
+    const Slice mine = by_columns ? Slice{0, u_.rows} : call.share(u_.rows);
     for (int64_t j = 0; j < u_.given_rows; ++j) {
       const int64_t r = row(call, j);
-      if (r < s.begin || r >= s.end) continue;
-      T* p = t.p + r * u_.columns;
-      const T* g = t.g + j * u_.columns;
-      TENON_INDEPENDENT
-      for (int64_t i = c.begin; i < c.end; ++i) p[i] -= rate * g[i];
+      if (r < mine.begin || r >= mine.end || c.head[r] != j) continue;
+      for (int64_t from = s.begin; from < s.end; from += kRowBlock) {
+        const int64_t n = std::min(kRowBlock, s.end - from);
+        std::fill(g, g + n, T(0));
+        add_rows(c, t.g, r, from, n, g);
+        apply(t, loop, r * u_.columns + from, n, g, a);
+      }
     }
   }
   // Rules that need norms see a dense gradient.
@@ -215,7 +227,8 @@ class Pass {
     T* dense = reinterpret_cast<T*>(static_cast<uint8_t*>(call.scratch) + u_.dense);
     const Chains c = chain(call);
     const Slice s = call.share(u_.rows);
-    for (int64_t r = s.begin; r < s.end; ++r) gather(c, t.g, r, 0, u_.columns, dense + r * u_.columns);
+    std::fill(dense + s.begin * u_.columns, dense + s.end * u_.columns, T(0));
+    for (int64_t r = s.begin; r < s.end; ++r) add_rows(c, t.g, r, 0, u_.columns, dense + r * u_.columns);
     call.barrier();
     t.g = dense;
   }
@@ -275,8 +288,8 @@ class Pass {
         run_widened(call, t, loop, s, a);
       else
         apply(t, loop, s.begin, s.end - s.begin, t.g + s.begin, a);
-    } else if (kind_ == UpdateKind::kSgd && u_.hyper.l2 == 0) {
-      run_sgd_rows(call, t, static_cast<T>(*call.in<float>(TENON_UPDATE_LR)) * t.scale);
+    } else if (keeps_other_rows(call, t)) {
+      run_given_rows(call, t, loop, a);
     } else {
       run_by_rows(call, t, loop, a);
     }

@@ -1,5 +1,5 @@
 // Optimizer updates that look at one element at a time, behind update_shared.cl. SLOT_0.. say which slots there are.
-// RULE_name is the rule.
+// RULE_name is the rule. BY_ROWS: the gradient comes as rows of p.
 // ONCE: before the elements, from lr, t = step from 1 and h. EACH_ONE: P, the slots S0 S1 S2 of one element by its gradient g.
 #if defined(RULE_sgd)
 #define ONCE
@@ -112,18 +112,66 @@
 #define SLOT_2_POINTERS(m)
 #endif
 
+#ifdef BY_ROWS
+#ifdef SHAPE_CPU
+#define PART 1024
+#else
+#define PART 1
+#endif
+#define ROWS_OF , const __global int *head, ulong columns
+#define ROWS_MEMORY(m) , MEM(chains_##m), ulong columns_##m
+#define ROWS_POINTERS(m) , POINTER(const int, chains_##m), columns_##m
+// The gradient of elements [from, end): 0, and what was given for their rows, added up in its order. Whether there is any.
+// head[row] is the first given row that adds to a row, next[it] the one after it; -1: none (kernels/movement/indexing.cl).
+static inline int add_rows(T* sums, const __global STORED(D) * given, const __global int* head,
+                           const __global int* next, ulong columns, ulong from, ulong end) {
+  int any = 0;
+  for (ulong i = from; i < end; ++i) sums[i - from] = 0;
+  for (ulong row = from / columns; row * columns < end; ++row) {
+    const ulong begin = max(from, row * columns), stop = min(end, (row + 1) * columns);
+    for (int j = head[row]; j >= 0; j = next[j]) {
+      const __global STORED(D)* x = given + (ulong)j * columns;
+      any = 1;
+      INDEPENDENT
+      for (ulong i = begin; i < stop; ++i) sums[i - from] += LOAD(D, x, i - row * columns);
+    }
+  }
+  return any;
+}
+// sgd without l2 leaves rows alone for which nothing was given.
+#ifdef RULE_sgd
+#define KEEPS_OTHERS (h.l2 == 0 && lr >= 0 && isfinite(lr) && isfinite(scale) && to_p == p)
+#else
+#define KEEPS_OTHERS 0
+#endif
+#define GRADIENT(i) sums[i - from]
+#define ELEMENTS(i) for (ulong i = from; i < end; ++i)
+#else
+#define ROWS_OF
+#define ROWS_MEMORY(m)
+#define ROWS_POINTERS(m)
+#define GRADIENT(i) LOAD(D, gradient, i)
+#define ELEMENTS(i) EACH(i, n)
+#endif
+
 static inline __attribute__((always_inline)) void update_one(__global STORED(D) * to_p, const __global STORED(D) * p,
-                                                             const __global STORED(G) * gradient SLOT_0_OF SLOT_1_OF
-                                                                 SLOT_2_OF,
+                                                             const __global STORED(D) * gradient ROWS_OF SLOT_0_OF
+                                                                 SLOT_1_OF SLOT_2_OF,
                                                              ulong n, Once once, Hyper h) {
   const T lr = once.lr, t = once.t, scale = once.scale;
   const int open = once.open, nesterov = once.nesterov;
   ONCE
+#ifdef BY_ROWS
+  EACH(part, (n + PART - 1) / PART) {
+  const ulong from = part * PART, end = min(n, from + PART);
+  T sums[PART];
+  if (!add_rows(sums, gradient, head, head + n / columns, columns, from, end) && KEEPS_OTHERS) continue;
+#endif
   INDEPENDENT
-  EACH(i, n) {
+  ELEMENTS(i) {
     const T p_was = LOAD(D, p, i);
     T P = p_was;
-    const T g = scale * LOAD(G, gradient, i) + h.l2 * P;
+    const T g = scale * GRADIENT(i) + h.l2 * P;
 #ifdef SLOT_0
     const T s0_was = LOAD(D, s0, i);
     T S0 = s0_was;
@@ -148,11 +196,15 @@ static inline __attribute__((always_inline)) void update_one(__global STORED(D) 
     STORE(D, to_s2, i, open ? S2 : s2_was);
 #endif
   }
+#ifdef BY_ROWS
+  }
+#endif
 }
 
 // The kernel is written for its members (updates.cc): update(MEMBER(0), .., UPDATE_SHARES) { BEGIN UPDATE(0) .. }
 #define MEMBER(m) \
-  MEM(to_p_##m), MEM(p_##m), MEM(g_##m) SLOT_0_MEMORY(m) SLOT_1_MEMORY(m) SLOT_2_MEMORY(m), ulong n_##m
-#define UPDATE(m)                                                                              \
-  update_one(POINTER(STORED(D), to_p_##m), POINTER(const STORED(D), p_##m),                    \
-             POINTER(const STORED(G), g_##m) SLOT_0_POINTERS(m) SLOT_1_POINTERS(m) SLOT_2_POINTERS(m), n_##m, once, h);
+  MEM(to_p_##m), MEM(p_##m), MEM(g_##m) ROWS_MEMORY(m) SLOT_0_MEMORY(m) SLOT_1_MEMORY(m) SLOT_2_MEMORY(m), ulong n_##m
+#define UPDATE(m)                                                                                                   \
+  update_one(POINTER(STORED(D), to_p_##m), POINTER(const STORED(D), p_##m),                                         \
+             POINTER(const STORED(D), g_##m) ROWS_POINTERS(m) SLOT_0_POINTERS(m) SLOT_1_POINTERS(m) SLOT_2_POINTERS(m), \
+             n_##m, once, h);

@@ -45,6 +45,25 @@ __kernel void gather(MEM(y), MEM(x), MEM(index), IndexShape g, ulong cuts, ulong
 }
 #endif
 
+#ifdef CHAINS
+// For each of n rows the j that name it, in their order: head[row], next[that], ..; -1 ends. A work item goes over all j for
+// its part of the rows.
+__kernel void chains(MEM(chains), MEM(index), ulong n, ulong j, ulong parts) {
+  __global int *head = POINTER(int, chains), *next = head + n;
+  const __global I* index = POINTER(const I, index);
+  EACH(part, parts) {
+    const long begin = (long)(n * part / parts), end = (long)(n * (part + 1) / parts);
+    for (long row = begin; row < end; ++row) head[row] = -1;
+    for (long k = (long)j - 1; k >= 0; --k) {
+      const long row = index[k];
+      if (row < begin || row >= end) continue;
+      next[k] = head[row];
+      head[row] = (int)k;
+    }
+  }
+}
+#endif
+
 #ifdef SCATTER
 // y[b,p,i[b,j],s] becomes PUT(it, u[b,p,j,s]) in the order of j; y holds Y, u elements of dtype D.
 #ifdef SHAPE_CPU
