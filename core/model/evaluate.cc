@@ -133,7 +133,7 @@ std::vector<Array> Model::predict(const Dataset& data, const PredictOptions& opt
         step(static_cast<int>(options.steps > 0 ? std::min<int64_t>(options.steps - done, 1 << 30) : 0));
     if (!results) break;
     joined.resize(results.all().size());
-    for (size_t i = 0; i < joined.size(); ++i) joined[i].add(results[cat("output_", i)], t.steps_of_prediction() > 1);
+    for (size_t i = 0; i < joined.size(); ++i) joined[i].add(results[cat("output_", i)], t.predicts_several());
     done += results.steps();
     run.call([&](Callback& c) { c.on_predict_batch_end(run, done - 1); });
     run.bar().update(done, {});
@@ -165,7 +165,7 @@ Logs Model::test_on_batch(const Examples& x, const Examples& y, const Array& sam
 std::vector<Array> Model::predict_on_batch(const Examples& x) {
   ModelTraining& t = training();
   const Results results = t.predict(*this)(to_arrays({x, Examples()}, *this, "predict_on_batch"));
-  return outputs_of(results, t.steps_of_prediction() > 1);
+  return outputs_of(results, t.predicts_several());
 }
 
 }  // namespace tenon

@@ -238,7 +238,7 @@ Outputs ModelTraining::predict_step(const Features& in) {
   size_t i = 0;
   for (const Tensor& y : call_model(in, batch_roles(names_of(in), *model_, Mode::kPredict, false)))
     out.add(cat("output_", i++),
-            {y, steps_of_prediction() > 1 ? ResultMode::kEach : ResultMode::kLast, Joining::kRows});
+            {y, predicts_several() ? ResultMode::kEach : ResultMode::kLast, Joining::kRows});
   return out;
 }
 
@@ -294,7 +294,7 @@ Function& ModelTraining::predict(Model& model) {
   if (!predict_)
     predict_ = strategy.function([this](const Features& in) { return predict_step(in); },
                                  {.mode = Mode::kPredict,
-                                  .steps_per_call = steps_of_prediction(),
+                                  .steps_per_call = options_.steps_per_execution,
                                   .name = "predict",
                                   .remainder = Remainder::kPad,
                                   .max_batch = options_.bounded_batch ? kBatchOfData : 0});

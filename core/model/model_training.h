@@ -74,8 +74,8 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
   std::shared_ptr<MeasuredStep> train(Model& model, const std::map<int64_t, double>& class_weight);
   std::shared_ptr<MeasuredStep> test(Model& model);
   Function& predict(Model& model);
-  // Batches of a call that predicts; with more than one, outputs have an axis of batches in front.
-  int steps_of_prediction() const { return strategy.num_replicas_in_sync() == 1 ? options_.steps_per_execution : 1; }
+  // Of a call that predicts outputs have an axis of batches in front.
+  bool predicts_several() const { return options_.steps_per_execution > 1; }
   std::shared_ptr<MeasuredStep> train_on_batch(Model& model, const std::map<int64_t, double>& class_weight);
   std::shared_ptr<MeasuredStep> test_on_batch(Model& model);
 

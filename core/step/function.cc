@@ -42,7 +42,6 @@ TracedFunctionOptions options_of(Strategy::Impl& s, const FunctionOptions& o) {
                             .variables = s.variables.get(),
                             .remainder = o.remainder,
                             .bounded_batch = o.max_batch != 0};
-  out.tracing.pads = o.remainder == Remainder::kPad;
   out.compile.deterministic = s.options.deterministic;
   out.compile.max_iterations = o.steps_per_call;
   out.compile.soft_placement = s.options.soft_placement;

@@ -45,10 +45,11 @@ Result<uint32_t> StepProgram::run(Queue& queue, uint32_t iterations, Feed* feed)
 }
 
 StepProgram::StepProgram(Executable executable, const Trace& trace)
-    : executable_(std::move(executable)), indices_(trace.indices), watched_(trace.watched), dims_(trace.dims) {
+    : executable_(std::move(executable)),
+      indices_(trace.indices),
+      watched_(trace.watched),
+      function_results_(trace.results) {
   if (!executable_.soft) launch_.emplace(executable_.make_launch());
-  for (const Output& result : executable_.graph.results) function_results_ += result.alias < 0;
-  function_results_ -= watched_.size();
 }
 
 Result<std::unique_ptr<StepProgram>> StepProgram::create(const Trace& trace, const std::shared_ptr<Device>& device,
@@ -149,7 +150,7 @@ Result<Array> StepProgram::read(Queue& queue, size_t r, uint32_t steps) const {
 Status StepProgram::show_watched(Queue& queue, uint32_t steps, int64_t before) const {
   std::vector<Array> values;
   for (size_t k = 0; k < watched_.size(); ++k) {
-    TENON_ASSIGN(Array rows, read(queue, function_results_ + k, steps));
+    TENON_ASSIGN(Array rows, read(queue, function_results_.size() + k, steps));
     values.push_back(std::move(rows));
   }
   for (uint32_t i = 0; i < steps; ++i)

@@ -32,8 +32,8 @@ class StepProgram {
   // Sets the dynamic sizes of every step from now on.
   void set_sizes(const DimensionSizes& sizes);
   const DimensionSizes& sizes() const { return sizes_; }
-  // The dynamic axes of result r of the function, and their names.
-  const std::map<int, std::string>& dims(size_t r) const { return dims_[r]; }
+  // The function's, which come first among the graph's.
+  const std::vector<TracedResult>& results() const { return function_results_; }
   // Feeds that are given instead of pulled, in the order of FEED inputs.
   void bind_feeds(const std::vector<const Buffer*>& feeds);
 
@@ -42,8 +42,6 @@ class StepProgram {
 
   // Result r of the graph, of a call that did `steps` steps: of mode EACH [steps, ..].
   Result<Array> read(Queue& queue, size_t r, uint32_t steps) const;
-  // Those of the traced function come first: so many.
-  size_t results() const { return function_results_; }
   // After a call that did `steps` steps behind step `before`: what print() shows of each; an error of check_numerics().
   Status show_watched(Queue& queue, uint32_t steps, int64_t before) const;
 
@@ -65,8 +63,7 @@ class StepProgram {
   Executable executable_;
   std::vector<IndexRange> indices_;
   std::vector<Watched> watched_;
-  size_t function_results_ = 0;
-  std::vector<std::map<int, std::string>> dims_;
+  std::vector<TracedResult> function_results_;
   DimensionSizes sizes_;
   std::optional<Launch> launch_;
   std::unique_ptr<PartedLaunch> parted_;             // in its place, where a graph was cut

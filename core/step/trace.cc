@@ -86,20 +86,17 @@ void expect_static_variables(const Graph& graph) {
 // What the units' parts of a result are as one, as Joining says.
 class Joiner {
  public:
-  Joiner(Graph& graph, const TraceOptions& options)
-      : graph_(graph), options_(options), varying_(varying_values(graph)) {}
+  Joiner(Graph& graph, const TraceOptions& options, std::vector<TracedResult>& traced)
+      : graph_(graph), options_(options), traced_(traced), varying_(varying_values(graph)) {}
 
   void add(const std::string& name, const OutputValue& value) {
     Tensor x = value.tensor;
     const bool several = graph_.replicas > 1, varies = several && varying_[static_cast<size_t>(x.id())];
     const bool rows = several && x.rank() > 0 && (varies || value.joining == Joining::kRows);
     if (varies && x.rank() == 0) x = joined(name, x);
+    traced_.push_back({rows, result_dims(graph_, name, x, options_.what)});
     if (!rows || value.mode != ResultMode::kEach) return push(name, x, value.mode, rows);
     if (options_.one_step) return push(name, x, ResultMode::kLast, true);
-    if (options_.pads)
-      fail(options_.what, " gave '", name, "', ", x.type().str(), " on each of ", graph_.replicas,
-           " units: with Remainder::kPad the rows of several steps cannot be kept, only the last ones (last(", name,
-           "))");
     push(name, all_gather(x, 0), ResultMode::kEach, false);  // devices keep the steps of what is the same on all units
   }
 
@@ -116,18 +113,21 @@ class Joiner {
 
   Graph& graph_;
   const TraceOptions& options_;
+  std::vector<TracedResult>& traced_;
   std::vector<bool> varying_;
 };
 
-void add_results(Graph& graph, const Outputs& outputs, const TraceOptions& options) {
+std::vector<TracedResult> add_results(Graph& graph, const Outputs& outputs, const TraceOptions& options) {
   const std::string_view what = options.what;
   for (const auto& [name, value] : outputs.all()) check_output(graph, name, value, what);
   for (size_t i = 0; i < outputs.all().size(); ++i)
     for (size_t k = 0; k < i; ++k)
       if (outputs.all()[i].first == outputs.all()[k].first)
         fail(what, " gave two results '", outputs.all()[i].first, "'");
-  Joiner joiner(graph, options);
+  std::vector<TracedResult> traced;
+  Joiner joiner(graph, options, traced);
   for (const auto& [name, value] : outputs.all()) joiner.add(name, value);
+  return traced;
 }
 
 // A step that drew is counted, where no optimizer does.
@@ -217,9 +217,7 @@ Result<Trace> trace(const TensorFunction& function, const std::vector<TraceInput
     const Building building(graph);
     const Outputs outputs = function(make_inputs(graph, inputs));
     count_draws(graph);
-    add_results(graph, outputs, options);
-    for (const Output& result : graph.results)
-      out.dims.push_back(result_dims(graph, result.name, Tensor(&graph, result.value), options.what));
+    out.results = add_results(graph, outputs, options);
     expect_static_variables(graph);
     out.watched = add_watches(graph);
     agree_on_states(graph);

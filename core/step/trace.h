@@ -27,16 +27,21 @@ struct TraceOptions {
   std::string_view draws_by = "global_step";  // the counter that random numbers are keyed by; any other counts itself
   bool one_step = false;                      // of each call
   bool same_draws = false;                    // each unit draws the same, as it has the same inputs
-  bool pads = false;                          // batches that cannot be dealt over the units get rows of zeros
   std::shared_ptr<ObjectNames> objects = nullptr;  // of the store of variables; none: names of this trace
   std::string_view what = "the function";          // for messages
+};
+
+// A result of the function, in one step.
+struct TracedResult {
+  bool rows = false;                // axis 0 is that of all units, one after the other
+  std::map<int, std::string> dims;  // axes that are dynamic, and their names
 };
 
 struct Trace {
   std::unique_ptr<Graph> graph;
   std::vector<Watched> watched;
-  std::vector<IndexRange> indices;               // what the host has to hold features against before it feeds them
-  std::vector<std::map<int, std::string>> dims;  // of the function's results: axes that are dynamic, and their names
+  std::vector<IndexRange> indices;  // what the host has to hold features against before it feeds them
+  std::vector<TracedResult> results;
 };
 
 // An input of a traced function on one replica; `split`: each has another part of the whole.

@@ -248,15 +248,18 @@ Result<PredictedStep> TracedFunction::forecast(const std::vector<TraceInput>& si
   return std::move(planned.step);
 }
 
-// A result as far as its dynamic dimensions go.
-Array TracedFunction::as_it_is(Array value, const StepProgram& program, size_t result) const {
-  const Output& output = program.executable().graph.results[result];
-  const int units = output.split ? device_->replicas() : 1;
-  const int lead = output.mode == ResultMode::kEach && most_ > 1 ? 1 : 0;
+// A result as far as its dynamic dimensions and the rows that were given go.
+Array TracedFunction::as_it_is(Array value, const StepCall& call, size_t r) const {
+  const TracedResult& result = call.program->results()[r];
+  const int units = result.rows ? device_->replicas() : 1;
+  const int axis0 = call.program->executable().graph.results[r].mode == ResultMode::kEach && most_ > 1 ? 1 : 0;
   Shape shape = value.shape();
-  for (const auto& [axis, dim] : program.dims(result))
-    shape.set(axis + lead, program.sizes().at(dim) * (axis == 0 ? units : 1));
-  return resized(std::move(value), shape, units, 0);
+  for (const auto& [axis, dim] : result.dims)
+    shape.set(axis + axis0, call.program->sizes().at(dim) * (axis == 0 ? units : 1));
+  value = resized(std::move(value), shape, units, axis0);
+  if (call.rows == call.computed || !result.rows || shape[axis0] != call.computed) return value;
+  shape.set(axis0, call.rows);
+  return resized(std::move(value), shape, 1, axis0);
 }
 
 Result<Array> TracedFunction::result(const StepCall& call, std::string_view name) const {
@@ -271,14 +274,12 @@ Result<Results> TracedFunction::results(const StepCall& call) const {
   if (call.steps == 0) return Results();
   Arrays values;
   const Graph& graph = call.program->executable().graph;
-  for (size_t r = 0; r < call.program->results(); ++r) {
+  for (size_t r = 0; r < call.program->results().size(); ++r) {
     const Output& result = graph.results[r];
     if (result.mode == ResultMode::kUntil) continue;
     TENON_ASSIGN(Array value, call.program->read(queue_, r, call.steps));
     if (result.mode == ResultMode::kEach && most_ == 1) value = value.row(0);
-    value = as_it_is(std::move(value), *call.program, r);
-    const bool more = call.rows < call.computed && result.split && value.dim(0) == call.computed;
-    values.emplace(result.name, more ? value.rows(0, call.rows) : std::move(value));
+    values.emplace(result.name, as_it_is(std::move(value), call, r));
   }
   return Results(std::move(values), call.steps, int64_t{call.steps} * call.rows, call.rest_follows);
 }

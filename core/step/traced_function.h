@@ -125,7 +125,7 @@ class TracedFunction {
   Result<StepCall> take_partial();
   Status run_partial(StepCall& call, int64_t first, bool repeated);
   DimensionSizes batch_of(int64_t rows) const;
-  Array as_it_is(Array value, const StepProgram& program, size_t result) const;
+  Array as_it_is(Array value, const StepCall& call, size_t result) const;
   static void use_inputs(Compiled& compiled);
 
   TensorFunction function_;

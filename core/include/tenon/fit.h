@@ -60,7 +60,7 @@ struct CompileOptions {
   ForOutputs<double> loss_weights = {};     // 1 each
   MetricList metrics = {};                  // sample weights do not count
   MetricList weighted_metrics = {};
-  int steps_per_execution = 1;  // batches that one call of the device takes, up to 2^20; of predict on one unit only
+  int steps_per_execution = 1;  // batches that one call of the device takes, up to 2^20
   // A last batch with fewer rows runs in the program of the whole ones, whose sums then cost a mask each, instead of
   // being compiled for itself (BoundedDim of tenon/strategy.h). Of fit, evaluate and predict.
   bool bounded_batch = false;

@@ -47,10 +47,9 @@ struct StrategyOptions {
 };
 
 // What becomes of a batch of a Dataset whose rows cannot be dealt equally over the units: an error; its last rows, fewer
-// than there are units, are left out; rows of zeros are added, and what they give is left out, for which rows of several
-// steps a call are kept of the last one alone (last()); those last rows are a step of their own, in which each unit has all
-// of them, so that each example counts once whatever is measured; or each unit has the whole batch, so that losses,
-// gradients and moments are those of one unit, which takes its time and memory.
+// than there are units, are left out; rows of zeros are added, and what they give is left out; those last rows are a step of
+// their own, in which each unit has all of them, so that each example counts once whatever is measured; or each unit has the
+// whole batch, so that losses, gradients and moments are those of one unit, which takes its time and memory.
 enum class Remainder : uint8_t { kRefuse, kDrop, kPad, kRepeat, kWhole };
 
 // A dimension of inputs whose size is known when the function is called: 1 to `max`, which is less than 2^31. Axes of that

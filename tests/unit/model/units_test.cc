@@ -53,23 +53,22 @@ TEST(Units, KeepTheRowsOfSeveralSteps) {
   }
 }
 
-TEST(Units, SayThatPaddedRowsOfSeveralStepsCannotBeKept) {
-  const Strategy strategy("cpu:units=8");
-  Function f = strategy.function(
-      [](const Features& in) {
-        return Outputs{{"rows", in["x"] * 2.0}};
-      },
-      {.steps_per_call = 4, .remainder = Remainder::kPad});
-  try {
-    (void)f.repeat(2, {{"x", sixteen()}});
-    FAIL();
-  } catch (const Error& e) {
-    EXPECT_TRUE(
-        std::string(e.what()).starts_with("function gave 'rows', f32[2,1] on each of 8 units: with Remainder::kPad the "
-                                          "rows of several steps cannot be kept, "
-                                          "only the last ones (last(rows))"))
-        << e.what();
-  }
+// y = 2 x + 1 for 27 rows: over 8 units batches of 8 leave 3, which no unit count divides.
+TEST(Units, PredictSeveralBatchesACall) {
+  std::vector<float> x;
+  for (int i = 0; i < 27; ++i) x.push_back(static_cast<float>(i % 7) - 3);
+  for (const char* device : {"cpu", "cpu:units=8", "tpu-emulator:v2-8"})
+    for (const int batch : {8, 5})
+      for (const int steps : {1, 2, 3})
+        for (const bool bounded : {false, true}) {
+          Sequential model({Dense({.units = 1, .kernel_initializer = constant_initializer(2), .bias_initializer = ones()})});
+          model.compile(
+              {.steps_per_execution = steps, .bounded_batch = bounded, .strategy = Strategy(device)});
+          const std::vector<float> y = model.predict(Array(x, {27, 1}), {.batch_size = batch})[0].to<float>();
+          ASSERT_EQ(y.size(), x.size()) << device;
+          for (size_t i = 0; i < x.size(); ++i)
+            EXPECT_EQ(y[i], 2 * x[i] + 1) << device << " batches of " << batch << ", " << steps << " a call " << bounded;
+        }
 }
 
 }  // namespace
