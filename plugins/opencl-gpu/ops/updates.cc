@@ -151,7 +151,7 @@ void add_rows(std::vector<Launch>& launches, Driver& driver, const NodeView& nod
   else
     zero.value<cl_uint>(0);
   launches.push_back(zero.items(n));
-  IndexShape shape;
+  tenon::plugin::IndexShape shape;
   shape.n = p.dim(0), shape.j = rows.elements(), shape.s = p.elements() / p.dim(0);
   Launch add = scatter_launch(driver, rows.dtype(), p.dtype(), sums, true);
   launches.push_back(finish_scatter(add.scratch().in(TENON_UPDATE_ROWS).in(TENON_UPDATE_G), driver, shape));
