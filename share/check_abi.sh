@@ -4,6 +4,7 @@
 #   share/check_abi.sh [--headers DIR] [--history DIR]      the headers against every published version
 #   share/check_abi.sh --layout [--headers DIR]             their structs, fields and offsets
 #   share/check_abi.sh --snapshot [..]                      writes them down as the draft of their version
+#   share/check_abi.sh --freeze [..]                        makes that draft final, if it is whole: there is no way back
 #
 # Allowed: what is appended to a struct, an enum or the table under a higher minor version, new types, new flag bits.
 # A version is frozen or a draft (history/VERSION/status). A draft may still change: take a new snapshot, and say why
@@ -12,7 +13,7 @@ set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 headers=$root/sdk/include history=$root/sdk/abi-history mode=check
-usage() { sed -n '4,6s/^# *//p' "$0" >&2; exit 2; }
+usage() { sed -n '4,7s/^# *//p' "$0" >&2; exit 2; }
 while [ $# -gt 0 ]; do
   case "$1" in
     --headers | --history) [ $# -ge 2 ] || usage ;;
@@ -22,6 +23,7 @@ while [ $# -gt 0 ]; do
     --history) history=$2; shift ;;
     --layout) mode=layout ;;
     --snapshot) mode=snapshot ;;
+    --freeze) mode=freeze ;;
     *) usage ;;
   esac
   shift
@@ -282,5 +284,17 @@ case " $published " in
   *" $version "*) ;;
   *) echo "check_abi: version $version is not in the history yet" ;;
 esac
+if [ "$mode" = freeze ]; then
+  at=$history/$version
+  status=$(cat "$at/status" 2>/dev/null || echo absent)
+  [ "$status" = draft ] || fail "version $version is $status; what is frozen has to be a draft"
+  made=$at/x86_64-linux
+  if [ ! -f "$made/example.so.gz" ] || [ ! -f "$made/skeleton.so.gz" ] || [ ! -f "$made/headers.sha256" ]; then
+    fail "$made lacks example.so.gz, skeleton.so.gz or headers.sha256; share/keep_abi_binaries.sh makes them"
+  elif [ "$(cat "$made/headers.sha256")" != "$(cat "$at"/tenon/abi/*.h | sha256sum | cut -d ' ' -f 1)" ]; then
+    fail "$made was built with other headers than $at/tenon/abi; share/keep_abi_binaries.sh renews it"
+  fi
+  [ $failures -eq 0 ] && echo frozen >"$at/status"
+fi
 [ $failures -eq 0 ] || exit 1
 for v in $published; do echo "check_abi: version $v ($(cat "$history/$v/status")): all of it is still there"; done

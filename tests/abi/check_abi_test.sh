@@ -170,6 +170,37 @@ echo draft >"$work/history/1.0/status"
   failures=$((failures + 1))
 }
 
+# A draft is frozen when it is whole and has its binaries, and once.
+freezes() { # expected exit code, expected text
+  tried=$((tried + 1))
+  code=0
+  "$check" --freeze --headers "$work/headers" --history "$work/history" >"$work/out" 2>&1 || code=$?
+  if [ $code -ne "$1" ] || ! grep -qF -- "$2" "$work/out"; then
+    echo "check_abi_test: --freeze: expected exit code $1 and '$2', found $code and: $(cat "$work/out")"
+    failures=$((failures + 1))
+  fi
+}
+fresh
+echo draft >"$work/history/1.0/status"
+freezes 1 'lacks example.so.gz, skeleton.so.gz or headers.sha256'
+made=$work/history/1.0/x86_64-linux
+mkdir "$made"
+echo >"$made/example.so.gz"; echo >"$made/skeleton.so.gz"; echo 0 >"$made/headers.sha256"
+freezes 1 'was built with other headers'
+cat "$work"/history/1.0/tenon/abi/*.h | sha256sum | cut -d ' ' -f 1 >"$made/headers.sha256"
+cp "$work/headers/tenon/abi/device.h" "$work/kept.h"
+change device.h 's/uint32_t domain;/uint64_t domain;/'
+freezes 1 'tenon_unit.domain is of type uint64_t'
+cp "$work/kept.h" "$work/headers/tenon/abi/device.h"
+freezes 0 'version 1.0 (frozen): all of it is still there'
+freezes 1 'version 1.0 is frozen; what is frozen has to be a draft'
+tried=$((tried + 1))
+if "$root/share/keep_abi_binaries.sh" --history "$work/history" "$work" >"$work/out" 2>&1 ||
+  ! grep -qF 'version 1.0 is frozen; it keeps the binaries of that day' "$work/out"; then
+  echo "check_abi_test: keep_abi_binaries.sh of a frozen version printed $(cat "$work/out")"
+  failures=$((failures + 1))
+fi
+
 # An option without its value is answered with how it is called.
 for option in --headers --history; do
   code=0
