@@ -59,10 +59,10 @@ void tells_lines_and_enumerators(Subject& s) {
 void tells_the_same_each_time(Subject& s) {
   const tenon_facts first = facts_of(s, s.device());
   const std::vector<std::string> texts = copies_of(first);
-  const auto again = [&](const std::string& when) {
+  const auto again = [&](const std::string& when) {  // another call may write the strings anew
+    expect_texts(first, texts, "in the strings that were given first, " + when);
     const tenon_facts now = facts_of(s, s.device());
     expect_texts(now, texts, when);
-    expect_texts(first, texts, "in the strings that were given first, " + when);
     expect(now.trace_clock == first.trace_clock, "facts: trace_clock is " + std::to_string(now.trace_clock) + " " +
                                                      when + ", before it was " + std::to_string(first.trace_clock));
   };
