@@ -36,7 +36,7 @@ std::vector<Access> accesses(const GraphView& graph, const Step& step) {
     if (node.has(k)) out.push_back({step.operands[k], size_of(graph, node.operand_id(k)), false, serial});
   for (int k = 0; k < node.results(); ++k)
     if (node.has_result(k)) out.push_back({step.results[k], size_of(graph, node.result_id(k)), true, serial});
-  if (step.kernel.scratch_bytes) out.push_back({{kBaseArena, step.scratch}, step.kernel.scratch_bytes, true, serial});
+  if (step.kernel.scratch_bytes) out.push_back({step.scratch, step.kernel.scratch_bytes, true, serial});
   return out;
 }
 

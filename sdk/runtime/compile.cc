@@ -100,7 +100,7 @@ Compiled plan_whole(Device& device, const GraphView& graph, const tenon_options&
     if (graph.input(i).role == TENON_ROLE_SCALAR)
       plan.scalars.push_back(
           {{kBaseArena, scalars + plan.scalars.size() * 8}, graph.value(graph.input(i).value).dtype()});
-  plan.arena_bytes = scalars + plan.scalars.size() * 8;
+  plan.arena_parts = {scalars + plan.scalars.size() * 8};
   Step step;
   step.kernel.run = [made, scalars, n = plan.n_buffers](const Call& call) {
     uint8_t* const* in = call.bases_ + kBaseFirstInput;
@@ -120,7 +120,7 @@ tenon_info info_of(const Compiled& compiled, const Device& device) {
   tenon_info info{};
   info.argument_bytes = plan.argument_bytes;
   info.result_bytes = plan.results_bytes;
-  info.workspace_bytes = plan.arena_bytes;
+  info.workspace_bytes = plan.arena_bytes();
   info.code_bytes = compiled.code_bytes;
   info.peak_bytes = info.argument_bytes + info.result_bytes + info.workspace_bytes + info.code_bytes;
   info.capacity_bytes = device.driver->memory_bytes();
@@ -132,12 +132,13 @@ tenon_info info_of(const Compiled& compiled, const Device& device) {
   return info;
 }
 
-void reserve_workspace(Device& device, uint64_t bytes, uint64_t limit) {
+void reserve_workspace(Device& device, const Plan& plan, uint64_t limit) {
+  const uint64_t bytes = plan.arena_bytes();
   if (limit && bytes > limit)
     throw Error(TENON_OUT_OF_MEMORY, "compile: the step needs a workspace of " + std::to_string(bytes) +
                                          " bytes; more than the limit of " + std::to_string(limit));
   const std::lock_guard lock(device.enqueuing);
-  device.workspaces.reserve(bytes);
+  device.workspaces.reserve(plan.arena_parts);
 }
 
 }  // namespace
@@ -171,7 +172,7 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
     made.program->max_iterations = std::max(options.max_iterations, 1u);
     if (info) give(info_of(made, device), info);
     try {
-      reserve_workspace(device, made.program->executor->plan().arena_bytes, options.memory_limit);
+      reserve_workspace(device, made.program->executor->plan(), options.memory_limit);
     } catch (const Error&) {  // the program's allocations go with it
       if (info && TENON_HAS(info, tenon_info, n_allocations)) info->allocations = nullptr, info->n_allocations = 0;
       throw;

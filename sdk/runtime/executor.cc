@@ -13,7 +13,8 @@ namespace {
 
 Executor::Executor(Plan plan, bool bases_are_pointers)
     : plan_(std::move(plan)), bases_are_pointers_(bases_are_pointers) {
-  const auto n = static_cast<size_t>(result_base(plan_.n_results));
+  const auto n = static_cast<size_t>(result_base(plan_.n_results)) + plan_.arena_parts.size();
+  arenas_.reserve(plan_.arena_parts.size());
   bases_.resize(n);
   base_offsets_.resize(n);
 }
@@ -39,6 +40,10 @@ void Executor::check(const tenon_run& run) const {
 void Executor::set_base(int32_t base, void* memory, uint64_t offset) {
   bases_[base] = static_cast<uint8_t*>(memory) + (bases_are_pointers_ ? offset : 0);
   base_offsets_[base] = offset;
+}
+
+void Executor::bind_arena() {
+  for (size_t part = 0; part < arenas_.size(); ++part) set_base(plan_.part_base(part), arenas_[part].data, 0);
 }
 
 void Executor::bind_row(const tenon_run& run, int32_t r, uint64_t offset) {

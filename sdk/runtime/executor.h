@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/memory.h"
 #include "runtime/plan/plan.h"
 #include "runtime/queue.h"
 #include "runtime/trace.h"
@@ -33,6 +34,7 @@ class Executor {
   // The offset is added to the base where bases are pointers, and else kept beside it.
   Executor(Plan plan, bool bases_are_pointers);
   void set_base(int32_t base, void* memory, uint64_t offset);
+  void bind_arena();  // arenas_, which a Workspace has filled
   bool is_fed(const tenon_run& run, int32_t i) const { return run.feed && plan_.is_feed[i]; }
   // Inputs and results, but what a feed gives.
   void bind(const tenon_run& run);
@@ -47,6 +49,7 @@ class Executor {
   Plan plan_;
   std::vector<uint8_t*> bases_;
   std::vector<uint64_t> base_offsets_;
+  std::vector<ArenaPool::Arena> arenas_;  // of this run
   const Tracer* tracer_ = nullptr;
   std::unique_ptr<StepEvents> events_;
 

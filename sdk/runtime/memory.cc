@@ -56,16 +56,34 @@ void ArenaPool::release(const Arena& arena) {
   memory_.release(arena.data, arena.bytes);
 }
 
-ArenaPool::Arena ArenaPool::lease(uint64_t bytes, const char* what) {
-  bytes = std::max<uint64_t>(bytes, 64);
+void ArenaPool::reserve(const std::vector<uint64_t>& parts) {
+  std::vector<Arena> arenas;
+  lease(parts, "compile: the step's workspace", arenas);
+  give_back(arenas);
+}
+
+void ArenaPool::lease(const std::vector<uint64_t>& parts, const char* what, std::vector<Arena>& out) {
+  out.clear();
   const std::lock_guard lock(mutex_);
-  for (Arena& arena : free_)
-    if (arena.bytes >= bytes) {
-      std::swap(arena, free_.back());
-      Arena found = std::move(free_.back());
-      free_.pop_back();
-      return found;
-    }
+  try {
+    for (const uint64_t bytes : parts) out.push_back(take(std::max<uint64_t>(bytes, 64), what));
+  } catch (...) {
+    put_back(out);
+    throw;
+  }
+}
+
+// The smallest that is large enough.
+ArenaPool::Arena ArenaPool::take(uint64_t bytes, const char* what) {
+  size_t best = free_.size();
+  for (size_t i = 0; i < free_.size(); ++i)
+    if (free_[i].bytes >= bytes && (best == free_.size() || free_[i].bytes < free_[best].bytes)) best = i;
+  if (best < free_.size()) {
+    std::swap(free_[best], free_.back());
+    Arena found = std::move(free_.back());
+    free_.pop_back();
+    return found;
+  }
   if (free_.empty()) return {memory_.allocate(bytes, what), bytes, nullptr};
   // A free one that is too small gives its memory to the larger one, or comes back when that cannot be had.
   const Arena small = std::move(free_.back());
@@ -79,35 +97,42 @@ ArenaPool::Arena ArenaPool::lease(uint64_t bytes, const char* what) {
   }
 }
 
-void ArenaPool::give_back(Arena arena) {
-  const std::lock_guard lock(mutex_);
-  free_.push_back(std::move(arena));
+void ArenaPool::put_back(std::vector<Arena>& arenas) {
+  for (Arena& arena : arenas) free_.push_back(std::move(arena));
+  arenas.clear();
 }
 
-Workspace::Workspace(ArenaPool& pool, uint64_t bytes, DeviceStream* stream)
-    : pool_(pool), stream_(stream), arena_(pool.lease(bytes, "run: the step's workspace")) {
+void ArenaPool::give_back(std::vector<Arena>& arenas) {
+  const std::lock_guard lock(mutex_);
+  put_back(arenas);
+}
+
+Workspace::Workspace(ArenaPool& pool, const std::vector<uint64_t>& parts, DeviceStream* stream,
+                     std::vector<ArenaPool::Arena>& arenas)
+    : pool_(pool), stream_(stream), arenas_(arenas) {
+  pool.lease(parts, "run: the step's workspace", arenas);
   if (!stream) return;
   try {
-    wait_behind(*stream, arena_.last_use);
+    for (ArenaPool::Arena& arena : arenas) wait_behind(*stream, arena.last_use);
   } catch (...) {
-    pool.give_back(std::move(arena_));
+    pool.give_back(arenas);
     throw;
   }
 }
 
-void Workspace::used_until(std::shared_ptr<DeviceMark> mark) {
-  arena_.last_use = std::move(mark);
+void Workspace::used_until(const std::shared_ptr<DeviceMark>& mark) {
+  for (ArenaPool::Arena& arena : arenas_) arena.last_use = mark;
   marked_ = true;
 }
 
 Workspace::~Workspace() {
   if (stream_ && !marked_) {
     try {
-      arena_.last_use = stream_->submit();
+      used_until(stream_->submit());
     } catch (...) {  // the device is lost, or the host's memory: then nothing of it runs on
     }
   }
-  pool_.give_back(std::move(arena_));
+  pool_.give_back(arenas_);
 }
 
 }  // namespace tenon::plugin

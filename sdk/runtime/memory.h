@@ -35,18 +35,23 @@ class ArenaPool {
   explicit ArenaPool(Memory& memory) : memory_(memory) { free_.reserve(64); }
   ~ArenaPool();
 
+  // A part of one.
   struct Arena {
     void* data = nullptr;
     uint64_t bytes = 0;
     std::shared_ptr<DeviceMark> last_use;  // nullptr: it is over
   };
-  // Makes sure that a lease of so many bytes will find one. Throws OUT_OF_MEMORY.
-  void reserve(uint64_t bytes) { give_back(lease(bytes, "compile: the step's workspace")); }
-  // Throws OUT_OF_MEMORY, as `what`. Does not allocate when a reserved one is free.
-  Arena lease(uint64_t bytes, const char* what);
-  void give_back(Arena arena);
+  // Makes sure that a lease of so many bytes will find them. Throws OUT_OF_MEMORY.
+  void reserve(const std::vector<uint64_t>& parts);
+  // Gives `out` parts of so many bytes each, the largest first. Throws OUT_OF_MEMORY, as `what`, and gives none. Does not
+  // allocate when reserved ones are free.
+  void lease(const std::vector<uint64_t>& parts, const char* what, std::vector<Arena>& out);
+  // Leaves it empty.
+  void give_back(std::vector<Arena>& arenas);
 
  private:
+  Arena take(uint64_t bytes, const char* what);
+  void put_back(std::vector<Arena>& arenas);
   void release(const Arena& arena);
 
   Memory& memory_;
@@ -57,20 +62,21 @@ class ArenaPool {
 // An arena, for as long as one run uses it.
 class Workspace {
  public:
-  // What is enqueued on the stream from now on comes behind the arena's last use. NULL: the work is done when the
-  // workspace ends. Throws OUT_OF_MEMORY.
-  Workspace(ArenaPool& pool, uint64_t bytes, DeviceStream* stream);
+  // Parts of so many bytes, kept in `arenas`, which the caller lends for as long, so that nothing is allocated. What is
+  // enqueued on the stream from now on comes behind their last use. NULL: the work is done when the workspace ends. Throws
+  // OUT_OF_MEMORY.
+  Workspace(ArenaPool& pool, const std::vector<uint64_t>& parts, DeviceStream* stream,
+            std::vector<ArenaPool::Arena>& arenas);
   ~Workspace();
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
-  void* data() const { return arena_.data; }
   // The use is over at this mark; else with all that the stream has.
-  void used_until(std::shared_ptr<DeviceMark> mark);
+  void used_until(const std::shared_ptr<DeviceMark>& mark);
 
  private:
   ArenaPool& pool_;
   DeviceStream* stream_;
-  ArenaPool::Arena arena_;
+  std::vector<ArenaPool::Arena>& arenas_;
   bool marked_ = false;
 };
 

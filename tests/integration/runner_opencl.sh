@@ -28,6 +28,7 @@ refused() { expect 1 "$1" env "${@:2}" "$tenon" train fashion --data_dir "$work/
 refused "TENON_OPENCL_SHAPE: expected cpu or gpu, found 'disk'" TENON_OPENCL_SHAPE=disk
 refused "TENON_OPENCL_WIDTH: expected 4, 8 or 16, found '5'" TENON_OPENCL_WIDTH=5
 refused "TENON_OPENCL_WAY: expected a number from 0 to 999, found '-1'" TENON_OPENCL_WAY=-1
+refused "TENON_OPENCL_MAX_ALLOC: expected bytes, 65536 or more, found '4k'" TENON_OPENCL_MAX_ALLOC=4k
 if "$tenon" devices | grep -q PoCL; then
   refused 'TENON_OPENCL_SHAPE=gpu: expected at least work-groups of 256 and 17408 bytes of local memory, found work-groups of 64' \
     TENON_OPENCL_SHAPE=gpu POCL_MAX_WORK_GROUP_SIZE=64
@@ -44,6 +45,19 @@ same_loss() {
 }
 expect 0 '' train again opencl-gpu
 same_loss 'the same seed'
+
+# A workspace of 8 MB in buffers that hold its largest value, 3,211,264 bytes, and little more: the same bits.
+parted() {  # MODEL_DIR [VARIABLE=VALUE]
+  env TENON_OPENCL_SHAPE=gpu "${@:2}" "$tenon" train fashion --synthetic --height 28 --width 28 --channels 1 \
+    --num_classes 10 --noevaluate --json --model_dir "$work/$1" --device opencl-gpu --train_batch_size 32 --train_steps 3
+}
+if "$tenon" devices | grep -q PoCL; then
+  expect 0 '' parted whole
+  whole=$(result hash)
+  expect 0 '' parted parted TENON_OPENCL_MAX_ALLOC=3300000
+  [ "$(result hash)" = "$whole" ] || complain "a workspace in parts: hash $(result hash), expected $whole"
+  expect 1 "largest buffer, 3000000" parted refused TENON_OPENCL_MAX_ALLOC=3000000
+fi
 
 # A step for which there is no memory is refused by name and bytes, and training goes on from the checkpoint without it.
 if "$tenon" devices | grep -q PoCL; then

@@ -1,7 +1,9 @@
 #include "device/devices.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "tenon/plugin/host_limits.h"
@@ -94,8 +96,20 @@ uint64_t memory_bytes_of(const Found& found) {
   return in_host_memory(found) ? std::min(bytes, tenon::plugin::host_memory().limit) : bytes;
 }
 
+// The device's, or what TENON_OPENCL_MAX_ALLOC says, if that is less.
 uint64_t largest_buffer_of(const Found& found) {
-  return std::min<uint64_t>(device_info<cl_ulong>(found.device, CL_DEVICE_MAX_MEM_ALLOC_SIZE), memory_bytes_of(found));
+  constexpr uint64_t kLeast = 64 << 10;
+  const uint64_t most =
+      std::min<uint64_t>(device_info<cl_ulong>(found.device, CL_DEVICE_MAX_MEM_ALLOC_SIZE), memory_bytes_of(found));
+  const char* forced = std::getenv("TENON_OPENCL_MAX_ALLOC");
+  if (!forced) return most;
+  const std::string text = forced;
+  uint64_t bytes = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  if (error != std::errc() || end != text.data() + text.size() || bytes < kLeast)
+    throw Error(TENON_INVALID, "TENON_OPENCL_MAX_ALLOC: expected bytes, " + std::to_string(kLeast) +
+                                   " or more, found '" + text + "'");
+  return std::min(most, bytes);
 }
 
 std::vector<tenon_unit> enumerate_devices(const std::string& spec) {

@@ -64,7 +64,7 @@ class Driver : public tenon::plugin::DeviceDriver {
   void release_host(void* memory, uint64_t bytes) override;
   std::unique_ptr<tenon::plugin::DeviceStream> open_stream() override;
   uint64_t memory_bytes() const override { return memory_; }
-  uint64_t largest_buffer() const { return max_buffer_; }
+  uint64_t largest_buffer() const override { return max_buffer_; }
   std::string refusal(const tenon::plugin::NodeView& node) const override;
   void compiled() override;  // tells the host what it took
   tenon::plugin::DeviceFacts facts() const override;

@@ -51,7 +51,7 @@ void StreamExecutor::enqueue_steps(uint64_t iteration, DeviceStream& stream, boo
     const Step& step = plan_.steps[i];
     call.operands_ = step.operands.data();
     call.results_ = step.results.data();
-    call.scratch_address_ = {bases_[kBaseArena], step.scratch};
+    call.scratch_address_ = {bases_[step.scratch.base], step.scratch.offset};
     const uint64_t start = traced ? now_ps() : 0;
     try {
       step.kernel.run(call);
@@ -82,8 +82,8 @@ StreamExecutor::Iteration StreamExecutor::iterate(const tenon_run& run, uint64_t
     const std::lock_guard lock(device_.enqueuing);
     bind(run);
     if (fed) bind_batch(fed);
-    Workspace workspace(device_.workspaces, plan_.arena_bytes, &stream);
-    set_base(kBaseArena, workspace.data(), 0);
+    Workspace workspace(device_.workspaces, plan_.arena_parts, &stream, arenas_);
+    bind_arena();
     begin_iteration(run, i, [&](const ScalarSlot& slot, tenon_scalar scalar) {
       uint8_t element[8];
       put_scalar(scalar, slot.dtype, element);

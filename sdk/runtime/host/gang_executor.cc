@@ -62,8 +62,8 @@ struct GangExecutor::Shared {
   bool stop = false;
 };
 
-GangExecutor::GangExecutor(Plan plan, const tenon_host& host, ArenaPool& arenas)
-    : Executor(std::move(plan), true), host_(host), arenas_(arenas) {
+GangExecutor::GangExecutor(Plan plan, const tenon_host& host, ArenaPool& pool)
+    : Executor(std::move(plan), true), host_(host), pool_(pool) {
   fed_.resize(plan_.feeds.size() + 1);
   set_base(kBaseConstants, plan_.constants.data(), 0);
 }
@@ -112,7 +112,7 @@ void GangExecutor::walk(uint32_t index, uint32_t count) {
     const bool serial = step.kernel.threads <= 1;
     if (serial && index != 0) continue;
     call.count = serial ? 1 : count;
-    call.scratch = arena + step.scratch;
+    call.scratch = arena + step.scratch.offset;
     call.operands_ = step.operands.data();
     call.results_ = step.results.data();
     if constexpr (traced) {
@@ -152,8 +152,8 @@ void GangExecutor::run_fed(const tenon_run& run) {
 
 void GangExecutor::run_now(const tenon_run& run, uint32_t* done) {
   const std::lock_guard lock(mutex_);
-  const Workspace workspace(arenas_, plan_.arena_bytes, nullptr);
-  set_base(kBaseArena, workspace.data(), 0);
+  const Workspace workspace(pool_, plan_.arena_parts, nullptr, arenas_);
+  bind_arena();
   bind(run);
   current_ = &run;
   completed_ = done;

@@ -12,7 +12,7 @@ namespace tenon::plugin {
 
 class GangExecutor : public Executor {
  public:
-  GangExecutor(Plan plan, const tenon_host& host, ArenaPool& arenas);
+  GangExecutor(Plan plan, const tenon_host& host, ArenaPool& pool);
   void run(const tenon_run& run, Queue& queue, uint32_t* done) override;
 
  private:
@@ -27,7 +27,7 @@ class GangExecutor : public Executor {
   bool run_iterations(uint64_t first, uint32_t n);
 
   const tenon_host& host_;
-  ArenaPool& arenas_;
+  ArenaPool& pool_;
   std::mutex mutex_;
   std::vector<tenon_buffer*> fed_;
   Barrier steps_barrier_, kernel_barrier_;

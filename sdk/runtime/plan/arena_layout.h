@@ -28,7 +28,8 @@ struct MemoryLayout {
   std::vector<uint32_t> scalars;  // of each block: the input that it holds; TENON_NONE
 };
 
-// Gives each block its offset; returns the bytes that all take up.
-uint64_t place_blocks(std::vector<Block>& blocks);
+// Gives each block its offset in an arena of parts, one behind the other, each of `most` bytes at most. No block lies in two.
+// Returns the bytes of each part, the largest first. REQUIRED: no block is larger than `most`.
+std::vector<uint64_t> place_blocks(std::vector<Block>& blocks, uint64_t most);
 
 }  // namespace tenon::plugin

@@ -9,13 +9,13 @@
 
 namespace tenon::plugin {
 
-// Bases of a run, in the order of Call::bases_.
+// Bases of a run, in the order of Call::bases_. Behind the inputs come the results, then the further parts of the arena.
 enum : int32_t { kBaseArena = 0, kBaseConstants = 1, kBaseFirstInput = 2 };
 
 struct Step {
   Kernel kernel;
   std::vector<Place> operands, results;
-  uint64_t scratch = 0;  // offset in the arena
+  Place scratch{kBaseArena, 0};
   uint32_t node = TENON_NONE;
   bool barrier = false;  // all threads meet before it
 };
@@ -30,9 +30,10 @@ struct Plan {
   std::vector<Step> steps;
   std::vector<uint8_t> constants;
   std::vector<ScalarSlot> scalars;
-  MemoryLayout memory;                // taken out by compile, which describes it
-  uint64_t arena_bytes = 0;           // values, scratch and the threads' own scratch
-  uint64_t thread_scratch = 0;        // offset in the arena
+  MemoryLayout memory;  // taken out by compile, which describes it
+  std::vector<uint64_t>
+      arena_parts;              // bytes of each: values, scratch and, in ordinary memory, the threads' own scratch
+  uint64_t thread_scratch = 0;  // offset in the first part
   uint64_t thread_scratch_bytes = 0;  // of each thread
   uint32_t threads = 1;               // the largest gang that helps
 
@@ -46,7 +47,14 @@ struct Plan {
   std::vector<int32_t> result_alias;  // index among buffers, or -1
   int32_t until = -1;                 // index of the UNTIL result
   uint64_t argument_bytes = 0, results_bytes = 0;
+
+  uint64_t arena_bytes() const;
+  int32_t part_base(size_t part) const;
+  Place arena_place(uint64_t offset) const;  // of a block
 };
+
+// Of each input its index among buffers; -1: a scalar.
+std::vector<int32_t> buffers_of(const GraphView& graph);
 
 // A plan without steps: the inputs and results of a graph.
 Plan interface_of(const GraphView& graph);

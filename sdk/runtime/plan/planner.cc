@@ -29,14 +29,6 @@ Kernel copy_kernel(uint64_t bytes, const Env& env) {
   return k;
 }
 
-// Of each input its index among buffers; -1: a scalar.
-std::vector<int32_t> buffers_of(const GraphView& graph) {
-  std::vector<int32_t> out;
-  for (uint32_t i = 0, n = 0; i < graph.n_inputs(); ++i)
-    out.push_back(graph.input(i).role == TENON_ROLE_SCALAR ? -1 : static_cast<int32_t>(n++));
-  return out;
-}
-
 class Planner {
  public:
   Planner(const GraphView& graph, const KernelTable& table, const Env& env)
@@ -57,6 +49,7 @@ class Planner {
     place_results();
     place_values();
     place_scratch();
+    place_stages();
     finish_arena();
     fill_steps();
     drop_views();
@@ -233,6 +226,7 @@ class Planner {
         const uint32_t last = last_use(v, i);
         const int32_t reuse = reusable_block(node, v, k);
         if (reuse >= 0) blocks_[reuse].last = last;
+        check_size(node, "a value", static_cast<uint64_t>(graph_.value(v).bytes()));
         storage_[v].block = reuse >= 0 ? reuse : new_block(i, last, static_cast<uint64_t>(graph_.value(v).bytes()));
         if (reuse < 0) block_maker_.back() = i;
       }
@@ -242,21 +236,51 @@ class Planner {
   void place_scratch() {
     for (uint32_t i = 0; i < n_; ++i) {
       const Kernel& kernel = plan_.steps[i].kernel;
+      check_size(graph_.node(i), "scratch", kernel.scratch_bytes);
       scratch_.push_back(kernel.scratch_bytes ? new_block(i, i, kernel.scratch_bytes) : -1);
       plan_.thread_scratch_bytes = std::max(plan_.thread_scratch_bytes, align_up(kernel.thread_scratch_bytes));
       plan_.threads = std::max(plan_.threads, std::min(kernel.threads, env_.threads));
     }
   }
 
+  uint64_t largest_part() const {
+    constexpr uint64_t kAlignment = 64;
+    return env_.device ? env_.device->largest_buffer() / kAlignment * kAlignment : UINT64_MAX;
+  }
+
+  void check_size(const NodeView& node, const char* what, uint64_t bytes) const {
+    if (align_up(bytes) <= largest_part()) return;
+    throw Error(TENON_OUT_OF_MEMORY, std::string(node.op()) + " '" + std::string(node.name()) + "': " + what + " of " +
+                                         std::to_string(bytes) + " bytes is more than this device's largest buffer, " +
+                                         std::to_string(env_.device->largest_buffer()));
+  }
+
+  Place place_of_result(uint32_t r) const {
+    const tenon_result& result = graph_.result(r);
+    return result.alias ? Place{input_base(buffer_of_[result.alias - 1]), 0} : Place{result_base(r), 0};
+  }
+
+  // A state that is handed on from another state goes through the arena, since both may be overwritten.
+  void place_stages() {
+    for (uint32_t r = 0; r < graph_.n_results(); ++r) {
+      const uint32_t v = result_value(r);
+      const bool staged = is_buffer_[v] && storage_[v].place.base != place_of_result(r).base;
+      stages_.push_back(staged ? new_block(n_, n_, plan_.result_bytes[r]) : -1);
+    }
+  }
+
   void finish_arena() {
-    plan_.thread_scratch = place_blocks(blocks_);
-    plan_.arena_bytes = plan_.thread_scratch + plan_.thread_scratch_bytes * plan_.threads;
+    plan_.arena_parts = place_blocks(blocks_, largest_part());
+    if (!env_.device) {
+      plan_.thread_scratch = plan_.arena_parts[0];
+      plan_.arena_parts[0] += plan_.thread_scratch_bytes * plan_.threads;
+    }
     for (uint32_t v : scalar_values_) plan_.scalars.push_back({place_of(v), graph_.value(v).dtype()});
   }
 
   Place place_of(uint32_t v) const {
     const Storage& s = storage_[v];
-    return s.block < 0 ? s.place : Place{kBaseArena, blocks_[s.block].offset};
+    return s.block < 0 ? s.place : plan_.arena_place(blocks_[s.block].offset);
   }
 
   Place place_in_root(uint32_t v) const {
@@ -276,7 +300,7 @@ class Planner {
       // kernels may ask for optional operands past the end of the list
       step.operands.resize(step.operands.size() + 8);
       step.results.resize(step.results.size() + 8);
-      step.scratch = scratch_[i] < 0 ? 0 : blocks_[scratch_[i]].offset;
+      if (scratch_[i] >= 0) step.scratch = plan_.arena_place(blocks_[scratch_[i]].offset);
     }
   }
 
@@ -294,20 +318,16 @@ class Planner {
     plan_.steps.push_back(std::move(step));
   }
 
-  // Results that could not be computed in place are copied at the end. A state that is handed on from
-  // another state goes through the arena first, since both may be overwritten.
+  // Results that could not be computed in place are copied at the end.
   void add_result_copies() {
     std::vector<std::tuple<Place, Place, uint64_t>> last;
     for (uint32_t r = 0; r < graph_.n_results(); ++r) {
-      const tenon_result& result = graph_.result(r);
-      const Place to = result.alias ? Place{input_base(buffer_of_[result.alias - 1]), 0} : Place{result_base(r), 0};
+      const Place to = place_of_result(r);
       Place from = place_of(result_value(r));
       if (from.base == to.base) continue;
       const uint64_t bytes = plan_.result_bytes[r];
-      if (is_buffer_[result_value(r)]) {
-        const Place stage{kBaseArena, plan_.arena_bytes};
-        blocks_[new_block(n_, n_, bytes)].offset = plan_.arena_bytes;
-        plan_.arena_bytes += align_up(bytes);
+      if (stages_[r] >= 0) {
+        const Place stage = plan_.arena_place(blocks_[stages_[r]].offset);
         add_copy(from, stage, bytes);
         from = stage;
       }
@@ -342,7 +362,7 @@ class Planner {
   std::vector<uint32_t> scalar_values_;
   std::vector<Block> blocks_;
   std::vector<uint32_t> block_maker_, block_scalar_;  // as in MemoryLayout
-  std::vector<int32_t> scratch_;
+  std::vector<int32_t> scratch_, stages_;             // blocks of each node, of each result; -1: none
 };
 
 }  // namespace
@@ -354,30 +374,6 @@ Verdict answer_of(const NodeView& node, const KernelTable& table) {
   const Entry* entry = table.find(node.op(), node.version());
   if (entry) return entry->accept(node);
   return {TENON_DECOMPOSE, "no kernel for this op"};
-}
-
-Plan interface_of(const GraphView& graph) {
-  Plan plan;
-  for (uint32_t i = 0; i < graph.n_inputs(); ++i) {
-    const tenon_input& input = graph.input(i);
-    if (input.role == TENON_ROLE_SCALAR) continue;
-    if (input.role == TENON_ROLE_FEED) plan.feeds.push_back(plan.n_buffers);
-    plan.is_feed.push_back(input.role == TENON_ROLE_FEED);
-    plan.input_bytes.push_back(static_cast<uint64_t>(graph.value(input.value).bytes()));
-    plan.argument_bytes += plan.input_bytes.back();
-    ++plan.n_buffers;
-  }
-  const std::vector<int32_t> buffers = buffers_of(graph);
-  for (uint32_t i = 0; i < graph.n_results(); ++i) {
-    const tenon_result& r = graph.result(i);
-    plan.result_bytes.push_back(static_cast<uint64_t>(graph.value(r.value).bytes()));
-    plan.result_mode.push_back(r.mode);
-    plan.result_alias.push_back(r.alias ? buffers[r.alias - 1] : -1);
-    if (r.mode == TENON_MODE_UNTIL) plan.until = static_cast<int32_t>(i);
-    if (!r.alias) plan.results_bytes += plan.result_bytes.back();
-  }
-  plan.n_results = static_cast<int32_t>(graph.n_results());
-  return plan;
 }
 
 Plan make_plan(const GraphView& graph, const KernelTable& table, const Env& env) {

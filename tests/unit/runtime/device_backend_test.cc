@@ -34,6 +34,7 @@ class FarDevice : public ::testing::Test {
     table.program_destroy(program);
     table.device_close(device);
     far_device().lost = false;
+    far_device().largest_buffer = 1 << 20;
     EXPECT_EQ(far_device().allocations, 0);
   }
 
@@ -68,6 +69,22 @@ class FarDevice : public ::testing::Test {
     options.max_iterations = max_iterations;
     good(table.compile(device, graph.graph(), &options, &program, nullptr));
   }
+  // y = 14 x, by way of four values that are alive at a time.
+  tenon_status compile_fan() {
+    GraphBuilder b;
+    const uint32_t x = b.input(TENON_F32, {kCount}, TENON_ROLE_FEED);
+    const auto sum = [&](uint32_t left, uint32_t right) {
+      const uint32_t y = b.value(TENON_F32, {kCount});
+      b.node("add", {left, right}, {y}).name("fan");
+      return y;
+    };
+    const uint32_t two = sum(x, x), three = sum(x, two), four = sum(x, three), five = sum(x, four);
+    b.result(sum(sum(sum(two, three), four), five));
+    const FlatGraph graph = b.build();
+    tenon_options options{};
+    options.struct_size = sizeof options;
+    return table.compile(device, graph.graph(), &options, &program, nullptr);
+  }
   tenon_status start(std::vector<tenon_buffer*> inputs, std::vector<tenon_buffer*> results, uint32_t iterations,
                      const tenon_feed* feed, uint64_t* ticket, uint32_t* done = nullptr) {
     tenon_run run{};
@@ -101,6 +118,31 @@ TEST_F(FarDevice, ReturnsFromRunBeforeTheWorkIsDone) {
   far_device().open_gate();
   good(table.wait(queue, ticket, UINT64_MAX));
   EXPECT_EQ(Floats(state, state + kCount), Floats(kCount, 31));
+}
+
+class FarDeviceParts : public FarDevice, public ::testing::WithParamInterface<uint64_t> {};
+
+// Of a value's size: parts as small as can be.
+TEST_P(FarDeviceParts, HasItsWorkspaceInBuffersAsLargeAsItAllows) {
+  far_device().largest_buffer = GetParam() * kBytes;
+  const int before = far_device().allocations;
+  good(compile_fan());
+  EXPECT_EQ(far_device().allocations - before, static_cast<int>(4 / GetParam()));
+  float *batch, *result;
+  tenon_buffer *x = buffer(&batch), *y = buffer(&result);
+  fill_with(batch, 1);
+  uint64_t ticket = 0;
+  good(start({x}, {y}, 1, nullptr, &ticket));
+  good(table.wait(queue, ticket, UINT64_MAX));
+  EXPECT_EQ(Floats(result, result + kCount), Floats(kCount, 14));
+}
+INSTANTIATE_TEST_SUITE_P(ValuesInABuffer, FarDeviceParts, ::testing::Values(1, 2, 4));
+
+TEST_F(FarDevice, SaysWhichNodeNeedsMoreThanItsLargestBuffer) {
+  far_device().largest_buffer = kBytes - 1;
+  const tenon_status status = compile_fan();
+  EXPECT_EQ(status.code, TENON_OUT_OF_MEMORY);
+  EXPECT_EQ(text(status), "add 'fan': a value of 64 bytes is more than this device's largest buffer, 63");
 }
 
 // Hands out two HOST buffers in turn, and remembers the order of what happens.

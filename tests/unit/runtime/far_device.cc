@@ -116,6 +116,7 @@ class FarDriver : public DeviceDriver {
  public:
   explicit FarDriver(Far& far) : far_(far) {}
   void* allocate(uint64_t bytes) override {
+    if (bytes > far_.largest_buffer) return nullptr;
     if ((far_.bytes_left -= static_cast<int64_t>(bytes)) < 0) {
       far_.bytes_left += static_cast<int64_t>(bytes);
       return nullptr;
@@ -132,6 +133,7 @@ class FarDriver : public DeviceDriver {
   void release_host(void* memory, uint64_t) override { std::free(memory); }
   std::unique_ptr<DeviceStream> open_stream() override { return std::make_unique<FarStream>(far_); }
   uint64_t memory_bytes() const override { return 1 << 20; }
+  uint64_t largest_buffer() const override { return far_.largest_buffer; }
   std::string refusal(const NodeView& node) const override {
     return node.out(0).dtype() == TENON_F64 ? "the far device has no f64" : "";
   }

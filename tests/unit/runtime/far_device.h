@@ -21,9 +21,10 @@ struct Far {
   void pass_gate();
 
   std::atomic<int64_t> bytes_left{1 << 20};  // of memory
-  std::atomic<int> allocations{0};           // that are not released
-  std::atomic<int> kernels{0};               // that ran
-  std::atomic<bool> lost{false};             // from now on everything says so
+  std::atomic<uint64_t> largest_buffer{1 << 20};
+  std::atomic<int> allocations{0};  // that are not released
+  std::atomic<int> kernels{0};      // that ran
+  std::atomic<bool> lost{false};    // from now on everything says so
 
  private:
   void set_gate(bool open);

@@ -67,6 +67,8 @@ class DeviceDriver {
   virtual std::unique_ptr<DeviceStream> open_stream() = 0;
 
   virtual uint64_t memory_bytes() const = 0;
+  // The most that one `allocate` gives; a step that needs more gets several.
+  virtual uint64_t largest_buffer() const { return memory_bytes(); }
   // Why a node that the kernel table takes cannot be had on this device: no f64, more than a buffer's size; empty: it
   // can.
   virtual std::string refusal(const NodeView& node) const = 0;
