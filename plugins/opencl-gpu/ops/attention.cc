@@ -6,10 +6,14 @@
 
 #include "device/table.h"
 #include "ops/rows.h"
+#include "tenon/op/names.h"
 #include "tenon/plugin/typed_table.h"
 
 namespace opencl_gpu {
 namespace {
+
+using tenon::op::attention;
+using tenon::op::attention_grad;
 
 struct Attention {  // kernels/network/attention.cl
   cl_long B, T, N, D, S, M;
@@ -23,7 +27,7 @@ struct Attention {  // kernels/network/attention.cl
 struct Operands {
   int q, bias;
 };
-constexpr Operands kForward{0, 3}, kGradient{1, 6};
+constexpr Operands kForward{attention::q, attention::bias}, kGradient{attention_grad::q, attention_grad::bias};
 
 int64_t rounded_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
@@ -40,7 +44,7 @@ Attention attention_of(const NodeView& node, Operands at) {
   a.stream = static_cast<cl_uint>(node.i64("stream"));
   // k 2^-24 < rate as f32 exactly where k < ceil(2^24 rate).
   a.limit = static_cast<cl_uint>(std::ceil(static_cast<float>(node.f64("rate")) * 0x1p24f));
-  a.wants_bias = node.has_result(3);
+  a.wants_bias = node.has_result(attention_grad::out::dbias);
   a.biased = node.has(at.bias);
   if (!a.biased) return a;
   const ValueView bias = node.in(at.bias);
@@ -67,7 +71,8 @@ Verdict accept(const NodeView& node, Operands at) {
   const int64_t whole[4] = {q.dim(0), q.dim(2), q.dim(1), k.dim(1)};
   if (bias.rank() != 4 || bias.dtype() != q.dtype() || bias.dim(3) != whole[3]) return decompose();
   for (int i = 0; i < 3; ++i)
-    if (bias.dim(i) != whole[i] && (bias.dim(i) != 1 || node.has_result(3))) return decompose();
+    if (bias.dim(i) != whole[i] && (bias.dim(i) != 1 || node.has_result(attention_grad::out::dbias)))
+      return decompose();
   return tenon::plugin::take();
 }
 
@@ -128,36 +133,41 @@ Kernel attention_kernel(Driver& driver, const NodeView& node) {
   const uint64_t groups = cpu ? items_of(driver, a.B * a.N * static_cast<int64_t>(parts_of(a.T, a.block)))
                               : groups_of(driver, a.B * a.N * a.T);
   Launch launch = make_launch(driver, node, "attention");
-  launch.out(0).out(1).in(0).in(1).in(2);
+  launch.out(attention::out::y).out(attention::out::lse).in(attention::q).in(attention::k).in(attention::v);
   finish(launch, node, kForward, a, 0).groups({groups}, {cpu ? 1 : kLanes});
   return kernel_of({launch}, bytes_of(node, groups * static_cast<uint64_t>(a.room)));
 }
 
-Launch& gradient_operands(Launch& launch) { return launch.in(0).in(1).in(2).in(3); }
+Launch& gradient_operands(Launch& launch) {
+  using op = attention_grad;
+  return launch.in(op::dy).in(op::q).in(op::k).in(op::v);
+}
 
 Kernel cpu_gradient(Driver& driver, const NodeView& node, Attention a) {
+  using op = attention_grad;
   choose_rooms(driver, dtype_of(node), true, a);
   const uint64_t items = items_of(driver, a.B * a.M);
   Launch launch = make_launch(driver, node, "attention_grad");
-  launch.out(0).out(1).out(2).out(a.wants_bias ? 3 : 0);
-  gradient_operands(launch).in(4).in(5);
+  launch.out(op::out::dq).out(op::out::dk).out(op::out::dv).out(a.wants_bias ? +op::out::dbias : +op::out::dq);
+  gradient_operands(launch).in(op::y).in(op::lse);
   finish(launch, node, kGradient, a, 0).groups({items});
   return kernel_of({launch}, bytes_of(node, items * static_cast<uint64_t>(a.room)));
 }
 
 Kernel gpu_gradient(Driver& driver, const NodeView& node, Attention a) {
+  using op = attention_grad;
   const uint64_t query_groups = groups_of(driver, a.B * a.N * a.T), key_groups = groups_of(driver, a.B * a.M * a.S);
   const uint64_t room_at = bytes_of(node, static_cast<uint64_t>(a.B * a.N * a.T));  // behind sum(dy y)
   a.room = a.S;
   Launch queries = make_launch(driver, node, "attention_grad_queries");
-  queries.out(0).out(a.wants_bias ? 3 : 0).scratch();
-  gradient_operands(queries).in(4).in(5);
+  queries.out(op::out::dq).out(a.wants_bias ? +op::out::dbias : +op::out::dq).scratch();
+  gradient_operands(queries).in(op::y).in(op::lse);
   finish(queries, node, kGradient, a, room_at).groups({query_groups}, {kLanes});
   uint64_t room = query_groups * static_cast<uint64_t>(a.room);
   a.room = 2 * (a.D + a.T);
   Launch keys = make_launch(driver, node, "attention_grad_keys");
-  keys.out(1).out(2).scratch();
-  gradient_operands(keys).in(5);
+  keys.out(op::out::dk).out(op::out::dv).scratch();
+  gradient_operands(keys).in(op::lse);
   finish(keys, node, kGradient, a, room_at).groups({key_groups}, {kLanes});
   room = std::max(room, key_groups * static_cast<uint64_t>(a.room));
   return kernel_of({queries, keys}, room_at + bytes_of(node, room));

@@ -2,6 +2,7 @@
 #include "device/table.h"
 #include "ops/movement.h"
 #include "ops/shapes.h"
+#include "tenon/op/names.h"
 #include "tenon/plugin/typed_table.h"
 
 namespace opencl_gpu {
@@ -23,17 +24,19 @@ Verdict accept_images(const NodeView& node) {
 Verdict accept_floats(const NodeView& node) { return is_float(node.in(0).dtype()) ? accept_images(node) : decompose(); }
 
 Verdict accept_crop(const NodeView& node) {
-  const int32_t top = node.in(1).dtype();
-  if ((top != TENON_I32 && top != TENON_I64) || node.in(2).dtype() != top) return decompose();
+  const int32_t top = node.in(tenon::op::crop_flip::top).dtype();
+  if ((top != TENON_I32 && top != TENON_I64) || node.in(tenon::op::crop_flip::left).dtype() != top) return decompose();
   return accept_images(node);
 }
 
 Kernel crop_flip(Driver& driver, const NodeView& node) {
+  using op = tenon::op::crop_flip;
+  const bool flips = node.has(op::flip);
   Launch launch(driver, "images", "crop_flip",
-                std::string("-D E=") + element_type(dtype_bytes(node.in(0).dtype())) +
-                    " -D OFFSET=" + dtype_name(node.in(1).dtype()));
-  launch.out(0).in(0).in(1).in(2).in(node.has(3) ? 3 : 0);
-  finish_images(launch, node).value<cl_int>(node.has(3));
+                std::string("-D E=") + element_type(dtype_bytes(node.in(op::x).dtype())) +
+                    " -D OFFSET=" + dtype_name(node.in(op::top).dtype()));
+  launch.out(op::out::y).in(op::x).in(op::top).in(op::left).in(flips ? op::flip : op::x);
+  finish_images(launch, node).value<cl_int>(flips);
   return kernel_of({launch});
 }
 
@@ -64,10 +67,11 @@ Kernel resize(Driver& driver, const NodeView& node) {
 }
 
 Kernel affine_image(Driver& driver, const NodeView& node) {
+  using op = tenon::op::affine_image;
   Launch launch(driver, "images", "affine_image",
-                float_options(node) + " -D THETA=" + dtype_name(node.in(1).dtype()) +
+                float_options(node) + " -D THETA=" + dtype_name(node.in(op::theta).dtype()) +
                     " -D FILL=" + std::to_string(node.enumerator("fill")));
-  launch.out(0).in(0).in(1);
+  launch.out(op::out::y).in(op::x).in(op::theta);
   finish_images(launch, node);
   return kernel_of({launch});
 }

@@ -6,6 +6,7 @@
 #include "device/table.h"
 #include "ops/movement.h"
 #include "ops/shapes.h"
+#include "tenon/op/names.h"
 #include "tenon/plugin/typed_table.h"
 
 namespace opencl_gpu {
@@ -14,6 +15,10 @@ using tenon::plugin::index_shape;
 using tenon::plugin::IndexShape;
 
 namespace {
+
+using tenon::op::gather;
+using tenon::op::scatter;
+using tenon::op::sort;
 
 std::string index_option(int32_t dtype) { return dtype == TENON_I64 ? "-D I=long" : "-D I=int"; }
 
@@ -27,12 +32,14 @@ Indexed indexed(const IndexShape& g) {
 }
 
 Kernel gather_kernel(Driver& driver, const NodeView& node) {
+  using op = gather;
   const Indexed g = indexed(index_shape(node));
   constexpr uint64_t kPart = 4096;
-  Launch launch(
-      driver, "indexing", "gather",
-      "-D GATHER " + index_option(node.in(1).dtype()) + " -D E=" + element_type(dtype_bytes(node.out(0).dtype())));
-  launch.out(0).in(0).in(1).bytes(&g, sizeof g).value<cl_ulong>(parts_of(g.s, kPart)).value<cl_ulong>(kPart);
+  Launch launch(driver, "indexing", "gather",
+                "-D GATHER " + index_option(node.in(op::i).dtype()) +
+                    " -D E=" + element_type(dtype_bytes(node.out(op::out::y).dtype())));
+  launch.out(op::out::y).in(op::x).in(op::i).bytes(&g, sizeof g).value<cl_ulong>(parts_of(g.s, kPart));
+  launch.value<cl_ulong>(kPart);
   return kernel_of({launch.items(g.b * g.p * g.j * g.s)});
 }
 
@@ -78,26 +85,28 @@ namespace {
 
 // Sums of 16 bits: x widened into scratch, added to, narrowed.
 Kernel scatter_through_f32(Driver& driver, const NodeView& node) {
-  const int32_t dtype = node.out(0).dtype();
-  const uint64_t n = static_cast<uint64_t>(node.out(0).elements());
+  using op = scatter;
+  const int32_t dtype = node.out(op::out::y).dtype();
+  const uint64_t n = static_cast<uint64_t>(node.out(op::out::y).elements());
   const std::string options = std::string("-D WIDEN -D D=") + dtype_name(dtype);
   Launch widen(driver, "indexing", "widen", options), narrow(driver, "indexing", "narrow", options);
-  widen.scratch().in(0).value<cl_ulong>(n).items(n);
-  narrow.out(0).scratch().value<cl_ulong>(n).items(n);
-  Launch add = scatter_launch(driver, node.in(1).dtype(), dtype, TENON_F32, true);
-  finish_scatter(add.scratch().in(1).in(2), driver, index_shape(node));
+  widen.scratch().in(op::x).value<cl_ulong>(n).items(n);
+  narrow.out(op::out::y).scratch().value<cl_ulong>(n).items(n);
+  Launch add = scatter_launch(driver, node.in(op::i).dtype(), dtype, TENON_F32, true);
+  finish_scatter(add.scratch().in(op::i).in(op::u), driver, index_shape(node));
   return kernel_of({widen, add, narrow}, n * sizeof(float));
 }
 
 Kernel scatter_kernel(Driver& driver, const NodeView& node) {
-  const int32_t dtype = node.out(0).dtype();
+  using op = scatter;
+  const int32_t dtype = node.out(op::out::y).dtype();
   const bool adds = node.enumerator("kind") != TENON_SCATTER_SET;
   if (adds && is_half(dtype)) return scatter_through_f32(driver, node);
-  Launch put = scatter_launch(driver, node.in(1).dtype(), dtype, dtype, adds);
-  finish_scatter(put.out(0).in(1).in(2), driver, index_shape(node));
+  Launch put = scatter_launch(driver, node.in(op::i).dtype(), dtype, dtype, adds);
+  finish_scatter(put.out(op::out::y).in(op::i).in(op::u), driver, index_shape(node));
   Kernel kernel;
-  kernel.in_place = {{0, 0}};
-  kernel.run = [put, bytes = static_cast<uint64_t>(node.out(0).bytes())](const Call& call) {
+  kernel.in_place = {{op::x, op::out::y}};
+  kernel.run = [put, bytes = static_cast<uint64_t>(node.out(op::out::y).bytes())](const Call& call) {
     copy_through(call, 0, bytes);
     put(call);
   };
@@ -107,16 +116,19 @@ Kernel scatter_kernel(Driver& driver, const NodeView& node) {
 // ---- sort ----
 
 Kernel sort_kernel(Driver& driver, const NodeView& node) {
-  const uint64_t n = static_cast<uint64_t>(node.in(0).dim(-1)), rows = static_cast<uint64_t>(node.in(0).elements()) / n;
+  using op = sort;
+  const uint64_t n = static_cast<uint64_t>(node.in(op::x).dim(-1)),
+                 rows = static_cast<uint64_t>(node.in(op::x).elements()) / n;
   const uint64_t k = static_cast<uint64_t>(node.i64("k"));
-  const int32_t dtype = node.in(0).dtype();
+  const int32_t dtype = node.in(op::x).dtype();
   const std::string options = std::string("-D SORT -D D=") + dtype_name(dtype) + (is_float(dtype) ? " -D FLOATS" : "") +
                               " -D DESCENDING=" + (node.flag("descending") ? "1" : "0");
   constexpr uint64_t kFew = 16;
   const bool many_rows = driver.shape() == Shape::kCpu || rows >= 64 * driver.compute_units();
   if (k <= kFew && many_rows) {
     Launch few(driver, "indexing", "first_few", options);
-    few.out(0).out(1).in(0).value<cl_ulong>(rows).value<cl_ulong>(n).value<cl_ulong>(k);
+    few.out(op::out::values).out(op::out::indices).in(op::x).value<cl_ulong>(rows).value<cl_ulong>(n);
+    few.value<cl_ulong>(k);
     return kernel_of({few.items(rows * n, 4096)});
   }
   std::vector<Launch> launches;
@@ -124,18 +136,19 @@ Kernel sort_kernel(Driver& driver, const NodeView& node) {
   const uint64_t scratch = 2 * to;
   for (uint64_t run = 1; run < n; run *= 2) {
     Launch merge(driver, "indexing", "merge", options);
-    merge.scratch(to).scratch(from).in(0).value<cl_ulong>(rows).value<cl_ulong>(n).value<cl_ulong>(run);
+    merge.scratch(to).scratch(from).in(op::x).value<cl_ulong>(rows).value<cl_ulong>(n).value<cl_ulong>(run);
     launches.push_back(merge.items(rows * n));
     std::swap(from, to);
   }
   Launch take(driver, "indexing", "take", options);
-  take.out(0).out(1).scratch(from).in(0).value<cl_ulong>(rows).value<cl_ulong>(n).value<cl_ulong>(k);
+  take.out(op::out::values).out(op::out::indices).scratch(from).in(op::x).value<cl_ulong>(rows).value<cl_ulong>(n);
+  take.value<cl_ulong>(k);
   launches.push_back(take.value<cl_int>(n > 1).items(rows * k));
   return kernel_of(std::move(launches), scratch);
 }
 
 Verdict accept_indexed(const NodeView& node) {
-  const int32_t index = node.in(1).dtype();
+  const int32_t index = node.in(scatter::i).dtype();  // or of gather
   if (index != TENON_I32 && index != TENON_I64)
     return tenon::plugin::refuse(std::string(node.op()) + ": no kernel for indices of " + dtype_name(index));
   return tenon::plugin::take();

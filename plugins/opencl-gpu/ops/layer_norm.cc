@@ -3,10 +3,14 @@
 #include "ops/columns.h"
 #include "ops/reductions.h"
 #include "ops/rows.h"
+#include "tenon/op/names.h"
 #include "tenon/plugin/typed_table.h"
 
 namespace opencl_gpu {
 namespace {
+
+using tenon::op::layer_norm;
+using tenon::op::layer_norm_grad;
 
 struct LayerRows {
   uint64_t rows = 1, n = 1, turns = 1;
@@ -46,33 +50,38 @@ Launch& finish_layer(Launch& launch, const Driver& driver, const NodeView& node,
 }
 
 Kernel layer_norm_kernel(Driver& driver, const NodeView& node) {
-  const bool beta = node.has(2);
+  using op = layer_norm;
+  const bool beta = node.has(op::beta);
   Launch launch =
-      Launch::of_text(driver, layer_source(), "layer_norm", layer_options(node, 0) + (beta ? " -D BETA" : ""));
-  launch.out(0).out(1).out(2).in(0).in(1).in(beta ? 2 : 1);
-  Kernel kernel = kernel_of({finish_layer(launch, driver, node, 0, layer_rows(node, 0))});
-  kernel.in_place = {{0, 0}};
+      Launch::of_text(driver, layer_source(), "layer_norm", layer_options(node, op::x) + (beta ? " -D BETA" : ""));
+  launch.out(op::out::y).out(op::out::mean).out(op::out::var).in(op::x).in(op::gamma);
+  launch.in(beta ? +op::beta : +op::gamma);
+  Kernel kernel = kernel_of({finish_layer(launch, driver, node, op::x, layer_rows(node, op::x))});
+  kernel.in_place = {{op::x, op::out::y}};
   return kernel;
 }
 
 Kernel layer_norm_grad_kernel(Driver& driver, const NodeView& node) {
-  const LayerRows s = layer_rows(node, 1);
-  const int32_t sums = sum_dtype(node.in(1).dtype()), parameters = node.in(2).dtype();
+  using op = layer_norm_grad;
+  const LayerRows s = layer_rows(node, op::x);
+  const int32_t sums = sum_dtype(node.in(op::x).dtype()), parameters = node.in(op::gamma).dtype();
   const Columns c(driver, s.rows / s.turns, s.turns * s.n);
   const uint64_t dots_at = aligned(c.pieces * c.c * static_cast<uint64_t>(dtype_bytes(sums)));
   uint64_t scratch = 2 * dots_at;
-  Launch of_parameters = Launch::of_text(driver, layer_source(), "parameter_sums", layer_options(node, 1));
-  of_parameters.scratch().scratch(dots_at).in(0).in(1).in(3).in(4).bytes(&c, sizeof c).value<cl_ulong>(s.n);
+  Launch of_parameters = Launch::of_text(driver, layer_source(), "parameter_sums", layer_options(node, op::x));
+  of_parameters.scratch().scratch(dots_at).in(op::dy).in(op::x).in(op::mean).in(op::var).bytes(&c, sizeof c);
+  of_parameters.value<cl_ulong>(s.n);
   over_columns(real(of_parameters, sums, node.f64("eps", 1e-3)), driver, c);
   std::vector<Launch> launches{of_parameters};
   const Fold fold{sums, sums, parameters, "sum"};
-  add_fold(launches, driver, fold, {1, c.pieces, c.c}, scratch_at(dots_at), result(1), &scratch);
-  if (node.has_result(2)) add_fold(launches, driver, fold, {1, c.pieces, c.c}, scratch_at(0), result(2), &scratch);
-  Launch grad = Launch::of_text(driver, layer_source(), "layer_norm_grad", layer_options(node, 1));
-  grad.out(0).in(0).in(1).in(2).in(3).in(4);
-  launches.push_back(finish_layer(grad, driver, node, 1, s));
+  add_fold(launches, driver, fold, {1, c.pieces, c.c}, scratch_at(dots_at), result(op::out::dgamma), &scratch);
+  if (node.has_result(op::out::dbeta))
+    add_fold(launches, driver, fold, {1, c.pieces, c.c}, scratch_at(0), result(op::out::dbeta), &scratch);
+  Launch grad = Launch::of_text(driver, layer_source(), "layer_norm_grad", layer_options(node, op::x));
+  grad.out(op::out::dx).in(op::dy).in(op::x).in(op::gamma).in(op::mean).in(op::var);
+  launches.push_back(finish_layer(grad, driver, node, op::x, s));
   Kernel kernel = kernel_of(std::move(launches), scratch);
-  kernel.in_place = {{0, 0}, {1, 0}};
+  kernel.in_place = {{op::dy, op::out::dx}, {op::x, op::out::dx}};
   return kernel;
 }
 
@@ -87,10 +96,10 @@ Verdict accept_layer_norm(const NodeView& node, int x) {
 
 void add_layer_norm(KernelTable& table) {
   table.add(
-      "layer_norm", [](const NodeView& node) { return accept_layer_norm(node, 0); },
+      "layer_norm", [](const NodeView& node) { return accept_layer_norm(node, layer_norm::x); },
       [](const NodeView& node, const Env& env) { return layer_norm_kernel(driver_of(*env.device), node); });
   table.add(
-      "layer_norm_grad", [](const NodeView& node) { return accept_layer_norm(node, 1); },
+      "layer_norm_grad", [](const NodeView& node) { return accept_layer_norm(node, layer_norm_grad::x); },
       [](const NodeView& node, const Env& env) { return layer_norm_grad_kernel(driver_of(*env.device), node); });
 }
 

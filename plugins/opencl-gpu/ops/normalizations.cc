@@ -3,10 +3,16 @@
 #include "ops/columns.h"
 #include "ops/reductions.h"
 #include "ops/rows.h"
+#include "tenon/op/names.h"
 #include "tenon/plugin/typed_table.h"
 
 namespace opencl_gpu {
 namespace {
+
+using tenon::op::batch_norm;
+using tenon::op::batch_norm_apply;
+using tenon::op::batch_norm_grad;
+using tenon::op::bias_act_grad;
 
 Columns columns_of(const Driver& driver, const ValueView& x) {
   const uint64_t c = static_cast<uint64_t>(x.dim(-1));
@@ -52,42 +58,50 @@ struct Norm {
 };
 
 Kernel batch_norm_kernel(Driver& driver, const NodeView& node) {
-  const bool residual = node.has(3);
-  const Norm n(driver, node, 0, residual);
+  using op = batch_norm;
+  const bool residual = node.has(op::residual);
+  const Norm n(driver, node, op::x, residual);
   const uint64_t pieces = n.pieces_at(2);
   Launch moments = n.launch("moments");
-  moments.scratch(pieces).in(0).bytes(&n.s, sizeof n.s);
+  moments.scratch(pieces).in(op::x).bytes(&n.s, sizeof n.s);
   over_columns(moments, driver, n.s);
-  const Launch merge = n.merge(n.launch("merge_moments").out(1).out(2).scratch().scratch(pieces).in(1));
-  const Launch apply = n.all(n.launch("apply").out(0).in(0).scratch().in(2).in(residual ? 3 : 0));
+  const Launch merge =
+      n.merge(n.launch("merge_moments").out(op::out::mean).out(op::out::var).scratch().scratch(pieces).in(op::gamma));
+  const Launch apply =
+      n.all(n.launch("apply").out(op::out::y).in(op::x).scratch().in(op::beta).in(residual ? +op::residual : +op::x));
   Kernel kernel = kernel_of({moments, merge, apply}, n.scratch(2));
-  kernel.in_place = {{0, 0}};
-  if (residual) kernel.in_place.push_back({3, 0});
+  kernel.in_place = {{op::x, op::out::y}};
+  if (residual) kernel.in_place.push_back({op::residual, op::out::y});
   return kernel;
 }
 
 Kernel batch_norm_apply_kernel(Driver& driver, const NodeView& node) {
-  const bool residual = node.has(5);
-  const Norm n(driver, node, 0, residual);
+  using op = batch_norm_apply;
+  const bool residual = node.has(op::residual);
+  const Norm n(driver, node, op::x, residual);
   Launch given = n.launch("given_moments");
-  real(given.scratch().in(3).in(4).in(1).value<cl_ulong>(n.s.c), n.sums, n.eps).items(n.s.c);
-  const Launch apply = n.all(n.launch("apply").out(0).in(0).scratch().in(2).in(residual ? 5 : 0));
+  real(given.scratch().in(op::mean).in(op::var).in(op::gamma).value<cl_ulong>(n.s.c), n.sums, n.eps).items(n.s.c);
+  const Launch apply =
+      n.all(n.launch("apply").out(op::out::y).in(op::x).scratch().in(op::beta).in(residual ? +op::residual : +op::x));
   Kernel kernel = kernel_of({given, apply}, n.scratch(2));
-  kernel.in_place = {{0, 0}};
-  if (residual) kernel.in_place.push_back({5, 0});
+  kernel.in_place = {{op::x, op::out::y}};
+  if (residual) kernel.in_place.push_back({op::residual, op::out::y});
   return kernel;
 }
 
 Kernel batch_norm_grad_kernel(Driver& driver, const NodeView& node) {
-  const bool residual = node.has_result(3);
-  const Norm n(driver, node, 1, residual);
-  const int y = node.has(5) ? 5 : 0;
+  using op = batch_norm_grad;
+  const bool residual = node.has_result(op::out::dresidual);
+  const Norm n(driver, node, op::x, residual);
+  const int y = node.has(op::y) ? op::y : op::dy;
+  const int dresidual = residual ? op::out::dresidual : op::out::dx;
   const uint64_t pieces = n.pieces_at(4);
-  const Launch sums = n.all(n.launch("grad_sums").scratch(pieces).in(0).in(1).in(y).in(3));
-  const Launch merge = n.merge(n.launch("merge_grad").out(1).out(2).scratch().scratch(pieces).in(2).in(3).in(4));
-  const Launch grad = n.all(n.launch("grad").out(0).out(residual ? 3 : 0).in(0).in(1).in(y).scratch());
-  Kernel kernel = kernel_of({sums, merge, grad}, n.scratch(4));
-  kernel.in_place = {{1, 0}, {0, residual ? 3 : 0}};
+  const Launch sums = n.all(n.launch("grad_sums").scratch(pieces).in(op::dy).in(op::x).in(y).in(op::mean));
+  Launch merge = n.launch("merge_grad");
+  merge.out(op::out::dgamma).out(op::out::dbeta).scratch().scratch(pieces).in(op::gamma).in(op::mean).in(op::var);
+  const Launch grad = n.all(n.launch("grad").out(op::out::dx).out(dresidual).in(op::dy).in(op::x).in(y).scratch());
+  Kernel kernel = kernel_of({sums, n.merge(merge), grad}, n.scratch(4));
+  kernel.in_place = {{op::x, op::out::dx}, {op::dy, dresidual}};
   return kernel;
 }
 
@@ -120,16 +134,18 @@ Kernel activation_kernel(Driver& driver, const NodeView& node) {
 }
 
 Kernel bias_grad_kernel(Driver& driver, const NodeView& node) {
-  const int32_t dtype = node.in(0).dtype(), sums = sum_dtype(dtype);
-  const Columns s = columns_of(driver, node.in(0));
+  using op = bias_act_grad;
+  const int32_t dtype = node.in(op::g).dtype(), sums = sum_dtype(dtype);
+  const Columns s = columns_of(driver, node.in(op::g));
   Launch first = Launch::of_text(driver, column_source("bias_grad"), "bias_act_grad", column_options(node, dtype));
-  first.out(0).scratch().in(0).in(1).bytes(&s, sizeof s);
+  first.out(op::out::dz).scratch().in(op::g).in(op::t).bytes(&s, sizeof s);
   over_columns(real(first, sums, node.f64("alpha")), driver, s);
   uint64_t scratch = aligned(s.pieces * s.c * static_cast<uint64_t>(dtype_bytes(sums)));
   std::vector<Launch> launches{first};
-  add_fold(launches, driver, {sums, sums, dtype, "sum"}, {1, s.pieces, s.c}, scratch_at(0), result(1), &scratch);
+  add_fold(launches, driver, {sums, sums, dtype, "sum"}, {1, s.pieces, s.c}, scratch_at(0), result(op::out::dbias),
+           &scratch);
   Kernel kernel = kernel_of(std::move(launches), scratch);
-  kernel.in_place = {{0, 0}, {1, 0}};
+  kernel.in_place = {{op::g, op::out::dz}, {op::t, op::out::dz}};
   return kernel;
 }
 
@@ -150,11 +166,13 @@ void add_normalizations(KernelTable& table) {
     table.add(op, accept, [make](const NodeView& node, const Env& env) { return make(driver_of(*env.device), node); });
   };
   add(
-      "batch_norm", [](const NodeView& node) { return accept_norm(node, 0, -1); }, batch_norm_kernel);
+      "batch_norm", [](const NodeView& node) { return accept_norm(node, batch_norm::x, -1); }, batch_norm_kernel);
   add(
-      "batch_norm_apply", [](const NodeView& node) { return accept_norm(node, 0, -1); }, batch_norm_apply_kernel);
+      "batch_norm_apply", [](const NodeView& node) { return accept_norm(node, batch_norm_apply::x, -1); },
+      batch_norm_apply_kernel);
   add(
-      "batch_norm_grad", [](const NodeView& node) { return accept_norm(node, 1, 5); }, batch_norm_grad_kernel);
+      "batch_norm_grad", [](const NodeView& node) { return accept_norm(node, batch_norm_grad::x, batch_norm_grad::y); },
+      batch_norm_grad_kernel);
   for (const char* op : {"activation", "activation_grad"}) add(op, accept_activation, activation_kernel);
   add("bias_act_grad", accept_activation, bias_grad_kernel);
 }

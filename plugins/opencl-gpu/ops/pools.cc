@@ -1,11 +1,16 @@
 // max_pool, avg_pool: x [N, S.., C] -> y [N, S'.., C]. max_pool_grad: x, y, dy -> dx. avg_pool_grad: dy -> dx.
 #include "device/launch.h"
 #include "device/table.h"
+#include "tenon/op/names.h"
 #include "tenon/plugin/geometry.h"
 #include "tenon/plugin/typed_table.h"
 
 namespace opencl_gpu {
 namespace {
+
+using tenon::op::avg_pool_grad;
+using tenon::op::max_pool;
+using tenon::op::max_pool_grad;
 
 // As kernels/pool/pool.cl has it; of fewer than three spatial axes, the first have size 1.
 struct Pool {
@@ -37,7 +42,8 @@ uint64_t points(const cl_long* size) { return static_cast<uint64_t>(size[0] * si
 
 Kernel make_pool(const NodeView& node, const Env& env) {
   const bool max = node.op().substr(0, 3) == "max", grad = node.op().size() > 8;
-  const ValueView x = grad ? node.out(0) : node.in(0), y = !grad ? node.out(0) : max ? node.in(1) : node.in(0);
+  const ValueView y = !grad ? node.out(max_pool::out::y) : max ? node.in(max_pool_grad::y) : node.in(avg_pool_grad::dy);
+  const ValueView x = grad ? node.out(max_pool_grad::out::dx) : node.in(max_pool::x);
   const Pool s = pool_of(node, x, y);
   const bool disjoint = grad && max && is_disjoint(s);
   const std::string name = grad ? std::string(node.op()) : "pool";

@@ -3,6 +3,7 @@
 #include "device/kernel_sources.h"
 #include "device/launch.h"
 #include "device/table.h"
+#include "tenon/op/names.h"
 #include "tenon/plugin/graph.h"
 
 namespace opencl_gpu {
@@ -23,33 +24,37 @@ Verdict accept_stream(const NodeView& node, int seed) {
 Verdict accept_random(const NodeView& node) {
   if (node.operands() != 2 || node.out(0).dtype() != TENON_F32)
     return refuse("random: expected seed and step, and an f32 result");
-  return accept_stream(node, 0);
+  return accept_stream(node, tenon::op::random::seed);
 }
 
 Kernel random_kernel(const NodeView& node, const Env& env) {
+  using op = tenon::op::random;
   const uint64_t n = static_cast<uint64_t>(node.out(0).elements());
   Launch launch = Launch::of_text(driver_of(*env.device), random_source(), "uniform");
-  launch.out(0).in(0).in(1).value<cl_ulong>(n).value<cl_uint>(static_cast<cl_uint>(node.i64("stream")));
+  launch.out(op::out::y).in(op::seed).in(op::step).value<cl_ulong>(n);
+  launch.value<cl_uint>(static_cast<cl_uint>(node.i64("stream")));
   return kernel_of({launch.items(n)});
 }
 
 Verdict accept_dropout(const NodeView& node) {
-  if (node.operands() < 3 || !node.has(0)) return refuse("dropout: expected x, seed, step and perhaps a residual");
-  if (!tenon::plugin::is_float(node.in(0).dtype()))
-    return refuse(std::string("dropout: no kernel for ") + dtype_name(node.in(0).dtype()));
+  using op = tenon::op::dropout;
+  if (node.operands() < 3 || !node.has(op::x)) return refuse("dropout: expected x, seed, step and perhaps a residual");
+  if (!tenon::plugin::is_float(node.in(op::x).dtype()))
+    return refuse(std::string("dropout: no kernel for ") + dtype_name(node.in(op::x).dtype()));
   const double rate = node.f64("rate");
   if (!(rate >= 0 && rate <= 1)) return refuse("dropout: rate " + std::to_string(rate) + " is outside [0, 1]");
-  return accept_stream(node, 1);
+  return accept_stream(node, op::seed);
 }
 
 Kernel dropout_kernel(const NodeView& node, const Env& env) {
+  using op = tenon::op::dropout;
   const uint64_t n = static_cast<uint64_t>(node.out(0).elements());
   const int32_t dtype = node.out(0).dtype();
   const double rate = node.f64("rate"), scale = 1 / (1 - rate);
-  const bool residual = node.has(3);
+  const bool residual = node.has(op::residual);
   Launch launch = Launch::of_text(driver_of(*env.device), random_source(), "dropout",
                                   std::string("-D D=") + dtype_name(dtype) + (residual ? " -D RESIDUAL" : ""));
-  launch.out(0).in(0).in(1).in(2).in(residual ? 3 : 0);
+  launch.out(op::out::y).in(op::x).in(op::seed).in(op::step).in(residual ? op::residual : op::x);
   launch.value<cl_ulong>(n).value<cl_uint>(static_cast<cl_uint>(node.i64("stream")));
   // k 2^-24 < rate as f32 exactly where k < ceil(2^24 rate).
   launch.value<cl_uint>(static_cast<cl_uint>(std::ceil(static_cast<float>(rate) * 0x1p24f)));
@@ -58,8 +63,8 @@ Kernel dropout_kernel(const NodeView& node, const Env& env) {
   else
     launch.value<cl_float>(static_cast<float>(scale));
   Kernel kernel = kernel_of({launch.items(n)});
-  kernel.in_place = {{0, 0}};
-  if (residual) kernel.in_place.push_back({3, 0});
+  kernel.in_place = {{op::x, op::out::y}};
+  if (residual) kernel.in_place.push_back({op::residual, op::out::y});
   return kernel;
 }
 

@@ -3,10 +3,14 @@
 
 #include "device/table.h"
 #include "ops/rows.h"
+#include "tenon/op/names.h"
 #include "tenon/plugin/typed_table.h"
 
 namespace opencl_gpu {
 namespace {
+
+using tenon::op::softmax_cross_entropy;
+using tenon::op::softmax_cross_entropy_grad;
 
 using tenon::plugin::Floats;
 
@@ -49,21 +53,23 @@ Kernel softmax_kernel(Driver& driver, const NodeView& node) {
 }
 
 Kernel cross_entropy_kernel(Driver& driver, const NodeView& node) {
+  using forward = softmax_cross_entropy;
+  using backward = softmax_cross_entropy_grad;
   const bool gradient = node.operands() == 4;
-  const int x = gradient ? 1 : 0;
+  const int x = gradient ? +backward::x : +forward::x;
   const int32_t dtype = node.in(x).dtype(), label = node.in(x + 1).dtype(), sums = sum_dtype(dtype);
   const RowShape s = along(node.in(x), -1);
   Launch launch = Launch::of_text(
       driver, row_source("softmax"), gradient ? "cross_entropy_grad" : "cross_entropy",
       dtype_options(dtype, false) + " -D LABEL=" + dtype_name(label) + (is_float(label) ? " -D DENSE" : ""));
   if (gradient)
-    launch.out(0).in(0).in(1).in(2).in(3);
+    launch.out(backward::out::dx).in(backward::dloss).in(x).in(backward::label).in(backward::lse);
   else
-    launch.out(0).out(1).in(0).in(1);
+    launch.out(forward::out::loss).out(forward::out::lse).in(x).in(forward::label);
   finish_rows(launch, driver, s);
   real(real(launch, sums, node.f64("on", 1)), sums, node.f64("off")).value<cl_long>(node.i64("ignore", LLONG_MIN));
   Kernel kernel = kernel_of({launch});
-  if (gradient) kernel.in_place = {{1, 0}};
+  if (gradient) kernel.in_place = {{x, backward::out::dx}};
   return kernel;
 }
 
@@ -86,9 +92,11 @@ void add_softmax(KernelTable& table) {
     return cross_entropy_kernel(driver_of(*env.device), node);
   };
   table.add(
-      "softmax_cross_entropy", [](const NodeView& node) { return accept_cross_entropy(node, 0); }, make);
+      "softmax_cross_entropy",
+      [](const NodeView& node) { return accept_cross_entropy(node, softmax_cross_entropy::x); }, make);
   table.add(
-      "softmax_cross_entropy_grad", [](const NodeView& node) { return accept_cross_entropy(node, 1); }, make);
+      "softmax_cross_entropy_grad",
+      [](const NodeView& node) { return accept_cross_entropy(node, softmax_cross_entropy_grad::x); }, make);
 }
 
 }  // namespace opencl_gpu

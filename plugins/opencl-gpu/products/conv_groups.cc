@@ -33,12 +33,12 @@ std::string options_of(const Product& s, const ProductKind& kind) {
 Kernel kernel_by_points(Driver& driver, const Product& s, const ProductKind& kind) {
   Launch launch =
       Launch::of_text(driver, ending_text("conv_groups"), "conv_groups", options_of(s, kind) + end_options(kind));
-  launch.value(ended(s, kind)).in(0).in(1);
+  launch.value(ended(s, kind)).in(own::product::a).in(own::product::b);
   add_epilogue(launch, kind);
   const int64_t rows = s.m / s.to[2], lanes = s.batch * s.n;
   const bool cpu = driver.shape() == Shape::kCpu;
   const int64_t items = cpu ? s.m * pieces(lanes, kLanes) : rows * pieces(s.to[2], kPoints) * lanes;
-  return kernel_of({launch.out(0).items(static_cast<uint64_t>(items), cpu ? kLanes : 1)});
+  return kernel_of({launch.out(own::product::out::c).items(static_cast<uint64_t>(items), cpu ? kLanes : 1)});
 }
 
 // As many as keep the device busy; on CPUs a number that no compute units change.
@@ -58,7 +58,8 @@ Kernel kernel_of_filter(Driver& driver, const Product& s, const ProductKind& kin
   sums.result = kind.wide();
   Launch launch = Launch::of_text(driver, ending_text("conv_groups"), "conv_groups_filter",
                                   options_of(s, kind) + end_options(sums) + " -D FILTER" + define("TAPS", s.taps[2]));
-  launch.value(in_parts(s, chunks)).in(0).in(1).scratch().items(static_cast<uint64_t>(items * chunks), cpu ? 2 : 1);
+  launch.value(in_parts(s, chunks)).in(own::product::a).in(own::product::b).scratch();
+  launch.items(static_cast<uint64_t>(items * chunks), cpu ? 2 : 1);
   const int64_t bytes = chunks * s.batch * s.m * s.n * tenon::plugin::dtype_bytes(kind.wide());
   return kernel_of({launch, sum_of_parts(driver, s, kind, chunks, 0)}, static_cast<uint64_t>(bytes));
 }

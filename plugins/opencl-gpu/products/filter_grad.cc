@@ -64,8 +64,9 @@ Kernel kernel_in(Driver& driver, const FilterGrad& s, const ProductKind& kind) {
       driver, std::string(kernel_source("product")) + kernel_source("product_tile") + kernel_source("product_filter"),
       "filter_grad",
       "-D T=f32 -D A_IS=0 -D W_VECTOR=float" + define("NV", vectors) + define("VW", lanes) + define("MR", kRows));
-  sums.value(s).value<cl_long>(room).value<cl_long>(sums_size).value<cl_long>(y_size).in(0).in(1);
-  s.chunks > 1 ? sums.scratch(parts_at) : sums.out(0);
+  sums.value(s).value<cl_long>(room).value<cl_long>(sums_size).value<cl_long>(y_size).in(own::product::a);
+  sums.in(own::product::b);
+  s.chunks > 1 ? sums.scratch(parts_at) : sums.out(own::product::out::c);
   sums.scratch().groups({static_cast<size_t>(items)});
   if (s.chunks == 1) return kernel_of({sums}, parts_at);
   Product whole;

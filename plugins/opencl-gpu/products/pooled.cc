@@ -91,9 +91,10 @@ ConvShape even_shape(const NodeView& node, const ValueView& x, const ValueView& 
 // ---- kernels ----
 
 Kernel make_conv_pool(const NodeView& node, const Env& env) {
+  using op = own::conv_pool;
   Driver& driver = driver_of(*env.device);
-  const ConvShape shape = even_shape(node, node.in(0), node.in(1), node.out(0));
-  const bool bias = node.has(2), relu = node.enumerator("act") == TENON_ACT_RELU;
+  const ConvShape shape = even_shape(node, node.in(op::x), node.in(op::w), node.out(op::out::pooled));
+  const bool bias = node.has(op::bias), relu = node.enumerator("act") == TENON_ACT_RELU;
   if (shape.c >= kShortRun) return winograd_pooled_kernel(driver, shape, bias, relu);
   Pooled s = pooled_of(shape);
   s.bias = bias, s.floor = relu ? 0.0f : -INFINITY;
@@ -102,14 +103,16 @@ Kernel make_conv_pool(const NodeView& node, const Env& env) {
   const int64_t items = std::min<int64_t>(s.images * s.rows, 4 * driver.compute_units());
   Launch launch = Launch::of_text(driver, pooled_text("pooled_forward"), "pooled_forward",
                                   define("VW", lanes) + define("NV", vectors));
-  launch.value(s).value<cl_long>(room).in(0).in(1).in(bias ? 2 : 1).out(0).out(1).scratch();
+  launch.value(s).value<cl_long>(room).in(op::x).in(op::w).in(bias ? op::bias : op::w).out(op::out::pooled);
+  launch.out(op::out::winner).scratch();
   launch.groups({static_cast<size_t>(items)});
   return kernel_of({launch}, static_cast<uint64_t>(items * room) * 4);
 }
 
 Kernel make_pooled_grad_input(const NodeView& node, const Env& env) {
+  using op = own::pooled_grad_input;
   Driver& driver = driver_of(*env.device);
-  Pooled s = pooled_of(even_shape(node, node.out(0), node.in(1), node.in(0)));
+  Pooled s = pooled_of(even_shape(node, node.out(op::out::dx), node.in(op::w), node.in(op::dp)));
   const PooledCut cut = tap_cut_of(driver, s);
   const std::string text = pooled_text("pooled_input"), options = pooled_options(driver, cut);
   const int64_t image = up(s.rows_of(s.rows) * s.columns_of(s.columns) * s.c + s.padded, 16);
@@ -117,16 +120,18 @@ Kernel make_pooled_grad_input(const NodeView& node, const Env& env) {
   const uint64_t filters_at = static_cast<uint64_t>(items * room) * 4;
   const int64_t rows = s.n * s.tap_rows;
   Launch filters = Launch::of_text(driver, text, "pooled_filters", options);
-  filters.value(s).in(1).scratch(filters_at).items(static_cast<uint64_t>(rows), 16);
+  filters.value(s).in(op::w).scratch(filters_at).items(static_cast<uint64_t>(rows), 16);
   Launch sums = Launch::of_text(driver, text, "pooled_grad_input", options);
-  sums.value(s).value<cl_long>(room).value<cl_long>(image).in(0).scratch(filters_at).in(2).out(0).scratch();
+  sums.value(s).value<cl_long>(room).value<cl_long>(image).in(op::dp).scratch(filters_at).in(op::winner);
+  sums.out(op::out::dx).scratch();
   sums.groups({static_cast<size_t>(items)});
   return kernel_of({filters, sums}, filters_at + static_cast<uint64_t>(rows * s.padded) * 4);
 }
 
 Kernel make_pooled_grad_filter(const NodeView& node, const Env& env) {
+  using op = own::pooled_grad_filter;
   Driver& driver = driver_of(*env.device);
-  Pooled s = pooled_of(even_shape(node, node.in(0), node.out(0), node.in(1)));
+  Pooled s = pooled_of(even_shape(node, node.in(op::x), node.out(op::out::dw), node.in(op::dp)));
   const PooledCut cut = tap_cut_of(driver, s);
   const bool places = is_short(s);
   std::string options = pooled_options(driver, cut);
@@ -140,10 +145,10 @@ Kernel make_pooled_grad_filter(const NodeView& node, const Env& env) {
   const int64_t room = up(source + lists_size(s), 16);
   const uint64_t parts_at = static_cast<uint64_t>(s.chunks * room) * 4;
   Launch sums = Launch::of_text(driver, pooled_text("pooled_filter"), "pooled_grad_filter", options);
-  sums.value(s).value<cl_long>(room).value<cl_long>(source).value<cl_long>(size).in(0).in(1).in(2);
+  sums.value(s).value<cl_long>(room).value<cl_long>(source).value<cl_long>(size).in(op::x).in(op::dp).in(op::winner);
   sums.scratch(parts_at).scratch().groups({static_cast<size_t>(s.chunks)});
   Launch whole = Launch::of_text(driver, pooled_text("pooled_filter"), "pooled_filter_sums", options);
-  whole.value(s).value<cl_long>(size).scratch(parts_at).out(0);
+  whole.value(s).value<cl_long>(size).scratch(parts_at).out(op::out::dw);
   whole.items(static_cast<uint64_t>(places ? s.tap_rows * s.run : s.n), 8);
   return kernel_of({sums, whole}, parts_at + static_cast<uint64_t>(s.chunks * size) * 4);
 }
@@ -153,8 +158,8 @@ Kernel make_pooled_grad_filter(const NodeView& node, const Env& env) {
 bool pooled_suits(const NodeView& conv, const Env& env) {
   const Driver& driver = driver_of(*env.device);
   const ConvShape c = tenon::plugin::conv_shape(conv);
-  if (conv.in(0).dtype() != TENON_F32 || driver.shape() != Shape::kCpu || c.dilation[1] != 1 || c.dilation[2] != 1 ||
-      c.o % lanes_of(driver) != 0)
+  if (conv.in(own::product::a).dtype() != TENON_F32 || driver.shape() != Shape::kCpu || c.dilation[1] != 1 ||
+      c.dilation[2] != 1 || c.o % lanes_of(driver) != 0)
     return false;
   const Pooled s = pooled_of(c);
   const int64_t image = s.rows_of(s.rows) * s.columns_of(s.columns) * s.c;

@@ -12,7 +12,7 @@ namespace opencl_gpu {
 namespace {
 
 Product product_of(const NodeView& node) {
-  const ValueView a = node.in(0), y = node.out(0);
+  const ValueView a = node.in(own::product::a), y = node.out(own::product::out::c);
   const bool ta = node.flag("ta"), tb = node.flag("tb");
   Product s;
   s.m = y.dim(-2), s.n = y.dim(-1), s.k = a.dim(ta ? -2 : -1);
@@ -28,9 +28,9 @@ Product product_of(const NodeView& node) {
 Kernel plain_kernel(Driver& driver, const Product& s, const ProductKind& kind) {
   Launch launch =
       Launch::of_text(driver, ending_text("product_plain"), "product_plain", product_options(kind) + end_options(kind));
-  launch.value(ended(s, kind)).in(0).in(1);
+  launch.value(ended(s, kind)).in(own::product::a).in(own::product::b);
   add_epilogue(launch, kind);
-  launch.out(0).items(static_cast<uint64_t>(s.batch * s.m * s.n));
+  launch.out(own::product::out::c).items(static_cast<uint64_t>(s.batch * s.m * s.n));
   return kernel_of({launch});
 }
 
@@ -52,8 +52,8 @@ std::string end_options(const ProductKind& kind) {
 bool ends_at_once(const ProductKind& kind) { return kind.result == kind.wide() && kind.act <= TENON_ACT_RELU; }
 
 void add_epilogue(Launch& launch, const ProductKind& kind) {
-  kind.bias ? launch.in(2) : launch.out(0);
-  kind.residual ? launch.in(3) : launch.out(0);
+  kind.bias ? launch.in(own::product::bias) : launch.out(own::product::out::c);
+  kind.residual ? launch.in(own::product::residual) : launch.out(own::product::out::c);
 }
 
 Product ended(Product s, const ProductKind& kind) {
@@ -78,17 +78,17 @@ Launch sum_of_parts(Driver& driver, const Product& s, const ProductKind& kind, i
       Launch::of_text(driver, ending_text("product_parts"), "sum_parts", product_options(any) + end_options(kind));
   sum.value(whole).scratch(parts_at);
   add_epilogue(sum, kind);
-  sum.out(0).items(static_cast<uint64_t>(s.batch * s.m * s.n), 1);
+  sum.out(own::product::out::c).items(static_cast<uint64_t>(s.batch * s.m * s.n), 1);
   return sum;
 }
 
 ProductKind kind_of(const NodeView& node, AIs a) {
   ProductKind kind;
   kind.a = a;
-  kind.dtype = node.in(0).dtype(), kind.result = node.out(0).dtype();
+  kind.dtype = node.in(own::product::a).dtype(), kind.result = node.out(own::product::out::c).dtype();
   if (node.op() != "dot_bias_act" && node.op() != "conv_bias_act") return kind;
   kind.act = node.enumerator("act");
-  kind.bias = node.has(2), kind.residual = node.has(3);
+  kind.bias = node.has(own::product::bias), kind.residual = node.has(own::product::residual);
   return kind;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "device/launch.h"
+#include "own_nodes.h"
 
 namespace opencl_gpu {
 

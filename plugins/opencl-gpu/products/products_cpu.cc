@@ -88,7 +88,7 @@ Launch pack(Driver& driver, const Product& s, ProductKind kind, const Registers&
   kind.a = AIs::kMatrix;
   Launch pack = Launch::of_text(driver, text_of("product_pack"), "pack_b",
                                 product_options(kind) + define("NR", r.columns()) + same(kind));
-  pack.value(s).in(1).scratch(at);
+  pack.value(s).in(own::product::b).scratch(at);
   const int64_t grains = s.batch * pieces(s.n, r.columns()) * pieces(s.k, Registers::kDepth);
   return pack.groups({static_cast<size_t>(std::min<int64_t>(grains, 4 * driver.compute_units()))});
 }
@@ -109,10 +109,10 @@ Kernel kernel_in(Driver& driver, const Product& s, const ProductKind& kind, cons
   if (cut.packs) launches.push_back(pack(driver, s, kind, r, b_at));
   Launch product = Launch::of_text(driver, tile_text("product_cpu"), "product_cpu", options_of(r, kind, cut.packs));
   product.value(parts ? in_parts(s, cut.chunks) : ended(s, kind));
-  product.value<cl_long>(cut.rows).value<cl_long>(cut.columns).value<cl_long>(room).in(0);
-  cut.packs ? product.scratch(b_at) : product.in(1);
+  product.value<cl_long>(cut.rows).value<cl_long>(cut.columns).value<cl_long>(room).in(own::product::a);
+  cut.packs ? product.scratch(b_at) : product.in(own::product::b);
   add_epilogue(product, kind);
-  parts ? product.scratch(parts_at) : product.out(0);
+  parts ? product.scratch(parts_at) : product.out(own::product::out::c);
   product.scratch().groups({static_cast<size_t>(cut.items)});
   launches.push_back(product);
   if (parts) launches.push_back(sum_of_parts(driver, s, kind, cut.chunks, parts_at));

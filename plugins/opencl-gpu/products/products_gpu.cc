@@ -125,9 +125,9 @@ Kernel kernel_in(Driver& driver, const Product& given, const ProductKind& kind, 
   if (t.chunks > 1) sums.result = kind.wide(), sums.act = TENON_ACT_NONE;
   const Product s = without_runs(given), whole = t.chunks > 1 ? in_parts(s, t.chunks) : ended(s, kind);
   Launch product = Launch::of_text(driver, gpu_text(), "product_gpu", options_of(driver, whole, kind, sums, t));
-  product.value(whole).value<cl_long>(up(pieces(s.k, t.chunks), kDeepest)).in(0).in(1);
+  product.value(whole).value<cl_long>(up(pieces(s.k, t.chunks), kDeepest)).in(own::product::a).in(own::product::b);
   add_epilogue(product, kind);
-  t.chunks > 1 ? product.scratch() : product.out(0);
+  t.chunks > 1 ? product.scratch() : product.out(own::product::out::c);
   const auto size = [](int64_t n) { return static_cast<size_t>(n); };
   product.groups({size(std::min(t.count(s), kMostGroups)), 1}, {size(kLocal), size(kLocal)});
   if (t.chunks == 1) return kernel_of({product});

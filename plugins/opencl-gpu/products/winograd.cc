@@ -78,7 +78,7 @@ struct Blocks {
 
 Launch filters_launch(Driver& driver, const Winograd& s, const Parameters& p, const Blocks& b) {
   Launch filters = Launch::of_text(driver, text_of(), "winograd_filters", options_of(p));
-  filters.value(s).in(1).scratch(b.filters_at);
+  filters.value(s).in(own::product::b).scratch(b.filters_at);
   const int64_t groups = std::min<int64_t>(pieces(b.panels * s.k, 16), 4 * driver.compute_units());
   return filters.groups({static_cast<size_t>(groups)});
 }
@@ -116,9 +116,9 @@ Kernel winograd_kernel(Driver& driver, const ConvShape& shape, const ProductKind
 
   const Blocks b(driver, s, p);
   Launch product = Launch::of_text(driver, text_of(), "winograd", options_of(p));
-  product.value(s).value<cl_long>(b.room).in(0).scratch(b.filters_at);
+  product.value(s).value<cl_long>(b.room).in(own::product::a).scratch(b.filters_at);
   add_epilogue(product, kind);
-  parts ? product.scratch(b.end) : product.out(0);
+  parts ? product.scratch(b.end) : product.out(own::product::out::c);
   product.scratch().groups({static_cast<size_t>(b.items)});
   std::vector<Launch> launches{filters_launch(driver, s, p, b), product};
   if (parts) launches.push_back(sum_of_parts(driver, sums, kind, 1, b.end));
@@ -131,7 +131,9 @@ Kernel winograd_pooled_kernel(Driver& driver, const ConvShape& shape, bool bias,
   const Parameters p = parameters_of(driver, s);
   const Blocks b(driver, s, p);
   Launch product = Launch::of_text(driver, text_of(), "winograd", options_of(p) + " -D POOLED");
-  product.value(s).value<cl_long>(b.room).in(0).scratch(b.filters_at).in(bias ? 2 : 1).out(1).out(0).scratch();
+  product.value(s).value<cl_long>(b.room).in(own::product::a).scratch(b.filters_at);
+  product.in(bias ? own::conv_pool::bias : own::conv_pool::w).out(own::conv_pool::out::winner);
+  product.out(own::conv_pool::out::pooled).scratch();
   product.groups({static_cast<size_t>(b.items)});
   return winograd_of({filters_launch(driver, s, p, b), product}, b.end);
 }
@@ -158,8 +160,9 @@ Kernel winograd_filter_kernel(Driver& driver, const ConvShape& shape, const Prod
   const uint64_t parts_at = up(items * room * 4, 64);
   Launch sums =
       Launch::of_text(driver, text_of() + kernel_source("winograd_filter"), "winograd_filter_grad", options_of(p));
-  sums.value(s).value<cl_long>(chunks).value<cl_long>(c_part).value<cl_long>(room).in(0).in(1);
-  chunks > 1 ? sums.scratch(parts_at) : sums.out(0);
+  sums.value(s).value<cl_long>(chunks).value<cl_long>(c_part).value<cl_long>(room).in(own::product::a);
+  sums.in(own::product::b);
+  chunks > 1 ? sums.scratch(parts_at) : sums.out(own::product::out::c);
   sums.scratch().groups({static_cast<size_t>(items)});
   if (chunks == 1) return winograd_of({sums}, parts_at);
   Product whole;
