@@ -77,8 +77,8 @@ INLINE void sum_tile(const Product* s, From a, From b, INDEX m0, INDEX n0, INDEX
   begin_b(s, &of_b, n0, first, item);
   read_a(s, &of_a, a, item, last, next_of_a);
   read_b(s, &of_b, b, item, last, next_of_b);
-  put_a(next_of_a, item, blocks_a[0]);
-  put_b(next_of_b, item, blocks_b[0]);
+  put_units(next_of_a, A_LIES_ALONG_K, BM, item, &blocks_a[0][0][0]);
+  put_units(next_of_b, B_LIES_ALONG_K, BN, item, &blocks_b[0][0][0]);
   barrier(CLK_LOCAL_MEM_FENCE);
   int now = 0;
   for (INDEX k = first; k < last; k += BK, now ^= 1) {
@@ -91,8 +91,8 @@ INLINE void sum_tile(const Product* s, From a, From b, INDEX m0, INDEX n0, INDEX
     }
     multiply(blocks_a[now], blocks_b[now], x, y, sum);
     if (more) {
-      put_a(next_of_a, item, blocks_a[now ^ 1]);
-      put_b(next_of_b, item, blocks_b[now ^ 1]);
+      put_units(next_of_a, A_LIES_ALONG_K, BM, item, &blocks_a[now ^ 1][0][0]);
+      put_units(next_of_b, B_LIES_ALONG_K, BN, item, &blocks_b[now ^ 1][0][0]);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
   }

@@ -22,6 +22,14 @@ typedef V4(T) W4;
 #define B_UNITS UNITS(BN)
 #if A_IS == MATRIX || A_IS == WINDOWS
 #define A_ALONG_K
+#define A_LIES_ALONG_K 1
+#else
+#define A_LIES_ALONG_K 0
+#endif
+#ifdef B_ALONG_K
+#define B_LIES_ALONG_K 1
+#else
+#define B_LIES_ALONG_K 0
 #endif
 #if A_IS == MATRIX || A_IS == MATRIX_T
 #define A_IS_MATRIX
@@ -29,6 +37,25 @@ typedef V4(T) W4;
 
 INLINE void put_along(W4 x, __local W* to, int pitch) {
   to[0] = x.s0, to[pitch] = x.s1, to[2 * pitch] = x.s2, to[3 * pitch] = x.s3;
+}
+
+// Units into a block [BK][outer + 4].
+INLINE void put_units(const W4* from, int along_k, int outer, int item, __local W* to) {
+  const int pitch = outer + 4;
+#pragma unroll
+  for (int u = 0; u < UNITS(outer); ++u) {
+    if (!IS_UNIT(outer, item, u)) continue;
+    if (along_k)
+      put_along(from[u], to + (ALONG_K(item) * pitch + ALONG_OUTER(item, u)), pitch);
+    else
+      *(__local W4*)(to + (ACROSS_K(outer, item, u) * pitch + ACROSS_OUTER(outer, item))) = from[u];
+  }
+}
+
+// An element and the next ones, `step` apart, of which there are `more`; zeros for the rest of the four.
+INLINE W4 load_some(From x, INDEX at, INDEX step, INDEX more) {
+  return (W4)(LOAD(T, x, at), more > 0 ? LOAD(T, x, at + step) : 0, more > 1 ? LOAD(T, x, at + 2 * step) : 0,
+              more > 2 ? LOAD(T, x, at + 3 * step) : 0);
 }
 
 // What *low has beyond `size` goes to *high.
@@ -84,8 +111,7 @@ INLINE W4 unit_of_a(const Product* s, const ReadA* r, From a, int item, int u, I
 #ifdef VECTOR_A
   return LOAD4(T, a + at);
 #else
-  return (W4)(LOAD(T, a, at), more > 0 ? LOAD(T, a, at + step) : 0, more > 1 ? LOAD(T, a, at + 2 * step) : 0,
-              more > 2 ? LOAD(T, a, at + 3 * step) : 0);
+  return load_some(a, at, step, more);
 #endif
 }
 #else
@@ -198,18 +224,6 @@ INLINE void read_a(const Product* s, const ReadA* r, From a, int item, INDEX las
     if (IS_UNIT(BM, item, u)) to[u] = unit_of_a(s, r, a, item, u, last);
 }
 
-INLINE void put_a(const W4* from, int item, __local W (*to)[BM + 4]) {
-#pragma unroll
-  for (int u = 0; u < A_UNITS; ++u)
-    if (IS_UNIT(BM, item, u)) {
-#ifdef A_ALONG_K
-      put_along(from[u], &to[ALONG_K(item)][ALONG_OUTER(item, u)], BM + 4);
-#else
-      *(__local W4*)&to[ACROSS_K(BM, item, u)][ACROSS_OUTER(BM, item)] = from[u];
-#endif
-    }
-}
-
 // ---- b ----  -D B_ALONG_K: its units lie along k, whose runs of b_inner are b_outer_row apart
 
 typedef struct {
@@ -267,8 +281,7 @@ INLINE W4 unit_of_b(const Product* s, const ReadB* r, From b, int item, int u, I
 #ifdef VECTOR_B
   return LOAD4(T, b + at);
 #else
-  return (W4)(LOAD(T, b, at), more > 0 ? LOAD(T, b, at + 1) : 0, more > 1 ? LOAD(T, b, at + 2) : 0,
-              more > 2 ? LOAD(T, b, at + 3) : 0);
+  return load_some(b, at, 1, more);
 #endif
 }
 #endif
@@ -277,16 +290,4 @@ INLINE void read_b(const Product* s, const ReadB* r, From b, int item, INDEX las
 #pragma unroll
   for (int u = 0; u < B_UNITS; ++u)
     if (IS_UNIT(BN, item, u)) to[u] = unit_of_b(s, r, b, item, u, last);
-}
-
-INLINE void put_b(const W4* from, int item, __local W (*to)[BN + 4]) {
-#pragma unroll
-  for (int u = 0; u < B_UNITS; ++u)
-    if (IS_UNIT(BN, item, u)) {
-#ifdef B_ALONG_K
-      put_along(from[u], &to[ALONG_K(item)][ALONG_OUTER(item, u)], BN + 4);
-#else
-      *(__local W4*)&to[ACROSS_K(BN, item, u)][ACROSS_OUTER(BN, item)] = from[u];
-#endif
-    }
 }
