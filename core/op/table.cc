@@ -1,4 +1,4 @@
-// The definitions of all ops, kErf of "erf": one that the table of ops has and that nobody defines does not link.
+// The definitions of all ops, kOpName of "op_name": one that the table of ops has and that nobody defines does not link.
 #include "op/op.h"
 #include "tenon/op/names.h"
 

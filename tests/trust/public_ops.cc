@@ -39,6 +39,7 @@ const std::vector<Function> kOps = {
     UNARY(cos),
     UNARY(tanh),
     UNARY(erf),
+    UNARY(erfc),
     UNARY_OF_NUMBERS(square),
     UNARY_OF_NUMBERS(sign),
     REDUCTION(reduce_mean),

@@ -35,6 +35,7 @@ const Unary kUnary[] = {
     {"cos", cos, -9, 9},
     {"tanh", tanh, -9, 9},
     {"erf", erf, -4, 4},
+    {"erfc", erfc, -4, 9},
 };
 
 void add_unary(Cases& cases) {

@@ -22,7 +22,7 @@ struct UnaryOp {
 const UnaryOp kUnaryOps[] = {{"neg", neg, -2, 2},     {"abs", abs, -2, 2},  {"exp", exp, -2, 2},
                              {"expm1", expm1, -2, 2}, {"log", log, 0.1, 4}, {"log1p", log1p, -0.8, 3},
                              {"sqrt", sqrt, 0.1, 4},  {"sin", sin, -3, 3},  {"cos", cos, -3, 3},
-                             {"tanh", tanh, -3, 3},   {"erf", erf, -2, 2}};
+                             {"tanh", tanh, -3, 3},   {"erf", erf, -2, 2},  {"erfc", erfc, -2, 2}};
 
 struct BinaryOp {
   const char* op;

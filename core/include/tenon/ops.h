@@ -82,6 +82,7 @@ Tensor sin(Tensor x);
 Tensor cos(Tensor x);
 Tensor tanh(Tensor x);
 Tensor erf(Tensor x);
+Tensor erfc(Tensor x);  // 1 - erf(x), whose small values keep their digits
 Tensor add(Tensor a, Tensor b);
 Tensor sub(Tensor a, Tensor b);
 Tensor mul(Tensor a, Tensor b);

@@ -153,6 +153,13 @@ TENON_INLINE f32x8 verf(f32x8 x) {
   const f32x8 big = 1.f - vexp(-z) * scaled_erfc(a);
   return a < 1.f ? x * p : copysign8(big, x);
 }
+// The tail keeps its relative accuracy.
+TENON_INLINE f32x8 verfc(f32x8 x) {
+  const f32x8 a = min8(splat8(11.f), abs8(x));
+  const f32x8 high = as_f32(as_i32(a) & ~0xfff);  // high * high is exact
+  const f32x8 tail = exp_of_sum(-(high * high), -((a - high) * (a + high))) * scaled_erfc(a);
+  return x < 0.f ? 2.f - tail : tail;
+}
 struct Normal {
   f32x8 cdf, density;
 };

@@ -85,7 +85,7 @@ Drawn draw_cast(Sampler& s, int32_t dtype) {
 std::vector<SampledOp> elementwise_samples() {
   std::vector<SampledOp> out;
   for (const op::Row* row : op::kRows)
-    if (const int operands = op::arithmetic_operands(*row))
+    if (const int operands = op::arithmetic_operands(*row); operands && row->level != op::Level::kComposite)
       out.push_back(map(row->name, operands, dtypes::of_class(op::parse(row->signature).operands[0].dtypes)));
   out.push_back({"compare", dtypes::kAll, draw_compare});
   out.push_back({"select", dtypes::kAll, draw_select});

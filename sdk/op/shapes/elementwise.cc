@@ -87,6 +87,7 @@ void sin(Infer& c) { same(c); }
 void cos(Infer& c) { same(c); }
 void tanh(Infer& c) { same(c); }
 void erf(Infer& c) { same(c); }
+void erfc(Infer& c) { same(c); }
 void add(Infer& c) { binary(c); }
 void sub(Infer& c) { binary(c); }
 void mul(Infer& c) { binary(c); }

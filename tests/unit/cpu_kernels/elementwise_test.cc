@@ -76,6 +76,7 @@ TEST_P(ElementwiseOps, FunctionsOfFloatsAreWithinTheirBoundsOverTheFullRange) {
       {"cos", 4, [](double x) { return std::cos(x); }},
       {"tanh", 5, [](double x) { return std::tanh(x); }},
       {"erf", 16, [](double x) { return std::erf(x); }},
+      {"erfc", 16, [](double x) { return std::erfc(x); }},
   };
   const Floats x = sweep(104729);
   for (const auto& k : kFunctions) {

@@ -14,7 +14,7 @@ Build binary(Tensor (*f)(Tensor, Tensor)) {
 }
 
 TEST(PrimitiveGradient, OfSmoothFunctionsOfAnyNumber) {
-  for (Tensor (*f)(Tensor) : {&neg, &exp, &expm1, &sin, &cos, &tanh, &erf})
+  for (Tensor (*f)(Tensor) : {&neg, &exp, &expm1, &sin, &cos, &tanh, &erf, &erfc})
     expect_gradients(unary(f), {noise({7}, 1, -2, 2)});
   expect_gradients(unary(abs), {distinct({8}, 1)});
 }

@@ -41,6 +41,7 @@ const LoopRow kFloatRows[] = {
     {"cos", unary_f32<[](f32x8 x) { return vcos(x); }>},
     {"tanh", unary_f32<[](f32x8 x) { return vtanh(x); }>},
     {"erf", unary_f32<[](f32x8 x) { return verf(x); }>},
+    {"erfc", unary_f32<[](f32x8 x) { return verfc(x); }>},
     {"add", binary_f32<[](f32x8 a, f32x8 b) { return a + b; }>},
     {"sub", binary_f32<[](f32x8 a, f32x8 b) { return a - b; }>},
     {"mul", binary_f32<[](f32x8 a, f32x8 b) { return a * b; }>},

@@ -45,6 +45,7 @@ const LoopRow kDouble[] = {
     {"cos", unary<D, [](D x) { return std::cos(x); }>},
     {"tanh", unary<D, [](D x) { return std::tanh(x); }>},
     {"erf", unary<D, [](D x) { return std::erf(x); }>},
+    {"erfc", unary<D, [](D x) { return std::erfc(x); }>},
     {"add", binary<D, [](D a, D b) { return a + b; }>},
     {"sub", binary<D, [](D a, D b) { return a - b; }>},
     {"mul", binary<D, [](D a, D b) { return a * b; }>},
