@@ -5,11 +5,14 @@
 #include <bit>
 #include <cerrno>
 #include <chrono>
+#include <filesystem>
+#include <optional>
 
 #include "base/file/file.h"
 #include "base/text.h"
 #include "data/record/record_format.h"
 #include "data/record/wire.h"
+#include "tenon/tfrecord.h"
 
 namespace tenon {
 namespace {
@@ -45,6 +48,35 @@ std::string summary_of(const Logs& scalars) {
   return out;
 }
 
+// Calls take(field) for each field as far as the message is sound.
+template <class Take>
+void each_field(std::string_view message, const Take& take) {
+  for (wire::Field field; !message.empty() && wire::take_field(&message, &field);) take(field);
+}
+
+void add_value(std::string_view value, Logs& out) {
+  std::string tag;
+  std::optional<float> number;
+  each_field(value, [&](const wire::Field& field) {
+    if (field.tag == wire::tag(kTag, wire::kBytes)) tag = field.contents;
+    if (field.tag == wire::tag(kSimpleValue, wire::kFixed32)) number = load_unaligned<float>(field.contents.data());
+  });
+  if (number) out[tag] = *number;
+}
+
+void add_event(std::string_view event, std::map<int64_t, Logs>& out) {
+  int64_t step = 0;
+  Logs scalars;
+  each_field(event, [&](const wire::Field& field) {
+    if (field.tag == wire::tag(kStep, wire::kVarint)) step = static_cast<int64_t>(field.varint);
+    if (field.tag != wire::tag(kSummary, wire::kBytes)) return;
+    each_field(field.contents, [&](const wire::Field& value) {
+      if (value.tag == wire::tag(kValue, wire::kBytes)) add_value(value.contents, scalars);
+    });
+  });
+  for (const auto& [tag, number] : scalars) out[step][tag] = number;
+}
+
 }  // namespace
 
 EventFile::EventFile(const std::string& directory) {
@@ -74,6 +106,17 @@ void EventFile::write(std::string_view event) {
   std::string record;
   record.append(frame.header(), kRecordHeader).append(event).append(frame.footer(), kRecordFooter);
   if (!write_fully(file_.get(), record.data(), record.size())) check(file_error("cannot write", path_, errno));
+}
+
+std::map<int64_t, Logs> read_scalars(const std::string& directory) {
+  std::map<int64_t, Logs> out;
+  std::error_code missing;
+  if (!std::filesystem::is_directory(directory, missing)) return out;
+  for (const std::string& file : list_files(directory, "events.out.tfevents.*").take()) {
+    RecordReader reader = RecordReader::open(file, {.skip_corrupt = true}).take();
+    for (std::string_view record; reader.next(&record).take();) add_event(record, out);
+  }
+  return out;
 }
 
 }  // namespace tenon

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "base/file/descriptor.h"
@@ -23,5 +24,9 @@ class EventFile {
   std::string path_;
   Descriptor file_;
 };
+
+// Those of all such files of a directory, TensorFlow's too, by step and tag; of one step the last. None where there is no
+// such directory. What is damaged or not complete is left out. Throws Error where a file cannot be read.
+std::map<int64_t, Logs> read_scalars(const std::string& directory);
 
 }  // namespace tenon

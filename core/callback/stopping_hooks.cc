@@ -83,6 +83,16 @@ EvaluationStopHook::EvaluationStopHook(Rule rule, EvaluationStopOptions options)
   expect_number(cat(rule_.owner, ": min_steps"), static_cast<double>(options_.min_steps), 0);
 }
 
+// Training may have gone back to an earlier step: results of later ones are none of its own.
+void EvaluationStopHook::on_train_begin(TrainingRun& run) {
+  stopped_ = false;
+  for (const auto& [step, logs] : run.evaluations())
+    if (const auto it = logs.find(rule_.metric); it != logs.end() && step >= options_.min_steps)
+      seen_.try_emplace(step, it->second);
+  seen_.erase(seen_.upper_bound(run.step()), seen_.end());
+  stop_if_enough(run);
+}
+
 void EvaluationStopHook::on_test_end(TrainingRun& run, const Logs& logs) {
   if (run.step() < options_.min_steps) return;
   const auto it = logs.find(rule_.metric);
@@ -91,32 +101,40 @@ void EvaluationStopHook::on_test_end(TrainingRun& run, const Logs& logs) {
     for (const auto& entry : logs) names.push_back(entry.first);
     fail(rule_.owner, ": evaluation has no '", rule_.metric, "'; it has: ", join(names));
   }
-  if (!enough(run, it->second)) return;
+  seen_[run.step()] = it->second;
+  if (!stopped_) stop_if_enough(run);
+}
+
+void EvaluationStopHook::stop_if_enough(TrainingRun& run) {
+  if (!(rule_.threshold ? beyond_threshold(run) : without_better(run))) return;
   run.say(cat("Requesting early stopping at global step ", run.step()));
   stopped_ = true;
   run.stop();
 }
 
-bool EvaluationStopHook::enough(TrainingRun& run, double value) {
-  const auto better = [&](double than) { return rule_.higher ? value > than : value < than; };
-  if (rule_.threshold) {
-    if (!better(*rule_.threshold)) return false;
-    run.say(cat("At step ", run.step(), ", metric \"", rule_.metric, "\" has value ", python_text(value), " which is ",
-                rule_.higher ? "higher" : "lower", " than the configured threshold (", python_text(*rule_.threshold),
-                ") for early stopping."));
+bool EvaluationStopHook::beyond_threshold(TrainingRun& run) const {
+  const auto found = std::find_if(seen_.begin(), seen_.end(),
+                                  [&](const auto& result) { return better(result.second, *rule_.threshold); });
+  if (found == seen_.end()) return false;
+  run.say(cat("At step ", found->first, ", metric \"", rule_.metric, "\" has value ", python_text(found->second),
+              " which is ", rule_.higher ? "higher" : "lower", " than the configured threshold (",
+              python_text(*rule_.threshold), ") for early stopping."));
+  return true;
+}
+
+// At any evaluation so far, counted from the best one before it.
+bool EvaluationStopHook::without_better(TrainingRun& run) {
+  best_.reset();
+  int64_t best_step = seen_.empty() ? 0 : seen_.begin()->first;
+  for (const auto& [step, value] : seen_) {
+    if (!std::isnan(value) && (!best_ || better(value, *best_))) best_ = value, best_step = step;
+    if (step - best_step < rule_.max_steps) continue;
+    run.say(cat("No ", rule_.higher ? "increase" : "decrease", " in metric \"", rule_.metric, "\" for ",
+                step - best_step, " steps, which is greater than or equal to max steps (", rule_.max_steps,
+                ") configured for early stopping."));
     return true;
   }
-  if (!best_step_) best_step_ = run.step();
-  if (!std::isnan(value) && (!best_ || better(*best_))) {
-    best_ = value;
-    best_step_ = run.step();
-  }
-  const int64_t without = run.step() - *best_step_;
-  if (without < rule_.max_steps) return false;
-  run.say(cat("No ", rule_.higher ? "increase" : "decrease", " in metric \"", rule_.metric, "\" for ", without,
-              " steps, which is greater than or equal to max steps (", rule_.max_steps,
-              ") configured for early stopping."));
-  return true;
+  return false;
 }
 
 EvaluationStopHook stop_if_no_decrease_hook(std::string metric_name, int64_t max_steps_without_decrease,

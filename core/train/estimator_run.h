@@ -15,8 +15,9 @@ namespace tenon {
 // the functions that return a Status; callbacks the others, which throw.
 class Estimator::Run final : public TrainingRun {
  public:
-  // `epochs` 0: of train(), which is one epoch that nothing evaluates.
-  Run(Impl& m, const Callbacks& callbacks, int epochs) : m_(m), callbacks_(callbacks), epochs_(epochs) {}
+  // `epochs` 0: of train(), which is one epoch that nothing evaluates. `evaluation`: EvalSpec::name.
+  Run(Impl& m, const Callbacks& callbacks, int epochs, std::string evaluation = {})
+      : m_(m), callbacks_(callbacks), evaluation_(std::move(evaluation)), epochs_(epochs) {}
 
   // A stretch of training, as long as its program is there.
   struct Stretch {
@@ -64,6 +65,7 @@ class Estimator::Run final : public TrainingRun {
   void save(const std::string& path) override;
   void save_weights(const std::string& path) override;
   void load(const std::string& path) override;
+  std::map<int64_t, Logs> evaluations() const override { return Summaries::evaluations(m_.config, evaluation_); }
   void say(const std::string& line) override { m_.info(line); }
   TrainingSite* site() override { return site_; }
 
@@ -75,6 +77,7 @@ class Estimator::Run final : public TrainingRun {
 
   Impl& m_;
   CallbackList callbacks_;
+  std::string evaluation_;
   int epochs_, epoch_ = 0;
   bool begun_ = false, stopped_ = false, diverged_ = false;
   TrainingSite* site_ = nullptr;

@@ -30,12 +30,24 @@ Status Summaries::after_call(const RunConfig& config, int64_t step, std::span<co
   return {};
 }
 
+namespace {
+
+std::string evaluation_directory(const RunConfig& config, const std::string& name) {
+  return cat(config.model_dir, name.empty() ? "/eval" : cat("/eval_", name));
+}
+
+}  // namespace
+
+std::map<int64_t, Logs> Summaries::evaluations(const RunConfig& config, const std::string& name) {
+  return config.model_dir.empty() ? std::map<int64_t, Logs>() : read_scalars(evaluation_directory(config, name));
+}
+
 Status Summaries::evaluated(const RunConfig& config, const std::string& name, int64_t step, const EvalResult& results) {
   if (config.model_dir.empty() || config.save_summary_steps <= 0) return {};
   Logs scalars;
   for (const auto& [tag, value] : results)
     if (tag != "global_step") scalars[tag] = value;
-  return add(cat(config.model_dir, name.empty() ? "/eval" : cat("/eval_", name)), step, scalars);
+  return add(evaluation_directory(config, name), step, scalars);
 }
 
 }  // namespace tenon

@@ -17,6 +17,8 @@ class Summaries {
   // Of RunConfig's save_summary_steps and model_dir, without which nothing is written.
   Status after_call(const RunConfig& config, int64_t step, std::span<const float> losses);
   Status evaluated(const RunConfig& config, const std::string& name, int64_t step, const EvalResult& results);
+  // What was written of evaluations of this name, by step.
+  static std::map<int64_t, Logs> evaluations(const RunConfig& config, const std::string& name);
 
  private:
   Status add(const std::string& directory, int64_t step, const Logs& scalars);

@@ -354,7 +354,7 @@ Result<TrainAndEvaluateResult> train_and_evaluate(Estimator& estimator, const Tr
   TENON_ASSIGN(int64_t step, estimator.global_step());
   const int64_t between = train.steps_between_evals;
   const int64_t epochs = step < train.max_steps ? (train.max_steps - step - 1) / between + 1 : 1;
-  Estimator::Run run(*estimator.impl_, train.hooks, static_cast<int>(std::min<int64_t>(epochs, INT_MAX)));
+  Estimator::Run run(*estimator.impl_, train.hooks, static_cast<int>(std::min<int64_t>(epochs, INT_MAX)), eval.name);
   const auto failed = [&](const Status& why) { return run.failed(why); };
   do {
     const int64_t target =

@@ -73,6 +73,9 @@ class TrainingRun {
   virtual void save_weights(const std::string& path) = 0;
   virtual void load(const std::string& path) = 0;
 
+  // What evaluations gave before this training, by step, where that is kept: in model_dir/eval of an Estimator.
+  virtual std::map<int64_t, Logs> evaluations() const { return {}; }
+
   // A line for the user, where the run shows its progress.
   virtual void say(const std::string& line) = 0;
 

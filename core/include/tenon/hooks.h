@@ -202,7 +202,9 @@ struct EvaluationStopOptions {
 };
 
 // Ends training by what evaluation gave: in train_and_evaluate and in fit() with validation data. Made by the functions below.
-// What it has seen of earlier calls it remembers, so that one object may be given to several; NaN is never the best.
+// What it has seen of earlier calls it remembers, so that one object may be given to several. A new one takes what the
+// Estimator's model_dir/eval says of steps before, as TensorFlow's: training that had enough then ends before its first
+// step. NaN is never the best.
 class EvaluationStopHook : public Callback {
  public:
   struct Rule {
@@ -214,14 +216,18 @@ class EvaluationStopHook : public Callback {
   EvaluationStopHook(Rule rule, EvaluationStopOptions options);
   std::optional<double> best() const { return best_; }
   bool stopped() const { return stopped_; }
+  void on_train_begin(TrainingRun& run) override;
   void on_test_end(TrainingRun& run, const Logs& logs) override;
 
  private:
-  bool enough(TrainingRun& run, double value);
+  void stop_if_enough(TrainingRun& run);
+  bool beyond_threshold(TrainingRun& run) const;
+  bool without_better(TrainingRun& run);
+  bool better(double value, double than) const { return rule_.higher ? value > than : value < than; }
   Rule rule_;
   EvaluationStopOptions options_;
+  std::map<int64_t, double> seen_;  // by step
   std::optional<double> best_;
-  std::optional<int64_t> best_step_;  // or of the first result
   bool stopped_ = false;
 };
 

@@ -17,6 +17,7 @@ struct TestRun : TrainingRun {
   Arrays values{{"w", Array(0.0f)}, {"w/momentum", Array(0.0f)}, {"learning_rate", Array(0.1f)}};
   std::vector<std::string> lines, saved, saved_weights, loaded;
   std::vector<float> last_losses;
+  std::map<int64_t, Logs> evaluated;
   int64_t at = 0;
   int initial_epoch = 0;
   bool stopped = false;
@@ -26,6 +27,7 @@ struct TestRun : TrainingRun {
   std::span<const float> losses() const override { return last_losses; }
   const std::string& device() const override { return device_name; }
   void stop() override { stopped = true; }
+  std::map<int64_t, Logs> evaluations() const override { return evaluated; }
   std::vector<std::string> variables() const override {
     std::vector<std::string> out;
     for (const auto& entry : values) out.push_back(entry.first);

@@ -1,9 +1,12 @@
 // Hooks with the Estimator's names: when they act, what they say, what they refuse.
 #include "tenon/hooks.h"
 
+#include <fstream>
 #include <limits>
 #include <regex>
+#include <sstream>
 
+#include "callback/event_file.h"
 #include "callback/python_text.h"
 #include "unit/callback/callback_testing.h"
 #include "unit/callback/event_testing.h"
@@ -199,6 +202,51 @@ TEST(Hooks, StopIfNoDecreaseCountsStepsSinceTheBest) {
   EXPECT_EQ(stops_at(stop_if_no_decrease_hook("loss", 200, {.min_steps = 500}), {3, 2, 2, 2, 4, 4, 4}), 700);
   EXPECT_EQ(stops_at(stop_if_no_decrease_hook("loss", 200), {nan, 3, 2, 1}), 0);  // not the best for ever
   EXPECT_EQ(stops_at(stop_if_no_increase_hook("loss", 200), {3, 4, 4, 4, 5}), 400);
+}
+
+EvaluationStopHook stop_hook(const std::string& rule, double limit, int64_t min_steps) {
+  const EvaluationStopOptions options{.min_steps = min_steps};
+  if (rule == "decrease") return stop_if_no_decrease_hook("m", static_cast<int64_t>(limit), options);
+  if (rule == "increase") return stop_if_no_increase_hook("m", static_cast<int64_t>(limit), options);
+  return rule == "lower" ? stop_if_lower_hook("m", limit, options) : stop_if_higher_hook("m", limit, options);
+}
+
+// tests/fixtures/make_early_stops.py: what TensorFlow's hooks do, which know of earlier evaluations by their events alone.
+TEST(Hooks, ANewStopHookTakesUpEvaluationsAsTensorFlowsDo) {
+  std::ifstream file(std::string(TENON_GOLDEN) + "/../fixtures/early_stops.csv");
+  int rows = 0;
+  std::string rule, limit, min_steps, evaluations, stops;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with('#')) continue;
+    std::istringstream fields(line);
+    for (std::string* field : {&rule, &limit, &min_steps, &evaluations, &stops}) std::getline(fields, *field, ',');
+    const TemporaryDirectory directory;
+    EventFile events(directory.path());
+    std::istringstream each(evaluations);
+    char colon;
+    double value;
+    for (int64_t step; each >> step >> colon >> value;) events.add(step, {{"m", value}});
+    TestRun run;
+    run.at = 1000;
+    run.evaluated = read_scalars(directory.path());
+    EvaluationStopHook hook = stop_hook(rule, std::stod(limit), std::stoll(min_steps));
+    hook.on_train_begin(run);
+    EXPECT_EQ(run.stopped, stops == "1") << line;
+    ++rows;
+  }
+  EXPECT_EQ(rows, 17);
+}
+
+TEST(Hooks, AStopHookLeavesOutWhatIsBehindTheStepThatTrainingGoesOnFrom) {
+  TestRun run;
+  run.at = 300;
+  run.evaluated = {{100, {{"m", 1}}}, {300, {{"m", 2}}}, {900, {{"m", 2}}}};
+  EvaluationStopHook hook = stop_if_no_decrease_hook("m", 400);
+  hook.on_train_begin(run);
+  EXPECT_FALSE(run.stopped);
+  run.at = 500;
+  hook.on_test_end(run, {{"m", 3}});
+  EXPECT_TRUE(run.stopped);
 }
 
 TEST(Hooks, StopIfLowerAndHigherCompareWithTheThreshold) {

@@ -26,6 +26,18 @@ TEST(TensorBoard, WritesEpochsBatchesAndEvaluations) {
             (std::vector<Scalar>{{4, "evaluation_loss_vs_iterations", 8}, {0, "epoch_loss", 8}}));
 }
 
+// What a killed trainer left of its last event is no error.
+TEST(EventFile, ReadsTheScalarsOfAllFilesAsFarAsTheyAreWhole) {
+  const TemporaryDirectory directory;
+  EventFile first(directory.path()), second(directory.path());
+  first.add(1, {{"a", 0.5}, {"b", 2}});
+  second.add(3, {{"a", -1}});
+  second.add(5, {{"a", 7}});
+  std::filesystem::resize_file(second.path(), std::filesystem::file_size(second.path()) - 1);
+  EXPECT_EQ(read_scalars(directory.path()), (std::map<int64_t, Logs>{{1, {{"a", 0.5}, {"b", 2}}}, {3, {{"a", -1}}}}));
+  EXPECT_TRUE(read_scalars(directory.path() + "/none").empty());
+}
+
 TEST(TensorBoard, RefusesWrongArguments) {
   EXPECT_EQ(error_of([] { TensorBoard({.log_dir = ""}); }), "TensorBoard: log_dir is '', expected a directory");
   EXPECT_EQ(error_of([] { TensorBoard({.update_freq = "batch"}); }),

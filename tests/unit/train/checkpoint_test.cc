@@ -62,6 +62,29 @@ TEST(Checkpoint, KeepsOneForEverySoManyHoursForGood) {
   EXPECT_NE(state.find("last_preserved_timestamp: "), std::string::npos) << state;
 }
 
+// An Estimator of TensorFlow 2.15.1 in four processes, save_checkpoints_steps=1 and keep_checkpoint_max as here, left these.
+TEST(Checkpoint, TheNextProcessCountsThoseThatItFinds) {
+  struct Process {
+    int keep;
+    int64_t first, last;
+    std::vector<int64_t> left;
+  };
+  Directory dir;
+  for (const Process& p : {Process{3, 1, 4, {2, 3, 4}}, Process{3, 5, 8, {6, 7, 8}}, Process{2, 9, 10, {9, 10}},
+                           Process{5, 11, 14, {10, 11, 12, 13, 14}}}) {
+    CheckpointManager manager = CheckpointManager::open(dir.path(), p.keep, 10000).take();
+    for (int64_t step = p.first; step <= p.last; ++step) check(save_state(manager, step).status());
+    std::vector<std::string> expected;
+    for (const int64_t step : p.left) expected.push_back(cat("model.ckpt-", step, ".index"));
+    std::vector<std::string> left;
+    for (const std::string& name : names(dir))
+      if (name.ends_with(".index")) left.push_back(name);
+    std::sort(expected.begin(), expected.end());
+    std::sort(left.begin(), left.end());
+    EXPECT_EQ(left, expected) << p.first;
+  }
+}
+
 // Whether they are sound is known to the next process too.
 TEST(Checkpoint, ThoseThatNeedNotBeSoundGoBeforeTheOthers) {
   Directory dir;

@@ -324,6 +324,25 @@ TEST(EstimatorCallbacks, StopIfNoDecreaseSeesTheEvaluations) {
   EXPECT_EQ(r.train.global_step, 6);
 }
 
+// As one that is given to one call: evaluations are read from model_dir/eval.
+TEST(EstimatorCallbacks, StopIfNoDecreaseOfANewEstimatorKnowsWhatWasEvaluatedBefore) {
+  TemporaryDirectory dir;
+  const auto go_on_to = [&](int64_t max_steps) {
+    Estimator estimator(fixed_rate, cpu(dir.path()));
+    return train_and_evaluate(estimator,
+                              {.input = two_points(),
+                               .max_steps = max_steps,
+                               .steps_between_evals = 2,
+                               .hooks = {stop_if_no_decrease_hook("loss", 4)}},
+                              {.input = two_points(false, {1, 2})})
+        .take()
+        .train.global_step;
+  };
+  EXPECT_EQ(go_on_to(4), 4);
+  EXPECT_EQ(go_on_to(20), 6);
+  EXPECT_EQ(go_on_to(20), 6);  // had enough
+}
+
 // The device is closed between the calls, and what was written before comes back with it.
 TEST(EstimatorCallbacks, WithTheEstimatorsLogVariablesAreOutOfReachWhileTheDeviceIsClosed) {
   TemporaryDirectory dir;
