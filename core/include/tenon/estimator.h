@@ -79,7 +79,9 @@ struct RunConfig {
   // The newest so many; 0: all. Of those saved where the loss had grown a million times over that of the first step, which is
   // no training any more, only the newest stays, so that there are older ones to go on from.
   int keep_checkpoint_max = 5;
-  double keep_checkpoint_every_n_hours = 10000;  // one that would be removed is kept for good; 0: none
+  // One for every so many hours, that would be removed, is kept for good; 0: none. The hours count through all processes that
+  // train in model_dir; TensorFlow's begin anew with each, which keeps none of those that are shorter.
+  double keep_checkpoint_every_n_hours = 10000;
   int64_t log_step_count_steps = 100;
   // The loss for TensorBoard, every so many steps, and what evaluation gives: files events.out.tfevents.* in model_dir and in
   // its `eval`, or `eval_NAME` (EvalOptions); 0: none. The distance doubles after each 10,000 losses of an Estimator, so that
