@@ -78,15 +78,37 @@ INLINE void scores_of(const Attention* a, From bias, long at, W scale, long n, R
   }
 }
 
+#define VECTORS (ROW_LANES / VW)
+// Folds s[n] in the order of FOLD, by vectors. Behind the last of s it writes IDENTITY, up to a whole vector.
+#define FOLD_OF(fold, COMBINE, IDENTITY)                                                                              \
+  INLINE W fold(long n, Room s) {                                                                                     \
+    V lanes[VECTORS];                                                                                                 \
+    _Pragma("unroll") for (int j = 0; j < VECTORS; ++j) lanes[j] = (V)(IDENTITY);                                     \
+    for (long i = n; i % VW != 0; ++i) s[i] = IDENTITY;                                                               \
+    long done = 0;                                                                                                    \
+    for (; done + ROW_LANES <= n; done += ROW_LANES)                                                                  \
+      _Pragma("unroll") for (int j = 0; j < VECTORS; ++j) lanes[j] = COMBINE(lanes[j], GET(j, s + done));             \
+    _Pragma("unroll") for (int j = 0; j < VECTORS; ++j)                                                               \
+        if (done + j * VW < n) lanes[j] = COMBINE(lanes[j], GET(j, s + done));                                        \
+    _Pragma("unroll") for (int many = VECTORS / 2; many > 0; many /= 2)                                               \
+        _Pragma("unroll") for (int j = 0; j < many; ++j) lanes[j] = COMBINE(lanes[j], lanes[j + many]);               \
+    W last[VW];                                                                                                       \
+    PUT(lanes[0], 0, last);                                                                                           \
+    _Pragma("unroll") for (int many = VW / 2; many > 0; many /= 2)                                                    \
+        _Pragma("unroll") for (int k = 0; k < many; ++k) last[k] = COMBINE(last[k], last[k + many]);                  \
+    return last[0];                                                                                                   \
+  }
+FOLD_OF(largest_of, ROW_MAX, -INFINITY)
+FOLD_OF(sum_of, ROW_ADD, 0)
+
 // Scores become probabilities; their log(sum exp).
 INLINE W softmax_of(long n, Room s) {
   if (n == 0) return -INFINITY;
-  W top, sum;
-  FOLD(top, (ulong)n, -INFINITY, ROW_MAX, i, s[i])
+  W top = largest_of(n, s);
   if (top == -INFINITY) top = 0;
   INDEPENDENT
   for (long i = 0; i < n; ++i) s[i] = exp(s[i] - top);
-  FOLD(sum, (ulong)n, 0, ROW_ADD, i, s[i])
+  const W sum = sum_of(n, s);
   const W each = sum == 0 ? 1 : 1 / sum;
   INDEPENDENT
   for (long i = 0; i < n; ++i) s[i] *= each;
