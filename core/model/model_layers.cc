@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 #include "model/model_order.h"
-#include "model/summary_table.h"
+#include "model/display/summary_table.h"
 
 namespace tenon {
 namespace {

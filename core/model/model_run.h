@@ -7,7 +7,7 @@
 
 #include "callback/callback_list.h"
 #include "model/model_training.h"
-#include "model/progress_bar.h"
+#include "model/display/progress_bar.h"
 
 namespace tenon {
 

@@ -2,7 +2,7 @@
 //   trust_checkpoint whole DIR         exits with 0 where every checkpoint in DIR that has an index loads; prints the others
 //   trust_checkpoint fill DIR          row 5 on a file system that fills up; prints how many saves were refused
 #include <errno.h>
-#include "unit/train/allocation_limit.h"
+#include "unit/train/checkpoint/allocation_limit.h"
 
 #include <chrono>
 #include <iostream>
@@ -10,7 +10,7 @@
 
 #include "base/caught.h"
 #include "base/text.h"
-#include "unit/train/checkpoint_trials.h"
+#include "unit/train/checkpoint/checkpoint_trials.h"
 
 namespace tenon {
 namespace {

@@ -8,7 +8,7 @@
 #include "tenon/gradients.h"
 #include "tenon/layers.h"
 #include "unit/layer/golden.h"
-#include "unit/layer/golden_layers.h"
+#include "unit/layer/golden/golden_layers.h"
 #include "unit/layer/model_testing.h"
 
 namespace tenon {

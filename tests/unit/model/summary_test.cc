@@ -3,7 +3,7 @@
 
 #include <fstream>
 
-#include "model/summary_table.h"
+#include "model/display/summary_table.h"
 #include "tenon/layer_classes.h"
 #include "unit/step/step_testing.h"
 

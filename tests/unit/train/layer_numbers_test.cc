@@ -6,7 +6,7 @@
 #include "tenon/preprocessing.h"
 #include "tenon/recurrent.h"
 #include "unit/train/option_numbers.h"
-#include "unit/train/signatures_testing.h"
+#include "unit/train/signatures/signatures_testing.h"
 
 namespace tenon {
 namespace {

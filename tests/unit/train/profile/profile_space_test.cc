@@ -1,7 +1,7 @@
 #include "train/profile/profile_space.h"
 
 #include "unit/data/temporary_directory.h"
-#include "unit/train/profile_testing.h"
+#include "unit/train/profile/profile_testing.h"
 
 namespace tenon {
 namespace {

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "unit/train/xplane_reader.h"
+#include "unit/train/profile/xplane_reader.h"
 
 namespace tenon {
 

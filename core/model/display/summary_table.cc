@@ -1,11 +1,11 @@
-#include "model/summary_table.h"
+#include "model/display/summary_table.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
 #include "base/text.h"
-#include "model/styled_text.h"
+#include "model/display/styled_text.h"
 
 namespace tenon {
 namespace {

@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "unit/train/estimator_testing.h"
-#include "unit/train/profile_testing.h"
+#include "unit/train/profile/profile_testing.h"
 
 namespace tenon {
 namespace {

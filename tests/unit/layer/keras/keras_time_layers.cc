@@ -1,7 +1,7 @@
 // Recurrent layers and those of sequences.
 #include "tenon/recurrent.h"
 #include "tenon/sequences.h"
-#include "unit/layer/keras_layers.h"
+#include "unit/layer/keras/keras_layers.h"
 
 namespace tenon::golden {
 namespace {

@@ -1,4 +1,4 @@
-#include "unit/layer/keras_layers.h"
+#include "unit/layer/keras/keras_layers.h"
 
 #include "tenon/batch_dot.h"
 #include "tenon/einsum_dense.h"

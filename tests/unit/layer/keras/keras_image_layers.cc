@@ -1,7 +1,7 @@
 // Layers of images.
 #include "tenon/adaptive_pooling.h"
 #include "tenon/preprocessing.h"
-#include "unit/layer/keras_layers.h"
+#include "unit/layer/keras/keras_layers.h"
 
 namespace tenon::golden {
 namespace {

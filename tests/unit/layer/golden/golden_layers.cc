@@ -1,4 +1,4 @@
-#include "unit/layer/golden_layers.h"
+#include "unit/layer/golden/golden_layers.h"
 
 #include "unit/layer/model_testing.h"
 

@@ -1,6 +1,6 @@
 // What Keras and TensorFlow's Estimator have and Tenon has not, with the reason: rows of tests/golden/signatures.csv, and
 // arguments of the rows that are there. What is added to Tenon is taken from here, which the test asks for.
-#include "unit/train/signatures_testing.h"
+#include "unit/train/signatures/signatures_testing.h"
 
 namespace tenon::signatures {
 namespace {

@@ -1,6 +1,6 @@
 // The defaults of losses, metrics, activations and initializers.
 #include "tenon/layer_classes.h"
-#include "unit/train/signatures_testing.h"
+#include "unit/train/signatures/signatures_testing.h"
 
 namespace tenon::signatures {
 namespace {

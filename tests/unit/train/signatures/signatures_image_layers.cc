@@ -1,7 +1,7 @@
 // The defaults of layers that prepare and change images.
 #include "tenon/augmentation.h"
 #include "tenon/preprocessing.h"
-#include "unit/train/signatures_testing.h"
+#include "unit/train/signatures/signatures_testing.h"
 
 namespace tenon::signatures {
 namespace {

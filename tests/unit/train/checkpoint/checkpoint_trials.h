@@ -9,9 +9,9 @@
 #include <optional>
 #include <string>
 
-#include "unit/train/checkpoint_io_faults.h"
-#include "unit/train/checkpoint_test_util.h"
-#include "unit/train/power_loss.h"
+#include "unit/train/checkpoint/checkpoint_io_faults.h"
+#include "unit/train/checkpoint/checkpoint_test_util.h"
+#include "unit/train/checkpoint/power_loss.h"
 
 namespace tenon::trials {
 

@@ -5,7 +5,7 @@
 #include "tenon/noise.h"
 #include "tenon/recurrent.h"
 #include "tenon/sequences.h"
-#include "unit/train/signatures_testing.h"
+#include "unit/train/signatures/signatures_testing.h"
 
 namespace tenon::signatures {
 namespace {

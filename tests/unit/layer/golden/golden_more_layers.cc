@@ -6,7 +6,7 @@
 #include "tenon/preprocessing.h"
 #include "tenon/recurrent.h"
 #include "tenon/sequences.h"
-#include "unit/layer/golden_layers.h"
+#include "unit/layer/golden/golden_layers.h"
 #include "unit/layer/model_testing.h"
 
 namespace tenon::golden {

@@ -8,7 +8,7 @@
 #include "tenon/masking.h"
 #include "tenon/ops.h"
 #include "unit/layer/golden.h"
-#include "unit/layer/keras_layers.h"
+#include "unit/layer/keras/keras_layers.h"
 #include "unit/layer/model_testing.h"
 
 namespace tenon {

@@ -6,8 +6,8 @@
 #include <map>
 
 #include "checkpoint/checkpoint_state.h"
-#include "unit/train/checkpoint_io_faults.h"
-#include "unit/train/checkpoint_test_util.h"
+#include "unit/train/checkpoint/checkpoint_io_faults.h"
+#include "unit/train/checkpoint/checkpoint_test_util.h"
 
 namespace tenon::power_loss {
 

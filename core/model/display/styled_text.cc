@@ -1,4 +1,4 @@
-#include "model/styled_text.h"
+#include "model/display/styled_text.h"
 
 #include <algorithm>
 

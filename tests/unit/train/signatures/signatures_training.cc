@@ -4,7 +4,7 @@
 #include "tenon/hooks.h"
 #include "tenon/model.h"
 #include "tenon/profiler.h"
-#include "unit/train/signatures_testing.h"
+#include "unit/train/signatures/signatures_testing.h"
 
 namespace tenon::signatures {
 namespace {

@@ -3,7 +3,7 @@
 #include <iostream>
 #include <set>
 
-#include "unit/train/signatures_testing.h"
+#include "unit/train/signatures/signatures_testing.h"
 
 namespace tenon {
 namespace {

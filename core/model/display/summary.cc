@@ -10,7 +10,7 @@
 #include "model/model_order.h"
 #include "model/model_trace.h"
 #include "model/model_training.h"
-#include "model/summary_table.h"
+#include "model/display/summary_table.h"
 #include "step/function_impl.h"
 
 namespace tenon {

@@ -1,4 +1,4 @@
-#include "model/progress_bar.h"
+#include "model/display/progress_bar.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
