@@ -41,7 +41,7 @@ void Model::build() {
   Strategy::Impl& strategy = compiled_->training->strategy.impl();
   const ModelTrace traced = trace_model(*this, example_types(), strategy.tracing(Mode::kEval, "build", false));
   compiled_->training->move_weights(*traced.graph);
-  check(make_variables(*traced.graph, *traced.graph, *strategy.variables));
+  check(make_variables(*traced.graph, *strategy.variables));
   compiled_->training->set_weights(traced.order);
 }
 

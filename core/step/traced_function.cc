@@ -85,7 +85,7 @@ Result<std::unique_ptr<TracedFunction::Compiled>> TracedFunction::compile(const 
   TENON_ASSIGN(out->program, StepProgram::create(traced, device_, compile, options_.seed));
   if (options_.compiled) options_.compiled(*traced.graph, out->program->executable());
   if (!variables_) return out;
-  TENON_TRY(make_variables(*traced.graph, out->program->executable().graph, *variables_));
+  TENON_TRY(make_variables(*traced.graph, *variables_));
   out->program->bind(*variables_);
   return out;
 }

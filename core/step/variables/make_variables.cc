@@ -49,11 +49,11 @@ Status carry_over(const Graph& graph, VariableStore& store) {
 
 }  // namespace
 
-Status make_variables(const Graph& traced, const Graph& graph, VariableStore& store) {
-  store.drop_dead(graph);
+Status make_variables(const Graph& traced, VariableStore& store) {
+  store.drop_dead(traced);
   TENON_TRY(give_loaded(traced, store, false));
-  TENON_TRY(carry_over(graph, store));
-  TENON_TRY(store.provide(graph, nullptr));
+  TENON_TRY(carry_over(traced, store));
+  TENON_TRY(store.provide(traced, nullptr));
   TENON_TRY(give_loaded(traced, store, true));
   for (const auto& made : traced.when_made) made();
   return {};

@@ -5,8 +5,8 @@
 
 namespace tenon {
 
-// Makes the variables of `graph`, which is what was traced or what became of it, that the store does not have yet. An object
-// that was given values begins with these; one that has variables in another strategy begins with theirs.
-Status make_variables(const Graph& traced, const Graph& graph, VariableStore& store);
+// Makes all variables of what was traced that the store does not have yet, those that no program reads too: they are weights of
+// their layers. An object that was given values begins with these; one that has variables in another strategy begins with theirs.
+Status make_variables(const Graph& traced, VariableStore& store);
 
 }  // namespace tenon

@@ -1,6 +1,8 @@
 // Models to files and back, in both formats.
 #include <gtest/gtest.h>
 
+#include "tenon/callbacks.h"
+#include "tenon/preprocessing.h"
 #include "unit/data/temporary_directory.h"
 #include "unit/model/model_data_testing.h"
 #include "unit/step/step_testing.h"
@@ -117,6 +119,26 @@ TEST_P(ModelFiles, AModelWithAnInputHasItsWeightsAtOnce) {
   other.compile({.strategy = Strategy("cpu", {.seed = 3})});
   other.load_weights(path());
   EXPECT_EQ(other.strategy().read<float>("dense/kernel"), one.strategy().read<float>("dense/kernel"));
+}
+
+// Keras counts a layer's variables among its weights whether call() reads them or not: Normalization's count is one.
+TEST_P(ModelFiles, WeightsThatNoProgramReadsAreSavedAndRestored) {
+  const auto made = [](uint64_t seed) {
+    Sequential model({Input({4}), Normalization(), Dense({.units = 3})});
+    model.compile({.loss = SparseCategoricalCrossentropy({.from_logits = true}),
+                   .strategy = Strategy("cpu", {.seed = seed})});
+    return model;
+  };
+  Sequential one = made(0);
+  EarlyStopping stopping({.monitor = "loss", .restore_best_weights = true});
+  ModelCheckpoint weights(path(), {.save_weights_only = true});
+  one.fit(first_input(), labels(), {.epochs = 2, .verbose = Verbose::kSilent, .callbacks = {stopping, weights}});
+
+  Sequential other = made(9);
+  other.load_weights(path());
+  EXPECT_EQ(names(other.strategy()),
+            (Names{"dense/bias", "dense/kernel", "normalization/count", "normalization/mean", "normalization/variance"}));
+  EXPECT_EQ(other.predict(first_input())[0].to<float>(), one.predict(first_input())[0].to<float>());
 }
 
 TEST_P(ModelFiles, AnotherOptimizersStateIsNotTakenUpInSilence) {
