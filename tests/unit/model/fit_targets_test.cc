@@ -31,9 +31,10 @@ TEST(Targets, OfASequentialHaveTheNameOfItsLastLayer) {
       model.compile({.optimizer = SGD(0), .loss = {{called, "mse"}}, .strategy = Strategy("cpu")});
       EXPECT_NEAR(model.fit(first_input(), squares(), epochs(1))["loss"][0], mean_square(squares()), kTolerance);
       EXPECT_EQ(model.output_names(), std::vector<std::string>{called});
-      if (input || !name.empty())
+      if (input || !name.empty()) {
         EXPECT_NEAR(model.fit(first_input(), Arrays{{called, squares()}}, epochs(1))["loss"][0], mean_square(squares()),
                     kTolerance);
+      }
       model.compile({.loss = {{"other", "mse"}}, .strategy = model.strategy()});
       EXPECT_EQ(message_of([&] { model.fit(first_input(), squares(), epochs(1)); }),
                 "compile: loss names the output 'other'; the model has " + called);

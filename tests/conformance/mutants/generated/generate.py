@@ -16,7 +16,8 @@ HEADERS = ['element', 'entry', 'geometry', 'graph', 'kernel', 'philox', 'strided
 RUNTIME = ['plan/arena_layout.cc', 'plan/arena_layout.h', 'barriers.cc', 'compile.cc', 'entries.cc', 'executor.cc',
            'executor.h', 'handles.h', 'host/gang_executor.cc', 'host/gang_executor.h', 'host/host_backend.cc',
            'host/host_driver.cc', 'host/host_driver.h', 'host/host_stream.cc', 'host/host_stream.h', 'memory.cc',
-           'memory.h', 'check/op_attributes.cc', 'check/request_check.cc', 'plan/planner.cc', 'prepared_graph.cc', 'queue.cc',
+           'memory.h', 'check/op_attributes.cc', 'check/request_check.cc', 'plan/plan.cc', 'plan/planner.cc',
+           'prepared_graph.cc', 'queue.cc',
            'queue.h', 'submit.cc', 'trace.cc', 'trace.h', 'plan/views.cc']
 # Compiled as they are: what the example never runs (fusion, replicas, devices with memory of their own), and what checks
 # graphs, which the suite's are not wrong in (tests/trust has those).
