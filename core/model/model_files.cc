@@ -75,27 +75,17 @@ void Model::save_weights(const std::string& path) {
   check(write_tensor_file(path, t.strategy.impl().variables->sources(&names)));
 }
 
-void Model::load_weights(const std::string& path) {
-  ModelTraining& t = training();
-  build();
-  auto loaded = std::make_shared<LoadedTensors>(LoadedTensors::read(path).take());
-  const Types types = t.types_of_weights();
-  if (types.empty()) return begin_with(std::move(loaded));
-  check(loaded->give_to(*t.strategy.impl().variables, name(), types));
-}
+void Model::load_weights(const std::string& path) { load_weights(path, {}); }
 
 WarmStartReport Model::load_weights(const std::string& path, const LoadWeightsOptions& options) {
   ModelTraining& t = training();
   build();
-  if (!options.by_name && !options.skip_mismatch) return load_weights(path), WarmStartReport();
-  if (t.types_of_weights().empty()) {  // it may be a part of another model when they are made
-    auto loaded = std::make_shared<LoadedTensors>(LoadedTensors::read(path).take());
-    loaded->let_differ(options.skip_mismatch);
-    begin_with(std::move(loaded));
-  }
-  return t.strategy.warm_start({.ckpt_to_initialize_from = path,
-                                .vars_to_warm_start = {{".*"}, VarsToWarmStart::Among::kWeights},
-                                .skip_mismatch = options.skip_mismatch});
+  auto loaded = std::make_shared<LoadedTensors>(LoadedTensors::read(path).take());
+  if (options.by_name || options.skip_mismatch) loaded->let_differ(options.skip_mismatch);
+  const Types types = t.types_of_weights();
+  if (!types.empty()) return loaded->give_to(*t.strategy.impl().variables, name(), types).take();
+  begin_with(loaded);  // it may be a part of another model when they are made
+  return {.checkpoint = path};
 }
 
 Types ModelTraining::types_of_weights() const {

@@ -111,7 +111,9 @@ struct SummaryOptions {
 
 // Keras's, of a file that is not the model's own. Neither: the file has to be the model's own.
 struct LoadWeightsOptions {
-  bool by_name = false;        // weights that the file lacks stay as they are; an error where one has another type
+  // Weights that the file lacks stay as they are; an error where one has another type. Where the file has names behind the
+  // model's own, "base/dense/kernel", these are meant, and "dense/kernel" is another layer's.
+  bool by_name = false;
   bool skip_mismatch = false;  // the same, and so do those that have another type
 };
 
@@ -182,10 +184,12 @@ class Model : public Layer {
   void load(const std::string& path);
   // The weights alone, moving averages among them. Those of the file have to be the model's, by names and types; of a model
   // whose weights are not there yet this is checked when they are made, in whatever model it is a part of then. The names
-  // are those of save_weights(), or those behind the model's own, "base/dense/kernel".
+  // are those of save_weights(), or those behind the model's own, "base/dense/kernel". Of a file of save() they take the weights,
+  // as Keras does of a .keras file.
   void save_weights(const std::string& path);
   void load_weights(const std::string& path);
-  // Those that both have; the report names the others. A model whose weights are not there yet takes them when they are made.
+  // Those that both have; the report names the others. A model whose weights are not there yet takes them when they are made,
+  // and its report is empty. Other models of the strategy stay as they are.
   WarmStartReport load_weights(const std::string& path, const LoadWeightsOptions& options);
 
   // Keras's table of the layers, their shapes and parameters, to stdout or as text. Throws Error while the shapes of the inputs

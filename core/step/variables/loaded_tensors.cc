@@ -59,13 +59,17 @@ Result<LoadedTensors> LoadedTensors::read(const std::string& path) {
   for (const auto& entry : file.tensors()) bytes += static_cast<uint64_t>(entry.second.bytes());
   TENON_TRY(room_for(bytes, cat("the tensors of '", file.path(), "'")));
   Arrays tensors;
+  bool has_training = false;
   for (const auto& [name, type] : file.tensors()) {
-    if (name.starts_with("tenon/")) continue;  // where training of an Estimator stood
+    if (name.starts_with("tenon/")) {
+      has_training = true;
+      continue;
+    }
     Array value(type);
     TENON_TRY(file.read(name, value.bytes()));
     tensors.emplace(name, std::move(value));
   }
-  return LoadedTensors(file.path(), std::move(tensors));
+  return LoadedTensors(file.path(), std::move(tensors), has_training);
 }
 
 TensorTypes LoadedTensors::types() const {
@@ -97,12 +101,20 @@ Status LoadedTensors::give(VariableStore& store, bool whole) {
 
 std::map<std::string, std::string> LoadedTensors::names_of(const std::string& object, const Types& variables) const {
   const std::string scope = object + "/";
+  const auto is_scoped = [&](const auto& entry) { return entry.first.starts_with(scope); };
+  const auto inside = [&](const std::string& name) {
+    return name.starts_with(scope) ? name.substr(scope.size()) : name;
+  };
+  const auto scoped = std::count_if(variables.begin(), variables.end(), is_scoped);
+  const bool has_part = scoped > 0 && scoped < std::ssize(variables);  // a layer that bears the object's name
+  const bool within = !has_part && std::any_of(variables.begin(), variables.end(), [&](const auto& entry) {
+    return tensors_.contains(scope + inside(entry.first));
+  });
   std::map<std::string, std::string> out;
   for (const auto& entry : variables) {
-    const std::string& name = entry.first;
-    const std::string inside = name.starts_with(scope) ? name.substr(scope.size()) : name;
-    const bool by_it = tensors_.contains(inside) && (inside == name || !variables.contains(inside));
-    out.emplace(by_it ? inside : name, name);
+    const std::string &name = entry.first, own = inside(name);
+    const bool by_own = tensors_.contains(own) && (own == name || !variables.contains(own));
+    out.emplace(within ? scope + own : by_own ? own : name, name);
   }
   const bool all =
       std::all_of(out.begin(), out.end(), [&](const auto& entry) { return tensors_.contains(entry.first); });
@@ -121,7 +133,9 @@ std::map<std::string, std::string> LoadedTensors::names_by_structure(const std::
     if (!added.second) return {};
     names.emplace(*added.first, entry.first);
   }
-  for (const auto& entry : tensors_) there.insert(entry.first);
+  for (const auto& entry : tensors_)
+    if (!may_be_optimizers(entry.first)) there.insert(entry.first);
+  const std::string any = there.empty() ? std::string() : *there.begin();
   const std::map<std::string, std::string> wanted = by_structure(own);
   for (; !there.empty(); there = without_first_part(there)) {
     const std::map<std::string, std::string> found = by_structure(there);
@@ -129,7 +143,6 @@ std::map<std::string, std::string> LoadedTensors::names_by_structure(const std::
                                  [](const auto& a, const auto& b) { return a.first == b.first; });
     if (!same) continue;
     std::map<std::string, std::string> out;
-    const std::string& any = tensors_.begin()->first;
     const std::string outer = any.substr(0, any.size() - there.begin()->size());  // of all names of the file
     for (const auto& [form, name] : found) out.emplace(outer + name, names.at(wanted.at(form)));
     return out;
@@ -137,20 +150,53 @@ std::map<std::string, std::string> LoadedTensors::names_by_structure(const std::
   return {};
 }
 
-Status LoadedTensors::give_to(VariableStore& store, const std::string& object, const Types& variables) {
-  const std::map<std::string, std::string> names = names_of(object, variables);
+bool LoadedTensors::may_be_optimizers(const std::string& tensor) const {
+  if (!has_training_) return false;
+  for (size_t slash = tensor.find('/'); slash != std::string::npos; slash = tensor.find('/', slash + 1))
+    if (tensors_.contains(tensor.substr(0, slash))) return true;
+  return tensors_.at(tensor).shape().rank() == 0;
+}
+
+Status LoadedTensors::check_fits(const std::map<std::string, std::string>& names, const Types& variables) const {
+  if (skips_) return {};
   Types wanted;
-  const auto fits = [&](const auto& entry) {
-    const auto found = tensors_.find(entry.first);
+  for (const auto& [tensor, variable] : names) {
+    const Type& type = variables.at(variable);
+    if (differs_) TENON_TRY(check_mismatch(tensor, variable, type));
+    wanted.emplace(tensor, type);
+  }
+  if (differs_) return {};
+  for (const auto& [tensor, value] : tensors_)
+    if (may_be_optimizers(tensor)) wanted.emplace(tensor, value.type());  // unless it is wanted
+  return types().check_is(wanted);
+}
+
+Status LoadedTensors::check_mismatch(const std::string& tensor, const std::string& variable, const Type& type) const {
+  const auto found = tensors_.find(tensor);
+  if (found == tensors_.end() || found->second.type() == type) return {};
+  return other_type(path_, tensor, found->second.type(), variable, type);
+}
+
+Result<WarmStartReport> LoadedTensors::give_to(VariableStore& store, const std::string& object,
+                                               const Types& variables) {
+  const std::map<std::string, std::string> names = names_of(object, variables);
+  TENON_TRY(check_fits(names, variables));
+  WarmStartReport report{.checkpoint = path_};
+  for (const auto& [tensor, variable] : names) {
+    const auto found = tensors_.find(tensor);
     const bool is_there = found != tensors_.end();
-    return is_there && (!skips_ || found->second.type() == variables.at(entry.second));
-  };
-  for (const auto& entry : names)
-    if (!differs_ || fits(entry)) wanted.emplace(entry.first, variables.at(entry.second));
-  TENON_TRY(differs_ ? types().check_has(wanted) : types().check_is(wanted));
-  for (const auto& entry : wanted) TENON_TRY(store.give(names.at(entry.first), std::move(tensors_.at(entry.first))));
+    if (is_there && found->second.type() == variables.at(variable)) {
+      TENON_TRY(store.give(variable, std::move(found->second)));
+      report.loaded.emplace(variable, tensor);
+      tensors_.erase(found);
+      continue;
+    }
+    report.fresh.push_back(variable);
+    if (is_there) report.mismatched.push_back(variable);
+  }
+  for (const auto& entry : tensors_) report.left_over.push_back(entry.first);
   tensors_.clear();
-  return {};
+  return report;
 }
 
 Status LoadedTensors::give_known(VariableStore& store, const std::vector<std::string>& required) {

@@ -37,9 +37,10 @@ class LoadedTensors {
   // Gives all of it to the variables of those names. `whole`: as what the file says of all variables that there are
   // (VariableStore::provide). Afterwards it is empty.
   Status give(VariableStore& store, bool whole);
-  // Gives it to an object's variables: it has all of them and nothing else, by their names or those behind "OBJECT/", or else by
-  // the structure of their names, whatever numbers they have. On an error the store stays as it was.
-  Status give_to(VariableStore& store, const std::string& object, const Types& variables);
+  // Gives it to an object's variables: it has all of them and nothing else but what an optimizer kept, by the names behind
+  // "OBJECT/" where it has such, or else by their own, or by the structure of their names, whatever numbers they have. On an
+  // error the store stays as it was.
+  Result<WarmStartReport> give_to(VariableStore& store, const std::string& object, const Types& variables);
   // give_to() from now on gives what both have; a variable of another type begins anew where `skip_mismatch`, else it is an
   // error.
   void let_differ(bool skip_mismatch) { differs_ = true, skips_ = skip_mismatch; }
@@ -49,12 +50,18 @@ class LoadedTensors {
   Status give_known(VariableStore& store, const std::vector<std::string>& required);
 
  private:
+  // Whether an optimizer may have kept it, in a file of all that training is made of: a slot, behind a weight's name, or a scalar.
+  bool may_be_optimizers(const std::string& tensor) const;
+  Status check_fits(const std::map<std::string, std::string>& names, const Types& variables) const;
+  Status check_mismatch(const std::string& tensor, const std::string& variable, const Type& type) const;
   // The variables' names by those in the file.
   std::map<std::string, std::string> names_of(const std::string& object, const Types& variables) const;
   std::map<std::string, std::string> names_by_structure(const std::string& scope, const Types& variables) const;
-  LoadedTensors(std::string path, Arrays tensors) : path_(std::move(path)), tensors_(std::move(tensors)) {}
+  LoadedTensors(std::string path, Arrays tensors, bool has_training)
+      : path_(std::move(path)), tensors_(std::move(tensors)), has_training_(has_training) {}
   std::string path_;
   Arrays tensors_;
+  bool has_training_ = false;  // it says where training stood
   bool differs_ = false, skips_ = false;
 };
 

@@ -21,7 +21,7 @@ Status give_loaded(const Graph& traced, VariableStore& store, bool differ) {
     Types wanted;
     for (const std::string& name : given.variables)
       if (const Variable* v = traced.find_variable(name)) wanted.emplace(name, type_of(traced, *v));
-    TENON_TRY(given.values->give_to(store, given.object, wanted));
+    TENON_TRY(given.values->give_to(store, given.object, wanted).status());
   }
   return {};
 }

@@ -34,6 +34,12 @@ std::string some_names(const std::vector<std::string>& names) {
   return out;
 }
 
+Status other_type(const std::string& path, const std::string& tensor, const Type& found, const std::string& variable,
+                  const Type& type) {
+  return invalid("'", path, "': its '", tensor, "' is ", found.str(), ", variable '", variable, "' is ", type.str(),
+                 "; skip_mismatch lets it begin anew");
+}
+
 std::string WarmStartReport::text() const {
   std::string out =
       cat("warm start from ", checkpoint, ": ", loaded.size(), loaded.size() == 1 ? " variable" : " variables");
@@ -102,8 +108,7 @@ Result<WarmStart::Source> WarmStart::source_of(const std::string& variable, cons
   if (found == file_.tensors().end() || is_note(name)) return Source();
   if (found->second == type) return Source{name};
   if (settings_.skip_mismatch) return Source{{}, true};
-  return invalid("'", file_.path(), "': its '", name, "' is ", found->second.str(), ", variable '", variable, "' is ",
-                 type.str(), "; skip_mismatch lets it begin anew");
+  return other_type(file_.path(), name, found->second, variable, type);
 }
 
 Result<Array> WarmStart::read(const std::string& tensor, const Type& type) const {

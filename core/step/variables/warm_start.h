@@ -18,6 +18,10 @@ namespace tenon {
 // "'a', 'b' and 9 more"
 std::string some_names(const std::vector<std::string>& names);
 
+// The error of a tensor that a file has with another type than its variable's.
+Status other_type(const std::string& path, const std::string& tensor, const Type& found, const std::string& variable,
+                  const Type& type);
+
 // What a variable is to a model and its training.
 struct VariableRole {
   VariableKind kind = VariableKind::kWeight;

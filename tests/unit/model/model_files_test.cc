@@ -173,6 +173,63 @@ TEST_P(ModelFiles, AFileOfWeightsIsNotTakenForAllThatTrainingNeeds) {
   EXPECT_EQ(message_of([&] { trained.load(path()); }).substr(0, path().size() + 2), "'" + path() + "'");
 }
 
+// As Keras's load_weights() does with a .keras file.
+TEST_P(ModelFiles, TheWeightsOfAWholeModelAreLoadedAlone) {
+  Sequential one = compiled();
+  train(one, 1);
+  one.save(path());
+  Sequential fresh = compiled(9), built = compiled(9);
+  fresh.load_weights(path());
+  train(built, 2);
+  built.load_weights(path());
+  EXPECT_EQ(fresh.predict(first_input())[0].to<float>(), one.predict(first_input())[0].to<float>());
+  EXPECT_EQ(built.predict(first_input())[0].to<float>(), one.predict(first_input())[0].to<float>());
+  EXPECT_EQ(built.strategy().read("global_step").item(), 6);
+
+  Sequential larger({Input({4}), Dense({.units = 5}), BatchNormalization(), Dense({.units = 3}), Dense(1)});
+  larger.compile({.strategy = Strategy("cpu")});
+  EXPECT_EQ(message_of([&] { larger.load_weights(path()); }),
+            "'" + path() + "' does not fit: it lacks 'dense_2/bias' f32[1], 'dense_2/kernel' f32[3,1]");
+  Sequential smaller({Input({4}), Dense({.units = 5})});
+  smaller.compile({.strategy = Strategy("cpu")});
+  EXPECT_NE(message_of([&] { smaller.load_weights(path()); }).find("'dense_1/kernel', which is not here"),
+            std::string::npos);
+}
+
+// A part's weights stand behind its name, and those of the head have the name that the part alone gives its own.
+TEST_P(ModelFiles, APartTakesItsOwnWeightsByName) {
+  for (const bool input_known : {true, false}) {
+    Sequential base({Dense({.units = 4, .activation = relu})}, "base"), whole({Input({4}), base, Dense(4)});
+    whole.compile({.strategy = Strategy("cpu")});
+    whole.save_weights(path());
+
+    Sequential part = input_known ? Sequential({Input({4}), Dense({.units = 4, .activation = relu})}, "base")
+                                  : Sequential({Dense({.units = 4, .activation = relu})}, "base");
+    part.compile({.strategy = Strategy("cpu", {.seed = 3})});
+    const WarmStartReport report = part.load_weights(path(), {.by_name = true});
+    EXPECT_EQ(part.predict(first_input())[0].to<float>(), base.predict(first_input())[0].to<float>());
+    if (!input_known) continue;
+    EXPECT_EQ(report.loaded.at("dense/kernel"), "base/dense/kernel");
+    EXPECT_EQ(report.left_over, (Names{"dense/bias", "dense/kernel"}));
+  }
+}
+
+TEST_P(ModelFiles, WeightsByNameLeaveOtherModelsOfTheStrategyAsTheyAre) {
+  const Strategy strategy("cpu");
+  const auto made = [&](double first) {
+    Sequential model({Input({4}), Dense({.units = 1, .kernel_initializer = constant_initializer(first)})});
+    model.compile({.strategy = strategy});
+    return model;
+  };
+  Sequential one = made(1);
+  one.save_weights(path());
+  Sequential other = made(2);
+  one.strategy().write("dense/kernel", Array(std::vector<float>(4, 3.0f), {4, 1}));
+  EXPECT_EQ(other.load_weights(path(), {.by_name = true}).loaded.size(), 2u);
+  EXPECT_EQ(strategy.read<float>("dense/kernel"), std::vector<float>(4, 3.0f));
+  EXPECT_EQ(strategy.read<float>(other.weights()[0]), std::vector<float>(4, 1.0f));
+}
+
 struct AtTheBeginning : Callback {
   void on_train_begin(TrainingRun& run) override {
     step = run.step();
