@@ -153,8 +153,11 @@ std::vector<Array> Model::predict(const Examples& x, const PredictOptions& optio
 
 Logs Model::train_on_batch(const Examples& x, const Examples& y, const Array& sample_weight,
                            const std::map<int64_t, double>& class_weight) {
-  const auto step = compiled_training("train_on_batch").train_on_batch(*this, class_weight);
-  return logs_of(*step, (*step->run)(to_arrays({x, y, &sample_weight}, *this, "train_on_batch")));
+  ModelTraining& t = compiled_training("train_on_batch");
+  const auto step = t.train_on_batch(*this, class_weight);
+  const Results results = (*step->run)(to_arrays({x, y, &sample_weight}, *this, "train_on_batch"));
+  t.tell_begun_anew("train_on_batch");
+  return logs_of(*step, results);
 }
 
 Logs Model::test_on_batch(const Examples& x, const Examples& y, const Array& sample_weight) {

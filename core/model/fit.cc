@@ -116,6 +116,7 @@ class Fitting {
       file = value.from;
       names.push_back(name);
     }
+    training_.tell_begun_anew("fit");
     if (!names.empty())
       run_.say(cat("fit: '", file, "', which was loaded, has values that nothing has taken: ", some_names(names)));
   }

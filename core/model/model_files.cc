@@ -21,10 +21,10 @@ TensorSource scalar_source(const char* name, int64_t value) {
           }};
 }
 
-// Files of others do not have it.
-Result<int64_t> epochs_in(const std::string& path) {
-  TENON_ASSIGN(const TensorFile file, TensorFile::open(path));
-  return file.scalar(kEpochs, 0);
+std::vector<std::string> names_in(const TensorFile& file) {
+  std::vector<std::string> names;
+  for (const auto& entry : file.tensors()) names.push_back(entry.first);
+  return names;
 }
 
 }  // namespace
@@ -61,8 +61,11 @@ void Model::save(const std::string& path) {
 
 void Model::load(const std::string& path) {
   ModelTraining& t = training();
-  const int64_t epochs = epochs_in(path).take();
+  const TensorFile file = TensorFile::open(path).take();
+  const int64_t epochs = file.scalar(kEpochs, 0).take();  // files of others do not have it
   t.strategy.load(path);
+  t.strategy.impl().variables->let_optimizers_begin_anew(true);
+  t.note_loaded(file.path(), names_in(file));
   t.find_counters();
   t.epochs_done = epochs;
 }

@@ -1,6 +1,8 @@
 #include "model/model_training.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <utility>
 
 #include "base/array_dtype.h"
 #include "base/number.h"
@@ -52,6 +54,7 @@ void ModelTraining::follow(ModelTraining& before) {
   }
   if (before.by_itself) {
     epochs_done = before.epochs_done;  // of a file
+    loaded_ = before.loaded_;
   } else if (stays) {
     there.variables->no_longer_whole();
     for (const auto& entry : there.variables->waiting()) of_others_.push_back(entry.first);
@@ -95,6 +98,24 @@ void ModelTraining::note_optimizer(Graph& graph) {
     if (const std::string average = average_name(names, weight); graph.find_variable(average))
       averages_[weight] = average;
   forget_waiting_slots();
+}
+
+void ModelTraining::note_loaded(std::string path, std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  loaded_.reset();
+  if (optimizer_variables_.empty()) loaded_ = {std::move(path), std::move(names)};
+}
+
+void ModelTraining::tell_begun_anew(const char* who) {
+  if (optimizer_variables_.empty()) return;
+  const std::optional<Loaded> loaded = std::exchange(loaded_, std::nullopt);
+  if (!loaded) return;
+  std::vector<std::string> lacking;
+  for (const std::string& name : optimizer_variables_)
+    if (!std::binary_search(loaded->names.begin(), loaded->names.end(), name)) lacking.push_back(name);
+  if (lacking.empty()) return;
+  std::fprintf(stderr, "%s: '%s', which was loaded, lacks what the optimizer keeps: %s begin anew\n", who,
+               loaded->path.c_str(), some_names(lacking).c_str());
 }
 
 // What a file had for an optimizer that another one has taken the place of.

@@ -96,6 +96,10 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
   Types types_of_weights() const;
   // Weights that the model had elsewhere replace those of a time before, where it has come back. REQUIRED: it was traced.
   void move_weights(const Graph& graph);
+  // What was loaded before the optimizer was traced: its variables that the file lacks begin anew.
+  void note_loaded(std::string path, std::vector<std::string> names);
+  // One line on standard error, once, that names them, after the first step.
+  void tell_begun_anew(const char* who);
   // Finds the counter and the learning rate that a file brought before the optimizer was traced.
   void find_counters();
 
@@ -137,6 +141,11 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
   // Variables of the optimizer, once it was traced.
   std::string iterations_, learning_rate_;
   std::vector<std::string> optimizer_variables_;
+  struct Loaded {
+    std::string path;
+    std::vector<std::string> names;  // sorted
+  };
+  std::optional<Loaded> loaded_;
   std::map<std::string, std::string> averages_;
   std::vector<std::string> of_others_;          // names that waited for an optimizer before this one
   std::shared_ptr<const void> training_by_it_;  // shared by the models that the optimizer trains

@@ -77,6 +77,7 @@ void Strategy::load(const std::string& path) {
   for (const auto& [name, buffer] : store.all()) here.emplace(name, buffer->type());
   check(loaded.types().check_has(here));
   check(loaded.give(store, true));
+  store.let_optimizers_begin_anew(false);
   store.end_warm_start();
 }
 

@@ -179,7 +179,8 @@ class Model : public Layer {
   // infinity are an error.
   // Everything that training needs to go on with the same bits: all variables of the strategy, weights, optimizers' slots and
   // counters, the learning rate. What is loaded before a model was called waits for it (Strategy::load); fit() names what
-  // still waits then. A file of weights alone is an error, at the latest in fit().
+  // still waits then. Before the first training step the file may be one of weights alone, or of another optimizer, or of a model
+  // with a frozen layer: what the optimizer keeps and the file lacks begins anew, and fit() and train_on_batch() name it.
   void save(const std::string& path);
   void load(const std::string& path);
   // The weights alone, moving averages among them. Those of the file have to be the model's, by names and types; of a model

@@ -126,7 +126,8 @@ Status VariableStore::check_waiting(const Graph& graph) const {
     const Type& type = graph.type(graph.inputs[v.input].value);
     const auto given = waiting_.find(v.name);
     if (given == waiting_.end()) {
-      if (!missing) missing = &v;
+      const bool may_lack = optimizers_begin_anew_ && v.kind != VariableKind::kWeight;
+      if (!missing && !may_lack) missing = &v;
       continue;
     }
     const auto& [value, from] = given->second;

@@ -24,7 +24,7 @@ class VariableStore {
   // Makes the variables of `graph` that are not here yet: from the checkpoint when there is one (each weight must be in it,
   // and what is in it have its type), else by what waits for them, a warm start or their initializers. NaN and infinity are
   // refused. Slots and counters that the checkpoint does not have begin anew; `anew` gets their names.
-  // While a file's values wait that the graph does not have, a variable that is not in the file either is an error.
+  // While a file's values wait, a variable that is not in the file is an error.
   Status provide(const Graph& graph, const TensorFile* checkpoint, std::vector<std::string>* anew = nullptr);
   // Variables that are here take what the checkpoint has for them, all or none; those that are made from now on begin with
   // it, unless a value waits for them, until load(), or another warm start takes its place.
@@ -42,6 +42,8 @@ class VariableStore {
   const std::map<std::string, Waiting, std::less<>>& waiting() const { return waiting_; }
   // What waits is no longer all that a file has to say: variables that it does not have may begin anew.
   void no_longer_whole();
+  // Whether slots and counters that it does not have may.
+  void let_optimizers_begin_anew(bool may) { optimizers_begin_anew_ = may; }
 
   // Variables, and values that wait, are here no more. Programs that have such variables keep them for themselves.
   void drop(const std::vector<std::string>& names);
@@ -99,6 +101,7 @@ class VariableStore {
   std::map<std::string, SharedBuffer, std::less<>> variables_;
   std::map<std::string, VariableRole, std::less<>> roles_;
   std::map<std::string, Waiting, std::less<>> waiting_;
+  bool optimizers_begin_anew_ = false;
   std::optional<WarmStart> warm_;
   std::vector<std::byte> scratch_;  // of fill(): fresh memory for each variable would cost more than its numbers
 };
