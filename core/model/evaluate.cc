@@ -75,11 +75,13 @@ Strategy strategy_of(const CompileOptions& options, const Model& model) {
 
 void Model::compile(const CompileOptions& options) {
   const auto training = std::make_shared<ModelTraining>(options, strategy_of(options, *this));
+  std::optional<ModelTrace> traced;
   if (has_inputs())
-    trace_model(*this, example_types(), training->strategy.impl().tracing(Mode::kEval, "compile", false));
+    traced = trace_model(*this, example_types(), training->strategy.impl().tracing(Mode::kEval, "compile", false));
   if (compiled_->training) training->follow(*compiled_->training);
   compiled_->training = training;
   compiled_->home = training->strategy.impl().shared_from_this();
+  if (traced) training->make_weights(*traced);
 }
 
 // A model that was never compiled can predict.

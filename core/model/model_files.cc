@@ -39,10 +39,14 @@ std::vector<Type> Model::example_types() const {
 void Model::build() {
   if (!compiled_->training || !compiled_->training->weights().empty() || example_types().empty()) return;
   Strategy::Impl& strategy = compiled_->training->strategy.impl();
-  const ModelTrace traced = trace_model(*this, example_types(), strategy.tracing(Mode::kEval, "build", false));
-  compiled_->training->move_weights(*traced.graph);
-  check(make_variables(*traced.graph, *strategy.variables));
-  compiled_->training->set_weights(traced.order);
+  compiled_->training->make_weights(trace_model(*this, example_types(), strategy.tracing(Mode::kEval, "build", false)));
+}
+
+void ModelTraining::make_weights(const ModelTrace& traced) {
+  if (!weights_.empty()) return;
+  move_weights(*traced.graph);
+  check(make_variables(*traced.graph, *strategy.impl().variables));
+  weights_ = traced.order;
 }
 
 std::vector<std::string> Model::weights() {

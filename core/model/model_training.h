@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "model/model_trace.h"
 #include "step/function_impl.h"
 #include "step/variables/loaded_tensors.h"
 #include "tenon/model.h"
@@ -89,7 +90,8 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
   // The variables that hold the averages of weights, by the weights; empty before the first step and without use_ema.
   const std::map<std::string, std::string>& averages() const { return averages_; }
   const std::vector<std::string>& weights() const { return weights_; }
-  void set_weights(std::vector<std::string> names) { weights_ = std::move(names); }
+  // Makes those that the model's trace has, where it has none yet.
+  void make_weights(const ModelTrace& traced);
   // Slots, counters and learning rate of the optimizer; empty before it was traced.
   std::vector<std::string> optimizer_variables() const;
   // The types of the weights; empty where they are not made yet.

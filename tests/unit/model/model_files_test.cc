@@ -113,7 +113,9 @@ TEST_P(ModelFiles, WeightsThatAreNotTheModelsAreNamed) {
 
 TEST_P(ModelFiles, AModelWithAnInputHasItsWeightsAtOnce) {
   Sequential one({Input({4}), Dense({.units = 2})});
-  one.compile({.strategy = Strategy("cpu")});
+  const Strategy strategy("cpu");
+  one.compile({.strategy = strategy});
+  EXPECT_EQ(strategy.read("dense/kernel").shape(), (Shape{4, 2}));
   one.save_weights(path());
   Sequential other({Input({4}), Dense({.units = 2})});
   other.compile({.strategy = Strategy("cpu", {.seed = 3})});
