@@ -149,8 +149,17 @@ std::vector<Array> Model::predict(const Dataset& data, const PredictOptions& opt
 }
 
 std::vector<Array> Model::predict(const Examples& x, const PredictOptions& options) {
-  const MemoryOptions batches{options.batch_size, training().strategy.num_replicas_in_sync()};
-  return predict(to_dataset({x, Examples()}, *this, batches, "predict"), options);
+  const int units = training().strategy.num_replicas_in_sync();
+  const MemoryOptions batches{.batch_size = options.batch_size, .units = units, .any_size = true};
+  const Examples none;
+  GivenData data(x, none);
+  PredictOptions all = options;
+  if (options.steps > 0 && options.batch_size > 0) {  // so many rows, in whatever batches
+    const int64_t rows = count_examples(data, *this, "predict");
+    data.count = options.steps > rows / options.batch_size ? rows : options.steps * options.batch_size;
+    all.steps = 0;
+  }
+  return predict(to_dataset(data, *this, batches, "predict"), all);
 }
 
 Logs Model::train_on_batch(const Examples& x, const Examples& y, const Array& sample_weight,

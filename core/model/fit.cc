@@ -52,7 +52,7 @@ class Fitting {
       std::tie(data, validation) = split_examples(data, model, options.validation_split);
     in_memory_ = !data.dataset;
     const int units = training.strategy.num_replicas_in_sync();
-    data_.emplace(to_dataset(data, model, {options.batch_size, units, true, options.shuffle}, "fit"));
+    data_.emplace(to_dataset(data, model, {options.batch_size, units, options.shuffle}, "fit"));
     if (!validation) return;
     const int64_t batch = options.validation_batch_size > 0 ? options.validation_batch_size : options.batch_size;
     validation_.emplace(to_dataset(*validation, model, {batch, units}, "fit: validation_data"));

@@ -58,20 +58,28 @@ MemoryFeature feature_of(const Named& n, int64_t begin, int64_t count) {
           n.array->bytes().subspan(static_cast<size_t>(begin) * bytes, static_cast<size_t>(count) * bytes)};
 }
 
+// Says before the first step what the function would say later.
+Dataset shared_by_units(Dataset data, const MemoryOptions& options, const char* what) {
+  const int64_t batch = data.options().batch_size;
+  if (batch % options.units != 0)
+    fail(what, ": batches of ", batch, " rows must be divisible by number of replicas ", options.units);
+  return data;
+}
+
 }  // namespace
 
 Dataset to_dataset(const GivenData& data, const Model& model, const MemoryOptions& options, const char* what) {
-  if (data.dataset) return *data.dataset;
+  if (data.dataset) return shared_by_units(*data.dataset, options, what);
   const std::vector<Named> all = named(data, model, what);
   if (options.batch_size < 1) fail(what, ": batch_size is ", options.batch_size, ", expected 1 or more");
-  const int64_t examples = data.count < 0 ? all[0].array->dim(0) : data.count, of = options.multiple_of;
+  const int64_t examples = data.count < 0 ? all[0].array->dim(0) : data.count, units = options.units;
   std::vector<MemoryFeature> features;
   for (const Named& n : all) features.push_back(feature_of(n, data.begin, examples));
   InputOptions input;
   input.batch_size = std::min(options.batch_size, examples);
-  if (examples <= options.batch_size || !options.exact) input.batch_size = (input.batch_size + of - 1) / of * of;
+  if (examples <= options.batch_size || options.any_size) input.batch_size = (input.batch_size + units - 1) / units * units;
   input.training = options.shuffle && input.batch_size <= examples;  // one batch that is not full needs no order
-  return Dataset::from_memory(std::move(features), input).take();
+  return shared_by_units(Dataset::from_memory(std::move(features), input).take(), options, what);
 }
 
 Arrays to_arrays(const GivenData& data, const Model& model, const char* what) {
@@ -80,10 +88,14 @@ Arrays to_arrays(const GivenData& data, const Model& model, const char* what) {
   return out;
 }
 
+int64_t count_examples(const GivenData& data, const Model& model, const char* what) {
+  return named(data, model, what)[0].array->dim(0);
+}
+
 std::pair<GivenData, GivenData> split_examples(const GivenData& data, const Model& model, double validation) {
   if (!(validation > 0 && validation < 1)) fail("fit: validation_split is ", validation, ", expected 0 to less than 1");
   if (data.dataset) fail("fit: validation_split is for examples in memory; a Dataset needs validation_data");
-  const int64_t n = named(data, model, "fit")[0].array->dim(0);
+  const int64_t n = count_examples(data, model, "fit");
   const auto train = static_cast<int64_t>(std::floor(static_cast<double>(n) * (1 - validation)));
   if (train == 0 || train == n)
     fail("fit: validation_split ", validation, " leaves no examples of ", n, " on one side");

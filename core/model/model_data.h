@@ -20,17 +20,19 @@ struct GivenData {
 
 struct MemoryOptions {
   int64_t batch_size = 32;
-  int64_t multiple_of = 1;  // the batch becomes the next multiple
-  bool exact = false;       // only that of examples that are one batch
+  int64_t units = 1;  // share a batch; one that has room for all examples becomes the next multiple
   bool shuffle = false;
+  bool any_size = false;  // the batch becomes the next multiple, however many examples there are
 };
 
 // The features are named as batch_roles finds them. Throws Error: arrays of different lengths, none, another number of them
-// than the model has inputs or outputs. `what` is for messages. Reads the examples where they are.
+// than the model has inputs or outputs, batches that the units cannot share. `what` is for messages. Reads the examples where they are.
 Dataset to_dataset(const GivenData& data, const Model& model, const MemoryOptions& options, const char* what);
 // All of a batch, by the same names.
 Arrays to_arrays(const GivenData& data, const Model& model, const char* what);
 
+// How many there are. REQUIRED: no Dataset.
+int64_t count_examples(const GivenData& data, const Model& model, const char* what);
 // Rows [0, n - validation) and the others, validation = ceil(n share), as Keras splits. REQUIRED: examples.
 std::pair<GivenData, GivenData> split_examples(const GivenData& data, const Model& model, double validation);
 

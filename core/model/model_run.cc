@@ -58,7 +58,6 @@ Logs ModelRun::test(const Dataset& data, int64_t steps, ProgressBar* bar) {
     const Results results = pass(static_cast<int>(steps > 0 ? std::min<int64_t>(steps - done, 1 << 30) : 0));
     if (!results) break;
     measured.add(step->measures, results["row"], results.steps(), results.examples());
-    if (results.rest_follows()) continue;
     done += results.steps();
     if (has_callbacks() || (bar && bar->due())) measured.to_logs(step->measures, &logs);
     call([&](Callback& c) { c.on_test_batch_end(*this, done - 1, logs); });

@@ -263,7 +263,7 @@ std::shared_ptr<MeasuredStep> ModelTraining::measured(MeasuredSteps& steps,
   step->run = strategy.function(once, {.mode = mode,
                                        .steps_per_call = steps_per_call,
                                        .name = name,
-                                       .remainder = mode == Mode::kTrain ? Remainder::kWhole : Remainder::kRepeat,
+                                       .remainder = Remainder::kWhole,
                                        .max_batch = options_.bounded_batch ? kBatchOfData : 0});
   return step;
 }

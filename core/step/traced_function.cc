@@ -150,40 +150,30 @@ Result<int64_t> TracedFunction::rows_to_compute(int64_t rows) const {
   return (rows + (options_.remainder == Remainder::kPad ? replicas - 1 : 0)) / replicas * replicas;
 }
 
-// The batch with fewer rows that the feed stopped at, or what is left of it.
+// The batch with fewer rows that the feed stopped at.
 Result<StepCall> TracedFunction::take_partial() {
   const int64_t given = taking_.feed->partial().rows;
   if (options_.remainder == Remainder::kWhole && given % device_->replicas() != 0) {
     StepCall whole{nullptr, 0, given, given};
-    TENON_TRY(run_partial(whole, 0, true));
+    TENON_TRY(run_partial(whole, true));
     taking_.feed->release_partial();
     return whole;
   }
   TENON_ASSIGN(const int64_t computed, rows_to_compute(given));
-  const int64_t rest = std::max<int64_t>(given - computed, 0);
-  const bool repeats = rest > 0 && options_.remainder == Remainder::kRepeat;
-  StepCall call{nullptr, 0, std::min(given, computed), computed, repeats ? 0 : rest};
-  if (repeats && std::exchange(taking_.dealt, computed) == computed) {
-    call.rows = call.computed = rest;
-    TENON_TRY(run_partial(call, computed, true));
-    taking_.dealt = 0;
-  } else if (computed > 0) {
-    TENON_TRY(run_partial(call, 0, false));
-    call.rest_follows = repeats;
-  }
-  if (!call.rest_follows) taking_.feed->release_partial();
+  StepCall call{nullptr, 0, std::min(given, computed), computed, std::max<int64_t>(given - computed, 0)};
+  if (computed > 0) TENON_TRY(run_partial(call, false));
+  taking_.feed->release_partial();
   return call;
 }
 
 DimensionSizes TracedFunction::batch_of(int64_t rows) const { return {{"batch", rows / device_->replicas()}}; }
 
-// One step on those rows of it, dealt over the units or whole on each.
-Status TracedFunction::run_partial(StepCall& call, int64_t first, bool repeated) {
+// One step on its rows, dealt over the units or whole on each.
+Status TracedFunction::run_partial(StepCall& call, bool repeated) {
   if (options_.bounded_batch && !repeated) {
     call.program = taking_.whole->program.get();
     taking_.whole->program->set_sizes(batch_of(call.computed));
-    TENON_ASSIGN(std::vector<Buffer> inputs,
-                 taking_.feed->partial_buffers(*call.program, queue_, first, call.computed));
+    TENON_ASSIGN(std::vector<Buffer> inputs, taking_.feed->partial_buffers(*call.program, queue_, call.computed));
     OneBatch batch(inputs);
     TENON_ASSIGN(call.steps, taking_.whole->program->run(queue_, 1, &batch));
     return {};
@@ -191,7 +181,7 @@ Status TracedFunction::run_partial(StepCall& call, int64_t first, bool repeated)
   const auto signature = repeated ? whole_inputs(taking_.specs, call.computed)
                                   : batch_inputs(taking_.specs, call.computed, device_->replicas());
   TENON_ASSIGN(Compiled * small, compiled_for(signature, 1, repeated));
-  TENON_ASSIGN(small->inputs, taking_.feed->partial_buffers(*small->program, queue_, first, call.computed));
+  TENON_ASSIGN(small->inputs, taking_.feed->partial_buffers(*small->program, queue_, call.computed));
   use_inputs(*small);
   call.program = small->program.get();
   TENON_ASSIGN(call.steps, small->program->run(queue_, 1, nullptr));
@@ -281,7 +271,7 @@ Result<Results> TracedFunction::results(const StepCall& call) const {
     if (result.mode == ResultMode::kEach && most_ == 1) value = value.row(0);
     values.emplace(result.name, as_it_is(std::move(value), call, r));
   }
-  return Results(std::move(values), call.steps, int64_t{call.steps} * call.rows, call.rest_follows);
+  return Results(std::move(values), call.steps, int64_t{call.steps} * call.rows);
 }
 
 }  // namespace tenon

@@ -43,8 +43,7 @@ struct StepCall {
   uint32_t steps = 0;
   int64_t rows = 0;           // examples of a step
   int64_t computed = 0;       // rows of a result that has one for each: more than `rows` where the units needed them
-  int64_t left_out = 0;       // examples that the units could not share
-  bool rest_follows = false;  // those come with the next call (Remainder::kRepeat)
+  int64_t left_out = 0;  // examples that the units could not share
 };
 
 class TracedFunction {
@@ -67,7 +66,6 @@ class TracedFunction {
   void close() {
     past_ = throughput();
     taking_.feed.reset();
-    taking_.dealt = 0;
   }
   // Data that batches are taken from, and how far.
   struct Taking {
@@ -75,7 +73,6 @@ class TracedFunction {
     int64_t batch_size = 0;
     Compiled* whole = nullptr;
     std::unique_ptr<BatchFeed> feed;
-    int64_t dealt = 0;  // rows of its partial batch that were computed
   };
   // Takes from nothing until open() or go_on(); what is given may be dropped, or gone on with.
   Taking set_aside();
@@ -123,7 +120,7 @@ class TracedFunction {
   Result<std::unique_ptr<Compiled>> compile(const std::vector<TraceInput>& signature, int steps, bool repeated) const;
   Result<int64_t> rows_to_compute(int64_t rows) const;
   Result<StepCall> take_partial();
-  Status run_partial(StepCall& call, int64_t first, bool repeated);
+  Status run_partial(StepCall& call, bool repeated);
   DimensionSizes batch_of(int64_t rows) const;
   Array as_it_is(Array value, const StepCall& call, size_t result) const;
   static void use_inputs(Compiled& compiled);

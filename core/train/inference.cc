@@ -151,7 +151,7 @@ Result<EvalResult> Estimator::evaluate_on_device(const EvalOptions& options) {
   TENON_TRY(Impl::check(options));
   TENON_ASSIGN(const StepInput input, m.step_input(options.input, Mode::kEval));
   const int64_t batch = input.batch_size, most = batches_per_call(m.config);
-  Inference pass(m, input, Mode::kEval, options.drop_remainder ? Remainder::kDrop : Remainder::kRepeat);
+  Inference pass(m, input, Mode::kEval, options.drop_remainder ? Remainder::kDrop : Remainder::kWhole);
   TENON_TRY(pass.prepare(options.checkpoint, most));
   if (options.examples > 0) pass.limit(options.examples);
   const int64_t known = options.steps > 0 ? options.steps : options.examples / batch + (options.examples % batch != 0);
@@ -169,7 +169,6 @@ Result<EvalResult> Estimator::evaluate_on_device(const EvalOptions& options) {
     if (!done) break;
     length.took(n, seconds_since(start));
     totals.add(done);
-    if (done.rest_follows()) continue;
     left -= done.steps();
     if (m.estimator_log()) count(done.steps());
   }

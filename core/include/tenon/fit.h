@@ -126,19 +126,19 @@ struct FitOptions {
   int initial_epoch = 0;              // training goes on from it with the order of the data, and the bits, of one call
   int64_t steps_per_epoch = 0;        // 0: to the end of the data; else epochs go on where the last one stopped
   int64_t validation_steps = 0;       // 0: all
-  int64_t validation_batch_size = 0;  // 0: batch_size
+  int64_t validation_batch_size = 0;  // 0: batch_size; has to divide as that does
   std::vector<int> validation_freq = {1};  // every so many epochs; or, of several numbers, after these, from 1
 };
 
 struct EvaluateOptions {
-  int64_t batch_size = 32;
+  int64_t batch_size = 32;  // as FitOptions::batch_size
   Verbose verbose = Verbose::kAuto;
   int64_t steps = 0;  // batches; 0: all
   Callbacks callbacks = {};
 };
 
 struct PredictOptions {
-  int64_t batch_size = 32;
+  int64_t batch_size = 32;  // of examples in memory; several units take the next one that divides by their number
   Verbose verbose = Verbose::kSilent;  // Keras draws a bar: a program prints what it predicts itself
   int64_t steps = 0;
   Callbacks callbacks = {};

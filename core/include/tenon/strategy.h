@@ -47,10 +47,9 @@ struct StrategyOptions {
 };
 
 // What becomes of a batch of a Dataset whose rows cannot be dealt equally over the units: an error; its last rows, fewer
-// than there are units, are left out; rows of zeros are added, and what they give is left out; those last rows are a step of
-// their own, in which each unit has all of them, so that each example counts once whatever is measured; or each unit has the
-// whole batch, so that losses, gradients and moments are those of one unit, which takes its time and memory.
-enum class Remainder : uint8_t { kRefuse, kDrop, kPad, kRepeat, kWhole };
+// than there are units, are left out; rows of zeros are added, and what they give is left out; or each unit has the whole
+// batch, so that losses, metrics, gradients and moments are those of one unit, which takes its time and memory.
+enum class Remainder : uint8_t { kRefuse, kDrop, kPad, kWhole };
 
 // A dimension of inputs whose size is known when the function is called: 1 to `max`, which is less than 2^31. Axes of that
 // name have one `max` and are of one size. An axis of another input that always has `max` elements is another dimension: to
@@ -98,8 +97,8 @@ struct FunctionOptions {
 class Results {
  public:
   Results() = default;
-  Results(Arrays values, int64_t steps, int64_t examples, bool rest_follows = false)
-      : values_(std::move(values)), steps_(steps), examples_(examples), rest_follows_(rest_follows) {}
+  Results(Arrays values, int64_t steps, int64_t examples)
+      : values_(std::move(values)), steps_(steps), examples_(examples) {}
 
   // A result by its name. One that is kept each step has a row a step, or just the step's value with steps_per_call 1.
   // Throws Error naming what there is when there is none of that name.
@@ -108,14 +107,11 @@ class Results {
   // That were done: fewer than asked for where the data ended or a result said stop; then there are no rows of the rest.
   int64_t steps() const { return steps_; }
   int64_t examples() const { return examples_; }
-  // The last rows of this batch come with the next call (Remainder::kRepeat).
-  bool rest_follows() const { return rest_follows_; }
   explicit operator bool() const { return steps_ > 0; }
 
  private:
   Arrays values_;
   int64_t steps_ = 0, examples_ = 0;
-  bool rest_follows_ = false;
 };
 
 class Function {
@@ -126,7 +122,7 @@ class Function {
   // fewer rows is a step of its own: it is another signature, unless there is a max_batch.
   Results operator()(const Dataset& data, int most_steps = 0);
   // One step. An input of rank 1 or more is dealt over the units along axis 0. Where one does not divide, each unit has all of
-  // all inputs if `remainder` is kPad, kRepeat or kWhole; otherwise, and with dynamic dimensions, that is an error.
+  // all inputs if `remainder` is kPad or kWhole; otherwise, and with dynamic dimensions, that is an error.
   Results operator()(const Arrays& inputs = {});
   // So many steps in one call, each on the same inputs.
   Results repeat(int steps, const Arrays& inputs = {});

@@ -151,31 +151,28 @@ BatchFeed::FarFeature BatchFeed::farthest() const {
   return out;
 }
 
-Result<std::vector<Buffer>> BatchFeed::partial_buffers(const StepProgram& program, Queue& queue, int64_t first,
-                                                       int64_t rows) const {
+Result<std::vector<Buffer>> BatchFeed::partial_buffers(const StepProgram& program, Queue& queue, int64_t rows) const {
   const Executable& small = program.executable();
   std::vector<Buffer> out;
   for (const GraphInput& input : small.graph.inputs) {
     if (input.role != Role::kFeed) continue;
     TENON_ASSIGN(Buffer buffer,
                  small.device->allocate(joined_type(small.graph, input.value, input.split), true, input.split));
-    TENON_TRY(write_partial(queue, out.size(), buffer, first, rows / small.graph.replicas, small.graph.replicas));
+    TENON_TRY(write_partial(queue, out.size(), buffer, rows / small.graph.replicas, small.graph.replicas));
     out.push_back(std::move(buffer));
   }
   return out;
 }
 
-// Rows from `first`, `share` to the beginning of each of the buffer's parts, one a unit.
-Status BatchFeed::write_partial(Queue& queue, size_t feed, const Buffer& to, int64_t first, int64_t share,
-                                int parts) const {
+// The first rows, `share` to the beginning of each of the buffer's parts, one a unit.
+Status BatchFeed::write_partial(Queue& queue, size_t feed, const Buffer& to, int64_t share, int parts) const {
   const FeatureSpec& spec = specs_[feature_of_feed_[feed]];
   const auto* from = static_cast<const std::byte*>(slots_[partial_.slot][feature_of_feed_[feed]].host());
   const auto size = static_cast<size_t>(dtype_bytes(spec.type.dtype));
   const int64_t elements = spec.type.shape.elements(), held = batch_size_ / replicas_;
   const int64_t room = to.type().shape.elements() / elements / parts;
   if (!spec.batch_minor && room == share)
-    return queue.write(to, from + static_cast<size_t>(first * elements) * size,
-                       static_cast<uint64_t>(to.type().bytes()));
+    return queue.write(to, from, static_cast<uint64_t>(to.type().bytes()));
   // Element e of the row that is number i of a unit whose part has `rows`.
   const auto place = [&](int64_t unit, int64_t i, int64_t e, int64_t rows) {
     const int64_t at = spec.batch_minor ? (unit * elements + e) * rows + i : (unit * rows + i) * elements + e;
@@ -184,7 +181,7 @@ Status BatchFeed::write_partial(Queue& queue, size_t feed, const Buffer& to, int
   std::vector<std::byte> packed(static_cast<size_t>(to.type().bytes()));
   for (int64_t r = 0; r < share * parts; ++r)
     for (int64_t e = 0; e < elements; ++e) {
-      const size_t source = place((first + r) / held, (first + r) % held, e, held);
+      const size_t source = place(r / held, r % held, e, held);
       std::memcpy(&packed[place(r / share, r % share, e, room)], from + source, size);
     }
   return queue.write(to, packed.data(), packed.size());

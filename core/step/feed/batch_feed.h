@@ -47,10 +47,9 @@ class BatchFeed : public Feed {
   bool stopped() const { return stopped_; }
   // The batch that next() stopped at (0 rows: none); its feature buffers. next() goes on once it is released.
   const Batch& partial() const { return partial_; }
-  // Its rows [first, first + rows), one buffer a FEED input of a program for so many or more; those behind the last one are
-  // zero. REQUIRED: a multiple of the program's replicas, at most the batch size.
-  Result<std::vector<Buffer>> partial_buffers(const StepProgram& program, Queue& queue, int64_t first,
-                                              int64_t rows) const;
+  // Its first `rows`, one buffer a FEED input of a program for so many or more; those behind the last one are zero.
+  // REQUIRED: a multiple of the program's replicas, at most the batch size.
+  Result<std::vector<Buffer>> partial_buffers(const StepProgram& program, Queue& queue, int64_t rows) const;
   void release_partial();
   // The stream ends behind so many rows more; a batch that reaches across is a partial one.
   void limit(int64_t rows) { left_ = rows; }
@@ -74,7 +73,7 @@ class BatchFeed : public Feed {
   Result<Batch> next_batch();
   Status take(const Batch& batch);
   Status check(const Batch& batch) const;
-  Status write_partial(Queue& queue, size_t feed, const Buffer& to, int64_t first, int64_t share, int parts) const;
+  Status write_partial(Queue& queue, size_t feed, const Buffer& to, int64_t share, int parts) const;
 
   struct Checked {
     size_t feature;

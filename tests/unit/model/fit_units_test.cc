@@ -130,7 +130,49 @@ TEST(Fit, OnSeveralUnitsShufflesAndWantsBatchesThatDivide) {
             "fit: batches of 10 rows must be divisible by number of replicas 4");
 }
 
-// The last examples, fewer than there are units, are measured on each of them.
+// A last batch that does not divide is measured whole: 5 and 7 rows are one sum and one weighted mean.
+TEST(Evaluate, OnSeveralUnitsMeasuresALastBatchAsOneUnitDoes) {
+  const auto seen = [](const std::string& device, int64_t rows, const Loss& loss) {
+    Sequential model({Dense(dense_of(3))});
+    CompileOptions options = sgd(0.1);
+    options.loss = loss;
+    options.strategy = Strategy(device, {.seed = 3});
+    model.compile(options);
+    const Array x = first_input().rows(0, rows), y = labels().rows(0, rows);
+    std::vector<float> weights;
+    for (int64_t i = 0; i < rows; ++i) weights.push_back(static_cast<float>(i % 5));
+    const FitData data(x, y, Array(weights));
+    FitOptions fit = epochs(1);
+    fit.batch_size = 8;
+    fit.validation_split = 0.4;
+    return std::vector<double>{model.evaluate(data, {.batch_size = 8, .verbose = Verbose::kSilent}).at("loss"),
+                               model.fit(data, fit)["val_loss"][0]};
+  };
+  for (const Reduction reduction : {Reduction::kSum, Reduction::kMeanWithSampleWeight})
+    for (const int64_t rows : {5, 13, 23}) {
+      const Loss loss = SparseCategoricalCrossentropy({.from_logits = true, .reduction = reduction});
+      SCOPED_TRACE(rows);
+      expect_near(seen("cpu:units=4", rows, loss), seen("cpu", rows, loss));
+    }
+}
+
+TEST(Evaluate, OnSeveralUnitsWantsBatchesThatDivide) {
+  Sequential model = regularized();
+  CompileOptions compile = sgd(0.1);
+  compile.strategy = Strategy("cpu:units=4");
+  model.compile(compile);
+  const std::string why = ": batches of 3 rows must be divisible by number of replicas 4";
+  const FitData data(first_input(), labels());
+  EXPECT_EQ(message_of([&] { model.evaluate(data, {.batch_size = 3}); }), "evaluate" + why);
+  EXPECT_EQ(model.predict(first_input(), {.batch_size = 3, .steps = 2})[0].dim(0), 6);
+  EXPECT_EQ(model.predict(first_input(), {.batch_size = 9, .steps = 3})[0].dim(0), kExamples);
+  FitOptions fit = epochs(1);
+  fit.batch_size = 8;
+  fit.validation_data = data;
+  fit.validation_batch_size = 3;
+  EXPECT_EQ(message_of([&] { model.fit(data, fit); }), "fit: validation_data" + why);
+}
+
 TEST(Evaluate, OnSeveralUnitsCountsEachExampleOnce) {
   for (const int64_t rows : {1, 5, 10, 19}) {
     std::vector<Logs> found;
