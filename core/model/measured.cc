@@ -17,11 +17,24 @@ void Measured::reset() {
   examples_ = 0;
 }
 
+// What a metric sums is of one size in all batches.
+void Measured::expect_same_sums(const std::vector<Measure>& measures, size_t size) {
+  const size_t measured = measures.empty() ? 0 : measures.back().first + count_of(measures.back());
+  if (sums_.empty()) counts_.clear();
+  for (size_t i = 0; i < measures.size(); ++i) {
+    if (i == counts_.size()) counts_.push_back(count_of(measures[i]));
+    if (counts_[i] != count_of(measures[i]))
+      fail("metric '", measures[i].name, "': its sums are ", count_of(measures[i]), " numbers in a batch and ", counts_[i],
+           " in one of another size, expected as many in all: has each sum a reduction over the batch?");
+  }
+  if (measured != size || (!sums_.empty() && sums_.size() != size))
+    fail("the metrics' sums are ", size, " numbers in a batch and ", sums_.empty() ? measured : sums_.size(),
+         " in one of another size, expected as many in all: has each sum a reduction over the batch?");
+}
+
 void Measured::add(const std::vector<Measure>& measures, const Array& rows, int64_t steps, int64_t examples) {
   const auto size = static_cast<size_t>(rows.elements() / steps);
-  const size_t measured = measures.empty() ? 0 : measures.back().first + count_of(measures.back());
-  if (measured != size || (!sums_.empty() && sums_.size() != size))
-    fail("a metric has sums of other shapes in batches of another size, expected the same in all");
+  expect_same_sums(measures, size);
   sums_.resize(size);
   const auto* values = reinterpret_cast<const float*>(rows.bytes().data());
   const auto each = static_cast<double>(examples) / static_cast<double>(steps);

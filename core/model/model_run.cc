@@ -19,13 +19,20 @@ std::vector<std::string> ModelRun::variables() const {
 
 void ModelRun::say(const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }
 
+void ModelRun::set_initial_epoch(int epoch) {
+  if (!beginning_) fail("set_initial_epoch: training has begun, expected a call from on_train_begin");
+  initial_epoch_ = epoch;
+}
+
 void ModelRun::begin_fit(int initial_epoch, int epochs, int64_t steps_per_epoch, const Function& step) {
   step_of_fit_ = step;
   before_ = step.throughput();
   initial_epoch_ = initial_epoch;
   epochs_ = epochs;
   steps_per_epoch_ = steps_per_epoch;
+  beginning_ = true;
   call([&](Callback& c) { c.on_train_begin(*this); });
+  beginning_ = false;
 }
 
 int64_t ModelRun::most_steps() const {
@@ -64,6 +71,7 @@ Logs ModelRun::test(const Dataset& data, int64_t steps, ProgressBar* bar) {
     if (bar) bar->update(done, logs);
   }
   if (measured.examples() == 0) fail("evaluate: the data gave no batch of ", data.options().batch_size);
+  if (done < steps) say(cat("evaluate: the data ended after ", done, " of ", steps, " steps"));
   measured.to_logs(step->measures, &logs);
   call([&](Callback& c) { c.on_test_end(*this, logs); });
   if (bar) bar->finish(done, logs);

@@ -40,7 +40,7 @@ class ModelRun : public TrainingRun {
   void begin_fit(int initial_epoch, int epochs, int64_t steps_per_epoch, const Function& step);
   Throughput throughput() const override { return step_of_fit_ ? step_of_fit_->throughput() - before_ : Throughput(); }
   int initial_epoch() const { return initial_epoch_; }
-  void set_initial_epoch(int epoch) override { initial_epoch_ = epoch; }
+  void set_initial_epoch(int epoch) override;
   // Takes over how many updates there were: a callback may have loaded others, or trained.
   void count_steps() { step_ = training_.steps(); }
   bool stopped() const { return stopped_; }
@@ -78,7 +78,7 @@ class ModelRun : public TrainingRun {
   Throughput before_;  // of earlier calls
   int64_t step_ = 0, steps_per_epoch_ = 0;
   int epochs_ = 1, initial_epoch_ = 0;
-  bool stopped_ = false, counted_ = false;
+  bool stopped_ = false, counted_ = false, beginning_ = false;
   std::vector<float> losses_;
 };
 

@@ -34,7 +34,7 @@ Tensor class_weights(Tensor target, const std::map<int64_t, double>& weights) {
   for (const auto& [which, weight] : weights) table[static_cast<size_t>(which)] = static_cast<float>(weight);
   Tensor which = target.rank() == 2 && target.dim(1) > 1 ? argmax(target, -1) : reshape(target, Shape{target.dim(0)});
   if (which.rank() != 1) fail("class_weight: the targets are ", target.type().str(), ", expected a class an example");
-  which = cast(which, DType::kI32);
+  which = cast(is_float(which.dtype()) ? round(which) : which, DType::kI32);
   const Tensor others = full_like(which, static_cast<double>(classes));
   which = minimum(select(compare(which, zeros_like(which), CompareKind::kLt), others, which), others);
   return gather(constant(table), which, 0);
@@ -63,10 +63,11 @@ class ModelTraining::Row {
     append(value);
     means_ = parts_.size();
   }
-  void add_metric(const std::string& name, const MetricOp& metric) {
-    for (const Measure& m : *measures_)
-      if (m.name == name) fail("there are two metrics '", name, "'");
-    add(name);
+  // Under that name, or the first of auc_1, auc_2, .. that is free; weighted_auc of a weighted metric, if that is. As Keras does.
+  void add_metric(const std::string& name, const std::string& if_taken, const MetricOp& metric) {
+    std::string free = taken(name) ? if_taken : name;
+    for (int n = 1; taken(free); ++n) free = cat(if_taken, "_", n);
+    add(free);
     measures_->back().metric = metric;
     for (const Tensor& sum : metric.sums) append(sum);
   }
@@ -90,6 +91,10 @@ class ModelTraining::Row {
     parts_.push_back(reshape(cast(sum, DType::kF32), Shape{sum.elements()}));
     measures_->back().sizes.push_back(static_cast<size_t>(sum.elements()));
     size_ += static_cast<size_t>(sum.elements());
+  }
+
+  bool taken(const std::string& name) const {
+    return std::any_of(measures_->begin(), measures_->end(), [&](const Measure& m) { return m.name == name; });
   }
 
   std::vector<Measure>* measures_;
@@ -201,7 +206,8 @@ void ModelTraining::add_metrics(const Compared& c, const MetricList& list, bool 
   for (size_t i = 0; i < c.outputs.size(); ++i)
     for (const Metric& metric : found[i])
       of_output(c, i, metric.name(), [&] {
-        row.add_metric(c.outputs.size() > 1 ? cat(c.outputs[i], "_", metric.name()) : metric.name(),
+        const std::string of = c.outputs.size() > 1 ? cat(c.outputs[i], "_") : std::string();
+        row.add_metric(of + metric.name(), cat(of, weighted ? "weighted_" : "", metric.name()),
                        metric(c.targets[i], c.predictions[i], weighted ? c.weights[i] : Tensor()));
       });
 }

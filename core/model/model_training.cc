@@ -150,6 +150,7 @@ double ModelTraining::learning_rate() {
 
 // Before the first step there is no variable yet: it will begin with the value.
 void ModelTraining::set_learning_rate(double value) {
+  expect_number("the learning rate", value, 0);
   if (!optimizer_.learning_rate.is_variable()) fail("the learning rate is a schedule, and cannot be set");
   if (has(learning_rate_))
     strategy.write(learning_rate_, Array(static_cast<float>(value)));

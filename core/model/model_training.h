@@ -46,7 +46,10 @@ class Measured {
   int64_t examples() const { return examples_; }
 
  private:
+  void expect_same_sums(const std::vector<Measure>& measures, size_t size);
+
   std::vector<double> sums_;
+  std::vector<size_t> counts_;  // of each measure
   int64_t examples_ = 0;
 };
 

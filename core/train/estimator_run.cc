@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "base/file/file.h"
+#include "base/number.h"
 #include "step/variables/loaded_tensors.h"
 
 namespace tenon {
@@ -119,6 +120,7 @@ double Estimator::Run::learning_rate() const {
 
 void Estimator::Run::set_learning_rate(double value) {
   (void)learning_rate();
+  expect_number("the learning rate", value, 0);
   write(kLearningRate, Array(static_cast<float>(value)));
 }
 

@@ -238,5 +238,50 @@ TEST(FitCalls, OfNoEpochsDoNothing) {
   EXPECT_EQ(seen, "begin end");
 }
 
+// As Keras calls them: auc, auc_1, and weighted_accuracy beside accuracy.
+TEST(FitCalls, MakeTheNamesOfMetricsUnique) {
+  Sequential model({Dense({.units = 1, .activation = sigmoid})});
+  model.compile({.optimizer = SGD(0.1),
+                 .loss = "binary_crossentropy",
+                 .metrics = {"accuracy", AUC(), AUC({.curve = "PR"})},
+                 .weighted_metrics = {"accuracy", "accuracy"},
+                 .strategy = Strategy("cpu")});
+  const Array y(pattern(kExamples, 1, 2, 0, 1), {kExamples, 1});
+  const Logs logs = model.evaluate(first_input(), y, {.verbose = Verbose::kSilent});
+  for (const char* name : {"accuracy", "auc", "auc_1", "weighted_accuracy", "weighted_accuracy_1"})
+    EXPECT_EQ(logs.count(name), 1u) << name;
+  EXPECT_EQ(logs.size(), 6u);
+  EXPECT_EQ(logs.at("weighted_accuracy"), logs.at("accuracy"));
+}
+
+TEST(FitCalls, WarnWhereEvaluationHasFewerBatchesThanSteps) {
+  Sequential model = regularized();
+  model.compile(sgd(0.1));
+  testing::internal::CaptureStderr();
+  model.evaluate(first_input(), labels(), {.batch_size = 32, .verbose = Verbose::kSilent, .steps = 9});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "evaluate: the data ended after 1 of 9 steps\n");
+}
+
+TEST(FitCalls, RefuseARateThatIsNoneAndABeginningThatComesTooLate) {
+  struct Calls : Callback {
+    explicit Calls(std::function<void(TrainingRun&)> call) : call(std::move(call)) {}
+    void on_epoch_begin(TrainingRun& run, int) override { call(run); }
+    std::function<void(TrainingRun&)> call;
+  };
+  const auto message = [](const std::function<void(TrainingRun&)>& call) {
+    Sequential model = regularized();
+    model.compile(sgd(0.1));
+    FitOptions fit = epochs(1);
+    fit.callbacks = {Calls(call)};
+    return message_of([&] { model.fit(first_input(), labels(), fit); });
+  };
+  const auto has = [&](const std::string& text, const std::function<void(TrainingRun&)>& call) {
+    EXPECT_NE(message(call).find(text), std::string::npos) << message(call);
+  };
+  has("the learning rate is nan", [](TrainingRun& run) { run.set_learning_rate(std::nan("")); });
+  has("the learning rate is -1, expected 0 or more", [](TrainingRun& run) { run.set_learning_rate(-1); });
+  has("set_initial_epoch: training has begun", [](TrainingRun& run) { run.set_initial_epoch(3); });
+}
+
 }  // namespace
 }  // namespace tenon
