@@ -48,7 +48,7 @@ install_documents(tenon ${CMAKE_INSTALL_DEFAULT_COMPONENT_NAME} README.md ${docu
 install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tenon)
 install(DIRECTORY share/doc/adr tests/integration/user_project DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tenon)
 install(DIRECTORY apps/models apps/examples DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tenon/apps)
-install(FILES apps/CMakeLists.txt DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tenon/apps)
+install(FILES apps/CMakeLists.txt apps/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tenon/apps)
 
 include(share/cmake/install_sdk.cmake)
 include(share/cmake/debian.cmake)
