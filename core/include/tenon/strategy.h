@@ -58,9 +58,9 @@ enum class Remainder : uint8_t { kRefuse, kDrop, kPad, kWhole };
 //
 // A program with such dimensions is compiled once, for their bounds, and runs with all sizes: what is behind the end of
 // the rows or steps that a call has is left out of every sum, mean, maximum, softmax, moment and gradient, so that losses,
-// metrics and updates are those of a program compiled for these sizes. It computes the whole bound each time, and some
-// masks. Layers over steps end, and those that go backwards begin, with the last step that is there, whatever mask they have.
-// Shapes show the bound; dimension_size(x, axis) of ops.h is the size.
+// metrics and updates are those of a program compiled for these sizes, unless one draws along such a dimension, as Dropout does
+// over steps. It computes the whole bound each time, and some masks. Layers over steps end, and those that go backwards begin,
+// with the last step that is there, whatever mask they have. Shapes show the bound; dimension_size(x, axis) of ops.h is the size.
 //
 // Refused when the function is traced, in one line with the op's name:
 //   convolutions, pools and resizing along it, as on a TPU ("Dynamic Spatial Convolution is not supported: lhs shape is
