@@ -90,16 +90,35 @@ struct BiasGrad {
         block(call, loop, i + j, std::min(step, n - j), sum + j);
   }
 
+  static constexpr int64_t kFold = 16;  // columns that are summed together
+
+  // total[n] = the sums of n columns, each from its first row on.
+  template <class T>
+  void fold_columns(const T* sums, int64_t n, T* total) const {
+    T t[kFold] = {};
+    const int64_t kept = chunks * group;
+    if (n == kFold) {
+      for (int64_t i = 0; i < kept; ++i)
+        for (int64_t k = 0; k < kFold; ++k) t[k] += sums[i * columns + k];
+    } else {
+      for (int64_t i = 0; i < kept; ++i)
+        for (int64_t k = 0; k < n; ++k) t[k] += sums[i * columns + k];
+    }
+    std::copy_n(t, n, total);
+  }
+
   template <class T>
   void fold(const Call& call, const T* sums) const {
     const Slice s = call.share(columns);
-    for (int64_t c = s.begin; c < s.end; ++c) {
-      T total = 0;
-      for (int64_t i = 0; i < chunks * group; ++i) total += sums[i * columns + c];
-      if (!is_half(dtype))
-        call.out<T>(op::bias_act_grad::out::dbias)[c] = total;
-      else if constexpr (std::is_same_v<T, float>)
-        narrow(dtype, &total, call.out<uint16_t>(op::bias_act_grad::out::dbias) + c, 1);
+    for (int64_t c = s.begin; c < s.end; c += kFold) {
+      const int64_t n = std::min(kFold, s.end - c);
+      if (!is_half(dtype)) {
+        fold_columns(sums + c, n, call.out<T>(op::bias_act_grad::out::dbias) + c);
+      } else if constexpr (std::is_same_v<T, float>) {
+        float total[kFold];
+        fold_columns(sums + c, n, total);
+        narrow(dtype, total, call.out<uint16_t>(op::bias_act_grad::out::dbias) + c, n);
+      }
     }
   }
 
