@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "backend/device_log.h"
+#include "backend/host/device_log.h"
 #include "base/text.h"
 #include "checkpoint/checkpoint.h"
 #include "step/program.h"

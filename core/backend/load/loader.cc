@@ -12,7 +12,7 @@
 
 #include "backend/abi.h"
 #include "backend/bring_up.h"
-#include "backend/host_table.h"
+#include "backend/host/host_table.h"
 #include "backend/load/trial.h"
 #include "backend/load/trust.h"
 #include "base/process/exit_guard.h"

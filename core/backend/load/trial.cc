@@ -9,7 +9,7 @@
 #include "backend/abi.h"
 #include "backend/conduct.h"
 #include "backend/forecast.h"
-#include "backend/host_table.h"
+#include "backend/host/host_table.h"
 #include "backend/units.h"
 
 namespace tenon {

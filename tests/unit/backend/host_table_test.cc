@@ -1,5 +1,5 @@
 // What backends get from the core: a store that is theirs alone, other backends, safe text.
-#include "backend/host_table.h"
+#include "backend/host/host_table.h"
 
 #include <sys/stat.h>
 #include <sys/wait.h>

@@ -4,7 +4,7 @@
 #include <set>
 #include <thread>
 
-#include "backend/device_log.h"
+#include "backend/host/device_log.h"
 #include "tenon/devices.h"
 #include "train/model_function.h"
 #include "unit/train/estimator_testing.h"

@@ -1,4 +1,4 @@
-#include "backend/host_table.h"
+#include "backend/host/host_table.h"
 
 #include <algorithm>
 #include <atomic>
@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "backend/abi.h"
-#include "backend/device_log.h"
+#include "backend/host/device_log.h"
 #include "backend/load/loader.h"
 #include "base/process/process_pool.h"
 #include "base/text.h"

@@ -1,4 +1,4 @@
-#include "backend/device_log.h"
+#include "backend/host/device_log.h"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "backend/cache.h"
+#include "backend/host/cache.h"
 #include "tenon/abi/plugin.h"
 
 namespace tenon {

@@ -1,4 +1,4 @@
-#include "backend/cache.h"
+#include "backend/host/cache.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
