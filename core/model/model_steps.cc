@@ -146,6 +146,7 @@ ModelTraining::Compared ModelTraining::compare(const Features& in, const std::ma
   const std::vector<std::string> targets = find_targets(roles.others, c.outputs, wants_targets());
   const Tensor given = roles.sample_weight.empty() ? Tensor() : in[roles.sample_weight];
   if (targets.empty() && !class_weight.empty()) fail("class_weight is of targets, and the data have none");
+  if (given && !class_weight.empty()) fail("class_weight and sample_weight exclude each other, as in Keras; multiply them");
   if (targets.size() != c.outputs.size()) {
     if (wants_targets())
       fail("the model gives ", c.outputs.size(), " outputs, and the data have ", targets.size(), " targets");

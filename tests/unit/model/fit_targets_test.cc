@@ -115,6 +115,18 @@ TEST(Targets, OfSeveralOutputsHaveNoClassWeights) {
       "class_weight is for a model with one output, and this one has 2; a sample_weight weighs the examples of all");
 }
 
+// As Keras refuses them.
+TEST(Targets, HaveClassWeightsOrSampleWeights) {
+  Sequential model({Input({4}), Dense(dense_of(3))});
+  model.compile({.loss = SparseCategoricalCrossentropy({.from_logits = true}), .strategy = Strategy("cpu")});
+  FitOptions fit = epochs(1);
+  fit.class_weight = {{0, 5.0}};
+  const std::vector<float> ones(static_cast<size_t>(labels().dim(0)), 1);
+  const FitData weighted(first_input(), labels(), Array(ones));
+  EXPECT_EQ(message_of([&] { model.fit(weighted, fit); }),
+            "class_weight and sample_weight exclude each other, as in Keras; multiply them");
+}
+
 // A layer is traced once for each program.
 TEST(Targets, WithClassWeightsInTurnAreTracedOnceForEach) {
   int traces = 0;

@@ -1,6 +1,7 @@
 // fit, evaluate and predict on devices of several units.
 #include <gtest/gtest.h>
 
+#include "base/text.h"
 #include "tenon/noise.h"
 #include "unit/model/fit_testing.h"
 #include "unit/step/step_testing.h"
@@ -37,7 +38,8 @@ TEST(Fit, OnSeveralUnitsTrainsOnALastBatchThatDoesNotDivide) {
     model.compile(compile);
     std::vector<float> weights;
     for (int64_t i = 0; i < rows; ++i) weights.push_back(static_cast<float>(1 + i % 4) / 2);
-    const FitData data(first_input().rows(0, rows), labels().rows(0, rows), Array(weights));
+    const Array x = first_input().rows(0, rows), y = labels().rows(0, rows);
+    const FitData data = options.class_weight.empty() ? FitData(x, y, Array(weights)) : FitData(x, y);
     std::vector<double> seen = model.fit(data, options)["loss"];
     for (const char* name : {"accuracy", "wce"})
       for (const double value : model.fit(data, options)[name]) seen.push_back(value);
@@ -46,13 +48,14 @@ TEST(Fit, OnSeveralUnitsTrainsOnALastBatchThatDoesNotDivide) {
     return seen;
   };
   for (const int64_t rows : {3, 8, 15, 19})
-    for (const bool bounded : {false, true}) {
-      FitOptions options = epochs(3);
-      options.batch_size = 8;
-      options.class_weight = {{1, 2.0}};
-      SCOPED_TRACE(std::to_string(rows) + (bounded ? " in one program" : ""));
-      expect_near(trained("cpu:units=4", rows, bounded, options), trained("cpu", rows, bounded, options));
-    }
+    for (const bool bounded : {false, true})
+      for (const bool by_class : {false, true}) {
+        FitOptions options = epochs(3);
+        options.batch_size = 8;
+        if (by_class) options.class_weight = {{1, 2.0}};
+        SCOPED_TRACE(cat(rows, " rows", bounded ? " in one program" : "", by_class ? ", weighed by class" : ""));
+        expect_near(trained("cpu:units=4", rows, bounded, options), trained("cpu", rows, bounded, options));
+      }
 }
 
 // What attention drops, and whole channels, are drawn by other ops.
