@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/tell.h"
 #include "base/text.h"
 #include "step/function_impl.h"
 
@@ -17,7 +18,7 @@ std::vector<std::string> ModelRun::variables() const {
   return names;
 }
 
-void ModelRun::say(const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }
+void ModelRun::say(const std::string& line) { tell(line, Lines::kKept); }
 
 void ModelRun::set_initial_epoch(int epoch) {
   if (!beginning_) fail("set_initial_epoch: training has begun, expected a call from on_train_begin");

@@ -1,11 +1,11 @@
 #include "model/model_training.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 #include "base/array_dtype.h"
 #include "base/number.h"
+#include "base/tell.h"
 #include "base/text.h"
 #include "graph/graph.h"
 #include "optimizer/averages.h"
@@ -114,8 +114,8 @@ void ModelTraining::tell_begun_anew(const char* who) {
   for (const std::string& name : optimizer_variables_)
     if (!std::binary_search(loaded->names.begin(), loaded->names.end(), name)) lacking.push_back(name);
   if (lacking.empty()) return;
-  std::fprintf(stderr, "%s: '%s', which was loaded, lacks what the optimizer keeps: %s begin anew\n", who,
-               loaded->path.c_str(), some_names(lacking).c_str());
+  tell(cat(who, ": '", loaded->path, "', which was loaded, lacks what the optimizer keeps: ", some_names(lacking),
+           " begin anew"));
 }
 
 // What a file had for an optimizer that another one has taken the place of.

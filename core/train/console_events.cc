@@ -1,15 +1,15 @@
 // What an Estimator says unless its program says something else.
 #include <cstdio>
 
+#include "base/tell.h"
 #include "base/text.h"
 #include "tenon/estimator.h"
-#include "tenon/text.h"
 #include "train/estimator_log.h"
 
 namespace tenon {
 namespace {
 
-void say(const std::string& line) { std::fprintf(stderr, "%s\n", terminal_text(line).c_str()); }
+void say(const std::string& line) { tell(line); }
 
 std::string rate_text(double steps_per_second) {
   char text[32];

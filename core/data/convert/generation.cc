@@ -12,10 +12,10 @@
 #include <optional>
 
 #include "base/file/file.h"
+#include "base/tell.h"
 #include "base/text.h"
 #include "data/convert/generation_marker.h"
 #include "tenon/convert.h"
-#include "tenon/text.h"
 
 namespace tenon {
 namespace {
@@ -47,7 +47,7 @@ void remove_generation(const OpenDirectory& old, const std::string& path, const 
       (void)::unlinkat(old.fd(), name.c_str(), 0);
   (void)::unlinkat(old.fd(), kMarker, 0);
   if (::rmdir(path.c_str()) != 0 && (errno == ENOTEMPTY || errno == EEXIST))
-    std::fprintf(stderr, "tenon: '%s' stays: it has files that no conversion wrote\n", terminal_text(path).c_str());
+    tell(cat("tenon: '", path, "' stays: it has files that no conversion wrote"));
 }
 
 // The marker of what a conversion into `output` made; nothing where it is a link, somebody else's, a copy or of another output.
