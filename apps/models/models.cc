@@ -4,19 +4,20 @@
 namespace tenon::models {
 namespace {
 
-ImageShape gray_28(const Params&) { return {28, 28, 1, 10}; }
-ImageShape image_or_vector(const Params& params) {
-  const auto input = static_cast<int>(params.get<int64_t>("input", 0));
-  const auto output = static_cast<int>(params.get<int64_t>("output", 0));
-  ImageShape shape = gray_28(params);
-  if (input > 0) shape = {1, input, 1, shape.classes, true};
-  if (output > 0) shape.classes = output;
-  return shape;
+ExampleInfo images_of(int64_t size, int64_t channels, int64_t classes) {
+  return {"images", {{"height", size}, {"width", size}, {"channels", channels}, {"num_classes", classes}}};
 }
-ImageShape photo_299(const Params&) { return {299, 299, 3, 5}; }
-ImageShape resnet_image(const Params& params) {
-  if (params.get<std::string>("depth") == "20") return {32, 32, 3, 10};
-  return {224, 224, 3, 1000};
+ExampleInfo gray_28(const Params&) { return images_of(28, 1, 10); }
+ExampleInfo image_or_vector(const Params& params) {
+  const auto input = params.get<int64_t>("input", 0), output = params.get<int64_t>("output", 0);
+  ExampleInfo example = gray_28(params);
+  if (output > 0) example.numbers["num_classes"] = output;
+  if (input > 0) example = {"vectors", {{"length", input}, {"num_classes", example.numbers["num_classes"]}}};
+  return example;
+}
+ExampleInfo photo_299(const Params&) { return images_of(299, 3, 5); }
+ExampleInfo resnet_image(const Params& params) {
+  return params.get<std::string>("depth") == "20" ? images_of(32, 3, 10) : images_of(224, 3, 1000);
 }
 
 std::vector<ModelInfo> make_models() {
@@ -26,7 +27,7 @@ std::vector<ModelInfo> make_models() {
           .name = "mlp",
           .description = "multilayer perceptron: hidden layers with ReLU, one logit a class; images or vectors",
           .model = mlp,
-          .image = image_or_vector,
+          .example = image_or_vector,
           .optimizer = "adam",
           .learning_rate = 0.001,
           .schedule = "constant",
@@ -44,7 +45,7 @@ std::vector<ModelInfo> make_models() {
           .name = "fashion",
           .description = "3x3 convolutions of 32 and 64 filters, each with max-pool, dropout, dense",
           .model = fashion,
-          .image = gray_28,
+          .example = gray_28,
           .optimizer = "adam",
           .learning_rate = 0.003,
           .schedule = "cosine",
@@ -58,7 +59,7 @@ std::vector<ModelInfo> make_models() {
           .name = "flowers",
           .description = "the reference CNN for 299x299 photos: two 5x5 convolutions, dense 300, dropout",
           .model = flowers,
-          .image = photo_299,
+          .example = photo_299,
           .optimizer = "adam",
           .learning_rate = 0.001,  // the reference's 0.01 stays at the majority class
           .schedule = "constant",
@@ -76,7 +77,7 @@ std::vector<ModelInfo> make_models() {
           .name = "resnet",
           .description = "residual network, version 1: depth 20 for 32x32, 18 and 50 for 224x224",
           .model = resnet,
-          .image = resnet_image,
+          .example = resnet_image,
           .optimizer = "momentum",
           .learning_rate = 0.1,
           .schedule = "cosine",

@@ -1,6 +1,7 @@
 // The models that the runner can train, one file each. No model names a device.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,19 +20,18 @@ struct ModelFlag {
   std::vector<std::string> choices = {};  // of strings
 };
 
-// [height, width, channels] and classes where the data do not say it.
-struct ImageShape {
-  int height = 0, width = 0, channels = 3, classes = 10;
-  bool vector = false;  // an example is no image but a vector of `width` numbers
-
-  Shape example() const { return vector ? Shape{width} : Shape{height, width, channels}; }
+// What a model is trained on: one of the runner's kinds of data by name, and the numbers of an example ("height",
+// "num_classes") where neither flags nor data say them.
+struct ExampleInfo {
+  std::string kind;
+  std::map<std::string, int64_t> numbers;
 };
 
 struct ModelInfo {
   const char* name;
   const char* description;
   ModelFn model;
-  ImageShape (*image)(const Params& params);  // of the model with these parameters
+  ExampleInfo (*example)(const Params& params);  // of the model with these parameters
   // Defaults of what every model has.
   const char* optimizer;
   double learning_rate;

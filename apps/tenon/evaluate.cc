@@ -8,7 +8,7 @@ namespace {
 void declare_evaluate(Flags& flags, const std::vector<std::string>& words) {
   flags.leave_out({"train_data_path", "per_host_input_for_training"});
   add_model_flags(flags, words);
-  add_data_flags(flags);
+  add_data_flags(flags, words);
   add_eval_flags(flags);
   add_run_flags(flags);
   flags.text("checkpoint", "", "prefix of a checkpoint, or a model directory; empty: the newest in model_dir");

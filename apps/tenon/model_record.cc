@@ -74,23 +74,31 @@ std::map<std::string, Params::Value> flags_of(const std::string& path, const nlo
 }
 
 // 0: it was not said.
-int size_of(const std::string& path, const nlohmann::json& json, const char* key) {
+int64_t size_of(const std::string& path, const nlohmann::json& json, const char* key) {
   constexpr int64_t kMost = 1 << 24;
   const nlohmann::json& value = member(path, json, key);
   if (!is_integer(value) || value.get<int64_t>() < 0 || value.get<int64_t>() > kMost)
     refuse(path, key, value, "a whole number from 0 to " + std::to_string(kMost));
-  return value.get<int>();
+  return value.get<int64_t>();
+}
+
+// Parameters as the record says them, else the model's defaults.
+Params params_of(const ModelRecord& record, const models::ModelInfo& model) {
+  Params params;
+  for (const models::ModelFlag& f : model.flags) params.set(f.name, f.value);
+  for (const auto& [name, value] : record.flags) params.set(name, value);
+  return params;
 }
 
 // As many as classes, or none.
-std::vector<std::string> labels_of(const std::string& path, const nlohmann::json& json, int classes) {
+std::vector<std::string> labels_of(const std::string& path, const nlohmann::json& json, int64_t classes) {
   if (!json.is_array()) refuse(path, "labels", json, "a list of texts");
   std::vector<std::string> out;
   for (const nlohmann::json& label : json) {
     if (!label.is_string()) refuse(path, "labels[" + std::to_string(out.size()) + "]", label, "a text");
     out.push_back(label.get<std::string>());
   }
-  if (!out.empty() && out.size() != static_cast<size_t>(classes))
+  if (!out.empty() && static_cast<int64_t>(out.size()) != classes)
     refuse(path, "labels has " + counted(static_cast<int64_t>(out.size()), "name") + ", expected num_classes, " +
                      std::to_string(classes));
   return out;
@@ -103,12 +111,10 @@ ModelRecord parsed(const std::string& path, const nlohmann::json& json) {
   const models::ModelInfo* info = models::find_model(model.get<std::string>());
   if (!info) refuse(path, "no model " + shown(model));
   ModelRecord record{path, info->name, flags_of(path, member(path, json, "flags"), *info), {}, {}};
-  models::ImageShape& s = record.shape;
-  s.height = size_of(path, json, "height");
-  s.width = size_of(path, json, "width");
-  s.channels = size_of(path, json, "channels");
-  s.classes = size_of(path, json, "num_classes");
-  record.labels = labels_of(path, member(path, json, "labels"), s.classes);
+  for (const auto& [name, value] : info->example(params_of(record, *info)).numbers)
+    record.numbers[name] = size_of(path, json, name.c_str());
+  if (const auto classes = record.numbers.find("num_classes"); classes != record.numbers.end())
+    record.labels = labels_of(path, member(path, json, "labels"), classes->second);
   return record;
 }
 
@@ -142,11 +148,8 @@ std::string text_of(const ModelRecord& record) {
   nlohmann::ordered_json json{{"model", record.model}, {"flags", nlohmann::ordered_json::object()}};
   for (const auto& [name, value] : record.flags)
     std::visit([&, key = name](const auto& v) { json["flags"][key] = v; }, value);
-  json["height"] = record.shape.height;
-  json["width"] = record.shape.width;
-  json["channels"] = record.shape.channels;
-  json["num_classes"] = record.shape.classes;
-  json["labels"] = record.labels;
+  for (const auto& [name, value] : record.numbers) json[name] = value;
+  if (record.numbers.contains("num_classes")) json["labels"] = record.labels;
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

@@ -15,8 +15,8 @@ struct ModelRecord {
   std::string path;                            // of the file
   std::string model;                           // "flowers"
   std::map<std::string, Params::Value> flags;  // the model's own, and dtype_policy
-  models::ImageShape shape;
-  std::vector<std::string> labels;  // class names; empty: unknown
+  std::map<std::string, int64_t> numbers;      // of an example, as its kind of data names them
+  std::vector<std::string> labels;             // class names; empty: unknown
 };
 
 // Of a model directory, or of the one that a checkpoint is in; none where it has no such file. Throws Error where the file is

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <optional>
 
 #include "process.h"
 #include "tenon/devices.h"
-#include "tenon/text_file.h"
 
 namespace tenon::runner {
 namespace {
@@ -23,24 +21,21 @@ const models::ModelInfo* model_among(const std::vector<std::string>& words) {
   return nullptr;
 }
 
+// The kind of data of that model, or of the first one.
+const DataKind& kind_among(const std::vector<std::string>& words) {
+  const models::ModelInfo* named = model_among(words);
+  const models::ModelInfo& model = named ? *named : models::all_models()[0];
+  Params defaults;
+  for (const models::ModelFlag& f : model.flags) defaults.set(f.name, f.value);
+  return data_kind(model.example(defaults).kind);
+}
+
 // Of the directory that flags name, or of the checkpoint's.
 std::optional<ModelRecord> remembered(const Flags& flags) {
   for (const char* place : {"checkpoint", "model_dir"})
     if (const std::string path = flags.get_or(place, std::string()); !path.empty())
       if (auto record = read_model_record(path)) return record;
   return std::nullopt;
-}
-
-// "DIR/info.json" as `tenon convert` writes it; an absent file or number is absent.
-std::optional<int64_t> info_number(const std::string& json, const std::string& key) {
-  const size_t at = json.find("\"" + key + "\":");
-  if (at == std::string::npos) return std::nullopt;
-  return std::strtoll(json.c_str() + at + key.size() + 3, nullptr, 10);
-}
-
-bool is_there(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::exists(path, error);
 }
 
 // Names and numbers as TPUEstimator's TPUConfig takes them.
@@ -109,20 +104,17 @@ void add_training_flags(Flags& flags, const std::vector<std::string>& words) {
     flags.mark_by_model(name);
 }
 
-void add_shape_flags(Flags& flags) {
-  flags.integer("height", 0, "of the images; 0: as the data or the model say", 0, 1 << 14);
-  flags.integer("width", 0, "of the images", 0, 1 << 14);
-  flags.integer("channels", 0, "3 or 1", 0, 3);
-  flags.integer("num_classes", 0, "0: as labels.txt or the model say", 0, 1 << 24);
-}
+void add_shape_flags(Flags& flags, const std::vector<std::string>& words) { kind_among(words).shape_flags(flags); }
 
-void add_data_dir_flags(Flags& flags) {
+void add_train_data_flags(Flags& flags, const std::vector<std::string>& words) { kind_among(words).train_flags(flags); }
+
+void add_data_dir_flags(Flags& flags, const std::vector<std::string>& words) {
   flags.text("data_dir", "", "records as `tenon convert` writes them");
-  add_shape_flags(flags);
+  add_shape_flags(flags, words);
 }
 
-void add_data_flags(Flags& flags) {
-  add_data_dir_flags(flags);
+void add_data_flags(Flags& flags, const std::vector<std::string>& words) {
+  add_data_dir_flags(flags, words);
   flags.text("train_data_path", "", "training records elsewhere: a directory, or a pattern of files");
   flags.text("eval_data_path", "", "the same for evaluation");
   flags.integer("eval_batch_size", 0,
@@ -131,7 +123,7 @@ void add_data_flags(Flags& flags) {
                 0, 1 << 24);
   flags.integer("num_eval_images", 0, "examples to evaluate or to predict, the first ones; 0: all", 0, 1e15);
   flags.boolean("skip_corrupt", false, "leave out damaged records and count them, where the default is to stop");
-  flags.boolean("synthetic", false, "random images and labels instead of data");
+  flags.boolean("synthetic", false, "random examples instead of data");
 }
 
 void add_eval_flags(Flags& flags) {
@@ -155,7 +147,8 @@ void add_run_flags(Flags& flags) {
 
 void add_device_flags(Flags& flags) {
   flags.boolean("deterministic", false, "let backends choose no kernel by the clock; cpu never does");
-  flags.boolean("soft_placement", false, "run ops that the device lacks on cpu.so; says which, and what crosses in a step");
+  flags.boolean("soft_placement", false,
+                "run ops that the device lacks on cpu.so; says which, and what crosses in a step");
   flags.boolean("use_tpu", false, "the same as --device tpu-emulator");
   flags.text("tpu", "", "NAME, as v3-8: the same as --device tpu-emulator:NAME");
 }
@@ -185,8 +178,10 @@ ModelRun::ModelRun(const Flags& flags, const std::vector<std::string>& words, Co
   if (flags.has("weight_decay") && flags.given("weight_decay"))
     params_.set("weight_decay", flags.number("weight_decay"));
   check_optimizer();
-  read_shape();
-  params_.set("num_classes", static_cast<int64_t>(shape_.classes));
+  const models::ExampleInfo example = info_->example(params_);
+  data_ =
+      data_kind(example.kind).open({flags, *info_, params_, example, record_ ? &*record_ : nullptr, contradiction_});
+  for (const auto& [name, value] : data_->numbers()) params_.set(name, value);
 }
 
 // What was given, else what the model directory remembers, else the default.
@@ -201,7 +196,7 @@ Params::Value ModelRun::value_of(const Flags::Flag& flag) const {
 }
 
 ModelRecord ModelRun::record() const {
-  ModelRecord out{{}, info_->name, {}, shape_, labels_};
+  ModelRecord out{{}, info_->name, {}, data_->numbers(), data_->labels()};
   for (const models::ModelFlag& f : info_->flags) out.flags[f.name] = params_.all().at(f.name);
   out.flags["dtype_policy"] = params_.get<std::string>("dtype_policy");
   return out;
@@ -231,45 +226,10 @@ void ModelRun::check_units(const std::string& device) const {
                             shards ? "num_shards" : "per_host_input_for_training", found.device.c_str())};
 }
 
-// Flags first, then what the data say of themselves, then the model.
-void ModelRun::read_shape() {
-  shape_ = info_->image(params_);
-  if (!flags_.has("data_dir")) return;
-  for (const char* name : {"height", "width", "channels"})
-    if (shape_.vector && flags_.given(name))
-      throw UsageError{format("--%s is for images; this model takes vectors", name)};
-  const std::string& dir = flags_.text("data_dir");
-  const std::string info_path = dir + "/info.json", labels_path = dir + "/labels.txt";
-  const std::string info = !dir.empty() && is_there(info_path) ? read_text_file(info_path).take() : "";
-  if (!dir.empty() && is_there(labels_path)) labels_ = read_text_lines(labels_path).take();
-  const auto choose = [&](const char* name, int& value, int remembered) {
-    if (shape_.vector) return;
-    if (const auto n = info_number(info, name); n && *n > 0 && *n < 1 << 14) value = static_cast<int>(*n);
-    value = chosen(name, value, remembered);
-  };
-  const models::ImageShape kept = record_ ? record_->shape : models::ImageShape{0, 0, 0, 0};
-  choose("height", shape_.height, kept.height);
-  choose("width", shape_.width, kept.width);
-  choose("channels", shape_.channels, kept.channels);
-  if (!labels_.empty()) shape_.classes = static_cast<int>(labels_.size());
-  if (const int64_t output = params_.get<int64_t>("output", 0); output > 0) shape_.classes = static_cast<int>(output);
-  shape_.classes = chosen("num_classes", shape_.classes, kept.classes);
-  if (labels_.empty() && record_) labels_ = record_->labels;
-  if (labels_.size() != static_cast<size_t>(shape_.classes)) labels_.clear();
-}
-
 Estimator ModelRun::estimator(const RunConfig& config, std::optional<WarmStartSettings> warm_start) const {
   Estimator out(info_->model, config, params_, std::move(warm_start));
   out.set_events({});
   return out;
-}
-
-// What was given, else what the model directory remembers, else `value`. 0 is neither.
-int ModelRun::chosen(const char* name, int value, int remembered) const {
-  const int given = static_cast<int>(flags_.integer(name));
-  if (given > 0 && remembered > 0 && given != remembered && contradiction_ == Contradiction::kRefuse)
-    throw UsageError{format("--%s is %d; %s says %d", name, given, record_->path.c_str(), remembered)};
-  return given > 0 ? given : remembered > 0 ? remembered : value;
 }
 
 RunConfig ModelRun::run_config() const {

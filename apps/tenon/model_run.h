@@ -3,12 +3,14 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "command.h"
+#include "data/model_data.h"
 #include "model_record.h"
 #include "models/models.h"
 
@@ -20,17 +22,15 @@ std::vector<std::string> model_names();
 void add_model_flags(Flags& flags, const std::vector<std::string>& words);
 void add_training_flags(Flags& flags, const std::vector<std::string>& words);
 void add_dtype_flag(Flags& flags);  // part of them
-void add_data_flags(Flags& flags);
-void add_data_dir_flags(Flags& flags);  // part of them: data_dir and
-void add_shape_flags(Flags& flags);     // height, width, channels, num_classes
-void add_eval_flags(Flags& flags);      // of what evaluates
+void add_data_flags(Flags& flags, const std::vector<std::string>& words);
+void add_data_dir_flags(Flags& flags, const std::vector<std::string>& words);    // part of them: data_dir and
+void add_shape_flags(Flags& flags, const std::vector<std::string>& words);       // numbers of an example
+void add_train_data_flags(Flags& flags, const std::vector<std::string>& words);  // of what trains
+void add_eval_flags(Flags& flags);                                               // of what evaluates
 void add_run_flags(Flags& flags);
 void add_device_flags(Flags& flags);  // part of them
 // "Models:" and a line for each; for --help.
 std::string list_of_models();
-
-// What becomes of a flag that says another thing than the model directory remembers.
-enum class Contradiction : uint8_t { kRefuse, kOverride };
 
 // A model with everything that its flags and the model directory say.
 class ModelRun {
@@ -44,9 +44,7 @@ class ModelRun {
 
   const models::ModelInfo& info() const { return *info_; }
   const Params& params() const { return params_; }
-  const models::ImageShape& shape() const { return shape_; }
-  std::vector<FeatureSpec> features() const;                          // of an example; vectors have one-hot labels
-  const std::vector<std::string>& labels() const { return labels_; }  // class names; empty: unknown
+  const ModelData& data() const { return *data_; }
 
   Dataset train_data(int64_t batch_size) const;
   // What is trained on: these data, or where the device has several pipelines a part of them for each.
@@ -56,12 +54,12 @@ class ModelRun {
   // least one for each; `say` hears it when that changes what was asked for. In order: files one after the other, so that
   // the n-th example is the n-th record; else they are read in turn.
   Dataset eval_data(const Say& say, bool in_order = false) const;
-  // Image files in order, without labels.
-  Dataset image_data(const std::vector<std::string>& paths, const Say& say) const;
+  // Files that are named one by one, in order, without labels.
+  Dataset file_data(const std::vector<std::string>& paths, const Say& say) const;
   // All that --num_eval_images asks for; on a TPU without the last ones that its cores cannot share, as the original does,
   // unless --eval_drop_remainder says otherwise.
   EvalSpec eval_spec(const Dataset& data) const;
-  // Random images and labels: shapes without data, for benchmarks and for looking at a model.
+  // Random examples: shapes without data, for benchmarks and for looking at a model.
   Dataset synthetic(int64_t batch_size, bool training) const;
 
   Estimator estimator(const RunConfig& config,
@@ -79,12 +77,10 @@ class ModelRun {
   Params::Value value_of(const Flags::Flag& flag) const;
   void check_optimizer() const;
   void check_units(const std::string& device) const;
-  int chosen(const char* name, int value, int remembered) const;
-  void read_shape();
   void try_device() const;  // before the pool has threads
   Dataset train_part(const InputContext& context) const;
   Dataset made_up(const InputOptions& options) const;
-  InputOptions image_options(int64_t batch_size, bool training) const;
+  InputOptions input_options(int64_t batch_size, bool training) const;
   InputOptions places(const char* path_flag, const char* split, InputOptions options) const;
   int64_t eval_batch(int64_t examples, const Say& say) const;
 
@@ -93,8 +89,7 @@ class ModelRun {
   std::optional<ModelRecord> record_;
   const models::ModelInfo* info_;
   Params params_;
-  models::ImageShape shape_;
-  std::vector<std::string> labels_;
+  std::unique_ptr<ModelData> data_;
   bool json_;
 };
 

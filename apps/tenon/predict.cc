@@ -13,7 +13,7 @@ namespace {
 void declare_predict(Flags& flags, const std::vector<std::string>& words) {
   flags.leave_out({"train_data_path", "per_host_input_for_training"});
   add_model_flags(flags, words);
-  add_data_flags(flags);
+  add_data_flags(flags, words);
   add_run_flags(flags);
   flags.text("checkpoint", "", "prefix of a checkpoint, or a model directory; empty: the newest in model_dir");
   flags.text("output", "", "CSV file to write; empty: standard output");
@@ -73,7 +73,7 @@ class Prediction {
     if (flags_.text("checkpoint").empty()) flags_.required("model_dir");
     if (!output_.empty()) set_stdout(Stdout::kLog);
     const Dataset data =
-        images_.empty() ? model_.eval_data(events().on_info, true) : model_.image_data(images_, events().on_info);
+        images_.empty() ? model_.eval_data(events().on_info, true) : model_.file_data(images_, events().on_info);
     Output output(output_);
     Estimator estimator = model_.estimator(model_.run_config());
     estimator.set_events(events());
@@ -101,13 +101,15 @@ class Prediction {
     return {words.begin() + (named ? 1 : 0), words.end()};
   }
   std::string name_of(int64_t classid) const {
-    return static_cast<size_t>(classid) < model_.labels().size() ? model_.labels()[static_cast<size_t>(classid)]
-                                                                 : std::to_string(classid);
+    const std::vector<std::string>& labels = model_.data().labels();
+    const auto at = static_cast<size_t>(classid);
+    return at < labels.size() ? labels[at] : std::to_string(classid);
   }
   std::string header() const {
     if (!images_.empty()) return "image,class,probability";
     std::string line = "row,classid,class";
-    for (int c = 0; c < model_.shape().classes; ++c) line += "," + csv_field("probability_" + name_of(c));
+    const int64_t classes = model_.data().numbers().at("num_classes");
+    for (int64_t c = 0; c < classes; ++c) line += "," + csv_field("probability_" + name_of(c));
     return line;
   }
   std::string csv_row(int64_t i, const Values& values) const {

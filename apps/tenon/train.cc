@@ -14,10 +14,10 @@ namespace {
 void declare_train(Flags& flags, const std::vector<std::string>& words) {
   add_model_flags(flags, words);
   add_training_flags(flags, words);
-  add_data_flags(flags);
+  add_data_flags(flags, words);
+  add_train_data_flags(flags, words);
   add_eval_flags(flags);
   add_run_flags(flags);
-  flags.boolean("augment", true, "augment training images as the model asks; --noaugment does not");
   flags.integer("num_train_images", 0, "examples in an epoch, for the log; 0: as many as there are", 0, 1e15);
   flags.integer("steps_between_evals", 1000, "steps after which it evaluates", 1, 1e15);
   flags.boolean("evaluate", true, "evaluate; --noevaluate only trains");

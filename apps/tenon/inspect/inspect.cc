@@ -18,11 +18,11 @@ void declare_inspect(Flags& flags, const std::vector<std::string>& words) {
   if (built || what == "model") add_model_flags(flags, words);
   if (what == "model") {
     add_dtype_flag(flags);
-    add_data_dir_flags(flags);
+    add_data_dir_flags(flags, words);
   }
   if (built) {
     add_training_flags(flags, words);
-    add_data_dir_flags(flags);
+    add_data_dir_flags(flags, words);
     add_device_flags(flags);
     flags.text("mode", "train", "which graph of the model", {"train", "eval", "predict"});
     flags.integer("batch_size", 0, "of the graph; 0: train_batch_size", 0, 1 << 24);
@@ -82,23 +82,15 @@ int inspect_model(const Flags& flags, const std::vector<std::string>& words) {
       print("%-44s %-22s %14s%s\n", v.name.c_str(), v.type.str().c_str(), with_commas(n).c_str(),
             v.trainable ? "" : "  not trained");
   }
-  const models::ImageShape& s = model.shape();
-  if (flags.boolean("json"))
-    print_line(Json("result")
-                   .add("model", model.info().name)
-                   .add("parameters", total)
-                   .add("trainable_parameters", trainable)
-                   .add("height", s.height)
-                   .add("width", s.width)
-                   .add("channels", s.channels)
-                   .add("classes", s.classes)
-                   .raw("variables", json_list(json))
-                   .str());
-  else
-    print("%s for %s and %d classes: %s parameters, %s of them trained\n", model.info().name,
-          s.vector ? format("vectors of %d", s.width).c_str()
-                   : format("images of %dx%dx%d", s.height, s.width, s.channels).c_str(),
-          s.classes, with_commas(total).c_str(), with_commas(trainable).c_str());
+  if (!flags.boolean("json")) {
+    print("%s for %s: %s parameters, %s of them trained\n", model.info().name, model.data().text().c_str(),
+          with_commas(total).c_str(), with_commas(trainable).c_str());
+    return 0;
+  }
+  Json result("result");
+  result.add("model", model.info().name).add("parameters", total).add("trainable_parameters", trainable);
+  for (const auto& [name, value] : model.data().numbers()) result.add(name, value);
+  print_line(result.raw("variables", json_list(json)).str());
   return 0;
 }
 

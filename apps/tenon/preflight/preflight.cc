@@ -29,7 +29,7 @@ void declare_preflight(Flags& flags, const std::vector<std::string>& words) {
   add_model_flags(flags, words);
   add_training_flags(flags, words);
   flags.text("data_dir", "", "take shapes and classes of these records, which are not read");
-  add_shape_flags(flags);
+  add_shape_flags(flags, words);
 }
 
 // The machine's name in "v3-8,SETTINGS".
@@ -95,7 +95,7 @@ Preflight preflight_batch(const Flags& flags, const ModelRun& model, const Prefl
                           bool bounded) {
   const PreflightOptions options{batch, static_cast<int>(flags.integer("iterations_per_loop")),
                                  flags.boolean("soft_placement"), bounded};
-  return machine.run(model.info().model, model.params(), model.features(), options).take();
+  return machine.run(model.info().model, model.params(), model.data().features(), options).take();
 }
 
 void for_each_core(size_t n, const std::function<void(size_t i)>& fn) {

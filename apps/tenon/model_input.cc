@@ -1,4 +1,4 @@
-// A model's data: records or made-up images, for training, evaluation and prediction.
+// What a model reads: records or made-up examples, for training, evaluation and prediction.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -29,24 +29,15 @@ bool is_directory(const std::string& path) {
 
 }  // namespace
 
-InputOptions ModelRun::image_options(int64_t batch_size, bool training) const {
+InputOptions ModelRun::input_options(int64_t batch_size, bool training) const {
   InputOptions o;
   o.batch_size = batch_size;
   o.training = o.repeat = o.drop_remainder = training;
   o.seed = static_cast<uint64_t>(flags_.integer("seed"));
-  o.height = shape_.height;
-  o.width = shape_.width;
-  o.channels = shape_.channels;
-  o.num_classes = shape_.classes;
-  o.skip_corrupt = flags_.boolean("skip_corrupt");
-  o.augmentation = info_->augmentation;
-  if (training && flags_.has("augment") && !flags_.boolean("augment")) o.augmentation = Augmentation::none();
   return o;
 }
 
 InputOptions ModelRun::places(const char* path_flag, const char* split, InputOptions o) const {
-  if (shape_.vector)
-    throw UsageError{"--input is for vectors, which records of images are not; --synthetic makes them up"};
   const std::string& path = flags_.text(path_flag);
   if (!path.empty() && !is_directory(path)) {
     o.file_pattern = path;
@@ -70,10 +61,10 @@ void ModelRun::try_device() const { (void)resolve_device(device_of(flags_)); }
 Dataset ModelRun::train_data(int64_t batch_size) const { return train_part({.batch_size = batch_size}); }
 
 Dataset ModelRun::train_part(const InputContext& context) const {
-  const InputOptions options = part_of(image_options(context.batch_size, true), context);
+  const InputOptions options = part_of(input_options(context.batch_size, true), context);
   try_device();
   if (flags_.boolean("synthetic")) return made_up(options);
-  return Dataset::images(places("train_data_path", "train", options), &process_pool()).take();
+  return data_->records(places("train_data_path", "train", options));
 }
 
 // Training begins anew after each evaluation; files are indexed once.
@@ -104,8 +95,8 @@ int64_t ModelRun::eval_batch(int64_t examples, const Say& say) const {
                  static_cast<long>(batch), static_cast<long>(units), device.c_str()));
     return batch;
   }
-  const int64_t pixels = int64_t{shape_.height} * shape_.width * shape_.channels;
-  const int64_t fitting = std::max<int64_t>((int64_t{64} << 20) / std::max<int64_t>(pixels * 4, 1), 1);
+  const int64_t bytes = static_cast<int64_t>(data_->features()[0].type.bytes());
+  const int64_t fitting = std::max<int64_t>((int64_t{64} << 20) / std::max<int64_t>(bytes, 1), 1);
   return std::max(std::min({int64_t{1024}, limit, fitting}) / units, int64_t{1}) * units;
 }
 
@@ -117,24 +108,18 @@ EvalSpec ModelRun::eval_spec(const Dataset& data) const {
 
 Dataset ModelRun::eval_data(const Say& say, bool in_order) const {
   if (flags_.boolean("synthetic")) return synthetic(eval_batch(1024, say), false);
-  const InputOptions one = places("eval_data_path", "validation", image_options(1, false));
+  const InputOptions one = places("eval_data_path", "validation", input_options(1, false));
   try_device();
-  const Dataset all = Dataset::images(one, &process_pool()).take();
+  const Dataset all = data_->records(one);
   InputOptions o = one;
   o.batch_size = eval_batch(all.size(), say);
   if (in_order) o.interleave = 1;
-  return Dataset::images(o, &process_pool()).take();
+  return data_->records(o);
 }
 
-Dataset ModelRun::image_data(const std::vector<std::string>& paths, const Say& say) const {
-  if (shape_.vector) throw UsageError{"this model takes vectors, which images are not"};
+Dataset ModelRun::file_data(const std::vector<std::string>& paths, const Say& say) const {
   try_device();
-  return Dataset::image_files(paths, image_options(eval_batch(static_cast<int64_t>(paths.size()), say), false)).take();
-}
-
-std::vector<FeatureSpec> ModelRun::features() const {
-  const Type one_hot{DType::kF32, {shape_.classes}}, number{DType::kI32, {}};
-  return {{"image", {DType::kF32, shape_.example()}}, {"label", shape_.vector ? one_hot : number}};
+  return data_->files(paths, input_options(eval_batch(static_cast<int64_t>(paths.size()), say), false));
 }
 
 Dataset ModelRun::synthetic(int64_t batch_size, bool training) const {
@@ -147,18 +132,6 @@ Dataset ModelRun::synthetic(int64_t batch_size, bool training) const {
 
 Dataset ModelRun::made_up(const InputOptions& given) const {
   constexpr int64_t kExamples = 1 << 16;
-  const int classes = shape_.classes;
-  const bool one_hot = shape_.vector;
-  const ExampleFn example = [classes, one_hot](int64_t i, const Sample& sample, Slots& out) -> Status {
-    SampleRandom random(sample.seed, 1, static_cast<uint64_t>(i));
-    for (float& x : out.get<float>(0)) x = random.uniform(-1, 1);
-    const int label = random.below(classes);
-    if (!one_hot) return out.get<int32_t>(1)[0] = label, Status();
-    const std::span<float> row = out.get<float>(1);
-    std::fill(row.begin(), row.end(), 0.0f);
-    row[static_cast<size_t>(label)] = 1;
-    return {};
-  };
   InputOptions o;
   o.batch_size = given.batch_size;
   o.training = o.repeat = given.training;
@@ -166,7 +139,9 @@ Dataset ModelRun::made_up(const InputOptions& given) const {
   o.shard_index = given.shard_index;
   o.shard_count = given.shard_count;
   const int64_t least = given.training ? kExamples : 1024;
-  return Dataset::from_function(std::max(least, o.batch_size * o.shard_count), features(), example, o).take();
+  return Dataset::from_function(std::max(least, o.batch_size * o.shard_count), data_->features(),
+                                data_->random_example(), o)
+      .take();
 }
 
 }  // namespace tenon::runner

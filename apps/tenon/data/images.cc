@@ -1,0 +1,107 @@
+// Images with a class each: records as `tenon convert images` and `idx` write them, or JPEG and PNG files.
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+
+#include "data/model_data.h"
+#include "output.h"
+#include "tenon/text_file.h"
+#include "tenon/threads.h"
+
+namespace tenon::runner {
+namespace {
+
+bool is_there(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
+// "DIR/info.json" as `tenon convert` writes it; an absent file or number is absent.
+std::optional<int64_t> info_number(const std::string& json, const std::string& key) {
+  const size_t at = json.find("\"" + key + "\":");
+  if (at == std::string::npos) return std::nullopt;
+  return std::strtoll(json.c_str() + at + key.size() + 3, nullptr, 10);
+}
+
+class ImageData : public ModelData {
+ public:
+  // Flags first, then what the data say of themselves, then the model.
+  explicit ImageData(const DataContext& c)
+      : skip_corrupt_(c.flags.get_or("skip_corrupt", false)),
+        augmentation_(c.flags.get_or("augment", true) ? c.model.augmentation : Augmentation::none()) {
+    const std::string& dir = c.flags.text("data_dir");
+    const std::string info_path = dir + "/info.json", labels_path = dir + "/labels.txt";
+    const std::string info = !dir.empty() && is_there(info_path) ? read_text_file(info_path).take() : "";
+    if (!dir.empty() && is_there(labels_path)) labels_ = read_text_lines(labels_path).take();
+    const auto size_of = [&](const char* name) {
+      const auto said = info_number(info, name);
+      return static_cast<int>(c.chosen(name, said && *said > 0 && *said < 1 << 14 ? *said : c.number(name)));
+    };
+    height_ = size_of("height"), width_ = size_of("width"), channels_ = size_of("channels");
+    int64_t classes = labels_.empty() ? c.number("num_classes") : static_cast<int64_t>(labels_.size());
+    if (const int64_t output = c.params.get<int64_t>("output", 0); output > 0) classes = output;
+    classes_ = static_cast<int>(c.chosen("num_classes", classes));
+    if (labels_.empty() && c.record) labels_ = c.record->labels;
+    if (labels_.size() != static_cast<size_t>(classes_)) labels_.clear();
+  }
+
+  std::vector<FeatureSpec> features() const override {
+    return {{"image", {DType::kF32, {height_, width_, channels_}}}, {"label", {DType::kI32, {}}}};
+  }
+  std::map<std::string, int64_t> numbers() const override {
+    return {{"height", height_}, {"width", width_}, {"channels", channels_}, {"num_classes", classes_}};
+  }
+  std::string text() const override {
+    return format("images of %dx%dx%d and %d classes", height_, width_, channels_, classes_);
+  }
+  const std::vector<std::string>& labels() const override { return labels_; }
+
+  ExampleFn random_example() const override {
+    return [classes = classes_](int64_t i, const Sample& sample, Slots& out) -> Status {
+      SampleRandom random(sample.seed, 1, static_cast<uint64_t>(i));
+      for (float& x : out.get<float>(0)) x = random.uniform(-1, 1);
+      out.get<int32_t>(1)[0] = random.below(classes);
+      return {};
+    };
+  }
+  Dataset records(InputOptions how) const override { return Dataset::images(shaped(how), &process_pool()).take(); }
+  Dataset files(const std::vector<std::string>& paths, InputOptions how) const override {
+    return Dataset::image_files(paths, shaped(how)).take();
+  }
+
+ private:
+  InputOptions shaped(InputOptions o) const {
+    o.height = height_;
+    o.width = width_;
+    o.channels = channels_;
+    o.num_classes = classes_;
+    o.skip_corrupt = skip_corrupt_;
+    o.augmentation = augmentation_;
+    return o;
+  }
+
+  int height_ = 0, width_ = 0, channels_ = 0, classes_ = 0;
+  std::vector<std::string> labels_;
+  bool skip_corrupt_;
+  Augmentation augmentation_;
+};
+
+}  // namespace
+
+const DataKind kImages{
+    .name = "images",
+    .shape_flags =
+        [](Flags& flags) {
+          flags.integer("height", 0, "of the images; 0: as the data or the model say", 0, 1 << 14);
+          flags.integer("width", 0, "of the images", 0, 1 << 14);
+          flags.integer("channels", 0, "3 or 1", 0, 3);
+          flags.integer("num_classes", 0, "0: as labels.txt or the model say", 0, 1 << 24);
+        },
+    .train_flags =
+        [](Flags& flags) {
+          flags.boolean("augment", true, "augment training images as the model asks; --noaugment does not");
+        },
+    .open = [](const DataContext& c) -> std::unique_ptr<ModelData> { return std::make_unique<ImageData>(c); },
+};
+
+}  // namespace tenon::runner

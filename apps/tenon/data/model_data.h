@@ -1,0 +1,66 @@
+// The kinds of data that models are trained on. A model names one of them (models/models.h); the runner's subcommands work on
+// the interface, so that a kind brings its flags, its examples, its files and what model.json remembers of it, in one file.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "flags.h"
+#include "model_record.h"
+#include "models/models.h"
+#include "tenon/input.h"
+
+namespace tenon::runner {
+
+// What becomes of a flag that says another thing than the model directory remembers.
+enum class Contradiction : uint8_t { kRefuse, kOverride };
+
+// From which a kind makes what one run needs.
+struct DataContext {
+  const Flags& flags;
+  const models::ModelInfo& model;
+  const Params& params;               // the model's, as far as its flags say them
+  const models::ExampleInfo example;  // of the model with these parameters
+  const ModelRecord* record;          // what the model directory remembers; nullptr: nothing
+  Contradiction contradiction;
+
+  // Of the flag of that name: what was given, else what the model directory remembers, else `value`. 0 is neither.
+  int64_t chosen(const std::string& name, int64_t value) const;
+  int64_t number(const std::string& name) const { return example.numbers.at(name); }
+};
+
+// The data of one run.
+class ModelData {
+ public:
+  virtual ~ModelData() = default;
+
+  // Of an example, in the order of what random_example() fills; what the model sees.
+  virtual std::vector<FeatureSpec> features() const = 0;
+  // What model.json remembers, and the model finds among its parameters.
+  virtual std::map<std::string, int64_t> numbers() const = 0;
+  // "images of 28x28x1 and 10 classes"
+  virtual std::string text() const = 0;
+  // Class names; empty: unknown.
+  virtual const std::vector<std::string>& labels() const;
+  // Examples that are made up: shapes without data.
+  virtual ExampleFn random_example() const = 0;
+  // `how` has the files, the batch, the seed and the part; the kind adds what its examples need.
+  virtual Dataset records(InputOptions how) const = 0;
+  // Files that were named one by one, in order, without labels. Throws UsageError where the kind has no such files.
+  virtual Dataset files(const std::vector<std::string>& paths, InputOptions how) const = 0;
+};
+
+struct DataKind {
+  const char* name;
+  void (*shape_flags)(Flags& flags);  // numbers of an example
+  void (*train_flags)(Flags& flags);  // of training alone
+  std::unique_ptr<ModelData> (*open)(const DataContext& context);
+};
+extern const DataKind kImages, kVectors;
+
+// REQUIRED: there is one.
+const DataKind& data_kind(const std::string& name);
+
+}  // namespace tenon::runner
