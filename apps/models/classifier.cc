@@ -28,6 +28,13 @@ LearningRate schedule(const Params& params) {
   if (name == "constant" && warmup > 0)
     return LearningRate([=](Tensor step) { return minimum(step / warmup, scalar_like(step, 1)) * rate; });
   if (name == "constant") return rate;
+  if (name == "rsqrt") {  // rises, then falls with the square root of the steps
+    const double least = std::max(warmup, 1.0);
+    return LearningRate([=](Tensor step) {
+      const Tensor one = scalar_like(step, 1), from = scalar_like(step, least);
+      return rate * minimum(step / least, one) / sqrt(maximum(step, from));
+    });
+  }
   if (name != "cosine") throw Error(Status(Code::kInvalid, "no learning_rate_schedule of name '" + name + "'"));
   if (warmup > 0) return CosineDecay(0, std::max(steps - warmup, 1.0), 0, rate, warmup);
   return CosineDecay(rate, steps);
@@ -36,13 +43,17 @@ LearningRate schedule(const Params& params) {
 Optimizer rmsprop(const Params& params, LearningRate rate, double momentum) {
   auto o = common<RMSpropOptions>(params, std::move(rate));
   o.momentum = momentum;
+  o.epsilon = params.get<double>("epsilon", o.epsilon);
   return RMSprop(o);
 }
 
 using Make = Optimizer (*)(const Params& params, LearningRate rate);
 template <class Options, Optimizer (*Of)(const Options&)>
 Optimizer make(const Params& params, LearningRate rate) {
-  return Of(common<Options>(params, std::move(rate)));
+  auto o = common<Options>(params, std::move(rate));
+  if constexpr (requires { o.beta_2; }) o.beta_2 = params.get<double>("beta_2", o.beta_2);
+  if constexpr (requires { o.epsilon; }) o.epsilon = params.get<double>("epsilon", o.epsilon);
+  return Of(o);
 }
 
 struct Named {

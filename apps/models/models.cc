@@ -19,6 +19,7 @@ ExampleInfo photo_299(const Params&) { return images_of(299, 3, 5); }
 ExampleInfo resnet_image(const Params& params) {
   return params.get<std::string>("depth") == "20" ? images_of(32, 3, 10) : images_of(224, 3, 1000);
 }
+ExampleInfo sentence_pairs(const Params&) { return {"pairs", {{"max_length", 64}, {"vocab_size", 33708}}}; }
 
 std::vector<ModelInfo> make_models() {
   const Augmentation shift_and_flip{4, true, 0, 1, 1};
@@ -86,6 +87,26 @@ std::vector<ModelInfo> make_models() {
           .augmentation = shift_and_flip,
           .flags = {{"depth", std::string("20"), "layers", 0, 0, {"20", "18", "50"}},
                     {"l2", 0.0, "penalty on the convolutions' kernels: l2 * sum of squares", 0, 1}},
+      },
+      {
+          .name = "transformer",
+          .description = "TensorFlow's Transformer, which translates: 6 layers on each side",
+          .model = transformer,
+          .example = sentence_pairs,
+          .optimizer = "adam",
+          .learning_rate = 2.0,  // times 1 / sqrt(hidden)
+          .schedule = "rsqrt",
+          .warmup_steps = 16000,
+          .train_batch_size = 32,
+          .train_steps = 100000,
+          .augmentation = Augmentation::none(),
+          .flags = {{"param_set", std::string("base"), "hidden sizes", 0, 0, {"tiny", "base", "big"}},
+                    {"num_hidden_layers", int64_t{6}, "on each side", 1, 1000},
+                    {"dropout", 0.1, "rate everywhere", 0, 0.999},
+                    {"label_smoothing", 0.1, "share of the probability that is asked for of all other tokens", 0,
+                     0.999},
+                    {"beta_2", 0.997, "of Adam and its kin: decay of the mean square of gradients", 0, 0.999999},
+                    {"epsilon", 1e-9, "of Adam and its kin: what is added to the root of that mean", 0, 1}},
       },
   };
 }
@@ -230,7 +251,7 @@ std::vector<BenchCase> transformer_cases() {
       {
           .name = "transformer_small",
           .description = "encoder-decoder d128, 4 + 4 layers, 64 x (32 + 32) of 8,000 tokens, dropout .1, Adam",
-          .model = transformer,
+          .model = transformer_case,
           .params = transformer_params(kSmallTransformer, 0.1),
           .features = sentences(32, 8000),
           .batch_size = 64,
@@ -238,7 +259,7 @@ std::vector<BenchCase> transformer_cases() {
       {
           .name = "transformer_base",
           .description = "encoder-decoder d512, 6 + 6 layers, 32 x (32 + 32) of 32,000 tokens, dropout .1, Adam",
-          .model = transformer,
+          .model = transformer_case,
           .params = transformer_params(kBaseTransformer, 0.1),
           .features = sentences(32, 32000),
           .batch_size = 32,
@@ -246,7 +267,7 @@ std::vector<BenchCase> transformer_cases() {
       {
           .name = "transformer_base_d0",
           .description = "transformer_base without dropout",
-          .model = transformer,
+          .model = transformer_case,
           .params = transformer_params(kBaseTransformer, 0),
           .features = sentences(32, 32000),
           .batch_size = 32,

@@ -35,7 +35,8 @@ struct ModelInfo {
   // Defaults of what every model has.
   const char* optimizer;
   double learning_rate;
-  const char* schedule;  // "constant", "cosine"
+  const char* schedule;  // "constant", "cosine", "rsqrt"
+  double warmup_steps = 0;
   int64_t train_batch_size, train_steps;
   Augmentation augmentation;
   std::vector<ModelFlag> flags;
@@ -82,6 +83,9 @@ EstimatorSpec fashion(const Features& features, const Tensor& labels, Mode mode,
 EstimatorSpec flowers(const Features& features, const Tensor& labels, Mode mode, const Params& params);
 EstimatorSpec flowers180(const Features& features, const Tensor& labels, Mode mode, const Params& params);
 EstimatorSpec resnet(const Features& features, const Tensor& labels, Mode mode, const Params& params);
+// Features "inputs", tokens as those of the labels; parameters param_set, vocab_size, dropout, label_smoothing.
 EstimatorSpec transformer(const Features& features, const Tensor& labels, Mode mode, const Params& params);
+// Features "source" and "target"; parameters d_model, layers (on each side), heads, ffn, vocabulary, dropout.
+EstimatorSpec transformer_case(const Features& features, const Tensor& labels, Mode mode, const Params& params);
 
 }  // namespace tenon::models

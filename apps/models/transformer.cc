@@ -1,105 +1,90 @@
-// An encoder-decoder Transformer (Vaswani et al. 2017) that normalises before each part. One embedding matrix serves
-// source, target and, transposed, the logits.
-//   features "source"[batch, length], what is read, and "target"[batch, length], what the decoder was given so far (the
-//   labels, one place later); labels[batch, length]. All are tokens from 0 to below `vocabulary`; none is padding.
-//   parameters d_model, layers (on each side), heads, ffn, vocabulary, dropout (of embeddings, of what each part adds,
-//   of attention weights, of the feed-forward's hidden layer)
+// Transformers that translate. `transformer` is TensorFlow's of param_set tiny, base and big: features "inputs" and labels, the
+// sentence that is asked for, tokens of one vocabulary, 0 behind the end; it shifts the labels by itself. `transformer_case` is
+// what benchmarks time: features "source" and "target", which was shifted, without pads.
 #include <cmath>
 
 #include "models/models.h"
+#include "models/transformer_layers.h"
 
 namespace tenon::models {
 namespace {
 
-// [length, d]: sines, then cosines, of the position at wavelengths from 2 pi to 20000 pi.
-Tensor sinusoidal_positions(Graph& graph, int64_t length, int64_t d) {
-  std::vector<float> values(static_cast<size_t>(length * d));
-  const int64_t half = d / 2;
-  const double step = std::log(1e4) / static_cast<double>(std::max<int64_t>(half - 1, 1));
-  for (int64_t t = 0; t < length; ++t)
-    for (int64_t i = 0; i < half; ++i) {
-      const double angle = static_cast<double>(t) * std::exp(-step * static_cast<double>(i));
-      values[static_cast<size_t>(t * d + i)] = static_cast<float>(std::sin(angle));
-      values[static_cast<size_t>(t * d + half + i)] = static_cast<float>(std::cos(angle));
-    }
-  const std::string_view bytes(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
-  return constant(graph, {DType::kF32, {length, d}}, bytes);
+struct ParamSet {
+  const char* name;
+  int64_t hidden, heads, filter;
+};
+constexpr ParamSet kParamSets[] = {{"tiny", 32, 4, 256}, {"base", 512, 8, 2048}, {"big", 1024, 16, 4096}};
+constexpr int64_t kLayers = 6;
+
+TransformerSizes sizes_of(const Params& params) {
+  const std::string name = params.get<std::string>("param_set", "base");
+  for (const ParamSet& set : kParamSets)
+    if (name == set.name)
+      return {.vocabulary = params.get<int64_t>("vocab_size"),
+              .hidden = set.hidden,
+              .heads = set.heads,
+              .filter = set.filter,
+              .layers = params.get<int64_t>("num_hidden_layers", kLayers),
+              .dropout = params.get<double>("dropout", 0.1)};
+  throw Error(Status(Code::kInvalid, "transformer: no param_set of name '" + name + "'"));
 }
 
-class Transformer {
- public:
-  Transformer(Tensor any, const Params& params)
-      : d_(params.get<int64_t>("d_model")),
-        heads_(params.get<int64_t>("heads")),
-        ffn_(params.get<int64_t>("ffn")),
-        layers_(params.get<int64_t>("layers")),
-        rate_(params.get<double>("dropout")) {
-    if (d_ < 2 || d_ % 2 || heads_ < 1 || d_ % heads_)
-      throw Error(Status(Code::kInvalid, "transformer: d_model is " + std::to_string(d_) +
-                                             ", expected an even multiple of the " + std::to_string(heads_) +
-                                             " heads"));
-    const int64_t vocabulary = params.get<int64_t>("vocabulary");
-    table_ = variable(any, "embeddings", {vocabulary, d_}, random_normal(0, 1 / std::sqrt(static_cast<double>(d_))));
-  }
+// A place to the right: what the decoder has seen when it writes each token.
+Tensor shifted(Tensor targets) {
+  const int64_t batch = targets.dim(0), length = targets.dim(1);
+  return slice(pad(targets, {0, 1}, {0, 0}, {0, 0}, 0), {0, 0}, {batch, length}, {1, 1});
+}
 
-  // [batch, length] -> [batch, length, d_model].
-  Tensor encode(Tensor source) const {
-    const Scope scope(source, "encoder");
-    Tensor x = embed(source);
-    for (int64_t i = 0; i < layers_; ++i) {
-      const Tensor y = normalised(x);
-      x = added(x, attend(y, y, false));
-      x = added(x, feed_forward(normalised(x)));
-    }
-    return normalised(x);
-  }
+// The least that the smoothed cross entropy can be, which is taken off it: then 0 is perfect.
+double least_cross_entropy(double smoothing, int64_t vocabulary) {
+  const double others = static_cast<double>(vocabulary - 1), on = 1 - smoothing, off = smoothing / others;
+  return -(on * std::log(on) + others * off * std::log(off + 1e-20));
+}
 
-  Tensor decode(Tensor target, Tensor memory) const {
-    const Scope scope(target, "decoder");
-    Tensor x = embed(target);
-    for (int64_t i = 0; i < layers_; ++i) {
-      const Tensor y = normalised(x);
-      x = added(x, attend(y, y, true));
-      x = added(x, attend(normalised(x), memory, false));
-      x = added(x, feed_forward(normalised(x)));
-    }
-    return normalised(x);
-  }
-
-  // [batch, length, d_model] -> [batch, length, vocabulary].
-  Tensor logits(Tensor x) const {
-    const Tensor rows = dot(reshape(x, {x.elements() / d_, d_}), cast(table_, x.dtype()), {.tb = true});
-    return reshape(rows, {x.dim(0), x.dim(1), table_.dim(0)});
-  }
-
- private:
-  Tensor embed(Tensor tokens) const {
-    const Tensor x = gather(table_, tokens, 0) * std::sqrt(static_cast<double>(d_));
-    const Tensor placed = x + sinusoidal_positions(*x.graph(), tokens.dim(1), d_);
-    return dropout(cast(placed, compute_dtype(tokens)), rate_);
-  }
-  Tensor normalised(Tensor x) const { return layer_normalization(x, {.epsilon = 1e-6}); }
-  // x and what a part makes of it, dropped out: one op.
-  Tensor added(Tensor x, Tensor part) const { return dropout(part, {.rate = rate_, .residual = x}); }
-  Tensor attend(Tensor query, Tensor value, bool causal) const {
-    return multi_head_attention(
-        query, value, {.num_heads = heads_, .key_dim = d_ / heads_, .dropout = rate_, .use_causal_mask = causal});
-  }
-  Tensor feed_forward(Tensor x) const {
-    return dense(dropout(dense(x, {.units = ffn_, .activation = relu}), rate_), {.units = d_});
-  }
-
-  int64_t d_, heads_, ffn_, layers_;
-  double rate_;
-  Tensor table_;
-};
+Optimizer transformer_optimizer(const Params& params, int64_t hidden) {
+  Params its = params;
+  its.set("learning_rate", params.get<double>("learning_rate") / std::sqrt(static_cast<double>(hidden)));
+  return make_optimizer(its);
+}
 
 }  // namespace
 
 EstimatorSpec transformer(const Features& features, const Tensor& labels, Mode mode, const Params& params) {
+  const TransformerSizes sizes = sizes_of(params);
+  const Tensor inputs = features["inputs"];
+  const TransformerLayers layers(inputs, sizes);
+  if (mode == Mode::kPredict) {
+    const Tensor memory = layers.encode(inputs);
+    return {.mode = mode, .predictions = {{"encoded", memory}}};
+  }
+  const Tensor logits = cast(layers.logits(layers.decode(shifted(labels), inputs, layers.encode(inputs))), DType::kF32);
+  const double smoothing = params.get<double>("label_smoothing", 0.1), v = static_cast<double>(sizes.vocabulary);
+  const auto cross_entropy = [&](double s) {
+    return sparse_categorical_crossentropy(
+        labels, logits, {.from_logits = true, .label_smoothing = s * v / (v - 1), .ignore_class = 0});
+  };
+  EstimatorSpec spec{.mode = mode, .loss = cross_entropy(smoothing) - least_cross_entropy(smoothing, sizes.vocabulary)};
+  const Tensor counts = cast(compare(labels, zeros_like(labels), CompareKind::kNe), DType::kF32);
+  const Tensor nats =
+      sparse_categorical_crossentropy(labels, logits, {.from_logits = true, .reduction = Reduction::kNone});
+  spec.eval_metrics = {{"accuracy", sparse_categorical_accuracy(labels, logits, counts)},
+                       {"accuracy_top5", sparse_top_k_categorical_accuracy(labels, logits, 5, counts)},
+                       {"neg_log_perplexity", mean(-nats, counts)}};
+  if (mode == Mode::kTrain) spec.train_op = minimize(transformer_optimizer(params, sizes.hidden), spec.loss);
+  return spec;
+}
+
+EstimatorSpec transformer_case(const Features& features, const Tensor& labels, Mode mode, const Params& params) {
   const Tensor source = features["source"], target = features["target"];
-  const Transformer model(source, params);
-  const Tensor logits = model.logits(model.decode(target, model.encode(source)));
+  const TransformerLayers layers(source, {.vocabulary = params.get<int64_t>("vocabulary"),
+                                          .hidden = params.get<int64_t>("d_model"),
+                                          .heads = params.get<int64_t>("heads"),
+                                          .filter = params.get<int64_t>("ffn"),
+                                          .layers = params.get<int64_t>("layers"),
+                                          .dropout = params.get<double>("dropout"),
+                                          .attention_bias = true,
+                                          .pads = false});
+  const Tensor logits = layers.logits(layers.decode(target, source, layers.encode(source)));
   return classify(logits, labels, mode, make_optimizer(params));
 }
 

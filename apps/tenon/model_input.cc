@@ -37,7 +37,7 @@ InputOptions ModelRun::input_options(int64_t batch_size, bool training) const {
   return o;
 }
 
-InputOptions ModelRun::places(const char* path_flag, const char* split, InputOptions o) const {
+InputOptions ModelRun::places(const char* path_flag, InputOptions o) const {
   const std::string& path = flags_.text(path_flag);
   if (!path.empty() && !is_directory(path)) {
     o.file_pattern = path;
@@ -50,7 +50,7 @@ InputOptions ModelRun::places(const char* path_flag, const char* split, InputOpt
     throw Error(Status(Code::kUnavailable, "--" + std::string(path.empty() ? "data_dir" : path_flag) +
                                                ": no directory '" + o.data_dir + "'"));
   check(check_conversion(o.data_dir));
-  o.split = split;
+  o.split = data_->split(o.training);
   return o;
 }
 
@@ -64,7 +64,7 @@ Dataset ModelRun::train_part(const InputContext& context) const {
   const InputOptions options = part_of(input_options(context.batch_size, true), context);
   try_device();
   if (flags_.boolean("synthetic")) return made_up(options);
-  return data_->records(places("train_data_path", "train", options));
+  return data_->records(places("train_data_path", options));
 }
 
 // Training begins anew after each evaluation; files are indexed once.
@@ -108,7 +108,7 @@ EvalSpec ModelRun::eval_spec(const Dataset& data) const {
 
 Dataset ModelRun::eval_data(const Say& say, bool in_order) const {
   if (flags_.boolean("synthetic")) return synthetic(eval_batch(1024, say), false);
-  const InputOptions one = places("eval_data_path", "validation", input_options(1, false));
+  const InputOptions one = places("eval_data_path", input_options(1, false));
   try_device();
   const Dataset all = data_->records(one);
   InputOptions o = one;

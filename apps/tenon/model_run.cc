@@ -73,7 +73,7 @@ void add_model_flags(Flags& flags, const std::vector<std::string>& words) {
 
 std::string list_of_models() {
   std::string out = "Models, each with flags of its own, which --help lists behind its name:\n";
-  for (const models::ModelInfo& m : models::all_models()) out += format("  %-10s %s\n", m.name, m.description);
+  for (const models::ModelInfo& m : models::all_models()) out += format("  %-12s %s\n", m.name, m.description);
   return out;
 }
 
@@ -90,8 +90,8 @@ void add_training_flags(Flags& flags, const std::vector<std::string>& words) {
   flags.integer("train_batch_size", m.train_batch_size, "examples in each step", 1, 1 << 24);
   flags.alias("batch", "train_batch_size");
   flags.number("learning_rate", m.learning_rate, "of the optimizer", 0, 1e38);
-  flags.text("learning_rate_schedule", m.schedule, "over train_steps", {"constant", "cosine"});
-  flags.number("warmup_steps", 0, "steps in which the learning rate rises from 0", 0, 1e9);
+  flags.text("learning_rate_schedule", m.schedule, "over train_steps", {"constant", "cosine", "rsqrt"});
+  flags.number("warmup_steps", m.warmup_steps, "steps in which the learning rate rises from 0", 0, 1e9);
   flags.text("optimizer", m.optimizer, "with Keras's defaults", models::optimizer_names());
   flags.number("momentum", 0.9, "of the optimizers momentum and rmsprop_momentum", 0, 1);
   flags.boolean("nesterov", false, "Nesterov's form, of the optimizer momentum");
@@ -100,7 +100,8 @@ void add_training_flags(Flags& flags, const std::vector<std::string>& words) {
   flags.number("clipnorm", 0, "limit of each gradient's norm; 0: none");
   flags.number("global_clipnorm", 0, "limit of the norm of all gradients; 0: none");
   if (named) return;
-  for (const char* name : {"train_steps", "train_batch_size", "learning_rate", "learning_rate_schedule", "optimizer"})
+  for (const char* name :
+       {"train_steps", "train_batch_size", "learning_rate", "learning_rate_schedule", "warmup_steps", "optimizer"})
     flags.mark_by_model(name);
 }
 
@@ -207,11 +208,14 @@ void ModelRun::check_optimizer() const {
   if (!flags_.has("optimizer")) return;
   const std::string& optimizer = flags_.text("optimizer");
   const auto only_for = [&](const char* flag, const std::vector<std::string>& those) {
-    if (flags_.given(flag) && std::find(those.begin(), those.end(), optimizer) == those.end())
+    if (flags_.has(flag) && flags_.given(flag) && std::find(those.begin(), those.end(), optimizer) == those.end())
       throw UsageError{format("--%s does nothing with the optimizer %s; it is for %s", flag, optimizer.c_str(),
                               listed(those).c_str())};
   };
   only_for("momentum", {"momentum", "rmsprop_momentum"});
+  only_for("beta_2", {"adam", "adamw", "adamax", "nadam", "lamb", "lion"});
+  only_for("epsilon",
+           {"adam", "adamw", "adamax", "nadam", "adagrad", "adadelta", "rmsprop", "rmsprop_momentum", "lamb"});
   if (flags_.boolean("nesterov")) only_for("nesterov", {"momentum"});
 }
 
@@ -224,6 +228,11 @@ void ModelRun::check_units(const std::string& device) const {
   if (found.replicas == 1)
     throw UsageError{format("--%s is for a device of several cores; '%s' has one",
                             shards ? "num_shards" : "per_host_input_for_training", found.device.c_str())};
+}
+
+int64_t ModelRun::train_batch() const {
+  const int64_t batch = data_->train_batch();
+  return batch > 0 ? batch : flags_.integer("train_batch_size");
 }
 
 Estimator ModelRun::estimator(const RunConfig& config, std::optional<WarmStartSettings> warm_start) const {

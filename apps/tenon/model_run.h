@@ -46,6 +46,7 @@ class ModelRun {
   const Params& params() const { return params_; }
   const ModelData& data() const { return *data_; }
 
+  int64_t train_batch() const;  // examples in a step
   Dataset train_data(int64_t batch_size) const;
   // What is trained on: these data, or where the device has several pipelines a part of them for each.
   TrainInput train_input(const Dataset& all) const;
@@ -81,7 +82,7 @@ class ModelRun {
   Dataset train_part(const InputContext& context) const;
   Dataset made_up(const InputOptions& options) const;
   InputOptions input_options(int64_t batch_size, bool training) const;
-  InputOptions places(const char* path_flag, const char* split, InputOptions options) const;
+  InputOptions places(const char* path_flag, InputOptions options) const;
   int64_t eval_batch(int64_t examples, const Say& say) const;
 
   const Flags& flags_;

@@ -112,7 +112,7 @@ class Training {
         model_(flags, words, Contradiction::kOverride),
         remember_(flags.text("model_dir"), model_.record()),
         steps_(flags.integer("train_steps")),
-        batch_(flags.integer("train_batch_size")),
+        batch_(model_.train_batch()),
         estimator_(model_.estimator(config_of(flags, model_), warm_start_of(flags))),
         progress_(flags.boolean("json"), model_.quiet() ? LogPace(0) : pace_of(flags), steps_,
                   model_.quiet() || model_.estimator_log()) {}

@@ -201,8 +201,8 @@ Result<std::vector<ExportSignature>> Estimator::signatures(const Dataset& input)
 
 Result<std::vector<Estimator::VariableInfo>> Estimator::variables(const Dataset& input) {
   Impl& m = *impl_;
-  TENON_ASSIGN(const Trace traced,
-               trace_model(m.model, m.params, input.specs(), input.options().batch_size, Mode::kPredict));
+  const Mode mode = are_labelled(input.specs()) ? Mode::kTrain : Mode::kPredict;  // which may have a part of them
+  TENON_ASSIGN(const Trace traced, trace_model(m.model, m.params, input.specs(), input.options().batch_size, mode));
   const Graph& graph = *traced.graph;
   std::vector<VariableInfo> out;
   for (const Variable& v : graph.variables)

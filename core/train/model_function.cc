@@ -1,5 +1,7 @@
 #include "train/model_function.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "op/op.h"
 #include "op/replicas.h"
@@ -114,6 +116,10 @@ Result<Trace> trace_model(const ModelFn& model, const Params& params, const std:
   TENON_ASSIGN(const TraceOptions tracing, model_tracing(params, mode, spread.replicas));
   return trace(model_function(model, params, specs, mode, spread),
                batch_inputs(specs, batch_size, spread.replicas, bounded_batch), tracing);
+}
+
+bool are_labelled(const std::vector<FeatureSpec>& specs) {
+  return std::any_of(specs.begin(), specs.end(), [](const FeatureSpec& s) { return s.name == kLabel; });
 }
 
 std::string sum_name(const std::string& metric, size_t sum) { return cat("metric/", metric, "/", sum); }

@@ -27,6 +27,9 @@ Result<TraceOptions> model_tracing(const Params& params, Mode mode, int replicas
 Result<Trace> trace_model(const ModelFn& model, const Params& params, const std::vector<FeatureSpec>& specs,
                           int64_t batch_size, Mode mode, const Spread& spread = {}, bool bounded_batch = false);
 
+// Whether there is something to train on among them.
+bool are_labelled(const std::vector<FeatureSpec>& specs);
+
 std::string sum_name(const std::string& metric, size_t sum);
 // The name of a prediction, of that of its result.
 std::string prediction_name(std::string_view result);

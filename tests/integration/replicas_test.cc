@@ -35,7 +35,7 @@ const std::vector<models::BenchFeature> kSentences{{"source", {6}, 50}, {"target
 
 // The Transformer with a loss that does not count label 0: shards count different numbers of words.
 EstimatorSpec masked_transformer(const Features& features, const Tensor& labels, Mode mode, const Params& params) {
-  EstimatorSpec spec = models::transformer(features, labels, Mode::kPredict, params);  // it makes no loss of its own
+  EstimatorSpec spec = models::transformer_case(features, labels, Mode::kPredict, params);  // it makes no loss of its own
   spec.mode = mode;
   if (mode == Mode::kPredict) return spec;
   LossOptions options;
@@ -62,7 +62,7 @@ std::vector<Case> cases() {
   return {{"mlp", models::mlp, mlp, kImages, 1e-6},
           {"mlp_clipped", models::mlp, clipped, kImages, 1e-6},
           {"fashion", models::fashion, fashion, kImages, 1e-6},
-          {"transformer", models::transformer, transformer, kSentences, 1e-6},
+          {"transformer", models::transformer_case, transformer, kSentences, 1e-6},
           {"masked_transformer", masked_transformer, sure, kSentences, 1e-6}};
 }
 

@@ -83,7 +83,7 @@ std::vector<std::vector<float>> probabilities(Estimator& estimator, const Datase
 // 20,000 of the 9^5 sentences, most of them seen once or twice; measured on others.
 TEST(Transformer, LearnsToReverseSentencesItNeverSaw) {
   const TemporaryDirectory directory;
-  Estimator estimator(models::transformer, {.model_dir = directory.path(), .device = "cpu"}, tiny(0.05));
+  Estimator estimator(models::transformer_case, {.model_dir = directory.path(), .device = "cpu"}, tiny(0.05));
   const Dataset unseen = reversals(1000000, 200, {.batch_size = 50});
   const InputOptions training{.batch_size = 64, .training = true, .repeat = true, .drop_remainder = true};
   const auto trained = estimator.train({.input = reversals(0, 20000, training), .max_steps = 700});
@@ -109,10 +109,10 @@ TEST(Transformer, LearnsToReverseSentencesItNeverSaw) {
 TEST(Transformer, SaysWhichSizesDoNotFit) {
   Params params = tiny(0);
   params.set("heads", int64_t{5});
-  Estimator estimator(models::transformer, {.device = "cpu"}, params);
+  Estimator estimator(models::transformer_case, {.device = "cpu"}, params);
   const auto counted = estimator.count_parameters(reversals(0, 1, {.batch_size = 1}));
   ASSERT_FALSE(counted.ok());
-  EXPECT_NE(counted.status().message().find("d_model is 32, expected an even multiple of the 5 heads"),
+  EXPECT_NE(counted.status().message().find("the hidden size is 32, expected an even multiple of the 5 heads"),
             std::string::npos)
       << counted.status().message();
 }
@@ -120,7 +120,7 @@ TEST(Transformer, SaysWhichSizesDoNotFit) {
 TEST(Transformer, RefusesTokensOutsideTheVocabulary) {
   Params params = tiny(0);
   params.set("vocabulary", int64_t{kTokens - 1});
-  Estimator estimator(models::transformer, {.device = "cpu"}, params);
+  Estimator estimator(models::transformer_case, {.device = "cpu"}, params);
   const auto trained = estimator.train({.input = reversals(0, 100, {.batch_size = 50}), .max_steps = 1});
   ASSERT_FALSE(trained.ok());
   EXPECT_NE(trained.status().message().find("9"), std::string::npos) << trained.status().message();

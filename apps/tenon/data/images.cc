@@ -1,8 +1,5 @@
 // Images with a class each: records as `tenon convert images` and `idx` write them, or JPEG and PNG files.
-#include <cstdlib>
-#include <filesystem>
-#include <optional>
-
+#include "data/info_file.h"
 #include "data/model_data.h"
 #include "output.h"
 #include "tenon/text_file.h"
@@ -11,18 +8,6 @@
 namespace tenon::runner {
 namespace {
 
-bool is_there(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::exists(path, error);
-}
-
-// "DIR/info.json" as `tenon convert` writes it; an absent file or number is absent.
-std::optional<int64_t> info_number(const std::string& json, const std::string& key) {
-  const size_t at = json.find("\"" + key + "\":");
-  if (at == std::string::npos) return std::nullopt;
-  return std::strtoll(json.c_str() + at + key.size() + 3, nullptr, 10);
-}
-
 class ImageData : public ModelData {
  public:
   // Flags first, then what the data say of themselves, then the model.
@@ -30,12 +15,11 @@ class ImageData : public ModelData {
       : skip_corrupt_(c.flags.get_or("skip_corrupt", false)),
         augmentation_(c.flags.get_or("augment", true) ? c.model.augmentation : Augmentation::none()) {
     const std::string& dir = c.flags.text("data_dir");
-    const std::string info_path = dir + "/info.json", labels_path = dir + "/labels.txt";
-    const std::string info = !dir.empty() && is_there(info_path) ? read_text_file(info_path).take() : "";
-    if (!dir.empty() && is_there(labels_path)) labels_ = read_text_lines(labels_path).take();
+    const InfoFile info(dir);
+    if (const std::string path = file_in(dir, "labels.txt"); !path.empty()) labels_ = read_text_lines(path).take();
     const auto size_of = [&](const char* name) {
-      const auto said = info_number(info, name);
-      return static_cast<int>(c.chosen(name, said && *said > 0 && *said < 1 << 14 ? *said : c.number(name)));
+      const int64_t said = info.number(name, c.number(name));
+      return static_cast<int>(c.chosen(name, said < 1 << 14 ? said : c.number(name)));
     };
     height_ = size_of("height"), width_ = size_of("width"), channels_ = size_of("channels");
     int64_t classes = labels_.empty() ? c.number("num_classes") : static_cast<int64_t>(labels_.size());

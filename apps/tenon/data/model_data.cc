@@ -5,7 +5,7 @@
 namespace tenon::runner {
 namespace {
 
-const DataKind* const kKinds[] = {&kImages, &kVectors};
+const DataKind* const kKinds[] = {&kImages, &kVectors, &kPairs};
 
 }  // namespace
 

@@ -44,6 +44,10 @@ class ModelData {
   virtual std::string text() const = 0;
   // Class names; empty: unknown.
   virtual const std::vector<std::string>& labels() const;
+  // Examples in a step of training; 0: as --train_batch_size says.
+  virtual int64_t train_batch() const { return 0; }
+  // Of the files in a data directory, as `tenon convert` names them.
+  virtual const char* split(bool training) const { return training ? "train" : "validation"; }
   // Examples that are made up: shapes without data.
   virtual ExampleFn random_example() const = 0;
   // `how` has the files, the batch, the seed and the part; the kind adds what its examples need.
@@ -58,7 +62,7 @@ struct DataKind {
   void (*train_flags)(Flags& flags);  // of training alone
   std::unique_ptr<ModelData> (*open)(const DataContext& context);
 };
-extern const DataKind kImages, kVectors;
+extern const DataKind kImages, kPairs, kVectors;
 
 // REQUIRED: there is one.
 const DataKind& data_kind(const std::string& name);

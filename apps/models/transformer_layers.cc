@@ -1,0 +1,113 @@
+#include "models/transformer_layers.h"
+
+#include <cmath>
+
+namespace tenon::models {
+namespace {
+
+// [length, d]: sines, then cosines, of the position at wavelengths from 2 pi to 20000 pi.
+Tensor sinusoidal_positions(Graph& graph, int64_t length, int64_t d) {
+  std::vector<float> values(static_cast<size_t>(length * d));
+  const int64_t half = d / 2;
+  const double step = std::log(1e4) / static_cast<double>(std::max<int64_t>(half - 1, 1));
+  for (int64_t t = 0; t < length; ++t)
+    for (int64_t i = 0; i < half; ++i) {
+      const double angle = static_cast<double>(t) * std::exp(-step * static_cast<double>(i));
+      values[static_cast<size_t>(t * d + i)] = static_cast<float>(std::sin(angle));
+      values[static_cast<size_t>(t * d + half + i)] = static_cast<float>(std::cos(angle));
+    }
+  const std::string_view bytes(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+  return constant(graph, {DType::kF32, {length, d}}, bytes);
+}
+
+Tensor is_no_pad(Tensor tokens) { return compare(tokens, zeros_like(tokens), CompareKind::kNe); }
+
+std::string layer_name(int64_t i) { return "layer_" + std::to_string(i); }
+
+}  // namespace
+
+TransformerLayers::TransformerLayers(Tensor any, const TransformerSizes& sizes) : sizes_(sizes) {
+  const int64_t d = sizes.hidden;
+  if (d < 2 || d % 2 || sizes.heads < 1 || d % sizes.heads)
+    throw Error(Status(Code::kInvalid, "transformer: the hidden size is " + std::to_string(d) +
+                                           ", expected an even multiple of the " + std::to_string(sizes.heads) +
+                                           " heads"));
+  table_ = variable(any, "embeddings", {sizes.vocabulary, d}, random_normal(0, 1 / std::sqrt(static_cast<double>(d))));
+}
+
+Tensor TransformerLayers::encode(Tensor source) const {
+  const Scope scope(source, "encoder");
+  const Tensor mask = seen(source);
+  Tensor x = embed(source);
+  for (int64_t i = 0; i < sizes_.layers; ++i) {
+    const Scope layer(source, layer_name(i));
+    const Tensor y = normalised(x, "self_attention_norm");
+    x = added(x, attend(y, y, mask, false, "self_attention"));
+    x = added(x, feed_forward(normalised(x, "feed_forward_norm")));
+  }
+  return normalised(x, "norm");
+}
+
+Tensor TransformerLayers::decode(Tensor target, Tensor source, Tensor memory) const {
+  const Scope scope(target, "decoder");
+  const Tensor mask = source ? seen(source) : Tensor();
+  Tensor x = embed(target);
+  for (int64_t i = 0; i < sizes_.layers; ++i) {
+    const Scope layer(target, layer_name(i));
+    const Tensor y = normalised(x, "self_attention_norm");
+    x = added(x, attend(y, y, {}, true, "self_attention"));
+    if (memory) x = added(x, attend(normalised(x, "attention_norm"), memory, mask, false, "attention"));
+    x = added(x, feed_forward(normalised(x, "feed_forward_norm")));
+  }
+  return normalised(x, "norm");
+}
+
+Tensor TransformerLayers::decode(Tensor target) const { return decode(target, {}, {}); }
+
+Tensor TransformerLayers::logits(Tensor x) const {
+  const int64_t d = sizes_.hidden;
+  const Tensor rows = dot(reshape(x, {x.elements() / d, d}), cast(table_, x.dtype()), {.tb = true});
+  return reshape(rows, {x.dim(0), x.dim(1), sizes_.vocabulary});
+}
+
+Tensor TransformerLayers::embed(Tensor tokens) const {
+  Tensor x = gather(table_, tokens, 0) * std::sqrt(static_cast<double>(sizes_.hidden));
+  if (sizes_.pads) {
+    const Tensor kept = cast(is_no_pad(tokens), x.dtype());
+    x = x * broadcast_to(reshape(kept, {tokens.dim(0), tokens.dim(1), 1}), x.shape());
+  }
+  const Tensor placed = x + sinusoidal_positions(*x.graph(), tokens.dim(1), sizes_.hidden);
+  return dropout(cast(placed, compute_dtype(tokens)), sizes_.dropout);
+}
+
+Tensor TransformerLayers::normalised(Tensor x, const char* name) const {
+  return layer_normalization(x, {.epsilon = 1e-6, .name = name});
+}
+
+// x and what a part makes of it, dropped out: one op.
+Tensor TransformerLayers::added(Tensor x, Tensor part) const {
+  return dropout(part, {.rate = sizes_.dropout, .residual = x});
+}
+
+Tensor TransformerLayers::attend(Tensor query, Tensor value, Tensor mask, bool causal, const char* name) const {
+  return multi_head_attention(query, value,
+                              {.num_heads = sizes_.heads,
+                               .key_dim = sizes_.hidden / sizes_.heads,
+                               .dropout = sizes_.dropout,
+                               .use_bias = sizes_.attention_bias,
+                               .name = name,
+                               .attention_mask = mask,
+                               .use_causal_mask = causal});
+}
+
+Tensor TransformerLayers::feed_forward(Tensor x) const {
+  const Scope scope(x, "feed_forward");
+  const Tensor hidden = dense(x, {.units = sizes_.filter, .activation = relu, .name = "filter"});
+  return dense(dropout(hidden, sizes_.dropout), {.units = sizes_.hidden, .name = "output"});
+}
+
+Tensor TransformerLayers::seen(Tensor tokens) const {
+  return sizes_.pads ? reshape(is_no_pad(tokens), {tokens.dim(0), 1, tokens.dim(1)}) : Tensor();
+}
+
+}  // namespace tenon::models

@@ -1,0 +1,44 @@
+// The parts of a Transformer (Vaswani et al. 2017) that normalises before each part, and after the last layer of each side. One
+// matrix is embedding and, transposed, the logits. Token 0 pads where `pads`: its embedding is zero, and nobody attends to it.
+#pragma once
+
+#include "tenon/estimator.h"
+
+namespace tenon::models {
+
+struct TransformerSizes {
+  int64_t vocabulary = 0;
+  int64_t hidden = 0, heads = 0, filter = 0;  // of the model, of attention, of the feed-forward's hidden layer
+  int64_t layers = 0;                         // on each side
+  double dropout = 0;           // of embeddings, of what each part adds, of attention weights, of the hidden layer
+  bool attention_bias = false;  // in the projections of attention
+  bool pads = true;
+};
+
+class TransformerLayers {
+ public:
+  // `any`: a tensor of the graph. Throws Error where the sizes do not fit.
+  TransformerLayers(Tensor any, const TransformerSizes& sizes);
+
+  // What is read: i[batch, length] -> [batch, length, hidden].
+  Tensor encode(Tensor source) const;
+  // What is written, as far as it is known, and what was read with its encoding.
+  Tensor decode(Tensor target, Tensor source, Tensor memory) const;
+  // What is written with nothing read: a language model.
+  Tensor decode(Tensor target) const;
+  // [batch, length, hidden] -> f[batch, length, vocabulary].
+  Tensor logits(Tensor x) const;
+
+ private:
+  Tensor embed(Tensor tokens) const;
+  Tensor normalised(Tensor x, const char* name) const;
+  Tensor added(Tensor x, Tensor part) const;
+  Tensor attend(Tensor query, Tensor value, Tensor mask, bool causal, const char* name) const;
+  Tensor feed_forward(Tensor x) const;
+  Tensor seen(Tensor tokens) const;  // [batch, 1, length]; absent without pads
+
+  TransformerSizes sizes_;
+  Tensor table_;
+};
+
+}  // namespace tenon::models

@@ -1,0 +1,24 @@
+// What a data directory says of its examples: DIR/info.json, as `tenon convert` writes it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace tenon::runner {
+
+class InfoFile {
+ public:
+  // No directory (""), and one without the file, say nothing. Throws Error where it cannot be read.
+  explicit InfoFile(const std::string& data_dir);
+
+  // `otherwise` where it says none, or one that is no size.
+  int64_t number(const std::string& key, int64_t otherwise) const;
+
+ private:
+  std::string json_;
+};
+
+// DIR/NAME; empty without the directory or the file.
+std::string file_in(const std::string& data_dir, const std::string& name);
+
+}  // namespace tenon::runner

@@ -1,0 +1,114 @@
+// Pairs of sentences as tokens: records as `tenon convert translation` writes them, wmt32k-{train,dev}-%.5d-of-%.5d, with
+// "inputs" and "targets" of i64 each, which end with EOS. An example is both, with 0 behind the end.
+#include <algorithm>
+
+#include "data/info_file.h"
+#include "data/model_data.h"
+#include "output.h"
+#include "tenon/example.h"
+#include "tenon/threads.h"
+
+namespace tenon::runner {
+namespace {
+
+constexpr int32_t kEos = 1;
+
+// The list of that name into a row of tokens.
+Status copy_tokens(const Example& example, const char* name, int64_t vocabulary, std::span<int32_t> out) {
+  const auto wrong = [&](const std::string& what) { return Status(Code::kInvalid, std::string(name) + ": " + what); };
+  const Feature* feature = example.find(name);
+  if (!feature || feature->kind() != Feature::Kind::kInt64) return wrong("expected a list of int64, found none");
+  if (feature->size() > out.size())
+    return wrong(format("expected at most %zu tokens, which is --max_length, found %zu", out.size(), feature->size()));
+  thread_local std::vector<int64_t> tokens;
+  tokens.resize(feature->size());
+  feature->copy(tokens.data());
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] <= 0 || tokens[i] >= vocabulary)
+      return wrong(format("token %zu is %ld, expected 1 to %ld", i, static_cast<long>(tokens[i]),
+                          static_cast<long>(vocabulary - 1)));
+    out[i] = static_cast<int32_t>(tokens[i]);
+  }
+  std::fill(out.begin() + static_cast<std::ptrdiff_t>(tokens.size()), out.end(), 0);
+  return {};
+}
+
+class PairData : public ModelData {
+ public:
+  explicit PairData(const DataContext& c) : skip_corrupt_(c.flags.get_or("skip_corrupt", false)) {
+    const InfoFile info(c.flags.text("data_dir"));
+    max_length_ = c.chosen("max_length", info.number("max_length", c.number("max_length")));
+    vocab_size_ = c.chosen("vocab_size", info.number("vocab_size", c.number("vocab_size")));
+    const int64_t tokens = c.flags.get_or<int64_t>("batch_size", 0);
+    if (tokens > 0 && tokens < max_length_)
+      throw UsageError{format("--batch_size is %ld tokens, expected at least --max_length, %ld",
+                              static_cast<long>(tokens), static_cast<long>(max_length_))};
+    if (tokens > 0 && c.flags.has("train_batch_size") && c.flags.given("train_batch_size"))
+      throw UsageError{"--batch_size, in tokens, and --train_batch_size, in examples, exclude each other"};
+    batch_ = tokens / max_length_;
+  }
+
+  std::vector<FeatureSpec> features() const override {
+    return {{"inputs", {DType::kI32, {max_length_}}}, {"label", {DType::kI32, {max_length_}}}};
+  }
+  std::map<std::string, int64_t> numbers() const override {
+    return {{"max_length", max_length_}, {"vocab_size", vocab_size_}};
+  }
+  std::string text() const override {
+    return format("pairs of at most %ld tokens of %s", static_cast<long>(max_length_),
+                  with_commas(vocab_size_).c_str());
+  }
+  int64_t train_batch() const override { return batch_; }
+  const char* split(bool training) const override { return training ? "wmt32k-train" : "wmt32k-dev"; }
+
+  ExampleFn random_example() const override {
+    return [vocabulary = static_cast<int>(vocab_size_)](int64_t i, const Sample& sample, Slots& out) -> Status {
+      SampleRandom random(sample.seed, 1, static_cast<uint64_t>(i));
+      for (const size_t side : {0, 1}) {
+        const std::span<int32_t> row = out.get<int32_t>(side);
+        const auto words = static_cast<size_t>(random.below(static_cast<int>(row.size())));
+        for (size_t t = 0; t < row.size(); ++t)
+          row[t] = t < words ? kEos + 1 + random.below(vocabulary - kEos - 1) : t == words ? kEos : 0;
+      }
+      return {};
+    };
+  }
+  Dataset records(InputOptions how) const override {
+    how.skip_corrupt = skip_corrupt_;
+    const MapFn map = [vocabulary = vocab_size_](std::string_view record, const Sample&, Slots& out) -> Status {
+      thread_local Example example;
+      TENON_TRY(example.parse(record));
+      TENON_TRY(copy_tokens(example, "inputs", vocabulary, out.get<int32_t>(0)));
+      return copy_tokens(example, "targets", vocabulary, out.get<int32_t>(1));
+    };
+    return Dataset::from_records(how, features(), map, &process_pool()).take();
+  }
+  Dataset files(const std::vector<std::string>&, InputOptions) const override {
+    throw UsageError{"this model takes pairs of sentences, which images are not"};
+  }
+
+ private:
+  int64_t max_length_, vocab_size_, batch_;
+  bool skip_corrupt_;
+};
+
+}  // namespace
+
+const DataKind kPairs{
+    .name = "pairs",
+    .shape_flags =
+        [](Flags& flags) {
+          flags.integer("max_length", 0, "tokens of a sentence, the end's among them; 0: as the data or the model say",
+                        0, 1 << 16);
+          flags.integer("vocab_size", 0, "tokens that there are; 0: as the data or the model say", 0, 1 << 24);
+        },
+    .train_flags =
+        [](Flags& flags) {
+          flags.integer("batch_size", 0,
+                        "tokens in each step, of max_length for each sentence; 0: as train_batch_size says", 0,
+                        1 << 30);
+        },
+    .open = [](const DataContext& c) -> std::unique_ptr<ModelData> { return std::make_unique<PairData>(c); },
+};
+
+}  // namespace tenon::runner
