@@ -38,6 +38,7 @@ const std::vector<Rule>& rules() {
       {"core/step",
        {"public", "core/base", "core/graph", "core/op", "core/backend", "core/compile", "core/data", "core/checkpoint",
         "sdk/op"}},
+      {"core/decode", {"public", "core/base"}},
       {"core/layer", {"public", "core/base", "core/graph", "core/op"}},
       {"core/optimizer", {"public", "core/base", "core/graph", "core/op", "core/autodiff"}},
       {"core/train",
