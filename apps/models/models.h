@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tenon/decoding.h"
 #include "tenon/estimator.h"
 
 namespace tenon::models {
@@ -85,6 +86,8 @@ EstimatorSpec flowers180(const Features& features, const Tensor& labels, Mode mo
 EstimatorSpec resnet(const Features& features, const Tensor& labels, Mode mode, const Params& params);
 // Features "inputs", tokens as those of the labels; parameters param_set, vocab_size, dropout, label_smoothing.
 EstimatorSpec transformer(const Features& features, const Tensor& labels, Mode mode, const Params& params);
+// What writes with that model: of "inputs" i32[batch, length].
+Decoder translator(const Strategy& strategy, const Params& params, DecodeOptions options);
 // Features "source" and "target"; parameters d_model, layers (on each side), heads, ffn, vocabulary, dropout.
 EstimatorSpec transformer_case(const Features& features, const Tensor& labels, Mode mode, const Params& params);
 

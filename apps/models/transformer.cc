@@ -74,6 +74,19 @@ EstimatorSpec transformer(const Features& features, const Tensor& labels, Mode m
   return spec;
 }
 
+Decoder translator(const Strategy& strategy, const Params& params, DecodeOptions options) {
+  const TransformerSizes sizes = sizes_of(params);
+  options.vocabulary = sizes.vocabulary;
+  const int64_t length = options.max_length;
+  const auto begin = [=](const Features& in) {
+    return TransformerLayers(in["inputs"], sizes).begin_writing(in["inputs"], length);
+  };
+  const auto next = [=](Tensor token, Tensor position, DecodeState& state) {
+    return TransformerLayers(token, sizes).next_logits(token, position, state);
+  };
+  return Decoder(strategy, begin, next, options);
+}
+
 EstimatorSpec transformer_case(const Features& features, const Tensor& labels, Mode mode, const Params& params) {
   const Tensor source = features["source"], target = features["target"];
   const TransformerLayers layers(source, {.vocabulary = params.get<int64_t>("vocabulary"),

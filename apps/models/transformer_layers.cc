@@ -5,7 +5,12 @@
 namespace tenon::models {
 namespace {
 
-// [length, d]: sines, then cosines, of the position at wavelengths from 2 pi to 20000 pi.
+Tensor is_no_pad(Tensor tokens) { return compare(tokens, zeros_like(tokens), CompareKind::kNe); }
+
+std::string layer_name(int64_t i) { return "layer_" + std::to_string(i); }
+
+}  // namespace
+
 Tensor sinusoidal_positions(Graph& graph, int64_t length, int64_t d) {
   std::vector<float> values(static_cast<size_t>(length * d));
   const int64_t half = d / 2;
@@ -19,12 +24,6 @@ Tensor sinusoidal_positions(Graph& graph, int64_t length, int64_t d) {
   const std::string_view bytes(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
   return constant(graph, {DType::kF32, {length, d}}, bytes);
 }
-
-Tensor is_no_pad(Tensor tokens) { return compare(tokens, zeros_like(tokens), CompareKind::kNe); }
-
-std::string layer_name(int64_t i) { return "layer_" + std::to_string(i); }
-
-}  // namespace
 
 TransformerLayers::TransformerLayers(Tensor any, const TransformerSizes& sizes) : sizes_(sizes) {
   const int64_t d = sizes.hidden;
@@ -70,12 +69,13 @@ Tensor TransformerLayers::logits(Tensor x) const {
   return reshape(rows, {x.dim(0), x.dim(1), sizes_.vocabulary});
 }
 
+Tensor TransformerLayers::embedded(Tensor tokens) const {
+  const Tensor x = gather(table_, tokens, 0) * std::sqrt(static_cast<double>(sizes_.hidden));
+  return sizes_.pads ? x * reshape(cast(is_no_pad(tokens), x.dtype()), {tokens.dim(0), tokens.dim(1), 1}) : x;
+}
+
 Tensor TransformerLayers::embed(Tensor tokens) const {
-  Tensor x = gather(table_, tokens, 0) * std::sqrt(static_cast<double>(sizes_.hidden));
-  if (sizes_.pads) {
-    const Tensor kept = cast(is_no_pad(tokens), x.dtype());
-    x = x * broadcast_to(reshape(kept, {tokens.dim(0), tokens.dim(1), 1}), x.shape());
-  }
+  const Tensor x = embedded(tokens);
   const Tensor placed = x + sinusoidal_positions(*x.graph(), tokens.dim(1), sizes_.hidden);
   return dropout(cast(placed, compute_dtype(tokens)), sizes_.dropout);
 }

@@ -2,6 +2,9 @@
 // matrix is embedding and, transposed, the logits. Token 0 pads where `pads`: its embedding is zero, and nobody attends to it.
 #pragma once
 
+#include <string>
+
+#include "tenon/decoding.h"
 #include "tenon/estimator.h"
 
 namespace tenon::models {
@@ -14,6 +17,9 @@ struct TransformerSizes {
   bool attention_bias = false;  // in the projections of attention
   bool pads = true;
 };
+
+// [length, d]: sines, then cosines, of the position at wavelengths from 2 pi to 20000 pi.
+Tensor sinusoidal_positions(Graph& graph, int64_t length, int64_t d);
 
 class TransformerLayers {
  public:
@@ -29,8 +35,18 @@ class TransformerLayers {
   // [batch, length, hidden] -> f[batch, length, vocabulary].
   Tensor logits(Tensor x) const;
 
+  // The same a token at a time, for a Decoder: what writing begins with, of at most so many tokens, and the logits behind a
+  // token i32[rows] at place position (i32[]). Without a source a language model.
+  Features begin_writing(Tensor source, int64_t max_length) const;
+  Tensor next_logits(Tensor token, Tensor position, DecodeState& state) const;
+
  private:
-  Tensor embed(Tensor tokens) const;
+  // What attention needs of each projection: x[rows, n, ..] -> [rows, n, heads, hidden / heads].
+  Tensor projected(Tensor x, const char* attention, const char* name) const;
+  Tensor attend_one(Tensor x, Tensor keys, Tensor values, Tensor bias, const char* name) const;
+  Tensor with_caches(Tensor x, Tensor position, DecodeState& state, const std::string& layer) const;
+  Tensor embedded(Tensor tokens) const;  // times the root of hidden; pads are zero
+  Tensor embed(Tensor tokens) const;     // with places
   Tensor normalised(Tensor x, const char* name) const;
   Tensor added(Tensor x, Tensor part) const;
   Tensor attend(Tensor query, Tensor value, Tensor mask, bool causal, const char* name) const;

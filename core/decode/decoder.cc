@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -95,13 +96,23 @@ struct Decoder::Impl {
   DecodeOptions options;
   std::map<std::string, DecodePrograms> programs;  // by the inputs' names and types
 
+  // Under which the strategy has no variables yet.
+  std::string free_prefix() const {
+    const auto taken = [&](const std::string& prefix) {
+      const auto all = strategy.variables();
+      return std::any_of(all.begin(), all.end(), [&](const auto& v) { return v.name.starts_with(prefix); });
+    };
+    int64_t i = 0;
+    while (taken(cat("decode/", i, "/"))) ++i;
+    return cat("decode/", i, "/");
+  }
+
   DecodePrograms& programs_of(const Arrays& inputs, int64_t batch) {
     std::string key;
     for (const auto& [name, x] : inputs) key += cat(name, " ", x.type().str(), " ");
     const auto found = programs.find(key);
     if (found != programs.end()) return found->second;
-    const std::string prefix = cat("decode/", programs.size(), "/");
-    return programs.emplace(key, DecodePrograms(strategy, begin, next, options, prefix, batch)).first->second;
+    return programs.emplace(key, DecodePrograms(strategy, begin, next, options, free_prefix(), batch)).first->second;
   }
 };
 

@@ -106,6 +106,59 @@ TEST(Transformer, LearnsToReverseSentencesItNeverSaw) {
   EXPECT_EQ(changed, 200);
 }
 
+// Sentences of 1 to kWords words and an end, 0 behind it; asked for is the same backwards.
+constexpr int kWords = 5;
+void fill_reversal(int64_t example, std::span<int32_t> source, std::span<int32_t> target) {
+  SampleRandom random(11, 0, static_cast<uint64_t>(example));
+  const auto words = static_cast<size_t>(1 + random.below(kWords));
+  std::fill(source.begin(), source.end(), 0);
+  std::fill(target.begin(), target.end(), 0);
+  for (size_t i = 0; i < words; ++i) source[i] = 2 + random.below(kTokens - 2);
+  std::reverse_copy(source.begin(), source.begin() + static_cast<std::ptrdiff_t>(words), target.begin());
+  source[words] = target[words] = 1;
+}
+
+Dataset reversed_pairs(int64_t first, int64_t count, InputOptions options) {
+  const Type row{DType::kI32, {kWords + 1}};
+  const auto fill = [=](int64_t example, const Sample&, Slots& out) -> Status {
+    fill_reversal(first + example, out.get<int32_t>(0), out.get<int32_t>(1));
+    return {};
+  };
+  return Dataset::from_function(count, {{"inputs", row}, {"label", row}}, fill, options).take();
+}
+
+// Reads the sentence, and writes what it was trained to write: alone or among beams, a token at a time.
+TEST(Transformer, WritesWhatItWasTrainedToWrite) {
+  const TemporaryDirectory directory;
+  const Params params{{"param_set", std::string("tiny")}, {"num_hidden_layers", int64_t{1}},
+                      {"vocab_size", int64_t{kTokens}},  {"dropout", 0.0},
+                      {"optimizer", std::string("adam")}, {"learning_rate", 0.03}};
+  Estimator estimator(models::transformer, {.model_dir = directory.path(), .device = "cpu"}, params);
+  const InputOptions training{.batch_size = 64, .training = true, .repeat = true, .drop_remainder = true};
+  estimator.train({.input = reversed_pairs(0, 20000, training), .max_steps = 1200}).take();
+  EXPECT_GT(estimator.evaluate({.input = reversed_pairs(1000000, 200, {.batch_size = 50})}).take().at("accuracy"), 0.99);
+
+  Strategy strategy("cpu");
+  strategy.warm_start({.ckpt_to_initialize_from = directory.path()});
+  constexpr int64_t kSentences = 50;
+  std::vector<int32_t> sources(kSentences * (kWords + 1)), targets(sources.size());
+  for (size_t i = 0; i < kSentences; ++i)
+    fill_reversal(2000000 + static_cast<int64_t>(i), std::span(sources).subspan(i * (kWords + 1), kWords + 1),
+                  std::span(targets).subspan(i * (kWords + 1), kWords + 1));
+  for (const int64_t beams : {1, 4}) {
+    Decoder write = models::translator(strategy, params, {.max_length = kWords + 4, .beam_size = beams});
+    const Decoded found = write({{"inputs", Array(sources, {kSentences, kWords + 1})}});
+    EXPECT_LE(found.steps, kWords + 4);
+    int64_t right = 0;
+    for (int64_t i = 0; i < kSentences; ++i) {
+      std::vector<int32_t> best = found.ids.row(i).row(0).to<int32_t>();
+      best.resize(kWords + 1);
+      right += best == std::vector<int32_t>(targets.begin() + i * (kWords + 1), targets.begin() + (i + 1) * (kWords + 1));
+    }
+    EXPECT_GE(right, kSentences - 2) << beams << " beams";
+  }
+}
+
 TEST(Transformer, SaysWhichSizesDoNotFit) {
   Params params = tiny(0);
   params.set("heads", int64_t{5});

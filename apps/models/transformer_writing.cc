@@ -1,0 +1,91 @@
+// A Transformer that writes a token at a time: keys and values of what was written are kept, those of what was read are made once.
+#include <cmath>
+
+#include "models/transformer_layers.h"
+
+namespace tenon::models {
+namespace {
+
+constexpr double kHidden = -1e9;  // a score that nothing attends to
+
+std::string layer_name(int64_t i) { return "layer_" + std::to_string(i); }
+
+// kHidden where the condition is false.
+Tensor bias_of(Tensor condition) {
+  const Tensor zero = full(*condition.graph(), DType::kF32, condition.shape(), 0);
+  return select(condition, zero, full_like(zero, kHidden));
+}
+
+// `row` [rows, 1, ..] in its place in `all` [rows, length, ..].
+Tensor with_row(Tensor all, Tensor row, Tensor position) {
+  return scatter(all, reshape(position, {1}), row, 1, 0, ScatterKind::kSet);
+}
+
+}  // namespace
+
+Features TransformerLayers::begin_writing(Tensor source, int64_t max_length) const {
+  const int64_t batch = source.dim(0), heads = sizes_.heads;
+  Features out;
+  const Tensor memory = encode(source);
+  const Tensor no_pad = compare(source, zeros_like(source), CompareKind::kNe);
+  out.set("source_bias", bias_of(reshape(no_pad, {batch, 1, 1, source.dim(1)})));
+  const Scope scope(source, "decoder");
+  const Tensor nothing = full(*source.graph(), memory.dtype(), {batch, max_length, heads, sizes_.hidden / heads}, 0);
+  for (int64_t i = 0; i < sizes_.layers; ++i) {
+    const Scope layer(source, layer_name(i));
+    out.set(layer_name(i) + "/source_keys", projected(memory, "attention", "key"));
+    out.set(layer_name(i) + "/source_values", projected(memory, "attention", "value"));
+    out.set(layer_name(i) + "/keys", nothing);
+    out.set(layer_name(i) + "/values", nothing);
+  }
+  return out;
+}
+
+Tensor TransformerLayers::next_logits(Tensor token, Tensor position, DecodeState& state) const {
+  const int64_t rows = token.dim(0), d = sizes_.hidden;
+  const Tensor tokens = reshape(token, {rows, 1});
+  const int64_t length = state["layer_0/keys"].dim(1);
+  const Tensor place = gather(sinusoidal_positions(*token.graph(), length, d), reshape(position, {1}), 0);  // [1, d]
+  const Scope scope(token, "decoder");
+  Tensor x = cast(embedded(tokens) + reshape(place, {1, 1, d}), compute_dtype(token));
+  for (int64_t i = 0; i < sizes_.layers; ++i) {
+    const Scope layer(token, layer_name(i));
+    const std::string name = layer_name(i);
+    x = x + with_caches(normalised(x, "self_attention_norm"), position, state, name);
+    x = x + attend_one(normalised(x, "attention_norm"), state[name + "/source_keys"], state[name + "/source_values"],
+                       state["source_bias"], "attention");
+    x = x + feed_forward(normalised(x, "feed_forward_norm"));
+  }
+  return reshape(logits(normalised(x, "norm")), {rows, sizes_.vocabulary});
+}
+
+Tensor TransformerLayers::projected(Tensor x, const char* attention, const char* name) const {
+  const Scope scope(x, attention);
+  const int64_t d = sizes_.hidden, heads = sizes_.heads, each = d / heads;
+  const Tensor kernel = variable(x, std::string(name) + "/kernel", {d, heads, each}, zeros());  // the checkpoint has it
+  const Tensor y = dot(reshape(x, {x.elements() / d, d}), cast(reshape(kernel, {d, d}), x.dtype()));
+  return reshape(y, {x.dim(0), x.dim(1), heads, each});
+}
+
+Tensor TransformerLayers::attend_one(Tensor x, Tensor keys, Tensor values, Tensor bias, const char* name) const {
+  const int64_t d = sizes_.hidden;
+  const Tensor q = projected(x, name, "query");
+  const double scale = 1 / std::sqrt(static_cast<double>(d / sizes_.heads));
+  const Tensor y = attention(q, keys, values, cast(bias, q.dtype()), {}, {}, {.scale = scale}).y;
+  const Scope scope(x, name);
+  const Tensor kernel = variable(x, "attention_output/kernel", {sizes_.heads, d / sizes_.heads, d}, zeros());
+  return reshape(dot(reshape(y, {x.dim(0), d}), cast(reshape(kernel, {d, d}), x.dtype())), x.shape());
+}
+
+// Self attention of one token, whose key and value are kept with those before it.
+Tensor TransformerLayers::with_caches(Tensor x, Tensor position, DecodeState& state, const std::string& layer) const {
+  const Tensor keys = with_row(state[layer + "/keys"], projected(x, "self_attention", "key"), position);
+  const Tensor values = with_row(state[layer + "/values"], projected(x, "self_attention", "value"), position);
+  state.set(layer + "/keys", keys);
+  state.set(layer + "/values", values);
+  const Tensor place = iota(*x.graph(), DType::kI32, {1, 1, 1, keys.dim(1)}, 3);
+  const Tensor seen = compare(place, broadcast_to(position, place.shape()), CompareKind::kLe);
+  return attend_one(x, keys, values, bias_of(seen), "self_attention");
+}
+
+}  // namespace tenon::models
