@@ -16,6 +16,8 @@ packages_of() {
       echo g++ make cmake ninja-build binutils file
       # images, checkpoints and records
       echo libjpeg-dev libpng-dev zlib1g-dev libprotobuf-dev protobuf-compiler libsnappy-dev
+      # text: Unicode's tables, translation memories
+      echo libutf8proc-dev libexpat1-dev
       # machine files of the TPU emulator
       echo nlohmann-json3-dev
       # any GPU: the loader of OpenCL drivers

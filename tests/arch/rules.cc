@@ -27,6 +27,7 @@ const std::vector<Rule>& rules() {
   static const std::vector<Rule> table = {
       {"public", {}},
       {"core/base", {"public", "sdk/plugin"}},
+      {"core/text", {"public", "core/base"}},
       {"core/graph", {"public", "core/base", "sdk/op"}},
       {"core/op", {"public", "core/base", "core/graph", "sdk/op"}},
       {"core/autodiff", {"public", "core/graph", "core/op"}},

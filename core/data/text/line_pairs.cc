@@ -1,0 +1,62 @@
+// Pairs that are lines: of two files, or of one with tabs.
+#include "base/file/line_reader.h"
+#include "base/text.h"
+#include "data/text/pair_reader.h"
+
+namespace tenon {
+namespace {
+
+class LinePairs : public PairReader {
+ public:
+  LinePairs(LineReader source, LineReader target)
+      : source_(std::move(source)), target_(std::move(target)) {}
+
+  Result<bool> next(TextPair& pair) override {
+    TENON_ASSIGN(const bool source, source_.next(pair.source));
+    TENON_ASSIGN(const bool target, target_.next(pair.target));
+    if (source == target) return source;
+    const LineReader &ended = source ? target_ : source_, &longer = source ? source_ : target_;
+    return invalid(longer.where(), ": a line without one in the other file, which ends at ", ended.where(),
+                   "; expected as many lines in both");
+  }
+  std::string where() const override { return source_.where(); }
+
+ private:
+  LineReader source_, target_;
+};
+
+class TsvPairs : public PairReader {
+ public:
+  explicit TsvPairs(LineReader lines) : lines_(std::move(lines)) {}
+
+  Result<bool> next(TextPair& pair) override {
+    TENON_ASSIGN(const bool more, lines_.next(line_));
+    if (!more) return false;
+    const size_t tab = line_.find('\t');
+    if (tab == std::string::npos)
+      return invalid(lines_.where(), ": expected 'source<TAB>target', found no tab in '", abbreviated(line_), "'");
+    pair.source.assign(line_, 0, tab);
+    pair.target.assign(line_, tab + 1, std::min(line_.find('\t', tab + 1), line_.size()) - tab - 1);
+    return true;
+  }
+  std::string where() const override { return lines_.where(); }
+
+ private:
+  LineReader lines_;
+  std::string line_;
+};
+
+}  // namespace
+
+Result<PairReaderPtr> read_line_pairs(const std::string& source, const std::string& target) {
+  TENON_ASSIGN(LineReader one, LineReader::open(source));
+  TENON_ASSIGN(LineReader other, LineReader::open(target));
+  return PairReaderPtr(new LinePairs(std::move(one), std::move(other)));
+}
+
+Result<PairReaderPtr> read_tsv_pairs(const std::string& path) {
+  TENON_ASSIGN(LineReader lines, LineReader::open(path));
+  return PairReaderPtr(new TsvPairs(std::move(lines)));
+}
+
+}  // namespace tenon

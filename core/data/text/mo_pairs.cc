@@ -1,0 +1,103 @@
+// Compiled gettext catalogues. Source: "The Format of GNU MO Files" in gettext's manual.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "base/file/file.h"
+#include "base/text.h"
+#include "data/text/pair_reader.h"
+
+namespace tenon {
+namespace {
+
+constexpr uint32_t kMagic = 0x950412de;
+constexpr uint32_t kMaxStringBytes = 1 << 20;
+constexpr char kEndOfContext = '\x04';
+
+class MoPairs : public PairReader {
+ public:
+  explicit MoPairs(File file) : file_(std::move(file)) {}
+
+  Status read_head() {
+    uint32_t head[5];
+    if (file_.size() < static_cast<int64_t>(sizeof head)) return damaged("too short for a head of 20 bytes");
+    TENON_TRY(file_.read_exactly_at(0, head, sizeof head));
+    if (head[0] != kMagic && byte_swapped(head[0]) != kMagic)
+      return damaged("expected a compiled catalogue, found other first bytes");
+    swapped_ = head[0] != kMagic;
+    const uint32_t version = number(head[1]);
+    if (version >> 16 > 1) return damaged(cat("version ", version >> 16, ", expected 0 or 1"));
+    count_ = number(head[2]), originals_ = number(head[3]), translations_ = number(head[4]);
+    for (const uint64_t table : {originals_, translations_})
+      if (table + uint64_t{count_} * 8 > static_cast<uint64_t>(file_.size()))
+        return damaged(cat("cut off: a table of ", count_, " strings at ", table, " ends behind its ", file_.size(), " bytes"));
+    return {};
+  }
+
+  Result<bool> next(TextPair& pair) override {
+    while (at_ < count_) {
+      const uint32_t i = at_++;
+      TENON_TRY(read_string(originals_ + uint64_t{i} * 8, pair.source));
+      TENON_TRY(read_string(translations_ + uint64_t{i} * 8, pair.target));
+      if (pair.source.empty()) {
+        TENON_TRY(check_charset(pair.target));
+        continue;
+      }
+      pair.source.erase(0, pair.source.find(kEndOfContext) + 1);  // npos + 1: nothing
+      for (std::string* text : {&pair.source, &pair.target}) text->resize(std::min(text->find('\0'), text->size()));
+      return true;
+    }
+    return false;
+  }
+  std::string where() const override { return cat(file_.path(), ": message ", at_); }
+
+ private:
+  Status damaged(const std::string& what) const { return invalid(file_.path(), ": ", what); }
+  static uint32_t byte_swapped(uint32_t x) {
+    return x << 24 | (x & 0xff00) << 8 | (x >> 8 & 0xff00) | x >> 24;
+  }
+  // In a file of this machine's byte order or the other; all of Tenon's machines are little-endian.
+  uint32_t number(uint32_t raw) const { return swapped_ ? byte_swapped(raw) : raw; }
+
+  Status read_string(uint64_t entry, std::string& out) {
+    uint32_t raw[2];
+    TENON_TRY(file_.read_exactly_at(static_cast<int64_t>(entry), raw, sizeof raw));
+    const uint32_t bytes = number(raw[0]), offset = number(raw[1]);
+    if (uint64_t{offset} + bytes > static_cast<uint64_t>(file_.size()))
+      return damaged(cat("cut off: message ", at_, " has ", bytes, " bytes at ", offset, ", the file ends at ", file_.size()));
+    if (bytes > kMaxStringBytes) return damaged(cat("message ", at_, " has ", bytes, " bytes, expected at most ", kMaxStringBytes));
+    given_ += bytes;
+    if (given_ > static_cast<uint64_t>(file_.size())) return damaged("its messages have more bytes than the file: they overlap");
+    out.resize(bytes);
+    return file_.read_exactly_at(offset, out.data(), bytes);
+  }
+
+  // The translation of nothing is the catalogue's head.
+  Status check_charset(std::string_view head) const {
+    constexpr std::string_view kKey = "charset=";
+    const size_t key = head.find(kKey);
+    if (key == std::string_view::npos) return {};
+    const std::string_view rest = head.substr(key + kKey.size());
+    std::string charset(rest.substr(0, std::min(rest.find_first_of(" \n;"), rest.size())));
+    for (char& c : charset) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+    if (charset == "utf-8" || charset == "utf8" || charset == "us-ascii" || charset == "ascii") return {};
+    return damaged(cat("its text is in ", abbreviated(charset), ", expected UTF-8; msgconv --to-code=UTF-8 makes it that"));
+  }
+
+  File file_;
+  bool swapped_ = false;
+  uint32_t count_ = 0, at_ = 0;
+  uint64_t originals_ = 0, translations_ = 0;  // where the tables of their strings are
+  uint64_t given_ = 0;                         // bytes of all strings that were read
+};
+
+}  // namespace
+
+Result<PairReaderPtr> read_mo_pairs(const std::string& path) {
+  TENON_ASSIGN(File file, File::open(path));
+  auto reader = std::make_unique<MoPairs>(std::move(file));
+  TENON_TRY(reader->read_head());
+  return PairReaderPtr(std::move(reader));
+}
+
+}  // namespace tenon

@@ -1,0 +1,37 @@
+// Parallel text, a pair of sentences at a time, from what it is kept in. Memory does not grow with the text.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "tenon/status.h"
+
+namespace tenon {
+
+struct TextPair {
+  std::string source, target;  // as they stand in the file; nothing says that they are UTF-8
+};
+
+class PairReader {
+ public:
+  virtual ~PairReader() = default;
+  // The next pair, or false after the last one. An error names file and place, and stays.
+  virtual Result<bool> next(TextPair& pair) = 0;
+  virtual std::string where() const = 0;  // of the last pair: "corpus.tsv:12", "de.mo: message 7"
+};
+using PairReaderPtr = std::unique_ptr<PairReader>;
+
+// Line n of one file belongs to line n of the other. That one ends before the other is an error.
+Result<PairReaderPtr> read_line_pairs(const std::string& source, const std::string& target);
+// "source<TAB>target" a line; further columns are ignored.
+Result<PairReaderPtr> read_tsv_pairs(const std::string& path);
+// A compiled gettext catalogue (the GNU format, either byte order): what is translated, and its translation. Plural forms
+// give the first form of each; contexts are left out.
+Result<PairReaderPtr> read_mo_pairs(const std::string& path);
+// Translation Memory eXchange 1.4: of each <tu> the <seg> of the first <tuv> in either language ("en", which "en-US" is too).
+// What stands in <bpt>, <ept>, <it>, <ph>, <sub> and <ut> is no text. Entities that a document defines are refused.
+Result<PairReaderPtr> read_tmx_pairs(const std::string& path, const std::string& source_language,
+                                     const std::string& target_language);
+
+}  // namespace tenon
