@@ -1,4 +1,4 @@
-// tenon convert images | idx: data to TFRecord files, ahead of training.
+// tenon convert idx | images | translation: data to TFRecord files, ahead of training.
 #include <algorithm>
 
 #include "command.h"
@@ -9,45 +9,48 @@
 namespace tenon::runner {
 namespace {
 
-const std::vector<std::string> kKinds = {"idx", "images"};
-
-void declare_images(Flags& flags) {
-  flags.text("train_csv", "", "rows of path,label; a relative path is relative to the CSV");
-  flags.text("validation_csv", "", "the same for validation");
-  flags.text("labels", "", "file of class names, one a line; class i is label i + 1");
-  flags.boolean("skip_bad_images", false, "pass over and count what cannot be decoded");
-  flags.boolean("verify", true, "decode every image; --noverify looks at its header only");
-}
-
-void declare_convert(Flags& flags, const std::vector<std::string>& words) {
-  flags.leave_out({"device", "verbose"});
-  const bool images = !words.empty() && words[0] == "images", idx = !words.empty() && words[0] == "idx";
-  flags.text("output", "", "directory for the records; made when missing");
-  flags.alias("output_dir", "output");
-  flags.boolean("overwrite", false, "replace the records that are there already");
-  flags.integer("shard_bytes", 32 << 20, "size of a file aimed at", 1 << 10, 1e12);
-  if (!images) {
-    flags.text("input", "", "directory of IDX files {train,t10k}-{images-idx3,labels-idx1}-ubyte, plain or .gz");
-    flags.alias("input_dir", "input");
-    if (idx) flags.text("labels", "", "file of class names, one a line");
-  }
-  if (!idx) declare_images(flags);
-}
+// A kind of data that there is.
+struct Kind {
+  const char* name;
+  const char* usage;
+  void (*declare)(Flags& flags);
+  ConvertSummary (*convert)(const Flags& flags);
+};
 
 void common(const Flags& flags, ConvertOptions& options) {
   options.output = flags.required("output");
   options.seed = static_cast<uint64_t>(flags.integer("seed"));
   options.overwrite = flags.boolean("overwrite");
-  options.shard_bytes = flags.integer("shard_bytes");
   options.interrupted = interrupted;
+}
+
+void declare_shard_bytes(Flags& flags) {
+  flags.integer("shard_bytes", 32 << 20, "size of a file aimed at", 1 << 10, 1e12);
+}
+
+void declare_idx(Flags& flags) {
+  declare_shard_bytes(flags);
+  flags.text("input", "", "directory of IDX files {train,t10k}-{images-idx3,labels-idx1}-ubyte, plain or .gz");
+  flags.alias("input_dir", "input");
+  flags.text("labels", "", "file of class names, one a line");
 }
 
 ConvertSummary convert_idx_files(const Flags& flags) {
   ConvertIdxOptions options;
   options.input = flags.required("input");
   common(flags, options);
+  options.shard_bytes = flags.integer("shard_bytes");
   options.labels = flags.text("labels");
   return convert_idx(options, process_pool()).take();
+}
+
+void declare_images(Flags& flags) {
+  declare_shard_bytes(flags);
+  flags.text("train_csv", "", "rows of path,label; a relative path is relative to the CSV");
+  flags.text("validation_csv", "", "the same for validation");
+  flags.text("labels", "", "file of class names, one a line; class i is label i + 1");
+  flags.boolean("skip_bad_images", false, "pass over and count what cannot be decoded");
+  flags.boolean("verify", true, "decode every image; --noverify looks at its header only");
 }
 
 ConvertSummary convert_image_files(const Flags& flags) {
@@ -56,23 +59,114 @@ ConvertSummary convert_image_files(const Flags& flags) {
   options.validation_csv = flags.text("validation_csv");
   options.labels = flags.required("labels");
   common(flags, options);
+  options.shard_bytes = flags.integer("shard_bytes");
   options.skip_bad_images = flags.boolean("skip_bad_images");
   options.verify = flags.boolean("verify");
   return convert_images(options, process_pool()).take();
 }
 
+void declare_translation(Flags& flags) {
+  const ConvertTranslationOptions d;
+  flags.text("source", "", "text files, FILE,FILE..: a sentence a line");
+  flags.text("target", "", "their translations, file for file and line for line");
+  flags.text("pairs", "", "files that hold both: .tsv ('source<TAB>target' lines), .mo (gettext), .tmx");
+  flags.text("source_language", d.source_language, "what .tmx files call it, and the vocabulary's name");
+  flags.text("target_language", d.target_language, "the same of the translations");
+  for (const char* name : {"source", "target", "pairs"})
+    flags.text(std::string("dev_") + name, "", std::string("--") + name + " for evaluation");
+  flags.number("dev_fraction", d.dev_fraction, "of the pairs that are held out where there are no dev files", 1e-6, 0.5);
+  flags.text("vocab_file", "", "subtoken vocabulary; empty: made from the training text");
+  flags.integer("vocab_size", d.vocab_size, "subtokens of the vocabulary that is made, about", 64, 1 << 24);
+  flags.integer("vocab_sample", d.vocab_sample, "characters of each file and side that it is made from", 1000, 1e12);
+  flags.integer("max_length", d.max_length, "leave out pairs with a side of more tokens", 2, 1 << 20);
+  flags.number("max_ratio", d.max_ratio, "leave out pairs where a side has so many times the other's tokens; 0: none", 0, 1e6);
+  flags.integer("train_shards", d.train_shards, "files of training records", 1, 99999);
+}
+
+std::vector<std::string> list_of(const Flags& flags, const char* name) {
+  std::vector<std::string> out;
+  const std::string& text = flags.text(name);
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    if (end == at) throw UsageError{format("--%s is '%s', expected FILE,FILE..", name, text.c_str())};
+    out.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return out;
+}
+
+ConvertSummary convert_translation_files(const Flags& flags) {
+  ConvertTranslationOptions options;
+  common(flags, options);
+  options.source = list_of(flags, "source"), options.target = list_of(flags, "target");
+  options.pairs = list_of(flags, "pairs");
+  options.dev_source = list_of(flags, "dev_source"), options.dev_target = list_of(flags, "dev_target");
+  options.dev_pairs = list_of(flags, "dev_pairs");
+  if (options.source.empty() && options.pairs.empty()) throw UsageError{"expected --source and --target, or --pairs"};
+  const bool dev = !options.dev_source.empty() || !options.dev_pairs.empty();
+  if (dev && flags.given("dev_fraction")) throw UsageError{"--dev_fraction and dev files exclude each other"};
+  options.source_language = flags.text("source_language"), options.target_language = flags.text("target_language");
+  options.dev_fraction = flags.number("dev_fraction");
+  options.vocab_file = flags.text("vocab_file");
+  for (const char* made : {"vocab_size", "vocab_sample"})
+    if (!options.vocab_file.empty() && flags.given(made))
+      throw UsageError{format("--%s and --vocab_file exclude each other", made)};
+  options.vocab_size = flags.integer("vocab_size"), options.vocab_sample = flags.integer("vocab_sample");
+  options.max_length = flags.integer("max_length"), options.max_ratio = flags.number("max_ratio");
+  options.train_shards = flags.integer("train_shards");
+  return convert_translation(options, process_pool()).take();
+}
+
+const Kind kKinds[] = {
+    {"idx", "idx --input DIR --output DIR [FLAGS]", declare_idx, convert_idx_files},
+    {"images", "images --train_csv FILE --labels FILE --output DIR [--validation_csv FILE] [FLAGS]", declare_images,
+     convert_image_files},
+    {"translation", "translation --source FILE.. --target FILE.. --output DIR [--dev_source FILE.. --dev_target FILE..] [FLAGS]",
+     declare_translation, convert_translation_files},
+};
+
+std::vector<std::string> kind_names() {
+  std::vector<std::string> out;
+  for (const Kind& kind : kKinds) out.push_back(kind.name);
+  return out;
+}
+
+const Kind* kind_among(const std::vector<std::string>& words) {
+  for (const Kind& kind : kKinds)
+    if (std::find(words.begin(), words.end(), kind.name) != words.end()) return &kind;
+  return nullptr;
+}
+
+void declare_convert(Flags& flags, const std::vector<std::string>& words) {
+  flags.leave_out({"device", "verbose"});
+  flags.text("output", "", "directory for the records; made when missing");
+  flags.alias("output_dir", "output");
+  flags.boolean("overwrite", false, "replace the records that are there already");
+  const Kind* named = kind_among(words);
+  for (const Kind& kind : kKinds)
+    if (!named || named == &kind) kind.declare(flags);
+}
+
 void print_json(const ConvertSummary& summary, const std::string& output) {
   Json result("result");
-  result.add("output", output).add("classes", static_cast<int64_t>(summary.labels.size()));
-  for (const ConvertSummary::Split& s : summary.splits)
-    result.raw(s.name, Json()
-                           .add("records", s.records)
-                           .add("files", static_cast<int64_t>(s.files.size()))
-                           .add("bytes", s.bytes)
-                           .add("unknown_labels", s.unknown_labels)
-                           .add("bad_images", s.bad_images)
-                           .str());
+  result.add("output", output);
+  if (summary.vocab_file.empty())
+    result.add("classes", static_cast<int64_t>(summary.labels.size()));
+  else
+    result.add("vocab_file", summary.vocab_file).add("vocab_size", summary.vocab_size);
+  for (const ConvertSummary::Split& s : summary.splits) {
+    Json split;
+    split.add("records", s.records).add("files", static_cast<int64_t>(s.files.size())).add("bytes", s.bytes);
+    for (const ConvertSummary::LeftOut& l : s.left_out) split.add(l.why, l.count);
+    result.raw(s.name, split.str());
+  }
   print_line(result.str());
+}
+
+// "bad_images" -> "bad images"
+std::string words_of(std::string name) {
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return name;
 }
 
 void print_text(const ConvertSummary& summary, const std::string& output) {
@@ -80,21 +174,22 @@ void print_text(const ConvertSummary& summary, const std::string& output) {
     print("%s: %s in %s, %s\n", s.name.c_str(), counted(s.records, "record").c_str(),
           counted(static_cast<int64_t>(s.files.size()), "file").c_str(),
           bytes_text(static_cast<double>(s.bytes)).c_str());
-    if (s.unknown_labels)
-      print("%s: left out %s with an unknown label, the first %s\n", s.name.c_str(),
-            counted(s.unknown_labels, "row").c_str(), s.first_unknown.c_str());
-    if (s.bad_images)
-      print("%s: left out %s, the first %s\n", s.name.c_str(), counted(s.bad_images, "bad image").c_str(),
-            s.first_bad.c_str());
+    for (const ConvertSummary::LeftOut& l : s.left_out)
+      print("%s: left out %s (%s), the first %s\n", s.name.c_str(), with_commas(l.count).c_str(), words_of(l.why).c_str(),
+            l.first.c_str());
   }
-  print("%zu classes; records in %s\n", summary.labels.size(), output.c_str());
+  if (summary.vocab_file.empty())
+    print("%zu classes; records in %s\n", summary.labels.size(), output.c_str());
+  else
+    print("%s subtokens in %s; records in %s\n", with_commas(summary.vocab_size).c_str(), summary.vocab_file.c_str(),
+          output.c_str());
 }
 
 int run_convert(const Flags& flags, const std::vector<std::string>& words) {
-  const std::string& kind = only_word(words, "kind of data", kKinds);
+  const std::string& name = only_word(words, "kind of data", kind_names());
   watch_interrupts();
   set_stdout(Stdout::kLog);
-  const ConvertSummary summary = kind == "idx" ? convert_idx_files(flags) : convert_image_files(flags);
+  const ConvertSummary summary = kind_among({name})->convert(flags);
   if (flags.boolean("json"))
     print_json(summary, flags.text("output"));
   else
@@ -103,16 +198,17 @@ int run_convert(const Flags& flags, const std::vector<std::string>& words) {
 }
 
 const char* convert_usage(const std::vector<std::string>& words) {
-  if (std::find(words.begin(), words.end(), "idx") != words.end()) return "idx --input DIR --output DIR [FLAGS]";
-  if (std::find(words.begin(), words.end(), "images") != words.end())
-    return "images --train_csv FILE --labels FILE --output DIR [--validation_csv FILE] [FLAGS]";
-  return nullptr;
+  const Kind* kind = kind_among(words);
+  return kind ? kind->usage : nullptr;
 }
 
 }  // namespace
 
-const Command kConvert{
-    "convert",    "idx|images --output DIR [FLAGS]", "Turns images into TFRecord files", declare_convert, run_convert,
-    convert_usage};
+const Command kConvert{"convert",
+                       "idx|images|translation --output DIR [FLAGS]",
+                       "Turns images and text into TFRecord files",
+                       declare_convert,
+                       run_convert,
+                       convert_usage};
 
 }  // namespace tenon::runner

@@ -33,7 +33,7 @@ const std::vector<Rule>& rules() {
       {"core/autodiff", {"public", "core/graph", "core/op"}},
       {"core/backend", {"public", "core/base", "sdk/abi", "sdk/plugin"}},
       {"core/compile", {"public", "core/base", "core/graph", "core/op", "core/backend", "sdk/op"}},
-      {"core/data", {"public", "core/base"}},
+      {"core/data", {"public", "core/base", "core/text"}},
       {"core/checkpoint", {"public", "core/base", "core/data"}},
       {"core/callback", {"public", "core/base", "core/data"}},
       {"core/step",

@@ -45,6 +45,6 @@ Result<bool> LineReader::next(std::string& line) {
   }
 }
 
-std::string LineReader::where() const { return cat(file_.path(), ":", number_); }
+std::string LineReader::where(int64_t number) const { return cat(file_.path(), ":", number); }
 
 }  // namespace tenon

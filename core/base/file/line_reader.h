@@ -21,7 +21,7 @@ class LineReader {
 
   int64_t bytes() const { return file_.size(); }
   int64_t number() const { return number_; }  // of the last line, from 1
-  std::string where() const;                  // of the last line: "PATH:NUMBER"
+  std::string where(int64_t number) const;    // "PATH:NUMBER"
 
  private:
   explicit LineReader(File file);

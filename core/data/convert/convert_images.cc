@@ -58,12 +58,14 @@ Result<Table> read_table(const std::string& csv, const ConvertImagesOptions& opt
       TENON_TRY(room.take(beside_bytes + row.fields[0].size(), csv));
       TENON_TRY(take_room_to_grow(table.rows, csv));
       table.rows.push_back({beside(csv, row.fields[0]), known->second, row.line});
-    } else if (split->unknown_labels++ == 0) {
-      split->first_unknown =
-          cat(csv, ":", row.line, ": label '", abbreviated(row.fields[1]), "' is not in '", options.labels, "'");
+    } else {
+      split->leave_out("unknown_labels", [&] {
+        return cat(csv, ":", row.line, ": label '", abbreviated(row.fields[1]), "' is not in '", options.labels, "'");
+      });
     }
   }
-  if (table.rows.empty()) return invalid(csv, ": expected rows with a known label, found none; ", split->first_unknown);
+  if (table.rows.empty()) return invalid(csv, ": expected rows with a known label, found none; ",
+                   split->of("unknown_labels").first);
   return table;
 }
 

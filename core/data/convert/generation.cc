@@ -23,9 +23,11 @@ namespace {
 constexpr const char* kStaging = "/.records-XXXXXX";
 
 Result<std::vector<std::string>> records_in(const std::string& directory) {
-  TENON_ASSIGN(std::vector<std::string> files, list_files(directory, "train-*-of-*"));
-  TENON_ASSIGN(const std::vector<std::string> more, list_files(directory, "validation-*-of-*"));
-  files.insert(files.end(), more.begin(), more.end());
+  std::vector<std::string> files;
+  for (const char* pattern : kRecordFiles) {
+    TENON_ASSIGN(const std::vector<std::string> more, list_files(directory, pattern));
+    files.insert(files.end(), more.begin(), more.end());
+  }
   return files;
 }
 

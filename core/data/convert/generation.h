@@ -1,4 +1,4 @@
-// A data directory's records, labels.txt and info.json, replaced all at once.
+// A data directory's records, labels.txt or vocabulary, and info.json, replaced all at once.
 //
 // The new files are written into DIR/.records-XXXXXX. commit() makes that directory DIR: it moves beside it, takes hard
 // links of all that is in DIR and not a conversion's, and both change places in one step (renameat2); then the old one is

@@ -70,8 +70,9 @@ bool GenerationMarker::lists(std::string_view name) const {
 bool is_conversions(std::string_view name) {
   const std::string text(without_temporary(name));
   if (text.find('/') != std::string::npos) return false;
-  return text == "labels.txt" || text == "info.json" || ::fnmatch("train-*-of-*", text.c_str(), 0) == 0 ||
-         ::fnmatch("validation-*-of-*", text.c_str(), 0) == 0;
+  const auto is = [&](const char* pattern) { return ::fnmatch(pattern, text.c_str(), 0) == 0; };
+  return text == "labels.txt" || text == "info.json" || is(kVocabularyFiles) ||
+         std::any_of(std::begin(kRecordFiles), std::end(kRecordFiles), is);
 }
 
 bool is_staging(const std::string& name) { return ::fnmatch(".records-??????", name.c_str(), FNM_PATHNAME) == 0; }

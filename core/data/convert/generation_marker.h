@@ -22,6 +22,8 @@
 namespace tenon {
 
 constexpr const char* kMarker = ".tenon-conversion";
+constexpr const char* kRecordFiles[] = {"train-*-of-*", "validation-*-of-*", "wmt32k-train-*-of-*", "wmt32k-dev-*-of-*"};
+constexpr const char* kVocabularyFiles = "vocab.*.[0-9]*";
 
 struct GenerationMarker {
   uint64_t directory = 0, output = 0;  // 0: cut short before it was written; lists nothing

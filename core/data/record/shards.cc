@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "data/items.h"
 #include "data/philox.h"
+#include "data/record/record_format.h"
 #include "tenon/text_file.h"
 
 namespace tenon {
@@ -65,9 +66,9 @@ Status write_block(const std::vector<Slot>& slots, const std::vector<Status>& ma
     if (status.ok()) {
       TENON_TRY(writer.write(slots[i].record));
       ++split->records;
-      split->bytes += static_cast<int64_t>(slots[i].record.size()) + 16;
+      split->bytes += static_cast<int64_t>(slots[i].record.size()) + kRecordHeader + kRecordFooter;
     } else if (skip_bad && status.code() == Code::kInvalid) {
-      if (split->bad_images++ == 0) split->first_bad = status.message();
+      split->leave_out("bad_images", [&] { return status.message(); });
     } else {
       return status;
     }
@@ -131,7 +132,23 @@ Status OutputSet::write_split(const SplitSource& source, ThreadPool& pool, Conve
   }
   if (split->records == 0)
     return invalid(source.name, ": expected at least one good record, found none; the first is bad because ",
-                   split->first_bad);
+                   split->of("bad_images").first);
+  return {};
+}
+
+Status OutputSet::write_records(const std::string& name, std::span<const std::string_view> records,
+                                ConvertSummary::Split* split) {
+  TENON_ASSIGN(const std::string path, generation_.add(name));
+  const auto write = [&]() -> Status {
+    TENON_ASSIGN(RecordWriter writer, RecordWriter::create(path));
+    for (const std::string_view record : records) {
+      TENON_TRY(writer.write(record));
+      split->bytes += static_cast<int64_t>(record.size()) + kRecordHeader + kRecordFooter;
+    }
+    return writer.close();
+  };
+  TENON_TRY(generation_.as_asked(write()));
+  split->files.push_back(cat(options_.output, "/", name));
   return {};
 }
 

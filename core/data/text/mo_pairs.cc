@@ -49,7 +49,8 @@ class MoPairs : public PairReader {
     }
     return false;
   }
-  std::string where() const override { return cat(file_.path(), ": message ", at_); }
+  int64_t position() const override { return at_; }
+  std::string where(int64_t position) const override { return cat(file_.path(), ": message ", position); }
 
  private:
   Status damaged(const std::string& what) const { return invalid(file_.path(), ": ", what); }

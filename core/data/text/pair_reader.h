@@ -18,11 +18,12 @@ class PairReader {
   virtual ~PairReader() = default;
   // The next pair, or false after the last one. An error names file and place, and stays.
   virtual Result<bool> next(TextPair& pair) = 0;
-  virtual std::string where() const = 0;  // of the last pair: "corpus.tsv:12", "de.mo: message 7"
+  virtual int64_t position() const = 0;                    // of the last pair: its line, or which message it is
+  virtual std::string where(int64_t position) const = 0;  // "corpus.tsv:12", "de.mo: message 7"
 };
 using PairReaderPtr = std::unique_ptr<PairReader>;
 
-// Line n of one file belongs to line n of the other. That one ends before the other is an error.
+// Line n of one file belongs to line n of the other. It is an error when one ends before the other.
 Result<PairReaderPtr> read_line_pairs(const std::string& source, const std::string& target);
 // "source<TAB>target" a line; further columns are ignored.
 Result<PairReaderPtr> read_tsv_pairs(const std::string& path);

@@ -59,11 +59,12 @@ class TmxPairs : public PairReader {
     found_.pop_front();
     return true;
   }
-  std::string where() const override { return cat(file_.path(), ":", line_); }
+  int64_t position() const override { return line_; }
+  std::string where(int64_t position) const override { return cat(file_.path(), ":", position); }
 
  private:
   static TmxPairs& self(void* me) { return *static_cast<TmxPairs*>(me); }
-  unsigned long line() const { return XML_GetCurrentLineNumber(parser_.get()); }
+  int64_t line() const { return static_cast<int64_t>(XML_GetCurrentLineNumber(parser_.get())); }
 
   Status parse_piece() {
     void* buffer = XML_GetBuffer(parser_.get(), kPieceBytes);
@@ -133,12 +134,12 @@ class TmxPairs : public PairReader {
   int depth_ = 0;                // open elements
   int codes_ = 0;                // open ones within the segment
   std::string* into_ = nullptr;  // a text of the pair, or none
-  unsigned long unit_line_ = 0;
-  std::deque<std::pair<TextPair, unsigned long>> found_;  // by the last piece
-  unsigned long line_ = 0;
+  int64_t unit_line_ = 0;
+  std::deque<std::pair<TextPair, int64_t>> found_;  // by the last piece, with their lines
+  int64_t line_ = 0;
 
   std::string refused_;
-  unsigned long refused_line_ = 0;
+  int64_t refused_line_ = 0;
 };
 
 }  // namespace

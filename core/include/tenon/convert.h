@@ -1,11 +1,11 @@
 // Datasets to TFRecord files, ahead of training, so that the accelerator never waits for small files.
 //
-// Both converters write into one directory
+// convert_images and convert_idx write into one directory
 //   train-00000-of-0000N, validation-00000-of-0000N   records
 //   labels.txt                                        one class name a line; class i is label i + 1
 //   info.json                                         {"classes", "train": {"records", "shards"}, ...}
 // These files appear, or replace those that are there, all at once at the very end: a failure or a kill leaves the directory
-// as it was. Other files in it stay. One conversion at a time: a second one into the same directory is refused. The same
+// as it was. convert_translation has files of its own, and keeps to the same. Other files in the directory stay. One conversion at a time: a second one into the same directory is refused. The same
 // input and seed give the same bytes, whatever the threads.
 //
 // A record is a tf.train.Example with image/height, image/width, image/channels,
@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tenon/status.h"
@@ -29,7 +30,7 @@ struct ConvertOptions {
   std::string output = {};         // a directory; made when missing
   uint64_t seed = 0;               // of the order of the training records
   bool overwrite = false;          // replace the records that `output` holds already; else an error
-  int64_t shard_bytes = 32 << 20;  // aimed at; a file has 10 to 100 MB unless the data are fewer
+  int64_t shard_bytes = 32 << 20;  // of images; aimed at: a file has 10 to 100 MB unless the data are fewer
   // Asked now and then, on the caller's thread. True ends the conversion with an error of code kInterrupted; the directory
   // is as it was.
   std::function<bool()> interrupted = {};
@@ -51,23 +52,66 @@ struct ConvertIdxOptions : ConvertOptions {
   std::string labels;  // class names, one a line; empty: labels.txt in `input`, or else 0, 1, 2...
 };
 
+// Pairs of sentences to records of their tokens, as TensorFlow's Transformer has them:
+//   wmt32k-train-00001-of-00100, .., wmt32k-dev-00001-of-00001   tf.train.Examples, int64 lists "inputs" and "targets" that end in <EOS>
+//   vocab.ende.32768                                             the subtoken vocabulary (tenon/subtokenizer.h)
+//   info.json                                                    {"kind": "pairs", "vocab_file", "vocab_size", "max_length", "train": ..}
+// A pair is left out and counted where a side is empty, is no UTF-8 or is longer than max_length tokens, or where one side is more than
+// max_ratio times as long as the other. Blanks around a sentence are taken away, line ends within it become blanks. Memory does not grow
+// with the text, but for one shard of records at a time.
+struct ConvertTranslationOptions : ConvertOptions {
+  // Line n of source[i] belongs to line n of target[i]; a line has at most 1 MiB.
+  std::vector<std::string> source, target;
+  // Files that hold both sides: "source<TAB>target" lines (.tsv), gettext catalogues (.mo), translation memories (.tmx).
+  std::vector<std::string> pairs;
+  std::string source_language = "en", target_language = "de";  // in .tmx files, and in the vocabulary's name
+  // The same for evaluation. Where there are none, dev_fraction of the pairs are held out; those with the same source sentence stay
+  // together.
+  std::vector<std::string> dev_source, dev_target, dev_pairs;
+  double dev_fraction = 0.01;
+
+  std::string vocab_file = {};        // empty: made from the training text
+  int64_t vocab_size = 32768;         // about as many subtokens
+  int64_t vocab_sample = 1'000'000;   // characters of each file and side that it is made from
+  int64_t max_length = 256;           // tokens of a side, <EOS> among them
+  double max_ratio = 9;               // of the tokens of the sides; 0: any
+  int64_t train_shards = 100;         // fewer where there are not as many records
+};
+
 struct ConvertSummary {
+  // What was left out, and why: "unknown_labels", "bad_images", "empty", "too_long"...
+  struct LeftOut {
+    std::string why;
+    int64_t count = 0;
+    std::string first;  // "train.csv:12: label 'tulpe' is not in labels.txt"
+  };
   struct Split {
-    std::string name;  // "train", "validation"
+    std::string name;  // "train", "validation", "dev"
     int64_t records = 0;
-    int64_t bytes = 0;           // of all its files
-    int64_t unknown_labels = 0;  // rows whose label is not in the list
-    int64_t bad_images = 0;
-    std::string first_unknown;  // "train.csv:12: label 'tulpe' is not in labels.txt"
-    std::string first_bad;      // why the first bad image is bad
+    int64_t bytes = 0;  // of all its files
+    std::vector<LeftOut> left_out;
     std::vector<std::string> files;
+
+    // `first` is called for the first one.
+    template <class First>
+    void leave_out(std::string_view why, const First& first) {
+      LeftOut& found = entry(why);
+      if (found.count++ == 0) found.first = first();
+    }
+    const LeftOut& of(std::string_view why) const;  // with count 0 where there is none
+
+   private:
+    LeftOut& entry(std::string_view why);
   };
   std::vector<Split> splits;
-  std::vector<std::string> labels;
+  std::vector<std::string> labels;  // of images
+  std::string vocab_file = {};      // of translations
+  int64_t vocab_size = 0;
 };
 
 Result<ConvertSummary> convert_images(const ConvertImagesOptions& options, ThreadPool& pool);
 Result<ConvertSummary> convert_idx(const ConvertIdxOptions& options, ThreadPool& pool);
+Result<ConvertSummary> convert_translation(const ConvertTranslationOptions& options, ThreadPool& pool);
 
 // Where new files cannot appear all at once (the directory is a mount point, say) and a conversion was killed while it moved
 // them to their places: "unavailable", until a conversion into the directory has finished that. Changes nothing. Call it

@@ -167,8 +167,8 @@ TEST(ConvertImages, UnknownLabelsAreSkippedAndCounted) {
   const Result<ConvertSummary> summary = flowers.convert();
   ASSERT_TRUE(summary.ok()) << summary.status().message();
   EXPECT_EQ(summary->splits[0].records, 1);
-  EXPECT_EQ(summary->splits[0].unknown_labels, 2);
-  EXPECT_EQ(summary->splits[0].first_unknown,
+  EXPECT_EQ(summary->splits[0].of("unknown_labels").count, 2);
+  EXPECT_EQ(summary->splits[0].of("unknown_labels").first,
             flowers.options.train_csv + ":2: label 'tulip' is not in '" + flowers.options.labels + "'");
 }
 
@@ -248,8 +248,8 @@ TEST(ConvertImages, BadImagesCanBeSkippedAndAreCounted) {
   const Result<ConvertSummary> summary = flowers.convert();
   ASSERT_TRUE(summary.ok()) << summary.status().message();
   EXPECT_EQ(summary->splits[0].records, 2);
-  EXPECT_EQ(summary->splits[0].bad_images, 2);
-  EXPECT_NE(summary->splits[0].first_bad.find(flowers.options.train_csv + ":"), std::string::npos);
+  EXPECT_EQ(summary->splits[0].of("bad_images").count, 2);
+  EXPECT_NE(summary->splits[0].of("bad_images").first.find(flowers.options.train_csv + ":"), std::string::npos);
   flowers.options.overwrite = true;
   flowers.options.train_csv = flowers.train("images/none.jpg,rose\n");
   EXPECT_EQ(flowers.error(), "train: expected at least one good record, found none; the first is bad because " +
@@ -272,7 +272,7 @@ TEST(ConvertImages, AHeaderThatLiesIsABadImageLikeAnother) {
         << flowers.error();
   }
   flowers.options.skip_bad_images = true;
-  EXPECT_EQ(flowers.convert()->splits[0].bad_images, 1);
+  EXPECT_EQ(flowers.convert()->splits[0].of("bad_images").count, 1);
 }
 
 TEST(ConvertImages, APathWithANulReachesNoOtherFile) {

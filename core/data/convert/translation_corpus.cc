@@ -1,0 +1,119 @@
+#include "data/convert/translation_corpus.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+
+#include "base/file/file.h"
+#include "base/text.h"
+#include "data/convert/generation_marker.h"
+#include "text/unicode.h"
+
+namespace tenon {
+namespace {
+
+constexpr int64_t kPairsBetweenQuestions = 4096;
+
+Result<OpenPairs> open_pair_file(const std::string& path, const ConvertTranslationOptions& o) {
+  if (path.ends_with(".tsv")) return OpenPairs([path] { return read_tsv_pairs(path); });
+  if (path.ends_with(".mo")) return OpenPairs([path] { return read_mo_pairs(path); });
+  if (path.ends_with(".tmx"))
+    return OpenPairs([path, from = o.source_language, to = o.target_language] { return read_tmx_pairs(path, from, to); });
+  return invalid(path, ": expected a file of pairs whose name ends with .tsv, .mo or .tmx");
+}
+
+Result<std::vector<OpenPairs>> pair_files(const std::vector<std::string>& source, const std::vector<std::string>& target,
+                                          const std::vector<std::string>& pairs, const ConvertTranslationOptions& o) {
+  if (source.size() != target.size())
+    return invalid("there are ", source.size(), " files of source sentences and ", target.size(),
+                   " of target sentences, expected one for each");
+  std::vector<OpenPairs> out;
+  for (size_t i = 0; i < source.size(); ++i)
+    out.push_back([s = source[i], t = target[i]] { return read_line_pairs(s, t); });
+  for (const std::string& path : pairs) {
+    TENON_ASSIGN(OpenPairs open, open_pair_file(path, o));
+    out.push_back(std::move(open));
+  }
+  return out;
+}
+
+// What is no UTF-8 is passed over, as it is left out of the records.
+void count_line(std::string& text, LineSampler& sampler) {
+  clean(text);
+  (void)sampler.add(text);
+}
+
+// Each side as if it were a file of its own.
+Status sample_pairs(const OpenPairs& open, const ConvertTranslationOptions& o, TokenCounts& counts) {
+  int64_t source_bytes = 0, target_bytes = 0;
+  TENON_ASSIGN(const PairReaderPtr whole, open());
+  TENON_TRY(for_each_pair(*whole, o, [&](const TextPair& pair) -> Result<bool> {
+    source_bytes += static_cast<int64_t>(pair.source.size()) + 1;
+    target_bytes += static_cast<int64_t>(pair.target.size()) + 1;
+    return true;
+  }));
+  LineSampler source(counts, source_bytes, o.vocab_sample), target(counts, target_bytes, o.vocab_sample);
+  TENON_ASSIGN(const PairReaderPtr again, open());
+  return for_each_pair(*again, o, [&](TextPair& pair) -> Result<bool> {
+    count_line(pair.source, source);
+    count_line(pair.target, target);
+    return !source.full() || !target.full();
+  });
+}
+
+bool is_plain(std::string_view name) {
+  return std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' || c == '_' || c == '.';
+  });
+}
+
+}  // namespace
+
+Result<std::vector<OpenPairs>> training_pairs(const ConvertTranslationOptions& o) {
+  return pair_files(o.source, o.target, o.pairs, o);
+}
+Result<std::vector<OpenPairs>> dev_pairs(const ConvertTranslationOptions& o) {
+  return pair_files(o.dev_source, o.dev_target, o.dev_pairs, o);
+}
+
+Status for_each_pair(PairReader& reader, const ConvertTranslationOptions& options,
+                     const std::function<Result<bool>(TextPair& pair)>& fn) {
+  TextPair pair;
+  for (int64_t n = 0;; ++n) {
+    if (n % kPairsBetweenQuestions == 0) TENON_TRY(check_interrupted(options));
+    TENON_ASSIGN(const bool more, reader.next(pair));
+    if (!more) return {};
+    TENON_ASSIGN(const bool go_on, fn(pair));
+    if (!go_on) return {};
+  }
+}
+
+void clean(std::string& text) {
+  const std::string_view inner = unicode::stripped(std::string_view(text));
+  const size_t begin = static_cast<size_t>(inner.data() - text.data());
+  text.resize(begin + inner.size());
+  text.erase(0, begin);
+  std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+}
+
+Result<Subtokenizer> translation_vocabulary(const ConvertTranslationOptions& o, const std::vector<OpenPairs>& files) {
+  if (!o.vocab_file.empty()) return Subtokenizer::load(o.vocab_file);
+  TokenCounts counts;
+  for (const OpenPairs& open : files) TENON_TRY(sample_pairs(open, o, counts));
+  return build_subtokens(counts, {.target_size = o.vocab_size,
+                                  .threshold = std::max<int64_t>(o.vocab_size / 100, 1),
+                                  .interrupted = o.interrupted});
+}
+
+std::string vocabulary_name(const ConvertTranslationOptions& o, const Subtokenizer& vocabulary) {
+  const std::string given = name_of(o.vocab_file);
+  if (is_plain(given) && ::fnmatch(kVocabularyFiles, given.c_str(), 0) == 0) return given;
+  return cat("vocab.", o.source_language, o.target_language, ".", o.vocab_file.empty() ? o.vocab_size : vocabulary.size());
+}
+
+Status check_interrupted(const ConvertTranslationOptions& options) {
+  if (!options.interrupted || !options.interrupted()) return {};
+  return Status(Code::kInterrupted, cat("interrupted; '", options.output, "' is as it was"));
+}
+
+}  // namespace tenon

@@ -1,0 +1,35 @@
+// The parallel text that a conversion of translations reads, and the vocabulary that it needs.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "data/text/pair_reader.h"
+#include "tenon/convert.h"
+#include "tenon/subtokenizer.h"
+
+namespace tenon {
+
+// Opens one file of pairs, or two files of lines, from its beginning.
+using OpenPairs = std::function<Result<PairReaderPtr>()>;
+
+Result<std::vector<OpenPairs>> training_pairs(const ConvertTranslationOptions& options);
+Result<std::vector<OpenPairs>> dev_pairs(const ConvertTranslationOptions& options);
+
+// Calls fn for each pair that is left, until fn gives false or an error. fn may take the pair's strings.
+Status for_each_pair(PairReader& reader, const ConvertTranslationOptions& options,
+                     const std::function<Result<bool>(TextPair& pair)>& fn);
+
+// Makes the text one line without blanks around it.
+void clean(std::string& text);
+
+// Read from options.vocab_file, or made from a sample of each file and side.
+Result<Subtokenizer> translation_vocabulary(const ConvertTranslationOptions& options, const std::vector<OpenPairs>& files);
+// What it is called in the output directory: "vocab.ende.32768".
+std::string vocabulary_name(const ConvertTranslationOptions& options, const Subtokenizer& vocabulary);
+
+// kInterrupted where the caller has asked for it.
+Status check_interrupted(const ConvertTranslationOptions& options);
+
+}  // namespace tenon
