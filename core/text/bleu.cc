@@ -64,9 +64,17 @@ struct Totals {
   }
 };
 
-// `needs_all`: the score is 0 where the hypotheses lack an order.
-Bleu score_of(const Totals& t, bool needs_all) {
-  Bleu out{.hypothesis_words = t.hypothesis, .reference_words = t.reference};
+double brevity_penalty(double hypothesis, double reference) {
+  if (hypothesis >= reference) return 1;
+  return hypothesis > 0 ? std::exp(1 - reference / hypothesis) : 0;
+}
+
+// `strict`: the score is 0 where the hypotheses lack an order, or have no word right.
+Bleu score_of(const Totals& t, bool strict) {
+  Bleu out{.brevity_penalty = brevity_penalty(static_cast<double>(t.hypothesis), static_cast<double>(t.reference)),
+           .hypothesis_words = t.hypothesis,
+           .reference_words = t.reference};
+  if (strict && t.right[0] == 0) return out;
   double smooth = 1, log_sum = 0;
   bool some = false, all = true;
   for (int n = 0; n < kOrders; ++n) {
@@ -77,9 +85,7 @@ Bleu score_of(const Totals& t, bool needs_all) {
     else all = false;
     out.precisions[n] = 100 * p;
   }
-  const double hyp = static_cast<double>(t.hypothesis), ref = static_cast<double>(t.reference);
-  out.brevity_penalty = hyp >= ref ? 1 : hyp > 0 ? std::exp(1 - ref / hyp) : 0;
-  if (needs_all ? all : some) out.score = 100 * std::exp(log_sum / kOrders) * out.brevity_penalty;
+  if (strict ? all : some) out.score = 100 * std::exp(log_sum / kOrders) * out.brevity_penalty;
   return out;
 }
 

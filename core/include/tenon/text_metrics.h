@@ -25,7 +25,7 @@ struct BleuOptions {
 
 // BLEU of a corpus, from 0 to 100, of one to four words in a row, with the brevity penalty; Papineni et al. 2002. Where no n words in a
 // row are right, their precision is 1 / (2^k * how many there are), k counting such n. sacreBLEU calls this smooth_method='exp'. Where
-// the hypotheses have no n words in a row at all, kMteval14 leaves n out, and with k13a the score is 0.
+// the hypotheses have no n words in a row at all, kMteval14 leaves n out; with k13a the score is 0 there, and where no word is right.
 struct Bleu {
   double score = 0;
   double precisions[4] = {};  // of 1, .., 4 words, from 0 to 100
