@@ -2,43 +2,12 @@
 
 #include <cmath>
 
-#include "base/half.h"
+#include "base/each_number.h"
 #include "base/number.h"
 #include "base/text.h"
 
 namespace tenon {
 namespace {
-
-template <class T>
-T load(const std::byte* p) {
-  T value;
-  std::memcpy(&value, p, sizeof value);
-  return value;
-}
-
-// As a number of a wider kind, which holds it as it is: floats as double, integers as int64_t.
-template <class Take>
-void each_number(DType dtype, std::span<const std::byte> bytes, Take take) {
-  const auto walk = [&](auto read, size_t size) {
-    for (size_t at = 0; at + size <= bytes.size(); at += size) take(read(&bytes[at]));
-  };
-  switch (dtype) {
-    case DType::kF32:
-      return walk([](const std::byte* p) { return static_cast<double>(load<float>(p)); }, 4);
-    case DType::kF64:
-      return walk(load<double>, 8);
-    case DType::kBF16:
-      return walk([](const std::byte* p) { return static_cast<double>(from_bf16(load<uint16_t>(p))); }, 2);
-    case DType::kF16:
-      return walk([](const std::byte* p) { return static_cast<double>(from_f16(load<uint16_t>(p))); }, 2);
-    case DType::kI32:
-      return walk([](const std::byte* p) { return static_cast<int64_t>(load<int32_t>(p)); }, 4);
-    case DType::kI64:
-      return walk(load<int64_t>, 8);
-    default:
-      return walk([](const std::byte* p) { return static_cast<int64_t>(load<uint8_t>(p)); }, 1);
-  }
-}
 
 template <class T, class V>
 T narrowed(V value, const Type& type) {

@@ -1,35 +1,52 @@
 #include "base/array_dtype.h"
 
 #include <cstring>
-#include <vector>
 
-#include "base/half.h"
+#include "base/each_number.h"
+#include "base/number.h"
+#include "base/text.h"
 
 namespace tenon {
 namespace {
 
-template <class T, class Narrow>
-Array converted(const std::vector<T>& values, const Type& type, Narrow narrow) {
-  Array out(type);
-  std::byte* to = out.bytes().data();
-  for (const T value : values) {
-    const auto bits = narrow(value);
-    std::memcpy(to, &bits, sizeof bits);
-    to += sizeof bits;
-  }
-  return out;
+template <class T>
+T narrowed_integer(int64_t value) {
+  if (!fits<T>(static_cast<double>(value)))
+    fail("the data hold ", value, ", expected a number of ", dtype_name(DTypeOf<T>::value));
+  return static_cast<T>(value);
 }
 
 }  // namespace
 
+void convert_numbers(DType from, std::span<const std::byte> numbers, DType dtype, std::byte* to) {
+  const auto each = [&](auto narrow) {
+    each_number(from, numbers, [&](auto value) {
+      const auto narrowed = narrow(value);
+      std::memcpy(to, &narrowed, sizeof narrowed);
+      to += sizeof narrowed;
+    });
+  };
+  switch (dtype) {
+    case DType::kF64:
+      return each([](auto v) { return static_cast<double>(v); });
+    case DType::kBF16:
+      return each([](auto v) { return to_bf16(static_cast<float>(v)); });
+    case DType::kF16:
+      return each([](auto v) { return to_f16(static_cast<float>(v)); });
+    case DType::kI32:
+      return each([](auto v) { return narrowed_integer<int32_t>(static_cast<int64_t>(v)); });
+    case DType::kI64:
+      return each([](auto v) { return static_cast<int64_t>(v); });
+    default:
+      return each([](auto v) { return static_cast<float>(v); });
+  }
+}
+
 Array as_dtype(const Array& value, DType dtype) {
   if (value.dtype() == dtype) return value;
-  const Type type{dtype, value.shape()};
-  if (dtype == DType::kF64) return Array(value.to<double>(), value.shape());
-  const std::vector<float> values = value.to<float>();
-  if (dtype == DType::kBF16) return converted(values, type, to_bf16);
-  if (dtype == DType::kF16) return converted(values, type, to_f16);
-  return Array(values, value.shape());
+  Array out(Type{dtype, value.shape()});
+  convert_numbers(value.dtype(), value.bytes(), dtype, out.bytes().data());
+  return out;
 }
 
 }  // namespace tenon

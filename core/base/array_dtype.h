@@ -1,11 +1,17 @@
-// Arrays of floats of another dtype.
+// Arrays of another dtype.
 #pragma once
+
+#include <cstddef>
+#include <span>
 
 #include "tenon/array.h"
 
 namespace tenon {
 
-// The same numbers, rounded to nearest even. REQUIRED: both dtypes are floats.
+// The same numbers at `to`, in the same order: floats rounded to nearest even. Integers that do not fit throw Error.
+// REQUIRED: `dtype` is a float, or both are integers or bytes; `to` has room for them.
+void convert_numbers(DType from, std::span<const std::byte> numbers, DType dtype, std::byte* to);
+// The same of an array.
 Array as_dtype(const Array& value, DType dtype);
 
 }  // namespace tenon

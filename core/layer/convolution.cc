@@ -46,7 +46,7 @@ Tensor activated_conv(Tensor x, Tensor w, Tensor bias, const ConvLayerOptions& o
 
 Tensor convolve(Tensor x, const ConvLayerOptions& o, int spatial, std::string_view layer) {
   const LayerScope scope(x, layer, o.name.empty() ? layer : std::string_view(o.name));
-  scope.expect_float(x, spatial + 2, spatial + 2);
+  x = scope.as_float(x, spatial + 2, spatial + 2);
   const int64_t channels = x.dim(-1);
   scope.expect_size("filters", o.filters);
   scope.expect(o.groups >= 1 && channels % o.groups == 0 && o.filters % o.groups == 0, "groups ", o.groups,
@@ -69,10 +69,9 @@ Tensor depthwise_kernel(Tensor x, std::string_view name, const Ints& size, const
   return reshape(w, kernel_shape(size, 1, channels * multiplier));
 }
 
-void expect_depthwise(const LayerScope& scope, Tensor x, int spatial, const ConvLayerOptions& o) {
-  const int64_t multiplier = o.depth_multiplier;
-  scope.expect_float(x, spatial + 2, spatial + 2);
-  scope.expect_size("depth_multiplier", multiplier);
+Tensor as_depthwise(const LayerScope& scope, Tensor x, int spatial, const ConvLayerOptions& o) {
+  scope.expect_size("depth_multiplier", o.depth_multiplier);
+  return scope.as_float(x, spatial + 2, spatial + 2);
 }
 
 // Padding at the low end of each dimension, and size, of the result of a transposed convolution.
@@ -108,7 +107,7 @@ Transposed transposed(const LayerScope& scope, Tensor x, const ConvTransposeOpti
 
 Tensor convolve_by_channel(Tensor x, const ConvLayerOptions& o, int spatial, std::string_view layer) {
   const LayerScope scope(x, layer, o.name.empty() ? layer : std::string_view(o.name));
-  expect_depthwise(scope, x, spatial, o);
+  x = as_depthwise(scope, x, spatial, o);
   const Spatial s = spatial_sizes(scope, o.kernel, o.strides, o.dilation, spatial);
   const ConvOptions options = conv_options(scope, x, o.padding, s, x.dim(-1));
   const Tensor w = depthwise_kernel(x, "kernel", s.kernel, o);
@@ -119,7 +118,7 @@ Tensor convolve_by_channel(Tensor x, const ConvLayerOptions& o, int spatial, std
 
 Tensor convolve_separably(Tensor x, const ConvLayerOptions& o, int spatial, std::string_view layer) {
   const LayerScope scope(x, layer, o.name.empty() ? layer : std::string_view(o.name));
-  expect_depthwise(scope, x, spatial, o);
+  x = as_depthwise(scope, x, spatial, o);
   scope.expect_size("filters", o.filters);
   const Spatial s = spatial_sizes(scope, o.kernel, o.strides, o.dilation, spatial);
   const ConvOptions options = conv_options(scope, x, o.padding, s, x.dim(-1));
@@ -133,7 +132,7 @@ Tensor convolve_separably(Tensor x, const ConvLayerOptions& o, int spatial, std:
 
 Tensor convolve_transposed(Tensor x, const ConvTransposeOptions& o, int spatial, std::string_view layer) {
   const LayerScope scope(x, layer, o.name == ConvTransposeOptions{}.name ? layer : std::string_view(o.name));
-  scope.expect_float(x, spatial + 2, spatial + 2);
+  x = scope.as_float(x, spatial + 2, spatial + 2);
   scope.expect_size("filters", o.filters);
   const Spatial s = spatial_sizes(scope, o.kernel, o.strides, o.dilation, spatial);
   const Transposed t = transposed(scope, x, o, s);

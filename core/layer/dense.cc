@@ -29,7 +29,7 @@ Tensor channel_dropout(Tensor x, const char* layer, int rank, const SpatialDropo
 Tensor dense(Tensor x, const DenseOptions& o) {
   const LayerScope scope(x, "dense", o.name);
   scope.expect_size("units", o.units);
-  scope.expect_float(x, 2);
+  x = scope.as_float(x, 2);
   const int64_t in = x.dim(-1);
   const Tensor kernel =
       weight(x, "kernel", {in, o.units}, o.kernel_initializer, o.trainable, o.kernel_regularizer, o.kernel_constraint);

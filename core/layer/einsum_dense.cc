@@ -128,7 +128,7 @@ Tensor with_bias(const LayerScope& scope, Tensor y, const Equation& e, const Ein
 
 Tensor einsum_dense(Tensor x, const EinsumDenseOptions& o) {
   const LayerScope scope(x, "einsum_dense", o.name);
-  scope.expect_float(x, 1);
+  x = scope.as_float(x, 1);
   const Equation e = parsed(scope, o.equation, x.rank());
   for (const char c : e.y)
     scope.expect(has(e.x, c) || has(e.kernel, c), "the result's '", std::string(1, c),

@@ -124,7 +124,8 @@ std::vector<Array> Model::predict(const Dataset& data, const PredictOptions& opt
     fail("predict: the data repeat for ever: steps says how many batches to take");
   ModelTraining& t = training();
   ModelRun run(*this, t, options.callbacks, options.verbose);
-  DataPass step(t.predict(*this), data);
+  Function& predict = t.predict(*this);
+  DataPass step(predict, t.as_taken(data, Mode::kPredict));
   std::vector<Joined> joined;
   run.bar().begin(options.steps > 0 ? options.steps : data.batches());
   run.call([&](Callback& c) { c.on_predict_begin(run); });
@@ -166,19 +167,23 @@ Logs Model::train_on_batch(const Examples& x, const Examples& y, const Array& sa
                            const std::map<int64_t, double>& class_weight) {
   ModelTraining& t = compiled_training("train_on_batch");
   const auto step = t.train_on_batch(*this, class_weight);
-  const Results results = (*step->run)(to_arrays({x, y, &sample_weight}, *this, "train_on_batch"));
+  const Arrays batch = to_arrays({x, y, &sample_weight}, *this, "train_on_batch");
+  const Results results = (*step->run)(t.as_taken(batch, Mode::kTrain));
   t.tell_begun_anew("train_on_batch");
   return logs_of(*step, results);
 }
 
 Logs Model::test_on_batch(const Examples& x, const Examples& y, const Array& sample_weight) {
-  const auto step = compiled_training("test_on_batch").test_on_batch(*this);
-  return logs_of(*step, (*step->run)(to_arrays({x, y, &sample_weight}, *this, "test_on_batch")));
+  ModelTraining& t = compiled_training("test_on_batch");
+  const auto step = t.test_on_batch(*this);
+  const Arrays batch = to_arrays({x, y, &sample_weight}, *this, "test_on_batch");
+  return logs_of(*step, (*step->run)(t.as_taken(batch, Mode::kEval)));
 }
 
 std::vector<Array> Model::predict_on_batch(const Examples& x) {
   ModelTraining& t = training();
-  const Results results = t.predict(*this)(to_arrays({x, Examples()}, *this, "predict_on_batch"));
+  Function& predict = t.predict(*this);
+  const Results results = predict(t.as_taken(to_arrays({x, Examples()}, *this, "predict_on_batch"), Mode::kPredict));
   return outputs_of(results, t.predicts_several());
 }
 

@@ -74,7 +74,7 @@ class Fitting {
     const int64_t steps = steps_of_epoch(*data_, options_);
     step_ = training_.train(model_, options_.class_weight);
     run_.begin_fit(options_.initial_epoch, options_.epochs, steps, *step_->run);
-    pass_.emplace(*step_->run, *data_, first_epoch());
+    pass_.emplace(*step_->run, training_.as_taken(*data_, Mode::kTrain), first_epoch());
     for (int epoch = run_.initial_epoch(); epoch < options_.epochs && !run_.stopped(); ++epoch) do_epoch(epoch, steps);
     training_.take_averages();
     run_.call([&](Callback& c) { c.on_train_end(run_, last_); });

@@ -56,7 +56,7 @@ Logs ModelRun::test(const Dataset& data, int64_t steps, ProgressBar* bar) {
   if (steps == 0 && data.options().repeat)
     fail("evaluate: the data repeat for ever: steps says how many batches to take");
   const std::shared_ptr<MeasuredStep> step = training_.test(model_);
-  DataPass pass(*step->run, data);
+  DataPass pass(*step->run, training_.as_taken(data, Mode::kEval));
   Measured measured;
   call([&](Callback& c) { c.on_test_begin(*this); });
   Logs logs;

@@ -83,6 +83,11 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
   std::shared_ptr<MeasuredStep> train_on_batch(Model& model, const std::map<int64_t, double>& class_weight);
   std::shared_ptr<MeasuredStep> test_on_batch(Model& model);
 
+  // What the device's programs read in the place of these: features of a type that it lacks are converted on the host, to f32,
+  // or to i32 where they are integers and no bytes of an input, which are pixels. All else is as it was.
+  Dataset as_taken(const Dataset& data, Mode mode) const;
+  Arrays as_taken(Arrays batch, Mode mode) const;
+
   // Which copy of the model is traced from now on; a callback may have had another for a while.
   void use(Model& model) { model_ = &model; }
   const CompileOptions& options() const { return options_; }
@@ -116,6 +121,7 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
   class Row;
   struct Compared;
   bool wants_targets() const;
+  std::map<std::string, DType> lacking_types(const std::map<std::string, DType>& features, Mode mode) const;
   Compared compare(const Features& in, const std::map<int64_t, double>& class_weight, Mode mode);
   template <class Work>
   static auto of_output(const Compared& compared, size_t i, const std::string& what, const Work& work);

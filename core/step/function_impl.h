@@ -21,6 +21,9 @@ struct Strategy::Impl : ObjectNames, std::enable_shared_from_this<Strategy::Impl
   // What each optimizer trains models with: shared by these models.
   std::map<const void*, std::weak_ptr<const void>> optimizers;
 
+  // Whether the device's programs can read inputs of that type, of which it is asked once.
+  bool takes(DType dtype);
+
   // How its functions are traced. `what`, for messages, has to live until they were.
   TraceOptions tracing(Mode mode, std::string_view what, bool one_step) {
     return {.mode = mode,
@@ -31,6 +34,9 @@ struct Strategy::Impl : ObjectNames, std::enable_shared_from_this<Strategy::Impl
             .objects = shared_from_this(),
             .what = what};
   }
+
+ private:
+  std::map<DType, bool> taken_;
 };
 
 struct Function::Impl {

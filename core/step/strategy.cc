@@ -3,8 +3,10 @@
 #include "backend/registry.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "compile/compile.h"
 #include "step/function_impl.h"
 #include "step/variables/loaded_tensors.h"
+#include "tenon/ops.h"
 
 namespace tenon {
 Strategy::Strategy(const std::string& device, const StrategyOptions& options) : impl_(std::make_shared<Impl>()) {
@@ -20,6 +22,18 @@ Function Strategy::function(TensorFunction function, const FunctionOptions& opti
   expect_number(cat(options.name, ": steps_per_call"), options.steps_per_call, 1, kMostStepsPerCall);
   check(check_dynamic(options, impl_->device->replicas()));
   return Function(std::make_shared<Function::Impl>(impl_, std::move(function), options));
+}
+
+// An input is read by what makes another type of it.
+bool Strategy::Impl::takes(DType dtype) {
+  const auto [found, is_new] = taken_.try_emplace(dtype, true);
+  if (!is_new) return found->second;
+  Graph graph;
+  const Tensor x(&graph, graph.add_input({dtype, {1}}, Role::kFeed, "x"));
+  const Tensor y = cast(x, dtype == DType::kF32 ? DType::kI32 : DType::kF32);
+  graph.results.push_back({y.id(), ResultMode::kLast, -1, false, "y"});
+  found->second = lower(graph, *device).status().code() != Code::kUnsupported;
+  return found->second;
 }
 
 const std::string& Strategy::device() const { return impl_->device->name(); }

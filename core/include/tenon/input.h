@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -194,6 +195,10 @@ class Dataset {
   // Examples 0 .. size-1 that `example` makes one at a time.
   static Result<Dataset> from_function(int64_t size, std::vector<FeatureSpec> specs, ExampleFn example,
                                        InputOptions options);
+
+  // The same examples in the same order, whose features of these names are converted as they are read: to any float, rounded
+  // to nearest even, or bytes, bools and integers to i32 or i64. Throws Error for other types, and where there is no such feature.
+  Dataset cast(const std::map<std::string, DType>& dtypes) const;
 
   const std::vector<FeatureSpec>& specs() const;
   const InputOptions& options() const;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/number.h"
+#include "layer/object/masks.h"
 
 namespace tenon {
 namespace {
@@ -41,6 +42,12 @@ void LayerScope::expect_float(Tensor x, int low, int high) const {
          : high == kMaxRank ? " or more"
                             : cat(" to ", high));
   expect(x.elements() > 0, "input ", x.type().str(), " is empty");
+}
+
+Tensor LayerScope::as_float(Tensor x, int low, int high) const {
+  if (!is_float(x.dtype())) x = with_mask_of(x, cast(x, graph_.compute_dtype));
+  expect_float(x, low, high);
+  return x;
 }
 
 Ints LayerScope::sizes(std::string_view what, const Extent& extent, int dimensions, int64_t least) const {

@@ -48,6 +48,8 @@ class LayerScope {
   }
   // x is a float of rank `low` to `high` without an empty dimension.
   void expect_float(Tensor x, int low, int high = kMaxRank) const;
+  // The same of x, where numbers of another kind become what layers compute in, as in Keras.
+  Tensor as_float(Tensor x, int low, int high = kMaxRank) const;
   // One size a dimension, each at least `least`.
   Ints sizes(std::string_view what, const Extent& extent, int dimensions, int64_t least = 1) const;
 

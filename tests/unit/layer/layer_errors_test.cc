@@ -22,9 +22,9 @@ TEST_F(LayerErrors, OfDense) {
   EXPECT_EQ(error_of([&] { dense(f32({2}), {.units = 3, .name = "head"}); }),
             "dense 'head': input is f32[2], expected a float of rank 2 or more");
   EXPECT_EQ(error_of([&] {
-              dense(i32({2, 3}), {.units = 3});
+              layer_normalization(i32({2, 3}));
             }),
-            "dense 'dense_1': input is i32[2,3], expected a float of rank 2 or more");
+            "layer_normalization 'layer_normalization': input is i32[2,3], expected a float of rank 2 or more");
   EXPECT_EQ(error_of([&] { dense({}, {.units = 3}); }), "dense 'dense': the input was never set");
   EXPECT_EQ(error_of([&] { dense(f32({0, 3}), {.units = 3, .name = "d"}); }), "dense 'd': input f32[0,3] is empty");
 }
