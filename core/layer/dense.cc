@@ -30,6 +30,7 @@ Tensor dense(Tensor x, const DenseOptions& o) {
   const LayerScope scope(x, "dense", o.name);
   scope.expect_size("units", o.units);
   x = scope.as_float(x, 2);
+  scope.expect_static(x, -1);
   const int64_t in = x.dim(-1);
   const Tensor kernel =
       weight(x, "kernel", {in, o.units}, o.kernel_initializer, o.trainable, o.kernel_regularizer, o.kernel_constraint);

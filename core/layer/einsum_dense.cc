@@ -133,6 +133,8 @@ Tensor einsum_dense(Tensor x, const EinsumDenseOptions& o) {
   for (const char c : e.y)
     scope.expect(has(e.x, c) || has(e.kernel, c), "the result's '", std::string(1, c),
                  "' is in neither the input nor the kernel");
+  for (size_t i = 0; i < e.x.size(); ++i)
+    if (has(e.kernel, e.x[i])) scope.expect_static(x, static_cast<int>(i));
   const std::vector<int64_t> sizes = kernel_sizes(scope, x, e, result_sizes(scope, x, e, o.output_shape));
   std::string out;
   for (const char c : e.kernel)

@@ -84,7 +84,10 @@ Tensor layer_normalization(Tensor x, const LayerNormOptions& o) {
   expect_epsilon(scope, o.epsilon);
   const Ints axes = normalized_axes(scope, x, o.axes);
   std::vector<int64_t> dims;
-  for (int64_t a : axes) dims.push_back(x.dim(static_cast<int>(a)));
+  for (int64_t a : axes) {
+    scope.expect_static(x, static_cast<int>(a));
+    dims.push_back(x.dim(static_cast<int>(a)));
+  }
   const Shape shape(dims);
   const Tensor gamma = gamma_of(x, shape, o), beta = beta_of(x, shape, o);
   if (axes.front() == x.rank() - static_cast<int64_t>(axes.size()))
@@ -113,6 +116,7 @@ Tensor rms_normalization(Tensor x, const RmsNormOptions& o) {
   const LayerScope scope(x, "rms_normalization", o.name);
   scope.expect_float(x, 2);
   expect_epsilon(scope, o.epsilon);
+  scope.expect_static(x, -1);
   const Tensor scale = parameter(x, "scale", {x.dim(-1)}, ones(), o.trainable);
   return with_mask_of(x, layer_norm(x, scale, {}, {x.rank() - 1}, o.epsilon, false).y);
 }

@@ -50,6 +50,13 @@ Tensor LayerScope::as_float(Tensor x, int low, int high) const {
   return x;
 }
 
+void LayerScope::expect_static(Tensor x, int axis) const {
+  const Bounds bounds = graph_.bounds(x.id());
+  const int at = axis < 0 ? axis + x.rank() : axis;
+  expect(!is_dynamic(bounds[static_cast<size_t>(at)]), "input is ", graph_.type_text(x.id()), ", whose dimension ", at,
+         " is dynamic, expected a defined size, which a weight has");
+}
+
 Ints LayerScope::sizes(std::string_view what, const Extent& extent, int dimensions, int64_t least) const {
   const auto n = static_cast<size_t>(dimensions);
   expect(extent.count() == 1 || extent.count() == n, what, " has ", extent.count(), " numbers, expected 1",

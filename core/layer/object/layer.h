@@ -50,6 +50,8 @@ class LayerScope {
   void expect_float(Tensor x, int low, int high = kMaxRank) const;
   // The same of x, where numbers of another kind become what layers compute in, as in Keras.
   Tensor as_float(Tensor x, int low, int high = kMaxRank) const;
+  // Throws where the size of a weight would depend on a dynamic dimension of x.
+  void expect_static(Tensor x, int axis) const;
   // One size a dimension, each at least `least`.
   Ints sizes(std::string_view what, const Extent& extent, int dimensions, int64_t least = 1) const;
 

@@ -1,6 +1,7 @@
 // What does not fit dynamic dimensions, and what cannot do without a static size.
 #include <gtest/gtest.h>
 
+#include "tenon/einsum_dense.h"
 #include "tenon/layer_classes.h"
 #include "tenon/losses.h"
 #include "tenon/recurrent.h"
@@ -381,6 +382,30 @@ TEST(DynamicShapes, TakesWhatDiffersFromARefusalByLittle) {
       }},
       {[](Tensor x) { return lstm(Tensors{x}, {.units = 2, .return_state = true})[2]; }},
   });
+}
+
+// Keras: "The last dimension of the inputs to a Dense layer should be defined."
+TEST(DynamicShapes, AWeightOfADynamicSizeIsRefused) {
+  const auto error = [](const std::function<Tensor(Tensor)>& layer) {
+    Function f = Strategy("cpu").function(
+        [&](const Features& in) {
+          return Outputs{{"y", reduce_mean(layer(in["x"]))}};
+        },
+        {.dynamic_shapes = {{"x", {{1, {"time", 6}}}}}});
+    return message_of([&] { f({{"x", Array(wave(2 * 5 * 3, 1), {2, 5, 3})}}); });
+  };
+  const std::string why = ", whose dimension 1 is dynamic, expected a defined size, which a weight has";
+  EXPECT_EQ(error([](Tensor x) { return dense(flatten(x), {.units = 2, .name = "head"}); }),
+            "dense 'head': input is f32[2,<=18]" + why);
+  EXPECT_EQ(error([](Tensor x) { return layer_normalization(flatten(x)); }),
+            "layer_normalization 'layer_normalization': input is f32[2,<=18]" + why);
+  EXPECT_EQ(error([](Tensor x) { return rms_normalization(flatten(x)); }),
+            "rms_normalization 'rms_normalization': input is f32[2,<=18]" + why);
+  EXPECT_EQ(error([](Tensor x) {
+              return einsum_dense(x, {.equation = "atc,td->adc", .output_shape = {4, 3}});
+            }),
+            "einsum_dense 'einsum_dense': input is f32[2,<=6,3]" + why);
+  EXPECT_EQ(error([](Tensor x) { return dense(x, {.units = 2}); }), "no error");
 }
 
 }  // namespace
