@@ -46,6 +46,12 @@ std::vector<std::string> find_targets(const std::vector<std::string>& features, 
   std::vector<std::string> found;
   for (const std::string& name : kTargets)
     if (has(features, name)) found.push_back(name);
+  if (outputs.size() > 1 && found.empty()) {  // those of some outputs
+    std::vector<std::string> some = outputs;
+    for (std::string& name : some)
+      if (!has(features, name)) name.clear();
+    if (std::any_of(some.begin(), some.end(), [](const std::string& name) { return !name.empty(); })) return some;
+  }
   if (found.size() > 1) fail("the data have the features '", found[0], "' and '", found[1], "': which is the target?");
   if (outputs.size() > 1 && wanted)
     fail("the data have no targets of the model's ", outputs.size(), " outputs, ", join(outputs),

@@ -122,7 +122,7 @@ Tensors ModelTraining::call_model(const Features& in, const BatchRoles& roles) {
 
 // What one batch is measured by, an entry for each output of the model.
 struct ModelTraining::Compared {
-  std::vector<std::string> outputs;
+  std::vector<std::string> outputs, features;  // which the inputs are not
   Tensors predictions, targets, weights;
 };
 
@@ -140,13 +140,15 @@ ModelTraining::Compared ModelTraining::compare(const Features& in, const std::ma
   Compared c;
   c.predictions = call_model(in, roles);
   c.outputs = output_names(*model_, c.predictions.size());
+  c.features = roles.others;
   if (!class_weight.empty() && c.outputs.size() > 1)
     fail("class_weight is for a model with one output, and this one has ", c.outputs.size(),
          "; a sample_weight weighs the examples of all");
   const std::vector<std::string> targets = find_targets(roles.others, c.outputs, wants_targets());
   const Tensor given = roles.sample_weight.empty() ? Tensor() : in[roles.sample_weight];
   if (targets.empty() && !class_weight.empty()) fail("class_weight is of targets, and the data have none");
-  if (given && !class_weight.empty()) fail("class_weight and sample_weight exclude each other, as in Keras; multiply them");
+  if (given && !class_weight.empty())
+    fail("class_weight and sample_weight exclude each other, as in Keras; multiply them");
   if (targets.size() != c.outputs.size()) {
     if (wants_targets())
       fail("the model gives ", c.outputs.size(), " outputs, and the data have ", targets.size(), " targets");
@@ -155,8 +157,8 @@ ModelTraining::Compared ModelTraining::compare(const Features& in, const std::ma
     return c;
   }
   for (size_t i = 0; i < c.outputs.size(); ++i) {
-    const Tensor target = in[targets[i]];
-    c.targets.push_back(as_prediction(target, c.predictions[i]));
+    const Tensor target = targets[i].empty() ? Tensor() : in[targets[i]];
+    c.targets.push_back(target ? as_prediction(target, c.predictions[i]) : target);
     c.weights.push_back(mode == Mode::kTrain ? product_of(given, class_weights(target, class_weight)) : given);
   }
   return c;
@@ -165,6 +167,9 @@ ModelTraining::Compared ModelTraining::compare(const Features& in, const std::ma
 // Does what concerns one output, which an error names.
 template <class Work>
 auto ModelTraining::of_output(const Compared& c, size_t i, const std::string& what, const Work& work) {
+  if (!c.targets[i])
+    fail("the data have no target of the model's output '", c.outputs[i], "', which '", what,
+         "' needs; there are the features ", join(c.features));
   try {
     return work();
   } catch (...) {
@@ -244,8 +249,7 @@ Outputs ModelTraining::predict_step(const Features& in) {
   Outputs out;
   size_t i = 0;
   for (const Tensor& y : call_model(in, batch_roles(names_of(in), *model_, Mode::kPredict, false)))
-    out.add(cat("output_", i++),
-            {y, predicts_several() ? ResultMode::kEach : ResultMode::kLast, Joining::kRows});
+    out.add(cat("output_", i++), {y, predicts_several() ? ResultMode::kEach : ResultMode::kLast, Joining::kRows});
   return out;
 }
 

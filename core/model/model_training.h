@@ -22,8 +22,8 @@ struct BatchRoles {
 };
 // By the names of the features (FitData). Throws Error.
 BatchRoles batch_roles(const std::vector<std::string>& features, const Model& model, Mode mode, bool wants_targets);
-// The target of each output; the layers that give the outputs have their names once the model was called. Returns none where
-// none are wanted. Throws Error.
+// The target of each output, "" of one that has none beside others; the layers that give the outputs have their names once the
+// model was called. Returns none where none are wanted. Throws Error.
 std::vector<std::string> find_targets(const std::vector<std::string>& features, const std::vector<std::string>& outputs,
                                       bool wanted);
 

@@ -88,7 +88,8 @@ class Examples {
 // - the model's inputs, by the names of its Input()s; unnamed ones are called x_0, x_1, ..; a model with one input takes the
 //   only feature that is left, whatever its name; a model with a call() of its own those that are left, by their names' order;
 // - the targets, by the names of the layers that give the outputs, or y_0, y_1, ..; of a model with one output "y", "label" or
-//   "labels"; none where compile() was given no loss and no metric, and only layers add to the loss;
+//   "labels"; none where compile() was given no loss and no metric, and only layers add to the loss; by name, an output that has
+//   neither needs none;
 // - "sample_weight", a number an example.
 class FitData {
  public:
@@ -121,7 +122,7 @@ struct FitOptions {
   Callbacks callbacks = {};
   double validation_split = 0;  // this part of the examples in memory, the last ones, is for validation
   FitData validation_data = {};
-  bool shuffle = true;                          // examples in memory, in each epoch anew
+  bool shuffle = true;  // examples in memory, in each epoch anew
   // Of the only output's targets: classes, as floats too, or one-hot; those that are not named have 1. Not with sample_weight.
   std::map<int64_t, double> class_weight = {};
   int initial_epoch = 0;              // training goes on from it with the order of the data, and the bits, of one call

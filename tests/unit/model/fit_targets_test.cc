@@ -49,12 +49,39 @@ TEST(Targets, AreFoundByTheNamesThatLayersGetThemselves) {
   const History h = model.fit(first_input(), Arrays{{"dense", squares()}, {"dense_1", ones}}, epochs(1));
   EXPECT_NEAR(h["dense_loss"][0], mean_square(squares()), kTolerance);
   EXPECT_NEAR(h["dense_1_loss"][0], 1, kTolerance);
+  EXPECT_EQ(message_of([&] {
+              model.fit(first_input(), Arrays{{"dense", squares()}, {"dense_2", ones}}, epochs(1));
+            }),
+            "the data have no target of the model's output 'dense_1', which 'mean_absolute_error' needs; there are the "
+            "features "
+            "dense, dense_2");
   EXPECT_EQ(
       message_of([&] {
-        model.fit(first_input(), Arrays{{"dense", squares()}, {"dense_2", ones}}, epochs(1));
+        model.fit(first_input(), Arrays{{"a", squares()}, {"b", ones}}, epochs(1));
       }),
       "the data have no targets of the model's 2 outputs, dense, dense_1, which are called as the outputs or y_0, "
-      "y_1, ..; there are the features dense, dense_2");
+      "y_1, ..; there are the features a, b");
+}
+
+// Keras: an output that a dict of losses does not name has no loss, and its targets may be missing.
+TEST(Targets, OfOutputsWithoutALossMayBeMissing) {
+  const Symbol x = Input({4});
+  Model model({x}, {Dense(dense_of(1, "kept"))(x), Dense(zeros_of("trained"))(x)});
+  model.compile({.optimizer = SGD(0.1), .loss = {{"trained", "mse"}}, .strategy = Strategy("cpu")});
+  const Dataset data =
+      Dataset::from_arrays({{"image", first_input()}, {"trained", squares()}}, {.batch_size = kExamples});
+  const EvaluateOptions silent{.batch_size = kExamples, .verbose = Verbose::kSilent};
+  EXPECT_NEAR(model.evaluate(data, silent).at("loss"), mean_square(squares()), kTolerance);
+  EXPECT_NEAR(model.evaluate(first_input(), Arrays{{"trained", squares()}}, silent).at("loss"), mean_square(squares()),
+              kTolerance);
+  const std::vector<float> kept = model.strategy().read<float>("kept/kernel");
+  const History h = model.fit(data, {.epochs = 3, .verbose = Verbose::kSilent});
+  EXPECT_LT(h["loss"][2], h["loss"][0]);
+  EXPECT_EQ(model.strategy().read<float>("kept/kernel"), kept);
+  model.compile({.loss = {{"trained", "mse"}}, .metrics = {{"kept", {"mae"}}}, .strategy = model.strategy()});
+  EXPECT_EQ(
+      message_of([&] { model.evaluate(data, silent); }),
+      "the data have no target of the model's output 'kept', which 'mae' needs; there are the features image, trained");
 }
 
 // An autoencoder that says itself what it is trained for: with a kernel of 0 the mean square of its input, and from there
