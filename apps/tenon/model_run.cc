@@ -180,8 +180,8 @@ ModelRun::ModelRun(const Flags& flags, const std::vector<std::string>& words, Co
     params_.set("weight_decay", flags.number("weight_decay"));
   check_optimizer();
   const models::ExampleInfo example = info_->example(params_);
-  data_ =
-      data_kind(example.kind).open({flags, *info_, params_, example, record_ ? &*record_ : nullptr, contradiction_});
+  kind_ = &data_kind(example.kind);
+  data_ = kind_->open({flags, *info_, params_, example, record_ ? &*record_ : nullptr, contradiction_});
   for (const auto& [name, value] : data_->numbers()) params_.set(name, value);
 }
 

@@ -45,6 +45,7 @@ class ModelRun {
   const models::ModelInfo& info() const { return *info_; }
   const Params& params() const { return params_; }
   const ModelData& data() const { return *data_; }
+  const DataKind& kind() const { return *kind_; }
 
   int64_t train_batch() const;  // examples in a step
   Dataset train_data(int64_t batch_size) const;
@@ -90,6 +91,7 @@ class ModelRun {
   std::optional<ModelRecord> record_;
   const models::ModelInfo* info_;
   Params params_;
+  const DataKind* kind_ = nullptr;
   std::unique_ptr<ModelData> data_;
   bool json_;
 };

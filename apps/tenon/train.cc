@@ -95,14 +95,16 @@ LogPace pace_of(const Flags& flags) {
 // Notes what the model is once its states are there, before the first step.
 class Remember : public TrainingHook {
  public:
-  Remember(std::string model_dir, ModelRecord record) : model_dir_(std::move(model_dir)), record_(std::move(record)) {}
+  Remember(std::string model_dir, const ModelRun& model) : model_dir_(std::move(model_dir)), model_(model) {}
   void begin(int64_t) override {
-    if (!model_dir_.empty()) write_model_record(model_dir_, record_);
+    if (model_dir_.empty()) return;
+    write_model_record(model_dir_, model_.record());
+    model_.data().remember(model_dir_);
   }
 
  private:
   std::string model_dir_;
-  ModelRecord record_;
+  const ModelRun& model_;
 };
 
 class Training {
@@ -110,7 +112,7 @@ class Training {
   Training(const Flags& flags, const std::vector<std::string>& words)
       : flags_(flags),
         model_(flags, words, Contradiction::kOverride),
-        remember_(flags.text("model_dir"), model_.record()),
+        remember_(flags.text("model_dir"), model_),
         steps_(flags.integer("train_steps")),
         batch_(model_.train_batch()),
         estimator_(model_.estimator(config_of(flags, model_), warm_start_of(flags))),

@@ -25,4 +25,12 @@ int64_t InfoFile::number(const std::string& key, int64_t otherwise) const {
   return value > 0 && value < kMost ? value : otherwise;
 }
 
+std::string InfoFile::text(const std::string& key) const {
+  const std::string before = "\"" + key + "\": \"";
+  const size_t at = json_.find(before);
+  if (at == std::string::npos) return {};
+  const size_t begin = at + before.size(), end = json_.find('"', begin);
+  return end == std::string::npos ? "" : json_.substr(begin, end - begin);
+}
+
 }  // namespace tenon::runner

@@ -13,6 +13,8 @@ class InfoFile {
 
   // `otherwise` where it says none, or one that is no size.
   int64_t number(const std::string& key, int64_t otherwise) const;
+  // "" where it says none.
+  std::string text(const std::string& key) const;
 
  private:
   std::string json_;

@@ -16,7 +16,7 @@ const DataKind& data_kind(const std::string& name) {
 }
 
 int64_t DataContext::chosen(const std::string& name, int64_t value) const {
-  const int64_t given = flags.integer(name);
+  const int64_t given = flags.get_or<int64_t>(name, 0);
   const auto found = record ? record->numbers.find(name) : std::map<std::string, int64_t>::const_iterator();
   const int64_t remembered = record && found != record->numbers.end() ? found->second : 0;
   if (given > 0 && remembered > 0 && given != remembered && contradiction == Contradiction::kRefuse)

@@ -44,6 +44,8 @@ class ModelData {
   virtual std::string text() const = 0;
   // Class names; empty: unknown.
   virtual const std::vector<std::string>& labels() const;
+  // Files that the model directory needs beside model.json, written once training begins.
+  virtual void remember(const std::string& /*model_dir*/) const {}
   // Examples in a step of training; 0: as --train_batch_size says.
   virtual int64_t train_batch() const { return 0; }
   // Of the files in a data directory, as `tenon convert` names them.

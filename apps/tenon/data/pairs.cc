@@ -1,17 +1,20 @@
 // Pairs of sentences as tokens: records as `tenon convert translation` writes them, wmt32k-{train,dev}-%.5d-of-%.5d, with
 // "inputs" and "targets" of i64 each, which end with EOS. An example is both, with 0 behind the end.
 #include <algorithm>
+#include <optional>
 
 #include "data/info_file.h"
 #include "data/model_data.h"
+#include "data/pairs.h"
 #include "output.h"
 #include "tenon/example.h"
+#include "tenon/subtokenizer.h"
 #include "tenon/threads.h"
 
 namespace tenon::runner {
 namespace {
 
-constexpr int32_t kEos = 1;
+constexpr int32_t kEos = Subtokenizer::kEos;
 
 // The list of that name into a row of tokens.
 Status copy_tokens(const Example& example, const char* name, int64_t vocabulary, std::span<int32_t> out) {
@@ -36,9 +39,17 @@ Status copy_tokens(const Example& example, const char* name, int64_t vocabulary,
 class PairData : public ModelData {
  public:
   explicit PairData(const DataContext& c) : skip_corrupt_(c.flags.get_or("skip_corrupt", false)) {
-    const InfoFile info(c.flags.text("data_dir"));
+    const std::string data_dir = c.flags.get_or("data_dir", std::string());
+    const InfoFile info(data_dir);
+    vocab_path_ = c.flags.get_or("vocab_file", std::string());
+    if (const std::string name = info.text("vocab_file"); vocab_path_.empty() && !name.empty())
+      vocab_path_ = file_in(data_dir, name);
     max_length_ = c.chosen("max_length", info.number("max_length", c.number("max_length")));
     vocab_size_ = c.chosen("vocab_size", info.number("vocab_size", c.number("vocab_size")));
+    if (!vocab_path_.empty()) words_ = Subtokenizer::load(vocab_path_).take();
+    if (words_ && words_->size() != vocab_size_)
+      throw UsageError{format("%s has %ld subtokens, expected %ld as the model has", vocab_path_.c_str(),
+                              static_cast<long>(words_->size()), static_cast<long>(vocab_size_))};
     const int64_t tokens = c.flags.get_or<int64_t>("batch_size", 0);
     if (tokens > 0 && tokens < max_length_)
       throw UsageError{format("--batch_size is %ld tokens, expected at least --max_length, %ld",
@@ -57,6 +68,9 @@ class PairData : public ModelData {
   std::string text() const override {
     return format("pairs of at most %ld tokens of %s", static_cast<long>(max_length_),
                   with_commas(vocab_size_).c_str());
+  }
+  void remember(const std::string& model_dir) const override {
+    if (words_) check(words_->save(model_dir + "/" + kVocabularyFile));
   }
   int64_t train_batch() const override { return batch_; }
   const char* split(bool training) const override { return training ? "wmt32k-train" : "wmt32k-dev"; }
@@ -89,6 +103,8 @@ class PairData : public ModelData {
 
  private:
   int64_t max_length_, vocab_size_, batch_;
+  std::string vocab_path_;
+  std::optional<Subtokenizer> words_;
   bool skip_corrupt_;
 };
 
@@ -107,6 +123,7 @@ const DataKind kPairs{
           flags.integer("batch_size", 0,
                         "tokens in each step, of max_length for each sentence; 0: as train_batch_size says", 0,
                         1 << 30);
+          flags.text("vocab_file", "", "subtoken vocabulary that the model directory keeps; empty: that of the data");
         },
     .open = [](const DataContext& c) -> std::unique_ptr<ModelData> { return std::make_unique<PairData>(c); },
 };
