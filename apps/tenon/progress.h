@@ -24,6 +24,7 @@ class Progress : public TrainingHook {
 
   // Over all calls of train(), without evaluation.
   int64_t steps() const { return steps_; }
+  int64_t examples() const { return now_.examples; }
   double seconds() const { return seconds_; }
 
  private:

@@ -214,7 +214,7 @@ class Training {
   void print_result() {
     const std::string hash = estimator_.variables_hash().take();
     const double seconds = progress_.seconds();
-    const double rate = seconds > 0 ? static_cast<double>(progress_.steps() * batch_) / seconds : 0;
+    const double rate = seconds > 0 ? static_cast<double>(progress_.examples()) / seconds : 0;
     const bool evaluated = !result_.eval.empty();
     if (flags_.boolean("json")) {
       Json json("result");

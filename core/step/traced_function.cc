@@ -1,6 +1,7 @@
 #include "step/traced_function.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/text.h"
 #include "op/replicas.h"
@@ -173,18 +174,22 @@ Status TracedFunction::run_partial(StepCall& call, bool repeated) {
   if (options_.bounded_batch && !repeated) {
     call.program = taking_.whole->program.get();
     taking_.whole->program->set_sizes(batch_of(call.computed));
-    TENON_ASSIGN(std::vector<Buffer> inputs, taking_.feed->partial_buffers(*call.program, queue_, call.computed));
+    std::vector<Buffer> inputs;
+    TENON_TRY(taking_.feed->fill_partial(*call.program, queue_, call.computed, inputs));
     OneBatch batch(inputs);
     TENON_ASSIGN(call.steps, taking_.whole->program->run(queue_, 1, &batch));
     return {};
   }
-  const auto signature = repeated ? whole_inputs(taking_.specs, call.computed)
-                                  : batch_inputs(taking_.specs, call.computed, device_->replicas());
+  const std::vector<FeatureSpec>& specs = taking_.feed->partial_specs();
+  const auto signature =
+      repeated ? whole_inputs(specs, call.computed) : batch_inputs(specs, call.computed, device_->replicas());
   TENON_ASSIGN(Compiled * small, compiled_for(signature, 1, repeated));
-  TENON_ASSIGN(small->inputs, taking_.feed->partial_buffers(*small->program, queue_, call.computed));
+  TENON_TRY(taking_.feed->fill_partial(*small->program, queue_, call.computed, small->inputs));
   use_inputs(*small);
   call.program = small->program.get();
+  const auto begin = std::chrono::steady_clock::now();
   TENON_ASSIGN(call.steps, small->program->run(queue_, 1, nullptr));
+  taking_.feed->count_partial(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   return {};
 }
 

@@ -115,7 +115,7 @@ class Estimator::Divergence {
     TENON_TRY(trial.provide(function_.executable().graph, checkpoint));
     TENON_TRY(function_.bind(trial));
     TENON_TRY(function_.open(data_, at));
-    TENON_ASSIGN(const StepCall call, function_.take_whole(1));
+    TENON_ASSIGN(const StepCall call, function_.take(1));
     TENON_TRY(function_.feed()->status());
     if (call.steps == 0) return Status(Code::kUnavailable, "the input has ended");
     TENON_ASSIGN(const Array loss, function_.result(call, "loss"));

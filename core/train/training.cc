@@ -189,14 +189,17 @@ class Estimator::Training {
     return {};
   }
 
+  bool has_buckets() const { return !input_->datasets[0].options().buckets.boundaries.empty(); }
+
   Result<uint32_t> steps() const {
+    if (has_buckets()) return 1;  // the next batch may be another program's
     TENON_ASSIGN(const int64_t most, run_.most_steps());
     return static_cast<uint32_t>(std::max<int64_t>(std::min(pace_->steps(m_.step), most), 1));
   }
 
   Result<StepCall> call(uint32_t n) {
     const auto start = Clock::now();
-    Result<StepCall> done = function_->take_whole(n, site_->watch);
+    Result<StepCall> done = has_buckets() ? function_->take(n) : function_->take_whole(n, site_->watch);
     if (done.ok())
       pace_->took(n, seconds_since(start));
     else

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <optional>
 
+#include "command.h"
 #include "data/info_file.h"
 #include "data/model_data.h"
 #include "data/pairs.h"
 #include "output.h"
+#include "tenon/devices.h"
 #include "tenon/example.h"
 #include "tenon/subtokenizer.h"
 #include "tenon/threads.h"
@@ -36,6 +38,16 @@ Status copy_tokens(const Example& example, const char* name, int64_t vocabulary,
   return {};
 }
 
+// Tokens of the longer side, by which a pair gets its bucket.
+Result<int64_t> longer_side(std::string_view record) {
+  thread_local Example example;
+  TENON_TRY(example.parse(record));
+  size_t longest = 0;
+  for (const char* side : {"inputs", "targets"})
+    if (const Feature* feature = example.find(side)) longest = std::max(longest, feature->size());
+  return static_cast<int64_t>(longest);
+}
+
 class PairData : public ModelData {
  public:
   explicit PairData(const DataContext& c) : skip_corrupt_(c.flags.get_or("skip_corrupt", false)) {
@@ -57,6 +69,10 @@ class PairData : public ModelData {
     if (tokens > 0 && c.flags.has("train_batch_size") && c.flags.given("train_batch_size"))
       throw UsageError{"--batch_size, in tokens, and --train_batch_size, in examples, exclude each other"};
     batch_ = tokens / max_length_;
+    if (!c.flags.has("static_batch")) return;
+    const ResolvedDevice device = resolve_device(device_of(c.flags)).take();
+    static_batch_ = c.flags.given("static_batch") ? c.flags.boolean("static_batch") : device.kind == "accelerator";
+    units_ = device.replicas;
   }
 
   std::vector<FeatureSpec> features() const override {
@@ -89,6 +105,10 @@ class PairData : public ModelData {
   }
   Dataset records(InputOptions how) const override {
     how.skip_corrupt = skip_corrupt_;
+    if (how.training && !static_batch_) {
+      how.buckets = {length_boundaries(max_length_), units_, longer_side};
+      how.batch_size = std::max(how.batch_size / units_, int64_t{1}) * units_;
+    }
     const MapFn map = [vocabulary = vocab_size_](std::string_view record, const Sample&, Slots& out) -> Status {
       thread_local Example example;
       TENON_TRY(example.parse(record));
@@ -105,7 +125,8 @@ class PairData : public ModelData {
   int64_t max_length_, vocab_size_, batch_;
   std::string vocab_path_;
   std::optional<Subtokenizer> words_;
-  bool skip_corrupt_;
+  bool skip_corrupt_, static_batch_ = true;
+  int64_t units_ = 1;
 };
 
 }  // namespace
@@ -123,6 +144,10 @@ const DataKind kPairs{
           flags.integer("batch_size", 0,
                         "tokens in each step, of max_length for each sentence; 0: as train_batch_size says", 0,
                         1 << 30);
+          flags.boolean("static_batch", false,
+                        "batches of batch_size / max_length pairs, padded to max_length, as on a TPU unless "
+                        "--nostatic_batch; else "
+                        "pairs of about one length are together");
           flags.text("vocab_file", "", "subtoken vocabulary that the model directory keeps; empty: that of the data");
         },
     .open = [](const DataContext& c) -> std::unique_ptr<ModelData> { return std::make_unique<PairData>(c); },

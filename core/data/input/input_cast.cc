@@ -55,6 +55,7 @@ class CastSource : public Source {
 }  // namespace
 
 Dataset Dataset::cast(const std::map<std::string, DType>& dtypes) const {
+  if (!impl_->buckets.empty()) fail("cast: data with buckets of lengths keep their dtypes");
   auto impl = std::make_shared<Impl>(Impl{impl_->options, impl_->specs, impl_->bytes, nullptr, impl_->order,
                                           impl_->size, impl_->fingerprint, impl_->data_fingerprint});
   for (const auto& [name, dtype] : dtypes) {

@@ -1,6 +1,7 @@
 #include "data/input/input_dataset.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "base/room.h"
 #include "base/text.h"
 #include "data/input/input_files.h"
+#include "data/items.h"
 #include "data/philox.h"
 
 namespace tenon {
@@ -44,6 +46,14 @@ uint64_t mix(uint64_t hash, uint64_t value) {
   return block[0] | static_cast<uint64_t>(block[1]) << 32;
 }
 
+}  // namespace
+
+Status Source::look_at(const RecordRef& ref, const std::function<Status(std::string_view)>&) const {
+  return invalid(where(ref), ": is no record");
+}
+
+namespace {
+
 class RecordSource : public Source {
  public:
   RecordSource(std::vector<RecordFile> files, std::vector<Part> parts, std::vector<std::string> lost, MapFn map)
@@ -54,6 +64,16 @@ class RecordSource : public Source {
   Status fill(const RecordRef& ref, const Sample& sample, Slots& out) const override {
     ItemRoom room;
     const Status status = room.run([&] { return fill_once(ref, sample, out); });
+    return status.ok() ? status : with_place(status, where(ref));
+  }
+  Status look_at(const RecordRef& ref, const std::function<Status(std::string_view)>& fn) const override {
+    ItemRoom room;
+    const Status status = room.run([&]() -> Status {
+      const Part& part = parts_[ref.part];
+      std::unique_ptr<char[]> large;
+      TENON_ASSIGN(const std::string_view data, files_.read(part.file, part.record(ref), 0, &large));
+      return call_user(fn, data);
+    });
     return status.ok() ? status : with_place(status, where(ref));
   }
   std::string where(const RecordRef& ref) const override {
@@ -195,8 +215,8 @@ Status check_size(uint64_t size, const InputOptions& o, const std::string& name)
   return {};
 }
 
-Result<std::shared_ptr<const Dataset::Impl>> finish(InputOptions options, std::vector<FeatureSpec> specs,
-                                                    std::unique_ptr<const Source> source, const std::string& name) {
+Result<std::shared_ptr<Dataset::Impl>> finish(InputOptions options, std::vector<FeatureSpec> specs,
+                                              std::unique_ptr<const Source> source, const std::string& name) {
   auto impl = std::make_shared<Dataset::Impl>();
   const std::vector<uint32_t> counts = source->counts();
   for (uint32_t count : counts) impl->size += count;
@@ -210,7 +230,66 @@ Result<std::shared_ptr<const Dataset::Impl>> finish(InputOptions options, std::v
   impl->options = std::move(options);
   impl->specs = std::move(specs);
   impl->source = std::move(source);
-  return std::shared_ptr<const Dataset::Impl>(std::move(impl));
+  return impl;
+}
+
+Status check_buckets(const LengthBuckets& buckets, const InputOptions& o, const std::vector<FeatureSpec>& specs) {
+  const std::vector<int64_t>& b = buckets.boundaries;
+  if (!buckets.length) return invalid("buckets have no function for the length of a record");
+  if (!o.training || !o.repeat || o.shard_count > 1)
+    return invalid("buckets are for one worker's data that train and repeat");
+  if (b.size() >= BucketTable::kLeftOut || b.front() < 1 ||
+      std::adjacent_find(b.begin(), b.end(), std::greater_equal<>()) != b.end())
+    return invalid("boundaries of buckets: expected fewer than ", int{BucketTable::kLeftOut},
+                   " rising lengths from 1 on");
+  if (buckets.rows_divide_by < 1 || o.batch_size % buckets.rows_divide_by != 0)
+    return invalid("rows_divide_by is ", buckets.rows_divide_by, ", expected a divisor of the batch size ",
+                   o.batch_size);
+  for (const FeatureSpec& spec : specs)
+    if (spec.type.shape.rank() < 1 || spec.type.shape[0] != b.back() || spec.batch_minor)
+      return invalid("feature '", spec.name, "' is ", spec.type.str(), ", expected the last boundary ", b.back(),
+                     " along its first axis");
+  return {};
+}
+
+// Looks at each record once.
+Result<BucketTable> bucket_table(const Dataset::Impl& data, ThreadPool* pool) {
+  const LengthBuckets& buckets = data.options.buckets;
+  BucketTable table;
+  const int64_t last = buckets.boundaries.back(), multiple = buckets.rows_divide_by;
+  for (const int64_t length : buckets.boundaries) {
+    const int64_t rows = data.options.batch_size * last / length;
+    table.rows.push_back(rows / multiple * multiple);
+    std::vector<FeatureSpec>& specs = table.specs.emplace_back(data.specs);
+    std::vector<size_t>& bytes = table.bytes.emplace_back();
+    for (FeatureSpec& spec : specs) {
+      spec.type.shape.set(0, length);
+      bytes.push_back(static_cast<size_t>(spec.type.bytes()));
+    }
+  }
+  const std::vector<uint32_t> counts = data.source->counts();
+  for (const uint32_t count : counts) table.of.emplace_back(count, BucketTable::kLeftOut);
+  const auto look = [&](uint32_t part, uint32_t record) {
+    return data.source->look_at({part, record}, [&](std::string_view bytes) -> Status {
+      TENON_ASSIGN(const int64_t length, buckets.length(bytes));
+      const auto at = std::lower_bound(buckets.boundaries.begin(), buckets.boundaries.end(), length);
+      if (at != buckets.boundaries.end())
+        table.of[part][record] = static_cast<uint8_t>(at - buckets.boundaries.begin());
+      return {};
+    });
+  };
+  const std::vector<Status> looked = for_each_item(pool, counts.size(), [&](size_t part) -> Status {
+    for (uint32_t record = 0; record < counts[part]; ++record) {
+      const Status status = look(static_cast<uint32_t>(part), record);
+      if (status.ok()) continue;
+      if (!data.options.skip_corrupt || status.code() != Code::kInvalid) return status;
+      table.of[part][record] = 0;  // where it is left out and counted when it is read
+    }
+    return {};
+  });
+  for (const Status& status : looked) TENON_TRY(status);
+  for (const auto& part : table.of) table.left_out += std::count(part.begin(), part.end(), BucketTable::kLeftOut);
+  return table;
 }
 
 struct Parts {
@@ -282,7 +361,16 @@ Result<Dataset> Dataset::from_records(InputOptions options, std::vector<FeatureS
     const std::string name = input_name(options);
     auto source = std::make_unique<RecordSource>(std::move(parts.files), std::move(parts.parts), std::move(parts.lost),
                                                  std::move(map));
+    const bool bucketed = !options.buckets.boundaries.empty();
+    if (bucketed) TENON_TRY(check_buckets(options.buckets, options, specs));
     TENON_ASSIGN(auto impl, finish(std::move(options), std::move(specs), std::move(source), name));
+    if (!bucketed) return Dataset(std::move(impl));
+    TENON_ASSIGN(impl->buckets, bucket_table(*impl, pool));
+    if (impl->buckets.left_out == static_cast<int64_t>(impl->size))
+      return invalid(name, ": all ", impl->size, " records are longer than ", impl->options.buckets.boundaries.back());
+    for (const int64_t rows : impl->buckets.rows)
+      impl->fingerprint = mix(impl->fingerprint, static_cast<uint64_t>(rows));
+    impl->fingerprint |= 1;
     return Dataset(std::move(impl));
   });
 }
@@ -324,6 +412,10 @@ Result<Dataset> Dataset::from_function(int64_t size, std::vector<FeatureSpec> sp
 }
 
 const std::vector<FeatureSpec>& Dataset::specs() const { return impl_->specs; }
+const std::vector<FeatureSpec>& Dataset::specs(int bucket) const {
+  return bucket < 0 ? impl_->specs : impl_->buckets.specs[static_cast<size_t>(bucket)];
+}
+int64_t Dataset::left_out() const { return impl_->buckets.left_out; }
 const InputOptions& Dataset::options() const { return impl_->options; }
 int64_t Dataset::size() const { return static_cast<int64_t>(impl_->size); }
 uint64_t Dataset::fingerprint() const { return impl_->fingerprint; }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "data/input/input_buckets.h"
 #include "data/input/input_order.h"
 #include "tenon/input.h"
 
@@ -21,6 +22,8 @@ class Source {
   virtual Status fill(const RecordRef& ref, const Sample& sample, Slots& out) const = 0;
   // Names one for messages: "FILE: record at offset N", "example N".
   virtual std::string where(const RecordRef& ref) const = 0;
+  // The record itself; an error where an example is none.
+  virtual Status look_at(const RecordRef& ref, const std::function<Status(std::string_view record)>& fn) const;
   // How many examples of each part there are.
   virtual std::vector<uint32_t> counts() const = 0;
   // About what an example costs to read, in bytes; decides how many one task makes.
@@ -41,6 +44,7 @@ struct Dataset::Impl {
   OrderOptions order;
   uint64_t size = 0;
   uint64_t fingerprint = 0, data_fingerprint = 0;
+  BucketTable buckets = {};  // empty: none
 };
 
 // The map function of Dataset::images and its specs.

@@ -57,7 +57,11 @@ struct InputPipeline::Impl {
   };
 
   Impl(Dataset d, ThreadPool& p)
-      : dataset(std::move(d)), data(*dataset.impl_), pool(p), order(data.source->counts(), data.order) {}
+      : dataset(std::move(d)),
+        data(*dataset.impl_),
+        pool(p),
+        order(data.source->counts(), data.order),
+        buckets(order, data.buckets) {}
   ~Impl() {
     for (const uint32_t index : pending) wait(*slots[index]);
   }
@@ -67,6 +71,7 @@ struct InputPipeline::Impl {
   void schedule();
   uint64_t next_rows() const;
   bool plan(InputSlot& slot);
+  void plan_bucket(InputSlot& slot);
   void launch(uint32_t index);
   bool submit(Task* task);
   void run(const Task& task) noexcept;
@@ -83,6 +88,8 @@ struct InputPipeline::Impl {
   ThreadPool& pool;
 
   Order order;
+  BucketOrder buckets;  // of data that have some
+  std::vector<PlannedExample> planned;
   uint64_t next_sample = 0;
   uint64_t last_sample = 0;  // exclusive; unused when the stream repeats
   bool exact = true;
@@ -115,7 +122,8 @@ void InputPipeline::Impl::add_slots(std::vector<BatchSlot> memory) {
   rows_a_task = std::clamp<int64_t>(kTaskBytes / (bytes + data.source->bytes_per_example()), 1, 64);
   immediate = data.source->immediate() && bytes * batch <= kImmediateBytes;
   transposers = static_cast<uint32_t>(std::clamp<int64_t>(bytes * batch / (1 << 20), 1, 64));
-  const uint32_t fillers = static_cast<uint32_t>((batch + rows_a_task - 1) / rows_a_task);
+  const int64_t most_rows = data.buckets.empty() ? batch : data.buckets.most_rows();
+  const uint32_t fillers = static_cast<uint32_t>((most_rows + rows_a_task - 1) / rows_a_task);
   for (uint32_t i = 0; i < memory.size(); ++i) {
     slots.push_back(std::make_unique<InputSlot>(data, std::move(memory[i])));
     std::vector<Task>& list = tasks.emplace_back();
@@ -135,7 +143,10 @@ void InputPipeline::Impl::start(const PipelineState& from) {
   exact = from.samples == 0 || (from.fingerprint == data.fingerprint && !other);
   next_sample = from.samples;
   last_sample = (from.samples / data.size + 1) * data.size;
-  order.seek(from.samples);
+  if (data.buckets.empty())
+    order.seek(from.samples);
+  else
+    buckets.seek(from.samples), next_sample = buckets.delivered();
   target = data.options.prefetch > 0 ? static_cast<size_t>(data.options.prefetch) : 2;
   warm = false;
   failed = {};
@@ -150,11 +161,22 @@ uint64_t InputPipeline::Impl::next_rows() const {
   return left < batch && data.options.drop_remainder ? 0 : std::min(batch, left);
 }
 
+void InputPipeline::Impl::plan_bucket(InputSlot& slot) {
+  slot.set_bucket(buckets.next(planned));
+  for (size_t row = 0; row < planned.size(); ++row) {
+    const PlannedExample& example = planned[row];
+    slot.rows[row].ref = example.ref;
+    slot.rows[row].sample = {example.sample, example.epoch, data.options.seed, data.options.training};
+  }
+  next_sample = buckets.delivered();
+}
+
 // Which examples the slot holds.
 bool InputPipeline::Impl::plan(InputSlot& slot) {
-  const uint64_t count = next_rows();
+  uint64_t count = next_rows();
   if (count == 0) return false;
-  for (uint64_t row = 0; row < count; ++row) {
+  if (!data.buckets.empty()) plan_bucket(slot), count = planned.size();
+  for (uint64_t row = 0; data.buckets.empty() && row < count; ++row) {
     slot.rows[row].ref = order.next();
     slot.rows[row].sample = {next_sample++, order.epoch(), data.options.seed, data.options.training};
   }
@@ -329,7 +351,7 @@ Result<Batch> InputPipeline::Impl::next() {
       continue;
     }
     p.held[index] = true;
-    return Batch{static_cast<int>(index), slot.valid, slot.end_sample};
+    return Batch{static_cast<int>(index), slot.valid, slot.end_sample, slot.bucket()};
   }
 }
 

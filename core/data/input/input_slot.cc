@@ -37,8 +37,9 @@ Status fill_or_name(const Source& source, const RecordRef& ref, const Sample& sa
 
 }  // namespace
 
-InputSlot::InputSlot(const Dataset::Impl& data, BatchSlot memory) : data_(data), memory_(std::move(memory)) {
-  const size_t batch = static_cast<size_t>(data.options.batch_size);
+InputSlot::InputSlot(const Dataset::Impl& data, BatchSlot memory)
+    : data_(data), bytes_(&data.bytes), memory_(std::move(memory)) {
+  const size_t batch = static_cast<size_t>(data.buckets.empty() ? data.options.batch_size : data.buckets.most_rows());
   rows.resize(batch);
   kept_.resize(batch);
   for (size_t i = 0; i < data.specs.size(); ++i) {
@@ -51,16 +52,21 @@ InputSlot::InputSlot(const Dataset::Impl& data, BatchSlot memory) : data_(data),
   }
 }
 
+void InputSlot::set_bucket(int bucket) {
+  bucket_ = bucket;
+  bytes_ = bucket < 0 ? &data_.bytes : &data_.buckets.bytes[static_cast<size_t>(bucket)];
+}
+
 void InputSlot::fill(size_t row) noexcept {
   std::array<void*, kMaxFeatures> pointers;
   for (size_t i = 0; i < rows_memory_.size(); ++i) pointers[i] = row_of(i, row);
-  Slots out({pointers.data(), rows_memory_.size()}, data_.bytes);
+  Slots out({pointers.data(), rows_memory_.size()}, *bytes_);
   Status status = caught([&] { return fill_or_name(*data_.source, rows[row].ref, rows[row].sample, out); });
   if (!status.ok() || !rows[row].status.ok()) rows[row].status = std::move(status);
 }
 
 void InputSlot::copy_row(size_t from, size_t to) {
-  for (size_t i = 0; i < rows_memory_.size(); ++i) std::memcpy(row_of(i, to), row_of(i, from), data_.bytes[i]);
+  for (size_t i = 0; i < rows_memory_.size(); ++i) std::memcpy(row_of(i, to), row_of(i, from), (*bytes_)[i]);
 }
 
 // The batch's next good row, counted around its end, stands in for a missing one.
@@ -104,9 +110,10 @@ Status InputSlot::settle_rows() {
     TENON_TRY(replace_missing());
   else
     compact();
-  const size_t missing = rows.size() - static_cast<size_t>(valid);
+  const size_t whole = bucket_ < 0 ? rows.size() : static_cast<size_t>(planned);
+  const size_t missing = whole - static_cast<size_t>(valid);
   for (size_t i = 0; missing && i < rows_memory_.size(); ++i)
-    std::memset(row_of(i, static_cast<size_t>(valid)), 0, missing * data_.bytes[i]);
+    std::memset(row_of(i, static_cast<size_t>(valid)), 0, missing * (*bytes_)[i]);
   return {};
 }
 

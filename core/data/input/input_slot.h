@@ -33,7 +33,11 @@ class InputSlot {
   void transpose(size_t part, size_t parts);
   bool has_transpose() const { return !staging_.empty(); }
 
-  std::vector<Row> rows;  // batch_size of them
+  // Of which bucket the batch is; -1 without buckets.
+  void set_bucket(int bucket);
+  int bucket() const { return bucket_; }
+
+  std::vector<Row> rows;  // as many as a batch can have
   int64_t planned = 0;    // how many of them this batch asks for
   int64_t valid = 0;      // how many it got, after settle()
   uint64_t end_sample = 0;
@@ -44,13 +48,15 @@ class InputSlot {
   Status failure;
 
  private:
-  char* row_of(size_t feature, size_t row) const { return rows_memory_[feature] + row * data_.bytes[feature]; }
+  char* row_of(size_t feature, size_t row) const { return rows_memory_[feature] + row * (*bytes_)[feature]; }
   void copy_row(size_t from, size_t to);
   Status settle_rows();
   Status replace_missing();
   void compact();
 
   const Dataset::Impl& data_;
+  const std::vector<size_t>* bytes_;  // of a row
+  int bucket_ = -1;
   std::vector<char*> rows_memory_;  // row-major: the caller's memory, or staging for batch-minor features
   std::vector<std::vector<char>> staging_;
   BatchSlot memory_;

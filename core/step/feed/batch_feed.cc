@@ -107,7 +107,7 @@ bool BatchFeed::next(uint64_t i, std::span<Buffer*> feeds) {
   if (ended_) return false;
   const int64_t rows = std::min<int64_t>(batch->rows, left_);
   left_ -= rows;
-  if (rows < batch_size_) {
+  if (rows < batch_size_ || batch->bucket >= 0) {
     partial_ = *batch;
     partial_.rows = rows;
     return false;
@@ -129,7 +129,7 @@ Status BatchFeed::take(const Batch& batch) {
 Status BatchFeed::check(const Batch& batch) const {
   for (const Checked& c : checked_) {
     if (batch.end()) break;
-    const FeatureSpec& spec = specs_[c.feature];
+    const FeatureSpec& spec = pipeline_->specs(batch.bucket)[c.feature];
     const Outside found =
         find_outside(c.range, slots_[static_cast<size_t>(batch.slot)][c.feature].host(), spec.type.dtype, batch.rows,
                      spec.type.shape.elements(), spec.batch_minor ? batch_size_ / replicas_ : 0);
@@ -151,22 +151,26 @@ BatchFeed::FarFeature BatchFeed::farthest() const {
   return out;
 }
 
-Result<std::vector<Buffer>> BatchFeed::partial_buffers(const StepProgram& program, Queue& queue, int64_t rows) const {
+Status BatchFeed::fill_partial(const StepProgram& program, Queue& queue, int64_t rows,
+                               std::vector<Buffer>& buffers) const {
   const Executable& small = program.executable();
-  std::vector<Buffer> out;
+  size_t feed = 0;
   for (const GraphInput& input : small.graph.inputs) {
     if (input.role != Role::kFeed) continue;
-    TENON_ASSIGN(Buffer buffer,
-                 small.device->allocate(joined_type(small.graph, input.value, input.split), true, input.split));
-    TENON_TRY(write_partial(queue, out.size(), buffer, rows / small.graph.replicas, small.graph.replicas));
-    out.push_back(std::move(buffer));
+    if (feed == buffers.size()) {
+      TENON_ASSIGN(Buffer buffer,
+                   small.device->allocate(joined_type(small.graph, input.value, input.split), true, input.split));
+      buffers.push_back(std::move(buffer));
+    }
+    TENON_TRY(write_partial(queue, feed, buffers[feed], rows / small.graph.replicas, small.graph.replicas));
+    ++feed;
   }
-  return out;
+  return {};
 }
 
 // The first rows, `share` to the beginning of each of the buffer's parts, one a unit.
 Status BatchFeed::write_partial(Queue& queue, size_t feed, const Buffer& to, int64_t share, int parts) const {
-  const FeatureSpec& spec = specs_[feature_of_feed_[feed]];
+  const FeatureSpec& spec = partial_specs()[feature_of_feed_[feed]];
   const auto* from = static_cast<const std::byte*>(slots_[partial_.slot][feature_of_feed_[feed]].host());
   const auto size = static_cast<size_t>(dtype_bytes(spec.type.dtype));
   const int64_t elements = spec.type.shape.elements(), held = batch_size_ / replicas_;
@@ -188,6 +192,7 @@ Status BatchFeed::write_partial(Queue& queue, size_t feed, const Buffer& to, int
 }
 
 void BatchFeed::release_partial() {
+  state_ = pipeline_->state_after(partial_);
   pipeline_->release(partial_.slot);
   partial_ = {};
 }

@@ -29,7 +29,7 @@ class BatchFeed : public Feed {
 
   // Up to n steps in one call of the device; its time is taken. `around`: what the device is to ask in the place of this.
   Result<uint32_t> run(StepProgram& program, Queue& queue, uint32_t n, Feed* around = nullptr);
-  // Counts all that run() did.
+  // Counts all that run() did, and what count_partial() was told.
   Throughput throughput() const { return {examples_, pipeline_->busy_seconds(), device_seconds_}; }
 
   // The next full batch for iteration i of a call. False at the end of the input, at a batch with fewer rows (the last
@@ -46,11 +46,20 @@ class BatchFeed : public Feed {
   // An interruption ended it where the input goes on.
   bool stopped() const { return stopped_; }
   // The batch that next() stopped at (0 rows: none); its feature buffers. next() goes on once it is released.
+  // Of data with buckets it is each batch.
   const Batch& partial() const { return partial_; }
+  // Of an example in it.
+  const std::vector<FeatureSpec>& partial_specs() const { return pipeline_->specs(partial_.bucket); }
   // Its first `rows`, one buffer a FEED input of a program for so many or more; those behind the last one are zero.
   // REQUIRED: a multiple of the program's replicas, at most the batch size.
-  Result<std::vector<Buffer>> partial_buffers(const StepProgram& program, Queue& queue, int64_t rows) const;
+  // Buffers that are there already are taken.
+  Status fill_partial(const StepProgram& program, Queue& queue, int64_t rows, std::vector<Buffer>& buffers) const;
   void release_partial();
+  // A step on it took so long.
+  void count_partial(double seconds) {
+    examples_ += partial_.rows;
+    device_seconds_ += seconds;
+  }
   // The stream ends behind so many rows more; a batch that reaches across is a partial one.
   void limit(int64_t rows) { left_ = rows; }
   // Where the rows of the last batch stand in their epoch, from 0. Not of training, which asks for none.

@@ -83,7 +83,8 @@ StepPipeline::StepPipeline(const StepInput& input)
       parts_(static_cast<int>(batch_size_ / rows_ / static_cast<int64_t>(input.datasets.size()))),
       count_(input.datasets.size()),
       fingerprint_(input.datasets[0].fingerprint()),
-      data_(input.data_fingerprint()) {
+      data_(input.data_fingerprint()),
+      datasets_(input.datasets) {
   for (size_t p = 1; p < count_; ++p)
     fingerprint_ = (fingerprint_ * 1099511628211u ^ input.datasets[p].fingerprint()) | 1;  // 0 is unknown
 }
@@ -107,6 +108,8 @@ Result<std::unique_ptr<StepPipeline>> StepPipeline::create(const StepInput& inpu
                                                            const std::vector<BatchSlot>& slots,
                                                            const PipelineState& from) {
   std::unique_ptr<StepPipeline> out(new StepPipeline(input));
+  if (out->count_ * static_cast<size_t>(out->parts_) > 1 && !input.datasets[0].options().buckets.boundaries.empty())
+    return invalid("data with buckets of lengths are for one input pipeline, and the device has ", out->count_ * static_cast<size_t>(out->parts_));
   int64_t row = 0;
   for (const Dataset& data : input.datasets) {
     std::vector<BatchSlot> memory;

@@ -43,6 +43,7 @@ class StepPipeline {
   // In the epoch of the pipeline that the row is of.
   int64_t position(const Batch& batch, int64_t row) const;
   std::string where(const Batch& batch, int64_t row) const;
+  const std::vector<FeatureSpec>& specs(int bucket) const { return datasets_[0].specs(bucket); }
   int64_t corrupt_records() const;
   double busy_seconds() const;  // of the slowest
   std::vector<std::string> lost() const;
@@ -60,6 +61,7 @@ class StepPipeline {
   size_t count_;               // of pipelines
   uint64_t fingerprint_ = 0, data_ = 0;
   bool ended_ = false;
+  std::vector<Dataset> datasets_;
   std::vector<std::unique_ptr<InputPipeline>> pipelines_;
 };
 
