@@ -23,7 +23,7 @@ _tenon_value() {
 _tenon() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command=${COMP_WORDS[1]} words=
-  local commands='devices convert train evaluate predict inspect preflight bench'
+  local commands='devices convert train evaluate predict score inspect preflight bench'
   local models='mlp fashion flowers resnet'
 
   if ((COMP_CWORD == 1)); then
@@ -32,7 +32,7 @@ _tenon() {
     words='auto cpu opencl-gpu tpu-emulator tpu-emulator:v2-8 tpu-emulator:v3-8 tpu-emulator:v4-8'
   elif [[ $previous == --tpu ]]; then
     words=$("${COMP_WORDS[0]}" preflight mlp --tpu . 2>&1 | sed -n 's/.*known are //p' | tr -d ,)
-  elif [[ $previous == --*dir || $previous == --*path || $previous == --input || $previous == --output || $previous == --profile || $previous == --jobs ]]; then
+  elif [[ $previous == --*dir || $previous == --*path || $previous == --input || $previous == --output || $previous == --source || $previous == --target || $previous == --reference || $previous == --hypothesis || $previous == --profile || $previous == --jobs ]]; then
     COMPREPLY=($(compgen -f -- "$current"))
     return
   elif [[ $current == -* ]]; then
@@ -41,7 +41,7 @@ _tenon() {
     [[ -n $words ]] || return
   elif ((COMP_CWORD == 2)); then
     case $command in
-      convert) words='idx images' ;;
+      convert) words='idx images translation' ;;
       train | evaluate | predict | preflight) words=$models ;;
       inspect) words='graph plan model records checkpoint ops' ;;
       bench) words='step fit op' ;;

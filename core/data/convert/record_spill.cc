@@ -13,8 +13,8 @@
 namespace tenon {
 namespace {
 
-constexpr size_t kTailBytes = 16 << 20;  // of all shards, about
-constexpr size_t kLeastPiece = 4 << 10, kMostPiece = 128 << 10;
+constexpr size_t kTailBytes = 4 << 20;  // of all shards, about
+constexpr size_t kLeastPiece = 1 << 10, kMostPiece = 16 << 10;
 
 // Not every file system has files without names; there it has one for a moment.
 Descriptor nameless_file(const std::string& directory) {

@@ -1,5 +1,5 @@
 // Records on their way to shards: kept on the disk as they come, given back a shard at a time. In memory are some MiB whatever their
-// number, and 16 bytes for each piece that was written.
+// number, and 16 bytes for each piece of some KiB that was written.
 #pragma once
 
 #include <cstddef>
