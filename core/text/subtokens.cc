@@ -22,15 +22,17 @@ bool is_surrogate(char32_t c) { return c >= 0xd800 && c < 0xe000; }
 
 }  // namespace
 
-Alphabet::Alphabet() : in_(kEndOfUnicode) {
+Alphabet::Alphabet() {
   add(kEscapeCharacters);
-  for (const std::string_view reserved : kReserved)
-    for (const char c : reserved) in_[static_cast<unsigned char>(c)] = true;
+  for (const std::string_view reserved : kReserved) add(std::u32string(reserved.begin(), reserved.end()));
 }
 
 void Alphabet::add(std::u32string_view text) {
-  for (const char32_t c : text)
-    if (c != U'\n') in_[c] = true;
+  for (const char32_t c : text) {
+    if (c == U'\n') continue;
+    if (c >= in_.size()) in_.resize(c + 1);
+    in_[c] = true;
+  }
 }
 
 std::u32string Alphabet::all() const {

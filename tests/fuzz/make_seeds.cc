@@ -86,6 +86,18 @@ void texts() {
        std::string_view("\0\0\x08\x03\0\0\0\x01\0\0\0\x02\0\0\0\x02"
                         "1234",
                         20));
+  seed("tmx", "unit",
+       "<?xml version=\"1.0\"?>\n<tmx version=\"1.4\"><body><tu><tuv xml:lang=\"en\"><seg>a &amp; <it>x</it>b</seg></tuv>"
+       "<tuv xml:lang=\"de-AT\"><seg>c&#228;</seg></tuv></tu></body></tmx>\n");
+  seed("mo", "two_messages",
+       std::string_view("\xde\x12\x04\x95\0\0\0\0\2\0\0\0\x1c\0\0\0\x2c\0\0\0\0\0\0\0\x3c\0\0\0"
+                        "\0\0\0\0\x3c\0\0\0\4\0\0\0\x3d\0\0\0"
+                        "\x0d\0\0\0\x42\0\0\0\5\0\0\0\x50\0\0\0"
+                        "\0File\0charset=UTF-8\0Datei",
+                        86));
+  std::string vocabulary;
+  for (const char c : std::string_view("\\_u;0123456789<pad>EOS")) vocabulary += std::string("'") + c + "'\n";
+  seed("vocabulary", "least", vocabulary + "'pa'\n" + '\0' + "pass <pad> \\u_ \xc3\xa4\n");
   seed("graph", "add", std::string_view("\0\1\2\3\4\1\1\1\2\1\3\2", 12));
 }
 

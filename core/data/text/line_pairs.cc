@@ -11,7 +11,7 @@ class LinePairs : public PairReader {
   LinePairs(LineReader source, LineReader target)
       : source_(std::move(source)), target_(std::move(target)) {}
 
-  Result<bool> next(TextPair& pair) override {
+  Result<bool> read(TextPair& pair) override {
     TENON_ASSIGN(const bool source, source_.next(pair.source));
     TENON_ASSIGN(const bool target, target_.next(pair.target));
     if (source == target) return source;
@@ -30,7 +30,7 @@ class TsvPairs : public PairReader {
  public:
   explicit TsvPairs(LineReader lines) : lines_(std::move(lines)) {}
 
-  Result<bool> next(TextPair& pair) override {
+  Result<bool> read(TextPair& pair) override {
     TENON_ASSIGN(const bool more, lines_.next(line_));
     if (!more) return false;
     const size_t tab = line_.find('\t');

@@ -34,7 +34,7 @@ class MoPairs : public PairReader {
     return {};
   }
 
-  Result<bool> next(TextPair& pair) override {
+  Result<bool> read(TextPair& pair) override {
     while (at_ < count_) {
       const uint32_t i = at_++;
       TENON_TRY(read_string(originals_ + uint64_t{i} * 8, pair.source));

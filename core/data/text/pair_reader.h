@@ -17,9 +17,18 @@ class PairReader {
  public:
   virtual ~PairReader() = default;
   // The next pair, or false after the last one. An error names file and place, and stays.
-  virtual Result<bool> next(TextPair& pair) = 0;
+  Result<bool> next(TextPair& pair) {
+    if (!failed_.ok()) return failed_;
+    Result<bool> more = read(pair);
+    if (!more.ok()) failed_ = more.status();
+    return more;
+  }
   virtual int64_t position() const = 0;                    // of the last pair: its line, or which message it is
   virtual std::string where(int64_t position) const = 0;  // "corpus.tsv:12", "de.mo: message 7"
+
+ private:
+  virtual Result<bool> read(TextPair& pair) = 0;
+  Status failed_;
 };
 using PairReaderPtr = std::unique_ptr<PairReader>;
 

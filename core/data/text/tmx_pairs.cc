@@ -51,7 +51,7 @@ class TmxPairs : public PairReader {
     });
   }
 
-  Result<bool> next(TextPair& pair) override {
+  Result<bool> read(TextPair& pair) override {
     while (found_.empty() && !ended_) TENON_TRY(parse_piece());
     if (found_.empty()) return false;
     pair = std::move(found_.front().first);
