@@ -15,6 +15,7 @@ struct Kind {
   const char* usage;
   void (*declare)(Flags& flags);
   ConvertSummary (*convert)(const Flags& flags);
+  std::vector<const char*> left_out;  // why a row or a pair may be: keys of the JSON object
 };
 
 void common(const Flags& flags, ConvertOptions& options) {
@@ -74,12 +75,14 @@ void declare_translation(Flags& flags) {
   flags.text("target_language", d.target_language, "the same of the translations");
   for (const char* name : {"source", "target", "pairs"})
     flags.text(std::string("dev_") + name, "", std::string("--") + name + " for evaluation");
-  flags.number("dev_fraction", d.dev_fraction, "of the pairs that are held out where there are no dev files", 1e-6, 0.5);
+  flags.number("dev_fraction", d.dev_fraction, "of the pairs that are held out where there are no dev files", 1e-6,
+               0.5);
   flags.text("vocab_file", "", "subtoken vocabulary; empty: made from the training text");
   flags.integer("vocab_size", d.vocab_size, "subtokens of the vocabulary that is made, about", 64, 1 << 24);
   flags.integer("vocab_sample", d.vocab_sample, "characters of each file and side that it is made from", 1000, 1e12);
   flags.integer("max_length", d.max_length, "leave out pairs with a side of more tokens", 2, 1 << 20);
-  flags.number("max_ratio", d.max_ratio, "leave out pairs where a side has so many times the other's tokens; 0: none", 0, 1e6);
+  flags.number("max_ratio", d.max_ratio, "leave out pairs where a side has so many times the other's tokens; 0: none",
+               0, 1e6);
   flags.integer("train_shards", d.train_shards, "files of training records", 1, 99999);
 }
 
@@ -118,11 +121,17 @@ ConvertSummary convert_translation_files(const Flags& flags) {
 }
 
 const Kind kKinds[] = {
-    {"idx", "idx --input DIR --output DIR [FLAGS]", declare_idx, convert_idx_files},
-    {"images", "images --train_csv FILE --labels FILE --output DIR [--validation_csv FILE] [FLAGS]", declare_images,
-     convert_image_files},
-    {"translation", "translation --source FILE.. --target FILE.. --output DIR [--dev_source FILE.. --dev_target FILE..] [FLAGS]",
-     declare_translation, convert_translation_files},
+    {"idx", "idx --input DIR --output DIR [FLAGS]", declare_idx, convert_idx_files, {"unknown_labels", "bad_images"}},
+    {"images",
+     "images --train_csv FILE --labels FILE --output DIR [--validation_csv FILE] [FLAGS]",
+     declare_images,
+     convert_image_files,
+     {"unknown_labels", "bad_images"}},
+    {"translation",
+     "translation --source FILE.. --target FILE.. --output DIR [--dev_source FILE.. --dev_target FILE..] [FLAGS]",
+     declare_translation,
+     convert_translation_files,
+     {"empty", "not_utf8", "too_long", "unequal"}},
 };
 
 std::vector<std::string> kind_names() {
@@ -132,8 +141,9 @@ std::vector<std::string> kind_names() {
 }
 
 const Kind* kind_among(const std::vector<std::string>& words) {
-  for (const Kind& kind : kKinds)
-    if (std::find(words.begin(), words.end(), kind.name) != words.end()) return &kind;
+  for (const std::string& word : words)
+    for (const Kind& kind : kKinds)
+      if (word == kind.name) return &kind;
   return nullptr;
 }
 
@@ -147,7 +157,7 @@ void declare_convert(Flags& flags, const std::vector<std::string>& words) {
     if (!named || named == &kind) kind.declare(flags);
 }
 
-void print_json(const ConvertSummary& summary, const std::string& output) {
+void print_json(const Kind& kind, const ConvertSummary& summary, const std::string& output) {
   Json result("result");
   result.add("output", output);
   if (summary.vocab_file.empty())
@@ -157,7 +167,7 @@ void print_json(const ConvertSummary& summary, const std::string& output) {
   for (const ConvertSummary::Split& s : summary.splits) {
     Json split;
     split.add("records", s.records).add("files", static_cast<int64_t>(s.files.size())).add("bytes", s.bytes);
-    for (const ConvertSummary::LeftOut& l : s.left_out) split.add(l.why, l.count);
+    for (const char* why : kind.left_out) split.add(why, s.of(why).count);
     result.raw(s.name, split.str());
   }
   print_line(result.str());
@@ -175,8 +185,8 @@ void print_text(const ConvertSummary& summary, const std::string& output) {
           counted(static_cast<int64_t>(s.files.size()), "file").c_str(),
           bytes_text(static_cast<double>(s.bytes)).c_str());
     for (const ConvertSummary::LeftOut& l : s.left_out)
-      print("%s: left out %s (%s), the first %s\n", s.name.c_str(), with_commas(l.count).c_str(), words_of(l.why).c_str(),
-            l.first.c_str());
+      print("%s: left out %s (%s), the first %s\n", s.name.c_str(), with_commas(l.count).c_str(),
+            words_of(l.why).c_str(), l.first.c_str());
   }
   if (summary.vocab_file.empty())
     print("%zu classes; records in %s\n", summary.labels.size(), output.c_str());
@@ -189,9 +199,10 @@ int run_convert(const Flags& flags, const std::vector<std::string>& words) {
   const std::string& name = only_word(words, "kind of data", kind_names());
   watch_interrupts();
   set_stdout(Stdout::kLog);
-  const ConvertSummary summary = kind_among({name})->convert(flags);
+  const Kind& kind = *kind_among({name});
+  const ConvertSummary summary = kind.convert(flags);
   if (flags.boolean("json"))
-    print_json(summary, flags.text("output"));
+    print_json(kind, summary, flags.text("output"));
   else
     print_text(summary, flags.text("output"));
   return 0;

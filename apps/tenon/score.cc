@@ -41,7 +41,8 @@ struct Texts {
 };
 
 void score_bleu(const Texts& texts, bool json) {
-  const double uncased = texts.bleu(BleuTokenizer::kMteval14, true), cased = texts.bleu(BleuTokenizer::kMteval14, false);
+  const double uncased = texts.bleu(BleuTokenizer::kMteval14, true),
+               cased = texts.bleu(BleuTokenizer::kMteval14, false);
   const double sacrebleu = texts.bleu(BleuTokenizer::k13a, false);
   const std::string signature = bleu_signature({.tokenizer = BleuTokenizer::k13a});
   if (json) {
@@ -97,7 +98,8 @@ void declare_score(Flags& flags, const std::vector<std::string>&) {
   flags.leave_out({"device", "verbose", "threads", "seed"});
   flags.text("reference", "", "text file: what a person wrote, a line each");
   flags.text("hypothesis", "", "text file: what is scored, line for line");
-  flags.text("metric", "bleu", "bleu of translations, rouge_l of summaries, answer: exact match and F1, with tabs between the right ones",
+  flags.text("metric", "bleu",
+             "bleu of translations, rouge_l of summaries, answer: exact match and F1, with tabs between the right ones",
              {"bleu", "rouge_l", "answer"});
 }
 

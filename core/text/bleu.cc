@@ -81,8 +81,10 @@ Bleu score_of(const Totals& t, bool strict) {
     const auto possible = static_cast<double>(t.possible[n]);
     double p = 0;
     if (possible > 0) p = t.right[n] > 0 ? static_cast<double>(t.right[n]) / possible : 1 / ((smooth *= 2) * possible);
-    if (p > 0) log_sum += std::log(p), some = true;
-    else all = false;
+    if (p > 0)
+      log_sum += std::log(p), some = true;
+    else
+      all = false;
     out.precisions[n] = 100 * p;
   }
   if (strict ? all : some) out.score = 100 * std::exp(log_sum / kOrders) * out.brevity_penalty;

@@ -56,7 +56,8 @@ bool is_mark(char32_t c) {
 }
 
 void replace_all(Text& text, const Text& from, const Text& to) {
-  for (size_t at = text.find(from); at != Text::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
+  for (size_t at = text.find(from); at != Text::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
 }
 
 Text mteval_13a(Text text) {

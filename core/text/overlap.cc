@@ -21,7 +21,8 @@ Rouge scores_of(double common, size_t hypothesis_words, size_t reference_words) 
 Words rouge_words(std::u32string_view text) {
   std::u32string out = unicode::lower(text);
   const auto in_word = [](char32_t c) { return (c >= U'a' && c <= U'z') || (c >= U'0' && c <= U'9'); };
-  std::replace_if(out.begin(), out.end(), [&](char32_t c) { return !in_word(c); }, U' ');
+  std::replace_if(
+      out.begin(), out.end(), [&](char32_t c) { return !in_word(c); }, U' ');
   return unicode::words_of(out);
 }
 
@@ -39,15 +40,14 @@ int64_t longest_common_subsequence(const Words& a, const Words& b) {
 }
 
 bool is_article(std::u32string_view word) { return word == U"a" || word == U"an" || word == U"the"; }
-bool is_ascii_punctuation(char32_t c) {
-  return c < 0x80 && (unicode::is_punctuation(c) || unicode::is_symbol(c));
-}
+bool is_ascii_punctuation(char32_t c) { return c < 0x80 && (unicode::is_punctuation(c) || unicode::is_symbol(c)); }
 
 // Articles become blanks where they stand between characters that are neither letters nor numbers.
 std::u32string without_articles(std::u32string_view text) {
   std::u32string out;
   while (!text.empty()) {
-    const size_t run = static_cast<size_t>(std::find_if_not(text.begin(), text.end(), unicode::is_alphanumeric) - text.begin());
+    const size_t run =
+        static_cast<size_t>(std::find_if_not(text.begin(), text.end(), unicode::is_alphanumeric) - text.begin());
     out += is_article(text.substr(0, run)) ? U" " : text.substr(0, run);
     text.remove_prefix(run);
     if (text.empty()) break;

@@ -13,7 +13,8 @@ namespace tenon {
 
 inline Status check_counts(size_t references, size_t hypotheses) {
   if (references != hypotheses)
-    return invalid("there are ", references, " references and ", hypotheses, " hypotheses, expected one of each a line");
+    return invalid("there are ", references, " references and ", hypotheses,
+                   " hypotheses, expected one of each a line");
   if (references == 0) return invalid("there is no line to score");
   return {};
 }

@@ -174,7 +174,8 @@ Status TokenCounts::add_sample(const std::string& path, int64_t characters) {
     for (std::string line; !sampler.full();) {
       TENON_ASSIGN(const bool more, reader.next(line));
       if (!more) break;
-      if (const Status added = sampler.add(line); !added.ok()) return invalid(reader.where(reader.number()), ": ", added.message());
+      if (const Status added = sampler.add(line); !added.ok())
+        return invalid(reader.where(reader.number()), ": ", added.message());
     }
     return {};
   });

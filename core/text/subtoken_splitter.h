@@ -17,7 +17,9 @@ class Splitter {
     if (ids_.size() < tree_.size()) ids_.resize(tree_.size(), kNoId);
     ids_[node] = id;
   }
-  bool has(std::u32string_view subtoken) const { return !subtoken.empty() && longest(subtoken).length == subtoken.size(); }
+  bool has(std::u32string_view subtoken) const {
+    return !subtoken.empty() && longest(subtoken).length == subtoken.size();
+  }
 
   struct Match {
     size_t length = 0;  // 0: none

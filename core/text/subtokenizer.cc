@@ -37,7 +37,8 @@ Status Subtokenizer::Impl::add(const std::string& subtoken) {
   std::u32string characters;
   if (!unicode::decode(subtoken, characters)) return invalid("subtoken '", abbreviated(subtoken), "' is no UTF-8");
   if (characters.empty()) return invalid("an empty subtoken");
-  if (characters.find(U'\n') != std::u32string::npos) return invalid("subtoken '", abbreviated(subtoken), "' has a line end");
+  if (characters.find(U'\n') != std::u32string::npos)
+    return invalid("subtoken '", abbreviated(subtoken), "' has a line end");
   if (splitter.has(characters)) return invalid("subtoken '", abbreviated(subtoken), "' is there twice");
   splitter.add(characters, static_cast<int32_t>(subtokens.size()));
   alphabet.add(characters);
@@ -50,7 +51,8 @@ Status Subtokenizer::Impl::add(const std::string& subtoken) {
 Status Subtokenizer::Impl::check_alphabet() const {
   for (const char32_t c : alphabet.all())
     if (!splitter.has({&c, 1}))
-      return invalid("character '", unicode::encode({&c, 1}), "' is no subtoken by itself, expected that of every character");
+      return invalid("character '", unicode::encode({&c, 1}),
+                     "' is no subtoken by itself, expected that of every character");
   return {};
 }
 
@@ -86,7 +88,8 @@ Result<Subtokenizer> Subtokenizer::load(const std::string& path) {
       const std::string_view line = trimmed(rest.substr(0, end));
       ++number;
       if (line.size() < 3 || line.front() != '\'' || line.back() != '\'')
-        return invalid(path, ":", number, ": expected a subtoken between single quotes, found '", abbreviated(line), "'");
+        return invalid(path, ":", number, ": expected a subtoken between single quotes, found '", abbreviated(line),
+                       "'");
       subtokens.emplace_back(line.substr(1, line.size() - 2));
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
@@ -95,9 +98,7 @@ Result<Subtokenizer> Subtokenizer::load(const std::string& path) {
   });
 }
 
-Status Subtokenizer::save(const std::string& path) const {
-  return atomic_write(path, text());
-}
+Status Subtokenizer::save(const std::string& path) const { return atomic_write(path, text()); }
 
 std::string Subtokenizer::text() const {
   std::string out;

@@ -46,8 +46,8 @@ const std::vector<Rule>& rules() {
        {"public", "core/base", "core/graph", "core/op", "core/backend", "core/compile", "core/checkpoint",
         "core/callback", "core/step", "core/layer", "core/optimizer", "sdk/op"}},
       {"core/model",
-       {"public", "core/base", "core/graph", "core/op", "core/autodiff", "core/checkpoint", "core/callback", "core/step",
-        "core/layer", "core/optimizer"}},
+       {"public", "core/base", "core/graph", "core/op", "core/autodiff", "core/checkpoint", "core/callback",
+        "core/step", "core/layer", "core/optimizer"}},
       {"core/corpus", {"public", "core/", "sdk/"}},
       {"sdk/abi", {}, true},
       {"sdk/abi-history", {"sdk/abi"}, true},  // copies of it

@@ -87,7 +87,8 @@ void texts() {
                         "1234",
                         20));
   seed("tmx", "unit",
-       "<?xml version=\"1.0\"?>\n<tmx version=\"1.4\"><body><tu><tuv xml:lang=\"en\"><seg>a &amp; <it>x</it>b</seg></tuv>"
+       "<?xml version=\"1.0\"?>\n<tmx version=\"1.4\"><body><tu><tuv xml:lang=\"en\"><seg>a &amp; "
+       "<it>x</it>b</seg></tuv>"
        "<tuv xml:lang=\"de-AT\"><seg>c&#228;</seg></tuv></tu></body></tmx>\n");
   seed("mo", "two_messages",
        std::string_view("\xde\x12\x04\x95\0\0\0\0\2\0\0\0\x1c\0\0\0\x2c\0\0\0\0\0\0\0\x3c\0\0\0"

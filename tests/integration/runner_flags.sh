@@ -42,7 +42,12 @@ lists_none inspect plan mlp -- bounded_batch skip_corrupt seed
 lists_none inspect model mlp -- train_steps device model_size learning_rate
 lists_none inspect records -- device threads seed
 lists_none inspect checkpoint -- device threads seed verbose
+lists convert translation -- source target pairs vocab_file max_length train_shards
+lists convert images --output idx -- train_csv labels  # a flag's value is no kind of data
+lists score -- reference hypothesis metric json
 lists_none convert idx -- device verbose
+lists_none convert translation -- device verbose shard_bytes labels
+lists_none score -- device threads seed verbose
 lists_none devices -- threads seed
 lists_none preflight mlp -- seed verbose
 for command in train evaluate predict preflight inspect; do
@@ -59,6 +64,8 @@ offers() { # the words that are offered for the last of a command line's
   bash -c '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _tenon; echo "${COMPREPLY[*]}"' - "$completion" "$tenon" "$@"
 }
 completion=$(dirname "$0")/../../share/completion/tenon.bash
+[ "$(offers convert '')" = 'idx images translation' ] || complain "completion of convert: $(offers convert '')"
+[ "$(offers convert translation --source "$work/da")" = "$data" ] || complain 'completion of --source'
 [ "$(offers train mlp --log '')" = 'tenon estimator' ] || complain "completion of --log: $(offers train mlp --log '')"
 [ "$(offers train mlp --optimizer adam)" = 'adam adamw adamax' ] || complain "completion of --optimizer: $(offers train mlp --optimizer adam)"
 case " $(offers train mlp --tpu v) " in *' v3-8 '*) ;; *) complain "completion of --tpu: $(offers train mlp --tpu v)" ;; esac

@@ -64,8 +64,8 @@ Result<Table> read_table(const std::string& csv, const ConvertImagesOptions& opt
       });
     }
   }
-  if (table.rows.empty()) return invalid(csv, ": expected rows with a known label, found none; ",
-                   split->of("unknown_labels").first);
+  if (table.rows.empty())
+    return invalid(csv, ": expected rows with a known label, found none; ", split->of("unknown_labels").first);
   return table;
 }
 

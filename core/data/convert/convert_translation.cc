@@ -63,7 +63,8 @@ class Encoder {
     return options_.max_ratio > 0 && ratio > options_.max_ratio ? "unequal" : nullptr;
   }
 
-  static void write_record(const std::vector<int32_t>& inputs, const std::vector<int32_t>& targets, std::string& record) {
+  static void write_record(const std::vector<int32_t>& inputs, const std::vector<int32_t>& targets,
+                           std::string& record) {
     thread_local ExampleBuilder builder;
     thread_local std::vector<int64_t> wide;
     wide.assign(inputs.begin(), inputs.end());
@@ -80,7 +81,8 @@ class Encoder {
 // The records of a split: dealt in turn to shards, which are then written one after the other.
 class SplitWriter {
  public:
-  static Result<SplitWriter> create(std::string name, int64_t shards, bool shuffles, const ConvertTranslationOptions& options) {
+  static Result<SplitWriter> create(std::string name, int64_t shards, bool shuffles,
+                                    const ConvertTranslationOptions& options) {
     TENON_ASSIGN(RecordSpill spill, RecordSpill::create(options.output, shards));
     return SplitWriter(std::move(name), shards, shuffles, options.seed, std::move(spill));
   }
@@ -94,7 +96,8 @@ class SplitWriter {
   }
 
   Result<ConvertSummary::Split> write(OutputSet& output, const ConvertTranslationOptions& options) {
-    if (split_.records == 0) return invalid(split_.name, ": expected at least one good pair, found none", first_left_out());
+    if (split_.records == 0)
+      return invalid(split_.name, ": expected at least one good pair, found none", first_left_out());
     const auto shards = static_cast<size_t>(std::min(shards_, split_.records));
     std::string text;
     for (size_t shard = 0; shard < shards; ++shard) {
@@ -157,7 +160,8 @@ class Conversion {
 
  private:
   Status flush(const PairReader& reader, SplitWriter& to, SplitWriter* held_out) {
-    for (const Status& made : for_each_item(&pool_, used_, [&](size_t i) { return encoder_.encode(items_[i]); })) TENON_TRY(made);
+    for (const Status& made : for_each_item(&pool_, used_, [&](size_t i) { return encoder_.encode(items_[i]); }))
+      TENON_TRY(made);
     for (Item& item : std::span(items_).first(used_)) {
       TENON_TRY((held_out && item.held_out ? *held_out : to).add(item, reader));
       if (item.capacity() > kKeptBytes) item = {};
@@ -174,24 +178,32 @@ class Conversion {
 };
 
 bool is_language_tag(std::string_view tag) {
-  const auto is_part = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-'; };
+  const auto is_part = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
+  };
   return !tag.empty() && tag.size() <= 35 && std::all_of(tag.begin(), tag.end(), is_part);
 }
 
 Status check_options(const ConvertTranslationOptions& o) {
-  if (o.source.empty() && o.pairs.empty()) return invalid("convert: there is no text, expected source and target files, or pairs");
+  if (o.source.empty() && o.pairs.empty())
+    return invalid("convert: there is no text, expected source and target files, or pairs");
   for (const std::string& tag : {o.source_language, o.target_language})
-    if (!is_language_tag(tag)) return invalid("convert: language '", abbreviated(tag), "', expected one like en or pt-BR");
+    if (!is_language_tag(tag))
+      return invalid("convert: language '", abbreviated(tag), "', expected one like en or pt-BR");
   if (o.max_length < 2) return invalid("convert: max_length is ", o.max_length, ", expected at least 2");
-  if (o.train_shards < 1 || o.train_shards > 99999) return invalid("convert: ", o.train_shards, " shards, expected 1 to 99999");
+  if (o.train_shards < 1 || o.train_shards > 99999)
+    return invalid("convert: ", o.train_shards, " shards, expected 1 to 99999");
   if (o.vocab_size < 2 || o.vocab_sample < 1)
-    return invalid("convert: a vocabulary of ", o.vocab_size, " from ", o.vocab_sample, " characters, expected at least 2 and 1");
-  if (!(o.dev_fraction > 0 && o.dev_fraction < 1)) return invalid("convert: dev_fraction is ", o.dev_fraction, ", expected between 0 and 1");
+    return invalid("convert: a vocabulary of ", o.vocab_size, " from ", o.vocab_sample,
+                   " characters, expected at least 2 and 1");
+  if (!(o.dev_fraction > 0 && o.dev_fraction < 1))
+    return invalid("convert: dev_fraction is ", o.dev_fraction, ", expected between 0 and 1");
   return {};
 }
 
 // A vocabulary by which other text is encoded must not be lost to one that is made now.
-Status check_vocabulary_in_the_way(const ConvertTranslationOptions& o, const std::string& name, const Subtokenizer& words) {
+Status check_vocabulary_in_the_way(const ConvertTranslationOptions& o, const std::string& name,
+                                   const Subtokenizer& words) {
   const std::string path = cat(o.output, "/", name);
   if (o.overwrite || !file_bytes(path).ok()) return {};
   const Result<Subtokenizer> old = Subtokenizer::load(path);
@@ -201,8 +213,8 @@ Status check_vocabulary_in_the_way(const ConvertTranslationOptions& o, const std
 }
 
 std::string info_of(const ConvertSummary& summary, int64_t max_length) {
-  std::string out = cat("{\"kind\": \"pairs\", \"vocab_file\": \"", summary.vocab_file, "\", \"vocab_size\": ", summary.vocab_size,
-                        ", \"max_length\": ", max_length);
+  std::string out = cat("{\"kind\": \"pairs\", \"vocab_file\": \"", summary.vocab_file,
+                        "\", \"vocab_size\": ", summary.vocab_size, ", \"max_length\": ", max_length);
   for (const ConvertSummary::Split& split : summary.splits)
     out += cat(", \"", split.name, "\": {\"records\": ", split.records, ", \"shards\": ", split.files.size(), "}");
   return out + "}\n";

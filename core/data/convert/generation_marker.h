@@ -22,7 +22,8 @@
 namespace tenon {
 
 constexpr const char* kMarker = ".tenon-conversion";
-constexpr const char* kRecordFiles[] = {"train-*-of-*", "validation-*-of-*", "wmt32k-train-*-of-*", "wmt32k-dev-*-of-*"};
+constexpr const char* kRecordFiles[] = {"train-*-of-*", "validation-*-of-*", "wmt32k-train-*-of-*",
+                                        "wmt32k-dev-*-of-*"};
 constexpr const char* kVocabularyFiles = "vocab.*.[0-9]*";
 
 struct GenerationMarker {

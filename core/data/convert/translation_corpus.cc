@@ -18,12 +18,14 @@ Result<OpenPairs> open_pair_file(const std::string& path, const ConvertTranslati
   if (path.ends_with(".tsv")) return OpenPairs([path] { return read_tsv_pairs(path); });
   if (path.ends_with(".mo")) return OpenPairs([path] { return read_mo_pairs(path); });
   if (path.ends_with(".tmx"))
-    return OpenPairs([path, from = o.source_language, to = o.target_language] { return read_tmx_pairs(path, from, to); });
+    return OpenPairs(
+        [path, from = o.source_language, to = o.target_language] { return read_tmx_pairs(path, from, to); });
   return invalid(path, ": expected a file of pairs whose name ends with .tsv, .mo or .tmx");
 }
 
-Result<std::vector<OpenPairs>> pair_files(const std::vector<std::string>& source, const std::vector<std::string>& target,
-                                          const std::vector<std::string>& pairs, const ConvertTranslationOptions& o) {
+Result<std::vector<OpenPairs>> pair_files(const std::vector<std::string>& source,
+                                          const std::vector<std::string>& target, const std::vector<std::string>& pairs,
+                                          const ConvertTranslationOptions& o) {
   if (source.size() != target.size())
     return invalid("there are ", source.size(), " files of source sentences and ", target.size(),
                    " of target sentences, expected one for each");
@@ -63,7 +65,8 @@ Status sample_pairs(const OpenPairs& open, const ConvertTranslationOptions& o, T
 
 bool is_plain(std::string_view name) {
   return std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' || c == '_' || c == '.';
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' || c == '_' ||
+           c == '.';
   });
 }
 
@@ -93,7 +96,8 @@ void clean(std::string& text) {
   const size_t begin = static_cast<size_t>(inner.data() - text.data());
   text.resize(begin + inner.size());
   text.erase(0, begin);
-  std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
 }
 
 Result<Subtokenizer> translation_vocabulary(const ConvertTranslationOptions& o, const std::vector<OpenPairs>& files) {
@@ -108,7 +112,8 @@ Result<Subtokenizer> translation_vocabulary(const ConvertTranslationOptions& o, 
 std::string vocabulary_name(const ConvertTranslationOptions& o, const Subtokenizer& vocabulary) {
   const std::string given = name_of(o.vocab_file);
   if (is_plain(given) && ::fnmatch(kVocabularyFiles, given.c_str(), 0) == 0) return given;
-  return cat("vocab.", o.source_language, o.target_language, ".", o.vocab_file.empty() ? o.vocab_size : vocabulary.size());
+  return cat("vocab.", o.source_language, o.target_language, ".",
+             o.vocab_file.empty() ? o.vocab_size : vocabulary.size());
 }
 
 Status check_interrupted(const ConvertTranslationOptions& options) {

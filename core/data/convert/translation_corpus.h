@@ -25,7 +25,8 @@ Status for_each_pair(PairReader& reader, const ConvertTranslationOptions& option
 void clean(std::string& text);
 
 // Read from options.vocab_file, or made from a sample of each file and side.
-Result<Subtokenizer> translation_vocabulary(const ConvertTranslationOptions& options, const std::vector<OpenPairs>& files);
+Result<Subtokenizer> translation_vocabulary(const ConvertTranslationOptions& options,
+                                            const std::vector<OpenPairs>& files);
 // What it is called in the output directory: "vocab.ende.32768".
 std::string vocabulary_name(const ConvertTranslationOptions& options, const Subtokenizer& vocabulary);
 

@@ -39,7 +39,8 @@ class OutputSet {
   // Adds counts, bytes and files to *split.
   Status write_split(const SplitSource& source, ThreadPool& pool, ConvertSummary::Split* split);
   // These, in order, as one file. Adds bytes and the file to *split, whose records are counted already.
-  Status write_records(const std::string& name, std::span<const std::string_view> records, ConvertSummary::Split* split);
+  Status write_records(const std::string& name, std::span<const std::string_view> records,
+                       ConvertSummary::Split* split);
   Status write_text(const std::string& name, std::string_view text);
 
   Status commit();

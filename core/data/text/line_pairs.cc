@@ -8,16 +8,15 @@ namespace {
 
 class LinePairs : public PairReader {
  public:
-  LinePairs(LineReader source, LineReader target)
-      : source_(std::move(source)), target_(std::move(target)) {}
+  LinePairs(LineReader source, LineReader target) : source_(std::move(source)), target_(std::move(target)) {}
 
   Result<bool> read(TextPair& pair) override {
     TENON_ASSIGN(const bool source, source_.next(pair.source));
     TENON_ASSIGN(const bool target, target_.next(pair.target));
     if (source == target) return source;
     const LineReader &ended = source ? target_ : source_, &longer = source ? source_ : target_;
-    return invalid(longer.where(longer.number()), ": a line without one in the other file, which ends at ", ended.where(ended.number()),
-                   "; expected as many lines in both");
+    return invalid(longer.where(longer.number()), ": a line without one in the other file, which ends at ",
+                   ended.where(ended.number()), "; expected as many lines in both");
   }
   int64_t position() const override { return source_.number(); }
   std::string where(int64_t position) const override { return source_.where(position); }
@@ -35,7 +34,8 @@ class TsvPairs : public PairReader {
     if (!more) return false;
     const size_t tab = line_.find('\t');
     if (tab == std::string::npos)
-      return invalid(lines_.where(lines_.number()), ": expected 'source<TAB>target', found no tab in '", abbreviated(line_), "'");
+      return invalid(lines_.where(lines_.number()), ": expected 'source<TAB>target', found no tab in '",
+                     abbreviated(line_), "'");
     pair.source.assign(line_, 0, tab);
     pair.target.assign(line_, tab + 1, std::min(line_.find('\t', tab + 1), line_.size()) - tab - 1);
     return true;

@@ -30,7 +30,8 @@ class MoPairs : public PairReader {
     count_ = number(head[2]), originals_ = number(head[3]), translations_ = number(head[4]);
     for (const uint64_t table : {originals_, translations_})
       if (table + uint64_t{count_} * 8 > static_cast<uint64_t>(file_.size()))
-        return damaged(cat("cut off: a table of ", count_, " strings at ", table, " ends behind its ", file_.size(), " bytes"));
+        return damaged(
+            cat("cut off: a table of ", count_, " strings at ", table, " ends behind its ", file_.size(), " bytes"));
     return {};
   }
 
@@ -54,9 +55,7 @@ class MoPairs : public PairReader {
 
  private:
   Status damaged(const std::string& what) const { return invalid(file_.path(), ": ", what); }
-  static uint32_t byte_swapped(uint32_t x) {
-    return x << 24 | (x & 0xff00) << 8 | (x >> 8 & 0xff00) | x >> 24;
-  }
+  static uint32_t byte_swapped(uint32_t x) { return x << 24 | (x & 0xff00) << 8 | (x >> 8 & 0xff00) | x >> 24; }
   // In a file of this machine's byte order or the other; all of Tenon's machines are little-endian.
   uint32_t number(uint32_t raw) const { return swapped_ ? byte_swapped(raw) : raw; }
 
@@ -65,10 +64,13 @@ class MoPairs : public PairReader {
     TENON_TRY(file_.read_exactly_at(static_cast<int64_t>(entry), raw, sizeof raw));
     const uint32_t bytes = number(raw[0]), offset = number(raw[1]);
     if (uint64_t{offset} + bytes > static_cast<uint64_t>(file_.size()))
-      return damaged(cat("cut off: message ", at_, " has ", bytes, " bytes at ", offset, ", the file ends at ", file_.size()));
-    if (bytes > kMaxStringBytes) return damaged(cat("message ", at_, " has ", bytes, " bytes, expected at most ", kMaxStringBytes));
+      return damaged(
+          cat("cut off: message ", at_, " has ", bytes, " bytes at ", offset, ", the file ends at ", file_.size()));
+    if (bytes > kMaxStringBytes)
+      return damaged(cat("message ", at_, " has ", bytes, " bytes, expected at most ", kMaxStringBytes));
     given_ += bytes;
-    if (given_ > static_cast<uint64_t>(file_.size())) return damaged("its messages have more bytes than the file: they overlap");
+    if (given_ > static_cast<uint64_t>(file_.size()))
+      return damaged("its messages have more bytes than the file: they overlap");
     out.resize(bytes);
     return file_.read_exactly_at(offset, out.data(), bytes);
   }
@@ -82,7 +84,8 @@ class MoPairs : public PairReader {
     std::string charset(rest.substr(0, std::min(rest.find_first_of(" \n;"), rest.size())));
     for (char& c : charset) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
     if (charset == "utf-8" || charset == "utf8" || charset == "us-ascii" || charset == "ascii") return {};
-    return damaged(cat("its text is in ", abbreviated(charset), ", expected UTF-8; msgconv --to-code=UTF-8 makes it that"));
+    return damaged(
+        cat("its text is in ", abbreviated(charset), ", expected UTF-8; msgconv --to-code=UTF-8 makes it that"));
   }
 
   File file_;

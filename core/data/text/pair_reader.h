@@ -23,7 +23,7 @@ class PairReader {
     if (!more.ok()) failed_ = more.status();
     return more;
   }
-  virtual int64_t position() const = 0;                    // of the last pair: its line, or which message it is
+  virtual int64_t position() const = 0;                   // of the last pair: its line, or which message it is
   virtual std::string where(int64_t position) const = 0;  // "corpus.tsv:12", "de.mo: message 7"
 
  private:

@@ -45,8 +45,8 @@ class TmxPairs : public PairReader {
     XML_SetCharacterDataHandler(parser_.get(), [](void* me, const char* text, int bytes) {
       self(me).add(std::string_view(text, static_cast<size_t>(bytes)));
     });
-    XML_SetEntityDeclHandler(parser_.get(), [](void* me, const char* name, int, const char*, int, const char*, const char*,
-                                               const char*, const char*) {
+    XML_SetEntityDeclHandler(parser_.get(), [](void* me, const char* name, int, const char*, int, const char*,
+                                               const char*, const char*, const char*) {
       self(me).refuse(cat("defines the entity '", abbreviated(name), "', which is not expanded"));
     });
   }
@@ -98,7 +98,8 @@ class TmxPairs : public PairReader {
   void begin_variant(const char** attributes) {
     std::string language;
     for (; *attributes; attributes += 2)
-      if (const std::string_view name = attributes[0]; name == "xml:lang" || name == "lang") language = lower(attributes[1]);
+      if (const std::string_view name = attributes[0]; name == "xml:lang" || name == "lang")
+        language = lower(attributes[1]);
     into_ = nullptr;
     if (is_language(language, source_) && !has_source_)
       into_ = &pair_.source, has_source_ = true;
@@ -116,7 +117,8 @@ class TmxPairs : public PairReader {
 
   void add(std::string_view text) {
     if (!in_segment_ || !into_ || codes_ > 0) return;
-    if (into_->size() + text.size() > kMaxSegmentBytes) return refuse(cat("a segment of more than ", kMaxSegmentBytes, " bytes"));
+    if (into_->size() + text.size() > kMaxSegmentBytes)
+      return refuse(cat("a segment of more than ", kMaxSegmentBytes, " bytes"));
     *into_ += text;
   }
 

@@ -70,12 +70,12 @@ struct ConvertTranslationOptions : ConvertOptions {
   std::vector<std::string> dev_source, dev_target, dev_pairs;
   double dev_fraction = 0.01;
 
-  std::string vocab_file = {};        // empty: made from the training text
-  int64_t vocab_size = 32768;         // about as many subtokens
-  int64_t vocab_sample = 1'000'000;   // characters of each file and side that it is made from
-  int64_t max_length = 256;           // tokens of a side, <EOS> among them
-  double max_ratio = 9;               // of the tokens of the sides; 0: any
-  int64_t train_shards = 100;         // fewer where there are not as many records
+  std::string vocab_file = {};       // empty: made from the training text
+  int64_t vocab_size = 32768;        // about as many subtokens
+  int64_t vocab_sample = 1'000'000;  // characters of each file and side that it is made from
+  int64_t max_length = 256;          // tokens of a side, <EOS> among them
+  double max_ratio = 9;              // of the tokens of the sides; 0: any
+  int64_t train_shards = 100;        // fewer where there are not as many records
 };
 
 struct ConvertSummary {

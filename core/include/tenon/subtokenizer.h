@@ -38,7 +38,7 @@ class Subtokenizer {
   Status save(const std::string& path) const;
   std::string text() const;  // what save() writes
 
-  int64_t size() const;  // "<pad>" and "<EOS>" among them
+  int64_t size() const;                           // "<pad>" and "<EOS>" among them
   const std::string& subtoken(int32_t id) const;  // REQUIRED: 0 <= id < size()
   // Equal for equal vocabularies.
   uint32_t fingerprint() const;
@@ -91,8 +91,8 @@ class LineSampler {
 
 struct SubtokenOptions {
   int64_t target_size = 32768;
-  int64_t threshold = 327;           // how far from target_size is near enough
-  int64_t min_count = 0;             // how often a subtoken has to be there; 0: the one that comes nearest to target_size
+  int64_t threshold = 327;  // how far from target_size is near enough
+  int64_t min_count = 0;    // how often a subtoken has to be there; 0: the one that comes nearest to target_size
   std::function<bool()> interrupted = {};  // asked now and then; true ends it with kInterrupted
 };
 // The vocabulary that these counts give, most frequent subtokens first.

@@ -89,7 +89,9 @@ Status AtomicFile::write(const void* data, size_t bytes) {
 Status AtomicFile::finish() { return {}; }
 Status AtomicFile::commit() { return fuzz::put_file(path_, gathered_), Status(); }
 
-Status atomic_write(const std::string& path, std::string_view contents) { return fuzz::put_file(path, contents), Status(); }
+Status atomic_write(const std::string& path, std::string_view contents) {
+  return fuzz::put_file(path, contents), Status();
+}
 
 Status check_path(const std::string&) { return {}; }
 Status file_error(std::string_view what, const std::string& path, int) { return invalid(what, " '", path, "'"); }

@@ -26,7 +26,9 @@ TEST(LineReader, GivesLinesWithoutTheirEnds) {
 }
 
 TEST(LineReader, PassesOverAByteOrderMark) {
-  EXPECT_EQ(lines_of("\xef\xbb\xbf" "a\n\xef\xbb\xbf"), (Lines{"a", "\xef\xbb\xbf"}));
+  EXPECT_EQ(lines_of("\xef\xbb\xbf"
+                     "a\n\xef\xbb\xbf"),
+            (Lines{"a", "\xef\xbb\xbf"}));
   EXPECT_EQ(lines_of("\xef\xbb\xbf"), Lines());
 }
 

@@ -91,7 +91,7 @@ TEST_F(Translation, EachPairIsInOneRecordAndNoSourceInBothSplits) {
   for (const auto& [source, splits] : splits_of) EXPECT_EQ(splits.size(), 1u) << source;
   EXPECT_EQ(summary->splits[0].files.size(), 7u);
   EXPECT_EQ(summary->splits[1].name, "dev");
-  EXPECT_GT(summary->splits[1].records, 4);   // 20 are expected
+  EXPECT_GT(summary->splits[1].records, 4);  // 20 are expected
   EXPECT_LT(summary->splits[1].records, 40);
 }
 
@@ -122,8 +122,9 @@ TEST_F(Translation, WithoutAGoodPairIsAnError) {
   options_.source = {directory_.write("en6", "\n\n")};
   options_.target = {directory_.write("de6", "a\nb\n")};
   options_.dev_source = options_.source, options_.dev_target = options_.target;
-  EXPECT_EQ(convert().status().message(), "train: expected at least one good pair, found none; the first is left out as empty at " +
-                                              options_.source[0] + ":1");
+  EXPECT_EQ(convert().status().message(),
+            "train: expected at least one good pair, found none; the first is left out as empty at " +
+                options_.source[0] + ":1");
   EXPECT_FALSE(directory_.has("out"));
 }
 
@@ -144,8 +145,10 @@ TEST_F(Translation, OptionsThatMakeNoSenseAreRefused) {
     return message;
   };
   using O = ConvertTranslationOptions;
-  EXPECT_EQ(error([](O& o) { o.source.clear(), o.target.clear(); }), "convert: there is no text, expected source and target files, or pairs");
-  EXPECT_EQ(error([](O& o) { o.target.clear(); }), "there are 1 files of source sentences and 0 of target sentences, expected one for each");
+  EXPECT_EQ(error([](O& o) { o.source.clear(), o.target.clear(); }),
+            "convert: there is no text, expected source and target files, or pairs");
+  EXPECT_EQ(error([](O& o) { o.target.clear(); }),
+            "there are 1 files of source sentences and 0 of target sentences, expected one for each");
   EXPECT_EQ(error([](O& o) { o.source_language = ""; }), "convert: language '', expected one like en or pt-BR");
   EXPECT_EQ(error([](O& o) { o.max_length = 1; }), "convert: max_length is 1, expected at least 2");
   EXPECT_EQ(error([](O& o) { o.train_shards = 0; }), "convert: 0 shards, expected 1 to 99999");

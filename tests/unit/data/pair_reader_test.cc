@@ -36,9 +36,15 @@ class PairText : public testing::Test {
   Found lines(const std::string& source, const std::string& target) const {
     return short_names(all_of(read_line_pairs(directory_.write("s", source), directory_.write("t", target))));
   }
-  Found tsv(const std::string& text) const { return short_names(all_of(read_tsv_pairs(directory_.write("p.tsv", text)))); }
-  Found mo(const std::string& bytes) const { return short_names(all_of(read_mo_pairs(directory_.write("de.mo", bytes)))); }
-  Found tmx(const std::string& text) const { return short_names(all_of(read_tmx_pairs(directory_.write("m.tmx", text), "en", "de"))); }
+  Found tsv(const std::string& text) const {
+    return short_names(all_of(read_tsv_pairs(directory_.write("p.tsv", text))));
+  }
+  Found mo(const std::string& bytes) const {
+    return short_names(all_of(read_mo_pairs(directory_.write("de.mo", bytes))));
+  }
+  Found tmx(const std::string& text) const {
+    return short_names(all_of(read_tmx_pairs(directory_.write("m.tmx", text), "en", "de")));
+  }
 
   TemporaryDirectory directory_;
 };
@@ -136,37 +142,45 @@ TEST_F(PairText, OfACatalogueWhoseMessagesOverlapAreAnError) {
 
 // ---- TMX ----
 std::string memory(const std::string& units) {
-  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<tmx version=\"1.4\"><header srclang=\"en\"/><body>\n" + units + "</body></tmx>\n";
+  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<tmx version=\"1.4\"><header srclang=\"en\"/><body>\n" + units +
+         "</body></tmx>\n";
 }
 std::string unit(const std::string& en, const std::string& de) {
   return "<tu><tuv xml:lang=\"en\"><seg>" + en + "</seg></tuv><tuv xml:lang=\"de\"><seg>" + de + "</seg></tuv></tu>\n";
 }
 
 TEST_F(PairText, OfATranslationMemoryAreTheSegmentsOfBothLanguages) {
-  EXPECT_EQ(tmx(memory(unit("House &amp; home", "Haus &#38; Hof") + unit("", "leer"))).pairs, "House & home|Haus & Hof\n|leer\n");
+  EXPECT_EQ(tmx(memory(unit("House &amp; home", "Haus &#38; Hof") + unit("", "leer"))).pairs,
+            "House & home|Haus & Hof\n|leer\n");
   EXPECT_EQ(tmx(memory("<tu><tuv lang=\"DE_at\"><seg>Semmel</seg></tuv><tuv xml:lang=\"fr\"><seg>pain</seg></tuv>"
                        "<tuv xml:lang=\"en-GB\"><seg>roll</seg></tuv><tuv xml:lang=\"en\"><seg>bun</seg></tuv></tu>"))
                 .pairs,
             "roll|Semmel\n");
   EXPECT_EQ(tmx(memory("<tu><tuv xml:lang=\"en\"><seg>alone</seg></tuv></tu><tu/>")).pairs, "");
-  EXPECT_EQ(tmx(memory("<tu><tuv xml:lang=\"eng\"><seg>other</seg></tuv><tuv xml:lang=\"de\"><seg>x</seg></tuv></tu>")).pairs, "");
+  EXPECT_EQ(
+      tmx(memory("<tu><tuv xml:lang=\"eng\"><seg>other</seg></tuv><tuv xml:lang=\"de\"><seg>x</seg></tuv></tu>")).pairs,
+      "");
 }
 
 TEST_F(PairText, OfATranslationMemoryHaveNoCodesInThem) {
-  EXPECT_EQ(tmx(memory(unit("a <bpt i=\"1\">&lt;b></bpt>bold<ept i=\"1\">&lt;/b></ept> <hi>word</hi>", "<![CDATA[<x>]]>"))).pairs,
-            "a bold word|<x>\n");
+  EXPECT_EQ(
+      tmx(memory(unit("a <bpt i=\"1\">&lt;b></bpt>bold<ept i=\"1\">&lt;/b></ept> <hi>word</hi>", "<![CDATA[<x>]]>")))
+          .pairs,
+      "a bold word|<x>\n");
 }
 
 TEST_F(PairText, OfATranslationMemoryInUtf16) {
   std::string utf16 = "\xff\xfe";
   for (const char c : "<tmx>" + unit("\x41", "B") + "</tmx>") utf16 += std::string{c, '\0'};
   EXPECT_EQ(tmx(utf16).pairs, "A|B\n");
-  EXPECT_EQ(tmx("<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><tmx>" + unit("a", "\xe4") + "</tmx>").pairs, "a|\u00e4\n");
+  EXPECT_EQ(tmx("<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><tmx>" + unit("a", "\xe4") + "</tmx>").pairs,
+            "a|\u00e4\n");
 }
 
 TEST_F(PairText, OfATranslationMemoryWithEntitiesOfItsOwnAreRefused) {
   const std::string laughs =
-      "<?xml version=\"1.0\"?>\n<!DOCTYPE tmx [\n<!ENTITY a \"ha\">\n<!ENTITY b \"&a;&a;&a;&a;&a;&a;&a;&a;\">\n]>\n<tmx>" +
+      "<?xml version=\"1.0\"?>\n<!DOCTYPE tmx [\n<!ENTITY a \"ha\">\n<!ENTITY b "
+      "\"&a;&a;&a;&a;&a;&a;&a;&a;\">\n]>\n<tmx>" +
       unit("&b;", "x") + "</tmx>";
   EXPECT_EQ(tmx(laughs).error, "m.tmx:3: defines the entity 'a', which is not expanded");
   EXPECT_EQ(tmx("<!DOCTYPE tmx [<!ENTITY a SYSTEM \"file:///etc/passwd\">]><tmx>" + unit("&a;", "x") + "</tmx>").error,
@@ -182,7 +196,8 @@ TEST_F(PairText, OfATranslationMemoryThatIsCutOffAreAnError) {
 }
 
 TEST_F(PairText, OfAnAbsurdTranslationMemoryAreAnError) {
-  EXPECT_EQ(tmx(memory(unit(std::string((1 << 20) + 1, 'x'), "y"))).error, "m.tmx:3: a segment of more than 1048576 bytes");
+  EXPECT_EQ(tmx(memory(unit(std::string((1 << 20) + 1, 'x'), "y"))).error,
+            "m.tmx:3: a segment of more than 1048576 bytes");
   EXPECT_EQ(tmx("<tmx a=\"" + std::string(3 << 20, 'x')).error, "m.tmx:1: a tag of more than 1048576 bytes");
   std::string deep = "<tmx>";
   for (int i = 0; i < 1000; ++i) deep += "<a>";

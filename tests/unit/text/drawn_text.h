@@ -51,8 +51,9 @@ class DrawnText {
 
   std::string word() {
     static const std::vector<std::string> pieces = {
-        "an", "be", "ch", "der", "e",  "fü", "gen", "ho", "ing", "ß",  "kl",          "lä", "mi", "n", "Öl",           "pro", "qu",  "re",   "st",     "ung",
-        "И",  "жа", "中", "文",  "e\u0301", "ﬁ",  "7",   "42", "½",   "\U0001d518", "_",  "\\", "\\u",         "\\92;", "<pad>", "'", "İ", "ς"};
+        "an", "be", "ch",  "der",        "e",  "fü", "gen", "ho",    "ing",   "ß",  "kl", "lä",      "mi",
+        "n",  "Öl", "pro", "qu",         "re", "st", "ung", "И",     "жа",    "中", "文", "e\u0301", "ﬁ",
+        "7",  "42", "½",   "\U0001d518", "_",  "\\", "\\u", "\\92;", "<pad>", "'",  "İ",  "ς"};
     std::string out;
     for (uint64_t n = 1 + below(4); n > 0; --n) out += pieces[below(below(pieces.size()) + 1)];
     return out;
@@ -80,7 +81,8 @@ class DrawnText {
 };
 
 inline uint32_t checksum(const std::string& text) {
-  return static_cast<uint32_t>(::crc32(0, reinterpret_cast<const unsigned char*>(text.data()), static_cast<unsigned>(text.size())));
+  return static_cast<uint32_t>(
+      ::crc32(0, reinterpret_cast<const unsigned char*>(text.data()), static_cast<unsigned>(text.size())));
 }
 
 inline double original(const std::string& name) {

@@ -43,7 +43,9 @@ TEST(Bleu, CutsWordsAsTheOriginals) {
 
 TEST(Bleu, OfAThousandPairsIsTheOriginals) {
   const Pairs p = drawn_pairs();
-  const auto score = [&](BleuTokenizer tokenizer, bool lowercase) { return bleu(p.references, p.hypotheses, {tokenizer, lowercase})->score; };
+  const auto score = [&](BleuTokenizer tokenizer, bool lowercase) {
+    return bleu(p.references, p.hypotheses, {tokenizer, lowercase})->score;
+  };
   EXPECT_NEAR(score(BleuTokenizer::kMteval14, true), original("bleu_uncased"), 1e-4);  // TensorFlow's in float32
   EXPECT_NEAR(score(BleuTokenizer::kMteval14, false), original("bleu_cased"), 1e-4);
   EXPECT_NEAR(score(BleuTokenizer::k13a, true), original("sacrebleu uncased"), 1e-8);
@@ -64,7 +66,8 @@ TEST(Bleu, OfFewWordsIsSmoothed) {
 
 TEST(Bleu, SignatureIsSacrebleus) {
   EXPECT_EQ(bleu_signature({.tokenizer = BleuTokenizer::k13a}), "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp");
-  EXPECT_EQ(bleu_signature({.tokenizer = BleuTokenizer::k13a, .lowercase = true}), "nrefs:1|case:lc|eff:no|tok:13a|smooth:exp");
+  EXPECT_EQ(bleu_signature({.tokenizer = BleuTokenizer::k13a, .lowercase = true}),
+            "nrefs:1|case:lc|eff:no|tok:13a|smooth:exp");
 }
 
 TEST(RougeL, OfAThousandPairsIsTheOriginals) {
@@ -98,7 +101,8 @@ TEST(AnswerScore, PassesOverCasePunctuationAndArticles) {
 
 TEST(AnswerScore, F1CountsSharedWordsAndTakesTheBestReference) {
   // 3 of 3 words of the answer, 3 of 4 of the reference
-  EXPECT_NEAR(score_of("in Paris France", {"Paris, France, in Europe's"}).f1, 100 * 2 * (3.0 / 3) * (3.0 / 4) / (3.0 / 3 + 3.0 / 4), 1e-9);
+  EXPECT_NEAR(score_of("in Paris France", {"Paris, France, in Europe's"}).f1,
+              100 * 2 * (3.0 / 3) * (3.0 / 4) / (3.0 / 3 + 3.0 / 4), 1e-9);
   EXPECT_NEAR(score_of("red red red", {"red blue"}).f1, 100 * 2 * (1.0 / 3) * (1.0 / 2) / (1.0 / 3 + 1.0 / 2), 1e-9);
   EXPECT_EQ(score_of("blue", {"red", "blue", "green"}).f1, 100);
   EXPECT_EQ(score_of("", {""}).f1, 100);
@@ -111,7 +115,8 @@ TEST(Scores, NeedAsManyLinesAndGoodText) {
   EXPECT_EQ(rouge_l(none, none).status().message(), "there is no line to score");
   EXPECT_EQ(bleu(two, bad).status().message(), "hypothesis 2: text is no UTF-8");
   EXPECT_EQ(rouge_l(bad, two).status().message(), "reference 2: text is no UTF-8");
-  EXPECT_EQ(answer_score(std::vector<std::vector<std::string>>{{"a"}, {"b"}}, bad).status().message(), "answer 2: text is no UTF-8");
+  EXPECT_EQ(answer_score(std::vector<std::vector<std::string>>{{"a"}, {"b"}}, bad).status().message(),
+            "answer 2: text is no UTF-8");
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ TokenCounts counts_of_drawn(int lines) {
 }
 
 void expect_original(const std::string& name, const TokenCounts& counts, int64_t min_count) {
-  const Result<Subtokenizer> made = build_subtokens(counts, {.target_size = 2000, .threshold = 20, .min_count = min_count});
+  const Result<Subtokenizer> made =
+      build_subtokens(counts, {.target_size = 2000, .threshold = 20, .min_count = min_count});
   ASSERT_TRUE(made.ok()) << made.status().message();
   EXPECT_EQ(made->size(), original("vocabulary " + name + ": size"));
   EXPECT_EQ(checksum(made->text()), original("vocabulary " + name + ": checksum"));
