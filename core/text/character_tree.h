@@ -19,6 +19,7 @@ class CharacterTree {
   uint32_t add(std::u32string_view text);
   uint32_t parent(uint32_t node) const { return nodes_[node].parent; }
   uint32_t depth(uint32_t node) const { return nodes_[node].depth; }  // characters
+  char32_t last(uint32_t node) const { return nodes_[node].last; }    // 0: the root
   std::u32string text(uint32_t node) const;
 
  private:

@@ -83,6 +83,7 @@ class Builder {
   static Splitter splitter_of(const std::vector<std::u32string>& found) {
     Splitter splitter;
     for (size_t i = 0; i < found.size(); ++i) splitter.add(found[i], static_cast<int32_t>(i));
+    splitter.finish();
     return splitter;
   }
 

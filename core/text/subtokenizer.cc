@@ -1,6 +1,7 @@
 #include "tenon/subtokenizer.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "base/caught.h"
 #include "base/crc32c.h"
@@ -8,6 +9,7 @@
 #include "base/text.h"
 #include "text/subtoken_splitter.h"
 #include "text/subtokens.h"
+#include "text/token_cache.h"
 #include "text/unicode.h"
 
 namespace tenon {
@@ -20,9 +22,15 @@ bool is_reserved(std::string_view subtoken) {
          std::end(subtokens::kReserved);
 }
 
+uint64_t next_number() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
+
 }  // namespace
 
 struct Subtokenizer::Impl {
+  const uint64_t number = next_number();
   std::vector<std::string> subtokens;
   subtokens::Alphabet alphabet;
   subtokens::Splitter splitter;
@@ -58,6 +66,15 @@ Status Subtokenizer::Impl::check_alphabet() const {
 
 void Subtokenizer::Impl::encode_token(std::u32string_view token, std::u32string& escaped,
                                       std::vector<int32_t>& ids) const {
+  using subtokens::TokenCache;
+  TokenCache& cache = TokenCache::of_thread();
+  const bool is_short = token.size() <= TokenCache::kMostCharacters;
+  if (const std::span<const int32_t> known = is_short ? cache.find(number, token) : std::span<const int32_t>();
+      !known.empty()) {
+    ids.insert(ids.end(), known.begin(), known.end());
+    return;
+  }
+  const size_t begin = ids.size();
   escaped.clear();
   subtokens::escape(token, alphabet, escaped);
   for (std::u32string_view rest = escaped; !rest.empty();) {
@@ -65,6 +82,7 @@ void Subtokenizer::Impl::encode_token(std::u32string_view token, std::u32string&
     ids.push_back(match.id);
     rest.remove_prefix(match.length);
   }
+  if (is_short) cache.put(number, token, std::span(ids).subspan(begin));
 }
 
 Result<Subtokenizer> Subtokenizer::from_subtokens(std::vector<std::string> subtokens) {
@@ -74,6 +92,7 @@ Result<Subtokenizer> Subtokenizer::from_subtokens(std::vector<std::string> subto
     for (const std::string& s : subtokens)
       if (!is_reserved(s)) TENON_TRY(impl->add(s));
     TENON_TRY(impl->check_alphabet());
+    impl->splitter.finish();
     return Subtokenizer(std::move(impl));
   });
 }

@@ -20,6 +20,10 @@ bool is_cased(char32_t c) { return is_between(category(c), UTF8PROC_CATEGORY_LU,
 bool decode(std::string_view text, std::u32string& out) {
   const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data());
   for (size_t at = 0; at < text.size();) {
+    if (bytes[at] < 0x80) {
+      out += static_cast<char32_t>(bytes[at++]);
+      continue;
+    }
     utf8proc_int32_t c = 0;
     const utf8proc_ssize_t size = utf8proc_iterate(bytes + at, static_cast<utf8proc_ssize_t>(text.size() - at), &c);
     if (size <= 0) return false;
@@ -42,6 +46,7 @@ std::string encode(std::u32string_view text) {
 }
 
 bool is_alphanumeric(char32_t c) {
+  if (c < 0x80) return (c >= U'a' && c <= U'z') || (c >= U'A' && c <= U'Z') || (c >= U'0' && c <= U'9');
   const utf8proc_category_t k = category(c);
   return is_between(k, UTF8PROC_CATEGORY_LU, UTF8PROC_CATEGORY_LO) ||
          is_between(k, UTF8PROC_CATEGORY_ND, UTF8PROC_CATEGORY_NO);
