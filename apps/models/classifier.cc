@@ -1,4 +1,7 @@
 // What the models share: optimizers by name, and everything behind the logits.
+#include <algorithm>
+#include <iterator>
+
 #include "models/models.h"
 
 namespace tenon::models {
@@ -47,6 +50,12 @@ Optimizer rmsprop(const Params& params, LearningRate rate, double momentum) {
   return RMSprop(o);
 }
 
+Optimizer muon(const Params& params, LearningRate rate) {
+  auto o = common<MuonOptions>(params, std::move(rate));
+  o.adam_weight_decay = params.get<double>("weight_decay", o.adam_weight_decay);
+  return Muon(o);
+}
+
 using Make = Optimizer (*)(const Params& params, LearningRate rate);
 template <class Options, Optimizer (*Of)(const Options&)>
 Optimizer make(const Params& params, LearningRate rate) {
@@ -76,6 +85,7 @@ const Named kOptimizers[] = {
     {"lamb", make<AdamOptions, Lamb>},
     {"lion", make<LionOptions, Lion>},
     {"adafactor", make<AdafactorOptions, Adafactor>},
+    {"muon", muon},
 };
 
 }  // namespace
@@ -88,9 +98,12 @@ std::vector<std::string> optimizer_names() {
 
 Optimizer make_optimizer(const Params& params) {
   const std::string name = params.get<std::string>("optimizer");
-  for (const Named& o : kOptimizers)
-    if (name == o.name) return o.make(params, schedule(params));
-  throw Error(Status(Code::kInvalid, "no optimizer of name '" + name + "'"));
+  const Named* const found =
+      std::find_if(std::begin(kOptimizers), std::end(kOptimizers), [&](const Named& o) { return name == o.name; });
+  if (found == std::end(kOptimizers)) throw Error(Status(Code::kInvalid, "no optimizer of name '" + name + "'"));
+  const Optimizer optimizer = found->make(params, schedule(params));
+  const bool is_half = params.get<std::string>("dtype_policy", "float32") == "mixed_float16";
+  return is_half ? LossScaleOptimizer(optimizer) : optimizer;
 }
 
 EstimatorSpec classify(Tensor logits, Tensor labels, Mode mode, const Optimizer& optimizer) {

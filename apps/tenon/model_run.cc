@@ -78,9 +78,11 @@ std::string list_of_models() {
 }
 
 void add_dtype_flag(Flags& flags) {
-  flags.text("dtype_policy", "float32",
-             "what layers compute in, as Keras names it; with bfloat16 variables are bf16 too",
-             {"float32", "mixed_bfloat16", "bfloat16"});
+  flags.text(
+      "dtype_policy", "float32",
+      "what layers compute in, as Keras names it; with bfloat16 variables are bf16 too, with mixed_float16 the loss is "
+      "scaled",
+      {"float32", "mixed_bfloat16", "bfloat16", "mixed_float16"});
 }
 
 void add_training_flags(Flags& flags, const std::vector<std::string>& words) {
@@ -95,7 +97,8 @@ void add_training_flags(Flags& flags, const std::vector<std::string>& words) {
   flags.text("optimizer", m.optimizer, "with Keras's defaults", models::optimizer_names());
   flags.number("momentum", 0.9, "of the optimizers momentum and rmsprop_momentum", 0, 1);
   flags.boolean("nesterov", false, "Nesterov's form, of the optimizer momentum");
-  flags.number("weight_decay", 0, "decoupled: w -= learning_rate * weight_decay * w; adamw: 0.004 unless given", 0, 10);
+  flags.number("weight_decay", 0,
+               "decoupled: w -= learning_rate * weight_decay * w; adamw and muon: 0.004 unless given", 0, 10);
   add_dtype_flag(flags);
   flags.number("clipnorm", 0, "limit of each gradient's norm; 0: none");
   flags.number("global_clipnorm", 0, "limit of the norm of all gradients; 0: none");

@@ -1,5 +1,6 @@
 // tenon predict MODEL: what a checkpoint says of each example, as CSV or JSON lines.
 #include <cmath>
+#include <filesystem>
 #include <optional>
 
 #include "model_run.h"
@@ -56,7 +57,7 @@ class Prediction {
  public:
   Prediction(const Flags& flags, const std::vector<std::string>& words)
       : flags_(flags),
-        images_(images_in(words)),
+        images_(images_in(flags, words)),
         model_(flags, {words.begin(), words.end() - static_cast<int64_t>(images_.size())}),
         json_(flags.boolean("json")),
         output_(output_of(flags)) {
@@ -96,9 +97,17 @@ class Prediction {
   using Values = std::map<std::string, std::span<const float>>;
 
   // What is behind the model's name, which the model directory may know.
-  static std::vector<std::string> images_in(const std::vector<std::string>& words) {
+  static std::vector<std::string> images_in(const Flags& flags, const std::vector<std::string>& words) {
     const bool named = !words.empty() && models::find_model(words[0]);
-    return {words.begin() + (named ? 1 : 0), words.end()};
+    const std::vector<std::string> images(words.begin() + (named ? 1 : 0), words.end());
+    for (const std::string& path : images)
+      if (std::error_code error; std::filesystem::is_directory(path, error))
+        throw UsageError{format("'%s' is a directory, expected JPEG and PNG files; --model_dir names a model directory",
+                                path.c_str())};
+    if (!named && !images.empty() && flags.text("model_dir").empty() && flags.text("checkpoint").empty())
+      throw UsageError{format("no model '%s'; expected %s, or --model_dir DIR before files to predict",
+                              words[0].c_str(), listed(model_names()).c_str())};
+    return images;
   }
   std::string name_of(int64_t classid) const {
     const std::vector<std::string>& labels = model_.data().labels();

@@ -10,6 +10,7 @@ echo '# flags that do nothing'
 expect 2 '--nesterov does nothing with the optimizer adam; it is for momentum' "${train[@]}" --nesterov
 expect 2 '--momentum does nothing with the optimizer sgd' "${train[@]}" --optimizer sgd --momentum 0.5
 expect 0 '' "${train[@]}" --optimizer momentum --momentum 0.5 --nesterov
+expect 2 '--momentum does nothing with the optimizer muon' "${train[@]}" --optimizer muon --momentum 0.5
 expect 2 "--num_shards is for a device of several cores; 'cpu' has one" "${train[@]}" --num_shards 8
 expect 2 "--per_host_input_for_training is for a device of several cores; 'cpu' has one" "${train[@]}" --per_host_input_for_training broadcast
 expect 2 '--vars_to_warm_start needs --warm_start_from' "${train[@]}" --vars_to_warm_start dense
@@ -68,11 +69,23 @@ completion=$(dirname "$0")/../../share/completion/tenon.bash
 [ "$(offers convert translation --source "$work/da")" = "$data" ] || complain 'completion of --source'
 [ "$(offers train mlp --log '')" = 'tenon estimator' ] || complain "completion of --log: $(offers train mlp --log '')"
 [ "$(offers train mlp --optimizer adam)" = 'adam adamw adamax' ] || complain "completion of --optimizer: $(offers train mlp --optimizer adam)"
+[ "$(offers train mlp --optimizer mu)" = 'muon' ] || complain "completion of --optimizer: $(offers train mlp --optimizer mu)"
+[ "$(offers train mlp --dtype_policy mixed)" = 'mixed_bfloat16 mixed_float16' ] || complain "completion of --dtype_policy: $(offers train mlp --dtype_policy mixed)"
 case " $(offers train mlp --tpu v) " in *' v3-8 '*) ;; *) complain "completion of --tpu: $(offers train mlp --tpu v)" ;; esac
 [ "$(offers train mlp --train_steps '')" = '' ] || complain "completion of --train_steps: $(offers train mlp --train_steps '')"
 [ "$(offers train mlp --data_dir "$work/da")" = "$data" ] || complain "completion of --data_dir: $(offers train mlp --data_dir "$work/da")"
 [ "$(offers evaluate mlp --checkpoint "$work/da")" = "$data" ] || complain 'completion of --checkpoint'
 [ "$(offers train mlp --hid)" = '--hidden' ] || complain "completion of a flag: $(offers train mlp --hid)"
+
+echo '# optimizers and policies'
+trained_loss() { "${train[@]}" --train_steps 30 --json "$@" | sed -n 's/.*"loss": \([0-9.e+-]*\).*/\1/p' | tail -1; }
+plain=$(trained_loss)
+for given in '--dtype_policy mixed_float16' '--optimizer muon' '--optimizer muon --dtype_policy mixed_float16 --weight_decay 0.01'; do
+  # shellcheck disable=SC2086
+  awk -v a="$(trained_loss $given)" 'BEGIN { exit !(a > 0 && a < 2.3) }' || complain "$given: loss $(trained_loss $given)"
+done
+awk -v a="$(trained_loss --dtype_policy mixed_float16)" -v b="$plain" 'BEGIN { d = (a - b) / b; exit !(d < 0.02 && -d < 0.02) }' ||
+  complain "mixed_float16: loss $(trained_loss --dtype_policy mixed_float16), $plain in f32"
 
 echo '# graphs, checkpoints, output'
 "$tenon" inspect graph fashion >"$work/graph"

@@ -97,6 +97,9 @@ awk -F, 'NR > 1 && !($3 > 0.25 && $3 <= 1) { exit 1 }' "$work/p.csv" || complain
 [ $? -eq 1 ] && grep -qF "$work/no.pgm" "$work/err" || complain "predict of what is no image: $(cat "$work/err")"
 "$tenon" predict --model_dir "$wide" --device cpu "$work/none.png" >/dev/null 2>"$work/err"
 [ $? -eq 1 ] && grep -qF "$work/none.png" "$work/err" || complain "predict of no file: $(cat "$work/err")"
+expect 2 "'$wide' is a directory, expected JPEG and PNG files; --model_dir names a model directory" "$tenon" predict "$wide"
+expect 2 "'$wide' is a directory" "$tenon" predict mlp --model_dir "$wide" "$wide"
+expect 2 "no model 'mpl'; expected mlp, fashion, flowers" "$tenon" predict mpl
 expect 2 '--synthetic and images to predict exclude each other' "$tenon" predict --model_dir "$wide" "$work/class 0.png" --synthetic
 expect 2 '--data_dir and images to predict exclude each other' "$tenon" predict --model_dir "$wide" "$work/class 0.png" --data_dir "$data"
 mkdir "$work/bare" && cp "$wide"/checkpoint "$wide"/model.ckpt-64.* "$work/bare"  # as of another program: names and sizes are the data's

@@ -40,6 +40,12 @@ expect 0 '' train first opencl-gpu
 awk -v a="$(result loss)" -v b="$cpu_loss" 'BEGIN { d = a - b; exit !(d < 1e-3 + 0.02 * b && -d < 1e-3 + 0.02 * b) }' ||
   complain "loss $(result loss) on opencl-gpu, $cpu_loss on cpu.so"
 loss=$(result loss)
+half() { expect 0 '' "$tenon" train mlp --hidden 16 --data_dir "$work/data" --train_steps 30 --train_batch_size 32 --dtype_policy mixed_float16 --device "$1" --json; }
+half cpu
+cpu_half=$(result loss)
+half opencl-gpu
+awk -v a="$(result loss)" -v b="$cpu_half" 'BEGIN { d = a - b; exit !(d < 1e-3 + 0.02 * b && -d < 1e-3 + 0.02 * b) }' ||
+  complain "mixed_float16: loss $(result loss) on opencl-gpu, $cpu_half on cpu.so"
 same_loss() {
   [ "$(result loss)" = "$loss" ] || complain "$1: loss $(result loss), expected the first run's $loss"
 }

@@ -59,6 +59,8 @@ for policy in mixed_bfloat16 bfloat16; do
   awk -v a="$(result accuracy)" 'BEGIN { exit !(a > 0.9) }' || complain "$policy: accuracy $(result accuracy)"
 done
 
+expect 1 "Value for attr 'T' of half is not in the list of allowed values" train --device tpu-emulator:v3-8 --dtype_policy mixed_float16
+
 # A slice of four hosts: one input for all trains as one device does; each host with its part of the data learns too.
 slice() {
   train --device tpu-emulator:v2-32,dots=f32 --train_batch_size 64 --json "$@" >"$work/out" 2>"$work/err" ||
