@@ -51,13 +51,8 @@ Normalized masked_moments(Tensor x) {
   return n;
 }
 
-}  // namespace
-
-Tensor batch_normalization(Tensor x, const BatchNormOptions& o) {
-  const LayerScope scope(x, "batch_normalization", o.name);
-  scope.expect_float(x, 2);
-  expect_epsilon(scope, o.epsilon);
-  scope.expect(o.momentum >= 0 && o.momentum <= 1, "momentum is ", o.momentum, ", expected 0 to 1");
+// Along the last axis.
+Tensor batch_normalized(Tensor x, const BatchNormOptions& o, Tensor residual) {
   const Shape channels{x.dim(-1)};
   const Tensor gamma = gamma_of(x, channels, o), shift = beta_of(x, channels, o);
   const Tensor beta = shift ? shift : full(*x.graph(), variable_dtype(x), channels, 0);
@@ -69,13 +64,33 @@ Tensor batch_normalization(Tensor x, const BatchNormOptions& o) {
   options.alpha = default_alpha(options.act);
   if (mode_of(x) != Mode::kTrain || !o.trainable || is_frozen(x))
     return with_mask_of(
-        x, o.activation.after(batch_norm_apply(x, gamma, beta, moving_mean, moving_variance, o.residual, options)));
+        x, o.activation.after(batch_norm_apply(x, gamma, beta, moving_mean, moving_variance, residual, options)));
   const bool masked = static_cast<bool>(mask_of(x));
-  Normalized n = masked ? masked_moments(x) : batch_norm(x, gamma, beta, o.residual, options);
-  if (masked) n.y = batch_norm_apply(x, gamma, beta, n.mean, n.var, o.residual, options);
+  Normalized n = masked ? masked_moments(x) : batch_norm(x, gamma, beta, residual, options);
+  if (masked) n.y = batch_norm_apply(x, gamma, beta, n.mean, n.var, residual, options);
   track(moving_mean, n.mean, o.momentum);
   track(moving_variance, n.var, o.momentum);
   return with_mask_of(x, o.activation.after(n.y));
+}
+
+}  // namespace
+
+Tensor batch_normalization(Tensor x, const BatchNormOptions& o) {
+  const LayerScope scope(x, "batch_normalization", o.name);
+  scope.expect_float(x, 2);
+  expect_epsilon(scope, o.epsilon);
+  scope.expect(o.momentum >= 0 && o.momentum <= 1, "momentum is ", o.momentum, ", expected 0 to 1");
+  const int64_t axis = normalized_axes(scope, x, {o.axis})[0];
+  if (axis == x.rank() - 1) return batch_normalized(x, o, o.residual);
+  scope.expect(!mask_of(x), "axis is ", o.axis, " and the input has a mask, expected the last axis");
+  Ints there, back;
+  for (int64_t a = 0; a < x.rank(); ++a) {
+    if (a != axis) there.push_back(a);
+    back.push_back(a < axis ? a : a == axis ? x.rank() - 1 : a - 1);
+  }
+  there.push_back(axis);
+  const Tensor residual = o.residual ? transpose(o.residual, there) : o.residual;
+  return transpose(batch_normalized(transpose(x, there), o, residual), back);
 }
 
 Tensor layer_normalization(Tensor x, const LayerNormOptions& o) {

@@ -247,9 +247,20 @@ class Cropping2D : public ValueLayer<Cropping2D, const Extent&, cropping2d> {
  public:
   explicit Cropping2D(const Extent& cropping = 0, std::string name = {}) : ValueLayer(cropping, std::move(name)) {}
 };
-class UpSampling2D : public ValueLayer<UpSampling2D, const Extent&, up_sampling2d> {
+class UpSampling2D : public LayerOf<UpSampling2D> {
  public:
-  explicit UpSampling2D(const Extent& size = 2, std::string name = {}) : ValueLayer(size, std::move(name)) {}
+  explicit UpSampling2D(const Extent& size = 2, std::string name = {})
+      : UpSampling2D(size, ResizeMethod::kNearest, std::move(name)) {}
+  UpSampling2D(const Extent& size, ResizeMethod interpolation, std::string name = {})
+      : LayerOf(std::move(name)), size_(size), interpolation_(interpolation) {}
+  Tensor call(Tensor x) override { return up_sampling2d(x, size_, interpolation_); }
+
+ protected:
+  bool is_function() const override { return true; }
+
+ private:
+  Extent size_;
+  ResizeMethod interpolation_;
 };
 
 // ---- normalization ----

@@ -233,6 +233,8 @@ Tensor global_max_pool1d(Tensor x, bool keepdims = false);
 
 // ---- normalization ----
 struct BatchNormOptions {
+  int64_t axis =
+      -1;  // whose elements each have moments, gamma and beta of their own; another than the last costs two transposes
   double momentum = 0.99;
   double epsilon = 1e-3;
   bool center = true, scale = true;

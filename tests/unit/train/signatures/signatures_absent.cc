@@ -65,6 +65,7 @@ const Reasons& absent_arguments() {
   static const char* const kFirst = "values_initializer()";
   static const char* const kDense = "tensors are dense";
   static const char* const kAdafactor = "the update has Keras's default";
+  static const char* const kLastAxis = "the last one, as by default; transpose() brings another there";
   static const char* const kAxes = "fans are those of the kernel's last two axes, as Keras has them by default";
   static const Reasons all{
       {"seed", kSeed},
@@ -99,6 +100,7 @@ const Reasons& absent_arguments() {
       {"layers.CategoryEncoding.sparse", kDense},
       {"layers.Dropout.noise_shape", "SpatialDropout1D and 2D draw for channels"},
       {"layers.Embedding.weights", kFirst},
+      {"layers.GroupNormalization.axis", kLastAxis},
       {"layers.Input.shape", kCall},
       {"layers.Input.batch_shape", "the batch is known when the model is called"},
       {"layers.Input.batch_size", "the batch is known when the model is called"},
@@ -109,8 +111,27 @@ const Reasons& absent_arguments() {
       {"layers.Layer.activity_regularizer", "options of the layers that compute something have it"},
       {"layers.Layer.trainable", "set_trainable(), true at first; and options have it"},
       {"layers.MultiHeadAttention.attention_axes", "it attends along the axis behind the batch"},
+      {"layers.RMSNormalization.axis", kLastAxis},
       {"layers.Resizing.fill_mode", "constant, the only one that Keras has"},
+      {"layers.UnitNormalization.axis", kLastAxis},
+      {"losses.BinaryCrossentropy.axis", kLastAxis},
+      {"losses.BinaryFocalCrossentropy.axis", kLastAxis},
+      {"losses.CategoricalCrossentropy.axis", kLastAxis},
+      {"losses.CategoricalFocalCrossentropy.axis", kLastAxis},
+      {"losses.CosineSimilarity.axis", kLastAxis},
+      {"losses.SparseCategoricalCrossentropy.axis", kLastAxis},
       {"metrics.AUC.num_labels", "the predictions' shape says it"},
+      {"metrics.CategoricalCrossentropy.axis", kLastAxis},
+      {"metrics.ConcordanceCorrelation.axis", kLastAxis},
+      {"metrics.CosineSimilarity.axis", kLastAxis},
+      {"metrics.IoU.axis", kLastAxis},
+      {"metrics.MeanIoU.axis", kLastAxis},
+      {"metrics.OneHotIoU.axis", kLastAxis},
+      {"metrics.OneHotMeanIoU.axis", kLastAxis},
+      {"metrics.PearsonCorrelation.axis", kLastAxis},
+      {"metrics.SparseCategoricalCrossentropy.axis", kLastAxis},
+      {"metrics.OneHotIoU.sparse_y_pred", "predictions are scores, as by default"},
+      {"metrics.OneHotMeanIoU.sparse_y_pred", "predictions are scores, as by default"},
       {"metrics.R2Score.num_regressors", "0, as by default: no correction for their number"},
       {"metrics.SparseTopKCategoricalAccuracy.from_sorted_ids", "predictions are scores"},
       {"optimizers.Adafactor.beta_2_decay", kAdafactor},
@@ -126,7 +147,7 @@ const Reasons& absent_arguments() {
       {"initializers.VarianceScaling.scale", kCall},
       {"initializers.VarianceScaling.mode", kCall},
       {"initializers.VarianceScaling.distribution", kCall},
-      {"Model.compile.auto_scale_loss", "with mixed_float16 LossScaleOptimizer is asked for"},
+      {"Model.compile.auto_scale_loss", "compile() always scales it with mixed_float16"},
       {"Model.compile.jit_compile", "what is traced is always compiled"},
       {"Model.compile.run_eagerly", "what is traced is always compiled"},
       {"Model.summary.layer_range", kSummary},

@@ -19,7 +19,7 @@ Default listed(const std::vector<int64_t>& values) {
 
 Ours iou() {
   const IoUOptions o;
-  return {TENON_NEEDED(o, num_classes), TENON_FIELD(o, ignore_class), {"axis", number(-1)}};
+  return {TENON_NEEDED(o, num_classes), TENON_FIELD(o, ignore_class)};
 }
 
 void add_matrix_metrics(Table& t) {
@@ -28,12 +28,11 @@ void add_matrix_metrics(Table& t) {
   const FBetaOptions beta;
   const F1Options f1;
   const Ours target{TENON_NEEDED(o, target_class_ids)}, labels{TENON_FIELD(o, sparse_y_true)};
-  // Its predictions are scores here, whatever the option says.
-  const Ours scores{{"sparse_y_pred", text("False")}}, numbers{TENON_FIELD(o, sparse_y_pred)};
+  const Ours numbers{TENON_FIELD(o, sparse_y_pred)};
   t["IoU"] = iou() + target + labels + numbers;
   t["MeanIoU"] = iou() + labels + numbers;
-  t["OneHotIoU"] = iou() + target + scores;
-  t["OneHotMeanIoU"] = iou() + scores;
+  t["OneHotIoU"] = iou() + target;
+  t["OneHotMeanIoU"] = iou();
   t["BinaryIoU"] = {{"target_class_ids", listed(binary.target_class_ids)}, TENON_FIELD(binary, threshold)};
   t["FBetaScore"] = {TENON_FIELD(beta, average), TENON_FIELD(beta, beta), TENON_FIELD(beta, threshold)};
   t["F1Score"] = {TENON_FIELD(f1, average), TENON_FIELD(f1, threshold)};
@@ -71,16 +70,16 @@ Table losses() {
   const auto logits = [](Loss::Function loss) {
     return call([=](Tensor x) { loss(x, x, {}); }, [=](Tensor x, double v) { loss(x, x, {.from_logits = v != 0}); });
   };
-  const Ours all{TENON_FIELD(o, reduction)}, axis{{"axis", number(-1)}};
-  const Ours smooth = all + axis + Ours{TENON_FIELD(o, label_smoothing)};
-  const Ours focused = Ours{TENON_FIELD(focal, reduction)} + axis +
-                       Ours{TENON_FIELD(focal, label_smoothing), TENON_FIELD(focal, alpha), TENON_FIELD(focal, gamma),
-                            TENON_FIELD(focal, from_logits)};
+  const Ours all{TENON_FIELD(o, reduction)};
+  const Ours smooth = all + Ours{TENON_FIELD(o, label_smoothing)};
+  const Ours focused =
+      Ours{TENON_FIELD(focal, reduction)} + Ours{TENON_FIELD(focal, label_smoothing), TENON_FIELD(focal, alpha),
+                                                 TENON_FIELD(focal, gamma), TENON_FIELD(focal, from_logits)};
   const Ours masks{TENON_FIELD(overlap, reduction), TENON_FIELD(overlap, axis)};
   Table t{
       {"Loss", all},
       {"CategoricalCrossentropy", smooth + Ours{{"from_logits", logits(categorical_crossentropy)}}},
-      {"SparseCategoricalCrossentropy", all + axis + Ours{TENON_FIELD(o, from_logits), TENON_FIELD(o, ignore_class)}},
+      {"SparseCategoricalCrossentropy", all + Ours{TENON_FIELD(o, from_logits), TENON_FIELD(o, ignore_class)}},
       {"BinaryCrossentropy", smooth + Ours{{"from_logits", logits(binary_crossentropy)}}},
       {"BinaryFocalCrossentropy", focused + Ours{TENON_FIELD(focal, apply_class_balancing)}},
       {"CategoricalFocalCrossentropy", focused},
@@ -90,7 +89,7 @@ Table losses() {
       {"Circle",
        {TENON_FIELD(circle, gamma), TENON_FIELD(circle, margin), TENON_FIELD(circle, remove_diagonal),
         TENON_FIELD(circle, reduction)}},
-      {"CosineSimilarity", all + axis},
+      {"CosineSimilarity", all},
       {"Dice", masks},
       {"Tversky", masks + Ours{TENON_FIELD(overlap, alpha), TENON_FIELD(overlap, beta)}},
   };
@@ -104,7 +103,6 @@ Table losses() {
 Table metrics() {
   const LossOptions o;
   const auto labels = [](Tensor x) { return cast(reduce_max(x, {-1}), DType::kI32); };
-  const Ours axis{{"axis", number(-1)}};
   const Ours entropy{TENON_FIELD(o, from_logits), TENON_FIELD(o, label_smoothing)};
   Table t{
       {"BinaryAccuracy", {{"threshold", both(own(BinaryAccuracyOptions().threshold), numbered([](Tensor x, auto... v) {
@@ -118,15 +116,15 @@ Table metrics() {
                                                 top_k_categorical_accuracy(x, x, static_cast<int64_t>(k)...);
                                               }))}}},
       {"BinaryCrossentropy", entropy},
-      {"CategoricalCrossentropy", entropy + axis},
-      {"SparseCategoricalCrossentropy", axis + Ours{TENON_FIELD(o, from_logits), TENON_FIELD(o, ignore_class)}},
+      {"CategoricalCrossentropy", entropy},
+      {"SparseCategoricalCrossentropy", {TENON_FIELD(o, from_logits), TENON_FIELD(o, ignore_class)}},
       {"R2Score", {TENON_FIELD(R2ScoreOptions(), class_aggregation)}},
   };
-  for (const char* name : {"ConcordanceCorrelation", "PearsonCorrelation", "CosineSimilarity"}) t[name] = axis;
   for (const char* name :
-       {"Accuracy", "CategoricalAccuracy", "SparseCategoricalAccuracy", "Mean", "Sum", "MeanAbsoluteError",
-        "MeanAbsolutePercentageError", "MeanSquaredError", "MeanSquaredLogarithmicError", "RootMeanSquaredError",
-        "LogCoshError", "Hinge", "SquaredHinge", "CategoricalHinge", "KLDivergence", "Poisson"})
+       {"ConcordanceCorrelation", "PearsonCorrelation", "CosineSimilarity", "Accuracy", "CategoricalAccuracy",
+        "SparseCategoricalAccuracy", "Mean", "Sum", "MeanAbsoluteError", "MeanAbsolutePercentageError",
+        "MeanSquaredError", "MeanSquaredLogarithmicError", "RootMeanSquaredError", "LogCoshError", "Hinge",
+        "SquaredHinge", "CategoricalHinge", "KLDivergence", "Poisson"})
     t[name];
   add_threshold_metrics(t);
   add_matrix_metrics(t);

@@ -194,7 +194,7 @@ Table layers() {
       {"SpatialDropout1D", {TENON_NEEDED(SpatialDropoutOptions(), rate)}},
       {"SpatialDropout2D", {TENON_NEEDED(SpatialDropoutOptions(), rate)}},
       {"Cropping2D", {{"cropping", numbered([](Tensor x, auto... v) { Cropping2D(static_cast<int64_t>(v)...)(x); })}}},
-      {"UnitNormalization", {{"axis", number(-1)}}},
+      {"UnitNormalization", {}},
       {"Conv1D", convolution},
       {"Conv2D", convolution},
       {"DepthwiseConv2D", moved(conv) +
@@ -234,11 +234,18 @@ Table layers() {
       {"Rescaling", {{"offset", numbered([](Tensor x, auto... v) { rescaling(x, 0.5, v...); })}}},
       {"UpSampling2D",
        {{"size", numbered([](Tensor x, auto... v) { up_sampling2d(x, static_cast<int64_t>(v)...); })},
-        {"interpolation", text("nearest")}}},
+        {"interpolation",
+         {"what the layer does",
+          [](const std::string& golden) {
+            const auto with = [](Tensor x) { UpSampling2D(2, ResizeMethod::kNearest)(x); };
+            const Shape image{2, 8, 8, 4};
+            return golden == "nearest" &&
+                   same_nodes(graph_of([](Tensor x) { UpSampling2D(2)(x); }, image), graph_of(with, image));
+          }}}}},
       {"ZeroPadding2D",
        {{"padding", numbered([](Tensor x, auto... v) { zero_padding2d(x, static_cast<int64_t>(v)...); })}}},
       {"BatchNormalization", scaled(batch_norm) + norm_penalties(bn) +
-                                 Ours{{"axis", number(-1)},
+                                 Ours{TENON_FIELD(bn, axis),
                                       TENON_FIELD(bn, momentum),
                                       TENON_FIELD(bn, epsilon),
                                       TENON_FIELD(bn, center),
@@ -251,12 +258,9 @@ Table layers() {
                                       TENON_FIELD(ln, center),
                                       TENON_FIELD(ln, scale)}},
       {"GroupNormalization", scaled(group_norm) + norm_penalties(gn) +
-                                 Ours{TENON_FIELD(GroupNormOptions(), groups),
-                                      {"axis", number(-1)},
-                                      TENON_FIELD(gn, epsilon),
-                                      TENON_FIELD(gn, center),
-                                      TENON_FIELD(gn, scale)}},
-      {"RMSNormalization", {{"axis", number(-1)}, TENON_FIELD(RmsNormOptions(), epsilon)}},
+                                 Ours{TENON_FIELD(GroupNormOptions(), groups), TENON_FIELD(gn, epsilon),
+                                      TENON_FIELD(gn, center), TENON_FIELD(gn, scale)}},
+      {"RMSNormalization", {TENON_FIELD(RmsNormOptions(), epsilon)}},
   };
   const Shape sequence{2, 8, 4};
   t["MultiHeadAttention"] = attention(sequence);
