@@ -56,7 +56,7 @@ Logs evaluated(Model& model, ModelTraining& t, const GivenData& data, const Eval
   ModelRun run(model, t, options.callbacks, options.verbose);
   const Dataset batches = to_dataset(data, model, {options.batch_size, t.strategy.num_replicas_in_sync()}, "evaluate");
   run.bar().begin(options.steps > 0 ? options.steps : batches.batches());
-  return run.test(batches, options.steps, &run.bar());
+  return run.test(batches, options.steps, "evaluate", &run.bar());
 }
 
 }  // namespace

@@ -156,7 +156,7 @@ class Fitting {
   }
 
   void validate(Logs* logs) {
-    const Logs found = run_.test(*validation_, options_.validation_steps);
+    const Logs found = run_.test(*validation_, options_.validation_steps, "fit: validation_data");
     for (const auto& [name, value] : found) (*logs)["val_" + name] = value;
   }
 

@@ -38,6 +38,7 @@ std::vector<Named> named(const GivenData& data, const Model& model, const char* 
   name_targets(*data.y, &out);
   if (data.sample_weight && data.sample_weight->elements() > 0) out.push_back({"sample_weight", data.sample_weight});
   if (out.empty()) fail(what, ": no data are given");
+  if (data.x->empty()) fail(what, ": there are targets and no data for the model's input");
   for (const Named& n : out) {
     if (n.array->shape().rank() == 0) fail(what, ": '", n.name, "' is a scalar, expected a row an example");
     if (n.array->dim(0) == 0) fail(what, ": '", n.name, "' has no examples");
@@ -77,7 +78,8 @@ Dataset to_dataset(const GivenData& data, const Model& model, const MemoryOption
   for (const Named& n : all) features.push_back(feature_of(n, data.begin, examples));
   InputOptions input;
   input.batch_size = std::min(options.batch_size, examples);
-  if (examples <= options.batch_size || options.any_size) input.batch_size = (input.batch_size + units - 1) / units * units;
+  if (examples <= options.batch_size || options.any_size)
+    input.batch_size = (input.batch_size + units - 1) / units * units;
   input.training = options.shuffle && input.batch_size <= examples;  // one batch that is not full needs no order
   return shared_by_units(Dataset::from_memory(std::move(features), input).take(), options, what);
 }

@@ -52,9 +52,9 @@ void ModelRun::did(const Array& rows, int64_t steps) {
     count_steps();  // the optimizer may have been found only now
 }
 
-Logs ModelRun::test(const Dataset& data, int64_t steps, ProgressBar* bar) {
+Logs ModelRun::test(const Dataset& data, int64_t steps, const char* what, ProgressBar* bar) {
   if (steps == 0 && data.options().repeat)
-    fail("evaluate: the data repeat for ever: steps says how many batches to take");
+    fail(what, ": the data repeat for ever: steps says how many batches to take");
   const std::shared_ptr<MeasuredStep> step = training_.test(model_);
   DataPass pass(*step->run, training_.as_taken(data, Mode::kEval));
   Measured measured;
@@ -71,8 +71,8 @@ Logs ModelRun::test(const Dataset& data, int64_t steps, ProgressBar* bar) {
     call([&](Callback& c) { c.on_test_batch_end(*this, done - 1, logs); });
     if (bar) bar->update(done, logs);
   }
-  if (measured.examples() == 0) fail("evaluate: the data gave no batch of ", data.options().batch_size);
-  if (done < steps) say(cat("evaluate: the data ended after ", done, " of ", steps, " steps"));
+  if (measured.examples() == 0) fail(what, ": the data gave no batch of ", data.options().batch_size);
+  if (done < steps) say(cat(what, ": the data ended after ", done, " of ", steps, " steps"));
   measured.to_logs(step->measures, &logs);
   call([&](Callback& c) { c.on_test_end(*this, logs); });
   if (bar) bar->finish(done, logs);

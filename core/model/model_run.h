@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "callback/callback_list.h"
-#include "model/model_training.h"
 #include "model/display/progress_bar.h"
+#include "model/model_training.h"
 
 namespace tenon {
 
@@ -65,8 +65,8 @@ class ModelRun : public TrainingRun {
       throw;
     }
   }
-  // The loss and the metrics over the data, `steps` batches of them; 0: all.
-  Logs test(const Dataset& data, int64_t steps, ProgressBar* bar = nullptr);
+  // The loss and the metrics over the data, `steps` batches of them; 0: all. `what` is for messages.
+  Logs test(const Dataset& data, int64_t steps, const char* what, ProgressBar* bar = nullptr);
 
  private:
   Model& model_;

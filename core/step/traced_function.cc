@@ -47,6 +47,28 @@ Status check_range(const StepProgram& program, const GivenInput& given, int64_t 
   return {};
 }
 
+// Whether more than the number of rows differs.
+bool is_of_another_kind(const Type& a, const Type& b) {
+  const std::span<const int64_t> x = a.shape.dims(), y = b.shape.dims();
+  return a.dtype != b.dtype || x.size() != y.size() ||
+         (!x.empty() && !std::equal(x.begin() + 1, x.end(), y.begin() + 1, y.end()));
+}
+
+// "input 'x' is f32[4,5], an earlier call had f32[4,3]" of each input of another kind, on all units.
+std::string changed_inputs(const std::vector<TraceInput>& now, const std::vector<TraceInput>& before, int units) {
+  const auto text = [&](const TraceInput& input) {
+    Type whole = input.type;
+    if (input.split && whole.shape.rank() > 0) whole.shape.set(0, whole.shape[0] * units);
+    return whole.str();
+  };
+  std::vector<std::string> changes;
+  for (const TraceInput& input : now)
+    for (const TraceInput& was : before)
+      if (input.name == was.name && is_of_another_kind(input.type, was.type))
+        changes.push_back(cat("input '", input.name, "' is ", text(input), ", an earlier call had ", text(was)));
+  return join(changes, "; ");
+}
+
 }  // namespace
 
 TracedFunction::TracedFunction(TensorFunction function, std::shared_ptr<Device> device, Queue& queue,
@@ -70,9 +92,18 @@ TracedFunction::Compiled* TracedFunction::find(const std::vector<TraceInput>& si
 Result<TracedFunction::Compiled*> TracedFunction::compiled_for(const std::vector<TraceInput>& signature, int steps,
                                                                bool repeated) {
   if (Compiled* const compiled = find(signature, steps, repeated)) return compiled;
-  TENON_ASSIGN(std::unique_ptr<Compiled> made, compile(signature, steps, repeated));
-  programs_.push_back(std::move(made));
+  Result<std::unique_ptr<Compiled>> made = compile(signature, steps, repeated);
+  if (!made.ok()) return after_change(made.status(), signature);
+  programs_.push_back(std::move(*made));
   return programs_.back().get();
+}
+
+// Who calls a function again says what is different about the call that fails.
+Status TracedFunction::after_change(const Status& status, const std::vector<TraceInput>& signature) const {
+  if (programs_.empty()) return status;
+  const std::string changes = changed_inputs(signature, programs_.back()->signature, device_->replicas());
+  if (changes.empty()) return status;
+  return Status(status.code(), cat(status.message(), " (", options_.tracing.what, ": ", changes, ")"));
 }
 
 Result<std::unique_ptr<TracedFunction::Compiled>> TracedFunction::compile(const std::vector<TraceInput>& signature,

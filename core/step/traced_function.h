@@ -41,8 +41,8 @@ struct GivenInput {
 struct StepCall {
   const StepProgram* program = nullptr;
   uint32_t steps = 0;
-  int64_t rows = 0;           // examples of a step
-  int64_t computed = 0;       // rows of a result that has one for each: more than `rows` where the units needed them
+  int64_t rows = 0;      // examples of a step
+  int64_t computed = 0;  // rows of a result that has one for each: more than `rows` where the units needed them
   int64_t left_out = 0;  // examples that the units could not share
 };
 
@@ -117,6 +117,7 @@ class TracedFunction {
   };
   Compiled* find(const std::vector<TraceInput>& signature, int steps, bool repeated) const;
   Result<Compiled*> compiled_for(const std::vector<TraceInput>& signature, int steps, bool repeated = false);
+  Status after_change(const Status& status, const std::vector<TraceInput>& signature) const;
   Result<std::unique_ptr<Compiled>> compile(const std::vector<TraceInput>& signature, int steps, bool repeated) const;
   Result<int64_t> rows_to_compute(int64_t rows) const;
   Result<StepCall> take_partial();

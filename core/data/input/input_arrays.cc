@@ -8,6 +8,7 @@ Dataset Dataset::from_arrays(Arrays features, InputOptions options) {
   for (auto& [name, array] : features) {
     if (array.shape().rank() < 1)
       throw Error(invalid("from_arrays: feature '", name, "' is ", array.type().str(), ", expected an example a row"));
+    if (array.dim(0) == 0) throw Error(invalid("from_arrays: feature '", name, "' has no examples"));
     const Type example{array.dtype(), Shape(array.shape().dims().subspan(1))};
     all.push_back({{name, example}, std::move(array).take_bytes()});
   }

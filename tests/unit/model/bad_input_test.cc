@@ -112,7 +112,27 @@ TEST_F(BadInput, DataThatEndBeforeAnEpochDoBeginAgainAndSaySo) {
             std::string::npos);
 }
 
+TEST_F(BadInput, DataWhoseRecordsAreAllDamagedAreNamed) {
+  const ExampleFn damaged = [](int64_t, const Sample&, Slots&) { return Status(Code::kInvalid, "damaged"); };
+  const Dataset none = Dataset::from_function(6, {{"x", {DType::kF32, {4}}}, {"y", {DType::kI32, {}}}}, damaged,
+                                              {.batch_size = 6, .skip_corrupt = true})
+                           .take();
+  expect("fit: the data gave no batch", [&] { model_.fit(none, quietly()); });
+  expect("evaluate: the data gave no batch of 6", [&] { model_.evaluate(none); });
+  expect("predict: the data gave no batch of 6", [&] { model_.predict(none); });
+  expect("fit: validation_data: the data gave no batch of 6", [&] {
+    FitOptions o = quietly();
+    o.validation_data = none;
+    model_.fit(first_input(), labels(), o);
+  });
+}
+
 TEST_F(BadInput, DataWithoutAnExampleSaySo) {
+  expect("from_arrays: feature 'x' has no examples", [&] {
+    model_.fit(Dataset::from_arrays({{"x", Array(Type{DType::kF32, {0, 4}})}}), quietly());
+  });
+  expect("fit: there are targets and no data for the model's input",
+         [&] { model_.fit(Examples(), labels(), quietly()); });
   expect("fit: 'x' has no examples", [&] {
     model_.fit(Array(Type{DType::kF32, {0, 4}}), Array(Type{DType::kI32, {0}}), quietly());
   });
@@ -159,15 +179,23 @@ TEST_F(BadInput, TwoModelsOfOneNameAreTold) {
 
 TEST_F(BadInput, AFunctionMayBeGivenAnotherSignatureAtTheTenthCall) {
   Dense layer({.units = 2, .kernel_initializer = &patterned, .name = "tenth"});
-  Function f = strategy_.function([&](const Features& in) { return Outputs{{"y", reduce_sum(layer(in["x"]))}}; });
+  Function f = strategy_.function(
+      [&](const Features& in) {
+        return Outputs{{"y", reduce_sum(layer(in["x"]))}};
+      },
+      {.name = "sums"});
   double first = 0;
   for (int i = 0; i < 9; ++i) first = f({{"x", first_input()}})["y"].item();
   EXPECT_EQ(f.traces(), 1);
   EXPECT_NE(f({{"x", first_input().rows(0, 3)}})["y"].item(), first);  // other rows: another program, the same layer
   EXPECT_EQ(f.traces(), 2);
-  expect("variable 'tenth/kernel' was made as f32[4,2]; this input, or another mode of the model, needs f32[3,2]", [&] {
-    f({{"x", second_input()}});
-  });  // other features do not fit its kernel
+  expect(
+      "variable 'tenth/kernel' was made as f32[4,2]; this input, or another mode of the model, needs f32[3,2] (sums: "
+      "input "
+      "'x' is f32[24,3], an earlier call had f32[3,4])",
+      [&] {
+        f({{"x", second_input()}});
+      });  // other features do not fit its kernel
   EXPECT_EQ(f({{"x", first_input()}})["y"].item(), first);
 }
 
