@@ -83,6 +83,29 @@ constexpr uintptr_t kHostAlignment = 64;
 
 }  // namespace
 
+namespace {
+
+tenon_stats read_stats(const tenon_backend& backend, tenon_device* device, const std::string& name) {
+  tenon_stats stats{};
+  stats.struct_size = sizeof stats;
+  if (backend.stats) call_void_entry(name, "stats", [&] { (void)backend.stats(device, &stats); });
+  return stats;
+}
+
+}  // namespace
+
+Status Device::with_memory(const Status& refused, uint64_t asked) const {
+  if (refused.code() != Code::kOutOfMemory || refused.message().find('\n') != std::string::npos) return refused;
+  const tenon_stats stats = read_stats(backend_, handle_, name_);
+  std::string text = refused.message();
+  if (asked) text += cat("; asked for ", asked, " bytes");
+  if (stats.bytes_in_use || stats.bytes_free) text += cat("; ", stats.bytes_in_use, " bytes are in use");
+  if (stats.bytes_free) text += cat(", ", stats.bytes_free, " are free");
+  if (stats.bytes_largest_free && stats.bytes_largest_free < stats.bytes_free)
+    text += cat(", of them ", stats.bytes_largest_free, " in one piece");
+  return Status(refused.code(), std::move(text));
+}
+
 Device::~Device() {
   call_void_entry(name_, "device_close", [&] { backend_.device_close(handle_); });
 }
@@ -116,7 +139,7 @@ Result<Buffer> Device::allocate(const Type& type, bool host, bool split) {
     desc.flags = 0;
     status = allocate();
   }
-  TENON_TRY(status);
+  TENON_TRY(with_memory(status, static_cast<uint64_t>(type.bytes())));
   buffer.device_ = shared_from_this();
   buffer.type_ = type;
   if (!buffer.handle_) return broke_abi(name_, "buffer_alloc gave no buffer");
@@ -150,7 +173,6 @@ tenon_options abi_options(const ProgramOptions& o) {
               (o.forecast_only ? TENON_OPTION_FORECAST : 0);
   out.max_iterations = static_cast<uint32_t>(o.max_iterations);
   out.precision = o.precision;
-  out.memory_limit = o.memory_limit;
   return out;
 }
 
@@ -207,23 +229,12 @@ Result<Program> Device::compile(const GraphImage& graph, const ProgramOptions& o
   const Status status = call_entry(
       name_, "compile", [&] { return backend_.compile(handle_, graph.flat(), &o, &program.handle_, &filled); });
   if (info) *info = info_of(filled);
-  TENON_TRY(status);
+  TENON_TRY(with_memory(status, filled.workspace_bytes));
   if (!program.handle_) return broke_abi(name_, "compile gave no program");
   program.device_ = shared_from_this();
   program.info_ = info_of(filled);
   return program;
 }
-
-namespace {
-
-tenon_stats read_stats(const tenon_backend& backend, tenon_device* device, const std::string& name) {
-  tenon_stats stats{};
-  stats.struct_size = sizeof stats;
-  if (backend.stats) call_void_entry(name, "stats", [&] { (void)backend.stats(device, &stats); });
-  return stats;
-}
-
-}  // namespace
 
 namespace {
 

@@ -72,11 +72,10 @@ struct NodeVerdict {
 
 struct ProgramOptions {
   bool deterministic = false;
-  bool trace = false;           // runs of the program can be traced
-  bool forecast_only = false;   // it is looked at (backend/forecast.h), never run
+  bool trace = false;          // runs of the program can be traced
+  bool forecast_only = false;  // it is looked at (backend/forecast.h), never run
   int max_iterations = 1;
   int precision = 0;
-  uint64_t memory_limit = 0;
   bool soft_placement = false;  // of compile(): what the device refuses runs on cpu.so. Backends are not told
 };
 
@@ -250,6 +249,9 @@ class Device : public std::enable_shared_from_this<Device> {
   // kUnsupported: the backend does not trace.
   Status begin_trace(TraceSink& sink);
   Status end_trace();
+  // `refused`; where that is for lack of memory, with what was asked for (bytes; 0: unknown) and what the memory holds. A
+  // report of several lines has told it.
+  Status with_memory(const Status& refused, uint64_t asked) const;
   uint64_t bytes_in_use() const;
   uint64_t bytes_peak() const;
   // As far as the backend tells.

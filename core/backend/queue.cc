@@ -167,7 +167,7 @@ Result<uint32_t> Queue::run(Launch& launch, uint32_t iterations, Feed* feed) {
   });
   if (status.ok()) status = wait(ticket, "run", launch.program_);
   const Status fed = bridge.finish();
-  TENON_TRY(status);
+  TENON_TRY(device_->with_memory(status, 0));
   TENON_TRY(fed);
   if (done > iterations)
     return broke_abi(device_->name(), cat("run did ", done, " iterations, expected at most ", iterations));

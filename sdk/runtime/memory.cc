@@ -31,7 +31,7 @@ void Memory::release(void* memory, uint64_t bytes) {
 
 tenon_stats Memory::stats() const {
   const uint64_t used = in_use_.load(), all = driver_.memory_bytes(), free = all > used ? all - used : 0;
-  return {sizeof(tenon_stats), 0, used, peak_.load(), free, free};
+  return {sizeof(tenon_stats), 0, used, peak_.load(), free, std::min(free, driver_.largest_buffer())};
 }
 
 void wait_behind(DeviceStream& stream, std::shared_ptr<DeviceMark>& mark) {

@@ -247,6 +247,15 @@ TEST_F(FarDevice, SaysHowMuchMemoryThereIsNot) {
   EXPECT_EQ(text(s), "buffer_alloc: out of memory for 4194304 bytes");
 }
 
+TEST_F(FarDevice, HasNoMoreInOnePieceThanItsLargestBuffer) {
+  far_device().largest_buffer = 4096;
+  tenon_stats stats{};
+  stats.struct_size = sizeof stats;
+  good(table.stats(device, &stats));
+  EXPECT_EQ(stats.bytes_free, (1u << 20) - stats.bytes_in_use);
+  EXPECT_EQ(stats.bytes_largest_free, 4096u);
+}
+
 TEST_F(FarDevice, RefusesWhatItsDriverDoesNotHave) {
   GraphBuilder b;
   const uint32_t s = b.input(TENON_F64, {kCount}, TENON_ROLE_STATE), y = b.value(TENON_F64, {kCount});
