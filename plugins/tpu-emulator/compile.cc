@@ -24,7 +24,6 @@ constexpr uint64_t kOptions = TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE | 
 tenon_options inner_options(const tenon_options& options, const Device& device) {
   tenon_options out = options;
   out.flags &= ~(TENON_OPTION_TRACE | TENON_OPTION_FORECAST);
-  out.memory_limit = 0;
   if (device.spec.rounds || options.precision < TENON_PRECISION_HIGH)
     out.precision = std::max<int32_t>(options.precision, TENON_PRECISION_HIGH);
   return out;
@@ -57,16 +56,6 @@ std::vector<std::string>& reasons() {
   static thread_local std::vector<std::string> texts;
   texts.clear();
   return texts;
-}
-
-uint64_t cost_ns(const NodeView& node, const Device& device) {
-  uint64_t bytes = 0;
-  for (int i = 0; i < node.operands(); ++i)
-    if (node.has(i)) bytes += row_major_layout(node.in(i)).bytes;
-  for (int i = 0; i < node.results(); ++i)
-    if (node.has_result(i)) bytes += row_major_layout(node.out(i)).bytes;
-  return static_cast<uint64_t>(1e9 *
-                               (device.machine.launch_s + static_cast<double>(bytes) / device.machine.hbm_bytes_per_s));
 }
 
 // ---- what compile fills in ----
@@ -158,14 +147,11 @@ void give_failed(Program& program, tenon_info* info) {
   give(own, info);
 }
 
-void check_memory(Program& program, const GraphView& graph, const tenon_options& options, tenon_info* info) {
+void check_memory(Program& program, const GraphView& graph, tenon_info* info) {
   const MemoryPlan& memory = program.forecast.memory;
-  const bool over = options.memory_limit && memory.temp_bytes > options.memory_limit;
-  if (memory.fits() && !over) return;
+  if (memory.fits()) return;
   give_failed(program, info);
-  if (!memory.fits()) throw Error(TENON_OUT_OF_MEMORY, out_of_memory_text(graph, memory));
-  throw Error(TENON_OUT_OF_MEMORY, "compile: the step needs a workspace of " + std::to_string(memory.temp_bytes) +
-                                       " bytes, more than the limit of " + std::to_string(options.memory_limit));
+  throw Error(TENON_OUT_OF_MEMORY, out_of_memory_text(graph, memory));
 }
 
 // For which nodes of a graph that is being made the backend below has kernels.
@@ -219,7 +205,6 @@ tenon_status supports(tenon_device* handle, const tenon_graph* graph, const teno
         texts.push_back(answer.reason);
         verdict.reason = answer.answer == TENON_REFUSE ? texts.back().c_str() : nullptr;
       }
-      verdict.cost_ns = cost_ns(node, device);
       std::memcpy(reinterpret_cast<char*>(out) + i * stride, &verdict, std::min<uint64_t>(stride, sizeof verdict));
     }
   });
@@ -251,7 +236,7 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
     how.precision = options.precision;
     program->forecast = forecast(view, device.machine, how);
     list_allocations(*program, view.n_nodes());
-    check_memory(*program, view, options, info);
+    check_memory(*program, view, info);
     list_arguments(*program, view);
     list_kernels(*program, view);
     list_paddings(*program, view);

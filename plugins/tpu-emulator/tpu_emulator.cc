@@ -20,10 +20,6 @@ tenon_unit unit_of(const Machine& machine, int core, const tenon_unit& inner) {
   const int per_host = machine.cores / machine.hosts;
   unit.host = static_cast<uint32_t>(core / per_host);
   unit.feed_depth = inner.feed_depth;
-  unit.queues = inner.queues;
-  unit.wrap_alignment = inner.wrap_alignment;
-  unit.coord[0] = core / machine.cores_per_chip;
-  unit.coord[3] = core % machine.cores_per_chip;
   unit.memory_bytes = machine.reported_memory_bytes;
   unit.max_buffer_bytes = machine.usable_bytes();
   std::snprintf(unit.name, sizeof unit.name, "TPU:%d of a %s, emulated", core, machine.name.c_str());

@@ -132,11 +132,7 @@ tenon_info info_of(const Compiled& compiled, const Device& device) {
   return info;
 }
 
-void reserve_workspace(Device& device, const Plan& plan, uint64_t limit) {
-  const uint64_t bytes = plan.arena_bytes();
-  if (limit && bytes > limit)
-    throw Error(TENON_OUT_OF_MEMORY, "compile: the step needs a workspace of " + std::to_string(bytes) +
-                                         " bytes; more than the limit of " + std::to_string(limit));
+void reserve_workspace(Device& device, const Plan& plan) {
   const std::lock_guard lock(device.enqueuing);
   device.workspaces.reserve(plan.arena_parts);
 }
@@ -154,7 +150,7 @@ tenon_status supports(tenon_device* handle, const tenon_graph* graph, const teno
     for (uint32_t i = 0; i < n; ++i) {
       const Verdict verdict = answer(view.node(nodes[i]), device);
       reasons[i] = verdict.reason;
-      const tenon_verdict v{verdict.answer, 1, 0, reasons[i].empty() ? nullptr : reasons[i].c_str()};
+      const tenon_verdict v{verdict.answer, 1, reasons[i].empty() ? nullptr : reasons[i].c_str()};
       std::memcpy(reinterpret_cast<uint8_t*>(out) + i * stride, &v, std::min<uint64_t>(stride, sizeof v));
     }
   });
@@ -172,7 +168,7 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
     made.program->max_iterations = std::max(options.max_iterations, 1u);
     if (info) give(info_of(made, device), info);
     try {
-      reserve_workspace(device, made.program->executor->plan(), options.memory_limit);
+      reserve_workspace(device, made.program->executor->plan());
     } catch (const Error&) {  // the program's allocations go with it
       if (info && TENON_HAS(info, tenon_info, n_allocations)) info->allocations = nullptr, info->n_allocations = 0;
       throw;

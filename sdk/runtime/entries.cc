@@ -48,25 +48,16 @@ tenon_status device_open(void* self, const tenon_open* given, tenon_device** out
 
 void device_close(tenon_device* device) { delete reinterpret_cast<Device*>(device); }
 
-void* wrapped_memory(const tenon_desc& desc, const Device& device) {
-  if (!device.on_host()) throw Error(TENON_UNSUPPORTED, "buffer_alloc: memory of the host is not wrapped here");
-  if (reinterpret_cast<uintptr_t>(desc.host_memory) % 64)
-    throw Error(TENON_INVALID, "buffer_alloc: host_memory is not 64-byte aligned");
-  return desc.host_memory;
-}
-
 tenon_status buffer_alloc(tenon_device* handle, const tenon_desc* given, tenon_buffer** out, void** host) {
   Device& device = as_device(handle);
   return on_device(device, [&] {
     const tenon_desc desc = known(given);
     check_flags(desc.flags, TENON_DESC_HOST, "buffer_alloc");
     auto buffer = std::unique_ptr<Buffer>(new Buffer{device.memory, dense_bytes(desc)});
-    buffer->wrapped = desc.host_memory != nullptr;
-    buffer->memory =
-        buffer->wrapped ? wrapped_memory(desc, device) : device.memory.allocate(buffer->bytes, "buffer_alloc");
+    buffer->memory = device.memory.allocate(buffer->bytes, "buffer_alloc");
     const bool shown = desc.flags & TENON_DESC_HOST;
     if (shown && !device.on_host()) {
-      buffer->host = static_cast<uint8_t*>(device.driver->allocate_host(buffer->bytes));
+      buffer->host = static_cast<uint8_t*>(device.driver->allocate_host(buffer->host_bytes()));
       if (!buffer->host)
         throw Error(TENON_OUT_OF_MEMORY,
                     "buffer_alloc: out of the host's memory for " + std::to_string(buffer->bytes) + " bytes");

@@ -56,13 +56,14 @@ struct Device {
 
 struct Buffer {
   ~Buffer() {
-    if (host) owner.driver().release_host(host, bytes);
-    if (!wrapped) owner.release(memory, bytes);
+    if (host) owner.driver().release_host(host, host_bytes());
+    owner.release(memory, bytes);
   }
+  // Of its memory of the host, a whole number of 64.
+  uint64_t host_bytes() const { return (bytes + 63) / 64 * 64; }
   Memory& owner;
   uint64_t bytes;
   void* memory = nullptr;   // on the device
-  bool wrapped = false;     // borrowed from the caller
   uint8_t* host = nullptr;  // HOST, kStream: what the host sees; its contents count when work is submitted
   // kStream, of a batch: the end of the last iteration that reads `memory`.
   std::shared_ptr<DeviceMark> last_read{};

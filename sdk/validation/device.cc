@@ -21,8 +21,6 @@ void check_text(const char (&text)[64], const char* field, uint32_t unit) {
 void check_unit(const tenon_unit& u, uint32_t i) {
   if (u.feed_depth == 0) backend_broke("gave unit ", i, " feed_depth 0, expected 1 or more");
   if (u.kind == 0) backend_broke("gave unit ", i, " no kind");
-  if (u.wrap_alignment & (u.wrap_alignment - 1))
-    backend_broke("gave unit ", i, " wrap_alignment ", u.wrap_alignment, ", no power of two");
   check_text(u.name, "name", i);
   check_text(u.version, "version", i);
 }
@@ -92,9 +90,7 @@ void describe(const tenon_open& o, const std::vector<tenon_unit>& units, Device*
     const tenon_unit& u = units[o.units[i]];
     device->is_inline &= (u.flags & TENON_UNIT_INLINE) != 0;
     device->feed_depth = std::min(device->feed_depth, std::max(u.feed_depth, 1u));
-    device->wrap_alignment = std::max<uint64_t>(device->wrap_alignment, u.wrap_alignment);
   }
-  if (!units.empty() && units[o.units[0]].wrap_alignment) device->wrap_alignment = units[o.units[0]].wrap_alignment;
 }
 
 }  // namespace

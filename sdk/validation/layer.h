@@ -50,7 +50,6 @@ struct Device : Object {
   explicit Device(tenon_device* d) : Object(Kind::kDevice, d, nullptr) {}
   bool is_inline = true;
   uint32_t units = 1, feed_depth = 1;
-  uint64_t wrap_alignment = 64;
   std::atomic<bool> lost{false};
   std::map<uintptr_t, Object*> host_memory;  // end of the memory of HOST buffers; under the layer's mutex
   Trace* trace = nullptr;                    // kept by the layer

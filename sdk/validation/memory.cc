@@ -10,7 +10,7 @@ namespace {
 constexpr uintptr_t kHostAlignment = 64;
 
 // Its size in bytes. Throws violations of the host.
-uint64_t check_desc(const tenon_desc& d, const Device& device) {
+uint64_t check_desc(const tenon_desc& d) {
   const auto element = static_cast<uint64_t>(dtype_bytes(d.dtype));
   if (element == 0) host_broke("allocates elements of dtype ", d.dtype, ", which there is not");
   if (d.rank > TENON_MAX_RANK) host_broke("allocates rank ", d.rank);
@@ -20,9 +20,6 @@ uint64_t check_desc(const tenon_desc& d, const Device& device) {
       host_broke("allocates dimension ", d.dims[i]);
   if (d.placement < TENON_REPLICATED || d.placement > TENON_SPLIT) host_broke("allocates with placement ", d.placement);
   if (d.placement == TENON_SPLIT && d.rank == 0) host_broke("splits a buffer of rank 0");
-  if (d.host_memory && !(d.flags & TENON_DESC_HOST)) host_broke("wraps host_memory without the flag HOST");
-  if (reinterpret_cast<uintptr_t>(d.host_memory) % device.wrap_alignment)
-    host_broke("wraps host_memory that is not aligned to ", device.wrap_alignment, " bytes");
   return bytes;
 }
 
@@ -30,12 +27,11 @@ void check_memory(const tenon_desc& d, const void* host) {
   const bool wants_host = d.flags & TENON_DESC_HOST;
   if (!wants_host && host) backend_broke("gave memory for a buffer that is not HOST");
   if (wants_host && !host) backend_broke("gave a HOST buffer no memory");
-  if (d.host_memory && host != d.host_memory) backend_broke("copied host_memory instead of wrapping it");
-  if (!d.host_memory && reinterpret_cast<uintptr_t>(host) % kHostAlignment)
+  if (reinterpret_cast<uintptr_t>(host) % kHostAlignment)
     backend_broke("gave a HOST buffer memory that is not 64-byte aligned");
 }
 
-// Memory of two HOST buffers does not overlap. What the host wraps is its own affair.
+// Memory of two HOST buffers does not overlap.
 void note_memory(Layer& layer, Device& device, Buffer& buffer, uintptr_t begin) {
   const std::lock_guard<std::mutex> lock(layer.mutex);
   const uintptr_t end = begin + buffer.bytes;
@@ -60,8 +56,8 @@ void describe(const tenon_desc& d, uint64_t bytes, Buffer* buffer) {
 tenon_status buffer_alloc(Layer& layer, tenon_device* handle, const tenon_desc* desc, tenon_buffer** out, void** host) {
   Call call(layer, "buffer_alloc");
   Device& device = call.device(handle);
-  TENON_VALIDATE_SIZE(desc, tenon_desc, host_memory);
-  const uint64_t bytes = check_desc(*desc, device);
+  TENON_VALIDATE_SIZE(desc, tenon_desc, reserved);
+  const uint64_t bytes = check_desc(*desc);
   if (!out || (!host && (desc->flags & TENON_DESC_HOST))) host_broke("passes no place for the buffer or its memory");
   tenon_buffer* made = nullptr;
   void* memory = nullptr;
@@ -78,7 +74,7 @@ tenon_status buffer_alloc(Layer& layer, tenon_device* handle, const tenon_desc* 
   Buffer& buffer = *object;
   describe(*desc, bytes, &buffer);
   *out = static_cast<tenon_buffer*>(layer.add(std::move(object)));
-  if (memory && !desc->host_memory) note_memory(layer, device, buffer, reinterpret_cast<uintptr_t>(memory));
+  if (memory) note_memory(layer, device, buffer, reinterpret_cast<uintptr_t>(memory));
   if (host) *host = memory;
   return status;
 }

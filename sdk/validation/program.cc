@@ -12,12 +12,11 @@ constexpr uint64_t kMustKnow = TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE;
 constexpr uint64_t kKnownOptions = kMustKnow | TENON_OPTION_FORECAST;
 constexpr int32_t kVerdictGuard = 0x5a5a5a5a;
 
-void check_options(const tenon_options* options) { TENON_VALIDATE_SIZE(options, tenon_options, memory_limit); }
+void check_options(const tenon_options* options) { TENON_VALIDATE_SIZE(options, tenon_options, precision); }
 
 struct Answer {
   int32_t answer;
   uint32_t deterministic;
-  uint64_t cost_ns;
   std::string reason;
   bool has_reason;
 };
@@ -48,7 +47,7 @@ tenon_status ask(const Question& q, const std::vector<uint32_t>& nodes, std::vec
     if (v.answer == TENON_REFUSE && (!v.reason || !*v.reason))
       backend_broke("refused node ", nodes[i], " without a reason");
     if (v.deterministic > 1) backend_broke("says deterministic = ", v.deterministic, " for node ", nodes[i]);
-    out->push_back({v.answer, v.deterministic, v.cost_ns, v.reason ? v.reason : "", v.reason != nullptr});
+    out->push_back({v.answer, v.deterministic, v.reason ? v.reason : "", v.reason != nullptr});
   }
   return status;
 }
@@ -83,7 +82,6 @@ void give(const std::vector<Answer>& answers, tenon_verdict* out, uint64_t strid
     tenon_verdict v{};
     v.answer = answers[i].answer;
     v.deterministic = answers[i].deterministic;
-    v.cost_ns = answers[i].cost_ns;
     v.reason = answers[i].has_reason ? reasons[i].c_str() : nullptr;
     std::memcpy(reinterpret_cast<char*>(out) + i * stride, &v, std::min<uint64_t>(stride, sizeof v));
   }
@@ -136,8 +134,8 @@ void check_info(const tenon_info& info, uint64_t room, const tenon_graph& graph)
 
 // An answer of TAKE is a promise, but for what is no node's: how a run ends, split arguments and the like.
 void check_promise(const Question& q, const Signature& s, int32_t code, const std::string& text) {
-  const bool excused = q.graph->nodes.count == 0 || s.until || s.split || s.half_scalars ||
-                       (q.options->flags & ~kMustKnow) || q.options->memory_limit;
+  const bool excused =
+      q.graph->nodes.count == 0 || s.until || s.split || s.half_scalars || (q.options->flags & ~kMustKnow);
   if (code != TENON_UNSUPPORTED || excused) return;
   std::vector<uint32_t> all(q.graph->nodes.count);
   for (uint32_t i = 0; i < all.size(); ++i) all[i] = i;

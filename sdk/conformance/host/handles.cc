@@ -7,7 +7,7 @@
 namespace tenon::conformance {
 namespace {
 
-constexpr uint64_t kGuard = 256;  // bytes on either side, at least
+constexpr uint64_t kWhole = 64;  // HOST memory is a whole number of so many bytes long
 
 uint64_t dense_bytes(int32_t dtype, const std::vector<int64_t>& dims) {
   uint64_t bytes = static_cast<uint64_t>(plugin::dtype_bytes(dtype));
@@ -22,22 +22,12 @@ void fill_with_rubbish(uint8_t* at, uint64_t bytes) {
 tenon_desc describe(int32_t dtype, const std::vector<int64_t>& dims, const BufferOptions& options) {
   tenon_desc desc{};
   desc.struct_size = sizeof desc;
-  desc.flags = options.host || options.guarded ? TENON_DESC_HOST : 0;
+  desc.flags = options.host ? TENON_DESC_HOST : 0;
   desc.dtype = dtype;
   desc.rank = static_cast<uint32_t>(dims.size());
   std::copy(dims.begin(), dims.end(), desc.dims);
   desc.placement = options.placement;
   return desc;
-}
-
-// Where in the block the buffer lies: at an odd multiple of the alignment.
-uint64_t place_in(std::vector<uint8_t>& block, uint64_t bytes, uint64_t alignment) {
-  block.resize(bytes + 2 * kGuard + 4 * alignment);
-  fill_with_rubbish(block.data(), block.size());
-  uint64_t address = reinterpret_cast<uintptr_t>(block.data()) + kGuard;
-  address = (address + alignment - 1) / alignment * alignment;
-  if (address / alignment % 2 == 0) address += alignment;
-  return address - reinterpret_cast<uintptr_t>(block.data());
 }
 
 }  // namespace
@@ -46,17 +36,11 @@ Buffer::Buffer(Subject& subject, tenon_device* device, int32_t dtype, const std:
                BufferOptions options)
     : backend_(&subject.backend()), bytes_(dense_bytes(dtype, dims)), dtype_(dtype), dims_(dims) {
   tenon_desc desc = describe(dtype, dims, options);
-  if (options.guarded) {
-    front_ = place_in(block_, bytes_, std::max(subject.units()[0].wrap_alignment, 64u));
-    desc.host_memory = block_.data() + front_;
-  }
   expect_ok(allocate(subject, device, desc), "buffer_alloc");
   expect(handle_ != nullptr, "buffer_alloc: OK without a buffer");
   if (!(desc.flags & TENON_DESC_HOST)) return;
   expect(host_ != nullptr, "buffer_alloc: OK for a HOST buffer without its memory");
-  expect(block_.empty() || host_ == block_.data() + front_,
-         "buffer_alloc: a wrapped buffer's memory is not the one given");
-  fill_with_rubbish(host_, bytes_);
+  fill_with_rubbish(host_, host_bytes());
 }
 
 tenon_status Buffer::allocate(Subject& subject, tenon_device* device, tenon_desc& desc) {
@@ -67,11 +51,6 @@ tenon_status Buffer::allocate(Subject& subject, tenon_device* device, tenon_desc
     return status;
   };
   tenon_status status = attempt();
-  if (status.code == TENON_UNSUPPORTED && desc.host_memory) {
-    block_.clear();
-    desc.host_memory = nullptr;
-    status = attempt();
-  }
   if (!(desc.flags & TENON_DESC_HOST)) return status;
   if (status.code == TENON_OK) subject.note_host_memory(device, true);
   if (status.code == TENON_OK || status.code == TENON_OUT_OF_MEMORY) return status;
@@ -86,8 +65,6 @@ Buffer::Buffer(Buffer&& other) noexcept
     : backend_(other.backend_),
       handle_(other.handle_),
       host_(other.host_),
-      block_(std::move(other.block_)),
-      front_(other.front_),
       bytes_(other.bytes_),
       dtype_(other.dtype_),
       dims_(std::move(other.dims_)) {
@@ -98,15 +75,13 @@ Buffer::~Buffer() {
   if (handle_) backend_->buffer_free(handle_);
 }
 
-void Buffer::check_guards(const std::string& what) const {
-  for (uint64_t i = 0; i < block_.size(); ++i) {
-    if (i == front_) i += bytes_;
-    if (i >= block_.size() || block_[i] == kRubbish[i % 2]) continue;
-    const std::string where = i < front_ ? std::to_string(front_ - i) + " bytes before its first"
-                                         : std::to_string(i - front_ - bytes_ + 1) + " bytes behind its last";
-    std::string text = what + " of ";
-    throw Overrun{{text.append(std::to_string(bytes_)).append(" bytes: a byte was written ").append(where)}};
-  }
+uint64_t Buffer::host_bytes() const { return (bytes_ + kWhole - 1) / kWhole * kWhole; }
+
+void Buffer::check_end(const std::string& what) const {
+  for (uint64_t i = bytes_; host_ && i < host_bytes(); ++i)
+    if (host_[i] != kRubbish[i % 2])
+      throw Overrun{{what + " of " + std::to_string(bytes_) + " bytes: a byte was written " +
+                     std::to_string(i - bytes_ + 1) + " bytes behind its last"}};
 }
 
 Queue::Queue(Subject& subject, tenon_device* device) : backend_(&subject.backend()) {

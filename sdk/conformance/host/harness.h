@@ -22,7 +22,7 @@ enum class Outcome {
 struct Failure {
   std::string text;  // one line: what, expected, found
 };
-struct Overrun : Failure {};  // a guard band was written
+struct Overrun : Failure {};  // a byte was written behind a buffer's last
 struct Unsupported {
   std::string reason;  // the backend's
 };

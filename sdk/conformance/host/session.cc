@@ -16,7 +16,7 @@ std::vector<Answer> answers(Subject& subject, tenon_device* device, const tenon_
   const uint32_t n = graph.nodes.count;
   std::vector<uint32_t> nodes;
   for (uint32_t i = 0; i < n; ++i) nodes.push_back(i);
-  std::vector<Wide> wide(n, Wide{{TENON_REFUSE, 0, 0, nullptr}, kMark});
+  std::vector<Wide> wide(n, Wide{{TENON_REFUSE, 0, nullptr}, kMark});
   tenon_options options{};
   options.struct_size = sizeof options;
   if (n)
@@ -61,7 +61,7 @@ Session::Session(Subject& subject, const tenon_graph& graph, Place place, tenon_
 
 Buffer Session::make_buffer(int32_t dtype, std::vector<int64_t> dims, int32_t placement) const {
   BufferOptions options;
-  options.guarded = place_ == Place::kGuarded;
+  options.host = place_ == Place::kHost;
   options.placement = placement;
   return Buffer(subject_, subject_.device(), dtype, dims, options);
 }
@@ -127,14 +127,14 @@ void Session::check() {
     if (input_at_[i] < 0) continue;
     const size_t at = static_cast<size_t>(input_at_[i]);
     const std::string what = "input " + std::to_string(i);
-    inputs_[at].check_guards(what);
+    inputs_[at].check_end(what);
     if (aliased_[i] || written_[at].empty()) continue;
     std::vector<uint8_t> now(written_[at].size());
     queue_.read(inputs_[at], now.data(), now.size());
     const auto changed = std::mismatch(now.begin(), now.end(), written_[at].begin()).first;
     expect(changed == now.end(), what + " was changed by the run, at byte " + std::to_string(changed - now.begin()));
   }
-  for (uint32_t r = 0; r < result_at_.size(); ++r) result(r).check_guards("result " + std::to_string(r));
+  for (uint32_t r = 0; r < result_at_.size(); ++r) result(r).check_end("result " + std::to_string(r));
 }
 
 std::vector<Tensor> run_graph(Subject& subject, const tenon_graph& graph, const std::vector<Tensor>& inputs,

@@ -17,7 +17,7 @@ class Session {
   // One iteration, with the scalars among `inputs`; every result. Results that alias no state begin as rubbish, and
   // another program has left NaN in whatever workspace the backend shares among programs.
   std::vector<reference::Tensor> run(const std::vector<reference::Tensor>& inputs);
-  // Throws a failure if a guard was written, or an input that no result aliases is not what was last written.
+  // Throws a failure if a byte behind a buffer's last was written, or an input that no result aliases is not what was last written.
   void check();
 
  private:

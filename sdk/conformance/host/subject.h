@@ -86,9 +86,7 @@ class Subject {
 // ---- owners of handles ----
 
 struct BufferOptions {
-  bool host = false;     // a HOST buffer, or where the backend has none, one that is filled and read by copies
-  bool guarded = false;  // HOST, wrapping memory of the suite between guard bands, at an odd multiple of the
-                         // unit's wrap_alignment; where the backend wraps no memory as `host`
+  bool host = false;  // a HOST buffer, or where the backend has none, one that is filled and read by copies
   int32_t placement = TENON_REPLICATED;
 };
 
@@ -107,18 +105,19 @@ class Buffer {
   uint64_t bytes() const { return bytes_; }
   int32_t dtype() const { return dtype_; }
   const std::vector<int64_t>& dims() const { return dims_; }
-  // Throws a failure that names the first byte of a guard band that was written.
-  void check_guards(const std::string& what) const;
+  // Throws a failure that names the first byte that was written behind the contents of memory that the host sees.
+  void check_end(const std::string& what) const;
 
  private:
-  // As `desc` asks, or without the memory of the host that the backend refuses; in the end neither.
+  // As `desc` asks, or without the memory of the host that the backend refuses.
   tenon_status allocate(Subject& subject, tenon_device* device, tenon_desc& desc);
+
+  uint64_t host_bytes() const;  // of its memory of the host: the contents and what is behind them
 
   const tenon_backend* backend_;
   tenon_buffer* handle_ = nullptr;
   uint8_t* host_ = nullptr;
-  std::vector<uint8_t> block_;  // of a guarded one: bytes before front_ and behind front_ + bytes_ are guards
-  uint64_t front_ = 0, bytes_ = 0;
+  uint64_t bytes_ = 0;
   int32_t dtype_ = 0;
   std::vector<int64_t> dims_;
 };
@@ -167,7 +166,7 @@ class Program {
 
 enum class Place {
   kDevice,  // buffers of the device
-  kGuarded  // HOST buffers between guard bands, at odd alignments
+  kHost     // HOST buffers
 };
 
 // The backend's answer for each node of a graph.

@@ -151,59 +151,12 @@ void refused_submissions_are_none(Subject& s) {
 
 // ---- memory ----
 
-// An intermediate of 64 MB between two small ends: sum over rows of transposed products.
-plugin::FlatGraph large_graph() {
-  const int64_t n = 4096;
-  Sketch sketch;
-  const uint32_t x = sketch.state(TENON_F32, {n, 1}), y = sketch.state(TENON_F32, {1, n});
-  uint32_t product = sketch.node("dot", {x, y}, TENON_F32, {n, n});
-  sketch.builder.attr_bool("ta", false)
-      .attr_bool("tb", false)
-      .attr_enum("precision", TENON_PRECISION_HIGHEST)
-      .attr_dtype("out", TENON_F32);
-  product = sketch.node("transpose", {product}, TENON_F32, {n, n});
-  sketch.builder.attr_list("perm", {1, 0});
-  product = sketch.node("dot", {product, x}, TENON_F32, {n, 1});
-  sketch.builder.attr_bool("ta", false)
-      .attr_bool("tb", false)
-      .attr_enum("precision", TENON_PRECISION_HIGHEST)
-      .attr_dtype("out", TENON_F32);
-  sketch.builder.result(product);
-  return sketch.builder.build();
-}
-
 uint64_t bytes_in_use(Subject& s) {
   if (s.backend().struct_size < TENON_SIZE(tenon_backend, stats) || !s.backend().stats) return 0;
   tenon_stats stats{};
   stats.struct_size = sizeof stats;
   expect_ok(s.backend().stats(s.device(), &stats), "stats");
   return stats.bytes_in_use;
-}
-
-void keeps_the_memory_limit(Subject& s) {
-  const plugin::FlatGraph graph = large_graph();
-  if (compile(s, graph).info().workspace_bytes < (1u << 20))
-    throw Unavailable{"the backend needs no workspace where others need 64 MB"};
-  s.close_device();
-  compile(s, sum_graph(8));
-  const uint64_t before = bytes_in_use(s);
-  tenon_options options{};
-  options.struct_size = sizeof options;
-  options.memory_limit = 1u << 16;
-  for (int i = 0; i < 3; ++i) {
-    tenon_info info{};
-    info.struct_size = sizeof info;
-    tenon_program* program = nullptr;
-    expect_code(s.backend().compile(s.device(), graph.graph(), &options, &program, &info), TENON_OUT_OF_MEMORY,
-                "compile within 64 KB");
-    expect(info.workspace_bytes > options.memory_limit || info.peak_bytes > options.memory_limit,
-           "compile within 64 KB fills no info: workspace " + std::to_string(info.workspace_bytes) + ", peak " +
-               std::to_string(info.peak_bytes));
-    const uint64_t after = bytes_in_use(s);
-    expect(after == before, "compile that found no memory left " + std::to_string(after - before) + " bytes in use");
-  }
-  options.memory_limit = 1ull << 40;
-  const Program program(s, s.device(), *graph.graph(), options);
 }
 
 // A step whose intermediate, of 16 TB, no memory has: compile says so, with what it would need, and what was there goes on.
@@ -301,7 +254,6 @@ void add_error_tests(Tests& tests) {
   add("mistakes", "refused submissions are none", refused_submissions_are_none, 1);
   add("mistakes", "leave the device as it was", goes_on_after_mistakes, 0);
   add_text_tests(tests);
-  add("memory", "the limit of a program", keeps_the_memory_limit, 1).own_process = true;
   add("memory", "a workspace that is not there", refuses_a_workspace_that_is_not_there, 2);  // it sorts
   add("memory", "more than there is", survives_no_memory, 0).own_process = true;
 }

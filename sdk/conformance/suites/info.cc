@@ -72,15 +72,6 @@ void tells_work_of_programs(Subject& s) {
                                         std::to_string(bytes) + " or more");  // more where values are padded
 }
 
-// What a program says that it needs is enough for it.
-void keeps_within_what_it_says(Subject& s) {
-  const plugin::FlatGraph graph = sketch_of_64_rows(500).builder.build();
-  tenon_options options{};
-  options.struct_size = sizeof options;
-  options.memory_limit = compile(s, graph).info().peak_bytes;
-  const Program program(s, s.device(), *graph.graph(), options);
-}
-
 // ---- allocations ----
 
 std::vector<tenon_allocation> allocations_of(const tenon_info& info) {
@@ -163,7 +154,6 @@ void add_info_tests(Tests& tests) {
   add("of memory", fills_info);
   add("of all memory at once", adds_up_the_peak);
   add("of work", tells_work_of_programs);
-  add("is enough", keeps_within_what_it_says);
   add("of allocations", lists_allocations);
   add("of each node's allocation", names_the_node_of_an_allocation);
 }

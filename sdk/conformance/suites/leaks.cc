@@ -108,7 +108,7 @@ void enumerations(Subject& s) {
 void buffers(Subject& s) {
   s.device();
   leaves_nothing([&](int i) {
-    for (int k = 0; k < 10; ++k) f32_buffer(s, {1 + (i * 10 + k) % 200}, {.host = k % 2 == 0, .guarded = k % 3 == 0});
+    for (int k = 0; k < 10; ++k) f32_buffer(s, {1 + (i * 10 + k) % 200}, {.host = k % 2 == 0});
   });
 }
 

@@ -159,8 +159,8 @@ void fills_verdicts_by_stride(Subject& s) {
   const std::vector<Answer> expected = answers(s, s.device(), *graph.graph());
   const tenon_options options = plain_options();
   const uint32_t nodes[] = {2, 1, 0};
-  for (uint64_t stride : {uint64_t{4}, uint64_t{8}, uint64_t{16}, uint64_t{sizeof(tenon_verdict)},
-                          uint64_t{sizeof(tenon_verdict) + 24}}) {
+  for (uint64_t stride :
+       {uint64_t{4}, uint64_t{8}, uint64_t{sizeof(tenon_verdict)}, uint64_t{sizeof(tenon_verdict) + 24}}) {
     std::vector<uint8_t> out(4 * stride + sizeof(tenon_verdict), kMark);
     expect_ok(s.backend().supports(s.device(), graph.graph(), &options, nodes, 3,
                                    reinterpret_cast<tenon_verdict*>(out.data()), stride),

@@ -15,8 +15,6 @@ std::vector<tenon_unit> device_units(const DeviceBackend& config, const std::str
     units[i].flags = 0;
     units[i].domain = static_cast<uint32_t>(i);  // each is a device of its own
     units[i].feed_depth = StreamExecutor::kFeedDepth;
-    units[i].queues = 2;
-    units[i].wrap_alignment = 0;  // the host's own memory would have to be copied
   }
   return units;
 }

@@ -31,14 +31,10 @@ std::vector<tenon_unit> host_units(const HostBackend& config, const std::string&
   unit.flags = TENON_UNIT_HOST_FEED | (config.worker_queues ? 0 : TENON_UNIT_INLINE);
   unit.kind = config.kind;
   unit.feed_depth = 1;
-  unit.queues = config.worker_queues ? 2 : 1;
-  unit.wrap_alignment = 64;
   unit.memory_bytes = unit.max_buffer_bytes = HostDriver::installed();
   std::snprintf(unit.name, sizeof unit.name, "%s", config.unit_name);
   std::snprintf(unit.version, sizeof unit.version, "%s", config.version);
-  std::vector<tenon_unit> units(units_of(spec, config.max_units), unit);
-  for (size_t i = 0; i < units.size(); ++i) units[i].coord[0] = static_cast<int32_t>(i);
-  return units;
+  return std::vector<tenon_unit>(units_of(spec, config.max_units), unit);
 }
 
 // A kind that has no name that everybody knows is not told.

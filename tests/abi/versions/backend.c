@@ -20,7 +20,6 @@ struct tenon_device {
 
 struct tenon_buffer {
   void* data;
-  int borrowed;
 };
 
 struct tenon_queue {
@@ -111,7 +110,7 @@ static tenon_status supports(tenon_device* device, const tenon_graph* g, const t
     tenon_node node;
     element(g, g->nodes, nodes[i], &node, sizeof(node));
     const int known = kind_of(g, &node) && node.version == 1 && is_f32(g, id(g, node.results, 0));
-    tenon_verdict v = {known ? TENON_TAKE : TENON_DECOMPOSE, 1, 0, known ? NULL : "add, sub and mul of f32 are known"};
+    tenon_verdict v = {known ? TENON_TAKE : TENON_DECOMPOSE, 1, known ? NULL : "add, sub and mul of f32 are known"};
     memcpy((char*)out + i * stride, &v, smaller(stride, sizeof(v)));
   }
   return ok();
@@ -193,8 +192,7 @@ static tenon_status buffer_alloc(tenon_device* device, const tenon_desc* desc, t
   uint64_t bytes = 8; /* room for one element of any dtype */
   for (uint32_t i = 0; i < desc->rank; ++i) bytes *= (uint64_t)desc->dims[i];
   tenon_buffer* b = calloc(1, sizeof(*b));
-  if (b) b->borrowed = desc->host_memory != NULL;
-  if (b) b->data = b->borrowed ? desc->host_memory : aligned_alloc(64, (bytes + 63) / 64 * 64);
+  if (b) b->data = aligned_alloc(64, (bytes + 63) / 64 * 64);
   if (!b || !b->data) return free(b), error(TENON_OUT_OF_MEMORY, "buffer_alloc: out of memory");
   *out = b;
   *host = desc->flags & TENON_DESC_HOST ? b->data : NULL;
@@ -202,7 +200,7 @@ static tenon_status buffer_alloc(tenon_device* device, const tenon_desc* desc, t
 }
 
 static void buffer_free(tenon_buffer* b) {
-  if (b && !b->borrowed) free(b->data);
+  if (b) free(b->data);
   free(b);
 }
 

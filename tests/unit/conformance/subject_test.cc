@@ -86,29 +86,22 @@ class OnCpu : public testing::Test {
 TEST_F(OnCpu, RunsAGraphInEitherPlace) {
   const FlatGraph g = one_op("add", 2, 5);
   const std::vector<Tensor> in = {floats({5}, {1, 2, 3, 4, 5}), floats({5}, {10, 20, 30, 40, 50})};
-  for (Place place : {Place::kDevice, Place::kGuarded})
+  for (Place place : {Place::kDevice, Place::kHost})
     EXPECT_EQ(run_graph(subject, *g.graph(), in, place)[0].f, (std::vector<double>{11, 22, 33, 44, 55}));
 }
 
-TEST_F(OnCpu, AGuardedBufferLiesAtAnOddMultiple) {
-  BufferOptions options;
-  options.guarded = true;
-  const Buffer buffer(subject, subject.device(), TENON_F32, {3}, options);
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.host()) % 128, 64u);
+TEST_F(OnCpu, AHostBufferBeginsAsRubbish) {
+  const Buffer buffer(subject, subject.device(), TENON_F32, {3}, {.host = true});
   EXPECT_EQ(buffer.host()[0], kRubbish[0]);
-  EXPECT_NO_THROW(buffer.check_guards("result 0"));
+  EXPECT_NO_THROW(buffer.check_end("result 0"));
 }
 
-TEST_F(OnCpu, GuardsNameTheByte) {
-  BufferOptions options;
-  options.guarded = true;
-  for (const auto& [at, where] : {std::pair<int, const char*>{12, "1 bytes behind its last"},
-                                  {12 + 63, "64 bytes behind its last"},
-                                  {-1, "1 bytes before its first"},
-                                  {-64, "64 bytes before its first"}}) {
-    const Buffer buffer(subject, subject.device(), TENON_F32, {3}, options);
+TEST_F(OnCpu, AByteBehindWhatAHostBufferHoldsIsNamed) {
+  for (const auto& [at, where] :
+       {std::pair<int, const char*>{12, "1 bytes behind its last"}, {63, "52 bytes behind its last"}}) {
+    const Buffer buffer(subject, subject.device(), TENON_F32, {3}, {.host = true});
     buffer.host()[at] = 0;
-    EXPECT_EQ(failure_of([&] { buffer.check_guards("result 0"); }),
+    EXPECT_EQ(failure_of([&] { buffer.check_end("result 0"); }),
               std::string("result 0 of 12 bytes: a byte was written ") + where);
   }
 }
@@ -125,7 +118,7 @@ TEST_F(OnCpu, StatesAreCarriedByTheirAlias) {
   b.node("add", {p, d}, {next}).name("next");
   b.result(next, TENON_MODE_LAST, 1);
   const FlatGraph g = b.build();
-  Session session(subject, *g.graph(), Place::kGuarded);
+  Session session(subject, *g.graph(), Place::kHost);
   session.write({floats({2}, {1, 2}), floats({}, {0})});
   EXPECT_EQ(session.run({floats({2}, {}), floats({}, {10})})[0].f, (std::vector<double>{11, 12}));
   EXPECT_EQ(session.run({floats({2}, {}), floats({}, {0.5})})[0].f, (std::vector<double>{11.5, 12.5}));

@@ -61,9 +61,8 @@ tenon_status compile(World& world) {
   return world.t.compile(world.device, world.graph.graph(), &world.options, &out, &info);
 }
 
-tenon_status alloc(World& world, uint64_t flags, void* host_memory = nullptr) {
+tenon_status alloc(World& world, uint64_t flags) {
   tenon_desc d = World::desc({4}, flags);
-  d.host_memory = host_memory;
   tenon_buffer* out = nullptr;
   void* memory = nullptr;
   return world.t.buffer_alloc(world.device, &d, &out, &memory);
@@ -135,7 +134,6 @@ const Case kBackendDevices[] = {
     CASE(enumerate_beyond, "enumerate: wrote beyond the 3 units it had room for", VIOLATE(list_units(world));),
     CASE(enumerate_depth, "enumerate: gave unit 0 feed_depth 0, expected 1 or more", VIOLATE(list_units(world));),
     CASE(enumerate_kind, "enumerate: gave unit 0 no kind", VIOLATE(list_units(world));),
-    CASE(enumerate_wrap, "enumerate: gave unit 0 wrap_alignment 48, no power of two", VIOLATE(list_units(world));),
     CASE(enumerate_endless, "enumerate: gave unit 0 a name without an end", VIOLATE(list_units(world));),
     CASE(enumerate_escape, "enumerate: gave unit 0 a name that cannot be printed: '?[1m'", VIOLATE(list_units(world));),
     CASE(device_open_null, "device_open: answered OK without a device", VIOLATE(open(world));),
@@ -192,8 +190,6 @@ const Case kBackendMemory[] = {
     CASE(alloc_hides, "buffer_alloc: gave a HOST buffer no memory", VIOLATE(alloc(world, TENON_DESC_HOST));),
     CASE(alloc_misaligned, "buffer_alloc: gave a HOST buffer memory that is not 64-byte aligned",
          VIOLATE(alloc(world, TENON_DESC_HOST));),
-    CASE(alloc_copies, "buffer_alloc: copied host_memory instead of wrapping it", alignas(64) static char memory[64];
-         VIOLATE(alloc(world, TENON_DESC_HOST, memory));),
     CASE(alloc_overlaps, "buffer_alloc: gave buffer #N memory of buffer #N", fake::set_fault("");
          (void)world.buffer({4}, TENON_DESC_HOST); fake::set_fault("alloc-overlaps");
          VIOLATE(alloc(world, TENON_DESC_HOST));),

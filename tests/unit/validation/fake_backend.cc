@@ -111,7 +111,6 @@ tenon_status enumerate(void*, const char*, tenon_unit* units, uint64_t stride, u
     u.kind = is("enumerate-kind") ? 0 : TENON_CPU;
     u.domain = i == 2;
     u.feed_depth = is("enumerate-depth") ? 0 : 2;
-    u.wrap_alignment = is("enumerate-wrap") ? 48 : 64;
     std::strcpy(u.name, is("enumerate-escape") ? "\x1b[1m" : "fake");
     if (is("enumerate-endless")) std::memset(u.name, 'x', sizeof u.name);
     std::memcpy(reinterpret_cast<char*>(units) + i * stride, &u, sizeof u);
@@ -139,7 +138,7 @@ tenon_status supports(tenon_device*, const tenon_graph* graph, const tenon_optio
   if ((options->flags & 0xfffffffc) && !is("supports-flags")) return error(TENON_UNSUPPORTED, "unknown flags");
   if (is("supports-writes")) const_cast<uint8_t*>(graph->data)[graph->data_size - 1] ^= 1;
   for (uint32_t i = 0; i < n + is("supports-beyond"); ++i) {
-    tenon_verdict v{TENON_TAKE, 1, 0, nullptr};
+    tenon_verdict v{TENON_TAKE, 1, nullptr};
     if (is("supports-answer")) v.answer = 9;
     if (is("supports-deterministic")) v.deterministic = 7;
     if (is("supports-refuse")) v.answer = TENON_REFUSE;
@@ -204,11 +203,9 @@ tenon_status buffer_alloc(tenon_device*, const tenon_desc* d, tenon_buffer** out
   TENON_FAKE_ENTRY("buffer_alloc");
   if (is("alloc-again")) return *out = last_buffer, kOk;
   if (is("alloc-null")) return kOk;
-  const bool wrap = d->host_memory && !is("alloc-copies");
   const uint64_t bytes = (bytes_of(*d) + 127) / 64 * 64;
-  char* at = is("alloc-overlaps") ? last_buffer.load()->memory
-                                  : static_cast<char*>(wrap ? d->host_memory : std::aligned_alloc(64, bytes));
-  *out = new tenon_buffer{at, !wrap && !is("alloc-overlaps")};
+  char* at = is("alloc-overlaps") ? last_buffer.load()->memory : static_cast<char*>(std::aligned_alloc(64, bytes));
+  *out = new tenon_buffer{at, !is("alloc-overlaps")};
   if ((d->flags & TENON_DESC_HOST) || is("alloc-shows")) *memory = at + (is("alloc-misaligned") ? 8 : 0);
   if (is("alloc-hides")) *memory = nullptr;
   last_buffer = *out;
@@ -320,7 +317,8 @@ tenon_status error_info(tenon_queue* queue, tenon_error* out) {
   if (is("error-info-mute")) out->code = TENON_INTERNAL;
   if (is("error-info-ticket")) *out = {out->struct_size, 0, TENON_INTERNAL, 7, 99, nullptr, 3, 2, "the first cause"};
   if (queue->failed && !is("error-info-none"))
-    *out = {out->struct_size, 0, TENON_INTERNAL, 7, 1, nullptr, 3, 2, is("error-info-another") ? "another" : queue->failed};
+    *out = {
+        out->struct_size, 0, TENON_INTERNAL, 7, 1, nullptr, 3, 2, is("error-info-another") ? "another" : queue->failed};
   return kOk;
 }
 

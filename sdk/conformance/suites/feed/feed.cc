@@ -49,9 +49,9 @@ void goes_on_from_run_to_run(Subject& s) {
 }
 
 // Batches in memory that the host sees.
-void run_fed_by_host(Subject& s, BufferOptions options) {
-  need_host_memory(f32_buffer(s, {1}, options));
-  run_fed(s, 20, 20, options);
+void run_fed_by_host(Subject& s) {
+  need_host_memory(f32_buffer(s, {1}, {.host = true}));
+  run_fed(s, 20, 20, {.host = true});
 }
 
 void leaves_memory_of_the_ring(Subject& s) {
@@ -309,8 +309,7 @@ void add_feed_tests(Tests& tests) {
   add("batches", "more than iterations", [](Subject& s) { run_fed(s, 5, 20); });
   add("batches", "fewer than iterations", [](Subject& s) { run_fed(s, 20, 3); });
   add("batches", "none", stops_at_once);
-  add("batches", "in memory of the host", [](Subject& s) { run_fed_by_host(s, {.host = true}); });
-  add("batches", "in memory that is wrapped", [](Subject& s) { run_fed_by_host(s, {.guarded = true}); });
+  add("batches", "in memory of the host", run_fed_by_host);
   add("batches", "of two inputs", feeds_two_inputs);
   add("batches", "after copies of another queue", waits_for_copies);
   add("batches", "behind work on the same queue", comes_after_work_on_its_queue);

@@ -51,7 +51,7 @@ void comes_back(Subject& s, int32_t dtype, const Dims& dims, const BufferOptions
   const Bytes bits = pattern(buffer.bytes(), dtype, s.seed());
   write_odd(queue, buffer, bits);
   expect_same(read_odd(queue, buffer), bits, "what was written");
-  buffer.check_guards("the buffer");
+  buffer.check_end("the buffer");
 }
 
 void comes_back_at_each_rank(Subject& s, int32_t dtype) {
@@ -90,9 +90,9 @@ void gives_all_host_buffers_or_none(Subject& s) {
       Buffer(s, s.device(), dtype, dims, {.host = true});
 }
 
-void sees_host_writes(Subject& s, const BufferOptions& options) {
+void sees_host_writes(Subject& s) {
   Queue queue(s, s.device());
-  const Buffer buffer(s, s.device(), TENON_F32, {13, 7}, options);
+  const Buffer buffer(s, s.device(), TENON_F32, {13, 7}, {.host = true});
   need_host_memory(buffer);
   for (uint64_t round = 0; round < 3; ++round) {
     const Bytes bits = pattern(buffer.bytes(), TENON_F32, s.seed() + round);
@@ -102,13 +102,13 @@ void sees_host_writes(Subject& s, const BufferOptions& options) {
     write_odd(queue, buffer, other);
     expect_same(Bytes(buffer.host(), buffer.host() + buffer.bytes()), other, "what the device wrote before the wait");
   }
-  buffer.check_guards("the buffer");
+  buffer.check_end("the buffer");
 }
 
-void runs_on_host_memory(Subject& s, const BufferOptions& options) {
+void runs_on_host_memory(Subject& s) {
   Queue queue(s, s.device());
   const Program program = compile(s, counter_graph(1001));
-  const Buffer state = f32_buffer(s, {1001}, options);
+  const Buffer state = f32_buffer(s, {1001}, {.host = true});
   need_host_memory(state);
   float* host = reinterpret_cast<float*>(state.host());
   const Floats start = ramp(1001);
@@ -120,63 +120,7 @@ void runs_on_host_memory(Subject& s, const BufferOptions& options) {
   host[1000] = -5;
   run_now(queue, program, {{&state}, {&state}, {Arguments::f64(1)}});
   expect(host[1000] == -4 && host[0] == 4, "what the host wrote between two runs was not seen");
-  state.check_guards("the state");
-}
-
-// Memory of the caller at a multiple of the alignment; throws Unsupported where the backend wraps none.
-struct Wrapped {
-  Wrapped(Subject& subject, uint64_t bytes, uint64_t shift = 0)
-      : s(subject), alignment(std::max(s.units()[0].wrap_alignment, 1u)) {
-    if (s.units()[0].wrap_alignment == 0) alignment = 64;
-    block.assign(bytes + 4 * alignment, 0x5A);
-    const uint64_t address = reinterpret_cast<uintptr_t>(block.data());
-    memory = block.data() + (alignment - address % alignment) % alignment + shift;
-    desc.struct_size = sizeof desc;
-    desc.flags = TENON_DESC_HOST;
-    desc.dtype = TENON_U8;
-    desc.rank = 1;
-    desc.dims[0] = static_cast<int64_t>(bytes);
-    desc.host_memory = memory;
-  }
-  ~Wrapped() { s.backend().buffer_free(handle); }
-  tenon_status alloc() { return s.backend().buffer_alloc(s.device(), &desc, &handle, &host); }
-  Subject& s;
-  uint64_t alignment;
-  Bytes block;
-  uint8_t* memory;
-  tenon_desc desc{};
-  tenon_buffer* handle = nullptr;
-  void* host = nullptr;
-};
-
-void wraps_and_leaves_alone(Subject& s) {
-  Wrapped wrapped(s, 1000);
-  expect_ok(wrapped.alloc(), "buffer_alloc with host_memory");
-  expect(wrapped.host == wrapped.memory, "buffer_alloc with host_memory gives another pointer: it was copied");
-  for (uint64_t i = 0; i < 1000; ++i)
-    expect(wrapped.memory[i] == 0x5A, "buffer_alloc changed the memory that it wraps, at byte " + std::to_string(i));
-  s.backend().buffer_free(wrapped.handle);
-  wrapped.handle = nullptr;
-  for (uint8_t& b : wrapped.block)
-    expect(b == 0x5A, "buffer_free changed the memory that the buffer wrapped"), b = 1;  // still the caller's
-}
-
-void refuses_misaligned(Subject& s) {
-  {
-    Wrapped good(s, 256);
-    expect_ok(good.alloc(), "buffer_alloc with host_memory");
-  }
-  const uint64_t alignment = Wrapped(s, 256).alignment;
-  if (alignment == 1) throw Unavailable{"any address is aligned"};
-  for (uint64_t shift : {uint64_t{1}, alignment / 2}) {
-    Wrapped bad(s, 256, shift);
-    const tenon_status status = bad.alloc();
-    expect(status.code == TENON_INVALID || status.code == TENON_UNSUPPORTED,
-           "buffer_alloc of host_memory " + std::to_string(shift) +
-               " bytes beside a multiple of wrap_alignment: expected INVALID or UNSUPPORTED, found " +
-               code_name(status.code));
-    expect_code(status, status.code, "buffer_alloc of misaligned host_memory");
-  }
+  state.check_end("the state");
 }
 
 // ---- copies ----
@@ -369,14 +313,8 @@ void add_memory_tests(Tests& tests) {
   add("comes back", "64 MB", comes_back_when_large);
   add("host", "all buffers or none", gives_all_host_buffers_or_none);
   add("host", "memory is aligned", host_memory_is_aligned);
-  add("host", "writes are seen both ways", [](Subject& s) { sees_host_writes(s, {.host = true}); });
-  add(
-      "host", "state of a program", [](Subject& s) { runs_on_host_memory(s, {.host = true}); }, 1);
-  add("wrap", "is no copy and leaves memory alone", wraps_and_leaves_alone).required = false;
-  add("wrap", "writes are seen both ways", [](Subject& s) { sees_host_writes(s, {.guarded = true}); });
-  add(
-      "wrap", "state of a program", [](Subject& s) { runs_on_host_memory(s, {.guarded = true}); }, 1);
-  add("wrap", "refuses what is not aligned", refuses_misaligned).required = false;
+  add("host", "writes are seen both ways", sees_host_writes);
+  add("host", "state of a program", runs_on_host_memory, 1);
   add("copy", "ranges of rows", copies_ranges_of_rows);
   add("copy", "between buffers", copies_between_buffers);
   add("copy", "between devices", copies_between_devices).required = false;

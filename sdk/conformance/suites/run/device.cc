@@ -124,9 +124,6 @@ void describes_units_sanely(Subject& s) {
     expect(u.kind >= TENON_CPU && u.kind <= TENON_ACCELERATOR, which + "kind " + std::to_string(u.kind));
     expect(u.feed_depth >= 1 && u.feed_depth <= 4096,
            which + "feed_depth " + std::to_string(u.feed_depth) + ", expected 1 to 4096");
-    expect((u.wrap_alignment & (u.wrap_alignment - 1)) == 0,
-           which + "wrap_alignment " + std::to_string(u.wrap_alignment) + " is no power of two");
-    expect(u.queues <= 4096, which + "queues " + std::to_string(u.queues));
     expect(u.memory_bytes > 0, which + "memory_bytes is 0");
     expect(u.max_buffer_bytes > 0 && u.max_buffer_bytes <= u.memory_bytes,
            which + "max_buffer_bytes " + std::to_string(u.max_buffer_bytes) + ", expected 1 to memory_bytes, " +

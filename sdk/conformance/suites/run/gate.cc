@@ -197,15 +197,12 @@ void Gate::open() {
 }
 bool Gate::is_open() const { return slot_->open.load() != 0; }
 
-void Gate::open_when_all_wait(Gate* then) {
+void Gate::open_when_all_wait() {
   watch_ = std::make_unique<Watch>();
-  watch_->thread = std::thread([this, then, watch = watch_.get()] {
+  watch_->thread = std::thread([this, watch = watch_.get()] {
     pthread_setname_np(pthread_self(), "gate-watch");
-    for (Gate* gate : {this, then}) {
-      if (!gate) break;
-      watch->until_all_wait(gate->slot_->open);
-      gate->open();
-    }
+    watch->until_all_wait(slot_->open);
+    open();
   });
 }
 

@@ -7,9 +7,9 @@
 
 namespace tenon::conformance {
 
-// Memory of the host that a copy is made from, or that a result is written to: who touches it waits until it is opened. A
-// queue that such a copy was submitted to is held from there on. Where the copy is made on the thread that submits it there
-// is nothing to hold: the memory opens at once. At most kMost live at a time.
+// Memory of the host that a copy is made from: who touches it waits until it is opened. A queue that such a copy was
+// submitted to is held from there on. Where the copy is made on the thread that submits it there is nothing to hold: the
+// memory opens at once. At most kMost live at a time.
 class Gate {
  public:
   static constexpr int kMost = 16;
@@ -27,8 +27,7 @@ class Gate {
   // Whether it was opened by anybody.
   bool is_open() const;
   // Opens once every other thread of the process waits: whoever was to be held is, and who was not has done its worst.
-  // `then`, which is to live as long, opens once they all wait again.
-  void open_when_all_wait(Gate* then = nullptr);
+  void open_when_all_wait();
   // Opens after so long, for a test in which somebody waits who should not.
   void open_after(double seconds);
 

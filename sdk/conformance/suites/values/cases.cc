@@ -47,10 +47,10 @@ void with_words(const std::string& what, const std::function<void()>& work) {
 
 namespace {
 
-// Runs what is between guard bands. What goes wrong on buffers of the device too is told as it is there.
-void name_arrangement(const std::function<void()>& guarded, const std::function<void()>& plain) {
+// What goes wrong on buffers of the device too is told as it is there.
+void name_arrangement(const std::function<void()>& in_host_memory, const std::function<void()>& plain) {
   try {
-    guarded();
+    in_host_memory();
   } catch (const Overrun&) {
     throw;  // says where; on other memory it might end the process
   } catch (const Failure& failure) {
@@ -59,7 +59,7 @@ void name_arrangement(const std::function<void()>& guarded, const std::function<
     } catch (const Unsupported&) {
     } catch (const Unavailable&) {
     }
-    throw Failure{"HOST buffers at odd alignments: " + failure.text};
+    throw Failure{"HOST buffers: " + failure.text};
   }
 }
 
@@ -73,7 +73,7 @@ void check_graph(Subject& subject, const tenon_graph& graph, const std::vector<r
   for (const reference::Tensor& t : expected.values) elements += reference::elements(t);
   const auto run_in = [&](Place place) { expect_close(run_graph(subject, graph, inputs, place, options), expected); };
   with_words(what, [&] {
-    name_arrangement([&] { run_in(Place::kGuarded); }, [&] { run_in(Place::kDevice); });
+    name_arrangement([&] { run_in(Place::kHost); }, [&] { run_in(Place::kDevice); });
     if (elements <= kLarge) run_in(Place::kDevice);
   });
 }

@@ -23,8 +23,7 @@ bool is_plain(const tenon_graph& graph);
 // The level that needs a primitive op, 1 or 2.
 int level_of_primitive(std::string_view op);
 
-// Runs the graph once on device buffers and once between guard bands, large ones in one of the two places, and
-// compares. `what` leads the text of a failure.
+// Runs the graph once on device buffers and once on HOST buffers, large ones in one of the two places, and compares. `what` leads the text of a failure.
 void check_graph(Subject& subject, const tenon_graph& graph, const std::vector<reference::Tensor>& inputs,
                  const Expected& expected, const std::string& what = {}, tenon_options options = {});
 

@@ -51,7 +51,7 @@ void check_family(Subject& subject, const GraphFamily& family, uint32_t first, u
   each_taken(subject, first, samples, draw, [&](uint32_t k, Drawn drawn) {
     const std::string what = drawn.what;
     try {
-      check_drawn_graph(subject, std::move(drawn), k % 2 ? Place::kGuarded : Place::kDevice);
+      check_drawn_graph(subject, std::move(drawn), k % 2 ? Place::kHost : Place::kDevice);
     } catch (const Failure& failure) {
       throw Failure{"sample " + std::to_string(k + 1) + ", " + failure.text + ", of " + what};
     }

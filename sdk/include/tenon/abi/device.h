@@ -31,13 +31,10 @@ typedef enum tenon_unit_kind { TENON_CPU = 1, TENON_GPU = 2, TENON_ACCELERATOR =
 
 typedef struct tenon_unit {
   uint64_t flags;
-  uint32_t kind;           /* tenon_unit_kind */
-  uint32_t domain;         /* units of one domain can be opened together */
-  uint32_t host;           /* index of the host that feeds it */
-  uint32_t feed_depth;     /* >= 1: batches that may be unreleased at a time */
-  uint32_t queues;         /* useful queues; 0 unknown */
-  uint32_t wrap_alignment; /* of desc.host_memory; 0 = 64 */
-  int32_t coord[4];
+  uint32_t kind;       /* tenon_unit_kind */
+  uint32_t domain;     /* units of one domain can be opened together */
+  uint32_t host;       /* index of the host that feeds it */
+  uint32_t feed_depth; /* >= 1: batches that may be unreleased at a time */
   uint64_t memory_bytes;
   uint64_t max_buffer_bytes;
   char name[64];
@@ -76,14 +73,17 @@ typedef struct tenon_facts {
 typedef struct tenon_stats {
   uint64_t struct_size;
   uint64_t flags;
-  uint64_t bytes_in_use, bytes_peak, bytes_free, bytes_largest_free;
+  uint64_t bytes_in_use, bytes_peak;
+  uint64_t bytes_free;         /* 0 where nothing is free, or nobody knows */
+  uint64_t bytes_largest_free; /* of bytes_free in one piece; 0 unknown */
 } tenon_stats;
 
 /* ---- memory ---- */
 
 /* Dense row-major memory of the host, visible to both sides: what the host wrote before a submission the device sees in it,
- * what the device wrote the host sees behind wait. Any input or result may be HOST. A backend that has no such memory
- * answers TENON_UNSUPPORTED, for every HOST buffer of the device: the core then copies. */
+ * what the device wrote the host sees behind wait. It is aligned to 64 bytes and a whole number of 64 bytes long; the device
+ * leaves alone what is behind the contents. Any input or result may be HOST. A backend that has no such memory answers
+ * TENON_UNSUPPORTED, for every HOST buffer of the device: the core then copies. */
 #define TENON_DESC_HOST (1ull << 0)
 
 typedef struct tenon_desc {
@@ -94,8 +94,6 @@ typedef struct tenon_desc {
   int64_t dims[TENON_MAX_RANK]; /* SPLIT: of all units together */
   int32_t placement;            /* tenon_placement */
   uint32_t reserved;
-  /* With HOST: wrap this memory, aligned to wrap_alignment, borrowed until buffer_free; never silently copied. */
-  void* host_memory;
 } tenon_desc;
 
 /* Exactly one of dst, dst_host and one of src, src_host is set. Offsets and bytes are of the dense
@@ -129,7 +127,6 @@ typedef struct tenon_options {
   uint64_t flags;
   uint32_t max_iterations; /* of one run; 0 = 1 */
   int32_t precision;       /* tenon_precision: the least that dots and convolutions get */
-  uint64_t memory_limit;   /* bytes; 0 none */
 } tenon_options;
 
 /* TAKE: compile never fails for this node's sake. DECOMPOSE: a composite is asked for again as its primitives; it is the
@@ -140,7 +137,6 @@ typedef enum tenon_answer { TENON_REFUSE = 0, TENON_DECOMPOSE = 1, TENON_TAKE = 
 typedef struct tenon_verdict {
   int32_t answer;         /* tenon_answer */
   uint32_t deterministic; /* 1: same inputs, same bits */
-  uint64_t cost_ns;       /* estimate; 0 unknown */
   const char* reason;     /* a REFUSE has one; lives as a status message does */
 } tenon_verdict;
 

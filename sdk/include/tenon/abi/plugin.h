@@ -66,8 +66,8 @@ struct tenon_backend {
                           tenon_program** out, tenon_info* info);
   void (*program_destroy)(tenon_program* program);
 
-  /* Undefined contents. *host: the memory of a HOST buffer, 64-byte aligned, mapped until buffer_free; else NULL. HOST may
-   * be refused (device.h), all else that fits may not. */
+  /* Undefined contents. *host: the memory of a HOST buffer, mapped until buffer_free; else NULL. HOST may be refused
+   * (device.h), all else that fits may not. */
   tenon_status (*buffer_alloc)(tenon_device* device, const tenon_desc* desc, tenon_buffer** out, void** host);
   void (*buffer_free)(tenon_buffer* buffer);
 

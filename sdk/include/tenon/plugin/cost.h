@@ -1,4 +1,4 @@
-// What a node costs at least: arithmetic and memory traffic. For profiles, predictions, `tenon_verdict.cost_ns`.
+// What a node costs at least: arithmetic and memory traffic. For profiles and predictions.
 // C++17, header only.
 #pragma once
 

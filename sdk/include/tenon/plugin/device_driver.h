@@ -60,7 +60,7 @@ class DeviceDriver {
   // Undefined contents, aligned to 64 bytes or more.
   virtual void* allocate(uint64_t bytes) = 0;
   virtual void release(void* memory, uint64_t bytes) = 0;
-  // Memory of the host that copies reach fastest (pinned), aligned to 64 bytes.
+  // A whole number of 64 bytes of memory of the host that copies reach fastest (pinned), aligned to 64 bytes.
   virtual void* allocate_host(uint64_t bytes) = 0;
   virtual void release_host(void* memory, uint64_t bytes) = 0;
 
