@@ -189,13 +189,11 @@ Optimizer Ftrl(const FtrlOptions& o) {
                 {{"Ftrl", o.initial_accumulator_value}, {"Ftrl_1"}}});
 }
 
-Optimizer Lamb(const AdamOptions& o) {
-  return without_amsgrad("Lamb", o, "lamb_update", {{"Lamb"}, {"Lamb_1"}}, {{"wd", 0.0}});
-}
+Optimizer Lamb(const AdamOptions& o) { return without_amsgrad("Lamb", o, "lamb_update", {{"Lamb"}, {"Lamb_1"}}); }
 
 Optimizer Lion(const LionOptions& o) {
   expect_betas("Lion", o.beta_1, o.beta_2);
-  return fused("Lion", o, {"lion_update", {{"b1", o.beta_1}, {"b2", o.beta_2}, {"wd", 0.0}}, {{"Lion"}}});
+  return fused("Lion", o, {"lion_update", {{"b1", o.beta_1}, {"b2", o.beta_2}}, {{"Lion"}}});
 }
 
 Optimizer Adafactor(const AdafactorOptions& o) {

@@ -8,10 +8,9 @@ Tensor is_zero(Tensor x) { return compare(x, scalar_like(x, 0), CompareKind::kEq
 
 Tensors lamb_update_decomposition(const Decompose& n) {
   const UpdateStep s(n);
-  const double b1 = n.f64("b1"), b2 = n.f64("b2"), wd = n.f64("wd");
+  const double b1 = n.f64("b1"), b2 = n.f64("b2");
   const Tensor m = s.mean(0, b1, s.g()), v = s.mean(1, b2, square(s.g()));
-  Tensor r = m / s.unbias(b1) / (sqrt(v / s.unbias(b2)) + n.f64("eps"));
-  if (wd != 0) r = r + wd * s.p();
+  const Tensor r = m / s.unbias(b1) / (sqrt(v / s.unbias(b2)) + n.f64("eps"));
   const Tensor of_p = norm(s.p()), of_r = norm(r);
   const Tensor ratio = select(maximum(is_zero(of_p), is_zero(of_r)), scalar_like(of_p, 1), of_p / of_r);
   return s.results({s.p() - s.lr() * ratio * r, m, v});

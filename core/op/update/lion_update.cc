@@ -5,8 +5,7 @@ namespace {
 
 Tensors lion_update_decomposition(const Decompose& n) {
   const UpdateStep s(n);
-  Tensor p = s.p() - s.lr() * sign(s.mean(0, n.f64("b1"), s.g()));
-  if (n.f64("wd") != 0) p = p - n.f64("wd") * s.lr() * s.p();
+  const Tensor p = s.p() - s.lr() * sign(s.mean(0, n.f64("b1"), s.g()));
   return s.results({p, s.mean(0, n.f64("b2"), s.g())});
 }
 

@@ -17,7 +17,6 @@ Tensor dense_gradient(const Decompose& n) {
 UpdateStep::UpdateStep(const Decompose& n) : n_(n), p_(widened(n.in(kUpdateP))), g_(dense_gradient(n)) {
   const DType dtype = p_.dtype();
   if (n.has(kUpdateScale)) g_ = g_ * cast(n.in(kUpdateScale), dtype);
-  if (n.f64("l2") != 0) g_ = g_ + n.f64("l2") * p_;
   lr_ = cast(n.in(kUpdateLr), dtype);
   t_ = cast(n.in(kUpdateStep) + 1, dtype);
 }

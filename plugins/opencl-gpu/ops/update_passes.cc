@@ -92,7 +92,7 @@ Kernel lamb_kernel(Driver& driver, const NodeView& node) {
   Passes passes(driver, node);
   const uint64_t n = passes.elements(), r = passes.keep(n);
   Launch direction = passes.pass("lamb_direction");
-  direction.scratch(r).out(op::out::m).out(op::out::v).in(op::p);
+  direction.scratch(r).out(op::out::m).out(op::out::v);
   passes.gradient(direction).in(op::m).in(op::v).value<cl_ulong>(n);
   passes.add(passes.shared(direction).items(n));
   const uint64_t squares = passes.add_squares(r);
@@ -128,7 +128,7 @@ void add_factored(Passes& passes, Driver& driver, const NodeView& node, uint64_t
   using op = adafactor_update;
   const Matrices s = matrices_of(node.in(op::p));
   Launch squares = passes.pass("adafactor_squares");
-  squares.scratch(to).in(op::p);
+  squares.scratch(to);
   passes.number(passes.gradient(squares), node.f64("eps1")).value<cl_ulong>(passes.elements());
   passes.add(passes.shared(squares).items(passes.elements()));
   const uint64_t r = add_mean(passes, to, {s.count * s.rows, s.columns, 1}, op::r, op::out::r);
@@ -136,7 +136,7 @@ void add_factored(Passes& passes, Driver& driver, const NodeView& node, uint64_t
   const uint64_t r_sums = passes.keep(s.count);
   passes.add_sum("", {s.count, s.rows, 1}, scratch_at(r), r_sums);
   Launch direction = passes.pass("adafactor_direction");
-  direction.scratch(to).in(op::p);
+  direction.scratch(to);
   passes.gradient(direction).scratch(r).scratch(c).scratch(r_sums);
   direction.value<cl_ulong>(s.count * s.rows).value<cl_ulong>(s.columns).value<cl_ulong>(s.rows);
   passes.add(over_rows(passes.shared(direction), driver, s.count * s.rows, s.columns));
@@ -145,7 +145,7 @@ void add_factored(Passes& passes, Driver& driver, const NodeView& node, uint64_t
 void add_vector(Passes& passes, const NodeView& node, uint64_t to) {
   using op = adafactor_update;
   Launch vector = passes.pass("adafactor_vector");
-  vector.scratch(to).out(op::out::r).in(op::p);
+  vector.scratch(to).out(op::out::r);
   passes.gradient(vector).in(op::r);
   passes.number(vector, node.f64("eps1")).value<cl_ulong>(passes.elements());
   passes.add(passes.shared(vector).items(passes.elements()));

@@ -28,12 +28,12 @@ const Rule kRules[] = {
 // Hyper of kernels/element/update_shared.cl; what the step does not change is worked out here, in double.
 template <class T>
 struct UpdateHyper {
-  T l2, c1, c2, b1, b2, log_b1, log_b2, eps, wd, mu, l1, l2_reg, shrink, beta, power;
+  T c1, c2, b1, b2, log_b1, log_b2, eps, wd, mu, l1, l2_reg, shrink, beta, power;
 
   explicit UpdateHyper(const NodeView& n) {
     const auto of = [&](const char* name) { return static_cast<T>(n.f64(name)); };
     const double first = n.find("rho") ? n.f64("rho") : n.f64("b1");
-    l2 = of("l2"), c1 = static_cast<T>(1 - first), c2 = static_cast<T>(1 - n.f64("b2"));
+    c1 = static_cast<T>(1 - first), c2 = static_cast<T>(1 - n.f64("b2"));
     b1 = of("b1"), b2 = of("b2"), eps = of("eps"), wd = of("wd"), mu = of("mu"), l1 = of("l1"), l2_reg = of("l2_reg");
     log_b1 = static_cast<T>(std::log(n.f64("b1"))), log_b2 = static_cast<T>(std::log(n.f64("b2")));
     shrink = of("shrink"), beta = of("beta"), power = static_cast<T>(-n.f64("lr_power", -0.5));

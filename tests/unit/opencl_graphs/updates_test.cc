@@ -71,7 +71,7 @@ Updates updates_of(size_t first, size_t last, bool hinted = false) {
       results.push_back(b.value(TENON_F32, {v.n}));
     }
     b.node("adam_update", operands, results).name("update" + std::to_string(i));
-    b.attr_f64("l2", 0).attr_f64("b1", .9).attr_f64("b2", .999).attr_f64("eps", v.eps).attr_bool("amsgrad", v.amsgrad);
+    b.attr_f64("b1", .9).attr_f64("b2", .999).attr_f64("eps", v.eps).attr_bool("amsgrad", v.amsgrad);
     const std::string hint = "variable " + std::to_string(i);
     if (hinted) b.attr_bytes("tenon.variable", hint.data(), hint.size());
     for (uint32_t r : results) b.result(r);

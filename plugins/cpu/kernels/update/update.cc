@@ -33,8 +33,7 @@ Hyper read_hyper(const NodeView& n) {
   Hyper y{};
   y.b1 = n.f64("b1"), y.b2 = n.f64("b2"), y.eps = n.f64("eps"), y.wd = n.f64("wd"), y.mu = n.f64("mu"),
   y.rho = n.f64("rho");
-  y.l1 = n.f64("l1"), y.l2 = n.f64("l2"), y.l2_reg = n.f64("l2_reg"), y.shrink = n.f64("shrink"),
-  y.beta = n.f64("beta");
+  y.l1 = n.f64("l1"), y.l2_reg = n.f64("l2_reg"), y.shrink = n.f64("shrink"), y.beta = n.f64("beta");
   y.lr_power = n.f64("lr_power", -0.5), y.eps1 = n.f64("eps1"), y.eps2 = n.f64("eps2");
   y.nesterov = n.flag("nesterov"), y.amsgrad = n.flag("amsgrad"), y.centered = n.flag("centered");
   return y;

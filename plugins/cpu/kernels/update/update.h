@@ -10,7 +10,7 @@ namespace tenon::cpu::TENON_CPU_ISA {
 constexpr int kMostSlots = 3;
 
 struct Hyper {
-  double b1, b2, eps, wd, mu, rho, l1, l2, l2_reg, shrink, beta, lr_power, eps1, eps2;
+  double b1, b2, eps, wd, mu, rho, l1, l2_reg, shrink, beta, lr_power, eps1, eps2;
   bool nesterov, amsgrad, centered;
 };
 
@@ -45,7 +45,7 @@ struct Tensors {
 // Pointwise rules: hyperparameters of one step, and the loop over n elements, in place.
 template <class T>
 struct StepArgs {
-  T scale, l2;
+  T scale;
   T h[8];
 };
 template <class T>
@@ -56,6 +56,12 @@ struct PointwiseRule {
   RuleLoop<float> f32;
   RuleLoop<double> f64;
 };
+// The gradient, rounded: as 0 is added to the product, the compiler takes it into no sum of the rule's.
+template <class T>
+inline __attribute__((always_inline)) T scaled(T scale, T g) {
+  return scale * g + T(0);
+}
+
 // Of the update op `op` with the node's attributes; nullptr: not pointwise (lamb, adafactor). nadam's h[0] comes in as q
 // and goes out as the new q.
 const PointwiseRule* pointwise_rule(std::string_view op, const NodeView& node);

@@ -41,25 +41,25 @@ double total(const double* parts, int64_t n) {
 
 template <class T>
 struct Lamb {
-  T l2, c1, c2, eps, wd, unbias_m, unbias_v;
+  T c1, c2, eps, unbias_m, unbias_v;
 
   void moments(const Tensors<T>& t, int64_t from, int64_t n) const {
-    const T *p = t.p + from, *g = t.g + from, scale = t.scale;
+    const T *g = t.g + from, scale = t.scale;
     T *m = t.s[0] + from, *v = t.s[1] + from;
-    const T l2_ = l2, c1_ = c1, c2_ = c2;
+    const T c1_ = c1, c2_ = c2;
     TENON_INDEPENDENT
     for (int64_t i = 0; i < n; ++i) {
-      const T G = scale * g[i] + l2_ * p[i];
+      const T G = scaled(scale, g[i]);
       m[i] += c1_ * (G - m[i]);
       v[i] += c2_ * (G * G - v[i]);
     }
   }
   // r[n]
   void direction(const Tensors<T>& t, int64_t from, int64_t n, T* r) const {
-    const T *p = t.p + from, *m = t.s[0] + from, *v = t.s[1] + from;
-    const T eps_ = eps, wd_ = wd, um = unbias_m, uv = unbias_v;
+    const T *m = t.s[0] + from, *v = t.s[1] + from;
+    const T eps_ = eps, um = unbias_m, uv = unbias_v;
     TENON_INDEPENDENT
-    for (int64_t i = 0; i < n; ++i) r[i] = um * m[i] / (std::sqrt(uv * v[i]) + eps_) + wd_ * p[i];
+    for (int64_t i = 0; i < n; ++i) r[i] = um * m[i] / (std::sqrt(uv * v[i]) + eps_);
   }
 };
 
@@ -87,17 +87,17 @@ struct Adafactor {
   static constexpr int64_t kAtATime = 1024;
   // The squares of n gradients' elements.
   void squares(int64_t from, int64_t n, T* to) const {
-    const T *g = t.g + from, *p = t.p + from, scale = t.scale, l2 = T(u.hyper.l2), eps = T(u.hyper.eps1);
+    const T *g = t.g + from, scale = t.scale, eps = T(u.hyper.eps1);
     TENON_INDEPENDENT
     for (int64_t i = 0; i < n; ++i) {
-      const T G = scale * g[i] + l2 * p[i];
+      const T G = scaled(scale, g[i]);
       to[i] = G * G + eps;
     }
   }
   void directions(int64_t from, int64_t n, T row, const T* v, T* to) const {
-    const T *g = t.g + from, *p = t.p + from, scale = t.scale, l2 = T(u.hyper.l2);
+    const T *g = t.g + from, scale = t.scale;
     TENON_INDEPENDENT
-    for (int64_t i = 0; i < n; ++i) to[i] = (scale * g[i] + l2 * p[i]) / std::sqrt(row * v[i]);
+    for (int64_t i = 0; i < n; ++i) to[i] = scaled(scale, g[i]) / std::sqrt(row * v[i]);
   }
   T blend(T old, double mean) const { return static_cast<T>(beta * double(old) + (1 - beta) * mean); }
   int64_t begin(int64_t piece) const { return piece * length; }
@@ -164,12 +164,7 @@ uint64_t lamb_scratch(const Update& u) { return static_cast<uint64_t>(pieces_of(
 template <class T>
 void run_lamb(const Update& u, const Call& call, const Tensors<T>& t, double lr, double step) {
   const Hyper& y = u.hyper;
-  const Lamb<T> rule{T(y.l2),
-                     T(1 - y.b1),
-                     T(1 - y.b2),
-                     T(y.eps),
-                     T(y.wd),
-                     T(1 / one_minus_power(y.b1, step)),
+  const Lamb<T> rule{T(1 - y.b1), T(1 - y.b2), T(y.eps), T(1 / one_minus_power(y.b1, step)),
                      T(1 / one_minus_power(y.b2, step))};
   const int64_t pieces = pieces_of(u.n);
   double* p_parts = reinterpret_cast<double*>(static_cast<uint8_t*>(call.scratch) + u.extra);

@@ -17,10 +17,10 @@ namespace {
 
 // Runs body(i, G) over all elements; pointers inside may be equal, never shifted.
 template <class T, class Body>
-inline __attribute__((always_inline)) void each(const T* p, const T* g, int64_t n, const StepArgs<T>& a, Body body) {
-  const T scale = a.scale, l2 = a.l2;
+inline __attribute__((always_inline)) void each(const T* g, int64_t n, const StepArgs<T>& a, Body body) {
+  const T scale = a.scale;
   TENON_INDEPENDENT
-  for (int64_t i = 0; i < n; ++i) body(i, scale * g[i] + l2 * p[i]);
+  for (int64_t i = 0; i < n; ++i) body(i, scaled(scale, g[i]));
 }
 
 // c + a b in one instruction where there is one. Of two products in a sum the compiler might take either, on one machine this,
@@ -44,7 +44,7 @@ struct Sgd {  // h: lr
   template <class T>
   static void loop(T* p, const T* g, T* const*, int64_t n, const StepArgs<T>& a) {
     const T lr = a.h[0];
-    each(p, g, n, a, [=](int64_t i, T G) { p[i] -= lr * G; });
+    each(g, n, a, [=](int64_t i, T G) { p[i] -= lr * G; });
   }
 };
 
@@ -55,7 +55,7 @@ struct Momentum {  // h: lr mu
   static void loop(T* p, const T* g, T* const* s, int64_t n, const StepArgs<T>& a) {
     const T lr = a.h[0], mu = a.h[1];
     T* m = s[0];
-    each(p, g, n, a, [=](int64_t i, T G) {
+    each(g, n, a, [=](int64_t i, T G) {
       const T d = lr * G, w = mu * m[i] - d;
       m[i] = w;
       p[i] += kNesterov ? mu * w - d : w;
@@ -74,7 +74,7 @@ struct Adam {  // h: 1-b1, 1-b2, eps, rate, decay
   static void loop(T* p, const T* g, T* const* s, int64_t n, const StepArgs<T>& a) {
     const T c1 = a.h[0], c2 = a.h[1], eps = a.h[2], rate = a.h[3], decay = a.h[4];
     T *m = s[0], *v = s[1], *top = s[2];
-    each(p, g, n, a, [=](int64_t i, T G) {
+    each(g, n, a, [=](int64_t i, T G) {
       const T mi = m[i] + c1 * (G - m[i]), vi = v[i] + c2 * (G * G - v[i]);
       m[i] = mi;
       v[i] = vi;
@@ -93,7 +93,7 @@ struct Adamax {  // h: 1-b1, b2, eps, rate
   static void loop(T* p, const T* g, T* const* s, int64_t n, const StepArgs<T>& a) {
     const T c1 = a.h[0], b2 = a.h[1], eps = a.h[2], rate = a.h[3];
     T *m = s[0], *u = s[1];
-    each(p, g, n, a, [=](int64_t i, T G) {
+    each(g, n, a, [=](int64_t i, T G) {
       const T mi = m[i] + c1 * (G - m[i]), ui = larger<T>(b2 * u[i], std::fabs(G));
       m[i] = mi;
       u[i] = ui;
@@ -115,7 +115,7 @@ struct Nadam {  // h: q (in and out), 1-b1, 1-b2, eps, lr c_t+1 / (1 - q c_t+1),
   static void loop(T* p, const T* g, T* const* s, int64_t n, const StepArgs<T>& a) {
     const T c1 = a.h[1], c2 = a.h[2], eps = a.h[3], by_m = a.h[4], by_g = a.h[5], unbias = a.h[6];
     T *m = s[0], *v = s[1];
-    each(p, g, n, a, [=](int64_t i, T G) {
+    each(g, n, a, [=](int64_t i, T G) {
       const T mi = m[i] + c1 * (G - m[i]), vi = v[i] + c2 * (G * G - v[i]);
       m[i] = mi;
       v[i] = vi;
@@ -130,7 +130,7 @@ struct Adagrad {  // h: lr eps
   static void loop(T* p, const T* g, T* const* s, int64_t n, const StepArgs<T>& a) {
     const T lr = a.h[0], eps = a.h[1];
     T* sum = s[0];
-    each(p, g, n, a, [=](int64_t i, T G) {
+    each(g, n, a, [=](int64_t i, T G) {
       const T si = sum[i] + G * G;
       sum[i] = si;
       p[i] -= lr * G / std::sqrt(si + eps);
@@ -147,7 +147,7 @@ struct Rmsprop {  // h: lr 1-rho mu eps; slots v u a
   static void loop(T* p, const T* g, T* const* s, int64_t n, const StepArgs<T>& a) {
     const T lr = a.h[0], c = a.h[1], mu = a.h[2], eps = a.h[3];
     T *v = s[0], *u = s[1], *mean = s[2];
-    each(p, g, n, a, [=](int64_t i, T G) {
+    each(g, n, a, [=](int64_t i, T G) {
       T w = v[i] + c * (G * G - v[i]);
       v[i] = w;
       if constexpr (kCentered) {
@@ -168,7 +168,7 @@ struct Adadelta {  // h: lr 1-rho eps
   static void loop(T* p, const T* g, T* const* s, int64_t n, const StepArgs<T>& a) {
     const T lr = a.h[0], c = a.h[1], eps = a.h[2];
     T *square = s[0], *moved = s[1];
-    each(p, g, n, a, [=](int64_t i, T G) {
+    each(g, n, a, [=](int64_t i, T G) {
       const T si = square[i] + c * (G * G - square[i]);
       square[i] = si;
       const T d = G * std::sqrt(moved[i] + eps) / std::sqrt(si + eps);
@@ -188,7 +188,7 @@ struct Ftrl {          // h: 1/lr, -lr_power, l1, 2 l2_reg + beta/lr, 2 shrink
     const T per_lr = a.h[0], k = a.h[1], l1 = a.h[2], base = a.h[3], shrink = a.h[4];
     const auto power = [=](T x) { return kRoot ? std::sqrt(x) : std::pow(x, k); };
     T *sum = s[0], *z = s[1];
-    each(p, g, n, a, [=](int64_t i, T G) {
+    each(g, n, a, [=](int64_t i, T G) {
       const T before = sum[i], after = before + G * G;
       const T high = power(after) * per_lr, sigma = plus_product(high, -power(before), per_lr);
       const T zi = z[i] + plus_product(plus_product(G, shrink, p[i]), -sigma, p[i]);
@@ -200,19 +200,17 @@ struct Ftrl {          // h: 1/lr, -lr_power, l1, 2 l2_reg + beta/lr, 2 shrink
   }
 };
 
-struct Lion {  // h: lr 1-b1 1-b2 decay
-  static void prepare(const Hyper& y, double lr, double, double* h) {
-    h[0] = lr, h[1] = 1 - y.b1, h[2] = 1 - y.b2, h[3] = 1 - lr * y.wd;
-  }
+struct Lion {  // h: lr 1-b1 1-b2
+  static void prepare(const Hyper& y, double lr, double, double* h) { h[0] = lr, h[1] = 1 - y.b1, h[2] = 1 - y.b2; }
   template <class T>
   static void loop(T* p, const T* g, T* const* s, int64_t n, const StepArgs<T>& a) {
-    const T lr = a.h[0], to_c = a.h[1], to_m = a.h[2], decay = a.h[3];
+    const T lr = a.h[0], to_c = a.h[1], to_m = a.h[2];
     T* m = s[0];
-    each(p, g, n, a, [=](int64_t i, T G) {
+    each(g, n, a, [=](int64_t i, T G) {
       const T c = m[i] + to_c * (G - m[i]);
       const T sign = c > 0 ? T(1) : c < 0 ? T(-1) : c;
       m[i] += to_m * (G - m[i]);
-      p[i] = decay * p[i] - lr * sign;
+      p[i] -= lr * sign;
     });
   }
 };

@@ -199,7 +199,7 @@ class Pass {
   template <class T>
   bool keeps_other_rows(const Call& call, const Tensors<T>& t) const {
     const float lr = *call.in<float>(TENON_UPDATE_LR);
-    return kind_ == UpdateKind::kSgd && u_.hyper.l2 == 0 && lr >= 0 && std::isfinite(lr) && std::isfinite(t.scale);
+    return kind_ == UpdateKind::kSgd && lr >= 0 && std::isfinite(lr) && std::isfinite(t.scale);
   }
   // Runs the rule on the given rows alone. Threads share wide rows' columns, so that any rows are even work.
   template <class T>
@@ -267,7 +267,7 @@ class Pass {
     const double lr = *call.in<float>(TENON_UPDATE_LR),
                  step = static_cast<double>(*call.in<int64_t>(TENON_UPDATE_STEP)) + 1;
     rule_->prepare(u_.hyper, lr, step, h);
-    StepArgs<T> a{t.scale, static_cast<T>(u_.hyper.l2), {}};
+    StepArgs<T> a{t.scale, {}};
     for (int k = 0; k < 8; ++k) a.h[k] = static_cast<T>(h[k]);
     return a;
   }

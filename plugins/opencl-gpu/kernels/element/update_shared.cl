@@ -3,7 +3,7 @@
 typedef WIDE(D) T;
 
 typedef struct {
-  T l2, c1, c2, b1, b2, log_b1, log_b2, eps, wd, mu, l1, l2_reg, shrink, beta, power;  // c1 = 1 - b1, or 1 - rho
+  T c1, c2, b1, b2, log_b1, log_b2, eps, wd, mu, l1, l2_reg, shrink, beta, power;  // c1 = 1 - b1, or 1 - rho
 } Hyper;
 
 static inline T one_minus_power(T log_b, T t) {
@@ -12,6 +12,8 @@ static inline T one_minus_power(T log_b, T t) {
 }
 
 #define LARGER(a, b) ((a) != (a) || (b) < (a) ? (a) : (b))
+// The gradient, rounded: as 0 is added to the product, the compiler takes it into no sum of the rule's.
+#define SCALED(scale, g) ((scale) * (g) + (T)0)
 #define TOWARD(mean, x, c) ((mean) + (c) * ((x) - (mean)))
 
 typedef struct {

@@ -73,11 +73,11 @@
   const T clipped = S1 > h.l1 ? h.l1 : S1 < -h.l1 ? -h.l1 : S1;           \
   P = (clipped - S1) / (high + base)
 #elif defined(RULE_lion)
-#define ONCE const T decay = 1 - lr * h.wd;
+#define ONCE
 #define EACH_ONE                                            \
   const T c = TOWARD(S0, g, h.c1);                          \
   S0 = TOWARD(S0, g, h.c2);                                 \
-  P = decay * P - lr * (c > 0 ? (T)1 : c < 0 ? (T)-1 : c)
+  P -= lr * (c > 0 ? (T)1 : c < 0 ? (T)-1 : c)
 #endif
 
 // The pointers of a slot that there is: parameters of a function, of a kernel for member m, and arguments from those.
@@ -138,9 +138,9 @@ static inline int add_rows(T* sums, const __global STORED(D) * given, const __gl
   }
   return any;
 }
-// sgd without l2 leaves rows alone for which nothing was given.
+// sgd leaves rows alone for which nothing was given.
 #ifdef RULE_sgd
-#define KEEPS_OTHERS (h.l2 == 0 && lr >= 0 && isfinite(lr) && isfinite(scale) && to_p == p)
+#define KEEPS_OTHERS (lr >= 0 && isfinite(lr) && isfinite(scale) && to_p == p)
 #else
 #define KEEPS_OTHERS 0
 #endif
@@ -171,7 +171,7 @@ static inline __attribute__((always_inline)) void update_one(__global STORED(D) 
   ELEMENTS(i) {
     const T p_was = LOAD(D, p, i);
     T P = p_was;
-    const T g = scale * GRADIENT(i) + h.l2 * P;
+    const T g = SCALED(scale, GRADIENT(i));
 #ifdef SLOT_0
     const T s0_was = LOAD(D, s0, i);
     T S0 = s0_was;

@@ -7,7 +7,7 @@
  *   g      F[..]      its gradient; with rows, F[n, ..]: gradients of those rows
  *   lr     f32[]      learning rate
  *   step   i64[]      updates done before this one: t = step + 1
- *   scale  f32[]      optional: G = scale * g + l2 * p; absent = 1
+ *   scale  f32[]      optional: G = scale * g; absent = 1
  *   gate   bool[]     optional: false returns every input unchanged
  *   rows   I[n]       optional: g's rows in p; repeated rows add, rows out of range are dropped
  *   slots  F[..]      of the kind's slots, below
@@ -33,7 +33,7 @@ enum {
   TENON_UPDATE_SLOTS = 7
 };
 
-/* op              slots                      attributes beside l2
+/* op              slots                      attributes
  * sgd_update      -                          -
  * momentum_update m                          mu nesterov
  * adam_update     m v [vmax]                 b1 b2 eps amsgrad
@@ -44,8 +44,8 @@ enum {
  * rmsprop_update  v [u] [a]                  rho mu eps centered
  * adadelta_update s e                        rho eps
  * ftrl_update     n z                        lr_power l1 l2_reg shrink beta
- * lamb_update     m v                        b1 b2 eps wd
- * lion_update     m                          b1 b2 wd
+ * lamb_update     m v                        b1 b2 eps
+ * lion_update     m                          b1 b2
  * adafactor_update r c (rank >= 2) or v      eps1 eps2
  */
 

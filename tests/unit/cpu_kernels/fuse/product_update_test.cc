@@ -26,7 +26,7 @@ class ProductUpdate : public IsaTest {
     for (int i = 0; i < 3; ++i) run.out(TENON_F32, {m, n});
   }
   static void hyper(plugin::GraphBuilder& node) {
-    node.attr_f64("b1", 0.9).attr_f64("b2", 0.999).attr_f64("eps", 1e-7).attr_f64("l2", 0.01);
+    node.attr_f64("b1", 0.9).attr_f64("b2", 0.999).attr_f64("eps", 1e-7);
   }
 
   int64_t m = 0, n = 0, k = 0;
