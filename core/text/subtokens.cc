@@ -10,7 +10,7 @@ constexpr char32_t kEndOfUnicode = 0x110000;
 constexpr char32_t kUndefined = 0x3013;  // what a number that is no character becomes
 
 void append_number(char32_t c, std::u32string& out) {
-  char digits[12];
+  char digits[12] = {};
   const char* end = std::to_chars(digits, digits + sizeof digits, static_cast<uint32_t>(c)).ptr;
   out += U'\\';
   for (const char* d = digits; d != end; ++d) out += static_cast<char32_t>(*d);

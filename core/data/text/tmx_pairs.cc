@@ -36,7 +36,7 @@ bool is_code(std::string_view element) {
 
 class TmxPairs : public PairReader {
  public:
-  TmxPairs(File file, std::string source, std::string target)
+  TmxPairs(File file, const std::string& source, const std::string& target)
       : file_(std::move(file)), source_(lower(source)), target_(lower(target)), parser_(XML_ParserCreate(nullptr)) {
     XML_SetUserData(parser_.get(), this);
     XML_SetElementHandler(
