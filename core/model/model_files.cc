@@ -58,6 +58,9 @@ void Model::save(const std::string& path) {
   ModelTraining& t = training();
   build();
   std::vector<TensorSource> all = t.strategy.impl().variables->sources();
+  const std::vector<std::string> stale = t.untaken_slots();
+  std::erase_if(all,
+                [&](const TensorSource& s) { return std::find(stale.begin(), stale.end(), s.name) != stale.end(); });
   if (all.empty()) fail("save: the model has no weights yet: it was neither trained nor called, and has no Input()");
   all.push_back(scalar_source(kEpochs, t.epochs_done));
   check(write_tensor_file(path, std::move(all)));

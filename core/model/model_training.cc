@@ -118,17 +118,34 @@ void ModelTraining::tell_begun_anew(const char* who) {
            " begin anew"));
 }
 
+bool ModelTraining::is_slot(const std::string& name) const {
+  return std::any_of(weights_.begin(), weights_.end(), [&](const std::string& w) { return name.starts_with(w + "/"); });
+}
+
+// TensorFlow and Keras save what an optimizer has, not what it did not take from a file. Another model's may take it yet.
+std::vector<std::string> ModelTraining::untaken_slots() const {
+  Strategy::Impl& all = strategy.impl();
+  const bool alone = std::none_of(all.optimizers.begin(), all.optimizers.end(), [&](const auto& entry) {
+    const auto training = entry.second.lock();
+    return training && training != training_by_it_;
+  });
+  std::vector<std::string> out;
+  if (optimizer_variables_.empty() || !alone) return out;
+  for (const auto& [name, value] : all.variables->waiting())
+    if (is_slot(name)) out.push_back(name);
+  return out;
+}
+
 // What a file had for an optimizer that another one has taken the place of.
 void ModelTraining::forget_waiting_slots() {
   VariableStore& store = *strategy.impl().variables;
-  const auto is_slot = [&](const std::string& name) {
-    return std::find(optimizer_variables_.begin(), optimizer_variables_.end(), name) != optimizer_variables_.end() ||
-           std::any_of(weights_.begin(), weights_.end(),
-                       [&](const std::string& w) { return name.starts_with(w + "/"); });
+  const auto is_its = [&](const std::string& name) {
+    return is_slot(name) ||
+           std::find(optimizer_variables_.begin(), optimizer_variables_.end(), name) != optimizer_variables_.end();
   };
   std::vector<std::string> stale;
   for (const std::string& name : std::exchange(of_others_, {}))
-    if (store.waiting().contains(name) && is_slot(name)) stale.push_back(name);
+    if (store.waiting().contains(name) && is_its(name)) stale.push_back(name);
   store.drop(stale);
 }
 

@@ -106,6 +106,8 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
   Types types_of_weights() const;
   // Weights that the model had elsewhere replace those of a time before, where it has come back. REQUIRED: it was traced.
   void move_weights(const Graph& graph);
+  // What a file had for the weights' slots and nobody takes any more: the optimizer was traced and keeps others.
+  std::vector<std::string> untaken_slots() const;
   // What was loaded before the optimizer was traced: its variables that the file lacks begin anew.
   void note_loaded(std::string path, std::vector<std::string> names);
   // One line on standard error, once, that names them, after the first step.
@@ -138,6 +140,7 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
   std::shared_ptr<MeasuredStep> measured(MeasuredSteps& steps, const std::map<int64_t, double>& class_weight, Mode mode,
                                          int steps_per_call, const char* name);
   void note_optimizer(Graph& graph);
+  bool is_slot(const std::string& name) const;
   void forget_waiting_slots();
 
   std::vector<std::pair<Dataset, uint64_t>> epochs_;  // the last one last

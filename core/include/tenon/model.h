@@ -180,7 +180,8 @@ class Model : public Layer {
   // Everything that training needs to go on with the same bits: all variables of the strategy, weights, optimizers' slots and
   // counters, the learning rate. What is loaded before a model was called waits for it (Strategy::load); fit() names what
   // still waits then. Before the first training step the file may be one of weights alone, or of another optimizer, or of a model
-  // with a frozen layer: what the optimizer keeps and the file lacks begins anew, and fit() and train_on_batch() name it.
+  // with a frozen layer: what the optimizer keeps and the file lacks begins anew, and fit() and train_on_batch() name it. What the file has for
+  // another optimizer than the model was trained with since is not saved again, as in Keras.
   void save(const std::string& path);
   void load(const std::string& path);
   // The weights alone, moving averages among them. Those of the file have to be the model's, by names and types; of a model
