@@ -35,7 +35,7 @@ PoolLayerOptions pool_options(A& a) {
 const std::vector<Function> kLayers = {
     {"dense",
      [](A& a) {
-       auto x = a.floats({2, 3});
+       auto x = a.numbers({2, 3});
        DenseOptions o;
        o.units = a.size(4);
        o.activation = a.one_of(Activation::kRelu);
@@ -93,7 +93,7 @@ const std::vector<Function> kLayers = {
      }},
     {"conv1d",
      [](A& a) {
-       auto x = a.floats({2, 8, 4});
+       auto x = a.numbers({2, 8, 4});
        ConvLayerOptions o;
        o.filters = a.size(4);
        o.kernel = Extent(a.list({3}, {{0}, {-1}, {kMost}, {2, 2}, {}}));
@@ -101,12 +101,12 @@ const std::vector<Function> kLayers = {
      }},
     {"conv2d",
      [](A& a) {
-       auto x = a.floats({2, 8, 8, 4});
+       auto x = a.numbers({2, 8, 8, 4});
        conv2d(x, conv_options(a));
      }},
     {"depthwise_conv2d",
      [](A& a) {
-       auto x = a.floats({2, 8, 8, 4});
+       auto x = a.numbers({2, 8, 8, 4});
        ConvLayerOptions o;
        o.kernel = extent(a, 3);
        o.strides = extent(a, 1);
@@ -115,7 +115,7 @@ const std::vector<Function> kLayers = {
      }},
     {"separable_conv2d",
      [](A& a) {
-       auto x = a.floats({2, 8, 8, 4});
+       auto x = a.numbers({2, 8, 8, 4});
        ConvLayerOptions o;
        o.filters = a.size(4);
        o.kernel = extent(a, 3);
@@ -124,7 +124,7 @@ const std::vector<Function> kLayers = {
      }},
     {"conv2d_transpose",
      [](A& a) {
-       auto x = a.floats({2, 8, 8, 4});
+       auto x = a.numbers({2, 8, 8, 4});
        ConvTransposeOptions o;
        o.filters = a.size(4);
        o.kernel = extent(a, 3);

@@ -93,7 +93,7 @@ const std::vector<Function> kSequences = {
      }},
     {"conv1d_transpose",
      [](A& a) {
-       auto x = a.ranked({2, 8, 4});
+       auto x = a.ranked({2, 8, 4}, true);
        ConvTransposeOptions o;
        o.filters = a.size(4);
        o.kernel = Extent(a.list({3}, kNoSize));
@@ -103,7 +103,7 @@ const std::vector<Function> kSequences = {
      }},
     {"depthwise_conv1d",
      [](A& a) {
-       auto x = a.ranked({2, 8, 4});
+       auto x = a.ranked({2, 8, 4}, true);
        ConvLayerOptions o;
        o.kernel = Extent(a.list({3}, kNoSize));
        o.strides = Extent(a.list({1}, kNoSize));
@@ -112,7 +112,7 @@ const std::vector<Function> kSequences = {
      }},
     {"separable_conv1d",
      [](A& a) {
-       auto x = a.ranked({2, 8, 4});
+       auto x = a.ranked({2, 8, 4}, true);
        ConvLayerOptions o;
        o.filters = a.size(4);
        o.kernel = Extent(a.list({3}, kNoSize));
@@ -142,7 +142,7 @@ const std::vector<Function> kSequences = {
      }},
     {"einsum_dense",
      [](A& a) {
-       auto x = a.ranked({2, 5, 3});
+       auto x = a.ranked({2, 5, 3}, true);
        static const char* const kEquations[] = {"abc,cd->abd", "",           "abc", "abc,cd", "ab,bc->ac",
                                                 "abc,cd->abe", "aac,cd->acd"};
        EinsumDenseOptions o;

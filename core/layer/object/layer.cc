@@ -45,7 +45,7 @@ void LayerScope::expect_float(Tensor x, int low, int high) const {
 }
 
 Tensor LayerScope::as_float(Tensor x, int low, int high) const {
-  if (!is_float(x.dtype())) x = with_mask_of(x, cast(x, graph_.compute_dtype));
+  if (is_integer(x.dtype()) || x.dtype() == DType::kU8) x = with_mask_of(x, cast(x, graph_.compute_dtype));
   expect_float(x, low, high);
   return x;
 }

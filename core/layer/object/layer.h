@@ -48,7 +48,7 @@ class LayerScope {
   }
   // x is a float of rank `low` to `high` without an empty dimension.
   void expect_float(Tensor x, int low, int high = kMaxRank) const;
-  // The same of x, where numbers of another kind become what layers compute in, as in Keras.
+  // The same of x, where integers and bytes become what layers compute in, as in Keras.
   Tensor as_float(Tensor x, int low, int high = kMaxRank) const;
   // Throws where the size of a weight would depend on a dynamic dimension of x.
   void expect_static(Tensor x, int axis) const;
