@@ -39,7 +39,7 @@ const std::vector<Rule>& rules() {
       {"core/step",
        {"public", "core/base", "core/graph", "core/op", "core/backend", "core/compile", "core/data", "core/checkpoint",
         "sdk/op"}},
-      {"core/decode", {"public", "core/base"}},
+      {"core/decode", {"public", "core/base", "core/op"}},
       {"core/layer", {"public", "core/base", "core/graph", "core/op"}},
       {"core/optimizer", {"public", "core/base", "core/graph", "core/op", "core/autodiff"}},
       {"core/train",
