@@ -153,10 +153,11 @@ std::string device_of(const Flags& flags) {
   const std::string& device = flags.text("device");
   if (!flags.has("use_tpu")) return device;
   const std::string& tpu = flags.text("tpu");
-  const std::string asked = tpu.empty() ? "--use_tpu" : "--tpu " + tpu;
-  if (!tpu.empty() && flags.given("use_tpu") && !flags.boolean("use_tpu"))
+  const bool strategy = flags.get_or("distribution_strategy", std::string()) == "tpu";
+  const std::string asked = !tpu.empty() ? "--tpu " + tpu : strategy ? "--distribution_strategy tpu" : "--use_tpu";
+  if ((!tpu.empty() || strategy) && flags.given("use_tpu") && !flags.boolean("use_tpu"))
     throw UsageError{asked + " and --nouse_tpu contradict each other"};
-  if (tpu.empty() && !flags.boolean("use_tpu")) return device;
+  if (tpu.empty() && !strategy && !flags.boolean("use_tpu")) return device;
   const std::string named = tpu.empty() ? "tpu-emulator" : "tpu-emulator:" + tpu;
   if (device == "auto" || device == "tpu-emulator") return named;
   if (tpu.empty() ? device.starts_with("tpu") : (device + ",").starts_with(named + ",")) return device;

@@ -144,6 +144,10 @@ void add_run_flags(Flags& flags) {
              "on a device of several hosts, who reads training data: true (per_host): each host a part of them; false "
              "(per_shard): each core; per_host_v2: each host, a core's batch at a time; broadcast, sliced: one for all",
              input_pipeline_names());
+  flags.text("distribution_strategy", "default",
+             "what the device has to be, as TensorFlow's models say it: one_device and off: of one unit; mirrored: a "
+             "GPU or the processor; tpu: the same as --use_tpu",
+             {"default", "one_device", "off", "mirrored", "tpu"});
   flags.text("log", "tenon", "whose lines: Tenon's, or on standard error those of TensorFlow's Estimator",
              {"tenon", "estimator"});
   add_device_flags(flags);
@@ -222,8 +226,15 @@ void ModelRun::check_optimizer() const {
   if (flags_.boolean("nesterov")) only_for("nesterov", {"momentum"});
 }
 
-// Flags of several cores or hosts, on a device that has one.
+// Flags of several cores or hosts, on a device that has one; and a strategy that is not the device's.
 void ModelRun::check_units(const std::string& device) const {
+  const std::string strategy = flags_.get_or("distribution_strategy", std::string("default"));
+  if (strategy != "default" && strategy != "tpu") {
+    const ResolvedDevice found = resolve_device(device).take();
+    if (strategy == "mirrored" ? found.kind == "accelerator" : found.replicas > 1)
+      throw UsageError{format("--distribution_strategy %s is not for '%s', which has %d units of kind %s",
+                              strategy.c_str(), found.device.c_str(), found.replicas, found.kind.c_str())};
+  }
   const bool shards = flags_.get_or<int64_t>("num_shards", 0) > 1;
   const bool pipelines = flags_.has("per_host_input_for_training") && flags_.given("per_host_input_for_training");
   if (!shards && !pipelines) return;

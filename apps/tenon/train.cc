@@ -115,6 +115,7 @@ class Training {
         remember_(flags.text("model_dir"), model_),
         steps_(flags.integer("train_steps")),
         batch_(model_.train_batch()),
+        measure_(model_.data().measure(flags, model_.params())),
         estimator_(model_.estimator(config_of(flags, model_), warm_start_of(flags))),
         progress_(flags.boolean("json"), model_.quiet() ? LogPace(0) : pace_of(flags), steps_,
                   model_.quiet() || model_.estimator_log()) {}
@@ -143,7 +144,10 @@ class Training {
     RunEvents e = model_.events();
     const auto info = e.on_info;
     e.on_info = [this, info](const std::string& line) { progress_.clear(), info(line); };
-    if (!model_.quiet()) e.on_evaluate = [this](int64_t step, const EvalResult& r) { print_evaluation(step, r); };
+    e.on_evaluate = [this](int64_t step, const EvalResult& r) {
+      if (measure_) measured_ = measure_();
+      if (!model_.quiet()) print_evaluation(step, r);
+    };
     estimator_.set_events(e);
   }
 
@@ -191,20 +195,27 @@ class Training {
 
   double elapsed() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count(); }
 
+  // Metrics of the model, and those beside them.
+  std::vector<std::pair<std::string, double>> with_measured(const EvalResult& r) const {
+    std::vector<std::pair<std::string, double>> out;
+    for (const auto& [name, value] : r)
+      if (name != "global_step") out.emplace_back(name, value);
+    out.insert(out.end(), measured_.begin(), measured_.end());
+    return out;
+  }
+
   void print_evaluation(int64_t step, const EvalResult& r) {
     progress_.clear();
     if (flags_.boolean("json")) {
       Json json("evaluation");
       json.add("step", step).add("elapsed", elapsed());
       json.add("examples", r.examples);
-      for (const auto& [name, value] : r)
-        if (name != "global_step") json.add(name, value);
+      for (const auto& [name, value] : with_measured(r)) json.add(name, value);
       return print_line(json.str());
     }
     std::string line = format("evaluation of %s examples at step %ld, %s elapsed:", with_commas(r.examples).c_str(),
                               static_cast<long>(step), duration_text(elapsed()).c_str());
-    for (const auto& [name, value] : r)
-      if (name != "global_step") line += "  " + name + " " + number_text(value);
+    for (const auto& [name, value] : with_measured(r)) line += "  " + name + " " + number_text(value);
     print_line(line);
   }
 
@@ -219,8 +230,7 @@ class Training {
     if (flags_.boolean("json")) {
       Json json("result");
       json.add("model", model_.info().name);
-      for (const auto& [name, value] : result_.eval)
-        if (name != "global_step") json.add(name, value);
+      for (const auto& [name, value] : with_measured(result_.eval)) json.add(name, value);
       if (progress_.steps() > 0) json.add(evaluated ? "train_loss" : "loss", result_.train.loss);
       json.add("global_step", result_.train.global_step)
           .add("hash", hash)
@@ -237,8 +247,8 @@ class Training {
             result_.train.predicted_step_ms, step_ms());
     print("%s examples/s, %s in all; hash %s\n", rate_text(rate).c_str(), duration_text(elapsed()).c_str(),
           hash.c_str());
-    for (const auto& [name, value] : result_.eval)
-      if (name != "global_step") print("%s %s\n", name.c_str(), number_text(value).c_str());
+    for (const auto& [name, value] : with_measured(result_.eval))
+      print("%s %s\n", name.c_str(), number_text(value).c_str());
     if (!evaluated && progress_.steps() > 0) print("loss %s\n", number_text(result_.train.loss).c_str());
     print("global_step %ld\n", static_cast<long>(result_.train.global_step));
   }
@@ -247,6 +257,8 @@ class Training {
   ModelRun model_;
   Remember remember_;
   int64_t steps_, batch_;
+  ModelData::Measure measure_;
+  std::vector<std::pair<std::string, double>> measured_;  // at the last evaluation
   Estimator estimator_;
   Progress progress_;
   std::optional<TrainProfile> profile_;

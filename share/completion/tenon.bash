@@ -4,6 +4,14 @@ _tenon_help() {
   "${COMP_WORDS[0]}" "${COMP_WORDS[1]}" $([[ ${COMP_WORDS[2]} == -* ]] || echo "${COMP_WORDS[2]}") --help 2>/dev/null
 }
 
+# First words of the indented lines behind a heading that `tenon .. --help` prints: subcommands, models, cases, ops.
+_tenon_listed() {
+  local heading=$1
+  shift
+  "${COMP_WORDS[0]}" "$@" --help 2>/dev/null |
+    awk -v heading="$heading" 'index($0, heading) == 1 { on = 1; next } !/^  / { on = 0 } on { print $1 }' | tr '\n' ' '
+}
+
 # Whether a flag takes a value that is no file; its choices go to `words`: "--log tenon|estimator", or "..; a, b, c [a]".
 _tenon_value() {
   local help kind
@@ -23,16 +31,15 @@ _tenon_value() {
 _tenon() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command=${COMP_WORDS[1]} words=
-  local commands='devices convert train evaluate predict score inspect preflight bench'
-  local models='mlp fashion flowers resnet'
 
   if ((COMP_CWORD == 1)); then
-    words="$commands --help --version"
+    words=$("${COMP_WORDS[0]}" --help 2>/dev/null | awk '/^  / { print $1 }' | tr '\n' ' ')
+    words+=' --help --version'
   elif [[ $previous == --device || $previous == --devices ]]; then
     words='auto cpu opencl-gpu tpu-emulator tpu-emulator:v2-8 tpu-emulator:v3-8 tpu-emulator:v4-8'
   elif [[ $previous == --tpu ]]; then
     words=$("${COMP_WORDS[0]}" preflight mlp --tpu . 2>&1 | sed -n 's/.*known are //p' | tr -d ,)
-  elif [[ $previous == --*dir || $previous == --*path || $previous == --input || $previous == --output || $previous == --source || $previous == --target || $previous == --reference || $previous == --hypothesis || $previous == --profile || $previous == --jobs ]]; then
+  elif [[ $previous == --*dir || $previous == --*path || $previous == --input || $previous == --output || $previous == --source || $previous == --target || $previous == --reference || $previous == --hypothesis || $previous == --file || $previous == --bleu_source || $previous == --bleu_ref || $previous == --profile || $previous == --jobs ]]; then
     COMPREPLY=($(compgen -f -- "$current"))
     return
   elif [[ $current == -* ]]; then
@@ -42,17 +49,16 @@ _tenon() {
   elif ((COMP_CWORD == 2)); then
     case $command in
       convert) words='idx images translation' ;;
-      train | evaluate | predict | preflight) words=$models ;;
+      train | evaluate | predict | preflight) words=$(_tenon_listed Models train) ;;
       inspect) words='graph plan model records checkpoint ops' ;;
       bench) words='step fit op' ;;
     esac
   elif ((COMP_CWORD == 3)) && [[ $command == inspect && ${COMP_WORDS[2]} == @(graph|plan|model) ]]; then
-    words=$models
+    words=$(_tenon_listed Models train)
   elif ((COMP_CWORD == 3)) && [[ $command == bench && ${COMP_WORDS[2]} == op ]]; then
-    words='dot conv conv_grad_input conv_grad_filter max_pool batch_norm layer_norm softmax attention reduce add exp transpose'
+    words=$(_tenon_listed Ops bench)
   elif ((COMP_CWORD == 3)) && [[ $command == bench ]]; then
-    words='mlp_tiny mlp_mnist mnist_cnn flowers180 flowers299 resnet20 resnet18 resnet50 resnet50_infer resnet50_infer32'
-    words+=' transformer_small transformer_base transformer_base_d0'
+    words=$(_tenon_listed Cases bench)
   fi
   if [[ -n $words ]]; then
     COMPREPLY=($(compgen -W "$words" -- "$current"))

@@ -65,6 +65,10 @@ offers() { # the words that are offered for the last of a command line's
   bash -c '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _tenon; echo "${COMPREPLY[*]}"' - "$completion" "$tenon" "$@"
 }
 completion=$(dirname "$0")/../../share/completion/tenon.bash
+[ "$(offers tra)" = 'train translate' ] || complain "completion of tra: $(offers tra)"
+[ "$(offers train '')" = 'mlp fashion flowers resnet transformer' ] || complain "completion of train: $(offers train '')"
+[ "$(offers bench step resnet50_)" = 'resnet50_infer resnet50_infer32' ] || complain "completion of bench step: $(offers bench step resnet50_)"
+[ "$(offers bench op layer)" = 'layer_norm layer_norm_grad' ] || complain "completion of bench op: $(offers bench op layer)"
 [ "$(offers convert '')" = 'idx images translation' ] || complain "completion of convert: $(offers convert '')"
 [ "$(offers convert translation --source "$work/da")" = "$data" ] || complain 'completion of --source'
 [ "$(offers train mlp --log '')" = 'tenon estimator' ] || complain "completion of --log: $(offers train mlp --log '')"

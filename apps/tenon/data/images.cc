@@ -14,7 +14,7 @@ class ImageData : public ModelData {
   explicit ImageData(const DataContext& c)
       : skip_corrupt_(c.flags.get_or("skip_corrupt", false)),
         augmentation_(c.flags.get_or("augment", true) ? c.model.augmentation : Augmentation::none()) {
-    const std::string& dir = c.flags.text("data_dir");
+    const std::string dir = c.flags.get_or("data_dir", std::string());
     const InfoFile info(dir);
     if (const std::string path = file_in(dir, "labels.txt"); !path.empty()) labels_ = read_text_lines(path).take();
     const auto size_of = [&](const char* name) {

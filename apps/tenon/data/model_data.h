@@ -2,9 +2,11 @@
 // the interface, so that a kind brings its flags, its examples, its files and what model.json remembers of it, in one file.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "flags.h"
@@ -46,6 +48,9 @@ class ModelData {
   virtual const std::vector<std::string>& labels() const;
   // Files that the model directory needs beside model.json, written once training begins.
   virtual void remember(const std::string& /*model_dir*/) const {}
+  // What is measured at each evaluation beside the model's own metrics, of the newest checkpoint; empty: nothing.
+  using Measure = std::function<std::vector<std::pair<std::string, double>>()>;
+  virtual Measure measure(const Flags& /*flags*/, const Params& /*params*/) const { return {}; }
   // Examples in a step of training; 0: as --train_batch_size says.
   virtual int64_t train_batch() const { return 0; }
   // Of the files in a data directory, as `tenon convert` names them.

@@ -12,6 +12,7 @@
 #include "tenon/example.h"
 #include "tenon/subtokenizer.h"
 #include "tenon/threads.h"
+#include "text/training_bleu.h"
 
 namespace tenon::runner {
 namespace {
@@ -69,6 +70,7 @@ class PairData : public ModelData {
     if (tokens > 0 && c.flags.has("train_batch_size") && c.flags.given("train_batch_size"))
       throw UsageError{"--batch_size, in tokens, and --train_batch_size, in examples, exclude each other"};
     batch_ = tokens / max_length_;
+    if (!c.flags.get_or("use_ctl", true)) throw UsageError{"--nouse_ctl: nothing but a loop of its own trains it"};
     if (!c.flags.has("static_batch")) return;
     const ResolvedDevice device = resolve_device(device_of(c.flags)).take();
     static_batch_ = c.flags.given("static_batch") ? c.flags.boolean("static_batch") : device.kind == "accelerator";
@@ -87,6 +89,9 @@ class PairData : public ModelData {
   }
   void remember(const std::string& model_dir) const override {
     if (words_) check(words_->save(model_dir + "/" + kVocabularyFile));
+  }
+  Measure measure(const Flags& flags, const Params& params) const override {
+    return measure_bleu(flags, params, vocab_path_);
   }
   int64_t train_batch() const override { return batch_; }
   const char* split(bool training) const override { return training ? "wmt32k-train" : "wmt32k-dev"; }
@@ -149,6 +154,8 @@ const DataKind kPairs{
                         "--nostatic_batch; else "
                         "pairs of about one length are together");
           flags.text("vocab_file", "", "subtoken vocabulary that the model directory keeps; empty: that of the data");
+          add_bleu_flags(flags);
+          flags.boolean("use_ctl", true, "train by a loop of its own rather than by Keras's fit; there is no other");
         },
     .open = [](const DataContext& c) -> std::unique_ptr<ModelData> { return std::make_unique<PairData>(c); },
 };

@@ -1,34 +1,14 @@
 // tenon score: how good generated text is beside what people wrote.
 #include "command.h"
-#include "tenon/text_file.h"
 #include "tenon/text_metrics.h"
+#include "text/lines.h"
 
 namespace tenon::runner {
 namespace {
 
-constexpr int64_t kMaxFileBytes = int64_t{1} << 30;
-
-using Lines = std::vector<std::string>;
-
-// All of them, the empty ones too; a byte order mark and CRs at their ends are no part of them.
-Lines lines_of(const std::string& path) {
-  const std::string text = read_text_file(path, kMaxFileBytes).take();
-  std::string_view rest = text;
-  if (rest.starts_with("\xef\xbb\xbf")) rest.remove_prefix(3);
-  Lines out;
-  while (!rest.empty()) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    std::string_view line = rest.substr(0, end);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    out.emplace_back(line);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return out;
-}
-
 struct Texts {
   std::string names;  // in errors
-  Lines references, hypotheses;
+  TextLines references, hypotheses;
 
   template <class T>
   T score(Result<T> result) const {
@@ -74,9 +54,9 @@ void score_rouge(const Texts& texts, bool json) {
 
 // A line of the reference has all answers that are right, with tabs between them.
 void score_answers(const Texts& texts, bool json) {
-  std::vector<Lines> references;
+  std::vector<TextLines> references;
   for (const std::string& line : texts.references) {
-    Lines& out = references.emplace_back();
+    TextLines& out = references.emplace_back();
     for (size_t at = 0; at <= line.size();) {
       const size_t end = std::min(line.find('\t', at), line.size());
       out.push_back(line.substr(at, end - at));

@@ -1,0 +1,25 @@
+#include "text/lines.h"
+
+#include <algorithm>
+
+#include "tenon/text_file.h"
+
+namespace tenon::runner {
+
+TextLines lines_of(const std::string& path) {
+  constexpr int64_t kMostBytes = int64_t{1} << 30;
+  const std::string text = read_text_file(path, kMostBytes).take();
+  std::string_view rest = text;
+  if (rest.starts_with("\xef\xbb\xbf")) rest.remove_prefix(3);
+  TextLines out;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    std::string_view line = rest.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    out.emplace_back(line);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return out;
+}
+
+}  // namespace tenon::runner

@@ -1,0 +1,63 @@
+#include "text/training_bleu.h"
+
+#include "tenon/text_metrics.h"
+#include "text/lines.h"
+#include "text/translator.h"
+
+namespace tenon::runner {
+namespace {
+
+class TrainingBleu {
+ public:
+  TrainingBleu(const Flags& flags, const Params& params, const std::string& vocabulary)
+      : model_dir_(flags.required("model_dir")),
+        options_{.device = device_of(flags),
+                 .strategy = {.dtype_policy = params.get<std::string>("dtype_policy"),
+                              .deterministic = flags.boolean("deterministic"),
+                              .soft_placement = flags.boolean("soft_placement")},
+                 .vocabulary = vocabulary},
+        params_(params),
+        references_(lines_of(flags.required("bleu_ref"))) {
+    for (std::string& text : lines_of(flags.required("bleu_source"))) lines_.push_back({std::move(text), {}, {}, 0});
+    if (lines_.size() != references_.size())
+      throw UsageError{format("--bleu_source has %zu lines and --bleu_ref %zu", lines_.size(), references_.size())};
+  }
+
+  // Its programs are gone when training goes on: they have a copy of the weights.
+  std::vector<std::pair<std::string, double>> operator()() {
+    Translator translator(options_, params_);
+    translator.load(model_dir_);
+    translator.translate(lines_);
+    TextLines found;
+    for (const Line& line : lines_) found.push_back(line.translation);
+    const auto score = [&](bool lowercase) {
+      return bleu(references_, found, {BleuTokenizer::kMteval14, lowercase}).take().score;
+    };
+    return {{"bleu_uncased", score(true)}, {"bleu_cased", score(false)}};
+  }
+
+ private:
+  std::string model_dir_;
+  TranslatorOptions options_;
+  Params params_;
+  TextLines references_;
+  std::vector<Line> lines_;
+};
+
+}  // namespace
+
+void add_bleu_flags(Flags& flags) {
+  flags.text("bleu_source", "", "text to translate at each evaluation, a sentence a line");
+  flags.text("bleu_ref", "", "its translation by a person, for BLEU of that");
+}
+
+ModelData::Measure measure_bleu(const Flags& flags, const Params& params, const std::string& vocabulary) {
+  const bool source = !flags.text("bleu_source").empty(), reference = !flags.text("bleu_ref").empty();
+  if (source != reference) throw UsageError{"--bleu_source and --bleu_ref need each other"};
+  if (!source) return {};
+  if (!flags.boolean("evaluate")) throw UsageError{"--bleu_source is for evaluations, which --noevaluate leaves out"};
+  if (vocabulary.empty()) throw UsageError{"--bleu_source needs a vocabulary: --vocab_file, or that of --data_dir"};
+  return TrainingBleu(flags, params, vocabulary);
+}
+
+}  // namespace tenon::runner

@@ -1,0 +1,100 @@
+#include "text/translator.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "output.h"
+#include "process.h"
+
+namespace tenon::runner {
+namespace {
+
+constexpr int64_t kMostTokens = 1024;  // of a line
+
+// Sizes of programs: few, so that they are compiled once.
+int64_t size_of_program(int64_t least) {
+  int64_t size = 16;
+  while (size < least) size += std::max<int64_t>(size / 4, 8);
+  return size;
+}
+
+}  // namespace
+
+Translator::Translator(TranslatorOptions options, const Params& params)
+    : options_(std::move(options)),
+      params_(params),
+      strategy_(options_.device, options_.strategy),
+      words_(Subtokenizer::load(options_.vocabulary).take()) {
+  const auto expected = params_.get<int64_t>("vocab_size");
+  if (words_.size() != expected)
+    throw Error(Status(Code::kInvalid,
+                       format("%s has %ld subtokens, and the model was trained with %ld", options_.vocabulary.c_str(),
+                              static_cast<long>(words_.size()), static_cast<long>(expected))));
+}
+
+void Translator::load(const std::string& checkpoint) { strategy_.warm_start({.ckpt_to_initialize_from = checkpoint}); }
+
+void Translator::translate(std::vector<Line>& lines) {
+  std::vector<size_t> order;  // of those that say something, the short ones first
+  for (size_t i = 0; i < lines.size(); ++i) {
+    encode(lines[i]);
+    if (lines[i].ids.size() > 1) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return lines[a].ids.size() < lines[b].ids.size(); });
+  const auto most = static_cast<size_t>(options_.batch);
+  for (size_t at = 0; at < order.size(); at += most) {
+    if (interrupted()) throw Error(Status(Code::kInterrupted, "interrupted"));
+    translate(lines, std::span(order).subspan(at, std::min(most, order.size() - at)));
+  }
+}
+
+void Translator::encode(Line& line) const {
+  line.ids.clear();
+  check(words_.encode(line.source, line.ids));
+  const auto most = static_cast<size_t>(options_.padded_length > 0 ? options_.padded_length : kMostTokens);
+  if (line.ids.size() >= most) {
+    print_error(format("a line of %zu tokens is cut to %zu", line.ids.size(), most - 1));
+    line.ids.resize(most - 1);
+  }
+  line.ids.push_back(Subtokenizer::kEos);
+}
+
+Decoder& Translator::decoder(int64_t length, int64_t max_length) {
+  const auto found = decoders_.find(length);
+  if (found != decoders_.end()) return found->second;
+  DecodeOptions search = options_.search;
+  search.max_length = max_length;
+  search.eos = Subtokenizer::kEos;
+  return decoders_.emplace(length, models::translator(strategy_, params_, search)).first->second;
+}
+
+void Translator::translate(std::vector<Line>& lines, std::span<const size_t> which) {
+  const bool padded = options_.padded_length > 0;
+  const auto longest = static_cast<int64_t>(lines[which.back()].ids.size());
+  const int64_t length = padded ? options_.padded_length : size_of_program(longest);
+  const int64_t max_length = padded ? length : length + options_.extra_length;
+  const int64_t rows = padded ? options_.batch : size_of_program(static_cast<int64_t>(which.size()));
+  const int64_t batch = std::min(rows, options_.batch);
+  std::vector<int32_t> ids(static_cast<size_t>(batch * length), 0);
+  for (size_t i = 0; i < static_cast<size_t>(batch); ++i) {
+    const Line& line = lines[which[std::min(i, which.size() - 1)]];
+    std::copy(line.ids.begin(), line.ids.end(), ids.begin() + static_cast<std::ptrdiff_t>(i) * length);
+  }
+  Decoder& decode = decoder(length, max_length);
+  const Decoded found =
+      decode({{"inputs", Array(ids, {batch, length})}}, std::min(max_length, longest + options_.extra_length));
+  const std::vector<int32_t> all = found.ids.to<int32_t>();
+  const std::vector<double> scores = found.scores.to<double>();
+  const auto beams = static_cast<size_t>(options_.search.beam_size);
+  for (size_t i = 0; i < which.size(); ++i) {
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(i * beams) * max_length;
+    const auto ends = [](int32_t id) { return id == Subtokenizer::kEos || id == Subtokenizer::kPad; };
+    const auto end = std::find_if(begin, begin + max_length, ends);
+    tokens_ += end - begin;
+    lines[which[i]].translation = words_.decode(std::vector<int32_t>(begin, end));
+    lines[which[i]].score = scores[i * beams];
+  }
+}
+
+}  // namespace tenon::runner

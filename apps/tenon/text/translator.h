@@ -1,0 +1,56 @@
+// Lines of text in one language to lines in another, by a model that `tenon train transformer` made.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/models.h"
+#include "tenon/decoding.h"
+#include "tenon/subtokenizer.h"
+
+namespace tenon::runner {
+
+// One line, on its way.
+struct Line {
+  std::string source, translation;
+  std::vector<int32_t> ids;
+  double score = 0;
+};
+
+struct TranslatorOptions {
+  std::string device = "auto";
+  StrategyOptions strategy = {};
+  std::string vocabulary;     // file of subtokens
+  DecodeOptions search = {};  // beam_size, alpha, temperature, top_k, top_p
+  int64_t extra_length = 50;  // tokens that a translation may have more than its sentence
+  int64_t padded_length = 0;  // not 0: one program for all sentences, of so many tokens each
+  int64_t batch = 32;         // sentences at a time
+};
+
+class Translator {
+ public:
+  // REQUIRED: params are those of the model, with vocab_size. Throws Error where the vocabulary is not the model's.
+  Translator(TranslatorOptions options, const Params& params);
+
+  // From a prefix, or a directory's newest checkpoint; again where there is a newer one.
+  void load(const std::string& checkpoint);
+  // Gives each its translation; an empty line has an empty one.
+  void translate(std::vector<Line>& lines);
+  int64_t tokens() const { return tokens_; }  // written so far
+
+ private:
+  void encode(Line& line) const;
+  Decoder& decoder(int64_t length, int64_t max_length);
+  void translate(std::vector<Line>& lines, std::span<const size_t> which);
+
+  TranslatorOptions options_;
+  Params params_;
+  Strategy strategy_;
+  Subtokenizer words_;
+  std::map<int64_t, Decoder> decoders_;
+  int64_t tokens_ = 0;
+};
+
+}  // namespace tenon::runner

@@ -1,0 +1,84 @@
+#!/bin/bash
+# A model that translates: from text to BLEU, on every device, by whole batches and by length; and what is refused.
+#   runner_transformer.sh TENON
+. "$(dirname "$0")/runner_lib.sh"
+for i in $(seq 300); do
+  n=$((i * 7 % 300))
+  echo "The number is $n." >>"$work/en"
+  echo "Die Zahl ist $n." >>"$work/de"
+  [ $((n % 3)) -ne 0 ] || { echo "It is $n, which three divides without a rest." >>"$work/en" && echo "Es ist $n, was drei teilt." >>"$work/de"; }
+done
+head -n 24 "$work/en" >"$work/dev.en"
+head -n 24 "$work/de" >"$work/dev.de"
+expect 0 '' "$tenon" convert translation --source "$work/en" --target "$work/de" --dev_source "$work/dev.en" \
+  --dev_target "$work/dev.de" --vocab_size 300 --train_shards 2 --max_length 32 --output "$work/data"
+model=(transformer --param_set tiny --num_hidden_layers 1 --data_dir "$work/data")
+train=("$tenon" train "${model[@]}" --warmup_steps 60 --learning_rate 4 --json)
+devices='cpu opencl-gpu tpu-emulator:v2-8,dots=f32'
+
+echo '# the same losses on each device, of one global batch'
+for device in $devices; do
+  "${train[@]}" --device "$device" --static_batch --batch_size 512 --dropout 0 --train_steps 12 \
+    >"$work/loss.$device" 2>"$work/err" || complain "training on $device: $(cat "$work/err")"
+done
+loss() { sed -n 's/.*"event": "result".*"train_loss": \([0-9.e-]*\).*/\1/p' "$work/loss.$1"; }
+for device in $devices; do
+  awk -v a="$(loss cpu)" -v b="$(loss $device)" 'BEGIN { exit a > 1 && (a - b) ^ 2 < (1e-4 * a) ^ 2 ? 0 : 1 }' ||
+    complain "loss on $device: $(loss $device), on cpu $(loss cpu)"
+done
+
+echo '# by length, in one go and in two, with BLEU of each evaluation'
+bleu=(--bleu_source "$work/dev.en" --bleu_ref "$work/dev.de" --steps_between_evals 60)
+expect 0 '' "${train[@]}" --device cpu --batch_size 512 --train_steps 120 --model_dir "$work/whole" "${bleu[@]}"
+whole=$(result hash) uncased=$(result bleu_uncased) cased=$(result bleu_cased)
+[ "$(grep -c '"event": "evaluation".*"bleu_cased": ' "$work/out")" -eq 2 ] || complain "evaluations: $(cat "$work/out")"
+expect 0 '' "${train[@]}" --device cpu --batch_size 512 --train_steps 60 --model_dir "$work/parts"
+expect 0 '' "${train[@]}" --device cpu --batch_size 512 --train_steps 120 --model_dir "$work/parts" --threads 1
+[ "$(result hash)" = "$whole" ] || complain "hash of two parts: $(result hash), of one $whole"
+awk -v b="$uncased" 'BEGIN { exit b > 15 ? 0 : 1 }' || complain "BLEU $uncased after 120 steps"
+
+echo '# translations'
+translate=("$tenon" translate --model_dir "$work/whole" --file "$work/dev.en" --output)
+for device in $devices; do
+  expect 0 '' "${translate[@]}" "$work/out.$device" --device "$device"
+  cmp -s "$work/out.cpu" "$work/out.$device" || complain "translations on $device are not those on cpu"
+done
+expect 0 '' "$tenon" score --reference "$work/dev.de" --hypothesis "$work/out.cpu" --json
+[ "$(result bleu_uncased) $(result bleu_cased)" = "$uncased $cased" ] || complain "training said BLEU $uncased $cased: $(cat "$work/out")"
+for how in '--padded_decode --decode_max_length 64' '--decode_batch_size 5'; do
+  expect 0 '' "${translate[@]}" "$work/other" --device cpu $how
+  cmp -s "$work/out.cpu" "$work/other" || complain "translations with $how are others"
+done
+"$tenon" translate --model_dir "$work/whole" --device cpu <"$work/dev.en" >"$work/other" || complain 'from standard input'
+cmp -s "$work/out.cpu" "$work/other" || complain 'translations of standard input are others'
+printf 'The number is 7.\n\nThe number is 7.\n' >"$work/three"
+expect 0 '' "$tenon" translate --model_dir "$work/whole" --file "$work/three" --json --beam_size 1 --device cpu
+[ "$(grep -c '"translation": ""' "$work/out")" -eq 1 ] && [ "$(wc -l <"$work/out")" -eq 3 ] || complain "lines: $(cat "$work/out")"
+for i in 1 2; do
+  expect 0 '' "${translate[@]}" "$work/drawn.$i" --beam_size 1 --temperature 1 --top_p 0.9 --seed 5 --device cpu
+done
+cmp -s "$work/drawn.1" "$work/drawn.2" || complain 'one seed draws two texts'
+
+echo '# what is refused'
+printf 'The \377 is 7.\n' >"$work/bad"
+expect 1 'no UTF-8' "$tenon" translate --model_dir "$work/whole" --file "$work/bad" --output "$work/none"
+[ ! -e "$work/none" ] || complain 'an error left an output'
+expect 1 "cannot read '$work/none'" "$tenon" translate --model_dir "$work/whole" --file "$work/none"
+expect 2 '--top_k needs a --temperature' "${translate[@]}" "$work/none" --top_k 3
+expect 2 '--decode_max_length needs --padded_decode' "${translate[@]}" "$work/none" --decode_max_length 9
+expect 1 'a temperature is for beam_size 1' "${translate[@]}" "$work/none" --temperature 1
+expect 0 '' "$tenon" convert translation --source "$work/dev.en" --target "$work/dev.de" \
+  --dev_source "$work/dev.en" --dev_target "$work/dev.de" --vocab_size 100 --output "$work/small"
+small=$work/$(cd "$work" && echo small/vocab.*) found="$(wc -l <"$work"/small/vocab.*) subtokens"
+expect 2 "$small has $found, expected" "${translate[@]}" "$work/none" --vocab_file "$small"
+expect 2 "$small has $found, expected" "${train[@]}" --vocab_file "$small" --train_steps 1
+expect 2 '--bleu_source and --bleu_ref need each other' "${train[@]}" --bleu_source "$work/dev.en" --model_dir "$work/none"
+expect 2 '--bleu_source has 24 lines and --bleu_ref 3' "${train[@]}" --bleu_source "$work/dev.en" --bleu_ref "$work/three" --model_dir "$work/none"
+expect 2 '--model_dir is missing' "${train[@]}" --bleu_source "$work/dev.en" --bleu_ref "$work/dev.de"
+expect 2 '--batch_size is 16 tokens, expected at least --max_length, 32' "${train[@]}" --batch_size 16
+expect 2 'exclude each other' "${train[@]}" --batch_size 512 --train_batch_size 16
+expect 2 '--nouse_ctl' "${train[@]}" --nouse_ctl
+expect 2 '--distribution_strategy mirrored is not for' "${train[@]}" --device tpu-emulator:v2-8 --distribution_strategy mirrored
+expect 1 'expected at most 8 tokens, which is --max_length' "${train[@]}" --max_length 8 --static_batch --train_steps 1
+expect 2 'does not translate' "$tenon" translate mlp --model_dir "$work/none" --file "$work/three"
+finish
