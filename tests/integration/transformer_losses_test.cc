@@ -1,0 +1,125 @@
+// The Transformer trains as in PyTorch: from the weights and on the sentences of tests/fixtures/make_transformer.py, whose losses in float32
+// and in float64 are in tests/fixtures/transformer.csv, on every device.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include "models/models.h"
+#include "tenon/strategy.h"
+
+namespace tenon {
+namespace {
+
+constexpr int kSteps = 50, kBatches = 4;
+constexpr int64_t kBatch = 8, kTokensOfSide = 12, kVocabulary = 53;
+constexpr double kTolerance = 1e-4;  // relative
+
+uint32_t mix(uint32_t x) {
+  x ^= x >> 16;
+  x *= 0x7feb352du;
+  x ^= x >> 15;
+  x *= 0x846ca68bu;
+  return x ^ (x >> 16);
+}
+
+double uniform(std::string_view name, int64_t i) {
+  uint32_t h = 0x811c9dc5u;
+  for (const char c : name) h = (h ^ static_cast<uint8_t>(c)) * 0x01000193u;
+  return mix(static_cast<uint32_t>(i) + h * 0x9e3779b9u) * 0x1p-32;
+}
+
+Array weight(const std::string& name, const Type& type) {
+  std::vector<float> values(static_cast<size_t>(type.shape.elements()));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double value = (2 * uniform(name, static_cast<int64_t>(i)) - 1) / 8;
+    values[i] = static_cast<float>(name.ends_with("gamma") ? value + 1 : name == "embeddings" ? value * 1.5 : value);
+  }
+  return Array(values, type.shape);
+}
+
+Array sentences(const std::string& side, int64_t batch) {
+  std::vector<int32_t> tokens(static_cast<size_t>(kBatch * kTokensOfSide), 0);
+  for (int64_t row = 0; row < kBatch; ++row) {
+    const int64_t n = batch * kBatch + row;
+    const auto words = static_cast<int64_t>(uniform(side + "/length", n) * (kTokensOfSide - 2)) + 1;
+    const auto at = [&](int64_t t) -> int32_t& { return tokens[static_cast<size_t>(row * kTokensOfSide + t)]; };
+    for (int64_t t = 0; t < words; ++t)
+      at(t) = static_cast<int32_t>(uniform(side, kTokensOfSide * n + t) * (kVocabulary - 2)) + 2;
+    at(words) = 1;
+  }
+  return Array(tokens, {kBatch, kTokensOfSide});
+}
+
+Params params() {
+  return {{"param_set", std::string("tiny")},
+          {"num_hidden_layers", int64_t{2}},
+          {"vocab_size", kVocabulary},
+          {"dropout", 0.0},
+          {"label_smoothing", 0.1},
+          {"optimizer", std::string("adam")},
+          {"beta_2", 0.997},
+          {"epsilon", 1e-9},
+          {"learning_rate", 0.02},
+          {"learning_rate_schedule", std::string("rsqrt")},
+          {"warmup_steps", 20.0}};
+}
+
+Function loss_of(const Strategy& strategy, Mode mode) {
+  return strategy.function(
+      [mode](const Features& in) {
+        return Outputs{{"loss", models::transformer(in, in["targets"], mode, params()).loss}};
+      },
+      {.mode = mode});
+}
+
+std::vector<std::vector<double>> losses_of_pytorch() {
+  std::ifstream file(TENON_FIXTURES "/transformer.csv");
+  std::vector<std::vector<double>> out;
+  for (std::string line, field; std::getline(file, line);) {
+    if (line.rfind("float", 0) != 0) continue;
+    std::istringstream fields(line);
+    std::getline(fields, field, ',');
+    std::vector<double>& values = out.emplace_back();
+    while (std::getline(fields, field, ',')) values.push_back(std::stod(field));
+  }
+  return out;
+}
+
+class TransformerLosses : public testing::TestWithParam<const char*> {};
+
+TEST_P(TransformerLosses, AreThoseOfPyTorchForFiftySteps) {
+  Strategy strategy(GetParam());
+  std::vector<Arrays> batches;
+  for (int k = 0; k < kBatches; ++k)
+    batches.push_back({{"inputs", sentences("inputs", k)}, {"targets", sentences("targets", k)}});
+  Function train = loss_of(strategy, Mode::kTrain), evaluate = loss_of(strategy, Mode::kEval);
+  evaluate(batches[0]);  // makes the weights
+  for (const Strategy::VariableInfo& v : strategy.variables()) strategy.write(v.name, weight(v.name, v.type));
+
+  std::vector<double> losses;
+  for (int step = 0; step < kSteps; ++step)
+    losses.push_back(train(batches[static_cast<size_t>(step % kBatches)])["loss"].to<double>()[0]);
+  losses.push_back(evaluate(batches[0])["loss"].to<double>()[0]);
+
+  const std::vector<std::vector<double>> expected = losses_of_pytorch();
+  ASSERT_EQ(expected.size(), 2u) << "float32 and float64";
+  for (const std::vector<double>& peer : expected) {
+    ASSERT_EQ(peer.size(), losses.size());
+    double largest = 0;
+    for (size_t s = 0; s < peer.size(); ++s) {
+      EXPECT_NEAR(losses[s], peer[s], kTolerance * peer[s]) << "step " << s;
+      largest = std::max(largest, std::fabs(losses[s] - peer[s]) / peer[s]);
+    }
+    std::printf("  %s: largest relative difference from PyTorch in %s %.1e\n", GetParam(),
+                &peer == &expected[0] ? "float32" : "float64", largest);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, TransformerLosses,
+                         testing::Values("cpu", "opencl-gpu", "tpu-emulator:v2-8,dots=f32"),
+                         [](const auto& test) { return std::string(test.param, 3); });
+
+}  // namespace
+}  // namespace tenon
