@@ -120,7 +120,7 @@ ConvertSummary convert_translation_files(const Flags& flags) {
   return convert_translation(options, process_pool()).take();
 }
 
-const Kind kKinds[] = {
+const Kind kConversions[] = {
     {"idx", "idx --input DIR --output DIR [FLAGS]", declare_idx, convert_idx_files, {"unknown_labels", "bad_images"}},
     {"images",
      "images --train_csv FILE --labels FILE --output DIR [--validation_csv FILE] [FLAGS]",
@@ -136,13 +136,13 @@ const Kind kKinds[] = {
 
 std::vector<std::string> kind_names() {
   std::vector<std::string> out;
-  for (const Kind& kind : kKinds) out.push_back(kind.name);
+  for (const Kind& kind : kConversions) out.push_back(kind.name);
   return out;
 }
 
 const Kind* kind_among(const std::vector<std::string>& words) {
   for (const std::string& word : words)
-    for (const Kind& kind : kKinds)
+    for (const Kind& kind : kConversions)
       if (word == kind.name) return &kind;
   return nullptr;
 }
@@ -153,7 +153,7 @@ void declare_convert(Flags& flags, const std::vector<std::string>& words) {
   flags.alias("output_dir", "output");
   flags.boolean("overwrite", false, "replace the records that are there already");
   const Kind* named = kind_among(words);
-  for (const Kind& kind : kKinds)
+  for (const Kind& kind : kConversions)
     if (!named || named == &kind) kind.declare(flags);
 }
 

@@ -51,12 +51,14 @@ _tenon() {
       convert) words='idx images translation' ;;
       train | evaluate | predict | preflight) words=$(_tenon_listed Models train) ;;
       inspect) words='graph plan model records checkpoint ops' ;;
-      bench) words='step fit op' ;;
+      bench) words='step fit decode op' ;;
     esac
   elif ((COMP_CWORD == 3)) && [[ $command == inspect && ${COMP_WORDS[2]} == @(graph|plan|model) ]]; then
     words=$(_tenon_listed Models train)
   elif ((COMP_CWORD == 3)) && [[ $command == bench && ${COMP_WORDS[2]} == op ]]; then
     words=$(_tenon_listed Ops bench)
+  elif ((COMP_CWORD == 3)) && [[ $command == bench && ${COMP_WORDS[2]} == decode ]]; then
+    words='tiny base big'
   elif ((COMP_CWORD == 3)) && [[ $command == bench ]]; then
     words=$(_tenon_listed Cases bench)
   fi

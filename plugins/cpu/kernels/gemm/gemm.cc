@@ -226,6 +226,7 @@ void Gemm::multiply(const GemmData& d, const Block& block, int64_t k, Slice rows
 }
 
 void Gemm::streamed(const GemmData& d, const Block& block, float* room) const {
+  if (block.rows <= kFewestRows && !s_.pairs) return few_rows(d, block);
   Panel panel;
   panel.runs = kNoRuns;
   panel.a_rows = a_rows_.data() + block.row;

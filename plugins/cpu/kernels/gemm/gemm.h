@@ -49,6 +49,8 @@ class ThinProduct;
 // Blocking chosen once for a shape; immutable, so that threads share it.
 class Gemm {
  public:
+  static constexpr int64_t kFewestRows = 5;  // that are no tile
+
   // consumed: C goes to a consumer, block by block. REQUIRES batch 1, m and n above 1.
   explicit Gemm(const GemmShape& shape, bool consumed = false);
 
@@ -96,6 +98,7 @@ class Gemm {
                 Panel& panel) const;
   // As product, where rows are so few that B, read once, takes longer than its sums.
   void streamed(const GemmData& d, const Block& block, float* room) const;
+  void few_rows(const GemmData& d, const Block& block) const;
   void pack_b(const float* b, const Block& block, int64_t at, int64_t depth, float* out) const;
   void pack_a(const float* a, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const;
   template <class T>

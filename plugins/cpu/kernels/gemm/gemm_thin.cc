@@ -9,6 +9,7 @@ namespace {
 
 constexpr int kSums = Lanes::kLanes == 16 ? 24 : 12;  // in registers
 constexpr int64_t kMostRows = 32;                     // of A: four vectors of them or two
+constexpr int64_t kFewestRows = 16;                   // whatever of their vectors they fill
 constexpr int64_t kThinDepth = 256;                   // terms packed of A, where B lies in their order
 constexpr int64_t kLeastDepth = 24;                   // where it does not: less does not pay for turning C,
 constexpr int64_t kWholeDepth = 4096;                 // and more would not fit, as all of them are packed
@@ -100,8 +101,10 @@ void thin(const Tile& t, int64_t vectors, int64_t rows) {
 }  // namespace
 
 bool ThinProduct::suits(const GemmShape& s) {
-  return s.batch == 1 && !s.ta && s.a_at.empty() && s.m >= 8 && s.m <= kMostRows &&
-         4 * round_up(s.m, Lanes::kLanes) <= 5 * s.m && s.k * s.n >= kThinWeights && s.act <= TENON_ACT_RELU &&
+  const bool fills_vectors = s.m >= 8 && 4 * round_up(s.m, Lanes::kLanes) <= 5 * s.m;
+  const bool is_read_once = s.tb && s.m <= kFewestRows;  // then B takes longer to arrive than to multiply
+  return s.batch == 1 && !s.ta && s.a_at.empty() && s.m <= kMostRows && (fills_vectors || is_read_once) &&
+         s.k * s.n >= kThinWeights && s.act <= TENON_ACT_RELU &&
          (!s.tb || (s.k >= kLeastDepth && s.k <= kWholeDepth));
 }
 

@@ -99,6 +99,7 @@ void attend(const Attention& a, const AttentionPorts& p, const AttentionRoom& ro
 Kernel make_attention(const NodeView& node, const Env&) {
   const AttentionRef a = attention_of(node, op::attention::q, op::attention::k, op::attention::bias);
   if (suits_pair_attention(node, *a, 0)) return make_pair_attention(node, a);
+  if (suits_single_attention(*a)) return make_single_attention(node, a);
   const bool seeded = a->drops();
   Kernel k;
   k.threads = threads_for(a->B * a->N * a->T * (a->S + a->D));

@@ -62,6 +62,10 @@ bool suits_pair_attention(const NodeView& node, const Attention& a, int q);
 Kernel make_pair_attention(const NodeView& node, const AttentionRef& a);
 Kernel make_pair_attention_grad(const NodeView& node, const AttentionRef& a);
 
+// One query a head without dropout, which reads keys and values once (attention_once.cc).
+bool suits_single_attention(const Attention& a);
+Kernel make_single_attention(const NodeView& node, const AttentionRef& a);
+
 // The draws that decide the dropout of scores, made for several rows at a time.
 class ScoreDraws {
  public:

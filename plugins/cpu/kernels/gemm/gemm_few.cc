@@ -1,0 +1,88 @@
+// Products of fewer rows than a tile has, and a large matrix, which is read once in long stretches; sums wait in C.
+#include <algorithm>
+
+#include "kernels/element/activation.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/norm/softmax.h"
+
+namespace tenon::cpu::TENON_CPU_ISA {
+namespace {
+
+constexpr int64_t kStretch = 512;  // columns: the sums of five rows stay next to the core
+constexpr int64_t kTogether = 4;   // rows of B, so that sums are loaded once for all of them
+
+struct FewRows {
+  const float* a[Gemm::kFewestRows];
+  float* c[Gemm::kFewestRows];
+  const float* b;
+  int64_t ld, columns;  // of B
+};
+
+// c[r][j] += sum of a[r][k] b[k][j] over D rows of B, in order.
+template <int R, int D>
+TENON_INLINE void add_some(const FewRows& f, int64_t k) {
+  using V = Lanes;
+  V::Vector x[R][D];
+  for (int r = 0; r < R; ++r)
+    for (int i = 0; i < D; ++i) x[r][i] = V::splat(f.a[r][k + i]);
+  const float* b = f.b + k * f.ld;
+  for (int64_t j = 0; j < f.columns; j += V::kLanes) {
+    V::Vector rows[D];
+    for (int i = 0; i < D; ++i) rows[i] = row<V>(b + i * f.ld, j, f.columns, 0);
+    for (int r = 0; r < R; ++r) {
+      V::Vector sum = row<V>(f.c[r], j, f.columns, 0);
+      for (int i = 0; i < D; ++i) sum += x[r][i] * rows[i];
+      put<V>(f.c[r], j, f.columns, sum);
+    }
+  }
+}
+
+template <int R>
+void add_all(const FewRows& f, int64_t depth) {
+  int64_t k = 0;
+  for (; k + kTogether <= depth; k += kTogether) add_some<R, kTogether>(f, k);
+  for (; k < depth; ++k) add_some<R, 1>(f, k);
+}
+
+void add_all(const FewRows& f, int64_t rows, int64_t depth) {
+  switch (rows) {
+    case 1:
+      return add_all<1>(f, depth);
+    case 2:
+      return add_all<2>(f, depth);
+    case 3:
+      return add_all<3>(f, depth);
+    case 4:
+      return add_all<4>(f, depth);
+    default:
+      return add_all<5>(f, depth);
+  }
+}
+
+}  // namespace
+
+void Gemm::few_rows(const GemmData& d, const Block& block) const {
+  const int64_t end = block.column + block.columns;
+  for (int64_t j = block.column; j < end; j += kStretch) {
+    FewRows f{{}, {}, d.b + block.k * s_.n + j, s_.n, std::min(kStretch, end - j)};
+    for (int64_t r = 0; r < block.rows; ++r) {
+      f.a[r] = d.a + a_rows_[static_cast<size_t>(block.row + r)] + block.k;
+      f.c[r] = d.c + (block.row + r) * s_.n + j;
+      if (d.bias)
+        std::copy_n(d.bias + j, f.columns, f.c[r]);
+      else
+        std::fill_n(f.c[r], f.columns, 0.0f);
+    }
+    add_all(f, block.rows, block.depth);
+    for (int64_t r = 0; r < block.rows && !block.partial; ++r) {
+      float* const c = f.c[r];
+      if (d.norm.scale)
+        for (int64_t i = 0; i < f.columns; ++i) c[i] = d.norm.of(j + i, c[i]);
+      if (d.residual)
+        for (int64_t i = 0; i < f.columns; ++i) c[i] += d.residual[(block.row + r) * s_.n + j + i];
+      if (s_.act != TENON_ACT_NONE) act_loop(s_.act)(c, c, f.columns, s_.alpha);
+    }
+  }
+}
+
+}  // namespace tenon::cpu::TENON_CPU_ISA
