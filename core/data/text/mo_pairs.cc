@@ -1,7 +1,10 @@
 // Compiled gettext catalogues. Source: "The Format of GNU MO Files" in gettext's manual.
+#include <iconv.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <memory>
 
 #include "base/file/file.h"
 #include "base/text.h"
@@ -13,6 +16,36 @@ namespace {
 constexpr uint32_t kMagic = 0x950412de;
 constexpr uint32_t kMaxStringBytes = 1 << 20;
 constexpr char kEndOfContext = '\x04';
+
+// From a character set to UTF-8.
+class Recoding {
+ public:
+  // Names are those of the C library's iconv.
+  bool open(const std::string& charset) {
+    const auto is_plain = [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.' || c == ':';
+    };
+    if (charset.empty() || charset.size() > 32 || !std::all_of(charset.begin(), charset.end(), is_plain)) return false;
+    const iconv_t found = ::iconv_open("UTF-8", charset.c_str());
+    if (found == reinterpret_cast<iconv_t>(-1)) return false;
+    state_ = {found, [](iconv_t state) { ::iconv_close(state); }};
+    return true;
+  }
+  // What is no text of the set stays as it is.
+  void recode(std::string& text) const {
+    if (!state_) return;
+    std::string out(text.size() * 4 + 4, '\0');
+    char *from = text.data(), *to = out.data();
+    size_t left = text.size(), room = out.size();
+    ::iconv(state_.get(), nullptr, nullptr, nullptr, nullptr);
+    if (::iconv(state_.get(), &from, &left, &to, &room) == static_cast<size_t>(-1)) return;
+    out.resize(out.size() - room);
+    text.swap(out);
+  }
+
+ private:
+  std::shared_ptr<void> state_;
+};
 
 class MoPairs : public PairReader {
  public:
@@ -41,11 +74,14 @@ class MoPairs : public PairReader {
       TENON_TRY(read_string(originals_ + uint64_t{i} * 8, pair.source));
       TENON_TRY(read_string(translations_ + uint64_t{i} * 8, pair.target));
       if (pair.source.empty()) {
-        TENON_TRY(check_charset(pair.target));
+        TENON_TRY(read_charset(pair.target));
         continue;
       }
       pair.source.erase(0, pair.source.find(kEndOfContext) + 1);  // npos + 1: nothing
-      for (std::string* text : {&pair.source, &pair.target}) text->resize(std::min(text->find('\0'), text->size()));
+      for (std::string* text : {&pair.source, &pair.target}) {
+        text->resize(std::min(text->find('\0'), text->size()));
+        recoding_.recode(*text);
+      }
       return true;
     }
     return false;
@@ -76,7 +112,7 @@ class MoPairs : public PairReader {
   }
 
   // The translation of nothing is the catalogue's head.
-  Status check_charset(std::string_view head) const {
+  Status read_charset(std::string_view head) {
     constexpr std::string_view kKey = "charset=";
     const size_t key = head.find(kKey);
     if (key == std::string_view::npos) return {};
@@ -84,11 +120,13 @@ class MoPairs : public PairReader {
     std::string charset(rest.substr(0, std::min(rest.find_first_of(" \n;"), rest.size())));
     for (char& c : charset) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
     if (charset == "utf-8" || charset == "utf8" || charset == "us-ascii" || charset == "ascii") return {};
-    return damaged(
-        cat("its text is in ", abbreviated(charset), ", expected UTF-8; msgconv --to-code=UTF-8 makes it that"));
+    if (recoding_.open(charset)) return {};
+    return damaged(cat("its text is in ", abbreviated(charset),
+                       ", which iconv does not know; msgconv --to-code=UTF-8 makes it UTF-8"));
   }
 
   File file_;
+  Recoding recoding_;
   bool swapped_ = false;
   uint32_t count_ = 0, at_ = 0;
   uint64_t originals_ = 0, translations_ = 0;  // where the tables of their strings are

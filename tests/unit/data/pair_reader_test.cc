@@ -111,9 +111,20 @@ TEST_F(PairText, OfACatalogueAreItsMessagesInEitherByteOrder) {
   EXPECT_EQ(mo(catalogue({})).error, "");
 }
 
-TEST_F(PairText, OfACatalogueInAnotherCharsetAreRefused) {
-  EXPECT_EQ(mo(catalogue({{"", "Content-Type: text/plain; charset=ISO-8859-1\n"}, {"a", "b"}})).error,
-            "de.mo: its text is in iso-8859-1, expected UTF-8; msgconv --to-code=UTF-8 makes it that");
+TEST_F(PairText, OfACatalogueInAnotherCharsetBecomeUtf8) {
+  const auto in = [&](const std::string& charset, const std::string& text) {
+    return mo(catalogue({{"", "Content-Type: text/plain; charset=" + charset + "\n"}, {"Open", text}}));
+  };
+  EXPECT_EQ(in("ISO-8859-1",
+               "\xd6"
+               "ffnen")
+                .pairs,
+            "Open|\u00d6ffnen\n");
+  EXPECT_EQ(in("KOI8-R", "\xf2").pairs, "Open|\u0420\n");
+  EXPECT_EQ(in("EUC-JP", "\xa5\xd5").pairs, "Open|\u30d5\n");
+  for (const char* unknown : {"klingon", "../../utf-8", "utf-8//translit"})
+    EXPECT_EQ(in(unknown, "b").error, std::string("de.mo: its text is in ") + unknown +
+                                          ", which iconv does not know; msgconv --to-code=UTF-8 makes it UTF-8");
 }
 
 TEST_F(PairText, OfADamagedCatalogueAreAnErrorWhereverItIsCut) {
