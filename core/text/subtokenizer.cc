@@ -39,6 +39,7 @@ struct Subtokenizer::Impl {
   Status add(const std::string& subtoken);
   Status check_alphabet() const;
   void encode_token(std::u32string_view token, std::u32string& escaped, std::vector<int32_t>& ids) const;
+  void locate_token(std::u32string_view token, size_t begin, std::vector<int32_t>& ids, std::vector<Part>& parts) const;
 };
 
 Status Subtokenizer::Impl::add(const std::string& subtoken) {
@@ -83,6 +84,28 @@ void Subtokenizer::Impl::encode_token(std::u32string_view token, std::u32string&
     rest.remove_prefix(match.length);
   }
   if (is_short) cache.put(number, token, std::span(ids).subspan(begin));
+}
+
+// The token begins at byte `begin` of the text.
+void Subtokenizer::Impl::locate_token(std::u32string_view token, size_t begin, std::vector<int32_t>& ids,
+                                      std::vector<Part>& parts) const {
+  std::u32string escaped;
+  std::vector<Part> from;  // of each character of `escaped`
+  size_t at = begin;
+  for (const char32_t c : token) {
+    const size_t end = at + unicode::encode({&c, 1}).size();
+    subtokens::escape_character(c, alphabet, escaped);
+    from.resize(escaped.size(), {at, end});
+    at = end;
+  }
+  escaped += U'_';
+  from.push_back({at, at});
+  for (size_t first = 0; first < escaped.size();) {
+    const subtokens::Splitter::Match match = splitter.longest(std::u32string_view(escaped).substr(first));
+    ids.push_back(match.id);
+    parts.push_back({from[first].begin, from[first + match.length - 1].end});
+    first += match.length;
+  }
 }
 
 Result<Subtokenizer> Subtokenizer::from_subtokens(std::vector<std::string> subtokens) {
@@ -134,6 +157,18 @@ Status Subtokenizer::encode(std::string_view text, std::vector<int32_t>& ids) co
   characters.clear();
   if (!unicode::decode(text, characters)) return invalid("text is no UTF-8");
   subtokens::for_each_token(characters, [&](std::u32string_view token) { impl_->encode_token(token, escaped, ids); });
+  return {};
+}
+
+Status Subtokenizer::encode(std::string_view text, std::vector<int32_t>& ids, std::vector<Part>& parts) const {
+  std::u32string characters;
+  if (!unicode::decode(text, characters)) return invalid("text is no UTF-8");
+  size_t character = 0, byte = 0;
+  subtokens::for_each_token(characters, [&](std::u32string_view token) {
+    for (const auto begin = static_cast<size_t>(token.data() - characters.data()); character < begin; ++character)
+      byte += utf8_sequence(text.substr(byte));
+    impl_->locate_token(token, byte, ids, parts);
+  });
   return {};
 }
 

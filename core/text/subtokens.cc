@@ -42,17 +42,19 @@ std::u32string Alphabet::all() const {
   return out;
 }
 
+void escape_character(char32_t c, const Alphabet& alphabet, std::u32string& out) {
+  if (c == U'\\')
+    out += U"\\\\";
+  else if (c == U'_')
+    out += U"\\u";
+  else if (alphabet.has(c))
+    out += c;
+  else
+    append_number(c, out);
+}
+
 void escape(std::u32string_view token, const Alphabet& alphabet, std::u32string& out) {
-  for (const char32_t c : token) {
-    if (c == U'\\')
-      out += U"\\\\";
-    else if (c == U'_')
-      out += U"\\u";
-    else if (alphabet.has(c))
-      out += c;
-    else
-      append_number(c, out);
-  }
+  for (const char32_t c : token) escape_character(c, alphabet, out);
   out += U'_';
 }
 

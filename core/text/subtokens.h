@@ -29,6 +29,7 @@ void for_each_token(std::u32string_view text, const Fn& fn);
 
 // Appends the token, what `alphabet` lacks as \NUMBER;, and an underline at the end.
 void escape(std::u32string_view token, const Alphabet& alphabet, std::u32string& out);
+void escape_character(char32_t c, const Alphabet& alphabet, std::u32string& out);
 // The inverse, of a token without its underline.
 std::u32string unescape(std::u32string_view token);
 

@@ -45,6 +45,13 @@ class Subtokenizer {
 
   // Appends the ids of `text`. kInvalid when it is no UTF-8; then nothing is appended.
   Status encode(std::string_view text, std::vector<int32_t>& ids) const;
+  // The same, and for each id the bytes of `text` that it stands for. They rise; a character that the vocabulary writes with several
+  // subtokens belongs to each of them, an underline at the end of a piece, where it is a subtoken by itself, has none, and a blank
+  // that is left out belongs to nobody.
+  struct Part {
+    size_t begin = 0, end = 0;
+  };
+  Status encode(std::string_view text, std::vector<int32_t>& ids, std::vector<Part>& parts) const;
   // Ids that the vocabulary does not have are left out; \NUMBER; of what is no character becomes U+3013.
   std::string decode(std::span<const int32_t> ids) const;
 
