@@ -1,12 +1,9 @@
 #include "data/convert/translation_corpus.h"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 
-#include "base/file/file.h"
 #include "base/text.h"
-#include "data/convert/generation_marker.h"
+#include "data/convert/text_records.h"
 #include "text/unicode.h"
 
 namespace tenon {
@@ -63,13 +60,6 @@ Status sample_pairs(const OpenPairs& open, const ConvertTranslationOptions& o, T
   });
 }
 
-bool is_plain(std::string_view name) {
-  return std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' || c == '_' ||
-           c == '.';
-  });
-}
-
 }  // namespace
 
 Result<std::vector<OpenPairs>> training_pairs(const ConvertTranslationOptions& o) {
@@ -101,24 +91,10 @@ void clean(std::string& text) {
 }
 
 Result<Subtokenizer> translation_vocabulary(const ConvertTranslationOptions& o, const std::vector<OpenPairs>& files) {
-  if (!o.vocab_file.empty()) return Subtokenizer::load(o.vocab_file);
-  TokenCounts counts;
-  for (const OpenPairs& open : files) TENON_TRY(sample_pairs(open, o, counts));
-  return build_subtokens(counts, {.target_size = o.vocab_size,
-                                  .threshold = std::max<int64_t>(o.vocab_size / 100, 1),
-                                  .interrupted = o.interrupted});
-}
-
-std::string vocabulary_name(const ConvertTranslationOptions& o, const Subtokenizer& vocabulary) {
-  const std::string given = name_of(o.vocab_file);
-  if (is_plain(given) && ::fnmatch(kVocabularyFiles, given.c_str(), 0) == 0) return given;
-  return cat("vocab.", o.source_language, o.target_language, ".",
-             o.vocab_file.empty() ? o.vocab_size : vocabulary.size());
-}
-
-Status check_interrupted(const ConvertTranslationOptions& options) {
-  if (!options.interrupted || !options.interrupted()) return {};
-  return Status(Code::kInterrupted, cat("interrupted; '", options.output, "' is as it was"));
+  return text_vocabulary(o, [&](TokenCounts& counts) -> Status {
+    for (const OpenPairs& open : files) TENON_TRY(sample_pairs(open, o, counts));
+    return {};
+  });
 }
 
 }  // namespace tenon

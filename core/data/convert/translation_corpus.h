@@ -27,10 +27,5 @@ void clean(std::string& text);
 // Read from options.vocab_file, or made from a sample of each file and side.
 Result<Subtokenizer> translation_vocabulary(const ConvertTranslationOptions& options,
                                             const std::vector<OpenPairs>& files);
-// What it is called in the output directory: "vocab.ende.32768".
-std::string vocabulary_name(const ConvertTranslationOptions& options, const Subtokenizer& vocabulary);
-
-// kInterrupted where the caller has asked for it.
-Status check_interrupted(const ConvertTranslationOptions& options);
 
 }  // namespace tenon

@@ -5,7 +5,7 @@
 //   labels.txt                                        one class name a line; class i is label i + 1
 //   info.json                                         {"classes", "train": {"records", "shards"}, ...}
 // These files appear, or replace those that are there, all at once at the very end: a failure or a kill leaves the directory
-// as it was. convert_translation has files of its own, and keeps to the same. Other files in the directory stay. One conversion at a time: a second one into the same directory is refused. The same
+// as it was. Conversions of text have files of their own, and keep to the same. Other files in the directory stay. One conversion at a time: a second one into the same directory is refused. The same
 // input and seed give the same bytes, whatever the threads.
 //
 // A record is a tf.train.Example with image/height, image/width, image/channels,
@@ -52,6 +52,16 @@ struct ConvertIdxOptions : ConvertOptions {
   std::string labels;  // class names, one a line; empty: labels.txt in `input`, or else 0, 1, 2...
 };
 
+// What conversions of text have in common.
+struct ConvertTextOptions : ConvertOptions {
+  double dev_fraction = 0.01;        // of what is held out for evaluation where there are no files for it
+  std::string vocab_file = {};       // empty: made from the training text
+  int64_t vocab_size = 32768;        // about as many subtokens
+  int64_t vocab_sample = 1'000'000;  // characters of each file and side that it is made from
+  int64_t max_length = 256;          // tokens of a side, <EOS> among them
+  int64_t train_shards = 100;        // fewer where there are not as many records
+};
+
 // Pairs of sentences to records of their tokens, as TensorFlow's Transformer has them:
 //   wmt32k-train-00001-of-00100, .., wmt32k-dev-00001-of-00001   tf.train.Examples, int64 lists "inputs" and "targets" that end in <EOS>
 //   vocab.ende.32768                                             the subtoken vocabulary (tenon/subtokenizer.h)
@@ -59,7 +69,7 @@ struct ConvertIdxOptions : ConvertOptions {
 // A pair is left out and counted where a side is empty, is no UTF-8 or is longer than max_length tokens, or where one side is more than
 // max_ratio times as long as the other. Blanks around a sentence are taken away, line ends within it become blanks. Memory does not grow
 // with the text, but for one shard of records at a time.
-struct ConvertTranslationOptions : ConvertOptions {
+struct ConvertTranslationOptions : ConvertTextOptions {
   // Line n of source[i] belongs to line n of target[i]; a line has at most 1 MiB.
   std::vector<std::string> source, target;
   // Files that hold both sides: "source<TAB>target" lines (.tsv), gettext catalogues (.mo), translation memories (.tmx).
@@ -68,14 +78,22 @@ struct ConvertTranslationOptions : ConvertOptions {
   // The same for evaluation. Where there are none, dev_fraction of the pairs are held out; those with the same source sentence stay
   // together.
   std::vector<std::string> dev_source, dev_target, dev_pairs;
-  double dev_fraction = 0.01;
+  double max_ratio = 9;  // of the tokens of the sides; 0: any
+};
 
-  std::string vocab_file = {};       // empty: made from the training text
-  int64_t vocab_size = 32768;        // about as many subtokens
-  int64_t vocab_sample = 1'000'000;  // characters of each file and side that it is made from
-  int64_t max_length = 256;          // tokens of a side, <EOS> among them
-  double max_ratio = 9;              // of the tokens of the sides; 0: any
-  int64_t train_shards = 100;        // fewer where there are not as many records
+// Questions about texts to records of tokens and the places of answers, from SQuAD's JSON (tenon/answers.h):
+//   train-00001-of-0000N, .., validation-00001-of-00001   tf.train.Examples, int64 lists "inputs", "start" and "end"
+//   vocab.answers.8192                                    the subtoken vocabulary
+//   info.json                                             {"kind": "answers", "vocab_file", "vocab_size", "max_length", "doc_stride", ..}
+// "inputs" is the question, <EOS>, a window of the context, <EOS>; "start" and "end" are the first and the last token of the first answer
+// that is at its place, or 0 where the window does not have it or the context has none. A question is left out and counted where it or
+// the context is empty, where no answer is at its place ("misplaced"), and where each window cuts it ("cut"). Memory does not grow with
+// the text, but for one shard of records at a time.
+struct ConvertAnswersOptions : ConvertTextOptions {
+  ConvertAnswersOptions() { vocab_size = 8192, max_length = 384; }
+  // JSON files. Without those of `dev`, dev_fraction of the paragraphs are held out; those with the same text stay together.
+  std::vector<std::string> train, dev;
+  int64_t doc_stride = 128;  // tokens from one window to the next
 };
 
 struct ConvertSummary {
@@ -105,13 +123,14 @@ struct ConvertSummary {
   };
   std::vector<Split> splits;
   std::vector<std::string> labels;  // of images
-  std::string vocab_file = {};      // of translations
+  std::string vocab_file = {};      // of text
   int64_t vocab_size = 0;
 };
 
 Result<ConvertSummary> convert_images(const ConvertImagesOptions& options, ThreadPool& pool);
 Result<ConvertSummary> convert_idx(const ConvertIdxOptions& options, ThreadPool& pool);
 Result<ConvertSummary> convert_translation(const ConvertTranslationOptions& options, ThreadPool& pool);
+Result<ConvertSummary> convert_answers(const ConvertAnswersOptions& options, ThreadPool& pool);
 
 // Where new files cannot appear all at once (the directory is a mount point, say) and a conversion was killed while it moved
 // them to their places: "unavailable", until a conversion into the directory has finished that. Changes nothing. Call it
