@@ -20,6 +20,9 @@ ExampleInfo resnet_image(const Params& params) {
   return params.get<std::string>("depth") == "20" ? images_of(32, 3, 10) : images_of(224, 3, 1000);
 }
 ExampleInfo sentence_pairs(const Params&) { return {"pairs", {{"max_length", 64}, {"vocab_size", 33708}}}; }
+ExampleInfo questions(const Params&) {
+  return {"answers", {{"max_length", 384}, {"doc_stride", 128}, {"vocab_size", 8192}}};
+}
 
 std::vector<ModelInfo> make_models() {
   const Augmentation shift_and_flip{4, true, 0, 1, 1};
@@ -105,6 +108,24 @@ std::vector<ModelInfo> make_models() {
                     {"dropout", 0.1, "rate everywhere", 0, 0.999},
                     {"label_smoothing", 0.1, "share of the probability that is asked for of all other tokens", 0,
                      0.999},
+                    {"beta_2", 0.997, "of Adam and its kin: decay of the mean square of gradients", 0, 0.999999},
+                    {"epsilon", 1e-9, "of Adam and its kin: what is added to the root of that mean", 0, 1}},
+      },
+      {
+          .name = "reader",
+          .description = "the Transformer's encoder, which finds the answer to a question in a text",
+          .model = reader,
+          .example = questions,
+          .optimizer = "adam",
+          .learning_rate = 1.0,  // times 1 / sqrt(hidden)
+          .schedule = "rsqrt",
+          .warmup_steps = 1000,
+          .train_batch_size = 32,
+          .train_steps = 20000,
+          .augmentation = Augmentation::none(),
+          .flags = {{"param_set", std::string("base"), "hidden sizes", 0, 0, {"tiny", "base", "big"}},
+                    {"num_hidden_layers", int64_t{6}, "of the encoder", 1, 1000},
+                    {"dropout", 0.1, "rate everywhere", 0, 0.999},
                     {"beta_2", 0.997, "of Adam and its kin: decay of the mean square of gradients", 0, 0.999999},
                     {"epsilon", 1e-9, "of Adam and its kin: what is added to the root of that mean", 0, 1}},
       },

@@ -88,6 +88,9 @@ EstimatorSpec resnet(const Features& features, const Tensor& labels, Mode mode, 
 EstimatorSpec transformer(const Features& features, const Tensor& labels, Mode mode, const Params& params);
 // What writes with that model: of "inputs" i32[batch, length].
 Decoder translator(const Strategy& strategy, const Params& params, DecodeOptions options);
+// Features "inputs", a question and a text; labels [batch, 2], the answer's first and last token; predictions "start" and "end", the logits
+// of each token. Parameters param_set, vocab_size, num_hidden_layers, dropout.
+EstimatorSpec reader(const Features& features, const Tensor& labels, Mode mode, const Params& params);
 // Features "source" and "target"; parameters d_model, layers (on each side), heads, ffn, vocabulary, dropout.
 EstimatorSpec transformer_case(const Features& features, const Tensor& labels, Mode mode, const Params& params);
 

@@ -16,19 +16,6 @@ struct ParamSet {
 constexpr ParamSet kParamSets[] = {{"tiny", 32, 4, 256}, {"base", 512, 8, 2048}, {"big", 1024, 16, 4096}};
 constexpr int64_t kLayers = 6;
 
-TransformerSizes sizes_of(const Params& params) {
-  const std::string name = params.get<std::string>("param_set", "base");
-  for (const ParamSet& set : kParamSets)
-    if (name == set.name)
-      return {.vocabulary = params.get<int64_t>("vocab_size"),
-              .hidden = set.hidden,
-              .heads = set.heads,
-              .filter = set.filter,
-              .layers = params.get<int64_t>("num_hidden_layers", kLayers),
-              .dropout = params.get<double>("dropout", 0.1)};
-  throw Error(Status(Code::kInvalid, "transformer: no param_set of name '" + name + "'"));
-}
-
 // A place to the right: what the decoder has seen when it writes each token.
 Tensor shifted(Tensor targets) {
   const int64_t batch = targets.dim(0), length = targets.dim(1);
@@ -41,16 +28,29 @@ double least_cross_entropy(double smoothing, int64_t vocabulary) {
   return -(on * std::log(on) + others * off * std::log(off + 1e-20));
 }
 
+}  // namespace
+
+TransformerSizes transformer_sizes(const Params& params) {
+  const std::string name = params.get<std::string>("param_set", "base");
+  for (const ParamSet& set : kParamSets)
+    if (name == set.name)
+      return {.vocabulary = params.get<int64_t>("vocab_size"),
+              .hidden = set.hidden,
+              .heads = set.heads,
+              .filter = set.filter,
+              .layers = params.get<int64_t>("num_hidden_layers", kLayers),
+              .dropout = params.get<double>("dropout", 0.1)};
+  throw Error(Status(Code::kInvalid, "transformer: no param_set of name '" + name + "'"));
+}
+
 Optimizer transformer_optimizer(const Params& params, int64_t hidden) {
   Params its = params;
   its.set("learning_rate", params.get<double>("learning_rate") / std::sqrt(static_cast<double>(hidden)));
   return make_optimizer(its);
 }
 
-}  // namespace
-
 EstimatorSpec transformer(const Features& features, const Tensor& labels, Mode mode, const Params& params) {
-  const TransformerSizes sizes = sizes_of(params);
+  const TransformerSizes sizes = transformer_sizes(params);
   const Tensor inputs = features["inputs"];
   const TransformerLayers layers(inputs, sizes);
   if (mode == Mode::kPredict) {
@@ -75,7 +75,7 @@ EstimatorSpec transformer(const Features& features, const Tensor& labels, Mode m
 }
 
 Decoder translator(const Strategy& strategy, const Params& params, DecodeOptions options) {
-  const TransformerSizes sizes = sizes_of(params);
+  const TransformerSizes sizes = transformer_sizes(params);
   options.vocabulary = sizes.vocabulary;
   const int64_t length = options.max_length;
   const auto begin = [=](const Features& in) {

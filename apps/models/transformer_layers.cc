@@ -7,9 +7,9 @@ namespace {
 
 Tensor is_no_pad(Tensor tokens) { return compare(tokens, zeros_like(tokens), CompareKind::kNe); }
 
-std::string layer_name(int64_t i) { return "layer_" + std::to_string(i); }
-
 }  // namespace
+
+std::string layer_name(int64_t i) { return "layer_" + std::to_string(i); }
 
 Tensor sinusoidal_positions(Graph& graph, int64_t length, int64_t d) {
   std::vector<float> values(static_cast<size_t>(length * d));
@@ -34,10 +34,10 @@ TransformerLayers::TransformerLayers(Tensor any, const TransformerSizes& sizes) 
   table_ = variable(any, "embeddings", {sizes.vocabulary, d}, random_normal(0, 1 / std::sqrt(static_cast<double>(d))));
 }
 
-Tensor TransformerLayers::encode(Tensor source) const {
+Tensor TransformerLayers::encode(Tensor source, Tensor more) const {
   const Scope scope(source, "encoder");
   const Tensor mask = seen(source);
-  Tensor x = embed(source);
+  Tensor x = embed(source, more);
   for (int64_t i = 0; i < sizes_.layers; ++i) {
     const Scope layer(source, layer_name(i));
     const Tensor y = normalised(x, "self_attention_norm");
@@ -74,8 +74,9 @@ Tensor TransformerLayers::embedded(Tensor tokens) const {
   return sizes_.pads ? x * reshape(cast(is_no_pad(tokens), x.dtype()), {tokens.dim(0), tokens.dim(1), 1}) : x;
 }
 
-Tensor TransformerLayers::embed(Tensor tokens) const {
-  const Tensor x = embedded(tokens);
+Tensor TransformerLayers::embed(Tensor tokens, Tensor more) const {
+  Tensor x = embedded(tokens);
+  if (more) x = x + cast(more, x.dtype());
   const Tensor placed = x + sinusoidal_positions(*x.graph(), tokens.dim(1), sizes_.hidden);
   return dropout(cast(placed, compute_dtype(tokens)), sizes_.dropout);
 }

@@ -18,16 +18,23 @@ struct TransformerSizes {
   bool pads = true;
 };
 
+// Of the parameters vocab_size, param_set (tiny, base, big), num_hidden_layers and dropout. Throws Error.
+TransformerSizes transformer_sizes(const Params& params);
+// What the parameters ask for, at a learning rate that is divided by the root of the hidden size.
+Optimizer transformer_optimizer(const Params& params, int64_t hidden);
+
 // [length, d]: sines, then cosines, of the position at wavelengths from 2 pi to 20000 pi.
 Tensor sinusoidal_positions(Graph& graph, int64_t length, int64_t d);
+
+std::string layer_name(int64_t i);
 
 class TransformerLayers {
  public:
   // `any`: a tensor of the graph. Throws Error where the sizes do not fit.
   TransformerLayers(Tensor any, const TransformerSizes& sizes);
 
-  // What is read: i[batch, length] -> [batch, length, hidden].
-  Tensor encode(Tensor source) const;
+  // What is read: i[batch, length] -> [batch, length, hidden]. `more`, if any, of that shape, is added to the embeddings.
+  Tensor encode(Tensor source, Tensor more = {}) const;
   // What is written, as far as it is known, and what was read with its encoding.
   Tensor decode(Tensor target, Tensor source, Tensor memory) const;
   // What is written with nothing read: a language model.
@@ -46,7 +53,7 @@ class TransformerLayers {
   Tensor attend_one(Tensor x, Tensor keys, Tensor values, Tensor bias, const char* name) const;
   Tensor with_caches(Tensor x, Tensor position, DecodeState& state, const std::string& layer) const;
   Tensor embedded(Tensor tokens) const;  // times the root of hidden; pads are zero
-  Tensor embed(Tensor tokens) const;     // with places
+  Tensor embed(Tensor tokens, Tensor more = {}) const;  // with places
   Tensor normalised(Tensor x, const char* name) const;
   Tensor added(Tensor x, Tensor part) const;
   Tensor attend(Tensor query, Tensor value, Tensor mask, bool causal, const char* name) const;

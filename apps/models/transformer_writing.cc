@@ -8,8 +8,6 @@ namespace {
 
 constexpr double kHidden = -1e9;  // a score that nothing attends to
 
-std::string layer_name(int64_t i) { return "layer_" + std::to_string(i); }
-
 // kHidden where the condition is false.
 Tensor bias_of(Tensor condition) {
   const Tensor zero = full(*condition.graph(), DType::kF32, condition.shape(), 0);

@@ -1,4 +1,4 @@
-// tenon convert idx | images | translation: data to TFRecord files, ahead of training.
+// tenon convert idx | images | translation | answers: data to TFRecord files, ahead of training.
 #include <algorithm>
 
 #include "command.h"
@@ -98,6 +98,15 @@ std::vector<std::string> list_of(const Flags& flags, const char* name) {
   return out;
 }
 
+// The sizes of a vocabulary that is made, or the one that is there.
+void read_vocabulary(const Flags& flags, ConvertTextOptions& options) {
+  options.vocab_file = flags.text("vocab_file");
+  for (const char* made : {"vocab_size", "vocab_sample"})
+    if (!options.vocab_file.empty() && flags.given(made))
+      throw UsageError{format("--%s and --vocab_file exclude each other", made)};
+  options.vocab_size = flags.integer("vocab_size"), options.vocab_sample = flags.integer("vocab_sample");
+}
+
 ConvertSummary convert_translation_files(const Flags& flags) {
   ConvertTranslationOptions options;
   common(flags, options);
@@ -110,14 +119,39 @@ ConvertSummary convert_translation_files(const Flags& flags) {
   if (dev && flags.given("dev_fraction")) throw UsageError{"--dev_fraction and dev files exclude each other"};
   options.source_language = flags.text("source_language"), options.target_language = flags.text("target_language");
   options.dev_fraction = flags.number("dev_fraction");
-  options.vocab_file = flags.text("vocab_file");
-  for (const char* made : {"vocab_size", "vocab_sample"})
-    if (!options.vocab_file.empty() && flags.given(made))
-      throw UsageError{format("--%s and --vocab_file exclude each other", made)};
-  options.vocab_size = flags.integer("vocab_size"), options.vocab_sample = flags.integer("vocab_sample");
+  read_vocabulary(flags, options);
   options.max_length = flags.integer("max_length"), options.max_ratio = flags.number("max_ratio");
   options.train_shards = flags.integer("train_shards");
   return convert_translation(options, process_pool()).take();
+}
+
+void declare_answers(Flags& flags) {
+  const ConvertAnswersOptions d;
+  flags.text("train", "", "files of SQuAD's JSON, version 1.1 or 2.0, FILE,FILE..");
+  flags.text("dev", "", "the same for evaluation");
+  flags.number("dev_fraction", d.dev_fraction, "of the paragraphs that are held out where there are no dev files", 1e-6,
+               0.5);
+  flags.text("vocab_file", "", "subtoken vocabulary; empty: made from the training text");
+  flags.integer("vocab_size", d.vocab_size, "subtokens of the vocabulary that is made, about", 64, 1 << 24);
+  flags.integer("vocab_sample", d.vocab_sample,
+                "characters of each file's texts, and of its questions, that it is made from", 1000, 1e12);
+  flags.integer("max_length", d.max_length, "tokens of a question and a window of its text", 8, 1 << 16);
+  flags.integer("doc_stride", d.doc_stride, "tokens from one window of a longer text to the next", 1, 1 << 16);
+  flags.integer("train_shards", d.train_shards, "files of training records", 1, 99999);
+}
+
+ConvertSummary convert_answer_files(const Flags& flags) {
+  ConvertAnswersOptions options;
+  common(flags, options);
+  flags.required("train");
+  options.train = list_of(flags, "train"), options.dev = list_of(flags, "dev");
+  if (!options.dev.empty() && flags.given("dev_fraction"))
+    throw UsageError{"--dev_fraction and dev files exclude each other"};
+  options.dev_fraction = flags.number("dev_fraction");
+  read_vocabulary(flags, options);
+  options.max_length = flags.integer("max_length"), options.doc_stride = flags.integer("doc_stride");
+  options.train_shards = flags.integer("train_shards");
+  return convert_answers(options, process_pool()).take();
 }
 
 const Kind kConversions[] = {
@@ -132,6 +166,11 @@ const Kind kConversions[] = {
      declare_translation,
      convert_translation_files,
      {"empty", "not_utf8", "too_long", "unequal"}},
+    {"answers",
+     "answers --train FILE.json.. --output DIR [--dev FILE.json..] [FLAGS]",
+     declare_answers,
+     convert_answer_files,
+     {"empty", "misplaced", "cut"}},
 };
 
 std::vector<std::string> kind_names() {
@@ -216,7 +255,7 @@ const char* convert_usage(const std::vector<std::string>& words) {
 }  // namespace
 
 const Command kConvert{"convert",
-                       "idx|images|translation --output DIR [FLAGS]",
+                       "idx|images|translation|answers --output DIR [FLAGS]",
                        "Turns images and text into TFRecord files",
                        declare_convert,
                        run_convert,

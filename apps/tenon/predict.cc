@@ -61,6 +61,9 @@ class Prediction {
         model_(flags, {words.begin(), words.end() - static_cast<int64_t>(images_.size())}),
         json_(flags.boolean("json")),
         output_(output_of(flags)) {
+    if (!model_.data().numbers().contains("num_classes"))
+      throw UsageError{format("the model %s tells no classes; `tenon translate` and `tenon answer` use models of text",
+                              model_.info().name)};
     if (images_.empty()) return;
     for (const char* other : {"eval_data_path", "num_eval_images", "synthetic"})
       if (flags.given(other)) throw UsageError{format("--%s and images to predict exclude each other", other)};

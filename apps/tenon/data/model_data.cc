@@ -5,7 +5,7 @@
 namespace tenon::runner {
 namespace {
 
-const DataKind* const kKinds[] = {&kImages, &kVectors, &kPairs};
+const DataKind* const kKinds[] = {&kImages, &kVectors, &kPairs, &kAnswers};
 
 }  // namespace
 

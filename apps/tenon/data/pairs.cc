@@ -19,26 +19,6 @@ namespace {
 
 constexpr int32_t kEos = Subtokenizer::kEos;
 
-// The list of that name into a row of tokens.
-Status copy_tokens(const Example& example, const char* name, int64_t vocabulary, std::span<int32_t> out) {
-  const auto wrong = [&](const std::string& what) { return Status(Code::kInvalid, std::string(name) + ": " + what); };
-  const Feature* feature = example.find(name);
-  if (!feature || feature->kind() != Feature::Kind::kInt64) return wrong("expected a list of int64, found none");
-  if (feature->size() > out.size())
-    return wrong(format("expected at most %zu tokens, which is --max_length, found %zu", out.size(), feature->size()));
-  thread_local std::vector<int64_t> tokens;
-  tokens.resize(feature->size());
-  feature->copy(tokens.data());
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    if (tokens[i] <= 0 || tokens[i] >= vocabulary)
-      return wrong(format("token %zu is %ld, expected 1 to %ld", i, static_cast<long>(tokens[i]),
-                          static_cast<long>(vocabulary - 1)));
-    out[i] = static_cast<int32_t>(tokens[i]);
-  }
-  std::fill(out.begin() + static_cast<std::ptrdiff_t>(tokens.size()), out.end(), 0);
-  return {};
-}
-
 // Tokens of the longer side, by which a pair gets its bucket.
 Result<int64_t> longer_side(std::string_view record) {
   thread_local Example example;
@@ -135,6 +115,25 @@ class PairData : public ModelData {
 };
 
 }  // namespace
+
+Status copy_tokens(const Example& example, const char* name, int64_t vocabulary, std::span<int32_t> out) {
+  const auto wrong = [&](const std::string& what) { return Status(Code::kInvalid, std::string(name) + ": " + what); };
+  const Feature* feature = example.find(name);
+  if (!feature || feature->kind() != Feature::Kind::kInt64) return wrong("expected a list of int64, found none");
+  if (feature->size() > out.size())
+    return wrong(format("expected at most %zu tokens, which is --max_length, found %zu", out.size(), feature->size()));
+  thread_local std::vector<int64_t> tokens;
+  tokens.resize(feature->size());
+  feature->copy(tokens.data());
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] <= 0 || tokens[i] >= vocabulary)
+      return wrong(format("token %zu is %ld, expected 1 to %ld", i, static_cast<long>(tokens[i]),
+                          static_cast<long>(vocabulary - 1)));
+    out[i] = static_cast<int32_t>(tokens[i]);
+  }
+  std::fill(out.begin() + static_cast<std::ptrdiff_t>(tokens.size()), out.end(), 0);
+  return {};
+}
 
 const DataKind kPairs{
     .name = "pairs",
