@@ -6,7 +6,7 @@
 
 namespace tenon::runner {
 
-TextLines lines_of(const std::string& path) {
+TextLines read_lines(const std::string& path) {
   constexpr int64_t kMostBytes = int64_t{1} << 30;
   const std::string text = read_text_file(path, kMostBytes).take();
   std::string_view rest = text;

@@ -9,6 +9,6 @@ namespace tenon::runner {
 using TextLines = std::vector<std::string>;
 
 // All of them, the empty ones too; a byte order mark and CRs at their ends are no part of them. Throws Error.
-TextLines lines_of(const std::string& path);
+TextLines read_lines(const std::string& path);
 
 }  // namespace tenon::runner

@@ -86,7 +86,7 @@ void declare_score(Flags& flags, const std::vector<std::string>&) {
 int run_score(const Flags& flags, const std::vector<std::string>& words) {
   expect_words(words, 0, 0, "no argument");
   const std::string &reference = flags.required("reference"), &hypothesis = flags.required("hypothesis");
-  const Texts texts{reference + ", " + hypothesis, lines_of(reference), lines_of(hypothesis)};
+  const Texts texts{reference + ", " + hypothesis, read_lines(reference), read_lines(hypothesis)};
   const std::string& metric = flags.text("metric");
   const auto score = metric == "bleu" ? score_bleu : metric == "rouge_l" ? score_rouge : score_answers;
   score(texts, flags.boolean("json"));

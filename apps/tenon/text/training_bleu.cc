@@ -17,8 +17,8 @@ class TrainingBleu {
                               .soft_placement = flags.boolean("soft_placement")},
                  .vocabulary = vocabulary},
         params_(params),
-        references_(lines_of(flags.required("bleu_ref"))) {
-    for (std::string& text : lines_of(flags.required("bleu_source"))) lines_.push_back({std::move(text), {}, {}, 0});
+        references_(read_lines(flags.required("bleu_ref"))) {
+    for (std::string& text : read_lines(flags.required("bleu_source"))) lines_.push_back({std::move(text), {}, {}, 0});
     if (lines_.size() != references_.size())
       throw UsageError{format("--bleu_source has %zu lines and --bleu_ref %zu", lines_.size(), references_.size())};
   }
@@ -29,7 +29,7 @@ class TrainingBleu {
     translator.load(model_dir_);
     translator.translate(lines_);
     TextLines found;
-    for (const Line& line : lines_) found.push_back(line.translation);
+    for (const Sentence& line : lines_) found.push_back(line.translation);
     const auto score = [&](bool lowercase) {
       return bleu(references_, found, {BleuTokenizer::kMteval14, lowercase}).take().score;
     };
@@ -41,7 +41,7 @@ class TrainingBleu {
   TranslatorOptions options_;
   Params params_;
   TextLines references_;
-  std::vector<Line> lines_;
+  std::vector<Sentence> lines_;
 };
 
 }  // namespace

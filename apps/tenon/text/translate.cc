@@ -93,12 +93,12 @@ int run_translate(const Flags& flags, const std::vector<std::string>& words) {
   const bool json = flags.boolean("json");
   const size_t most = source.is_terminal() ? 1 : static_cast<size_t>(flags.integer("decode_batch_size")) * 16;
   int64_t number = 0;
-  std::vector<Line> lines;
+  std::vector<Sentence> lines;
   for (bool more = true; more;) {
     lines.clear();
     for (std::string text; lines.size() < most && (more = source.next(text));) lines.push_back({text, {}, {}, 0});
     translator.translate(lines);
-    for (const Line& line : lines) {
+    for (const Sentence& line : lines) {
       ++number;
       const std::string text = json ? Json("translation")
                                           .add("line", number)

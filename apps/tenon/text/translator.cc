@@ -34,7 +34,7 @@ Translator::Translator(TranslatorOptions options, const Params& params)
 
 void Translator::load(const std::string& checkpoint) { strategy_.warm_start({.ckpt_to_initialize_from = checkpoint}); }
 
-void Translator::translate(std::vector<Line>& lines) {
+void Translator::translate(std::vector<Sentence>& lines) {
   std::vector<size_t> order;  // of those that say something, the short ones first
   for (size_t i = 0; i < lines.size(); ++i) {
     encode(lines[i]);
@@ -49,7 +49,7 @@ void Translator::translate(std::vector<Line>& lines) {
   }
 }
 
-void Translator::encode(Line& line) const {
+void Translator::encode(Sentence& line) const {
   line.ids.clear();
   check(words_.encode(line.source, line.ids));
   const auto most = static_cast<size_t>(options_.padded_length > 0 ? options_.padded_length : kMostTokens);
@@ -69,7 +69,7 @@ Decoder& Translator::decoder(int64_t length, int64_t max_length) {
   return decoders_.emplace(length, models::translator(strategy_, params_, search)).first->second;
 }
 
-void Translator::translate(std::vector<Line>& lines, std::span<const size_t> which) {
+void Translator::translate(std::vector<Sentence>& lines, std::span<const size_t> which) {
   const bool padded = options_.padded_length > 0;
   const auto longest = static_cast<int64_t>(lines[which.back()].ids.size());
   const int64_t length = padded ? options_.padded_length : size_of_program(longest);
@@ -78,7 +78,7 @@ void Translator::translate(std::vector<Line>& lines, std::span<const size_t> whi
   const int64_t batch = std::min(rows, options_.batch);
   std::vector<int32_t> ids(static_cast<size_t>(batch * length), 0);
   for (size_t i = 0; i < static_cast<size_t>(batch); ++i) {
-    const Line& line = lines[which[std::min(i, which.size() - 1)]];
+    const Sentence& line = lines[which[std::min(i, which.size() - 1)]];
     std::copy(line.ids.begin(), line.ids.end(), ids.begin() + static_cast<std::ptrdiff_t>(i) * length);
   }
   Decoder& decode = decoder(length, max_length);

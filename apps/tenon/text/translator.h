@@ -13,7 +13,7 @@
 namespace tenon::runner {
 
 // One line, on its way.
-struct Line {
+struct Sentence {
   std::string source, translation;
   std::vector<int32_t> ids;
   double score = 0;
@@ -37,13 +37,13 @@ class Translator {
   // From a prefix, or a directory's newest checkpoint; again where there is a newer one.
   void load(const std::string& checkpoint);
   // Gives each its translation; an empty line has an empty one.
-  void translate(std::vector<Line>& lines);
+  void translate(std::vector<Sentence>& lines);
   int64_t tokens() const { return tokens_; }  // written so far
 
  private:
-  void encode(Line& line) const;
+  void encode(Sentence& line) const;
   Decoder& decoder(int64_t length, int64_t max_length);
-  void translate(std::vector<Line>& lines, std::span<const size_t> which);
+  void translate(std::vector<Sentence>& lines, std::span<const size_t> which);
 
   TranslatorOptions options_;
   Params params_;
