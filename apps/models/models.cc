@@ -24,6 +24,8 @@ ExampleInfo questions(const Params&) {
   return {"answers", {{"max_length", 384}, {"doc_stride", 128}, {"vocab_size", 8192}}};
 }
 
+ExampleInfo stretches_of_text(const Params&) { return {"text", {{"max_length", 256}, {"vocab_size", 32768}}}; }
+
 std::vector<ModelInfo> make_models() {
   const Augmentation shift_and_flip{4, true, 0, 1, 1};
   return {
@@ -128,6 +130,27 @@ std::vector<ModelInfo> make_models() {
                     {"dropout", 0.1, "rate everywhere", 0, 0.999},
                     {"beta_2", 0.997, "of Adam and its kin: decay of the mean square of gradients", 0, 0.999999},
                     {"epsilon", 1e-9, "of Adam and its kin: what is added to the root of that mean", 0, 1}},
+      },
+      {
+          .name = "gpt",
+          .description = "GPT-2, a language model: continues text",
+          .model = gpt,
+          .example = stretches_of_text,
+          .optimizer = "adamw",
+          .learning_rate = 6e-4,
+          .schedule = "cosine",
+          .warmup_steps = 200,
+          .train_batch_size = 16,
+          .train_steps = 20000,
+          .augmentation = Augmentation::none(),
+          .flags = {{"param_set",
+                     std::string("small"),
+                     "layers, heads and hidden sizes of GPT-2",
+                     0,
+                     0,
+                     {"tiny", "small", "medium", "large", "xl"}},
+                    {"dropout", 0.1, "rate everywhere", 0, 0.999},
+                    {"beta_2", 0.95, "of Adam and its kin: decay of the mean square of gradients", 0, 0.999999}},
       },
   };
 }

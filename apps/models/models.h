@@ -91,6 +91,10 @@ Decoder translator(const Strategy& strategy, const Params& params, DecodeOptions
 // Features "inputs", a question and a text; labels [batch, 2], the answer's first and last token; predictions "start" and "end", the logits
 // of each token. Parameters param_set, vocab_size, num_hidden_layers, dropout.
 EstimatorSpec reader(const Features& features, const Tensor& labels, Mode mode, const Params& params);
+// Feature "tokens"; parameters param_set (tiny, small, medium, large, xl), vocab_size, max_length, dropout.
+EstimatorSpec gpt(const Features& features, const Tensor& labels, Mode mode, const Params& params);
+// What writes with that model: what follows a "prompt" i32[batch, max_length], 0 behind its end.
+Decoder generator(const Strategy& strategy, const Params& params, DecodeOptions options);
 // Features "source" and "target"; parameters d_model, layers (on each side), heads, ffn, vocabulary, dropout.
 EstimatorSpec transformer_case(const Features& features, const Tensor& labels, Mode mode, const Params& params);
 

@@ -16,12 +16,6 @@ struct ParamSet {
 constexpr ParamSet kParamSets[] = {{"tiny", 32, 4, 256}, {"base", 512, 8, 2048}, {"big", 1024, 16, 4096}};
 constexpr int64_t kLayers = 6;
 
-// A place to the right: what the decoder has seen when it writes each token.
-Tensor shifted(Tensor targets) {
-  const int64_t batch = targets.dim(0), length = targets.dim(1);
-  return slice(pad(targets, {0, 1}, {0, 0}, {0, 0}, 0), {0, 0}, {batch, length}, {1, 1});
-}
-
 // The least that the smoothed cross entropy can be, which is taken off it: then 0 is perfect.
 double least_cross_entropy(double smoothing, int64_t vocabulary) {
   const double others = static_cast<double>(vocabulary - 1), on = 1 - smoothing, off = smoothing / others;

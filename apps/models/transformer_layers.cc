@@ -11,6 +11,11 @@ Tensor is_no_pad(Tensor tokens) { return compare(tokens, zeros_like(tokens), Com
 
 std::string layer_name(int64_t i) { return "layer_" + std::to_string(i); }
 
+Tensor shifted(Tensor tokens) {
+  const int64_t batch = tokens.dim(0), length = tokens.dim(1);
+  return slice(pad(tokens, {0, 1}, {0, 0}, {0, 0}, 0), {0, 0}, {batch, length}, {1, 1});
+}
+
 Tensor sinusoidal_positions(Graph& graph, int64_t length, int64_t d) {
   std::vector<float> values(static_cast<size_t>(length * d));
   const int64_t half = d / 2;
@@ -31,7 +36,8 @@ TransformerLayers::TransformerLayers(Tensor any, const TransformerSizes& sizes) 
     throw Error(Status(Code::kInvalid, "transformer: the hidden size is " + std::to_string(d) +
                                            ", expected an even multiple of the " + std::to_string(sizes.heads) +
                                            " heads"));
-  table_ = variable(any, "embeddings", {sizes.vocabulary, d}, random_normal(0, 1 / std::sqrt(static_cast<double>(d))));
+  const double stddev = sizes.stddev > 0 ? sizes.stddev : 1 / std::sqrt(static_cast<double>(d));
+  table_ = variable(any, "embeddings", {sizes.vocabulary, d}, random_normal(0, stddev));
 }
 
 Tensor TransformerLayers::encode(Tensor source, Tensor more) const {
@@ -69,20 +75,34 @@ Tensor TransformerLayers::logits(Tensor x) const {
   return reshape(rows, {x.dim(0), x.dim(1), sizes_.vocabulary});
 }
 
+InitializerRule TransformerLayers::kernel_initializer() const {
+  return sizes_.stddev > 0 ? InitializerRule(random_normal(0, sizes_.stddev)) : InitializerRule(&glorot_uniform);
+}
+
+Tensor TransformerLayers::places(Tensor any, int64_t length) const {
+  if (sizes_.positions == 0) return sinusoidal_positions(*any.graph(), length, sizes_.hidden);
+  if (length > sizes_.positions)
+    throw Error(Status(Code::kInvalid, "transformer: " + std::to_string(length) + " tokens, expected at most its " +
+                                           std::to_string(sizes_.positions) + " places"));
+  const Tensor table = variable(any, "positions", {sizes_.positions, sizes_.hidden}, random_normal(0, sizes_.stddev));
+  return slice(table, {0, 0}, {length, sizes_.hidden}, {1, 1});
+}
+
 Tensor TransformerLayers::embedded(Tensor tokens) const {
-  const Tensor x = gather(table_, tokens, 0) * std::sqrt(static_cast<double>(sizes_.hidden));
+  const Tensor rows = gather(table_, tokens, 0);
+  const Tensor x = scales_embeddings() ? rows * std::sqrt(static_cast<double>(sizes_.hidden)) : rows;
   return sizes_.pads ? x * reshape(cast(is_no_pad(tokens), x.dtype()), {tokens.dim(0), tokens.dim(1), 1}) : x;
 }
 
 Tensor TransformerLayers::embed(Tensor tokens, Tensor more) const {
   Tensor x = embedded(tokens);
   if (more) x = x + cast(more, x.dtype());
-  const Tensor placed = x + sinusoidal_positions(*x.graph(), tokens.dim(1), sizes_.hidden);
+  const Tensor placed = x + places(x, tokens.dim(1));
   return dropout(cast(placed, compute_dtype(tokens)), sizes_.dropout);
 }
 
 Tensor TransformerLayers::normalised(Tensor x, const char* name) const {
-  return layer_normalization(x, {.epsilon = 1e-6, .name = name});
+  return layer_normalization(x, {.epsilon = sizes_.epsilon, .name = name});
 }
 
 // x and what a part makes of it, dropped out: one op.
@@ -96,6 +116,7 @@ Tensor TransformerLayers::attend(Tensor query, Tensor value, Tensor mask, bool c
                                .key_dim = sizes_.hidden / sizes_.heads,
                                .dropout = sizes_.dropout,
                                .use_bias = sizes_.attention_bias,
+                               .kernel_initializer = kernel_initializer(),
                                .name = name,
                                .attention_mask = mask,
                                .use_causal_mask = causal});
@@ -103,8 +124,12 @@ Tensor TransformerLayers::attend(Tensor query, Tensor value, Tensor mask, bool c
 
 Tensor TransformerLayers::feed_forward(Tensor x) const {
   const Scope scope(x, "feed_forward");
-  const Tensor hidden = dense(x, {.units = sizes_.filter, .activation = relu, .name = "filter"});
-  return dense(dropout(hidden, sizes_.dropout), {.units = sizes_.hidden, .name = "output"});
+  const Tensor hidden = dense(x, {.units = sizes_.filter,
+                                  .activation = sizes_.activation,
+                                  .kernel_initializer = kernel_initializer(),
+                                  .name = "filter"});
+  return dense(dropout(hidden, sizes_.dropout),
+               {.units = sizes_.hidden, .kernel_initializer = kernel_initializer(), .name = "output"});
 }
 
 Tensor TransformerLayers::seen(Tensor tokens) const {

@@ -16,6 +16,11 @@ struct TransformerSizes {
   double dropout = 0;           // of embeddings, of what each part adds, of attention weights, of the hidden layer
   bool attention_bias = false;  // in the projections of attention
   bool pads = true;
+  // GPT-2's ways, where they differ.
+  int64_t positions = 0;             // rows of a table of learned places; 0: sines
+  ActivationRule activation = relu;  // of the feed-forward's hidden layer
+  double epsilon = 1e-6;             // of normalisations
+  double stddev = 0;  // of first weights; 0: as Glorot has them, and embeddings of 1 / sqrt(hidden), times sqrt(hidden)
 };
 
 // Of the parameters vocab_size, param_set (tiny, base, big), num_hidden_layers and dropout. Throws Error.
@@ -27,6 +32,9 @@ Optimizer transformer_optimizer(const Params& params, int64_t hidden);
 Tensor sinusoidal_positions(Graph& graph, int64_t length, int64_t d);
 
 std::string layer_name(int64_t i);
+
+// tokens i32[batch, length], a place to the right behind a 0: what was written before each token.
+Tensor shifted(Tensor tokens);
 
 class TransformerLayers {
  public:
@@ -45,14 +53,19 @@ class TransformerLayers {
   // The same a token at a time, for a Decoder: what writing begins with, of at most so many tokens, and the logits behind a
   // token i32[rows] at place position (i32[]). Without a source a language model.
   Features begin_writing(Tensor source, int64_t max_length) const;
+  Features begin_text(Tensor like, int64_t max_length) const;  // with nothing read, for as many rows as `like` has
   Tensor next_logits(Tensor token, Tensor position, DecodeState& state) const;
 
  private:
   // What attention needs of each projection: x[rows, n, ..] -> [rows, n, heads, hidden / heads].
   Tensor projected(Tensor x, const char* attention, const char* name) const;
   Tensor attend_one(Tensor x, Tensor keys, Tensor values, Tensor bias, const char* name) const;
+  Tensor place_of(Tensor position, int64_t length) const;  // [1, 1, hidden]
   Tensor with_caches(Tensor x, Tensor position, DecodeState& state, const std::string& layer) const;
-  Tensor embedded(Tensor tokens) const;  // times the root of hidden; pads are zero
+  InitializerRule kernel_initializer() const;
+  bool scales_embeddings() const { return sizes_.stddev == 0; }
+  Tensor places(Tensor any, int64_t length) const;      // [length, hidden]
+  Tensor embedded(Tensor tokens) const;                 // times the root of hidden; pads are zero
   Tensor embed(Tensor tokens, Tensor more = {}) const;  // with places
   Tensor normalised(Tensor x, const char* name) const;
   Tensor added(Tensor x, Tensor part) const;

@@ -39,19 +39,33 @@ Features TransformerLayers::begin_writing(Tensor source, int64_t max_length) con
   return out;
 }
 
+Features TransformerLayers::begin_text(Tensor like, int64_t max_length) const {
+  Features out;
+  const Shape cache{like.dim(0), max_length, sizes_.heads, sizes_.hidden / sizes_.heads};
+  for (int64_t i = 0; i < sizes_.layers; ++i)
+    for (const char* part : {"/keys", "/values"})
+      out.set(layer_name(i) + part, full(*like.graph(), compute_dtype(like), cache, 0));
+  return out;
+}
+
+Tensor TransformerLayers::place_of(Tensor position, int64_t length) const {
+  return reshape(gather(places(position, length), reshape(position, {1}), 0), {1, 1, sizes_.hidden});
+}
+
 Tensor TransformerLayers::next_logits(Tensor token, Tensor position, DecodeState& state) const {
-  const int64_t rows = token.dim(0), d = sizes_.hidden;
+  const int64_t rows = token.dim(0);
   const Tensor tokens = reshape(token, {rows, 1});
-  const int64_t length = state["layer_0/keys"].dim(1);
-  const Tensor place = gather(sinusoidal_positions(*token.graph(), length, d), reshape(position, {1}), 0);  // [1, d]
+  const bool reads = state.has("source_bias");
   const Scope scope(token, "decoder");
-  Tensor x = cast(embedded(tokens) + reshape(place, {1, 1, d}), compute_dtype(token));
+  const Tensor place = place_of(position, state["layer_0/keys"].dim(1));
+  Tensor x = cast(embedded(tokens) + place, compute_dtype(token));
   for (int64_t i = 0; i < sizes_.layers; ++i) {
     const Scope layer(token, layer_name(i));
     const std::string name = layer_name(i);
     x = x + with_caches(normalised(x, "self_attention_norm"), position, state, name);
-    x = x + attend_one(normalised(x, "attention_norm"), state[name + "/source_keys"], state[name + "/source_values"],
-                       state["source_bias"], "attention");
+    if (reads)
+      x = x + attend_one(normalised(x, "attention_norm"), state[name + "/source_keys"], state[name + "/source_values"],
+                         state["source_bias"], "attention");
     x = x + feed_forward(normalised(x, "feed_forward_norm"));
   }
   return reshape(logits(normalised(x, "norm")), {rows, sizes_.vocabulary});
@@ -62,7 +76,9 @@ Tensor TransformerLayers::projected(Tensor x, const char* attention, const char*
   const int64_t d = sizes_.hidden, heads = sizes_.heads, each = d / heads;
   const Tensor kernel = variable(x, std::string(name) + "/kernel", {d, heads, each}, zeros());  // the checkpoint has it
   const Tensor y = dot(reshape(x, {x.elements() / d, d}), cast(reshape(kernel, {d, d}), x.dtype()));
-  return reshape(y, {x.dim(0), x.dim(1), heads, each});
+  const Tensor heads_of = reshape(y, {x.dim(0), x.dim(1), heads, each});
+  if (!sizes_.attention_bias) return heads_of;
+  return heads_of + cast(variable(x, std::string(name) + "/bias", {heads, each}, zeros()), x.dtype());
 }
 
 Tensor TransformerLayers::attend_one(Tensor x, Tensor keys, Tensor values, Tensor bias, const char* name) const {
@@ -72,7 +88,9 @@ Tensor TransformerLayers::attend_one(Tensor x, Tensor keys, Tensor values, Tenso
   const Tensor y = attention(q, keys, values, cast(bias, q.dtype()), {}, {}, {.scale = scale}).y;
   const Scope scope(x, name);
   const Tensor kernel = variable(x, "attention_output/kernel", {sizes_.heads, d / sizes_.heads, d}, zeros());
-  return reshape(dot(reshape(y, {x.dim(0), d}), cast(reshape(kernel, {d, d}), x.dtype())), x.shape());
+  const Tensor out = reshape(dot(reshape(y, {x.dim(0), d}), cast(reshape(kernel, {d, d}), x.dtype())), x.shape());
+  if (!sizes_.attention_bias) return out;
+  return out + cast(variable(x, "attention_output/bias", {d}, zeros()), x.dtype());
 }
 
 // Self attention of one token, whose key and value are kept with those before it.

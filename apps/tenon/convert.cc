@@ -154,6 +154,33 @@ ConvertSummary convert_answer_files(const Flags& flags) {
   return convert_answers(options, process_pool()).take();
 }
 
+void declare_text(Flags& flags) {
+  const ConvertLinesOptions d;
+  flags.text("input", "", "text files, FILE,FILE..");
+  flags.text("dev", "", "the same for evaluation");
+  flags.number("dev_fraction", d.dev_fraction, "of the records that are held out where there are no dev files", 1e-6,
+               0.5);
+  flags.text("vocab_file", "", "subtoken vocabulary; empty: made from the training text");
+  flags.integer("vocab_size", d.vocab_size, "subtokens of the vocabulary that is made, about", 64, 1 << 24);
+  flags.integer("vocab_sample", d.vocab_sample, "characters of each file that it is made from", 1000, 1e12);
+  flags.integer("max_length", d.max_length, "tokens of a record", 2, 1 << 16);
+  flags.integer("train_shards", d.train_shards, "files of training records", 1, 99999);
+}
+
+ConvertSummary convert_text_files(const Flags& flags) {
+  ConvertLinesOptions options;
+  common(flags, options);
+  flags.required("input");
+  options.input = list_of(flags, "input"), options.dev = list_of(flags, "dev");
+  if (!options.dev.empty() && flags.given("dev_fraction"))
+    throw UsageError{"--dev_fraction and dev files exclude each other"};
+  options.dev_fraction = flags.number("dev_fraction");
+  read_vocabulary(flags, options);
+  options.max_length = flags.integer("max_length");
+  options.train_shards = flags.integer("train_shards");
+  return convert_lines(options, process_pool()).take();
+}
+
 const Kind kConversions[] = {
     {"idx", "idx --input DIR --output DIR [FLAGS]", declare_idx, convert_idx_files, {"unknown_labels", "bad_images"}},
     {"images",
@@ -171,6 +198,7 @@ const Kind kConversions[] = {
      declare_answers,
      convert_answer_files,
      {"empty", "misplaced", "cut"}},
+    {"text", "text --input FILE.. --output DIR [--dev FILE..] [FLAGS]", declare_text, convert_text_files, {"not_utf8"}},
 };
 
 std::vector<std::string> kind_names() {
@@ -255,7 +283,7 @@ const char* convert_usage(const std::vector<std::string>& words) {
 }  // namespace
 
 const Command kConvert{"convert",
-                       "idx|images|translation|answers --output DIR [FLAGS]",
+                       "idx|images|translation|answers|text --output DIR [FLAGS]",
                        "Turns images and text into TFRecord files",
                        declare_convert,
                        run_convert,

@@ -11,8 +11,8 @@
 namespace tenon::runner {
 namespace {
 
-const Command* const kCommands[] = {&kDevices, &kConvert, &kTrain,   &kEvaluate,  &kPredict, &kTranslate,
-                                    &kAnswer,  &kScore,   &kInspect, &kPreflight, &kBench};
+const Command* const kCommands[] = {&kDevices,  &kConvert, &kTrain, &kEvaluate, &kPredict,   &kTranslate,
+                                    &kGenerate, &kAnswer,  &kScore, &kInspect,  &kPreflight, &kBench};
 
 const Command* find_command(const std::string& name) {
   for (const Command* c : kCommands)

@@ -69,7 +69,7 @@ struct DataKind {
   void (*train_flags)(Flags& flags);  // of training alone
   std::unique_ptr<ModelData> (*open)(const DataContext& context);
 };
-extern const DataKind kAnswers, kImages, kPairs, kVectors;
+extern const DataKind kAnswers, kImages, kPairs, kVectors, kText;
 
 // REQUIRED: there is one.
 const DataKind& data_kind(const std::string& name);

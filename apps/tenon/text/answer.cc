@@ -11,6 +11,7 @@
 #include "tenon/strategy.h"
 #include "tenon/text.h"
 #include "tenon/text_metrics.h"
+#include "text/trained.h"
 
 namespace tenon::runner {
 namespace {
@@ -63,24 +64,16 @@ struct Waiting {
 class Reader {
  public:
   Reader(const Flags& flags, const ModelRun& model)
-      : strategy_(device_of(flags), {.seed = static_cast<uint64_t>(flags.integer("seed")),
-                                     .dtype_policy = model.params().get<std::string>("dtype_policy", "float32"),
-                                     .deterministic = flags.boolean("deterministic"),
-                                     .soft_placement = flags.boolean("soft_placement")}),
+      : strategy_(device_of(flags), strategy_options(flags, model.params())),
         params_(model.params()),
-        words_(words_of(flags)),
+        words_(words_of(flags, params_)),
         windows_{params_.get<int64_t>("max_length"), params_.get<int64_t>("doc_stride")},
         max_answer_(static_cast<size_t>(flags.integer("max_answer_length"))),
         n_best_(static_cast<size_t>(flags.boolean("json") ? flags.integer("n_best") : 1)),
         batch_(flags.integer("answer_batch_size")),
         scores_(strategy_.function([this](const Features& in) { return scores(in); },
                                    {.name = "answer", .remainder = Remainder::kWhole})) {
-    if (words_.size() != params_.get<int64_t>("vocab_size"))
-      throw Error(Status(Code::kInvalid, format("the vocabulary has %ld subtokens, and the model was trained with %ld",
-                                                static_cast<long>(words_.size()),
-                                                static_cast<long>(params_.get<int64_t>("vocab_size")))));
-    const std::string& checkpoint = flags.text("checkpoint");
-    strategy_.warm_start({.ckpt_to_initialize_from = checkpoint.empty() ? flags.required("model_dir") : checkpoint});
+    strategy_.warm_start({.ckpt_to_initialize_from = trained_checkpoint(flags)});
   }
 
   // Gives each question of a context what was found.
@@ -101,9 +94,9 @@ class Reader {
   }
 
  private:
-  static Subtokenizer words_of(const Flags& flags) {
+  static Subtokenizer words_of(const Flags& flags, const Params& params) {
     const std::string& file = flags.text("vocab_file");
-    return Subtokenizer::load(file.empty() ? flags.required("model_dir") + "/" + kVocabularyFile : file).take();
+    return trained_vocabulary(file.empty() ? flags.required("model_dir") + "/" + kVocabularyFile : file, params);
   }
 
   Outputs scores(const Features& in) const {
@@ -121,6 +114,7 @@ class Reader {
       std::copy(inputs.begin(), inputs.end(), ids.begin() + static_cast<std::ptrdiff_t>(i * length));
     }
     const Results results = scores_({{"inputs", Array(ids, {batch_, windows_.max_length})}});
+    check_weights(strategy_);
     const std::vector<float> start = results["start"].to<float>(), end = results["end"].to<float>();
     for (size_t i = 0; i < waiting.size(); ++i)
       take(waiting[i], std::span(start).subspan(i * length, length), std::span(end).subspan(i * length, length));

@@ -1,7 +1,9 @@
 #include "text/training_bleu.h"
 
+#include "command.h"
 #include "tenon/text_metrics.h"
 #include "text/lines.h"
+#include "text/trained.h"
 #include "text/translator.h"
 
 namespace tenon::runner {
@@ -11,11 +13,7 @@ class TrainingBleu {
  public:
   TrainingBleu(const Flags& flags, const Params& params, const std::string& vocabulary)
       : model_dir_(flags.required("model_dir")),
-        options_{.device = device_of(flags),
-                 .strategy = {.dtype_policy = params.get<std::string>("dtype_policy"),
-                              .deterministic = flags.boolean("deterministic"),
-                              .soft_placement = flags.boolean("soft_placement")},
-                 .vocabulary = vocabulary},
+        options_{.device = device_of(flags), .strategy = strategy_options(flags, params), .vocabulary = vocabulary},
         params_(params),
         references_(read_lines(flags.required("bleu_ref"))) {
     for (std::string& text : read_lines(flags.required("bleu_source"))) lines_.push_back({std::move(text), {}, {}, 0});

@@ -10,6 +10,7 @@
 #include "model_run.h"
 #include "process.h"
 #include "tenon/atomic_file.h"
+#include "text/trained.h"
 #include "text/translator.h"
 
 namespace tenon::runner {
@@ -42,10 +43,7 @@ TranslatorOptions options_of(const Flags& flags, const Params& params) {
     for (const char* name : {"top_k", "top_p"})
       if (flags.given(name)) throw UsageError{format("--%s needs a --temperature above 0", name)};
   return {.device = device_of(flags),
-          .strategy = {.seed = static_cast<uint64_t>(flags.integer("seed")),
-                       .dtype_policy = params.get<std::string>("dtype_policy", "float32"),
-                       .deterministic = flags.boolean("deterministic"),
-                       .soft_placement = flags.boolean("soft_placement")},
+          .strategy = strategy_options(flags, params),
           .vocabulary = file.empty() ? flags.required("model_dir") + "/" + kVocabularyFile : file,
           .search = {.beam_size = flags.integer("beam_size"),
                      .alpha = flags.number("alpha"),
@@ -87,8 +85,7 @@ int run_translate(const Flags& flags, const std::vector<std::string>& words) {
   if (!flags.text("output").empty()) output = AtomicFile::create_or_write(flags.text("output")).take();
   watch_interrupts();
   Translator translator(options_of(flags, model.params()), model.params());
-  const std::string& checkpoint = flags.text("checkpoint");
-  translator.load(checkpoint.empty() ? flags.required("model_dir") : checkpoint);
+  translator.load(trained_checkpoint(flags));
   const auto begun = std::chrono::steady_clock::now();
   const bool json = flags.boolean("json");
   const size_t most = source.is_terminal() ? 1 : static_cast<size_t>(flags.integer("decode_batch_size")) * 16;

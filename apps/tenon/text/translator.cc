@@ -5,6 +5,7 @@
 
 #include "output.h"
 #include "process.h"
+#include "text/trained.h"
 
 namespace tenon::runner {
 namespace {
@@ -24,13 +25,7 @@ Translator::Translator(TranslatorOptions options, const Params& params)
     : options_(std::move(options)),
       params_(params),
       strategy_(options_.device, options_.strategy),
-      words_(Subtokenizer::load(options_.vocabulary).take()) {
-  const auto expected = params_.get<int64_t>("vocab_size");
-  if (words_.size() != expected)
-    throw Error(Status(Code::kInvalid,
-                       format("%s has %ld subtokens, and the model was trained with %ld", options_.vocabulary.c_str(),
-                              static_cast<long>(words_.size()), static_cast<long>(expected))));
-}
+      words_(trained_vocabulary(options_.vocabulary, params_)) {}
 
 void Translator::load(const std::string& checkpoint) { strategy_.warm_start({.ckpt_to_initialize_from = checkpoint}); }
 
@@ -84,6 +79,7 @@ void Translator::translate(std::vector<Sentence>& lines, std::span<const size_t>
   Decoder& decode = decoder(length, max_length);
   const Decoded found =
       decode({{"inputs", Array(ids, {batch, length})}}, std::min(max_length, longest + options_.extra_length));
+  check_weights(strategy_);
   const std::vector<int32_t> all = found.ids.to<int32_t>();
   const std::vector<double> scores = found.scores.to<double>();
   const auto beams = static_cast<size_t>(options_.search.beam_size);

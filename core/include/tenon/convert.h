@@ -96,6 +96,18 @@ struct ConvertAnswersOptions : ConvertTextOptions {
   int64_t doc_stride = 128;  // tokens from one window to the next
 };
 
+// Lines of text to records of tokens for a language model, all of one length:
+//   train-00001-of-0000N, .., validation-00001-of-00001   tf.train.Examples, int64 list "tokens"
+//   vocab.text.32768                                      the subtoken vocabulary
+//   info.json                                             {"kind": "text", "vocab_file", "vocab_size", "max_length", "train": ..}
+// A line's tokens, then <EOS>; all lines of all files behind each other, cut after each max_length tokens; the last record may be
+// shorter. Of several empty lines one is kept. A line that is no UTF-8 is left out and counted. Memory does not grow with the text, but
+// for one shard of records at a time.
+struct ConvertLinesOptions : ConvertTextOptions {
+  // Text files; a line has at most 1 MiB. Without those of `dev`, dev_fraction of the records are held out.
+  std::vector<std::string> input, dev;
+};
+
 struct ConvertSummary {
   // What was left out, and why: "unknown_labels", "bad_images", "empty", "too_long"...
   struct LeftOut {
@@ -131,6 +143,7 @@ Result<ConvertSummary> convert_images(const ConvertImagesOptions& options, Threa
 Result<ConvertSummary> convert_idx(const ConvertIdxOptions& options, ThreadPool& pool);
 Result<ConvertSummary> convert_translation(const ConvertTranslationOptions& options, ThreadPool& pool);
 Result<ConvertSummary> convert_answers(const ConvertAnswersOptions& options, ThreadPool& pool);
+Result<ConvertSummary> convert_lines(const ConvertLinesOptions& options, ThreadPool& pool);
 
 // Where new files cannot appear all at once (the directory is a mount point, say) and a conversion was killed while it moved
 // them to their places: "unavailable", until a conversion into the directory has finished that. Changes nothing. Call it

@@ -51,6 +51,7 @@ class DecodeState {
  public:
   // Throws Error naming what there is when there is none of that name.
   Tensor operator[](const std::string& name) const;
+  bool has(const std::string& name) const { return now_.contains(name); }
   // REQUIRED: a name that `begin` gave, and a tensor of that type.
   void set(const std::string& name, Tensor next);
 
