@@ -19,7 +19,9 @@ ExampleInfo photo_299(const Params&) { return images_of(299, 3, 5); }
 ExampleInfo resnet_image(const Params& params) {
   return params.get<std::string>("depth") == "20" ? images_of(32, 3, 10) : images_of(224, 3, 1000);
 }
-ExampleInfo sentence_pairs(const Params&) { return {"pairs", {{"max_length", 64}, {"vocab_size", 33708}}}; }
+ExampleInfo sentence_pairs(const Params&) {
+  return {"pairs", {{"max_length", 64}, {"max_target_length", 0}, {"vocab_size", 33708}}};
+}
 ExampleInfo questions(const Params&) {
   return {"answers", {{"max_length", 384}, {"doc_stride", 128}, {"vocab_size", 8192}}};
 }

@@ -25,7 +25,7 @@ struct Command {
   std::string (*details)() = nullptr;
 };
 
-extern const Command kDevices, kConvert, kTrain, kEvaluate, kPredict, kTranslate, kGenerate, kAnswer, kScore, kInspect,
+extern const Command kDevices, kConvert, kTrain, kEvaluate, kPredict, kTranslate, kSummarize, kGenerate, kAnswer, kScore, kInspect,
     kPreflight, kBench;
 
 // --device, --threads, --seed, --json, --verbose, --help

@@ -1,4 +1,4 @@
-// tenon convert idx | images | translation | answers: data to TFRecord files, ahead of training.
+// tenon convert idx | images | translation | summaries | answers: data to TFRecord files, ahead of training.
 #include <algorithm>
 
 #include "command.h"
@@ -125,6 +125,46 @@ ConvertSummary convert_translation_files(const Flags& flags) {
   return convert_translation(options, process_pool()).take();
 }
 
+void declare_summaries(Flags& flags) {
+  const ConvertTranslationOptions d;
+  flags.text("pairs", "",
+             "files of documents and their summaries, FILE,FILE..: .tsv ('document<TAB>summary' lines), .jsonl "
+             "({\"document\": .., \"summary\": ..} lines)");
+  flags.text("dev_pairs", "", "the same for evaluation");
+  flags.number("dev_fraction", d.dev_fraction, "of the documents that are held out where there are no dev files", 1e-6,
+               0.5);
+  flags.text("vocab_file", "", "subtoken vocabulary; empty: made from the training text");
+  flags.integer("vocab_size", d.vocab_size, "subtokens of the vocabulary that is made, about", 64, 1 << 24);
+  flags.integer("vocab_sample", d.vocab_sample, "characters of each file and side that it is made from", 1000, 1e12);
+  flags.integer("max_length", d.max_length, "tokens of a document; of a longer one the first are taken", 2, 1 << 16);
+  flags.integer("max_target_length", 64, "leave out summaries of more tokens", 2, 1 << 16);
+  flags.integer("train_shards", d.train_shards, "files of training records", 1, 99999);
+}
+
+ConvertSummary convert_summary_files(const Flags& flags) {
+  ConvertTranslationOptions options;
+  common(flags, options);
+  flags.required("pairs");
+  options.pairs = list_of(flags, "pairs"), options.dev_pairs = list_of(flags, "dev_pairs");
+  for (const auto* files : {&options.pairs, &options.dev_pairs})
+    for (const std::string& file : *files)
+      if (!file.ends_with(".tsv") && !file.ends_with(".jsonl"))
+        throw UsageError{file + ": expected a file of documents and summaries whose name ends with .tsv or .jsonl"};
+  if (!options.dev_pairs.empty() && flags.given("dev_fraction"))
+    throw UsageError{"--dev_fraction and dev files exclude each other"};
+  options.dev_fraction = flags.number("dev_fraction");
+  read_vocabulary(flags, options);
+  options.vocab_stem = "summaries";
+  options.max_length = flags.integer("max_length"), options.max_target_length = flags.integer("max_target_length");
+  if (options.max_target_length > options.max_length)
+    throw UsageError{format("--max_target_length is %ld, expected at most --max_length, %ld",
+                            static_cast<long>(options.max_target_length), static_cast<long>(options.max_length))};
+  options.max_ratio = 0;
+  options.cut_source = true;
+  options.train_shards = flags.integer("train_shards");
+  return convert_translation(options, process_pool()).take();
+}
+
 void declare_answers(Flags& flags) {
   const ConvertAnswersOptions d;
   flags.text("train", "", "files of SQuAD's JSON, version 1.1 or 2.0, FILE,FILE..");
@@ -193,6 +233,11 @@ const Kind kConversions[] = {
      declare_translation,
      convert_translation_files,
      {"empty", "not_utf8", "too_long", "unequal"}},
+    {"summaries",
+     "summaries --pairs FILE.. --output DIR [--dev_pairs FILE..] [FLAGS]",
+     declare_summaries,
+     convert_summary_files,
+     {"empty", "not_utf8", "too_long"}},
     {"answers",
      "answers --train FILE.json.. --output DIR [--dev FILE.json..] [FLAGS]",
      declare_answers,
@@ -235,6 +280,7 @@ void print_json(const Kind& kind, const ConvertSummary& summary, const std::stri
     Json split;
     split.add("records", s.records).add("files", static_cast<int64_t>(s.files.size())).add("bytes", s.bytes);
     for (const char* why : kind.left_out) split.add(why, s.of(why).count);
+    if (kind.convert == convert_summary_files) split.add("shortened", s.shortened);
     result.raw(s.name, split.str());
   }
   print_line(result.str());
@@ -251,6 +297,7 @@ void print_text(const ConvertSummary& summary, const std::string& output) {
     print("%s: %s in %s, %s\n", s.name.c_str(), counted(s.records, "record").c_str(),
           counted(static_cast<int64_t>(s.files.size()), "file").c_str(),
           bytes_text(static_cast<double>(s.bytes)).c_str());
+    if (s.shortened > 0) print("%s: %s shortened\n", s.name.c_str(), counted(s.shortened, "text").c_str());
     for (const ConvertSummary::LeftOut& l : s.left_out)
       print("%s: left out %s (%s), the first %s\n", s.name.c_str(), with_commas(l.count).c_str(),
             words_of(l.why).c_str(), l.first.c_str());
@@ -283,7 +330,7 @@ const char* convert_usage(const std::vector<std::string>& words) {
 }  // namespace
 
 const Command kConvert{"convert",
-                       "idx|images|translation|answers|text --output DIR [FLAGS]",
+                       "idx|images|translation|summaries|answers|text --output DIR [FLAGS]",
                        "Turns images and text into TFRecord files",
                        declare_convert,
                        run_convert,

@@ -11,7 +11,7 @@
 namespace tenon::runner {
 namespace {
 
-const Command* const kCommands[] = {&kDevices,  &kConvert, &kTrain, &kEvaluate, &kPredict,   &kTranslate,
+const Command* const kCommands[] = {&kDevices,  &kConvert, &kTrain, &kEvaluate, &kPredict,   &kTranslate, &kSummarize,
                                     &kGenerate, &kAnswer,  &kScore, &kInspect,  &kPreflight, &kBench};
 
 const Command* find_command(const std::string& name) {

@@ -112,7 +112,8 @@ ModelRecord parsed(const std::string& path, const nlohmann::json& json) {
   if (!info) refuse(path, "no model " + shown(model));
   ModelRecord record{path, info->name, flags_of(path, member(path, json, "flags"), *info), {}, {}};
   for (const auto& [name, value] : info->example(params_of(record, *info)).numbers)
-    record.numbers[name] = size_of(path, json, name.c_str());
+    if (value != 0 || json.contains(name))  // 0 is what it is where nothing is said
+      record.numbers[name] = size_of(path, json, name.c_str());
   if (const auto classes = record.numbers.find("num_classes"); classes != record.numbers.end())
     record.labels = labels_of(path, member(path, json, "labels"), classes->second);
   return record;

@@ -38,6 +38,10 @@ class PairData : public ModelData {
     if (const std::string name = info.text("vocab_file"); vocab_path_.empty() && !name.empty())
       vocab_path_ = file_in(data_dir, name);
     max_length_ = c.chosen("max_length", info.number("max_length", c.number("max_length")));
+    max_target_length_ = c.chosen("max_target_length", info.number("max_target_length", 0));
+    if (max_target_length_ > max_length_)
+      throw UsageError{format("--max_target_length is %ld, expected at most --max_length, %ld",
+                              static_cast<long>(max_target_length_), static_cast<long>(max_length_))};
     vocab_size_ = c.chosen("vocab_size", info.number("vocab_size", c.number("vocab_size")));
     if (!vocab_path_.empty()) words_ = Subtokenizer::load(vocab_path_).take();
     if (words_ && words_->size() != vocab_size_)
@@ -53,15 +57,19 @@ class PairData : public ModelData {
     if (!c.flags.get_or("use_ctl", true)) throw UsageError{"--nouse_ctl: nothing but a loop of its own trains it"};
     if (!c.flags.has("static_batch")) return;
     const ResolvedDevice device = resolve_device(device_of(c.flags)).take();
-    static_batch_ = c.flags.given("static_batch") ? c.flags.boolean("static_batch") : device.kind == "accelerator";
+    const bool one_length = max_target_length_ == 0;  // of both sides
+    static_batch_ =
+        c.flags.given("static_batch") ? c.flags.boolean("static_batch") : device.kind == "accelerator" || !one_length;
+    if (!static_batch_ && !one_length) throw UsageError{"--nostatic_batch and a max_target_length exclude each other"};
     units_ = device.replicas;
   }
 
   std::vector<FeatureSpec> features() const override {
-    return {{"inputs", {DType::kI32, {max_length_}}}, {"label", {DType::kI32, {max_length_}}}};
+    const int64_t targets = max_target_length_ > 0 ? max_target_length_ : max_length_;
+    return {{"inputs", {DType::kI32, {max_length_}}}, {"label", {DType::kI32, {targets}}}};
   }
   std::map<std::string, int64_t> numbers() const override {
-    return {{"max_length", max_length_}, {"vocab_size", vocab_size_}};
+    return {{"max_length", max_length_}, {"max_target_length", max_target_length_}, {"vocab_size", vocab_size_}};
   }
   std::string text() const override {
     return format("pairs of at most %ld tokens of %s", static_cast<long>(max_length_),
@@ -107,7 +115,7 @@ class PairData : public ModelData {
   }
 
  private:
-  int64_t max_length_, vocab_size_, batch_;
+  int64_t max_length_, max_target_length_, vocab_size_, batch_;
   std::string vocab_path_;
   std::optional<Subtokenizer> words_;
   bool skip_corrupt_, static_batch_ = true;
@@ -141,6 +149,10 @@ const DataKind kPairs{
         [](Flags& flags) {
           flags.integer("max_length", 0, "tokens of a sentence, the end's among them; 0: as the data or the model say",
                         0, 1 << 16);
+          flags.integer("max_target_length", 0,
+                        "tokens of what is written, where it is shorter than what is read; 0: as the data or the "
+                        "model say, or else as max_length",
+                        0, 1 << 16);
           flags.integer("vocab_size", 0, "tokens that there are; 0: as the data or the model say", 0, 1 << 24);
         },
     .train_flags =
@@ -148,10 +160,11 @@ const DataKind kPairs{
           flags.integer("batch_size", 0,
                         "tokens in each step, of max_length for each sentence; 0: as train_batch_size says", 0,
                         1 << 30);
-          flags.boolean("static_batch", false,
-                        "batches of batch_size / max_length pairs, padded to max_length, as on a TPU unless "
-                        "--nostatic_batch; else "
-                        "pairs of about one length are together");
+          flags.boolean(
+              "static_batch", false,
+              "batches of batch_size / max_length pairs, padded to max_length, as on a TPU unless "
+              "--nostatic_batch, and where targets have a length of their own; else pairs of about one length "
+              "are together");
           flags.text("vocab_file", "", "subtoken vocabulary that the model directory keeps; empty: that of the data");
           add_bleu_flags(flags);
           flags.boolean("use_ctl", true, "train by a loop of its own rather than by Keras's fit; there is no other");

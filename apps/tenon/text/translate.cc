@@ -1,4 +1,5 @@
-// tenon translate: lines of text in one language to lines in another, by a model that `tenon train transformer` made.
+// tenon translate, tenon summarize: lines of text in one language to lines in another, documents to summaries, by a model that `tenon
+// train transformer` made.
 #include <unistd.h>
 
 #include <chrono>
@@ -16,43 +17,73 @@
 namespace tenon::runner {
 namespace {
 
-void declare_translate(Flags& flags, const std::vector<std::string>& words) {
+constexpr int64_t kMostTokens = 1024;  // of a line
+
+void declare_model_and_search(Flags& flags, const std::vector<std::string>& words) {
   add_model_flags(flags, words);
   flags.text("model_dir", "", "directory of the model; its newest checkpoint is taken");
   flags.text("checkpoint", "", "prefix of another checkpoint");
   flags.text("vocab_file", "", "subtoken vocabulary; empty: that of the model directory");
-  flags.text("file", "", "text to translate, a sentence a line; empty: standard input");
-  flags.text("output", "", "file for the translations; empty: standard output");
-  flags.integer("beam_size", 4, "translations that are followed; 1: the most probable token each time", 1, 64);
-  flags.number("alpha", 0.6, "how much longer translations are preferred", 0, 10);
-  flags.integer("extra_decode_length", 50, "tokens that a translation may have more than its sentence", 1, 1 << 16);
-  flags.boolean("padded_decode", false, "one program for all sentences, of --decode_max_length tokens each");
-  flags.integer("decode_max_length", 97, "with --padded_decode", 2, 1024);
-  flags.integer("decode_batch_size", 32, "sentences at a time", 1, 1 << 14);
+  flags.integer("beam_size", 4, "texts that are followed; 1: the most probable token each time", 1, 64);
+  flags.number("alpha", 0.6, "how much longer texts are preferred", 0, 10);
+  flags.integer("decode_batch_size", 32, "lines at a time", 1, 1 << 14);
   flags.number("temperature", 0, "with --beam_size 1: draw tokens, above 1 more freely; 0: the most probable", 0, 100);
   flags.integer("top_k", 0, "draw among so many most probable tokens; 0: all", 0, 1 << 24);
   flags.number("top_p", 1, "draw among the most probable tokens that have this probability together", 1e-6, 1);
   add_device_flags(flags);
 }
 
-TranslatorOptions options_of(const Flags& flags, const Params& params) {
-  const std::string& file = flags.text("vocab_file");
+void declare_translate(Flags& flags, const std::vector<std::string>& words) {
+  flags.text("file", "", "text to translate, a sentence a line; empty: standard input");
+  flags.text("output", "", "file for the translations; empty: standard output");
+  flags.integer("extra_decode_length", 50, "tokens that a translation may have more than its sentence", 1, 1 << 16);
+  flags.boolean("padded_decode", false, "one program for all sentences, of --decode_max_length tokens each");
+  flags.integer("decode_max_length", 97, "with --padded_decode", 2, kMostTokens);
+  declare_model_and_search(flags, words);
+}
+
+void declare_summarize(Flags& flags, const std::vector<std::string>& words) {
+  flags.text("file", "", "documents, one a line; empty: standard input");
+  flags.text("output", "", "file for the summaries; empty: standard output");
+  flags.integer("decode_max_length", 0, "tokens of a summary; 0: as those that the model was trained with", 0,
+                kMostTokens);
+  declare_model_and_search(flags, words);
+}
+
+bool summarizes(const Flags& flags) { return !flags.has("extra_decode_length"); }
+
+void set_lengths(const Flags& flags, const Params& params, TranslatorOptions& options) {
+  if (summarizes(flags)) {
+    const int64_t trained = params.get<int64_t>("max_target_length"), given = flags.integer("decode_max_length");
+    options.source_length = params.get<int64_t>("max_length");
+    options.tells_of_cuts = false;
+    options.target_length = given > 0 ? given : trained > 0 ? trained : options.source_length;
+    return;
+  }
   const bool padded = flags.boolean("padded_decode");
   if (flags.given("decode_max_length") && !padded) throw UsageError{"--decode_max_length needs --padded_decode"};
+  options.source_length = kMostTokens;
+  options.extra_length = flags.integer("extra_decode_length");
+  options.padded_length = padded ? flags.integer("decode_max_length") : 0;
+}
+
+TranslatorOptions options_of(const Flags& flags, const Params& params) {
+  const std::string& file = flags.text("vocab_file");
   if (flags.number("temperature") == 0)
     for (const char* name : {"top_k", "top_p"})
       if (flags.given(name)) throw UsageError{format("--%s needs a --temperature above 0", name)};
-  return {.device = device_of(flags),
-          .strategy = strategy_options(flags, params),
-          .vocabulary = file.empty() ? flags.required("model_dir") + "/" + kVocabularyFile : file,
-          .search = {.beam_size = flags.integer("beam_size"),
-                     .alpha = flags.number("alpha"),
-                     .temperature = flags.number("temperature"),
-                     .top_k = flags.integer("top_k"),
-                     .top_p = flags.number("top_p")},
-          .extra_length = flags.integer("extra_decode_length"),
-          .padded_length = padded ? flags.integer("decode_max_length") : 0,
-          .batch = flags.integer("decode_batch_size")};
+  TranslatorOptions options{
+      .device = device_of(flags),
+      .strategy = strategy_options(flags, params),
+      .vocabulary = file.empty() ? flags.required("model_dir") + "/" + kVocabularyFile : file,
+      .search = {.beam_size = flags.integer("beam_size"),
+                 .alpha = flags.number("alpha"),
+                 .temperature = flags.number("temperature"),
+                 .top_k = flags.integer("top_k"),
+                 .top_p = flags.number("top_p")},
+      .batch = flags.integer("decode_batch_size")};
+  set_lengths(flags, params, options);
+  return options;
 }
 
 // Where lines come from.
@@ -79,7 +110,8 @@ class Source {
 int run_translate(const Flags& flags, const std::vector<std::string>& words) {
   const ModelRun model(flags, words);
   if (&model.kind() != &kPairs)
-    throw UsageError{format("the model %s does not translate; transformer does", model.info().name)};
+    throw UsageError{format("the model %s writes no text; transformer does", model.info().name)};
+  const char* const made = summarizes(flags) ? "summary" : "translation";
   Source source(flags.text("file"));
   std::optional<AtomicFile> output;
   if (!flags.text("output").empty()) output = AtomicFile::create_or_write(flags.text("output")).take();
@@ -97,10 +129,10 @@ int run_translate(const Flags& flags, const std::vector<std::string>& words) {
     translator.translate(lines);
     for (const Sentence& line : lines) {
       ++number;
-      const std::string text = json ? Json("translation")
+      const std::string text = json ? Json(made)
                                           .add("line", number)
                                           .add("source", line.source)
-                                          .add("translation", line.translation)
+                                          .add(made, line.translation)
                                           .add("score", line.score)
                                           .str()
                                     : line.translation;
@@ -126,6 +158,14 @@ const Command kTranslate{
     .arguments = "--model_dir DIR [--file FILE] [--output FILE] [FLAGS]",
     .summary = "Translates lines of text",
     .declare = declare_translate,
+    .run = run_translate,
+};
+
+const Command kSummarize{
+    .name = "summarize",
+    .arguments = "--model_dir DIR [--file FILE] [--output FILE] [FLAGS]",
+    .summary = "Summarizes documents, one a line",
+    .declare = declare_summarize,
     .run = run_translate,
 };
 

@@ -10,8 +10,6 @@
 namespace tenon::runner {
 namespace {
 
-constexpr int64_t kMostTokens = 1024;  // of a line
-
 // Sizes of programs: few, so that they are compiled once.
 int64_t size_of_program(int64_t least) {
   int64_t size = 16;
@@ -47,9 +45,9 @@ void Translator::translate(std::vector<Sentence>& lines) {
 void Translator::encode(Sentence& line) const {
   line.ids.clear();
   check(words_.encode(line.source, line.ids));
-  const auto most = static_cast<size_t>(options_.padded_length > 0 ? options_.padded_length : kMostTokens);
+  const auto most = static_cast<size_t>(options_.padded_length > 0 ? options_.padded_length : options_.source_length);
   if (line.ids.size() >= most) {
-    print_error(format("a line of %zu tokens is cut to %zu", line.ids.size(), most - 1));
+    if (options_.tells_of_cuts) print_error(format("a line of %zu tokens is cut to %zu", line.ids.size(), most - 1));
     line.ids.resize(most - 1);
   }
   line.ids.push_back(Subtokenizer::kEos);
@@ -68,7 +66,8 @@ void Translator::translate(std::vector<Sentence>& lines, std::span<const size_t>
   const bool padded = options_.padded_length > 0;
   const auto longest = static_cast<int64_t>(lines[which.back()].ids.size());
   const int64_t length = padded ? options_.padded_length : size_of_program(longest);
-  const int64_t max_length = padded ? length : length + options_.extra_length;
+  const int64_t target = options_.target_length;
+  const int64_t max_length = padded ? length : target > 0 ? target : length + options_.extra_length;
   const int64_t rows = padded ? options_.batch : size_of_program(static_cast<int64_t>(which.size()));
   const int64_t batch = std::min(rows, options_.batch);
   std::vector<int32_t> ids(static_cast<size_t>(batch * length), 0);
@@ -78,7 +77,7 @@ void Translator::translate(std::vector<Sentence>& lines, std::span<const size_t>
   }
   Decoder& decode = decoder(length, max_length);
   const Decoded found =
-      decode({{"inputs", Array(ids, {batch, length})}}, std::min(max_length, longest + options_.extra_length));
+      decode({{"inputs", Array(ids, {batch, length})}}, target > 0 ? max_length : std::min(max_length, longest + options_.extra_length));
   check_weights(strategy_);
   const std::vector<int32_t> all = found.ids.to<int32_t>();
   const std::vector<double> scores = found.scores.to<double>();

@@ -24,7 +24,10 @@ struct TranslatorOptions {
   StrategyOptions strategy = {};
   std::string vocabulary;     // file of subtokens
   DecodeOptions search = {};  // beam_size, alpha, temperature, top_k, top_p
-  int64_t extra_length = 50;  // tokens that a translation may have more than its sentence
+  int64_t source_length = 1024;  // tokens of a line that are read
+  bool tells_of_cuts = true;     // where it has more
+  int64_t target_length = 0;     // tokens that a translation may have; 0: extra_length more than its sentence
+  int64_t extra_length = 50;
   int64_t padded_length = 0;  // not 0: one program for all sentences, of so many tokens each
   int64_t batch = 32;         // sentences at a time
 };

@@ -19,6 +19,7 @@ struct Item {
   TextPair pair;
   int64_t position = 0;
   bool held_out = false;
+  bool shortened = false;
   const char* left_out = nullptr;  // why
   std::string record;
 
@@ -34,19 +35,24 @@ class Encoder {
     clean(item.pair.source), clean(item.pair.target);
     item.held_out = is_held_out(options_, item.pair.source);
     inputs.clear(), targets.clear();
-    item.left_out = tokens_of(item.pair, inputs, targets);
+    item.left_out = tokens_of(item, inputs, targets);
     if (!item.left_out) write_record(inputs, targets, item.record);
     return {};
   }
 
  private:
   // Why the pair is left out, or null.
-  const char* tokens_of(const TextPair& pair, std::vector<int32_t>& inputs, std::vector<int32_t>& targets) const {
+  const char* tokens_of(Item& item, std::vector<int32_t>& inputs, std::vector<int32_t>& targets) const {
+    const TextPair& pair = item.pair;
     if (pair.source.empty() || pair.target.empty()) return "empty";
     if (!words_.encode(pair.source, inputs).ok() || !words_.encode(pair.target, targets).ok()) return "not_utf8";
+    const auto most = static_cast<size_t>(options_.max_length);
+    item.shortened = options_.cut_source && inputs.size() >= most;
+    if (item.shortened) inputs.resize(most - 1);
     inputs.push_back(Subtokenizer::kEos), targets.push_back(Subtokenizer::kEos);
     const auto [shorter, longer] = std::minmax({inputs.size(), targets.size()});
-    if (static_cast<int64_t>(longer) > options_.max_length) return "too_long";
+    const int64_t most_targets = options_.max_target_length > 0 ? options_.max_target_length : options_.max_length;
+    if (inputs.size() > most || static_cast<int64_t>(targets.size()) > most_targets) return "too_long";
     const double ratio = static_cast<double>(longer) / static_cast<double>(shorter);
     return options_.max_ratio > 0 && ratio > options_.max_ratio ? "unequal" : nullptr;
   }
@@ -94,6 +100,7 @@ class Conversion {
       TENON_TRY(made);
     for (Item& item : std::span(items_).first(used_)) {
       SplitWriter& split = held_out && item.held_out ? *held_out : to;
+      if (item.shortened && !item.left_out) split.count_shortened();
       if (item.left_out)
         split.leave_out(item.left_out, [&] { return reader.where(item.position); });
       else
@@ -125,6 +132,10 @@ Status check_options(const ConvertTranslationOptions& o) {
     if (!is_language_tag(tag))
       return invalid("convert: language '", abbreviated(tag), "', expected one like en or pt-BR");
   if (o.max_length < 2) return invalid("convert: max_length is ", o.max_length, ", expected at least 2");
+  if (o.max_target_length < 0 || o.max_target_length == 1)
+    return invalid("convert: max_target_length is ", o.max_target_length, ", expected 0 or at least 2");
+  if (!o.vocab_stem.empty() && !is_language_tag(o.vocab_stem))
+    return invalid("convert: vocab_stem '", abbreviated(o.vocab_stem), "', expected letters and digits");
   return check_text_options(o);
 }
 
@@ -136,7 +147,9 @@ Result<ConvertSummary> convert(const ConvertTranslationOptions& options, ThreadP
   TENON_ASSIGN(const Subtokenizer words, translation_vocabulary(options, train_files));
   ConvertSummary summary;
   summary.vocab_size = words.size();
-  TENON_ASSIGN(summary.vocab_file, vocabulary_name(options, options.source_language + options.target_language, words));
+  const std::string languages = options.source_language + options.target_language;
+  TENON_ASSIGN(summary.vocab_file,
+               vocabulary_name(options, options.vocab_stem.empty() ? languages : options.vocab_stem, words));
 
   TENON_ASSIGN(SplitWriter train,
                SplitWriter::create({"train", "wmt32k-train", "pair", options.train_shards, true}, options));
@@ -144,8 +157,9 @@ Result<ConvertSummary> convert(const ConvertTranslationOptions& options, ThreadP
   Conversion conversion(options, words, pool);
   TENON_TRY(conversion.encode(train_files, train, dev_files.empty() ? &dev : nullptr));
   TENON_TRY(conversion.encode(dev_files, dev, nullptr));
-  TENON_TRY(write_text_records(output, {&train, &dev}, words, "pairs", {{"max_length", options.max_length}}, options,
-                               &summary));
+  std::vector<std::pair<const char*, int64_t>> numbers{{"max_length", options.max_length}};
+  if (options.max_target_length > 0) numbers.emplace_back("max_target_length", options.max_target_length);
+  TENON_TRY(write_text_records(output, {&train, &dev}, words, "pairs", numbers, options, &summary));
   return summary;
 }
 

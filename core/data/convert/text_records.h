@@ -40,6 +40,7 @@ class SplitWriter {
   Status add(std::string_view record) {
     return spill_.add(static_cast<size_t>(split_.records++ % kind_.shards), record);
   }
+  void count_shortened() { ++split_.shortened; }
   // Counted; `first` says where it is the first time.
   template <class First>
   void leave_out(std::string_view why, const First& first) {

@@ -17,7 +17,8 @@ Result<OpenPairs> open_pair_file(const std::string& path, const ConvertTranslati
   if (path.ends_with(".tmx"))
     return OpenPairs(
         [path, from = o.source_language, to = o.target_language] { return read_tmx_pairs(path, from, to); });
-  return invalid(path, ": expected a file of pairs whose name ends with .tsv, .mo or .tmx");
+  if (path.ends_with(".jsonl")) return OpenPairs([path] { return read_jsonl_pairs(path, "document", "summary"); });
+  return invalid(path, ": expected a file of pairs whose name ends with .tsv, .mo, .tmx or .jsonl");
 }
 
 Result<std::vector<OpenPairs>> pair_files(const std::vector<std::string>& source,

@@ -36,6 +36,9 @@ using PairReaderPtr = std::unique_ptr<PairReader>;
 Result<PairReaderPtr> read_line_pairs(const std::string& source, const std::string& target);
 // "source<TAB>target" a line; further columns are ignored.
 Result<PairReaderPtr> read_tsv_pairs(const std::string& path);
+// A JSON object a line, whose members of these names are the texts; others are ignored.
+Result<PairReaderPtr> read_jsonl_pairs(const std::string& path, const std::string& source_name,
+                                       const std::string& target_name);
 // A compiled gettext catalogue (the GNU format, either byte order): what is translated, and its translation. Plural forms
 // give the first form of each; contexts are left out.
 Result<PairReaderPtr> read_mo_pairs(const std::string& path);

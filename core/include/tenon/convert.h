@@ -72,13 +72,18 @@ struct ConvertTextOptions : ConvertOptions {
 struct ConvertTranslationOptions : ConvertTextOptions {
   // Line n of source[i] belongs to line n of target[i]; a line has at most 1 MiB.
   std::vector<std::string> source, target;
-  // Files that hold both sides: "source<TAB>target" lines (.tsv), gettext catalogues (.mo), translation memories (.tmx).
+  // Files that hold both sides: "source<TAB>target" lines (.tsv), gettext catalogues (.mo), translation memories (.tmx),
+  // lines of {"document": .., "summary": ..} (.jsonl).
   std::vector<std::string> pairs;
   std::string source_language = "en", target_language = "de";  // in .tmx files, and in the vocabulary's name
   // The same for evaluation. Where there are none, dev_fraction of the pairs are held out; those with the same source sentence stay
   // together.
   std::vector<std::string> dev_source, dev_target, dev_pairs;
-  double max_ratio = 9;  // of the tokens of the sides; 0: any
+  double max_ratio = 9;           // of the tokens of the sides; 0: any
+  int64_t max_target_length = 0;  // of the targets, where that is not max_length; 0: it is
+  // Documents and their summaries: of a longer source the first max_length tokens are taken, and counted as shortened.
+  bool cut_source = false;
+  std::string vocab_stem = {};  // what stands in the vocabulary's name in place of the languages
 };
 
 // Questions about texts to records of tokens and the places of answers, from SQuAD's JSON (tenon/answers.h):
@@ -118,7 +123,8 @@ struct ConvertSummary {
   struct Split {
     std::string name;  // "train", "validation", "dev"
     int64_t records = 0;
-    int64_t bytes = 0;  // of all its files
+    int64_t bytes = 0;      // of all its files
+    int64_t shortened = 0;  // records whose text was too long
     std::vector<LeftOut> left_out;
     std::vector<std::string> files;
 

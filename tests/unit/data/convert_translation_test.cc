@@ -118,6 +118,29 @@ TEST_F(Translation, LeavesOutAndCounts) {
   EXPECT_EQ(train.of("not_utf8").first, options_.source[0] + ":5");
 }
 
+TEST_F(Translation, LongDocumentsAreCutLongSummariesLeftOut) {
+  options_.source.clear(), options_.target.clear();
+  options_.pairs = {directory_.write("s.jsonl",
+                                     "{\"document\": \"a b c d e f g h i j k\", \"summary\": \"a b\"}\n"
+                                     "{\"summary\": \"a b c\", \"document\": \"a b c d\"}\n"
+                                     "{\"document\": \"a b c d e f g\", \"summary\": \"c\"}\n")};
+  options_.dev_pairs = {directory_.write("d.tsv", "a b c\tb\n")};
+  options_.max_length = 8, options_.max_target_length = 3, options_.max_ratio = 0;
+  options_.cut_source = true, options_.vocab_stem = "summaries";
+  std::string letters;
+  for (const char c : std::string("\\_u;0123456789<>padEOSbcefghijk")) letters += std::string("'") + c + "'\n";
+  for (const char c : std::string("abcdefghijk")) letters += std::string("'") + c + "_'\n";  // a token each
+  options_.vocab_file = directory_.write("letters", letters);
+  const Result<ConvertSummary> summary = convert();
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  const ConvertSummary::Split& train = summary->splits[0];
+  EXPECT_EQ(train.records, 2);
+  EXPECT_EQ(train.shortened, 1);
+  EXPECT_EQ(train.of("too_long").first, options_.pairs[0] + ":2");
+  EXPECT_EQ(summary->vocab_file, "vocab.summaries.44");
+  EXPECT_NE(directory_.read("out/info.json").find("\"max_length\": 8, \"max_target_length\": 3,"), std::string::npos);
+}
+
 TEST_F(Translation, WithoutAGoodPairIsAnError) {
   options_.source = {directory_.write("en6", "\n\n")};
   options_.target = {directory_.write("de6", "a\nb\n")};
@@ -151,6 +174,8 @@ TEST_F(Translation, OptionsThatMakeNoSenseAreRefused) {
             "there are 1 files of source sentences and 0 of target sentences, expected one for each");
   EXPECT_EQ(error([](O& o) { o.source_language = ""; }), "convert: language '', expected one like en or pt-BR");
   EXPECT_EQ(error([](O& o) { o.max_length = 1; }), "convert: max_length is 1, expected at least 2");
+  EXPECT_EQ(error([](O& o) { o.max_target_length = 1; }), "convert: max_target_length is 1, expected 0 or at least 2");
+  EXPECT_EQ(error([](O& o) { o.vocab_stem = "../x"; }), "convert: vocab_stem '../x', expected letters and digits");
   EXPECT_EQ(error([](O& o) { o.train_shards = 0; }), "convert: 0 shards, expected 1 to 99999");
   EXPECT_EQ(error([](O& o) { o.dev_fraction = 1; }), "convert: dev_fraction is 1, expected between 0 and 1");
 }

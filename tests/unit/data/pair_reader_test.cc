@@ -39,6 +39,9 @@ class PairText : public testing::Test {
   Found tsv(const std::string& text) const {
     return short_names(all_of(read_tsv_pairs(directory_.write("p.tsv", text))));
   }
+  Found jsonl(const std::string& text) const {
+    return short_names(all_of(read_jsonl_pairs(directory_.write("p.jsonl", text), "document", "summary")));
+  }
   Found mo(const std::string& bytes) const {
     return short_names(all_of(read_mo_pairs(directory_.write("de.mo", bytes))));
   }
@@ -48,6 +51,21 @@ class PairText : public testing::Test {
 
   TemporaryDirectory directory_;
 };
+
+TEST_F(PairText, OfJsonLinesAreTheirMembers) {
+  const Found found = jsonl(
+      "{\"document\": \"\\u00fc\\n\", \"summary\": \"s\", \"id\": [1]}\r\n{\"summary\": \"\", \"document\": \"d\"}");
+  EXPECT_EQ(found.pairs, "\u00fc\n|s\nd|\n");
+  EXPECT_EQ(found.error, "");
+  const std::string expected = ": expected an object with the texts 'document' and 'summary', found ";
+  EXPECT_EQ(jsonl("{\"document\": \"d\"}").error, "p.jsonl:1" + expected + "no 'summary'");
+  EXPECT_EQ(jsonl("{\"document\": 1}").error, "p.jsonl:1" + expected + "a 'document' that is number");
+  EXPECT_EQ(jsonl("{\"document\": \"d\", \"summary\": \"s\"}\n[]").error, "p.jsonl:2" + expected + "array");
+  EXPECT_EQ(jsonl("{\"document\": \"d").error, "p.jsonl:1" + expected + "no valid JSON in UTF-8");
+  EXPECT_EQ(jsonl("{\"document\": \"\xff\", \"summary\": \"s\"}").error,
+            "p.jsonl:1" + expected + "no valid JSON in UTF-8");
+  EXPECT_EQ(jsonl("\n").error, "p.jsonl:1" + expected + "no valid JSON in UTF-8");
+}
 
 TEST_F(PairText, OfLinesGoTogetherByNumber) {
   const Found found = lines("one\n\nthree", "eins\r\nzwei\r\n\r\n");
