@@ -55,7 +55,7 @@ expect 2 '--prompt and --file exclude each other' "${generate[@]}" --prompt a --
 expect 2 'does not continue text' "$tenon" generate mlp --model_dir "$work/none"
 "$tenon" inspect checkpoint "$work/model" --values decoder/positions >"$work/out" 2>&1 || complain "positions: $(head -c 300 "$work/out")"
 expect 1 "$work/none" "$tenon" generate gpt --model_dir "$work/none"
-expect 2 'writes no text' "$tenon" translate --model_dir "$work/model" --file "$work/prompts"
+expect 2 'does not translate' "$tenon" translate --model_dir "$work/model" --file "$work/prompts"
 expect 2 '--input is missing' "${convert[@]}" "$work/none"
 expect 1 "$work/none" "${convert[@]}" "$work/other" --input "$work/none"
 [ ! -e "$work/other" ] || complain 'an error left a directory'

@@ -48,6 +48,6 @@ echo '{"document": "d"}' >"$work/bad.jsonl"
 expect 1 "$work/bad.jsonl:1: expected an object with the texts 'document' and 'summary', found no 'summary'" "${convert[@]}" --pairs "$work/bad.jsonl" --output "$work/no"
 [ ! -e "$work/no" ] || complain 'an error left a directory'
 expect 2 '--nostatic_batch and a max_target_length exclude each other' "$tenon" train "${model[@]}" --nostatic_batch --train_steps 1
-expect 2 'writes no text' "$tenon" summarize reader --model_dir "$work/no"
+expect 2 'the model reader does not summarize; transformer does' "$tenon" summarize reader --model_dir "$work/no"
 expect 2 'extra_decode_length' "$tenon" summarize --model_dir "$work/model" --extra_decode_length 3
 finish

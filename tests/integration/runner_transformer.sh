@@ -80,5 +80,5 @@ expect 2 'exclude each other' "${train[@]}" --batch_size 512 --train_batch_size 
 expect 2 '--nouse_ctl' "${train[@]}" --nouse_ctl
 expect 2 '--distribution_strategy mirrored is not for' "${train[@]}" --device tpu-emulator:v2-8 --distribution_strategy mirrored
 expect 1 'expected at most 8 tokens, which is --max_length' "${train[@]}" --max_length 8 --static_batch --train_steps 1
-expect 2 'writes no text' "$tenon" translate mlp --model_dir "$work/none" --file "$work/three"
+expect 2 'does not translate' "$tenon" translate mlp --model_dir "$work/none" --file "$work/three"
 finish

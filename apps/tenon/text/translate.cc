@@ -110,7 +110,8 @@ class Source {
 int run_translate(const Flags& flags, const std::vector<std::string>& words) {
   const ModelRun model(flags, words);
   if (&model.kind() != &kPairs)
-    throw UsageError{format("the model %s writes no text; transformer does", model.info().name)};
+    throw UsageError{format("the model %s does not %s; transformer does", model.info().name,
+                            summarizes(flags) ? "summarize" : "translate")};
   const char* const made = summarizes(flags) ? "summary" : "translation";
   Source source(flags.text("file"));
   std::optional<AtomicFile> output;
