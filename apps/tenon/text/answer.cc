@@ -1,6 +1,8 @@
 // tenon answer: answers to questions about texts, by a model that `tenon train reader` made.
 #include <algorithm>
-#include <map>
+#include <cmath>
+#include <memory>
+#include <optional>
 #include <set>
 
 #include "data/pairs.h"
