@@ -97,7 +97,7 @@ Tensor TransformerLayers::embedded(Tensor tokens) const {
 Tensor TransformerLayers::embed(Tensor tokens, Tensor more) const {
   Tensor x = embedded(tokens);
   if (more) x = x + cast(more, x.dtype());
-  const Tensor placed = x + places(x, tokens.dim(1));
+  const Tensor placed = x + cast(places(x, tokens.dim(1)), x.dtype());
   return dropout(cast(placed, compute_dtype(tokens)), sizes_.dropout);
 }
 

@@ -57,8 +57,8 @@ Tensor TransformerLayers::next_logits(Tensor token, Tensor position, DecodeState
   const Tensor tokens = reshape(token, {rows, 1});
   const bool reads = state.has("source_bias");
   const Scope scope(token, "decoder");
-  const Tensor place = place_of(position, state["layer_0/keys"].dim(1));
-  Tensor x = cast(embedded(tokens) + place, compute_dtype(token));
+  const Tensor place = place_of(position, state["layer_0/keys"].dim(1)), rows_of = embedded(tokens);
+  Tensor x = cast(rows_of + cast(place, rows_of.dtype()), compute_dtype(token));
   for (int64_t i = 0; i < sizes_.layers; ++i) {
     const Scope layer(token, layer_name(i));
     const std::string name = layer_name(i);
