@@ -168,7 +168,12 @@ Tensors gradients(Tensor loss, const Tensors& by) {
   Backward backward(graph, loss, all);
   backward.run(0, last);
   Tensors out;
-  for (const Tensor& x : by) out.push_back(backward.gradient(reads_of(x)));
+  for (const Tensor& x : by) {
+    out.push_back(backward.gradient(reads_of(x)));
+    if (out.back()) continue;
+    out.back().serial_ = x.serial_;
+    out.back().id_ = x.id_;
+  }
   return out;
 }
 

@@ -68,6 +68,16 @@ int variable_index(std::string_view who, const Tensor& x) {
        ", ", x.type().str(), ", is no variable; expected one of a layer, or of variable()");
 }
 
+// gradients() leaves what there is none by.
+std::string Tensor::absence() const {
+  const Graph* graph = graph_being_built();
+  if (id_ < 0 || !graph || serial_ != graph->serial.number()) return "a tensor that was never set";
+  const int variable = graph->variable_of(id_);
+  const std::string by =
+      variable < 0 ? "a tensor" : cat("'", graph->variables[static_cast<size_t>(variable)].name, "'");
+  return cat("the gradient by ", by, ", on which the loss does not depend");
+}
+
 bool Tensor::is_left_over() const { return graph_ && !GraphSerial::is_alive(serial_); }
 
 Graph* Tensor::graph() const {

@@ -224,7 +224,7 @@ Tensor gradient_of(Tensor g, Tensor of) {
 }
 
 Tensor dimension_size(Tensor x, int64_t axis) {
-  const auto at = static_cast<size_t>(axis_of(x, axis));
+  const auto at = static_cast<size_t>(axis_of("dimension_size", x, axis));
   Graph& graph = *x.graph();
   int64_t fixed = 1;
   Tensor size;

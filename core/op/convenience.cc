@@ -54,10 +54,10 @@ Ints all_axes(Tensor x) {
   return axes;
 }
 
-Tensor reduced(Tensor x, const Ints& axes, bool keepdims, ReduceKind kind) {
+Tensor reduced(std::string_view op, Tensor x, const Ints& axes, bool keepdims, ReduceKind kind) {
   Ints which = axes.empty() ? all_axes(x) : axes;
   Shape kept = x.shape();
-  for (int64_t& a : which) a = axis_of(x, a), kept.set(static_cast<int>(a), 1);
+  for (int64_t& a : which) a = axis_of(op, x, a), kept.set(static_cast<int>(a), 1);
   const Tensor y = reduce(x, which, kind);
   return keepdims ? reshape(y, kept) : y;
 }
@@ -140,14 +140,20 @@ Tensor expand_dims(Tensor x, int64_t axis) {
   return reshape(x, Shape(dims));
 }
 
-Tensor reduce_sum(Tensor x, const Ints& axes, bool keepdims) { return reduced(x, axes, keepdims, ReduceKind::kSum); }
-Tensor reduce_max(Tensor x, const Ints& axes, bool keepdims) { return reduced(x, axes, keepdims, ReduceKind::kMax); }
-Tensor reduce_min(Tensor x, const Ints& axes, bool keepdims) { return reduced(x, axes, keepdims, ReduceKind::kMin); }
+Tensor reduce_sum(Tensor x, const Ints& axes, bool keepdims) {
+  return reduced("reduce_sum", x, axes, keepdims, ReduceKind::kSum);
+}
+Tensor reduce_max(Tensor x, const Ints& axes, bool keepdims) {
+  return reduced("reduce_max", x, axes, keepdims, ReduceKind::kMax);
+}
+Tensor reduce_min(Tensor x, const Ints& axes, bool keepdims) {
+  return reduced("reduce_min", x, axes, keepdims, ReduceKind::kMin);
+}
 
 Tensor reduce_mean(Tensor x, const Ints& axes, bool keepdims) {
   const Tensor sum = reduce_sum(x, axes, keepdims);
   if (x.elements() == sum.elements()) return sum;
-  return mul(sum, inverse_count(x, axes.empty() ? all_axes(x) : positive_axes(x, axes), sum));
+  return mul(sum, inverse_count(x, axes.empty() ? all_axes(x) : positive_axes("reduce_mean", x, axes), sum));
 }
 
 Tensor square(Tensor x) { return mul(x, x); }

@@ -275,7 +275,7 @@ Tensor emit1(std::string_view op, const Tensors& operands, Attrs attrs, std::str
 }
 
 const Type& Tensor::type() const {
-  if (!graph_) fail("a tensor that was never set is used; gradients() gives one for what the loss does not depend on");
+  if (!graph_) fail("what is used is ", absence());
   return graph()->type(id_);
 }
 

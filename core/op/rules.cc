@@ -28,14 +28,14 @@ Window read_window(const AttrReader& a, Ints window) {
   return w;
 }
 
-int64_t axis_of(Tensor x, int64_t axis) {
+int64_t axis_of(std::string_view op, Tensor x, int64_t axis) {
   const int rank = x.rank();
-  if (axis < -rank || axis >= rank) fail("axis ", axis, " is out of range for ", x.type().str());
+  if (axis < -rank || axis >= rank) fail(op, ": axis ", axis, " is out of range for ", x.type().str());
   return axis < 0 ? axis + rank : axis;
 }
 
-Ints positive_axes(Tensor x, Ints axes) {
-  for (int64_t& a : axes) a = axis_of(x, a);
+Ints positive_axes(std::string_view op, Tensor x, Ints axes) {
+  for (int64_t& a : axes) a = axis_of(op, x, a);
   std::sort(axes.begin(), axes.end());
   return axes;
 }

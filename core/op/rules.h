@@ -18,10 +18,10 @@ using op::Window;
 using op::window_output;
 Window read_window(const AttrReader& a, Ints window);
 
-// A negative axis counted from the end. Throws when out of range.
-int64_t axis_of(Tensor x, int64_t axis);
+// A negative axis counted from the end. Throws when out of range, naming the op.
+int64_t axis_of(std::string_view op, Tensor x, int64_t axis);
 // Negative axes counted from the end, sorted: what a wrapper puts into a node. Throws when out of range.
-Ints positive_axes(Tensor x, Ints axes);
+Ints positive_axes(std::string_view op, Tensor x, Ints axes);
 // The axes of `rank` that are not in `axes`, in order.
 Ints other_axes(const Ints& axes, int rank);
 // Broadcasts `x`, which lost `axes` of `shape` to a reduction, back to `shape`.

@@ -55,7 +55,7 @@ Features make_inputs(Graph& graph, const std::vector<TraceInput>& inputs) {
 }
 
 void check_output(const Graph& graph, const std::string& name, const OutputValue& value, std::string_view what) {
-  if (!value.tensor) fail(what, " gave '", name, "' that was never set");
+  if (!value.tensor) fail(what, " gave '", name, "', ", value.tensor.absence());
   if (!value.tensor.is_of(graph)) fail(what, " gave '", name, "', ", foreign_text(value.tensor));
   if (value.mode == ResultMode::kUntil && !(value.tensor.type() == Type{DType::kBool, {}}))
     fail(what, " gave '", name, "' to stop by, which is ", value.tensor.type().str(), ", expected bool[]");

@@ -24,6 +24,8 @@ class Tensor {
 
   // False for an absent optional operand.
   explicit operator bool() const { return graph_ != nullptr; }
+  // What an absent one is, for messages: "a tensor that was never set", or the gradient that there is not.
+  std::string absence() const;
   // Throws Error where is_left_over().
   Graph* graph() const;
   // Whether it was kept for longer than its function was traced.
@@ -42,6 +44,7 @@ class Tensor {
   bool operator==(const Tensor&) const = default;
 
  private:
+  friend std::vector<Tensor> gradients(Tensor loss, const std::vector<Tensor>& by);
   Graph* graph_ = nullptr;
   uint64_t serial_ = 0;  // of the graph
   int32_t id_ = -1;

@@ -68,7 +68,7 @@ extern const OpDef kReduceScatter;
 constexpr OpDef kReduceScatter = {"reduce_scatter", reduce_scatter_decomposition, reduce_scatter_gradient};
 
 Tensor reduce_scatter(Tensor x, int64_t axis, int64_t group) {
-  const int64_t which = axis_of(x, axis);
+  const int64_t which = axis_of("reduce_scatter", x, axis);
   return emit1("reduce_scatter", {x}, {{"axis", which}, {"group", group}});
 }
 

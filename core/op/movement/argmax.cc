@@ -19,7 +19,7 @@ extern const OpDef kArgmax;
 constexpr OpDef kArgmax = {"argmax", argmax_decomposition};
 
 Tensor argmax(Tensor x, int64_t axis, ReduceKind kind) {
-  const int64_t which = axis_of(x, axis);
+  const int64_t which = axis_of("argmax", x, axis);
   return emit1("argmax", {x}, {{"axis", which}, {"kind", number_of(kind)}});
 }
 

@@ -34,7 +34,7 @@ extern const OpDef kCumsum;
 constexpr OpDef kCumsum = {"cumsum", cumsum_decomposition, cumsum_gradient};
 
 Tensor cumsum(Tensor x, int64_t axis, bool exclusive, bool reverse) {
-  const int64_t which = axis_of(x, axis);
+  const int64_t which = axis_of("cumsum", x, axis);
   return emit1("cumsum", {x}, {{"axis", which}, {"exclusive", exclusive}, {"reverse", reverse}});
 }
 

@@ -63,7 +63,8 @@ extern const OpDef kReduce;
 constexpr OpDef kReduce = {"reduce", nullptr, reduce_gradient};
 
 Tensor reduce(Tensor x, const Ints& axes, ReduceKind kind) {
-  return axes.empty() ? x : emit1("reduce", {x}, {{"axes", positive_axes(x, axes)}, {"kind", number_of(kind)}});
+  return axes.empty() ? x
+                      : emit1("reduce", {x}, {{"axes", positive_axes("reduce", x, axes)}, {"kind", number_of(kind)}});
 }
 
 }  // namespace tenon

@@ -62,15 +62,16 @@ extern const OpDef kLayerNormGrad;
 constexpr OpDef kLayerNormGrad = {"layer_norm_grad", layer_norm_grad_decomposition};
 
 Normalized layer_norm(Tensor x, Tensor gamma, Tensor beta, const Ints& axes, double eps, bool center) {
-  const Tensors r =
-      emit_all("layer_norm", {x, gamma, beta}, {{"eps", eps}, {"axes", positive_axes(x, axes)}, {"center", center}});
+  const Tensors r = emit_all("layer_norm", {x, gamma, beta},
+                             {{"eps", eps}, {"axes", positive_axes("layer_norm", x, axes)}, {"center", center}});
   return {r[0], r[1], r[2]};
 }
 
 LayerNormGrad layer_norm_grad(Tensor dy, Tensor x, Tensor gamma, Tensor mean, Tensor var, const Ints& axes, double eps,
                               bool center, bool with_beta) {
-  const Tensors r = emit_all("layer_norm_grad", {dy, x, gamma, mean, var},
-                             {{"eps", eps}, {"axes", positive_axes(x, axes)}, {"center", center}, {"beta", with_beta}});
+  const Tensors r = emit_all(
+      "layer_norm_grad", {dy, x, gamma, mean, var},
+      {{"eps", eps}, {"axes", positive_axes("layer_norm_grad", x, axes)}, {"center", center}, {"beta", with_beta}});
   return {r[0], r[1], with_beta ? r[2] : Tensor()};
 }
 

@@ -38,7 +38,7 @@ Tensors log_softmax_grad_decomposition(const Decompose& n) {
 }
 
 // -1 is the last axis.
-Attrs axis_attribute(Tensor x, int64_t axis) { return {{"axis", axis_of(x, axis)}}; }
+Attrs axis_attribute(std::string_view op, Tensor x, int64_t axis) { return {{"axis", axis_of(op, x, axis)}}; }
 
 }  // namespace
 
@@ -52,13 +52,13 @@ constexpr OpDef kLogSoftmax = {"log_softmax", log_softmax_decomposition, log_sof
 
 constexpr OpDef kLogSoftmaxGrad = {"log_softmax_grad", log_softmax_grad_decomposition};
 
-Tensor softmax(Tensor x, int64_t axis) { return emit1("softmax", {x}, axis_attribute(x, axis)); }
-Tensor log_softmax(Tensor x, int64_t axis) { return emit1("log_softmax", {x}, axis_attribute(x, axis)); }
+Tensor softmax(Tensor x, int64_t axis) { return emit1("softmax", {x}, axis_attribute("softmax", x, axis)); }
+Tensor log_softmax(Tensor x, int64_t axis) { return emit1("log_softmax", {x}, axis_attribute("log_softmax", x, axis)); }
 Tensor softmax_grad(Tensor dy, Tensor y, int64_t axis) {
-  return emit1("softmax_grad", {dy, y}, axis_attribute(y, axis));
+  return emit1("softmax_grad", {dy, y}, axis_attribute("softmax_grad", y, axis));
 }
 Tensor log_softmax_grad(Tensor dy, Tensor y, int64_t axis) {
-  return emit1("log_softmax_grad", {dy, y}, axis_attribute(y, axis));
+  return emit1("log_softmax_grad", {dy, y}, axis_attribute("log_softmax_grad", y, axis));
 }
 
 }  // namespace tenon

@@ -195,7 +195,10 @@ TEST(Strategy, SaysWhatIsWrong) {
               return Outputs{{"y", in["z"]}};
             }),
             "the input has no feature 'z'; it has: x");
-  EXPECT_EQ(call([](const Features&) { return Outputs{{"y", Tensor()}}; }), "function gave 'y' that was never set");
+  EXPECT_EQ(call([](const Features&) {
+              return Outputs{{"y", Tensor()}};
+            }),
+            "function gave 'y', a tensor that was never set");
   EXPECT_EQ(call(
                 [](const Features& in) {
                   return Outputs{{"y", in["x"]}, {"y", in["x"]}};
