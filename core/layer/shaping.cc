@@ -56,8 +56,11 @@ Tensor reshape(Tensor x, const ReshapeOptions& o) {
   return reshape(x, Shape(dims));
 }
 
-Tensor permute(Tensor x, const Ints& dims) {
-  const LayerScope scope(x, "permute", "permute");
+Tensor permute(Tensor x, const Ints& dims) { return permute(x, PermuteOptions{.dims = dims}); }
+
+Tensor permute(Tensor x, const PermuteOptions& o) {
+  const LayerScope scope(x, "permute", o.name);
+  const Ints& dims = o.dims;
   Ints perm{0};
   std::vector<bool> seen(static_cast<size_t>(x.rank()), false);
   for (int64_t d : dims) {

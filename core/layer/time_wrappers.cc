@@ -79,6 +79,9 @@ Tensor time_distributed(Tensor x, const std::function<Tensor(Tensor)>& layer) {
 }
 
 Tensor TimeDistributed::call(Tensor x) {
+  if (x.rank() < 3)
+    fail("time_distributed '", name(), "': input is ", x.type().str(),
+         ", expected rank 3 or more: a batch, steps and what each step holds");
   return time_distributed(x, [this](Tensor each) { return (*layer_)(each); });
 }
 

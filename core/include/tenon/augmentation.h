@@ -143,7 +143,8 @@ struct RandomSharpnessOptions {
 Tensor random_sharpness(Tensor x, const RandomSharpnessOptions& options);
 
 struct RandomPosterizationOptions {
-  Factor factor = 8;  // f: [1, f]; whole numbers from 1 to 8, both ends drawn: Keras never draws the upper one
+  Factor factor =
+      8;  // f: [1, f]; whole numbers from 1 to 8, of which the upper end is drawn where it is the lower one too
   ValueRange value_range = {};
   std::string name = "random_posterization";
 };

@@ -1,5 +1,10 @@
 // The layers of Keras as objects, each of which calls the function of layers.h that has its name.
+//
+// Where two layers without names are called in one expression, `Dense(3)(x) - Dense(3)(x)`, C++ leaves open which is called
+// first, and so is "dense". Give them names, or call each in a statement of its own.
 #pragma once
+
+#include <concepts>
 
 #include "tenon/layer.h"
 #include "tenon/layers.h"
@@ -94,11 +99,21 @@ class SpatialDropout2D : public FunctionLayer<SpatialDropout2D, SpatialDropoutOp
 class Reshape : public FunctionLayer<Reshape, ReshapeOptions, reshape> {
  public:
   using FunctionLayer::FunctionLayer;
-  Reshape(std::initializer_list<int64_t> target_shape) : FunctionLayer({.target_shape = target_shape}) {}
+  // Reshape({6, -1})
+  template <std::integral... Size>
+  requires(sizeof...(Size) > 0) Reshape(Size... target_shape)  // NOLINT: an initializer_list would take options too
+      : FunctionLayer(ReshapeOptions{.target_shape = {static_cast<int64_t>(target_shape)...}}) {}
 };
-class Permute : public ValueLayer<Permute, const Ints&, permute> {
+class Permute : public FunctionLayer<Permute, PermuteOptions, permute> {
  public:
-  explicit Permute(const Ints& dims, std::string name = {}) : ValueLayer(dims, std::move(name)) {}
+  using FunctionLayer::FunctionLayer;
+  // Permute({2, 1})
+  template <std::integral... Axis>
+  requires(sizeof...(Axis) > 0) Permute(Axis... dims)  // NOLINT: as Reshape
+      : FunctionLayer(PermuteOptions{.dims = {static_cast<int64_t>(dims)...}}) {}
+  template <std::same_as<Ints> Dims>
+  explicit Permute(const Dims& dims) : FunctionLayer(PermuteOptions{.dims = dims}) {}
+  Permute(const Ints& dims, std::string name) : FunctionLayer(PermuteOptions{.dims = dims, .name = std::move(name)}) {}
 };
 class Rescaling : public LayerOf<Rescaling> {
  public:

@@ -105,7 +105,12 @@ struct ReshapeOptions {
 // [B, ..] -> [B, target_shape..]: reshape(x, ReshapeOptions{.target_shape = {6, -1}}) or Reshape({6, -1})(x). In braces
 // alone are the sizes of the op of this name, the batch among them.
 Tensor reshape(Tensor x, const ReshapeOptions& options);
+struct PermuteOptions {
+  Ints dims = {};
+  std::string name = "permute";
+};
 // [B, ..] with its other axes in another order, numbered from 1 as Keras does: {2, 1} swaps the two of [B, T, C].
+Tensor permute(Tensor x, const PermuteOptions& options);
 Tensor permute(Tensor x, const Ints& dims);
 struct EmbeddingOptions {
   int64_t input_dim = 0, output_dim = 0;
@@ -116,7 +121,8 @@ struct EmbeddingOptions {
   bool trainable = true;
   std::string name = "embedding";
 };
-// indices I[..] -> [.., output_dim]; an index out of range gives zeros.
+// indices I[..] -> [.., output_dim]; an index out of range gives zeros. Indices of f32 and f64 lose what is behind the point, as
+// in Keras.
 Tensor embedding(Tensor indices, const EmbeddingOptions& options);
 
 // ---- attention ----

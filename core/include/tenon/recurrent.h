@@ -153,7 +153,8 @@ class Bidirectional : public LayerOf<Bidirectional> {
   MergeMode merge_mode_;
 };
 
-// time_distributed() of a layer, called on one tensor: "time_distributed/dense/..".
+// time_distributed() of a layer, called on one tensor: "time_distributed/dense/..". One inside another is
+// TimeDistributed(AnyLayer(TimeDistributed(layer))): without AnyLayer C++ makes one of the two, as of every class.
 class TimeDistributed : public LayerOf<TimeDistributed> {
  public:
   explicit TimeDistributed(AnyLayer layer, std::string name = {})

@@ -1,4 +1,5 @@
 // RandomInvert, RandomSharpness, RandomPosterization, Solarization, AutoContrast, Equalization.
+#include <algorithm>
 #include <cmath>
 
 #include "layer/image/augmentation.h"
@@ -95,7 +96,7 @@ Tensor random_posterization(Tensor x, const RandomPosterizationOptions& o) {
     expect_wide_values(scope, o.value_range);
   };
   return changed_pixels(x, "random_posterization", o, expect, [&](const LayerScope& scope, Tensor images) {
-    const Tensor bits = floor(drawn(scope, images, {factor.low, factor.high + 1}, "bits"));
+    const Tensor bits = floor(drawn(scope, images, {factor.low, std::max(factor.high, factor.low + 1)}, "bits"));
     const Tensor step = for_each_pixel(round(pow(full_like(bits, 2), 8.0 - bits)), images);
     const Tensor pixels = floor(clamp(as_pixels(images, o.value_range), 0, kMostOfAPixel));
     return from_pixels(floor(pixels / step) * step, o.value_range);

@@ -58,7 +58,7 @@ const std::map<std::string, Change>& changes() {
       {"RandomPosterization((3, 3))", posterization({{3, 3}})},
       {"RandomPosterization((8, 8))", posterization({{8, 8}})},
       {"RandomPosterization((3, 3), value_range=(0, 1))", posterization({{3, 3}, {0, 1}})},
-      {"RandomPosterization((2, 4))", posterization({{2, 3}})},  // Keras never draws the upper end
+      {"RandomPosterization((2, 4))", posterization({{2, 4}})},
       {"Solarization()", solarized({})},
       {"Solarization(value_range=(0, 1))", solarized({.value_range = {0, 1}})},
       {"AutoContrast()", stretched({})},

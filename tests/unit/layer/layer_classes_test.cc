@@ -36,7 +36,10 @@ std::vector<GoldenObject> golden_objects() {
           {"Dropout(0.5)", "dropout", Dropout(0.5)},
           {"SpatialDropout2D(0.5)", "spatial_dropout2d", SpatialDropout2D(0.5)},
           {"Reshape((6, -1))", "reshape", Reshape({6, -1})},
+          {"Reshape((6, -1))", "reshape", Reshape({.target_shape = {6, -1}})},
           {"Permute((2, 1))", "permute", Permute({2, 1})},
+          {"Permute((2, 1))", "permute", Permute({.dims = {2, 1}})},
+          {"Permute((2, 1))", "swapped", Permute({.dims = {2, 1}, .name = "swapped"})},
           {"MultiHeadAttention(2, 2)", "multi_head_attention", MultiHeadAttention(attention)},
           {"MaxPooling1D(3)", "max_pooling1d", MaxPooling1D({.pool_size = 3})},
           {"GlobalAveragePooling2D()", "global_average_pooling2d", GlobalAveragePooling2D()},
@@ -85,7 +88,7 @@ TEST(LayerClasses, HaveKerasNamesShapesAndWeights) {
       EXPECT_EQ(weights_of(graph, object.name), row.at("weights"));
       ++seen;
     }
-  EXPECT_EQ(seen, 17);
+  EXPECT_EQ(seen, 20);
 }
 
 TEST(LayerClasses, GiveKerasNumbers) {

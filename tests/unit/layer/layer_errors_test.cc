@@ -102,8 +102,8 @@ TEST_F(LayerErrors, OfTheOthers) {
               dropout(x, {.rate = 0.5, .residual = f32({2, 4}), .name = "d"});
             }),
             "dropout 'd': residual is f32[2,4], expected f32[2,4,6]");
-  EXPECT_EQ(error_of([&] { embedding(x, {.input_dim = 5, .output_dim = 2}); }),
-            "embedding 'embedding': indices are f32[2,4,6], expected i32 or i64");
+  EXPECT_EQ(error_of([&] { embedding(cast(x, DType::kBF16), {.input_dim = 5, .output_dim = 2}); }),
+            "embedding 'embedding': indices are bf16[2,4,6], expected i32, i64 or f32");
   EXPECT_EQ(error_of([&] { embedding(i32({2}), {.output_dim = 2}); }),
             "embedding 'embedding_1': input_dim is 0, expected 1 or more");
   EXPECT_EQ(error_of([&] { group_normalization(x, {.groups = 4}); }),

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tenon/layer_classes.h"
+#include "tenon/recurrent.h"
 
 namespace tenon {
 namespace {
@@ -160,6 +161,14 @@ TEST(Symbols, TakeInputsUnderEveryPolicy) {
     model.fit(Array(kSymbolX, {2, 2}), Array({0.0f, 0.0f}, {2, 1}), {.verbose = Verbose::kSilent});
     EXPECT_EQ(model.predict(Array(kSymbolX, {2, 2}))[0].to<float>(), (std::vector<float>{-0.5f, 5})) << policy;
   }
+}
+
+// Without AnyLayer C++ would make one of the two.
+TEST(TimeDistributed, OfAnotherHasTheNamesOfBoth) {
+  Sequential model(
+      {Input({4, 5, 3}), TimeDistributed(AnyLayer(TimeDistributed(Dense({.units = 2, .use_bias = false}))))});
+  model.compile({.strategy = Strategy("cpu")});
+  EXPECT_EQ(model.weights(), std::vector<std::string>{"time_distributed/time_distributed/dense/kernel"});
 }
 
 }  // namespace
