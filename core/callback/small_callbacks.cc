@@ -62,7 +62,10 @@ void SwapEMAWeights::on_epoch_begin(TrainingRun& run, int) {
 }
 
 void SwapEMAWeights::on_epoch_end(TrainingRun& run, int, Logs&) {
-  if (options_.swap_on_epoch) swap(run, true);
+  if (options_.swap_on_epoch)
+    swap(run, true);
+  else
+    (void)pairs(run);  // nothing may be evaluated, and there may be none
 }
 
 void LambdaCallback::on_train_begin(TrainingRun& run) {

@@ -36,6 +36,8 @@ Tensor all_finite(const Tensors& xs) {
 }
 
 Optimizer LossScaleOptimizer(Optimizer optimizer, const LossScaleOptions& options) {
+  if (optimizer.loss_scale)
+    fail("LossScaleOptimizer: ", optimizer.name, " is one already, expected an optimizer without");
   if (optimizer.options.loss_scale_factor > 0)
     fail("LossScaleOptimizer: ", optimizer.name, " has a loss_scale_factor, expected none");
   expect_number("LossScaleOptimizer: initial_scale", options.initial_scale, kLowestScale, kHighestScale);

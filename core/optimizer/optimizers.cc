@@ -53,6 +53,8 @@ void check(const std::string& name, const OptimizerOptions& o) {
   if (o.ema_overwrite_frequency > 0 && !o.use_ema) fail(name, ": ema_overwrite_frequency is set, and use_ema is not");
   expect_not_negative(name, "loss_scale_factor", o.loss_scale_factor);
   expect_not_negative(name, "gradient_accumulation_steps", o.gradient_accumulation_steps);
+  if (o.gradient_accumulation_steps == 1)
+    fail(name, ": gradient_accumulation_steps is 1, expected 2 or more, or 0 for an update in each call");
 }
 
 // What every optimizer's options share.

@@ -255,6 +255,8 @@ TEST(Callbacks, SwapEMAWeightsEvaluatesWithTheAverages) {
   TestRun none;
   EXPECT_NE(error_of([&] { SwapEMAWeights().on_test_begin(none); }).find("no weight has a moving average"),
             std::string::npos);
+  EXPECT_NE(error_of([&] { SwapEMAWeights().on_epoch_end(none, 0, logs); }).find("no weight has a moving average"),
+            std::string::npos);
   EXPECT_EQ(error_of([&] {
               SwapEMAWeights({.averages = {{"w", "v"}}}).on_test_begin(none);
             }),

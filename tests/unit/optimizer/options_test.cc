@@ -253,10 +253,14 @@ TEST(Options, SayWhatIsWrong) {
             "SGD: ema_overwrite_frequency is set, and use_ema is not");
   EXPECT_EQ(error_of([] { Adam({.gradient_accumulation_steps = -1}); }),
             "Adam: gradient_accumulation_steps is -1, expected 0 or more");
+  EXPECT_EQ(error_of([] { Adam({.gradient_accumulation_steps = 1}); }),  // as in Keras
+            "Adam: gradient_accumulation_steps is 1, expected 2 or more, or 0 for an update in each call");
   const std::string open = error_of([] { Adam({.exclude_from_weight_decay = {"(bias"}}); });
   EXPECT_TRUE(open.starts_with("Adam: exclude_from_weight_decay: '(bias' is no regular expression: ")) << open;
   EXPECT_EQ(error_of([] { LossScaleOptimizer(SGD({.loss_scale_factor = 2})); }),
             "LossScaleOptimizer: SGD has a loss_scale_factor, expected none");
+  EXPECT_EQ(error_of([] { LossScaleOptimizer(LossScaleOptimizer(SGD()), {.initial_scale = 2}); }),
+            "LossScaleOptimizer: SGD is one already, expected an optimizer without");
   EXPECT_EQ(error_of([] { LossScaleOptimizer(SGD(), {.dynamic_growth_steps = 0}); }),
             "LossScaleOptimizer: dynamic_growth_steps is 0, expected 1 or more");
   EXPECT_EQ(error_of([] { Muon({.momentum = 2}); }), "Muon: momentum is 2, expected 0 to 1");
