@@ -78,6 +78,7 @@ void Model::compile(const CompileOptions& options) {
   std::optional<ModelTrace> traced;
   if (has_inputs())
     traced = trace_model(*this, example_types(), training->strategy.impl().tracing(Mode::kEval, "compile", false));
+  if (traced) training->expect_outputs(*this, traced->outputs);
   if (compiled_->training) training->follow(*compiled_->training);
   compiled_->training = training;
   compiled_->home = training->strategy.impl().shared_from_this();
@@ -124,7 +125,7 @@ std::vector<Array> Model::predict(const Dataset& data, const PredictOptions& opt
     fail("predict: the data repeat for ever: steps says how many batches to take");
   ModelTraining& t = training();
   ModelRun run(*this, t, options.callbacks, options.verbose);
-  Function& predict = t.predict(*this);
+  Function predict = t.predict(*this);
   DataPass step(predict, t.as_taken(data, Mode::kPredict));
   std::vector<Joined> joined;
   run.bar().begin(options.steps > 0 ? options.steps : data.batches());

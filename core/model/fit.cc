@@ -1,5 +1,7 @@
 // Training by epochs.
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "base/text.h"
@@ -148,11 +150,22 @@ class Fitting {
 
   void account(const Results& results, int64_t done, Logs* logs) {
     const Array& rows = results["row"];
+    if (validation_ && done == results.steps()) expect_free_names();
     measured_.add(step_->measures, rows, results.steps(), results.examples());
     run_.did(rows, results.steps());
     if (run_.has_callbacks() || run_.bar().due()) measured_.to_logs(step_->measures, logs);
     run_.call([&](Callback& c) { c.on_train_batch_end(run_, done - 1, *logs); });
     run_.bar().update(done, *logs);
+  }
+
+  // What validation measures is called as in training, behind "val_".
+  void expect_free_names() const {
+    std::set<std::string> names;
+    for (const Measure& m : step_->measures) names.insert(m.name);
+    for (const std::string& name : names)
+      if (names.contains("val_" + name))
+        fail("fit: what training measures as 'val_", name, "' is what validation calls its '", name,
+             "'; expected another name");
   }
 
   void validate(Logs* logs) {

@@ -14,7 +14,8 @@ std::vector<std::vector<T>> dealt(const std::vector<std::pair<std::string, T>>& 
   std::vector<std::vector<T>> out(outputs.size());
   const bool in_order = std::all_of(given.begin(), given.end(), [](const auto& entry) { return entry.first.empty(); });
   if (in_order && given.size() > 1 && given.size() != outputs.size())
-    fail("compile: ", what, " has ", given.size(), " entries, and the model ", outputs.size(), " outputs");
+    fail("compile: ", what, " has ", given.size(), " entries, and the model ",
+         outputs.size() == 1 ? std::string("one output") : cat(outputs.size(), " outputs"));
   for (size_t i = 0; i < given.size(); ++i) {
     if (in_order && given.size() == 1) {
       for (auto& of_output : out) of_output.push_back(given[0].second);
@@ -69,7 +70,16 @@ std::vector<std::optional<double>> for_outputs(const ForOutputs<double>& given, 
 std::vector<std::vector<Metric>> for_outputs(const MetricList& given, const std::vector<std::string>& outputs,
                                              const char* what) {
   std::vector<std::vector<Metric>> out(outputs.size());
-  const auto found = dealt(given.all(), outputs, what);
+  const auto& all = given.all();
+  if (outputs.size() > 1 && all.size() == 1 && all[0].first.empty()) {  // in their order
+    const std::vector<Metric>& metrics = all[0].second;
+    if (!metrics.empty() && metrics.size() != outputs.size())
+      fail("compile: ", what, " has ", metrics.size(), metrics.size() == 1 ? " entry" : " entries", ", and the model ",
+           outputs.size(), " outputs; expected one each, or those of each output by its name");
+    for (size_t i = 0; i < metrics.size(); ++i) out[i] = {metrics[i]};
+    return out;
+  }
+  const auto found = dealt(all, outputs, what);
   for (size_t i = 0; i < outputs.size(); ++i)
     for (const auto& list : found[i]) out[i].insert(out[i].end(), list.begin(), list.end());
   return out;

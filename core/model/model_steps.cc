@@ -2,6 +2,7 @@
 #include "model/model_training.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/caught.h"
 #include "base/number.h"
@@ -218,6 +219,14 @@ void ModelTraining::add_metrics(const Compared& c, const MetricList& list, bool 
       });
 }
 
+void ModelTraining::expect_outputs(const Model& model, size_t outputs) const {
+  const std::vector<std::string> names = output_names(model, outputs);
+  (void)for_outputs(options_.loss, names, "loss");
+  (void)for_outputs(options_.loss_weights, names, "loss_weights");
+  (void)for_outputs(options_.metrics, names, "metrics");
+  (void)for_outputs(options_.weighted_metrics, names, "weighted_metrics");
+}
+
 ModelTraining::Computed ModelTraining::compute(const Features& in, Mode mode, MeasuredStep& step) {
   const Compared compared = compare(in, step.class_weight, mode);
   std::vector<Measure> measures;  // kept once the trace is good
@@ -279,29 +288,39 @@ std::shared_ptr<MeasuredStep> ModelTraining::measured(MeasuredSteps& steps,
   return step;
 }
 
-std::shared_ptr<MeasuredStep> ModelTraining::train(Model& model, const std::map<int64_t, double>& class_weight) {
+// The functions of a model to which layers were added since are of no use.
+void ModelTraining::begin_with(Model& model) {
   model_ = &model;
+  const std::vector<AnyLayer>* added = model.added();
+  const size_t layers = added ? added->size() : 0;
+  if (std::exchange(layers_, layers) == layers) return;
+  for (MeasuredSteps* steps : {&train_, &test_, &train_on_batch_, &test_on_batch_}) steps->clear();
+  predict_.reset();
+}
+
+std::shared_ptr<MeasuredStep> ModelTraining::train(Model& model, const std::map<int64_t, double>& class_weight) {
+  begin_with(model);
   return measured(train_, class_weight, Mode::kTrain, options_.steps_per_execution, "fit");
 }
 
 std::shared_ptr<MeasuredStep> ModelTraining::train_on_batch(Model& model,
                                                             const std::map<int64_t, double>& class_weight) {
-  model_ = &model;
+  begin_with(model);
   return measured(train_on_batch_, class_weight, Mode::kTrain, 1, "train_on_batch");
 }
 
 std::shared_ptr<MeasuredStep> ModelTraining::test(Model& model) {
-  model_ = &model;
+  begin_with(model);
   return measured(test_, {}, Mode::kEval, options_.steps_per_execution, "evaluate");
 }
 
 std::shared_ptr<MeasuredStep> ModelTraining::test_on_batch(Model& model) {
-  model_ = &model;
+  begin_with(model);
   return measured(test_on_batch_, {}, Mode::kEval, 1, "test_on_batch");
 }
 
 Function& ModelTraining::predict(Model& model) {
-  model_ = &model;
+  begin_with(model);
   if (!predict_)
     predict_ = strategy.function([this](const Features& in) { return predict_step(in); },
                                  {.mode = Mode::kPredict,

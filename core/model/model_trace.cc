@@ -44,6 +44,7 @@ std::vector<LayerCall> trace_once(Model& model, const std::vector<Type>& example
     for (const Tensor& y : model.all(xs))
       results.add(cat("y_", results.all().size()), {y, ResultMode::kLast, Joining::kRows});
     *out = {};
+    out->outputs = results.all().size();
     note_weights(model, out);
     return results;
   };

@@ -32,6 +32,7 @@ struct ModelTrace {
   std::vector<TracedLayer> layers;  // calls, as they end
   std::map<std::string, TracedWeight> weights;
   std::vector<std::string> order;  // of the weights' names, as they are made
+  size_t outputs = 0;
   std::unique_ptr<Graph> graph;
 };
 

@@ -90,6 +90,8 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
 
   // Which copy of the model is traced from now on; a callback may have had another for a while.
   void use(Model& model) { model_ = &model; }
+  // Throws Error unless what compile() was given fits that many outputs of the model.
+  void expect_outputs(const Model& model, size_t outputs) const;
   const CompileOptions& options() const { return options_; }
   int64_t steps() const;  // updates done
   double learning_rate();
@@ -139,6 +141,7 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
   using MeasuredSteps = std::vector<std::shared_ptr<MeasuredStep>>;  // by their class weights, the last one last
   std::shared_ptr<MeasuredStep> measured(MeasuredSteps& steps, const std::map<int64_t, double>& class_weight, Mode mode,
                                          int steps_per_call, const char* name);
+  void begin_with(Model& model);
   void note_optimizer(Graph& graph);
   bool is_slot(const std::string& name) const;
   void forget_waiting_slots();
@@ -148,6 +151,7 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
   CompileOptions options_;
   Optimizer optimizer_;
   Model* model_ = nullptr;
+  size_t layers_ = 0;  // that the model had been added when the functions were made
   MeasuredSteps train_, test_, train_on_batch_, test_on_batch_;
   std::optional<Function> predict_, scheduled_rate_;
   std::vector<std::string> weights_;

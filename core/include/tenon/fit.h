@@ -41,7 +41,8 @@ class ForOutputs {
   std::vector<std::pair<std::string, T>> all_;
 };
 
-// Metrics of the only output, `{"accuracy", AUC()}`, or those of each output by its name.
+// Metrics of the only output, `{"accuracy", AUC()}`, or those of each output by its name. In a list without names each of
+// several outputs has one, in their order, as in Keras.
 class MetricList {
  public:
   MetricList() = default;

@@ -187,7 +187,7 @@ class Model : public Layer {
   // The weights alone, moving averages among them. Those of the file have to be the model's, by names and types; of a model
   // whose weights are not there yet this is checked when they are made, in whatever model it is a part of then. The names
   // are those of save_weights(), or those behind the model's own, "base/dense/kernel". Of a file of save() they take the weights,
-  // as Keras does of a .keras file.
+  // as Keras does of a .keras file. Floats of another width become the weights'.
   void save_weights(const std::string& path);
   void load_weights(const std::string& path);
   // Those that both have; the report names the others. A model whose weights are not there yet takes them when they are made,
@@ -221,6 +221,7 @@ class Model : public Layer {
 
  private:
   friend class ModelSummary;
+  friend class ModelTraining;
   // The types of an example of each input; empty where neither Input() nor a call has said them.
   std::vector<Type> example_types() const;
   void build();
@@ -242,6 +243,7 @@ class Sequential : public Model {
  public:
   // May begin with an Input(): then the weights are there, and summary() is, before the first fit.
   Sequential(std::initializer_list<AnyLayer> layers = {}, std::string name = {});
+  // After compile() the next call of fit, evaluate or predict has the layer too; what the optimizer kept for the others stays.
   // Throws Error when it is an Input() that is not the first.
   void add(AnyLayer layer);
   std::vector<std::string> output_names() const override;

@@ -35,8 +35,10 @@ TEST(Targets, OfASequentialHaveTheNameOfItsLastLayer) {
         EXPECT_NEAR(model.fit(first_input(), Arrays{{called, squares()}}, epochs(1))["loss"][0], mean_square(squares()),
                     kTolerance);
       }
-      model.compile({.loss = {{"other", "mse"}}, .strategy = model.strategy()});
-      EXPECT_EQ(message_of([&] { model.fit(first_input(), squares(), epochs(1)); }),
+      EXPECT_EQ(message_of([&] {
+                  model.compile({.loss = {{"other", "mse"}}, .strategy = model.strategy()});
+                  model.fit(first_input(), squares(), epochs(1));
+                }),
                 "compile: loss names the output 'other'; the model has " + called);
     }
 }
@@ -61,6 +63,64 @@ TEST(Targets, AreFoundByTheNamesThatLayersGetThemselves) {
       }),
       "the data have no targets of the model's 2 outputs, dense, dense_1, which are called as the outputs or y_0, "
       "y_1, ..; there are the features a, b");
+}
+
+Model of_two_outputs() {
+  const Symbol x = Input({4});
+  const Symbol p = Dense(zeros_of("p"))(x), q = Dense(zeros_of("q"))(x);
+  return Model({x}, {p, q});
+}
+
+// Keras: `metrics=["mae", "mse"]` gives "p_mae" and "q_mse".
+TEST(Targets, OfSeveralOutputsHaveAMetricEachInTheirOrder) {
+  Model model = of_two_outputs();
+  model.compile({.optimizer = SGD(0), .loss = {"mse", "mae"}, .metrics = {"mae", "mse"}, .strategy = Strategy("cpu")});
+  const Array twos(std::vector<float>(kExamples, 2.0f), {kExamples, 1}),
+      threes(std::vector<float>(kExamples, -3.0f), {kExamples, 1});
+  const History h = model.fit(first_input(), std::vector<Array>{twos, threes}, epochs(1));
+  const std::map<std::string, std::vector<double>> expected = {
+      {"loss", {7}}, {"p_loss", {4}}, {"p_mae", {2}}, {"q_loss", {3}}, {"q_mse", {9}}};
+  EXPECT_EQ(h.history, expected);
+}
+
+// Keras writes the one over the other.
+TEST(Targets, HaveNoMetricThatIsCalledAsOneOfValidation) {
+  Sequential model({Dense(zeros_of("out"))});
+  const auto fitted = [&](const std::string& metric, double split) {
+    model.compile({.loss = "mse",
+                   .metrics = {"mae", Metric(metric, [](Tensor y, Tensor p, Tensor) { return mean(y - p); })},
+                   .strategy = Strategy("cpu")});
+    FitOptions options = epochs(1);
+    options.validation_split = split;
+    return message_of([&] { model.fit(first_input(), squares(), options); });
+  };
+  for (const std::string of : {"loss", "mae"})
+    EXPECT_EQ(fitted("val_" + of, 0.5), "fit: what training measures as 'val_" + of +
+                                            "' is what validation calls its '" + of + "'; expected another name");
+  EXPECT_EQ(fitted("val_loss", 0), "no error");
+  EXPECT_EQ(fitted("val_mse", 0.5), "no error");
+}
+
+// As Keras refuses them, and as early as the outputs are known.
+TEST(Targets, OfAnotherNumberThanTheOutputsAreAnErrorOfCompile) {
+  const auto compiled = [](Model model, CompileOptions options) {
+    options.strategy = Strategy("cpu");
+    return message_of([&] { model.compile(options); });
+  };
+  EXPECT_EQ(
+      compiled(of_two_outputs(), {.loss = "mse", .metrics = {"mae"}}),
+      "compile: metrics has 1 entry, and the model 2 outputs; expected one each, or those of each output by its name");
+  EXPECT_EQ(
+      compiled(of_two_outputs(), {.loss = "mse", .weighted_metrics = {"mae", "mse", "mape"}}),
+      "compile: weighted_metrics has 3 entries, and the model 2 outputs; expected one each, or those of each output "
+      "by its name");
+  EXPECT_EQ(compiled(of_two_outputs(), {.loss = {"mse", "mse", "mse"}}),
+            "compile: loss has 3 entries, and the model 2 outputs");
+  EXPECT_EQ(compiled(of_two_outputs(), {.loss = "mse", .loss_weights = {{"r", 1.0}}}),
+            "compile: loss_weights names the output 'r'; the model has p, q");
+  const Symbol x = Input({4});
+  EXPECT_EQ(compiled(Model({x}, {Dense(1)(x)}), {.loss = {"mse", "mae"}}),
+            "compile: loss has 2 entries, and the model one output");
 }
 
 // Keras: an output that a dict of losses does not name has no loss, and its targets may be missing.
