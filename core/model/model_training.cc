@@ -115,7 +115,7 @@ void ModelTraining::tell_begun_anew(const char* who) {
     if (!std::binary_search(loaded->names.begin(), loaded->names.end(), name)) lacking.push_back(name);
   if (lacking.empty()) return;
   tell(cat(who, ": '", loaded->path, "', which was loaded, lacks what the optimizer keeps: ", some_names(lacking),
-           " begin anew"));
+           lacking.size() == 1 ? " begins anew" : " begin anew"));
 }
 
 bool ModelTraining::is_slot(const std::string& name) const {

@@ -94,7 +94,9 @@ Status Estimator::Impl::restore(const Graph& graph, const TensorFile& checkpoint
   discard();
   std::vector<std::string> anew;
   TENON_TRY(states->provide(graph, &checkpoint, &anew));
-  if (!anew.empty()) info(cat(checkpoint.path(), " lacks what the optimizer keeps: ", some_names(anew), " begin anew"));
+  if (!anew.empty())
+    info(cat(checkpoint.path(), " lacks what the optimizer keeps: ", some_names(anew),
+             anew.size() == 1 ? " begins anew" : " begin anew"));
   TENON_ASSIGN(step, step_of(checkpoint));
   TENON_ASSIGN(input, input_of(checkpoint));
   loaded = checkpoint.path();

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/array_dtype.h"
 #include "base/room.h"
 #include "base/text.h"
 #include "checkpoint/tensor_file.h"
@@ -44,6 +45,11 @@ Differences compared(const Types& found, const Types& wanted) {
     }
   }
   return out;
+}
+
+// As Keras takes a file of another policy.
+bool can_become(const Type& found, const Type& wanted) {
+  return found == wanted || (found.shape == wanted.shape && is_float(found.dtype) && is_float(wanted.dtype));
 }
 
 Status status_of(const std::string& path, const Differences& differences) {
@@ -163,7 +169,9 @@ Status LoadedTensors::check_fits(const std::map<std::string, std::string>& names
   for (const auto& [tensor, variable] : names) {
     const Type& type = variables.at(variable);
     if (differs_) TENON_TRY(check_mismatch(tensor, variable, type));
-    wanted.emplace(tensor, type);
+    const auto found = tensors_.find(tensor);
+    const bool fits = found != tensors_.end() && can_become(found->second.type(), type);
+    wanted.emplace(tensor, fits ? found->second.type() : type);
   }
   if (differs_) return {};
   for (const auto& [tensor, value] : tensors_)
@@ -173,7 +181,7 @@ Status LoadedTensors::check_fits(const std::map<std::string, std::string>& names
 
 Status LoadedTensors::check_mismatch(const std::string& tensor, const std::string& variable, const Type& type) const {
   const auto found = tensors_.find(tensor);
-  if (found == tensors_.end() || found->second.type() == type) return {};
+  if (found == tensors_.end() || can_become(found->second.type(), type)) return {};
   return other_type(path_, tensor, found->second.type(), variable, type);
 }
 
@@ -185,8 +193,8 @@ Result<WarmStartReport> LoadedTensors::give_to(VariableStore& store, const std::
   for (const auto& [tensor, variable] : names) {
     const auto found = tensors_.find(tensor);
     const bool is_there = found != tensors_.end();
-    if (is_there && found->second.type() == variables.at(variable)) {
-      TENON_TRY(store.give(variable, std::move(found->second)));
+    if (is_there && can_become(found->second.type(), variables.at(variable))) {
+      TENON_TRY(store.give(variable, as_dtype(found->second, variables.at(variable).dtype)));
       report.loaded.emplace(variable, tensor);
       tensors_.erase(found);
       continue;

@@ -38,8 +38,8 @@ class LoadedTensors {
   // (VariableStore::provide). Afterwards it is empty.
   Status give(VariableStore& store, bool whole);
   // Gives it to an object's variables: it has all of them and nothing else but what an optimizer kept, by the names behind
-  // "OBJECT/" where it has such, or else by their own, or by the structure of their names, whatever numbers they have. On an
-  // error the store stays as it was.
+  // "OBJECT/" where it has such, or else by their own, or by the structure of their names, whatever numbers they have. Floats
+  // of another width become the variables'. On an error the store stays as it was.
   Result<WarmStartReport> give_to(VariableStore& store, const std::string& object, const Types& variables);
   // give_to() from now on gives what both have; a variable of another type begins anew where `skip_mismatch`, else it is an
   // error.

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tenon/gradients.h"
+#include "tenon/recurrent.h"
 #include "unit/model/model_data_testing.h"
 #include "unit/step/step_testing.h"
 
@@ -222,6 +223,14 @@ TEST(BadModels, AreToldWhenTheyAreCompiled) {
               return broadcast_to(xs[0], {1, xs[0].dim(0) + 1, 1});
             })),
             "layer 'c': shapes [batch,4,48] and [1,batch+1,1] do not broadcast");
+  EXPECT_EQ(of(functional([](const Tensors& xs) {
+              return concat({xs[0], xs[0]}, 5);
+            })),
+            "layer 'c': concat: axis 5 is out of range for f32[batch,4,48]");
+  EXPECT_EQ(
+      of(Sequential({Input({4}), TimeDistributed(Dense(2), "steps")})),
+      "time_distributed 'steps': input is f32[batch,4], expected rank 3 or more: a batch, steps and what each step "
+      "holds");
 }
 
 // Parts of a batch are a matter of its size.
@@ -241,6 +250,19 @@ TEST_F(BadInput, AGradientOfWhatDoesNotDependOnTheLossIsTold) {
         },
         {.mode = Mode::kTrain})({{"x", first_input()}});
   });
+}
+
+TEST_F(BadInput, AGradientThatThereIsNotNamesItsVariable) {
+  const auto call = [&](const std::function<Tensor(Tensor)>& made_of) {
+    strategy_.function([&](const Features& in) {
+      const Tensor loss = reduce_sum(in["x"]), w = variable(loss, "unused", {2}, zeros());
+      return Outputs{{"y", made_of(gradients(loss, {w})[0])}};
+    })({{"x", first_input()}});
+  };
+  const std::string none = "the gradient by 'unused', on which the loss does not depend";
+  expect("what is used is " + none, [&] { call([](Tensor g) { return reduce_sum(g); }); });
+  expect("what is used is " + none, [&] { call([](Tensor g) { return g * 2; }); });
+  expect("function gave 'y', " + none, [&] { call([](Tensor g) { return g; }); });
 }
 
 }  // namespace

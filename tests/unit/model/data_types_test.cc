@@ -1,8 +1,11 @@
 // Data of any numbers train the same: what the device lacks is converted for it.
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "tenon/layer_classes.h"
 #include "tenon/ops.h"
+#include "unit/data/temporary_directory.h"
 #include "unit/step/step_testing.h"
 
 namespace tenon {
@@ -112,6 +115,43 @@ TEST(DataTypes, OfIntegersAreNumbersToLayersWithKernels) {
       (std::vector<float>{3, 5, 7}));
   EXPECT_EQ(sum(Embedding({.input_dim = 5, .output_dim = 1, .embeddings_initializer = ones()}), ints),
             (std::vector<float>{1, 1, 1, 1}));
+}
+
+// Keras reads the rows 1, 2, 9 and 0 there.
+TEST(DataTypes, OfEmbeddedNumbersMayBeFloats) {
+  std::vector<float> rows(10);
+  std::iota(rows.begin(), rows.end(), 0.0f);
+  for (const char* device : kDevices) {
+    Sequential model(
+        {Input({4}),
+         Embedding({.input_dim = 10, .output_dim = 1, .embeddings_initializer = values_initializer(rows)})});
+    model.compile({.strategy = Strategy(device)});
+    EXPECT_EQ(model.predict(Array(std::vector<float>{1.7f, 2.2f, 9.99f, -0.5f}, {1, 4}))[0].to<float>(),
+              (std::vector<float>{1, 2, 9, 0}))
+        << device;
+  }
+}
+
+// 1/3 has the bits 0x3eaa'aaab, of which bfloat16 keeps the upper half, rounded: 0.333984375. As Keras assigns.
+TEST(DataTypes, OfWeightsInAFileMayBeOtherFloats) {
+  const TemporaryDirectory directory;
+  const auto made = [](const char* policy, double value) {
+    Sequential model({Input({1}), Dense({.units = 1, .kernel_initializer = constant_initializer(value)})});
+    model.compile({.strategy = Strategy("cpu", {.dtype_policy = policy})});
+    return model;
+  };
+  for (const std::string name : {"w", "w.safetensors"}) {
+    Sequential narrow = made("bfloat16", 1.0 / 3), wide = made("float32", 0);
+    narrow.save_weights(directory / name);
+    wide.load_weights(directory / name);
+    EXPECT_EQ(wide.strategy().read("dense/kernel").type(), (Type{DType::kF32, {1, 1}}));
+    EXPECT_EQ(wide.strategy().read<float>("dense/kernel")[0], 0.333984375f);
+    wide.save_weights(directory / name);
+    Sequential back = made("bfloat16", 0);
+    EXPECT_EQ(back.load_weights(directory / name, {.by_name = true}).loaded.size(), 2u);
+    EXPECT_EQ(back.strategy().read("dense/kernel").type(), (Type{DType::kBF16, {1, 1}}));
+    EXPECT_EQ(back.strategy().read<float>("dense/kernel")[0], 0.333984375f);
+  }
 }
 
 }  // namespace
