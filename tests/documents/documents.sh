@@ -43,9 +43,10 @@ console() {
   flush "$1"
 }
 
-while read -r how what; do
+while read -r how what prints; do
   case $how in
-    cpp) "$program" "$what" > out 2>&1 || complain "$what: $(cat out)" ;;
+    cpp) "$program" "$what" > out 2>&1 || complain "$what: $(cat out)"
+         [ -z "$prints" ] || [ "$(tail -n 1 out)" = "$prints" ] || complain "$what: expected '$prints', printed: $(cat out)" ;;
     shell) ( set -e; . "$blocks/$what" ) > out 2>&1 || complain "$what: $(cat out)" ;;
     console) console "$what" ;;
   esac

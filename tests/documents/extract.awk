@@ -3,6 +3,7 @@
 #   awk -v dir=DIR -f extract.awk DOCUMENT.md..
 # A line before a block says what becomes of it; a block with a language and without that line is an error.
 #   <!-- test: program -->           C++ as a file has it; main() is run
+#   <!-- test: program, prints: LINE -->   the same, whose last line of output is LINE
 #   <!-- test: body -->              C++ as a function has it, behind the program before it; run
 #   <!-- test: body, not run: WHY -->      compiled alone; program likewise
 #   <!-- test: shell -->             commands, run in the document's directory
@@ -39,7 +40,9 @@ function step(how, file) { print how, file > (dir "/" name ".steps") }
 function registered(function_name) {
   if (kind ~ /not run/) return
   add("const documents::Registered registered_" blocks "(\"" name ":" begun "\", " function_name ");")
-  step("cpp", name ":" begun)
+  prints = kind
+  if (!sub(/^program, prints: /, "", prints)) prints = ""
+  step("cpp", name ":" begun " " prints)
 }
 
 function shell_step(how, file) {
@@ -125,7 +128,7 @@ in_block {
   kind = $0
   sub(/^<!-- test: /, "", kind)
   sub(/ -->$/, "", kind)
-  if (kind !~ /^((program|body)(, not run: .+)?|shell|console|none: .+)$/) fail("'" kind "' is nothing that a block can be")
+  if (kind !~ /^((program|body)(, not run: .+)?|program, prints: .+|shell|console|none: .+)$/) fail("'" kind "' is nothing that a block can be")
   next
 }
 /^```/ {
