@@ -93,7 +93,7 @@ TEST(Gradients, SayWhatTheyAreNotOf) {
             "gradients: the loss is f32[1], expected a float scalar");
   EXPECT_EQ(message([](Tensor x) { return gradients(x, {Tensor()})[0]; }), "gradients: variable 0 was never set");
   EXPECT_EQ(message([](Tensor x) { return gradients(x, {variable(x, "w", {}, zeros())})[0]; }),
-            "function gave 'y' that was never set");
+            "function gave 'y', the gradient by 'w', on which the loss does not depend");
 }
 
 }  // namespace
