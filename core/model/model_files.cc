@@ -1,5 +1,4 @@
 // A model's weights, and all that its training is made of, to files and back.
-#include <algorithm>
 #include <cstring>
 
 #include "base/text.h"
@@ -57,22 +56,30 @@ std::vector<std::string> Model::weights() {
 void Model::save(const std::string& path) {
   ModelTraining& t = training();
   build();
+  t.find_own_names(*this, example_types());
+  const std::map<std::string, std::string> names = t.names_in_file();
   std::vector<TensorSource> all = t.strategy.impl().variables->sources();
-  const std::vector<std::string> stale = t.untaken_slots();
-  std::erase_if(all,
-                [&](const TensorSource& s) { return std::find(stale.begin(), stale.end(), s.name) != stale.end(); });
+  std::erase_if(all, [&](const TensorSource& s) { return !names.contains(s.name); });
   if (all.empty()) fail("save: the model has no weights yet: it was neither trained nor called, and has no Input()");
+  for (TensorSource& source : all) source.name = names.at(source.name);
   all.push_back(scalar_source(kEpochs, t.epochs_done));
   check(write_tensor_file(path, std::move(all)));
 }
 
 void Model::load(const std::string& path) {
   ModelTraining& t = training();
+  build();
   const TensorFile file = TensorFile::open(path).take();
   const int64_t epochs = file.scalar(kEpochs, 0).take();  // files of others do not have it
-  t.strategy.load(path);
+  if (t.types_of_weights().empty()) {
+    t.expect_alone();
+    t.strategy.load(path);
+    t.note_loaded(file.path(), names_in(file));
+  } else {
+    t.find_own_names(*this, example_types());
+    t.take(LoadedTensors::read(path).take(), name());
+  }
   t.strategy.impl().variables->let_optimizers_begin_anew(true);
-  t.note_loaded(file.path(), names_in(file));
   t.find_counters();
   t.epochs_done = epochs;
 }
@@ -82,7 +89,10 @@ void Model::save_weights(const std::string& path) {
   const std::vector<std::string> names = weights();
   if (t.types_of_weights().empty())
     fail("save_weights: the model has no weights yet: it was neither trained nor called, and has no Input()");
-  check(write_tensor_file(path, t.strategy.impl().variables->sources(&names)));
+  t.find_own_names(*this, example_types());
+  std::vector<TensorSource> all = t.strategy.impl().variables->sources(&names);
+  for (TensorSource& source : all) source.name = t.name_in_file(source.name);
+  check(write_tensor_file(path, std::move(all)));
 }
 
 void Model::load_weights(const std::string& path) { load_weights(path, {}); }
@@ -93,9 +103,12 @@ WarmStartReport Model::load_weights(const std::string& path, const LoadWeightsOp
   auto loaded = std::make_shared<LoadedTensors>(LoadedTensors::read(path).take());
   if (options.by_name || options.skip_mismatch) loaded->let_differ(options.skip_mismatch);
   const Types types = t.types_of_weights();
-  if (!types.empty()) return loaded->give_to(*t.strategy.impl().variables, name(), types).take();
-  begin_with(loaded);  // it may be a part of another model when they are made
-  return {.checkpoint = path};
+  if (types.empty()) {
+    begin_with(loaded);  // it may be a part of another model when they are made
+    return {.checkpoint = path};
+  }
+  t.find_own_names(*this, example_types());
+  return loaded->give_to(*t.strategy.impl().variables, name(), types, t.own_names()).take();
 }
 
 Types ModelTraining::types_of_weights() const {
@@ -107,12 +120,6 @@ Types ModelTraining::types_of_weights() const {
     out.emplace(name, found->second->type());
   }
   return out;
-}
-
-// By the names that the first optimizer of a strategy has.
-void ModelTraining::find_counters() {
-  if (iterations_.empty() && has("global_step")) iterations_ = "global_step";
-  if (learning_rate_.empty() && has("learning_rate")) learning_rate_ = "learning_rate";
 }
 
 std::vector<std::string> ModelTraining::optimizer_variables() const {

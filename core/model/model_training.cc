@@ -48,6 +48,8 @@ void ModelTraining::follow(ModelTraining& before) {
     iterations_ = before.iterations_;
     learning_rate_ = before.learning_rate_;
     optimizer_variables_ = before.optimizer_variables_;
+    first_values_ = before.first_values_;
+    beside_ = before.beside_;
     averages_ = before.averages_;
     of_others_ = before.of_others_;
     return;
@@ -91,8 +93,15 @@ void ModelTraining::note_optimizer(Graph& graph) {
   iterations_ = graph.variables[static_cast<size_t>(graph.variable_of(optimizer_.iterations(graph).id()))].name;
   optimizer_variables_.clear();
   averages_.clear();
-  for (const Variable& v : graph.variables)
-    if (v.kind != VariableKind::kWeight && v.name != graph.draws_by) optimizer_variables_.push_back(v.name);
+  beside_.clear();
+  for (const Variable& v : graph.variables) {
+    if (v.kind != VariableKind::kWeight && v.name != graph.draws_by) {
+      optimizer_variables_.push_back(v.name);
+      first_values_[v.name] = v.initializer;
+    } else if (std::find(weights_.begin(), weights_.end(), v.name) == weights_.end()) {
+      beside_.push_back(v.name);
+    }
+  }
   const OptimizerNames names(graph, optimizer_);
   for (const std::string& weight : weights_)
     if (const std::string average = average_name(names, weight); graph.find_variable(average))
@@ -102,8 +111,7 @@ void ModelTraining::note_optimizer(Graph& graph) {
 
 void ModelTraining::note_loaded(std::string path, std::vector<std::string> names) {
   std::sort(names.begin(), names.end());
-  loaded_.reset();
-  if (optimizer_variables_.empty()) loaded_ = {std::move(path), std::move(names)};
+  loaded_ = {std::move(path), std::move(names)};
 }
 
 void ModelTraining::tell_begun_anew(const char* who) {
@@ -122,16 +130,20 @@ bool ModelTraining::is_slot(const std::string& name) const {
   return std::any_of(weights_.begin(), weights_.end(), [&](const std::string& w) { return name.starts_with(w + "/"); });
 }
 
-// TensorFlow and Keras save what an optimizer has, not what it did not take from a file. Another model's may take it yet.
-std::vector<std::string> ModelTraining::untaken_slots() const {
-  Strategy::Impl& all = strategy.impl();
-  const bool alone = std::none_of(all.optimizers.begin(), all.optimizers.end(), [&](const auto& entry) {
+// Whether no other optimizer trains models of the strategy.
+bool ModelTraining::trains_alone() const {
+  const auto& all = strategy.impl().optimizers;
+  return std::none_of(all.begin(), all.end(), [&](const auto& entry) {
     const auto training = entry.second.lock();
     return training && training != training_by_it_;
   });
+}
+
+// TensorFlow and Keras save what an optimizer has, not what it did not take from a file. Another model's may take it yet.
+std::vector<std::string> ModelTraining::untaken_slots() const {
   std::vector<std::string> out;
-  if (optimizer_variables_.empty() || !alone) return out;
-  for (const auto& [name, value] : all.variables->waiting())
+  if (optimizer_variables_.empty() || !trains_alone()) return out;
+  for (const auto& [name, value] : strategy.impl().variables->waiting())
     if (is_slot(name)) out.push_back(name);
   return out;
 }

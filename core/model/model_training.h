@@ -117,6 +117,24 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
   // Finds the counter and the learning rate that a file brought before the optimizer was traced.
   void find_counters();
 
+  // In files the weights, and what the optimizer keeps of them, have the names that they have in a program with nothing but
+  // this model: another program's like model finds them, whatever else its strategy has. `examples` are the model's; while
+  // they are not known, names in files are those of the strategy.
+  void find_own_names(Model& model, const std::vector<Type>& examples);
+  // Of weights, where they have others than in the strategy.
+  const std::map<std::string, std::string>& own_names() const { return own_names_; }
+  // What a file of all that the model's training is made of has: names there by those of the strategy. Throws Error where two
+  // would have one name.
+  std::map<std::string, std::string> names_in_file() const;
+  // Of a name of the strategy.
+  std::string name_in_file(const std::string& name) const;
+  // Throws Error where the strategy has variables, or values that wait, of others: what is loaded before the model's weights
+  // are known waits by the names in the file.
+  void expect_alone();
+  // Takes such a file, or throws Error and leaves all as it was. What the optimizer keeps and the file lacks begins anew.
+  // REQUIRED: the weights are there.
+  void take(LoadedTensors loaded, const std::string& model);
+
  private:
   struct Computed {
     Tensor loss;  // with what layers add
@@ -143,6 +161,12 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
                                          int steps_per_call, const char* name);
   void begin_with(Model& model);
   void note_optimizer(Graph& graph);
+  std::string name_here(const std::string& tensor, const std::map<std::string, std::string>& weights);
+  void begin_anew(const std::vector<std::string>& besides);
+  std::string optimizer_scope() const;
+  std::string counter() const;
+  bool keeps(const std::string& name) const;
+  bool trains_alone() const;
   bool is_slot(const std::string& name) const;
   void forget_waiting_slots();
 
@@ -159,6 +183,10 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
   // Variables of the optimizer, once it was traced.
   std::string iterations_, learning_rate_;
   std::vector<std::string> optimizer_variables_;
+  std::map<std::string, Initializer> first_values_;  // of these
+  std::vector<std::string> beside_;  // what else a training step has: of a loss with variables, the counter of draws
+  std::map<std::string, std::string> own_names_;
+  std::vector<std::string> named_;  // the weights that own_names_ is of
   struct Loaded {
     std::string path;
     std::vector<std::string> names;  // sorted

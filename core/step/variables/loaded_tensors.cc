@@ -105,6 +105,33 @@ Status LoadedTensors::give(VariableStore& store, bool whole) {
   return {};
 }
 
+bool LoadedTensors::has_all(const NamesByTensor& names) const {
+  return std::all_of(names.begin(), names.end(), [&](const auto& entry) { return tensors_.contains(entry.first); });
+}
+
+LoadedTensors::NamesByTensor LoadedTensors::names_for(const std::string& object, const Types& variables,
+                                                      const OwnNames& own) const {
+  Types renamed;
+  std::map<std::string, std::string> back;
+  for (const auto& [name, type] : variables) {
+    const auto other = own.find(name);
+    const std::string& there = other == own.end() ? name : other->second;
+    renamed.emplace(there, type);
+    back.emplace(there, name);
+  }
+  const NamesByTensor here = names_of(object, variables);
+  if (renamed == variables && own.empty()) return here;
+  NamesByTensor exact;
+  for (const auto& entry : variables) exact.emplace(entry.first, entry.first);
+  const bool same_names = std::equal(renamed.begin(), renamed.end(), variables.begin(), variables.end(),
+                                     [](const auto& a, const auto& b) { return a.first == b.first; });
+  if (!same_names && has_all(exact)) return exact;
+  NamesByTensor out = names_of(object, renamed);
+  if (!has_all(out) && has_all(here)) return here;
+  for (auto& entry : out) entry.second = back.at(entry.second);
+  return out;
+}
+
 std::map<std::string, std::string> LoadedTensors::names_of(const std::string& object, const Types& variables) const {
   const std::string scope = object + "/";
   const auto is_scoped = [&](const auto& entry) { return entry.first.starts_with(scope); };
@@ -122,9 +149,7 @@ std::map<std::string, std::string> LoadedTensors::names_of(const std::string& ob
     const bool by_own = tensors_.contains(own) && (own == name || !variables.contains(own));
     out.emplace(within ? scope + own : by_own ? own : name, name);
   }
-  const bool all =
-      std::all_of(out.begin(), out.end(), [&](const auto& entry) { return tensors_.contains(entry.first); });
-  std::map<std::string, std::string> found = all ? out : names_by_structure(scope, variables);
+  std::map<std::string, std::string> found = has_all(out) ? out : names_by_structure(scope, variables);
   return found.empty() ? out : found;
 }
 
@@ -186,8 +211,8 @@ Status LoadedTensors::check_mismatch(const std::string& tensor, const std::strin
 }
 
 Result<WarmStartReport> LoadedTensors::give_to(VariableStore& store, const std::string& object,
-                                               const Types& variables) {
-  const std::map<std::string, std::string> names = names_of(object, variables);
+                                               const Types& variables, const OwnNames& own) {
+  const NamesByTensor names = names_for(object, variables, own);
   TENON_TRY(check_fits(names, variables));
   WarmStartReport report{.checkpoint = path_};
   for (const auto& [tensor, variable] : names) {
@@ -205,6 +230,17 @@ Result<WarmStartReport> LoadedTensors::give_to(VariableStore& store, const std::
   for (const auto& entry : tensors_) report.left_over.push_back(entry.first);
   tensors_.clear();
   return report;
+}
+
+Status LoadedTensors::give_as(VariableStore& store, const NamesByTensor& names) {
+  Types wanted;
+  for (const auto& [tensor, variable] : names)
+    if (const auto found = store.all().find(variable); found != store.all().end())
+      wanted.emplace(tensor, found->second->type());
+  TENON_TRY(types().check_has(wanted));
+  for (const auto& [tensor, variable] : names) TENON_TRY(store.give(variable, std::move(tensors_.at(tensor))));
+  tensors_.clear();
+  return {};
 }
 
 Status LoadedTensors::give_known(VariableStore& store, const std::vector<std::string>& required) {

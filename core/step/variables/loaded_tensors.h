@@ -37,10 +37,20 @@ class LoadedTensors {
   // Gives all of it to the variables of those names. `whole`: as what the file says of all variables that there are
   // (VariableStore::provide). Afterwards it is empty.
   Status give(VariableStore& store, bool whole);
-  // Gives it to an object's variables: it has all of them and nothing else but what an optimizer kept, by the names behind
-  // "OBJECT/" where it has such, or else by their own, or by the structure of their names, whatever numbers they have. Floats
-  // of another width become the variables'. On an error the store stays as it was.
-  Result<WarmStartReport> give_to(VariableStore& store, const std::string& object, const Types& variables);
+  // The names of an object's variables by those in the file: by the names behind "OBJECT/" where it has such, or else by their
+  // own, or by the structure of their names, whatever numbers they have. `own`: other names that the variables have in files;
+  // where the file has these they are meant, unless it has all of the store's names and those are others.
+  using NamesByTensor = std::map<std::string, std::string>;
+  using OwnNames = std::map<std::string, std::string>;  // by the store's
+  NamesByTensor names_for(const std::string& object, const Types& variables, const OwnNames& own) const;
+  // Gives it to an object's variables: it has all of them and nothing else but what an optimizer kept. Floats of another width
+  // become the variables'. On an error the store stays as it was.
+  Result<WarmStartReport> give_to(VariableStore& store, const std::string& object, const Types& variables,
+                                  const OwnNames& own = {});
+  // Gives what the file has to variables of these names, by those in the file. On an error the store stays as it was.
+  Status give_as(VariableStore& store, const NamesByTensor& names);
+  const Arrays& tensors() const { return tensors_; }
+  const std::string& path() const { return path_; }
   // give_to() from now on gives what both have; a variable of another type begins anew where `skip_mismatch`, else it is an
   // error.
   void let_differ(bool skip_mismatch) { differs_ = true, skips_ = skip_mismatch; }
@@ -54,7 +64,7 @@ class LoadedTensors {
   bool may_be_optimizers(const std::string& tensor) const;
   Status check_fits(const std::map<std::string, std::string>& names, const Types& variables) const;
   Status check_mismatch(const std::string& tensor, const std::string& variable, const Type& type) const;
-  // The variables' names by those in the file.
+  bool has_all(const NamesByTensor& names) const;
   std::map<std::string, std::string> names_of(const std::string& object, const Types& variables) const;
   std::map<std::string, std::string> names_by_structure(const std::string& scope, const Types& variables) const;
   LoadedTensors(std::string path, Arrays tensors, bool has_training)
