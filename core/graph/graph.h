@@ -176,6 +176,7 @@ class Graph {
   bool same_draws = false;   // units that run it draw the same numbers, not each its own
   // What layers compute in where the features do not say, and what variables are.
   DType compute_dtype = DType::kF32, variable_dtype = DType::kF32;
+  bool casts_inputs = false;  // layers that no other layer calls cast floats to it, where it is not f32
   // The names by which layers and their like find their variables; the graphs of one store of variables share them.
   std::shared_ptr<ObjectNames> objects = std::make_shared<ObjectNames>();
   std::vector<std::shared_ptr<const void>> seen;  // objects that keep their names while the graph is built

@@ -42,6 +42,7 @@ TracedFunctionOptions options_of(Strategy::Impl& s, const FunctionOptions& o) {
                             .variables = s.variables.get(),
                             .remainder = o.remainder,
                             .bounded_batch = o.max_batch != 0};
+  out.tracing.casts_inputs = true;
   out.compile.deterministic = s.options.deterministic;
   out.compile.max_iterations = o.steps_per_call;
   out.compile.soft_placement = s.options.soft_placement;
@@ -168,9 +169,7 @@ Result<Results> Function::Impl::results_of(const StepCall& call) {
 }
 
 Result<Results> Function::Impl::repeat(int steps, const Arrays& inputs) {
-  if (steps < 1 || steps > options_.steps_per_call)
-    return invalid(options_.name, ": ", steps, " steps in a call, expected 1 to steps_per_call ",
-                   options_.steps_per_call);
+  if (steps < 1) return invalid(options_.name, ": ", steps, " steps, expected 1 or more");
   const bool whole = takes_whole() && !divides(inputs, strategy_->device->replicas());
   const int replicas = whole ? 1 : strategy_->device->replicas();
   TENON_ASSIGN(GivenInputs given, given_inputs(inputs, options_, replicas));
@@ -178,9 +177,19 @@ Result<Results> Function::Impl::repeat(int steps, const Arrays& inputs) {
   std::vector<Array> wide;
   TENON_ASSIGN(const std::vector<GivenInput> values, values_of(inputs, given.signature, replicas, wide));
   TENON_TRY(traced_.place(values, given.sizes, given.rows, whole));
-  const Result<StepCall> call = traced_.repeat(static_cast<uint32_t>(steps));
-  if (!call.ok()) return behind_steps(call.status(), steps_done_);
-  return results_of(*call);
+  std::vector<Results> calls;
+  for (int left = steps; left > 0;) {
+    const auto next = static_cast<uint32_t>(std::min(left, options_.steps_per_call));
+    const Result<StepCall> call = traced_.repeat(next);
+    if (!call.ok()) return behind_steps(call.status(), steps_done_);
+    TENON_ASSIGN(Results results, results_of(*call));
+    calls.push_back(std::move(results));
+    left -= static_cast<int>(call->steps);
+    if (left == 0) break;
+    TENON_ASSIGN(const bool ended, traced_.said_stop(*call));
+    if (ended || call->steps < next) break;
+  }
+  return traced_.joined(std::move(calls));
 }
 
 Result<std::optional<PredictedStep>> Function::Impl::forecast(const Arrays& inputs) {

@@ -94,7 +94,7 @@ class Joiner {
     const bool several = graph_.replicas > 1, varies = several && varying_[static_cast<size_t>(x.id())];
     const bool rows = several && x.rank() > 0 && (varies || value.joining == Joining::kRows);
     if (varies && x.rank() == 0) x = joined(name, x);
-    traced_.push_back({rows, result_dims(graph_, name, x, options_.what)});
+    traced_.push_back({rows, value.mode == ResultMode::kEach, result_dims(graph_, name, x, options_.what)});
     if (!rows || value.mode != ResultMode::kEach) return push(name, x, value.mode, rows);
     if (options_.one_step) return push(name, x, ResultMode::kLast, true);
     push(name, all_gather(x, 0), ResultMode::kEach, false);  // devices keep the steps of what is the same on all units
@@ -214,6 +214,7 @@ Result<Trace> trace(const TensorFunction& function, const std::vector<TraceInput
     if (options.objects) graph.objects = options.objects;
     graph.compute_dtype = options.policy.compute;
     graph.variable_dtype = options.policy.variable;
+    graph.casts_inputs = options.casts_inputs;
     const Building building(graph);
     const Outputs outputs = function(make_inputs(graph, inputs));
     count_draws(graph);

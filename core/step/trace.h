@@ -29,11 +29,13 @@ struct TraceOptions {
   bool same_draws = false;                    // each unit draws the same, as it has the same inputs
   std::shared_ptr<ObjectNames> objects = nullptr;  // of the store of variables; none: names of this trace
   std::string_view what = "the function";          // for messages
+  bool casts_inputs = false;  // layers get floats in what they compute in, where that is not f32; else the caller casts
 };
 
 // A result of the function, in one step.
 struct TracedResult {
   bool rows = false;                // axis 0 is that of all units, one after the other
+  bool each = false;                // one that is kept each step
   std::map<int, std::string> dims;  // axes that are dynamic, and their names
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/room.h"
 #include "base/text.h"
 #include "op/replicas.h"
 #include "step/feed/dynamic_inputs.h"
@@ -182,10 +183,20 @@ Result<int64_t> TracedFunction::rows_to_compute(int64_t rows) const {
   return (rows + (options_.remainder == Remainder::kPad ? replicas - 1 : 0)) / replicas * replicas;
 }
 
+// Whether rows that are added concern nothing that stays: every result has a row an example, and no variable is written.
+bool TracedFunction::gives_rows_alone() const {
+  const StepProgram& program = *taking_.whole->program;
+  const auto& variables = program.executable().graph.variables;
+  return std::all_of(program.results().begin(), program.results().end(), [](const auto& r) { return r.rows; }) &&
+         std::none_of(variables.begin(), variables.end(), [](const Variable& v) { return v.next != kAbsent; });
+}
+
 // The batch with fewer rows that the feed stopped at.
 Result<StepCall> TracedFunction::take_partial() {
   const int64_t given = taking_.feed->partial().rows;
-  if (options_.remainder == Remainder::kWhole && given % device_->replicas() != 0) {
+  const bool pads = options_.remainder == Remainder::kPad && gives_rows_alone();
+  const bool repeats = options_.remainder == Remainder::kWhole || (options_.remainder == Remainder::kPad && !pads);
+  if (repeats && given % device_->replicas() != 0) {
     StepCall whole{nullptr, 0, given, given};
     TENON_TRY(run_partial(whole, true));
     taking_.feed->release_partial();
@@ -308,6 +319,44 @@ Result<Results> TracedFunction::results(const StepCall& call) const {
     values.emplace(result.name, as_it_is(std::move(value), call, r));
   }
   return Results(std::move(values), call.steps, int64_t{call.steps} * call.rows);
+}
+
+Result<bool> TracedFunction::said_stop(const StepCall& call) const {
+  const Graph& graph = call.program->executable().graph;
+  for (size_t r = 0; r < call.program->results().size(); ++r) {
+    if (graph.results[r].mode != ResultMode::kUntil) continue;
+    TENON_ASSIGN(const Array value, call.program->read(queue_, r, call.steps));
+    if (value.item() != 0) return true;
+  }
+  return false;
+}
+
+Result<Results> TracedFunction::joined(std::vector<Results> calls) const {
+  if (calls.size() == 1) return std::move(calls[0]);
+  const StepProgram& program = *placed_->program;
+  const Graph& graph = program.executable().graph;
+  Arrays values = calls.back().all();
+  int64_t steps = 0, examples = 0;
+  for (const Results& call : calls) steps += call.steps(), examples += call.examples();
+  for (size_t r = 0; r < program.results().size(); ++r) {
+    if (!program.results()[r].each) continue;
+    const std::string& name = graph.results[r].name;
+    Type type = values.at(name).type();
+    std::vector<int64_t> dims = type.shape.vec();
+    if (most_ == 1) dims.insert(dims.begin(), 1);  // just the step's value
+    dims[0] = steps;
+    type.shape = Shape(dims);
+    TENON_TRY(room_for(static_cast<uint64_t>(type.bytes()), cat("result '", name, "' of ", steps, " steps")));
+    Array all(type);
+    size_t at = 0;
+    for (const Results& call : calls) {
+      const auto bytes = call[name].bytes();
+      std::copy(bytes.begin(), bytes.end(), all.bytes().begin() + static_cast<ptrdiff_t>(at));
+      at += bytes.size();
+    }
+    values.at(name) = std::move(all);
+  }
+  return Results(std::move(values), steps, examples);
 }
 
 }  // namespace tenon

@@ -105,6 +105,10 @@ class TracedFunction {
   Status show_watched(const StepCall& call, int64_t before) const;
   // All but those that end a call; of a function that does one step a call, without the axis of steps.
   Result<Results> results(const StepCall& call) const;
+  // What calls of repeat() gave, one after the other. REQUIRED: there is one.
+  Result<Results> joined(std::vector<Results> calls) const;
+  // Whether a result ended the call with its last step.
+  Result<bool> said_stop(const StepCall& call) const;
 
  private:
   // For one signature.
@@ -120,6 +124,7 @@ class TracedFunction {
   Status after_change(const Status& status, const std::vector<TraceInput>& signature) const;
   Result<std::unique_ptr<Compiled>> compile(const std::vector<TraceInput>& signature, int steps, bool repeated) const;
   Result<int64_t> rows_to_compute(int64_t rows) const;
+  bool gives_rows_alone() const;
   Result<StepCall> take_partial();
   Status run_partial(StepCall& call, bool repeated);
   DimensionSizes batch_of(int64_t rows) const;

@@ -60,7 +60,7 @@ Status Estimator::Impl::check_tpu_config() const {
   if (input < 1 || input > 5) return wrong("per_host_input_for_training is ", input, ", expected 1 to 5");
   const auto eval = static_cast<int>(t.eval_training_input_configuration);
   if (eval != 2 && eval != 5)
-    return wrong("eval_training_input_configuration is ", eval, ", expected 2 (as in training) or 5 (sliced)");
+    return wrong("eval_training_input_configuration is ", eval, ", expected 2 or 5, which are one pipeline");
   TENON_TRY(expect_counts("TPUConfig.", {{"iterations_per_loop", t.iterations_per_loop, kMostStepsPerCall}}));
   if (!(t.initial_infeed_sleep_secs >= 0 && t.initial_infeed_sleep_secs <= 3600))
     return wrong("initial_infeed_sleep_secs is ", t.initial_infeed_sleep_secs, ", expected 0 to 3600");

@@ -92,8 +92,7 @@ void Estimator::Impl::warn(const std::string& lines) {
 Result<StepInput> Estimator::Impl::step_input(const TrainInput& input, Mode mode) {
   TENON_TRY(open());
   Spread spread = spread_over(*device, config);
-  const bool sliced = config.tpu && config.tpu->eval_training_input_configuration == InputPipelineConfig::kSliced;
-  if (mode == Mode::kPredict || (mode == Mode::kEval && sliced)) spread.input = InputPipelineConfig::kSliced;
+  if (mode != Mode::kTrain) spread.input = InputPipelineConfig::kSliced;
   if (input.data() || input.batch_size() != 0) return StepInput::make(input, spread, params, mode);
   const int64_t batch = mode == Mode::kTrain  ? config.train_batch_size
                         : mode == Mode::kEval ? config.eval_batch_size

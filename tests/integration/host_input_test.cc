@@ -134,5 +134,25 @@ TEST(HostInput, OneHostIsAskedOnceForTheWholeBatch) {
   EXPECT_EQ(calls[0].batch_size, kBatch);
 }
 
+// A function that deals nothing out gives each example to evaluation once, whatever reads in training.
+TEST(HostInput, EvaluationReadsWithOnePipeline) {
+  constexpr int64_t kExamples = 5 * kBatch + 32;
+  for (const InputPipelineConfig input : {InputPipelineConfig::kPerShardV1, InputPipelineConfig::kPerHostV1,
+                                          InputPipelineConfig::kPerHostV2, InputPipelineConfig::kBroadcast}) {
+    Estimator estimator(regression, slice(input));
+    check(estimator.train({.input = {dealt(), kBatch}, .steps = 1}).status());
+    int calls = 0;
+    const InputFn all = [&](const InputContext& c, const Params&) {
+      ++calls;
+      return numbered(kExamples, c.batch_size, [](int64_t i) { return i; });
+    };
+    const EvalResult result = estimator.evaluate({.input = {all, kBatch}}).take();
+    EXPECT_EQ(result.examples, kExamples);
+    EXPECT_EQ(calls, 1);
+    const Dataset same = numbered(kExamples, kBatch, [](int64_t i) { return i; }).take();
+    EXPECT_EQ(result.at("loss"), estimator.evaluate({.input = same}).take().at("loss"));
+  }
+}
+
 }  // namespace
 }  // namespace tenon

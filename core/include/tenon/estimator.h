@@ -58,8 +58,8 @@ struct TPUConfig {
   int num_shards = 0;               // 0: the cores of the device; any other number is an error
   int num_cores_per_replica = 0;    // 0 or 1: a model is not dealt over cores
   InputPipelineConfig per_host_input_for_training = InputPipelineConfig::kPerHostV1;
-  // Who reads in evaluation with an input function: as in training, or kSliced, one pipeline for all. Several pipelines give
-  // whole batches only.
+  // Who reads in evaluation with an input function: one pipeline for all, as kPerHostV1 and kSliced both say, whatever reads in
+  // training. Each example counts once, also where the function deals nothing out.
   InputPipelineConfig eval_training_input_configuration = InputPipelineConfig::kPerHostV1;
   double initial_infeed_sleep_secs = 0;  // before the first batch of train()
 };

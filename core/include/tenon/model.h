@@ -177,17 +177,19 @@ class Model : public Layer {
   // To files and back, in the safetensors format where the path ends with ".safetensors", else as TensorFlow's checkpoints,
   // PATH.index and PATH.data-00000-of-00001; Keras's .keras and .h5 are an error. Files are there whole or not at all; NaN and
   // infinity are an error.
-  // Everything that training needs to go on with the same bits: all variables of the strategy, weights, optimizers' slots and
-  // counters, the learning rate. What is loaded before a model was called waits for it (Strategy::load); fit() names what
-  // still waits then. Before the first training step the file may be one of weights alone, or of another optimizer, or of a model
-  // with a frozen layer: what the optimizer keeps and the file lacks begins anew, and fit() and train_on_batch() name it. What the file has for
+  // Everything that this model's training needs to go on with the same bits: its weights, its optimizer's slots and counters,
+  // the learning rate. Names in the file are those that they have where the strategy has nothing else, so that a like model of
+  // any program finds them; Strategy::save has all that the strategy has, by its names. What is loaded before a model was called
+  // waits for it (Strategy::load), which is an error where the strategy has variables of others; fit() names what still waits
+  // then. The file may be one of weights alone, or of another optimizer, or of a model with a frozen layer: what the
+  // optimizer keeps and the file lacks begins anew, and fit() and train_on_batch() name it. What the file has for
   // another optimizer than the model was trained with since is not saved again, as in Keras.
   void save(const std::string& path);
   void load(const std::string& path);
   // The weights alone, moving averages among them. Those of the file have to be the model's, by names and types; of a model
   // whose weights are not there yet this is checked when they are made, in whatever model it is a part of then. The names
-  // are those of save_weights(), or those behind the model's own, "base/dense/kernel". Of a file of save() they take the weights,
-  // as Keras does of a .keras file. Floats of another width become the weights'.
+  // are those of save(), or the strategy's, or those behind the model's own, "base/dense/kernel". Of a file of save() they
+  // take the weights, as Keras does of a .keras file. Floats of another width become the weights'.
   void save_weights(const std::string& path);
   void load_weights(const std::string& path);
   // Those that both have; the report names the others. A model whose weights are not there yet takes them when they are made,

@@ -41,14 +41,17 @@ using TensorFunction = std::function<Outputs(const Features& features)>;
 
 struct StrategyOptions {
   uint64_t seed = 0;                     // of first values, of what is drawn
-  std::string dtype_policy = "float32";  // or "mixed_bfloat16", "bfloat16", "mixed_float16" with a LossScaleOptimizer
+  // Or "mixed_bfloat16", "bfloat16", "mixed_float16" with a LossScaleOptimizer. A function's layers cast floats that they are
+  // given to what they compute in, as Keras's do; the ops between them compute in what they are given.
+  std::string dtype_policy = "float32";
   bool deterministic = false;            // no kernel is chosen by the clock
   bool soft_placement = false;           // ops that the device lacks run on cpu.so; standard error says which
 };
 
 // What becomes of a batch of a Dataset whose rows cannot be dealt equally over the units: an error; its last rows, fewer
 // than there are units, are left out; rows of zeros are added, and what they give is left out; or each unit has the whole
-// batch, so that losses, metrics, gradients and moments are those of one unit, which takes its time and memory.
+// batch, so that losses, metrics, gradients and moments are those of one unit, which takes its time and memory. A function
+// that gives something without a row an example, or writes variables, does with kPad what it does with kWhole.
 enum class Remainder : uint8_t { kRefuse, kDrop, kPad, kWhole };
 
 // A dimension of inputs whose size is known when the function is called: 1 to `max`, which is less than 2^31. Axes of that
@@ -124,7 +127,8 @@ class Function {
   // One step. An input of rank 1 or more is dealt over the units along axis 0. Where one does not divide, each unit has all of
   // all inputs if `remainder` is kPad or kWhole; otherwise, and with dynamic dimensions, that is an error.
   Results operator()(const Arrays& inputs = {});
-  // So many steps in one call, each on the same inputs.
+  // So many steps, each on the same inputs, in as many calls of the device as steps_per_call takes; the results are those of
+  // one call. A result that says stop ends them all.
   Results repeat(int steps, const Arrays& inputs = {});
 
   // What the device predicts for a step on inputs of these shapes on the machine that it stands for, in its bounded form
@@ -189,7 +193,7 @@ class Strategy {
   // there has to be such a variable. Throws Error when there is none, or its type is another.
   void write(std::string_view variable, const Array& value);
 
-  // All variables, to be taken up again: in the safetensors format where the path ends with ".safetensors", else as
+  // All variables, those of all functions and models (Model::save has one model's), to be taken up again: in the safetensors format where the path ends with ".safetensors", else as
   // TensorFlow's checkpoints, PATH.index and PATH.data-00000-of-00001. The files are there whole or not at all; a variable
   // that holds NaN or infinity is an error.
   void save(const std::string& path) const;

@@ -45,7 +45,8 @@ void LayerScope::expect_float(Tensor x, int low, int high) const {
 }
 
 Tensor LayerScope::as_float(Tensor x, int low, int high) const {
-  if (is_integer(x.dtype()) || x.dtype() == DType::kU8) x = with_mask_of(x, cast(x, graph_.compute_dtype));
+  const bool casts = graph_.casts_inputs && graph_.builders.empty() && graph_.compute_dtype != DType::kF32;
+  if (is_integer(x.dtype()) || x.dtype() == DType::kU8 || (casts && is_float(x.dtype()))) x = with_mask_of(x, cast(x, graph_.compute_dtype));
   expect_float(x, low, high);
   return x;
 }

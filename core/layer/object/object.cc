@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "graph/graph.h"
 #include "layer/object/layer_calls.h"
+#include "layer/object/masks.h"
 #include "tenon/layer.h"
 #include "tenon/variables.h"
 
@@ -91,6 +92,14 @@ struct ErrorOfLayer : Error {
   using Error::Error;
 };
 
+// As Keras's layers cast what they are given to what they compute in.
+Tensors as_computed(const Graph& graph, const Tensors& xs) {
+  if (!graph.casts_inputs || !graph.builders.empty() || graph.compute_dtype == DType::kF32) return xs;
+  Tensors out;
+  for (const Tensor& x : xs) out.push_back(is_float(x.dtype()) ? with_mask_of(x, cast(x, graph.compute_dtype)) : x);
+  return out;
+}
+
 // Whether it names the layer, a part of it or one of its variables.
 bool has_name(const std::string& message, const std::string& layer) {
   return message.find(cat("'", layer, "'")) != std::string::npos ||
@@ -173,6 +182,7 @@ Tensors Layer::called(const Tensors& xs) {
   if (depth >= kMostNested)
     throw ErrorOfLayer(invalid(title(), ": it is called inside ", depth,
                                " calls of layers, the most there may be; does a call() call itself?"));
+  const Tensors inputs = as_computed(graph, xs);
   const std::string scope = scope_in(graph);
   const bool own = graph.trainable_before
                        ? graph.trainable_before->try_emplace(identity_->name, identity_->trainable).first->second
@@ -186,7 +196,7 @@ Tensors Layer::called(const Tensors& xs) {
   }
   std::vector<std::string>& names = identity_->variables_in(graph);
   const Entered entered(graph, std::move(call), is_function(), own, names);
-  const Tensors out = results_of(graph, xs);
+  const Tensors out = results_of(graph, inputs);
   tell_when_made(graph, scope);
   if (std::vector<LayerCall>* calls = NotedCalls::noting()) {
     calls->push_back({identity_->name, class_of(*this), depth, {}, names, trainable});

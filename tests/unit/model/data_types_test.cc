@@ -154,5 +154,21 @@ TEST(DataTypes, OfWeightsInAFileMayBeOtherFloats) {
   }
 }
 
+TEST(Policies, OfAFunctionAreThoseOfPredict) {
+  for (const std::string policy : {"float32", "mixed_bfloat16", "bfloat16"}) {
+    SCOPED_TRACE(policy);
+    const auto made = [] { return Sequential({Input({3}), Dense({.units = 8, .activation = tanh}), Dense(1)}); };
+    std::vector<float> values(24);
+    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 7) / 7 - 0.4f;
+    const Array x(values, {8, 3});
+    Sequential predicting = made(), called = made();
+    predicting.compile({.strategy = Strategy("cpu", {.dtype_policy = policy})});
+    Function call = Strategy("cpu", {.dtype_policy = policy}).function([&](const Features& in) {
+      return Outputs{{"y", cast(called(in["x"]), DType::kF32)}};
+    });
+    EXPECT_EQ(call({{"x", x}})["y"].to<float>(), predicting.predict(x)[0].to<float>());
+  }
+}
+
 }  // namespace
 }  // namespace tenon
