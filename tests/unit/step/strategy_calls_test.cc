@@ -20,7 +20,7 @@ class Calls : public testing::TestWithParam<const char*> {
     return Strategy(GetParam(), {.dtype_policy = policy});
   }
 };
-INSTANTIATE_TEST_SUITE_P(Devices, Calls, testing::Values("cpu", "cpu:units=4", "tpu-emulator:v2-8"));
+INSTANTIATE_TEST_SUITE_P(Devices, Calls, testing::Values("cpu", "cpu:units=4", "tpu-emulator:v2-8", "opencl-gpu"));
 
 // Counts by one, to six at most.
 Outputs count(const Features& in) {
