@@ -75,7 +75,7 @@ const std::vector<Function> kLayers = {
      }},
     {"embedding",
      [](A& a) {
-       auto i = a.indices({2, 6});
+       auto i = a.tensor(DType::kI32, {2, 6}, {DType::kBool});  // floats are cast, as Keras's are
        EmbeddingOptions o;
        o.input_dim = a.size(5);
        o.output_dim = a.size(4);
