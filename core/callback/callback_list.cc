@@ -34,6 +34,10 @@ CallbackList::CallbackList(Callbacks callbacks) : all_(std::move(callbacks)) {
     if (all_[i].operator->() == nullptr) fail("callback ", i, " is null");
 }
 
+bool CallbackList::needs_logs() const {
+  return std::any_of(all_.begin(), all_.end(), [](const AnyCallback& c) { return c->needs_logs(); });
+}
+
 Result<int64_t> CallbackList::most_steps(int64_t step) const {
   int64_t most = std::numeric_limits<int64_t>::max();
   TENON_TRY(each([&](const Callback& c) { most = std::min(most, c.most_steps(step)); }));

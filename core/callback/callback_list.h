@@ -17,6 +17,7 @@ class CallbackList {
  public:
   explicit CallbackList(Callbacks callbacks);  // throws Error where one is null
   bool empty() const { return all_.empty(); }
+  bool needs_logs() const;
 
   Result<int64_t> most_steps(int64_t step) const;  // 1 or more
   Result<bool> ends_at_bad_loss() const;

@@ -55,8 +55,8 @@ Logs evaluated(Model& model, ModelTraining& t, const GivenData& data, const Eval
   if (options.steps < 0) fail("evaluate: steps is ", options.steps, ", expected 0 or more");
   ModelRun run(model, t, options.callbacks, options.verbose);
   const Dataset batches = to_dataset(data, model, {options.batch_size, t.strategy.num_replicas_in_sync()}, "evaluate");
-  run.bar().begin(options.steps > 0 ? options.steps : batches.batches());
-  return run.test(batches, options.steps, "evaluate", &run.bar());
+  run.expect(options.steps > 0 ? options.steps : batches.batches());
+  return run.test(batches, options.steps, "evaluate");
 }
 
 }  // namespace
@@ -128,7 +128,7 @@ std::vector<Array> Model::predict(const Dataset& data, const PredictOptions& opt
   Function predict = t.predict(*this);
   DataPass step(predict, t.as_taken(data, Mode::kPredict));
   std::vector<Joined> joined;
-  run.bar().begin(options.steps > 0 ? options.steps : data.batches());
+  run.expect(options.steps > 0 ? options.steps : data.batches());
   run.call([&](Callback& c) { c.on_predict_begin(run); });
   int64_t done = 0;
   while (options.steps == 0 || done < options.steps) {
@@ -140,10 +140,8 @@ std::vector<Array> Model::predict(const Dataset& data, const PredictOptions& opt
     for (size_t i = 0; i < joined.size(); ++i) joined[i].add(results[cat("output_", i)], t.predicts_several());
     done += results.steps();
     run.call([&](Callback& c) { c.on_predict_batch_end(run, done - 1); });
-    run.bar().update(done, {});
   }
   if (done == 0) fail("predict: the data gave no batch of ", data.options().batch_size);
-  run.bar().finish(done, {});
   run.call([&](Callback& c) { c.on_predict_end(run); });
   std::vector<Array> out;
   for (Joined& j : joined) out.push_back(j.take());

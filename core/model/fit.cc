@@ -93,8 +93,6 @@ class Fitting {
   void do_epoch(int epoch, int64_t steps) {
     run_.count_steps();
     run_.call([&](Callback& c) { c.on_epoch_begin(run_, epoch); });
-    if (options_.epochs > 1) run_.bar().line(cat("Epoch ", epoch + 1, "/", options_.epochs));
-    run_.bar().begin(steps);
     int64_t done = 0;
     const Throughput before = run_.throughput();
     Logs logs = train_epoch(steps, &done);
@@ -103,7 +101,6 @@ class Fitting {
     const Throughput throughput = run_.throughput() - before;
     if (validation_ && !run_.stopped() && validates_after(epoch, options_.validation_freq)) validate(&logs);
     run_.call([&](Callback& c) { c.on_epoch_end(run_, epoch, logs); });
-    run_.bar().finish(done, logs);
     ++training_.epochs_done;
     note(epoch, logs);
     history_.throughput.push_back(throughput);
@@ -153,9 +150,8 @@ class Fitting {
     if (validation_ && done == results.steps()) expect_free_names();
     measured_.add(step_->measures, rows, results.steps(), results.examples());
     run_.did(rows, results.steps());
-    if (run_.has_callbacks() || run_.bar().due()) measured_.to_logs(step_->measures, logs);
+    if (run_.needs_logs()) measured_.to_logs(step_->measures, logs);
     run_.call([&](Callback& c) { c.on_train_batch_end(run_, done - 1, *logs); });
-    run_.bar().update(done, *logs);
   }
 
   // What validation measures is called as in training, behind "val_".

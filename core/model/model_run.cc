@@ -9,8 +9,19 @@
 #include "step/function_impl.h"
 
 namespace tenon {
+namespace {
+
+Callbacks with_bar(Callbacks callbacks, Verbose verbose) {
+  const auto is_bar = [](const AnyCallback& c) { return dynamic_cast<const ProgbarLogger*>(c.operator->()); };
+  if (verbose != Verbose::kSilent && std::none_of(callbacks.begin(), callbacks.end(), is_bar))
+    callbacks.push_back(ProgbarLogger(verbose));
+  return callbacks;
+}
+
+}  // namespace
+
 ModelRun::ModelRun(Model& model, ModelTraining& training, const Callbacks& callbacks, Verbose verbose)
-    : model_(model), training_(training), callbacks_(callbacks), bar_(stdout, verbose), step_(training.steps()) {}
+    : model_(model), training_(training), callbacks_(with_bar(callbacks, verbose)), step_(training.steps()) {}
 
 std::vector<std::string> ModelRun::variables() const {
   std::vector<std::string> names;
@@ -52,7 +63,7 @@ void ModelRun::did(const Array& rows, int64_t steps) {
     count_steps();  // the optimizer may have been found only now
 }
 
-Logs ModelRun::test(const Dataset& data, int64_t steps, const char* what, ProgressBar* bar) {
+Logs ModelRun::test(const Dataset& data, int64_t steps, const char* what) {
   if (steps == 0 && data.options().repeat)
     fail(what, ": the data repeat for ever: steps says how many batches to take");
   const std::shared_ptr<MeasuredStep> step = training_.test(model_);
@@ -67,15 +78,13 @@ Logs ModelRun::test(const Dataset& data, int64_t steps, const char* what, Progre
     if (!results) break;
     measured.add(step->measures, results["row"], results.steps(), results.examples());
     done += results.steps();
-    if (has_callbacks() || (bar && bar->due())) measured.to_logs(step->measures, &logs);
+    if (needs_logs()) measured.to_logs(step->measures, &logs);
     call([&](Callback& c) { c.on_test_batch_end(*this, done - 1, logs); });
-    if (bar) bar->update(done, logs);
   }
   if (measured.examples() == 0) fail(what, ": the data gave no batch of ", data.options().batch_size);
   if (done < steps) say(cat(what, ": the data ended after ", done, " of ", steps, " steps"));
   measured.to_logs(step->measures, &logs);
   call([&](Callback& c) { c.on_test_end(*this, logs); });
-  if (bar) bar->finish(done, logs);
   return logs;
 }
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "callback/callback_list.h"
-#include "model/display/progress_bar.h"
 #include "model/model_training.h"
+#include "tenon/callbacks.h"
 
 namespace tenon {
 
@@ -44,8 +44,9 @@ class ModelRun : public TrainingRun {
   // Takes over how many updates there were: a callback may have loaded others, or trained.
   void count_steps() { step_ = training_.steps(); }
   bool stopped() const { return stopped_; }
-  bool has_callbacks() const { return !callbacks_.empty(); }
-  ProgressBar& bar() { return bar_; }
+  bool needs_logs() const { return callbacks_.needs_logs(); }
+  // Before evaluation or prediction of so many batches; 0: not known.
+  void expect(int64_t steps) { steps_per_epoch_ = steps; }
   // How many steps the callbacks allow.
   int64_t most_steps() const;
   // What a call of the device did: a row a step, the loss first.
@@ -66,14 +67,13 @@ class ModelRun : public TrainingRun {
     }
   }
   // The loss and the metrics over the data, `steps` batches of them; 0: all. `what` is for messages.
-  Logs test(const Dataset& data, int64_t steps, const char* what, ProgressBar* bar = nullptr);
+  Logs test(const Dataset& data, int64_t steps, const char* what);
 
  private:
   Model& model_;
   ModelTraining& training_;
   const std::shared_ptr<ModelTraining> held_ = training_.shared_from_this();  // a callback may compile the model again
   CallbackList callbacks_;
-  ProgressBar bar_;
   std::optional<Function> step_of_fit_;
   Throughput before_;  // of earlier calls
   int64_t step_ = 0, steps_per_epoch_ = 0;

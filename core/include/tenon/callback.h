@@ -44,7 +44,7 @@ class TrainingRun {
 
   virtual int64_t step() const = 0;                      // updates so far, those of earlier calls among them
   virtual int epochs() const { return 1; }               // that were asked for
-  virtual int64_t steps_per_epoch() const { return 0; }  // 0: not known yet
+  virtual int64_t steps_per_epoch() const { return 0; }  // of evaluation and prediction: all; 0: not known yet
   // Each step's loss in the last call of the device.
   virtual std::span<const float> losses() const = 0;
   virtual const std::string& device() const = 0;
@@ -94,6 +94,10 @@ class Callback {
   // How many steps the next call of the device may do at most from this step on, 1 or more: so that a callback is called at
   // the steps that it needs.
   virtual int64_t most_steps(int64_t /*step*/) const { return std::numeric_limits<int64_t>::max(); }
+
+  // Whether the next on_train_batch_end or on_test_batch_end looks at its logs: their means take time, and are of an earlier
+  // batch where no callback asks for them.
+  virtual bool needs_logs() const { return true; }
 
   // A loss that is not finite ends an Estimator's training with an error, unless a callback says that it is enough to end it.
   virtual bool ends_at_bad_loss() const { return false; }

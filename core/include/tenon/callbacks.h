@@ -24,7 +24,39 @@
 
 namespace tenon {
 
-class EventFile;  // what TensorBoard reads
+class EventFile;    // what TensorBoard reads
+class ProgressBar;  // what ProgbarLogger draws
+
+// What is shown of training: kAuto is a bar on a terminal and a line an epoch elsewhere. Callbacks always say what their own
+// `verbose` asks for.
+enum class Verbose : uint8_t { kAuto, kSilent, kBar, kLine };
+
+// Keras's progress bar on standard output. fit(), evaluate() and predict() add one behind all other callbacks, so that it shows
+// what these put into the logs; one that is given takes its place. With an Estimator it shows what an epoch is there.
+class ProgbarLogger : public Callback {
+ public:
+  explicit ProgbarLogger(Verbose verbose = Verbose::kAuto);
+
+  bool needs_logs() const override;
+  void on_train_begin(TrainingRun& run) override;
+  void on_train_end(TrainingRun& run, const Logs& logs) override;
+  void on_train_error(TrainingRun& run, const Status& why) override;
+  void on_epoch_begin(TrainingRun& run, int epoch) override;
+  void on_epoch_end(TrainingRun& run, int epoch, Logs& logs) override;
+  void on_train_batch_end(TrainingRun& run, int64_t batch, const Logs& logs) override;
+  void on_test_begin(TrainingRun& run) override;
+  void on_test_end(TrainingRun& run, const Logs& logs) override;
+  void on_test_batch_end(TrainingRun& run, int64_t batch, const Logs& logs) override;
+  void on_predict_begin(TrainingRun& run) override;
+  void on_predict_end(TrainingRun& run) override;
+  void on_predict_batch_end(TrainingRun& run, int64_t batch) override;
+
+ private:
+  void begin(const TrainingRun& run);
+  std::shared_ptr<ProgressBar> bar_;
+  int64_t done_ = 0;
+  bool trains_ = false;  // evaluation in its midst shows nothing
+};
 
 // What several callbacks watch: one number of the logs at the end of each epoch. NaN is never better than anything, not even
 // than nothing; in Keras a first NaN stays the best for ever.

@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "tenon/callback.h"
+#include "tenon/callbacks.h"
 #include "tenon/input.h"
 #include "tenon/losses.h"
 #include "tenon/metrics.h"
@@ -110,16 +110,12 @@ class FitData {
   Array sample_weight_;
 };
 
-// What is shown: kAuto is a bar on a terminal and a line an epoch elsewhere. Callbacks always say what their own `verbose`
-// asks for.
-enum class Verbose : uint8_t { kAuto, kSilent, kBar, kLine };
-
 struct FitOptions {
   // For examples in memory; a Dataset has its own. It has to divide by the number of units. A last batch, or examples that are
   // one batch, need not: each unit then has all of it, which trains what one unit would, and takes its time and memory.
   int64_t batch_size = 32;
   int epochs = 1;  // the last one's number: training goes from initial_epoch to it, and does nothing with 0
-  Verbose verbose = Verbose::kAuto;
+  Verbose verbose = Verbose::kAuto;  // of the ProgbarLogger that is added where `callbacks` has none
   Callbacks callbacks = {};
   double validation_split = 0;  // this part of the examples in memory, the last ones, is for validation
   FitData validation_data = {};

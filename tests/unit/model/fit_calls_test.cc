@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <regex>
 
 #include "tenon/callbacks.h"
 #include "tenon/metrics.h"
@@ -223,6 +224,36 @@ TEST(FitCalls, ShowALossThatIsNoNumberWithoutASign) {
   model.fit(first_input(), labels(), fit);
   const std::string line = testing::internal::GetCapturedStdout();
   EXPECT_NE(line.find(" - loss: nan\n"), std::string::npos) << line;
+}
+
+// What it prints, with "_" for times.
+template <class Call>
+std::string printed_without_times(const Call& call) {
+  testing::internal::CaptureStdout();
+  call();
+  return std::regex_replace(testing::internal::GetCapturedStdout(), std::regex("[0-9]+(m|u)?s"), "_");
+}
+
+// Keras's, of verbose=2; the one that is given draws in the place of fit's own, and before callbacks that are behind it.
+TEST(FitCalls, DrawTheBarThatIsGiven) {
+  Sequential model = regularized();
+  model.compile(sgd(0));
+  ProgbarLogger bar(Verbose::kLine);
+  FitOptions fit = epochs(2);
+  fit.callbacks = {LambdaCallback({.on_epoch_end = [](TrainingRun&, int, Logs& logs) { logs = {{"before", 0.5}}; }}), bar,
+                   LambdaCallback({.on_epoch_end = [](TrainingRun&, int, Logs& logs) { logs["behind"] = 1; }})};
+  const std::string expected =
+      "Epoch 1/2\n3/3 - _ - _/step - before: 0.5000\n"
+      "Epoch 2/2\n3/3 - _ - _/step - before: 0.5000\n";
+  for (const Verbose own : {Verbose::kSilent, Verbose::kLine}) {
+    fit.verbose = own;
+    const std::string found = printed_without_times([&] { model.fit(first_input(), labels(), fit); });
+    EXPECT_EQ(found, expected);
+  }
+  const std::string found = printed_without_times(
+      [&] { model.evaluate(batches_of_six(), {.verbose = Verbose::kSilent, .steps = 2, .callbacks = {bar}}); });
+  EXPECT_EQ(found.rfind("2/2 - _ - ", 0), 0u) << found;
+  EXPECT_NE(found.find(" - accuracy: "), std::string::npos) << found;
 }
 
 TEST(FitCalls, OfNoEpochsDoNothing) {

@@ -17,7 +17,6 @@ const Reasons& absent_rows() {
   static const Reasons all{
       {"layers.Attention", "multi_head_attention, and the op attention(), do it"},
       {"layers.InputLayer", "Input() makes symbols; nothing needs a layer of them"},
-      {"callbacks.ProgbarLogger", "fit's verbose says which bar there is"},
       {"utils.Progbar", "fit draws it"},
       {"utils.image_dataset_from_directory", kDatasets},
       {"utils.split_dataset", kDatasets},

@@ -209,6 +209,7 @@ const std::map<std::string, std::string>& names() {
       TENON_SAME("callbacks", History),
       TENON_SAME("callbacks", LearningRateScheduler),
       TENON_SAME("callbacks", ModelCheckpoint),
+      TENON_SAME("callbacks", ProgbarLogger),
       TENON_SAME("callbacks", ReduceLROnPlateau),
       TENON_SAME("callbacks", SwapEMAWeights),
       TENON_SAME("callbacks", TensorBoard),

@@ -135,6 +135,7 @@ Table callbacks() {
           {"BackupAndRestore", {TENON_FIELD(backup, save_freq), TENON_FIELD(backup, delete_checkpoint)}},
           {"CSVLogger", {TENON_FIELD(csv, separator), TENON_FIELD(csv, append)}},
           {"History", {}},
+          {"ProgbarLogger", {}},
           {"LearningRateScheduler", {TENON_FIELD(LearningRateSchedulerOptions(), verbose)}},
           {"SwapEMAWeights", {TENON_FIELD(SwapEMAWeightsOptions(), swap_on_epoch)}},
           {"TensorBoard", {TENON_FIELD(board, log_dir), TENON_FIELD(board, update_freq)}},

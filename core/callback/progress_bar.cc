@@ -1,4 +1,4 @@
-#include "model/display/progress_bar.h"
+#include "callback/progress_bar.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <string>
 
-#include "tenon/fit.h"
+#include "tenon/callbacks.h"
 
 namespace tenon {
 
