@@ -24,8 +24,8 @@ void Measured::expect_same_sums(const std::vector<Measure>& measures, size_t siz
   for (size_t i = 0; i < measures.size(); ++i) {
     if (i == counts_.size()) counts_.push_back(count_of(measures[i]));
     if (counts_[i] != count_of(measures[i]))
-      fail("metric '", measures[i].name, "': its sums are ", count_of(measures[i]), " numbers in a batch and ", counts_[i],
-           " in one of another size, expected as many in all: has each sum a reduction over the batch?");
+      fail("metric '", measures[i].name, "': its sums are ", count_of(measures[i]), " numbers in a batch and ",
+           counts_[i], " in one of another size, expected as many in all: has each sum a reduction over the batch?");
   }
   if (measured != size || (!sums_.empty() && sums_.size() != size))
     fail("the metrics' sums are ", size, " numbers in a batch and ", sums_.empty() ? measured : sums_.size(),

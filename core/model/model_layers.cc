@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "model/model_order.h"
 #include "model/display/summary_table.h"
+#include "model/model_order.h"
 
 namespace tenon {
 namespace {

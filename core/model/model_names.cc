@@ -112,8 +112,10 @@ void ModelTraining::expect_alone() {
   VariableStore& store = *strategy.impl().variables;
   store.drop_dead();
   if (store.all().empty() && (store.waiting().empty() || loaded_ || trains_alone())) return;
-  fail("load: the model's weights are not known yet, and its strategy has variables of others; call it first, or begin it "
-       "with Input()");
+  fail(
+      "load: the model's weights are not known yet, and its strategy has variables of others; call it first, or begin "
+      "it "
+      "with Input()");
 }
 
 // The name in the strategy of what is no weight in the file. `weights`: the names here by those there.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,11 +16,22 @@ namespace tenon {
 constexpr size_t kMaxFeatures = 64;  // of one dataset
 
 // Examples at random. Thread safe and immutable.
+// A row of a batch.
+struct PlannedRow {
+  RecordRef ref;
+  Sample sample;
+  Status status;  // why the row is missing
+};
+
 class Source {
  public:
   virtual ~Source() = default;
   // Fills one row. Errors say which example, with its place.
   virtual Status fill(const RecordRef& ref, const Sample& sample, Slots& out) const = 0;
+  // Of examples that lie in memory as they are: copies a feature of many, `bytes` each, which cannot fail. False: they do not.
+  virtual bool copy(size_t /*feature*/, std::span<const PlannedRow> /*rows*/, char* /*to*/, size_t /*bytes*/) const {
+    return false;
+  }
   // Names one for messages: "FILE: record at offset N", "example N".
   virtual std::string where(const RecordRef& ref) const = 0;
   // The record itself; an error where an example is none.

@@ -61,8 +61,23 @@ RecordRef Order::read() {
   return ref;
 }
 
+void Order::fill_buffer() {
+  const auto most = static_cast<size_t>(options_.shuffle_buffer);
+  while (read_ < size_ && buffer_.size() < most) {
+    Reader& reader = cycle_.front();
+    const uint32_t rest = counts_[reader.part] - reader.record;
+    if (cycle_.size() > 1 || rest == 1) {
+      buffer_.push_back(read());
+      continue;
+    }
+    const size_t run = std::min<size_t>(most - buffer_.size(), rest - 1);  // all of one part, but for its end
+    for (size_t i = 0; i < run; ++i) buffer_.push_back({reader.part, reader.record++});
+    read_ += run;
+  }
+}
+
 RecordRef Order::draw() {
-  while (read_ < size_ && buffer_.size() < static_cast<size_t>(options_.shuffle_buffer)) buffer_.push_back(read());
+  fill_buffer();
   if (delivered_ % 2 == 0) drawn_ = philox_pair(options_.seed, kShuffleStream, epoch_, delivered_ / 2);
   std::swap(buffer_[scale_bits(drawn_[delivered_ % 2], buffer_.size())], buffer_.back());
   const RecordRef ref = buffer_.back();

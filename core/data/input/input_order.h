@@ -43,6 +43,7 @@ class Order {
   void begin_epoch(uint64_t epoch);
   bool open_next(Reader& reader);
   RecordRef read();
+  void fill_buffer();
   RecordRef draw();
 
   std::vector<uint32_t> counts_;

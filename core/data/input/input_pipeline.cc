@@ -44,6 +44,21 @@ struct InputPipeline::Impl {
       const std::lock_guard lock(mutex_);
       if (--running_ == 0) seconds_ += seconds_since(since_);
     }
+    // Runs while it lives, where it is one to be counted.
+    class Span {
+     public:
+      Span(BusyClock& clock, bool counts) : clock_(counts ? &clock : nullptr) {
+        if (clock_) clock_->begin();
+      }
+      ~Span() {
+        if (clock_) clock_->end();
+      }
+      Span(const Span&) = delete;
+      Span& operator=(const Span&) = delete;
+
+     private:
+      BusyClock* clock_;
+    };
     double seconds() {
       const std::lock_guard lock(mutex_);
       return seconds_ + (running_ > 0 ? seconds_since(since_) : 0);
@@ -188,6 +203,8 @@ bool InputPipeline::Impl::plan(InputSlot& slot) {
 }
 
 void InputPipeline::Impl::schedule() {
+  if (free.empty() || pending.size() >= target) return;
+  const BusyClock::Span span(busy, immediate);
   while (!free.empty() && pending.size() < target && plan(*slots[free.front()])) {
     pending.push_back(free.front());
     free.erase(free.begin());
@@ -215,16 +232,18 @@ bool InputPipeline::Impl::submit(Task* task) {
 
 void InputPipeline::Impl::run(const Task& task) noexcept {
   InputSlot& slot = *slots[task.slot];
-  busy.begin();
+  {
+    const BusyClock::Span span(busy, !immediate);
+    const uint32_t end = std::min(task.end, static_cast<uint32_t>(slot.planned));
+    if (task.transposes)
+      slot.transpose(task.begin, task.end);
+    else
+      slot.fill(task.begin, end);
+  }
   if (task.transposes) {
-    slot.transpose(task.begin, task.end);
-    busy.end();
     if (slot.tasks_left.fetch_sub(1, std::memory_order_acq_rel) == 1) finish(slot);
     return;
   }
-  const uint32_t end = std::min(task.end, static_cast<uint32_t>(slot.planned));
-  for (uint32_t row = task.begin; row < end; ++row) slot.fill(row);
-  busy.end();
   if (slot.tasks_left.fetch_sub(1, std::memory_order_acq_rel) == 1) finish_rows(task.slot);
 }
 
@@ -397,7 +416,7 @@ std::string InputPipeline::where(const Batch& batch, int64_t row) const {
 
 int InputPipeline::prefetch() const { return static_cast<int>(std::min(impl_->target, impl_->slots.size())); }
 
-double InputPipeline::wait_seconds() const { return impl_->waited; }
+double InputPipeline::wait_seconds() const { return impl_->waited + (impl_->immediate ? impl_->busy.seconds() : 0); }
 
 double InputPipeline::busy_seconds() const { return impl_->busy.seconds(); }
 

@@ -42,6 +42,7 @@ InputSlot::InputSlot(const Dataset::Impl& data, BatchSlot memory)
   const size_t batch = static_cast<size_t>(data.buckets.empty() ? data.options.batch_size : data.buckets.most_rows());
   rows.resize(batch);
   kept_.resize(batch);
+  std::iota(kept_.begin(), kept_.end(), 0u);
   for (size_t i = 0; i < data.specs.size(); ++i) {
     if (data.specs[i].batch_minor) {
       staging_.emplace_back(batch * data.bytes[i]);
@@ -57,12 +58,22 @@ void InputSlot::set_bucket(int bucket) {
   bytes_ = bucket < 0 ? &data_.bytes : &data_.buckets.bytes[static_cast<size_t>(bucket)];
 }
 
-void InputSlot::fill(size_t row) noexcept {
+void InputSlot::fill(size_t begin, size_t end) noexcept {
+  const std::span<const PlannedRow> all = std::span<const PlannedRow>(rows).subspan(begin, end - begin);
+  bool copied = true;
+  for (size_t i = 0; copied && i < rows_memory_.size(); ++i)
+    copied = data_.source->copy(i, all, row_of(i, begin), (*bytes_)[i]);
+  for (size_t row = begin; !copied && row < end; ++row) fill_row(row);
+}
+
+void InputSlot::fill_row(size_t row) noexcept {
   std::array<void*, kMaxFeatures> pointers;
   for (size_t i = 0; i < rows_memory_.size(); ++i) pointers[i] = row_of(i, row);
   Slots out({pointers.data(), rows_memory_.size()}, *bytes_);
   Status status = caught([&] { return fill_or_name(*data_.source, rows[row].ref, rows[row].sample, out); });
-  if (!status.ok() || !rows[row].status.ok()) rows[row].status = std::move(status);
+  if (status.ok() && rows[row].status.ok()) return;
+  if (!status.ok()) misses_.store(true, std::memory_order_relaxed);
+  rows[row].status = std::move(status);
 }
 
 void InputSlot::copy_row(size_t from, size_t to) {
@@ -100,20 +111,24 @@ Status InputSlot::settle() noexcept {
 
 Status InputSlot::settle_rows() {
   valid = planned;
-  std::iota(kept_.begin(), kept_.end(), 0u);
+  if (!std::exchange(keeps_all_, true)) std::iota(kept_.begin(), kept_.end(), 0u);
+  if (misses_.exchange(false, std::memory_order_relaxed)) TENON_TRY(settle_missing());
+  const size_t whole = bucket_ < 0 ? rows.size() : static_cast<size_t>(planned);
+  const size_t missing = whole - static_cast<size_t>(valid);
+  for (size_t i = 0; missing && i < rows_memory_.size(); ++i)
+    std::memset(row_of(i, static_cast<size_t>(valid)), 0, missing * (*bytes_)[i]);
+  return {};
+}
+
+Status InputSlot::settle_missing() {
+  keeps_all_ = false;
   const InputOptions& options = data_.options;
   for (int64_t row = 0; row < planned; ++row) {
     const Status& status = rows[static_cast<size_t>(row)].status;
     if (!status.ok() && (!options.skip_corrupt || status.code() != Code::kInvalid)) return status;
   }
-  if (options.training || options.drop_remainder)
-    TENON_TRY(replace_missing());
-  else
-    compact();
-  const size_t whole = bucket_ < 0 ? rows.size() : static_cast<size_t>(planned);
-  const size_t missing = whole - static_cast<size_t>(valid);
-  for (size_t i = 0; missing && i < rows_memory_.size(); ++i)
-    std::memset(row_of(i, static_cast<size_t>(valid)), 0, missing * (*bytes_)[i]);
+  if (options.training || options.drop_remainder) return replace_missing();
+  compact();
   return {};
 }
 

@@ -14,20 +14,14 @@ class InputSlot {
  public:
   InputSlot(const Dataset::Impl& data, BatchSlot memory);
 
-  struct Row {
-    RecordRef ref;
-    Sample sample;
-    Status status;  // why the row is missing
-  };
-
-  // Fills row `row` from the source; an error stays in the row, and so does what the source throws.
-  void fill(size_t row) noexcept;
+  // Fills rows begin .. end-1 from the source; an error stays in its row, and so does what the source throws.
+  void fill(size_t begin, size_t end) noexcept;
 
   // Once all rows are filled: deals with the missing ones and clears what lies behind the last one.
   Status settle() noexcept;
 
   // After settle(): the one of `rows` that row `row` of the batch is.
-  const Row& source_of(int64_t row) const { return rows[kept_[static_cast<size_t>(row)]]; }
+  const PlannedRow& source_of(int64_t row) const { return rows[kept_[static_cast<size_t>(row)]]; }
 
   // Writes part `part` of `parts` of the batch-minor features. REQUIRED: settle() was ok.
   void transpose(size_t part, size_t parts);
@@ -37,9 +31,9 @@ class InputSlot {
   void set_bucket(int bucket);
   int bucket() const { return bucket_; }
 
-  std::vector<Row> rows;  // as many as a batch can have
-  int64_t planned = 0;    // how many of them this batch asks for
-  int64_t valid = 0;      // how many it got, after settle()
+  std::vector<PlannedRow> rows;  // as many as a batch can have
+  int64_t planned = 0;           // how many of them this batch asks for
+  int64_t valid = 0;             // how many it got, after settle()
   uint64_t end_sample = 0;
 
   // Owned by the pipeline.
@@ -49,8 +43,10 @@ class InputSlot {
 
  private:
   char* row_of(size_t feature, size_t row) const { return rows_memory_[feature] + row * (*bytes_)[feature]; }
+  void fill_row(size_t row) noexcept;
   void copy_row(size_t from, size_t to);
   Status settle_rows();
+  Status settle_missing();
   Status replace_missing();
   void compact();
 
@@ -60,7 +56,9 @@ class InputSlot {
   std::vector<char*> rows_memory_;  // row-major: the caller's memory, or staging for batch-minor features
   std::vector<std::vector<char>> staging_;
   BatchSlot memory_;
-  std::vector<uint32_t> kept_;
+  std::atomic<bool> misses_{false};  // a row that was filled, before settle()
+  std::vector<uint32_t> kept_;       // of each row of the batch: the one of `rows`
+  bool keeps_all_ = true;            // kept_ counts from 0
 };
 
 }  // namespace tenon

@@ -293,7 +293,7 @@ class InputPipeline {
   // For each file whose framing is broken: "the rest of FILE is lost, N bytes from offset M on".
   std::vector<std::string> lost() const;
   int prefetch() const;         // batches made ahead at present
-  double wait_seconds() const;  // spent waiting in next() so far
+  double wait_seconds() const;  // in which next() and release() waited for a batch or made one, so far
   double busy_seconds() const;  // in which a batch was being made, so far
 
  private:

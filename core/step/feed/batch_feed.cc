@@ -1,6 +1,7 @@
 #include "step/feed/batch_feed.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 
@@ -73,10 +74,11 @@ Result<std::unique_ptr<BatchFeed>> BatchFeed::create(const StepProgram& program,
 }
 
 Result<uint32_t> BatchFeed::run(StepProgram& program, Queue& queue, uint32_t n, Feed* around) {
-  const auto begin = Clock::now();
-  waited_ = {};
+  const auto begin = std::chrono::steady_clock::now();
+  const double waited = pipeline_->wait_seconds();
   Result<uint32_t> done = program.run(queue, n, around ? around : this);
-  device_seconds_ += std::chrono::duration<double>(Clock::now() - begin - waited_).count();
+  device_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() -
+                     (pipeline_->wait_seconds() - waited);
   if (done.ok()) examples_ += *done * batch_size_;
   return done;
 }
@@ -99,9 +101,7 @@ bool BatchFeed::next(uint64_t i, std::span<Buffer*> feeds) {
   if (ended_ || stopped_ || partial_.rows > 0 || left_ == 0) return false;
   stopped_ = i > 0 && interrupted_ && interrupted_();
   if (stopped_) return false;
-  const auto asked = Clock::now();
   const Result<Batch> batch = next_batch();
-  waited_ += Clock::now() - asked;
   status_ = batch.ok() ? take(*batch) : batch.status();
   ended_ = !status_.ok() || batch->end();
   if (ended_) return false;
@@ -175,8 +175,7 @@ Status BatchFeed::write_partial(Queue& queue, size_t feed, const Buffer& to, int
   const auto size = static_cast<size_t>(dtype_bytes(spec.type.dtype));
   const int64_t elements = spec.type.shape.elements(), held = batch_size_ / replicas_;
   const int64_t room = to.type().shape.elements() / elements / parts;
-  if (!spec.batch_minor && room == share)
-    return queue.write(to, from, static_cast<uint64_t>(to.type().bytes()));
+  if (!spec.batch_minor && room == share) return queue.write(to, from, static_cast<uint64_t>(to.type().bytes()));
   // Element e of the row that is number i of a unit whose part has `rows`.
   const auto place = [&](int64_t unit, int64_t i, int64_t e, int64_t rows) {
     const int64_t at = spec.batch_minor ? (unit * elements + e) * rows + i : (unit * rows + i) * elements + e;
@@ -199,9 +198,7 @@ void BatchFeed::release_partial() {
 
 void BatchFeed::release(uint64_t) {
   state_ = pipeline_->state_after(held_.front());
-  const auto given = Clock::now();
-  pipeline_->release(held_.front().slot);  // which may make a batch at once
-  waited_ += Clock::now() - given;
+  pipeline_->release(held_.front().slot);
   held_.erase(held_.begin());
 }
 

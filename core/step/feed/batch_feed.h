@@ -2,7 +2,6 @@
 // and the device reads in place.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -78,7 +77,6 @@ class BatchFeed : public Feed {
 
  private:
   BatchFeed(int64_t batch_size, int replicas) : batch_size_(batch_size), replicas_(replicas) {}
-  using Clock = std::chrono::steady_clock;
   Result<Batch> next_batch();
   Status take(const Batch& batch);
   Status check(const Batch& batch) const;
@@ -106,7 +104,6 @@ class BatchFeed : public Feed {
   bool ended_ = false, stopped_ = false;
   int64_t examples_ = 0;
   double device_seconds_ = 0;
-  Clock::duration waited_{};  // for the pipeline, in the call of the device
 };
 
 }  // namespace tenon

@@ -109,7 +109,8 @@ Result<std::unique_ptr<StepPipeline>> StepPipeline::create(const StepInput& inpu
                                                            const PipelineState& from) {
   std::unique_ptr<StepPipeline> out(new StepPipeline(input));
   if (out->count_ * static_cast<size_t>(out->parts_) > 1 && !input.datasets[0].options().buckets.boundaries.empty())
-    return invalid("data with buckets of lengths are for one input pipeline, and the device has ", out->count_ * static_cast<size_t>(out->parts_));
+    return invalid("data with buckets of lengths are for one input pipeline, and the device has ",
+                   out->count_ * static_cast<size_t>(out->parts_));
   int64_t row = 0;
   for (const Dataset& data : input.datasets) {
     std::vector<BatchSlot> memory;
@@ -181,6 +182,12 @@ std::string StepPipeline::where(const Batch& batch, int64_t row) const {
 int64_t StepPipeline::corrupt_records() const {
   int64_t sum = 0;
   for (const auto& pipeline : pipelines_) sum += pipeline->corrupt_records();
+  return sum;
+}
+
+double StepPipeline::wait_seconds() const {
+  double sum = 0;
+  for (const auto& pipeline : pipelines_) sum += pipeline->wait_seconds();
   return sum;
 }
 

@@ -45,6 +45,7 @@ class StepPipeline {
   std::string where(const Batch& batch, int64_t row) const;
   const std::vector<FeatureSpec>& specs(int bucket) const { return datasets_[0].specs(bucket); }
   int64_t corrupt_records() const;
+  double wait_seconds() const;  // InputPipeline's, of all
   double busy_seconds() const;  // of the slowest
   std::vector<std::string> lost() const;
 

@@ -240,8 +240,11 @@ TEST(FitCalls, DrawTheBarThatIsGiven) {
   model.compile(sgd(0));
   ProgbarLogger bar(Verbose::kLine);
   FitOptions fit = epochs(2);
-  fit.callbacks = {LambdaCallback({.on_epoch_end = [](TrainingRun&, int, Logs& logs) { logs = {{"before", 0.5}}; }}), bar,
-                   LambdaCallback({.on_epoch_end = [](TrainingRun&, int, Logs& logs) { logs["behind"] = 1; }})};
+  fit.callbacks = {LambdaCallback({.on_epoch_end =
+                                       [](TrainingRun&, int, Logs& logs) {
+                                         logs = {{"before", 0.5}};
+                                       }}),
+                   bar, LambdaCallback({.on_epoch_end = [](TrainingRun&, int, Logs& logs) { logs["behind"] = 1; }})};
   const std::string expected =
       "Epoch 1/2\n3/3 - _ - _/step - before: 0.5000\n"
       "Epoch 2/2\n3/3 - _ - _/step - before: 0.5000\n";
