@@ -26,12 +26,16 @@ double least_cross_entropy(double smoothing, int64_t vocabulary) {
 
 TransformerSizes transformer_sizes(const Params& params) {
   const std::string name = params.get<std::string>("param_set", "base");
+  const auto size = [&](const char* flag, int64_t of_set) {
+    const int64_t given = params.get<int64_t>(flag, 0);
+    return given > 0 ? given : of_set;
+  };
   for (const ParamSet& set : kParamSets)
     if (name == set.name)
       return {.vocabulary = params.get<int64_t>("vocab_size"),
-              .hidden = set.hidden,
-              .heads = set.heads,
-              .filter = set.filter,
+              .hidden = size("hidden_size", set.hidden),
+              .heads = size("num_heads", set.heads),
+              .filter = size("filter_size", set.filter),
               .layers = params.get<int64_t>("num_hidden_layers", kLayers),
               .dropout = params.get<double>("dropout", 0.1)};
   throw Error(Status(Code::kInvalid, "transformer: no param_set of name '" + name + "'"));

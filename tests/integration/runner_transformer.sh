@@ -72,6 +72,8 @@ expect 0 '' "$tenon" convert translation --source "$work/dev.en" --target "$work
 small=$work/$(cd "$work" && echo small/vocab.*) found="$(wc -l <"$work"/small/vocab.*) subtokens"
 expect 2 "$small has $found, expected" "${translate[@]}" "$work/none" --vocab_file "$small"
 expect 2 "$small has $found, expected" "${train[@]}" --vocab_file "$small" --train_steps 1
+expect 1 'the hidden size is 36, expected an even multiple of the 5 heads' \
+  "${train[@]}" --hidden_size 36 --num_heads 5 --filter_size 8 --train_steps 1 --model_dir "$work/none"
 expect 2 '--bleu_source and --bleu_ref need each other' "${train[@]}" --bleu_source "$work/dev.en" --model_dir "$work/none"
 expect 2 '--bleu_source has 24 lines and --bleu_ref 3' "${train[@]}" --bleu_source "$work/dev.en" --bleu_ref "$work/three" --model_dir "$work/none"
 expect 2 '--model_dir is missing' "${train[@]}" --bleu_source "$work/dev.en" --bleu_ref "$work/dev.de"

@@ -40,6 +40,26 @@ TEST(Transformer, HasTheParametersOfItsFormula) {
   EXPECT_EQ(parameters_of("transformer_small").total, expected(128, 4, 512, 8000));
 }
 
+// With 33,708 subtokens those of TensorFlow's Transformer; sizes that are given stand in for those of a param_set.
+TEST(Transformer, HasTheParametersOfItsOriginal) {
+  const std::vector<FeatureSpec> specs{{"inputs", {DType::kI32, {4}}}, {"label", {DType::kI32, {4}}}};
+  const auto nothing = [](int64_t, const Sample&, Slots&) { return Status(); };
+  const Dataset data = Dataset::from_function(1, specs, nothing, {.batch_size = 1}).take();
+  const auto parameters = [&](Params params) {
+    params.set("vocab_size", int64_t{33708});
+    params.set("learning_rate", 1.0);
+    return Estimator(models::transformer, {.device = "cpu"}, params).count_parameters(data).take().total;
+  };
+  EXPECT_EQ(parameters({{"param_set", std::string("tiny")}}), 1354496);
+  EXPECT_EQ(parameters({{"param_set", std::string("base")}}), 61362176);
+  EXPECT_EQ(parameters({{"param_set", std::string("big")}}), 210804736);
+  EXPECT_EQ(parameters({{"param_set", std::string("tiny")},
+                        {"hidden_size", int64_t{512}},
+                        {"num_heads", int64_t{8}},
+                        {"filter_size", int64_t{2048}}}),
+            61362176);
+}
+
 // Sentence n of random words, and the same backwards as what is asked for. `from` and later words of the decoder's
 // input are other ones.
 Dataset reversals(int64_t first, int64_t count, InputOptions options, int from = kLength) {
