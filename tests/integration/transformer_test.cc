@@ -47,6 +47,7 @@ TEST(Transformer, HasTheParametersOfItsOriginal) {
   const Dataset data = Dataset::from_function(1, specs, nothing, {.batch_size = 1}).take();
   const auto parameters = [&](Params params) {
     params.set("vocab_size", int64_t{33708});
+    params.set("optimizer", std::string("sgd"));
     params.set("learning_rate", 1.0);
     return Estimator(models::transformer, {.device = "cpu"}, params).count_parameters(data).take().total;
   };
@@ -151,12 +152,13 @@ Dataset reversed_pairs(int64_t first, int64_t count, InputOptions options) {
 TEST(Transformer, WritesWhatItWasTrainedToWrite) {
   const TemporaryDirectory directory;
   const Params params{{"param_set", std::string("tiny")}, {"num_hidden_layers", int64_t{1}},
-                      {"vocab_size", int64_t{kTokens}},  {"dropout", 0.0},
+                      {"vocab_size", int64_t{kTokens}},   {"dropout", 0.0},
                       {"optimizer", std::string("adam")}, {"learning_rate", 0.03}};
   Estimator estimator(models::transformer, {.model_dir = directory.path(), .device = "cpu"}, params);
   const InputOptions training{.batch_size = 64, .training = true, .repeat = true, .drop_remainder = true};
   estimator.train({.input = reversed_pairs(0, 20000, training), .max_steps = 1200}).take();
-  EXPECT_GT(estimator.evaluate({.input = reversed_pairs(1000000, 200, {.batch_size = 50})}).take().at("accuracy"), 0.99);
+  EXPECT_GT(estimator.evaluate({.input = reversed_pairs(1000000, 200, {.batch_size = 50})}).take().at("accuracy"),
+            0.99);
 
   Strategy strategy("cpu");
   strategy.warm_start({.ckpt_to_initialize_from = directory.path()});
@@ -173,7 +175,8 @@ TEST(Transformer, WritesWhatItWasTrainedToWrite) {
     for (int64_t i = 0; i < kSentences; ++i) {
       std::vector<int32_t> best = found.ids.row(i).row(0).to<int32_t>();
       best.resize(kWords + 1);
-      right += best == std::vector<int32_t>(targets.begin() + i * (kWords + 1), targets.begin() + (i + 1) * (kWords + 1));
+      right +=
+          best == std::vector<int32_t>(targets.begin() + i * (kWords + 1), targets.begin() + (i + 1) * (kWords + 1));
     }
     EXPECT_GE(right, kSentences - 2) << beams << " beams";
   }
