@@ -1,0 +1,80 @@
+// Messages on their way between the processes of a job, and the signs that these are alive. For one thread, which owns the
+// transport.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "exchange/transport.h"
+
+namespace tenon {
+
+// What a message is for; messages of one tag between two processes keep their order.
+enum class MessageTag : uint32_t { kBeat = 1, kLeave = 2, kPart = 3, kResult = 4, kGather = 5, kBroadcast = 6 };
+
+// How a process that ends before its time says why.
+struct LeaveText {
+  char error[1000];
+};
+
+class Wire {
+ public:
+  // Beats begin at once.
+  explicit Wire(const tenon_transport& transport);
+
+  int rank() const { return static_cast<int>(transport_.rank); }
+  int count() const { return static_cast<int>(transport_.count); }
+  const std::vector<std::string>& hosts() const { return hosts_; }
+
+  using Request = uint32_t;
+  Result<Request> send(int to, MessageTag tag, const void* data, size_t bytes);
+  Result<Request> receive(int from, MessageTag tag, void* data, size_t bytes);
+  // Waits until they are complete. An error where a process has left, or gives no sign of life: then it is named.
+  Status wait(Request request);
+  Status wait(std::span<const Request> requests);
+
+  // Moves messages on and looks after the others; to be called again within some tenths of a second.
+  Status tend();
+
+  // Says to all others that this process ends; "": in order.
+  void leave(const std::string& error);
+  // Until all others have left too, at most so long. Whether they have.
+  bool meet_leaving(std::chrono::milliseconds most);
+  // What process 0 said when it left; nothing so far.
+  const std::optional<std::string>& first_left() const { return left_[0]; }
+
+  [[noreturn]] void abort(int code) const;
+  void close();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Result<Request> begin(bool sends, int peer, MessageTag tag, const void* data, size_t bytes);
+  Status poll();
+  void listen();
+  void hear();
+  void beat();
+  Status check_others() const;
+  Status told(const tenon_status& status, const char* what) const;
+  bool finish(Request request);
+  std::string named(int rank) const;
+
+  tenon_transport transport_;
+  std::vector<std::string> hosts_;
+  std::vector<uint8_t> done_;  // of each request
+  std::vector<Request> free_;  // requests that are complete and were waited for
+  std::vector<std::optional<std::string>> left_;  // of each process, what it said
+  std::vector<LeaveText> leaving_;
+  std::vector<Request> leave_requests_;  // of each other process
+  LeaveText own_leave_ = {};
+  uint8_t heard_beat_ = 0, sent_beat_ = 0;
+  std::optional<Request> hearing_, beating_;
+  Clock::time_point last_heard_, last_beat_, last_tended_;
+  bool leaving_now_ = false;
+};
+
+}  // namespace tenon

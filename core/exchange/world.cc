@@ -1,0 +1,186 @@
+#include "exchange/world.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+
+#include "base/caught.h"
+#include "base/process/job.h"
+#include "base/tell.h"
+#include "base/text.h"
+#include "tenon/processes.h"
+
+namespace tenon {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kBetweenLooks{50};    // at the others, while there is nothing to do
+constexpr milliseconds kForLastWord{3000};   // of process 0, when another one ends with an error
+constexpr milliseconds kForOthers{24 * 3600 * 1000};  // which end in order; a lost one is noticed before
+
+std::atomic<World*> the_world{nullptr};
+
+std::string transport_name() {
+  const char* const name = ::secure_getenv("TENON_TRANSPORT");
+  return name && *name ? name : "mpi";
+}
+
+}  // namespace
+
+Result<World*> World::join() {
+  static std::mutex mutex;
+  static Status failed;
+  const std::lock_guard lock(mutex);
+  if (job().count == 1 || the_world || !failed.ok())
+    return failed.ok() ? Result<World*>(the_world.load()) : Result<World*>(failed);
+  auto* const world = new World;  // lives until the process ends
+  failed = world->open();
+  if (!failed.ok()) return failed;
+  the_world = world;
+  ::on_exit(at_exit, world);
+  return world;
+}
+
+World* World::joined() { return the_world; }
+
+Status World::open() {
+  thread_ = std::thread([this] { work(); });
+  std::unique_lock lock(mutex_);
+  done_.wait(lock, [&] { return opened_ || ended_; });
+  if (!opened_) thread_.join();
+  if (!opened_)
+    return Status(failed_.code(), cat("this is process ", job().rank, " of ", job().count, " that ", job().launcher,
+                                      " started: ", failed_.message()));
+  return {};
+}
+
+// ---- the thread ----
+
+void World::work() {
+  Result<tenon_transport> transport = caught([] { return load_transport(transport_name()); });
+  std::unique_lock lock(mutex_);
+  if (transport.ok() && static_cast<int>(transport->count) != job().count)
+    transport = invalid(transport->name, " knows ", transport->count, " processes; is it the one of the launcher?");
+  if (!transport.ok()) {
+    failed_ = transport.status();
+    ended_ = true;
+    return done_.notify_all();
+  }
+  wire_ = std::make_unique<Wire>(*transport);
+  reducer_ = std::make_unique<Reducer>(*wire_);
+  rank_ = wire_->rank();
+  count_ = wire_->count();
+  hosts_ = wire_->hosts();
+  opened_ = true;
+  done_.notify_all();
+  while (!ending_) {
+    if (!work_once(lock)) posted_.wait_for(lock, kBetweenLooks, [&] { return !exchanges_.empty() || ending_; });
+  }
+  lock.unlock();
+  end();
+}
+
+// One exchange, or a look at the others.
+bool World::work_once(std::unique_lock<std::mutex>& lock) {
+  const bool some = !exchanges_.empty(), good = failed_.ok();
+  Exchange exchange;
+  if (some) exchange = std::move(exchanges_.front());
+  lock.unlock();
+  Status status;
+  if (good) status = some ? caught([&] { return exchange(*wire_, *reducer_); }) : wire_->tend();
+  if (status.code() == Code::kDeviceLost) {  // whoever computes, or waits for it, would go on for ever
+    tell(cat("tenon: ", status.message(), "; the job ends\n"));
+    wire_->abort(1);
+  }
+  lock.lock();
+  if (failed_.ok()) failed_ = status;
+  if (some) exchanges_.pop_front(), ++last_done_;
+  done_.notify_all();
+  return some;
+}
+
+// Says the last word to the others, and hears theirs.
+void World::end() {
+  wire_->leave(error_);
+  const bool all = wire_->meet_leaving(error_.empty() ? kForOthers : kForLastWord);
+  const std::optional<std::string>& first = rank_ == 0 ? std::nullopt : wire_->first_left();
+  const bool silent = first && first->find(error_) != std::string::npos && !error_.empty();
+  if (all) wire_->close();
+  const std::lock_guard lock(mutex_);
+  silent_ = silent;
+  all_left_ = all;
+  ended_ = true;
+  done_.notify_all();
+}
+
+// ---- for other threads ----
+
+World::Ticket World::post(Exchange exchange) {
+  const std::lock_guard lock(mutex_);
+  exchanges_.push_back(std::move(exchange));
+  posted_.notify_all();
+  return ++last_posted_;
+}
+
+Status World::wait(Ticket ticket) {
+  std::unique_lock lock(mutex_);
+  done_.wait(lock, [&] { return last_done_ >= ticket || ended_; });
+  if (failed_.ok() && last_done_ < ticket) return Status(Code::kUnavailable, "this process has left its job");
+  return failed_;
+}
+
+Result<int64_t> World::first_says(int64_t value) {
+  TENON_TRY(run([&](Wire& wire, Reducer&) { return broadcast(wire, 0, &value, sizeof value); }));
+  return value;
+}
+
+Result<int64_t> World::largest(int64_t value) {
+  std::vector<int64_t> all(static_cast<size_t>(count_));
+  TENON_TRY(gather(&value, all.data(), sizeof value));
+  return *std::max_element(all.begin(), all.end());
+}
+
+Status World::meet() { return largest(0).status(); }
+
+Status World::gather(const void* from, void* out, size_t bytes) {
+  return run([=](Wire& wire, Reducer&) { return all_gather(wire, from, out, bytes); });
+}
+
+bool World::leave(const std::string& error) {
+  std::unique_lock lock(mutex_);
+  if (!ending_) {
+    error_ = error;
+    ending_ = true;
+    posted_.notify_all();
+  }
+  done_.wait(lock, [&] { return ended_; });
+  return !silent_;
+}
+
+// What did not say why it ends ends the job with it.
+void World::at_exit(int code, void* self) {
+  auto& world = *static_cast<World*>(self);
+  (void)world.leave(code == 0 ? "" : cat("ended with exit code ", code));
+  world.thread_.join();
+  if (!world.all_left_) world.wire_->abort(code == 0 ? 1 : code);
+}
+
+// ---- processes.h ----
+
+Status join_processes() { return World::join().status(); }
+
+std::string process_host(int rank) {
+  const World* const world = World::joined();
+  return world ? world->host(rank) : std::string();
+}
+
+bool leave_processes(const std::string& error) {
+  World* const world = World::joined();
+  return world ? world->leave(error) : is_first_process();
+}
+
+}  // namespace tenon

@@ -1,0 +1,74 @@
+// The processes of a job, met: exchanges run on a thread of their own, in the order in which they are posted, while devices
+// compute. Every process posts the same exchanges in the same order.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "exchange/collectives.h"
+
+namespace tenon {
+
+class World {
+ public:
+  // The job that a launcher started this process for, joined by the first call; nullptr where there is none.
+  static Result<World*> join();
+  // The same once it was joined; nullptr before, and alone.
+  static World* joined();
+
+  int rank() const { return rank_; }
+  int count() const { return count_; }
+  const std::string& host(int rank) const { return hosts_[static_cast<size_t>(rank)]; }
+
+  // Begins an exchange. Memory that it names has to stay until wait() of its ticket, or a later one.
+  using Ticket = uint64_t;
+  using Exchange = std::function<Status(Wire&, Reducer&)>;
+  Ticket post(Exchange exchange);
+  // Until it and all before it are done. The first error stays: no later exchange is done. Any thread.
+  Status wait(Ticket ticket);
+  Status run(Exchange exchange) { return wait(post(std::move(exchange))); }
+
+  // What process 0 has: decisions that hang on the clock, on files or on signals are its alone.
+  Result<int64_t> first_says(int64_t value);
+  // The largest of all processes' values.
+  Result<int64_t> largest(int64_t value);
+  // Waits for all.
+  Status meet();
+  // out[rank], of as many bytes each.
+  Status gather(const void* from, void* out, size_t bytes);
+
+  // Ends this process's part: see leave_processes().
+  bool leave(const std::string& error);
+
+ private:
+  World() = default;
+  Status open();
+  void work();
+  bool work_once(std::unique_lock<std::mutex>& lock);
+  void end();
+  static void at_exit(int code, void* world);
+
+  int rank_ = 0, count_ = 1;
+  std::vector<std::string> hosts_;
+  std::unique_ptr<Wire> wire_;        // the thread's
+  std::unique_ptr<Reducer> reducer_;  // the thread's
+  std::thread thread_;
+
+  std::mutex mutex_;
+  std::condition_variable posted_, done_;
+  std::deque<Exchange> exchanges_;
+  Ticket last_posted_ = 0, last_done_ = 0;
+  Status failed_;
+  bool opened_ = false, ending_ = false, ended_ = false;
+  bool all_left_ = false, silent_ = false;  // of end()
+  std::string error_;  // that this process ends with
+};
+
+}  // namespace tenon

@@ -1,0 +1,35 @@
+// The processes of one job, which train one model together: those that mpirun or srun started.
+//
+//   mpirun -n 4 tenon train fashion --data_dir data --model_dir model
+//
+// A program needs no line for it. Each process has a device of its own, of which the units of all processes together are the
+// replicas: they share each batch, their gradients are added up in the order of the ranks, and each computes the same
+// weights. Results, losses, metrics and rows, are those of all. Process 0 alone writes: checkpoints, events, lines. What a program does
+// beside Tenon it does in every process; it asks is_first_process() where one has to do it.
+//
+// All processes have to call the same functions in the same order: training, evaluating, reading results and saving are done
+// together. Where one of them cannot go on, all end. Thread safe.
+#pragma once
+
+#include <string>
+
+#include "tenon/status.h"
+
+namespace tenon {
+
+// Of the job that this process is in, as the launcher says; 0 of 1 without one.
+int process_rank();
+int process_count();
+inline bool is_first_process() { return process_rank() == 0; }
+
+// Meets the other processes, through lib/tenon/transport/mpi.so; a Strategy and an Estimator do it by themselves. Nothing where
+// this process is alone.
+Status join_processes();
+// The machine that a process runs on. REQUIRED: join_processes() was ok, rank < process_count().
+std::string process_host(int rank);
+
+// Before a process of several ends because of an error: tells the others, who end too. True where this process is to say
+// the line; false where another one says it. A process that ends by itself without this ends the job as well, within seconds.
+bool leave_processes(const std::string& error);
+
+}  // namespace tenon
