@@ -22,6 +22,8 @@ packages_of() {
       echo nlohmann-json3-dev
       # any GPU: the loader of OpenCL drivers
       echo ocl-icd-opencl-dev opencl-c-headers
+      # several processes
+      echo libopenmpi-dev openmpi-bin
       # random numbers, tests
       echo librandom123-dev libgtest-dev
       ;;

@@ -6,6 +6,7 @@
 
 #include "backend/abi.h"
 #include "backend/units.h"
+#include "base/process/job.h"
 #include "base/text.h"
 #include "tenon/plugin/graph_builder.h"
 
@@ -75,7 +76,12 @@ const tenon_graph* GraphImage::flat() const { return impl_->flat.graph(); }
 // ---- Device ----
 
 Device::Device(const tenon_backend& backend, tenon_device* handle, std::string name, std::vector<UnitInfo> units)
-    : backend_(backend), handle_(handle), name_(std::move(name)), units_(std::move(units)) {}
+    : backend_(backend),
+      handle_(handle),
+      name_(std::move(name)),
+      units_(std::move(units)),
+      rank_(job().rank),
+      processes_(job().count) {}
 
 namespace {
 
@@ -120,7 +126,9 @@ std::shared_ptr<void> plain_memory(uint64_t bytes) {
 
 }  // namespace
 
-Result<Buffer> Device::allocate(const Type& type, bool host, bool split) {
+Result<Buffer> Device::allocate(const Type& whole, bool host, bool split) {
+  Type type = whole;
+  if (split && processes_ > 1) type.shape.set(0, type.shape[0] / processes_);
   tenon_desc desc{};
   desc.struct_size = sizeof desc;
   desc.flags = host ? TENON_DESC_HOST : 0;

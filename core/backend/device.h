@@ -128,6 +128,8 @@ class Buffer {
   // Memory of a HOST buffer; else nullptr. Where the device has no such memory it is plain memory, and what a feed gives
   // is copied.
   void* host() const { return host_; }
+  // Whether the device sees that memory.
+  bool is_shared() const { return host_ && !staging_; }
   explicit operator bool() const { return handle_ != nullptr; }
 
  private:
@@ -235,9 +237,13 @@ class Device : public std::enable_shared_from_this<Device> {
 
   const std::string& name() const { return name_; }  // "cpu", "tpu-emulator:v3-8"
   const std::vector<UnitInfo>& units() const { return units_; }
-  int replicas() const { return static_cast<int>(units_.size()); }
+  // Those units, of all processes of the job (tenon/processes.h), which each have as many of their own; a step's replicas.
+  int replicas() const { return static_cast<int>(units_.size()) * processes_; }
+  int processes() const { return processes_; }
+  int rank() const { return rank_; }  // of this one
 
-  // host: memory of the host that both sides see.
+  // host: memory of the host that both sides see. split: of a type of all replicas, of which this process has its share, which the
+  // buffer's type says.
   Result<Buffer> allocate(const Type& type, bool host = false, bool split = false);
   Result<Queue> create_queue();
   // One answer a node. `graph` is finished.
@@ -265,6 +271,7 @@ class Device : public std::enable_shared_from_this<Device> {
   tenon_device* handle_;
   std::string name_;
   std::vector<UnitInfo> units_;
+  int rank_, processes_;
   std::unique_ptr<tenon_sink> sink_;  // while there is a trace
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "compile/rewrite.h"
+#include "compile/shared_graph.h"
 #include "compile/soft_placement.h"
 #include "op/decompose.h"
 
@@ -182,13 +183,20 @@ Result<Graph> lower(const Graph& graph, Device& device, const ProgramOptions& op
   return lowered;
 }
 
+void lay_out_arguments(Executable& executable) {
+  for (const GraphInput& input : executable.graph.inputs) {
+    executable.slot.push_back(input.role == Role::kScalar ? executable.n_scalars++ : executable.n_buffers++);
+    executable.n_feeds += input.role == Role::kFeed;
+  }
+}
+
 int Executable::find_input(std::string_view name) const {
   for (size_t i = 0; i < graph.inputs.size(); ++i)
     if (graph.inputs[i].name == name) return static_cast<int>(i);
   return -1;
 }
 
-const ProgramInfo& Executable::info() const { return soft ? soft->info : program.info(); }
+const ProgramInfo& Executable::info() const { return parted ? parted->info : program.info(); }
 
 int Executable::find_result(std::string_view name) const {
   for (size_t i = 0; i < graph.results.size(); ++i)
@@ -201,14 +209,12 @@ Result<Executable> compile(const Graph& graph, const std::shared_ptr<Device>& de
   Executable out;
   out.device = device;
   out.max_iterations = options.max_iterations;
+  if (spans_processes(graph, *device)) return compile_shared(graph, device, options, untaken);
   std::vector<RefusedNode> refused;
   TENON_ASSIGN(out.graph, lower_to(graph, *device, options, refused));
-  for (const GraphInput& input : out.graph.inputs) {
-    out.slot.push_back(input.role == Role::kScalar ? out.n_scalars++ : out.n_buffers++);
-    out.n_feeds += input.role == Role::kFeed;
-  }
+  lay_out_arguments(out);
   if (!refused.empty()) {
-    TENON_ASSIGN(out.soft,
+    TENON_ASSIGN(out.parted,
                  place_softly(out.graph, refused, refusal(out.graph, *device, refused), device, options, untaken));
     return out;
   }

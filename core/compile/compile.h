@@ -8,14 +8,14 @@
 
 namespace tenon {
 
-struct SoftPlacement;
+struct PartedProgram;
 
 // A program and how its arguments are laid out.
 struct Executable {
   std::shared_ptr<Device> device;
   Graph graph;                                // as the device got it: lowered, simplified
-  Program program;                            // none where there is a `soft`
-  std::shared_ptr<const SoftPlacement> soft;  // the programs of a graph of which the device does not run all nodes
+  Program program;                             // none where it is `parted`
+  std::shared_ptr<const PartedProgram> parted;  // the programs of a graph of which the device does not run all nodes
   // For each input of `graph`: its index among the buffers that a Launch takes, or among its scalars.
   std::vector<int> slot;
   int n_buffers = 0;
@@ -28,11 +28,14 @@ struct Executable {
   // Index in graph.inputs or graph.results; -1 when there is none of that name.
   int find_input(std::string_view name) const;
   int find_result(std::string_view name) const;
-  // REQUIRED: no `soft`.
+  // REQUIRED: not `parted`.
   Launch make_launch() const {
     return Launch(program, n_buffers, static_cast<int>(graph.results.size()), n_scalars, max_iterations, n_feeds);
   }
 };
+
+// Sets slots and numbers of `executable` by its graph.
+void lay_out_arguments(Executable& executable);
 
 // What is known of a graph that the device did not compile.
 struct Untaken {

@@ -17,12 +17,16 @@ struct Order {
 };
 
 // Each node as early as it can be, where the first part is of that side and sides take turns.
-Order order_from(const Graph& graph, const std::vector<bool>& moved, bool first_moved) {
+Order order_from(const Graph& graph, const Cut& cut, bool first_moved) {
+  const std::vector<bool>& moved = cut.moved;
   Order out{std::vector<int>(graph.nodes.size(), -1), {}};
+  size_t begun = 0;  // of cut.begins
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
+    while (begun < cut.begins.size() && static_cast<size_t>(cut.begins[begun]) <= n) ++begun;
     if (node.op == "constant") continue;
     int at = moved[n] == first_moved ? 0 : 1;
+    if (!moved[n]) at += 2 * static_cast<int>(begun);
     for (const ValueId v : node.operands) {
       const NodeId from = v < 0 ? -1 : graph.values[v].node;
       if (from >= 0 && out.part[from] >= 0) at = std::max(at, out.part[from] + (moved[from] != moved[n]));
@@ -35,9 +39,9 @@ Order order_from(const Graph& graph, const std::vector<bool>& moved, bool first_
 
 class Partition {
  public:
-  Partition(const Graph& graph, const std::vector<bool>& moved) : whole_(graph), varying_(varying_values(graph)) {
-    const Order here = order_from(graph, moved, false), there = order_from(graph, moved, true);
-    order_ = there.moved.size() < here.moved.size() ? there : here;
+  Partition(const Graph& graph, const Cut& cut) : whole_(graph), cut_(cut), varying_(varying_values(graph)) {
+    const Order here = order_from(graph, cut, false), there = order_from(graph, cut, true);
+    order_ = there.moved.size() < here.moved.size() && cut.to != PartKind::kExchange ? there : here;
     const auto device = std::find(order_.moved.begin(), order_.moved.end(), false);
     first_on_device_ = static_cast<int>(device - order_.moved.begin());
     if (device == order_.moved.end()) order_.moved.push_back(false);  // for results that no node makes
@@ -53,6 +57,7 @@ class Partition {
 
  private:
   bool is_input(ValueId v) const { return whole_.values[v].node < 0; }
+  bool exchanges(int part) const { return part >= 0 && order_.moved[part] && cut_.to == PartKind::kExchange; }
   bool is_constant(ValueId v) const { return !is_input(v) && order_.part[whole_.values[v].node] < 0; }
   // The part that gives a value to those that are not of the graph.
   int home(ValueId v) const {
@@ -70,7 +75,8 @@ class Partition {
         if (v < 0) continue;
         if (const int p = order_.part[n]; is_input(v) && !order_.moved[p])
           last_reader_[v] = std::max(last_reader_[v], p);
-        if (!is_input(v) && !is_constant(v) && home(v) != order_.part[n]) give(home(v), v);
+        const bool takes_all = exchanges(order_.part[n]);
+        if ((takes_all || (!is_input(v) && !is_constant(v))) && home(v) != order_.part[n]) give(home(v), v);
       }
     for (const Output& r : whole_.results) last_reader_[r.value] = std::max(last_reader_[r.value], home(r.value));
     for (const Output& r : whole_.results)
@@ -85,9 +91,9 @@ class Partition {
 
   GraphPart part(int p) {
     GraphPart out;
-    out.moved = order_.moved[p];
+    out.kind = order_.moved[p] ? cut_.to : PartKind::kDevice;
     Graph& to = out.graph;
-    to.replicas = out.moved ? 1 : whole_.replicas;
+    to.replicas = out.kind == PartKind::kHost ? 1 : out.kind == PartKind::kExchange || cut_.units == 0 ? whole_.replicas : cut_.units;
     to.mode = whole_.mode;
     for (const Node& node : whole_.nodes) to.unique_name_taken(node.name);
     part_ = &out;
@@ -101,7 +107,7 @@ class Partition {
   }
 
   // Whether it is dealt over the units between parts.
-  bool split(ValueId v) const { return !part_->moved && whole_.replicas > 1 && varying_[v]; }
+  bool split(ValueId v) const { return part_->kind == PartKind::kDevice && whole_.replicas > 1 && varying_[v]; }
 
   void copy(const Node& node) {
     Node copied = node;
@@ -120,12 +126,14 @@ class Partition {
   // A value of the whole in the part.
   ValueId value(ValueId v) {
     if (map_[v] != kAbsent) return map_[v];
-    if (is_constant(v)) {
+    if (part_->kind == PartKind::kExchange) {
+      map_[v] = add_cut(v);
+    } else if (is_constant(v)) {
       copy(whole_.nodes[whole_.values[v].node]);
     } else if (is_input(v)) {
       const GraphInput& input = whole_.inputs[whole_.values[v].index];
       map_[v] = add_input(v, whole_.type(v), input.role, input.name);
-      part_->graph.inputs.back().split = input.split && !part_->moved;
+      part_->graph.inputs.back().split = input.split && part_->kind == PartKind::kDevice;
       part_->graph.inputs.back().scalar = input.scalar;
     } else {
       map_[v] = add_cut(v);
@@ -137,7 +145,9 @@ class Partition {
     return part_->graph.add_input(type, role, name);
   }
   ValueId add_cut(ValueId v) {
-    const std::string name = cat(whole_.defining_node(v)->name, ":", whole_.values[v].index);
+    const Node* const node = whole_.defining_node(v);
+    const std::string name = cat(node ? node->name : whole_.inputs[whole_.values[v].index].name, ":",
+                                 node ? whole_.values[v].index : 0);
     const Type& type = whole_.type(v);
     if (!split(v)) return add_input(v, type, Role::kState, name);
     const bool scalar = type.shape.rank() == 0;
@@ -163,6 +173,7 @@ class Partition {
   }
 
   const Graph& whole_;
+  const Cut& cut_;
   const std::vector<bool> varying_;
   Order order_;
   int first_on_device_ = 0;
@@ -180,15 +191,15 @@ std::string_view why_not(const Node& node) {
 
 }  // namespace
 
-Result<std::vector<GraphPart>> partition(const Graph& graph, const std::vector<bool>& moved) {
-  for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    if (!moved[n] || graph.replicas == 1) continue;
+Result<std::vector<GraphPart>> partition(const Graph& graph, const Cut& cut) {
+  for (size_t n = 0; n < graph.nodes.size() && cut.to == PartKind::kHost; ++n) {
+    if (!cut.moved[n] || graph.replicas == 1) continue;
     if (const std::string_view why = why_not(graph.nodes[n]); !why.empty())
       return Status(Code::kUnsupported, cat(describe(graph.nodes[n]), " ", why, " ", graph.replicas,
                                             " units, and moved nodes run for one at a time"));
   }
   try {
-    return Partition(graph, moved).make();
+    return Partition(graph, cut).make();
   } catch (const Error& e) {
     return e.status();
   }

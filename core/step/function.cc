@@ -6,6 +6,7 @@
 #include "base/room.h"
 #include "base/text.h"
 #include "step/function_impl.h"
+#include "tenon/processes.h"
 
 namespace tenon {
 namespace {
@@ -47,7 +48,7 @@ TracedFunctionOptions options_of(Strategy::Impl& s, const FunctionOptions& o) {
   out.compile.max_iterations = o.steps_per_call;
   out.compile.soft_placement = s.options.soft_placement;
   out.compiled = [](const Graph&, const Executable& program) {
-    if (program.soft) std::fputs(program.info().warnings.c_str(), stderr);
+    if (program.parted && is_first_process()) std::fputs(program.info().warnings.c_str(), stderr);
   };
   return out;
 }

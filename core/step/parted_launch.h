@@ -1,20 +1,23 @@
-// Runs the programs of a soft placement: step by step, in each part by part.
+// Runs the programs of a graph that was cut: step by step, in each part by part.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "compile/soft_placement.h"
+#include "compile/parted_program.h"
+#include "exchange/world.h"
 
 namespace tenon {
 
 // As Launch: the arguments of a run, laid out once and changed in place; buffers are borrowed. Weights stay on the device;
-// moved nodes get copies, of those that the step changes before each step, of others once a call.
+// nodes on the host get copies, of those that the step changes before each step, of others once a call. Exchanges between processes
+// go on beside the device's work until something needs them.
 class PartedLaunch {
  public:
-  // REQUIRED: executable.soft; it outlives this.
+  // REQUIRED: executable.parted; it outlives this.
   static Result<std::unique_ptr<PartedLaunch>> create(const Executable& executable);
 
   void set_input(int slot, const Buffer& buffer);
@@ -30,16 +33,33 @@ class PartedLaunch {
   // Where a value of the whole graph lies between parts.
   struct Place {
     uint64_t bytes = 0;  // of one unit
+    Shape shape;         // the same
     bool split = false;  // each unit has its own
     bool from_host = false;
+    bool exchanged = false;  // processes read or write it: in memory that the device sees, where it has some
     Buffer device = {};             // none: not there; or it is a state or a feed, which is borrowed
     std::vector<Buffer> host = {};  // none; one a unit, or one for all
+  };
+  // What processes do together: arrays of one kind and dtype, by their places.
+  struct Together {
+    bool gathers = false;  // else it reduces
+    ReduceKind kind = ReduceKind::kSum;
+    DType dtype = DType::kF32;
+    int axis = 0;  // of gathering
+    std::vector<int> from = {}, to = {};
+    std::vector<ReducedArray> arrays = {};
   };
   struct Part {
     const PlacedPart& placed;
     std::vector<Launch> launches;                // one a unit on the host, if they differ; else one
     std::vector<std::pair<int, int>> scalars{};  // the program's, the whole's
     std::vector<int> crossing{};                 // places of what the other side needs of it
+    std::vector<Together> together{};            // of an exchange
+    int awaits = -1;                             // the last of the parts before it that it needs an exchange of
+    World::Ticket ticket = 0;                    // of an exchange that is under way
+    bool on_device() const { return placed.kind == PartKind::kDevice; }
+    bool on_host() const { return placed.kind == PartKind::kHost; }
+    bool exchanges() const { return placed.kind == PartKind::kExchange; }
   };
   struct Use {
     Launch* launch;
@@ -70,6 +90,11 @@ class PartedLaunch {
   Status send(Queue& queue, const Argument& argument);
   Status iterate(Queue& queue, uint32_t i);
   Status run_part(Queue& queue, Part& part);
+  Status lay_out_exchange(Part& part);
+  void find_awaited();
+  Status begin_exchange(Queue& queue, Part& part);
+  Status await(Queue& queue, int part);
+  Status gather_parts(Wire& wire, const Together& together);
   Status cross(Queue& queue, const Place& place, bool from_host);
   Status keep(Queue& queue, const Output& output, uint32_t i);
   Status update(Queue& queue, const Output& output);
@@ -77,6 +102,7 @@ class PartedLaunch {
 
   const Executable& executable_;
   const Graph& graph_;
+  const size_t units_;  // of the device, in this process
   const std::vector<bool> varying_;
   std::shared_ptr<Device> host_;
   Queue host_queue_;
@@ -88,7 +114,10 @@ class PartedLaunch {
   std::vector<const Buffer*> results_;
   std::vector<std::variant<double, int64_t>> scalars_;
   std::vector<Buffer*> feeds_;
-  std::vector<std::byte> row_;  // of a result that units on the host made
+  std::vector<std::byte> row_;       // of a result that units on the host made
+  std::vector<std::byte> gathered_;  // of an exchange: all processes' parts
+  std::map<int, std::vector<std::byte>> staged_;  // by place: what processes see, where they do not see the device's memory
+  int begun_ = -1, awaited_ = -1;    // the last part of this step whose exchange was begun, and was awaited
 };
 
 }  // namespace tenon

@@ -1,6 +1,7 @@
 #include "step/program.h"
 
 #include "base/text.h"
+#include "compile/shared_graph.h"
 #include "op/replicas.h"
 
 namespace tenon {
@@ -49,14 +50,14 @@ StepProgram::StepProgram(Executable executable, const Trace& trace)
       indices_(trace.indices),
       watched_(trace.watched),
       function_results_(trace.results) {
-  if (!executable_.soft) launch_.emplace(executable_.make_launch());
+  if (!executable_.parted) launch_.emplace(executable_.make_launch());
 }
 
 Result<std::unique_ptr<StepProgram>> StepProgram::create(const Trace& trace, const std::shared_ptr<Device>& device,
                                                          const ProgramOptions& options, uint64_t seed) {
   TENON_ASSIGN(Executable executable, compile(*trace.graph, device, options));
   std::unique_ptr<StepProgram> program(new StepProgram(std::move(executable), trace));
-  if (program->executable_.soft) {
+  if (program->executable_.parted) {
     TENON_ASSIGN(program->parted_, PartedLaunch::create(program->executable_));
   }
   TENON_TRY(program->allocate_results());
@@ -144,7 +145,19 @@ Result<Array> StepProgram::read(Queue& queue, size_t r, uint32_t steps) const {
   if (executable_.graph.results[r].mode == ResultMode::kEach) type.shape.set(0, steps);
   Array out(type);
   TENON_TRY(queue.read(buffer, out.bytes().data(), out.bytes().size()));
-  return out;
+  return executable_.graph.results[r].split && spans_processes() ? rows_of_all(out) : Result<Array>(std::move(out));
+}
+
+bool StepProgram::spans_processes() const { return tenon::spans_processes(executable_.graph, *executable_.device); }
+
+// Those of each process, one after the other.
+Result<Array> StepProgram::rows_of_all(const Array& own) const {
+  Type type = own.type();
+  type.shape.set(0, type.shape[0] * executable_.device->processes());
+  Array all(type);
+  TENON_ASSIGN(World* const world, World::join());
+  TENON_TRY(world->gather(own.bytes().data(), all.bytes().data(), own.bytes().size()));
+  return all;
 }
 
 Status StepProgram::show_watched(Queue& queue, uint32_t steps, int64_t before) const {

@@ -41,6 +41,7 @@ class StepProgram {
   Result<uint32_t> run(Queue& queue, uint32_t iterations, Feed* feed);
 
   // Result r of the graph, of a call that did `steps` steps: of mode EACH [steps, ..].
+  // Where each unit has rows of its own, those of all processes: all read it.
   Result<Array> read(Queue& queue, size_t r, uint32_t steps) const;
   // After a call that did `steps` steps behind step `before`: what print() shows of each; an error of check_numerics().
   Status show_watched(Queue& queue, uint32_t steps, int64_t before) const;
@@ -48,6 +49,8 @@ class StepProgram {
  private:
   StepProgram(Executable executable, const Trace& trace);
   Status failed(const Status& status, const QueueFailure& where) const;
+  bool spans_processes() const;
+  Result<Array> rows_of_all(const Array& own) const;
   Status allocate_results();
   const Buffer& borrow(const VariableStore& states, const std::string& variable);
   void set_scalars(uint64_t seed);

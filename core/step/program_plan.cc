@@ -4,7 +4,7 @@
 
 #include "backend/forecast.h"
 #include "base/text.h"
-#include "compile/soft_placement.h"
+#include "compile/parted_program.h"
 #include "step/padded_layers.h"
 
 namespace tenon {
@@ -110,8 +110,8 @@ void append(PredictedStep& all, double& longest, PredictedStep part) {
 Result<PredictedStep> forecast_parts(const Executable& executable) {
   PredictedStep all;
   double longest = 0;
-  for (const PlacedPart& part : executable.soft->parts) {
-    if (part.moved) continue;
+  for (const PlacedPart& part : executable.parted->parts) {
+    if (part.kind != PartKind::kDevice) continue;
     TENON_ASSIGN(PredictedStep step, forecast(*executable.device, part.program.program));
     step = in_whole(std::move(step), part, executable.graph);
     if (all.machine.empty()) {
@@ -121,7 +121,7 @@ Result<PredictedStep> forecast_parts(const Executable& executable) {
       append(all, longest, std::move(step));
     }
   }
-  const double crossing = all.crossing_ms(executable.soft->out_bytes, executable.soft->back_bytes);
+  const double crossing = all.crossing_ms(executable.parted->out_bytes, executable.parted->back_bytes);
   if (crossing > all.step_ms) all.bottleneck = "host";
   all.host_ms += crossing;
   all.step_ms += crossing;
@@ -141,7 +141,7 @@ PlannedMemory planned_memory(const Executable& executable) {
 
 Result<PredictedStep> predicted_step(const Executable& executable) {
   TENON_ASSIGN(PredictedStep step,
-               executable.soft ? forecast_parts(executable) : forecast(*executable.device, executable.program));
+               executable.parted ? forecast_parts(executable) : forecast(*executable.device, executable.program));
   const DeviceNodes nodes(executable.graph);
   for (PredictedKernel& k : step.kernels)
     if (const Node* node = nodes.find(k.node)) {

@@ -256,7 +256,10 @@ Status TracedFunction::place(const std::vector<GivenInput>& inputs, const Dimens
       TENON_ASSIGN(Buffer buffer, device_->allocate(given->type, true, input.split));
       memory.push_back(std::move(buffer));
     }
-    TENON_TRY(queue_.write(memory[next++], given->bytes.data(), given->bytes.size()));
+    const Buffer& buffer = memory[next++];
+    const auto bytes = static_cast<size_t>(buffer.type().bytes());  // of this process's units
+    const size_t from = input.split ? static_cast<size_t>(device_->rank()) * bytes : 0;
+    TENON_TRY(queue_.write(buffer, given->bytes.data() + from, bytes));
   }
   use_inputs(*placed_);
   return {};

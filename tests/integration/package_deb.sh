@@ -30,7 +30,13 @@ step cpack "${cmake%cmake}cpack" --config "$build/CPackConfig.cmake" -G DEB -B "
   -D CPACK_DEBIAN_COMPRESSION_TYPE=none -D CPACK_DEBIAN_PACKAGE_SHLIBDEPS=$depends
 
 tenon=$(echo packages/tenon_*.deb) sdk=$(echo packages/tenon-sdk_*.deb)
-[ "$(find packages -maxdepth 1 -name '*.deb' | wc -l)" -eq 2 ] && [ -s "$tenon" ] && [ -s "$sdk" ] ||
+expected=2
+if [ -e "$build/lib/tenon/transport/mpi.so" ]; then  # a package of its own, so that the others need no MPI
+  expected=3 mpi=$(echo packages/tenon-mpi_*.deb)
+  dpkg-deb -c "$mpi" | grep -q '/tenon/transport/mpi\.so$' || fail "$mpi: no mpi.so"
+  [ "$depends" = OFF ] || ! dpkg-deb -f "$tenon" Depends | grep mpi || fail "$tenon: needs MPI"
+fi
+[ "$(find packages -maxdepth 1 -name '*.deb' | wc -l)" -eq $expected ] && [ -s "$tenon" ] && [ -s "$sdk" ] ||
   fail "expected the packages tenon and tenon-sdk, found $(ls packages)"
 for package in "$tenon" "$sdk"; do
   [ -n "$(dpkg-deb -f "$package" Description)" ] || fail "$package: no description"

@@ -196,6 +196,7 @@ bool InputPipeline::Impl::plan(InputSlot& slot) {
     slot.rows[row].sample = {next_sample++, order.epoch(), data.options.seed, data.options.training};
   }
   slot.planned = static_cast<int64_t>(count);
+  slot.choose_memory();
   slot.end_sample = next_sample;
   slot.failure = {};
   slot.ready.store(false, std::memory_order_relaxed);
@@ -278,7 +279,7 @@ void InputPipeline::Impl::finish(InputSlot& slot) {
 }
 
 void InputPipeline::Impl::count_damaged(const InputSlot& slot) {
-  for (size_t row = 0; row < static_cast<size_t>(slot.planned); ++row)
+  for (size_t row = slot.first_row(); row < slot.end_row(); ++row)
     if (slot.rows[row].status.code() == Code::kInvalid)
       damaged.emplace(slot.rows[row].ref.part, slot.rows[row].ref.record);
 }
@@ -318,9 +319,12 @@ Result<std::unique_ptr<InputPipeline>> InputPipeline::create(Dataset dataset, Th
       if (slot.features.size() != dataset.specs().size())
         return invalid("an input slot has ", slot.features.size(), " pointers, the dataset has ",
                        dataset.specs().size(), " features");
-      if (slot.blocks < 1 || dataset.options().batch_size % slot.blocks != 0)
-        return invalid("an input slot has ", slot.blocks, " blocks, the batch ", dataset.options().batch_size,
-                       " examples, expected a multiple");
+      const int64_t rows = slot.rows > 0 ? slot.rows : dataset.options().batch_size;
+      if (slot.blocks < 1 || rows % slot.blocks != 0)
+        return invalid("an input slot has ", slot.blocks, " blocks, the batch ", rows, " examples, expected a multiple");
+      if (slot.rows > 0 && slot.rest.size() != slot.features.size())
+        return invalid("an input slot of some rows has ", slot.rest.size(), " pointers for the rest, expected ",
+                       slot.features.size());
       for (const void* memory : slot.features)
         if (!memory) return invalid("an input slot has a null pointer");
     }

@@ -43,14 +43,22 @@ InputSlot::InputSlot(const Dataset::Impl& data, BatchSlot memory)
   rows.resize(batch);
   kept_.resize(batch);
   std::iota(kept_.begin(), kept_.end(), 0u);
-  for (size_t i = 0; i < data.specs.size(); ++i) {
-    if (data.specs[i].batch_minor) {
-      staging_.emplace_back(batch * data.bytes[i]);
-      rows_memory_.push_back(staging_.back().data());
-    } else {
-      rows_memory_.push_back(static_cast<char*>(memory_.features[i]));
-    }
-  }
+  for (size_t i = 0; i < data.specs.size(); ++i)
+    if (data.specs[i].batch_minor) staging_.emplace_back(batch * data.bytes[i]);
+  rows_memory_.resize(data.specs.size());
+  choose_memory();
+}
+
+void InputSlot::choose_memory() {
+  const bool shared = memory_.rows > 0, whole = bucket_ < 0 && static_cast<size_t>(planned) == rows.size();
+  first_ = shared && whole ? static_cast<size_t>(memory_.first_row) : 0;
+  end_ = shared && whole ? first_ + static_cast<size_t>(memory_.rows) : rows.size();
+  memory_now_ = shared && !whole ? &memory_.rest : &memory_.features;
+  blocks_ = shared && !whole ? memory_.rest_blocks : memory_.blocks;
+  size_t staged = 0;
+  for (size_t i = 0; i < rows_memory_.size(); ++i)
+    rows_memory_[i] =
+        data_.specs[i].batch_minor ? staging_[staged++].data() : static_cast<char*>((*memory_now_)[i]);
 }
 
 void InputSlot::set_bucket(int bucket) {
@@ -59,6 +67,9 @@ void InputSlot::set_bucket(int bucket) {
 }
 
 void InputSlot::fill(size_t begin, size_t end) noexcept {
+  begin = std::max(begin, first_);
+  end = std::min(end, end_);
+  if (begin >= end) return;
   const std::span<const PlannedRow> all = std::span<const PlannedRow>(rows).subspan(begin, end - begin);
   bool copied = true;
   for (size_t i = 0; copied && i < rows_memory_.size(); ++i)
@@ -82,13 +93,14 @@ void InputSlot::copy_row(size_t from, size_t to) {
 
 // The batch's next good row, counted around its end, stands in for a missing one.
 Status InputSlot::replace_missing() {
-  const size_t count = static_cast<size_t>(planned);
-  for (size_t row = 0; row < count; ++row) {
+  const size_t first = first_, end = end_row();
+  const auto behind = [&](size_t row) { return row + 1 == end ? first : row + 1; };
+  for (size_t row = first; row < end; ++row) {
     if (rows[row].status.ok()) continue;
-    size_t from = (row + 1) % count;
-    while (from != row && !rows[from].status.ok()) from = (from + 1) % count;
+    size_t from = behind(row);
+    while (from != row && !rows[from].status.ok()) from = behind(from);
     if (from == row)
-      return invalid("all ", planned, " records of a batch are damaged; the first: ", rows[0].status.message());
+      return invalid("all ", end - first, " records of a batch are damaged; the first: ", rows[first].status.message());
     copy_row(from, row);
     kept_[row] = static_cast<uint32_t>(from);
   }
@@ -123,8 +135,8 @@ Status InputSlot::settle_rows() {
 Status InputSlot::settle_missing() {
   keeps_all_ = false;
   const InputOptions& options = data_.options;
-  for (int64_t row = 0; row < planned; ++row) {
-    const Status& status = rows[static_cast<size_t>(row)].status;
+  for (size_t row = first_; row < end_row(); ++row) {
+    const Status& status = rows[row].status;
     if (!status.ok() && (!options.skip_corrupt || status.code() != Code::kInvalid)) return status;
   }
   if (options.training || options.drop_remainder) return replace_missing();
@@ -138,13 +150,13 @@ void InputSlot::transpose(size_t part, size_t parts) {
     const size_t size = static_cast<size_t>(dtype_bytes(data_.specs[i].type.dtype));
     const size_t elements = data_.bytes[i] / size;
     const size_t begin = elements * part / parts, end = elements * (part + 1) / parts;
-    char* out = static_cast<char*>(memory_.features[i]);
+    char* out = static_cast<char*>((*memory_now_)[i]);
     const auto run = size == 8   ? transpose_elements<uint64_t>
                      : size == 4 ? transpose_elements<uint32_t>
                      : size == 2 ? transpose_elements<uint16_t>
                                  : transpose_elements<uint8_t>;
-    const size_t share = rows.size() / static_cast<size_t>(memory_.blocks), bytes = share * data_.bytes[i];
-    for (size_t at = 0; at < rows.size() * data_.bytes[i]; at += bytes)
+    const size_t count = end_ - first_, share = count / static_cast<size_t>(blocks_), bytes = share * data_.bytes[i];
+    for (size_t at = 0; at < count * data_.bytes[i]; at += bytes)
       run(rows_memory_[i] + at, out + at, share, elements, begin, end);
   }
 }

@@ -246,6 +246,11 @@ struct BatchSlot {
   // How many blocks the batch of batch-minor features is dealt to, each [...shape, batch / blocks], one after the other.
   // Must divide the batch size.
   int blocks = 1;
+  // Not 0: one of several processes, which has these rows of each whole batch. Pointers in `features` are to them alone; other
+  // batches, those with fewer rows and those of buckets, are for every process and go to `rest`, a pointer a feature as above.
+  int64_t first_row = 0, rows = 0;
+  std::vector<void*> rest = {};
+  int rest_blocks = 1;
 };
 
 struct Batch {

@@ -2,6 +2,7 @@
 // and the device reads in place.
 #pragma once
 
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -76,11 +77,25 @@ class BatchFeed : public Feed {
   StepPipeline& pipeline() const { return *pipeline_; }
 
  private:
-  BatchFeed(int64_t batch_size, int replicas) : batch_size_(batch_size), replicas_(replicas) {}
+  // A batch on its way: what the device reads of it, and in a process of several all of it where that is asked for.
+  struct Memory {
+    void operator()(std::byte* bytes) const { std::free(bytes); }
+  };
+  struct Slot {
+    std::vector<Buffer> features;
+    std::vector<std::unique_ptr<std::byte[], Memory>> whole;
+  };
+
+  BatchFeed(int64_t batch_size, const StepProgram& program);
+  Result<BatchSlot> make_slot(const StepProgram& program);
+  bool is_shared() const { return rows_ < batch_size_; }
+  const void* rows_of(const Batch& batch, size_t feature, bool own) const;
+  void copy_own(const Batch& batch);
   Result<Batch> next_batch();
   Status take(const Batch& batch);
   Status check(const Batch& batch) const;
-  Status write_partial(Queue& queue, size_t feed, const Buffer& to, int64_t share, int parts) const;
+  Status write_partial(Queue& queue, size_t feed, const Buffer& to, int64_t share, int replicas,
+                       const Device& device) const;
 
   struct Checked {
     size_t feature;
@@ -88,11 +103,13 @@ class BatchFeed : public Feed {
   };
   int64_t batch_size_;
   int replicas_;
+  int64_t rows_, first_row_;  // of a batch, that the units of this process have
+  bool fills_own_;            // rows of whole batches, and no others
   int64_t left_ = INT64_MAX;
   std::vector<FeatureSpec> specs_;
   std::vector<Checked> checked_;
   std::vector<int64_t> positions_;          // empty: none are asked for
-  std::vector<std::vector<Buffer>> slots_;  // [slot][feature]
+  std::vector<Slot> slots_;
   std::vector<size_t> feature_of_feed_;
   std::unique_ptr<StepPipeline> pipeline_;
   std::vector<Batch> held_;            // by the device, in order: as many as its feed_depth

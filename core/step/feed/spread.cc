@@ -13,6 +13,10 @@ Spread Spread::over(const Device& device, InputPipelineConfig input) {
   for (const UnitInfo& unit : device.units()) hosts.insert(unit.host);
   out.hosts = static_cast<int>(hosts.size());
   out.input = input;
+  if (device.processes() > 1) {  // each reads its rows of the one order
+    out.hosts = 1;
+    out.input = InputPipelineConfig::kBroadcast;
+  }
   return out;
 }
 

@@ -115,7 +115,8 @@ Result<std::unique_ptr<StepPipeline>> StepPipeline::create(const StepInput& inpu
   for (const Dataset& data : input.datasets) {
     std::vector<BatchSlot> memory;
     for (const BatchSlot& slot : slots)
-      for (int k = 0; k < out->parts_; ++k) memory.push_back(out->part_of(slot, data.specs(), row + k * out->rows_));
+      for (int k = 0; k < out->parts_; ++k)
+        memory.push_back(out->alone() ? slot : out->part_of(slot, data.specs(), row + k * out->rows_));
     TENON_ASSIGN(auto pipeline, InputPipeline::create(data, pool, std::move(memory), out->state_of(from, data)));
     out->pipelines_.push_back(std::move(pipeline));
     row += out->parts_ * out->rows_;

@@ -157,7 +157,7 @@ Status ProfilerHook::attach(TrainingSite& site) {
   TENON_TRY(m.check());
   if (!site.traced)
     return invalid("profile: RunConfig.trace is false, expected true: the device's program has to be compiled for it");
-  if (site.program.soft) return invalid("profile: soft placement runs the step in parts, which are not traced");
+  if (site.program.parted) return invalid("profile: the step runs in parts, with soft placement or several processes, which are not traced");
   const Status status = m.try_device();
   if (!status.ok()) return Status(status.code(), cat("profile: ", status.message()));
   return m.describe();

@@ -1,0 +1,178 @@
+#include "compile/shared_graph.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/text.h"
+#include "compile/parted_program.h"
+#include "compile/rewrite.h"
+#include "op/decompose.h"
+#include "op/replicas.h"
+
+namespace tenon {
+namespace {
+
+// A bucket is exchanged while what gives the next one is computed: large enough that its messages are few.
+constexpr int64_t kBucketBytes = 16 << 20;
+
+bool is_collective(const Node& node) {
+  return node.op == "all_reduce" || node.op == "all_gather" || node.op == "reduce_scatter";
+}
+
+// How many replicas in a row a node works on; 1: each on its own.
+int64_t group_of(const Graph& graph, const Node& node) {
+  const AttrValue* const group = find_attr(node.attrs, "group");
+  if (!group && !is_collective(node)) return 1;
+  const int64_t size = group ? std::get<int64_t>(*group) : 0;
+  return size == 0 ? graph.replicas : size;
+}
+
+class Sharing {
+ public:
+  Sharing(const Graph& graph, const Device& device)
+      : graph_(graph), units_(static_cast<int>(device.units().size())), first_(int64_t{device.rank()} * units_) {}
+
+  Result<Executable> compile(const std::shared_ptr<Device>& device, const ProgramOptions& options, Untaken* untaken) {
+    TENON_TRY(verify(graph_));
+    graph_ = simplify(graph_);
+    take_groups_apart();
+    TENON_TRY(check_groups());
+    graph_ = prune_inputs(with_buckets());
+    number_replicas();
+    auto program = std::make_shared<PartedProgram>();
+    TENON_ASSIGN(std::vector<GraphPart> parts, partition(graph_, cut()));
+    for (GraphPart& part : parts) TENON_TRY(add_part(*program, std::move(part), graph_, device, options, untaken));
+    Executable out;
+    out.device = device;
+    out.max_iterations = options.max_iterations;
+    out.graph = std::move(graph_);
+    lay_out_arguments(out);
+    out.parted = std::move(program);
+    return out;
+  }
+
+ private:
+  bool crosses(const Node& node) const { return group_of(graph_, node) > 1 && !stays(group_of(graph_, node)); }
+  bool is_exchange(const Node& node) const {
+    return (node.op == "all_reduce" || node.op == "all_gather") && crosses(node);
+  }
+  // Whether groups of so many replicas are in one process each.
+  bool stays(int64_t group) const { return group <= units_ && units_ % group == 0; }
+
+  // Composites that work on replicas of several processes become their collectives and what is between these.
+  void take_groups_apart() {
+    const auto apart = [&](const Node& node) { return crosses(node) && !is_exchange(node); };
+    while (std::any_of(graph_.nodes.begin(), graph_.nodes.end(), apart)) {
+      Rewrite rewrite(graph_);
+      graph_ = simplify(rewrite.run([&](const Node& node, const Tensors& operands) {
+        return apart(node) ? decompose_node(rewrite.to(), node, operands) : rewrite.copy(node, operands);
+      }));
+    }
+  }
+
+  Status check_groups() const {
+    for (const Node& node : graph_.nodes)
+      if (is_exchange(node) && group_of(graph_, node) != graph_.replicas)
+        return Status(Code::kUnsupported,
+                      cat(describe(node), " works on groups of ", group_of(graph_, node), " of the ", graph_.replicas,
+                          " replicas; with ", units_, " in each process, expected all of them or a divisor of ", units_));
+    return {};
+  }
+
+  // ---- buckets ----
+
+  NodeId maker(ValueId v) const { return graph_.values[v].node; }
+
+  // The operands of a sum in the order in which they are there, in buckets, each of one dtype.
+  std::vector<std::vector<size_t>> buckets_of(const Node& node) const {
+    std::vector<size_t> order(node.operands.size());
+    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return maker(node.operands[a]) < maker(node.operands[b]); });
+    std::vector<std::vector<size_t>> out;
+    std::map<DType, std::pair<size_t, int64_t>> open;  // its bucket that has room, and what is in it
+    for (const size_t i : order) {
+      const Type& type = graph_.type(node.operands[i]);
+      const auto [bucket, is_new] = open.try_emplace(type.dtype, out.size(), 0);
+      if (!is_new && bucket->second.second >= kBucketBytes) bucket->second = {out.size(), 0};
+      if (bucket->second.first == out.size()) out.emplace_back();
+      out[bucket->second.first].push_back(i);
+      bucket->second.second += type.bytes();
+    }
+    return out;
+  }
+
+  Graph with_buckets() {
+    Rewrite rewrite(graph_);
+    return rewrite.run([&](const Node& node, const Tensors& operands) {
+      if (node.op != "all_reduce" || !is_exchange(node) || operands.size() < 2) return rewrite.copy(node, operands);
+      Tensors out(operands.size());
+      int number = 0;
+      for (const std::vector<size_t>& bucket : buckets_of(node)) {
+        Node part = node;
+        part.operands.clear();
+        part.results.clear();
+        if (number > 0) part.name = cat(node.name, "_bucket_", number);
+        ++number;
+        Tensors some;
+        for (const size_t i : bucket) some.push_back(operands[i]);
+        const Tensors sums = emit(rewrite.to(), std::move(part), some);
+        for (size_t k = 0; k < bucket.size(); ++k) out[bucket[k]] = sums[k];
+      }
+      return out;
+    });
+  }
+
+  // ---- cutting ----
+
+  // Each process's replicas have their numbers among those of all.
+  void number_replicas() {
+    for (Node& node : graph_.nodes)
+      if (draws_per_replica(node) && first_ > 0) node.attrs.push_back({"first", first_});
+  }
+
+  Cut cut() const {
+    Cut out{.moved = {}, .to = PartKind::kExchange, .units = units_};
+    NodeId before = -1;
+    for (const Node& node : graph_.nodes) {
+      out.moved.push_back(is_exchange(node));
+      if (!is_exchange(node) || node.op != "all_reduce") continue;
+      if (before >= 0 && last_maker(node) > before) out.begins.push_back(before + 1);
+      before = is_bucket(node) ? last_maker(node) : -1;
+    }
+    std::sort(out.begins.begin(), out.begins.end());
+    return out;
+  }
+  NodeId last_maker(const Node& node) const {
+    NodeId last = -1;
+    for (const ValueId v : node.operands) last = std::max(last, maker(v));
+    return last;
+  }
+  // Whether what it sums is worth an exchange of its own, while the rest is computed.
+  bool is_bucket(const Node& node) const {
+    int64_t bytes = 0;
+    for (const ValueId v : node.operands) bytes += graph_.type(v).bytes();
+    return bytes >= kBucketBytes;
+  }
+
+  Graph graph_;
+  int units_;
+  int64_t first_;
+};
+
+}  // namespace
+
+bool spans_processes(const Graph& graph, const Device& device) {
+  return device.processes() > 1 && graph.replicas > static_cast<int>(device.units().size());
+}
+
+Result<Executable> compile_shared(const Graph& graph, const std::shared_ptr<Device>& device,
+                                  const ProgramOptions& options, Untaken* untaken) {
+  try {
+    return Sharing(graph, *device).compile(device, options, untaken);
+  } catch (const Error& e) {
+    return e.status();
+  }
+}
+
+}  // namespace tenon
