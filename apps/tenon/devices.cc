@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "command.h"
+#include "tenon/processes.h"
 
 namespace tenon::runner {
 namespace {
@@ -113,11 +114,35 @@ void expect_refused(const Discovery& found, const std::string& device) {
                      "device '" + device + "': no such backend; found " + (others.empty() ? "none" : listed(others))));
 }
 
+// "cpu (2 units), opencl-gpu (1 unit)"
+std::string summary_of(const Discovery& found) {
+  std::string out;
+  for (const BackendInfo& b : found.backends)
+    if (b.status.ok())
+      out += (out.empty() ? "" : ", ") + b.name + " (" + counted(static_cast<int64_t>(b.units.size()), "unit") + ")";
+  return out.empty() ? "none" : out;
+}
+
+// What each process of a job has.
+void print_processes(const Discovery& found, bool json) {
+  if (process_count() == 1) return;
+  const std::vector<std::string> all = gather_from_processes(summary_of(found)).take();
+  for (int rank = 0; rank < process_count(); ++rank) {
+    const std::string host = process_host(rank);
+    if (json)
+      print_line(Json("process").add("rank", rank).add("host", host).add("devices", all[static_cast<size_t>(rank)]).str());
+    else
+      print("process %d on %s: %s\n", rank, host.c_str(), all[static_cast<size_t>(rank)].c_str());
+  }
+}
+
 int run_devices(const Flags& flags, const std::vector<std::string>& words) {
   expect_words(words, 0, 0, "no argument");
+  check(join_processes());
   const std::string& device = flags.text("device");
   const Discovery found = discover_backends(device);
   if (found.backends.empty() && device != "auto" && device != "tpu") expect_refused(found, device);
+  print_processes(found, flags.boolean("json"));
   if (flags.boolean("json"))
     print_devices_json(found);
   else

@@ -227,6 +227,13 @@ std::vector<std::string> Flags::parse(const std::vector<std::string>& args) {
   return rest;
 }
 
+std::string Flags::given_text() const {
+  std::string out;
+  for (const Flag& f : flags_)
+    if (f.given) out += (out.empty() ? "--" : " --") + f.name + " " + std::visit(Shown{}, f.value);
+  return out;
+}
+
 std::string Flags::help() const {
   std::string own, common;
   for (const Flag& f : flags_) (f.common ? common : own) += help_line(f);

@@ -47,6 +47,8 @@ class Flags {
   // Another spelling of a flag.
   void alias(const std::string& name, const std::string& of) { aliases_[name] = of; }
 
+  // "--batch_size 32 --json true": those that were given, in the order of the table.
+  std::string given_text() const;
   // Takes flags from `args` and returns the rest, in order. Throws UsageError.
   std::vector<std::string> parse(const std::vector<std::string>& args);
 

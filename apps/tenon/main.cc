@@ -6,6 +6,7 @@
 #include "models/models.h"
 #include "process.h"
 #include "tenon/exit_guard.h"
+#include "tenon/processes.h"
 #include "tenon/threads.h"
 
 namespace tenon::runner {
@@ -69,7 +70,7 @@ int run_command(const Command& command, const std::vector<std::string>& args, bo
 
 int fail(const std::string& where, const std::string& message, int code, Lines lines = Lines::kEscaped) {
   (void)finish_output(code);
-  print_error(where + ": " + message, lines);
+  if (leave_processes(message)) print_error(where + ": " + message, lines);
   return code;
 }
 

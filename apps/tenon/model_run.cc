@@ -6,6 +6,7 @@
 
 #include "process.h"
 #include "tenon/devices.h"
+#include "tenon/processes.h"
 
 namespace tenon::runner {
 namespace {
@@ -250,6 +251,8 @@ int64_t ModelRun::train_batch() const {
 }
 
 Estimator ModelRun::estimator(const RunConfig& config, std::optional<WarmStartSettings> warm_start) const {
+  check(join_processes());
+  check(expect_same_in_processes("the arguments", std::string(info_->name) + " " + flags_.given_text()));
   Estimator out(info_->model, config, params_, std::move(warm_start));
   out.set_events({});
   return out;

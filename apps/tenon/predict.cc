@@ -7,6 +7,7 @@
 #include "process.h"
 #include "tenon/atomic_file.h"
 #include "tenon/checkpoint.h"
+#include "tenon/processes.h"
 
 namespace tenon::runner {
 namespace {
@@ -24,7 +25,7 @@ void declare_predict(Flags& flags, const std::vector<std::string>& words) {
 class Output {
  public:
   explicit Output(const std::string& path) {
-    if (!path.empty()) file_ = AtomicFile::create_or_write(path).take();
+    if (!path.empty() && is_first_process()) file_ = AtomicFile::create_or_write(path).take();
   }
 
   Status line(const std::string& text) {

@@ -7,6 +7,7 @@
 #include <csignal>
 
 #include "tenon/interrupts.h"
+#include "tenon/processes.h"
 
 namespace tenon::runner {
 namespace {
@@ -38,7 +39,7 @@ bool take_standard_output() {
   if ((::fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY) return true;  // it was closed: writes fail as they are
   const int own = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
   if (own < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) return false;
-  output = ::fdopen(own, "w");
+  output = is_first_process() ? ::fdopen(own, "w") : std::fopen("/dev/null", "we");  // what is said is said once
   return output != nullptr;
 }
 

@@ -6,6 +6,7 @@
 #include "model_run.h"
 #include "process.h"
 #include "progress.h"
+#include "tenon/processes.h"
 #include "train_profile.h"
 
 namespace tenon::runner {
@@ -97,7 +98,7 @@ class Remember : public TrainingHook {
  public:
   Remember(std::string model_dir, const ModelRun& model) : model_dir_(std::move(model_dir)), model_(model) {}
   void begin(int64_t) override {
-    if (model_dir_.empty()) return;
+    if (model_dir_.empty() || !is_first_process()) return;
     write_model_record(model_dir_, model_.record());
     model_.data().remember(model_dir_);
   }

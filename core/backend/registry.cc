@@ -6,6 +6,7 @@
 #include "backend/load/loader.h"
 #include "backend/load/search_path.h"
 #include "backend/units.h"
+#include "base/process/job.h"
 #include "base/text.h"
 
 namespace tenon {
@@ -42,8 +43,8 @@ bool is_choice(std::string_view device) { return device == "auto" || device == "
 ResolvedDevice resolved(const std::string& device, const std::vector<UnitInfo>& units) {
   const UnitInfo& first = units.front();
   const auto together = [&](const UnitInfo& u) { return u.domain == first.domain; };
-  return {
-      device, first.kind, static_cast<int>(std::count_if(units.begin(), units.end(), together)), first.emulated, {}};
+  const auto own = static_cast<int>(std::count_if(units.begin(), units.end(), together));
+  return {device, first.kind, own * job().count, first.emulated, {}};
 }
 
 class Chooser {

@@ -3,7 +3,9 @@
 #include <filesystem>
 
 #include "base/file/file.h"
+#include "base/process/job.h"
 #include "base/text.h"
+#include "tenon/processes.h"
 #include "tenon/callbacks.h"
 
 namespace tenon {
@@ -77,6 +79,7 @@ void BackupAndRestore::on_epoch_end(TrainingRun& run, int epoch, Logs&) {
 
 void BackupAndRestore::on_train_end(TrainingRun&, const Logs&) {
   if (!options_.delete_checkpoint) return;
+  if (!is_first_process()) return;
   check(remove_file(metadata()));
   remove_all_but({});
   std::error_code not_empty;
@@ -86,11 +89,12 @@ void BackupAndRestore::on_train_end(TrainingRun&, const Logs&) {
 void BackupAndRestore::back_up(TrainingRun& run, int epoch, int64_t batch) {
   const std::string state = cat(kState, ++saved_);
   run.save(cat(directory_, "/", state));
-  check(atomic_write(metadata(), json_of({epoch, batch, saved_})));
+  check(as_first_does([&] { return atomic_write(metadata(), json_of({epoch, batch, saved_})); }));
   remove_all_but(state);
 }
 
 void BackupAndRestore::remove_all_but(const std::string& state) const {
+  if (!is_first_process()) return;
   for (const std::string& name : list_names(directory_, cat(kState, "*")).take())
     if (state.empty() || !belongs_to(name, state)) std::filesystem::remove_all(cat(directory_, "/", name));
 }

@@ -1,6 +1,7 @@
 #include "base/file/file.h"
 #include "base/text.h"
 #include "callback/python_text.h"
+#include "tenon/processes.h"
 #include "tenon/callbacks.h"
 
 namespace tenon {
@@ -52,6 +53,7 @@ CSVLogger::CSVLogger(std::string filename, CSVLoggerOptions options)
 
 // What is appended to has the columns that it has, whatever there is to log now.
 void CSVLogger::on_train_begin(TrainingRun&) {
+  if (!is_first_process()) return;
   contents_.clear();
   names_.clear();
   const Result<int64_t> bytes = file_bytes(filename_);
@@ -72,6 +74,7 @@ std::string CSVLogger::row(const std::vector<std::string>& fields) const {
 }
 
 void CSVLogger::on_epoch_end(TrainingRun&, int epoch, Logs& logs) {
+  if (!is_first_process()) return;
   if (names_.empty()) {
     names_ = columns_of(logs);
     std::vector<std::string> header{"epoch"};

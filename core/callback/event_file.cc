@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "data/record/record_format.h"
 #include "data/record/wire.h"
+#include "tenon/processes.h"
 #include "tenon/tfrecord.h"
 
 namespace tenon {
@@ -80,6 +81,7 @@ void add_event(std::string_view event, std::map<int64_t, Logs>& out) {
 }  // namespace
 
 EventFile::EventFile(const std::string& directory) {
+  if (!is_first_process()) return;  // it writes for all
   check(make_directories(directory));
   const std::string name = cat(directory, "/events.out.tfevents.", static_cast<int64_t>(wall_time()), ".tenon");
   for (int n = 0; n < kMostFiles && !file_; ++n) {
@@ -102,6 +104,7 @@ void EventFile::add(int64_t step, const Logs& scalars) {
 }
 
 void EventFile::write(std::string_view event) {
+  if (!file_) return;
   const RecordFrame frame(event);
   std::string record;
   record.append(frame.header(), kRecordHeader).append(event).append(frame.footer(), kRecordFooter);

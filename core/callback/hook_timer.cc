@@ -1,4 +1,5 @@
 #include "base/number.h"
+#include "base/process/job.h"
 #include "base/text.h"
 #include "tenon/hooks.h"
 
@@ -17,7 +18,7 @@ bool HookTimer::due(int64_t step) const {
   if (!last_step_) return true;
   if (step == *last_step_) return false;
   if (steps_ > 0) return step - *last_step_ >= steps_;
-  return std::chrono::duration<double>(Clock::now() - last_time_).count() >= secs_;
+  return as_first_says(std::chrono::duration<double>(Clock::now() - last_time_).count() >= secs_);
 }
 
 std::optional<HookTimer::Elapsed> HookTimer::trigger(int64_t step) {

@@ -89,6 +89,13 @@ Result<CheckpointManager> CheckpointManager::open(const std::string& model_dir, 
   });
 }
 
+Result<CheckpointManager> CheckpointManager::follow(const std::string& model_dir) {
+  if (!file_bytes(cat(model_dir, "/.lock")).ok())
+    return Status(Code::kUnavailable, cat("model directory '", model_dir, "' is not the one of process 0, which has locked it; "
+                                          "processes of a job share it"));
+  return CheckpointManager(model_dir, 0, 0, std::nullopt);
+}
+
 // Under the lock every temporary is a dead trainer's, whoever has its process number by now.
 Status CheckpointManager::clean() const {
   for (const char* pattern : {"model.ckpt-*", "checkpoint", "model.json"})
@@ -163,9 +170,9 @@ Status CheckpointManager::acknowledge(const std::string& name, bool sound) const
 Result<std::string> CheckpointManager::save(int64_t step, const FillBundle& fill, bool sound) {
   if (step < 0) return invalid("checkpoint in '", model_dir_, "': step is ", step, ", expected 0 or more");
   return within_memory("save a checkpoint in", model_dir_, [&]() -> Result<std::string> {
-    TENON_TRY(lock_.check());
+    TENON_TRY(lock_->check());
     Result<std::string> name = write(step, fill);
-    TENON_TRY(lock_.check());
+    TENON_TRY(lock_->check());
     if (!name.ok()) {
       (void)remove_orphans().ok();
       return name;
@@ -201,7 +208,7 @@ Result<std::string> CheckpointManager::set_aside(const std::string& name) const 
 
 // First `checkpoint` stops naming them, so that whatever happens behind that leaves a directory that is right.
 Result<std::vector<std::string>> CheckpointManager::set_aside(const std::vector<std::string>& prefixes) {
-  TENON_TRY(lock_.check());
+  TENON_TRY(lock_->check());
   TENON_ASSIGN(std::vector<std::string> names, names_by_age(model_dir_));
   CheckpointState state = state_of(model_dir_);
   std::vector<std::string> gone, now;

@@ -33,6 +33,10 @@ class CheckpointManager {
   // for good, `every_n_hours` 0: none. The directory's model.ckpt-* files belong to the manager.
   static Result<CheckpointManager> open(const std::string& model_dir, int keep = 5, double every_n_hours = 0);
 
+  // For the processes of a job that do not write: looks, and changes nothing. All of them, and the writer, open it together; an
+  // error where this one does not see the writer's directory.
+  static Result<CheckpointManager> follow(const std::string& model_dir);
+
   // Saves a state and returns its prefix, MODEL_DIR/model.ckpt-STEP. When it returns ok the state survives
   // kill -9 and power loss and is what latest_checkpoint() finds; on an error the one before is. Adds the
   // i64 `global_step` unless `fill` did. Older checkpoints go only after the new one is safe; of more than are kept those
@@ -49,7 +53,7 @@ class CheckpointManager {
   const std::string& model_dir() const { return model_dir_; }
 
  private:
-  CheckpointManager(std::string model_dir, int keep, double every_n_hours, DirectoryLock lock)
+  CheckpointManager(std::string model_dir, int keep, double every_n_hours, std::optional<DirectoryLock> lock)
       : model_dir_(std::move(model_dir)), keep_(keep), every_n_hours_(every_n_hours), lock_(std::move(lock)) {}
   Status clean() const;
   Status remove_orphans() const;
@@ -61,7 +65,7 @@ class CheckpointManager {
   std::string model_dir_;
   int keep_;
   double every_n_hours_;
-  DirectoryLock lock_;
+  std::optional<DirectoryLock> lock_;  // none: it follows
 };
 
 struct FoundCheckpoint {

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/process/job.h"
 #include "base/text.h"
 #include "checkpoint/checkpoint.h"
 
@@ -110,10 +111,12 @@ Status check_variable(const TensorFile& file, std::string_view name, const Type&
 
 Status write_tensor_file(const std::string& path, std::vector<TensorSource> tensors) {
   TENON_TRY(check_is_name(path));
-  if (is_safetensors(path)) return write_safetensors(path, std::move(tensors));
-  TENON_ASSIGN(BundleWriter writer, BundleWriter::create(path));
-  for (const TensorSource& tensor : tensors) TENON_TRY(writer.add(tensor.name, tensor.type, tensor.fill));
-  return writer.commit();
+  return as_first_does([&]() -> Status {
+    if (is_safetensors(path)) return write_safetensors(path, std::move(tensors));
+    TENON_ASSIGN(BundleWriter writer, BundleWriter::create(path));
+    for (const TensorSource& tensor : tensors) TENON_TRY(writer.add(tensor.name, tensor.type, tensor.fill));
+    return writer.commit();
+  });
 }
 
 }  // namespace tenon

@@ -133,7 +133,7 @@ Status Reducer::begin(Round& round, size_t first_piece) {
   round.first = first_piece;
   round.pieces = std::min(n, pieces_.size() - first_piece);
   round.used = 0;
-  round.room.resize((n + 1) * (u + 1) * (kPieceBytes + 64));
+  round.room.resize((2 * n * u + n + 1) * (kPieceBytes + 64));
   round.parts.clear();
   round.coming.clear();
   round.others.clear();

@@ -3,13 +3,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
+#include "backend/registry.h"
 #include "base/caught.h"
 #include "base/process/job.h"
-#include "base/tell.h"
 #include "base/text.h"
 #include "tenon/processes.h"
 
@@ -41,6 +44,8 @@ Result<World*> World::join() {
   failed = world->open();
   if (!failed.ok()) return failed;
   the_world = world;
+  set_meeting({[](bool value) { return the_world.load()->first_says(value).take() != 0; },
+               [](const std::function<Status()>& work) { return the_world.load()->first_does(work); }});
   ::on_exit(at_exit, world);
   return world;
 }
@@ -93,7 +98,7 @@ bool World::work_once(std::unique_lock<std::mutex>& lock) {
   Status status;
   if (good) status = some ? caught([&] { return exchange(*wire_, *reducer_); }) : wire_->tend();
   if (status.code() == Code::kDeviceLost) {  // whoever computes, or waits for it, would go on for ever
-    tell(cat("tenon: ", status.message(), "; the job ends\n"));
+    (void)std::fputs(cat("tenon: ", status.message(), "; the job ends\n").c_str(), stderr);
     wire_->abort(1);
   }
   lock.lock();
@@ -150,6 +155,33 @@ Status World::gather(const void* from, void* out, size_t bytes) {
   return run([=](Wire& wire, Reducer&) { return all_gather(wire, from, out, bytes); });
 }
 
+Result<std::string> World::first_tells(const std::string& text) {
+  std::array<char, 4096> told{};
+  text.copy(told.data(), told.size() - 1);
+  TENON_TRY(run([&](Wire& wire, Reducer&) { return broadcast(wire, 0, told.data(), told.size()); }));
+  return std::string(told.data());
+}
+
+Status World::first_does(const std::function<Status()>& work) {
+  const Status own = rank_ == 0 ? caught([&] { return work(); }) : Status();
+  TENON_ASSIGN(const int64_t code, first_says(static_cast<int64_t>(own.code())));
+  if (code == 0) return {};
+  TENON_ASSIGN(const std::string message, first_tells(own.message()));
+  return Status(static_cast<Code>(code), message);
+}
+
+Status World::expect_same(std::string_view what, const std::string& value) {
+  constexpr size_t kMost = 1024;
+  std::vector<char> own(kMost), all(kMost * static_cast<size_t>(count_));
+  value.copy(own.data(), kMost - 1);
+  TENON_TRY(gather(own.data(), all.data(), kMost));
+  for (int r = 1; r < count_; ++r)
+    if (const char* const other = all.data() + kMost * static_cast<size_t>(r); std::strcmp(other, all.data()) != 0)
+      return invalid("process ", r, " on ", host(r), " has ", what, " ", other, ", process 0 on ", host(0), " has ",
+                     all.data());
+  return {};
+}
+
 bool World::leave(const std::string& error) {
   std::unique_lock lock(mutex_);
   if (!ending_) {
@@ -169,6 +201,14 @@ void World::at_exit(int code, void* self) {
   if (!world.all_left_) world.wire_->abort(code == 0 ? 1 : code);
 }
 
+Result<std::shared_ptr<Device>> open_joined_device(std::string_view name) {
+  TENON_ASSIGN(World* const world, World::join());
+  Result<std::shared_ptr<Device>> device = open_device(name);
+  if (!world || !device.ok()) return device;
+  TENON_TRY(world->expect_same("the device", cat((*device)->name(), " with ", (*device)->units().size(), " units")));
+  return device;
+}
+
 // ---- processes.h ----
 
 Status join_processes() { return World::join().status(); }
@@ -176,6 +216,23 @@ Status join_processes() { return World::join().status(); }
 std::string process_host(int rank) {
   const World* const world = World::joined();
   return world ? world->host(rank) : std::string();
+}
+
+Status expect_same_in_processes(std::string_view what, const std::string& value) {
+  World* const world = World::joined();
+  return world ? world->expect_same(what, value) : Status();
+}
+
+Result<std::vector<std::string>> gather_from_processes(const std::string& text) {
+  World* const world = World::joined();
+  if (!world) return std::vector<std::string>{text};
+  constexpr size_t kMost = 4001;
+  std::vector<char> own(kMost), all(kMost * static_cast<size_t>(world->count()));
+  text.copy(own.data(), kMost - 1);
+  TENON_TRY(world->gather(own.data(), all.data(), kMost));
+  std::vector<std::string> out;
+  for (int r = 0; r < world->count(); ++r) out.emplace_back(all.data() + kMost * static_cast<size_t>(r));
+  return out;
 }
 
 bool leave_processes(const std::string& error) {

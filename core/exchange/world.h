@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "backend/device.h"
 #include "exchange/collectives.h"
 
 namespace tenon {
@@ -43,6 +44,12 @@ class World {
   Status meet();
   // out[rank], of as many bytes each.
   Status gather(const void* from, void* out, size_t bytes);
+  // What process 0 has, of up to 4,000 bytes.
+  Result<std::string> first_tells(const std::string& text);
+  // The status of what process 0 does.
+  Status first_does(const std::function<Status()>& work);
+  // An error, the same in all processes, where one has another value than process 0: "process 2 on b has the flags ..".
+  Status expect_same(std::string_view what, const std::string& value);
 
   // Ends this process's part: see leave_processes().
   bool leave(const std::string& error);
@@ -70,5 +77,8 @@ class World {
   bool all_left_ = false, silent_ = false;  // of end()
   std::string error_;  // that this process ends with
 };
+
+// open_device(), by all processes, which must have like devices.
+Result<std::shared_ptr<Device>> open_joined_device(std::string_view device);
 
 }  // namespace tenon

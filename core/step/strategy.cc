@@ -1,6 +1,5 @@
 #include "tenon/strategy.h"
 
-#include "backend/registry.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "compile/compile.h"
@@ -12,7 +11,7 @@ namespace tenon {
 Strategy::Strategy(const std::string& device, const StrategyOptions& options) : impl_(std::make_shared<Impl>()) {
   impl_->options = options;
   impl_->policy = Policy::named(options.dtype_policy).take();
-  impl_->device = open_device(device).take();
+  impl_->device = open_joined_device(device).take();
   impl_->queue = impl_->device->create_queue().take();
   impl_->variables = std::make_unique<VariableStore>(impl_->device, impl_->queue, options.seed);
 }

@@ -1,7 +1,9 @@
 // What all of the Estimator's modes share: the device, programs, states, checkpoints; inspection.
+#include "exchange/world.h"
 #include "step/named_plan.h"
 #include "train/estimator_impl.h"
 #include "train/estimator_log.h"
+#include "tenon/processes.h"
 #include "train/export_outputs.h"
 
 namespace tenon {
@@ -31,7 +33,7 @@ Estimator::Estimator(ModelFn model, RunConfig config, Params params, std::option
   impl_->config = std::move(config);
   impl_->params = std::move(params);
   impl_->warm_start_from = std::move(warm_start_from);
-  impl_->events = console_events(impl_->config.log_lines);
+  if (is_first_process()) impl_->events = console_events(impl_->config.log_lines);
 }
 Estimator::~Estimator() = default;
 Estimator::Estimator(Estimator&&) noexcept = default;
@@ -180,7 +182,16 @@ Status Estimator::Impl::save(CheckpointManager& manager, const PipelineState& at
   const std::string names = cat(config.model_dir, "/model.ckpt");
   log(cat("Calling checkpoint listeners before saving checkpoint ", step, "..."));
   log(cat("Saving checkpoints for ", step, " into ", names, "."));
-  TENON_ASSIGN(const std::string path, manager.save(step, fill, sound));
+  std::string path;
+  const Status saved = as_first_does([&]() -> Status {
+    TENON_ASSIGN(path, manager.save(step, fill, sound));
+    return {};
+  });
+  *finite = as_first_says(*finite);
+  TENON_TRY(saved);
+  if (World* const world = World::joined()) {
+    TENON_ASSIGN(path, world->first_tells(path));
+  }
   log(cat("Calling checkpoint listeners after saving checkpoint ", step, "..."));
   dirty = false;
   loaded = path;

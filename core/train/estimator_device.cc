@@ -1,5 +1,5 @@
 // The Estimator's device: opened when it is needed first, closed where the log wants it; programs for it.
-#include "backend/registry.h"
+#include "exchange/world.h"
 #include "train/estimator_impl.h"
 #include "train/estimator_log.h"
 
@@ -26,7 +26,7 @@ Status Estimator::Impl::open() {
   if (!configured && found.kind == "accelerator") log("_TPUContext: eval_on_tpu True");
   reopening = configured && estimator_log();
   configured = true;
-  Result<std::shared_ptr<Device>> opened = open_device(config.device);
+  Result<std::shared_ptr<Device>> opened = open_joined_device(config.device);
   if (device_log) device_log->flush();
   reopening = false;
   TENON_ASSIGN(device, std::move(opened));
@@ -44,7 +44,8 @@ Status Estimator::Impl::open() {
     r.expected ? device_line(line, true) : warn(line);
   }
   tenon_line(cat("using device ", device->name(), " (", device->units()[0].name,
-                 device->replicas() > 1 ? cat(", ", device->replicas(), " units") : "", ")"));
+                 device->units().size() > 1 ? cat(", ", device->units().size(), " units") : "",
+                 device->processes() > 1 ? cat(", in each of ", device->processes(), " processes") : "", ")"));
   TENON_ASSIGN(queue, device->create_queue());
   states = std::make_unique<VariableStore>(device, queue, config.seed);
   return states->put(std::exchange(parked, {}));

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "backend/host/device_log.h"
+#include "base/process/job.h"
 #include "base/text.h"
 #include "checkpoint/checkpoint.h"
 #include "step/program.h"
@@ -158,8 +159,16 @@ inline double save_secs(const RunConfig& config) {
   return config.save_checkpoints_steps > 0 ? 0 : config.save_checkpoints_secs.value_or(600);
 }
 
+// Process 0 writes, the others of a job follow it.
 inline Result<CheckpointManager> open_checkpoints(const RunConfig& config) {
-  return CheckpointManager::open(config.model_dir, config.keep_checkpoint_max, config.keep_checkpoint_every_n_hours);
+  std::optional<CheckpointManager> own;
+  TENON_TRY(as_first_does([&]() -> Status {
+    TENON_ASSIGN(own, CheckpointManager::open(config.model_dir, config.keep_checkpoint_max,
+                                              config.keep_checkpoint_every_n_hours));
+    return {};
+  }));
+  if (!own) return CheckpointManager::follow(config.model_dir);
+  return std::move(*own);
 }
 
 // The most batches that one call of the device may take.

@@ -3,8 +3,8 @@
 #include <chrono>
 #include <optional>
 
-#include "backend/registry.h"
 #include "base/text.h"
+#include "exchange/world.h"
 #include "step/traced_function.h"
 #include "train/model_function.h"
 #include "train/profile/node_times.h"
@@ -50,7 +50,7 @@ Result<StepRunner> StepRunner::create(const ModelFn& model, const Params& params
   impl->mode = mode;
   std::vector<FeatureSpec> specs;
   for (const MemoryFeature& f : batch) specs.push_back(f.spec);
-  TENON_ASSIGN(impl->device, open_device(config.device));
+  TENON_ASSIGN(impl->device, open_joined_device(config.device));
   TENON_ASSIGN(impl->queue, impl->device->create_queue());
   impl->states = std::make_unique<VariableStore>(impl->device, impl->queue, config.seed);
   const Spread spread = spread_over(*impl->device, config);

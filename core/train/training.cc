@@ -4,6 +4,7 @@
 
 #include "backend/forecast.h"
 #include "base/text.h"
+#include "exchange/world.h"
 #include "step/program_plan.h"
 #include "tenon/log_pace.h"
 #include "train/estimator_impl.h"
@@ -31,7 +32,7 @@ class TrainingPace {
   bool save_due(int64_t step) const {
     if (config_.save_checkpoints_steps > 0) return step % config_.save_checkpoints_steps == 0;
     const double secs = save_secs(config_);
-    return secs > 0 && seconds_since(last_save_) >= secs;
+    return secs > 0 && as_first_says(seconds_since(last_save_) >= secs);
   }
   void saved() { last_save_ = Clock::now(); }
 
@@ -155,13 +156,21 @@ class Estimator::Training {
           "beginning");
       m_.input = {};
     }
-    TENON_TRY(function_->open(*input_, m_.input, [this] { return m_.interrupted(); }));
+    World* const world = World::joined();
+    if (world) TENON_TRY(world->expect_same("the data", data_text()));
+    // Processes that share a step end it together, between calls.
+    TENON_TRY(function_->open(*input_, m_.input, [this, world] { return !world && m_.interrupted(); }));
     if (m_.on_tpu())
       m_.log(cat("Initialized dataset iterators in ", static_cast<int64_t>(seconds_since(start)), " seconds"));
     if (m_.config.tpu && m_.on_tpu()) sleep_first(m_.config.tpu->initial_infeed_sleep_secs);
     if (m_.input.samples > 0 && !function_->feed()->pipeline().resumed_exactly())
       m_.info("the input is not the one that the checkpoint was trained on; its order starts elsewhere");
     return {};
+  }
+
+  std::string data_text() const {
+    return cat(input_->datasets[0].size(), " examples, fingerprint ", input_->data_fingerprint(), ", from example ",
+               m_.input.samples);
   }
 
   const Executable& executable() const { return function_->executable(); }
@@ -173,8 +182,9 @@ class Estimator::Training {
   }
 
   Status loop() {
-    while (!run_.stopped() && !pace_->done(m_.step) && !(interrupted_ = m_.interrupted())) {
-      TENON_ASSIGN(const uint32_t n, steps());
+    while (!run_.stopped() && !pace_->done(m_.step)) {
+      TENON_ASSIGN(const uint32_t n, agreed_steps());
+      if (interrupted_) break;
       TENON_TRY(run_.before_call());
       TENON_ASSIGN(const StepCall done, call(n));
       if (done.steps > 0) TENON_TRY(account(done));
@@ -195,6 +205,22 @@ class Estimator::Training {
     if (has_buckets()) return 1;  // the next batch may be another program's
     TENON_ASSIGN(const int64_t most, run_.most_steps());
     return static_cast<uint32_t>(std::max<int64_t>(std::min(pace_->steps(m_.step), most), 1));
+  }
+
+  // What process 0 takes for the next call; an interruption of any process is one of all.
+  Result<uint32_t> agreed_steps() {
+    TENON_ASSIGN(const uint32_t n, steps());
+    interrupted_ = m_.interrupted();
+    World* const world = World::joined();
+    if (!world) return n;
+    struct Turn {
+      uint32_t steps, interrupted;
+    };
+    const Turn own{n, interrupted_};
+    std::vector<Turn> all(static_cast<size_t>(world->count()));
+    TENON_TRY(world->gather(&own, all.data(), sizeof own));
+    interrupted_ = std::any_of(all.begin(), all.end(), [](const Turn& t) { return t.interrupted != 0; });
+    return all[0].steps;
   }
 
   Result<StepCall> call(uint32_t n) {
@@ -259,6 +285,7 @@ class Estimator::Training {
     const Result<std::string> variable = m_.states->not_finite();
     m_.discard();
     function_->close();
+    if (World::joined()) return why;  // which batch it was, and which checkpoints are sound, one process alone would find
     return Status(why.code(), cat(why.message(), m_.judge(*function_, *input_, manager_ ? &*manager_ : nullptr, failed,
                                                           variable.ok() ? *variable : "")));
   }
@@ -266,7 +293,8 @@ class Estimator::Training {
   // Saves what was done, also when the input or a callback failed on the way.
   Status finish(Status status) {
     const bool cut =
-        function_->feed()->stopped() || interrupted_ || (status.ok() && !pace_->done(m_.step) && m_.interrupted());
+        function_->feed()->stopped() || interrupted_ ||
+        (status.ok() && !pace_->done(m_.step) && as_first_says(m_.interrupted()));
     if (status.ok() && result_.global_step == 0 && losses_.empty() && !cut && !run_.stopped())
       status = invalid("the input has fewer than ", input_->batch_size, " examples, one batch");
     m_.report_corrupt(function_->feed()->pipeline());

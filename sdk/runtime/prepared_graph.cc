@@ -11,7 +11,7 @@ PreparedGraph::PreparedGraph(const tenon_graph& graph, const KernelTable& table,
                              const Env& env)
     : given_(graph), spread_(graph), view_(graph) {
   for (uint32_t i = 0; i < view_.n_nodes(); ++i) origins_.push_back({i, 0});
-  if (units > 1) unroll(table, units);
+  if (units > 1) unroll(units);
   cost_ = cost_of(view_);
   spread_ = view_;
   spread_origins_ = origins_;
@@ -23,14 +23,9 @@ PreparedGraph::PreparedGraph(const tenon_graph& graph, const KernelTable& table,
   view_ = GraphView(*rewritten_.graph.graph());
 }
 
-void PreparedGraph::unroll(const KernelTable& table, uint32_t units) {
-  const auto takes = [&](const GraphView& graph) {
-    std::vector<bool> taken;
-    for (uint32_t i = 0; i < graph.n_nodes(); ++i)
-      taken.push_back(answer_of(graph.node(i), table).answer == TENON_TAKE);
-    return taken;
-  };
-  unrolled_ = unroll_replicas(view_, units, {true, takes});
+void PreparedGraph::unroll(uint32_t units) {
+  // Each unit computes what it would alone, so that units of one process have the bits of as many processes.
+  unrolled_ = unroll_replicas(view_, units, {.merge = false});
   origins_ = unrolled_.origins;
   view_ = GraphView(*unrolled_.graph.graph());
 }

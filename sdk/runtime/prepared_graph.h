@@ -36,7 +36,7 @@ class PreparedGraph {
   std::vector<NodeResult> node_results() const;
 
  private:
-  void unroll(const KernelTable& table, uint32_t units);
+  void unroll(uint32_t units);
   bool is_given_op(uint32_t node) const {
     return spread_.node(node).op() == given_.node(spread_origins_[node].node).op();
   }

@@ -1,5 +1,6 @@
 #include "base/process/job.h"
 
+#include <atomic>
 #include <charconv>
 #include <cstdlib>
 #include <optional>
@@ -42,6 +43,28 @@ Job read_job() {
 const Job& job() {
   static const Job read = read_job();
   return read;
+}
+
+namespace {
+
+std::atomic<bool (*)(bool)> ask_first{nullptr};
+std::atomic<Status (*)(const std::function<Status()>&)> let_first{nullptr};
+
+}  // namespace
+
+bool as_first_says(bool value) {
+  const auto ask = ask_first.load();
+  return ask ? ask(value) : value;
+}
+
+Status as_first_does(const std::function<Status()>& work) {
+  const auto let = let_first.load();
+  return let ? let(work) : work();
+}
+
+void set_meeting(Meeting meeting) {
+  ask_first = meeting.first_says;
+  let_first = meeting.first_does;
 }
 
 int process_rank() { return job().rank; }

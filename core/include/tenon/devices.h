@@ -77,7 +77,7 @@ Discovery discover_backends(std::string_view device = "auto");
 struct ResolvedDevice {
   std::string device;  // NAME[:SPEC] of a backend
   std::string kind;    // of its units
-  int replicas = 1;    // units that train in sync, each on its part of the batch
+  int replicas = 1;    // units that train in sync, each on its part of the batch; those of all processes of a job
   bool emulated = false;
   // One line: "looked for a TPU, a GPU, a CPU; found cpu (cpu), tpu-emulator (emulated: only by name)".
   std::string searched;

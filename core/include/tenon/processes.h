@@ -12,6 +12,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "tenon/status.h"
 
@@ -27,6 +29,11 @@ inline bool is_first_process() { return process_rank() == 0; }
 Status join_processes();
 // The machine that a process runs on. REQUIRED: join_processes() was ok, rank < process_count().
 std::string process_host(int rank);
+
+// An error, the same in all processes, where one of them has another value than process 0. All call it, after join_processes().
+Status expect_same_in_processes(std::string_view what, const std::string& value);
+// A text of each process, by rank, of up to 4,000 bytes. All call it; one process alone gives its own.
+Result<std::vector<std::string>> gather_from_processes(const std::string& text);
 
 // Before a process of several ends because of an error: tells the others, who end too. True where this process is to say
 // the line; false where another one says it. A process that ends by itself without this ends the job as well, within seconds.

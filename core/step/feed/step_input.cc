@@ -116,7 +116,7 @@ Result<std::unique_ptr<StepPipeline>> StepPipeline::create(const StepInput& inpu
     std::vector<BatchSlot> memory;
     for (const BatchSlot& slot : slots)
       for (int k = 0; k < out->parts_; ++k)
-        memory.push_back(out->alone() ? slot : out->part_of(slot, data.specs(), row + k * out->rows_));
+        memory.push_back(out->count_ == 1 && out->parts_ == 1 ? slot : out->part_of(slot, data.specs(), row + k * out->rows_));
     TENON_ASSIGN(auto pipeline, InputPipeline::create(data, pool, std::move(memory), out->state_of(from, data)));
     out->pipelines_.push_back(std::move(pipeline));
     row += out->parts_ * out->rows_;

@@ -1,0 +1,80 @@
+#!/bin/bash
+# Training by several processes: mpirun -n N tenon train. N processes have the bits of one with N units; what fails in one ends all,
+# with one line; a run that was killed goes on with any number of processes.
+#   runner_processes.sh TENON
+. "$(dirname "$0")/runner_lib.sh"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+together() { # N ARGS..
+  local n=$1
+  shift
+  mpirun -q -n "$n" --bind-to none "$tenon" "$@"
+}
+# same_bits PROCESSES UNITS ARGS..: the hash of a training; the first is the one to be like.
+expected=
+same_bits() {
+  local processes=$1 units=$2
+  shift 2
+  local command=(train "$@" --device "cpu:units=$units" --threads 1 --json)
+  if [ "$processes" = 1 ]; then "$tenon" "${command[@]}"; else together "$processes" "${command[@]}"; fi >"$work/out" 2>"$work/err" ||
+    complain "$processes x $units $*: $(cat "$work/err")"
+  local hash
+  hash=$(result hash)
+  expected=${expected:-$hash}
+  [ -n "$hash" ] && [ "$hash" = "$expected" ] || complain "$processes processes of $units units, $*: hash '$hash', expected '$expected'"
+}
+
+make_idx "$work/idx" 256 90
+expect 0 '' "$tenon" convert idx --input "$work/idx" --output "$work/data" --json
+data=(--data_dir "$work/data" --train_batch_size 16)
+for model in fashion "transformer --param_set tiny --num_hidden_layers 1 --synthetic --noevaluate --static_batch --max_length 16 --batch_size 512"; do
+  expected=
+  # shellcheck disable=SC2086  # words
+  for shape in "1 4" "2 2" "4 1"; do
+    case $model in
+      fashion) same_bits $shape fashion "${data[@]}" --train_steps 12 ;;
+      *) same_bits $shape $model --train_steps 4 ;;
+    esac
+  done
+done
+
+# One writer, one log; every example is evaluated once; a row of predictions for each.
+together 2 train fashion "${data[@]}" --device cpu --model_dir "$work/model" --train_steps 6 --save_checkpoints_steps 3 --json \
+  >"$work/out" 2>"$work/err" || complain "train: $(cat "$work/err")"
+[ "$(grep -c '"event": "result"' "$work/out")" = 1 ] || complain "results: $(cat "$work/out")"
+grep -q '"event": "evaluation", .*"examples": 90,' "$work/out" || complain "evaluated: $(cat "$work/out")"
+two=$(result hash)
+together 3 evaluate fashion --data_dir "$work/data" --model_dir "$work/model" --device cpu --json >"$work/out" 2>"$work/err" ||
+  complain "evaluate: $(cat "$work/err")"
+[ "$(result examples)" = 90 ] || complain "examples $(result examples), expected 90"
+together 2 predict fashion --data_dir "$work/data" --model_dir "$work/model" --device cpu --output "$work/rows.csv" --json \
+  >"$work/out" 2>"$work/err" || complain "predict: $(cat "$work/err")"
+[ "$(wc -l <"$work/rows.csv")" = 91 ] || complain "predicted $(wc -l <"$work/rows.csv") lines, expected 91"
+
+# It goes on in as many processes as one likes, with the example behind the last one.
+together 4 train fashion "${data[@]}" --device cpu --model_dir "$work/again" --train_steps 3 --noevaluate --json >"$work/out" 2>"$work/err" ||
+  complain "first half: $(cat "$work/err")"
+together 2 train fashion "${data[@]}" --device cpu:units=2 --model_dir "$work/again" --train_steps 6 --noevaluate --json >"$work/out" \
+  2>"$work/err" || complain "second half: $(cat "$work/err")"
+four=$(result hash)
+expected=
+same_bits 1 4 fashion "${data[@]}" --train_steps 6 --noevaluate
+[ "$four" = "$expected" ] || complain "4, then 2 x 2: hash $four, expected $expected"
+[ -n "$two" ] || complain "no hash of two processes"
+
+# Mistakes: one line, from process 0.
+refused() { # CODE PATTERN COMMAND..
+  local code=$1 pattern=$2
+  shift 2
+  "$@" >"$work/out" 2>"$work/err"
+  local found=$?
+  [ "$found" -eq "$code" ] || complain "$*: exit code $found, expected $code: $(cat "$work/err")"
+  [ "$(grep -c 'tenon' "$work/err")" -eq 1 ] || complain "$*: expected one line, found: $(cat "$work/err")"
+  grep -qF -e "$pattern" "$work/err" || complain "$*: expected '$pattern' in: $(cat "$work/err")"
+}
+refused 1 'train batch size 15 must be divisible by number of replicas 2' \
+  together 2 train fashion --data_dir "$work/data" --device cpu --train_batch_size 15 --train_steps 1
+refused 1 'has the arguments' mpirun -q --bind-to none -n 1 "$tenon" train fashion "${data[@]}" --device cpu --train_steps 1 : \
+  -n 1 "$tenon" train fashion "${data[@]}" --device cpu --train_steps 2
+refused 1 'no transport/mpi.so' env TENON_TRANSPORT=none OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 "$tenon" train fashion \
+  "${data[@]}" --device cpu --train_steps 1
+finish
