@@ -172,7 +172,6 @@ tenon_options abi_options(const ProgramOptions& o) {
   out.flags = (o.deterministic ? TENON_OPTION_DETERMINISTIC : 0) | (o.trace ? TENON_OPTION_TRACE : 0) |
               (o.forecast_only ? TENON_OPTION_FORECAST : 0);
   out.max_iterations = static_cast<uint32_t>(o.max_iterations);
-  out.precision = o.precision;
   return out;
 }
 

@@ -75,7 +75,6 @@ struct ProgramOptions {
   bool trace = false;          // runs of the program can be traced
   bool forecast_only = false;  // it is looked at (backend/forecast.h), never run
   int max_iterations = 1;
-  int precision = 0;
   bool soft_placement = false;  // of compile(): what the device refuses runs on cpu.so. Backends are not told
 };
 

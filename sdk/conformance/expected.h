@@ -20,7 +20,7 @@ struct Expected {
 // `move_inputs` is false where results select elements.
 Expected expect_of(const tenon_graph& lowered, const std::vector<reference::Tensor>& inputs, bool move_inputs);
 // Of a case: its lowered graph on its inputs, with its order of summation allowed. Dots and convolutions have at
-// least `precision`, which the backend must be asked for too (tenon_options); the corpus asks for what it needs.
+// least `precision`, as the graph that the backend gets must too (with_precision); the corpus asks for what it needs.
 Expected expect_of(const Case& c, const std::vector<reference::Tensor>& inputs,
                    int32_t precision = TENON_PRECISION_DEFAULT);
 // Of the case's steps, one after the other: the results that alias an input are that input in the next step, and the

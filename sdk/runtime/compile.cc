@@ -52,7 +52,6 @@ Env make_env(const Device& device, const tenon_options& options) {
   env.host = &device.backend.host;
   if (device.execution == Execution::kInline && env.host->gang) env.threads = std::max(env.host->threads, 1u);
   env.deterministic = (options.flags & TENON_OPTION_DETERMINISTIC) != 0;
-  env.precision = options.precision;
   if (!device.on_host()) env.device = device.driver.get();
   return env;
 }

@@ -12,7 +12,7 @@ constexpr uint64_t kMustKnow = TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE;
 constexpr uint64_t kKnownOptions = kMustKnow | TENON_OPTION_FORECAST;
 constexpr int32_t kVerdictGuard = 0x5a5a5a5a;
 
-void check_options(const tenon_options* options) { TENON_VALIDATE_SIZE(options, tenon_options, precision); }
+void check_options(const tenon_options* options) { TENON_VALIDATE_SIZE(options, tenon_options, max_iterations); }
 
 struct Answer {
   int32_t answer;

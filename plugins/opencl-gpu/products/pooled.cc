@@ -77,8 +77,8 @@ std::string pooled_options(const Driver& driver, const PooledCut& cut) {
   return define("VW", lanes_of(driver)) + define("R", cut.rows) + define("RV", cut.vectors);
 }
 
-bool has_highest_precision(const NodeView& node, const Env& env) {
-  return std::max(node.enumerator("precision"), env.precision) >= TENON_PRECISION_HIGHEST;
+bool has_highest_precision(const NodeView& node) {
+  return node.enumerator("precision") >= TENON_PRECISION_HIGHEST;
 }
 
 // The convolution as far as the windows need it, from values whose y is the pooled one.
@@ -165,7 +165,7 @@ bool pooled_suits(const NodeView& conv, const Env& env) {
   const int64_t image = s.rows_of(s.rows) * s.columns_of(s.columns) * s.c;
   if (image > kMostImage || s.from_rows * s.from_columns * s.c > kMostImage) return false;
   return s.c < kShortRun ||
-         (!has_highest_precision(conv, env) && winograd_suits(driver, c, kind_of(conv, AIs::kWindows), false));
+         (!has_highest_precision(conv) && winograd_suits(driver, c, kind_of(conv, AIs::kWindows), false));
 }
 
 void add_pooled(KernelTable& table) {

@@ -67,8 +67,6 @@ struct Forecast {
 
 struct ForecastOptions {
   int64_t iterations_per_loop = 100;
-  // Whether dots of f32 take one bf16 pass (the default), three or six: tenon_precision.
-  int32_t precision = 0;
 };
 
 // `graph` is one core's; feeds of placement SPLIT are its part of the batch.

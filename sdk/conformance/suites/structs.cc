@@ -42,8 +42,7 @@ void reads_older_structs(Subject& s) {
 void reads_older_options_and_runs(Subject& s) {
   const plugin::FlatGraph graph = sum_graph(5);
   compile(s, graph);
-  for (uint64_t known : {TENON_SIZE(tenon_options, flags), TENON_SIZE(tenon_options, max_iterations),
-                         TENON_SIZE(tenon_options, precision)}) {
+  for (uint64_t known : {TENON_SIZE(tenon_options, flags), TENON_SIZE(tenon_options, max_iterations)}) {
     const tenon_options options = older(plain_options(), known);
     expect_ok(try_supports(s, *graph.graph(), options), "supports with options of " + std::to_string(known) + " bytes");
     expect_ok(try_compile(s, *graph.graph(), options), "compile with options of " + std::to_string(known) + " bytes");

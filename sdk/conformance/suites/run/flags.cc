@@ -78,19 +78,6 @@ void known_option_flags(Subject& s) {
   }
 }
 
-// No version defines these precisions.
-void unknown_precision(Subject& s) {
-  const plugin::FlatGraph graph = sum_graph(5);
-  compile(s, graph);
-  for (const int32_t precision : {-1, TENON_PRECISION_HIGHEST + 1, 1000}) {
-    tenon_options options = plain_options();
-    options.precision = precision;
-    const std::string what = " with options.precision " + std::to_string(precision);
-    expect_code(try_supports(s, *graph.graph(), options), TENON_UNSUPPORTED, "supports" + what);
-    expect_code(try_compile(s, *graph.graph(), options), TENON_UNSUPPORTED, "compile" + what);
-  }
-}
-
 // Who takes FORECAST offers the extension, and runs nothing.
 void forecast_flag(Subject& s) {
   const plugin::FlatGraph graph = sum_graph(8);
@@ -189,7 +176,6 @@ void add_flag_tests(Tests& tests) {
   add("flags", "supports", supports_flags);
   add("flags", "compile", compile_flags, 1);
   add("flags", "of options that are known", known_option_flags, 1);
-  add("flags", "an unknown precision", unknown_precision, 1);
   add("flags", "FORECAST", forecast_flag, 1);
   add("flags", "buffer_alloc", alloc_flags);
   add("flags", "queue_create", queue_flags);

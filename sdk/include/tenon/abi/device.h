@@ -126,7 +126,7 @@ typedef struct tenon_options {
   uint64_t struct_size;
   uint64_t flags;
   uint32_t max_iterations; /* of one run; 0 = 1 */
-  int32_t precision;       /* tenon_precision: the least that dots and convolutions get */
+  uint32_t reserved;
 } tenon_options;
 
 /* TAKE: compile never fails for this node's sake. DECOMPOSE: a composite is asked for again as its primitives; it is the

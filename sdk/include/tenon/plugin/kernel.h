@@ -137,7 +137,6 @@ struct Env {
   const tenon_host* host = nullptr;
   uint32_t threads = 1;        // the largest gang
   bool deterministic = false;  // no choice by the clock
-  int32_t precision = TENON_PRECISION_DEFAULT;
   DeviceDriver* device = nullptr;  // of a device with memory of its own
 };
 
