@@ -36,7 +36,6 @@ std::string facts_json(const DeviceFacts& f) {
       .add("kind", f.kind)
       .add("vendor", f.vendor)
       .add("driver", f.driver)
-      .add("firmware", f.firmware)
       .add("topology", f.topology)
       .add("trace_clock", clock_name(f.trace_clock))
       .str();
@@ -46,7 +45,7 @@ std::string facts_json(const DeviceFacts& f) {
 void print_facts(const DeviceFacts& f) {
   std::string text;
   for (const auto& [name, fact] : {std::pair("kind", &f.kind), {"vendor", &f.vendor}, {"driver", &f.driver},
-                                   {"firmware", &f.firmware}, {"topology", &f.topology}})
+                                   {"topology", &f.topology}})
     if (!fact->empty()) text += std::string(text.empty() ? "" : ", ") + name + " " + *fact;
   if (!text.empty()) print("     %s, trace clock %s\n", text.c_str(), clock_name(f.trace_clock));
 }

@@ -189,7 +189,6 @@ ProgramInfo info_of(const tenon_info& i) {
   out.device_ns = i.device_ns;
   out.feed_ns = i.feed_ns;
   out.host_ns = i.host_ns;
-  out.warnings = printable(i.warnings, kMaxReport);
   constexpr uint32_t kMaxAllocations = 1 << 20;
   const uint32_t n = i.allocations ? std::min(i.n_allocations, kMaxAllocations) : 0;
   for (uint32_t k = 0; k < n; ++k) {
@@ -215,7 +214,7 @@ Result<std::vector<NodeVerdict>> Device::supports(const GraphImage& graph, std::
   for (const tenon_verdict& v : verdicts) {
     if (v.answer < TENON_REFUSE || v.answer > TENON_TAKE)
       return broke_abi(name_, cat("supports answered ", v.answer, ", expected 0 to 2"));
-    out.push_back({static_cast<NodeVerdict::Answer>(v.answer), v.deterministic != 0, printable(v.reason)});
+    out.push_back({static_cast<NodeVerdict::Answer>(v.answer), printable(v.reason)});
   }
   return out;
 }

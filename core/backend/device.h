@@ -66,7 +66,6 @@ class GraphImage {
 struct NodeVerdict {
   enum class Answer { kRefuse = 0, kDecompose = 1, kTake = 2 };
   Answer answer = Answer::kRefuse;
-  bool deterministic = true;
   std::string reason;
 };
 
@@ -88,7 +87,7 @@ struct ProgramInfo {
   uint64_t peak_bytes = 0, capacity_bytes = 0;
   uint64_t flops = 0, bytes_moved = 0;  // of an iteration; 0: unknown
   uint64_t device_ns = 0, feed_ns = 0, host_ns = 0;
-  std::string warnings;
+  std::string warnings;  // lines of the core's: what soft placement moved
   std::vector<ProgramAllocation> allocations;
 };
 

@@ -49,8 +49,6 @@ UnitInfo describe(const tenon_unit& u) {
   info.feed_depth = static_cast<int>(u.feed_depth);
   info.host = static_cast<int>(u.host);
   info.domain = static_cast<int>(u.domain);
-  info.is_inline = u.flags & TENON_UNIT_INLINE;
-  info.host_feed = u.flags & TENON_UNIT_HOST_FEED;
   info.emulated = u.flags & TENON_UNIT_EMULATED;
   return info;
 }
@@ -91,8 +89,7 @@ DeviceFacts facts_of(const tenon_backend& backend, tenon_device* device, const s
   tenon_facts facts{};
   facts.struct_size = sizeof facts;
   if (!call_entry(name, "facts", [&] { return backend.facts(device, &facts); }).ok()) return {};
-  return {fact(facts.kind),     fact(facts.vendor),   fact(facts.driver),
-          fact(facts.firmware), fact(facts.topology), clock_of(facts.trace_clock)};
+  return {fact(facts.kind), fact(facts.vendor), fact(facts.driver), fact(facts.topology), clock_of(facts.trace_clock)};
 }
 
 Result<std::vector<tenon_unit>> raw_units(const LoadedBackend& backend, const std::string& spec) {

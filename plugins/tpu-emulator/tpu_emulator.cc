@@ -15,7 +15,7 @@ constexpr char kName[] = "tpu-emulator", kVersion[] = "1.0";
 
 tenon_unit unit_of(const Machine& machine, int core, const tenon_unit& inner) {
   tenon_unit unit{};
-  unit.flags = TENON_UNIT_EMULATED | (inner.flags & (TENON_UNIT_INLINE | TENON_UNIT_HOST_FEED));
+  unit.flags = TENON_UNIT_EMULATED | (inner.flags & TENON_UNIT_INLINE);
   unit.kind = TENON_ACCELERATOR;
   const int per_host = machine.cores / machine.hosts;
   unit.host = static_cast<uint32_t>(core / per_host);

@@ -149,7 +149,7 @@ tenon_status supports(tenon_device* handle, const tenon_graph* graph, const teno
     for (uint32_t i = 0; i < n; ++i) {
       const Verdict verdict = answer(view.node(nodes[i]), device);
       reasons[i] = verdict.reason;
-      const tenon_verdict v{verdict.answer, 1, reasons[i].empty() ? nullptr : reasons[i].c_str()};
+      const tenon_verdict v{verdict.answer, 0, reasons[i].empty() ? nullptr : reasons[i].c_str()};
       std::memcpy(reinterpret_cast<uint8_t*>(out) + i * stride, &v, std::min<uint64_t>(stride, sizeof v));
     }
   });

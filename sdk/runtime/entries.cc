@@ -89,7 +89,6 @@ tenon_status facts(tenon_device* handle, tenon_facts* out) {
     full.kind = told(known.kind);
     full.vendor = told(known.vendor);
     full.driver = told(known.driver);
-    full.firmware = told(known.firmware);
     full.topology = told(known.topology);
     full.trace_clock = TENON_CLOCK_MONOTONIC;  // a step's time is told by waiting for it
     give(full, out);

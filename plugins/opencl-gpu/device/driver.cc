@@ -123,7 +123,7 @@ tenon::plugin::DeviceFacts Driver::facts() const {
           : gpu ? "GPU"
                 : "",
           device_text(found_.device, CL_DEVICE_VENDOR), device_text(found_.device, CL_DEVICE_VERSION) + " " + found_.version,
-          "", "1"};
+          "1"};
 }
 
 namespace {

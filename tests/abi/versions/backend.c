@@ -69,7 +69,7 @@ static tenon_status enumerate(void* self, const char* spec, tenon_unit* units, u
   if (!units || room == 0) return ok();
   tenon_unit unit;
   memset(&unit, 0, sizeof(unit));
-  unit.flags = TENON_UNIT_INLINE | TENON_UNIT_HOST_FEED;
+  unit.flags = TENON_UNIT_INLINE;
   unit.kind = TENON_CPU;
   unit.feed_depth = 1;
   strcpy(unit.name, TENON_VERSION_NAME);

@@ -51,7 +51,7 @@ tenon_status supports(tenon_device* device, const tenon_graph* graph, const teno
   const GraphView view(*graph);
   for (uint32_t i = 0; i < n; ++i) {
     const bool refused = view.node(nodes[i]).op() == device->spec;
-    const tenon_verdict v{refused ? TENON_REFUSE : TENON_TAKE, 1, refused ? "no oracle knows it" : nullptr};
+    const tenon_verdict v{refused ? TENON_REFUSE : TENON_TAKE, 0, refused ? "no oracle knows it" : nullptr};
     std::memcpy(reinterpret_cast<char*>(out) + i * stride, &v, std::min<uint64_t>(stride, sizeof v));
   }
   return kOk;

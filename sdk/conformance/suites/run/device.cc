@@ -118,7 +118,7 @@ void describes_units_sanely(Subject& s) {
   for (size_t i = 0; i < s.units().size(); ++i) {
     const tenon_unit& u = s.units()[i];
     const std::string which = "unit " + std::to_string(i) + ": ";
-    const uint64_t known = TENON_UNIT_INLINE | TENON_UNIT_HOST_FEED | TENON_UNIT_EMULATED;
+    const uint64_t known = TENON_UNIT_INLINE | TENON_UNIT_EMULATED;
     expect((u.flags & 0xFFFFFFFFull & ~known) == 0,
            which + "flags " + std::to_string(u.flags) + " have low bits that no version defines");
     expect(u.kind >= TENON_CPU && u.kind <= TENON_ACCELERATOR, which + "kind " + std::to_string(u.kind));

@@ -23,9 +23,8 @@
 
 /* ---- units and devices ---- */
 
-#define TENON_UNIT_INLINE (1ull << 0)    /* copy and run work on the calling thread; tickets are complete */
-#define TENON_UNIT_HOST_FEED (1ull << 1) /* HOST inputs are read in place */
-#define TENON_UNIT_EMULATED (1ull << 2)  /* never chosen automatically */
+#define TENON_UNIT_INLINE (1ull << 0)   /* copy and run work on the calling thread: their tickets are complete, wait never waits */
+#define TENON_UNIT_EMULATED (1ull << 1) /* never chosen automatically */
 
 typedef enum tenon_unit_kind { TENON_CPU = 1, TENON_GPU = 2, TENON_ACCELERATOR = 3 } tenon_unit_kind;
 
@@ -64,7 +63,6 @@ typedef struct tenon_facts {
   const char* kind;     /* as profiles call it: "CPU", "GPU", "TPU" */
   const char* vendor;   /* of the hardware */
   const char* driver;   /* name and version of what drives it */
-  const char* firmware; /* version */
   const char* topology; /* of its units: "2x2x1" */
   int32_t trace_clock;  /* tenon_clock */
   uint32_t reserved;
@@ -117,8 +115,10 @@ typedef struct tenon_copy {
 
 /* ---- compiling ---- */
 
-#define TENON_OPTION_DETERMINISTIC (1ull << 0) /* no choice by the clock */
-#define TENON_OPTION_TRACE (1ull << 1)         /* the program will be traced */
+/* The same inputs give the same bits in each run: nothing is chosen by the clock or added up in the order of arrival. A node
+ * that has no such way here is not taken. */
+#define TENON_OPTION_DETERMINISTIC (1ull << 0)
+#define TENON_OPTION_TRACE (1ull << 1) /* the program will be traced */
 /* The program is only looked at (forecast.h): compile takes none of the memory and time that running would, run refuses. */
 #define TENON_OPTION_FORECAST (1ull << 2)
 
@@ -129,15 +129,15 @@ typedef struct tenon_options {
   uint32_t reserved;
 } tenon_options;
 
-/* TAKE: compile never fails for this node's sake. DECOMPOSE: a composite is asked for again as its primitives; it is the
+/* TAKE: compile never fails for this node's sake, and with DETERMINISTIC the node keeps to that. DECOMPOSE: a composite is asked for again as its primitives; it is the
  * answer to a name that the backend does not know. A primitive that is not taken is refused, whichever was said. REFUSE:
  * final, the graph cannot run here. */
 typedef enum tenon_answer { TENON_REFUSE = 0, TENON_DECOMPOSE = 1, TENON_TAKE = 2 } tenon_answer;
 
 typedef struct tenon_verdict {
-  int32_t answer;         /* tenon_answer */
-  uint32_t deterministic; /* 1: same inputs, same bits */
-  const char* reason;     /* a REFUSE has one; lives as a status message does */
+  int32_t answer; /* tenon_answer */
+  uint32_t reserved;
+  const char* reason; /* a REFUSE has one; lives as a status message does */
 } tenon_verdict;
 
 typedef struct tenon_allocation {
@@ -155,7 +155,6 @@ typedef struct tenon_info {
   uint64_t argument_bytes, result_bytes, workspace_bytes, code_bytes, reserved_bytes, peak_bytes, capacity_bytes;
   uint64_t flops, bytes_moved;
   uint64_t device_ns, feed_ns, host_ns; /* predicted, an iteration; 0 unknown */
-  const char* warnings;                 /* lines, or NULL */
   const tenon_allocation* allocations;
   uint64_t allocation_stride;
   uint32_t n_allocations;
